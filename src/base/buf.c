@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reference-counted bytes, recycled so that a steady state never faults. */
+#include "base/buf.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/*
+ * Two kinds of memory.  Below LARGE a buffer is one malloc, header and bytes.
+ * From LARGE on the bytes are pages of their own: malloc would raise its own
+ * threshold and then keep freed chunks in its arenas, where fragmentation makes
+ * the resident size drift away from what the gauges say.
+ *
+ * The price of fresh pages is a fault each, which for chunks of a megabyte costs
+ * as much as decoding them.  So the last buffers given up are kept, a few
+ * megabytes of them, and a cache that is full and evicts one chunk for each it
+ * loads goes round in the same pages.  `kept` is ordered by age; taking looks
+ * from the youngest, whose pages are likely still in the CPU's cache, and the
+ * oldest go first when there is too much, so sizes that are no longer in use
+ * drain away.  The table is small and its capacities are side by side: a search
+ * is one pass over at most two kilobytes.
+ *
+ * The kernel limits the number of mappings of a process (65 530 by default).
+ * At that limit mmap fails, and so does an munmap that would have to split one
+ * mapping in two: then malloc is asked instead, and the pages, at least, are
+ * given back.
+ */
+#define LARGE ((size_t)64 << 10)
+#define KEPT_MAX 256
+#define REUSE_DEFAULT ((size_t)8 << 20)
+
+/* A buffer of pages; a small one is a bare struct buf and its bytes behind. */
+struct large {
+	struct buf b;
+	bool mapped; /* else malloc'ed, because mmap failed */
+};
+
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	unsigned n;
+	size_t bytes, limit;
+	size_t capacity[KEPT_MAX];
+	struct buf *buf[KEPT_MAX];
+} kept = {.limit = REUSE_DEFAULT}; /* under kept_lock */
+
+/* Where the bytes of a small buffer begin: behind the header, aligned. */
+#define SMALL_HEAD                                          \
+	((sizeof(struct buf) + _Alignof(max_align_t) - 1) / \
+	 _Alignof(max_align_t) * _Alignof(max_align_t))
+
+static size_t page_size(void)
+{
+	static _Atomic size_t size;
+	size_t s = atomic_load_explicit(&size, memory_order_relaxed);
+
+	if (!s) {
+		s = (size_t)sysconf(_SC_PAGESIZE);
+		atomic_store_explicit(&size, s, memory_order_relaxed);
+	}
+	return s;
+}
+
+size_t buf_cost(size_t size)
+{
+	size_t page = page_size();
+
+	if (size < LARGE)
+		return size;
+	if (size > (size_t)PTRDIFF_MAX - page)
+		return SIZE_MAX;
+	return (size + page - 1) / page * page;
+}
+
+static struct buf *small_new(size_t size)
+{
+	struct buf *b = malloc(SMALL_HEAD + size);
+
+	if (!b)
+		return NULL;
+	b->data = (unsigned char *)b + SMALL_HEAD;
+	b->capacity = size;
+	return b;
+}
+
+static struct buf *large_new(size_t capacity)
+{
+	struct large *l = malloc(sizeof *l);
+	void *p;
+
+	if (!l)
+		return NULL;
+	p = mmap(NULL, capacity, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	l->mapped = p != MAP_FAILED;
+	if (!l->mapped)
+		p = malloc(capacity);
+	if (!p) {
+		free(l);
+		return NULL;
+	}
+	l->b.data = p;
+	l->b.capacity = capacity;
+	return &l->b;
+}
+
+static void large_free(struct buf *b)
+{
+	struct large *l = (struct large *)b;
+
+	if (!l->mapped)
+		free(b->data);
+	else if (munmap(b->data, b->capacity) != 0)
+		madvise(b->data, b->capacity, MADV_DONTNEED);
+	free(l);
+}
+
+/* Remove and return kept buffer `i`; under kept_lock. */
+static struct buf *kept_remove(unsigned i)
+{
+	struct buf *b = kept.buf[i];
+	size_t after = kept.n - i - 1;
+
+	kept.bytes -= kept.capacity[i];
+	memmove(kept.buf + i, kept.buf + i + 1, after * sizeof *kept.buf);
+	memmove(kept.capacity + i, kept.capacity + i + 1,
+		after * sizeof *kept.capacity);
+	kept.n--;
+	return b;
+}
+
+/* The tightest of the youngest that fit without wasting more than a quarter. */
+static struct buf *kept_take(size_t need)
+{
+	size_t most = need + need / 4;
+	unsigned best = KEPT_MAX;
+
+	lock_scope(&kept_lock);
+	for (unsigned i = kept.n; i-- > 0;) {
+		size_t c = kept.capacity[i];
+
+		if (c < need || c > most)
+			continue;
+		best = i;
+		most = c - 1;
+		if (c == need)
+			break;
+	}
+	return best < KEPT_MAX ? kept_remove(best) : NULL;
+}
+
+/* The oldest, while `more` bytes do not fit beside what is kept; to be freed
+ * by the caller, outside the lock. */
+static struct buf *kept_overflow(size_t more)
+{
+	lock_scope(&kept_lock);
+	if (!kept.n)
+		return NULL;
+	if (kept.n < KEPT_MAX && more <= kept.limit &&
+	    kept.bytes <= kept.limit - more)
+		return NULL;
+	return kept_remove(0);
+}
+
+static bool kept_add(struct buf *b)
+{
+	lock_scope(&kept_lock);
+	if (kept.n == KEPT_MAX || b->capacity > kept.limit ||
+	    kept.bytes > kept.limit - b->capacity)
+		return false;
+	kept.buf[kept.n] = b;
+	kept.capacity[kept.n] = b->capacity;
+	kept.bytes += b->capacity;
+	kept.n++;
+	return true;
+}
+
+static bool kept_wants(size_t capacity)
+{
+	lock_scope(&kept_lock);
+	return capacity <= kept.limit;
+}
+
+static void large_give_up(struct buf *b)
+{
+	struct buf *old;
+
+	if (kept_wants(b->capacity)) {
+		while ((old = kept_overflow(b->capacity)))
+			large_free(old);
+		if (kept_add(b))
+			return;
+	}
+	large_free(b);
+}
+
+struct buf *buf_new(size_t size, _Atomic uint64_t *gauge)
+{
+	size_t cost = buf_cost(size);
+	struct buf *b;
+
+	if (cost == SIZE_MAX)
+		return NULL;
+	if (cost < LARGE) {
+		b = small_new(cost);
+	} else {
+		b = kept_take(cost);
+		if (!b)
+			b = large_new(cost);
+	}
+	if (!b)
+		return NULL;
+	b->size = size;
+	b->gauge = gauge;
+	atomic_init(&b->refs, 1);
+	if (gauge)
+		atomic_fetch_add(gauge, b->capacity);
+	return b;
+}
+
+struct buf *buf_ref(struct buf *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	return b;
+}
+
+void buf_unref(struct buf *b)
+{
+	_Atomic uint64_t *gauge;
+	size_t capacity;
+
+	if (!b ||
+	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	gauge = b->gauge;
+	capacity = b->capacity;
+	if (capacity < LARGE)
+		free(b);
+	else
+		large_give_up(b);
+	if (gauge)
+		atomic_fetch_sub(gauge, capacity);
+}
+
+void buf_reuse_limit(size_t bytes)
+{
+	struct buf *old;
+
+	pthread_mutex_lock(&kept_lock);
+	kept.limit = bytes;
+	pthread_mutex_unlock(&kept_lock);
+	while ((old = kept_overflow(0)))
+		large_free(old);
+}
+
+void buf_trim(void)
+{
+	struct buf *old;
+
+	while ((old = kept_overflow(SIZE_MAX)))
+		large_free(old);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the daemon has done so far: atomic counters with names. */
+#ifndef BASE_COUNTERS_H
+#define BASE_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* X(symbol, "json_name", "help for people and Prometheus") */
+#define COUNTERS(X)                                                            \
+	X(REQ_LOOKUP, "lookup_requests", "LOOKUP requests")                    \
+	X(REQ_GETATTR, "getattr_requests", "GETATTR requests")                 \
+	X(REQ_READDIR, "readdir_requests", "READDIR(PLUS) requests")           \
+	X(REQ_READ, "read_requests", "READ requests")                          \
+	X(REQ_XATTR, "xattr_requests", "GETXATTR and LISTXATTR requests")      \
+	X(REQ_OTHER, "other_requests", "all other requests")                   \
+	X(BYTES_SERVED, "bytes_served", "bytes given to readers")              \
+	X(BYTES_SPLICED, "bytes_spliced", "of these, spliced from the source") \
+	X(CHUNKS_DECODED, "chunks_decoded", "chunks decoded")                  \
+	X(BYTES_DECODED, "bytes_decoded", "bytes that decoding produced")      \
+	X(BYTES_STORED, "bytes_stored", "stored bytes read for decoding")      \
+	X(PREFETCHED, "chunks_prefetched", "chunks decoded ahead of demand")   \
+	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")       \
+	X(FILES_OPENED, "files_opened", "backing files opened")                \
+	X(ERRORS, "errors", "requests answered with a data error")
+
+enum counter {
+#define X(sym, name, help) COUNT_##sym,
+	COUNTERS(X)
+#undef X
+		COUNTER_COUNT
+};
+struct counter_info {
+	const char *name, *help;
+};
+extern const struct counter_info counter_info[COUNTER_COUNT];
+extern _Atomic uint64_t counter_values[COUNTER_COUNT];
+
+static inline void counter_add(enum counter c, uint64_t n)
+{
+	atomic_fetch_add_explicit(&counter_values[c], n, memory_order_relaxed);
+}
+static inline uint64_t counter_get(enum counter c)
+{
+	return atomic_load_explicit(&counter_values[c], memory_order_relaxed);
+}
+
+#endif

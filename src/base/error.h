@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One failure: a code for machines and a sentence for people. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+/*
+ * The lowest level that knows what went wrong fills in the sentence, callers
+ * put in front of it where they are ("run7.h5: "), and only the edges (fs, cli)
+ * print or log it.  A function that takes a `struct error *` returns 0 or
+ * -errno and sets the error exactly when it returns an error.  `e` may be NULL.
+ */
+struct error {
+	int code;       /* 0 or -errno */
+	char text[504]; /* no newline at the end */
+};
+
+/* Set code (a negative errno) and sentence; returns `code`. */
+int error_set(struct error *e, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* As error_set, with ": " and the text of errno `-code` appended. */
+int error_errno(struct error *e, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Put text in front of the sentence; returns the code that was set. */
+int error_prefix(struct error *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What jansson does not do: text of unknown encoding, numbers that JSON lacks. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <jansson.h>
+
+/* A string of any bytes: what is not UTF-8 is read as Latin-1. */
+json_t *json_text(const char *s, size_t len);
+/* A finite number, or "NaN", "Infinity", "-Infinity". */
+json_t *json_number(double v);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers as people write them: sizes with suffixes, counts, durations. */
+#include "base/parse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* All by hand: strtoull takes signs and blanks, strtod the locale's comma. */
+
+/* A fraction is kept to millionths, which times the largest unit (2^40) still
+ * fits in 64 bits. */
+#define MILLION UINT64_C(1000000)
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Read digits at *p; false when there are none or the value does not fit. */
+static bool take_digits(const char **p, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (!is_digit(**p))
+		return false;
+	for (; is_digit(**p); (*p)++)
+		if (mul_overflows(v, 10, &v) ||
+		    add_overflows(v, (uint64_t)(**p - '0'), &v))
+			return false;
+	*out = v;
+	return true;
+}
+
+/* Read ".5" at *p, if it is there, in millionths; digits beyond are dropped. */
+static bool take_fraction(const char **p, uint64_t *millionths)
+{
+	uint64_t place = MILLION / 10;
+
+	*millionths = 0;
+	if (**p != '.')
+		return true;
+	(*p)++;
+	if (!is_digit(**p))
+		return false;
+	for (; is_digit(**p); (*p)++, place /= 10)
+		*millionths += place * (uint64_t)(**p - '0');
+	return true;
+}
+
+/* The factor that "K", "KB", "KiB", "B" or "" stand for; 0: none of them. */
+static uint64_t unit_of(const char *s)
+{
+	static const char letters[] = "kmgt";
+	uint64_t unit = 1;
+	const char *at;
+
+	if (*s) {
+		at = strchr(letters, *s | 0x20);
+		if (at) {
+			unit = UINT64_C(1024) << 10 * (at - letters);
+			s++;
+			if (s[0] == 'i' && (s[1] | 0x20) == 'b')
+				s++;
+		}
+		if ((*s | 0x20) == 'b')
+			s++;
+	}
+	return *s ? 0 : unit;
+}
+
+static int too_large(const char *text, struct error *err)
+{
+	return error_set(err, -EINVAL, "size '%.40s' is too large", text);
+}
+
+/* Hundredths of `whole`; both parts of the product stay below 2^64. */
+static int percent_of(const char *text, uint64_t v, uint64_t millionths,
+		      uint64_t whole, uint64_t *out, struct error *err)
+{
+	uint64_t share;
+
+	if (v > 100 || (v == 100 && millionths))
+		return error_set(err, -EINVAL, "size '%.40s' is over 100%%",
+				 text);
+	if (!whole)
+		return error_set(err, -EINVAL,
+				 "size '%.40s': a share of nothing known; "
+				 "write bytes, such as 512M",
+				 text);
+	share = v * MILLION + millionths;
+	*out = whole / (100 * MILLION) * share +
+	       whole % (100 * MILLION) * share / (100 * MILLION);
+	return 0;
+}
+
+int parse_size(const char *text, uint64_t whole, uint64_t *out,
+	       struct error *err)
+{
+	const char *p = text;
+	uint64_t v, millionths, unit;
+
+	if (!take_digits(&p, &v)) {
+		if (is_digit(*text))
+			return too_large(text, err);
+		return error_set(err, -EINVAL,
+				 "'%.40s' is not a size such as 512M, 1.5G or "
+				 "25%%",
+				 text);
+	}
+	if (!take_fraction(&p, &millionths))
+		return error_set(err, -EINVAL,
+				 "size '%.40s': digits must follow the point",
+				 text);
+	if (!strcmp(p, "%"))
+		return percent_of(text, v, millionths, whole, out, err);
+	if (p[0] == ' ' && p[1])
+		p++;
+	unit = unit_of(p);
+	if (!unit)
+		return error_set(err, -EINVAL,
+				 "size '%.40s': unknown unit '%.20s'; K, M, G, "
+				 "T and %% are known",
+				 text, p);
+	if (unit == 1 && millionths)
+		return error_set(err, -EINVAL,
+				 "size '%.40s': there are no parts of a byte",
+				 text);
+	if (mul_overflows(v, unit, &v) ||
+	    add_overflows(v, millionths * unit / MILLION, &v))
+		return too_large(text, err);
+	*out = v;
+	return 0;
+}
+
+int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *out,
+		struct error *err)
+{
+	const char *p = text;
+	uint64_t v = 0;
+	bool fits;
+
+	while (is_digit(*p))
+		p++;
+	if (p == text || *p)
+		return error_set(err, -EINVAL, "'%.40s' is not a whole number",
+				 text);
+	p = text;
+	fits = take_digits(&p, &v);
+	if (!fits || v < min || v > max)
+		return error_set(err, -EINVAL,
+				 "%.40s is not between %" PRIu64
+				 " and %" PRIu64,
+				 text, min, max);
+	*out = v;
+	return 0;
+}
+
+int parse_mode(const char *text, unsigned *out, struct error *err)
+{
+	unsigned v = 0;
+
+	for (const char *p = text; *p || p == text; p++) {
+		if (*p < '0' || *p > '7' ||
+		    (v = v * 8 + (unsigned)(*p - '0')) > 0777)
+			return error_set(err, -EINVAL,
+					 "'%.40s' is not a mode of octal "
+					 "digits up to 777",
+					 text);
+	}
+	*out = v;
+	return 0;
+}
+
+void format_size(uint64_t bytes, char *buf, size_t n)
+{
+	static const char units[] = "KMGTPE";
+	unsigned u = 0;
+	uint64_t unit = 1024, tenths;
+
+	if (bytes < 1024) {
+		snprintf(buf, n, "%" PRIu64 " B", bytes);
+		return;
+	}
+	while (u < 5 && bytes / unit >= 1024) {
+		unit *= 1024;
+		u++;
+	}
+	if (bytes % unit == 0) {
+		snprintf(buf, n, "%" PRIu64 " %ciB", bytes / unit, units[u]);
+		return;
+	}
+	/* The rest is a whole number of bytes below 2^60: ten times fits. */
+	tenths = bytes / unit * 10 + (bytes % unit * 10 + unit / 2) / unit;
+	if (tenths >= 10240 && u < 5) {
+		tenths = 10;
+		u++;
+	}
+	snprintf(buf, n, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10,
+		 tenths % 10, units[u]);
+}

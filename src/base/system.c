@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this process may use: memory (cgroups included), cores, descriptors. */
+#include "base/system.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+/*
+ * Control groups.  /proc/self/cgroup has a line "id:controllers:path" for each
+ * hierarchy: "0::/a/b" is version 2, "9:memory:/a/b" version 1.  A group is
+ * bound by its own limits and those of all its ancestors, so we walk from
+ * /a/b up to the root of the mount and take the smallest number found.
+ *
+ *	version 2	ROOT/a/b/memory.max, memory.high ("max": none);
+ *			ROOT/unified/a/b on systems that run both versions
+ *	version 1	ROOT/memory/a/b/memory.limit_in_bytes
+ *
+ * In a container the path may be the host's while the mount shows only the
+ * container's part: the walk then meets directories that are not there, which
+ * is no error, and ends at the root, which is the container's own group.
+ */
+static const struct {
+	const char *mount, *file;
+	bool v2;
+} limit_files[] = {
+	{"", "memory.max", true},
+	{"", "memory.high", true},
+	{"/unified", "memory.max", true},
+	{"/unified", "memory.high", true},
+	{"/memory", "memory.limit_in_bytes", false},
+};
+#define LIMIT_FILES (sizeof limit_files / sizeof *limit_files)
+/* Version 1 writes "none" as a number: LONG_MAX, rounded down to pages. */
+#define LIMIT_NONE (UINT64_C(1) << 62)
+
+/* The number in a file; UINT64_MAX when there is no such file or no number. */
+static uint64_t read_limit(const char *path)
+{
+	cleanup_fclose FILE *f = fopen(path, "re");
+	uint64_t v;
+
+	if (!f || fscanf(f, "%" SCNu64, &v) != 1 || !v || v >= LIMIT_NONE)
+		return UINT64_MAX;
+	return v;
+}
+
+/* The smallest limit from `path` up to the root; eats `path`. */
+static uint64_t walk_up(const char *root, char *path, bool v2)
+{
+	uint64_t least = UINT64_MAX;
+	char name[8192];
+	char *slash;
+
+	for (;;) {
+		for (size_t i = 0; i < LIMIT_FILES; i++) {
+			int n;
+
+			if (limit_files[i].v2 != v2)
+				continue;
+			n = snprintf(name, sizeof name, "%s%s%s/%s", root,
+				     limit_files[i].mount, path,
+				     limit_files[i].file);
+			if (n > 0 && (size_t)n < sizeof name)
+				least = min_u64(least, read_limit(name));
+		}
+		slash = strrchr(path, '/');
+		if (!slash)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* Is "memory" one of the names in "cpu,memory"? */
+static bool lists_memory(const char *controllers)
+{
+	for (const char *p = controllers; *p;) {
+		size_t n = strcspn(p, ",");
+
+		if (n == 6 && !memcmp(p, "memory", n))
+			return true;
+		p += n + (p[n] == ',');
+	}
+	return false;
+}
+
+uint64_t system_cgroup_limit(const char *proc_self_cgroup,
+			     const char *cgroup_root)
+{
+	cleanup_fclose FILE *f = fopen(proc_self_cgroup, "re");
+	uint64_t least = UINT64_MAX;
+	char line[4608];
+
+	while (f && fgets(line, sizeof line, f)) {
+		char *controllers = strchr(line, ':'), *path;
+
+		if (!controllers)
+			continue;
+		*controllers++ = '\0';
+		path = strchr(controllers, ':');
+		if (!path)
+			continue;
+		*path++ = '\0';
+		path[strcspn(path, "\n")] = '\0';
+		/* A group outside our namespace is shown as "/../x": all that
+		 * can be seen of its ancestors is the root. */
+		if (*path != '/' || !path[1] || strstr(path, "/.."))
+			*path = '\0';
+		if (!*controllers || lists_memory(controllers))
+			least = min_u64(least, walk_up(cgroup_root, path,
+						       !*controllers));
+	}
+	return least;
+}
+
+uint64_t system_memory(void)
+{
+	struct sysinfo si;
+	uint64_t ram = UINT64_MAX;
+
+	if (sysinfo(&si) == 0 && mul_overflows(si.totalram, si.mem_unit, &ram))
+		ram = UINT64_MAX;
+	return min_u64(ram, system_cgroup_limit("/proc/self/cgroup",
+						"/sys/fs/cgroup"));
+}
+
+unsigned system_cores(void)
+{
+	/* The kernel refuses a mask smaller than its own: double until fine. */
+	for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
+		size_t size = CPU_ALLOC_SIZE(cpus);
+		cpu_set_t *set = CPU_ALLOC(cpus);
+		int r, n = 0;
+
+		if (!set)
+			break;
+		r = sched_getaffinity(0, size, set);
+		if (r == 0)
+			n = CPU_COUNT_S(size, set);
+		else if (errno != EINVAL)
+			n = 1;
+		CPU_FREE(set);
+		if (n > 0)
+			return (unsigned)n;
+	}
+	return 1;
+}
+
+uint64_t system_raise_files(void)
+{
+	struct rlimit l;
+	rlim_t had;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+		return 1024;
+	had = l.rlim_cur;
+	l.rlim_cur = l.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &l) != 0)
+		return had;
+	return l.rlim_cur;
+}
+
+uint64_t system_resident(void)
+{
+	cleanup_fclose FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t pages;
+
+	if (!f || fscanf(f, "%*u %" SCNu64, &pages) != 1)
+		return 0;
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}

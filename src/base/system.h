@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this process may use: memory (cgroups included), cores, descriptors. */
+#ifndef BASE_SYSTEM_H
+#define BASE_SYSTEM_H
+
+#include <stdint.h>
+
+/* Bytes of memory this process may use: the smaller of RAM and the limits of
+ * its cgroup (v1 and v2, all ancestors). */
+uint64_t system_memory(void);
+/* The smallest memory limit of the cgroups that the file `proc_self_cgroup`
+ * names and of their ancestors, found under `cgroup_root`; UINT64_MAX: none. */
+uint64_t system_cgroup_limit(const char *proc_self_cgroup,
+			     const char *cgroup_root);
+/* Cores this process may run on (affinity mask, at least 1). */
+unsigned system_cores(void);
+/* Raise the soft limit of open files to the hard one; the resulting limit. */
+uint64_t system_raise_files(void);
+/* Resident bytes of this process now. */
+uint64_t system_resident(void);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Limits of control groups, in trees of files built here; and sane answers. */
+#include "base/system.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static char root[] = "/tmp/tensorfs-base-system-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	for (char *p = path + strlen(root) + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	CHECK(f != NULL);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* The limit for a process whose /proc/self/cgroup says `lines`. */
+static uint64_t limit(const char *lines)
+{
+	char proc[512], groups[512];
+
+	put("proc", lines);
+	snprintf(proc, sizeof proc, "%s/proc", root);
+	snprintf(groups, sizeof groups, "%s/g", root);
+	return system_cgroup_limit(proc, groups);
+}
+
+TEST(version_2)
+{
+	put("g/a/memory.max", "1000000\n");
+	put("g/a/memory.high", "max\n");
+	put("g/a/b/memory.max", "max\n");
+	put("g/a/b/memory.high", "2000000\n");
+	put("g/a/b/c/memory.max", "500000\n");
+	put("g/x/memory.max", "nonsense\n");
+	put("g/zero/memory.high", "0\n");
+	CHECK_EQ_U(limit("0::/a/b/c\n"), 500000);
+	CHECK_EQ_U(limit("0::/a/b\n"), 1000000);
+	CHECK_EQ_U(limit("0::/a/not/there\n"), 1000000);
+	CHECK_EQ_U(limit("0::/x\n"), UINT64_MAX);
+	CHECK_EQ_U(limit("0::/zero\n"), UINT64_MAX);
+	CHECK_EQ_U(limit("0::/\n"), UINT64_MAX);
+	CHECK_EQ_U(limit("0::/../a\n"), UINT64_MAX);
+	CHECK_EQ_U(limit(""), UINT64_MAX);
+	CHECK_EQ_U(limit("garbage\n::\n:\n0:\n"), UINT64_MAX);
+	/* A container: the host's path, only our own group mounted. */
+	put("g/memory.max", "300000\n");
+	CHECK_EQ_U(limit("0::/docker/0123/nested\n"), 300000);
+	CHECK_EQ_U(limit("0::/../outside\n"), 300000);
+	CHECK_EQ_U(limit("0::/a/b/c"), 300000);
+	put("g/memory.max", "max\n");
+}
+
+TEST(version_1)
+{
+	put("g/memory/a/memory.limit_in_bytes", "700000\n");
+	put("g/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+	put("g/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	CHECK_EQ_U(limit("3:cpu,memory:/a/b\n1:name=systemd:/a\n"), 700000);
+	CHECK_EQ_U(limit("3:memory:/\n"), UINT64_MAX);
+	CHECK_EQ_U(limit("3:memoryx:/a\n"), UINT64_MAX);
+	CHECK_EQ_U(limit("4:cpu:/a\n3:memory:/other\n"), UINT64_MAX);
+}
+
+TEST(both_versions)
+{
+	put("g/unified/u/memory.max", "400000\n");
+	CHECK_EQ_U(limit("3:memory:/a/b\n0::/u\n"), 400000);
+	CHECK_EQ_U(limit("3:memory:/a/b\n0::/\n"), 700000);
+}
+
+TEST(this_machine)
+{
+	struct rlimit l;
+
+	CHECK_EQ_U(system_cgroup_limit("/nonexistent", "/nonexistent"),
+		   UINT64_MAX);
+	CHECK(system_memory() > 1 << 20);
+	CHECK(system_memory() < UINT64_C(1) << 62);
+	CHECK(system_cores() >= 1);
+	CHECK(system_cores() < 1 << 20);
+	CHECK(system_resident() > 100000);
+	CHECK(system_resident() < UINT64_C(1) << 40);
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &l));
+	l.rlim_cur = 64;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &l));
+	CHECK_EQ_U(system_raise_files(), l.rlim_max);
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &l));
+	CHECK_EQ_U(l.rlim_cur, l.rlim_max);
+}
+
+static void remove_root(void)
+{
+	char command[256];
+
+	snprintf(command, sizeof command, "rm -rf %s", root);
+	if (system(command) != 0)
+		fprintf(stderr, "%s stays behind\n", root);
+}
+
+int main(void)
+{
+	CHECK(mkdtemp(root) != NULL);
+	atexit(remove_root);
+	RUN(version_2);
+	RUN(version_1);
+	RUN(both_versions);
+	RUN(this_machine);
+	return test_done();
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The unit tests' whole framework: checks that print both values, then exit. */
+#ifndef TESTS_UNIT_TEST_H
+#define TESTS_UNIT_TEST_H
+
+/*
+ *	TEST(adds)
+ *	{
+ *		CHECK_EQ_U(add(1, 2), 3);
+ *	}
+ *	int main(void)
+ *	{
+ *		RUN(adds);
+ *		return test_done();
+ *	}
+ *
+ * The first check that fails names its place and ends the program with status
+ * 1, from whatever thread it is in.  Every argument is evaluated once.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEST_MAYBE __attribute__((unused))
+
+static const char *test_name = "(no test)";
+static unsigned test_count;
+
+TEST_MAYBE __attribute__((noreturn, format(printf, 3, 4))) static void
+test_fail(const char *file, int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "%s:%d: %s: ", file, line, test_name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	fflush(stderr);
+	exit(1);
+}
+TEST_MAYBE static inline void test_eq_u(const char *file, int line,
+					const char *what, uint64_t a,
+					uint64_t b)
+{
+	if (a != b)
+		test_fail(file, line, "%s: %" PRIu64 " is not %" PRIu64, what,
+			  a, b);
+}
+TEST_MAYBE static inline void test_eq_i(const char *file, int line,
+					const char *what, int64_t a, int64_t b)
+{
+	if (a != b)
+		test_fail(file, line, "%s: %" PRId64 " is not %" PRId64, what,
+			  a, b);
+}
+TEST_MAYBE static inline void test_str(const char *file, int line,
+				       const char *what, const char *a,
+				       const char *b)
+{
+	if (a == b)
+		return;
+	if (!a || !b || strcmp(a, b))
+		test_fail(file, line, "%s: \"%s\" is not \"%s\"", what,
+			  a ? a : "(NULL)", b ? b : "(NULL)");
+}
+TEST_MAYBE static inline void test_mem(const char *file, int line,
+				       const char *what, const void *a,
+				       const void *b, size_t n)
+{
+	const unsigned char *x = a, *y = b;
+
+	for (size_t i = 0; i < n; i++)
+		if (x[i] != y[i])
+			test_fail(file, line, "%s: byte %zu: 0x%02x is not "
+				  "0x%02x", what, i, x[i], y[i]);
+}
+
+/* The condition holds. */
+#define CHECK(cond)                                                            \
+	((cond) ? (void)0 : test_fail(__FILE__, __LINE__, "not true: %s", #cond))
+/* Unsigned and signed numbers are equal. */
+#define CHECK_EQ_U(a, b) test_eq_u(__FILE__, __LINE__, #a, (a), (b))
+#define CHECK_EQ_I(a, b) test_eq_i(__FILE__, __LINE__, #a, (a), (b))
+/* Strings are equal; NULL equals NULL only. */
+#define CHECK_STR(a, b) test_str(__FILE__, __LINE__, #a, (a), (b))
+/* `n` bytes are equal. */
+#define CHECK_MEM(a, b, n) test_mem(__FILE__, __LINE__, #a, (a), (b), (n))
+/* The call returns 0. */
+#define CHECK_OK(call) test_eq_i(__FILE__, __LINE__, #call, (call), 0)
+
+#define TEST(name) static void test_##name(void)
+#define RUN(name)                                                              \
+	do {                                                                   \
+		test_name = #name;                                             \
+		test_##name();                                                 \
+		test_count++;                                                  \
+	} while (0)
+
+/* For the end of main: says how many tests passed, returns 0. */
+TEST_MAYBE static inline int test_done(void)
+{
+	printf("%u tests passed\n", test_count);
+	return 0;
+}
+
+#endif
