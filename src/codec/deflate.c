@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Filter 1, deflate: one zlib stream, by libdeflate. */
+/*
+ * HDF5 calls it gzip, but what is stored is a zlib stream (RFC 1950) with an
+ * Adler-32 of the plain bytes at its end, which libdeflate checks.  Bytes
+ * after the stream are ignored, as HDF5's own inflate does: some writers pad.
+ * A stream may hold fewer bytes than the caller has room for; whether that is
+ * right only the pipeline can tell.
+ *
+ * libdeflate leaves its fast loop when fewer than some 32 bytes of input are
+ * left, and copies matches byte by byte from there.  A shuffled chunk often
+ * ends in a plane of zeros, 64 KiB of which are just such a handful of bytes:
+ * half of all time went there.  So small streams are copied to where more
+ * bytes follow.  Only a success that did not use those counts; anything else
+ * is judged by a second run on the stream as it is.
+ */
+#include "codec/codec.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PADDED_MAX ((size_t)64 << 10)
+#define PADDING 64u
+
+struct state {
+	struct libdeflate_decompressor *decompressor;
+	unsigned char padded[PADDED_MAX + PADDING];
+};
+static _Thread_local struct state *state;
+
+static void state_free(void)
+{
+	if (state)
+		libdeflate_free_decompressor(state->decompressor);
+	free(state);
+	state = NULL;
+}
+
+static struct state *state_get(void)
+{
+	struct state *s;
+
+	if (state)
+		return state;
+	if (codec_thread_at_exit(state_free) < 0)
+		return NULL;
+	s = malloc(sizeof *s);
+	if (!s)
+		return NULL;
+	s->decompressor = libdeflate_alloc_decompressor();
+	if (!s->decompressor) {
+		free(s);
+		return NULL;
+	}
+	state = s;
+	return s;
+}
+
+/* True when the stream was good and ended within its own in_len bytes. */
+static bool decode_padded(struct state *s, const void *in, size_t in_len,
+			  void *out, size_t out_cap, size_t *out_len)
+{
+	size_t used;
+
+	if (!in_len || in_len > PADDED_MAX)
+		return false;
+	memcpy(s->padded, in, in_len);
+	memset(s->padded + in_len, 0, PADDING);
+	return libdeflate_zlib_decompress_ex(
+		       s->decompressor, s->padded, in_len + PADDING, out,
+		       out_cap, &used, out_len) == LIBDEFLATE_SUCCESS &&
+	       used <= in_len;
+}
+
+static int deflate_decode(const struct codec_params *p, const void *in,
+			  size_t in_len, void *out, size_t out_cap,
+			  size_t *out_len, struct error *err)
+{
+	struct state *s = state_get();
+	enum libdeflate_result r;
+	size_t used, made;
+
+	(void)p;
+	if (!s)
+		return error_set(err, -ENOMEM,
+				 "deflate: no memory for a decompressor");
+	if (decode_padded(s, in, in_len, out, out_cap, &made)) {
+		*out_len = made;
+		return 0;
+	}
+	r = libdeflate_zlib_decompress_ex(s->decompressor, in, in_len, out,
+					  out_cap, &used, &made);
+	/* Zeros are read behind the end of a stream that is cut off, which may
+	 * look like this too. */
+	if (r == LIBDEFLATE_INSUFFICIENT_SPACE)
+		return error_set(err, -ENOSPC,
+				 "deflate: %zu stored bytes are cut off or "
+				 "decode to more than %zu bytes",
+				 in_len, out_cap);
+	if (r != LIBDEFLATE_SUCCESS)
+		return error_set(err, -EBADMSG,
+				 "deflate: %zu stored bytes are no whole zlib "
+				 "stream with a right checksum",
+				 in_len);
+	*out_len = made;
+	return 0;
+}
+
+const struct codec codec_deflate = {
+	.name = "deflate",
+	.id = 1,
+	.kind = CODEC_COMPRESS,
+	.decode = deflate_decode,
+};

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An ordered list of filters, undone last to first, with a skip mask. */
+/*
+ * A chunk was written through filters 0, 1, ... n-1; undoing them is n stages
+ * from the back.  What a stage must give back is what its filter once got:
+ *
+ *	size -> shuffle -> size -> deflate -> ? -> fletcher32 -> ? + 4
+ *
+ * so the length is exactly known up to the first compressor, and checked; the
+ * lengths behind it can only be bounded, by what a compressor could at worst
+ * have made of its input.  Trailers are checked where they are and cut off
+ * without a copy, filters that change nothing are left out, the last stage
+ * writes into the caller's buffer.  So [deflate] copies nothing, [shuffle,
+ * deflate] needs one scratch buffer, and no pipeline needs more than two,
+ * which take turns.
+ *
+ * Scratch is a `buf`: what is too large to be kept by the thread goes to the
+ * buffers' own free list, which is bounded for the process, and comes back
+ * with its pages in place.
+ */
+#include "codec/pipeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+struct stage {
+	const struct pipeline_filter *filter;
+	size_t size; /* bytes it gives back: exactly, or at most */
+	bool exact;
+};
+
+enum scratch { SCRATCH_A, SCRATCH_B, SCRATCH_STORED, SCRATCHES };
+static _Thread_local struct buf *scratch[SCRATCHES];
+
+static void scratch_free(void)
+{
+	for (unsigned i = 0; i < SCRATCHES; i++) {
+		buf_unref(scratch[i]);
+		scratch[i] = NULL;
+	}
+}
+
+/* At least `size` bytes, contents undefined; NULL when memory is out. */
+static void *scratch_get(enum scratch which, size_t size)
+{
+	struct buf **b = &scratch[which];
+
+	if (*b && (*b)->capacity >= size)
+		return (*b)->data;
+	if (codec_thread_at_exit(scratch_free) < 0)
+		return NULL;
+	buf_unref(*b);
+	*b = buf_new(size ? size : 1, NULL);
+	return *b ? (*b)->data : NULL;
+}
+
+static void scratch_trim(enum scratch which)
+{
+	if (scratch[which] &&
+	    scratch[which]->capacity > PIPELINE_SCRATCH_KEEP) {
+		buf_unref(scratch[which]);
+		scratch[which] = NULL;
+	}
+}
+
+void *pipeline_stored_scratch(size_t size)
+{
+	return scratch_get(SCRATCH_STORED, size);
+}
+
+void pipeline_scratch_release(void)
+{
+	for (unsigned i = 0; i < SCRATCHES; i++)
+		scratch_trim(i);
+}
+
+static bool is_skipped(unsigned filter, uint32_t skip_mask)
+{
+	return skip_mask >> filter & 1;
+}
+
+static bool is_identity(const struct pipeline_filter *f)
+{
+	return f->codec && f->codec->is_identity &&
+	       f->codec->is_identity(&f->params);
+}
+
+/* The filter's name as people know it, else as the file says, made printable.*/
+static void name_filter(struct pipeline_filter *f, const char *file_name)
+{
+	const char *ours = codec_name_of_id(f->id);
+
+	if (ours)
+		snprintf(f->name, sizeof f->name, "%s", ours);
+	else if (file_name && *file_name)
+		snprintf(f->name, sizeof f->name, "%s", file_name);
+	else
+		snprintf(f->name, sizeof f->name, "filter %u", f->id);
+	for (char *c = f->name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+}
+
+/*
+ * Only filters that we cannot decode have more values than we hold (nbit of a
+ * compound type).  Two such pipelines must not be taken for equal by their
+ * beginnings, so the last value we hold becomes a hash (FNV-1a) of the rest.
+ */
+static void keep_params(struct codec_params *p, const uint32_t *cd, unsigned n)
+{
+	uint32_t hash = 2166136261u;
+
+	p->n = n < CODEC_CD_MAX ? n : CODEC_CD_MAX;
+	if (p->n)
+		memcpy(p->cd, cd, p->n * sizeof *cd);
+	if (n <= CODEC_CD_MAX)
+		return;
+	for (unsigned i = CODEC_CD_MAX - 1; i < n; i++)
+		for (unsigned shift = 0; shift < 32; shift += 8)
+			hash = (hash ^ (cd[i] >> shift & 0xff)) * 16777619u;
+	p->cd[CODEC_CD_MAX - 1] = hash;
+}
+
+int pipeline_add(struct pipeline *p, uint32_t id, const char *file_name,
+		 const uint32_t *cd, unsigned n_cd, uint32_t elem_size,
+		 struct error *err)
+{
+	struct pipeline_filter f;
+	int r;
+
+	if (p->n >= PIPELINE_MAX)
+		return error_set(err, -EBADMSG,
+				 "pipeline: more than %d filters",
+				 PIPELINE_MAX);
+	memset(&f, 0, sizeof f);
+	f.id = id;
+	f.codec = codec_by_id(id);
+	name_filter(&f, file_name);
+	if (f.codec && n_cd > CODEC_CD_MAX)
+		return error_set(err, -EBADMSG, "%s: %u parameters", f.name,
+				 n_cd);
+	keep_params(&f.params, cd, n_cd);
+	f.params.elem_size = elem_size;
+	if (f.codec && f.codec->check) {
+		r = f.codec->check(&f.params, err);
+		if (r < 0)
+			return r;
+	}
+	p->filter[p->n++] = f;
+	return 0;
+}
+
+const struct pipeline_filter *pipeline_missing(const struct pipeline *p,
+					       uint32_t skip_mask)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (!p->filter[i].codec && !is_skipped(i, skip_mask))
+			return &p->filter[i];
+	return NULL;
+}
+
+bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (!is_skipped(i, skip_mask) && !is_identity(&p->filter[i]))
+			return false;
+	return true;
+}
+
+static int missing_error(const struct pipeline_filter *f, struct error *err)
+{
+	const char *package = codec_package_of_id(f->id);
+
+	if (package)
+		return error_set(err, -ENOTSUP,
+				 "no decoder for filter %s (id %u); the Debian "
+				 "package %s brings an HDF5 plugin for it",
+				 f->name, f->id, package);
+	return error_set(err, -ENOTSUP,
+			 "no decoder for filter %s (id %u), and %s", f->name,
+			 f->id,
+			 f->id < 256 ? "only the HDF5 library itself has one"
+				     : "no Debian package is known to bring "
+				       "an HDF5 plugin for it");
+}
+
+/*
+ * More than any of our compressors makes of `size` bytes, and enough for any
+ * number of them: what one left incompressible, the next can only pad.  Not
+ * compounded, so that a list of 32 compressors cannot ask for 40 times the
+ * chunk.
+ */
+static size_t compressed_bound(size_t size)
+{
+	return size + size / 8 + 4096;
+}
+
+/* The stages that are not skipped, in writing order; how many. */
+static unsigned plan_stages(const struct pipeline *p, uint32_t skip_mask,
+			    size_t size, struct stage *stages)
+{
+	size_t bound = compressed_bound(size);
+	bool exact = true;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct pipeline_filter *f = &p->filter[i];
+
+		if (!f->codec || is_skipped(i, skip_mask) || is_identity(f))
+			continue;
+		stages[n].filter = f;
+		stages[n].size = size;
+		stages[n].exact = exact;
+		n++;
+		if (f->codec->kind == CODEC_TRAILER) {
+			size += f->codec->trailer;
+		} else if (f->codec->kind == CODEC_COMPRESS) {
+			size = bound;
+			exact = false;
+		}
+	}
+	return n;
+}
+
+/* Is `len` what stage `s` had to give back? */
+static int check_length(const struct stage *s, size_t len, struct error *err)
+{
+	if (s->exact ? len == s->size : len <= s->size)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "%s: chunk decodes to %zu bytes instead of %zu",
+			 s->filter->name, len, s->size);
+}
+
+/* Undo one filter into `to`, which has room for what the stage may give. */
+static int run_stage(const struct stage *s, const void *in, size_t in_len,
+		     void *to, size_t *len, struct error *err)
+{
+	const struct pipeline_filter *f = s->filter;
+	int r = f->codec->decode(&f->params, in, in_len, to, s->size, len, err);
+
+	if (r == -ENOSPC) {
+		if (err)
+			err->code = -EBADMSG;
+		return -EBADMSG;
+	}
+	return r < 0 ? r : check_length(s, *len, err);
+}
+
+static int run_stages(const struct stage *stages, unsigned n,
+		      const void *stored, size_t stored_len, void *out,
+		      size_t size, struct error *err)
+{
+	enum scratch turn = SCRATCH_A;
+	const void *at = stored;
+	size_t len = stored_len;
+	int r;
+
+	while (n--) {
+		const struct stage *s = &stages[n];
+		void *to = out;
+
+		if (s->filter->codec->kind == CODEC_TRAILER) {
+			r = s->filter->codec->verify(at, len, err);
+			if (r < 0)
+				return r;
+			len -= s->filter->codec->trailer;
+			r = check_length(s, len, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (n) {
+			to = scratch_get(turn, s->size);
+			turn = turn == SCRATCH_A ? SCRATCH_B : SCRATCH_A;
+		}
+		if (!to)
+			return error_set(err, -ENOMEM,
+					 "%s: no memory for %zu bytes of "
+					 "scratch",
+					 s->filter->name, s->size);
+		r = run_stage(s, at, len, to, &len, err);
+		if (r < 0)
+			return r;
+		at = to;
+	}
+	if (len != size)
+		return error_set(err, -EBADMSG,
+				 "chunk holds %zu bytes instead of %zu", len,
+				 size);
+	if (at != out && size)
+		memcpy(out, at, size);
+	return 0;
+}
+
+int pipeline_decode(const struct pipeline *p, uint32_t skip_mask,
+		    const void *stored, size_t stored_len, void *out,
+		    size_t size, struct error *err)
+{
+	const struct pipeline_filter *f = pipeline_missing(p, skip_mask);
+	struct stage stages[PIPELINE_MAX];
+	unsigned char nothing = 0;
+	unsigned n;
+	int r;
+
+	if (f)
+		return missing_error(f, err);
+	n = plan_stages(p, skip_mask, size, stages);
+	r = run_stages(stages, n, stored_len ? stored : &nothing, stored_len,
+		       size ? out : &nothing, size, err);
+	scratch_trim(SCRATCH_A);
+	scratch_trim(SCRATCH_B);
+	return r;
+}
+
+size_t pipeline_scratch_size(const struct pipeline *p, size_t size)
+{
+	struct stage stages[PIPELINE_MAX];
+	unsigned n = plan_stages(p, 0, size, stages);
+	size_t need[2] = {0, 0};
+	unsigned turn = 0;
+
+	for (; n > 1; n--) {
+		const struct stage *s = &stages[n - 1];
+
+		if (s->filter->codec->kind == CODEC_TRAILER)
+			continue;
+		if (need[turn] < s->size)
+			need[turn] = s->size;
+		turn ^= 1;
+	}
+	return need[0] + need[1];
+}
+
+bool pipeline_equal(const struct pipeline *a, const struct pipeline *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct codec_params *p = &a->filter[i].params;
+		const struct codec_params *q = &b->filter[i].params;
+
+		if (a->filter[i].id != b->filter[i].id || p->n != q->n ||
+		    p->elem_size != q->elem_size ||
+		    memcmp(p->cd, q->cd, p->n * sizeof *p->cd))
+			return false;
+	}
+	return true;
+}
+
+void pipeline_describe(const struct pipeline *p, char *buf, size_t n)
+{
+	size_t at = 0;
+
+	if (!n)
+		return;
+	snprintf(buf, n, "%s", p->n ? "" : "none");
+	for (unsigned i = 0; i < p->n && at < n; i++)
+		at += (size_t)snprintf(buf + at, n - at, "%s%s", i ? ", " : "",
+				       p->filter[i].name);
+}

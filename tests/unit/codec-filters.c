@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Each filter: bytes of the reference writers, round trips, damage. */
+#include <errno.h>
+#include <libdeflate.h>
+#include <liblzf/lzf.h>
+#include <lz4.h>
+#include <zstd.h>
+
+#include "codec/codec.h"
+#include "test.h"
+
+/*
+ * Golden vectors.  The plain bytes are 48 uint16 values, each of 16 values
+ * 7 i^2 mod 300 (0 for every fourth) three times.  h5py 3.7 with HDF5 1.10.8
+ * wrote them as one chunk per filter and gave the chunk back by
+ * read_direct_chunk; zstd is what `zstd -c` 1.5.4 wrote; lz4 is two blocks of
+ * 50 and 46 bytes taken out of what `lz4 -12` 1.9.4 wrote, in the filter's
+ * framing.
+ */
+static const unsigned char by_deflate[] = {
+	0x78, 0x5e, 0x63, 0x60, 0x00, 0x01, 0x76, 0x30, 0x94, 0x01,
+	0x43, 0x7b, 0x30, 0x84, 0x80, 0xf5, 0x60, 0xf8, 0x07, 0x0c,
+	0xb5, 0xc1, 0x10, 0x02, 0xb8, 0x19, 0x41, 0x30, 0x85, 0x01,
+	0x04, 0xbf, 0x83, 0x21, 0x04, 0x48, 0x33, 0x82, 0xe0, 0x1a,
+	0x06, 0x10, 0xf4, 0x06, 0x43, 0x00, 0x3e, 0xe0, 0x0e, 0x17,
+};
+static const unsigned char by_fletcher32[] = {
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x07, 0x00, 0x07, 0x00, 0x07, 0x00,
+	0x1c, 0x00, 0x1c, 0x00, 0x1c, 0x00, 0x3f, 0x00, 0x3f, 0x00, 0x3f, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xaf, 0x00, 0xaf, 0x00, 0xaf, 0x00,
+	0xfc, 0x00, 0xfc, 0x00, 0xfc, 0x00, 0x2b, 0x00, 0x2b, 0x00, 0x2b, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x01, 0x0b, 0x01, 0x0b, 0x01,
+	0x64, 0x00, 0x64, 0x00, 0x64, 0x00, 0xf7, 0x00, 0xf7, 0x00, 0xf7, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x1b, 0x01, 0x1b, 0x01, 0x1b, 0x01,
+	0xac, 0x00, 0xac, 0x00, 0xac, 0x00, 0x4b, 0x00, 0x4b, 0x00, 0x4b, 0x00,
+	0x14, 0x10, 0x72, 0xe1,
+};
+static const unsigned char by_lzf[] = {
+	0x01, 0x00, 0x00, 0x40, 0x00, 0x00, 0x07, 0x60, 0x01, 0x00, 0x1c,
+	0x60, 0x01, 0x00, 0x3f, 0x60, 0x01, 0x80, 0x00, 0x00, 0xaf, 0x60,
+	0x01, 0x00, 0xfc, 0x60, 0x01, 0x00, 0x2b, 0x60, 0x01, 0x80, 0x00,
+	0x01, 0x0b, 0x01, 0x40, 0x01, 0x01, 0x64, 0x00, 0x40, 0x01, 0x00,
+	0xf7, 0x60, 0x01, 0x80, 0x00, 0x01, 0x1b, 0x01, 0x40, 0x01, 0x01,
+	0xac, 0x00, 0x40, 0x01, 0x00, 0x4b, 0x20, 0x01, 0x01, 0x4b, 0x00,
+};
+static const unsigned char by_zstd[] = {
+	0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x1d, 0x02, 0x00, 0xc4, 0x02, 0x00,
+	0x00, 0x07, 0x1c, 0x3f, 0xaf, 0x00, 0xaf, 0x00, 0xaf, 0x00, 0xfc, 0x2b,
+	0x0b, 0x01, 0x0b, 0x01, 0x0b, 0x01, 0x64, 0x00, 0x64, 0x00, 0x64, 0x00,
+	0xf7, 0x1b, 0x01, 0x1b, 0x01, 0x1b, 0x01, 0xac, 0x00, 0xac, 0x00, 0xac,
+	0x00, 0x4b, 0x00, 0x4b, 0x00, 0x4b, 0x00, 0x0a, 0x00, 0x60, 0x80, 0xdc,
+	0x7d, 0x30, 0x01, 0xee, 0xe6, 0x9a, 0x01, 0x04, 0xd0, 0x0e, 0x08, 0xcb,
+	0x9d, 0xb0, 0x00, 0x16, 0xb2, 0x79, 0x35, 0x9e,
+};
+static const unsigned char by_lz4[] = {
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x60, 0x00, 0x00, 0x00, 0x32,
+	0x00, 0x00, 0x00, 0x24, 0x11, 0x00, 0x01, 0x00, 0x11, 0x07, 0x02, 0x00,
+	0x11, 0x1c, 0x02, 0x00, 0x11, 0x3f, 0x02, 0x00, 0x02, 0x01, 0x00, 0x11,
+	0xaf, 0x02, 0x00, 0x11, 0xfc, 0x02, 0x00, 0x80, 0x2b, 0x00, 0x2b, 0x00,
+	0x2b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x27, 0x60, 0x00, 0x00, 0x00,
+	0x00, 0x0b, 0x01, 0x02, 0x00, 0x20, 0x64, 0x00, 0x02, 0x00, 0x11, 0xf7,
+	0x02, 0x00, 0x02, 0x01, 0x00, 0x20, 0x1b, 0x01, 0x02, 0x00, 0xc0, 0xac,
+	0x00, 0xac, 0x00, 0xac, 0x00, 0x4b, 0x00, 0x4b, 0x00, 0x4b, 0x00,
+};
+
+/* Last four bytes of h5py's chunks of 33 bytes 0, 1, ... and of 50 000 0xff. */
+static const unsigned char trailer_33[] = {0x01, 0x11, 0xde, 0x66};
+static const unsigned char trailer_ff[] = {0xff, 0xff, 0xff, 0xff};
+/* Of 100 001 bytes, byte i being bits 13 to 20 of i * 2654435761. */
+static const unsigned char trailer_100001[] = {0xfb, 0x3a, 0x38, 0x35};
+
+static const unsigned char *golden_plain(void)
+{
+	static unsigned char bytes[96];
+
+	for (unsigned i = 0; i < 48; i++) {
+		unsigned k = i / 3, v = k % 4 ? 7 * k * k % 300 : 0;
+
+		bytes[2 * i] = v & 255;
+		bytes[2 * i + 1] = (unsigned char)(v >> 8);
+	}
+	return bytes;
+}
+
+static uint64_t rng_state = 88172645463325252u;
+static uint64_t rng(void)
+{
+	rng_state ^= rng_state << 13;
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return rng_state >> 11;
+}
+
+/* Exactly `n` bytes on the heap, so that sanitizers see any step outside. */
+static unsigned char *copy_of(const void *from, size_t n)
+{
+	unsigned char *p = malloc(n ? n : 1);
+
+	CHECK(p);
+	if (n)
+		memcpy(p, from, n);
+	return p;
+}
+
+/* Bytes that compress more or less: runs, repeats, noise, small numbers. */
+static unsigned char *random_bytes(size_t n)
+{
+	unsigned char *p = malloc(n ? n : 1);
+	size_t i = 0;
+
+	CHECK(p);
+	while (i < n) {
+		size_t run = 1 + rng() % 400, back = 1 + rng() % 40;
+		unsigned kind = rng() % 5;
+		unsigned char byte = (unsigned char)rng();
+
+		for (; run && i < n; run--, i++) {
+			if (kind == 0)
+				p[i] = byte;
+			else if (kind == 1 && i >= back)
+				p[i] = p[i - back];
+			else if (kind == 2 && i >= 5000)
+				p[i] = p[i - 5000];
+			else if (kind == 3)
+				p[i] = rng() % 3;
+			else
+				p[i] = (unsigned char)rng();
+		}
+	}
+	return p;
+}
+
+static int decode(const struct codec *c, uint32_t elem, const void *in,
+		  size_t in_len, void *out, size_t cap, size_t *len)
+{
+	struct codec_params p = {.n = elem ? 1 : 0, .elem_size = 2};
+	unsigned char *stored = copy_of(in, in_len);
+	struct error err = {0, ""};
+	int r;
+
+	p.cd[0] = elem;
+	r = c->decode(&p, stored, in_len, out, cap, len, &err);
+	CHECK_EQ_I(err.code, r);
+	CHECK((r == 0) == (err.text[0] == 0));
+	CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
+	free(stored);
+	return r;
+}
+
+/* Decodes to `plain` with exactly the room, with more, and not with less. */
+static void check_decodes(const struct codec *c, const void *in, size_t in_len,
+			  const void *plain, size_t n)
+{
+	unsigned char *out = copy_of(plain, n), *more = malloc(n + 100);
+	size_t len = 12345;
+
+	CHECK(more);
+	memset(out, 0xa5, n);
+	CHECK_OK(decode(c, 0, in, in_len, out, n, &len));
+	CHECK_EQ_U(len, n);
+	CHECK_MEM(out, plain, n);
+	CHECK_OK(decode(c, 0, in, in_len, more, n + 100, &len));
+	CHECK_EQ_U(len, n);
+	CHECK_MEM(more, plain, n);
+	out = realloc(out, n - 1 ? n - 1 : 1);
+	CHECK(out);
+	CHECK_EQ_I(decode(c, 0, in, in_len, out, n - 1, &len), -ENOSPC);
+	free(out);
+	free(more);
+}
+
+/* Every truncation and every flipped bit: an error or some bytes, no step
+ * outside.  With `sure` each truncation must be noticed. */
+static void check_damage(const struct codec *c, const unsigned char *in,
+			 size_t in_len, size_t n, bool sure)
+{
+	unsigned char *out = malloc(n), *bad = copy_of(in, in_len);
+	size_t len;
+
+	CHECK(out);
+	for (size_t cut = 0; cut < in_len; cut++) {
+		int r = decode(c, 0, in, cut, out, n, &len);
+
+		CHECK(!sure || r < 0);
+		CHECK(r < 0 || len < n || c->kind == CODEC_TRAILER);
+	}
+	for (size_t bit = 0; bit < in_len * 8; bit++) {
+		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
+		if (decode(c, 0, bad, in_len, out, n, &len) == 0)
+			CHECK(len <= n);
+		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
+	}
+	free(out);
+	free(bad);
+}
+
+TEST(golden)
+{
+	const unsigned char *plain = golden_plain();
+
+#define GOLDEN(codec, bytes, sure)                                    \
+	do {                                                          \
+		check_decodes(codec, bytes, sizeof bytes, plain, 96); \
+		check_damage(codec, bytes, sizeof bytes, 96, sure);   \
+	} while (0)
+	GOLDEN(&codec_deflate, by_deflate, true);
+	GOLDEN(&codec_fletcher32, by_fletcher32, false);
+	GOLDEN(&codec_lzf, by_lzf, false);
+	GOLDEN(&codec_zstd, by_zstd, true);
+	GOLDEN(&codec_lz4, by_lz4, true);
+#undef GOLDEN
+}
+
+/* All element sizes against the definition, by every loop this CPU has. */
+static void check_shuffle(const unsigned char *in, size_t n, uint32_t elem)
+{
+	unsigned char *naive = malloc(n ? n : 1), *out = malloc(n ? n : 1);
+	size_t count = n / elem, len;
+
+	CHECK(naive && out);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < elem; j++)
+			naive[i * elem + j] = in[j * count + i];
+	for (size_t i = count * elem; i < n; i++)
+		naive[i] = in[i];
+	for (unsigned path = 0; path <= shuffle_best_path(); path++) {
+		memset(out, 0x5a, n);
+		shuffle_undo(path, in, n, elem, out);
+		CHECK_MEM(out, naive, n);
+	}
+	memset(out, 0x5a, n);
+	CHECK_OK(decode(&codec_shuffle, elem, in, n, out, n, &len));
+	CHECK_EQ_U(len, n);
+	CHECK_MEM(out, naive, n);
+	free(naive);
+	free(out);
+}
+
+TEST(shuffle_sizes)
+{
+	static const uint32_t large[] = {31, 64, 255, 5000, 9000, 4000000000u};
+
+	for (uint32_t elem = 1; elem <= 17; elem++)
+		for (unsigned i = 0; i < 120; i++) {
+			size_t n = i < 100 ? i * 3 : rng() % 40000;
+			unsigned char *in = random_bytes(n);
+
+			check_shuffle(in, n, elem);
+			free(in);
+		}
+	for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+		for (size_t n = 0; n < 60000; n = n * 2 + 13) {
+			unsigned char *in = random_bytes(n);
+
+			check_shuffle(in, n, large[i]);
+			free(in);
+		}
+}
+
+static void check_fletcher32(unsigned char *data, size_t n,
+			     const unsigned char trailer[4])
+{
+	unsigned char *in = copy_of(data, n), *out = malloc(n);
+	size_t len;
+
+	CHECK(out && (in = realloc(in, n + 4)));
+	for (unsigned swapped = 0; swapped < 2; swapped++) {
+		for (unsigned i = 0; i < 4; i++)
+			in[n + i] = trailer[i ^ swapped];
+		CHECK_OK(decode(&codec_fletcher32, 0, in, n + 4, out, n, &len));
+		CHECK_EQ_U(len, n);
+		CHECK_MEM(out, data, n);
+	}
+	in[n / 2] ^= 16;
+	CHECK_EQ_I(decode(&codec_fletcher32, 0, in, n + 4, out, n, &len),
+		   -EBADMSG);
+	free(in);
+	free(out);
+}
+
+TEST(fletcher32_values)
+{
+	static unsigned char data[100001];
+
+	for (unsigned i = 0; i < 33; i++)
+		data[i] = (unsigned char)i;
+	check_fletcher32(data, 33, trailer_33);
+	memset(data, 0xff, 50000);
+	check_fletcher32(data, 50000, trailer_ff);
+	for (uint64_t i = 0; i < sizeof data; i++)
+		data[i] = (unsigned char)(i * 2654435761u >> 13);
+	check_fletcher32(data, sizeof data, trailer_100001);
+}
+
+TEST(fletcher32_empty)
+{
+	unsigned char out[1];
+	size_t len = 7;
+
+	CHECK_OK(decode(&codec_fletcher32, 0, "\0\0\0\0", 4, out, 0, &len));
+	CHECK_EQ_U(len, 0);
+	CHECK_EQ_I(decode(&codec_fletcher32, 0, "\0\0\0", 3, out, 0, &len),
+		   -EBADMSG);
+}
+
+static size_t put_be(unsigned char *to, uint64_t v, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		to[i] = (unsigned char)(v >> 8 * (bytes - 1 - i));
+	return bytes;
+}
+
+/* The lz4 filter's writer: a block that does not shrink is stored raw. */
+static size_t lz4_encode(const unsigned char *in, size_t n, uint32_t block,
+			 unsigned char *out, size_t room)
+{
+	size_t at = put_be(out, n, 8);
+
+	at += put_be(out + at, block, 4);
+	for (size_t done = 0; done < n;) {
+		size_t m = n - done < block ? n - done : block;
+		int k = LZ4_compress_default((const char *)in + done,
+					     (char *)out + at + 4, (int)m,
+					     (int)(room - at - 4));
+
+		CHECK(k > 0);
+		if ((size_t)k >= m) {
+			k = (int)m;
+			memcpy(out + at + 4, in + done, m);
+		}
+		at += put_be(out + at, (uint64_t)k, 4) + (size_t)k;
+		done += m;
+	}
+	return at;
+}
+
+TEST(round_trips)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(6);
+
+	CHECK(c);
+	for (unsigned i = 0; i < 300; i++) {
+		size_t n = 1 + rng() % (i < 200 ? 3000 : 200000);
+		unsigned char *in = random_bytes(n);
+		size_t room = n * 2 + 100000, k;
+		unsigned char *to = malloc(room);
+
+		CHECK(to);
+		k = libdeflate_zlib_compress(c, in, n, to, room);
+		check_decodes(&codec_deflate, to, k, in, n);
+		k = lzf_compress(in, (unsigned)n, to, (unsigned)room);
+		check_decodes(&codec_lzf, to, k, in, n);
+		k = ZSTD_compress(to, room, in, n, 1 + (int)(i % 5));
+		check_decodes(&codec_zstd, to, k, in, n);
+		k = lz4_encode(in, n, 16 + (uint32_t)(rng() % n), to, room);
+		check_decodes(&codec_lz4, to, k, in, n);
+		free(in);
+		free(to);
+	}
+	libdeflate_free_compressor(c);
+}
+
+/* Our LZF and liblzf's agree on random control bytes too: same bytes, or an
+ * error both. */
+TEST(lzf_like_liblzf)
+{
+	for (unsigned i = 0; i < 200000; i++) {
+		unsigned char in[64], a[300], b[300];
+		size_t n = 1 + rng() % sizeof in, cap = 1 + rng() % sizeof a;
+		size_t len = 0;
+		unsigned k;
+
+		for (size_t j = 0; j < n; j++)
+			in[j] = rng() % 3 ? rng() % 36 : (unsigned char)rng();
+		memset(a, 0, sizeof a);
+		memset(b, 0, sizeof b);
+		k = lzf_decompress(in, (unsigned)n, b, (unsigned)cap);
+		if (decode(&codec_lzf, 0, in, n, a, cap, &len) < 0)
+			len = 0;
+		CHECK_EQ_U(len, k);
+		CHECK_MEM(a, b, k);
+		for (size_t j = cap; j < sizeof a; j++)
+			CHECK_EQ_U(a[j], 0);
+	}
+}
+
+TEST(deflate_trailing_bytes)
+{
+	unsigned char in[sizeof by_deflate + 7] = {0}, out[96];
+	size_t len;
+
+	memcpy(in, by_deflate, sizeof by_deflate);
+	memset(in + sizeof by_deflate, 0xee, 7);
+	check_decodes(&codec_deflate, in, sizeof in, golden_plain(), 96);
+	in[sizeof by_deflate - 1] ^= 1; /* of the Adler-32 */
+	CHECK_EQ_I(decode(&codec_deflate, 0, in, sizeof in, out, 96, &len),
+		   -EBADMSG);
+}
+
+/* 600 bytes whose Adler-32 is 0: sum 65520, then bytes moved ahead until the
+ * sum of sums is right too. */
+static const unsigned char *adler_zero(void)
+{
+	static unsigned char d[600];
+	uint32_t more;
+
+	for (unsigned i = 0; i < 600; i++)
+		d[i] = i % 5 ? 109 : 110;
+	more = 65521 - (libdeflate_adler32(1, d, 600) >> 16);
+	d[0] += (unsigned char)(more / 599);
+	d[599] -= (unsigned char)(more / 599);
+	d[599 - more % 599]++;
+	d[599]--;
+	return d;
+}
+
+/* A stream that is cut off must not be completed by our own padding. */
+static void check_cut(const unsigned char *plain, size_t n)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(4);
+	static unsigned char out[70000], in[1000];
+	size_t k, len;
+
+	CHECK(c);
+	k = libdeflate_zlib_compress(c, plain, n, in, sizeof in);
+	check_decodes(&codec_deflate, in, k, plain, n);
+	for (size_t cut = 0; cut < k; cut++)
+		CHECK(decode(&codec_deflate, 0, in, cut, out, n, &len) < 0);
+	libdeflate_free_compressor(c);
+}
+
+TEST(deflate_cut)
+{
+	static const unsigned char zeros[70000];
+
+	CHECK_EQ_U(libdeflate_adler32(1, adler_zero(), 600), 0);
+	check_cut(adler_zero(), 600);
+	check_cut(zeros, sizeof zeros);
+}
+
+TEST(lz4_numbers)
+{
+	unsigned char in[64] = {0}, out[64];
+	size_t len;
+
+	put_be(in + 8, 16, 4); /* 0 bytes in blocks of 16 */
+	CHECK_OK(decode(&codec_lz4, 0, in, 12, out, 64, &len));
+	CHECK_EQ_U(len, 0);
+	CHECK_EQ_I(decode(&codec_lz4, 0, in, 13, out, 64, &len), -EBADMSG);
+	put_be(in, UINT64_MAX, 8);
+	CHECK_EQ_I(decode(&codec_lz4, 0, in, 64, out, 64, &len), -ENOSPC);
+	put_be(in, 32, 8);
+	put_be(in + 8, 0, 4); /* blocks of nothing */
+	CHECK_EQ_I(decode(&codec_lz4, 0, in, 64, out, 64, &len), -EBADMSG);
+	put_be(in + 8, 32, 4);
+	put_be(in + 12, 0, 4); /* a block stored in nothing */
+	CHECK_EQ_I(decode(&codec_lz4, 0, in, 16, out, 64, &len), -EBADMSG);
+	put_be(in + 12, 0xffffffff, 4);
+	CHECK_EQ_I(decode(&codec_lz4, 0, in, 64, out, 64, &len), -EBADMSG);
+	put_be(in + 8, 0xffffffff, 4); /* larger than all: one raw block */
+	put_be(in + 12, 32, 4);
+	CHECK_OK(decode(&codec_lz4, 0, in, 48, out, 64, &len));
+	CHECK_EQ_U(len, 32);
+}
+
+TEST(zstd_frames)
+{
+	unsigned char in[2 * sizeof by_zstd + 10], twice[192], out[192];
+	size_t n = sizeof by_zstd, len;
+
+	memcpy(twice, golden_plain(), 96);
+	memcpy(twice + 96, golden_plain(), 96);
+	memcpy(in, by_zstd, n);
+	memcpy(in + n, "\x51\x2a\x4d\x18\x02\0\0\0hi", 10); /* skippable */
+	memcpy(in + n + 10, by_zstd, n);
+	check_decodes(&codec_zstd, in, n + 10, twice, 96);
+	check_decodes(&codec_zstd, in, 2 * n + 10, twice, 192);
+	memcpy(in + n, "garbage!", 8);
+	CHECK_EQ_I(decode(&codec_zstd, 0, in, n + 8, out, 192, &len), -EBADMSG);
+	in[0] = 0x27; /* the magic number of format 0.7 */
+	CHECK_EQ_I(decode(&codec_zstd, 0, in, n, out, 96, &len), -EBADMSG);
+	CHECK_EQ_I(decode(&codec_zstd, 0, in, 0, out, 96, &len), -EBADMSG);
+}
+
+int main(void)
+{
+	RUN(golden);
+	RUN(shuffle_sizes);
+	RUN(fletcher32_values);
+	RUN(fletcher32_empty);
+	RUN(round_trips);
+	RUN(lzf_like_liblzf);
+	RUN(deflate_trailing_bytes);
+	RUN(deflate_cut);
+	RUN(lz4_numbers);
+	RUN(zstd_frames);
+	codec_thread_cleanup();
+	return test_done();
+}
