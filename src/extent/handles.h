@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Backing files: a bounded table of open descriptors, identity checked. */
+#ifndef EXTENT_HANDLES_H
+#define EXTENT_HANDLES_H
+
+#include <stdint.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+
+struct handles;
+/* A pinned open file; put it back soon. */
+struct handle {
+	int fd;
+	uint32_t file;
+	uint64_t size; /* of the file now */
+};
+
+/* `max_open` descriptors at most stay open (0: from RLIMIT_NOFILE, less what
+ * `threads` workers need for themselves). */
+int handles_new(struct handles **out, unsigned max_open, unsigned threads,
+		struct error *err);
+void handles_free(struct handles *h);
+
+/* Register a file by path (copied) without touching it; the number is what
+ * extents carry.  The same path gives the same number.  Only while building:
+ * returns UINT32_MAX when memory is out. */
+uint32_t handles_add(struct handles *h, const char *path);
+/* Borrowed path of a registered file. */
+const char *handles_path(const struct handles *h, uint32_t file);
+/* The same for a sentence: no more than its last 240 bytes. */
+const char *handles_name(const struct handles *h, uint32_t file);
+uint32_t handles_count(const struct handles *h);
+
+/*
+ * Open (or find open) file number `file` and pin it.  The first open learns
+ * its identity (device, inode, size, mtime); later ones, and every get of an
+ * open descriptor, compare: -ESTALE "... changed since it was first read".
+ * -ENODATA: there is no such file (a part is missing); -EIO: cannot be opened
+ * or is no regular file.  May block on I/O, holds no lock across it.
+ */
+int handles_get(struct handles *h, uint32_t file, struct handle *out,
+		struct error *err);
+/* Identity again, for use after reading: -ESTALE when it changed. */
+int handles_check(struct handles *h, const struct handle *pin,
+		  struct error *err);
+void handles_put(struct handles *h, struct handle *pin);
+/* Whole read of `len` bytes at `pos`, identity compared before and after; -EIO
+ * beyond the end ("... lie beyond the end of FILE (N bytes): truncated?"). */
+int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
+		 size_t len, struct error *err);
+/* Is the file there?  stat only; 0, -ENODATA or -EIO.  For `info`. */
+int handles_probe(struct handles *h, uint32_t file, struct stat *st,
+		  struct error *err);
+/* Descriptors open now, and the limit. */
+void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How lower layers ask whoever holds the cache to make bytes stand still. */
+#ifndef EXTENT_PINNER_H
+#define EXTENT_PINNER_H
+
+#include "extent/plan.h"
+
+/* Bytes that stay put while pinned. */
+struct span {
+	enum { SPAN_MEM, SPAN_FD, SPAN_FILL } kind;
+	size_t len;
+	const unsigned char *mem; /* SPAN_MEM */
+	uint64_t pos;             /* SPAN_FD: offset in handle.fd */
+	struct fill fill;         /* SPAN_FILL */
+	uint32_t phase;
+	struct buf *buf;          /* SPAN_MEM: the reference held, or NULL */
+	struct handle handle;     /* SPAN_FD */
+};
+
+/* The store, seen from below (tensor, tree): only what attributes of generated
+ * texts need.  `pin` may block on I/O. */
+struct pinner {
+	int (*pin)(struct pinner *p, const struct extent *x, struct span *out,
+		   struct error *err);
+	void (*unpin)(struct pinner *p, struct span *span);
+};
+
+#endif

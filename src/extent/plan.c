@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The extents of a file window: append, merge neighbours, print. */
+#include "extent/plan.h"
+
+#include <string.h>
+
+#include "base/number.h"
+
+/*
+ * A plan is a gapless list: extent i begins where i - 1 ended, so an append
+ * that finds no room must not be followed by another that does.  `full` sees
+ * to that, whether or not the caller looks at what was taken.
+ */
+
+void plan_init(struct plan *p, uint64_t want)
+{
+	p->want = want;
+	p->have = 0;
+	p->n = 0;
+	p->scratch_used = 0;
+	p->full = false;
+}
+
+static struct extent *plan_last(struct plan *p, enum extent_kind kind)
+{
+	if (p->n == 0 || p->ext[p->n - 1].kind != kind)
+		return NULL;
+	return &p->ext[p->n - 1];
+}
+
+/* What of `len` bytes the window still wants; 0 when nothing may follow. */
+static uint64_t plan_room(const struct plan *p, uint64_t len)
+{
+	return p->full ? 0 : min_u64(len, p->want - p->have);
+}
+
+static uint64_t plan_grow(struct plan *p, struct extent *x, uint64_t len)
+{
+	x->len += len;
+	p->have += len;
+	return len;
+}
+
+/* A new last extent of `len` > 0 bytes, or NULL. */
+static struct extent *plan_append(struct plan *p, enum extent_kind kind,
+				  uint64_t len)
+{
+	struct extent *x;
+
+	if (p->n == PLAN_MAX) {
+		p->full = true;
+		return NULL;
+	}
+	x = &p->ext[p->n++];
+	memset(x, 0, sizeof *x);
+	x->kind = kind;
+	plan_grow(p, x, len);
+	return x;
+}
+
+uint64_t plan_file(struct plan *p, uint32_t file, uint64_t pos, uint64_t len)
+{
+	struct extent *x = plan_last(p, EXTENT_FILE);
+
+	len = plan_room(p, len);
+	if (len == 0)
+		return 0;
+	if (x && x->u.file.file == file && x->u.file.pos + x->len == pos)
+		return plan_grow(p, x, len);
+	x = plan_append(p, EXTENT_FILE, len);
+	if (!x)
+		return 0;
+	x->u.file.file = file;
+	x->u.file.pos = pos;
+	return len;
+}
+
+uint64_t plan_slice(struct plan *p, struct chunk_set *set, uint64_t index,
+		    uint32_t slice, uint64_t skip, uint64_t len)
+{
+	struct extent *x = plan_last(p, EXTENT_CHUNK);
+
+	len = plan_room(p, len);
+	if (len == 0)
+		return 0;
+	if (x && x->u.chunk.set == set && x->u.chunk.index == index &&
+	    x->u.chunk.slice == slice && x->u.chunk.skip + x->len == skip)
+		return plan_grow(p, x, len);
+	x = plan_append(p, EXTENT_CHUNK, len);
+	if (!x)
+		return 0;
+	x->u.chunk.set = set;
+	x->u.chunk.index = index;
+	x->u.chunk.skip = skip;
+	x->u.chunk.slice = slice;
+	return len;
+}
+
+uint64_t plan_chunk(struct plan *p, struct chunk_set *set, uint64_t index,
+		    uint64_t skip, uint64_t len)
+{
+	return plan_slice(p, set, index, EXTENT_WHOLE, skip, len);
+}
+
+uint64_t plan_fill(struct plan *p, struct fill fill, uint64_t phase,
+		   uint64_t len)
+{
+	struct extent *x = plan_last(p, EXTENT_FILL);
+
+	if (fill.width == 0)
+		fill.width = 1;
+	phase %= fill.width;
+	len = plan_room(p, len);
+	if (len == 0)
+		return 0;
+	if (x && x->u.fill.of.pattern == fill.pattern &&
+	    x->u.fill.of.width == fill.width &&
+	    (x->u.fill.phase + x->len) % fill.width == phase)
+		return plan_grow(p, x, len);
+	x = plan_append(p, EXTENT_FILL, len);
+	if (!x)
+		return 0;
+	x->u.fill.of = fill;
+	x->u.fill.phase = (uint32_t)phase;
+	return len;
+}
+
+uint64_t plan_copy(struct plan *p, const void *data, uint64_t len)
+{
+	struct extent *x = plan_last(p, EXTENT_MEM);
+	unsigned char *to = p->scratch + p->scratch_used;
+	uint64_t take;
+
+	len = plan_room(p, len);
+	take = min_u64(len, PLAN_SCRATCH - p->scratch_used);
+	if (take > 0) {
+		if (x && (const unsigned char *)x->u.mem.data + x->len == to) {
+			plan_grow(p, x, take);
+		} else {
+			x = plan_append(p, EXTENT_MEM, take);
+			if (!x)
+				return 0;
+			x->u.mem.data = to;
+		}
+		memcpy(to, data, take);
+		p->scratch_used += (unsigned)take;
+	}
+	if (take < len)
+		p->full = true;
+	return take;
+}
+
+static void extent_print(const struct extent *x, FILE *out)
+{
+	switch (x->kind) {
+	case EXTENT_FILE:
+		fprintf(out, "file %u at %llu", x->u.file.file,
+			(unsigned long long)x->u.file.pos);
+		break;
+	case EXTENT_CHUNK:
+		fprintf(out, "chunk %llu of set %llu",
+			(unsigned long long)x->u.chunk.index,
+			(unsigned long long)x->u.chunk.set->id);
+		if (x->u.chunk.slice != EXTENT_WHOLE)
+			fprintf(out, " slice %u", x->u.chunk.slice);
+		fprintf(out, " from %llu", (unsigned long long)x->u.chunk.skip);
+		break;
+	case EXTENT_MEM:
+		fputs("memory", out);
+		break;
+	case EXTENT_FILL:
+		fprintf(out, "fill of %u bytes from %u", x->u.fill.of.width,
+			x->u.fill.phase);
+		break;
+	}
+}
+
+void plan_print(const struct plan *p, FILE *out)
+{
+	uint64_t at = 0;
+	unsigned i;
+
+	for (i = 0; i < p->n; i++) {
+		fprintf(out, "%llu +%llu ", (unsigned long long)at,
+			(unsigned long long)p->ext[i].len);
+		extent_print(&p->ext[i], out);
+		putc('\n', out);
+		at += p->ext[i].len;
+	}
+}

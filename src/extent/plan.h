@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which bytes make up a window of a file: a short list of extents. */
+#ifndef EXTENT_PLAN_H
+#define EXTENT_PLAN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "extent/chunk.h"
+
+enum extent_kind { EXTENT_FILE, EXTENT_CHUNK, EXTENT_MEM, EXTENT_FILL };
+#define EXTENT_WHOLE UINT32_MAX
+struct extent {
+	enum extent_kind kind;
+	uint64_t len; /* bytes, > 0 */
+	union {
+		struct {
+			uint32_t file;
+			uint64_t pos;
+		} file; /* verbatim bytes of a backing file */
+		struct {
+			struct chunk_set *set;
+			uint64_t index;
+			uint64_t skip;  /* bytes of the chunk (or slice) before */
+			uint32_t slice; /* EXTENT_WHOLE, or a slice number */
+		} chunk;
+		struct {
+			const void *data; /* owned by the plan (scratch) or the tree */
+		} mem;
+		struct {
+			struct fill of;
+			uint32_t phase; /* first byte's offset in the pattern */
+		} fill;
+	} u;
+};
+
+/* `map` appends extents until the window is full or PLAN_MAX is reached;
+ * whoever asked goes on with a second plan from off + have. */
+#define PLAN_MAX 64
+#define PLAN_SCRATCH 512
+struct plan {
+	uint64_t want, have; /* bytes asked for, bytes mapped so far */
+	unsigned n;
+	unsigned scratch_used;
+	bool full; /* something found no room: nothing may follow it */
+	struct extent ext[PLAN_MAX];
+	unsigned char scratch[PLAN_SCRATCH]; /* a small header */
+};
+
+void plan_init(struct plan *p, uint64_t want);
+/* Room for more?  False when the window is mapped or the list is full. */
+static inline bool plan_open(const struct plan *p)
+{
+	return p->have < p->want && p->n < PLAN_MAX && !p->full;
+}
+/* Each appends at most what the window still wants, merges with the extent
+ * before where the bytes continue, and returns the bytes taken (0: full).  Once
+ * less than the window wants was taken for lack of room, the plan stays full. */
+uint64_t plan_file(struct plan *p, uint32_t file, uint64_t pos, uint64_t len);
+uint64_t plan_chunk(struct plan *p, struct chunk_set *set, uint64_t index,
+		    uint64_t skip, uint64_t len);
+uint64_t plan_slice(struct plan *p, struct chunk_set *set, uint64_t index,
+		    uint32_t slice, uint64_t skip, uint64_t len);
+uint64_t plan_fill(struct plan *p, struct fill fill, uint64_t phase,
+		   uint64_t len);
+/* Copies `data` into the plan (bounded by PLAN_SCRATCH). */
+uint64_t plan_copy(struct plan *p, const void *data, uint64_t len);
+/* One line an extent, for people and tests. */
+void plan_print(const struct plan *p, FILE *out);
+
+#endif
