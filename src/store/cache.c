@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decoded chunks within a byte budget; one load per key, pinned by reference. */
+#include "store/cache.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "store/gate.h"
+#include "store/shard.h"
+
+/*
+ * Keys are spread over SHARDS shards, each a hash table, a list of its ready
+ * entries by use, and one lock.  An entry is in one of two states:
+ *
+ *	miss -> LOADING ----load fails, or larger than the budget----> gone
+ *	           |                                                    ^
+ *	           +---------load succeeds---> READY ---eviction--------+
+ *
+ * A LOADING entry has a `flight`: where the one who loads and those who wait
+ * meet.  The load runs without any lock.  The outcome is written into the
+ * flight, and waiters take it from there, never from the entry, which may be
+ * gone before they wake; the last of them frees the flight.
+ *
+ * Pins.  The cache holds one reference to the buffer of a READY entry, readers
+ * hold one each.  They take theirs under the shard's lock, so an entry whose
+ * count is 1 under that lock is used by nobody and stays so.
+ *
+ * Bytes.  The budget covers what is alive: buffers that readers still hold
+ * after eviction, and what the tables themselves take, included.  That is
+ * `alive`, the gauge of all published buffers.  Running loads have `reserved`
+ * what they said they need.  The buffer of a load in progress counts in a gauge
+ * of the load's own and moves to `alive` when it is published, in exchange for
+ * the reservation; counting it in both would evict one good chunk too many for
+ * every load at work.
+ *
+ * Who goes first.  Lists are in exact order of use.  Between shards, entries
+ * are compared by the tick of their last use; the clock advances once a load,
+ * not once a use, so hits only read it.  Each shard shows the tick of its tail
+ * without a lock.  A tail that turns out to be pinned is in use right now, and
+ * moves to the front as such.  When all is pinned we over-commit: waiting while
+ * holding pins would deadlock.
+ *
+ * A load may itself ask the cache (a text made from other chunks), as long as
+ * keys do not depend on themselves.  It passes the gate at once, and while it
+ * waits for another's flight it lends its share of the gate, because that
+ * other one may be standing in the queue.
+ *
+ * Locks are leaves, none is held across a load or the freeing of a buffer.
+ */
+#define SHARDS 16
+#define GATE_MIN (UINT64_C(32) << 20)
+#define GATE_SHARE 4
+/* Nobody has 256 TiB; sums of such costs cannot overflow. */
+#define COST_MAX (UINT64_C(1) << 48)
+
+struct flight {
+	pthread_cond_t landed;
+	unsigned users; /* the loader and those who wait */
+	bool done;
+	struct error err;
+	struct buf *buf; /* the result; a reference of the flight's own */
+};
+
+/* Beside the bytes: entry, its share of the buckets, the buffer's header, and
+ * what malloc adds to them. */
+#define ENTRY_COST (sizeof(struct entry) + sizeof(struct buf) + 64)
+
+struct cache {
+	struct shard shard[SHARDS];
+	uint64_t budget;
+	struct gate gate;
+	/* Hits read the clock, loads advance it. */
+	_Alignas(64) _Atomic uint64_t clock;
+	_Alignas(64) _Atomic uint64_t alive, reserved;
+	_Atomic uint64_t ready; /* entries, for the bound of eviction */
+};
+
+/* The load that this thread runs, so that loads inside it can tell. */
+struct running {
+	struct gate *gate;
+	uint64_t cost;
+	struct running *outer;
+};
+static _Thread_local struct running *running;
+
+static struct shard *shard_of(struct cache *c, uint64_t hash)
+{
+	return &c->shard[hash % SHARDS];
+}
+static uint64_t now(struct cache *c)
+{
+	return atomic_load_explicit(&c->clock, memory_order_relaxed);
+}
+
+/* A READY entry's buffer with a reference for the caller. */
+static struct buf *entry_use(struct cache *c, struct shard *s, struct entry *e)
+{
+	s->hits++;
+	shard_touch(s, e, now(c));
+	return buf_ref(e->buf);
+}
+
+/* ---- eviction ---- */
+
+static struct shard *oldest_shard(struct cache *c)
+{
+	struct shard *best = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < SHARDS; i++) {
+		uint64_t t = atomic_load_explicit(&c->shard[i].tail_tick,
+						  memory_order_relaxed);
+
+		if (t < least) {
+			least = t;
+			best = &c->shard[i];
+		}
+	}
+	return best;
+}
+
+/* Drop the tail of a shard, or move it to the front when it is in use. */
+static void evict_tail(struct cache *c, struct shard *s)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = s->oldest;
+	if (e && atomic_load(&e->buf->refs) > 1) {
+		shard_touch(s, e, now(c));
+		e = NULL;
+	} else if (e) {
+		shard_unlist(s, e);
+		shard_remove(s, e);
+		s->evictions++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!e)
+		return;
+	buf_unref(e->buf);
+	free(e);
+	atomic_fetch_sub(&c->alive, ENTRY_COST);
+	atomic_fetch_sub(&c->ready, 1);
+}
+
+/* Evict until the budget holds, or until every entry had its chance. */
+static void evict_to_budget(struct cache *c)
+{
+	uint64_t tries = atomic_load(&c->ready) + SHARDS;
+	struct shard *s;
+
+	while (tries-- > 0 &&
+	       atomic_load(&c->alive) + atomic_load(&c->reserved) > c->budget) {
+		s = oldest_shard(c);
+		if (!s)
+			return;
+		evict_tail(c, s);
+	}
+}
+
+/* ---- loading ---- */
+
+static void flight_free(struct flight *f)
+{
+	buf_unref(f->buf);
+	pthread_cond_destroy(&f->landed);
+	free(f);
+}
+
+/* A LOADING entry with its flight, in the table; NULL: out of memory. */
+static struct entry *entry_new(struct shard *s, uint64_t hash, uint64_t set,
+			       uint64_t index)
+{
+	struct entry *e = calloc(1, sizeof *e);
+	struct flight *f = calloc(1, sizeof *f);
+
+	if (!e || !f) {
+		free(e);
+		free(f);
+		return NULL;
+	}
+	pthread_cond_init(&f->landed, NULL);
+	f->users = 1;
+	e->set = set;
+	e->index = index;
+	e->flight = f;
+	shard_insert(s, hash, e);
+	return e;
+}
+
+/* Give this thread's share of the gate, all loads it is in, away or back. */
+static void lend_share(void)
+{
+	for (struct running *r = running; r; r = r->outer)
+		gate_leave(r->gate, r->cost);
+}
+static void reclaim_share(void)
+{
+	for (struct running *r = running; r; r = r->outer)
+		gate_force(r->gate, r->cost);
+}
+
+/* Share somebody else's load.  Called with the lock, returns without. */
+static int flight_wait(struct shard *s, struct flight *f, struct buf **out,
+		       struct error *err)
+{
+	bool last;
+	int r;
+
+	f->users++;
+	if (running) {
+		pthread_mutex_unlock(&s->lock);
+		lend_share();
+		pthread_mutex_lock(&s->lock);
+	}
+	while (!f->done)
+		pthread_cond_wait(&f->landed, &s->lock);
+	r = f->err.code;
+	if (!r) {
+		s->hits++;
+		*out = buf_ref(f->buf);
+	} else if (err) {
+		*err = f->err;
+	}
+	last = --f->users == 0;
+	pthread_mutex_unlock(&s->lock);
+	if (running)
+		reclaim_share();
+	if (last)
+		flight_free(f);
+	return r;
+}
+
+/* Call `load` with room made for it; the buffer counts in c->alive then, and so
+ * does the entry if *keep.  The outcome is in f->err. */
+static struct buf *run_load(struct cache *c, struct flight *f, uint64_t cost,
+			    cache_load_fn *load, void *ctx, bool *keep)
+{
+	struct running me = {&c->gate, cost, running};
+	_Atomic uint64_t making = 0;
+	struct buf *b = NULL;
+	int r;
+
+	if (running)
+		gate_force(&c->gate, cost);
+	else
+		gate_enter(&c->gate, cost);
+	atomic_fetch_add_explicit(&c->clock, 1, memory_order_relaxed);
+	atomic_fetch_add(&c->reserved, cost);
+	evict_to_budget(c);
+	running = &me;
+	r = load(ctx, &making, &b, &f->err);
+	running = me.outer;
+	if (r < 0)
+		b = NULL;
+	else if (!b)
+		r = error_set(&f->err, -EIO, "the load made no bytes");
+	else
+		r = 0;
+	f->err.code = r;
+	*keep = b && b->capacity + ENTRY_COST <= c->budget;
+	if (b && b->gauge == &making) {
+		atomic_fetch_sub(&making, b->capacity);
+		atomic_fetch_add(&c->alive, b->capacity);
+		b->gauge = &c->alive;
+	}
+	/* Anything left would count in this stack frame when it is freed. */
+	assert(atomic_load(&making) == 0);
+	if (*keep) {
+		atomic_fetch_add(&c->alive, ENTRY_COST);
+		atomic_fetch_add(&c->ready, 1);
+	}
+	atomic_fetch_sub(&c->reserved, cost);
+	return b;
+}
+
+/* Load a LOADING entry of ours and tell those who wait for it. */
+static int entry_load(struct cache *c, struct shard *s, struct entry *e,
+		      uint64_t cost, cache_load_fn *load, void *ctx,
+		      struct buf **out, struct error *err)
+{
+	struct flight *f = e->flight;
+	bool keep, last;
+	struct buf *b = run_load(c, f, cost, load, ctx, &keep);
+	int r = f->err.code;
+
+	if (r && err)
+		*err = f->err;
+	pthread_mutex_lock(&s->lock);
+	s->misses++;
+	e->flight = NULL;
+	if (keep) {
+		e->buf = buf_ref(b);
+		shard_list(s, e, now(c));
+	} else {
+		shard_remove(s, e);
+	}
+	f->done = true;
+	last = --f->users == 0;
+	if (!last) {
+		f->buf = b ? buf_ref(b) : NULL;
+		pthread_cond_broadcast(&f->landed);
+	}
+	pthread_mutex_unlock(&s->lock);
+	gate_leave(&c->gate, cost);
+	if (!keep)
+		free(e);
+	if (last)
+		flight_free(f);
+	evict_to_budget(c); /* the result may be larger than was expected */
+	*out = b;
+	return r;
+}
+
+int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
+	      uint64_t scratch, cache_load_fn *load, void *ctx,
+	      struct buf **out, struct error *err)
+{
+	uint64_t hash = shard_hash(set, index), cost;
+	struct shard *s = shard_of(c, hash);
+	struct entry *e;
+
+	*out = NULL;
+	pthread_mutex_lock(&s->lock);
+	e = shard_find(s, hash, set, index);
+	if (e && e->flight)
+		return flight_wait(s, e->flight, out, err);
+	if (e) {
+		*out = entry_use(c, s, e);
+		pthread_mutex_unlock(&s->lock);
+		return 0;
+	}
+	e = entry_new(s, hash, set, index);
+	pthread_mutex_unlock(&s->lock);
+	if (!e)
+		return error_set(err, -ENOMEM, "out of memory in the cache");
+	cost = min_u64(expect, COST_MAX / 2) + min_u64(scratch, COST_MAX / 2) +
+	       ENTRY_COST;
+	log_debug(DEBUG_CACHE,
+		  "load %" PRIu64 "/%" PRIu64 ", %" PRIu64 " bytes", set, index,
+		  cost);
+	return entry_load(c, s, e, cost, load, ctx, out, err);
+}
+
+struct buf *cache_peek(struct cache *c, uint64_t set, uint64_t index)
+{
+	uint64_t hash = shard_hash(set, index);
+	struct shard *s = shard_of(c, hash);
+	struct buf *b = NULL;
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = shard_find(s, hash, set, index);
+	if (e && e->buf)
+		b = entry_use(c, s, e);
+	pthread_mutex_unlock(&s->lock);
+	return b;
+}
+
+bool cache_has(struct cache *c, uint64_t set, uint64_t index)
+{
+	uint64_t hash = shard_hash(set, index);
+	struct shard *s = shard_of(c, hash);
+
+	lock_scope(&s->lock);
+	return shard_find(s, hash, set, index) != NULL;
+}
+
+void cache_usage(struct cache *c, struct cache_usage *out)
+{
+	*out = (struct cache_usage){.budget = c->budget};
+	for (unsigned i = 0; i < SHARDS; i++) {
+		struct shard *s = &c->shard[i];
+
+		lock_scope(&s->lock);
+		out->entries += s->ready;
+		out->evictions += s->evictions;
+		out->hits += s->hits;
+		out->misses += s->misses;
+	}
+	out->bytes = atomic_load(&c->alive) + atomic_load(&c->reserved);
+}
+
+int cache_new(struct cache **out, uint64_t budget, struct error *err)
+{
+	struct cache *c = aligned_alloc(_Alignof(struct cache), sizeof *c);
+	bool ok = true;
+
+	*out = NULL;
+	if (!c)
+		return error_set(err, -ENOMEM, "out of memory for the cache");
+	memset(c, 0, sizeof *c);
+	c->budget = min_u64(budget, COST_MAX);
+	gate_init(&c->gate, max_u64(GATE_MIN, c->budget / GATE_SHARE));
+	for (unsigned i = 0; i < SHARDS; i++)
+		ok &= shard_init(&c->shard[i]);
+	if (!ok) {
+		cache_free(c);
+		return error_set(err, -ENOMEM, "out of memory for the cache");
+	}
+	*out = c;
+	return 0;
+}
+
+void cache_free(struct cache *c)
+{
+	if (!c)
+		return;
+	for (unsigned i = 0; i < SHARDS; i++)
+		shard_destroy(&c->shard[i]);
+	gate_destroy(&c->gate);
+	free(c);
+}
+
+void cache_verify(struct cache *c)
+{
+	uint64_t bytes = 0, ready = 0, loading = 0;
+
+	for (unsigned i = 0; i < SHARDS; i++)
+		pthread_mutex_lock(&c->shard[i].lock);
+	for (unsigned i = 0; i < SHARDS; i++) {
+		const struct shard *s = &c->shard[i];
+
+		bytes += shard_verify(s, i, SHARDS, &c->alive);
+		bytes += s->ready * ENTRY_COST;
+		ready += s->ready;
+		loading += s->used - s->ready;
+	}
+	/* A reservation is made after its entry and ends before it.  Bytes that
+	 * readers hold after eviction are alive without an entry. */
+	if ((!loading && atomic_load(&c->reserved)) ||
+	    atomic_load(&c->alive) < bytes || atomic_load(&c->ready) < ready) {
+		log_error("cache: the sums of bytes or entries are wrong");
+		abort();
+	}
+	for (unsigned i = 0; i < SHARDS; i++)
+		pthread_mutex_unlock(&c->shard[i].lock);
+}

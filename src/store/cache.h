@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decoded chunks within a byte budget; one load per key, pinned by reference. */
+#ifndef STORE_CACHE_H
+#define STORE_CACHE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct cache;
+/* Make the bytes of a missing entry.  Called without any lock.  The buffer it
+ * makes must count in `gauge`. */
+typedef int cache_load_fn(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+			  struct error *err);
+
+int cache_new(struct cache **out, uint64_t budget, struct error *err);
+void cache_free(struct cache *c);
+
+/* The entry if it is there and ready, with a reference; else NULL. Counts as a
+ * use. Never blocks beyond a short lock. */
+struct buf *cache_peek(struct cache *c, uint64_t set, uint64_t index);
+/* The entry, loaded by exactly one of the callers that want it at once; the
+ * others wait on that entry only and share the error.  `expect` is the cost of
+ * the result, `scratch` what the load needs beside it: both are made room for
+ * before loading, and loads whose sum exceeds a share of the budget take turns
+ * (one always runs, so nothing can deadlock).  A failure is not kept.  *out
+ * holds a reference: buf_unref when done. */
+int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
+	      uint64_t scratch, cache_load_fn *load, void *ctx,
+	      struct buf **out, struct error *err);
+/* Is it there or being loaded?  For prefetching. */
+bool cache_has(struct cache *c, uint64_t set, uint64_t index);
+
+struct cache_usage {
+	uint64_t budget, bytes, entries, evictions, hits, misses;
+};
+void cache_usage(struct cache *c, struct cache_usage *out);
+/* Consistency of every list and sum; aborts on a defect.  For tests. */
+void cache_verify(struct cache *c);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notice readers that go forward, and decode ahead of them. */
+/*
+ * A stream is a reader who wants chunk after chunk in the order that the set
+ * calls `next`: C order, which is also the order of first touch, whatever the
+ * chunk shape.  A few streams a set are remembered, so that several readers in
+ * different places do not disturb each other:
+ *
+ *        last             frontier
+ *     ----|====== window =====|---------->  chunks in reading order
+ *      wanted    on their way   not asked for
+ *
+ * A step forward beyond `last` doubles the window until it is full; a jump
+ * starts a new stream, which is worth nothing until it has gone forward twice.
+ * Random reading therefore prefetches nothing.
+ */
+#include "store/prefetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/pool.h"
+
+#define BUCKETS 16
+#define STREAMS 8 /* per bucket */
+#define QUEUE 512
+
+struct stream {
+	uint64_t set;      /* id; 0: free */
+	uint64_t last;     /* chunk wanted last */
+	uint64_t frontier; /* last chunk asked for ahead; == last: none */
+	uint64_t ahead;    /* chunks from last to frontier */
+	uint64_t window;   /* chunks ahead that are wanted */
+	uint64_t steps;    /* forward, in a row */
+	uint64_t tick;
+};
+struct bucket {
+	pthread_mutex_t lock; /* protects streams and tick */
+	struct stream stream[STREAMS];
+	uint64_t tick;
+	_Atomic uint64_t recent; /* hash of the last note, read unlocked */
+};
+struct prefetch {
+	struct pool *pool;
+	uint64_t window; /* bytes */
+	prefetch_load_fn *load;
+	prefetch_has_fn *has;
+	void *ctx;
+	struct bucket bucket[BUCKETS];
+};
+struct job {
+	struct prefetch *p;
+	struct chunk_set *set;
+	uint64_t index;
+};
+
+static void job_run(void *arg)
+{
+	struct job *j = arg;
+
+	j->p->load(j->p->ctx, j->set, j->index);
+	free(j);
+}
+
+/* Queue one chunk; false: the queue is full (or memory is out). */
+static bool job_submit(struct prefetch *p, struct chunk_set *set,
+		       uint64_t index)
+{
+	struct job *j;
+
+	if (p->has(p->ctx, set, index))
+		return true;
+	j = malloc(sizeof *j);
+	if (!j)
+		return false;
+	*j = (struct job){p, set, index};
+	if (pool_try_submit(p->pool, job_run, j))
+		return true;
+	free(j);
+	return false;
+}
+
+/* The stream that `index` continues: within its window, or its next chunk. */
+static struct stream *stream_find(struct bucket *b, struct chunk_set *set,
+				  uint64_t index)
+{
+	uint64_t next;
+
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct stream *s = &b->stream[i];
+
+		if (s->set != set->id || index < s->last)
+			continue;
+		if (index <= s->frontier)
+			return s;
+		if (set->ops->next(set, s->last, &next) && next == index)
+			return s;
+	}
+	return NULL;
+}
+
+static void stream_start(struct bucket *b, struct chunk_set *set,
+			 uint64_t index)
+{
+	struct stream *s = &b->stream[0];
+
+	for (unsigned i = 1; i < STREAMS; i++)
+		if (b->stream[i].tick < s->tick)
+			s = &b->stream[i];
+	*s = (struct stream){.set = set->id,
+			     .last = index,
+			     .frontier = index,
+			     .tick = ++b->tick};
+}
+
+/* Chunks between `from` and `to` in reading order, counted up to `most`. */
+static uint64_t steps_between(struct chunk_set *set, uint64_t from, uint64_t to,
+			      uint64_t most)
+{
+	uint64_t n = 0;
+
+	while (from != to && n < most && set->ops->next(set, from, &from))
+		n++;
+	return from == to ? n : most;
+}
+
+/* Move the stream to `index` and say which chunks to ask for: up to n. */
+static unsigned stream_advance(struct prefetch *p, struct stream *s,
+			       struct chunk_set *set, uint64_t index,
+			       uint64_t *want, unsigned n)
+{
+	uint64_t most = p->window / max_u64(set->unit, 1), next;
+	uint64_t gone = steps_between(set, s->last, index, s->ahead + 1);
+	unsigned k = 0;
+
+	s->ahead = s->ahead > gone ? s->ahead - gone : 0;
+	if (index > s->frontier)
+		s->frontier = index;
+	s->last = index;
+	s->steps++;
+	if (s->steps < 2 || most == 0)
+		return 0;
+	s->window = min_u64(s->window ? s->window * 2 : 2, most);
+	/* Refill in batches, not for every chunk. */
+	if (s->ahead * 2 > s->window)
+		return 0;
+	while (k < n && s->ahead < s->window &&
+	       set->ops->next(set, s->frontier, &next)) {
+		want[k++] = next;
+		s->frontier = next;
+		s->ahead++;
+	}
+	return k;
+}
+
+void prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
+{
+	struct bucket *b = &p->bucket[set->id % BUCKETS];
+	uint64_t key = (set->id << 48) ^ (index + 1), want[64];
+	unsigned n = 0;
+
+	if (!set->ops->next ||
+	    atomic_exchange_explicit(&b->recent, key, memory_order_relaxed) ==
+		    key)
+		return;
+	{
+		lock_scope(&b->lock);
+		struct stream *s = stream_find(b, set, index);
+
+		if (!s) {
+			stream_start(b, set, index);
+		} else {
+			s->tick = ++b->tick;
+			if (index != s->last)
+				n = stream_advance(p, s, set, index, want, 64);
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (!job_submit(p, set, want[i]))
+			break;
+}
+
+int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
+		 prefetch_load_fn *load, prefetch_has_fn *has, void *ctx,
+		 struct error *err)
+{
+	struct prefetch *p = calloc(1, sizeof *p);
+	int r;
+
+	*out = NULL;
+	if (!p)
+		return error_set(err, -ENOMEM, "out of memory");
+	p->window = window;
+	p->load = load;
+	p->has = has;
+	p->ctx = ctx;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		pthread_mutex_init(&p->bucket[i].lock, NULL);
+	r = pool_new(&p->pool, "prefetch", threads, QUEUE, err);
+	if (r < 0) {
+		prefetch_free(p);
+		return r;
+	}
+	*out = p;
+	return 0;
+}
+
+void prefetch_free(struct prefetch *p)
+{
+	if (!p)
+		return;
+	pool_free(p->pool);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		pthread_mutex_destroy(&p->bucket[i].lock);
+	free(p);
+}

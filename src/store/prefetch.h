@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notice readers that go forward, and decode ahead of them. */
+#ifndef STORE_PREFETCH_H
+#define STORE_PREFETCH_H
+
+#include "extent/chunk.h"
+
+struct prefetch;
+/* Bring one chunk into the cache (or tell the kernel to read it); called on a
+ * pool thread without any lock.  Errors are nobody's: the reader meets them. */
+typedef void prefetch_load_fn(void *ctx, struct chunk_set *set, uint64_t index);
+/* Is there nothing to do for this chunk? */
+typedef bool prefetch_has_fn(void *ctx, struct chunk_set *set, uint64_t index);
+
+/* `window` bytes of decoded chunks ahead at most, on `threads` threads, which
+ * are started at once. */
+int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
+		 prefetch_load_fn *load, prefetch_has_fn *has, void *ctx,
+		 struct error *err);
+/* A reader wants this chunk.  Cheap; never blocks on I/O. */
+void prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index);
+/* Finishes what is queued; `p` may be NULL. */
+void prefetch_free(struct prefetch *p);
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Turn an extent into bytes that stay put while pinned: the store's facade. */
+/*
+ * A chunk goes one of four ways, tried in this order:
+ *
+ *     decoded already      a reference to the cache's buffer
+ *     never written        a fill: nothing is read
+ *     stored verbatim      the backing file itself, for the kernel to splice;
+ *                          the page cache has it, so we keep no copy
+ *     anything else        read, decoded, kept in the cache
+ *
+ * Tiny runs out of a verbatim chunk go through the cache after all: a pread of
+ * the whole chunk is cheaper than a thousand of 64 bytes.
+ */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/parse.h"
+#include "store/prefetch.h"
+
+/* Locations of chunks are cached under the set's id and this bit. */
+#define SEGMENT_KEY (UINT64_C(1) << 63)
+/* Shorter runs of a verbatim chunk no larger than this are cached. */
+#define TINY_RUN 4096
+#define TINY_CHUNK (UINT64_C(4) << 20)
+/* Decoded ahead of a sequential reader at most, and as a share of the cache. */
+#define WINDOW_MAX (UINT64_C(256) << 20)
+#define WINDOW_SHARE 4
+
+struct store {
+	struct pinner pinner; /* first member */
+	struct cache *cache;
+	struct handles *handles;
+	struct prefetch *prefetch; /* NULL until store_start, or for good */
+	uint64_t budget;
+	unsigned threads;
+};
+
+/* ---- finding a chunk ----------------------------------------------------- */
+
+struct load {
+	struct store *s;
+	struct chunk_set *set;
+	uint64_t index;
+	const struct chunk *chunk;
+};
+
+static int load_segment(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+			struct error *err)
+{
+	struct load *l = ctx;
+
+	return l->set->ops->load_segment(l->set, l->index, gauge, out, err);
+}
+
+static int store_locate(struct store *s, struct chunk_set *set, uint64_t index,
+			struct chunk *c, struct error *err)
+{
+	struct load l = {s, set, 0, NULL};
+	struct buf *segment = NULL;
+	int r;
+
+	if (set->ops->prepare) {
+		r = set->ops->prepare(set, index, err);
+		if (r < 0)
+			return r;
+	}
+	l.index = set->ops->segment_of(set, index);
+	if (l.index != UINT64_MAX) {
+		r = cache_get(s->cache, set->id | SEGMENT_KEY, l.index,
+			      buf_cost(32 << 10), 0, load_segment, &l, &segment,
+			      err);
+		if (r < 0)
+			return r;
+	}
+	r = set->ops->locate(set, index, segment, c, err);
+	buf_unref(segment);
+	return r;
+}
+
+/* ---- decoding one -------------------------------------------------------- */
+
+static int prefix_chunk(struct chunk_set *set, uint64_t index, int r,
+			struct error *err)
+{
+	char what[256];
+
+	set->ops->describe(set, index, what, sizeof what);
+	error_prefix(err, "%s: ", what);
+	return r;
+}
+
+static int load_chunk(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		      struct error *err)
+{
+	struct load *l = ctx;
+	struct buf *b;
+	int r;
+
+	if (l->chunk->state == CHUNK_FETCH)
+		return l->set->ops->fetch(l->set, l->index, gauge, out, err);
+	b = buf_new(l->chunk->size, gauge);
+	if (!b)
+		return error_set(err, -ENOMEM,
+				 "out of memory for a chunk of %llu bytes",
+				 (unsigned long long)l->chunk->size);
+	r = chunk_load(l->s->handles, l->chunk, b->data, err);
+	if (r < 0) {
+		buf_unref(b);
+		return r;
+	}
+	*out = b;
+	return 0;
+}
+
+static void warn_size(struct store *s, struct chunk_set *set, uint64_t index,
+		      const struct chunk *c)
+{
+	char what[256], size[32], budget[32];
+
+	if (buf_cost(c->size) <= s->budget || atomic_exchange(&set->warned, 1))
+		return;
+	set->ops->describe(set, index, what, sizeof what);
+	format_size(c->size, size, sizeof size);
+	format_size(s->budget, budget, sizeof budget);
+	log_warn("%s: a chunk of %s does not fit in the cache of %s: every "
+		 "read decodes it anew; raise cache-size, or rewrite the data "
+		 "with smaller chunks",
+		 what, size, budget);
+}
+
+/* The decoded bytes, from the cache or into it. */
+static int store_decoded(struct store *s, struct chunk_set *set, uint64_t index,
+			 const struct chunk *c, struct buf **out,
+			 struct error *err)
+{
+	struct load l = {s, set, index, c};
+	int r;
+
+	warn_size(s, set, index, c);
+	r = cache_get(s->cache, set->id, index, buf_cost(c->size),
+		      c->state == CHUNK_FETCH ? 0 : chunk_scratch(c),
+		      load_chunk, &l, out, err);
+	return r < 0 ? prefix_chunk(set, index, r, err) : 0;
+}
+
+/* ---- pinning ------------------------------------------------------------- */
+
+static int pin_file(struct store *s, uint32_t file, uint64_t pos, uint64_t len,
+		    struct span *out, struct error *err)
+{
+	uint64_t end = UINT64_MAX;
+	int r = handles_get(s->handles, file, &out->handle, err);
+
+	if (r < 0)
+		return r;
+	if (add_overflows(pos, len, &end) || end > out->handle.size) {
+		error_set(err, -EIO,
+			  "%s is %llu bytes long, but data goes to byte %llu: "
+			  "truncated?",
+			  handles_path(s->handles, file),
+			  (unsigned long long)out->handle.size,
+			  (unsigned long long)end);
+		handles_put(s->handles, &out->handle);
+		return -EIO;
+	}
+	out->kind = SPAN_FD;
+	out->pos = pos;
+	out->len = len;
+	return 0;
+}
+
+/* A window of a buffer whose reference becomes the span's. */
+static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
+		   struct error *err)
+{
+	const struct chunk_set *set = x->u.chunk.set;
+	size_t off = 0, len = b->size;
+	uint64_t skip = x->u.chunk.skip;
+	int r = 0;
+
+	if (x->u.chunk.slice != EXTENT_WHOLE)
+		r = set->ops->slice(set, b, x->u.chunk.slice, &off, &len);
+	if (r < 0 || skip > len || x->len > len - skip) {
+		buf_unref(b);
+		return error_set(err, -EIO,
+				 "a window lies outside its chunk of %zu bytes",
+				 len);
+	}
+	out->kind = SPAN_MEM;
+	out->mem = b->data + off + skip;
+	out->len = x->len;
+	out->buf = b;
+	return 0;
+}
+
+static bool wants_fd(const struct chunk *c, uint64_t len)
+{
+	return c->state == CHUNK_STORED && chunk_is_verbatim(c) &&
+	       (len >= TINY_RUN || len >= c->size || c->size > TINY_CHUNK);
+}
+
+static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
+		     struct error *err)
+{
+	struct chunk_set *set = x->u.chunk.set;
+	uint64_t index = x->u.chunk.index;
+	struct buf *b;
+	struct chunk c;
+	int r;
+
+	if (s->prefetch)
+		prefetch_note(s->prefetch, set, index);
+	b = cache_peek(s->cache, set->id, index);
+	if (b)
+		return pin_buf(x, b, out, err);
+	r = store_locate(s, set, index, &c, err);
+	if (r < 0)
+		return r;
+	if (c.state == CHUNK_ABSENT) {
+		out->kind = SPAN_FILL;
+		out->len = x->len;
+		out->fill = c.fill;
+		out->phase = (uint32_t)(x->u.chunk.skip % c.fill.width);
+		return 0;
+	}
+	if (wants_fd(&c, x->len)) {
+		if (c.stored != c.size) {
+			r = error_set(err, -EBADMSG,
+				      "stored without filters, but %llu bytes "
+				      "long instead of %llu",
+				      (unsigned long long)c.stored,
+				      (unsigned long long)c.size);
+			return prefix_chunk(set, index, r, err);
+		}
+		r = pin_file(s, c.file, c.pos + x->u.chunk.skip, x->len, out,
+			     err);
+		return r < 0 ? prefix_chunk(set, index, r, err) : 0;
+	}
+	r = store_decoded(s, set, index, &c, &b, err);
+	return r < 0 ? r : pin_buf(x, b, out, err);
+}
+
+int store_pin(struct store *s, const struct extent *x, struct span *out,
+	      struct error *err)
+{
+	memset(out, 0, sizeof *out);
+	out->handle.fd = -1;
+	switch (x->kind) {
+	case EXTENT_FILE:
+		return pin_file(s, x->u.file.file, x->u.file.pos, x->len, out,
+				err);
+	case EXTENT_CHUNK:
+		return pin_chunk(s, x, out, err);
+	case EXTENT_MEM:
+		out->kind = SPAN_MEM;
+		out->mem = x->u.mem.data;
+		break;
+	case EXTENT_FILL:
+		out->kind = SPAN_FILL;
+		out->fill = x->u.fill.of;
+		out->phase = x->u.fill.phase;
+		break;
+	}
+	out->len = x->len;
+	return 0;
+}
+
+void store_unpin(struct store *s, struct span *span)
+{
+	if (span->kind == SPAN_FD && span->handle.fd >= 0)
+		handles_put(s->handles, &span->handle);
+	buf_unref(span->buf);
+	span->buf = NULL;
+	span->handle.fd = -1;
+}
+
+static int pinner_pin(struct pinner *p, const struct extent *x,
+		      struct span *out, struct error *err)
+{
+	return store_pin((struct store *)p, x, out, err);
+}
+
+static void pinner_unpin(struct pinner *p, struct span *span)
+{
+	store_unpin((struct store *)p, span);
+}
+
+/* ---- prefetching --------------------------------------------------------- */
+
+static bool ahead_has(void *ctx, struct chunk_set *set, uint64_t index)
+{
+	struct store *s = ctx;
+
+	return cache_has(s->cache, set->id, index);
+}
+
+static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
+{
+	struct store *s = ctx;
+	struct error err = {0};
+	struct handle h;
+	struct chunk c;
+	struct buf *b;
+
+	if (cache_has(s->cache, set->id, index) ||
+	    store_locate(s, set, index, &c, &err) < 0 ||
+	    c.state == CHUNK_ABSENT || buf_cost(c.size) > s->budget)
+		return;
+	if (!wants_fd(&c, TINY_RUN)) {
+		if (store_decoded(s, set, index, &c, &b, &err) < 0)
+			return;
+		buf_unref(b);
+		counter_add(COUNT_PREFETCHED, 1);
+	} else if (handles_get(s->handles, c.file, &h, &err) == 0) {
+		posix_fadvise(h.fd, (off_t)c.pos, (off_t)c.stored,
+			      POSIX_FADV_WILLNEED);
+		handles_put(s->handles, &h);
+	}
+}
+
+int store_start(struct store *s, struct error *err)
+{
+	if (!s->threads || s->prefetch)
+		return 0;
+	return prefetch_new(&s->prefetch, s->threads,
+			    min_u64(s->budget / WINDOW_SHARE, WINDOW_MAX),
+			    ahead_load, ahead_has, s, err);
+}
+
+/* ---- the rest ------------------------------------------------------------ */
+
+int store_new(struct store **out, const struct store_options *o,
+	      struct error *err)
+{
+	struct store *s = calloc(1, sizeof *s);
+	int r;
+
+	*out = NULL;
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->pinner.pin = pinner_pin;
+	s->pinner.unpin = pinner_unpin;
+	s->handles = o->handles;
+	s->budget = o->cache_size;
+	s->threads = o->prefetch_threads;
+	r = cache_new(&s->cache, o->cache_size, err);
+	if (r < 0) {
+		free(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+void store_free(struct store *s)
+{
+	if (!s)
+		return;
+	prefetch_free(s->prefetch);
+	cache_free(s->cache);
+	free(s);
+}
+
+struct pinner *store_pinner(struct store *s)
+{
+	return &s->pinner;
+}
+struct cache *store_cache(struct store *s)
+{
+	return s->cache;
+}
+struct handles *store_handles(struct store *s)
+{
+	return s->handles;
+}
+
+int store_check_chunk(struct store *s, struct chunk_set *set, uint64_t index,
+		      uint64_t *size, uint64_t *stored, struct error *err)
+{
+	_Atomic uint64_t gauge = 0;
+	struct buf *b = NULL;
+	struct chunk c;
+	struct load l = {s, set, index, &c};
+	int r = store_locate(s, set, index, &c, err);
+
+	*size = *stored = 0;
+	if (r < 0 || c.state == CHUNK_ABSENT)
+		return r;
+	r = load_chunk(&l, &gauge, &b, err);
+	if (r < 0)
+		return prefix_chunk(set, index, r, err);
+	*size = b->size;
+	*stored = c.state == CHUNK_STORED ? c.stored : 0;
+	buf_unref(b);
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Turn an extent into bytes that stay put while pinned: the store's facade. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "extent/pinner.h"
+#include "store/cache.h"
+
+struct store;
+struct store_options {
+	uint64_t cache_size; /* bytes */
+	unsigned prefetch_threads; /* 0: no prefetching (ls, cat of one read) */
+	struct handles *handles;   /* borrowed, outlives the store */
+};
+int store_new(struct store **out, const struct store_options *o,
+	      struct error *err);
+/* Start the prefetch threads; after the daemon has forked. */
+int store_start(struct store *s, struct error *err);
+void store_free(struct store *s);
+
+/* The extent's bytes.  CHUNK: from the cache, decoded by the one thread that
+ * came first, or a descriptor when they are stored verbatim, or a fill. */
+int store_pin(struct store *s, const struct extent *x, struct span *out,
+	      struct error *err);
+void store_unpin(struct store *s, struct span *span);
+/* The same through the interface that lower layers know. */
+struct pinner *store_pinner(struct store *s);
+struct cache *store_cache(struct store *s);
+struct handles *store_handles(struct store *s);
+
+/* Read and decode one chunk past the cache, for `verify`; *size is its decoded
+ * bytes, *stored its stored ones. */
+int store_check_chunk(struct store *s, struct chunk_set *set, uint64_t index,
+		      uint64_t *size, uint64_t *stored, struct error *err);
+
+#endif

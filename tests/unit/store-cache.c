@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The cache under threads: one load per key, the budget, failures, the gate. */
+#include "store/cache.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define KEYS 4096
+
+/* A loader that knows what its bytes must be and counts its calls. */
+struct fake {
+	uint64_t set, index;
+	size_t size;
+	unsigned delay_us;
+	int fail; /* 0 or -errno */
+};
+static _Atomic unsigned loads[KEYS];
+
+static unsigned char byte_of(uint64_t set, uint64_t index)
+{
+	return (unsigned char)(set * 31 + index * 7 + 1);
+}
+
+static int fake_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		     struct error *err)
+{
+	const struct fake *f = ctx;
+
+	atomic_fetch_add(&loads[f->index % KEYS], 1);
+	if (f->delay_us)
+		usleep(f->delay_us);
+	*out = buf_new(f->size, gauge);
+	CHECK(*out != NULL);
+	if (f->fail) {
+		buf_unref(*out);
+		*out = NULL;
+		return error_set(err, f->fail, "chunk %u is bad",
+				 (unsigned)f->index);
+	}
+	memset((*out)->data, byte_of(f->set, f->index), f->size);
+	return 0;
+}
+
+static struct buf *get(struct cache *c, uint64_t set, uint64_t index,
+		       size_t size)
+{
+	struct fake f = {set, index, size, 0, 0};
+	struct error err = {0};
+	struct buf *b;
+
+	CHECK_OK(cache_get(c, set, index, buf_cost(size), 0, fake_load, &f, &b,
+			   &err));
+	CHECK_EQ_U(b->size, size);
+	CHECK_EQ_U(b->data[size - 1], byte_of(set, index));
+	return b;
+}
+
+static struct cache *new_cache(uint64_t budget)
+{
+	struct error err = {0};
+	struct cache *c = NULL;
+
+	memset(loads, 0, sizeof loads);
+	CHECK_OK(cache_new(&c, budget, &err));
+	return c;
+}
+
+static struct cache_usage usage(struct cache *c)
+{
+	struct cache_usage u;
+
+	cache_verify(c);
+	cache_usage(c, &u);
+	return u;
+}
+
+static void run_threads(unsigned n, void *(*fn)(void *), void *arg)
+{
+	pthread_t t[64];
+
+	for (unsigned i = 0; i < n; i++)
+		CHECK_OK(pthread_create(&t[i], NULL, fn, arg));
+	for (unsigned i = 0; i < n; i++)
+		CHECK_OK(pthread_join(t[i], NULL));
+}
+
+TEST(hits_and_misses)
+{
+	struct cache *c = new_cache(10 * MIB);
+	struct cache_usage u;
+	struct buf *b;
+
+	CHECK(!cache_has(c, 1, 2));
+	CHECK(!cache_peek(c, 1, 2));
+	buf_unref(get(c, 1, 2, MIB));
+	CHECK(cache_has(c, 1, 2));
+	CHECK(!cache_has(c, 2, 1));
+	b = cache_peek(c, 1, 2);
+	CHECK(b != NULL);
+	buf_unref(b);
+	buf_unref(get(c, 1, 2, MIB));
+	u = usage(c);
+	CHECK_EQ_U(u.budget, 10 * MIB);
+	CHECK_EQ_U(u.entries, 1);
+	CHECK_EQ_U(u.hits, 2);
+	CHECK_EQ_U(u.misses, 1);
+	CHECK(u.bytes >= MIB && u.bytes < MIB + KIB);
+	cache_free(c);
+	cache_free(NULL);
+}
+
+TEST(least_recently_used_goes)
+{
+	struct cache *c = new_cache(8 * MIB + 8 * KIB);
+
+	for (uint64_t i = 0; i < 8; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK_EQ_U(usage(c).evictions, 0);
+	buf_unref(get(c, 1, 0, MIB)); /* used again: 1 is the oldest now */
+	buf_unref(get(c, 1, 8, MIB));
+	CHECK(cache_has(c, 1, 0));
+	CHECK(!cache_has(c, 1, 1));
+	for (uint64_t i = 2; i <= 8; i++)
+		CHECK(cache_has(c, 1, i));
+	CHECK_EQ_U(usage(c).evictions, 1);
+	CHECK(usage(c).bytes <= 8 * MIB + 8 * KIB);
+	cache_free(c);
+}
+
+TEST(pinned_stay_and_count)
+{
+	struct cache *c = new_cache(4 * MIB + 4 * KIB);
+	struct buf *pin[6];
+
+	for (uint64_t i = 0; i < 6; i++)
+		pin[i] = get(c, 1, i, MIB); /* more than the budget: allowed */
+	CHECK_EQ_U(usage(c).entries, 6);
+	CHECK(usage(c).bytes > 6 * MIB);
+	for (uint64_t i = 0; i < 6; i++)
+		buf_unref(pin[i]);
+	buf_unref(get(c, 1, 6, MIB));
+	CHECK_EQ_U(usage(c).entries, 4);
+	CHECK(usage(c).bytes <= 4 * MIB + 4 * KIB);
+	cache_free(c);
+}
+
+TEST(oversized_is_not_kept)
+{
+	struct cache *c = new_cache(MIB);
+	struct buf *b;
+
+	buf_unref(get(c, 1, 1, 100 * KIB));
+	b = get(c, 1, 2, 2 * MIB);
+	CHECK(!cache_has(c, 1, 2));
+	CHECK(usage(c).bytes >= 2 * MIB);
+	buf_unref(b);
+	CHECK(usage(c).bytes < MIB);
+	cache_free(c);
+	c = new_cache(0); /* keeps nothing, works all the same */
+	buf_unref(get(c, 1, 1, 1));
+	buf_unref(get(c, 1, 1, 1));
+	CHECK_EQ_U(usage(c).misses, 2);
+	CHECK_EQ_U(usage(c).bytes, 0);
+	cache_free(c);
+}
+
+TEST(larger_than_expected)
+{
+	struct cache *c = new_cache(4 * MIB);
+	struct error err = {0};
+	struct buf *b;
+
+	for (uint64_t i = 0; i < 16; i++) {
+		struct fake f = {1, i, MIB, 0, 0};
+
+		CHECK_OK(cache_get(c, 1, i, 10, 0, fake_load, &f, &b, &err));
+		CHECK(usage(c).bytes <= 4 * MIB);
+		buf_unref(b);
+	}
+	/* Absurd numbers do no harm. */
+	struct fake f = {1, 99, 1, 0, 0};
+	CHECK_OK(cache_get(c, 1, 99, UINT64_MAX, UINT64_MAX, fake_load, &f, &b,
+			   &err));
+	buf_unref(b);
+	CHECK(usage(c).bytes < MIB);
+	cache_free(c);
+}
+
+/* ---- one flight ---- */
+
+static struct cache *shared;
+static struct fake shared_fake;
+static _Atomic unsigned failures;
+
+static void *get_shared(void *arg)
+{
+	struct fake f = shared_fake;
+	struct error err = {0};
+	struct buf *b;
+	int r;
+
+	(void)arg;
+	r = cache_get(shared, f.set, f.index, f.size, 0, fake_load, &f, &b,
+		      &err);
+	CHECK_EQ_I(r, f.fail);
+	if (r) {
+		CHECK(b == NULL);
+		CHECK_EQ_I(err.code, f.fail);
+		CHECK_STR(err.text, "chunk 5 is bad");
+		atomic_fetch_add(&failures, 1);
+		return NULL;
+	}
+	CHECK_EQ_U(b->data[0], byte_of(f.set, f.index));
+	buf_unref(b);
+	return NULL;
+}
+
+TEST(one_load_for_all_at_once)
+{
+	struct cache_usage u;
+
+	shared = new_cache(MIB);
+	shared_fake = (struct fake){3, 5, 1000, 50000, 0};
+	run_threads(16, get_shared, NULL);
+	CHECK_EQ_U(loads[5], 1);
+	u = usage(shared);
+	CHECK_EQ_U(u.misses, 1);
+	CHECK_EQ_U(u.hits, 15);
+	cache_free(shared);
+}
+
+TEST(failure_reaches_all_and_is_not_kept)
+{
+	shared = new_cache(MIB);
+	shared_fake = (struct fake){3, 5, 1000, 50000, -EBADMSG};
+	failures = 0;
+	run_threads(16, get_shared, NULL);
+	CHECK_EQ_U(failures, 16);
+	CHECK(loads[5] < 16); /* 1, unless a thread was 50 ms late */
+	CHECK(!cache_has(shared, 3, 5));
+	CHECK_EQ_U(usage(shared).bytes, 0);
+	shared_fake.fail = 0;
+	run_threads(1, get_shared, NULL);
+	CHECK(cache_has(shared, 3, 5));
+	cache_free(shared);
+}
+
+TEST(oversized_is_shared_by_those_who_wait)
+{
+	shared = new_cache(MIB);
+	shared_fake = (struct fake){3, 5, 3 * MIB, 50000, 0};
+	run_threads(16, get_shared, NULL);
+	CHECK(loads[5] < 16);
+	CHECK_EQ_U(usage(shared).bytes, 0);
+	CHECK_EQ_U(usage(shared).entries, 0);
+	cache_free(shared);
+}
+
+static void *get_all(void *arg)
+{
+	uint64_t at = (uint64_t)(uintptr_t)&at / 16 % KEYS;
+
+	for (uint64_t i = 0; i < KEYS; i++, at = (at + 1103) % KEYS)
+		buf_unref(get(arg, 1, at, 100 + at % 100));
+	return NULL;
+}
+
+TEST(one_load_per_key_without_eviction)
+{
+	struct cache *c = new_cache(64 * MIB);
+
+	run_threads(8, get_all, c);
+	for (unsigned i = 0; i < KEYS; i++)
+		CHECK_EQ_U(loads[i], 1);
+	CHECK_EQ_U(usage(c).entries, KEYS);
+	CHECK_EQ_U(usage(c).evictions, 0);
+	cache_free(c);
+}
+
+/* ---- the gate ---- */
+
+static _Atomic uint64_t inside, inside_max;
+
+static void inside_add(uint64_t n)
+{
+	uint64_t now = atomic_fetch_add(&inside, n) + n;
+	uint64_t max = atomic_load(&inside_max);
+
+	while (max < now &&
+	       !atomic_compare_exchange_weak(&inside_max, &max, now))
+		;
+}
+
+static int gated_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		      struct error *err)
+{
+	uint64_t cost = *(uint64_t *)ctx;
+
+	(void)err;
+	inside_add(cost);
+	usleep(2000);
+	atomic_fetch_sub(&inside, cost);
+	*out = buf_new(100, gauge);
+	CHECK(*out != NULL);
+	return 0;
+}
+
+static _Atomic uint64_t next_key;
+static void *get_gated(void *arg)
+{
+	struct error err = {0};
+	struct buf *b;
+
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t cost = *(uint64_t *)arg;
+
+		CHECK_OK(cache_get(shared, 1, atomic_fetch_add(&next_key, 1),
+				   cost / 2, cost / 2, gated_load, &cost, &b,
+				   &err));
+		buf_unref(b);
+	}
+	return NULL;
+}
+
+static uint64_t most_inside(uint64_t budget, uint64_t cost)
+{
+	inside_max = 0;
+	shared = new_cache(budget);
+	run_threads(12, get_gated, &cost);
+	CHECK_EQ_U(inside, 0);
+	CHECK(usage(shared).bytes < MIB);
+	cache_free(shared);
+	return inside_max;
+}
+
+TEST(loads_take_turns)
+{
+	CHECK(most_inside(64 * MIB, 10 * MIB) <= 30 * MIB);  /* 32 MiB */
+	CHECK(most_inside(400 * MIB, 20 * MIB) <= 80 * MIB); /* a quarter */
+	CHECK_EQ_U(most_inside(64 * MIB, 500 * MIB), 500 * MIB);
+}
+
+/* A load that needs another entry, which others may be loading or queueing
+ * for; all of them too large for the gate to let two in. */
+static int nested_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		       struct error *err)
+{
+	uint64_t index = *(uint64_t *)ctx;
+
+	if (index % 4 != 3) {
+		uint64_t other = index + 1;
+		struct buf *b;
+
+		CHECK_OK(cache_get(shared, 1, other, 100 * MIB, 0, nested_load,
+				   &other, &b, err));
+		CHECK_EQ_U(b->data[0], other % 256);
+		buf_unref(b);
+	}
+	*out = buf_new(1, gauge);
+	(*out)->data[0] = (unsigned char)index;
+	return 0;
+}
+
+static void *get_nested(void *arg)
+{
+	unsigned seed = atomic_fetch_add((_Atomic unsigned *)arg, 1);
+	struct error err = {0};
+	struct buf *b;
+
+	for (unsigned i = 0; i < 300; i++) {
+		uint64_t index = i / 4 * 4 + (seed + i) % 4;
+
+		CHECK_OK(cache_get(shared, 1, index, 100 * MIB, 0, nested_load,
+				   &index, &b, &err));
+		CHECK_EQ_U(b->data[0], index % 256);
+		buf_unref(b);
+	}
+	return NULL;
+}
+
+TEST(loads_within_loads)
+{
+	_Atomic unsigned seed = 0;
+
+	/* The reservations push everything out all the time. */
+	shared = new_cache(MIB);
+	run_threads(8, get_nested, &seed);
+	CHECK(usage(shared).bytes <= MIB);
+	cache_free(shared);
+}
+
+/* ---- everything at once ---- */
+
+#define STRESS_KEYS 600
+#define STRESS_GETS 100000
+static void *stress(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)&seed;
+	struct cache *c = arg;
+	struct buf *held[4] = {NULL};
+
+	for (unsigned i = 0; i < STRESS_GETS; i++) {
+		struct error err = {0};
+		struct fake f = {2, 0, 0, 0, 0};
+		struct buf *b;
+		int r;
+
+		seed = seed * 1664525 + 1013904223;
+		f.index = (seed >> 8) % STRESS_KEYS;
+		if (seed >> 30)
+			f.index /= 8; /* some keys are hot */
+		f.size = 1 + f.index * 40;
+		if (f.index % 50 == 49)
+			f.fail = -EBADMSG;
+		if (f.index % 200 == 198)
+			f.size = 5 * MIB + f.index; /* beyond the budget */
+		if (f.index % 200 == 198 && i % 64)
+			continue;
+		r = cache_get(c, f.set, f.index, f.size, f.index % 7 * 1000,
+			      fake_load, &f, &b, &err);
+		CHECK_EQ_I(r, f.fail);
+		CHECK_EQ_I(err.code, f.fail);
+		if (r)
+			continue;
+		CHECK_EQ_U(b->size, f.size);
+		CHECK_EQ_U(b->data[f.size / 2], byte_of(f.set, f.index));
+		buf_unref(held[i % 4]);
+		held[i % 4] = b;
+		if (i % 4096 == 0)
+			cache_verify(c);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		buf_unref(held[i]);
+	return NULL;
+}
+
+TEST(stress_of_all_kinds)
+{
+	struct cache *c = new_cache(4 * MIB);
+	struct cache_usage u;
+
+	run_threads(8, stress, c);
+	u = usage(c);
+	CHECK(u.evictions > 0);
+	CHECK(u.hits > u.misses);
+	buf_unref(get(c, 9, 9, 1)); /* the last pins are gone: back to budget */
+	CHECK(usage(c).bytes <= 4 * MIB);
+	cache_free(c);
+}
+
+int main(void)
+{
+	RUN(hits_and_misses);
+	RUN(least_recently_used_goes);
+	RUN(pinned_stay_and_count);
+	RUN(oversized_is_not_kept);
+	RUN(larger_than_expected);
+	RUN(one_load_for_all_at_once);
+	RUN(failure_reaches_all_and_is_not_kept);
+	RUN(oversized_is_shared_by_those_who_wait);
+	RUN(one_load_per_key_without_eviction);
+	RUN(loads_take_turns);
+	RUN(loads_within_loads);
+	RUN(stress_of_all_kinds);
+	return test_done();
+}

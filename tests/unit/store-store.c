@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store: each kind of extent pins the right bytes; readers ahead prefetch. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/counters.h"
+#include "store/prefetch.h"
+#include "store/store.h"
+#include "test.h"
+
+#define CHUNKS 64
+#define SIZE 65536u
+
+/* A set of chunks in one file: odd ones big-endian (so they must be swapped,
+ * hence cached), every fourth absent, every eighth "fetched". */
+struct set {
+	struct chunk_set set;
+	uint32_t file;
+	bool swapped;
+	_Atomic unsigned segments, fetches;
+};
+
+static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
+{
+	(void)s;
+	return index / 16;
+}
+static int load_segment(struct chunk_set *s, uint64_t segment,
+			_Atomic uint64_t *gauge, struct buf **out,
+			struct error *err)
+{
+	(void)err;
+	((struct set *)s)->segments++;
+	*out = buf_new(16 * sizeof(uint64_t), gauge);
+	for (uint64_t i = 0; i < 16; i++)
+		((uint64_t *)(void *)(*out)->data)[i] =
+			(segment * 16 + i) * SIZE;
+	return 0;
+}
+static int locate(const struct chunk_set *s, uint64_t index,
+		  const struct buf *segment, struct chunk *c, struct error *err)
+{
+	static const unsigned char fill[2] = {0xab, 0xcd};
+	const struct set *x = (const struct set *)s;
+
+	memset(c, 0, sizeof *c);
+	if (index >= CHUNKS + 1)
+		return error_set(err, -EIO, "no chunk");
+	c->file = x->file;
+	c->pos = ((const uint64_t *)(const void *)segment->data)[index % 16];
+	c->size = c->stored = SIZE;
+	c->swap = x->swapped ? 2 : 0;
+	c->fill = (struct fill){fill, 2};
+	if (index % 8 == 7)
+		c->state = CHUNK_FETCH;
+	else if (index % 4 == 3)
+		c->state = CHUNK_ABSENT;
+	return 0;
+}
+static int fetch(struct chunk_set *s, uint64_t index, _Atomic uint64_t *gauge,
+		 struct buf **out, struct error *err)
+{
+	(void)err;
+	((struct set *)s)->fetches++;
+	*out = buf_new(SIZE, gauge);
+	memset((*out)->data, (int)index, SIZE);
+	return 0;
+}
+static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out)
+{
+	(void)s;
+	*out = index + 1;
+	return index + 1 < CHUNKS;
+}
+static void describe(const struct chunk_set *s, uint64_t index, char *buf,
+		     size_t n)
+{
+	(void)s;
+	snprintf(buf, n, "set chunk %llu", (unsigned long long)index);
+}
+static const struct chunk_set_ops ops = {.segment_of = segment_of,
+					 .load_segment = load_segment,
+					 .locate = locate,
+					 .fetch = fetch,
+					 .next = next,
+					 .describe = describe};
+
+struct world {
+	char path[64];
+	int fd;
+	struct handles *handles;
+	struct store *store;
+	struct set plain, swapped;
+};
+
+static unsigned char byte_at(uint64_t pos)
+{
+	return (unsigned char)(pos * 2654435761u >> 13);
+}
+
+static void world_new(struct world *w, uint64_t cache, unsigned threads)
+{
+	unsigned char data[SIZE];
+	struct store_options o;
+	struct error err = {0};
+
+	memset(w, 0, sizeof *w);
+	strcpy(w->path, "/tmp/store-test-XXXXXX");
+	w->fd = mkstemp(w->path);
+	CHECK(w->fd >= 0);
+	for (uint64_t c = 0; c < CHUNKS; c++) {
+		for (uint64_t i = 0; i < SIZE; i++)
+			data[i] = byte_at(c * SIZE + i);
+		CHECK(write(w->fd, data, SIZE) == SIZE);
+	}
+	CHECK_OK(handles_new(&w->handles, 8, 2, &err));
+	o = (struct store_options){cache, threads, w->handles};
+	CHECK_OK(store_new(&w->store, &o, &err));
+	w->plain.set.ops = w->swapped.set.ops = &ops;
+	w->plain.set.id = chunk_set_new_id();
+	w->swapped.set.id = chunk_set_new_id();
+	w->plain.set.unit = w->swapped.set.unit = SIZE;
+	w->swapped.swapped = true;
+	w->plain.file = w->swapped.file = handles_add(w->handles, w->path);
+}
+
+static void world_free(struct world *w)
+{
+	store_free(w->store);
+	handles_free(w->handles);
+	close(w->fd);
+	unlink(w->path);
+}
+
+static struct extent chunk_extent(struct set *s, uint64_t index, uint64_t skip,
+				  uint64_t len)
+{
+	struct extent x = {.kind = EXTENT_CHUNK, .len = len};
+
+	x.u.chunk.set = &s->set;
+	x.u.chunk.index = index;
+	x.u.chunk.skip = skip;
+	x.u.chunk.slice = EXTENT_WHOLE;
+	return x;
+}
+
+/* Pin, compare every byte with what the file was written with, unpin. */
+static void check_chunk(struct world *w, struct set *s, uint64_t index,
+			uint64_t skip, uint64_t len)
+{
+	struct extent x = chunk_extent(s, index, skip, len);
+	struct error err = {0};
+	struct span span;
+	unsigned char *read = malloc(len);
+	const unsigned char *got = read;
+
+	CHECK_OK(store_pin(w->store, &x, &span, &err));
+	CHECK_EQ_U(span.len, len);
+	if (index % 8 != 7 && index % 4 == 3) {
+		CHECK_EQ_I(span.kind, SPAN_FILL);
+		CHECK_EQ_U(span.phase, skip % 2);
+	} else {
+		if (span.kind == SPAN_FD)
+			CHECK(pread(span.handle.fd, read, len,
+				    (off_t)span.pos) == (ssize_t)len);
+		else
+			got = span.mem;
+		for (uint64_t i = 0; i < len; i++) {
+			uint64_t at = index * SIZE +
+				      ((skip + i) ^ (s->swapped ? 1 : 0));
+
+			CHECK_EQ_U(got[i], index % 8 == 7 ? (unsigned char)index
+							  : byte_at(at));
+		}
+	}
+	store_unpin(w->store, &span);
+	free(read);
+}
+
+TEST(every_kind_of_chunk)
+{
+	struct world w;
+
+	world_new(&w, 4 << 20, 0);
+	for (uint64_t i = 0; i < CHUNKS; i++) {
+		check_chunk(&w, &w.plain, i, 0, SIZE);
+		check_chunk(&w, &w.plain, i, 101, 17);
+		check_chunk(&w, &w.swapped, i, 0, SIZE);
+		check_chunk(&w, &w.swapped, i, SIZE - 3, 3);
+	}
+	CHECK_EQ_U(w.plain.segments, CHUNKS / 16);
+	CHECK_EQ_U(w.plain.fetches, CHUNKS / 8);
+	cache_verify(store_cache(w.store));
+	world_free(&w);
+}
+
+TEST(verbatim_chunks_are_not_copied)
+{
+	struct extent x;
+	struct error err = {0};
+	struct span span;
+	struct world w;
+
+	world_new(&w, 4 << 20, 0);
+	x = chunk_extent(&w.plain, 1, 5, 20000);
+	CHECK_OK(store_pin(w.store, &x, &span, &err));
+	CHECK_EQ_I(span.kind, SPAN_FD);
+	CHECK_EQ_U(span.pos, SIZE + 5);
+	store_unpin(w.store, &span);
+	world_free(&w);
+}
+
+TEST(a_short_source_is_an_error_not_zeros)
+{
+	struct error err = {0};
+	struct extent x;
+	struct span span;
+	uint64_t size, stored;
+	struct world w;
+
+	world_new(&w, 4 << 20, 0);
+	x = chunk_extent(&w.plain, 64, 0, SIZE); /* beyond the end */
+	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -EIO);
+	CHECK(strstr(err.text, "truncated"));
+	CHECK_OK(store_check_chunk(w.store, &w.plain.set, 0, &size, &stored,
+				   &err));
+	CHECK_EQ_U(size, SIZE);
+	CHECK(ftruncate(w.fd, SIZE) == 0);
+	x = chunk_extent(&w.plain, 9, 0, SIZE);
+	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -ESTALE);
+	x = chunk_extent(&w.swapped, 9, 0, SIZE);
+	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -ESTALE);
+	CHECK_EQ_I(store_check_chunk(w.store, &w.plain.set, 9, &size, &stored,
+				     &err),
+		   -ESTALE);
+	world_free(&w);
+}
+
+TEST(windows_outside_a_chunk_are_refused)
+{
+	struct error err = {0};
+	struct extent x;
+	struct span span;
+	struct world w;
+
+	world_new(&w, 4 << 20, 0);
+	x = chunk_extent(&w.swapped, 2, SIZE - 2, 4);
+	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -EIO);
+	x = chunk_extent(&w.swapped, 2, UINT64_MAX - 1, 4);
+	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -EIO);
+	world_free(&w);
+}
+
+TEST(a_chunk_larger_than_the_cache_is_right)
+{
+	struct world w;
+
+	world_new(&w, SIZE / 2, 0);
+	for (uint64_t i = 0; i < 8; i++)
+		check_chunk(&w, &w.swapped, i, 3, 1000);
+	CHECK(atomic_load(&w.swapped.set.warned));
+	world_free(&w);
+}
+
+/* ---- prefetching --------------------------------------------------------- */
+
+static _Atomic uint64_t asked[CHUNKS];
+static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
+{
+	(void)ctx;
+	(void)set;
+	asked[index]++;
+}
+static bool ahead_has(void *ctx, struct chunk_set *set, uint64_t index)
+{
+	(void)ctx;
+	(void)set;
+	return asked[index];
+}
+
+TEST(forward_readers_are_followed_random_ones_are_not)
+{
+	static const uint64_t jumps[] = {40, 3, 22, 61, 7, 50, 14, 36};
+	struct set s = {.set = {.ops = &ops, .id = 77, .unit = SIZE}};
+	struct error err = {0};
+	struct prefetch *p;
+	unsigned n = 0;
+
+	CHECK_OK(prefetch_new(&p, 2, 8 * SIZE, ahead_load, ahead_has, NULL,
+			      &err));
+	for (unsigned i = 0; i < 8; i++)
+		prefetch_note(p, &s.set, jumps[i]);
+	usleep(20000);
+	for (unsigned i = 0; i < CHUNKS; i++)
+		n += asked[i] != 0;
+	CHECK_EQ_U(n, 0);
+	for (uint64_t i = 10; i < 30; i++)
+		prefetch_note(p, &s.set, i);
+	prefetch_free(p); /* finishes what is queued */
+	for (unsigned i = 0; i < CHUNKS; i++)
+		CHECK_EQ_U(asked[i] != 0, i >= 13 && asked[i]);
+	for (unsigned i = 15; i < 33; i++)
+		CHECK_EQ_U(asked[i], 1);
+	for (unsigned i = 29 + 9; i < CHUNKS; i++)
+		CHECK_EQ_U(asked[i], 0);
+}
+
+static void *reader(void *arg)
+{
+	struct world *w = arg;
+
+	for (int round = 0; round < 3; round++)
+		for (uint64_t i = 0; i < CHUNKS; i++)
+			check_chunk(w, &w->swapped, i, 64, 512);
+	return NULL;
+}
+
+TEST(readers_and_prefetching_together)
+{
+	struct error err = {0};
+	pthread_t t[4];
+	struct world w;
+
+	world_new(&w, 1 << 20, 2);
+	CHECK_OK(store_start(w.store, &err));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, reader, &w));
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	CHECK(counter_get(COUNT_PREFETCHED) > 0);
+	world_free(&w);
+}
+
+int main(void)
+{
+	RUN(every_kind_of_chunk);
+	RUN(verbatim_chunks_are_not_copied);
+	RUN(a_short_source_is_an_error_not_zeros);
+	RUN(windows_outside_a_chunk_are_refused);
+	RUN(a_chunk_larger_than_the_cache_is_right);
+	RUN(forward_readers_are_followed_random_ones_are_not);
+	RUN(readers_and_prefetching_together);
+	return test_done();
+}
