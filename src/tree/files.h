@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Interface: a computed subtree of files and directories, numbered nodes. */
+#ifndef TREE_FILES_H
+#define TREE_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "extent/pinner.h"
+
+/*
+ * One directory of the tree may be backed by `files`: a subtree whose nodes
+ * are numbers below FILES_NODE_MAX, node 0 being that directory itself.
+ * Nothing is stored per node: names, sizes and extents are computed from the
+ * number.  All calls are thread-safe; unless said otherwise they do no I/O.
+ */
+#define FILES_NODE_MAX ((UINT64_C(1) << 40) - 1) /* ino holds node + 1 */
+#define FILES_NAME_MAX 255
+
+struct attr {
+	uint64_t size;
+	int64_t mtime;   /* seconds; stable across mounts */
+	uint32_t mode;   /* type and permissions */
+	uint32_t nlink;
+};
+
+struct files;
+struct files_ops {
+	/* Entries of directory node `dir`. */
+	uint64_t (*count)(const struct files *f, uint64_t dir);
+	/* Node number and type (S_IFDIR, S_IFREG, S_IFLNK) of entry i. */
+	uint64_t (*child)(const struct files *f, uint64_t dir, uint64_t i,
+			  uint32_t *type);
+	/* Name of entry i of `dir`, in order of names; 0 or -errno. */
+	int (*name)(const struct files *f, uint64_t dir, uint64_t i, char *buf,
+		    size_t n);
+	/* Node of `name` in `dir`; -ENOENT. */
+	int (*find)(const struct files *f, uint64_t dir, const char *name,
+		    uint64_t *node);
+	/* The directory that holds `node` (node > 0); -ENOENT: no such node. */
+	int (*parent)(const struct files *f, uint64_t node, uint64_t *dir);
+	/* True when `attr` of this node may need I/O (a generated text): a
+	 * directory listing then leaves its attributes out. */
+	bool (*attr_is_slow)(const struct files *f, uint64_t node);
+	/* May pin and block for nodes whose attributes are slow; for the
+	 * others `p` and `err` may be NULL.  -ENOENT: no such node. */
+	int (*attr)(struct files *f, uint64_t node, struct pinner *p,
+		    struct attr *out, struct error *err);
+	/* Optional: learn what map needs for this window (the layout of a part
+	 * not opened yet).  May block on I/O; idempotent. */
+	int (*prepare)(struct files *f, uint64_t node, uint64_t off,
+		       uint64_t len, struct error *err);
+	/* Append the extents from `off` on until the plan is full.  The caller
+	 * has clamped the window to the file.  Pure: no I/O, no lock, no
+	 * allocation. */
+	int (*map)(const struct files *f, uint64_t node, uint64_t off,
+		   struct plan *p, struct error *err);
+	/* Optional.  Value of xattr `key` (without "user.tensorfs."): its
+	 * length (with n = 0: only that), -ENODATA, -ERANGE.  May block. */
+	ssize_t (*xattr)(struct files *f, uint64_t node, const char *key,
+			 struct pinner *p, char *buf, size_t n);
+	/* Keys this node has, NUL-separated, as listxattr; without prefix. */
+	const char *(*xattr_keys)(const struct files *f, uint64_t node,
+				  size_t *len);
+	void (*free)(struct files *f);
+};
+struct files {
+	const struct files_ops *ops;
+};
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a path to a node, through symlinks, and from a node to its path. */
+#include "tree/tree_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The kernel walks paths itself; this is for `ls SOURCE:PATH` and for sentences
+ * about inodes.  The root of the tree is the root of the walk: an absolute
+ * target begins there and ".." ends there, so nothing outside can be named.
+ */
+
+#define LINKS_MAX 40
+#define DEPTH_MAX 4096  /* levels inside one `files` */
+#define SCAN_MAX 65536u /* entries looked at one by one */
+
+/* ---- path to node ------------------------------------------------------- */
+
+/* Cut the next component off *path; its length, 0 at the end. */
+static size_t next_component(const char **path, const char **component)
+{
+	size_t n;
+
+	*path += strspn(*path, "/");
+	*component = *path;
+	n = strcspn(*path, "/");
+	*path += n;
+	return n;
+}
+
+/* Say which component of which directory was not there. */
+static int walk_fail(const struct tree *t, uint64_t dir, const char *component,
+		     size_t len, int code, struct error *err)
+{
+	char where[192];
+
+	if (tree_path(t, dir, where, sizeof where) < 0)
+		strcpy(where, "(a deep directory)");
+	if (code == -ENOTDIR)
+		return error_set(err, code, "%s is not a directory", where);
+	if (code == -ENOENT)
+		return error_set(err, code, "there is no '%.*s' in %s",
+				 (int)(len < 255 ? len : 255), component,
+				 where);
+	return error_errno(err, code, "'%.*s' in %s",
+			   (int)(len < 255 ? len : 255), component, where);
+}
+
+/* Go on from *at along `path`; recursion ends after LINKS_MAX links. */
+static int walk_from(const struct tree *t, struct node *at, const char *path,
+		     unsigned *links, struct error *err)
+{
+	const char *part, *target;
+	char name[FILES_NAME_MAX + 1];
+	struct node next;
+	size_t len;
+	int r;
+
+	while ((len = next_component(&path, &part)) > 0) {
+		if (len > FILES_NAME_MAX)
+			return walk_fail(t, at->ino, part, len, -ENAMETOOLONG,
+					 err);
+		memcpy(name, part, len);
+		name[len] = '\0';
+		r = tree_lookup(t, at->ino, name, &next);
+		if (r < 0)
+			return walk_fail(t, at->ino, part, len, r, err);
+		if (next.type == S_IFLNK) {
+			target = tree_link_target(t, &next);
+			if (!target || ++*links > LINKS_MAX)
+				return walk_fail(t, at->ino, part, len, -ELOOP,
+						 err);
+			next = *at;
+			if (*target == '/')
+				tree_node(t, TREE_ROOT, &next);
+			r = walk_from(t, &next, target, links, err);
+			if (r < 0)
+				return r;
+		}
+		*at = next;
+		if (*path == '/' && at->type != S_IFDIR)
+			return walk_fail(t, at->ino, "", 0, -ENOTDIR, err);
+	}
+	return 0;
+}
+
+int tree_walk(const struct tree *t, const char *path, struct node *out,
+	      struct error *err)
+{
+	struct node at;
+	unsigned links = 0;
+	int r;
+
+	tree_node(t, TREE_ROOT, &at);
+	r = walk_from(t, &at, path, &links, err);
+	if (r == 0)
+		*out = at;
+	return r;
+}
+
+/* ---- node to path ------------------------------------------------------- */
+
+/* Put "/name" in front of what is at buf[*at]. */
+static int prepend(char *buf, size_t *at, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len + 1 > *at)
+		return -ENAMETOOLONG;
+	*at -= len;
+	memcpy(buf + *at, name, len);
+	buf[--*at] = '/';
+	return 0;
+}
+
+/*
+ * Which entry of `dir` is `node`?  Only names go by entry, and large
+ * directories are numbered in order of names as a rule, so try that; where it
+ * does not hold, look at the first entries one by one.
+ */
+static int files_entry(const struct files *f, uint64_t dir, uint64_t node,
+		       uint64_t *entry)
+{
+	uint64_t count = f->ops->count(f, dir), lo = 0, hi = count, i;
+	uint32_t type;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+		uint64_t at = f->ops->child(f, dir, mid, &type);
+
+		if (at == node) {
+			*entry = mid;
+			return 0;
+		}
+		if (at < node)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (i = 0; i < count && i < SCAN_MAX; i++) {
+		if (f->ops->child(f, dir, i, &type) == node) {
+			*entry = i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* The part of the path inside `files`. */
+static int files_path(const struct files *f, uint64_t node, char *buf,
+		      size_t *at)
+{
+	char name[FILES_NAME_MAX + 1];
+	unsigned depth = 0;
+	uint64_t dir, i;
+	int r;
+
+	for (; node != 0; node = dir) {
+		if (++depth > DEPTH_MAX)
+			return -ELOOP;
+		r = f->ops->parent(f, node, &dir);
+		if (r == 0)
+			r = files_entry(f, dir, node, &i);
+		if (r == 0)
+			r = f->ops->name(f, dir, i, name, sizeof name);
+		if (r == 0)
+			r = prepend(buf, at, name);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int tree_path(const struct tree *t, uint64_t ino, char *buf, size_t n)
+{
+	size_t at = n;
+	struct node node;
+	uint32_t d;
+	int r;
+
+	r = tree_node(t, ino, &node);
+	if (r < 0)
+		return r;
+	if (n < 2)
+		return -ENAMETOOLONG;
+	buf[--at] = '\0';
+	if (node.files) {
+		r = files_path(node.files, node.node, buf, &at);
+		if (r < 0)
+			return r;
+	}
+	for (d = node.dir; d != 0; d = t->dir[d].parent) {
+		r = prepend(buf, &at, t->text + t->dir[d].name);
+		if (r < 0)
+			return r;
+	}
+	if (at == n - 1)
+		buf[--at] = '/';
+	memmove(buf, buf + at, n - at);
+	return 0;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A finished tree: inode numbers, lookup, listing, attributes. */
+#include "tree/tree_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Only directories (and symlinks) are in memory; a file is a number.
+ *
+ *     ino = directory << 40 | node + 1
+ *
+ * Encoding and decoding are a shift and a mask; there is no table of inodes, no
+ * lock, nothing to forget.  A plain directory is an array slice of its children
+ * in order of names, so lookup is a binary search and position i of a listing
+ * is child i.  In a directory backed by `files` every question is passed on,
+ * with the node's number; the directory itself is node 0 there.
+ *
+ * What a number means is checked on each use: it may come from anywhere.
+ */
+
+#define NODE_BITS 40
+#define NODE_MASK ((UINT64_C(1) << NODE_BITS) - 1)
+
+static uint64_t ino_of(uint32_t dir, uint64_t node)
+{
+	return (uint64_t)dir << NODE_BITS | (node + 1);
+}
+
+static bool is_link(const struct dir *d)
+{
+	return d->target != TREE_NO_TEXT;
+}
+
+static const char *text_at(const struct tree *t, uint32_t offset)
+{
+	return offset == TREE_NO_TEXT ? NULL : t->text + offset;
+}
+
+void tree_free(struct tree *t)
+{
+	uint32_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->n; i++)
+		if (t->dir[i].files)
+			t->dir[i].files->ops->free(t->dir[i].files);
+	free(t->dir);
+	free(t->text);
+	free(t);
+}
+
+/* ---- nodes -------------------------------------------------------------- */
+
+bool tree_attr_is_slow(const struct node *n)
+{
+	return n->files && n->files->ops->attr_is_slow &&
+	       n->files->ops->attr_is_slow(n->files, n->node);
+}
+
+/* Type of a node of `files`; -ENOENT when there is none. */
+static int files_type(struct node *n)
+{
+	uint64_t parent;
+	struct attr a;
+	int r;
+
+	if (n->node == 0) {
+		n->type = S_IFDIR;
+		return 0;
+	}
+	r = n->files->ops->parent(n->files, n->node, &parent);
+	if (r < 0)
+		return r;
+	/* Slow is what is generated: a text, never a directory. */
+	n->type = S_IFREG;
+	if (tree_attr_is_slow(n))
+		return 0;
+	r = n->files->ops->attr(n->files, n->node, NULL, &a, NULL);
+	if (r < 0)
+		return r;
+	n->type = a.mode & S_IFMT;
+	return 0;
+}
+
+/* The node of tree directory `i` itself. */
+static void dir_node(const struct tree *t, uint32_t i, struct node *out)
+{
+	out->ino = ino_of(i, 0);
+	out->type = is_link(&t->dir[i]) ? S_IFLNK : S_IFDIR;
+	out->files = t->dir[i].files;
+	out->node = 0;
+	out->dir = i;
+}
+
+/* The node `node` of the files behind `dir`, whose type is known. */
+static int sub_node(const struct node *dir, uint64_t node, uint32_t type,
+		    struct node *out)
+{
+	if (node >= FILES_NODE_MAX)
+		return -EOVERFLOW;
+	out->ino = ino_of(dir->dir, node);
+	out->type = type;
+	out->files = dir->files;
+	out->node = node;
+	out->dir = dir->dir;
+	return 0;
+}
+
+int tree_node(const struct tree *t, uint64_t ino, struct node *out)
+{
+	uint64_t dir = ino >> NODE_BITS, node = (ino & NODE_MASK) - 1;
+
+	if (dir >= t->n || (ino & NODE_MASK) == 0)
+		return -ENOENT;
+	dir_node(t, (uint32_t)dir, out);
+	if (node == 0)
+		return 0;
+	if (!out->files)
+		return -ENOENT;
+	out->ino = ino;
+	out->node = node;
+	return files_type(out);
+}
+
+static int tree_dir_node(const struct tree *t, uint64_t ino, struct node *out)
+{
+	int r = tree_node(t, ino, out);
+
+	return r < 0 ? r : out->type == S_IFDIR ? 0 : -ENOTDIR;
+}
+
+int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent)
+{
+	struct node n;
+	int r;
+
+	r = tree_node(t, ino, &n);
+	if (r < 0)
+		return r;
+	if (n.node == 0) {
+		*parent = ino_of(t->dir[n.dir].parent, 0);
+		return 0;
+	}
+	r = n.files->ops->parent(n.files, n.node, &n.node);
+	if (r < 0)
+		return r;
+	*parent = ino_of(n.dir, n.node);
+	return 0;
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+static int dir_find(const struct tree *t, const struct dir *d, const char *name,
+		    uint32_t *out)
+{
+	uint32_t lo = d->first, hi = d->first + d->count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		int c = strcmp(t->text + t->dir[mid].name, name);
+
+		if (c == 0) {
+			*out = mid;
+			return 0;
+		}
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -ENOENT;
+}
+
+int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
+		struct node *out)
+{
+	struct node dir;
+	uint64_t node;
+	uint32_t i;
+	int r;
+
+	r = tree_dir_node(t, parent, &dir);
+	if (r < 0)
+		return r;
+	if (!strcmp(name, "."))
+		return tree_node(t, parent, out);
+	if (!strcmp(name, "..")) {
+		r = tree_parent(t, parent, &node);
+		return r < 0 ? r : tree_node(t, node, out);
+	}
+	if (!dir.files) {
+		r = dir_find(t, &t->dir[dir.dir], name, &i);
+		if (r == 0)
+			dir_node(t, i, out);
+		return r;
+	}
+	r = dir.files->ops->find(dir.files, dir.node, name, &node);
+	if (r < 0)
+		return r;
+	r = sub_node(&dir, node, 0, out);
+	return r < 0 ? r : files_type(out);
+}
+
+static int name_copy(const char *from, char *name, size_t n)
+{
+	size_t len = strlen(from) + 1;
+
+	if (len > n)
+		return -ENAMETOOLONG;
+	memcpy(name, from, len);
+	return 0;
+}
+
+uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino)
+{
+	struct node dir;
+
+	if (tree_dir_node(t, dir_ino, &dir) < 0)
+		return 0;
+	if (!dir.files)
+		return t->dir[dir.dir].count;
+	return dir.files->ops->count(dir.files, dir.node);
+}
+
+int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
+	       struct node *out, char *name, size_t n)
+{
+	const struct files_ops *ops;
+	struct node dir;
+	uint64_t node;
+	uint32_t type;
+	int r;
+
+	r = tree_dir_node(t, dir_ino, &dir);
+	if (r < 0)
+		return r;
+	if (!dir.files) {
+		const struct dir *d = &t->dir[dir.dir];
+
+		if (i >= d->count)
+			return -ENOENT;
+		dir_node(t, d->first + (uint32_t)i, out);
+		return name_copy(t->text + t->dir[out->dir].name, name, n);
+	}
+	ops = dir.files->ops;
+	if (i >= ops->count(dir.files, dir.node))
+		return -ENOENT;
+	node = ops->child(dir.files, dir.node, i, &type);
+	r = sub_node(&dir, node, type, out);
+	return r < 0 ? r : ops->name(dir.files, dir.node, i, name, n);
+}
+
+const char *tree_stored_name(const struct tree *t, const struct node *n)
+{
+	return n->node == 0 ? text_at(t, t->dir[n->dir].stored) : NULL;
+}
+
+/* ---- attributes --------------------------------------------------------- */
+
+int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
+	      struct attr *out, struct error *err)
+{
+	const struct dir *d = &t->dir[n->dir];
+
+	if (n->files)
+		return n->files->ops->attr(n->files, n->node, p, out, err);
+	out->mtime = d->mtime;
+	if (is_link(d)) {
+		out->size = strlen(t->text + d->target);
+		out->mode = S_IFLNK | 0777;
+		out->nlink = 1;
+	} else {
+		out->size = d->count;
+		out->mode = S_IFDIR | 0555;
+		out->nlink = 2 + d->subdirs;
+	}
+	return 0;
+}
+
+const char *tree_link_target(const struct tree *t, const struct node *n)
+{
+	return n->node == 0 ? text_at(t, t->dir[n->dir].target) : NULL;
+}
+
+void tree_usage(const struct tree *t, uint64_t *dirs, uint64_t *bytes)
+{
+	*dirs = t->n;
+	*bytes = sizeof *t + t->n * sizeof *t->dir + t->text_size;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directories in memory, files by arithmetic; inode numbers without nodes. */
+#ifndef TREE_TREE_H
+#define TREE_TREE_H
+
+#include <stddef.h>
+
+#include "tree/files.h"
+
+/*
+ * ino = dir << 40 | node + 1.  Directory 0 is the root, so the root is ino 1.
+ * A tree directory holds sub-directories and symlinks, or is backed by `files`
+ * (whose node 0 it then is); never both.  Immutable once built.
+ */
+#define TREE_ROOT 1u
+#define TREE_DIR_MAX (1u << 24)
+
+struct tree;
+struct tree_builder;
+
+struct tree_builder *tree_builder_new(void);
+/* Add a directory to `parent` (0: the root, which exists); its number, or
+ * UINT32_MAX when memory or numbers are out.  A name that no file can have is
+ * escaped (tree_escape); one that is taken gets "~2", "~3". */
+uint32_t tree_add_dir(struct tree_builder *b, uint32_t parent, const char *name,
+		      int64_t mtime);
+/* Add a symlink; target copied. */
+uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
+		       const char *name, const char *target, int64_t mtime);
+/* Back an empty directory by `files`; ownership goes to the tree. */
+void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f);
+/* Note why something could not be shown in full; kept for `info` and the log. */
+int tree_finish(struct tree_builder *b, struct tree **out, struct error *err);
+void tree_builder_free(struct tree_builder *b);
+void tree_free(struct tree *t);
+
+/* A position in the tree. */
+struct node {
+	uint64_t ino;
+	uint32_t type;       /* S_IFDIR, S_IFREG, S_IFLNK */
+	struct files *files; /* NULL: a plain directory or link */
+	uint64_t node;       /* number in files */
+	uint32_t dir;        /* number of the tree directory */
+};
+/* -ENOENT when there is no such number.  (ESTALE belongs to live mounts.) */
+int tree_node(const struct tree *t, uint64_t ino, struct node *out);
+int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
+		struct node *out);
+int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent);
+/* Entry number `i` of directory `dir_ino`, in order of names; -ENOENT past the
+ * end.  Resuming at any i is O(1). */
+int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
+	       struct node *out, char *name, size_t n);
+uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino);
+int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
+	      struct attr *out, struct error *err);
+bool tree_attr_is_slow(const struct node *n);
+const char *tree_link_target(const struct tree *t, const struct node *n);
+/* The stored name of a tree directory where it was escaped, else NULL. */
+const char *tree_stored_name(const struct tree *t, const struct node *n);
+/* Walk "a/b/c" from the root; "" and "/" are the root.  Follows symlinks inside
+ * the tree (at most 40).  -ENOENT names the component. */
+int tree_walk(const struct tree *t, const char *path, struct node *out,
+	      struct error *err);
+/* Path of a node from the root, "/data/samples/000001.npy". */
+int tree_path(const struct tree *t, uint64_t ino, char *buf, size_t n);
+/* Directories, and bytes they take. */
+void tree_usage(const struct tree *t, uint64_t *dirs, uint64_t *bytes);
+
+/* Make any stored name one that a file can have: `.`, `..`, empty, '/', NUL are
+ * percent-escaped, names over 255 bytes end in "~" and a hash.  True when the
+ * result differs. */
+bool tree_escape(const char *name, char out[FILES_NAME_MAX + 1]);
+
+#endif
