@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Strings as text: values in C order, a line each, in segments of rows. */
+#ifndef TENSOR_TEXT_H
+#define TENSOR_TEXT_H
+
+#include "tensor/tensor.h"
+
+/* Values of one row at most; wider string tensors are listed, not shown. */
+#define TEXT_ROW_MAX (UINT64_C(1) << 20)
+
+struct text;
+/* `axes`: leading axes that a sample fixes (at most the rank).  No I/O. */
+int text_new(struct text **out, struct tensor *t, unsigned axes,
+	     struct error *err);
+void text_free(struct text *x);
+
+/* Bytes of array.txt: loads every segment once, then remembers.  Blocks. */
+int text_size(struct text *x, struct pinner *p, uint64_t *size,
+	      struct error *err);
+/* Bytes of one sample's text.  Blocks when its segment is not in the cache. */
+int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
+		     uint64_t *size, struct error *err);
+/* Extents of array.txt from `off` on; pure, after text_size. */
+int text_map(const struct text *x, uint64_t off, struct plan *plan,
+	     struct error *err);
+/* Extents of one sample; the plan wants no more than the sample has. */
+int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
+		    struct plan *plan);
+/* The lines of rows [first, last) as one value: what they all are, "mixed", or
+ * "" when there are none; without the newline.  Blocks. */
+int text_common(struct text *x, uint64_t first, uint64_t last,
+		struct pinner *p, char *buf, size_t n, struct error *err);
+
+#endif

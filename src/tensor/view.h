@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A view names boxes; a file is a header and a box in C order. */
+#ifndef TENSOR_VIEW_H
+#define TENSOR_VIEW_H
+
+#include "tensor/tensor.h"
+#include "tree/files.h"
+
+struct view_options {
+	unsigned sample_axes;  /* 1 .. RANK_MAX; default 1 */
+	uint32_t views;        /* bit i: row i of view_table */
+	bool source_order;     /* dtype-order=source: keep big-endian */
+	enum tensor_missing missing;
+};
+void view_options_default(struct view_options *o);
+/* "array,samples" or "all"; -EINVAL names the unknown one. */
+int view_options_parse(struct view_options *o, const char *list,
+		       struct error *err);
+/* Comma-separated names of all views, for help. */
+const char *view_names(void);
+
+/* ---- what a view is ------------------------------------------------------ */
+
+/*
+ * A view is one entry of the tensor's directory: a file (levels 0), or a
+ * directory of files nested `levels` deep.
+ * Entries are known by their indices, one a level; `name` and `find` spell them.
+ */
+struct view_level {
+	uint64_t count; /* entries in each directory of this level */
+	uint64_t base;  /* node number of the level's first entry */
+	unsigned width; /* digits of the numbers in names */
+};
+struct view {
+	const struct view_ops *ops;
+	struct tensor *tensor;
+	const char *top;           /* name in the tensor's directory */
+	unsigned levels;
+	unsigned drop;             /* leading axes that the file's shape lacks */
+	struct view_level *level;  /* [levels]; in init: [RANK_MAX], zeroed */
+};
+struct view_ops {
+	const char *name, *summary; /* of option views=; NULL: always there */
+	/* Fill in top, levels, drop and level[]; false: not for this tensor. */
+	bool (*init)(struct view *v, const struct view_options *o);
+	/* The entry with these indices at `level`. */
+	void (*name_of)(const struct view *v, unsigned level,
+			const uint64_t *at, char *buf, size_t n);
+	/* Index at `level` of an entry's name; at[0..level) are known. */
+	int (*find)(const struct view *v, unsigned level, const uint64_t *at,
+		    const char *name, uint64_t *index);
+	/* Box views: which elements the file holds, and whether a header comes
+	 * first. */
+	void (*box_of)(const struct view *v, const uint64_t *at,
+		       struct box *out);
+	bool npy;
+	/* Text views (box_of is NULL). */
+	int (*size)(struct view *v, const uint64_t *at, struct pinner *p,
+		    uint64_t *size, struct error *err);
+	int (*map)(const struct view *v, const uint64_t *at, uint64_t off,
+		   struct plan *plan, struct error *err);
+};
+/* Rows end with NULL. */
+extern const struct view_ops *const view_table[];
+
+/* ---- a tensor's directory ------------------------------------------------ */
+
+/* The directory of a tensor: its views as files.  Owns the tensor, also when
+ * it fails. */
+int tensor_files_new(struct files **out, struct tensor *t,
+		     const struct view_options *o, struct error *err);
+/* The tensor behind a node's files, or NULL when it is something else. */
+struct tensor *tensor_of_files(const struct files *f);
+/* Elements of one sample, and the chunks and bytes that reading it decodes
+ * (worst case over the chunk grid of a learnt part); for `info`. */
+struct sample_cost {
+	uint64_t elements, bytes, chunks, decoded;
+};
+int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
+		       struct error *err);
+
+/* info.json: a text chunk set of one chunk, made when it is read. */
+struct chunk_set *tensor_info_set(struct tensor *t);
+/* The text itself (malloc'ed), for `info` and the view. */
+char *tensor_info_text(struct tensor *t, struct error *err);
+
+#endif

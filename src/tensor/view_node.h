@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside a tensor's directory: which entry of which view a node is. */
+#ifndef TENSOR_VIEW_NODE_H
+#define TENSOR_VIEW_NODE_H
+
+#include "tensor/view.h"
+
+#define VIEWS_MAX 8
+
+struct tensor_files {
+	struct files files;
+	struct tensor *tensor; /* owned */
+	uint64_t last_node;
+	unsigned n;
+	struct view view[VIEWS_MAX]; /* sorted by name */
+};
+static inline struct tensor_files *tensor_files_of(const struct files *f)
+{
+	return (struct tensor_files *)f;
+}
+
+/* `depth` indices are known; a file when depth == view->levels. */
+struct view_node {
+	struct view *view;
+	unsigned depth;
+	uint64_t at[RANK_MAX];
+};
+/* -ENOENT for node 0 and for numbers that no entry has. */
+int view_node_resolve(const struct tensor_files *f, uint64_t node,
+		      struct view_node *out);
+
+/* files_ops.xattr and xattr_keys. */
+ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
+			struct pinner *p, char *buf, size_t n);
+const char *view_node_xattr_keys(const struct files *files, uint64_t node,
+				 size_t *len);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* user.tensorfs.{shape,dtype,chunks,filters,source,flag} of a tensor's files. */
+#include "tensor/view_node.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The box of a file (or of the whole tensor), and axes its shape lacks. */
+static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
+		    unsigned *drop, bool *is_block)
+{
+	const struct tensor *t = f->tensor;
+	struct view_node w;
+
+	*drop = 0;
+	*is_block = false;
+	for (unsigned i = 0; i < t->rank; i++) {
+		b->start[i] = 0;
+		b->count[i] = t->shape[i];
+	}
+	if (node == 0)
+		return 0;
+	if (view_node_resolve(f, node, &w) < 0)
+		return -ENOENT;
+	if (w.depth < w.view->levels || !w.view->ops->box_of)
+		return 0;
+	w.view->ops->box_of(w.view, w.at, b);
+	*drop = w.view->drop;
+	*is_block = w.view->levels && !w.view->drop;
+	return 0;
+}
+
+static void print_shape(char *buf, size_t n, const uint64_t *v, unsigned rank)
+{
+	size_t used = (size_t)snprintf(buf, n, "(");
+
+	for (unsigned i = 0; i < rank && used < n; i++)
+		used += (size_t)snprintf(buf + used, n - used, "%s%" PRIu64,
+					 i ? ", " : "", v[i]);
+	if (used < n)
+		snprintf(buf + used, n - used, rank == 1 ? ",)" : ")");
+}
+
+/* The part that the box begins in, its layout learnt; NULL: a gap. */
+static int node_layout(struct tensor *t, const struct box *b,
+		       const struct layout **l, struct error *err)
+{
+	uint64_t end;
+	int64_t p = tensor_part_at(t, t->rank ? b->start[0] : 0, &end);
+
+	*l = NULL;
+	if (p < 0)
+		return 0;
+	return tensor_learn(t, (uint32_t)p, l, err);
+}
+
+static int storage_value(struct tensor *t, const struct box *b, const char *key,
+			 char *buf, size_t n)
+{
+	const struct layout *l;
+	struct error err = {0};
+	int r = node_layout(t, b, &l, &err);
+
+	if (r < 0)
+		return r;
+	if (!strcmp(key, "source")) {
+		snprintf(buf, n, "%s",
+			 l ? handles_path(t->handles, l->file) : t->source);
+		return 0;
+	}
+	if (!l || l->kind != LAYOUT_CHUNKED)
+		return -ENODATA;
+	if (!strcmp(key, "chunks"))
+		print_shape(buf, n, l->grid->chunk, t->rank);
+	else
+		pipeline_describe(l->pipeline, buf, n);
+	return 0;
+}
+
+/* The flag that all rows of the box agree on, or "mixed". */
+static int flag_value(struct tensor *t, const struct box *b, struct pinner *p,
+		      char *buf, size_t n)
+{
+	struct error err = {0};
+	int r;
+
+	if (!t->flags || !t->rank)
+		return -ENODATA;
+	r = tensor_rows_flag(t, b->start[0], b->start[0] + b->count[0], p, buf,
+			     n, &err);
+	return r < 0 ? r : 0;
+}
+
+static int node_value(const struct tensor_files *f, uint64_t node,
+		      const char *key, struct pinner *p, char *buf, size_t n)
+{
+	struct tensor *t = f->tensor;
+	struct box b;
+	unsigned drop;
+	bool is_block;
+	int r = node_box(f, node, &b, &drop, &is_block);
+
+	if (r < 0)
+		return r;
+	if (!strcmp(key, "shape"))
+		print_shape(buf, n, b.count + drop, t->rank - drop);
+	else if (!strcmp(key, "dtype"))
+		dtype_descr(&t->dtype, buf, n);
+	else if (!strcmp(key, "error") && t->why_not)
+		snprintf(buf, n, "%s", t->why_not);
+	else if (t->why_not)
+		return -ENODATA;
+	else if (!strcmp(key, "flag"))
+		return flag_value(t, &b, p, buf, n);
+	else if (!strcmp(key, "source") || !strcmp(key, "chunks") ||
+		 !strcmp(key, "filters"))
+		return storage_value(t, &b, key, buf, n);
+	else
+		return -ENODATA;
+	return 0;
+}
+
+ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
+			struct pinner *p, char *buf, size_t n)
+{
+	char value[4096];
+	size_t len;
+	int r = node_value(tensor_files_of(files), node, key, p, value,
+			   sizeof value);
+
+	if (r < 0)
+		return r;
+	len = strlen(value);
+	if (n == 0)
+		return (ssize_t)len;
+	if (len > n)
+		return -ERANGE;
+	memcpy(buf, value, len);
+	return (ssize_t)len;
+}
+
+const char *view_node_xattr_keys(const struct files *files, uint64_t node,
+				 size_t *len)
+{
+	static const char bad[] = "shape\0dtype\0error";
+	static const char plain[] = "shape\0dtype\0source";
+	static const char flagged[] = "shape\0dtype\0source\0flag";
+	static const char chunked[] = "shape\0dtype\0source\0chunks\0filters";
+	const struct tensor *t = tensor_files_of(files)->tensor;
+	const struct layout *l =
+		t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
+	const char *keys = plain;
+
+	(void)node;
+	*len = sizeof plain;
+	if (t->why_not) {
+		*len = sizeof bad;
+		keys = bad;
+	} else if (t->flags) {
+		*len = sizeof flagged;
+		keys = flagged;
+	} else if (!t->distributed && l && l->kind == LAYOUT_CHUNKED) {
+		*len = sizeof chunked;
+		keys = chunked;
+	}
+	return keys;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Grid arithmetic against naive indexing, and .npy headers against np.save. */
+#include <errno.h>
+
+#include "tensor/dtype.h"
+#include "tensor/grid.h"
+#include "test.h"
+
+static uint64_t seed = 88172645463325252u;
+static uint64_t rnd(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+/* Where element `e` of the box is, one axis at a time. */
+static void naive(const struct grid *g, const struct box *b, uint64_t e,
+		  uint64_t *chunk, uint64_t *inside)
+{
+	uint64_t at[RANK_MAX];
+
+	for (unsigned i = g->rank; i-- > 0;) {
+		at[i] = b->start[i] + e % b->count[i];
+		e /= b->count[i];
+	}
+	*chunk = *inside = 0;
+	for (unsigned i = 0; i < g->rank; i++) {
+		*chunk = *chunk * g->chunks[i] + at[i] / g->chunk[i];
+		*inside = *inside * g->chunk[i] + at[i] % g->chunk[i];
+	}
+	*inside *= g->elem;
+}
+
+static void random_grid(struct grid *g, struct box *b)
+{
+	unsigned rank = (unsigned)rnd(5);
+	uint64_t shape[4], chunk[4];
+
+	for (unsigned i = 0; i < rank; i++) {
+		shape[i] = 1 + rnd(9);
+		chunk[i] = 1 + rnd(10);
+	}
+	CHECK_EQ_I(grid_init(g, rank, shape, chunk, 1u << rnd(4)), 0);
+	for (unsigned i = 0; i < rank; i++) {
+		b->start[i] = rnd(shape[i]);
+		b->count[i] = 1 + rnd(shape[i] - b->start[i]);
+	}
+}
+
+TEST(runs_equal_naive_indexing)
+{
+	for (int round = 0; round < 4000; round++) {
+		struct grid g;
+		struct box b;
+		uint64_t total, off = 0, n = 0;
+
+		random_grid(&g, &b);
+		total = box_elements(&b, g.rank) * g.elem;
+		off = rnd(total);
+		while (off < total) {
+			uint64_t chunk, inside, run, c, i;
+
+			grid_run(&g, &b, off, &chunk, &inside, &run);
+			CHECK(run > 0 && run <= total - off);
+			for (uint64_t k = 0; k < run; k++) {
+				uint64_t e = (off + k) / g.elem;
+
+				naive(&g, &b, e, &c, &i);
+				CHECK_EQ_U(chunk, c);
+				CHECK_EQ_U(inside + k, i + (off + k) % g.elem);
+			}
+			off += run;
+			n++;
+		}
+	}
+}
+
+TEST(runs_are_long_where_they_can_be)
+{
+	uint64_t shape[] = {10, 6, 8}, chunk[] = {4, 6, 8};
+	struct box whole = {{0, 0, 0}, {10, 6, 8}};
+	uint64_t c, i, run;
+	struct grid g;
+
+	CHECK_EQ_I(grid_init(&g, 3, shape, chunk, 4), 0);
+	grid_run(&g, &whole, 0, &c, &i, &run);
+	CHECK_EQ_U(run, 4 * 6 * 8 * 4);
+	grid_run(&g, &whole, 9 * 6 * 8 * 4 + 5, &c, &i, &run);
+	CHECK_EQ_U(c, 2);
+	CHECK_EQ_U(run, 6 * 8 * 4 - 5);
+	CHECK(grid_is_partial(&g, 2) && !grid_is_partial(&g, 1));
+	CHECK_EQ_U(grid_touched(&g, &whole), 3);
+}
+
+TEST(hostile_sizes_are_refused)
+{
+	uint64_t big[] = {UINT64_C(1) << 40, UINT64_C(1) << 40}, one[] = {1, 1};
+	uint64_t zero[] = {0, 1};
+	struct grid g;
+
+	CHECK_EQ_I(grid_init(&g, 2, big, one, 1), -EOVERFLOW);
+	CHECK_EQ_I(grid_init(&g, 2, one, big, 1), -EOVERFLOW);
+	CHECK_EQ_I(grid_init(&g, 2, one, zero, 1), -EOVERFLOW);
+	CHECK_EQ_I(grid_init(&g, 2, one, one, 0), -EOVERFLOW);
+	CHECK_EQ_I(grid_init(&g, 33, one, one, 1), -EOVERFLOW);
+	CHECK_EQ_I(grid_init(&g, 2, zero, one, 4), 0);
+	CHECK_EQ_U(g.count, 0);
+}
+
+/* Made by np.save of NumPy 1.24 for np.zeros((3, 4), '<f4'), np.float64(0)
+ * (shape ()), np.zeros(5, '?') and np.zeros((0, 7), '>u2'). */
+static const char *const saved[] = {
+	"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",
+	"{'descr': '<f8', 'fortran_order': False, 'shape': (), }",
+	"{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }",
+	"{'descr': '>u2', 'fortran_order': False, 'shape': (0, 7), }"};
+
+TEST(npy_headers_are_what_numpy_writes)
+{
+	struct dtype d[] = {{DTYPE_FLOAT, 4, false, false, ""},
+			    {DTYPE_FLOAT, 8, false, false, ""},
+			    {DTYPE_BOOL, 1, false, false, ""},
+			    {DTYPE_UINT, 2, true, false, ""}};
+	unsigned rank[] = {2, 0, 1, 2};
+	uint64_t shape[][2] = {{3, 4}, {0, 0}, {5, 0}, {0, 7}};
+	unsigned char out[512];
+
+	for (unsigned i = 0; i < 4; i++) {
+		size_t n = dtype_npy_header(&d[i], rank[i], shape[i], out,
+					    sizeof out);
+
+		CHECK_EQ_U(n, 128);
+		CHECK(!memcmp(out, "\x93NUMPY\x01\x00\x76\x00", 10));
+		CHECK(!memcmp(out + 10, saved[i], strlen(saved[i])));
+		for (size_t k = 10 + strlen(saved[i]); k < n - 1; k++)
+			CHECK_EQ_U(out[k], ' ');
+		CHECK_EQ_U(out[n - 1], '\n');
+	}
+	CHECK_EQ_U(dtype_npy_header(&d[0], 2, shape[0], out, 127), 0);
+}
+
+int main(void)
+{
+	RUN(runs_equal_naive_indexing);
+	RUN(runs_are_long_where_they_can_be);
+	RUN(hostile_sizes_are_refused);
+	RUN(npy_headers_are_what_numpy_writes);
+	return test_done();
+}
