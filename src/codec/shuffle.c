@@ -32,7 +32,9 @@
 #define TARGET(isa) __attribute__((target(isa)))
 /* To be unrolled into their callers, where the count of rounds is constant. */
 #define INLINE static inline __attribute__((always_inline))
-#ifdef __clang__
+#ifndef __OPTIMIZE__
+#define UNROLL /* compilers complain about an unrolling that they ignore */
+#elif defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
