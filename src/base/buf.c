@@ -218,6 +218,7 @@ struct buf *buf_new(size_t size, _Atomic uint64_t *gauge)
 	b->size = size;
 	b->gauge = gauge;
 	atomic_init(&b->refs, 1);
+	atomic_init(&b->served, 0);
 	if (gauge)
 		atomic_fetch_add(gauge, b->capacity);
 	return b;

@@ -20,6 +20,7 @@ struct buf {
 	size_t capacity;         /* bytes allocated, what `gauge` counts */
 	_Atomic uint64_t *gauge; /* borrowed, may be NULL */
 	_Atomic unsigned refs;
+	_Atomic size_t served; /* bytes handed to readers, the store's count */
 };
 
 /* A buffer of `size` bytes, contents undefined, one reference; NULL when

@@ -42,16 +42,16 @@ static inline pthread_mutex_t *cleanup_lock(pthread_mutex_t *m)
 #define CLEANUP_CAT_(a, b) a##b
 #define CLEANUP_CAT(a, b) CLEANUP_CAT_(a, b)
 /* Hold mutex `m` until the end of the enclosing scope. */
-#define lock_scope(m)                                                          \
-	__attribute__((cleanup(cleanup_unlock_fn), unused))                    \
-		pthread_mutex_t *CLEANUP_CAT(lock_, __LINE__) = cleanup_lock(m)
+#define lock_scope(m)                                                         \
+	__attribute__((cleanup(cleanup_unlock_fn), unused)) pthread_mutex_t * \
+	CLEANUP_CAT(lock_, __LINE__) = cleanup_lock(m)
 
 /* Hand over what a cleanup variable owns: returns it and leaves 0 behind. */
-#define steal_pointer(pp)                                                      \
-	__extension__({                                                        \
-		__typeof__(*(pp)) stolen_ = *(pp);                             \
-		*(pp) = NULL;                                                  \
-		stolen_;                                                       \
+#define steal_pointer(pp)                          \
+	__extension__({                            \
+		__typeof__(*(pp)) stolen_ = *(pp); \
+		*(pp) = NULL;                      \
+		stolen_;                           \
 	})
 static inline int steal_fd(int *fd)
 {

@@ -18,15 +18,20 @@ void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-enum log_module { DEBUG_CACHE, DEBUG_HDF5, DEBUG_FUSE, DEBUG_PREFETCH,
-		  DEBUG_MODULES };
+enum log_module {
+	DEBUG_CACHE,
+	DEBUG_HDF5,
+	DEBUG_FUSE,
+	DEBUG_PREFETCH,
+	DEBUG_MODULES
+};
 extern unsigned log_debug_mask;
 void log_debug_line(enum log_module m, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-#define log_debug(m, ...)                                                      \
-	do {                                                                   \
-		if (log_debug_mask & (1u << (m)))                              \
-			log_debug_line(m, __VA_ARGS__);                        \
+#define log_debug(m, ...)                               \
+	do {                                            \
+		if (log_debug_mask & (1u << (m)))       \
+			log_debug_line(m, __VA_ARGS__); \
 	} while (0)
 
 #endif

@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define vec(type)                                                              \
-	struct {                                                               \
-		type *at;                                                      \
-		size_t n, room;                                                \
+#define vec(type)               \
+	struct {                \
+		type *at;       \
+		size_t n, room; \
 	}
-#define VEC_EMPTY                                                              \
-	{                                                                      \
-		NULL, 0, 0                                                     \
+#define VEC_EMPTY          \
+	{                  \
+		NULL, 0, 0 \
 	}
 
 /* True when there is room for one more of `size` bytes each. */
@@ -35,9 +35,9 @@ static inline bool vec_grow(void **at, size_t n, size_t *room, size_t size)
 	return true;
 }
 /* Append a value; false when memory is out. */
-#define vec_push(v, value)                                                     \
-	(vec_grow((void **)&(v)->at, (v)->n, &(v)->room, sizeof *(v)->at)      \
-		 ? ((v)->at[(v)->n++] = (value), true)                         \
+#define vec_push(v, value)                                                \
+	(vec_grow((void **)&(v)->at, (v)->n, &(v)->room, sizeof *(v)->at) \
+		 ? ((v)->at[(v)->n++] = (value), true)                    \
 		 : false)
 #define vec_free(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->room = 0)
 

@@ -12,9 +12,9 @@
 /* Client data of one filter in one pipeline, as the file stores it. */
 #define CODEC_CD_MAX 32
 struct codec_params {
-	uint32_t n;                 /* values in cd */
-	uint32_t cd[CODEC_CD_MAX];  /* HDF5 "client data" */
-	uint32_t elem_size;         /* bytes of one element of the dataset */
+	uint32_t n;                /* values in cd */
+	uint32_t cd[CODEC_CD_MAX]; /* HDF5 "client data" */
+	uint32_t elem_size;        /* bytes of one element of the dataset */
 };
 
 /* How the size of a filter's output relates to its input (writing side). */
@@ -25,10 +25,10 @@ enum codec_kind {
 };
 
 struct codec {
-	const char *name;    /* "deflate": the field's word, shown to users */
-	uint32_t id;         /* HDF5 filter id (registered number) */
+	const char *name; /* "deflate": the field's word, shown to users */
+	uint32_t id;      /* HDF5 filter id (registered number) */
 	enum codec_kind kind;
-	uint32_t trailer;    /* CODEC_TRAILER: bytes added */
+	uint32_t trailer; /* CODEC_TRAILER: bytes added */
 	/* Optional: refuse parameters that cannot be right (-EBADMSG). */
 	int (*check)(const struct codec_params *p, struct error *err);
 	/*
@@ -41,8 +41,8 @@ struct codec {
 	 * where the format lets one tell.
 	 */
 	int (*decode)(const struct codec_params *p, const void *in,
-		      size_t in_len, void *out, size_t out_cap,
-		      size_t *out_len, struct error *err);
+		      size_t in_len, void *out, size_t out_cap, size_t *out_len,
+		      struct error *err);
 	/* CODEC_TRAILER, else NULL: check the trailer; the decoded bytes are
 	 * the first in_len - trailer ones of `in`.  -EBADMSG. */
 	int (*verify)(const void *in, size_t in_len, struct error *err);

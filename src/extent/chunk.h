@@ -76,9 +76,9 @@ struct chunk_set_ops {
 };
 struct chunk_set {
 	const struct chunk_set_ops *ops;
-	uint64_t id;         /* never reused; the cache's key */
+	uint64_t id;           /* never reused; the cache's key */
 	_Atomic uint64_t unit; /* typical decoded bytes of a chunk */
-	_Atomic bool warned; /* "chunk exceeds the cache" was said */
+	_Atomic bool warned;   /* "chunk exceeds the cache" was said */
 };
 /* The next free set id (process-wide, thread-safe). */
 uint64_t chunk_set_new_id(void);

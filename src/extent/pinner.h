@@ -13,8 +13,8 @@ struct span {
 	uint64_t pos;             /* SPAN_FD: offset in handle.fd */
 	struct fill fill;         /* SPAN_FILL */
 	uint32_t phase;
-	struct buf *buf;          /* SPAN_MEM: the reference held, or NULL */
-	struct handle handle;     /* SPAN_FD */
+	struct buf *buf;      /* SPAN_MEM: the reference held, or NULL */
+	struct handle handle; /* SPAN_FD */
 };
 
 /* The store, seen from below (tensor, tree): only what attributes of generated

@@ -21,11 +21,13 @@ struct extent {
 		struct {
 			struct chunk_set *set;
 			uint64_t index;
-			uint64_t skip;  /* bytes of the chunk (or slice) before */
+			uint64_t
+				skip; /* bytes of the chunk (or slice) before */
 			uint32_t slice; /* EXTENT_WHOLE, or a slice number */
 		} chunk;
 		struct {
-			const void *data; /* owned by the plan (scratch) or the tree */
+			const void *
+				data; /* owned by the plan (scratch) or the tree */
 		} mem;
 		struct {
 			struct fill of;

@@ -126,6 +126,15 @@ static struct shard *oldest_shard(struct cache *c)
 	return best;
 }
 
+/* An entry that is out of every list and table. */
+static void entry_gone(struct cache *c, struct entry *e)
+{
+	buf_unref(e->buf);
+	free(e);
+	atomic_fetch_sub(&c->alive, ENTRY_COST);
+	atomic_fetch_sub(&c->ready, 1);
+}
+
 /* Drop the tail of a shard, or move it to the front when it is in use. */
 static void evict_tail(struct cache *c, struct shard *s)
 {
@@ -142,12 +151,8 @@ static void evict_tail(struct cache *c, struct shard *s)
 		s->evictions++;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (!e)
-		return;
-	buf_unref(e->buf);
-	free(e);
-	atomic_fetch_sub(&c->alive, ENTRY_COST);
-	atomic_fetch_sub(&c->ready, 1);
+	if (e)
+		entry_gone(c, e);
 }
 
 /* Evict until the budget holds, or until every entry had its chance. */
@@ -371,6 +376,25 @@ bool cache_has(struct cache *c, uint64_t set, uint64_t index)
 
 	lock_scope(&s->lock);
 	return shard_find(s, hash, set, index) != NULL;
+}
+
+void cache_drop(struct cache *c, uint64_t set, uint64_t index)
+{
+	uint64_t hash = shard_hash(set, index);
+	struct shard *s = shard_of(c, hash);
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = shard_find(s, hash, set, index);
+	if (e && e->buf) {
+		shard_unlist(s, e);
+		shard_remove(s, e);
+	} else {
+		e = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (e)
+		entry_gone(c, e);
 }
 
 void cache_usage(struct cache *c, struct cache_usage *out)

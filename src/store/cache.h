@@ -32,6 +32,10 @@ int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
 /* Is it there or being loaded?  For prefetching. */
 bool cache_has(struct cache *c, uint64_t set, uint64_t index);
 
+/* Forget an entry that is ready; who holds its buffer keeps it.  For bytes that
+ * will not be wanted again. */
+void cache_drop(struct cache *c, uint64_t set, uint64_t index);
+
 struct cache_usage {
 	uint64_t budget, bytes, entries, evictions, hits, misses;
 };

@@ -30,6 +30,7 @@
 
 struct stream {
 	uint64_t set;      /* id; 0: free */
+	uint64_t first;    /* chunk it began with */
 	uint64_t last;     /* chunk wanted last */
 	uint64_t frontier; /* last chunk asked for ahead; == last: none */
 	uint64_t ahead;    /* chunks from last to frontier */
@@ -41,11 +42,13 @@ struct bucket {
 	pthread_mutex_t lock; /* protects streams and tick */
 	struct stream stream[STREAMS];
 	uint64_t tick;
-	_Atomic uint64_t recent; /* hash of the last note, read unlocked */
+	/* The last note, read unlocked: a key, and whether it was forward. */
+	_Atomic uint64_t recent;
 };
 struct prefetch {
 	struct pool *pool;
-	uint64_t window; /* bytes */
+	uint64_t window, most; /* bytes */
+	unsigned threads;
 	prefetch_load_fn *load;
 	prefetch_has_fn *has;
 	void *ctx;
@@ -57,11 +60,33 @@ struct job {
 	uint64_t index;
 };
 
+static struct bucket *bucket_of(struct prefetch *p, const struct chunk_set *set)
+{
+	return &p->bucket[set->id % BUCKETS];
+}
+
+/* Has the reader come here first?  Then the chunk may be gone again already. */
+static bool job_is_late(const struct job *j)
+{
+	struct bucket *b = bucket_of(j->p, j->set);
+
+	lock_scope(&b->lock);
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct stream *s = &b->stream[i];
+
+		if (s->set == j->set->id && s->first <= j->index &&
+		    j->index <= s->last)
+			return true;
+	}
+	return false;
+}
+
 static void job_run(void *arg)
 {
 	struct job *j = arg;
 
-	j->p->load(j->p->ctx, j->set, j->index);
+	if (!job_is_late(j))
+		j->p->load(j->p->ctx, j->set, j->index);
 	free(j);
 }
 
@@ -111,6 +136,7 @@ static void stream_start(struct bucket *b, struct chunk_set *set,
 		if (b->stream[i].tick < s->tick)
 			s = &b->stream[i];
 	*s = (struct stream){.set = set->id,
+			     .first = index,
 			     .last = index,
 			     .frontier = index,
 			     .tick = ++b->tick};
@@ -127,12 +153,20 @@ static uint64_t steps_between(struct chunk_set *set, uint64_t from, uint64_t to,
 	return from == to ? n : most;
 }
 
+static uint64_t window_chunks(const struct prefetch *p,
+			      const struct chunk_set *set)
+{
+	uint64_t unit = max_u64(set->unit, 1);
+
+	return max_u64(p->window / unit, min_u64(p->threads, p->most / unit));
+}
+
 /* Move the stream to `index` and say which chunks to ask for: up to n. */
 static unsigned stream_advance(struct prefetch *p, struct stream *s,
 			       struct chunk_set *set, uint64_t index,
 			       uint64_t *want, unsigned n)
 {
-	uint64_t most = p->window / max_u64(set->unit, 1), next;
+	uint64_t most = window_chunks(p, set), next;
 	uint64_t gone = steps_between(set, s->last, index, s->ahead + 1);
 	unsigned k = 0;
 
@@ -156,16 +190,18 @@ static unsigned stream_advance(struct prefetch *p, struct stream *s,
 	return k;
 }
 
-void prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
+bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 {
-	struct bucket *b = &p->bucket[set->id % BUCKETS];
-	uint64_t key = (set->id << 48) ^ (index + 1), want[64];
+	struct bucket *b = bucket_of(p, set);
+	uint64_t key = (set->id << 48 ^ (index + 1)) << 1, want[64], seen;
+	bool forward = false;
 	unsigned n = 0;
 
-	if (!set->ops->next ||
-	    atomic_exchange_explicit(&b->recent, key, memory_order_relaxed) ==
-		    key)
-		return;
+	if (!set->ops->next)
+		return false;
+	seen = atomic_load_explicit(&b->recent, memory_order_relaxed);
+	if ((seen & ~UINT64_C(1)) == key)
+		return seen & 1;
 	{
 		lock_scope(&b->lock);
 		struct stream *s = stream_find(b, set, index);
@@ -176,16 +212,19 @@ void prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 			s->tick = ++b->tick;
 			if (index != s->last)
 				n = stream_advance(p, s, set, index, want, 64);
+			forward = s->steps >= 2;
 		}
 	}
+	atomic_store_explicit(&b->recent, key | forward, memory_order_relaxed);
 	for (unsigned i = 0; i < n; i++)
 		if (!job_submit(p, set, want[i]))
 			break;
+	return forward;
 }
 
 int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
-		 prefetch_load_fn *load, prefetch_has_fn *has, void *ctx,
-		 struct error *err)
+		 uint64_t most, prefetch_load_fn *load, prefetch_has_fn *has,
+		 void *ctx, struct error *err)
 {
 	struct prefetch *p = calloc(1, sizeof *p);
 	int r;
@@ -194,6 +233,8 @@ int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
 	if (!p)
 		return error_set(err, -ENOMEM, "out of memory");
 	p->window = window;
+	p->most = most;
+	p->threads = threads;
 	p->load = load;
 	p->has = has;
 	p->ctx = ctx;

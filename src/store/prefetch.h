@@ -12,13 +12,15 @@ typedef void prefetch_load_fn(void *ctx, struct chunk_set *set, uint64_t index);
 /* Is there nothing to do for this chunk? */
 typedef bool prefetch_has_fn(void *ctx, struct chunk_set *set, uint64_t index);
 
-/* `window` bytes of decoded chunks ahead at most, on `threads` threads, which
- * are started at once. */
+/* `window` bytes of decoded chunks ahead, on `threads` threads, which are
+ * started at once.  Where chunks are so large that fewer than one a thread fit
+ * in the window, one a thread as long as they are within `most` bytes. */
 int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
-		 prefetch_load_fn *load, prefetch_has_fn *has, void *ctx,
-		 struct error *err);
-/* A reader wants this chunk.  Cheap; never blocks on I/O. */
-void prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index);
+		 uint64_t most, prefetch_load_fn *load, prefetch_has_fn *has,
+		 void *ctx, struct error *err);
+/* A reader wants this chunk.  Cheap; never blocks on I/O.  True when the reader
+ * is going forward, chunk after chunk. */
+bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index);
 /* Finishes what is queued; `p` may be NULL. */
 void prefetch_free(struct prefetch *p);
 

@@ -31,8 +31,9 @@
 /* Shorter runs of a verbatim chunk no larger than this are cached. */
 #define TINY_RUN 4096
 #define TINY_CHUNK (UINT64_C(4) << 20)
-/* Decoded ahead of a sequential reader at most, and as a share of the cache. */
-#define WINDOW_MAX (UINT64_C(256) << 20)
+/* Decoded ahead of a forward reader: small enough to be still in the CPU's
+ * cache when it is served, and no more than a share of ours. */
+#define WINDOW (UINT64_C(8) << 20)
 #define WINDOW_SHARE 4
 
 struct store {
@@ -202,6 +203,22 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
+/* The same, dropping behind a forward reader: once all of a chunk was handed
+ * out, the kernel's page cache has it, and a scan of a large array neither
+ * pushes out what random readers use nor walks through cold memory: the next
+ * chunk is decoded into the pages that this one leaves, still warm. */
+static int pin_served(struct store *s, const struct extent *x, struct buf *b,
+		      bool forward, struct span *out, struct error *err)
+{
+	size_t served = atomic_fetch_add(&b->served, x->len) + x->len;
+	size_t size = b->size;
+	int r = pin_buf(x, b, out, err);
+
+	if (!r && forward && served >= size)
+		cache_drop(s->cache, x->u.chunk.set->id, x->u.chunk.index);
+	return r;
+}
+
 static bool wants_fd(const struct chunk *c, uint64_t len)
 {
 	return c->state == CHUNK_STORED && chunk_is_verbatim(c) &&
@@ -213,15 +230,13 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 {
 	struct chunk_set *set = x->u.chunk.set;
 	uint64_t index = x->u.chunk.index;
-	struct buf *b;
+	bool forward = s->prefetch && prefetch_note(s->prefetch, set, index);
+	struct buf *b = cache_peek(s->cache, set->id, index);
 	struct chunk c;
 	int r;
 
-	if (s->prefetch)
-		prefetch_note(s->prefetch, set, index);
-	b = cache_peek(s->cache, set->id, index);
 	if (b)
-		return pin_buf(x, b, out, err);
+		return pin_served(s, x, b, forward, out, err);
 	r = store_locate(s, set, index, &c, err);
 	if (r < 0)
 		return r;
@@ -246,7 +261,7 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 		return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 	}
 	r = store_decoded(s, set, index, &c, &b, err);
-	return r < 0 ? r : pin_buf(x, b, out, err);
+	return r < 0 ? r : pin_served(s, x, b, forward, out, err);
 }
 
 int store_pin(struct store *s, const struct extent *x, struct span *out,
@@ -332,8 +347,9 @@ int store_start(struct store *s, struct error *err)
 	if (!s->threads || s->prefetch)
 		return 0;
 	return prefetch_new(&s->prefetch, s->threads,
-			    min_u64(s->budget / WINDOW_SHARE, WINDOW_MAX),
-			    ahead_load, ahead_has, s, err);
+			    min_u64(s->budget / WINDOW_SHARE, WINDOW),
+			    s->budget / WINDOW_SHARE, ahead_load, ahead_has, s,
+			    err);
 }
 
 /* ---- the rest ------------------------------------------------------------ */

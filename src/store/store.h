@@ -8,7 +8,7 @@
 
 struct store;
 struct store_options {
-	uint64_t cache_size; /* bytes */
+	uint64_t cache_size;       /* bytes */
 	unsigned prefetch_threads; /* 0: no prefetching (ls, cat of one read) */
 	struct handles *handles;   /* borrowed, outlives the store */
 };

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum dtype_kind {
-	DTYPE_INT,     /* two's complement, 1 2 4 8 bytes */
+	DTYPE_INT, /* two's complement, 1 2 4 8 bytes */
 	DTYPE_UINT,
 	DTYPE_FLOAT,   /* IEEE 754 binary16, 32, 64 */
 	DTYPE_COMPLEX, /* two floats (r, i), 8 or 16 bytes */

@@ -22,13 +22,13 @@ enum layout_kind {
 struct layout {
 	enum layout_kind kind;
 	uint32_t file;
-	uint32_t swap;      /* width of numbers to reverse, 0: none */
-	bool raw_edges;     /* partial edge chunks were stored unfiltered */
-	uint64_t pos;       /* LINEAR: first byte in the file */
+	uint32_t swap;  /* width of numbers to reverse, 0: none */
+	bool raw_edges; /* partial edge chunks were stored unfiltered */
+	uint64_t pos;   /* LINEAR: first byte in the file */
 	/* Shared by parts that are alike, owned by the source: */
 	const struct grid *grid; /* of the stored dataset; LINEAR: one chunk */
 	const struct pipeline *pipeline;
-	const uint64_t *origin;  /* where the part's box begins; NULL: at 0 */
+	const uint64_t *origin; /* where the part's box begins; NULL: at 0 */
 	struct fill fill;
 	unsigned char fill_bytes[32];
 };
@@ -38,10 +38,11 @@ enum part_state { PART_UNKNOWN, PART_PRESENT, PART_MISSING, PART_BAD };
 struct part {
 	uint64_t begin, end;
 	uint32_t file;
-	const char *dataset;    /* its path in that file; the source's */
+	const char *dataset; /* its path in that file; the source's */
 	/* Where the rows begin in that dataset; NULL: they are all of it. */
 	const uint64_t *origin;
 	_Atomic(const struct layout *) layout; /* NULL: not opened yet */
+	_Atomic uint64_t written; /* chunks its index counts, plus 1; 0: ? */
 };
 
 struct tensor;
@@ -80,25 +81,25 @@ struct tensor {
 	struct chunk_set set; /* first member: all chunks of all parts */
 	const struct tensor_ops *ops;
 	struct handles *handles;
-	struct dtype dtype;       /* as served */
-	struct dtype stored;      /* as in the file */
+	struct dtype dtype;  /* as served */
+	struct dtype stored; /* as in the file */
 	unsigned rank;
 	uint64_t shape[RANK_MAX];
 	uint64_t elements, bytes; /* bytes of array.bin; 0 for strings */
 	int64_t mtime;
 	enum tensor_missing missing;
-	bool distributed;         /* parts in other files (a virtual dataset) */
+	bool distributed; /* parts in other files (a virtual dataset) */
 	uint32_t nparts;
-	struct part *parts;       /* sorted by begin, disjoint; gaps are fill */
-	struct fill fill;         /* of rows that no part covers */
+	struct part *parts; /* sorted by begin, disjoint; gaps are fill */
+	struct fill fill;   /* of rows that no part covers */
 	unsigned char fill_bytes[32];
-	struct tensor *flags;     /* strings, one a row; borrowed; or NULL */
-	struct chunk_set info;    /* info.json, made when read */
-	struct text *text;        /* DTYPE_STRING: its values as lines */
-	char *why_not;            /* not NULL: listed, not shown, and why */
-	char *note;               /* what was left out, and why; or NULL */
-	char *name;               /* "/data", for sentences */
-	char *source;             /* path of the main file */
+	struct tensor *flags;  /* strings, one a row; borrowed; or NULL */
+	struct chunk_set info; /* info.json, made when read */
+	struct text *text;     /* DTYPE_STRING: its values as lines */
+	char *why_not;         /* not NULL: listed, not shown, and why */
+	char *note;            /* what was left out, and why; or NULL */
+	char *name;            /* "/data", for sentences */
+	char *source;          /* path of the main file */
 };
 
 /* Part that holds row `row`, or -1 with *end = the row where the gap ends. */

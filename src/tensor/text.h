@@ -28,7 +28,7 @@ int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
 		    struct plan *plan);
 /* The lines of rows [first, last) as one value: what they all are, "mixed", or
  * "" when there are none; without the newline.  Blocks. */
-int text_common(struct text *x, uint64_t first, uint64_t last,
-		struct pinner *p, char *buf, size_t n, struct error *err);
+int text_common(struct text *x, uint64_t first, uint64_t last, struct pinner *p,
+		char *buf, size_t n, struct error *err);
 
 #endif

@@ -7,9 +7,9 @@
 #include "tree/files.h"
 
 struct view_options {
-	unsigned sample_axes;  /* 1 .. RANK_MAX; default 1 */
-	uint32_t views;        /* bit i: row i of view_table */
-	bool source_order;     /* dtype-order=source: keep big-endian */
+	unsigned sample_axes; /* 1 .. RANK_MAX; default 1 */
+	uint32_t views;       /* bit i: row i of view_table */
+	bool source_order;    /* dtype-order=source: keep big-endian */
 	enum tensor_missing missing;
 };
 void view_options_default(struct view_options *o);
@@ -34,10 +34,10 @@ struct view_level {
 struct view {
 	const struct view_ops *ops;
 	struct tensor *tensor;
-	const char *top;           /* name in the tensor's directory */
+	const char *top; /* name in the tensor's directory */
 	unsigned levels;
-	unsigned drop;             /* leading axes that the file's shape lacks */
-	struct view_level *level;  /* [levels]; in init: [RANK_MAX], zeroed */
+	unsigned drop;            /* leading axes that the file's shape lacks */
+	struct view_level *level; /* [levels]; in init: [RANK_MAX], zeroed */
 };
 struct view_ops {
 	const char *name, *summary; /* of option views=; NULL: always there */

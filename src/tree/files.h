@@ -21,8 +21,8 @@
 
 struct attr {
 	uint64_t size;
-	int64_t mtime;   /* seconds; stable across mounts */
-	uint32_t mode;   /* type and permissions */
+	int64_t mtime; /* seconds; stable across mounts */
+	uint32_t mode; /* type and permissions */
 	uint32_t nlink;
 };
 

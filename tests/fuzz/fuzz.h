@@ -13,13 +13,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A property that must hold whatever the input. */
-#define FUZZ_CHECK(cond)                                                       \
-	do {                                                                   \
-		if (!(cond)) {                                                 \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__,     \
-				__LINE__, #cond);                              \
-			abort();                                               \
-		}                                                              \
+#define FUZZ_CHECK(cond)                                                   \
+	do {                                                               \
+		if (!(cond)) {                                             \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, \
+				__LINE__, #cond);                          \
+			abort();                                           \
+		}                                                          \
 	} while (0)
 
 /* What is left of an input. */

@@ -289,8 +289,8 @@ TEST(forward_readers_are_followed_random_ones_are_not)
 	struct prefetch *p;
 	unsigned n = 0;
 
-	CHECK_OK(prefetch_new(&p, 2, 8 * SIZE, ahead_load, ahead_has, NULL,
-			      &err));
+	CHECK_OK(prefetch_new(&p, 2, 8 * SIZE, 8 * SIZE, ahead_load, ahead_has,
+			      NULL, &err));
 	for (unsigned i = 0; i < 8; i++)
 		prefetch_note(p, &s.set, jumps[i]);
 	usleep(20000);

@@ -44,9 +44,8 @@ test_fail(const char *file, int line, const char *fmt, ...)
 	fflush(stderr);
 	exit(1);
 }
-TEST_MAYBE static inline void test_eq_u(const char *file, int line,
-					const char *what, uint64_t a,
-					uint64_t b)
+TEST_MAYBE static inline void
+test_eq_u(const char *file, int line, const char *what, uint64_t a, uint64_t b)
 {
 	if (a != b)
 		test_fail(file, line, "%s: %" PRIu64 " is not %" PRIu64, what,
@@ -77,13 +76,16 @@ TEST_MAYBE static inline void test_mem(const char *file, int line,
 
 	for (size_t i = 0; i < n; i++)
 		if (x[i] != y[i])
-			test_fail(file, line, "%s: byte %zu: 0x%02x is not "
-				  "0x%02x", what, i, x[i], y[i]);
+			test_fail(file, line,
+				  "%s: byte %zu: 0x%02x is not "
+				  "0x%02x",
+				  what, i, x[i], y[i]);
 }
 
 /* The condition holds. */
-#define CHECK(cond)                                                            \
-	((cond) ? (void)0 : test_fail(__FILE__, __LINE__, "not true: %s", #cond))
+#define CHECK(cond)       \
+	((cond) ? (void)0 \
+		: test_fail(__FILE__, __LINE__, "not true: %s", #cond))
 /* Unsigned and signed numbers are equal. */
 #define CHECK_EQ_U(a, b) test_eq_u(__FILE__, __LINE__, #a, (a), (b))
 #define CHECK_EQ_I(a, b) test_eq_i(__FILE__, __LINE__, #a, (a), (b))
@@ -95,11 +97,11 @@ TEST_MAYBE static inline void test_mem(const char *file, int line,
 #define CHECK_OK(call) test_eq_i(__FILE__, __LINE__, #call, (call), 0)
 
 #define TEST(name) static void test_##name(void)
-#define RUN(name)                                                              \
-	do {                                                                   \
-		test_name = #name;                                             \
-		test_##name();                                                 \
-		test_count++;                                                  \
+#define RUN(name)                  \
+	do {                       \
+		test_name = #name; \
+		test_##name();     \
+		test_count++;      \
 	} while (0)
 
 /* For the end of main: says how many tests passed, returns 0. */
