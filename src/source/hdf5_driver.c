@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our read-only HDF5 file driver, the library's lock, and chunk locations. */
+
+/*
+ * The public calls that tell where a chunk is stored walk the whole index each
+ * time, and for some indexes give wrong answers.  The library itself finds a
+ * chunk quickly and correctly whenever it reads one.  So we let it read:
+ *
+ *   hdf5_locate ---- H5Dread_chunk(offset) ---> libhdf5: exact index lookup
+ *       |                                          |
+ *       |  spy.on = true                           |  read(DRAW, addr, size)
+ *       v                                          v
+ *   spy.pos, spy.size <------------------------ driver_read: notes, copies
+ *                                               nothing, says "done"
+ *
+ * Index nodes that the lookup needs are metadata (any type but DRAW) and are
+ * read as always.  The driver sees absolute addresses, so a user block needs
+ * no thought.  One read must be seen, neither none nor two; the buffer that
+ * H5Dread_chunk asks for is never touched.
+ *
+ * A chunk that was never written makes H5Dread_chunk fail, as a damaged index
+ * does.  The two are told apart by the library's innermost complaint, and what
+ * that complaint is for an absent chunk is not written down here but learned
+ * in the self-test, so that it holds for the libhdf5 that we run with.
+ *
+ * The driver has no lock callbacks: nobody who writes the file is disturbed,
+ * nor disturbs us.  It says that the file reaches further than any does, so that
+ * a truncated one opens and what precedes the cut can be used; a read beyond
+ * the real end is an error with a sentence.  It opens nothing but
+ * the file that its property list names: the library cannot wander through
+ * external links or the parts of virtual datasets with it.
+ *
+ * All that depends on the version of libhdf5 is in this file.
+ */
+
+#include "source/hdf5_driver_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "extent/file.h"
+
+#if H5_VERSION_GE(1, 14, 0)
+#include <H5FDdevelop.h>
+#endif
+#if H5_VERSION_GE(2, 0, 0)
+#define read_chunk H5Dread_chunk1
+#else
+#define read_chunk H5Dread_chunk
+#endif
+
+/* Leaves room for the library's sums of two addresses. */
+#define ADDRESS_MAX ((haddr_t)INT64_MAX / 2)
+
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool library_ready; /* library_lock */
+static hid_t driver_id = H5I_INVALID_HID;
+static bool initialised; /* library_lock */
+static bool usable;      /* set once, by hdf5_init */
+
+struct driver_file {
+	H5FD_t pub; /* the library's part, first */
+	struct hdf5_driver_info info;
+	struct stat st;
+	haddr_t eoa; /* end of allocated space, as the library set it */
+};
+
+static _Thread_local struct spy {
+	bool on;
+	unsigned reads;
+	uint64_t pos, size;
+} spy;
+/* The driver's last failure: code 0 when it had none. */
+static _Thread_local struct error failure;
+static _Thread_local bool silenced;
+
+void hdf5_lock(void)
+{
+	pthread_mutex_lock(&library_lock);
+	if (!library_ready) {
+		/* The library's exit handler crashes when ids are open. */
+		H5dont_atexit();
+		H5open();
+		library_ready = true;
+	}
+	if (!silenced) {
+		H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+		silenced = true;
+	}
+}
+
+void hdf5_unlock(void)
+{
+	pthread_mutex_unlock(&library_lock);
+}
+
+bool hdf5_driver_ok(void)
+{
+	return usable;
+}
+
+/* ---- the driver ---- */
+
+/* Put our sentence into the library's stack, where hdf5_why finds it. */
+static void driver_complain(unsigned line)
+{
+	H5Epush2(H5E_DEFAULT, __FILE__, "hdf5_driver", line, H5E_ERR_CLS,
+		 H5E_IO, H5E_READERROR, "%s", failure.text);
+}
+
+static int driver_stat(const struct hdf5_driver_info *info, struct stat *st)
+{
+	struct handle pin;
+	int r;
+
+	if (!info->handles) {
+		r = fstat(info->fd, st) < 0 ? -errno : 0;
+		return r < 0 ? error_errno(&failure, r, "self-test") : 0;
+	}
+	r = handles_get(info->handles, info->file, &pin, &failure);
+	if (r < 0)
+		return r;
+	if (fstat(pin.fd, st) < 0)
+		r = error_errno(&failure, -errno, "%s",
+				handles_path(info->handles, info->file));
+	handles_put(info->handles, &pin);
+	return r;
+}
+
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
+			   haddr_t maxaddr)
+{
+	const struct hdf5_driver_info *info = H5Pget_driver_info(fapl);
+	struct driver_file *f = NULL;
+
+	(void)maxaddr;
+	if (!info || (info->handles &&
+		      strcmp(name, handles_path(info->handles, info->file))))
+		error_set(&failure, -EIO,
+			  "%s: not opened from within another file",
+			  file_shown(name));
+	else if (info->handles && flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC))
+		error_set(&failure, -EROFS, "%s: opened for reading only",
+			  file_shown(name));
+	else if (!(f = calloc(1, sizeof *f)))
+		error_set(&failure, -ENOMEM, "out of memory");
+	else if (f->info = *info, driver_stat(info, &f->st) == 0)
+		return &f->pub;
+	free(f);
+	driver_complain(__LINE__);
+	return NULL;
+}
+
+static herr_t driver_close(H5FD_t *file)
+{
+	free(file);
+	return 0;
+}
+
+static int order(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Equal files share what the library has read of them. */
+static int driver_cmp(const H5FD_t *one, const H5FD_t *two)
+{
+	const struct driver_file *a = (const void *)one, *b = (const void *)two;
+	int r = order((uintptr_t)a->info.handles, (uintptr_t)b->info.handles);
+
+	r = r ? r : order(a->st.st_dev, b->st.st_dev);
+	return r ? r : order(a->st.st_ino, b->st.st_ino);
+}
+
+static herr_t driver_query(const H5FD_t *file, unsigned long *flags)
+{
+	(void)file; /* NULL when only the driver is asked about */
+	*flags = H5FD_FEAT_SUPPORTS_SWMR_IO;
+	return 0;
+}
+
+static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
+{
+	(void)type;
+	return ((const struct driver_file *)(const void *)file)->eoa;
+}
+
+static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
+{
+	(void)type;
+	((struct driver_file *)(void *)file)->eoa = addr;
+	return 0;
+}
+
+/* Further than any file reaches: the library refuses to open a file that ends
+ * before its superblock says, though most of it may be there. */
+static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
+{
+	const struct driver_file *f = (const void *)file;
+
+	(void)type;
+	return f->info.handles ? ADDRESS_MAX : (haddr_t)f->st.st_size;
+}
+
+static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+			  haddr_t addr, size_t size, void *buf)
+{
+	struct driver_file *f = (void *)file;
+	int r;
+
+	(void)dxpl;
+	if (spy.on && type == H5FD_MEM_DRAW) {
+		spy.reads++;
+		spy.pos = addr;
+		spy.size = size;
+		return 0;
+	}
+	if (addr > ADDRESS_MAX || size > ADDRESS_MAX)
+		r = error_set(&failure, -EIO, "address beyond any file");
+	else if (f->info.handles)
+		r = handles_read(f->info.handles, f->info.file, addr, buf, size,
+				 &failure);
+	else if (file_read(f->info.fd, addr, buf, size) == (ssize_t)size)
+		r = 0;
+	else
+		r = error_set(&failure, -EIO, "the self-test's file ends");
+	if (r == 0)
+		return 0;
+	driver_complain(__LINE__);
+	return -1;
+}
+
+static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+			   haddr_t addr, size_t size, const void *buf)
+{
+	const struct driver_file *f = (const void *)file;
+
+	(void)type, (void)dxpl;
+	if (!f->info.handles && /* the self-test makes its file */
+	    pwrite(f->info.fd, buf, size, (off_t)addr) == (ssize_t)size)
+		return 0;
+	error_set(&failure, -EROFS, "opened for reading only");
+	driver_complain(__LINE__);
+	return -1;
+}
+
+/* No fapl_get: what the library opens by itself would inherit our file. */
+static const H5FD_class_t driver_class = {
+#if H5_VERSION_GE(1, 14, 0)
+	.version = H5FD_CLASS_VERSION,
+	.value = (H5FD_class_value_t)511, /* 256 to 511: for private use */
+#endif
+	.name = "tensorfs",
+	.maxaddr = ADDRESS_MAX,
+	.fc_degree = H5F_CLOSE_STRONG,
+	.fapl_size = sizeof(struct hdf5_driver_info),
+	.open = driver_open,
+	.close = driver_close,
+	.cmp = driver_cmp,
+	.query = driver_query,
+	.get_eoa = driver_get_eoa,
+	.set_eoa = driver_set_eoa,
+	.get_eof = driver_get_eof,
+	.read = driver_read,
+	.write = driver_write,
+	.fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+/* ---- complaints ---- */
+
+/* Called innermost first.  What the plugin loader says in passing ("can't open
+ * directory") is not the reason when anybody else has one. */
+static herr_t complaint_take(unsigned n, const H5E_error2_t *e, void *arg)
+{
+	struct hdf5_complaint *c = arg;
+
+	(void)n;
+	if (c->seen++ > 0 && (!c->plugin || e->maj_num == H5E_PLUGIN))
+		return 0;
+	c->plugin = e->maj_num == H5E_PLUGIN;
+	c->minor = e->min_num;
+	snprintf(c->where, sizeof c->where, "%s",
+		 e->func_name ? e->func_name : "");
+	snprintf(c->text, sizeof c->text, "%s", e->desc ? e->desc : "");
+	return 0;
+}
+
+static void complaint_get(struct hdf5_complaint *c)
+{
+	c->seen = 0;
+	c->minor = H5I_INVALID_HID;
+	c->where[0] = c->text[0] = '\0';
+	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, complaint_take, c);
+}
+
+static bool complaint_equal(const struct hdf5_complaint *a,
+			    const struct hdf5_complaint *b)
+{
+	return a->minor == b->minor && !strcmp(a->where, b->where) &&
+	       !strcmp(a->text, b->text);
+}
+
+void hdf5_why(char *buf, size_t n)
+{
+	struct hdf5_complaint c;
+
+	complaint_get(&c);
+	snprintf(buf, n, "%s", c.text[0] ? c.text : "no reason given");
+}
+
+/* ---- opening ---- */
+
+herr_t hdf5_driver_set(hid_t fapl, const struct hdf5_driver_info *info)
+{
+	return H5Pset_driver(fapl, driver_id, info);
+}
+
+/*
+ * Beside a SWMR writer a checksum can fail for a moment, and the library tries
+ * again: a hundred times, sleeping twice as long each time, which for a damaged
+ * file is for ever.  This many tries sleep 1 ms in all.
+ */
+#define READ_ATTEMPTS 20
+
+hid_t hdf5_driver_fopen(const char *name, const struct hdf5_driver_info *info,
+			unsigned flags, char *why)
+{
+	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
+	unsigned tries = flags ? READ_ATTEMPTS : 1;
+
+	failure.code = 0;
+	if (fapl >= 0 && hdf5_driver_set(fapl, info) >= 0 &&
+	    H5Pset_metadata_read_attempts(fapl, tries) >= 0 &&
+	    H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG) >= 0)
+		file = H5Fopen(name, H5F_ACC_RDONLY | flags, fapl);
+	if (file < 0)
+		hdf5_why(why, HDF5_WHY);
+	if (fapl >= 0)
+		H5Pclose(fapl);
+	return file;
+}
+
+/*
+ * Find the superblock: at 0, or after a user block of 512, 1024, ... bytes.
+ * *flags is how to open the file: what a SWMR writer has open, or left so when
+ * it died, is only readable as such, for its superblock lags behind.
+ */
+static int superblock_find(struct handles *h, uint32_t file, unsigned *flags,
+			   struct error *err)
+{
+	static const unsigned char magic[] = "\x89HDF\r\n\x1a\n";
+	enum { VERSION = 8, STATUS = 11, HEAD = 12, SWMR_WRITER = 1 | 4 };
+	unsigned char head[HEAD];
+	struct handle pin;
+	uint64_t pos = 0;
+	ssize_t n;
+	int r;
+
+	r = handles_get(h, file, &pin, err);
+	if (r < 0)
+		return r;
+	r = -ENOMSG;
+	while (r == -ENOMSG && pin.size >= HEAD && pos <= pin.size - HEAD) {
+		n = file_read(pin.fd, pos, head, HEAD);
+		if (n < 0)
+			r = (int)n;
+		else if (n == HEAD && !memcmp(head, magic, VERSION))
+			r = 0;
+		pos = pos ? pos * 2 : 512;
+	}
+	if (r == -ENOMSG)
+		r = error_set(err, -EIO, "%s: not an HDF5 file%s",
+			      file_shown(handles_path(h, file)),
+			      pin.size ? "" : ", it is empty");
+	else if (r < 0)
+		r = error_errno(err, r, "%s",
+				file_shown(handles_path(h, file)));
+	else if (head[VERSION] >= 3 &&
+		 (head[STATUS] & SWMR_WRITER) == SWMR_WRITER)
+		*flags = H5F_ACC_SWMR_READ;
+	handles_put(h, &pin);
+	return r;
+}
+
+int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err)
+{
+	const struct hdf5_driver_info info = {h, file, -1};
+	const char *path = handles_path(h, file);
+	char why[HDF5_WHY], why_not[HDF5_WHY];
+	unsigned flags = 0;
+	hid_t id;
+	int r;
+
+	r = superblock_find(h, file, &flags, err);
+	if (r < 0)
+		return r;
+	id = hdf5_driver_fopen(path, &info, flags, why);
+	if (id < 0 && flags) /* what looked like a writer may be damage */
+		id = hdf5_driver_fopen(path, &info, 0, why_not);
+	if (id >= 0) {
+		*out = id;
+		return 0;
+	}
+	if (failure.code == 0)
+		return error_set(err, -EIO, "%s: %s", file_shown(path), why);
+	r = failure.code == -ESTALE || failure.code == -ENODATA ? failure.code
+								: -EIO;
+	return error_set(err, r, "%s", failure.text);
+}
+
+/* ---- locating ---- */
+
+static struct hdf5_complaint absent[HDF5_ABSENT_KINDS];
+
+enum hdf5_found hdf5_spy(hid_t dset, const hsize_t *offset, void *dummy,
+			 struct hdf5_location *out, struct hdf5_complaint *why)
+{
+	uint32_t mask = 0;
+	herr_t r;
+
+	failure.code = 0;
+	spy = (struct spy){.on = true};
+	r = read_chunk(dset, H5P_DEFAULT, offset, &mask, dummy);
+	spy.on = false;
+	if (r < 0) {
+		complaint_get(why);
+		return spy.reads ? HDF5_FOUND_ODD : HDF5_FOUND_COMPLAINT;
+	}
+	if (spy.reads != 1 || spy.pos > INT64_MAX || spy.size == 0 ||
+	    spy.size > INT64_MAX - spy.pos)
+		return HDF5_FOUND_ODD;
+	*out = (struct hdf5_location){spy.pos, spy.size, mask};
+	return HDF5_FOUND_CHUNK;
+}
+
+int hdf5_locate(hid_t dset, const hsize_t *offset, struct hdf5_location *out,
+		struct error *err)
+{
+	static unsigned char dummy[64]; /* never written */
+	struct hdf5_complaint why;
+
+	if (!usable)
+		return error_set(err, -ENOTSUP,
+				 "this libhdf5 does not tell where chunks are");
+	switch (hdf5_spy(dset, offset, dummy, out, &why)) {
+	case HDF5_FOUND_CHUNK:
+		return 0;
+	case HDF5_FOUND_COMPLAINT:
+		break;
+	default:
+		return error_set(err, -EIO, "the chunk index is damaged");
+	}
+	if (failure.code == -ESTALE || failure.code == -ENODATA)
+		return error_set(err, failure.code, "%s", failure.text);
+	if (failure.code == 0 && (complaint_equal(&why, &absent[0]) ||
+				  complaint_equal(&why, &absent[1]))) {
+		*out = (struct hdf5_location){.pos = HDF5_ABSENT};
+		return 0;
+	}
+	return error_set(err, -EIO, "the chunk index cannot be read: %s",
+			 why.text);
+}
+
+/* ---- start ---- */
+
+int hdf5_init(struct error *err)
+{
+	unsigned major = 0, minor = 0, release = 0;
+	const char *wrong;
+	int r = 0;
+
+	hdf5_lock();
+	if (initialised)
+		goto out;
+	if (driver_id < 0)
+		driver_id = H5FDregister(&driver_class);
+	if (driver_id < 0)
+		r = error_set(err, -EIO, "libhdf5 refuses our file driver");
+	else
+		r = hdf5_filters_register(err);
+	if (r < 0)
+		goto out;
+	initialised = true;
+	H5get_libversion(&major, &minor, &release);
+	wrong = hdf5_selftest(absent);
+	if (wrong)
+		log_warn("libhdf5 %u.%u.%u: %s; chunks will be read through "
+			 "the library, one at a time",
+			 major, minor, release, wrong);
+	usable = !wrong;
+out:
+	hdf5_unlock();
+	return r;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The formats there are; the one that bids most opens the file. */
+#include "source/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "source/hdf5.h"
+
+const struct source_ops *const source_table[] = {&source_hdf5, NULL};
+
+/* Enough for an HDF5 signature behind a user block of 8 KiB. */
+#define HEAD 16384
+
+static int read_head(const char *path, unsigned char *head, size_t *n,
+		     struct error *err)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t got;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (S_ISDIR(st.st_mode))
+		return error_set(err, -EISDIR, "%s is a directory", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "%s is not a regular file",
+				 path);
+	got = pread(fd, head, HEAD, 0);
+	if (got < 0)
+		return error_errno(err, -errno, "%s", path);
+	*n = (size_t)got;
+	return 0;
+}
+
+int source_open(const struct source_args *a, struct source **out,
+		struct error *err)
+{
+	const struct source_ops *best = NULL;
+	unsigned char head[HEAD];
+	int bid, most = 0, r;
+	size_t n = 0;
+
+	*out = NULL;
+	r = read_head(a->path, head, &n, err);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; source_table[i]; i++) {
+		bid = source_table[i]->probe(head, n, a->path);
+		if (bid > most) {
+			most = bid;
+			best = source_table[i];
+		}
+	}
+	if (!best)
+		return error_set(err, -ENOTSUP,
+				 n ? "%s is not an HDF5 file"
+				   : "%s is empty, not an HDF5 file",
+				 a->path);
+	return best->open(a, out, err);
+}
+
+void source_close(struct source *s)
+{
+	if (s)
+		s->ops->close(s);
+}
