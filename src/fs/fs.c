@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file system as functions: 0 or -errno, no FUSE types. */
+/*
+ * This is where the layers meet: the tree says what there is, files->map says
+ * where bytes are, the store makes them stand still, and reply.c hands them
+ * over.  It is also an edge: the sentences that lower layers wrote are logged
+ * and kept here (errors.c), and programs get one of six codes, because an errno
+ * that read(2) is not known to return is a riddle in somebody's traceback.
+ *
+ * Nothing here is per open file; every call stands alone.
+ */
+#include "fs/fs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "fs/fs_private.h"
+
+/* One read may pin this share of the cache, or PIN_BUDGET_MIN. */
+#define PIN_SHARE 32
+#define PIN_BUDGET_MIN (UINT64_C(4) << 20)
+
+int fs_new(struct fs **out, struct tree *t, struct store *s,
+	   const struct fs_options *o, struct error *err)
+{
+	struct cache_usage usage;
+	struct fs *fs = calloc(1, sizeof *fs);
+
+	*out = NULL;
+	if (!fs)
+		return error_set(err, -ENOMEM, "out of memory");
+	fs->tree = t;
+	fs->store = s;
+	fs->options = *o;
+	fs->options.version = strdup(o->version ? o->version : "");
+	fs->options.config = strdup(o->config ? o->config : "");
+	fs->errors = errors_new();
+	cache_usage(store_cache(s), &usage);
+	fs->pin_budget = max_u64(usage.budget / PIN_SHARE, PIN_BUDGET_MIN);
+	clock_gettime(CLOCK_MONOTONIC, &fs->started);
+	if (!fs->options.version || !fs->options.config || !fs->errors) {
+		fs_free(fs);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	*out = fs;
+	return 0;
+}
+
+void fs_free(struct fs *fs)
+{
+	if (!fs)
+		return;
+	free((char *)(uintptr_t)fs->options.version);
+	free((char *)(uintptr_t)fs->options.config);
+	errors_free(fs->errors);
+	free(fs);
+}
+
+struct tree *fs_tree(struct fs *fs)
+{
+	return fs->tree;
+}
+
+struct store *fs_store(struct fs *fs)
+{
+	return fs->store;
+}
+
+int fs_report(struct fs *fs, uint64_t ino, int code, const struct error *err)
+{
+	char path[1024];
+
+	switch (-code) {
+	case ENODATA:
+	case EBADMSG:
+	case ESTALE:
+	case ENOTSUP:
+	case ENOMEM:
+		break;
+	default:
+		code = -EIO;
+	}
+	if (tree_path(fs->tree, ino, path, sizeof path) < 0)
+		snprintf(path, sizeof path, "inode %" PRIu64, ino);
+	errors_add(fs->errors, ino, code, err->text);
+	counter_add(COUNT_ERRORS, 1);
+	log_error("%s: %s", path, err->text);
+	return code;
+}
+
+void fs_last_error(struct fs *fs, uint64_t ino, char *buf, size_t n)
+{
+	errors_find(fs->errors, ino, buf, n);
+}
+
+int fs_attr(struct fs *fs, const struct node *n, struct attr *out,
+	    struct error *err)
+{
+	return tree_attr(fs->tree, n, store_pinner(fs->store), out, err);
+}
+
+/* ---- attributes --------------------------------------------------------- */
+
+/* Permissions as stored, without those that nobody has here. */
+static mode_t permissions(const struct fs *fs, const struct attr *a)
+{
+	mode_t mode = a->mode & 07777;
+
+	if (S_ISLNK(a->mode))
+		return 0777;
+	if (!mode)
+		mode = S_ISDIR(a->mode) ? 0555 : 0444;
+	mode &= fs->options.owner_only ? 0500 : 0555;
+	return mode &
+	       ~(S_ISDIR(a->mode) ? fs->options.dmask : fs->options.fmask);
+}
+
+static void stat_fill(const struct fs *fs, const struct node *n,
+		      const struct attr *a, struct stat *st)
+{
+	memset(st, 0, sizeof *st);
+	st->st_ino = n->ino;
+	st->st_mode = (a->mode & S_IFMT) | permissions(fs, a);
+	st->st_nlink = a->nlink ? a->nlink : 1;
+	st->st_uid = fs->options.uid;
+	st->st_gid = fs->options.gid;
+	st->st_size = (off_t)a->size;
+	st->st_blocks = (blkcnt_t)div_up(a->size, 512);
+	/* Python and stdio make their buffers this large. */
+	st->st_blksize = a->size >= (1u << 20) ? 1 << 20 : 128 << 10;
+	st->st_mtim.tv_sec = st->st_ctim.tv_sec = st->st_atim.tv_sec = a->mtime;
+}
+
+static int entry_fill(struct fs *fs, const struct node *n, struct entry *out)
+{
+	struct error err = {0};
+	struct attr a;
+	int r = fs_attr(fs, n, &a, &err);
+
+	if (r == -ENOENT)
+		return r;
+	if (r < 0)
+		return fs_report(fs, n->ino, r, &err);
+	stat_fill(fs, n, &a, &out->st);
+	out->attr_known = true;
+	return 0;
+}
+
+static void entry_name_only(uint64_t ino, uint32_t type, struct entry *out)
+{
+	memset(out, 0, sizeof *out);
+	out->st.st_ino = ino;
+	out->st.st_mode = type & S_IFMT;
+}
+
+int fs_getattr(struct fs *fs, uint64_t ino, struct entry *out)
+{
+	struct node n;
+	int r = tree_node(fs->tree, ino, &n);
+
+	return r < 0 ? r : entry_fill(fs, &n, out);
+}
+
+int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
+	      struct entry *out)
+{
+	struct node n;
+	int r;
+
+	/* Asked for by nfsd only. */
+	if (!strcmp(name, "."))
+		return fs_getattr(fs, parent, out);
+	if (!strcmp(name, "..")) {
+		r = tree_parent(fs->tree, parent, &parent);
+		return r < 0 ? r : fs_getattr(fs, parent, out);
+	}
+	r = tree_lookup(fs->tree, parent, name, &n);
+	return r < 0 ? r : entry_fill(fs, &n, out);
+}
+
+int fs_readlink(struct fs *fs, uint64_t ino, const char **target)
+{
+	struct node n;
+	int r = tree_node(fs->tree, ino, &n);
+
+	if (r < 0)
+		return r;
+	*target = S_ISLNK(n.type) ? tree_link_target(fs->tree, &n) : NULL;
+	return *target ? 0 : -EINVAL;
+}
+
+/* ---- directories -------------------------------------------------------- */
+
+static void entry_of(struct fs *fs, const struct node *n, bool attrs,
+		     struct entry *out)
+{
+	struct attr a;
+
+	if (!attrs || tree_attr_is_slow(n) || fs_attr(fs, n, &a, NULL) < 0) {
+		entry_name_only(n->ino, n->type, out);
+		return;
+	}
+	stat_fill(fs, n, &a, &out->st);
+	out->attr_known = true;
+}
+
+/* "." and "..": inode and type; false when the buffer is full. */
+static bool emit_dots(struct fs *fs, uint64_t ino, uint64_t *pos, fs_emit *emit,
+		      void *ctx)
+{
+	struct entry e;
+	uint64_t up;
+
+	if (*pos == 0) {
+		entry_name_only(ino, S_IFDIR, &e);
+		if (!emit(ctx, ".", &e, 1))
+			return false;
+		*pos = 1;
+	}
+	if (*pos == 1) {
+		if (tree_parent(fs->tree, ino, &up) < 0)
+			up = ino;
+		entry_name_only(up, S_IFDIR, &e);
+		if (!emit(ctx, "..", &e, 2))
+			return false;
+		*pos = 2;
+	}
+	return true;
+}
+
+int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
+	       fs_emit *emit, void *ctx)
+{
+	char name[FILES_NAME_MAX + 1];
+	struct entry e;
+	struct node n;
+	int r = tree_node(fs->tree, ino, &n);
+
+	if (r < 0)
+		return r;
+	if (!S_ISDIR(n.type))
+		return -ENOTDIR;
+	if (!emit_dots(fs, ino, &pos, emit, ctx))
+		return 0;
+	for (;; pos++) {
+		r = tree_entry(fs->tree, ino, pos - 2, &n, name, sizeof name);
+		if (r == -ENOENT)
+			return 0;
+		if (r < 0)
+			return r;
+		entry_of(fs, &n, attrs, &e);
+		if (!emit(ctx, name, &e, pos + 1))
+			return 0;
+	}
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* The node of a regular file, and the window clamped to it; learns what map
+ * needs.  An empty window needs nothing. */
+static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
+			struct node *n)
+{
+	struct error err = {0};
+	struct attr a;
+	int r = tree_node(fs->tree, ino, n);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(n->type) || !n->files)
+		return S_ISDIR(n->type) ? -EISDIR : -EINVAL;
+	r = fs_attr(fs, n, &a, &err);
+	if (r == -ENOENT)
+		return r;
+	if (r < 0)
+		return fs_report(fs, ino, r, &err);
+	*len = off < a.size ? min_u64(*len, a.size - off) : 0;
+	if (*len == 0 || !n->files->ops->prepare)
+		return 0;
+	r = n->files->ops->prepare(n->files, n->node, off, *len, &err);
+	return r < 0 ? fs_report(fs, ino, r, &err) : 0;
+}
+
+int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
+	    bool allow_fd, struct reply *out)
+{
+	struct error err = {0};
+	struct node n;
+	int r = read_prepare(fs, ino, off, &len, &n);
+
+	if (r == 0)
+		r = reply_collect(fs, &n, off, len, allow_fd, out, &err);
+	else
+		return r;
+	if (r < 0)
+		return fs_report(fs, ino, r, &err);
+	counter_add(COUNT_BYTES_SERVED, len);
+	if (out->is_fd)
+		counter_add(COUNT_BYTES_SPLICED, len - out->head);
+	return 0;
+}
+
+ssize_t fs_read_copy(struct fs *fs, uint64_t ino, uint64_t off, void *buf,
+		     size_t len)
+{
+	struct error err = {0};
+	struct node n;
+	int r = read_prepare(fs, ino, off, &len, &n);
+
+	if (r < 0)
+		return r;
+	if (len > SSIZE_MAX)
+		return -EINVAL;
+	r = gather_window(fs, &n, off, buf, len, &err);
+	if (r < 0)
+		return fs_report(fs, ino, r, &err);
+	counter_add(COUNT_BYTES_SERVED, len);
+	return (ssize_t)len;
+}
+
+int fs_statfs(struct fs *fs, struct statvfs *out)
+{
+	uint64_t dirs, bytes;
+
+	tree_usage(fs->tree, &dirs, &bytes);
+	memset(out, 0, sizeof *out);
+	out->f_bsize = out->f_frsize = 4096;
+	out->f_files = dirs;
+	out->f_namemax = FILES_NAME_MAX;
+	out->f_flag = ST_RDONLY | ST_NOSUID;
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file system as functions: 0 or -errno, no FUSE types. */
+#ifndef FS_FS_H
+#define FS_FS_H
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+
+#include "store/store.h"
+#include "tree/tree.h"
+
+struct fs_options {
+	uid_t uid; /* owner of everything */
+	gid_t gid;
+	mode_t fmask, dmask;          /* permission bits taken away */
+	bool owner_only;              /* 0400/0500 instead of 0444/0555 */
+	const char *version, *config; /* for xattrs of the root; borrowed */
+};
+struct fs;
+/* Borrows tree and store; they outlive it. */
+int fs_new(struct fs **out, struct tree *t, struct store *s,
+	   const struct fs_options *o, struct error *err);
+void fs_free(struct fs *fs);
+
+struct entry {
+	struct stat st;  /* complete, st_ino included */
+	bool attr_known; /* false from readdir where attributes are slow */
+};
+int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
+	      struct entry *out);
+int fs_getattr(struct fs *fs, uint64_t ino, struct entry *out);
+int fs_readlink(struct fs *fs, uint64_t ino, const char **target);
+/* Entries from position `pos` on (0 and 1 are "." and ".."); `emit` returns
+ * false when its buffer is full.  `attrs`: fill in entry.st wholly. */
+typedef bool fs_emit(void *ctx, const char *name, const struct entry *e,
+		     uint64_t next_pos);
+int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
+	       fs_emit *emit, void *ctx);
+
+/* A read is whole (up to the end of the file) or an error.  The reply owns its
+ * pins and buffer until fs_release. */
+#define REPLY_IOV 256
+#define REPLY_PINS 64
+struct reply {
+	size_t len;
+	/* Either memory, in order ... */
+	unsigned niov;
+	struct iovec iov[REPLY_IOV];
+	/* ... or, with is_fd: `head` bytes of iov[0], then len - head bytes of
+	 * a file. */
+	bool is_fd;
+	size_t head;
+	int fd;
+	uint64_t pos;
+	unsigned npins;
+	struct span pins[REPLY_PINS];
+	struct buf *gathered;
+	unsigned char scratch[PLAN_SCRATCH];
+};
+/* `allow_fd`: the caller can take a descriptor (see struct reply). */
+int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
+	    bool allow_fd, struct reply *out);
+/* After the bytes of an is_fd reply were taken: did the source stay as it was?
+ * 0, or -ESTALE (logged), in which case the bytes must not be handed out. */
+int fs_recheck(struct fs *fs, uint64_t ino, struct reply *r);
+void fs_release(struct fs *fs, struct reply *r);
+/* Copy a whole window to `buf`; the bytes read (short only at the end of the
+ * file) or -errno.  For cat and tests. */
+ssize_t fs_read_copy(struct fs *fs, uint64_t ino, uint64_t off, void *buf,
+		     size_t len);
+
+/* As getxattr(2) and listxattr(2): length, or -errno. */
+ssize_t fs_getxattr(struct fs *fs, uint64_t ino, const char *name, char *buf,
+		    size_t n);
+ssize_t fs_listxattr(struct fs *fs, uint64_t ino, char *buf, size_t n);
+int fs_statfs(struct fs *fs, struct statvfs *out);
+/* Counters, cache and handle use as a JSON object, malloc'ed. */
+char *fs_stats_json(struct fs *fs);
+/* The sentence of the last error that a read of `ino` met ("" if none). */
+void fs_last_error(struct fs *fs, uint64_t ino, char *buf, size_t n);
+struct tree *fs_tree(struct fs *fs);
+struct store *fs_store(struct fs *fs);
+
+#endif

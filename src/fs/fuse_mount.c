@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mounting over FUSE, and saying why not. */
+/*
+ * Mounting and serving are two steps because a daemon forks in between: what
+ * can be refused is refused before the fork, on the user's terminal, with a
+ * sentence that says what to do.
+ *
+ * The common reasons are looked for first.  For the others, libfuse and
+ * fusermount3 know but print; so while they mount, standard error goes to a
+ * file in memory and comes back as part of our sentence.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fs/fuse_private.h"
+
+static void log_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+	size_t n;
+
+	vsnprintf(line, sizeof line, fmt, ap);
+	n = strlen(line);
+	while (n && line[n - 1] == '\n')
+		line[--n] = '\0';
+	if (level <= FUSE_LOG_WARNING)
+		log_warn("libfuse: %s", line);
+	else
+		log_debug(DEBUG_FUSE, "%s", line);
+}
+
+/* ---- refusing a mount in words ------------------------------------------ */
+
+bool fuse_face_on_fd(const char *mountpoint)
+{
+	return !strncmp(mountpoint, "/dev/fd/", 8);
+}
+
+/* Is there such a program where libfuse will look for it? */
+static bool have_fusermount(void)
+{
+	cleanup_free char *path = NULL;
+	const char *env = getenv("PATH");
+	char file[4096], *dir, *save = NULL;
+
+	if (access("/usr/bin/fusermount3", X_OK) == 0)
+		return true;
+	path = strdup(env ? env : "/usr/local/bin:/bin");
+	if (!path)
+		return true;
+	for (dir = strtok_r(path, ":", &save); dir;
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(file, sizeof file, "%s/fusermount3", dir);
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does /etc/fuse.conf let users say allow_other? */
+static bool others_allowed(void)
+{
+	cleanup_fclose FILE *conf = fopen("/etc/fuse.conf", "re");
+	char line[256], word[32];
+
+	while (conf && fgets(line, sizeof line, conf))
+		if (sscanf(line, " %31[a-z_]", word) == 1 &&
+		    !strcmp(word, "user_allow_other"))
+			return true;
+	return false;
+}
+
+static int check_system(const struct fuse_face_options *o, struct error *err)
+{
+	if (access("/dev/fuse", F_OK) < 0)
+		return error_set(
+			err, -ENODEV,
+			"there is no /dev/fuse: load the module (modprobe "
+			"fuse), or let the container have the device "
+			"(--device /dev/fuse)");
+	if (geteuid() == 0)
+		return 0;
+	if (access("/dev/fuse", R_OK | W_OK) < 0)
+		return error_set(err, -EACCES,
+				 "you may not open /dev/fuse: its mode should "
+				 "be 0666, which root can see to");
+	if (!have_fusermount())
+		return error_set(err, -EPERM,
+				 "fusermount3 is not installed, and only root "
+				 "can mount without it: install the package "
+				 "fuse3");
+	if ((o->allow_other || o->allow_root) && !others_allowed())
+		return error_set(
+			err, -EPERM,
+			"allow_other is not permitted here: root has to put "
+			"the line user_allow_other into /etc/fuse.conf");
+	return 0;
+}
+
+/* The mount point's absolute path; the daemon changes its directory. */
+static int check_mountpoint(const char *path, char **out, struct error *err)
+{
+	cleanup_free char *full = realpath(path, NULL);
+	struct stat st;
+	int e = 0;
+
+	if (!full || stat(full, &st) < 0)
+		e = errno;
+	if (e == ENOTCONN)
+		return error_set(err, -e,
+				 "%s: the mount of a daemon that died is in "
+				 "the way: remove it with tensorfs umount %s",
+				 path, path);
+	if (e == ENOENT)
+		return error_set(err, -e,
+				 "%s: there is no such directory to mount on: "
+				 "mkdir %s",
+				 path, path);
+	if (e)
+		return error_errno(err, -e, "mount point %s", path);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, -ENOTDIR,
+				 "%s is not a directory: a mount point must be",
+				 path);
+	*out = steal_pointer(&full);
+	return 0;
+}
+
+/* ---- mounting ----------------------------------------------------------- */
+
+static bool add_option(char **opts, const char *fmt, const char *value)
+{
+	cleanup_free char *opt = NULL;
+
+	if (asprintf(&opt, fmt, value) < 0)
+		return false;
+	return fuse_opt_add_opt_escaped(opts, opt) == 0;
+}
+
+static int session_new(struct fuse_face *f, const struct fuse_face_options *o,
+		       struct error *err)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	cleanup_free char *opts = NULL;
+	bool ok;
+
+	ok = add_option(&opts, "%s", "ro") &&
+	     add_option(&opts, "%s", "nosuid") &&
+	     add_option(&opts, "%s", "nodev") &&
+	     add_option(&opts, "%s", "default_permissions") &&
+	     add_option(&opts, "subtype=%s", "tensorfs") &&
+	     add_option(&opts, "fsname=%s", o->fsname ? o->fsname : "tensorfs");
+	if (ok && o->allow_other)
+		ok = add_option(&opts, "%s", "allow_other");
+	else if (ok && o->allow_root)
+		ok = add_option(&opts, "%s", "allow_root");
+	if (ok && o->debug)
+		ok = add_option(&opts, "%s", "debug");
+	if (ok)
+		ok = add_option(&opts, "%s", "max_read=1048576");
+	if (ok)
+		ok = fuse_opt_add_arg(&args, "tensorfs") == 0 &&
+		     fuse_opt_add_arg(&args, "-o") == 0 &&
+		     fuse_opt_add_arg(&args, opts) == 0;
+	if (ok)
+		f->session = fuse_session_new(&args, &fuse_face_ops,
+					      sizeof fuse_face_ops, f);
+	fuse_opt_free_args(&args);
+	if (!f->session)
+		return error_set(err, ok ? -EINVAL : -ENOMEM,
+				 ok ? "libfuse does not accept the options"
+				    : "out of memory");
+	return 0;
+}
+
+/* What was printed to the file, as one line. */
+static void read_complaint(int fd, char *buf, size_t n)
+{
+	ssize_t len = pread(fd, buf, n - 1, 0);
+	char *p;
+
+	buf[len > 0 ? len : 0] = '\0';
+	for (p = buf; *p; p++)
+		if (*p == '\n')
+			*p = p[1] ? ' ' : '\0';
+}
+
+/* fuse_session_mount, with what it prints in `said`; -errno. */
+static int mount_quietly(struct fuse_face *f, char *said, size_t n)
+{
+	cleanup_close int memory = memfd_create("mount", MFD_CLOEXEC);
+	cleanup_close int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	bool capture = !f->debug && memory >= 0 && saved >= 0;
+	int r, e;
+
+	said[0] = '\0';
+	if (capture) {
+		fflush(stderr);
+		capture = dup2(memory, STDERR_FILENO) >= 0;
+	}
+	errno = 0;
+	r = fuse_session_mount(f->session, f->mountpoint);
+	e = errno;
+	if (capture) {
+		fflush(stderr);
+		dup2(saved, STDERR_FILENO);
+		read_complaint(memory, said, n);
+	}
+	return r == 0 ? 0 : -(e ? e : EPERM);
+}
+
+int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
+		    struct fs *fs, struct error *err)
+{
+	struct fuse_face *f = calloc(1, sizeof *f);
+	char said[256];
+	int r;
+
+	*out = NULL;
+	if (!f)
+		return error_set(err, -ENOMEM, "out of memory");
+	f->fs = fs;
+	f->threads = o->threads ? o->threads : 1;
+	f->timeout = o->timeout;
+	f->debug = o->debug;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->wake, NULL);
+	if (fuse_face_on_fd(o->mountpoint)) {
+		f->mountpoint = strdup(o->mountpoint);
+		r = f->mountpoint ? 0 : error_set(err, -ENOMEM, "no memory");
+	} else {
+		r = check_system(o, err);
+		if (r == 0)
+			r = check_mountpoint(o->mountpoint, &f->mountpoint,
+					     err);
+	}
+	if (r == 0)
+		r = session_new(f, o, err);
+	if (r == 0) {
+		r = mount_quietly(f, said, sizeof said);
+		f->mounted = r == 0;
+		if (r < 0 && said[0])
+			error_set(err, r, "cannot mount on %s: %s",
+				  o->mountpoint, said);
+		else if (r < 0)
+			error_errno(err, r, "cannot mount on %s",
+				    o->mountpoint);
+	}
+	if (r < 0) {
+		fuse_face_free(f);
+		return r;
+	}
+	if (!f->debug)
+		fuse_set_log_func(log_libfuse);
+	*out = f;
+	return 0;
+}
+
+void fuse_face_unmount(struct fuse_face *f)
+{
+	if (f->mounted)
+		fuse_session_unmount(f->session);
+	f->mounted = false;
+}
+
+void fuse_face_free(struct fuse_face *f)
+{
+	if (!f)
+		return;
+	fuse_face_unmount(f);
+	if (f->session)
+		fuse_session_destroy(f->session);
+	pthread_mutex_destroy(&f->lock);
+	pthread_cond_destroy(&f->wake);
+	free(f->mountpoint);
+	free(f);
+}

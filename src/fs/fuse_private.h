@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the session (fuse.c), the mount and the requests share. */
+#ifndef FS_FUSE_PRIVATE_H
+#define FS_FUSE_PRIVATE_H
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/fuse.h"
+
+/* One request at most; the kernel's own limit is 256 pages. */
+#define FUSE_FACE_READ_MAX (1u << 20)
+
+struct fuse_face {
+	struct fs *fs;
+	struct fuse_session *session;
+	char *mountpoint; /* absolute, or /dev/fd/N */
+	unsigned threads, timeout;
+	bool debug, mounted;
+	bool stateless;         /* opens are answered ENOSYS */
+	bool connected;         /* INIT came */
+	_Atomic unsigned opens; /* files and directories open now */
+	_Atomic bool active;    /* a request since the watcher looked */
+	/* The watcher that ends an idle session. */
+	pthread_mutex_t lock; /* protects `finished` */
+	pthread_cond_t wake;
+	bool finished;
+	pthread_t watcher, server;
+};
+
+/* Is the mount point an opened descriptor, /dev/fd/N? */
+bool fuse_face_on_fd(const char *mountpoint);
+/* Unmount unless that was done. */
+void fuse_face_unmount(struct fuse_face *f);
+
+/* The requests; user data is the struct fuse_face. */
+extern const struct fuse_lowlevel_ops fuse_face_ops;
+
+#endif

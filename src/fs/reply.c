@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Collect the bytes of a read and choose how they are handed over. */
+/*
+ * A plan is a list of extents; pinning makes spans of them.  What comes out is
+ * one of three forms, tried in this order:
+ *
+ *   memory     every span is memory, and the runs are long: an iovec straight
+ *              from the decoded buffers.  Nothing is copied here.  Large runs
+ *              of zeros point into a page block of zeros.
+ *   file       an optional piece of memory (a header), then one unbroken range
+ *              of one file: the caller may take the descriptor itself.
+ *   gathered   everything else: one buffer, filled run by run.
+ *
+ * Spans are pinned directly as long as the first two forms are in reach: there
+ * is a place in `pins`, runs are not tiny, the buffers pinned stay within
+ * fs->pin_budget, and files are not mixed with what cannot follow or precede
+ * them.  When that ends, what was pinned so far is copied and let go, and the
+ * rest of the window is gathered.  Nothing is pinned or decoded twice, and one
+ * read never holds many descriptors.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/counters.h"
+#include "base/number.h"
+#include "fs/fs_private.h"
+
+/* Below this, a run costs more as an iovec of its own than copied. */
+#define RUN_MIN 2048
+/* So few runs are always worth it. */
+#define RUN_FEW 4
+/* Below this, taking a descriptor costs more than a pread. */
+#define FD_MIN 65536
+
+/* What long runs of zeros point to; never written. */
+#define ZEROS 131072
+static unsigned char zeros[ZEROS] __attribute__((aligned(4096)));
+
+struct collector {
+	struct fs *fs;
+	struct reply *out;
+	size_t want;
+	bool allow_fd;
+	uint64_t pinned; /* decoded bytes behind the pins */
+	unsigned scratch_used;
+	struct gather gather; /* in use once out->gathered is set */
+};
+
+int reply_map(const struct node *n, uint64_t off, uint64_t want,
+	      struct plan *plan, struct error *err)
+{
+	int r;
+
+	plan_init(plan, want);
+	r = n->files->ops->map(n->files, n->node, off, plan, err);
+	if (r < 0)
+		return r;
+	if (plan->n == 0 || plan->have == 0 || plan->have > want)
+		return error_set(
+			err, -EIO,
+			"nothing is known to be at byte %llu: a defect",
+			(unsigned long long)off);
+	return 0;
+}
+
+static void reply_unpin(struct fs *fs, struct reply *r)
+{
+	while (r->npins)
+		store_unpin(fs->store, &r->pins[--r->npins]);
+}
+
+/* Go over to the gathered form: copy what is pinned, let it go. */
+static int collect_gather(struct collector *c, struct error *err)
+{
+	struct reply *out = c->out;
+	unsigned i;
+	int r = 0;
+
+	out->gathered = buf_new(c->want, NULL);
+	if (!out->gathered)
+		return error_set(err, -ENOMEM,
+				 "out of memory for a read of %zu bytes",
+				 c->want);
+	gather_init(&c->gather, c->fs, out->gathered->data, c->want);
+	for (i = 0; i < out->npins && r == 0; i++)
+		r = gather_span(&c->gather, &out->pins[i], err);
+	reply_unpin(c->fs, out);
+	return r;
+}
+
+/* A small header lies in the plan, which does not live as long as the reply. */
+static bool keep_scratch(struct collector *c, const struct plan *plan,
+			 struct span *s)
+{
+	struct reply *out = c->out;
+
+	if (s->kind != SPAN_MEM || s->mem < plan->scratch ||
+	    s->mem >= plan->scratch + PLAN_SCRATCH)
+		return true;
+	if (s->len > sizeof out->scratch - c->scratch_used)
+		return false;
+	memcpy(out->scratch + c->scratch_used, s->mem, s->len);
+	s->mem = out->scratch + c->scratch_used;
+	c->scratch_used += (unsigned)s->len;
+	return true;
+}
+
+/* Can what is pinned still become memory or a file, its last span included? */
+static bool forms_in_reach(const struct collector *c)
+{
+	const struct reply *out = c->out;
+	const struct span *s = &out->pins[out->npins - 1];
+	const struct span *before = out->npins > 1 ? s - 1 : NULL;
+
+	if (before && before->kind == SPAN_FD)
+		return s->kind == SPAN_FD &&
+		       s->handle.fd == before->handle.fd &&
+		       s->pos == before->pos + before->len;
+	if (s->kind != SPAN_FD)
+		return true;
+	return c->allow_fd && c->want >= FD_MIN &&
+	       (!before || (out->npins == 2 && before->kind == SPAN_MEM));
+}
+
+static bool pins_exhausted(const struct collector *c)
+{
+	return c->out->npins == REPLY_PINS ||
+	       (c->out->npins > 0 && c->pinned >= c->fs->pin_budget);
+}
+
+static int collect_extent(struct collector *c, const struct plan *plan,
+			  const struct extent *x, struct error *err)
+{
+	struct reply *out = c->out;
+	struct span *s;
+	int r;
+
+	if (!out->gathered && pins_exhausted(c)) {
+		r = collect_gather(c, err);
+		if (r < 0)
+			return r;
+	}
+	if (out->gathered)
+		return gather_extent(&c->gather, x, err);
+	s = &out->pins[out->npins];
+	r = store_pin(c->fs->store, x, s, err);
+	if (r < 0)
+		return r;
+	out->npins++;
+	if (s->len != x->len)
+		return error_set(err, -EIO,
+				 "a span of %zu bytes for %llu: a defect",
+				 s->len, (unsigned long long)x->len);
+	if (s->buf)
+		c->pinned += s->buf->capacity;
+	if (!keep_scratch(c, plan, s) || !forms_in_reach(c))
+		return collect_gather(c, err);
+	return 0;
+}
+
+static bool fill_is_zero(const struct fill *f)
+{
+	const unsigned char *pattern = f->pattern;
+	uint32_t i;
+
+	for (i = 0; i < f->width; i++)
+		if (pattern[i])
+			return false;
+	return true;
+}
+
+static bool push_iov(struct reply *out, const void *mem, size_t len)
+{
+	if (out->niov == REPLY_IOV)
+		return false;
+	/* The kernel only reads what a reply points to. */
+	out->iov[out->niov].iov_base = (void *)(uintptr_t)mem;
+	out->iov[out->niov++].iov_len = len;
+	return true;
+}
+
+static bool push_zeros(struct reply *out, size_t len)
+{
+	while (len) {
+		size_t n = min_u64(len, ZEROS);
+
+		if (!push_iov(out, zeros, n))
+			return false;
+		len -= n;
+	}
+	return true;
+}
+
+/* The memory form; false when it is out of reach. */
+static bool form_memory(struct reply *out, size_t want)
+{
+	unsigned i;
+
+	out->niov = 0;
+	for (i = 0; i < out->npins; i++) {
+		const struct span *s = &out->pins[i];
+		bool ok = false;
+
+		if (s->kind == SPAN_MEM)
+			ok = push_iov(out, s->mem, s->len);
+		else if (s->kind == SPAN_FILL && fill_is_zero(&s->fill))
+			ok = push_zeros(out, s->len);
+		if (!ok)
+			return false;
+	}
+	return out->niov <= RUN_FEW || want / out->niov >= RUN_MIN;
+}
+
+/* The file form, which forms_in_reach left possible if the last is a file. */
+static bool form_file(struct reply *out)
+{
+	unsigned i = 0;
+
+	if (out->npins == 0 || out->pins[out->npins - 1].kind != SPAN_FD)
+		return false;
+	out->niov = 0;
+	if (out->pins[0].kind == SPAN_MEM) {
+		push_iov(out, out->pins[0].mem, out->pins[0].len);
+		out->head = out->pins[0].len;
+		i = 1;
+	}
+	out->fd = out->pins[i].handle.fd;
+	out->pos = out->pins[i].pos;
+	out->is_fd = true;
+	return true;
+}
+
+static int collect_finish(struct collector *c, struct error *err)
+{
+	struct reply *out = c->out;
+	int r = 0;
+
+	if (!out->gathered) {
+		if (form_file(out) || form_memory(out, c->want))
+			return 0;
+		r = collect_gather(c, err);
+	}
+	if (r == 0 && c->gather.left)
+		r = error_set(err, -EIO, "%zu bytes are missing: a defect",
+			      c->gather.left);
+	if (r < 0)
+		return r;
+	out->niov = 0;
+	push_iov(out, out->gathered->data, c->want);
+	return 0;
+}
+
+int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
+		  bool allow_fd, struct reply *out, struct error *err)
+{
+	struct collector c = {
+		.fs = fs, .out = out, .want = len, .allow_fd = allow_fd};
+	struct plan plan;
+	uint64_t have = 0;
+	unsigned i;
+	int r = 0, end;
+
+	out->npins = 0;
+	out->niov = 0;
+	out->is_fd = false;
+	out->head = 0;
+	out->fd = -1;
+	out->pos = 0;
+	out->gathered = NULL;
+	out->len = len;
+	while (r == 0 && have < len) {
+		r = reply_map(n, off + have, len - have, &plan, err);
+		if (r == 0 && have == 0 && plan.n > RUN_FEW &&
+		    plan.have / plan.n < RUN_MIN)
+			r = collect_gather(&c, err);
+		for (i = 0; r == 0 && i < plan.n; i++)
+			r = collect_extent(&c, &plan, &plan.ext[i], err);
+		have += plan.have;
+	}
+	if (r == 0)
+		r = collect_finish(&c, err);
+	if (out->gathered) {
+		end = gather_finish(&c.gather, r ? NULL : err);
+		r = r < 0 ? r : end;
+	}
+	if (r < 0)
+		fs_release(fs, out);
+	return r;
+}
+
+void fs_release(struct fs *fs, struct reply *r)
+{
+	reply_unpin(fs, r);
+	buf_unref(r->gathered);
+	r->gathered = NULL;
+}
+
+int fs_recheck(struct fs *fs, uint64_t ino, struct reply *r)
+{
+	struct error err = {0};
+	unsigned i;
+	int code;
+
+	for (i = 0; i < r->npins; i++) {
+		if (r->pins[i].kind != SPAN_FD)
+			continue;
+		code = handles_check(store_handles(fs->store),
+				     &r->pins[i].handle, &err);
+		/* One file only, see form_file. */
+		return code < 0 ? fs_report(fs, ino, code, &err) : 0;
+	}
+	return 0;
+}

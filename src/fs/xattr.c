@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Extended attributes: what the daemon knows about a file, or about itself. */
+/*
+ *     root         user.tensorfs.stats    counters as JSON
+ *                  user.tensorfs.errors   the last failures, newest first
+ *                  user.tensorfs.config   the options in force
+ *                  user.tensorfs.version
+ *     any node     user.tensorfs.name     the stored name, where escaped
+ *                  user.tensorfs.error    the last failure, if there was one
+ *                  and what its `files` has: shape, dtype, chunks, ...
+ *
+ * An attribute of ours that is not there is ENODATA.  Other name spaces are
+ * ENOTSUP: `ls -l` asks every file for system.posix_acl_access, and this is the
+ * answer after which it stops asking for the rest of the file system.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/counters.h"
+#include "base/system.h"
+#include "fs/fs_private.h"
+
+#define PREFIX "user.tensorfs."
+#define PREFIX_LEN (sizeof PREFIX - 1)
+/* Values may be 64 KiB (XATTR_SIZE_MAX). */
+#define VALUE_MAX 65536
+/* Values that grow are announced longer than they are, so that a caller who
+ * asks for the length first has room for what it is by then. */
+#define VALUE_SLACK 512
+
+static void put_u64(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static void put_usage(struct fs *fs, json_t *o)
+{
+	struct cache_usage c;
+	unsigned open_now, limit;
+	uint64_t dirs, bytes;
+
+	cache_usage(store_cache(fs->store), &c);
+	put_u64(o, "cache_budget", c.budget);
+	put_u64(o, "cache_bytes", c.bytes);
+	put_u64(o, "cache_entries", c.entries);
+	put_u64(o, "cache_evictions", c.evictions);
+	put_u64(o, "cache_hits", c.hits);
+	put_u64(o, "cache_misses", c.misses);
+	handles_usage(store_handles(fs->store), &open_now, &limit);
+	put_u64(o, "handles_open", open_now);
+	put_u64(o, "handles_limit", limit);
+	put_u64(o, "source_files", handles_count(store_handles(fs->store)));
+	tree_usage(fs->tree, &dirs, &bytes);
+	put_u64(o, "directories", dirs);
+	put_u64(o, "directory_bytes", bytes);
+	put_u64(o, "resident_bytes", system_resident());
+}
+
+char *fs_stats_json(struct fs *fs)
+{
+	json_t *o = json_object();
+	struct timespec now;
+	uint64_t served = counter_get(COUNT_BYTES_SERVED);
+	uint64_t decoded = counter_get(COUNT_BYTES_DECODED);
+	char *text;
+	int i;
+
+	if (!o)
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	json_object_set_new(o, "version", json_string(fs->options.version));
+	put_u64(o, "uptime_seconds",
+		(uint64_t)(now.tv_sec - fs->started.tv_sec));
+	for (i = 0; i < COUNTER_COUNT; i++)
+		put_u64(o, counter_info[i].name, counter_get(i));
+	json_object_set_new(
+		o, "read_amplification",
+		json_real(served ? (double)decoded / (double)served : 0.0));
+	put_usage(fs, o);
+	text = json_dumps(o, JSON_INDENT(1) | JSON_PRESERVE_ORDER |
+				     JSON_REAL_PRECISION(6));
+	json_decref(o);
+	return text;
+}
+
+/* As getxattr(2) wants a value delivered. */
+static ssize_t deliver(const char *value, size_t len, size_t slack, char *buf,
+		       size_t n)
+{
+	if (len > VALUE_MAX)
+		len = VALUE_MAX;
+	if (n == 0)
+		return (ssize_t)(len + slack < VALUE_MAX ? len + slack
+							 : VALUE_MAX);
+	if (len > n)
+		return -ERANGE;
+	memcpy(buf, value, len);
+	return (ssize_t)len;
+}
+
+static void name_inode(void *ctx, uint64_t ino, char *buf, size_t n)
+{
+	struct fs *fs = ctx;
+
+	if (tree_path(fs->tree, ino, buf, n) < 0)
+		snprintf(buf, n, "inode %" PRIu64, ino);
+}
+
+static ssize_t get_stats(struct fs *fs, char *buf, size_t n)
+{
+	cleanup_free char *text = fs_stats_json(fs);
+
+	if (!text)
+		return -ENOMEM;
+	return deliver(text, strlen(text), VALUE_SLACK, buf, n);
+}
+
+static ssize_t get_errors(struct fs *fs, char *buf, size_t n)
+{
+	cleanup_free char *text = malloc(VALUE_MAX);
+
+	if (!text)
+		return -ENOMEM;
+	return deliver(
+		text, errors_print(fs->errors, text, VALUE_MAX, name_inode, fs),
+		VALUE_SLACK, buf, n);
+}
+
+/* The root's own; -ENODATA when `key` is none of them. */
+static ssize_t get_of_root(struct fs *fs, const char *key, char *buf, size_t n)
+{
+	const struct fs_options *o = &fs->options;
+
+	if (!strcmp(key, "stats"))
+		return get_stats(fs, buf, n);
+	if (!strcmp(key, "errors"))
+		return get_errors(fs, buf, n);
+	if (!strcmp(key, "config"))
+		return deliver(o->config, strlen(o->config), 0, buf, n);
+	if (!strcmp(key, "version"))
+		return deliver(o->version, strlen(o->version), 0, buf, n);
+	return -ENODATA;
+}
+
+static ssize_t get_of_node(struct fs *fs, const struct node *nd,
+			   const char *key, char *buf, size_t n)
+{
+	char text[sizeof((struct error *)0)->text];
+	const char *name;
+	ssize_t r;
+
+	if (!strcmp(key, "error") &&
+	    errors_find(fs->errors, nd->ino, text, sizeof text))
+		return deliver(text, strlen(text), 0, buf, n);
+	name = strcmp(key, "name") ? NULL : tree_stored_name(fs->tree, nd);
+	if (name)
+		return deliver(name, strlen(name), 0, buf, n);
+	if (!nd->files || !nd->files->ops->xattr)
+		return -ENODATA;
+	r = nd->files->ops->xattr(nd->files, nd->node, key,
+				  store_pinner(fs->store), buf, n);
+	return r < 0 && r != -ENODATA && r != -ERANGE && r != -ENOMEM ? -EIO
+								      : r;
+}
+
+ssize_t fs_getxattr(struct fs *fs, uint64_t ino, const char *name, char *buf,
+		    size_t n)
+{
+	struct node nd;
+	ssize_t r;
+
+	if (strncmp(name, "user.", 5))
+		return -ENOTSUP;
+	if (strncmp(name, PREFIX, PREFIX_LEN))
+		return -ENODATA;
+	r = tree_node(fs->tree, ino, &nd);
+	if (r < 0)
+		return r;
+	r = -ENODATA;
+	if (ino == TREE_ROOT)
+		r = get_of_root(fs, name + PREFIX_LEN, buf, n);
+	if (r == -ENODATA)
+		r = get_of_node(fs, &nd, name + PREFIX_LEN, buf, n);
+	return r;
+}
+
+struct names {
+	char *buf;
+	size_t n, used; /* `used` counts on when the buffer is full */
+};
+
+static void put_name(struct names *l, const char *key)
+{
+	size_t len = strlen(key) + 1;
+
+	if (l->used + PREFIX_LEN + len <= l->n) {
+		memcpy(l->buf + l->used, PREFIX, PREFIX_LEN);
+		memcpy(l->buf + l->used + PREFIX_LEN, key, len);
+	}
+	l->used += PREFIX_LEN + len;
+}
+
+ssize_t fs_listxattr(struct fs *fs, uint64_t ino, char *buf, size_t n)
+{
+	struct names l = {.buf = buf, .n = n, .used = 0};
+	const char *keys = NULL, *k;
+	bool has_error = false;
+	struct node nd;
+	size_t len = 0;
+	int r = tree_node(fs->tree, ino, &nd);
+
+	if (r < 0)
+		return r;
+	if (ino == TREE_ROOT) {
+		put_name(&l, "stats");
+		put_name(&l, "errors");
+		put_name(&l, "config");
+		put_name(&l, "version");
+	}
+	if (tree_stored_name(fs->tree, &nd))
+		put_name(&l, "name");
+	if (nd.files && nd.files->ops->xattr_keys)
+		keys = nd.files->ops->xattr_keys(nd.files, nd.node, &len);
+	for (k = keys; k && k < keys + len; k += strlen(k) + 1) {
+		has_error = has_error || !strcmp(k, "error");
+		put_name(&l, k);
+	}
+	if (!has_error && errors_find(fs->errors, ino, NULL, 0))
+		put_name(&l, "error");
+	if (n && l.used > n)
+		return -ERANGE;
+	return (ssize_t)l.used;
+}
