@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the commands share: exit codes, settings, sessions, the command table. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "fs/fs.h"
+#include "source/source.h"
+
+/* Exit codes, as the manual lists them. */
+enum cli_exit {
+	CLI_DONE = 0,
+	CLI_INCOMPLETE = 1, /* the work was not, or not fully, done */
+	CLI_USAGE = 2,
+	CLI_SOURCE = 3, /* missing, malformed or unsupported */
+	CLI_MOUNT = 4,  /* the mount was refused */
+	CLI_MEMORY = 5  /* out of memory or shared memory */
+};
+
+/* Every option of every command; what a command does not offer keeps its
+ * default.  Strings point into argv or into `owned`. */
+struct settings {
+	bool help, version;
+	struct view_options views;
+	/* mount */
+	bool foreground, allow_other, allow_root, nonempty, single;
+	bool debug, debug_fuse;
+	uint64_t cache_size;
+	uint32_t threads; /* 0: not given */
+	uint32_t timeout;
+	uint32_t uid, gid, fmask, dmask;
+	const char *notify_pipe;
+	/* umount */
+	bool lazy, all;
+	/* ls, info, verify, stats */
+	bool long_list, recursive, json, map, quiet;
+	const char *progress;
+	bool prometheus, watch;
+	double interval;
+	uint64_t count;
+
+	char **owned; /* copies that values point into */
+	size_t n_owned;
+};
+/* Defaults; asks the system for memory and user ids. */
+void settings_init(struct settings *s);
+void settings_free(struct settings *s);
+/* A copy of `text` that lives as long as the settings; NULL: out of memory. */
+char *settings_keep(struct settings *s, const char *text);
+
+struct option;
+struct command {
+	const char *name, *operands, *summary;
+	const char *details; /* paragraph for --help, may be NULL */
+	unsigned min_operands, max_operands; /* max 0: no limit */
+	const struct option *const *tables;  /* NULL-terminated */
+	int (*run)(const struct command *c, struct settings *s, int argc,
+		   char **argv);
+};
+/* Rows end with a NULL name. */
+extern const struct command command_table[];
+const struct command *command_find(const char *name);
+
+int cmd_mount(const struct command *c, struct settings *s, int argc,
+	      char **argv);
+int cmd_umount(const struct command *c, struct settings *s, int argc,
+	       char **argv);
+int cmd_ls(const struct command *c, struct settings *s, int argc, char **argv);
+int cmd_cat(const struct command *c, struct settings *s, int argc, char **argv);
+int cmd_info(const struct command *c, struct settings *s, int argc,
+	     char **argv);
+int cmd_verify(const struct command *c, struct settings *s, int argc,
+	       char **argv);
+int cmd_stats(const struct command *c, struct settings *s, int argc,
+	      char **argv);
+int cmd_help(const struct command *c, struct settings *s, int argc,
+	     char **argv);
+
+/* One line on stderr: "tensorfs COMMAND: ..."; NULL command: "tensorfs: ...". */
+void cli_say(const struct command *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same for wrong usage, with a pointer to --help; returns CLI_USAGE. */
+int cli_usage(const struct command *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Exit code for a failure to open a source. */
+int cli_source_exit(int code);
+/* Flush stdout: CLI_DONE, or CLI_INCOMPLETE with a sentence. */
+int cli_flush(const struct command *c);
+/* Bytes of a JSON string, quotes included.  A byte that is not UTF-8 becomes
+ * \udcXX, as Python's surrogateescape. */
+void cli_json_string(FILE *out, const char *s);
+/* The program's version, and all libraries and filters. */
+extern const char cli_version[];
+void version_print(FILE *out);
+
+/* Sources opened and wired: tree, store, fs.  No thread is running yet. */
+struct session {
+	struct handles *handles;
+	struct tree *tree;
+	struct store *store;
+	struct fs *fs;
+	struct source **sources;
+	size_t n_sources;
+	char *config;
+};
+/* One source is the root of the tree, several are a directory each.  `prefetch`
+ * threads are started by session_start only.  0 or -errno with a sentence. */
+int session_open(struct session **out, char *const *paths, size_t n,
+		 const struct settings *s, unsigned prefetch,
+		 struct error *err);
+int session_start(struct session *s, struct error *err);
+void session_free(struct session *s);
+/* The last part of a path, slashes at the end ignored; malloc'ed. */
+char *session_base_name(const char *path);
+
+/* "SOURCE[:PATH]", split; both malloc'ed. */
+struct operand {
+	char *source, *path;
+};
+/* False: out of memory. */
+bool operand_split(const char *text, struct operand *out);
+void operand_free(struct operand *o);
+/* Split, open, walk: 0 with all three set, else an exit code and a sentence on
+ * stderr. */
+int operand_open(const struct command *c, const struct settings *s,
+		 const char *text, unsigned prefetch, struct operand *o,
+		 struct session **session, struct node *node);
+/* Say why `ino` could not be read, unless fs has already logged it. */
+void cli_read_failed(const struct command *c, struct fs *fs, uint64_t ino,
+		     const char *path, int code);
+
+#endif

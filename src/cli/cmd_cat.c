@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensorfs cat: the bytes of a file of the tree without mounting. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/system.h"
+#include "cli/cli.h"
+
+#define CAT_BYTES (1u << 20)
+
+/* 0 or -errno. */
+static int write_all(const char *data, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(STDOUT_FILENO, data, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		data += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+static int copy_out(const struct command *c, struct fs *fs,
+		    const struct node *node, const char *name)
+{
+	cleanup_free char *buf = malloc(CAT_BYTES);
+	uint64_t off = 0;
+
+	if (node->type != S_IFREG) {
+		cli_say(c, "%s: is a directory", name);
+		return CLI_INCOMPLETE;
+	}
+	if (!buf) {
+		cli_say(c, "out of memory");
+		return CLI_MEMORY;
+	}
+	for (;;) {
+		ssize_t n = fs_read_copy(fs, node->ino, off, buf, CAT_BYTES);
+		int r;
+
+		if (n < 0) {
+			cli_read_failed(c, fs, node->ino, name, (int)n);
+			return n == -ENOMEM ? CLI_MEMORY : CLI_INCOMPLETE;
+		}
+		if (n == 0)
+			return CLI_DONE;
+		r = write_all(buf, (size_t)n);
+		if (r < 0) {
+			/* The reader has seen enough; it knows. */
+			if (r != -EPIPE)
+				cli_say(c, "cannot write: %s", strerror(-r));
+			return CLI_INCOMPLETE;
+		}
+		off += (uint64_t)n;
+	}
+}
+
+int cmd_cat(const struct command *c, struct settings *s, int argc, char **argv)
+{
+	int worst = CLI_DONE;
+
+	s->threads = 1;
+	for (int i = 0; i < argc; i++) {
+		struct session *session;
+		struct operand o;
+		struct node node;
+		struct error err = {0};
+		int r = operand_open(c, s, argv[i], system_cores(), &o,
+				     &session, &node);
+
+		if (r == 0) {
+			r = session_start(session, &err);
+			if (r < 0) {
+				cli_say(c, "%s", err.text);
+				r = CLI_MEMORY;
+			} else {
+				r = copy_out(c, session->fs, &node, argv[i]);
+			}
+			session_free(session);
+			operand_free(&o);
+		}
+		worst = r > worst ? r : worst;
+	}
+	return worst;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensorfs mount: check, open, mount, fork, serve. */
+
+/*
+ * What can fail, fails before the fork and on the terminal: the mount point is
+ * looked at first (cheap), then the sources are opened, then the kernel is
+ * asked for the mount.  The child serves; the parent returns when the kernel's
+ * first request has been answered, so that whoever waited for `mount` can read
+ * at once.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "cli/cli.h"
+#include "cli/daemon.h"
+#include "cli/mountpoint.h"
+#include "fs/fuse.h"
+
+struct mounting {
+	const struct command *c;
+	struct settings *s;
+	struct session *session;
+	struct fuse_face *face;
+	struct daemon daemon;
+	bool ready;
+};
+
+/* Relative paths would not survive chdir("/"). */
+static char *absolute(struct settings *s, const char *path)
+{
+	cleanup_free char *cwd = NULL;
+	cleanup_free char *joined = NULL;
+
+	if (path[0] == '/')
+		return settings_keep(s, path);
+	cwd = getcwd(NULL, 0);
+	if (!cwd ||
+	    asprintf(&joined, "%s/%s", strcmp(cwd, "/") ? cwd : "", path) < 0) {
+		joined = NULL;
+		return NULL;
+	}
+	return settings_keep(s, joined);
+}
+
+static void on_ready(void *ctx)
+{
+	struct mounting *m = ctx;
+
+	m->ready = true;
+	if (m->s->notify_pipe)
+		notify_ready(m->s->notify_pipe);
+	daemon_ready(&m->daemon);
+}
+
+/* Threads start here: in the child, or in the foreground. */
+static int serve(struct mounting *m, struct error *err)
+{
+	int r = session_start(m->session, err);
+
+	if (r < 0)
+		return r;
+	return fuse_face_serve(m->face, on_ready, m, err);
+}
+
+static int serve_foreground(struct mounting *m)
+{
+	struct error err = {0};
+	int r;
+
+	if (chdir("/") < 0)
+		cli_say(m->c, "cannot change to /: %s", strerror(errno));
+	r = serve(m, &err);
+	if (r < 0)
+		cli_say(m->c, "%s", err.text);
+	return r == 0         ? CLI_DONE
+	       : m->ready     ? CLI_INCOMPLETE
+	       : r == -ENOMEM ? CLI_MEMORY
+			      : CLI_MOUNT;
+}
+
+static int serve_background(struct mounting *m)
+{
+	struct error err = {0};
+	int r = daemon_fork(&m->daemon, &err);
+
+	if (r < 0) {
+		cli_say(m->c, "%s", err.text);
+		return CLI_MOUNT;
+	}
+	if (r == 0) {
+		r = serve(m, &err);
+		if (r < 0 && m->ready)
+			log_error("%s", err.text);
+		if (!m->ready)
+			daemon_fail(&m->daemon,
+				    r == -ENOMEM ? CLI_MEMORY : CLI_MOUNT,
+				    r < 0 ? err.text
+					  : "unmounted before it was ready");
+		fuse_face_free(m->face);
+		session_free(m->session);
+		settings_free(m->s);
+		_exit(r < 0 ? CLI_INCOMPLETE : CLI_DONE);
+	}
+	r = daemon_wait(&m->daemon, CLI_MOUNT, &err);
+	if (r == 0) {
+		/* The mount is the child's now: nothing here may end it. */
+		fflush(NULL);
+		_exit(CLI_DONE);
+	}
+	cli_say(m->c, "%s", err.text);
+	return r;
+}
+
+static char *describe_source(char *const *paths, size_t n)
+{
+	char *text;
+
+	if (n == 1)
+		return strdup(paths[0]);
+	if (asprintf(&text, "%s (+%zu)", paths[0], n - 1) < 0)
+		return NULL;
+	return text;
+}
+
+static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
+			   const char *point)
+{
+	cleanup_free char *fsname = describe_source(paths, n);
+	struct settings *s = m->s;
+	struct error err = {0};
+	struct fuse_face_options fo = {
+		.mountpoint = point,
+		.fsname = fsname,
+		.allow_other = s->allow_other,
+		.allow_root = s->allow_root && !s->allow_other,
+		.debug = s->debug_fuse,
+		.threads = s->threads,
+		.timeout = s->timeout,
+	};
+	int r = fsname ? session_open(&m->session, paths, n, s,
+				      s->single ? 0 : system_cores(), &err)
+		       : error_set(&err, -ENOMEM, "out of memory");
+
+	if (r < 0) {
+		cli_say(m->c, "%s", err.text);
+		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
+	}
+	r = fuse_face_mount(&m->face, &fo, m->session->fs, &err);
+	if (r < 0) {
+		cli_say(m->c, "%s", err.text);
+		r = r == -ENOMEM ? CLI_MEMORY : CLI_MOUNT;
+	} else {
+		r = s->foreground ? serve_foreground(m) : serve_background(m);
+		fuse_face_free(m->face);
+	}
+	session_free(m->session);
+	return r;
+}
+
+static int check_notify_pipe(const struct command *c, struct settings *s)
+{
+	struct stat st;
+
+	if (!s->notify_pipe)
+		return 0;
+	if (stat(s->notify_pipe, &st) < 0 || !S_ISFIFO(st.st_mode))
+		return cli_usage(c, "notify_pipe: '%s' is not a FIFO",
+				 s->notify_pipe);
+	s->notify_pipe = absolute(s, s->notify_pipe);
+	return s->notify_pipe ? 0 : CLI_MEMORY;
+}
+
+int cmd_mount(const struct command *c, struct settings *s, int argc,
+	      char **argv)
+{
+	struct mounting m = {.c = c, .s = s, .daemon = {-1, 0}};
+	cleanup_free char *point = NULL;
+	struct error err = {0};
+	size_t n = (size_t)argc - 1;
+	int r;
+
+	if (s->debug)
+		s->foreground = true;
+	if (s->single)
+		s->threads = 1;
+	if (s->threads == 0)
+		s->threads = 2 * system_cores();
+	signal(SIGPIPE, SIG_IGN);
+	r = check_notify_pipe(c, s);
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		argv[i] = absolute(s, argv[i]);
+		if (!argv[i]) {
+			cli_say(c, "out of memory");
+			r = CLI_MEMORY;
+		}
+	}
+	if (r == 0 && mountpoint_check(c, argv[n], s->nonempty, argv, n, &point,
+				       &err) < 0) {
+		cli_say(c, "%s", err.text);
+		r = CLI_MOUNT;
+	}
+	if (r == 0)
+		r = mount_and_serve(&m, argv, n, point);
+	if (r != 0 && s->notify_pipe && !m.ready)
+		notify_failed(s->notify_pipe);
+	return r;
+}

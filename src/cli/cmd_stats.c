@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensorfs stats: counters of a running mount, for people and Prometheus. */
+
+/*
+ * The daemon answers with one flat JSON object, an extended attribute of the
+ * mount's root.  Its numbers are either counters, which only grow (those of
+ * counter_info, and a few of the cache), or gauges.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/counters.h"
+#include "base/parse.h"
+#include "cli/cli.h"
+
+#define STATS "user.tensorfs.stats"
+#define VALUE_MAX 65536
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+/* The attribute's text, malloc'ed; NULL with a sentence on stderr. */
+static char *read_stats(const struct command *c, const char *mount)
+{
+	cleanup_free char *text = malloc(VALUE_MAX + 1);
+	ssize_t n;
+
+	if (!text) {
+		cli_say(c, "out of memory");
+		return NULL;
+	}
+	n = getxattr(mount, STATS, text, VALUE_MAX);
+	if (n >= 0) {
+		text[n] = '\0';
+		return steal_pointer(&text);
+	}
+	if (errno == ENODATA || errno == ENOTSUP)
+		cli_say(c, "'%s' is not the top of a tensorfs mount", mount);
+	else if (errno == ENOTCONN)
+		cli_say(c,
+			"the daemon of '%s' is dead; clear it away with: "
+			"tensorfs umount '%s'",
+			mount, mount);
+	else
+		cli_say(c, "'%s': %s", mount, strerror(errno));
+	return NULL;
+}
+
+static json_t *parse_stats(const struct command *c, const char *text)
+{
+	json_error_t why;
+	json_t *o = json_loads(text, 0, &why);
+
+	if (o && json_is_object(o))
+		return o;
+	cli_say(c, "the daemon's answer is not a JSON object: %s",
+		o ? "another value" : why.text);
+	json_decref(o);
+	return NULL;
+}
+
+static const struct counter_info *counter_named(const char *name)
+{
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		if (!strcmp(counter_info[i].name, name))
+			return &counter_info[i];
+	return NULL;
+}
+
+static bool only_grows(const char *name)
+{
+	return counter_named(name) || !strcmp(name, "cache_hits") ||
+	       !strcmp(name, "cache_misses") ||
+	       !strcmp(name, "cache_evictions");
+}
+
+static bool is_bytes(const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(name, "bytes_", 6) || !strcmp(name, "cache_budget") ||
+	       (n > 6 && !strcmp(name + n - 6, "_bytes"));
+}
+
+static const char *help_of(const char *name)
+{
+	static const char *const others[][2] = {
+		{"uptime_seconds", "seconds since the mount"},
+		{"read_amplification", "bytes decoded for each byte served"},
+		{"cache_budget", "limit of the cache in bytes"},
+		{"cache_bytes", "bytes in the cache"},
+		{"cache_entries", "chunks in the cache"},
+		{"cache_evictions", "chunks dropped to make room"},
+		{"cache_hits", "chunks found in the cache"},
+		{"cache_misses", "chunks not found in the cache"},
+		{"handles_open", "backing files open now"},
+		{"handles_limit", "backing files that may be open"},
+		{"source_files", "backing files known"},
+		{"directories", "directories in memory"},
+		{"directory_bytes", "bytes that directories take"},
+		{"resident_bytes", "resident memory of the daemon"}};
+	const struct counter_info *info = counter_named(name);
+
+	if (info)
+		return info->help;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (!strcmp(others[i][0], name))
+			return others[i][1];
+	return "";
+}
+
+/* In a label value, backslash, quote and newline are escaped. */
+static void print_label(const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '\n')
+			fputs("\\n", stdout);
+		else if (*s == '\\' || *s == '"')
+			printf("\\%c", *s);
+		else
+			putchar(*s);
+	}
+}
+
+static void print_prometheus(json_t *o, const char *mount)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(o, key, v)
+	{
+		bool grows = only_grows(key);
+		const char *suffix = grows ? "_total" : "";
+
+		if (!json_is_number(v))
+			continue;
+		printf("# HELP tensorfs_%s%s %s\n", key, suffix, help_of(key));
+		printf("# TYPE tensorfs_%s%s %s\n", key, suffix,
+		       grows ? "counter" : "gauge");
+		printf("tensorfs_%s%s{mount=\"", key, suffix);
+		print_label(mount);
+		if (json_is_integer(v))
+			printf("\"} %" JSON_INTEGER_FORMAT "\n",
+			       json_integer_value(v));
+		else
+			printf("\"} %.9g\n", json_real_value(v));
+	}
+}
+
+static void value_text(const char *key, double v, char *buf, size_t n)
+{
+	if (is_bytes(key))
+		format_size(v > 0 ? (uint64_t)v : 0, buf, n);
+	else
+		snprintf(buf, n, "%.*f", v < 100 && v != floor(v) ? 2 : 0, v);
+}
+
+/* A line for each number; with the values before, rates. */
+static void print_table(json_t *o, json_t *before, double seconds)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(o, key, v)
+	{
+		char now[48], rate[48] = "";
+		json_t *old = before ? json_object_get(before, key) : NULL;
+
+		if (!json_is_number(v)) {
+			if (json_is_string(v))
+				printf("%-20s %14s\n", key,
+				       json_string_value(v));
+			continue;
+		}
+		value_text(key, json_number_value(v), now, sizeof now);
+		if (old && seconds > 0 && only_grows(key)) {
+			double d =
+				json_number_value(v) - json_number_value(old);
+
+			value_text(key, d / seconds, rate, sizeof rate - 2);
+			strcat(rate, "/s");
+		}
+		printf("%-20s %14s %14s  %s\n", key, now, rate, help_of(key));
+	}
+}
+
+static double seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void pause_for(double seconds)
+{
+	struct timespec t = {(time_t)seconds,
+			     (long)((seconds - floor(seconds)) * 1e9)};
+
+	nanosleep(&t, NULL);
+}
+
+static void print_once(const struct settings *s, const char *mount,
+		       const char *text, json_t *o, json_t *before,
+		       double seconds)
+{
+	if (s->json)
+		printf("%s\n", text);
+	else if (s->prometheus)
+		print_prometheus(o, mount);
+	else
+		print_table(o, before, seconds);
+}
+
+/* Until ^C, the mount goes away, or --count; then the mount's end is no
+ * failure if something was shown. */
+static int watch(const struct command *c, const struct settings *s,
+		 const char *mount)
+{
+	struct sigaction act = {.sa_handler = on_interrupt};
+	bool screen = isatty(STDOUT_FILENO) && !s->json && !s->prometheus;
+	json_t *before = NULL;
+	double then = 0;
+	int r = CLI_DONE;
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	for (uint64_t i = 0; !interrupted && (!s->count || i < s->count); i++) {
+		cleanup_free char *text = NULL;
+		double now;
+		json_t *o;
+
+		if (i > 0)
+			pause_for(s->interval);
+		if (interrupted)
+			break;
+		text = read_stats(c, mount);
+		now = seconds_now();
+		o = text ? parse_stats(c, text) : NULL;
+		if (!o) {
+			r = CLI_INCOMPLETE;
+			break;
+		}
+		if (screen)
+			printf("\033[H\033[J%s, every %g s\n\n", mount,
+			       s->interval);
+		else if (i > 0 && !s->json && !s->prometheus)
+			putchar('\n');
+		print_once(s, mount, text, o, before, now - then);
+		json_decref(before);
+		before = o;
+		then = now;
+		r = cli_flush(c);
+		if (r != CLI_DONE)
+			break;
+	}
+	json_decref(before);
+	return r;
+}
+
+int cmd_stats(const struct command *c, struct settings *s, int argc,
+	      char **argv)
+{
+	cleanup_free char *text = NULL;
+	json_t *o;
+
+	(void)argc;
+	if (s->json && s->prometheus)
+		return cli_usage(c, "--json or --prometheus, not both");
+	if (s->count && !s->watch)
+		return cli_usage(c, "--count goes with --watch");
+	if (s->watch)
+		return watch(c, s, argv[0]);
+	text = read_stats(c, argv[0]);
+	o = text ? parse_stats(c, text) : NULL;
+	if (!o)
+		return CLI_INCOMPLETE;
+	print_once(s, argv[0], text, o, NULL, 0);
+	json_decref(o);
+	return cli_flush(c);
+}

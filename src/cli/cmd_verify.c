@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensorfs verify: is every stored byte there, and does it decode? */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/parse.h"
+#include "base/system.h"
+#include "cli/report.h"
+#include "cli/verify.h"
+
+static int add_bytes(void *ctx, struct tensor *t)
+{
+	uint64_t *total = ctx;
+
+	if (!t->why_not && add_overflows(*total, t->bytes, total))
+		*total = UINT64_MAX;
+	return 0;
+}
+
+/* One file of a tensor's directory: read it as a mount would. */
+static void verify_file(struct verify *v, struct fs *fs,
+			const struct node *node, const char *name)
+{
+	enum { STEP = 1 << 20 };
+	cleanup_free char *buf = malloc(STEP);
+	char why[512];
+	uint64_t off = 0;
+	ssize_t n = buf ? 1 : -ENOMEM;
+
+	while (n > 0) {
+		n = fs_read_copy(fs, node->ino, off, buf, STEP);
+		off += n > 0 ? (uint64_t)n : 0;
+	}
+	atomic_fetch_add(&v->decoded, off);
+	if (n < 0) {
+		fs_last_error(fs, node->ino, why, sizeof why);
+		verify_bad(v, name, (int)n, *why ? why : strerror((int)-n));
+	}
+}
+
+static void print_summary(const struct verify *v, double seconds)
+{
+	uint64_t decoded = atomic_load(&v->decoded);
+	uint64_t stored = atomic_load(&v->stored);
+	char a[32], b[32], rate[32];
+
+	if (v->settings->json) {
+		printf("%s],\n \"datasets\": %" PRIu64
+		       ", \"not_checked\": %" PRIu64 ", \"chunks\": %" PRIu64
+		       ", \"never_written\": %" PRIu64
+		       ",\n \"stored_bytes\": %" PRIu64
+		       ", \"decoded_bytes\": %" PRIu64 ", \"seconds\": %.3f"
+		       ",\n \"bad_count\": %" PRIu64 ", \"ok\": %s}\n",
+		       v->bad ? "\n" : "", v->tensors, v->skipped,
+		       atomic_load(&v->chunks), atomic_load(&v->unwritten),
+		       stored, decoded, seconds, v->bad,
+		       v->bad ? "false" : "true");
+		return;
+	}
+	if (v->settings->quiet)
+		return;
+	format_size(stored, a, sizeof a);
+	format_size(decoded, b, sizeof b);
+	format_size(seconds > 0 ? (uint64_t)((double)decoded / seconds) : 0,
+		    rate, sizeof rate);
+	printf("%" PRIu64 " dataset%s, %" PRIu64 " chunk%s: %s stored, %s "
+	       "decoded, %s/s\n",
+	       v->tensors, v->tensors == 1 ? "" : "s", atomic_load(&v->chunks),
+	       atomic_load(&v->chunks) == 1 ? "" : "s", a, b, rate);
+	if (v->skipped)
+		printf("%" PRIu64 " dataset%s not checked\n", v->skipped,
+		       v->skipped == 1 ? "" : "s");
+	if (v->bad)
+		printf("%" PRIu64 " bad\n", v->bad);
+	else
+		printf("all good\n");
+}
+
+static int verify_all(const struct command *c, const struct settings *s,
+		      struct session *session, const struct node *node,
+		      const char *name)
+{
+	struct tree *tree = fs_tree(session->fs);
+	struct error err = {0};
+	struct verify v;
+	uint64_t total = 0;
+	int r = report_walk(tree, node, add_bytes, &total);
+
+	if (r == 0)
+		r = verify_init(&v, s, session->store, total, &err);
+	if (r < 0) {
+		cli_say(c, "%s", err.code ? err.text : "out of memory");
+		return CLI_MEMORY;
+	}
+	if (node->type == S_IFREG)
+		verify_file(&v, session->fs, node, name);
+	else
+		r = report_walk(tree, node, verify_tensor, &v);
+	verify_finish(&v);
+	print_summary(&v, progress_seconds(&v.progress));
+	if (r < 0 || v.out_of_memory) {
+		cli_say(c, "out of memory");
+		return CLI_MEMORY;
+	}
+	r = cli_flush(c);
+	return v.bad ? CLI_INCOMPLETE : r;
+}
+
+int cmd_verify(const struct command *c, struct settings *s, int argc,
+	       char **argv)
+{
+	struct session *session;
+	struct operand o;
+	struct node node;
+	int r;
+
+	(void)argc;
+	s->views.missing = MISSING_ERROR;
+	s->threads = system_cores();
+	r = operand_open(c, s, argv[0], 0, &o, &session, &node);
+	if (r != 0)
+		return r;
+	if (s->json) {
+		printf("{\"source\": ");
+		cli_json_string(stdout, o.source);
+		printf(", \"bad\": [");
+	}
+	r = verify_all(c, s, session, &node, argv[0]);
+	session_free(session);
+	operand_free(&o);
+	return r;
+}

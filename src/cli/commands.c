@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables: commands, their options, and names that peers' users know. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/parse.h"
+
+/* "a:b" means "a,b": inside -o a comma ends the option. */
+static char *as_list(struct settings *s, const char *value)
+{
+	char *list = settings_keep(s, value);
+
+	for (char *p = list; p && *p; p++)
+		if (*p == ':')
+			*p = ',';
+	return list;
+}
+
+static int set_debug(struct settings *s, const char *value, struct error *err)
+{
+	const char *list = value ? as_list(s, value) : "all";
+
+	if (!list)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (log_set_debug(list) < 0)
+		return error_set(err, -EINVAL,
+				 "'%s' is not a list of modules; they are %s",
+				 value, log_modules());
+	log_set_level(LOG_LEVEL_INFO);
+	s->debug = true;
+	s->debug_fuse = !value || strstr(list, "fuse") || strstr(list, "all");
+	return 0;
+}
+
+static int set_views(struct settings *s, const char *value, struct error *err)
+{
+	const char *list = as_list(s, value);
+
+	if (!list)
+		return error_set(err, -ENOMEM, "out of memory");
+	return view_options_parse(&s->views, list, err);
+}
+
+static int set_sample_axes(struct settings *s, const char *value,
+			   struct error *err)
+{
+	uint64_t n;
+
+	if (parse_count(value, 1, RANK_MAX, &n, err) < 0)
+		return -EINVAL;
+	s->views.sample_axes = (unsigned)n;
+	return 0;
+}
+
+static int set_dtype_order(struct settings *s, const char *value,
+			   struct error *err)
+{
+	s->views.source_order = !strcmp(value, "source");
+	if (!s->views.source_order && strcmp(value, "little"))
+		return error_set(err, -EINVAL, "'%s' is not little or source",
+				 value);
+	return 0;
+}
+
+static int set_missing(struct settings *s, const char *value, struct error *err)
+{
+	if (!strcmp(value, "fill"))
+		s->views.missing = MISSING_FILL;
+	else if (!strcmp(value, "error"))
+		s->views.missing = MISSING_ERROR;
+	else
+		return error_set(err, -EINVAL, "'%s' is not error or fill",
+				 value);
+	return 0;
+}
+
+static int set_progress(struct settings *s, const char *value,
+			struct error *err)
+{
+	if (strcmp(value, "auto") && strcmp(value, "plain") &&
+	    strcmp(value, "none"))
+		return error_set(err, -EINVAL,
+				 "'%s' is not auto, plain or none", value);
+	s->progress = value;
+	return 0;
+}
+
+static int set_watch(struct settings *s, const char *value, struct error *err)
+{
+	char *end;
+
+	s->watch = true;
+	if (!value)
+		return 0;
+	s->interval = strtod(value, &end);
+	if (end == value || *end || !(s->interval >= 0.1) ||
+	    s->interval > 86400)
+		return error_set(err, -EINVAL,
+				 "'%s' is not a number of seconds from 0.1 to "
+				 "86400",
+				 value);
+	return 0;
+}
+
+#define AT(member) offsetof(struct settings, member)
+#define FLAG(name, key, member, help)                                       \
+	{                                                                   \
+		name, key, OPTION_FLAG, NULL, NULL, help, AT(member), 0, 0, \
+			NULL                                                \
+	}
+#define CALL(name, key, arg, fallback, help, fn)                         \
+	{                                                                \
+		name, key, OPTION_CALL, arg, fallback, help, 0, 0, 0, fn \
+	}
+#define UINT(name, arg, fallback, help, member, min, max)                   \
+	{                                                                   \
+		name, 0, OPTION_UINT, arg, fallback, help, AT(member), min, \
+			max, NULL                                           \
+	}
+#define END                                                           \
+	{                                                             \
+		NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0, NULL \
+	}
+
+const struct option options_common[] = {
+	FLAG("help", 'h', help, "print this help"),
+	FLAG("version", 'V', version,
+	     "print versions of program and libraries"),
+	END};
+
+const struct option options_mount[] = {
+	FLAG("foreground", 'f', foreground,
+	     "stay in the foreground, log to stderr"),
+	CALL("debug", 'd', "[MODULE,...]", NULL,
+	     "foreground, with debug lines of these modules (all)", set_debug),
+	FLAG("nothreads", 's', single,
+	     "answer one request at a time, prefetch nothing"),
+	FLAG("allow_other", 0, allow_other, "let other users in"),
+	FLAG("allow_root", 0, allow_root, "let root in"),
+	{"cache-size", 0, OPTION_SIZE, "SIZE", "25%",
+	 "memory for decoded chunks; % is of the memory that this process may "
+	 "use",
+	 AT(cache_size), 0, 0, NULL},
+	UINT("threads", "N", "2 x cores", "threads that answer requests",
+	     threads, 1, 1024),
+	UINT("timeout", "SECONDS", "0, never",
+	     "unmount after this long without use", timeout, 0, 1u << 30),
+	UINT("uid", "N", "yours", "owner of all files", uid, 0, UINT32_MAX - 1),
+	UINT("gid", "N", "yours", "group of all files", gid, 0, UINT32_MAX - 1),
+	{"fmask", 0, OPTION_MODE, "MODE", "0",
+	 "permission bits to take from files, octal", AT(fmask), 0, 0, NULL},
+	{"dmask", 0, OPTION_MODE, "MODE", "0",
+	 "permission bits to take from directories, octal", AT(dmask), 0, 0,
+	 NULL},
+	{"notify_pipe", 0, OPTION_TEXT, "FIFO", NULL,
+	 "write s here when the mount is ready, f when it failed",
+	 AT(notify_pipe), 0, 0, NULL},
+	FLAG("nonempty", 0, nonempty, "mount over a directory with files"),
+	END};
+
+const struct option options_views[] = {
+	CALL("sample-axes", 0, "K", "1",
+	     "a sample has one index for each of the first K axes",
+	     set_sample_axes),
+	CALL("views", 0, "LIST", "all", "which views of a tensor to show",
+	     set_views),
+	CALL("dtype-order", 0, "ORDER", "little",
+	     "byte order of numbers: little, or source as stored",
+	     set_dtype_order),
+	CALL("missing", 0, "WHAT", "error",
+	     "reading a missing part is an error, or gives fill values",
+	     set_missing),
+	END};
+
+const struct option options_umount[] = {
+	FLAG("lazy", 'z', lazy, "detach now, finish when nobody uses it"),
+	FLAG("all", 0, all, "every tensorfs mount of this user"), END};
+
+const struct option options_ls[] = {
+	FLAG("long", 'l', long_list, "mode, owner, size and time too"),
+	FLAG("recursive", 'R', recursive, "all directories below, too"),
+	FLAG("json", 0, json, "a JSON array, one object a line"), END};
+
+const struct option options_info[] = {
+	FLAG("json", 0, json, "JSON"),
+	FLAG("map", 0, map,
+	     "print which stored bytes make up LENGTH bytes at OFFSET of a "
+	     "file"),
+	END};
+
+const struct option options_verify[] = {
+	FLAG("json", 0, json, "JSON"),
+	CALL("progress", 0, "HOW", "auto",
+	     "auto (a line that moves, on a terminal), plain, none",
+	     set_progress),
+	FLAG("quiet", 'q', quiet, "nothing but what is bad"), END};
+
+const struct option options_stats[] = {
+	FLAG("json", 0, json, "JSON, as the daemon gives it"),
+	FLAG("prometheus", 0, prometheus, "Prometheus text format"),
+	CALL("watch", 0, "[SECONDS]", "1", "again and again, with rates",
+	     set_watch),
+	{"count", 0, OPTION_COUNT, "N", "0, for ever",
+	 "with --watch: stop after N times", AT(count), 0, UINT32_MAX, NULL},
+	END};
+
+/* mount(8) passes most of what stands in /etc/fstab on to us. */
+const struct option_alias option_aliases[] = {
+	{"cachesize", "cache-size", NULL},
+	{"cache", "cache-size", NULL},
+	{"workers", "threads", NULL},
+	{"max-threads", "threads", NULL},
+	{"single", "nothreads", NULL},
+	{"idle-timeout", "timeout", NULL},
+	{"x-*", NULL, NULL},
+	{"comment", NULL, NULL},
+	{"defaults", NULL, NULL},
+	{"rw", NULL, NULL},
+	{"ro", NULL, NULL},
+	{"suid", NULL, NULL},
+	{"nosuid", NULL, NULL},
+	{"dev", NULL, NULL},
+	{"nodev", NULL, NULL},
+	{"exec", NULL, NULL},
+	{"noexec", NULL, NULL},
+	{"sync", NULL, NULL},
+	{"async", NULL, NULL},
+	{"dirsync", NULL, NULL},
+	{"atime", NULL, NULL},
+	{"noatime", NULL, NULL},
+	{"diratime", NULL, NULL},
+	{"nodiratime", NULL, NULL},
+	{"relatime", NULL, NULL},
+	{"norelatime", NULL, NULL},
+	{"strictatime", NULL, NULL},
+	{"nostrictatime", NULL, NULL},
+	{"lazytime", NULL, NULL},
+	{"nolazytime", NULL, NULL},
+	{"auto", NULL, NULL},
+	{"noauto", NULL, NULL},
+	{"user", NULL, NULL},
+	{"users", NULL, NULL},
+	{"nouser", NULL, NULL},
+	{"owner", NULL, NULL},
+	{"group", NULL, NULL},
+	{"nofail", NULL, NULL},
+	{"_netdev", NULL, NULL},
+	{"default_permissions", NULL, NULL},
+	{"kernel_cache", NULL, NULL},
+	{NULL, NULL, NULL}};
+
+static const struct option *const tables_mount[] = {
+	options_mount, options_views, options_common, NULL};
+static const struct option *const tables_umount[] = {options_umount,
+						     options_common, NULL};
+static const struct option *const tables_ls[] = {options_ls, options_views,
+						 options_common, NULL};
+static const struct option *const tables_cat[] = {options_views, options_common,
+						  NULL};
+static const struct option *const tables_info[] = {options_info, options_views,
+						   options_common, NULL};
+static const struct option *const tables_verify[] = {
+	options_verify, options_views, options_common, NULL};
+static const struct option *const tables_stats[] = {options_stats,
+						    options_common, NULL};
+static const struct option *const tables_help[] = {options_common, NULL};
+
+const struct command command_table[] = {
+	{"mount", "SOURCE... MOUNTPOINT",
+	 "mount sources; return when the mount is usable",
+	 "One source is the root of the mount; several are a directory each. "
+	 "The mount is read-only. `tensorfs SOURCE... MOUNTPOINT' is the same, "
+	 "so that mount -t fuse.tensorfs and /etc/fstab work.",
+	 2, 0, tables_mount, cmd_mount},
+	{"umount", "MOUNTPOINT...", "unmount, also when the daemon is dead",
+	 NULL, 0, 0, tables_umount, cmd_umount},
+	{"ls", "SOURCE[:PATH]...",
+	 "list what a mount would show, without mounting", NULL, 1, 0,
+	 tables_ls, cmd_ls},
+	{"cat", "SOURCE:PATH...",
+	 "write the bytes of a file of the mount, without mounting", NULL, 1, 0,
+	 tables_cat, cmd_cat},
+	{"info", "SOURCE[:PATH] | --map SOURCE:PATH OFFSET LENGTH",
+	 "explain a source: shapes, chunks, filters, sizes, and what they "
+	 "cost",
+	 NULL, 1, 3, tables_info, cmd_info},
+	{"verify", "SOURCE[:PATH]",
+	 "read and decode everything once; list every bad block", NULL, 1, 1,
+	 tables_verify, cmd_verify},
+	{"stats", "MOUNTPOINT", "counters of a running mount", NULL, 1, 1,
+	 tables_stats, cmd_stats},
+	{"help", "[COMMAND]", "explain a command", NULL, 0, 1, tables_help,
+	 cmd_help},
+	{NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *c = command_table; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}

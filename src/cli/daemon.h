@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Become a daemon, and tell whoever waits whether that went well. */
+#ifndef CLI_DAEMON_H
+#define CLI_DAEMON_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct daemon {
+	int fd; /* child: where it reports; parent: where it listens; or -1 */
+	int pid;
+};
+/* Fork; no thread may run yet.  The child leaves session, directory and
+ * standard input and output, and logs to syslog.  0 in the child, 1 in the
+ * parent, -errno. */
+int daemon_fork(struct daemon *d, struct error *err);
+/* In the child: the parent may go; standard error is left, too. */
+void daemon_ready(struct daemon *d);
+/* In the child: the parent shall print the sentence and exit with `status`. */
+void daemon_fail(struct daemon *d, int status, const char *sentence);
+/* In the parent: wait for one of these or the child's death.  0 or the exit
+ * status, with a sentence; `status_of_death` when the child just died. */
+int daemon_wait(struct daemon *d, int status_of_death, struct error *err);
+
+/* Write 's' to a FIFO once somebody reads it, without waiting here. */
+void notify_ready(const char *fifo);
+/* Write 'f'; waits at most two seconds for a reader. */
+void notify_failed(const char *fifo);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program: find the command, parse its options, run it. */
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "cli/options.h"
+
+static void say(const struct command *c, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+static void say(const struct command *c, const char *fmt, va_list ap)
+{
+	fflush(stdout);
+	flockfile(stderr);
+	fprintf(stderr, c ? "tensorfs %s: " : "tensorfs: ", c ? c->name : "");
+	vfprintf(stderr, fmt, ap);
+	putc('\n', stderr);
+	funlockfile(stderr);
+}
+
+void cli_say(const struct command *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(c, fmt, ap);
+	va_end(ap);
+}
+
+int cli_usage(const struct command *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(c, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "Try 'tensorfs %s%s--help'.\n", c ? c->name : "",
+		c ? " " : "");
+	return CLI_USAGE;
+}
+
+int cli_source_exit(int code)
+{
+	return code == -ENOMEM ? CLI_MEMORY : CLI_SOURCE;
+}
+
+int cli_flush(const struct command *c)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return CLI_DONE;
+	if (errno != EPIPE)
+		cli_say(c, "cannot write to standard output: %s",
+			strerror(errno));
+	return CLI_INCOMPLETE;
+}
+
+void settings_init(struct settings *s)
+{
+	memset(s, 0, sizeof *s);
+	view_options_default(&s->views);
+	s->cache_size = system_memory() / 4;
+	s->uid = geteuid();
+	s->gid = getegid();
+	s->progress = "auto";
+	s->interval = 1;
+}
+
+void settings_free(struct settings *s)
+{
+	for (size_t i = 0; i < s->n_owned; i++)
+		free(s->owned[i]);
+	free(s->owned);
+	s->owned = NULL;
+	s->n_owned = 0;
+}
+
+char *settings_keep(struct settings *s, const char *text)
+{
+	char **grown;
+	char *copy = strdup(text);
+
+	if (!copy)
+		return NULL;
+	grown = realloc(s->owned, (s->n_owned + 1) * sizeof *grown);
+	if (!grown) {
+		free(copy);
+		return NULL;
+	}
+	s->owned = grown;
+	s->owned[s->n_owned++] = copy;
+	return copy;
+}
+
+static void print_help(FILE *out)
+{
+	fprintf(out,
+		"Usage: tensorfs COMMAND [OPTIONS] ...\n"
+		"       tensorfs SOURCE... MOUNTPOINT [-o OPTIONS]\n\n"
+		"Presents the tensors of HDF5 files, chunked or distributed "
+		"over many files,\nas directories of .npy files.\n\n"
+		"Commands:\n");
+	for (const struct command *c = command_table; c->name; c++)
+		fprintf(out, "  %-8s %s\n", c->name, c->summary);
+	fprintf(out, "\nOptions:\n"
+		     "  -h, --help                  print this help; 'tensorfs "
+		     "COMMAND --help' explains\n"
+		     "                              one command\n"
+		     "  -V, --version               print versions of program "
+		     "and libraries\n"
+		     "\nThe manual: man tensorfs.\n");
+}
+
+int cmd_help(const struct command *c, struct settings *s, int argc, char **argv)
+{
+	const struct command *of;
+
+	(void)s;
+	if (argc == 0) {
+		print_help(stdout);
+		return cli_flush(c);
+	}
+	of = command_find(argv[0]);
+	if (!of)
+		return cli_usage(NULL, "there is no command '%s'", argv[0]);
+	options_help(of, stdout);
+	return cli_flush(c);
+}
+
+static int run(const struct command *c, int argc, char **argv)
+{
+	struct error err = {0};
+	struct settings s;
+	int n, r;
+
+	settings_init(&s);
+	r = options_parse(c, &s, argc, argv, &n, &err);
+	if (r == -ENOMEM) {
+		cli_say(c, "%s", err.text);
+		r = CLI_MEMORY;
+	} else if (r < 0) {
+		r = cli_usage(c, "%s", err.text);
+	} else if (s.help) {
+		options_help(c, stdout);
+		r = cli_flush(c);
+	} else if (s.version) {
+		version_print(stdout);
+		r = cli_flush(c);
+	} else if ((unsigned)n < c->min_operands) {
+		r = cli_usage(c, "%s is missing: %s",
+			      n ? "an operand" : "everything", c->operands);
+	} else if (c->max_operands && (unsigned)n > c->max_operands) {
+		r = cli_usage(c, "'%s' is too much: %s", argv[c->max_operands],
+			      c->operands);
+	} else {
+		r = c->run(c, &s, n, argv);
+	}
+	settings_free(&s);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+	const char *word;
+
+	/* Names of months for `ls -l`; numbers stay as JSON has them. */
+	setlocale(LC_TIME, "");
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_USAGE;
+	}
+	word = argv[1];
+	if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+		print_help(stdout);
+		return cli_flush(NULL);
+	}
+	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+		version_print(stdout);
+		return cli_flush(NULL);
+	}
+	c = command_find(word);
+	if (c)
+		return run(c, argc - 2, argv + 2);
+	/* No command: mount, as mount(8) calls us.  A path that is not there is
+	 * a missing source, any other unknown word a mistake. */
+	if (word[0] == '-' || strchr(word, '/') || access(word, F_OK) == 0)
+		return run(command_find("mount"), argc - 1, argv + 1);
+	return cli_usage(NULL, "'%s' is neither a command nor an existing file",
+			 word);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Look at a mount point before mounting; repair one whose daemon died. */
+
+/*
+ * A dead mount answers ENOTCONN, but attributes that the kernel still keeps can
+ * hide that from stat; statfs always asks the daemon.
+ */
+#include "cli/mountpoint.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/mountinfo.h"
+
+static int check_descriptor(const char *path, struct error *err)
+{
+	const char *digits = path + strlen("/dev/fd/");
+	char *end;
+	long fd = strtol(digits, &end, 10);
+
+	if (!isdigit((unsigned char)*digits) || *end || fd > 1 << 20)
+		return error_set(err, -EINVAL, "'%s' is not /dev/fd/N", path);
+	if (fcntl((int)fd, F_GETFD) < 0)
+		return error_set(err, -EBADF,
+				 "descriptor %ld ('%s') is not open", fd, path);
+	return 0;
+}
+
+/* The directory's type and source if it is mounted on; `dead` tells whether
+ * its daemon has gone. */
+static int look(const char *path, struct stat *st, bool *dead,
+		struct error *err)
+{
+	struct statvfs fs;
+
+	*dead = false;
+	if (stat(path, st) < 0) {
+		if (errno == ENOTCONN || errno == ECONNABORTED) {
+			*dead = true;
+			return 0;
+		}
+		if (errno == ENOENT)
+			return error_set(
+				err, -ENOENT,
+				"mount point '%s' does not exist; make "
+				"it first: mkdir -p '%s'",
+				path, path);
+		return error_errno(err, -errno, "mount point '%s'", path);
+	}
+	if (!S_ISDIR(st->st_mode))
+		return error_set(err, -ENOTDIR,
+				 "mount point '%s' is not a directory", path);
+	*dead = statvfs(path, &fs) < 0 && errno == ENOTCONN;
+	return 0;
+}
+
+static int repair(const struct command *c, const char *path,
+		  const struct mount_entry *m, struct error *err)
+{
+	if (!m || !mount_is_ours(m))
+		return error_set(err, -ENOTCONN,
+				 "mount point '%s' is a dead mount of type %s; "
+				 "unmount it first: fusermount3 -u '%s'",
+				 path, m ? m->type : "unknown", path);
+	if (mount_detach(path, true, err) < 0)
+		return error_prefix(err, "a dead mount is in the way: ");
+	cli_say(c, "note: '%s' was a dead tensorfs mount; unmounted it", path);
+	return 0;
+}
+
+static int check_empty(const char *path, struct error *err)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	/* Not readable is not our business: the kernel decides. */
+	if (!d)
+		return 0;
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
+			int r = error_set(err, -ENOTEMPTY,
+					  "mount point '%s' is not empty "
+					  "('%s' is there); choose another "
+					  "directory, or -o nonempty hides "
+					  "what is in it",
+					  path, e->d_name);
+			closedir(d);
+			return r;
+		}
+	closedir(d);
+	return 0;
+}
+
+/* A source below the mount point could not be read once we are mounted. */
+static int check_sources(const char *path, char *const *sources, size_t n,
+			 struct error *err)
+{
+	size_t len = strcmp(path, "/") ? strlen(path) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		cleanup_free char *real = realpath(sources[i], NULL);
+
+		if (real && !strncmp(real, path, len) && real[len] == '/')
+			return error_set(
+				err, -EBUSY,
+				"source '%s' is inside the mount point "
+				"'%s', which would hide it",
+				sources[i], path);
+	}
+	return 0;
+}
+
+int mountpoint_check(const struct command *c, const char *path, bool nonempty,
+		     char *const *sources, size_t n, char **out,
+		     struct error *err)
+{
+	cleanup_free char *real = NULL;
+	struct stat st;
+	int r;
+
+	if (!strncmp(path, "/dev/fd/", 8)) {
+		r = check_descriptor(path, err);
+		if (r < 0)
+			return r;
+		*out = strdup(path);
+		return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+	}
+	/* Dead mounts can lie on top of each other. */
+	for (int i = 0; i < 16; i++) {
+		struct mount_list mounts;
+		const struct mount_entry *m;
+		bool dead;
+
+		r = look(path, &st, &dead, err);
+		if (r < 0)
+			return r;
+		free(real);
+		real = mount_point_path(path);
+		if (!real)
+			return error_errno(err, -errno, "mount point '%s'",
+					   path);
+		r = mounts_read(&mounts, NULL, err);
+		if (r < 0)
+			return r;
+		m = mounts_find(&mounts, real);
+		if (dead)
+			r = repair(c, real, m, err);
+		else if (m && mount_is_ours(m))
+			r = error_set(err, -EBUSY,
+				      "'%s' is already a tensorfs mount of "
+				      "'%s'; unmount it first: tensorfs umount "
+				      "'%s'",
+				      path, m->source, path);
+		mounts_free(&mounts);
+		if (r < 0)
+			return r;
+		if (!dead)
+			break;
+	}
+	if (!nonempty)
+		r = check_empty(real, err);
+	if (r == 0)
+		r = check_sources(real, sources, n, err);
+	if (r == 0)
+		*out = steal_pointer(&real);
+	return r;
+}

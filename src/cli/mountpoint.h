@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Can we mount here?  Asked before anything that takes time. */
+#ifndef CLI_MOUNTPOINT_H
+#define CLI_MOUNTPOINT_H
+
+#include "cli/cli.h"
+
+/*
+ * A directory that is there, empty unless `nonempty`, no live tensorfs mount,
+ * above none of the sources; or "/dev/fd/N", an open FUSE descriptor.  A dead
+ * tensorfs mount is taken away, with a note.  *out is the canonical path,
+ * malloc'ed.  0 or -errno with a sentence.
+ */
+int mountpoint_check(const struct command *c, const char *path, bool nonempty,
+		     char *const *sources, size_t n, char **out,
+		     struct error *err);
+
+#endif

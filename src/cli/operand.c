@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* "SOURCE[:PATH]": where the name of the file ends and the tree begins. */
+
+/*
+ * A file name may hold colons, so what exists decides: the whole text if there
+ * is such a file, else the longest part before a colon that is one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+
+bool operand_split(const char *text, struct operand *out)
+{
+	size_t end = strlen(text), cut = end;
+
+	out->source = strdup(text);
+	if (out->source && access(text, F_OK) < 0) {
+		for (size_t i = end; i-- > 0;) {
+			if (text[i] != ':')
+				continue;
+			out->source[i] = '\0';
+			if (cut == end)
+				cut = i;
+			if (access(out->source, F_OK) == 0) {
+				cut = i;
+				break;
+			}
+		}
+		/* Nothing is there: name what was most likely meant. */
+		memcpy(out->source, text, end);
+		out->source[cut] = '\0';
+	}
+	out->path = strdup(cut < end ? text + cut + 1 : "");
+	if (out->source && out->path)
+		return true;
+	operand_free(out);
+	return false;
+}
+
+void operand_free(struct operand *o)
+{
+	free(o->source);
+	free(o->path);
+	o->source = o->path = NULL;
+}
+
+int operand_open(const struct command *c, const struct settings *s,
+		 const char *text, unsigned prefetch, struct operand *o,
+		 struct session **session, struct node *node)
+{
+	struct error err = {0};
+	int r;
+
+	*session = NULL;
+	if (!operand_split(text, o)) {
+		cli_say(c, "out of memory");
+		return CLI_MEMORY;
+	}
+	r = session_open(session, &o->source, 1, s, prefetch, &err);
+	if (r < 0) {
+		cli_say(c, "%s", err.text);
+		operand_free(o);
+		return cli_source_exit(r);
+	}
+	r = tree_walk(fs_tree((*session)->fs), o->path, node, &err);
+	if (r < 0) {
+		cli_say(c, "%s: %s", o->source, err.text);
+		session_free(*session);
+		*session = NULL;
+		operand_free(o);
+		return CLI_INCOMPLETE;
+	}
+	return 0;
+}
+
+void cli_read_failed(const struct command *c, struct fs *fs, uint64_t ino,
+		     const char *path, int code)
+{
+	char why[512];
+
+	/* What fs knows about it, it has logged. */
+	fs_last_error(fs, ino, why, sizeof why);
+	if (!why[0])
+		cli_say(c, "%s: %s", path, strerror(-code));
+}
+
+void cli_json_string(FILE *out, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	putc('"', out);
+	while (*s) {
+		unsigned n = *s < 0x80                    ? 1
+			     : (*s >= 0xc2 && *s <= 0xdf) ? 2
+			     : (*s >= 0xe0 && *s <= 0xef) ? 3
+			     : (*s >= 0xf0 && *s <= 0xf4) ? 4
+							  : 0;
+		bool good = n > 0;
+
+		for (unsigned i = 1; good && i < n; i++)
+			good = (s[i] & 0xc0) == 0x80;
+		/* Over-long forms, surrogates, beyond U+10FFFF. */
+		if (good && ((*s == 0xe0 && s[1] < 0xa0) ||
+			     (*s == 0xed && s[1] > 0x9f) ||
+			     (*s == 0xf0 && s[1] < 0x90) ||
+			     (*s == 0xf4 && s[1] > 0x8f)))
+			good = false;
+		if (!good) {
+			fprintf(out, "\\udc%02x", *s++);
+		} else if (*s == '"' || *s == '\\') {
+			fprintf(out, "\\%c", *s++);
+		} else if (*s < 0x20 || *s == 0x7f) {
+			fprintf(out, "\\u%04x", *s++);
+		} else {
+			fwrite(s, 1, n, out);
+			s += n;
+		}
+	}
+	putc('"', out);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `info` and `verify` find out about a tensor, part by part. */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "tensor/view.h"
+
+/* Sentences that are kept; further ones are counted. */
+#define REPORT_PROBLEMS 20
+/* A grid is counted chunk by chunk up to this many. */
+#define REPORT_CHUNKS (UINT64_C(1) << 24)
+
+struct report_flag {
+	char *value;
+	uint64_t blocks;
+};
+struct report {
+	struct tensor *tensor;
+	unsigned sample_axes;
+	const struct layout *layout; /* of a part that is there, or NULL */
+	bool alike;                  /* all parts are stored as `layout` */
+	uint64_t blocks, present, missing, bad;
+	uint64_t unwritten; /* chunks that read as fill value */
+	uint64_t chunks;    /* stored ones */
+	uint64_t stored;    /* bytes of them */
+	bool counted;       /* false: too many, the sums are not known */
+	struct sample_cost sample;
+	struct report_flag *flags;
+	size_t n_flags;
+	char *problems[REPORT_PROBLEMS];
+	uint64_t n_problems;
+};
+/* Look at everything but the data.  Blocks on I/O.  0; -ENOMEM.  What is wrong
+ * with the tensor is in the report. */
+int report_make(struct report *r, struct tensor *t, unsigned sample_axes,
+		struct pinner *p, struct error *err);
+void report_free(struct report *r);
+/* A paragraph, or one line of a table. */
+void report_print(const struct report *r, FILE *out);
+void report_print_line(const struct report *r, FILE *out);
+json_t *report_json(const struct report *r);
+
+/* Part p's layout: -ENODATA when its file is gone, whatever missing= says. */
+int report_part(struct tensor *t, uint32_t p, const struct layout **l,
+		struct error *err);
+/* LAYOUT_CHUNKED: the chunks [first, end) that hold the part's rows. */
+void report_chunks(const struct tensor *t, uint32_t p, const struct layout *l,
+		   uint64_t *first, uint64_t *end);
+/* LAYOUT_LINEAR: the bytes of the file that hold them. */
+void report_bytes(const struct tensor *t, uint32_t p, const struct layout *l,
+		  uint64_t *pos, uint64_t *len);
+
+/* Every tensor below a node, in order of names (or the one it belongs to);
+ * stops when `each` does not return 0.  -ENOMEM, or what `each` returned. */
+typedef int report_each(void *ctx, struct tensor *t);
+int report_walk(struct tree *tree, const struct node *from, report_each *each,
+		void *ctx);
+
+#endif

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the end-to-end tests share: the program, mounts that always go away,
+checks that say what was expected and what was got.
+
+A test program registers cases with @case (or runs them with run_case) and ends
+with main().  One line per case: "ok NAME" or "FAIL NAME: why"; "# ..." lines
+are notices.  Exit status 1 if any case failed, 77 if there is no FUSE here.
+"""
+import atexit
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+from checks import Failure, check, note, short
+
+TENSORFS = os.path.abspath(os.environ.get("TENSORFS", "./tensorfs"))
+ROOT = os.geteuid() == 0
+
+_cases = []
+_failed = []
+_mounts = []          # live Mount objects
+_dirs = []            # directories to remove
+_children = []        # Popen objects of ours
+
+
+def skip(reason):
+    """Only the lack of /dev/fuse excuses a test, and not in CI."""
+    if not os.path.exists("/dev/fuse") and not os.environ.get("CI"):
+        note("skipped: " + reason)
+        sys.exit(77)
+    print("FAIL setup: " + reason, flush=True)
+    sys.exit(1)
+
+
+def run(*argv, timeout=120, input=None, env=None, preexec=None, text=True):
+    """Run a command; never raises for its status (124: it hung)."""
+    p = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE,
+                         stdin=subprocess.PIPE if input else
+                         subprocess.DEVNULL, env=env, preexec_fn=preexec)
+    try:
+        out, err = p.communicate(input, timeout=timeout)
+        code = p.returncode
+    except subprocess.TimeoutExpired:
+        p.kill()
+        try:
+            out, err = p.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            out, err = b"", b""
+        code, err = 124, err + b"[killed after %d s]" % timeout
+    if text:
+        out = out.decode("utf-8", "replace")
+    return subprocess.CompletedProcess(argv, code, out,
+                                       err.decode("utf-8", "replace"))
+
+
+def tensorfs(*argv, **kw):
+    return run(TENSORFS, *argv, **kw)
+
+
+def exits(p, codes, what):
+    """The exit status of a finished command, and a sentence if it failed."""
+    if isinstance(codes, int):
+        codes = (codes,)
+    if p.returncode not in codes:
+        raise Failure("%s: expected exit %s, got %d; stderr: %s" % (
+            what, "/".join(map(str, codes)), p.returncode,
+            short(p.stderr.strip())))
+    if p.returncode in (2, 3, 4, 5):
+        check(p.stderr.strip(), "%s: exit %d without a word on stderr" % (
+            what, p.returncode))
+        check("Sanitizer" not in p.stderr, "%s: %s" % (what, p.stderr))
+    return p
+
+
+def workdir():
+    d = tempfile.mkdtemp(prefix="tensorfs-test-",
+                         dir=os.environ.get("TMPDIR", "/tmp"))
+    _dirs.append(d)
+    return d
+
+
+def mount_line(path):
+    """(type, source, options) of the topmost mount at path, or None."""
+    found = None
+    with open("/proc/self/mountinfo", encoding="utf-8",
+              errors="surrogateescape") as f:
+        for line in f:
+            a, b = line.rstrip("\n").split(" - ", 1)
+            fields, tail = a.split(" "), b.split(" ")
+            where = fields[4].encode("latin-1", "replace").decode(
+                "unicode_escape", "replace")
+            if where == path or fields[4] == path:
+                found = (tail[0], tail[1],
+                         set((fields[5] + "," + tail[2]).split(",")))
+    return found
+
+
+def wait_until(f, seconds, step=0.05):
+    end = time.monotonic() + seconds
+    while True:
+        if f():
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(step)
+
+
+def pids_with(arg):
+    """Processes of the program that have `arg` among their arguments."""
+    found = []
+    for p in os.listdir("/proc"):
+        if not p.isdigit() or int(p) == os.getpid():
+            continue
+        try:
+            with open("/proc/%s/cmdline" % p, "rb") as f:
+                argv = f.read().split(b"\0")
+            exe = os.readlink("/proc/%s/exe" % p)
+        except OSError:
+            continue
+        if arg.encode() in argv and \
+                os.path.basename(exe).startswith("tensorfs"):
+            found.append(int(p))
+    return sorted(found)
+
+
+def rss(pid):
+    """Resident bytes of a process."""
+    with open("/proc/%d/status" % pid) as f:
+        for line in f:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def limit_files(n):
+    import resource
+
+    def f():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+    return f
+
+
+class Mount:
+    """`tensorfs mount SRC MNT`, unmounted at the end whatever happens."""
+
+    def __init__(self, src, mnt=None, opts=(), foreground=False, nofile=0,
+                 sources=None, env=None):
+        self.src = sources or [src]
+        self.own = mnt is None
+        self.path = mnt or tempfile.mkdtemp(prefix="mnt-", dir=_base())
+        self.argv = [TENSORFS, "mount"] + list(opts) + \
+            (["-f"] if foreground else []) + list(self.src) + [self.path]
+        self.foreground, self.nofile, self.env = foreground, nofile, env
+        self.proc = self._pid = None
+
+    def __enter__(self):
+        pre = limit_files(self.nofile) if self.nofile else None
+        _mounts.append(self)
+        if self.foreground:
+            self.proc = subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, preexec_fn=pre,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=self.env)
+            _children.append(self.proc)
+            wait_until(lambda: mount_line(self.path) or
+                       self.proc.poll() is not None, 30)
+            if not mount_line(self.path):
+                code = self.proc.poll()
+                self.__exit__(None, None, None)
+                raise Failure("foreground mount of %s did not come up "
+                              "(exit %s)" % (self.src, code))
+            return self
+        p = run(*self.argv, preexec=pre, env=self.env)
+        if p.returncode != 0 or not mount_line(self.path):
+            line = mount_line(self.path)
+            self.__exit__(None, None, None)
+            raise Failure("%s: exit %d, %s; stderr: %s" % (
+                " ".join(self.argv[1:]), p.returncode,
+                "mounted" if line else "nothing mounted",
+                short(p.stderr.strip())))
+        return self
+
+    @property
+    def pid(self):
+        """The daemon's; a Failure when it cannot be found."""
+        if self._pid is None:
+            pids = pids_with(self.path)
+            if not pids:
+                raise Failure("no daemon found for the mount " + self.path)
+            self._pid = self.proc.pid if self.proc else pids[-1]
+        return self._pid
+
+    def __exit__(self, *exc):
+        if self in _mounts:
+            _mounts.remove(self)
+        if self.proc is not None and self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGCONT)
+        if mount_line(self.path):
+            p = tensorfs("umount", self.path, timeout=30)
+            if mount_line(self.path):
+                if exc and exc[0] is None:
+                    note("umount %s: exit %d %s" % (
+                        self.path, p.returncode, p.stderr.strip()))
+                force_unmount(self.path)
+        for pid in pids_with(self.path):
+            if not wait_until(lambda: not os.path.exists("/proc/%d" % pid) or
+                              zombie(pid), 10):
+                note("daemon %d outlived its mount %s" % (pid, self.path))
+                os.kill(pid, signal.SIGKILL)
+        if self.proc is not None:
+            try:
+                self.proc.wait(10)
+            except subprocess.TimeoutExpired:
+                self.proc.kill()
+                self.proc.wait()
+        if self.own:
+            try:
+                os.rmdir(self.path)
+            except OSError:
+                pass
+        return False
+
+    def __truediv__(self, rel):
+        return os.path.join(self.path, rel)
+
+    def stats(self):
+        p = exits(tensorfs("stats", "--json", self.path), 0, "stats --json")
+        return json.loads(p.stdout)
+
+
+def zombie(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def force_unmount(path):
+    """Whatever it takes; a dead mount too."""
+    for argv in (["fusermount3", "-u", path], ["umount", path],
+                 ["fusermount3", "-uz", path], ["umount", "-l", path]):
+        if not mount_line(path):
+            return
+        run(*argv, timeout=20)
+
+
+def _base():
+    if not _dirs:
+        workdir()
+    return _dirs[0]
+
+
+def run_case(name, f, *args, **kw):
+    """Run one case now and print its line."""
+    try:
+        f(*args, **kw)
+    except Exception as e:
+        if isinstance(e, Failure):
+            why = str(e)
+        else:
+            tb = traceback.extract_tb(e.__traceback__)[-1]
+            why = "%s: %s (%s:%d)" % (type(e).__name__, e,
+                                      os.path.basename(tb.filename),
+                                      tb.lineno)
+        _failed.append(name)
+        print("FAIL %s: %s" % (name, why.replace("\n", " | ")), flush=True)
+        return False
+    print("ok " + name, flush=True)
+    return True
+
+
+def with_mount(name, f, *args, **kw):
+    """Run f(mount), which runs cases; a mount that fails is a failed case."""
+    def g():
+        with Mount(*args, **kw) as m:
+            f(m)
+    return run_case(name, g)
+
+
+def case(f):
+    _cases.append(f)
+    return f
+
+
+def cleanup():
+    for m in list(_mounts):
+        for pid in pids_with(m.path):
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except OSError:
+                pass
+        m.__exit__(None, None, None)
+    for p in _children:
+        if p.poll() is None:
+            p.kill()
+    for d in _dirs:
+        with open("/proc/self/mountinfo") as f:
+            inside = [line.split()[4] for line in f if d in line]
+        for m in inside:
+            force_unmount(m)
+        subprocess.call(["chmod", "-R", "u+rwX", d],
+                        stderr=subprocess.DEVNULL)
+        shutil.rmtree(d, ignore_errors=True)
+    _dirs.clear()
+
+
+def _watchdog(seconds):
+    """A hung daemon must not hang the suite: kill it, say so, leave."""
+    time.sleep(seconds)
+    print("FAIL watchdog: not done after %d s" % seconds, flush=True)
+    for d in list(_dirs):
+        for p in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/cmdline" % p, "rb") as f:
+                    ours = d.encode() in f.read()
+                if ours and int(p) != os.getpid():
+                    os.kill(int(p), signal.SIGKILL)
+            except (OSError, ValueError):
+                pass
+    for m in list(_mounts):
+        force_unmount(m.path)
+    for d in list(_dirs):
+        shutil.rmtree(d, ignore_errors=True)
+    os._exit(1)
+
+
+def setup(limit=900):
+    """Call first: FUSE or skip, watchdog, cleanup on every way out."""
+    if not os.path.exists("/dev/fuse"):
+        skip("/dev/fuse is missing")
+    if not os.access(TENSORFS, os.X_OK):
+        print("FAIL setup: %s is not a program (set $TENSORFS)" % TENSORFS)
+        sys.exit(1)
+    atexit.register(cleanup)
+    for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(s, lambda n, _f: sys.exit(128 + n))
+    threading.Thread(target=_watchdog, args=(limit,), daemon=True).start()
+    return workdir()
+
+
+def main():
+    only = sys.argv[1:]
+    for f in _cases:
+        name = f.__name__.strip("_")
+        if not only or any(o in name for o in only):
+            run_case(name, f)
+    cleanup()
+    sys.exit(1 if _failed else 0)

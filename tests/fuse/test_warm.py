@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A second epoch costs the daemon nothing: it may even be stopped.
+
+The readers here open files without isatty(): CPython's open() with its default
+buffering asks it for every file, and the kernel passes that ioctl (TCGETS) on
+to a FUSE daemon each time, whatever was answered before.  cat, C programs,
+os.open and open(buffering=N) do not.
+"""
+import os
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+import lib
+import skerch
+from checks import check, equal, flatten
+from lib import Mount, case, exits, run
+
+work = None
+tensor = None
+
+PASS = """
+import os, sys
+n = 0
+for top, dirs, files in os.walk(sys.argv[1]):
+    for f in sorted(files):
+        with open(os.path.join(top, f), 'rb', buffering=0) as h:
+            while True:
+                b = h.read(1 << 17)
+                if not b:
+                    break
+                n += len(b)
+print(n)
+"""
+NAMES = """
+import os, sys
+n = 0
+for i in range(int(sys.argv[2]) - 1, -1, -1):
+    with open(os.path.join(sys.argv[1], '%06d.npy' % i), 'rb',
+              buffering=1 << 17) as h:
+        os.fstat(h.fileno())
+        n += len(h.read())
+print(n)
+"""
+
+
+def sleeping_pass(m, program, *args):
+    """A pass with the daemon stopped; its output."""
+    os.kill(m.pid, signal.SIGSTOP)
+    p = subprocess.Popen(["/usr/bin/python3", "-c", program, *args],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        out, err = p.communicate(timeout=20)
+        hung = False
+    except subprocess.TimeoutExpired:
+        hung = True
+    finally:
+        os.kill(m.pid, signal.SIGCONT)
+    if hung:
+        p.kill()
+        p.communicate()
+        raise lib.Failure("the pass waited for the stopped daemon")
+    equal(p.returncode, 0, "exit of the pass (%s)" % err.decode()[-300:])
+    return out.decode()
+
+
+@case
+def sigstop_samples():
+    """Files that were read are read again without the daemon."""
+    n = len(tensor.data)
+    with Mount(tensor.all_path) as m:
+        d = m / "data/samples"
+        first = exits(run("/usr/bin/python3", "-c", NAMES, d, n), 0, "pass")
+        equal(int(first.stdout), n * (128 + tensor.data[0].nbytes), "bytes")
+        equal(sleeping_pass(m, NAMES, d, str(n)), first.stdout, "bytes")
+
+
+@case
+def sigstop_walk():
+    """The same with listings: os.walk and every file below."""
+    with Mount(tensor.all_path) as m:
+        d = m / "data"
+        first = exits(run("/usr/bin/python3", "-c", PASS, d), 0, "first pass")
+        equal(sleeping_pass(m, PASS, d), first.stdout, "bytes")
+
+
+@case
+def warm_epoch_makes_no_requests():
+    def counts(m):
+        return {k: v for k, v in flatten(m.stats()).items()
+                if isinstance(v, int) and any(
+                    w in k for w in ("read_req", "lookup", "getattr",
+                                     "readdir", "open_req", "opendir"))}
+
+    with Mount(tensor.all_path) as m:
+        for _ in range(2):
+            exits(run("/usr/bin/python3", "-c", PASS, m.path), 0, "a pass")
+        counts(m)
+        before = counts(m)  # what asking itself costs is seen by then
+        idle = counts(m)
+        exits(run("/usr/bin/python3", "-c", PASS, m.path), 0, "warm pass")
+        after = counts(m)
+        check(before, "no request counters in stats --json: %s" % m.stats())
+        cost = {k: idle[k] - before[k] for k in before}
+        delta = {k: after[k] - idle[k] - cost[k] for k in before}
+        check(not any(v > 0 for v in delta.values()),
+              "a warm epoch made requests: %s" % delta)
+        check(any(v for k, v in after.items() if "read" in k),
+              "the counters say nothing was ever read: %s" % after)
+
+
+@case
+def two_readers():
+    """Two processes in shuffled order see the same bytes."""
+    program = ("import sys,os,random,hashlib\nd=sys.argv[1]\n"
+               "n=sorted(os.listdir(d))\nrandom.Random(int(sys.argv[2]))"
+               ".shuffle(n)\nr={}\nfor x in n:\n r[x]=hashlib.sha256(open("
+               "os.path.join(d,x),'rb').read()).hexdigest()\n"
+               "print(sorted(r.items()))")
+    with Mount(tensor.all_path) as m:
+        ps = [subprocess.Popen(["/usr/bin/python3", "-c", program,
+                                m / "data/samples", str(k)],
+                               stdout=subprocess.PIPE) for k in (1, 2, 3)]
+        outs = [p.communicate(timeout=60)[0] for p in ps]
+        check(outs[0] and outs[0] == outs[1] == outs[2], "the lists differ")
+
+
+def main():
+    global work, tensor
+    work = lib.setup()
+    tensor = skerch.create(os.path.join(work, "src"), rows=600, sub=(20, 30),
+                           part=20, incompressible=4)
+    lib.main()
+
+
+if __name__ == "__main__":
+    main()
