@@ -7,21 +7,21 @@
 #include <stdint.h>
 
 /* X(symbol, "json_name", "help for people and Prometheus") */
-#define COUNTERS(X)                                                            \
-	X(REQ_LOOKUP, "lookup_requests", "LOOKUP requests")                    \
-	X(REQ_GETATTR, "getattr_requests", "GETATTR requests")                 \
-	X(REQ_READDIR, "readdir_requests", "READDIR(PLUS) requests")           \
-	X(REQ_READ, "read_requests", "READ requests")                          \
-	X(REQ_XATTR, "xattr_requests", "GETXATTR and LISTXATTR requests")      \
-	X(REQ_OTHER, "other_requests", "all other requests")                   \
-	X(BYTES_SERVED, "bytes_served", "bytes given to readers")              \
-	X(BYTES_SPLICED, "bytes_spliced", "of these, spliced from the source") \
-	X(CHUNKS_DECODED, "chunks_decoded", "chunks decoded")                  \
-	X(BYTES_DECODED, "bytes_decoded", "bytes that decoding produced")      \
-	X(BYTES_STORED, "bytes_stored", "stored bytes read for decoding")      \
-	X(PREFETCHED, "chunks_prefetched", "chunks decoded ahead of demand")   \
-	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")       \
-	X(FILES_OPENED, "files_opened", "backing files opened")                \
+#define COUNTERS(X)                                                          \
+	X(REQ_LOOKUP, "lookup_requests", "LOOKUP requests")                  \
+	X(REQ_GETATTR, "getattr_requests", "GETATTR requests")               \
+	X(REQ_READDIR, "readdir_requests", "READDIR(PLUS) requests")         \
+	X(REQ_READ, "read_requests", "READ requests")                        \
+	X(REQ_XATTR, "xattr_requests", "GETXATTR and LISTXATTR requests")    \
+	X(REQ_IOCTL, "ioctl_requests", "IOCTL requests (is it a terminal?)") \
+	X(REQ_OTHER, "other_requests", "all other requests")                 \
+	X(BYTES_SERVED, "bytes_served", "bytes given to readers")            \
+	X(CHUNKS_DECODED, "chunks_decoded", "chunks decoded")                \
+	X(BYTES_DECODED, "bytes_decoded", "bytes that decoding produced")    \
+	X(BYTES_STORED, "bytes_stored", "stored bytes read for decoding")    \
+	X(PREFETCHED, "chunks_prefetched", "chunks decoded ahead of demand") \
+	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \
+	X(FILES_OPENED, "files_opened", "backing files opened")              \
 	X(ERRORS, "errors", "requests answered with a data error")
 
 enum counter {

@@ -289,21 +289,19 @@ static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
 }
 
 int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
-	    bool allow_fd, struct reply *out)
+	    struct reply *out)
 {
 	struct error err = {0};
 	struct node n;
 	int r = read_prepare(fs, ino, off, &len, &n);
 
 	if (r == 0)
-		r = reply_collect(fs, &n, off, len, allow_fd, out, &err);
+		r = reply_collect(fs, &n, off, len, out, &err);
 	else
 		return r;
 	if (r < 0)
 		return fs_report(fs, ino, r, &err);
 	counter_add(COUNT_BYTES_SERVED, len);
-	if (out->is_fd)
-		counter_add(COUNT_BYTES_SPLICED, len - out->head);
 	return 0;
 }
 

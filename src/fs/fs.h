@@ -43,27 +43,16 @@ int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 #define REPLY_IOV 256
 #define REPLY_PINS 64
 struct reply {
-	size_t len;
-	/* Either memory, in order ... */
+	size_t len; /* bytes in all */
 	unsigned niov;
 	struct iovec iov[REPLY_IOV];
-	/* ... or, with is_fd: `head` bytes of iov[0], then len - head bytes of
-	 * a file. */
-	bool is_fd;
-	size_t head;
-	int fd;
-	uint64_t pos;
 	unsigned npins;
 	struct span pins[REPLY_PINS];
 	struct buf *gathered;
 	unsigned char scratch[PLAN_SCRATCH];
 };
-/* `allow_fd`: the caller can take a descriptor (see struct reply). */
 int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
-	    bool allow_fd, struct reply *out);
-/* After the bytes of an is_fd reply were taken: did the source stay as it was?
- * 0, or -ESTALE (logged), in which case the bytes must not be handed out. */
-int fs_recheck(struct fs *fs, uint64_t ino, struct reply *r);
+	    struct reply *out);
 void fs_release(struct fs *fs, struct reply *r);
 /* Copy a whole window to `buf`; the bytes read (short only at the end of the
  * file) or -errno.  For cat and tests. */

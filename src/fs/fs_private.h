@@ -27,7 +27,7 @@ int fs_report(struct fs *fs, uint64_t ino, int code, const struct error *err);
 /* Collect the window [off, off + len) of a regular file, which lies within it,
  * into `out`.  Sets the whole of `out` (release it) on success only. */
 int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
-		  bool allow_fd, struct reply *out, struct error *err);
+		  struct reply *out, struct error *err);
 /* The next plan of a window: map from off + have on; never an empty one. */
 int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	      struct plan *plan, struct error *err);

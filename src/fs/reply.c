@@ -2,21 +2,19 @@
 /* Collect the bytes of a read and choose how they are handed over. */
 /*
  * A plan is a list of extents; pinning makes spans of them.  What comes out is
- * one of three forms, tried in this order:
+ * one of two forms, tried in this order:
  *
  *   memory     every span is memory, and the runs are long: an iovec straight
  *              from the decoded buffers.  Nothing is copied here.  Large runs
  *              of zeros point into a page block of zeros.
- *   file       an optional piece of memory (a header), then one unbroken range
- *              of one file: the caller may take the descriptor itself.
- *   gathered   everything else: one buffer, filled run by run.
+ *   gathered   everything else: one buffer, filled run by run; bytes that are
+ *              stored verbatim are read straight into it.
  *
- * Spans are pinned directly as long as the first two forms are in reach: there
- * is a place in `pins`, runs are not tiny, the buffers pinned stay within
- * fs->pin_budget, and files are not mixed with what cannot follow or precede
- * them.  When that ends, what was pinned so far is copied and let go, and the
- * rest of the window is gathered.  Nothing is pinned or decoded twice, and one
- * read never holds many descriptors.
+ * Spans are pinned directly as long as the first form is in reach: there is a
+ * place in `pins`, runs are not tiny, the buffers pinned stay within
+ * fs->pin_budget, and no bytes come from a file.  When that ends, what was pinned
+ * so far is copied and let go, and the rest of the window is gathered.  Nothing
+ * is pinned or decoded twice, and one read never holds many descriptors.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,8 +27,6 @@
 #define RUN_MIN 2048
 /* So few runs are always worth it. */
 #define RUN_FEW 4
-/* Below this, taking a descriptor costs more than a pread. */
-#define FD_MIN 65536
 
 /* What long runs of zeros point to; never written. */
 #define ZEROS 131072
@@ -40,7 +36,6 @@ struct collector {
 	struct fs *fs;
 	struct reply *out;
 	size_t want;
-	bool allow_fd;
 	uint64_t pinned; /* decoded bytes behind the pins */
 	unsigned scratch_used;
 	struct gather gather; /* in use once out->gathered is set */
@@ -105,23 +100,6 @@ static bool keep_scratch(struct collector *c, const struct plan *plan,
 	return true;
 }
 
-/* Can what is pinned still become memory or a file, its last span included? */
-static bool forms_in_reach(const struct collector *c)
-{
-	const struct reply *out = c->out;
-	const struct span *s = &out->pins[out->npins - 1];
-	const struct span *before = out->npins > 1 ? s - 1 : NULL;
-
-	if (before && before->kind == SPAN_FD)
-		return s->kind == SPAN_FD &&
-		       s->handle.fd == before->handle.fd &&
-		       s->pos == before->pos + before->len;
-	if (s->kind != SPAN_FD)
-		return true;
-	return c->allow_fd && c->want >= FD_MIN &&
-	       (!before || (out->npins == 2 && before->kind == SPAN_MEM));
-}
-
 static bool pins_exhausted(const struct collector *c)
 {
 	return c->out->npins == REPLY_PINS ||
@@ -153,7 +131,7 @@ static int collect_extent(struct collector *c, const struct plan *plan,
 				 s->len, (unsigned long long)x->len);
 	if (s->buf)
 		c->pinned += s->buf->capacity;
-	if (!keep_scratch(c, plan, s) || !forms_in_reach(c))
+	if (!keep_scratch(c, plan, s) || s->kind == SPAN_FD)
 		return collect_gather(c, err);
 	return 0;
 }
@@ -211,32 +189,13 @@ static bool form_memory(struct reply *out, size_t want)
 	return out->niov <= RUN_FEW || want / out->niov >= RUN_MIN;
 }
 
-/* The file form, which forms_in_reach left possible if the last is a file. */
-static bool form_file(struct reply *out)
-{
-	unsigned i = 0;
-
-	if (out->npins == 0 || out->pins[out->npins - 1].kind != SPAN_FD)
-		return false;
-	out->niov = 0;
-	if (out->pins[0].kind == SPAN_MEM) {
-		push_iov(out, out->pins[0].mem, out->pins[0].len);
-		out->head = out->pins[0].len;
-		i = 1;
-	}
-	out->fd = out->pins[i].handle.fd;
-	out->pos = out->pins[i].pos;
-	out->is_fd = true;
-	return true;
-}
-
 static int collect_finish(struct collector *c, struct error *err)
 {
 	struct reply *out = c->out;
 	int r = 0;
 
 	if (!out->gathered) {
-		if (form_file(out) || form_memory(out, c->want))
+		if (form_memory(out, c->want))
 			return 0;
 		r = collect_gather(c, err);
 	}
@@ -251,10 +210,9 @@ static int collect_finish(struct collector *c, struct error *err)
 }
 
 int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
-		  bool allow_fd, struct reply *out, struct error *err)
+		  struct reply *out, struct error *err)
 {
-	struct collector c = {
-		.fs = fs, .out = out, .want = len, .allow_fd = allow_fd};
+	struct collector c = {.fs = fs, .out = out, .want = len};
 	struct plan plan;
 	uint64_t have = 0;
 	unsigned i;
@@ -262,10 +220,6 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 
 	out->npins = 0;
 	out->niov = 0;
-	out->is_fd = false;
-	out->head = 0;
-	out->fd = -1;
-	out->pos = 0;
 	out->gathered = NULL;
 	out->len = len;
 	while (r == 0 && have < len) {
@@ -293,21 +247,4 @@ void fs_release(struct fs *fs, struct reply *r)
 	reply_unpin(fs, r);
 	buf_unref(r->gathered);
 	r->gathered = NULL;
-}
-
-int fs_recheck(struct fs *fs, uint64_t ino, struct reply *r)
-{
-	struct error err = {0};
-	unsigned i;
-	int code;
-
-	for (i = 0; i < r->npins; i++) {
-		if (r->pins[i].kind != SPAN_FD)
-			continue;
-		code = handles_check(store_handles(fs->store),
-				     &r->pins[i].handle, &err);
-		/* One file only, see form_file. */
-		return code < 0 ? fs_report(fs, ino, code, &err) : 0;
-	}
-	return 0;
 }

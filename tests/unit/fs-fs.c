@@ -475,31 +475,21 @@ static void flatten(const struct reply *r, unsigned char *to)
 		memcpy(to + have, r->iov[i].iov_base, r->iov[i].iov_len);
 		have += r->iov[i].iov_len;
 	}
-	if (r->is_fd) {
-		CHECK_EQ_U(have, r->head);
-		CHECK_EQ_I(
-			pread(r->fd, to + have, r->len - have, (off_t)r->pos),
-			(ssize_t)(r->len - have));
-		have = r->len;
-	}
 	CHECK_EQ_U(have, r->len);
 }
-static unsigned forms[3];
+static unsigned forms[2];
 static void check_window(unsigned i, const unsigned char *truth, uint64_t off,
-			 size_t len, bool allow_fd)
+			 size_t len)
 {
 	static unsigned char got[1 << 20];
 	uint64_t size = file[i].size;
 	size_t want = off >= size ? 0 : size - off < len ? size - off : len;
 	struct reply r;
 
-	CHECK_OK(fs_read(fs, file_ino(i), off, len, allow_fd, &r));
+	CHECK_OK(fs_read(fs, file_ino(i), off, len, &r));
 	CHECK_EQ_U(r.len, want);
-	CHECK(allow_fd || !r.is_fd);
-	forms[r.is_fd ? 1 : r.gathered ? 2 : 0]++;
+	forms[r.gathered != NULL]++;
 	flatten(&r, got);
-	if (r.is_fd)
-		CHECK_OK(fs_recheck(fs, file_ino(i), &r));
 	fs_release(fs, &r);
 	CHECK_MEM(got, truth + (want ? off : 0), want);
 	memset(got, 0xee, want);
@@ -512,19 +502,19 @@ TEST(windows_equal_a_naive_copy)
 		unsigned char *truth = naive(&file[i]);
 		uint64_t size = file[i].size;
 
-		check_window(i, truth, 0, 1 << 20, false);
-		check_window(i, truth, size, 10, true);
-		check_window(i, truth, size + 4096, 10, true);
+		check_window(i, truth, 0, 1 << 20);
+		check_window(i, truth, size, 10);
+		check_window(i, truth, size + 4096, 10);
 		for (unsigned k = 0; k < 60; k++) {
 			uint64_t off = dice(size + 1);
 			size_t len = dice(k % 3 ? 200000 : 1 << 20);
 
-			check_window(i, truth, off, len, k % 2);
+			check_window(i, truth, off, len);
 		}
 		free(truth);
 	}
 	/* Every form was tried. */
-	CHECK(forms[0] > 50 && forms[1] > 10 && forms[2] > 50);
+	CHECK(forms[0] > 50 && forms[1] > 50);
 	cache_verify(store_cache(store));
 }
 
@@ -535,19 +525,19 @@ TEST(failures_are_told)
 	struct reply r;
 	ssize_t n;
 
-	CHECK_OK(fs_read(fs, ino, 0, 100, false, &r));
+	CHECK_OK(fs_read(fs, ino, 0, 100, &r));
 	fs_release(fs, &r);
 	fs_last_error(fs, ino, text, sizeof text);
 	CHECK_STR(text, "");
 	CHECK_EQ_I(fs_getxattr(fs, ino, "user.tensorfs.error", text, 512),
 		   -ENODATA);
-	CHECK_EQ_I(fs_read(fs, ino, 100, CHUNK, false, &r), -EBADMSG);
+	CHECK_EQ_I(fs_read(fs, ino, 100, CHUNK, &r), -EBADMSG);
 	fs_last_error(fs, ino, text, sizeof text);
 	CHECK(strstr(text, "chunk 41") && strstr(text, "input ends early"));
 	/* Strange codes are EIO for readers; the text stays. */
-	CHECK_EQ_I(fs_read(fs, ino, 2 * CHUNK, 10, false, &r), -EIO);
+	CHECK_EQ_I(fs_read(fs, ino, 2 * CHUNK, 10, &r), -EIO);
 	CHECK_EQ_I(fs_read_copy(fs, ino, 2 * CHUNK, text, 10), -EIO);
-	CHECK_EQ_I(fs_read(fs, file_ino(ABSENT), 0, 10, false, &r), -ENODATA);
+	CHECK_EQ_I(fs_read(fs, file_ino(ABSENT), 0, 10, &r), -ENODATA);
 	n = fs_getxattr(fs, ino, "user.tensorfs.error", text, sizeof text);
 	CHECK_EQ_I(n, 6);
 	CHECK_MEM(text, "no map", 6);
@@ -557,9 +547,8 @@ TEST(failures_are_told)
 	CHECK(strstr(text, "ENODATA /data/000045: "));
 	CHECK(strstr(text, "EIO /data/000044: no map (2 times)\n"));
 	CHECK(strstr(text, "EBADMSG /data/000044: /x chunk 41: lzf"));
-	CHECK_EQ_I(fs_read(fs, ino_of("data"), 0, 10, false, &r), -EISDIR);
-	CHECK_EQ_I(fs_read(fs, UINT64_C(99) << 40 | 1, 0, 10, false, &r),
-		   -ENOENT);
+	CHECK_EQ_I(fs_read(fs, ino_of("data"), 0, 10, &r), -EISDIR);
+	CHECK_EQ_I(fs_read(fs, UINT64_C(99) << 40 | 1, 0, 10, &r), -ENOENT);
 }
 
 TEST(truncated_source_is_an_error)
@@ -569,12 +558,10 @@ TEST(truncated_source_is_an_error)
 	struct reply r;
 
 	add(f, RANGE, 100000, 4 << 20, 0);
-	CHECK_OK(fs_read(fs, file_ino(SLOW), 0, 100000, true, &r));
-	CHECK(r.is_fd);
-	CHECK_OK(truncate(source_path, 5 << 20));
-	CHECK_EQ_I(fs_recheck(fs, file_ino(SLOW), &r), -ESTALE);
+	CHECK_OK(fs_read(fs, file_ino(SLOW), 0, 100000, &r));
 	fs_release(fs, &r);
-	CHECK_EQ_I(fs_read(fs, file_ino(SLOW), 0, 100000, true, &r), -ESTALE);
+	CHECK_OK(truncate(source_path, 5 << 20));
+	CHECK_EQ_I(fs_read(fs, file_ino(SLOW), 0, 100000, &r), -ESTALE);
 	CHECK_EQ_I(fs_read_copy(fs, file_ino(SLOW), 0, got, 4096), -ESTALE);
 }
 
