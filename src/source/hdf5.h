@@ -68,7 +68,7 @@ int hdf5_part_locate(struct tensor *t, uint32_t p, const struct layout *l,
 		     uint64_t first, uint32_t n, struct location *out,
 		     struct error *err);
 int hdf5_part_fetch(struct tensor *t, uint32_t p, const struct layout *l,
-		    void *out, size_t size, struct error *err);
+		    uint64_t chunk, void *out, size_t size, struct error *err);
 int hdf5_part_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
 		      void (*put)(void *ctx, const char *s, size_t len),
 		      void *ctx, struct error *err);

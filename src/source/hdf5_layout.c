@@ -104,6 +104,7 @@ static int read_chunked(const struct tensor *t, hid_t dcpl, const hsize_t *dims,
 	    g->count >= TENSOR_CHUNK_MAX)
 		return error_set(err, -ENOTSUP, "it has too many chunks");
 	l->kind = LAYOUT_CHUNKED;
+	l->by_library = !hdf5_driver_ok();
 	l->raw_edges = opts & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS;
 	return read_filters(dcpl, t->stored.size, p, err);
 }

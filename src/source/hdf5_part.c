@@ -184,9 +184,51 @@ int hdf5_part_locate(struct tensor *t, uint32_t p, const struct layout *l,
 	return r;
 }
 
-/* Compact data: a few KiB in the object header. */
+/* Select one chunk in the dataset (without what overhangs), and the same box in
+ * a memory of the chunk's shape. */
+static bool select_chunk(const struct grid *g, uint64_t chunk, hid_t file_space,
+			 hid_t mem_space)
+{
+	static const hsize_t zero[RANK_MAX];
+	uint64_t start[RANK_MAX], count[RANK_MAX];
+
+	if (!g->rank)
+		return true;
+	grid_origin(g, chunk, start);
+	for (unsigned i = 0; i < g->rank; i++)
+		count[i] = min_u64(g->chunk[i], g->shape[i] - start[i]);
+	return H5Sselect_hyperslab(file_space, H5S_SELECT_SET,
+				   (const hsize_t *)start, NULL,
+				   (const hsize_t *)count, NULL) >= 0 &&
+	       H5Sselect_hyperslab(mem_space, H5S_SELECT_SET, zero, NULL,
+				   (const hsize_t *)count, NULL) >= 0;
+}
+
+static bool read_chunk(hid_t dset, hid_t type, const struct layout *l,
+		       uint64_t chunk, void *out)
+{
+	const struct grid *g = l->grid;
+	hid_t file_space = H5Dget_space(dset);
+	hid_t mem_space =
+		g->rank ? H5Screate_simple((int)g->rank,
+					   (const hsize_t *)g->chunk, NULL)
+			: H5Screate(H5S_SCALAR);
+	bool ok;
+
+	ok = file_space >= 0 && mem_space >= 0 &&
+	     select_chunk(g, chunk, file_space, mem_space) &&
+	     H5Dread(dset, type, mem_space, file_space, H5P_DEFAULT, out) >= 0;
+	if (file_space >= 0)
+		H5Sclose(file_space);
+	if (mem_space >= 0)
+		H5Sclose(mem_space);
+	return ok;
+}
+
+/* Compact data, a few KiB in the object header; or any chunk, where the library
+ * does not let us find it. */
 int hdf5_part_fetch(struct tensor *t, uint32_t p, const struct layout *l,
-		    void *out, size_t size, struct error *err)
+		    uint64_t chunk, void *out, size_t size, struct error *err)
 {
 	struct hdf5_opened o;
 	char why[256];
@@ -195,16 +237,18 @@ int hdf5_part_fetch(struct tensor *t, uint32_t p, const struct layout *l,
 
 	if (r < 0)
 		return r;
+	memset(out, 0, size);
 	type = H5Dget_type(o.dset);
-	if (size < l->grid->chunk_bytes ||
+	hdf5_filters_limit(size);
+	if (size != l->grid->chunk_bytes ||
 	    H5Tget_size(type) != t->stored.size ||
-	    H5Dget_storage_size(o.dset) > size ||
-	    H5Dread(o.dset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0) {
+	    !read_chunk(o.dset, type, l, chunk, out)) {
 		hdf5_why(why, sizeof why);
 		r = error_set(err, -EIO, "%s: dataset '%s': %s",
 			      handles_path(t->handles, t->parts[p].file),
 			      t->parts[p].dataset, why);
 	}
+	hdf5_filters_limit(0);
 	H5Tclose(type);
 	hdf5_part_close(&o);
 	return r;

@@ -279,7 +279,7 @@ static uint64_t set_segment_of(const struct chunk_set *s, uint64_t index)
 {
 	const struct layout *l = layout_of(s, index);
 
-	if (!l || l->kind != LAYOUT_CHUNKED)
+	if (!l || l->kind != LAYOUT_CHUNKED || l->by_library)
 		return UINT64_MAX;
 	return tensor_chunk_id(part_of(index), chunk_of(index) / SEGMENT);
 }
@@ -348,9 +348,9 @@ static int set_locate(const struct chunk_set *s, uint64_t index,
 	c->file = l->file;
 	c->swap = l->swap;
 	c->fill = l->fill;
-	if (l->kind == LAYOUT_CHUNKED)
+	if (l->kind == LAYOUT_CHUNKED && !l->by_library)
 		return locate_chunked(t, l, index, segment, c, err);
-	if (l->kind == LAYOUT_FETCHED) {
+	if (l->kind != LAYOUT_LINEAR) {
 		c->state = CHUNK_FETCH;
 		c->size = l->grid->chunk_bytes;
 		return 0;
@@ -375,7 +375,8 @@ static int set_fetch(struct chunk_set *s, uint64_t index,
 
 	if (!b)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = t->ops->fetch(t, part_of(index), l, b->data, b->size, err);
+	r = t->ops->fetch(t, part_of(index), l, chunk_of(index), b->data,
+			  b->size, err);
 	if (r < 0) {
 		buf_unref(b);
 		return r;

@@ -22,9 +22,10 @@ enum layout_kind {
 struct layout {
 	enum layout_kind kind;
 	uint32_t file;
-	uint32_t swap;  /* width of numbers to reverse, 0: none */
-	bool raw_edges; /* partial edge chunks were stored unfiltered */
-	uint64_t pos;   /* LINEAR: first byte in the file */
+	uint32_t swap;   /* width of numbers to reverse, 0: none */
+	bool by_library; /* CHUNKED: ops->fetch makes chunks, none is located */
+	bool raw_edges;  /* partial edge chunks were stored unfiltered */
+	uint64_t pos;    /* LINEAR: first byte in the file */
 	/* Shared by parts that are alike, owned by the source: */
 	const struct grid *grid; /* of the stored dataset; LINEAR: one chunk */
 	const struct pipeline *pipeline;
@@ -62,9 +63,10 @@ struct tensor_ops {
 	int (*locate)(struct tensor *t, uint32_t p, const struct layout *l,
 		      uint64_t first, uint32_t n, struct location *out,
 		      struct error *err);
-	/* LAYOUT_FETCHED: all bytes of the part's dataset, file byte order. */
+	/* All bytes of one chunk (LAYOUT_FETCHED: of the only one) in the
+	 * file's byte order; what overhangs the edge is zero. */
 	int (*fetch)(struct tensor *t, uint32_t p, const struct layout *l,
-		     void *out, size_t size, struct error *err);
+		     uint64_t chunk, void *out, size_t size, struct error *err);
 	/* Strings of elements [first, first + n) of part p in C order; calls
 	 * `put` once for each. */
 	int (*strings)(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,

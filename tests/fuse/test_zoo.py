@@ -255,6 +255,20 @@ def by_cat(m, src, z):
             same_bytes(p.stdout, read(m / rel), "cat " + rel)
 
 
+def by_library(src, z):
+    """Without our file driver: the same bytes, through the library's lock."""
+    os.environ["TENSORFS_HDF5_DRIVER"] = "off"
+    try:
+        with lib.Mount(src) as m:
+            for name, e in z.items():
+                if e.kind != "number":
+                    continue
+                same_bytes(read(m / (name + "/array.npy")),
+                           npy(ordered(e.value, "<")), name + ": array.npy")
+    finally:
+        del os.environ["TENSORFS_HDF5_DRIVER"]
+
+
 def ls_names(text, what):
     """Names that a recursive listing shows: ("paths" or "names", sorted)."""
     lines = [l for l in text.split("\n") if l.strip()]
@@ -328,6 +342,7 @@ def main():
         run_case(libver + ":verify", verify, work, src, libver)
         run_case(libver + ":dtype-order=source", source_order, src, z)
         run_case(libver + ":sample-axes=2", two_axes, src, z)
+        run_case(libver + ":by-library", by_library, src, z)
     lib.main()
 
 
