@@ -300,9 +300,11 @@ TEST(forward_readers_are_followed_random_ones_are_not)
 	for (uint64_t i = 10; i < 30; i++)
 		prefetch_note(p, &s.set, i);
 	prefetch_free(p); /* finishes what is queued */
+	/* Ahead of the reader: asked for once.  Where it came first: perhaps
+	 * not.  Before it was known to go forward: not. */
 	for (unsigned i = 0; i < CHUNKS; i++)
-		CHECK_EQ_U(asked[i] != 0, i >= 13 && asked[i]);
-	for (unsigned i = 15; i < 33; i++)
+		CHECK(asked[i] <= (i >= 13));
+	for (unsigned i = 30; i <= 33; i++)
 		CHECK_EQ_U(asked[i], 1);
 	for (unsigned i = 29 + 9; i < CHUNKS; i++)
 		CHECK_EQ_U(asked[i], 0);
