@@ -310,6 +310,21 @@ TEST(forward_readers_are_followed_random_ones_are_not)
 		CHECK_EQ_U(asked[i], 0);
 }
 
+TEST(what_comes_next_is_decoded_ahead)
+{
+	struct error err = {0};
+	struct world w;
+
+	world_new(&w, 4 << 20, 2);
+	CHECK_OK(store_start(w.store, &err));
+	for (uint64_t i = 0; i < 3; i++)
+		check_chunk(&w, &w.swapped, i, 0, 100);
+	for (int i = 0; i < 5000 && !counter_get(COUNT_PREFETCHED); i++)
+		usleep(1000);
+	CHECK(counter_get(COUNT_PREFETCHED) > 0);
+	world_free(&w);
+}
+
 static void *reader(void *arg)
 {
 	struct world *w = arg;
@@ -332,7 +347,6 @@ TEST(readers_and_prefetching_together)
 		CHECK(!pthread_create(&t[i], NULL, reader, &w));
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
-	CHECK(counter_get(COUNT_PREFETCHED) > 0);
 	world_free(&w);
 }
 
@@ -344,6 +358,7 @@ int main(void)
 	RUN(windows_outside_a_chunk_are_refused);
 	RUN(a_chunk_larger_than_the_cache_is_right);
 	RUN(forward_readers_are_followed_random_ones_are_not);
+	RUN(what_comes_next_is_decoded_ahead);
 	RUN(readers_and_prefetching_together);
 	return test_done();
 }
