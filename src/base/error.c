@@ -2,6 +2,7 @@
 /* One failure: a code for machines and a sentence for people. */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,4 +53,22 @@ int error_prefix(struct error *e, const char *fmt, ...)
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof e->text - n, "%s", old);
 	return e->code;
+}
+
+const char *error_name(int code)
+{
+	switch (-code) {
+	case ENODATA:
+		return "ENODATA";
+	case EBADMSG:
+		return "EBADMSG";
+	case ESTALE:
+		return "ESTALE";
+	case ENOTSUP:
+		return "ENOTSUP";
+	case ENOMEM:
+		return "ENOMEM";
+	default:
+		return "EIO";
+	}
 }

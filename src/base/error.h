@@ -26,4 +26,7 @@ int error_errno(struct error *e, int code, const char *fmt, ...)
 int error_prefix(struct error *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* "ENODATA" for the codes that readers see; "EIO" for any other. */
+const char *error_name(int code);
+
 #endif

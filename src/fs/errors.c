@@ -103,12 +103,6 @@ bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n)
 	return best != NULL;
 }
 
-uint64_t errors_total(struct errors *e)
-{
-	lock_scope(&e->lock);
-	return e->total;
-}
-
 /* The newest entry older than `before`; false when there is none. */
 static bool failure_before(struct errors *e, uint64_t before,
 			   struct failure *out)
@@ -122,24 +116,6 @@ static bool failure_before(struct errors *e, uint64_t before,
 	if (best)
 		*out = *best;
 	return best != NULL;
-}
-
-static const char *code_name(int code)
-{
-	switch (-code) {
-	case ENODATA:
-		return "ENODATA";
-	case EBADMSG:
-		return "EBADMSG";
-	case ESTALE:
-		return "ESTALE";
-	case ENOTSUP:
-		return "ENOTSUP";
-	case ENOMEM:
-		return "ENOMEM";
-	default:
-		return "EIO";
-	}
 }
 
 size_t errors_print(struct errors *e, char *buf, size_t n,
@@ -166,7 +142,7 @@ size_t errors_print(struct errors *e, char *buf, size_t n,
 			snprintf(times, sizeof times, " (%llu times)",
 				 (unsigned long long)f.times);
 		len = snprintf(buf + used, n - used, "%s %s %s: %s%s\n", when,
-			       code_name(f.code), name, f.text, times);
+			       error_name(f.code), name, f.text, times);
 		if (len < 0 || (size_t)len >= n - used) {
 			if (n > used)
 				buf[used] = '\0';

@@ -22,8 +22,6 @@ void errors_free(struct errors *e);
 void errors_add(struct errors *e, uint64_t ino, int code, const char *text);
 /* The newest sentence about `ino`; false (and "") when there is none. */
 bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n);
-/* Failures noted since the start, repeats included. */
-uint64_t errors_total(struct errors *e);
 
 /* A line for each kept failure, newest first, as many as fit in `n` bytes
  * (terminated; whole lines only); its length.  `path` names an inode, and is

@@ -68,11 +68,6 @@ struct tree *fs_tree(struct fs *fs)
 	return fs->tree;
 }
 
-struct store *fs_store(struct fs *fs)
-{
-	return fs->store;
-}
-
 int fs_report(struct fs *fs, uint64_t ino, int code, const struct error *err)
 {
 	char path[1024];

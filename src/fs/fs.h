@@ -69,6 +69,5 @@ char *fs_stats_json(struct fs *fs);
 /* The sentence of the last error that a read of `ino` met ("" if none). */
 void fs_last_error(struct fs *fs, uint64_t ino, char *buf, size_t n);
 struct tree *fs_tree(struct fs *fs);
-struct store *fs_store(struct fs *fs);
 
 #endif

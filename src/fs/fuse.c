@@ -21,8 +21,12 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -35,11 +39,34 @@ const char *fuse_face_version(void)
 
 /* ---- serving ------------------------------------------------------------ */
 
+/* Unmount unless someone is in there (a working directory is no open file);
+ * false: busy.  A mount that we cannot take away ourselves ends with us. */
+static bool unmount_idle(struct fuse_face *f)
+{
+	char *argv[] = {(char *)"fusermount3", (char *)"-u",  (char *)"-q",
+			(char *)"--",          f->mountpoint, NULL};
+	int status;
+	pid_t pid;
+
+	if (fuse_face_on_fd(f->mountpoint))
+		return true;
+	if (!umount2(f->mountpoint, UMOUNT_NOFOLLOW))
+		return true;
+	if (errno == EBUSY)
+		return false;
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ))
+		return true;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0;
+}
+
 /* Ends an idle session; looks once a second. */
 static void *watch(void *arg)
 {
 	struct fuse_face *f = arg;
 	unsigned idle = 0;
+	bool gone;
 
 	lock_scope(&f->lock);
 	while (!f->finished) {
@@ -55,6 +82,13 @@ static void *watch(void *arg)
 			idle++;
 		if (f->finished || idle < f->timeout)
 			continue;
+		pthread_mutex_unlock(&f->lock);
+		gone = unmount_idle(f);
+		pthread_mutex_lock(&f->lock);
+		if (!gone) {
+			idle = 0;
+			continue;
+		}
 		if (!fuse_session_exited(f->session))
 			log_info("idle for %u s: unmounting %s", f->timeout,
 				 f->mountpoint);

@@ -163,8 +163,10 @@ static ssize_t get_of_node(struct fs *fs, const struct node *nd,
 		return -ENODATA;
 	r = nd->files->ops->xattr(nd->files, nd->node, key,
 				  store_pinner(fs->store), buf, n);
-	return r < 0 && r != -ENODATA && r != -ERANGE && r != -ENOMEM ? -EIO
-								      : r;
+	if (r == -ENODATA || r == -ERANGE || r == -ENOMEM || r == -ESTALE ||
+	    r == -EBADMSG)
+		return r;
+	return r < 0 ? -EIO : r;
 }
 
 ssize_t fs_getxattr(struct fs *fs, uint64_t ino, const char *name, char *buf,

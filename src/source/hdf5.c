@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 #define DEPTH_MAX 100
 /* Objects in one file at most: groups with many names can multiply. */
 #define OBJECTS_MAX 4000000u
+/* A group that is met again under another name is walked again, so many times;
+ * then it becomes a symlink, because names can multiply without bound. */
+#define REVISITS_MAX 1000
 
 struct level {
 	haddr_t addr; /* of the group, to notice cycles */
@@ -33,9 +37,15 @@ struct walk {
 	struct hdf5_source *s;
 	struct tree_builder *b;
 	hid_t file;
-	unsigned depth, objects;
+	unsigned depth, objects, revisits;
+	void *visited; /* tsearch tree of struct visited */
 	struct level level[DEPTH_MAX];
 	struct error *err;
+};
+
+struct visited {
+	haddr_t addr;
+	char *path; /* where it was met first */
 };
 
 /* One link of a group. */
@@ -113,9 +123,62 @@ static int add_cycle(struct walk *w, uint32_t dir, const char *name,
 		       : 0;
 }
 
+static int compare_visited(const void *a, const void *b)
+{
+	haddr_t x = ((const struct visited *)a)->addr;
+	haddr_t y = ((const struct visited *)b)->addr;
+
+	return x < y ? -1 : x > y;
+}
+
+static void free_visited(void *p)
+{
+	free(((struct visited *)p)->path);
+	free(p);
+}
+
+/* Remember a group; *before is where it was met first, NULL: now. */
+static int visit(struct walk *w, haddr_t addr, const char *path,
+		 const char **before)
+{
+	struct visited *v = malloc(sizeof *v), **found;
+
+	*before = NULL;
+	if (!v)
+		return no_memory(w);
+	v->addr = addr;
+	v->path = strdup(path);
+	found = v->path ? tsearch(v, &w->visited, compare_visited) : NULL;
+	if (found && *found == v)
+		return 0;
+	free_visited(v);
+	if (!found)
+		return no_memory(w);
+	*before = (*found)->path;
+	return 0;
+}
+
+/* A symlink from a group at this depth to a path from the root. */
+static int add_revisit(struct walk *w, uint32_t dir, const char *name,
+		       const char *path)
+{
+	cleanup_free char *target = malloc(3 * DEPTH_MAX + strlen(path) + 1);
+	size_t used = 0;
+
+	if (!target)
+		return no_memory(w);
+	for (unsigned i = 1; i < w->depth; i++)
+		used += (size_t)sprintf(target + used, "../");
+	strcpy(target + used, path + 1);
+	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
+		       ? no_memory(w)
+		       : 0;
+}
+
 static int read_group(struct walk *w, hid_t group, const char *name,
 		      const char *path, uint32_t dir, haddr_t addr)
 {
+	const char *before;
 	struct level *level;
 	uint32_t at;
 	hid_t child;
@@ -124,6 +187,11 @@ static int read_group(struct walk *w, hid_t group, const char *name,
 	for (unsigned i = 0; i < w->depth; i++)
 		if (w->level[i].addr == addr)
 			return add_cycle(w, dir, name, w->depth - 1 - i);
+	r = visit(w, addr, path, &before);
+	if (r < 0)
+		return r;
+	if (before && ++w->revisits > REVISITS_MAX)
+		return add_revisit(w, dir, name, before);
 	if (w->depth == DEPTH_MAX)
 		return error_set(w->err, -ENOTSUP,
 				 "groups are nested deeper than %d", DEPTH_MAX);
@@ -339,6 +407,7 @@ static int source_paths(struct hdf5_source *s, const struct source_args *a,
 	if (!real || stat(real, &st) < 0)
 		return error_errno(err, -errno, "%s", a->path);
 	s->mtime = st.st_mtime;
+	s->size = (uint64_t)st.st_size;
 	if (a->path[0] == '/') {
 		s->path = strdup(a->path);
 	} else {
@@ -390,6 +459,7 @@ static int walk_file(struct hdf5_source *s, const struct source_args *a,
 	 * would keep. */
 	H5garbage_collect();
 	hdf5_unlock();
+	tdestroy(w->visited, free_visited);
 	free(w);
 	malloc_trim(0);
 	return r;

@@ -16,6 +16,7 @@ struct hdf5_source {
 	char *dir;            /* directory of path */
 	char *real_dir;       /* directory behind symlinks; NULL: the same */
 	int64_t mtime;
+	uint64_t size; /* of the main file */
 	struct view_options views;
 };
 
@@ -61,7 +62,7 @@ void hdf5_part_close(struct hdf5_opened *o);
 /* Is it what the main file maps?  Type and shape, in a sentence if not. */
 int hdf5_part_check(struct tensor *t, uint32_t p, hid_t dset,
 		    struct error *err);
-/* These are tensor_ops; they take the lock. */
+/* What tensor_ops do, in this process; they take the lock. */
 int hdf5_part_learn(struct tensor *t, uint32_t p, struct layout **out,
 		    struct error *err);
 int hdf5_part_locate(struct tensor *t, uint32_t p, const struct layout *l,
@@ -73,7 +74,28 @@ int hdf5_part_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
 		      void (*put)(void *ctx, const char *s, size_t len),
 		      void *ctx, struct error *err);
 
-/* Operations of a tensor that is read from HDF5; they take the lock. */
+char *hdf5_tensor_attributes(struct tensor *t, struct error *err);
+
+/* These are tensor_ops: the same in a worker process once hdf5_isolate_start
+ * was called, for libhdf5 may crash or hang on a damaged file. */
+int hdf5_call_learn(struct tensor *t, uint32_t p, struct layout **out,
+		    struct error *err);
+int hdf5_call_locate(struct tensor *t, uint32_t p, const struct layout *l,
+		     uint64_t first, uint32_t n, struct location *out,
+		     struct error *err);
+int hdf5_call_fetch(struct tensor *t, uint32_t p, const struct layout *l,
+		    uint64_t chunk, void *out, size_t size, struct error *err);
+int hdf5_call_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
+		      void (*put)(void *ctx, const char *s, size_t len),
+		      void *ctx, struct error *err);
+char *hdf5_call_attributes(struct tensor *t, struct error *err);
+
+/* Run `walk` in a child: does libhdf5 survive it?  -EBADMSG: no, and how.  It
+ * calls hdf5_trial_beat now and then; a minute without means that it hangs. */
+int hdf5_trial(void (*walk)(void *ctx, int beat), void *ctx, struct error *err);
+void hdf5_trial_beat(int beat);
+
+/* Operations of a tensor that is read from HDF5; no lock is wanted. */
 extern const struct tensor_ops hdf5_tensor_ops;
 extern const struct source_ops source_hdf5;
 

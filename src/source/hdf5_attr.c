@@ -9,9 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/number.h"
 
-/* Longer arrays are described, not listed. */
+/* Larger arrays are described, not listed. */
 #define VALUES_MAX 4096
+#define BYTES_MAX (UINT64_C(1) << 20)
 
 struct value {
 	hid_t type;
@@ -134,6 +136,7 @@ static json_t *described(const struct value *v, const char *why)
 static json_t *read_attribute(hid_t attr)
 {
 	struct value v = {.n = 1};
+	bool none = false;
 	hid_t space = H5Aget_space(attr);
 	H5S_class_t class = H5Sget_simple_extent_type(space);
 	json_t *j;
@@ -143,16 +146,21 @@ static json_t *read_attribute(hid_t attr)
 	v.rank = class == H5S_SIMPLE
 			 ? H5Sget_simple_extent_dims(space, v.dims, NULL)
 			 : 0;
-	for (int i = 0; i < v.rank; i++)
-		if (__builtin_mul_overflow(v.n, v.dims[i], &v.n))
+	/* An axis of no values counts as one: (2^40, 0) would nest for ever. */
+	for (int i = 0; i < v.rank; i++) {
+		none |= v.dims[i] == 0;
+		if (__builtin_mul_overflow(v.n, max_u64(v.dims[i], 1), &v.n))
 			v.n = HSIZE_UNDEF;
+	}
 	H5Sclose(space);
 	if (class == H5S_NULL)
 		j = json_null();
 	else if (v.d.kind == DTYPE_OTHER)
 		j = described(&v, "not shown");
-	else if (v.n > VALUES_MAX)
+	else if (v.n > VALUES_MAX || H5Tget_size(v.type) > BYTES_MAX / v.n)
 		j = described(&v, "too many to list");
+	else if (none)
+		j = json_array();
 	else
 		j = read_values(attr, &v);
 	H5Tclose(v.type);

@@ -66,6 +66,8 @@ static int strings_select(struct tensor *t, uint32_t p, hid_t dset,
 		start[i] = origin ? origin[i] : 0;
 		count[i] = t->shape[i];
 	}
+	if (!row || first % row || x->n % row)
+		return -1; /* whole rows only */
 	start[0] += first / row;
 	count[0] = x->n / row;
 	return H5Sselect_hyperslab(x->file_space, H5S_SELECT_SET, start, NULL,

@@ -54,6 +54,29 @@ const struct tensor_ops hdf5_tensor_ops = {
 
 /* ---- making one ---------------------------------------------------------- */
 
+/* Chunks may have been stored without a filter, so one that we lack does not
+ * hide the dataset; it says so. */
+static int note_filter(struct tensor *t, const struct layout *l,
+		       struct error *err)
+{
+	const struct pipeline_filter *f = pipeline_missing(l->pipeline, 0);
+	const char *package = f ? codec_package_of_id(f->id) : NULL;
+
+	if (!f)
+		return 0;
+	if (asprintf(&t->unreadable,
+		     "filter %s (id %u) cannot be decoded: chunks stored with "
+		     "it read as ENOTSUP%s%s",
+		     f->name, (unsigned)f->id,
+		     package ? "; the HDF5 plugin is in the Debian package "
+			     : "",
+		     package ? package : "") < 0) {
+		t->unreadable = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
 /* The dataset itself as the only part. */
 static int read_single(struct hdf5_source *s, struct tensor *t, hid_t dset,
 		       struct error *err)
@@ -71,9 +94,10 @@ static int read_single(struct hdf5_source *s, struct tensor *t, hid_t dset,
 	if (t->dtype.kind == DTYPE_STRING)
 		return 0;
 	r = hdf5_layout_read(s, t, dset, s->file, &l, err);
-	if (!r)
-		atomic_init(&t->parts[0].layout, l);
-	return r;
+	if (r < 0)
+		return r;
+	atomic_init(&t->parts[0].layout, l);
+	return note_filter(t, l, err);
 }
 
 static int read_shape(struct tensor *t, hid_t dset, struct error *err)
@@ -127,12 +151,60 @@ static int read_type(struct hdf5_source *s, struct tensor *t, hid_t dset,
 	t->bytes = 0;
 	for (unsigned i = 1; i < t->rank; i++)
 		row *= max_u64(t->shape[i], 1);
-	return row > TEXT_ROW_MAX
-		       ? error_set(err, -ENOTSUP,
-				   "rows of %" PRIu64 " strings are not "
-				   "supported",
-				   row)
-		       : 0;
+	/* Variable-length strings lie in their file, not compressed: they cannot
+	 * be longer than it on average. */
+	t->text_bytes = t->dtype.vlen ? s->size / max_u64(t->elements, 1) + 1
+				      : max_u64(t->dtype.size, 1);
+	if (row > TEXT_ROW_MAX || row > TEXT_ROW_BYTES / t->text_bytes)
+		return error_set(err, -ENOTSUP,
+				 "rows of %" PRIu64 " strings of up to %" PRIu64
+				 " bytes are not supported",
+				 row, t->text_bytes);
+	return 0;
+}
+
+/* The mapping does not say what its sources look like.  The first one, if it is
+ * there, tells whether this is a mapping that we can show at all; whether each
+ * part is right is looked at when it is read. */
+static int check_kind(struct tensor *t, struct error *err)
+{
+	hid_t file, dset, space, dcpl;
+	int rank, r = 0;
+
+	if (!t->nparts || hdf5_open(t->handles, t->parts[0].file, &file, NULL))
+		return 0;
+	dset = H5Dopen2(file, t->parts[0].dataset, H5P_DEFAULT);
+	if (dset >= 0) {
+		space = H5Dget_space(dset);
+		dcpl = H5Dget_create_plist(dset);
+		rank = H5Sget_simple_extent_ndims(space);
+		if (rank >= 0 && rank != (int)t->rank)
+			r = error_set(err, -ENOTSUP,
+				      "its sources have %d axes, not %u: not "
+				      "supported",
+				      rank, t->rank);
+		else if (H5Pget_layout(dcpl) == H5D_VIRTUAL)
+			r = error_set(err, -ENOTSUP,
+				      "its sources are themselves virtual "
+				      "datasets: not supported");
+		H5Pclose(dcpl);
+		H5Sclose(space);
+		H5Dclose(dset);
+	}
+	H5Fclose(file);
+	return r;
+}
+
+static int read_virtual(struct hdf5_source *s, struct tensor *t, hid_t dcpl,
+			struct error *err)
+{
+	int r;
+
+	/* Strings are in files that nobody has looked at yet. */
+	if (t->dtype.vlen)
+		t->text_bytes = 0;
+	r = hdf5_virtual_read(s, t, dcpl, err);
+	return r < 0 ? r : check_kind(t, err);
 }
 
 /* 0, or why the dataset is listed only. */
@@ -151,7 +223,7 @@ static int read_dataset(struct hdf5_source *s, struct tensor *t, hid_t dset,
 		return error_set(err, -EIO, "its layout cannot be read");
 	r = hdf5_fill_read(t, dset, dcpl, &t->fill, t->fill_bytes, err);
 	if (!r && H5Pget_layout(dcpl) == H5D_VIRTUAL)
-		r = hdf5_virtual_read(s, t, dcpl, err);
+		r = read_virtual(s, t, dcpl, err);
 	else if (!r)
 		r = read_single(s, t, dset, err);
 	H5Pclose(dcpl);

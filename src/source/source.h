@@ -35,5 +35,11 @@ extern const struct source_ops *const source_table[];
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err);
 void source_close(struct source *s);
+/*
+ * From now on let libraries that crash on damaged files do it in processes of
+ * their own; those end when the sources are closed, or with this process.  Call
+ * when all sources are open, before the first thread starts.
+ */
+int source_isolate(bool keep_stderr, struct error *err);
 
 #endif

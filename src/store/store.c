@@ -5,8 +5,8 @@
  *
  *     decoded already      a reference to the cache's buffer
  *     never written        a fill: nothing is read
- *     stored verbatim      the backing file itself, for the kernel to splice;
- *                          the page cache has it, so we keep no copy
+ *     stored verbatim      a range of the backing file: the page cache has it,
+ *                          so we keep no copy
  *     anything else        read, decoded, kept in the cache
  *
  * Tiny runs out of a verbatim chunk go through the cache after all: a pread of
@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,10 @@
  * cache when it is served, and no more than a share of ours. */
 #define WINDOW (UINT64_C(8) << 20)
 #define WINDOW_SHARE 4
+/* Chunks that a forward reader is through with are kept for those who lag. */
+#define BEHIND (UINT64_C(32) << 20)
+#define BEHIND_SHARE 8
+#define BEHIND_CHUNKS 512
 
 struct store {
 	struct pinner pinner; /* first member */
@@ -43,6 +48,14 @@ struct store {
 	struct prefetch *prefetch; /* NULL until store_start, or for good */
 	uint64_t budget;
 	unsigned threads;
+	struct {
+		pthread_mutex_t lock; /* protects the ring */
+		unsigned first, n;
+		uint64_t bytes;
+		struct behind {
+			uint64_t set, index, bytes;
+		} ring[BEHIND_CHUNKS];
+	} behind;
 };
 
 /* ---- finding a chunk ----------------------------------------------------- */
@@ -148,7 +161,7 @@ static int store_decoded(struct store *s, struct chunk_set *set, uint64_t index,
 
 	warn_size(s, set, index, c);
 	r = cache_get(s->cache, set->id, index, buf_cost(c->size),
-		      c->state == CHUNK_FETCH ? 0 : chunk_scratch(c),
+		      c->state == CHUNK_FETCH ? c->size : chunk_scratch(c),
 		      load_chunk, &l, out, err);
 	return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 }
@@ -203,10 +216,35 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
+/* Put a chunk on the list of those to drop, and drop the oldest of them that do
+ * not fit there any longer. */
+static void drop_behind(struct store *s, uint64_t set, uint64_t index,
+			uint64_t bytes)
+{
+	struct behind old[2];
+	unsigned n = 0;
+
+	pthread_mutex_lock(&s->behind.lock);
+	s->behind.ring[(s->behind.first + s->behind.n++) % BEHIND_CHUNKS] =
+		(struct behind){set, index, bytes};
+	s->behind.bytes += bytes;
+	while (n < 2 &&
+	       (s->behind.n == BEHIND_CHUNKS ||
+		s->behind.bytes > min_u64(BEHIND, s->budget / BEHIND_SHARE))) {
+		old[n] = s->behind.ring[s->behind.first];
+		s->behind.first = (s->behind.first + 1) % BEHIND_CHUNKS;
+		s->behind.n--;
+		s->behind.bytes -= old[n++].bytes;
+	}
+	pthread_mutex_unlock(&s->behind.lock);
+	while (n--)
+		cache_drop(s->cache, old[n].set, old[n].index);
+}
+
 /* The same, dropping behind a forward reader: once all of a chunk was handed
  * out, the kernel's page cache has it, and a scan of a large array neither
  * pushes out what random readers use nor walks through cold memory: the next
- * chunk is decoded into the pages that this one leaves, still warm. */
+ * chunk is decoded into pages that are still warm. */
 static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 		      bool forward, struct span *out, struct error *err)
 {
@@ -214,8 +252,8 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 	size_t size = b->size;
 	int r = pin_buf(x, b, out, err);
 
-	if (!r && forward && served >= size)
-		cache_drop(s->cache, x->u.chunk.set->id, x->u.chunk.index);
+	if (!r && forward && served - x->len < size && served >= size)
+		drop_behind(s, x->u.chunk.set->id, x->u.chunk.index, size);
 	return r;
 }
 
@@ -363,6 +401,7 @@ int store_new(struct store **out, const struct store_options *o,
 	*out = NULL;
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
+	pthread_mutex_init(&s->behind.lock, NULL);
 	s->pinner.pin = pinner_pin;
 	s->pinner.unpin = pinner_unpin;
 	s->handles = o->handles;
@@ -383,6 +422,7 @@ void store_free(struct store *s)
 		return;
 	prefetch_free(s->prefetch);
 	cache_free(s->cache);
+	pthread_mutex_destroy(&s->behind.lock);
 	free(s);
 }
 

@@ -104,6 +104,10 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 	if (t->why_not)
 		json_object_set_new(o, "not_shown",
 				    json_text(t->why_not, strlen(t->why_not)));
+	if (t->unreadable)
+		json_object_set_new(
+			o, "not_shown",
+			json_text(t->unreadable, strlen(t->unreadable)));
 	if (t->note)
 		json_object_set_new(o, "note",
 				    json_text(t->note, strlen(t->note)));

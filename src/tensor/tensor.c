@@ -241,6 +241,7 @@ void tensor_free(struct tensor *t)
 	free(t->parts);
 	free(t->why_not);
 	free(t->note);
+	free(t->unreadable);
 	free(t->name);
 	free(t->source);
 	if (t->ops && t->ops->free)

@@ -97,6 +97,8 @@ struct tensor {
 	unsigned char fill_bytes[32];
 	struct tensor *flags;  /* strings, one a row; borrowed; or NULL */
 	struct chunk_set info; /* info.json, made when read */
+	uint64_t text_bytes;   /* mean bytes of a string, at most; 0: unknown */
+	char *unreadable;      /* chunks need a filter that we lack: which */
 	struct text *text;     /* DTYPE_STRING: its values as lines */
 	char *why_not;         /* not NULL: listed, not shown, and why */
 	char *note;            /* what was left out, and why; or NULL */

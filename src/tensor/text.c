@@ -2,8 +2,8 @@
 /* Strings as text: values in C order, a line each, in segments of rows. */
 /*
  * A text has the size its values have, so sizes cannot be computed, only
- * counted.  Rows are read in segments of about 4096 values that never cross a
- * part; a segment is a chunk that the cache keeps:
+ * counted.  Rows are read in segments of at most 4096 values, about a MiB, that
+ * never cross a part; a segment is a chunk that the cache keeps:
  *
  *     u32 samples | u32 offset[samples + 1] | lines
  *
@@ -23,10 +23,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "base/vec.h"
+#include "tensor/lines.h"
 
 #define SEGMENT_VALUES 4096
+#define SEGMENT_UNKNOWN 512 /* values, when their size is not known */
+#define SEGMENT_BYTES (UINT64_C(1) << 20)
 
 /* Rows in a part, or in a gap between parts. */
 struct piece {
@@ -106,47 +110,6 @@ static size_t head_bytes(uint64_t samples)
 	return ((size_t)samples + 2) * sizeof(uint32_t);
 }
 
-/* Lines as they come from the source. */
-struct lines {
-	char *text;
-	size_t used, room;
-	uint32_t *offset;
-	uint64_t samples, sample_values, values;
-	bool failed;
-};
-
-static void lines_put(void *ctx, const char *s, size_t len)
-{
-	struct lines *l = ctx;
-	size_t need = l->used + 2 * len + 1;
-
-	if (l->failed)
-		return;
-	if (need > l->room) {
-		size_t room = need + need / 2 + 256;
-		char *grown = room > UINT32_MAX ? NULL : realloc(l->text, room);
-
-		if (!grown) {
-			l->failed = true;
-			return;
-		}
-		l->text = grown;
-		l->room = room;
-	}
-	for (size_t i = 0; i < len; i++) {
-		char c = s[i];
-
-		if (c == '\\' || c == '\n') {
-			l->text[l->used++] = '\\';
-			c = c == '\n' ? 'n' : c;
-		}
-		l->text[l->used++] = c;
-	}
-	l->text[l->used++] = '\n';
-	if (++l->values % l->sample_values == 0)
-		l->offset[l->values / l->sample_values] = (uint32_t)l->used;
-}
-
 /* The segment's buffer out of its lines. */
 static int lines_pack(struct text *x, uint64_t segment, struct lines *l,
 		      _Atomic uint64_t *gauge, struct buf **out,
@@ -172,6 +135,18 @@ static int lines_pack(struct text *x, uint64_t segment, struct lines *l,
 	return 0;
 }
 
+/* missing=fill: rows of a part that is not there are empty strings. */
+static bool fills_missing(struct text *x)
+{
+	if (x->t->missing != MISSING_FILL)
+		return false;
+	if (!atomic_exchange(&x->set.warned, true))
+		log_warn("%s: strings of missing parts read as empty "
+			 "(missing=fill)",
+			 x->t->name);
+	return true;
+}
+
 static int text_fetch(struct chunk_set *s, uint64_t segment,
 		      _Atomic uint64_t *gauge, struct buf **out,
 		      struct error *err)
@@ -192,9 +167,11 @@ static int text_fetch(struct chunk_set *s, uint64_t segment,
 		r = x->t->ops->strings(x->t, (uint32_t)piece->part,
 				       first * row_values, rows * row_values,
 				       lines_put, &l, err);
-	else
+	if (piece->part < 0 || (r == -ENODATA && fills_missing(x))) {
+		r = 0;
 		for (uint64_t i = 0; i < rows * row_values; i++)
 			lines_put(&l, "", 0);
+	}
 	if (!r && l.failed)
 		r = error_set(err, -ENOMEM, "%s: strings do not fit in memory",
 			      x->t->name);
@@ -267,6 +244,13 @@ static bool add_piece(struct text *x, uint64_t row, uint64_t rows, int64_t part)
 	return vec_push(&x->pieces, p);
 }
 
+static uint64_t segment_values(const struct tensor *t)
+{
+	if (!t->text_bytes)
+		return SEGMENT_UNKNOWN;
+	return min_u64(SEGMENT_VALUES, SEGMENT_BYTES / t->text_bytes);
+}
+
 int text_new(struct text **out, struct tensor *t, unsigned axes,
 	     struct error *err)
 {
@@ -278,15 +262,17 @@ int text_new(struct text **out, struct tensor *t, unsigned axes,
 		return error_set(err, -ENOMEM, "out of memory");
 	x->set.ops = &text_chunk_ops;
 	x->set.id = chunk_set_new_id();
-	x->set.unit = 64 << 10;
 	x->t = t;
 	x->row_samples = x->sample_values = 1;
 	for (unsigned i = 1; i < t->rank; i++)
 		*(i < axes ? &x->row_samples : &x->sample_values) *=
 			t->shape[i];
-	x->segment_rows = max_u64(
-		1,
-		SEGMENT_VALUES / max_u64(1, x->row_samples * x->sample_values));
+	x->segment_rows = segment_values(t) /
+			  max_u64(1, x->row_samples * x->sample_values);
+	x->segment_rows = max_u64(x->segment_rows, 1);
+	x->set.unit = max_u64(64 << 10, x->segment_rows * x->row_samples *
+						x->sample_values *
+						max_u64(t->text_bytes, 16));
 	while (ok && row < rows && t->elements) {
 		int64_t p = tensor_part_at(t, row, &end);
 

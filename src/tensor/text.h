@@ -5,8 +5,10 @@
 
 #include "tensor/tensor.h"
 
-/* Values of one row at most; wider string tensors are listed, not shown. */
+/* Values, and their bytes (as far as known), of one row at most; wider string
+ * tensors are listed, not shown. */
 #define TEXT_ROW_MAX (UINT64_C(1) << 20)
+#define TEXT_ROW_BYTES (UINT64_C(64) << 20)
 
 struct text;
 /* `axes`: leading axes that a sample fixes (at most the rank).  No I/O. */

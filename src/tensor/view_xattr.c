@@ -9,13 +9,12 @@
 
 /* The box of a file (or of the whole tensor), and axes its shape lacks. */
 static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
-		    unsigned *drop, bool *is_block)
+		    unsigned *drop)
 {
 	const struct tensor *t = f->tensor;
 	struct view_node w;
 
 	*drop = 0;
-	*is_block = false;
 	for (unsigned i = 0; i < t->rank; i++) {
 		b->start[i] = 0;
 		b->count[i] = t->shape[i];
@@ -28,7 +27,6 @@ static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
 		return 0;
 	w.view->ops->box_of(w.view, w.at, b);
 	*drop = w.view->drop;
-	*is_block = w.view->levels && !w.view->drop;
 	return 0;
 }
 
@@ -43,34 +41,34 @@ static void print_shape(char *buf, size_t n, const uint64_t *v, unsigned rank)
 		snprintf(buf + used, n - used, rank == 1 ? ",)" : ")");
 }
 
-/* The part that the box begins in, its layout learnt; NULL: a gap. */
-static int node_layout(struct tensor *t, const struct box *b,
-		       const struct layout **l, struct error *err)
+/* The only part that the box lies in; -1: several, or a gap. */
+static int64_t node_part(const struct tensor *t, const struct box *b)
 {
-	uint64_t end;
-	int64_t p = tensor_part_at(t, t->rank ? b->start[0] : 0, &end);
+	uint64_t end, row = t->rank ? b->start[0] : 0;
+	int64_t p = tensor_part_at(t, row, &end);
 
-	*l = NULL;
-	if (p < 0)
-		return 0;
-	return tensor_learn(t, (uint32_t)p, l, err);
+	return t->rank && row + b->count[0] > end ? -1 : p;
 }
 
 static int storage_value(struct tensor *t, const struct box *b, const char *key,
 			 char *buf, size_t n)
 {
 	const struct layout *l;
-	struct error err = {0};
-	int r = node_layout(t, b, &l, &err);
+	int64_t p = node_part(t, b);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (!strcmp(key, "source")) {
 		snprintf(buf, n, "%s",
-			 l ? handles_path(t->handles, l->file) : t->source);
+			 p < 0 ? t->source
+			       : handles_path(t->handles, t->parts[p].file));
 		return 0;
 	}
-	if (!l || l->kind != LAYOUT_CHUNKED)
+	if (p < 0)
+		return -ENODATA;
+	r = tensor_learn(t, (uint32_t)p, &l, NULL);
+	if (r < 0)
+		return r;
+	if (l->kind != LAYOUT_CHUNKED)
 		return -ENODATA;
 	if (!strcmp(key, "chunks"))
 		print_shape(buf, n, l->grid->chunk, t->rank);
@@ -99,8 +97,7 @@ static int node_value(const struct tensor_files *f, uint64_t node,
 	struct tensor *t = f->tensor;
 	struct box b;
 	unsigned drop;
-	bool is_block;
-	int r = node_box(f, node, &b, &drop, &is_block);
+	int r = node_box(f, node, &b, &drop);
 
 	if (r < 0)
 		return r;
@@ -108,8 +105,8 @@ static int node_value(const struct tensor_files *f, uint64_t node,
 		print_shape(buf, n, b.count + drop, t->rank - drop);
 	else if (!strcmp(key, "dtype"))
 		dtype_descr(&t->dtype, buf, n);
-	else if (!strcmp(key, "error") && t->why_not)
-		snprintf(buf, n, "%s", t->why_not);
+	else if (!strcmp(key, "error") && (t->why_not || t->unreadable))
+		snprintf(buf, n, "%s", t->why_not ? t->why_not : t->unreadable);
 	else if (t->why_not)
 		return -ENODATA;
 	else if (!strcmp(key, "flag"))
@@ -141,29 +138,39 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 	return (ssize_t)len;
 }
 
+/* What is listed is there; a part that is not opened yet has no layout. */
 const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 				 size_t *len)
 {
-	static const char bad[] = "shape\0dtype\0error";
-	static const char plain[] = "shape\0dtype\0source";
-	static const char flagged[] = "shape\0dtype\0source\0flag";
-	static const char chunked[] = "shape\0dtype\0source\0chunks\0filters";
-	const struct tensor *t = tensor_files_of(files)->tensor;
-	const struct layout *l =
-		t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
-	const char *keys = plain;
+	static const struct {
+		const char *keys;
+		size_t len;
+	} rows[] = {
+#define ROW(text) {text, sizeof text}
+		ROW("shape\0dtype\0error"),
+		ROW("shape\0dtype\0source"),
+		ROW("shape\0dtype\0source\0flag"),
+		ROW("shape\0dtype\0source\0chunks\0filters"),
+		ROW("shape\0dtype\0source\0flag\0chunks\0filters"),
+		ROW("shape\0dtype\0source\0error\0chunks\0filters"),
+#undef ROW
+	};
+	const struct tensor_files *f = tensor_files_of(files);
+	const struct tensor *t = f->tensor;
+	const struct layout *l = NULL;
+	struct box b;
+	unsigned drop, row = 0;
+	int64_t p = -1;
 
-	(void)node;
-	*len = sizeof plain;
-	if (t->why_not) {
-		*len = sizeof bad;
-		keys = bad;
-	} else if (t->flags) {
-		*len = sizeof flagged;
-		keys = flagged;
-	} else if (!t->distributed && l && l->kind == LAYOUT_CHUNKED) {
-		*len = sizeof chunked;
-		keys = chunked;
-	}
-	return keys;
+	if (!t->why_not && !node_box(f, node, &b, &drop))
+		p = node_part(t, &b);
+	if (p >= 0)
+		l = atomic_load(&t->parts[p].layout);
+	if (t->unreadable)
+		row = 5;
+	else if (!t->why_not)
+		row = 1 + (t->flags != NULL) +
+		      (l && l->kind == LAYOUT_CHUNKED ? 2 : 0);
+	*len = rows[row].len;
+	return rows[row].keys;
 }
