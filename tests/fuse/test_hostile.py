@@ -105,13 +105,14 @@ def only_flags_fail(t, bad, must_fail):
             except OSError as x:
                 check(b <= i < e, "flag %d of a good part: %s" % (i, x))
                 check(x.errno in DAMAGE, "flag %d: %s" % (i, x))
-                why = os.getxattr(p, "user.tensorfs.error").decode()
-                check(os.path.basename(path) in why,
-                      "user.tensorfs.error does not name the part: " + why)
                 failed += 1
             else:
                 if not b <= i < e:
                     equal(got.decode().strip(), t.flags[i], "flag %d" % i)
+        if failed:
+            why = os.getxattr(m.path, "user.tensorfs.errors").decode()
+            check(os.path.basename(path) in why,
+                  "user.tensorfs.errors does not name the part: " + why)
         for x, y, _ in t.parts:
             p = m / ("data/blocks/%06d-%06d.npy" % (x, y))
             same_bytes(read(p)[128:], t.data[x:y].tobytes(), "block %d" % x)
