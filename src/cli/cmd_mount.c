@@ -139,6 +139,8 @@ static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
 		.fsname = fsname,
 		.allow_other = s->allow_other,
 		.allow_root = s->allow_root && !s->allow_other,
+		.check_modes =
+			s->allow_other || s->allow_root || s->fmask || s->dmask,
 		.debug = s->debug_fuse,
 		.threads = s->threads,
 		.timeout = s->timeout,

@@ -9,6 +9,9 @@ struct fuse_face_options {
 	const char *mountpoint; /* a directory, or /dev/fd/N */
 	const char *fsname;     /* what mount(8) shows as source */
 	bool allow_other, allow_root;
+	bool check_modes; /* the kernel enforces owner and modes; without, who
+			     may enter at all may read all, which saves 0.3 us
+			     an open */
 	bool debug;       /* libfuse's own request trace, on stderr */
 	unsigned threads; /* 1: single-threaded loop */
 	unsigned timeout; /* idle seconds until unmount; 0: never, and

@@ -155,9 +155,10 @@ static int session_new(struct fuse_face *f, const struct fuse_face_options *o,
 	ok = add_option(&opts, "%s", "ro") &&
 	     add_option(&opts, "%s", "nosuid") &&
 	     add_option(&opts, "%s", "nodev") &&
-	     add_option(&opts, "%s", "default_permissions") &&
 	     add_option(&opts, "subtype=%s", "tensorfs") &&
 	     add_option(&opts, "fsname=%s", o->fsname ? o->fsname : "tensorfs");
+	if (ok && o->check_modes)
+		ok = add_option(&opts, "%s", "default_permissions");
 	if (ok && o->allow_other)
 		ok = add_option(&opts, "%s", "allow_other");
 	else if (ok && o->allow_root)

@@ -60,7 +60,6 @@ HEAP_DAMAGE = {
     "collection-small": (8, struct.pack("<Q", 17)),
     "noise": (16, bytes((7 * i + 3) & 255 for i in range(200))),
     "ones": (16, b"\xff" * 200),
-    "zeros": (16, bytes(300)),
 }
 
 
