@@ -61,8 +61,10 @@ static void on_ready(void *ctx)
 /* Threads start here: in the child, or in the foreground. */
 static int serve(struct mounting *m, struct error *err)
 {
-	int r = session_start(m->session, err);
+	int r = source_isolate(m->s->foreground, err);
 
+	if (r == 0)
+		r = session_start(m->session, err);
 	if (r < 0)
 		return r;
 	return fuse_face_serve(m->face, on_ready, m, err);

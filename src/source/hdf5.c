@@ -7,12 +7,11 @@
  * are followed.  What cannot be shown is listed all the same, with the reason
  * in its info.json.
  */
-#include "source/hdf5.h"
+#include "source/hdf5_walk.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,32 +20,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
-
-#define DEPTH_MAX 100
-/* Objects in one file at most: groups with many names can multiply. */
-#define OBJECTS_MAX 4000000u
-/* A group that is met again under another name is walked again, so many times;
- * then it becomes a symlink, because names can multiply without bound. */
-#define REVISITS_MAX 1000
-
-struct level {
-	haddr_t addr; /* of the group, to notice cycles */
-	uint32_t dir;
-};
-struct walk {
-	struct hdf5_source *s;
-	struct tree_builder *b;
-	hid_t file;
-	unsigned depth, objects, revisits;
-	void *visited; /* tsearch tree of struct visited */
-	struct level level[DEPTH_MAX];
-	struct error *err;
-};
-
-struct visited {
-	haddr_t addr;
-	char *path; /* where it was met first */
-};
+#include "source/hdf5_worker.h"
 
 /* One link of a group. */
 struct link {
@@ -57,11 +31,6 @@ struct link {
 struct links {
 	vec(struct link) v;
 };
-
-static int no_memory(struct walk *w)
-{
-	return error_set(w->err, -ENOMEM, "out of memory");
-}
 
 /* ---- one object ---------------------------------------------------------- */
 
@@ -74,7 +43,7 @@ static int publish(struct walk *w, uint32_t dir, const char *name,
 
 	if (at == UINT32_MAX) {
 		tensor_free(&t->t);
-		return no_memory(w);
+		return hdf5_walk_no_memory(w);
 	}
 	r = tensor_files_new(&f, &t->t, &w->s->views, w->err);
 	if (r < 0)
@@ -110,71 +79,6 @@ static struct hdf5_tensor *read_dataset(struct walk *w, hid_t group,
 static int walk_group(struct walk *w, hid_t group, const char *path,
 		      uint32_t dir);
 
-/* A link back to the group `up` levels above: "..", "../..", or ".". */
-static int add_cycle(struct walk *w, uint32_t dir, const char *name,
-		     unsigned up)
-{
-	char target[3 * DEPTH_MAX + 2] = ".";
-
-	for (unsigned i = 0; i < up; i++)
-		strcpy(target + 3 * i, i + 1 < up ? "../" : "..");
-	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
-		       ? no_memory(w)
-		       : 0;
-}
-
-static int compare_visited(const void *a, const void *b)
-{
-	haddr_t x = ((const struct visited *)a)->addr;
-	haddr_t y = ((const struct visited *)b)->addr;
-
-	return x < y ? -1 : x > y;
-}
-
-static void free_visited(void *p)
-{
-	free(((struct visited *)p)->path);
-	free(p);
-}
-
-/* Remember a group; *before is where it was met first, NULL: now. */
-static int visit(struct walk *w, haddr_t addr, const char *path,
-		 const char **before)
-{
-	struct visited *v = malloc(sizeof *v), **found;
-
-	*before = NULL;
-	if (!v)
-		return no_memory(w);
-	v->addr = addr;
-	v->path = strdup(path);
-	found = v->path ? tsearch(v, &w->visited, compare_visited) : NULL;
-	if (found && *found == v)
-		return 0;
-	free_visited(v);
-	if (!found)
-		return no_memory(w);
-	*before = (*found)->path;
-	return 0;
-}
-
-/* A symlink from a group at this depth to a path from the root. */
-static int add_revisit(struct walk *w, uint32_t dir, const char *name,
-		       const char *path)
-{
-	cleanup_free char *target = malloc(3 * DEPTH_MAX + strlen(path) + 1);
-	size_t used = 0;
-
-	if (!target)
-		return no_memory(w);
-	for (unsigned i = 1; i < w->depth; i++)
-		used += (size_t)sprintf(target + used, "../");
-	strcpy(target + used, path + 1);
-	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
-		       ? no_memory(w)
-		       : 0;
-}
-
 static int read_group(struct walk *w, hid_t group, const char *name,
 		      const char *path, uint32_t dir, haddr_t addr)
 {
@@ -186,18 +90,19 @@ static int read_group(struct walk *w, hid_t group, const char *name,
 
 	for (unsigned i = 0; i < w->depth; i++)
 		if (w->level[i].addr == addr)
-			return add_cycle(w, dir, name, w->depth - 1 - i);
-	r = visit(w, addr, path, &before);
+			return hdf5_walk_add_cycle(w, dir, name,
+						   w->depth - 1 - i);
+	r = hdf5_walk_visit(w, addr, path, &before);
 	if (r < 0)
 		return r;
 	if (before && ++w->revisits > REVISITS_MAX)
-		return add_revisit(w, dir, name, before);
+		return hdf5_walk_add_revisit(w, dir, name, before);
 	if (w->depth == DEPTH_MAX)
 		return error_set(w->err, -ENOTSUP,
 				 "groups are nested deeper than %d", DEPTH_MAX);
 	at = tree_add_dir(w->b, dir, name, w->s->mtime);
 	if (at == UINT32_MAX)
-		return no_memory(w);
+		return hdf5_walk_no_memory(w);
 	child = H5Gopen2(group, name, H5P_DEFAULT);
 	if (child < 0) {
 		log_warn("%s: group %s cannot be opened", w->s->path, path);
@@ -213,27 +118,6 @@ static int read_group(struct walk *w, hid_t group, const char *name,
 }
 
 /* ---- links --------------------------------------------------------------- */
-
-/* A soft link that leads nowhere: shown as it is, from the group's place. */
-static int add_dangling(struct walk *w, hid_t group, const char *name,
-			uint32_t dir)
-{
-	char target[PATH_MAX] = "", shown[PATH_MAX + 3 * DEPTH_MAX] = "";
-	size_t used = 0;
-
-	if (H5Lget_val(group, name, target, sizeof target, H5P_DEFAULT) < 0)
-		return 0;
-	target[sizeof target - 1] = 0;
-	if (target[0] == '/')
-		for (unsigned i = 1; i < w->depth; i++)
-			used += (size_t)sprintf(shown + used, "../");
-	snprintf(shown + used, sizeof shown - used, "%s",
-		 target[0] == '/' ? target + strspn(target, "/") : target);
-	return tree_add_link(w->b, dir, name, *shown ? shown : ".",
-			     w->s->mtime) == UINT32_MAX
-		       ? no_memory(w)
-		       : 0;
-}
 
 static struct hdf5_tensor *external_link(struct walk *w, hid_t group,
 					 const char *name, const char *path)
@@ -262,15 +146,16 @@ static int read_object(struct walk *w, hid_t group, struct link *link,
 	if (H5Oget_info_by_name2(group, link->name, &info, H5O_INFO_BASIC,
 				 H5P_DEFAULT) < 0) {
 		if (link->type == H5L_TYPE_SOFT)
-			return add_dangling(w, group, link->name, dir);
+			return hdf5_walk_add_dangling(w, group, link->name,
+						      dir);
 		link->tensor = listed(w, path, "the object cannot be read");
-		return link->tensor ? 0 : no_memory(w);
+		return link->tensor ? 0 : hdf5_walk_no_memory(w);
 	}
 	if (info.type == H5O_TYPE_GROUP)
 		return read_group(w, group, link->name, path, dir, info.addr);
 	if (info.type == H5O_TYPE_DATASET) {
 		link->tensor = read_dataset(w, group, link->name, path);
-		return link->tensor ? 0 : no_memory(w);
+		return link->tensor ? 0 : hdf5_walk_no_memory(w);
 	}
 	return 0; /* a named type has no data */
 }
@@ -283,9 +168,10 @@ static int read_link(struct walk *w, hid_t group, struct link *link,
 	if (++w->objects > OBJECTS_MAX)
 		return error_set(w->err, -ENOTSUP, "more than %u objects",
 				 OBJECTS_MAX);
+	hdf5_trial_beat();
 	if (asprintf(&path, "%s/%s", parent, link->name) < 0) {
 		path = NULL;
-		return no_memory(w);
+		return hdf5_walk_no_memory(w);
 	}
 	if (link->type == H5L_TYPE_HARD || link->type == H5L_TYPE_SOFT)
 		return read_object(w, group, link, path, dir);
@@ -294,7 +180,7 @@ static int read_link(struct walk *w, hid_t group, struct link *link,
 			       : listed(w, path,
 					"links of its kind are not "
 					"supported");
-	return link->tensor ? 0 : no_memory(w);
+	return link->tensor ? 0 : hdf5_walk_no_memory(w);
 }
 
 /* ---- one group ----------------------------------------------------------- */
@@ -380,6 +266,7 @@ static void hdf5_close(struct source *source)
 
 	if (!s)
 		return;
+	hdf5_isolate_stop();
 	intern_free(&s->intern);
 	free(s->path);
 	free(s->dir);
@@ -459,7 +346,7 @@ static int walk_file(struct hdf5_source *s, const struct source_args *a,
 	 * would keep. */
 	H5garbage_collect();
 	hdf5_unlock();
-	tdestroy(w->visited, free_visited);
+	hdf5_walk_forget(w);
 	free(w);
 	malloc_trim(0);
 	return r;
@@ -482,6 +369,8 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 	s->views = a->views;
 	intern_init(&s->intern);
 	r = source_paths(s, a, err);
+	if (!r)
+		r = hdf5_trial(walk_file, s, a, err);
 	if (!r)
 		r = walk_file(s, a, err);
 	if (r < 0) {

@@ -91,9 +91,12 @@ int hdf5_call_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
 char *hdf5_call_attributes(struct tensor *t, struct error *err);
 
 /* Run `walk` in a child: does libhdf5 survive it?  -EBADMSG: no, and how.  It
- * calls hdf5_trial_beat now and then; a minute without means that it hangs. */
-int hdf5_trial(void (*walk)(void *ctx, int beat), void *ctx, struct error *err);
-void hdf5_trial_beat(int beat);
+ * calls hdf5_trial_beat for each object; a minute without means that it hangs. */
+typedef int hdf5_walk(struct hdf5_source *s, const struct source_args *a,
+		      struct error *err);
+int hdf5_trial(hdf5_walk *walk, struct hdf5_source *s,
+	       const struct source_args *a, struct error *err);
+void hdf5_trial_beat(void);
 
 /* Operations of a tensor that is read from HDF5; no lock is wanted. */
 extern const struct tensor_ops hdf5_tensor_ops;

@@ -19,7 +19,7 @@ static struct hdf5_tensor *hdf5_of(struct tensor *t)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static char *hdf5_attributes(struct tensor *t, struct error *err)
+char *hdf5_tensor_attributes(struct tensor *t, struct error *err)
 {
 	struct hdf5_source *s = hdf5_of(t)->source;
 	char *text = NULL;
@@ -44,11 +44,11 @@ static void hdf5_tensor_free(struct tensor *t)
 }
 
 const struct tensor_ops hdf5_tensor_ops = {
-	.learn = hdf5_part_learn,
-	.locate = hdf5_part_locate,
-	.fetch = hdf5_part_fetch,
-	.strings = hdf5_part_strings,
-	.attributes = hdf5_attributes,
+	.learn = hdf5_call_learn,
+	.locate = hdf5_call_locate,
+	.fetch = hdf5_call_fetch,
+	.strings = hdf5_call_strings,
+	.attributes = hdf5_call_attributes,
 	.free = hdf5_tensor_free,
 };
 

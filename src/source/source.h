@@ -3,6 +3,8 @@
 #ifndef SOURCE_SOURCE_H
 #define SOURCE_SOURCE_H
 
+#include <stdbool.h>
+
 #include "extent/handles.h"
 #include "tensor/view.h"
 #include "tree/tree.h"

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "source/hdf5.h"
+#include "source/hdf5_worker.h"
 
 const struct source_ops *const source_table[] = {&source_hdf5, NULL};
 
@@ -70,4 +71,9 @@ void source_close(struct source *s)
 {
 	if (s)
 		s->ops->close(s);
+}
+
+int source_isolate(bool keep_stderr, struct error *err)
+{
+	return hdf5_isolate_start(keep_stderr, err);
 }

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Links of HDF5 groups that become symlinks: cycles, repetitions, dangling. */
+#include "source/hdf5_walk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+int hdf5_walk_no_memory(struct walk *w)
+{
+	return error_set(w->err, -ENOMEM, "out of memory");
+}
+
+int hdf5_walk_add_cycle(struct walk *w, uint32_t dir, const char *name,
+			unsigned up)
+{
+	char target[3 * DEPTH_MAX + 2] = ".";
+
+	for (unsigned i = 0; i < up; i++)
+		strcpy(target + 3 * i, i + 1 < up ? "../" : "..");
+	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
+		       ? hdf5_walk_no_memory(w)
+		       : 0;
+}
+
+static int compare_visited(const void *a, const void *b)
+{
+	haddr_t x = ((const struct visited *)a)->addr;
+	haddr_t y = ((const struct visited *)b)->addr;
+
+	return x < y ? -1 : x > y;
+}
+
+static void free_visited(void *p)
+{
+	free(((struct visited *)p)->path);
+	free(p);
+}
+
+int hdf5_walk_visit(struct walk *w, haddr_t addr, const char *path,
+		    const char **before)
+{
+	struct visited *v = malloc(sizeof *v), **found;
+
+	*before = NULL;
+	if (!v)
+		return hdf5_walk_no_memory(w);
+	v->addr = addr;
+	v->path = strdup(path);
+	found = v->path ? tsearch(v, &w->visited, compare_visited) : NULL;
+	if (found && *found == v)
+		return 0;
+	free_visited(v);
+	if (!found)
+		return hdf5_walk_no_memory(w);
+	*before = (*found)->path;
+	return 0;
+}
+
+int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
+			  const char *path)
+{
+	cleanup_free char *target = malloc(3 * DEPTH_MAX + strlen(path) + 1);
+	size_t used = 0;
+
+	if (!target)
+		return hdf5_walk_no_memory(w);
+	for (unsigned i = 1; i < w->depth; i++)
+		used += (size_t)sprintf(target + used, "../");
+	strcpy(target + used, path + 1);
+	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
+		       ? hdf5_walk_no_memory(w)
+		       : 0;
+}
+
+int hdf5_walk_add_dangling(struct walk *w, hid_t group, const char *name,
+			   uint32_t dir)
+{
+	char target[PATH_MAX] = "", shown[PATH_MAX + 3 * DEPTH_MAX] = "";
+	size_t used = 0;
+
+	if (H5Lget_val(group, name, target, sizeof target, H5P_DEFAULT) < 0)
+		return 0;
+	target[sizeof target - 1] = 0;
+	if (target[0] == '/')
+		for (unsigned i = 1; i < w->depth; i++)
+			used += (size_t)sprintf(shown + used, "../");
+	snprintf(shown + used, sizeof shown - used, "%s",
+		 target[0] == '/' ? target + strspn(target, "/") : target);
+	return tree_add_link(w->b, dir, name, *shown ? shown : ".",
+			     w->s->mtime) == UINT32_MAX
+		       ? hdf5_walk_no_memory(w)
+		       : 0;
+}
+
+void hdf5_walk_forget(struct walk *w)
+{
+	tdestroy(w->visited, free_visited);
+	w->visited = NULL;
+}
