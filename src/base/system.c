@@ -179,3 +179,20 @@ uint64_t system_resident(void)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+void system_limit_growth(uint64_t more)
+{
+	cleanup_fclose FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long data;
+	struct rlimit r;
+
+	/* The sixth number: pages of data and stack. */
+	if (!f || fscanf(f, "%*u %*u %*u %*u %*u %llu", &data) != 1 ||
+	    getrlimit(RLIMIT_DATA, &r) < 0)
+		return;
+	more += data * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (more < r.rlim_cur) {
+		r.rlim_cur = more;
+		setrlimit(RLIMIT_DATA, &r);
+	}
+}

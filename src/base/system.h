@@ -19,4 +19,8 @@ uint64_t system_raise_files(void);
 /* Resident bytes of this process now. */
 uint64_t system_resident(void);
 
+/* Let this process have `more` bytes of memory beyond what it has now
+ * (RLIMIT_DATA); what asks for more is told that there is none. */
+void system_limit_growth(uint64_t more);
+
 #endif

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/system.h"
 #include "source/hdf5.h"
 
 /* Silence that means that it will not come back. */
@@ -46,6 +47,7 @@ static _Noreturn void try(int fd, hdf5_walk *walk, struct hdf5_source *s,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);
+	system_limit_growth(system_memory() / 2);
 	log_set_level(LOG_LEVEL_ERROR);
 	listener = fd;
 	walk(s, a, &err);

@@ -56,6 +56,8 @@
 #define WORKERS_MAX 2
 /* A worker that is silent for so long is taken for lost. */
 #define SILENCE_MS 60000
+/* Memory that damaged data may talk the library into asking for. */
+#define WORKER_GROWTH (UINT64_C(1) << 30)
 
 enum { SPAWN, REAP };
 struct question {
@@ -205,6 +207,7 @@ static pid_t spawn(int control, int fd)
 		return pid < 0 ? -errno : pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(control);
+	system_limit_growth(WORKER_GROWTH);
 	if (getppid() == zygote)
 		hdf5_worker_serve(fd);
 	_exit(0);
