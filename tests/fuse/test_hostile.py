@@ -124,7 +124,16 @@ def only_flags_fail(t, bad, must_fail):
     return failed
 
 
-@case
+def crashes(f):
+    """What makes libhdf5 crash is left out under the thread sanitizer, whose
+    handlers turn a crash in its allocator into a loop."""
+    if os.environ.get("TENSORFS_SANITIZED") == "thread":
+        lib.note("%s: not under the thread sanitizer" % f.__name__)
+        return f
+    return case(f)
+
+
+@crashes
 def flags_of_a_damaged_part():
     t = skerch.create(fresh("flags"), rows=ROWS, part=PART,
                       flags=["word %d" % i for i in range(ROWS)])
@@ -143,7 +152,7 @@ def flags_of_a_damaged_part():
     check(some, "no kind of damage made a flag fail")
 
 
-@case
+@crashes
 def main_file_damaged():
     """Commands refuse the file with a sentence, or mount and serve errors."""
     d = fresh("main")
