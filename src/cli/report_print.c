@@ -10,17 +10,6 @@
 
 #define ABSENT_LAYOUT "never written"
 
-static void shape_text(const uint64_t *v, unsigned rank, char *buf, size_t n)
-{
-	size_t used = (size_t)snprintf(buf, n, "(");
-
-	for (unsigned i = 0; i < rank && used < n; i++)
-		used += (size_t)snprintf(buf + used, n - used, "%s%" PRIu64,
-					 i ? ", " : "", v[i]);
-	if (used < n)
-		snprintf(buf + used, n - used, rank == 1 ? ",)" : ")");
-}
-
 static const char *layout_word(const struct layout *l)
 {
 	static const char *const words[] = {[LAYOUT_CHUNKED] = "chunked",
@@ -79,8 +68,8 @@ static void print_storage(const struct report *r, FILE *out)
 	else
 		fprintf(out, "  layout       %s\n", layout_word(r->layout));
 	if (is_chunked(r)) {
-		shape_text(r->layout->grid->chunk, r->layout->grid->rank, shape,
-			   sizeof shape);
+		dtype_shape_text(r->layout->grid->chunk, r->layout->grid->rank,
+				 shape, sizeof shape);
 		format_size(r->layout->grid->chunk_bytes, size, sizeof size);
 		pipeline_describe(r->layout->pipeline, filters, sizeof filters);
 		fprintf(out, "  chunk        %s, %s\n  filters      %s\n",
@@ -187,7 +176,7 @@ void report_print(const struct report *r, FILE *out)
 	const struct tensor *t = r->tensor;
 	char shape[768], name[80], descr[80], stored[80];
 
-	shape_text(t->shape, t->rank, shape, sizeof shape);
+	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
 	dtype_name(&t->dtype, name, sizeof name);
 	dtype_descr(&t->dtype, descr, sizeof descr);
 	dtype_descr(&t->stored, stored, sizeof stored);
@@ -220,7 +209,7 @@ void report_print_line(const struct report *r, FILE *out)
 	const struct tensor *t = r->tensor;
 	char shape[768], name[80], logical[32], stored[32], filters[512];
 
-	shape_text(t->shape, t->rank, shape, sizeof shape);
+	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
 	dtype_name(&t->dtype, name, sizeof name);
 	fprintf(out, "%-24s %-10s %-20s", t->name, name, shape);
 	if (t->why_not) {
@@ -231,8 +220,8 @@ void report_print_line(const struct report *r, FILE *out)
 	format_size(r->stored, stored, sizeof stored);
 	fprintf(out, " %s", layout_word(r->layout));
 	if (is_chunked(r)) {
-		shape_text(r->layout->grid->chunk, r->layout->grid->rank, shape,
-			   sizeof shape);
+		dtype_shape_text(r->layout->grid->chunk, r->layout->grid->rank,
+				 shape, sizeof shape);
 		pipeline_describe(r->layout->pipeline, filters, sizeof filters);
 		fprintf(out, " %s %s", shape, filters);
 	}

@@ -137,3 +137,13 @@ size_t dtype_npy_header(const struct dtype *d, unsigned rank,
 	out[total - 1] = '\n';
 	return total;
 }
+
+void dtype_shape_text(const uint64_t *shape, unsigned rank, char *buf, size_t n)
+{
+	struct text_out o = {buf, 0, n};
+
+	put(&o, "(");
+	for (unsigned i = 0; i < rank; i++)
+		put(&o, i ? ", %llu" : "%llu", (unsigned long long)shape[i]);
+	put(&o, rank == 1 ? ",)" : ")");
+}

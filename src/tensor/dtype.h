@@ -35,4 +35,8 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b);
 size_t dtype_npy_header(const struct dtype *d, unsigned rank,
 			const uint64_t *shape, void *buf, size_t n);
 
+/* A shape as NumPy prints it: "(3, 4)", "(5,)", "()". */
+void dtype_shape_text(const uint64_t *shape, unsigned rank, char *buf,
+		      size_t n);
+
 #endif

@@ -30,17 +30,6 @@ static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
 	return 0;
 }
 
-static void print_shape(char *buf, size_t n, const uint64_t *v, unsigned rank)
-{
-	size_t used = (size_t)snprintf(buf, n, "(");
-
-	for (unsigned i = 0; i < rank && used < n; i++)
-		used += (size_t)snprintf(buf + used, n - used, "%s%" PRIu64,
-					 i ? ", " : "", v[i]);
-	if (used < n)
-		snprintf(buf + used, n - used, rank == 1 ? ",)" : ")");
-}
-
 /* The only part that the box lies in; -1: several, or a gap. */
 static int64_t node_part(const struct tensor *t, const struct box *b)
 {
@@ -71,7 +60,7 @@ static int storage_value(struct tensor *t, const struct box *b, const char *key,
 	if (l->kind != LAYOUT_CHUNKED)
 		return -ENODATA;
 	if (!strcmp(key, "chunks"))
-		print_shape(buf, n, l->grid->chunk, t->rank);
+		dtype_shape_text(l->grid->chunk, t->rank, buf, n);
 	else
 		pipeline_describe(l->pipeline, buf, n);
 	return 0;
@@ -102,7 +91,7 @@ static int node_value(const struct tensor_files *f, uint64_t node,
 	if (r < 0)
 		return r;
 	if (!strcmp(key, "shape"))
-		print_shape(buf, n, b.count + drop, t->rank - drop);
+		dtype_shape_text(b.count + drop, t->rank - drop, buf, n);
 	else if (!strcmp(key, "dtype"))
 		dtype_descr(&t->dtype, buf, n);
 	else if (!strcmp(key, "error") && (t->why_not || t->unreadable))
