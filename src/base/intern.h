@@ -5,16 +5,28 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct intern_entry;
+struct intern_slab;
 struct intern {
-	pthread_mutex_t lock; /* protects `first` */
-	struct intern_entry *first;
+	pthread_mutex_t lock; /* protects everything below */
+	struct intern_entry **bucket;
+	size_t buckets; /* 0 or a power of two */
+	size_t entries;
+	struct intern_slab *slabs; /* memory of entries, the open one first */
+	size_t memory;             /* bytes taken from malloc */
+	uint64_t key[2];           /* of the hash */
 };
 void intern_init(struct intern *in);
 /* A kept copy of these bytes (8-aligned), valid until intern_free; NULL when
- * memory is out.  Padding counts: clear structures before filling them in. */
+ * memory is out.  Equal bytes have one address.  Padding counts: clear
+ * structures before filling them in. */
 const void *intern_bytes(struct intern *in, const void *data, size_t n);
+/* The same for a string, its end included. */
+const char *intern_text(struct intern *in, const char *text);
+/* Bytes of memory that it takes, for accounts. */
+size_t intern_memory(struct intern *in);
 void intern_free(struct intern *in);
 
 #endif

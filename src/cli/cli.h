@@ -26,6 +26,7 @@ enum cli_exit {
 struct settings {
 	bool help, version;
 	struct view_options views;
+	const char *dataset, *prefix;
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
 	bool debug, debug_fuse;
@@ -114,6 +115,8 @@ int session_open(struct session **out, char *const *paths, size_t n,
 		 struct error *err);
 int session_start(struct session *s, struct error *err);
 void session_free(struct session *s);
+/* Warn of tensors whose samples decode more than the cache holds. */
+void cost_warn(struct session *session, const struct settings *s);
 /* The last part of a path, slashes at the end ignored; malloc'ed. */
 char *session_base_name(const char *path);
 

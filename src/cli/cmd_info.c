@@ -34,8 +34,7 @@ static int inform(void *ctx, struct tensor *t)
 {
 	struct informing *in = ctx;
 	struct report r;
-	int code = report_make(&r, t, in->s->views.sample_axes, in->pinner,
-			       &in->err);
+	int code = report_make(&r, t, &in->s->views, in->pinner, &in->err);
 
 	if (code < 0)
 		return code;
@@ -64,7 +63,7 @@ static int inform_all(struct informing *in, struct session *session,
 	r = report_walk(tree, node, count_tensor, in);
 	if (in->s->json)
 		in->list = json_array();
-	else if (node->type == S_IFDIR && !node->files)
+	else if (node->type == S_IFDIR && !tensor_of_files(node->files))
 		printf("%s: %" PRIu64 " dataset%s\n\n", o->source, in->count,
 		       in->count == 1 ? "" : "s");
 	if (r == 0)

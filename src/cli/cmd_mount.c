@@ -155,6 +155,7 @@ static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
 		cli_say(m->c, "%s", err.text);
 		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
 	}
+	cost_warn(m->session, s);
 	r = fuse_face_mount(&m->face, &fo, m->session->fs, &err);
 	if (r < 0) {
 		cli_say(m->c, "%s", err.text);

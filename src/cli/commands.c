@@ -53,6 +53,7 @@ static int set_sample_axes(struct settings *s, const char *value,
 	if (parse_count(value, 1, RANK_MAX, &n, err) < 0)
 		return -EINVAL;
 	s->views.sample_axes = (unsigned)n;
+	s->views.sample_axes_given = true;
 	return 0;
 }
 
@@ -163,7 +164,7 @@ const struct option options_mount[] = {
 	END};
 
 const struct option options_views[] = {
-	CALL("sample-axes", 0, "K", "1",
+	CALL("sample-axes", 0, "K", "1, or as the file says",
 	     "a sample has one index for each of the first K axes",
 	     set_sample_axes),
 	CALL("views", 0, "LIST", "all", "which views of a tensor to show",
@@ -171,6 +172,12 @@ const struct option options_views[] = {
 	CALL("dtype-order", 0, "ORDER", "little",
 	     "byte order of numbers: little, or source as stored",
 	     set_dtype_order),
+	{"dataset", 0, OPTION_TEXT, "PATH", NULL,
+	 "show only this dataset or group of an HDF5 file, as the root",
+	 AT(dataset), 0, 0, NULL},
+	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
+	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
+	 0, NULL},
 	CALL("missing", 0, "WHAT", "error",
 	     "reading a missing part is an error, or gives fill values",
 	     set_missing),

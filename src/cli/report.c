@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/number.h"
 #include "base/vec.h"
 
@@ -19,51 +20,92 @@ int report_part(struct tensor *t, uint32_t p, const struct layout **l,
 	struct stat st;
 	int r = 0;
 
-	if (t->distributed)
+	if (tensor_is_distributed(t))
 		r = handles_probe(t->handles, t->parts[p].file, &st, err);
 	return r < 0 ? r : tensor_learn(t, p, l, err);
 }
 
-void report_chunks(const struct tensor *t, uint32_t p, const struct layout *l,
+/* ---- which rows of a part ------------------------------------------------ */
+
+struct report_rows *report_rows(const struct tensor *t)
+{
+	const struct report_rows all = {0, UINT64_MAX}, none = {UINT64_MAX, 0};
+	struct report_rows *rows = calloc(t->nparts + 1, sizeof *rows);
+	uint32_t tiles = t->mosaic ? mosaic_count(t->mosaic) : 0;
+	struct tile tile;
+
+	for (uint32_t p = 0; rows && p < t->nparts; p++)
+		rows[p] = t->mosaic ? none : all;
+	for (uint32_t i = 0; rows && i < tiles; i++) {
+		const struct slab *s = &tile.from;
+		struct report_rows *r;
+
+		mosaic_tile(t->mosaic, i, &tile);
+		r = &rows[tile.part];
+		if (tile.all || !tile.rank) {
+			*r = all;
+			continue;
+		}
+		r->begin = min_u64(r->begin, s->start[0]);
+		r->end = max_u64(
+			r->end, s->start[0] + (s->count[0] - 1) * s->stride[0] +
+					s->block[0]);
+	}
+	return rows;
+}
+
+/* Its rows [*begin, *end) that there are; the bytes of one, 0: it has none. */
+static uint64_t clip_rows(const struct report_rows *rows, const struct grid *g,
+			  uint64_t *begin, uint64_t *end)
+{
+	uint64_t row = g->elem;
+
+	if (!g->rank)
+		return 0;
+	*end = min_u64(rows->end, g->shape[0]);
+	*begin = min_u64(rows->begin, *end);
+	/* The product is a part of chunk_bytes or of the shape's, both checked. */
+	for (unsigned i = 1; i < g->rank; i++)
+		row *= g->shape[i];
+	return row;
+}
+
+void report_chunks(const struct report_rows *rows, const struct layout *l,
 		   uint64_t *first, uint64_t *end)
 {
 	const struct grid *g = l->grid;
-	uint64_t rows, begin, each;
+	uint64_t begin, last, each;
 
 	*first = 0;
 	*end = g->count;
-	if (!t->rank || !g->rank || !g->count)
+	if (!g->count || !clip_rows(rows, g, &begin, &last))
 		return;
-	rows = t->parts[p].end - t->parts[p].begin;
-	begin = l->origin ? l->origin[0] : 0;
 	each = g->count / g->chunks[0];
-	if (!rows || begin >= g->shape[0]) {
-		*end = 0;
+	*first = begin / g->chunk[0] * each;
+	*end = begin < last ? div_up(last, g->chunk[0]) * each : *first;
+}
+
+void report_bytes(const struct report_rows *rows, const struct layout *l,
+		  uint64_t *first, uint64_t *end)
+{
+	uint64_t from = l->recode ? l->recode->from : 1;
+	uint64_t to = l->recode ? l->recode->to : 1, begin, last;
+	uint64_t row = clip_rows(rows, l->grid, &begin, &last);
+
+	*first = *end = 0;
+	if (!l->grid->count)
+		return;
+	if (mul_overflows(l->grid->chunk_bytes / to, from, end)) {
+		*end = INT64_MAX; /* nobody has it: reading will say so */
 		return;
 	}
-	rows = min_u64(rows, g->shape[0] - begin);
-	*first = begin / g->chunk[0] * each;
-	*end = div_up(begin + rows, g->chunk[0]) * each;
-}
-
-void report_bytes(const struct tensor *t, uint32_t p, const struct layout *l,
-		  uint64_t *pos, uint64_t *len)
-{
-	const struct grid *g = l->grid;
-	uint64_t row = g->elem, begin;
-
-	*pos = l->pos;
-	*len = g->chunk_bytes;
-	if (!t->rank || !g->rank)
+	if (!row || row % to)
 		return;
-	/* The products are parts of chunk_bytes, which was checked. */
-	for (unsigned i = 1; i < g->rank; i++)
-		row *= g->shape[i];
-	begin = min_u64(l->origin ? l->origin[0] : 0, g->shape[0]);
-	*pos += begin * row;
-	*len = row * min_u64(t->parts[p].end - t->parts[p].begin,
-			     g->shape[0] - begin);
+	*first = begin * (row / to * from);
+	*end = last * (row / to * from);
 }
+
+/* ---- parts --------------------------------------------------------------- */
 
 /* Keep a sentence, or count it. */
 static void add_problem(struct report *r, const char *text)
@@ -73,14 +115,20 @@ static void add_problem(struct report *r, const char *text)
 	r->n_problems++;
 }
 
-static int count_chunks(struct report *r, uint32_t p, const struct layout *l,
+static int count_chunks(struct report *r, struct tensor *t, uint32_t p,
+			const struct layout *l, const struct report_rows *rows,
 			struct error *err)
 {
 	struct location at[BATCH];
-	struct tensor *t = r->tensor;
 	uint64_t first, end;
 
-	report_chunks(t, p, l, &first, &end);
+	report_chunks(rows, l, &first, &end);
+	if (l->by_library) {
+		r->by_library = true;
+		r->counted = false;
+		r->chunks += end - first;
+		return 0;
+	}
 	if (r->chunks + r->unwritten + (end - first) > REPORT_CHUNKS) {
 		r->counted = false;
 		return 0;
@@ -104,26 +152,113 @@ static int count_chunks(struct report *r, uint32_t p, const struct layout *l,
 	return 0;
 }
 
-static int count_part(struct report *r, uint32_t p, const struct layout *l,
+static bool same_storage(const struct layout *a, const struct layout *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind != LAYOUT_CHUNKED)
+		return true;
+	if (a->grid->rank != b->grid->rank ||
+	    memcmp(a->grid->chunk, b->grid->chunk,
+		   a->grid->rank * sizeof *a->grid->chunk))
+		return false;
+	return pipeline_equal(a->pipeline, b->pipeline);
+}
+
+static int count_nested(struct report *r, struct tensor *t);
+
+/* What one part stores.  Sentences about it are in the report already when it
+ * fails without one. */
+static int count_part(struct report *r, struct tensor *t, uint32_t p,
+		      const struct layout *l, const struct report_rows *rows,
 		      struct error *err)
 {
-	uint64_t pos, len;
+	uint64_t first, end;
 
+	if (l->kind != LAYOUT_NESTED) {
+		r->alike =
+			!r->layout || (r->alike && same_storage(r->layout, l));
+		r->layout = r->layout ? r->layout : l;
+	}
 	switch (l->kind) {
 	case LAYOUT_CHUNKED:
-		return count_chunks(r, p, l, err);
+		return count_chunks(r, t, p, l, rows, err);
 	case LAYOUT_LINEAR:
-		report_bytes(r->tensor, p, l, &pos, &len);
-		r->stored += len;
+		report_bytes(rows, l, &first, &end);
+		r->stored += end - first;
 		break;
 	case LAYOUT_FETCHED:
 		r->stored += l->grid ? l->grid->chunk_bytes : 0;
 		break;
+	case LAYOUT_NESTED:
+		return count_nested(r, l->nested);
 	case LAYOUT_ABSENT:
 		break;
 	}
 	return 0;
 }
+
+/* One part: what is wrong goes into the report, and is returned. */
+static int look_at_part(struct report *r, struct tensor *t, uint32_t p,
+			const struct report_rows *rows)
+{
+	const struct layout *l = NULL;
+	struct error why = {0};
+	int code = report_part(t, p, &l, &why);
+
+	if (code == 0)
+		code = count_part(r, t, p, l, rows, &why);
+	if (code < 0 && why.code && code != -ENOMEM)
+		add_problem(r, why.text);
+	return code;
+}
+
+/* The parts of a part: its depth is bounded, their number not.  -ENODATA: one
+ * is missing, if nothing worse is the matter. */
+static int count_nested(struct report *r, struct tensor *t)
+{
+	cleanup_free struct report_rows *rows = report_rows(t);
+	int worst = rows ? 0 : -ENOMEM;
+	static const char too_many[] =
+		"virtual datasets of virtual datasets have too many parts: not "
+		"all were looked at";
+
+	for (uint32_t p = 0; p < t->nparts && worst != -ENOMEM; p++) {
+		int code;
+
+		if (r->nested >= REPORT_NESTED) {
+			if (r->nested == REPORT_NESTED)
+				add_problem(r, too_many);
+			r->nested = REPORT_NESTED + 1;
+			r->counted = false;
+			return -EIO;
+		}
+		r->nested++;
+		code = look_at_part(r, t, p, &rows[p]);
+		if (code < 0 &&
+		    (worst == 0 || worst == -ENODATA || code == -ENOMEM))
+			worst = code;
+	}
+	return worst;
+}
+
+/* -ENOMEM, else 0. */
+static int look_at_parts(struct report *r, struct error *err)
+{
+	struct tensor *t = r->tensor;
+	cleanup_free struct report_rows *rows = report_rows(t);
+	int code = rows ? 0 : -ENOMEM;
+
+	for (uint32_t p = 0; p < t->nparts && code != -ENOMEM; p++) {
+		code = look_at_part(r, t, p, &rows[p]);
+		r->present += code == 0;
+		r->missing += code == -ENODATA;
+		r->bad += code < 0 && code != -ENODATA;
+	}
+	return code == -ENOMEM ? error_set(err, code, "out of memory") : 0;
+}
+
+/* ---- flags --------------------------------------------------------------- */
 
 static bool add_flag(struct report *r, const char *value)
 {
@@ -159,72 +294,52 @@ static int look_at_flag(struct report *r, uint64_t block, struct pinner *p,
 	return add_flag(r, flag) ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-static bool same_storage(const struct layout *a, const struct layout *b)
+/* The flags of the blocks that are there. */
+static int look_at_flags(struct report *r, struct pinner *p, struct error *err)
 {
-	if (a->kind != b->kind)
-		return false;
-	if (a->kind != LAYOUT_CHUNKED)
-		return true;
-	if (a->grid->rank != b->grid->rank ||
-	    memcmp(a->grid->chunk, b->grid->chunk,
-		   a->grid->rank * sizeof *a->grid->chunk))
-		return false;
-	return pipeline_equal(a->pipeline, b->pipeline);
-}
-
-/* One part: -ENOMEM, else 0; what is wrong goes into the report. */
-static int look_at_part(struct report *r, uint32_t p, struct pinner *pinner,
-			struct error *err)
-{
-	const struct layout *l = NULL;
 	struct tensor *t = r->tensor;
-	struct error why = {0};
-	int code = report_part(t, p, &l, &why);
+	uint64_t n = t->flags ? min_u64(tensor_blocks(t), REPORT_CHUNKS) : 0;
+	struct box b;
+	int code = 0;
 
-	if (code == 0)
-		code = count_part(r, p, l, &why);
-	if (code == -ENOMEM)
-		return error_set(err, code, "out of memory");
-	if (code < 0) {
-		add_problem(r, why.text);
-		if (code == -ENODATA)
-			r->missing++;
-		else
-			r->bad++;
-		return 0;
+	for (uint64_t k = 0; code == 0 && k < n; k++) {
+		int64_t part;
+
+		tensor_block_box(t, k, &b);
+		part = tensor_part_of(t, &b);
+		if (part < 0 || atomic_load(&t->parts[part].layout))
+			code = look_at_flag(r, k, p, err);
 	}
-	r->present++;
-	if (!r->layout)
-		r->layout = l;
-	else if (!same_storage(r->layout, l))
-		r->alike = false;
-	return t->distributed ? look_at_flag(r, p, pinner, err) : 0;
+	return code;
 }
 
-int report_make(struct report *r, struct tensor *t, unsigned sample_axes,
-		struct pinner *pinner, struct error *err)
+/* Blocks are parts, or chunks, of which none can be missing. */
+static void count_blocks(struct report *r)
 {
-	uint64_t counts[RANK_MAX];
+	const struct tensor *t = r->tensor;
+
+	r->blocks = t->mosaic ? t->nparts : tensor_blocks(t);
+	if (!t->mosaic && r->layout && r->layout->kind == LAYOUT_CHUNKED)
+		r->present = r->chunks;
+}
+
+int report_make(struct report *r, struct tensor *t,
+		const struct view_options *o, struct pinner *p,
+		struct error *err)
+{
 	struct error why = {0};
-	int code = 0;
+	int code;
 
 	memset(r, 0, sizeof *r);
 	r->tensor = t;
-	r->sample_axes = (unsigned)min_u64(sample_axes, t->rank);
+	r->sample_axes = view_sample_axes(o, t);
 	r->alike = r->counted = true;
 	if (t->why_not)
 		return 0;
-	for (uint32_t p = 0; p < t->nparts && code == 0; p++)
-		code = look_at_part(r, p, pinner, err);
-	r->blocks = tensor_blocks(t, counts);
-	if (!t->distributed && r->layout && r->layout->kind == LAYOUT_CHUNKED) {
-		/* Blocks are chunks then, and none can be missing. */
-		r->present = r->chunks;
-		for (uint64_t b = 0; code == 0 && t->flags && b < r->blocks &&
-				     b < REPORT_CHUNKS;
-		     b++)
-			code = look_at_flag(r, b, pinner, err);
-	}
+	code = look_at_parts(r, err);
+	count_blocks(r);
+	if (code == 0)
+		code = look_at_flags(r, p, err);
 	if (code == 0 && r->layout &&
 	    tensor_sample_cost(t, r->sample_axes, &r->sample, &why) < 0)
 		memset(&r->sample, 0, sizeof r->sample);

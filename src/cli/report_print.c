@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "base/parse.h"
@@ -15,9 +16,12 @@ static const char *layout_word(const struct layout *l)
 	static const char *const words[] = {[LAYOUT_CHUNKED] = "chunked",
 					    [LAYOUT_LINEAR] = "contiguous",
 					    [LAYOUT_FETCHED] = "compact",
-					    [LAYOUT_ABSENT] = ABSENT_LAYOUT};
+					    [LAYOUT_ABSENT] = ABSENT_LAYOUT,
+					    [LAYOUT_NESTED] = "virtual"};
 
-	return l ? words[l->kind] : "unknown";
+	if (!l)
+		return "unknown";
+	return l->nstretches ? "external" : words[l->kind];
 }
 
 static bool is_chunked(const struct report *r)
@@ -28,7 +32,8 @@ static bool is_chunked(const struct report *r)
 /* Does a read decode anything? */
 static bool decodes(const struct report *r)
 {
-	return is_chunked(r) && (r->layout->pipeline->n || r->layout->swap);
+	return is_chunked(r) && (r->layout->pipeline->n || r->layout->recode ||
+				 r->layout->by_library);
 }
 
 /* Samples that one chunk has a piece of. */
@@ -55,44 +60,77 @@ static void say_size(FILE *out, const char *label, uint64_t bytes)
 	fprintf(out, "  %-12s %s (%" PRIu64 " bytes)", label, text, bytes);
 }
 
+static void print_layout(const struct report *r, FILE *out)
+{
+	const struct tensor *t = r->tensor;
+	uint32_t n = r->layout ? layout_external_files(r->layout) : 0;
+
+	fputs("  layout       ", out);
+	if (t->mosaic) {
+		uint32_t mappings = mosaic_count(t->mosaic);
+
+		fprintf(out, "virtual: %u part%s", t->nparts,
+			t->nparts == 1 ? "" : "s");
+		if (mappings != t->nparts)
+			fprintf(out, " in %u mappings", mappings);
+		if (r->nested)
+			fprintf(out, ", which have %u more", r->nested);
+		fputs(", ", out);
+	}
+	fputs(layout_word(r->layout), out);
+	if (n)
+		fprintf(out, " (%u file%s)", n, n == 1 ? "" : "s");
+	fputs(r->alike ? "\n" : " (parts differ)\n", out);
+}
+
+static void print_chunks(const struct report *r, FILE *out)
+{
+	const struct layout *l = r->layout;
+	const struct pipeline_filter *lack = pipeline_missing(l->pipeline, 0);
+	char shape[768], size[32], filters[512];
+
+	dtype_shape_text(l->grid->chunk, l->grid->rank, shape, sizeof shape);
+	format_size(l->grid->chunk_bytes, size, sizeof size);
+	pipeline_describe(l->pipeline, filters, sizeof filters);
+	fprintf(out, "  chunk        %s, %s\n  filters      %s\n", shape, size,
+		filters);
+	if (lack && !l->by_library)
+		fprintf(out, "  cannot read  filter %s is not supported\n",
+			lack->name);
+}
+
+/* The values themselves are elsewhere in the file. */
+static bool stores_references(const struct tensor *t)
+{
+	return t->dtype.vlen || t->dtype.kind == DTYPE_TEXT ||
+	       t->dtype.kind == DTYPE_RAGGED;
+}
+
 static void print_storage(const struct report *r, FILE *out)
 {
 	const struct tensor *t = r->tensor;
-	char shape[768], size[32], filters[512];
 
-	if (t->distributed)
-		fprintf(out, "  layout       %u part%s in other files, %s%s\n",
-			t->nparts, t->nparts == 1 ? "" : "s",
-			layout_word(r->layout),
-			r->alike ? "" : " (parts differ)");
-	else
-		fprintf(out, "  layout       %s\n", layout_word(r->layout));
-	if (is_chunked(r)) {
-		dtype_shape_text(r->layout->grid->chunk, r->layout->grid->rank,
-				 shape, sizeof shape);
-		format_size(r->layout->grid->chunk_bytes, size, sizeof size);
-		pipeline_describe(r->layout->pipeline, filters, sizeof filters);
-		fprintf(out, "  chunk        %s, %s\n  filters      %s\n",
-			shape, size, filters);
-		if (pipeline_missing(r->layout->pipeline, 0))
-			fprintf(out,
-				"  cannot read  filter %s is not supported\n",
-				pipeline_missing(r->layout->pipeline, 0)->name);
-	}
-	if (t->dtype.kind < DTYPE_STRING) {
+	print_layout(r, out);
+	if (is_chunked(r))
+		print_chunks(r, out);
+	if (r->by_library)
+		fprintf(out, "  decoded by   libhdf5, one chunk at a time, "
+			     "which is slower\n");
+	if (dtype_is_binary(&t->dtype)) {
 		say_size(out, "logical", t->bytes);
 		putc('\n', out);
 	}
 	if (!r->counted) {
-		fprintf(out,
-			"  stored       not counted: more than %" PRIu64
-			" chunks\n",
-			REPORT_CHUNKS);
+		fprintf(out, "  stored       not counted");
+		if (!r->by_library)
+			fprintf(out, ": more than %" PRIu64 " chunks",
+				REPORT_CHUNKS);
+		putc('\n', out);
 		return;
 	}
 	say_size(out, "stored", r->stored);
-	if (t->dtype.vlen)
-		fprintf(out, " of references; the text is apart");
+	if (stores_references(t))
+		fprintf(out, " of references; the values are apart");
 	else if (r->missing || r->bad)
 		fprintf(out, " in the parts that are there");
 	else if (r->stored && t->bytes)
@@ -106,9 +144,9 @@ static void print_blocks(const struct report *r, FILE *out)
 
 	if (!r->blocks)
 		return;
-	if (t->distributed) {
+	if (t->mosaic) {
 		fprintf(out,
-			"  blocks       %" PRIu64 " of %" PRIu64 " present",
+			"  parts        %" PRIu64 " of %" PRIu64 " present",
 			r->present, r->blocks);
 		if (r->missing)
 			fprintf(out, ", %" PRIu64 " missing", r->missing);
@@ -171,21 +209,34 @@ static void print_cost(const struct report *r, FILE *out)
 		decoded, all, (double)c->decoded / (double)c->bytes);
 }
 
+/* What it is, and what it is in the file. */
+static void print_type(const struct tensor *t, FILE *out)
+{
+	cleanup_free char *descr = tensor_descr_text(&t->dtype);
+	cleanup_free char *stored = tensor_descr_text(&t->stored);
+	const char *said = t->stored.text ? t->stored.text : t->dtype.text;
+	char name[80];
+
+	dtype_name(&t->dtype, name, sizeof name);
+	fprintf(out, "  dtype        %s", name);
+	if (!descr || !stored)
+		return;
+	if (dtype_is_binary(&t->dtype))
+		fprintf(out, t->descr ? " %s" : " '%s'", descr);
+	if (strcmp(stored, descr))
+		fprintf(out, ", stored as %s", stored);
+	if (said)
+		fprintf(out, " (%s)", said);
+}
+
 void report_print(const struct report *r, FILE *out)
 {
 	const struct tensor *t = r->tensor;
-	char shape[768], name[80], descr[80], stored[80];
+	char shape[768];
 
 	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
-	dtype_name(&t->dtype, name, sizeof name);
-	dtype_descr(&t->dtype, descr, sizeof descr);
-	dtype_descr(&t->stored, stored, sizeof stored);
-	fprintf(out, "%s\n  shape        %s\n  dtype        %s", t->name, shape,
-		name);
-	if (t->dtype.kind < DTYPE_STRING)
-		fprintf(out, " '%s'", descr);
-	if (strcmp(stored, descr))
-		fprintf(out, ", stored as '%s'", stored);
+	fprintf(out, "%s\n  shape        %s\n", t->name, shape);
+	print_type(t, out);
 	putc('\n', out);
 	if (t->why_not) {
 		fprintf(out, "  not shown    %s\n", t->why_not);
@@ -227,10 +278,12 @@ void report_print_line(const struct report *r, FILE *out)
 	}
 	if (t->bytes)
 		fprintf(out, ", %s", logical);
-	if (r->counted && !t->dtype.vlen)
+	if (r->counted && !stores_references(t))
 		fprintf(out, ", %s stored", stored);
-	if (t->distributed)
-		fprintf(out, ", %" PRIu64 " of %" PRIu64 " blocks present",
+	if (r->by_library)
+		fprintf(out, ", decoded by libhdf5");
+	if (t->mosaic)
+		fprintf(out, ", %" PRIu64 " of %" PRIu64 " parts present",
 			r->present, r->blocks);
 	putc('\n', out);
 }
@@ -272,6 +325,8 @@ static void json_storage(const struct report *r, json_t *o)
 						   strlen(p->filter[i].name)));
 	}
 	json_object_set_new(o, "filters", filters);
+	if (r->by_library)
+		put_text(o, "decoded_by", "libhdf5");
 	put(o, "bytes", r->tensor->bytes);
 	json_object_set_new(o, "stored_bytes",
 			    r->counted ? json_integer((json_int_t)r->stored)
@@ -311,22 +366,38 @@ static json_t *json_sample(const struct report *r)
 	return o;
 }
 
+static void json_dtype(const struct tensor *t, json_t *o)
+{
+	cleanup_free char *descr = tensor_descr_text(&t->dtype);
+	cleanup_free char *stored = tensor_descr_text(&t->stored);
+	char name[80];
+
+	dtype_name(&t->dtype, name, sizeof name);
+	put_text(o, "type", name);
+	if (descr)
+		put_text(o, "dtype", descr);
+	if (stored)
+		put_text(o, "stored_dtype", stored);
+	if (t->stored.text || t->dtype.text)
+		put_text(o, "stored_type",
+			 t->stored.text ? t->stored.text : t->dtype.text);
+}
+
 json_t *report_json(const struct report *r)
 {
 	const struct tensor *t = r->tensor;
 	json_t *o = json_object(), *flags = json_object();
 	json_t *problems = json_array();
-	char text[80];
 
 	put_text(o, "name", t->name);
 	json_object_set_new(o, "shape", numbers(t->shape, t->rank));
-	dtype_name(&t->dtype, text, sizeof text);
-	put_text(o, "type", text);
-	dtype_descr(&t->dtype, text, sizeof text);
-	put_text(o, "dtype", text);
-	dtype_descr(&t->stored, text, sizeof text);
-	put_text(o, "stored_dtype", text);
-	json_object_set_new(o, "distributed", json_boolean(t->distributed));
+	json_dtype(t, o);
+	json_object_set_new(o, "distributed", json_boolean(t->mosaic != NULL));
+	if (t->mosaic) {
+		put(o, "parts", t->nparts);
+		put(o, "mappings", mosaic_count(t->mosaic));
+		put(o, "nested_parts", r->nested);
+	}
 	if (t->why_not) {
 		put_text(o, "not_shown", t->why_not);
 	} else {

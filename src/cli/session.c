@@ -40,6 +40,10 @@ static char *describe_config(char *const *paths, size_t n,
 	fprintf(f, "cache-size=%llu\nthreads=%u\nsample-axes=%u\n",
 		(unsigned long long)s->cache_size, s->threads,
 		s->views.sample_axes);
+	if (s->dataset)
+		fprintf(f, "dataset=%s\n", s->dataset);
+	if (s->prefix)
+		fprintf(f, "prefix=%s\n", s->prefix);
 	fprintf(f, "dtype-order=%s\nmissing=%s\ntimeout=%u\n",
 		s->views.source_order ? "source" : "little",
 		s->views.missing == MISSING_FILL ? "fill" : "error",
@@ -71,14 +75,16 @@ static int refuse_clashes(char *const *paths, size_t n, struct error *err)
 }
 
 static int open_source(struct session *s, struct tree_builder *b,
-		       const char *path, bool alone,
-		       const struct view_options *views, struct error *err)
+		       const char *path, bool alone, const struct settings *set,
+		       struct error *err)
 {
 	struct source_args args = {.path = path,
 				   .handles = s->handles,
 				   .tree = b,
 				   .dir = 0,
-				   .views = *views};
+				   .views = set->views,
+				   .prefix = set->prefix,
+				   .dataset = set->dataset};
 	int r;
 
 	if (!alone) {
@@ -99,7 +105,7 @@ static int open_source(struct session *s, struct tree_builder *b,
 }
 
 static int build_tree(struct session *s, char *const *paths, size_t n,
-		      const struct view_options *views, struct error *err)
+		      const struct settings *set, struct error *err)
 {
 	struct tree_builder *b = tree_builder_new();
 	int r = 0;
@@ -108,7 +114,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (!b || !s->sources)
 		r = error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = open_source(s, b, paths[i], n == 1, views, err);
+		r = open_source(s, b, paths[i], n == 1, set, err);
 	if (r == 0)
 		r = tree_finish(b, &s->tree, err);
 	tree_builder_free(b);
@@ -165,7 +171,7 @@ int session_open(struct session **out, char *const *paths, size_t n,
 	if (r == 0)
 		r = handles_new(&s->handles, 0, set->threads + prefetch, err);
 	if (r == 0)
-		r = build_tree(s, paths, n, &set->views, err);
+		r = build_tree(s, paths, n, set, err);
 	if (r == 0)
 		r = wire(s, paths, n, set, prefetch, err);
 	if (r < 0) {

@@ -2,8 +2,9 @@
 /* Read and decode every stored chunk once, on all cores, in bounded memory. */
 
 /*
- * The main thread goes through tensors and parts and queues jobs: a segment of
- * 1024 chunks, a piece of contiguous data, the strings of a part.  A job finds
+ * The main thread goes through tensors and parts (and their parts, where they are
+ * virtual datasets themselves) and queues jobs: a segment of 1024 chunks, a piece
+ * of contiguous data, the values of a part that are text or sequences.  A job finds
  * its chunks itself and decodes them one after the other, past the cache.  The
  * queue is short and a gate bounds what is being decoded, so the size of the
  * data does not matter.
@@ -24,7 +25,7 @@
 #include "cli/report.h"
 
 #define SEGMENT 1024
-#define STRINGS 4096 /* at a time, but whole rows */
+#define VALUES 4096 /* at a time, but whole rows */
 #define PIECE (UINT64_C(64) << 20)
 #define READ_BYTES (UINT64_C(1) << 20)
 
@@ -32,6 +33,7 @@ struct part_check {
 	struct verify *v;
 	struct tensor *t;
 	uint32_t part;
+	struct report_rows rows; /* of its dataset */
 	const struct layout *layout;
 	_Atomic unsigned refs; /* jobs, and the main thread */
 	_Atomic bool spoiled;
@@ -39,7 +41,8 @@ struct part_check {
 };
 struct job {
 	struct part_check *check;
-	uint64_t first, n; /* chunks, bytes or strings */
+	uint32_t file;     /* of bytes */
+	uint64_t first, n; /* chunks, bytes or rows */
 };
 
 void verify_bad(struct verify *v, const char *name, int code, const char *why)
@@ -81,9 +84,9 @@ static void check_put(struct part_check *c)
 
 static void part_name(const struct tensor *t, uint32_t p, char *buf, size_t n)
 {
-	if (t->distributed)
-		snprintf(buf, n, "%s rows %" PRIu64 " to %" PRIu64, t->name,
-			 t->parts[p].begin, t->parts[p].end);
+	if (tensor_is_distributed(t))
+		snprintf(buf, n, "%s: %s of %s", t->name, t->parts[p].dataset,
+			 handles_name(t->handles, t->parts[p].file));
 	else
 		snprintf(buf, n, "%s", t->name);
 }
@@ -91,7 +94,7 @@ static void part_name(const struct tensor *t, uint32_t p, char *buf, size_t n)
 /* Something that concerns the whole part: say it once. */
 static void spoil(struct part_check *c, int code, const struct error *err)
 {
-	char name[512];
+	char name[1024];
 
 	if (atomic_exchange(&c->spoiled, true))
 		return;
@@ -132,7 +135,9 @@ static void run_chunks(void *arg)
 	struct error err = {0};
 	int r = 0;
 
-	if (!atomic_load(&c->spoiled))
+	/* What the library makes is not located. */
+	memset(at, 0, sizeof at);
+	if (!atomic_load(&c->spoiled) && !c->layout->by_library)
 		r = c->t->ops->locate(c->t, c->part, c->layout, job->first,
 				      (uint32_t)job->n, at, &err);
 	if (r < 0)
@@ -162,8 +167,8 @@ static void run_bytes(void *arg)
 	while (r == 0 && done < job->n && !atomic_load(&c->spoiled)) {
 		uint64_t n = min_u64(job->n - done, READ_BYTES);
 
-		r = handles_read(c->t->handles, c->layout->file,
-				 job->first + done, buf, n, &err);
+		r = handles_read(c->t->handles, job->file, job->first + done,
+				 buf, n, &err);
 		if (r < 0)
 			break;
 		done += n;
@@ -177,36 +182,47 @@ static void run_bytes(void *arg)
 	free(job);
 }
 
-static void count_string(void *ctx, const char *s, size_t len)
+static void count_value(void *ctx, const char *s, size_t len)
 {
 	(void)s;
 	*(uint64_t *)ctx += len;
 }
 
 /* As many as make a few MiB. */
-static uint64_t string_batch(const struct tensor *t)
+static uint64_t value_batch(const struct tensor *t)
 {
-	return t->text_bytes ? min_u64(STRINGS, (4 << 20) / t->text_bytes)
-			     : STRINGS / 8;
+	return t->text_bytes
+		       ? min_u64(VALUES, max_u64(1, (4 << 20) / t->text_bytes))
+		       : VALUES / 8;
 }
 
-static void run_strings(void *arg)
+/* Rows of values, box by box; of a scalar, the one there is. */
+static void run_values(void *arg)
 {
 	struct job *job = arg;
 	struct part_check *c = job->check;
+	const struct grid *g = c->layout->grid;
 	uint64_t row = 1, step;
+	struct box b;
 
-	for (unsigned i = 1; i < c->t->rank; i++)
-		row *= c->t->shape[i];
-	step = max_u64(1, string_batch(c->t) / row) * row;
+	for (unsigned i = 0; i < g->rank; i++) {
+		b.start[i] = 0;
+		b.count[i] = g->shape[i];
+		row *= i ? max_u64(g->shape[i], 1) : 1;
+	}
+	step = max_u64(1, value_batch(c->t) / row);
 	for (uint64_t i = 0; i < job->n && !atomic_load(&c->spoiled);
 	     i += step) {
 		struct error err = {0};
 		uint64_t bytes = 0;
-		int r = c->t->ops->strings(c->t, c->part, job->first + i,
-					   min_u64(job->n - i, step),
-					   count_string, &bytes, &err);
+		int r;
 
+		if (g->rank) {
+			b.start[0] = job->first + i;
+			b.count[0] = min_u64(job->n - i, step);
+		}
+		r = c->t->ops->values(c->t, c->part, &b, count_value, &bytes,
+				      &err);
 		atomic_fetch_add(&c->v->decoded, bytes);
 		if (r < 0)
 			spoil(c, r, &err);
@@ -216,13 +232,17 @@ static void run_strings(void *arg)
 	free(job);
 }
 
-static int submit(struct part_check *c, pool_fn *fn, uint64_t first, uint64_t n)
+/* ---- queueing ------------------------------------------------------------ */
+
+static int submit(struct part_check *c, pool_fn *fn, uint32_t file,
+		  uint64_t first, uint64_t n)
 {
 	struct job *job = malloc(sizeof *job);
 
 	if (!job)
 		return -ENOMEM;
 	job->check = c;
+	job->file = file;
 	job->first = first;
 	job->n = n;
 	atomic_fetch_add(&c->refs, 1);
@@ -230,14 +250,14 @@ static int submit(struct part_check *c, pool_fn *fn, uint64_t first, uint64_t n)
 	return 0;
 }
 
-/* Queue [first, end) in pieces of `step`. */
-static int submit_range(struct part_check *c, pool_fn *fn, uint64_t first,
-			uint64_t end, uint64_t step)
+static int submit_chunks(struct part_check *c)
 {
+	uint64_t first, end;
 	int r = 0;
 
+	report_chunks(&c->rows, c->layout, &first, &end);
 	while (first < end && r == 0 && !atomic_load(&c->spoiled)) {
-		uint64_t n = min_u64(end - first, step);
+		uint64_t n = min_u64(end - first, SEGMENT);
 		uint64_t written = atomic_load(&c->t->parts[c->part].written);
 
 		/* A grid may be vast and all but empty: when as many chunks
@@ -246,60 +266,127 @@ static int submit_range(struct part_check *c, pool_fn *fn, uint64_t first,
 			atomic_fetch_add(&c->v->unwritten, end - first);
 			break;
 		}
-
-		r = submit(c, fn, first, n);
+		r = submit(c, run_chunks, 0, first, n);
 		first += n;
 	}
 	return r;
 }
 
-static int submit_strings(struct part_check *c)
+static int submit_file(struct part_check *c, uint32_t file, uint64_t pos,
+		       uint64_t n)
 {
-	const struct tensor *t = c->t;
-	uint64_t n = 1;
+	int r = 0;
 
-	if (t->rank)
-		n = t->parts[c->part].end - t->parts[c->part].begin;
-	/* A part has no more elements than the tensor, whose number fits. */
-	for (unsigned i = 1; i < t->rank; i++)
-		n *= t->shape[i];
-	return n && t->ops->strings ? submit(c, run_strings, 0, n) : 0;
+	while (n && r == 0 && !atomic_load(&c->spoiled)) {
+		uint64_t piece = min_u64(n, PIECE);
+
+		r = submit(c, run_bytes, file, pos, piece);
+		pos += piece;
+		n -= piece;
+	}
+	return r;
 }
+
+/* Contiguous bytes, in one file or in stretches. */
+static int submit_bytes(struct part_check *c)
+{
+	const struct layout *l = c->layout;
+	uint64_t first, end;
+	int r = 0;
+
+	report_bytes(&c->rows, l, &first, &end);
+	if (!l->nstretches)
+		return submit_file(c, l->file, l->pos + first, end - first);
+	for (uint32_t i = 0; i < l->nstretches && r == 0; i++) {
+		const struct stretch *s = &l->stretches[i];
+		uint64_t from = max_u64(first, s->begin);
+		uint64_t to = min_u64(end, s->begin + s->len);
+
+		if (from < to)
+			r = submit_file(c, s->file, s->pos + (from - s->begin),
+					to - from);
+	}
+	return r;
+}
+
+static int submit_values(struct part_check *c)
+{
+	const struct grid *g = c->layout->grid;
+	uint64_t begin, end;
+
+	if (!c->t->ops->values || !g || !g->count)
+		return 0;
+	end = g->rank ? min_u64(c->rows.end, g->shape[0]) : 1;
+	begin = g->rank ? min_u64(c->rows.begin, end) : 0;
+	return begin < end ? submit(c, run_values, 0, begin, end - begin) : 0;
+}
+
+static int check_parts(struct verify *v, struct tensor *t, bool nested);
 
 static int submit_part(struct part_check *c)
 {
-	const struct layout *l = NULL;
 	struct error err = {0};
-	uint64_t first, end;
-	int r = report_part(c->t, c->part, &l, &err);
+	int r = report_part(c->t, c->part, &c->layout, &err);
 
 	if (r < 0) {
 		spoil(c, r, &err);
 		return 0;
 	}
-	c->layout = l;
-	if (c->t->dtype.kind == DTYPE_STRING)
-		return submit_strings(c);
-	switch (l->kind) {
+	if (c->layout->kind == LAYOUT_NESTED)
+		return check_parts(c->v, c->layout->nested, true);
+	if (!dtype_is_binary(&c->t->dtype))
+		return submit_values(c);
+	switch (c->layout->kind) {
 	case LAYOUT_CHUNKED:
-		report_chunks(c->t, c->part, l, &first, &end);
-		return submit_range(c, run_chunks, first, end, SEGMENT);
+		return submit_chunks(c);
 	case LAYOUT_LINEAR:
-		report_bytes(c->t, c->part, l, &first, &end);
-		return submit_range(c, run_bytes, first, first + end, PIECE);
+		return submit_bytes(c);
 	case LAYOUT_FETCHED:
 		check_chunk(c, 0);
 		break;
 	case LAYOUT_ABSENT:
+	case LAYOUT_NESTED:
 		break;
 	}
 	return 0;
 }
 
+/* Of a tensor, or of a part of one: their depth is bounded, their number not. */
+static int check_parts(struct verify *v, struct tensor *t, bool nested)
+{
+	cleanup_free struct report_rows *rows = report_rows(t);
+	int r = rows ? 0 : -ENOMEM;
+	static const char too_many[] =
+		"virtual datasets of virtual datasets have too many parts: not "
+		"all were checked";
+
+	for (uint32_t p = 0; p < t->nparts && r == 0; p++) {
+		struct part_check *c;
+
+		if (nested && v->nested >= REPORT_NESTED) {
+			if (v->nested == REPORT_NESTED)
+				verify_bad(v, t->name, -ENOTSUP, too_many);
+			v->nested = REPORT_NESTED + 1;
+			return 0;
+		}
+		v->nested += nested;
+		c = calloc(1, sizeof *c);
+		if (!c)
+			return -ENOMEM;
+		c->v = v;
+		c->t = t;
+		c->part = p;
+		c->rows = rows[p];
+		atomic_init(&c->refs, 1);
+		r = submit_part(c);
+		check_put(c);
+	}
+	return r;
+}
+
 int verify_tensor(void *ctx, struct tensor *t)
 {
 	struct verify *v = ctx;
-	int r = 0;
 
 	if (t->why_not) {
 		v->skipped++;
@@ -311,19 +398,8 @@ int verify_tensor(void *ctx, struct tensor *t)
 		return 0;
 	}
 	v->tensors++;
-	for (uint32_t p = 0; p < t->nparts && r == 0; p++) {
-		struct part_check *c = calloc(1, sizeof *c);
-
-		if (!c)
-			return -ENOMEM;
-		c->v = v;
-		c->t = t;
-		c->part = p;
-		atomic_init(&c->refs, 1);
-		r = submit_part(c);
-		check_put(c);
-	}
-	return r;
+	v->nested = 0;
+	return check_parts(v, t, false);
 }
 
 int verify_init(struct verify *v, const struct settings *s, struct store *store,

@@ -23,6 +23,7 @@ struct verify {
 	bool out_of_memory;
 	/* used by the main thread only */
 	uint64_t tensors, skipped;
+	uint32_t nested; /* parts of parts of this tensor */
 };
 int verify_init(struct verify *v, const struct settings *s, struct store *store,
 		uint64_t total, struct error *err);

@@ -77,6 +77,9 @@ void shuffle_undo(enum shuffle_path path, const void *in, size_t in_len,
 		  size_t elem, void *out);
 
 extern const struct codec codec_deflate, codec_shuffle, codec_fletcher32,
-	codec_lzf, codec_lz4, codec_zstd;
+	codec_lzf, codec_lz4, codec_zstd, codec_bitshuffle, codec_nbit,
+	codec_scaleoffset;
+/* Defined where the library was there when this was built (HAVE_SZIP, ...). */
+extern const struct codec codec_szip, codec_bzip2, codec_blosc;
 
 #endif

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of filters: those we decode, and those we only know by name. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
 #include "codec/codec.h"
 
 #include <errno.h>
 #include <pthread.h>
 
+/* Without its library a filter is one that we only know by name. */
 const struct codec *const codec_table[] = {
-	&codec_deflate, &codec_shuffle, &codec_fletcher32,
-	&codec_lzf,     &codec_lz4,     &codec_zstd,
+	&codec_deflate,
+	&codec_shuffle,
+	&codec_fletcher32,
+	&codec_lzf,
+	&codec_lz4,
+	&codec_zstd,
+	&codec_bitshuffle,
+	&codec_nbit,
+	&codec_scaleoffset,
+#if HAVE_SZIP
+	&codec_szip,
+#endif
+#if HAVE_BZIP2
+	&codec_bzip2,
+#endif
+#if HAVE_BLOSC
+	&codec_blosc,
+#endif
 	NULL,
 };
 

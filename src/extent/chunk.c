@@ -6,13 +6,22 @@
 #include <string.h>
 
 #include "base/counters.h"
+#include "base/number.h"
 
 /*
- * Two ways: a chunk stored verbatim is read straight to where it is wanted;
- * any other is read into scratch of this thread and decoded from there.  In
- * both the source is compared once more after the bytes were read and before
- * they mean anything, so a file that is rewritten meanwhile is called stale,
- * not corrupt.
+ * Three steps, each left out where there is nothing to do: bytes are read,
+ * filters undone, elements recoded.  The last step that there is writes to where
+ * the chunk is wanted, those before it to scratch:
+ *
+ *	read                     a chunk that is stored verbatim
+ *	read, recode             in place, unless elements change their size
+ *	read > decode            `stored` bytes of scratch
+ *	read > decode, recode    the same, unless elements change their size
+ *	read > decode > recode   scratch for the decoded chunk, too
+ *
+ * The source is compared once more after the bytes were read and before they
+ * mean anything, so a file that is rewritten meanwhile is called stale, not
+ * corrupt.
  *
  * `stored` comes from the file and decides how much scratch is taken, hence a
  * bound on it: filters may expand what they cannot compress, by a little.
@@ -27,56 +36,93 @@ uint64_t chunk_set_new_id(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
-/* No filter has to be undone (bytes may still have to be swapped). */
+/* No filter has to be undone (elements may still have to be recoded). */
 static bool chunk_is_unfiltered(const struct chunk *c)
 {
 	return !c->pipeline || pipeline_is_verbatim(c->pipeline, c->skip_mask);
 }
 
+static bool chunk_is_recoded(const struct chunk *c)
+{
+	return c->recode && !recode_is_identity(c->recode);
+}
+
+/* Recoded into other memory than it was decoded to. */
+static bool chunk_is_resized(const struct chunk *c)
+{
+	return c->recode && c->recode->from != c->recode->to;
+}
+
+/* Bytes between filters and recoding; SIZE_MAX where that does not fit. */
+static size_t chunk_decoded(const struct chunk *c)
+{
+	uint64_t n = c->size;
+
+	if (c->recode && (!c->recode->to || mul_overflows(n / c->recode->to,
+							  c->recode->from, &n)))
+		return SIZE_MAX;
+	return n > SIZE_MAX ? SIZE_MAX : (size_t)n;
+}
+
 bool chunk_is_verbatim(const struct chunk *c)
 {
-	return c->state == CHUNK_STORED && c->swap <= 1 &&
+	return c->state == CHUNK_STORED && !chunk_is_recoded(c) &&
 	       c->stored == c->size && chunk_is_unfiltered(c);
+}
+
+static size_t add_saturated(size_t a, uint64_t b)
+{
+	size_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
 }
 
 size_t chunk_scratch(const struct chunk *c)
 {
-	size_t sum;
+	size_t decoded = chunk_decoded(c), sum = 0;
 
-	if (c->state != CHUNK_STORED || chunk_is_unfiltered(c))
+	if (c->state != CHUNK_STORED)
 		return 0;
-	sum = pipeline_scratch_size(c->pipeline, (size_t)c->size);
-	if (__builtin_add_overflow(sum, c->stored, &sum))
+	if (decoded == SIZE_MAX)
 		return SIZE_MAX;
-	return sum;
+	if (!chunk_is_unfiltered(c)) {
+		sum = pipeline_scratch_size(c->pipeline, decoded);
+		sum = add_saturated(sum, c->stored);
+	}
+	return chunk_is_resized(c) ? add_saturated(sum, decoded) : sum;
 }
 
 /* Numbers that no intact file has. */
 static int chunk_check(const struct chunk *c, struct error *err)
 {
+	size_t decoded = chunk_decoded(c);
+
 	if (c->state != CHUNK_STORED)
 		return error_set(err, -EINVAL, "chunk has no stored bytes");
-	if (c->size > SIZE_MAX / 2 || (c->swap > 1 && c->size % c->swap))
+	if (c->recode && !recode_is_valid(c->recode))
+		return error_set(err, -EINVAL, "chunk has an invalid recode");
+	if (c->size > SIZE_MAX / 2 || decoded > SIZE_MAX / 2 ||
+	    (c->recode && c->size % c->recode->to))
 		return error_set(err, -EBADMSG,
 				 "%llu bytes are no whole chunk of %u-byte "
-				 "numbers",
-				 (unsigned long long)c->size, c->swap);
+				 "elements",
+				 (unsigned long long)c->size,
+				 c->recode ? c->recode->to : 1);
 	if (chunk_is_unfiltered(c)) {
-		if (c->stored != c->size)
+		if (c->stored != decoded)
 			return error_set(err, -EBADMSG,
 					 "%llu bytes stored without filter "
-					 "where the chunk has %llu",
+					 "where the chunk has %zu",
 					 (unsigned long long)c->stored,
-					 (unsigned long long)c->size);
+					 decoded);
 		return 0;
 	}
 	if (c->stored > EXPANSION_SLACK &&
-	    (c->stored - EXPANSION_SLACK) / EXPANSION_MAX > c->size)
+	    (c->stored - EXPANSION_SLACK) / EXPANSION_MAX > decoded)
 		return error_set(err, -EBADMSG,
-				 "%llu stored bytes for a chunk of only %llu: "
+				 "%llu stored bytes for a chunk of only %zu: "
 				 "damaged index?",
-				 (unsigned long long)c->stored,
-				 (unsigned long long)c->size);
+				 (unsigned long long)c->stored, decoded);
 	return 0;
 }
 
@@ -89,46 +135,71 @@ static int chunk_prefix(struct handles *h, const struct chunk *c, int code,
 	return code;
 }
 
+static int no_memory(struct handles *h, const struct chunk *c, const char *what,
+		     uint64_t n, struct error *err)
+{
+	error_set(err, -ENOMEM, "no memory for %llu %s bytes",
+		  (unsigned long long)n, what);
+	return chunk_prefix(h, c, -ENOMEM, err);
+}
+
+/* The chunk without its filters. */
 static int chunk_decode(struct handles *h, const struct chunk *c, void *out,
-			struct error *err)
+			size_t size, struct error *err)
 {
 	void *stored;
 	int r;
 
+	if (chunk_is_unfiltered(c))
+		return handles_read(h, c->file, c->pos, out, size, err);
 	stored = pipeline_stored_scratch((size_t)c->stored);
-	if (!stored) {
-		error_set(err, -ENOMEM, "no memory for %llu stored bytes",
-			  (unsigned long long)c->stored);
-		return chunk_prefix(h, c, -ENOMEM, err);
-	}
+	if (!stored)
+		return no_memory(h, c, "stored", c->stored, err);
 	r = handles_read(h, c->file, c->pos, stored, (size_t)c->stored, err);
 	if (r < 0)
 		return r;
 	r = pipeline_decode(c->pipeline, c->skip_mask, stored,
-			    (size_t)c->stored, out, (size_t)c->size, err);
+			    (size_t)c->stored, out, size, err);
 	return r < 0 ? chunk_prefix(h, c, r, err) : 0;
+}
+
+/* The same, then recoded. */
+static int chunk_recode(struct handles *h, const struct chunk *c, void *out,
+			size_t decoded, struct error *err)
+{
+	struct buf *scratch = NULL;
+	void *at = out;
+	int r;
+
+	if (chunk_is_resized(c)) {
+		scratch = buf_new(decoded ? decoded : 1, NULL);
+		if (!scratch)
+			return no_memory(h, c, "decoded", decoded, err);
+		at = scratch->data;
+	}
+	r = chunk_decode(h, c, at, decoded, err);
+	if (r == 0)
+		recode_run(c->recode, at, out, (size_t)c->size / c->recode->to);
+	buf_unref(scratch);
+	return r;
 }
 
 int chunk_load(struct handles *h, const struct chunk *c, void *out,
 	       struct error *err)
 {
+	size_t decoded = chunk_decoded(c);
 	int r;
 
 	r = chunk_check(c, err);
 	if (r < 0)
 		return chunk_prefix(h, c, r, err);
-	if (chunk_is_unfiltered(c)) {
-		r = handles_read(h, c->file, c->pos, out, (size_t)c->size, err);
-	} else {
-		r = chunk_decode(h, c, out, err);
-		pipeline_scratch_release();
-	}
+	r = chunk_is_recoded(c) ? chunk_recode(h, c, out, decoded, err)
+				: chunk_decode(h, c, out, decoded, err);
+	pipeline_scratch_release();
 	if (r < 0)
 		return r;
-	if (c->swap > 1)
-		swap_bytes(out, (size_t)c->size, c->swap);
 	counter_add(COUNT_CHUNKS_DECODED, 1);
 	counter_add(COUNT_BYTES_STORED, c->stored);
-	counter_add(COUNT_BYTES_DECODED, c->size);
+	counter_add(COUNT_BYTES_DECODED, decoded);
 	return 0;
 }

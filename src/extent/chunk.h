@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "codec/pipeline.h"
+#include "codec/recode.h"
 #include "extent/handles.h"
 
 /* What an absent chunk reads as: one element, repeated. */
@@ -28,11 +29,11 @@ struct chunk {
 	enum chunk_state state;
 	uint32_t file;      /* which backing file (number in handles) */
 	uint32_t skip_mask; /* filters this chunk was stored without */
-	uint32_t swap;      /* width of numbers to byte-swap, 0: none */
 	uint64_t pos;       /* where its stored bytes begin in the file */
 	uint64_t stored;    /* stored bytes */
-	uint64_t size;      /* decoded bytes */
+	uint64_t size;      /* bytes as served, decoded and recoded */
 	const struct pipeline *pipeline; /* NULL: stored verbatim */
+	const struct recode *recode;     /* NULL: served as decoded */
 	struct fill fill;
 };
 
@@ -63,8 +64,9 @@ struct chunk_set_ops {
 	int (*fetch)(struct chunk_set *s, uint64_t index,
 		     _Atomic uint64_t *gauge, struct buf **out,
 		     struct error *err);
-	/* Where, inside a fetched chunk, is slice `n` (a string)? Pure; NULL
-	 * for sets without slices. */
+	/* Where, inside a fetched chunk, is slice `n` (a string)?  -errno: it
+	 * could not be had, and *off, *len is the sentence.  Pure; NULL for
+	 * sets without slices. */
 	int (*slice)(const struct chunk_set *s, const struct buf *b, uint32_t n,
 		     size_t *off, size_t *len);
 	/* The chunk that sequential reading wants after `index`; false at the
@@ -87,7 +89,7 @@ uint64_t chunk_set_new_id(void);
 bool chunk_is_verbatim(const struct chunk *c);
 /* Memory needed while decoding, beside the result: stored bytes, scratch. */
 size_t chunk_scratch(const struct chunk *c);
-/* Read and decode a CHUNK_STORED chunk into c->size bytes at `out`.
+/* Read, decode and recode a CHUNK_STORED chunk into c->size bytes at `out`.
  * -EBADMSG, -ENOTSUP, -EIO, -ESTALE, -ENODATA, each with a sentence. */
 int chunk_load(struct handles *h, const struct chunk *c, void *out,
 	       struct error *err);

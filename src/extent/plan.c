@@ -150,6 +150,22 @@ uint64_t plan_copy(struct plan *p, const void *data, uint64_t len)
 	return take;
 }
 
+uint64_t plan_mem(struct plan *p, const void *data, uint64_t len)
+{
+	struct extent *x = plan_last(p, EXTENT_MEM);
+
+	len = plan_room(p, len);
+	if (len == 0)
+		return 0;
+	if (x && (const unsigned char *)x->u.mem.data + x->len == data)
+		return plan_grow(p, x, len);
+	x = plan_append(p, EXTENT_MEM, len);
+	if (!x)
+		return 0;
+	x->u.mem.data = data;
+	return len;
+}
+
 static void extent_print(const struct extent *x, FILE *out)
 {
 	switch (x->kind) {

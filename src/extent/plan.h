@@ -39,7 +39,7 @@ struct extent {
 /* `map` appends extents until the window is full or PLAN_MAX is reached;
  * whoever asked goes on with a second plan from off + have. */
 #define PLAN_MAX 64
-#define PLAN_SCRATCH 512
+#define PLAN_SCRATCH 1024
 struct plan {
 	uint64_t want, have; /* bytes asked for, bytes mapped so far */
 	unsigned n;
@@ -67,6 +67,8 @@ uint64_t plan_fill(struct plan *p, struct fill fill, uint64_t phase,
 		   uint64_t len);
 /* Copies `data` into the plan (bounded by PLAN_SCRATCH). */
 uint64_t plan_copy(struct plan *p, const void *data, uint64_t len);
+/* `data` is not copied: it belongs to the tree, or lives as long. */
+uint64_t plan_mem(struct plan *p, const void *data, uint64_t len);
 /* One line an extent, for people and tests. */
 void plan_print(const struct plan *p, FILE *out);
 

@@ -191,10 +191,8 @@ static int copy_memory(struct gather *g, const struct gather_slot *slot,
 		int r = set->ops->slice(set, b, x->u.chunk.slice, &off, &len);
 
 		if (r < 0)
-			return error_set(err, r,
-					 "string %u of chunk %llu is malformed",
-					 x->u.chunk.slice,
-					 (unsigned long long)x->u.chunk.index);
+			return error_set(err, r, "%.*s", (int)len,
+					 (const char *)b->data + off);
 	}
 	if (off > b->size || len > b->size - off || skip > len ||
 	    x->len > len - skip)

@@ -5,12 +5,13 @@
 
 #include "base/intern.h"
 #include "source/hdf5_driver.h"
+#include "source/hdf5_type.h"
 #include "source/source.h"
 
 struct hdf5_source {
 	struct source source;
 	struct handles *handles;
-	struct intern intern; /* grids, pipelines, names shared by parts */
+	struct intern intern; /* grids, types, names shared by parts */
 	uint32_t file;        /* the main file */
 	char *path;           /* absolute */
 	char *dir;            /* directory of path */
@@ -18,77 +19,188 @@ struct hdf5_source {
 	int64_t mtime;
 	uint64_t size; /* of the main file */
 	struct view_options views;
+	char *prefix; /* option prefix=: where else sources may be; or NULL */
 };
 
-/* A dataset of the main file.  The part of the tensor that every reader sees
- * comes first. */
+/* The part of the tensor that every reader sees comes first. */
 struct hdf5_tensor {
 	struct tensor t;
 	struct hdf5_source *source;
+	const struct hdf5_type *type; /* that parts must have; the source's */
+	uint32_t file;                /* it is in */
+	const char *object;           /* its path there; the source's */
+	const char *member; /* a field that is read as values; or NULL */
 };
 
-/* All of the following want the library's lock held, unless they say that they
- * take it themselves. */
+/* ---- what a dataset says of itself --------------------------------------- */
 
-/* The element type; DTYPE_OTHER with a description when it is not shown. */
-void hdf5_type_read(hid_t type, struct dtype *out);
+/* A piece of raw data in another file. */
+struct hdf5_raw {
+	char *name; /* as stored */
+	uint64_t pos, len;
+};
+/*
+ * One mapping of a virtual dataset, names as stored ("%b" and all).  A slab is
+ * start, stride, count, block, `rank` (`from_rank`) numbers each; an axis without
+ * end has count UINT64_MAX, or block UINT64_MAX when it is one endless block.
+ */
+struct hdf5_mapping {
+	char *file, *dataset;
+	bool all;           /* the whole source; `from` is NULL then */
+	unsigned from_rank; /* axes of the source */
+	uint64_t *to, *from;
+};
+enum hdf5_storage {
+	HDF5_CHUNKED,
+	HDF5_CONTIGUOUS,
+	HDF5_COMPACT,
+	HDF5_VIRTUAL,
+	HDF5_UNALLOCATED /* contiguous, never written */
+};
+/* How its type relates to the one that was asked for. */
+enum hdf5_match { HDF5_SAME, HDF5_CONVERTIBLE, HDF5_DIFFERENT };
+struct hdf5_description {
+	unsigned null; /* no elements, not even none: a null dataspace */
+	unsigned rank, own_rank;
+	/* In served elements: array types add axes behind the dataset's own. */
+	uint64_t shape[RANK_MAX];
+	struct hdf5_type type; /* when none was asked for */
+	enum hdf5_match match; /* when one was */
+	struct dtype stored;   /* CONVERTIBLE: a number of this type */
+	char said[64];         /* DIFFERENT: what it is instead */
+	enum hdf5_storage storage;
+	uint64_t pos, stored_bytes; /* CONTIGUOUS: address, what is there */
+	uint64_t chunk[RANK_MAX];
+	unsigned raw_edges;
+	unsigned by_library; /* a filter that only libhdf5 can undo */
+	struct pipeline pipeline;
+	size_t fill_size; /* one element, as stored (stored.kind OTHER: as
+			   * served), with its array; 0: zeros */
+	unsigned char *fill;
+	size_t nraw;
+	struct hdf5_raw *raw;
+	size_t nmappings;
+	struct hdf5_mapping *mapping;
+};
+void hdf5_description_free(struct hdf5_description *d);
 
-/* A tensor for an open dataset, or (dset < 0) for something that is only
- * listed, with `why`.  NULL only when memory is out. */
-struct hdf5_tensor *hdf5_tensor_new(struct hdf5_source *s, hid_t dset,
-				    const char *path, const char *why);
-/* How an open dataset is stored.  malloc'ed. */
-int hdf5_layout_read(struct hdf5_source *s, const struct tensor *t, hid_t dset,
-		     uint32_t file, struct layout **out, struct error *err);
-/* The fill value in served byte order; `width` is set to 1 for zeros. */
-int hdf5_fill_read(const struct tensor *t, hid_t dset, hid_t dcpl,
-		   struct fill *fill, unsigned char bytes[32],
-		   struct error *err);
-/* Parts of a virtual dataset: fills in t->parts and t->nparts.  -ENOTSUP: a
- * mapping of another kind. */
-int hdf5_virtual_read(struct hdf5_source *s, struct tensor *t, hid_t dcpl,
-		      struct error *err);
-/* Attributes of an open object as a JSON object (malloc'ed text). */
-char *hdf5_attributes_read(hid_t object, struct error *err);
+/*
+ * Questions to the library about an object of a file.  The *_here functions ask
+ * in this process and take the library's lock; the hdf5_call_* ones ask in a
+ * worker process once hdf5_isolate_start was called, for libhdf5 may crash or
+ * hang on a damaged file.
+ */
+struct hdf5_place {
+	struct hdf5_source *s;
+	uint32_t file;
+	const char *object; /* path in the file */
+};
 
-/* A part's file and dataset, open while the lock is held. */
+/* All about a dataset; `wanted` (may be NULL) is the type that it should have. */
+int hdf5_describe_here(const struct hdf5_place *at,
+		       const struct hdf5_type *wanted,
+		       struct hdf5_description *out, struct error *err);
+int hdf5_call_describe(const struct hdf5_place *at,
+		       const struct hdf5_type *wanted,
+		       struct hdf5_description *out, struct error *err);
+/* The same for one that is open; lock held. */
+int hdf5_describe(struct hdf5_source *s, hid_t dset,
+		  const struct hdf5_type *wanted, struct hdf5_description *out,
+		  struct error *err);
+/* Locations of chunks [first, first + n) of its grid.  `written`: the chunks
+ * that the index counts, plus 1; 0: not asked yet (then it is set). */
+int hdf5_locate_here(const struct hdf5_place *at, const struct grid *g,
+		     uint64_t first, uint32_t n, uint64_t *written,
+		     struct location *out, struct error *err);
+int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
+		     uint64_t first, uint32_t n, uint64_t *written,
+		     struct location *out, struct error *err);
+/* One chunk of the grid by H5Dread: as stored, or (`as` not NULL) converted by
+ * the library to a type as served; `member` as below. */
+int hdf5_fetch_here(const struct hdf5_place *at, const struct grid *g,
+		    uint64_t chunk, const struct dtype *as, const char *member,
+		    void *out, size_t size, struct error *err);
+int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
+		    uint64_t chunk, const struct dtype *as, const char *member,
+		    void *out, size_t size, struct error *err);
+/*
+ * The elements of a box of the dataset (its own axes) in C order, `put` once
+ * for each: STRING as it is; RAGGED as the bytes of its elements, converted to
+ * `as->fields[0].type`; TEXT as a line of JSON (a reference: the path it means).
+ * `as` is the tensor's served type; `member` (may be NULL) the path of a
+ * compound's member ("a", or "a/b" for one of a nested compound) that is meant.
+ * -EIO when the dataset's type or shape does not fit.
+ */
+typedef void hdf5_put(void *ctx, const char *s, size_t len);
+int hdf5_values_here(const struct hdf5_place *at, const struct box *b,
+		     unsigned rank, const struct dtype *as, const char *member,
+		     hdf5_put *put, void *ctx, struct error *err);
+int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
+		     unsigned rank, const struct dtype *as, const char *member,
+		     hdf5_put *put, void *ctx, struct error *err);
+/* Attributes of a group or dataset as a JSON object (malloc'ed text). */
+char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err);
+char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err);
+
+/* An object of a file, open while the lock is held. */
 struct hdf5_opened {
-	hid_t file, dset;
+	hid_t file, object;
 };
-/* Takes the lock and keeps it until hdf5_part_close; not when it fails. */
-int hdf5_part_open(struct tensor *t, uint32_t p, struct hdf5_opened *o,
-		   struct error *err);
-void hdf5_part_close(struct hdf5_opened *o);
-/* Is it what the main file maps?  Type and shape, in a sentence if not. */
-int hdf5_part_check(struct tensor *t, uint32_t p, hid_t dset,
+/* Takes the lock and keeps it until hdf5_place_close; not when it fails. */
+int hdf5_place_open(const struct hdf5_place *at, struct hdf5_opened *o,
 		    struct error *err);
-/* What tensor_ops do, in this process; they take the lock. */
-int hdf5_part_learn(struct tensor *t, uint32_t p, struct layout **out,
-		    struct error *err);
-int hdf5_part_locate(struct tensor *t, uint32_t p, const struct layout *l,
-		     uint64_t first, uint32_t n, struct location *out,
-		     struct error *err);
-int hdf5_part_fetch(struct tensor *t, uint32_t p, const struct layout *l,
-		    uint64_t chunk, void *out, size_t size, struct error *err);
-int hdf5_part_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
-		      void (*put)(void *ctx, const char *s, size_t len),
-		      void *ctx, struct error *err);
+void hdf5_place_close(struct hdf5_opened *o);
+/* "path: object 'x': " in front of the sentence. */
+void hdf5_place_prefix(const struct hdf5_place *at, struct error *err);
 
-char *hdf5_tensor_attributes(struct tensor *t, struct error *err);
+/* ---- tensors ------------------------------------------------------------- */
 
-/* These are tensor_ops: the same in a worker process once hdf5_isolate_start
- * was called, for libhdf5 may crash or hang on a damaged file. */
-int hdf5_call_learn(struct tensor *t, uint32_t p, struct layout **out,
+/* A tensor of what a description says, or (d NULL) for something that is only
+ * listed, with `why`; `name` for sentences.  NULL only when memory is out.
+ * Sources of a virtual dataset are looked at only where its extent depends on
+ * them; the lock must not be held. */
+struct hdf5_tensor *hdf5_tensor_new(const struct hdf5_place *at,
+				    const char *name,
+				    const struct hdf5_description *d,
+				    const char *why);
+/* The virtual dataset behind a part of `outer`, as a tensor of its own; NULL
+ * with a sentence. */
+struct hdf5_tensor *hdf5_tensor_nested(struct hdf5_tensor *outer,
+				       const struct hdf5_place *at,
+				       const struct hdf5_description *d,
+				       struct error *err);
+/* A layout of part `p` of t out of its description; hdf5_layout.c. */
+int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
+		    const struct hdf5_description *d, struct layout **out,
 		    struct error *err);
-int hdf5_call_locate(struct tensor *t, uint32_t p, const struct layout *l,
-		     uint64_t first, uint32_t n, struct location *out,
-		     struct error *err);
-int hdf5_call_fetch(struct tensor *t, uint32_t p, const struct layout *l,
-		    uint64_t chunk, void *out, size_t size, struct error *err);
-int hdf5_call_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
-		      void (*put)(void *ctx, const char *s, size_t len),
-		      void *ctx, struct error *err);
-char *hdf5_call_attributes(struct tensor *t, struct error *err);
+/* The fill value as served, kept by the source.  1: it is no simple pattern. */
+int hdf5_fill_new(struct hdf5_source *s, const struct hdf5_description *d,
+		  const struct recode *recode, const struct dtype *served,
+		  struct fill *out, struct error *err);
+/* Parts and mosaic of a virtual dataset: t->parts, t->nparts, t->mosaic.
+ * `shape` is that of the description and is set right along axes whose length
+ * depends on the sources.  hdf5_virtual.c. */
+int hdf5_virtual_new(struct hdf5_tensor *h, const struct hdf5_description *d,
+		     uint64_t *shape, struct error *err);
+/* The tensor of one field of a compound dataset (`of` and its description): `f`
+ * as stored (offsets from the element's beginning), its type as served, `path`
+ * like "a" or "a/b".  NULL with a sentence. */
+struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
+				      const struct hdf5_description *d,
+				      const struct dtype_field *f,
+				      const struct dtype *served,
+				      const char *path, struct error *err);
+
+/* Where is the file that `name` in file `from` means?  Tried in turn: the name
+ * itself when absolute; beside `from`; the prefixes; for absolute names that are
+ * gone their last two components and the last one beside `from`; beside the
+ * file behind a symlink.  Never the working directory.  A file that is nowhere
+ * gets the first of these places.  -ENOMEM. */
+enum hdf5_prefix { HDF5_PREFIX_VDS, HDF5_PREFIX_LINK, HDF5_PREFIX_RAW };
+int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
+		 enum hdf5_prefix kind, uint32_t *file, struct error *err);
+
+/* ---- mount time ---------------------------------------------------------- */
 
 /* Run `walk` in a child: does libhdf5 survive it?  -EBADMSG: no, and how.  It
  * calls hdf5_trial_beat for each object; a minute without means that it hangs. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HDF5 attributes as JSON: numbers, strings, bools, and arrays of them. */
+/* HDF5 attributes of every kind as a JSON object. */
 #include "source/hdf5.h"
 
 #include <errno.h>
@@ -8,191 +8,203 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/number.h"
+#include "source/hdf5_json.h"
 
 /* Larger arrays are described, not listed. */
-#define VALUES_MAX 4096
+#define VALUES_MAX 131072
 #define BYTES_MAX (UINT64_C(1) << 20)
+/* Values listed of one object, and bytes of them; then all are described. */
+#define OBJECT_VALUES_MAX (UINT64_C(1) << 20)
+#define OBJECT_BYTES_MAX (UINT64_C(64) << 20)
 
+struct attributes {
+	struct hdf5_source *s;
+	struct hdf5_paths *paths;
+	json_t *all;
+	uint64_t values, bytes; /* listed so far */
+	bool failed;            /* no memory */
+};
 struct value {
-	hid_t type;
-	struct dtype d;
-	hsize_t n; /* values */
+	hid_t attr, type, space;
+	H5S_class_t class;
+	uint64_t n, size; /* values; bytes of one */
+	bool none;        /* an axis has no elements */
 	int rank;
 	hsize_t dims[RANK_MAX];
 };
 
-/* One element of a numeric array that was read in native types. */
-static json_t *number_at(const struct value *v, const void *data, size_t i)
+static json_t *described(struct attributes *a, const struct value *v,
+			 const char *why)
 {
-	double re, im;
+	char name[80] = "unknown", text[160];
+	struct hdf5_type t;
 
-	switch (v->d.kind) {
-	case DTYPE_INT:
-		return json_integer(((const int64_t *)data)[i]);
-	case DTYPE_UINT:
-		if (((const uint64_t *)data)[i] > INT64_MAX)
-			return json_number((double)((const uint64_t *)data)[i]);
-		return json_integer((json_int_t)((const uint64_t *)data)[i]);
-	case DTYPE_BOOL:
-		return json_boolean(((const int8_t *)data)[i]);
-	case DTYPE_COMPLEX:
-		re = ((const double *)data)[2 * i];
-		im = ((const double *)data)[2 * i + 1];
-		return json_pack("[o, o]", json_number(re), json_number(im));
-	default:
-		return json_number(((const double *)data)[i]);
-	}
+	if (!hdf5_type_read(&a->s->intern, v->type, false, &t))
+		dtype_name(&t.served, name, sizeof name);
+	snprintf(text, sizeof text, "(%llu values of type %s: %s)",
+		 (unsigned long long)v->n, name, why);
+	return json_text(text, strlen(text));
 }
 
-static json_t *string_at(const struct value *v, const void *data, size_t i)
+/* Values from *p on as nested arrays, as the shape says; NULL: one failed. */
+static json_t *nest(struct hdf5_json *j, const struct value *v, int axis,
+		    const char **p, struct error *err)
 {
-	const char *s = v->d.vlen ? ((char *const *)data)[i]
-				  : (const char *)data + i * v->d.size;
-
-	if (!s)
-		return json_string("");
-	return json_text(s, v->d.vlen ? strlen(s) : strnlen(s, v->d.size));
-}
-
-/* Values from number *at on as nested arrays, as the shape says. */
-static json_t *nest(const struct value *v, const void *data, int axis,
-		    size_t *at)
-{
-	json_t *a;
+	json_t *a, *one;
 
 	if (axis == v->rank) {
-		size_t i = (*at)++;
-
-		return v->d.kind == DTYPE_STRING ? string_at(v, data, i)
-						 : number_at(v, data, i);
+		hdf5_json_value(j, *p, &one, err);
+		*p += v->size;
+		return one;
 	}
 	a = json_array();
 	for (hsize_t i = 0; i < v->dims[axis]; i++)
-		json_array_append_new(a, nest(v, data, axis + 1, at));
+		if (json_array_append_new(a, nest(j, v, axis + 1, p, err)) <
+		    0) {
+			json_decref(a);
+			return NULL;
+		}
 	return a;
 }
 
-/* The type to read into; the library converts. */
-static hid_t memory_type(const struct value *v, size_t *size)
+static json_t *listed(struct attributes *a, const struct value *v,
+		      struct hdf5_json *j, struct error *err)
 {
-	hid_t t;
+	cleanup_free char *data = calloc(v->n, v->size);
+	const char *p = data;
+	json_t *out = NULL;
 
-	*size = 8;
-	switch (v->d.kind) {
-	case DTYPE_INT:
-		return H5Tcopy(H5T_NATIVE_INT64);
-	case DTYPE_UINT:
-		return H5Tcopy(H5T_NATIVE_UINT64);
-	case DTYPE_FLOAT:
-		return H5Tcopy(H5T_NATIVE_DOUBLE);
-	case DTYPE_COMPLEX:
-		t = H5Tcreate(H5T_COMPOUND, 16);
-		H5Tinsert(t, "r", 0, H5T_NATIVE_DOUBLE);
-		H5Tinsert(t, "i", 8, H5T_NATIVE_DOUBLE);
-		*size = 16;
-		return t;
-	case DTYPE_STRING:
-		*size = v->d.vlen ? sizeof(char *) : v->d.size;
-		return H5Tcopy(v->type);
-	default:
-		*size = v->d.size;
-		return H5Tcopy(v->type);
-	}
+	if (!data)
+		return NULL;
+	if (H5Aread(v->attr, v->type, data) < 0)
+		return json_string("(cannot be read)");
+	out = nest(j, v, 0, &p, err);
+	if (H5Tdetect_class(v->type, H5T_VLEN) > 0 ||
+	    H5Tdetect_class(v->type, H5T_STRING) > 0)
+		H5Dvlen_reclaim(v->type, v->space, H5P_DEFAULT, data);
+	a->values += v->n;
+	a->bytes += v->n * v->size;
+	return out;
 }
 
-static json_t *read_values(hid_t attr, const struct value *v)
+static json_t *read_value(struct attributes *a, const struct value *v)
 {
-	cleanup_free void *data = NULL;
-	size_t size, at = 0;
-	hid_t type = memory_type(v, &size);
-	json_t *j = NULL;
+	struct error err = {.code = 0};
+	struct hdf5_json *j;
+	json_t *out;
 
-	data = calloc(v->n ? v->n : 1, size);
-	if (data && type >= 0 && H5Aread(attr, type, data) >= 0) {
-		hid_t space = H5Aget_space(attr);
-
-		j = nest(v, data, 0, &at);
-		if (v->d.kind == DTYPE_STRING && v->d.vlen)
-			H5Dvlen_reclaim(type, space, H5P_DEFAULT, data);
-		H5Sclose(space);
-	}
-	if (type >= 0)
-		H5Tclose(type);
-	return j;
+	if (v->class == H5S_NULL)
+		return json_null();
+	if (v->n > VALUES_MAX || v->size > BYTES_MAX / v->n ||
+	    v->n > OBJECT_VALUES_MAX - min_u64(a->values, OBJECT_VALUES_MAX) ||
+	    a->bytes > OBJECT_BYTES_MAX)
+		return described(a, v, "too many to list");
+	if (v->none)
+		return json_array();
+	if (hdf5_json_new(v->type, a->paths, &j, &err) < 0)
+		return err.code == -ENOMEM ? NULL
+					   : described(a, v, "not shown");
+	out = listed(a, v, j, &err);
+	if (!out && err.code == -ENOTSUP)
+		out = described(a, v, "too long to list");
+	hdf5_json_free(j);
+	return out;
 }
 
-static json_t *described(const struct value *v, const char *why)
+/* False when the library does not say. */
+static bool open_value(struct value *v)
 {
-	char name[80], text[160];
-
-	dtype_name(&v->d, name, sizeof name);
-	snprintf(text, sizeof text, "(%llu values of type %s: %s)",
-		 (unsigned long long)v->n, name, why);
-	return json_string(text);
-}
-
-static json_t *read_attribute(hid_t attr)
-{
-	struct value v = {.n = 1};
-	bool none = false;
-	hid_t space = H5Aget_space(attr);
-	H5S_class_t class = H5Sget_simple_extent_type(space);
-	json_t *j;
-
-	v.type = H5Aget_type(attr);
-	hdf5_type_read(v.type, &v.d);
-	v.rank = class == H5S_SIMPLE
-			 ? H5Sget_simple_extent_dims(space, v.dims, NULL)
-			 : 0;
+	v->type = H5Aget_type(v->attr);
+	v->space = H5Aget_space(v->attr);
+	v->class = v->space < 0 ? H5S_NO_CLASS
+				: H5Sget_simple_extent_type(v->space);
+	if (v->type < 0 || v->class == H5S_NO_CLASS)
+		return false;
+	v->size = H5Tget_size(v->type);
+	v->n = 1;
+	if (v->class == H5S_SIMPLE)
+		v->rank = H5Sget_simple_extent_ndims(v->space);
+	if (v->size == 0 || v->rank < 0 || v->rank > RANK_MAX ||
+	    (v->rank && H5Sget_simple_extent_dims(v->space, v->dims, NULL) < 0))
+		return false;
 	/* An axis of no values counts as one: (2^40, 0) would nest for ever. */
-	for (int i = 0; i < v.rank; i++) {
-		none |= v.dims[i] == 0;
-		if (__builtin_mul_overflow(v.n, max_u64(v.dims[i], 1), &v.n))
-			v.n = HSIZE_UNDEF;
+	for (int i = 0; i < v->rank; i++) {
+		v->none = v->none || v->dims[i] == 0;
+		if (mul_overflows(v->n, max_u64(v->dims[i], 1), &v->n))
+			v->n = UINT64_MAX;
 	}
-	H5Sclose(space);
-	if (class == H5S_NULL)
-		j = json_null();
-	else if (v.d.kind == DTYPE_OTHER)
-		j = described(&v, "not shown");
-	else if (v.n > VALUES_MAX || H5Tget_size(v.type) > BYTES_MAX / v.n)
-		j = described(&v, "too many to list");
-	else if (none)
-		j = json_array();
-	else
-		j = read_values(attr, &v);
-	H5Tclose(v.type);
-	return j ? j : json_string("(cannot be read)");
+	return true;
+}
+
+static json_t *read_attribute(struct attributes *a, hid_t attr)
+{
+	struct value v = {.attr = attr};
+	json_t *j = open_value(&v) ? read_value(a, &v)
+				   : json_string("(cannot be read)");
+
+	if (v.space >= 0)
+		H5Sclose(v.space);
+	if (v.type >= 0)
+		H5Tclose(v.type);
+	return j;
 }
 
 static herr_t each(hid_t object, const char *name, const H5A_info_t *info,
 		   void *ctx)
 {
-	json_t *o = ctx, *key;
 	hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
+	struct attributes *a = ctx;
+	json_t *key = json_text(name, strlen(name));
+	json_t *v = attr < 0 ? json_string("(cannot be read)")
+			     : read_attribute(a, attr);
 
 	(void)info;
-	if (attr < 0)
-		return 0;
-	key = json_text(name, strlen(name));
-	json_object_set_new(o, json_string_value(key), read_attribute(attr));
+	a->failed = !key ||
+		    json_object_set_new(a->all, json_string_value(key), v) < 0;
 	json_decref(key);
-	H5Aclose(attr);
-	return 0;
+	if (attr >= 0)
+		H5Aclose(attr);
+	return a->failed ? -1 : 0;
 }
 
-char *hdf5_attributes_read(hid_t object, struct error *err)
+static char *attributes_read(struct attributes *a, hid_t object,
+			     struct error *err)
 {
-	json_t *o = json_object();
 	hsize_t at = 0;
-	char *text = NULL;
+	char why[256], *text = NULL;
 
-	if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, each, o) < 0)
-		error_set(err, -EIO, "the attributes cannot be read");
-	else
-		text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-	json_decref(o);
+	if (!a->all || !a->paths)
+		a->failed = true;
+	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, each,
+			     a) >= 0)
+		text = json_dumps(a->all,
+				  JSON_COMPACT | JSON_REAL_PRECISION(17));
+	else if (!a->failed) {
+		hdf5_why(why, sizeof why);
+		error_set(err, -EIO, "the attributes cannot be read: %s", why);
+		return NULL;
+	}
+	if (!text)
+		error_set(err, -ENOMEM, "out of memory");
+	return text;
+}
+
+char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err)
+{
+	struct attributes a = {.s = at->s};
+	struct hdf5_opened o;
+	char *text;
+
+	if (hdf5_place_open(at, &o, err) < 0)
+		return NULL;
+	a.all = json_object();
+	a.paths = hdf5_paths_new(o.object);
+	text = attributes_read(&a, o.object, err);
+	if (!text)
+		hdf5_place_prefix(at, err);
+	json_decref(a.all);
+	hdf5_paths_free(a.paths);
+	hdf5_place_close(&o);
 	return text;
 }

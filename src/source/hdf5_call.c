@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is asked of HDF5 workers, and how answers are made into ours again. */
 /*
- * A request names things by their address, for a worker is a copy of this
- * process.  What was learnt since then, and every answer, goes by value; an
- * answer comes from a process that a damaged file may have upset, so numbers in
- * it are checked, and filters looked up again.
+ * A request goes by value: files and objects are named by their paths, for a
+ * worker is a copy of this process as it was when the tree was built, and knows
+ * nothing that was learnt since.  Answers come from a process that a damaged file
+ * may have upset, so numbers in them are checked.
  *
  * Which file is asked about is decided here: it is pinned during the call, the
  * request carries its identity, the worker compares it with what it has open,
@@ -23,6 +23,31 @@
 #include "source/hdf5_request.h"
 
 /* ---- one call --------------------------------------------- */
+
+struct question {
+	struct request q;
+	uint32_t file;
+	const char *path, *object, *member;
+};
+
+/* Cleared, holes too: it is written to a socket. */
+static struct question question(enum op op, const struct hdf5_place *at,
+				const char *member)
+{
+	struct question x;
+
+	memset(&x, 0, sizeof x);
+	x.q.op = op;
+	x.q.s = at->s;
+	x.file = at->file;
+	x.path = handles_path(at->s->handles, at->file);
+	x.object = at->object;
+	x.member = member ? member : "";
+	x.q.path_len = (uint32_t)strlen(x.path);
+	x.q.object_len = (uint32_t)strlen(x.object);
+	x.q.member_len = (uint32_t)strlen(x.member);
+	return x;
+}
 
 /* What comes back: into `data` where its size is known, else malloc'ed. */
 struct result {
@@ -54,12 +79,18 @@ static int result_receive(struct hdf5_worker *w, uint64_t size,
 }
 
 /* 0: there is an answer, perhaps an error.  -EPIPE, -ETIMEDOUT, -ENOMEM. */
-static int exchange(struct hdf5_worker *w, const struct request *q,
+static int exchange(struct hdf5_worker *w, const struct question *x,
 		    struct result *out, struct error *said)
 {
 	struct reply reply;
-	int r = hdf5_worker_send(w, q, sizeof *q);
+	int r = hdf5_worker_send(w, &x->q, sizeof x->q);
 
+	if (!r)
+		r = hdf5_worker_send(w, x->path, x->q.path_len);
+	if (!r)
+		r = hdf5_worker_send(w, x->object, x->q.object_len);
+	if (!r)
+		r = hdf5_worker_send(w, x->member, x->q.member_len);
 	if (!r)
 		r = hdf5_worker_receive(w, &reply, sizeof reply);
 	if (r < 0)
@@ -71,10 +102,10 @@ static int exchange(struct hdf5_worker *w, const struct request *q,
 	return said->code ? 0 : result_receive(w, reply.size, out);
 }
 
-static int fail_lost(const struct request *q, int r, const char *how,
+static int fail_lost(const struct question *x, int r, const char *how,
 		     struct error *err)
 {
-	const char *name = handles_name(q->t->handles, q->file);
+	const char *name = handles_name(x->q.s->handles, x->file);
 
 	if (r == -ENOMEM)
 		return error_set(err, r, "%s: out of memory", name);
@@ -89,7 +120,7 @@ static int fail_lost(const struct request *q, int r, const char *how,
 			 name, how);
 }
 
-static int ask(const struct request *q, struct result *out, struct error *err)
+static int ask(const struct question *x, struct result *out, struct error *err)
 {
 	struct hdf5_worker *w;
 	struct error said = {0};
@@ -100,33 +131,33 @@ static int ask(const struct request *q, struct result *out, struct error *err)
 		r = hdf5_worker_take(&w, err);
 		if (r < 0)
 			return r;
-		r = exchange(w, q, out, &said);
+		r = exchange(w, x, out, &said);
 		if (r < 0 || said.code == -EIO || said.code == -EBADMSG)
 			hdf5_worker_end(w, how, sizeof how);
 		else
 			hdf5_worker_give(w);
 	}
 	if (r < 0)
-		return fail_lost(q, r, how, err);
+		return fail_lost(x, r, how, err);
 	return said.code ? error_set(err, said.code, "%s", said.text) : 0;
 }
 
 /* Ask about a file that stays the same meanwhile. */
-static int call(struct request *q, struct result *out, struct error *err)
+static int call(struct question *x, struct result *out, struct error *err)
 {
-	struct handles *h = q->t->handles;
+	struct handles *h = x->q.s->handles;
 	struct error stale = {0};
 	struct handle pin;
 	struct stat st;
-	int r = handles_get(h, q->file, &pin, err), same;
+	int r = handles_get(h, x->file, &pin, err), same;
 
 	if (r < 0)
 		return r;
 	if (fstat(pin.fd, &st) < 0) {
-		r = error_errno(err, -EIO, "%s", handles_name(h, q->file));
+		r = error_errno(err, -EIO, "%s", handles_name(h, x->file));
 	} else {
-		identity_of(&st, &q->id);
-		r = ask(q, out, err);
+		identity_of(&st, &x->q.id);
+		r = ask(x, out, err);
 	}
 	/* A file that changed explains everything else. */
 	same = handles_check(h, &pin, &stale);
@@ -138,150 +169,85 @@ static int call(struct request *q, struct result *out, struct error *err)
 	return error_set(err, same, "%s", stale.text);
 }
 
-/* ---- the operations of a tensor --------------------------- */
+/* ---- the questions ---------------------------------------- */
 
-static struct request request_for(struct tensor *t, enum op op, uint32_t p)
+int hdf5_call_describe(const struct hdf5_place *at,
+		       const struct hdf5_type *wanted,
+		       struct hdf5_description *out, struct error *err)
 {
-	struct request q;
-
-	memset(&q, 0, sizeof q); /* holes, too: it is written to a socket */
-	q.op = op;
-	q.t = t;
-	q.p = p;
-	q.file = t->parts[p].file;
-	return q;
-}
-
-static int rebuild_shared(struct hdf5_source *s, const struct learnt *x,
-			  struct layout *l, struct error *err)
-{
-	struct pipeline p;
-	struct grid g;
-	int r = 0;
-
-	memset(&p, 0, sizeof p);
-	memset(&g, 0, sizeof g);
-	if (x->grid.rank > RANK_MAX || x->pipeline.n > PIPELINE_MAX ||
-	    grid_init(&g, x->grid.rank, x->grid.shape, x->grid.chunk,
-		      x->grid.elem) < 0 ||
-	    g.count >= TENSOR_CHUNK_MAX)
-		return error_set(err, -EIO, "its layout is out of bounds");
-	for (unsigned i = 0; i < x->pipeline.n && !r; i++) {
-		const struct pipeline_filter *f = &x->pipeline.filter[i];
-		char name[sizeof f->name];
-
-		memcpy(name, f->name, sizeof name);
-		name[sizeof name - 1] = '\0';
-		r = f->params.n > CODEC_CD_MAX
-			    ? error_set(err, -EIO, "too many parameters")
-			    : pipeline_add(&p, f->id, name, f->params.cd,
-					   f->params.n, f->params.elem_size,
-					   err);
-	}
-	if (r < 0)
-		return r;
-	l->grid = intern_bytes(&s->intern, &g, sizeof g);
-	l->pipeline = intern_bytes(&s->intern, &p, sizeof p);
-	return l->grid && l->pipeline
-		       ? 0
-		       : error_set(err, -ENOMEM, "out of memory");
-}
-
-/* A layout of ours, with what the worker says of it. */
-static int layout_rebuild(struct tensor *t, uint32_t p, const struct learnt *x,
-			  struct layout **out, struct error *err)
-{
-	static const unsigned char zero[8];
-	struct layout *l = malloc(sizeof *l);
+	struct result is = {NULL, 0, false};
+	struct question x;
 	int r;
 
-	if (!l)
-		return error_set(err, -ENOMEM, "out of memory");
-	*l = x->layout;
-	l->file = t->parts[p].file;
-	l->origin = t->parts[p].origin;
-	l->fill.pattern = x->zero ? zero : l->fill_bytes;
-	if (x->grid.rank != t->rank || x->grid.elem != t->stored.size ||
-	    l->kind > LAYOUT_ABSENT || l->swap > 8 ||
-	    l->fill.width != (x->zero ? 1 : t->stored.size) ||
-	    l->fill.width > sizeof l->fill_bytes)
-		r = error_set(err, -EIO, "its layout is out of bounds");
-	else
-		r = rebuild_shared(((struct hdf5_tensor *)t)->source, x, l,
-				   err);
-	if (r < 0) {
-		error_prefix(err, "%s: dataset '%s': ",
-			     handles_name(t->handles, t->parts[p].file),
-			     t->parts[p].dataset);
-		free(l);
+	if (!hdf5_isolated())
+		return hdf5_describe_here(at, wanted, out, err);
+	x = question(DESCRIBE, at, NULL);
+	x.q.typed = wanted != NULL;
+	if (wanted)
+		x.q.type = *wanted;
+	r = call(&x, &is, err);
+	if (r < 0)
 		return r;
-	}
-	*out = l;
+	r = hdf5_description_unpack(is.data, is.size, out, err);
+	if (r < 0)
+		hdf5_place_prefix(at, err);
+	free(is.data);
+	return r;
+}
+
+int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
+		     uint64_t first, uint32_t n, uint64_t *written,
+		     struct location *out, struct error *err)
+{
+	cleanup_free uint64_t *answer = NULL;
+	size_t size = n * sizeof *out;
+	struct result is;
+	struct question x;
+	int r;
+
+	if (!hdf5_isolated())
+		return hdf5_locate_here(at, g, first, n, written, out, err);
+	answer = malloc(sizeof *written + size);
+	if (!answer)
+		return error_set(err, -ENOMEM, "out of memory");
+	x = question(LOCATE, at, NULL);
+	x.q.u.grid = *g;
+	x.q.first = first;
+	x.q.n = n;
+	x.q.written = *written;
+	is = (struct result){answer, sizeof *written + size, true};
+	r = call(&x, &is, err);
+	if (r < 0)
+		return r;
+	*written = answer[0];
+	memcpy(out, answer + 1, size);
 	return 0;
 }
 
-int hdf5_call_learn(struct tensor *t, uint32_t p, struct layout **out,
-		    struct error *err)
-{
-	cleanup_free struct learnt *x = NULL;
-	struct request q;
-	struct result is;
-	int r;
-
-	if (!hdf5_isolated())
-		return hdf5_part_learn(t, p, out, err);
-	x = malloc(sizeof *x);
-	if (!x)
-		return error_set(err, -ENOMEM, "out of memory");
-	q = request_for(t, LEARN, p);
-	is = (struct result){x, sizeof *x, true};
-	r = call(&q, &is, err);
-	return r < 0 ? r : layout_rebuild(t, p, x, out, err);
-}
-
-/* LOCATE and FETCH: with the layout by value, into memory of the caller. */
-static int call_fixed(struct request *q, const struct layout *l, void *out,
-		      size_t size, struct error *err)
+int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
+		    uint64_t chunk, const struct dtype *as, const char *member,
+		    void *out, size_t size, struct error *err)
 {
 	struct result is = {out, size, true};
-
-	q->layout = *l;
-	q->grid = *l->grid;
-	return call(q, &is, err);
-}
-
-int hdf5_call_locate(struct tensor *t, uint32_t p, const struct layout *l,
-		     uint64_t first, uint32_t n, struct location *out,
-		     struct error *err)
-{
-	struct request q;
+	struct question x;
 
 	if (!hdf5_isolated())
-		return hdf5_part_locate(t, p, l, first, n, out, err);
-	q = request_for(t, LOCATE, p);
-	q.first = first;
-	q.n = n;
-	return call_fixed(&q, l, out, n * sizeof *out, err);
+		return hdf5_fetch_here(at, g, chunk, as, member, out, size,
+				       err);
+	x = question(FETCH, at, member);
+	x.q.u.grid = *g;
+	x.q.first = chunk;
+	x.q.n = size;
+	x.q.converted = as != NULL;
+	if (as)
+		x.q.type.served = *as;
+	return call(&x, &is, err);
 }
 
-int hdf5_call_fetch(struct tensor *t, uint32_t p, const struct layout *l,
-		    uint64_t chunk, void *out, size_t size, struct error *err)
-{
-	struct request q;
-
-	if (!hdf5_isolated())
-		return hdf5_part_fetch(t, p, l, chunk, out, size, err);
-	q = request_for(t, FETCH, p);
-	q.first = chunk;
-	q.n = size;
-	return call_fixed(&q, l, out, size, err);
-}
-
-/* Pass `n` strings on, each a length and bytes; or none, if that is not what
+/* Pass `n` values on, each a length and bytes; or none, if that is not what
  * there is. */
-static bool strings_pass(const struct result *is, uint64_t n,
-			 void (*put)(void *ctx, const char *s, size_t len),
-			 void *ctx)
+static bool values_pass(const struct result *is, uint64_t n, hdf5_put *put,
+			void *ctx)
 {
 	const char *begin = is->data;
 	uint64_t at, len, i;
@@ -303,40 +269,41 @@ static bool strings_pass(const struct result *is, uint64_t n,
 	return true;
 }
 
-int hdf5_call_strings(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
-		      void (*put)(void *ctx, const char *s, size_t len),
-		      void *ctx, struct error *err)
+int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
+		     unsigned rank, const struct dtype *as, const char *member,
+		     hdf5_put *put, void *ctx, struct error *err)
 {
 	struct result is = {NULL, 0, false};
-	struct request q;
+	struct question x;
 	int r;
 
 	if (!hdf5_isolated())
-		return hdf5_part_strings(t, p, first, n, put, ctx, err);
-	q = request_for(t, STRINGS, p);
-	q.first = first;
-	q.n = n;
-	r = call(&q, &is, err);
+		return hdf5_values_here(at, b, rank, as, member, put, ctx, err);
+	x = question(VALUES, at, member);
+	x.q.rank = rank;
+	for (unsigned i = 0; i < rank; i++) {
+		x.q.u.box.start[i] = b->start[i];
+		x.q.u.box.count[i] = b->count[i];
+	}
+	x.q.type.served = *as;
+	r = call(&x, &is, err);
 	if (r < 0)
 		return r;
-	if (!strings_pass(&is, n, put, ctx))
-		r = error_set(err, -EIO, "%s: dataset '%s': not %llu strings",
-			      handles_name(t->handles, q.file),
-			      t->parts[p].dataset, (unsigned long long)n);
+	if (!values_pass(&is, box_elements(b, rank), put, ctx)) {
+		r = error_set(err, -EIO, "not as many values as it has");
+		hdf5_place_prefix(at, err);
+	}
 	free(is.data);
 	return r;
 }
 
-char *hdf5_call_attributes(struct tensor *t, struct error *err)
+char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err)
 {
 	struct result is = {NULL, 0, false};
-	struct request q;
+	struct question x;
 
 	if (!hdf5_isolated())
-		return hdf5_tensor_attributes(t, err);
-	memset(&q, 0, sizeof q);
-	q.op = ATTRIBUTES;
-	q.t = t;
-	q.file = ((struct hdf5_tensor *)t)->source->file;
-	return call(&q, &is, err) < 0 ? NULL : is.data;
+		return hdf5_attributes_here(at, err);
+	x = question(ATTRIBUTES, at, NULL);
+	return call(&x, &is, err) < 0 ? NULL : is.data;
 }

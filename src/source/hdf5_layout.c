@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a dataset is stored: contiguous, compact or chunked, filters, fill. */
-#include "source/hdf5.h"
-
+/* From what a dataset says of itself to a layout that windows are mapped by. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,197 +7,285 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/hdf5.h"
 
-/* The type of the dataset is also the one in memory: nothing is converted. */
-int hdf5_fill_read(const struct tensor *t, hid_t dset, hid_t dcpl,
-		   struct fill *fill, unsigned char bytes[32],
-		   struct error *err)
+/* ---- fill value ---------------------------------------------------------- */
+
+/* Are n bytes the same `width` bytes again and again? */
+static bool repeats(const unsigned char *p, size_t n, size_t width)
+{
+	return n % width == 0 && !memcmp(p, p + width, n - width);
+}
+
+int hdf5_fill_new(struct hdf5_source *s, const struct hdf5_description *d,
+		  const struct recode *recode, const struct dtype *served,
+		  struct fill *out, struct error *err)
 {
 	static const unsigned char zero[8];
-	H5D_fill_value_t defined;
-	unsigned swap;
-	hid_t type;
-	herr_t ok;
+	cleanup_free unsigned char *bytes = NULL;
+	size_t n = d->fill_size, elements;
 
-	fill->pattern = zero;
-	fill->width = 1;
-	if (H5Pfill_value_defined(dcpl, &defined) < 0)
-		return error_set(err, -EIO, "the fill value cannot be read");
-	if (defined != H5D_FILL_VALUE_USER_DEFINED ||
-	    t->stored.kind >= DTYPE_STRING || t->stored.size > 32)
+	*out = (struct fill){zero, 1};
+	if (!n || !served->size)
 		return 0;
-	type = H5Dget_type(dset);
-	ok = type < 0 ? -1 : H5Pget_fill_value(dcpl, type, bytes);
-	if (type >= 0)
-		H5Tclose(type);
-	if (ok < 0)
-		return error_set(err, -EIO, "the fill value cannot be read");
-	swap = dtype_swap_width(&t->stored);
-	if (t->stored.big_endian != t->dtype.big_endian && swap)
-		swap_bytes(bytes, t->stored.size, swap);
-	for (unsigned i = 0; i < t->stored.size; i++)
-		if (bytes[i]) {
-			fill->pattern = bytes;
-			fill->width = t->stored.size;
-			break;
-		}
-	return 0;
-}
-
-/* ---- chunked ------------------------------------------------------------- */
-
-static int read_filters(hid_t dcpl, uint32_t elem, struct pipeline *p,
-			struct error *err)
-{
-	int n = H5Pget_nfilters(dcpl);
-
-	memset(p, 0, sizeof *p);
-	if (n < 0)
-		return error_set(err, -EIO, "the filters cannot be read");
-	for (int i = 0; i < n; i++) {
-		unsigned cd[CODEC_CD_MAX], flags = 0;
-		size_t n_cd = CODEC_CD_MAX;
-		char name[64] = "";
-		H5Z_filter_t id =
-			H5Pget_filter2(dcpl, (unsigned)i, &flags, &n_cd, cd,
-				       sizeof name, name, NULL);
-		int r;
-
-		if (id < 0)
-			return error_set(err, -EIO, "filter %d cannot be read",
-					 i);
-		r = pipeline_add(p, (uint32_t)id, name, cd,
-				 (unsigned)min_u64(n_cd, CODEC_CD_MAX), elem,
-				 err);
-		if (r < 0)
-			return r;
+	elements = recode ? n / recode->from : 0;
+	if (recode ? !elements || n % recode->from : n % served->size)
+		return error_set(err, -EIO, "its fill value has another size");
+	if (recode) {
+		n = elements * recode->to;
+		bytes = malloc(n);
+		if (!bytes)
+			return error_set(err, -ENOMEM, "out of memory");
+		recode_run(recode, d->fill, bytes, elements);
 	}
-	return 0;
+	/* An array type has a value for each element of the array. */
+	if (!repeats(bytes ? bytes : d->fill, n, served->size))
+		return 1;
+	out->pattern =
+		intern_bytes(&s->intern, bytes ? bytes : d->fill, served->size);
+	out->width = served->size;
+	return out->pattern ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* Keep grid and filters once for all parts that have the same. */
-static int keep_shared(struct hdf5_source *s, struct layout *l,
-		       const struct grid *g, const struct pipeline *p,
-		       struct error *err)
-{
-	l->grid = intern_bytes(&s->intern, g, sizeof *g);
-	l->pipeline = intern_bytes(&s->intern, p, sizeof *p);
-	if (!l->grid || !l->pipeline)
-		return error_set(err, -ENOMEM, "out of memory");
-	return 0;
-}
+/* ---- recoding ------------------------------------------------------------ */
 
-static int read_chunked(const struct tensor *t, hid_t dcpl, const hsize_t *dims,
-			struct layout *l, struct grid *g, struct pipeline *p,
-			struct error *err)
-{
-	hsize_t chunk[RANK_MAX];
-	unsigned opts = 0;
-
-	if (H5Pget_chunk(dcpl, RANK_MAX, chunk) != (int)t->rank ||
-	    H5Pget_chunk_opts(dcpl, &opts) < 0)
-		return error_set(err, -EIO, "the chunk shape cannot be read");
-	if (grid_init(g, t->rank, (const uint64_t *)dims,
-		      (const uint64_t *)chunk, t->stored.size) < 0 ||
-	    g->count >= TENSOR_CHUNK_MAX)
-		return error_set(err, -ENOTSUP, "it has too many chunks");
-	l->kind = LAYOUT_CHUNKED;
-	l->by_library = !hdf5_driver_ok();
-	l->raw_edges = opts & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS;
-	return read_filters(dcpl, t->stored.size, p, err);
-}
-
-/* ---- contiguous ---------------------------------------------------------- */
-
-static int read_contiguous(hid_t dset, hid_t dcpl, const struct grid *g,
-			   struct layout *l, struct error *err)
-{
-	haddr_t at;
-	hsize_t stored;
-
-	if (H5Pget_external_count(dcpl) > 0)
-		return error_set(err, -ENOTSUP,
-				 "it is stored in external raw files: not "
-				 "supported");
-	stored = H5Dget_storage_size(dset);
-	at = H5Dget_offset(dset);
-	if (at == HADDR_UNDEF) {
-		/* Never written, or nothing to write. */
-		l->kind = LAYOUT_ABSENT;
-		return 0;
-	}
-	if (stored < g->chunk_bytes)
-		return error_set(err, -EBADMSG,
-				 "it stores %" PRIuHSIZE " bytes of %" PRIu64,
-				 stored, g->chunk_bytes);
-	l->kind = LAYOUT_LINEAR;
-	l->pos = at;
-	return 0;
-}
-
-/* ---- any ----------------------------------------------------------------- */
-
-static int read_layout(struct hdf5_source *s, const struct tensor *t,
-		       hid_t dset, hid_t dcpl, const hsize_t *dims,
+/* Do stored bytes have to be changed, and can we do it? */
+static int find_recode(struct hdf5_tensor *h, const struct hdf5_description *d,
 		       struct layout *l, struct error *err)
 {
-	H5D_layout_t kind = H5Pget_layout(dcpl);
-	uint64_t whole[RANK_MAX];
-	struct pipeline p;
-	struct grid g;
-	int r;
+	const struct dtype *stored =
+		d->match == HDF5_CONVERTIBLE ? &d->stored : &h->t.stored;
+	struct recode r;
 
-	r = hdf5_fill_read(t, dset, dcpl, &l->fill, l->fill_bytes, err);
-	if (r < 0)
-		return r;
-	memset(&p, 0, sizeof p);
-	for (unsigned i = 0; i < t->rank; i++)
-		whole[i] = max_u64(dims[i], 1);
-	if (grid_init(&g, t->rank, (const uint64_t *)dims, whole,
-		      t->stored.size) < 0)
-		return error_set(err, -ENOTSUP, "it is too large");
-	if (kind == H5D_COMPACT)
-		l->kind = LAYOUT_FETCHED;
-	else if (kind == H5D_CONTIGUOUS)
-		r = read_contiguous(dset, dcpl, &g, l, err);
-	else if (kind == H5D_CHUNKED)
-		r = read_chunked(t, dcpl, dims, l, &g, &p, err);
-	else
-		r = error_set(err, -ENOTSUP,
-			      kind == H5D_VIRTUAL
-				      ? "it is itself a virtual dataset: not "
-					"supported"
-				      : "its layout is unknown");
-	return r < 0 ? r : keep_shared(s, l, &g, &p, err);
+	if (h->t.dtype.kind == DTYPE_RAGGED && h->t.field) {
+		/* The reference to the sequence, out of the structure. */
+		memset(&r, 0, sizeof r);
+		r.from = stored->size;
+		r.offset = h->t.field->offset;
+		r.to = r.width = h->t.dtype.size;
+		l->recode = intern_bytes(&h->source->intern, &r, sizeof r);
+		return l->recode ? 0 : error_set(err, -ENOMEM, "out of memory");
+	}
+	if (!dtype_is_binary(&h->t.dtype))
+		return 0;
+	if (stored->kind == DTYPE_OTHER ||
+	    !dtype_recode(stored, &h->t.dtype, h->t.field, &r)) {
+		l->by_library = true;
+		return 0;
+	}
+	if (recode_is_identity(&r))
+		return 0;
+	l->recode = intern_bytes(&h->source->intern, &r, sizeof r);
+	return l->recode ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-int hdf5_layout_read(struct hdf5_source *s, const struct tensor *t, hid_t dset,
-		     uint32_t file, struct layout **out, struct error *err)
+/* ---- kinds of storage ---------------------------------------------------- */
+
+static int set_grid(struct hdf5_source *s, const struct hdf5_description *d,
+		    const uint64_t *chunk, uint32_t elem, struct layout *l,
+		    struct error *err)
 {
-	hid_t space = H5Dget_space(dset), dcpl = H5Dget_create_plist(dset);
-	struct layout *l = calloc(1, sizeof *l);
-	hsize_t dims[RANK_MAX] = {0};
+	struct grid g;
+
+	memset(&g, 0, sizeof g);
+	if (grid_init(&g, d->rank, d->shape, chunk, elem) < 0 ||
+	    g.count >= TENSOR_CHUNK_MAX)
+		return error_set(err, -ENOTSUP, "it is too large");
+	l->grid = intern_bytes(&s->intern, &g, sizeof g);
+	return l->grid ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+/* One chunk that is everything. */
+static int set_whole(struct hdf5_source *s, const struct hdf5_description *d,
+		     uint32_t elem, struct layout *l, struct error *err)
+{
+	uint64_t whole[RANK_MAX];
+
+	for (unsigned i = 0; i < d->rank; i++)
+		whole[i] = max_u64(d->shape[i], 1);
+	return set_grid(s, d, whole, elem, l, err);
+}
+
+/* What the library converts as a whole is cut into rows of about a MiB. */
+static int set_rows(struct hdf5_source *s, const struct hdf5_description *d,
+		    uint32_t elem, struct layout *l, struct error *err)
+{
+	uint64_t chunk[RANK_MAX], bytes = elem;
+
+	for (unsigned i = d->rank; i-- > 0;) {
+		uint64_t n = max_u64(d->shape[i], 1);
+
+		chunk[i] =
+			i >= d->own_rank
+				? n
+				: min_u64(n, max_u64(TENSOR_PIECE / bytes, 1));
+		if (mul_overflows(bytes, chunk[i], &bytes))
+			bytes = UINT64_MAX;
+	}
+	l->kind = LAYOUT_CHUNKED;
+	return set_grid(s, d, chunk, elem, l, err);
+}
+
+static uint64_t stored_bytes(const struct layout *l)
+{
+	uint64_t n = l->grid->count ? l->grid->chunk_bytes : 0;
+
+	return l->recode ? n / l->recode->to * l->recode->from : n;
+}
+
+static int set_stretches(struct hdf5_tensor *h, uint32_t file,
+			 const struct hdf5_description *d, struct layout *l,
+			 struct error *err)
+{
+	uint64_t want = stored_bytes(l), begin = 0;
+	struct stretch *x = calloc(d->nraw, sizeof *x);
+	uint32_t n = 0;
+
+	l->stretches = x;
+	if (!x)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < d->nraw && begin < want; i++) {
+		const struct hdf5_raw *raw = &d->raw[i];
+		int r = hdf5_resolve(h->source, file, raw->name,
+				     HDF5_PREFIX_RAW, &x[n].file, err);
+
+		if (r < 0)
+			return r;
+		if (!raw->len)
+			continue;
+		x[n].begin = begin;
+		x[n].pos = raw->pos;
+		x[n].len = min_u64(raw->len, want - begin);
+		begin += x[n++].len;
+	}
+	l->nstretches = n;
+	if (begin < want)
+		return error_set(err, -EBADMSG,
+				 "its external files have %" PRIu64
+				 " bytes of %" PRIu64,
+				 begin, want);
+	return 0;
+}
+
+static int set_contiguous(struct hdf5_tensor *h, uint32_t file,
+			  const struct hdf5_description *d, struct layout *l,
+			  struct error *err)
+{
 	int r;
 
-	*out = NULL;
+	if (l->by_library && !d->nraw)
+		return set_rows(h->source, d, h->t.dtype.size, l, err);
+	r = set_whole(h->source, d, h->t.dtype.size, l, err);
+	if (r < 0)
+		return r;
+	l->kind = LAYOUT_LINEAR;
+	if (d->nraw && l->by_library)
+		return error_set(err, -ENOTSUP,
+				 "numbers of its type in external raw files "
+				 "cannot be converted");
+	if (d->nraw)
+		return set_stretches(h, file, d, l, err);
+	l->pos = d->pos;
+	if (d->stored_bytes < stored_bytes(l))
+		return error_set(err, -EBADMSG,
+				 "it stores %" PRIu64 " bytes of %" PRIu64,
+				 d->stored_bytes, stored_bytes(l));
+	return 0;
+}
+
+static int set_chunked(struct hdf5_tensor *h, const struct hdf5_description *d,
+		       struct layout *l, struct error *err)
+{
+	int r = set_grid(h->source, d, d->chunk, h->t.dtype.size, l, err);
+
+	l->kind = LAYOUT_CHUNKED;
+	l->raw_edges = d->raw_edges;
+	if (d->by_library || !hdf5_driver_ok())
+		l->by_library = true;
+	return r;
+}
+
+static int set_nested(struct hdf5_tensor *h, uint32_t p,
+		      const struct hdf5_description *d, struct layout *l,
+		      struct error *err)
+{
+	struct hdf5_place at = {h->source, h->t.parts[p].file,
+				h->t.parts[p].dataset};
+	struct hdf5_tensor *inner;
+
+	if (d->match != HDF5_SAME)
+		return error_set(err, -ENOTSUP,
+				 "it is a virtual dataset of another type");
+	if (h->t.depth + 1 >= TENSOR_DEPTH_MAX)
+		return error_set(err, -EIO,
+				 "virtual datasets are nested deeper than %d",
+				 TENSOR_DEPTH_MAX);
+	inner = hdf5_tensor_nested(h, &at, d, err);
+	if (!inner)
+		return err && err->code ? err->code : -ENOMEM;
+	l->kind = LAYOUT_NESTED;
+	l->nested = &inner->t;
+	return set_whole(h->source, d, h->t.dtype.size, l, err);
+}
+
+static int set_kind(struct hdf5_tensor *h, uint32_t p,
+		    const struct hdf5_description *d, struct layout *l,
+		    struct error *err)
+{
+	uint32_t elem = h->t.dtype.size;
+
+	switch (d->storage) {
+	case HDF5_CHUNKED:
+		return set_chunked(h, d, l, err);
+	case HDF5_CONTIGUOUS:
+		return set_contiguous(h, h->t.parts[p].file, d, l, err);
+	case HDF5_COMPACT:
+		l->kind = LAYOUT_FETCHED;
+		break;
+	case HDF5_VIRTUAL:
+		return set_nested(h, p, d, l, err);
+	case HDF5_UNALLOCATED:
+		if (l->by_library)
+			return set_rows(h->source, d, elem, l, err);
+		l->kind = LAYOUT_ABSENT;
+		break;
+	}
+	return set_whole(h->source, d, elem, l, err);
+}
+
+int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
+		    const struct hdf5_description *d, struct layout **out,
+		    struct error *err)
+{
+	struct layout *l = calloc(1, sizeof *l);
+	int r;
+
 	if (!l)
+		return error_set(err, -ENOMEM, "out of memory");
+	l->file = h->t.parts[p].file;
+	l->fill = h->t.fill;
+	r = find_recode(h, d, l, err);
+	if (!r && !l->by_library)
+		r = hdf5_fill_new(h->source, d, l->recode, &h->t.dtype,
+				  &l->fill, err);
+	if (r == 1) { /* no simple pattern: let the library fill in */
+		l->by_library = true;
+		l->recode = NULL;
+		r = 0;
+	}
+	if (!r)
+		r = set_kind(h, p, d, l, err);
+	l->pipeline = r < 0 ? NULL
+			    : intern_bytes(&h->source->intern, &d->pipeline,
+					   sizeof d->pipeline);
+	if (!r && !l->pipeline)
 		r = error_set(err, -ENOMEM, "out of memory");
-	else if (space < 0 || dcpl < 0 ||
-		 H5Sget_simple_extent_dims(space, dims, NULL) != (int)t->rank)
-		r = error_set(err, -EIO, "the shape cannot be read");
-	else
-		r = read_layout(s, t, dset, dcpl, dims, l, err);
-	if (space >= 0)
-		H5Sclose(space);
-	if (dcpl >= 0)
-		H5Pclose(dcpl);
 	if (r < 0) {
+		tensor_free(l->nested);
+		free((void *)l->stretches);
 		free(l);
 		return r;
 	}
-	l->file = file;
-	if (t->stored.big_endian != t->dtype.big_endian)
-		l->swap = dtype_swap_width(&t->stored);
 	*out = l;
 	return 0;
 }

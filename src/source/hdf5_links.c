@@ -30,10 +30,11 @@ int hdf5_walk_add_cycle(struct walk *w, uint32_t dir, const char *name,
 
 static int compare_visited(const void *a, const void *b)
 {
-	haddr_t x = ((const struct visited *)a)->addr;
-	haddr_t y = ((const struct visited *)b)->addr;
+	const struct visited *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
 static void free_visited(void *p)
@@ -42,14 +43,15 @@ static void free_visited(void *p)
 	free(p);
 }
 
-int hdf5_walk_visit(struct walk *w, haddr_t addr, const char *path,
-		    const char **before)
+int hdf5_walk_visit(struct walk *w, uint32_t file, haddr_t addr,
+		    const char *path, const char **before)
 {
 	struct visited *v = malloc(sizeof *v), **found;
 
 	*before = NULL;
 	if (!v)
 		return hdf5_walk_no_memory(w);
+	v->file = file;
 	v->addr = addr;
 	v->path = strdup(path);
 	found = v->path ? tsearch(v, &w->visited, compare_visited) : NULL;
@@ -78,13 +80,15 @@ int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
 		       : 0;
 }
 
-int hdf5_walk_add_dangling(struct walk *w, hid_t group, const char *name,
-			   uint32_t dir)
+/* Links out of the file's root are shown from the root of that file's tree,
+ * which for the main file is that of the mount. */
+int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
+			   const char *name)
 {
 	char target[PATH_MAX] = "", shown[PATH_MAX + 3 * DEPTH_MAX] = "";
 	size_t used = 0;
 
-	if (H5Lget_val(group, name, target, sizeof target, H5P_DEFAULT) < 0)
+	if (H5Lget_val(g->id, name, target, sizeof target, H5P_DEFAULT) < 0)
 		return 0;
 	target[sizeof target - 1] = 0;
 	if (target[0] == '/')
@@ -92,8 +96,23 @@ int hdf5_walk_add_dangling(struct walk *w, hid_t group, const char *name,
 			used += (size_t)sprintf(shown + used, "../");
 	snprintf(shown + used, sizeof shown - used, "%s",
 		 target[0] == '/' ? target + strspn(target, "/") : target);
-	return tree_add_link(w->b, dir, name, *shown ? shown : ".",
+	return tree_add_link(w->b, g->dir, name, *shown ? shown : ".",
 			     w->s->mtime) == UINT32_MAX
+		       ? hdf5_walk_no_memory(w)
+		       : 0;
+}
+
+int hdf5_walk_add_missing(struct walk *w, const struct group *g,
+			  const char *name, const char *file,
+			  const char *object)
+{
+	cleanup_free char *target = NULL;
+
+	if (asprintf(&target, "%s%s%s", file, *object ? "/" : "",
+		     object + strspn(object, "/")) < 0)
+		target = NULL;
+	return !target || tree_add_link(w->b, g->dir, name, target,
+					w->s->mtime) == UINT32_MAX
 		       ? hdf5_walk_no_memory(w)
 		       : 0;
 }

@@ -7,32 +7,47 @@
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 
-/* Strings and attributes in one answer at most. */
+/* Values and attributes in one answer at most. */
 #define HDF5_TEXT_MAX ((uint64_t)1 << 30)
+/* Names in a request at most. */
+#define HDF5_NAME_MAX ((uint32_t)1 << 20)
 
-/* An answer is a reply and `size` bytes: a learnt, locations, the bytes of a
- * chunk, strings (each a uint64_t and so many bytes), text. */
-enum op { LEARN, LOCATE, FETCH, STRINGS, ATTRIBUTES };
+/*
+ * A request is this and three names: the file's path, the object's in it, a
+ * member's (empty: none).  The source, and what types point to, are as old as
+ * the tree: a worker, forked when that was built, has them at the same address.
+ *
+ * An answer is a reply and `size` bytes: a description, `written` and locations,
+ * the bytes of a chunk, values (each a uint64_t and so many bytes), text.
+ */
+enum op { DESCRIBE, LOCATE, FETCH, VALUES, ATTRIBUTES };
 struct request {
 	enum op op;
-	struct tensor *t;
-	uint32_t p;
-	uint64_t first, n;
-	uint32_t file; /* that the call is about */
-	struct identity id;
-	struct layout layout; /* LOCATE, FETCH; without pointers */
-	struct grid grid;
+	struct hdf5_source *s;
+	struct identity id; /* of the file */
+	uint32_t path_len, object_len, member_len;
+	bool typed;            /* DESCRIBE: `type` is wanted */
+	bool converted;        /* FETCH: as type.served */
+	unsigned rank;         /* VALUES */
+	uint64_t first, n;     /* chunks; FETCH: chunk and bytes */
+	uint64_t written;      /* LOCATE */
+	struct hdf5_type type; /* VALUES: `served` */
+	union {
+		struct grid grid; /* LOCATE, FETCH */
+		struct box box;   /* VALUES */
+	} u;
 };
 struct reply {
 	uint64_t size; /* of what follows */
 	struct error err;
 };
-/* A layout by value. */
-struct learnt {
-	struct layout layout;
-	bool zero; /* fill value */
-	struct grid grid;
-	struct pipeline pipeline;
-};
+
+/* hdf5_message.c: a description as bytes.  `pack` calls `put` with pieces of
+ * it; `unpack` trusts nothing (-EIO). */
+void hdf5_description_pack(const struct hdf5_description *d,
+			   void (*put)(void *ctx, const void *data, size_t n),
+			   void *ctx);
+int hdf5_description_unpack(const void *data, size_t n,
+			    struct hdf5_description *out, struct error *err);
 
 #endif

@@ -42,47 +42,73 @@ static void put_string(void *ctx, const char *s, size_t len)
 	output_add(ctx, s, len);
 }
 
-static int do_learn(const struct request *q, struct output *o,
-		    struct error *err)
+static void put_bytes(void *ctx, const void *data, size_t n)
 {
-	cleanup_free struct layout *l = NULL;
-	struct learnt *x = calloc(1, sizeof *x);
-	int r = x ? hdf5_part_learn(q->t, q->p, &l, err)
-		  : error_set(err, -ENOMEM, "out of memory");
+	output_add(ctx, data, n);
+}
 
-	if (!r) {
-		x->layout = *l;
-		x->zero = l->fill.pattern != l->fill_bytes;
-		x->grid = *l->grid;
-		x->pipeline = *l->pipeline;
-		output_add(o, x, sizeof *x);
-	}
-	free(x);
-	return r;
+/* A request with its names, as it came. */
+struct asked {
+	struct request q;
+	char *names; /* path, object, member, each with its NUL */
+	struct hdf5_place at;
+	const char *member;
+};
+
+static int do_describe(const struct asked *a, struct output *o,
+		       struct error *err)
+{
+	struct hdf5_description d;
+	int r = hdf5_describe_here(&a->at, a->q.typed ? &a->q.type : NULL, &d,
+				   err);
+
+	if (r < 0)
+		return r;
+	hdf5_description_pack(&d, put_bytes, o);
+	hdf5_description_free(&d);
+	return 0;
 }
 
 /* The answer is `size` bytes that a call fills in. */
-static int do_fixed(const struct request *q, struct output *o,
-		    struct error *err)
+static int room_for(struct output *o, size_t size, struct error *err)
 {
-	struct layout l = q->layout;
-	size_t size = q->op == LOCATE ? q->n * sizeof(struct location) : q->n;
-
-	l.grid = &q->grid;
 	o->data = calloc(1, size ? size : 1);
 	if (!o->data)
 		return error_set(err, -ENOMEM, "out of memory");
 	o->used = o->room = size;
-	if (q->op == LOCATE)
-		return hdf5_part_locate(q->t, q->p, &l, q->first,
-					(uint32_t)q->n, (void *)o->data, err);
-	return hdf5_part_fetch(q->t, q->p, &l, q->first, o->data, size, err);
+	return 0;
 }
 
-static int do_attributes(const struct request *q, struct output *o,
+static int do_locate(const struct asked *a, struct output *o, struct error *err)
+{
+	uint64_t written = a->q.written;
+	int r = room_for(o, sizeof written + a->q.n * sizeof(struct location),
+			 err);
+
+	if (!r)
+		r = hdf5_locate_here(&a->at, &a->q.u.grid, a->q.first,
+				     (uint32_t)a->q.n, &written,
+				     (void *)(o->data + sizeof written), err);
+	if (!r)
+		memcpy(o->data, &written, sizeof written);
+	return r;
+}
+
+static int do_fetch(const struct asked *a, struct output *o, struct error *err)
+{
+	int r = room_for(o, a->q.n, err);
+
+	return r < 0 ? r
+		     : hdf5_fetch_here(&a->at, &a->q.u.grid, a->q.first,
+				       a->q.converted ? &a->q.type.served
+						      : NULL,
+				       a->member, o->data, a->q.n, err);
+}
+
+static int do_attributes(const struct asked *a, struct output *o,
 			 struct error *err)
 {
-	char *text = hdf5_tensor_attributes(q->t, err);
+	char *text = hdf5_attributes_here(&a->at, err);
 
 	if (!text)
 		return err->code ? err->code
@@ -93,67 +119,93 @@ static int do_attributes(const struct request *q, struct output *o,
 }
 
 /* Is the file here the one that is asked about? */
-static int check_identity(const struct request *q, struct error *err)
+static int check_identity(const struct asked *a, struct error *err)
 {
-	struct handles *h = q->t->handles;
+	struct handles *h = a->q.s->handles;
 	struct identity id;
 	struct handle pin;
 	struct stat st;
-	int r = handles_get(h, q->file, &pin, err);
+	int r = handles_get(h, a->at.file, &pin, err);
 
 	if (r < 0)
 		return r;
 	if (fstat(pin.fd, &st) < 0) {
-		r = error_errno(err, -errno, "%s", handles_name(h, q->file));
+		r = error_errno(err, -errno, "%s", handles_name(h, a->at.file));
 	} else {
 		identity_of(&st, &id);
-		if (!identity_equal(&id, &q->id))
-			r = file_fail_stale(err, handles_path(h, q->file),
-					    &q->id, &id);
+		if (!identity_equal(&id, &a->q.id))
+			r = file_fail_stale(err, handles_path(h, a->at.file),
+					    &a->q.id, &id);
 	}
 	handles_put(h, &pin);
 	return r;
 }
 
-static int perform(const struct request *q, struct output *o, struct error *err)
+static int perform(const struct asked *a, struct output *o, struct error *err)
 {
-	int r = check_identity(q, err);
+	int r = check_identity(a, err);
 
 	if (r < 0)
 		return r;
-	switch (q->op) {
-	case LEARN:
-		return do_learn(q, o, err);
+	switch (a->q.op) {
+	case DESCRIBE:
+		return do_describe(a, o, err);
 	case LOCATE:
+		return do_locate(a, o, err);
 	case FETCH:
-		return do_fixed(q, o, err);
-	case STRINGS:
-		return hdf5_part_strings(q->t, q->p, q->first, q->n, put_string,
-					 o, err);
+		return do_fetch(a, o, err);
+	case VALUES:
+		return hdf5_values_here(&a->at, &a->q.u.box, a->q.rank,
+					&a->q.type.served, a->member,
+					put_string, o, err);
 	case ATTRIBUTES:
-		return do_attributes(q, o, err);
+		return do_attributes(a, o, err);
 	}
 	return error_set(err, -EIO, "no such request");
 }
 
+/* False: no more requests. */
+static bool receive(int fd, struct asked *a)
+{
+	size_t path, object, member;
+
+	if (!hdf5_read_all(fd, &a->q, sizeof a->q))
+		return false;
+	path = a->q.path_len;
+	object = a->q.object_len;
+	member = a->q.member_len;
+	a->names = calloc(1, path + object + member + 3);
+	if (!a->names || !hdf5_read_all(fd, a->names, path) ||
+	    !hdf5_read_all(fd, a->names + path + 1, object) ||
+	    !hdf5_read_all(fd, a->names + path + object + 2, member))
+		return false;
+	a->at.s = a->q.s;
+	a->at.object = a->names + path + 1;
+	a->member = member ? a->names + path + object + 2 : NULL;
+	a->at.file = handles_add(a->q.s->handles, a->names);
+	return a->at.file != UINT32_MAX;
+}
+
 void hdf5_worker_serve(int fd)
 {
-	struct request q;
+	struct asked a = {.names = NULL};
 	bool ok = true;
 
-	while (ok && hdf5_read_all(fd, &q, sizeof q)) {
+	while (ok && receive(fd, &a)) {
 		struct output o = {NULL, 0, 0, false};
 		struct reply reply = {0};
-		int r = perform(&q, &o, &reply.err);
+		int r = perform(&a, &o, &reply.err);
 
 		if (!r && o.failed)
 			r = error_set(&reply.err, -ENOMEM,
 				      "%s: more text than fits in memory",
-				      handles_name(q.t->handles, q.file));
+				      handles_name(a.at.s->handles, a.at.file));
 		reply.err.code = r;
 		reply.size = r ? 0 : o.used;
 		ok = hdf5_write_all(fd, &reply, sizeof reply) &&
 		     hdf5_write_all(fd, o.data, reply.size);
 		free(o.data);
+		free(steal_pointer(&a.names));
 	}
+	free(a.names);
 }

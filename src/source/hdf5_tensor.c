@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor read from HDF5: what a dataset of the main file is. */
+/* A tensor read from HDF5: what a dataset, or a field of one, is. */
 #include "source/hdf5.h"
 
 #include <errno.h>
@@ -17,25 +17,111 @@ static struct hdf5_tensor *hdf5_of(struct tensor *t)
 	return (struct hdf5_tensor *)t;
 }
 
-/* ---- attributes ---------------------------------------------------------- */
-
-char *hdf5_tensor_attributes(struct tensor *t, struct error *err)
+static struct hdf5_place place_of(struct tensor *t, uint32_t p)
 {
-	struct hdf5_source *s = hdf5_of(t)->source;
-	char *text = NULL;
-	hid_t file, object;
+	return (struct hdf5_place){hdf5_of(t)->source, t->parts[p].file,
+				   t->parts[p].dataset};
+}
 
-	hdf5_lock();
-	if (hdf5_open(s->handles, s->file, &file, err) == 0) {
-		object = H5Oopen(file, t->name, H5P_DEFAULT);
-		text = object < 0 ? strdup("{}")
-				  : hdf5_attributes_read(object, err);
-		if (object >= 0)
-			H5Oclose(object);
-		H5Fclose(file);
+/* ---- operations ---------------------------------------------------------- */
+
+static int check_match(const struct hdf5_tensor *h,
+		       const struct hdf5_description *d, struct error *err)
+{
+	char wanted[80];
+
+	if (d->null)
+		return error_set(err, -EIO, "it has a null dataspace");
+	if (d->match != HDF5_DIFFERENT)
+		return 0;
+	dtype_descr(&h->type->stored, wanted, sizeof wanted);
+	return error_set(err, -EIO, "it is %s where the main file maps %s",
+			 d->said, wanted);
+}
+
+/* A field that is an array has its axes behind the dataset's own. */
+static int add_field_axes(struct hdf5_description *d, const struct tensor *t,
+			  struct error *err)
+{
+	const struct dtype_field *f = t->field;
+
+	if (!f || !dtype_is_binary(&t->dtype))
+		return 0;
+	if (f->rank > RANK_MAX - d->rank)
+		return error_set(err, -ENOTSUP, "it has more than %d axes",
+				 RANK_MAX);
+	for (unsigned i = 0; i < f->rank; i++) {
+		d->shape[d->rank] = f->dims[i];
+		d->chunk[d->rank++] = max_u64(f->dims[i], 1);
 	}
-	hdf5_unlock();
-	return text;
+	return 0;
+}
+
+static int hdf5_learn(struct tensor *t, uint32_t p, struct layout **out,
+		      struct error *err)
+{
+	struct hdf5_place at = place_of(t, p);
+	struct hdf5_description d;
+	int r = hdf5_call_describe(&at, hdf5_of(t)->type, &d, err);
+
+	/* A file that is there but lacks the dataset is no missing part. */
+	if (r == -ENOENT && err)
+		err->code = -EIO;
+	if (r < 0)
+		return r == -ENOENT ? -EIO : r;
+	r = check_match(hdf5_of(t), &d, err);
+	if (!r)
+		r = add_field_axes(&d, t, err);
+	if (!r)
+		r = hdf5_layout_new(hdf5_of(t), p, &d, out, err);
+	if (r < 0)
+		hdf5_place_prefix(&at, err);
+	hdf5_description_free(&d);
+	return r;
+}
+
+static int hdf5_locate_part(struct tensor *t, uint32_t p,
+			    const struct layout *l, uint64_t first, uint32_t n,
+			    struct location *out, struct error *err)
+{
+	struct hdf5_place at = place_of(t, p);
+	uint64_t written = atomic_load(&t->parts[p].written);
+	int r = hdf5_call_locate(&at, l->grid, first, n, &written, out, err);
+
+	if (!r)
+		atomic_store(&t->parts[p].written, written);
+	return r;
+}
+
+static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
+			   uint64_t chunk, void *out, size_t size,
+			   struct error *err)
+{
+	struct hdf5_place at = place_of(t, p);
+
+	return hdf5_call_fetch(
+		&at, l->grid, chunk, l->by_library ? &t->dtype : NULL,
+		l->by_library ? hdf5_of(t)->member : NULL, out, size, err);
+}
+
+static int hdf5_values_part(struct tensor *t, uint32_t p, const struct box *b,
+			    hdf5_put *put, void *ctx, struct error *err)
+{
+	const struct layout *l = atomic_load(&t->parts[p].layout);
+	struct hdf5_place at = place_of(t, p);
+
+	return hdf5_call_values(&at, b, l && l->grid ? l->grid->rank : t->rank,
+				&t->dtype, hdf5_of(t)->member, put, ctx, err);
+}
+
+static char *hdf5_attributes_of(struct tensor *t, struct error *err)
+{
+	const struct hdf5_tensor *h = hdf5_of(t);
+	struct hdf5_place at = {h->source, h->file, h->object};
+
+	return h->t.field || h->member || !h->object
+		       ? strdup("{}")
+		       : hdf5_call_attributes(&at, err);
 }
 
 static void hdf5_tensor_free(struct tensor *t)
@@ -44,22 +130,23 @@ static void hdf5_tensor_free(struct tensor *t)
 }
 
 const struct tensor_ops hdf5_tensor_ops = {
-	.learn = hdf5_call_learn,
-	.locate = hdf5_call_locate,
-	.fetch = hdf5_call_fetch,
-	.strings = hdf5_call_strings,
-	.attributes = hdf5_call_attributes,
+	.learn = hdf5_learn,
+	.locate = hdf5_locate_part,
+	.fetch = hdf5_fetch_part,
+	.values = hdf5_values_part,
+	.attributes = hdf5_attributes_of,
 	.free = hdf5_tensor_free,
 };
 
-/* ---- making one ---------------------------------------------------------- */
+/* ---- shape and type ------------------------------------------------------ */
 
 /* Chunks may have been stored without a filter, so one that we lack does not
  * hide the dataset; it says so. */
 static int note_filter(struct tensor *t, const struct layout *l,
 		       struct error *err)
 {
-	const struct pipeline_filter *f = pipeline_missing(l->pipeline, 0);
+	const struct pipeline_filter *f =
+		l->by_library ? NULL : pipeline_missing(l->pipeline, 0);
 	const char *package = f ? codec_package_of_id(f->id) : NULL;
 
 	if (!f)
@@ -77,85 +164,27 @@ static int note_filter(struct tensor *t, const struct layout *l,
 	return 0;
 }
 
-/* The dataset itself as the only part. */
-static int read_single(struct hdf5_source *s, struct tensor *t, hid_t dset,
-		       struct error *err)
+/* Values that are shown as text or sequences come in rows, whole. */
+static int check_rows(struct hdf5_source *s, struct tensor *t,
+		      struct error *err)
 {
-	struct layout *l;
-	int r;
-
-	t->parts = calloc(1, sizeof *t->parts);
-	if (!t->parts)
-		return error_set(err, -ENOMEM, "out of memory");
-	t->nparts = 1;
-	t->parts[0].end = t->rank ? t->shape[0] : 1;
-	t->parts[0].file = s->file;
-	t->parts[0].dataset = t->name;
-	if (t->dtype.kind == DTYPE_STRING)
-		return 0;
-	r = hdf5_layout_read(s, t, dset, s->file, &l, err);
-	if (r < 0)
-		return r;
-	atomic_init(&t->parts[0].layout, l);
-	return note_filter(t, l, err);
-}
-
-static int read_shape(struct tensor *t, hid_t dset, struct error *err)
-{
-	hsize_t dims[RANK_MAX], maxdims[RANK_MAX];
-	hid_t space = H5Dget_space(dset);
-	H5S_class_t class =
-		space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
-	int rank = class == H5S_SIMPLE
-			   ? H5Sget_simple_extent_dims(space, dims, maxdims)
-			   : 0;
-
-	if (space >= 0)
-		H5Sclose(space);
-	if (class == H5S_NULL)
-		return error_set(err, -ENOTSUP,
-				 "it has a null dataspace, so no elements");
-	if (class == H5S_NO_CLASS || rank < 0 || rank > RANK_MAX)
-		return error_set(err, -EIO, "its shape cannot be read");
-	t->rank = (unsigned)rank;
-	t->elements = 1;
-	for (int i = 0; i < rank; i++) {
-		t->shape[i] = dims[i];
-		if (mul_overflows(t->elements, dims[i], &t->elements))
-			return error_set(err, -ENOTSUP, "it is too large");
-	}
-	return 0;
-}
-
-static int read_type(struct hdf5_source *s, struct tensor *t, hid_t dset,
-		     struct error *err)
-{
-	hid_t type = H5Dget_type(dset);
 	uint64_t row = 1;
 
-	if (type < 0)
-		return error_set(err, -EIO, "its type cannot be read");
-	hdf5_type_read(type, &t->stored);
-	H5Tclose(type);
-	t->dtype = t->stored;
-	t->dtype.big_endian = t->stored.big_endian && s->views.source_order;
-	if (t->dtype.kind == DTYPE_OTHER)
-		return error_set(err, -ENOTSUP,
-				 "elements of type %s are not supported",
-				 t->dtype.text);
-	if (mul_overflows(t->elements, t->dtype.size, &t->bytes) ||
-	    t->bytes > INT64_MAX)
-		return error_set(err, -ENOTSUP, "it is too large");
-	if (t->dtype.kind != DTYPE_STRING)
-		return 0;
 	t->bytes = 0;
 	for (unsigned i = 1; i < t->rank; i++)
 		row *= max_u64(t->shape[i], 1);
-	/* Variable-length strings lie in their file, not compressed: they cannot
-	 * be longer than it on average. */
-	t->text_bytes = t->dtype.vlen ? s->size / max_u64(t->elements, 1) + 1
-				      : max_u64(t->dtype.size, 1);
-	if (row > TEXT_ROW_MAX || row > TEXT_ROW_BYTES / t->text_bytes)
+	/* What is of variable length lies in its file, not compressed: it cannot
+	 * be longer than that on average. */
+	t->text_bytes = t->dtype.kind == DTYPE_STRING && !t->dtype.vlen
+				? max_u64(t->dtype.size, 1)
+				: s->size / max_u64(t->elements, 1) + 1;
+	if (t->mosaic) /* it is in files that nobody has looked at yet */
+		t->text_bytes = t->dtype.vlen || t->dtype.kind != DTYPE_STRING
+					? 0
+					: t->text_bytes;
+	if (t->dtype.kind != DTYPE_RAGGED &&
+	    (row > TEXT_ROW_MAX ||
+	     row > TEXT_ROW_BYTES / max_u64(t->text_bytes, 1)))
 		return error_set(err, -ENOTSUP,
 				 "rows of %" PRIu64 " strings of up to %" PRIu64
 				 " bytes are not supported",
@@ -163,103 +192,228 @@ static int read_type(struct hdf5_source *s, struct tensor *t, hid_t dset,
 	return 0;
 }
 
-/* The mapping does not say what its sources look like.  The first one, if it is
- * there, tells whether this is a mapping that we can show at all; whether each
- * part is right is looked at when it is read. */
-static int check_kind(struct tensor *t, struct error *err)
+static int set_type(struct hdf5_tensor *h, const struct hdf5_type *type,
+		    struct error *err)
 {
-	hid_t file, dset, space, dcpl;
-	int rank, r = 0;
+	struct hdf5_source *s = h->source;
+	struct tensor *t = &h->t;
+	cleanup_free char *descr = NULL;
+	size_t n;
 
-	if (!t->nparts || hdf5_open(t->handles, t->parts[0].file, &file, NULL))
+	h->type = intern_bytes(&s->intern, type, sizeof *type);
+	t->stored = type->stored;
+	if (!t->field && !h->member)
+		t->dtype = type->served;
+	if (!h->type)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (t->dtype.kind == DTYPE_OTHER)
+		return error_set(err, -ENOTSUP,
+				 "elements of type %s are not supported",
+				 t->dtype.text ? t->dtype.text : "unknown");
+	if (t->dtype.kind != DTYPE_STRUCT)
 		return 0;
-	dset = H5Dopen2(file, t->parts[0].dataset, H5P_DEFAULT);
-	if (dset >= 0) {
-		space = H5Dget_space(dset);
-		dcpl = H5Dget_create_plist(dset);
-		rank = H5Sget_simple_extent_ndims(space);
-		if (rank >= 0 && rank != (int)t->rank)
-			r = error_set(err, -ENOTSUP,
-				      "its sources have %d axes, not %u: not "
-				      "supported",
-				      rank, t->rank);
-		else if (H5Pget_layout(dcpl) == H5D_VIRTUAL)
-			r = error_set(err, -ENOTSUP,
-				      "its sources are themselves virtual "
-				      "datasets: not supported");
-		H5Pclose(dcpl);
-		H5Sclose(space);
-		H5Dclose(dset);
-	}
-	H5Fclose(file);
-	return r;
+	n = dtype_descr(&t->dtype, NULL, 0) + 1;
+	descr = malloc(n);
+	if (!descr)
+		return error_set(err, -ENOMEM, "out of memory");
+	dtype_descr(&t->dtype, descr, n);
+	t->descr = intern_bytes(&s->intern, descr, n);
+	return t->descr ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-static int read_virtual(struct hdf5_source *s, struct tensor *t, hid_t dcpl,
-			struct error *err)
+static int set_shape(struct hdf5_tensor *h, unsigned rank,
+		     const uint64_t *shape, struct error *err)
 {
+	struct tensor *t = &h->t;
+
+	t->rank = rank;
+	t->shape =
+		intern_bytes(&h->source->intern, shape, rank * sizeof *shape);
+	if (!t->shape)
+		return error_set(err, -ENOMEM, "out of memory");
+	t->elements = 1;
+	for (unsigned i = 0; i < rank; i++)
+		if (mul_overflows(t->elements, shape[i], &t->elements))
+			return error_set(err, -ENOTSUP, "it is too large");
+	if (mul_overflows(t->elements, t->dtype.size, &t->bytes) ||
+	    t->bytes > INT64_MAX)
+		return error_set(err, -ENOTSUP, "it is too large");
+	return dtype_is_binary(&t->dtype) ? 0 : check_rows(h->source, t, err);
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+/* The dataset itself as the only part. */
+static int set_single(struct hdf5_tensor *h, const struct hdf5_description *d,
+		      struct error *err)
+{
+	struct tensor *t = &h->t;
+	struct layout *l;
 	int r;
 
-	/* Strings are in files that nobody has looked at yet. */
-	if (t->dtype.vlen)
-		t->text_bytes = 0;
-	r = hdf5_virtual_read(s, t, dcpl, err);
-	return r < 0 ? r : check_kind(t, err);
-}
-
-/* 0, or why the dataset is listed only. */
-static int read_dataset(struct hdf5_source *s, struct tensor *t, hid_t dset,
-			struct error *err)
-{
-	hid_t dcpl;
-	int r = read_shape(t, dset, err);
-
-	if (!r)
-		r = read_type(s, t, dset, err);
+	t->parts = calloc(1, sizeof *t->parts);
+	if (!t->parts)
+		return error_set(err, -ENOMEM, "out of memory");
+	t->nparts = 1;
+	t->parts[0].file = h->file;
+	t->parts[0].dataset = h->object;
+	r = hdf5_layout_new(h, 0, d, &l, err);
 	if (r < 0)
 		return r;
-	dcpl = H5Dget_create_plist(dset);
-	if (dcpl < 0)
-		return error_set(err, -EIO, "its layout cannot be read");
-	r = hdf5_fill_read(t, dset, dcpl, &t->fill, t->fill_bytes, err);
-	if (!r && H5Pget_layout(dcpl) == H5D_VIRTUAL)
-		r = read_virtual(s, t, dcpl, err);
-	else if (!r)
-		r = read_single(s, t, dset, err);
-	H5Pclose(dcpl);
+	atomic_init(&t->parts[0].layout, l);
+	atomic_init(&t->learnt, 1);
+	t->set.unit = l->grid ? l->grid->chunk_bytes : 0;
+	return note_filter(t, l, err);
+}
+
+/* Its own fill value, which gaps of a mosaic have, in served order. */
+static int set_fill(struct hdf5_tensor *h, const struct hdf5_description *d,
+		    struct error *err)
+{
+	struct recode r;
+	bool odd = h->t.stored.kind == DTYPE_OTHER;
+	int x;
+
+	if (!dtype_is_binary(&h->t.dtype))
+		return 0;
+	if (!odd && !dtype_recode(&h->t.stored, &h->t.dtype, h->t.field, &r))
+		return error_set(err, -ENOTSUP, "its type is too complicated");
+	x = hdf5_fill_new(h->source, d, odd ? NULL : &r, &h->t.dtype,
+			  &h->t.fill, err);
+	return x == 1 && d->storage == HDF5_VIRTUAL
+		       ? error_set(err, -ENOTSUP,
+				   "its fill value differs within an element")
+	       : x < 0 ? x
+		       : 0;
+}
+
+/* 0, or why it is listed only. */
+static int fill_in(struct hdf5_tensor *h, const struct hdf5_description *d,
+		   const struct hdf5_type *type, struct error *err)
+{
+	uint64_t shape[RANK_MAX];
+	int r;
+
+	memcpy(shape, d->shape, sizeof shape);
+	r = set_type(h, type, err);
+	if (d->null)
+		return error_set(err, -ENOTSUP,
+				 "it has a null dataspace, so no elements");
+	if (!r)
+		r = set_fill(h, d, err);
+	if (!r && d->storage == HDF5_VIRTUAL)
+		r = hdf5_virtual_new(h, d, shape, err);
+	if (!r)
+		r = set_shape(h, d->rank, shape, err);
+	if (!r && d->storage != HDF5_VIRTUAL)
+		r = set_single(h, d, err);
+	if (!r && h->t.mosaic && h->t.nparts)
+		h->t.set.unit = h->t.bytes / h->t.nparts;
 	return r;
 }
 
-struct hdf5_tensor *hdf5_tensor_new(struct hdf5_source *s, hid_t dset,
-				    const char *path, const char *why)
+/* ---- making one ---------------------------------------------------------- */
+
+static struct hdf5_tensor *tensor_plain(const struct hdf5_place *at,
+					const char *name)
 {
+	static const unsigned char zero[8];
 	struct hdf5_tensor *h = calloc(1, sizeof *h);
-	struct error err = {0};
-	const struct layout *l;
 
 	if (!h)
 		return NULL;
-	h->source = s;
+	h->source = at->s;
+	h->file = at->file;
+	h->object = at->object;
 	h->t.ops = &hdf5_tensor_ops;
 	h->t.set.ops = &tensor_chunk_ops;
 	h->t.set.id = chunk_set_new_id();
-	h->t.handles = s->handles;
-	h->t.mtime = s->mtime;
-	h->t.missing = s->views.missing;
-	h->t.name = strdup(path);
-	h->t.source = strdup(s->path);
-	h->t.dtype.kind = DTYPE_OTHER;
-	if (dset >= 0 && h->t.name && read_dataset(s, &h->t, dset, &err) < 0)
+	h->t.handles = at->s->handles;
+	h->t.mtime = at->s->mtime;
+	h->t.missing = at->s->views.missing;
+	h->t.source = at->s->path;
+	h->t.dtype.kind = h->t.stored.kind = DTYPE_OTHER;
+	h->t.fill = (struct fill){zero, 1};
+	h->t.name = strdup(name);
+	if (h->t.name)
+		return h;
+	tensor_free(&h->t);
+	return NULL;
+}
+
+struct hdf5_tensor *hdf5_tensor_new(const struct hdf5_place *at,
+				    const char *name,
+				    const struct hdf5_description *d,
+				    const char *why)
+{
+	struct hdf5_tensor *h = tensor_plain(at, name);
+	struct error err = {0};
+
+	if (h && d && fill_in(h, d, &d->type, &err) < 0)
 		why = err.text;
-	if (why)
-		h->t.why_not = strdup(why);
-	if (!h->t.name || !h->t.source || (why && !h->t.why_not)) {
-		tensor_free(&h->t);
+	if (!h || !why)
+		return h;
+	h->t.why_not = strdup(why);
+	if (h->t.why_not)
+		return h;
+	tensor_free(&h->t);
+	return NULL;
+}
+
+struct hdf5_tensor *hdf5_tensor_nested(struct hdf5_tensor *outer,
+				       const struct hdf5_place *at,
+				       const struct hdf5_description *d,
+				       struct error *err)
+{
+	struct hdf5_tensor *h = tensor_plain(at, outer->t.name);
+	int r;
+
+	if (!h) {
+		error_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	l = h->t.nparts ? atomic_load(&h->t.parts[0].layout) : NULL;
-	h->t.set.unit = l && l->grid ? l->grid->chunk_bytes : 0;
-	if (h->t.distributed && h->t.nparts)
-		h->t.set.unit = h->t.bytes / h->t.nparts;
-	return h;
+	h->t.depth = outer->t.depth + 1;
+	h->t.field = outer->t.field;
+	h->member = outer->member;
+	r = fill_in(h, d, outer->type, err);
+	if (!r)
+		return h;
+	tensor_free(&h->t);
+	return NULL;
+}
+
+struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
+				      const struct hdf5_description *d,
+				      const struct dtype_field *f,
+				      const struct dtype *served,
+				      const char *path, struct error *err)
+{
+	struct hdf5_place at = {of->source, of->file, of->object};
+	struct hdf5_description x = *d; /* what it points to stays d's */
+	cleanup_free char *name = NULL;
+	struct hdf5_tensor *h;
+	const char *why = NULL;
+	int r;
+
+	if (asprintf(&name, "%s/fields/%s", of->t.name, path) < 0)
+		name = NULL;
+	h = name ? tensor_plain(&at, name) : NULL;
+	if (!h) {
+		error_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	h->t.dtype = *served;
+	if (dtype_is_binary(served) || served->kind == DTYPE_RAGGED)
+		h->t.field = f;
+	h->member = intern_text(&of->source->intern, path);
+	r = add_field_axes(&x, &h->t, err);
+	if (!r)
+		r = fill_in(h, &x, of->type, err);
+	if (r < 0)
+		why = err->text;
+	h->t.why_not = why ? strdup(why) : NULL;
+	if (!why || h->t.why_not)
+		return h;
+	tensor_free(&h->t);
+	return NULL;
 }

@@ -1,219 +1,290 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Virtual datasets: which file holds which rows. */
+/* Virtual datasets: which part of which file covers which elements. */
 /*
- * Shown are mappings that give each source a block of whole rows of the first
- * axis, which is what distributed tensors are.  The library never reads through
- * the mapping: it turns whatever goes wrong with a source into fill values.
+ * Parts are not opened here, with two exceptions that the format asks for.  The
+ * length of an axis without end (H5S_UNLIMITED) is what its sources have, the
+ * longest one decides.  And sources that are named by a pattern ("%b" is the
+ * number of the block) are as many as are there, up to the first that is not.
+ *
+ * A source that is missing is an error when its elements are read.  What no
+ * mapping covers is fill value, as the format says.
  */
-#include "source/hdf5.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
+#include "source/hdf5_virtual.h"
 
-/* One regular, gapless, bounded block of a selection. */
-struct block {
-	hsize_t start[RANK_MAX], count[RANK_MAX];
-};
-_Static_assert(sizeof(hsize_t) == sizeof(uint64_t), "hsize_t is 64 bits");
-
-/* 1: a block; 0: everything (H5S_ALL); -1: some other selection. */
-static int read_block(hid_t space, unsigned rank, struct block *b)
+static int no_memory(struct builder *b)
 {
-	hsize_t stride[RANK_MAX], block[RANK_MAX];
-	H5S_sel_type kind = H5Sget_select_type(space);
+	return error_set(b->err, -ENOMEM, "out of memory");
+}
 
-	if (kind == H5S_SEL_ALL)
-		return 0;
-	if (kind != H5S_SEL_HYPERSLABS ||
-	    H5Sget_simple_extent_ndims(space) != (int)rank ||
-	    H5Sis_regular_hyperslab(space) <= 0 ||
-	    H5Sget_regular_hyperslab(space, b->start, stride, b->count, block) <
-		    0)
-		return -1;
-	for (unsigned i = 0; i < rank; i++) {
-		if (b->count[i] == H5S_UNLIMITED || block[i] == H5S_UNLIMITED ||
-		    (b->count[i] > 1 && stride[i] != block[i]) ||
-		    __builtin_mul_overflow(b->count[i], block[i], &b->count[i]))
-			return -1;
+/* ---- names --------------------------------------------------------------- */
+
+static bool has_pattern(const char *s)
+{
+	for (; (s = strchr(s, '%')); s += 2)
+		if (s[1] != '%')
+			return true;
+	return false;
+}
+
+/* "%%" is '%', "%b" the number of the block; NULL: something else, or no
+ * memory. */
+char *hdf5_name_of_block(const char *s, uint64_t block)
+{
+	size_t room = strlen(s) * 11 + 1, used = 0;
+	char *out = malloc(room);
+
+	for (; out && *s; s++) {
+		if (*s != '%') {
+			out[used++] = *s;
+		} else if (*++s == '%') {
+			out[used++] = '%';
+		} else if (*s == 'b') {
+			used += (size_t)snprintf(out + used, room - used,
+						 "%" PRIu64, block);
+		} else {
+			free(out);
+			return NULL;
+		}
 	}
-	return 1;
+	if (out)
+		out[used] = '\0';
+	return out;
 }
 
-/* The rows that mapping `i` covers; the block in the source in `from` (counts
- * 0 when all of it is meant). */
-static int read_mapping(const struct tensor *t, hid_t dcpl, size_t i,
-			struct part *part, struct block *from,
-			struct error *err)
+/* ---- parts --------------------------------------------------------------- */
+
+static size_t slot_of(const struct builder *b, uint32_t file,
+		      const char *dataset)
 {
-	hid_t vspace = H5Pget_virtual_vspace(dcpl, i);
-	hid_t sspace = H5Pget_virtual_srcspace(dcpl, i);
-	struct block to = {{0}, {0}};
-	int v = read_block(vspace, t->rank, &to);
-	int s = read_block(sspace, t->rank, from);
-	bool rows = v >= 0 && s >= 0;
+	size_t i = ((uintptr_t)dataset >> 4) * 31 + file * 2654435761u;
 
-	H5Sclose(vspace);
-	H5Sclose(sspace);
-	if (v == 0)
-		for (unsigned k = 0; k < t->rank; k++)
-			to.count[k] = t->shape[k];
-	for (unsigned k = 1; rows && k < t->rank; k++)
-		rows = to.start[k] == 0 && to.count[k] == t->shape[k];
-	for (unsigned k = 0; rows && s == 1 && k < t->rank; k++)
-		rows = from->count[k] == to.count[k];
-	if (!rows || to.start[0] > t->shape[0] ||
-	    to.count[0] > t->shape[0] - to.start[0])
-		return error_set(err, -ENOTSUP,
-				 "mapping %zu of the virtual dataset is not a "
-				 "block of whole rows: not supported",
-				 i);
-	if (s == 0)
-		memset(from, 0, sizeof *from);
-	part->begin = to.start[0];
-	part->end = to.start[0] + to.count[0];
-	return 0;
-}
+	for (i &= b->nslots - 1; b->slots[i]; i = (i + 1) & (b->nslots - 1)) {
+		const struct part *p = &b->parts.at[b->slots[i] - 1];
 
-/* Undo the printf pattern: "%%" is '%', anything else is another mapping. */
-static int unescape(char *name, struct error *err)
-{
-	char *out = name;
-
-	for (const char *in = name; *in; in++) {
-		if (*in == '%' && *++in != '%')
-			return error_set(err, -ENOTSUP,
-					 "its sources are named by a pattern "
-					 "(%%b): not supported");
-		*out++ = *in;
+		if (p->file == file && p->dataset == dataset)
+			break;
 	}
-	*out = 0;
-	return 0;
+	return i;
 }
 
-static int read_name(hid_t dcpl, size_t i,
-		     ssize_t (*get)(hid_t, size_t, char *, size_t), char *buf,
-		     size_t n, struct error *err)
+static bool slots_grow(struct builder *b)
 {
-	ssize_t len = get(dcpl, i, buf, n);
+	size_t want = b->nslots ? 2 * b->nslots : 64;
 
-	if (len <= 0 || (size_t)len >= n)
-		return error_set(err, -EIO,
-				 "the name of source %zu cannot be read", i);
-	return unescape(buf, err);
+	if (b->nslots && b->parts.n < b->nslots / 2)
+		return true;
+	free(b->slots);
+	b->slots = calloc(want, sizeof *b->slots);
+	b->nslots = b->slots ? want : 0;
+	for (size_t i = 0; b->slots && i < b->parts.n; i++)
+		b->slots[slot_of(b, b->parts.at[i].file,
+				 b->parts.at[i].dataset)] = (uint32_t)i + 1;
+	return b->slots;
 }
 
-/* Names are relative to the main file's directory, never to the working one;
- * where the main file is a symlink, then to the directory behind it. */
-static int source_file(struct hdf5_source *s, const char *name, uint32_t *file,
-		       struct error *err)
+/* The part with that file and dataset; several mappings may share one. */
+int hdf5_builder_part(struct builder *b, const char *file, const char *dataset,
+		      uint32_t *out)
 {
-	cleanup_free char *path = NULL;
-	int n;
-
-	if (!strcmp(name, ".")) {
-		*file = s->file;
-		return 0;
-	}
-	if (name[0] == '/')
-		n = asprintf(&path, "%s", name);
-	else
-		n = asprintf(&path, "%s/%s", s->dir, name);
-	if (n >= 0 && name[0] != '/' && s->real_dir && access(path, F_OK)) {
-		free(path);
-		n = asprintf(&path, "%s/%s", s->real_dir, name);
-	}
-	if (n < 0) {
-		path = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	*file = handles_add(s->handles, path);
-	return *file == UINT32_MAX ? error_set(err, -ENOMEM, "out of memory")
-				   : 0;
-}
-
-static int compare_parts(const void *a, const void *b)
-{
-	const struct part *x = a, *y = b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-/* Sorted by rows, and no row twice. */
-static int parts_sort(struct tensor *t, struct error *err)
-{
-	qsort(t->parts, t->nparts, sizeof *t->parts, compare_parts);
-	for (uint32_t i = 1; i < t->nparts; i++)
-		if (t->parts[i].begin < t->parts[i - 1].end)
-			return error_set(err, -ENOTSUP,
-					 "rows %" PRIu64 " to %" PRIu64
-					 " are mapped more than once: not "
-					 "supported",
-					 t->parts[i].begin,
-					 t->parts[i - 1].end);
-	return 0;
-}
-
-static int read_part(struct hdf5_source *s, struct tensor *t, hid_t dcpl,
-		     size_t i, struct part *part, struct error *err)
-{
-	char name[4096];
-	struct block from;
-	int r = read_mapping(t, dcpl, i, part, &from, err);
-
-	if (r < 0)
-		return r;
-	r = read_name(dcpl, i, H5Pget_virtual_filename, name, sizeof name, err);
-	if (r < 0)
-		return r;
-	r = source_file(s, name, &part->file, err);
-	if (r < 0)
-		return r;
-	r = read_name(dcpl, i, H5Pget_virtual_dsetname, name, sizeof name, err);
-	if (r < 0)
-		return r;
-	part->dataset = intern_bytes(&s->intern, name, strlen(name) + 1);
-	if (!part->dataset)
-		return error_set(err, -ENOMEM, "out of memory");
-	part->origin = NULL;
-	if (from.count[0]) {
-		part->origin = intern_bytes(&s->intern, from.start,
-					    t->rank * sizeof *from.start);
-		if (!part->origin)
-			return error_set(err, -ENOMEM, "out of memory");
-	}
-	return 0;
-}
-
-int hdf5_virtual_read(struct hdf5_source *s, struct tensor *t, hid_t dcpl,
-		      struct error *err)
-{
-	size_t n = 0, k = 0;
+	struct part p;
+	size_t at;
 	int r;
 
-	if (H5Pget_virtual_count(dcpl, &n) < 0 || n >= TENSOR_PARTS_MAX)
-		return error_set(err, -EIO,
-				 "the virtual mapping cannot be read");
-	if (!t->rank)
-		return error_set(err, -ENOTSUP,
-				 "a virtual dataset without axes: not "
-				 "supported");
-	t->parts = calloc(n + 1, sizeof *t->parts);
-	if (!t->parts)
-		return error_set(err, -ENOMEM, "out of memory");
-	t->distributed = true;
-	for (size_t i = 0; i < n; i++) {
-		r = read_part(s, t, dcpl, i, &t->parts[k], err);
-		if (r < 0)
-			return r;
-		/* A mapping of no rows maps nothing. */
-		k += t->parts[k].end > t->parts[k].begin;
+	memset(&p, 0, sizeof p);
+	r = hdf5_resolve(b->h->source, b->at, file, HDF5_PREFIX_VDS, &p.file,
+			 b->err);
+	if (r < 0)
+		return r;
+	p.dataset = intern_bytes(&b->h->source->intern, dataset,
+				 strlen(dataset) + 1);
+	if (!p.dataset || !slots_grow(b))
+		return no_memory(b);
+	at = slot_of(b, p.file, p.dataset);
+	if (!b->slots[at]) {
+		if (b->parts.n >= TENSOR_PARTS_MAX - 1)
+			return error_set(b->err, -ENOTSUP,
+					 "it has too many sources");
+		if (!vec_push(&b->parts, p))
+			return no_memory(b);
+		b->slots[at] = (uint32_t)b->parts.n;
 	}
-	t->nparts = (uint32_t)k;
-	return parts_sort(t, err);
+	*out = b->slots[at] - 1;
+	return 0;
+}
+
+/* ---- mappings ------------------------------------------------------------ */
+
+/* Keep a copy of both slabs as a tile. */
+int hdf5_builder_tile(struct builder *b, const uint64_t *to,
+		      const uint64_t *from, const struct hdf5_mapping *m,
+		      uint32_t part, int endless)
+{
+	unsigned n = b->d->own_rank, k = m->all ? 0 : m->from_rank;
+	struct plan_tile t = {.from_rank = k,
+			      .all = m->all,
+			      .part = part,
+			      .endless = endless};
+
+	t.slabs = malloc((4 * (size_t)(n + k) + 1) * sizeof *t.slabs);
+	if (!t.slabs)
+		return no_memory(b);
+	memcpy(t.slabs, to, 4 * n * sizeof *to);
+	if (k)
+		memcpy(t.slabs + 4 * n, from, 4 * k * sizeof *from);
+	if (vec_push(&b->tiles, t))
+		return 0;
+	free(t.slabs);
+	return no_memory(b);
+}
+
+/* The shape must hdf5_builder_reach `end` along an open axis. */
+void hdf5_builder_reach(struct builder *b, unsigned axis, uint64_t end)
+{
+	if (!b->known[axis] || b->shape[axis] < end)
+		b->shape[axis] = end;
+	b->known[axis] = true;
+}
+
+static int add_mapping(struct builder *b, const struct hdf5_mapping *m)
+{
+	int u = hdf5_slab_endless(m->to, b->d->own_rank);
+	int v = m->all ? -1 : hdf5_slab_endless(m->from, m->from_rank);
+	cleanup_free char *file = NULL, *dataset = NULL;
+	bool pattern = has_pattern(m->file) || has_pattern(m->dataset);
+	uint32_t part;
+	int r;
+
+	if (pattern && u >= 0 && v < 0)
+		return hdf5_add_pattern(b, m, (unsigned)u);
+	if (pattern || (u < 0) != (v < 0))
+		return error_set(b->err, -EBADMSG,
+				 "the mapping to '%s' of '%s' cannot be "
+				 "understood",
+				 m->dataset, m->file);
+	file = hdf5_name_of_block(m->file, 0);
+	dataset = hdf5_name_of_block(m->dataset, 0);
+	if (!file || !dataset)
+		return no_memory(b);
+	r = hdf5_builder_part(b, file, dataset, &part);
+	if (r < 0)
+		return r;
+	return u < 0 ? hdf5_builder_tile(b, m->to, m->from, m, part, -1)
+		     : hdf5_add_unlimited(b, m, (unsigned)u, (unsigned)v, part);
+}
+
+/* ---- the mosaic ---------------------------------------------------------- */
+
+/* Axes of an array type belong to every element. */
+static void slab_expand(const uint64_t *s, unsigned own, unsigned rank,
+			const uint64_t *inner, struct slab *out)
+{
+	for (unsigned i = 0; i < rank; i++) {
+		bool ours = i < own;
+
+		out->start[i] = ours ? s[START * own + i] : 0;
+		out->stride[i] = ours ? s[STRIDE * own + i] : inner[i - own];
+		out->count[i] = ours ? s[COUNT * own + i] : 1;
+		out->block[i] = ours ? s[BLOCK * own + i] : inner[i - own];
+	}
+}
+
+static int mosaic_put(struct builder *b, struct plan_tile *p)
+{
+	unsigned own = b->d->own_rank, inner = b->d->rank - own;
+	struct tile t;
+
+	if (p->endless >= 0) {
+		/* Its source is missing: it has what the shape leaves it. */
+		unsigned u = (unsigned)p->endless;
+		uint64_t *from = p->slabs + 4 * own;
+		int v = hdf5_slab_endless(from, p->from_rank);
+		uint64_t n = hdf5_slab_clip(p->slabs, own, u, b->shape[u]);
+
+		if (!n || v < 0)
+			return 0;
+		if (!hdf5_slab_part(p->slabs, own, u, 0, n) ||
+		    !hdf5_slab_part(from, p->from_rank, (unsigned)v, 0, n))
+			return 0;
+	}
+	memset(&t, 0, sizeof t);
+	t.part = p->part;
+	t.all = p->all;
+	t.rank = p->from_rank + inner;
+	if (t.rank > RANK_MAX)
+		return error_set(b->err, -EBADMSG,
+				 "a source has too many axes");
+	slab_expand(p->slabs, own, b->d->rank, b->shape + own, &t.to);
+	if (!p->all)
+		slab_expand(p->slabs + 4 * own, p->from_rank, t.rank,
+			    b->shape + own, &t.from);
+	return mosaic_add(b->h->t.mosaic, &t, b->err);
+}
+
+static int mosaic_build(struct builder *b)
+{
+	struct tensor *t = &b->h->t;
+	int r;
+
+	for (unsigned i = 0; i < b->d->own_rank; i++)
+		if (b->open[i] && !b->known[i] && b->missing)
+			return error_set(b->err, -ENODATA,
+					 "its shape depends on sources that "
+					 "cannot be read: %s",
+					 b->missing);
+	for (unsigned i = 0; i < b->d->own_rank; i++)
+		if (b->open[i] && !b->known[i])
+			b->shape[i] = 0;
+	r = mosaic_new(&t->mosaic, b->d->rank, b->shape, b->err);
+	for (size_t i = 0; i < b->tiles.n && !r; i++)
+		r = mosaic_put(b, &b->tiles.at[i]);
+	return r < 0 ? r : mosaic_finish(t->mosaic, b->err);
+}
+
+int hdf5_virtual_new(struct hdf5_tensor *h, const struct hdf5_description *d,
+		     uint64_t *shape, struct error *err)
+{
+	struct builder b = {
+		.h = h, .d = d, .shape = shape, .at = h->file, .err = err};
+	int r = 0;
+
+	/* Mappings that end say how long an open axis is at least. */
+	for (size_t i = 0; i < d->nmappings; i++) {
+		int u = hdf5_slab_endless(d->mapping[i].to, d->own_rank);
+
+		if (u >= 0)
+			b.open[u] = true;
+	}
+	for (size_t i = 0; i < d->nmappings && !r; i++) {
+		const struct hdf5_mapping *m = &d->mapping[i];
+		uint64_t end;
+
+		r = add_mapping(&b, m);
+		for (unsigned k = 0; k < d->own_rank && !r; k++)
+			if (b.open[k] &&
+			    hdf5_slab_endless(m->to, d->own_rank) < 0 &&
+			    hdf5_slab_end(
+				    m->to, d->own_rank, k,
+				    m->to[COUNT * d->own_rank + k] *
+					    m->to[BLOCK * d->own_rank + k],
+				    &end))
+				hdf5_builder_reach(&b, k, end);
+	}
+	if (!r)
+		r = mosaic_build(&b);
+	h->t.parts = b.parts.at;
+	h->t.nparts = (uint32_t)b.parts.n;
+	for (size_t i = 0; i < b.tiles.n; i++)
+		free(b.tiles.at[i].slabs);
+	vec_free(&b.tiles);
+	free(b.slots);
+	free(b.missing);
+	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The walk through an HDF5 file's groups, and links that become symlinks. */
+/* The walk through HDF5 files' groups: what becomes which directory. */
 #ifndef SOURCE_HDF5_WALK_H
 #define SOURCE_HDF5_WALK_H
 
@@ -12,39 +12,81 @@
  * then it becomes a symlink, because names can multiply without bound. */
 #define REVISITS_MAX 1000
 
+/* A group that we are inside of. */
 struct level {
-	haddr_t addr; /* of the group, to notice cycles */
+	uint32_t file;
+	haddr_t addr; /* in its file, to notice cycles */
 	uint32_t dir;
 };
 struct walk {
 	struct hdf5_source *s;
 	struct tree_builder *b;
-	hid_t file;
 	unsigned depth, objects, revisits;
 	void *visited; /* tsearch tree of struct visited */
 	struct level level[DEPTH_MAX];
 	struct error *err;
 };
+/* A group, open. */
+struct group {
+	hid_t id;
+	uint32_t file;
+	const char *object; /* its path in that file, "" for the root */
+	const char *path;   /* and in the mount */
+	uint32_t dir;
+};
 
 struct visited {
+	uint32_t file;
 	haddr_t addr;
-	char *path; /* where it was met first */
+	char *path; /* where it was met first, in the mount */
 };
+
+/* All calls below: the library's lock is held, and is so again afterwards. */
+
+/* hdf5_walk.c: everything in a group becomes an entry of its directory. */
+int hdf5_walk_group(struct walk *w, const struct group *g);
+
+/* The object that a path of the main file (open as `file`) names, through links
+ * of all kinds; *id stays open, and so does a file that a link led into. */
+int hdf5_walk_find(struct walk *w, hid_t file, const char *path,
+		   struct hdf5_place *at, hid_t *id);
+/* Where an external link of an open group leads: number of the file, and the
+ * object's path from its root (malloc'ed).  -EIO: it cannot be read. */
+int hdf5_walk_external(struct walk *w, hid_t group, uint32_t file,
+		       const char *name, uint32_t *to, char **object);
 
 /* -ENOMEM, said. */
 int hdf5_walk_no_memory(struct walk *w);
-/* A link back to the group `up` levels above: "..", "../..", or ".". */
+/* hdf5_publish.c: a dataset as a directory: `dir` itself when it is there, else
+ * a new one, `name` in `parent`.  *out (may be NULL) is its tensor. */
+int hdf5_publish_dataset(struct walk *w, const struct group *g,
+			 const char *name, hid_t dset,
+			 const struct hdf5_place *at, struct tensor **out);
+/* Something that is listed, with why it is not shown. */
+int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
+			const char *why);
+
+/* hdf5_links.c, what becomes a symlink.  A link back to the group `up` levels
+ * above: "..", "../..", or ".". */
 int hdf5_walk_add_cycle(struct walk *w, uint32_t dir, const char *name,
 			unsigned up);
 /* Remember a group; *before is where it was met first, NULL: now. */
-int hdf5_walk_visit(struct walk *w, haddr_t addr, const char *path,
-		    const char **before);
+int hdf5_walk_visit(struct walk *w, uint32_t file, haddr_t addr,
+		    const char *path, const char **before);
 /* A symlink from the group we are in to a path from the root. */
 int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
 			  const char *path);
 /* A soft link that leads nowhere: shown as it is, from the group's place. */
-int hdf5_walk_add_dangling(struct walk *w, hid_t group, const char *name,
-			   uint32_t dir);
+int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
+			   const char *name);
+/* An external link to an object that is not there: its text names the file. */
+int hdf5_walk_add_missing(struct walk *w, const struct group *g,
+			  const char *name, const char *file,
+			  const char *object);
 void hdf5_walk_forget(struct walk *w);
+
+/* hdf5_axes.c: how many leading axes a sample fixes, where files of this kind
+ * say so; 0: they do not. */
+unsigned hdf5_axes_suggested(hid_t group, hid_t dset, unsigned rank);
 
 #endif

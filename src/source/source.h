@@ -15,6 +15,8 @@ struct source_args {
 	struct tree_builder *tree; /* where to publish ... */
 	uint32_t dir;              /* ... under which directory */
 	struct view_options views; /* sample axes, byte order, missing, ... */
+	const char *prefix;        /* directories, ':' between; or NULL */
+	const char *dataset; /* what to show as the root; NULL: everything */
 };
 struct source; /* what stays alive as long as the tree */
 struct source_ops {

@@ -203,7 +203,13 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 
 	if (x->u.chunk.slice != EXTENT_WHOLE)
 		r = set->ops->slice(set, b, x->u.chunk.slice, &off, &len);
-	if (r < 0 || skip > len || x->len > len - skip) {
+	if (r < 0) { /* what is there is why the slice is not */
+		r = error_set(err, r, "%.*s", (int)len,
+			      (const char *)b->data + off);
+		buf_unref(b);
+		return r;
+	}
+	if (skip > len || x->len > len - skip) {
 		buf_unref(b);
 		return error_set(err, -EIO,
 				 "a window lies outside its chunk of %zu bytes",

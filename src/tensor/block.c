@@ -1,57 +1,105 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stored blocks: the parts of a distributed tensor, or the grid of chunks. */
-#include "tensor/view.h"
-
+/* Stored blocks: those of the mosaic, or the grid of chunks. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "tensor/text.h"
+#include "tensor/view.h"
 
-/* The grid whose cells are the blocks; NULL: one block, or the parts. */
+/* The grid whose cells are the blocks; NULL: there is one block. */
 static const struct grid *block_grid(const struct tensor *t)
 {
-	const struct layout *l;
+	const struct layout *l =
+		t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
 
-	if (t->distributed || !t->nparts)
-		return NULL;
-	l = atomic_load(&t->parts[0].layout);
 	return l && l->kind == LAYOUT_CHUNKED ? l->grid : NULL;
 }
 
-uint64_t tensor_blocks(const struct tensor *t, uint64_t counts[RANK_MAX])
+static void whole_box(const struct tensor *t, struct box *out)
 {
-	const struct grid *g = block_grid(t);
-	uint64_t n = 1;
-
-	for (unsigned i = 0; i < t->rank; i++)
-		counts[i] = g ? g->chunks[i] : 1;
-	if (!t->rank || !t->elements)
-		return 0;
-	if (t->distributed)
-		counts[0] = t->nparts;
-	for (unsigned i = 0; i < t->rank; i++)
-		n *= counts[i];
-	return n;
-}
-
-void tensor_block_box(const struct tensor *t, uint64_t block, struct box *out)
-{
-	const struct grid *g = block_grid(t);
-
 	for (unsigned i = 0; i < t->rank; i++) {
 		out->start[i] = 0;
 		out->count[i] = t->shape[i];
 	}
-	if (t->distributed && t->rank) {
-		out->start[0] = t->parts[block].begin;
-		out->count[0] = t->parts[block].end - t->parts[block].begin;
-	} else if (g) {
-		grid_origin(g, block, out->start);
-		for (unsigned i = 0; i < t->rank; i++)
-			out->count[i] = min_u64(g->chunk[i],
-						t->shape[i] - out->start[i]);
+}
+
+uint64_t tensor_blocks(const struct tensor *t)
+{
+	const struct grid *g;
+
+	if (!t->rank || !t->elements)
+		return 0;
+	if (t->mosaic)
+		return mosaic_blocks(t->mosaic);
+	g = block_grid(t);
+	return g ? g->count : 1;
+}
+
+bool tensor_divides(const struct tensor *t, unsigned axis)
+{
+	const struct grid *g = t->mosaic ? NULL : block_grid(t);
+	bool any = false;
+
+	for (unsigned i = 0; i < t->rank; i++) {
+		bool divides = t->mosaic ? mosaic_divides(t->mosaic, i)
+					 : g && g->chunks[i] > 1;
+
+		if (i == axis && divides)
+			return true;
+		any = any || divides;
 	}
+	/* A name has to say something. */
+	return axis == 0 && !any;
+}
+
+void tensor_block_box(const struct tensor *t, uint64_t block, struct box *out)
+{
+	const struct grid *g;
+
+	if (t->mosaic) {
+		mosaic_block(t->mosaic, (uint32_t)block, out);
+		return;
+	}
+	whole_box(t, out);
+	g = block_grid(t);
+	if (!g)
+		return;
+	grid_origin(g, block, out->start);
+	for (unsigned i = 0; i < t->rank; i++)
+		out->count[i] =
+			min_u64(g->chunk[i], t->shape[i] - out->start[i]);
+}
+
+int tensor_block_find(const struct tensor *t, const struct box *b,
+		      uint64_t *block)
+{
+	const struct grid *g;
+	struct box have;
+	uint64_t k = 0;
+	uint32_t n;
+
+	if (!tensor_blocks(t))
+		return -ENOENT;
+	if (t->mosaic) {
+		if (mosaic_block_find(t->mosaic, b, &n) < 0)
+			return -ENOENT;
+		*block = n;
+		return 0;
+	}
+	g = block_grid(t);
+	for (unsigned i = 0; g && i < t->rank; i++) {
+		if (b->start[i] >= t->shape[i])
+			return -ENOENT;
+		k = k * g->chunks[i] + b->start[i] / g->chunk[i];
+	}
+	tensor_block_box(t, k, &have);
+	for (unsigned i = 0; i < t->rank; i++)
+		if (b->start[i] != have.start[i] ||
+		    b->count[i] != have.count[i])
+			return -ENOENT;
+	*block = k;
+	return 0;
 }
 
 int tensor_rows_flag(struct tensor *t, uint64_t first, uint64_t last,
@@ -76,6 +124,79 @@ int tensor_block_flag(struct tensor *t, uint64_t block, struct pinner *p,
 				n, err);
 }
 
+/* ---- what a sample costs ------------------------------------------------- */
+
+/* Pieces of a sample that are looked at; the rest is like them. */
+#define PIECES_MAX 65536
+
+/* The smallest box around both. */
+static void box_join(struct box *a, const struct box *b, unsigned rank)
+{
+	for (unsigned i = 0; i < rank; i++) {
+		uint64_t start = min_u64(a->start[i], b->start[i]);
+		uint64_t end = max_u64(a->start[i] + a->count[i],
+				       b->start[i] + b->count[i]);
+
+		a->start[i] = start;
+		a->count[i] = end - start;
+	}
+}
+
+static uint64_t add_touched(uint64_t n, const struct grid *g,
+			    const struct box *b)
+{
+	return add_overflows(n, grid_touched(g, b), &n) ? UINT64_MAX : n;
+}
+
+/* Chunks that a box of the mosaic touches where all parts are stored in chunks
+ * like `g`: tile by tile, each counted as the box around what is taken. */
+static uint64_t mosaic_touched(const struct tensor *t, const struct box *b,
+			       const struct grid *g)
+{
+	uint64_t total = box_elements(b, t->rank), at = 0, n = 0;
+	struct mosaic_piece piece;
+	struct mosaic_hit hit;
+	struct box around;
+	int64_t tile = -1;
+
+	for (unsigned k = 0; at < total && k < PIECES_MAX; k++) {
+		mosaic_find(t->mosaic, b, at, &hit);
+		if (hit.tile < 0 ||
+		    mosaic_piece(t->mosaic, &hit, b, at, g->rank, g->shape,
+				 &piece, NULL) < 0) {
+			at += hit.run;
+			continue;
+		}
+		if (tile == hit.tile) {
+			box_join(&around, &piece.from, g->rank);
+		} else {
+			n = tile < 0 ? n : add_touched(n, g, &around);
+			around = piece.from;
+			tile = hit.tile;
+		}
+		at += piece.run;
+	}
+	n = tile < 0 ? n : add_touched(n, g, &around);
+	if (at < total && mul_overflows(n, total / at, &n))
+		n = UINT64_MAX;
+	return n;
+}
+
+/* The first sample that has anything in it. */
+static void sample_box(const struct tensor *t, unsigned axes, struct box *out)
+{
+	struct tile first;
+
+	whole_box(t, out);
+	for (unsigned i = 0; i < axes && i < t->rank; i++)
+		out->count[i] = 1;
+	if (!t->mosaic || !mosaic_count(t->mosaic))
+		return;
+	mosaic_tile(t->mosaic, 0, &first);
+	for (unsigned i = 0; i < axes && i < t->rank; i++)
+		out->start[i] = first.to.start[i];
+}
+
 int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 		       struct error *err)
 {
@@ -84,12 +205,9 @@ int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 	int r;
 
 	memset(out, 0, sizeof *out);
-	if (!t->elements || t->why_not || t->dtype.kind >= DTYPE_STRING)
+	if (!t->elements || t->why_not || !dtype_is_binary(&t->dtype))
 		return 0;
-	for (unsigned i = 0; i < t->rank; i++) {
-		b.start[i] = 0;
-		b.count[i] = i < axes ? 1 : t->shape[i];
-	}
+	sample_box(t, axes, &b);
 	out->elements = box_elements(&b, t->rank);
 	out->bytes = out->elements * t->dtype.size;
 	for (uint32_t p = 0; !l && p < t->nparts; p++) {
@@ -99,9 +217,8 @@ int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 	}
 	if (!l || l->kind != LAYOUT_CHUNKED)
 		return 0;
-	if (t->distributed && axes == 0)
-		b.count[0] = min_u64(b.count[0], l->grid->shape[0]);
-	out->chunks = grid_touched(l->grid, &b);
+	out->chunks = t->mosaic ? mosaic_touched(t, &b, l->grid)
+				: grid_touched(l->grid, &b);
 	if (mul_overflows(out->chunks, l->grid->chunk_bytes, &out->decoded))
 		out->decoded = UINT64_MAX;
 	return 0;

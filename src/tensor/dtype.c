@@ -8,81 +8,13 @@
 
 #include "base/number.h"
 
-unsigned dtype_swap_width(const struct dtype *d)
-{
-	switch (d->kind) {
-	case DTYPE_INT:
-	case DTYPE_UINT:
-	case DTYPE_FLOAT:
-		return d->size > 1 ? d->size : 0;
-	case DTYPE_COMPLEX:
-		return d->size / 2;
-	default:
-		return 0;
-	}
-}
-
-static char dtype_letter(const struct dtype *d)
-{
-	switch (d->kind) {
-	case DTYPE_INT:
-		return 'i';
-	case DTYPE_UINT:
-		return 'u';
-	case DTYPE_FLOAT:
-		return 'f';
-	case DTYPE_COMPLEX:
-		return 'c';
-	case DTYPE_BOOL:
-		return 'b';
-	default:
-		return 0;
-	}
-}
-
-void dtype_descr(const struct dtype *d, char *buf, size_t n)
-{
-	char letter = dtype_letter(d), order = '|';
-
-	if (!letter) {
-		snprintf(buf, n, "%s",
-			 d->kind == DTYPE_STRING ? "str" : d->text);
-		return;
-	}
-	if (d->size > 1)
-		order = d->big_endian ? '>' : '<';
-	snprintf(buf, n, "%c%c%u", order, letter, (unsigned)d->size);
-}
-
-void dtype_name(const struct dtype *d, char *buf, size_t n)
-{
-	static const char *const names[] = {
-		[DTYPE_INT] = "int",
-		[DTYPE_UINT] = "uint",
-		[DTYPE_FLOAT] = "float",
-		[DTYPE_COMPLEX] = "complex",
-	};
-
-	switch (d->kind) {
-	case DTYPE_BOOL:
-		snprintf(buf, n, "bool");
-		break;
-	case DTYPE_STRING:
-		snprintf(buf, n, "string");
-		break;
-	case DTYPE_OTHER:
-		snprintf(buf, n, "%s", d->text);
-		break;
-	default:
-		snprintf(buf, n, "%s%u", names[d->kind], (unsigned)d->size * 8);
-	}
-}
-
-bool dtype_equal(const struct dtype *a, const struct dtype *b)
-{
-	return a->kind == b->kind && a->size == b->size && a->vlen == b->vlen &&
-	       (a->size == 1 || a->big_endian == b->big_endian);
-}
+/*
+ * The spelling is that of np.save: a structure is the Python list that its
+ * dtype.descr prints, padding shown as nameless voids, names as Python's repr
+ * shows them.  What NumPy has no word for is spelled all the same (it ends in
+ * front of people): members that overlap, or two of one name, which HDF5 does
+ * not let anybody write, give a text that NumPy refuses.
+ */
 
 /* snprintf that remembers where it is and whether it still fits. */
 struct text_out {
@@ -102,48 +34,459 @@ __attribute__((format(printf, 2, 3))) static void put(struct text_out *o,
 	o->used += n > 0 ? (size_t)n : 0;
 }
 
-/*
- * The dictionary that np.save writes: keys sorted, ", " after every item, and
- * spaces that leave room for the first axis to grow to 21 digits; then padding
- * to a multiple of 64 (a whole 64 when nothing is missing) that ends in '\n'.
- */
-size_t dtype_npy_header(const struct dtype *d, unsigned rank,
-			const uint64_t *shape, void *buf, size_t n)
+static void put_shape(struct text_out *o, const uint64_t *shape, unsigned rank)
 {
-	char text[1024], descr[80];
-	struct text_out o = {text, 0, sizeof text};
-	unsigned char *out = buf;
-	size_t total, pad;
-
-	dtype_descr(d, descr, sizeof descr);
-	put(&o, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+	put(o, "(");
 	for (unsigned i = 0; i < rank; i++)
-		put(&o, i ? ", %llu" : "%llu", (unsigned long long)shape[i]);
-	put(&o, rank == 1 ? ",), }" : "), }");
-	if (rank)
-		put(&o, "%*s", (int)(21 - digits_of(shape[0])), "");
-	if (o.used >= sizeof text)
-		return 0;
-	pad = 64 - (10 + o.used + 1) % 64;
-	total = 10 + o.used + pad + 1;
-	if (total > n || total > 65535)
-		return 0;
-	memcpy(out, "\x93NUMPY\x01", 7);
-	out[7] = 0;
-	out[8] = (unsigned char)((total - 10) & 0xff);
-	out[9] = (unsigned char)((total - 10) >> 8);
-	memcpy(out + 10, text, o.used);
-	memset(out + 10 + o.used, ' ', pad);
-	out[total - 1] = '\n';
-	return total;
+		put(o, i ? ", %llu" : "%llu", (unsigned long long)shape[i]);
+	put(o, rank == 1 ? ",)" : ")");
 }
 
 void dtype_shape_text(const uint64_t *shape, unsigned rank, char *buf, size_t n)
 {
 	struct text_out o = {buf, 0, n};
 
-	put(&o, "(");
-	for (unsigned i = 0; i < rank; i++)
-		put(&o, i ? ", %llu" : "%llu", (unsigned long long)shape[i]);
-	put(&o, rank == 1 ? ",)" : ")");
+	put_shape(&o, shape, rank);
+}
+
+/* ---- names as Python writes them ----------------------------------------- */
+
+/* The character at `s`, and its bytes; 0 bytes when it is not UTF-8. */
+static uint32_t utf8_read(const unsigned char *s, unsigned *len)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned n = *s < 0x80   ? 1
+		     : *s < 0xc0 ? 0
+		     : *s < 0xe0 ? 2
+		     : *s < 0xf0 ? 3
+		     : *s < 0xf8 ? 4
+				 : 0;
+	uint32_t c = n > 1 ? *s & (0x7fu >> n) : *s;
+
+	*len = 0;
+	for (unsigned i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (!n || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*len = n;
+	return c;
+}
+
+/*
+ * Python escapes what Unicode calls control, format, private, or space.  It
+ * also escapes what is not assigned yet, which each version of Python sees
+ * differently; these are left as they are, and mean the same.
+ */
+static bool is_printable(uint32_t c)
+{
+	static const uint32_t not [][2] = {
+		{0, 0x1f},          {0x7f, 0xa0},       {0xad, 0xad},
+		{0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},
+		{0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},
+		{0x1680, 0x1680},   {0x180e, 0x180e},   {0x2000, 0x200f},
+		{0x2028, 0x202f},   {0x205f, 0x206f},   {0x3000, 0x3000},
+		{0xd800, 0xf8ff},   {0xfeff, 0xfeff},   {0xfff0, 0xfffb},
+		{0xfffe, 0xffff},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd},
+		{0x13430, 0x1345f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe00ff}, {0xe01f0, 0x10ffff}};
+
+	for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
+		if (c <= not [i][1])
+			return c < not [i][0];
+	return true;
+}
+
+static void put_char(struct text_out *o, uint32_t c, const char *bytes,
+		     unsigned len, char quote)
+{
+	if (c == '\t')
+		put(o, "\\t");
+	else if (c == '\n')
+		put(o, "\\n");
+	else if (c == '\r')
+		put(o, "\\r");
+	else if (c == '\\' || c == (unsigned char)quote)
+		put(o, "\\%c", (char)c);
+	else if (is_printable(c))
+		put(o, "%.*s", (int)len, bytes);
+	else if (c < 0x100)
+		put(o, "\\x%02x", (unsigned)c);
+	else if (c < 0x10000)
+		put(o, "\\u%04x", (unsigned)c);
+	else
+		put(o, "\\U%08x", (unsigned)c);
+}
+
+/* repr(): bytes that are not UTF-8 as os.fsdecode has them, U+DC80 and up. */
+static void put_repr(struct text_out *o, const char *s)
+{
+	char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
+	unsigned len;
+
+	put(o, "%c", quote);
+	for (; *s; s += len) {
+		uint32_t c = utf8_read((const unsigned char *)s, &len);
+
+		if (!len) {
+			c = 0xdc00 + (unsigned char)*s;
+			len = 1;
+		}
+		put_char(o, c, s, len, quote);
+	}
+	put(o, "%c", quote);
+}
+
+/* ---- spelling ------------------------------------------------------------ */
+
+static const struct {
+	char letter;      /* NumPy's; 0: it has none */
+	const char *name; /* of numbers: what stands before the bits */
+	bool has_order;
+} kinds[] = {
+	[DTYPE_INT] = {'i', "int", true},
+	[DTYPE_UINT] = {'u', "uint", true},
+	[DTYPE_FLOAT] = {'f', "float", true},
+	[DTYPE_COMPLEX] = {'c', "complex", true},
+	[DTYPE_BOOL] = {'b', NULL, false},
+	[DTYPE_BYTES] = {'S', NULL, false},
+	[DTYPE_OPAQUE] = {'V', NULL, false},
+	[DTYPE_STRUCT] = {0, NULL, false},
+	[DTYPE_STRING] = {0, NULL, false},
+	[DTYPE_TEXT] = {0, NULL, false},
+	[DTYPE_RAGGED] = {0, NULL, false},
+	[DTYPE_OTHER] = {0, NULL, false},
+};
+
+static void put_plain(struct text_out *o, const struct dtype *d);
+static void put_struct(struct text_out *o, const struct dtype *d);
+
+static void put_descr(struct text_out *o, const struct dtype *d)
+{
+	if (d->kind == DTYPE_STRUCT)
+		put_struct(o, d);
+	else
+		put_plain(o, d);
+}
+
+static void put_plain(struct text_out *o, const struct dtype *d)
+{
+	char order = '|';
+
+	switch (d->kind) {
+	case DTYPE_STRING:
+		put(o, "str");
+		break;
+	case DTYPE_TEXT:
+		put(o, "json");
+		break;
+	case DTYPE_RAGGED:
+		put_descr(o, &d->fields->type);
+		put(o, " sequence");
+		break;
+	case DTYPE_OTHER:
+		put(o, "%s", d->text ? d->text : "unknown");
+		break;
+	default:
+		if (kinds[d->kind].has_order && d->size > 1)
+			order = d->big_endian ? '>' : '<';
+		put(o, "%c%c%u", order, kinds[d->kind].letter,
+		    (unsigned)d->size);
+	}
+}
+
+static void put_padding(struct text_out *o, uint64_t n, const char *before)
+{
+	put(o, "%s('', '|V%llu')", before, (unsigned long long)n);
+}
+
+/* Bytes of a field with all elements of its subarray; false: no number. */
+static bool field_size(const struct dtype_field *f, uint64_t *count,
+		       uint64_t *size)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < f->rank; i++)
+		if (mul_overflows(n, f->dims[i], &n))
+			return false;
+	*count = n;
+	return !mul_overflows(n, f->type.size, size);
+}
+
+static void put_struct(struct text_out *o, const struct dtype *d)
+{
+	uint64_t at = 0, count, size;
+
+	put(o, "[");
+	for (uint32_t i = 0; i < d->nfields; i++) {
+		const struct dtype_field *f = &d->fields[i];
+		bool quoted = f->type.kind != DTYPE_STRUCT;
+
+		if (f->offset > at)
+			put_padding(o, f->offset - at, i ? ", " : "");
+		put(o, i || f->offset > at ? ", (" : "(");
+		put_repr(o, f->name);
+		put(o, quoted ? ", '" : ", ");
+		put_descr(o, &f->type);
+		put(o, quoted ? "'" : "");
+		if (f->rank) {
+			put(o, ", ");
+			put_shape(o, f->dims, f->rank);
+		}
+		put(o, ")");
+		if (!field_size(f, &count, &size))
+			size = 0;
+		at = max_u64(at, f->offset + size);
+	}
+	if (d->size > at)
+		put_padding(o, d->size - at, d->nfields ? ", " : "");
+	put(o, "]");
+}
+
+size_t dtype_descr(const struct dtype *d, char *buf, size_t n)
+{
+	struct text_out o = {buf, 0, n};
+
+	if (n)
+		*buf = '\0';
+	put_descr(&o, d);
+	return o.used;
+}
+
+static void put_name(struct text_out *o, const struct dtype *d)
+{
+	switch (d->kind) {
+	case DTYPE_BOOL:
+		put(o, "bool");
+		break;
+	case DTYPE_BYTES:
+		put(o, "string of %u bytes", (unsigned)d->size);
+		break;
+	case DTYPE_OPAQUE:
+		put(o, "opaque of %u bytes", (unsigned)d->size);
+		break;
+	case DTYPE_STRUCT:
+		put(o, "structure of %u field%s", (unsigned)d->nfields,
+		    d->nfields == 1 ? "" : "s");
+		break;
+	case DTYPE_STRING:
+		put(o, "string");
+		break;
+	case DTYPE_RAGGED:
+		put(o, "sequence of ");
+		put_name(o, &d->fields->type);
+		break;
+	case DTYPE_TEXT:
+	case DTYPE_OTHER:
+		put(o, "%s", d->text ? d->text : "unknown");
+		break;
+	default:
+		if (d->kind == DTYPE_FLOAT && d->size == 16)
+			put(o, "longdouble");
+		else if (d->kind == DTYPE_COMPLEX && d->size == 32)
+			put(o, "clongdouble");
+		else
+			put(o, "%s%u", kinds[d->kind].name,
+			    (unsigned)d->size * 8);
+	}
+}
+
+void dtype_name(const struct dtype *d, char *buf, size_t n)
+{
+	struct text_out o = {buf, 0, n};
+
+	if (n)
+		*buf = '\0';
+	put_name(&o, d);
+}
+
+/* ---- comparing ----------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The same place and number; the type is not looked at. */
+static bool same_place(const struct dtype_field *a, const struct dtype_field *b)
+{
+	return a->offset == b->offset && a->rank == b->rank &&
+	       (a->dims == b->dims || !a->rank ||
+		!memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+}
+
+bool dtype_equal(const struct dtype *a, const struct dtype *b)
+{
+	if (a->kind != b->kind || a->size != b->size || a->vlen != b->vlen ||
+	    a->nfields != b->nfields)
+		return false;
+	if (kinds[a->kind].has_order && a->size > 1 &&
+	    a->big_endian != b->big_endian)
+		return false;
+	if (a->fields == b->fields)
+		return true;
+	for (uint32_t i = 0; i < a->nfields; i++)
+		if (!same_text(a->fields[i].name, b->fields[i].name) ||
+		    !same_place(&a->fields[i], &b->fields[i]) ||
+		    !dtype_equal(&a->fields[i].type, &b->fields[i].type))
+			return false;
+	return true;
+}
+
+/* ---- recoding ------------------------------------------------------------ */
+
+#define HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
+/* Goes on with the last entry where it can. */
+static bool swap_add(struct recode *r, uint64_t offset, uint32_t width,
+		     uint64_t count)
+{
+	struct recode_swap *s = r->nswaps ? &r->swap[r->nswaps - 1] : NULL;
+
+	if (s && s->width == width &&
+	    s->offset + (uint64_t)s->width * s->count == offset) {
+		s->count += (uint32_t)count;
+		return true;
+	}
+	if (r->nswaps == RECODE_SWAPS_MAX)
+		return false;
+	r->swap[r->nswaps++] =
+		(struct recode_swap){(uint32_t)offset, width, (uint32_t)count};
+	return true;
+}
+
+static bool swap_collect(const struct dtype *a, const struct dtype *b,
+			 uint64_t at, uint64_t count, struct recode *r);
+
+static bool swap_fields(const struct dtype *a, const struct dtype *b,
+			uint64_t at, struct recode *r)
+{
+	uint64_t count, size;
+
+	for (uint32_t i = 0; i < a->nfields; i++) {
+		const struct dtype_field *f = &a->fields[i];
+
+		if (!same_place(f, &b->fields[i]) ||
+		    !field_size(f, &count, &size) || size > a->size ||
+		    f->offset > a->size - size ||
+		    !swap_collect(&f->type, &b->fields[i].type, at + f->offset,
+				  count, r))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * `count` structures side by side.  Subarrays may be long, entries are few:
+ * elements without a swap are all alike, elements that are one run of numbers
+ * prolong one entry, and any others use up entries.
+ */
+static bool swap_structs(const struct dtype *a, const struct dtype *b,
+			 uint64_t at, uint64_t count, struct recode *r)
+{
+	if (a->nfields != b->nfields)
+		return false;
+	for (; count; count--, at += a->size) {
+		uint32_t n = r->nswaps, c = n ? r->swap[n - 1].count : 0;
+		const struct recode_swap *s;
+
+		if (!swap_fields(a, b, at, r))
+			return false;
+		if (r->nswaps == n && (!n || r->swap[n - 1].count == c))
+			return true;
+		s = &r->swap[r->nswaps - 1];
+		if (s->offset <= at &&
+		    s->offset + (uint64_t)s->width * s->count == at + a->size)
+			return swap_add(r, at + a->size, s->width,
+					(count - 1) * a->size / s->width);
+	}
+	return true;
+}
+
+/* The swaps that make `b` of `count` elements of type `a` at `at`; false: too
+ * many, or it takes more than swaps.  The elements lie inside r->width. */
+static bool swap_collect(const struct dtype *a, const struct dtype *b,
+			 uint64_t at, uint64_t count, struct recode *r)
+{
+	uint32_t width = a->size;
+
+	if (a->kind != b->kind || a->size != b->size)
+		return false;
+	if (a->kind == DTYPE_STRUCT)
+		return swap_structs(a, b, at, count, r);
+	if (!dtype_is_binary(a))
+		return dtype_equal(a, b);
+	if (a->kind == DTYPE_COMPLEX) {
+		width /= 2;
+		count *= 2;
+	}
+	if (!kinds[a->kind].has_order || width < 2 || !count ||
+	    a->big_endian == b->big_endian)
+		return true;
+	return swap_add(r, at, width, count);
+}
+
+static enum recode_number number_of(const struct dtype *d)
+{
+	bool i = d->kind == DTYPE_INT, u = d->kind == DTYPE_UINT;
+
+	if (d->kind == DTYPE_BOOL)
+		return RECODE_I8;
+	if (!i && !u && d->kind != DTYPE_FLOAT)
+		return RECODE_NONE;
+	switch (d->size) {
+	case 1:
+		return i ? RECODE_I8 : u ? RECODE_U8 : RECODE_NONE;
+	case 2:
+		return i ? RECODE_I16 : u ? RECODE_U16 : RECODE_F16;
+	case 4:
+		return i ? RECODE_I32 : u ? RECODE_U32 : RECODE_F32;
+	case 8:
+		return i ? RECODE_I64 : u ? RECODE_U64 : RECODE_F64;
+	default:
+		return RECODE_NONE;
+	}
+}
+
+/* A number becomes another; HDF5 makes none an enum (our bool). */
+static bool recode_convert(const struct dtype *a, const struct dtype *b,
+			   struct recode *r)
+{
+	enum recode_number of = number_of(a), into = number_of(b);
+
+	if (!of || !into || b->kind == DTYPE_BOOL || r->width != a->size)
+		return false;
+	if (of == into)
+		return true;
+	if (b->size > 1 && b->big_endian != HOST_IS_BIG)
+		return false;
+	r->of = of;
+	r->into = into;
+	return a->size == 1 || a->big_endian == HOST_IS_BIG ||
+	       swap_add(r, 0, a->size, 1);
+}
+
+bool dtype_recode(const struct dtype *stored, const struct dtype *served,
+		  const struct dtype_field *field, struct recode *out)
+{
+	const struct dtype *a = field ? &field->type : stored;
+	uint64_t count = 1, width = stored->size, to;
+
+	memset(out, 0, sizeof *out);
+	if (field && !field_size(field, &count, &width))
+		return false;
+	out->offset = field ? field->offset : 0;
+	if (!width || width > stored->size ||
+	    out->offset > stored->size - width ||
+	    mul_overflows(served->size, count, &to) || to > UINT32_MAX)
+		return false;
+	out->from = stored->size;
+	out->width = (uint32_t)width;
+	out->to = (uint32_t)to;
+	if (a->kind == served->kind && a->size == served->size)
+		return swap_collect(a, served, 0, count, out) &&
+		       recode_is_valid(out);
+	return recode_convert(a, served, out) && recode_is_valid(out);
 }

@@ -17,6 +17,52 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
+char *tensor_descr_text(const struct dtype *d)
+{
+	size_t n = dtype_descr(d, NULL, 0) + 1;
+	char *text = malloc(n);
+
+	if (text)
+		dtype_descr(d, text, n);
+	return text;
+}
+
+static int file_compare(const void *x, const void *y)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+uint32_t layout_external_files(const struct layout *l)
+{
+	cleanup_free uint32_t *file = calloc(l->nstretches + 1, sizeof *file);
+	uint32_t n = 0;
+
+	if (!file)
+		return l->nstretches;
+	for (uint32_t i = 0; i < l->nstretches; i++)
+		file[i] = l->stretches[i].file;
+	qsort(file, l->nstretches, sizeof *file, file_compare);
+	for (uint32_t i = 0; i < l->nstretches; i++)
+		n += !i || file[i] != file[i - 1];
+	return n;
+}
+
+/* ---- members ------------------------------------------------------------- */
+
+static void put(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+/* NULL: left out. */
+static void put_text(json_t *o, const char *key, const char *s)
+{
+	if (s)
+		json_object_set_new(o, key, json_text(s, strlen(s)));
+}
+
 static json_t *json_numbers(const uint64_t *v, unsigned n)
 {
 	json_t *a = json_array();
@@ -50,40 +96,75 @@ static void info_storage(const struct tensor *t, json_t *o)
 	static const char *const kinds[] = {[LAYOUT_CHUNKED] = "chunked",
 					    [LAYOUT_LINEAR] = "contiguous",
 					    [LAYOUT_FETCHED] = "compact",
-					    [LAYOUT_ABSENT] = "not allocated"};
+					    [LAYOUT_ABSENT] = "not allocated",
+					    [LAYOUT_NESTED] = "virtual"};
 	const struct layout *l;
 
-	if (t->distributed) {
-		json_object_set_new(o, "layout", json_string("virtual"));
-		json_object_set_new(o, "parts", json_integer(t->nparts));
+	if (t->mosaic) {
+		put_text(o, "layout", "virtual");
+		put(o, "parts", t->nparts);
+		put(o, "mappings", mosaic_count(t->mosaic));
 		return;
 	}
 	l = t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
 	if (!l)
 		return;
-	json_object_set_new(o, "layout", json_string(kinds[l->kind]));
+	put_text(o, "layout", l->nstretches ? "external" : kinds[l->kind]);
+	if (l->nstretches)
+		put(o, "external_files", layout_external_files(l));
+	if (l->by_library)
+		put_text(o, "decoded_by", "libhdf5");
 	if (l->kind != LAYOUT_CHUNKED)
 		return;
-	json_object_set_new(o, "chunks", json_numbers(l->grid->chunk, t->rank));
-	json_object_set_new(o, "chunk_bytes",
-			    json_integer((json_int_t)l->grid->chunk_bytes));
+	json_object_set_new(o, "chunks",
+			    json_numbers(l->grid->chunk, l->grid->rank));
+	put(o, "chunk_bytes", l->grid->chunk_bytes);
 	json_object_set_new(o, "filters", json_filters(l->pipeline));
 }
 
 static void info_type(const struct tensor *t, json_t *o)
 {
-	char name[80], descr[80];
+	cleanup_free char *descr = tensor_descr_text(&t->dtype);
+	cleanup_free char *stored = tensor_descr_text(&t->stored);
+	json_t *fields = json_array();
+	char name[80];
 
 	dtype_name(&t->dtype, name, sizeof name);
-	dtype_descr(&t->dtype, descr, sizeof descr);
-	json_object_set_new(o, "type", json_string(name));
-	json_object_set_new(o, "dtype", json_string(descr));
-	if (t->dtype.kind == DTYPE_STRING || t->dtype.kind == DTYPE_OTHER)
-		json_object_set_new(o, "stored_type",
-				    json_string(t->dtype.text));
-	dtype_descr(&t->stored, name, sizeof name);
-	if (strcmp(name, descr))
-		json_object_set_new(o, "stored_dtype", json_string(name));
+	put_text(o, "type", name);
+	put_text(o, "dtype", descr);
+	put_text(o, "stored_type",
+		 t->stored.text ? t->stored.text : t->dtype.text);
+	if (descr && stored && strcmp(stored, descr))
+		put_text(o, "stored_dtype", stored);
+	if (t->dtype.kind == DTYPE_STRUCT || t->dtype.kind == DTYPE_TEXT)
+		for (uint32_t i = 0; i < t->dtype.nfields; i++) {
+			const char *field = t->dtype.fields[i].name;
+
+			json_array_append_new(fields,
+					      json_text(field, strlen(field)));
+		}
+	if (json_array_size(fields))
+		json_object_set(o, "fields", fields);
+	json_decref(fields);
+}
+
+/* What was left out, and what else one should know. */
+static void info_note(const struct tensor *t, json_t *o)
+{
+	static const char slow[] = "its chunks are decoded by libhdf5, one at "
+				   "a time, which is slower";
+	const struct layout *l = t->nparts && !t->mosaic
+					 ? atomic_load(&t->parts[0].layout)
+					 : NULL;
+	cleanup_free char *both = NULL;
+
+	if (!l || !l->by_library) {
+		put_text(o, "note", t->note);
+		return;
+	}
+	if (t->note && asprintf(&both, "%s; %s", t->note, slow) < 0)
+		both = NULL;
+	put_text(o, "note", both ? both : slow);
 }
 
 char *tensor_info_text(struct tensor *t, struct error *err)
@@ -95,22 +176,13 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 	json_object_set_new(o, "name", json_text(t->name, strlen(t->name)));
 	info_type(t, o);
 	json_object_set_new(o, "shape", json_numbers(t->shape, t->rank));
-	json_object_set_new(o, "order", json_string("C"));
-	json_object_set_new(o, "offset", json_integer(0));
-	if (t->dtype.kind < DTYPE_STRING)
-		json_object_set_new(o, "nbytes",
-				    json_integer((json_int_t)t->bytes));
+	put_text(o, "order", "C");
+	put(o, "offset", 0);
+	if (dtype_is_binary(&t->dtype))
+		put(o, "nbytes", t->bytes);
 	info_storage(t, o);
-	if (t->why_not)
-		json_object_set_new(o, "not_shown",
-				    json_text(t->why_not, strlen(t->why_not)));
-	if (t->unreadable)
-		json_object_set_new(
-			o, "not_shown",
-			json_text(t->unreadable, strlen(t->unreadable)));
-	if (t->note)
-		json_object_set_new(o, "note",
-				    json_text(t->note, strlen(t->note)));
+	put_text(o, "not_shown", t->why_not ? t->why_not : t->unreadable);
+	info_note(t, o);
 	if (t->ops && t->ops->attributes)
 		more = t->ops->attributes(t, err);
 	if (more)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor: parts along the first axis, each a dataset stored in its own way. */
+/* A tensor: parts laid over an array, each a dataset stored in its own way. */
 #ifndef TENSOR_TENSOR_H
 #define TENSOR_TENSOR_H
 
@@ -11,42 +11,49 @@
 #include "extent/pinner.h"
 #include "tensor/dtype.h"
 #include "tensor/grid.h"
+#include "tensor/mosaic.h"
+
+struct tensor;
 
 enum layout_kind {
 	LAYOUT_CHUNKED, /* grid of chunks, found through segments */
-	LAYOUT_LINEAR,  /* contiguous in the file from `pos` on */
+	LAYOUT_LINEAR,  /* contiguous, in one file or in several */
 	LAYOUT_FETCHED, /* small, made by the source (compact) */
-	LAYOUT_ABSENT   /* never written: all fill value */
+	LAYOUT_ABSENT,  /* never written: all fill value */
+	LAYOUT_NESTED   /* itself a mosaic of parts */
+};
+/* A piece of contiguous data in a file. */
+struct stretch {
+	uint64_t begin; /* its first byte's offset in the stored data */
+	uint32_t file;
+	uint64_t pos, len; /* where it is */
 };
 /* How the dataset behind one part is stored; immutable once published. */
 struct layout {
 	enum layout_kind kind;
 	uint32_t file;
-	uint32_t swap;   /* width of numbers to reverse, 0: none */
-	bool by_library; /* CHUNKED: ops->fetch makes chunks, none is located */
+	bool by_library; /* CHUNKED, LINEAR: ops->fetch makes the chunks */
 	bool raw_edges;  /* partial edge chunks were stored unfiltered */
-	uint64_t pos;    /* LINEAR: first byte in the file */
+	uint64_t pos;    /* LINEAR: first byte in the file, unless: */
+	uint32_t nstretches;
+	const struct stretch *stretches; /* by `begin`, without gaps */
 	/* Shared by parts that are alike, owned by the source: */
-	const struct grid *grid; /* of the stored dataset; LINEAR: one chunk */
+	const struct grid *grid; /* of the dataset, in served elements; LINEAR:
+				  * one chunk */
 	const struct pipeline *pipeline;
-	const uint64_t *origin; /* where the part's box begins; NULL: at 0 */
-	struct fill fill;
-	unsigned char fill_bytes[32];
+	const struct recode *recode; /* NULL: served as stored */
+	struct fill fill;            /* served; pattern owned by the source */
+	struct tensor *nested;       /* NESTED; owned */
 };
 
-enum part_state { PART_UNKNOWN, PART_PRESENT, PART_MISSING, PART_BAD };
-/* Rows [begin, end) of the first axis and the dataset they come from. */
+/* A dataset that the tensor takes elements from. */
 struct part {
-	uint64_t begin, end;
 	uint32_t file;
 	const char *dataset; /* its path in that file; the source's */
-	/* Where the rows begin in that dataset; NULL: they are all of it. */
-	const uint64_t *origin;
 	_Atomic(const struct layout *) layout; /* NULL: not opened yet */
 	_Atomic uint64_t written; /* chunks its index counts, plus 1; 0: ? */
 };
 
-struct tensor;
 /* Where one chunk is stored. */
 struct location {
 	uint64_t pos; /* UINT64_MAX: never written */
@@ -63,15 +70,17 @@ struct tensor_ops {
 	int (*locate)(struct tensor *t, uint32_t p, const struct layout *l,
 		      uint64_t first, uint32_t n, struct location *out,
 		      struct error *err);
-	/* All bytes of one chunk (LAYOUT_FETCHED: of the only one) in the
-	 * file's byte order; what overhangs the edge is zero. */
+	/* All bytes of one chunk (LAYOUT_FETCHED: of the only one), as stored
+	 * (`size` is then in stored bytes); with l->by_library, as served.
+	 * What overhangs the edge is zero. */
 	int (*fetch)(struct tensor *t, uint32_t p, const struct layout *l,
 		     uint64_t chunk, void *out, size_t size, struct error *err);
-	/* Strings of elements [first, first + n) of part p in C order; calls
-	 * `put` once for each. */
-	int (*strings)(struct tensor *t, uint32_t p, uint64_t first, uint64_t n,
-		       void (*put)(void *ctx, const char *s, size_t len),
-		       void *ctx, struct error *err);
+	/* The elements of a box of part p's dataset in C order, as text (STRING,
+	 * TEXT) or as bytes of a sequence, served order (RAGGED); calls `put`
+	 * once for each. */
+	int (*values)(struct tensor *t, uint32_t p, const struct box *b,
+		      void (*put)(void *ctx, const char *s, size_t len),
+		      void *ctx, struct error *err);
 	/* Attributes as a JSON object (malloc'ed text). */
 	char *(*attributes)(struct tensor *t, struct error *err);
 	void (*free)(struct tensor *t);
@@ -85,58 +94,87 @@ struct tensor {
 	struct handles *handles;
 	struct dtype dtype;  /* as served */
 	struct dtype stored; /* as in the file */
+	const char *descr;   /* STRUCT: dtype_descr; the source's */
+	/* Not NULL: the tensor is this field of each stored element. */
+	const struct dtype_field *field;
 	unsigned rank;
-	uint64_t shape[RANK_MAX];
+	const uint64_t *shape;    /* [rank]; the source's */
 	uint64_t elements, bytes; /* bytes of array.bin; 0 for strings */
 	int64_t mtime;
 	enum tensor_missing missing;
-	bool distributed; /* parts in other files (a virtual dataset) */
 	uint32_t nparts;
-	struct part *parts; /* sorted by begin, disjoint; gaps are fill */
-	struct fill fill;   /* of rows that no part covers */
-	unsigned char fill_bytes[32];
-	struct tensor *flags;  /* strings, one a row; borrowed; or NULL */
-	struct chunk_set info; /* info.json, made when read */
-	uint64_t text_bytes;   /* mean bytes of a string, at most; 0: unknown */
-	char *unreadable;      /* chunks need a filter that we lack: which */
-	struct text *text;     /* DTYPE_STRING: its values as lines */
-	char *why_not;         /* not NULL: listed, not shown, and why */
-	char *note;            /* what was left out, and why; or NULL */
-	char *name;            /* "/data", for sentences */
-	char *source;          /* path of the main file */
+	struct part *parts;
+	struct mosaic *mosaic;   /* NULL: part 0 is all of it; else owned, and
+				* gaps are fill */
+	struct fill fill;        /* of gaps and missing parts; as layout.fill */
+	unsigned depth;          /* of nesting in other tensors */
+	_Atomic uint32_t learnt; /* parts with a layout; */
+	_Atomic bool nests;      /* some of them are NESTED */
+	struct tensor *flags;    /* strings, one a row; borrowed; or NULL */
+	struct chunk_set info;   /* info.json, made when read */
+	/* Mean bytes of a string or a sequence, at most; 0: unknown */
+	uint64_t text_bytes;
+	unsigned sample_axes; /* that the file suggests; 0: it does not */
+	char *unreadable;     /* chunks need a filter that we lack: which */
+	struct text *text;  /* STRING, TEXT, RAGGED: its values, a line each */
+	char *why_not;      /* not NULL: listed, not shown, and why */
+	char *note;         /* what was left out, and why; or NULL */
+	char *name;         /* "/data", for sentences */
+	const char *source; /* path of the main file; the source's */
 };
 
-/* Part that holds row `row`, or -1 with *end = the row where the gap ends. */
-int64_t tensor_part_at(const struct tensor *t, uint64_t row, uint64_t *end);
-/* Chunks of a learnt part (pieces where contiguous data is swapped). */
+/* True when parts are in other files or several (a virtual dataset). */
+static inline bool tensor_is_distributed(const struct tensor *t)
+{
+	return t->mosaic != NULL;
+}
+/* The only part that a box lies in; -1: several, or a gap. */
+int64_t tensor_part_of(const struct tensor *t, const struct box *b);
+/* Chunks of a learnt part (pieces of contiguous data, see below). */
 uint64_t layout_chunks(const struct layout *l);
+/* LINEAR, recoded or in several files: served bytes of a piece, whole
+ * elements. */
+uint64_t layout_piece(const struct layout *l);
 /* The layout of part p, learnt if need be.  May block. */
 int tensor_learn(struct tensor *t, uint32_t p, const struct layout **out,
 		 struct error *err);
-/* Learn every part that a box touches, as `files.prepare` wants. */
+/* Learn every part that the window of a box touches, as `files.prepare` wants. */
 int tensor_prepare_box(struct tensor *t, const struct box *b, uint64_t off,
 		       uint64_t len, struct error *err);
 /* Append the extents of the box's bytes from `off` on (see files.map). */
 int tensor_map_box(const struct tensor *t, const struct box *b, uint64_t off,
 		   struct plan *plan, struct error *err);
 /*
+ * Element `at` (in C order) of box b: the part it is in (-1: a gap), and how
+ * many elements follow in the box that are elements [skip, skip + run) of box
+ * `from` of that part's dataset.  Learns the part.  May block.
+ */
+int tensor_find(struct tensor *t, const struct box *b, uint64_t at,
+		int64_t *part, struct mosaic_piece *out, struct error *err);
+/*
  * Chunk numbers of the set: part << 40 | chunk of the part's grid.  Contiguous
- * data that needs byte-swapping is cut into pieces of TENSOR_PIECE bytes, which
- * count as its chunks.
+ * data that needs recoding is cut into pieces of about TENSOR_PIECE bytes, whole
+ * elements, which count as its chunks.
  */
 #define TENSOR_CHUNK_BITS 40
 #define TENSOR_CHUNK_MAX (UINT64_C(1) << TENSOR_CHUNK_BITS)
 #define TENSOR_PARTS_MAX (UINT32_C(1) << 24)
 #define TENSOR_PIECE (UINT64_C(1) << 20)
+#define TENSOR_DEPTH_MAX 16 /* mosaics in mosaics */
 static inline uint64_t tensor_chunk_id(uint32_t part, uint64_t chunk)
 {
 	return (uint64_t)part << TENSOR_CHUNK_BITS | chunk;
 }
 void tensor_free(struct tensor *t);
 
-/* Stored blocks: parts where there are several files, else the chunk grid. */
-uint64_t tensor_blocks(const struct tensor *t, uint64_t counts[RANK_MAX]);
+/* Stored blocks: those of the mosaic where there is one, else the chunk grid.
+ * tensor_divides: axis i is part of a block's name. */
+uint64_t tensor_blocks(const struct tensor *t);
+bool tensor_divides(const struct tensor *t, unsigned axis);
 void tensor_block_box(const struct tensor *t, uint64_t block, struct box *out);
+/* The block with exactly this box; -ENOENT. */
+int tensor_block_find(const struct tensor *t, const struct box *b,
+		      uint64_t *block);
 /* The flags of rows [first, last) as one value: what they all are, "mixed", or
  * "" without flags.  Blocks. */
 int tensor_rows_flag(struct tensor *t, uint64_t first, uint64_t last,

@@ -1,198 +1,94 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Strings as text: values in C order, a line each, in segments of rows. */
+/* Values that are no NumPy array: in C order, in segments, sliced by sample. */
 /*
  * A text has the size its values have, so sizes cannot be computed, only
- * counted.  Rows are read in segments of at most 4096 values, about a MiB, that
- * never cross a part; a segment is a chunk that the cache keeps:
+ * counted.  Values are read in segments of at most 4096, about a MiB, whole
+ * samples; a segment is a chunk that the cache keeps (lines.h has its form).
+ * Kept for good is only the size of each segment once array.txt was asked for,
+ * 8 bytes; it is what places a segment there.  A sample is a "slice" of one.
  *
- *     u32 samples | u32 offset[samples + 1] | lines
- *
- * Kept for good is only the size of each segment, 8 bytes; it is what places a
- * segment in array.txt.  A sample's lines are found in its segment by the
- * table, as a "slice" of the chunk.
- *
- * A backslash and a newline inside a value are written as \\ and \n, so that
- * one line is one value.
+ * Where parts lie one after another along the samples, no segment crosses from
+ * one to the next: a sample opens one file, not its neighbours'.  Other mosaics
+ * are cut evenly.
  */
 #include "tensor/text.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
 #include "base/number.h"
-#include "base/vec.h"
-#include "tensor/lines.h"
+#include "tensor/text_private.h"
 
 #define SEGMENT_VALUES 4096
 #define SEGMENT_UNKNOWN 512 /* values, when their size is not known */
 #define SEGMENT_BYTES (UINT64_C(1) << 20)
-
-/* Rows in a part, or in a gap between parts. */
-struct piece {
-	uint64_t row, rows;
-	int64_t part; /* -1: a gap, empty strings */
-	uint64_t first_segment;
-};
-
-struct text {
-	struct chunk_set set;
-	struct tensor *t;
-	uint64_t row_samples;   /* samples in a row of the first axis */
-	uint64_t sample_values; /* values in a sample */
-	uint64_t segment_rows;
-	uint64_t segments;
-	vec(struct piece) pieces;
-	_Atomic uint64_t *bytes;   /* of each segment's lines; UINT64_MAX: ? */
-	_Atomic(uint64_t *) start; /* prefix sums of bytes, once all known */
-};
-
-static struct text *text_of(const struct chunk_set *s)
-{
-	return (struct text *)s;
-}
+/* Sequences are read one by one by the library; these are the most at once. */
+#define SEGMENT_SEQUENCES 64
+#define SEGMENTS_MAX (UINT64_C(1) << 22) /* of a text that is one file */
 
 /* ---- segments ------------------------------------------------------------ */
 
-static const struct piece *piece_of(const struct text *x, uint64_t segment)
+void text_segment_range(const struct text *x, uint64_t segment, uint64_t *first,
+			uint64_t *n)
 {
 	size_t lo = 0, hi = x->pieces.n;
+	struct piece p = {0, 0};
+	uint64_t end = x->samples;
 
 	while (hi - lo > 1) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (x->pieces.at[mid].first_segment <= segment)
+		if (x->pieces.at[mid].segment <= segment)
 			lo = mid;
 		else
 			hi = mid;
 	}
-	return &x->pieces.at[lo];
+	if (x->pieces.n)
+		p = x->pieces.at[lo];
+	if (lo + 1 < x->pieces.n)
+		end = x->pieces.at[lo + 1].sample;
+	*first = p.sample + (segment - p.segment) * x->segment_samples;
+	*n = min_u64(end - *first, x->segment_samples);
 }
 
-/* Rows of a segment: the first one, within its piece, and how many. */
-static void segment_rows(const struct text *x, uint64_t segment,
-			 const struct piece **piece, uint64_t *first,
-			 uint64_t *n)
-{
-	const struct piece *p = piece_of(x, segment);
-
-	*piece = p;
-	*first = (segment - p->first_segment) * x->segment_rows;
-	*n = min_u64(p->rows - *first, x->segment_rows);
-}
-
-static void segment_of_row(const struct text *x, uint64_t row,
-			   uint64_t *segment, uint64_t *row_in_segment)
+/* Segment of a sample, and the sample's number in it. */
+static void sample_place(const struct text *x, uint64_t sample,
+			 uint64_t *segment, uint32_t *slice)
 {
 	size_t lo = 0, hi = x->pieces.n;
-	const struct piece *p;
+	struct piece p = {0, 0};
 
 	while (hi - lo > 1) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (x->pieces.at[mid].row <= row)
+		if (x->pieces.at[mid].sample <= sample)
 			lo = mid;
 		else
 			hi = mid;
 	}
-	p = &x->pieces.at[lo];
-	row -= p->row;
-	*segment = p->first_segment + row / x->segment_rows;
-	*row_in_segment = row % x->segment_rows;
+	if (x->pieces.n)
+		p = x->pieces.at[lo];
+	sample -= p.sample;
+	*segment = p.segment + sample / x->segment_samples;
+	*slice = (uint32_t)(sample % x->segment_samples);
 }
 
-static size_t head_bytes(uint64_t samples)
+void text_whole_box(const struct tensor *t, struct box *b)
 {
-	return ((size_t)samples + 2) * sizeof(uint32_t);
+	memset(b, 0, sizeof *b);
+	for (unsigned i = 0; i < t->rank; i++)
+		b->count[i] = t->shape[i];
 }
 
-/* The segment's buffer out of its lines. */
-static int lines_pack(struct text *x, uint64_t segment, struct lines *l,
-		      _Atomic uint64_t *gauge, struct buf **out,
-		      struct error *err)
-{
-	size_t head = head_bytes(l->samples);
-	struct buf *b;
-
-	if (l->values != l->samples * l->sample_values)
-		return error_set(
-			err, -EIO, "%s: %llu strings instead of %llu",
-			x->t->name, (unsigned long long)l->values,
-			(unsigned long long)(l->samples * l->sample_values));
-	b = buf_new(head + l->used, gauge);
-	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
-	*(uint32_t *)(void *)b->data = (uint32_t)l->samples;
-	memcpy(b->data + sizeof(uint32_t), l->offset, head - sizeof(uint32_t));
-	if (l->used)
-		memcpy(b->data + head, l->text, l->used);
-	atomic_store(&x->bytes[segment], l->used);
-	*out = b;
-	return 0;
-}
-
-/* missing=fill: rows of a part that is not there are empty strings. */
-static bool fills_missing(struct text *x)
-{
-	if (x->t->missing != MISSING_FILL)
-		return false;
-	if (!atomic_exchange(&x->set.warned, true))
-		log_warn("%s: strings of missing parts read as empty "
-			 "(missing=fill)",
-			 x->t->name);
-	return true;
-}
-
-static int text_fetch(struct chunk_set *s, uint64_t segment,
-		      _Atomic uint64_t *gauge, struct buf **out,
-		      struct error *err)
-{
-	struct text *x = text_of(s);
-	const struct piece *piece;
-	uint64_t first, rows, row_values = x->row_samples * x->sample_values;
-	struct lines l = {0};
-	int r = 0;
-
-	segment_rows(x, segment, &piece, &first, &rows);
-	l.samples = rows * x->row_samples;
-	l.sample_values = x->sample_values;
-	l.offset = calloc(l.samples + 1, sizeof *l.offset);
-	if (!l.offset)
-		return error_set(err, -ENOMEM, "out of memory");
-	if (piece->part >= 0)
-		r = x->t->ops->strings(x->t, (uint32_t)piece->part,
-				       first * row_values, rows * row_values,
-				       lines_put, &l, err);
-	if (piece->part < 0 || (r == -ENODATA && fills_missing(x))) {
-		r = 0;
-		for (uint64_t i = 0; i < rows * row_values; i++)
-			lines_put(&l, "", 0);
-	}
-	if (!r && l.failed)
-		r = error_set(err, -ENOMEM, "%s: strings do not fit in memory",
-			      x->t->name);
-	if (!r)
-		r = lines_pack(x, segment, &l, gauge, out, err);
-	free(l.offset);
-	free(l.text);
-	return r;
-}
+/* ---- the chunk set ------------------------------------------------------- */
 
 static int text_slice(const struct chunk_set *s, const struct buf *b,
 		      uint32_t n, size_t *off, size_t *len)
 {
-	const uint32_t *head = (const void *)b->data;
-
 	(void)s;
-	if (n >= head[0])
-		return -EIO;
-	*off = head_bytes(head[0]) + head[1 + n];
-	*len = head[2 + n] - head[1 + n];
-	return 0;
+	return lines_slice(b, n, off, len);
 }
 
 static uint64_t text_segment_of(const struct chunk_set *s, uint64_t index)
@@ -220,73 +116,145 @@ static int text_locate(const struct chunk_set *s, uint64_t index,
 static void text_describe(const struct chunk_set *s, uint64_t index, char *buf,
 			  size_t n)
 {
-	snprintf(buf, n, "%s strings, segment %llu", text_of(s)->t->name,
+	const struct text *x = text_of(s);
+
+	snprintf(buf, n, "%s %s, segment %llu", x->t->name,
+		 x->style == LINES_TEXT  ? "strings"
+		 : x->style == LINES_NPY ? "sequences"
+					 : "values",
 		 (unsigned long long)index);
 }
 
 static const struct chunk_set_ops text_chunk_ops = {
 	.segment_of = text_segment_of,
 	.locate = text_locate,
-	.fetch = text_fetch,
+	.fetch = text_fill,
 	.slice = text_slice,
 	.describe = text_describe,
 };
 
 /* ---- making one ---------------------------------------------------------- */
 
-static bool add_piece(struct text *x, uint64_t row, uint64_t rows, int64_t part)
+/*
+ * Parts that lie one after another along the samples, with gaps between them,
+ * are pieces; anything else would be more of them than there are parts.
+ */
+static int find_pieces(struct text *x, struct error *err)
 {
-	struct piece p = {row, rows, part, x->segments};
+	const struct mosaic *m = x->t->mosaic;
+	uint64_t values = x->samples * x->sample_values, at = 0;
+	int64_t before = INT64_MIN;
+	struct mosaic_hit hit;
+	struct box whole;
 
-	if (!rows)
-		return true;
-	x->segments += div_up(rows, x->segment_rows);
-	return vec_push(&x->pieces, p);
+	if (!m)
+		return 0;
+	text_whole_box(x->t, &whole);
+	for (uint64_t left = 4 * (uint64_t)mosaic_count(m) + 4; at < values;) {
+		struct piece p = {at / x->sample_values, 0};
+
+		mosaic_find(m, &whole, at, &hit);
+		if (!left-- || at % x->sample_values) {
+			vec_free(&x->pieces);
+			return 0;
+		}
+		if (hit.tile != before && !vec_push(&x->pieces, p))
+			return error_set(err, -ENOMEM, "out of memory");
+		before = hit.tile;
+		at += hit.run;
+	}
+	return 0;
 }
 
-static uint64_t segment_values(const struct tensor *t)
+/* Number the segments of the pieces. */
+static void number_segments(struct text *x)
 {
-	if (!t->text_bytes)
-		return SEGMENT_UNKNOWN;
-	return min_u64(SEGMENT_VALUES, SEGMENT_BYTES / t->text_bytes);
+	uint64_t end = x->samples;
+
+	for (size_t i = x->pieces.n; i-- > 0;) {
+		struct piece *p = &x->pieces.at[i];
+
+		p->segment = div_up(end - p->sample, x->segment_samples);
+		end = p->sample;
+	}
+	x->segments = x->pieces.n ? 0 : div_up(end, x->segment_samples);
+	for (size_t i = 0; i < x->pieces.n; i++) {
+		uint64_t n = x->pieces.at[i].segment;
+
+		x->pieces.at[i].segment = x->segments;
+		x->segments += n;
+	}
+}
+
+/* How many values a segment should have. */
+static uint64_t segment_values(const struct text *x)
+{
+	uint64_t bytes = x->t->text_bytes, most = SEGMENT_VALUES;
+
+	if (x->style == LINES_NPY) {
+		most = SEGMENT_SEQUENCES;
+		bytes = bytes ? bytes + 128 : 0;
+	}
+	if (!bytes)
+		return min_u64(most, SEGMENT_UNKNOWN);
+	return min_u64(most, SEGMENT_BYTES / bytes);
+}
+
+/* Samples, values in each, and samples in a segment: whole rows of the axes
+ * that samples fix, as far as a segment goes. */
+static void shape_text(struct text *x, unsigned axes)
+{
+	const struct tensor *t = x->t;
+	uint64_t rows = 1, most, unit;
+
+	if (t->rank && !axes)
+		axes = 1;
+	x->samples = x->sample_values = x->row_samples = 1;
+	for (unsigned i = 0; i < t->rank && t->elements; i++)
+		*(i < axes ? &x->samples : &x->sample_values) *= t->shape[i];
+	if (t->rank && t->elements)
+		x->row_samples = x->samples / t->shape[0];
+	if (!t->elements)
+		x->samples = 0;
+	most = max_u64(segment_values(x) / x->sample_values, 1);
+	for (unsigned i = t->rank < axes ? t->rank : axes; i-- > 0;) {
+		if (!t->elements || t->shape[i] > most / rows)
+			break;
+		rows *= t->shape[i];
+	}
+	x->segment_samples = most / rows * rows;
+	unit = max_u64(t->text_bytes, 16);
+	most = min_u64(x->segment_samples, x->samples) * x->sample_values;
+	if (mul_overflows(unit, most, &unit))
+		unit = INT64_MAX;
+	x->set.unit = max_u64(64 << 10, unit);
 }
 
 int text_new(struct text **out, struct tensor *t, unsigned axes,
 	     struct error *err)
 {
 	struct text *x = calloc(1, sizeof *x);
-	uint64_t rows = t->rank ? t->shape[0] : 1, row = 0, end;
-	bool ok = true;
+	int r = 0;
 
 	if (!x)
 		return error_set(err, -ENOMEM, "out of memory");
 	x->set.ops = &text_chunk_ops;
 	x->set.id = chunk_set_new_id();
 	x->t = t;
-	x->row_samples = x->sample_values = 1;
-	for (unsigned i = 1; i < t->rank; i++)
-		*(i < axes ? &x->row_samples : &x->sample_values) *=
-			t->shape[i];
-	x->segment_rows = segment_values(t) /
-			  max_u64(1, x->row_samples * x->sample_values);
-	x->segment_rows = max_u64(x->segment_rows, 1);
-	x->set.unit = max_u64(64 << 10, x->segment_rows * x->row_samples *
-						x->sample_values *
-						max_u64(t->text_bytes, 16));
-	while (ok && row < rows && t->elements) {
-		int64_t p = tensor_part_at(t, row, &end);
-
-		end = min_u64(end, rows);
-		ok = add_piece(x, row, end - row, p);
-		row = end;
+	x->style = t->dtype.kind == DTYPE_RAGGED ? LINES_NPY
+		   : t->dtype.kind == DTYPE_TEXT ? LINES_JSON
+						 : LINES_TEXT;
+	if (x->style == LINES_NPY)
+		r = sequence_init(&x->sequence, &t->dtype, err);
+	if (r == 0) {
+		shape_text(x, x->style == LINES_NPY ? t->rank : axes);
+		r = find_pieces(x, err);
 	}
-	x->bytes = ok ? malloc((x->segments + 1) * sizeof *x->bytes) : NULL;
-	if (!x->bytes) {
+	if (r < 0) {
 		text_free(x);
-		return error_set(err, -ENOMEM, "out of memory");
+		return r;
 	}
-	for (uint64_t i = 0; i < x->segments; i++)
-		atomic_init(&x->bytes[i], UINT64_MAX);
+	number_segments(x);
 	*out = x;
 	return 0;
 }
@@ -296,12 +264,13 @@ void text_free(struct text *x)
 	if (!x)
 		return;
 	vec_free(&x->pieces);
-	free(x->bytes);
+	sequence_free(&x->sequence);
+	free(atomic_load(&x->bytes));
 	free(atomic_load(&x->start));
 	free(x);
 }
 
-/* ---- sizes and extents --------------------------------------------------- */
+/* ---- array.txt ----------------------------------------------------------- */
 
 static int pin_segment(struct text *x, uint64_t segment, struct pinner *p,
 		       struct span *span, struct error *err)
@@ -314,78 +283,80 @@ static int pin_segment(struct text *x, uint64_t segment, struct pinner *p,
 	return p->pin(p, &e, span, err);
 }
 
-/* Samples of a whole segment, which is what its header's size depends on. */
-static uint64_t segment_samples(const struct text *x, uint64_t segment)
+/* The table of the segments' sizes, made when it is first wanted. */
+static int bytes_table(struct text *x, _Atomic uint64_t **out,
+		       struct error *err)
 {
-	const struct piece *piece;
-	uint64_t first, rows;
+	_Atomic uint64_t *none = NULL, *made;
 
-	segment_rows(x, segment, &piece, &first, &rows);
-	return rows * x->row_samples;
+	*out = atomic_load(&x->bytes);
+	if (*out)
+		return 0;
+	if (x->segments > SEGMENTS_MAX)
+		return error_set(err, -EFBIG,
+				 "%s: too many values to count the bytes of "
+				 "all: read samples",
+				 x->t->name);
+	made = malloc((x->segments + 1) * sizeof *made);
+	if (!made)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (uint64_t i = 0; i < x->segments; i++)
+		atomic_init(&made[i], UINT64_MAX);
+	if (!atomic_compare_exchange_strong(&x->bytes, &none, made)) {
+		free(made);
+		made = none;
+	}
+	*out = made;
+	return 0;
+}
+
+/* Bytes of one segment; an error when one of its samples failed. */
+static int segment_size(struct text *x, uint64_t segment, struct pinner *p,
+			uint64_t *size, struct error *err)
+{
+	struct span span;
+	uint64_t first, n;
+	int r = pin_segment(x, segment, p, &span, err);
+
+	if (r < 0)
+		return r;
+	text_segment_range(x, segment, &first, &n);
+	*size = span.buf->size - lines_head(n);
+	r = lines_first_error(span.buf, err);
+	p->unpin(p, &span);
+	return r;
 }
 
 int text_size(struct text *x, struct pinner *p, uint64_t *size,
 	      struct error *err)
 {
-	uint64_t *start = atomic_load(&x->start), *none = NULL;
-	struct span span;
+	uint64_t *start = atomic_load(&x->start), *none = NULL, n = 0;
+	_Atomic uint64_t *bytes;
+	int r;
 
 	if (start) {
 		*size = start[x->segments];
 		return 0;
 	}
-	for (uint64_t i = 0; i < x->segments; i++) {
-		int r;
-
-		if (atomic_load(&x->bytes[i]) != UINT64_MAX)
+	r = bytes_table(x, &bytes, err);
+	for (uint64_t i = 0; i < x->segments && r == 0; i++) {
+		if (atomic_load(&bytes[i]) != UINT64_MAX)
 			continue;
-		r = pin_segment(x, i, p, &span, err);
-		if (r < 0)
-			return r;
-		p->unpin(p, &span);
+		r = segment_size(x, i, p, &n, err);
+		if (r == 0)
+			atomic_store(&bytes[i], n);
 	}
+	if (r < 0)
+		return r;
 	start = malloc((x->segments + 1) * sizeof *start);
 	if (!start)
 		return error_set(err, -ENOMEM, "out of memory");
 	start[0] = 0;
 	for (uint64_t i = 0; i < x->segments; i++)
-		start[i + 1] = start[i] + atomic_load(&x->bytes[i]);
+		start[i + 1] = start[i] + atomic_load(&bytes[i]);
 	*size = start[x->segments];
 	if (!atomic_compare_exchange_strong(&x->start, &none, start))
 		free(start);
-	return 0;
-}
-
-/* Segment of a sample, and the sample's number in it. */
-static void sample_place(const struct text *x, uint64_t sample,
-			 uint64_t *segment, uint32_t *slice)
-{
-	uint64_t row_in_segment;
-
-	segment_of_row(x, sample / x->row_samples, segment, &row_in_segment);
-	*slice = (uint32_t)(row_in_segment * x->row_samples +
-			    sample % x->row_samples);
-}
-
-int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
-		     uint64_t *size, struct error *err)
-{
-	struct span span;
-	uint64_t segment;
-	uint32_t slice;
-	size_t off, len;
-	int r;
-
-	sample_place(x, sample, &segment, &slice);
-	r = pin_segment(x, segment, p, &span, err);
-	if (r < 0)
-		return r;
-	r = text_slice(&x->set, span.buf, slice, &off, &len);
-	p->unpin(p, &span);
-	if (r < 0)
-		return error_set(err, r, "%s: no line for sample %llu",
-				 x->t->name, (unsigned long long)sample);
-	*size = len;
 	return 0;
 }
 
@@ -393,7 +364,7 @@ int text_map(const struct text *x, uint64_t off, struct plan *plan,
 	     struct error *err)
 {
 	const uint64_t *start = atomic_load(&x->start);
-	uint64_t lo = 0, hi = x->segments;
+	uint64_t lo = 0, hi = x->segments, first, n;
 
 	if (!start)
 		return error_set(err, -EIO, "%s: text was not prepared",
@@ -411,15 +382,43 @@ int text_map(const struct text *x, uint64_t off, struct plan *plan,
 
 		if (!len)
 			continue;
+		text_segment_range(x, lo, &first, &n);
 		took = plan_chunk(plan, (struct chunk_set *)&x->set, lo,
-				  head_bytes(segment_samples(x, lo)) + off -
-					  start[lo],
-				  len);
+				  lines_head(n) + off - start[lo], len);
 		off += took;
 		if (took < len)
 			break;
 	}
 	return 0;
+}
+
+/* ---- samples ------------------------------------------------------------- */
+
+int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
+		     uint64_t *size, struct error *err)
+{
+	struct span span;
+	uint64_t segment;
+	uint32_t slice;
+	size_t off, len;
+	int r;
+
+	if (sample >= x->samples)
+		return error_set(err, -ENOENT, "%s: no sample %llu", x->t->name,
+				 (unsigned long long)sample);
+	if (x->style == LINES_NPY)
+		return text_sequence_size(x, sample, p, size, err);
+	sample_place(x, sample, &segment, &slice);
+	r = pin_segment(x, segment, p, &span, err);
+	if (r < 0)
+		return r;
+	r = lines_slice(span.buf, slice, &off, &len);
+	if (r < 0)
+		lines_slice_error(span.buf, r, off, len, err);
+	else
+		*size = len;
+	p->unpin(p, &span);
+	return r;
 }
 
 int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
@@ -434,52 +433,53 @@ int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
 	return 0;
 }
 
-/* Compare the line of one row with what was seen so far; true: go on. */
-static bool common_row(struct text *x, const struct span *span, uint32_t slice,
-		       char *buf, size_t n, bool first)
+/* Compare the text of one sample with what was seen so far: 1 when it is the
+ * same, 0 when not. */
+static int common_sample(const struct buf *b, uint32_t slice, bool first,
+			 char *buf, size_t n, struct error *err)
 {
 	size_t off, len;
+	int r = lines_slice(b, slice, &off, &len);
 
-	if (text_slice(&x->set, span->buf, slice, &off, &len) < 0 || !len)
-		return true;
-	len = min_u64(len - 1, n - 1);
+	if (r < 0)
+		return lines_slice_error(b, r, off, len, err);
+	len = min_u64(len ? len - 1 : 0, n - 1); /* without the newline */
 	if (first) {
-		memcpy(buf, span->buf->data + off, len);
+		memcpy(buf, b->data + off, len);
 		buf[len] = 0;
-		return true;
+		return 1;
 	}
-	if (strlen(buf) == len && !memcmp(buf, span->buf->data + off, len))
-		return true;
-	snprintf(buf, n, "mixed");
-	return false;
+	return strlen(buf) == len && !memcmp(buf, b->data + off, len);
 }
 
 int text_common(struct text *x, uint64_t first, uint64_t last, struct pinner *p,
 		char *buf, size_t n, struct error *err)
 {
-	uint64_t row = first, segment, in_segment;
+	uint64_t at = first * x->row_samples, end, segment, from, count;
+	bool begun = false;
+	uint32_t slice;
 
 	buf[0] = 0;
-	while (row < last) {
-		const struct piece *piece;
+	end = min_u64(last * x->row_samples, x->samples);
+	while (at < end) {
 		struct span span;
-		uint64_t from, rows;
-		bool same = true;
 		int r;
 
-		segment_of_row(x, row, &segment, &in_segment);
-		segment_rows(x, segment, &piece, &from, &rows);
+		sample_place(x, at, &segment, &slice);
+		text_segment_range(x, segment, &from, &count);
 		r = pin_segment(x, segment, p, &span, err);
 		if (r < 0)
 			return r;
-		for (; same && row < last && in_segment < rows; in_segment++) {
-			same = common_row(x, &span, (uint32_t)in_segment, buf,
-					  n, row == first);
-			row++;
+		for (r = 1; r == 1 && at < end && slice < count; at++) {
+			r = common_sample(span.buf, slice++, !begun, buf, n,
+					  err);
+			begun = true;
 		}
 		p->unpin(p, &span);
-		if (!same)
-			break;
+		if (r == 0)
+			snprintf(buf, n, "mixed");
+		if (r < 1)
+			return r;
 	}
 	return 0;
 }

@@ -6,8 +6,9 @@
  *
  *     0 | 1 .. n | blocks: level 0 | samples: level 0 | samples: level 1 | ...
  *
- * An entry's number is its level's base plus its indices in C order, so names,
- * parents and children are divisions, whatever the number of samples.
+ * An entry's number is its level's first plus its indices in C order, so names,
+ * parents and children are divisions, whatever the number of samples.  Counts
+ * come from the tensor: a directory of five views takes 170 bytes.
  */
 #include "tensor/view.h"
 
@@ -75,56 +76,73 @@ const char *view_names(void)
 	return "array, bin, text, blocks, samples";
 }
 
+unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
+{
+	unsigned axes = !o->sample_axes_given && t->sample_axes
+				? t->sample_axes
+				: o->sample_axes;
+
+	if (t->dtype.kind == DTYPE_RAGGED || axes > t->rank)
+		axes = t->rank;
+	return axes;
+}
+
 /* ---- nodes --------------------------------------------------------------- */
+
+/* The node is entry number `flat` of this level. */
+static void resolve_entry(const struct view *v, unsigned level, uint64_t flat,
+			  struct view_node *out)
+{
+	out->view = v;
+	out->depth = level + 1;
+	for (unsigned i = level + 1; i-- > 0;) {
+		uint64_t n = v->ops->count(v, i);
+
+		out->at[i] = flat % n;
+		flat /= n;
+	}
+}
 
 int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		      struct view_node *out)
 {
-	uint64_t size, flat;
-
 	if (node == 0 || node > f->last_node)
 		return -ENOENT;
 	if (node <= f->n) {
-		out->view = (struct view *)&f->view[node - 1];
+		out->view = &f->view[node - 1];
 		out->depth = 0;
 		return 0;
 	}
 	for (unsigned k = 0; k < f->n; k++) {
 		const struct view *v = &f->view[k];
+		uint64_t first = v->base, size = 1;
 
-		size = 1;
-		for (unsigned l = 0; l < v->levels; l++) {
-			size *= v->level[l].count;
-			if (node < v->level[l].base ||
-			    node - v->level[l].base >= size)
-				continue;
-			flat = node - v->level[l].base;
-			out->view = (struct view *)v;
-			out->depth = l + 1;
-			for (unsigned i = l + 1; i-- > 0;) {
-				out->at[i] = flat % v->level[i].count;
-				flat /= v->level[i].count;
+		for (unsigned l = 0; l < v->levels && node >= first; l++) {
+			size *= v->ops->count(v, l);
+			if (node - first < size) {
+				resolve_entry(v, l, node - first, out);
+				return 0;
 			}
-			return 0;
+			first += size;
 		}
 	}
 	return -ENOENT;
-}
-
-static bool is_file(const struct view_node *w)
-{
-	return w->depth == w->view->levels;
 }
 
 /* Number of the node at `depth` with these indices (depth >= 1). */
 static uint64_t node_number(const struct view *v, unsigned depth,
 			    const uint64_t *at)
 {
-	uint64_t flat = 0;
+	uint64_t flat = 0, first = v->base, size = 1;
 
-	for (unsigned i = 0; i < depth; i++)
-		flat = flat * v->level[i].count + at[i];
-	return v->level[depth - 1].base + flat;
+	for (unsigned i = 0; i < depth; i++) {
+		uint64_t n = v->ops->count(v, i);
+
+		flat = flat * n + at[i];
+		size *= n;
+		first += i + 1 < depth ? size : 0;
+	}
+	return first + flat;
 }
 
 static uint64_t files_count(const struct files *files, uint64_t dir)
@@ -134,9 +152,9 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 
 	if (dir == 0)
 		return f->n;
-	if (view_node_resolve(f, dir, &w) < 0 || is_file(&w))
+	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
 		return 0;
-	return w.view->level[w.depth].count;
+	return w.view->ops->count(w.view, w.depth);
 }
 
 static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
@@ -162,10 +180,10 @@ static int files_name(const struct files *files, uint64_t dir, uint64_t i,
 	struct view_node w;
 
 	if (dir == 0) {
-		snprintf(buf, n, "%s", f->view[i].top);
+		snprintf(buf, n, "%s", f->view[i].ops->top);
 		return 0;
 	}
-	if (view_node_resolve(f, dir, &w) < 0 || is_file(&w))
+	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
 		return -ENOENT;
 	w.at[w.depth] = i;
 	w.view->ops->name_of(w.view, w.depth, w.at, buf, n);
@@ -180,11 +198,12 @@ static int files_find(const struct files *files, uint64_t dir, const char *name,
 	int r;
 
 	for (unsigned k = 0; dir == 0 && k < f->n; k++)
-		if (!strcmp(f->view[k].top, name)) {
+		if (!strcmp(f->view[k].ops->top, name)) {
 			*node = 1 + k;
 			return 0;
 		}
-	if (dir == 0 || view_node_resolve(f, dir, &w) < 0 || is_file(&w))
+	if (dir == 0 || view_node_resolve(f, dir, &w) < 0 ||
+	    view_node_is_file(&w))
 		return -ENOENT;
 	r = w.view->ops->find(w.view, w.depth, w.at, name, &w.at[w.depth]);
 	if (r < 0)
@@ -211,14 +230,19 @@ static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
 
 /* ---- sizes and extents --------------------------------------------------- */
 
-/* Header and shape of a box view's file. */
-static size_t view_header(const struct view *v, const struct box *b, void *buf,
-			  size_t n)
+/* The header of a box view's file, of 0 bytes when it has none. */
+static int view_header(const struct view *v, const struct box *b,
+		       struct npy_header *out, struct error *err)
 {
-	if (!v->ops->npy)
+	const struct tensor *t = view_tensor(v);
+
+	out->total = 0;
+	if (!v->ops->npy ||
+	    dtype_npy_header(&t->dtype, t->descr, t->rank - v->drop,
+			     b->count + v->drop, out))
 		return 0;
-	return dtype_npy_header(&v->tensor->dtype, v->tensor->rank - v->drop,
-				b->count + v->drop, buf, n);
+	return error_set(err, -ENOTSUP,
+			 "%s: its shape is too long for a .npy file", t->name);
 }
 
 static bool files_attr_is_slow(const struct files *files, uint64_t node)
@@ -226,16 +250,30 @@ static bool files_attr_is_slow(const struct files *files, uint64_t node)
 	struct view_node w;
 
 	return node && !view_node_resolve(tensor_files_of(files), node, &w) &&
-	       is_file(&w) && w.view->ops->size;
+	       view_node_is_file(&w) && w.view->ops->size;
+}
+
+static int file_size(const struct view_node *w, struct pinner *p,
+		     uint64_t *size, struct error *err)
+{
+	const struct tensor *t = view_tensor(w->view);
+	struct npy_header header;
+	struct box b;
+	int r;
+
+	if (w->view->ops->size)
+		return w->view->ops->size(w->view, w->at, p, size, err);
+	w->view->ops->box_of(w->view, w->at, &b);
+	r = view_header(w->view, &b, &header, err);
+	*size = header.total + box_elements(&b, t->rank) * t->dtype.size;
+	return r;
 }
 
 static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 		      struct attr *out, struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
-	unsigned char header[PLAN_SCRATCH];
 	struct view_node w;
-	struct box b;
 
 	out->mtime = f->tensor->mtime;
 	out->mode = S_IFDIR | 0555;
@@ -248,74 +286,72 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	}
 	if (view_node_resolve(f, node, &w) < 0)
 		return -ENOENT;
-	if (!is_file(&w)) {
+	if (!view_node_is_file(&w)) {
 		if (w.depth + 1 < w.view->levels)
 			out->nlink += (uint32_t)min_u64(
-				w.view->level[w.depth].count, UINT32_MAX - 2);
+				w.view->ops->count(w.view, w.depth),
+				UINT32_MAX - 2);
 		return 0;
 	}
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
-	if (w.view->ops->size)
-		return w.view->ops->size(w.view, w.at, p, &out->size, err);
-	w.view->ops->box_of(w.view, w.at, &b);
-	out->size = view_header(w.view, &b, header, sizeof header) +
-		    box_elements(&b, f->tensor->rank) * f->tensor->dtype.size;
-	return 0;
+	return file_size(&w, p, &out->size, err);
 }
 
 static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 			 uint64_t len, struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
-	unsigned char header[PLAN_SCRATCH];
+	struct npy_header header;
 	struct view_node w;
 	struct box b;
-	size_t head;
+	int r;
 
 	if (view_node_resolve(f, node, &w) < 0)
 		return error_set(err, -ENOENT, "no such file");
-	if (!w.view->ops->box_of)
+	if (w.view->ops->size)
 		return 0;
 	w.view->ops->box_of(w.view, w.at, &b);
-	head = view_header(w.view, &b, header, sizeof header);
-	if (off + len <= head)
+	r = view_header(w.view, &b, &header, err);
+	if (r < 0)
+		return r;
+	if (off + len <= header.total)
 		return 0;
-	if (off < head) {
-		len -= head - off;
-		off = head;
+	if (off < header.total) {
+		len -= header.total - off;
+		off = header.total;
 	}
-	return tensor_prepare_box(f->tensor, &b, off - head, len, err);
+	return tensor_prepare_box(f->tensor, &b, off - header.total, len, err);
 }
 
 static int files_map(const struct files *files, uint64_t node, uint64_t off,
 		     struct plan *plan, struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
-	unsigned char header[PLAN_SCRATCH];
+	struct npy_header header;
 	struct view_node w;
 	struct box b;
-	size_t head;
+	int r;
 
 	if (view_node_resolve(f, node, &w) < 0)
 		return error_set(err, -ENOENT, "no such file");
 	if (w.view->ops->map)
 		return w.view->ops->map(w.view, w.at, off, plan, err);
 	w.view->ops->box_of(w.view, w.at, &b);
-	head = view_header(w.view, &b, header, sizeof header);
-	if (off < head)
-		off += plan_copy(plan, header + off, head - off);
-	if (!plan_open(plan) || off < head)
+	r = view_header(w.view, &b, &header, err);
+	if (r < 0)
+		return r;
+	if (off < header.total)
+		off += dtype_npy_map(&header, off, plan);
+	if (!plan_open(plan) || off < header.total)
 		return 0;
-	return tensor_map_box(f->tensor, &b, off - head, plan, err);
+	return tensor_map_box(f->tensor, &b, off - header.total, plan, err);
 }
 
 static void files_free(struct files *files)
 {
 	struct tensor_files *f = (struct tensor_files *)files;
 
-	for (unsigned k = 0; k < f->n; k++)
-		free(f->view[k].level);
 	tensor_free(f->tensor);
 	free(f);
 }
@@ -349,79 +385,104 @@ static bool view_number(struct view *v, uint64_t *next)
 	uint64_t size = 1, at = *next;
 
 	for (unsigned l = 0; l < v->levels; l++) {
-		if (mul_overflows(size, v->level[l].count, &size) ||
+		if (mul_overflows(size, v->ops->count(v, l), &size) ||
 		    size >= FILES_NODE_MAX || at + size >= FILES_NODE_MAX)
 			return false;
-		v->level[l].base = at;
 		at += size;
 	}
+	v->base = *next;
 	*next = at;
 	return true;
 }
 
-/* Keep the views sorted by name, as the directory lists them. */
-static void files_insert(struct tensor_files *f, const struct view *v)
+bool view_add_note(struct tensor *t, const char *top, const char *why)
 {
-	unsigned k = f->n++;
+	cleanup_free char *before = t->note;
 
-	for (; k > 0 && strcmp(f->view[k - 1].top, v->top) > 0; k--)
-		f->view[k] = f->view[k - 1];
-	f->view[k] = *v;
+	t->note = NULL;
+	if (asprintf(&t->note, "%s%s%s/ is left out: %s", before ? before : "",
+		     before ? "; " : "", top, why) >= 0)
+		return true;
+	t->note = NULL;
+	return false;
 }
 
+/* Views are made at the end of the list ... */
 static bool files_add(struct tensor_files *f, unsigned row,
 		      const struct view_options *o, uint64_t *next)
 {
-	struct view_level level[RANK_MAX] = {{0, 0, 0}};
-	struct view v = {
-		.ops = view_table[row], .tensor = f->tensor, .level = level};
+	struct view *v = &f->view[f->n];
 
-	if (v.ops->name && !(o->views & 1u << row))
+	memset(v, 0, sizeof *v);
+	v->ops = view_table[row];
+	v->index = (uint8_t)f->n;
+	if (v->ops->name && !(o->views & 1u << row))
 		return true;
-	if (!v.ops->init(&v, o))
+	if (!v->ops->init(v, o))
 		return true;
-	if (!view_number(&v, next)) {
-		free(f->tensor->note);
-		return asprintf(&f->tensor->note,
-				"%s/ is left out: more files than a directory "
-				"tree here can number",
-				v.top) >= 0;
-	}
-	v.level = NULL;
-	if (v.levels) {
-		v.level = malloc(v.levels * sizeof *v.level);
-		if (!v.level)
-			return false;
-		memcpy(v.level, level, v.levels * sizeof *v.level);
-	}
-	files_insert(f, &v);
+	if (!view_number(v, next))
+		return view_add_note(f->tensor, v->ops->top,
+				     "more files than a directory tree here "
+				     "can number");
+	f->n++;
 	return true;
+}
+
+/* ... and then sorted by name, as the directory lists them. */
+static void files_sort(struct tensor_files *f)
+{
+	for (unsigned i = 1; i < f->n; i++) {
+		struct view v = f->view[i];
+		unsigned k = i;
+
+		for (; k && strcmp(f->view[k - 1].ops->top, v.ops->top) > 0;
+		     k--)
+			f->view[k] = f->view[k - 1];
+		f->view[k] = v;
+	}
+	for (unsigned i = 0; i < f->n; i++)
+		f->view[i].index = (uint8_t)i;
+}
+
+static int tensor_text_make(struct tensor *t, const struct view_options *o,
+			    struct error *err)
+{
+	if (t->why_not || dtype_is_binary(&t->dtype) ||
+	    t->dtype.kind == DTYPE_OTHER)
+		return 0;
+	return text_new(&t->text, t, o->sample_axes, err);
 }
 
 int tensor_files_new(struct files **out, struct tensor *t,
 		     const struct view_options *o, struct error *err)
 {
+	struct view_options own = *o;
 	uint64_t next = VIEWS_MAX + 1;
-	struct tensor_files *f;
+	struct tensor_files *f, *fit;
 	bool ok = true;
-	int r = 0;
+	int r;
 
-	if (!t->why_not && t->dtype.kind == DTYPE_STRING)
-		r = text_new(&t->text, t, o->sample_axes, err);
-	f = r < 0 ? NULL : calloc(1, sizeof *f);
+	own.sample_axes = view_sample_axes(o, t);
+	r = tensor_text_make(t, &own, err);
+	/* One place more, for a view that turns out not to be one. */
+	f = r < 0 ? NULL
+		  : malloc(sizeof *f + (VIEWS_MAX + 1) * sizeof *f->view);
 	if (!f) {
 		tensor_free(t);
 		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
 	}
 	f->files.ops = &tensor_files_ops;
 	f->tensor = t;
+	f->n = 0;
 	for (unsigned row = 0; ok && view_table[row]; row++)
-		ok = files_add(f, row, o, &next);
+		ok = files_add(f, row, &own, &next);
 	f->last_node = next - 1;
+	files_sort(f);
 	if (!ok) {
 		files_free(&f->files);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
-	*out = &f->files;
+	fit = realloc(f, sizeof *f + f->n * sizeof *f->view);
+	*out = fit ? &fit->files : &f->files;
 	return 0;
 }

@@ -7,9 +7,10 @@
 #include "tree/files.h"
 
 struct view_options {
-	unsigned sample_axes; /* 1 .. RANK_MAX; default 1 */
-	uint32_t views;       /* bit i: row i of view_table */
-	bool source_order;    /* dtype-order=source: keep big-endian */
+	unsigned sample_axes;   /* 1 .. RANK_MAX; default 1 */
+	bool sample_axes_given; /* else files may suggest another number */
+	uint32_t views;         /* bit i: row i of view_table */
+	bool source_order;      /* dtype-order=source: keep big-endian */
 	enum tensor_missing missing;
 };
 void view_options_default(struct view_options *o);
@@ -18,6 +19,9 @@ int view_options_parse(struct view_options *o, const char *list,
 		       struct error *err);
 /* Comma-separated names of all views, for help. */
 const char *view_names(void);
+/* Leading axes that a sample of this tensor fixes: as given, else as its file
+ * suggests; at most its rank.  Sequences are a sample each. */
+unsigned view_sample_axes(const struct view_options *o, const struct tensor *t);
 
 /* ---- what a view is ------------------------------------------------------ */
 
@@ -25,37 +29,37 @@ const char *view_names(void);
  * A view is one entry of the tensor's directory: a file (levels 0), or a
  * directory of files nested `levels` deep.
  * Entries are known by their indices, one a level; `name` and `find` spell them.
+ * There are five for each of 100 000 datasets, so a view holds only what cannot
+ * be had from the tensor (view_tensor).
  */
-struct view_level {
-	uint64_t count; /* entries in each directory of this level */
-	uint64_t base;  /* node number of the level's first entry */
-	unsigned width; /* digits of the numbers in names */
-};
 struct view {
 	const struct view_ops *ops;
-	struct tensor *tensor;
-	const char *top; /* name in the tensor's directory */
-	unsigned levels;
-	unsigned drop;            /* leading axes that the file's shape lacks */
-	struct view_level *level; /* [levels]; in init: [RANK_MAX], zeroed */
+	uint64_t base;  /* node number of its first entry's; level 0 */
+	uint8_t index;  /* in the tensor's directory */
+	uint8_t levels; /* of directories */
+	uint8_t drop;   /* leading axes that the file's shape lacks */
 };
 struct view_ops {
 	const char *name, *summary; /* of option views=; NULL: always there */
-	/* Fill in top, levels, drop and level[]; false: not for this tensor. */
+	const char *top;            /* name in the tensor's directory */
+	/* Fill in levels and drop; false: not for this tensor.  `o` has the
+	 * number of sample axes that the tensor is to have. */
 	bool (*init)(struct view *v, const struct view_options *o);
+	/* Entries in each directory of a level. */
+	uint64_t (*count)(const struct view *v, unsigned level);
 	/* The entry with these indices at `level`. */
 	void (*name_of)(const struct view *v, unsigned level,
 			const uint64_t *at, char *buf, size_t n);
 	/* Index at `level` of an entry's name; at[0..level) are known. */
 	int (*find)(const struct view *v, unsigned level, const uint64_t *at,
 		    const char *name, uint64_t *index);
-	/* Box views: which elements the file holds, and whether a header comes
-	 * first. */
+	/* Which elements the file is about; NULL: no elements. */
 	void (*box_of)(const struct view *v, const uint64_t *at,
 		       struct box *out);
+	/* A header comes first. */
 	bool npy;
-	/* Text views (box_of is NULL). */
-	int (*size)(struct view *v, const uint64_t *at, struct pinner *p,
+	/* Files that are not the bytes of their box (texts, sequences). */
+	int (*size)(const struct view *v, const uint64_t *at, struct pinner *p,
 		    uint64_t *size, struct error *err);
 	int (*map)(const struct view *v, const uint64_t *at, uint64_t off,
 		   struct plan *plan, struct error *err);
@@ -83,5 +87,9 @@ int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 struct chunk_set *tensor_info_set(struct tensor *t);
 /* The text itself (malloc'ed), for `info` and the view. */
 char *tensor_info_text(struct tensor *t, struct error *err);
+/* dtype_descr, however long (malloc'ed); NULL: no memory. */
+char *tensor_descr_text(const struct dtype *d);
+/* Files that hold contiguous data which is not in the HDF5 file itself. */
+uint32_t layout_external_files(const struct layout *l);
 
 #endif

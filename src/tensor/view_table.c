@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The views there are; a new one is a row here and a few little functions. */
-#include "tensor/view.h"
+#include "tensor/view_node.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,11 +16,15 @@
 
 static bool is_numeric(const struct tensor *t)
 {
-	return !t->why_not && t->dtype.kind < DTYPE_STRING;
+	return !t->why_not && dtype_is_binary(&t->dtype);
 }
 static bool is_text(const struct tensor *t)
 {
-	return !t->why_not && t->dtype.kind == DTYPE_STRING;
+	return t->text && t->dtype.kind != DTYPE_RAGGED;
+}
+static bool is_ragged(const struct tensor *t)
+{
+	return t->text && t->dtype.kind == DTYPE_RAGGED;
 }
 static unsigned width_for(uint64_t largest)
 {
@@ -49,10 +53,12 @@ static int take_number(const char **s, unsigned width, uint64_t *out)
 
 static void whole_box(const struct view *v, const uint64_t *at, struct box *out)
 {
+	const struct tensor *t = view_tensor(v);
+
 	(void)at;
-	for (unsigned i = 0; i < v->tensor->rank; i++) {
+	for (unsigned i = 0; i < t->rank; i++) {
 		out->start[i] = 0;
-		out->count[i] = v->tensor->shape[i];
+		out->count[i] = t->shape[i];
 	}
 }
 
@@ -61,21 +67,20 @@ static void whole_box(const struct view *v, const uint64_t *at, struct box *out)
 static bool array_init(struct view *v, const struct view_options *o)
 {
 	(void)o;
-	v->top = "array.npy";
-	return is_numeric(v->tensor);
+	return is_numeric(view_tensor(v));
 }
 
 static bool bin_init(struct view *v, const struct view_options *o)
 {
 	(void)o;
-	v->top = "array.bin";
 	/* An empty file cannot be mapped: there is none. */
-	return is_numeric(v->tensor) && v->tensor->bytes > 0;
+	return is_numeric(view_tensor(v)) && view_tensor(v)->bytes > 0;
 }
 
 static const struct view_ops view_array = {
 	.name = "array",
 	.summary = "array.npy, the whole tensor",
+	.top = "array.npy",
 	.init = array_init,
 	.box_of = whole_box,
 	.npy = true,
@@ -83,59 +88,64 @@ static const struct view_ops view_array = {
 static const struct view_ops view_bin = {
 	.name = "bin",
 	.summary = "array.bin, the same without header",
+	.top = "array.bin",
 	.init = bin_init,
 	.box_of = whole_box,
 };
 
 /* ---- blocks/000000-000100.npy -------------------------------------------- */
 
-/* Axes that the blocks divide; the first one when none does. */
-static bool block_axis(const struct tensor *t, unsigned axis,
-		       const uint64_t *counts)
+/* Is there room for a range of each axis that is divided? */
+static bool blocks_have_names(const struct tensor *t)
 {
-	bool any = false;
+	size_t n = strlen(".npy") - 1;
 
-	if (counts[axis] > 1)
-		return true;
 	for (unsigned i = 0; i < t->rank; i++)
-		any |= counts[i] > 1;
-	return !any && axis == 0;
+		if (tensor_divides(t, i))
+			n += 2 * width_for(t->shape[i]) + strlen("-_");
+	return n <= FILES_NAME_MAX;
 }
 
 static bool blocks_init(struct view *v, const struct view_options *o)
 {
-	uint64_t counts[RANK_MAX];
+	struct tensor *t = view_tensor(v);
 
 	(void)o;
-	if (!is_numeric(v->tensor) || !v->tensor->rank)
-		return false;
-	v->top = "blocks";
 	v->levels = 1;
-	v->level[0].count = tensor_blocks(v->tensor, counts);
-	return true;
+	/* Parts that are no boxes have no files; an empty tensor has none. */
+	if (!is_numeric(t) || !t->rank || (t->elements && !tensor_blocks(t)))
+		return false;
+	if (blocks_have_names(t))
+		return true;
+	view_add_note(t, v->ops->top, "the names would be too long");
+	return false;
+}
+
+static uint64_t blocks_count(const struct view *v, unsigned level)
+{
+	(void)level;
+	return tensor_blocks(view_tensor(v));
 }
 
 static void blocks_box(const struct view *v, const uint64_t *at,
 		       struct box *out)
 {
-	tensor_block_box(v->tensor, at[0], out);
+	tensor_block_box(view_tensor(v), at[0], out);
 }
 
 static void blocks_name(const struct view *v, unsigned level,
 			const uint64_t *at, char *buf, size_t n)
 {
-	const struct tensor *t = v->tensor;
-	uint64_t counts[RANK_MAX];
+	const struct tensor *t = view_tensor(v);
 	size_t used = 0;
 	struct box b;
 
 	(void)level;
-	tensor_blocks(t, counts);
 	tensor_block_box(t, at[0], &b);
 	for (unsigned i = 0; i < t->rank && used < n; i++) {
 		int width = (int)width_for(t->shape[i]);
 
-		if (!block_axis(t, i, counts))
+		if (!tensor_divides(t, i))
 			continue;
 		used += (size_t)snprintf(buf + used, n - used,
 					 "%s%0*" PRIu64 "-%0*" PRIu64,
@@ -146,60 +156,45 @@ static void blocks_name(const struct view *v, unsigned level,
 		snprintf(buf + used, n - used, ".npy");
 }
 
-/* The part that begins at `row`, or the chunk coordinate of one axis. */
-static int block_coordinate(const struct tensor *t, unsigned axis,
-			    uint64_t begin, uint64_t counts, uint64_t *k)
+/* BEGIN-END of one axis. */
+static int take_range(const char **s, unsigned width, uint64_t *begin,
+		      uint64_t *count)
 {
-	uint64_t end, step;
-	int64_t p;
+	uint64_t end;
 
-	if (t->distributed && axis == 0) {
-		p = tensor_part_at(t, begin, &end);
-		*k = (uint64_t)p;
-		return p < 0 ? -ENOENT : 0;
-	}
-	step = counts > 1 ? atomic_load(&t->parts[0].layout)->grid->chunk[axis]
-			  : t->shape[axis];
-	*k = begin / step;
-	return begin < t->shape[axis] ? 0 : -ENOENT;
+	if (take_number(s, width, begin) < 0 || *(*s)++ != '-' ||
+	    take_number(s, width, &end) < 0 || end <= *begin)
+		return -ENOENT;
+	*count = end - *begin;
+	return 0;
 }
 
 static int blocks_find(const struct view *v, unsigned level, const uint64_t *at,
 		       const char *name, uint64_t *index)
 {
-	const struct tensor *t = v->tensor;
-	uint64_t counts[RANK_MAX], begin, k;
-	char again[FILES_NAME_MAX + 1];
+	const struct tensor *t = view_tensor(v);
 	const char *s = name;
+	struct box b;
 
-	(void)at;
-	*index = 0;
-	if (!tensor_blocks(t, counts))
-		return -ENOENT;
+	(void)level;
+	whole_box(v, at, &b);
 	for (unsigned i = 0; i < t->rank; i++) {
-		unsigned width = width_for(t->shape[i]);
-
-		k = 0;
-		if (block_axis(t, i, counts)) {
-			if (s != name && *s++ != '_')
-				return -ENOENT;
-			if (take_number(&s, width, &begin) < 0 ||
-			    block_coordinate(t, i, begin, counts[i], &k) < 0 ||
-			    strnlen(s, width + 1) < width + 1)
-				return -ENOENT;
-			s += width + 1; /* "-END", compared below */
-		}
-		*index = *index * counts[i] + k;
+		if (!tensor_divides(t, i))
+			continue;
+		if ((s != name && *s++ != '_') ||
+		    take_range(&s, width_for(t->shape[i]), &b.start[i],
+			       &b.count[i]) < 0)
+			return -ENOENT;
 	}
-	/* Only the name that we would make ourselves is one. */
-	blocks_name(v, level, index, again, sizeof again);
-	return strcmp(again, name) ? -ENOENT : 0;
+	return strcmp(s, ".npy") ? -ENOENT : tensor_block_find(t, &b, index);
 }
 
 static const struct view_ops view_blocks = {
 	.name = "blocks",
 	.summary = "blocks/BEGIN-END.npy, a file per stored block",
+	.top = "blocks",
 	.init = blocks_init,
+	.count = blocks_count,
 	.name_of = blocks_name,
 	.find = blocks_find,
 	.box_of = blocks_box,
@@ -210,22 +205,25 @@ static const struct view_ops view_blocks = {
 
 static bool samples_levels(struct view *v, const struct view_options *o)
 {
-	const struct tensor *t = v->tensor;
-
-	v->top = "samples";
-	v->levels = o->sample_axes < t->rank ? o->sample_axes : t->rank;
-	v->drop = v->levels;
-	for (unsigned i = 0; i < v->levels; i++) {
-		v->level[i].count = t->shape[i];
-		v->level[i].width =
-			width_for(t->shape[i] ? t->shape[i] - 1 : 0);
-	}
+	v->levels = v->drop = (uint8_t)o->sample_axes;
 	return v->levels > 0;
 }
 
 static bool samples_init(struct view *v, const struct view_options *o)
 {
-	return is_numeric(v->tensor) && samples_levels(v, o);
+	return is_numeric(view_tensor(v)) && samples_levels(v, o);
+}
+
+static uint64_t samples_count(const struct view *v, unsigned level)
+{
+	return view_tensor(v)->shape[level];
+}
+
+static unsigned samples_width(const struct view *v, unsigned level)
+{
+	uint64_t n = samples_count(v, level);
+
+	return width_for(n ? n - 1 : 0);
 }
 
 static void samples_box(const struct view *v, const uint64_t *at,
@@ -238,40 +236,57 @@ static void samples_box(const struct view *v, const uint64_t *at,
 	}
 }
 
+static const char *samples_suffix(const struct view *v, unsigned level)
+{
+	return level + 1 < v->levels ? "" : v->ops->npy ? ".npy" : ".txt";
+}
+
 static void samples_name(const struct view *v, unsigned level,
 			 const uint64_t *at, char *buf, size_t n)
 {
-	const char *suffix = v->ops->npy ? ".npy" : ".txt";
-
-	snprintf(buf, n, "%0*" PRIu64 "%s", (int)v->level[level].width,
-		 at[level], level + 1 == v->levels ? suffix : "");
+	snprintf(buf, n, "%0*" PRIu64 "%s", (int)samples_width(v, level),
+		 at[level], samples_suffix(v, level));
 }
 
 static int samples_find(const struct view *v, unsigned level,
 			const uint64_t *at, const char *name, uint64_t *index)
 {
-	const char *suffix = v->ops->npy ? ".npy" : ".txt";
-
 	(void)at;
-	if (take_number(&name, v->level[level].width, index) < 0 ||
-	    *index >= v->level[level].count)
+	if (take_number(&name, samples_width(v, level), index) < 0 ||
+	    *index >= samples_count(v, level))
 		return -ENOENT;
-	return strcmp(name, level + 1 == v->levels ? suffix : "") ? -ENOENT : 0;
+	return strcmp(name, samples_suffix(v, level)) ? -ENOENT : 0;
 }
 
 static const struct view_ops view_samples = {
 	.name = "samples",
 	.summary = "samples/NUMBER.npy (.txt), a file per sample",
+	.top = "samples",
 	.init = samples_init,
+	.count = samples_count,
 	.name_of = samples_name,
 	.find = samples_find,
 	.box_of = samples_box,
 	.npy = true,
 };
 
+/* ---- samples of what is no array ----------------------------------------- */
+
 static bool text_samples_init(struct view *v, const struct view_options *o)
 {
-	return is_text(v->tensor) && v->tensor->text && samples_levels(v, o);
+	return is_text(view_tensor(v)) && samples_levels(v, o);
+}
+
+static bool ragged_samples_init(struct view *v, const struct view_options *o)
+{
+	return is_ragged(view_tensor(v)) && samples_levels(v, o);
+}
+
+/* A scalar has one sequence, which is all there is. */
+static bool ragged_array_init(struct view *v, const struct view_options *o)
+{
+	(void)o;
+	return is_ragged(view_tensor(v)) && !view_tensor(v)->rank;
 }
 
 static uint64_t text_sample(const struct view *v, const uint64_t *at)
@@ -279,30 +294,55 @@ static uint64_t text_sample(const struct view *v, const uint64_t *at)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < v->levels; i++)
-		n = n * v->level[i].count + at[i];
+		n = n * samples_count(v, i) + at[i];
 	return n;
 }
 
-static int text_samples_size(struct view *v, const uint64_t *at,
+static int text_samples_size(const struct view *v, const uint64_t *at,
 			     struct pinner *p, uint64_t *size,
 			     struct error *err)
 {
-	return text_sample_size(v->tensor->text, text_sample(v, at), p, size,
-				err);
+	return text_sample_size(view_tensor(v)->text, text_sample(v, at), p,
+				size, err);
 }
 
 static int text_samples_map(const struct view *v, const uint64_t *at,
 			    uint64_t off, struct plan *plan, struct error *err)
 {
 	(void)err;
-	return text_map_sample(v->tensor->text, text_sample(v, at), off, plan);
+	return text_map_sample(view_tensor(v)->text, text_sample(v, at), off,
+			       plan);
 }
 
 static const struct view_ops view_text_samples = {
 	.name = "samples",
+	.top = "samples",
 	.init = text_samples_init,
+	.count = samples_count,
 	.name_of = samples_name,
 	.find = samples_find,
+	.box_of = samples_box,
+	.size = text_samples_size,
+	.map = text_samples_map,
+};
+static const struct view_ops view_ragged_samples = {
+	.name = "samples",
+	.top = "samples",
+	.init = ragged_samples_init,
+	.count = samples_count,
+	.name_of = samples_name,
+	.find = samples_find,
+	.box_of = samples_box,
+	.npy = true,
+	.size = text_samples_size,
+	.map = text_samples_map,
+};
+static const struct view_ops view_ragged_array = {
+	.name = "array",
+	.top = "array.npy",
+	.init = ragged_array_init,
+	.box_of = whole_box,
+	.npy = true,
 	.size = text_samples_size,
 	.map = text_samples_map,
 };
@@ -312,28 +352,29 @@ static const struct view_ops view_text_samples = {
 static bool text_init(struct view *v, const struct view_options *o)
 {
 	(void)o;
-	v->top = "array.txt";
-	return is_text(v->tensor) && v->tensor->text;
+	return is_text(view_tensor(v));
 }
 
-static int text_whole_size(struct view *v, const uint64_t *at, struct pinner *p,
-			   uint64_t *size, struct error *err)
+static int text_whole_size(const struct view *v, const uint64_t *at,
+			   struct pinner *p, uint64_t *size, struct error *err)
 {
 	(void)at;
-	return text_size(v->tensor->text, p, size, err);
+	return text_size(view_tensor(v)->text, p, size, err);
 }
 
 static int text_whole_map(const struct view *v, const uint64_t *at,
 			  uint64_t off, struct plan *plan, struct error *err)
 {
 	(void)at;
-	return text_map(v->tensor->text, off, plan, err);
+	return text_map(view_tensor(v)->text, off, plan, err);
 }
 
 static const struct view_ops view_text = {
 	.name = "text",
 	.summary = "array.txt, a line per string",
+	.top = "array.txt",
 	.init = text_init,
+	.box_of = whole_box,
 	.size = text_whole_size,
 	.map = text_whole_map,
 };
@@ -341,12 +382,11 @@ static const struct view_ops view_text = {
 static bool info_init(struct view *v, const struct view_options *o)
 {
 	(void)o;
-	v->top = "info.json";
-	tensor_info_set(v->tensor);
+	tensor_info_set(view_tensor(v));
 	return true;
 }
 
-static int info_size(struct view *v, const uint64_t *at, struct pinner *p,
+static int info_size(const struct view *v, const uint64_t *at, struct pinner *p,
 		     uint64_t *size, struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
@@ -354,7 +394,7 @@ static int info_size(struct view *v, const uint64_t *at, struct pinner *p,
 	int r;
 
 	(void)at;
-	e.u.chunk.set = &v->tensor->info;
+	e.u.chunk.set = &view_tensor(v)->info;
 	e.u.chunk.slice = EXTENT_WHOLE;
 	r = p->pin(p, &e, &span, err);
 	if (r < 0)
@@ -369,16 +409,19 @@ static int info_map(const struct view *v, const uint64_t *at, uint64_t off,
 {
 	(void)at;
 	(void)err;
-	plan_chunk(plan, &v->tensor->info, 0, off, plan->want - plan->have);
+	plan_chunk(plan, &view_tensor(v)->info, 0, off,
+		   plan->want - plan->have);
 	return 0;
 }
 
 static const struct view_ops view_info = {
+	.top = "info.json",
 	.init = info_init,
 	.size = info_size,
 	.map = info_map,
 };
 
 const struct view_ops *const view_table[] = {
-	&view_bin,     &view_array,        &view_text, &view_blocks,
-	&view_samples, &view_text_samples, &view_info, NULL};
+	&view_bin,    &view_array,   &view_ragged_array, &view_text,
+	&view_blocks, &view_samples, &view_text_samples, &view_ragged_samples,
+	&view_info,   NULL};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* user.tensorfs.{shape,dtype,chunks,filters,source,flag} of a tensor's files. */
+/* user.tensorfs.{shape,dtype,chunks,filters,source,flag,...} of a tensor's files. */
 #include "tensor/view_node.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/limits.h>
+
+#include "base/cleanup.h"
 
 /* The box of a file (or of the whole tensor), and axes its shape lacks. */
 static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
@@ -23,27 +25,18 @@ static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
 		return 0;
 	if (view_node_resolve(f, node, &w) < 0)
 		return -ENOENT;
-	if (w.depth < w.view->levels || !w.view->ops->box_of)
+	if (!view_node_is_file(&w) || !w.view->ops->box_of)
 		return 0;
 	w.view->ops->box_of(w.view, w.at, b);
 	*drop = w.view->drop;
 	return 0;
 }
 
-/* The only part that the box lies in; -1: several, or a gap. */
-static int64_t node_part(const struct tensor *t, const struct box *b)
-{
-	uint64_t end, row = t->rank ? b->start[0] : 0;
-	int64_t p = tensor_part_at(t, row, &end);
-
-	return t->rank && row + b->count[0] > end ? -1 : p;
-}
-
 static int storage_value(struct tensor *t, const struct box *b, const char *key,
 			 char *buf, size_t n)
 {
 	const struct layout *l;
-	int64_t p = node_part(t, b);
+	int64_t p = tensor_part_of(t, b);
 	int r;
 
 	if (!strcmp(key, "source")) {
@@ -60,7 +53,7 @@ static int storage_value(struct tensor *t, const struct box *b, const char *key,
 	if (l->kind != LAYOUT_CHUNKED)
 		return -ENODATA;
 	if (!strcmp(key, "chunks"))
-		dtype_shape_text(l->grid->chunk, t->rank, buf, n);
+		dtype_shape_text(l->grid->chunk, l->grid->rank, buf, n);
 	else
 		pipeline_describe(l->pipeline, buf, n);
 	return 0;
@@ -80,8 +73,9 @@ static int flag_value(struct tensor *t, const struct box *b, struct pinner *p,
 	return r < 0 ? r : 0;
 }
 
-static int node_value(const struct tensor_files *f, uint64_t node,
-		      const char *key, struct pinner *p, char *buf, size_t n)
+/* A value that fits into `buf`. */
+static int short_value(const struct tensor_files *f, uint64_t node,
+		       const char *key, struct pinner *p, char *buf, size_t n)
 {
 	struct tensor *t = f->tensor;
 	struct box b;
@@ -108,23 +102,37 @@ static int node_value(const struct tensor_files *f, uint64_t node,
 	return 0;
 }
 
-ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
-			struct pinner *p, char *buf, size_t n)
+static ssize_t deliver(const char *value, char *buf, size_t n)
 {
-	char value[4096];
-	size_t len;
-	int r = node_value(tensor_files_of(files), node, key, p, value,
-			   sizeof value);
+	size_t len = strlen(value);
 
-	if (r < 0)
-		return r;
-	len = strlen(value);
+	if (len > XATTR_SIZE_MAX)
+		return -ENODATA;
 	if (n == 0)
 		return (ssize_t)len;
 	if (len > n)
 		return -ERANGE;
 	memcpy(buf, value, len);
 	return (ssize_t)len;
+}
+
+ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
+			struct pinner *p, char *buf, size_t n)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct tensor *t = f->tensor;
+	cleanup_free char *attributes = NULL;
+	char value[4096];
+	int r;
+
+	if (node == 0 && !strcmp(key, "attrs") && t->ops->attributes) {
+		attributes = t->ops->attributes(t, NULL);
+		return attributes ? deliver(attributes, buf, n) : -EIO;
+	}
+	if (t->descr && !strcmp(key, "dtype"))
+		return deliver(t->descr, buf, n);
+	r = short_value(f, node, key, p, value, sizeof value);
+	return r < 0 ? r : deliver(value, buf, n);
 }
 
 /* What is listed is there; a part that is not opened yet has no layout. */
@@ -135,7 +143,8 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 		const char *keys;
 		size_t len;
 	} rows[] = {
-#define ROW(text) {text, sizeof text}
+#define FIRST "attrs" /* of the directory alone */
+#define ROW(text) {FIRST "\0" text, sizeof(FIRST "\0" text)}
 		ROW("shape\0dtype\0error"),
 		ROW("shape\0dtype\0source"),
 		ROW("shape\0dtype\0source\0flag"),
@@ -146,13 +155,14 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 	};
 	const struct tensor_files *f = tensor_files_of(files);
 	const struct tensor *t = f->tensor;
+	size_t without = node || !t->ops->attributes ? sizeof FIRST : 0;
 	const struct layout *l = NULL;
 	struct box b;
 	unsigned drop, row = 0;
 	int64_t p = -1;
 
 	if (!t->why_not && !node_box(f, node, &b, &drop))
-		p = node_part(t, &b);
+		p = tensor_part_of(t, &b);
 	if (p >= 0)
 		l = atomic_load(&t->parts[p].layout);
 	if (t->unreadable)
@@ -160,6 +170,6 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 	else if (!t->why_not)
 		row = 1 + (t->flags != NULL) +
 		      (l && l->kind == LAYOUT_CHUNKED ? 2 : 0);
-	*len = rows[row].len;
-	return rows[row].keys;
+	*len = rows[row].len - without;
+	return rows[row].keys + without;
 }

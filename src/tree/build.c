@@ -17,7 +17,8 @@
  *   gather   a counting sort by parent: `kids` holds each directory's children
  *            as neighbours, start[d] .. start[d + 1]
  *   sort     each such run by name, byte order
- *   rename   of equal names, the first added keeps it, the others get "~2" ...
+ *   rename   of equal names, the first added keeps it, the others get "~2" ...;
+ *            what the directory's `files` have keeps its name, too
  *   number   breadth-first from the root; since a queue hands out numbers to
  *            whole runs at a time, children stay neighbours, and the numbers
  *            depend on the names alone: mounting again gives the same ones
@@ -46,6 +47,13 @@ struct tree_builder {
 struct kids {
 	uint32_t *start; /* n + 1 */
 	uint32_t *at;    /* n - 1: every entry but the root, once */
+};
+
+/* The children of one directory. */
+struct run {
+	uint32_t *at;
+	size_t n;
+	const struct files *files; /* of that directory, or NULL */
 };
 
 static void build_fail(struct tree_builder *b, int code, const char *why)
@@ -210,27 +218,36 @@ static int compare_kids(const void *a, const void *b, void *builder)
 	return c ? c : (x > y) - (x < y);
 }
 
-static void run_sort(struct tree_builder *b, uint32_t *run, size_t n)
+static void run_sort(struct tree_builder *b, const struct run *run)
 {
 	size_t i;
 
-	for (i = 1; i < n; i++) /* most sources come in order */
-		if (compare_kids(&run[i - 1], &run[i], b) > 0)
+	for (i = 1; i < run->n; i++) /* most sources come in order */
+		if (compare_kids(&run->at[i - 1], &run->at[i], b) > 0)
 			break;
-	if (i < n)
-		qsort_r(run, n, sizeof *run, compare_kids, b);
+	if (i < run->n)
+		qsort_r(run->at, run->n, sizeof *run->at, compare_kids, b);
 }
 
 /* ---- rename ------------------------------------------------------------- */
 
-static bool run_has(const struct tree_builder *b, const uint32_t *run, size_t n,
+/* Do the directory's `files` have this name? */
+static bool files_have(const struct run *run, const char *name)
+{
+	uint64_t node;
+
+	return run->files &&
+	       run->files->ops->find(run->files, 0, name, &node) == 0;
+}
+
+static bool run_has(const struct tree_builder *b, const struct run *run,
 		    const char *name)
 {
-	size_t lo = 0, hi = n;
+	size_t lo = 0, hi = run->n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(name_of(b, run[mid]), name);
+		int c = strcmp(name_of(b, run->at[mid]), name);
 
 		if (c == 0)
 			return true;
@@ -239,11 +256,19 @@ static bool run_has(const struct tree_builder *b, const uint32_t *run, size_t n,
 		else
 			hi = mid;
 	}
-	return false;
+	return files_have(run, name);
+}
+
+/* Is the name of child i that of the child before it? */
+static bool run_repeats(const struct tree_builder *b, const struct run *run,
+			size_t i)
+{
+	return i > 0 &&
+	       !strcmp(name_of(b, run->at[i - 1]), name_of(b, run->at[i]));
 }
 
 /* Give entry `e` the next free name of the form "base~N", N > *number. */
-static int entry_number(struct tree_builder *b, const uint32_t *run, size_t n,
+static int entry_number(struct tree_builder *b, const struct run *run,
 			uint32_t e, unsigned *number, uint32_t *name)
 {
 	char longer[FILES_NAME_MAX + 16], usable[FILES_NAME_MAX + 1];
@@ -252,37 +277,38 @@ static int entry_number(struct tree_builder *b, const uint32_t *run, size_t n,
 		snprintf(longer, sizeof longer, "%s~%u", name_of(b, e),
 			 ++*number);
 		tree_escape(longer, usable);
-	} while (run_has(b, run, n, usable));
+	} while (run_has(b, run, usable));
 	*name = text_add(b, usable);
 	return *name == TREE_NO_TEXT ? b->failed : 0;
 }
 
 /*
- * Rename what repeats the name before it.  New names go to `fresh` first, for
- * the search needs the run as it was sorted.  The number of names changed, or
- * -errno.
+ * Rename what repeats the name before it, or has one of `files`.  New names go
+ * to `fresh` first, for the search needs the run as it was sorted.  The number
+ * of names changed, or -errno.
  */
-static ssize_t run_rename(struct tree_builder *b, const uint32_t *run, size_t n,
+static ssize_t run_rename(struct tree_builder *b, const struct run *run,
 			  uint32_t *fresh)
 {
 	size_t i, changed = 0;
 	unsigned number = 1;
 
-	for (i = 1; i < n; i++) {
+	for (i = 0; i < run->n; i++) {
 		int r;
 
 		fresh[i] = TREE_NO_TEXT;
-		if (strcmp(name_of(b, run[i - 1]), name_of(b, run[i]))) {
+		if (!run_repeats(b, run, i)) {
 			number = 1;
-			continue;
+			if (!files_have(run, name_of(b, run->at[i])))
+				continue;
 		}
-		r = entry_number(b, run, n, run[i], &number, &fresh[i]);
+		r = entry_number(b, run, run->at[i], &number, &fresh[i]);
 		if (r < 0)
 			return r;
 		changed++;
 	}
-	for (i = 1; i < n && changed; i++) {
-		struct build_entry *e = &b->entries.at[run[i]];
+	for (i = 0; i < run->n && changed; i++) {
+		struct build_entry *e = &b->entries.at[run->at[i]];
 
 		if (fresh[i] == TREE_NO_TEXT)
 			continue;
@@ -298,26 +324,27 @@ static ssize_t run_rename(struct tree_builder *b, const uint32_t *run, size_t n,
  * names (they were searched) nor with that of another base, unless both were
  * over-long and shortened to the same: then another round is needed.
  */
-static int run_unique(struct tree_builder *b, uint32_t *run, size_t n)
+static int run_unique(struct tree_builder *b, const struct run *run)
 {
 	cleanup_free uint32_t *fresh = NULL;
 	ssize_t changed;
 	unsigned round;
 	size_t i;
 
-	for (i = 1; i < n; i++)
-		if (!strcmp(name_of(b, run[i - 1]), name_of(b, run[i])))
+	for (i = 0; i < run->n; i++)
+		if (run_repeats(b, run, i) ||
+		    files_have(run, name_of(b, run->at[i])))
 			break;
-	if (i >= n)
+	if (i >= run->n)
 		return 0;
-	fresh = malloc(n * sizeof *fresh);
+	fresh = malloc(run->n * sizeof *fresh);
 	if (!fresh)
 		return -ENOMEM;
 	for (round = 0; round < RENAME_ROUNDS; round++) {
-		changed = run_rename(b, run, n, fresh);
+		changed = run_rename(b, run, fresh);
 		if (changed <= 0)
 			return (int)changed;
-		run_sort(b, run, n);
+		run_sort(b, run);
 	}
 	return -EINVAL;
 }
@@ -398,17 +425,12 @@ static int build_all(struct tree_builder *b, struct kids *k, struct tree *t)
 
 	r = kids_gather(b, k);
 	for (e = 0; e < b->entries.n && r == 0; e++) {
-		uint32_t *run = k->at + k->start[e];
-		size_t n = k->start[e + 1] - k->start[e];
+		const struct run run = {k->at + k->start[e],
+					k->start[e + 1] - k->start[e],
+					b->entries.at[e].files};
 
-		if (n && b->entries.at[e].files) {
-			build_fail(b, -EINVAL,
-				   "a directory has both files "
-				   "and sub-directories");
-			return b->failed;
-		}
-		run_sort(b, run, n);
-		r = run_unique(b, run, n);
+		run_sort(b, &run);
+		r = run_unique(b, &run);
 	}
 	return r < 0 ? r : build_number(b, k, t);
 }

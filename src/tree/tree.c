@@ -18,6 +18,12 @@
  * is child i.  In a directory backed by `files` every question is passed on,
  * with the node's number; the directory itself is node 0 there.
  *
+ * Node 0 may have children of both kinds (a dataset's files and its fields/).
+ * No name is in both, the builder saw to that.  Listing them is a merge that
+ * nobody stores: entry j of `files` comes after j of its own and after all
+ * children with lower names, which one binary search counts.  These positions
+ * grow with j, so a second binary search finds what position i is.
+ *
  * What a number means is checked on each use: it may come from anywhere.
  */
 
@@ -154,25 +160,27 @@ int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent)
 
 /* ---- names -------------------------------------------------------------- */
 
-static int dir_find(const struct tree *t, const struct dir *d, const char *name,
-		    uint32_t *out)
+/* Children with lower names; *found: the next one has this name. */
+static uint32_t dir_rank(const struct tree *t, const struct dir *d,
+			 const char *name, bool *found)
 {
-	uint32_t lo = d->first, hi = d->first + d->count;
+	uint32_t lo = 0, hi = d->count;
 
+	*found = false;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(t->text + t->dir[mid].name, name);
+		int c = strcmp(t->text + t->dir[d->first + mid].name, name);
 
 		if (c == 0) {
-			*out = mid;
-			return 0;
+			*found = true;
+			return mid;
 		}
 		if (c < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return -ENOENT;
+	return lo;
 }
 
 int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
@@ -180,7 +188,6 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 {
 	struct node dir;
 	uint64_t node;
-	uint32_t i;
 	int r;
 
 	r = tree_dir_node(t, parent, &dir);
@@ -192,12 +199,18 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 		r = tree_parent(t, parent, &node);
 		return r < 0 ? r : tree_node(t, node, out);
 	}
-	if (!dir.files) {
-		r = dir_find(t, &t->dir[dir.dir], name, &i);
-		if (r == 0)
-			dir_node(t, i, out);
-		return r;
+	if (dir.node == 0) {
+		const struct dir *d = &t->dir[dir.dir];
+		bool found;
+		uint32_t i = dir_rank(t, d, name, &found);
+
+		if (found) {
+			dir_node(t, d->first + i, out);
+			return 0;
+		}
 	}
+	if (!dir.files)
+		return -ENOENT;
 	r = dir.files->ops->find(dir.files, dir.node, name, &node);
 	if (r < 0)
 		return r;
@@ -215,43 +228,113 @@ static int name_copy(const char *from, char *name, size_t n)
 	return 0;
 }
 
+/* Children that the tree itself has there, and those of `files`. */
+static uint32_t own_count(const struct tree *t, const struct node *dir)
+{
+	return dir->node == 0 ? t->dir[dir->dir].count : 0;
+}
+static uint64_t files_count(const struct node *dir)
+{
+	return dir->files ? dir->files->ops->count(dir->files, dir->node) : 0;
+}
+
 uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino)
 {
 	struct node dir;
 
 	if (tree_dir_node(t, dir_ino, &dir) < 0)
 		return 0;
-	if (!dir.files)
-		return t->dir[dir.dir].count;
-	return dir.files->ops->count(dir.files, dir.node);
+	return own_count(t, &dir) + files_count(&dir);
+}
+
+/* Entry i of a directory's own children. */
+static int own_entry(const struct tree *t, const struct node *dir, uint64_t i,
+		     struct node *out, char *name, size_t n)
+{
+	const struct dir *d = &t->dir[dir->dir];
+
+	if (i >= d->count)
+		return -EIO; /* `files` do not list in order of names */
+	dir_node(t, d->first + (uint32_t)i, out);
+	return name_copy(t->text + t->dir[out->dir].name, name, n);
+}
+
+/* Entry j of what `files` have there. */
+static int files_entry(const struct node *dir, uint64_t j, struct node *out,
+		       char *name, size_t n)
+{
+	const struct files_ops *ops = dir->files->ops;
+	uint32_t type;
+	uint64_t node = ops->child(dir->files, dir->node, j, &type);
+	int r = sub_node(dir, node, type, out);
+
+	return r < 0 ? r : ops->name(dir->files, dir->node, j, name, n);
+}
+
+/* Where in the merged listing is entry j of `files`? */
+static int merged_position(const struct tree *t, const struct node *dir,
+			   uint64_t j, uint64_t *position)
+{
+	char name[FILES_NAME_MAX + 1];
+	bool found;
+	int r = dir->files->ops->name(dir->files, dir->node, j, name,
+				      sizeof name);
+
+	if (r < 0)
+		return r;
+	*position = j + dir_rank(t, &t->dir[dir->dir], name, &found);
+	return 0;
+}
+
+/* How many entries of `files` come before position i of the merged listing;
+ * *exact: the next one is there. */
+static int merged_before(const struct tree *t, const struct node *dir,
+			 uint64_t i, uint64_t *before, bool *exact)
+{
+	uint64_t lo = 0, hi = files_count(dir), position;
+
+	*exact = false;
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+		int r = merged_position(t, dir, mid, &position);
+
+		if (r < 0)
+			return r;
+		if (position < i) {
+			lo = mid + 1;
+		} else {
+			*exact |= position == i;
+			hi = mid;
+		}
+	}
+	*before = lo;
+	return 0;
 }
 
 int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
 	       struct node *out, char *name, size_t n)
 {
-	const struct files_ops *ops;
+	uint64_t own, others, before;
 	struct node dir;
-	uint64_t node;
-	uint32_t type;
+	bool exact;
 	int r;
 
 	r = tree_dir_node(t, dir_ino, &dir);
 	if (r < 0)
 		return r;
-	if (!dir.files) {
-		const struct dir *d = &t->dir[dir.dir];
-
-		if (i >= d->count)
-			return -ENOENT;
-		dir_node(t, d->first + (uint32_t)i, out);
-		return name_copy(t->text + t->dir[out->dir].name, name, n);
-	}
-	ops = dir.files->ops;
-	if (i >= ops->count(dir.files, dir.node))
+	own = own_count(t, &dir);
+	others = files_count(&dir);
+	if (i >= own + others)
 		return -ENOENT;
-	node = ops->child(dir.files, dir.node, i, &type);
-	r = sub_node(&dir, node, type, out);
-	return r < 0 ? r : ops->name(dir.files, dir.node, i, name, n);
+	if (!others)
+		return own_entry(t, &dir, i, out, name, n);
+	if (!own)
+		return files_entry(&dir, i, out, name, n);
+	r = merged_before(t, &dir, i, &before, &exact);
+	if (r < 0)
+		return r;
+	return exact ? files_entry(&dir, before, out, name, n)
+		     : own_entry(t, &dir, i - before, out, name, n);
 }
 
 const char *tree_stored_name(const struct tree *t, const struct node *n)
@@ -265,9 +348,16 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	      struct attr *out, struct error *err)
 {
 	const struct dir *d = &t->dir[n->dir];
+	int r;
 
-	if (n->files)
-		return n->files->ops->attr(n->files, n->node, p, out, err);
+	if (n->files) {
+		r = n->files->ops->attr(n->files, n->node, p, out, err);
+		if (r == 0 && n->node == 0) {
+			out->size += d->count;
+			out->nlink += d->subdirs;
+		}
+		return r;
+	}
 	out->mtime = d->mtime;
 	if (is_link(d)) {
 		out->size = strlen(t->text + d->target);

@@ -9,8 +9,9 @@
 
 /*
  * ino = dir << 40 | node + 1.  Directory 0 is the root, so the root is ino 1.
- * A tree directory holds sub-directories and symlinks, or is backed by `files`
- * (whose node 0 it then is); never both.  Immutable once built.
+ * A tree directory holds sub-directories and symlinks.  It may also be backed by
+ * `files`, whose node 0 it then is: what these hold is listed among the others,
+ * in one order of names.  Immutable once built.
  */
 #define TREE_ROOT 1u
 #define TREE_DIR_MAX (1u << 24)
@@ -21,15 +22,17 @@ struct tree_builder;
 struct tree_builder *tree_builder_new(void);
 /* Add a directory to `parent` (0: the root, which exists); its number, or
  * UINT32_MAX when memory or numbers are out.  A name that no file can have is
- * escaped (tree_escape); one that is taken gets "~2", "~3". */
+ * escaped (tree_escape); one that is taken, by an entry added before or by the
+ * parent's `files`, gets "~2", "~3". */
 uint32_t tree_add_dir(struct tree_builder *b, uint32_t parent, const char *name,
 		      int64_t mtime);
 /* Add a symlink; target copied. */
 uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
 		       const char *name, const char *target, int64_t mtime);
-/* Back an empty directory by `files`; ownership goes to the tree. */
+/* Back a directory by `files`; ownership goes to the tree.  They say what mode
+ * and mtime it has; its own entries are added to their size and nlink. */
 void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f);
-/* Note why something could not be shown in full; kept for `info` and the log. */
+/* No more entries: sort, name and number them.  `b` is of no use afterwards. */
 int tree_finish(struct tree_builder *b, struct tree **out, struct error *err);
 void tree_builder_free(struct tree_builder *b);
 void tree_free(struct tree *t);
@@ -39,7 +42,7 @@ struct node {
 	uint64_t ino;
 	uint32_t type;       /* S_IFDIR, S_IFREG, S_IFLNK */
 	struct files *files; /* NULL: a plain directory or link */
-	uint64_t node;       /* number in files */
+	uint64_t node;       /* number in files, 0 for tree directories */
 	uint32_t dir;        /* number of the tree directory */
 };
 /* -ENOENT when there is no such number.  (ESTALE belongs to live mounts.) */
@@ -48,7 +51,8 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 		struct node *out);
 int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent);
 /* Entry number `i` of directory `dir_ino`, in order of names; -ENOENT past the
- * end.  Resuming at any i is O(1). */
+ * end.  Resuming at any i is O(1); O(log entries * log files) in a directory
+ * that has entries of its own and of `files`. */
 int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
 	       struct node *out, char *name, size_t n);
 uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino);

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the seeds of fuzz-codec and fuzz-pipeline into corpus/ beside it.
 
-Encoders: zlib, liblzf, liblz4 and libzstd (through ctypes), and h5py, whose
-read_direct_chunk gives chunks as HDF5 stores them.  Run it again after a codec
-was added or the input format of a target changed; the output does not depend
-on when or where it runs.
+Encoders: zlib, bz2, liblzf, liblz4, libzstd and libblosc (through ctypes), and
+h5py, whose read_direct_chunk gives chunks as HDF5 and its plugins (Debian
+package bitshuffle) store them.  Run it again after a codec was added or the
+input format of a target changed; the output does not depend on when or where it
+runs.
 """
+import bz2
 import ctypes
 import os
 import struct
@@ -17,8 +19,10 @@ import h5py
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Positions in codec_table.
-DEFLATE, SHUFFLE, FLETCHER32, LZF, LZ4, ZSTD, UNKNOWN = range(7)
+# Positions in fuzz-codec's ids, and in the codec_table of a build that has all
+# libraries.
+(DEFLATE, SHUFFLE, FLETCHER32, LZF, LZ4, ZSTD, BITSHUFFLE, NBIT, SCALEOFFSET,
+ SZIP, BZIP2, BLOSC, UNKNOWN) = range(13)
 
 counts = (np.random.RandomState(1).poisson(0.5, 256) * 37).astype("<u2")
 PLAIN = counts.tobytes()
@@ -83,6 +87,35 @@ def hdf5_chunk(**filters):
             return d.id.read_direct_chunk((0,))[1]
 
 
+def hdf5_filtered(data, set_filter, precision=None):
+    """Client data and bytes of a chunk written through one filter."""
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk(data.shape)
+    set_filter(plist)
+    kind = h5py.h5t.py_create(data.dtype).copy()
+    if precision:
+        kind.set_precision(precision)
+    with tempfile.TemporaryDirectory() as directory:
+        with h5py.File(os.path.join(directory, "x.h5"), "w") as f:
+            space = h5py.h5s.create_simple(data.shape)
+            d = h5py.h5d.create(f.id, b"x", kind, space, plist)
+            d.write(space, space, data)
+            f.flush()
+            mask, chunk = d.read_direct_chunk((0,) * data.ndim)
+            assert mask == 0
+            return d.get_create_plist().get_filter(0)[2], chunk
+
+
+def blosc(data, compressor, how, elem, block=0):
+    out = ctypes.create_string_buffer(len(data) + 16)
+    f = ctypes.CDLL("libblosc.so.1").blosc_compress_ctx
+    size = ctypes.c_size_t
+    n = f(5, how, size(elem), size(len(data)), data, out, size(len(out)),
+          compressor, size(block), 1)
+    assert n > 0
+    return out.raw[:n]
+
+
 def save(target, name, data):
     directory = os.path.join(HERE, "corpus", target)
     os.makedirs(directory, exist_ok=True)
@@ -124,6 +157,55 @@ for elem in (1, 2, 3, 4, 8, 16):
 codec("fletcher32", FLETCHER32, fletcher32(PLAIN), n)
 codec("fletcher32-odd", FLETCHER32, fletcher32(NOISE[:99]), 99)
 
+counts32 = counts.astype("<u4").reshape(16, 16)
+ramp = np.arange(256, dtype="<f8").reshape(8, 32) / 8
+for name, data, how, block, precision in (
+        ("nn", counts, 32, 8, None), ("ec", counts, 4, 16, None),
+        ("lines", counts[:247].reshape(19, 13), 32, 4, None),
+        ("bytes", counts.astype("u1"), 32, 32, None),
+        ("big-endian", counts.astype(">u2"), 32, 10, None),
+        ("12-bit", counts, 32, 8, 12), ("20-bit", counts32, 32, 8, 20),
+        ("32-bit", counts32, 32, 8, None), ("double", ramp, 32, 16, None),
+        ("zeros", np.zeros(3000, "u1"), 32, 8, None)):
+    cd, chunk = hdf5_filtered(data, lambda p: p.set_szip(how, block), precision)
+    codec("szip-" + name, SZIP, chunk, data.nbytes, cd=cd)
+codec("szip-cut", SZIP, chunk[:-1], data.nbytes, cd=cd)
+codec("szip-trailing", SZIP, chunk + b"tail", data.nbytes, cd=cd)
+codec("szip-odd-block", SZIP, chunk, data.nbytes, cd=(169, 7) + cd[2:])
+codec("szip-no-parameters", SZIP, chunk, data.nbytes)
+
+for level, data in ((9, PLAIN), (1, ZEROS), (5, NOISE), (1, b"")):
+    codec("bzip2-%d" % len(data), BZIP2, bz2.compress(data, level), len(data))
+codec("bzip2-small-room", BZIP2, bz2.compress(PLAIN), n - 1)
+codec("bzip2-cut", BZIP2, bz2.compress(PLAIN)[:-3], n)
+codec("bzip2-two", BZIP2, bz2.compress(PLAIN) * 2, 2 * n)
+
+for compressor in (b"blosclz", b"lz4", b"lz4hc", b"snappy", b"zlib", b"zstd"):
+    for how, word in enumerate(("plain", "bytes", "bits")):
+        codec("blosc-%s-%s" % (compressor.decode(), word), BLOSC,
+              blosc(PLAIN * 3, compressor, how, 2, 512 * (how == 2)), 3 * n)
+codec("blosc-noise", BLOSC, blosc(NOISE, b"lz4", 1, 4), len(NOISE))
+codec("blosc-empty", BLOSC, blosc(b"", b"lz4", 1, 4), 10)
+codec("blosc-empty-huge-blocks", BLOSC, bytes.fromhex(
+    "0201330400000000010000d410000000"), 10)
+codec("blosc-blocks", BLOSC, blosc(PLAIN * 4, b"blosclz", 1, 2, 300), 4 * n)
+codec("blosc-small-room", BLOSC, blosc(PLAIN, b"zstd", 1, 2), n - 1)
+codec("blosc-cut", BLOSC, blosc(PLAIN, b"zstd", 1, 2)[:-2], n)
+codec("blosc-wide", BLOSC, blosc(bytes(20000), b"lz4", 2, 16, 4096), 20000)
+
+for name, which, data, set_filter, precision in (
+        ("bitshuffle", BITSHUFFLE, counts,
+         lambda p: p.set_filter(32008, 0, (0, 0)), None),
+        ("bitshuffle-lz4", BITSHUFFLE, counts32.reshape(256)[:251],
+         lambda p: p.set_filter(32008, 0, (64, 2)), None),
+        ("nbit", NBIT, counts, lambda p: p.set_filter(5, 0, ()), 12),
+        ("scaleoffset-int", SCALEOFFSET, counts,
+         lambda p: p.set_scaleoffset(2, 0), None),
+        ("scaleoffset-float", SCALEOFFSET, ramp,
+         lambda p: p.set_scaleoffset(0, 3), None)):
+    cd, chunk = hdf5_filtered(data, set_filter, precision)
+    codec(name, which, chunk, data.nbytes, data.itemsize, cd)
+
 deflated = hdf5_chunk(compression="gzip", shuffle=True, fletcher32=True)
 pipeline("shuffle-deflate-fletcher32", [SHUFFLE, DEFLATE, FLETCHER32],
          deflated, n)
@@ -133,6 +215,10 @@ pipeline("shuffle-lz4", [SHUFFLE, LZ4], lz4(shuffle(PLAIN, 2), 200), n)
 pipeline("deflate-twice", [DEFLATE, DEFLATE],
          zlib.compress(zlib.compress(PLAIN)), n)
 pipeline("zstd-of-lzf", [LZF, ZSTD], zstd(lzf(PLAIN)), n)
+pipeline("bzip2-of-shuffle", [SHUFFLE, BZIP2], bz2.compress(shuffle(PLAIN, 2)),
+         n)
+pipeline("blosc-of-fletcher32", [FLETCHER32, BLOSC],
+         blosc(fletcher32(PLAIN), b"lz4", 1, 2), n)
 pipeline("fletcher32-deflate", [FLETCHER32, DEFLATE],
          zlib.compress(fletcher32(PLAIN)), n)
 pipeline("fletcher32-shuffle", [FLETCHER32, (SHUFFLE, 8)],

@@ -174,7 +174,7 @@ TEST(identity)
 
 TEST(missing)
 {
-	struct pipeline p = PIPELINE(2, 32008, 1);
+	struct pipeline p = PIPELINE(2, 32013, 1);
 	struct error err = {0, ""};
 	char out[4];
 
@@ -184,8 +184,9 @@ TEST(missing)
 	CHECK(!pipeline_missing(&p, 2));
 	CHECK_EQ_I(pipeline_decode(&p, 0, "abcd", 4, out, 4, &err), -ENOTSUP);
 	CHECK_STR(err.text,
-		  "no decoder for filter bitshuffle (id 32008); the Debian "
-		  "package bitshuffle brings an HDF5 plugin for it");
+		  "no decoder for filter zfp (id 32013); the Debian "
+		  "package hdf5-filter-plugin-zfp-serial brings an HDF5 "
+		  "plugin for it");
 	CHECK_OK(decode(&p, 7, "abcd", 4, 4, "abcd"));
 	p = PIPELINE(40000);
 	CHECK_EQ_I(pipeline_decode(&p, 0, "abcd", 4, out, 4, &err), -ENOTSUP);
@@ -199,12 +200,12 @@ TEST(names)
 {
 	CHECK(codec_by_id(1) == &codec_deflate);
 	CHECK(codec_by_id(32015) == &codec_zstd);
-	CHECK(!codec_by_id(0) && !codec_by_id(32008));
+	CHECK(!codec_by_id(0) && !codec_by_id(32013));
 	for (unsigned i = 0; codec_table[i]; i++)
 		CHECK_STR(codec_name_of_id(codec_table[i]->id),
 			  codec_table[i]->name);
-	CHECK_STR(codec_name_of_id(32008), "bitshuffle");
-	CHECK_STR(codec_package_of_id(32008), "bitshuffle");
+	CHECK_STR(codec_name_of_id(32013), "zfp");
+	CHECK_STR(codec_package_of_id(32013), "hdf5-filter-plugin-zfp-serial");
 	CHECK_STR(codec_package_of_id(32026), NULL);
 	CHECK_STR(codec_name_of_id(32768), NULL);
 	CHECK_STR(codec_package_of_id(32768), NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loading chunks from real files: verbatim, filtered, swapped, damaged. */
+/* Loading chunks from real files: verbatim, filtered, recoded, damaged. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <unistd.h>
@@ -120,26 +120,108 @@ TEST(filters_are_undone)
 	expect(&c, shuffled);
 }
 
+static const struct recode swap4 = {
+	.from = 4, .to = 4, .width = 4, .nswaps = 1, .swap = {{0, 4, 1}}};
+
 TEST(numbers_are_swapped)
 {
+	static const struct recode same = {.from = 4, .to = 4, .width = 4};
 	unsigned char want[SIZE];
 	struct chunk c = stored_as(plain, SIZE);
 	unsigned i;
 
 	for (i = 0; i < SIZE; i++)
 		want[i] = plain[i ^ 3];
-	c.swap = 4;
+	c.recode = &swap4;
 	CHECK(!chunk_is_verbatim(&c));
+	CHECK_EQ_U(chunk_scratch(&c), 0);
 	expect(&c, want);
-	c.swap = 1;
+	c.recode = &same;
 	CHECK(chunk_is_verbatim(&c));
 	expect(&c, plain);
 	c = stored_as(packed, packed_len);
 	c.pipeline = &pipeline;
-	c.swap = 4;
+	c.recode = &swap4;
 	expect(&c, want);
-	c.swap = 3;
-	refuse(&c, -EBADMSG, "no whole chunk of 3-byte numbers");
+}
+
+/* The upper half of each number, as a double: 4 stored bytes become 8. */
+TEST(elements_change_their_size)
+{
+	static const struct recode r = {.from = 4,
+					.to = 8,
+					.offset = 2,
+					.width = 2,
+					.of = RECODE_I16,
+					.into = RECODE_F64};
+	struct chunk stored = stored_as(plain, SIZE), c;
+	uint64_t decoded = counter_get(COUNT_BYTES_DECODED);
+	double got[SIZE / 4];
+	struct error err;
+	size_t unfiltered;
+
+	stored.size = SIZE * 2;
+	stored.recode = &r;
+	CHECK(!chunk_is_verbatim(&stored));
+	unfiltered = chunk_scratch(&stored);
+	CHECK_EQ_U(unfiltered, SIZE);
+	for (unsigned filtered = 0; filtered < 2; filtered++) {
+		memset(got, 0x5a, sizeof got);
+		CHECK_OK(chunk_load(h, &stored, got, &err));
+		for (unsigned i = 0; i < SIZE / 4; i++)
+			CHECK(got[i] == (int16_t)((i * i) >> 16));
+		if (filtered)
+			break;
+		c = stored_as(packed, packed_len);
+		c.size = SIZE * 2;
+		c.recode = &r;
+		c.pipeline = &pipeline;
+		CHECK(chunk_scratch(&c) >= unfiltered + packed_len + SIZE);
+		stored = c;
+	}
+	CHECK_EQ_U(counter_get(COUNT_BYTES_DECODED), decoded + 2 * SIZE);
+}
+
+/* A byte of each: 4 stored bytes become 1. */
+TEST(a_field_is_taken_out)
+{
+	static const struct recode r = {
+		.from = 4, .to = 1, .offset = 1, .width = 1};
+	struct chunk c = stored_as(packed, packed_len);
+	unsigned char got[SIZE / 4 + 1];
+	struct error err;
+
+	c.pipeline = &pipeline;
+	c.size = SIZE / 4;
+	c.recode = &r;
+	got[SIZE / 4] = 0x5a;
+	CHECK_OK(chunk_load(h, &c, got, &err));
+	for (unsigned i = 0; i < SIZE / 4; i++)
+		CHECK_EQ_U(got[i], plain[4 * i + 1]);
+	CHECK_EQ_U(got[SIZE / 4], 0x5a);
+}
+
+TEST(impossible_recodes)
+{
+	struct recode r = swap4;
+	struct chunk c = stored_as(plain, SIZE);
+
+	c.recode = &r;
+	c.size = SIZE - 2;
+	refuse(&c, -EBADMSG,
+	       "3998 bytes are no whole chunk of 4-byte elements");
+	c.size = SIZE;
+	r.swap[0].offset = 1;
+	refuse(&c, -EINVAL, "invalid recode");
+	r = (struct recode){.from = UINT32_MAX, .to = 1, .width = 1};
+	refuse(&c, -EBADMSG, "4000 bytes stored without filter where");
+	CHECK_EQ_U(chunk_scratch(&c), (uint64_t)SIZE * UINT32_MAX);
+	c.size = UINT64_C(1) << 40;
+	CHECK_EQ_U(chunk_scratch(&c), SIZE_MAX);
+	refuse(&c, -EBADMSG, "no whole chunk");
+	r.to = 0;
+	CHECK_EQ_U(chunk_scratch(&c), SIZE_MAX);
+	refuse(&c, -EINVAL, "invalid recode");
 }
 
 TEST(wrong_sizes)
@@ -238,6 +320,9 @@ int main(void)
 	RUN(verbatim);
 	RUN(filters_are_undone);
 	RUN(numbers_are_swapped);
+	RUN(elements_change_their_size);
+	RUN(a_field_is_taken_out);
+	RUN(impossible_recodes);
 	RUN(wrong_sizes);
 	RUN(damaged_bytes);
 	RUN(truncated_files);

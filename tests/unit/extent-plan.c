@@ -115,6 +115,43 @@ TEST(copies_go_to_scratch)
 	CHECK_MEM(p.ext[2].u.mem.data, big, PLAN_SCRATCH - 6);
 }
 
+TEST(memory_is_borrowed)
+{
+	static const char text[] = "a long description";
+	struct plan p;
+
+	plan_init(&p, 100);
+	CHECK_EQ_U(plan_copy(&p, "ab", 2), 2);
+	CHECK_EQ_U(plan_mem(&p, text, 6), 6);
+	CHECK_EQ_U(plan_mem(&p, text + 6, 5), 5); /* goes on */
+	CHECK_EQ_U(p.n, 2);
+	CHECK(p.ext[1].u.mem.data == text);
+	CHECK_EQ_U(p.ext[1].len, 11);
+	CHECK_EQ_U(plan_mem(&p, text, 2), 2); /* does not */
+	CHECK_EQ_U(plan_copy(&p, "cd", 2), 2);
+	CHECK_EQ_U(p.n, 4);
+	CHECK_MEM(p.ext[3].u.mem.data, "cd", 2);
+	CHECK_EQ_U(p.scratch_used, 4);
+	CHECK_EQ_U(plan_mem(&p, text, 0), 0);
+	CHECK_EQ_U(p.have, 17);
+	p.want = 20;
+	CHECK_EQ_U(plan_mem(&p, text, 18), 3); /* the window's end */
+	CHECK(!plan_open(&p));
+}
+
+TEST(memory_needs_room_in_the_list)
+{
+	static const char text[2 * PLAN_MAX];
+	struct plan p;
+
+	plan_init(&p, 1000);
+	for (unsigned i = 0; i < PLAN_MAX; i++)
+		CHECK_EQ_U(plan_mem(&p, text + 2 * i, 1), 1);
+	CHECK_EQ_U(plan_mem(&p, text, 1), 0);
+	CHECK_EQ_U(plan_mem(&p, text + 2 * PLAN_MAX - 1, 1), 0);
+	CHECK_EQ_U(p.have, PLAN_MAX);
+}
+
 TEST(plans_can_be_read)
 {
 	struct chunk_set a = {NULL, 9, 0, false};
@@ -187,6 +224,8 @@ int main(void)
 	RUN(the_window_clamps);
 	RUN(a_full_list_stays_full);
 	RUN(copies_go_to_scratch);
+	RUN(memory_is_borrowed);
+	RUN(memory_needs_room_in_the_list);
 	RUN(plans_can_be_read);
 	RUN(random_plans_describe_each_byte);
 	return test_done();

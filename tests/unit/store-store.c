@@ -44,6 +44,11 @@ static int locate(const struct chunk_set *s, uint64_t index,
 		  const struct buf *segment, struct chunk *c, struct error *err)
 {
 	static const unsigned char fill[2] = {0xab, 0xcd};
+	static const struct recode swap2 = {.from = 2,
+					    .to = 2,
+					    .width = 2,
+					    .nswaps = 1,
+					    .swap = {{0, 2, 1}}};
 	const struct set *x = (const struct set *)s;
 
 	memset(c, 0, sizeof *c);
@@ -52,7 +57,7 @@ static int locate(const struct chunk_set *s, uint64_t index,
 	c->file = x->file;
 	c->pos = ((const uint64_t *)(const void *)segment->data)[index % 16];
 	c->size = c->stored = SIZE;
-	c->swap = x->swapped ? 2 : 0;
+	c->recode = x->swapped ? &swap2 : NULL;
 	c->fill = (struct fill){fill, 2};
 	if (index % 8 == 7)
 		c->state = CHUNK_FETCH;

@@ -2,7 +2,6 @@
 /* Grid arithmetic against naive indexing, and .npy headers against np.save. */
 #include <errno.h>
 
-#include "tensor/dtype.h"
 #include "tensor/grid.h"
 #include "test.h"
 
@@ -109,43 +108,10 @@ TEST(hostile_sizes_are_refused)
 	CHECK_EQ_U(g.count, 0);
 }
 
-/* Made by np.save of NumPy 1.24 for np.zeros((3, 4), '<f4'), np.float64(0)
- * (shape ()), np.zeros(5, '?') and np.zeros((0, 7), '>u2'). */
-static const char *const saved[] = {
-	"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",
-	"{'descr': '<f8', 'fortran_order': False, 'shape': (), }",
-	"{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }",
-	"{'descr': '>u2', 'fortran_order': False, 'shape': (0, 7), }"};
-
-TEST(npy_headers_are_what_numpy_writes)
-{
-	struct dtype d[] = {{DTYPE_FLOAT, 4, false, false, ""},
-			    {DTYPE_FLOAT, 8, false, false, ""},
-			    {DTYPE_BOOL, 1, false, false, ""},
-			    {DTYPE_UINT, 2, true, false, ""}};
-	unsigned rank[] = {2, 0, 1, 2};
-	uint64_t shape[][2] = {{3, 4}, {0, 0}, {5, 0}, {0, 7}};
-	unsigned char out[512];
-
-	for (unsigned i = 0; i < 4; i++) {
-		size_t n = dtype_npy_header(&d[i], rank[i], shape[i], out,
-					    sizeof out);
-
-		CHECK_EQ_U(n, 128);
-		CHECK(!memcmp(out, "\x93NUMPY\x01\x00\x76\x00", 10));
-		CHECK(!memcmp(out + 10, saved[i], strlen(saved[i])));
-		for (size_t k = 10 + strlen(saved[i]); k < n - 1; k++)
-			CHECK_EQ_U(out[k], ' ');
-		CHECK_EQ_U(out[n - 1], '\n');
-	}
-	CHECK_EQ_U(dtype_npy_header(&d[0], 2, shape[0], out, 127), 0);
-}
-
 int main(void)
 {
 	RUN(runs_equal_naive_indexing);
 	RUN(runs_are_long_where_they_can_be);
 	RUN(hostile_sizes_are_refused);
-	RUN(npy_headers_are_what_numpy_writes);
 	return test_done();
 }

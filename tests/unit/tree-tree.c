@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trees: numbering, lookup, listing, escaped names, walks; against lists. */
+/* Trees: numbering, lookup, listing, equal names, walks; against lists. */
 #include <errno.h>
 
 #include "tree/tree.h"
@@ -388,6 +388,153 @@ TEST(the_root_may_be_files)
 	tree_free(t);
 }
 
+/* Sub-directories and links beside files: one listing, nothing hides. */
+TEST(files_and_directories_together)
+{
+	static const char *const want[] = {"a",      "d000",   "d001", "d001~2",
+					   "d001~3", "d001~4", "d002", "d002x",
+					   "d003",   "d004",   "d005", "d005~2",
+					   "d005~3", "d006",   "d007"};
+	struct tree_builder *b = tree_builder_new();
+	char name[FILES_NAME_MAX + 1];
+	struct node n;
+	struct attr a;
+	struct tree *t;
+	uint32_t d, sub, i;
+
+	d = tree_add_dir(b, 0, "data", 0);
+	sub = tree_add_dir(b, d, "z", 7);
+	tree_add_dir(b, sub, "below", 0);
+	tree_add_dir(b, d, "d001", 0);
+	tree_add_dir(b, d, "d001~3", 0);
+	tree_set_files(b, d, fake_new());
+	tree_add_dir(b, d, "d001", 0);
+	tree_add_link(b, d, "d005", "z/below", 0);
+	tree_add_dir(b, d, "a", 0);
+	tree_add_dir(b, d, "d002x", 0);
+	tree_add_dir(b, d, "d005~2", 0);
+	t = finish(b);
+	CHECK_EQ_U(check_below(t, TREE_ROOT), 1 + NODES + 9);
+	CHECK_OK(tree_walk(t, "data", &n, NULL));
+	CHECK_EQ_U(n.ino, UINT64_C(1) << 40 | 1);
+	CHECK_EQ_U(tree_entry_count(t, n.ino), COLS + 8);
+	CHECK_OK(tree_attr(t, &n, NULL, &a, NULL));
+	CHECK_EQ_U(a.nlink, 1 + 7); /* the fake says 1 */
+	CHECK_EQ_U(a.size, 8);
+	CHECK_EQ_I(a.mtime, 42);
+	for (i = 0; i < sizeof want / sizeof *want; i++) {
+		CHECK_OK(tree_entry(t, UINT64_C(1) << 40 | 1, i, &n, name,
+				    sizeof name));
+		CHECK_STR(name, want[i]);
+	}
+	/* What `files` have keeps its name. */
+	CHECK_OK(tree_walk(t, "data/d001", &n, NULL));
+	CHECK_EQ_U(n.node, 2);
+	CHECK_OK(tree_walk(t, "data/d001~2", &n, NULL));
+	CHECK_STR(tree_stored_name(t, &n), "d001");
+	path_is(t, "data/z/below/../../d005~3", "/data/z/below");
+	path_is(t, "data/d005/../z", "/data/z");
+	no_path(t, "data/z/d001", -ENOENT, "there is no 'd001' in /data/z");
+	no_path(t, "data/d001/z", -ENOENT, "there is no 'z' in /data/d001");
+	tree_free(t);
+	CHECK_EQ_U(fakes_alive, 0);
+}
+
+static uint64_t none_count(const struct files *f, uint64_t dir)
+{
+	(void)f;
+	CHECK_EQ_U(dir, 0);
+	return 0;
+}
+static int none_find(const struct files *f, uint64_t dir, const char *name,
+		     uint64_t *node)
+{
+	(void)f;
+	(void)dir;
+	(void)name;
+	(void)node;
+	return -ENOENT;
+}
+
+static int none_parent(const struct files *f, uint64_t node, uint64_t *dir)
+{
+	(void)f;
+	(void)node;
+	(void)dir;
+	return -ENOENT;
+}
+
+/* A group whose files are there only for what they know. */
+TEST(files_may_be_empty)
+{
+	static const struct files_ops none_ops = {.count = none_count,
+						  .find = none_find,
+						  .parent = none_parent,
+						  .attr = fake_attr,
+						  .free = fake_free};
+	struct tree_builder *b = tree_builder_new();
+	struct files *f = fake_new(), *g = fake_new();
+	struct tree *t;
+	struct node n;
+	struct attr a;
+
+	f->ops = g->ops = &none_ops;
+	tree_set_files(b, 0, f);
+	tree_set_files(b, tree_add_dir(b, 0, "empty", 0), g);
+	tree_add_dir(b, 0, "x", 0);
+	tree_add_link(b, 0, "l", "x", 0);
+	t = finish(b);
+	CHECK_EQ_U(check_below(t, TREE_ROOT), 4);
+	CHECK_OK(tree_node(t, TREE_ROOT, &n));
+	CHECK(n.files == f);
+	CHECK_OK(tree_attr(t, &n, NULL, &a, NULL));
+	CHECK_EQ_U(a.nlink, 1 + 2);
+	CHECK_EQ_U(a.size, 3);
+	CHECK_OK(tree_walk(t, "empty", &n, NULL));
+	CHECK_EQ_I(tree_lookup(t, n.ino, "x", &n), -ENOENT);
+	CHECK_EQ_I(tree_node(t, UINT64_C(1) << 40 | 2, &n), -ENOENT);
+	tree_free(t);
+	CHECK_EQ_U(fakes_alive, 0);
+}
+
+/* A merged listing of random names equals one that is sorted; resuming at any
+ * entry of a long one takes no time. */
+TEST(many_directories_beside_files)
+{
+	enum { N = 100000 };
+	struct tree_builder *b = tree_builder_new();
+	char name[FILES_NAME_MAX + 1], before[FILES_NAME_MAX + 1] = "";
+	uint64_t own = 0, n, i, root = TREE_ROOT, dirs, bytes;
+	unsigned seed = 5;
+	struct tree *t;
+	struct node at;
+
+	tree_set_files(b, 0, fake_new());
+	for (i = 0; i < N; i++) {
+		snprintf(name, sizeof name, "%c%03x%04x",
+			 "cde"[rand_r(&seed) % 3], (unsigned)rand_r(&seed) % 40,
+			 (unsigned)(i * UINT64_C(7919) % N));
+		tree_add_dir(b, 0, name, 0);
+	}
+	t = finish(b);
+	n = tree_entry_count(t, root);
+	CHECK_EQ_U(n, N + COLS);
+	for (i = 0; i < n; i++) {
+		CHECK_OK(tree_entry(t, root, i, &at, name, sizeof name));
+		CHECK(strcmp(before, name) < 0);
+		strcpy(before, name);
+		own += at.node == 0;
+	}
+	CHECK_EQ_U(own, N);
+	for (i = 0; i < N; i++)
+		CHECK_OK(tree_entry(t, root, (i * 7919 + 3) % n, &at, name,
+				    sizeof name));
+	tree_usage(t, &dirs, &bytes);
+	CHECK_EQ_U(dirs, N + 1);
+	CHECK(bytes < dirs * 64);
+	tree_free(t);
+}
+
 TEST(misuse_is_an_error)
 {
 	struct tree_builder *b = tree_builder_new();
@@ -395,14 +542,6 @@ TEST(misuse_is_an_error)
 	struct tree *t;
 	uint32_t d, l;
 
-	d = tree_add_dir(b, 0, "d", 0);
-	tree_add_dir(b, d, "e", 0);
-	tree_set_files(b, d, fake_new());
-	CHECK_EQ_I(tree_finish(b, &t, &err), -EINVAL);
-	CHECK(!t && strstr(err.text, "both files and sub-directories"));
-	tree_builder_free(b);
-
-	b = tree_builder_new();
 	l = tree_add_link(b, 0, "l", "x", 0);
 	CHECK_EQ_U(tree_add_dir(b, l, "e", 0), UINT32_MAX);
 	CHECK_EQ_U(tree_add_dir(b, 99, "e", 0), UINT32_MAX);
@@ -419,64 +558,6 @@ TEST(misuse_is_an_error)
 	tree_builder_free(NULL);
 	tree_free(NULL);
 	CHECK_EQ_U(fakes_alive, 0);
-}
-
-static void escapes_to(const char *name, const char *want)
-{
-	char out[FILES_NAME_MAX + 1];
-
-	CHECK_EQ_U(tree_escape(name, out), strcmp(name, want) != 0);
-	CHECK_STR(out, want);
-}
-
-TEST(names_are_escaped)
-{
-	char name[2000], out[FILES_NAME_MAX + 1], out2[FILES_NAME_MAX + 1];
-	size_t i;
-
-	escapes_to("plain", "plain");
-	escapes_to("%2F~ \n\xff", "%2F~ \n\xff");
-	escapes_to("...", "...");
-	escapes_to(".x", ".x");
-	escapes_to(".", "%2E");
-	escapes_to("..", "%2E%2E");
-	escapes_to("", "%00");
-	escapes_to("/", "%2F");
-	escapes_to("a/b", "a%2Fb");
-
-	memset(name, 'n', sizeof name);
-	name[255] = '\0';
-	escapes_to(name, name);
-	name[255] = 'n';
-	name[256] = '\0';
-	CHECK(tree_escape(name, out));
-	CHECK_EQ_U(strlen(out), 255);
-	CHECK_EQ_U(out[238], '~');
-	CHECK_EQ_U(strspn(out + 239, "0123456789abcdef"), 16);
-	name[255] = 'm';
-	CHECK(tree_escape(name, out2));
-	CHECK(strcmp(out, out2));
-
-	/* Cut neither inside a character nor inside an escape. */
-	for (i = 0; i < 6; i++) {
-		memset(name, 'n', i);
-		name[i] = '\0';
-		while (strlen(name) < 300)
-			strcat(name, "\xe2\x82\xac");
-		CHECK(tree_escape(name, out));
-		CHECK((strchr(out, '~') - out - (ptrdiff_t)i) % 3 == 0);
-		CHECK(strlen(out) >= 253 && strlen(out) <= 255);
-		memset(name + i, '/', 200);
-		name[i + 200] = '\0';
-		CHECK(tree_escape(name, out));
-		CHECK((strchr(out, '~') - out - (ptrdiff_t)i) % 3 == 0);
-		CHECK(strlen(out) <= 255);
-	}
-	/* Not UTF-8 at all. */
-	memset(name, 0x80, 1999);
-	name[1999] = '\0';
-	CHECK(tree_escape(name, out));
-	CHECK_EQ_U(strlen(out), 255);
 }
 
 TEST(stored_names_are_kept)
@@ -654,8 +735,10 @@ int main(void)
 	RUN(random_trees_equal_a_list);
 	RUN(files_answer_for_themselves);
 	RUN(the_root_may_be_files);
+	RUN(files_and_directories_together);
+	RUN(files_may_be_empty);
+	RUN(many_directories_beside_files);
 	RUN(misuse_is_an_error);
-	RUN(names_are_escaped);
 	RUN(stored_names_are_kept);
 	RUN(equal_names_are_numbered);
 	RUN(equal_long_names_are_numbered);

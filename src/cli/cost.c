@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Say at mount which tensors the cache is too small for. */
+/*
+ * A sample that decodes more than the cache holds decodes it anew for each
+ * neighbour: a cache just below the limit is worth nothing.  What a sample
+ * decodes follows from its shape and that of the chunks, so it can be said
+ * before anybody waits for it.  Parts that are not opened yet are not opened for
+ * that.
+ */
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "base/parse.h"
+#include "cli/report.h"
+
+#define SAID_MAX 5
+
+struct cost_check {
+	const struct settings *s;
+	unsigned said, more;
+};
+
+static void say(const struct cost_check *c, const struct tensor *t,
+		const struct sample_cost *cost)
+{
+	char needs[32], has[32], take[32];
+
+	format_size(cost->decoded, needs, sizeof needs);
+	format_size(c->s->cache_size, has, sizeof has);
+	format_size(cost->decoded + cost->decoded / 4 + (1 << 20), take,
+		    sizeof take);
+	log_warn("%s: one sample decodes %" PRIu64 " chunk%s, %s, more than "
+		 "cache-size (%s): each sample decodes them anew; cure: "
+		 "cache-size=%s, or smaller chunks",
+		 t->name, cost->chunks, cost->chunks == 1 ? "" : "s", needs,
+		 has, take);
+}
+
+static int check(void *ctx, struct tensor *t)
+{
+	struct cost_check *c = ctx;
+	struct sample_cost cost;
+
+	if (t->why_not || !dtype_is_binary(&t->dtype) ||
+	    tensor_is_distributed(t))
+		return 0;
+	if (tensor_sample_cost(t, view_sample_axes(&c->s->views, t), &cost,
+			       NULL) < 0 ||
+	    cost.decoded <= c->s->cache_size)
+		return 0;
+	if (c->said++ < SAID_MAX)
+		say(c, t, &cost);
+	return 0;
+}
+
+void cost_warn(struct session *session, const struct settings *s)
+{
+	struct cost_check c = {.s = s};
+	struct node root;
+
+	if (tree_node(session->tree, TREE_ROOT, &root) < 0)
+		return;
+	report_walk(session->tree, &root, check, &c);
+	if (c.said > SAID_MAX)
+		log_warn("%u more datasets have samples that decode more than "
+			 "the cache holds",
+			 c.said - SAID_MAX);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of bits back into elements. */
+/*
+ * Eight rows belong to one byte of the elements.  Byte i of each of them, one
+ * below the other, is a square of 8 by 8 bits: its rows are bits, its columns
+ * elements 8 i to 8 i + 7.  Turn it over its diagonal, and its rows are those
+ * elements' bytes.
+ *
+ * Squares are turned by exchanging quarters: the upper right half of the bits
+ * with the lower left, then within each quarter, then within each pair.  In a
+ * 64-bit word that is one square (the plain way).  With one register for each
+ * of the eight rows it is as many squares as a register has bytes, and whole
+ * registers are exchanged:
+ *
+ *	row 0   a b c d  e f g h      rows 0 and 4 exchange e f g h of the
+ *	...                           one with A B C D of the other; so do
+ *	row 4   A B C D  E F G H      1 and 5, 2 and 6, 3 and 7
+ *
+ * Afterwards register e holds the bytes of elements e, 8 + e, 16 + e ..., which
+ * is a byte shuffle of 8-byte elements; it is undone as in shuffle.c.
+ *
+ * So we have byte planes, which is what the shuffle filter makes of elements,
+ * and let shuffle_undo do the rest.  The planes between the two are a slice of
+ * the elements that stays in the first-level cache.  What is left over, and
+ * elements too large for slices, take the plain way.
+ */
+#include "codec/bitplane.h"
+
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define HAVE_SIMD 1
+#define TARGET(isa) __attribute__((target(isa)))
+#endif
+
+#define SLICE_BYTES 16384u
+#define SLICE_ELEMENTS 256u /* a slice is a multiple of these: AVX2's stride */
+
+/* Exchange the bits `mask` << `shift` with those at `mask`. */
+static uint64_t exchange(uint64_t x, unsigned shift, uint64_t mask)
+{
+	uint64_t t = (x ^ x >> shift) & mask;
+
+	return x ^ t ^ t << shift;
+}
+
+/* Turn the square whose row k is byte k, from the lowest. */
+static uint64_t turn(uint64_t x)
+{
+	x = exchange(x, 7, 0x00aa00aa00aa00aa);
+	x = exchange(x, 14, 0x0000cccc0000cccc);
+	return exchange(x, 28, 0x00000000f0f0f0f0);
+}
+
+/* Elements [first, n), for any size; first is a multiple of 8. */
+static void undo_plain(const unsigned char *in, size_t n, size_t elem,
+		       size_t first, unsigned char *out)
+{
+	size_t row = n / 8;
+
+	for (size_t i = first / 8; i < row; i++) {
+		unsigned char *to = out + 8 * i * elem;
+
+		for (size_t j = 0; j < elem; j++) {
+			const unsigned char *from = in + 8 * j * row + i;
+			uint64_t x = 0;
+
+			for (unsigned k = 0; k < 8; k++)
+				x |= (uint64_t)from[k * row] << 8 * k;
+			x = turn(x);
+			for (unsigned e = 0; e < 8; e++)
+				to[e * elem + j] = (unsigned char)(x >> 8 * e);
+		}
+	}
+}
+
+#ifdef HAVE_SIMD
+
+/* Two registers exchange bits: low ones' `mask` << bits with high ones' mask. */
+#define SWAP(ISA, WIDTH, low, high, bits, mask)                             \
+	do {                                                                \
+		t = ISA##_xor_si##WIDTH(ISA##_srli_epi16(low, bits), high); \
+		t = ISA##_and_si##WIDTH(t, mask);                           \
+		high = ISA##_xor_si##WIDTH(high, t);                        \
+		low = ISA##_xor_si##WIDTH(low, ISA##_slli_epi16(t, bits));  \
+	} while (0)
+
+/* Rows of squares into their columns, r0 to r7, by way of t. */
+#define TURN(ISA, WIDTH, m4, m2, m1)             \
+	do {                                     \
+		SWAP(ISA, WIDTH, r0, r4, 4, m4); \
+		SWAP(ISA, WIDTH, r1, r5, 4, m4); \
+		SWAP(ISA, WIDTH, r2, r6, 4, m4); \
+		SWAP(ISA, WIDTH, r3, r7, 4, m4); \
+		SWAP(ISA, WIDTH, r0, r2, 2, m2); \
+		SWAP(ISA, WIDTH, r1, r3, 2, m2); \
+		SWAP(ISA, WIDTH, r4, r6, 2, m2); \
+		SWAP(ISA, WIDTH, r5, r7, 2, m2); \
+		SWAP(ISA, WIDTH, r0, r1, 1, m1); \
+		SWAP(ISA, WIDTH, r2, r3, 1, m1); \
+		SWAP(ISA, WIDTH, r4, r5, 1, m1); \
+		SWAP(ISA, WIDTH, r6, r7, 1, m1); \
+	} while (0)
+
+/* Bytes of two registers, one from each in turn: the low and the high halves. */
+#define ZIP(ISA, a, b)                         \
+	do {                                   \
+		t = ISA##_unpackhi_epi8(a, b); \
+		a = ISA##_unpacklo_epi8(a, b); \
+		b = t;                         \
+	} while (0)
+
+/* A byte shuffle of 8-byte elements undone, in each 128 bits: three perfect
+ * shuffles of eight registers put each back where it was. */
+#define UNSHUFFLE(ISA)            \
+	do {                      \
+		ZIP(ISA, r0, r4); \
+		ZIP(ISA, r1, r5); \
+		ZIP(ISA, r2, r6); \
+		ZIP(ISA, r3, r7); \
+		ZIP(ISA, r0, r2); \
+		ZIP(ISA, r4, r6); \
+		ZIP(ISA, r1, r3); \
+		ZIP(ISA, r5, r7); \
+		ZIP(ISA, r0, r1); \
+		ZIP(ISA, r2, r3); \
+		ZIP(ISA, r4, r5); \
+		ZIP(ISA, r6, r7); \
+	} while (0)
+
+/* Eight rows, `row` bytes apart, into one plane of 8 * n bytes; n is a multiple
+ * of 16. */
+static void plane_sse2(const unsigned char *in, size_t row, size_t n,
+		       unsigned char *out)
+{
+	const __m128i m4 = _mm_set1_epi8(0x0f), m2 = _mm_set1_epi8(0x33),
+		      m1 = _mm_set1_epi8(0x55);
+
+	for (size_t i = 0; i < n; i += 16) {
+		const unsigned char *from = in + i;
+		__m128i *to = (__m128i *)(out + 8 * i), t;
+#define ROW(k) _mm_loadu_si128((const __m128i *)(from + (k)*row))
+		__m128i r0 = ROW(0), r1 = ROW(1), r2 = ROW(2), r3 = ROW(3),
+			r4 = ROW(4), r5 = ROW(5), r6 = ROW(6), r7 = ROW(7);
+#undef ROW
+
+		TURN(_mm, 128, m4, m2, m1);
+		UNSHUFFLE(_mm);
+		_mm_storeu_si128(to, r0);
+		_mm_storeu_si128(to + 1, r1);
+		_mm_storeu_si128(to + 2, r2);
+		_mm_storeu_si128(to + 3, r3);
+		_mm_storeu_si128(to + 4, r4);
+		_mm_storeu_si128(to + 5, r5);
+		_mm_storeu_si128(to + 6, r6);
+		_mm_storeu_si128(to + 7, r7);
+	}
+}
+
+/* The same, n being a multiple of 32. */
+TARGET("avx2")
+static void plane_avx2(const unsigned char *in, size_t row, size_t n,
+		       unsigned char *out)
+{
+	const __m256i m4 = _mm256_set1_epi8(0x0f), m2 = _mm256_set1_epi8(0x33),
+		      m1 = _mm256_set1_epi8(0x55);
+
+	for (size_t i = 0; i < n; i += 32) {
+		const unsigned char *from = in + i;
+		__m256i *to = (__m256i *)(out + 8 * i), t;
+#define ROW(k) _mm256_loadu_si256((const __m256i *)(from + (k)*row))
+		__m256i r0 = ROW(0), r1 = ROW(1), r2 = ROW(2), r3 = ROW(3),
+			r4 = ROW(4), r5 = ROW(5), r6 = ROW(6), r7 = ROW(7);
+#undef ROW
+
+		TURN(_mm256, 256, m4, m2, m1);
+		UNSHUFFLE(_mm256);
+#define STORE(k, a, b)                                                        \
+	_mm256_storeu_si256(to + (k), _mm256_permute2x128_si256(a, b, 0x20)), \
+		_mm256_storeu_si256(to + 4 + (k),                             \
+				    _mm256_permute2x128_si256(a, b, 0x31))
+		STORE(0, r0, r1);
+		STORE(1, r2, r3);
+		STORE(2, r4, r5);
+		STORE(3, r6, r7);
+#undef STORE
+	}
+}
+
+/* Elements [first, first + n), n a multiple of SLICE_ELEMENTS and n * elem at
+ * most SLICE_BYTES. */
+static void undo_slice(enum shuffle_path path, const unsigned char *in,
+		       size_t row, size_t elem, size_t first, size_t n,
+		       unsigned char *out)
+{
+	unsigned char slice[SLICE_BYTES];
+	unsigned char *planes = elem == 1 ? out + first : slice;
+
+	for (size_t j = 0; j < elem; j++) {
+		const unsigned char *from = in + 8 * j * row + first / 8;
+
+		if (path == SHUFFLE_AVX2)
+			plane_avx2(from, row, n / 8, planes + j * n);
+		else
+			plane_sse2(from, row, n / 8, planes + j * n);
+	}
+	if (elem > 1)
+		shuffle_undo(path, planes, n * elem, elem, out + first * elem);
+}
+
+/* How many elements were done, a multiple of 8. */
+static size_t undo_slices(enum shuffle_path path, const unsigned char *in,
+			  size_t n, size_t elem, unsigned char *out)
+{
+	size_t most = SLICE_BYTES / elem / SLICE_ELEMENTS * SLICE_ELEMENTS;
+	size_t whole = n / SLICE_ELEMENTS * SLICE_ELEMENTS, done = 0;
+
+	if (!most)
+		return 0;
+	while (done < whole) {
+		size_t count = whole - done < most ? whole - done : most;
+
+		undo_slice(path, in, n / 8, elem, done, count, out);
+		done += count;
+	}
+	return done;
+}
+#endif
+
+void bitplane_undo(enum shuffle_path path, const void *in, size_t n,
+		   size_t elem, void *out)
+{
+	size_t done = 0;
+
+#ifdef HAVE_SIMD
+	if (path != SHUFFLE_PLAIN)
+		done = undo_slices(path, in, n, elem, out);
+#else
+	(void)path;
+#endif
+	undo_plain(in, n, elem, done, out);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Filter 5, n-bit: numbers without the bits that their type does not use. */
+/*
+ * A chunk is one stream of bits, elements one after the other without gaps.
+ * Of an integer or float only its `precision` bits are there, the highest
+ * first, whatever the byte order of the type; the bits around them are 0.
+ * Other types are there byte by byte.  Padding in compounds is left out and
+ * reads as 0.
+ *
+ * The client data describe the type, as numbers in a row:
+ *
+ *	how many numbers there are, whether nothing was packed, elements,
+ *	and the type of one:
+ *
+ *	type	  1 size order precision offset		integer, float
+ *		| 2 size type				array
+ *		| 3 size members { offset type } ...	compound
+ *		| 4 size				anything else
+ *
+ * (read off H5Z__set_parms_* of H5Znbit.c in HDF5; `order` is 1 for big-endian,
+ * all sizes and offsets are bytes, but precision and an atomic's offset are
+ * bits.  The writer counts bytes as bits / 8 + 1, so a stream that ends with a
+ * byte is one byte longer than it need be.)
+ *
+ * The type is hostile, the stream no less.  So it is walked once to measure
+ * it: each number of it is checked, every part lies within the whole, and we
+ * know how many bits an element takes.  When as many as all elements need are
+ * there, decoding has nothing left to check.
+ *
+ * After an array of arrays or compounds the library goes on reading at the
+ * description of the array's base (H5Z__nbit_compress_one_array), takes it for
+ * the next member's, and writes something else or nothing, if it does not
+ * crash.  What such a chunk should have held is lost, and we say so.
+ *
+ * Parts of a compound may overlap, but are together not larger than it, and
+ * none is empty: the work is bounded by the size of the output.  So is the
+ * depth, by the parameters: every level takes two of them.
+ */
+#include "codec/codec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "codec/bits.h"
+
+enum { NBIT_ATOMIC = 1, NBIT_ARRAY, NBIT_COMPOUND, NBIT_OTHER };
+enum { CD_COUNT, CD_VERBATIM, CD_ELEMENTS, CD_CLASS, CD_SIZE };
+
+/* A walk over the description of a type; `at` beyond `n`: it was too short. */
+struct cursor {
+	const uint32_t *cd;
+	uint32_t n, at;
+	bool lost; /* by libhdf5, while it wrote */
+};
+
+struct atomic {
+	uint32_t size, big_endian, precision, offset;
+};
+
+/* What a type comes to: bytes, and bits in the stream, at most 8 a byte. */
+struct extent {
+	uint64_t size, bits;
+};
+
+static uint32_t peek(const struct cursor *c)
+{
+	return c->at < c->n ? c->cd[c->at] : 0;
+}
+
+static uint32_t next(struct cursor *c)
+{
+	uint32_t v = peek(c);
+
+	c->at++;
+	return v;
+}
+
+static struct atomic next_atomic(struct cursor *c)
+{
+	struct atomic a;
+
+	a.size = next(c);
+	a.big_endian = next(c);
+	a.precision = next(c);
+	a.offset = next(c);
+	return a;
+}
+
+static int check_end(const struct cursor *c, struct error *err)
+{
+	if (c->at <= c->n)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "nbit: the description of the type ends after %u "
+			 "numbers",
+			 c->n);
+}
+
+static int measure(struct cursor *c, uint32_t class, uint64_t room,
+		   struct extent *e, struct error *err);
+
+static int measure_atomic(struct cursor *c, struct extent *e, struct error *err)
+{
+	struct atomic a = next_atomic(c);
+
+	e->bits = a.precision;
+	if (a.big_endian > 1)
+		return error_set(err, -EBADMSG, "nbit: no byte order is %u",
+				 a.big_endian);
+	if (!a.precision || (uint64_t)a.precision + a.offset > 8 * e->size)
+		return error_set(err, -EBADMSG,
+				 "nbit: %u bits from bit %u on are not in a "
+				 "number of %u bytes",
+				 a.precision, a.offset, a.size);
+	return check_end(c, err);
+}
+
+static int measure_array(struct cursor *c, struct extent *e, struct error *err)
+{
+	struct extent base = {0, 0};
+	uint32_t class;
+	int r;
+
+	next(c); /* its size */
+	class = next(c);
+	if (class == NBIT_OTHER) { /* its own size need not be right */
+		next(c);
+		e->bits = 8 * e->size;
+		return check_end(c, err);
+	}
+	c->lost = false;
+	r = measure(c, class, e->size, &base, err);
+	if (r < 0)
+		return r;
+	c->lost = class != NBIT_ATOMIC;
+	if (e->size % base.size)
+		return error_set(err, -EBADMSG,
+				 "nbit: elements of %llu bytes do not fill an "
+				 "array of %llu",
+				 (unsigned long long)base.size,
+				 (unsigned long long)e->size);
+	e->bits = e->size / base.size * base.bits;
+	return 0;
+}
+
+static int measure_compound(struct cursor *c, struct extent *e,
+			    struct error *err)
+{
+	uint64_t left = e->size;
+	uint32_t members;
+
+	next(c); /* its size */
+	members = next(c);
+	e->bits = 0;
+	for (uint32_t i = 0; i < members; i++) {
+		uint32_t offset = next(c), class = next(c);
+		struct extent part = {0, 0};
+		int r;
+
+		if (c->lost)
+			return error_set(err, -EBADMSG,
+					 "nbit: members that follow an array "
+					 "of arrays or compounds were not "
+					 "stored, a fault of libhdf5");
+		if (offset > e->size)
+			return error_set(err, -EBADMSG,
+					 "nbit: member %u is outside its "
+					 "compound of %llu bytes",
+					 i, (unsigned long long)e->size);
+		r = measure(c, class, min_u64(left, e->size - offset), &part,
+			    err);
+		if (r < 0)
+			return r;
+		left -= part.size;
+		e->bits += part.bits;
+	}
+	return check_end(c, err);
+}
+
+/* Check a type that must fit into `room` bytes, and what it comes to. */
+static int measure(struct cursor *c, uint32_t class, uint64_t room,
+		   struct extent *e, struct error *err)
+{
+	int r;
+
+	e->size = peek(c);
+	if (c->at >= c->n) {
+		next(c);
+		return check_end(c, err);
+	}
+	if (!e->size || e->size > room)
+		return error_set(err, -EBADMSG,
+				 "nbit: a part of %llu bytes where %llu are "
+				 "left",
+				 (unsigned long long)e->size,
+				 (unsigned long long)room);
+	switch (class) {
+	case NBIT_ATOMIC:
+		r = measure_atomic(c, e, err);
+		break;
+	case NBIT_ARRAY:
+		r = measure_array(c, e, err);
+		break;
+	case NBIT_COMPOUND:
+		r = measure_compound(c, e, err);
+		break;
+	case NBIT_OTHER:
+		next(c);
+		e->bits = 8 * e->size;
+		r = 0;
+		break;
+	default:
+		r = error_set(err, -EBADMSG, "nbit: no type has class %u",
+			      class);
+	}
+	return r;
+}
+
+/*
+ * `n` numbers of `size` bytes, at most 8, all of which are written; `size` is
+ * a constant where this is called from.  Type and stream are copies, because
+ * bytes stored through `out` could otherwise change them for all that the
+ * compiler knows.  Returns where the stream is then.
+ */
+static inline uint64_t take_numbers(struct bits in, struct atomic a,
+				    unsigned size, uint64_t n,
+				    unsigned char *out)
+{
+	for (uint64_t i = 0; i < n; i++)
+		bits_store(out + size * i,
+			   bits_take(&in, a.precision) << a.offset, size,
+			   a.big_endian);
+	return in.at;
+}
+
+/* Any number, highest byte first; only bytes that hold bits are written. */
+static void take_wide(struct bits *in, const struct atomic *a,
+		      unsigned char *out)
+{
+	uint64_t low = a->offset, high = low + a->precision;
+
+	while (high > low) {
+		uint64_t byte = (high - 1) / 8;
+		uint64_t from = max_u64(low, 8 * byte);
+		uint64_t v = bits_take(in, (unsigned)(high - from));
+
+		out[a->big_endian ? a->size - 1 - byte : byte] =
+			(unsigned char)(v << (from - 8 * byte));
+		high = from;
+	}
+}
+
+/* `n` numbers in a row. */
+static void take_atomics(struct bits *in, const struct atomic *a, uint64_t n,
+			 unsigned char *out)
+{
+	switch (a->size) {
+	case 1:
+		in->at = take_numbers(*in, *a, 1, n, out);
+		break;
+	case 2:
+		in->at = take_numbers(*in, *a, 2, n, out);
+		break;
+	case 4:
+		in->at = take_numbers(*in, *a, 4, n, out);
+		break;
+	case 8:
+		in->at = take_numbers(*in, *a, 8, n, out);
+		break;
+	default:
+		for (uint64_t i = 0; i < n; i++)
+			take_wide(in, a, out + a->size * i);
+	}
+}
+
+static void take_bytes(struct bits *in, uint64_t n, unsigned char *out)
+{
+	if (in->at % 8 == 0) {
+		memcpy(out, in->in + in->at / 8, n);
+		in->at += 8 * n;
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = (unsigned char)bits_take(in, 8);
+}
+
+static void take(struct cursor *c, uint32_t class, uint64_t n, struct bits *in,
+		 unsigned char *out);
+
+static void take_array(struct cursor *c, struct bits *in, unsigned char *out)
+{
+	uint32_t size = next(c), class = next(c), base = peek(c);
+
+	if (class == NBIT_OTHER) {
+		c->at++;
+		take_bytes(in, size, out);
+		return;
+	}
+	take(c, class, size / base, in, out);
+}
+
+static void take_compound(struct cursor *c, struct bits *in, unsigned char *out)
+{
+	uint32_t members;
+
+	next(c); /* its size */
+	members = next(c);
+	for (uint32_t i = 0; i < members; i++) {
+		uint32_t offset = next(c), class = next(c);
+
+		take(c, class, 1, in, out + offset);
+	}
+}
+
+/* `n` (> 0) elements of one type, into bytes that are 0. */
+static void take(struct cursor *c, uint32_t class, uint64_t n, struct bits *in,
+		 unsigned char *out)
+{
+	uint32_t start = c->at, size = peek(c);
+	struct atomic a;
+
+	if (class == NBIT_ATOMIC) {
+		a = next_atomic(c);
+		take_atomics(in, &a, n, out);
+		return;
+	}
+	if (class == NBIT_OTHER) {
+		c->at++;
+		take_bytes(in, n * size, out);
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		c->at = start;
+		if (class == NBIT_ARRAY)
+			take_array(c, in, out + i * size);
+		else
+			take_compound(c, in, out + i * size);
+	}
+}
+
+static bool nbit_is_identity(const struct codec_params *p)
+{
+	return p->n > CD_VERBATIM && p->cd[CD_VERBATIM];
+}
+
+/* One element; an extent of 0 when nothing is packed. */
+static int measure_element(const struct codec_params *p, struct extent *e,
+			   struct error *err)
+{
+	struct cursor c = {.cd = p->cd, .n = p->n, .at = CD_SIZE};
+	int r;
+
+	if (p->n <= CD_VERBATIM || p->n > CODEC_CD_MAX ||
+	    p->cd[CD_COUNT] != p->n)
+		return error_set(err, -EBADMSG,
+				 "nbit: %u parameters, which say that they are "
+				 "%u",
+				 p->n, p->n ? p->cd[CD_COUNT] : 0);
+	if (nbit_is_identity(p))
+		return 0;
+	if (p->n <= CD_SIZE)
+		return error_set(err, -EBADMSG,
+				 "nbit: %u parameters describe no type", p->n);
+	r = measure(&c, p->cd[CD_CLASS], UINT32_MAX, e, err);
+	if (r == 0 && c.at != p->n)
+		return error_set(err, -EBADMSG,
+				 "nbit: %u numbers follow the description of "
+				 "the type",
+				 p->n - c.at);
+	return r;
+}
+
+static int nbit_check(const struct codec_params *p, struct error *err)
+{
+	struct extent e = {0, 0};
+
+	return measure_element(p, &e, err);
+}
+
+/* Are these all the bytes that `n` elements take, and no more? */
+static int check_length(size_t in_len, uint64_t n, uint64_t element_bits,
+			struct error *err)
+{
+	uint64_t bits;
+
+	if (mul_overflows(n, element_bits, &bits) || bits_bytes(bits) > in_len)
+		return error_set(err, -EBADMSG,
+				 "nbit: %zu bytes are too few for %llu "
+				 "elements of %llu bits",
+				 in_len, (unsigned long long)n,
+				 (unsigned long long)element_bits);
+	if (in_len > bits / 8 + 1)
+		return error_set(err, -EBADMSG,
+				 "nbit: %llu bytes follow the last element",
+				 (unsigned long long)(in_len - bits / 8 - 1));
+	return 0;
+}
+
+static int nbit_decode(const struct codec_params *p, const void *in,
+		       size_t in_len, void *out, size_t out_cap,
+		       size_t *out_len, struct error *err)
+{
+	struct bits stream = {.in = in, .len = in_len, .at = 0};
+	struct cursor c = {.cd = p->cd, .n = p->n, .at = CD_SIZE};
+	struct extent e = {0, 0};
+	uint64_t total, n;
+	int r = measure_element(p, &e, err);
+
+	if (r < 0)
+		return r;
+	n = nbit_is_identity(p) ? 0 : p->cd[CD_ELEMENTS];
+	total = nbit_is_identity(p) ? in_len : n * e.size;
+	if (total > out_cap)
+		return error_set(err, -ENOSPC,
+				 "nbit: %llu bytes, expected at most %zu",
+				 (unsigned long long)total, out_cap);
+	if (nbit_is_identity(p)) {
+		if (in_len)
+			memcpy(out, in, in_len);
+	} else {
+		r = check_length(in_len, n, e.bits, err);
+		if (r < 0)
+			return r;
+		if (p->cd[CD_CLASS] != NBIT_ATOMIC || e.size > 8 ||
+		    e.size & (e.size - 1))
+			memset(out, 0, (size_t)total);
+		if (n)
+			take(&c, p->cd[CD_CLASS], n, &stream, out);
+	}
+	*out_len = (size_t)total;
+	return 0;
+}
+
+const struct codec codec_nbit = {
+	.name = "nbit",
+	.id = 5,
+	.kind = CODEC_COMPRESS,
+	.check = nbit_check,
+	.decode = nbit_decode,
+	.is_identity = nbit_is_identity,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From elements as they are stored to elements as they are served. */
+#ifndef CODEC_RECODE_H
+#define CODEC_RECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Numbers that can be converted into each other. */
+enum recode_number {
+	RECODE_NONE, /* bytes stay what they are */
+	RECODE_I8,
+	RECODE_I16,
+	RECODE_I32,
+	RECODE_I64,
+	RECODE_U8,
+	RECODE_U16,
+	RECODE_U32,
+	RECODE_U64,
+	RECODE_F16,
+	RECODE_F32,
+	RECODE_F64
+};
+
+/* `count` numbers of `width` bytes (2, 4, 8, 16) from byte `offset` of the
+ * element on are reversed. */
+struct recode_swap {
+	uint32_t offset, width, count;
+};
+#define RECODE_SWAPS_MAX 64
+
+/*
+ * One element of `from` stored bytes becomes one of `to` served bytes:
+ *
+ *   1. take `width` bytes at `offset` (a field of a structure; else all),
+ *   2. reverse the numbers that `swap` lists (offsets count from step 1's
+ *      first byte),
+ *   3. convert: one number of type `of` to one of type `into`, both native.
+ *
+ * Without step 3 `to` == `width`.  Plain data: compared and copied as bytes,
+ * so clear it before filling it in.
+ */
+struct recode {
+	uint32_t from, to;
+	uint32_t offset, width;
+	uint32_t of, into; /* enum recode_number */
+	uint32_t nswaps;
+	struct recode_swap swap[RECODE_SWAPS_MAX];
+};
+/* Nothing to do: stored bytes are served bytes. */
+bool recode_is_identity(const struct recode *r);
+/* Numbers in range, swaps inside the element, widths that fit: for recodes that
+ * came from elsewhere. */
+bool recode_is_valid(const struct recode *r);
+/*
+ * Recode n elements.  `in` and `out` may be the same place when from == to,
+ * else they do not overlap.  Conversions are those of H5Tconvert, corners
+ * included (out of range, NaN, halves); recode.c lists these.
+ */
+void recode_run(const struct recode *r, const void *in, void *out, size_t n);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A group's directory: it has attributes, and no files of its own. */
+#ifndef SOURCE_HDF5_GROUP_H
+#define SOURCE_HDF5_GROUP_H
+
+#include "source/hdf5.h"
+#include "tree/files.h"
+
+/* The attributes of any object as the value of an xattr (see files.xattr): what is
+ * longer than a value may be is left out, and said so. */
+ssize_t hdf5_group_attributes(const struct hdf5_place *at, char *buf, size_t n);
+
+/* Files without entries, whose xattr "attrs" is the group's attributes as a
+ * JSON object.  `object`, its path in the file, is borrowed from the source.
+ * NULL: no memory. */
+struct files *hdf5_group_files_new(struct hdf5_source *s, uint32_t file,
+				   const char *object, int64_t mtime);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* HDF5 integers, bitfields, floats and enums: which number of NumPy they are. */
+#include "source/hdf5_type_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define ENUM_NAMES_MAX 200 /* that are listed */
+
+/* ---- integers ------------------------------------------------------------- */
+
+static bool is_whole(hid_t type, size_t size)
+{
+	return H5Tget_precision(type) == size * 8 && H5Tget_offset(type) == 0;
+}
+
+static bool order_of(hid_t type, bool *big)
+{
+	H5T_order_t order = H5Tget_order(type);
+
+	*big = order == H5T_ORDER_BE && H5Tget_size(type) > 1;
+	return order == H5T_ORDER_LE || order == H5T_ORDER_BE ||
+	       H5Tget_size(type) == 1;
+}
+
+/* Served as stored, but for the order of bytes. */
+static void serve(const struct type_reader *r, struct element *e,
+		  enum dtype_kind kind, size_t size, bool big)
+{
+	e->stored.kind = kind;
+	e->stored.size = (uint32_t)size;
+	e->stored.big_endian = big;
+	memcpy(&e->served, &e->stored, sizeof e->served);
+	e->served.big_endian = big && r->source_order;
+}
+
+/* The library converts it to a number of `size` bytes. */
+static void convert(struct element *e, enum dtype_kind kind, size_t size)
+{
+	e->stored.kind = DTYPE_OTHER;
+	e->stored.size = (uint32_t)e->in_file;
+	e->served.kind = kind;
+	e->served.size = (uint32_t)size;
+}
+
+int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
+			   struct element *e)
+{
+	size_t size = H5Tget_size(type), bits = H5Tget_precision(type), to = 1;
+	enum dtype_kind kind = DTYPE_UINT;
+	char why[80];
+	bool big;
+
+	if (H5Tget_class(type) == H5T_INTEGER &&
+	    H5Tget_sign(type) != H5T_SGN_NONE)
+		kind = DTYPE_INT;
+	if ((size == 1 || size == 2 || size == 4 || size == 8) &&
+	    is_whole(type, size) && order_of(type, &big)) {
+		serve(r, e, kind, size, big);
+		return 0;
+	}
+	if (bits == 0 || bits > 64) {
+		snprintf(why, sizeof why, "%zu-bit %s, which NumPy has not",
+			 bits, name);
+		return hdf5_type_refuse(r, e, why);
+	}
+	while (to * 8 < bits)
+		to *= 2;
+	convert(e, kind, to);
+	return hdf5_type_say(r, e, "%zu-bit %s, converted", bits, name);
+}
+
+/* ---- floats -------------------------------------------------------------- */
+
+struct float_format {
+	const char *name;
+	size_t size, precision, spos, epos, esize, msize, bias;
+	H5T_norm_t norm;
+};
+/* IEEE 754; x87's extended format as x86-64 stores it. */
+static const struct float_format float_formats[] = {
+	{"float16", 2, 16, 15, 10, 5, 10, 15, H5T_NORM_IMPLIED},
+	{"float32", 4, 32, 31, 23, 8, 23, 127, H5T_NORM_IMPLIED},
+	{"float64", 8, 64, 63, 52, 11, 52, 1023, H5T_NORM_IMPLIED},
+	{"longdouble", 16, 80, 79, 64, 15, 64, 16383, H5T_NORM_NONE}};
+/* NumPy has none of these. */
+static const struct float_format bit_formats[] = {
+	{"bfloat16", 2, 16, 15, 7, 8, 7, 127, H5T_NORM_IMPLIED},
+	{"float8 E4M3", 1, 8, 7, 3, 4, 3, 7, H5T_NORM_IMPLIED},
+	{"float8 E5M2", 1, 8, 7, 2, 5, 2, 15, H5T_NORM_IMPLIED}};
+
+static const struct float_format *
+float_find(hid_t type, const struct float_format *f, size_t n)
+{
+	size_t size = H5Tget_size(type), spos, epos, esize, mpos, msize;
+	bool big;
+
+	if (H5Tget_fields(type, &spos, &epos, &esize, &mpos, &msize) < 0 ||
+	    mpos != 0 || H5Tget_offset(type) != 0 || !order_of(type, &big))
+		return NULL;
+	for (; n > 0; n--, f++)
+		if (f->size == size && f->precision == H5Tget_precision(type) &&
+		    f->spos == spos && f->epos == epos && f->esize == esize &&
+		    f->msize == msize && f->bias == H5Tget_ebias(type) &&
+		    f->norm == H5Tget_norm(type))
+			return f;
+	return NULL;
+}
+
+const char *hdf5_type_bits(hid_t type)
+{
+	const struct float_format *f =
+		H5Tget_class(type) == H5T_FLOAT
+			? float_find(type, bit_formats,
+				     sizeof bit_formats / sizeof *bit_formats)
+			: NULL;
+
+	return f ? f->name : NULL;
+}
+
+int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
+{
+	size_t size = H5Tget_size(type), bits = H5Tget_precision(type);
+	const char *name = hdf5_type_bits(type);
+	bool big = false;
+	hid_t native;
+
+	if (name) {
+		order_of(type, &big);
+		serve(r, e, DTYPE_UINT, size, big);
+		return hdf5_type_say(r, e, "%s, shown as its bits", name);
+	}
+	if (float_find(type, float_formats,
+		       sizeof float_formats / sizeof *float_formats)) {
+		order_of(type, &big);
+		serve(r, e, DTYPE_FLOAT, size, big);
+		return 0;
+	}
+	native = H5Tget_native_type(type, H5T_DIR_ASCEND);
+	size = native < 0 ? 0 : H5Tget_size(native);
+	if (native >= 0)
+		H5Tclose(native);
+	if (size != 4 && size != 8 && size != 16)
+		return hdf5_type_refuse(r, e,
+					"a floating-point type that cannot be "
+					"converted");
+	convert(e, DTYPE_FLOAT, size);
+	return hdf5_type_say(r, e, "%zu-bit float, converted", bits);
+}
+
+/* ---- enumerations -------------------------------------------------------- */
+
+static bool member_is(hid_t type, unsigned i, const char *name)
+{
+	char *have = H5Tget_member_name(type, i);
+	bool same = have && !strcmp(have, name);
+
+	if (have)
+		H5free_memory(have);
+	return same;
+}
+
+/* What h5py writes for bool: an enum FALSE = 0, TRUE = 1 of one byte. */
+bool hdf5_type_is_bool(hid_t type)
+{
+	signed char v[2] = {-1, -1};
+
+	return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 &&
+	       member_is(type, 0, "FALSE") && member_is(type, 1, "TRUE") &&
+	       H5Tget_member_value(type, 0, &v[0]) >= 0 &&
+	       H5Tget_member_value(type, 1, &v[1]) >= 0 && v[0] == 0 &&
+	       v[1] == 1;
+}
+
+static void print_name(FILE *f, hid_t type, hid_t base, unsigned i)
+{
+	char *name = H5Tget_member_name(type, i);
+	bool sign = H5Tget_sign(base) != H5T_SGN_NONE;
+	union {
+		long long i;
+		unsigned long long u;
+		unsigned char room[64];
+	} v = {0};
+
+	fprintf(f, "%s%s = ", i ? ", " : "", name ? name : "?");
+	if (H5Tget_size(base) > sizeof v.room ||
+	    H5Tget_member_value(type, i, &v) < 0 ||
+	    H5Tconvert(base, sign ? H5T_NATIVE_LLONG : H5T_NATIVE_ULLONG, 1, &v,
+		       NULL, H5P_DEFAULT) < 0)
+		fputc('?', f);
+	else if (sign)
+		fprintf(f, "%lld", v.i);
+	else
+		fprintf(f, "%llu", v.u);
+	if (name)
+		H5free_memory(name);
+}
+
+static int say_names(struct type_reader *r, hid_t type, hid_t base,
+		     struct element *e)
+{
+	int n = H5Tget_nmembers(type);
+	cleanup_free char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return -ENOMEM;
+	fputs("enum: ", f);
+	for (int i = 0; i < n && i < ENUM_NAMES_MAX; i++)
+		print_name(f, type, base, (unsigned)i);
+	if (n > ENUM_NAMES_MAX)
+		fprintf(f, ", and %d more", n - ENUM_NAMES_MAX);
+	if (e->stored.kind == DTYPE_OTHER)
+		fputs("; converted", f);
+	return fclose(f) ? -ENOMEM : hdf5_type_say_text(r, e, text);
+}
+
+int hdf5_type_read_enum(struct type_reader *r, hid_t type, struct element *e)
+{
+	hid_t base;
+	int rc;
+
+	if (hdf5_type_is_bool(type)) {
+		serve(r, e, DTYPE_BOOL, 1, false);
+		return 0;
+	}
+	base = H5Tget_super(type);
+	if (base < 0)
+		return hdf5_type_refuse(r, e, "an enum without a base type");
+	rc = hdf5_type_read_integer(r, base, "enum", e);
+	if (!rc && e->served.kind != DTYPE_OTHER)
+		rc = say_names(r, type, base, e);
+	H5Tclose(base);
+	return rc;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datasets as directories of the tree, with their fields. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "source/hdf5_group.h"
+#include "source/hdf5_walk.h"
+
+/* Fields, those of fields included, that get a directory each. */
+#define FIELDS_MAX 4096
+
+/* A tensor's directory: `dir`, or a new one. */
+static int publish(struct walk *w, uint32_t parent, const char *name,
+		   struct hdf5_tensor *h, uint32_t *dir)
+{
+	uint32_t at =
+		name ? tree_add_dir(w->b, parent, name, w->s->mtime) : parent;
+	struct files *f;
+	int r;
+
+	if (at == UINT32_MAX) {
+		tensor_free(&h->t);
+		return hdf5_walk_no_memory(w);
+	}
+	r = tensor_files_new(&f, &h->t, &w->s->views, w->err);
+	if (r < 0)
+		return r;
+	tree_set_files(w->b, at, f);
+	*dir = at;
+	return 0;
+}
+
+/* ---- fields -------------------------------------------------------------- */
+
+struct fields {
+	struct walk *w;
+	const struct hdf5_tensor *of;
+	const struct hdf5_description *d;
+	unsigned n;
+};
+
+/* A structure, as stored and as served, and where it is in the element. */
+struct inside {
+	const struct dtype *stored, *served;
+	uint32_t offset;
+	const char *path;
+};
+static int publish_fields(struct fields *x, const struct inside *in,
+			  uint32_t parent);
+
+/* Field i, its offset counted from the element's beginning; kept by the source. */
+static const struct dtype_field *
+field_inside(struct walk *w, const struct inside *in, uint32_t i)
+{
+	struct dtype_field x;
+
+	memset(&x, 0, sizeof x);
+	x = in->stored->fields[i];
+	x.offset += in->offset;
+	return in->offset ? intern_bytes(&w->s->intern, &x, sizeof x)
+			  : &in->stored->fields[i];
+}
+
+/* A field's type when it stands alone: strings are text then. */
+static struct dtype alone(const struct dtype_field *f)
+{
+	struct dtype d = f->type;
+
+	if (d.kind == DTYPE_BYTES)
+		d.kind = f->rank ? DTYPE_TEXT : DTYPE_STRING;
+	return d;
+}
+
+static int publish_field(struct fields *x, const struct inside *in, uint32_t i,
+			 uint32_t parent)
+{
+	const struct dtype_field *f = field_inside(x->w, in, i);
+	const struct dtype_field *served = &in->served->fields[i];
+	const struct dtype as = alone(served);
+	cleanup_free char *path = NULL;
+	struct hdf5_tensor *h;
+	struct error err = {0};
+	struct inside deeper;
+	uint32_t dir;
+	int r;
+
+	if (!f || asprintf(&path, "%s%s%s", in->path, *in->path ? "/" : "",
+			   f->name) < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(x->w);
+	}
+	h = hdf5_tensor_field(x->of, x->d, f, &as, path, &err);
+	if (!h)
+		return hdf5_walk_no_memory(x->w);
+	r = publish(x->w, parent, f->name, h, &dir);
+	/* Fields of an array of structures are not a box of the dataset. */
+	if (r < 0 || f->rank || f->type.kind != DTYPE_STRUCT)
+		return r;
+	deeper = (struct inside){&f->type, &served->type, f->offset, path};
+	return publish_fields(x, &deeper, dir);
+}
+
+static int publish_fields(struct fields *x, const struct inside *in,
+			  uint32_t parent)
+{
+	uint32_t dir, n = in->stored->nfields;
+	int r = 0;
+
+	if (!n || n != in->served->nfields || x->n + n > FIELDS_MAX)
+		return 0;
+	x->n += n;
+	dir = tree_add_dir(x->w->b, parent, "fields", x->w->s->mtime);
+	if (dir == UINT32_MAX)
+		return hdf5_walk_no_memory(x->w);
+	for (uint32_t i = 0; i < n && !r; i++)
+		r = publish_field(x, in, i, dir);
+	return r;
+}
+
+/* ---- datasets ------------------------------------------------------------ */
+
+/* The group of a dataset says something of its axes. */
+static void suggest_axes(const struct group *g, hid_t dset,
+			 struct hdf5_tensor *h)
+{
+	h->t.sample_axes = hdf5_axes_suggested(g ? g->id : -1, dset, h->t.rank);
+}
+
+static int publish_described(struct walk *w, const struct group *g,
+			     uint32_t parent, const char *name, hid_t dset,
+			     const struct hdf5_place *at,
+			     const struct hdf5_description *d,
+			     struct tensor **out)
+{
+	cleanup_free char *path = NULL;
+	struct hdf5_tensor *h;
+	struct fields x;
+	struct inside in;
+	uint32_t dir;
+	int r;
+
+	if (asprintf(&path, "%s%s%s", g ? g->path : "", name ? "/" : "",
+		     name ? name : at->object) < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	hdf5_unlock();
+	h = hdf5_tensor_new(at, path, d, NULL);
+	hdf5_lock();
+	if (!h)
+		return hdf5_walk_no_memory(w);
+	suggest_axes(g, dset, h);
+	if (out)
+		*out = &h->t;
+	r = publish(w, parent, name, h, &dir);
+	if (r < 0 || d->type.rank || d->null || h->t.why_not)
+		return r;
+	x = (struct fields){w, h, d, 0};
+	in = (struct inside){&d->type.stored, &d->type.served, 0, ""};
+	hdf5_unlock();
+	if (d->type.served.kind == DTYPE_STRUCT ||
+	    d->type.served.kind == DTYPE_TEXT)
+		r = publish_fields(&x, &in, dir);
+	hdf5_lock();
+	return r;
+}
+
+int hdf5_publish_dataset(struct walk *w, const struct group *g,
+			 const char *name, hid_t dset,
+			 const struct hdf5_place *at, struct tensor **out)
+{
+	struct hdf5_description d;
+	struct error why = {0};
+	int r;
+
+	if (hdf5_describe(w->s, dset, NULL, &d, &why) < 0)
+		return hdf5_publish_listed(w, g, name, why.text);
+	r = publish_described(w, g, g ? g->dir : w->level[0].dir, name, dset,
+			      at, &d, out);
+	hdf5_description_free(&d);
+	return r;
+}
+
+int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
+			const char *why)
+{
+	struct hdf5_place at = {w->s, w->s->file, NULL};
+	cleanup_free char *path = NULL;
+	struct hdf5_tensor *h;
+	uint32_t dir;
+
+	if (asprintf(&path, "%s/%s", g ? g->path : "", name ? name : "") < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	h = hdf5_tensor_new(&at, path, NULL, why);
+	return h ? publish(w, g ? g->dir : w->level[0].dir, name, h, &dir)
+		 : hdf5_walk_no_memory(w);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* HDF5 element types and the NumPy types they are served as. */
+#ifndef SOURCE_HDF5_TYPE_H
+#define SOURCE_HDF5_TYPE_H
+
+#include <hdf5.h>
+
+#include "base/intern.h"
+#include "tensor/dtype.h"
+#include "tensor/grid.h"
+
+/*
+ * Array types add their axes to the dataset's (as h5py does), so both dtypes
+ * are of one element behind these.
+ *
+ *   served.kind    stored                       bytes come by
+ *   binary         the same kind, file's order  pread, recoded
+ *   binary         OTHER (3-byte integers, ...) H5Dread, converted by libhdf5
+ *   STRING, TEXT   the same                     values (H5Dread), as text
+ *   RAGGED         the same; size is that of    values, as bytes
+ *                  the reference in the file
+ *   OTHER          OTHER                        not at all; `text` says what
+ *
+ * A compound with members that are no NumPy array is TEXT, and both dtypes list
+ * all its members, at their offsets in the file.  A member whose stored type is
+ * OTHER (served: binary) comes by H5Dread only.  Arrays of what is no NumPy
+ * array are TEXT without axes.
+ *
+ * A structure with a member that must be converted is OTHER as a whole, and
+ * served without padding.
+ */
+struct hdf5_type {
+	struct dtype stored, served;
+	unsigned rank; /* axes of an array type */
+	uint64_t dims[RANK_MAX];
+};
+/*
+ * Read the type of a dataset.  `of` is the dataset, or only its type: then the
+ * size of addresses in the file is not known, and members of a compound beside
+ * ones of variable length come by H5Dread.  `source_order`: serve the file's
+ * byte order (dtype-order=source).  Everything that pointers in `out` point to
+ * is interned in `in`: equal types have equal pointers.  Lock of the library
+ * held.  -ENOMEM.
+ */
+int hdf5_type_read(struct intern *in, hid_t of, bool source_order,
+		   struct hdf5_type *out);
+/*
+ * The type to give H5Dread for elements as served; closed by the caller.
+ * `type` is the dataset's (H5Dget_type), with its array axes if it has any.
+ * `member` as in hdf5.h: a compound with only this member, nested as need be
+ * (its bytes are the member's, `served` is the member's type).  STRING and TEXT
+ * are read as they are stored.  Negative when the types do not fit.
+ */
+hid_t hdf5_type_memory(hid_t type, const struct dtype *served,
+		       const char *member);
+/* The type of a member (NULL: a copy of `type`); negative: no such member. */
+hid_t hdf5_type_member(hid_t type, const char *member);
+/* Numbers (and bools and enums) that HDF5 converts into each other. */
+bool hdf5_type_is_number(const struct dtype *d);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The walk through HDF5 files' groups: what becomes which directory. */
+/*
+ * Each group and dataset is opened once, by name (the library's calls by index
+ * are slow), and closed again.  Links that lead to a group we are inside of
+ * become symlinks, so the tree is finite; other links are followed, into other
+ * files, too: those we look for and open ourselves, for the library would also
+ * look in the working directory.  What cannot be shown is listed all the same,
+ * with the reason in its info.json; what is not there is a dangling symlink.
+ */
+#include "source/hdf5_walk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "source/hdf5_group.h"
+
+/* One link of a group. */
+struct link {
+	char *name;
+	H5L_type_t type;
+	struct tensor *tensor; /* when it became one */
+};
+struct links {
+	vec(struct link) v;
+};
+
+/* Where a link leads: an object in a group that is open. */
+struct target {
+	hid_t from;         /* group or file */
+	const char *name;   /* of the object, from there */
+	uint32_t file;      /* that has it */
+	const char *object; /* path in that file; the source's */
+};
+
+/* ---- groups -------------------------------------------------------------- */
+
+/* A group is entered: its directory, its members. */
+static int enter_group(struct walk *w, const struct group *in, const char *name,
+		       const struct target *t, const char *path, haddr_t addr)
+{
+	struct group g = {-1, t->file, t->object, path, 0};
+	int r;
+
+	if (w->depth == DEPTH_MAX)
+		return error_set(w->err, -ENOTSUP,
+				 "groups are nested deeper than %d", DEPTH_MAX);
+	g.id = H5Gopen2(t->from, t->name, H5P_DEFAULT);
+	if (g.id < 0) {
+		log_warn("%s: group %s cannot be opened", w->s->path, path);
+		return hdf5_publish_listed(w, in, name,
+					   "the group cannot be opened");
+	}
+	g.dir = tree_add_dir(w->b, in->dir, name, w->s->mtime);
+	if (g.dir == UINT32_MAX) {
+		H5Gclose(g.id);
+		return hdf5_walk_no_memory(w);
+	}
+	w->level[w->depth++] = (struct level){t->file, addr, g.dir};
+	r = hdf5_walk_group(w, &g);
+	w->depth--;
+	H5Gclose(g.id);
+	return r;
+}
+
+static int read_group(struct walk *w, const struct group *in, const char *name,
+		      const struct target *t, haddr_t addr)
+{
+	cleanup_free char *path = NULL;
+	const char *before;
+	int r;
+
+	for (unsigned i = 0; i < w->depth; i++)
+		if (w->level[i].addr == addr && w->level[i].file == t->file)
+			return hdf5_walk_add_cycle(w, in->dir, name,
+						   w->depth - 1 - i);
+	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	r = hdf5_walk_visit(w, t->file, addr, path, &before);
+	if (r < 0)
+		return r;
+	if (before && ++w->revisits > REVISITS_MAX)
+		return hdf5_walk_add_revisit(w, in->dir, name, before);
+	return enter_group(w, in, name, t, path, addr);
+}
+
+/* ---- objects ------------------------------------------------------------- */
+
+static int read_dataset(struct walk *w, const struct group *in,
+			struct link *link, const struct target *t)
+{
+	struct hdf5_place at = {w->s, t->file, t->object};
+	hid_t dset = H5Dopen2(t->from, t->name, H5P_DEFAULT);
+	char why[256], text[320];
+	int r;
+
+	if (dset < 0) {
+		hdf5_why(why, sizeof why);
+		snprintf(text, sizeof text, "the dataset cannot be opened: %s",
+			 why);
+		return hdf5_publish_listed(w, in, link->name, text);
+	}
+	r = hdf5_publish_dataset(w, in, link->name, dset, &at, &link->tensor);
+	H5Dclose(dset);
+	return r;
+}
+
+/* -ENOENT: there is no object where the link leads. */
+static int read_object(struct walk *w, const struct group *in,
+		       struct link *link, const struct target *t)
+{
+	H5O_info_t info;
+
+	if (H5Oget_info_by_name2(t->from, t->name, &info, H5O_INFO_BASIC,
+				 H5P_DEFAULT) < 0)
+		return -ENOENT;
+	if (info.type == H5O_TYPE_GROUP)
+		return read_group(w, in, link->name, t, info.addr);
+	if (info.type == H5O_TYPE_DATASET)
+		return read_dataset(w, in, link, t);
+	return 0; /* a named type has no data */
+}
+
+static int read_local(struct walk *w, const struct group *in, struct link *link)
+{
+	struct target t = {in->id, link->name, in->file, NULL};
+	cleanup_free char *object = NULL;
+	int r;
+
+	if (asprintf(&object, "%s/%s", in->object, link->name) < 0) {
+		object = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	t.object = intern_text(&w->s->intern, object);
+	if (!t.object)
+		return hdf5_walk_no_memory(w);
+	r = read_object(w, in, link, &t);
+	if (r != -ENOENT)
+		return r;
+	if (link->type == H5L_TYPE_SOFT)
+		return hdf5_walk_add_dangling(w, in, link->name);
+	return hdf5_publish_listed(w, in, link->name,
+				   "the object cannot be read");
+}
+
+/* ---- external links ------------------------------------------------------ */
+
+static int read_elsewhere(struct walk *w, const struct group *in,
+			  struct link *link, uint32_t file, const char *object)
+{
+	struct target t = {-1, object, file, NULL};
+	struct error why = {0};
+	hid_t id;
+	int r;
+
+	r = hdf5_open(w->s->handles, file, &id, &why);
+	if (r == -ENODATA) {
+		log_warn("%s: %s/%s: external link to '%s': %s", w->s->path,
+			 in->path, link->name, object, why.text);
+		return hdf5_walk_add_missing(w, in, link->name,
+					     handles_path(w->s->handles, file),
+					     "");
+	}
+	if (r < 0)
+		return hdf5_publish_listed(w, in, link->name, why.text);
+	t.from = id;
+	if (!strcmp(object, "/"))
+		t.object = "";
+	else
+		t.object = intern_text(&w->s->intern, object);
+	r = t.object ? read_object(w, in, link, &t) : hdf5_walk_no_memory(w);
+	H5Fclose(id);
+	if (r != -ENOENT)
+		return r;
+	log_warn("%s: %s/%s: external link: there is no '%s' in %s", w->s->path,
+		 in->path, link->name, object,
+		 handles_name(w->s->handles, file));
+	return hdf5_walk_add_missing(w, in, link->name,
+				     handles_path(w->s->handles, file), object);
+}
+
+static int read_external(struct walk *w, const struct group *in,
+			 struct link *link)
+{
+	cleanup_free char *object = NULL;
+	uint32_t file;
+	int r = hdf5_walk_external(w, in->id, in->file, link->name, &file,
+				   &object);
+
+	if (r == -EIO)
+		return hdf5_publish_listed(w, in, link->name,
+					   "the external link cannot be read");
+	return r < 0 ? r : read_elsewhere(w, in, link, file, object);
+}
+
+static int read_link(struct walk *w, const struct group *in, struct link *link)
+{
+	if (++w->objects > OBJECTS_MAX)
+		return error_set(w->err, -ENOTSUP, "more than %u objects",
+				 OBJECTS_MAX);
+	hdf5_trial_beat();
+	switch (link->type) {
+	case H5L_TYPE_HARD:
+	case H5L_TYPE_SOFT:
+		return read_local(w, in, link);
+	case H5L_TYPE_EXTERNAL:
+		return read_external(w, in, link);
+	default:
+		return hdf5_publish_listed(
+			w, in, link->name,
+			"links of its kind are not supported");
+	}
+}
+
+/* ---- one group ----------------------------------------------------------- */
+
+/* Rows of `flags` belong to its siblings of as many rows (skerch). */
+static void connect_flags(struct links *l)
+{
+	struct tensor *flags = NULL;
+
+	for (size_t i = 0; i < l->v.n; i++)
+		if (l->v.at[i].tensor && !strcmp(l->v.at[i].name, "flags"))
+			flags = l->v.at[i].tensor;
+	if (!flags || flags->why_not || flags->dtype.kind != DTYPE_STRING ||
+	    flags->rank != 1)
+		return;
+	for (size_t i = 0; i < l->v.n; i++) {
+		struct tensor *t = l->v.at[i].tensor;
+
+		if (t && !t->why_not && dtype_is_binary(&t->dtype) && t->rank &&
+		    t->shape[0] == flags->shape[0])
+			t->flags = flags;
+	}
+}
+
+static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
+		      void *ctx)
+{
+	struct links *l = ctx;
+	struct link link = {strdup(name), info->type, NULL};
+
+	(void)group;
+	if (link.name && vec_push(&l->v, link))
+		return 0;
+	free(link.name);
+	return -1;
+}
+
+int hdf5_walk_group(struct walk *w, const struct group *g)
+{
+	struct links l = {VEC_EMPTY};
+	struct files *f;
+	hsize_t at = 0;
+	int r = 0;
+
+	f = hdf5_group_files_new(w->s, g->file, *g->object ? g->object : "/",
+				 w->s->mtime);
+	if (!f)
+		return hdf5_walk_no_memory(w);
+	tree_set_files(w->b, g->dir, f);
+	if (H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at, collect, &l) <
+	    0)
+		log_warn("%s: the members of group %s cannot all be read",
+			 w->s->path, *g->path ? g->path : "/");
+	for (size_t i = 0; i < l.v.n && !r; i++)
+		r = read_link(w, g, &l.v.at[i]);
+	connect_flags(&l);
+	for (size_t i = 0; i < l.v.n; i++)
+		free(l.v.at[i].name);
+	vec_free(&l.v);
+	return r;
+}

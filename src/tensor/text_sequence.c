@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The size of a sequence's file, without the sequence. */
+/*
+ * The element in the file is a length and a reference to where the sequence is;
+ * it is read like any other element, through the tensor's own chunks, and the
+ * length says how long the .npy will be.  What this promised and what came are
+ * compared, whichever was asked for first.
+ */
+#include "tensor/text_private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#define RECORD_MAX 64
+
+/* ---- lengths of sequences, twice told ------------------------------------ */
+
+/* The last counts that were seen, of any text: enough that those of a read in
+ * progress are still there. */
+#define COUNTS 1024
+static struct {
+	pthread_mutex_t lock;
+	struct count {
+		uint64_t set, sample, n;
+	} at[COUNTS];
+} counts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool text_counts_differ(const struct text *x, uint64_t sample, uint64_t n,
+			uint64_t *before)
+{
+	uint64_t slot = (x->set.id * 2654435761u + sample) % COUNTS;
+	struct count *c = &counts.at[slot];
+	lock_scope(&counts.lock);
+
+	if (c->set == x->set.id && c->sample == sample) {
+		*before = c->n;
+		return c->n != n;
+	}
+	*c = (struct count){x->set.id, sample, n};
+	return false;
+}
+
+int text_counts_error(const struct text *x, uint64_t sample, uint64_t heap,
+		      uint64_t index, struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "%s: sequence %llu: the heap has %llu elements where "
+			 "the index says %llu",
+			 x->t->name, (unsigned long long)sample,
+			 (unsigned long long)heap, (unsigned long long)index);
+}
+
+/* ---- the length in the index ------------------------------------------------- */
+
+/* Copy a span that was pinned for a few bytes. */
+static int span_copy(const struct tensor *t, const struct span *s,
+		     unsigned char *to, size_t n, struct error *err)
+{
+	const unsigned char *pattern = s->fill.pattern;
+	ssize_t got;
+
+	if (s->kind == SPAN_MEM) {
+		memcpy(to, s->mem, n);
+		return 0;
+	}
+	for (size_t i = 0; s->kind == SPAN_FILL && i < n; i++)
+		to[i] = pattern ? pattern[(s->phase + i) % s->fill.width] : 0;
+	if (s->kind == SPAN_FILL)
+		return 0;
+	do
+		got = pread(s->handle.fd, to, n, (off_t)s->pos);
+	while (got < 0 && errno == EINTR);
+	if (got != (ssize_t)n)
+		return error_set(err, -EIO, "%s cannot be read: %s",
+				 handles_name(t->handles, s->handle.file),
+				 got < 0 ? strerror(errno) : "truncated?");
+	return handles_check(t->handles, &s->handle, err);
+}
+
+/* The element of a sample as it is stored. */
+static int read_record(struct text *x, uint64_t sample, struct pinner *p,
+		       unsigned char *to, size_t size, struct error *err)
+{
+	struct tensor *t = x->t;
+	struct box b;
+	int r;
+
+	text_whole_box(t, &b);
+	for (unsigned i = t->rank; i-- > 0;) {
+		b.start[i] = sample % t->shape[i];
+		b.count[i] = 1;
+		sample /= t->shape[i];
+	}
+	r = tensor_prepare_box(t, &b, 0, size, err);
+	for (size_t have = 0; have < size && r == 0;) {
+		struct plan plan;
+
+		plan_init(&plan, size - have);
+		r = tensor_map_box(t, &b, have, &plan, err);
+		if (r == 0 && !plan.n)
+			r = error_set(err, -EIO, "%s: an element has no bytes",
+				      t->name);
+		for (unsigned i = 0; i < plan.n && r == 0; i++) {
+			struct span span;
+
+			r = p->pin(p, &plan.ext[i], &span, err);
+			if (r < 0)
+				break;
+			r = span_copy(t, &span, to + have, plan.ext[i].len,
+				      err);
+			p->unpin(p, &span);
+			have += plan.ext[i].len;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/*
+ * Elements of a sequence, by its element in the file: u32 length, address of
+ * the heap, u32 number there.  Without an address there is no sequence, as
+ * libhdf5 sees it (H5T_vlen_disk_isnull).
+ */
+static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
+			  uint64_t *n, struct error *err)
+{
+	const struct tensor *t = x->t;
+	size_t size = t->field ? t->field->type.size : t->stored.size;
+	unsigned char record[RECORD_MAX] = {0};
+	bool null = true;
+	int r;
+
+	if (size < 8 || size > sizeof record || size != t->dtype.size)
+		return error_set(err, -ENOTSUP,
+				 "%s: a sequence is stored as %zu bytes",
+				 t->name, size);
+	r = read_record(x, sample, p, record, size, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 4; i < size - 4; i++)
+		null &= !record[i];
+	*n = (uint64_t)record[0] | (uint64_t)record[1] << 8 |
+	     (uint64_t)record[2] << 16 | (uint64_t)record[3] << 24;
+	if (null)
+		*n = 0;
+	return 0;
+}
+
+int text_sequence_size(struct text *x, uint64_t sample, struct pinner *p,
+		       uint64_t *size, struct error *err)
+{
+	uint64_t n = 0, heap;
+	int r = sequence_count(x, sample, p, &n, err);
+
+	if (r < 0)
+		return r;
+	if (text_counts_differ(x, sample, n, &heap))
+		return text_counts_error(x, sample, heap, n, err);
+	if (!sequence_size(&x->sequence, n, size))
+		return error_set(err, -EBADMSG,
+				 "%s: sequence %llu claims %llu elements of "
+				 "%llu bytes",
+				 x->t->name, (unsigned long long)sample,
+				 (unsigned long long)n,
+				 (unsigned long long)x->sequence.bytes);
+	return 0;
+}

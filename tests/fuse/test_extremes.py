@@ -1,0 +1,356 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Huge files, and files whose writer is at work or was killed.
+
+Sections: huge (a million chunks, 100 000 data sets, 10^13 elements, a chunk
+larger than the cache) and live.  Times and sizes are printed; only what the
+contract promises is checked.
+"""
+import errno
+import fcntl
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+sys.dont_write_bytecode = True
+
+import h5py
+import numpy as np
+
+import lib
+import writers
+from checks import check, equal, fails_with, note, pread, read, same_bytes
+from h5truth import npy, why_not
+from lib import Mount, exits, rss, tensorfs
+from sections import refused, run_sections, sub
+
+rng = random.Random(5)
+MIB = 1 << 20
+
+
+# --- huge ----------------------------------------------------------------
+
+def timed(what, f):
+    t = time.monotonic()
+    r = f()
+    note("%s: %.2f s" % (what, time.monotonic() - t))
+    return r
+
+
+def resident(m, limit, when):
+    n = rss(m.pid)
+    note("%s: resident %d MiB" % (when, n // MIB))
+    check(n < limit, "%s: %d MiB resident, limit %d MiB" % (
+        when, n // MIB, limit // MIB))
+
+
+class Timed(Mount):
+    """A mount that says how long it took."""
+
+    def __enter__(self):
+        return timed("mount of " + os.path.basename(self.src[0]),
+                     super().__enter__)
+
+
+ROWS, COLS = 1000, 4000
+
+
+def write_million(path):
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("many", (ROWS, COLS), "<u4", chunks=(1, 4))
+        a = np.arange(ROWS * COLS, dtype="<u4").reshape(ROWS, COLS)
+        put = d.id.write_direct_chunk
+        for i in range(ROWS):
+            row = a[i].tobytes()
+            for j in range(0, COLS, 4):
+                put((i, j), row[j * 4:j * 4 + 16])
+    return a
+
+
+def million_chunks(work):
+    src = os.path.join(work, "million.h5")
+    a = timed("writing 1 000 000 chunks", lambda: write_million(src))
+    with Timed(src, opts=["-o", "cache-size=64M"]) as m:
+        d = m / "many"
+        s = m / "many/samples/%06d.npy"
+        timed("first sample", lambda: same_bytes(read(s % 777), npy(a[777]),
+                                                 "sample 777"))
+        for i in rng.sample(range(ROWS), 50):
+            same_bytes(read(s % i), npy(a[i]), "sample %d" % i)
+        for _ in range(50):
+            i, j = rng.randrange(ROWS), rng.randrange(COLS // 4) * 4
+            b = "blocks/%06d-%06d_%06d-%06d.npy" % (i, i + 1, j, j + 4)
+            same_bytes(read(os.path.join(d, b)), npy(a[i:i + 1, j:j + 4]), b)
+        timed("array.bin", lambda: same_bytes(
+            read(os.path.join(d, "array.bin")), a.tobytes(), "array.bin"))
+        n = timed("listing blocks/", lambda: sum(
+            1 for _ in os.scandir(os.path.join(d, "blocks"))))
+        equal(n, 1000000, "names in blocks/")
+        resident(m, 192 * MIB, "1 000 000 chunks, cache-size=64M")
+
+
+def write_crowd(path, n):
+    """n data sets of one number each, in one group."""
+    with h5py.File(path, "w", libver="latest") as f:
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_layout(h5py.h5d.COMPACT)
+        space = h5py.h5s.create_simple((2,))
+        kind, g = h5py.h5t.STD_I32LE, f.create_group("crowd").id
+        for i in range(n):
+            d = h5py.h5d.create(g, b"d%d" % i, kind, space, dcpl)
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([i, -i], "<i4"))
+
+
+def crowd(work):
+    src, n = os.path.join(work, "crowd.h5"), 100000
+    timed("writing 100 000 data sets", lambda: write_crowd(src, n))
+    with Timed(src, opts=["-o", "cache-size=64M"]) as m:
+        resident(m, 256 * MIB, "100 000 data sets, just mounted")
+        for i in rng.sample(range(n), 100):
+            p = m / ("crowd/d%d/" % i)
+            same_bytes(read(p + "array.npy"), npy(np.array([i, -i], "<i4")),
+                       p)
+        fails_with(errno.ENOENT, lambda: os.stat(m / "crowd/d100000"), "stat")
+        names = timed("listing", lambda: os.listdir(m / "crowd"))
+        equal(len(names), n, "names listed")
+        equal(set(names), {"d%d" % i for i in range(n)}, "names listed")
+        resident(m, 256 * MIB, "100 000 data sets, listed")
+
+
+def mostly_nothing(work):
+    """10^13 elements, three chunks of them written."""
+    src = os.path.join(work, "sparse.h5")
+    shape, chunk = (100000, 10000, 10000), (1, 100, 100)
+    at = [(0, 0, 0), (54321, 5000, 700), (99999, 9900, 9900)]
+    one = writers.ramp((100, 100), "u1")
+    with h5py.File(src, "w") as f:
+        d = f.create_dataset("d", shape, "u1", chunks=chunk, fillvalue=7,
+                             compression=1)
+        for x, y, z in at:
+            d[x, y:y + 100, z:z + 100] = one
+    with Timed(src, opts=["-o", "cache-size=64M"]) as m:
+        full = m / "d/array.npy"
+        equal(os.stat(full).st_size, 128 + 10 ** 13, "st_size of array.npy")
+        equal(os.stat(m / "d/array.bin").st_size, 10 ** 13, "of array.bin")
+        a = np.load(full, mmap_mode="r")
+        equal(a.shape, shape, "shape")
+        for k, (x, y, z) in enumerate(at):
+            want = np.full((102, 102), 7, "u1")
+            want[1:-1, 1:-1] = one
+            y0, z0 = max(y - 1, 0), max(z - 1, 0)
+            got = np.array(a[x, y0:y + 101, z0:z + 101])
+            want = want[1 - (y - y0):, 1 - (z - z0):][:got.shape[0],
+                                                      :got.shape[1]]
+            same_bytes(got.tobytes(), want.tobytes(), "chunk %d" % k)
+            off = (x * 10000 + y) * 10000 + z
+            same_bytes(pread(m / "d/array.bin", 100, off), one[0].tobytes(),
+                       "array.bin at %d" % off)
+            b = "d/blocks/%06d-%06d_%06d-%06d_%06d-%06d.npy" % (
+                x, x + 1, y, y + 100, z, z + 100)
+            same_bytes(read(m / b), npy(one[None]), b)
+        s = np.load(m / "d/samples/054321.npy")
+        check((s[:5000] == 7).all(), "sample 54321 before its chunk")
+        equal(int(s.sum(dtype="u8")), int(one.sum(dtype="u8")) +
+              7 * (10 ** 8 - 10 ** 4), "sum of sample 54321")
+        with os.scandir(m / "d/blocks") as it:
+            first = timed("100 names of blocks/",
+                          lambda: [e.name for e, _ in zip(it, range(100))])
+        check(first, "blocks/ is empty")
+        resident(m, 192 * MIB, "10^13 elements")
+        del a
+    exits(tensorfs("info", src + ":d", timeout=30), 0, "info")
+
+
+def verify_nothing(work):
+    """10^9 places for chunks, three chunks: verify asks for those alone."""
+    src = os.path.join(work, "sparse.h5")
+    timed("verify", lambda: exits(tensorfs("verify", src, timeout=60), 0,
+                                  "verify"))
+
+
+def big_chunk(work):
+    """One chunk of 200 MB, a cache of 64 MiB."""
+    src = os.path.join(work, "bigchunk.h5")
+    rows, row = 200, 1000 * 1000
+    a = np.arange(rows, dtype="u1")[:, None] + \
+        (np.arange(row) % 251).astype("u1")[None]
+    with h5py.File(src, "w") as f:
+        d = f.create_dataset("d", (rows, row), "u1", chunks=(rows, row),
+                             compression=1)
+        d.id.write_direct_chunk((0, 0), zlib.compress(a, 1))
+    mnt = os.path.join(work, "bigmnt")
+    os.makedirs(mnt)
+    p = tensorfs("mount", "-o", "cache-size=64M", src, mnt)
+    try:
+        exits(p, 0, "mount")
+        d = os.path.join(mnt, "d")
+        for i in (0, 199, 100):
+            same_bytes(read(os.path.join(d, "samples/%06d.npy" % i)),
+                       npy(a[i]), "sample %d" % i)
+        same_bytes(pread(os.path.join(d, "array.bin"), 5000, 123456789),
+                   a.tobytes()[123456789:123456789 + 5000], "array.bin")
+        same_bytes(read(os.path.join(d, "array.npy")), npy(a), "array.npy")
+    finally:
+        lib.force_unmount(mnt)
+    check("cache-size" in p.stderr, "the mount does not warn that its cache "
+          "is smaller than one chunk: %r" % p.stderr)
+    check(p.stderr.count("cache-size") <= 2, "warned more than once: %s" %
+          p.stderr)
+    out = exits(tensorfs("info", src + ":d"), 0, "info").stdout
+    check(re.search(r"190|200", out), "info does not say what one sample "
+          "decodes: " + out)
+
+
+def huge_all(work):
+    s = sub("huge")
+    for f in (million_chunks, crowd, mostly_nothing, verify_nothing,
+              big_chunk):
+        s(f.__name__, f, work)
+
+
+# --- writers at work, and dead ones ---------------------------------------
+
+WRITER = r"""
+import sys, h5py, numpy as np
+path, how = sys.argv[1:]
+f = h5py.File(path, 'w', libver='earliest' if how.startswith('old')
+              else 'latest')
+d = f.create_dataset('d', (100, 16), 'f4', maxshape=(None, 16),
+                     chunks=(8, 16), compression=4 if 'gzip' in how else None)
+if how.startswith('swmr'):
+    f.swmr_mode = True
+def rows(a, b):
+    return np.arange(a * 16, b * 16, dtype='f4').reshape(-1, 16)
+d[:] = rows(0, 100)
+if 'unflushed' not in how:
+    d.flush()
+    f.flush()
+if 'more' in how:
+    d.resize(180, 0)
+    d[100:] = rows(100, 180)
+print('ready', flush=True)
+sys.stdin.readline()
+f.close()
+"""
+
+LIVE = (("swmr", False), ("swmr-gzip", False), ("swmr", True),
+        ("swmr-gzip-more", True), ("swmr-more", False), ("new", True),
+        ("new-unflushed", True), ("new-gzip-more", True), ("old", True),
+        ("old-unflushed", True), ("old-gzip-more", True), ("old", False),
+        ("new", False))
+
+ORACLE = r"""
+import sys, h5py, numpy as np
+for kw in ({}, {'swmr': True}):
+    try:
+        with h5py.File(sys.argv[1], 'r', **kw) as f:
+            np.save(sys.argv[2], f['d'][()])
+        break
+    except (OSError, KeyError, RuntimeError, ValueError):
+        pass
+"""
+
+
+def by_h5py(src):
+    """What h5py makes of it, in a process of its own; None: it refuses."""
+    out = src + ".npy"
+    lib.run(sys.executable, "-c", ORACLE, src, out, timeout=60)
+    return np.load(out) if os.path.exists(out) else None
+
+
+def unlocked(src):
+    """Another process can lock the source: the mount holds no lock."""
+    p = lib.run("flock", "-xn", src, "true", timeout=20)
+    equal(p.returncode, 0, "flock -xn of the mounted file")
+
+
+def never_wrong(m):
+    """Rows are as they were written, or fail, or were never stored."""
+    d = m / "d/samples"
+    if not os.path.isdir(d):
+        why_not(m / "d")
+        return
+    note("we show %d rows" % len(os.listdir(d)))
+    for n in os.listdir(d):
+        i = int(n[:-4])
+        try:
+            got = read(os.path.join(d, n))
+        except OSError:
+            continue
+        want = np.arange(i * 16, i * 16 + 16, dtype="f4")
+        if got != npy(want):   # a chunk that was never written is fill
+            same_bytes(got, npy(want * 0), "row %d" % i)
+
+
+def at_work(work, how, killed):
+    src = os.path.join(work, "live-%s-%d.h5" % (how, killed))
+    w = subprocess.Popen([sys.executable, "-c", WRITER, src, how],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    lib._children.append(w)
+    try:
+        equal(w.stdout.readline(), b"ready\n", "the writer")
+        if killed:
+            w.send_signal(signal.SIGKILL)
+            w.wait()
+        truth = by_h5py(src)
+        note("%s%s: h5py %s" % (how, " killed" if killed else "", "refuses"
+                                if truth is None else
+                                "reads %d rows" % len(truth)))
+        p = tensorfs("ls", src, timeout=60)
+        if p.returncode != 0:
+            exits(p, 3, "ls")
+            note("we say: " + p.stderr.strip())
+            refused(src, r"\w+ \w+ \w+")
+            check("swmr" not in how, "h5py reads it and we do not: " +
+                  p.stderr)
+            return
+        with Mount(src) as m:
+            if truth is None:
+                never_wrong(m)
+            else:
+                same_bytes(read(m / "d/array.npy"), npy(truth), "array.npy")
+                for i in (0, 50, len(truth) - 1):
+                    same_bytes(read(m / ("d/samples/%06d.npy" % i)),
+                               npy(truth[i]), "row %d" % i)
+            if killed or how.startswith("swmr"):
+                unlocked(src)
+    finally:
+        if w.poll() is None:
+            w.communicate(b"\n", timeout=30)
+
+
+def no_lock(work):
+    """A plain file while it is mounted and read: others may open it r+."""
+    src = os.path.join(work, "plain.h5")
+    a = writers.ramp((64, 64), "f8")
+    with h5py.File(src, "w") as f:
+        f.create_dataset("d", data=a, chunks=(8, 64), compression=1)
+    with Mount(src) as m:
+        same_bytes(read(m / "d/array.npy"), npy(a), "array.npy")
+        unlocked(src)
+        with open(src, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            same_bytes(read(m / "d/samples/000003.npy"), npy(a[3]),
+                       "a sample while another process holds the lock")
+        p = lib.run(sys.executable, "-c", "import h5py, sys\n"
+                    "h5py.File(sys.argv[1], 'r+').close()", src)
+        exits(p, 0, "h5py r+ of the mounted file")
+    with open(src, "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        exits(tensorfs("verify", src, timeout=60), 0, "verify while locked")
+
+
+def live_all(work):
+    for how, killed in LIVE:
+        sub("live")(how + ("-killed" if killed else ""), at_work, work, how,
+                    killed)
+    sub("live")("no_lock", no_lock, work)
+
+
+if __name__ == "__main__":
+    run_sections((("huge", huge_all), ("live", live_all)), 900)
