@@ -14,7 +14,7 @@ complain()
 for file in $(find src tests contrib \( -name '*.[ch]' -o -name '*.sh' \
 	-o -name '*.py' -o -name '*.am' \) -type f | LC_ALL=C sort) \
 	configure.ac Makefile.am contrib/check contrib/quickstart \
-	contrib/make-tensor contrib/bench/run; do
+	contrib/make-tensor contrib/bench/run contrib/bench/stem; do
 	[ -f "$file" ] || { complain "$file: not there"; continue; }
 	head -n 2 "$file" | grep -q "$tag" ||
 		complain "$file: no \"$tag\" in the first two lines"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tensorfs verify: is every stored byte there, and does it decode? */
 #include <errno.h>
+#include <limits.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,31 @@
 #include "base/system.h"
 #include "cli/report.h"
 #include "cli/verify.h"
+
+/* Links to files that are not there: symlinks whose text is an absolute path,
+ * for those within the tree are relative. */
+static void verify_links(struct verify *v, const struct tree *t, uint64_t dir,
+			 unsigned depth)
+{
+	char name[FILES_NAME_MAX + 1], path[PATH_MAX], why[PATH_MAX + 64];
+	struct node n;
+
+	for (uint64_t i = 0;
+	     depth < 128 && !tree_entry(t, dir, i, &n, name, sizeof name);
+	     i++) {
+		const char *to =
+			n.type == S_IFLNK ? tree_link_target(t, &n) : NULL;
+
+		if (n.type == S_IFDIR && !n.node && !tensor_of_files(n.files))
+			verify_links(v, t, n.ino, depth + 1);
+		if (!to || to[0] != '/' ||
+		    tree_path(t, n.ino, path, sizeof path) < 0)
+			continue;
+		snprintf(why, sizeof why, "it is in %s, which is not there",
+			 to);
+		verify_bad(v, path, -ENODATA, why);
+	}
+}
 
 static int add_bytes(void *ctx, struct tensor *t)
 {
@@ -100,6 +126,8 @@ static int verify_all(const struct command *c, const struct settings *s,
 		verify_file(&v, session->fs, node, name);
 	else
 		r = report_walk(tree, node, verify_tensor, &v);
+	if (node->type == S_IFDIR && !tensor_of_files(node->files))
+		verify_links(&v, tree, node->ino, 0);
 	verify_finish(&v);
 	print_summary(&v, progress_seconds(&v.progress));
 	if (r < 0 || v.out_of_memory) {

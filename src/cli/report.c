@@ -313,14 +313,16 @@ static int look_at_flags(struct report *r, struct pinner *p, struct error *err)
 	return code;
 }
 
-/* Blocks are parts, or chunks, of which none can be missing. */
+/* Blocks are parts, or chunks, of which none can be missing; texts have none. */
 static void count_blocks(struct report *r)
 {
 	const struct tensor *t = r->tensor;
 
-	r->blocks = t->mosaic ? t->nparts : tensor_blocks(t);
+	r->blocks = t->mosaic                    ? t->nparts
+		    : dtype_is_binary(&t->dtype) ? tensor_blocks(t)
+						 : 0;
 	if (!t->mosaic && r->layout && r->layout->kind == LAYOUT_CHUNKED)
-		r->present = r->chunks;
+		r->present = min_u64(r->chunks, r->blocks);
 }
 
 int report_make(struct report *r, struct tensor *t,

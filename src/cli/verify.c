@@ -384,9 +384,37 @@ static int check_parts(struct verify *v, struct tensor *t, bool nested)
 	return r;
 }
 
+/* Does each mapping fit into the dataset that it takes elements from?  (A part
+ * that cannot be opened is listed as such.) */
+static void check_mappings(struct verify *v, struct tensor *t)
+{
+	struct mosaic_piece piece;
+	struct tile tile;
+	struct box whole;
+	int64_t part;
+
+	for (unsigned i = 0; i < t->rank; i++) {
+		whole.start[i] = 0;
+		whole.count[i] = t->shape[i];
+	}
+	for (uint32_t k = 0; k < mosaic_count(t->mosaic); k++) {
+		struct error err = {0};
+		uint64_t at = 0;
+
+		mosaic_tile(t->mosaic, k, &tile);
+		for (unsigned i = 0; i < t->rank; i++)
+			at = at * t->shape[i] + tile.to.start[i];
+		if (!atomic_load(&t->parts[tile.part].layout))
+			continue;
+		if (tensor_find(t, &whole, at, &part, &piece, &err) == -EIO)
+			verify_bad(v, t->name, -EIO, err.text);
+	}
+}
+
 int verify_tensor(void *ctx, struct tensor *t)
 {
 	struct verify *v = ctx;
+	int r;
 
 	if (t->why_not) {
 		v->skipped++;
@@ -399,7 +427,10 @@ int verify_tensor(void *ctx, struct tensor *t)
 	}
 	v->tensors++;
 	v->nested = 0;
-	return check_parts(v, t, false);
+	r = check_parts(v, t, false);
+	if (!r && t->mosaic)
+		check_mappings(v, t);
+	return r;
 }
 
 int verify_init(struct verify *v, const struct settings *s, struct store *store,

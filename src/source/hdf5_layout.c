@@ -265,7 +265,7 @@ int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
 	l->file = h->t.parts[p].file;
 	l->fill = h->t.fill;
 	r = find_recode(h, d, l, err);
-	if (!r && !l->by_library)
+	if (!r && !l->by_library && dtype_is_binary(&h->t.dtype))
 		r = hdf5_fill_new(h->source, d, l->recode, &h->t.dtype,
 				  &l->fill, err);
 	if (r == 1) { /* no simple pattern: let the library fill in */

@@ -67,7 +67,8 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 			 bits, name);
 		return hdf5_type_refuse(r, e, why);
 	}
-	while (to * 8 < bits)
+	/* As wide as it is stored: so h5py reads it. */
+	while (to < 8 && (to < size || to * 8 < bits))
 		to *= 2;
 	convert(e, kind, to);
 	return hdf5_type_say(r, e, "%zu-bit %s, converted", bits, name);

@@ -129,10 +129,40 @@ static int read_object(struct walk *w, const struct group *in,
 	return 0; /* a named type has no data */
 }
 
+/* The object that a path leads to, through links into other files. */
+static int read_through(struct walk *w, const struct group *in,
+			struct link *link, hid_t file, uint32_t number,
+			const char *path)
+{
+	struct hdf5_place at = {w->s, number, NULL};
+	struct target t = {-1, NULL, number, NULL};
+	hid_t object = -1;
+	int r = hdf5_walk_find(w, file, path, &at, &object);
+
+	if (r < 0)
+		return r;
+	t.from = H5Iget_file_id(object);
+	t.file = at.file;
+	t.object = at.object;
+	t.name = *at.object ? at.object : "/";
+	r = t.from < 0 ? -ENOENT : read_object(w, in, link, &t);
+	if (t.from >= 0)
+		H5Fclose(t.from);
+	H5Oclose(object);
+	return r;
+}
+
+/* Nothing is where a link leads (or it goes round in circles). */
+static bool is_nowhere(int r)
+{
+	return r == -ENOENT || r == -ENODATA || r == -ELOOP;
+}
+
 static int read_local(struct walk *w, const struct group *in, struct link *link)
 {
 	struct target t = {in->id, link->name, in->file, NULL};
 	cleanup_free char *object = NULL;
+	hid_t file;
 	int r;
 
 	if (asprintf(&object, "%s/%s", in->object, link->name) < 0) {
@@ -145,10 +175,18 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 	r = read_object(w, in, link, &t);
 	if (r != -ENOENT)
 		return r;
-	if (link->type == H5L_TYPE_SOFT)
-		return hdf5_walk_add_dangling(w, in, link->name);
-	return hdf5_publish_listed(w, in, link->name,
-				   "the object cannot be read");
+	if (link->type != H5L_TYPE_SOFT)
+		return hdf5_publish_listed(w, in, link->name,
+					   "the object cannot be read");
+	/* The library does not follow it where it leads into another file. */
+	file = H5Iget_file_id(in->id);
+	r = file < 0 ? -ENOENT
+		     : read_through(w, in, link, file, in->file, object);
+	if (file >= 0)
+		H5Fclose(file);
+	return is_nowhere(r) || r == -EIO
+		       ? hdf5_walk_add_dangling(w, in, link->name)
+		       : r;
 }
 
 /* ---- external links ------------------------------------------------------ */
@@ -156,7 +194,6 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 static int read_elsewhere(struct walk *w, const struct group *in,
 			  struct link *link, uint32_t file, const char *object)
 {
-	struct target t = {-1, object, file, NULL};
 	struct error why = {0};
 	hid_t id;
 	int r;
@@ -171,14 +208,9 @@ static int read_elsewhere(struct walk *w, const struct group *in,
 	}
 	if (r < 0)
 		return hdf5_publish_listed(w, in, link->name, why.text);
-	t.from = id;
-	if (!strcmp(object, "/"))
-		t.object = "";
-	else
-		t.object = intern_text(&w->s->intern, object);
-	r = t.object ? read_object(w, in, link, &t) : hdf5_walk_no_memory(w);
+	r = read_through(w, in, link, id, file, object);
 	H5Fclose(id);
-	if (r != -ENOENT)
+	if (!is_nowhere(r))
 		return r;
 	log_warn("%s: %s/%s: external link: there is no '%s' in %s", w->s->path,
 		 in->path, link->name, object,

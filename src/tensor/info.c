@@ -126,14 +126,18 @@ static void info_type(const struct tensor *t, json_t *o)
 {
 	cleanup_free char *descr = tensor_descr_text(&t->dtype);
 	cleanup_free char *stored = tensor_descr_text(&t->stored);
+	const char *says = t->stored.text ? t->stored.text : t->dtype.text;
 	json_t *fields = json_array();
 	char name[80];
 
 	dtype_name(&t->dtype, name, sizeof name);
+	/* "bfloat16, shown as its bits" */
+	if (says && strstr(says, ", shown as its bits"))
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(says, ","),
+			 says);
 	put_text(o, "type", name);
 	put_text(o, "dtype", descr);
-	put_text(o, "stored_type",
-		 t->stored.text ? t->stored.text : t->dtype.text);
+	put_text(o, "stored_type", says);
 	if (descr && stored && strcmp(stored, descr))
 		put_text(o, "stored_dtype", stored);
 	if (t->dtype.kind == DTYPE_STRUCT || t->dtype.kind == DTYPE_TEXT)

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A tensor's directory: its views as files, all computed from node numbers. */
 /*
- * Node 0 is the directory, nodes 1..n its entries (one a view), and after them
- * each view that is a directory has a range of numbers per level of nesting:
+ * Node 0 is the directory, nodes 1..n its entries (one a view), and from number
+ * VIEWS_MAX + 1 on each view that is a directory has a range of numbers per level
+ * of nesting:
  *
  *     0 | 1 .. n | blocks: level 0 | samples: level 0 | samples: level 1 | ...
  *
  * An entry's number is its level's first plus its indices in C order, so names,
  * parents and children are divisions, whatever the number of samples.  Counts
- * come from the tensor: a directory of five views takes 170 bytes.
+ * come from the tensor: a directory takes 18 bytes, and one for each view.
  */
 #include "tensor/view.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,59 +24,6 @@
 #include "base/number.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
-
-/* ---- options ------------------------------------------------------------- */
-
-void view_options_default(struct view_options *o)
-{
-	memset(o, 0, sizeof *o);
-	o->sample_axes = 1;
-	o->views = UINT32_MAX;
-}
-
-/* All rows of that name (samples are numbers or text). */
-static uint32_t view_bits(const char *name, size_t len)
-{
-	uint32_t bits = 0;
-
-	for (unsigned i = 0; view_table[i]; i++) {
-		const char *have = view_table[i]->name;
-
-		if (have && strlen(have) == len && !memcmp(have, name, len))
-			bits |= 1u << i;
-	}
-	return bits;
-}
-
-int view_options_parse(struct view_options *o, const char *list,
-		       struct error *err)
-{
-	uint32_t views = 0;
-
-	while (*list) {
-		size_t len = strcspn(list, ",+");
-		uint32_t bits = len == 3 && !memcmp(list, "all", 3)
-					? UINT32_MAX
-					: view_bits(list, len);
-
-		if (!bits)
-			return error_set(err, -EINVAL,
-					 "there is no view '%.*s' (views: %s)",
-					 (int)len, list, view_names());
-		views |= bits;
-		list += len + (list[len] != 0);
-	}
-	if (!views)
-		return error_set(err, -EINVAL, "no view given (views: %s)",
-				 view_names());
-	o->views = views;
-	return 0;
-}
-
-const char *view_names(void)
-{
-	return "array, bin, text, blocks, samples";
-}
 
 unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
 {
@@ -89,41 +38,73 @@ unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
 
 /* ---- nodes --------------------------------------------------------------- */
 
-/* The node is entry number `flat` of this level. */
-static void resolve_entry(const struct view *v, unsigned level, uint64_t flat,
-			  struct view_node *out)
+/* Node numbers that a view takes: its entries on all levels.  UINT64_MAX: more
+ * than there are. */
+static uint64_t view_numbers(const struct view *v)
 {
-	out->view = v;
-	out->depth = level + 1;
-	for (unsigned i = level + 1; i-- > 0;) {
-		uint64_t n = v->ops->count(v, i);
+	uint64_t size = 1, sum = 0;
 
-		out->at[i] = flat % n;
-		flat /= n;
+	for (unsigned l = 0; l < v->levels; l++)
+		if (mul_overflows(size, v->ops->count(v, l), &size) ||
+		    add_overflows(sum, size, &sum))
+			return UINT64_MAX;
+	return sum;
+}
+
+/* Entry k of the tensor's directory; `base` as in struct view. */
+static void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
+		      struct view *out)
+{
+	const struct view_ops *ops = view_table[f->row[k]];
+
+	*out = (struct view){ops, f->tensor, base, k, ops->levels, 0};
+	if (ops->samples)
+		out->levels = out->drop = f->sample_axes;
+}
+
+static void view_at(const struct tensor_files *f, unsigned k, struct view *out)
+{
+	uint64_t base = VIEWS_MAX + 1;
+
+	for (unsigned i = 0; i < k; i++) {
+		view_make(f, i, base, out);
+		base += view_numbers(out);
+	}
+	view_make(f, k, base, out);
+}
+
+/* The node has number `n` of those that its view takes. */
+static void resolve_entry(struct view_node *w, uint64_t n)
+{
+	const struct view *v = &w->view;
+	uint64_t size = v->ops->count(v, 0);
+
+	for (w->depth = 1; n >= size; w->depth++) {
+		n -= size;
+		size *= v->ops->count(v, w->depth);
+	}
+	for (unsigned i = w->depth; i-- > 0;) {
+		w->at[i] = n % v->ops->count(v, i);
+		n /= v->ops->count(v, i);
 	}
 }
 
 int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		      struct view_node *out)
 {
-	if (node == 0 || node > f->last_node)
-		return -ENOENT;
-	if (node <= f->n) {
-		out->view = &f->view[node - 1];
+	uint64_t base = VIEWS_MAX + 1, n;
+
+	if (node >= 1 && node <= f->n) {
+		view_at(f, (unsigned)node - 1, &out->view);
 		out->depth = 0;
 		return 0;
 	}
-	for (unsigned k = 0; k < f->n; k++) {
-		const struct view *v = &f->view[k];
-		uint64_t first = v->base, size = 1;
-
-		for (unsigned l = 0; l < v->levels && node >= first; l++) {
-			size *= v->ops->count(v, l);
-			if (node - first < size) {
-				resolve_entry(v, l, node - first, out);
-				return 0;
-			}
-			first += size;
+	for (unsigned k = 0; k < f->n && node >= base; k++, base += n) {
+		view_make(f, k, base, &out->view);
+		n = view_numbers(&out->view);
+		if (node - base < n) {
+			resolve_entry(out, node - base);
+			return 0;
 		}
 	}
 	return -ENOENT;
@@ -154,7 +135,7 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 		return f->n;
 	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
 		return 0;
-	return w.view->ops->count(w.view, w.depth);
+	return w.view.ops->count(&w.view, w.depth);
 }
 
 static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
@@ -164,13 +145,14 @@ static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
 	struct view_node w;
 
 	if (dir == 0) {
-		*type = f->view[i].levels ? S_IFDIR : S_IFREG;
+		view_at(f, (unsigned)i, &w.view);
+		*type = w.view.levels ? S_IFDIR : S_IFREG;
 		return 1 + i;
 	}
 	view_node_resolve(f, dir, &w);
 	w.at[w.depth] = i;
-	*type = w.depth + 1 < w.view->levels ? S_IFDIR : S_IFREG;
-	return node_number(w.view, w.depth + 1, w.at);
+	*type = w.depth + 1 < w.view.levels ? S_IFDIR : S_IFREG;
+	return node_number(&w.view, w.depth + 1, w.at);
 }
 
 static int files_name(const struct files *files, uint64_t dir, uint64_t i,
@@ -180,13 +162,13 @@ static int files_name(const struct files *files, uint64_t dir, uint64_t i,
 	struct view_node w;
 
 	if (dir == 0) {
-		snprintf(buf, n, "%s", f->view[i].ops->top);
+		snprintf(buf, n, "%s", view_table[f->row[i]]->top);
 		return 0;
 	}
 	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
 		return -ENOENT;
 	w.at[w.depth] = i;
-	w.view->ops->name_of(w.view, w.depth, w.at, buf, n);
+	w.view.ops->name_of(&w.view, w.depth, w.at, buf, n);
 	return 0;
 }
 
@@ -198,17 +180,17 @@ static int files_find(const struct files *files, uint64_t dir, const char *name,
 	int r;
 
 	for (unsigned k = 0; dir == 0 && k < f->n; k++)
-		if (!strcmp(f->view[k].ops->top, name)) {
+		if (!strcmp(view_table[f->row[k]]->top, name)) {
 			*node = 1 + k;
 			return 0;
 		}
 	if (dir == 0 || view_node_resolve(f, dir, &w) < 0 ||
 	    view_node_is_file(&w))
 		return -ENOENT;
-	r = w.view->ops->find(w.view, w.depth, w.at, name, &w.at[w.depth]);
+	r = w.view.ops->find(&w.view, w.depth, w.at, name, &w.at[w.depth]);
 	if (r < 0)
 		return r;
-	*node = node_number(w.view, w.depth + 1, w.at);
+	*node = node_number(&w.view, w.depth + 1, w.at);
 	return 0;
 }
 
@@ -222,24 +204,35 @@ static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
 	if (w.depth == 0)
 		*dir = 0;
 	else if (w.depth == 1)
-		*dir = 1 + (uint64_t)(w.view - f->view);
+		*dir = 1 + (uint64_t)w.view.index;
 	else
-		*dir = node_number(w.view, w.depth - 1, w.at);
+		*dir = node_number(&w.view, w.depth - 1, w.at);
 	return 0;
 }
 
 /* ---- sizes and extents --------------------------------------------------- */
 
-/* The header of a box view's file, of 0 bytes when it has none. */
-static int view_header(const struct view *v, const struct box *b,
-		       struct npy_header *out, struct error *err)
+static int file_resolve(const struct files *files, uint64_t node,
+			struct view_node *w, struct error *err)
 {
-	const struct tensor *t = view_tensor(v);
+	if (view_node_resolve(tensor_files_of(files), node, w) < 0 ||
+	    !view_node_is_file(w))
+		return error_set(err, -ENOENT, "no such file");
+	return 0;
+}
 
-	out->total = 0;
+/* What a file consists of: a header (of 0 bytes when it has none) and a box. */
+static int file_box(const struct view_node *w, struct box *b,
+		    struct npy_header *header, struct error *err)
+{
+	const struct view *v = &w->view;
+	const struct tensor *t = v->tensor;
+
+	header->total = 0;
+	v->ops->box_of(v, w->at, b);
 	if (!v->ops->npy ||
 	    dtype_npy_header(&t->dtype, t->descr, t->rank - v->drop,
-			     b->count + v->drop, out))
+			     b->count + v->drop, header))
 		return 0;
 	return error_set(err, -ENOTSUP,
 			 "%s: its shape is too long for a .npy file", t->name);
@@ -250,22 +243,22 @@ static bool files_attr_is_slow(const struct files *files, uint64_t node)
 	struct view_node w;
 
 	return node && !view_node_resolve(tensor_files_of(files), node, &w) &&
-	       view_node_is_file(&w) && w.view->ops->size;
+	       view_node_is_file(&w) && w.view.ops->size;
 }
 
 static int file_size(const struct view_node *w, struct pinner *p,
 		     uint64_t *size, struct error *err)
 {
-	const struct tensor *t = view_tensor(w->view);
+	const struct view *v = &w->view;
 	struct npy_header header;
 	struct box b;
 	int r;
 
-	if (w->view->ops->size)
-		return w->view->ops->size(w->view, w->at, p, size, err);
-	w->view->ops->box_of(w->view, w->at, &b);
-	r = view_header(w->view, &b, &header, err);
-	*size = header.total + box_elements(&b, t->rank) * t->dtype.size;
+	if (v->ops->size)
+		return v->ops->size(v, w->at, p, size, err);
+	r = file_box(w, &b, &header, err);
+	*size = header.total +
+		box_elements(&b, v->tensor->rank) * v->tensor->dtype.size;
 	return r;
 }
 
@@ -280,16 +273,18 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	out->nlink = 2;
 	out->size = 0;
 	if (node == 0) {
-		for (unsigned k = 0; k < f->n; k++)
-			out->nlink += f->view[k].levels > 0;
+		for (unsigned k = 0; k < f->n; k++) {
+			view_at(f, k, &w.view);
+			out->nlink += w.view.levels > 0;
+		}
 		return 0;
 	}
 	if (view_node_resolve(f, node, &w) < 0)
 		return -ENOENT;
 	if (!view_node_is_file(&w)) {
-		if (w.depth + 1 < w.view->levels)
+		if (w.depth + 1 < w.view.levels)
 			out->nlink += (uint32_t)min_u64(
-				w.view->ops->count(w.view, w.depth),
+				w.view.ops->count(&w.view, w.depth),
 				UINT32_MAX - 2);
 		return 0;
 	}
@@ -301,18 +296,14 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 			 uint64_t len, struct error *err)
 {
-	const struct tensor_files *f = tensor_files_of(files);
 	struct npy_header header;
 	struct view_node w;
 	struct box b;
-	int r;
+	int r = file_resolve(files, node, &w, err);
 
-	if (view_node_resolve(f, node, &w) < 0)
-		return error_set(err, -ENOENT, "no such file");
-	if (w.view->ops->size)
-		return 0;
-	w.view->ops->box_of(w.view, w.at, &b);
-	r = view_header(w.view, &b, &header, err);
+	if (r < 0 || w.view.ops->size)
+		return r;
+	r = file_box(&w, &b, &header, err);
 	if (r < 0)
 		return r;
 	if (off + len <= header.total)
@@ -321,31 +312,30 @@ static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 		len -= header.total - off;
 		off = header.total;
 	}
-	return tensor_prepare_box(f->tensor, &b, off - header.total, len, err);
+	return tensor_prepare_box(w.view.tensor, &b, off - header.total, len,
+				  err);
 }
 
 static int files_map(const struct files *files, uint64_t node, uint64_t off,
 		     struct plan *plan, struct error *err)
 {
-	const struct tensor_files *f = tensor_files_of(files);
 	struct npy_header header;
 	struct view_node w;
 	struct box b;
-	int r;
+	int r = file_resolve(files, node, &w, err);
 
-	if (view_node_resolve(f, node, &w) < 0)
-		return error_set(err, -ENOENT, "no such file");
-	if (w.view->ops->map)
-		return w.view->ops->map(w.view, w.at, off, plan, err);
-	w.view->ops->box_of(w.view, w.at, &b);
-	r = view_header(w.view, &b, &header, err);
+	if (r < 0)
+		return r;
+	if (w.view.ops->map)
+		return w.view.ops->map(&w.view, w.at, off, plan, err);
+	r = file_box(&w, &b, &header, err);
 	if (r < 0)
 		return r;
 	if (off < header.total)
 		off += dtype_npy_map(&header, off, plan);
 	if (!plan_open(plan) || off < header.total)
 		return 0;
-	return tensor_map_box(f->tensor, &b, off - header.total, plan, err);
+	return tensor_map_box(w.view.tensor, &b, off - header.total, plan, err);
 }
 
 static void files_free(struct files *files)
@@ -379,22 +369,6 @@ struct tensor *tensor_of_files(const struct files *f)
 						: NULL;
 }
 
-/* Give the levels of a view their node numbers; false: too many files. */
-static bool view_number(struct view *v, uint64_t *next)
-{
-	uint64_t size = 1, at = *next;
-
-	for (unsigned l = 0; l < v->levels; l++) {
-		if (mul_overflows(size, v->ops->count(v, l), &size) ||
-		    size >= FILES_NODE_MAX || at + size >= FILES_NODE_MAX)
-			return false;
-		at += size;
-	}
-	v->base = *next;
-	*next = at;
-	return true;
-}
-
 bool view_add_note(struct tensor *t, const char *top, const char *why)
 {
 	cleanup_free char *before = t->note;
@@ -407,82 +381,77 @@ bool view_add_note(struct tensor *t, const char *top, const char *why)
 	return false;
 }
 
-/* Views are made at the end of the list ... */
-static bool files_add(struct tensor_files *f, unsigned row,
-		      const struct view_options *o, uint64_t *next)
+/* Keep the rows sorted by name, as the directory lists them; the row's place. */
+static unsigned files_insert(struct tensor_files *f, unsigned row)
 {
-	struct view *v = &f->view[f->n];
+	unsigned k = f->n++;
 
-	memset(v, 0, sizeof *v);
-	v->ops = view_table[row];
-	v->index = (uint8_t)f->n;
-	if (v->ops->name && !(o->views & 1u << row))
-		return true;
-	if (!v->ops->init(v, o))
-		return true;
-	if (!view_number(v, next))
-		return view_add_note(f->tensor, v->ops->top,
-				     "more files than a directory tree here "
-				     "can number");
-	f->n++;
-	return true;
+	for (; k &&
+	       strcmp(view_table[f->row[k - 1]]->top, view_table[row]->top) > 0;
+	     k--)
+		f->row[k] = f->row[k - 1];
+	f->row[k] = (uint8_t)row;
+	return k;
 }
 
-/* ... and then sorted by name, as the directory lists them. */
-static void files_sort(struct tensor_files *f)
+/* False: no memory. */
+static bool files_add(struct tensor_files *f, unsigned row, uint32_t views,
+		      uint64_t *numbers)
 {
-	for (unsigned i = 1; i < f->n; i++) {
-		struct view v = f->view[i];
-		unsigned k = i;
+	const struct view_ops *ops = view_table[row];
+	struct view v;
+	unsigned k;
+	uint64_t n;
 
-		for (; k && strcmp(f->view[k - 1].ops->top, v.ops->top) > 0;
-		     k--)
-			f->view[k] = f->view[k - 1];
-		f->view[k] = v;
+	if ((ops->name && !(views & 1u << row)) ||
+	    !ops->fits(f->tensor, f->sample_axes))
+		return true;
+	k = files_insert(f, row);
+	view_make(f, k, 0, &v);
+	n = view_numbers(&v);
+	if (n < FILES_NODE_MAX && *numbers + n < FILES_NODE_MAX) {
+		*numbers += n;
+		return true;
 	}
-	for (unsigned i = 0; i < f->n; i++)
-		f->view[i].index = (uint8_t)i;
+	memmove(f->row + k, f->row + k + 1, --f->n - k);
+	return view_add_note(f->tensor, ops->top,
+			     "more files than a directory tree here can "
+			     "number");
 }
 
-static int tensor_text_make(struct tensor *t, const struct view_options *o,
-			    struct error *err)
+static int files_text(struct tensor *t, unsigned axes, struct error *err)
 {
 	if (t->why_not || dtype_is_binary(&t->dtype) ||
 	    t->dtype.kind == DTYPE_OTHER)
 		return 0;
-	return text_new(&t->text, t, o->sample_axes, err);
+	return text_new(&t->text, t, axes, err);
 }
 
 int tensor_files_new(struct files **out, struct tensor *t,
 		     const struct view_options *o, struct error *err)
 {
-	struct view_options own = *o;
-	uint64_t next = VIEWS_MAX + 1;
+	unsigned axes = view_sample_axes(o, t);
+	uint64_t numbers = VIEWS_MAX + 1;
 	struct tensor_files *f, *fit;
 	bool ok = true;
-	int r;
+	int r = files_text(t, axes, err);
 
-	own.sample_axes = view_sample_axes(o, t);
-	r = tensor_text_make(t, &own, err);
-	/* One place more, for a view that turns out not to be one. */
-	f = r < 0 ? NULL
-		  : malloc(sizeof *f + (VIEWS_MAX + 1) * sizeof *f->view);
+	f = r < 0 ? NULL : malloc(sizeof *f + VIEWS_MAX);
 	if (!f) {
 		tensor_free(t);
 		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
 	}
 	f->files.ops = &tensor_files_ops;
 	f->tensor = t;
+	f->sample_axes = (uint8_t)axes;
 	f->n = 0;
 	for (unsigned row = 0; ok && view_table[row]; row++)
-		ok = files_add(f, row, &own, &next);
-	f->last_node = next - 1;
-	files_sort(f);
+		ok = files_add(f, row, o->views, &numbers);
 	if (!ok) {
 		files_free(&f->files);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
-	fit = realloc(f, sizeof *f + f->n * sizeof *f->view);
+	fit = realloc(f, offsetof(struct tensor_files, row) + f->n);
 	*out = fit ? &fit->files : &f->files;
 	return 0;
 }

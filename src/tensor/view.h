@@ -29,22 +29,26 @@ unsigned view_sample_axes(const struct view_options *o, const struct tensor *t);
  * A view is one entry of the tensor's directory: a file (levels 0), or a
  * directory of files nested `levels` deep.
  * Entries are known by their indices, one a level; `name` and `find` spell them.
- * There are five for each of 100 000 datasets, so a view holds only what cannot
- * be had from the tensor (view_tensor).
+ * There are five for each of 100 000 datasets, so views are worked out when they
+ * are asked for, and kept is only which rows of the table a tensor has.
  */
 struct view {
 	const struct view_ops *ops;
-	uint64_t base;  /* node number of its first entry's; level 0 */
-	uint8_t index;  /* in the tensor's directory */
-	uint8_t levels; /* of directories */
-	uint8_t drop;   /* leading axes that the file's shape lacks */
+	struct tensor *tensor;
+	uint64_t base;   /* node number of the first entry at level 0 */
+	unsigned index;  /* in the tensor's directory */
+	unsigned levels; /* of directories */
+	unsigned drop;   /* leading axes that the file's shape lacks */
 };
 struct view_ops {
 	const char *name, *summary; /* of option views=; NULL: always there */
 	const char *top;            /* name in the tensor's directory */
-	/* Fill in levels and drop; false: not for this tensor.  `o` has the
-	 * number of sample axes that the tensor is to have. */
-	bool (*init)(struct view *v, const struct view_options *o);
+	/* Levels; with `samples`, one for each sample axis, which the shapes of
+	 * its files lack. */
+	unsigned levels;
+	bool samples;
+	/* Is it for this tensor?  May leave a note why not. */
+	bool (*fits)(struct tensor *t, unsigned sample_axes);
 	/* Entries in each directory of a level. */
 	uint64_t (*count)(const struct view *v, unsigned level);
 	/* The entry with these indices at `level`. */

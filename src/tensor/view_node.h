@@ -3,8 +3,6 @@
 #ifndef TENSOR_VIEW_NODE_H
 #define TENSOR_VIEW_NODE_H
 
-#include <stddef.h>
-
 #include "tensor/view.h"
 
 #define VIEWS_MAX 8
@@ -12,28 +10,18 @@
 struct tensor_files {
 	struct files files;
 	struct tensor *tensor; /* owned */
-	uint64_t last_node;
-	unsigned n;
-	struct view view[]; /* sorted by name; no more than there are */
+	uint8_t n, sample_axes;
+	uint8_t row
+		[]; /* of view_table, sorted by name; no more than there are */
 };
 static inline struct tensor_files *tensor_files_of(const struct files *f)
 {
 	return (struct tensor_files *)f;
 }
-/* The tensor whose view it is. */
-static inline struct tensor *view_tensor(const struct view *v)
-{
-	const struct view *first = v - v->index;
-	const struct tensor_files *f =
-		(const void *)((const char *)first -
-			       offsetof(struct tensor_files, view));
 
-	return f->tensor;
-}
-
-/* `depth` indices are known; a file when depth == view->levels. */
+/* `depth` indices are known; a file when depth == view.levels. */
 struct view_node {
-	const struct view *view;
+	struct view view;
 	unsigned depth;
 	uint64_t at[RANK_MAX];
 };
@@ -42,9 +30,8 @@ int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		      struct view_node *out);
 static inline bool view_node_is_file(const struct view_node *w)
 {
-	return w->depth == w->view->levels;
+	return w->depth == w->view.levels;
 }
-
 /* Say in t->note that a view is left out; false: no memory. */
 bool view_add_note(struct tensor *t, const char *top, const char *why);
 

@@ -53,7 +53,7 @@ static int take_number(const char **s, unsigned width, uint64_t *out)
 
 static void whole_box(const struct view *v, const uint64_t *at, struct box *out)
 {
-	const struct tensor *t = view_tensor(v);
+	const struct tensor *t = v->tensor;
 
 	(void)at;
 	for (unsigned i = 0; i < t->rank; i++) {
@@ -64,24 +64,24 @@ static void whole_box(const struct view *v, const uint64_t *at, struct box *out)
 
 /* ---- array.npy, array.bin ------------------------------------------------ */
 
-static bool array_init(struct view *v, const struct view_options *o)
+static bool array_fits(struct tensor *t, unsigned axes)
 {
-	(void)o;
-	return is_numeric(view_tensor(v));
+	(void)axes;
+	return is_numeric(t);
 }
 
-static bool bin_init(struct view *v, const struct view_options *o)
+static bool bin_fits(struct tensor *t, unsigned axes)
 {
-	(void)o;
+	(void)axes;
 	/* An empty file cannot be mapped: there is none. */
-	return is_numeric(view_tensor(v)) && view_tensor(v)->bytes > 0;
+	return is_numeric(t) && t->bytes > 0;
 }
 
 static const struct view_ops view_array = {
 	.name = "array",
 	.summary = "array.npy, the whole tensor",
 	.top = "array.npy",
-	.init = array_init,
+	.fits = array_fits,
 	.box_of = whole_box,
 	.npy = true,
 };
@@ -89,7 +89,7 @@ static const struct view_ops view_bin = {
 	.name = "bin",
 	.summary = "array.bin, the same without header",
 	.top = "array.bin",
-	.init = bin_init,
+	.fits = bin_fits,
 	.box_of = whole_box,
 };
 
@@ -106,37 +106,34 @@ static bool blocks_have_names(const struct tensor *t)
 	return n <= FILES_NAME_MAX;
 }
 
-static bool blocks_init(struct view *v, const struct view_options *o)
+static bool blocks_fits(struct tensor *t, unsigned axes)
 {
-	struct tensor *t = view_tensor(v);
-
-	(void)o;
-	v->levels = 1;
+	(void)axes;
 	/* Parts that are no boxes have no files; an empty tensor has none. */
 	if (!is_numeric(t) || !t->rank || (t->elements && !tensor_blocks(t)))
 		return false;
 	if (blocks_have_names(t))
 		return true;
-	view_add_note(t, v->ops->top, "the names would be too long");
+	view_add_note(t, "blocks", "the names would be too long");
 	return false;
 }
 
 static uint64_t blocks_count(const struct view *v, unsigned level)
 {
 	(void)level;
-	return tensor_blocks(view_tensor(v));
+	return tensor_blocks(v->tensor);
 }
 
 static void blocks_box(const struct view *v, const uint64_t *at,
 		       struct box *out)
 {
-	tensor_block_box(view_tensor(v), at[0], out);
+	tensor_block_box(v->tensor, at[0], out);
 }
 
 static void blocks_name(const struct view *v, unsigned level,
 			const uint64_t *at, char *buf, size_t n)
 {
-	const struct tensor *t = view_tensor(v);
+	const struct tensor *t = v->tensor;
 	size_t used = 0;
 	struct box b;
 
@@ -172,7 +169,7 @@ static int take_range(const char **s, unsigned width, uint64_t *begin,
 static int blocks_find(const struct view *v, unsigned level, const uint64_t *at,
 		       const char *name, uint64_t *index)
 {
-	const struct tensor *t = view_tensor(v);
+	const struct tensor *t = v->tensor;
 	const char *s = name;
 	struct box b;
 
@@ -193,7 +190,8 @@ static const struct view_ops view_blocks = {
 	.name = "blocks",
 	.summary = "blocks/BEGIN-END.npy, a file per stored block",
 	.top = "blocks",
-	.init = blocks_init,
+	.levels = 1,
+	.fits = blocks_fits,
 	.count = blocks_count,
 	.name_of = blocks_name,
 	.find = blocks_find,
@@ -203,20 +201,14 @@ static const struct view_ops view_blocks = {
 
 /* ---- samples/000000.npy, samples/000000.txt ------------------------------ */
 
-static bool samples_levels(struct view *v, const struct view_options *o)
+static bool samples_fits(struct tensor *t, unsigned axes)
 {
-	v->levels = v->drop = (uint8_t)o->sample_axes;
-	return v->levels > 0;
-}
-
-static bool samples_init(struct view *v, const struct view_options *o)
-{
-	return is_numeric(view_tensor(v)) && samples_levels(v, o);
+	return is_numeric(t) && axes > 0;
 }
 
 static uint64_t samples_count(const struct view *v, unsigned level)
 {
-	return view_tensor(v)->shape[level];
+	return v->tensor->shape[level];
 }
 
 static unsigned samples_width(const struct view *v, unsigned level)
@@ -262,7 +254,8 @@ static const struct view_ops view_samples = {
 	.name = "samples",
 	.summary = "samples/NUMBER.npy (.txt), a file per sample",
 	.top = "samples",
-	.init = samples_init,
+	.samples = true,
+	.fits = samples_fits,
 	.count = samples_count,
 	.name_of = samples_name,
 	.find = samples_find,
@@ -272,21 +265,21 @@ static const struct view_ops view_samples = {
 
 /* ---- samples of what is no array ----------------------------------------- */
 
-static bool text_samples_init(struct view *v, const struct view_options *o)
+static bool text_samples_fits(struct tensor *t, unsigned axes)
 {
-	return is_text(view_tensor(v)) && samples_levels(v, o);
+	return is_text(t) && axes > 0;
 }
 
-static bool ragged_samples_init(struct view *v, const struct view_options *o)
+static bool ragged_samples_fits(struct tensor *t, unsigned axes)
 {
-	return is_ragged(view_tensor(v)) && samples_levels(v, o);
+	return is_ragged(t) && axes > 0;
 }
 
 /* A scalar has one sequence, which is all there is. */
-static bool ragged_array_init(struct view *v, const struct view_options *o)
+static bool ragged_array_fits(struct tensor *t, unsigned axes)
 {
-	(void)o;
-	return is_ragged(view_tensor(v)) && !view_tensor(v)->rank;
+	(void)axes;
+	return is_ragged(t) && !t->rank;
 }
 
 static uint64_t text_sample(const struct view *v, const uint64_t *at)
@@ -302,22 +295,22 @@ static int text_samples_size(const struct view *v, const uint64_t *at,
 			     struct pinner *p, uint64_t *size,
 			     struct error *err)
 {
-	return text_sample_size(view_tensor(v)->text, text_sample(v, at), p,
-				size, err);
+	return text_sample_size(v->tensor->text, text_sample(v, at), p, size,
+				err);
 }
 
 static int text_samples_map(const struct view *v, const uint64_t *at,
 			    uint64_t off, struct plan *plan, struct error *err)
 {
 	(void)err;
-	return text_map_sample(view_tensor(v)->text, text_sample(v, at), off,
-			       plan);
+	return text_map_sample(v->tensor->text, text_sample(v, at), off, plan);
 }
 
 static const struct view_ops view_text_samples = {
 	.name = "samples",
 	.top = "samples",
-	.init = text_samples_init,
+	.samples = true,
+	.fits = text_samples_fits,
 	.count = samples_count,
 	.name_of = samples_name,
 	.find = samples_find,
@@ -328,7 +321,8 @@ static const struct view_ops view_text_samples = {
 static const struct view_ops view_ragged_samples = {
 	.name = "samples",
 	.top = "samples",
-	.init = ragged_samples_init,
+	.samples = true,
+	.fits = ragged_samples_fits,
 	.count = samples_count,
 	.name_of = samples_name,
 	.find = samples_find,
@@ -340,7 +334,7 @@ static const struct view_ops view_ragged_samples = {
 static const struct view_ops view_ragged_array = {
 	.name = "array",
 	.top = "array.npy",
-	.init = ragged_array_init,
+	.fits = ragged_array_fits,
 	.box_of = whole_box,
 	.npy = true,
 	.size = text_samples_size,
@@ -349,40 +343,40 @@ static const struct view_ops view_ragged_array = {
 
 /* ---- array.txt, info.json ------------------------------------------------ */
 
-static bool text_init(struct view *v, const struct view_options *o)
+static bool text_fits(struct tensor *t, unsigned axes)
 {
-	(void)o;
-	return is_text(view_tensor(v));
+	(void)axes;
+	return is_text(t);
 }
 
 static int text_whole_size(const struct view *v, const uint64_t *at,
 			   struct pinner *p, uint64_t *size, struct error *err)
 {
 	(void)at;
-	return text_size(view_tensor(v)->text, p, size, err);
+	return text_size(v->tensor->text, p, size, err);
 }
 
 static int text_whole_map(const struct view *v, const uint64_t *at,
 			  uint64_t off, struct plan *plan, struct error *err)
 {
 	(void)at;
-	return text_map(view_tensor(v)->text, off, plan, err);
+	return text_map(v->tensor->text, off, plan, err);
 }
 
 static const struct view_ops view_text = {
 	.name = "text",
 	.summary = "array.txt, a line per string",
 	.top = "array.txt",
-	.init = text_init,
+	.fits = text_fits,
 	.box_of = whole_box,
 	.size = text_whole_size,
 	.map = text_whole_map,
 };
 
-static bool info_init(struct view *v, const struct view_options *o)
+static bool info_fits(struct tensor *t, unsigned axes)
 {
-	(void)o;
-	tensor_info_set(view_tensor(v));
+	(void)axes;
+	tensor_info_set(t);
 	return true;
 }
 
@@ -394,7 +388,7 @@ static int info_size(const struct view *v, const uint64_t *at, struct pinner *p,
 	int r;
 
 	(void)at;
-	e.u.chunk.set = &view_tensor(v)->info;
+	e.u.chunk.set = &v->tensor->info;
 	e.u.chunk.slice = EXTENT_WHOLE;
 	r = p->pin(p, &e, &span, err);
 	if (r < 0)
@@ -409,14 +403,13 @@ static int info_map(const struct view *v, const uint64_t *at, uint64_t off,
 {
 	(void)at;
 	(void)err;
-	plan_chunk(plan, &view_tensor(v)->info, 0, off,
-		   plan->want - plan->have);
+	plan_chunk(plan, &v->tensor->info, 0, off, plan->want - plan->have);
 	return 0;
 }
 
 static const struct view_ops view_info = {
 	.top = "info.json",
-	.init = info_init,
+	.fits = info_fits,
 	.size = info_size,
 	.map = info_map,
 };
@@ -425,3 +418,56 @@ const struct view_ops *const view_table[] = {
 	&view_bin,    &view_array,   &view_ragged_array, &view_text,
 	&view_blocks, &view_samples, &view_text_samples, &view_ragged_samples,
 	&view_info,   NULL};
+
+/* ---- options ------------------------------------------------------------- */
+
+void view_options_default(struct view_options *o)
+{
+	memset(o, 0, sizeof *o);
+	o->sample_axes = 1;
+	o->views = UINT32_MAX;
+}
+
+/* All rows of that name (samples are numbers or text). */
+static uint32_t view_bits(const char *name, size_t len)
+{
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; view_table[i]; i++) {
+		const char *have = view_table[i]->name;
+
+		if (have && strlen(have) == len && !memcmp(have, name, len))
+			bits |= 1u << i;
+	}
+	return bits;
+}
+
+int view_options_parse(struct view_options *o, const char *list,
+		       struct error *err)
+{
+	uint32_t views = 0;
+
+	while (*list) {
+		size_t len = strcspn(list, ",+");
+		uint32_t bits = len == 3 && !memcmp(list, "all", 3)
+					? UINT32_MAX
+					: view_bits(list, len);
+
+		if (!bits)
+			return error_set(err, -EINVAL,
+					 "there is no view '%.*s' (views: %s)",
+					 (int)len, list, view_names());
+		views |= bits;
+		list += len + (list[len] != 0);
+	}
+	if (!views)
+		return error_set(err, -EINVAL, "no view given (views: %s)",
+				 view_names());
+	o->views = views;
+	return 0;
+}
+
+const char *view_names(void)
+{
+	return "array, bin, text, blocks, samples";
+}

@@ -3,7 +3,9 @@
 #include "tensor/view_node.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <linux/limits.h>
 
@@ -25,10 +27,10 @@ static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
 		return 0;
 	if (view_node_resolve(f, node, &w) < 0)
 		return -ENOENT;
-	if (!view_node_is_file(&w) || !w.view->ops->box_of)
+	if (!view_node_is_file(&w) || !w.view.ops->box_of)
 		return 0;
-	w.view->ops->box_of(w.view, w.at, b);
-	*drop = w.view->drop;
+	w.view.ops->box_of(&w.view, w.at, b);
+	*drop = w.view.drop;
 	return 0;
 }
 
@@ -116,6 +118,29 @@ static ssize_t deliver(const char *value, char *buf, size_t n)
 	return (ssize_t)len;
 }
 
+/* A value has at most 64 KiB: what is long in it is left to info.json. */
+static char *shorten(const char *text)
+{
+	json_t *o = json_loads(text, JSON_ALLOW_NUL, NULL), *v;
+	const char *key;
+	char *out = NULL;
+	void *next;
+
+	json_object_foreach_safe(o, next, key, v)
+	{
+		cleanup_free char *one =
+			json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+		if (one && strlen(one) > 1024)
+			json_object_set_new(o, key,
+					    json_string("(see info.json)"));
+	}
+	if (o)
+		out = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	json_decref(o);
+	return out;
+}
+
 ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 			struct pinner *p, char *buf, size_t n)
 {
@@ -127,6 +152,12 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 
 	if (node == 0 && !strcmp(key, "attrs") && t->ops->attributes) {
 		attributes = t->ops->attributes(t, NULL);
+		if (attributes && strlen(attributes) > XATTR_SIZE_MAX) {
+			char *all = attributes;
+
+			attributes = shorten(all);
+			free(all);
+		}
 		return attributes ? deliver(attributes, buf, n) : -EIO;
 	}
 	if (t->descr && !strcmp(key, "dtype"))

@@ -6,6 +6,7 @@ A test program registers cases with @case (or runs them with run_case) and ends
 with main().  One line per case: "ok NAME" or "FAIL NAME: why"; "# ..." lines
 are notices.  Exit status 1 if any case failed, 77 if there is no FUSE here.
 """
+import fnmatch
 import atexit
 import json
 import os
@@ -259,6 +260,21 @@ def _base():
     return _dirs[0]
 
 
+def _gaps():
+    """Cases of what is wanted and not built yet: patterns, a line each."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "known-gaps"), encoding="utf-8") as f:
+        lines = [line.split("#")[0].strip() for line in f]
+    return [line for line in lines if line]
+
+
+_GAPS = _gaps()
+
+
+def _is_gap(name):
+    return any(fnmatch.fnmatchcase(name, g) for g in _GAPS)
+
+
 def run_case(name, f, *args, **kw):
     """Run one case now and print its line."""
     try:
@@ -271,8 +287,17 @@ def run_case(name, f, *args, **kw):
             why = "%s: %s (%s:%d)" % (type(e).__name__, e,
                                       os.path.basename(tb.filename),
                                       tb.lineno)
+        if _is_gap(name):
+            print("# known gap %s: %s" % (name, why.replace("\n", " | ")),
+                  flush=True)
+            return False
         _failed.append(name)
         print("FAIL %s: %s" % (name, why.replace("\n", " | ")), flush=True)
+        return False
+    if _is_gap(name):
+        _failed.append(name)
+        print("FAIL %s: works now: take it out of known-gaps" % name,
+              flush=True)
         return False
     print("ok " + name, flush=True)
     return True

@@ -197,7 +197,9 @@ def sample_files(a, w):
     n = a.shape[0]
     for i in pick(n, 100):
         bad = None if w.bad is None else w.bad[i]
-        yield File("samples/" + number(i, n, ".npy"), a[i], bad)
+        # (a[i] of one axis would be a scalar, and lose its order of bytes.)
+        yield File("samples/" + number(i, n, ".npy"),
+                   a[i:i + 1].reshape(a.shape[1:]), bad)
 
 
 def samples(d, a, w):

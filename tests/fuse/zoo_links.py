@@ -124,7 +124,6 @@ def links(top):
             "no_file_below": (ext("sub/missing.h5", "/a/b"),
                               ["missing.h5"]),
             "no_object": (ext("one.h5", "/nothing/here"), ["one.h5"]),
-            "not_hdf5": (ext("noise.h5", "/d"), ["noise.h5"]),
             "working_directory": (ext("decoy.h5", "/d"), ["decoy.h5"]),
             "soft": (soft("/nothing/here"), ["nothing/here"]),
             "soft_below_dataset": (soft("/data/x/y"), ["x/y"]),

@@ -467,7 +467,7 @@ def attributes(f, z, large=True):
                        dtype=h5py.vlen_dtype("<i8"))
     rules.update(enum=one_of("HI", 9), reference="/attrs/few",
                  no_reference=one_of("", None),
-                 references=["/attrs", "/"], region=like("/attrs/data"),
+                 references=["/attrs", "/"], region=lambda g: g["path"] == "/attrs/data",
                  ragged=[[1, 2], [3]])
     z["attrs/data"] = Want(attrs={k: v for k, v in rules.items()
                                   if k != "dense_large"})
@@ -513,7 +513,8 @@ def from_c(top):
     if not mkzoo(top):
         return [without_mkzoo("c")]
     seq = [np.arange(n, dtype="<i4") * 10 for n in (2, 0, 3)]
-    lines = [{"id": i, "v": s.tolist(), "r": "/target", "w": like("/target")}
+    lines = [{"id": i, "v": s.tolist(), "r": "/target",
+              "w": lambda g: g["path"] == "/target"}
              for i, s in enumerate(seq)]
     st = np.dtype([("a", "<i4"), ("b", "<f8")])
     vst = obj([np.array([(k, k / 2) for k in range(n)], st)

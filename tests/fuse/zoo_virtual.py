@@ -116,7 +116,9 @@ def blocks_along(f, s, z):
             maps.append((((i, 0, k, 0), (1,) * 4, None, (1, 4, 1, 2)), "h.h5",
                          "d%d%d" % (i, k), (4, 2), None))
     virtual(f, "rank4", w.shape, "<f8", maps)
-    z["rank4"] = Want(value=w)
+    z["rank4"] = Want(value=w, parts=boxes_of(*[
+        ((i, i + 1), (0, 4), (k, k + 1), (0, 2))
+        for i in range(2) for k in range(3)]))
 
 
 def strided(f, s, z):
@@ -207,7 +209,8 @@ def fewer_axes(f, s, z):
     virtual(f, "stack_last", (4, 3, 5), "<f8", [
         (box((0, 0, i), (4, 3, 1)), "st%d.h5" % i, "result_0", (4, 3), None)
         for i in range(5)])
-    z["stack_last"] = Want(value=np.stack(a, 2))
+    z["stack_last"] = Want(value=np.stack(a, 2), parts=boxes_of(*[
+        ((0, 4), (0, 3), (i, i + 1)) for i in range(5)]))
     v = [s("sc%d.h5" % i, "n", np.float32(i + 0.5)) for i in range(4)]
     virtual(f, "scalars", (4,), "<f4", [
         (box((i,), (1,)), "sc%d.h5" % i, "n", (), None) for i in range(4)])
@@ -286,7 +289,8 @@ def gaps(f, s, z):
             at = (0, 0) if k == 0 else (1, 2)
             v[at[0]:at[0] + 3, at[1]:at[1] + 5] = (a, b)[k]
         virtual(f, name, v.shape, "<f4", [maps[k] for k in order])
-        z[name] = Want(value=v)
+        z[name] = Want(value=v, parts=boxes_of(
+            ((0, 3), (0, 5)), ((1, 4), (2, 7))))
     part = s("part.h5", "d", np.zeros((0,), "<f4"), maxshape=(None,))
     del part
     with h5py.File(s.top + "/sparse.h5", "w") as g:  # chunks never written
@@ -453,6 +457,7 @@ def broken(f, s, z, fill):
         (box((0, 5 * i), (3, 5)), n, "d", (3, 5), None)
         for i, n in enumerate(("a0.h5", "gone.h5"))],
         mask((3, 10), (slice(None), slice(5, 10))), ENODATA, "gone.h5")
+    z["missing_columns"].parts = boxes_of(((0, 3), (0, 5)), ((0, 3), (5, 10)))
     with h5py.File(s.top + "/mid.h5", "a") as g:
         if "m" not in g:
             virtual(g, "m", (6, 5), "<f4", [
