@@ -3,6 +3,8 @@
 #ifndef TENSOR_MOSAIC_H
 #define TENSOR_MOSAIC_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 #include "tensor/grid.h"
 

@@ -30,23 +30,24 @@ static struct files *make(const uint8_t *choice)
 	struct tensor *t = calloc(1, sizeof *t);
 	struct layout *l = calloc(1, sizeof *l);
 	struct grid *g;
+	static uint64_t shape[RANK_MAX];
 	uint64_t chunk[RANK_MAX];
 	struct view_options o;
 	struct files *f;
 
 	t->ops = &ops;
-	t->dtype = t->stored = (struct dtype){DTYPE_INT, 4, false, false, ""};
+	t->dtype = t->stored = (struct dtype){.kind = DTYPE_INT, .size = 4};
 	t->rank = 1 + choice[0] % 4;
 	t->elements = 1;
+	t->shape = shape;
 	for (unsigned i = 0; i < t->rank; i++) {
-		t->shape[i] = 1 + (uint64_t)choice[1] * (i ? 1 : 9001) % 70001;
-		t->elements *= t->shape[i];
+		shape[i] = 1 + (uint64_t)choice[1] * (i ? 1 : 9001) % 70001;
+		t->elements *= shape[i];
 		chunk[i] = 1 + choice[2] % 7;
 	}
 	t->bytes = t->elements * 4;
 	t->parts = calloc(1, sizeof *t->parts);
 	t->nparts = 1;
-	t->parts[0].end = t->shape[0];
 	g = calloc(1, sizeof *g);
 	if (grid_init(g, t->rank, t->shape, chunk, 4) < 0)
 		fail();
@@ -54,6 +55,7 @@ static struct files *make(const uint8_t *choice)
 	l->grid = g;
 	atomic_init(&t->parts[0].layout, l);
 	view_options_default(&o);
+	o.sample_axes_given = true;
 	o.sample_axes = 1 + choice[0] / 4 % 4;
 	if (tensor_files_new(&f, t, &o, NULL) < 0)
 		fail();
