@@ -99,7 +99,7 @@ TEST(integers)
 	check_direct(H5T_STD_U64BE, DTYPE_UINT, 8, true, NULL);
 	check_converted(narrow(H5T_STD_I32LE, 3, 24, 0), 3, DTYPE_INT, 4,
 			"24-bit integer, converted");
-	check_converted(narrow(H5T_STD_U16BE, 2, 7, 3), 2, DTYPE_UINT, 1,
+	check_converted(narrow(H5T_STD_U16BE, 2, 7, 3), 2, DTYPE_UINT, 2,
 			"7-bit integer, converted");
 	check_converted(narrow(H5T_STD_I64LE, 8, 40, 0), 8, DTYPE_INT, 8,
 			"40-bit integer, converted");
