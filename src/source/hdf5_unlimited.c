@@ -222,6 +222,7 @@ int hdf5_add_pattern(struct builder *b, const struct hdf5_mapping *m,
 		uint64_t to[4 * RANK_MAX], end = 0, at;
 		struct hdf5_description d;
 		struct error why = {0};
+		size_t before = b->parts.n;
 		uint32_t part;
 
 		if (!file || !dataset)
@@ -231,8 +232,10 @@ int hdf5_add_pattern(struct builder *b, const struct hdf5_mapping *m,
 		if (r < 0)
 			return r;
 		r = look_at(b, part, &d, &why);
-		if (r == -ENODATA || r == -ENOENT)
+		if (r == -ENODATA || r == -ENOENT) {
+			hdf5_builder_drop(b, before);
 			return 0;
+		}
 		if (r == 0)
 			hdf5_description_free(&d);
 		memcpy(to, m->to, 4 * rank * sizeof *to);

@@ -120,6 +120,17 @@ int hdf5_builder_part(struct builder *b, const char *file, const char *dataset,
 	return 0;
 }
 
+/* What was added last has the end of its chain of slots to itself. */
+void hdf5_builder_drop(struct builder *b, size_t n)
+{
+	const struct part *p;
+
+	if (b->parts.n <= n)
+		return;
+	p = &b->parts.at[--b->parts.n];
+	b->slots[slot_of(b, p->file, p->dataset)] = 0;
+}
+
 /* ---- mappings ------------------------------------------------------------ */
 
 /* Keep a copy of both slabs as a tile. */

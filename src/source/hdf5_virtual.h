@@ -52,6 +52,9 @@ char *hdf5_name_of_block(const char *s, uint64_t block);
 /* The part with that file and dataset; several mappings may share one. */
 int hdf5_builder_part(struct builder *b, const char *file, const char *dataset,
 		      uint32_t *out);
+/* Take back the part that was added last, if there are more than `n`: nothing
+ * uses it. */
+void hdf5_builder_drop(struct builder *b, size_t n);
 /* Keep a copy of both slabs as a tile. */
 int hdf5_builder_tile(struct builder *b, const uint64_t *to,
 		      const uint64_t *from, const struct hdf5_mapping *m,
