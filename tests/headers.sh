@@ -10,6 +10,7 @@ else
 	libs="$libs hdf5"
 fi
 cflags=$(pkg-config --cflags $libs) || exit 77
+cflags=$(echo "$cflags" | sed 's/-I/-isystem /g')
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 cd "$srcdir/src" || exit 99
@@ -20,7 +21,8 @@ for header in $(find . -name '*.h' | sed 's,^\./,,' | LC_ALL=C sort); do
 	n=$((n + 1))
 	printf '#include "%s"\n#include "%s"\nextern int nothing;\n' \
 		"$header" "$header" >"$tmp/alone.c"
-	$CC -std=c11 -D_GNU_SOURCE -DFUSE_USE_VERSION=314 -Wall -Wextra \
+	$CC -std=c11 -D_GNU_SOURCE -DFUSE_USE_VERSION=314 \
+		-DH5_USE_110_API -Wall -Wextra \
 		-Wpedantic -Werror -pthread -fsyntax-only -I. $cflags \
 		"$tmp/alone.c" || {
 		echo "src/$header does not compile alone" >&2

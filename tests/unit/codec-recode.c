@@ -304,13 +304,24 @@ static void check_pair(unsigned of, unsigned into, bool swapped,
 	free(want);
 }
 
-/* From 1.14.4 on it casts 16-bit floats where the compiler has them. */
-static bool library_knows_half(void)
+static unsigned library_version(void)
 {
 	unsigned major, minor, release;
 
 	CHECK(H5get_libversion(&major, &minor, &release) >= 0);
-	return (major << 16 | minor << 8 | release) >= 0x010e04;
+	return major << 16 | minor << 8 | release;
+}
+
+/* From 1.14.4 on it casts 16-bit floats where the compiler has them. */
+static bool library_knows_half(void)
+{
+	return library_version() >= 0x010e04;
+}
+
+/* 1.14 makes -128 of -0.00006 in the other byte order, and the like. */
+static bool library_rounds_small_numbers(void)
+{
+	return library_version() < 0x010c00;
 }
 
 TEST(every_pair_is_what_the_library_makes_of_it)
@@ -326,7 +337,8 @@ TEST(every_pair_is_what_the_library_makes_of_it)
 			    (!half && (of == RECODE_F16 || into == RECODE_F16)))
 				continue;
 			check_pair(of, into, false, p, n);
-			if (widths[of] > 1)
+			if (widths[of] > 1 &&
+			    (of < RECODE_F16 || library_rounds_small_numbers()))
 				check_pair(of, into, true, p, n);
 		}
 		free(p);
