@@ -3,9 +3,7 @@
 
 /*
  * The library reads them, a batch at a time: what they refer to is in heaps,
- * which only it knows.  All that a batch takes from heaps is put in one arena,
- * which has a limit (lengths come from the file) and is given back whole, also
- * when the library fails halfway.
+ * which only it knows.  All that a batch takes from heaps is put in one arena.
  */
 #include "source/hdf5.h"
 
@@ -16,25 +14,13 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/hdf5_arena.h"
 #include "source/hdf5_json.h"
 
 /* Elements of a batch, bytes of them, bytes that they refer to. */
 #define BATCH_ELEMENTS 65536
 #define BATCH_BYTES (UINT64_C(16) << 20)
 #define BATCH_HEAP (UINT64_C(1) << 30)
-#define ARENA_BLOCK ((size_t)256 << 10)
-
-struct arena_block {
-	struct arena_block *next;
-	_Alignas(16) unsigned char bytes[];
-};
-struct arena {
-	struct arena_block *first;
-	unsigned char *at;
-	size_t left;
-	uint64_t used;
-	bool full;
-};
 
 struct values {
 	const struct dtype *as;
@@ -49,59 +35,8 @@ struct values {
 	struct hdf5_paths *paths;
 	struct hdf5_json *json;
 	unsigned rank;
-	struct arena arena;
+	struct hdf5_arena arena;
 };
-
-/* ---- the arena ----------------------------------------------------------- */
-
-static void *arena_alloc(size_t n, void *ctx)
-{
-	struct arena *a = ctx;
-	struct arena_block *b;
-	size_t room;
-	void *p;
-
-	if (n > BATCH_HEAP || a->used > BATCH_HEAP - n) {
-		a->full = true;
-		return NULL;
-	}
-	n = (max_u64(n, 1) + 15) & ~(size_t)15;
-	if (n > a->left) {
-		room = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
-		b = malloc(sizeof *b + room);
-		if (!b)
-			return NULL;
-		b->next = a->first;
-		a->first = b;
-		if (room == n) { /* of its own; go on in the last one */
-			a->used += n;
-			return b->bytes;
-		}
-		a->at = b->bytes;
-		a->left = room;
-	}
-	p = a->at;
-	a->at += n;
-	a->left -= n;
-	a->used += n;
-	return p;
-}
-
-static void arena_forget(void *p, void *ctx)
-{
-	(void)p, (void)ctx;
-}
-
-static void arena_empty(struct arena *a)
-{
-	while (a->first) {
-		struct arena_block *b = a->first;
-
-		a->first = b->next;
-		free(b);
-	}
-	*a = (struct arena){.first = NULL};
-}
 
 /* ---- one value ----------------------------------------------------------- */
 
@@ -218,7 +153,7 @@ static int put_batch(struct values *v, const struct box *b, char *data,
 
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = put_value(v, data + i * v->size, err);
-	arena_empty(&v->arena);
+	hdf5_arena_empty(&v->arena);
 	return r;
 }
 
@@ -371,8 +306,7 @@ static int open_values(struct values *v, const char *member, struct error *err)
 		return error_set(err, -EIO, "it has another type than it had");
 	v->size = H5Tget_size(v->memory);
 	if (v->size == 0 || v->dxpl < 0 ||
-	    H5Pset_vlen_mem_manager(v->dxpl, arena_alloc, &v->arena,
-				    arena_forget, &v->arena) < 0)
+	    hdf5_arena_use(&v->arena, BATCH_HEAP, v->dxpl) < 0)
 		return error_set(err, -EIO, "it cannot be read");
 	if (v->as->kind != DTYPE_TEXT)
 		return 0;
