@@ -141,6 +141,9 @@ int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
 /* Attributes of a group or dataset as a JSON object (malloc'ed text). */
 char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err);
 char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err);
+/* What else info.json has of a dataset, as tensor_ops.about. */
+char *hdf5_about_here(const struct hdf5_place *at, struct error *err);
+char *hdf5_call_about(const struct hdf5_place *at, struct error *err);
 
 /* An object of a file, open while the lock is held. */
 struct hdf5_opened {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HDF5 attributes of every kind as a JSON object. */
-#include "source/hdf5.h"
+/* HDF5 attributes of every kind, and small datasets, as JSON. */
+#include "source/hdf5_listing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/hdf5_arena.h"
 #include "source/hdf5_json.h"
 
 /* Larger arrays are described, not listed. */
@@ -17,16 +18,13 @@
 /* Values listed of one object, and bytes of them; then all are described. */
 #define OBJECT_VALUES_MAX (UINT64_C(1) << 20)
 #define OBJECT_BYTES_MAX (UINT64_C(64) << 20)
+/* Datasets whose chunks are larger are not read for a few values. */
+#define CHUNK_MAX (UINT64_C(64) << 20)
 
-struct attributes {
-	struct hdf5_source *s;
-	struct hdf5_paths *paths;
-	json_t *all;
-	uint64_t values, bytes; /* listed so far */
-	bool failed;            /* no memory */
-};
 struct value {
-	hid_t attr, type, space;
+	hid_t id; /* an attribute, or */
+	bool is_dataset;
+	hid_t type, space;
 	H5S_class_t class;
 	uint64_t n, size; /* values; bytes of one */
 	bool none;        /* an axis has no elements */
@@ -34,13 +32,13 @@ struct value {
 	hsize_t dims[RANK_MAX];
 };
 
-static json_t *described(struct attributes *a, const struct value *v,
+static json_t *described(struct hdf5_listing *l, const struct value *v,
 			 const char *why)
 {
 	char name[80] = "unknown", text[160];
 	struct hdf5_type t;
 
-	if (!hdf5_type_read(&a->s->intern, v->type, false, &t))
+	if (!hdf5_type_read(&l->s->intern, v->type, false, &t))
 		dtype_name(&t.served, name, sizeof name);
 	snprintf(text, sizeof text, "(%llu values of type %s: %s)",
 		 (unsigned long long)v->n, name, why);
@@ -68,46 +66,96 @@ static json_t *nest(struct hdf5_json *j, const struct value *v, int axis,
 	return a;
 }
 
-static json_t *listed(struct attributes *a, const struct value *v,
+/* The library would read other files by itself, and what is missing there as
+ * fill values; and it decodes chunks whole. */
+static const char *why_not_read(hid_t dset, size_t size)
+{
+	hid_t dcpl = H5Dget_create_plist(dset);
+	H5D_layout_t layout = dcpl < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(dcpl);
+	hsize_t chunk[RANK_MAX];
+	uint64_t bytes = size;
+	const char *why = NULL;
+	int rank = 0;
+
+	if (layout == H5D_CHUNKED)
+		rank = H5Pget_chunk(dcpl, RANK_MAX, chunk);
+	else if (layout == H5D_VIRTUAL ||
+		 (layout == H5D_CONTIGUOUS && H5Pget_external_count(dcpl)))
+		why = "in other files";
+	for (int i = 0; i < rank && i < RANK_MAX; i++)
+		if (mul_overflows(bytes, chunk[i], &bytes))
+			bytes = UINT64_MAX;
+	if (layout == H5D_LAYOUT_ERROR || rank < 0)
+		why = "they cannot be read";
+	else if (bytes > CHUNK_MAX && rank > 0)
+		why = "in chunks too large for that";
+	if (dcpl >= 0)
+		H5Pclose(dcpl);
+	return why;
+}
+
+static herr_t read_dataset(const struct value *v, void *data,
+			   struct hdf5_arena *heap)
+{
+	hid_t dxpl = H5Pcreate(H5P_DATASET_XFER);
+	herr_t r = dxpl < 0 ? -1 : hdf5_arena_use(heap, OBJECT_BYTES_MAX, dxpl);
+
+	if (r >= 0)
+		r = H5Dread(v->id, v->type, H5S_ALL, H5S_ALL, dxpl, data);
+	if (dxpl >= 0)
+		H5Pclose(dxpl);
+	return r;
+}
+
+static json_t *listed(struct hdf5_listing *l, const struct value *v,
 		      struct hdf5_json *j, struct error *err)
 {
 	cleanup_free char *data = calloc(v->n, v->size);
+	struct hdf5_arena heap = {.first = NULL};
 	const char *p = data;
 	json_t *out = NULL;
+	herr_t r;
 
 	if (!data)
 		return NULL;
-	if (H5Aread(v->attr, v->type, data) < 0)
-		return json_string("(cannot be read)");
-	out = nest(j, v, 0, &p, err);
-	if (H5Tdetect_class(v->type, H5T_VLEN) > 0 ||
-	    H5Tdetect_class(v->type, H5T_STRING) > 0)
+	r = v->is_dataset ? read_dataset(v, data, &heap)
+			  : H5Aread(v->id, v->type, data);
+	out = r < 0 ? json_string("(cannot be read)") : nest(j, v, 0, &p, err);
+	if (r >= 0 && !v->is_dataset &&
+	    (H5Tdetect_class(v->type, H5T_VLEN) > 0 ||
+	     H5Tdetect_class(v->type, H5T_STRING) > 0))
 		H5Dvlen_reclaim(v->type, v->space, H5P_DEFAULT, data);
-	a->values += v->n;
-	a->bytes += v->n * v->size;
+	l->values += v->n;
+	l->bytes += v->n * v->size + heap.used;
+	hdf5_arena_empty(&heap);
 	return out;
 }
 
-static json_t *read_value(struct attributes *a, const struct value *v)
+static json_t *read_value(struct hdf5_listing *l, const struct value *v)
 {
 	struct error err = {.code = 0};
+	const char *why = NULL;
 	struct hdf5_json *j;
 	json_t *out;
 
 	if (v->class == H5S_NULL)
 		return json_null();
 	if (v->n > VALUES_MAX || v->size > BYTES_MAX / v->n ||
-	    v->n > OBJECT_VALUES_MAX - min_u64(a->values, OBJECT_VALUES_MAX) ||
-	    a->bytes > OBJECT_BYTES_MAX)
-		return described(a, v, "too many to list");
+	    v->n > OBJECT_VALUES_MAX - min_u64(l->values, OBJECT_VALUES_MAX) ||
+	    l->bytes > OBJECT_BYTES_MAX)
+		return described(l, v, "too many to list");
 	if (v->none)
 		return json_array();
-	if (hdf5_json_new(v->type, a->paths, &j, &err) < 0)
+	if (v->is_dataset)
+		why = why_not_read(v->id, v->size);
+	if (why)
+		return described(l, v, why);
+	if (hdf5_json_new(v->type, l->paths, &j, &err) < 0)
 		return err.code == -ENOMEM ? NULL
-					   : described(a, v, "not shown");
-	out = listed(a, v, j, &err);
+					   : described(l, v, "not shown");
+	out = listed(l, v, j, &err);
 	if (!out && err.code == -ENOTSUP)
-		out = described(a, v, "too long to list");
+		out = described(l, v, "too long to list");
 	hdf5_json_free(j);
 	return out;
 }
@@ -115,8 +163,8 @@ static json_t *read_value(struct attributes *a, const struct value *v)
 /* False when the library does not say. */
 static bool open_value(struct value *v)
 {
-	v->type = H5Aget_type(v->attr);
-	v->space = H5Aget_space(v->attr);
+	v->type = v->is_dataset ? H5Dget_type(v->id) : H5Aget_type(v->id);
+	v->space = v->is_dataset ? H5Dget_space(v->id) : H5Aget_space(v->id);
 	v->class = v->space < 0 ? H5S_NO_CLASS
 				: H5Sget_simple_extent_type(v->space);
 	if (v->type < 0 || v->class == H5S_NO_CLASS)
@@ -137,74 +185,120 @@ static bool open_value(struct value *v)
 	return true;
 }
 
-static json_t *read_attribute(struct attributes *a, hid_t attr)
+/* `why` not NULL: described. */
+static json_t *value_of(struct hdf5_listing *l, hid_t id, bool is_dataset,
+			const char *why)
 {
-	struct value v = {.attr = attr};
-	json_t *j = open_value(&v) ? read_value(a, &v)
-				   : json_string("(cannot be read)");
+	struct value v = {.id = id, .is_dataset = is_dataset};
+	json_t *j;
 
+	if (!open_value(&v))
+		j = json_string("(cannot be read)");
+	else
+		j = why ? described(l, &v, why) : read_value(l, &v);
 	if (v.space >= 0)
 		H5Sclose(v.space);
 	if (v.type >= 0)
 		H5Tclose(v.type);
+	l->failed = l->failed || !j;
 	return j;
 }
+
+json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
+			    const char *name)
+{
+	hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
+	json_t *v = attr < 0 ? json_string("(cannot be read)")
+			     : value_of(l, attr, false, NULL);
+
+	if (attr >= 0)
+		H5Aclose(attr);
+	l->failed = l->failed || !v;
+	return v;
+}
+
+json_t *hdf5_list_dataset(struct hdf5_listing *l, hid_t dset, const char *why)
+{
+	return value_of(l, dset, true, why);
+}
+
+/* ---- all attributes of an object ----------------------------------------- */
+
+struct attributes {
+	struct hdf5_listing *l;
+	json_t *all;
+};
 
 static herr_t each(hid_t object, const char *name, const H5A_info_t *info,
 		   void *ctx)
 {
-	hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
 	struct attributes *a = ctx;
 	json_t *key = json_text(name, strlen(name));
-	json_t *v = attr < 0 ? json_string("(cannot be read)")
-			     : read_attribute(a, attr);
+	json_t *v = hdf5_list_attribute(a->l, object, name);
 
 	(void)info;
-	a->failed = !key ||
-		    json_object_set_new(a->all, json_string_value(key), v) < 0;
+	if (!key || json_object_set_new(a->all, json_string_value(key), v) < 0)
+		a->l->failed = true;
 	json_decref(key);
-	if (attr >= 0)
-		H5Aclose(attr);
-	return a->failed ? -1 : 0;
+	return a->l->failed ? -1 : 0;
 }
 
-static char *attributes_read(struct attributes *a, hid_t object,
+json_t *hdf5_list_attributes(struct hdf5_listing *l, hid_t object,
 			     struct error *err)
 {
+	struct attributes a = {l, json_object()};
 	hsize_t at = 0;
-	char why[256], *text = NULL;
+	char why[256];
 
-	if (!a->all || !a->paths)
-		a->failed = true;
+	if (!a.all)
+		l->failed = true;
 	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, each,
-			     a) >= 0)
-		text = json_dumps(a->all,
-				  JSON_COMPACT | JSON_REAL_PRECISION(17));
-	else if (!a->failed) {
+			     &a) >= 0)
+		return a.all;
+	json_decref(a.all);
+	if (l->failed) {
+		error_set(err, -ENOMEM, "out of memory");
+	} else {
 		hdf5_why(why, sizeof why);
 		error_set(err, -EIO, "the attributes cannot be read: %s", why);
-		return NULL;
 	}
-	if (!text)
-		error_set(err, -ENOMEM, "out of memory");
-	return text;
+	return NULL;
 }
+
+int hdf5_listing_open(struct hdf5_listing *l, struct hdf5_source *s,
+		      hid_t object, struct error *err)
+{
+	*l = (struct hdf5_listing){.s = s, .paths = hdf5_paths_new(object)};
+	return l->paths ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+void hdf5_listing_close(struct hdf5_listing *l)
+{
+	hdf5_paths_free(l->paths);
+	l->paths = NULL;
+}
+
+/* ---- the question --------------------------------------------------------- */
 
 char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err)
 {
-	struct attributes a = {.s = at->s};
+	struct hdf5_listing l;
 	struct hdf5_opened o;
-	char *text;
+	json_t *all = NULL;
+	char *text = NULL;
 
 	if (hdf5_place_open(at, &o, err) < 0)
 		return NULL;
-	a.all = json_object();
-	a.paths = hdf5_paths_new(o.object);
-	text = attributes_read(&a, o.object, err);
+	if (!hdf5_listing_open(&l, at->s, o.object, err))
+		all = hdf5_list_attributes(&l, o.object, err);
+	if (all)
+		text = json_dumps(all, HDF5_LISTING_DUMP);
+	if (all && !text)
+		error_set(err, -ENOMEM, "out of memory");
 	if (!text)
 		hdf5_place_prefix(at, err);
-	json_decref(a.all);
-	hdf5_paths_free(a.paths);
+	json_decref(all);
+	hdf5_listing_close(&l);
 	hdf5_place_close(&o);
 	return text;
 }

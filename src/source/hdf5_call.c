@@ -297,13 +297,23 @@ int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
 	return r;
 }
 
-char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err)
+static char *call_text(enum op op, const struct hdf5_place *at,
+		       struct error *err)
 {
 	struct result is = {NULL, 0, false};
-	struct question x;
+	struct question x = question(op, at, NULL);
 
-	if (!hdf5_isolated())
-		return hdf5_attributes_here(at, err);
-	x = question(ATTRIBUTES, at, NULL);
 	return call(&x, &is, err) < 0 ? NULL : is.data;
+}
+
+char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err)
+{
+	return hdf5_isolated() ? call_text(ATTRIBUTES, at, err)
+			       : hdf5_attributes_here(at, err);
+}
+
+char *hdf5_call_about(const struct hdf5_place *at, struct error *err)
+{
+	return hdf5_isolated() ? call_text(ABOUT, at, err)
+			       : hdf5_about_here(at, err);
 }

@@ -20,7 +20,7 @@
  * An answer is a reply and `size` bytes: a description, `written` and locations,
  * the bytes of a chunk, values (each a uint64_t and so many bytes), text.
  */
-enum op { DESCRIBE, LOCATE, FETCH, VALUES, ATTRIBUTES };
+enum op { DESCRIBE, LOCATE, FETCH, VALUES, ATTRIBUTES, ABOUT };
 struct request {
 	enum op op;
 	struct hdf5_source *s;

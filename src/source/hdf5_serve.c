@@ -105,10 +105,11 @@ static int do_fetch(const struct asked *a, struct output *o, struct error *err)
 				       a->member, o->data, a->q.n, err);
 }
 
-static int do_attributes(const struct asked *a, struct output *o,
-			 struct error *err)
+static int do_text(char *(*here)(const struct hdf5_place *at,
+				 struct error *err),
+		   const struct asked *a, struct output *o, struct error *err)
 {
-	char *text = hdf5_attributes_here(&a->at, err);
+	char *text = here(&a->at, err);
 
 	if (!text)
 		return err->code ? err->code
@@ -159,7 +160,9 @@ static int perform(const struct asked *a, struct output *o, struct error *err)
 					&a->q.type.served, a->member,
 					put_string, o, err);
 	case ATTRIBUTES:
-		return do_attributes(a, o, err);
+		return do_text(hdf5_attributes_here, a, o, err);
+	case ABOUT:
+		return do_text(hdf5_about_here, a, o, err);
 	}
 	return error_set(err, -EIO, "no such request");
 }

@@ -124,6 +124,16 @@ static char *hdf5_attributes_of(struct tensor *t, struct error *err)
 		       : hdf5_call_attributes(&at, err);
 }
 
+static char *hdf5_about_of(struct tensor *t, struct error *err)
+{
+	const struct hdf5_tensor *h = hdf5_of(t);
+	struct hdf5_place at = {h->source, h->file, h->object};
+
+	return h->t.field || h->member || !h->object
+		       ? strdup("{\"attributes\": {}}")
+		       : hdf5_call_about(&at, err);
+}
+
 static void hdf5_tensor_free(struct tensor *t)
 {
 	free(hdf5_of(t));
@@ -135,6 +145,7 @@ const struct tensor_ops hdf5_tensor_ops = {
 	.fetch = hdf5_fetch_part,
 	.values = hdf5_values_part,
 	.attributes = hdf5_attributes_of,
+	.about = hdf5_about_of,
 	.free = hdf5_tensor_free,
 };
 

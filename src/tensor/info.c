@@ -173,7 +173,7 @@ static void info_note(const struct tensor *t, json_t *o)
 
 char *tensor_info_text(struct tensor *t, struct error *err)
 {
-	json_t *o = json_object(), *attributes = NULL;
+	json_t *o = json_object(), *about = NULL;
 	cleanup_free char *dump = NULL, *more = NULL;
 	char *text = NULL;
 
@@ -187,14 +187,15 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 	info_storage(t, o);
 	put_text(o, "not_shown", t->why_not ? t->why_not : t->unreadable);
 	info_note(t, o);
-	if (t->ops && t->ops->attributes)
-		more = t->ops->attributes(t, err);
+	if (t->ops && t->ops->about)
+		more = t->ops->about(t, err);
 	if (more)
-		attributes = json_loads(more, JSON_ALLOW_NUL, NULL);
-	if (attributes)
-		json_object_set_new(o, "attributes", attributes);
-	if (!t->ops || !t->ops->attributes || attributes)
+		about = json_loads(more, JSON_ALLOW_NUL, NULL);
+	/* What is said above is not said otherwise by a source. */
+	if (!t->ops || !t->ops->about ||
+	    (about && !json_object_update_missing(o, about)))
 		dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	json_decref(about);
 	json_decref(o);
 	if (dump && asprintf(&text, "%s\n", dump) < 0)
 		text = NULL;

@@ -83,6 +83,10 @@ struct tensor_ops {
 		      void *ctx, struct error *err);
 	/* Attributes as a JSON object (malloc'ed text). */
 	char *(*attributes)(struct tensor *t, struct error *err);
+	/* What info.json has beyond what we know ourselves, a JSON object
+	 * (malloc'ed text): `attributes`; where the file says, `axes`, for each
+	 * an object or null, and `metadata`. */
+	char *(*about)(struct tensor *t, struct error *err);
 	void (*free)(struct tensor *t);
 };
 enum tensor_missing { MISSING_ERROR, MISSING_FILL };

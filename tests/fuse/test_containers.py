@@ -20,6 +20,7 @@ warnings.filterwarnings("ignore")
 import h5py
 
 import acme
+import hspy
 import skerch
 import writers
 from checks import check, equal, fails_with, note, read, same_bytes
@@ -245,6 +246,7 @@ def hyperspy_all(work):
         def f(s, m, truth=truth, data=data, kw=kw):
             same_as(s, m, truth)
             s("metadata", metadata_shown, m / data, kw["shape"])
+            s("as_hyperspy", hspy.as_hyperspy, m / data, m.src[0])
         mounted("hyperspy:" + name, src, f)
         if nav == 2:
             mounted("hyperspy:" + name + ":sample-axes=1", src,
@@ -254,6 +256,55 @@ def hyperspy_all(work):
     truth = snapshot(src)
     equal(truth[data].kind, "ragged", "kind of a ragged signal")
     compared("hyperspy:ragged", src, truth)
+    mounted("hyperspy:ragged", src, lambda s, m: s(
+        "as_hyperspy", hspy.as_hyperspy, m / data, src))
+    hyperspy_metadata(os.path.join(work, "hspy"))
+
+
+def hyperspy_metadata(d):
+    for write in (hspy.rich, hspy.uneven):
+        src = os.path.join(d, write.__name__ + ".hspy")
+        data = write(src)
+
+        def f(s, m, src=src, data=data):
+            s("as_hyperspy", hspy.as_hyperspy, m / data, src)
+            s("cat", hspy.same_by_cat, m / data, src, data)
+        mounted("hyperspy:" + write.__name__, src, f)
+    heap_damaged(d, os.path.join(d, "rich.hspy"), "Experiments/rich/data")
+    src = os.path.join(d, "twelve.hspy")
+    data = hspy.twelve(src)
+    mounted("hyperspy:twelve", src, lambda s, m: s(
+        "order", hspy.twelve_in_order, m / data))
+    odd = os.path.join(d, "odd.hspy")
+    names = hspy.hostile(odd, hspy.odd_axes, hspy.odd_links)
+    large = os.path.join(d, "large.hspy")
+    hspy.hostile(large, hspy.large)
+
+    def told(s, m):
+        s("axes", hspy.odd_axes_told, m)
+        s("links", hspy.odd_links_told, m)
+        s("bounded", hspy.bounded, m, odd, names)
+    mounted("hyperspy:odd", odd, told)
+
+    def large_told(s, m):
+        s("told", hspy.large_told, m)
+        s("bounded", hspy.bounded, m, large, ["large", "members"])
+    mounted("hyperspy:large", large, large_told)
+
+
+def heap_damaged(d, good, data):
+    with h5py.File(good, "r") as f:
+        a = f[data][()]
+    for k, noise in enumerate((b"\xff" * 200, bytes(
+            (7 * i + 3) & 255 for i in range(200)))):
+        bad = os.path.join(d, "damaged%d.hspy" % k)
+        shutil.copy(good, bad)
+        with open(bad, "r+b") as f:
+            for at in hspy.heaps(good):
+                f.seek(at + 16)
+                f.write(noise)
+        mounted("hyperspy:damaged%d" % k, bad, lambda s, m: s(
+            "heap", hspy.damaged, m, data, a))
 
 
 # --- 4 to 8: other writers --------------------------------------------------
@@ -310,6 +361,12 @@ def netcdf_all(work):
     writers.netcdf(src)
     truth = snapshot(src)
     compared("netcdf", src, truth)
+    mounted("netcdf:axes", src, lambda s, m: s(
+        "dimensions", hspy.dimensions_told, m, src))
+    src2 = os.path.join(work, "scales.h5")
+    hspy.scales(src2)
+    mounted("netcdf:axes", src2, lambda s, m: s(
+        "scales", hspy.scales_told, m))
     for v in ("v_fletcher", "v_fletcher_only"):
         sub("netcdf")("flipped_" + v, flipped, src, v)
 
@@ -384,6 +441,9 @@ def nexus_all(work):
     os.rename(d, moved)
     mounted("nexus:moved", os.path.join(moved, "run_master.h5"),
             lambda s, m: same_as(s, m, truth))
+    src = os.path.join(work, "nxdata.nxs")
+    hspy.nexus(src)
+    mounted("nexus:axes", src, lambda s, m: s("nxdata", hspy.nexus_told, m))
 
 
 SECTIONS = (("acme", acme_all), ("skerch", skerch_all),

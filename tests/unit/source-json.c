@@ -328,7 +328,13 @@ TEST(attributes)
 	text = hdf5_attributes_here(&at, &err);
 	CHECK_STR(text, "{}");
 	free(text);
+	text = hdf5_about_here(&at, &err);
+	CHECK_STR(text, "{\"attributes\":{}}");
+	free(text);
 	at.object = "/nothing";
+	CHECK(!hdf5_about_here(&at, &err));
+	CHECK_EQ_I(err.code, -ENOENT);
+	err.code = 0;
 	CHECK(!hdf5_attributes_here(&at, &err));
 	CHECK_EQ_I(err.code, -ENOENT);
 	CHECK(strstr(err.text, "object '/nothing': there is no such object"));

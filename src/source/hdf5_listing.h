@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is written around an array, as JSON: attributes and small datasets. */
+#ifndef SOURCE_HDF5_LISTING_H
+#define SOURCE_HDF5_LISTING_H
+
+#include "base/json.h"
+#include "source/hdf5.h"
+#include "source/hdf5_reference.h"
+
+/* How all of it is dumped: doubles come back as they were. */
+#define HDF5_LISTING_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(17))
+
+/*
+ * The values listed for one question are limited, each and together; larger
+ * ones are described in words, in brackets.  So is what cannot be read: damage
+ * in one value does not hide the others.  Lock of the library held for all
+ * calls.
+ */
+struct hdf5_listing {
+	struct hdf5_source *s;
+	struct hdf5_paths *paths;
+	uint64_t values, bytes; /* read so far */
+	bool failed;            /* no memory */
+};
+
+/* `object`: any of the file; it stays open until the listing is closed.  -ENOMEM
+ * (then it need not be closed, but may be). */
+int hdf5_listing_open(struct hdf5_listing *l, struct hdf5_source *s,
+		      hid_t object, struct error *err);
+void hdf5_listing_close(struct hdf5_listing *l);
+
+/* The value of an attribute.  NULL: no memory (l->failed). */
+json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
+			    const char *name);
+/* The values of a dataset, or (`why` not NULL) how many of what type they are,
+ * and why they are not listed.  NULL: no memory. */
+json_t *hdf5_list_dataset(struct hdf5_listing *l, hid_t dset, const char *why);
+/* All attributes of an object.  NULL with a sentence: -ENOMEM, -EIO. */
+json_t *hdf5_list_attributes(struct hdf5_listing *l, hid_t object,
+			     struct error *err);
+
+/* hdf5_hyperspy.c: into `about`, what the group of a dataset `data` says of it, if
+ * it is one of HyperSpy's signals: `axes` and `metadata`. */
+void hdf5_hyperspy_about(struct hdf5_listing *l, hid_t group, hid_t dset,
+			 json_t *about);
+
+#endif
