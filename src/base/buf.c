@@ -32,6 +32,7 @@
  * given back.
  */
 #define LARGE ((size_t)64 << 10)
+#define HUGE ((size_t)2 << 20)
 #define KEPT_MAX 256
 #define REUSE_DEFAULT ((size_t)8 << 20)
 
@@ -88,6 +89,31 @@ static struct buf *small_new(size_t size)
 	return b;
 }
 
+/* Pages of their own.  From HUGE on they begin where a huge page may, and the
+ * kernel is asked for those: 512 faults less.  The rest behind the last whole one
+ * stays small, so that neighbours share none, and what is freed is free. */
+static void *pages_new(size_t capacity)
+{
+	size_t more = capacity < HUGE ? 0 : HUGE - page_size(), before;
+	unsigned char *p;
+
+	if (capacity > (size_t)PTRDIFF_MAX - more)
+		return MAP_FAILED;
+	p = mmap(NULL, capacity + more, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || !more)
+		return p;
+	before = (HUGE - (uintptr_t)p % HUGE) % HUGE;
+	/* That these cannot be unmapped costs addresses, and no memory. */
+	if (before)
+		munmap(p, before);
+	if (before < more)
+		munmap(p + before + capacity, more - before);
+	p += before;
+	madvise(p, capacity / HUGE * HUGE, MADV_HUGEPAGE);
+	return p;
+}
+
 static struct buf *large_new(size_t capacity)
 {
 	struct large *l = malloc(sizeof *l);
@@ -95,8 +121,7 @@ static struct buf *large_new(size_t capacity)
 
 	if (!l)
 		return NULL;
-	p = mmap(NULL, capacity, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = pages_new(capacity);
 	l->mapped = p != MAP_FAILED;
 	if (!l->mapped)
 		p = malloc(capacity);
