@@ -19,6 +19,8 @@ void plan_init(struct plan *p, uint64_t want)
 	p->n = 0;
 	p->scratch_used = 0;
 	p->full = false;
+	p->bands = false;
+	p->banded = false;
 }
 
 static struct extent *plan_last(struct plan *p, enum extent_kind kind)
@@ -84,7 +86,8 @@ uint64_t plan_slice(struct plan *p, struct chunk_set *set, uint64_t index,
 	if (len == 0)
 		return 0;
 	if (x && x->u.chunk.set == set && x->u.chunk.index == index &&
-	    x->u.chunk.slice == slice && x->u.chunk.skip + x->len == skip)
+	    !x->u.chunk.rows && x->u.chunk.slice == slice &&
+	    x->u.chunk.skip + x->len == skip)
 		return plan_grow(p, x, len);
 	x = plan_append(p, EXTENT_CHUNK, len);
 	if (!x)
@@ -100,6 +103,38 @@ uint64_t plan_chunk(struct plan *p, struct chunk_set *set, uint64_t index,
 		    uint64_t skip, uint64_t len)
 {
 	return plan_slice(p, set, index, EXTENT_WHOLE, skip, len);
+}
+
+uint64_t plan_band(struct plan *p, struct chunk_set *set,
+		   const struct strip *strips, unsigned n, uint32_t rows,
+		   uint64_t step)
+{
+	uint64_t pitch = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		pitch += strips[i].len;
+	if (p->full || !pitch || n > PLAN_MAX - p->n ||
+	    rows > (p->want - p->have) / pitch) {
+		p->full = true;
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct extent *x = &p->ext[p->n++];
+
+		memset(x, 0, sizeof *x);
+		x->kind = EXTENT_CHUNK;
+		x->len = strips[i].len;
+		x->u.chunk.set = set;
+		x->u.chunk.index = strips[i].index;
+		x->u.chunk.skip = strips[i].skip;
+		x->u.chunk.slice = EXTENT_WHOLE;
+		x->u.chunk.rows = rows;
+		x->u.chunk.step = step;
+		x->u.chunk.pitch = pitch;
+	}
+	p->have += pitch * rows;
+	p->banded = true;
+	return pitch * rows;
 }
 
 uint64_t plan_fill(struct plan *p, struct fill fill, uint64_t phase,
@@ -180,6 +215,9 @@ static void extent_print(const struct extent *x, FILE *out)
 		if (x->u.chunk.slice != EXTENT_WHOLE)
 			fprintf(out, " slice %u", x->u.chunk.slice);
 		fprintf(out, " from %llu", (unsigned long long)x->u.chunk.skip);
+		if (x->u.chunk.rows)
+			fprintf(out, ", %u rows %llu apart", x->u.chunk.rows,
+				(unsigned long long)x->u.chunk.step);
 		break;
 	case EXTENT_MEM:
 		fputs("memory", out);
@@ -201,6 +239,6 @@ void plan_print(const struct plan *p, FILE *out)
 			(unsigned long long)p->ext[i].len);
 		extent_print(&p->ext[i], out);
 		putc('\n', out);
-		at += p->ext[i].len;
+		at += extent_bytes(&p->ext[i]);
 	}
 }

@@ -24,6 +24,10 @@ struct extent {
 			uint64_t
 				skip; /* bytes of the chunk (or slice) before */
 			uint32_t slice; /* EXTENT_WHOLE, or a slice number */
+			/* A strip of a band, see plan_band; rows 0: none. */
+			uint32_t rows;
+			uint64_t step;  /* bytes from row to row in the chunk */
+			uint64_t pitch; /* the same in the window */
 		} chunk;
 		struct {
 			const void *
@@ -38,13 +42,17 @@ struct extent {
 
 /* `map` appends extents until the window is full or PLAN_MAX is reached;
  * whoever asked goes on with a second plan from off + have. */
-#define PLAN_MAX 64
+#define PLAN_MAX 128
 #define PLAN_SCRATCH 1024
+/* Runs from this length on are worth an extent, and no copy, of their own. */
+#define PLAN_RUN 2048
 struct plan {
 	uint64_t want, have; /* bytes asked for, bytes mapped so far */
 	unsigned n;
 	unsigned scratch_used;
-	bool full; /* something found no room: nothing may follow it */
+	bool full;   /* something found no room: nothing may follow it */
+	bool bands;  /* whoever reads this plan understands them */
+	bool banded; /* there are some */
 	struct extent ext[PLAN_MAX];
 	unsigned char scratch[PLAN_SCRATCH]; /* a small header */
 };
@@ -65,6 +73,32 @@ uint64_t plan_slice(struct plan *p, struct chunk_set *set, uint64_t index,
 		    uint32_t slice, uint64_t skip, uint64_t len);
 uint64_t plan_fill(struct plan *p, struct fill fill, uint64_t phase,
 		   uint64_t len);
+/*
+ * Where a box cuts across narrow chunks, the window is many short runs: row
+ * after row, the same chunks side by side.  A band is `rows` such rows at once,
+ * an extent for each chunk in it, and none for each run:
+ *
+ *	window  aaaabbbbccccaaaabbbbccccaaaabbbbcccc   3 rows, 3 strips
+ *	        |- pitch --|                            of len 4
+ *
+ * Row r of a strip is at skip + r * step of its chunk.  The strips of a band
+ * follow each other, their lengths add up to its pitch.  All of them are
+ * appended, or none, and the plan is full then (0).  The window has room for
+ * the rows; n <= PLAN_MAX, rows > 1.
+ */
+struct strip {
+	uint64_t index, skip, len;
+};
+uint64_t plan_band(struct plan *p, struct chunk_set *set,
+		   const struct strip *strips, unsigned n, uint32_t rows,
+		   uint64_t step);
+/* Bytes of the window that an extent stands for. */
+static inline uint64_t extent_bytes(const struct extent *x)
+{
+	return x->kind == EXTENT_CHUNK && x->u.chunk.rows
+		       ? x->len * x->u.chunk.rows
+		       : x->len;
+}
 /* Copies `data` into the plan (bounded by PLAN_SCRATCH). */
 uint64_t plan_copy(struct plan *p, const void *data, uint64_t len);
 /* `data` is not copied: it belongs to the tree, or lives as long. */

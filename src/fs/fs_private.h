@@ -48,6 +48,7 @@ struct gather {
 	struct fs *fs;
 	unsigned char *to;      /* where the next byte goes */
 	size_t left;            /* room */
+	uint64_t across;        /* bytes of a band's row that were copied */
 	uint64_t pinned;        /* decoded bytes held in slots */
 	unsigned files;         /* descriptors held in slots */
 	unsigned hand;          /* next slot to give up when too much is held */

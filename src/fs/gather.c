@@ -45,6 +45,7 @@ void gather_init(struct gather *g, struct fs *fs, void *to, size_t len)
 	g->fs = fs;
 	g->to = to;
 	g->left = len;
+	g->across = 0;
 	g->pinned = 0;
 	g->files = 0;
 	g->hand = 0;
@@ -344,7 +345,8 @@ static int gather_pin(struct gather *g, struct gather_slot *slot,
 	return r;
 }
 
-int gather_extent(struct gather *g, const struct extent *x, struct error *err)
+static int gather_run(struct gather *g, const struct extent *x,
+		      struct error *err)
 {
 	struct gather_slot *slot;
 	struct run run;
@@ -375,6 +377,74 @@ int gather_extent(struct gather *g, const struct extent *x, struct error *err)
 	else
 		r = gather_pin(g, slot, &run, x, err);
 	return r;
+}
+
+/* Rows 1 and up of a strip whose first was copied, if its slot has decoded
+ * bytes: nothing is looked up any more.  False: it has not. */
+static bool copy_strip(struct gather *g, unsigned char *to,
+		       const struct extent *x)
+{
+	struct run run = {.set = x->u.chunk.set->id, .index = x->u.chunk.index};
+	const struct gather_slot *slot = slot_of(g, &run);
+	uint64_t rows = x->u.chunk.rows, step = x->u.chunk.step;
+	uint64_t skip = x->u.chunk.skip, len = x->len, size;
+	const unsigned char *from;
+
+	if (!slot->used || slot->index != run.index || slot->set != run.set ||
+	    slot->span.kind != SPAN_MEM)
+		return false;
+	/* The first row was in there. */
+	size = slot->span.buf->size;
+	if (step > (size - skip - len) / (rows - 1))
+		return false;
+	from = slot->span.buf->data + skip;
+	while (--rows) {
+		to += x->u.chunk.pitch;
+		from += step;
+		memcpy(to, from, len);
+	}
+	return true;
+}
+
+/* All rows of a strip; what is after the band is next once all of its strips
+ * are there. */
+static int gather_strip(struct gather *g, const struct extent *x,
+			struct error *err)
+{
+	const uint64_t rows = x->u.chunk.rows, pitch = x->u.chunk.pitch;
+	unsigned char *band = g->to, *to = g->to + g->across;
+	struct extent one = *x;
+	size_t left = g->left;
+	int r;
+
+	if (pitch * rows > left || x->len > pitch - g->across)
+		return gather_room(g, (size_t)(pitch * rows) + 1, err);
+	g->to = to;
+	g->left = (size_t)x->len;
+	r = gather_run(g, x, err);
+	one.u.chunk.rows = 0;
+	if (r == 0 && !copy_strip(g, to, x))
+		for (uint64_t i = 1; r == 0 && i < rows; i++) {
+			one.u.chunk.skip += x->u.chunk.step;
+			g->to = to + i * pitch;
+			g->left = (size_t)x->len;
+			r = gather_run(g, &one, err);
+		}
+	g->to = band;
+	g->left = left;
+	g->across += x->len;
+	if (g->across == pitch) {
+		g->across = 0;
+		gather_advance(g, (size_t)(pitch * rows));
+	}
+	return r;
+}
+
+int gather_extent(struct gather *g, const struct extent *x, struct error *err)
+{
+	return x->kind == EXTENT_CHUNK && x->u.chunk.rows
+		       ? gather_strip(g, x, err)
+		       : gather_run(g, x, err);
 }
 
 int gather_finish(struct gather *g, struct error *err)

@@ -24,7 +24,7 @@
 #include "fs/fs_private.h"
 
 /* Below this, a run costs more as an iovec of its own than copied. */
-#define RUN_MIN 2048
+#define RUN_MIN PLAN_RUN
 /* So few runs are always worth it. */
 #define RUN_FEW 4
 
@@ -47,6 +47,7 @@ int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	int r;
 
 	plan_init(plan, want);
+	plan->bands = true;
 	r = n->files->ops->map(n->files, n->node, off, plan, err);
 	if (r < 0)
 		return r;
@@ -113,7 +114,7 @@ static int collect_extent(struct collector *c, const struct plan *plan,
 	struct span *s;
 	int r;
 
-	if (!out->gathered && pins_exhausted(c)) {
+	if (!out->gathered && (plan->banded || pins_exhausted(c))) {
 		r = collect_gather(c, err);
 		if (r < 0)
 			return r;
@@ -224,8 +225,9 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 	out->len = len;
 	while (r == 0 && have < len) {
 		r = reply_map(n, off + have, len - have, &plan, err);
-		if (r == 0 && have == 0 && plan.n > RUN_FEW &&
-		    plan.have / plan.n < RUN_MIN)
+		if (r == 0 && have == 0 &&
+		    (plan.banded ||
+		     (plan.n > RUN_FEW && plan.have / plan.n < RUN_MIN)))
 			r = collect_gather(&c, err);
 		for (i = 0; r == 0 && i < plan.n; i++)
 			r = collect_extent(&c, &plan, &plan.ext[i], err);

@@ -254,11 +254,11 @@ static void drop_behind(struct store *s, uint64_t set, uint64_t index,
 static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 		      bool forward, struct span *out, struct error *err)
 {
-	size_t served = atomic_fetch_add(&b->served, x->len) + x->len;
-	size_t size = b->size;
+	size_t bytes = extent_bytes(x), size = b->size;
+	size_t served = atomic_fetch_add(&b->served, bytes) + bytes;
 	int r = pin_buf(x, b, out, err);
 
-	if (!r && forward && served - x->len < size && served >= size)
+	if (!r && forward && served - bytes < size && served >= size)
 		drop_behind(s, x->u.chunk.set->id, x->u.chunk.index, size);
 	return r;
 }

@@ -78,6 +78,55 @@ void grid_run(const struct grid *g, const struct box *b, uint64_t off,
 	*run = length * g->elem - sub;
 }
 
+/*
+ * The same walk; `joined` is as above.  Once a run ends within an axis, the rows
+ * are along the next one outwards that the box has more than one element of.
+ */
+bool grid_find_rows(const struct grid *g, const struct box *b, uint64_t off,
+		    struct grid_rows *out)
+{
+	uint64_t e = off / g->elem, stride = g->elem;
+	bool joined = true;
+
+	if (off % g->elem)
+		return false;
+	out->pitch = g->elem;
+	for (unsigned i = g->rank; i-- > 0;) {
+		uint64_t c = e % b->count[i], at = b->start[i] + c;
+		uint64_t r = at % g->chunk[i];
+
+		e /= b->count[i];
+		if (!joined && b->count[i] > 1) {
+			out->rows = min_u64(b->count[i] - c, g->chunk[i] - r);
+			out->step = stride;
+			return true;
+		}
+		if (c)
+			return false;
+		out->pitch *= b->count[i];
+		stride *= g->chunk[i];
+		joined = joined && b->count[i] == g->chunk[i] && r == 0;
+	}
+	return false;
+}
+
+unsigned grid_carry(const struct grid *g, uint64_t index)
+{
+	unsigned ended = 0;
+
+	for (unsigned i = g->rank; i-- > 0;) {
+		uint64_t n = g->chunks[i];
+
+		if (n <= 1)
+			continue;
+		if (index % n != n - 1)
+			break;
+		index /= n;
+		ended++;
+	}
+	return ended;
+}
+
 void grid_origin(const struct grid *g, uint64_t index, uint64_t *origin)
 {
 	for (unsigned i = g->rank; i-- > 0;) {

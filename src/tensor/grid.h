@@ -36,6 +36,18 @@ uint64_t box_elements(const struct box *b, unsigned rank);
  */
 void grid_run(const struct grid *g, const struct box *b, uint64_t off,
 	      uint64_t *chunk, uint64_t *in_chunk, uint64_t *run);
+/* Rows of a box that lie one below the other in the same chunks. */
+struct grid_rows {
+	uint64_t pitch; /* bytes of a row of the box: one run or several */
+	uint64_t rows;  /* how many, from this one on, are in the same chunks */
+	uint64_t step;  /* bytes from row to row in each of these */
+};
+/* Does a row begin at byte `off` of the box?  A row is what runs end in: all of
+ * the innermost axes that a run does not get across. */
+bool grid_find_rows(const struct grid *g, const struct box *b, uint64_t off,
+		    struct grid_rows *out);
+/* How many axes of the grid of chunks come to their end with chunk `index`. */
+unsigned grid_carry(const struct grid *g, uint64_t index);
 /* Coordinates (in elements) of chunk `index`'s first element. */
 void grid_origin(const struct grid *g, uint64_t index, uint64_t *origin);
 /* True when chunk `index` overhangs the array. */

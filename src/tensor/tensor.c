@@ -264,6 +264,39 @@ static uint64_t map_run(const struct tensor *t, uint32_t p,
 			  min_u64(run, (piece + 1) * size - inside));
 }
 
+/* Several rows of narrow runs at once, if the plan may have them and the window
+ * wants as many; the bytes taken. */
+static uint64_t map_rows(const struct tensor *t, uint32_t p,
+			 const struct layout *l, const struct box *b,
+			 uint64_t off, struct plan *plan)
+{
+	struct chunk_set *set = (struct chunk_set *)&t->set;
+	struct strip strips[PLAN_MAX];
+	struct grid_rows rows;
+	uint64_t at = 0, run;
+	unsigned n = 0;
+
+	if (l->kind == LAYOUT_LINEAR || !grid_find_rows(l->grid, b, off, &rows))
+		return 0;
+	rows.rows = min_u64(rows.rows, (plan->want - plan->have) / rows.pitch);
+	rows.rows = min_u64(rows.rows, UINT32_MAX);
+	if (rows.rows < 2)
+		return 0;
+	for (; at < rows.pitch && n < PLAN_MAX; at += run, n++) {
+		struct strip *s = &strips[n];
+
+		grid_run(l->grid, b, off + at, &s->index, &s->skip, &run);
+		s->index = tensor_chunk_id(p, s->index);
+		s->len = run;
+		/* Long runs, or too many: one by one. */
+		if (run >= PLAN_RUN)
+			return 0;
+	}
+	if (at != rows.pitch)
+		return 0;
+	return plan_band(plan, set, strips, n, (uint32_t)rows.rows, rows.step);
+}
+
 /* Box `b` of part p's dataset, from byte `off` of it on, `len` bytes. */
 static int map_part(const struct tensor *t, uint32_t p, const struct layout *l,
 		    const struct box *b, uint64_t off, uint64_t len,
@@ -281,7 +314,10 @@ static int map_part(const struct tensor *t, uint32_t p, const struct layout *l,
 		plan_fill(plan, l->fill, off, len);
 	else
 		while (plan_open(plan)) {
-			took = map_run(t, p, l, b, off, plan);
+			took = plan->bands ? map_rows(t, p, l, b, off, plan)
+					   : 0;
+			if (!took && plan_open(plan))
+				took = map_run(t, p, l, b, off, plan);
 			if (!took)
 				break;
 			off += took;
