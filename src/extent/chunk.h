@@ -70,8 +70,12 @@ struct chunk_set_ops {
 	int (*slice)(const struct chunk_set *s, const struct buf *b, uint32_t n,
 		     size_t *off, size_t *len);
 	/* The chunk that sequential reading wants after `index`; false at the
-	 * end, or when that is not known yet.  Pure; NULL: no prefetching. */
-	bool (*next)(const struct chunk_set *s, uint64_t index, uint64_t *out);
+	 * end, or when that is not known yet.  *carry is how many axes of the
+	 * grid end between the two: 0 within a line of chunks, 1 from line to
+	 * line, and so on; to another part it is more than any of them.  Pure;
+	 * NULL: no prefetching. */
+	bool (*next)(const struct chunk_set *s, uint64_t index, uint64_t *out,
+		     unsigned *carry);
 	/* "run_0200-0300.h5: /data chunk 17", for sentences. */
 	void (*describe)(const struct chunk_set *s, uint64_t index, char *buf,
 			 size_t n);

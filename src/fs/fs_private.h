@@ -32,6 +32,16 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	      struct plan *plan, struct error *err);
 
+/* What other threads were asked to decode for the rest of a plan. */
+struct ahead {
+	unsigned asked;        /* the first extent that was not looked at */
+	uint64_t bytes;        /* of chunks asked for and not yet reached */
+	uint64_t of[PLAN_MAX]; /* ... by each extent */
+};
+/* Before extent `i` is pinned, from 0 on: have those behind it decoded. */
+void reply_want(struct fs *fs, const struct plan *plan, unsigned i,
+		struct ahead *a);
+
 /* Copying bytes together, run by run; see gather.c. */
 #define GATHER_SLOTS 128
 #define GATHER_WINDOW 4096

@@ -468,6 +468,7 @@ int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
 {
 	struct gather g;
 	struct plan plan;
+	struct ahead ahead;
 	uint64_t have = 0;
 	unsigned i;
 	int r = 0, end;
@@ -475,8 +476,10 @@ int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
 	gather_init(&g, fs, to, len);
 	while (r == 0 && have < len) {
 		r = reply_map(n, off + have, len - have, &plan, err);
-		for (i = 0; r == 0 && i < plan.n; i++)
+		for (i = 0; r == 0 && i < plan.n; i++) {
+			reply_want(fs, &plan, i, &ahead);
 			r = gather_extent(&g, &plan.ext[i], err);
+		}
 		have += plan.have;
 	}
 	end = gather_finish(&g, r ? NULL : err);

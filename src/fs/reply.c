@@ -25,6 +25,8 @@
 
 /* Below this, a run costs more as an iovec of its own than copied. */
 #define RUN_MIN PLAN_RUN
+/* Extents to look back at for one of the same chunk. */
+#define WANT_LOOK 16
 /* So few runs are always worth it. */
 #define RUN_FEW 4
 
@@ -57,6 +59,46 @@ int reply_map(const struct node *n, uint64_t off, uint64_t want,
 			"nothing is known to be at byte %llu: a defect",
 			(unsigned long long)off);
 	return 0;
+}
+
+/* Runs go to and fro between the chunks of a row: was this one just before? */
+static bool seen_lately(const struct plan *p, unsigned k)
+{
+	const struct extent *x = &p->ext[k];
+	unsigned first = k > WANT_LOOK ? k - WANT_LOOK : 0;
+
+	while (k-- > first)
+		if (p->ext[k].kind == EXTENT_CHUNK &&
+		    p->ext[k].u.chunk.index == x->u.chunk.index &&
+		    p->ext[k].u.chunk.set == x->u.chunk.set)
+			return true;
+	return false;
+}
+
+void reply_want(struct fs *fs, const struct plan *plan, unsigned i,
+		struct ahead *a)
+{
+	uint64_t *of = a->of;
+
+	if (i == 0) {
+		a->asked = 1; /* the first is decoded by this thread */
+		a->bytes = of[0] = 0;
+	}
+	if (i < a->asked) {
+		a->bytes -= of[i];
+	} else {
+		a->asked = i + 1;
+	}
+	for (; a->asked < plan->n; a->asked++) {
+		const struct extent *x = &plan->ext[a->asked];
+
+		of[a->asked] = 0;
+		if (x->kind != EXTENT_CHUNK || seen_lately(plan, a->asked))
+			continue;
+		if (!store_want(fs->store, x, a->bytes, &of[a->asked]))
+			return;
+		a->bytes += of[a->asked];
+	}
 }
 
 static void reply_unpin(struct fs *fs, struct reply *r)
@@ -215,6 +257,7 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 {
 	struct collector c = {.fs = fs, .out = out, .want = len};
 	struct plan plan;
+	struct ahead ahead;
 	uint64_t have = 0;
 	unsigned i;
 	int r = 0, end;
@@ -229,8 +272,10 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 		    (plan.banded ||
 		     (plan.n > RUN_FEW && plan.have / plan.n < RUN_MIN)))
 			r = collect_gather(&c, err);
-		for (i = 0; r == 0 && i < plan.n; i++)
+		for (i = 0; r == 0 && i < plan.n; i++) {
+			reply_want(fs, &plan, i, &ahead);
 			r = collect_extent(&c, &plan, &plan.ext[i], err);
+		}
 		have += plan.have;
 	}
 	if (r == 0)

@@ -10,9 +10,19 @@
  *     ----|====== window =====|---------->  chunks in reading order
  *      wanted    on their way   not asked for
  *
- * A step forward beyond `last` doubles the window until it is full; a jump
+ * The window is half of the steps that the reader has made, until it is full:
+ * what is decoded in vain when it stops is a third of all at most.  A jump
  * starts a new stream, which is worth nothing until it has gone forward twice.
  * Random reading therefore prefetches nothing.
+ *
+ * Readers stop where axes end: after a frame, after a row of frames.  So nobody
+ * is expected to go from one line of chunks to the next, from one plane to the
+ * next, or to another part, before having done so once (`carry`, see `next` in
+ * chunk.h).  Whoever reads all of an array waits once an axis for that, and
+ * whoever reads a row makes us decode that row.
+ *
+ * What a read under way needs for certain is another matter: prefetch_want takes
+ * it whatever streams there are, so that all threads work on one reader's frame.
  */
 #include "store/prefetch.h"
 
@@ -36,6 +46,7 @@ struct stream {
 	uint64_t ahead;    /* chunks from last to frontier */
 	uint64_t window;   /* chunks ahead that are wanted */
 	uint64_t steps;    /* forward, in a row */
+	unsigned carry;    /* the most axes that a step of it went across */
 	uint64_t tick;
 };
 struct bucket {
@@ -52,12 +63,14 @@ struct prefetch {
 	prefetch_load_fn *load;
 	prefetch_has_fn *has;
 	void *ctx;
+	_Atomic uint64_t wanted; /* bytes of jobs that prefetch_want queued */
 	struct bucket bucket[BUCKETS];
 };
 struct job {
 	struct prefetch *p;
 	struct chunk_set *set;
 	uint64_t index;
+	uint64_t wanted; /* bytes; 0: only expected */
 };
 
 static struct bucket *bucket_of(struct prefetch *p, const struct chunk_set *set)
@@ -85,26 +98,37 @@ static void job_run(void *arg)
 {
 	struct job *j = arg;
 
-	if (!job_is_late(j))
+	if (j->wanted || !job_is_late(j))
 		j->p->load(j->p->ctx, j->set, j->index);
+	atomic_fetch_sub(&j->p->wanted, j->wanted);
 	free(j);
 }
 
 /* Queue one chunk; false: the queue is full (or memory is out). */
 static bool job_submit(struct prefetch *p, struct chunk_set *set,
-		       uint64_t index)
+		       uint64_t index, uint64_t wanted)
 {
-	struct job *j;
+	struct job *j = malloc(sizeof *j);
 
-	if (p->has(p->ctx, set, index))
-		return true;
-	j = malloc(sizeof *j);
 	if (!j)
 		return false;
-	*j = (struct job){p, set, index};
+	*j = (struct job){p, set, index, wanted};
 	if (pool_try_submit(p->pool, job_run, j))
 		return true;
 	free(j);
+	return false;
+}
+
+bool prefetch_want(struct prefetch *p, struct chunk_set *set, uint64_t index,
+		   uint64_t bytes)
+{
+	bytes = max_u64(bytes, 1);
+	if (bytes <= p->most &&
+	    atomic_fetch_add(&p->wanted, bytes) <= p->most - bytes &&
+	    job_submit(p, set, index, bytes))
+		return true;
+	if (bytes <= p->most)
+		atomic_fetch_sub(&p->wanted, bytes);
 	return false;
 }
 
@@ -112,6 +136,7 @@ static bool job_submit(struct prefetch *p, struct chunk_set *set,
 static struct stream *stream_find(struct bucket *b, struct chunk_set *set,
 				  uint64_t index)
 {
+	unsigned carry;
 	uint64_t next;
 
 	for (unsigned i = 0; i < STREAMS; i++) {
@@ -121,7 +146,8 @@ static struct stream *stream_find(struct bucket *b, struct chunk_set *set,
 			continue;
 		if (index <= s->frontier)
 			return s;
-		if (set->ops->next(set, s->last, &next) && next == index)
+		if (set->ops->next(set, s->last, &next, &carry) &&
+		    next == index)
 			return s;
 	}
 	return NULL;
@@ -142,14 +168,19 @@ static void stream_start(struct bucket *b, struct chunk_set *set,
 			     .tick = ++b->tick};
 }
 
-/* Chunks between `from` and `to` in reading order, counted up to `most`. */
-static uint64_t steps_between(struct chunk_set *set, uint64_t from, uint64_t to,
-			      uint64_t most)
+/* Chunks between the stream's last one and `to` in reading order, counted up to
+ * `most`; notes what is crossed on the way. */
+static uint64_t stream_steps(struct stream *s, struct chunk_set *set,
+			     uint64_t to, uint64_t most)
 {
-	uint64_t n = 0;
+	uint64_t from = s->last, n = 0;
+	unsigned carry = 0;
 
-	while (from != to && n < most && set->ops->next(set, from, &from))
+	while (from != to && n < most &&
+	       set->ops->next(set, from, &from, &carry)) {
+		s->carry = carry > s->carry ? carry : s->carry;
 		n++;
+	}
 	return from == to ? n : most;
 }
 
@@ -167,8 +198,8 @@ static unsigned stream_advance(struct prefetch *p, struct stream *s,
 			       uint64_t *want, unsigned n)
 {
 	uint64_t most = window_chunks(p, set), next;
-	uint64_t gone = steps_between(set, s->last, index, s->ahead + 1);
-	unsigned k = 0;
+	uint64_t gone = stream_steps(s, set, index, s->ahead + 1);
+	unsigned k = 0, carry;
 
 	s->ahead = s->ahead > gone ? s->ahead - gone : 0;
 	if (index > s->frontier)
@@ -177,12 +208,13 @@ static unsigned stream_advance(struct prefetch *p, struct stream *s,
 	s->steps++;
 	if (s->steps < 2 || most == 0)
 		return 0;
-	s->window = min_u64(s->window ? s->window * 2 : 2, most);
+	s->window = min_u64(max_u64(s->steps / 2, 2), most);
 	/* Refill in batches, not for every chunk. */
 	if (s->ahead * 2 > s->window)
 		return 0;
 	while (k < n && s->ahead < s->window &&
-	       set->ops->next(set, s->frontier, &next)) {
+	       set->ops->next(set, s->frontier, &next, &carry) &&
+	       carry <= s->carry) {
 		want[k++] = next;
 		s->frontier = next;
 		s->ahead++;
@@ -217,7 +249,8 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 	}
 	atomic_store_explicit(&b->recent, key | forward, memory_order_relaxed);
 	for (unsigned i = 0; i < n; i++)
-		if (!job_submit(p, set, want[i]))
+		if (!p->has(p->ctx, set, want[i]) &&
+		    !job_submit(p, set, want[i], 0))
 			break;
 	return forward;
 }

@@ -36,6 +36,8 @@
  * cache when it is served, and no more than a share of ours. */
 #define WINDOW (UINT64_C(8) << 20)
 #define WINDOW_SHARE 4
+/* Decoded at once for one read. */
+#define WANT_SHARE 8
 /* Chunks that a forward reader is through with are kept for those who lag. */
 #define BEHIND (UINT64_C(32) << 20)
 #define BEHIND_SHARE 8
@@ -384,6 +386,26 @@ static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
 			      POSIX_FADV_WILLNEED);
 		handles_put(s->handles, &h);
 	}
+}
+
+bool store_want(struct store *s, const struct extent *x, uint64_t ahead,
+		uint64_t *bytes)
+{
+	struct chunk_set *set = x->u.chunk.set;
+	uint64_t index = x->u.chunk.index;
+	struct chunk c;
+
+	*bytes = 0;
+	if (x->kind != EXTENT_CHUNK || !s->prefetch || !set->ops->next ||
+	    cache_has(s->cache, set->id, index) ||
+	    store_locate(s, set, index, &c, NULL) < 0 ||
+	    c.state == CHUNK_ABSENT || chunk_is_verbatim(&c))
+		return true;
+	if (buf_cost(c.size) > s->budget / WANT_SHARE ||
+	    ahead > s->budget / WANT_SHARE - buf_cost(c.size))
+		return false;
+	*bytes = buf_cost(c.size);
+	return prefetch_want(s->prefetch, set, index, *bytes);
 }
 
 int store_start(struct store *s, struct error *err)

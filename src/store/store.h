@@ -22,6 +22,11 @@ void store_free(struct store *s);
  * came first, or a descriptor when they are stored verbatim, or a fill. */
 int store_pin(struct store *s, const struct extent *x, struct span *out,
 	      struct error *err);
+/* A thread is going to pin this extent, after others that make `ahead` bytes of
+ * chunks: let another one decode it meanwhile, if it has to be.  False: not yet,
+ * so much would not stay in the cache until then.  *bytes is what it makes. */
+bool store_want(struct store *s, const struct extent *x, uint64_t ahead,
+		uint64_t *bytes);
 void store_unpin(struct store *s, struct span *span);
 /* The same through the interface that lower layers know. */
 struct pinner *store_pinner(struct store *s);

@@ -248,7 +248,8 @@ static int set_fetch(struct chunk_set *s, uint64_t index,
 	return 0;
 }
 
-static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out)
+static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out,
+		     unsigned *carry)
 {
 	const struct tensor *t = tensor_of(s);
 	const struct layout *l = layout_of(s, index);
@@ -258,11 +259,15 @@ static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out)
 		return false;
 	if (chunk_of(index) + 1 < layout_chunks(l)) {
 		*out = index + 1;
+		*carry = l->kind == LAYOUT_CHUNKED
+				 ? grid_carry(l->grid, chunk_of(index))
+				 : 0;
 		return true;
 	}
 	if (p + 1 >= t->nparts)
 		return false;
 	*out = tensor_chunk_id(p + 1, 0);
+	*carry = RANK_MAX;
 	return true;
 }
 

@@ -152,6 +152,37 @@ TEST(memory_needs_room_in_the_list)
 	CHECK_EQ_U(p.have, PLAN_MAX);
 }
 
+TEST(a_band_is_whole_or_refused)
+{
+	struct chunk_set set = {NULL, 7, 0, false};
+	static const struct strip strips[] = {{1, 8, 4}, {2, 0, 6}};
+	struct plan p;
+
+	plan_init(&p, 100);
+	CHECK_EQ_U(plan_chunk(&p, &set, 1, 4, 4), 4);
+	CHECK_EQ_U(plan_band(&p, &set, strips, 2, 5, 16), 50);
+	CHECK(p.banded);
+	CHECK_EQ_U(p.n, 3);
+	CHECK_EQ_U(p.have, 54);
+	CHECK_EQ_U(p.ext[1].len, 4);
+	CHECK_EQ_U(extent_bytes(&p.ext[1]), 20);
+	CHECK_EQ_U(p.ext[2].u.chunk.step, 16);
+	CHECK_EQ_U(p.ext[2].u.chunk.pitch, 10);
+	/* Nothing merges with a strip. */
+	CHECK_EQ_U(plan_chunk(&p, &set, 2, 6, 1), 1);
+	CHECK_EQ_U(p.n, 4);
+	CHECK_EQ_U(plan_band(&p, &set, strips, 2, 5, 16), 0);
+	CHECK(!plan_open(&p));
+	CHECK_EQ_U(plan_chunk(&p, &set, 9, 0, 1), 0);
+
+	plan_init(&p, 1000);
+	while (p.n < PLAN_MAX - 1)
+		CHECK_EQ_U(plan_chunk(&p, &set, p.n, 0, 1), 1);
+	CHECK_EQ_U(plan_band(&p, &set, strips, 2, 2, 16), 0);
+	CHECK_EQ_U(p.n, PLAN_MAX - 1);
+	CHECK_EQ_U(plan_chunk(&p, &set, 9, 0, 1), 0);
+}
+
 TEST(plans_can_be_read)
 {
 	struct chunk_set a = {NULL, 9, 0, false};
@@ -226,6 +257,7 @@ int main(void)
 	RUN(copies_go_to_scratch);
 	RUN(memory_is_borrowed);
 	RUN(memory_needs_room_in_the_list);
+	RUN(a_band_is_whole_or_refused);
 	RUN(plans_can_be_read);
 	RUN(random_plans_describe_each_byte);
 	return test_done();

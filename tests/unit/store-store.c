@@ -74,10 +74,13 @@ static int fetch(struct chunk_set *s, uint64_t index, _Atomic uint64_t *gauge,
 	memset((*out)->data, (int)index, SIZE);
 	return 0;
 }
-static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out)
+static unsigned line = CHUNKS, plane = CHUNKS; /* how the grid is folded */
+static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out,
+		 unsigned *carry)
 {
 	(void)s;
 	*out = index + 1;
+	*carry = (index + 1) % line ? 0 : (index + 1) % plane ? 1 : 2;
 	return index + 1 < CHUNKS;
 }
 static void describe(const struct chunk_set *s, uint64_t index, char *buf,
@@ -315,6 +318,99 @@ TEST(forward_readers_are_followed_random_ones_are_not)
 		CHECK_EQ_U(asked[i], 0);
 }
 
+/* Who never left a line, or a plane, is not expected to. */
+TEST(prefetching_ends_where_axes_end)
+{
+	struct set s = {.set = {.ops = &ops, .id = 78, .unit = SIZE}};
+	struct error err = {0};
+	struct prefetch *p;
+
+	memset(asked, 0, sizeof asked);
+	line = 8;
+	plane = 32;
+	CHECK_OK(prefetch_new(&p, 1, 16 * SIZE, 16 * SIZE, ahead_load,
+			      ahead_has, NULL, &err));
+	for (uint64_t i = 0; i < 8; i++)
+		prefetch_note(p, &s.set, i);
+	prefetch_free(p);
+	CHECK_EQ_U(asked[8], 0);
+	memset(asked, 0, sizeof asked);
+	CHECK_OK(prefetch_new(&p, 1, 16 * SIZE, 16 * SIZE, ahead_load,
+			      ahead_has, NULL, &err));
+	for (uint64_t i = 0; i < 31; i++)
+		prefetch_note(p, &s.set, i);
+	prefetch_free(p);
+	CHECK_EQ_U(asked[31], 1);
+	CHECK_EQ_U(asked[32], 0);
+	memset(asked, 0, sizeof asked);
+	CHECK_OK(prefetch_new(&p, 1, 16 * SIZE, 16 * SIZE, ahead_load,
+			      ahead_has, NULL, &err));
+	for (uint64_t i = 0; i < 60; i++)
+		prefetch_note(p, &s.set, i);
+	prefetch_free(p);
+	CHECK_EQ_U(asked[63], 1);
+	line = plane = CHUNKS;
+}
+
+/* One that stops anywhere has made us decode half as much again, at most. */
+TEST(the_window_grows_with_what_was_read)
+{
+	struct set s = {.set = {.ops = &ops, .id = 79, .unit = SIZE}};
+	struct error err = {0};
+
+	for (uint64_t stop = 1; stop < 40; stop++) {
+		struct prefetch *p;
+		uint64_t over = 0;
+
+		memset(asked, 0, sizeof asked);
+		CHECK_OK(prefetch_new(&p, 2, 64 * SIZE, 64 * SIZE, ahead_load,
+				      ahead_has, NULL, &err));
+		for (uint64_t i = 0; i < stop; i++)
+			prefetch_note(p, &s.set, i);
+		prefetch_free(p);
+		for (uint64_t i = stop; i < CHUNKS; i++)
+			over += asked[i];
+		CHECK(over <= (stop > 4 ? stop / 2 : 2));
+	}
+}
+
+TEST(what_is_wanted_is_decoded_by_others)
+{
+	struct error err = {0};
+	uint64_t bytes, before = counter_get(COUNT_PREFETCHED), ahead = 0;
+	struct extent x;
+	struct world w;
+	unsigned n = 0;
+
+	world_new(&w, 4 << 20, 2);
+	x = chunk_extent(&w.swapped, 40, 0, 64);
+	CHECK(store_want(w.store, &x, 0, &bytes));
+	CHECK_EQ_U(bytes, 0); /* nobody is there to do it */
+	CHECK_OK(store_start(w.store, &err));
+	for (uint64_t i = 40; i < 64; i++, ahead += bytes) {
+		x = chunk_extent(&w.swapped, i, 0, 64);
+		if (!store_want(w.store, &x, ahead, &bytes))
+			break;
+		n++;
+	}
+	/* As many as stay in an eighth of the cache; absent ones are none. */
+	CHECK(ahead > 0 && ahead <= 512 << 10);
+	CHECK(n >= ahead / SIZE && n < 24);
+	for (int i = 0;
+	     i < 5000 && counter_get(COUNT_PREFETCHED) < before + ahead / SIZE;
+	     i++)
+		usleep(1000);
+	CHECK_EQ_U(counter_get(COUNT_PREFETCHED), before + ahead / SIZE);
+	/* What is there, verbatim or never written needs nobody. */
+	x = chunk_extent(&w.swapped, 40, 0, 64);
+	CHECK(store_want(w.store, &x, 0, &bytes) && bytes == 0);
+	x = chunk_extent(&w.swapped, 3, 0, 64);
+	CHECK(store_want(w.store, &x, 0, &bytes) && bytes == 0);
+	x = chunk_extent(&w.plain, 40, 0, SIZE);
+	CHECK(store_want(w.store, &x, 0, &bytes) && bytes == 0);
+	world_free(&w);
+}
+
 TEST(what_comes_next_is_decoded_ahead)
 {
 	struct error err = {0};
@@ -363,6 +459,9 @@ int main(void)
 	RUN(windows_outside_a_chunk_are_refused);
 	RUN(a_chunk_larger_than_the_cache_is_right);
 	RUN(forward_readers_are_followed_random_ones_are_not);
+	RUN(prefetching_ends_where_axes_end);
+	RUN(the_window_grows_with_what_was_read);
+	RUN(what_is_wanted_is_decoded_by_others);
 	RUN(what_comes_next_is_decoded_ahead);
 	RUN(readers_and_prefetching_together);
 	return test_done();

@@ -35,7 +35,7 @@ static void naive(const struct grid *g, const struct box *b, uint64_t e,
 static void random_grid(struct grid *g, struct box *b)
 {
 	unsigned rank = (unsigned)rnd(5);
-	uint64_t shape[4], chunk[4];
+	uint64_t shape[4] = {0}, chunk[4] = {0};
 
 	for (unsigned i = 0; i < rank; i++) {
 		shape[i] = 1 + rnd(9);
@@ -93,6 +93,52 @@ TEST(runs_are_long_where_they_can_be)
 	CHECK_EQ_U(grid_touched(&g, &whole), 3);
 }
 
+/* Each row is in the chunks of the first, and in them `step` further. */
+TEST(rows_equal_naive_indexing)
+{
+	unsigned found = 0;
+
+	for (int round = 0; round < 4000; round++) {
+		struct grid_rows rows;
+		struct grid g;
+		struct box b;
+		uint64_t total, off, chunk, inside, c, i;
+
+		random_grid(&g, &b);
+		total = box_elements(&b, g.rank) * g.elem;
+		for (off = 0; off < total; off += g.elem) {
+			if (!grid_find_rows(&g, &b, off, &rows))
+				continue;
+			found++;
+			CHECK(rows.rows > 0 && rows.pitch % g.elem == 0);
+			CHECK(rows.rows * rows.pitch <= total - off);
+			for (uint64_t k = 0; k < rows.rows * rows.pitch;
+			     k += g.elem) {
+				naive(&g, &b, (off + k % rows.pitch) / g.elem,
+				      &chunk, &inside);
+				naive(&g, &b, (off + k) / g.elem, &c, &i);
+				CHECK_EQ_U(c, chunk);
+				CHECK_EQ_U(i,
+					   inside + k / rows.pitch * rows.step);
+			}
+		}
+	}
+	CHECK(found > 1000);
+}
+
+TEST(carries_count_axes_that_end)
+{
+	uint64_t shape[] = {4, 3, 5, 6}, chunk[] = {2, 1, 5, 2};
+	static const unsigned carry[] = {0, 0, 1, 0, 0, 1, 0, 0, 2,
+					 0, 0, 1, 0, 0, 1, 0, 0, 3};
+	struct grid g;
+
+	CHECK_EQ_I(grid_init(&g, 4, shape, chunk, 1), 0);
+	CHECK_EQ_U(g.count, 18);
+	for (unsigned i = 0; i < 18; i++)
+		CHECK_EQ_U(grid_carry(&g, i), carry[i]);
+}
+
 TEST(hostile_sizes_are_refused)
 {
 	uint64_t big[] = {UINT64_C(1) << 40, UINT64_C(1) << 40}, one[] = {1, 1};
@@ -112,6 +158,8 @@ int main(void)
 {
 	RUN(runs_equal_naive_indexing);
 	RUN(runs_are_long_where_they_can_be);
+	RUN(rows_equal_naive_indexing);
+	RUN(carries_count_axes_that_end);
 	RUN(hostile_sizes_are_refused);
 	return test_done();
 }

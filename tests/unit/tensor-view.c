@@ -49,6 +49,33 @@ static void gather(const struct fake *f, const struct extent *x,
 	}
 }
 
+/* The same with rows, if it has them; how far the next extent is from here. */
+static uint64_t gather_rows(const struct fake *f, const struct extent *x,
+			    unsigned char *out)
+{
+	struct extent one = *x;
+	static uint64_t across;
+
+	if (x->kind != EXTENT_CHUNK || !x->u.chunk.rows) {
+		CHECK_EQ_U(across, 0);
+		gather(f, x, out);
+		return x->len;
+	}
+	CHECK(x->u.chunk.rows > 1);
+	one.u.chunk.rows = 0;
+	for (uint32_t i = 0; i < x->u.chunk.rows; i++) {
+		gather(f, &one, out + i * x->u.chunk.pitch);
+		one.u.chunk.skip += x->u.chunk.step;
+	}
+	across += x->len;
+	if (across < x->u.chunk.pitch)
+		return x->len;
+	CHECK_EQ_U(across, x->u.chunk.pitch);
+	across = 0;
+	return x->len + (x->u.chunk.rows - 1) * x->u.chunk.pitch;
+}
+
+static unsigned bands;
 static void read_window(struct files *files, const struct fake *f,
 			uint64_t node, uint64_t off, uint64_t len,
 			unsigned char *out)
@@ -61,12 +88,13 @@ static void read_window(struct files *files, const struct fake *f,
 		uint64_t at = 0;
 
 		plan_init(&p, len);
+		p.bands = rnd(2);
 		CHECK_OK(files->ops->map(files, node, off, &p, &err));
 		CHECK(p.have > 0 && p.have <= len);
-		for (unsigned i = 0; i < p.n; i++) {
-			gather(f, &p.ext[i], out + at);
-			at += p.ext[i].len;
-		}
+		CHECK(p.bands || !p.banded);
+		bands += p.banded;
+		for (unsigned i = 0; i < p.n; i++)
+			at += gather_rows(f, &p.ext[i], out + at);
 		CHECK_EQ_U(at, p.have);
 		off += p.have;
 		out += p.have;
@@ -322,6 +350,7 @@ TEST(names_that_would_be_too_long_are_left_out)
 int main(void)
 {
 	RUN(views_of_random_tensors);
+	CHECK(bands > 100);
 	RUN(names_that_we_do_not_make_are_not_found);
 	RUN(sample_axes_follow_the_file_unless_given);
 	RUN(names_that_would_be_too_long_are_left_out);
