@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "codec/pipeline.h"
 
 /*
@@ -317,8 +318,28 @@ static const struct number {
 
 bool recode_is_identity(const struct recode *r)
 {
-	return !r->of && !r->nswaps && !r->offset && r->width == r->from &&
-	       r->to == r->from;
+	return !r->of && !r->nswaps && !r->naxes && !r->offset &&
+	       r->width == r->from && r->to == r->from;
+}
+
+/* Does all that is taken lie in the element? */
+static bool pieces_are_valid(const struct recode *r)
+{
+	uint64_t pieces = 1, span = 0, reach;
+
+	if (r->naxes > RECODE_AXES_MAX || !r->width)
+		return false;
+	for (uint32_t i = 0; i < r->naxes; i++) {
+		const struct recode_axis *a = &r->axis[i];
+
+		if (!a->count || mul_overflows(pieces, a->count, &pieces) ||
+		    mul_overflows(a->count - 1, a->stride, &reach) ||
+		    add_overflows(span, reach, &span))
+			return false;
+	}
+	return pieces <= r->width && r->width % pieces == 0 &&
+	       !add_overflows(span, r->width / pieces + r->offset, &span) &&
+	       span <= r->from;
 }
 
 static bool swaps_are_valid(const struct recode *r)
@@ -344,8 +365,10 @@ static bool swaps_are_valid(const struct recode *r)
 
 bool recode_is_valid(const struct recode *r)
 {
-	if (!r->width || !r->to || (uint64_t)r->offset + r->width > r->from ||
-	    !swaps_are_valid(r))
+	if (!r->to || !pieces_are_valid(r) || !swaps_are_valid(r))
+		return false;
+	/* (In place, elements that stay as large as they are do not move.) */
+	if (r->naxes && (r->of || r->into || r->width >= r->from))
 		return false;
 	if (!r->of && !r->into)
 		return r->to == r->width;
@@ -383,6 +406,32 @@ static void take(const unsigned char *in, size_t stride, size_t width,
 		for (size_t i = 0; i < n; i++)
 			memcpy(out + i * width, in + i * stride, width);
 	}
+}
+
+/* Step 1 where it goes along axes. */
+static void take_pieces(const struct recode *r, const unsigned char *in,
+			unsigned char *out, size_t n)
+{
+	const struct recode_axis *inner = &r->axis[0];
+	size_t runs = 1, piece;
+
+	for (uint32_t i = 1; i < r->naxes; i++)
+		runs *= r->axis[i].count;
+	piece = r->width / runs / inner->count;
+	for (in += r->offset; n; n--, in += r->from)
+		for (size_t k = 0; k < runs; k++) {
+			const unsigned char *at = in;
+			size_t left = k;
+
+			for (uint32_t i = 1; i < r->naxes; i++) {
+				const struct recode_axis *a = &r->axis[i];
+
+				at += left % a->count * a->stride;
+				left /= a->count;
+			}
+			take(at, inner->stride, piece, out, inner->count);
+			out += piece * inner->count;
+		}
 }
 
 /* One entry's numbers in each of `n` elements of `stride` bytes. */
@@ -473,7 +522,9 @@ void recode_run(const struct recode *r, const void *in, void *out, size_t n)
 	unsigned char *to = out;
 
 	if (keeps_bits(r)) {
-		if (in != out)
+		if (r->naxes)
+			take_pieces(r, from, to, n);
+		else if (in != out)
 			take(from + r->offset, r->from, r->width, to, n);
 		swap_elements(r, to, n);
 		return;

@@ -30,15 +30,23 @@ struct recode_swap {
 };
 #define RECODE_SWAPS_MAX 64
 
+/* What is taken lies in `count` pieces, `stride` bytes apart. */
+struct recode_axis {
+	uint32_t count, stride;
+};
+#define RECODE_AXES_MAX 4
+
 /*
  * One element of `from` stored bytes becomes one of `to` served bytes:
  *
- *   1. take `width` bytes at `offset` (a field of a structure; else all),
+ *   1. take `width` bytes from `offset` on (a field of a structure; else all),
+ *      side by side, or in equal pieces along axes, the innermost axis first (a
+ *      field of an array of structures; and of arrays of these),
  *   2. reverse the numbers that `swap` lists (offsets count from step 1's
  *      first byte),
  *   3. convert: one number of type `of` to one of type `into`, both native.
  *
- * Without step 3 `to` == `width`.  Plain data: compared and copied as bytes,
+ * Without step 3 `to` == `width`; with it there are no axes.  Plain data: compared and copied as bytes,
  * so clear it before filling it in.
  */
 struct recode {
@@ -47,11 +55,13 @@ struct recode {
 	uint32_t of, into; /* enum recode_number */
 	uint32_t nswaps;
 	struct recode_swap swap[RECODE_SWAPS_MAX];
+	uint32_t naxes;
+	struct recode_axis axis[RECODE_AXES_MAX];
 };
 /* Nothing to do: stored bytes are served bytes. */
 bool recode_is_identity(const struct recode *r);
-/* Numbers in range, swaps inside the element, widths that fit: for recodes that
- * came from elsewhere. */
+/* Numbers in range, pieces and swaps inside the element, widths that fit: for
+ * recodes that came from elsewhere. */
 bool recode_is_valid(const struct recode *r);
 /*
  * Recode n elements.  `in` and `out` may be the same place when from == to,

@@ -58,11 +58,10 @@ static int find_recode(struct hdf5_tensor *h, const struct hdf5_description *d,
 	struct recode r;
 
 	if (h->t.dtype.kind == DTYPE_RAGGED && h->t.field) {
-		/* The reference to the sequence, out of the structure. */
-		memset(&r, 0, sizeof r);
-		r.from = stored->size;
-		r.offset = h->t.field->offset;
-		r.to = r.width = h->t.dtype.size;
+		/* The references to sequences, out of the structure. */
+		if (!dtype_take(stored, h->t.field, &r))
+			return error_set(err, -ENOTSUP,
+					 "its type is too complicated");
 		l->recode = intern_bytes(&h->source->intern, &r, sizeof r);
 		return l->recode ? 0 : error_set(err, -ENOMEM, "out of memory");
 	}

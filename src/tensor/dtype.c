@@ -202,9 +202,8 @@ static void put_padding(struct text_out *o, uint64_t n, const char *before)
 	put(o, "%s('', '|V%llu')", before, (unsigned long long)n);
 }
 
-/* Bytes of a field with all elements of its subarray; false: no number. */
-static bool field_size(const struct dtype_field *f, uint64_t *count,
-		       uint64_t *size)
+bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
+		      uint64_t *size)
 {
 	uint64_t n = 1;
 
@@ -236,7 +235,7 @@ static void put_struct(struct text_out *o, const struct dtype *d)
 			put_shape(o, f->dims, f->rank);
 		}
 		put(o, ")");
-		if (!field_size(f, &count, &size))
+		if (!dtype_field_size(f, &count, &size))
 			size = 0;
 		at = max_u64(at, f->offset + size);
 	}
@@ -309,8 +308,7 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-/* The same place and number; the type is not looked at. */
-static bool same_place(const struct dtype_field *a, const struct dtype_field *b)
+bool dtype_same_place(const struct dtype_field *a, const struct dtype_field *b)
 {
 	return a->offset == b->offset && a->rank == b->rank &&
 	       (a->dims == b->dims || !a->rank ||
@@ -329,164 +327,8 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b)
 		return true;
 	for (uint32_t i = 0; i < a->nfields; i++)
 		if (!same_text(a->fields[i].name, b->fields[i].name) ||
-		    !same_place(&a->fields[i], &b->fields[i]) ||
+		    !dtype_same_place(&a->fields[i], &b->fields[i]) ||
 		    !dtype_equal(&a->fields[i].type, &b->fields[i].type))
 			return false;
 	return true;
-}
-
-/* ---- recoding ------------------------------------------------------------ */
-
-#define HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-
-/* Goes on with the last entry where it can. */
-static bool swap_add(struct recode *r, uint64_t offset, uint32_t width,
-		     uint64_t count)
-{
-	struct recode_swap *s = r->nswaps ? &r->swap[r->nswaps - 1] : NULL;
-
-	if (s && s->width == width &&
-	    s->offset + (uint64_t)s->width * s->count == offset) {
-		s->count += (uint32_t)count;
-		return true;
-	}
-	if (r->nswaps == RECODE_SWAPS_MAX)
-		return false;
-	r->swap[r->nswaps++] =
-		(struct recode_swap){(uint32_t)offset, width, (uint32_t)count};
-	return true;
-}
-
-static bool swap_collect(const struct dtype *a, const struct dtype *b,
-			 uint64_t at, uint64_t count, struct recode *r);
-
-static bool swap_fields(const struct dtype *a, const struct dtype *b,
-			uint64_t at, struct recode *r)
-{
-	uint64_t count, size;
-
-	for (uint32_t i = 0; i < a->nfields; i++) {
-		const struct dtype_field *f = &a->fields[i];
-
-		if (!same_place(f, &b->fields[i]) ||
-		    !field_size(f, &count, &size) || size > a->size ||
-		    f->offset > a->size - size ||
-		    !swap_collect(&f->type, &b->fields[i].type, at + f->offset,
-				  count, r))
-			return false;
-	}
-	return true;
-}
-
-/*
- * `count` structures side by side.  Subarrays may be long, entries are few:
- * elements without a swap are all alike, elements that are one run of numbers
- * prolong one entry, and any others use up entries.
- */
-static bool swap_structs(const struct dtype *a, const struct dtype *b,
-			 uint64_t at, uint64_t count, struct recode *r)
-{
-	if (a->nfields != b->nfields)
-		return false;
-	for (; count; count--, at += a->size) {
-		uint32_t n = r->nswaps, c = n ? r->swap[n - 1].count : 0;
-		const struct recode_swap *s;
-
-		if (!swap_fields(a, b, at, r))
-			return false;
-		if (r->nswaps == n && (!n || r->swap[n - 1].count == c))
-			return true;
-		s = &r->swap[r->nswaps - 1];
-		if (s->offset <= at &&
-		    s->offset + (uint64_t)s->width * s->count == at + a->size)
-			return swap_add(r, at + a->size, s->width,
-					(count - 1) * a->size / s->width);
-	}
-	return true;
-}
-
-/* The swaps that make `b` of `count` elements of type `a` at `at`; false: too
- * many, or it takes more than swaps.  The elements lie inside r->width. */
-static bool swap_collect(const struct dtype *a, const struct dtype *b,
-			 uint64_t at, uint64_t count, struct recode *r)
-{
-	uint32_t width = a->size;
-
-	if (a->kind != b->kind || a->size != b->size)
-		return false;
-	if (a->kind == DTYPE_STRUCT)
-		return swap_structs(a, b, at, count, r);
-	if (!dtype_is_binary(a))
-		return dtype_equal(a, b);
-	if (a->kind == DTYPE_COMPLEX) {
-		width /= 2;
-		count *= 2;
-	}
-	if (!kinds[a->kind].has_order || width < 2 || !count ||
-	    a->big_endian == b->big_endian)
-		return true;
-	return swap_add(r, at, width, count);
-}
-
-static enum recode_number number_of(const struct dtype *d)
-{
-	bool i = d->kind == DTYPE_INT, u = d->kind == DTYPE_UINT;
-
-	if (d->kind == DTYPE_BOOL)
-		return RECODE_I8;
-	if (!i && !u && d->kind != DTYPE_FLOAT)
-		return RECODE_NONE;
-	switch (d->size) {
-	case 1:
-		return i ? RECODE_I8 : u ? RECODE_U8 : RECODE_NONE;
-	case 2:
-		return i ? RECODE_I16 : u ? RECODE_U16 : RECODE_F16;
-	case 4:
-		return i ? RECODE_I32 : u ? RECODE_U32 : RECODE_F32;
-	case 8:
-		return i ? RECODE_I64 : u ? RECODE_U64 : RECODE_F64;
-	default:
-		return RECODE_NONE;
-	}
-}
-
-/* A number becomes another; HDF5 makes none an enum (our bool). */
-static bool recode_convert(const struct dtype *a, const struct dtype *b,
-			   struct recode *r)
-{
-	enum recode_number of = number_of(a), into = number_of(b);
-
-	if (!of || !into || b->kind == DTYPE_BOOL || r->width != a->size)
-		return false;
-	if (of == into)
-		return true;
-	if (b->size > 1 && b->big_endian != HOST_IS_BIG)
-		return false;
-	r->of = of;
-	r->into = into;
-	return a->size == 1 || a->big_endian == HOST_IS_BIG ||
-	       swap_add(r, 0, a->size, 1);
-}
-
-bool dtype_recode(const struct dtype *stored, const struct dtype *served,
-		  const struct dtype_field *field, struct recode *out)
-{
-	const struct dtype *a = field ? &field->type : stored;
-	uint64_t count = 1, width = stored->size, to;
-
-	memset(out, 0, sizeof *out);
-	if (field && !field_size(field, &count, &width))
-		return false;
-	out->offset = field ? field->offset : 0;
-	if (!width || width > stored->size ||
-	    out->offset > stored->size - width ||
-	    mul_overflows(served->size, count, &to) || to > UINT32_MAX)
-		return false;
-	out->from = stored->size;
-	out->width = (uint32_t)width;
-	out->to = (uint32_t)to;
-	if (a->kind == served->kind && a->size == served->size)
-		return swap_collect(a, served, 0, count, out) &&
-		       recode_is_valid(out);
-	return recode_convert(a, served, out) && recode_is_valid(out);
 }

@@ -49,6 +49,10 @@ struct dtype_field {
 	uint32_t rank; /* a subarray's axes */
 	const uint64_t *dims;
 	struct dtype type;
+	/* Of a field of an array of structures: bytes from one element to the
+	 * next along each axis.  NULL: they lie side by side, as those of a
+	 * dtype's `fields` always do. */
+	const uint64_t *strides;
 };
 
 /* Is there a NumPy array of it? */
@@ -56,6 +60,11 @@ static inline bool dtype_is_binary(const struct dtype *d)
 {
 	return d->kind < DTYPE_STRING;
 }
+/* Bytes of a field with all elements of its subarray; false: no number. */
+bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
+		      uint64_t *size);
+/* The same place and number; the type is not looked at. */
+bool dtype_same_place(const struct dtype_field *a, const struct dtype_field *b);
 /* The same layout, names and order of bytes (`text` apart). */
 bool dtype_equal(const struct dtype *a, const struct dtype *b);
 /* NumPy's descr without quotes: "<f4", "|b1", "|V12"; structures as np.save
@@ -77,6 +86,9 @@ void dtype_name(const struct dtype *d, char *buf, size_t n);
  */
 bool dtype_recode(const struct dtype *stored, const struct dtype *served,
 		  const struct dtype_field *field, struct recode *out);
+/* Only take the field out, its bytes as they are stored. */
+bool dtype_take(const struct dtype *stored, const struct dtype_field *field,
+		struct recode *out);
 
 /*
  * A .npy header as np.save writes it: version 1, 2 where it is longer than

@@ -421,6 +421,115 @@ TEST(fields_are_taken_out_and_swapped)
 	}
 }
 
+/* Pieces along axes, the innermost first. */
+static struct recode random_pieces(void)
+{
+	struct recode r;
+	uint32_t piece = 1 + (uint32_t)rand_r(&seed) % 20;
+
+	memset(&r, 0, sizeof r);
+	if (rand_r(&seed) % 2)
+		piece = 1u << rand_r(&seed) % 5;
+	r.offset = (uint32_t)rand_r(&seed) % 9;
+	r.width = piece;
+	r.from = r.offset + piece + 1;
+	r.naxes = 1 + (uint32_t)rand_r(&seed) % RECODE_AXES_MAX;
+	for (unsigned i = 0; i < r.naxes; i++) {
+		struct recode_axis *a = &r.axis[i];
+
+		a->count = 1 + (uint32_t)rand_r(&seed) % 4;
+		a->stride = piece + (uint32_t)rand_r(&seed) % 70;
+		r.from += a->stride * (a->count - 1);
+		r.width *= a->count;
+	}
+	r.from += r.width < r.from ? 0 : r.width;
+	r.to = r.width;
+	if (piece % 2 == 0 && rand_r(&seed) % 2) {
+		r.nswaps = 1;
+		r.swap[0] = (struct recode_swap){0, 2, r.width / 2};
+	}
+	return r;
+}
+
+static unsigned char *naive_pieces(const struct recode *r, unsigned axis,
+				   const unsigned char *in, uint32_t piece,
+				   unsigned char *out)
+{
+	if (!axis) {
+		memcpy(out, in, piece);
+		return out + piece;
+	}
+	for (uint32_t i = 0; i < r->axis[axis - 1].count; i++)
+		out = naive_pieces(r, axis - 1,
+				   in + i * r->axis[axis - 1].stride, piece,
+				   out);
+	return out;
+}
+
+TEST(pieces_are_taken_along_axes)
+{
+	for (unsigned round = 0; round < 3000; round++) {
+		struct recode r = random_pieces();
+		size_t n = (size_t)rand_r(&seed) % 40;
+		unsigned char *in = malloc(n * r.from + 1), *to;
+		unsigned char *got = malloc(n * r.to + 1);
+		unsigned char *want = malloc(n * r.to + 1);
+		uint32_t piece = r.width;
+
+		CHECK(in && got && want && recode_is_valid(&r));
+		CHECK(!recode_is_identity(&r));
+		for (unsigned i = 0; i < r.naxes; i++)
+			piece /= r.axis[i].count;
+		for (size_t i = 0; i < n * r.from; i++)
+			in[i] = (unsigned char)rand_r(&seed);
+		to = want;
+		for (size_t i = 0; i < n; i++)
+			to = naive_pieces(&r, r.naxes,
+					  in + i * r.from + r.offset, piece,
+					  to);
+		if (r.nswaps)
+			reverse_all(want, (uint32_t)(n * r.width / 2), 2);
+		recode_run(&r, in, got, n);
+		CHECK_MEM(got, want, n * r.to);
+		free(in);
+		free(got);
+		free(want);
+	}
+}
+
+TEST(pieces_that_stick_out_are_refused)
+{
+	struct recode r = {.from = 100,
+			   .to = 24,
+			   .offset = 6,
+			   .width = 24,
+			   .naxes = 2,
+			   .axis = {{2, 10}, {3, 38}}};
+
+	CHECK(recode_is_valid(&r)); /* 6 + 10 + 2 * 38 + 4 = 96 */
+	r.axis[1].stride = 40;
+	CHECK(recode_is_valid(&r));
+	r.axis[1].stride = 41;
+	CHECK(!recode_is_valid(&r));
+	r.axis[1].stride = UINT32_MAX;
+	CHECK(!recode_is_valid(&r));
+	r.axis[1] = (struct recode_axis){UINT32_MAX, UINT32_MAX};
+	CHECK(!recode_is_valid(&r));
+	r.axis[1] = (struct recode_axis){5, 1}; /* 24 is not 10 pieces */
+	CHECK(!recode_is_valid(&r));
+	r.axis[1] = (struct recode_axis){0, 1};
+	CHECK(!recode_is_valid(&r));
+	r.axis[1] = (struct recode_axis){3, 38};
+	r.naxes = RECODE_AXES_MAX + 1;
+	CHECK(!recode_is_valid(&r));
+	r = (struct recode){.from = 24,
+			    .to = 24,
+			    .width = 24,
+			    .naxes = 1,
+			    .axis = {{2, 12}}}; /* would be done in place */
+	CHECK(!recode_is_valid(&r));
+}
+
 /* >i2 at byte 3 of 8 becomes a double; in place, as both are 8 bytes. */
 TEST(a_field_is_converted)
 {
@@ -492,6 +601,8 @@ int main(void)
 	make_types();
 	RUN(every_pair_is_what_the_library_makes_of_it);
 	RUN(fields_are_taken_out_and_swapped);
+	RUN(pieces_are_taken_along_axes);
+	RUN(pieces_that_stick_out_are_refused);
 	RUN(a_field_is_converted);
 	RUN(what_cannot_be_is_refused);
 	for (unsigned t = RECODE_I8; t <= RECODE_F64; t++) {

@@ -679,6 +679,48 @@ TEST(what_a_recode_cannot_say)
 	CHECK(!dtype_recode(&a, &a, NULL, &r));
 }
 
+/* Fields of an array of structures, and of arrays in these. */
+TEST(fields_of_arrays_are_taken_along_axes)
+{
+	static const uint64_t dims[] = {2, 1, 3, 5};
+	static const uint64_t strides[] = {60, 60, 20, 2};
+	static const uint64_t side_by_side[] = {30, 30, 10, 2};
+	static const uint64_t single[] = {1, 1, 1, 5};
+	struct dtype_field f = {.name = "x",
+				.offset = 7,
+				.rank = 4,
+				.dims = dims,
+				.type = BE(INT, 2),
+				.strides = strides};
+	static const struct dtype_field none[1];
+	struct dtype a = STRUCT(200, none);
+	struct recode r;
+
+	EXPECT_RECODE(a, I(2), &f, .from = 200, .offset = 7, .width = 60,
+		      .to = 60, .nswaps = 1, .swap = {{0, 2, 30}}, .naxes = 1,
+		      .axis = {{6, 20}});
+	a.size = 116; /* where the last one ends */
+	CHECK(!dtype_recode(&a, &(struct dtype)I(2), &f, &r));
+	CHECK(!dtype_take(&a, &f, &r));
+	a.size++;
+	CHECK(!dtype_recode(&a, &(struct dtype)I(4), &f, &r));
+	f.strides = side_by_side;
+	EXPECT_RECODE(a, BE(INT, 2), &f, .from = 117, .offset = 7, .width = 60,
+		      .to = 60);
+	f.strides = strides;
+	f.dims = single;
+	EXPECT_RECODE(a, BE(INT, 2), &f, .from = 117, .offset = 7, .width = 10,
+		      .to = 10);
+	f.dims = (uint64_t[]){2, 2, 2, 2};
+	f.strides = (uint64_t[]){60, 25, 9, 4};
+	CHECK(dtype_take(&a, &f, &r));
+	CHECK_EQ_U(r.naxes, 4);
+	f.rank = 5;
+	f.dims = (uint64_t[]){2, 2, 2, 2, 2};
+	f.strides = (uint64_t[]){51, 25, 12, 5, 3};
+	CHECK(!dtype_take(&a, &f, &r));
+}
+
 int main(void)
 {
 	RUN(headers_are_numpys);
@@ -691,5 +733,6 @@ int main(void)
 	RUN(numbers_are_recoded);
 	RUN(runs_of_numbers_are_swapped);
 	RUN(what_a_recode_cannot_say);
+	RUN(fields_of_arrays_are_taken_along_axes);
 	return test_done();
 }
