@@ -124,8 +124,8 @@ int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
 		    uint64_t chunk, const struct dtype *as, const char *member,
 		    void *out, size_t size, struct error *err);
 /*
- * The elements of a box of the dataset (its own axes) in C order, `put` once
- * for each: STRING as it is; RAGGED as the bytes of its elements, converted to
+ * The elements of a box of the dataset in C order, `put` once for each, axes of
+ * array types (those of and around the member, too) being axes of the box: STRING as it is; RAGGED as the bytes of its elements, converted to
  * `as->fields[0].type`; TEXT as a line of JSON (a reference: the path it means).
  * `as` is the tensor's served type; `member` (may be NULL) the path of a
  * compound's member ("a", or "a/b" for one of a nested compound) that is meant.

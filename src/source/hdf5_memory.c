@@ -137,11 +137,11 @@ static hid_t structure_of(hid_t type, const struct dtype *d)
 }
 
 /* Of a type that consists of others: the array or sequence of what `served`
- * says of those. */
-static hid_t many_of(hid_t type, const struct dtype *served)
+ * says of those, or of a member of them. */
+static hid_t many_of(hid_t type, const struct dtype *served, const char *member)
 {
 	hid_t base = H5Tget_super(type);
-	hid_t of = base < 0 ? base : memory_of(base, served);
+	hid_t of = base < 0 ? base : hdf5_type_memory(base, served, member);
 	hid_t t = H5I_INVALID_HID;
 	hsize_t dims[RANK_MAX];
 	int rank;
@@ -168,7 +168,7 @@ static hid_t memory_of(hid_t type, const struct dtype *d)
 	if (d->kind == DTYPE_STRING || d->kind == DTYPE_TEXT)
 		return H5Tcopy(type);
 	if (class == H5T_ARRAY)
-		return many_of(type, d);
+		return many_of(type, d, NULL);
 	switch (d->kind) {
 	case DTYPE_INT:
 	case DTYPE_UINT:
@@ -186,8 +186,9 @@ static hid_t memory_of(hid_t type, const struct dtype *d)
 	case DTYPE_STRUCT:
 		return structure_of(type, d);
 	case DTYPE_RAGGED:
-		return class == H5T_VLEN ? many_of(type, &d->fields[0].type)
-					 : H5I_INVALID_HID;
+		return class == H5T_VLEN
+			       ? many_of(type, &d->fields[0].type, NULL)
+			       : H5I_INVALID_HID;
 	default:
 		return H5I_INVALID_HID;
 	}
@@ -220,21 +221,50 @@ static int member_find(hid_t type, const char *path, const char **rest)
 	return found;
 }
 
-hid_t hdf5_type_member(hid_t type, const char *path)
+/* What arrays consist of, their axes put behind those in `dims`. */
+static hid_t behind_arrays(hid_t type, unsigned *rank, uint64_t *dims)
 {
+	hid_t t = H5Tcopy(type), of;
+
+	while (t >= 0 && H5Tget_class(t) == H5T_ARRAY) {
+		int n = H5Tget_array_ndims(t);
+
+		of = H5I_INVALID_HID;
+		if (n > 0 && (unsigned)n <= RANK_MAX - *rank &&
+		    H5Tget_array_dims2(t, (hsize_t *)dims + *rank) == n) {
+			*rank += (unsigned)n;
+			of = H5Tget_super(t);
+		}
+		H5Tclose(t);
+		t = of;
+	}
+	return t;
+}
+
+static hid_t member_behind(hid_t type, const char *path, unsigned *rank,
+			   uint64_t *dims)
+{
+	hid_t t = behind_arrays(type, rank, dims), m, out;
 	const char *rest;
-	hid_t m, t;
 	int i;
 
-	if (!path)
-		return H5Tcopy(type);
-	i = member_find(type, path, &rest);
-	m = i < 0 ? H5I_INVALID_HID : H5Tget_member_type(type, (unsigned)i);
-	if (m < 0 || !rest)
+	if (t < 0 || !path)
+		return t;
+	i = member_find(t, path, &rest);
+	m = i < 0 ? H5I_INVALID_HID : H5Tget_member_type(t, (unsigned)i);
+	H5Tclose(t);
+	if (m < 0)
 		return m;
-	t = hdf5_type_member(m, rest);
+	out = member_behind(m, rest, rank, dims);
 	H5Tclose(m);
-	return t;
+	return out;
+}
+
+hid_t hdf5_type_member(hid_t type, const char *path, unsigned *rank,
+		       uint64_t *dims)
+{
+	*rank = 0;
+	return member_behind(type, path, rank, dims);
 }
 
 /* A compound with nothing but member i, which is of type `t`. */
@@ -261,6 +291,8 @@ hid_t hdf5_type_memory(hid_t type, const struct dtype *served, const char *path)
 
 	if (!path)
 		return memory_of(type, served);
+	if (H5Tget_class(type) == H5T_ARRAY)
+		return many_of(type, served, path);
 	i = member_find(type, path, &rest);
 	m = i < 0 ? H5I_INVALID_HID : H5Tget_member_type(type, (unsigned)i);
 	if (m < 0)

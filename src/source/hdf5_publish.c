@@ -42,26 +42,62 @@ struct fields {
 	unsigned n;
 };
 
-/* A structure, as stored and as served, and where it is in the element. */
+/* A structure, as stored and as served, and which field of the element it is
+ * (or an array of it is); `at` NULL: it is the element. */
 struct inside {
 	const struct dtype *stored, *served;
-	uint32_t offset;
+	const struct dtype_field *at;
 	const char *path;
 };
 static int publish_fields(struct fields *x, const struct inside *in,
 			  uint32_t parent);
 
-/* Field i, its offset counted from the element's beginning; kept by the source. */
+/* Axes of a field behind those that it has from around it. */
+static void put_axes(const struct dtype_field *f, uint64_t *dims,
+		     uint64_t *strides)
+{
+	uint64_t side_by_side = f->type.size;
+
+	for (uint32_t i = f->rank; i-- > 0;) {
+		dims[i] = f->dims[i];
+		strides[i] = f->strides ? f->strides[i] : side_by_side;
+		side_by_side *= f->dims[i]; /* checked with the type */
+	}
+}
+
+/*
+ * Field i as one of the whole element: its offset counted from there, the axes
+ * of arrays that it is inside of in front of its own.  Kept by the source; NULL:
+ * no memory.
+ */
 static const struct dtype_field *
 field_inside(struct walk *w, const struct inside *in, uint32_t i)
 {
+	const struct dtype_field *f = &in->stored->fields[i], *at = in->at;
+	cleanup_free uint64_t *axes = NULL;
+	struct intern *keep = &w->s->intern;
 	struct dtype_field x;
+	uint32_t rank;
 
+	if (!at)
+		return f;
 	memset(&x, 0, sizeof x);
-	x = in->stored->fields[i];
-	x.offset += in->offset;
-	return in->offset ? intern_bytes(&w->s->intern, &x, sizeof x)
-			  : &in->stored->fields[i];
+	memcpy(&x, f, sizeof x);
+	x.offset += at->offset;
+	x.rank = rank = at->rank + f->rank;
+	if (at->rank) {
+		axes = calloc(2 * (size_t)rank, sizeof *axes);
+		if (!axes)
+			return NULL;
+		put_axes(at, axes, axes + rank);
+		put_axes(f, axes + at->rank, axes + rank + at->rank);
+		x.dims = intern_bytes(keep, axes, rank * sizeof *axes);
+		x.strides =
+			intern_bytes(keep, axes + rank, rank * sizeof *axes);
+		if (!x.dims || !x.strides)
+			return NULL;
+	}
+	return intern_bytes(keep, &x, sizeof x);
 }
 
 /* A field's type when it stands alone: strings are text then. */
@@ -70,7 +106,7 @@ static struct dtype alone(const struct dtype_field *f)
 	struct dtype d = f->type;
 
 	if (d.kind == DTYPE_BYTES)
-		d.kind = f->rank ? DTYPE_TEXT : DTYPE_STRING;
+		d.kind = DTYPE_STRING;
 	return d;
 }
 
@@ -96,10 +132,10 @@ static int publish_field(struct fields *x, const struct inside *in, uint32_t i,
 	if (!h)
 		return hdf5_walk_no_memory(x->w);
 	r = publish(x->w, parent, f->name, h, &dir);
-	/* Fields of an array of structures are not a box of the dataset. */
-	if (r < 0 || f->rank || f->type.kind != DTYPE_STRUCT)
+	if (r < 0 ||
+	    (f->type.kind != DTYPE_STRUCT && f->type.kind != DTYPE_TEXT))
 		return r;
-	deeper = (struct inside){&f->type, &served->type, f->offset, path};
+	deeper = (struct inside){&f->type, &served->type, f, path};
 	return publish_fields(x, &deeper, dir);
 }
 
@@ -156,10 +192,10 @@ static int publish_described(struct walk *w, const struct group *g,
 	if (out)
 		*out = &h->t;
 	r = publish(w, parent, name, h, &dir);
-	if (r < 0 || d->type.rank || d->null || h->t.why_not)
+	if (r < 0 || d->null || h->t.why_not)
 		return r;
 	x = (struct fields){w, h, d, 0};
-	in = (struct inside){&d->type.stored, &d->type.served, 0, ""};
+	in = (struct inside){&d->type.stored, &d->type.served, NULL, ""};
 	hdf5_unlock();
 	if (d->type.served.kind == DTYPE_STRUCT ||
 	    d->type.served.kind == DTYPE_TEXT)

@@ -45,7 +45,7 @@ static int add_field_axes(struct hdf5_description *d, const struct tensor *t,
 {
 	const struct dtype_field *f = t->field;
 
-	if (!f || !dtype_is_binary(&t->dtype))
+	if (!f)
 		return 0;
 	if (f->rank > RANK_MAX - d->rank)
 		return error_set(err, -ENOTSUP, "it has more than %d axes",
@@ -414,8 +414,7 @@ struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
 		return NULL;
 	}
 	h->t.dtype = *served;
-	if (dtype_is_binary(served) || served->kind == DTYPE_RAGGED)
-		h->t.field = f;
+	h->t.field = f;
 	h->member = intern_text(&of->source->intern, path);
 	r = add_field_axes(&x, &h->t, err);
 	if (!r)

@@ -155,10 +155,6 @@ static int read_array(struct type_reader *r, hid_t type, struct element *e)
 	e->laid_out = of.laid_out;
 	if (of.served.kind == DTYPE_OTHER)
 		return hdf5_type_refuse(r, e, of.served.text);
-	if (!dtype_is_binary(&of.served) && of.served.kind != DTYPE_STRING)
-		return hdf5_type_as_text(r, e, "array of text");
-	if (!dtype_is_binary(&of.served))
-		return hdf5_type_as_text(r, e, "array of strings");
 	if (of.rank + (unsigned)rank > RANK_MAX)
 		return hdf5_type_refuse(r, e, "arrays of more than 32 axes");
 	e->rank = of.rank + (unsigned)rank;

@@ -23,8 +23,7 @@
  *
  * A compound with members that are no NumPy array is TEXT, and both dtypes list
  * all its members, at their offsets in the file.  A member whose stored type is
- * OTHER (served: binary) comes by H5Dread only.  Arrays of what is no NumPy
- * array are TEXT without axes.
+ * OTHER (served: binary) comes by H5Dread only.
  *
  * A structure with a member that must be converted is OTHER as a whole, and
  * served without padding.
@@ -47,14 +46,17 @@ int hdf5_type_read(struct intern *in, hid_t of, bool source_order,
 /*
  * The type to give H5Dread for elements as served; closed by the caller.
  * `type` is the dataset's (H5Dget_type), with its array axes if it has any.
- * `member` as in hdf5.h: a compound with only this member, nested as need be
- * (its bytes are the member's, `served` is the member's type).  STRING and TEXT
+ * `member` as in hdf5.h: a compound with only this member, nested, and in arrays,
+ * as need be (its bytes are the member's, `served` is the member's type).  STRING and TEXT
  * are read as they are stored.  Negative when the types do not fit.
  */
 hid_t hdf5_type_memory(hid_t type, const struct dtype *served,
 		       const char *member);
-/* The type of a member (NULL: a copy of `type`); negative: no such member. */
-hid_t hdf5_type_member(hid_t type, const char *member);
+/* The type of a member (NULL: of all) behind the axes of array types, outside
+ * the member and in it, which are *rank `dims`.  Negative: no such member, or
+ * more than RANK_MAX axes. */
+hid_t hdf5_type_member(hid_t type, const char *member, unsigned *rank,
+		       uint64_t *dims);
 /* Numbers (and bools and enums) that HDF5 converts into each other. */
 bool hdf5_type_is_number(const struct dtype *d);
 

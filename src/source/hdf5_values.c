@@ -27,14 +27,16 @@ struct values {
 	hdf5_put *put;
 	void *ctx;
 	hid_t dset, memory, space, dxpl;
-	hid_t leaf; /* the type of what is meant */
-	size_t size;
+	hid_t leaf;   /* the type of what is meant */
+	size_t size;  /* of an element, which is values along inner axes */
+	size_t value; /* of one of these */
 	bool vlen;
 	H5T_str_t pad;
 	size_t each; /* RAGGED: bytes of an element of a sequence */
 	struct hdf5_paths *paths;
 	struct hdf5_json *json;
-	unsigned rank;
+	unsigned rank, inner;    /* all axes; those of array types */
+	uint64_t dims[RANK_MAX]; /* of these */
 	struct hdf5_arena arena;
 };
 
@@ -49,7 +51,7 @@ static int put_string(const struct values *v, const char *p)
 		memcpy(&s, p, sizeof s);
 		len = s ? strlen(s) : 0;
 	} else {
-		len = hdf5_string_length(p, v->size, v->pad);
+		len = hdf5_string_length(p, v->value, v->pad);
 	}
 	v->put(v->ctx, s ? s : "", len);
 	return 0;
@@ -127,7 +129,7 @@ static int read_batch(struct values *v, const struct box *b, uint64_t n,
 	herr_t ok = memory < 0 ? -1 : 0;
 
 	memset(data, 0, n * v->size);
-	if (ok >= 0 && v->rank)
+	if (ok >= 0 && v->rank > v->inner)
 		ok = H5Sselect_hyperslab(v->space, H5S_SELECT_SET,
 					 (const hsize_t *)b->start, NULL,
 					 (const hsize_t *)b->count, NULL);
@@ -145,14 +147,37 @@ static int read_batch(struct values *v, const struct box *b, uint64_t n,
 	return error_set(err, -EIO, "%s", why);
 }
 
+/* The values of one element that are in the box. */
+static int put_element(const struct values *v, const struct box *b,
+		       const char *p, struct error *err)
+{
+	unsigned own = v->rank - v->inner;
+	uint64_t n = 1;
+	int r = 0;
+
+	for (unsigned i = own; i < v->rank; i++)
+		n *= b->count[i];
+	for (uint64_t k = 0; k < n && !r; k++) {
+		uint64_t left = k, at = 0, stride = 1;
+
+		for (unsigned i = v->rank; i-- > own;) {
+			at += (b->start[i] + left % b->count[i]) * stride;
+			left /= b->count[i];
+			stride *= v->dims[i - own];
+		}
+		r = put_value(v, p + at * v->value, err);
+	}
+	return r;
+}
+
 static int put_batch(struct values *v, const struct box *b, char *data,
 		     struct error *err)
 {
-	uint64_t n = box_elements(b, v->rank);
+	uint64_t n = box_elements(b, v->rank - v->inner);
 	int r = read_batch(v, b, n, data, err);
 
 	for (uint64_t i = 0; i < n && !r; i++)
-		r = put_value(v, data + i * v->size, err);
+		r = put_element(v, b, data + i * v->size, err);
 	hdf5_arena_empty(&v->arena);
 	return r;
 }
@@ -178,10 +203,10 @@ static bool next_batch(const struct box *all, unsigned axis, uint64_t step,
 static int put_box(struct values *v, const struct box *all, struct error *err)
 {
 	uint64_t max = min_u64(BATCH_ELEMENTS, BATCH_BYTES / v->size);
-	uint64_t inner = 1, step = 1, n = box_elements(all, v->rank);
+	unsigned own = v->rank - v->inner, axis = own;
+	uint64_t inner = 1, step = 1, n = box_elements(all, own);
 	cleanup_free char *data = NULL;
 	struct box b = *all;
-	unsigned axis = v->rank;
 	int r;
 
 	if (n == 0)
@@ -190,7 +215,7 @@ static int put_box(struct values *v, const struct box *all, struct error *err)
 	data = malloc(max * v->size);
 	if (!data)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (!v->rank)
+	if (!own)
 		return put_batch(v, all, data, err);
 	/* Axes that fit whole, from the last one; then steps of one more. */
 	while (axis > 1 && all->count[axis - 1] <= max / inner)
@@ -232,30 +257,35 @@ static int check_storage(hid_t dset, struct error *err)
 static int check_shape(struct values *v, const struct box *b, struct error *err)
 {
 	hsize_t dims[RANK_MAX] = {0};
-	bool fits = v->space >= 0 &&
-		    H5Sget_simple_extent_type(v->space) != H5S_NULL &&
-		    H5Sget_simple_extent_ndims(v->space) == (int)v->rank &&
-		    v->rank <= RANK_MAX &&
-		    (!v->rank ||
-		     H5Sget_simple_extent_dims(v->space, dims, NULL) >= 0);
+	unsigned own = v->rank - v->inner;
+	bool fits =
+		v->space >= 0 && v->rank <= RANK_MAX && v->inner <= v->rank &&
+		H5Sget_simple_extent_type(v->space) != H5S_NULL &&
+		H5Sget_simple_extent_ndims(v->space) == (int)own &&
+		(!own || H5Sget_simple_extent_dims(v->space, dims, NULL) >= 0);
 
-	for (unsigned i = 0; fits && i < v->rank; i++)
-		fits = b->start[i] <= dims[i] &&
-		       b->count[i] <= dims[i] - b->start[i];
+	for (unsigned i = 0; fits && i < v->rank; i++) {
+		uint64_t n = i < own ? dims[i] : v->dims[i - own];
+
+		fits = b->start[i] <= n && b->count[i] <= n - b->start[i];
+	}
 	return fits ? 0
 		    : error_set(err, -EIO, "it has another shape than it had");
 }
 
-/* How many bytes may a filter make of a chunk: `file_size` a value. */
-static void limit_filters(hid_t dset, size_t file_size)
+/* How many bytes may a filter make of a chunk of elements of this type. */
+static void limit_filters(hid_t dset, const struct hdf5_type *type)
 {
 	hid_t dcpl = H5Dget_create_plist(dset);
 	hsize_t chunk[RANK_MAX];
-	uint64_t bytes = file_size;
+	uint64_t bytes = type->stored.size;
 	int rank = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED
 			   ? H5Pget_chunk(dcpl, RANK_MAX, chunk)
 			   : 0;
 
+	for (unsigned i = 0; i < type->rank; i++)
+		if (mul_overflows(bytes, type->dims[i], &bytes))
+			bytes = 0;
 	for (int i = 0; i < rank && i < RANK_MAX; i++)
 		if (mul_overflows(bytes, chunk[i], &bytes))
 			bytes = 0;
@@ -296,7 +326,7 @@ static int open_values(struct values *v, const char *member, struct error *err)
 	v->space = H5Dget_space(v->dset);
 	v->dxpl = H5Pcreate(H5P_DATASET_XFER);
 	if (type >= 0) {
-		v->leaf = hdf5_type_member(type, member);
+		v->leaf = hdf5_type_member(type, member, &v->inner, v->dims);
 		fits = v->leaf >= 0 && learn_leaf(v);
 		if (fits)
 			v->memory = hdf5_type_memory(type, v->as, member);
@@ -304,8 +334,10 @@ static int open_values(struct values *v, const char *member, struct error *err)
 	}
 	if (!fits || v->memory < 0)
 		return error_set(err, -EIO, "it has another type than it had");
-	v->size = H5Tget_size(v->memory);
-	if (v->size == 0 || v->dxpl < 0 ||
+	v->size = v->value = H5Tget_size(v->memory);
+	for (unsigned i = 0; i < v->inner; i++)
+		v->value /= max_u64(v->dims[i], 1);
+	if (v->value == 0 || v->dxpl < 0 ||
 	    hdf5_arena_use(&v->arena, BATCH_HEAP, v->dxpl) < 0)
 		return error_set(err, -EIO, "it cannot be read");
 	if (v->as->kind != DTYPE_TEXT)
@@ -349,7 +381,7 @@ static int read_values(struct hdf5_source *s, struct values *v,
 	if (!r && hdf5_type_read(&s->intern, v->dset, false, &type) < 0)
 		r = error_set(err, -ENOMEM, "out of memory");
 	if (!r) {
-		limit_filters(v->dset, type.stored.size);
+		limit_filters(v->dset, &type);
 		r = put_box(v, b, err);
 		hdf5_filters_limit(0);
 	}

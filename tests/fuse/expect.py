@@ -173,7 +173,7 @@ def path_of(f, ref):
 def text_value(f, d):
     """A dataset of strings or references, as lines."""
     a = d[()]
-    t = d.dtype
+    t = d.dtype.subdtype[0] if d.dtype.subdtype else d.dtype
     if h5py.check_string_dtype(t):
         fix = lambda v: v.decode("utf-8", "surrogateescape") \
             if isinstance(v, bytes) else v

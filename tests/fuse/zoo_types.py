@@ -238,14 +238,90 @@ def arrays(f, z):
             f[n][...] = v
             c = kw.get("chunks") and kw["chunks"] + dims
             if base == "S4":
-                z[n] = Want("text", np.array([x.decode() for x in v.ravel()],
-                                             object).reshape(v.shape),
-                            readable=False)
+                z[n] = Want("text", words_of(v))
             else:
                 z[n] = Want(value=v, chunks=c)
     f.create_dataset("array/scalar", (), np.dtype(("<f8", (3,))))
     f["array/scalar"][...] = [1.5, 2.5, -1]
     z["array/scalar"] = Want(value=np.array([1.5, 2.5, -1]))
+    for how, kw in ELEMENTS.items():
+        array_elements(f, z, how, kw)
+
+
+ELEMENTS = {"contiguous": {}, "scalar": {}, "compact": {}, "unwritten": {},
+            "chunked": dict(chunks=(2, 3)),
+            "gz": dict(chunks=(4, 3), compression="gzip", shuffle=True),
+            "lzf_sum": dict(chunks=(1, 5), compression="lzf",
+                            fletcher32=True)}
+
+
+def words_of(v):
+    """An array of bytes, as text."""
+    return np.array([x.decode() for x in v.ravel().tolist()],
+                    object).reshape(v.shape)
+
+
+def array_elements(f, z, how, kw):
+    """Elements that are arrays of strings and of structures, stored in each
+    way: further axes, and fields of these."""
+    shape = () if how == "scalar" else (4, 5)
+    for name, base, dims in (
+            ("strings", h5py.string_dtype("utf-8", 6), (3,)),
+            ("more_strings", np.dtype("S3"), (2, 1, 2)),
+            ("structures", INNER, (3,)),
+            ("of_many", STRUCTS["array_of_struct"], (2, 2)),
+            ("of_arrays", STRUCTS["arrays_of_arrays"], (2,))):
+        n = "elements/%s/%s" % (name, how)
+        t = h5t.array_create(h5t.py_create(base, logical=True), dims)
+        p = h5p.create(h5p.DATASET_CREATE)
+        if how == "compact":
+            p.set_layout(h5d.COMPACT)
+        elif kw:
+            p = h5py.File("-", "w", driver="core", backing_store=False)[
+                "/"].create_dataset("x", shape, base, **kw).id.get_create_plist()
+        lcpl = h5p.create(h5p.LINK_CREATE)
+        lcpl.set_create_intermediate_group(True)
+        d = h5d.create(f.id, n.encode(), t, h5s.create_simple(shape) if shape
+                       else h5s.create(h5s.SCALAR), p, lcpl)
+        v = np.zeros(shape + dims, base)
+        if how != "unwritten":
+            if base.names:
+                v[...] = fill_struct(base, v.shape)
+            else:
+                words = ["\u00fcml", "", "abc", "x y", "q", "\\", "r\ns"]
+                v.reshape(-1)[:] = [words[i % 7 if base.itemsize > 3 else
+                                          2 + i % 5].encode()
+                                    for i in range(v.size)]
+            d.write(h5s.ALL, h5s.ALL, v, mtype=t)
+        if base.names:
+            z[n] = Want(value=v, chunks=kw.get("chunks") and
+                        kw["chunks"] + dims, blocks=how != "unwritten")
+        else:
+            z[n] = Want("text", words_of(v))
+
+
+def deep_samples(path):
+    """sample-axes that reach into the elements."""
+    z = {}
+    with h5py.File(path, "w") as f:
+        t = np.dtype(("S3", (2, 3)))
+        f.create_dataset("words", (4,), t, chunks=(2,))
+        v = np.array([b"%03d" % i for i in range(24)]).reshape(4, 2, 3)
+        f["words"][...] = v
+        f.create_dataset("pairs", (4,), np.dtype((INNER, (2, 3))))
+        p = fill_struct(INNER, (4, 2, 3))
+        raw_write(f["pairs"], p)
+
+    def words(m, _zf):
+        for i, j in np.ndindex(4, 2):
+            same_bytes(read(m / ("words/samples/%06d/%06d.txt" % (i, j))),
+                       b"".join(s + b"\n" for s in v[i, j].tolist()), "text")
+            same_bytes(read(m / ("pairs/samples/%06d/%06d.npy" % (i, j))),
+                       npy(p[i, j]), "structures")
+            same_bytes(read(m / ("pairs/fields/q/samples/%06d/%06d.npy" %
+                                 (i, j))), npy(p["q"][i, j]), "field")
+    z["samples"] = Want("custom", run=words)
+    return ZooFile("deep_samples", path, z, ["-o", "sample-axes=2"])
 
 
 INNER = np.dtype([("p", "<f4"), ("q", "i1", (2,))])
@@ -262,6 +338,13 @@ STRUCTS = {
     "deep": np.dtype([("l1", [("l2", [("l3", "<i4"), ("s", "S3")]),
                               ("w", "<u2")])]),
     "array_of_struct": np.dtype([("k", "u1"), ("pairs", INNER, (2,))]),
+    "array_of_big_struct": np.dtype([
+        ("m", [("a", ">f8"), ("b", ">u2", (2,)), ("c", "u1")], (2, 3)),
+        ("n", ">i4")]),
+    "arrays_of_arrays": np.dtype([
+        ("k", "i1"), ("o", [("j", "<u2"), ("i", [
+            ("s", "S3"), ("t", "S2", (2,)), ("v", "<i4", (2,))], (3,))],
+            (2, 1))]),
     "complex": np.dtype([("z", "<c16"), ("w", "<c8", (2,)), ("h", "<f2")]),
     "half_complex": np.dtype([("r", "<f2"), ("i", "<f2")]),
     "one": np.dtype([("only", "<f4")]),
@@ -499,7 +582,8 @@ def source_order(path):
             v = numbers((6, 5), t)
             f.create_dataset(tag(t), data=v, chunks=(4, 3))
             z[tag(t)] = Want(value=v, chunks=(4, 3))
-        for name in ("big_endian", "subarrays", "nested"):
+        for name in ("big_endian", "subarrays", "nested",
+                     "array_of_big_struct"):
             v = fill_struct(STRUCTS[name], (5,))
             f.create_dataset(name, data=v)
             z[name] = Want(value=v)
@@ -555,4 +639,5 @@ def make(top):
                     fill(f, z)
             out.append(ZooFile(name, path, z))
     out.append(source_order(os.path.join(top, "source_order.h5")))
+    out.append(deep_samples(os.path.join(top, "deep_samples.h5")))
     return out + from_c(top)

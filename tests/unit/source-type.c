@@ -237,8 +237,11 @@ TEST(arrays)
 	CHECK_MEM(t.dims, want, sizeof want);
 	H5Tset_size(s, 7);
 	t = read_type(array_of(s, 1, 2));
-	check(&t.served, DTYPE_TEXT, 14, false, "array of strings");
-	CHECK_EQ_U(t.rank, 0);
+	check(&t.served, DTYPE_STRING, 7, false, "ASCII string of 7 bytes");
+	CHECK_EQ_U(t.rank, 2);
+	t = read_type(array_of(H5T_STD_REF_OBJ, 3, 2));
+	check(&t.served, DTYPE_TEXT, 8, false, "object reference");
+	CHECK_EQ_U(t.rank, 2);
 	H5Tclose(inner);
 	H5Tclose(s);
 }
@@ -509,7 +512,8 @@ static void check_rows(size_t address)
 	}
 	CHECK_EQ_U(field(&t.served, "text")->type.size, heap);
 	CHECK_EQ_U(field(&t.served, "sequence")->type.kind, DTYPE_RAGGED);
-	CHECK_EQ_U(field(&t.served, "both")->type.size, 2 * heap);
+	CHECK_EQ_U(field(&t.served, "both")->type.size, heap);
+	CHECK_EQ_U(field(&t.served, "both")->dims[0], 2);
 	CHECK_EQ_U(field(&t.stored, "last")->type.kind, DTYPE_FLOAT);
 	/* Without the dataset no place is sure. */
 	CHECK_EQ_U(field(&blind.stored, "last")->type.kind, DTYPE_OTHER);
@@ -532,11 +536,13 @@ static void round_trip(hid_t type, const void *written, const char *member,
 	hid_t s = H5Screate(H5S_SCALAR), stored, m, leaf;
 	hid_t d = H5Dcreate2(f, "x", type, s, H5P_DEFAULT, H5P_DEFAULT,
 			     H5P_DEFAULT);
+	uint64_t dims[RANK_MAX];
 	struct hdf5_type t;
+	unsigned rank;
 
 	CHECK(H5Dwrite(d, type, s, s, H5P_DEFAULT, written) >= 0);
 	stored = H5Dget_type(d);
-	leaf = hdf5_type_member(stored, member);
+	leaf = hdf5_type_member(stored, member, &rank, dims);
 	t = read_as(leaf, false);
 	m = hdf5_type_memory(stored, &t.served, member);
 	CHECK(m >= 0);
@@ -596,7 +602,9 @@ TEST(reading_structures)
 				   "\0\0\x80\x3f\0\0\0\x40"
 				   "\1\0\2\0\3\0\4\0\5\0\6\0"
 				   "vwxyzabcde";
+	uint64_t dims[RANK_MAX];
 	unsigned char out[64];
+	unsigned rank;
 
 	round_trip(t, s, NULL, out, 39);
 	CHECK_MEM(out, want, 39);
@@ -606,8 +614,8 @@ TEST(reading_structures)
 	CHECK_MEM(out, "\0\0\0\x40", 4);
 	round_trip(t, s, "array", out, 12);
 	CHECK_MEM(out, want + 17, 12);
-	CHECK(hdf5_type_member(t, "nothing") < 0);
-	CHECK(hdf5_type_member(t, "complex/r/x") < 0);
+	CHECK(hdf5_type_member(t, "nothing", &rank, dims) < 0);
+	CHECK(hdf5_type_member(t, "complex/r/x", &rank, dims) < 0);
 	H5Tset_tag(o, "tag");
 	check_read(o, "abc", "abc", 3);
 	H5Tclose(t);

@@ -47,12 +47,14 @@ static struct dtype served(const char *object, const char *member)
 {
 	struct hdf5_place at = {&source, source.file, object};
 	struct hdf5_opened o;
+	uint64_t dims[RANK_MAX];
 	struct hdf5_type t;
 	hid_t type, leaf;
+	unsigned rank;
 
 	CHECK_OK(hdf5_place_open(&at, &o, &err));
 	type = H5Dget_type(o.object);
-	leaf = hdf5_type_member(type, member);
+	leaf = hdf5_type_member(type, member, &rank, dims);
 	CHECK_OK(hdf5_type_read(&source.intern, leaf, false, &t));
 	H5Tclose(leaf);
 	H5Tclose(type);
