@@ -184,6 +184,9 @@ static int finish_structure(struct type_reader *r, struct members *all,
 		return rc < 0 ? rc : keep_fields(r, all, true, &e->served);
 	}
 	e->stored.kind = DTYPE_OTHER;
+	rc = keep_fields(r, all, false, &e->stored);
+	if (rc < 0)
+		return rc;
 	for (int i = 0; i < all->n; i++) {
 		struct member *m = &all->at[i];
 		uint64_t size = m->e.served.size;

@@ -132,8 +132,7 @@ static int publish_field(struct fields *x, const struct inside *in, uint32_t i,
 	if (!h)
 		return hdf5_walk_no_memory(x->w);
 	r = publish(x->w, parent, f->name, h, &dir);
-	if (r < 0 ||
-	    (f->type.kind != DTYPE_STRUCT && f->type.kind != DTYPE_TEXT))
+	if (r < 0 || (as.kind != DTYPE_STRUCT && as.kind != DTYPE_TEXT))
 		return r;
 	deeper = (struct inside){&f->type, &served->type, f, path};
 	return publish_fields(x, &deeper, dir);

@@ -287,6 +287,12 @@ static int set_fill(struct hdf5_tensor *h, const struct hdf5_description *d,
 
 	if (!dtype_is_binary(&h->t.dtype))
 		return 0;
+	if (odd && h->t.field) /* the library fills in, but for gaps */
+		return d->fill_size && d->storage == HDF5_VIRTUAL
+			       ? error_set(err, -ENOTSUP,
+					   "its fill value is one of a "
+					   "structure that is converted")
+			       : 0;
 	if (!odd && !dtype_recode(&h->t.stored, &h->t.dtype, h->t.field, &r))
 		return error_set(err, -ENOTSUP, "its type is too complicated");
 	x = hdf5_fill_new(h->source, d, odd ? NULL : &r, &h->t.dtype,

@@ -25,8 +25,8 @@
  * all its members, at their offsets in the file.  A member whose stored type is
  * OTHER (served: binary) comes by H5Dread only.
  *
- * A structure with a member that must be converted is OTHER as a whole, and
- * served without padding.
+ * A structure with a member that must be converted is OTHER as a whole (with
+ * fields), and served without padding.
  */
 struct hdf5_type {
 	struct dtype stored, served;

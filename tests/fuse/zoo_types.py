@@ -389,6 +389,29 @@ def compounds(f, z):
     z["compound/enum_member"] = Want(value=v)
 
 
+def converted(f, z):
+    """Structures with members that libhdf5 has to convert."""
+    three = sized(h5t.STD_I32LE, 3, 24)
+    inner = h5t.create(h5t.COMPOUND, 6)
+    inner.insert(b"p", 0, three)
+    inner.insert(b"s", 3, h5t.py_create(np.dtype("S3")))
+    t = h5t.create(h5t.COMPOUND, 24)
+    t.insert(b"a", 1, three)
+    t.insert(b"many", 4, h5t.array_create(inner, (2,)))
+    t.insert(b"f", 18, h5t.IEEE_F32BE)
+    v = np.zeros((5, 3), np.dtype([("a", "<i4"), ("many", [
+        ("p", "<i4"), ("s", "S3")], (2,)), ("f", ">f4")]))
+    v["a"] = np.arange(15).reshape(5, 3) * 9000 - 70000
+    v["many"]["p"] = np.arange(30).reshape(5, 3, 2) * -9000
+    v["many"]["s"] = [b"ab", b"xyz"]
+    v["f"] = np.arange(15).reshape(5, 3) / 4
+    for how, chunks in (("contiguous", None), ("gz", (2, 3))):
+        n = "converted/" + how
+        raw(f, n, t, None, (5, 3), chunks, bool(chunks))
+        f[n].id.write(h5s.ALL, h5s.ALL, v)
+        z[n] = Want(value=v, chunks=chunks, readable=False)
+
+
 def raw_write(d, v):
     """Write without h5py's reading of the type (it knows no complex half)."""
     d.id.write(h5s.ALL, h5s.ALL, v, mtype=d.id.get_type())
@@ -592,6 +615,48 @@ def source_order(path):
     return ZooFile("source_order", path, z, ["-o", "dtype-order=source"])
 
 
+def ragged_arrays(f, z):
+    """Arrays of what has no length of its own, in elements and members."""
+    seq = [np.arange(n, dtype="<i4") * 7 for n in (3, 0, 1, 2, 5, 4)]
+    vlen = h5t.vlen_create(h5t.STD_I32LE)
+    for how, kw in (("contiguous", {}), ("gz", dict(chunks=(2,),
+                                                    compression="gzip"))):
+        n = "sequences/" + how
+        d = f.create_dataset(n, (3,), h5t.array_create(vlen, (2,)), **kw)
+        d[...] = obj(seq, (3, 2))
+        z[n] = Want("ragged", obj(seq, (3, 2)))
+    t = np.dtype([("id", "<i2"), ("names", UTF8, (2,)),
+                  ("at", h5py.ref_dtype, (2,)), ("more", [
+                      ("w", "S3", (2,)), ("v", "<f4"), ("s", UTF8),
+                      ("q", h5py.vlen_dtype("<i4"), (2,))], (3,))])
+    f["target"] = 1
+    v = np.zeros(2, t)
+    for i in range(2):
+        v[i]["id"] = i - 7
+        v[i]["names"][:] = ["n%d" % i, ""]
+        v[i]["at"][:] = [f["target"].ref, f.ref]
+        v[i]["more"]["w"] = [[b"ab", b""], [b"xyz", b"q"], [b"", b"1"]]
+        v[i]["more"]["v"] = np.arange(3) + i
+        v[i]["more"]["s"] = ["x", "yy", "z" * i]
+        v[i]["more"]["q"][:] = obj(seq, (3, 2))
+    f.create_dataset("members", data=v, dtype=t)
+    line = [{"id": i - 7, "names": ["n%d" % i, ""], "at": ["/target", "/"],
+             "more": [{"w": w, "v": float(k + i), "s": s,
+                       "q": [q.tolist() for q in seq[2 * k:2 * k + 2]]}
+                      for k, (w, s) in
+                      enumerate(zip([["ab", ""], ["xyz", "q"], ["", "1"]],
+                                    ["x", "yy", "z" * i]))]}
+            for i in range(2)]
+    z["members"] = Want("json", obj(line), fields={
+        "id": v["id"], "names": Want("text", v["names"]),
+        "at": Want("text", obj(["/target", "/"] * 2, (2, 2))),
+        "more": Want("json", obj([m for x in line for m in x["more"]], (2, 3)),
+                     fields={"w": Want("text", words_of(v["more"]["w"])),
+                             "v": v["more"]["v"],
+                             "s": Want("text", v["more"]["s"]),
+                             "q": Want("ragged", obj(seq * 2, (2, 3, 2)))})})
+
+
 def from_c(top):
     """What mkzoo wrote; the values are those of its comments."""
     if not mkzoo(top):
@@ -610,7 +675,8 @@ def from_c(top):
          "ragged_of_compound": Want("ragged", vst, readable=False),
          "ragged_of_array": Want("any"), "ragged_of_strings": Want("any"),
          "ragged_of_ragged": Want("any"), "time": Want("any"),
-         "array_of_vlen": Want("any"), "array_of_references": Want("any"),
+         "array_of_vlen": Want("text", obj(["p", "", "q", "rr"], (2, 2))),
+         "array_of_references": Want("text", obj(["/target"] * 4, (2, 2))),
          "committed": Want(value=np.arange(4, dtype="<i2")),
          "odd_attributes": Want(value=np.arange(4, dtype="<i2"), attrs={
              "bits": one_of(5, "5", "0x0005"), "int3": -2,
@@ -622,8 +688,8 @@ def from_c(top):
 def make(top):
     out = []
     for fill in (primitives, odd_integers, odd_floats, enums, strings, opaque,
-                 arrays, compounds, ragged, references, compound_text,
-                 attributes):
+                 arrays, compounds, converted, ragged, ragged_arrays,
+                 references, compound_text, attributes):
         for libver in ("earliest", "latest"):
             if libver == "latest" and fill not in (attributes, references,
                                                    ragged, compound_text):
