@@ -129,7 +129,14 @@ static int read_object(struct walk *w, const struct group *in,
 	return 0; /* a named type has no data */
 }
 
-/* The object that a path leads to, through links into other files. */
+/* Nothing is where a link leads (or it goes round in circles). */
+static bool is_nowhere(int r)
+{
+	return r == -ENOENT || r == -ENODATA || r == -ELOOP;
+}
+
+/* The object that a path leads to, through links into other files.  One of these
+ * that cannot be opened costs this link, no more. */
 static int read_through(struct walk *w, const struct group *in,
 			struct link *link, hid_t file, uint32_t number,
 			const char *path)
@@ -137,10 +144,18 @@ static int read_through(struct walk *w, const struct group *in,
 	struct hdf5_place at = {w->s, number, NULL};
 	struct target t = {-1, NULL, number, NULL};
 	hid_t object = -1;
-	int r = hdf5_walk_find(w, file, path, &at, &object);
+	struct error why = {0}, *err = w->err;
+	int r;
 
+	w->err = &why;
+	r = hdf5_walk_find(w, file, path, &at, &object);
+	w->err = err;
+	if (r == -ENOMEM)
+		return hdf5_walk_no_memory(w);
 	if (r < 0)
-		return r;
+		return is_nowhere(r) ? r
+				     : hdf5_publish_listed(w, in, link->name,
+							   why.text);
 	t.from = H5Iget_file_id(object);
 	t.file = at.file;
 	t.object = at.object;
@@ -150,12 +165,6 @@ static int read_through(struct walk *w, const struct group *in,
 		H5Fclose(t.from);
 	H5Oclose(object);
 	return r;
-}
-
-/* Nothing is where a link leads (or it goes round in circles). */
-static bool is_nowhere(int r)
-{
-	return r == -ENOENT || r == -ENODATA || r == -ELOOP;
 }
 
 static int read_local(struct walk *w, const struct group *in, struct link *link)
@@ -184,9 +193,7 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 		     : read_through(w, in, link, file, in->file, object);
 	if (file >= 0)
 		H5Fclose(file);
-	return is_nowhere(r) || r == -EIO
-		       ? hdf5_walk_add_dangling(w, in, link->name)
-		       : r;
+	return is_nowhere(r) ? hdf5_walk_add_dangling(w, in, link->name) : r;
 }
 
 /* ---- external links ------------------------------------------------------ */

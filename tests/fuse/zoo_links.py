@@ -50,6 +50,7 @@ def others(top):
     os.makedirs(top + "/main/sub/deep")
     with h5py.File(top + "/main/one.h5", "w") as f:
         f["d"] = val(1)
+        f["to_noise"] = h5py.ExternalLink("noise.h5", "/d")
         f["g/x"] = val(2)
         f["g/y/z"] = val(3)
         f["soft"] = h5py.SoftLink("/g/x")
@@ -67,6 +68,8 @@ def others(top):
         f["d"] = val(7)
     with open(top + "/main/noise.h5", "wb") as f:
         f.write(b"this is not HDF5" * 100)
+    open(top + "/main/empty.h5", "wb").close()
+    os.mkdir(top + "/main/directory.h5")
     with h5py.File("decoy.h5", "w") as f:  # in the working directory
         f["d"] = val(8)
 
@@ -134,6 +137,24 @@ def links(top):
         for name, (link, words) in dangling.items():
             f["dangling/" + name] = link
             z["dangling/" + name] = Want("link", words=words)
+        # The file is there, so these are no dangling links: they are listed
+        # with what is wrong, each alone.
+        unreadable = {
+            "not_hdf5": (ext("noise.h5", "/d"), "noise.h5"),
+            "root_of_not_hdf5": (ext("noise.h5", "/"), "noise.h5"),
+            "below_not_hdf5": (ext("noise.h5", "/a/b/c"), "noise.h5"),
+            "empty": (ext("empty.h5", "/d"), "empty.h5"),
+            "directory": (ext("directory.h5", "/d"), "directory.h5"),
+            "of_external": (ext("one.h5", "/to_noise"), "noise.h5"),
+            "below_external": (ext("one.h5", "/to_noise/x"), "noise.h5"),
+            "soft": (soft("/unreadable/not_hdf5"), "noise.h5"),
+            "soft_below": (soft("not_hdf5/x/y"), "noise.h5"),
+            "soft_of_external": (soft("/unreadable/of_external"), "noise.h5"),
+        }
+        for name, (link, word) in unreadable.items():
+            f["unreadable/" + name] = link
+            z["unreadable/" + name] = Want("hidden", words=[word])
+        z["unreadable"] = Want("tree", names=list(unreadable))
         for name in ("data/x", "hard/x"):
             z[name] = Want(value=val(10))
         for name in ("data/inner/y", "hard/inner/y", "hard/again/y"):
