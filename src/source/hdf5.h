@@ -57,17 +57,15 @@ enum hdf5_storage {
 	HDF5_VIRTUAL,
 	HDF5_UNALLOCATED /* contiguous, never written */
 };
-/* How its type relates to the one that was asked for. */
-enum hdf5_match { HDF5_SAME, HDF5_CONVERTIBLE, HDF5_DIFFERENT };
 struct hdf5_description {
 	unsigned null; /* no elements, not even none: a null dataspace */
 	unsigned rank, own_rank;
 	/* In served elements: array types add axes behind the dataset's own. */
 	uint64_t shape[RANK_MAX];
 	struct hdf5_type type; /* when none was asked for */
-	enum hdf5_match match; /* when one was */
+	enum hdf5_match match; /* how it relates to the one that was */
 	struct dtype stored;   /* CONVERTIBLE: a number of this type */
-	char said[64];         /* DIFFERENT: what it is instead */
+	char said[128];        /* DIFFERENT: what it is instead */
 	enum hdf5_storage storage;
 	uint64_t pos, stored_bytes; /* CONTIGUOUS: address, what is there */
 	uint64_t chunk[RANK_MAX];

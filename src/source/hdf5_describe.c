@@ -65,50 +65,13 @@ static int add_axes(struct hdf5_description *d, const struct hdf5_type *type,
 	return 0;
 }
 
-static bool same_type(const struct hdf5_type *a, const struct hdf5_type *b)
-{
-	if (a->rank != b->rank ||
-	    memcmp(a->dims, b->dims, a->rank * sizeof *a->dims))
-		return false;
-	/* Text is made of whatever there is; but for the fields of a compound
-	 * that have bytes of their own. */
-	if (a->served.kind == b->served.kind &&
-	    (a->served.kind == DTYPE_STRING ||
-	     (a->served.kind == DTYPE_TEXT && !b->served.nfields)))
-		return true;
-	return a->stored.kind != DTYPE_OTHER &&
-	       dtype_equal(&a->stored, &b->stored);
-}
-
-/* Without what points into the memory of this process. */
-static struct dtype plain(const struct dtype *t)
-{
-	struct dtype out;
-
-	memset(&out, 0, sizeof out);
-	out.kind = t->kind;
-	out.size = t->size;
-	out.big_endian = t->big_endian;
-	return out;
-}
-
 static void compare_types(struct hdf5_description *d,
 			  const struct hdf5_type *is,
 			  const struct hdf5_type *wanted)
 {
-	if (same_type(is, wanted)) {
-		d->match = HDF5_SAME;
-	} else if (!is->rank && !wanted->rank &&
-		   ((hdf5_type_is_number(&is->served) &&
-		     hdf5_type_is_number(&wanted->served)) ||
-		    (is->served.kind == DTYPE_COMPLEX &&
-		     wanted->served.kind == DTYPE_COMPLEX))) {
-		d->match = HDF5_CONVERTIBLE;
-		d->stored = plain(&is->stored);
-	} else {
-		d->match = HDF5_DIFFERENT;
-		dtype_descr(&is->stored, d->said, sizeof d->said);
-	}
+	d->match = hdf5_type_match(is, wanted, &d->stored);
+	if (d->match == HDF5_DIFFERENT)
+		hdf5_type_describe(&is->stored, d->said, sizeof d->said);
 }
 
 static int read_type(struct hdf5_source *s, hid_t dset,

@@ -67,11 +67,10 @@ static hid_t integer_of(hid_t type, const struct dtype *d)
 		{H5T_STD_U8LE, H5T_STD_U16LE, H5T_STD_U32LE, H5T_STD_U64LE},
 		{H5T_STD_B8LE, H5T_STD_B16LE, H5T_STD_B32LE, H5T_STD_B64LE}};
 	unsigned row = d->kind == DTYPE_UINT;
+	hid_t bits = hdf5_type_of_bits(d->text, d->big_endian);
 
-	if (d->text && hdf5_type_bits(type))
-		return H5Tget_size(type) == d->size
-			       ? with_order(type, d->big_endian)
-			       : H5I_INVALID_HID;
+	if (bits >= 0)
+		return bits;
 	if (H5Tget_class(type) == H5T_BITFIELD)
 		row = 2;
 	return with_order(table[row][log2_of(d->size)], d->big_endian);

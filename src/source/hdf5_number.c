@@ -3,7 +3,9 @@
 #include "source/hdf5_type_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -111,7 +113,32 @@ float_find(hid_t type, const struct float_format *f, size_t n)
 	return NULL;
 }
 
-const char *hdf5_type_bits(hid_t type)
+/* (The library wants the fields before the size shrinks.) */
+hid_t hdf5_type_of_bits(const char *text, bool big)
+{
+	const struct float_format *f = bit_formats;
+	const struct float_format *end =
+		f + sizeof bit_formats / sizeof *bit_formats;
+	hid_t t;
+
+	while (f < end && (!text || strncmp(text, f->name, strlen(f->name))))
+		f++;
+	if (f == end)
+		return H5I_INVALID_HID;
+	t = H5Tcopy(H5T_IEEE_F32LE);
+	if (t >= 0 &&
+	    (H5Tset_fields(t, f->spos, f->epos, f->esize, 0, f->msize) < 0 ||
+	     H5Tset_precision(t, f->precision) < 0 ||
+	     H5Tset_size(t, f->size) < 0 || H5Tset_ebias(t, f->bias) < 0 ||
+	     H5Tset_order(t, big ? H5T_ORDER_BE : H5T_ORDER_LE) < 0)) {
+		H5Tclose(t);
+		return H5I_INVALID_HID;
+	}
+	return t;
+}
+
+/* Floats without a NumPy type, which are shown as bits: their name, or NULL. */
+static const char *bits_name(hid_t type)
 {
 	const struct float_format *f =
 		H5Tget_class(type) == H5T_FLOAT
@@ -125,7 +152,7 @@ const char *hdf5_type_bits(hid_t type)
 int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
 {
 	size_t size = H5Tget_size(type), bits = H5Tget_precision(type);
-	const char *name = hdf5_type_bits(type);
+	const char *name = bits_name(type);
 	bool big = false;
 	hid_t native;
 
@@ -154,70 +181,121 @@ int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
 
 /* ---- enumerations -------------------------------------------------------- */
 
-static bool member_is(hid_t type, unsigned i, const char *name)
+static bool member_is(hid_t type, const char *name, signed char value)
 {
-	char *have = H5Tget_member_name(type, i);
-	bool same = have && !strcmp(have, name);
+	int i = H5Tget_member_index(type, name);
+	signed char v = -1;
 
-	if (have)
-		H5free_memory(have);
-	return same;
+	return i >= 0 && H5Tget_member_value(type, (unsigned)i, &v) >= 0 &&
+	       v == value;
 }
 
 /* What h5py writes for bool: an enum FALSE = 0, TRUE = 1 of one byte. */
 bool hdf5_type_is_bool(hid_t type)
 {
-	signed char v[2] = {-1, -1};
-
 	return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 &&
-	       member_is(type, 0, "FALSE") && member_is(type, 1, "TRUE") &&
-	       H5Tget_member_value(type, 0, &v[0]) >= 0 &&
-	       H5Tget_member_value(type, 1, &v[1]) >= 0 && v[0] == 0 &&
-	       v[1] == 1;
+	       member_is(type, "FALSE", 0) && member_is(type, "TRUE", 1);
 }
 
-static void print_name(FILE *f, hid_t type, hid_t base, unsigned i)
-{
-	char *name = H5Tget_member_name(type, i);
-	bool sign = H5Tget_sign(base) != H5T_SGN_NONE;
+/* A name, and what it stands for. */
+struct name {
+	unsigned member;
+	bool known, sign;
 	union {
 		long long i;
 		unsigned long long u;
 		unsigned char room[64];
-	} v = {0};
+	} v;
+};
 
-	fprintf(f, "%s%s = ", i ? ", " : "", name ? name : "?");
-	if (H5Tget_size(base) > sizeof v.room ||
-	    H5Tget_member_value(type, i, &v) < 0 ||
-	    H5Tconvert(base, sign ? H5T_NATIVE_LLONG : H5T_NATIVE_ULLONG, 1, &v,
-		       NULL, H5P_DEFAULT) < 0)
+static void read_name(hid_t type, hid_t base, unsigned i, struct name *n)
+{
+	memset(n, 0, sizeof *n);
+	n->member = i;
+	n->sign = H5Tget_sign(base) != H5T_SGN_NONE;
+	n->known =
+		H5Tget_size(base) <= sizeof n->v.room &&
+		H5Tget_member_value(type, i, &n->v) >= 0 &&
+		H5Tconvert(base, n->sign ? H5T_NATIVE_LLONG : H5T_NATIVE_ULLONG,
+			   1, &n->v, NULL, H5P_DEFAULT) >= 0;
+}
+
+/* The library reorders members when it feels like it. */
+static int by_value(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+	bool less = x->sign ? x->v.i < y->v.i : x->v.u < y->v.u;
+
+	return less ? -1 : x->v.u != y->v.u;
+}
+
+static void print_name(FILE *f, hid_t type, const struct name *n)
+{
+	char *name = H5Tget_member_name(type, n->member);
+
+	fprintf(f, "%s = ", name ? name : "?");
+	if (!n->known)
 		fputc('?', f);
-	else if (sign)
-		fprintf(f, "%lld", v.i);
+	else if (n->sign)
+		fprintf(f, "%lld", n->v.i);
 	else
-		fprintf(f, "%llu", v.u);
+		fprintf(f, "%llu", n->v.u);
 	if (name)
 		H5free_memory(name);
+}
+
+/* Names by value; *shown (if there are more) is where they should be cut. */
+static void print_names(FILE *f, hid_t type, hid_t base, size_t n,
+			struct name *names, const size_t *len, size_t *shown)
+{
+	for (size_t i = 0; i < n; i++)
+		read_name(type, base, (unsigned)i, &names[i]);
+	qsort(names, n, sizeof *names, by_value);
+	fputs("enum: ", f);
+	for (size_t i = 0; i < n; i++) {
+		if (i == ENUM_NAMES_MAX && fflush(f) == 0)
+			*shown = *len;
+		fputs(i ? ", " : "", f);
+		print_name(f, type, &names[i]);
+	}
+}
+
+/* FNV-1a: enums with equal words are equal, also in names that are not shown. */
+static uint64_t hash_text(const char *s, size_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	while (n--)
+		h = (h ^ (unsigned char)*s++) * UINT64_C(0x100000001b3);
+	return h;
 }
 
 static int say_names(struct type_reader *r, hid_t type, hid_t base,
 		     struct element *e)
 {
 	int n = H5Tget_nmembers(type);
-	cleanup_free char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	cleanup_free struct name *names =
+		calloc(n > 0 ? (size_t)n : 1, sizeof *names);
+	cleanup_free char *text = NULL, *more = NULL;
+	size_t len = 0, shown = 0;
+	FILE *f = names ? open_memstream(&text, &len) : NULL;
 
 	if (!f)
 		return -ENOMEM;
-	fputs("enum: ", f);
-	for (int i = 0; i < n && i < ENUM_NAMES_MAX; i++)
-		print_name(f, type, base, (unsigned)i);
-	if (n > ENUM_NAMES_MAX)
-		fprintf(f, ", and %d more", n - ENUM_NAMES_MAX);
+	print_names(f, type, base, n > 0 ? (size_t)n : 0, names, &len, &shown);
 	if (e->stored.kind == DTYPE_OTHER)
 		fputs("; converted", f);
-	return fclose(f) ? -ENOMEM : hdf5_type_say_text(r, e, text);
+	if (fclose(f))
+		return -ENOMEM;
+	if (!shown)
+		return hdf5_type_say_text(r, e, text);
+	if (asprintf(&more, "%.*s, and %d more (%016" PRIx64 ")", (int)shown,
+		     text, n - ENUM_NAMES_MAX,
+		     hash_text(text + shown, len - shown)) < 0) {
+		more = NULL;
+		return -ENOMEM;
+	}
+	return hdf5_type_say_text(r, e, more);
 }
 
 int hdf5_type_read_enum(struct type_reader *r, hid_t type, struct element *e)

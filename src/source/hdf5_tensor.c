@@ -28,13 +28,13 @@ static struct hdf5_place place_of(struct tensor *t, uint32_t p)
 static int check_match(const struct hdf5_tensor *h,
 		       const struct hdf5_description *d, struct error *err)
 {
-	char wanted[80];
+	char wanted[sizeof d->said];
 
 	if (d->null)
 		return error_set(err, -EIO, "it has a null dataspace");
 	if (d->match != HDF5_DIFFERENT)
 		return 0;
-	dtype_descr(&h->type->stored, wanted, sizeof wanted);
+	hdf5_type_describe(&h->type->stored, wanted, sizeof wanted);
 	return error_set(err, -EIO, "it is %s where the main file maps %s",
 			 d->said, wanted);
 }

@@ -312,15 +312,3 @@ int hdf5_type_read(struct intern *in, hid_t of, bool source_order,
 	memcpy(out->dims, e.dims, e.rank * sizeof *e.dims);
 	return 0;
 }
-
-bool hdf5_type_is_number(const struct dtype *d)
-{
-	const char *t = d->text;
-
-	if (d->kind != DTYPE_INT && d->kind != DTYPE_UINT &&
-	    d->kind != DTYPE_FLOAT && d->kind != DTYPE_BOOL)
-		return false;
-	/* Bits are no number. */
-	return !t || (!strstr(t, "bitfield") && !strstr(t, "as its bits")) ||
-	       !strncmp(t, "enum: ", 6);
-}

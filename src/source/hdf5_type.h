@@ -57,7 +57,16 @@ hid_t hdf5_type_memory(hid_t type, const struct dtype *served,
  * more than RANK_MAX axes. */
 hid_t hdf5_type_member(hid_t type, const char *member, unsigned *rank,
 		       uint64_t *dims);
-/* Numbers (and bools and enums) that HDF5 converts into each other. */
-bool hdf5_type_is_number(const struct dtype *d);
+/* For sentences: "<i4", "|i1 (enum: A = 0, B = 1)"; cut off where it is long. */
+void hdf5_type_describe(const struct dtype *d, char *buf, size_t n);
+/*
+ * May elements of type `is` stand where `wanted` is mapped?  hdf5_match.c says
+ * which do.  CONVERTIBLE: `*stored` is what a recode starts from; of kind OTHER
+ * when the library has to convert.
+ */
+enum hdf5_match { HDF5_SAME, HDF5_CONVERTIBLE, HDF5_DIFFERENT };
+enum hdf5_match hdf5_type_match(const struct hdf5_type *is,
+				const struct hdf5_type *wanted,
+				struct dtype *stored);
 
 #endif

@@ -45,8 +45,9 @@ int hdf5_type_refuse(struct type_reader *r, struct element *e, const char *why);
 int hdf5_type_as_text(struct type_reader *r, struct element *e,
 		      const char *what);
 
-/* Floats without a NumPy type, which are shown as bits: their name, or NULL. */
-const char *hdf5_type_bits(hid_t float_type);
+/* The type of floats that are shown as bits, by the words for it (as `text` of
+ * the dtype begins); negative: none. */
+hid_t hdf5_type_of_bits(const char *text, bool big);
 /* What h5py writes for bool: an enum FALSE = 0, TRUE = 1 of one byte. */
 bool hdf5_type_is_bool(hid_t enum_type);
 

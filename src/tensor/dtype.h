@@ -65,7 +65,7 @@ bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
 		      uint64_t *size);
 /* The same place and number; the type is not looked at. */
 bool dtype_same_place(const struct dtype_field *a, const struct dtype_field *b);
-/* The same layout, names and order of bytes (`text` apart). */
+/* The same layout, names and order of bytes, and the same to people (`text`). */
 bool dtype_equal(const struct dtype *a, const struct dtype *b);
 /* NumPy's descr without quotes: "<f4", "|b1", "|V12"; structures as np.save
  * spells them, "[('a', '<i4'), ('', '|V4'), ('b', '<f8', (3,))]" (padding is a

@@ -14,6 +14,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from expect import Want, ZooFile, boxes_of
 from zoo import numbers
+from zoo_types import custom_float
 
 ENODATA, EIO = 61, 5
 UNLIMITED = h5s.UNLIMITED
@@ -396,6 +397,92 @@ def conversions(f, s, z):
     z["convert/c16_c8"] = Want()
 
 
+def enum(base, **names):
+    t = h5t.enum_create(base)
+    for k, v in names.items():
+        t.enum_insert(k.encode(), v)
+    return t
+
+
+def opaque_type(tag):
+    t = h5t.create(h5t.OPAQUE, 2)
+    t.set_tag(tag)
+    return t
+
+
+def meanings(top):
+    """What the elements mean differs, though they may look the same: as
+    libhdf5 converts, which h5py tells when asked for the type as it is; or an
+    error, where libhdf5 has one, and between enums that it converts by name."""
+    path, z = top + "/meanings.h5", {}
+    i1, u2 = h5t.STD_I8LE, h5t.STD_U16LE
+    b16 = (15, 7, 8, 0, 7, 127)
+    small = np.array([0, 1, 1, 0], "i1")
+    number = np.array([0, 1, 0x3fc0, 200], "<u2")
+    bits = np.array([0, 0x3fc0, 0x4000, 0xc2f7], "<u2")  # 0, 1.5, 2, -123.5
+    types = {
+        "i1": (i1, np.array([0, 1, 2, -3], "i1")), "u2": (u2, number),
+        "i4": (h5t.STD_I32LE, np.array([0, 1, 70000, -3], "<i4")),
+        "f4": (h5t.IEEE_F32LE, np.array([0, 1.5, 3e38, -3], "<f4")),
+        "bf": (custom_float(2, *b16), bits),
+        "bf_be": (custom_float(2, *b16, big=True), bits.astype(">u2")),
+        "e4m3": (custom_float(1, 7, 3, 4, 0, 3, 7), np.array(
+            [0, 0x38, 0x45, 0xc0], "u1")),
+        "b2": (h5t.STD_B16LE, np.array([0, 1, 2, 0x8001], "<u2")),
+        "b1": (h5t.STD_B8LE, np.array([0, 1, 2, 200], "u1")),
+        "color": (enum(i1, RED=0, GREEN=1), small),
+        "again": (enum(i1, RED=0, GREEN=1), small[::-1].copy()),
+        "turned": (enum(i1, RED=1, GREEN=0), small),
+        "more": (enum(i1, RED=0, GREEN=1, BLUE=2), small),
+        "shape": (enum(i1, ROUND=0, FLAT=1), small),
+        "wide": (enum(h5t.STD_I32LE, RED=5, GREEN=70000), np.array(
+            [5, 70000, 70000, 5], "<i4")),
+        "many": (enum(h5t.STD_I16LE, **{"N%d" % i: i for i in range(300)}),
+                 np.array([0, 199, 250, 299], "<i2")),
+        "many_others": (enum(h5t.STD_I16LE, **{"N%d" % (i + (i > 250)): i
+                                               for i in range(300)}),
+                        np.array([0, 199, 250, 299], "<i2")),
+        "bool": (enum(i1, FALSE=0, TRUE=1), small),
+        "tag_a": (opaque_type(b"a"), np.array([b"ab", b"cd", b"ef", b"gh"],
+                                              "V2")),
+        "tag_b": (opaque_type(b"b"), np.array([b"ij", b"kl", b"mn", b"op"],
+                                              "V2"))}
+    enums = ("color", "again", "turned", "more", "shape", "wide", "many",
+             "many_others", "bool")
+    with h5py.File(top + "/meaning.h5", "w") as f:
+        for name, (t, v) in types.items():
+            h5d.create(f.id, name.encode(), t, h5s.create_simple((4,))).write(
+                h5s.ALL, h5s.ALL, v.view("u1"), mtype=t)
+    f = h5py.File(path, "w", libver="latest")
+    for to in types:
+        for of in types:
+            t = types[to][0]
+            p = h5p.create(h5p.DATASET_CREATE)
+            p.set_virtual(h5s.create_simple((4,)), b"meaning.h5", of.encode(),
+                          h5s.create_simple((4,)))
+            n = "%s_from_%s" % (to, of)
+            d = h5d.create(f.id, n.encode(), t, h5s.create_simple((4,)), p)
+            f.flush()
+            v = np.zeros(4, types[to][1].dtype)
+            try:
+                if to in enums and of in enums and to != of and \
+                        {to, of} != {"color", "again"}:
+                    raise OSError  # by name; also where libhdf5 can
+                if (to == "bool") != (of == "bool") and {to, of} & {
+                        "bool", "b1"} and (to == "bool" or to == "b1"):
+                    raise OSError  # only h5py's own converters can
+                d.read(h5s.ALL, h5s.ALL, v.view("u1"), mtype=t)
+                z[n] = Want(value=v.astype("?") if to == "bool" else v,
+                            readable=False)
+            except OSError:
+                z[n] = Want(value=v.astype("?") if to == "bool" else v,
+                            bad=np.ones(4, bool), codes=EIO, words=[
+                                "where the main file maps"], readable=False)
+            z[n].cat = to == "bf"
+    f.close()
+    return ZooFile("meanings", path, z)
+
+
 def mask(shape, *where):
     m = np.zeros(shape, bool)
     for w in where:
@@ -513,5 +600,6 @@ def make(top):
             broken(f, s, z, fill)
         out.append(ZooFile("broken" + "_fill" * fill, path, z, [
             "-o", "missing=fill"] if fill else []))
+    out.append(meanings(top))
     out.append(prefix(top))
     return out

@@ -622,20 +622,73 @@ TEST(reading_structures)
 	H5Tclose(three);
 }
 
+/* Rows: what is mapped; columns: what is there.  '=': the same; 'n': a number
+ * that we convert; 'l': the library does; '.': an error. */
 TEST(what_converts)
 {
 	static const char *const color[] = {"RED", "bitfield"};
-	struct hdf5_type t = read_type(H5Tcopy(H5T_STD_I16LE));
+	static const char *const other[] = {"RED", "as its bits"};
+	static const char *const truth[] = {"FALSE", "TRUE"};
+	static const char *const want[] = {
+		/* i2 U2 f4 bf BF b2 b1 e1 E1 e2 bo s4 s8 ra z8 */
+		"=nnll..nnnn....", /* i2 */
+		"n=nll..nnnn....", /* U2, big-endian */
+		"nn=ll..nnnn....", /* f4 */
+		"lll=l..llll....", /* bfloat16 */
+		"llll=..llll....", /* the same, big-endian */
+		".....=l........", /* 16 bits */
+		".....l=........", /* 8 bits */
+		"nn.....=.......", /* enum of 8 bits */
+		"nn......=......", /* the same, another name */
+		"nn.......=.....", /* of 16 bits */
+		"..........=....", /* bool */
+		"...........=...", /* 4 characters */
+		"...........==..", /* 8 characters */
+		".............=.", /* sequences */
+		"..............=", /* complex */
+	};
+	hid_t s4 = H5Tcopy(H5T_C_S1), s8 = H5Tcopy(H5T_C_S1);
+	hid_t bf = float_type(2, 8, 7, 127), be = H5Tcopy(bf);
+	struct hdf5_type t[15];
+	struct dtype stored;
 
-	CHECK(hdf5_type_is_number(&t.served));
-	t = read_type(enum_of(H5T_STD_I8LE, 2, color));
-	CHECK(hdf5_type_is_number(&t.served));
-	t = read_type(H5Tcopy(H5T_STD_B8LE));
-	CHECK(!hdf5_type_is_number(&t.served));
-	t = read_type(float_type(2, 8, 7, 127));
-	CHECK(!hdf5_type_is_number(&t.served));
-	t = read_type(pair_of("r", "i", H5T_IEEE_F32LE, 0));
-	CHECK(!hdf5_type_is_number(&t.served));
+	H5Tset_size(s4, 4);
+	H5Tset_size(s8, 8);
+	H5Tset_order(be, H5T_ORDER_BE);
+	t[0] = read_type(H5Tcopy(H5T_STD_I16LE));
+	t[1] = read_type(H5Tcopy(H5T_STD_U16BE));
+	t[2] = read_type(H5Tcopy(H5T_IEEE_F32LE));
+	t[3] = read_type(bf);
+	t[4] = read_type(be);
+	t[5] = read_type(H5Tcopy(H5T_STD_B16LE));
+	t[6] = read_type(H5Tcopy(H5T_STD_B8LE));
+	t[7] = read_type(enum_of(H5T_STD_I8LE, 2, color));
+	t[8] = read_type(enum_of(H5T_STD_I8LE, 2, other));
+	t[9] = read_type(enum_of(H5T_STD_I16LE, 2, color));
+	t[10] = read_type(enum_of(H5T_STD_I8LE, 2, truth));
+	t[11] = read_type(s4);
+	t[12] = read_type(s8);
+	t[13] = read_type(H5Tvlen_create(H5T_STD_I16LE));
+	t[14] = read_type(pair_of("r", "i", H5T_IEEE_F32LE, 0));
+	for (unsigned i = 0; i < 15; i++)
+		for (unsigned k = 0; k < 15; k++) {
+			enum hdf5_match m =
+				hdf5_type_match(&t[k], &t[i], &stored);
+			char is = m == HDF5_SAME               ? '='
+				  : m == HDF5_DIFFERENT        ? '.'
+				  : stored.kind == DTYPE_OTHER ? 'l'
+							       : 'n';
+
+			if (is != want[i][k])
+				test_fail(__FILE__, __LINE__,
+					  "row %u, column %u: '%c' is not '%c'",
+					  i, k, is, want[i][k]);
+		}
+	/* Bits that nobody has to move. */
+	t[0] = read_type(H5Tcopy(H5T_STD_U16LE));
+	CHECK_EQ_U(hdf5_type_match(&t[5], &t[0], &stored), HDF5_CONVERTIBLE);
+	CHECK_EQ_U(hdf5_type_match(&t[0], &t[5], &stored), HDF5_CONVERTIBLE);
+	CHECK_EQ_U(hdf5_type_match(&t[6], &t[0], &stored), HDF5_DIFFERENT);
 }
 
 int main(void)
