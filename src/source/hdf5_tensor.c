@@ -93,6 +93,19 @@ static int hdf5_locate_part(struct tensor *t, uint32_t p,
 	return r;
 }
 
+static int hdf5_list_part(struct tensor *t, uint32_t p, const struct layout *l,
+			  uint64_t *from, struct written *out, uint32_t room,
+			  uint32_t *n, struct error *err)
+{
+	struct hdf5_place at = place_of(t, p);
+	uint64_t count;
+	int r = hdf5_list_here(&at, l->grid, from, out, room, n, &count, err);
+
+	if (!r)
+		atomic_store(&t->parts[p].written, count + 1);
+	return r;
+}
+
 static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
 			   uint64_t chunk, void *out, size_t size,
 			   struct error *err)
@@ -142,6 +155,7 @@ static void hdf5_tensor_free(struct tensor *t)
 const struct tensor_ops hdf5_tensor_ops = {
 	.learn = hdf5_learn,
 	.locate = hdf5_locate_part,
+	.list = hdf5_list_part,
 	.fetch = hdf5_fetch_part,
 	.values = hdf5_values_part,
 	.attributes = hdf5_attributes_of,

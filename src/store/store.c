@@ -468,13 +468,15 @@ struct handles *store_handles(struct store *s)
 }
 
 int store_check_chunk(struct store *s, struct chunk_set *set, uint64_t index,
-		      uint64_t *size, uint64_t *stored, struct error *err)
+		      const struct buf *segment, uint64_t *size,
+		      uint64_t *stored, struct error *err)
 {
 	_Atomic uint64_t gauge = 0;
 	struct buf *b = NULL;
 	struct chunk c;
 	struct load l = {s, set, index, &c};
-	int r = store_locate(s, set, index, &c, err);
+	int r = segment ? set->ops->locate(set, index, segment, &c, err)
+			: store_locate(s, set, index, &c, err);
 
 	*size = *stored = 0;
 	if (r < 0 || c.state == CHUNK_ABSENT)

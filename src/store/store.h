@@ -34,8 +34,9 @@ struct cache *store_cache(struct store *s);
 struct handles *store_handles(struct store *s);
 
 /* Read and decode one chunk past the cache, for `verify`; *size is its decoded
- * bytes, *stored its stored ones. */
+ * bytes, *stored its stored ones.  `segment` locates it; NULL: as for a pin. */
 int store_check_chunk(struct store *s, struct chunk_set *set, uint64_t index,
-		      uint64_t *size, uint64_t *stored, struct error *err);
+		      const struct buf *segment, uint64_t *size,
+		      uint64_t *stored, struct error *err);
 
 #endif

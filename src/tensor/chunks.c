@@ -10,9 +10,6 @@
 #include "extent/file.h"
 #include "tensor/tensor.h"
 
-/* Locations fetched from the source at once; 24 KiB in the cache. */
-#define SEGMENT 1024
-
 static struct tensor *tensor_of(const struct chunk_set *s)
 {
 	return (struct tensor *)s;
@@ -72,7 +69,8 @@ static uint64_t set_segment_of(const struct chunk_set *s, uint64_t index)
 
 	if (!l || l->kind != LAYOUT_CHUNKED || l->by_library)
 		return UINT64_MAX;
-	return tensor_chunk_id(part_of(index), chunk_of(index) / SEGMENT);
+	return tensor_chunk_id(part_of(index),
+			       chunk_of(index) / TENSOR_SEGMENT);
 }
 
 static int set_load_segment(struct chunk_set *s, uint64_t segment,
@@ -81,8 +79,8 @@ static int set_load_segment(struct chunk_set *s, uint64_t segment,
 {
 	struct tensor *t = tensor_of(s);
 	const struct layout *l = layout_of(s, segment);
-	uint64_t first = chunk_of(segment) * SEGMENT;
-	uint32_t n = (uint32_t)min_u64(l->grid->count - first, SEGMENT);
+	uint64_t first = chunk_of(segment) * TENSOR_SEGMENT;
+	uint32_t n = (uint32_t)min_u64(l->grid->count - first, TENSOR_SEGMENT);
 	struct buf *b = buf_new(n * sizeof(struct location), gauge);
 	int r;
 
@@ -103,7 +101,7 @@ static int locate_chunked(const struct tensor *t, const struct layout *l,
 			  struct chunk *c, struct error *err)
 {
 	const struct location *at = (const void *)segment->data;
-	uint64_t k = chunk_of(index), i = k % SEGMENT;
+	uint64_t k = chunk_of(index), i = k % TENSOR_SEGMENT;
 
 	if (i >= segment->size / sizeof *at)
 		return error_set(err, -EIO, "%s: no chunk %llu", t->name,

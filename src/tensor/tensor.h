@@ -60,6 +60,11 @@ struct location {
 	uint64_t stored;
 	uint64_t mask;
 };
+/* A chunk that was written. */
+struct written {
+	uint64_t chunk;
+	struct location at;
+};
 
 struct tensor_ops {
 	/* Open part `p` and learn its layout; blocks on I/O.  The layout is
@@ -70,6 +75,17 @@ struct tensor_ops {
 	int (*locate)(struct tensor *t, uint32_t p, const struct layout *l,
 		      uint64_t first, uint32_t n, struct location *out,
 		      struct error *err);
+	/* The chunks of the part's grid that were written: the first `room` of
+	 * them from chunk *from on, in order, each as `locate` finds it.  *from
+	 * becomes where to go on, UINT64_MAX: there are no more, and
+	 * `parts[p].written` is set.  1: all were, back to back, from
+	 * out[0].at.pos on, each of as many bytes.
+	 * -ENOTSUP: this is not known, or they are so many that `locate` serves
+	 * better; -EBADMSG: the index contradicts itself.  For `verify` and
+	 * `info`; NULL: never known. */
+	int (*list)(struct tensor *t, uint32_t p, const struct layout *l,
+		    uint64_t *from, struct written *out, uint32_t room,
+		    uint32_t *n, struct error *err);
 	/* All bytes of one chunk (LAYOUT_FETCHED: of the only one), as stored
 	 * (`size` is then in stored bytes); with l->by_library, as served.
 	 * What overhangs the edge is zero. */
@@ -161,6 +177,7 @@ int tensor_find(struct tensor *t, const struct box *b, uint64_t at,
  * elements, which count as its chunks.
  */
 #define TENSOR_CHUNK_BITS 40
+#define TENSOR_SEGMENT 1024 /* locations fetched at once; 24 KiB */
 #define TENSOR_CHUNK_MAX (UINT64_C(1) << TENSOR_CHUNK_BITS)
 #define TENSOR_PARTS_MAX (UINT32_C(1) << 24)
 #define TENSOR_PIECE (UINT64_C(1) << 20)

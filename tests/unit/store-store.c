@@ -233,16 +233,16 @@ TEST(a_short_source_is_an_error_not_zeros)
 	x = chunk_extent(&w.plain, 64, 0, SIZE); /* beyond the end */
 	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -EIO);
 	CHECK(strstr(err.text, "truncated"));
-	CHECK_OK(store_check_chunk(w.store, &w.plain.set, 0, &size, &stored,
-				   &err));
+	CHECK_OK(store_check_chunk(w.store, &w.plain.set, 0, NULL, &size,
+				   &stored, &err));
 	CHECK_EQ_U(size, SIZE);
 	CHECK(ftruncate(w.fd, SIZE) == 0);
 	x = chunk_extent(&w.plain, 9, 0, SIZE);
 	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -ESTALE);
 	x = chunk_extent(&w.swapped, 9, 0, SIZE);
 	CHECK_EQ_I(store_pin(w.store, &x, &span, &err), -ESTALE);
-	CHECK_EQ_I(store_check_chunk(w.store, &w.plain.set, 9, &size, &stored,
-				     &err),
+	CHECK_EQ_I(store_check_chunk(w.store, &w.plain.set, 9, NULL, &size,
+				     &stored, &err),
 		   -ESTALE);
 	world_free(&w);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checking one part of a tensor: jobs for all cores. */
+#ifndef CLI_VERIFY_PRIVATE_H
+#define CLI_VERIFY_PRIVATE_H
+
+#include "cli/report.h"
+#include "cli/verify.h"
+
+struct part_check {
+	struct verify *v;
+	struct tensor *t;
+	uint32_t part;
+	struct report_rows rows; /* of its dataset */
+	const struct layout *layout;
+	_Atomic unsigned refs; /* jobs, and the main thread */
+	_Atomic bool spoiled;
+	bool whole;             /* all places of its grid are looked at, so */
+	_Atomic uint64_t found; /* as many chunks as its index counts */
+};
+/* Something that concerns the whole part: say it once. */
+void verify_spoil(struct part_check *c, int code, const struct error *err);
+/* The last one to put it compares what was found with the index. */
+void verify_put(struct part_check *c);
+
+/* Queue a part that is no mosaic of others.  -ENOMEM. */
+int verify_queue(struct part_check *c);
+
+#endif
