@@ -43,6 +43,16 @@ void verify_bad(struct verify *v, const char *name, int code, const char *why)
 	v->bad++;
 }
 
+void verify_skipped(struct verify *v, const char *name, const char *why)
+{
+	lock_scope(&v->lock);
+	v->skipped++;
+	if (v->settings->json || v->settings->quiet)
+		return;
+	progress_clear(&v->progress);
+	printf("not checked: %s: %s\n", name, why);
+}
+
 static void part_name(const struct tensor *t, uint32_t p, char *buf, size_t n)
 {
 	if (tensor_is_distributed(t))
@@ -163,13 +173,12 @@ int verify_tensor(void *ctx, struct tensor *t)
 	struct verify *v = ctx;
 	int r;
 
+	if (t->why_not && t->why_code != -ENOTSUP) {
+		verify_bad(v, t->name, t->why_code, t->why_not);
+		return 0;
+	}
 	if (t->why_not) {
-		v->skipped++;
-		if (!v->settings->json && !v->settings->quiet) {
-			lock_scope(&v->lock);
-			progress_clear(&v->progress);
-			printf("not checked: %s: %s\n", t->name, t->why_not);
-		}
+		verify_skipped(v, t->name, t->why_not);
 		return 0;
 	}
 	v->tensors++;

@@ -31,6 +31,8 @@ int verify_init(struct verify *v, const struct settings *s, struct store *store,
 void verify_finish(struct verify *v);
 /* Queue everything of a tensor; a report_each. */
 int verify_tensor(void *v, struct tensor *t);
+/* Mention something that is left alone; nothing is wrong with it. */
+void verify_skipped(struct verify *v, const char *name, const char *why);
 /* List something bad, once. */
 void verify_bad(struct verify *v, const char *name, int code, const char *why);
 

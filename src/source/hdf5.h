@@ -168,7 +168,7 @@ void hdf5_place_prefix(const struct hdf5_place *at, struct error *err);
 struct hdf5_tensor *hdf5_tensor_new(const struct hdf5_place *at,
 				    const char *name,
 				    const struct hdf5_description *d,
-				    const char *why);
+				    const struct error *why);
 /* The virtual dataset behind a part of `outer`, as a tensor of its own; NULL
  * with a sentence. */
 struct hdf5_tensor *hdf5_tensor_nested(struct hdf5_tensor *outer,

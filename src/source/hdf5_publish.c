@@ -212,7 +212,7 @@ int hdf5_publish_dataset(struct walk *w, const struct group *g,
 	int r;
 
 	if (hdf5_describe(w->s, dset, NULL, &d, &why) < 0)
-		return hdf5_publish_listed(w, g, name, why.text);
+		return hdf5_publish_listed(w, g, name, why.code, why.text);
 	r = publish_described(w, g, g ? g->dir : w->level[0].dir, name, dset,
 			      at, &d, out);
 	hdf5_description_free(&d);
@@ -220,18 +220,20 @@ int hdf5_publish_dataset(struct walk *w, const struct group *g,
 }
 
 int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
-			const char *why)
+			int code, const char *why)
 {
 	struct hdf5_place at = {w->s, w->s->file, NULL};
 	cleanup_free char *path = NULL;
 	struct hdf5_tensor *h;
+	struct error err;
 	uint32_t dir;
 
 	if (asprintf(&path, "%s/%s", g ? g->path : "", name ? name : "") < 0) {
 		path = NULL;
 		return hdf5_walk_no_memory(w);
 	}
-	h = hdf5_tensor_new(&at, path, NULL, why);
+	error_set(&err, code, "%s", why);
+	h = hdf5_tensor_new(&at, path, NULL, &err);
 	return h ? publish(w, g ? g->dir : w->level[0].dir, name, h, &dir)
 		 : hdf5_walk_no_memory(w);
 }

@@ -372,23 +372,28 @@ static struct hdf5_tensor *tensor_plain(const struct hdf5_place *at,
 	return NULL;
 }
 
+static struct hdf5_tensor *list_only(struct hdf5_tensor *h,
+				     const struct error *why)
+{
+	h->t.why_not = strdup(why->text);
+	h->t.why_code = why->code;
+	if (h->t.why_not)
+		return h;
+	tensor_free(&h->t);
+	return NULL;
+}
+
 struct hdf5_tensor *hdf5_tensor_new(const struct hdf5_place *at,
 				    const char *name,
 				    const struct hdf5_description *d,
-				    const char *why)
+				    const struct error *why)
 {
 	struct hdf5_tensor *h = tensor_plain(at, name);
 	struct error err = {0};
 
 	if (h && d && fill_in(h, d, &d->type, &err) < 0)
-		why = err.text;
-	if (!h || !why)
-		return h;
-	h->t.why_not = strdup(why);
-	if (h->t.why_not)
-		return h;
-	tensor_free(&h->t);
-	return NULL;
+		why = &err;
+	return h && why ? list_only(h, why) : h;
 }
 
 struct hdf5_tensor *hdf5_tensor_nested(struct hdf5_tensor *outer,
@@ -423,7 +428,6 @@ struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
 	struct hdf5_description x = *d; /* what it points to stays d's */
 	cleanup_free char *name = NULL;
 	struct hdf5_tensor *h;
-	const char *why = NULL;
 	int r;
 
 	if (asprintf(&name, "%s/fields/%s", of->t.name, path) < 0)
@@ -439,11 +443,5 @@ struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
 	r = add_field_axes(&x, &h->t, err);
 	if (!r)
 		r = fill_in(h, &x, of->type, err);
-	if (r < 0)
-		why = err->text;
-	h->t.why_not = why ? strdup(why) : NULL;
-	if (!why || h->t.why_not)
-		return h;
-	tensor_free(&h->t);
-	return NULL;
+	return r < 0 ? list_only(h, err) : h;
 }

@@ -54,7 +54,7 @@ static int enter_group(struct walk *w, const struct group *in, const char *name,
 	g.id = H5Gopen2(t->from, t->name, H5P_DEFAULT);
 	if (g.id < 0) {
 		log_warn("%s: group %s cannot be opened", w->s->path, path);
-		return hdf5_publish_listed(w, in, name,
+		return hdf5_publish_listed(w, in, name, -EIO,
 					   "the group cannot be opened");
 	}
 	g.dir = tree_add_dir(w->b, in->dir, name, w->s->mtime);
@@ -106,7 +106,7 @@ static int read_dataset(struct walk *w, const struct group *in,
 		hdf5_why(why, sizeof why);
 		snprintf(text, sizeof text, "the dataset cannot be opened: %s",
 			 why);
-		return hdf5_publish_listed(w, in, link->name, text);
+		return hdf5_publish_listed(w, in, link->name, -EIO, text);
 	}
 	r = hdf5_publish_dataset(w, in, link->name, dset, &at, &link->tensor);
 	H5Dclose(dset);
@@ -185,7 +185,7 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 	if (r != -ENOENT)
 		return r;
 	if (link->type != H5L_TYPE_SOFT)
-		return hdf5_publish_listed(w, in, link->name,
+		return hdf5_publish_listed(w, in, link->name, -EIO,
 					   "the object cannot be read");
 	/* The library does not follow it where it leads into another file. */
 	file = H5Iget_file_id(in->id);
@@ -214,7 +214,8 @@ static int read_elsewhere(struct walk *w, const struct group *in,
 					     "");
 	}
 	if (r < 0)
-		return hdf5_publish_listed(w, in, link->name, why.text);
+		return hdf5_publish_listed(w, in, link->name, why.code,
+					   why.text);
 	r = read_through(w, in, link, id, file, object);
 	H5Fclose(id);
 	if (!is_nowhere(r))
@@ -235,7 +236,7 @@ static int read_external(struct walk *w, const struct group *in,
 				   &object);
 
 	if (r == -EIO)
-		return hdf5_publish_listed(w, in, link->name,
+		return hdf5_publish_listed(w, in, link->name, -EIO,
 					   "the external link cannot be read");
 	return r < 0 ? r : read_elsewhere(w, in, link, file, object);
 }
@@ -254,7 +255,7 @@ static int read_link(struct walk *w, const struct group *in, struct link *link)
 		return read_external(w, in, link);
 	default:
 		return hdf5_publish_listed(
-			w, in, link->name,
+			w, in, link->name, -ENOTSUP,
 			"links of its kind are not supported");
 	}
 }
@@ -294,11 +295,21 @@ static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
 	return -1;
 }
 
+/* Nobody knows their names. */
+static int list_lost(struct walk *w, const struct group *g)
+{
+	static const char why[] = "the members of its group cannot all be read";
+
+	log_warn("%s: group %s: %s", w->s->path, *g->path ? g->path : "/", why);
+	return hdf5_publish_listed(w, g, "(unreadable)", -EIO, why);
+}
+
 int hdf5_walk_group(struct walk *w, const struct group *g)
 {
 	struct links l = {VEC_EMPTY};
 	struct files *f;
 	hsize_t at = 0;
+	bool all;
 	int r = 0;
 
 	f = hdf5_group_files_new(w->s, g->file, *g->object ? g->object : "/",
@@ -306,12 +317,12 @@ int hdf5_walk_group(struct walk *w, const struct group *g)
 	if (!f)
 		return hdf5_walk_no_memory(w);
 	tree_set_files(w->b, g->dir, f);
-	if (H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at, collect, &l) <
-	    0)
-		log_warn("%s: the members of group %s cannot all be read",
-			 w->s->path, *g->path ? g->path : "/");
+	all = H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at, collect,
+			 &l) >= 0;
 	for (size_t i = 0; i < l.v.n && !r; i++)
 		r = read_link(w, g, &l.v.at[i]);
+	if (!all && !r)
+		r = list_lost(w, g);
 	connect_flags(&l);
 	for (size_t i = 0; i < l.v.n; i++)
 		free(l.v.at[i].name);

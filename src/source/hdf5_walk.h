@@ -64,7 +64,7 @@ int hdf5_publish_dataset(struct walk *w, const struct group *g,
 			 const struct hdf5_place *at, struct tensor **out);
 /* Something that is listed, with why it is not shown. */
 int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
-			const char *why);
+			int code, const char *why);
 
 /* hdf5_links.c, what becomes a symlink.  A link back to the group `up` levels
  * above: "..", "../..", or ".". */

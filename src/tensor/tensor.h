@@ -136,10 +136,11 @@ struct tensor {
 	uint64_t text_bytes;
 	unsigned sample_axes; /* that the file suggests; 0: it does not */
 	char *unreadable;     /* chunks need a filter that we lack: which */
-	struct text *text;  /* STRING, TEXT, RAGGED: its values, a line each */
-	char *why_not;      /* not NULL: listed, not shown, and why */
-	char *note;         /* what was left out, and why; or NULL */
-	char *name;         /* "/data", for sentences */
+	struct text *text; /* STRING, TEXT, RAGGED: its values, a line each */
+	char *why_not;     /* not NULL: listed, not shown, and why; */
+	int why_code; /* -ENOTSUP: nothing is wrong with it; else what is */
+	char *note;   /* what was left out, and why; or NULL */
+	char *name;   /* "/data", for sentences */
 	const char *source; /* path of the main file; the source's */
 };
 
