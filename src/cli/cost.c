@@ -4,20 +4,23 @@
  * A sample that decodes more than the cache holds decodes it anew for each
  * neighbour: a cache just below the limit is worth nothing.  What a sample
  * decodes follows from its shape and that of the chunks, so it can be said
- * before anybody waits for it.  Parts that are not opened yet are not opened for
- * that.
+ * before anybody waits for it.  Of a virtual dataset that takes a look at one of
+ * its parts, so only that many are looked at.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/parse.h"
 #include "cli/report.h"
 
 #define SAID_MAX 5
+#define VIRTUAL_MAX 64
 
 struct cost_check {
 	const struct settings *s;
-	unsigned said, more;
+	const struct tensor *last; /* that was said */
+	unsigned said, looked;
 };
 
 static void say(const struct cost_check *c, const struct tensor *t,
@@ -36,18 +39,29 @@ static void say(const struct cost_check *c, const struct tensor *t,
 		 has, take);
 }
 
+/* Its structure is said, and its fields come right after it. */
+static bool is_said(const struct cost_check *c, const struct tensor *t)
+{
+	static const char fields[] = "/fields/";
+	size_t n = c->last ? strlen(c->last->name) : 0;
+
+	return n && !strncmp(t->name, c->last->name, n) &&
+	       !strncmp(t->name + n, fields, strlen(fields));
+}
+
 static int check(void *ctx, struct tensor *t)
 {
 	struct cost_check *c = ctx;
 	struct sample_cost cost;
 
-	if (t->why_not || !dtype_is_binary(&t->dtype) ||
-	    tensor_is_distributed(t))
+	if (t->why_not || !dtype_is_binary(&t->dtype) || is_said(c, t) ||
+	    (tensor_is_distributed(t) && c->looked++ >= VIRTUAL_MAX))
 		return 0;
 	if (tensor_sample_cost(t, view_sample_axes(&c->s->views, t), &cost,
 			       NULL) < 0 ||
 	    cost.decoded <= c->s->cache_size)
 		return 0;
+	c->last = t;
 	if (c->said++ < SAID_MAX)
 		say(c, t, &cost);
 	return 0;
@@ -60,7 +74,7 @@ void cost_warn(struct session *session, const struct settings *s)
 
 	if (tree_node(session->tree, TREE_ROOT, &root) < 0)
 		return;
-	report_walk(session->tree, &root, check, &c);
+	report_walk_fields(session->tree, &root, check, &c);
 	if (c.said > SAID_MAX)
 		log_warn("%u more datasets have samples that decode more than "
 			 "the cache holds",

@@ -366,8 +366,8 @@ struct level {
 	uint64_t ino, next;
 };
 
-int report_walk(struct tree *tree, const struct node *from, report_each *each,
-		void *ctx)
+static int walk(struct tree *tree, const struct node *from, bool fields,
+		report_each *each, void *ctx)
 {
 	char name[FILES_NAME_MAX + 1];
 	vec(struct level) stack = VEC_EMPTY;
@@ -376,9 +376,9 @@ int report_walk(struct tree *tree, const struct node *from, report_each *each,
 	int r = 0;
 
 	if (t)
-		return each(ctx, t);
-	if (from->type != S_IFDIR)
-		return 0;
+		r = each(ctx, t);
+	if (r || (t && !fields) || from->type != S_IFDIR)
+		return r;
 	if (!vec_push(&stack, top))
 		return -ENOMEM;
 	while (stack.n > 0 && r == 0) {
@@ -391,13 +391,27 @@ int report_walk(struct tree *tree, const struct node *from, report_each *each,
 			stack.n--;
 			continue;
 		}
+		if (node.type != S_IFDIR || node.node)
+			continue; /* a view, or a file */
 		t = node.files ? tensor_of_files(node.files) : NULL;
 		below.ino = node.ino;
 		if (t)
 			r = each(ctx, t);
-		else if (node.type == S_IFDIR && !vec_push(&stack, below))
+		if (!r && (!t || fields) && !vec_push(&stack, below))
 			r = -ENOMEM;
 	}
 	vec_free(&stack);
 	return r;
+}
+
+int report_walk(struct tree *tree, const struct node *from, report_each *each,
+		void *ctx)
+{
+	return walk(tree, from, false, each, ctx);
+}
+
+int report_walk_fields(struct tree *tree, const struct node *from,
+		       report_each *each, void *ctx)
+{
+	return walk(tree, from, true, each, ctx);
 }

@@ -67,9 +67,12 @@ void report_bytes(const struct report_rows *rows, const struct layout *l,
 		  uint64_t *first, uint64_t *end);
 
 /* Every tensor below a node, in order of names (or the one it belongs to);
- * stops when `each` does not return 0.  -ENOMEM, or what `each` returned. */
+ * stops when `each` does not return 0.  -ENOMEM, or what `each` returned.
+ * Fields of structures are left out, but not by report_walk_fields. */
 typedef int report_each(void *ctx, struct tensor *t);
 int report_walk(struct tree *tree, const struct node *from, report_each *each,
 		void *ctx);
+int report_walk_fields(struct tree *tree, const struct node *from,
+		       report_each *each, void *ctx);
 
 #endif

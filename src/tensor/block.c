@@ -128,6 +128,8 @@ int tensor_block_flag(struct tensor *t, uint64_t block, struct pinner *p,
 
 /* Pieces of a sample that are looked at; the rest is like them. */
 #define PIECES_MAX 65536
+/* Parts that are opened to see how they are stored. */
+#define PARTS_MAX 16
 
 /* The smallest box around both. */
 static void box_join(struct box *a, const struct box *b, unsigned rank)
@@ -142,44 +144,113 @@ static void box_join(struct box *a, const struct box *b, unsigned rank)
 	}
 }
 
-static uint64_t add_touched(uint64_t n, const struct grid *g,
-			    const struct box *b)
+struct touched {
+	uint64_t chunks, bytes; /* saturating */
+	unsigned pieces;        /* looked at */
+	unsigned opened;        /* parts, for that */
+};
+
+/* A layout that tells how parts are stored: of one that is open, else of one of
+ * the first.  NULL: none tells. */
+static int typical_layout(struct tensor *t, const struct layout **out,
+			  struct touched *x, struct error *err)
 {
-	return add_overflows(n, grid_touched(g, b), &n) ? UINT64_MAX : n;
+	int r;
+
+	*out = NULL;
+	for (uint32_t p = 0; p < t->nparts && atomic_load(&t->learnt); p++) {
+		*out = atomic_load(&t->parts[p].layout);
+		if (*out && (*out)->kind != LAYOUT_ABSENT)
+			return 0;
+	}
+	for (uint32_t p = 0; p < t->nparts && x->opened < PARTS_MAX; p++) {
+		x->opened++;
+		r = tensor_learn(t, p, out, err);
+		if (r < 0 && r != -ENODATA)
+			return r;
+		if (r == 0 && (*out)->kind != LAYOUT_ABSENT)
+			return 0;
+	}
+	*out = NULL;
+	return 0;
 }
 
-/* Chunks that a box of the mosaic touches where all parts are stored in chunks
- * like `g`: tile by tile, each counted as the box around what is taken. */
-static uint64_t mosaic_touched(const struct tensor *t, const struct box *b,
-			       const struct grid *g)
+static void touch_mosaic(struct tensor *t, const struct box *b,
+			 struct touched *x);
+
+/* What a box of a part's dataset touches. */
+static void touch(const struct layout *l, const struct box *b,
+		  struct touched *x)
 {
-	uint64_t total = box_elements(b, t->rank), at = 0, n = 0;
+	uint64_t n, bytes;
+
+	if (l->kind == LAYOUT_NESTED)
+		touch_mosaic(l->nested, b, x);
+	if (l->kind != LAYOUT_CHUNKED)
+		return;
+	n = grid_touched(l->grid, b);
+	if (add_overflows(x->chunks, n, &x->chunks))
+		x->chunks = UINT64_MAX;
+	if (mul_overflows(n, l->grid->chunk_bytes, &bytes) ||
+	    add_overflows(x->bytes, bytes, &x->bytes))
+		x->bytes = UINT64_MAX;
+}
+
+/* The rest of `total` elements is like what `at` of them touched. */
+static void touch_rest(struct touched *x, const struct touched *before,
+		       uint64_t at, uint64_t total)
+{
+	uint64_t times = total / max_u64(at, 1);
+
+	if (mul_overflows(x->chunks - before->chunks, times, &x->chunks) ||
+	    add_overflows(x->chunks, before->chunks, &x->chunks))
+		x->chunks = UINT64_MAX;
+	if (mul_overflows(x->bytes - before->bytes, times, &x->bytes) ||
+	    add_overflows(x->bytes, before->bytes, &x->bytes))
+		x->bytes = UINT64_MAX;
+}
+
+/* Tile by tile, each counted as the box around what is taken.  A part that is not
+ * open yet is taken to be stored as another is. */
+static void touch_mosaic(struct tensor *t, const struct box *b,
+			 struct touched *x)
+{
+	const struct touched before = *x;
+	uint64_t total = box_elements(b, t->rank), at = 0;
+	const struct layout *like, *l, *of = NULL;
 	struct mosaic_piece piece;
 	struct mosaic_hit hit;
 	struct box around;
 	int64_t tile = -1;
 
-	for (unsigned k = 0; at < total && k < PIECES_MAX; k++) {
+	if (typical_layout(t, &like, x, NULL) < 0 || !like)
+		return;
+	for (; at < total && x->pieces < PIECES_MAX; x->pieces++) {
 		mosaic_find(t->mosaic, b, at, &hit);
-		if (hit.tile < 0 ||
-		    mosaic_piece(t->mosaic, &hit, b, at, g->rank, g->shape,
-				 &piece, NULL) < 0) {
+		l = hit.tile < 0 ? NULL
+				 : atomic_load(&t->parts[hit.part].layout);
+		l = l ? l : like;
+		if (hit.tile < 0 || !l->grid ||
+		    mosaic_piece(t->mosaic, &hit, b, at, l->grid->rank,
+				 l->grid->shape, &piece, NULL) < 0) {
 			at += hit.run;
 			continue;
 		}
 		if (tile == hit.tile) {
-			box_join(&around, &piece.from, g->rank);
+			box_join(&around, &piece.from, l->grid->rank);
 		} else {
-			n = tile < 0 ? n : add_touched(n, g, &around);
+			if (of)
+				touch(of, &around, x);
 			around = piece.from;
 			tile = hit.tile;
+			of = l;
 		}
 		at += piece.run;
 	}
-	n = tile < 0 ? n : add_touched(n, g, &around);
-	if (at < total && mul_overflows(n, total / at, &n))
-		n = UINT64_MAX;
-	return n;
+	if (of)
+		touch(of, &around, x);
+	if (at < total)
+		touch_rest(x, &before, at, total);
 }
 
 /* The first sample that has anything in it. */
@@ -201,6 +272,7 @@ int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 		       struct error *err)
 {
 	const struct layout *l = NULL;
+	struct touched x = {0, 0, 0, 0};
 	struct box b;
 	int r;
 
@@ -210,16 +282,14 @@ int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 	sample_box(t, axes, &b);
 	out->elements = box_elements(&b, t->rank);
 	out->bytes = out->elements * t->dtype.size;
-	for (uint32_t p = 0; !l && p < t->nparts; p++) {
-		r = tensor_learn(t, p, &l, err);
-		if (r < 0 && r != -ENODATA)
-			return r;
-	}
-	if (!l || l->kind != LAYOUT_CHUNKED)
-		return 0;
-	out->chunks = t->mosaic ? mosaic_touched(t, &b, l->grid)
-				: grid_touched(l->grid, &b);
-	if (mul_overflows(out->chunks, l->grid->chunk_bytes, &out->decoded))
-		out->decoded = UINT64_MAX;
+	r = typical_layout(t, &l, &x, err);
+	if (r < 0 || !l)
+		return r;
+	if (t->mosaic)
+		touch_mosaic(t, &b, &x);
+	else
+		touch(l, &b, &x);
+	out->chunks = x.chunks;
+	out->decoded = x.bytes;
 	return 0;
 }
