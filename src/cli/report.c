@@ -11,6 +11,7 @@
 #include "base/vec.h"
 
 #define BATCH 1024
+#define LISTED 65536 /* chunks at a time */
 /* Distinct flag values that are told apart. */
 #define FLAGS_MAX 1000
 
@@ -115,6 +116,36 @@ static void add_problem(struct report *r, const char *text)
 	r->n_problems++;
 }
 
+/* A sparse grid; -ENOTSUP: it is not known to be one. */
+static int count_listed(struct report *r, struct tensor *t, uint32_t p,
+			const struct layout *l, uint64_t first, uint64_t end,
+			struct error *err)
+{
+	cleanup_free struct written *at = malloc(LISTED * sizeof *at);
+	uint64_t from = first, chunks = 0, stored = 0;
+	uint32_t n = 0;
+	int code = at ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	while (from < end && !code) {
+		code = t->ops->list(t, p, l, &from, at, LISTED, &n, err);
+		for (uint32_t i = 0; !code && i < n; i++)
+			if (at[i].chunk < end) {
+				chunks++;
+				stored += at[i].at.stored;
+			}
+	}
+	if (code < 0)
+		return code;
+	if (code == 1) {
+		chunks = end - first;
+		stored = chunks * at->at.stored;
+	}
+	r->chunks += chunks;
+	r->stored += stored;
+	r->unwritten += end - first - chunks;
+	return 0;
+}
+
 static int count_chunks(struct report *r, struct tensor *t, uint32_t p,
 			const struct layout *l, const struct report_rows *rows,
 			struct error *err)
@@ -132,6 +163,12 @@ static int count_chunks(struct report *r, struct tensor *t, uint32_t p,
 	if (r->chunks + r->unwritten + (end - first) > REPORT_CHUNKS) {
 		r->counted = false;
 		return 0;
+	}
+	if (end - first >= REPORT_LIST && t->ops->list) {
+		int code = count_listed(r, t, p, l, first, end, err);
+
+		if (code != -ENOTSUP)
+			return code;
 	}
 	while (first < end) {
 		uint32_t n = (uint32_t)min_u64(end - first, BATCH);

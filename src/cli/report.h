@@ -12,6 +12,8 @@
 #define REPORT_PROBLEMS 20
 /* A grid is counted chunk by chunk up to this many. */
 #define REPORT_CHUNKS (UINT64_C(1) << 24)
+/* The source is asked to list what was written in grids of this many. */
+#define REPORT_LIST (UINT64_C(1) << 16)
 /* Parts of parts that are looked at: a small file can announce 1000^16. */
 #define REPORT_NESTED (UINT32_C(1) << 17)
 

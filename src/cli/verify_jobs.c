@@ -22,7 +22,6 @@
 #include "cli/verify_private.h"
 
 #define SEGMENT TENSOR_SEGMENT
-#define LIST_FROM (UINT64_C(1) << 16) /* places of a grid that are listed */
 #define LIST_ROOM (UINT32_C(1) << 20)
 #define VALUES 4096 /* at a time, but whole rows */
 #define PIECE (UINT64_C(64) << 20)
@@ -395,7 +394,7 @@ static int submit_written(struct part_check *c, pool_fn *fn, uint64_t first,
 	uint32_t n = 0;
 	int r = 0;
 
-	if (end - first < LIST_FROM || !c->t->ops->list)
+	if (end - first < REPORT_LIST || !c->t->ops->list)
 		return -ENOTSUP;
 	at = malloc(LIST_ROOM * sizeof *at);
 	if (!at)

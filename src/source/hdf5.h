@@ -113,8 +113,8 @@ int hdf5_locate_here(const struct hdf5_place *at, const struct grid *g,
 int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 		     uint64_t first, uint32_t n, uint64_t *written,
 		     struct location *out, struct error *err);
-/* tensor_ops.list; `count` is set to the chunks that the index counts.  In this
- * process only. */
+/* tensor_ops.list; `count` is set to the chunks that the index counts, UINT64_MAX
+ * when that is not known.  In this process only. */
 int hdf5_list_here(const struct hdf5_place *at, const struct grid *g,
 		   uint64_t *from, struct written *out, uint32_t room,
 		   uint32_t *n, uint64_t *count, struct error *err);

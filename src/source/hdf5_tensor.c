@@ -101,7 +101,7 @@ static int hdf5_list_part(struct tensor *t, uint32_t p, const struct layout *l,
 	uint64_t count;
 	int r = hdf5_list_here(&at, l->grid, from, out, room, n, &count, err);
 
-	if (!r)
+	if (count != UINT64_MAX)
 		atomic_store(&t->parts[p].written, count + 1);
 	return r;
 }
