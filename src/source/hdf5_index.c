@@ -210,11 +210,17 @@ static size_t page_bytes(const struct hdf5_index *x)
 	return (size_t)page_elements(x) * x->array.elem + CHECKSUM;
 }
 
+static void array_end(struct hdf5_index *x)
+{
+	vec_free(&x->array.near);
+	vec_free(&x->array.pages);
+}
+
 static void array_begin(struct hdf5_index *x, enum hdf5_index_kind kind,
 			unsigned elem, unsigned page_bits)
 {
 	x->kind = kind;
-	vec_free(&x->array.pages);
+	array_end(x);
 	x->array =
 		(struct hdf5_index_array){.elem = elem, .page_bits = page_bits};
 	x->odd = x->odd || elem < x->addr_size || page_bits > 31 || !x->rank;
@@ -240,18 +246,53 @@ static void saw_extensible(struct hdf5_index *x, const unsigned char *p,
 	x->array.offset_bytes = (p[7] + 7u) / 8;
 	x->array.lead = p[8];
 	x->array.least = p[9];
+	x->array.nears = p[10] ? 2 * (p[10] - 1u) : 0;
 	x->odd = x->odd || x->array.offset_bytes > 8 || !p[9];
 }
 
-/* The index block begins with the first elements. */
+/* The index block: the header's address, the first elements, the addresses of the
+ * first data blocks, then of super blocks. */
 static void saw_lead(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
-	size_t bytes = (size_t)x->array.lead * x->array.elem;
+	struct hdf5_index_array *a = &x->array;
+	size_t at = HEAD + x->addr_size, bytes = (size_t)a->lead * a->elem;
 
-	if (n - HEAD < x->addr_size || n - HEAD - x->addr_size < bytes)
+	if (n < at + bytes + (size_t)a->nears * x->addr_size) {
 		x->odd = true;
-	else
-		saw_elements(x, p + HEAD + x->addr_size, bytes, 0);
+		return;
+	}
+	saw_elements(x, p + at, bytes, 0);
+	a->near.n = 0;
+	for (unsigned i = 0; i < a->nears; i++) {
+		uint64_t addr =
+			x->base +
+			number(p + at + bytes + i * x->addr_size, x->addr_size);
+
+		if (!vec_push(&a->near, addr))
+			x->no_memory = true;
+	}
+}
+
+/* Super block k has 2^(k/2) data blocks, of 2^((k+1)/2) times the least number of
+ * elements: from those of block k to those of the next. */
+static void next_super(unsigned k, uint64_t *blocks, uint64_t *per_block)
+{
+	*blocks <<= k & 1;
+	*per_block <<= !(k & 1);
+}
+
+/* The number of the first element of near block i: what the block says itself is
+ * wrong, and nobody reads it. */
+static uint64_t near_first(const struct hdf5_index_array *a, uint64_t i)
+{
+	uint64_t first = a->lead, blocks = 1, per_block = a->least;
+
+	for (unsigned k = 0; i >= blocks && k < 62; k++) {
+		first += blocks * per_block;
+		i -= blocks;
+		next_super(k, &blocks, &per_block);
+	}
+	return first + i * per_block;
 }
 
 static void announce(struct hdf5_index *x, uint64_t pages)
@@ -279,24 +320,27 @@ static void saw_fixed_block(struct hdf5_index *x, uint64_t addr,
 
 /* A data block without pages: the header's address, the number of its first
  * element behind those of the index block. */
-static void saw_extensible_block(struct hdf5_index *x, const unsigned char *p,
-				 size_t n)
+static void saw_extensible_block(struct hdf5_index *x, uint64_t addr,
+				 const unsigned char *p, size_t n)
 {
 	struct hdf5_index_array *a = &x->array;
 	size_t at = HEAD + x->addr_size + a->offset_bytes;
+	uint64_t first;
 
-	if (n < at + CHECKSUM)
+	if (n < at + CHECKSUM) {
 		x->odd = true;
-	else
-		saw_elements(x, p + at, n - at - CHECKSUM,
-			     a->lead + number(p + at - a->offset_bytes,
-					      a->offset_bytes));
+		return;
+	}
+	first = a->lead + number(p + at - a->offset_bytes, a->offset_bytes);
+	for (size_t i = 0; i < a->near.n; i++)
+		if (a->near.at[i] == addr)
+			first = near_first(a, i);
+	saw_elements(x, p + at, n - at - CHECKSUM, first);
 }
 
 /*
  * A super block begins like a data block; then there are, for blocks with pages,
- * bits that say which pages there are, and the blocks' addresses.  Super block k
- * has 2^(k/2) data blocks of 2^((k+1)/2) times the least number of elements.
+ * bits that say which pages there are, and the blocks' addresses.
  */
 static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
@@ -312,8 +356,7 @@ static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 	a->per_block = a->least;
 	for (unsigned k = 0; begin < first && k < 62; k++) {
 		begin += blocks * a->per_block;
-		blocks <<= k & 1;
-		a->per_block <<= !(k & 1);
+		next_super(k, &blocks, &a->per_block);
 	}
 	a->pages.n = a->at = 0;
 	a->first = a->lead + first;
@@ -327,7 +370,7 @@ static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 	}
 	at += blocks * bits;
 	for (uint64_t i = 0; i < blocks; i++, at += x->addr_size)
-		announce(x, number(p + at, x->addr_size) + head);
+		announce(x, x->base + number(p + at, x->addr_size) + head);
 }
 
 /* Is it a page of one of the blocks?  They come in order. */
@@ -377,7 +420,7 @@ int hdf5_index_saw(uint64_t addr, const void *data, size_t n)
 	else if (array && !memcmp(p, "EASB", 4))
 		saw_super(x, p, n);
 	else if (array && !memcmp(p, "EADB", 4))
-		saw_extensible_block(x, p, n);
+		saw_extensible_block(x, addr, p, n);
 	else if (array && !memcmp(p, "FADB", 4))
 		saw_fixed_block(x, addr, p, n);
 	else if (array)
@@ -393,6 +436,6 @@ void hdf5_index_begin(struct hdf5_index *x)
 void hdf5_index_end(struct hdf5_index *x)
 {
 	watching = NULL;
-	vec_free(&x->array.pages);
+	array_end(x);
 	tidy(x);
 }

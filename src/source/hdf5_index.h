@@ -21,7 +21,9 @@ struct hdf5_index_array {
 	uint64_t count;        /* FIXED: elements */
 	unsigned offset_bytes; /* EXTENSIBLE: of the number of an element, */
 	unsigned lead,
-		least; /* elements before the blocks, of the first block */
+		least;  /* elements before the blocks, of the first block */
+	unsigned nears; /* the first blocks, known by their addresses */
+	vec(uint64_t) near;
 	/* Blocks with pages that were announced last: */
 	vec(uint64_t) pages;       /* where each one's first page is */
 	size_t at;                 /* the one a page was seen of */
@@ -33,8 +35,9 @@ struct hdf5_index {
 	unsigned rank;          /* of the dataset; the grid's may be more */
 	uint64_t max[RANK_MAX]; /* its largest shape */
 	unsigned addr_size, len_size; /* bytes of addresses and lengths */
-	uint64_t first;               /* chunks from here on */
-	size_t room;                  /* that many, the first ones */
+	uint64_t base;  /* what addresses in the file are relative to */
+	uint64_t first; /* chunks from here on */
+	size_t room;    /* that many, the first ones */
 	/* What was seen: */
 	enum hdf5_index_kind kind;
 	bool odd; /* something that we do not understand */

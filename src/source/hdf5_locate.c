@@ -105,16 +105,19 @@ static bool index_prepare(hid_t file, hid_t dset, struct hdf5_index *x)
 {
 	hid_t fcpl = H5Fget_create_plist(file), space = H5Dget_space(dset);
 	size_t addr = 0, len = 0;
+	hsize_t base = 0;
 	int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
 	bool ok = rank > 0 && (unsigned)rank <= x->g->rank &&
 		  H5Sget_simple_extent_dims(space, NULL, (hsize_t *)x->max) >=
 			  0 &&
-		  fcpl >= 0 && H5Pget_sizes(fcpl, &addr, &len) >= 0;
+		  fcpl >= 0 && H5Pget_sizes(fcpl, &addr, &len) >= 0 &&
+		  H5Pget_userblock(fcpl, &base) >= 0;
 
 	/* Bytes of addresses and lengths: 2, 4 or 8 are all that is served. */
 	x->rank = rank > 0 ? (unsigned)rank : 0;
 	x->addr_size = (unsigned)addr;
 	x->len_size = (unsigned)len;
+	x->base = base;
 	if (space >= 0)
 		H5Sclose(space);
 	if (fcpl >= 0)
