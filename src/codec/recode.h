@@ -46,8 +46,8 @@ struct recode_axis {
  *      first byte),
  *   3. convert: one number of type `of` to one of type `into`, both native.
  *
- * Without step 3 `to` == `width`; with it there are no axes.  Plain data: compared and copied as bytes,
- * so clear it before filling it in.
+ * Without step 3 `to` == `width`; with it there are no axes.  Plain data: compared
+ * and copied as bytes, so clear it before filling it in.
  */
 struct recode {
 	uint32_t from, to;
@@ -66,7 +66,7 @@ bool recode_is_valid(const struct recode *r);
 /*
  * Recode n elements.  `in` and `out` may be the same place when from == to,
  * else they do not overlap.  Conversions are those of H5Tconvert, corners
- * included (out of range, NaN, halves); recode.c lists these.
+ * included (out of range, NaN, halves); convert.c lists these.
  */
 void recode_run(const struct recode *r, const void *in, void *out, size_t n);
 

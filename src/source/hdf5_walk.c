@@ -154,7 +154,7 @@ static int read_through(struct walk *w, const struct group *in,
 		return hdf5_walk_no_memory(w);
 	if (r < 0)
 		return is_nowhere(r) ? r
-				     : hdf5_publish_listed(w, in, link->name,
+				     : hdf5_publish_listed(w, in, link->name, r,
 							   why.text);
 	t.from = H5Iget_file_id(object);
 	t.file = at.file;

@@ -525,6 +525,13 @@ static void expect_recode(struct dtype stored, struct dtype served,
 	CHECK(!memcmp(&got, want, sizeof got)); /* interned as bytes */
 	CHECK(recode_is_valid(&got));
 }
+#define NO_AXES              \
+	0,                   \
+	{                    \
+		{            \
+			0, 0 \
+		}            \
+	}
 #define EXPECT_RECODE(stored, served, field, ...)                        \
 	expect_recode((struct dtype)stored, (struct dtype)served, field, \
 		      &(struct recode){__VA_ARGS__})
@@ -624,15 +631,15 @@ TEST(runs_of_numbers_are_swapped)
 		      .from = 4032, .to = 4032, .offset = 0, .width = 4032);
 	/* One of them is taken out; its bytes count from 0. */
 	EXPECT_RECODE(STRUCT(4032, six_be), I(4), &six_be[0], 4032, 12, 0, 12,
-		      0, 0, 1, {{0, 4, 3}});
+		      0, 0, 1, {{0, 4, 3}}, NO_AXES);
 	EXPECT_RECODE(STRUCT(4032, six_be), F(8), &six_be[2], 4032, 8, 14, 8, 0,
-		      0, 1, {{0, 8, 1}});
+		      0, 1, {{0, 8, 1}}, NO_AXES);
 	EXPECT_RECODE(STRUCT(4032, six_be), I(2), &six_be[2], 4032, 2, 14, 8,
-		      RECODE_F64, RECODE_I16, 1, {{0, 8, 1}});
+		      RECODE_F64, RECODE_I16, 1, {{0, 8, 1}}, NO_AXES);
 	EXPECT_RECODE(STRUCT(4032, six_be), STRUCT(4, even_le), &six_be[3],
-		      4032, 4000, 22, 4000, 0, 0, 1, {{0, 2, 2000}});
+		      4032, 4000, 22, 4000, 0, 0, 1, {{0, 2, 2000}}, NO_AXES);
 	EXPECT_RECODE(STRUCT(4032, six_be), STRUCT(3, odd_le), &six_be[4], 4032,
-		      6, 4022, 6, 0, 0, 2, {{1, 2, 1}, {4, 2, 1}});
+		      6, 4022, 6, 0, 0, 2, {{1, 2, 1}, {4, 2, 1}}, NO_AXES);
 	EXPECT_RECODE(STRUCT(4032, six_be), I(4), &six_be[5], .from = 4032,
 		      .to = 4, .offset = 4028, .width = 4);
 }
@@ -696,21 +703,21 @@ TEST(fields_of_arrays_are_taken_along_axes)
 	struct dtype a = STRUCT(200, none);
 	struct recode r;
 
-	EXPECT_RECODE(a, I(2), &f, .from = 200, .offset = 7, .width = 60,
-		      .to = 60, .nswaps = 1, .swap = {{0, 2, 30}}, .naxes = 1,
-		      .axis = {{6, 20}});
+	EXPECT_RECODE(STRUCT(200, none), I(2), &f, .from = 200, .offset = 7,
+		      .width = 60, .to = 60, .nswaps = 1, .swap = {{0, 2, 30}},
+		      .naxes = 1, .axis = {{6, 20}});
 	a.size = 116; /* where the last one ends */
 	CHECK(!dtype_recode(&a, &(struct dtype)I(2), &f, &r));
 	CHECK(!dtype_take(&a, &f, &r));
 	a.size++;
 	CHECK(!dtype_recode(&a, &(struct dtype)I(4), &f, &r));
 	f.strides = side_by_side;
-	EXPECT_RECODE(a, BE(INT, 2), &f, .from = 117, .offset = 7, .width = 60,
-		      .to = 60);
+	EXPECT_RECODE(STRUCT(117, none), BE(INT, 2), &f, .from = 117,
+		      .offset = 7, .width = 60, .to = 60);
 	f.strides = strides;
 	f.dims = single;
-	EXPECT_RECODE(a, BE(INT, 2), &f, .from = 117, .offset = 7, .width = 10,
-		      .to = 10);
+	EXPECT_RECODE(STRUCT(117, none), BE(INT, 2), &f, .from = 117,
+		      .offset = 7, .width = 10, .to = 10);
 	f.dims = (uint64_t[]){2, 2, 2, 2};
 	f.strides = (uint64_t[]){60, 25, 9, 4};
 	CHECK(dtype_take(&a, &f, &r));
