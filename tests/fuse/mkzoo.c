@@ -336,6 +336,32 @@ static void odd_attributes(hid_t file, hid_t type, const short *x)
 	H5Sclose(s);
 }
 
+static hid_t go_nowhere(const char *name, hid_t group, const void *data,
+			size_t size, hid_t lapl, hid_t dxpl)
+{
+	(void)name, (void)group, (void)data, (void)size;
+	(void)lapl, (void)dxpl;
+	return -1;
+}
+
+/* A link of a class that only this program knows. */
+static void user_link(hid_t file)
+{
+	static const H5L_class_t class = {H5L_LINK_CLASS_T_VERS,
+					  (H5L_type_t)200,
+					  "zoo",
+					  NULL,
+					  NULL,
+					  NULL,
+					  go_nowhere,
+					  NULL,
+					  NULL};
+
+	TRY(H5Lregister(&class));
+	TRY(H5Lcreate_ud(file, "user_link", class.id, "somewhere", 10,
+			 H5P_DEFAULT, H5P_DEFAULT));
+}
+
 static void types(const char *dir)
 {
 	static const short x[4] = {0, 1, 2, 3};
@@ -344,6 +370,7 @@ static void types(const char *dir)
 	mixed(f);
 	ragged_of_compound(f);
 	strange(f);
+	user_link(f);
 	t = TRY(H5Tcopy(H5T_STD_I16LE));
 	TRY(H5Tcommit2(f, "a_type", t, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
 	s = line(4);
