@@ -48,11 +48,13 @@ static bool swaps_are_valid(const struct recode *r)
 		const struct recode_swap *s = &r->swap[i];
 
 		if (s->width != 2 && s->width != 4 && s->width != 8 &&
-		    s->width != 16)
+		    s->width != 16 && !recode_is_string(s))
+			return false;
+		if (!recode_swap_width(s))
 			return false;
 		if (!s->count || s->offset < end)
 			return false;
-		end = s->offset + (uint64_t)s->width * s->count;
+		end = s->offset + (uint64_t)recode_swap_width(s) * s->count;
 		if (end > r->width)
 			return false;
 	}
@@ -129,6 +131,25 @@ static void take_pieces(const struct recode *r, const unsigned char *in,
 		}
 }
 
+/* `count` strings side by side get NULs at their ends. */
+static void clean_strings(unsigned char *p, const struct recode_swap *s)
+{
+	size_t width = recode_swap_width(s);
+
+	for (uint32_t k = 0; k < s->count; k++, p += width) {
+		unsigned char *end = p + width;
+
+		if (s->width & RECODE_AFTER_NUL) {
+			end = memchr(p, 0, width);
+			if (end)
+				memset(end, 0, (size_t)(p + width - end));
+			continue;
+		}
+		while (end > p && end[-1] == ' ')
+			*--end = 0;
+	}
+}
+
 /* One entry's numbers in each of `n` elements of `stride` bytes. */
 static void swap_entry(unsigned char *p, size_t stride, size_t n,
 		       const struct recode_swap *s)
@@ -146,6 +167,11 @@ static void swap_entry(unsigned char *p, size_t stride, size_t n,
 		for (size_t k = 0; k < s->count; k++) \
 	SWAP(type, reverse)
 	p += s->offset;
+	if (recode_is_string(s)) {
+		for (; n; n--, p += stride)
+			clean_strings(p, s);
+		return;
+	}
 	switch (s->width) {
 	case 2:
 		SWAP_ALL(uint16_t, __builtin_bswap16);
@@ -167,7 +193,7 @@ static void swap_elements(const struct recode *r, unsigned char *p, size_t n)
 {
 	size_t block = r->width < 16384 ? 16384 / r->width : 1;
 
-	if (r->nswaps == 1 &&
+	if (r->nswaps == 1 && !recode_is_string(&r->swap[0]) &&
 	    (uint64_t)r->swap[0].count * r->swap[0].width == r->width) {
 		swap_bytes(p, n * r->width, r->swap[0].width);
 		return;

@@ -24,10 +24,21 @@ enum recode_number {
 };
 
 /* `count` numbers of `width` bytes (2, 4, 8, 16) from byte `offset` of the
- * element on are reversed. */
+ * element on are reversed.  Or they are strings, `width` is their length and one
+ * of these: what they end with becomes NULs. */
+#define RECODE_AFTER_NUL UINT32_C(0x80000000) /* the first one ends it */
+#define RECODE_SPACES UINT32_C(0x40000000)
 struct recode_swap {
 	uint32_t offset, width, count;
 };
+static inline bool recode_is_string(const struct recode_swap *s)
+{
+	return s->width & (RECODE_AFTER_NUL | RECODE_SPACES);
+}
+static inline uint32_t recode_swap_width(const struct recode_swap *s)
+{
+	return s->width & ~(RECODE_AFTER_NUL | RECODE_SPACES);
+}
 #define RECODE_SWAPS_MAX 64
 
 /* What is taken lies in `count` pieces, `stride` bytes apart. */
@@ -42,8 +53,8 @@ struct recode_axis {
  *   1. take `width` bytes from `offset` on (a field of a structure; else all),
  *      side by side, or in equal pieces along axes, the innermost axis first (a
  *      field of an array of structures; and of arrays of these),
- *   2. reverse the numbers that `swap` lists (offsets count from step 1's
- *      first byte),
+ *   2. reverse the numbers that `swap` lists, and clean the strings (offsets
+ *      count from step 1's first byte),
  *   3. convert: one number of type `of` to one of type `into`, both native.
  *
  * Without step 3 `to` == `width`; with it there are no axes.  Plain data: compared

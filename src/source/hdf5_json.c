@@ -194,7 +194,10 @@ size_t hdf5_string_length(const char *s, size_t width, H5T_str_t pad)
 
 	if (pad == H5T_STR_NULLTERM)
 		return nul ? (size_t)(nul - s) : width;
-	while (width && s[width - 1] == (pad == H5T_STR_SPACEPAD ? ' ' : 0))
+	while (pad == H5T_STR_SPACEPAD && width && s[width - 1] == ' ')
+		width--;
+	/* (NumPy strips NULs whatever the file calls padding.) */
+	while (width && s[width - 1] == '\0')
 		width--;
 	return width;
 }

@@ -100,6 +100,16 @@ static hid_t same_of(hid_t type, const struct dtype *d, H5T_class_t class)
 	return H5Tcopy(type);
 }
 
+/* Strings as NumPy has them; closes `string`. */
+static hid_t padded(hid_t string)
+{
+	if (string >= 0 && H5Tset_strpad(string, H5T_STR_NULLPAD) < 0) {
+		H5Tclose(string);
+		return H5I_INVALID_HID;
+	}
+	return string;
+}
+
 static bool insert_field(hid_t to, hid_t type, const struct dtype_field *f)
 {
 	int i = H5Tget_member_index(type, f->name);
@@ -179,7 +189,7 @@ static hid_t memory_of(hid_t type, const struct dtype *d)
 	case DTYPE_COMPLEX:
 		return complex_of(d);
 	case DTYPE_BYTES:
-		return same_of(type, d, H5T_STRING);
+		return padded(same_of(type, d, H5T_STRING));
 	case DTYPE_OPAQUE:
 		return same_of(type, d, H5T_OPAQUE);
 	case DTYPE_STRUCT:

@@ -85,6 +85,10 @@ static int read_string(struct type_reader *r, hid_t type, struct element *e)
 		in_heap(r, e);
 	if (!vlen && r->inside) {
 		set_both(e, DTYPE_BYTES);
+		if (H5Tget_strpad(type) == H5T_STR_NULLTERM)
+			e->stored.padding = PADDED_AFTER_NUL;
+		if (H5Tget_strpad(type) == H5T_STR_SPACEPAD)
+			e->stored.padding = PADDED_SPACES;
 		return 0;
 	}
 	set_both(e, DTYPE_STRING);

@@ -318,7 +318,8 @@ bool dtype_same_place(const struct dtype_field *a, const struct dtype_field *b)
 bool dtype_equal(const struct dtype *a, const struct dtype *b)
 {
 	if (a->kind != b->kind || a->size != b->size || a->vlen != b->vlen ||
-	    a->nfields != b->nfields || !same_text(a->text, b->text))
+	    a->padding != b->padding || a->nfields != b->nfields ||
+	    !same_text(a->text, b->text))
 		return false;
 	if (kinds[a->kind].has_order && a->size > 1 &&
 	    a->big_endian != b->big_endian)

@@ -25,6 +25,8 @@ enum dtype_kind {
 	DTYPE_RAGGED, /* sequences of their own length: a .npy each */
 	DTYPE_OTHER   /* not shown */
 };
+/* How a string that is shorter than its place ends. */
+enum dtype_padding { PADDED_NULS, PADDED_AFTER_NUL, PADDED_SPACES };
 struct dtype_field;
 /*
  * Plain data; the pointers belong to whoever made the type (the source) and
@@ -35,6 +37,7 @@ struct dtype {
 	uint32_t size;   /* bytes of one element */
 	bool big_endian; /* false where it does not matter */
 	bool vlen;       /* DTYPE_STRING of variable length */
+	uint8_t padding; /* DTYPE_BYTES: enum dtype_padding; NumPy's is 0 */
 	uint32_t nfields;
 	/* DTYPE_STRUCT: by offset, not overlapping; DTYPE_RAGGED: one, what a
 	 * sequence consists of. */

@@ -10,14 +10,18 @@
 
 /* ---- orders of bytes ----------------------------------------------------- */
 
+static uint64_t swap_end(const struct recode_swap *s)
+{
+	return s->offset + (uint64_t)recode_swap_width(s) * s->count;
+}
+
 /* Goes on with the last entry where it can. */
 static bool swap_add(struct recode *r, uint64_t offset, uint32_t width,
 		     uint64_t count)
 {
 	struct recode_swap *s = r->nswaps ? &r->swap[r->nswaps - 1] : NULL;
 
-	if (s && s->width == width &&
-	    s->offset + (uint64_t)s->width * s->count == offset) {
+	if (s && s->width == width && swap_end(s) == offset) {
 		s->count += (uint32_t)count;
 		return true;
 	}
@@ -68,10 +72,10 @@ static bool swap_structs(const struct dtype *a, const struct dtype *b,
 		if (r->nswaps == n && (!n || r->swap[n - 1].count == c))
 			return true;
 		s = &r->swap[r->nswaps - 1];
-		if (s->offset <= at &&
-		    s->offset + (uint64_t)s->width * s->count == at + a->size)
+		if (s->offset <= at && swap_end(s) == at + a->size)
 			return swap_add(r, at + a->size, s->width,
-					(count - 1) * a->size / s->width);
+					(count - 1) * a->size /
+						recode_swap_width(s));
 	}
 	return true;
 }
@@ -89,6 +93,13 @@ static bool swap_collect(const struct dtype *a, const struct dtype *b,
 		return swap_structs(a, b, at, count, r);
 	if (!dtype_is_binary(a))
 		return dtype_equal(a, b);
+	if (a->kind == DTYPE_BYTES && a->padding != b->padding)
+		return !b->padding && a->size < RECODE_SPACES &&
+		       swap_add(r, at,
+				width | (a->padding == PADDED_SPACES
+						 ? RECODE_SPACES
+						 : RECODE_AFTER_NUL),
+				count);
 	if (a->kind == DTYPE_COMPLEX) {
 		width /= 2;
 		count *= 2;

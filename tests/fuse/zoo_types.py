@@ -412,6 +412,34 @@ def converted(f, z):
         z[n] = Want(value=v, chunks=chunks, readable=False)
 
 
+def paddings(f, z):
+    """Strings in structures that end with spaces, or behind a NUL."""
+    for name, pad in (("nuls", h5t.STR_NULLPAD), ("after_nul",
+                      h5t.STR_NULLTERM), ("spaces", h5t.STR_SPACEPAD)):
+        s = h5t.C_S1.copy()
+        s.set_size(5)
+        s.set_strpad(pad)
+        inner = h5t.create(h5t.COMPOUND, 7)
+        inner.insert(b"s", 0, s)
+        inner.insert(b"i", 5, h5t.STD_I16BE)
+        t = h5t.create(h5t.COMPOUND, 40)
+        t.insert(b"one", 1, s)
+        t.insert(b"two", 6, h5t.array_create(s, (2,)))
+        t.insert(b"many", 16, h5t.array_create(inner, (3,)))
+        t.insert(b"n", 37, h5t.STD_I16LE)
+        words = [b"ab   ", b"abcde", b"     ", b"a\0bc ", b"\0\0x\0\0",
+                 b" x \0 ", b"z\0\0\0\0"]
+        data = b"".join(b"?" + words[i % 7] + words[i % 6] + words[i % 5] +
+                        b"".join(words[(i + k) % 7] + b"\1\2"
+                                 for k in range(3)) + b"\7\0?"
+                        for i in range(20))
+        for how, chunks in (("contiguous", None), ("gz", (3,))):
+            n = "padded/%s/%s" % (name, how)
+            raw(f, n, t, np.frombuffer(data, "u1"), (20,), chunks,
+                bool(chunks))
+            z[n] = Want(chunks=chunks)
+
+
 def raw_write(d, v):
     """Write without h5py's reading of the type (it knows no complex half)."""
     d.id.write(h5s.ALL, h5s.ALL, v, mtype=d.id.get_type())
@@ -690,7 +718,7 @@ def from_c(top):
 def make(top):
     out = []
     for fill in (primitives, odd_integers, odd_floats, enums, strings, opaque,
-                 arrays, compounds, converted, ragged, ragged_arrays,
+                 arrays, compounds, converted, paddings, ragged, ragged_arrays,
                  references, compound_text, attributes):
         for libver in ("earliest", "latest"):
             if libver == "latest" and fill not in (attributes, references,

@@ -497,6 +497,39 @@ TEST(pieces_are_taken_along_axes)
 	}
 }
 
+TEST(strings_are_cleaned)
+{
+	/* 3 bytes | two strings, ended by NULs | one padded with spaces */
+	struct recode r = {.from = 18,
+			   .to = 15,
+			   .offset = 3,
+			   .width = 15,
+			   .nswaps = 2,
+			   .swap = {{0, 5 | RECODE_AFTER_NUL, 2},
+				    {10, 5 | RECODE_SPACES, 1}}};
+	static const char in[] = "...ab\0cdabcde a b "
+				 "...a\0xxxy\0bc  \0   "
+				 "...     \0\0\0\0\0abcde"
+				 "   ab    cd\0x    \0";
+	static const char want[] = "ab\0\0\0abcde a b\0"
+				   "a\0\0\0\0y\0\0\0\0 \0\0\0\0"
+				   "     \0\0\0\0\0abcde"
+				   "ab    cd\0\0    \0";
+	char got[sizeof want - 1];
+
+	CHECK_EQ_U(sizeof in - 1, 4 * 18);
+	CHECK_EQ_U(sizeof want - 1, 4 * 15);
+	CHECK(recode_is_valid(&r));
+	recode_run(&r, in, got, 4);
+	CHECK_MEM(got, want, sizeof got);
+	r.swap[1].width++;
+	CHECK(!recode_is_valid(&r));
+	r.swap[1].width = UINT32_MAX;
+	CHECK(!recode_is_valid(&r));
+	r.swap[1].width = RECODE_SPACES; /* nothing to clean */
+	CHECK(!recode_is_valid(&r));
+}
+
 TEST(pieces_that_stick_out_are_refused)
 {
 	struct recode r = {.from = 100,
@@ -602,6 +635,7 @@ int main(void)
 	RUN(every_pair_is_what_the_library_makes_of_it);
 	RUN(fields_are_taken_out_and_swapped);
 	RUN(pieces_are_taken_along_axes);
+	RUN(strings_are_cleaned);
 	RUN(pieces_that_stick_out_are_refused);
 	RUN(a_field_is_converted);
 	RUN(what_cannot_be_is_refused);
