@@ -12,6 +12,22 @@
 
 #define ENUM_NAMES_MAX 200 /* that are listed */
 
+bool hdf5_type_is_sound(hid_t type)
+{
+	size_t bits = H5Tget_size(type) * 8, precision = H5Tget_precision(type);
+	size_t spos, epos, esize, mpos, msize;
+	int offset = H5Tget_offset(type);
+
+	/* All below 2^32, as the file has them. */
+	if (precision == 0 || offset < 0 || (size_t)offset + precision > bits)
+		return false;
+	if (H5Tget_class(type) != H5T_FLOAT)
+		return true;
+	return H5Tget_fields(type, &spos, &epos, &esize, &mpos, &msize) >= 0 &&
+	       spos < bits && esize > 0 && epos + esize <= bits && msize > 0 &&
+	       mpos + msize <= bits;
+}
+
 /* ---- integers ------------------------------------------------------------- */
 
 static bool is_whole(hid_t type, size_t size)
@@ -64,7 +80,13 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 		serve(r, e, kind, size, big);
 		return 0;
 	}
-	if (bits == 0 || bits > 64) {
+	if (!hdf5_type_is_sound(type)) {
+		snprintf(why, sizeof why,
+			 "%s of %zu bytes with bits outside of them: damaged",
+			 name, size);
+		return hdf5_type_refuse(r, e, why);
+	}
+	if (bits > 64) {
 		snprintf(why, sizeof why, "%zu-bit %s, which NumPy has not",
 			 bits, name);
 		return hdf5_type_refuse(r, e, why);
@@ -167,6 +189,10 @@ int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
 		serve(r, e, DTYPE_FLOAT, size, big);
 		return 0;
 	}
+	if (!hdf5_type_is_sound(type))
+		return hdf5_type_refuse(r, e,
+					"a floating-point type with bits "
+					"outside of its bytes: damaged");
 	native = H5Tget_native_type(type, H5T_DIR_ASCEND);
 	size = native < 0 ? 0 : H5Tget_size(native);
 	if (native >= 0)

@@ -90,7 +90,8 @@ static int open_integer(struct plan_node *n, hid_t type)
 	    (order == H5T_ORDER_LE || order == H5T_ORDER_BE || n->size == 1))
 		return 0;
 	n->how = PLAN_BYTES;
-	if (n->class == H5T_TIME || n->size > PLAN_NUMBER_MAX)
+	if (n->class == H5T_TIME || n->size > PLAN_NUMBER_MAX ||
+	    !hdf5_type_is_sound(type))
 		return 0;
 	if (bits <= 64)
 		return convert(n, type, H5Tcopy(native), PLAN_CONVERTED);
@@ -107,7 +108,7 @@ static int open_float(struct plan_node *n, hid_t type)
 	    H5Tequal(type, H5T_IEEE_F64LE) > 0)
 		return 0;
 	n->how = PLAN_BYTES;
-	if (n->size > PLAN_NUMBER_MAX)
+	if (n->size > PLAN_NUMBER_MAX || !hdf5_type_is_sound(type))
 		return 0;
 	return convert(n, type, H5Tcopy(H5T_NATIVE_LDOUBLE), PLAN_CONVERTED);
 }

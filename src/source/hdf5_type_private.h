@@ -48,6 +48,9 @@ int hdf5_type_as_text(struct type_reader *r, struct element *e,
 /* The type of floats that are shown as bits, by the words for it (as `text` of
  * the dtype begins); negative: none. */
 hid_t hdf5_type_of_bits(const char *text, bool big);
+/* Do all bits of an integer, bitfield or float lie within its bytes?  libhdf5 does
+ * not look, and converts what lies beside those that do not. */
+bool hdf5_type_is_sound(hid_t number_type);
 /* What h5py writes for bool: an enum FALSE = 0, TRUE = 1 of one byte. */
 bool hdf5_type_is_bool(hid_t enum_type);
 
