@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "source/hdf5_arena.h"
 #include "source/hdf5_json.h"
+#include "source/hdf5_vlen.h"
 
 /* Larger arrays are described, not listed. */
 #define VALUES_MAX 131072
@@ -70,7 +70,7 @@ static json_t *nest(struct hdf5_json *j, const struct value *v, int axis,
  * fill values; and it decodes chunks whole. */
 static const char *why_not_read(hid_t dset, size_t size)
 {
-	hid_t dcpl = H5Dget_create_plist(dset);
+	hid_t dcpl = hdf5_vlen_create_plist(dset);
 	H5D_layout_t layout = dcpl < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(dcpl);
 	hsize_t chunk[RANK_MAX];
 	uint64_t bytes = size;
@@ -94,40 +94,24 @@ static const char *why_not_read(hid_t dset, size_t size)
 	return why;
 }
 
-static herr_t read_dataset(const struct value *v, void *data,
-			   struct hdf5_arena *heap)
-{
-	hid_t dxpl = H5Pcreate(H5P_DATASET_XFER);
-	herr_t r = dxpl < 0 ? -1 : hdf5_arena_use(heap, OBJECT_BYTES_MAX, dxpl);
-
-	if (r >= 0)
-		r = H5Dread(v->id, v->type, H5S_ALL, H5S_ALL, dxpl, data);
-	if (dxpl >= 0)
-		H5Pclose(dxpl);
-	return r;
-}
-
 static json_t *listed(struct hdf5_listing *l, const struct value *v,
 		      struct hdf5_json *j, struct error *err)
 {
 	cleanup_free char *data = calloc(v->n, v->size);
-	struct hdf5_arena heap = {.first = NULL};
 	const char *p = data;
 	json_t *out = NULL;
 	herr_t r;
 
 	if (!data)
 		return NULL;
-	r = v->is_dataset ? read_dataset(v, data, &heap)
+	hdf5_vlen_begin(v->id, OBJECT_BYTES_MAX);
+	r = v->is_dataset ? H5Dread(v->id, v->type, H5S_ALL, H5S_ALL,
+				    H5P_DEFAULT, data)
 			  : H5Aread(v->id, v->type, data);
 	out = r < 0 ? json_string("(cannot be read)") : nest(j, v, 0, &p, err);
-	if (r >= 0 && !v->is_dataset &&
-	    (H5Tdetect_class(v->type, H5T_VLEN) > 0 ||
-	     H5Tdetect_class(v->type, H5T_STRING) > 0))
-		H5Dvlen_reclaim(v->type, v->space, H5P_DEFAULT, data);
 	l->values += v->n;
-	l->bytes += v->n * v->size + heap.used;
-	hdf5_arena_empty(&heap);
+	l->bytes += v->n * v->size + hdf5_vlen_used();
+	hdf5_vlen_end();
 	return out;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/hdf5_vlen.h"
 #include "source/hdf5_walk.h"
 
 /* A text attribute, cut to n bytes; false: there is none. */
@@ -30,11 +31,11 @@ static bool text_attribute(hid_t object, const char *name, char *buf, size_t n)
 
 		buf[0] = '\0';
 		if (H5Tis_variable_str(type) > 0) {
+			hdf5_vlen_begin(attr, 1 << 20);
 			ok = H5Aread(attr, type, &text) >= 0 && text;
 			if (ok)
 				snprintf(buf, n, "%s", text);
-			if (ok)
-				H5free_memory(text);
+			hdf5_vlen_end();
 		} else if (size < n) {
 			ok = H5Aread(attr, type, buf) >= 0;
 			buf[size] = '\0';

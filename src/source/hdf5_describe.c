@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "source/hdf5.h"
 #include "source/hdf5_mapping.h"
+#include "source/hdf5_vlen.h"
 
 void hdf5_description_free(struct hdf5_description *d)
 {
@@ -246,7 +247,7 @@ int hdf5_describe(struct hdf5_source *s, hid_t dset,
 		  const struct hdf5_type *wanted, struct hdf5_description *out,
 		  struct error *err)
 {
-	hid_t dcpl = H5Dget_create_plist(dset), type = H5Dget_type(dset);
+	hid_t dcpl = hdf5_vlen_create_plist(dset), type = H5Dget_type(dset);
 	struct hdf5_type is;
 	int r;
 

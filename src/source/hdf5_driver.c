@@ -45,6 +45,7 @@
 #include "base/log.h"
 #include "extent/file.h"
 #include "source/hdf5_index.h"
+#include "source/hdf5_vlen.h"
 
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>
@@ -236,6 +237,13 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	return -1;
 }
 
+static herr_t driver_get_handle(H5FD_t *file, hid_t fapl, void **out)
+{
+	(void)fapl;
+	*out = &((struct driver_file *)(void *)file)->info;
+	return 0;
+}
+
 static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 			   haddr_t addr, size_t size, const void *buf)
 {
@@ -269,52 +277,25 @@ static const H5FD_class_t driver_class = {
 	.get_eof = driver_get_eof,
 	.read = driver_read,
 	.write = driver_write,
+	.get_handle = driver_get_handle,
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* ---- complaints ---- */
-
-/* Called innermost first.  What the plugin loader says in passing ("can't open
- * directory") is not the reason when anybody else has one. */
-static herr_t complaint_take(unsigned n, const H5E_error2_t *e, void *arg)
-{
-	struct hdf5_complaint *c = arg;
-
-	(void)n;
-	if (c->seen++ > 0 && (!c->plugin || e->maj_num == H5E_PLUGIN))
-		return 0;
-	c->plugin = e->maj_num == H5E_PLUGIN;
-	c->minor = e->min_num;
-	snprintf(c->where, sizeof c->where, "%s",
-		 e->func_name ? e->func_name : "");
-	snprintf(c->text, sizeof c->text, "%s", e->desc ? e->desc : "");
-	return 0;
-}
-
-static void complaint_get(struct hdf5_complaint *c)
-{
-	c->seen = 0;
-	c->minor = H5I_INVALID_HID;
-	c->where[0] = c->text[0] = '\0';
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, complaint_take, c);
-}
-
-static bool complaint_equal(const struct hdf5_complaint *a,
-			    const struct hdf5_complaint *b)
-{
-	return a->minor == b->minor && !strcmp(a->where, b->where) &&
-	       !strcmp(a->text, b->text);
-}
-
-void hdf5_why(char *buf, size_t n)
-{
-	struct hdf5_complaint c;
-
-	complaint_get(&c);
-	snprintf(buf, n, "%s", c.text[0] ? c.text : "no reason given");
-}
-
 /* ---- opening ---- */
+
+/* H5Fget_vfd_handle says of any file of ours which one it is. */
+const struct hdf5_driver_info *hdf5_driver_info(hid_t object)
+{
+	hid_t file = H5Iget_file_id(object);
+	void *info = NULL;
+
+	if (file < 0)
+		return NULL;
+	if (H5Fget_vfd_handle(file, H5P_DEFAULT, &info) < 0)
+		info = NULL;
+	H5Fclose(file);
+	return info;
+}
 
 herr_t hdf5_driver_set(hid_t fapl, const struct hdf5_driver_info *info)
 {
@@ -429,7 +410,7 @@ enum hdf5_found hdf5_spy(hid_t dset, const hsize_t *offset, void *dummy,
 	r = read_chunk(dset, H5P_DEFAULT, offset, &mask, dummy);
 	spy.on = false;
 	if (r < 0) {
-		complaint_get(why);
+		hdf5_complaint_get(why);
 		return spy.reads ? HDF5_FOUND_ODD : HDF5_FOUND_COMPLAINT;
 	}
 	if (spy.reads != 1 || spy.pos > INT64_MAX || spy.size == 0 ||
@@ -458,8 +439,8 @@ int hdf5_locate(hid_t dset, const hsize_t *offset, struct hdf5_location *out,
 	}
 	if (failure.code == -ESTALE || failure.code == -ENODATA)
 		return error_set(err, failure.code, "%s", failure.text);
-	if (failure.code == 0 && (complaint_equal(&why, &absent[0]) ||
-				  complaint_equal(&why, &absent[1]))) {
+	if (failure.code == 0 && (hdf5_complaint_equal(&why, &absent[0]) ||
+				  hdf5_complaint_equal(&why, &absent[1]))) {
 		*out = (struct hdf5_location){.pos = HDF5_ABSENT};
 		return 0;
 	}
@@ -484,6 +465,8 @@ int hdf5_init(struct error *err)
 		r = error_set(err, -EIO, "libhdf5 refuses our file driver");
 	else
 		r = hdf5_filters_register(err);
+	if (r == 0)
+		r = hdf5_vlen_register(err);
 	if (r < 0)
 		goto out;
 	initialised = true;

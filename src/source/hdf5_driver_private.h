@@ -22,6 +22,14 @@ struct hdf5_complaint {
 	char where[48], text[HDF5_WHY];
 };
 
+/* Of this thread's last call that failed; hdf5_complaint.c. */
+void hdf5_complaint_get(struct hdf5_complaint *c);
+bool hdf5_complaint_equal(const struct hdf5_complaint *a,
+			  const struct hdf5_complaint *b);
+
+/* Which file an object is in; NULL when it is none of ours.  The file's, as
+ * long as it is open. */
+const struct hdf5_driver_info *hdf5_driver_info(hid_t object);
 /* Make a file access list lead to the driver. */
 herr_t hdf5_driver_set(hid_t fapl, const struct hdf5_driver_info *info);
 /* Open `name` with the driver; `why` (HDF5_WHY bytes) is set when the result is

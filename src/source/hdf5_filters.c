@@ -3,8 +3,8 @@
 
 /*
  * Chunks are decoded by us, without the library.  Variable-length strings are
- * the exception: their chunks hold references into a heap that only H5Dread
- * follows, and H5Dread wants filters of its own.  Each row of codec_table that
+ * the exception: H5Dread finds them wherever they are in an element, and wants
+ * filters of its own.  Each row of codec_table that
  * is not built into the library is registered with it, for decoding only; a
  * plugin of the same number is not even looked for then (some are packaged in a
  * way that cannot be loaded).

@@ -2,8 +2,8 @@
 /* Values that are no NumPy array: strings, sequences, anything as JSON. */
 
 /*
- * The library reads them, a batch at a time: what they refer to is in heaps,
- * which only it knows.  All that a batch takes from heaps is put in one arena.
+ * The library reads them, a batch at a time; what elements of variable length
+ * refer to comes by hdf5_vlen.c, and is forgotten with the batch.
  */
 #include "source/hdf5.h"
 
@@ -14,19 +14,20 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "source/hdf5_arena.h"
 #include "source/hdf5_json.h"
+#include "source/hdf5_vlen.h"
 
-/* Elements of a batch, bytes of them, bytes that they refer to. */
+/* Elements of a batch, bytes of them. */
 #define BATCH_ELEMENTS 65536
 #define BATCH_BYTES (UINT64_C(16) << 20)
-#define BATCH_HEAP (UINT64_C(1) << 30)
+/* What they refer to. */
+#define VALUES_MAX (UINT64_C(1) << 30)
 
 struct values {
 	const struct dtype *as;
 	hdf5_put *put;
 	void *ctx;
-	hid_t dset, memory, space, dxpl;
+	hid_t dset, memory, space;
 	hid_t leaf;   /* the type of what is meant */
 	size_t size;  /* of an element, which is values along inner axes */
 	size_t value; /* of one of these */
@@ -37,7 +38,6 @@ struct values {
 	struct hdf5_json *json;
 	unsigned rank, inner;    /* all axes; those of array types */
 	uint64_t dims[RANK_MAX]; /* of these */
-	struct hdf5_arena arena;
 };
 
 /* ---- one value ----------------------------------------------------------- */
@@ -126,6 +126,7 @@ static int read_batch(struct values *v, const struct box *b, uint64_t n,
 	hsize_t count = n;
 	hid_t memory = H5Screate_simple(1, &count, NULL);
 	char why[256];
+	int r;
 	herr_t ok = memory < 0 ? -1 : 0;
 
 	memset(data, 0, n * v->size);
@@ -134,15 +135,15 @@ static int read_batch(struct values *v, const struct box *b, uint64_t n,
 					 (const hsize_t *)b->start, NULL,
 					 (const hsize_t *)b->count, NULL);
 	if (ok >= 0)
-		ok = H5Dread(v->dset, v->memory, memory, v->space, v->dxpl,
+		ok = H5Dread(v->dset, v->memory, memory, v->space, H5P_DEFAULT,
 			     data);
 	if (memory >= 0)
 		H5Sclose(memory);
 	if (ok >= 0)
 		return 0;
-	if (v->arena.full)
-		return error_set(err, -ENOTSUP,
-				 "values of more than 1 GiB together");
+	r = hdf5_vlen_failed(err);
+	if (r < 0)
+		return r;
 	hdf5_why(why, sizeof why);
 	return error_set(err, -EIO, "%s", why);
 }
@@ -178,7 +179,7 @@ static int put_batch(struct values *v, const struct box *b, char *data,
 
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = put_element(v, b, data + i * v->size, err);
-	hdf5_arena_empty(&v->arena);
+	hdf5_vlen_forget();
 	return r;
 }
 
@@ -237,7 +238,7 @@ static int put_box(struct values *v, const struct box *all, struct error *err)
  * fill values. */
 static int check_storage(hid_t dset, struct error *err)
 {
-	hid_t dcpl = H5Dget_create_plist(dset);
+	hid_t dcpl = hdf5_vlen_create_plist(dset);
 	H5D_layout_t layout = dcpl < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(dcpl);
 	int external =
 		layout == H5D_CONTIGUOUS ? H5Pget_external_count(dcpl) : 0;
@@ -276,7 +277,7 @@ static int check_shape(struct values *v, const struct box *b, struct error *err)
 /* How many bytes may a filter make of a chunk of elements of this type. */
 static void limit_filters(hid_t dset, const struct hdf5_type *type)
 {
-	hid_t dcpl = H5Dget_create_plist(dset);
+	hid_t dcpl = hdf5_vlen_create_plist(dset);
 	hsize_t chunk[RANK_MAX];
 	uint64_t bytes = type->stored.size;
 	int rank = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED
@@ -324,7 +325,6 @@ static int open_values(struct values *v, const char *member, struct error *err)
 	bool fits = false;
 
 	v->space = H5Dget_space(v->dset);
-	v->dxpl = H5Pcreate(H5P_DATASET_XFER);
 	if (type >= 0) {
 		v->leaf = hdf5_type_member(type, member, &v->inner, v->dims);
 		fits = v->leaf >= 0 && learn_leaf(v);
@@ -337,8 +337,7 @@ static int open_values(struct values *v, const char *member, struct error *err)
 	v->size = v->value = H5Tget_size(v->memory);
 	for (unsigned i = 0; i < v->inner; i++)
 		v->value /= max_u64(v->dims[i], 1);
-	if (v->value == 0 || v->dxpl < 0 ||
-	    hdf5_arena_use(&v->arena, BATCH_HEAP, v->dxpl) < 0)
+	if (v->value == 0)
 		return error_set(err, -EIO, "it cannot be read");
 	if (v->as->kind != DTYPE_TEXT)
 		return 0;
@@ -360,8 +359,6 @@ static void close_values(struct values *v)
 		H5Tclose(v->memory);
 	if (v->space >= 0)
 		H5Sclose(v->space);
-	if (v->dxpl >= 0)
-		H5Pclose(v->dxpl);
 }
 
 static int read_values(struct hdf5_source *s, struct values *v,
@@ -382,7 +379,9 @@ static int read_values(struct hdf5_source *s, struct values *v,
 		r = error_set(err, -ENOMEM, "out of memory");
 	if (!r) {
 		limit_filters(v->dset, &type);
+		hdf5_vlen_begin(v->dset, VALUES_MAX);
 		r = put_box(v, b, err);
+		hdf5_vlen_end();
 		hdf5_filters_limit(0);
 	}
 	return r;
@@ -397,7 +396,6 @@ int hdf5_values_here(const struct hdf5_place *at, const struct box *b,
 			   .ctx = ctx,
 			   .memory = H5I_INVALID_HID,
 			   .space = H5I_INVALID_HID,
-			   .dxpl = H5I_INVALID_HID,
 			   .leaf = H5I_INVALID_HID,
 			   .rank = rank};
 	struct hdf5_opened o;

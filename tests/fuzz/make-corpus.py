@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of fuzz-codec and fuzz-pipeline into corpus/ beside it.
+"""Writes the seeds of fuzz-codec, fuzz-pipeline and fuzz-heap into corpus/ beside
+it.
 
 Encoders: zlib, bz2, liblzf, liblz4, libzstd and libblosc (through ctypes), and
 h5py, whose read_direct_chunk gives chunks as HDF5 and its plugins (Debian
@@ -232,3 +233,71 @@ pipeline("verbatim", [], NOISE, len(NOISE))
 pipeline("identity", [(SHUFFLE, 1)], NOISE, len(NOISE))
 pipeline("short", [DEFLATE], zlib.compress(PLAIN), n + 1)
 pipeline("eight", [SHUFFLE] * 7 + [DEFLATE], zlib.compress(PLAIN), n)
+
+
+# --- fuzz-heap: elements, then what they refer to ----------------------------
+
+def collection(objects, length=8, size=None):
+    """{index: bytes} as libhdf5 would lay them out."""
+    head = 8 + length + (8 + length) % -8 % 8
+    pad = lambda b: b + bytes(-len(b) % 8)
+    part = lambda n: n.to_bytes(length, "little")
+    body = b"".join(pad(struct.pack("<HHI", i, 1, 0) + part(len(v))) + pad(v)
+                    for i, v in objects)
+    free = pad(struct.pack("<HHI", 0, 0, 0) + part(head + 8)) + bytes(8)
+    n = head + len(body) + len(free)
+    return pad(b"GCOL\1\0\0\0" + part(size or n)) + body + free
+
+
+def heap(name, elements, after, each=1, address=0, length=0, base=0, where=0):
+    """elements: [(count, index)], or bytes; all in the collection that comes
+    `where` bytes behind them."""
+    width = (8, 8, 4, 2, 16, 32, 1, 0)[address]
+    at = len(elements) * (8 + width) + where - 256 * base
+    if not isinstance(elements, bytes):
+        n = len(elements)
+        elements = b"".join(struct.pack("<I", c) + at.to_bytes(
+            width, "little") + struct.pack("<I", i) for c, i in elements)
+    else:
+        n = len(elements) // (8 + width)
+    save("heap", name, bytes((address, length, each - 1, base, n)) +
+         elements + after)
+
+
+def from_h5py(dtype, values):
+    """(the elements' bytes with addresses made to fit, the collection)."""
+    with tempfile.NamedTemporaryFile(suffix=".h5") as t:
+        with h5py.File(t.name, "w") as f:
+            d = f.create_dataset("d", (len(values),), dtype)
+            for i, v in enumerate(values):
+                d[i] = v
+            at = d.id.get_offset()
+        data = open(t.name, "rb").read()
+    raw = data[at:at + 16 * len(values)]
+    begin = data.index(b"GCOL")
+    size, = struct.unpack_from("<Q", data, begin + 8)
+    here = struct.pack("<Q", begin), struct.pack("<Q", len(raw))
+    return raw.replace(*here), data[begin:begin + size]
+
+
+words = [(i, w) for i, w in enumerate((b"one", b"", b"three of them",
+                                       b"12345678"), 1)]
+some = [(len(w), i) for i, w in words]
+heap("words", some, collection(words))
+heap("words-short", some, collection(words, 4), address=2, length=2)
+heap("words-wide", some, collection(words, 16), address=4, length=4)
+heap("items", [(2, 1), (1, 2)], collection([(1, bytes(8)), (2, b"abcd")]), 4)
+heap("base", some, bytes(300) + collection(words), base=1, where=300)
+heap("other-length", [(4, 1), (2, 1), (2 ** 32 - 1, 3)], collection(words))
+heap("no-such-object", [(3, 0), (3, 9), (3, 65535), (3, 65536)],
+     collection(words))
+heap("twice", [(3, 1), (5, 2)], collection([(1, b"one"), (1, b"two"),
+                                           (2, b"three")]))
+heap("far-index", [(3, 65535)], collection([(65535, b"end")]))
+heap("beyond", some, collection(words, size=1 << 20))
+heap("huge", some, collection(words, size=1 << 62))
+heap("cut", some, collection(words, size=70))
+heap("nowhere", struct.pack("<IQI", 3, 0, 1), collection(words))
+heap("h5py-text", *from_h5py(h5py.string_dtype(), ["a", "", "longer " * 9]))
+heap("h5py-sequences", *from_h5py(h5py.vlen_dtype("<i4"), [
+    np.arange(n, dtype="<i4") for n in (3, 1, 40)]), 4)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Text and sequences of variable length, read for libhdf5 and not by it. */
+#ifndef SOURCE_HDF5_VLEN_H
+#define SOURCE_HDF5_VLEN_H
+
+#include <hdf5.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Once per process, by hdf5_init: from then on H5Dread and H5Aread make values of
+ * variable length with this.  Lock of the library held, as for all below. */
+int hdf5_vlen_register(struct error *err);
+
+/*
+ * Between these two H5Dread and H5Aread may be called on an object; without them
+ * they fail when there is a value of variable length.  What values point to is
+ * freed by hdf5_vlen_forget and hdf5_vlen_end, and by nobody else; until then it
+ * may be `most` bytes.
+ */
+void hdf5_vlen_begin(hid_t object, uint64_t most);
+void hdf5_vlen_forget(void);
+void hdf5_vlen_end(void);
+/* Bytes that values refer to now. */
+uint64_t hdf5_vlen_used(void);
+/* Why a call since _begin or _forget failed, when that was here: its code, with a
+ * sentence; else 0. */
+int hdf5_vlen_failed(struct error *err);
+
+/* H5Dget_create_plist, with a fill value of variable length (which nobody looks
+ * at) left empty. */
+hid_t hdf5_vlen_create_plist(hid_t dset);
+
+#endif
