@@ -60,7 +60,11 @@ int operand_open(const struct command *c, const struct settings *s,
 		return CLI_MEMORY;
 	}
 	r = session_open(session, &o->source, 1, s, prefetch, &err);
+	if (r == 0)
+		r = source_isolate(true, &err);
 	if (r < 0) {
+		session_free(*session);
+		*session = NULL;
 		cli_say(c, "%s", err.text);
 		operand_free(o);
 		return cli_source_exit(r);
