@@ -111,7 +111,14 @@ static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
 			   struct error *err)
 {
 	struct hdf5_place at = place_of(t, p);
+	struct location where;
+	int r = 0;
 
+	/* The library would give fill values for what it cannot find. */
+	if (l->by_library && l->kind == LAYOUT_CHUNKED && hdf5_driver_ok())
+		r = hdf5_locate_part(t, p, l, chunk, 1, &where, err);
+	if (r < 0)
+		return r;
 	return hdf5_call_fetch(
 		&at, l->grid, chunk, l->by_library ? &t->dtype : NULL,
 		l->by_library ? hdf5_of(t)->member : NULL, out, size, err);
