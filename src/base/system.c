@@ -180,19 +180,32 @@ uint64_t system_resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void system_limit_growth(uint64_t more)
+uint64_t system_limit_growth(uint64_t more)
 {
 	cleanup_fclose FILE *f = fopen("/proc/self/statm", "re");
 	unsigned long long data;
 	struct rlimit r;
+	uint64_t before;
 
 	/* The sixth number: pages of data and stack. */
 	if (!f || fscanf(f, "%*u %*u %*u %*u %*u %llu", &data) != 1 ||
 	    getrlimit(RLIMIT_DATA, &r) < 0)
-		return;
+		return RLIM_INFINITY;
+	before = r.rlim_cur;
 	more += data * (uint64_t)sysconf(_SC_PAGESIZE);
 	if (more < r.rlim_cur) {
 		r.rlim_cur = more;
 		setrlimit(RLIMIT_DATA, &r);
 	}
+	return before;
+}
+
+void system_limit_restore(uint64_t before)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_DATA, &r) < 0)
+		return;
+	r.rlim_cur = before < r.rlim_max ? before : r.rlim_max;
+	setrlimit(RLIMIT_DATA, &r);
 }

@@ -20,7 +20,9 @@ uint64_t system_raise_files(void);
 uint64_t system_resident(void);
 
 /* Let this process have `more` bytes of memory beyond what it has now
- * (RLIMIT_DATA); what asks for more is told that there is none. */
-void system_limit_growth(uint64_t more);
+ * (RLIMIT_DATA); what asks for more is told that there is none.  Returns what to
+ * give to system_limit_restore. */
+uint64_t system_limit_growth(uint64_t more);
+void system_limit_restore(uint64_t before);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/system.h"
 #include "base/vec.h"
 #include "source/hdf5_worker.h"
 
@@ -126,11 +127,14 @@ static int walk_file(struct hdf5_source *s, const struct source_args *a,
 		     struct error *err)
 {
 	struct walk *w = calloc(1, sizeof *w);
+	uint64_t limit;
 	hid_t file;
 	int r;
 
 	if (!w)
 		return error_set(err, -ENOMEM, "out of memory");
+	/* A damaged number may ask for any amount. */
+	limit = system_limit_growth(system_memory() / 2);
 	*w = (struct walk){.s = s, .b = a->tree, .err = err};
 	hdf5_lock();
 	r = hdf5_open(s->handles, s->file, &file, err);
@@ -145,6 +149,7 @@ static int walk_file(struct hdf5_source *s, const struct source_args *a,
 	hdf5_walk_forget(w);
 	free(w);
 	malloc_trim(0);
+	system_limit_restore(limit);
 	return r;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Let a child walk a file first: libhdf5 crashes on some damaged ones. */
 /*
- * The child has a copy of everything and does what this process is about to do.
+ * The child has a copy of everything and does what this process is about to do,
+ * with the same limit of memory (what fails for want of it may crash with more).
  * It sends a byte for every few objects, so that a big file may take its time
  * while one that keeps the library in a loop is given up, and another byte at
  * the end.  What it finds is thrown away, errors included: they will be found
@@ -20,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/system.h"
 #include "source/hdf5.h"
 
 /* Silence that means that it will not come back. */
@@ -47,7 +47,6 @@ static _Noreturn void try(int fd, hdf5_walk *walk, struct hdf5_source *s,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);
-	system_limit_growth(system_memory() / 2);
 	log_set_level(LOG_LEVEL_ERROR);
 	listener = fd;
 	walk(s, a, &err);

@@ -15,6 +15,9 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import h5py
+import numpy as np
+
 import lib
 import skerch
 from checks import check, equal, fails_with, read, same_bytes
@@ -187,6 +190,24 @@ def main_file_damaged():
         finally:
             tensorfs("umount", mnt)
             lib.force_unmount(mnt)
+
+
+@case
+def more_memory_than_the_trial():
+    """What fails in the trial for want of memory may crash with more of it."""
+    path = os.path.join(fresh("enum"), "t.h5")
+    with open("/proc/meminfo") as f:
+        memory = int(f.readline().split()[1]) << 10
+    # libhdf5 copies so many values of the (damaged) size from behind a buffer.
+    names = {"name%d" % i: i for i in range((memory // 2 >> 32) + 1)}
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", (3,), h5py.enum_dtype(names, "i1"))
+        f["good"] = np.arange(3)
+    with open(path, "rb") as f:
+        at = f.read().index(b"name0\0")
+    patch(path, at - 8, b"\xff" * 4)
+    for argv in ["info"], ["verify"], ["ls"]:
+        exits(tensorfs(*argv, path), (0, 1, 3), argv[0])
 
 
 @case
