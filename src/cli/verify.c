@@ -75,11 +75,12 @@ void verify_spoil(struct part_check *c, int code, const struct error *err)
 
 void verify_put(struct part_check *c)
 {
-	uint64_t written = atomic_load(&c->t->parts[c->part].written);
 	struct error err = {0};
+	uint64_t written;
 
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
+	written = atomic_load(&c->t->parts[c->part].written);
 	if (c->whole && !atomic_load(&c->spoiled) && written &&
 	    atomic_load(&c->found) + 1 != written)
 		verify_spoil(c,
