@@ -691,42 +691,6 @@ TEST(what_converts)
 	CHECK_EQ_U(hdf5_type_match(&t[6], &t[0], &stored), HDF5_DIFFERENT);
 }
 
-/* The type with one byte of its stored form changed. */
-static hid_t damaged(hid_t type, size_t at, unsigned char to)
-{
-	unsigned char bytes[64] = {0};
-	size_t n = sizeof bytes;
-	hid_t out;
-
-	CHECK(H5Tencode(type, bytes, &n) >= 0);
-	bytes[2 + at] = to; /* (behind what H5Tencode puts in front) */
-	out = H5Tdecode(bytes);
-	CHECK(out >= 0);
-	return out;
-}
-
-/* libhdf5 would read what lies beside an element. */
-TEST(bits_outside)
-{
-	enum { OFFSET = 8, PRECISION = 10, EPOS = 12, ESIZE, MPOS, MSIZE };
-	static const char integer[] =
-		"integer of 4 bytes with bits outside of them: damaged";
-	static const char real[] = "a floating-point type with bits outside of "
-				   "its bytes: damaged";
-
-	check_refused(damaged(H5T_STD_I32LE, OFFSET, 1), integer);
-	check_refused(damaged(H5T_STD_U32BE, OFFSET + 1, 255), integer);
-	check_refused(damaged(H5T_STD_I32LE, PRECISION, 33), integer);
-	check_refused(damaged(H5T_STD_I32LE, PRECISION, 0), integer);
-	check_refused(damaged(H5T_STD_B32LE, PRECISION + 1, 1),
-		      "bitfield of 4 bytes with bits outside of them: damaged");
-	check_refused(damaged(H5T_IEEE_F64LE, OFFSET, 8), real);
-	check_refused(damaged(H5T_IEEE_F64LE, EPOS, 60), real);
-	check_refused(damaged(H5T_IEEE_F64LE, ESIZE, 0), real);
-	check_refused(damaged(H5T_IEEE_F64LE, MPOS, 20), real);
-	check_refused(damaged(H5T_IEEE_F64BE, MSIZE, 200), real);
-}
-
 int main(void)
 {
 	int fd = mkstemp(path);
@@ -735,7 +699,6 @@ int main(void)
 	close(fd);
 	intern_init(&in);
 	hdf5_lock();
-	RUN(bits_outside);
 	RUN(integers);
 	RUN(bitfields);
 	RUN(floats);
