@@ -164,6 +164,13 @@ void hdf5_builder_reach(struct builder *b, unsigned axis, uint64_t end)
 	b->known[axis] = true;
 }
 
+/* A slab that goes on for ever, with nothing in it. */
+static bool is_hollow(const uint64_t *s, unsigned rank, int axis)
+{
+	return axis >= 0 && (!s[BLOCK * rank + (unsigned)axis] ||
+			     !s[COUNT * rank + (unsigned)axis]);
+}
+
 static int add_mapping(struct builder *b, const struct hdf5_mapping *m)
 {
 	int u = hdf5_slab_endless(m->to, b->d->own_rank);
@@ -173,6 +180,10 @@ static int add_mapping(struct builder *b, const struct hdf5_mapping *m)
 	uint32_t part;
 	int r;
 
+	if (is_hollow(m->to, b->d->own_rank, u) ||
+	    is_hollow(m->from, m->from_rank, v))
+		return error_set(b->err, -EBADMSG,
+				 "a mapping without end is damaged");
 	if (pattern && u >= 0 && v < 0)
 		return hdf5_add_pattern(b, m, (unsigned)u);
 	if (pattern || (u < 0) != (v < 0))
