@@ -144,20 +144,22 @@ static void run_fetches(void *arg)
 	struct job *job = arg;
 	struct part_check *c = job->check;
 	struct location at[SEGMENT];
+	bool indexed = c->layout->indexed;
 	struct error err = {0};
-	int r = c->t->ops->locate(c->t, c->part, c->layout, job->first,
-				  (uint32_t)job->n, at, &err);
+	int r = 0;
 
-	if (r == -ENOTSUP) /* then all are made */
-		memset(at, 0, sizeof at);
-	else if (r < 0)
+	memset(at, 0, sizeof at);
+	if (indexed && !atomic_load(&c->spoiled))
+		r = c->t->ops->locate(c->t, c->part, c->layout, job->first,
+				      (uint32_t)job->n, at, &err);
+	if (r < 0)
 		verify_spoil(c, r, &err);
 	for (uint64_t i = 0; i < job->n && !atomic_load(&c->spoiled); i++) {
 		if (at[i].pos == UINT64_MAX)
 			atomic_fetch_add(&c->v->unwritten, 1);
 		else
 			check_chunk(c, job->first + i, NULL);
-		atomic_fetch_add(&c->found, !r && at[i].pos != UINT64_MAX);
+		atomic_fetch_add(&c->found, indexed && at[i].pos != UINT64_MAX);
 		advance(c->v, c->layout->grid->chunk_bytes);
 	}
 	verify_put(c);

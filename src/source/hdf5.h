@@ -118,7 +118,7 @@ int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 int hdf5_list_here(const struct hdf5_place *at, const struct grid *g,
 		   uint64_t *from, struct written *out, uint32_t room,
 		   uint32_t *n, uint64_t *count, struct error *err);
-/* One chunk of the grid by H5Dread: as stored, or (`as` not NULL) converted by
+/* One chunk of the grid through the library: as stored, or (`as` not NULL) converted by
  * the library to a type as served; `member` as below. */
 int hdf5_fetch_here(const struct hdf5_place *at, const struct grid *g,
 		    uint64_t chunk, const struct dtype *as, const char *member,
@@ -126,6 +126,11 @@ int hdf5_fetch_here(const struct hdf5_place *at, const struct grid *g,
 int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
 		    uint64_t chunk, const struct dtype *as, const char *member,
 		    void *out, size_t size, struct error *err);
+/* Do all chunks of a box of it decode to as much as they should?  H5Dread does
+ * not look.  `dset` is open and `d` its description; lock held. */
+int hdf5_fetch_check(const struct hdf5_place *at, hid_t dset,
+		     const struct hdf5_description *d, const struct box *b,
+		     struct error *err);
 /*
  * The elements of a box of the dataset in C order, `put` once for each, axes of
  * array types (those of and around the member, too) being axes of the box: STRING as it is; RAGGED as the bytes of its elements, converted to

@@ -201,6 +201,7 @@ static int set_chunked(struct hdf5_tensor *h, const struct hdf5_description *d,
 	l->raw_edges = d->raw_edges;
 	if (d->by_library || !hdf5_driver_ok())
 		l->by_library = true;
+	l->indexed = hdf5_driver_ok();
 	return r;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunks of a dataset: where they are, or (through the library) what. */
+/* Chunks of a dataset: where they are. */
 /*
  * No HDF5 file stays open between calls: each opens, asks and closes under the
- * library's lock (about 0.2 ms), and bulk data comes this way only where the
- * library alone can make it.
+ * library's lock (about 0.2 ms).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -269,98 +268,5 @@ int hdf5_list_here(const struct hdf5_place *at, const struct grid *g,
 	if (!r)
 		*from = x.more ? x.chunks.at[x.chunks.n - 1] + 1 : UINT64_MAX;
 	vec_free(&x.chunks);
-	return r;
-}
-
-/* ---- through the library ------------------------------------------------- */
-
-struct fetch {
-	hid_t type, file_space, mem_space;
-};
-
-/* Select one chunk in the dataset (without what overhangs), and the same box in
- * a memory of the chunk's shape. */
-static bool select_chunk(const struct grid *g, uint64_t chunk, unsigned rank,
-			 struct fetch *f)
-{
-	static const hsize_t zero[RANK_MAX];
-	uint64_t start[RANK_MAX], count[RANK_MAX];
-
-	f->mem_space = rank ? H5Screate_simple((int)rank,
-					       (const hsize_t *)g->chunk, NULL)
-			    : H5Screate(H5S_SCALAR);
-	if (f->mem_space < 0 || !rank)
-		return f->mem_space >= 0;
-	grid_origin(g, chunk, start);
-	for (unsigned i = 0; i < rank; i++)
-		count[i] = min_u64(g->chunk[i], g->shape[i] - start[i]);
-	return H5Sselect_hyperslab(f->file_space, H5S_SELECT_SET,
-				   (const hsize_t *)start, NULL,
-				   (const hsize_t *)count, NULL) >= 0 &&
-	       H5Sselect_hyperslab(f->mem_space, H5S_SELECT_SET, zero, NULL,
-				   (const hsize_t *)count, NULL) >= 0;
-}
-
-/* The memory type of one element: what is stored, or `as`. */
-static hid_t fetch_type(hid_t dset, const struct dtype *as, const char *member)
-{
-	hid_t stored = H5Dget_type(dset), out;
-
-	if (!as || stored < 0)
-		return stored;
-	out = hdf5_type_memory(stored, as, member);
-	H5Tclose(stored);
-	return out;
-}
-
-static bool fetch(hid_t dset, const struct grid *g, uint64_t chunk,
-		  const struct dtype *as, const char *member, void *out,
-		  size_t size, struct fetch *f)
-{
-	uint64_t elements = 1, bytes;
-	int rank;
-
-	f->file_space = H5Dget_space(dset);
-	rank = f->file_space < 0 ? -1
-				 : H5Sget_simple_extent_ndims(f->file_space);
-	f->type = fetch_type(dset, as, member);
-	if (rank < 0 || (unsigned)rank > g->rank || f->type < 0 ||
-	    !select_chunk(g, chunk, (unsigned)rank, f))
-		return false;
-	for (int i = 0; i < rank; i++)
-		if (mul_overflows(elements, g->chunk[i], &elements))
-			return false;
-	return !mul_overflows(elements, H5Tget_size(f->type), &bytes) &&
-	       bytes == size &&
-	       H5Dread(dset, f->type, f->mem_space, f->file_space, H5P_DEFAULT,
-		       out) >= 0;
-}
-
-int hdf5_fetch_here(const struct hdf5_place *at, const struct grid *g,
-		    uint64_t chunk, const struct dtype *as, const char *member,
-		    void *out, size_t size, struct error *err)
-{
-	struct fetch f = {-1, -1, -1};
-	struct hdf5_opened o;
-	char why[256];
-	int r = hdf5_place_open(at, &o, err);
-
-	if (r < 0)
-		return r;
-	memset(out, 0, size);
-	hdf5_filters_limit(size);
-	if (!fetch(o.object, g, chunk, as, member, out, size, &f)) {
-		hdf5_why(why, sizeof why);
-		r = error_set(err, -EIO, "%s", why);
-		hdf5_place_prefix(at, err);
-	}
-	hdf5_filters_limit(0);
-	if (f.type >= 0)
-		H5Tclose(f.type);
-	if (f.file_space >= 0)
-		H5Sclose(f.file_space);
-	if (f.mem_space >= 0)
-		H5Sclose(f.mem_space);
-	hdf5_place_close(&o);
 	return r;
 }

@@ -115,7 +115,7 @@ static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
 	int r = 0;
 
 	/* The library would give fill values for what it cannot find. */
-	if (l->by_library && l->kind == LAYOUT_CHUNKED && hdf5_driver_ok())
+	if (l->by_library && l->indexed)
 		r = hdf5_locate_part(t, p, l, chunk, 1, &where, err);
 	if (r < 0)
 		return r;

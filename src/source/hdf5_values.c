@@ -361,11 +361,11 @@ static void close_values(struct values *v)
 		H5Sclose(v->space);
 }
 
-static int read_values(struct hdf5_source *s, struct values *v,
+static int read_values(const struct hdf5_place *at, struct values *v,
 		       const struct box *b, const char *member,
 		       struct error *err)
 {
-	struct hdf5_type type;
+	struct hdf5_description d;
 	int r;
 
 	if (H5Iget_type(v->dset) != H5I_DATASET)
@@ -375,15 +375,19 @@ static int read_values(struct hdf5_source *s, struct values *v,
 		r = open_values(v, member, err);
 	if (!r)
 		r = check_shape(v, b, err);
-	if (!r && hdf5_type_read(&s->intern, v->dset, false, &type) < 0)
-		r = error_set(err, -ENOMEM, "out of memory");
+	if (!r)
+		r = hdf5_describe(at->s, v->dset, NULL, &d, err);
+	if (r < 0)
+		return r;
+	r = hdf5_fetch_check(at, v->dset, &d, b, err);
 	if (!r) {
-		limit_filters(v->dset, &type);
+		limit_filters(v->dset, &d.type);
 		hdf5_vlen_begin(v->dset, VALUES_MAX);
 		r = put_box(v, b, err);
 		hdf5_vlen_end();
 		hdf5_filters_limit(0);
 	}
+	hdf5_description_free(&d);
 	return r;
 }
 
@@ -404,7 +408,7 @@ int hdf5_values_here(const struct hdf5_place *at, const struct box *b,
 	if (r < 0)
 		return r;
 	v.dset = o.object;
-	r = read_values(at->s, &v, b, member, err);
+	r = read_values(at, &v, b, member, err);
 	if (r < 0)
 		hdf5_place_prefix(at, err);
 	close_values(&v);

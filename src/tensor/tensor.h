@@ -33,6 +33,7 @@ struct layout {
 	enum layout_kind kind;
 	uint32_t file;
 	bool by_library; /* CHUNKED, LINEAR: ops->fetch makes the chunks */
+	bool indexed;    /* by_library: and ops->locate knows which there are */
 	bool raw_edges;  /* partial edge chunks were stored unfiltered */
 	uint64_t pos;    /* LINEAR: first byte in the file, unless: */
 	uint32_t nstretches;

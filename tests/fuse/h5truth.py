@@ -19,7 +19,12 @@ import numpy as np
 from checks import (Failure, check, equal, fails_with, pread, read,
                     same_bytes)
 
-ANY = object()          # an attribute whose JSON is nobody's business
+class _Any:
+    def __reduce__(self):  # still the same one after a pickle
+        return "ANY"
+
+
+ANY = _Any()            # an attribute whose JSON is nobody's business
 rng = random.Random(11)
 
 
@@ -72,7 +77,7 @@ def jsonable(f, x):
     if isinstance(x, h5py.h5r.RegionReference):
         return ANY
     if isinstance(x, h5py.h5r.Reference):
-        return f[x].name if x else ANY
+        return (x and f[x].name) or ANY
     if isinstance(x, (bytes, str)):
         s = text(x)
         return ANY if re.search(r"[\udc80-\udcff\0]", s) else s
@@ -83,7 +88,11 @@ def jsonable(f, x):
     if isinstance(x, np.ndarray):
         return [jsonable(f, v) for v in x] if x.ndim else jsonable(f, x[()])
     if isinstance(x, (np.bool_, np.integer, np.floating)):
-        return x.item() if not isinstance(x, np.longdouble) else ANY
+        if isinstance(x, np.longdouble):
+            return ANY
+        # Beyond the integers of JSON libraries: digits in a string.
+        return str(x) if x > 2**63 - 1 and isinstance(x, np.integer) else \
+            x.item()
     return ANY
 
 
