@@ -144,22 +144,21 @@ static void run_fetches(void *arg)
 	struct job *job = arg;
 	struct part_check *c = job->check;
 	struct location at[SEGMENT];
-	bool indexed = c->layout->indexed;
 	struct error err = {0};
 	int r = 0;
 
 	memset(at, 0, sizeof at);
-	if (indexed && !atomic_load(&c->spoiled))
+	if (c->layout->indexed && !atomic_load(&c->spoiled)) /* else all are */
 		r = c->t->ops->locate(c->t, c->part, c->layout, job->first,
 				      (uint32_t)job->n, at, &err);
 	if (r < 0)
 		verify_spoil(c, r, &err);
 	for (uint64_t i = 0; i < job->n && !atomic_load(&c->spoiled); i++) {
-		if (at[i].pos == UINT64_MAX)
-			atomic_fetch_add(&c->v->unwritten, 1);
-		else
+		bool is = at[i].pos != UINT64_MAX;
+
+		atomic_fetch_add(is ? &c->found : &c->v->unwritten, 1);
+		if (is)
 			check_chunk(c, job->first + i, NULL);
-		atomic_fetch_add(&c->found, indexed && at[i].pos != UINT64_MAX);
 		advance(c->v, c->layout->grid->chunk_bytes);
 	}
 	verify_put(c);
