@@ -33,13 +33,9 @@
 #define TEXT_CHUNK 42u
 #define SOURCE_BYTES (8u << 20)
 
-static uint64_t seed = 88172645463325252u;
 static uint64_t dice(uint64_t n)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % n;
+	return test_random() % n;
 }
 
 /* ---- bytes -------------------------------------------------------------- */

@@ -5,13 +5,9 @@
 #include "tensor/grid.h"
 #include "test.h"
 
-static uint64_t seed = 88172645463325252u;
 static uint64_t rnd(uint64_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
+	return test_random() % below;
 }
 
 /* Where element `e` of the box is, one axis at a time. */

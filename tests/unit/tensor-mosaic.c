@@ -5,13 +5,9 @@
 #include "test.h"
 #include "tensor/mosaic.h"
 
-static uint64_t seed = 0x2545f4914f6cdd1du;
 static uint64_t rnd(uint64_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
+	return test_random() % below;
 }
 
 /* ---- the naive side ------------------------------------------------------ */

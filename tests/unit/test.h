@@ -82,6 +82,17 @@ TEST_MAYBE static inline void test_mem(const char *file, int line,
 				  what, i, x[i], y[i]);
 }
 
+/* The next of a fixed sequence of random numbers, one sequence a thread. */
+TEST_MAYBE static inline uint64_t test_random(void)
+{
+	static _Thread_local uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
 /* The condition holds. */
 #define CHECK(cond)       \
 	((cond) ? (void)0 \

@@ -11,13 +11,9 @@
 #include "tensor/text.h"
 #include "test.h"
 
-static _Thread_local uint64_t seed = 0x9e3779b97f4a7c15u;
 static uint64_t rnd(uint64_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
+	return test_random() % below;
 }
 
 /* ---- datasets whose values follow from their place ----------------------- */

@@ -10,13 +10,9 @@
 #include "tensor/view.h"
 #include "test.h"
 
-static uint64_t seed = 0x9e3779b97f4a7c15u;
 static uint64_t rnd(uint64_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
+	return test_random() % below;
 }
 
 /* ---- a tensor whose parts and chunks live in memory ---------------------- */
