@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bitshuffle: what the reference wrote, round trips, every path, damage. */
-#include <errno.h>
 #include <lz4.h>
 #include <zstd.h>
 
 #include "codec/bitplane.h"
-#include "codec/codec.h"
-#include "test.h"
+#include "codec_test.h"
 
 /*
- * Golden vectors.  The plain bytes are the 45 uint16 values of golden_plain.
- * HDF5 1.10.8 with the plugin of bitshuffle 0.3.5 wrote them as one chunk, in
- * blocks of 16 elements and in one block of the default size; by_zstd was put
- * together of what that version's Python module and libzstd 1.5.4 made of
- * blocks of 16.
+ * Golden vectors.  The plain bytes are the first 45 of codec_test_numbers, in
+ * uint16.  HDF5 1.10.8 with the plugin of bitshuffle 0.3.5 wrote them as one
+ * chunk, in blocks of 16 elements and in one block of the default size; by_zstd
+ * was put together of what that version's Python module and libzstd 1.5.4 made
+ * of blocks of 16.
  */
 static const unsigned char by_plugin[] = {
 	0x38, 0x8e, 0x38, 0x8e, 0xf8, 0x8f, 0xc0, 0x8f, 0xc0, 0x0f, 0x00, 0x8e,
@@ -61,78 +59,17 @@ static const unsigned char by_zstd[] = {
 };
 
 #define GOLDEN 45u
+#define CODEC &codec_bitshuffle
 
-static const unsigned char *golden_plain(void)
-{
-	static unsigned char bytes[2 * GOLDEN];
-
-	for (unsigned i = 0; i < GOLDEN; i++) {
-		unsigned k = i / 3, v = k % 4 ? 7 * k * k % 300 : 0;
-
-		bytes[2 * i] = v & 255;
-		bytes[2 * i + 1] = (unsigned char)(v >> 8);
-	}
-	return bytes;
-}
-
-static uint64_t rng_state = 88172645463325252u;
-static uint64_t rng(void)
-{
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state >> 11;
-}
-
-/* Exactly `n` bytes on the heap, so that sanitizers see any step outside. */
-static unsigned char *copy_of(const void *from, size_t n)
-{
-	unsigned char *p = malloc(n ? n : 1);
-
-	CHECK(p);
-	if (n)
-		memcpy(p, from, n);
-	return p;
-}
-
+/* Noise of eight bits or of two; the caller frees it. */
 static unsigned char *random_bytes(size_t n)
 {
-	unsigned char *p = malloc(n ? n : 1);
-	unsigned mask = rng() % 2 ? 255 : 3;
+	unsigned char *p = codec_test_filled(0, n);
+	unsigned mask = test_random() % 2 ? 255 : 3;
 
-	CHECK(p);
 	for (size_t i = 0; i < n; i++)
-		p[i] = rng() & mask;
+		p[i] = test_random() & mask;
 	return p;
-}
-
-static int decode(const struct codec_params *p, const void *in, size_t in_len,
-		  void *out, size_t cap, size_t *len)
-{
-	unsigned char *stored = copy_of(in, in_len);
-	struct error err = {0, ""};
-	int r = codec_bitshuffle.decode(p, stored, in_len, out, cap, len, &err);
-
-	CHECK_EQ_I(err.code, r);
-	CHECK((r == 0) == !err.text[0]);
-	free(stored);
-	return r;
-}
-
-/* Decodes to just these bytes; with a byte less of room it does not. */
-static void check_decodes(const struct codec_params *p, const void *in,
-			  size_t in_len, const void *plain, size_t n)
-{
-	unsigned char *out = malloc(n ? n : 1);
-	size_t len = n + 1;
-
-	CHECK(out);
-	CHECK_OK(decode(p, in, in_len, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, plain, n);
-	if (n)
-		CHECK_EQ_I(decode(p, in, in_len, out, n - 1, &len), -ENOSPC);
-	free(out);
 }
 
 TEST(golden)
@@ -142,14 +79,18 @@ TEST(golden)
 					 defaults = {.n = 3, .cd = {0, 3, 2}},
 					 zstd = {.n = 6,
 						 .cd = {0, 4, 2, 0, 3, 7}};
-	const unsigned char *want = golden_plain();
+	const void *want = codec_test_numbers('u', 2, GOLDEN, false);
+	const struct codec_test rows[] = {
+		{CODEC, &plain, by_plugin, sizeof by_plugin, want, 2 * GOLDEN},
+		{CODEC, &lz4, by_plugin_lz4, sizeof by_plugin_lz4, want,
+		 2 * GOLDEN},
+		{CODEC, &defaults, by_plugin_default, sizeof by_plugin_default,
+		 want, 2 * GOLDEN},
+		{CODEC, &zstd, by_zstd, sizeof by_zstd, want, 2 * GOLDEN},
+	};
 
-	check_decodes(&plain, by_plugin, sizeof by_plugin, want, 2 * GOLDEN);
-	check_decodes(&lz4, by_plugin_lz4, sizeof by_plugin_lz4, want,
-		      2 * GOLDEN);
-	check_decodes(&defaults, by_plugin_default, sizeof by_plugin_default,
-		      want, 2 * GOLDEN);
-	check_decodes(&zstd, by_zstd, sizeof by_zstd, want, 2 * GOLDEN);
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		codec_test_decodes(&rows[i]);
 }
 
 /* The definition, bit by bit. */
@@ -172,7 +113,8 @@ TEST(paths)
 	for (unsigned e = 0; e < sizeof elems / sizeof *elems; e++)
 		for (unsigned round = 0; round < 12; round++) {
 			size_t elem = elems[e], most = 60000 / elem / 8 + 1;
-			size_t n = 8 * (1 + rng() % most), size = n * elem;
+			size_t n = 8 * (1 + test_random() % most);
+			size_t size = n * elem;
 			unsigned char *plain = random_bytes(size);
 			unsigned char *bits = malloc(size);
 			unsigned char *out = malloc(size);
@@ -191,13 +133,6 @@ TEST(paths)
 		}
 }
 
-static size_t put_be(unsigned char *to, uint64_t v, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		to[i] = (unsigned char)(v >> 8 * (bytes - 1 - i));
-	return bytes;
-}
-
 /* One block behind its size; how many bytes. */
 static size_t put_block(unsigned char *to, size_t cap, uint32_t compression,
 			const unsigned char *bits, size_t size)
@@ -210,7 +145,7 @@ static size_t put_block(unsigned char *to, size_t cap, uint32_t compression,
 						 (int)(cap - 4));
 	else
 		n = ZSTD_compress(to + 4, cap - 4, bits, size, 1);
-	put_be(to, n, 4);
+	codec_test_put(to, n, 4, true);
 	return n + 4;
 }
 
@@ -224,8 +159,8 @@ static unsigned char *encode(uint32_t elem, uint32_t block,
 
 	CHECK(out && bits);
 	if (compression) {
-		at += put_be(out, size, 8);
-		at += put_be(out + at, (uint64_t)block * elem, 4);
+		at += codec_test_put(out, size, 8, true);
+		at += codec_test_put(out + at, (uint64_t)block * elem, 4, true);
 	}
 	for (;;) {
 		size_t left = (size - done) / elem / 8 * 8;
@@ -255,19 +190,22 @@ TEST(round_trips)
 	static const uint32_t compressions[] = {0, 2, 3};
 
 	for (unsigned round = 0; round < 400; round++) {
-		uint32_t elem = 1 + (uint32_t)(rng() % (round % 9 ? 9 : 600));
-		uint32_t block = 8 * (1 + (uint32_t)(rng() % 300));
-		uint32_t c = compressions[rng() % 3];
+		uint32_t elem =
+			1 + (uint32_t)(test_random() % (round % 9 ? 9 : 600));
+		uint32_t block = 8 * (1 + (uint32_t)(test_random() % 300));
+		uint32_t c = compressions[test_random() % 3];
 		struct codec_params p = {.n = 5 + round % 2,
 					 .cd = {0, 3, elem, block, c, 9}};
-		size_t size = elem * (rng() % (20000 / elem + 9)), stored;
+		size_t size = elem * (test_random() % (20000 / elem + 9));
+		size_t stored;
 		unsigned char *plain = random_bytes(size);
 		unsigned char *in =
 			encode(elem, block, c, plain, size, &stored);
 
 		if (c) /* the header's block size counts */
-			p.cd[3] = 8 * (uint32_t)(rng() % 9);
-		check_decodes(&p, in, stored, plain, size);
+			p.cd[3] = 8 * (uint32_t)(test_random() % 9);
+		codec_test_decodes(
+			CODEC_TEST(CODEC, &p, in, stored, plain, size));
 		free(in);
 		free(plain);
 	}
@@ -283,7 +221,8 @@ TEST(large_blocks)
 		unsigned char *in =
 			encode(4, 1u << 24, c, plain, size, &stored);
 
-		check_decodes(&p, in, stored, plain, size);
+		codec_test_decodes(
+			CODEC_TEST(CODEC, &p, in, stored, plain, size));
 		free(in);
 		free(plain);
 	}
@@ -311,8 +250,9 @@ TEST(default_blocks)
 				in = encode(elem, sizes[i][1], c, plain, size,
 					    &stored);
 				if (c) /* a header that leaves it out, too */
-					put_be(in + 8, 0, 4);
-				check_decodes(&p, in, stored, plain, size);
+					codec_test_put(in + 8, 0, 4, true);
+				codec_test_decodes(CODEC_TEST(
+					CODEC, &p, in, stored, plain, size));
 				free(in);
 				free(plain);
 			}
@@ -338,14 +278,12 @@ TEST(parameters)
 
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct error err = {0, ""};
-		unsigned char out[64];
-		size_t len;
 
 		CHECK_EQ_I(codec_bitshuffle.check(&rows[i].p, &err), rows[i].r);
 		CHECK_EQ_I(err.code, rows[i].r);
 		if (rows[i].r < 0)
-			CHECK_EQ_I(decode(&rows[i].p, by_plugin, 64, out, 64,
-					  &len),
+			CHECK_EQ_I(codec_test_try(CODEC, &rows[i].p, by_plugin,
+						  64, 64),
 				   -EBADMSG);
 	}
 }
@@ -354,13 +292,12 @@ TEST(parameters)
 static int decode_changed(size_t at, uint64_t v, unsigned bytes)
 {
 	static const struct codec_params p = {.n = 5, .cd = {0, 3, 2, 16, 2}};
-	unsigned char *in = copy_of(by_plugin_lz4, sizeof by_plugin_lz4);
-	unsigned char out[4 * GOLDEN];
-	size_t len;
+	unsigned char *in =
+		codec_test_copy(by_plugin_lz4, sizeof by_plugin_lz4);
 	int r;
 
-	put_be(in + at, v, bytes);
-	r = decode(&p, in, sizeof by_plugin_lz4, out, sizeof out, &len);
+	codec_test_put(in + at, v, bytes, true);
+	r = codec_test_try(CODEC, &p, in, sizeof by_plugin_lz4, 4 * GOLDEN);
 	free(in);
 	return r;
 }
@@ -379,28 +316,19 @@ TEST(headers)
 	CHECK_EQ_I(decode_changed(12, 0, 4), -EBADMSG);
 }
 
-static void check_damage(const struct codec_params *p, const unsigned char *in,
+static void check_damage(const struct codec_params *p, const void *in,
 			 size_t in_len)
 {
-	unsigned char *out = malloc(2 * GOLDEN);
-	unsigned char *more = calloc(in_len + 3, 1);
-	size_t len;
-	int r;
+	const struct codec_test t = {CODEC,
+				     p,
+				     in,
+				     in_len,
+				     codec_test_numbers('u', 2, GOLDEN, false),
+				     2 * GOLDEN};
 
-	CHECK(out && more);
-	for (size_t n = 0; n < in_len; n++)
-		CHECK(decode(p, in, n, out, 2 * GOLDEN, &len) < 0);
-	memcpy(more, in, in_len);
+	codec_test_damage(&t, in_len, CODEC_TEST_REFUSED, CODEC_TEST_ANY);
 	for (size_t n = 1; n <= 3; n++)
-		CHECK(decode(p, more, in_len + n, out, 2 * GOLDEN, &len) < 0);
-	for (size_t bit = 0; bit < 8 * in_len; bit++) {
-		more[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		r = decode(p, more, in_len, out, 2 * GOLDEN, &len);
-		CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
-		more[bit / 8] ^= (unsigned char)(1u << bit % 8);
-	}
-	free(more);
-	free(out);
+		codec_test_tail(&t, n, 0);
 }
 
 TEST(damage)
@@ -409,15 +337,12 @@ TEST(damage)
 					 zstd = {.n = 5,
 						 .cd = {0, 4, 2, 16, 3}},
 					 plain = {.n = 4, .cd = {0, 3, 2, 16}};
-	unsigned char out[2 * GOLDEN];
-	size_t len;
 
 	check_damage(&lz4, by_plugin_lz4, sizeof by_plugin_lz4);
 	check_damage(&zstd, by_zstd, sizeof by_zstd);
-	CHECK_EQ_I(decode(&plain, by_plugin, 89, out, sizeof out, &len),
+	CHECK_EQ_I(codec_test_try(CODEC, &plain, by_plugin, 89, 2 * GOLDEN),
 		   -EBADMSG);
-	CHECK_OK(decode(&plain, NULL, 0, out, sizeof out, &len));
-	CHECK_EQ_U(len, 0);
+	codec_test_decodes(CODEC_TEST(CODEC, &plain, NULL, 0, NULL, 0));
 }
 
 int main(void)

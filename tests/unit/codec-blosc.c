@@ -3,14 +3,13 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "codec/codec.h"
-#include "test.h"
+#include "codec_test.h"
 
 #if HAVE_BLOSC
-#include <errno.h>
 #include <blosc.h>
 
-/* Golden vectors: what HDF5's plugin (libblosc 1.21.3) made of golden_plain. */
+/* Golden vectors: what HDF5's plugin (libblosc 1.21.3) made of
+ * codec_test_numbers. */
 static const unsigned char blosclz_byte[] = {
 	0x02, 0x01, 0x01, 0x02, 0x20, 0x03, 0x00, 0x00, 0x20, 0x03, 0x00, 0x00,
 	0xe0, 0x01, 0x00, 0x00, 0x14, 0x00, 0x00, 0x00, 0x90, 0x01, 0x00, 0x00,
@@ -219,133 +218,24 @@ static const unsigned char zstd_byte[] = {
 	0x1d,
 };
 
-static uint64_t rng_state = 88172645463325252u;
-static uint64_t rng(void)
-{
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state >> 11;
-}
-
-/* Exactly `n` bytes on the heap, so that sanitizers see any step outside. */
-static unsigned char *copy_of(const void *from, size_t n)
-{
-	unsigned char *p = malloc(n ? n : 1);
-
-	CHECK(p);
-	if (n)
-		memcpy(p, from, n);
-	return p;
-}
-
-/* What was coded: `n` numbers of `width` bytes, three of each value, kind 'u'
- * or 'f', the most significant byte first if `big`. */
-static unsigned char *golden_plain(char kind, unsigned width, size_t n,
-				   bool big)
-{
-	unsigned char *plain = malloc(n * width);
-
-	CHECK(plain);
-	for (size_t i = 0; i < n; i++) {
-		unsigned char *to = plain + i * width;
-		uint64_t k = i / 3, v = 7 * k * k % (width > 1 ? 300 : 100);
-		double d;
-		float f;
-
-		v = k % 4 ? v : 0;
-		d = (double)v;
-		f = (float)v;
-		for (unsigned j = 0; j < width; j++)
-			to[big ? width - 1 - j : j] = v >> 8 * j & 255;
-		if (kind == 'f' && width == 8)
-			memcpy(to, &d, 8);
-		else if (kind == 'f')
-			memcpy(to, &f, 4);
-	}
-	return plain;
-}
-#define CODEC codec_blosc
+#define CODEC &codec_blosc
 static const struct codec_params none = {.n = 0};
-
-static int decode(const struct codec_params *p, const void *in, size_t in_len,
-		  void *out, size_t cap, size_t *len)
-{
-	unsigned char *stored = copy_of(in, in_len);
-	struct error err = {0, ""};
-	int r = CODEC.decode(p, stored, in_len, out, cap, len, &err);
-
-	CHECK_EQ_I(err.code, r);
-	CHECK((r == 0) == (err.text[0] == 0));
-	CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
-	free(stored);
-	return r;
-}
-
-/* Decodes to `plain` with exactly the room, with more, and not with less. */
-static void check_decodes(const struct codec_params *p, const void *in,
-			  size_t in_len, const void *plain, size_t n)
-{
-	unsigned char *out = malloc(n ? n : 1), *more = malloc(n + 100);
-	size_t len = 12345;
-
-	CHECK(out && more);
-	memset(more, 0xa5, n + 100);
-	CHECK_OK(decode(p, in, in_len, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, plain, n);
-	CHECK_OK(decode(p, in, in_len, more, n + 100, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(more, plain, n);
-	for (size_t i = n; i < n + 100; i++)
-		CHECK_EQ_U(more[i], 0xa5);
-	free(out);
-	if (n) {
-		out = malloc(n - 1 ? n - 1 : 1);
-		CHECK(out);
-		CHECK_EQ_I(decode(p, in, in_len, out, n - 1, &len), -ENOSPC);
-		free(out);
-	}
-	free(more);
-}
-
-/* Every truncation, every flipped bit, something behind: no step outside, and
- * all but flipped bits are noticed. */
-static void check_damage(const struct codec_params *p, const unsigned char *in,
-			 size_t in_len, const unsigned char *plain, size_t n)
-{
-	unsigned char *out = malloc(n), *bad = copy_of(in, in_len);
-	unsigned char *tail = malloc(in_len + 300);
-	size_t len;
-
-	CHECK(out && tail);
-	for (size_t cut = 0; cut < in_len; cut++)
-		CHECK_EQ_I(decode(p, in, cut, out, n, &len), -EBADMSG);
-	for (size_t bit = 0; bit < in_len * 8; bit++) {
-		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		if (decode(p, bad, in_len, out, n, &len) == 0)
-			CHECK(len <= n && plain);
-		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
-	}
-	memcpy(tail, in, in_len);
-	memset(tail + in_len, 0x5a, 300);
-	CHECK_EQ_I(decode(p, tail, in_len + 300, out, n, &len), -EBADMSG);
-	free(out);
-	free(bad);
-	free(tail);
-}
 
 static void check_golden(const char *compressor, const unsigned char *in,
 			 size_t len, char kind, unsigned width, size_t n)
 {
-	unsigned char *plain = golden_plain(kind, width, n, false);
+	const struct codec_test t = {CODEC,
+				     &none,
+				     in,
+				     len,
+				     codec_test_numbers(kind, width, n, false),
+				     n * width};
 
 	/* A libblosc may have been built without some of them. */
-	if (blosc_compname_to_compcode(compressor) >= 0) {
-		check_decodes(&none, in, len, plain, n * width);
-		check_damage(&none, in, len, plain, n * width);
-	}
-	free(plain);
+	if (blosc_compname_to_compcode(compressor) < 0)
+		return;
+	codec_test_decodes(&t);
+	codec_test_damage(&t, len, CODEC_TEST_REFUSED, CODEC_TEST_ANY);
 }
 
 TEST(golden)
@@ -361,55 +251,32 @@ TEST(golden)
 #undef GOLDEN
 }
 
-static unsigned char *random_bytes(size_t n, unsigned width)
-{
-	unsigned char *p = malloc(n ? n : 1);
-	size_t i = 0;
-
-	CHECK(p);
-	while (i < n) {
-		size_t run = 1 + rng() % 400, back = width * (1 + rng() % 40);
-		unsigned kind = rng() % 5;
-
-		for (; run && i < n; run--, i++) {
-			if (kind == 1 && i >= back)
-				p[i] = p[i - back];
-			else if (kind == 2 && i >= 5000)
-				p[i] = p[i - 5000];
-			else if (kind == 3)
-				p[i] = i % width ? 0 : rng() % 7;
-			else
-				p[i] = kind ? 7 : (unsigned char)rng();
-		}
-	}
-	return p;
-}
-
 static size_t random_size(unsigned i)
 {
-	return i % 10 == 0 ? rng() % 1000000
-	       : i % 3     ? rng() % 3000
-			   : rng() % 100000;
+	return i % 10 == 0 ? test_random() % 1000000
+	       : i % 3     ? test_random() % 3000
+			   : test_random() % 100000;
 }
 
 static void round_trip(const char *compressor, int shuffle, unsigned i)
 {
 	static const unsigned widths[] = {1, 2,  3,  4,  5,  6,  7,
 					  8, 12, 16, 17, 31, 255};
-	unsigned width = widths[rng() % (sizeof widths / sizeof *widths)];
+	unsigned width =
+		widths[test_random() % (sizeof widths / sizeof *widths)];
 	size_t n = random_size(i);
-	size_t block = rng() % 3 ? 0 : 1 + rng() % 20000;
-	unsigned char *plain = random_bytes(n, width);
+	size_t block = test_random() % 3 ? 0 : 1 + test_random() % 20000;
+	unsigned char *plain = codec_test_random(n, width);
 	unsigned char *in = malloc(n + BLOSC_MAX_OVERHEAD);
 	int len;
 
 	CHECK(in);
 	/* A level of 0 stores the bytes as they are. */
-	len = blosc_compress_ctx((int)(rng() % 10), shuffle, width, n, plain,
-				 in, n + BLOSC_MAX_OVERHEAD, compressor, block,
-				 1 + (int)(rng() % 3));
+	len = blosc_compress_ctx((int)(test_random() % 10), shuffle, width, n,
+				 plain, in, n + BLOSC_MAX_OVERHEAD, compressor,
+				 block, 1 + (int)(test_random() % 3));
 	CHECK(len > 0);
-	check_decodes(&none, in, (size_t)len, plain, n);
+	codec_test_decodes(CODEC_TEST(CODEC, &none, in, (size_t)len, plain, n));
 	free(plain);
 	free(in);
 }
@@ -426,12 +293,6 @@ TEST(round_trips)
 					round_trip(names[c], shuffle, i);
 }
 
-static void put32(unsigned char *to, uint32_t v)
-{
-	for (unsigned i = 0; i < 4; i++)
-		to[i] = v >> 8 * i & 255;
-}
-
 /* One block of `plain` bytes that holds `n` stored ones. */
 static unsigned char *frame(unsigned format, uint32_t plain, const void *in,
 			    uint32_t n)
@@ -443,23 +304,21 @@ static unsigned char *frame(unsigned format, uint32_t plain, const void *in,
 	f[1] = 1;
 	f[2] = (unsigned char)(format << 5);
 	f[3] = 1;
-	put32(f + 4, plain);
-	put32(f + 8, plain);
-	put32(f + 12, 24 + n);
-	put32(f + 16, 20);
-	put32(f + 20, n);
+	codec_test_put(f + 4, plain, 4, false);
+	codec_test_put(f + 8, plain, 4, false);
+	codec_test_put(f + 12, 24 + n, 4, false);
+	codec_test_put(f + 16, 20, 4, false);
+	codec_test_put(f + 20, n, 4, false);
 	memcpy(f + 24, in, n);
 	return f;
 }
 
 static void check_header(size_t at, unsigned byte)
 {
-	unsigned char *in = copy_of(zstd_byte, sizeof zstd_byte);
-	unsigned char out[2400];
-	size_t len;
+	unsigned char *in = codec_test_copy(zstd_byte, sizeof zstd_byte);
 
 	in[at] = (unsigned char)byte;
-	CHECK_EQ_I(decode(&none, in, sizeof zstd_byte, out, sizeof out, &len),
+	CHECK_EQ_I(codec_test_try(CODEC, &none, in, sizeof zstd_byte, 2400),
 		   -EBADMSG);
 	free(in);
 }
@@ -467,7 +326,6 @@ static void check_header(size_t at, unsigned byte)
 TEST(headers)
 {
 	unsigned char empty[17] = {BLOSC_VERSION_FORMAT, 1, 0, 1};
-	size_t len = 1;
 
 	check_header(0, BLOSC_VERSION_FORMAT + 1);
 	check_header(0, BLOSC_VERSION_FORMAT - 1);
@@ -482,31 +340,25 @@ TEST(headers)
 	check_header(16, zstd_byte[16] + 1u); /* a block starts elsewhere */
 	check_header(19, 0xff);
 	empty[12] = 16;
-	CHECK_OK(decode(&none, empty, 16, empty, 0, &len));
-	CHECK_EQ_U(len, 0);
+	codec_test_decodes(CODEC_TEST(CODEC, &none, empty, 16, NULL, 0));
 	empty[11] = 0x7f; /* blocks of 2 GB, none of them */
-	CHECK_OK(decode(&none, empty, 16, empty, 0, &len));
-	CHECK_EQ_U(len, 0);
+	codec_test_decodes(CODEC_TEST(CODEC, &none, empty, 16, NULL, 0));
 	empty[12] = 17;
-	CHECK_EQ_I(decode(&none, empty, 17, empty, 0, &len), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(CODEC, &none, empty, 17, 0), -EBADMSG);
 }
 
 /* blosclz: 9 MiB of 255 make a match longer than 2^31. */
 TEST(blosclz_overflow)
 {
 	uint32_t n = 9u << 20, plain = 16u << 20;
-	unsigned char *in = malloc(n), *out = malloc(plain), *f;
-	size_t len;
+	unsigned char *in = codec_test_filled(255, n), *f;
 
-	CHECK(in && out);
-	memset(in, 255, n);
 	in[0] = 0;    /* one byte as it is */
 	in[2] = 0xe0; /* again and again: 7 + 255 + 255 + ... times */
 	in[n - 3] = in[n - 2] = in[n - 1] = 0;
 	f = frame(BLOSC_BLOSCLZ_FORMAT, plain, in, n);
-	CHECK_EQ_I(decode(&none, f, 24 + n, out, plain, &len), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(CODEC, &none, f, 24 + n, plain), -EBADMSG);
 	free(in);
-	free(out);
 	free(f);
 }
 
@@ -515,23 +367,22 @@ TEST(zstd_frames)
 {
 	unsigned char two[26] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x04, 0x21,
 				 0x00, 0x00, 'a',  'b',  'c',  'd'};
-	unsigned char out[64], *f = frame(BLOSC_ZSTD_FORMAT, 4, two, 13);
-	size_t len = 0;
+	unsigned char *f = frame(BLOSC_ZSTD_FORMAT, 4, two, 13);
 
 	if (blosc_compname_to_compcode("zstd") < 0) {
 		free(f);
 		return;
 	}
-	CHECK_OK(decode(&none, f, 24 + 13, out, 64, &len));
-	CHECK(len == 4 && !memcmp(out, "abcd", 4));
+	codec_test_decodes(CODEC_TEST(CODEC, &none, f, 24 + 13, "abcd", 4));
 	for (unsigned char old = 0x1e; old < 0x28; old++) {
 		f[24] = old;
-		CHECK_EQ_I(decode(&none, f, 24 + 13, out, 64, &len), -EBADMSG);
+		CHECK_EQ_I(codec_test_try(CODEC, &none, f, 24 + 13, 64),
+			   -EBADMSG);
 	}
 	free(f);
 	memcpy(two + 13, two, 13);
 	f = frame(BLOSC_ZSTD_FORMAT, 8, two, 26);
-	CHECK_EQ_I(decode(&none, f, 24 + 26, out, 64, &len), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(CODEC, &none, f, 24 + 26, 64), -EBADMSG);
 	free(f);
 }
 

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Each filter: bytes of the reference writers, round trips, damage. */
-#include <errno.h>
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
 #include <lz4.h>
 #include <zstd.h>
 
-#include "codec/codec.h"
-#include "test.h"
+#include "codec_test.h"
 
 /*
- * Golden vectors.  The plain bytes are 48 uint16 values, each of 16 values
- * 7 i^2 mod 300 (0 for every fourth) three times.  h5py 3.7 with HDF5 1.10.8
- * wrote them as one chunk per filter and gave the chunk back by
+ * Golden vectors.  The plain bytes are golden_plain.  h5py 3.7 with HDF5
+ * 1.10.8 wrote them as one chunk per filter and gave the chunk back by
  * read_direct_chunk; zstd is what `zstd -c` 1.5.4 wrote; lz4 is two blocks of
  * 50 and 46 bytes taken out of what `lz4 -12` 1.9.4 wrote, in the filter's
  * framing.
@@ -69,145 +66,43 @@ static const unsigned char trailer_ff[] = {0xff, 0xff, 0xff, 0xff};
 /* Of 100 001 bytes, byte i being bits 13 to 20 of i * 2654435761. */
 static const unsigned char trailer_100001[] = {0xfb, 0x3a, 0x38, 0x35};
 
+/* The first 48 of codec_test_numbers, in uint16. */
 static const unsigned char *golden_plain(void)
 {
-	static unsigned char bytes[96];
-
-	for (unsigned i = 0; i < 48; i++) {
-		unsigned k = i / 3, v = k % 4 ? 7 * k * k % 300 : 0;
-
-		bytes[2 * i] = v & 255;
-		bytes[2 * i + 1] = (unsigned char)(v >> 8);
-	}
-	return bytes;
+	return codec_test_numbers('u', 2, 48, false);
 }
 
-static uint64_t rng_state = 88172645463325252u;
-static uint64_t rng(void)
-{
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state >> 11;
-}
+static const struct codec_params none = {.n = 0, .elem_size = 2};
 
-/* Exactly `n` bytes on the heap, so that sanitizers see any step outside. */
-static unsigned char *copy_of(const void *from, size_t n)
-{
-	unsigned char *p = malloc(n ? n : 1);
-
-	CHECK(p);
-	if (n)
-		memcpy(p, from, n);
-	return p;
-}
-
-/* Bytes that compress more or less: runs, repeats, noise, small numbers. */
-static unsigned char *random_bytes(size_t n)
-{
-	unsigned char *p = malloc(n ? n : 1);
-	size_t i = 0;
-
-	CHECK(p);
-	while (i < n) {
-		size_t run = 1 + rng() % 400, back = 1 + rng() % 40;
-		unsigned kind = rng() % 5;
-		unsigned char byte = (unsigned char)rng();
-
-		for (; run && i < n; run--, i++) {
-			if (kind == 0)
-				p[i] = byte;
-			else if (kind == 1 && i >= back)
-				p[i] = p[i - back];
-			else if (kind == 2 && i >= 5000)
-				p[i] = p[i - 5000];
-			else if (kind == 3)
-				p[i] = rng() % 3;
-			else
-				p[i] = (unsigned char)rng();
-		}
-	}
-	return p;
-}
-
-static int decode(const struct codec *c, uint32_t elem, const void *in,
-		  size_t in_len, void *out, size_t cap, size_t *len)
-{
-	struct codec_params p = {.n = elem ? 1 : 0, .elem_size = 2};
-	unsigned char *stored = copy_of(in, in_len);
-	struct error err = {0, ""};
-	int r;
-
-	p.cd[0] = elem;
-	r = c->decode(&p, stored, in_len, out, cap, len, &err);
-	CHECK_EQ_I(err.code, r);
-	CHECK((r == 0) == (err.text[0] == 0));
-	CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
-	free(stored);
-	return r;
-}
-
-/* Decodes to `plain` with exactly the room, with more, and not with less. */
+/* Libraries' copies run ahead, in the room that there is. */
 static void check_decodes(const struct codec *c, const void *in, size_t in_len,
 			  const void *plain, size_t n)
 {
-	unsigned char *out = copy_of(plain, n), *more = malloc(n + 100);
-	size_t len = 12345;
-
-	CHECK(more);
-	memset(out, 0xa5, n);
-	CHECK_OK(decode(c, 0, in, in_len, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, plain, n);
-	CHECK_OK(decode(c, 0, in, in_len, more, n + 100, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(more, plain, n);
-	out = realloc(out, n - 1 ? n - 1 : 1);
-	CHECK(out);
-	CHECK_EQ_I(decode(c, 0, in, in_len, out, n - 1, &len), -ENOSPC);
-	free(out);
-	free(more);
+	codec_test_decodes_spilling(CODEC_TEST(c, &none, in, in_len, plain, n));
 }
 
-/* Every truncation and every flipped bit: an error or some bytes, no step
- * outside.  With `sure` each truncation must be noticed. */
-static void check_damage(const struct codec *c, const unsigned char *in,
-			 size_t in_len, size_t n, bool sure)
+/* What damage does; a truncation comes to `cut`. */
+static void check_golden(const struct codec *c, const void *in, size_t in_len,
+			 unsigned cut)
 {
-	unsigned char *out = malloc(n), *bad = copy_of(in, in_len);
-	size_t len;
+	const struct codec_test t = {c, &none, in, in_len, golden_plain(), 96};
 
-	CHECK(out);
-	for (size_t cut = 0; cut < in_len; cut++) {
-		int r = decode(c, 0, in, cut, out, n, &len);
-
-		CHECK(!sure || r < 0);
-		CHECK(r < 0 || len < n || c->kind == CODEC_TRAILER);
-	}
-	for (size_t bit = 0; bit < in_len * 8; bit++) {
-		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		if (decode(c, 0, bad, in_len, out, n, &len) == 0)
-			CHECK(len <= n);
-		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
-	}
-	free(out);
-	free(bad);
+	codec_test_decodes_spilling(&t);
+	codec_test_cuts(&t, in_len, cut);
+	codec_test_flips(&t, CODEC_TEST_ANY);
 }
 
 TEST(golden)
 {
-	const unsigned char *plain = golden_plain();
+	const unsigned refused = CODEC_TEST_REFUSED | CODEC_TEST_NO_ROOM;
+	const unsigned fewer = refused | CODEC_TEST_FEWER;
 
-#define GOLDEN(codec, bytes, sure)                                    \
-	do {                                                          \
-		check_decodes(codec, bytes, sizeof bytes, plain, 96); \
-		check_damage(codec, bytes, sizeof bytes, 96, sure);   \
-	} while (0)
-	GOLDEN(&codec_deflate, by_deflate, true);
-	GOLDEN(&codec_fletcher32, by_fletcher32, false);
-	GOLDEN(&codec_lzf, by_lzf, false);
-	GOLDEN(&codec_zstd, by_zstd, true);
-	GOLDEN(&codec_lz4, by_lz4, true);
+#define GOLDEN(codec, bytes, cut) check_golden(codec, bytes, sizeof bytes, cut)
+	GOLDEN(&codec_deflate, by_deflate, refused);
+	GOLDEN(&codec_fletcher32, by_fletcher32, fewer);
+	GOLDEN(&codec_lzf, by_lzf, fewer);
+	GOLDEN(&codec_zstd, by_zstd, refused);
+	GOLDEN(&codec_lz4, by_lz4, refused);
 #undef GOLDEN
 }
 
@@ -215,7 +110,8 @@ TEST(golden)
 static void check_shuffle(const unsigned char *in, size_t n, uint32_t elem)
 {
 	unsigned char *naive = malloc(n ? n : 1), *out = malloc(n ? n : 1);
-	size_t count = n / elem, len;
+	const struct codec_params p = {.n = 1, .cd = {elem}, .elem_size = 2};
+	size_t count = n / elem;
 
 	CHECK(naive && out);
 	for (size_t i = 0; i < count; i++)
@@ -228,10 +124,7 @@ static void check_shuffle(const unsigned char *in, size_t n, uint32_t elem)
 		shuffle_undo(path, in, n, elem, out);
 		CHECK_MEM(out, naive, n);
 	}
-	memset(out, 0x5a, n);
-	CHECK_OK(decode(&codec_shuffle, elem, in, n, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, naive, n);
+	codec_test_decodes(CODEC_TEST(&codec_shuffle, &p, in, n, naive, n));
 	free(naive);
 	free(out);
 }
@@ -242,15 +135,15 @@ TEST(shuffle_sizes)
 
 	for (uint32_t elem = 1; elem <= 17; elem++)
 		for (unsigned i = 0; i < 120; i++) {
-			size_t n = i < 100 ? i * 3 : rng() % 40000;
-			unsigned char *in = random_bytes(n);
+			size_t n = i < 100 ? i * 3 : test_random() % 40000;
+			unsigned char *in = codec_test_random(n, 1);
 
 			check_shuffle(in, n, elem);
 			free(in);
 		}
 	for (size_t i = 0; i < sizeof large / sizeof *large; i++)
 		for (size_t n = 0; n < 60000; n = n * 2 + 13) {
-			unsigned char *in = random_bytes(n);
+			unsigned char *in = codec_test_random(n, 1);
 
 			check_shuffle(in, n, large[i]);
 			free(in);
@@ -260,22 +153,19 @@ TEST(shuffle_sizes)
 static void check_fletcher32(unsigned char *data, size_t n,
 			     const unsigned char trailer[4])
 {
-	unsigned char *in = copy_of(data, n), *out = malloc(n);
-	size_t len;
+	unsigned char *in = codec_test_filled(0, n + 4);
 
-	CHECK(out && (in = realloc(in, n + 4)));
+	memcpy(in, data, n);
 	for (unsigned swapped = 0; swapped < 2; swapped++) {
 		for (unsigned i = 0; i < 4; i++)
 			in[n + i] = trailer[i ^ swapped];
-		CHECK_OK(decode(&codec_fletcher32, 0, in, n + 4, out, n, &len));
-		CHECK_EQ_U(len, n);
-		CHECK_MEM(out, data, n);
+		codec_test_decodes(CODEC_TEST(&codec_fletcher32, &none, in,
+					      n + 4, data, n));
 	}
 	in[n / 2] ^= 16;
-	CHECK_EQ_I(decode(&codec_fletcher32, 0, in, n + 4, out, n, &len),
+	CHECK_EQ_I(codec_test_try(&codec_fletcher32, &none, in, n + 4, n),
 		   -EBADMSG);
 	free(in);
-	free(out);
 }
 
 TEST(fletcher32_values)
@@ -294,29 +184,19 @@ TEST(fletcher32_values)
 
 TEST(fletcher32_empty)
 {
-	unsigned char out[1];
-	size_t len = 7;
-
-	CHECK_OK(decode(&codec_fletcher32, 0, "\0\0\0\0", 4, out, 0, &len));
-	CHECK_EQ_U(len, 0);
-	CHECK_EQ_I(decode(&codec_fletcher32, 0, "\0\0\0", 3, out, 0, &len),
+	codec_test_decodes(
+		CODEC_TEST(&codec_fletcher32, &none, "\0\0\0\0", 4, NULL, 0));
+	CHECK_EQ_I(codec_test_try(&codec_fletcher32, &none, "\0\0\0", 3, 0),
 		   -EBADMSG);
-}
-
-static size_t put_be(unsigned char *to, uint64_t v, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		to[i] = (unsigned char)(v >> 8 * (bytes - 1 - i));
-	return bytes;
 }
 
 /* The lz4 filter's writer: a block that does not shrink is stored raw. */
 static size_t lz4_encode(const unsigned char *in, size_t n, uint32_t block,
 			 unsigned char *out, size_t room)
 {
-	size_t at = put_be(out, n, 8);
+	size_t at = codec_test_put(out, n, 8, true);
 
-	at += put_be(out + at, block, 4);
+	at += codec_test_put(out + at, block, 4, true);
 	for (size_t done = 0; done < n;) {
 		size_t m = n - done < block ? n - done : block;
 		int k = LZ4_compress_default((const char *)in + done,
@@ -328,7 +208,8 @@ static size_t lz4_encode(const unsigned char *in, size_t n, uint32_t block,
 			k = (int)m;
 			memcpy(out + at + 4, in + done, m);
 		}
-		at += put_be(out + at, (uint64_t)k, 4) + (size_t)k;
+		at += codec_test_put(out + at, (uint64_t)k, 4, true) +
+		      (size_t)k;
 		done += m;
 	}
 	return at;
@@ -340,8 +221,8 @@ TEST(round_trips)
 
 	CHECK(c);
 	for (unsigned i = 0; i < 300; i++) {
-		size_t n = 1 + rng() % (i < 200 ? 3000 : 200000);
-		unsigned char *in = random_bytes(n);
+		size_t n = 1 + test_random() % (i < 200 ? 3000 : 200000);
+		unsigned char *in = codec_test_random(n, 1);
 		size_t room = n * 2 + 100000, k;
 		unsigned char *to = malloc(room);
 
@@ -352,7 +233,8 @@ TEST(round_trips)
 		check_decodes(&codec_lzf, to, k, in, n);
 		k = ZSTD_compress(to, room, in, n, 1 + (int)(i % 5));
 		check_decodes(&codec_zstd, to, k, in, n);
-		k = lz4_encode(in, n, 16 + (uint32_t)(rng() % n), to, room);
+		k = lz4_encode(in, n, 16 + (uint32_t)(test_random() % n), to,
+			       room);
 		check_decodes(&codec_lz4, to, k, in, n);
 		free(in);
 		free(to);
@@ -366,16 +248,20 @@ TEST(lzf_like_liblzf)
 {
 	for (unsigned i = 0; i < 200000; i++) {
 		unsigned char in[64], a[300], b[300];
-		size_t n = 1 + rng() % sizeof in, cap = 1 + rng() % sizeof a;
+		size_t n = 1 + test_random() % sizeof in;
+		size_t cap = 1 + test_random() % sizeof a;
 		size_t len = 0;
 		unsigned k;
 
 		for (size_t j = 0; j < n; j++)
-			in[j] = rng() % 3 ? rng() % 36 : (unsigned char)rng();
+			in[j] = test_random() % 3
+					? test_random() % 36
+					: (unsigned char)test_random();
 		memset(a, 0, sizeof a);
 		memset(b, 0, sizeof b);
 		k = lzf_decompress(in, (unsigned)n, b, (unsigned)cap);
-		if (decode(&codec_lzf, 0, in, n, a, cap, &len) < 0)
+		if (codec_test_decode(&codec_lzf, &none, in, n, a, cap, &len) <
+		    0)
 			len = 0;
 		CHECK_EQ_U(len, k);
 		CHECK_MEM(a, b, k);
@@ -386,14 +272,13 @@ TEST(lzf_like_liblzf)
 
 TEST(deflate_trailing_bytes)
 {
-	unsigned char in[sizeof by_deflate + 7] = {0}, out[96];
-	size_t len;
+	unsigned char in[sizeof by_deflate + 7] = {0};
 
 	memcpy(in, by_deflate, sizeof by_deflate);
 	memset(in + sizeof by_deflate, 0xee, 7);
 	check_decodes(&codec_deflate, in, sizeof in, golden_plain(), 96);
 	in[sizeof by_deflate - 1] ^= 1; /* of the Adler-32 */
-	CHECK_EQ_I(decode(&codec_deflate, 0, in, sizeof in, out, 96, &len),
+	CHECK_EQ_I(codec_test_try(&codec_deflate, &none, in, sizeof in, 96),
 		   -EBADMSG);
 }
 
@@ -418,14 +303,13 @@ static const unsigned char *adler_zero(void)
 static void check_cut(const unsigned char *plain, size_t n)
 {
 	struct libdeflate_compressor *c = libdeflate_alloc_compressor(4);
-	static unsigned char out[70000], in[1000];
-	size_t k, len;
+	static unsigned char in[1000];
+	struct codec_test t = {&codec_deflate, &none, in, 0, plain, n};
 
 	CHECK(c);
-	k = libdeflate_zlib_compress(c, plain, n, in, sizeof in);
-	check_decodes(&codec_deflate, in, k, plain, n);
-	for (size_t cut = 0; cut < k; cut++)
-		CHECK(decode(&codec_deflate, 0, in, cut, out, n, &len) < 0);
+	t.in_len = libdeflate_zlib_compress(c, plain, n, in, sizeof in);
+	codec_test_decodes_spilling(&t);
+	codec_test_cuts(&t, t.in_len, CODEC_TEST_REFUSED | CODEC_TEST_NO_ROOM);
 	libdeflate_free_compressor(c);
 }
 
@@ -440,33 +324,31 @@ TEST(deflate_cut)
 
 TEST(lz4_numbers)
 {
-	unsigned char in[64] = {0}, out[64];
-	size_t len;
+	unsigned char in[64] = {0};
 
-	put_be(in + 8, 16, 4); /* 0 bytes in blocks of 16 */
-	CHECK_OK(decode(&codec_lz4, 0, in, 12, out, 64, &len));
-	CHECK_EQ_U(len, 0);
-	CHECK_EQ_I(decode(&codec_lz4, 0, in, 13, out, 64, &len), -EBADMSG);
-	put_be(in, UINT64_MAX, 8);
-	CHECK_EQ_I(decode(&codec_lz4, 0, in, 64, out, 64, &len), -ENOSPC);
-	put_be(in, 32, 8);
-	put_be(in + 8, 0, 4); /* blocks of nothing */
-	CHECK_EQ_I(decode(&codec_lz4, 0, in, 64, out, 64, &len), -EBADMSG);
-	put_be(in + 8, 32, 4);
-	put_be(in + 12, 0, 4); /* a block stored in nothing */
-	CHECK_EQ_I(decode(&codec_lz4, 0, in, 16, out, 64, &len), -EBADMSG);
-	put_be(in + 12, 0xffffffff, 4);
-	CHECK_EQ_I(decode(&codec_lz4, 0, in, 64, out, 64, &len), -EBADMSG);
-	put_be(in + 8, 0xffffffff, 4); /* larger than all: one raw block */
-	put_be(in + 12, 32, 4);
-	CHECK_OK(decode(&codec_lz4, 0, in, 48, out, 64, &len));
-	CHECK_EQ_U(len, 32);
+	codec_test_put(in + 8, 16, 4, true); /* 0 bytes in blocks of 16 */
+	check_decodes(&codec_lz4, in, 12, NULL, 0);
+	CHECK_EQ_I(codec_test_try(&codec_lz4, &none, in, 13, 64), -EBADMSG);
+	codec_test_put(in, UINT64_MAX, 8, true);
+	CHECK_EQ_I(codec_test_try(&codec_lz4, &none, in, 64, 64), -ENOSPC);
+	codec_test_put(in, 32, 8, true);
+	codec_test_put(in + 8, 0, 4, true); /* blocks of nothing */
+	CHECK_EQ_I(codec_test_try(&codec_lz4, &none, in, 64, 64), -EBADMSG);
+	codec_test_put(in + 8, 32, 4, true);
+	codec_test_put(in + 12, 0, 4, true); /* a block stored in nothing */
+	CHECK_EQ_I(codec_test_try(&codec_lz4, &none, in, 16, 64), -EBADMSG);
+	codec_test_put(in + 12, 0xffffffff, 4, true);
+	CHECK_EQ_I(codec_test_try(&codec_lz4, &none, in, 64, 64), -EBADMSG);
+	/* larger than all: one raw block */
+	codec_test_put(in + 8, 0xffffffff, 4, true);
+	codec_test_put(in + 12, 32, 4, true);
+	check_decodes(&codec_lz4, in, 48, in + 16, 32);
 }
 
 TEST(zstd_frames)
 {
-	unsigned char in[2 * sizeof by_zstd + 10], twice[192], out[192];
-	size_t n = sizeof by_zstd, len;
+	unsigned char in[2 * sizeof by_zstd + 10], twice[192];
+	size_t n = sizeof by_zstd;
 
 	memcpy(twice, golden_plain(), 96);
 	memcpy(twice + 96, golden_plain(), 96);
@@ -476,10 +358,11 @@ TEST(zstd_frames)
 	check_decodes(&codec_zstd, in, n + 10, twice, 96);
 	check_decodes(&codec_zstd, in, 2 * n + 10, twice, 192);
 	memcpy(in + n, "garbage!", 8);
-	CHECK_EQ_I(decode(&codec_zstd, 0, in, n + 8, out, 192, &len), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(&codec_zstd, &none, in, n + 8, 192),
+		   -EBADMSG);
 	in[0] = 0x27; /* the magic number of format 0.7 */
-	CHECK_EQ_I(decode(&codec_zstd, 0, in, n, out, 96, &len), -EBADMSG);
-	CHECK_EQ_I(decode(&codec_zstd, 0, in, 0, out, 96, &len), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(&codec_zstd, &none, in, n, 96), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(&codec_zstd, &none, in, 0, 96), -EBADMSG);
 }
 
 int main(void)

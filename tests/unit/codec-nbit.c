@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* N-bit: what libhdf5 wrote, round trips of random types, damage. */
-#include <errno.h>
 
-#include "codec/codec.h"
-#include "test.h"
+#include "codec_test.h"
 
-#define CODEC codec_nbit
+#define CODEC &codec_nbit
 
 /*
- * Golden vectors, each one chunk as HDF5 1.10.8 stored it.  The numbers are the
- * values of `golden` at the bits the type says; long_double holds those of 6,
- * 9 and 12 divided by 7 on x86; compound has a string, an array of big-endian
+ * Golden vectors, each one chunk as HDF5 1.10.8 stored it.  The numbers are
+ * codec_test_value's at the bits the type says; long_double holds those of 6, 9
+ * and 12 divided by 7 on x86; compound has a string, an array of big-endian
  * numbers and an array of compounds, with padding between.
  */
 static const unsigned char int16[] = {
@@ -47,92 +45,6 @@ static const unsigned char compound[] = {
 	0x00, 0x14, 0x14, 0x24, 0x30, 0x00, 0x00, 0x01, 0x00,
 };
 
-static uint64_t rng_state = 88172645463325252u;
-static uint64_t rng(void)
-{
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state >> 11;
-}
-
-static unsigned char *zeros(size_t n)
-{
-	unsigned char *p = calloc(n ? n : 1, 1);
-
-	CHECK(p);
-	return p;
-}
-
-/* Decode from and to exactly as many bytes as there are, for sanitizers. */
-static int decode(const struct codec_params *p, const void *in, size_t in_len,
-		  void *out, size_t cap, size_t *len)
-{
-	unsigned char *stored = zeros(in_len);
-	struct error err = {0, ""};
-	int r;
-
-	if (in_len)
-		memcpy(stored, in, in_len);
-	r = CODEC.decode(p, stored, in_len, out, cap, len, &err);
-	CHECK_EQ_I(err.code, r);
-	CHECK((r == 0) == !err.text[0]);
-	free(stored);
-	return r;
-}
-
-/* Decodes to just these bytes; with a byte less of room it does not. */
-static void check_decodes(const struct codec_params *p, const void *in,
-			  size_t in_len, const void *plain, size_t n)
-{
-	unsigned char *out = zeros(n);
-	size_t len = n + 1;
-
-	memset(out, 0xee, n);
-	CHECK_OK(CODEC.check(p, NULL));
-	CHECK_OK(decode(p, in, in_len, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, plain, n);
-	if (n)
-		CHECK_EQ_I(decode(p, in, in_len, out, n - 1, &len), -ENOSPC);
-	free(out);
-}
-
-/* Each cut is an error, so are two bytes more; no flipped bit does harm. */
-static void check_damage(const struct codec_params *p, const unsigned char *in,
-			 size_t in_len, size_t needed, size_t out_len)
-{
-	unsigned char *out = zeros(out_len), *more = zeros(in_len + 2);
-	size_t len;
-	int r;
-
-	for (size_t n = 0; n < needed; n++)
-		CHECK_EQ_I(decode(p, in, n, out, out_len, &len), -EBADMSG);
-	memcpy(more, in, in_len);
-	CHECK_EQ_I(decode(p, more, in_len + 2, out, out_len, &len), -EBADMSG);
-	for (size_t bit = 0; bit < 8 * in_len; bit++) {
-		more[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		r = decode(p, more, in_len, out, out_len, &len);
-		CHECK(r == 0 || r == -EBADMSG);
-		more[bit / 8] ^= (unsigned char)(1u << bit % 8);
-	}
-	free(more);
-	free(out);
-}
-
-static unsigned golden(unsigned i)
-{
-	unsigned k = i / 3;
-
-	return k % 4 ? 7 * k * k % 300 : 0;
-}
-
-static void put(unsigned char *to, uint64_t v, unsigned size, bool big_endian)
-{
-	for (unsigned i = 0; i < size; i++)
-		to[big_endian ? size - 1 - i : i] = (unsigned char)(v >> 8 * i);
-}
-
 TEST(golden_numbers)
 {
 	static const struct codec_params
@@ -140,16 +52,20 @@ TEST(golden_numbers)
 		big = {.n = 8, .cd = {8, 0, 45, 1, 4, 1, 11, 14}},
 		wide = {.n = 8, .cd = {8, 0, 3, 1, 16, 0, 80, 0}};
 	unsigned char a[45 * 2], b[45 * 4];
+	const struct codec_test rows[] = {
+		{CODEC, &little, int16, sizeof int16, a, sizeof a},
+		{CODEC, &big, uint32_be, sizeof uint32_be, b, sizeof b},
+		{CODEC, &wide, long_double, sizeof long_double,
+		 long_double_plain, sizeof long_double_plain},
+	};
 
 	for (unsigned i = 0; i < 45; i++) {
-		put(a + 2 * i, golden(i) << 3, 2, false);
-		put(b + 4 * i, golden(i) << 14, 4, true);
+		codec_test_put(a + 2 * i, codec_test_value(i) << 3, 2, false);
+		codec_test_put(b + 4 * i, codec_test_value(i) << 14, 4, true);
 	}
-	check_decodes(&little, int16, sizeof int16, a, sizeof a);
-	check_decodes(&big, uint32_be, sizeof uint32_be, b, sizeof b);
-	check_decodes(&wide, long_double, sizeof long_double, long_double_plain,
-		      sizeof long_double_plain);
-	check_damage(&little, int16, sizeof int16, 45 * 9 / 8 + 1, sizeof a);
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		codec_test_decodes(&rows[i]);
+	codec_test_packed_damage(&rows[0], 45 * 9 / 8 + 1);
 }
 
 static const struct codec_params compound_params = {
@@ -163,23 +79,24 @@ static const struct codec_params compound_params = {
 TEST(golden_compound)
 {
 	unsigned char plain[8 * 21] = {0};
+	const struct codec_test t = {CODEC,    &compound_params,
+				     compound, sizeof compound,
+				     plain,    sizeof plain};
 
 	for (unsigned i = 0; i < 8; i++) {
 		unsigned char *to = plain + 21 * i;
-		unsigned v = golden(6 + i);
+		unsigned v = codec_test_value(6 + i);
 
 		to[0] = (unsigned char)('A' + v % 26);
 		to[1] = 'B';
 		to[2] = 'C';
-		put(to + 4, (v & 31) << 20, 4, true);
-		put(to + 8, (v >> 4 & 31) << 20, 4, true);
-		put(to + 13, v, 2, false);
-		put(to + 17, v + 1, 2, false);
+		codec_test_put(to + 4, (v & 31) << 20, 4, true);
+		codec_test_put(to + 8, (v >> 4 & 31) << 20, 4, true);
+		codec_test_put(to + 13, v, 2, false);
+		codec_test_put(to + 17, v + 1, 2, false);
 	}
-	check_decodes(&compound_params, compound, sizeof compound, plain,
-		      sizeof plain);
-	check_damage(&compound_params, compound, sizeof compound,
-		     sizeof compound - 1, sizeof plain);
+	codec_test_decodes(&t);
+	codec_test_packed_damage(&t, sizeof compound - 1);
 }
 
 /* A description of a random type, and elements of it bit by bit. */
@@ -197,13 +114,13 @@ static void push(struct writer *w, uint32_t v)
 static uint32_t push_atomic(struct writer *w)
 {
 	static const uint32_t sizes[] = {1, 2, 4, 8, 1, 2, 4, 8, 3, 5, 16, 37};
-	uint32_t size = sizes[rng() % 12];
-	uint32_t precision = 1 + (uint32_t)(rng() % (8 * size));
+	uint32_t size = sizes[test_random() % 12];
+	uint32_t precision = 1 + (uint32_t)(test_random() % (8 * size));
 
 	push(w, size);
-	push(w, rng() & 1);
+	push(w, test_random() & 1);
 	push(w, precision);
-	push(w, (uint32_t)(rng() % (8 * size - precision + 1)));
+	push(w, (uint32_t)(test_random() % (8 * size - precision + 1)));
 	return size;
 }
 
@@ -214,10 +131,10 @@ static uint32_t push_class(struct writer *w, unsigned depth, bool last)
 {
 	uint32_t room = CODEC_CD_MAX - w->p.n, size;
 
-	if (room < 20 || depth > 3 || rng() % 3 == 0) {
-		if (rng() % 4 == 0) {
+	if (room < 20 || depth > 3 || test_random() % 3 == 0) {
+		if (test_random() % 4 == 0) {
 			push(w, 4);
-			size = 1 + (uint32_t)(rng() % 7);
+			size = 1 + (uint32_t)(test_random() % 7);
 			push(w, size);
 			return size;
 		}
@@ -229,9 +146,9 @@ static uint32_t push_class(struct writer *w, unsigned depth, bool last)
 
 static uint32_t push_type(struct writer *w, unsigned depth, bool last)
 {
-	uint32_t at, size = 0, n = 1 + (uint32_t)(rng() % 3);
+	uint32_t at, size = 0, n = 1 + (uint32_t)(test_random() % 3);
 
-	if (rng() % 2) {
+	if (test_random() % 2) {
 		push(w, 2);
 		at = w->p.n++;
 		if (last) {
@@ -249,7 +166,7 @@ static uint32_t push_type(struct writer *w, unsigned depth, bool last)
 	if (depth)
 		n = 1;
 	for (uint32_t i = 0; i < n; i++) {
-		size += rng() % 3 ? 0 : (uint32_t)(rng() % 5);
+		size += test_random() % 3 ? 0 : (uint32_t)(test_random() % 5);
 		push(w, size);
 		if (i + 1 < n) { /* what cannot overflow cd[] */
 			push(w, 4);
@@ -259,7 +176,7 @@ static uint32_t push_type(struct writer *w, unsigned depth, bool last)
 			size += push_class(w, depth + 1, last);
 		}
 	}
-	w->p.cd[at] = size + (uint32_t)(rng() % 3);
+	w->p.cd[at] = size + (uint32_t)(test_random() % 3);
 	w->p.cd[at + 1] = n;
 	return w->p.cd[at];
 }
@@ -269,7 +186,7 @@ static void write_bit(struct writer *w, unsigned char *plain, uint64_t bit,
 {
 	uint64_t byte = big_endian ? size - 1 - bit / 8 : bit / 8;
 
-	if (rng() & 1) {
+	if (test_random() & 1) {
 		plain[byte] |= (unsigned char)(1u << bit % 8);
 		w->bits[w->at / 8] |= (unsigned char)(128u >> w->at % 8);
 	}
@@ -321,7 +238,7 @@ TEST(round_trips)
 {
 	for (unsigned round = 0; round < 3000; round++) {
 		struct writer w = {.p = {.n = 3}};
-		uint32_t n = 1 + (uint32_t)(rng() % 40), size;
+		uint32_t n = 1 + (uint32_t)(test_random() % 40), size;
 		unsigned char *plain;
 		size_t stored;
 
@@ -331,16 +248,17 @@ TEST(round_trips)
 		CHECK(w.p.n <= CODEC_CD_MAX);
 		w.p.cd[0] = w.p.n;
 		w.p.cd[2] = n;
-		plain = zeros((size_t)n * size);
-		w.bits = zeros((size_t)n * size + 1);
+		plain = codec_test_filled(0, (size_t)n * size);
+		w.bits = codec_test_filled(0, (size_t)n * size + 1);
 		for (uint32_t i = 0; i < n; i++)
 			CHECK_EQ_U(write_type(&w, w.p.cd[3], 4,
 					      plain + (size_t)i * size),
 				   w.p.n);
 		stored = w.at / 8 + (w.at % 8 != 0);
-		check_decodes(&w.p, w.bits, stored, plain, (size_t)n * size);
-		check_decodes(&w.p, w.bits, w.at / 8 + 1, plain,
-			      (size_t)n * size);
+		codec_test_decodes(CODEC_TEST(CODEC, &w.p, w.bits, stored,
+					      plain, (size_t)n * size));
+		codec_test_decodes(CODEC_TEST(CODEC, &w.p, w.bits, w.at / 8 + 1,
+					      plain, (size_t)n * size));
 		free(plain);
 		free(w.bits);
 	}
@@ -356,9 +274,10 @@ TEST(identity)
 	CHECK(codec_nbit.is_identity(&string));
 	CHECK(codec_nbit.is_identity(&full));
 	CHECK(!codec_nbit.is_identity(&part));
-	check_decodes(&string, "any bytes", 9, "any bytes", 9);
-	check_decodes(&full, "12345", 5, "12345", 5);
-	check_decodes(&full, NULL, 0, NULL, 0);
+	codec_test_decodes(
+		CODEC_TEST(CODEC, &string, "any bytes", 9, "any bytes", 9));
+	codec_test_decodes(CODEC_TEST(CODEC, &full, "12345", 5, "12345", 5));
+	codec_test_decodes(CODEC_TEST(CODEC, &full, NULL, 0, NULL, 0));
 }
 
 TEST(parameters)
@@ -396,15 +315,12 @@ TEST(parameters)
 		{.n = 16,
 		 .cd = {16, 0, 5, 3, 4, 2, 0, 2, 2, 2, 2, 4, 1, 2, 4, 2}},
 	};
-	unsigned char out[64];
-	size_t len;
-
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct error err = {0, ""};
 
 		CHECK_EQ_I(codec_nbit.check(&rows[i], &err), -EBADMSG);
 		CHECK(err.text[0]);
-		CHECK_EQ_I(decode(&rows[i], int16, 10, out, sizeof out, &len),
+		CHECK_EQ_I(codec_test_try(CODEC, &rows[i], int16, 10, 64),
 			   -EBADMSG);
 	}
 }
@@ -417,13 +333,9 @@ TEST(large_counts)
 		large = {.n = 8,
 			 .cd = {8, 0, UINT32_MAX, 1, UINT32_MAX, 0, 9, 0}},
 		none = {.n = 8, .cd = {8, 0, 0, 1, 4, 0, 9, 0}};
-	unsigned char out[8];
-	size_t len;
-
-	CHECK_EQ_I(decode(&small, int16, 10, out, 8, &len), -ENOSPC);
-	CHECK_EQ_I(decode(&large, int16, 10, out, 8, &len), -ENOSPC);
-	CHECK_OK(decode(&none, NULL, 0, out, 8, &len));
-	CHECK_EQ_U(len, 0);
+	CHECK_EQ_I(codec_test_try(CODEC, &small, int16, 10, 8), -ENOSPC);
+	CHECK_EQ_I(codec_test_try(CODEC, &large, int16, 10, 8), -ENOSPC);
+	codec_test_decodes(CODEC_TEST(CODEC, &none, NULL, 0, NULL, 0));
 }
 
 int main(void)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pipelines: filters together, masks, lengths, scratch, names, byte order. */
-#include <errno.h>
 #include <libdeflate.h>
 #include <pthread.h>
 
 #include "codec/pipeline.h"
-#include "test.h"
+#include "codec_test.h"
 
 /*
  * Chunks of 48 uint16 values (golden_plain) as h5py 3.7 with HDF5 1.10.8 wrote
@@ -42,18 +41,10 @@ static const unsigned char by_fletcher32_deflate[] = {
 	0x43, 0x11, 0x81, 0xa2, 0x87, 0x00, 0x79, 0x81, 0x0f, 0x8e,
 };
 
-/* Each of 16 values 7 i^2 mod 300 (0 for every fourth) three times. */
+/* The first 48 of codec_test_numbers, in uint16. */
 static const unsigned char *golden_plain(void)
 {
-	static unsigned char bytes[96];
-
-	for (unsigned i = 0; i < 48; i++) {
-		unsigned k = i / 3, v = k % 4 ? 7 * k * k % 300 : 0;
-
-		bytes[2 * i] = v & 255;
-		bytes[2 * i + 1] = (unsigned char)(v >> 8);
-	}
-	return bytes;
+	return codec_test_numbers('u', 2, 48, false);
 }
 
 /* A pipeline of these filters in writing order, 0 ends; elements of 2 bytes. */
@@ -72,13 +63,11 @@ static struct pipeline pipeline_of(const uint32_t *ids)
 static int decode(const struct pipeline *p, uint32_t mask, const void *in,
 		  size_t in_len, size_t size, const void *want)
 {
-	unsigned char *stored = malloc(in_len + 1), *out = malloc(size + 1);
+	unsigned char *stored = codec_test_copy(in, in_len);
+	unsigned char *out = codec_test_filled(0x77, size + 1);
 	struct error err = {0, ""};
 	int r;
 
-	CHECK(stored && out);
-	memcpy(stored, in, in_len);
-	out[size] = 0x77;
 	r = pipeline_decode(p, mask, stored, in_len, out, size, &err);
 	CHECK_EQ_U(out[size], 0x77);
 	CHECK_EQ_I(err.code, r);

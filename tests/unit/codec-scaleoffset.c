@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scale-offset: what libhdf5 wrote, round trips of integers, damage. */
-#include <errno.h>
 
-#include "codec/codec.h"
-#include "test.h"
+#include "codec_test.h"
 
-#define CODEC codec_scaleoffset
+#define CODEC &codec_scaleoffset
 
 /*
- * Golden vectors, each one chunk as HDF5 1.10.8 stored it, made of the values
- * of `golden`; what it gives back for floats, which are rounded, is beside it.
+ * Golden vectors, each one chunk as HDF5 1.10.8 stored it, made of
+ * codec_test_value; what it gives back for floats, which are rounded, is beside
+ * it.
  */
 static const unsigned char int32[] = {
 	0x09, 0x00, 0x00, 0x00, 0x08, 0x6a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -93,92 +92,6 @@ static const unsigned char float64_nan_plain[] = {
 	0x00, 0x00, 0x40, 0x02, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xab,
 };
 
-static uint64_t rng_state = 88172645463325252u;
-static uint64_t rng(void)
-{
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state >> 11;
-}
-
-static unsigned char *zeros(size_t n)
-{
-	unsigned char *p = calloc(n ? n : 1, 1);
-
-	CHECK(p);
-	return p;
-}
-
-/* Decode from and to exactly as many bytes as there are, for sanitizers. */
-static int decode(const struct codec_params *p, const void *in, size_t in_len,
-		  void *out, size_t cap, size_t *len)
-{
-	unsigned char *stored = zeros(in_len);
-	struct error err = {0, ""};
-	int r;
-
-	if (in_len)
-		memcpy(stored, in, in_len);
-	r = CODEC.decode(p, stored, in_len, out, cap, len, &err);
-	CHECK_EQ_I(err.code, r);
-	CHECK((r == 0) == !err.text[0]);
-	free(stored);
-	return r;
-}
-
-/* Decodes to just these bytes; with a byte less of room it does not. */
-static void check_decodes(const struct codec_params *p, const void *in,
-			  size_t in_len, const void *plain, size_t n)
-{
-	unsigned char *out = zeros(n);
-	size_t len = n + 1;
-
-	memset(out, 0xee, n);
-	CHECK_OK(CODEC.check(p, NULL));
-	CHECK_OK(decode(p, in, in_len, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, plain, n);
-	if (n)
-		CHECK_EQ_I(decode(p, in, in_len, out, n - 1, &len), -ENOSPC);
-	free(out);
-}
-
-/* Each cut is an error, so are two bytes more; no flipped bit does harm. */
-static void check_damage(const struct codec_params *p, const unsigned char *in,
-			 size_t in_len, size_t needed, size_t out_len)
-{
-	unsigned char *out = zeros(out_len), *more = zeros(in_len + 2);
-	size_t len;
-	int r;
-
-	for (size_t n = 0; n < needed; n++)
-		CHECK_EQ_I(decode(p, in, n, out, out_len, &len), -EBADMSG);
-	memcpy(more, in, in_len);
-	CHECK_EQ_I(decode(p, more, in_len + 2, out, out_len, &len), -EBADMSG);
-	for (size_t bit = 0; bit < 8 * in_len; bit++) {
-		more[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		r = decode(p, more, in_len, out, out_len, &len);
-		CHECK(r == 0 || r == -EBADMSG);
-		more[bit / 8] ^= (unsigned char)(1u << bit % 8);
-	}
-	free(more);
-	free(out);
-}
-
-static unsigned golden(unsigned i)
-{
-	unsigned k = i / 3;
-
-	return k % 4 ? 7 * k * k % 300 : 0;
-}
-
-static void put(unsigned char *to, uint64_t v, unsigned size, bool big_endian)
-{
-	for (unsigned i = 0; i < size; i++)
-		to[big_endian ? size - 1 - i : i] = (unsigned char)(v >> 8 * i);
-}
-
 TEST(golden_integers)
 {
 	static const struct codec_params
@@ -187,20 +100,24 @@ TEST(golden_integers)
 		same = {.n = 20, .cd = {2, 0, 45, 0, 8, 1, 1, 0}},
 		full = {.n = 20, .cd = {2, 0, 45, 0, 2, 1, 1, 0}};
 	unsigned char a[45 * 4], b[45 * 2], c[45 * 8], d[45 * 2];
+	const struct codec_test rows[] = {
+		{CODEC, &little, int32, sizeof int32, a, sizeof a},
+		{CODEC, &big, uint16_be, sizeof uint16_be, b, sizeof b},
+		{CODEC, &same, constant, sizeof constant, c, sizeof c},
+		{CODEC, &full, all_bits, sizeof all_bits, d, sizeof d},
+	};
 
 	for (unsigned i = 0; i < 45; i++) {
-		put(a + 4 * i, golden(i) - 150u, 4, false);
-		put(b + 2 * i, golden(i) + 60000, 2, true);
-		put(c + 8 * i, (uint64_t)-5, 8, true);
-		put(d + 2 * i, golden(i) * 777 - 32768, 2, true);
+		codec_test_put(a + 4 * i, codec_test_value(i) - 150u, 4, false);
+		codec_test_put(b + 2 * i, codec_test_value(i) + 60000, 2, true);
+		codec_test_put(c + 8 * i, (uint64_t)-5, 8, true);
+		codec_test_put(d + 2 * i, codec_test_value(i) * 777 - 32768, 2,
+			       true);
 	}
-	check_decodes(&little, int32, sizeof int32, a, sizeof a);
-	check_decodes(&big, uint16_be, sizeof uint16_be, b, sizeof b);
-	check_decodes(&same, constant, sizeof constant, c, sizeof c);
-	check_decodes(&full, all_bits, sizeof all_bits, d, sizeof d);
-	check_damage(&little, int32, sizeof int32, sizeof int32, sizeof a);
-	check_damage(&full, all_bits, sizeof all_bits, sizeof all_bits,
-		     sizeof d);
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		codec_test_decodes(&rows[i]);
+	codec_test_packed_damage(&rows[0], sizeof int32);
+	codec_test_packed_damage(&rows[3], sizeof all_bits);
 }
 
 TEST(golden_floats)
@@ -211,25 +128,30 @@ TEST(golden_floats)
 			    .cd = {0, (uint32_t)-2, 45, 1, 8, 0, 1, 1}},
 		nan = {.n = 20, .cd = {0, 1, 4, 1, 8, 0, 1, 1}};
 	unsigned char plain[45 * 8];
+	const struct codec_test rows[] = {
+		{CODEC, &single, float32, sizeof float32, float32_plain,
+		 sizeof float32_plain},
+		{CODEC, &hundreds, float64_be, sizeof float64_be, plain,
+		 sizeof plain},
+		{CODEC, &nan, float64_nan, sizeof float64_nan,
+		 float64_nan_plain, sizeof float64_nan_plain},
+	};
 
 	for (unsigned i = 0; i < 45; i++) {
-		/* 1234.5 times golden: hundreds above the least, which
+		/* 1234.5 times the value: hundreds above the least, which
 		 * is 7 times that; 0 is the fill value */
-		unsigned above = (golden(i) - 7) * 12345;
-		double v = golden(i) ? 8641.5 + (above + 500) / 1000 * 100 : 0;
+		unsigned above = (codec_test_value(i) - 7) * 12345;
+		double v = 8641.5 + (above + 500) / 1000 * 100;
 		uint64_t raw;
 
+		if (!codec_test_value(i))
+			v = 0;
 		memcpy(&raw, &v, sizeof raw);
-		put(plain + 8 * i, raw, 8, true);
+		codec_test_put(plain + 8 * i, raw, 8, true);
 	}
-	check_decodes(&single, float32, sizeof float32, float32_plain,
-		      sizeof float32_plain);
-	check_decodes(&hundreds, float64_be, sizeof float64_be, plain,
-		      sizeof plain);
-	check_decodes(&nan, float64_nan, sizeof float64_nan, float64_nan_plain,
-		      sizeof float64_nan_plain);
-	check_damage(&single, float32, sizeof float32, sizeof float32 - 1,
-		     sizeof float32_plain);
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		codec_test_decodes(&rows[i]);
+	codec_test_packed_damage(&rows[0], sizeof float32 - 1);
 }
 
 /* A chunk of `n` values of `bits` bits; returns how many bytes. */
@@ -238,9 +160,9 @@ static size_t encode(const uint64_t *values, uint32_t n, uint32_t bits,
 {
 	uint64_t at = 0;
 
-	put(out, bits, 4, false);
+	codec_test_put(out, bits, 4, false);
 	out[4] = 8;
-	put(out + 5, minimum, 8, false);
+	codec_test_put(out + 5, minimum, 8, false);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t bit = bits; bit--; at++)
 			if (values[i] >> bit & 1)
@@ -252,29 +174,33 @@ static size_t encode(const uint64_t *values, uint32_t n, uint32_t bits,
 TEST(round_trips)
 {
 	for (unsigned round = 0; round < 3000; round++) {
-		uint32_t size = 1u << rng() % 4, n = (uint32_t)(rng() % 90);
-		uint32_t bits = (uint32_t)(rng() % (8 * size));
-		bool big = rng() & 1, has_fill = rng() & 1;
-		uint64_t minimum = rng() << 11 ^ rng(), fill = rng() << 20;
+		uint32_t size = 1u << test_random() % 4;
+		uint32_t n = (uint32_t)(test_random() % 90);
+		uint32_t bits = (uint32_t)(test_random() % (8 * size));
+		bool big = test_random() & 1, has_fill = test_random() & 1;
+		uint64_t minimum = test_random(), fill = test_random();
 		struct codec_params p = {.n = 20,
-					 .cd = {2, 0, n, 0, size, rng() & 1,
-						big, has_fill, (uint32_t)fill,
+					 .cd = {2, 0, n, 0, size,
+						test_random() & 1, big,
+						has_fill, (uint32_t)fill,
 						(uint32_t)(fill >> 32)}};
-		unsigned char *plain = zeros((size_t)n * size);
-		unsigned char *in = zeros(22 + (size_t)n * size);
+		unsigned char *plain = codec_test_filled(0, (size_t)n * size);
+		unsigned char *in = codec_test_filled(0, 22 + (size_t)n * size);
 		uint64_t values[90], code = ((uint64_t)1 << bits) - 1;
 		size_t stored;
 
 		for (uint32_t i = 0; i < n; i++) {
 			values[i] =
-				rng() % 4 ? (rng() << 11 ^ rng()) & code : code;
-			put(plain + (size_t)i * size,
-			    has_fill && values[i] == code ? fill
-							  : values[i] + minimum,
-			    size, big);
+				test_random() % 4 ? test_random() & code : code;
+			codec_test_put(plain + (size_t)i * size,
+				       has_fill && values[i] == code
+					       ? fill
+					       : values[i] + minimum,
+				       size, big);
 		}
 		stored = encode(values, n, bits, minimum, in);
-		check_decodes(&p, in, stored, plain, (size_t)n * size);
+		codec_test_decodes(CODEC_TEST(CODEC, &p, in, stored, plain,
+					      (size_t)n * size));
 		free(plain);
 		free(in);
 	}
@@ -288,11 +214,11 @@ TEST(minimum_of_other_sizes)
 	static const unsigned char two[] = {0x34, 0x12, 0, 0},
 				   all[] = {0x34, 0x12, 0x99, 0};
 
-	check_decodes(&p, in, sizeof in, two, 4);
+	codec_test_decodes(CODEC_TEST(CODEC, &p, in, sizeof in, two, 4));
 	in[4] = 16;
-	check_decodes(&p, in, sizeof in, all, 4);
+	codec_test_decodes(CODEC_TEST(CODEC, &p, in, sizeof in, all, 4));
 	in[4] = 0;
-	check_decodes(&p, in, sizeof in, "\0\0\0", 4);
+	codec_test_decodes(CODEC_TEST(CODEC, &p, in, sizeof in, "\0\0\0", 4));
 }
 
 TEST(identity)
@@ -300,8 +226,8 @@ TEST(identity)
 	struct codec_params p = {.n = 20, .cd = {2, 16, 3, 0, 2, 0, 1, 1, 7}};
 
 	CHECK(codec_scaleoffset.is_identity(&p));
-	check_decodes(&p, "abcdef", 6, "abcdef", 6);
-	check_decodes(&p, NULL, 0, NULL, 0);
+	codec_test_decodes(CODEC_TEST(CODEC, &p, "abcdef", 6, "abcdef", 6));
+	codec_test_decodes(CODEC_TEST(CODEC, &p, NULL, 0, NULL, 0));
 	p.cd[4] = 3; /* no filter of 24 bits, but this one does nothing */
 	p.cd[1] = 24;
 	CHECK(codec_scaleoffset.is_identity(&p));
@@ -353,17 +279,19 @@ TEST(too_many_bits)
 {
 	static const struct codec_params p = {
 		.n = 20, .cd = {0, 2, 45, 1, 4, 0, 0, 1, 0xbf800000}};
-	unsigned char in[sizeof float32], out[sizeof float32_plain];
-	size_t len;
+	unsigned char in[sizeof float32];
 
 	for (unsigned bits = 33; bits <= 64; bits++) {
 		memcpy(in, float32, sizeof in);
 		in[0] = (unsigned char)bits;
-		CHECK_EQ_I(decode(&p, in, sizeof in, out, sizeof out, &len),
+		CHECK_EQ_I(codec_test_try(CODEC, &p, in, sizeof in,
+					  sizeof float32_plain),
 			   -EBADMSG);
 	}
 	memset(in, 0xff, 4);
-	CHECK_EQ_I(decode(&p, in, sizeof in, out, sizeof out, &len), -EBADMSG);
+	CHECK_EQ_I(
+		codec_test_try(CODEC, &p, in, sizeof in, sizeof float32_plain),
+		-EBADMSG);
 }
 
 int main(void)

@@ -3,15 +3,13 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "codec/codec.h"
-#include "test.h"
+#include "codec_test.h"
 
 #if HAVE_SZIP
-#include <errno.h>
 #include <libaec.h>
 
 /*
- * Golden vectors, written by HDF5 1.10.8 (libaec 1.0.6) from golden_plain:
+ * Golden vectors, written by HDF5 1.10.8 (libaec 1.0.6) of codec_test_numbers:
  * "nn" and "ec" are H5Pset_szip's two ways of coding, "be16" is big-endian,
  * "u12" and "u20" have 12 and 20 bits of precision.
  */
@@ -93,130 +91,24 @@ static const unsigned char nn_u20[] = {
 	0x03, 0x66, 0xc0, 0xe0, 0x70, 0x03, 0xa0, 0x00, 0x40, 0x00,
 };
 
-static uint64_t rng_state = 88172645463325252u;
-static uint64_t rng(void)
+#define CODEC &codec_szip
+
+/* A truncation may take away what means nothing. */
+static void check_golden(const struct codec_test *t)
 {
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state >> 11;
+	codec_test_decodes(t);
+	codec_test_damage(t, t->in_len, CODEC_TEST_REFUSED | CODEC_TEST_SAME,
+			  CODEC_TEST_ANY);
 }
 
-/* Exactly `n` bytes on the heap, so that sanitizers see any step outside. */
-static unsigned char *copy_of(const void *from, size_t n)
-{
-	unsigned char *p = malloc(n ? n : 1);
-
-	CHECK(p);
-	if (n)
-		memcpy(p, from, n);
-	return p;
-}
-
-/* What was coded: `n` numbers of `width` bytes, three of each value, kind 'u'
- * or 'f', the most significant byte first if `big`. */
-static unsigned char *golden_plain(char kind, unsigned width, size_t n,
-				   bool big)
-{
-	unsigned char *plain = malloc(n * width);
-
-	CHECK(plain);
-	for (size_t i = 0; i < n; i++) {
-		unsigned char *to = plain + i * width;
-		uint64_t k = i / 3, v = 7 * k * k % (width > 1 ? 300 : 100);
-		double d;
-		float f;
-
-		v = k % 4 ? v : 0;
-		d = (double)v;
-		f = (float)v;
-		for (unsigned j = 0; j < width; j++)
-			to[big ? width - 1 - j : j] = v >> 8 * j & 255;
-		if (kind == 'f' && width == 8)
-			memcpy(to, &d, 8);
-		else if (kind == 'f')
-			memcpy(to, &f, 4);
-	}
-	return plain;
-}
-#define CODEC codec_szip
-
-static int decode(const struct codec_params *p, const void *in, size_t in_len,
-		  void *out, size_t cap, size_t *len)
-{
-	unsigned char *stored = copy_of(in, in_len);
-	struct error err = {0, ""};
-	int r = CODEC.decode(p, stored, in_len, out, cap, len, &err);
-
-	CHECK_EQ_I(err.code, r);
-	CHECK((r == 0) == (err.text[0] == 0));
-	CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
-	free(stored);
-	return r;
-}
-
-/* Decodes to `plain` with exactly the room, with more, and not with less. */
-static void check_decodes(const struct codec_params *p, const void *in,
-			  size_t in_len, const void *plain, size_t n)
-{
-	unsigned char *out = malloc(n ? n : 1), *more = malloc(n + 100);
-	size_t len = 12345;
-
-	CHECK(out && more);
-	memset(more, 0xa5, n + 100);
-	CHECK_OK(decode(p, in, in_len, out, n, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(out, plain, n);
-	CHECK_OK(decode(p, in, in_len, more, n + 100, &len));
-	CHECK_EQ_U(len, n);
-	CHECK_MEM(more, plain, n);
-	for (size_t i = n; i < n + 100; i++)
-		CHECK_EQ_U(more[i], 0xa5);
-	free(out);
-	if (n) {
-		out = malloc(n - 1 ? n - 1 : 1);
-		CHECK(out);
-		CHECK_EQ_I(decode(p, in, in_len, out, n - 1, &len), -ENOSPC);
-		free(out);
-	}
-	free(more);
-}
-
-/* Every truncation, every flipped bit, something behind: no step outside, and
- * what a truncation leaves is right. */
-static void check_damage(const struct codec_params *p, const unsigned char *in,
-			 size_t in_len, const unsigned char *plain, size_t n)
-{
-	unsigned char *out = malloc(n), *bad = copy_of(in, in_len);
-	unsigned char *tail = malloc(in_len + 300);
-	size_t len;
-
-	CHECK(out && tail);
-	for (size_t cut = 0; cut < in_len; cut++)
-		if (decode(p, in, cut, out, n, &len) == 0)
-			CHECK(len == n && !memcmp(out, plain, n));
-	for (size_t bit = 0; bit < in_len * 8; bit++) {
-		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
-		if (decode(p, bad, in_len, out, n, &len) == 0)
-			CHECK(len <= n);
-		bad[bit / 8] ^= (unsigned char)(1u << bit % 8);
-	}
-	memcpy(tail, in, in_len);
-	memset(tail + in_len, 0x5a, 300);
-	CHECK_EQ_I(decode(p, tail, in_len + 300, out, n, &len), -EBADMSG);
-	free(out);
-	free(bad);
-	free(tail);
-}
-
-#define GOLDEN(bytes, kind, width, count, big, ...)                           \
-	do {                                                                  \
-		const struct codec_params p = {.n = 4, .cd = {__VA_ARGS__}};  \
-		unsigned char *plain = golden_plain(kind, width, count, big); \
-                                                                              \
-		check_decodes(&p, bytes, sizeof bytes, plain, count *width);  \
-		check_damage(&p, bytes, sizeof bytes, plain, count *width);   \
-		free(plain);                                                  \
+#define GOLDEN(bytes, kind, width, count, big, ...)                          \
+	do {                                                                 \
+		const struct codec_params p = {.n = 4, .cd = {__VA_ARGS__}}; \
+                                                                             \
+		check_golden(CODEC_TEST(                                     \
+			CODEC, &p, bytes, sizeof bytes,                      \
+			codec_test_numbers(kind, width, count, big),         \
+			(count) * (width)));                                 \
 	} while (0)
 
 TEST(golden)
@@ -272,8 +164,7 @@ static unsigned char *encode(const struct codec_params *p,
 			from = from % (n / word) * word + from / (n / word);
 		memcpy(in + i * pixel, plain + from * pixel, pixel);
 	}
-	for (unsigned i = 0; i < 4; i++)
-		out[i] = n >> 8 * i & 255;
+	codec_test_put(out, n, 4, false);
 	CHECK_OK(aec_buffer_encode(&s));
 	*len = 4 + s.total_out;
 	free(in);
@@ -287,22 +178,21 @@ static unsigned char *random_pixels(const struct codec_params *p, size_t n)
 	size_t pixel = bits > 32 ? 8 : bits > 16 ? 4 : bits > 8 ? 2 : 1;
 	unsigned char *plain = malloc(n + 8);
 	uint64_t mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-	uint64_t kind = rng() % 5, v = 0;
+	uint64_t kind = test_random() % 5, v = 0;
 
 	CHECK(plain);
 	for (size_t i = 0; i < n; i += pixel) {
 		if (kind == 1)
-			v = rng() << 32 ^ rng();
+			v = test_random();
 		else if (kind == 2)
-			v += rng() % 5 - 2;
+			v += test_random() % 5 - 2;
 		else if (kind == 3)
-			v = rng() % 50 ? 0 : rng();
+			v = test_random() % 50 ? 0 : test_random();
 		else if (kind == 4)
-			v = i / pixel % 200 < 100 ? rng() % 3 : rng();
+			v = i / pixel % 200 < 100 ? test_random() % 3
+						  : test_random();
 		v &= mask;
-		for (size_t j = 0; j < pixel; j++)
-			plain[i + (p->cd[0] & 16 ? pixel - 1 - j : j)] =
-				v >> 8 * j & 255;
+		codec_test_put(plain + i, v, (unsigned)pixel, p->cd[0] & 16);
 	}
 	return plain;
 }
@@ -311,17 +201,18 @@ TEST(round_trips)
 {
 	for (unsigned i = 0; i < 1500; i++) {
 		uint32_t bits = i % 33 ? i % 33 : 64;
-		uint32_t mask =
-			128 | (rng() % 2 ? 32 : 4) | (rng() % 2 ? 16 : 8);
-		uint32_t block = 2 * (uint32_t)(1 + rng() % 16);
-		uint32_t line = 1 + (uint32_t)(rng() % (i % 3 ? 200 : 4096));
+		uint32_t mask = 128 | (test_random() % 2 ? 32 : 4) |
+				(test_random() % 2 ? 16 : 8);
+		uint32_t block = 2 * (uint32_t)(1 + test_random() % 16);
+		uint32_t line =
+			1 + (uint32_t)(test_random() % (i % 3 ? 200 : 4096));
 		const struct codec_params p = {.n = 4,
 					       .cd = {mask, block, bits, line}};
-		size_t n = 8 * (1 + rng() % (i % 5 ? 300 : 12000)), len;
+		size_t n = 8 * (1 + test_random() % (i % 5 ? 300 : 12000)), len;
 		unsigned char *plain = random_pixels(&p, n);
 		unsigned char *in = encode(&p, plain, n, &len);
 
-		check_decodes(&p, in, len, plain, n);
+		codec_test_decodes(CODEC_TEST(CODEC, &p, in, len, plain, n));
 		free(plain);
 		free(in);
 	}
@@ -329,25 +220,22 @@ TEST(round_trips)
 
 TEST(odd_lengths)
 {
-	unsigned char out[64] = {0};
 	unsigned char in[20] = {7};
-	size_t len = 1;
 
 	/* 7 bytes are not a number of 16-, 24-, 32- or 64-bit pixels. */
 	for (uint32_t bits = 16; bits <= 64; bits += 8) {
 		const struct codec_params p = {.n = 4, .cd = {169, 8, bits, 8}};
 
-		CHECK_EQ_I(decode(&p, in, sizeof in, out, sizeof out, &len),
+		CHECK_EQ_I(codec_test_try(CODEC, &p, in, sizeof in, 64),
 			   -EBADMSG);
 	}
 	in[0] = 0;
 	{
 		const struct codec_params p = {.n = 4, .cd = {169, 8, 8, 8}};
 
-		CHECK_OK(decode(&p, in, 4, out, 0, &len));
-		CHECK_EQ_U(len, 0);
-		CHECK_EQ_I(decode(&p, in, 5, out, 0, &len), -EBADMSG);
-		CHECK_EQ_I(decode(&p, in, 3, out, 9, &len), -EBADMSG);
+		codec_test_decodes(CODEC_TEST(CODEC, &p, in, 4, NULL, 0));
+		CHECK_EQ_I(codec_test_try(CODEC, &p, in, 5, 0), -EBADMSG);
+		CHECK_EQ_I(codec_test_try(CODEC, &p, in, 3, 9), -EBADMSG);
 	}
 }
 
@@ -359,23 +247,21 @@ TEST(refused_parameters)
 		{169, 8, 16, 0},    {169, 8, 16, 4097}, {169, 8, 65536, 13},
 		{169, ~0u, 16, 13}, {169, 8, 16, ~0u},
 	};
-	unsigned char out[156];
-	size_t len;
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct codec_params p = {.n = 4};
 
 		memcpy(p.cd, bad[i], sizeof bad[i]);
-		CHECK_EQ_I(decode(&p, nn_u16, sizeof nn_u16, out, sizeof out,
-				  &len),
-			   -EBADMSG);
+		CHECK_EQ_I(
+			codec_test_try(CODEC, &p, nn_u16, sizeof nn_u16, 156),
+			-EBADMSG);
 	}
 	for (uint32_t n = 0; n < 6; n++) {
 		const struct codec_params p = {.n = n, .cd = {169, 8, 16, 13}};
 
-		CHECK_EQ_I(decode(&p, nn_u16, sizeof nn_u16, out, sizeof out,
-				  &len),
-			   n == 4 ? 0 : -EBADMSG);
+		CHECK_EQ_I(
+			codec_test_try(CODEC, &p, nn_u16, sizeof nn_u16, 156),
+			n == 4 ? 0 : -EBADMSG);
 	}
 }
 
@@ -388,17 +274,14 @@ TEST(zeros)
 {
 	const struct codec_params p = {.n = 4, .cd = {169, 10, 8, 4000}};
 	size_t ones = 4 + (4 + 8 + 429496730u) / 8, n = ones + 100000;
-	size_t plain = 4000000, len;
-	unsigned char *in = calloc(n, 1), *out = malloc(plain);
+	size_t plain = 4000000;
+	unsigned char *in = codec_test_filled(0, n);
 
-	CHECK(in && out);
-	for (unsigned i = 0; i < 4; i++)
-		in[i] = plain >> 8 * i & 255;
+	codec_test_put(in, plain, 4, false);
 	memset(in + ones, 255, n - ones);
 	in[ones] = 255 >> (4 + 8 + 429496730u) % 8;
-	CHECK_EQ_I(decode(&p, in, n, out, plain, &len), -EBADMSG);
+	CHECK_EQ_I(codec_test_try(CODEC, &p, in, n, plain), -EBADMSG);
 	free(in);
-	free(out);
 }
 
 int main(void)
