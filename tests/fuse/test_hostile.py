@@ -192,7 +192,7 @@ def main_file_damaged():
             lib.force_unmount(mnt)
 
 
-@case
+@crashes
 def more_memory_than_the_trial():
     """What fails in the trial for want of memory may crash with more of it."""
     path = os.path.join(fresh("enum"), "t.h5")
