@@ -210,7 +210,8 @@ static int read_contiguous(hid_t dset, hid_t dcpl, struct hdf5_description *d,
 	if (n == 0) {
 		d->pos = H5Dget_offset(dset);
 		d->stored_bytes = H5Dget_storage_size(dset);
-		if (d->pos == HADDR_UNDEF)
+		/* (A user block is added to an address that there is not.) */
+		if (d->pos == HADDR_UNDEF || d->stored_bytes == 0)
 			d->storage = HDF5_UNALLOCATED;
 		return 0;
 	}

@@ -10,6 +10,7 @@ import numpy as np
 
 import lib
 from checks import check, equal, read, same_bytes
+from expect import npy
 from lib import Mount, case, exits, rss, tensorfs
 import skerch
 
@@ -51,6 +52,25 @@ def long_strings_in_a_small_cache():
         grown = rss(m.pid)
     check(os.environ.get("TENSORFS_SANITIZED") or grown < 80 * MIB,
           "the daemon has %d MiB resident" % (grown // MIB))
+
+
+@case
+def time_in_a_structure():
+    """Its bits were served as if they were a number."""
+    src = os.path.join(work, "time.h5")
+    t = h5py.h5t.create(h5py.h5t.COMPOUND, 8)
+    t.insert(b"i", 0, h5py.h5t.STD_I32LE)
+    t.insert(b"t", 4, h5py.h5t.UNIX_D32LE)
+    with h5py.File(src, "w") as f:
+        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p.set_chunk((2,))
+        d = h5py.h5d.create(f.id, b"tab", t, h5py.h5s.create_simple((2,)), p)
+        d.write_direct_chunk((0,), np.array([5, 1, 6, 258], "<i4").tobytes())
+    got = tensorfs("cat", src + ":tab/array.txt", text=False).stdout
+    same_bytes(got, b'{"i":5,"t":"01000000"}\n{"i":6,"t":"02010000"}\n',
+               "lines")
+    got = tensorfs("cat", src + ":tab/fields/i/array.npy", text=False).stdout
+    same_bytes(got, npy(np.array([5, 6], "<i4")), "the other member")
 
 
 @case

@@ -302,6 +302,8 @@ def userblock(path, size):
         f.create_dataset("chunked", data=v, chunks=(4, 3))
         f.create_dataset("gz", data=v, chunks=(4, 3), compression="gzip")
         low(f, "compact", v.dtype, v.shape, layout=h5d.COMPACT)[...] = v
+        f.create_dataset("unwritten", v.shape, v.dtype, fillvalue=-3)
+    z["unwritten"] = Want(value=np.full_like(v, -3))
     for n, c in (("contiguous", None), ("chunked", (4, 3)), ("gz", (4, 3)),
                  ("compact", None)):
         z[n] = Want(value=v, chunks=c)
