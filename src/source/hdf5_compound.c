@@ -226,8 +226,9 @@ static int finish_text(struct type_reader *r, struct members *all,
 		       struct element *e)
 {
 	int rc = hdf5_type_as_text(r, e,
-				   "structure with members of variable length "
-				   "or references");
+				   "structure with members that NumPy has not "
+				   "(text of any length, sequences, "
+				   "references, time)");
 
 	if (rc < 0)
 		return rc;
