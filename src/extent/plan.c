@@ -201,6 +201,19 @@ uint64_t plan_mem(struct plan *p, const void *data, uint64_t len)
 	return len;
 }
 
+static void chunk_print(const struct chunk_set *s, uint64_t index, FILE *out)
+{
+	char name[1024];
+
+	if (s->ops && s->ops->describe) {
+		s->ops->describe(s, index, name, sizeof name);
+		fputs(name, out);
+	} else {
+		fprintf(out, "chunk %llu of set %llu",
+			(unsigned long long)index, (unsigned long long)s->id);
+	}
+}
+
 static void extent_print(const struct extent *x, FILE *out)
 {
 	switch (x->kind) {
@@ -209,9 +222,7 @@ static void extent_print(const struct extent *x, FILE *out)
 			(unsigned long long)x->u.file.pos);
 		break;
 	case EXTENT_CHUNK:
-		fprintf(out, "chunk %llu of set %llu",
-			(unsigned long long)x->u.chunk.index,
-			(unsigned long long)x->u.chunk.set->id);
+		chunk_print(x->u.chunk.set, x->u.chunk.index, out);
 		if (x->u.chunk.slice != EXTENT_WHOLE)
 			fprintf(out, " slice %u", x->u.chunk.slice);
 		fprintf(out, " from %llu", (unsigned long long)x->u.chunk.skip);
