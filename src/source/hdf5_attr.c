@@ -100,14 +100,21 @@ static json_t *listed(struct hdf5_listing *l, const struct value *v,
 	cleanup_free char *data = calloc(v->n, v->size);
 	const char *p = data;
 	json_t *out = NULL;
+	hid_t dxpl;
 	herr_t r;
 
 	if (!data)
 		return NULL;
 	hdf5_vlen_begin(v->id, OBJECT_BYTES_MAX);
-	r = v->is_dataset ? H5Dread(v->id, v->type, H5S_ALL, H5S_ALL,
-				    H5P_DEFAULT, data)
-			  : H5Aread(v->id, v->type, data);
+	dxpl = hdf5_vlen_transfer();
+	if (!v->is_dataset)
+		r = H5Aread(v->id, v->type, data);
+	else
+		r = dxpl < 0 ? -1
+			     : H5Dread(v->id, v->type, H5S_ALL, H5S_ALL, dxpl,
+				       data);
+	if (dxpl >= 0)
+		H5Pclose(dxpl);
 	out = r < 0 ? json_string("(cannot be read)") : nest(j, v, 0, &p, err);
 	l->values += v->n;
 	l->bytes += v->n * v->size + hdf5_vlen_used();

@@ -125,9 +125,10 @@ static int read_batch(struct values *v, const struct box *b, uint64_t n,
 {
 	hsize_t count = n;
 	hid_t memory = H5Screate_simple(1, &count, NULL);
+	hid_t dxpl = hdf5_vlen_transfer();
 	char why[256];
 	int r;
-	herr_t ok = memory < 0 ? -1 : 0;
+	herr_t ok = memory < 0 || dxpl < 0 ? -1 : 0;
 
 	memset(data, 0, n * v->size);
 	if (ok >= 0 && v->rank > v->inner)
@@ -135,8 +136,9 @@ static int read_batch(struct values *v, const struct box *b, uint64_t n,
 					 (const hsize_t *)b->start, NULL,
 					 (const hsize_t *)b->count, NULL);
 	if (ok >= 0)
-		ok = H5Dread(v->dset, v->memory, memory, v->space, H5P_DEFAULT,
-			     data);
+		ok = H5Dread(v->dset, v->memory, memory, v->space, dxpl, data);
+	if (dxpl >= 0)
+		H5Pclose(dxpl);
 	if (memory >= 0)
 		H5Sclose(memory);
 	if (ok >= 0)

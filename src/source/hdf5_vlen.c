@@ -335,6 +335,27 @@ void hdf5_vlen_begin(hid_t object, uint64_t most)
 	now.address = f.address;
 }
 
+static void *library_alloc(size_t n, void *ctx)
+{
+	return arena_alloc(ctx, n);
+}
+
+static void library_free(void *p, void *ctx)
+{
+	(void)p, (void)ctx; /* it goes with the arena */
+}
+
+hid_t hdf5_vlen_transfer(void)
+{
+	hid_t dxpl = H5Pcreate(H5P_DATASET_XFER);
+
+	if (dxpl < 0 || H5Pset_vlen_mem_manager(dxpl, library_alloc, &now.arena,
+						library_free, &now.arena) >= 0)
+		return dxpl;
+	H5Pclose(dxpl);
+	return H5I_INVALID_HID;
+}
+
 uint64_t hdf5_vlen_used(void)
 {
 	return now.arena.used;

@@ -19,6 +19,10 @@ int hdf5_vlen_register(struct error *err);
  * may be `most` bytes.
  */
 void hdf5_vlen_begin(hid_t object, uint64_t most);
+/* What H5Dread is to be called with: where nothing was written the library makes
+ * values of the fill value, and gives back the memory of some itself.  To be
+ * closed by H5Pclose; negative: it cannot be had. */
+hid_t hdf5_vlen_transfer(void);
 void hdf5_vlen_forget(void);
 void hdf5_vlen_end(void);
 /* Bytes that values refer to now. */

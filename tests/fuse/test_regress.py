@@ -74,6 +74,21 @@ def time_in_a_structure():
 
 
 @case
+def a_fill_value_of_variable_length():
+    """libhdf5 freed what we had made of it, which was no memory of its own."""
+    with h5py.File(path("fill.h5"), "w") as f:
+        f.create_dataset("s", (9,), STRINGS, chunks=(3,),
+                         fillvalue="abc")[4] = "written"
+    p = tensorfs("cat", path("fill.h5") + ":s/array.txt")
+    check("crashed" not in p.stderr, "cat: " + p.stderr)
+    if p.returncode == 0:  # 1.10 wants to write where no chunk is
+        equal(p.stdout.split(), ["abc"] * 4 + ["written"] + ["abc"] * 4, "all")
+    p = exits(tensorfs("cat", path("fill.h5") + ":s/samples/000004.txt"), 0,
+              "cat of a sample")
+    equal(p.stdout, "written\n", "the sample")
+
+
+@case
 def verify_of_rows_of_strings():
     """Rows of several strings were read in steps that split them."""
     rows = np.array([["a%d" % i, "b", "c"] for i in range(2000)], dtype=object)
