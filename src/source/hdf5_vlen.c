@@ -185,6 +185,11 @@ static int values(const struct conversion *c, size_t n, size_t stride,
 	unsigned char reference[HDF5_HEAP_REFERENCE_MAX];
 	int r = 0;
 
+	/* For a fill value the library has room for its form in the file only. */
+	if (now.ignored && !stride) {
+		memset(buf, 0, n * min_u64(from_size, to_size));
+		return 0;
+	}
 	for (size_t k = 0; k < n && !r; k++) {
 		size_t i = to > from ? n - 1 - k : k;
 
