@@ -94,13 +94,19 @@ struct hdf5_place {
 	const char *object; /* path in the file */
 };
 
-/* All about a dataset; `wanted` (may be NULL) is the type that it should have. */
+/* All about a dataset; `wanted` (may be NULL) is the type that it should have.
+ * One behind a link into another file is a virtual dataset that is mapped from
+ * there.  -ENODATA: its file, or it, is not there. */
 int hdf5_describe_here(const struct hdf5_place *at,
 		       const struct hdf5_type *wanted,
 		       struct hdf5_description *out, struct error *err);
 int hdf5_call_describe(const struct hdf5_place *at,
 		       const struct hdf5_type *wanted,
 		       struct hdf5_description *out, struct error *err);
+/* hdf5_linked.c: the same where the library does not get by itself. */
+int hdf5_describe_linked(const struct hdf5_place *at,
+			 const struct hdf5_type *wanted,
+			 struct hdf5_description *out, struct error *err);
 /* The same for one that is open; lock held. */
 int hdf5_describe(struct hdf5_source *s, hid_t dset,
 		  const struct hdf5_type *wanted, struct hdf5_description *out,

@@ -277,10 +277,11 @@ int hdf5_describe_here(const struct hdf5_place *at,
 		       struct hdf5_description *out, struct error *err)
 {
 	struct hdf5_opened o;
-	int r = hdf5_place_open(at, &o, err);
+	struct error why = {0};
+	int r;
 
-	if (r < 0)
-		return r;
+	if (hdf5_place_open(at, &o, &why) < 0)
+		return hdf5_describe_linked(at, wanted, out, err);
 	if (H5Iget_type(o.object) != H5I_DATASET)
 		r = error_set(err, -EIO, "it is not a dataset");
 	else

@@ -39,7 +39,8 @@ int hdf5_walk_external(struct walk *w, hid_t group, uint32_t file,
 
 /* A position on the way: a path in a file that is open. */
 struct place {
-	hid_t id; /* the file */
+	hid_t id;    /* the file */
+	hid_t first; /* where the way began, the caller's */
 	uint32_t file;
 	char *path; /* malloc'ed, "" for the root */
 };
@@ -51,6 +52,39 @@ static int not_there(struct walk *w, const struct place *p, const char *name)
 			 handles_name(w->s->handles, p->file));
 }
 
+/* What is at `path` cannot be opened or looked up in, though it should be. */
+static int damaged(struct walk *w, const struct place *p, const char *path)
+{
+	char why[256];
+
+	hdf5_why(why, sizeof why);
+	return error_set(w->err, -EIO, "%s of %s cannot be read: %s",
+			 *path ? path : "/",
+			 handles_name(w->s->handles, p->file), why);
+}
+
+/* There is no link `full`: is there none, or is the group it is in damaged? */
+static int no_link(struct walk *w, const struct place *p, const char *full)
+{
+	const char *group = *p->path ? p->path : "/";
+	H5O_info_t info;
+
+	if (H5Lexists(p->id, full, H5P_DEFAULT) == 0)
+		return not_there(w, p, full);
+	if (H5Oget_info_by_name2(p->id, group, &info, H5O_INFO_BASIC,
+				 H5P_DEFAULT) >= 0 &&
+	    info.type != H5O_TYPE_GROUP)
+		return not_there(w, p, full);
+	return damaged(w, p, group);
+}
+
+/* A file of a link is open until the next one leads on. */
+static void leave(const struct place *p)
+{
+	if (p->id != p->first)
+		H5Fclose(p->id);
+}
+
 /* Go where a link leads: another path (malloc'ed in *rest), perhaps in another
  * file. */
 static int follow(struct walk *w, struct place *p, const char *full,
@@ -60,6 +94,7 @@ static int follow(struct walk *w, struct place *p, const char *full,
 	char value[2 * PATH_MAX];
 	uint32_t file = p->file;
 	bool absolute = true;
+	hid_t id;
 	int r;
 
 	if (type == H5L_TYPE_EXTERNAL) {
@@ -68,9 +103,11 @@ static int follow(struct walk *w, struct place *p, const char *full,
 			return error_set(w->err, r, "'%s' cannot be read",
 					 full);
 		if (!r)
-			r = hdf5_open(w->s->handles, file, &p->id, w->err);
+			r = hdf5_open(w->s->handles, file, &id, w->err);
 		if (r < 0)
 			return r;
+		leave(p);
+		p->id = id;
 	} else {
 		if (H5Lget_val(p->id, full, value, sizeof value, H5P_DEFAULT) <
 		    0)
@@ -104,7 +141,7 @@ static int step(struct walk *w, struct place *p, char **rest, unsigned *links)
 	if (asprintf(&full, "%s/%.*s", p->path, (int)n, name) < 0)
 		return hdf5_walk_no_memory(w);
 	if (H5Lget_info(p->id, full, &info, H5P_DEFAULT) < 0) {
-		r = not_there(w, p, full);
+		r = no_link(w, p, full);
 	} else if (info.type == H5L_TYPE_HARD) {
 		free(p->path);
 		p->path = steal_pointer(&full);
@@ -126,7 +163,7 @@ static int step(struct walk *w, struct place *p, char **rest, unsigned *links)
 int hdf5_walk_find(struct walk *w, hid_t file, const char *path,
 		   struct hdf5_place *at, hid_t *id)
 {
-	struct place p = {file, at->file, strdup("")};
+	struct place p = {file, file, at->file, strdup("")};
 	char *rest = strdup(path);
 	unsigned links = 0;
 	int r = p.path && rest ? 0 : hdf5_walk_no_memory(w);
@@ -138,9 +175,11 @@ int hdf5_walk_find(struct walk *w, hid_t file, const char *path,
 		at->object = intern_text(&w->s->intern, p.path);
 		*id = H5Oopen(p.id, *p.path ? p.path : "/", H5P_DEFAULT);
 		r = !at->object ? hdf5_walk_no_memory(w)
-		    : *id < 0   ? not_there(w, &p, path)
+		    : *id < 0   ? damaged(w, &p, p.path)
 				: 0;
 	}
+	if (r < 0)
+		leave(&p);
 	free(p.path);
 	free(rest);
 	return r;

@@ -54,8 +54,7 @@ static uint64_t *read_slab(hid_t space, unsigned *rank)
 	return out;
 }
 
-/* The slab that is all of an array. */
-static uint64_t *whole_slab(const struct hdf5_description *d)
+uint64_t *hdf5_mapping_whole(const struct hdf5_description *d)
 {
 	unsigned n = d->own_rank;
 	uint64_t *out = malloc((4 * (size_t)n + 1) * sizeof *out);
@@ -78,7 +77,7 @@ static int read_selections(hid_t dcpl, size_t i, struct hdf5_description *d,
 
 	m->all = b == H5S_SEL_ALL;
 	if (a == H5S_SEL_ALL)
-		m->to = whole_slab(d);
+		m->to = hdf5_mapping_whole(d);
 	else if (a == H5S_SEL_HYPERSLABS)
 		m->to = read_slab(to, &rank);
 	if (b == H5S_SEL_HYPERSLABS)

@@ -9,5 +9,7 @@
  * hyperslabs. */
 int hdf5_mapping_read(hid_t dcpl, struct hdf5_description *d,
 		      struct error *err);
+/* The slab that is all of an array, malloc'ed: 4 x own_rank numbers. */
+uint64_t *hdf5_mapping_whole(const struct hdf5_description *d);
 
 #endif

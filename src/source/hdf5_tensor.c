@@ -64,11 +64,8 @@ static int hdf5_learn(struct tensor *t, uint32_t p, struct layout **out,
 	struct hdf5_description d;
 	int r = hdf5_call_describe(&at, hdf5_of(t)->type, &d, err);
 
-	/* A file that is there but lacks the dataset is no missing part. */
-	if (r == -ENOENT && err)
-		err->code = -EIO;
 	if (r < 0)
-		return r == -ENOENT ? -EIO : r;
+		return r;
 	r = check_match(hdf5_of(t), &d, err);
 	if (!r)
 		r = add_field_axes(&d, t, err);

@@ -232,7 +232,7 @@ int hdf5_add_pattern(struct builder *b, const struct hdf5_mapping *m,
 		if (r < 0)
 			return r;
 		r = look_at(b, part, &d, &why);
-		if (r == -ENODATA || r == -ENOENT) {
+		if (r == -ENODATA) {
 			hdf5_builder_drop(b, before);
 			return 0;
 		}
