@@ -48,6 +48,25 @@ static int walk_fail(const struct tree *t, uint64_t dir, const char *component,
 			   (int)(len < 255 ? len : 255), component, where);
 }
 
+/* A link that leads nowhere says more than where the walk along it ended; of
+ * links that lead to links, the last one does. */
+static int link_fail(const struct tree *t, const struct node *dir,
+		     const char *name, const char *target, int code,
+		     unsigned *links, struct error *err)
+{
+	char where[192];
+
+	if ((code != -ENOENT && code != -ENOTDIR) || *links > LINKS_MAX)
+		return code;
+	*links = LINKS_MAX + 1; /* said */
+	if (tree_path(t, dir->ino, where, sizeof where) < 0)
+		strcpy(where, "(a deep directory)");
+	return error_set(err, code,
+			 "'%.255s' in %s is a link to %s, which is "
+			 "missing",
+			 name, where, target);
+}
+
 /* Go on from *at along `path`; recursion ends after LINKS_MAX links. */
 static int walk_from(const struct tree *t, struct node *at, const char *path,
 		     unsigned *links, struct error *err)
@@ -77,7 +96,8 @@ static int walk_from(const struct tree *t, struct node *at, const char *path,
 				tree_node(t, TREE_ROOT, &next);
 			r = walk_from(t, &next, target, links, err);
 			if (r < 0)
-				return r;
+				return link_fail(t, at, name, target, r, links,
+						 err);
 		}
 		*at = next;
 		if (*path == '/' && at->type != S_IFDIR)
