@@ -211,6 +211,7 @@ static int set_nested(struct hdf5_tensor *h, uint32_t p,
 {
 	struct hdf5_place at = {h->source, h->t.parts[p].file,
 				h->t.parts[p].dataset};
+	struct hdf5_description is = *d; /* what it points to stays d's */
 	struct hdf5_tensor *inner;
 
 	if (d->match != HDF5_SAME)
@@ -225,7 +226,9 @@ static int set_nested(struct hdf5_tensor *h, uint32_t p,
 		return err && err->code ? err->code : -ENOMEM;
 	l->kind = LAYOUT_NESTED;
 	l->nested = &inner->t;
-	return set_whole(h->source, d, h->t.dtype.size, l, err);
+	/* Axes without end are as long as the sources say, not the header. */
+	memcpy(is.shape, inner->t.shape, inner->t.rank * sizeof *is.shape);
+	return set_whole(h->source, &is, h->t.dtype.size, l, err);
 }
 
 static int set_kind(struct hdf5_tensor *h, uint32_t p,
