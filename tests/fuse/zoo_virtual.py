@@ -490,6 +490,64 @@ def mask(shape, *where):
     return m
 
 
+def links(top, name, to):
+    """A file whose datasets are all links into another one, which has `d`."""
+    with h5py.File(top + "/" + name, "a") as g:
+        if "ext" in g:
+            return
+        g["ext"] = h5py.ExternalLink(to, "/d")
+        g["g/soft"] = h5py.SoftLink("/ext")
+        g["group"] = h5py.ExternalLink(to, "/")
+        g["100%b"] = h5py.SoftLink("/group/d")
+        g["hop"] = h5py.ExternalLink(name, "/g/soft")
+        g["gone"] = h5py.ExternalLink("gone.h5", "/d")
+        g["nothing"] = h5py.ExternalLink(to, "/nothing")
+        g["dangling"] = h5py.SoftLink("/absent")
+        g["decoy"] = h5py.ExternalLink("decoy-source.h5", "/d")
+        g["circle"] = h5py.ExternalLink(name, "/circle")
+
+
+def linked(f, s, z):
+    """Sources that are links to other files, as in masters of beamlines."""
+    a = s("frames%1.h5", "d", src(150, (6, 5), "<i4"), chunks=(4, 2),
+          compression="gzip", maxshape=(None, 5))
+    links(s.top, "master.h5", "frames%1.h5")
+    two = np.concatenate([a, a])
+    for name in ("ext", "g/soft", "group/d", "100%%b", "hop"):
+        n = "via_" + name.replace("/", "_").replace("%", "")
+        virtual(f, n, (12, 5), "<i4", [
+            (box((6 * i, 0), (6, 5)), "master.h5", name, (6, 5), None)
+            for i in range(2)])
+        z[n] = Want(value=two)
+    f["own"] = h5py.ExternalLink("frames%1.h5", "/d")
+    virtual(f, "via_own", (6, 5), "<i4", [
+        (whole((6, 5)), ".", "own", (6, 5), None)])
+    z["own"] = z["via_own"] = Want(value=a)
+    virtual(f, "slab", (2, 3), "<i4", [
+        (whole((2, 3)), "master.h5", "ext", (6, 5),
+         ((1, 0), (2, 3), (3, 2), (1, 1)))])
+    z["slab"] = Want(value=a[1:6:3, ::2])
+    virtual(f, "other_order", (6, 5), ">i4", [
+        (whole((6, 5)), "master.h5", "ext", (6, 5), None)])
+    z["other_order"] = Want(value=a.astype(">i4"), readable=False)
+    virtual(f, "open", (1, 5), "<i4", [
+        (((0, 0), (UNLIMITED, 1), (1, 1), (1, 5)), "master.h5", "ext",
+         (None, 5), ((0, 0), (UNLIMITED, 1), (1, 1), (1, 5)))],
+        maxshape=(UNLIMITED, 5))
+    z["open"] = Want(value=a, readable=False)
+    links(s.top, "second.h5", "linked_open.h5")
+    with h5py.File(s.top + "/linked_open.h5", "w", libver="latest") as g:
+        virtual(g, "d", (1, 5), "<i4", [
+            (((0, 0), (UNLIMITED, 1), (1, 1), (1, 5)), "master.h5", "ext",
+             (None, 5), ((0, 0), (UNLIMITED, 1), (1, 1), (1, 5)))],
+            maxshape=(UNLIMITED, 5))
+    virtual(f, "open_nested", (1, 5), "<i4", [
+        (((0, 0), (UNLIMITED, 1), (1, 1), (1, 5)), "second.h5", "ext",
+         (None, 5), ((0, 0), (UNLIMITED, 1), (1, 1), (1, 5)))],
+        maxshape=(UNLIMITED, 5))
+    z["open_nested"] = Want(value=a, readable=False)
+
+
 def broken(f, s, z, fill):
     """Missing and wrong sources: an error on what touches them, only there."""
     a = s("a0.h5", "d", src(0, (3, 5)))
@@ -520,8 +578,23 @@ def broken(f, s, z, fill):
         "where.h5")
     put("working_directory", v, "<f4", three("decoy-source.h5"), m, ENODATA,
         "decoy-source.h5")
-    put("missing_dataset", v, "<f4", three("a0.h5", "nothing"), m,
-        (ENODATA, EIO), "nothing")
+    put("missing_dataset", v, "<f4", three("a0.h5", "nothing"), m, ENODATA,
+        "nothing")
+    links(s.top, "links.h5", "a0.h5")
+    put("missing_behind_link", v, "<f4", three("links.h5", "gone"), m, ENODATA,
+        "gone.h5")
+    put("missing_group_behind_link", v, "<f4", three("links.h5", "no/d"), m,
+        ENODATA, "no")
+    put("missing_target", v, "<f4", three("links.h5", "nothing"), m, ENODATA,
+        "nothing")
+    put("dangling", v, "<f4", three("links.h5", "dangling"), m, ENODATA,
+        "absent")
+    put("link_to_decoy", v, "<f4", three("links.h5", "decoy"), m, ENODATA,
+        "decoy-source.h5")
+    put("link_circle", v, "<f4", three("links.h5", "circle"), m, EIO,
+        "too many links")
+    put("link_to_group", v, "<f4", three("links.h5", "group"), m, EIO,
+        "not a dataset")
     s("wrong.h5", "small", src(130, (2, 5)))
     s("wrong.h5", "text", np.full((3, 5), "word", object),
       dtype=h5py.string_dtype())
@@ -587,7 +660,7 @@ def prefix(top):
 def make(top):
     out, s = [], Sources(top)
     for fill in (blocks_along, strided, fewer_axes, same_and_nested, gaps,
-                 growing, conversions):
+                 growing, conversions, linked):
         z = {}
         path = os.path.join(top, fill.__name__ + ".h5")
         with h5py.File(path, "w", libver="latest") as f:
