@@ -142,6 +142,7 @@ static int walk_file(struct hdf5_source *s, const struct source_args *a,
 		r = walk_root(w, file, a->dataset, a->dir);
 		H5Fclose(file);
 	}
+	hdf5_walk_warn_missing(w);
 	/* Ten thousand mappings take the library 170 MB, which it and malloc
 	 * would keep. */
 	H5garbage_collect();

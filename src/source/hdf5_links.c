@@ -10,6 +10,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "extent/file.h"
+
+/* Named in a warning. */
+#define MISSING_SHOWN 3
 
 int hdf5_walk_no_memory(struct walk *w)
 {
@@ -102,12 +107,45 @@ int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 		       : 0;
 }
 
+/* A file may have thousands of them: a few are named, for one warning. */
+static void count_missing(struct walk *w, const struct group *g,
+			  const char *name, const char *file,
+			  const char *object)
+{
+	size_t used = strlen(w->missing_shown), room;
+	char *at = w->missing_shown + used;
+	bool first = !w->missing++;
+	int n;
+
+	if (w->missing > MISSING_SHOWN)
+		return;
+	room = sizeof w->missing_shown - used;
+	n = snprintf(at, room, "%s%s/%s -> %s%s%s", first ? "" : ", ", g->path,
+		     name, file_shown(file), *object ? "/" : "",
+		     object + strspn(object, "/"));
+	/* Long names, the only one or none. */
+	if (n < 0 || ((size_t)n >= room && !first))
+		*at = '\0';
+}
+
+void hdf5_walk_warn_missing(const struct walk *w)
+{
+	if (w->missing == 1)
+		log_warn("%s: an external link leads to what is missing: %s",
+			 w->s->path, w->missing_shown);
+	else if (w->missing)
+		log_warn("%s: %u external links lead to what is missing: %s%s",
+			 w->s->path, w->missing, w->missing_shown,
+			 w->missing > MISSING_SHOWN ? ", ..." : "");
+}
+
 int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 			  const char *name, const char *file,
 			  const char *object)
 {
 	cleanup_free char *target = NULL;
 
+	count_missing(w, g, name, file, object);
 	if (asprintf(&target, "%s%s%s", file, *object ? "/" : "",
 		     object + strspn(object, "/")) < 0)
 		target = NULL;

@@ -206,13 +206,10 @@ static int read_elsewhere(struct walk *w, const struct group *in,
 	int r;
 
 	r = hdf5_open(w->s->handles, file, &id, &why);
-	if (r == -ENODATA) {
-		log_warn("%s: %s/%s: external link to '%s': %s", w->s->path,
-			 in->path, link->name, object, why.text);
+	if (r == -ENODATA)
 		return hdf5_walk_add_missing(w, in, link->name,
 					     handles_path(w->s->handles, file),
 					     "");
-	}
 	if (r < 0)
 		return hdf5_publish_listed(w, in, link->name, why.code,
 					   why.text);
@@ -220,9 +217,6 @@ static int read_elsewhere(struct walk *w, const struct group *in,
 	H5Fclose(id);
 	if (!is_nowhere(r))
 		return r;
-	log_warn("%s: %s/%s: external link: there is no '%s' in %s", w->s->path,
-		 in->path, link->name, object,
-		 handles_name(w->s->handles, file));
 	return hdf5_walk_add_missing(w, in, link->name,
 				     handles_path(w->s->handles, file), object);
 }

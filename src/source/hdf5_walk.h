@@ -22,7 +22,9 @@ struct walk {
 	struct hdf5_source *s;
 	struct tree_builder *b;
 	unsigned depth, objects, revisits;
-	void *visited; /* tsearch tree of struct visited */
+	void *visited;           /* tsearch tree of struct visited */
+	unsigned missing;        /* links into files, to what is not there */
+	char missing_shown[480]; /* the first ones */
 	struct level level[DEPTH_MAX];
 	struct error *err;
 };
@@ -83,6 +85,8 @@ int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 			  const char *name, const char *file,
 			  const char *object);
+/* Says, at the end and once, what links led to nothing. */
+void hdf5_walk_warn_missing(const struct walk *w);
 void hdf5_walk_forget(struct walk *w);
 
 /* hdf5_axes.c: how many leading axes a sample fixes, where files of this kind
