@@ -86,6 +86,16 @@ static int group_map(const struct files *f, uint64_t node, uint64_t off,
 	return error_set(err, -EISDIR, "a group has no bytes");
 }
 
+/* Bytes that a key takes: as it is written, a colon and a comma. */
+static size_t key_length(const char *key)
+{
+	json_t *j = json_string(key);
+	cleanup_free char *s = json_dumps(j, DUMP);
+
+	json_decref(j);
+	return s ? strlen(s) + 2 : SIZE_MAX / 2;
+}
+
 /* What fits; what does not is replaced by how long it is. */
 static char *shorten(const char *text)
 {
@@ -99,8 +109,7 @@ static char *shorten(const char *text)
 	{
 		cleanup_free char *s = json_dumps(v, DUMP);
 		size_t len = s ? strlen(s) : SIZE_MAX / 2;
-		/* At worst each byte of a key is six, as \u0001. */
-		size_t room = 6 * strlen(key) + 4;
+		size_t room = key_length(key);
 		char words[64];
 
 		snprintf(words, sizeof words, "(%zu bytes: too long to list)",
