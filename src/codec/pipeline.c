@@ -173,18 +173,30 @@ bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask)
 static int missing_error(const struct pipeline_filter *f, struct error *err)
 {
 	const char *package = codec_package_of_id(f->id);
+	char number[sizeof f->name], what[sizeof f->name + 32];
 
+	snprintf(number, sizeof number, "filter %u", f->id);
+	if (strcmp(f->name, number))
+		snprintf(what, sizeof what, "filter %s (id %u)", f->name,
+			 f->id);
+	else /* it has no other name */
+		snprintf(what, sizeof what, "%s", number);
 	if (package)
 		return error_set(err, -ENOTSUP,
-				 "no decoder for filter %s (id %u); the Debian "
-				 "package %s brings an HDF5 plugin for it",
-				 f->name, f->id, package);
-	return error_set(err, -ENOTSUP,
-			 "no decoder for filter %s (id %u), and %s", f->name,
-			 f->id,
+				 "no decoder for %s; the Debian package %s "
+				 "brings an HDF5 plugin for it",
+				 what, package);
+	return error_set(err, -ENOTSUP, "no decoder for %s, and %s", what,
 			 f->id < 256 ? "only the HDF5 library itself has one"
 				     : "no Debian package is known to bring "
 				       "an HDF5 plugin for it");
+}
+
+int pipeline_lacks(const struct pipeline *p, struct error *err)
+{
+	const struct pipeline_filter *f = pipeline_missing(p, 0);
+
+	return f ? missing_error(f, err) : 0;
 }
 
 /*

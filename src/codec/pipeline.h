@@ -28,6 +28,8 @@ int pipeline_add(struct pipeline *p, uint32_t id, const char *file_name,
 /* The first filter that we cannot undo and `skip_mask` does not skip, or NULL.*/
 const struct pipeline_filter *pipeline_missing(const struct pipeline *p,
 					       uint32_t skip_mask);
+/* -ENOTSUP with what is missing, when there is such a filter; else 0. */
+int pipeline_lacks(const struct pipeline *p, struct error *err);
 /* True when chunks with this mask are stored as they are (bit i: filter i was
  * skipped, as H5Dread_chunk reports it; a shuffle of single bytes is nothing).
  */
