@@ -17,6 +17,7 @@
 #include "base/number.h"
 #include "extent/chunk.h"
 #include "source/hdf5.h"
+#include "source/hdf5_vlen.h"
 
 /* ---- by our decoders ----------------------------------------------------- */
 
@@ -69,6 +70,17 @@ static uint64_t elements(const struct hdf5_description *d)
 	return n;
 }
 
+/* Bytes of a chunk, as stored but for filters; false: too many. */
+static bool stored_bytes(const struct hdf5_description *d, uint64_t *bytes)
+{
+	uint64_t n = elements(d);
+
+	for (unsigned i = 0; i < d->type.rank; i++)
+		if (mul_overflows(n, d->type.dims[i], &n))
+			n = 0;
+	return n && !mul_overflows(n, d->type.stored.size, bytes);
+}
+
 /* Next box of chunks in C order; false behind the last one. */
 static bool next_chunk(const struct hdf5_description *d, const struct box *b,
 		       uint64_t *origin)
@@ -86,15 +98,12 @@ int hdf5_fetch_check(const struct hdf5_place *at, hid_t dset,
 		     const struct hdf5_description *d, const struct box *b,
 		     struct error *err)
 {
-	uint64_t origin[RANK_MAX], n = elements(d);
+	uint64_t origin[RANK_MAX], n;
 	int r = 0;
 
 	if (!is_decoded(d) || !d->pipeline.n || !box_elements(b, d->own_rank))
 		return 0;
-	for (unsigned i = 0; i < d->type.rank; i++)
-		if (mul_overflows(n, d->type.dims[i], &n))
-			n = 0;
-	if (!n || mul_overflows(n, d->type.stored.size, &n))
+	if (!stored_bytes(d, &n))
 		return error_set(err, -EIO, "its chunks are too large");
 	for (unsigned i = 0; i < d->own_rank; i++)
 		origin[i] = b->start[i] - b->start[i] % d->chunk[i];
@@ -218,17 +227,58 @@ static bool fetch(hid_t dset, const struct grid *g, uint64_t chunk,
 		       out) >= 0;
 }
 
-static int fetch_read(hid_t dset, const struct grid *g, uint64_t chunk,
+/* Of sequences only the lengths are wanted.  What comes of each looks as it does
+ * in a file: the length, and whether there is one where its address would be. */
+static bool fetch_lengths(hid_t dset, const struct grid *g, uint64_t chunk,
+			  const struct dtype *as, const char *member,
+			  unsigned char *out, size_t size, struct fetch *f)
+{
+	size_t n = as->size >= 8 ? size / as->size : 0;
+	cleanup_free hvl_t *s = calloc(n, sizeof *s);
+	bool ok;
+
+	if (!n || !s)
+		return false;
+	hdf5_vlen_begin_lengths();
+	ok = fetch(dset, g, chunk, as, member, s, n * sizeof *s, f);
+	hdf5_vlen_end();
+	for (size_t i = 0; i < n && ok; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			out[i * as->size + k] =
+				(unsigned char)(s[i].len >> 8 * k);
+		out[i * as->size + 4] = s[i].len > 0;
+	}
+	return ok;
+}
+
+/* What its filters may make of a chunk; a checksum may be inside. */
+static size_t filters_limit(const struct hdf5_description *d, size_t size)
+{
+	uint64_t bytes;
+
+	if (d->storage == HDF5_CHUNKED && stored_bytes(d, &bytes))
+		return bytes <= UINT32_MAX ? (size_t)bytes + 64 : 0;
+	return size;
+}
+
+static int fetch_read(hid_t dset, const struct hdf5_description *d,
+		      const struct grid *g, uint64_t chunk,
 		      const struct dtype *as, const char *member, void *out,
 		      size_t size, struct error *err)
 {
 	struct fetch f = {-1, -1, -1};
 	char why[256];
+	bool ok;
 	int r = 0;
 
 	memset(out, 0, size);
-	hdf5_filters_limit(size);
-	if (!fetch(dset, g, chunk, as, member, out, size, &f)) {
+	hdf5_filters_limit(filters_limit(d, size));
+	ok = as && as->kind == DTYPE_RAGGED
+		     ? fetch_lengths(dset, g, chunk, as, member, out, size, &f)
+		     : fetch(dset, g, chunk, as, member, out, size, &f);
+	if (!ok && !d->by_library)
+		r = pipeline_lacks(&d->pipeline, err);
+	if (!ok && !r) {
 		hdf5_why(why, sizeof why);
 		r = error_set(err, -EIO, "%s", why);
 	}
@@ -256,10 +306,11 @@ int hdf5_fetch_here(const struct hdf5_place *at, const struct grid *g,
 	if (!r) {
 		r = fetch_decoded(at, o.object, &d, g, chunk, as, member, out,
 				  size, err);
+		if (r == 1)
+			r = fetch_read(o.object, &d, g, chunk, as, member, out,
+				       size, err);
 		hdf5_description_free(&d);
 	}
-	if (r == 1)
-		r = fetch_read(o.object, g, chunk, as, member, out, size, err);
 	if (r < 0)
 		hdf5_place_prefix(at, err);
 	hdf5_place_close(&o);

@@ -43,6 +43,7 @@ struct arena {
 /* Guarded by the library's lock. */
 static struct {
 	bool ignored; /* values are empty */
+	bool lengths; /* sequences have a length only */
 	struct hdf5_heap *heap;
 	unsigned address; /* bytes of one in the file */
 	struct arena arena;
@@ -106,6 +107,7 @@ struct conversion {
 	bool same;            /* both are equal */
 	bool layered;         /* in which the library wants what was there */
 	size_t from_size, to_size;
+	size_t reference; /* bytes of a value in the file */
 };
 
 /* `n` items at `data` as they are in memory. */
@@ -147,6 +149,20 @@ static void *items(const struct conversion *c, const unsigned char *data,
 	return out;
 }
 
+/* Without an address there is no sequence. */
+static size_t length_of(const struct conversion *c,
+			const unsigned char *reference)
+{
+	bool null = true;
+
+	for (size_t i = 4; i + 4 < c->reference; i++)
+		null = null && !reference[i];
+	return null ? 0
+		    : (size_t)reference[0] | (size_t)reference[1] << 8 |
+			       (size_t)reference[2] << 16 |
+			       (size_t)reference[3] << 24;
+}
+
 static int value(const struct conversion *c, const unsigned char *reference,
 		 void *out)
 {
@@ -154,6 +170,11 @@ static int value(const struct conversion *c, const unsigned char *reference,
 	uint64_t n = 0;
 	hvl_t s = {0, NULL};
 
+	if (now.lengths && !c->text) {
+		s.len = length_of(c, reference);
+		memcpy(out, &s, sizeof s);
+		return 0;
+	}
 	if (!now.ignored && !now.heap)
 		return error_set(&now.why, -EIO,
 				 "a value of variable length cannot be read "
@@ -269,7 +290,7 @@ static herr_t convert(hid_t from, hid_t to, H5T_cdata_t *data, size_t n,
 	}
 	if (data->command != H5T_CONV_CONV)
 		return 0;
-	size = H5Tget_size(from);
+	size = c.reference = H5Tget_size(from);
 	if (!conversion_open(&c, from, to) || size > HDF5_HEAP_REFERENCE_MAX ||
 	    (now.heap && size != HDF5_HEAP_REFERENCE(now.address)))
 		r = error_set(&now.why, -EIO,
@@ -361,6 +382,12 @@ hid_t hdf5_vlen_transfer(void)
 	return H5I_INVALID_HID;
 }
 
+void hdf5_vlen_begin_lengths(void)
+{
+	hdf5_vlen_end();
+	now.lengths = true;
+}
+
 uint64_t hdf5_vlen_used(void)
 {
 	return now.arena.used;
@@ -377,6 +404,7 @@ void hdf5_vlen_end(void)
 	hdf5_vlen_forget();
 	hdf5_heap_free(now.heap);
 	now.heap = NULL;
+	now.lengths = false;
 }
 
 int hdf5_vlen_failed(struct error *err)

@@ -23,6 +23,9 @@ void hdf5_vlen_begin(hid_t object, uint64_t most);
  * values of the fill value, and gives back the memory of some itself.  To be
  * closed by H5Pclose; negative: it cannot be had. */
 hid_t hdf5_vlen_transfer(void);
+/* Until hdf5_vlen_end, a sequence is its length, and no pointer: nothing of it is
+ * read. */
+void hdf5_vlen_begin_lengths(void);
 void hdf5_vlen_forget(void);
 void hdf5_vlen_end(void);
 /* Bytes that values refer to now. */
