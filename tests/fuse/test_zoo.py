@@ -10,6 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import h5py
 import numpy as np
 
 import lib
@@ -269,6 +270,41 @@ def by_library(src, z):
         del os.environ["TENSORFS_HDF5_DRIVER"]
 
 
+def values_by_library(work):
+    """The same for what has no fixed length: strings, sequences, attributes."""
+    src = os.path.join(work, "values.h5")
+    text = ["", "a", "b\u00e9", "c" * 300] * 3
+    with h5py.File(src, "w") as f:
+        for name, how in (("plain", {}), ("chunks", {"chunks": (5,)}),
+                          ("gzip", {"chunks": (5,), "compression": 4})):
+            f.create_dataset("text_" + name, data=np.array(text, object),
+                             dtype=h5py.string_dtype(), **how)
+            d = f.create_dataset("rows_" + name, (12,),
+                                 dtype=h5py.vlen_dtype("<i4"), **how)
+            for i in range(11):
+                d[i] = np.arange(i, dtype="<i4")
+        f.create_dataset("rows_none", (12,), chunks=(5,),
+                         dtype=h5py.vlen_dtype("<i4"))
+        f.attrs["words"] = np.array(text, object)
+    os.environ["TENSORFS_HDF5_DRIVER"] = "off"
+    try:
+        with lib.Mount(src) as m:
+            for name in ("plain", "chunks", "gzip"):
+                same_bytes(read(m / ("text_%s/array.txt" % name)),
+                           "".join(t + "\n" for t in text).encode(), name)
+            for name in ("plain", "chunks", "gzip", "none"):
+                for i in range(12):
+                    n = 0 if name == "none" or i == 11 else i
+                    same_bytes(
+                        read(m / ("rows_%s/samples/%06d.npy" % (name, i))),
+                        npy(np.arange(n, dtype="<i4")), "%s %d" % (name, i))
+            got = json.loads(os.getxattr(m.path, "user.tensorfs.attrs"))
+            equal(got, {"words": text}, "attributes")
+        exits(tensorfs("verify", src), 0, "verify")
+    finally:
+        del os.environ["TENSORFS_HDF5_DRIVER"]
+
+
 def ls_names(text, what):
     """Names that a recursive listing shows: ("paths" or "names", sorted)."""
     lines = [l for l in text.split("\n") if l.strip()]
@@ -343,6 +379,7 @@ def main():
         run_case(libver + ":dtype-order=source", source_order, src, z)
         run_case(libver + ":sample-axes=2", two_axes, src, z)
         run_case(libver + ":by-library", by_library, src, z)
+    run_case("values:by-library", values_by_library, work)
     lib.main()
 
 
