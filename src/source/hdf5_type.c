@@ -245,8 +245,8 @@ static int read_class(struct type_reader *r, hid_t type, struct element *e)
 		return hdf5_type_read_compound(r, type, e);
 	case H5T_TIME:
 		return hdf5_type_refuse(r, e,
-					"HDF5's time, of which each program "
-					"has its own idea,");
+					"HDF5's time (each program has its "
+					"own idea of it)");
 	default:
 		return hdf5_type_refuse(r, e, "a type of an unknown class");
 	}

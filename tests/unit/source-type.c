@@ -215,7 +215,7 @@ TEST(strings_and_bytes)
 	t = read_type(H5Tcopy(H5T_STD_REF_DSETREG));
 	check(&t.served, DTYPE_TEXT, 12, false, "region reference");
 	check_refused(H5Tcopy(H5T_UNIX_D32LE),
-		      "HDF5's time type, which no program is known to read");
+		      "HDF5's time (each program has its own idea of it)");
 }
 
 static hid_t array_of(hid_t base, hsize_t a, hsize_t b)
