@@ -26,17 +26,16 @@ struct cost_check {
 static void say(const struct cost_check *c, const struct tensor *t,
 		const struct sample_cost *cost)
 {
-	char needs[32], has[32], take[32];
+	char needs[32], has[32];
 
 	format_size(cost->decoded, needs, sizeof needs);
 	format_size(c->s->cache_size, has, sizeof has);
-	format_size(cost->decoded + cost->decoded / 4 + (1 << 20), take,
-		    sizeof take);
 	log_warn("%s: one sample decodes %" PRIu64 " chunk%s, %s, more than "
-		 "cache-size (%s): each sample decodes them anew; cure: "
-		 "cache-size=%s, or smaller chunks",
+		 "cache-size (%s): each sample decodes %s anew; cure: "
+		 "cache-size=%" PRIu64 "M, or smaller chunks",
 		 t->name, cost->chunks, cost->chunks == 1 ? "" : "s", needs,
-		 has, take);
+		 has, cost->chunks == 1 ? "it" : "them",
+		 ((cost->decoded + cost->decoded / 4) >> 20) + 1);
 }
 
 /* Its structure is said, and its fields come right after it. */

@@ -229,12 +229,20 @@ static void print_type(const struct tensor *t, FILE *out)
 		fprintf(out, " (%s)", said);
 }
 
+static void shape_text(const struct tensor *t, char *buf, size_t n)
+{
+	if (tensor_has_shape(t))
+		dtype_shape_text(t->shape, t->rank, buf, n);
+	else
+		snprintf(buf, n, "unknown");
+}
+
 void report_print(const struct report *r, FILE *out)
 {
 	const struct tensor *t = r->tensor;
 	char shape[768];
 
-	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
+	shape_text(t, shape, sizeof shape);
 	fprintf(out, "%s\n  shape        %s\n", t->name, shape);
 	print_type(t, out);
 	putc('\n', out);
@@ -260,7 +268,7 @@ void report_print_line(const struct report *r, FILE *out)
 	const struct tensor *t = r->tensor;
 	char shape[768], name[80], logical[32], stored[32], filters[512];
 
-	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
+	shape_text(t, shape, sizeof shape);
 	dtype_name(&t->dtype, name, sizeof name);
 	fprintf(out, "%-24s %-10s %-20s", t->name, name, shape);
 	if (t->why_not) {

@@ -124,8 +124,8 @@ int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 int hdf5_list_here(const struct hdf5_place *at, const struct grid *g,
 		   uint64_t *from, struct written *out, uint32_t room,
 		   uint32_t *n, uint64_t *count, struct error *err);
-/* One chunk of the grid through the library: as stored, or (`as` not NULL) converted by
- * the library to a type as served; `member` as below. */
+/* One chunk of the grid through the library: as stored, or (`as` not NULL)
+ * converted by it to a type as served; `member` as below. */
 int hdf5_fetch_here(const struct hdf5_place *at, const struct grid *g,
 		    uint64_t chunk, const struct dtype *as, const char *member,
 		    void *out, size_t size, struct error *err);
@@ -139,7 +139,8 @@ int hdf5_fetch_check(const struct hdf5_place *at, hid_t dset,
 		     struct error *err);
 /*
  * The elements of a box of the dataset in C order, `put` once for each, axes of
- * array types (those of and around the member, too) being axes of the box: STRING as it is; RAGGED as the bytes of its elements, converted to
+ * array types (those of and around the member, too) being axes of the box: STRING
+ * as it is; RAGGED as the bytes of its elements, converted to
  * `as->fields[0].type`; TEXT as a line of JSON (a reference: the path it means).
  * `as` is the tensor's served type; `member` (may be NULL) the path of a
  * compound's member ("a", or "a/b" for one of a nested compound) that is meant.

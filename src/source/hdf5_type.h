@@ -47,8 +47,8 @@ int hdf5_type_read(struct intern *in, hid_t of, bool source_order,
  * The type to give H5Dread for elements as served; closed by the caller.
  * `type` is the dataset's (H5Dget_type), with its array axes if it has any.
  * `member` as in hdf5.h: a compound with only this member, nested, and in arrays,
- * as need be (its bytes are the member's, `served` is the member's type).  STRING and TEXT
- * are read as they are stored.  Negative when the types do not fit.
+ * as need be (its bytes are the member's, `served` is the member's type).  STRING
+ * and TEXT are read as they are stored.  Negative when the types do not fit.
  */
 hid_t hdf5_type_memory(hid_t type, const struct dtype *served,
 		       const char *member);

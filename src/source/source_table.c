@@ -40,6 +40,22 @@ static int read_head(const char *path, unsigned char *head, size_t *n,
 	return 0;
 }
 
+/* What else it may be that people take for data. */
+static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
+			  struct error *err)
+{
+	if (n == 0)
+		return error_set(err, -ENOTSUP, "%s is empty, not an HDF5 file",
+				 path);
+	/* Opcode PROTO, and protocols 2 to 5; Python's pickletools. */
+	if (n > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
+		return error_set(err, -ENOTSUP,
+				 "%s is a Python pickle, which is left alone: "
+				 "only the program that wrote it can read it",
+				 path);
+	return error_set(err, -ENOTSUP, "%s is not an HDF5 file", path);
+}
+
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err)
 {
@@ -60,10 +76,7 @@ int source_open(const struct source_args *a, struct source **out,
 		}
 	}
 	if (!best)
-		return error_set(err, -ENOTSUP,
-				 n ? "%s is not an HDF5 file"
-				   : "%s is empty, not an HDF5 file",
-				 a->path);
+		return say_what_it_is(a->path, head, n, err);
 	return best->open(a, out, err);
 }
 

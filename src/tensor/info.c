@@ -179,10 +179,13 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 
 	json_object_set_new(o, "name", json_text(t->name, strlen(t->name)));
 	info_type(t, o);
-	json_object_set_new(o, "shape", json_numbers(t->shape, t->rank));
+	json_object_set_new(o, "shape",
+			    tensor_has_shape(t)
+				    ? json_numbers(t->shape, t->rank)
+				    : json_null());
 	put_text(o, "order", "C");
 	put(o, "offset", 0);
-	if (dtype_is_binary(&t->dtype))
+	if (dtype_is_binary(&t->dtype) && tensor_has_shape(t))
 		put(o, "nbytes", t->bytes);
 	info_storage(t, o);
 	put_text(o, "not_shown", t->why_not ? t->why_not : t->unreadable);

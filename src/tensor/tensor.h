@@ -120,7 +120,9 @@ struct tensor {
 	const struct dtype_field *field;
 	unsigned rank;
 	const uint64_t *shape;    /* [rank]; the source's */
-	uint64_t elements, bytes; /* bytes of array.bin; 0 for strings */
+	uint64_t elements, bytes; /* bytes of array.bin; 0 for strings.  Without
+				* axes and elements: the shape is not known,
+				* or null */
 	int64_t mtime;
 	enum tensor_missing missing;
 	uint32_t nparts;
@@ -144,6 +146,10 @@ struct tensor {
 	char *name;   /* "/data", for sentences */
 	const char *source; /* path of the main file; the source's */
 };
+static inline bool tensor_has_shape(const struct tensor *t)
+{
+	return t->rank || t->elements;
+}
 
 /* True when parts are in other files or several (a virtual dataset). */
 static inline bool tensor_is_distributed(const struct tensor *t)

@@ -644,7 +644,7 @@ def main():
     print("%d passed, %d failed, %d known gaps" % (
         tally[True], tally[False], tally[None]), flush=True)
     lib.cleanup()
-    sys.exit(1 if tally[False] else 0)
+    sys.exit(1 if tally[False] or not tally[True] else 0)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,8 @@ def acme_all(work):
     acme.write_pickle(d)
     s = sub("acme:pickle")
     s("directory", refused, d, "pickle")
-    s("file", refused, os.path.join(d, "myfunc_0.pickle"), "pickle|HDF5")
+    s("file", refused, os.path.join(d, "myfunc_0.pickle"),
+      "is a Python pickle")
 
 
 # --- 2. skerch --------------------------------------------------------------
