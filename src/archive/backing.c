@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where an archive's bytes are: in a file, or in a stream that is decoded. */
+#include "archive/backing.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "archive/stream.h"
+#include "base/number.h"
+
+int backing_file(struct backing *out, struct handles *h, struct pinner *p,
+		 uint32_t file, uint64_t offset, struct error *err)
+{
+	struct handle pin;
+	int r = handles_get(h, file, &pin, err);
+
+	if (r < 0)
+		return r;
+	*out = (struct backing){h, p, file, NULL, offset, 0};
+	if (offset <= pin.size)
+		out->size = pin.size - offset;
+	else
+		r = error_set(err, -EINVAL,
+			      "%s has %llu bytes, offset %llu is behind its "
+			      "end",
+			      handles_name(h, file),
+			      (unsigned long long)pin.size,
+			      (unsigned long long)offset);
+	handles_put(h, &pin);
+	return r;
+}
+
+struct backing backing_part(const struct backing *b, uint64_t off, uint64_t len)
+{
+	struct backing part = *b;
+
+	off = min_u64(off, b->size);
+	part.pos += off;
+	part.size = min_u64(len, b->size - off);
+	return part;
+}
+
+/* Windows follow each other without gaps; what no window has ends the plan. */
+static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
+			   struct plan *p)
+{
+	uint64_t n, done = 0;
+	const struct stream_point *point = stream_points(s, &n);
+
+	while (done < len && plan_open(p)) {
+		uint64_t i = stream_window_at(s, at + done);
+		uint64_t skip = at + done - point[i].out;
+		uint64_t take = min_u64(len - done, point[i].size - skip);
+
+		take = plan_chunk(p, stream_set(s), i, skip, take);
+		if (!take)
+			break;
+		done += take;
+	}
+	return done;
+}
+
+uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
+		     struct plan *p)
+{
+	uint64_t at = b->pos + off, left, done;
+
+	if (!b->stream)
+		return plan_file(p, b->file, at, len);
+	left = stream_size(b->stream);
+	left = at < left ? left - at : 0;
+	done = stream_map(b->stream, at, min_u64(len, left), p);
+	/* Where no decoded byte is, no stored one is either. */
+	if (len > left && done == left)
+		done += plan_file(p, b->file, UINT64_MAX / 2, len - left);
+	return done;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int copy_extent(const struct backing *b, const struct extent *x,
+		       unsigned char *to, struct error *err)
+{
+	struct span span;
+	int r = b->pinner->pin(b->pinner, x, &span, err);
+
+	if (r < 0)
+		return r;
+	if (span.kind == SPAN_MEM)
+		memcpy(to, span.mem, span.len);
+	else
+		r = error_set(err, -EIO, "%s: decoded bytes are not in memory",
+			      backing_name(b));
+	b->pinner->unpin(b->pinner, &span);
+	return r;
+}
+
+static int read_stream(const struct backing *b, uint64_t off, unsigned char *to,
+		       size_t len, struct error *err)
+{
+	struct plan p;
+	int r = 0;
+
+	while (len > 0 && r == 0) {
+		plan_init(&p, len);
+		if (!stream_map(b->stream, b->pos + off, len, &p))
+			return error_set(err, -EIO, "%s: no plan for a read",
+					 backing_name(b));
+		for (unsigned i = 0; i < p.n && r == 0; i++) {
+			r = copy_extent(b, &p.ext[i], to, err);
+			to += p.ext[i].len;
+		}
+		off += p.have;
+		len -= p.have;
+	}
+	return r;
+}
+
+int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
+		 struct error *err)
+{
+	if (len > b->size || off > b->size - len)
+		return error_set(err, -EIO,
+				 "%zu bytes at %llu lie beyond the end of %s "
+				 "(%llu bytes): truncated?",
+				 len, (unsigned long long)off, backing_name(b),
+				 (unsigned long long)b->size);
+	if (!b->stream)
+		return handles_read(b->handles, b->file, b->pos + off, to, len,
+				    err);
+	if (b->pos + off + len > stream_size(b->stream))
+		return error_set(err, -EIO,
+				 "%zu bytes at %llu lie beyond the end of what "
+				 "%s decodes to",
+				 len, (unsigned long long)off, backing_name(b));
+	return read_stream(b, off, to, len, err);
+}
+
+const char *backing_name(const struct backing *b)
+{
+	return handles_name(b->handles, b->file);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A member table as a subtree of files. */
+#ifndef ARCHIVE_MEMBER_FILES_H
+#define ARCHIVE_MEMBER_FILES_H
+
+#include "archive/members.h"
+#include "tree/files.h"
+
+/* One source that members are in (several in a union). */
+struct volume {
+	struct backing backing;
+	struct chunk_set
+		*blocks; /* chunk i is block i of the table; NULL: none.
+				     Verbatim blocks are read past it. */
+};
+/* Node n is record n.  `m` and `volumes` are borrowed. `root` is the record (a
+ * directory) that is shown as node 0. */
+int member_files_new(struct files **out, const struct members *m,
+		     const struct volume *volumes, unsigned n, uint64_t root,
+		     struct error *err);
+
+#endif

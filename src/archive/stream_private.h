@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the formats of streams share with stream.c; nobody else includes it. */
+#ifndef ARCHIVE_STREAM_PRIVATE_H
+#define ARCHIVE_STREAM_PRIVATE_H
+
+#include "archive/stream.h"
+
+/* A decoder on its first pass: sequential, making points. */
+struct stream_decoder {
+	const struct stream_format *format;
+	struct stream_scan *scan;
+};
+struct stream_format {
+	const char *name;
+	/* ".gz=", ".tgz=.tar": suffixes and what replaces them. */
+	const char *const *suffixes; /* ends with NULL */
+	/* 0 to 100 from the first bytes. */
+	int (*probe)(const unsigned char *head, size_t n);
+	int (*open)(struct stream_decoder **out, struct stream_scan *scan,
+		    struct error *err);
+	/* Decoded bytes in order: 1 to n of them, 0 at the end of the stream,
+	 * -EBADMSG or -EIO with a sentence.  Calls scan_point at each place where
+	 * a window may begin (the first one at 0). */
+	ssize_t (*read)(struct stream_decoder *d, void *to, size_t n,
+			struct error *err);
+	void (*close)(struct stream_decoder *d);
+	/* Decode window `i` into `out`, which has room for all of its bytes; must
+	 * make exactly these.  Any number of threads at once.  stream.c compares
+	 * the CRC afterwards. */
+	int (*window)(struct stream *s, uint64_t i, unsigned char *out,
+		      struct error *err);
+	/* Optional: what stream->own holds. */
+	void (*free_own)(struct stream *s);
+};
+/* Rows end with NULL; optional libraries leave theirs out. */
+extern const struct stream_format *const stream_table[];
+extern const struct stream_format stream_gzip, stream_bzip2, stream_xz,
+	stream_zstd, stream_lz4;
+
+struct stream {
+	struct chunk_set set; /* first member */
+	const struct stream_format *format;
+	struct backing from;
+	struct stream_point *point;
+	uint64_t n, size;
+	struct blob *states;
+	void *own; /* of the format: parked decoders, for example */
+};
+
+/* ---- for decoders -------------------------------------------------------- */
+
+/* Up to n compressed bytes from where the scan is, which goes on behind them; 0 at
+ * the end; -errno. */
+ssize_t scan_get(struct stream_scan *s, void *to, size_t n, struct error *err);
+/* Compressed bytes that scan_get has handed out. */
+uint64_t scan_got(const struct stream_scan *s);
+const struct backing *scan_from(const struct stream_scan *s);
+unsigned scan_threads(const struct stream_scan *s);
+/* Would a window that ends before decoded byte `out` be large enough?  (The size
+ * that is wanted grows where states would become too much.) */
+bool scan_wants_point(const struct stream_scan *s, uint64_t out);
+/* A point here: p->out, in, bits and flags are set, and all bytes before p->out
+ * were delivered or are about to be; `state` (may be NULL) is deflated and stored
+ * by this. */
+int scan_point(struct stream_scan *s, const struct stream_point *p,
+	       const void *state, size_t state_size, struct error *err);
+/* A checksum failed that covers decoded bytes from `out` on: their points become
+ * POINT_BAD.  The sentence is kept for stream_scan_finish; decoding may go on. */
+void scan_bad(struct stream_scan *s, uint64_t out, const struct error *why);
+/* The state of a point, inflated; its size must be `n`. */
+int stream_state(const struct stream *s, uint64_t point, void *to, size_t n,
+		 struct error *err);
+/* Compressed bytes of a stream, from a backing.  Whole or an error. */
+int stream_get(const struct stream *s, uint64_t in, void *to, size_t n,
+	       struct error *err);
+
+#endif
