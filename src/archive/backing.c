@@ -40,7 +40,10 @@ struct backing backing_part(const struct backing *b, uint64_t off, uint64_t len)
 	return part;
 }
 
-/* Windows follow each other without gaps; what no window has ends the plan. */
+/* No file is that long: a read there says that it is beyond the end. */
+#define NOWHERE (UINT64_MAX / 2)
+
+/* Windows follow each other without gaps; the backing is no longer than they. */
 static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
 			   struct plan *p)
 {
@@ -63,16 +66,16 @@ static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
 uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 		     struct plan *p)
 {
-	uint64_t at = b->pos + off, left, done;
+	uint64_t there = off < b->size ? min_u64(len, b->size - off) : 0;
+	uint64_t done = 0;
 
-	if (!b->stream)
-		return plan_file(p, b->file, at, len);
-	left = stream_size(b->stream);
-	left = at < left ? left - at : 0;
-	done = stream_map(b->stream, at, min_u64(len, left), p);
-	/* Where no decoded byte is, no stored one is either. */
-	if (len > left && done == left)
-		done += plan_file(p, b->file, UINT64_MAX / 2, len - left);
+	if (there && b->stream)
+		done = stream_map(b->stream, b->pos + off, there, p);
+	else if (there)
+		done = plan_file(p, b->file, b->pos + off, there);
+	/* The end of a part need not be that of its file. */
+	if (done == there && len > there)
+		done += plan_file(p, b->file, NOWHERE, len - there);
 	return done;
 }
 
@@ -128,11 +131,6 @@ int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
 	if (!b->stream)
 		return handles_read(b->handles, b->file, b->pos + off, to, len,
 				    err);
-	if (b->pos + off + len > stream_size(b->stream))
-		return error_set(err, -EIO,
-				 "%zu bytes at %llu lie beyond the end of what "
-				 "%s decodes to",
-				 len, (unsigned long long)off, backing_name(b));
 	return read_stream(b, off, to, len, err);
 }
 

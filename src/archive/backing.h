@@ -8,7 +8,7 @@
 struct stream;
 /*
  * A run of bytes, numbered from 0: `size` of them from `pos` on, of a backing file
- * as it is, or of what a compressed stream decodes to.  A value: copy it freely;
+ * as it is, or of what a compressed stream decodes to (and then no longer than that).  A value: copy it freely;
  * what it points to is borrowed and outlives it.
  */
 struct backing {
