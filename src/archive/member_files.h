@@ -13,7 +13,8 @@ struct volume {
 		*blocks; /* chunk i is block i of the table; NULL: none.
 				     Verbatim blocks are read past it. */
 };
-/* Node n is record n.  `m` and `volumes` are borrowed. `root` is the record (a
+/* Node n is record n.  `m` and `volumes` (n of them; a record of a volume that is
+ * not there is an error when it is read) are borrowed.  `root` is the record (a
  * directory) that is shown as node 0. */
 int member_files_new(struct files **out, const struct members *m,
 		     const struct volume *volumes, unsigned n, uint64_t root,

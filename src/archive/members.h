@@ -100,7 +100,7 @@ struct members {
 	uint64_t backing_size; /* ranges are checked when they are read */
 	uint64_t bytes;        /* of all regular files, once for each inode */
 	uint64_t counts[5];    /* files, directories, symlinks, links, others */
-	void *own;             /* memory to free, or NULL */
+	void *own[6];          /* memory to free, or NULL */
 	struct index *index;   /* or the index it is in, owned; or NULL */
 };
 /* Sections of an index that members take; a format's own begin at 64. */

@@ -110,11 +110,24 @@ static mode_t permissions(const struct fs *fs, const struct attr *a)
 
 	if (S_ISLNK(a->mode))
 		return 0777;
+	if (a->stored && !(fs->options.owner_only && fs->options.shared))
+		return mode & ~(S_ISDIR(a->mode) ? fs->options.dmask
+						 : fs->options.fmask);
 	if (!mode)
 		mode = S_ISDIR(a->mode) ? 0555 : 0444;
 	mode &= fs->options.owner_only ? 0500 : 0555;
 	return mode &
 	       ~(S_ISDIR(a->mode) ? fs->options.dmask : fs->options.fmask);
+}
+
+/* Of members, as stored, unless the user wants another one. */
+static void owner(const struct fs *fs, const struct attr *a, struct stat *st)
+{
+	const struct fs_options *o = &fs->options;
+	bool stored = a->stored && !(o->owner_only && o->shared);
+
+	st->st_uid = stored && !o->uid_given ? a->uid : o->uid;
+	st->st_gid = stored && !o->gid_given ? a->gid : o->gid;
 }
 
 static void stat_fill(const struct fs *fs, const struct node *n,
@@ -124,13 +137,15 @@ static void stat_fill(const struct fs *fs, const struct node *n,
 	st->st_ino = n->ino;
 	st->st_mode = (a->mode & S_IFMT) | permissions(fs, a);
 	st->st_nlink = a->nlink ? a->nlink : 1;
-	st->st_uid = fs->options.uid;
-	st->st_gid = fs->options.gid;
+	owner(fs, a, st);
+	st->st_rdev = (dev_t)a->rdev;
 	st->st_size = (off_t)a->size;
 	st->st_blocks = (blkcnt_t)div_up(a->size, 512);
 	/* Python and stdio make their buffers this large. */
 	st->st_blksize = a->size >= (1u << 20) ? 1 << 20 : 128 << 10;
-	st->st_mtim.tv_sec = st->st_ctim.tv_sec = st->st_atim.tv_sec = a->mtime;
+	st->st_mtim.tv_sec = a->mtime;
+	st->st_mtim.tv_nsec = a->nsec;
+	st->st_ctim = st->st_atim = st->st_mtim;
 }
 
 static int entry_fill(struct fs *fs, const struct node *n, struct entry *out)

@@ -11,8 +11,10 @@
 #include "tree/tree.h"
 
 struct fs_options {
-	uid_t uid; /* owner of everything */
+	uid_t uid; /* owner of everything ... */
 	gid_t gid;
+	bool uid_given, gid_given;    /* ... or of what has none stored */
+	bool shared;                  /* others than the owner may look */
 	mode_t fmask, dmask;          /* permission bits taken away */
 	bool owner_only;              /* 0400/0500 instead of 0444/0555 */
 	const char *version, *config; /* for xattrs of the root; borrowed */

@@ -146,9 +146,20 @@ static ssize_t get_of_root(struct fs *fs, const char *key, char *buf, size_t n)
 	return -ENODATA;
 }
 
-static ssize_t get_of_node(struct fs *fs, const struct node *nd,
-			   const char *key, char *buf, size_t n)
+/* An attribute of a member, under its whole name. */
+static ssize_t get_stored(const struct node *nd, const char *name, char *buf,
+			  size_t n)
 {
+	if (nd->files && nd->files->ops->stored_xattr)
+		return nd->files->ops->stored_xattr(nd->files, nd->node, name,
+						    buf, n);
+	return strncmp(name, "user.", 5) ? -ENOTSUP : -ENODATA;
+}
+
+static ssize_t get_of_node(struct fs *fs, const struct node *nd,
+			   const char *full, char *buf, size_t n)
+{
+	const char *key = full + PREFIX_LEN;
 	char text[sizeof((struct error *)0)->text];
 	const char *name;
 	ssize_t r;
@@ -159,12 +170,13 @@ static ssize_t get_of_node(struct fs *fs, const struct node *nd,
 	name = strcmp(key, "name") ? NULL : tree_stored_name(fs->tree, nd);
 	if (name)
 		return deliver(name, strlen(name), 0, buf, n);
-	if (!nd->files || !nd->files->ops->xattr)
-		return -ENODATA;
-	r = nd->files->ops->xattr(nd->files, nd->node, key,
-				  store_pinner(fs->store), buf, n);
-	if (r == -ENODATA || r == -ERANGE || r == -ENOMEM || r == -ESTALE ||
-	    r == -EBADMSG)
+	r = -ENODATA;
+	if (nd->files && nd->files->ops->xattr)
+		r = nd->files->ops->xattr(nd->files, nd->node, key,
+					  store_pinner(fs->store), buf, n);
+	if (r == -ENODATA)
+		return get_stored(nd, full, buf, n);
+	if (r == -ERANGE || r == -ENOMEM || r == -ESTALE || r == -EBADMSG)
 		return r;
 	return r < 0 ? -EIO : r;
 }
@@ -175,18 +187,16 @@ ssize_t fs_getxattr(struct fs *fs, uint64_t ino, const char *name, char *buf,
 	struct node nd;
 	ssize_t r;
 
-	if (strncmp(name, "user.", 5))
-		return -ENOTSUP;
-	if (strncmp(name, PREFIX, PREFIX_LEN))
-		return -ENODATA;
 	r = tree_node(fs->tree, ino, &nd);
 	if (r < 0)
 		return r;
+	if (strncmp(name, PREFIX, PREFIX_LEN))
+		return get_stored(&nd, name, buf, n);
 	r = -ENODATA;
 	if (ino == TREE_ROOT)
 		r = get_of_root(fs, name + PREFIX_LEN, buf, n);
 	if (r == -ENODATA)
-		r = get_of_node(fs, &nd, name + PREFIX_LEN, buf, n);
+		r = get_of_node(fs, &nd, name, buf, n);
 	return r;
 }
 
@@ -204,6 +214,19 @@ static void put_name(struct names *l, const char *key)
 		memcpy(l->buf + l->used + PREFIX_LEN, key, len);
 	}
 	l->used += PREFIX_LEN + len;
+}
+
+/* Names of a member's own attributes, behind the others; their length. */
+static size_t list_stored(const struct node *nd, const struct names *l)
+{
+	const struct files_ops *ops = nd->files->ops;
+	size_t room = l->n > l->used ? l->n - l->used : 0;
+	ssize_t want = ops->stored_xattr_list(nd->files, nd->node, NULL, 0);
+
+	if (want > 0 && (size_t)want <= room)
+		ops->stored_xattr_list(nd->files, nd->node, l->buf + l->used,
+				       room);
+	return want > 0 ? (size_t)want : 0;
 }
 
 ssize_t fs_listxattr(struct fs *fs, uint64_t ino, char *buf, size_t n)
@@ -233,6 +256,8 @@ ssize_t fs_listxattr(struct fs *fs, uint64_t ino, char *buf, size_t n)
 	}
 	if (!has_error && errors_find(fs->errors, ino, NULL, 0))
 		put_name(&l, "error");
+	if (nd.files && nd.files->ops->stored_xattr_list)
+		l.used += list_stored(&nd, &l);
 	if (n && l.used > n)
 		return -ERANGE;
 	return (ssize_t)l.used;

@@ -24,13 +24,18 @@ struct attr {
 	int64_t mtime; /* seconds; stable across mounts */
 	uint32_t mode; /* type and permissions */
 	uint32_t nlink;
+	/* 0 where there is nothing to say. */
+	uint32_t nsec; /* of mtime */
+	bool stored;   /* owner and permissions are those of a member */
+	uint32_t uid, gid;
+	uint64_t rdev; /* of a device */
 };
 
 struct files;
 struct files_ops {
 	/* Entries of directory node `dir`. */
 	uint64_t (*count)(const struct files *f, uint64_t dir);
-	/* Node number and type (S_IFDIR, S_IFREG, S_IFLNK) of entry i. */
+	/* Node number and type (S_IFDIR, S_IFREG, S_IFLNK, ...) of entry i. */
 	uint64_t (*child)(const struct files *f, uint64_t dir, uint64_t i,
 			  uint32_t *type);
 	/* Name of entry i of `dir`, in order of names; 0 or -errno. */
@@ -45,7 +50,8 @@ struct files_ops {
 	 * directory listing then leaves its attributes out. */
 	bool (*attr_is_slow)(const struct files *f, uint64_t node);
 	/* May pin and block for nodes whose attributes are slow; for the
-	 * others `p` and `err` may be NULL.  -ENOENT: no such node. */
+	 * others `p` and `err` may be NULL.  *out is zeros before.  -ENOENT: no
+	 * such node. */
 	int (*attr)(struct files *f, uint64_t node, struct pinner *p,
 		    struct attr *out, struct error *err);
 	/* Optional: learn what map needs for this window (the layout of a part
@@ -64,6 +70,14 @@ struct files_ops {
 	/* Keys this node has, NUL-separated, as listxattr; without prefix. */
 	const char *(*xattr_keys)(const struct files *f, uint64_t node,
 				  size_t *len);
+	/* Optional.  Target of a symlink; NULL: it is none. */
+	const char *(*link)(const struct files *f, uint64_t node);
+	/* Optional.  Stored extended attributes, under their whole names; as
+	 * getxattr and listxattr (n = 0: only the length). */
+	ssize_t (*stored_xattr)(const struct files *f, uint64_t node,
+				const char *name, char *buf, size_t n);
+	ssize_t (*stored_xattr_list)(const struct files *f, uint64_t node,
+				     char *buf, size_t n);
 	void (*free)(struct files *f);
 };
 struct files {

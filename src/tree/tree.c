@@ -71,7 +71,7 @@ bool tree_attr_is_slow(const struct node *n)
 static int files_type(struct node *n)
 {
 	uint64_t parent;
-	struct attr a;
+	struct attr a = {0};
 	int r;
 
 	if (n->node == 0) {
@@ -350,6 +350,7 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	const struct dir *d = &t->dir[n->dir];
 	int r;
 
+	memset(out, 0, sizeof *out);
 	if (n->files) {
 		r = n->files->ops->attr(n->files, n->node, p, out, err);
 		if (r == 0 && n->node == 0) {
@@ -373,7 +374,10 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 
 const char *tree_link_target(const struct tree *t, const struct node *n)
 {
-	return n->node == 0 ? text_at(t, t->dir[n->dir].target) : NULL;
+	if (n->node == 0)
+		return text_at(t, t->dir[n->dir].target);
+	return n->files->ops->link ? n->files->ops->link(n->files, n->node)
+				   : NULL;
 }
 
 void tree_usage(const struct tree *t, uint64_t *dirs, uint64_t *bytes)

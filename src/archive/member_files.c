@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A member table as a subtree of files: every answer is an array access. */
+#include "archive/member_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/*
+ * Node n is record n; members_check has seen to it that records can be believed.
+ * A hard link is a name only: what is listed under it is the inode's node.
+ *
+ * Where the bytes are:
+ *
+ *	range      one extent of the backing
+ *	sparse     extents, and zeros between them
+ *	blocks     block after block: a chunk, a range of the file where it is
+ *	           stored as it is, or zeros
+ *	fragment   a piece of a block that several members share
+ */
+
+struct member_files {
+	struct files files; /* first member */
+	const struct members *m;
+	const struct volume *volumes;
+	unsigned n;
+	uint64_t root;
+};
+
+static const struct member_files *self_of(const struct files *f)
+{
+	return (const struct member_files *)f;
+}
+
+/* The record of a node; node 0 is what is shown as the root. */
+static const struct member_record *record_of(const struct files *f,
+					     uint64_t node)
+{
+	const struct member_files *s = self_of(f);
+
+	if (node == 0)
+		return &s->m->at[s->root];
+	return node < s->m->n ? &s->m->at[node] : NULL;
+}
+
+static uint64_t mf_count(const struct files *f, uint64_t dir)
+{
+	const struct member_record *r = record_of(f, dir);
+
+	return r && r->kind == MEMBER_DIR ? r->size : 0;
+}
+
+static uint64_t mf_child(const struct files *f, uint64_t dir, uint64_t i,
+			 uint32_t *type)
+{
+	const struct members *m = self_of(f)->m;
+	uint64_t node = record_of(f, dir)->data + i;
+
+	*type = m->at[node].mode & S_IFMT;
+	return m->at[node].kind == MEMBER_LINK ? m->at[node].data : node;
+}
+
+static int mf_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
+		   size_t n)
+{
+	const struct members *m = self_of(f)->m;
+	const char *name = m->names + m->at[record_of(f, dir)->data + i].name;
+	size_t len = strlen(name) + 1;
+
+	if (len > n)
+		return -ENAMETOOLONG;
+	memcpy(buf, name, len);
+	return 0;
+}
+
+static int mf_find(const struct files *f, uint64_t dir, const char *name,
+		   uint64_t *node)
+{
+	const struct member_files *s = self_of(f);
+	int r = members_find(s->m, dir ? dir : s->root, name, node);
+
+	if (r == 0 && s->m->at[*node].kind == MEMBER_LINK)
+		*node = s->m->at[*node].data;
+	return r;
+}
+
+static int mf_parent(const struct files *f, uint64_t node, uint64_t *dir)
+{
+	const struct member_files *s = self_of(f);
+
+	if (node >= s->m->n || node == 0)
+		return -ENOENT;
+	*dir = s->m->at[node].parent;
+	if (*dir == s->root)
+		*dir = 0;
+	return 0;
+}
+
+static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
+		   struct attr *out, struct error *err)
+{
+	const struct member_record *r = record_of(f, node);
+
+	(void)p;
+	(void)err;
+	if (!r || r->kind == MEMBER_LINK)
+		return -ENOENT;
+	out->size = r->size;
+	out->mtime = r->mtime;
+	out->nsec = r->nsec;
+	out->mode = r->mode;
+	out->nlink = r->nlink;
+	out->stored = true;
+	out->uid = r->uid;
+	out->gid = r->gid;
+	if (S_ISBLK(r->mode) || S_ISCHR(r->mode))
+		out->rdev = r->data;
+	return 0;
+}
+
+static const char *mf_link(const struct files *f, uint64_t node)
+{
+	const struct member_record *r = record_of(f, node);
+
+	return r && r->kind == MEMBER_SYMLINK ? self_of(f)->m->names + r->data
+					      : NULL;
+}
+
+/* ---- content ------------------------------------------------------------- */
+
+/* One byte, repeated. */
+static const struct fill zeros = {"", 1};
+
+/* The first run of a sparse member that ends behind `off`; n: there is none. */
+static uint64_t sparse_find(const struct member_extent *x, uint64_t n,
+			    uint64_t off)
+{
+	uint64_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (x[mid].off + x[mid].len <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void map_sparse(const struct members *m, const struct member_record *r,
+		       const struct backing *b, uint64_t off, struct plan *p)
+{
+	uint64_t n = m->extents[r->data].off;
+	const struct member_extent *x = &m->extents[r->data + 1];
+	uint64_t i = sparse_find(x, n, off);
+
+	while (off < r->size && plan_open(p)) {
+		uint64_t next = i < n ? x[i].off : r->size, skip, took;
+
+		if (off < next) {
+			took = plan_fill(p, zeros, 0, next - off);
+		} else {
+			skip = off - x[i].off;
+			took = backing_map(b, x[i].pos + skip, x[i].len - skip,
+					   p);
+			if (took == x[i].len - skip)
+				i++;
+		}
+		if (!took)
+			return;
+		off += took;
+	}
+}
+
+/* `len` bytes of block `i` from `skip` on. */
+static uint64_t map_block(const struct members *m, const struct volume *v,
+			  uint64_t i, uint64_t skip, uint64_t len,
+			  struct plan *p)
+{
+	const struct member_block *b = &m->blocks[i];
+
+	if (!b->stored)
+		return plan_fill(p, zeros, 0, len);
+	if (b->flags & MEMBER_STORED)
+		return backing_map(&v->backing, b->pos + skip, len, p);
+	return plan_chunk(p, v->blocks, i, skip, len);
+}
+
+static uint64_t map_in_block(const struct members *m, const struct volume *v,
+			     uint64_t where, uint64_t skip, uint64_t len,
+			     struct plan *p)
+{
+	return map_block(m, v, where >> 20, (where & ((1u << 20) - 1)) + skip,
+			 len, p);
+}
+
+static void map_blocks(const struct members *m, const struct member_record *r,
+		       const struct volume *v, uint64_t off, struct plan *p)
+{
+	while (off < r->size && plan_open(p)) {
+		uint64_t i = r->data + off / m->block_size;
+		uint64_t skip = off % m->block_size;
+		uint64_t len = min_u64(r->size - off, m->block_size - skip);
+		uint64_t took;
+
+		if (m->blocks[i].flags & MEMBER_TAIL)
+			took = map_in_block(m, v, m->blocks[i].pos, skip, len,
+					    p);
+		else
+			took = map_block(m, v, i, skip, len, p);
+		if (!took)
+			return;
+		off += took;
+	}
+}
+
+static int mf_map(const struct files *f, uint64_t node, uint64_t off,
+		  struct plan *p, struct error *err)
+{
+	const struct member_files *s = self_of(f);
+	const struct member_record *r = record_of(f, node);
+	const struct volume *v;
+
+	if (!r || r->volume >= s->n)
+		return error_set(err, -EIO,
+				 "the source of this member is not "
+				 "there");
+	v = &s->volumes[r->volume];
+	switch (r->kind) {
+	case MEMBER_RANGE:
+		backing_map(&v->backing, r->data + off, r->size - off, p);
+		return 0;
+	case MEMBER_SPARSE:
+		map_sparse(s->m, r, &v->backing, off, p);
+		return 0;
+	case MEMBER_FRAGMENT:
+	case MEMBER_BLOCKS:
+		if (!v->blocks)
+			return error_set(err, -EIO, "its blocks are not there");
+		if (r->kind == MEMBER_BLOCKS)
+			map_blocks(s->m, r, v, off, p);
+		else
+			map_in_block(s->m, v, r->data, off, r->size - off, p);
+		return 0;
+	default:
+		return error_set(err, -EIO, "it has no content");
+	}
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+struct xattr_at {
+	const unsigned char *at;
+	uint32_t left, name_len, size;
+	const char *name;
+	const unsigned char *value;
+};
+
+static void xattr_first(const struct members *m, const struct member_record *r,
+			struct xattr_at *x)
+{
+	x->left = 0;
+	if (!r || !r->xattrs)
+		return;
+	x->at = m->xattrs + ((uint64_t)r->xattrs - 1) * 4;
+	memcpy(&x->left, x->at, 4);
+	x->at += 4;
+}
+
+static bool xattr_next(struct xattr_at *x)
+{
+	uint32_t head[2];
+
+	if (!x->left)
+		return false;
+	x->left--;
+	memcpy(head, x->at, 8);
+	x->name_len = head[0];
+	x->size = head[1];
+	x->name = (const char *)x->at + 8;
+	x->value = x->at + 8 + head[0];
+	x->at += 8 + (((uint64_t)head[0] + head[1] + 3) & ~UINT64_C(3));
+	return true;
+}
+
+static ssize_t deliver(const void *value, size_t size, char *buf, size_t n)
+{
+	if (n && size > n)
+		return -ERANGE;
+	if (n && size)
+		memcpy(buf, value, size);
+	return (ssize_t)size;
+}
+
+static ssize_t mf_stored_xattr(const struct files *f, uint64_t node,
+			       const char *name, char *buf, size_t n)
+{
+	struct xattr_at x;
+
+	xattr_first(self_of(f)->m, record_of(f, node), &x);
+	while (xattr_next(&x))
+		if (strlen(name) == x.name_len &&
+		    !memcmp(name, x.name, x.name_len))
+			return deliver(x.value, x.size, buf, n);
+	return -ENODATA;
+}
+
+static ssize_t mf_stored_xattr_list(const struct files *f, uint64_t node,
+				    char *buf, size_t n)
+{
+	struct xattr_at x;
+	size_t used = 0;
+
+	xattr_first(self_of(f)->m, record_of(f, node), &x);
+	while (xattr_next(&x)) {
+		if (used + x.name_len + 1 <= n) {
+			memcpy(buf + used, x.name, x.name_len);
+			buf[used + x.name_len] = '\0';
+		}
+		used += x.name_len + 1;
+	}
+	return n && used > n ? -ERANGE : (ssize_t)used;
+}
+
+/* user.tensorfs.source: where a member's bytes are. */
+static ssize_t mf_xattr(struct files *f, uint64_t node, const char *key,
+			struct pinner *p, char *buf, size_t n)
+{
+	const struct member_files *s = self_of(f);
+	const struct member_record *r = record_of(f, node);
+	char text[512];
+	int len;
+
+	(void)p;
+	if (strcmp(key, "source") || !r || !S_ISREG(r->mode) ||
+	    r->volume >= s->n)
+		return -ENODATA;
+	len = snprintf(text, sizeof text, "%s%s",
+		       s->volumes[r->volume].backing.stream ? "decoded from "
+							    : "",
+		       backing_name(&s->volumes[r->volume].backing));
+	if (r->kind == MEMBER_RANGE && len > 0 && (size_t)len < sizeof text)
+		len += snprintf(
+			text + len, sizeof text - (size_t)len, " at %llu",
+			(unsigned long long)(r->data + s->volumes[r->volume]
+							       .backing.pos));
+	return deliver(text, (size_t)len, buf, n);
+}
+
+static const char *mf_xattr_keys(const struct files *f, uint64_t node,
+				 size_t *len)
+{
+	const struct member_record *r = record_of(f, node);
+
+	*len = 0;
+	if (!r || !S_ISREG(r->mode))
+		return NULL;
+	*len = sizeof "source";
+	return "source";
+}
+
+static void mf_free(struct files *f)
+{
+	free(f);
+}
+
+static const struct files_ops member_files_ops = {
+	.count = mf_count,
+	.child = mf_child,
+	.name = mf_name,
+	.find = mf_find,
+	.parent = mf_parent,
+	.attr = mf_attr,
+	.map = mf_map,
+	.xattr = mf_xattr,
+	.xattr_keys = mf_xattr_keys,
+	.link = mf_link,
+	.stored_xattr = mf_stored_xattr,
+	.stored_xattr_list = mf_stored_xattr_list,
+	.free = mf_free,
+};
+
+int member_files_new(struct files **out, const struct members *m,
+		     const struct volume *volumes, unsigned n, uint64_t root,
+		     struct error *err)
+{
+	struct member_files *s = calloc(1, sizeof *s);
+
+	*out = NULL;
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->files.ops = &member_files_ops;
+	s->m = m;
+	s->volumes = volumes;
+	s->n = n;
+	s->root = root;
+	*out = &s->files;
+	return 0;
+}

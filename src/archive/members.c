@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A finished member table: lookup, paths, sections of an index. */
+#include "archive/members_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SECTION_HEAD = MEMBERS_SECTION,
+	SECTION_RECORDS,
+	SECTION_NAMES,
+	SECTION_EXTENTS,
+	SECTION_BLOCKS,
+	SECTION_XATTRS,
+	SECTION_NOTES
+};
+
+/* What of a table is no array; a section of its own. */
+struct head {
+	uint32_t block_size;
+	uint32_t unused; /* 0 */
+};
+
+unsigned members_sections(const struct members *m, struct index_section *out)
+{
+	static _Thread_local struct head head;
+	const struct index_section all[] = {
+		{SECTION_HEAD, &head, sizeof head, NULL},
+		{SECTION_RECORDS, m->at, m->n * sizeof *m->at, NULL},
+		{SECTION_NAMES, m->names, m->names_size, NULL},
+		{SECTION_EXTENTS, m->extents, m->n_extents * sizeof *m->extents,
+		 NULL},
+		{SECTION_BLOCKS, m->blocks, m->n_blocks * sizeof *m->blocks,
+		 NULL},
+		{SECTION_XATTRS, m->xattrs, m->xattrs_size, NULL},
+		{SECTION_NOTES, m->notes, m->notes_size, NULL},
+	};
+	const unsigned n = sizeof all / sizeof all[0];
+
+	_Static_assert(sizeof all / sizeof all[0] <= MEMBERS_SECTIONS, "room");
+	head.block_size = m->block_size;
+	memcpy(out, all, sizeof all);
+	return n;
+}
+
+static int section_take(struct members *m, const struct index_section *s,
+			struct error *err)
+{
+	uint64_t unit = 1, n;
+
+	switch (s->id) {
+	case SECTION_HEAD:
+		if (s->size != sizeof(struct head))
+			return error_set(err, -EBADMSG, "its head is odd");
+		m->block_size = ((const struct head *)s->data)->block_size;
+		return 0;
+	case SECTION_RECORDS:
+		unit = sizeof *m->at;
+		break;
+	case SECTION_EXTENTS:
+		unit = sizeof *m->extents;
+		break;
+	case SECTION_BLOCKS:
+		unit = sizeof *m->blocks;
+		break;
+	default:
+		break;
+	}
+	if (s->size % unit || (uintptr_t)s->data % 8)
+		return error_set(err, -EBADMSG, "section %u is odd", s->id);
+	n = s->size / unit;
+	switch (s->id) {
+	case SECTION_RECORDS:
+		m->at = s->data;
+		m->n = n;
+		break;
+	case SECTION_NAMES:
+		m->names = s->data;
+		m->names_size = n;
+		break;
+	case SECTION_EXTENTS:
+		m->extents = s->data;
+		m->n_extents = n;
+		break;
+	case SECTION_BLOCKS:
+		m->blocks = s->data;
+		m->n_blocks = n;
+		break;
+	case SECTION_XATTRS:
+		m->xattrs = s->data;
+		m->xattrs_size = n;
+		break;
+	case SECTION_NOTES:
+		m->notes = s->data;
+		m->notes_size = n;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int members_of_sections(struct members *m, const struct index_section *s,
+			unsigned n, void *own, struct error *err)
+{
+	int r = 0;
+
+	memset(m, 0, sizeof *m);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		if (s[i].size)
+			r = section_take(m, &s[i], err);
+	if (r == 0)
+		r = members_check(m, err);
+	if (r < 0)
+		memset(m, 0, sizeof *m);
+	else
+		m->own[0] = own;
+	return r;
+}
+
+int members_of_index(struct members *m, struct index *x, struct error *err)
+{
+	struct index_section s[MEMBERS_SECTIONS] = {0};
+	unsigned n = 0;
+	int r;
+
+	for (uint32_t id = SECTION_HEAD; id <= SECTION_NOTES; id++, n++) {
+		s[n].id = id;
+		s[n].data = index_section(x, id, &s[n].size);
+		if (!s[n].data)
+			s[n].size = 0;
+	}
+	r = members_of_sections(m, s, n, NULL, err);
+	if (r == 0)
+		m->index = x;
+	return r;
+}
+
+void members_free(struct members *m)
+{
+	for (size_t i = 0; i < sizeof m->own / sizeof m->own[0]; i++)
+		free(m->own[i]);
+	if (m->index)
+		index_free(m->index);
+	memset(m, 0, sizeof *m);
+}
+
+int members_find(const struct members *m, uint64_t dir, const char *name,
+		 uint64_t *record)
+{
+	uint64_t lo, hi;
+
+	if (dir >= m->n || m->at[dir].kind != MEMBER_DIR)
+		return -ENOENT;
+	lo = m->at[dir].data;
+	hi = lo + m->at[dir].size;
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+		int c = strcmp(m->names + m->at[mid].name, name);
+
+		if (c == 0) {
+			*record = mid;
+			return 0;
+		}
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -ENOENT;
+}
+
+void members_path(const struct members *m, uint64_t record, char *buf, size_t n)
+{
+	size_t at = n - 1;
+
+	buf[at] = '\0';
+	if (record == 0 && at > 0)
+		buf[--at] = '/';
+	while (record && record < m->n && at > 0) {
+		const char *name = m->names + m->at[record].name;
+		size_t len = strlen(name);
+
+		if (len > at) {
+			name += len - at;
+			len = at;
+		}
+		at -= len;
+		memcpy(buf + at, name, len);
+		if (at > 0)
+			buf[--at] = '/';
+		record = m->at[record].parent;
+	}
+	memmove(buf, buf + at, n - at);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Building a member table: names, inodes, and what replaces what. */
+#include "archive/members_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/*
+ * While building there are entries (a name in a directory) and inodes (what a name
+ * leads to), as in a file system, because an archive is a list of orders to one:
+ * "make this file", "give it that name too", "make it again".  Each is carried out
+ * as it comes, so the end is what `tar x` would leave behind.
+ *
+ * Entries are found by parent and name in a hash table that never forgets: an entry
+ * that is replaced leads to another inode, one that is removed to none.
+ */
+
+#define XATTRS_MAX (UINT32_C(64) << 20) /* of one member */
+
+/* ---- names --------------------------------------------------------------- */
+
+static uint64_t hash_of(uint32_t parent, const char *name, size_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ parent;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	/* FNV's low bits are its weak ones. */
+	return h ^ h >> 29;
+}
+
+static bool entry_is(const struct members_builder *b, uint32_t entry,
+		     uint32_t parent, const char *name, size_t n)
+{
+	const struct build_entry *e = &b->entries.at[entry];
+	const char *have = b->names.at + e->name;
+
+	return e->parent == parent && !memcmp(have, name, n) && !have[n];
+}
+
+/* Slot where the entry is, or would be. */
+static size_t slot_of(const struct members_builder *b, uint32_t parent,
+		      const char *name, size_t n)
+{
+	size_t mask = b->n_slots - 1;
+	size_t i = (size_t)hash_of(parent, name, n) & mask;
+
+	while (b->slots[i]) {
+		const struct build_entry *e = &b->entries.at[b->slots[i] - 1];
+
+		/* Names end with NUL, so memcmp must not go beyond the pool. */
+		if (n < b->names.n - e->name &&
+		    entry_is(b, b->slots[i] - 1, parent, name, n))
+			break;
+		i = (i + 1) & mask;
+	}
+	return i;
+}
+
+static bool slots_grow(struct members_builder *b)
+{
+	size_t want = b->n_slots ? 2 * b->n_slots : 1024;
+	uint32_t *old = b->slots;
+
+	b->slots = calloc(want, sizeof *b->slots);
+	if (!b->slots) {
+		b->slots = old;
+		return false;
+	}
+	b->n_slots = want;
+	for (size_t i = 1; i < b->entries.n; i++) {
+		const struct build_entry *e = &b->entries.at[i];
+		const char *name = b->names.at + e->name;
+
+		b->slots[slot_of(b, e->parent, name, strlen(name))] =
+			(uint32_t)i + 1;
+	}
+	free(old);
+	return true;
+}
+
+uint32_t build_find(const struct members_builder *b, uint32_t parent,
+		    const char *name, size_t n)
+{
+	uint32_t found = b->slots[slot_of(b, parent, name, n)];
+
+	return found ? found - 1 : ENTRY_NONE;
+}
+
+int64_t build_text(struct members_builder *b, const char *text, size_t n)
+{
+	size_t at = b->names.n;
+
+	if (n >= b->names.room - at) {
+		size_t want = 2 * b->names.room + n + 64;
+		char *p = realloc(b->names.at, want);
+
+		if (!p)
+			return -ENOMEM;
+		b->names.at = p;
+		b->names.room = want;
+	}
+	memcpy(b->names.at + at, text, n);
+	b->names.at[at + n] = '\0';
+	b->names.n += n + 1;
+	return (int64_t)at;
+}
+
+uint32_t build_name(struct members_builder *b, uint32_t parent,
+		    const char *name, size_t n)
+{
+	struct build_entry e = {0, parent, ENTRY_NONE, 0, 0};
+	uint32_t found;
+	int64_t at;
+
+	if (2 * b->entries.n >= b->n_slots && !slots_grow(b))
+		return ENTRY_NONE;
+	found = build_find(b, parent, name, n);
+	if (found != ENTRY_NONE)
+		return found;
+	if (b->entries.n >= ENTRY_NONE - 1)
+		return ENTRY_NONE;
+	at = build_text(b, name, n);
+	if (at < 0)
+		return ENTRY_NONE;
+	e.name = (uint64_t)at;
+	if (!vec_push(&b->entries, e))
+		return ENTRY_NONE;
+	found = (uint32_t)b->entries.n - 1;
+	b->slots[slot_of(b, parent, name, n)] = found + 1;
+	return found;
+}
+
+/* ---- inodes -------------------------------------------------------------- */
+
+uint32_t build_new_inode(struct members_builder *b,
+			 const struct member_record *at)
+{
+	const struct build_inode inode = {*at};
+
+	if (b->inodes.n >= ENTRY_NONE - 1 || !vec_push(&b->inodes, inode))
+		return ENTRY_NONE;
+	return (uint32_t)b->inodes.n - 1;
+}
+
+void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode)
+{
+	struct build_entry *e = &b->entries.at[entry];
+
+	if (e->inode == ENTRY_NONE && entry != 0)
+		b->entries.at[e->parent].children++;
+	e->inode = inode;
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+static size_t padded(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+int build_xattrs(struct members_builder *b, const struct member_xattr *x,
+		 size_t n, uint32_t *at)
+{
+	size_t size = 4, used = b->xattrs.n, same;
+	unsigned char *to;
+	uint32_t word = (uint32_t)n;
+
+	*at = 0;
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (x[i].size > XATTRS_MAX || strlen(x[i].name) > 255)
+			return -E2BIG;
+		size += 8 + padded(strlen(x[i].name) + x[i].size);
+		if (size > XATTRS_MAX)
+			return -E2BIG;
+	}
+	if (used / 4 + size / 4 >= UINT32_MAX)
+		return -E2BIG;
+	if (size > b->xattrs.room - used) {
+		size_t want = 2 * b->xattrs.room + size;
+		unsigned char *p = realloc(b->xattrs.at, want);
+
+		if (!p)
+			return -ENOMEM;
+		b->xattrs.at = p;
+		b->xattrs.room = want;
+	}
+	to = b->xattrs.at + used;
+	memset(to, 0, size);
+	memcpy(to, &word, 4);
+	to += 4;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t head[2] = {(uint32_t)strlen(x[i].name),
+				    (uint32_t)x[i].size};
+
+		memcpy(to, head, 8);
+		memcpy(to + 8, x[i].name, head[0]);
+		if (head[1])
+			memcpy(to + 8 + head[0], x[i].value, head[1]);
+		to += 8 + padded((size_t)head[0] + head[1]);
+	}
+	/* Labels of a security module are the same a million times. */
+	same = b->last_xattrs ? ((size_t)b->last_xattrs - 1) * 4 : used;
+	if (same < used && used - same == size &&
+	    !memcmp(b->xattrs.at + same, b->xattrs.at + used, size)) {
+		*at = b->last_xattrs;
+		return 0;
+	}
+	b->xattrs.n = used + size;
+	*at = b->last_xattrs = (uint32_t)(used / 4) + 1;
+	return 0;
+}
+
+/* ---- adding -------------------------------------------------------------- */
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static void record_of(const struct member *m, struct member_record *r)
+{
+	memset(r, 0, sizeof *r);
+	r->mtime = m->mtime;
+	r->nsec = m->nsec < 1000000000 ? m->nsec : 0;
+	r->mode = m->mode;
+	r->uid = m->uid;
+	r->gid = m->gid;
+	r->volume = m->volume;
+	r->kind = (uint8_t)m->kind;
+	if (S_ISDIR(m->mode))
+		r->kind = MEMBER_DIR;
+	else if (S_ISLNK(m->mode))
+		r->kind = MEMBER_SYMLINK;
+	else if (!S_ISREG(m->mode))
+		r->kind = MEMBER_NONE;
+	if (S_ISREG(m->mode) && m->size > 0) {
+		r->size = m->size;
+		r->data = m->data;
+	} else if (S_ISREG(m->mode)) {
+		r->kind = MEMBER_NONE;
+	} else if (S_ISBLK(m->mode) || S_ISCHR(m->mode)) {
+		r->data = m->data;
+	}
+}
+
+/* The attributes and the target of a new inode. */
+static int record_finish(struct members_builder *b, const struct member *m,
+			 const struct build_place *at, const char *stored,
+			 struct member_record *r, struct error *err)
+{
+	struct member_xattr more[64];
+	const struct member_xattr *x = m->xattrs;
+	size_t n = m->n_xattrs;
+	int64_t text;
+	int code;
+
+	if (at->shortened && n < sizeof more / sizeof *more) {
+		if (n)
+			memcpy(more, x, n * sizeof *x);
+		more[n++] = (struct member_xattr){"user.tensorfs.name", stored,
+						  strlen(stored)};
+		x = more;
+	}
+	code = build_xattrs(b, x, n, &r->xattrs);
+	if (code == -E2BIG)
+		members_note(b, "attributes too large",
+			     "%s: its extended attributes are too large and "
+			     "are left out",
+			     m->path);
+	else if (code < 0)
+		return no_memory(err);
+	if (r->kind == MEMBER_SYMLINK) {
+		text = build_text(b, m->link ? m->link : "",
+				  m->link ? strlen(m->link) : 0);
+		if (text < 0)
+			return no_memory(err);
+		r->data = (uint64_t)text;
+		r->size = m->link ? strlen(m->link) : 0;
+	}
+	return 0;
+}
+
+/* A directory that is there already: only what it is changes. */
+static int64_t renew_directory(struct members_builder *b, uint32_t entry,
+			       const struct member_record *r)
+{
+	struct member_record *have = build_inode(b, entry);
+
+	*have = *r;
+	return b->entries.at[entry].inode;
+}
+
+int build_keep(struct members_builder *b, uint32_t entry)
+{
+	struct build_entry *e = &b->entries.at[entry];
+	struct build_version v = {e->inode, e->version};
+
+	if (!b->options.versions || e->inode == ENTRY_NONE ||
+	    build_is_dir(b, entry))
+		return 0;
+	if (!vec_push(&b->versions, v))
+		return -ENOMEM;
+	e->version = (uint32_t)b->versions.n;
+	return 0;
+}
+
+/* Give `entry` this inode; -EEXIST: a directory that is not empty is there. */
+static int replace(struct members_builder *b, const struct member *m,
+		   uint32_t entry, uint32_t inode, struct error *err)
+{
+	if (build_is_dir(b, entry) &&
+	    (b->entries.at[entry].children || entry == 0)) {
+		members_note(b, "a directory stayed",
+			     "%s: is a directory that is not empty, and not "
+			     "replaced by a later file of this name",
+			     m->path);
+		return error_set(err, -EINVAL, "%s: not replaced", m->path);
+	}
+	if (build_keep(b, entry) < 0)
+		return no_memory(err);
+	build_lead(b, entry, inode);
+	return 0;
+}
+
+/* The inode that a hard link means; -ENOENT. */
+static int64_t linked_inode(struct members_builder *b, const struct member *m,
+			    struct error *err)
+{
+	struct build_place at;
+	uint32_t entry;
+	int r;
+
+	if (!m->link)
+		return m->same_as < b->inodes.n
+			       ? (int64_t)m->same_as
+			       : error_set(err, -ENOENT, "no such inode");
+	r = build_walk(b, m->link, NULL, &at, err);
+	if (r < 0)
+		return r;
+	entry = at.n ? build_find(b, at.dir, at.name, at.n) : at.dir;
+	if (entry == ENTRY_NONE || b->entries.at[entry].inode == ENTRY_NONE ||
+	    build_is_dir(b, entry))
+		return error_set(err, -ENOENT, "%s: no such member", m->link);
+	return b->entries.at[entry].inode;
+}
+
+static int64_t add_link(struct members_builder *b, const struct member *m,
+			struct error *err)
+{
+	int64_t inode = linked_inode(b, m, err);
+	struct build_place at;
+	uint32_t entry;
+	int r;
+
+	if (inode == -ENOENT || inode == -EINVAL)
+		members_note(b, "a hard link to nothing",
+			     "%s: is a hard link to %s, which is not there (or "
+			     "is a directory), and left out",
+			     m->path, m->link ? m->link : "nothing");
+	if (inode < 0)
+		return inode;
+	r = build_walk(b, m->path, m, &at, err);
+	if (r < 0)
+		return r;
+	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
+	if (entry == ENTRY_NONE)
+		return no_memory(err);
+	if (b->entries.at[entry].inode == (uint32_t)inode)
+		return inode;
+	r = replace(b, m, entry, (uint32_t)inode, err);
+	return r < 0 ? r : inode;
+}
+
+int64_t members_add(struct members_builder *b, const struct member *m,
+		    struct error *err)
+{
+	struct member_record r;
+	struct build_place at;
+	uint32_t entry, inode;
+	int code;
+
+	if (m->kind == MEMBER_LINK)
+		return add_link(b, m, err);
+	record_of(m, &r);
+	code = build_walk(b, m->path, m, &at, err);
+	if (code == 0)
+		code = record_finish(b, m, &at, m->path, &r, err);
+	if (code < 0)
+		return code;
+	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
+	if (entry == ENTRY_NONE)
+		return no_memory(err);
+	if (r.kind == MEMBER_DIR && build_is_dir(b, entry))
+		return renew_directory(b, entry, &r);
+	inode = build_new_inode(b, &r);
+	if (inode == ENTRY_NONE)
+		return no_memory(err);
+	code = replace(b, m, entry, inode, err);
+	return code < 0 ? code : (int64_t)inode;
+}
+
+uint64_t members_count(const struct members_builder *b)
+{
+	return b->entries.n;
+}
+
+int members_builder_new(struct members_builder **out,
+			const struct members_options *o, struct error *err)
+{
+	const struct build_entry root = {0, 0, 0, 0, 0};
+	struct member_record r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	struct members_builder *b = calloc(1, sizeof *b);
+
+	*out = NULL;
+	if (!b)
+		return no_memory(err);
+	if (o)
+		b->options = *o;
+	if (build_text(b, "", 0) < 0 || !vec_push(&b->entries, root) ||
+	    build_new_inode(b, &r) == ENTRY_NONE || !slots_grow(b)) {
+		members_builder_free(b);
+		return no_memory(err);
+	}
+	*out = b;
+	return 0;
+}
+
+void members_builder_free(struct members_builder *b)
+{
+	if (!b)
+		return;
+	vec_free(&b->entries);
+	vec_free(&b->inodes);
+	vec_free(&b->versions);
+	vec_free(&b->extents);
+	vec_free(&b->blocks);
+	vec_free(&b->names);
+	vec_free(&b->xattrs);
+	free(b->slots);
+	for (unsigned i = 0; i < b->n_notes; i++)
+		for (unsigned j = 0; j < NOTES_KEPT; j++)
+			free(b->notes[i].said[j]);
+	free(b);
+}

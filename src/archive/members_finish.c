@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From entries and inodes to a table: sort, number, pack. */
+#include "archive/members_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/*
+ * As in tree/build.c: a counting sort gathers each directory's entries, they are
+ * sorted by name, and numbers are handed out breadth-first, a whole directory at a
+ * time.  The first entry of an inode in that order becomes its record, the others
+ * refer to that.
+ */
+
+struct packing {
+	struct members_builder *b;
+	uint32_t *start; /* n + 2: runs of `kids` by parent */
+	uint32_t *kids;
+	uint32_t *order;  /* record -> entry */
+	uint64_t *record; /* inode -> record + 1, 0: none yet */
+	struct member_record *at;
+	uint64_t n;
+};
+
+/* ---- versions ------------------------------------------------------------ */
+
+/* NAME.versions/1, 2, ...: the oldest is 1. */
+static int add_versions(struct members_builder *b, uint32_t entry)
+{
+	uint32_t v = b->entries.at[entry].version, parent, dir, numbers = 0;
+	const char *name = b->names.at + b->entries.at[entry].name;
+	struct member_record r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	cleanup_free char *longer = NULL;
+
+	for (uint32_t i = v; i; i = b->versions.at[i - 1].before)
+		numbers++;
+	if (asprintf(&longer, "%s.versions", name) < 0) {
+		longer = NULL;
+		return -ENOMEM;
+	}
+	parent = b->entries.at[entry].parent;
+	if (strlen(longer) > 255 ||
+	    ((dir = build_find(b, parent, longer, strlen(longer))) !=
+		     ENTRY_NONE &&
+	     b->entries.at[dir].inode != ENTRY_NONE)) {
+		members_note(b, "versions without a name",
+			     "%s: earlier versions are not shown, '%s' cannot "
+			     "be their directory",
+			     name, longer);
+		return 0;
+	}
+	dir = build_name(b, parent, longer, strlen(longer));
+	r.mtime = b->inodes.at[b->versions.at[v - 1].inode].at.mtime;
+	if (dir == ENTRY_NONE)
+		return -ENOMEM;
+	build_lead(b, dir, build_new_inode(b, &r));
+	if (b->entries.at[dir].inode == ENTRY_NONE)
+		return -ENOMEM;
+	for (; v; v = b->versions.at[v - 1].before, numbers--) {
+		char number[16];
+		uint32_t e;
+
+		snprintf(number, sizeof number, "%u", numbers);
+		e = build_name(b, dir, number, strlen(number));
+		if (e == ENTRY_NONE)
+			return -ENOMEM;
+		build_lead(b, e, b->versions.at[v - 1].inode);
+	}
+	return 0;
+}
+
+/* ---- gather, sort -------------------------------------------------------- */
+
+static bool is_live(const struct members_builder *b, size_t entry)
+{
+	return entry > 0 && b->entries.at[entry].inode != ENTRY_NONE;
+}
+
+static int gather(struct packing *p)
+{
+	const struct members_builder *b = p->b;
+	size_t n = b->entries.n;
+
+	p->start = calloc(n + 2, sizeof *p->start);
+	p->kids = malloc(n * sizeof *p->kids);
+	if (!p->start || !p->kids)
+		return -ENOMEM;
+	for (size_t i = 1; i < n; i++)
+		if (is_live(b, i))
+			p->start[b->entries.at[i].parent + 2]++;
+	for (size_t i = 2; i < n + 2; i++)
+		p->start[i] += p->start[i - 1];
+	for (size_t i = 1; i < n; i++)
+		if (is_live(b, i))
+			p->kids[p->start[b->entries.at[i].parent + 1]++] =
+				(uint32_t)i;
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b, void *builder)
+{
+	const struct members_builder *m = builder;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return strcmp(m->names.at + m->entries.at[x].name,
+		      m->names.at + m->entries.at[y].name);
+}
+
+static void sort_run(struct packing *p, uint32_t *run, size_t n)
+{
+	size_t i;
+
+	for (i = 1; i < n; i++) /* most archives come in order */
+		if (compare_names(&run[i - 1], &run[i], p->b) > 0)
+			break;
+	if (i < n)
+		qsort_r(run, n, sizeof *run, compare_names, p->b);
+}
+
+/* ---- number, pack -------------------------------------------------------- */
+
+static void pack_entry(struct packing *p, uint64_t i, uint64_t parent)
+{
+	struct members_builder *b = p->b;
+	const struct build_entry *e = &b->entries.at[p->order[i]];
+	struct member_record *r = &p->at[i];
+
+	*r = b->inodes.at[e->inode].at;
+	r->name = e->name;
+	r->parent = (uint32_t)parent;
+	if (r->kind == MEMBER_DIR) {
+		r->nlink = 2;
+		p->at[parent].nlink += i > 0;
+	} else if (p->record[e->inode]) {
+		r->kind = MEMBER_LINK;
+		r->data = p->record[e->inode] - 1;
+		r->size = 0;
+		r->nlink = 0;
+		r->xattrs = 0;
+		p->at[r->data].nlink++;
+	} else {
+		p->record[e->inode] = i + 1;
+		r->nlink = 1;
+	}
+}
+
+static void pack_all(struct packing *p)
+{
+	uint64_t next = 1;
+
+	p->order[0] = 0;
+	pack_entry(p, 0, 0);
+	for (uint64_t i = 0; i < next; i++) {
+		uint32_t e = p->order[i];
+		uint32_t first = p->start[e], n = p->start[e + 1] - first;
+
+		if (p->at[i].kind != MEMBER_DIR)
+			continue;
+		sort_run(p, &p->kids[first], n);
+		p->at[i].data = next;
+		p->at[i].size = n;
+		for (uint32_t j = 0; j < n; j++) {
+			p->order[next + j] = p->kids[first + j];
+			pack_entry(p, next + j, i);
+		}
+		next += n;
+	}
+	p->n = next;
+}
+
+/* Who brought a directory to nothing: entries of one that was replaced are never
+ * reached, and cost nothing but their room. */
+static int pack(struct packing *p)
+{
+	size_t n = p->b->entries.n;
+	int r = gather(p);
+
+	if (r < 0)
+		return r;
+	p->order = malloc(n * sizeof *p->order);
+	p->record = calloc(p->b->inodes.n, sizeof *p->record);
+	p->at = malloc(n * sizeof *p->at);
+	if (!p->order || !p->record || !p->at)
+		return -ENOMEM;
+	pack_all(p);
+	return 0;
+}
+
+/* The root is as young as what is in it, where no member says. */
+static void date_root(struct packing *p)
+{
+	struct member_record *root = &p->at[0];
+
+	if (root->mtime)
+		return;
+	for (uint64_t i = 0; i < root->size; i++)
+		if (p->at[root->data + i].mtime > root->mtime)
+			root->mtime = p->at[root->data + i].mtime;
+}
+
+static void *give(void **from, void **own)
+{
+	void *p = *from;
+
+	*own = p;
+	*from = NULL;
+	return p;
+}
+
+static int hand_over(struct packing *p, struct members *out)
+{
+	struct members_builder *b = p->b;
+	size_t notes;
+	void *text = build_notes_text(b, &notes);
+	void *smaller = realloc(p->at, p->n * sizeof *p->at);
+
+	memset(out, 0, sizeof *out);
+	if (smaller)
+		p->at = smaller;
+	out->n = p->n;
+	out->at = give((void **)&p->at, &out->own[0]);
+	out->names_size = b->names.n;
+	out->names = give((void **)&b->names.at, &out->own[1]);
+	out->n_extents = b->extents.n;
+	out->extents = give((void **)&b->extents.at, &out->own[2]);
+	out->n_blocks = b->blocks.n;
+	out->blocks = give((void **)&b->blocks.at, &out->own[3]);
+	out->block_size = b->block_size;
+	out->xattrs_size = b->xattrs.n;
+	out->xattrs = give((void **)&b->xattrs.at, &out->own[4]);
+	out->notes_size = text ? notes : 0;
+	out->notes = out->own[5] = text;
+	return text ? 0 : -ENOMEM;
+}
+
+int members_finish(struct members_builder *b, struct members *out,
+		   struct error *err)
+{
+	struct packing p = {.b = b};
+	size_t n = b->entries.n;
+	int r = 0;
+
+	memset(out, 0, sizeof *out);
+	for (uint32_t i = 1; i < n && r == 0; i++)
+		if (b->entries.at[i].version && is_live(b, i))
+			r = add_versions(b, i);
+	if (r == 0)
+		r = pack(&p);
+	if (r == 0) {
+		date_root(&p);
+		r = hand_over(&p, out);
+	}
+	if (r < 0)
+		error_set(err, r, "out of memory");
+	free(p.start);
+	free(p.kids);
+	free(p.order);
+	free(p.record);
+	free(p.at);
+	members_builder_free(b);
+	if (r == 0)
+		r = members_check(out, err);
+	if (r < 0)
+		members_free(out);
+	return r;
+}
+
+/* ---- tables beside it ---------------------------------------------------- */
+
+int64_t members_add_extents(struct members_builder *b,
+			    const struct member_extent *x, size_t n)
+{
+	size_t first = b->extents.n;
+
+	for (size_t i = 0; i < n; i++)
+		if (!vec_push(&b->extents, x[i]))
+			return -ENOMEM;
+	return (int64_t)first;
+}
+
+int64_t members_add_blocks(struct members_builder *b,
+			   const struct member_block *x, size_t n)
+{
+	size_t first = b->blocks.n;
+
+	for (size_t i = 0; i < n; i++)
+		if (!vec_push(&b->blocks, x[i]))
+			return -ENOMEM;
+	return (int64_t)first;
+}
+
+struct member_block *members_block(struct members_builder *b, uint64_t i)
+{
+	return i < b->blocks.n ? &b->blocks.at[i] : NULL;
+}
+
+void members_block_size(struct members_builder *b, uint32_t size)
+{
+	b->block_size = size;
+}
