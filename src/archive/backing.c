@@ -7,6 +7,7 @@
 
 #include "archive/stream.h"
 #include "base/number.h"
+#include "tree/files.h"
 
 int backing_file(struct backing *out, struct handles *h, struct pinner *p,
 		 uint32_t file, uint64_t offset, struct error *err)
@@ -16,7 +17,8 @@ int backing_file(struct backing *out, struct handles *h, struct pinner *p,
 
 	if (r < 0)
 		return r;
-	*out = (struct backing){h, p, file, NULL, offset, 0};
+	*out = (struct backing){
+		.handles = h, .pinner = p, .file = file, .pos = offset};
 	if (offset <= pin.size)
 		out->size = pin.size - offset;
 	else
@@ -63,6 +65,43 @@ static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
 	return done;
 }
 
+/* Append what another plan has. */
+static uint64_t append(struct plan *p, const struct plan *from)
+{
+	uint64_t done = 0;
+
+	for (unsigned i = 0; i < from->n; i++) {
+		const struct extent *x = &from->ext[i];
+		uint64_t took = 0;
+
+		if (x->kind == EXTENT_FILE)
+			took = plan_file(p, x->u.file.file, x->u.file.pos,
+					 x->len);
+		else if (x->kind == EXTENT_CHUNK)
+			took = plan_chunk(p, x->u.chunk.set, x->u.chunk.index,
+					  x->u.chunk.skip, x->len);
+		else if (x->kind == EXTENT_FILL)
+			took = plan_fill(p, x->u.fill.of, x->u.fill.phase,
+					 x->len);
+		done += took;
+		if (took < x->len)
+			break;
+	}
+	return done;
+}
+
+/* The files' own plan goes as far as the file does. */
+static uint64_t files_map(const struct backing *b, uint64_t at, uint64_t len,
+			  struct plan *p)
+{
+	struct plan part;
+
+	plan_init(&part, min_u64(len, p->want - p->have));
+	if (b->files->ops->map(b->files, b->node, at, &part, NULL) < 0)
+		return 0;
+	return append(p, &part);
+}
+
 uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 		     struct plan *p)
 {
@@ -71,6 +110,8 @@ uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 
 	if (there && b->stream)
 		done = stream_map(b->stream, b->pos + off, there, p);
+	else if (there && b->files)
+		done = files_map(b, b->pos + off, there, p);
 	else if (there)
 		done = plan_file(p, b->file, b->pos + off, there);
 	/* The end of a part need not be that of its file. */
@@ -81,6 +122,26 @@ uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 
 /* ---- reading ------------------------------------------------------------- */
 
+static int copy_span(const struct backing *b, const struct span *s,
+		     unsigned char *to, struct error *err)
+{
+	switch (s->kind) {
+	case SPAN_MEM:
+		memcpy(to, s->mem, s->len);
+		return 0;
+	case SPAN_FD:
+		return handles_read(b->handles, s->handle.file, s->pos, to,
+				    s->len, err);
+	case SPAN_FILL:
+		for (size_t i = 0; i < s->len; i++)
+			to[i] = ((const unsigned char *)
+					 s->fill.pattern)[(s->phase + i) %
+							  s->fill.width];
+		return 0;
+	}
+	return error_set(err, -EIO, "%s: bytes of no kind", backing_name(b));
+}
+
 static int copy_extent(const struct backing *b, const struct extent *x,
 		       unsigned char *to, struct error *err)
 {
@@ -89,16 +150,12 @@ static int copy_extent(const struct backing *b, const struct extent *x,
 
 	if (r < 0)
 		return r;
-	if (span.kind == SPAN_MEM)
-		memcpy(to, span.mem, span.len);
-	else
-		r = error_set(err, -EIO, "%s: decoded bytes are not in memory",
-			      backing_name(b));
+	r = copy_span(b, &span, to, err);
 	b->pinner->unpin(b->pinner, &span);
 	return r;
 }
 
-static int read_stream(const struct backing *b, uint64_t off, unsigned char *to,
+static int read_mapped(const struct backing *b, uint64_t off, unsigned char *to,
 		       size_t len, struct error *err)
 {
 	struct plan p;
@@ -106,7 +163,7 @@ static int read_stream(const struct backing *b, uint64_t off, unsigned char *to,
 
 	while (len > 0 && r == 0) {
 		plan_init(&p, len);
-		if (!stream_map(b->stream, b->pos + off, len, &p))
+		if (!backing_map(b, off, len, &p))
 			return error_set(err, -EIO, "%s: no plan for a read",
 					 backing_name(b));
 		for (unsigned i = 0; i < p.n && r == 0; i++) {
@@ -128,10 +185,10 @@ int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
 				 "(%llu bytes): truncated?",
 				 len, (unsigned long long)off, backing_name(b),
 				 (unsigned long long)b->size);
-	if (!b->stream)
+	if (backing_is_plain(b))
 		return handles_read(b->handles, b->file, b->pos + off, to, len,
 				    err);
-	return read_stream(b, off, to, len, err);
+	return read_mapped(b, off, to, len, err);
 }
 
 const char *backing_name(const struct backing *b)

@@ -6,6 +6,7 @@
 #include "extent/pinner.h"
 
 struct stream;
+struct files;
 /*
  * A run of bytes, numbered from 0: `size` of them from `pos` on, of a backing file
  * as it is, or of what a compressed stream decodes to (and then no longer than that).  A value: copy it freely;
@@ -16,6 +17,8 @@ struct backing {
 	struct pinner *pinner; /* makes decoded bytes stand still */
 	uint32_t file;         /* number in handles */
 	struct stream *stream; /* NULL: the bytes of the file itself */
+	struct files *files;   /* NULL, or node `node` of these is meant */
+	uint64_t node;
 	uint64_t pos, size;
 };
 
@@ -23,6 +26,11 @@ struct backing {
  * -ENODATA as handles_get; -EINVAL: it ends before `offset`. */
 int backing_file(struct backing *out, struct handles *h, struct pinner *p,
 		 uint32_t file, uint64_t offset, struct error *err);
+/* Are its bytes those of the file, one after the other? */
+static inline bool backing_is_plain(const struct backing *b)
+{
+	return !b->stream && !b->files;
+}
 /* Bytes [off, off + len) of `b`, cut at its end. */
 struct backing backing_part(const struct backing *b, uint64_t off,
 			    uint64_t len);

@@ -225,6 +225,10 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 	const struct member_record *r = record_of(f, node);
 	const struct volume *v;
 
+	if (r && r->kind == MEMBER_FILE) {
+		plan_file(p, (uint32_t)r->data, off, r->size - off);
+		return 0;
+	}
 	if (!r || r->volume >= s->n)
 		return error_set(err, -EIO,
 				 "the source of this member is not "
@@ -253,40 +257,6 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 
 /* ---- attributes ---------------------------------------------------------- */
 
-struct xattr_at {
-	const unsigned char *at;
-	uint32_t left, name_len, size;
-	const char *name;
-	const unsigned char *value;
-};
-
-static void xattr_first(const struct members *m, const struct member_record *r,
-			struct xattr_at *x)
-{
-	x->left = 0;
-	if (!r || !r->xattrs)
-		return;
-	x->at = m->xattrs + ((uint64_t)r->xattrs - 1) * 4;
-	memcpy(&x->left, x->at, 4);
-	x->at += 4;
-}
-
-static bool xattr_next(struct xattr_at *x)
-{
-	uint32_t head[2];
-
-	if (!x->left)
-		return false;
-	x->left--;
-	memcpy(head, x->at, 8);
-	x->name_len = head[0];
-	x->size = head[1];
-	x->name = (const char *)x->at + 8;
-	x->value = x->at + 8 + head[0];
-	x->at += 8 + (((uint64_t)head[0] + head[1] + 3) & ~UINT64_C(3));
-	return true;
-}
-
 static ssize_t deliver(const void *value, size_t size, char *buf, size_t n)
 {
 	if (n && size > n)
@@ -299,10 +269,10 @@ static ssize_t deliver(const void *value, size_t size, char *buf, size_t n)
 static ssize_t mf_stored_xattr(const struct files *f, uint64_t node,
 			       const char *name, char *buf, size_t n)
 {
-	struct xattr_at x;
+	struct member_xattr_at x;
 
-	xattr_first(self_of(f)->m, record_of(f, node), &x);
-	while (xattr_next(&x))
+	member_xattr_first(self_of(f)->m, record_of(f, node), &x);
+	while (member_xattr_next(&x))
 		if (strlen(name) == x.name_len &&
 		    !memcmp(name, x.name, x.name_len))
 			return deliver(x.value, x.size, buf, n);
@@ -312,11 +282,11 @@ static ssize_t mf_stored_xattr(const struct files *f, uint64_t node,
 static ssize_t mf_stored_xattr_list(const struct files *f, uint64_t node,
 				    char *buf, size_t n)
 {
-	struct xattr_at x;
+	struct member_xattr_at x;
 	size_t used = 0;
 
-	xattr_first(self_of(f)->m, record_of(f, node), &x);
-	while (xattr_next(&x)) {
+	member_xattr_first(self_of(f)->m, record_of(f, node), &x);
+	while (member_xattr_next(&x)) {
 		if (used + x.name_len + 1 <= n) {
 			memcpy(buf + used, x.name, x.name_len);
 			buf[used + x.name_len] = '\0';

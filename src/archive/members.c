@@ -101,12 +101,13 @@ static int section_take(struct members *m, const struct index_section *s,
 	return 0;
 }
 
-int members_of_sections(struct members *m, const struct index_section *s,
-			unsigned n, void *own, struct error *err)
+static int take_sections(struct members *m, const struct index_section *s,
+			 unsigned n, struct index *x, struct error *err)
 {
 	int r = 0;
 
 	memset(m, 0, sizeof *m);
+	m->index = x;
 	for (unsigned i = 0; i < n && r == 0; i++)
 		if (s[i].size)
 			r = section_take(m, &s[i], err);
@@ -114,7 +115,15 @@ int members_of_sections(struct members *m, const struct index_section *s,
 		r = members_check(m, err);
 	if (r < 0)
 		memset(m, 0, sizeof *m);
-	else
+	return r;
+}
+
+int members_of_sections(struct members *m, const struct index_section *s,
+			unsigned n, void *own, struct error *err)
+{
+	int r = take_sections(m, s, n, NULL, err);
+
+	if (r == 0)
 		m->own[0] = own;
 	return r;
 }
@@ -123,7 +132,6 @@ int members_of_index(struct members *m, struct index *x, struct error *err)
 {
 	struct index_section s[MEMBERS_SECTIONS] = {0};
 	unsigned n = 0;
-	int r;
 
 	for (uint32_t id = SECTION_HEAD; id <= SECTION_NOTES; id++, n++) {
 		s[n].id = id;
@@ -131,10 +139,7 @@ int members_of_index(struct members *m, struct index *x, struct error *err)
 		if (!s[n].data)
 			s[n].size = 0;
 	}
-	r = members_of_sections(m, s, n, NULL, err);
-	if (r == 0)
-		m->index = x;
-	return r;
+	return take_sections(m, s, n, x, err);
 }
 
 void members_free(struct members *m)
@@ -193,4 +198,33 @@ void members_path(const struct members *m, uint64_t record, char *buf, size_t n)
 		record = m->at[record].parent;
 	}
 	memmove(buf, buf + at, n - at);
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+void member_xattr_first(const struct members *m, const struct member_record *r,
+			struct member_xattr_at *x)
+{
+	x->left = 0;
+	if (!r || !r->xattrs)
+		return;
+	x->at = m->xattrs + ((uint64_t)r->xattrs - 1) * 4;
+	memcpy(&x->left, x->at, 4);
+	x->at += 4;
+}
+
+bool member_xattr_next(struct member_xattr_at *x)
+{
+	uint32_t head[2];
+
+	if (!x->left)
+		return false;
+	x->left--;
+	memcpy(head, x->at, 8);
+	x->name_len = head[0];
+	x->size = head[1];
+	x->name = (const char *)x->at + 8;
+	x->value = x->at + 8 + head[0];
+	x->at += 8 + (((uint64_t)head[0] + head[1] + 3) & ~UINT64_C(3));
+	return true;
 }

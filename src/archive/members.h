@@ -29,6 +29,8 @@ enum member_kind {
 	MEMBER_SPARSE,   /* data: first of its entries in `extents` */
 	MEMBER_BLOCKS,   /* data: first of its entries in `blocks` */
 	MEMBER_FRAGMENT, /* data: MEMBER_IN_BLOCK(block, offset) */
+	MEMBER_FILE, /* data: number in handles of a file that it is; only in
+			    tables that are not saved */
 	MEMBER_KINDS
 };
 struct member_record {
@@ -126,6 +128,19 @@ int members_find(const struct members *m, uint64_t dir, const char *name,
 /* "a/b/c" from the root (for sentences), truncated in front to fit. */
 void members_path(const struct members *m, uint64_t record, char *buf,
 		  size_t n);
+
+/* Walk the extended attributes of a record (which may be NULL). */
+struct member_xattr_at {
+	const unsigned char *at; /* what comes next */
+	uint32_t left;           /* how many there are still */
+	uint32_t name_len, size;
+	const char *name; /* no NUL at its end */
+	const unsigned char *value;
+};
+void member_xattr_first(const struct members *m, const struct member_record *r,
+			struct member_xattr_at *x);
+/* False at the end. */
+bool member_xattr_next(struct member_xattr_at *x);
 
 /* ---- building ------------------------------------------------------------ */
 

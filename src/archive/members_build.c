@@ -322,6 +322,12 @@ static int replace(struct members_builder *b, const struct member *m,
 			     m->path);
 		return error_set(err, -EINVAL, "%s: not replaced", m->path);
 	}
+	if (b->entries.at[entry].inode != ENTRY_NONE &&
+	    build_inode(b, entry)->volume != m->volume)
+		members_note(b, "members of two sources",
+			     "%s: is in more than one source, the last one "
+			     "wins",
+			     m->path);
 	if (build_keep(b, entry) < 0)
 		return no_memory(err);
 	build_lead(b, entry, inode);

@@ -222,6 +222,8 @@ static int check_record(struct checking *c, uint64_t i)
 		return in_block(m, r->data, r->size)
 			       ? 0
 			       : bad(c, i, "its fragment is not valid");
+	case MEMBER_FILE:
+		return m->index ? bad(c, i, "it is no member") : 0;
 	case MEMBER_NONE:
 	case MEMBER_KINDS:
 		break;

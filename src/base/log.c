@@ -45,9 +45,8 @@ static char syslog_ident[64];
 
 unsigned log_debug_mask;
 static const char *const module_names[DEBUG_MODULES] = {
-	[DEBUG_CACHE] = "cache",
-	[DEBUG_HDF5] = "hdf5",
-	[DEBUG_FUSE] = "fuse",
+	[DEBUG_CACHE] = "cache",       [DEBUG_ARCHIVE] = "archive",
+	[DEBUG_HDF5] = "hdf5",         [DEBUG_FUSE] = "fuse",
 	[DEBUG_PREFETCH] = "prefetch",
 };
 

@@ -19,6 +19,7 @@ void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 enum log_module {
+	DEBUG_ARCHIVE,
 	DEBUG_CACHE,
 	DEBUG_HDF5,
 	DEBUG_FUSE,

@@ -21,19 +21,26 @@ enum cli_exit {
 	CLI_MEMORY = 5  /* out of memory or shared memory */
 };
 
+#define OWNER_DEFAULT UINT32_MAX
+
 /* Every option of every command; what a command does not offer keeps its
  * default.  Strings point into argv or into `owned`. */
 struct settings {
 	bool help, version;
 	struct view_options views;
 	const char *dataset, *prefix;
+	/* archives */
+	const char *index, *subdir;
+	uint64_t offset;
+	bool joined, versions, nested;
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
 	bool debug, debug_fuse;
 	uint64_t cache_size;
 	uint32_t threads; /* 0: not given */
 	uint32_t timeout;
-	uint32_t uid, gid, fmask, dmask;
+	uint32_t uid, gid; /* OWNER_DEFAULT: not given */
+	uint32_t fmask, dmask;
 	const char *notify_pipe;
 	/* umount */
 	bool lazy, all;
@@ -108,7 +115,8 @@ struct session {
 	size_t n_sources;
 	char *config;
 };
-/* One source is the root of the tree, several are a directory each.  `prefetch`
+/* One source is the root of the tree, several are a directory each (or, with
+ * s->joined, one tree).  `prefetch`
  * threads are started by session_start only.  0 or -errno with a sentence. */
 int session_open(struct session **out, char *const *paths, size_t n,
 		 const struct settings *s, unsigned prefetch,

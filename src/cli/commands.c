@@ -150,8 +150,10 @@ const struct option options_mount[] = {
 	     threads, 1, 1024),
 	UINT("timeout", "SECONDS", "0, never",
 	     "unmount after this long without use", timeout, 0, 1u << 30),
-	UINT("uid", "N", "yours", "owner of all files", uid, 0, UINT32_MAX - 1),
-	UINT("gid", "N", "yours", "group of all files", gid, 0, UINT32_MAX - 1),
+	UINT("uid", "N", "yours, or as stored", "owner of all files", uid, 0,
+	     UINT32_MAX - 1),
+	UINT("gid", "N", "yours, or as stored", "group of all files", gid, 0,
+	     UINT32_MAX - 1),
 	{"fmask", 0, OPTION_MODE, "MODE", "0",
 	 "permission bits to take from files, octal", AT(fmask), 0, 0, NULL},
 	{"dmask", 0, OPTION_MODE, "MODE", "0",
@@ -181,6 +183,51 @@ const struct option options_views[] = {
 	CALL("missing", 0, "WHAT", "error",
 	     "reading a missing part is an error, or gives fill values",
 	     set_missing),
+	END};
+
+#define INDEX                                                               \
+	{                                                                   \
+		"index", 0, OPTION_TEXT, "PATH", "beside the archive",      \
+			"where the index of an archive is kept: a file, a " \
+			"directory, or none",                               \
+			AT(index), 0, 0, NULL                               \
+	}
+#define OFFSET                                                                \
+	{                                                                     \
+		"offset", 0, OPTION_SIZE, "BYTES", "0",                       \
+			"where in its file an archive begins", AT(offset), 0, \
+			0, NULL                                               \
+	}
+#define SUBDIR                                                                 \
+	{                                                                      \
+		"subdir", 0, OPTION_TEXT, "PATH", NULL,                        \
+			"show only this directory of an archive, as the root", \
+			AT(subdir), 0, 0, NULL                                 \
+	}
+#define VERSIONS                                                  \
+	FLAG("versions", 0, versions,                             \
+	     "show what later members of an archive replace, as " \
+	     "NAME.versions/1 and so on")
+
+const struct option options_archive[] = {
+	INDEX,
+	OFFSET,
+	SUBDIR,
+	FLAG("union", 0, joined,
+	     "several archives are one tree; of equal names the last wins"),
+	FLAG("recursive", 0, nested,
+	     "archives and HDF5 files inside archives are directories, too"),
+	VERSIONS,
+	END};
+
+/* The same where there is no mount; --recursive means something else there. */
+const struct option options_archive_look[] = {
+	INDEX,
+	OFFSET,
+	SUBDIR,
+	FLAG("nested", 0, nested,
+	     "archives and HDF5 files inside archives are directories, too"),
+	VERSIONS,
 	END};
 
 const struct option options_umount[] = {
@@ -223,6 +270,8 @@ const struct option_alias option_aliases[] = {
 	{"max-threads", "threads", NULL},
 	{"single", "nothreads", NULL},
 	{"idle-timeout", "timeout", NULL},
+	{"index-file", "index", NULL},
+	{"nested", "recursive", NULL},
 	{"x-*", NULL, NULL},
 	{"comment", NULL, NULL},
 	{"defaults", NULL, NULL},
@@ -261,17 +310,19 @@ const struct option_alias option_aliases[] = {
 	{NULL, NULL, NULL}};
 
 static const struct option *const tables_mount[] = {
-	options_mount, options_views, options_common, NULL};
+	options_mount, options_archive, options_views, options_common, NULL};
 static const struct option *const tables_umount[] = {options_umount,
 						     options_common, NULL};
-static const struct option *const tables_ls[] = {options_ls, options_views,
-						 options_common, NULL};
-static const struct option *const tables_cat[] = {options_views, options_common,
-						  NULL};
-static const struct option *const tables_info[] = {options_info, options_views,
-						   options_common, NULL};
+static const struct option *const tables_ls[] = {
+	options_ls, options_archive_look, options_views, options_common, NULL};
+static const struct option *const tables_cat[] = {
+	options_archive_look, options_views, options_common, NULL};
+static const struct option *const tables_info[] = {
+	options_info, options_archive_look, options_views, options_common,
+	NULL};
 static const struct option *const tables_verify[] = {
-	options_verify, options_views, options_common, NULL};
+	options_verify, options_archive_look, options_views, options_common,
+	NULL};
 static const struct option *const tables_stats[] = {options_stats,
 						    options_common, NULL};
 static const struct option *const tables_help[] = {options_common, NULL};

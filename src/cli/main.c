@@ -63,8 +63,7 @@ void settings_init(struct settings *s)
 	memset(s, 0, sizeof *s);
 	view_options_default(&s->views);
 	s->cache_size = system_memory() / 4;
-	s->uid = geteuid();
-	s->gid = getegid();
+	s->uid = s->gid = OWNER_DEFAULT;
 	s->progress = "auto";
 	s->interval = 1;
 }

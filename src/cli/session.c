@@ -9,10 +9,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/system.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 
 char *session_base_name(const char *path)
 {
@@ -42,6 +45,15 @@ static char *describe_config(char *const *paths, size_t n,
 		s->views.sample_axes);
 	if (s->dataset)
 		fprintf(f, "dataset=%s\n", s->dataset);
+	if (s->index)
+		fprintf(f, "index=%s\n", s->index);
+	if (s->subdir)
+		fprintf(f, "subdir=%s\n", s->subdir);
+	if (s->offset)
+		fprintf(f, "offset=%llu\n", (unsigned long long)s->offset);
+	fprintf(f, "%s%s%s", s->joined ? "union\n" : "",
+		s->nested ? "recursive\n" : "",
+		s->versions ? "versions\n" : "");
 	if (s->prefix)
 		fprintf(f, "prefix=%s\n", s->prefix);
 	fprintf(f, "dtype-order=%s\nmissing=%s\ntimeout=%u\n",
@@ -74,50 +86,116 @@ static int refuse_clashes(char *const *paths, size_t n, struct error *err)
 	return 0;
 }
 
-static int open_source(struct session *s, struct tree_builder *b,
-		       const char *path, bool alone, const struct settings *set,
-		       struct error *err)
+struct opening {
+	struct session *s;
+	struct tree_builder *b;
+	const struct settings *set;
+	struct archive_options archive;
+	struct progress progress;
+	const char *path; /* that progress is shown of */
+	struct error *err;
+};
+
+/* Reading an archive for the first time may take minutes. */
+static void show_progress(void *ctx, const char *path, uint64_t done,
+			  uint64_t total)
 {
-	struct source_args args = {.path = path,
-				   .handles = s->handles,
-				   .tree = b,
-				   .dir = 0,
-				   .views = set->views,
-				   .prefix = set->prefix,
-				   .dataset = set->dataset};
+	struct opening *o = ctx;
+
+	if (o->path != path) {
+		progress_clear(&o->progress);
+		progress_init(&o->progress,
+			      o->set->quiet      ? "none"
+			      : o->set->progress ? o->set->progress
+						 : "auto",
+			      "reading", total);
+		o->path = path;
+	}
+	progress_update(&o->progress, done);
+}
+
+static void args_of(struct opening *o, const char *path,
+		    struct source_args *args)
+{
+	*args = (struct source_args){.path = path,
+				     .handles = o->s->handles,
+				     .pinner = store_pinner(o->s->store),
+				     .archive = &o->archive,
+				     .tree = o->b,
+				     .dir = 0,
+				     .views = o->set->views,
+				     .prefix = o->set->prefix,
+				     .dataset = o->set->dataset};
+}
+
+static int open_source(struct opening *o, const char *path, bool alone)
+{
+	struct session *s = o->s;
+	struct source_args args;
 	int r;
 
+	args_of(o, path, &args);
 	if (!alone) {
 		cleanup_free char *name = session_base_name(path);
 		struct stat st = {0};
 
 		if (stat(path, &st) < 0)
 			st.st_mtime = 0;
-		args.dir = name ? tree_add_dir(b, 0, name, st.st_mtime)
+		args.dir = name ? tree_add_dir(o->b, 0, name, st.st_mtime)
 				: UINT32_MAX;
 		if (args.dir == UINT32_MAX)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_set(o->err, -ENOMEM, "out of memory");
 	}
-	r = source_open(&args, &s->sources[s->n_sources], err);
+	r = source_open(&args, &s->sources[s->n_sources], o->err);
 	if (r == 0)
 		s->n_sources++;
+	return r;
+}
+
+static int open_union(struct opening *o, char *const *paths, size_t n)
+{
+	struct session *s = o->s;
+	struct source_args args;
+	int r;
+
+	args_of(o, NULL, &args);
+	r = source_open_union(&args, paths, n, s->sources, o->err);
+	if (r == 0)
+		s->n_sources = n + 1;
 	return r;
 }
 
 static int build_tree(struct session *s, char *const *paths, size_t n,
 		      const struct settings *set, struct error *err)
 {
-	struct tree_builder *b = tree_builder_new();
+	struct opening o = {
+		.s = s,
+		.b = tree_builder_new(),
+		.set = set,
+		.archive = {.index = set->index,
+			    .subdir = set->subdir,
+			    .offset = set->offset,
+			    .versions = set->versions,
+			    .nested = set->nested,
+			    .threads = system_cores(),
+			    .progress = show_progress,
+			    .progress_ctx = &o},
+		.err = err,
+	};
 	int r = 0;
 
-	s->sources = calloc(n, sizeof *s->sources);
-	if (!b || !s->sources)
+	progress_init(&o.progress, "none", "", 0);
+	s->sources = calloc(n + 1, sizeof *s->sources);
+	if (!o.b || !s->sources)
 		r = error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = open_source(s, b, paths[i], n == 1, set, err);
+	if (r == 0 && set->joined && n > 1)
+		r = open_union(&o, paths, n);
+	for (size_t i = 0; i < n && r == 0 && !(set->joined && n > 1); i++)
+		r = open_source(&o, paths[i], n == 1);
+	progress_clear(&o.progress);
 	if (r == 0)
-		r = tree_finish(b, &s->tree, err);
-	tree_builder_free(b);
+		r = tree_finish(o.b, &s->tree, err);
+	tree_builder_free(o.b);
 	return r;
 }
 
@@ -133,22 +211,19 @@ static bool all_world_readable(char *const *paths, size_t n)
 }
 
 static int wire(struct session *s, char *const *paths, size_t n,
-		const struct settings *set, unsigned prefetch,
-		struct error *err)
+		const struct settings *set, struct error *err)
 {
-	struct store_options so = {.cache_size = set->cache_size,
-				   .prefetch_threads = prefetch,
-				   .handles = s->handles};
-	struct fs_options fo = {.uid = set->uid,
-				.gid = set->gid,
-				.fmask = set->fmask,
-				.dmask = set->dmask,
-				.owner_only = !all_world_readable(paths, n),
-				.version = cli_version};
-	int r = store_new(&s->store, &so, err);
+	struct fs_options fo = {
+		.uid = set->uid == OWNER_DEFAULT ? geteuid() : set->uid,
+		.gid = set->gid == OWNER_DEFAULT ? getegid() : set->gid,
+		.uid_given = set->uid != OWNER_DEFAULT,
+		.gid_given = set->gid != OWNER_DEFAULT,
+		.shared = set->allow_other || set->allow_root,
+		.fmask = set->fmask,
+		.dmask = set->dmask,
+		.owner_only = !all_world_readable(paths, n),
+		.version = cli_version};
 
-	if (r < 0)
-		return r;
 	s->config = describe_config(paths, n, set);
 	if (!s->config)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -160,6 +235,8 @@ int session_open(struct session **out, char *const *paths, size_t n,
 		 const struct settings *set, unsigned prefetch,
 		 struct error *err)
 {
+	struct store_options so = {.cache_size = set->cache_size,
+				   .prefetch_threads = prefetch};
 	struct session *s = calloc(1, sizeof *s);
 	int r;
 
@@ -167,13 +244,16 @@ int session_open(struct session **out, char *const *paths, size_t n,
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
 	system_raise_files();
-	r = refuse_clashes(paths, n, err);
+	r = set->joined ? 0 : refuse_clashes(paths, n, err);
 	if (r == 0)
 		r = handles_new(&s->handles, 0, set->threads + prefetch, err);
+	so.handles = s->handles;
+	if (r == 0)
+		r = store_new(&s->store, &so, err);
 	if (r == 0)
 		r = build_tree(s, paths, n, set, err);
 	if (r == 0)
-		r = wire(s, paths, n, set, prefetch, err);
+		r = wire(s, paths, n, set, err);
 	if (r < 0) {
 		session_free(s);
 		return r;

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "fs/fs_private.h"
+#include "tree/graft.h"
 
 /* One read may pin this share of the cache, or PIN_BUDGET_MIN. */
 #define PIN_SHARE 32
@@ -170,6 +171,17 @@ static void entry_name_only(uint64_t ino, uint32_t type, struct entry *out)
 	out->st.st_mode = type & S_IFMT;
 }
 
+/* Looking into directory `ino` gave this code: where it is a source inside
+ * another that cannot be opened, that is an error of its data. */
+static int fs_looked(struct fs *fs, uint64_t ino, int code)
+{
+	struct error err;
+
+	if (code == -ENOENT || !tree_graft_failure(fs->tree, ino, &err))
+		return code;
+	return fs_report(fs, ino, code, &err);
+}
+
 int fs_getattr(struct fs *fs, uint64_t ino, struct entry *out)
 {
 	struct node n;
@@ -192,7 +204,7 @@ int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 		return r < 0 ? r : fs_getattr(fs, parent, out);
 	}
 	r = tree_lookup(fs->tree, parent, name, &n);
-	return r < 0 ? r : entry_fill(fs, &n, out);
+	return r < 0 ? fs_looked(fs, parent, r) : entry_fill(fs, &n, out);
 }
 
 int fs_readlink(struct fs *fs, uint64_t ino, const char **target)
@@ -264,7 +276,7 @@ int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 		if (r == -ENOENT)
 			return 0;
 		if (r < 0)
-			return r;
+			return fs_looked(fs, ino, r);
 		entry_of(fs, &n, attrs, &e);
 		if (!emit(ctx, name, &e, pos + 1))
 			return 0;

@@ -6,12 +6,34 @@
 #include <stdbool.h>
 
 #include "extent/handles.h"
+#include "extent/pinner.h"
 #include "tensor/view.h"
 #include "tree/tree.h"
 
+/* How archives are opened. */
+struct archive_options {
+	const char *index;  /* as index_options.where */
+	const char *subdir; /* what to show as the root; NULL: everything */
+	uint64_t offset;    /* where in its file an archive begins */
+	bool versions;      /* show what later members replace */
+	bool nested;        /* show sources inside as directories */
+	unsigned threads;   /* to decode a stream with for the first time */
+	/* How far reading an archive for the first time is, in bytes of `total`;
+	 * may be NULL. */
+	void (*progress)(void *ctx, const char *path, uint64_t done,
+			 uint64_t total);
+	void *progress_ctx;
+};
+struct backing;
 struct source_args {
-	const char *path;          /* as the user gave it */
-	struct handles *handles;   /* backing files are registered here */
+	const char *path; /* as the user gave it */
+	/* A member of another source is meant: these bytes, these attributes;
+	 * `path` is for sentences. */
+	const struct backing *inside;
+	const struct attr *like;
+	struct handles *handles; /* backing files are registered here */
+	struct pinner *pinner;   /* the store, for what has to be decoded */
+	const struct archive_options *archive;
 	struct tree_builder *tree; /* where to publish ... */
 	uint32_t dir;              /* ... under which directory */
 	struct view_options views; /* sample axes, byte order, missing, ... */
@@ -23,6 +45,8 @@ struct source_ops {
 	const char *name, *summary;
 	/* How sure are we?  0 (no) to 100, from the first bytes of the file. */
 	int (*probe)(const unsigned char *head, size_t n, const char *path);
+	/* True: options of archives (offset, subdir) mean something. */
+	bool archive;
 	/* Publish the tree.  -ENOENT, -EACCES, -EBADMSG, ... with a sentence. */
 	int (*open)(const struct source_args *a, struct source **out,
 		    struct error *err);
@@ -34,10 +58,19 @@ struct source {
 
 /* Rows end with NULL. */
 extern const struct source_ops *const source_table[];
+/* The format that bids best for these first bytes; NULL: none knows them. */
+const struct source_ops *source_probe(const unsigned char *head, size_t n,
+				      const char *path);
+/* Bytes that source_probe wants. */
+#define SOURCE_HEAD 16384
 /* Open with whichever format bids best.  The error's sentence names the path;
  * -ENOTSUP: no format recognises it. */
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err);
+/* Open archives as one tree (a->path is not used): the later one wins.  `sources`
+ * has room for n + 1; all are set, or none.  -ENOTSUP: one of them is no archive. */
+int source_open_union(const struct source_args *a, char *const *paths, size_t n,
+		      struct source **sources, struct error *err);
 void source_close(struct source *s);
 /*
  * From now on let libraries that crash on damaged files do it in processes of

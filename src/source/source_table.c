@@ -9,35 +9,43 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
+#include "source/archive.h"
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 
-const struct source_ops *const source_table[] = {&source_hdf5, NULL};
+const struct source_ops *const source_table[] = {
+	&source_hdf5, &source_squashfs, &source_tar, &source_stream, NULL};
 
-/* Enough for an HDF5 signature behind a user block of 8 KiB. */
-#define HEAD 16384
-
-static int read_head(const char *path, unsigned char *head, size_t *n,
-		     struct error *err)
+static int read_file(const struct source_args *a, unsigned char *head,
+		     size_t *n, struct error *err)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup_close int fd = open(a->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	ssize_t got;
 
 	if (fd < 0)
-		return error_errno(err, -errno, "%s", path);
+		return error_errno(err, -errno, "%s", a->path);
 	if (fstat(fd, &st) < 0)
-		return error_errno(err, -errno, "%s", path);
-	if (S_ISDIR(st.st_mode))
-		return error_set(err, -EISDIR, "%s is a directory", path);
+		return error_errno(err, -errno, "%s", a->path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL, "%s is not a regular file",
-				 path);
-	got = pread(fd, head, HEAD, 0);
+				 a->path);
+	got = pread(fd, head, SOURCE_HEAD,
+		    a->archive ? (off_t)a->archive->offset : 0);
 	if (got < 0)
-		return error_errno(err, -errno, "%s", path);
+		return error_errno(err, -errno, "%s", a->path);
 	*n = (size_t)got;
 	return 0;
+}
+
+static int read_head(const struct source_args *a, unsigned char *head,
+		     size_t *n, struct error *err)
+{
+	if (!a->inside)
+		return read_file(a, head, n, err);
+	*n = min_u64(a->inside->size, SOURCE_HEAD);
+	return backing_read(a->inside, 0, head, *n, err);
 }
 
 /* What else it may be that people take for data. */
@@ -45,7 +53,9 @@ static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
 			  struct error *err)
 {
 	if (n == 0)
-		return error_set(err, -ENOTSUP, "%s is empty, not an HDF5 file",
+		return error_set(err, -ENOTSUP,
+				 "%s is empty, neither an HDF5 file nor an "
+				 "archive",
 				 path);
 	/* Opcode PROTO, and protocols 2 to 5; Python's pickletools. */
 	if (n > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
@@ -53,31 +63,110 @@ static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
 				 "%s is a Python pickle, which is left alone: "
 				 "only the program that wrote it can read it",
 				 path);
-	return error_set(err, -ENOTSUP, "%s is not an HDF5 file", path);
+	return error_set(err, -ENOTSUP,
+			 "%s is neither an HDF5 file nor an archive (tar, also "
+			 "compressed with %s; squashfs)",
+			 path, stream_format_names());
+}
+
+const struct source_ops *source_probe(const unsigned char *head, size_t n,
+				      const char *path)
+{
+	const struct source_ops *best = NULL;
+	int bid = 0;
+
+	for (size_t i = 0; source_table[i]; i++) {
+		int b = source_table[i]->probe(head, n, path);
+
+		if (b > bid) {
+			bid = b;
+			best = source_table[i];
+		}
+	}
+	return best;
+}
+
+/* Options of one family of formats, given for the other. */
+static int check_options(const struct source_ops *ops,
+			 const struct source_args *a, struct error *err)
+{
+	const char *odd = NULL;
+
+	if (ops->archive && a->dataset && !a->inside)
+		odd = "dataset= is for HDF5 files; for archives it is subdir=";
+	else if (!ops->archive && a->archive && a->archive->offset)
+		odd = "offset= is for archives";
+	else if (!ops->archive && a->archive && a->archive->subdir)
+		odd = "subdir= is for archives; for HDF5 files it is dataset=";
+	return odd ? error_set(err, -EINVAL, "%s: %s", a->path, odd) : 0;
 }
 
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err)
 {
-	const struct source_ops *best = NULL;
-	unsigned char head[HEAD];
-	int bid, most = 0, r;
-	size_t n = 0;
+	unsigned char head[SOURCE_HEAD];
+	const struct source_ops *ops;
+	struct stat st;
+	size_t n;
+	int r;
 
 	*out = NULL;
-	r = read_head(a->path, head, &n, err);
+	if (!a->inside && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
+		return source_directory.open(a, out, err);
+	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; source_table[i]; i++) {
-		bid = source_table[i]->probe(head, n, a->path);
-		if (bid > most) {
-			most = bid;
-			best = source_table[i];
-		}
-	}
-	if (!best)
+	ops = source_probe(head, n, a->path);
+	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
-	return best->open(a, out, err);
+	r = check_options(ops, a, err);
+	return r < 0 ? r : ops->open(a, out, err);
+}
+
+/* The member table of one of several, published by nobody. */
+static int load_archive(const struct source_args *a, struct source **out,
+			struct error *err)
+{
+	unsigned char head[SOURCE_HEAD];
+	const struct source_ops *ops;
+	size_t n;
+	int r = read_head(a, head, &n, err);
+
+	if (r < 0)
+		return r;
+	ops = source_probe(head, n, a->path);
+	if (!ops)
+		return say_what_it_is(a->path, head, n, err);
+	if (!ops->archive)
+		return error_set(err, -ENOTSUP,
+				 "%s is no archive: only archives can be one "
+				 "tree (union)",
+				 a->path);
+	return archive_load_as(ops, a, out, err);
+}
+
+int source_open_union(const struct source_args *a, char *const *paths, size_t n,
+		      struct source **sources, struct error *err)
+{
+	struct source_args one = *a;
+	size_t open = 0;
+	int r = 0;
+
+	if (n > UINT16_MAX)
+		return error_set(err, -E2BIG, "more than %u archives",
+				 UINT16_MAX);
+	for (; open < n; open++) {
+		one.path = paths[open];
+		r = load_archive(&one, &sources[open], err);
+		if (r < 0)
+			break;
+	}
+	if (r == 0)
+		r = archive_union(sources, (unsigned)n, a, &sources[n], err);
+	if (r < 0)
+		while (open-- > 0)
+			source_close(sources[open]);
+	return r;
 }
 
 void source_close(struct source *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Building a tree: append entries, then sort, number and pack them. */
-#include "tree/tree_internal.h"
+#include "tree/build_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 
 /*
  * While building, entries stand in the order they came and know their parent.
@@ -27,36 +26,13 @@
  * a source may add entries without looking at each result.
  */
 
-#define RENAME_ROUNDS 16
-
-struct build_entry {
-	struct files *files;
-	int64_t mtime;
-	uint32_t parent, name, stored, target;
-};
-
-struct tree_builder {
-	vec(struct build_entry) entries;
-	char *text; /* text[0] is '\0': the root's name */
-	size_t text_used, text_room;
-	int failed;
-	const char *why;
-};
-
 /* Children by number of entry, in runs; what tree_finish works on. */
 struct kids {
 	uint32_t *start; /* n + 1 */
 	uint32_t *at;    /* n - 1: every entry but the root, once */
 };
 
-/* The children of one directory. */
-struct run {
-	uint32_t *at;
-	size_t n;
-	const struct files *files; /* of that directory, or NULL */
-};
-
-static void build_fail(struct tree_builder *b, int code, const char *why)
+void build_fail(struct tree_builder *b, int code, const char *why)
 {
 	if (!b->failed) {
 		b->failed = code;
@@ -67,7 +43,7 @@ static void build_fail(struct tree_builder *b, int code, const char *why)
 /* ---- adding ------------------------------------------------------------- */
 
 /* Copy a string; its offset, or TREE_NO_TEXT. */
-static uint32_t text_add(struct tree_builder *b, const char *s)
+uint32_t build_text_add(struct tree_builder *b, const char *s)
 {
 	size_t len = strlen(s) + 1, at = b->text_used;
 
@@ -100,7 +76,7 @@ struct tree_builder *tree_builder_new(void)
 
 	if (!b)
 		return NULL;
-	if (text_add(b, "") != 0 || !vec_push(&b->entries, root)) {
+	if (build_text_add(b, "") != 0 || !vec_push(&b->entries, root)) {
 		tree_builder_free(b);
 		return NULL;
 	}
@@ -119,6 +95,13 @@ void tree_builder_free(struct tree_builder *b)
 		if (f)
 			f->ops->free(f);
 	}
+	for (i = 0; i < b->grafts.n; i++) {
+		struct graft *g = b->grafts.at[i].graft;
+
+		free(g->name);
+		g->ops->free(g);
+	}
+	vec_free(&b->grafts);
 	vec_free(&b->entries);
 	free(b->text);
 	free(b);
@@ -143,15 +126,15 @@ static uint32_t entry_add(struct tree_builder *b, uint32_t parent,
 		return UINT32_MAX;
 	}
 	if (tree_escape(name, usable)) {
-		e.stored = text_add(b, name);
+		e.stored = build_text_add(b, name);
 		if (e.stored == TREE_NO_TEXT)
 			return UINT32_MAX;
 	}
-	e.name = text_add(b, usable);
+	e.name = build_text_add(b, usable);
 	if (e.name == TREE_NO_TEXT)
 		return UINT32_MAX;
 	if (target) {
-		e.target = text_add(b, target);
+		e.target = build_text_add(b, target);
 		if (e.target == TREE_NO_TEXT)
 			return UINT32_MAX;
 	}
@@ -185,6 +168,20 @@ void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f)
 	b->entries.at[dir].files = f;
 }
 
+int tree_add_graft(struct tree_builder *b, uint32_t dir, uint64_t in,
+		   uint64_t node, const char *name, struct graft *g)
+{
+	const struct tree_graft at = {node, dir, dir, in, g};
+
+	g->name = strdup(name);
+	if (g->name && dir < b->entries.n && vec_push(&b->grafts, at))
+		return 0;
+	build_fail(b, -ENOMEM, "out of memory");
+	free(g->name);
+	g->ops->free(g);
+	return -ENOMEM;
+}
+
 /* ---- gather, sort ------------------------------------------------------- */
 
 static int kids_gather(const struct tree_builder *b, struct kids *k)
@@ -203,150 +200,6 @@ static int kids_gather(const struct tree_builder *b, struct kids *k)
 	for (i = 1; i < n; i++)
 		k->at[k->start[b->entries.at[i].parent + 1]++] = (uint32_t)i;
 	return 0;
-}
-
-static const char *name_of(const struct tree_builder *b, uint32_t entry)
-{
-	return b->text + b->entries.at[entry].name;
-}
-
-static int compare_kids(const void *a, const void *b, void *builder)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int c = strcmp(name_of(builder, x), name_of(builder, y));
-
-	return c ? c : (x > y) - (x < y);
-}
-
-static void run_sort(struct tree_builder *b, const struct run *run)
-{
-	size_t i;
-
-	for (i = 1; i < run->n; i++) /* most sources come in order */
-		if (compare_kids(&run->at[i - 1], &run->at[i], b) > 0)
-			break;
-	if (i < run->n)
-		qsort_r(run->at, run->n, sizeof *run->at, compare_kids, b);
-}
-
-/* ---- rename ------------------------------------------------------------- */
-
-/* Do the directory's `files` have this name? */
-static bool files_have(const struct run *run, const char *name)
-{
-	uint64_t node;
-
-	return run->files &&
-	       run->files->ops->find(run->files, 0, name, &node) == 0;
-}
-
-static bool run_has(const struct tree_builder *b, const struct run *run,
-		    const char *name)
-{
-	size_t lo = 0, hi = run->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(name_of(b, run->at[mid]), name);
-
-		if (c == 0)
-			return true;
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return files_have(run, name);
-}
-
-/* Is the name of child i that of the child before it? */
-static bool run_repeats(const struct tree_builder *b, const struct run *run,
-			size_t i)
-{
-	return i > 0 &&
-	       !strcmp(name_of(b, run->at[i - 1]), name_of(b, run->at[i]));
-}
-
-/* Give entry `e` the next free name of the form "base~N", N > *number. */
-static int entry_number(struct tree_builder *b, const struct run *run,
-			uint32_t e, unsigned *number, uint32_t *name)
-{
-	char longer[FILES_NAME_MAX + 16], usable[FILES_NAME_MAX + 1];
-
-	do {
-		snprintf(longer, sizeof longer, "%s~%u", name_of(b, e),
-			 ++*number);
-		tree_escape(longer, usable);
-	} while (run_has(b, run, usable));
-	*name = text_add(b, usable);
-	return *name == TREE_NO_TEXT ? b->failed : 0;
-}
-
-/*
- * Rename what repeats the name before it, or has one of `files`.  New names go
- * to `fresh` first, for the search needs the run as it was sorted.  The number
- * of names changed, or -errno.
- */
-static ssize_t run_rename(struct tree_builder *b, const struct run *run,
-			  uint32_t *fresh)
-{
-	size_t i, changed = 0;
-	unsigned number = 1;
-
-	for (i = 0; i < run->n; i++) {
-		int r;
-
-		fresh[i] = TREE_NO_TEXT;
-		if (!run_repeats(b, run, i)) {
-			number = 1;
-			if (!files_have(run, name_of(b, run->at[i])))
-				continue;
-		}
-		r = entry_number(b, run, run->at[i], &number, &fresh[i]);
-		if (r < 0)
-			return r;
-		changed++;
-	}
-	for (i = 0; i < run->n && changed; i++) {
-		struct build_entry *e = &b->entries.at[run->at[i]];
-
-		if (fresh[i] == TREE_NO_TEXT)
-			continue;
-		if (e->stored == TREE_NO_TEXT)
-			e->stored = e->name;
-		e->name = fresh[i];
-	}
-	return (ssize_t)changed;
-}
-
-/*
- * Make the names of a run unique.  "base~N" can collide with none of the run's
- * names (they were searched) nor with that of another base, unless both were
- * over-long and shortened to the same: then another round is needed.
- */
-static int run_unique(struct tree_builder *b, const struct run *run)
-{
-	cleanup_free uint32_t *fresh = NULL;
-	ssize_t changed;
-	unsigned round;
-	size_t i;
-
-	for (i = 0; i < run->n; i++)
-		if (run_repeats(b, run, i) ||
-		    files_have(run, name_of(b, run->at[i])))
-			break;
-	if (i >= run->n)
-		return 0;
-	fresh = malloc(run->n * sizeof *fresh);
-	if (!fresh)
-		return -ENOMEM;
-	for (round = 0; round < RENAME_ROUNDS; round++) {
-		changed = run_rename(b, run, fresh);
-		if (changed <= 0)
-			return (int)changed;
-		run_sort(b, run);
-	}
-	return -EINVAL;
 }
 
 /* ---- number ------------------------------------------------------------- */
@@ -392,6 +245,27 @@ static void dir_fill(struct tree *t, const struct tree_builder *b,
 	}
 }
 
+/* Grafts move to the tree, whose directories have other numbers. */
+static int graft_number(struct tree_builder *b, const uint32_t *order,
+			struct tree *t)
+{
+	cleanup_free uint32_t *dir_of = NULL;
+
+	if (!b->grafts.n)
+		return 0;
+	dir_of = malloc(b->entries.n * sizeof *dir_of);
+	if (!dir_of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->entries.n; i++)
+		dir_of[order[i]] = i;
+	for (size_t i = 0; i < b->grafts.n; i++)
+		b->grafts.at[i].dir = b->grafts.at[i].parent_dir =
+			dir_of[b->grafts.at[i].dir];
+	t->graft = b->grafts.at;
+	t->n_grafts = (uint32_t)b->grafts.n;
+	return 0;
+}
+
 static int build_number(struct tree_builder *b, const struct kids *k,
 			struct tree *t)
 {
@@ -415,7 +289,7 @@ static int build_number(struct tree_builder *b, const struct kids *k,
 		next += count;
 	}
 	t->n = (uint32_t)n;
-	return 0;
+	return graft_number(b, order, t);
 }
 
 static int build_all(struct tree_builder *b, struct kids *k, struct tree *t)
@@ -446,19 +320,22 @@ int tree_finish(struct tree_builder *b, struct tree **out, struct error *err)
 		t = calloc(1, sizeof *t);
 		r = t ? build_all(b, &k, t) : -ENOMEM;
 	}
+	if (r == 0)
+		r = tree_forest_new(t);
 	free(k.start);
 	free(k.at);
 	if (r < 0) {
 		/* Whatever `files` there are still belong to the builder. */
 		if (t)
-			t->n = 0;
+			t->n = t->n_grafts = 0, t->graft = NULL;
 		tree_free(t);
 		return error_set(err, r, "the tree cannot be built: %s",
 				 b->why         ? b->why
 				 : r == -ENOMEM ? "out of memory"
 						: "too many equal names");
 	}
-	b->entries.n = 0;
+	b->entries.n = b->grafts.n = 0;
+	b->grafts.at = NULL;
 	build_fail(b, -EINVAL, "it was finished before");
 	*out = t;
 	return 0;

@@ -193,11 +193,23 @@ static int files_path(const struct files *f, uint64_t node, char *buf,
 	return 0;
 }
 
+/* The part of the path inside the node's own tree. */
+static int local_path(const struct node *node, char *buf, size_t *at)
+{
+	const struct tree *t = node->tree;
+	int r = 0;
+
+	if (node->files)
+		r = files_path(node->files, node->node, buf, at);
+	for (uint32_t d = node->dir; d != 0 && r == 0; d = t->dir[d].parent)
+		r = prepend(buf, at, t->text + t->dir[d].name);
+	return r;
+}
+
 int tree_path(const struct tree *t, uint64_t ino, char *buf, size_t n)
 {
 	size_t at = n;
 	struct node node;
-	uint32_t d;
 	int r;
 
 	r = tree_node(t, ino, &node);
@@ -206,16 +218,25 @@ int tree_path(const struct tree *t, uint64_t ino, char *buf, size_t n)
 	if (n < 2)
 		return -ENAMETOOLONG;
 	buf[--at] = '\0';
-	if (node.files) {
-		r = files_path(node.files, node.node, buf, &at);
+	for (;;) {
+		struct graft *g = node.graft;
+		uint64_t number;
+		uint32_t dir;
+
+		if (!g) {
+			r = local_path(&node, buf, &at);
+			g = tree_ino_graft(t, node.ino, &dir, &number);
+		}
+		if (r < 0 || !g)
+			break;
+		r = prepend(buf, &at, g->name);
+		if (r == 0)
+			r = tree_node(t, g->parent, &node);
 		if (r < 0)
-			return r;
+			break;
 	}
-	for (d = node.dir; d != 0; d = t->dir[d].parent) {
-		r = prepend(buf, &at, t->text + t->dir[d].name);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	if (at == n - 1)
 		buf[--at] = '/';
 	memmove(buf, buf + at, n - at);

@@ -24,16 +24,11 @@
  * children with lower names, which one binary search counts.  These positions
  * grow with j, so a second binary search finds what position i is.
  *
+ * A node of `files` may be a graft (graft.h): then the root of another tree stands
+ * in its place, and `node.tree` says which one a node is of.
+ *
  * What a number means is checked on each use: it may come from anywhere.
  */
-
-#define NODE_BITS 40
-#define NODE_MASK ((UINT64_C(1) << NODE_BITS) - 1)
-
-static uint64_t ino_of(uint32_t dir, uint64_t node)
-{
-	return (uint64_t)dir << NODE_BITS | (node + 1);
-}
 
 static bool is_link(const struct dir *d)
 {
@@ -51,6 +46,7 @@ void tree_free(struct tree *t)
 
 	if (!t)
 		return;
+	tree_forest_free(t);
 	for (i = 0; i < t->n; i++)
 		if (t->dir[i].files)
 			t->dir[i].files->ops->free(t->dir[i].files);
@@ -95,48 +91,99 @@ static int files_type(struct node *n)
 /* The node of tree directory `i` itself. */
 static void dir_node(const struct tree *t, uint32_t i, struct node *out)
 {
-	out->ino = ino_of(i, 0);
+	out->ino = tree_ino(t, i, 0);
 	out->type = is_link(&t->dir[i]) ? S_IFLNK : S_IFDIR;
 	out->files = t->dir[i].files;
 	out->node = 0;
 	out->dir = i;
+	out->tree = t;
+	out->graft = NULL;
+}
+
+/* The root of a graft, whether it is open or not. */
+static void graft_node(const struct tree *t, struct graft *g, struct node *out)
+{
+	const struct tree *sub = atomic_load(&g->tree);
+	const struct tree number = {.number = g->number + 1};
+
+	out->ino = tree_ino(&number, 0, 0);
+	out->type = S_IFDIR;
+	out->files = sub ? sub->dir[0].files : NULL;
+	out->node = 0;
+	out->dir = 0;
+	out->tree = sub ? sub : t;
+	out->graft = g;
 }
 
 /* The node `node` of the files behind `dir`, whose type is known. */
 static int sub_node(const struct node *dir, uint64_t node, uint32_t type,
 		    struct node *out)
 {
-	if (node >= FILES_NODE_MAX)
-		return -EOVERFLOW;
-	out->ino = ino_of(dir->dir, node);
+	struct graft *g = tree_graft_at(dir->tree, dir->dir, node);
+
+	if (g) {
+		graft_node(dir->tree, g, out);
+		return 0;
+	}
+	out->ino = tree_ino(dir->tree, dir->dir, node);
 	out->type = type;
 	out->files = dir->files;
 	out->node = node;
 	out->dir = dir->dir;
-	return 0;
+	out->tree = dir->tree;
+	out->graft = NULL;
+	return out->ino ? 0 : -EOVERFLOW;
 }
 
-int tree_node(const struct tree *t, uint64_t ino, struct node *out)
+/* The node of tree `t` with these numbers. */
+static int local_node(const struct tree *t, uint32_t dir, uint64_t node,
+		      struct node *out)
 {
-	uint64_t dir = ino >> NODE_BITS, node = (ino & NODE_MASK) - 1;
-
-	if (dir >= t->n || (ino & NODE_MASK) == 0)
+	if (dir >= t->n || node == UINT64_MAX)
 		return -ENOENT;
-	dir_node(t, (uint32_t)dir, out);
+	dir_node(t, dir, out);
 	if (node == 0)
 		return 0;
 	if (!out->files)
 		return -ENOENT;
-	out->ino = ino;
+	out->ino = tree_ino(t, dir, node);
 	out->node = node;
-	return files_type(out);
+	return out->ino ? files_type(out) : -ENOENT;
 }
 
+int tree_node(const struct tree *t, uint64_t ino, struct node *out)
+{
+	uint64_t node;
+	uint32_t dir;
+	struct graft *g = tree_ino_graft(t, ino, &dir, &node);
+
+	if (ino >> 63 && !g)
+		return -ENOENT;
+	if (!g)
+		return local_node(t, dir, node, out);
+	if (dir == 0 && node == 0) {
+		graft_node(t, g, out);
+		return 0;
+	}
+	/* A number from before: of a mount that is gone, through NFS. */
+	if (tree_graft_open(t, g, NULL) < 0)
+		return -ENOENT;
+	return local_node(atomic_load(&g->tree), dir, node, out);
+}
+
+/* A directory that can be looked into: a graft is opened for that. */
 static int tree_dir_node(const struct tree *t, uint64_t ino, struct node *out)
 {
 	int r = tree_node(t, ino, out);
 
-	return r < 0 ? r : out->type == S_IFDIR ? 0 : -ENOTDIR;
+	if (r < 0 || out->type != S_IFDIR)
+		return r < 0 ? r : -ENOTDIR;
+	if (!out->graft || out->files)
+		return 0;
+	r = tree_graft_open(t, out->graft, NULL);
+	if (r == 0)
+		graft_node(t, out->graft, out);
+	return r;
 }
 
 int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent)
@@ -147,14 +194,18 @@ int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent)
 	r = tree_node(t, ino, &n);
 	if (r < 0)
 		return r;
+	if (n.graft) {
+		*parent = n.graft->parent;
+		return 0;
+	}
 	if (n.node == 0) {
-		*parent = ino_of(t->dir[n.dir].parent, 0);
+		*parent = tree_ino(n.tree, n.tree->dir[n.dir].parent, 0);
 		return 0;
 	}
 	r = n.files->ops->parent(n.files, n.node, &n.node);
 	if (r < 0)
 		return r;
-	*parent = ino_of(n.dir, n.node);
+	*parent = tree_ino(n.tree, n.dir, n.node);
 	return 0;
 }
 
@@ -200,12 +251,12 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 		return r < 0 ? r : tree_node(t, node, out);
 	}
 	if (dir.node == 0) {
-		const struct dir *d = &t->dir[dir.dir];
+		const struct dir *d = &dir.tree->dir[dir.dir];
 		bool found;
-		uint32_t i = dir_rank(t, d, name, &found);
+		uint32_t i = dir_rank(dir.tree, d, name, &found);
 
 		if (found) {
-			dir_node(t, d->first + i, out);
+			dir_node(dir.tree, d->first + i, out);
 			return 0;
 		}
 	}
@@ -215,7 +266,7 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 	if (r < 0)
 		return r;
 	r = sub_node(&dir, node, 0, out);
-	return r < 0 ? r : files_type(out);
+	return r < 0 ? r : out->graft ? 0 : files_type(out);
 }
 
 static int name_copy(const char *from, char *name, size_t n)
@@ -229,9 +280,9 @@ static int name_copy(const char *from, char *name, size_t n)
 }
 
 /* Children that the tree itself has there, and those of `files`. */
-static uint32_t own_count(const struct tree *t, const struct node *dir)
+static uint32_t own_count(const struct node *dir)
 {
-	return dir->node == 0 ? t->dir[dir->dir].count : 0;
+	return dir->node == 0 ? dir->tree->dir[dir->dir].count : 0;
 }
 static uint64_t files_count(const struct node *dir)
 {
@@ -244,13 +295,14 @@ uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino)
 
 	if (tree_dir_node(t, dir_ino, &dir) < 0)
 		return 0;
-	return own_count(t, &dir) + files_count(&dir);
+	return own_count(&dir) + files_count(&dir);
 }
 
 /* Entry i of a directory's own children. */
-static int own_entry(const struct tree *t, const struct node *dir, uint64_t i,
-		     struct node *out, char *name, size_t n)
+static int own_entry(const struct node *dir, uint64_t i, struct node *out,
+		     char *name, size_t n)
 {
+	const struct tree *t = dir->tree;
 	const struct dir *d = &t->dir[dir->dir];
 
 	if (i >= d->count)
@@ -272,8 +324,8 @@ static int files_entry(const struct node *dir, uint64_t j, struct node *out,
 }
 
 /* Where in the merged listing is entry j of `files`? */
-static int merged_position(const struct tree *t, const struct node *dir,
-			   uint64_t j, uint64_t *position)
+static int merged_position(const struct node *dir, uint64_t j,
+			   uint64_t *position)
 {
 	char name[FILES_NAME_MAX + 1];
 	bool found;
@@ -282,21 +334,22 @@ static int merged_position(const struct tree *t, const struct node *dir,
 
 	if (r < 0)
 		return r;
-	*position = j + dir_rank(t, &t->dir[dir->dir], name, &found);
+	*position = j + dir_rank(dir->tree, &dir->tree->dir[dir->dir], name,
+				 &found);
 	return 0;
 }
 
 /* How many entries of `files` come before position i of the merged listing;
  * *exact: the next one is there. */
-static int merged_before(const struct tree *t, const struct node *dir,
-			 uint64_t i, uint64_t *before, bool *exact)
+static int merged_before(const struct node *dir, uint64_t i, uint64_t *before,
+			 bool *exact)
 {
 	uint64_t lo = 0, hi = files_count(dir), position;
 
 	*exact = false;
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
-		int r = merged_position(t, dir, mid, &position);
+		int r = merged_position(dir, mid, &position);
 
 		if (r < 0)
 			return r;
@@ -322,24 +375,27 @@ int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
 	r = tree_dir_node(t, dir_ino, &dir);
 	if (r < 0)
 		return r;
-	own = own_count(t, &dir);
+	own = own_count(&dir);
 	others = files_count(&dir);
 	if (i >= own + others)
 		return -ENOENT;
 	if (!others)
-		return own_entry(t, &dir, i, out, name, n);
+		return own_entry(&dir, i, out, name, n);
 	if (!own)
 		return files_entry(&dir, i, out, name, n);
-	r = merged_before(t, &dir, i, &before, &exact);
+	r = merged_before(&dir, i, &before, &exact);
 	if (r < 0)
 		return r;
 	return exact ? files_entry(&dir, before, out, name, n)
-		     : own_entry(t, &dir, i - before, out, name, n);
+		     : own_entry(&dir, i - before, out, name, n);
 }
 
 const char *tree_stored_name(const struct tree *t, const struct node *n)
 {
-	return n->node == 0 ? text_at(t, t->dir[n->dir].stored) : NULL;
+	(void)t;
+	return n->node == 0 && !n->graft
+		       ? text_at(n->tree, n->tree->dir[n->dir].stored)
+		       : NULL;
 }
 
 /* ---- attributes --------------------------------------------------------- */
@@ -347,10 +403,15 @@ const char *tree_stored_name(const struct tree *t, const struct node *n)
 int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	      struct attr *out, struct error *err)
 {
-	const struct dir *d = &t->dir[n->dir];
+	const struct dir *d = &n->tree->dir[n->dir];
 	int r;
 
+	(void)t;
 	memset(out, 0, sizeof *out);
+	if (n->graft) { /* as it was before it was opened */
+		*out = n->graft->attr;
+		return 0;
+	}
 	if (n->files) {
 		r = n->files->ops->attr(n->files, n->node, p, out, err);
 		if (r == 0 && n->node == 0) {
@@ -361,7 +422,7 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	}
 	out->mtime = d->mtime;
 	if (is_link(d)) {
-		out->size = strlen(t->text + d->target);
+		out->size = strlen(n->tree->text + d->target);
 		out->mode = S_IFLNK | 0777;
 		out->nlink = 1;
 	} else {
@@ -374,8 +435,11 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 
 const char *tree_link_target(const struct tree *t, const struct node *n)
 {
+	(void)t;
+	if (n->graft)
+		return NULL;
 	if (n->node == 0)
-		return text_at(t, t->dir[n->dir].target);
+		return text_at(n->tree, n->tree->dir[n->dir].target);
 	return n->files->ops->link ? n->files->ops->link(n->files, n->node)
 				   : NULL;
 }

@@ -8,7 +8,8 @@
 #include "tree/files.h"
 
 /*
- * ino = dir << 40 | node + 1.  Directory 0 is the root, so the root is ino 1.
+ * ino = dir << 40 | node + 1.  Directory 0 is the root, so the root is ino 1.  (In
+ * grafts, graft.h: 1 << 63 | graft << 45 | dir << 32 | node + 1.)
  * A tree directory holds sub-directories and symlinks.  It may also be backed by
  * `files`, whose node 0 it then is: what these hold is listed among the others,
  * in one order of names.  Immutable once built.
@@ -37,13 +38,16 @@ int tree_finish(struct tree_builder *b, struct tree **out, struct error *err);
 void tree_builder_free(struct tree_builder *b);
 void tree_free(struct tree *t);
 
+struct graft;
 /* A position in the tree. */
 struct node {
 	uint64_t ino;
-	uint32_t type;       /* S_IFDIR, S_IFREG, S_IFLNK */
-	struct files *files; /* NULL: a plain directory or link */
-	uint64_t node;       /* number in files, 0 for tree directories */
-	uint32_t dir;        /* number of the tree directory */
+	uint32_t type;           /* S_IFDIR, S_IFREG, S_IFLNK */
+	struct files *files;     /* NULL: a plain directory or link */
+	uint64_t node;           /* number in files, 0 for tree directories */
+	uint32_t dir;            /* number of the tree directory */
+	const struct tree *tree; /* the tree, or that of a graft */
+	struct graft *graft;     /* this is its root; files may be NULL still */
 };
 /* -ENOENT when there is no such number.  (ESTALE belongs to live mounts.) */
 int tree_node(const struct tree *t, uint64_t ino, struct node *out);

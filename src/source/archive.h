@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What tar, compressed tar and squashfs have in common as sources. */
+#ifndef SOURCE_ARCHIVE_H
+#define SOURCE_ARCHIVE_H
+
+#include "archive/member_files.h"
+#include "archive/stream.h"
+#include "source/nest.h"
+#include "source/source.h"
+#include "source/squashfs.h"
+
+extern const struct source_ops source_tar, source_stream, source_squashfs,
+	source_directory;
+
+struct archive;
+/* One format: how its member table is made, and what an index keeps beside it. */
+struct archive_kind {
+	const struct source_ops *ops;
+	const char *maker; /* as index_key.maker */
+	/* Make a->members (and a->stream, a->info).  0 or an error; what is only
+	 * partly damaged is a note in the table. */
+	int (*scan)(struct archive *a, const struct members_options *o,
+		    struct error *err);
+	/* Sections of an index of its own: at most 4; how many. */
+	unsigned (*sections)(struct archive *a, struct index_section *out);
+	/* From these, before members are taken.  -EBADMSG. */
+	int (*load)(struct archive *a, const struct index *x,
+		    struct error *err);
+};
+extern const struct archive_kind archive_tar, archive_stream, archive_squashfs;
+/* An open archive; a source. */
+struct archive {
+	struct source source; /* first member */
+	const struct archive_kind *kind;
+	const struct archive_options *options; /* while it is being opened */
+	const struct stream_scan *scan;        /* while it is being decoded */
+	char *path;
+	struct backing stored; /* the file, or what of it is the archive */
+	struct stream *stream; /* NULL: not compressed as a whole */
+	struct members members;
+	struct volume volume; /* where members' ranges are */
+	struct squashfs_info info;
+	struct nest *nest; /* for sources inside; NULL: they are files */
+	char *format;      /* "tar.gz", for people */
+	char *damage;      /* the sentence, or NULL */
+	bool is_tar;       /* a stream with a tar inside, not just one file */
+	bool indexed;      /* it came from an index */
+	bool inside;       /* it is a member of another source */
+	int64_t mtime;     /* of the file */
+	uint32_t mode, uid, gid;
+};
+
+/* Read (or take from its index) what is in an archive; publishes nothing. */
+int archive_load(const struct archive_kind *kind, const struct source_args *a,
+		 struct archive **out, struct error *err);
+/* The same for the archive format `ops`. */
+int archive_load_as(const struct source_ops *ops, const struct source_args *a,
+		    struct source **out, struct error *err);
+/* source_ops.open of all kinds: load, publish. */
+int archive_open(const struct archive_kind *kind, const struct source_args *a,
+		 struct source **out, struct error *err);
+void archive_close(struct source *s);
+/* The archive that a source is; NULL: something else. */
+static inline struct archive *archive_of_source(struct source *s)
+{
+	return s->ops->archive ? (struct archive *)s : NULL;
+}
+/* Say how far it is; `done` stored bytes. */
+void archive_progress(const struct archive *a, uint64_t done);
+
+/* Merge archives into one tree, which replaces what each of them would show; of
+ * equal names the later archive's wins, which is noted.  They stay what the members
+ * are read from, and outlive *out.  -ENOTSUP: they cannot be merged. */
+int archive_union(struct source *const *archives, unsigned n,
+		  const struct source_args *a, struct source **out,
+		  struct error *err);
+
+/* nest_new and nest_members with what has just been published. */
+int archive_nest(struct nest **out, const struct source_args *a,
+		 const struct members *m, const struct volume *volumes,
+		 unsigned n, struct files *f, uint64_t root, struct error *err);
+
+/* An input that first gives `n` bytes that were read
+ * from `in` already, and goes on with `in` (borrowed).  `head` is copied. */
+int archive_input_again(struct input **out, const void *head, size_t n,
+			struct input *in, struct error *err);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Source: a plain directory, whose archives and HDF5 files are directories. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "source/archive.h"
+
+/*
+ * The directory is read once, when it is mounted; a member table then says what is
+ * in it, as for an archive, with files that are files.  What looks like a source
+ * is opened when somebody looks into it.  A link to a regular file is that file;
+ * other links stay links.  Our own index files are left out.
+ */
+#define DEPTH_MAX 256
+
+struct directory {
+	struct source source; /* first member */
+	struct members members;
+	struct nest *nest;
+};
+
+struct reading {
+	struct members_builder *b;
+	struct handles *handles;
+	char *path;   /* of what is being read, as the file system knows it */
+	size_t inner; /* where in it the path inside the source begins */
+	unsigned depth;
+	struct error *err;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static bool is_index(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 7 && !strcmp(name + n - 7, ".tfsidx");
+}
+
+/* Fill in what a stat says; true: it is shown. */
+static bool member_of(struct reading *rd, const struct stat *st,
+		      struct member *m, char target[PATH_MAX])
+{
+	ssize_t n;
+
+	*m = (struct member){.path = rd->path + rd->inner,
+			     .mode = st->st_mode,
+			     .uid = st->st_uid,
+			     .gid = st->st_gid,
+			     .mtime = st->st_mtim.tv_sec,
+			     .nsec = (uint32_t)st->st_mtim.tv_nsec,
+			     .kind = MEMBER_NONE};
+	if (S_ISREG(st->st_mode)) {
+		m->size = (uint64_t)st->st_size;
+		m->kind = MEMBER_FILE;
+	} else if (S_ISLNK(st->st_mode)) {
+		n = readlink(rd->path, target, PATH_MAX - 1);
+		if (n < 0)
+			return false;
+		target[n] = '\0';
+		m->link = target;
+	} else if (S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
+		m->data = st->st_rdev;
+	}
+	return true;
+}
+
+static int read_entries(struct reading *rd, DIR *d);
+
+/* What is at rd->path. */
+static int read_entry(struct reading *rd)
+{
+	char target[PATH_MAX];
+	struct stat st, to;
+	struct member m;
+	uint32_t file;
+	int64_t r;
+
+	/* Gone meanwhile: it was never there. */
+	if (lstat(rd->path, &st) < 0)
+		return 0;
+	if (S_ISLNK(st.st_mode) && stat(rd->path, &to) == 0 &&
+	    S_ISREG(to.st_mode))
+		st = to;
+	if (!member_of(rd, &st, &m, target))
+		return 0;
+	if (m.kind == MEMBER_FILE) {
+		file = handles_add(rd->handles, rd->path);
+		if (file == UINT32_MAX)
+			return no_memory(rd->err);
+		m.data = file;
+	}
+	r = members_add(rd->b, &m, rd->err);
+	if (r < 0 || !S_ISDIR(st.st_mode))
+		return r == -ENOMEM ? -ENOMEM : 0;
+	if (++rd->depth > DEPTH_MAX) {
+		members_note(rd->b, "deep directories", "%s: too deep",
+			     rd->path);
+		rd->depth--;
+		return 0;
+	}
+	r = 0;
+	DIR *d = opendir(rd->path);
+
+	if (d)
+		r = read_entries(rd, d);
+	else
+		members_note(rd->b, "unreadable directories", "%s: %s",
+			     rd->path, strerror(errno));
+	rd->depth--;
+	return (int)r;
+}
+
+/* Closes `d`. */
+static int read_entries(struct reading *rd, DIR *d)
+{
+	char *above = rd->path;
+	struct dirent *e;
+	int r = 0;
+
+	while (r == 0 && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    is_index(e->d_name))
+			continue;
+		if (asprintf(&rd->path, "%s/%s", above, e->d_name) < 0) {
+			rd->path = above;
+			r = no_memory(rd->err);
+			break;
+		}
+		r = read_entry(rd);
+		free(rd->path);
+		rd->path = above;
+	}
+	closedir(d);
+	return r;
+}
+
+static int read_all(struct directory *s, const struct source_args *a,
+		    struct error *err)
+{
+	struct reading rd = {.handles = a->handles, .err = err};
+	struct member root;
+	char target[PATH_MAX];
+	struct stat st;
+	DIR *d;
+	int64_t r;
+
+	rd.path = realpath(a->path, NULL);
+	d = rd.path ? opendir(rd.path) : NULL;
+	if (!d || stat(rd.path, &st) < 0) {
+		r = error_errno(err, -errno, "%s", a->path);
+		free(rd.path);
+		if (d)
+			closedir(d);
+		return (int)r;
+	}
+	rd.inner = strlen(rd.path);
+	r = members_builder_new(&rd.b, NULL, err);
+	if (r == 0) {
+		member_of(&rd, &st, &root, target);
+		r = members_add(rd.b, &root, err);
+		if (r >= 0)
+			r = read_entries(&rd, d);
+		else
+			closedir(d);
+		if (r == 0)
+			r = members_finish(rd.b, &s->members, err);
+		else
+			members_builder_free(rd.b);
+	} else {
+		closedir(d);
+	}
+	free(rd.path);
+	return (int)r;
+}
+
+static void directory_close(struct source *source)
+{
+	struct directory *s = (struct directory *)source;
+
+	if (!s)
+		return;
+	nest_free(s->nest);
+	members_free(&s->members);
+	free(s);
+}
+
+static int directory_open(const struct source_args *a, struct source **out,
+			  struct error *err)
+{
+	struct directory *s = calloc(1, sizeof *s);
+	struct files *f;
+	int r;
+
+	*out = NULL;
+	if (!s)
+		return no_memory(err);
+	s->source.ops = &source_directory;
+	r = read_all(s, a, err);
+	if (r == 0)
+		r = member_files_new(&f, &s->members, NULL, 0, 0, err);
+	if (r == 0) {
+		tree_set_files(a->tree, a->dir, f);
+		r = archive_nest(&s->nest, a, &s->members, NULL, 0, f, 0, err);
+	}
+	if (r < 0) {
+		directory_close(&s->source);
+		return r;
+	}
+	*out = &s->source;
+	return 0;
+}
+
+static int directory_probe(const unsigned char *head, size_t n,
+			   const char *path)
+{
+	(void)head;
+	(void)n;
+	(void)path;
+	return 0;
+}
+
+const struct source_ops source_directory = {
+	.name = "directory",
+	.summary = "directories: archives and HDF5 files in them",
+	.probe = directory_probe,
+	.open = directory_open,
+	.close = directory_close,
+};

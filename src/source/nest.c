@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sources inside of sources: grafts that open a format when somebody looks. */
+#include "source/nest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "tree/graft.h"
+
+/*
+ * Which members are sources?  Looking into each of a million members would cost
+ * more than everything else, so a name has to look like it first (nest_likely).
+ * Where the member's bytes lie in the file as they are, its first ones are read
+ * then, as long as there are not too many of them; where they would have to be
+ * decoded, the name must do, and what proves to be no source says so when it is
+ * looked into.
+ */
+#define PROBES_MAX 4096
+#define PROBE_BYTES 4096
+
+struct nest {
+	struct handles *handles;
+	struct pinner *pinner;
+	struct archive_options archive;
+	struct view_options views;
+	char *prefix;
+};
+
+/* A member, or (`path` only) a file, that is a source. */
+struct nested {
+	struct graft graft; /* first member */
+	struct nest *nest;  /* borrowed */
+	char *path;         /* for sentences; or of the file */
+	bool is_file;
+	struct backing bytes;
+	struct source *source; /* once open */
+};
+
+int nest_new(struct nest **out, const struct source_args *a, struct error *err)
+{
+	struct nest *n = calloc(1, sizeof *n);
+
+	*out = NULL;
+	if (!n)
+		return error_set(err, -ENOMEM, "out of memory");
+	n->handles = a->handles;
+	n->pinner = a->pinner;
+	n->archive = *a->archive;
+	n->archive.offset = 0;
+	n->archive.subdir = NULL;
+	n->archive.progress = NULL;
+	n->views = a->views;
+	if (a->prefix && !(n->prefix = strdup(a->prefix))) {
+		free(n);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	*out = n;
+	return 0;
+}
+
+void nest_free(struct nest *n)
+{
+	if (!n)
+		return;
+	free(n->prefix);
+	free(n);
+}
+
+static int nested_open(struct graft *g, struct tree **out, struct error *err)
+{
+	struct nested *x = (struct nested *)g;
+	struct source *source = NULL;
+	struct source_args a = {
+		.path = x->path,
+		.inside = x->is_file ? NULL : &x->bytes,
+		.like = &g->attr,
+		.handles = x->nest->handles,
+		.pinner = x->nest->pinner,
+		.archive = &x->nest->archive,
+		.tree = tree_builder_new(),
+		.views = x->nest->views,
+		.prefix = x->nest->prefix,
+	};
+	int r;
+
+	if (!a.tree)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = source_open(&a, &source, err);
+	if (r == 0)
+		r = tree_finish(a.tree, out, err);
+	tree_builder_free(a.tree);
+	if (r < 0) {
+		source_close(source);
+		return r;
+	}
+	/* A later attempt, after this tree could not be numbered. */
+	source_close(x->source);
+	x->source = source;
+	return 0;
+}
+
+static void nested_free(struct graft *g)
+{
+	struct nested *x = (struct nested *)g;
+
+	source_close(x->source);
+	free(x->path);
+	free(x);
+}
+
+static const struct graft_ops nested_ops = {.open = nested_open,
+					    .free = nested_free};
+
+/* ---- which --------------------------------------------------------------- */
+
+static const char *const suffixes[] = {
+	".tar",    ".tar.gz", ".tgz",      ".tar.bz2", ".tbz2",     ".tbz",
+	".tar.xz", ".txz",    ".tar.zst",  ".tzst",    ".tar.zstd", ".tar.lz4",
+	".tlz4",   ".sqfs",   ".squashfs", ".sqsh",    ".squash",   ".sfs",
+	".sif",    ".snap",   ".h5",       ".hdf5",    ".hdf",      ".he5",
+	".hspy",   ".nxs",    ".nx",       ".nc4",     NULL};
+
+bool nest_likely(const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *const *s = suffixes; *s; s++) {
+		size_t len = strlen(*s);
+
+		if (n > len && !strcasecmp(name + n - len, *s))
+			return true;
+	}
+	return false;
+}
+
+static bool is_source(const struct backing *b, const char *path)
+{
+	unsigned char head[PROBE_BYTES];
+	size_t n = b->size < sizeof head ? (size_t)b->size : sizeof head;
+
+	return backing_read(b, 0, head, n, NULL) == 0 &&
+	       source_probe(head, n, path);
+}
+
+/* Under `root`, and not under two names: a directory has only one. */
+static bool is_candidate(const struct members *m, uint64_t i, uint64_t root)
+{
+	const struct member_record *r = &m->at[i];
+	uint64_t up;
+
+	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK || r->nlink != 1 ||
+	    !r->size || !nest_likely(m->names + r->name))
+		return false;
+	for (up = i; up != root && up != 0; up = m->at[up].parent)
+		;
+	return up == root;
+}
+
+static struct backing bytes_of(const struct nest *nest, const struct members *m,
+			       uint64_t i, const struct volume *volumes,
+			       struct files *files)
+{
+	const struct member_record *r = &m->at[i];
+	struct backing b = {.handles = nest->handles,
+			    .pinner = nest->pinner,
+			    .size = r->size};
+
+	if (r->kind == MEMBER_RANGE)
+		return backing_part(&volumes[r->volume].backing, r->data,
+				    r->size);
+	if (r->kind == MEMBER_FILE) {
+		b.file = (uint32_t)r->data;
+		return b;
+	}
+	b.file = volumes[r->volume].backing.file;
+	b.files = files;
+	b.node = i;
+	return b;
+}
+
+/* A directory that looks like the member. */
+static void attr_of(const struct member_record *r, struct attr *out)
+{
+	memset(out, 0, sizeof *out);
+	out->mode = S_IFDIR | (r->mode & 0666) | ((r->mode & 0444) >> 2);
+	out->nlink = 1; /* how many there will be is not known */
+	out->mtime = r->mtime;
+	out->nsec = r->nsec;
+	out->uid = r->uid;
+	out->gid = r->gid;
+	out->stored = true;
+}
+
+static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
+	       const struct members *m, uint64_t i, uint64_t root, char *path,
+	       const struct backing *bytes, struct error *err)
+{
+	const struct member_record *r = &m->at[i];
+	struct nested *x = path ? calloc(1, sizeof *x) : NULL;
+	int code;
+
+	if (!x) {
+		free(path);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	x->graft.ops = &nested_ops;
+	attr_of(r, &x->graft.attr);
+	x->nest = n;
+	x->path = path;
+	x->is_file = r->kind == MEMBER_FILE;
+	x->bytes = *bytes;
+	code = tree_add_graft(b, dir, r->parent == root ? 0 : r->parent, i,
+			      m->names + r->name, &x->graft);
+	return code < 0 ? error_set(err, code, "out of memory") : 0;
+}
+
+static char *path_of(const struct nest *n, const struct members *m, uint64_t i,
+		     const char *path, const struct backing *bytes)
+{
+	char inside[1024];
+	char *text;
+
+	if (m->at[i].kind == MEMBER_FILE)
+		return strdup(handles_path(n->handles, bytes->file));
+	members_path(m, i, inside, sizeof inside);
+	return asprintf(&text, "%s:%s", path, inside) < 0 ? NULL : text;
+}
+
+int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
+		 const struct members *m, const struct volume *volumes,
+		 unsigned n_volumes, struct files *files, uint64_t root,
+		 const char *path, struct error *err)
+{
+	unsigned probes = 0;
+	int r = 0;
+
+	for (uint64_t i = 1; i < m->n && r == 0; i++) {
+		struct backing bytes;
+		char *name;
+
+		if (!is_candidate(m, i, root) ||
+		    (m->at[i].kind != MEMBER_FILE &&
+		     m->at[i].volume >= n_volumes))
+			continue;
+		bytes = bytes_of(n, m, i, volumes, files);
+		name = path_of(n, m, i, path, &bytes);
+		if (name && backing_is_plain(&bytes) && probes++ < PROBES_MAX &&
+		    !is_source(&bytes, name)) {
+			free(name);
+			continue;
+		}
+		r = add(n, b, dir, m, i, root, name, &bytes, err);
+	}
+	return r;
+}

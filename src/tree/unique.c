@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of one directory: sorted, and no two of them equal. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tree/build_internal.h"
+
+#define RENAME_ROUNDS 16
+
+static const char *name_of(const struct tree_builder *b, uint32_t entry)
+{
+	return b->text + b->entries.at[entry].name;
+}
+
+static int compare_kids(const void *a, const void *b, void *builder)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int c = strcmp(name_of(builder, x), name_of(builder, y));
+
+	return c ? c : (x > y) - (x < y);
+}
+
+void run_sort(struct tree_builder *b, const struct run *run)
+{
+	size_t i;
+
+	for (i = 1; i < run->n; i++) /* most sources come in order */
+		if (compare_kids(&run->at[i - 1], &run->at[i], b) > 0)
+			break;
+	if (i < run->n)
+		qsort_r(run->at, run->n, sizeof *run->at, compare_kids, b);
+}
+
+/* Do the directory's `files` have this name? */
+static bool files_have(const struct run *run, const char *name)
+{
+	uint64_t node;
+
+	return run->files &&
+	       run->files->ops->find(run->files, 0, name, &node) == 0;
+}
+
+static bool run_has(const struct tree_builder *b, const struct run *run,
+		    const char *name)
+{
+	size_t lo = 0, hi = run->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = strcmp(name_of(b, run->at[mid]), name);
+
+		if (c == 0)
+			return true;
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return files_have(run, name);
+}
+
+/* Is the name of child i that of the child before it? */
+static bool run_repeats(const struct tree_builder *b, const struct run *run,
+			size_t i)
+{
+	return i > 0 &&
+	       !strcmp(name_of(b, run->at[i - 1]), name_of(b, run->at[i]));
+}
+
+/* Give entry `e` the next free name of the form "base~N", N > *number. */
+static int entry_number(struct tree_builder *b, const struct run *run,
+			uint32_t e, unsigned *number, uint32_t *name)
+{
+	char longer[FILES_NAME_MAX + 16], usable[FILES_NAME_MAX + 1];
+
+	do {
+		snprintf(longer, sizeof longer, "%s~%u", name_of(b, e),
+			 ++*number);
+		tree_escape(longer, usable);
+	} while (run_has(b, run, usable));
+	*name = build_text_add(b, usable);
+	return *name == TREE_NO_TEXT ? b->failed : 0;
+}
+
+/*
+ * Rename what repeats the name before it, or has one of `files`.  New names go
+ * to `fresh` first, for the search needs the run as it was sorted.  The number
+ * of names changed, or -errno.
+ */
+static ssize_t run_rename(struct tree_builder *b, const struct run *run,
+			  uint32_t *fresh)
+{
+	size_t i, changed = 0;
+	unsigned number = 1;
+
+	for (i = 0; i < run->n; i++) {
+		int r;
+
+		fresh[i] = TREE_NO_TEXT;
+		if (!run_repeats(b, run, i)) {
+			number = 1;
+			if (!files_have(run, name_of(b, run->at[i])))
+				continue;
+		}
+		r = entry_number(b, run, run->at[i], &number, &fresh[i]);
+		if (r < 0)
+			return r;
+		changed++;
+	}
+	for (i = 0; i < run->n && changed; i++) {
+		struct build_entry *e = &b->entries.at[run->at[i]];
+
+		if (fresh[i] == TREE_NO_TEXT)
+			continue;
+		if (e->stored == TREE_NO_TEXT)
+			e->stored = e->name;
+		e->name = fresh[i];
+	}
+	return (ssize_t)changed;
+}
+
+/*
+ * Make the names of a run unique.  "base~N" can collide with none of the run's
+ * names (they were searched) nor with that of another base, unless both were
+ * over-long and shortened to the same: then another round is needed.
+ */
+int run_unique(struct tree_builder *b, const struct run *run)
+{
+	cleanup_free uint32_t *fresh = NULL;
+	ssize_t changed;
+	unsigned round;
+	size_t i;
+
+	for (i = 0; i < run->n; i++)
+		if (run_repeats(b, run, i) ||
+		    files_have(run, name_of(b, run->at[i])))
+			break;
+	if (i >= run->n)
+		return 0;
+	fresh = malloc(run->n * sizeof *fresh);
+	if (!fresh)
+		return -ENOMEM;
+	for (round = 0; round < RENAME_ROUNDS; round++) {
+		changed = run_rename(b, run, fresh);
+		if (changed <= 0)
+			return (int)changed;
+		run_sort(b, run);
+	}
+	return -EINVAL;
+}
