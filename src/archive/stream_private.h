@@ -29,6 +29,10 @@ struct stream_format {
 	 * the CRC afterwards. */
 	int (*window)(struct stream *s, uint64_t i, unsigned char *out,
 		      struct error *err);
+	/* Optional: the same by other means, slower.  Asked where `window` failed,
+	 * or made bytes that have another CRC. */
+	int (*window_again)(struct stream *s, uint64_t i, unsigned char *out,
+			    struct error *err);
 	/* Optional: what stream->own holds. */
 	void (*free_own)(struct stream *s);
 };
@@ -47,7 +51,13 @@ struct stream {
 	void *own; /* of the format: parked decoders, for example */
 };
 
+/* Bytes of a state, before it is deflated. */
+#define STREAM_STATE_MAX (UINT32_C(1) << 20)
+
 /* ---- for decoders -------------------------------------------------------- */
+
+/* Sentences of read and scan_bad, and of window, do without the name of the file:
+ * it is put in front of them. */
 
 /* Up to n compressed bytes from where the scan is, which goes on behind them; 0 at
  * the end; -errno. */
@@ -57,19 +67,33 @@ uint64_t scan_got(const struct stream_scan *s);
 const struct backing *scan_from(const struct stream_scan *s);
 unsigned scan_threads(const struct stream_scan *s);
 /* Would a window that ends before decoded byte `out` be large enough?  (The size
- * that is wanted grows where states would become too much.) */
+ * that is wanted grows where states would become too much.)  Ask before points
+ * that need a state, or that are POINT_LATER; windows between others are joined
+ * where they are small. */
 bool scan_wants_point(const struct stream_scan *s, uint64_t out);
 /* A point here: p->out, in, bits and flags are set, and all bytes before p->out
  * were delivered or are about to be; `state` (may be NULL) is deflated and stored
- * by this. */
+ * by this.  One at the place of the last one replaces it. */
 int scan_point(struct stream_scan *s, const struct stream_point *p,
 	       const void *state, size_t state_size, struct error *err);
-/* A checksum failed that covers decoded bytes from `out` on: their points become
- * POINT_BAD.  The sentence is kept for stream_scan_finish; decoding may go on. */
+/* A checksum failed that covers decoded bytes from `out` on, up to the point that
+ * is made next: their points become POINT_BAD.  Best said before the last of these
+ * bytes are delivered: then no intact window has been joined to theirs.  The first
+ * sentence is kept for stream_scan_finish; decoding may go on. */
 void scan_bad(struct stream_scan *s, uint64_t out, const struct error *why);
-/* The state of a point, inflated; its size must be `n`. */
-int stream_state(const struct stream *s, uint64_t point, void *to, size_t n,
-		 struct error *err);
+/* For tests: other sizes of windows, and of states in memory, than the usual; before
+ * the first byte is read. */
+void scan_limit(struct stream_scan *s, uint32_t window, uint32_t most,
+		size_t memory);
+/* The state of a point, inflated: its bytes, `room` at most. */
+ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
+		     size_t room, struct error *err);
+/* This thread's decoder of libdeflate; NULL: out of memory. */
+struct libdeflate_decompressor *stream_inflater(void);
+/* What both ways to make a stream end in; takes over points and states. */
+int stream_new(struct stream **out, const struct stream_format *f,
+	       const struct backing *from, struct stream_point *points,
+	       uint64_t n, struct blob *states, struct error *err);
 /* Compressed bytes of a stream, from a backing.  Whole or an error. */
 int stream_get(const struct stream *s, uint64_t in, void *to, size_t n,
 	       struct error *err);
