@@ -71,12 +71,16 @@ struct member_extent {
 struct member_block {
 	uint64_t pos;    /* in the backing */
 	uint32_t stored; /* bytes; 0: a hole, zeros */
-	uint32_t size;   /* decoded bytes (of a fragment block: at most) */
+	uint32_t size;   /* decoded bytes */
 	uint32_t flags;
 	uint32_t unused; /* 0 */
 };
 #define MEMBER_STORED 1u /* block: not compressed */
 #define MEMBER_TAIL 2u   /* block: no block, see above */
+/* Block: of fragments.  `size` is how far members go in it; it may decode to more,
+ * up to block_size. */
+#define MEMBER_SHARED 4u
+#define MEMBER_LAST 8u /* block: the last entry of its member */
 /* Blocks are at most 1 MiB. */
 #define MEMBER_IN_BLOCK(block, off) ((uint64_t)(block) << 20 | (off))
 
