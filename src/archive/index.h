@@ -16,10 +16,13 @@
  * it.
  */
 
-/* What the index belongs to. */
+/* What the index belongs to: not where the source is, so that an index can be
+ * copied with it (times kept). */
 struct index_key {
 	const struct backing *source; /* size, mtime and a sample of content are
-					 compared; its bytes as stored */
+					 compared, and where in its file it is;
+					 its bytes as stored: of a stream
+					 nothing is saved */
 	const char *path;  /* of the source; NULL (inside another): no saving */
 	const char *maker; /* "tar 1": format and version of what made it; an
 			      index of another maker is foreign */
@@ -27,7 +30,9 @@ struct index_key {
 };
 /* Where: `where` NULL: beside the source as "NAME.tfsidx", or in
  * $XDG_CACHE_HOME/tensorfs (~/.cache/tensorfs) where that cannot be written;
- * "none"; or a path (of a file, or of a directory to put it in). */
+ * "none"; or a path (of a file, or of a directory to put it in).  Relative paths
+ * begin in the working directory of now.  What is there and is not an index is not
+ * replaced when its name was given here (-EEXIST). */
 struct index_options {
 	const char *where;
 };
@@ -40,7 +45,8 @@ struct index_section {
 };
 /* Write to a temporary file, then rename.  *path (may be NULL) is where it went,
  * malloc'ed; NULL with 0: it is not wanted.  Failures are for a log line, not for
- * giving up. */
+ * giving up; nothing stays of a file that could not be written.  Whoever cannot
+ * read the source cannot read the index.  Blocks. */
 int index_save(const struct index_key *key, const struct index_options *o,
 	       const struct index_section *sections, unsigned n, char **path,
 	       struct error *err);
@@ -53,7 +59,8 @@ struct index;
  * can be had as a blob only. */
 int index_load(const struct index_key *key, const struct index_options *o,
 	       uint64_t lazy, struct index **out, struct error *err);
-/* Borrowed, aligned to 64 bytes; NULL and *size 0: no such section. */
+/* Borrowed, aligned to 64 bytes; NULL and *size 0: no such section, or a lazy
+ * one. */
 const void *index_section(const struct index *x, uint32_t id, uint64_t *size);
 /* A section as a blob of its own; a missing one is an empty blob. */
 int index_blob(const struct index *x, uint32_t id, struct blob **out,
