@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of fuzz-codec, fuzz-pipeline and fuzz-heap into corpus/ beside
-it.
+"""Writes the seeds of fuzz-codec, fuzz-pipeline, fuzz-heap and fuzz-index into
+corpus/ beside it.
 
 Encoders: zlib, bz2, liblzf, liblz4, libzstd and libblosc (through ctypes), and
 h5py, whose read_direct_chunk gives chunks as HDF5 and its plugins (Debian
@@ -301,3 +301,91 @@ heap("nowhere", struct.pack("<IQI", 3, 0, 1), collection(words))
 heap("h5py-text", *from_h5py(h5py.string_dtype(), ["a", "", "longer " * 9]))
 heap("h5py-sequences", *from_h5py(h5py.vlen_dtype("<i4"), [
     np.arange(n, dtype="<i4") for n in (3, 1, 40)]), 4)
+
+
+# Indexes: the head as archive/index_private.h has it, the sections as members.c.
+(NONE, DIR, SYMLINK, LINK, RANGE, SPARSE, BLOCKS, FRAGMENT) = range(8)
+IFDIR, IFREG, IFLNK, IFIFO = 0o40755, 0o100644, 0o120777, 0o10644
+
+
+def table(members, extents=(), blocks=(), xattrs=b"", block_size=0, notes=b""):
+    """members: (name, parent, kind, mode, size, data, xattrs)."""
+    names, records = b"\0", b""
+    for name, parent, kind, mode, size, data, xattr in members:
+        if kind == SYMLINK:
+            size, data, names = len(data), len(names), names + data + b"\0"
+        records += struct.pack("<QQQqIIIIIIIBBH", size, data, len(names), 1,
+                               2, parent, mode, 3, 4, 1, xattr, kind, 0, 0)
+        names += name + b"\0"
+    return [(1, struct.pack("<II", block_size, 0)), (2, records), (3, names),
+            (4, b"".join(struct.pack("<QQQ", *x) for x in extents)),
+            (5, b"".join(struct.pack("<QIIII", *b, 0) for b in blocks)),
+            (6, xattrs), (7, notes)]
+
+
+def index(name, sections, lazy=0):
+    save("index", name, bytes((2 | lazy << 4,)) + b"".join(
+        struct.pack("<BH", i, len(s)) + s for i, s in sections))
+
+
+def index_file(name, sections, how, magic=b"tfsidx\r\n", cut=None):
+    """The same as the bytes of a file; the target makes the head fit."""
+    sections = sorted(sections, key=lambda s: len(s[1]))
+    entries, body, at = b"", b"", 640
+    for i, s in sections:
+        pad = -(at + len(body)) % 64
+        body += bytes(pad) + s
+        entries += struct.pack("<IIQQQ", i, 0, at + len(body) - len(s), len(s),
+                               0)
+    head = (magic + struct.pack("<IIQ", 0x01020304, 1, at + len(body)) +
+            b"fuzz 1".ljust(32, b"\0") + bytes(44) +
+            struct.pack("<I", len(sections)) + bytes(24))
+    data = head + entries.ljust(512, b"\0") + body
+    save("index", name, bytes((how,)) + data[:cut])
+
+
+def xattr(*pairs):
+    body = b"".join(struct.pack("<II", len(k), len(v)) + k + v +
+                    bytes(-len(k + v) % 4) for k, v in pairs)
+    return struct.pack("<I", len(pairs)) + body
+
+
+root = (b"", 0, DIR, IFDIR, 3, 1, 0)
+tree = table([root, (b"a", 0, DIR, IFDIR, 2, 4, 1),
+              (b"b", 0, RANGE, IFREG, 700, 512, 1),
+              (b"c", 0, LINK, IFREG, 700, 2, 0),
+              (b"d", 1, SYMLINK, IFLNK, 0, b"../b", 0),
+              (b"e", 1, NONE, IFIFO, 0, 0, 0)],
+             xattrs=xattr((b"user.k", b"value"), (b"user.empty", b"")),
+             notes=b"one name was shortened\n")
+sparse = table([root[:4] + (2,) + root[5:],
+                (b"s", 0, SPARSE, IFREG, 9000, 0, 0),
+                (b"t", 0, SPARSE, IFREG, 10, 3, 0)],
+               extents=[(2, 0, 0), (100, 50, 512), (8000, 1000, 1024),
+                        (0, 0, 0)])
+blocked = table([root[:4] + (4,) + root[5:],
+                 (b"f", 0, FRAGMENT, IFREG, 100, 1 << 20 | 20, 0),
+                 (b"g", 0, BLOCKS, IFREG, 4096 * 2 + 30, 2, 0),
+                 (b"h", 0, BLOCKS, IFREG, 4096 + 4, 5, 0),
+                 (b"i", 0, NONE, IFREG, 0, 0, 0)], block_size=4096,
+                blocks=[(0, 90, 300, 0), (96, 200, 300, 0),
+                        (300, 900, 4096, 0), (0, 0, 4096, 0),
+                        (1 << 20 | 5, 0, 30, 2), (500, 4096, 4096, 1),
+                        (4600, 4, 4, 1)])
+index("root", table([root[:4] + (0,) + root[5:]]))
+index("tree", tree)
+index("tree-lazy", tree, 1)
+index("sparse", sparse)
+index("blocks", blocked)
+index("link-to-directory", table([root[:4] + (2,) + root[5:],
+                                  (b"x", 0, DIR, IFDIR, 0, 3, 0),
+                                  (b"y", 0, LINK, IFDIR, 0, 1, 0)]))
+index("own-parent", table([root[:4] + (1,) + root[5:],
+                           (b"x", 1, DIR, IFDIR, 1, 1, 0)]))
+index("no-sections", [])
+index_file("file", tree, 0)
+index_file("file-repaired", tree, 1)
+index_file("file-lazy", blocked, 0x11)
+index_file("file-magic", tree, 0, b"TFSIDX\r\n")
+index_file("file-cut", tree, 1, cut=700)
+index_file("file-short", tree, 1, cut=100)
