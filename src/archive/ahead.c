@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Units of a stream decoded ahead on threads, delivered in order. */
+/*
+ * The reader's thread cuts the compressed bytes into units, which is cheap, and
+ * takes them back in the same order:
+ *
+ *	next -> [ unit | unit | unit | unit ] -> taken -> bytes and points
+ *	            run on threads, any order
+ *
+ * What depends on its predecessor (one large frame, linked blocks) comes in units,
+ * too: then `next` says AHEAD_WAIT until the one before was taken, and there is one
+ * in flight while the reader consumes the one before it.  So decoding overlaps with
+ * what the reader does even there.
+ *
+ * Without threads a unit runs when its turn comes.
+ *
+ * Doubt.  Where a decoder notices damage, what it made shortly before may be wrong
+ * already: a broken size makes it take other bytes for a block, and LZMA goes on
+ * with nonsense for up to a chunk.  The bytes are delivered, for whoever scans them
+ * has checksums of his own; the windows that they are in are bad, unless a checksum
+ * of the format covers them.
+ */
+#include "archive/ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/pool.h"
+
+#define AHEAD_MEMORY (UINT64_C(192) << 20)
+#define DOUBT (UINT64_C(2) << 20)
+#define ALONE ((size_t)256 << 10)
+
+struct ahead {
+	const struct ahead_ops *ops;
+	void *own;
+	struct stream_scan *scan;
+	struct pool *pool;    /* NULL: no threads */
+	pthread_mutex_t lock; /* `done` of units */
+	pthread_cond_t done;
+
+	/* The reader's thread. */
+	struct ahead_unit *first, **last; /* in flight, in order */
+	unsigned n, most;
+	uint64_t cost;
+	bool ended;
+	struct error end; /* what `next` ended with */
+
+	struct ahead_unit *unit; /* being delivered */
+	size_t pos;              /* bytes of it that were */
+	size_t mark;             /* the next one of it */
+	uint64_t out;            /* decoded bytes before `unit` */
+	struct error failed;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory for decoding");
+}
+
+int ahead_new(struct ahead **out, const struct ahead_ops *ops, void *own,
+	      struct stream_scan *scan, struct error *err)
+{
+	struct ahead *a = calloc(1, sizeof *a);
+	unsigned threads = scan_threads(scan);
+	int r = 0;
+
+	*out = NULL;
+	if (!a)
+		return no_memory(err);
+	a->ops = ops;
+	a->own = own;
+	a->scan = scan;
+	a->last = &a->first;
+	a->most = threads > 1 ? threads + 2 : 1;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->done, NULL);
+	if (threads > 1)
+		r = pool_new(&a->pool, "decode", threads, a->most, err);
+	if (r < 0)
+		ahead_free(a);
+	else
+		*out = a;
+	return r;
+}
+
+void ahead_unit_clear(struct ahead_unit *u)
+{
+	for (size_t i = 0; i < u->marks.n; i++)
+		free(u->marks.at[i].state);
+	vec_free(&u->marks);
+	free(u->in);
+	free(u->out);
+}
+
+static void unit_free(struct ahead *a, struct ahead_unit *u)
+{
+	if (!u)
+		return;
+	ahead_unit_clear(u);
+	a->ops->free(u);
+}
+
+bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
+{
+	size_t n = u->marks.n;
+
+	/* Where nothing was decoded in between, the later one is as good, unless
+	 * it depends on the other. */
+	if (n && u->marks.at[n - 1].out == mark.out) {
+		struct ahead_mark *was = &u->marks.at[n - 1];
+
+		if (mark.flags & POINT_LATER && !(was->flags & POINT_LATER)) {
+			free(mark.state);
+			return true;
+		}
+		free(was->state);
+		*was = mark;
+		return true;
+	}
+	if (vec_push(&u->marks, mark))
+		return true;
+	free(mark.state);
+	return false;
+}
+
+/* ---- in flight ----------------------------------------------------------- */
+
+static void work(void *arg)
+{
+	struct ahead_unit *u = arg;
+	struct ahead *a = u->ahead;
+
+	a->ops->run(u);
+	lock_scope(&a->lock);
+	u->done = true;
+	pthread_cond_broadcast(&a->done);
+}
+
+static void append(struct ahead *a, struct ahead_unit *u)
+{
+	u->ahead = a;
+	*a->last = u;
+	a->last = &u->later;
+	a->n++;
+	a->cost += u->cost;
+	if (a->pool)
+		pool_submit(a->pool, work, u);
+}
+
+/* Gather units while there is room for them. */
+static void pump(struct ahead *a)
+{
+	while (!a->ended && a->n < a->most &&
+	       (!a->n || a->cost < AHEAD_MEMORY)) {
+		struct ahead_unit *u = NULL;
+		int r = a->ops->next(a->own, &u, &a->end);
+
+		if (r == AHEAD_WAIT)
+			return;
+		if (r == AHEAD_UNIT)
+			append(a, u);
+		else
+			a->ended = true;
+	}
+}
+
+/* The oldest unit, done; NULL: none. */
+static struct ahead_unit *take(struct ahead *a)
+{
+	struct ahead_unit *u = a->first;
+
+	if (!u)
+		return NULL;
+	if (a->pool) {
+		lock_scope(&a->lock);
+		while (!u->done)
+			pthread_cond_wait(&a->done, &a->lock);
+	} else {
+		a->ops->run(u);
+	}
+	a->first = u->later;
+	if (!a->first)
+		a->last = &a->first;
+	a->n--;
+	a->cost -= u->cost;
+	return u;
+}
+
+void ahead_drop(struct ahead *a)
+{
+	if (a->pool)
+		pool_drain(a->pool);
+	while (a->first) {
+		struct ahead_unit *u = a->first;
+
+		a->first = u->later;
+		unit_free(a, u);
+	}
+	a->last = &a->first;
+	a->n = 0;
+	a->cost = 0;
+	a->ended = false;
+	a->end.code = 0;
+}
+
+void ahead_free(struct ahead *a)
+{
+	if (!a)
+		return;
+	ahead_drop(a);
+	unit_free(a, a->unit);
+	pool_free(a->pool);
+	pthread_cond_destroy(&a->done);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* ---- in order ------------------------------------------------------------ */
+
+static int fail(struct ahead *a, const struct error *why, struct error *err)
+{
+	if (&a->failed != why)
+		a->failed = *why;
+	if (err)
+		*err = *why;
+	return why->code;
+}
+
+/* What ended the unit at `out`, and what is to be doubted for that. */
+static int fail_at(struct ahead *a, uint64_t out, uint64_t verified,
+		   const struct error *why, struct error *err)
+{
+	uint64_t from = out > DOUBT ? out - DOUBT : 0;
+
+	from = max_u64(from, verified);
+	if (why->code == -EBADMSG && from < out)
+		scan_bad(a->scan, from, why);
+	return fail(a, why, err);
+}
+
+/* Begin with the next unit: 1, 0 at the end, -errno. */
+static int begin(struct ahead *a, struct error *err)
+{
+	struct error why = {0};
+	struct ahead_unit *u;
+	int r = 0;
+
+	pump(a);
+	u = take(a);
+	if (!u)
+		return a->end.code ? fail(a, &a->end, err) : 0;
+	u->at = a->out;
+	u->verified = 0;
+	a->unit = u;
+	a->pos = a->mark = 0;
+	if (a->ops->taken)
+		r = a->ops->taken(a->own, u, &why);
+	if (r < 0)
+		return fail(a, &why, err);
+	pump(a);
+	return 1;
+}
+
+/* The unit was delivered. */
+static int finish(struct ahead *a, struct error *err)
+{
+	struct ahead_unit *u = a->unit;
+	int r = 0;
+
+	a->out += u->out_size;
+	if (u->bad && !u->bad_until)
+		scan_bad(a->scan, u->bad_from, &u->why);
+	if (u->err.code)
+		r = fail_at(a, a->out, u->verified, &u->err, err);
+	a->unit = NULL;
+	unit_free(a, u);
+	return r;
+}
+
+static bool is_wanted(const struct ahead *a, size_t i)
+{
+	const struct ahead_unit *u = a->unit;
+	const struct ahead_mark *m = &u->marks.at[i];
+	size_t end = i + 1 < u->marks.n ? u->marks.at[i + 1].out : u->out_size;
+
+	/* Bad ones and those behind them stand alone. */
+	if (m->bad || (i && u->marks.at[i - 1].bad) ||
+	    scan_wants_point(a->scan, a->out + m->out))
+		return true;
+	/* What costs nothing, and is not small, need not be part of another. */
+	return !m->state_size && !(m->flags & POINT_LATER) &&
+	       end - m->out >= ALONE;
+}
+
+/* A point where one is wanted; *stop is where the next one may be. */
+static int pass_marks(struct ahead *a, size_t *stop, struct error *err)
+{
+	struct ahead_unit *u = a->unit;
+	int r = 0;
+
+	if (a->mark < u->marks.n && u->marks.at[a->mark].out == a->pos) {
+		const struct ahead_mark *m = &u->marks.at[a->mark];
+		struct stream_point p = {.out = a->out + a->pos,
+					 .in = m->in,
+					 .bits = m->bits,
+					 .flags = m->flags};
+
+		if (is_wanted(a, a->mark))
+			r = scan_point(a->scan, &p, m->state, m->state_size,
+				       err);
+		if (r == 0 && m->bad)
+			scan_bad(a->scan, p.out, &u->why);
+		a->mark++;
+	}
+	while (a->mark < u->marks.n && !is_wanted(a, a->mark))
+		a->mark++;
+	*stop = a->mark < u->marks.n ? u->marks.at[a->mark].out : u->out_size;
+	return r;
+}
+
+ssize_t ahead_read(struct ahead *a, void *to, size_t n, struct error *err)
+{
+	struct ahead_unit *u;
+	size_t stop;
+	int r;
+
+	if (a->failed.code)
+		return fail(a, &a->failed, err);
+	while (!a->unit || a->pos == a->unit->out_size) {
+		r = a->unit ? finish(a, err) : 0;
+		if (r == 0)
+			r = begin(a, err);
+		if (r <= 0)
+			return r;
+	}
+	u = a->unit;
+	r = pass_marks(a, &stop, err);
+	if (r < 0)
+		return r;
+	n = (size_t)min_u64(n, stop - a->pos);
+	if (u->bad && a->pos < u->bad_until && a->pos + n >= u->bad_until)
+		scan_bad(a->scan, u->bad_from, &u->why);
+	memcpy(to, u->out + a->pos, n);
+	a->pos += n;
+	return (ssize_t)n;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Interface: units of a stream decoded ahead on threads, delivered in order. */
+#ifndef ARCHIVE_AHEAD_H
+#define ARCHIVE_AHEAD_H
+
+#include "archive/stream_private.h"
+#include "base/vec.h"
+
+/* A place in a unit where a window may begin. */
+struct ahead_mark {
+	size_t out;    /* decoded bytes of the unit before it */
+	uint64_t in;   /* as in a stream_point */
+	uint8_t bits;  /* as in a stream_point */
+	uint8_t flags; /* as in a stream_point */
+	/* A checksum of all bytes up to the next mark failed: `why`. */
+	bool bad;
+	uint32_t state_size;
+	unsigned char *state; /* the unit's; NULL: none */
+};
+
+/*
+ * Compressed bytes and what they decode to.  A format's own unit has this as its
+ * first member.
+ */
+struct ahead_unit {
+	/* Made by `next`. */
+	unsigned char *in; /* malloc'ed */
+	size_t in_size;
+	size_t cost; /* memory for it and what is decoded, at most */
+	/* Made by `run`: in order, the first one at 0. */
+	unsigned char *out; /* malloc'ed */
+	size_t out_size;
+	vec(struct ahead_mark) marks;
+	struct error err; /* what ended decoding after out_size bytes */
+	struct error why; /* of bad marks, and: */
+	/* A checksum failed which covers what was decoded from here on (counted
+	 * from the beginning of the stream) until `bad_until` of the unit. */
+	uint64_t bad_from;
+	size_t bad_until;
+	bool bad;
+	/* Before `taken` is called. */
+	uint64_t at; /* decoded bytes before the unit */
+	/* Set by `taken`: what lies before is right, a checksum said so. */
+	uint64_t verified;
+
+	/* Private. */
+	struct ahead *ahead;
+	struct ahead_unit *later;
+	bool done;
+};
+
+enum ahead_next {
+	AHEAD_END = 0,  /* there are no more */
+	AHEAD_UNIT = 1, /* here it is */
+	AHEAD_WAIT = 2  /* what comes next depends on units not taken yet */
+};
+struct ahead_ops {
+	/* On the reader's thread: gather the next unit; enum ahead_next, or what
+	 * the stream ends with after the units before. */
+	int (*next)(void *own, struct ahead_unit **out, struct error *err);
+	/* Any thread, several units at once: decode. */
+	void (*run)(struct ahead_unit *u);
+	/* On the reader's thread, in order, before the bytes are delivered.
+	 * Optional. */
+	int (*taken)(void *own, struct ahead_unit *u, struct error *err);
+	/* What a format's unit has beside this; the unit itself. */
+	void (*free)(struct ahead_unit *u);
+};
+
+struct ahead;
+int ahead_new(struct ahead **out, const struct ahead_ops *ops, void *own,
+	      struct stream_scan *scan, struct error *err);
+/* Waits for what runs. */
+void ahead_free(struct ahead *a);
+/* What stream_format.read is to do. */
+ssize_t ahead_read(struct ahead *a, void *to, size_t n, struct error *err);
+/* For `taken`: forget all units that follow; `next` makes them anew. */
+void ahead_drop(struct ahead *a);
+/* For `run`: false when memory is out. */
+bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark);
+/* Frees what is in it, not the unit. */
+void ahead_unit_clear(struct ahead_unit *u);
+
+#endif

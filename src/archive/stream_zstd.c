@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams of Zstandard frames: zstd, pzstd, the seekable format. */
+/*
+ * A frame needs nothing that comes before it.  Small ones are put together until
+ * they are worth a job, larger ones are jobs of their own, on as many threads as
+ * there are; how large a frame is its block headers tell, without decoding.  What
+ * is too large for that (one frame of a whole tar, usually) is decoded in pieces
+ * of whole blocks, one after the other, by one cursor.  A window that begins in
+ * such a frame is POINT_LATER: see parked.c.
+ *
+ * Skippable frames are passed, the seek table of the seekable format among them:
+ * it says nothing that the frames do not say.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "archive/ahead.h"
+#include "archive/parked.h"
+#include "archive/zstd_frame.h"
+#include "base/number.h"
+
+/* Frames are jobs where they decode to no more than this, ... */
+#define WHOLE_THREADS (UINT64_C(32) << 20)
+#define WHOLE_ALONE (UINT64_C(8) << 20)
+/* ... and one window where to no more than this. */
+#define WINDOW_WHOLE (UINT64_C(8) << 20)
+/* Smaller frames than this share a job. */
+#define JOB ((size_t)1 << 20)
+/* Decoded bytes of a piece of a large frame, at most. */
+#define PIECE ((size_t)4 << 20)
+
+struct part {
+	size_t off, len;
+	uint64_t at; /* in the file */
+	bool blocks; /* windows may begin within */
+};
+struct unit {
+	struct ahead_unit base;
+	vec(struct part)
+		parts; /* frames; one of a large frame is a part, too */
+	size_t room;   /* what they decode to, at most */
+	size_t in_room;
+	uint64_t file_size;
+	struct zstd_cursor *large; /* NULL: whole frames */
+	bool first, last;          /* of a large frame */
+};
+struct decoder {
+	struct stream_decoder base;
+	struct feed feed;
+	struct ahead *ahead;
+	uint64_t file_size, whole;
+	bool large;              /* within a large frame, ... */
+	bool begun;              /* ... some of which was gathered, ... */
+	bool flying;             /* ... and is not taken yet */
+	struct zstd_frame frame; /* that one */
+	uint64_t frame_at;       /* decoded bytes before it */
+	struct zstd_cursor cursor;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "zstd: out of memory");
+}
+
+/* ---- gathering ----------------------------------------------------------- */
+
+static void unit_free(struct ahead_unit *base)
+{
+	struct unit *u = (struct unit *)base;
+
+	vec_free(&u->parts);
+	free(u);
+}
+
+static void unit_discard(struct unit *u)
+{
+	ahead_unit_clear(&u->base);
+	unit_free(&u->base);
+}
+
+static struct unit *unit_new(const struct decoder *d)
+{
+	struct unit *u = calloc(1, sizeof *u);
+
+	if (u)
+		u->file_size = d->file_size;
+	return u;
+}
+
+/* Move n bytes that are there to the unit. */
+static int unit_add(struct unit *u, struct feed *f, size_t n, struct error *err)
+{
+	size_t want = u->base.in_size + n;
+
+	if (want > u->in_room) {
+		size_t room = max_u64(want, min_u64(2 * u->in_room, PIECE));
+		unsigned char *p = realloc(u->base.in, room);
+
+		if (!p)
+			return no_memory(err);
+		u->base.in = p;
+		u->in_room = room;
+	}
+	memcpy(u->base.in + u->base.in_size, f->data, n);
+	u->base.in_size += n;
+	feed_drop(f, n);
+	return 0;
+}
+
+/* What the next frame takes, and what it decodes to at most; false: too much, or
+ * it is damaged, or an error occurs: whoever decodes it piece by piece will see. */
+static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
+{
+	const struct zstd_frame *frame = &d->frame;
+	size_t n = frame->header;
+	uint64_t sum = 0;
+	struct zstd_block b = {.last = false};
+
+	if (frame->content != UINT64_MAX && frame->content > d->whole)
+		return false;
+	while (!b.last) {
+		if (feed_need(&d->feed, n + 3, NULL) < (ssize_t)(n + 3) ||
+		    zstd_parse_block(frame, d->feed.data + n, &b, NULL) < 0)
+			return false;
+		n += 3 + b.stored;
+		sum += b.decoded;
+		if (sum > d->whole + ZSTD_BLOCK_MOST || n > d->whole)
+			return false;
+	}
+	n += frame->checksum ? 4 : 0;
+	if (feed_need(&d->feed, n, NULL) < (ssize_t)n)
+		return false;
+	*stored = n;
+	*decoded = min_u64(sum, frame->content);
+	return true;
+}
+
+/* Move n more bytes to the unit; -EIO where there are fewer. */
+static int gather(struct decoder *d, struct unit *u, size_t n,
+		  struct error *err)
+{
+	ssize_t have = feed_need(&d->feed, n, err);
+
+	if (have < 0)
+		return (int)have;
+	if ((size_t)have < n)
+		return error_set(err, -EIO,
+				 "zstd: the data ends at %llu, within a frame: "
+				 "truncated?",
+				 (unsigned long long)d->file_size);
+	return unit_add(u, &d->feed, n, err);
+}
+
+/* A block of a large frame, the frame's header before the first. */
+static int gather_block(struct decoder *d, struct unit *u, struct error *err)
+{
+	size_t skip = d->begun ? 0 : d->frame.header;
+	struct zstd_block b = {0};
+	ssize_t have = feed_need(&d->feed, skip + 3, err);
+	int r = have < 0 ? (int)have : 0;
+
+	if (r == 0 && (size_t)have == skip + 3)
+		r = zstd_parse_block(&d->frame, d->feed.data + skip, &b, err);
+	if (r == 0)
+		r = gather(d, u, skip + 3 + b.stored, err);
+	if (r < 0)
+		return r;
+	d->begun = true;
+	u->room += b.decoded;
+	if (b.last && d->frame.checksum)
+		r = gather(d, u, 4, err);
+	u->last = b.last;
+	return r;
+}
+
+static int gather_large(struct decoder *d, struct unit *u, struct error *err)
+{
+	struct part part = {.at = d->feed.at, .blocks = true};
+	struct error why = {0};
+	int r = 0;
+
+	u->large = &d->cursor;
+	u->first = !d->begun;
+	while (r == 0 && !u->last && u->room + d->frame.block <= PIECE)
+		r = gather_block(d, u, &why);
+	/* Damage comes behind what was gathered. */
+	if (r == -EIO || r == -EBADMSG) {
+		u->base.err = why;
+		u->last = true;
+	} else if (r < 0) {
+		*err = why;
+		return r;
+	}
+	part.len = u->base.in_size;
+	if (!vec_push(&u->parts, part))
+		return no_memory(err);
+	d->flying = true;
+	return 0;
+}
+
+/* Small frames: 0, or 1 where the next one is large. */
+static int gather_small(struct decoder *d, struct unit *u, struct error *err)
+{
+	int r = 0;
+
+	while (u->room < JOB) {
+		struct part part;
+		struct error why;
+		uint64_t decoded;
+
+		r = zstd_next_frame(&d->feed, &d->frame, &why);
+		if (r <= 0) {
+			/* It will be met again when these were taken. */
+			if (r < 0 && !u->parts.n)
+				*err = why;
+			return u->parts.n ? 0 : r;
+		}
+		if (!measure(d, &part.len, &decoded))
+			return 1;
+		if (u->parts.n && u->room + decoded > 2 * JOB)
+			return 0;
+		part.off = u->base.in_size;
+		part.at = d->feed.at;
+		part.blocks = decoded > WINDOW_WHOLE;
+		r = unit_add(u, &d->feed, part.len, err);
+		if (r == 0 && !vec_push(&u->parts, part))
+			r = no_memory(err);
+		if (r < 0)
+			return r;
+		u->room += decoded;
+	}
+	return 0;
+}
+
+static int next(void *own, struct ahead_unit **out, struct error *err)
+{
+	struct decoder *d = own;
+	struct unit *u;
+	int r = 0;
+
+	if (d->flying)
+		return AHEAD_WAIT;
+	u = unit_new(d);
+	if (!u)
+		return no_memory(err);
+	if (!d->large) {
+		r = gather_small(d, u, err);
+		if (r == 1 && !u->parts.n) {
+			d->large = true;
+			d->begun = false;
+		}
+	}
+	if (r >= 0 && d->large)
+		r = gather_large(d, u, err);
+	if (r < 0 || !u->parts.n) {
+		unit_discard(u);
+		return r < 0 ? r : AHEAD_END;
+	}
+	u->base.cost = u->base.in_size + u->room;
+	*out = &u->base;
+	return AHEAD_UNIT;
+}
+
+/* ---- decoding ------------------------------------------------------------ */
+
+static bool mark_here(struct unit *u, const struct zstd_cursor *c)
+{
+	struct ahead_mark mark = {.out = u->base.out_size, .in = c->feed.at};
+
+	if (c->state == ZSTD_BETWEEN)
+		mark.flags = POINT_START;
+	else if (c->state == ZSTD_BLOCKS)
+		mark.flags = POINT_LATER;
+	else
+		return true;
+	return ahead_add_mark(&u->base, mark);
+}
+
+/* The checksum of a frame failed. */
+static void mark_bad(struct unit *u, const struct error *why)
+{
+	size_t i = u->base.marks.n;
+
+	u->base.why = *why;
+	u->base.why.code = -EBADMSG;
+	if (u->large) {
+		u->base.bad = true;
+		u->base.bad_until = u->base.out_size;
+		return;
+	}
+	while (i-- > 0) {
+		u->base.marks.at[i].bad = true;
+		if (u->base.marks.at[i].flags & POINT_START)
+			break;
+	}
+}
+
+static int run_part(struct unit *u, struct zstd_cursor *c,
+		    const struct part *part, struct error *err)
+{
+	int r = 1;
+
+	feed_of_memory(&c->feed, u->base.in + part->off, part->len, part->at);
+	c->blocks = part->blocks;
+	c->file_size = u->file_size;
+	/* What the decoder has left is always flushed: there is room. */
+	while (r > 0 && (c->feed.n || c->state == ZSTD_FLUSH)) {
+		size_t got;
+
+		if (!mark_here(u, c))
+			return no_memory(err);
+		r = zstd_cursor_step(c, u->base.out + u->base.out_size,
+				     u->room + 1 - u->base.out_size, &got, err);
+		u->base.out_size += got;
+		if (r == -EILSEQ) {
+			mark_bad(u, err);
+			r = 1;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+static void run(struct ahead_unit *base)
+{
+	struct unit *u = (struct unit *)base;
+	struct zstd_cursor own = {0}, *c = u->large ? u->large : &own;
+	struct error why;
+	int r = 0;
+
+	u->base.out = malloc(u->room + 1);
+	if (!u->base.out)
+		r = no_memory(&why);
+	for (size_t i = 0; i < u->parts.n && r == 0; i++)
+		r = run_part(u, c, &u->parts.at[i], &why);
+	/* It comes before what ends the data. */
+	if (r < 0)
+		u->base.err = why;
+	zstd_cursor_free(&own);
+	/* What is not needed any longer makes room for what is. */
+	free(u->base.in);
+	u->base.in = NULL;
+}
+
+static int taken(void *own, struct ahead_unit *base, struct error *err)
+{
+	struct unit *u = (struct unit *)base;
+	struct decoder *d = own;
+
+	(void)err;
+	if (!u->large) {
+		/* Where an error is, all frames before were decoded. */
+		for (size_t i = 0; i < base->marks.n; i++)
+			if (base->marks.at[i].flags & POINT_START)
+				base->verified =
+					base->at + base->marks.at[i].out;
+		return 0;
+	}
+	if (u->first)
+		d->frame_at = base->at;
+	base->verified = base->bad_from = d->frame_at;
+	d->flying = false;
+	if (u->last) {
+		d->large = false;
+		zstd_cursor_free(&d->cursor);
+		d->cursor = (struct zstd_cursor){0};
+	}
+	return 0;
+}
+
+static const struct ahead_ops ahead_ops = {
+	.next = next,
+	.run = run,
+	.taken = taken,
+	.free = unit_free,
+};
+
+/* ---- the format ---------------------------------------------------------- */
+
+static int probe(const unsigned char *head, size_t n)
+{
+	uint64_t at = 0;
+
+	while (n >= 8 && at <= n - 8 && zstd_is_skippable(head + at)) {
+		const unsigned char *p = head + at + 4;
+
+		at += 8 + (p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+			   (uint64_t)p[3] << 24);
+	}
+	if (n >= 4 && at <= n - 4)
+		return zstd_is_frame(head + at) ? 100 : 0;
+	/* Nothing is seen but what may be skipped, which others have, too. */
+	return at ? 20 : 0;
+}
+
+static void decoder_close(struct stream_decoder *base)
+{
+	struct decoder *d = (struct decoder *)base;
+
+	ahead_free(d->ahead);
+	zstd_cursor_free(&d->cursor);
+	feed_free(&d->feed);
+	free(d);
+}
+
+static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
+			struct error *err)
+{
+	struct decoder *d = calloc(1, sizeof *d);
+	int r;
+
+	*out = NULL;
+	if (!d)
+		return no_memory(err);
+	d->base = (struct stream_decoder){&stream_zstd, scan};
+	d->file_size = scan_from(scan)->size;
+	d->whole = scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE;
+	feed_of_scan(&d->feed, scan);
+	r = ahead_new(&d->ahead, &ahead_ops, d, scan, err);
+	if (r < 0) {
+		decoder_close(&d->base);
+		return r;
+	}
+	*out = &d->base;
+	return 0;
+}
+
+static ssize_t decoder_read(struct stream_decoder *base, void *to, size_t n,
+			    struct error *err)
+{
+	return ahead_read(((struct decoder *)base)->ahead, to, n, err);
+}
+
+static const char *const suffixes[] = {
+	".tar.zst=.tar", ".tzst=.tar", ".tzs=.tar", ".zst=", ".zstd=", NULL};
+
+const struct stream_format stream_zstd = {
+	.name = "zstd",
+	.suffixes = suffixes,
+	.probe = probe,
+	.open = decoder_open,
+	.read = decoder_read,
+	.close = decoder_close,
+	.window = zstd_window,
+	.free_own = parked_free,
+};

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Zstandard frames: their headers, and a cursor that decodes them. */
+/*
+ * libzstd decodes; where frames and blocks begin we see for ourselves (RFC 8878),
+ * because seek points are there, and so that decoding can go on behind a frame
+ * whose checksum is wrong.
+ *
+ * A frame that is there as a whole is decoded in one step, which needs no window.
+ * Any other is given to the streaming decoder block by block, behind a header of
+ * our own that asks for a window no larger than what can follow: a header of a few
+ * bytes may claim 2 GiB, which libzstd would allocate.
+ */
+#include "archive/zstd_frame.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zstd_errors.h>
+
+#include "base/number.h"
+#include "base/system.h"
+
+#define MAGIC 0xfd2fb528u
+#define MAGIC_SKIPPABLE 0x184d2a50u
+/* A block of 4 bytes may stand for so many. */
+#define EXPANSION_MOST (UINT64_C(128) << 10)
+/* Windows up to this need not be compared with the memory there is. */
+#define WINDOW_SMALL (UINT64_C(128) << 20)
+#define WINDOW_MOST (UINT64_C(1) << 31)
+
+static uint32_t le32(const unsigned char *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	       (uint32_t)p[3] << 24;
+}
+
+static uint64_t le(const unsigned char *p, unsigned n)
+{
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		v |= (uint64_t)p[i] << 8 * i;
+	return v;
+}
+
+bool zstd_is_frame(const unsigned char *p)
+{
+	return le32(p) == MAGIC;
+}
+
+bool zstd_is_skippable(const unsigned char *p)
+{
+	return (le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
+}
+
+static int truncated(const struct feed *f, struct error *err)
+{
+	return error_set(err, -EIO,
+			 "zstd: the data ends at %llu, within a frame: "
+			 "truncated?",
+			 (unsigned long long)(f->at + f->n));
+}
+
+/* ---- headers ------------------------------------------------------------- */
+
+static int parse_header(struct feed *f, struct zstd_frame *out,
+			struct error *err)
+{
+	static const unsigned char dict_sizes[4] = {0, 1, 2, 4};
+	unsigned descriptor = f->data[4], dict = dict_sizes[descriptor & 3];
+	bool single = descriptor & 0x20;
+	unsigned content = 1u << (descriptor >> 6);
+	const unsigned char *p;
+	ssize_t r;
+
+	if (content == 1 && !single)
+		content = 0;
+	out->header = 5 + !single + dict + content;
+	out->checksum = descriptor & 4;
+	r = feed_need(f, out->header, err);
+	if (r < 0)
+		return (int)r;
+	if ((size_t)r < out->header)
+		return truncated(f, err);
+	if (descriptor & 8)
+		return error_set(err, -ENOTSUP,
+				 "zstd: the frame at %llu uses a bit that is "
+				 "reserved: written by a newer zstd, or "
+				 "damaged",
+				 (unsigned long long)f->at);
+	p = f->data + 5 + !single;
+	if (le(p, dict))
+		return error_set(err, -ENOTSUP,
+				 "zstd: the frame at %llu needs dictionary "
+				 "%llu; compress without one",
+				 (unsigned long long)f->at,
+				 (unsigned long long)le(p, dict));
+	out->content = content ? le(p + dict, content) : UINT64_MAX;
+	if (content == 2)
+		out->content += 256;
+	out->window = out->content;
+	if (!single) {
+		uint64_t base = UINT64_C(1) << (10 + (f->data[5] >> 3));
+
+		out->window = base + base / 8 * (f->data[5] & 7);
+	}
+	out->block = (size_t)min_u64(out->window, ZSTD_BLOCK_MOST);
+	return 1;
+}
+
+int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err)
+{
+	for (;;) {
+		ssize_t r = feed_need(f, 8, err);
+		uint64_t size;
+		int64_t skipped;
+
+		if (r <= 0)
+			return (int)r;
+		if (r >= 4 && !zstd_is_frame(f->data) &&
+		    !zstd_is_skippable(f->data))
+			return error_set(err, -EBADMSG,
+					 "zstd: the bytes from %llu on are no "
+					 "frame",
+					 (unsigned long long)f->at);
+		if (r < 8)
+			return truncated(f, err);
+		if (zstd_is_frame(f->data))
+			return parse_header(f, out, err);
+		size = 8 + (uint64_t)le32(f->data + 4);
+		skipped = feed_skip(f, size, err);
+		if (skipped < 0)
+			return (int)skipped;
+		if ((uint64_t)skipped < size)
+			return truncated(f, err);
+	}
+}
+
+int zstd_parse_block(const struct zstd_frame *frame, const unsigned char p[3],
+		     struct zstd_block *out, struct error *err)
+{
+	uint32_t header = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+	uint32_t size = header >> 3;
+	unsigned type = header >> 1 & 3;
+
+	out->last = header & 1;
+	out->stored = type == 1 ? 1 : size;
+	out->decoded = type == 2 ? frame->block : size;
+	if (type == 3 || size > frame->block)
+		return error_set(err, -EBADMSG,
+				 "zstd: a block of %u bytes, type %u, is "
+				 "impossible: damaged",
+				 (unsigned)size, type);
+	return 0;
+}
+
+/* ---- decoding ------------------------------------------------------------ */
+
+void zstd_cursor_free(struct zstd_cursor *c)
+{
+	feed_free(&c->feed);
+	ZSTD_freeDCtx(c->d);
+	c->d = NULL;
+}
+
+static int failed(const struct zstd_cursor *c, size_t code, struct error *err)
+{
+	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
+		return error_set(err, -ENOMEM,
+				 "zstd: out of memory for a window of %llu "
+				 "bytes",
+				 (unsigned long long)c->frame.window);
+	return error_set(err, -EBADMSG, "zstd: at %llu: %s",
+			 (unsigned long long)c->feed.at,
+			 ZSTD_getErrorName(code));
+}
+
+/* The smallest power of two that will do for what can be there. */
+static int choose_window(const struct zstd_cursor *c, unsigned *log,
+			 struct error *err)
+{
+	const struct zstd_frame *frame = &c->frame;
+	uint64_t rest =
+		c->file_size > c->feed.at ? c->file_size - c->feed.at : 0;
+	uint64_t need = min_u64(frame->window, frame->content);
+	uint64_t most;
+
+	if (!mul_overflows(rest / 4 + 1, EXPANSION_MOST, &most))
+		need = min_u64(need, most);
+	*log = 17;
+	while (*log < 32 && UINT64_C(1) << *log < need)
+		++*log;
+	if (*log > 31)
+		return error_set(err, -ENOTSUP,
+				 "zstd: the frame at %llu needs a window of "
+				 "%llu MiB, more than the 2 GiB that there may "
+				 "be",
+				 (unsigned long long)c->feed.at,
+				 (unsigned long long)(need >> 20));
+	if (need > WINDOW_SMALL && need > system_memory() / 4)
+		return error_set(err, -ENOMEM,
+				 "zstd: the frame at %llu needs a window of "
+				 "%llu MiB, more than a quarter of the memory "
+				 "here; compress with a smaller --long",
+				 (unsigned long long)c->feed.at,
+				 (unsigned long long)(need >> 20));
+	return 0;
+}
+
+static int begin_frame(struct zstd_cursor *c, struct error *err)
+{
+	unsigned char header[6] = {MAGIC & 255, MAGIC >> 8 & 255,
+				   MAGIC >> 16 & 255, MAGIC >> 24};
+	ZSTD_inBuffer in = {header, sizeof header, 0};
+	ZSTD_outBuffer none = {header, 0, 0};
+	unsigned log;
+	size_t r;
+	int code = choose_window(c, &log, err);
+
+	if (code < 0)
+		return code;
+	header[4] = c->frame.checksum ? 4 : 0;
+	header[5] = (unsigned char)((log - 10) << 3);
+	ZSTD_DCtx_reset(c->d, ZSTD_reset_session_only);
+	r = ZSTD_DCtx_setParameter(c->d, ZSTD_d_windowLogMax, 31);
+	if (!ZSTD_isError(r))
+		r = ZSTD_decompressStream(c->d, &none, &in);
+	if (ZSTD_isError(r))
+		return failed(c, r, err);
+	feed_drop(&c->feed, c->frame.header);
+	c->done = 0;
+	c->state = ZSTD_BLOCKS;
+	return 0;
+}
+
+/* A frame that is there as a whole: true when it was decoded. */
+static bool whole_frame(struct zstd_cursor *c, unsigned char *out, size_t n,
+			size_t *got)
+{
+	size_t stored, r;
+
+	if (c->blocks ||
+	    (c->frame.content != UINT64_MAX && c->frame.content > n))
+		return false;
+	stored = ZSTD_findFrameCompressedSize(c->feed.data, c->feed.n);
+	if (ZSTD_isError(stored))
+		return false;
+	r = ZSTD_decompressDCtx(c->d, out, n, c->feed.data, stored);
+	if (ZSTD_isError(r))
+		return false;
+	feed_drop(&c->feed, stored);
+	*got = r;
+	return true;
+}
+
+/* Give the decoder `n` bytes that are there. */
+static int pour(struct zstd_cursor *c, size_t n, unsigned char *out,
+		size_t room, size_t *got, struct error *err)
+{
+	ZSTD_inBuffer in = {c->feed.data, n, 0};
+	ZSTD_outBuffer to = {out, room, 0};
+	size_t r, was;
+
+	do {
+		was = in.pos + to.pos;
+		r = ZSTD_decompressStream(c->d, &to, &in);
+		if (ZSTD_isError(r))
+			return failed(c, r, err);
+	} while (in.pos < in.size && to.pos < to.size && in.pos + to.pos > was);
+	feed_drop(&c->feed, in.pos);
+	*got = to.pos;
+	c->done += to.pos;
+	c->left = n - in.pos;
+	if (to.pos == to.size)
+		c->state = ZSTD_FLUSH;
+	else if (c->left)
+		return error_set(err, -EBADMSG,
+				 "zstd: at %llu: the decoder is stuck",
+				 (unsigned long long)c->feed.at);
+	else if (!c->last)
+		c->state = ZSTD_BLOCKS;
+	else
+		c->state = ZSTD_CHECK;
+	return 1;
+}
+
+static int decode_block(struct zstd_cursor *c, unsigned char *out, size_t n,
+			size_t *got, struct error *err)
+{
+	struct zstd_block block;
+	ssize_t r = feed_need(&c->feed, 3, err);
+
+	if (r >= 0 && r < 3)
+		return truncated(&c->feed, err);
+	if (r < 0 ||
+	    (r = zstd_parse_block(&c->frame, c->feed.data, &block, err)) < 0)
+		return (int)r;
+	r = feed_need(&c->feed, 3 + block.stored, err);
+	if (r < 0)
+		return (int)r;
+	if ((size_t)r < 3 + block.stored)
+		return truncated(&c->feed, err);
+	c->last = block.last;
+	return pour(c, 3 + block.stored, out, n, got, err);
+}
+
+static int check_frame(struct zstd_cursor *c, struct error *err)
+{
+	unsigned char none;
+	ZSTD_outBuffer to = {&none, 0, 0};
+	ZSTD_inBuffer in = {NULL, 4, 0};
+	ssize_t have;
+	size_t r;
+
+	c->state = ZSTD_BETWEEN;
+	if (c->frame.content != UINT64_MAX && c->done != c->frame.content)
+		return error_set(err, -EBADMSG,
+				 "zstd: the frame that ends at %llu decodes to "
+				 "%llu bytes and says %llu",
+				 (unsigned long long)c->feed.at,
+				 (unsigned long long)c->done,
+				 (unsigned long long)c->frame.content);
+	if (!c->frame.checksum)
+		return 1;
+	have = feed_need(&c->feed, 4, err);
+	if (have < 0)
+		return (int)have;
+	if (have < 4)
+		return truncated(&c->feed, err);
+	in.src = c->feed.data;
+	r = ZSTD_decompressStream(c->d, &to, &in);
+	feed_drop(&c->feed, 4);
+	if (!ZSTD_isError(r))
+		return 1;
+	if (ZSTD_getErrorCode(r) != ZSTD_error_checksum_wrong)
+		return failed(c, r, err);
+	return error_set(err, -EILSEQ,
+			 "zstd: the checksum of the frame that ends at %llu "
+			 "does not match",
+			 (unsigned long long)c->feed.at);
+}
+
+int zstd_cursor_step(struct zstd_cursor *c, unsigned char *out, size_t n,
+		     size_t *got, struct error *err)
+{
+	int r;
+
+	*got = 0;
+	if (!c->d && !(c->d = ZSTD_createDCtx()))
+		return error_set(err, -ENOMEM, "zstd: out of memory");
+	switch (c->state) {
+	case ZSTD_BETWEEN:
+		r = zstd_next_frame(&c->feed, &c->frame, err);
+		if (r <= 0 || whole_frame(c, out, n, got))
+			return r;
+		r = begin_frame(c, err);
+		return r < 0 ? r : 1;
+	case ZSTD_BLOCKS:
+		return decode_block(c, out, n, got, err);
+	case ZSTD_FLUSH:
+		return pour(c, c->left, out, n, got, err);
+	case ZSTD_CHECK:
+		return check_frame(c, err);
+	}
+	return -EINVAL;
+}

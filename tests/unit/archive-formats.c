@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams that the tools of each format wrote: every window equals the original. */
+#include "stream_test.h"
+
+/* ---- what tools write ---------------------------------------------------- */
+
+struct way {
+	const char *format, *tool, *cmd; /* from `data` to `packed` */
+};
+static const struct way ways[] = {
+	{"zstd", "zstd", "zstd -q -1 -c data >packed"},
+	{"zstd", "zstd", "zstd -q -3 -c <data >packed"},
+	{"zstd", "zstd", "zstd -q -19 -c data >packed"},
+	{"zstd", "zstd", "zstd -q --no-check -c data >packed"},
+	{"zstd", "zstd", "zstd -q --long=27 -c <data >packed"},
+	{"zstd", "zstd", "zstd -q --long=31 -c <data >packed"},
+	{"zstd", "zstd", "zstd -q -T0 -c data >packed"},
+	{"zstd", "zstd",
+	 "split -b 700000 data part.; cat part.* >/dev/null; "
+	 "for p in part.*; do zstd -q -c $p; done >packed; rm part.*"},
+	{"zstd", "zstd",
+	 "split -b 30000 data part.; for p in part.*; do "
+	 "zstd -q -c <$p; done >packed; rm part.*"},
+	{"zstd", "pzstd", "pzstd -q -c -p 4 data >packed"},
+	{"zstd", "zstd",
+	 "{ printf '\\120\\052\\115\\030\\003\\000\\000\\000abc'; "
+	 "zstd -q -c data; "
+	 "printf '\\137\\052\\115\\030\\000\\000\\000\\000'; } >packed"},
+};
+
+static void check_way(const struct way *w, const struct bytes *data,
+		      unsigned threads)
+{
+	if (!have_tool(w->tool)) {
+		printf("# %s is not installed\n", w->tool);
+		return;
+	}
+	test_name = w->cmd;
+	put_file("data", data->at, data->n);
+	CHECK_EQ_I(run_in_dir(w->cmd), 0);
+	check_file("packed", w->format, data, threads);
+}
+
+static void check_ways(enum kind kind, size_t n, unsigned threads)
+{
+	struct bytes data = make_data(kind, n);
+
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		check_way(&ways[i], &data, threads);
+	free(data.at);
+}
+
+TEST(mixed)
+{
+	check_ways(MIXED, 5000000, 3);
+}
+TEST(alone)
+{
+	check_ways(MIXED, 10000000, 1);
+}
+TEST(text)
+{
+	check_ways(TEXT, 3000001, 2);
+}
+TEST(noise)
+{
+	check_ways(NOISE, 1500000, 2);
+}
+TEST(zeros)
+{
+	check_ways(ZEROS, 20000000, 2);
+}
+TEST(small)
+{
+	check_ways(TEXT, 1, 2);
+	check_ways(TEXT, 100000, 0);
+}
+
+/* ---- damage -------------------------------------------------------------- */
+
+/* Ways with checksums of what they hold. */
+static const struct way checked[] = {
+	{"zstd", "zstd", "zstd -q -c data >packed"},
+	{"zstd", "zstd", "zstd -q -c <data >packed"},
+	{"zstd", "zstd",
+	 "split -b 50000 data part.; for p in part.*; do zstd -q -c $p; done "
+	 ">packed; rm part.*"},
+};
+
+static void check_cuts(const struct way *w, const struct bytes *data)
+{
+	struct bytes packed = get_file("packed");
+	uint64_t good, most = 0;
+
+	for (unsigned i = 0; i < 60; i++) {
+		size_t n = i < 20 ? packed.n - 1 - i : test_random() % packed.n;
+		int r;
+
+		put_file("cut", packed.at, n);
+		r = check_damaged("cut", w->format, data, 1 + i % 3, &good);
+		/* Between frames nobody can tell. */
+		CHECK(r < 0 || good < data->n || n > packed.n - 20);
+		most = good > most ? good : most;
+	}
+	/* Most of it is there where little is missing. */
+	CHECK(most > data->n / 2);
+	free(packed.at);
+}
+
+static void check_flips(const struct way *w, const struct bytes *data)
+{
+	struct bytes packed = get_file("packed");
+	uint64_t good;
+
+	for (unsigned i = 0; i < 150; i++) {
+		size_t at = i < 40 ? i : test_random() % packed.n;
+		unsigned char bit = (unsigned char)(1u << test_random() % 8);
+
+		packed.at[at] ^= bit;
+		put_file("flipped", packed.at, packed.n);
+		check_damaged("flipped", w->format, data, 1 + i % 3, &good);
+		packed.at[at] ^= bit;
+	}
+	free(packed.at);
+}
+
+TEST(damage)
+{
+	for (size_t i = 0; i < sizeof checked / sizeof *checked; i++) {
+		struct bytes data = make_data(MIXED, 400000);
+
+		if (!have_tool(checked[i].tool))
+			continue;
+		test_name = checked[i].cmd;
+		put_file("data", data.at, data.n);
+		CHECK_EQ_I(run_in_dir(checked[i].cmd), 0);
+		check_cuts(&checked[i], &data);
+		check_flips(&checked[i], &data);
+		free(data.at);
+	}
+}
+
+int main(void)
+{
+	stream_dir_make();
+	RUN(mixed);
+	RUN(alone);
+	RUN(text);
+	RUN(noise);
+	RUN(zeros);
+	RUN(small);
+	RUN(damage);
+	stream_dir_remove();
+	return test_done();
+}
