@@ -54,59 +54,49 @@ static struct member_block block_of(const struct squashfs_walk *w, uint64_t pos,
 
 /* ---- fragments ----------------------------------------------------------- */
 
-/* The entry of fragment block i: its number, or WALK_BAD. */
-static int fragment_block(struct squashfs_walk *w, uint32_t i, uint64_t *block)
+int squashfs_walk_fragments(struct squashfs_walk *w)
 {
-	const uint64_t *known = squashfs_map_find(&w->fragments, i);
-	struct member_block x = {0};
-	unsigned char raw[16];
-	int64_t first;
-	int r;
+	for (uint32_t i = 0; i < w->info->fragments; i++) {
+		struct member_block x = bad_block(0);
+		unsigned char raw[16];
+		int64_t at;
 
-	if (known) {
-		*block = *known;
-		return 0;
-	}
-	*block = WALK_BAD;
-	if (squashfs_walk_table(w, &w->fs.frag_table, w->info->fragments, i,
-				raw) == SQFS_OK) {
-		x = block_of(w, squashfs_le64(raw), squashfs_le32(raw + 8), 0);
-	} else {
-		r = squashfs_walk_failed(w);
-		if (r < 0)
-			return r;
-	}
-	if (x.stored && x.pos != BAD) {
+		errno = 0;
+		if (squashfs_walk_table(w, &w->fs.frag_table,
+					w->info->fragments, i, raw) == SQFS_OK)
+			x = block_of(w, squashfs_le64(raw),
+				     squashfs_le32(raw + 8), 0);
+		else if (squashfs_walk_failed(w) < 0)
+			return w->err->code;
 		x.flags |= MEMBER_SHARED;
-		first = members_add_blocks(w->b, &x, 1);
-		if (first < 0)
+		at = members_add_blocks(w->b, &x, 1);
+		if (at < 0)
 			return no_memory(w);
-		*block = (uint64_t)first;
+		if (i == 0)
+			w->fragments = (uint64_t)at;
 		w->blocks++;
+		squashfs_walk_beat(w);
 	}
-	return squashfs_map_set(&w->fragments, i, *block) ? 0 : no_memory(w);
+	return 0;
 }
 
 /* Where `size` bytes of a fragment are, as MEMBER_IN_BLOCK; WALK_BAD. */
-static int fragment_place(struct squashfs_walk *w, const sqfs_inode *inode,
-			  uint32_t size, uint64_t *where)
+static uint64_t fragment_place(struct squashfs_walk *w, const sqfs_inode *inode,
+			       uint32_t size)
 {
-	uint32_t off = inode->xtra.reg.frag_off;
+	uint32_t i = inode->xtra.reg.frag_idx, off = inode->xtra.reg.frag_off;
 	struct member_block *b;
-	uint64_t block;
-	int r = fragment_block(w, inode->xtra.reg.frag_idx, &block);
 
-	*where = WALK_BAD;
-	if (r < 0 || block == WALK_BAD)
-		return r;
-	b = members_block(w->b, block);
-	if (off >= w->info->block_size || size > w->info->block_size - off ||
+	if (i >= w->info->fragments || off >= w->info->block_size ||
+	    size > w->info->block_size - off)
+		return WALK_BAD;
+	b = members_block(w->b, w->fragments + i);
+	if (!b->stored || b->pos == BAD ||
 	    ((b->flags & MEMBER_STORED) && off + size > b->stored))
-		return 0;
+		return WALK_BAD;
 	if (b->size < off + size)
 		b->size = off + size;
-	*where = MEMBER_IN_BLOCK(block, off);
-	return 0;
+	return MEMBER_IN_BLOCK(w->fragments + i, off);
 }
 
 /* ---- lists --------------------------------------------------------------- */
@@ -253,7 +243,7 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 		       struct member *m)
 {
 	struct content c = {.size = inode->xtra.reg.file_size};
-	int r = 0;
+	int r;
 
 	m->size = c.size;
 	if (c.size == 0)
@@ -271,9 +261,7 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 		c.rest && inode->xtra.reg.frag_idx != SQUASHFS_INVALID_FRAG;
 	c.n = c.full + (c.rest != 0);
 	if (c.fragment)
-		r = fragment_place(w, inode, c.rest, &c.where);
-	if (r < 0)
-		return r;
+		c.where = fragment_place(w, inode, c.rest);
 	if (c.fragment && !c.full && c.where != WALK_BAD) {
 		m->kind = MEMBER_FRAGMENT;
 		m->data = c.where;

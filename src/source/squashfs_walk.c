@@ -322,8 +322,10 @@ static bool next_entry(struct squashfs_walk *w, struct frame *top,
 	sqfs_dentry_init(entry, w->path + top->path + 1);
 	if (more && squashfs_walk_cursor(w, &top->dir.cur) &&
 	    sqfs_dir_next(&w->fs, &top->dir, entry, &e) &&
-	    top->dir.offset <= top->dir.total)
+	    top->dir.offset <= top->dir.total) {
+		sqfs_dentry_name(entry); /* ends it */
 		return true;
+	}
 	w->path[top->path] = '\0';
 	*r = squashfs_walk_failed(w);
 	if (*r == 0)
@@ -426,12 +428,13 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 	members_block_size(b, info->block_size);
 	r = open_image(w, fd, offset);
 	if (r == 0) {
-		r = walk_all(w);
+		r = squashfs_walk_fragments(w);
+		if (r == 0)
+			r = walk_all(w);
 		sqfs_destroy(&w->fs);
 	}
 	free(w->seen.at);
 	free(w->shared.at);
-	free(w->fragments.at);
 	vec_free(&w->runs);
 	vec_free(&w->list);
 	vec_free(&w->xattrs);

@@ -38,8 +38,7 @@ struct squashfs_walk {
 	struct squashfs_map seen;
 	struct squashfs_map shared; /* a hash of a run: number in `runs` */
 	vec(struct squashfs_run) runs;
-	/* Number of a fragment: its block, or WALK_BAD. */
-	struct squashfs_map fragments;
+	uint64_t fragments; /* block of the first one */
 
 	/* Extended attributes of the set number `xattrs_of`. */
 	uint32_t xattrs_of;
@@ -72,6 +71,9 @@ sqfs_err squashfs_walk_table(struct squashfs_walk *w, const sqfs_table *table,
 /* Entries so far; tells the parent from time to time. */
 void squashfs_walk_beat(struct squashfs_walk *w);
 
+/* An entry for each block of fragments, in the order of the image, so that going
+ * through small files is going forward in them.  -ENOMEM, -EIO. */
+int squashfs_walk_fragments(struct squashfs_walk *w);
 /* Fill in what a regular file's content is.  -EINVAL: no such file can be, which
  * is noted; -ENOMEM, -EIO. */
 int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
