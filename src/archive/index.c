@@ -73,12 +73,13 @@ static int check_head(const struct index_head *h, struct error *err)
 	return 0;
 }
 
-/* Sections stand side by side, from the smallest to the largest, and end where the
+/* Sections stand side by side, those in front that must be read, and end where the
  * file does. */
 static int check_table(const struct index_head *h, uint64_t size,
 		       struct error *err)
 {
-	uint64_t end = sizeof *h, before = 0;
+	const struct index_entry none = {0}, *before = &none;
+	uint64_t end = sizeof *h;
 
 	if (h->n > INDEX_SECTIONS_MAX)
 		return damaged(err, "it has too many sections");
@@ -86,11 +87,13 @@ static int check_table(const struct index_head *h, uint64_t size,
 		const struct index_entry *e = &h->table[i];
 
 		if (e->off % INDEX_ALIGN || e->off < end ||
-		    e->off - end >= INDEX_ALIGN || e->size < before ||
-		    e->unused || add_overflows(e->off, e->size, &end) ||
+		    e->off - end >= INDEX_ALIGN || e->flags > INDEX_LAZY ||
+		    e->flags < before->flags ||
+		    (before->flags && e->size < before->size) ||
+		    add_overflows(e->off, e->size, &end) ||
 		    end > INT64_MAX - INDEX_ALIGN)
 			return damaged(err, "a section is out of place");
-		before = e->size;
+		before = e;
 	}
 	if (end != h->size)
 		return damaged(err, "its sections do not fill it");
@@ -123,7 +126,7 @@ static int read_sections(struct index *x, int fd, uint64_t lazy,
 	unsigned n = 0;
 	int r;
 
-	while (n < x->head.n && e[n].size <= lazy)
+	while (n < x->head.n && (!e[n].flags || e[n].size <= lazy))
 		n++;
 	x->eager = n ? e[n - 1].off + e[n - 1].size : 0;
 	if (x->eager > LARGE && x->eager > system_memory() / 2)

@@ -41,7 +41,7 @@ struct index_section {
 	uint32_t id; /* the maker's */
 	const void *data;
 	uint64_t size;           /* bytes */
-	const struct blob *blob; /* instead of data */
+	const struct blob *blob; /* instead of data: may stay in the file */
 };
 /* Write to a temporary file, then rename.  *path (may be NULL) is where it went,
  * malloc'ed; NULL with 0: it is not wanted.  Failures are for a log line, not for
@@ -54,9 +54,11 @@ int index_save(const struct index_key *key, const struct index_options *o,
 struct index;
 /* 0 and *out set, or *out NULL: -ENOENT there is none; -ESTALE the source has
  * changed since; -EBADMSG damaged; -EINVAL foreign: another version, another
- * source, other options.  Sections are in memory, read with one read, whole and
- * with the right checksum; those larger than `lazy` bytes stay in the file and
- * can be had as a blob only. */
+ * source, other options; -EIO, -ENOMEM: it could not be read.  Sections are in
+ * memory, read with one read, whole and with the right checksum; but those that
+ * were saved as blobs and are larger than `lazy` bytes stay in the file, and can
+ * be had as blobs only.  Nobody has compared their checksums: who reads pieces of
+ * them checks each (as the CRC of a window does). */
 int index_load(const struct index_key *key, const struct index_options *o,
 	       uint64_t lazy, struct index **out, struct error *err);
 /* Borrowed, aligned to 64 bytes; NULL and *size 0: no such section, or a lazy

@@ -17,14 +17,18 @@
 #define INDEX_LAYOUT 1
 #define INDEX_ALIGN 64
 
+/* Sections in order: those that are always read, then those that may stay in the
+ * file, from the smallest to the largest. */
 struct index_entry {
 	uint32_t id;
-	uint32_t unused; /* 0 */
-	uint64_t off;  /* in the file; the first multiple of INDEX_ALIGN behind
-			    what comes before */
-	uint64_t size; /* not smaller than the one before has */
-	uint64_t sum;  /* XXH3-64 */
+	uint32_t flags; /* INDEX_LAZY */
+	uint64_t off;   /* in the file; the first multiple of INDEX_ALIGN behind
+			   what comes before */
+	uint64_t size;
+	uint64_t sum; /* XXH3-64 */
 };
+#define INDEX_LAZY 1u
+
 struct index_head {
 	char magic[8];
 	uint32_t endian, layout;

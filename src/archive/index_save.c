@@ -25,9 +25,9 @@
  * not; checksums see that, and the index is made anew.  But the file is closed
  * before it is renamed: there network file systems say that the disk is full.
  *
- * The head is written last, and the sections from the smallest to the largest:
- * those that a reader leaves in the file are then all at its end, whatever he
- * thinks large, and the rest is one read.
+ * The head is written last.  Blobs come behind all other sections, from the smallest
+ * to the largest: those that a reader leaves in the file are then all at its end,
+ * whatever he thinks large, and the rest is one read.
  */
 enum { PIECE = 1 << 20, TRIES = 16, NAME_MAX_ = 255 };
 
@@ -204,7 +204,13 @@ struct saving {
 	const struct index_section *order[INDEX_SECTIONS_MAX];
 };
 
-/* From the smallest to the largest, and where each goes. */
+static bool comes_later(const struct index_section *a,
+			const struct index_section *b)
+{
+	return a->blob && (!b->blob || a->size > b->size);
+}
+
+/* In which order, and where each goes. */
 static int lay_out(struct saving *s, const struct index_section *sections,
 		   unsigned n, struct error *err)
 {
@@ -215,7 +221,7 @@ static int lay_out(struct saving *s, const struct index_section *sections,
 	for (unsigned i = 0; i < n; i++) {
 		unsigned j = i;
 
-		for (; j > 0 && s->order[j - 1]->size > sections[i].size; j--)
+		for (; j > 0 && comes_later(s->order[j - 1], &sections[i]); j--)
 			s->order[j] = s->order[j - 1];
 		s->order[j] = &sections[i];
 	}
@@ -225,8 +231,11 @@ static int lay_out(struct saving *s, const struct index_section *sections,
 		if (add_overflows(off, s->order[i]->size, &end) ||
 		    end > INT64_MAX - INDEX_ALIGN)
 			return error_set(err, -EFBIG, "the index is too large");
-		s->head.table[i] = (struct index_entry){s->order[i]->id, 0, off,
-							s->order[i]->size, 0};
+		s->head.table[i] = (struct index_entry){
+			.id = s->order[i]->id,
+			.flags = s->order[i]->blob ? INDEX_LAZY : 0,
+			.off = off,
+			.size = s->order[i]->size};
 	}
 	s->head.n = n;
 	s->head.size = end;

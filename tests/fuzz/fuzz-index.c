@@ -6,7 +6,8 @@
  *	0: the index file, byte for byte
  *	1: the same, but the head is made to fit the source, and all
  *	   checksums to fit what they are of
- *	2: sections, each an id, a length in two bytes, and its bytes
+ *	2: sections, each an id (with 128: a blob), a length in two
+ *	   bytes, and its bytes
  *
  * The next four bits say from which size on sections are lazy.
  */
@@ -106,6 +107,7 @@ static void repair(unsigned char *p, size_t n)
 static void save_sections(struct fuzz_input *in)
 {
 	struct index_section s[INDEX_SECTIONS_MAX];
+	struct blob *b[INDEX_SECTIONS_MAX] = {NULL};
 	unsigned n = 0;
 
 	while (in->size && n < INDEX_SECTIONS_MAX) {
@@ -113,13 +115,20 @@ static void save_sections(struct fuzz_input *in)
 		uint64_t size = fuzz_u16(in);
 
 		size = min_u64(size, in->size);
-		s[n++] = (struct index_section){id, in->data, size, NULL};
+		s[n] = (struct index_section){id & 127, in->data, size, NULL};
+		if (id & 128)
+			FUZZ_CHECK(blob_of_memory(&b[n], in->data, size,
+						  NULL) == 0);
+		s[n].blob = b[n];
+		n++;
 		in->data += size;
 		in->size -= size;
 	}
 	/* What a whole head does not begin with would be left as it is. */
 	unlink(options.where);
 	FUZZ_CHECK(index_save(&key, &options, s, n, NULL, NULL) == 0);
+	for (unsigned i = 0; i < n; i++)
+		blob_free(b[i]);
 }
 
 static void save(uint8_t how, struct fuzz_input *in)

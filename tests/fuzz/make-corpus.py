@@ -330,7 +330,6 @@ def index(name, sections, lazy=0):
 
 def index_file(name, sections, how, magic=b"tfsidx\r\n", cut=None):
     """The same as the bytes of a file; the target makes the head fit."""
-    sections = sorted(sections, key=lambda s: len(s[1]))
     entries, body, at = b"", b"", 640
     for i, s in sections:
         pad = -(at + len(body)) % 64
@@ -374,7 +373,7 @@ blocked = table([root[:4] + (4,) + root[5:],
                         (4600, 4, 4, 1)])
 index("root", table([root[:4] + (0,) + root[5:]]))
 index("tree", tree)
-index("tree-lazy", tree, 1)
+index("tree-lazy", tree + [(128 + 65, bytes(300)), (128 + 64, b"more")], 1)
 index("sparse", sparse)
 index("blocks", blocked)
 index("link-to-directory", table([root[:4] + (2,) + root[5:],

@@ -92,6 +92,22 @@ TEST(nothing_wanted)
 
 /* ---- lazy sections ------------------------------------------------------- */
 
+/* As fake_sections, all but one as blobs. */
+enum { NO_BLOB = 2 };
+static unsigned with_blobs(struct index_section s[], struct blob *b[])
+{
+	unsigned n = fake_sections(s);
+
+	for (unsigned i = 0; i < n; i++) {
+		b[i] = NULL;
+		if (i == NO_BLOB)
+			continue;
+		CHECK_OK(blob_of_memory(&b[i], s[i].data, s[i].size, NULL));
+		s[i].blob = b[i];
+	}
+	return n;
+}
+
 static void check_blob(const struct index *x, uint32_t id,
 		       const struct index_section *s)
 {
@@ -114,17 +130,18 @@ static void check_blob(const struct index *x, uint32_t id,
 TEST(lazy)
 {
 	struct index_section s[FAKE_SECTIONS];
-	static const uint64_t limits[] = {0, 5, 99, 100, 70000, 70001};
-	unsigned n = fake_sections(s);
+	static const uint64_t limits[] = {0,   4,     5,     99,
+					  100, 70000, 70001, UINT64_MAX};
+	struct blob *b[FAKE_SECTIONS];
+	unsigned n = with_blobs(s, b);
 	struct index *x;
 	struct fake f;
 	uint64_t size;
 
-	fake_save(NULL);
 	fake_open(&f);
+	CHECK_OK(index_save(&f.key, NULL, s, n, NULL, NULL));
 	for (unsigned k = 0; k < sizeof limits / sizeof *limits; k++) {
 		CHECK_OK(index_load(&f.key, NULL, limits[k], &x, NULL));
-		/* Blobs are their own: also when the file is gone. */
 		for (unsigned i = 0; i < n; i++) {
 			bool there = s[i].size <= limits[k];
 
@@ -135,6 +152,14 @@ TEST(lazy)
 		check_blob(x, FAKE_ID_NONE, NULL);
 		index_free(x);
 	}
+	for (unsigned i = 0; i < n; i++)
+		blob_free(b[i]);
+	/* What is no blob is read however large it is. */
+	fake_sections(s);
+	CHECK_OK(index_save(&f.key, NULL, s, n, NULL, NULL));
+	CHECK_OK(index_load(&f.key, NULL, 0, &x, NULL));
+	fake_check(x);
+	index_free(x);
 	fake_close(&f);
 	CHECK(unlink(INDEX) == 0);
 }
@@ -143,26 +168,28 @@ TEST(lazy)
 TEST(blob_outlives)
 {
 	struct index_section s[FAKE_SECTIONS];
+	struct blob *b[FAKE_SECTIONS], *lazy, *copy;
+	unsigned n = with_blobs(s, b);
 	unsigned char buf[100];
-	struct blob *a, *b;
 	struct index *x;
 	struct fake f;
 
-	fake_sections(s);
-	fake_save(NULL);
 	fake_open(&f);
+	CHECK_OK(index_save(&f.key, NULL, s, n, NULL, NULL));
 	CHECK_OK(index_load(&f.key, NULL, 1000, &x, NULL));
-	CHECK_OK(index_blob(x, 1, &a, NULL));
-	CHECK_OK(index_blob(x, 64, &b, NULL));
+	CHECK_OK(index_blob(x, 1, &lazy, NULL));
+	CHECK_OK(index_blob(x, 64, &copy, NULL));
 	index_free(x);
 	fake_close(&f);
 	CHECK(unlink(INDEX) == 0);
-	CHECK_OK(blob_read(a, 60000, buf, 100, NULL));
+	CHECK_OK(blob_read(lazy, 60000, buf, 100, NULL));
 	CHECK_MEM(buf, (const char *)s[0].data + 60000, 100);
-	CHECK_OK(blob_read(b, 0, buf, 100, NULL));
+	CHECK_OK(blob_read(copy, 0, buf, 100, NULL));
 	CHECK_MEM(buf, s[1].data, 100);
-	blob_free(a);
-	blob_free(b);
+	blob_free(lazy);
+	blob_free(copy);
+	for (unsigned i = 0; i < n; i++)
+		blob_free(b[i]);
 }
 
 /* 256 MiB, most of it a hole, passes through a piece of memory. */
@@ -329,6 +356,12 @@ TEST(forged)
 			h.table[k].size = values[i];
 			CHECK((forged(&h, p, n) == 0) ==
 			      (values[i] == good.table[k].size));
+			/* Only the last one may be lazy alone. */
+			h = good;
+			h.table[k].flags = (uint32_t)values[i];
+			CHECK((forged(&h, p, n) == 0) ==
+			      (!h.table[k].flags ||
+			       (h.table[k].flags == 1 && k == good.n - 1)));
 			h = good;
 			h.size = h.table[k].size = values[i];
 			CHECK_EQ_I(forged(&h, p, n), -EBADMSG);
