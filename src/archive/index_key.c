@@ -112,7 +112,7 @@ int index_sample(const struct backing *b, unsigned char sample[16],
 
 bool index_wanted(const struct index_key *key, const struct index_options *o)
 {
-	if (!key->path || key->source->stream)
+	if (!key->path || !backing_is_plain(key->source))
 		return false;
 	return !o || !o->where || strcmp(o->where, "none") != 0;
 }
