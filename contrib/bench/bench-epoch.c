@@ -9,6 +9,10 @@
  * names is the same in each directory for one epoch and differs between epochs.
  *
  * One epoch in the order of names comes first, untimed: it warms every cache.
+ * --list times how long finding the files takes, with an lstat of everything that
+ * is found, as `find -size` does; without it only names are asked for.  --limit ends
+ * an epoch early, for who cannot wait; `files` then says how many were read.
+ *
  * With --wait the program then prints "warm" and waits for a line on stdin, and
  * again ("done") after the last epoch: whoever started it can look at counters
  * at exactly these moments.
@@ -39,7 +43,8 @@ struct list {
 struct epoch {
 	const struct list *files;
 	const size_t *order;
-	_Atomic size_t next;
+	double until; /* 0: to the end */
+	_Atomic size_t next, done;
 	_Atomic uint64_t bytes;
 };
 
@@ -66,10 +71,11 @@ static void list_add(struct list *l, char *path)
 }
 
 /* All regular files below `dir`, which is not a symlink. */
-static void list_walk(struct list *l, const char *dir)
+static void list_walk(struct list *l, const char *dir, bool all)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
+	struct stat st;
 
 	if (!d)
 		die(dir);
@@ -80,12 +86,14 @@ static void list_walk(struct list *l, const char *dir)
 			continue;
 		if (asprintf(&path, "%s/%s", dir, e->d_name) < 0)
 			die("memory");
+		if (all && lstat(path, &st) < 0)
+			die(path);
 		if (e->d_type == DT_REG) {
 			list_add(l, path);
 			continue;
 		}
 		if (e->d_type == DT_DIR)
-			list_walk(l, path);
+			list_walk(l, path, all);
 		free(path);
 	}
 	closedir(d);
@@ -142,20 +150,6 @@ static uint64_t read_file(const char *path, char *buf)
 	return bytes;
 }
 
-static void *reader(void *arg)
-{
-	struct epoch *e = arg;
-	char *buf = need(malloc(BUFFER));
-	uint64_t bytes = 0;
-	size_t i;
-
-	while ((i = atomic_fetch_add(&e->next, 1)) < e->files->n)
-		bytes += read_file(e->files->path[e->order[i]], buf);
-	atomic_fetch_add(&e->bytes, bytes);
-	free(buf);
-	return NULL;
-}
-
 static double now(void)
 {
 	struct timespec t;
@@ -164,22 +158,39 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Seconds that one epoch takes. */
-static double epoch_run(const struct list *files, const size_t *order,
-			unsigned threads, uint64_t *bytes)
+static void *reader(void *arg)
 {
-	struct epoch e = {.files = files, .order = order};
+	struct epoch *e = arg;
+	char *buf = need(malloc(BUFFER));
+	uint64_t bytes = 0;
+	size_t i, done = 0;
+
+	while ((i = atomic_fetch_add(&e->next, 1)) < e->files->n) {
+		if (e->until > 0 && now() > e->until)
+			break;
+		bytes += read_file(e->files->path[e->order[i]], buf);
+		done++;
+	}
+	atomic_fetch_add(&e->bytes, bytes);
+	atomic_fetch_add(&e->done, done);
+	free(buf);
+	return NULL;
+}
+
+/* Seconds that one epoch takes; `e` says what to read, and what was read. */
+static double epoch_run(struct epoch *e, unsigned threads, double limit)
+{
 	pthread_t *t = need(calloc(threads, sizeof *t));
 	double start = now();
 
+	e->until = limit > 0 ? start + limit : 0;
 	for (unsigned i = 0; i < threads; i++)
-		if ((errno = pthread_create(&t[i], NULL, reader, &e)))
+		if ((errno = pthread_create(&t[i], NULL, reader, e)))
 			die("thread");
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
 	start = now() - start;
 	free(t);
-	*bytes = e.bytes;
 	return start;
 }
 
@@ -201,13 +212,16 @@ static const char help[] =
 	"  --epochs=N   timed epochs of each DIR (default 5)\n"
 	"  --seed=N     of the shuffling (default 1)\n"
 	"  --cold       no warming epoch first\n"
+	"  --list       time the listing, with an lstat of everything\n"
+	"  --limit=S    end an epoch after S seconds\n"
 	"  --json       one JSON object a line\n"
 	"  --wait       print \"warm\" and \"done\", each time wait for a "
 	"line\n";
 
 struct args {
 	unsigned long threads, epochs, seed;
-	bool cold, json, wait;
+	double limit;
+	bool cold, list, json, wait;
 };
 
 /* Options into *a; what main should exit with, -1: go on. */
@@ -218,6 +232,8 @@ static int parse(struct args *a, int argc, char **argv)
 		{"epochs", required_argument, NULL, 'e'},
 		{"seed", required_argument, NULL, 's'},
 		{"cold", no_argument, NULL, 'c'},
+		{"list", no_argument, NULL, 'l'},
+		{"limit", required_argument, NULL, 'L'},
 		{"json", no_argument, NULL, 'j'},
 		{"wait", no_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
@@ -234,6 +250,10 @@ static int parse(struct args *a, int argc, char **argv)
 			a->seed = strtoul(optarg, NULL, 10);
 		else if (c == 'c')
 			a->cold = true;
+		else if (c == 'l')
+			a->list = true;
+		else if (c == 'L')
+			a->limit = strtod(optarg, NULL);
 		else if (c == 'j')
 			a->json = true;
 		else if (c == 'w')
@@ -256,18 +276,37 @@ static int parse(struct args *a, int argc, char **argv)
 static void timed_epoch(const struct args *a, const struct list *files, int dir,
 			unsigned long epoch, size_t *order)
 {
-	uint64_t bytes;
+	struct epoch e = {.files = files, .order = order};
 	double s;
 
 	shuffle(order, files->n, a->seed + epoch);
-	s = epoch_run(files, order, (unsigned)a->threads, &bytes);
+	s = epoch_run(&e, (unsigned)a->threads, a->limit);
 	printf(a->json ? "{\"dir\": %d, \"epoch\": %lu, \"files_per_s\": %.0f, "
 			 "\"mb_per_s\": %.1f, \"files\": %zu}\n"
 		       : "dir %d epoch %lu: %.0f files/s, %.1f MB/s (%zu "
 			 "files)\n",
-	       dir, epoch, (double)files->n / s, (double)bytes / s / 1e6,
-	       files->n);
+	       dir, epoch, (double)e.done / s, (double)e.bytes / s / 1e6,
+	       e.done);
 	fflush(stdout);
+}
+
+static void find_files(const struct args *a, struct list *files, int dir,
+		       const char *path)
+{
+	double s = now();
+
+	list_walk(files, path, a->list);
+	s = now() - s;
+	if (!files->n) {
+		errno = ENOENT;
+		die(path);
+	}
+	qsort(files->path, files->n, sizeof *files->path, by_name);
+	if (a->list)
+		printf(a->json ? "{\"dir\": %d, \"list_s\": %.6f, \"files\": "
+				 "%zu}\n"
+			       : "dir %d listed in %.3f s (%zu files)\n",
+		       dir, s, files->n);
 }
 
 int main(int argc, char **argv)
@@ -281,23 +320,16 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	for (int d = 0; d < dirs; d++) {
-		struct list *l = &files[d];
-
-		list_walk(l, argv[optind + d]);
-		if (!l->n) {
-			errno = ENOENT;
-			die(argv[optind + d]);
-		}
-		qsort(l->path, l->n, sizeof *l->path, by_name);
-		most = l->n > most ? l->n : most;
+		find_files(&a, &files[d], d, argv[optind + d]);
+		most = files[d].n > most ? files[d].n : most;
 	}
 	order = need(calloc(most, sizeof *order));
 	for (size_t i = 0; i < most; i++)
 		order[i] = i;
 	for (int d = 0; d < dirs && !a.cold; d++) {
-		uint64_t bytes;
+		struct epoch e = {.files = &files[d], .order = order};
 
-		epoch_run(&files[d], order, 1, &bytes);
+		epoch_run(&e, 1, 0);
 	}
 	if (a.wait)
 		pause_at("warm");
