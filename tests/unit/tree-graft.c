@@ -135,7 +135,7 @@ TEST(paths_and_numbers_go_both_ways)
 	static const char *const paths[] = {"/a.tar",
 					    "/a.tar/plain",
 					    "/dir/b.tar/dir/b.tar/a.tar",
-					    "/dir/b.tar/a.tar/dir/plain",
+					    "/dir/b.tar/a.tar/plain",
 					    "/a.tar/dir/b.tar/plain",
 					    NULL};
 	struct members m;
