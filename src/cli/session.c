@@ -13,9 +13,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "tree/graft.h"
+
+/* Of the cache, for copies of members that have to be in one piece. */
+#define STAGE_SHARE 4
 
 char *session_base_name(const char *path)
 {
@@ -165,6 +170,17 @@ static int open_union(struct opening *o, char *const *paths, size_t n)
 	return r;
 }
 
+/* What is only opened before there are threads. */
+static void open_grafts(const struct tree *t)
+{
+	struct error err;
+	struct graft *g;
+
+	for (uint32_t i = 0; (g = tree_graft(t, i)); i++)
+		if (g->eager && tree_graft_open(t, g, &err) < 0)
+			log_warn("%s", err.text);
+}
+
 static int build_tree(struct session *s, char *const *paths, size_t n,
 		      const struct settings *set, struct error *err)
 {
@@ -177,6 +193,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .offset = set->offset,
 			    .versions = set->versions,
 			    .nested = set->nested,
+			    .stage = set->cache_size / STAGE_SHARE,
 			    .threads = system_cores(),
 			    .progress = show_progress,
 			    .progress_ctx = &o},
@@ -196,6 +213,8 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
 	tree_builder_free(o.b);
+	if (r == 0)
+		open_grafts(s->tree);
 	return r;
 }
 

@@ -179,9 +179,9 @@ static uint64_t hole_of(struct handles *h, uint32_t file, uint64_t pos,
 	if (handles_get(h, file, &pin, &err) < 0)
 		return 0; /* reading will say why */
 	if (pos <= pin.size && n <= pin.size - pos) {
-		data = lseek(pin.fd, (off_t)pos, SEEK_DATA);
-		if (data > 0 && (uint64_t)data > pos)
-			hole = min_u64((uint64_t)data - pos, n);
+		data = lseek(pin.fd, (off_t)(pin.base + pos), SEEK_DATA);
+		if (data > 0 && (uint64_t)data > pin.base + pos)
+			hole = min_u64((uint64_t)data - pin.base - pos, n);
 		else if (data < 0 && errno == ENXIO)
 			hole = n;
 	}

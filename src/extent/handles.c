@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Backing files: a bounded table of open descriptors, identity checked. */
-#include "extent/handles.h"
+#include "extent/handles_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "base/counters.h"
 #include "base/number.h"
-#include "base/vec.h"
-#include "extent/file.h"
-#include "extent/paths.h"
 
 /*
  * A distributed tensor has more files than a process may have descriptors, and
@@ -43,29 +37,7 @@
  * first was added, whatever directory the daemon moves to.
  */
 
-#define NONE PATHS_NONE
 #define LOOK_MS 1000
-#define LIMIT_MIN 4
-#define LIMIT_MAX 4096
-
-struct file {
-	struct identity id;
-	int fd; /* -1: closed */
-	uint32_t pins;
-	uint32_t newer, older; /* neighbours on the list of idle files */
-	uint32_t looked;       /* when the path was last looked at, in ms */
-	bool known;            /* id was learnt */
-	bool doubtful;         /* the last look failed: look again at once */
-};
-
-struct handles {
-	pthread_mutex_t lock; /* guards all below */
-	struct paths paths;
-	vec(struct file) files; /* row by row with paths */
-	uint32_t oldest, newest;
-	unsigned open_now, limit;
-	int cwd; /* where relative paths begin */
-};
 
 /* ---- small things ------------------------------------------------------- */
 
@@ -76,6 +48,27 @@ static uint32_t now_ms(void)
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	return (uint32_t)((uint64_t)ts.tv_sec * 1000 +
 			  (uint64_t)ts.tv_nsec / 1000000);
+}
+
+/* What is opened for row `file`; the lock is held.  It stays where it is. */
+static const char *path_of(const struct handles *h, uint32_t file)
+{
+	const struct part *part = h->files.at[file].part;
+
+	return part ? part->path : h->paths.at[file];
+}
+
+/* A pin of an open row; the lock is held. */
+static struct handle handle_of(const struct handles *h, uint32_t file)
+{
+	const struct file *f = &h->files.at[file];
+	struct handle pin = {f->fd, file, f->id.size, 0};
+
+	if (f->part) {
+		pin.base = min_u64(f->part->pos, f->id.size);
+		pin.size = min_u64(f->part->size, f->id.size - pin.base);
+	}
+	return pin;
 }
 
 /* ---- the list of idle files; the lock is held --------------------------- */
@@ -211,7 +204,7 @@ static bool file_enter(struct handles *h, uint32_t file,
 	}
 	f->looked = now_ms();
 	f->doubtful = false;
-	*out = (struct handle){f->fd, file, id->size};
+	*out = handle_of(h, file);
 	return true;
 }
 
@@ -273,9 +266,9 @@ int handles_check(struct handles *h, const struct handle *pin,
 		uint32_t now = now_ms();
 
 		was = f->id;
-		path = h->paths.at[pin->file];
+		path = path_of(h, pin->file);
 		cwd = h->cwd;
-		look = f->doubtful || now - f->looked >= LOOK_MS;
+		look = !f->kept && (f->doubtful || now - f->looked >= LOOK_MS);
 		if (look)
 			f->looked = now;
 	}
@@ -293,18 +286,15 @@ int handles_get(struct handles *h, uint32_t file, struct handle *out,
 	const char *path = NULL;
 	int cwd = AT_FDCWD, r;
 
-	*out = (struct handle){-1, file, 0};
+	*out = (struct handle){-1, file, 0, 0};
 	{
 		lock_scope(&h->lock);
 		if (file < h->files.n) {
-			struct file *f = &h->files.at[file];
-
-			path = h->paths.at[file];
+			path = path_of(h, file);
 			cwd = h->cwd;
-			if (f->fd >= 0) {
+			if (h->files.at[file].fd >= 0) {
 				file_pin(h, file);
-				out->fd = f->fd;
-				out->size = f->id.size;
+				*out = handle_of(h, file);
 			}
 		}
 	}
@@ -337,164 +327,16 @@ void handles_put(struct handles *h, struct handle *pin)
 		close(fd);
 }
 
-static int read_pinned(struct handles *h, const struct handle *pin,
-		       uint64_t pos, void *data, size_t len, struct error *err)
-{
-	const char *path = handles_path(h, pin->file);
-	uint64_t end;
-	ssize_t n;
-	int r;
-
-	if (add_overflows(pos, len, &end) || end > pin->size)
-		return error_set(err, -EIO,
-				 "%llu bytes at %llu lie beyond the end of %s "
-				 "(%llu bytes): truncated?",
-				 (unsigned long long)len,
-				 (unsigned long long)pos, file_shown(path),
-				 (unsigned long long)pin->size);
-	n = file_read(pin->fd, pos, data, len);
-	/* A file that changed explains everything else. */
-	r = handles_check(h, pin, err);
-	if (r < 0)
-		return r;
-	if (n < 0)
-		return file_fail_errno(err, path, (int)-n);
-	if ((size_t)n < len)
-		return error_set(err, -EIO,
-				 "%s ended after %llu of %llu bytes at %llu, "
-				 "though it is %llu bytes long",
-				 file_shown(path), (unsigned long long)n,
-				 (unsigned long long)len,
-				 (unsigned long long)pos,
-				 (unsigned long long)pin->size);
-	return 0;
-}
-
-int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
-		 size_t len, struct error *err)
-{
-	struct handle pin;
-	int r;
-
-	r = handles_get(h, file, &pin, err);
-	if (r < 0)
-		return r;
-	r = read_pinned(h, &pin, pos, data, len, err);
-	handles_put(h, &pin);
-	return r;
-}
-
 int handles_probe(struct handles *h, uint32_t file, struct stat *st,
 		  struct error *err)
 {
-	const char *path = handles_path(h, file);
+	const char *path;
 	int cwd;
 
 	{
 		lock_scope(&h->lock);
+		path = path_of(h, file);
 		cwd = h->cwd;
 	}
 	return file_stat(cwd, path, st, err);
-}
-
-/* ---- the table ---------------------------------------------------------- */
-
-static unsigned limit_default(unsigned threads)
-{
-	struct rlimit rl = {1024, 1024};
-	uint64_t own = 16 + UINT64_C(6) * threads;
-
-	getrlimit(RLIMIT_NOFILE, &rl);
-	if (rl.rlim_cur < own + LIMIT_MIN)
-		return LIMIT_MIN;
-	return (unsigned)min_u64(rl.rlim_cur - own, LIMIT_MAX);
-}
-
-int handles_new(struct handles **out, unsigned max_open, unsigned threads,
-		struct error *err)
-{
-	struct handles *h = calloc(1, sizeof *h);
-
-	*out = NULL;
-	if (!h)
-		return error_set(err, -ENOMEM, "out of memory");
-	pthread_mutex_init(&h->lock, NULL);
-	h->oldest = h->newest = NONE;
-	h->limit = max_open ? max_open : limit_default(threads);
-	h->cwd = AT_FDCWD;
-	*out = h;
-	return 0;
-}
-
-void handles_free(struct handles *h)
-{
-	size_t i;
-
-	if (!h)
-		return;
-	for (i = 0; i < h->files.n; i++)
-		if (h->files.at[i].fd >= 0)
-			close(h->files.at[i].fd);
-	vec_free(&h->files);
-	paths_free(&h->paths);
-	if (h->cwd >= 0)
-		close(h->cwd);
-	pthread_mutex_destroy(&h->lock);
-	free(h);
-}
-
-/* Remember the present directory, once. */
-static void cwd_keep(struct handles *h)
-{
-	cleanup_close int fd = -1;
-
-	{
-		lock_scope(&h->lock);
-		if (h->cwd != AT_FDCWD)
-			return;
-	}
-	fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	lock_scope(&h->lock);
-	if (h->cwd == AT_FDCWD && fd >= 0)
-		h->cwd = steal_fd(&fd);
-}
-
-uint32_t handles_add(struct handles *h, const char *path)
-{
-	struct file f = {.fd = -1, .newer = NONE, .older = NONE};
-	uint32_t file;
-
-	if (path[0] != '/')
-		cwd_keep(h);
-	lock_scope(&h->lock);
-	file = paths_add(&h->paths, path);
-	/* A path whose row found no memory gets it when it is added again. */
-	while (file != NONE && h->files.n <= file)
-		if (!vec_push(&h->files, f))
-			return NONE;
-	return file;
-}
-
-const char *handles_path(const struct handles *h, uint32_t file)
-{
-	lock_scope((pthread_mutex_t *)&h->lock);
-	return file < h->files.n ? h->paths.at[file] : "?";
-}
-
-const char *handles_name(const struct handles *h, uint32_t file)
-{
-	return file_shown(handles_path(h, file));
-}
-
-uint32_t handles_count(const struct handles *h)
-{
-	lock_scope((pthread_mutex_t *)&h->lock);
-	return (uint32_t)h->files.n;
-}
-
-void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit)
-{
-	lock_scope(&h->lock);
-	*open_now = h->open_now;
-	*limit = h->limit;
 }

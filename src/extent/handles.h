@@ -14,7 +14,8 @@ struct handles;
 struct handle {
 	int fd;
 	uint32_t file;
-	uint64_t size; /* of the file now */
+	uint64_t size; /* of the file (or part) now */
+	uint64_t base; /* where in the descriptor byte 0 is */
 };
 
 /* `max_open` descriptors at most stay open (0: from RLIMIT_NOFILE, less what
@@ -24,9 +25,18 @@ int handles_new(struct handles **out, unsigned max_open, unsigned threads,
 void handles_free(struct handles *h);
 
 /* Register a file by path (copied) without touching it; the number is what
- * extents carry.  The same path gives the same number.  Only while building:
- * returns UINT32_MAX when memory is out. */
+ * extents carry.  The same path gives the same number.  UINT32_MAX: memory is
+ * out. */
 uint32_t handles_add(struct handles *h, const char *path);
+/*
+ * Register a piece of a registered file as a file of its own, which begins at its
+ * `pos`.  Its path says so ("a.tar//@512+4096"): handles_add of that is the same.
+ */
+uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
+			  uint64_t size);
+/* Register what `fd` (taken over) refers to, under a name that is no path.  It
+ * stays open. */
+uint32_t handles_add_open(struct handles *h, int fd, const char *name);
 /* Borrowed path of a registered file. */
 const char *handles_path(const struct handles *h, uint32_t file);
 /* The same for a sentence: no more than its last 240 bytes. */

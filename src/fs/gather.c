@@ -68,7 +68,7 @@ static ssize_t read_range(struct fs *fs, const struct handle *h, uint64_t pos,
 
 	while (have < min) {
 		ssize_t n = pread(h->fd, (char *)to + have, max - have,
-				  (off_t)(pos + have));
+				  (off_t)(h->base + pos + have));
 
 		if (n < 0 && errno == EINTR)
 			continue;

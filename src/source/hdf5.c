@@ -14,9 +14,14 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "base/vec.h"
+#include "archive/backing.h"
 #include "source/hdf5_worker.h"
+#include "source/stage.h"
 
 /* ---- the file ------------------------------------------------------------ */
+
+/* Behind a user block: the first member of a tar may be an HDF5 file. */
+#define BEHIND 70
 
 /* The signature at 0, 512, 1024, 2048, ...: HDF5 file format, section II.A. */
 static int hdf5_probe(const unsigned char *head, size_t n, const char *path)
@@ -27,7 +32,7 @@ static int hdf5_probe(const unsigned char *head, size_t n, const char *path)
 	(void)path;
 	for (size_t at = 0; at + sizeof magic <= n; at = at ? 2 * at : 512)
 		if (!memcmp(head + at, magic, sizeof magic))
-			return 100;
+			return at ? BEHIND : 100;
 	return 0;
 }
 
@@ -54,6 +59,28 @@ static char *directory_of(const char *path)
 		return strdup(".");
 	return slash == path ? strdup("/")
 			     : strndup(path, (size_t)(slash - path));
+}
+
+/* A member of an archive: it has its directory, and is a part of its file (or
+ * was copied). */
+static int inside_paths(struct hdf5_source *s, const struct source_args *a,
+			struct error *err)
+{
+	const struct backing *b = a->inside;
+	const char *outer = handles_path(a->handles, b->file);
+
+	s->mtime = a->like->mtime;
+	s->size = b->size;
+	s->dir = directory_of(outer);
+	s->file = backing_is_plain(b) ? handles_add_part(a->handles, b->file,
+							 b->pos, b->size)
+				      : source_staged(a, err);
+	if (s->file == UINT32_MAX && err->code)
+		return err->code;
+	s->path = s->file == UINT32_MAX
+			  ? NULL
+			  : strdup(handles_path(a->handles, s->file));
+	return s->path && s->dir ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
 static int source_paths(struct hdf5_source *s, const struct source_args *a,
@@ -170,7 +197,7 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 	s->handles = a->handles;
 	s->views = a->views;
 	intern_init(&s->intern);
-	r = source_paths(s, a, err);
+	r = a->inside ? inside_paths(s, a, err) : source_paths(s, a, err);
 	if (!r && a->prefix && !(s->prefix = strdup(a->prefix)))
 		r = error_set(err, -ENOMEM, "out of memory");
 	if (!r)

@@ -69,7 +69,8 @@ struct driver_file {
 	H5FD_t pub; /* the library's part, first */
 	struct hdf5_driver_info info;
 	struct stat st;
-	haddr_t eoa; /* end of allocated space, as the library set it */
+	uint64_t base; /* where in that file this one begins */
+	haddr_t eoa;   /* end of allocated space, as the library set it */
 };
 
 static _Thread_local struct spy {
@@ -115,7 +116,8 @@ static void driver_complain(unsigned line)
 		 H5E_IO, H5E_READERROR, "%s", failure.text);
 }
 
-static int driver_stat(const struct hdf5_driver_info *info, struct stat *st)
+static int driver_stat(const struct hdf5_driver_info *info, struct stat *st,
+		       uint64_t *base)
 {
 	struct handle pin;
 	int r;
@@ -130,6 +132,8 @@ static int driver_stat(const struct hdf5_driver_info *info, struct stat *st)
 	if (fstat(pin.fd, st) < 0)
 		r = error_errno(&failure, -errno, "%s",
 				handles_path(info->handles, info->file));
+	st->st_size = (off_t)pin.size;
+	*base = pin.base;
 	handles_put(info->handles, &pin);
 	return r;
 }
@@ -151,7 +155,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
 			  file_shown(name));
 	else if (!(f = calloc(1, sizeof *f)))
 		error_set(&failure, -ENOMEM, "out of memory");
-	else if (f->info = *info, driver_stat(info, &f->st) == 0)
+	else if (f->info = *info, driver_stat(info, &f->st, &f->base) == 0)
 		return &f->pub;
 	free(f);
 	driver_complain(__LINE__);
@@ -176,7 +180,9 @@ static int driver_cmp(const H5FD_t *one, const H5FD_t *two)
 	int r = order((uintptr_t)a->info.handles, (uintptr_t)b->info.handles);
 
 	r = r ? r : order(a->st.st_dev, b->st.st_dev);
-	return r ? r : order(a->st.st_ino, b->st.st_ino);
+	r = r ? r : order(a->st.st_ino, b->st.st_ino);
+	/* Pieces of one file are files. */
+	return r ? r : order(a->base, b->base);
 }
 
 static herr_t driver_query(const H5FD_t *file, unsigned long *flags)
@@ -348,7 +354,7 @@ static int superblock_find(struct handles *h, uint32_t file, unsigned *flags,
 		return r;
 	r = -ENOMSG;
 	while (r == -ENOMSG && pin.size >= HEAD && pos <= pin.size - HEAD) {
-		n = file_read(pin.fd, pos, head, HEAD);
+		n = file_read(pin.fd, pin.base + pos, head, HEAD);
 		if (n < 0)
 			r = (int)n;
 		else if (n == HEAD && !memcmp(head, magic, VERSION))

@@ -19,6 +19,10 @@
  * then, as long as there are not too many of them; where they would have to be
  * decoded, the name must do, and what proves to be no source says so when it is
  * looked into.
+ *
+ * Archives are opened when somebody looks into them.  HDF5 files are opened at once,
+ * for libhdf5 is only trusted in processes that are forked before the tree is served
+ * (hdf5_worker.c); those in archives that are opened later stay files.
  */
 #define PROBES_MAX 4096
 #define PROBE_BYTES 4096
@@ -39,6 +43,7 @@ struct nested {
 	bool is_file;
 	struct backing bytes;
 	struct source *source; /* once open */
+	bool tried;            /* eager ones are opened once */
 };
 
 int nest_new(struct nest **out, const struct source_args *a, struct error *err)
@@ -88,6 +93,12 @@ static int nested_open(struct graft *g, struct tree **out, struct error *err)
 	};
 	int r;
 
+	if (g->eager && x->tried) {
+		tree_builder_free(a.tree);
+		*err = g->failure;
+		return err->code;
+	}
+	x->tried = true;
 	if (!a.tree)
 		return error_set(err, -ENOMEM, "out of memory");
 	r = source_open(&a, &source, err);
@@ -118,14 +129,17 @@ static const struct graft_ops nested_ops = {.open = nested_open,
 
 /* ---- which --------------------------------------------------------------- */
 
-static const char *const suffixes[] = {
+enum looks { LOOKS_NOTHING, LOOKS_ARCHIVE, LOOKS_HDF5 };
+
+static const char *const archive_suffixes[] = {
 	".tar",    ".tar.gz", ".tgz",      ".tar.bz2", ".tbz2",     ".tbz",
 	".tar.xz", ".txz",    ".tar.zst",  ".tzst",    ".tar.zstd", ".tar.lz4",
 	".tlz4",   ".sqfs",   ".squashfs", ".sqsh",    ".squash",   ".sfs",
-	".sif",    ".snap",   ".h5",       ".hdf5",    ".hdf",      ".he5",
-	".hspy",   ".nxs",    ".nx",       ".nc4",     NULL};
+	".sif",    ".snap",   NULL};
+static const char *const hdf5_suffixes[] = {
+	".h5", ".hdf5", ".hdf", ".he5", ".hspy", ".nxs", ".nx", ".nc4", NULL};
 
-bool nest_likely(const char *name)
+static bool has_suffix(const char *name, const char *const *suffixes)
 {
 	size_t n = strlen(name);
 
@@ -138,13 +152,27 @@ bool nest_likely(const char *name)
 	return false;
 }
 
-static bool is_source(const struct backing *b, const char *path)
+bool nest_likely(const char *name)
+{
+	return has_suffix(name, archive_suffixes) ||
+	       has_suffix(name, hdf5_suffixes);
+}
+
+/* What a member is, by its first bytes or, unless `read`, by its name. */
+static enum looks looks_like(const struct backing *b, const char *path,
+			     bool read)
 {
 	unsigned char head[PROBE_BYTES];
 	size_t n = b->size < sizeof head ? (size_t)b->size : sizeof head;
+	const struct source_ops *ops;
 
-	return backing_read(b, 0, head, n, NULL) == 0 &&
-	       source_probe(head, n, path);
+	if (!read)
+		return has_suffix(path, hdf5_suffixes) ? LOOKS_HDF5
+						       : LOOKS_ARCHIVE;
+	if (backing_read(b, 0, head, n, NULL) < 0)
+		return LOOKS_NOTHING;
+	ops = source_probe(head, n, path);
+	return !ops ? LOOKS_NOTHING : ops->archive ? LOOKS_ARCHIVE : LOOKS_HDF5;
 }
 
 /* Under `root`, and not under two names: a directory has only one. */
@@ -198,7 +226,7 @@ static void attr_of(const struct member_record *r, struct attr *out)
 
 static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	       const struct members *m, uint64_t i, uint64_t root, char *path,
-	       const struct backing *bytes, struct error *err)
+	       const struct backing *bytes, bool eager, struct error *err)
 {
 	const struct member_record *r = &m->at[i];
 	struct nested *x = path ? calloc(1, sizeof *x) : NULL;
@@ -210,6 +238,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	}
 	x->graft.ops = &nested_ops;
 	attr_of(r, &x->graft.attr);
+	x->graft.eager = eager;
 	x->nest = n;
 	x->path = path;
 	x->is_file = r->kind == MEMBER_FILE;
@@ -241,6 +270,7 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 
 	for (uint64_t i = 1; i < m->n && r == 0; i++) {
 		struct backing bytes;
+		enum looks looks;
 		char *name;
 
 		if (!is_candidate(m, i, root) ||
@@ -249,12 +279,18 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 			continue;
 		bytes = bytes_of(n, m, i, volumes, files);
 		name = path_of(n, m, i, path, &bytes);
-		if (name && backing_is_plain(&bytes) && probes++ < PROBES_MAX &&
-		    !is_source(&bytes, name)) {
+		looks = name ? looks_like(&bytes, name,
+					  backing_is_plain(&bytes) &&
+						  probes++ < PROBES_MAX)
+			     : LOOKS_ARCHIVE;
+		/* libhdf5 is not let near this process once there are threads. */
+		if (looks == LOOKS_NOTHING ||
+		    (looks == LOOKS_HDF5 && source_isolated())) {
 			free(name);
 			continue;
 		}
-		r = add(n, b, dir, m, i, root, name, &bytes, err);
+		r = add(n, b, dir, m, i, root, name, &bytes,
+			looks == LOOKS_HDF5, err);
 	}
 	return r;
 }

@@ -17,6 +17,7 @@ struct archive_options {
 	uint64_t offset;    /* where in its file an archive begins */
 	bool versions;      /* show what later members replace */
 	bool nested;        /* show sources inside as directories */
+	uint64_t stage;     /* bytes of members that may be copied to memory */
 	unsigned threads;   /* to decode a stream with for the first time */
 	/* How far reading an archive for the first time is, in bytes of `total`;
 	 * may be NULL. */
@@ -78,5 +79,7 @@ void source_close(struct source *s);
  * when all sources are open, before the first thread starts.
  */
 int source_isolate(bool keep_stderr, struct error *err);
+/* True afterwards: HDF5 files cannot be opened any more. */
+bool source_isolated(void);
 
 #endif

@@ -179,3 +179,8 @@ int source_isolate(bool keep_stderr, struct error *err)
 {
 	return hdf5_isolate_start(keep_stderr, err);
 }
+
+bool source_isolated(void)
+{
+	return hdf5_isolated();
+}

@@ -382,7 +382,7 @@ static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
 		buf_unref(b);
 		counter_add(COUNT_PREFETCHED, 1);
 	} else if (handles_get(s->handles, c.file, &h, &err) == 0) {
-		posix_fadvise(h.fd, (off_t)c.pos, (off_t)c.stored,
+		posix_fadvise(h.fd, (off_t)(h.base + c.pos), (off_t)c.stored,
 			      POSIX_FADV_WILLNEED);
 		handles_put(s->handles, &h);
 	}

@@ -30,6 +30,7 @@ struct graft_ops {
 struct graft {
 	const struct graft_ops *ops;
 	struct attr attr; /* of the directory; its size and times */
+	bool eager;       /* to be opened before the tree is served */
 	/* The tree's own: */
 	struct tree *_Atomic tree; /* NULL: not opened yet */
 	struct error failure;      /* of the last attempt */

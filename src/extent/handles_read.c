@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading from backing files, with their identity compared afterwards. */
+#include <errno.h>
+
+#include "base/number.h"
+#include "extent/file.h"
+#include "extent/handles.h"
+
+static int read_pinned(struct handles *h, const struct handle *pin,
+		       uint64_t pos, void *data, size_t len, struct error *err)
+{
+	const char *path = handles_path(h, pin->file);
+	uint64_t end;
+	ssize_t n;
+	int r;
+
+	if (add_overflows(pos, len, &end) || end > pin->size)
+		return error_set(err, -EIO,
+				 "%llu bytes at %llu lie beyond the end of %s "
+				 "(%llu bytes): truncated?",
+				 (unsigned long long)len,
+				 (unsigned long long)pos, file_shown(path),
+				 (unsigned long long)pin->size);
+	n = file_read(pin->fd, pin->base + pos, data, len);
+	/* A file that changed explains everything else. */
+	r = handles_check(h, pin, err);
+	if (r < 0)
+		return r;
+	if (n < 0)
+		return file_fail_errno(err, path, (int)-n);
+	if ((size_t)n < len)
+		return error_set(err, -EIO,
+				 "%s ended after %llu of %llu bytes at %llu, "
+				 "though it is %llu bytes long",
+				 file_shown(path), (unsigned long long)n,
+				 (unsigned long long)len,
+				 (unsigned long long)pos,
+				 (unsigned long long)pin->size);
+	return 0;
+}
+
+int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
+		 size_t len, struct error *err)
+{
+	struct handle pin;
+	int r;
+
+	r = handles_get(h, file, &pin, err);
+	if (r < 0)
+		return r;
+	r = read_pinned(h, &pin, pos, data, len, err);
+	handles_put(h, &pin);
+	return r;
+}

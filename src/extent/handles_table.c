@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of the table of backing files: paths, parts of files, open descriptors. */
+#include "extent/handles_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#define LIMIT_MIN 4
+#define LIMIT_MAX 4096
+/* No path that was looked up has this in it. */
+#define PART_MARK "//@"
+
+static unsigned limit_default(unsigned threads)
+{
+	struct rlimit rl = {1024, 1024};
+	uint64_t own = 16 + UINT64_C(6) * threads;
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	if (rl.rlim_cur < own + LIMIT_MIN)
+		return LIMIT_MIN;
+	return (unsigned)min_u64(rl.rlim_cur - own, LIMIT_MAX);
+}
+
+int handles_new(struct handles **out, unsigned max_open, unsigned threads,
+		struct error *err)
+{
+	struct handles *h = calloc(1, sizeof *h);
+
+	*out = NULL;
+	if (!h)
+		return error_set(err, -ENOMEM, "out of memory");
+	pthread_mutex_init(&h->lock, NULL);
+	h->oldest = h->newest = NONE;
+	h->limit = max_open ? max_open : limit_default(threads);
+	h->cwd = AT_FDCWD;
+	*out = h;
+	return 0;
+}
+
+void handles_free(struct handles *h)
+{
+	size_t i;
+
+	if (!h)
+		return;
+	for (i = 0; i < h->files.n; i++) {
+		if (h->files.at[i].fd >= 0)
+			close(h->files.at[i].fd);
+		free(h->files.at[i].part);
+	}
+	vec_free(&h->files);
+	paths_free(&h->paths);
+	if (h->cwd >= 0)
+		close(h->cwd);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+/* Remember the present directory, once. */
+static void cwd_keep(struct handles *h)
+{
+	cleanup_close int fd = -1;
+
+	{
+		lock_scope(&h->lock);
+		if (h->cwd != AT_FDCWD)
+			return;
+	}
+	fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	lock_scope(&h->lock);
+	if (h->cwd == AT_FDCWD && fd >= 0)
+		h->cwd = steal_fd(&fd);
+}
+
+/* "PATH//@POS+SIZE": NULL, and *part NULL, for any other; false: no memory. */
+static bool part_parse(const char *path, struct part **part)
+{
+	const char *mark = strstr(path, PART_MARK);
+	unsigned long long pos, size;
+	int end = 0;
+	size_t n;
+
+	*part = NULL;
+	if (!mark ||
+	    sscanf(mark + strlen(PART_MARK), "%20llu+%20llu%n", &pos, &size,
+		   &end) != 2 ||
+	    mark[strlen(PART_MARK) + (size_t)end])
+		return true;
+	n = (size_t)(mark - path);
+	*part = malloc(sizeof **part + n + 1);
+	if (!*part)
+		return false;
+	(*part)->pos = pos;
+	(*part)->size = size;
+	memcpy((*part)->path, path, n);
+	(*part)->path[n] = '\0';
+	return true;
+}
+
+/* The lock is held. */
+static uint32_t row_add(struct handles *h, const char *path)
+{
+	struct file f = {.fd = -1, .newer = NONE, .older = NONE};
+	uint32_t file = paths_add(&h->paths, path);
+
+	/* A path whose row found no memory gets it when it is added again. */
+	while (file != NONE && h->files.n <= file) {
+		if (!part_parse(h->paths.at[h->files.n], &f.part))
+			return NONE;
+		if (!vec_push(&h->files, f)) {
+			free(f.part);
+			return NONE;
+		}
+	}
+	return file;
+}
+
+uint32_t handles_add(struct handles *h, const char *path)
+{
+	if (path[0] != '/')
+		cwd_keep(h);
+	lock_scope(&h->lock);
+	return row_add(h, path);
+}
+
+uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
+			  uint64_t size)
+{
+	cleanup_free char *path = NULL;
+	uint64_t end;
+
+	lock_scope(&h->lock);
+	if (file >= h->files.n || h->files.at[file].part ||
+	    add_overflows(pos, size, &end) ||
+	    asprintf(&path, "%s" PART_MARK "%llu+%llu", h->paths.at[file],
+		     (unsigned long long)pos, (unsigned long long)size) < 0) {
+		path = NULL;
+		return NONE;
+	}
+	return row_add(h, path);
+}
+
+uint32_t handles_add_open(struct handles *h, int fd, const char *name)
+{
+	cleanup_close int own = fd;
+	struct stat st;
+	uint32_t file;
+	struct file *f;
+
+	if (fstat(fd, &st) < 0)
+		return NONE;
+	lock_scope(&h->lock);
+	file = row_add(h, name);
+	if (file == NONE || h->files.at[file].fd >= 0)
+		return NONE;
+	f = &h->files.at[file];
+	identity_of(&st, &f->id);
+	f->fd = steal_fd(&own);
+	f->known = f->kept = true;
+	f->pins = 1;
+	h->open_now++;
+	return file;
+}
+
+const char *handles_path(const struct handles *h, uint32_t file)
+{
+	lock_scope((pthread_mutex_t *)&h->lock);
+	return file < h->files.n ? h->paths.at[file] : "?";
+}
+
+const char *handles_name(const struct handles *h, uint32_t file)
+{
+	return file_shown(handles_path(h, file));
+}
+
+uint32_t handles_count(const struct handles *h)
+{
+	lock_scope((pthread_mutex_t *)&h->lock);
+	return (uint32_t)h->files.n;
+}
+
+void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit)
+{
+	lock_scope(&h->lock);
+	*open_now = h->open_now;
+	*limit = h->limit;
+}
