@@ -190,6 +190,9 @@ static int take_records(struct scanner *s, char type)
 	struct tar_pax *p = type == 'g' ? &s->c.global : &s->c.local;
 
 	s->pax = true;
+	/* Each member has one: a second one replaces the first. */
+	if (type != 'g')
+		tar_pax_clear(p);
 	if (s->text.n && tar_pax_records(p, s->text.at, s->text.n, s->b) < 0)
 		return no_memory(s);
 	return 1;
@@ -285,17 +288,18 @@ static int sparse_lines(struct scanner *s, struct tar_entry *e)
 }
 
 /*
- * Does a hard link's data follow?  pax says so; all others wrote a size and no
+ * Does data follow?  With a hard link, pax says so; all others wrote a size and no
  * data.  So without any extended header in the archive it counts what follows.
  */
-static int link_body(struct scanner *s, struct tar_entry *e,
-		     enum tar_dialect dialect)
+static int perhaps_body(struct scanner *s, struct tar_entry *e,
+			enum tar_dialect dialect)
 {
+	bool link = e->m.kind == MEMBER_LINK;
 	int r;
 
-	if (e->stored == 0 || (dialect == TAR_USTAR && s->pax))
+	if (e->stored == 0 || (link && dialect == TAR_USTAR && s->pax))
 		return 1;
-	if (dialect == TAR_USTAR) {
+	if (!link || dialect == TAR_USTAR) {
 		r = next_block(s);
 		if (r < 0)
 			return r;
@@ -321,8 +325,8 @@ static int member(struct scanner *s)
 	}
 	if (r < 0)
 		return no_memory(s);
-	if (e.body == TAR_BODY_LINK)
-		r = link_body(s, &e, dialect);
+	if (e.body == TAR_BODY_PERHAPS)
+		r = perhaps_body(s, &e, dialect);
 	else if (e.type == 'S')
 		r = sparse_blocks(s, &e);
 	else

@@ -164,7 +164,7 @@ static void find_type(struct tar_entry *e, const struct tar_context *c,
 
 	switch (e->type) {
 	case '1':
-		set_type(e, S_IFREG, MEMBER_LINK, TAR_BODY_LINK);
+		set_type(e, S_IFREG, MEMBER_LINK, TAR_BODY_PERHAPS);
 		return;
 	case '2':
 		set_type(e, S_IFLNK, MEMBER_SYMLINK, TAR_BODY_NONE);
@@ -190,7 +190,7 @@ static void find_type(struct tar_entry *e, const struct tar_context *c,
 	case '7':
 		/* V7 had no other way to say so. */
 		if (ends_with_slash(e->m.path)) {
-			set_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_NONE);
+			set_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_PERHAPS);
 			return;
 		}
 		break;
@@ -220,6 +220,8 @@ static int find_size(struct tar_entry *e, const struct tar_context *c,
 		size = p->size;
 	else
 		r = tar_number(h->size, sizeof h->size, &size);
+	if ((r < 0 || size < 0) && e->body == TAR_BODY_PERHAPS)
+		return 0;
 	if (r < 0 || size < 0) {
 		members_note(b, "size", "\"%s\" has no possible size: left out",
 			     tar_shown(e->m.path, shown));
@@ -349,7 +351,7 @@ int tar_entry_add(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 	if (r == 0)
 		r = members_add(b, &e->m, &refused);
 	/* Data of a link to nothing is better than nothing. */
-	if (r == -ENOENT && e->body == TAR_BODY_LINK && e->stored) {
+	if (r == -ENOENT && e->m.kind == MEMBER_LINK && e->stored) {
 		e->m.link = NULL;
 		r = file_data(e, c, pos, b);
 		if (r == 0)

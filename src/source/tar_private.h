@@ -161,10 +161,10 @@ void tar_context_clear(struct tar_context *c);
 void tar_context_free(struct tar_context *c);
 
 enum tar_body {
-	TAR_BODY_NONE,  /* whatever the size says */
-	TAR_BODY_DATA,  /* of a file */
-	TAR_BODY_OTHER, /* passed over */
-	TAR_BODY_LINK,  /* a hard link's: may be there or not */
+	TAR_BODY_NONE,    /* whatever the size says */
+	TAR_BODY_DATA,    /* of a file */
+	TAR_BODY_OTHER,   /* passed over */
+	TAR_BODY_PERHAPS, /* a hard link's, a V7 directory's */
 };
 /* A header together with what preceded it. */
 struct tar_entry {
