@@ -195,6 +195,12 @@ static int take_records(struct scanner *s, char type)
 		tar_pax_clear(p);
 	if (s->text.n && tar_pax_records(p, s->text.at, s->text.n, s->b) < 0)
 		return no_memory(s);
+	/* Nobody gives the same attributes, or holes, to all members. */
+	if (type == 'g') {
+		p->xattr.n = 0;
+		tar_text_clear(&p->bytes);
+		tar_sparse_clear(&p->sparse);
+	}
 	return 1;
 }
 

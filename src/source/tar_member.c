@@ -58,8 +58,26 @@ static int header_path(struct tar_context *c, const struct tar_header *h)
 	return ok ? 0 : -ENOMEM;
 }
 
+/* Linux takes 4095 bytes at once; each "a/" makes a directory. */
+#define PATH_LONGEST ((size_t)32 << 10)
+
+static int check_length(const char *name, const char *what,
+			struct members_builder *b)
+{
+	size_t n = strlen(name);
+	char shown[TAR_SHOWN];
+
+	if (n <= PATH_LONGEST)
+		return 0;
+	members_note(b, "long name",
+		     "a %s of %zu bytes is longer than can be: left out (it "
+		     "ends with \"%s\")",
+		     what, n, tar_shown(name, shown));
+	return -EBADMSG;
+}
+
 static int find_names(struct tar_entry *e, struct tar_context *c,
-		      const struct tar_header *h)
+		      const struct tar_header *h, struct members_builder *b)
 {
 	const struct tar_pax *p;
 	int r = header_path(c, h);
@@ -78,7 +96,8 @@ static int find_names(struct tar_entry *e, struct tar_context *c,
 		e->m.link = p->link.at;
 	if (c->local.set & PAX_NAME)
 		e->m.path = c->local.name.at;
-	return 0;
+	r = check_length(e->m.path, "name", b);
+	return r < 0 ? r : check_length(e->m.link, "link", b);
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -266,7 +285,7 @@ int tar_entry(struct tar_entry *e, struct tar_context *c,
 	int r;
 
 	*e = (struct tar_entry){.type = h->type};
-	r = find_names(e, c, h);
+	r = find_names(e, c, h, b);
 	if (r < 0)
 		return r;
 	(void)tar_number(h->mode, sizeof h->mode, &mode);
@@ -278,7 +297,7 @@ int tar_entry(struct tar_entry *e, struct tar_context *c,
 	if (r == 0)
 		r = find_sparse(e, c);
 	if (r == 0)
-		r = tar_xattr_list(&c->xattrs, &c->local, &c->global);
+		r = tar_xattr_list(&c->xattrs, &c->local);
 	if (e->m.kind != MEMBER_LINK && e->m.kind != MEMBER_SYMLINK)
 		e->m.link = NULL;
 	e->m.xattrs = c->xattrs.at.at;

@@ -138,12 +138,11 @@ int tar_pax_records(struct tar_pax *p, char *data, size_t n,
  * -ENOMEM. */
 int tar_xattr_record(struct tar_pax *p, const char *key, const char *value,
 		     size_t n, struct members_builder *b);
-/* All attributes, those of `global` that `local` does not have behind. */
+/* All attributes, as a member has them. */
 struct tar_xattrs {
 	vec(struct member_xattr) at;
 };
-int tar_xattr_list(struct tar_xattrs *out, const struct tar_pax *local,
-		   const struct tar_pax *global);
+int tar_xattr_list(struct tar_xattrs *out, const struct tar_pax *p);
 
 /* ---- members (tar_member.c) ---------------------------------------------- */
 
@@ -175,7 +174,7 @@ struct tar_entry {
 	uint64_t real;   /* bytes of a sparse file */
 	bool sparse, lines;
 };
-/* -EBADMSG: the size makes no sense (noted); -ENOMEM. */
+/* -EBADMSG: size or name make no sense (noted); -ENOMEM. */
 int tar_entry(struct tar_entry *e, struct tar_context *c,
 	      const struct tar_header *h, struct members_builder *b);
 /* Add it; its bytes begin at `pos`.  0 or -ENOMEM: what is refused is noted. */

@@ -5,8 +5,9 @@
 
 #include "source/tar_private.h"
 
-/* What the kernel can hand out. */
-enum { NAME_MAX_BYTES = 255, VALUE_MAX_BYTES = 65536 };
+/* What the kernel can hand out: of a name, a value, and names (at least three bytes
+ * each) in a list. */
+enum { NAME_MAX_BYTES = 255, VALUE_MAX_BYTES = 65536, COUNT_MAX = 2048 };
 
 /* ---- spelling ------------------------------------------------------------ */
 
@@ -81,7 +82,7 @@ static bool starts_with(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* The one of that name, or a new one; NULL when memory is out. */
+/* The one of that name, or a new one; NULL when memory is out.  Names are few. */
 static struct tar_xattr *slot_of(struct tar_pax *p, const char *name)
 {
 	for (size_t i = 0; i < p->xattr.n; i++)
@@ -126,6 +127,13 @@ int tar_xattr_record(struct tar_pax *p, const char *key, const char *value,
 
 	if (!coded && !starts_with(key, schily))
 		return 0;
+	if (p->xattr.n >= COUNT_MAX) {
+		members_note(b, "attribute",
+			     "a member has more than %d attributes: the others "
+			     "are left out",
+			     COUNT_MAX);
+		return 1;
+	}
 	key += coded ? sizeof libarchive - 1 : sizeof schily - 1;
 	if (!tar_text_add(&p->bytes, key, strlen(key) + 1))
 		return -ENOMEM;
@@ -139,34 +147,16 @@ int tar_xattr_record(struct tar_pax *p, const char *key, const char *value,
 	return keep(p, x, b);
 }
 
-static bool listed(const struct tar_xattrs *l, const char *name, size_t n)
+int tar_xattr_list(struct tar_xattrs *out, const struct tar_pax *p)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(l->at.at[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-int tar_xattr_list(struct tar_xattrs *out, const struct tar_pax *local,
-		   const struct tar_pax *global)
-{
-	const struct tar_pax *const from[] = {local, global};
-
 	out->at.n = 0;
-	for (unsigned g = 0; g < 2; g++) {
-		size_t before = out->at.n;
+	for (size_t i = 0; i < p->xattr.n; i++) {
+		const struct tar_xattr *x = &p->xattr.at[i];
+		struct member_xattr m = {p->bytes.at + x->name,
+					 p->bytes.at + x->value, x->size};
 
-		for (size_t i = 0; i < from[g]->xattr.n; i++) {
-			const struct tar_xattr *x = &from[g]->xattr.at[i];
-			const char *bytes = from[g]->bytes.at;
-			struct member_xattr m = {bytes + x->name,
-						 bytes + x->value, x->size};
-
-			if (g && listed(out, m.name, before))
-				continue;
-			if (!vec_push(&out->at, m))
-				return -ENOMEM;
-		}
+		if (!vec_push(&out->at, m))
+			return -ENOMEM;
 	}
 	return 0;
 }
