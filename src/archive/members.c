@@ -112,7 +112,7 @@ static int take_sections(struct members *m, const struct index_section *s,
 		if (s[i].size)
 			r = section_take(m, &s[i], err);
 	if (r == 0)
-		r = members_check(m, err);
+		r = members_check(m, false, err);
 	if (r < 0)
 		memset(m, 0, sizeof *m);
 	return r;

@@ -16,11 +16,19 @@
  * Directories appear in the order of their records, and so do their children: the
  * first child of the next directory is the record after the last child of the one
  * before.  That excludes circles and gaps.
+ *
+ * Maps, lists of blocks, attributes and targets may belong to several members (equal
+ * files of a squashfs have their blocks in common), so that a small table can ask for
+ * any amount of checking: beyond WORK_MAX steps it is refused.  An honest one of that
+ * many is of hundreds of terabytes.
  */
+#define WORK_MAX (UINT64_C(1) << 30)
 
 struct checking {
 	struct members *m;
 	uint64_t next; /* first child of the next directory */
+	uint64_t work; /* steps that may still be done */
+	bool files;    /* members may be MEMBER_FILE */
 	struct error *err;
 };
 
@@ -28,6 +36,15 @@ static int bad(struct checking *c, uint64_t i, const char *what)
 {
 	return error_set(c->err, -EBADMSG, "member %llu: %s",
 			 (unsigned long long)i, what);
+}
+
+static int charge(struct checking *c, uint64_t steps)
+{
+	if (steps > c->work)
+		return error_set(c->err, -EBADMSG,
+				 "its members have too much in common");
+	c->work -= steps;
+	return 0;
 }
 
 static bool type_fits(const struct member_record *r)
@@ -58,7 +75,7 @@ static bool name_fits(const struct members *m, const struct member_record *r)
 	if (r->name >= m->names_size)
 		return false;
 	name = m->names + r->name;
-	n = strlen(name);
+	n = strnlen(name, 256);
 	return n > 0 && n <= 255 && !strchr(name, '/') && strcmp(name, ".") &&
 	       strcmp(name, "..");
 }
@@ -97,6 +114,8 @@ static int check_sparse(struct checking *c, uint64_t i)
 	n = x->off;
 	if (n >= m->n_extents - r->data)
 		return bad(c, i, "its map is cut off");
+	if (charge(c, n) < 0)
+		return -EBADMSG;
 	while (n-- > 0) {
 		uint64_t end, pos;
 
@@ -132,6 +151,8 @@ static int check_blocks(struct checking *c, uint64_t i)
 	rest = r->size % m->block_size;
 	if (r->data > m->n_blocks || full + (rest != 0) > m->n_blocks - r->data)
 		return bad(c, i, "its blocks are missing");
+	if (charge(c, full) < 0)
+		return -EBADMSG;
 	for (uint64_t k = 0; k < full; k++) {
 		const struct member_block *b = &m->blocks[r->data + k];
 
@@ -161,6 +182,8 @@ static int check_xattrs(struct checking *c, uint64_t i)
 	while (count-- > 0) {
 		uint64_t size;
 
+		if (charge(c, 1) < 0)
+			return -EBADMSG;
 		if (m->xattrs_size - at < 8)
 			return bad(c, i, "its attributes are cut off");
 		memcpy(head, m->xattrs + at, 8);
@@ -205,9 +228,10 @@ static int check_record(struct checking *c, uint64_t i)
 		return check_dir(c, i);
 	case MEMBER_SYMLINK:
 		if (r->data >= m->names_size ||
-		    strlen(m->names + r->data) != r->size)
+		    r->size >= m->names_size - r->data ||
+		    strnlen(m->names + r->data, r->size + 1) != r->size)
 			return bad(c, i, "its target is not valid");
-		return 0;
+		return charge(c, r->size);
 	case MEMBER_LINK:
 		return check_link(c, i);
 	case MEMBER_RANGE:
@@ -223,7 +247,7 @@ static int check_record(struct checking *c, uint64_t i)
 			       ? 0
 			       : bad(c, i, "its fragment is not valid");
 	case MEMBER_FILE:
-		return m->index ? bad(c, i, "it is no member") : 0;
+		return c->files ? 0 : bad(c, i, "it is no member");
 	case MEMBER_NONE:
 	case MEMBER_KINDS:
 		break;
@@ -266,9 +290,9 @@ static int check_block_table(struct checking *c)
 	return 0;
 }
 
-int members_check(struct members *m, struct error *err)
+int members_check(struct members *m, bool files, struct error *err)
 {
-	struct checking c = {m, 1, err};
+	struct checking c = {m, 1, WORK_MAX, files, err};
 
 	if (!m->n || !m->names_size || m->names[m->names_size - 1] ||
 	    m->n > UINT32_MAX)

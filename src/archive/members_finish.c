@@ -263,7 +263,7 @@ int members_finish(struct members_builder *b, struct members *out,
 	free(p.at);
 	members_builder_free(b);
 	if (r == 0)
-		r = members_check(out, err);
+		r = members_check(out, true, err);
 	if (r < 0)
 		members_free(out);
 	return r;

@@ -99,8 +99,8 @@ int build_xattrs(struct members_builder *b, const struct member_xattr *x,
 		 size_t n, uint32_t *at);
 
 /* All of the checks that a table needs before it may be used; fills in counts and
- * bytes.  -EBADMSG. */
-int members_check(struct members *m, struct error *err);
+ * bytes.  `files`: it was made here, and may have MEMBER_FILE.  -EBADMSG. */
+int members_check(struct members *m, bool files, struct error *err);
 /* The notes as lines; malloc'ed.  NULL: no memory. */
 char *build_notes_text(const struct members_builder *b, size_t *size);
 

@@ -317,6 +317,65 @@ TEST(sections_are_checked)
 	members_free(&m);
 }
 
+/* Many members with one long map: a small table, and no end of checking. */
+TEST(checking_is_bounded)
+{
+	enum { MANY = 40000 };
+	struct member_extent *x = calloc(MANY + 1, sizeof *x);
+	struct index_section s[MEMBERS_SECTIONS];
+	struct members_builder *b = begin(false);
+	struct error err = {0};
+	struct member f = {
+		.mode = S_IFREG | 0644, .size = MANY, .kind = MEMBER_SPARSE};
+	struct members m, copy;
+	char name[16];
+	unsigned n;
+
+	x[0].off = MANY;
+	for (uint64_t i = 0; i < MANY; i++)
+		x[i + 1] = (struct member_extent){i, 1, i};
+	CHECK_EQ_I(members_add_extents(b, x, MANY + 1), 0);
+	f.path = name;
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		CHECK(members_add(b, &f, NULL) >= 0);
+	}
+	CHECK_EQ_I(members_finish(b, &m, &err), -EBADMSG);
+	CHECK(strstr(err.text, "in common"));
+	/* A few may. */
+	b = begin(false);
+	CHECK_EQ_I(members_add_extents(b, x, MANY + 1), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		CHECK(members_add(b, &f, NULL) >= 0);
+	}
+	m = finish(b);
+	n = members_sections(&m, s);
+	CHECK_OK(members_of_sections(&copy, s, n, NULL, NULL));
+	members_free(&m);
+	free(x);
+}
+
+/* A number in a table from elsewhere must not become a file of ours. */
+TEST(files_come_from_here_only)
+{
+	struct index_section s[MEMBERS_SECTIONS];
+	struct members_builder *b = begin(false);
+	const struct member f = {.path = "f",
+				 .mode = S_IFREG | 0644,
+				 .size = 5,
+				 .kind = MEMBER_FILE,
+				 .data = 3};
+	struct members m, copy;
+	unsigned n;
+
+	CHECK(members_add(b, &f, NULL) >= 0);
+	m = finish(b);
+	n = members_sections(&m, s);
+	CHECK_EQ_I(members_of_sections(&copy, s, n, NULL, NULL), -EBADMSG);
+	members_free(&m);
+}
+
 int main(void)
 {
 	RUN(sorted_and_numbered);
@@ -326,5 +385,7 @@ int main(void)
 	RUN(links_in_the_way);
 	RUN(where_bytes_are);
 	RUN(sections_are_checked);
+	RUN(checking_is_bounded);
+	RUN(files_come_from_here_only);
 	return test_done();
 }
