@@ -20,11 +20,16 @@ struct tar_text {
 bool tar_text_add(struct tar_text *t, const void *data, size_t n);
 /* Room for n bytes behind what is there; NULL when memory is out. */
 char *tar_text_room(struct tar_text *t, size_t n);
+/* Keep the first n bytes. */
+static inline void tar_text_cut(struct tar_text *t, size_t n)
+{
+	t->n = n;
+	if (t->at)
+		t->at[n] = '\0';
+}
 static inline void tar_text_clear(struct tar_text *t)
 {
-	t->n = 0;
-	if (t->at)
-		t->at[0] = '\0';
+	tar_text_cut(t, 0);
 }
 
 /* ---- headers (tar_header.c) ---------------------------------------------- */

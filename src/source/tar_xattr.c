@@ -107,7 +107,7 @@ static int keep(struct tar_pax *p, struct tar_xattr x,
 			     "attribute \"%s\" of %zu bytes is larger than "
 			     "attributes can be: left out",
 			     tar_shown(p->bytes.at + x.name, shown), x.size);
-		p->bytes.n = x.name;
+		tar_text_cut(&p->bytes, x.name);
 		return 1;
 	}
 	slot = slot_of(p, p->bytes.at + x.name);
@@ -137,13 +137,13 @@ int tar_xattr_record(struct tar_pax *p, const char *key, const char *value,
 	key += coded ? sizeof libarchive - 1 : sizeof schily - 1;
 	if (!tar_text_add(&p->bytes, key, strlen(key) + 1))
 		return -ENOMEM;
-	p->bytes.n = x.name + decode_percent(p->bytes.at + x.name, !coded) + 1;
-	x.value = p->bytes.n;
+	x.value = x.name + decode_percent(p->bytes.at + x.name, !coded) + 1;
+	tar_text_cut(&p->bytes, x.value);
 	if (!tar_text_add(&p->bytes, value, n))
 		return -ENOMEM;
 	if (coded)
 		x.size = decode_base64(p->bytes.at + x.value, n);
-	p->bytes.n = x.value + x.size;
+	tar_text_cut(&p->bytes, x.value + x.size);
 	return keep(p, x, b);
 }
 
