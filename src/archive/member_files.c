@@ -118,6 +118,8 @@ static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 	out->gid = r->gid;
 	if (S_ISBLK(r->mode) || S_ISCHR(r->mode))
 		out->rdev = r->data;
+	if (r->kind == MEMBER_SPARSE)
+		out->hole = r->size - self_of(f)->m->extents[r->data].pos;
 	return 0;
 }
 

@@ -53,7 +53,8 @@ _Static_assert(sizeof(struct member_record) == 64, "64 bytes a member");
 /* Devices: data is makedev(3)'s number. */
 
 /*
- * A sparse member: the first entry is {count of the others, 0, 0}, then runs of
+ * A sparse member: the first entry is {count of the others, 0, bytes in them (filled
+ * in by members_finish)}, then runs of
  * stored bytes in order of `off`, not overlapping, within the size.  What is in no
  * run is zeros.
  */

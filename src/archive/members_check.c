@@ -106,12 +106,13 @@ static int check_sparse(struct checking *c, uint64_t i)
 	const struct member_record *r = &c->m->at[i];
 	const struct members *m = c->m;
 	const struct member_extent *x;
-	uint64_t n, at = 0;
+	uint64_t n, at = 0, stored;
 
 	if (r->data >= m->n_extents)
 		return bad(c, i, "its map is missing");
 	x = &m->extents[r->data];
 	n = x->off;
+	stored = x->pos;
 	if (n >= m->n_extents - r->data)
 		return bad(c, i, "its map is cut off");
 	if (charge(c, n) < 0)
@@ -125,8 +126,9 @@ static int check_sparse(struct checking *c, uint64_t i)
 		    add_overflows(x->pos, x->len, &pos))
 			return bad(c, i, "its map is not valid");
 		at = end;
+		stored -= x->len;
 	}
-	return 0;
+	return stored ? bad(c, i, "its map has another sum") : 0;
 }
 
 /* `size` bytes at MEMBER_IN_BLOCK. */

@@ -190,6 +190,24 @@ static int pack(struct packing *p)
 	return 0;
 }
 
+/* How many bytes of a sparse member are stored; the head of its map says so. */
+static void sum_maps(struct packing *p)
+{
+	struct member_extent *x = p->b->extents.at;
+
+	for (uint64_t i = 0; i < p->n; i++) {
+		const struct member_record *r = &p->at[i];
+		uint64_t sum = 0;
+
+		if (r->kind != MEMBER_SPARSE || r->data >= p->b->extents.n)
+			continue;
+		for (uint64_t k = 1;
+		     k <= x[r->data].off && r->data + k < p->b->extents.n; k++)
+			sum += x[r->data + k].len;
+		x[r->data].pos = sum;
+	}
+}
+
 /* The root is as young as what is in it, where no member says. */
 static void date_root(struct packing *p)
 {
@@ -252,6 +270,7 @@ int members_finish(struct members_builder *b, struct members *out,
 		r = pack(&p);
 	if (r == 0) {
 		date_root(&p);
+		sum_maps(&p);
 		r = hand_over(&p, out);
 	}
 	if (r < 0)

@@ -137,28 +137,6 @@ static int check_crc(const struct stream_point *p, const unsigned char *data,
 			 (unsigned)crc, (unsigned)p->crc);
 }
 
-/* Is a second, slower decoder worth a try?  It might say more of what is wrong. */
-static bool may_be_ours(int r)
-{
-	return r == -EBADMSG || r == -ENOTSUP;
-}
-
-static int decode_window(struct stream *s, uint64_t index, unsigned char *data,
-			 struct error *err)
-{
-	const struct stream_point *p = &s->point[index];
-	int r = s->format->window(s, index, data, err);
-
-	if (r == 0)
-		r = check_crc(p, data, err);
-	if (may_be_ours(r) && s->format->window_again) {
-		r = s->format->window_again(s, index, data, err);
-		if (r == 0)
-			r = check_crc(p, data, err);
-	}
-	return r;
-}
-
 static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
 		 struct buf **out, struct error *err)
 {
@@ -176,7 +154,9 @@ static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
 		return error_set(err, -ENOMEM,
 				 "out of memory for a window of %u bytes",
 				 (unsigned)p->size);
-	r = decode_window(s, index, b->data, err);
+	r = s->format->window(s, index, b->data, err);
+	if (r == 0)
+		r = check_crc(p, b->data, err);
 	if (r < 0) {
 		buf_unref(b);
 		return r;

@@ -29,10 +29,6 @@ struct stream_format {
 	 * the CRC afterwards. */
 	int (*window)(struct stream *s, uint64_t i, unsigned char *out,
 		      struct error *err);
-	/* Optional: the same by other means, slower.  Asked where `window` failed,
-	 * or made bytes that have another CRC. */
-	int (*window_again)(struct stream *s, uint64_t i, unsigned char *out,
-			    struct error *err);
 	/* Optional: what stream->own holds. */
 	void (*free_own)(struct stream *s);
 };
@@ -71,6 +67,8 @@ unsigned scan_threads(const struct stream_scan *s);
  * that need a state, or that are POINT_LATER; windows between others are joined
  * where they are small. */
 bool scan_wants_point(const struct stream_scan *s, uint64_t out);
+/* The size of windows that is wanted at present. */
+uint32_t scan_window(const struct stream_scan *s);
 /* A point here: p->out, in, bits and flags are set, and all bytes before p->out
  * were delivered or are about to be; `state` (may be NULL) is deflated and stored
  * by this.  One at the place of the last one replaces it. */

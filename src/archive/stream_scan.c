@@ -78,6 +78,11 @@ void scan_limit(struct stream_scan *s, uint32_t window, uint32_t most,
 	s->row.memory = memory;
 }
 
+uint32_t scan_window(const struct stream_scan *s)
+{
+	return s->row.window;
+}
+
 bool scan_wants_point(const struct stream_scan *s, uint64_t out)
 {
 	return row_wants(&s->row, out, scan_got(s));

@@ -12,6 +12,7 @@
 #include "archive/stream_private.h"
 
 const struct stream_format *const stream_table[] = {
+	&stream_gzip,
 	&stream_zstd,
 	NULL,
 };

@@ -141,7 +141,7 @@ static void stat_fill(const struct fs *fs, const struct node *n,
 	owner(fs, a, st);
 	st->st_rdev = (dev_t)a->rdev;
 	st->st_size = (off_t)a->size;
-	st->st_blocks = (blkcnt_t)div_up(a->size, 512);
+	st->st_blocks = (blkcnt_t)div_up(a->size - a->hole, 512);
 	/* Python and stdio make their buffers this large. */
 	st->st_blksize = a->size >= (1u << 20) ? 1 << 20 : 128 << 10;
 	st->st_mtim.tv_sec = a->mtime;

@@ -29,6 +29,7 @@ struct attr {
 	bool stored;   /* owner and permissions are those of a member */
 	uint32_t uid, gid;
 	uint64_t rdev; /* of a device */
+	uint64_t hole; /* bytes of size that are stored nowhere */
 };
 
 struct files;
