@@ -54,6 +54,7 @@ struct ahead {
 	size_t pos;              /* bytes of it that were */
 	size_t mark;             /* the next one of it */
 	uint64_t out;            /* decoded bytes before `unit` */
+	bool later;              /* the last point is POINT_LATER */
 	struct error failed;
 };
 
@@ -289,8 +290,11 @@ static bool is_wanted(const struct ahead *a, size_t i)
 	size_t end = i + 1 < u->marks.n ? u->marks.at[i + 1].out : u->out_size;
 
 	/* Bad ones and those behind them stand alone. */
-	if (m->bad || (i && u->marks.at[i - 1].bad) ||
+	if (m->must || m->bad || (i && u->marks.at[i - 1].bad) ||
 	    scan_wants_point(a->scan, a->out + m->out))
+		return true;
+	/* So does what does not depend on a long run before it. */
+	if (a->later && !(m->flags & POINT_LATER))
 		return true;
 	/* What costs nothing, and is not small, need not be part of another. */
 	return !m->state_size && !(m->flags & POINT_LATER) &&
@@ -310,9 +314,11 @@ static int pass_marks(struct ahead *a, size_t *stop, struct error *err)
 					 .bits = m->bits,
 					 .flags = m->flags};
 
-		if (is_wanted(a, a->mark))
+		if (is_wanted(a, a->mark)) {
 			r = scan_point(a->scan, &p, m->state, m->state_size,
 				       err);
+			a->later = p.flags & POINT_LATER;
+		}
 		if (r == 0 && m->bad)
 			scan_bad(a->scan, p.out, &u->why);
 		a->mark++;

@@ -14,6 +14,8 @@ struct ahead_mark {
 	uint8_t flags; /* as in a stream_point */
 	/* A checksum of all bytes up to the next mark failed: `why`. */
 	bool bad;
+	/* Much that follows can only be reached from here. */
+	bool must;
 	uint32_t state_size;
 	unsigned char *state; /* the unit's; NULL: none */
 };

@@ -269,9 +269,10 @@ static bool mark_here(struct unit *u, const struct zstd_cursor *c)
 {
 	struct ahead_mark mark = {.out = u->base.out_size, .in = c->feed.at};
 
-	if (c->state == ZSTD_BETWEEN)
+	if (c->state == ZSTD_BETWEEN) {
 		mark.flags = POINT_START;
-	else if (c->state == ZSTD_BLOCKS)
+		mark.must = c->blocks;
+	} else if (c->state == ZSTD_BLOCKS)
 		mark.flags = POINT_LATER;
 	else
 		return true;

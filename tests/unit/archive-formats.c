@@ -26,13 +26,29 @@ static const struct way ways[] = {
 	 "{ printf '\\120\\052\\115\\030\\003\\000\\000\\000abc'; "
 	 "zstd -q -c data; "
 	 "printf '\\137\\052\\115\\030\\000\\000\\000\\000'; } >packed"},
+	{"xz", "xz", "xz -q -1 -T1 -c data >packed"},
+	{"xz", "xz", "xz -q -6 -T1 -c <data >packed"},
+	{"xz", "xz", "xz -q -0 -T1 --block-size=1MiB -c data >packed"},
+	{"xz", "xz",
+	 "xz -q -0 -T1 --block-size=7000KiB -C sha256 -c data >packed"},
+	{"xz", "xz",
+	 "xz -q -0 -T2 --block-size=50000 -C crc32 -c data >packed"},
+	{"xz", "xz", "xz -q -1 -T0 -C none -c data >packed"},
+	{"xz", "xz", "xz -q -1 --x86 --lzma2=preset=1 -c data >packed"},
+	{"xz", "xz",
+	 "split -b 300000 data part.; for p in part.*; do "
+	 "xz -q -0 -c $p; head -c 8 /dev/zero; done >packed; rm part.*"},
+	{"xz", "xz",
+	 "{ xz -q -0 -C crc32 -c </dev/null; xz -q -0 -C sha256 -c data; "
+	 "xz -q -0 -c </dev/null; } >packed"},
+	{"xz", "pixz", "rm -f packed; pixz -1 -t data packed"},
 };
 
 static void check_way(const struct way *w, const struct bytes *data,
 		      unsigned threads)
 {
-	if (!have_tool(w->tool)) {
-		printf("# %s is not installed\n", w->tool);
+	if (!stream_find(w->format) || !have_tool(w->tool)) {
+		printf("# no %s, or %s is not installed\n", w->format, w->tool);
 		return;
 	}
 	test_name = w->cmd;
@@ -85,6 +101,11 @@ static const struct way checked[] = {
 	{"zstd", "zstd",
 	 "split -b 50000 data part.; for p in part.*; do zstd -q -c $p; done "
 	 ">packed; rm part.*"},
+	{"xz", "xz", "xz -q -1 -T1 -c data >packed"},
+	{"xz", "xz",
+	 "xz -q -1 -C crc32 -T2 --block-size=40000 -c data >packed"},
+	{"xz", "xz",
+	 "xz -q -1 -C sha256 -T1 --block-size=90000 -c data >packed"},
 };
 
 static void check_cuts(const struct way *w, const struct bytes *data)
@@ -129,7 +150,8 @@ TEST(damage)
 	for (size_t i = 0; i < sizeof checked / sizeof *checked; i++) {
 		struct bytes data = make_data(MIXED, 400000);
 
-		if (!have_tool(checked[i].tool))
+		if (!stream_find(checked[i].format) ||
+		    !have_tool(checked[i].tool))
 			continue;
 		test_name = checked[i].cmd;
 		put_file("data", data.at, data.n);
