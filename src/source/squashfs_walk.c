@@ -4,7 +4,8 @@
  * Depth first, as inodes and lists of names are stored, so that each block of
  * metadata is decoded about once: libsquashfuse keeps the last eight.
  *
- * A directory is entered once: that ends loops.  An inode that was met before under
+ * A directory is entered once, and a list of entries read for one directory: that
+ * ends loops, and keeps what is found in proportion to the image.  An inode that was met before under
  * another name is a hard link.  What cannot be read is noted and left out, and the
  * walk goes on; only when memory or the source fail it ends.
  */
@@ -22,6 +23,7 @@
 #define PATH_LONGEST 16384
 #define NOBODY 65534
 #define BEAT_EVERY 256
+#define RUN_MAX 256 /* entries behind a header */
 
 struct frame {
 	sqfs_dir dir;
@@ -308,6 +310,22 @@ static int enter(struct squashfs_walk *w, frames *f, sqfs_inode *inode)
 	return 0;
 }
 
+/* A list of entries is in runs of up to 256, each with a header.  A header that was
+ * read before is part of another directory's list: with such lists a small image
+ * would have entries without end. */
+static bool run_is_new(struct squashfs_walk *w, const sqfs_md_cursor *cur)
+{
+	uint64_t where = (uint64_t)cur->block << 16 | cur->offset;
+
+	return !squashfs_map_find(&w->headers, where) &&
+	       squashfs_map_set(&w->headers, where, 0);
+}
+
+static bool run_begins(struct squashfs_walk *w, const sqfs_dir *dir)
+{
+	return squashfs_walk_cursor(w, &dir->cur) && run_is_new(w, &dir->cur);
+}
+
 /* The next entry of the innermost directory.  False: there are no more; *r. */
 static bool next_entry(struct squashfs_walk *w, struct frame *top,
 		       sqfs_dir_entry *entry, int *r)
@@ -320,9 +338,10 @@ static bool next_entry(struct squashfs_walk *w, struct frame *top,
 		return false;
 	w->path[top->path] = '/';
 	sqfs_dentry_init(entry, w->path + top->path + 1);
-	if (more && squashfs_walk_cursor(w, &top->dir.cur) &&
+	if (more && (top->dir.header.count || run_begins(w, &top->dir)) &&
 	    sqfs_dir_next(&w->fs, &top->dir, entry, &e) &&
-	    top->dir.offset <= top->dir.total) {
+	    top->dir.offset <= top->dir.total &&
+	    top->dir.header.count < RUN_MAX) {
 		sqfs_dentry_name(entry); /* ends it */
 		return true;
 	}
@@ -381,6 +400,12 @@ static int walk_all(struct squashfs_walk *w)
 
 /* ---- from beginning to end ----------------------------------------------- */
 
+/* sqfs_destroy of 0.1.105 forgets one table; sqfs_init calls it when it fails. */
+static void forget_xattrs(struct squashfs_walk *w)
+{
+	sqfs_table_destroy(&w->fs.xattr_table);
+}
+
 static int open_image(struct squashfs_walk *w, int fd, uint64_t offset)
 {
 	const struct squashfs_super_block *sb = &w->fs.sb;
@@ -395,6 +420,7 @@ static int open_image(struct squashfs_walk *w, int fd, uint64_t offset)
 				 "was built without that",
 				 squashfs_compressor_name(w->info->compressor));
 	default:
+		forget_xattrs(w);
 		if (squashfs_walk_failed(w) < 0)
 			return w->err->code;
 		return error_set(w->err, -EBADMSG,
@@ -406,6 +432,7 @@ static int open_image(struct squashfs_walk *w, int fd, uint64_t offset)
 	    sb->compression == w->info->compressor)
 		return 0;
 	sqfs_destroy(&w->fs);
+	forget_xattrs(w);
 	return error_set(w->err, -ESTALE, "it changed while it was read");
 }
 
@@ -432,8 +459,10 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 		if (r == 0)
 			r = walk_all(w);
 		sqfs_destroy(&w->fs);
+		forget_xattrs(w);
 	}
 	free(w->seen.at);
+	free(w->headers.at);
 	free(w->shared.at);
 	vec_free(&w->runs);
 	vec_free(&w->list);

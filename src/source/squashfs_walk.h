@@ -36,7 +36,8 @@ struct squashfs_walk {
 
 	/* Position of an inode: what members_add gave, or WALK_DIR. */
 	struct squashfs_map seen;
-	struct squashfs_map shared; /* a hash of a run: number in `runs` */
+	struct squashfs_map headers; /* positions of those in directories */
+	struct squashfs_map shared;  /* a hash of a run: number in `runs` */
 	vec(struct squashfs_run) runs;
 	uint64_t fragments; /* block of the first one */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* squashfs: images of mksquashfs and gensquashfs against what was packed. */
 #include <ftw.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
@@ -328,17 +329,18 @@ TEST(xattrs)
 TEST(large_directory)
 {
 	enum { N = 70000 };
-	FILE *f = fopen(in_scratch("pack"), "w");
 	struct image im;
-	char name[64];
+	char name[64], target[64];
 
-	CHECK(f);
-	fprintf(f, "dir /d 0755 0 0\n");
-	for (unsigned i = 0; i < N; i++)
-		fprintf(f, "slink /d/%05u 0777 0 0 t%u\n", i, i);
-	CHECK_OK(fclose(f));
-	CHECK(shell("gensquashfs -q -f -F pack y.sqfs"));
-	open_or_fail(&im, "y.sqfs");
+	CHECK(shell("mkdir -p large/d"));
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(name, sizeof name, "large/d/%05u", i);
+		snprintf(target, sizeof target, "t%u", i);
+		make_link(target, name);
+	}
+	CHECK(shell("mksquashfs large x.sqfs -noappend -quiet -no-progress "
+		    ">/dev/null"));
+	open_or_fail(&im, "x.sqfs");
 	CHECK_EQ_U(im.members.n, N + 2);
 	for (unsigned i = 0; i < N; i += 7777) {
 		const struct member_record *r;
@@ -403,6 +405,50 @@ TEST(shared_blocks_and_order)
 	image_close(&im);
 }
 
+/* ---- several threads ----------------------------------------------------- */
+
+static void *decode_all(void *arg)
+{
+	const struct image *im = arg;
+	struct error err = {0};
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < im->members.n_blocks; i++) {
+		struct buf *b;
+
+		if (im->members.blocks[i].flags & MEMBER_TAIL)
+			continue;
+		CHECK_OK(block_bytes(im, i, &b, &err));
+		for (size_t k = 0; k < b->size; k++)
+			sum = sum * 31 + b->data[k];
+		buf_unref(b);
+	}
+	return (void *)(uintptr_t)sum;
+}
+
+TEST(threads)
+{
+	enum { N = 4 };
+	pthread_t thread[N];
+	void *sum[N];
+	struct image im;
+
+	for (unsigned c = 0; c < 5; c++) {
+		CHECK(shell("mksquashfs tree x.sqfs -comp %s -b 65536 "
+			    "-noappend -quiet -no-progress >/dev/null",
+			    compressors[c]));
+		open_or_fail(&im, "x.sqfs");
+		for (unsigned i = 0; i < N; i++)
+			CHECK_OK(pthread_create(&thread[i], NULL, decode_all,
+						&im));
+		for (unsigned i = 0; i < N; i++) {
+			CHECK_OK(pthread_join(thread[i], &sum[i]));
+			CHECK(sum[i] == sum[0]);
+		}
+		image_close(&im);
+	}
+}
+
 int main(void)
 {
 	if (system("command -v mksquashfs gensquashfs >/dev/null") != 0) {
@@ -423,6 +469,7 @@ int main(void)
 	RUN(large_directory);
 	RUN(vast);
 	RUN(shared_blocks_and_order);
+	RUN(threads);
 	CHECK(shell("rm -rf %s", scratch));
 	return test_done();
 }
