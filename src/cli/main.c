@@ -4,6 +4,7 @@
 #include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -168,6 +169,8 @@ int main(int argc, char **argv)
 
 	/* Names of months for `ls -l`; numbers stay as JSON has them. */
 	setlocale(LC_TIME, "");
+	/* A file that may not grow (an index, under ulimit -f) is an error. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;

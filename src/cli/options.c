@@ -159,6 +159,10 @@ static int apply(const struct option *o, struct settings *s,
 		*(bool *)member = true;
 		break;
 	case OPTION_TEXT:
+		if (!*value)
+			return error_set(err, -EINVAL,
+					 "option '%s' needs a value: %s",
+					 spelled, o->arg);
 		*(const char **)member = value;
 		break;
 	case OPTION_SIZE:
