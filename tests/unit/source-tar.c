@@ -66,7 +66,7 @@ static void set_sum(struct tar_header *h)
 static struct tar_header head(const char *name, char type, uint64_t size)
 {
 	struct tar_header h;
-	char text[16];
+	char text[32];
 
 	memset(&h, 0, sizeof h);
 	memcpy(h.name, name, strlen(name));
