@@ -3,7 +3,7 @@
 # Every header compiles alone, twice included, with a guard named for its path.
 srcdir=${srcdir:-$(dirname "$0")/..}
 CC=${CC:-cc}
-libs="fuse3 libdeflate libzstd liblz4 jansson"
+libs="fuse3 libdeflate libzstd liblz4 jansson squashfuse"
 if pkg-config --exists hdf5-serial; then
 	libs="$libs hdf5-serial"
 else
