@@ -210,10 +210,11 @@ def _attributes(top):
     for q in (p, os.path.join(top, b"xattrs/dir")):
         os.setxattr(q, "user.text", b"plain text")
         os.setxattr(q, "user.bytes", bytes(range(256)))
-        os.setxattr(q, "user.newline=x", b"a\nb=c\n")
+        os.setxattr(q, "user.newline", b"a\nb=c\n")
         os.setxattr(q, "user." + "n" * 100, b"v" * 900)
     os.setxattr(p, "user.empty", b"")
     os.link(p, os.path.join(top, b"xattrs/second name"))
+    os.setxattr(_put(top, b"xattrs/equals"), "user.name=x", b"y=z")
     same = _put(top, b"xattrs/same", b"the same set")
     os.setxattr(same, "user.text", b"plain text")
 

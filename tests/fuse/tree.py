@@ -6,6 +6,7 @@ All paths are bytes, relative to the root, which is b"." itself.
 """
 import collections
 import concurrent.futures
+import contextlib
 import ctypes
 import os
 import random
@@ -80,6 +81,24 @@ def entry(path, xattrs=()):
                  xattrs_of(path, xattrs))
 
 
+@contextlib.contextmanager
+def reach(root, rel):
+    """A path of root/rel (no symlink) that is short enough for the kernel."""
+    if len(rel) < 3000:
+        yield os.path.join(root, rel) if rel else root
+        return
+    fd = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    try:
+        parts = rel.split(b"/")
+        for part in parts[:-1]:
+            below = os.open(part, os.O_PATH | os.O_DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield b"/proc/self/fd/%d/%s" % (fd, parts[-1])
+    finally:
+        os.close(fd)
+
+
 def scan(root, xattrs=(), listing=None):
     """{path: Entry} of everything below root.  `listing`(dir, dirents) may
     object to how a directory is listed."""
@@ -88,14 +107,15 @@ def scan(root, xattrs=(), listing=None):
     todo = [b""]
     while todo:
         rel = todo.pop()
-        names = dirents(os.path.join(root, rel) if rel else root)
-        if listing:
-            listing(rel or b".", names)
-        for name, _, _ in names:
-            p = os.path.join(rel, name) if rel else name
-            e = out[p] = entry(os.path.join(root, p), xattrs)
-            if e.kind == stat.S_IFDIR:
-                todo.append(p)
+        with reach(root, rel) as d:
+            names = dirents(d)
+            if listing:
+                listing(rel or b".", names)
+            for name, _, _ in names:
+                p = os.path.join(rel, name) if rel else name
+                e = out[p] = entry(os.path.join(d, name), xattrs)
+                if e.kind == stat.S_IFDIR:
+                    todo.append(p)
     return out
 
 
@@ -337,7 +357,7 @@ def digest(root):
             out[p] = (e.kind, 0, e.target, None)
             continue
         try:
-            with open(os.path.join(root, p), "rb", buffering=0) as f:
+            with reach(root, p) as q, open(q, "rb", buffering=0) as f:
                 text = f.readall() if e.size <= LARGE else \
                     f.read(1 << 16) + _pread(f.fileno(), 1 << 16,
                                              e.size - (1 << 16))
