@@ -14,7 +14,7 @@
  * The path of a member is whatever somebody wrote there.  Leading slashes and "."
  * go; ".." anywhere makes it refused.  What stands in the way of a directory is
  * treated as extraction would: a link to a directory of the archive is followed, a
- * link that leads elsewhere is not (and the member refused), a file is replaced.
+ * link that leads elsewhere is not, nor is a file replaced (the member is refused).
  */
 #define LINKS_MAX 40
 #define ELSEWHERE "its directory is a link that leads elsewhere"
@@ -37,7 +37,7 @@ static int refuse(struct walking *w, const char *kind, const char *why)
 			 why);
 }
 
-/* An entry that has to be a directory, and is missing or a file. */
+/* An entry that has to be a directory, and is missing. */
 static int make_directory(struct walking *w, uint32_t entry)
 {
 	const struct member *like = w->like;
@@ -69,9 +69,11 @@ static int enter(struct walking *w, uint32_t *dir)
 
 	if (build_is_dir(w->b, *dir))
 		return 0;
-	if (e->inode == ENTRY_NONE ||
-	    build_inode(w->b, *dir)->kind != MEMBER_SYMLINK)
+	if (e->inode == ENTRY_NONE)
 		return make_directory(w, *dir);
+	if (build_inode(w->b, *dir)->kind != MEMBER_SYMLINK)
+		return refuse(w, "a file in the way",
+			      "its directory is a file");
 	target = w->b->names.at + build_inode(w->b, *dir)->data;
 	if (*target == '/' || ++w->links > LINKS_MAX)
 		return refuse(w, "a link in the way", ELSEWHERE);

@@ -143,7 +143,10 @@ TEST(the_last_one_wins)
 	add_other(b, "empty", S_IFDIR | 0755, NULL);
 	CHECK(add_file(b, "empty", 5, 5) >= 0);
 	add_file(b, "file", 6, 6);
-	add_file(b, "file/in/it", 7, 7); /* it becomes a directory */
+	CHECK_EQ_I(add_file(b, "file/in/it", 7, 7), -EINVAL);
+	add_other(b, "file", S_IFDIR | 0755,
+		  NULL); /* said so: it becomes one */
+	add_file(b, "file/in/it", 7, 7);
 	m = finish(b);
 	CHECK_EQ_U(m.at[at(&m, "f")].kind, MEMBER_SYMLINK);
 	CHECK_STR(m.names + m.at[at(&m, "f")].data, "target");
@@ -155,6 +158,7 @@ TEST(the_last_one_wins)
 	CHECK_EQ_U(m.at[at(&m, "file/in/it")].data, 7);
 	CHECK_EQ_U(m.at[at(&m, "file.versions/1")].data, 6);
 	CHECK(noted(&m, "not replaced"));
+	CHECK(noted(&m, "its directory is a file"));
 	members_free(&m);
 }
 
