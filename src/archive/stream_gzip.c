@@ -31,7 +31,8 @@
 #include "base/number.h"
 
 #define FEED ((size_t)256 << 10)
-#define CHUNK ((size_t)256 << 10) /* decoded at a time, at most */
+/* Decoded at a time, at most: four of them make a window, whatever they lack. */
+#define CHUNK (((size_t)256 << 10) + 512)
 /* What follows a point may copy from before it for so long; decoding stops up to
  * a match short of where it should. */
 #define REACH ((size_t)INFLATE_HISTORY + 258)

@@ -58,6 +58,7 @@ char *stream_decoded_name(const struct stream_format *f, const char *name)
 		size_t n = (size_t)(to - suffix);
 		char *decoded;
 
+		/* ".gz" is a name, and no suffix. */
 		if (len <= n || strncasecmp(name + len - n, suffix, n) != 0)
 			continue;
 		if (asprintf(&decoded, "%.*s%s", (int)(len - n), name, to + 1) <
