@@ -54,7 +54,8 @@ struct ahead {
 	size_t pos;              /* bytes of it that were */
 	size_t mark;             /* the next one of it */
 	uint64_t out;            /* decoded bytes before `unit` */
-	bool later;              /* the last point is POINT_LATER */
+	bool apart;              /* the next point should not be left out */
+	unsigned char *state;    /* AHEAD_STATE_MOST */
 	struct error failed;
 };
 
@@ -91,8 +92,6 @@ int ahead_new(struct ahead **out, const struct ahead_ops *ops, void *own,
 
 void ahead_unit_clear(struct ahead_unit *u)
 {
-	for (size_t i = 0; i < u->marks.n; i++)
-		free(u->marks.at[i].state);
 	vec_free(&u->marks);
 	free(u->in);
 	free(u->out);
@@ -115,18 +114,11 @@ bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
 	if (n && u->marks.at[n - 1].out == mark.out) {
 		struct ahead_mark *was = &u->marks.at[n - 1];
 
-		if (mark.flags & POINT_LATER && !(was->flags & POINT_LATER)) {
-			free(mark.state);
-			return true;
-		}
-		free(was->state);
-		*was = mark;
+		if (!(mark.flags & POINT_LATER) || was->flags & POINT_LATER)
+			*was = mark;
 		return true;
 	}
-	if (vec_push(&u->marks, mark))
-		return true;
-	free(mark.state);
-	return false;
+	return vec_push(&u->marks, mark);
 }
 
 /* ---- in flight ----------------------------------------------------------- */
@@ -218,6 +210,7 @@ void ahead_free(struct ahead *a)
 	pool_free(a->pool);
 	pthread_cond_destroy(&a->done);
 	pthread_mutex_destroy(&a->lock);
+	free(a->state);
 	free(a);
 }
 
@@ -267,6 +260,13 @@ static int begin(struct ahead *a, struct error *err)
 	return 1;
 }
 
+/* The checksum of something that began before the unit failed. */
+static void say_bad(struct ahead *a)
+{
+	scan_bad(a->scan, a->unit->bad_from, &a->unit->why);
+	a->apart = true;
+}
+
 /* The unit was delivered. */
 static int finish(struct ahead *a, struct error *err)
 {
@@ -275,7 +275,7 @@ static int finish(struct ahead *a, struct error *err)
 
 	a->out += u->out_size;
 	if (u->bad && !u->bad_until)
-		scan_bad(a->scan, u->bad_from, &u->why);
+		say_bad(a);
 	if (u->err.code)
 		r = fail_at(a, a->out, u->verified, &u->err, err);
 	a->unit = NULL;
@@ -289,16 +289,34 @@ static bool is_wanted(const struct ahead *a, size_t i)
 	const struct ahead_mark *m = &u->marks.at[i];
 	size_t end = i + 1 < u->marks.n ? u->marks.at[i + 1].out : u->out_size;
 
-	/* Bad ones and those behind them stand alone. */
-	if (m->must || m->bad || (i && u->marks.at[i - 1].bad) ||
-	    scan_wants_point(a->scan, a->out + m->out))
+	if (m->must || m->bad || scan_wants_point(a->scan, a->out + m->out))
 		return true;
-	/* So does what does not depend on a long run before it. */
-	if (a->later && !(m->flags & POINT_LATER))
-		return true;
-	/* What costs nothing, and is not small, need not be part of another. */
-	return !m->state_size && !(m->flags & POINT_LATER) &&
-	       end - m->out >= ALONE;
+	/* What depends on nothing need not be joined to what is bad, or can only
+	 * be reached from far away, nor where it is not small. */
+	return !(m->flags & POINT_LATER) &&
+	       (a->apart || (!m->state && end - m->out >= ALONE));
+}
+
+static int make_point(struct ahead *a, const struct ahead_mark *m,
+		      struct error *err)
+{
+	struct ahead_unit *u = a->unit;
+	struct stream_point p = {.out = a->out + m->out,
+				 .in = m->in,
+				 .bits = m->bits,
+				 .flags = m->flags};
+	size_t n = 0;
+	int r;
+
+	if (m->state && !a->state && !(a->state = malloc(AHEAD_STATE_MOST)))
+		return no_memory(err);
+	if (m->state)
+		n = a->ops->state(u, m, a->state);
+	r = scan_point(a->scan, &p, n ? a->state : NULL, n, err);
+	if (r == 0 && m->bad)
+		scan_bad(a->scan, p.out, &u->why);
+	a->apart = m->bad || m->flags & POINT_LATER;
+	return r;
 }
 
 /* A point where one is wanted; *stop is where the next one may be. */
@@ -308,19 +326,8 @@ static int pass_marks(struct ahead *a, size_t *stop, struct error *err)
 	int r = 0;
 
 	if (a->mark < u->marks.n && u->marks.at[a->mark].out == a->pos) {
-		const struct ahead_mark *m = &u->marks.at[a->mark];
-		struct stream_point p = {.out = a->out + a->pos,
-					 .in = m->in,
-					 .bits = m->bits,
-					 .flags = m->flags};
-
-		if (is_wanted(a, a->mark)) {
-			r = scan_point(a->scan, &p, m->state, m->state_size,
-				       err);
-			a->later = p.flags & POINT_LATER;
-		}
-		if (r == 0 && m->bad)
-			scan_bad(a->scan, p.out, &u->why);
+		if (is_wanted(a, a->mark))
+			r = make_point(a, &u->marks.at[a->mark], err);
 		a->mark++;
 	}
 	while (a->mark < u->marks.n && !is_wanted(a, a->mark))
@@ -350,8 +357,8 @@ ssize_t ahead_read(struct ahead *a, void *to, size_t n, struct error *err)
 		return r;
 	n = (size_t)min_u64(n, stop - a->pos);
 	if (u->bad && a->pos < u->bad_until && a->pos + n >= u->bad_until)
-		scan_bad(a->scan, u->bad_from, &u->why);
-	memcpy(to, u->out + a->pos, n);
+		say_bad(a);
+	memcpy(to, u->out + u->before + a->pos, n);
 	a->pos += n;
 	return (ssize_t)n;
 }

@@ -16,9 +16,10 @@ struct ahead_mark {
 	bool bad;
 	/* Much that follows can only be reached from here. */
 	bool must;
-	uint32_t state_size;
-	unsigned char *state; /* the unit's; NULL: none */
+	uint32_t tag; /* the format's own */
+	bool state;   /* the decoder needs one there: see ahead_ops.state */
 };
+#define AHEAD_STATE_MOST ((size_t)66 << 10)
 
 /*
  * Compressed bytes and what they decode to.  A format's own unit has this as its
@@ -29,9 +30,10 @@ struct ahead_unit {
 	unsigned char *in; /* malloc'ed */
 	size_t in_size;
 	size_t cost; /* memory for it and what is decoded, at most */
-	/* Made by `run`: in order, the first one at 0. */
+	/* Made by `run`: marks in order. */
 	unsigned char *out; /* malloc'ed */
-	size_t out_size;
+	size_t before;      /* bytes in it before those that were decoded */
+	size_t out_size;    /* of these */
 	vec(struct ahead_mark) marks;
 	struct error err; /* what ended decoding after out_size bytes */
 	struct error why; /* of bad marks, and: */
@@ -65,6 +67,9 @@ struct ahead_ops {
 	/* On the reader's thread, in order, before the bytes are delivered.
 	 * Optional. */
 	int (*taken)(void *own, struct ahead_unit *u, struct error *err);
+	/* The state at a mark: its size.  Optional.  On the reader's thread. */
+	size_t (*state)(const struct ahead_unit *u, const struct ahead_mark *m,
+			unsigned char to[AHEAD_STATE_MOST]);
 	/* What a format's unit has beside this; the unit itself. */
 	void (*free)(struct ahead_unit *u);
 };

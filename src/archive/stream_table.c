@@ -17,6 +17,7 @@ const struct stream_format *const stream_table[] = {
 	&stream_xz,
 #endif
 	&stream_zstd,
+	&stream_lz4,
 	NULL,
 };
 

@@ -278,19 +278,22 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 static bool mark_begin(struct unit *u)
 {
-	struct ahead_mark mark = {.in = u->block_in, .must = u->large};
+	struct ahead_mark mark = {
+		.in = u->block_in, .must = u->large, .state = !u->new_stream};
 
 	if (u->new_stream) {
 		mark.in = u->header_at;
 		mark.flags = POINT_START;
-	} else {
-		mark.state = malloc(1);
-		if (!mark.state)
-			return false;
-		mark.state[0] = (unsigned char)u->check;
-		mark.state_size = 1;
 	}
 	return ahead_add_mark(&u->base, mark);
+}
+
+static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
+		    unsigned char to[AHEAD_STATE_MOST])
+{
+	(void)m;
+	to[0] = (unsigned char)((const struct unit *)base)->check;
+	return 1;
 }
 
 /* Up to where the next window may begin. */
@@ -403,6 +406,7 @@ static const struct ahead_ops ahead_ops = {
 	.next = next,
 	.run = run,
 	.taken = taken,
+	.state = state,
 	.free = unit_free,
 };
 

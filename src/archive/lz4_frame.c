@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LZ4 frames and legacy frames, their blocks. */
+/*
+ * liblz4 decodes blocks; frames we take apart ourselves, because a seek point is
+ * where a block begins, and liblz4 begins with frames only.
+ */
+#include "archive/lz4_frame.h"
+
+#include <errno.h>
+#include <lz4.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/number.h"
+
+#define MAGIC 0x184d2204u
+#define MAGIC_LEGACY 0x184c2102u
+#define MAGIC_SKIPPABLE 0x184d2a50u
+#define LEGACY_BLOCK ((size_t)8 << 20)
+#define RAW 0x80000000u
+/* A byte stands for this many at most. */
+#define EXPANSION 255
+
+static uint32_t le32(const unsigned char *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	       (uint32_t)p[3] << 24;
+}
+
+bool lz4_is_frame(const unsigned char *p)
+{
+	return le32(p) == MAGIC || le32(p) == MAGIC_LEGACY;
+}
+
+bool lz4_is_skippable(const unsigned char *p)
+{
+	return (le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
+}
+
+static int truncated(const struct feed *f, struct error *err)
+{
+	return error_set(err, -EIO,
+			 "lz4: the data ends at %llu, within a frame: "
+			 "truncated?",
+			 (unsigned long long)(f->at + f->n));
+}
+
+static int need(struct feed *f, size_t n, struct error *err)
+{
+	ssize_t r = feed_need(f, n, err);
+
+	if (r < 0)
+		return (int)r;
+	return (size_t)r < n ? truncated(f, err) : 0;
+}
+
+/* ---- frames -------------------------------------------------------------- */
+
+static int bad_header(const struct feed *f, int code, const char *why,
+		      struct error *err)
+{
+	return error_set(err, code, "lz4: the frame at %llu %s",
+			 (unsigned long long)f->at, why);
+}
+
+static int parse_header(struct feed *f, struct lz4_frame *out,
+			struct error *err)
+{
+	unsigned flg = f->data[4], bd = f->data[5];
+	size_t n = 7 + (flg & 8 ? 8 : 0) + (flg & 1 ? 4 : 0);
+	unsigned size = bd >> 4 & 7;
+	int r = need(f, n, err);
+
+	if (r < 0)
+		return r;
+	if ((XXH32(f->data + 4, n - 5, 0) >> 8 & 255) != f->data[n - 1])
+		return bad_header(f, -EBADMSG, "has a damaged header", err);
+	if (flg >> 6 != 1 || flg & 2 || bd & 0x8f || size < 4)
+		return bad_header(f, -ENOTSUP,
+				  "is of a version that is not known", err);
+	if (flg & 1)
+		return bad_header(f, -ENOTSUP,
+				  "needs a dictionary; compress without one",
+				  err);
+	out->flags = (flg & 0x20 ? 0 : LZ4_LINKED) |
+		     (flg & 0x10 ? LZ4_BLOCK_SUMS : 0) |
+		     (flg & 4 ? LZ4_CONTENT_SUM : 0);
+	out->block = (size_t)1 << (8 + 2 * size);
+	out->content = UINT64_MAX;
+	if (flg & 8)
+		out->content = le32(f->data + 6) | (uint64_t)le32(f->data + 10)
+							   << 32;
+	feed_drop(f, n);
+	return 1;
+}
+
+static int pass_skippable(struct feed *f, struct error *err)
+{
+	uint64_t n;
+	int64_t got;
+	int r = need(f, 8, err);
+
+	if (r < 0)
+		return r;
+	n = 8 + (uint64_t)le32(f->data + 4);
+	got = feed_skip(f, n, err);
+	if (got < 0)
+		return (int)got;
+	return (uint64_t)got < n ? truncated(f, err) : 0;
+}
+
+int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err)
+{
+	for (;;) {
+		ssize_t have = feed_need(f, 4, err);
+		int r;
+
+		if (have <= 0)
+			return (int)have;
+		if (have < 4 ||
+		    (!lz4_is_frame(f->data) && !lz4_is_skippable(f->data)))
+			return error_set(err, -EBADMSG,
+					 "lz4: the bytes from %llu on are no "
+					 "frame",
+					 (unsigned long long)f->at);
+		if (lz4_is_skippable(f->data)) {
+			r = pass_skippable(f, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		out->at = f->at;
+		if (le32(f->data) == MAGIC_LEGACY) {
+			out->flags = LZ4_LEGACY;
+			out->block = LEGACY_BLOCK;
+			out->content = UINT64_MAX;
+			feed_drop(f, 4);
+			return 1;
+		}
+		r = need(f, 7, err);
+		return r < 0 ? r : parse_header(f, out, err);
+	}
+}
+
+/* ---- blocks -------------------------------------------------------------- */
+
+static int impossible(const struct feed *f, uint32_t size, struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "lz4: at %llu: a block of %u bytes is impossible: "
+			 "damaged",
+			 (unsigned long long)f->at, (unsigned)size);
+}
+
+int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
+		   struct lz4_block *out, size_t *n, struct error *err)
+{
+	bool legacy = frame->flags & LZ4_LEGACY;
+	ssize_t have = feed_need(f, LZ4_BLOCK_HEAD, err);
+	uint32_t size;
+	int r;
+
+	if (have < 0)
+		return (int)have;
+	/* Legacy frames have no end mark: they end with the file or where another
+	 * frame begins, whose number is no size of a block. */
+	if (have == 0 && legacy)
+		return 0;
+	if (have < LZ4_BLOCK_HEAD)
+		return truncated(f, err);
+	size = le32(f->data);
+	if (legacy && (lz4_is_frame(f->data) || lz4_is_skippable(f->data)))
+		return 0;
+	if (!size && !legacy) {
+		feed_drop(f, LZ4_BLOCK_HEAD);
+		return 0;
+	}
+	out->raw = !legacy && size & RAW;
+	if (!legacy)
+		size &= ~RAW;
+	if (!size || size > (legacy ? (uint32_t)LZ4_COMPRESSBOUND(LEGACY_BLOCK)
+				    : frame->block))
+		return impossible(f, size, err);
+	out->stored = size;
+	*n = LZ4_BLOCK_HEAD + size + (frame->flags & LZ4_BLOCK_SUMS ? 4 : 0);
+	r = need(f, *n, err);
+	return r < 0 ? r : 1;
+}
+
+int lz4_content_sum(struct feed *f, uint32_t *sum, struct error *err)
+{
+	int r = need(f, 4, err);
+
+	if (r < 0)
+		return r;
+	*sum = le32(f->data);
+	feed_drop(f, 4);
+	return 0;
+}
+
+size_t lz4_block_most(const struct lz4_frame *frame,
+		      const struct lz4_block *block)
+{
+	return block->raw
+		       ? block->stored
+		       : (size_t)min_u64(frame->block,
+					 (uint64_t)block->stored * EXPANSION);
+}
+
+ssize_t lz4_decode_block(const struct lz4_frame *frame, const unsigned char *p,
+			 const struct lz4_block *block, unsigned char *out,
+			 size_t n, size_t before, struct error *err)
+{
+	const unsigned char *data = p + LZ4_BLOCK_HEAD;
+	int r;
+
+	if (frame->flags & LZ4_BLOCK_SUMS &&
+	    XXH32(data, block->stored, 0) != le32(data + block->stored))
+		return error_set(err, -EBADMSG,
+				 "lz4: the checksum of a block does not match");
+	n = (size_t)min_u64(n, frame->block);
+	if (block->raw && block->stored <= n) {
+		memcpy(out, data, block->stored);
+		return (ssize_t)block->stored;
+	}
+	before = (size_t)min_u64(before, LZ4_HISTORY);
+	r = block->raw ? -1
+		       : LZ4_decompress_safe_usingDict(
+				 (const char *)data, (char *)out,
+				 (int)block->stored, (int)n,
+				 (const char *)out - before, (int)before);
+	if (r < 0)
+		return error_set(err, -EBADMSG,
+				 "lz4: a block of %zu bytes does not decode: "
+				 "damaged",
+				 block->stored);
+	return r;
+}
