@@ -13,6 +13,9 @@
 
 const struct stream_format *const stream_table[] = {
 	&stream_gzip,
+#if HAVE_BZIP2
+	&stream_bzip2,
+#endif
 #if HAVE_LZMA
 	&stream_xz,
 #endif

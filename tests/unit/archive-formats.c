@@ -54,6 +54,13 @@ static const struct way ways[] = {
 	{"lz4", "lz4",
 	 "{ lz4 -q -l -c data; lz4 -q -BD -c </dev/null; "
 	 "printf '\\120\\052\\115\\030\\001\\000\\000\\000a'; } >packed"},
+	{"bzip2", "bzip2", "bzip2 -q -9 -c data >packed"},
+	{"bzip2", "bzip2", "bzip2 -q -1 -c data >packed"},
+	{"bzip2", "lbzip2", "lbzip2 -q -n 2 -c <data >packed"},
+	{"bzip2", "bzip2",
+	 "split -b 90000 data part.; for p in part.*; do "
+	 "bzip2 -q -3 -c <$p; bzip2 -c </dev/null; done >packed; "
+	 "echo garbage >>packed; rm part.*"},
 };
 
 static void check_way(const struct way *w, const struct bytes *data,
