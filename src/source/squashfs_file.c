@@ -208,12 +208,14 @@ static int add_list(struct squashfs_walk *w, sqfs_inode *inode,
 	struct squashfs_run run = {inode->xtra.reg.start_block, c->size,
 				   inode->xtra.reg.frag_idx,
 				   inode->xtra.reg.frag_off, 0};
+	uint64_t stored = c->n - c->fragment;
 	sqfs_blocklist bl;
 	int r;
 
-	if (!squashfs_walk_cursor(w, &inode->next) &&
-	    (c->full || (c->rest && !c->fragment)))
+	if (stored > w->lists_left / 4 ||
+	    (stored && !squashfs_walk_cursor(w, &inode->next)))
 		return -EINVAL;
+	w->lists_left -= stored * 4;
 	sqfs_blocklist_init(&w->fs, inode, &bl);
 	r = read_list(w, &bl, c, 0);
 	if (r < 0)

@@ -4,8 +4,10 @@
  * Depth first, as inodes and lists of names are stored, so that each block of
  * metadata is decoded about once: libsquashfuse keeps the last eight.
  *
- * A directory is entered once, and a list of entries read for one directory: that
- * ends loops, and keeps what is found in proportion to the image.  An inode that was met before under
+ * A directory is entered once: that ends loops.  Lists (of the entries of
+ * directories, of the blocks of files) together are no longer than the tables that
+ * they are in: else a small image, whose lists overlap, would have entries without
+ * end.  An inode that was met before under
  * another name is a hard link.  What cannot be read is noted and left out, and the
  * walk goes on; only when memory or the source fail it ends.
  */
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/number.h"
@@ -23,66 +26,13 @@
 #define PATH_LONGEST 16384
 #define NOBODY 65534
 #define BEAT_EVERY 256
-#define RUN_MAX 256 /* entries behind a header */
 
 struct frame {
 	sqfs_dir dir;
 	size_t path; /* length of its path in w->path */
+	bool cut;    /* its list cannot be as long as it says */
 };
 typedef vec(struct frame) frames;
-
-/* ---- a map --------------------------------------------------------------- */
-
-static size_t map_slot(const struct squashfs_map *m, uint64_t key)
-{
-	uint64_t h = (key + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t i = (size_t)(h >> 20) & (m->room - 1);
-
-	while (m->at[2 * i] && m->at[2 * i] != key + 1)
-		i = (i + 1) & (m->room - 1);
-	return 2 * i;
-}
-
-uint64_t *squashfs_map_find(const struct squashfs_map *m, uint64_t key)
-{
-	size_t i;
-
-	if (!m->room)
-		return NULL;
-	i = map_slot(m, key);
-	return m->at[i] ? &m->at[i + 1] : NULL;
-}
-
-static bool map_grow(struct squashfs_map *m)
-{
-	struct squashfs_map old = *m;
-
-	m->room = old.room ? 2 * old.room : 256;
-	m->at = calloc(m->room, 2 * sizeof *m->at);
-	if (!m->at) {
-		*m = old;
-		return false;
-	}
-	for (size_t i = 0; i < 2 * old.room; i += 2)
-		if (old.at[i])
-			memcpy(&m->at[map_slot(m, old.at[i] - 1)], &old.at[i],
-			       2 * sizeof *m->at);
-	free(old.at);
-	return true;
-}
-
-bool squashfs_map_set(struct squashfs_map *m, uint64_t key, uint64_t value)
-{
-	size_t i;
-
-	if (2 * m->n >= m->room && !map_grow(m))
-		return false;
-	i = map_slot(m, key);
-	m->n += !m->at[i];
-	m->at[i] = key + 1;
-	m->at[i + 1] = value;
-	return true;
-}
 
 /* ---- libsquashfuse, with a look before each step ------------------------- */
 
@@ -152,6 +102,20 @@ static uint32_t id_of(struct squashfs_walk *w, unsigned i)
 
 /* ---- inodes -------------------------------------------------------------- */
 
+/* Is the target of a symlink too long?  libsquashfuse would go through it to what
+ * is behind. */
+static bool is_long_symlink(struct squashfs_walk *w, sqfs_md_cursor cur)
+{
+	unsigned char raw[sizeof(struct squashfs_symlink_inode)];
+	sqfs_md_cursor again = cur;
+
+	if (sqfs_md_read(&w->fs, &cur, raw, 2) != SQFS_OK ||
+	    squashfs_le16(raw) != SQUASHFS_LSYMLINK_TYPE)
+		return false;
+	return sqfs_md_read(&w->fs, &again, raw, sizeof raw) != SQFS_OK ||
+	       squashfs_le32(raw + sizeof raw - 4) >= sizeof w->target;
+}
+
 /* -EINVAL: there is none there, or none that can be. */
 static int get_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *out)
 {
@@ -159,7 +123,7 @@ static int get_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *out)
 
 	sqfs_md_cursor_inode(&cur, where,
 			     (sqfs_off_t)w->fs.sb.inode_table_start);
-	if (!squashfs_walk_cursor(w, &cur) ||
+	if (!squashfs_walk_cursor(w, &cur) || is_long_symlink(w, cur) ||
 	    sqfs_inode_get(&w->fs, out, where) != SQFS_OK)
 		return -EINVAL;
 	out->base.mode = (uint16_t)((out->base.mode & 07777) |
@@ -263,7 +227,7 @@ static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 	if (id < 0)
 		return id == -EINVAL || id == -ENOENT ? 0 : (int)id;
 	squashfs_walk_beat(w);
-	if ((S_ISDIR(m.mode) || inode->nlink > 1) &&
+	if ((S_ISDIR(m.mode) || inode->nlink > 1 || m.kind == MEMBER_BLOCKS) &&
 	    !squashfs_map_set(&w->seen, where,
 			      S_ISDIR(m.mode) ? WALK_DIR : (uint64_t)id))
 		return error_set(w->err, -ENOMEM,
@@ -304,26 +268,15 @@ static int enter(struct squashfs_walk *w, frames *f, sqfs_inode *inode)
 
 	if (sqfs_dir_open(&w->fs, inode, &frame.dir, 0) != SQFS_OK)
 		return 0;
+	if (frame.dir.total > (sqfs_off_t)w->dirs_left) { /* see next_entry */
+		frame.dir.total = (sqfs_off_t)w->dirs_left;
+		frame.cut = true;
+	}
+	w->dirs_left -= (uint64_t)frame.dir.total;
 	if (!vec_push(f, frame))
 		return error_set(w->err, -ENOMEM,
 				 "no memory for its list of members");
 	return 0;
-}
-
-/* A list of entries is in runs of up to 256, each with a header.  A header that was
- * read before is part of another directory's list: with such lists a small image
- * would have entries without end. */
-static bool run_is_new(struct squashfs_walk *w, const sqfs_md_cursor *cur)
-{
-	uint64_t where = (uint64_t)cur->block << 16 | cur->offset;
-
-	return !squashfs_map_find(&w->headers, where) &&
-	       squashfs_map_set(&w->headers, where, 0);
-}
-
-static bool run_begins(struct squashfs_walk *w, const sqfs_dir *dir)
-{
-	return squashfs_walk_cursor(w, &dir->cur) && run_is_new(w, &dir->cur);
 }
 
 /* The next entry of the innermost directory.  False: there are no more; *r. */
@@ -334,14 +287,13 @@ static bool next_entry(struct squashfs_walk *w, struct frame *top,
 	bool more = top->dir.offset < top->dir.total;
 
 	*r = 0;
-	if (!more && !top->dir.header.count)
+	if (!more && !top->dir.header.count && !top->cut)
 		return false;
 	w->path[top->path] = '/';
 	sqfs_dentry_init(entry, w->path + top->path + 1);
-	if (more && (top->dir.header.count || run_begins(w, &top->dir)) &&
+	if (more && squashfs_walk_cursor(w, &top->dir.cur) &&
 	    sqfs_dir_next(&w->fs, &top->dir, entry, &e) &&
-	    top->dir.offset <= top->dir.total &&
-	    top->dir.header.count < RUN_MAX) {
+	    top->dir.offset <= top->dir.total) {
 		sqfs_dentry_name(entry); /* ends it */
 		return true;
 	}
@@ -396,6 +348,52 @@ static int walk_all(struct squashfs_walk *w)
 		r = walk_step(w, &f);
 	vec_free(&f);
 	return r;
+}
+
+/* ---- how much there can be ------------------------------------------------ */
+
+/* Bytes that the blocks of metadata from `pos` to `end` decode to, at most. */
+static uint64_t table_room(const struct squashfs_walk *w, uint64_t pos,
+			   uint64_t end)
+{
+	unsigned char raw[2];
+	uint64_t room = 0;
+	bool compressed;
+	uint16_t size;
+
+	while (pos < end && pread(w->fs.fd, raw, sizeof raw,
+				  (off_t)(pos + w->fs.offset)) == sizeof raw) {
+		sqfs_md_header(squashfs_le16(raw), &compressed, &size);
+		room += max_u64(size, SQUASHFS_METADATA_SIZE);
+		pos += sizeof raw + size;
+	}
+	return room;
+}
+
+/* The first of the other tables behind `from`, or the end. */
+static uint64_t table_end(const struct squashfs_walk *w, uint64_t from)
+{
+	const struct squashfs_super_block *sb = &w->fs.sb;
+	const uint64_t tables[] = {
+		sb->inode_table_start,    sb->directory_table_start,
+		sb->fragment_table_start, sb->id_table_start,
+		sb->lookup_table_start,   sb->xattr_id_table_start,
+	};
+	uint64_t end = w->info->bytes_used;
+
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+		if (tables[i] > from)
+			end = min_u64(end, tables[i]);
+	return end;
+}
+
+static void measure(struct squashfs_walk *w)
+{
+	uint64_t inodes = w->fs.sb.inode_table_start;
+	uint64_t dirs = w->fs.sb.directory_table_start;
+
+	w->lists_left = table_room(w, inodes, table_end(w, inodes));
+	w->dirs_left = table_room(w, dirs, table_end(w, dirs));
 }
 
 /* ---- from beginning to end ----------------------------------------------- */
@@ -455,6 +453,7 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 	members_block_size(b, info->block_size);
 	r = open_image(w, fd, offset);
 	if (r == 0) {
+		measure(w);
 		r = squashfs_walk_fragments(w);
 		if (r == 0)
 			r = walk_all(w);
@@ -462,7 +461,6 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 		forget_xattrs(w);
 	}
 	free(w->seen.at);
-	free(w->headers.at);
 	free(w->shared.at);
 	vec_free(&w->runs);
 	vec_free(&w->list);

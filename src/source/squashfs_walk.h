@@ -32,12 +32,13 @@ struct squashfs_walk {
 	squashfs_beat *beat;
 	void *ctx;
 	struct error *err;
+	/* Bytes that lists of blocks, and of entries, may still have. */
+	uint64_t lists_left, dirs_left;
 	uint64_t blocks, beaten; /* entries so far; things, at the last beat */
 
 	/* Position of an inode: what members_add gave, or WALK_DIR. */
 	struct squashfs_map seen;
-	struct squashfs_map headers; /* positions of those in directories */
-	struct squashfs_map shared;  /* a hash of a run: number in `runs` */
+	struct squashfs_map shared; /* a hash of a run: number in `runs` */
 	vec(struct squashfs_run) runs;
 	uint64_t fragments; /* block of the first one */
 

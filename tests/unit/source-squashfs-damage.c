@@ -270,7 +270,7 @@ TEST(loop)
 	CHECK(o.notes);
 }
 
-/* Two directories with one list: the second one has nothing. */
+/* Two directories with one list: two directories with the same files. */
 TEST(shared_list)
 {
 	struct outcome o;
@@ -293,8 +293,35 @@ TEST(shared_list)
 	memcpy(image + at[1] + 26, image + at[0] + 26, 2);
 	o = try_image(image, image_size);
 	CHECK_OK(o.code);
-	CHECK_EQ_U(o.n, 4);
+	CHECK_EQ_U(o.n, 5);
+	/* A list that is longer than the table it is in ends with that. */
+	set_bytes(at[0] + 24, 65535, 2);
+	o = try_image(image, image_size);
+	CHECK_OK(o.code);
+	CHECK(o.n >= 4 && o.notes);
+}
+
+/* A file whose list of blocks would be longer than the table of inodes. */
+TEST(long_list)
+{
+	struct outcome o;
+	size_t at;
+
+	CHECK(shell("rm -rf tree && mkdir tree && truncate -s 1M tree/hole && "
+		    "echo 1 > tree/one"));
+	make_image("-noI");
+	for (at = super.inodes_at + 2; squashfs_le16(image + at) != 9; at++)
+		CHECK(at < super.dirs_at);
+	CHECK_EQ_U(squashfs_le64(image + at + 24), 1 << 20);
+	set_bytes(at + 24, UINT64_C(1) << 60, 8);
+	o = try_image(image, image_size);
+	CHECK_OK(o.code);
+	CHECK_EQ_U(o.n, 3);
+	CHECK_EQ_U(o.bad, 1);
 	CHECK(o.notes);
+	set_bytes(at + 24, UINT64_C(1) << 63, 8);
+	o = try_image(image, image_size);
+	CHECK_EQ_U(o.n, 2);
 }
 
 /* ---- the child ----------------------------------------------------------- */
@@ -358,6 +385,7 @@ int main(void)
 	RUN(impossible_names);
 	RUN(loop);
 	RUN(shared_list);
+	RUN(long_list);
 	RUN(crash);
 	RUN(stale);
 	free(image);
