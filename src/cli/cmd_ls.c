@@ -13,6 +13,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,13 +49,42 @@ static void print_name(const struct listing *l, const char *name)
 								     : *name);
 }
 
+/* Types of files: ls's letter, and our word. */
+static const struct kind {
+	mode_t type;
+	char letter;
+	const char *word;
+} kinds[] = {{S_IFREG, '-', "file"},         {S_IFDIR, 'd', "directory"},
+	     {S_IFLNK, 'l', "symlink"},      {S_IFCHR, 'c', "char device"},
+	     {S_IFBLK, 'b', "block device"}, {S_IFIFO, 'p', "fifo"},
+	     {S_IFSOCK, 's', "socket"}};
+
+static const struct kind *kind_of(mode_t mode)
+{
+	for (size_t i = 1; i < sizeof kinds / sizeof kinds[0]; i++)
+		if ((mode & S_IFMT) == kinds[i].type)
+			return &kinds[i];
+	return &kinds[0];
+}
+
+static bool is_device(mode_t mode)
+{
+	return S_ISCHR(mode) || S_ISBLK(mode);
+}
+
 static void mode_text(mode_t mode, char out[11])
 {
 	const char *letters = "rwxrwxrwx";
 
-	out[0] = S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : '-';
+	out[0] = kind_of(mode)->letter;
 	for (int i = 0; i < 9; i++)
 		out[i + 1] = mode & (0400 >> i) ? letters[i] : '-';
+	if (mode & S_ISUID)
+		out[3] = mode & S_IXUSR ? 's' : 'S';
+	if (mode & S_ISGID)
+		out[6] = mode & S_IXGRP ? 's' : 'S';
+	if (mode & S_ISVTX)
+		out[9] = mode & S_IXOTH ? 't' : 'T';
 	out[10] = '\0';
 }
 
@@ -81,7 +111,7 @@ static void name_owner(struct listing *l, const struct stat *st)
 static void print_long(struct listing *l, const char *name,
 		       const struct stat *st)
 {
-	char mode[11], when[32] = "?";
+	char mode[11], when[32] = "?", size[32];
 	const char *target = NULL;
 	time_t age = l->now - st->st_mtime;
 	struct tm tm;
@@ -93,8 +123,13 @@ static void print_long(struct listing *l, const char *name,
 			 age < 0 || age > 182 * 86400 ? "%b %e  %Y"
 						      : "%b %e %H:%M",
 			 &tm);
-	printf("%s %2lu %s %s %12jd %s ", mode, (unsigned long)st->st_nlink,
-	       l->owner, l->group, (intmax_t)st->st_size, when);
+	if (is_device(st->st_mode))
+		snprintf(size, sizeof size, "%u, %u", major(st->st_rdev),
+			 minor(st->st_rdev));
+	else
+		snprintf(size, sizeof size, "%jd", (intmax_t)st->st_size);
+	printf("%s %2lu %s %s %12s %s ", mode, (unsigned long)st->st_nlink,
+	       l->owner, l->group, size, when);
 	print_name(l, name);
 	if (S_ISLNK(st->st_mode) &&
 	    fs_readlink(l->fs, st->st_ino, &target) == 0) {
@@ -115,12 +150,15 @@ static void print_json(struct listing *l, const char *name,
 	printf(", \"dir\": ");
 	cli_json_string(stdout, l->dir);
 	printf(", \"type\": \"%s\", \"size\": %jd, \"mtime\": %jd, "
-	       "\"mode\": \"%04o\", \"ino\": %ju",
-	       S_ISDIR(st->st_mode)   ? "directory"
-	       : S_ISLNK(st->st_mode) ? "symlink"
-				      : "file",
-	       (intmax_t)st->st_size, (intmax_t)st->st_mtime,
-	       (unsigned)(st->st_mode & 07777), (uintmax_t)st->st_ino);
+	       "\"mode\": \"%04o\", \"ino\": %ju, \"nlink\": %ju, "
+	       "\"uid\": %u, \"gid\": %u",
+	       kind_of(st->st_mode)->word, (intmax_t)st->st_size,
+	       (intmax_t)st->st_mtime, (unsigned)(st->st_mode & 07777),
+	       (uintmax_t)st->st_ino, (uintmax_t)st->st_nlink,
+	       (unsigned)st->st_uid, (unsigned)st->st_gid);
+	if (is_device(st->st_mode))
+		printf(", \"major\": %u, \"minor\": %u", major(st->st_rdev),
+		       minor(st->st_rdev));
 	if (S_ISLNK(st->st_mode) &&
 	    fs_readlink(l->fs, st->st_ino, &target) == 0) {
 		printf(", \"target\": ");
