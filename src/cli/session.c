@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -229,6 +230,22 @@ static bool all_world_readable(char *const *paths, size_t n)
 	return true;
 }
 
+/* What df is to say. */
+static void add_usage(const struct session *s, struct fs_options *o)
+{
+	for (size_t i = 0; i < s->n_sources; i++) {
+		const struct source *source = s->sources[i];
+		uint64_t bytes, inodes;
+
+		if (!source->ops->usage)
+			continue;
+		source->ops->usage(source, &bytes, &inodes);
+		if (add_overflows(o->bytes, bytes, &o->bytes))
+			o->bytes = UINT64_MAX;
+		o->inodes += inodes;
+	}
+}
+
 static int wire(struct session *s, char *const *paths, size_t n,
 		const struct settings *set, struct error *err)
 {
@@ -247,6 +264,7 @@ static int wire(struct session *s, char *const *paths, size_t n,
 	if (!s->config)
 		return error_set(err, -ENOMEM, "out of memory");
 	fo.config = s->config;
+	add_usage(s, &fo);
 	return fs_new(&s->fs, s->tree, s->store, &fo, err);
 }
 

@@ -27,6 +27,7 @@
 /* One read may pin this share of the cache, or PIN_BUDGET_MIN. */
 #define PIN_SHARE 32
 #define PIN_BUDGET_MIN (UINT64_C(4) << 20)
+#define STATFS_BLOCK 4096
 
 int fs_new(struct fs **out, struct tree *t, struct store *s,
 	   const struct fs_options *o, struct error *err)
@@ -351,8 +352,9 @@ int fs_statfs(struct fs *fs, struct statvfs *out)
 
 	tree_usage(fs->tree, &dirs, &bytes);
 	memset(out, 0, sizeof *out);
-	out->f_bsize = out->f_frsize = 4096;
-	out->f_files = dirs;
+	out->f_bsize = out->f_frsize = STATFS_BLOCK;
+	out->f_blocks = div_up(fs->options.bytes, STATFS_BLOCK);
+	out->f_files = dirs + fs->options.inodes;
 	out->f_namemax = FILES_NAME_MAX;
 	out->f_flag = ST_RDONLY | ST_NOSUID;
 	return 0;

@@ -17,6 +17,7 @@ struct fs_options {
 	bool shared;                  /* others than the owner may look */
 	mode_t fmask, dmask;          /* permission bits taken away */
 	bool owner_only;              /* 0400/0500 instead of 0444/0555 */
+	uint64_t bytes, inodes;       /* of the sources, for statfs */
 	const char *version, *config; /* for xattrs of the root; borrowed */
 };
 struct fs;

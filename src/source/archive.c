@@ -56,6 +56,15 @@ void archive_close(struct source *source)
 	free(a);
 }
 
+void archive_usage(const struct source *source, uint64_t *bytes,
+		   uint64_t *inodes)
+{
+	const struct archive *a = (const struct archive *)source;
+
+	*bytes = a->stored.size;
+	*inodes = a->members.n - a->members.counts[3] - 1;
+}
+
 /* ---- the file ------------------------------------------------------------ */
 
 static int find_bytes(struct archive *a, const struct source_args *args,

@@ -60,6 +60,7 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 int archive_open(const struct archive_kind *kind, const struct source_args *a,
 		 struct source **out, struct error *err);
 void archive_close(struct source *s);
+void archive_usage(const struct source *s, uint64_t *bytes, uint64_t *inodes);
 /* The archive that a source is; NULL: something else. */
 static inline struct archive *archive_of_source(struct source *s)
 {

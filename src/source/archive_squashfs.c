@@ -68,6 +68,7 @@ const struct source_ops source_squashfs = {
 	.archive = true,
 	.probe = squashfs_source_probe,
 	.open = squashfs_open,
+	.usage = archive_usage,
 	.close = archive_close,
 };
 

@@ -70,6 +70,7 @@ const struct source_ops source_tar = {
 	.archive = true,
 	.probe = tar_source_probe,
 	.open = tar_open,
+	.usage = archive_usage,
 	.close = archive_close,
 };
 
@@ -305,6 +306,7 @@ const struct source_ops source_stream = {
 	.archive = true,
 	.probe = stream_source_probe,
 	.open = stream_open,
+	.usage = archive_usage,
 	.close = archive_close,
 };
 

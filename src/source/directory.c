@@ -196,6 +196,15 @@ static void directory_close(struct source *source)
 	free(s);
 }
 
+static void directory_usage(const struct source *source, uint64_t *bytes,
+			    uint64_t *inodes)
+{
+	const struct directory *s = (const struct directory *)source;
+
+	*bytes = s->members.bytes;
+	*inodes = s->members.n - s->members.counts[3] - 1;
+}
+
 static int directory_open(const struct source_args *a, struct source **out,
 			  struct error *err)
 {
@@ -236,5 +245,6 @@ const struct source_ops source_directory = {
 	.summary = "directories: archives and HDF5 files in them",
 	.probe = directory_probe,
 	.open = directory_open,
+	.usage = directory_usage,
 	.close = directory_close,
 };

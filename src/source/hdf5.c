@@ -214,10 +214,18 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 	return 0;
 }
 
+static void hdf5_usage(const struct source *source, uint64_t *bytes,
+		       uint64_t *inodes)
+{
+	*bytes = ((const struct hdf5_source *)source)->size;
+	*inodes = 0;
+}
+
 const struct source_ops source_hdf5 = {
 	.name = "hdf5",
 	.summary = "HDF5 files, distributed tensors (virtual datasets)",
 	.probe = hdf5_probe,
 	.open = hdf5_source_open,
+	.usage = hdf5_usage,
 	.close = hdf5_close,
 };

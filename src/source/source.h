@@ -51,6 +51,10 @@ struct source_ops {
 	/* Publish the tree.  -ENOENT, -EACCES, -EBADMSG, ... with a sentence. */
 	int (*open)(const struct source_args *a, struct source **out,
 		    struct error *err);
+	/* Optional: bytes that it takes where it is stored, and inodes that it
+	 * shows beside directories of the tree; for statfs. */
+	void (*usage)(const struct source *s, uint64_t *bytes,
+		      uint64_t *inodes);
 	void (*close)(struct source *s);
 };
 struct source {
