@@ -19,7 +19,7 @@ enum {
 /* What of a table is no array; a section of its own. */
 struct head {
 	uint32_t block_size;
-	uint32_t unused; /* 0 */
+	uint32_t damage; /* bytes of the notes */
 };
 
 unsigned members_sections(const struct members *m, struct index_section *out)
@@ -40,6 +40,7 @@ unsigned members_sections(const struct members *m, struct index_section *out)
 
 	_Static_assert(sizeof all / sizeof all[0] <= MEMBERS_SECTIONS, "room");
 	head.block_size = m->block_size;
+	head.damage = (uint32_t)m->damage_size;
 	memcpy(out, all, sizeof all);
 	return n;
 }
@@ -54,6 +55,7 @@ static int section_take(struct members *m, const struct index_section *s,
 		if (s->size != sizeof(struct head))
 			return error_set(err, -EBADMSG, "its head is odd");
 		m->block_size = ((const struct head *)s->data)->block_size;
+		m->damage_size = ((const struct head *)s->data)->damage;
 		return 0;
 	case SECTION_RECORDS:
 		unit = sizeof *m->at;

@@ -104,6 +104,7 @@ struct members {
 	uint64_t xattrs_size;
 	const char *notes; /* sentences about what was odd, a line each */
 	uint64_t notes_size;
+	uint64_t damage_size;  /* of these: those of damage, which come first */
 	uint64_t backing_size; /* ranges are checked when they are read */
 	uint64_t bytes;        /* of all regular files, once for each inode */
 	uint64_t counts[5];    /* files, directories, symlinks, links, others */
@@ -204,6 +205,9 @@ void members_block_size(struct members_builder *b, uint32_t size);
  * counted, the first few are kept whole. */
 void members_note(struct members_builder *b, const char *kind, const char *fmt,
 		  ...) __attribute__((format(printf, 3, 4)));
+/* The same for damage: what is said of a source that is not whole. */
+void members_damage(struct members_builder *b, const char *kind,
+		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 uint64_t members_count(const struct members_builder *b);
 /* Sort, number, pack.  `b` is freed, also on failure. */
 int members_finish(struct members_builder *b, struct members *out,

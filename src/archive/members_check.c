@@ -303,6 +303,9 @@ int members_check(struct members *m, bool files, struct error *err)
 		return error_set(err, -EBADMSG, "there is no root");
 	if (m->block_size > 1u << 20)
 		return error_set(err, -EBADMSG, "blocks are too large");
+	if (m->damage_size > m->notes_size ||
+	    (m->damage_size && m->notes[m->damage_size - 1] != '\n'))
+		return error_set(err, -EBADMSG, "its notes are odd");
 	if (check_block_table(&c) < 0)
 		return -EBADMSG;
 	memset(m->counts, 0, sizeof m->counts);

@@ -232,8 +232,8 @@ static void *give(void **from, void **own)
 static int hand_over(struct packing *p, struct members *out)
 {
 	struct members_builder *b = p->b;
-	size_t notes;
-	void *text = build_notes_text(b, &notes);
+	size_t notes, damage;
+	void *text = build_notes_text(b, &notes, &damage);
 	void *smaller = realloc(p->at, p->n * sizeof *p->at);
 
 	memset(out, 0, sizeof *out);
@@ -251,6 +251,7 @@ static int hand_over(struct packing *p, struct members *out)
 	out->xattrs_size = b->xattrs.n;
 	out->xattrs = give((void **)&b->xattrs.at, &out->own[4]);
 	out->notes_size = text ? notes : 0;
+	out->damage_size = text ? damage : 0;
 	out->notes = out->own[5] = text;
 	return text ? 0 : -ENOMEM;
 }

@@ -28,6 +28,7 @@ struct build_version {
 };
 struct build_note {
 	const char *kind;
+	bool damage;
 	uint64_t count;
 	char *said[NOTES_KEPT];
 };
@@ -101,7 +102,9 @@ int build_xattrs(struct members_builder *b, const struct member_xattr *x,
 /* All of the checks that a table needs before it may be used; fills in counts and
  * bytes.  `files`: it was made here, and may have MEMBER_FILE.  -EBADMSG. */
 int members_check(struct members *m, bool files, struct error *err);
-/* The notes as lines; malloc'ed.  NULL: no memory. */
-char *build_notes_text(const struct members_builder *b, size_t *size);
+/* The notes as lines, `damage` bytes of them those of damage; malloc'ed.  NULL: no
+ * memory. */
+char *build_notes_text(const struct members_builder *b, size_t *size,
+		       size_t *damage);
 
 #endif

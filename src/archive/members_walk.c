@@ -200,11 +200,10 @@ int build_walk(struct members_builder *b, const char *path,
 
 /* ---- notes --------------------------------------------------------------- */
 
-void members_note(struct members_builder *b, const char *kind, const char *fmt,
-		  ...)
+static void add_note(struct members_builder *b, bool damage, const char *kind,
+		     const char *fmt, va_list ap)
 {
 	struct build_note *note = NULL;
-	va_list ap;
 
 	for (unsigned i = 0; i < b->n_notes && !note; i++)
 		if (!strcmp(b->notes[i].kind, kind))
@@ -214,12 +213,31 @@ void members_note(struct members_builder *b, const char *kind, const char *fmt,
 	if (!note) {
 		note = &b->notes[b->n_notes++];
 		note->kind = kind;
+		note->damage = damage;
 	}
 	if (note->count++ >= NOTES_KEPT)
 		return;
-	va_start(ap, fmt);
 	if (vasprintf(&note->said[note->count - 1], fmt, ap) < 0)
 		note->said[note->count - 1] = NULL;
+}
+
+void members_note(struct members_builder *b, const char *kind, const char *fmt,
+		  ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_note(b, false, kind, fmt, ap);
+	va_end(ap);
+}
+
+void members_damage(struct members_builder *b, const char *kind,
+		    const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_note(b, true, kind, fmt, ap);
 	va_end(ap);
 }
 
@@ -237,23 +255,32 @@ static void print_line(FILE *f, const char *text)
 	putc('\n', f);
 }
 
-char *build_notes_text(const struct members_builder *b, size_t *size)
+static void print_note(FILE *f, const struct build_note *n)
+{
+	for (unsigned j = 0; j < NOTES_KEPT; j++)
+		if (n->said[j])
+			print_line(f, n->said[j]);
+	if (n->count > NOTES_KEPT)
+		fprintf(f, "%s: %llu more\n", n->kind,
+			(unsigned long long)n->count - NOTES_KEPT);
+}
+
+char *build_notes_text(const struct members_builder *b, size_t *size,
+		       size_t *damage)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, size);
 
 	if (!f)
 		return NULL;
-	for (unsigned i = 0; i < b->n_notes; i++) {
-		const struct build_note *n = &b->notes[i];
-
-		for (unsigned j = 0; j < NOTES_KEPT; j++)
-			if (n->said[j])
-				print_line(f, n->said[j]);
-		if (n->count > NOTES_KEPT)
-			fprintf(f, "%s: %llu more\n", n->kind,
-				(unsigned long long)n->count - NOTES_KEPT);
-	}
+	for (unsigned i = 0; i < b->n_notes; i++)
+		if (b->notes[i].damage)
+			print_note(f, &b->notes[i]);
+	fflush(f);
+	*damage = *size;
+	for (unsigned i = 0; i < b->n_notes; i++)
+		if (!b->notes[i].damage)
+			print_note(f, &b->notes[i]);
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;

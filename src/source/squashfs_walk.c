@@ -94,9 +94,10 @@ static uint32_t id_of(struct squashfs_walk *w, unsigned i)
 	if (squashfs_walk_table(w, &w->fs.id_table, w->fs.sb.no_ids, i, raw) ==
 	    SQFS_OK)
 		return squashfs_le32(raw);
-	members_note(w->b, "unknown owner",
-		     "%s: its owner, number %u, is not in the table of owners",
-		     squashfs_walk_path(w), i);
+	members_damage(
+		w->b, "unknown owner",
+		"%s: its owner, number %u, is not in the table of owners",
+		squashfs_walk_path(w), i);
 	return NOBODY;
 }
 
@@ -137,10 +138,11 @@ static int damaged_inode(struct squashfs_walk *w)
 
 	if (r < 0)
 		return r;
-	members_note(w->b, "unreadable inode",
-		     "%s: what the image says of it is damaged, and it is left "
-		     "out",
-		     squashfs_walk_path(w));
+	members_damage(
+		w->b, "unreadable inode",
+		"%s: what the image says of it is damaged, and it is left "
+		"out",
+		squashfs_walk_path(w));
 	return -EINVAL;
 }
 
@@ -206,7 +208,7 @@ static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 	m.mode = inode->base.mode;
 	first = squashfs_map_find(&w->seen, where);
 	if (first && S_ISDIR(m.mode)) {
-		members_note(
+		members_damage(
 			w->b, "a directory twice",
 			"%s: is a directory that is elsewhere already, and "
 			"left out",
@@ -247,10 +249,10 @@ static bool name_is_possible(const char *name, size_t n)
 static int check_path(struct squashfs_walk *w, size_t dir, size_t name)
 {
 	if (!name_is_possible(w->path + dir + 1, name)) {
-		members_note(w->b, "impossible name",
-			     "/%.*s: has an entry with a name that no file "
-			     "can have, which is left out",
-			     dir ? (int)dir - 1 : 0, w->path + 1);
+		members_damage(w->b, "impossible name",
+			       "/%.*s: has an entry with a name that no file "
+			       "can have, which is left out",
+			       dir ? (int)dir - 1 : 0, w->path + 1);
 		return -EINVAL;
 	}
 	if (dir + 1 + name > PATH_LONGEST) {
@@ -300,10 +302,10 @@ static bool next_entry(struct squashfs_walk *w, struct frame *top,
 	w->path[top->path] = '\0';
 	*r = squashfs_walk_failed(w);
 	if (*r == 0)
-		members_note(w->b, "damaged directory",
-			     "%s: the list of what is in it is damaged; what "
-			     "follows in it is missing",
-			     top->path ? squashfs_walk_path(w) : "/");
+		members_damage(w->b, "damaged directory",
+			       "%s: the list of what is in it is damaged; what "
+			       "follows in it is missing",
+			       top->path ? squashfs_walk_path(w) : "/");
 	return false;
 }
 

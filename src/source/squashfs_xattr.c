@@ -165,10 +165,11 @@ static int load_set(struct squashfs_walk *w, uint32_t set)
 		r = squashfs_walk_failed(w);
 		if (r < 0)
 			return r;
-		members_note(w->b, "damaged attributes",
-			     "%s: its extended attributes are damaged; %zu of "
-			     "them could be read",
-			     squashfs_walk_path(w), w->xattrs.n);
+		members_damage(
+			w->b, "damaged attributes",
+			"%s: its extended attributes are damaged; %zu of "
+			"them could be read",
+			squashfs_walk_path(w), w->xattrs.n);
 	} else {
 		w->xattrs_of = set;
 	}

@@ -70,17 +70,17 @@ static int input_failed(struct scanner *s, const struct error *why)
 			*s->err = *why;
 		return why->code;
 	}
-	members_note(s->b, "damaged", "nothing behind byte %llu: %s",
-		     (unsigned long long)s->in->at, why->text);
+	members_damage(s->b, "damaged", "nothing behind byte %llu: %s",
+		       (unsigned long long)s->in->at, why->text);
 	s->out->damaged = s->ended = true;
 	return 0;
 }
 
 static int cut_short(struct scanner *s, const char *what)
 {
-	members_note(s->b, "cut short",
-		     "the archive ends within %s (byte %llu)", what,
-		     (unsigned long long)s->in->at);
+	members_damage(s->b, "cut short",
+		       "the archive ends within %s (byte %llu)", what,
+		       (unsigned long long)s->in->at);
 	s->out->damaged = s->ended = true;
 	return 0;
 }
@@ -216,9 +216,9 @@ static int extension(struct scanner *s)
 	if (!type || !strchr("LKxXgVMA", type))
 		return 2;
 	if (r < 0 || size < 0) {
-		members_note(s->b, "size",
-			     "a header of type '%c' has no possible size",
-			     type);
+		members_damage(s->b, "size",
+			       "a header of type '%c' has no possible size",
+			       type);
 		s->out->damaged = true;
 		return 1;
 	}
@@ -388,13 +388,13 @@ static int find_header(struct scanner *s)
 			return 0;
 		r = next_block(s);
 	} while (r > 0 && !tar_is_header(&s->block.h));
-	members_note(s->b, "damaged header",
-		     "no header where there should be one, at byte %llu: %s "
-		     "%llu bytes were passed over",
-		     (unsigned long long)from,
-		     r > 0 ? "the next one was found;" : "none follows;",
-		     (unsigned long long)(position(s) - from -
-					  (r > 0 ? TAR_BLOCK : 0)));
+	members_damage(s->b, "damaged header",
+		       "no header where there should be one, at byte %llu: %s "
+		       "%llu bytes were passed over",
+		       (unsigned long long)from,
+		       r > 0 ? "the next one was found;" : "none follows;",
+		       (unsigned long long)(position(s) - from -
+					    (r > 0 ? TAR_BLOCK : 0)));
 	s->out->damaged = true;
 	tar_context_clear(&s->c);
 	return r;

@@ -242,8 +242,9 @@ static int find_size(struct tar_entry *e, const struct tar_context *c,
 	if ((r < 0 || size < 0) && e->body == TAR_BODY_PERHAPS)
 		return 0;
 	if (r < 0 || size < 0) {
-		members_note(b, "size", "\"%s\" has no possible size: left out",
-			     tar_shown(e->m.path, shown));
+		members_damage(b, "size",
+			       "\"%s\" has no possible size: left out",
+			       tar_shown(e->m.path, shown));
 		return -EBADMSG;
 	}
 	e->stored = (uint64_t)size;
@@ -319,10 +320,11 @@ static int sparse_data(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 
 	e->m.size = e->real;
 	if (r == -EBADMSG) {
-		members_note(b, "sparse map",
-			     "the sparse map of \"%s\" contradicts itself: it "
-			     "cannot be read",
-			     tar_shown(e->m.path, shown));
+		members_damage(
+			b, "sparse map",
+			"the sparse map of \"%s\" contradicts itself: it "
+			"cannot be read",
+			tar_shown(e->m.path, shown));
 		e->m.data = NOWHERE;
 		return 0;
 	}

@@ -261,10 +261,10 @@ static int take_record(struct tar_pax *p, const char *name,
 	if (r == 0)
 		p->set |= key->bit & ~p->dropped;
 	if (r == -EINVAL || r == -ERANGE)
-		members_note(b, "extended header",
-			     "an extended header's %s=%s makes no sense: "
-			     "ignored",
-			     name, tar_shown(v->at, shown));
+		members_damage(b, "extended header",
+			       "an extended header's %s=%s makes no sense: "
+			       "ignored",
+			       name, tar_shown(v->at, shown));
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -319,9 +319,9 @@ int tar_pax_records(struct tar_pax *p, char *data, size_t n,
 		n -= len;
 	}
 	if (r == -EINVAL) {
-		members_note(b, "extended header",
-			     "an extended header has a malformed record: it "
-			     "and those behind it are ignored");
+		members_damage(b, "extended header",
+			       "an extended header has a malformed record: it "
+			       "and those behind it are ignored");
 		r = 0;
 	}
 	return r;
