@@ -356,6 +356,11 @@ static const struct files_ops member_files_ops = {
 	.free = mf_free,
 };
 
+bool member_files_are(const struct files *f)
+{
+	return f->ops == &member_files_ops;
+}
+
 int member_files_new(struct files **out, const struct members *m,
 		     const struct volume *volumes, unsigned n, uint64_t root,
 		     struct error *err)

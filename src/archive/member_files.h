@@ -19,5 +19,7 @@ struct volume {
 int member_files_new(struct files **out, const struct members *m,
 		     const struct volume *volumes, unsigned n, uint64_t root,
 		     struct error *err);
+/* Are these such files?  Then no directory of the tree is among them. */
+bool member_files_are(const struct files *f);
 
 #endif

@@ -7,10 +7,14 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/parse.h"
+#include "cli/about.h"
+#include "cli/inside.h"
 #include "cli/report.h"
 
 /* With more tensors than this, a line each. */
 #define PARAGRAPHS 8
+/* Sources inside that are listed for people. */
+#define INSIDE_LINES 20
 
 struct informing {
 	const struct command *c;
@@ -20,6 +24,11 @@ struct informing {
 	uint64_t count, shown, incomplete;
 	struct error err;
 };
+
+static struct tensor *tensor_of(const struct node *n)
+{
+	return n->files ? tensor_of_files(n->files) : NULL;
+}
 
 static int count_tensor(void *ctx, struct tensor *t)
 {
@@ -52,33 +61,161 @@ static int inform(void *ctx, struct tensor *t)
 	return 0;
 }
 
-static int inform_all(struct informing *in, struct session *session,
-		      const struct operand *o, const struct node *node)
+/* The datasets below a node: a heading, and what there is to say of each. */
+static int inform_datasets(struct informing *in, struct session *session,
+			   const struct node *node, const char *heading)
 {
 	struct tree *tree = fs_tree(session->fs);
-	json_t *whole;
 	int r;
 
-	in->pinner = store_pinner(session->store);
+	in->count = in->shown = 0;
 	r = report_walk(tree, node, count_tensor, in);
-	if (in->s->json)
-		in->list = json_array();
-	else if (node->type == S_IFDIR && !tensor_of_files(node->files))
-		printf("%s: %" PRIu64 " dataset%s\n\n", o->source, in->count,
+	if (heading && !in->list) {
+		about_say(heading, stdout);
+		printf(": %" PRIu64 " dataset%s\n\n", in->count,
 		       in->count == 1 ? "" : "s");
-	if (r == 0)
-		r = report_walk(tree, node, inform, in);
-	if (in->list) {
-		whole = json_object();
-		json_object_set_new(whole, "source",
-				    json_text(o->source, strlen(o->source)));
+	}
+	return r < 0 ? r : report_walk(tree, node, inform, in);
+}
+
+/* A source inside: what is known of it without reading it.  HDF5 files are looked
+ * into, as if they were named themselves. */
+static int inform_inside(struct informing *in, struct session *session,
+			 struct node *n, json_t *entry)
+{
+	struct nest_inside x;
+	struct error err = {0};
+	json_t *outer = in->list;
+	char path[4096];
+	int r = 0;
+
+	nest_inside(n->graft, &x);
+	if (tree_path(session->tree, n->ino, path, sizeof path) < 0)
+		snprintf(path, sizeof path, "?");
+	json_object_set_new(entry, "path", json_text(path, strlen(path)));
+	json_object_set_new(entry, "kind",
+			    x.ops ? json_string(x.ops->name) : json_null());
+	json_object_set_new(entry, "bytes", json_integer((json_int_t)x.size));
+	if (x.ops && !x.ops->archive &&
+	    inside_enter(session->tree, n, &err) == 0) {
+		in->list = outer ? json_array() : NULL;
+		if (!outer)
+			putchar('\n');
+		r = inform_datasets(in, session, n, path);
+		if (outer)
+			json_object_set_new(entry, "datasets", in->list);
+		in->list = outer;
+	} else if (err.code) {
+		json_object_set_new(entry, "error",
+				    json_text(err.text, strlen(err.text)));
+	}
+	nest_inside(n->graft, &x);
+	if (x.source && x.source->ops->about)
+		json_object_set_new(entry, "archive",
+				    x.source->ops->about(x.source, 0));
+	return r;
+}
+
+static void print_inside(const json_t *list)
+{
+	size_t n = json_array_size(list), i;
+	char size[32];
+
+	if (n)
+		printf("\n%zu inside, shown as director%s:\n", n,
+		       n == 1 ? "y" : "ies");
+	for (i = 0; i < n && i < INSIDE_LINES; i++) {
+		const json_t *x = json_array_get(list, i);
+		const json_t *kind = json_object_get(x, "kind");
+		const json_t *error = json_object_get(x, "error");
+
+		format_size((uint64_t)json_integer_value(
+				    json_object_get(x, "bytes")),
+			    size, sizeof size);
+		printf("  %-10s %10s  ",
+		       kind && json_is_string(kind) ? json_string_value(kind)
+						    : "?",
+		       size);
+		about_say(json_string_value(json_object_get(x, "path")),
+			  stdout);
+		if (error)
+			printf(": cannot be opened: %s",
+			       json_string_value(error));
+		putchar('\n');
+	}
+	if (n > i)
+		printf("  and %zu more\n", n - i);
+}
+
+static int inform_all_inside(struct informing *in, struct session *session,
+			     const struct node *node, json_t *whole)
+{
+	json_t *list = json_array();
+	struct node n;
+	uint32_t i = 0;
+	int r = 0;
+
+	while (r == 0 && inside_next(session->tree, node, &i, &n)) {
+		json_t *entry = json_object();
+
+		r = inform_inside(in, session, &n, entry);
+		json_array_append_new(list, entry);
+	}
+	if (!in->list)
+		print_inside(list);
+	if (json_array_size(list))
+		json_object_set(whole, "inside", list);
+	json_decref(list);
+	return r;
+}
+
+static int inform_source(struct informing *in, struct session *session,
+			 const struct operand *o, const struct node *node,
+			 json_t *whole)
+{
+	const struct source *source = inside_source(session, node);
+	json_t *about;
+
+	if (!source || !source->ops->about)
+		return inform_datasets(in, session, node,
+				       node->type == S_IFDIR && !tensor_of(node)
+					       ? o->source
+					       : NULL);
+	about = source->ops->about(source, node->node);
+	if (!about)
+		return error_set(&in->err, -ENOMEM, "out of memory");
+	json_object_set(whole, node->node ? "member" : "archive", about);
+	if (!in->list) {
+		about_say(*o->path ? o->path : o->source, stdout);
+		putchar('\n');
+		about_print(about, stdout);
+	}
+	json_decref(about);
+	return inform_all_inside(in, session, node, whole);
+}
+
+static int inform_all(struct informing *in, struct session *session,
+		      const struct operand *o, struct node *node)
+{
+	json_t *whole = json_object();
+	int r = inside_enter(session->tree, node, &in->err);
+
+	in->pinner = store_pinner(session->store);
+	json_object_set_new(whole, "source",
+			    json_text(o->source, strlen(o->source)));
+	if (in->s->json) {
+		in->list = json_array();
 		json_object_set_new(whole, "datasets", in->list);
+	}
+	if (r == 0)
+		r = inform_source(in, session, o, node, whole);
+	if (in->list) {
 		json_dumpf(whole, stdout,
 			   JSON_INDENT(2) | JSON_PRESERVE_ORDER |
 				   JSON_REAL_PRECISION(6));
 		putchar('\n');
-		json_decref(whole);
 	}
+	json_decref(whole);
 	if (r < 0) {
 		cli_say(in->c, "%s",
 			in->err.code ? in->err.text : "out of memory");

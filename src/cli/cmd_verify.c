@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/parse.h"
 #include "base/system.h"
+#include "cli/inside.h"
 #include "cli/report.h"
 #include "cli/verify.h"
 
@@ -37,17 +38,19 @@ static void verify_link(struct verify *v, const struct tree *t,
 	}
 }
 
-static void verify_links(struct verify *v, const struct tree *t, uint64_t dir,
-			 unsigned depth)
+void verify_links(struct verify *v, const struct tree *t,
+		  const struct node *dir, unsigned depth)
 {
 	char name[FILES_NAME_MAX + 1];
 	struct node n;
 
+	if (dir->type != S_IFDIR || (dir->files && tensor_of_files(dir->files)))
+		return;
 	for (uint64_t i = 0;
-	     depth < 128 && !tree_entry(t, dir, i, &n, name, sizeof name);
+	     depth < 128 && !tree_entry(t, dir->ino, i, &n, name, sizeof name);
 	     i++) {
-		if (n.type == S_IFDIR && !n.node && !tensor_of_files(n.files))
-			verify_links(v, t, n.ino, depth + 1);
+		if (n.type == S_IFDIR && !n.node)
+			verify_links(v, t, &n, depth + 1);
 		if (n.type == S_IFLNK)
 			verify_link(v, t, &n);
 	}
@@ -87,16 +90,17 @@ static void print_summary(const struct verify *v, double seconds)
 {
 	uint64_t decoded = atomic_load(&v->decoded);
 	uint64_t stored = atomic_load(&v->stored);
+	uint64_t members = atomic_load(&v->members);
 	char a[32], b[32], rate[32];
 
 	if (v->settings->json) {
-		printf("%s],\n \"datasets\": %" PRIu64
+		printf("%s],\n \"datasets\": %" PRIu64 ", \"members\": %" PRIu64
 		       ", \"not_checked\": %" PRIu64 ", \"chunks\": %" PRIu64
 		       ", \"never_written\": %" PRIu64
 		       ",\n \"stored_bytes\": %" PRIu64
 		       ", \"decoded_bytes\": %" PRIu64 ", \"seconds\": %.3f"
 		       ",\n \"bad_count\": %" PRIu64 ", \"ok\": %s}\n",
-		       v->bad ? "\n" : "", v->tensors, v->skipped,
+		       v->bad ? "\n" : "", v->tensors, members, v->skipped,
 		       atomic_load(&v->chunks), atomic_load(&v->unwritten),
 		       stored, decoded, seconds, v->bad,
 		       v->bad ? "false" : "true");
@@ -108,10 +112,15 @@ static void print_summary(const struct verify *v, double seconds)
 	format_size(decoded, b, sizeof b);
 	format_size(seconds > 0 ? (uint64_t)((double)decoded / seconds) : 0,
 		    rate, sizeof rate);
-	printf("%" PRIu64 " dataset%s, %" PRIu64 " chunk%s: %s stored, %s "
-	       "decoded, %s/s\n",
-	       v->tensors, v->tensors == 1 ? "" : "s", atomic_load(&v->chunks),
-	       atomic_load(&v->chunks) == 1 ? "" : "s", a, b, rate);
+	if (members)
+		printf("%" PRIu64 " member%s, ", members,
+		       members == 1 ? "" : "s");
+	if (v->tensors || !members)
+		printf("%" PRIu64 " dataset%s, ", v->tensors,
+		       v->tensors == 1 ? "" : "s");
+	printf("%" PRIu64 " chunk%s: %s stored, %s decoded, %s/s\n",
+	       atomic_load(&v->chunks), atomic_load(&v->chunks) == 1 ? "" : "s",
+	       a, b, rate);
 	if (v->skipped)
 		printf("%" PRIu64 " not checked\n", v->skipped);
 	if (v->bad)
@@ -121,7 +130,7 @@ static void print_summary(const struct verify *v, double seconds)
 }
 
 static int verify_all(const struct command *c, const struct settings *s,
-		      struct session *session, const struct node *node,
+		      struct session *session, struct node *node,
 		      const char *name)
 {
 	struct tree *tree = fs_tree(session->fs);
@@ -139,9 +148,8 @@ static int verify_all(const struct command *c, const struct settings *s,
 	if (node->type == S_IFREG)
 		verify_file(&v, session->fs, node, name);
 	else
-		r = report_walk(tree, node, verify_tensor, &v);
-	if (node->type == S_IFDIR && !tensor_of_files(node->files))
-		verify_links(&v, tree, node->ino, 0);
+		r = verify_tree(&v, tree, inside_source(session, node), node,
+				"", 0);
 	verify_finish(&v);
 	print_summary(&v, progress_seconds(&v.progress));
 	if (r < 0 || v.out_of_memory) {
@@ -156,6 +164,7 @@ int cmd_verify(const struct command *c, struct settings *s, int argc,
 	       char **argv)
 {
 	struct session *session;
+	struct error err = {0};
 	struct operand o;
 	struct node node;
 	int r;
@@ -171,7 +180,13 @@ int cmd_verify(const struct command *c, struct settings *s, int argc,
 		cli_json_string(stdout, o.source);
 		printf(", \"bad\": [");
 	}
-	r = verify_all(c, s, session, &node, argv[0]);
+	r = inside_enter(session->tree, &node, &err);
+	if (r < 0) {
+		cli_say(c, "%s", err.text);
+		r = cli_source_exit(r);
+	} else {
+		r = verify_all(c, s, session, &node, argv[0]);
+	}
 	session_free(session);
 	operand_free(&o);
 	return r;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/member_files.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/vec.h"
@@ -414,8 +415,8 @@ static int walk(struct tree *tree, const struct node *from, bool fields,
 
 	if (t)
 		r = each(ctx, t);
-	if (r || (t && !fields) || from->type != S_IFDIR)
-		return r;
+	if (r || (t && !fields) || from->type != S_IFDIR || (from->files && !t))
+		return r; /* no tensors are among members of archives */
 	if (!vec_push(&stack, top))
 		return -ENOMEM;
 	while (stack.n > 0 && r == 0) {
@@ -430,6 +431,8 @@ static int walk(struct tree *tree, const struct node *from, bool fields,
 		}
 		if (node.type != S_IFDIR || node.node)
 			continue; /* a view, or a file */
+		if (node.graft)
+			continue; /* another source */
 		t = node.files ? tensor_of_files(node.files) : NULL;
 		below.ino = node.ino;
 		if (t)

@@ -22,25 +22,58 @@
 #include "base/number.h"
 #include "base/system.h"
 
-void verify_bad(struct verify *v, const char *name, int code, const char *why)
+/* Members that a line names. */
+#define LISTED 3
+
+static void list_json(const struct verify *v, const struct source_bad *bad)
+{
+	printf("%s\n{\"name\": ", v->bad ? "," : "");
+	cli_json_string(stdout, bad->name);
+	printf(", \"error\": \"%s\", \"sentence\": ", error_name(bad->code));
+	cli_json_string(stdout, bad->why);
+	if (bad->n_members) {
+		printf(", \"members\": [");
+		for (size_t i = 0; i < bad->listed; i++) {
+			fputs(i ? ", " : "", stdout);
+			cli_json_string(stdout, bad->members[i]);
+		}
+		printf("], \"member_count\": %" PRIu64, bad->n_members);
+	}
+	putchar('}');
+}
+
+static void list_line(const struct source_bad *bad)
+{
+	printf("bad: ");
+	if (strncmp(bad->why, bad->name, strlen(bad->name)))
+		printf("%s: ", bad->name);
+	printf("%s", bad->why);
+	for (size_t i = 0; i < bad->listed && i < LISTED; i++)
+		printf("%s%s", i ? ", " : "; in ", bad->members[i]);
+	if (bad->n_members > LISTED)
+		printf(" and %" PRIu64 " more", bad->n_members - LISTED);
+	putchar('\n');
+}
+
+void verify_list(struct verify *v, const struct source_bad *bad)
 {
 	lock_scope(&v->lock);
 	progress_clear(&v->progress);
-	if (code == -ENOMEM)
+	if (bad->code == -ENOMEM)
 		v->out_of_memory = true;
-	if (v->settings->json) {
-		printf("%s\n{\"name\": ", v->bad ? "," : "");
-		cli_json_string(stdout, name);
-		printf(", \"error\": \"%s\", \"sentence\": ", error_name(code));
-		cli_json_string(stdout, why);
-		putchar('}');
-	} else if (!strncmp(why, name, strlen(name))) {
-		printf("bad: %s\n", why);
-	} else {
-		printf("bad: %s: %s\n", name, why);
-	}
+	if (v->settings->json)
+		list_json(v, bad);
+	else
+		list_line(bad);
 	fflush(stdout);
 	v->bad++;
+}
+
+void verify_bad(struct verify *v, const char *name, int code, const char *why)
+{
+	const struct source_bad bad = {.name = name, .code = code, .why = why};
+
+	verify_list(v, &bad);
 }
 
 void verify_skipped(struct verify *v, const char *name, const char *why)
@@ -194,6 +227,7 @@ int verify_init(struct verify *v, const struct settings *s, struct store *store,
 		uint64_t total, struct error *err)
 {
 	unsigned cores = system_cores();
+	int r;
 
 	memset(v, 0, sizeof *v);
 	v->settings = s;
@@ -202,7 +236,9 @@ int verify_init(struct verify *v, const struct settings *s, struct store *store,
 	gate_init(&v->gate, system_memory() / 4);
 	progress_init(&v->progress, s->quiet ? "none" : s->progress, "verify",
 		      total);
-	return pool_new(&v->pool, "verify", cores, 2 * cores, err);
+	r = pool_new(&v->pool, "verify", cores, 2 * cores, err);
+	verify_source_init(v);
+	return r;
 }
 
 void verify_finish(struct verify *v)

@@ -9,14 +9,16 @@
 #include "base/pool.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "source/check.h"
 #include "store/gate.h"
 
 struct verify {
+	struct source_check check; /* first member: what sources call */
 	const struct settings *settings;
 	struct store *store;
 	struct pool *pool;
 	struct gate gate; /* memory of the chunks being decoded */
-	_Atomic uint64_t done, chunks, unwritten, stored, decoded;
+	_Atomic uint64_t done, members, chunks, unwritten, stored, decoded;
 	pthread_mutex_t lock; /* protects what follows, and stdout */
 	struct progress progress;
 	uint64_t bad;
@@ -31,9 +33,21 @@ int verify_init(struct verify *v, const struct settings *s, struct store *store,
 void verify_finish(struct verify *v);
 /* Queue everything of a tensor; a report_each. */
 int verify_tensor(void *v, struct tensor *t);
+/* Everything below a node of a source, and the sources inside.  `prefix` is put in
+ * front of names of members. */
+int verify_tree(struct verify *v, struct tree *tree, struct source *source,
+		const struct node *top, const char *prefix, unsigned depth);
+/* Links of an HDF5 file that lead nowhere, in directory `dir`. */
+void verify_links(struct verify *v, const struct tree *t,
+		  const struct node *dir, unsigned depth);
+/* Fill in v->check. */
+void verify_source_init(struct verify *v);
+/* So many bytes are done. */
+void verify_advance(struct verify *v, uint64_t bytes);
 /* Mention something that is left alone; nothing is wrong with it. */
 void verify_skipped(struct verify *v, const char *name, const char *why);
 /* List something bad, once. */
 void verify_bad(struct verify *v, const char *name, int code, const char *why);
+void verify_list(struct verify *v, const struct source_bad *bad);
 
 #endif

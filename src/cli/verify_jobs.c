@@ -35,7 +35,7 @@ struct job {
 	struct written at[];
 };
 
-static void advance(struct verify *v, uint64_t bytes)
+void verify_advance(struct verify *v, uint64_t bytes)
 {
 	uint64_t done = atomic_fetch_add(&v->done, bytes) + bytes;
 
@@ -100,7 +100,7 @@ static void check_located(struct part_check *c, uint64_t chunk,
 		check_chunk(c, chunk, segment);
 		atomic_fetch_add(&c->found, 1);
 	}
-	advance(c->v, c->layout->grid->chunk_bytes);
+	verify_advance(c->v, c->layout->grid->chunk_bytes);
 }
 
 static int locate_chunks(const struct job *job, struct buf *segment,
@@ -159,7 +159,7 @@ static void run_fetches(void *arg)
 		atomic_fetch_add(is ? &c->found : &c->v->unwritten, 1);
 		if (is)
 			check_chunk(c, job->first + i, NULL);
-		advance(c->v, c->layout->grid->chunk_bytes);
+		verify_advance(c->v, c->layout->grid->chunk_bytes);
 	}
 	verify_put(c);
 	free(job);
@@ -213,7 +213,7 @@ static void run_bytes(void *arg)
 		done += n;
 		atomic_fetch_add(&c->v->stored, n);
 		atomic_fetch_add(&c->v->decoded, n);
-		advance(c->v, n);
+		verify_advance(c->v, n);
 	}
 	if (r < 0)
 		verify_spoil(c, r, &err);
@@ -244,7 +244,7 @@ static void check_values(struct part_check *c, const struct box *b)
 	atomic_fetch_add(&c->v->decoded, bytes);
 	if (r < 0)
 		verify_spoil(c, r, &err);
-	advance(c->v, 0);
+	verify_advance(c->v, 0);
 }
 
 /* Rows of a box, some at a time; of a scalar, the one value there is. */

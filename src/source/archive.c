@@ -53,6 +53,7 @@ void archive_close(struct source *source)
 	free(a->path);
 	free(a->format);
 	free(a->damage);
+	free(a->index);
 	free(a);
 }
 
@@ -141,6 +142,7 @@ static int take_index(struct archive *a, struct error *err)
 		return -EBADMSG;
 	}
 	a->indexed = true;
+	a->index = strdup(index_path(x));
 	log_debug(DEBUG_ARCHIVE, "%s: index %s", a->path, index_path(x));
 	return 0;
 }
@@ -150,17 +152,16 @@ static void save_index(struct archive *a)
 	struct index_section s[INDEX_SECTIONS_MAX];
 	const struct index_options where = {a->options->index};
 	unsigned n = members_sections(&a->members, s);
-	cleanup_free char *path = NULL;
 	struct error err = {0};
 	struct index_key key;
 
 	if (a->kind->sections)
 		n += a->kind->sections(a, s + n);
 	key_of(a, &key);
-	if (index_save(&key, &where, s, n, &path, &err) < 0)
+	if (index_save(&key, &where, s, n, &a->index, &err) < 0)
 		log_info("%s: no index was saved: %s", a->path, err.text);
-	else if (path)
-		log_debug(DEBUG_ARCHIVE, "%s: saved %s", a->path, path);
+	else if (a->index)
+		log_debug(DEBUG_ARCHIVE, "%s: saved %s", a->path, a->index);
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -226,6 +227,7 @@ int archive_load(const struct archive_kind *kind,
 	a->kind = kind;
 	a->inside = args->inside != NULL;
 	a->options = args->archive ? args->archive : &none;
+	a->versions = a->options->versions;
 	a->path = strdup(args->path);
 	r = a->path ? find_bytes(a, args, err) : no_memory(err);
 	if (r == 0)
@@ -242,6 +244,36 @@ int archive_load(const struct archive_kind *kind,
 	a->options = NULL;
 	*out = a;
 	return 0;
+}
+
+int archive_again(const struct archive *a, const struct archive_options *o,
+		  struct archive **out, struct error *err)
+{
+	const struct members_options mo = {a->versions};
+	struct archive *b = calloc(1, sizeof *b);
+	int r;
+
+	*out = NULL;
+	if (!b || !(b->path = strdup(a->path))) {
+		free(b);
+		return no_memory(err);
+	}
+	b->source.ops = a->source.ops;
+	b->kind = a->kind;
+	b->stored = a->stored;
+	b->mtime = a->mtime;
+	b->mode = a->mode;
+	b->uid = a->uid;
+	b->gid = a->gid;
+	b->versions = a->versions;
+	b->options = o;
+	r = b->kind->scan(b, &mo, err);
+	b->options = NULL;
+	if (r < 0)
+		archive_close(&b->source);
+	else
+		*out = b;
+	return r;
 }
 
 int archive_nest(struct nest **out, const struct source_args *args,

@@ -43,8 +43,10 @@ struct archive {
 	struct nest *nest; /* for sources inside; NULL: they are files */
 	char *format;      /* "tar.gz", for people */
 	char *damage;      /* the sentence, or NULL */
+	char *index;       /* where its index is; NULL: there is none */
 	bool is_tar;       /* a stream with a tar inside, not just one file */
 	bool indexed;      /* it came from an index */
+	bool versions;     /* what is replaced is shown, too */
 	bool inside;       /* it is a member of another source */
 	int64_t mtime;     /* of the file */
 	uint32_t mode, uid, gid;
@@ -60,6 +62,13 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 int archive_open(const struct archive_kind *kind, const struct source_args *a,
 		 struct source **out, struct error *err);
 void archive_close(struct source *s);
+/* Read it once more, whatever its index says; publishes nothing. */
+int archive_again(const struct archive *a, const struct archive_options *o,
+		  struct archive **out, struct error *err);
+/* source_ops of all kinds. */
+json_t *archive_about(const struct source *s, uint64_t node);
+int archive_verify(struct source *s, uint64_t node, struct source_check *c,
+		   struct error *err);
 void archive_usage(const struct source *s, uint64_t *bytes, uint64_t *inodes);
 /* The archive that a source is; NULL: something else. */
 static inline struct archive *archive_of_source(struct source *s)

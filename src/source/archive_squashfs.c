@@ -68,6 +68,8 @@ const struct source_ops source_squashfs = {
 	.archive = true,
 	.probe = squashfs_source_probe,
 	.open = squashfs_open,
+	.about = archive_about,
+	.verify = archive_verify,
 	.usage = archive_usage,
 	.close = archive_close,
 };

@@ -70,6 +70,8 @@ const struct source_ops source_tar = {
 	.archive = true,
 	.probe = tar_source_probe,
 	.open = tar_open,
+	.about = archive_about,
+	.verify = archive_verify,
 	.usage = archive_usage,
 	.close = archive_close,
 };
@@ -306,6 +308,8 @@ const struct source_ops source_stream = {
 	.archive = true,
 	.probe = stream_source_probe,
 	.open = stream_open,
+	.about = archive_about,
+	.verify = archive_verify,
 	.usage = archive_usage,
 	.close = archive_close,
 };

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "source/archive.h"
+#include "source/archive_about.h"
 
 /*
  * The directory is read once, when it is mounted; a member table then says what is
@@ -196,6 +197,22 @@ static void directory_close(struct source *source)
 	free(s);
 }
 
+static json_t *directory_about(const struct source *source, uint64_t node)
+{
+	const struct directory *s = (const struct directory *)source;
+	uint64_t counts[5];
+	json_t *o;
+
+	if (node)
+		return about_record(&s->members, node);
+	memcpy(counts, s->members.counts, sizeof counts);
+	counts[1]--; /* itself */
+	o = json_object();
+	about_text(o, "format", "directory");
+	about_counts(o, counts, s->members.bytes);
+	return o;
+}
+
 static void directory_usage(const struct source *source, uint64_t *bytes,
 			    uint64_t *inodes)
 {
@@ -245,6 +262,7 @@ const struct source_ops source_directory = {
 	.summary = "directories: archives and HDF5 files in them",
 	.probe = directory_probe,
 	.open = directory_open,
+	.about = directory_about,
 	.usage = directory_usage,
 	.close = directory_close,
 };

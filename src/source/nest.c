@@ -42,8 +42,9 @@ struct nested {
 	char *path;         /* for sentences; or of the file */
 	bool is_file;
 	struct backing bytes;
-	struct source *source; /* once open */
-	bool tried;            /* eager ones are opened once */
+	const struct source_ops *ops; /* by its first bytes, or NULL */
+	struct source *source;        /* once open */
+	bool tried;                   /* eager ones are opened once */
 };
 
 int nest_new(struct nest **out, const struct source_args *a, struct error *err)
@@ -76,10 +77,10 @@ void nest_free(struct nest *n)
 	free(n);
 }
 
-static int nested_open(struct graft *g, struct tree **out, struct error *err)
+int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
+		    struct error *err)
 {
 	struct nested *x = (struct nested *)g;
-	struct source *source = NULL;
 	struct source_args a = {
 		.path = x->path,
 		.inside = x->is_file ? NULL : &x->bytes,
@@ -93,6 +94,8 @@ static int nested_open(struct graft *g, struct tree **out, struct error *err)
 	};
 	int r;
 
+	*source = NULL;
+	*tree = NULL;
 	if (g->eager && x->tried) {
 		tree_builder_free(a.tree);
 		*err = g->failure;
@@ -101,14 +104,32 @@ static int nested_open(struct graft *g, struct tree **out, struct error *err)
 	x->tried = true;
 	if (!a.tree)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = source_open(&a, &source, err);
+	r = source_open(&a, source, err);
 	if (r == 0)
-		r = tree_finish(a.tree, out, err);
+		r = tree_finish(a.tree, tree, err);
 	tree_builder_free(a.tree);
 	if (r < 0) {
-		source_close(source);
-		return r;
+		source_close(*source);
+		*source = NULL;
 	}
+	return r;
+}
+
+void nest_inside(const struct graft *g, struct nest_inside *out)
+{
+	const struct nested *x = (const struct nested *)g;
+
+	*out = (struct nest_inside){x->path, x->bytes.size, x->ops, x->source};
+}
+
+static int nested_open(struct graft *g, struct tree **out, struct error *err)
+{
+	struct nested *x = (struct nested *)g;
+	struct source *source;
+	int r = nest_open_apart(g, &source, out, err);
+
+	if (r < 0)
+		return r;
 	/* A later attempt, after this tree could not be numbered. */
 	source_close(x->source);
 	x->source = source;
@@ -158,21 +179,29 @@ bool nest_likely(const char *name)
 	       has_suffix(name, hdf5_suffixes);
 }
 
+/* A member that may be shown as a directory. */
+struct candidate {
+	char *path; /* NULL: no memory */
+	struct backing bytes;
+	const struct source_ops *ops; /* by its first bytes, or NULL */
+};
+
 /* What a member is, by its first bytes or, unless `read`, by its name. */
-static enum looks looks_like(const struct backing *b, const char *path,
-			     bool read)
+static enum looks looks_like(struct candidate *c, bool read)
 {
 	unsigned char head[PROBE_BYTES];
-	size_t n = b->size < sizeof head ? (size_t)b->size : sizeof head;
-	const struct source_ops *ops;
+	size_t n = c->bytes.size < sizeof head ? (size_t)c->bytes.size
+					       : sizeof head;
 
 	if (!read)
-		return has_suffix(path, hdf5_suffixes) ? LOOKS_HDF5
-						       : LOOKS_ARCHIVE;
-	if (backing_read(b, 0, head, n, NULL) < 0)
+		return has_suffix(c->path, hdf5_suffixes) ? LOOKS_HDF5
+							  : LOOKS_ARCHIVE;
+	if (backing_read(&c->bytes, 0, head, n, NULL) < 0)
 		return LOOKS_NOTHING;
-	ops = source_probe(head, n, path);
-	return !ops ? LOOKS_NOTHING : ops->archive ? LOOKS_ARCHIVE : LOOKS_HDF5;
+	c->ops = source_probe(head, n, c->path);
+	return !c->ops           ? LOOKS_NOTHING
+	       : c->ops->archive ? LOOKS_ARCHIVE
+				 : LOOKS_HDF5;
 }
 
 /* Under `root`, and not under two names: a directory has only one. */
@@ -225,24 +254,25 @@ static void attr_of(const struct member_record *r, struct attr *out)
 }
 
 static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
-	       const struct members *m, uint64_t i, uint64_t root, char *path,
-	       const struct backing *bytes, bool eager, struct error *err)
+	       const struct members *m, uint64_t i, uint64_t root,
+	       const struct candidate *c, bool eager, struct error *err)
 {
 	const struct member_record *r = &m->at[i];
-	struct nested *x = path ? calloc(1, sizeof *x) : NULL;
+	struct nested *x = c->path ? calloc(1, sizeof *x) : NULL;
 	int code;
 
 	if (!x) {
-		free(path);
+		free(c->path);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
 	x->graft.ops = &nested_ops;
 	attr_of(r, &x->graft.attr);
 	x->graft.eager = eager;
 	x->nest = n;
-	x->path = path;
+	x->path = c->path;
 	x->is_file = r->kind == MEMBER_FILE;
-	x->bytes = *bytes;
+	x->bytes = c->bytes;
+	x->ops = c->ops;
 	code = tree_add_graft(b, dir, r->parent == root ? 0 : r->parent, i,
 			      m->names + r->name, &x->graft);
 	return code < 0 ? error_set(err, code, "out of memory") : 0;
@@ -269,28 +299,25 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 	int r = 0;
 
 	for (uint64_t i = 1; i < m->n && r == 0; i++) {
-		struct backing bytes;
+		struct candidate c = {0};
 		enum looks looks;
-		char *name;
 
 		if (!is_candidate(m, i, root) ||
 		    (m->at[i].kind != MEMBER_FILE &&
 		     m->at[i].volume >= n_volumes))
 			continue;
-		bytes = bytes_of(n, m, i, volumes, files);
-		name = path_of(n, m, i, path, &bytes);
-		looks = name ? looks_like(&bytes, name,
-					  backing_is_plain(&bytes) &&
-						  probes++ < PROBES_MAX)
-			     : LOOKS_ARCHIVE;
+		c.bytes = bytes_of(n, m, i, volumes, files);
+		c.path = path_of(n, m, i, path, &c.bytes);
+		looks = c.path ? looks_like(&c, backing_is_plain(&c.bytes) &&
+							probes++ < PROBES_MAX)
+			       : LOOKS_ARCHIVE;
 		/* libhdf5 is not let near this process once there are threads. */
 		if (looks == LOOKS_NOTHING ||
 		    (looks == LOOKS_HDF5 && source_isolated())) {
-			free(name);
+			free(c.path);
 			continue;
 		}
-		r = add(n, b, dir, m, i, root, name, &bytes,
-			looks == LOOKS_HDF5, err);
+		r = add(n, b, dir, m, i, root, &c, looks == LOOKS_HDF5, err);
 	}
 	return r;
 }

@@ -11,6 +11,7 @@
  * they are in.  Owned by that source; closed after its tree.
  */
 struct nest;
+struct graft;
 /* `a` is copied as far as it is needed later; a->path is not. */
 int nest_new(struct nest **out, const struct source_args *a, struct error *err);
 void nest_free(struct nest *n);
@@ -23,6 +24,19 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 		 const struct members *m, const struct volume *volumes,
 		 unsigned n_volumes, struct files *files, uint64_t root,
 		 const char *path, struct error *err);
+/* What is known of one of these; borrowed, as long as the graft is there. */
+struct nest_inside {
+	const char *path; /* for sentences */
+	uint64_t size;    /* bytes of the member */
+	/* Its format by its first bytes; NULL: they were not looked at. */
+	const struct source_ops *ops;
+	struct source *source; /* NULL: it is not open */
+};
+void nest_inside(const struct graft *g, struct nest_inside *out);
+/* Open it apart from the tree that it is in, for a while: the caller frees *tree,
+ * then closes *source. */
+int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
+		    struct error *err);
 /* Is a file of this name likely to be a source? */
 bool nest_likely(const char *name);
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/json.h"
 #include "extent/handles.h"
 #include "extent/pinner.h"
 #include "tensor/view.h"
@@ -26,6 +27,7 @@ struct archive_options {
 	void *progress_ctx;
 };
 struct backing;
+struct source_check;
 struct source_args {
 	const char *path; /* as the user gave it */
 	/* A member of another source is meant: these bytes, these attributes;
@@ -51,6 +53,15 @@ struct source_ops {
 	/* Publish the tree.  -ENOENT, -EACCES, -EBADMSG, ... with a sentence. */
 	int (*open)(const struct source_args *a, struct source **out,
 		    struct error *err);
+	/* Optional, for sources that are more than their tensors: what there is to
+	 * know about node `node` of their files (0: all of it), as a JSON object;
+	 * NULL: no memory. */
+	json_t *(*about)(const struct source *s, uint64_t node);
+	/* Optional, the same: read and decode everything below node `node` once,
+	 * past the cache; with 0, what was learnt of the source is learnt again
+	 * and compared, too.  -ENOMEM; all else is listed. */
+	int (*verify)(struct source *s, uint64_t node, struct source_check *c,
+		      struct error *err);
 	/* Optional: bytes that it takes where it is stored, and inodes that it
 	 * shows beside directories of the tree; for statfs. */
 	void (*usage)(const struct source *s, uint64_t *bytes,
