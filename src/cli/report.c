@@ -415,7 +415,8 @@ static int walk(struct tree *tree, const struct node *from, bool fields,
 
 	if (t)
 		r = each(ctx, t);
-	if (r || (t && !fields) || from->type != S_IFDIR || (from->files && !t))
+	if (r || (t && !fields) || from->type != S_IFDIR ||
+	    (from->files && member_files_are(from->files)))
 		return r; /* no tensors are among members of archives */
 	if (!vec_push(&stack, top))
 		return -ENOMEM;

@@ -80,14 +80,19 @@ static struct chunk_set *set_of(const struct archive *a)
 void places_describe(const struct archive *a, uint64_t place, char *buf,
 		     size_t n)
 {
+	const char *file = backing_name(&a->stored);
 	struct chunk_set *set = set_of(a);
+	char text[512];
 
-	if (set)
-		set->ops->describe(set, place, buf, n);
-	else
-		snprintf(buf, n, "%s: bytes %" PRIu64 " to %" PRIu64,
-			 backing_name(&a->stored), place * PIECE,
-			 place * PIECE + places_size(a, place));
+	if (!set) {
+		snprintf(buf, n, "%s: bytes %" PRIu64 " to %" PRIu64, a->path,
+			 place * PIECE, place * PIECE + places_size(a, place));
+		return;
+	}
+	/* It names the file, and the archive may be one in that. */
+	set->ops->describe(set, place, text, sizeof text);
+	snprintf(buf, n, "%s%s", a->path,
+		 strncmp(text, file, strlen(file)) ? "" : text + strlen(file));
 }
 
 static bool take_range(const struct archive *a, uint64_t off, uint64_t len,

@@ -180,7 +180,10 @@ static int scan_inside(struct archive *a, struct stream_scan *scan,
 
 static int keep_damage(struct archive *a, const struct error *damage)
 {
-	if (asprintf(&a->damage, "%s: %s", a->path, damage->text) < 0) {
+	bool named = strstr(damage->text, a->path) != NULL;
+
+	if (asprintf(&a->damage, "%s%s%s", named ? "" : a->path,
+		     named ? "" : ": ", damage->text) < 0) {
 		a->damage = NULL;
 		return -ENOMEM;
 	}
