@@ -72,7 +72,8 @@ static int locate(const struct chunk_set *s, uint64_t index,
 			      .fill = {&zero, 1}};
 	if (!b->stored) {
 		out->state = CHUNK_ABSENT;
-	} else if ((b->flags & MEMBER_STORED) && !of(s)->from.stream) {
+	} else if ((b->flags & MEMBER_STORED) &&
+		   backing_is_plain(&of(s)->from)) {
 		out->state = CHUNK_STORED;
 		out->pos = of(s)->from.pos + b->pos;
 	}

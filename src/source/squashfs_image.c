@@ -140,7 +140,7 @@ int squashfs_image_open(struct squashfs_image *out, const struct backing *b,
 	int r;
 
 	*out = (struct squashfs_image){.fd = -1};
-	if (!b->stream && export_fits(s)) {
+	if (backing_is_plain(b) && export_fits(s)) {
 		r = handles_get(b->handles, b->file, &out->pin, err);
 		if (r < 0)
 			return r;
