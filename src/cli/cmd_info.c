@@ -90,6 +90,8 @@ static int inform_inside(struct informing *in, struct session *session,
 	int r = 0;
 
 	nest_inside(n->graft, &x);
+	if (x.source)
+		x.ops = x.source->ops;
 	if (tree_path(session->tree, n->ino, path, sizeof path) < 0)
 		snprintf(path, sizeof path, "?");
 	json_object_set_new(entry, "path", json_text(path, strlen(path)));

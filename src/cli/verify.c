@@ -71,8 +71,11 @@ void verify_list(struct verify *v, const struct source_bad *bad)
 
 void verify_bad(struct verify *v, const char *name, int code, const char *why)
 {
-	const struct source_bad bad = {.name = name, .code = code, .why = why};
+	cleanup_free char *whole = NULL;
+	struct source_bad bad = {.name = name, .code = code, .why = why};
 
+	if (*v->prefix && asprintf(&whole, "%s:%s", v->prefix, name) > 0)
+		bad.name = whole;
 	verify_list(v, &bad);
 }
 
@@ -83,7 +86,8 @@ void verify_skipped(struct verify *v, const char *name, const char *why)
 	if (v->settings->json || v->settings->quiet)
 		return;
 	progress_clear(&v->progress);
-	printf("not checked: %s: %s\n", name, why);
+	printf("not checked: %s%s%s: %s\n", v->prefix, *v->prefix ? ":" : "",
+	       name, why);
 }
 
 static void part_name(const struct tensor *t, uint32_t p, char *buf, size_t n)
@@ -232,6 +236,7 @@ int verify_init(struct verify *v, const struct settings *s, struct store *store,
 	memset(v, 0, sizeof *v);
 	v->settings = s;
 	v->store = store;
+	v->prefix = "";
 	pthread_mutex_init(&v->lock, NULL);
 	gate_init(&v->gate, system_memory() / 4);
 	progress_init(&v->progress, s->quiet ? "none" : s->progress, "verify",

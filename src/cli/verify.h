@@ -15,6 +15,7 @@
 struct verify {
 	struct source_check check; /* first member: what sources call */
 	const struct settings *settings;
+	const char *prefix; /* of what is being checked, in front of names */
 	struct store *store;
 	struct pool *pool;
 	struct gate gate; /* memory of the chunks being decoded */

@@ -117,19 +117,20 @@ static int verify_apart(struct verify *v, struct graft *g, const char *path,
 		r = report_walk(tree, &root, add_bytes, v);
 	if (r == 0)
 		r = verify_tree(v, tree, source, &root, path, depth);
-	pool_drain(v->pool);
 	tree_free(tree);
 	source_close(source);
 	return r;
 }
 
-static int verify_inside(struct verify *v, const struct tree *tree,
-			 struct graft *g, const struct node *n,
-			 const char *prefix, unsigned depth)
+static int verify_inside(struct verify *v, struct tree *tree, struct graft *g,
+			 const struct node *n, const char *prefix,
+			 unsigned depth)
 {
 	cleanup_free char *path = malloc(PATH_ROOM);
 	struct nest_inside in;
+	struct node top;
 	size_t len = strlen(prefix);
+	int r;
 
 	if (!path)
 		return -ENOMEM;
@@ -142,7 +143,13 @@ static int verify_inside(struct verify *v, const struct tree *tree,
 		return 0;
 	}
 	nest_inside(g, &in);
-	return verify_apart(v, g, path, &in, depth + 1);
+	if (!in.source)
+		return verify_apart(v, g, path, &in, depth + 1);
+	if (tree_node(tree, n->ino, &top) < 0)
+		return 0;
+	r = report_walk(tree, &top, add_bytes, v);
+	return r < 0 ? r
+		     : verify_tree(v, tree, in.source, &top, path, depth + 1);
 }
 
 int verify_tree(struct verify *v, struct tree *tree, struct source *source,
@@ -152,14 +159,18 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 	struct node n;
 	struct graft *g;
 	uint32_t i = 0;
-	int r = report_walk(tree, top, verify_tensor, v);
+	int r;
 
+	v->prefix = prefix;
+	r = report_walk(tree, top, verify_tensor, v);
 	if (r == 0 && source && source->ops->verify) {
 		v->check.prefix = prefix;
 		r = source->ops->verify(source, top->node, &v->check, &err);
 	} else if (r == 0 && source && !source->ops->about) {
 		verify_links(v, tree, top, 0);
 	}
+	pool_drain(v->pool);
+	v->prefix = "";
 	while (r == 0 && (g = inside_next(tree, top, &i, &n)))
 		r = verify_inside(v, tree, g, &n, prefix, depth);
 	return r;
