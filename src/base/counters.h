@@ -18,6 +18,7 @@
 	X(BYTES_SERVED, "bytes_served", "bytes given to readers")            \
 	X(CHUNKS_DECODED, "chunks_decoded", "chunks decoded")                \
 	X(BYTES_DECODED, "bytes_decoded", "bytes that decoding produced")    \
+	X(BYTES_VERBATIM, "bytes_verbatim", "stored bytes read as they are") \
 	X(BYTES_STORED, "bytes_stored", "stored bytes read for decoding")    \
 	X(PREFETCHED, "chunks_prefetched", "chunks decoded ahead of demand") \
 	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \

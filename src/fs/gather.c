@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/counters.h"
 #include "base/number.h"
 #include "fs/fs_private.h"
 
@@ -85,6 +86,7 @@ static ssize_t read_range(struct fs *fs, const struct handle *h, uint64_t pos,
 				(unsigned long long)(pos + min));
 		have += (size_t)n;
 	}
+	counter_add(COUNT_BYTES_VERBATIM, have);
 	return (ssize_t)have;
 }
 

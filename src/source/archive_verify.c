@@ -70,20 +70,35 @@ static void so_far(void *ctx, const char *path, uint64_t done, uint64_t total)
 	s->done = done;
 }
 
+/* What is wrong with its stream, without the name of the file. */
+static const char *damage_of(const struct archive *a)
+{
+	const char *file = backing_name(&a->stored);
+	size_t n = strlen(file);
+
+	if (a->damage && !strncmp(a->damage, file, n) &&
+	    !strncmp(a->damage + n, ": ", 2))
+		return a->damage + n + 2;
+	return a->damage;
+}
+
 /* What it says of itself, as it is now. */
 static void say_damage(struct archive_check *k, const struct archive *now)
 {
 	const char *at = now->members.notes;
 	const char *end = at + now->members.damage_size;
+	const char *damage = damage_of(now);
 
-	if (now->damage)
-		archive_bad(k, -EBADMSG, now->damage);
+	if (damage)
+		archive_bad(k, -EBADMSG, damage);
 	while (at && at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));
 		size_t n = line ? (size_t)(line - at) : (size_t)(end - at);
 		cleanup_free char *why = strndup(at, n);
 
-		archive_bad(k, -EBADMSG, why ? why : "it is damaged");
+		/* What ended a stream has ended the tar in it, too. */
+		if (!why || !damage || !strstr(why, damage))
+			archive_bad(k, -EBADMSG, why ? why : "it is damaged");
 		at += n + 1;
 	}
 }
