@@ -28,8 +28,9 @@ static uint64_t hash_of(uint32_t parent, const char *name, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-	/* FNV's low bits are its weak ones. */
-	return h ^ h >> 29;
+	/* FNV's low bits are its weak ones, and so are the high ones. */
+	h = (h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	return h ^ h >> 32;
 }
 
 static bool entry_is(const struct members_builder *b, uint32_t entry,
@@ -42,50 +43,55 @@ static bool entry_is(const struct members_builder *b, uint32_t entry,
 }
 
 /* Slot where the entry is, or would be. */
-static size_t slot_of(const struct members_builder *b, uint32_t parent,
-		      const char *name, size_t n)
+static size_t slot_of(const struct members_builder *b, uint64_t hash,
+		      uint32_t parent, const char *name, size_t n)
 {
-	size_t mask = b->n_slots - 1;
-	size_t i = (size_t)hash_of(parent, name, n) & mask;
+	size_t mask = b->n_slots - 1, i = (size_t)hash & mask;
 
-	while (b->slots[i]) {
-		const struct build_entry *e = &b->entries.at[b->slots[i] - 1];
+	for (; b->slots[i].entry; i = (i + 1) & mask) {
+		const struct build_entry *e;
 
+		if (b->slots[i].hash != (uint32_t)(hash >> 32))
+			continue;
+		e = &b->entries.at[b->slots[i].entry - 1];
 		/* Names end with NUL, so memcmp must not go beyond the pool. */
 		if (n < b->names.n - e->name &&
-		    entry_is(b, b->slots[i] - 1, parent, name, n))
+		    entry_is(b, b->slots[i].entry - 1, parent, name, n))
 			break;
-		i = (i + 1) & mask;
 	}
 	return i;
 }
 
+/* What is in the table has no equal there: a free slot will do. */
 static bool slots_grow(struct members_builder *b)
 {
 	size_t want = b->n_slots ? 2 * b->n_slots : 1024;
-	uint32_t *old = b->slots;
+	struct build_slot *slots = calloc(want, sizeof *slots);
 
-	b->slots = calloc(want, sizeof *b->slots);
-	if (!b->slots) {
-		b->slots = old;
+	if (!slots)
 		return false;
-	}
-	b->n_slots = want;
 	for (size_t i = 1; i < b->entries.n; i++) {
 		const struct build_entry *e = &b->entries.at[i];
 		const char *name = b->names.at + e->name;
+		uint64_t hash = hash_of(e->parent, name, strlen(name));
+		size_t at = (size_t)hash & (want - 1);
 
-		b->slots[slot_of(b, e->parent, name, strlen(name))] =
-			(uint32_t)i + 1;
+		while (slots[at].entry)
+			at = (at + 1) & (want - 1);
+		slots[at] = (struct build_slot){(uint32_t)i + 1,
+						(uint32_t)(hash >> 32)};
 	}
-	free(old);
+	free(b->slots);
+	b->slots = slots;
+	b->n_slots = want;
 	return true;
 }
 
 uint32_t build_find(const struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n)
 {
-	uint32_t found = b->slots[slot_of(b, parent, name, n)];
+	uint64_t hash = hash_of(parent, name, n);
+	uint32_t found = b->slots[slot_of(b, hash, parent, name, n)].entry;
 
 	return found ? found - 1 : ENTRY_NONE;
 }
@@ -113,14 +119,15 @@ uint32_t build_name(struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n)
 {
 	struct build_entry e = {0, parent, ENTRY_NONE, 0, 0};
-	uint32_t found;
+	uint64_t hash = hash_of(parent, name, n);
+	struct build_slot *slot;
 	int64_t at;
 
 	if (2 * b->entries.n >= b->n_slots && !slots_grow(b))
 		return ENTRY_NONE;
-	found = build_find(b, parent, name, n);
-	if (found != ENTRY_NONE)
-		return found;
+	slot = &b->slots[slot_of(b, hash, parent, name, n)];
+	if (slot->entry)
+		return slot->entry - 1;
 	if (b->entries.n >= ENTRY_NONE - 1)
 		return ENTRY_NONE;
 	at = build_text(b, name, n);
@@ -129,9 +136,9 @@ uint32_t build_name(struct members_builder *b, uint32_t parent,
 	e.name = (uint64_t)at;
 	if (!vec_push(&b->entries, e))
 		return ENTRY_NONE;
-	found = (uint32_t)b->entries.n - 1;
-	b->slots[slot_of(b, parent, name, n)] = found + 1;
-	return found;
+	*slot = (struct build_slot){(uint32_t)b->entries.n,
+				    (uint32_t)(hash >> 32)};
+	return (uint32_t)b->entries.n - 1;
 }
 
 /* ---- inodes -------------------------------------------------------------- */

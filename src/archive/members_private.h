@@ -32,6 +32,11 @@ struct build_note {
 	uint64_t count;
 	char *said[NOTES_KEPT];
 };
+/* The hash is there so that the table need not look elsewhere to be sure. */
+struct build_slot {
+	uint32_t entry; /* + 1; 0: free */
+	uint32_t hash;  /* the upper half */
+};
 struct members_builder {
 	struct members_options options;
 	vec(struct build_entry) entries;
@@ -42,9 +47,9 @@ struct members_builder {
 	vec(char) names;
 	vec(unsigned char) xattrs;
 	uint32_t block_size;
-	uint32_t last_xattrs; /* offset of the last set, / 4 + 1 */
-	uint32_t *slots; /* hash table of entries by parent and name: + 1 */
-	size_t n_slots;  /* a power of two */
+	uint32_t last_xattrs;     /* offset of the last set, / 4 + 1 */
+	struct build_slot *slots; /* hash table of entries by parent and name */
+	size_t n_slots;           /* a power of two */
 	struct build_note notes[NOTES_KINDS];
 	unsigned n_notes;
 };
