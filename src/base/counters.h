@@ -19,6 +19,7 @@
 	X(CHUNKS_DECODED, "chunks_decoded", "chunks decoded")                \
 	X(BYTES_DECODED, "bytes_decoded", "bytes that decoding produced")    \
 	X(BYTES_VERBATIM, "bytes_verbatim", "stored bytes read as they are") \
+	X(BYTES_WARMED, "bytes_warmed", "source bytes read ahead of demand") \
 	X(BYTES_STORED, "bytes_stored", "stored bytes read for decoding")    \
 	X(PREFETCHED, "chunks_prefetched", "chunks decoded ahead of demand") \
 	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \

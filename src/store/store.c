@@ -25,7 +25,10 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/parse.h"
+#include "base/system.h"
+#include "store/behind.h"
 #include "store/prefetch.h"
+#include "store/warm.h"
 
 /* Locations of chunks are cached under the set's id and this bit. */
 #define SEGMENT_KEY (UINT64_C(1) << 63)
@@ -38,26 +41,18 @@
 #define WINDOW_SHARE 4
 /* Decoded at once for one read. */
 #define WANT_SHARE 8
-/* Chunks that a forward reader is through with are kept for those who lag. */
-#define BEHIND (UINT64_C(32) << 20)
-#define BEHIND_SHARE 8
-#define BEHIND_CHUNKS 512
+/* Of the memory, for a file that is brought into the page cache. */
+#define WARM_SHARE 2
 
 struct store {
 	struct pinner pinner; /* first member */
 	struct cache *cache;
 	struct handles *handles;
 	struct prefetch *prefetch; /* NULL until store_start, or for good */
+	struct warm *warm;         /* the same */
 	uint64_t budget;
 	unsigned threads;
-	struct {
-		pthread_mutex_t lock; /* protects the ring */
-		unsigned first, n;
-		uint64_t bytes;
-		struct behind {
-			uint64_t set, index, bytes;
-		} ring[BEHIND_CHUNKS];
-	} behind;
+	struct behind behind;
 };
 
 /* ---- finding a chunk ----------------------------------------------------- */
@@ -188,6 +183,8 @@ static int pin_file(struct store *s, uint32_t file, uint64_t pos, uint64_t len,
 		handles_put(s->handles, &out->handle);
 		return -EIO;
 	}
+	if (s->warm)
+		warm_note(s->warm, file, len);
 	out->kind = SPAN_FD;
 	out->pos = pos;
 	out->len = len;
@@ -224,31 +221,6 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
-/* Put a chunk on the list of those to drop, and drop the oldest of them that do
- * not fit there any longer. */
-static void drop_behind(struct store *s, uint64_t set, uint64_t index,
-			uint64_t bytes)
-{
-	struct behind old[2];
-	unsigned n = 0;
-
-	pthread_mutex_lock(&s->behind.lock);
-	s->behind.ring[(s->behind.first + s->behind.n++) % BEHIND_CHUNKS] =
-		(struct behind){set, index, bytes};
-	s->behind.bytes += bytes;
-	while (n < 2 &&
-	       (s->behind.n == BEHIND_CHUNKS ||
-		s->behind.bytes > min_u64(BEHIND, s->budget / BEHIND_SHARE))) {
-		old[n] = s->behind.ring[s->behind.first];
-		s->behind.first = (s->behind.first + 1) % BEHIND_CHUNKS;
-		s->behind.n--;
-		s->behind.bytes -= old[n++].bytes;
-	}
-	pthread_mutex_unlock(&s->behind.lock);
-	while (n--)
-		cache_drop(s->cache, old[n].set, old[n].index);
-}
-
 /* The same, dropping behind a forward reader: once all of a chunk was handed
  * out, the kernel's page cache has it, and a scan of a large array neither
  * pushes out what random readers use nor walks through cold memory: the next
@@ -261,7 +233,8 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 	int r = pin_buf(x, b, out, err);
 
 	if (!r && forward && served - bytes < size && served >= size)
-		drop_behind(s, x->u.chunk.set->id, x->u.chunk.index, size);
+		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
+			   size);
 	return r;
 }
 
@@ -410,12 +383,17 @@ bool store_want(struct store *s, const struct extent *x, uint64_t ahead,
 
 int store_start(struct store *s, struct error *err)
 {
+	int r;
+
 	if (!s->threads || s->prefetch)
 		return 0;
-	return prefetch_new(&s->prefetch, s->threads,
-			    min_u64(s->budget / WINDOW_SHARE, WINDOW),
-			    s->budget / WINDOW_SHARE, ahead_load, ahead_has, s,
-			    err);
+	r = prefetch_new(&s->prefetch, s->threads,
+			 min_u64(s->budget / WINDOW_SHARE, WINDOW),
+			 s->budget / WINDOW_SHARE, ahead_load, ahead_has, s,
+			 err);
+	return r < 0 ? r
+		     : warm_new(&s->warm, s->handles,
+				system_memory() / WARM_SHARE, err);
 }
 
 /* ---- the rest ------------------------------------------------------------ */
@@ -429,7 +407,6 @@ int store_new(struct store **out, const struct store_options *o,
 	*out = NULL;
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
-	pthread_mutex_init(&s->behind.lock, NULL);
 	s->pinner.pin = pinner_pin;
 	s->pinner.unpin = pinner_unpin;
 	s->handles = o->handles;
@@ -440,6 +417,7 @@ int store_new(struct store **out, const struct store_options *o,
 		free(s);
 		return r;
 	}
+	behind_init(&s->behind, s->cache, o->cache_size);
 	*out = s;
 	return 0;
 }
@@ -448,9 +426,10 @@ void store_free(struct store *s)
 {
 	if (!s)
 		return;
+	warm_free(s->warm);
 	prefetch_free(s->prefetch);
 	cache_free(s->cache);
-	pthread_mutex_destroy(&s->behind.lock);
+	behind_destroy(&s->behind);
 	free(s);
 }
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chunks that a forward reader is through with: kept for a while, then dropped. */
+#ifndef STORE_BEHIND_H
+#define STORE_BEHIND_H
+
+#include <pthread.h>
+
+#include "store/cache.h"
+
+#define BEHIND_CHUNKS 512
+
+struct behind {
+	struct cache *cache;
+	uint64_t most;        /* bytes that are kept for those who lag */
+	pthread_mutex_t lock; /* protects the ring */
+	unsigned first, n;
+	uint64_t bytes;
+	struct {
+		uint64_t set, index, bytes;
+	} ring[BEHIND_CHUNKS];
+};
+/* `cache` is borrowed; `budget` is its size. */
+void behind_init(struct behind *b, struct cache *cache, uint64_t budget);
+void behind_destroy(struct behind *b);
+/* Put a chunk on the list of those to drop, and drop the oldest of them that do
+ * not fit there any longer. */
+void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes);
+
+#endif
