@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Deflate data (RFC 1951), decoded from any code on and stopped behind any. */
 /*
- * A library that decodes deflate hides where it is, or is three times slower than
- * need be.  Seek points want both: the exact bit at which decoding stops, the header
- * of the block that it is in, and 860 MB/s instead of 350, because the first pass
- * over a large file is a wait.
+ * Seek points want a decoder that stops at any bit and says where that is, and the
+ * header of which block it is in.  Libraries that do take twice the time; the first
+ * pass over a large file is a wait.
  *
  * A code is looked up by the next 11 bits (8 for distances) in a table whose entries
  * have all that follows from it:

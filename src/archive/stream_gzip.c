@@ -119,11 +119,8 @@ static size_t make_state(struct gzip *g, uint64_t header)
 		g->state[i] = (unsigned char)(header >> 8 * i);
 	while (first < n && !g->used[first])
 		first++;
-	for (size_t i = first; i < n; i++) {
-		const unsigned char *from = since - (n - i);
-
-		*to++ = g->used[i] ? *from : 0;
-	}
+	for (size_t i = first; i < n; i++)
+		*to++ = g->used[i] ? *(since - (n - i)) : 0;
 	return (size_t)(to - g->state);
 }
 
