@@ -90,13 +90,11 @@ static bool same_record(const struct members *a, const struct member_record *r,
 	       same_content(a, r, b, s) && same_xattrs(a, r, b, s);
 }
 
-/* Was less of it decoded than when the index was made?  The windows tell then
- * what is the matter. */
-static bool is_cut(const struct archive_check *k)
+/* Does its stream decode to something else than when the index was made?  The
+ * checksums of its windows tell then what is the matter. */
+static bool is_spoilt(const struct archive_check *k)
 {
-	const struct stream *is = k->fresh->stream, *was = k->a->stream;
-
-	return was && (!is || stream_size(is) < stream_size(was));
+	return k->a->stream && (k->fresh->damage || !k->fresh->stream);
 }
 
 /* Its counterpart's number, or NOWHERE. */
@@ -128,7 +126,7 @@ int archive_compare(struct archive_check *k, struct error *err)
 	struct error why;
 	uint64_t found = 1;
 
-	if (same_tables(a, b) || is_cut(k))
+	if (same_tables(a, b) || is_spoilt(k))
 		return 0;
 	there = malloc(a->n * sizeof *there);
 	if (!there)

@@ -44,11 +44,12 @@ static json_t *path_json(const struct members *m, uint64_t record)
 	return json_text(path, strlen(path));
 }
 
-/* The other names of an inode. */
+/* All names of an inode. */
 static json_t *names_json(const struct members *m, uint64_t record)
 {
 	json_t *list = json_array();
 
+	json_array_append_new(list, path_json(m, record));
 	for (uint64_t i = 0; i < m->n && json_array_size(list) < LISTED; i++)
 		if (m->at[i].kind == MEMBER_LINK && m->at[i].data == record)
 			json_array_append_new(list, path_json(m, i));
@@ -112,7 +113,7 @@ json_t *about_record(const struct members *m, uint64_t record)
 	about_put(o, "mtime_nsec", r->nsec);
 	about_put(o, "links", r->nlink);
 	if (r->kind != MEMBER_DIR && r->nlink > 1)
-		json_object_set_new(o, "other_names", names_json(m, record));
+		json_object_set_new(o, "names", names_json(m, record));
 	if (r->kind == MEMBER_SYMLINK)
 		about_text(o, "target", m->names + r->data);
 	if (S_ISCHR(r->mode) || S_ISBLK(r->mode)) {

@@ -82,11 +82,12 @@ static const char *damage_of(const struct archive *a)
 	return a->damage;
 }
 
-/* What it says of itself, as it is now. */
+/* What it says of itself, as it is now.  Of the tar in a damaged stream the index
+ * knows better. */
 static void say_damage(struct archive_check *k, const struct archive *now)
 {
-	const char *at = now->members.notes;
-	const char *end = at + now->members.damage_size;
+	const struct members *m = &(now->damage ? k->a : now)->members;
+	const char *at = m->notes, *end = at + m->damage_size;
 	const char *damage = damage_of(now);
 
 	if (damage)
