@@ -19,9 +19,7 @@ const struct stream_format *const stream_table[] = {
 #if HAVE_LZMA
 	&stream_xz,
 #endif
-	&stream_zstd,
-	&stream_lz4,
-	NULL,
+	&stream_zstd,  &stream_lz4, NULL,
 };
 
 const struct stream_format *stream_probe(const unsigned char *head, size_t n)

@@ -75,6 +75,9 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 	const struct source_ops *best = NULL;
 	int bid = 0;
 
+	/* To tar(1) nothing is an empty archive; to people it is a mistake. */
+	if (n == 0)
+		return NULL;
 	for (size_t i = 0; source_table[i]; i++) {
 		int b = source_table[i]->probe(head, n, path);
 

@@ -107,7 +107,7 @@ expect 3 'no.h5' ls no.h5
 expect 3 'no.h5' ls no.h5:/data
 expect 3 'No such file' mount no.h5 empty
 expect 3 'no.h5' ./no.h5 empty
-expect 3 'not an HDF5 file' cat plain.txt:/data/array.npy
+expect 3 'neither an HDF5 file nor an archive' cat plain.txt:/data/array.npy
 expect 3 'plain.txt' info plain.txt
 expect 3 'nothing.h5' verify nothing.h5
 expect 3 'empty' ls empty
