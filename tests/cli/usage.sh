@@ -110,7 +110,8 @@ expect 3 'no.h5' ./no.h5 empty
 expect 3 'neither an HDF5 file nor an archive' cat plain.txt:/data/array.npy
 expect 3 'plain.txt' info plain.txt
 expect 3 'nothing.h5' verify nothing.h5
-expect 3 'empty' ls empty
+: >nothing
+expect 3 'is empty' ls nothing
 expect 2 "would both be the directory 'plain.txt'" \
 	mount plain.txt ./plain.txt empty
 
