@@ -257,16 +257,19 @@ def single(ext, who, name, data):
 
 
 def zeros(ext, who):
-    """200 MB of zeros: a ratio that a quadratic reader feels, and memory that
-    is bounded by the cache and not by what a window decodes to."""
+    """200 MB of zeros behind one byte: a ratio that a quadratic reader feels,
+    and memory that is bounded by the cache and not by what a window decodes
+    to."""
     n = 200 << 20
     src = os.path.join(scratch("zeros"), "zeros")
     with open(src, "wb") as f:
+        f.write(b"x")
         f.truncate(n)
     t = compressed(ext, who, src)
+    os.unlink(src)
     with Mount(t, opts=SMALL) as m:
         equal(os.stat(m / "zeros").st_size, n, "size")
-        for off in (n - 10, 0, n // 2, n // 3, n // 2 + 5, n - 70000):
+        for off in (n - 10, 1, n // 2, n // 3, n // 2 + 5, n - 70000):
             got = pread(m / "zeros", 65536, off)
             check(not got.strip(b"\0") and len(got) == min(65536, n - off),
                   "zeros at %d" % off)
@@ -283,6 +286,8 @@ def singles():
         one("single:%s:%s" % (ext, who[-1]), single, ext, who[-1],
             "samples.bin", data)
         one("single:%s:empty" % ext, single, ext, who[0], "nothing", b"")
+        one("single:%s:zeros" % ext, single, ext, who[0], "zeros.bin",
+            bytes(50000))
         one("single:%s:byte" % ext, single, ext, who[0], "one byte", b"x")
         one("zeros:" + ext, zeros, ext, who[0])
 
