@@ -199,7 +199,8 @@ static int find_volume(struct archive *a, struct error *err)
 
 static void say_notes(const struct archive *a)
 {
-	const char *at = a->members.notes, *end = at + a->members.notes_size;
+	const char *at = a->members.notes,
+		   *end = at ? at + a->members.notes_size : NULL;
 
 	while (at && at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));

@@ -226,7 +226,7 @@ static void warn_of_image(json_t *slow, const struct archive *a,
 static json_t *lines(const char *at, uint64_t size)
 {
 	json_t *list = json_array();
-	const char *end = at + size;
+	const char *end = at ? at + size : NULL;
 
 	while (at && at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));

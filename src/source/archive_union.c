@@ -243,7 +243,7 @@ static const struct source_ops source_union = {
 
 static void say_notes(const struct members *m)
 {
-	const char *at = m->notes, *end = at + m->notes_size;
+	const char *at = m->notes, *end = at ? at + m->notes_size : NULL;
 
 	while (at && at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));

@@ -87,7 +87,7 @@ static const char *damage_of(const struct archive *a)
 static void say_damage(struct archive_check *k, const struct archive *now)
 {
 	const struct members *m = &(now->damage ? k->a : now)->members;
-	const char *at = m->notes, *end = at + m->damage_size;
+	const char *at = m->notes, *end = at ? at + m->damage_size : NULL;
 	const char *damage = damage_of(now);
 
 	if (damage)
