@@ -11,7 +11,7 @@
 #include "source/tar.h"
 
 /* Decoded bytes that are looked at to see what is inside. */
-#define HEAD 4096
+#define HEAD TAR_PROBE
 
 /* ---- tar ----------------------------------------------------------------- */
 

@@ -25,7 +25,7 @@
  * (hdf5_worker.c); those in archives that are opened later stay files.
  */
 #define PROBES_MAX 4096
-#define PROBE_BYTES 4096
+#define PROBE_BYTES SOURCE_HEAD
 
 struct nest {
 	struct handles *handles;

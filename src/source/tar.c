@@ -466,8 +466,9 @@ int tar_probe(const unsigned char *head, size_t n)
 
 	while (n - at >= TAR_BLOCK && tar_is_zero(head + at))
 		at += TAR_BLOCK;
+	/* An empty archive, unless it goes on: then it is just zeros. */
 	if (n - at < TAR_BLOCK)
-		return at ? 10 : 0;
+		return at && n < TAR_PROBE ? 10 : 0;
 	memcpy(&h, head + at, sizeof h);
 	if (!tar_is_header(&h))
 		return 0;

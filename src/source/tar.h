@@ -10,7 +10,8 @@
 #define TAR_MAKER "tar 1"
 
 /* Is this the first block of a tar (a header with the right checksum, or zeros)?
- * 0 to 100.  `n` bytes of its beginning. */
+ * 0 to 100.  `n` bytes of its beginning, TAR_PROBE of them if there are so many. */
+#define TAR_PROBE 16384
 int tar_probe(const unsigned char *head, size_t n);
 
 struct tar_scanned {
