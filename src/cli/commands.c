@@ -246,12 +246,15 @@ const struct option options_info[] = {
 	     "file"),
 	END};
 
-const struct option options_verify[] = {
-	FLAG("json", 0, json, "JSON"),
+const struct option options_verify[] = {FLAG("json", 0, json, "JSON"), END};
+
+/* Of what takes long: verifying, reading an archive for the first time. */
+const struct option options_progress[] = {
 	CALL("progress", 0, "HOW", "auto",
 	     "auto (a line that moves, on a terminal), plain, none",
 	     set_progress),
-	FLAG("quiet", 'q', quiet, "nothing but what is bad"), END};
+	FLAG("quiet", 'q', quiet, "no progress; nothing but what is wrong"),
+	END};
 
 const struct option options_stats[] = {
 	FLAG("json", 0, json, "JSON, as the daemon gives it"),
@@ -310,19 +313,22 @@ const struct option_alias option_aliases[] = {
 	{NULL, NULL, NULL}};
 
 static const struct option *const tables_mount[] = {
-	options_mount, options_archive, options_views, options_common, NULL};
+	options_mount, options_archive, options_progress,
+	options_views, options_common,  NULL};
 static const struct option *const tables_umount[] = {options_umount,
 						     options_common, NULL};
 static const struct option *const tables_ls[] = {
-	options_ls, options_archive_look, options_views, options_common, NULL};
+	options_ls,    options_archive_look, options_progress,
+	options_views, options_common,       NULL};
 static const struct option *const tables_cat[] = {
-	options_archive_look, options_views, options_common, NULL};
+	options_archive_look, options_progress, options_views, options_common,
+	NULL};
 static const struct option *const tables_info[] = {
-	options_info, options_archive_look, options_views, options_common,
-	NULL};
+	options_info,  options_archive_look, options_progress,
+	options_views, options_common,       NULL};
 static const struct option *const tables_verify[] = {
-	options_verify, options_archive_look, options_views, options_common,
-	NULL};
+	options_verify, options_archive_look, options_progress,
+	options_views,  options_common,       NULL};
 static const struct option *const tables_stats[] = {options_stats,
 						    options_common, NULL};
 static const struct option *const tables_help[] = {options_common, NULL};
