@@ -21,7 +21,8 @@
 #include "archive/lz4_frame.h"
 #include "base/number.h"
 
-#define JOB ((size_t)2 << 20)
+/* Blocks that share a job: windows, at least. */
+#define JOB 2
 
 struct piece {
 	size_t off; /* of the block's header, in unit.in */
@@ -119,7 +120,7 @@ static int unit_add(struct unit *u, struct feed *f,
 	size_t want = u->base.in_size + n;
 
 	if (want > u->in_room) {
-		size_t room = max_u64(want, min_u64(2 * u->in_room, 2 * JOB));
+		size_t room = max_u64(want, min_u64(2 * u->in_room, 4 << 20));
 		unsigned char *p = realloc(u->base.in, room);
 
 		if (!p)
@@ -177,6 +178,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 {
 	struct decoder *d = own;
 	struct error why = {0};
+	size_t job = JOB * (size_t)scan_window(d->base.scan);
 	struct unit *u;
 	int r = 1;
 
@@ -185,7 +187,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 	u = unit_new(d);
 	if (!u)
 		return no_memory(err);
-	while (r == 1 && u->room < JOB && u->parts.n < 4096)
+	while (r == 1 && u->room < job && u->parts.n < 4096)
 		r = gather_one(d, u, &why);
 	if (r == -EIO || r == -EBADMSG) {
 		/* Damage comes behind what was gathered. */

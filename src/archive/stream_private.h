@@ -62,6 +62,8 @@ ssize_t scan_get(struct stream_scan *s, void *to, size_t n, struct error *err);
 uint64_t scan_got(const struct stream_scan *s);
 const struct backing *scan_from(const struct stream_scan *s);
 unsigned scan_threads(const struct stream_scan *s);
+/* How large windows are to be, about: STREAM_WINDOW, unless a test says otherwise. */
+uint32_t scan_window(const struct stream_scan *s);
 /* Would a window that ends before decoded byte `out` be large enough?  (The size
  * that is wanted grows where states would become too much.)  Ask before points
  * that need a state, or that are POINT_LATER; windows between others are joined

@@ -29,20 +29,21 @@
 #include "archive/xz_index.h"
 #include "base/number.h"
 
-/* Blocks are jobs where they are no larger than this, ... */
-#define WHOLE_THREADS (UINT64_C(64) << 20)
-#define WHOLE_ALONE (UINT64_C(4) << 20)
+/* In windows: blocks are jobs where they are no larger than this, ... */
+#define WHOLE_THREADS 64
+#define WHOLE_ALONE 4
 /* ... and one window where no larger than this. */
-#define WINDOW_WHOLE (2 * STREAM_WINDOW)
-/* A piece of a larger one: stored, and decoded bytes, at most. */
-#define PIECE_IN ((size_t)512 << 10)
-#define PIECE_OUT ((size_t)4 << 20)
+#define WINDOW_WHOLE 2
+/* A piece of a larger one: decoded bytes at most, and stored ones. */
+#define PIECE_OUT 4
+#define PIECE_IN(window) ((size_t)(window) / 2)
 
 struct unit {
 	struct ahead_unit base;
 	struct xz_block block;
 	lzma_stream own, *lzma; /* that of the decoder for a piece */
 	lzma_check check;
+	uint64_t window;
 	bool whole;
 	bool begin;          /* the block begins with this unit */
 	bool new_stream;     /* and the stream with the block */
@@ -59,7 +60,7 @@ struct decoder {
 	struct stream_decoder base;
 	struct feed feed;
 	struct ahead *ahead;
-	uint64_t whole;
+	uint64_t window, whole; /* bytes */
 	struct xz_index *index; /* NULL: there is none */
 	enum {
 		STREAM, /* the header of a stream follows */
@@ -131,6 +132,7 @@ static struct unit *unit_new(struct decoder *d, size_t in)
 	u->header_at = d->header_at;
 	u->new_stream = d->new_stream;
 	u->check = d->check;
+	u->window = d->window;
 	return u;
 }
 
@@ -171,7 +173,7 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 	u->whole = u->begin = true;
 	u->lzma = &u->own;
 	u->room = (size_t)u->block.block.uncompressed_size;
-	u->large = u->room > WINDOW_WHOLE;
+	u->large = u->room > WINDOW_WHOLE * d->window;
 	u->base.cost = n + u->room + (size_t)xz_block_memory(&u->block);
 	d->new_stream = false;
 	*out = &u->base;
@@ -182,7 +184,7 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 static int gather_piece(struct decoder *d, struct ahead_unit **out,
 			struct error *err)
 {
-	ssize_t n = feed_need(&d->feed, PIECE_IN, err);
+	ssize_t n = feed_need(&d->feed, PIECE_IN(d->window), err);
 	struct unit *u;
 
 	if (n < 0)
@@ -192,10 +194,10 @@ static int gather_piece(struct decoder *d, struct ahead_unit **out,
 		return no_memory(err);
 	memcpy(u->base.in, d->feed.data, (size_t)n);
 	u->base.in_size = (size_t)n;
-	u->cut = (size_t)n < PIECE_IN;
+	u->cut = (size_t)n < PIECE_IN(d->window);
 	u->begin = !d->begun;
 	u->lzma = &d->lzma;
-	u->room = PIECE_OUT;
+	u->room = PIECE_OUT * (size_t)d->window;
 	u->large = true;
 	u->block_done = d->block_done;
 	u->base.cost = (size_t)n + u->room;
@@ -251,6 +253,9 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 	if (d->flying)
 		return AHEAD_WAIT;
+	d->window = scan_window(d->base.scan);
+	d->whole = d->window * (scan_threads(d->base.scan) > 1 ? WHOLE_THREADS
+							       : WHOLE_ALONE);
 	if (d->state == WITHIN)
 		return gather_piece(d, out, err);
 	for (;;) {
@@ -302,8 +307,7 @@ static size_t until_mark(const struct unit *u)
 	uint64_t done = u->block_done + u->base.out_size;
 	size_t left = u->room - u->base.out_size;
 
-	return u->large ? (size_t)min_u64(left,
-					  STREAM_WINDOW - done % STREAM_WINDOW)
+	return u->large ? (size_t)min_u64(left, u->window - done % u->window)
 			: left;
 }
 
@@ -313,7 +317,7 @@ static bool mark_within(struct unit *u)
 				  .in = u->file_at + u->used,
 				  .flags = POINT_LATER};
 
-	if ((u->block_done + mark.out) % STREAM_WINDOW || !u->large ||
+	if ((u->block_done + mark.out) % u->window || !u->large ||
 	    (u->begin && !mark.out))
 		return true;
 	return ahead_add_mark(&u->base, mark);
@@ -443,7 +447,6 @@ static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
 	if (!d)
 		return no_memory(err);
 	d->base = (struct stream_decoder){&stream_xz, scan};
-	d->whole = scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE;
 	d->first = true;
 	d->lzma = (lzma_stream)LZMA_STREAM_INIT;
 	d->block.filters[0].id = LZMA_VLI_UNKNOWN;

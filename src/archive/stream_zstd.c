@@ -21,15 +21,13 @@
 #include "archive/zstd_frame.h"
 #include "base/number.h"
 
-/* Frames are jobs where they decode to no more than this, ... */
-#define WHOLE_THREADS (UINT64_C(32) << 20)
-#define WHOLE_ALONE (UINT64_C(8) << 20)
+/* In windows: frames are jobs where they decode to no more than this, ... */
+#define WHOLE_THREADS 32
+#define WHOLE_ALONE 8
 /* ... and one window where to no more than this. */
-#define WINDOW_WHOLE (UINT64_C(8) << 20)
-/* Smaller frames than this share a job. */
-#define JOB ((size_t)1 << 20)
-/* Decoded bytes of a piece of a large frame, at most. */
-#define PIECE ((size_t)4 << 20)
+#define WINDOW_WHOLE 8
+/* Decoded bytes of a piece of a large one, about. */
+#define PIECE 4
 
 struct part {
 	size_t off, len;
@@ -50,7 +48,8 @@ struct decoder {
 	struct stream_decoder base;
 	struct feed feed;
 	struct ahead *ahead;
-	uint64_t file_size, whole;
+	uint64_t file_size;
+	uint64_t window, whole;  /* bytes */
 	bool large;              /* within a large frame, ... */
 	bool begun;              /* ... some of which was gathered, ... */
 	bool flying;             /* ... and is not taken yet */
@@ -95,7 +94,7 @@ static int unit_add(struct unit *u, struct feed *f, size_t n, struct error *err)
 	size_t want = u->base.in_size + n;
 
 	if (want > u->in_room) {
-		size_t room = max_u64(want, min_u64(2 * u->in_room, PIECE));
+		size_t room = max_u64(want, min_u64(2 * u->in_room, 4 << 20));
 		unsigned char *p = realloc(u->base.in, room);
 
 		if (!p)
@@ -183,7 +182,8 @@ static int gather_large(struct decoder *d, struct unit *u, struct error *err)
 
 	u->large = &d->cursor;
 	u->first = !d->begun;
-	while (r == 0 && !u->last && u->room + d->frame.block <= PIECE)
+	while (r == 0 && !u->last &&
+	       (!u->room || u->room + d->frame.block <= PIECE * d->window))
 		r = gather_block(d, u, &why);
 	/* Damage comes behind what was gathered. */
 	if (r == -EIO || r == -EBADMSG) {
@@ -194,7 +194,7 @@ static int gather_large(struct decoder *d, struct unit *u, struct error *err)
 		return r;
 	}
 	part.len = u->base.in_size;
-	if (!vec_push(&u->parts, part))
+	if (part.len && !vec_push(&u->parts, part))
 		return no_memory(err);
 	d->flying = true;
 	return 0;
@@ -205,7 +205,7 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 {
 	int r = 0;
 
-	while (u->room < JOB) {
+	while (u->room < d->window) {
 		struct part part;
 		struct error why;
 		uint64_t decoded;
@@ -219,11 +219,11 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 		}
 		if (!measure(d, &part.len, &decoded))
 			return 1;
-		if (u->parts.n && u->room + decoded > 2 * JOB)
+		if (u->parts.n && u->room + decoded > 2 * d->window)
 			return 0;
 		part.off = u->base.in_size;
 		part.at = d->feed.at;
-		part.blocks = decoded > WINDOW_WHOLE;
+		part.blocks = decoded > WINDOW_WHOLE * d->window;
 		r = unit_add(u, &d->feed, part.len, err);
 		if (r == 0 && !vec_push(&u->parts, part))
 			r = no_memory(err);
@@ -242,6 +242,9 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 	if (d->flying)
 		return AHEAD_WAIT;
+	d->window = scan_window(d->base.scan);
+	d->whole = d->window * (scan_threads(d->base.scan) > 1 ? WHOLE_THREADS
+							       : WHOLE_ALONE);
 	u = unit_new(d);
 	if (!u)
 		return no_memory(err);
@@ -254,7 +257,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 	}
 	if (r >= 0 && d->large)
 		r = gather_large(d, u, err);
-	if (r < 0 || !u->parts.n) {
+	if (r < 0 || (!u->parts.n && !u->large)) {
 		unit_discard(u);
 		return r < 0 ? r : AHEAD_END;
 	}
@@ -416,7 +419,6 @@ static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
 		return no_memory(err);
 	d->base = (struct stream_decoder){&stream_zstd, scan};
 	d->file_size = scan_from(scan)->size;
-	d->whole = scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE;
 	feed_of_scan(&d->feed, scan);
 	r = ahead_new(&d->ahead, &ahead_ops, d, scan, err);
 	if (r < 0) {

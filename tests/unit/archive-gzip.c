@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "base/log.h"
-#include "gzip_test.h"
+#include "stream_test.h"
 
 #define SIZE ((size_t)1200000)
 
