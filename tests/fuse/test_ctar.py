@@ -256,6 +256,33 @@ def single(ext, who, name, data):
     exits(tensorfs("verify", t), 0, "verify")
 
 
+def single_cut(ext, who):
+    """How long it was nobody knows: refused, or its end is an error.  It is
+    not a shorter file that can be read."""
+    data = arc.text(3000000, 6)
+    src = os.path.join(scratch("cut"), "file")
+    with open(src, "wb") as f:
+        f.write(data)
+    t = compressed(ext, who, src)
+    whole = read(t)
+    for keep in (len(whole) // 2, len(whole) - 5, 60):
+        with open(t, "wb") as f:
+            f.write(whole[:keep])
+        m = arc.refused_or_mounted(t, SMALL)
+        if m is None:
+            continue
+        try:
+            for n in os.listdir(m.path):
+                try:
+                    got = read(m / n)
+                except OSError as e:
+                    check(e.errno in (errno.EIO, errno.EBADMSG), "%s" % e)
+                    continue
+                same_bytes(got, data, "cut at %d of %d" % (keep, len(whole)))
+        finally:
+            m.__exit__(None, None, None)
+
+
 def zeros(ext, who):
     """200 MB of zeros behind one byte: a ratio that a quadratic reader feels,
     and memory that is bounded by the cache and not by what a window decodes
@@ -288,6 +315,7 @@ def singles():
         one("single:%s:empty" % ext, single, ext, who[0], "nothing", b"")
         one("single:%s:zeros" % ext, single, ext, who[0], "zeros.bin",
             bytes(50000))
+        one("single:%s:cut" % ext, single_cut, ext, who[0])
         one("single:%s:byte" % ext, single, ext, who[0], "one byte", b"x")
         one("zeros:" + ext, zeros, ext, who[0])
 
