@@ -14,11 +14,11 @@
  *
  * Without threads a unit runs when its turn comes.
  *
- * Doubt.  Where a decoder notices damage, what it made shortly before may be wrong
- * already: a broken size makes it take other bytes for a block, and LZMA goes on
- * with nonsense for up to a chunk.  The bytes are delivered, for whoever scans them
- * has checksums of his own; the windows that they are in are bad, unless a checksum
- * of the format covers them.
+ * Doubt.  Where a decoder notices damage, what it made before may be wrong already: a
+ * flipped bit in bytes that are stored as they are is noticed by nobody but the
+ * checksum, which comes at the end of a block or frame.  The bytes are delivered, for
+ * whoever scans them has checksums of his own; the windows that they are in are bad,
+ * all of them since the last checksum that was right.
  */
 #include "archive/ahead.h"
 
@@ -32,7 +32,6 @@
 #include "base/pool.h"
 
 #define AHEAD_MEMORY (UINT64_C(192) << 20)
-#define DOUBT (UINT64_C(2) << 20)
 #define ALONE ((size_t)256 << 10)
 
 struct ahead {
@@ -229,11 +228,8 @@ static int fail(struct ahead *a, const struct error *why, struct error *err)
 static int fail_at(struct ahead *a, uint64_t out, uint64_t verified,
 		   const struct error *why, struct error *err)
 {
-	uint64_t from = out > DOUBT ? out - DOUBT : 0;
-
-	from = max_u64(from, verified);
-	if (why->code == -EBADMSG && from < out)
-		scan_bad(a->scan, from, why);
+	if (why->code == -EBADMSG && verified < out)
+		scan_bad(a->scan, verified, why);
 	return fail(a, why, err);
 }
 

@@ -57,6 +57,7 @@ struct decoder {
 	size_t history_size;
 	/* Taking. */
 	XXH32_state_t *sum;
+	uint64_t verified; /* decoded bytes up to which frames are right */
 	uint64_t frame_at,
 		content; /* of a frame: decoded bytes before, of it */
 };
@@ -321,7 +322,7 @@ static void check_part(struct decoder *d, struct unit *u, size_t i)
 	bool summed = part->frame.flags & LZ4_CONTENT_SUM;
 
 	if (part->begins) {
-		d->frame_at = u->base.at + part->from;
+		d->frame_at = d->verified = u->base.at + part->from;
 		d->content = 0;
 		XXH32_reset(d->sum, 0);
 	}
@@ -336,6 +337,8 @@ static void check_part(struct decoder *d, struct unit *u, size_t i)
 	else if (part->frame.content != UINT64_MAX &&
 		 part->frame.content != d->content)
 		bad_frame(d, u, i, "the size");
+	else
+		d->verified = u->base.at + part->to;
 }
 
 /* The last 64 KiB of a frame that goes on. */
@@ -358,7 +361,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 	(void)err;
 	for (size_t i = 0; i < u->parts.n && base->out; i++)
 		check_part(d, u, i);
-	base->verified = d->frame_at;
+	base->verified = d->verified;
 	if (u->open) {
 		if (base->out)
 			keep_history(d, u);

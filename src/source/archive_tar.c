@@ -105,6 +105,18 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* How long the one file is.  Where its end is missing that is not known: one byte
+ * more than there is, so that who reads to the end gets an error, and nobody takes
+ * it for whole. */
+static uint64_t size_of_one(const struct archive *a)
+{
+	uint64_t n, size = stream_size(a->stream);
+	const struct stream_point *points = stream_points(a->stream, &n);
+
+	return a->damage && !(n && (points[n - 1].flags & POINT_BAD)) ? size + 1
+								      : size;
+}
+
 /* One file, named like the archive without its suffix. */
 static int one_file(struct archive *a, const struct members_options *o,
 		    struct error *err)
@@ -117,7 +129,7 @@ static int one_file(struct archive *a, const struct members_options *o,
 		.uid = a->uid,
 		.gid = a->gid,
 		.mtime = a->mtime,
-		.size = stream_size(a->stream),
+		.size = size_of_one(a),
 		.kind = MEMBER_RANGE,
 	};
 	struct members_builder *b;
