@@ -305,7 +305,7 @@ static void bad_frame(struct decoder *d, struct unit *u, size_t i,
 
 	error_set(&u->base.why, -EBADMSG, "lz4: %s of the frame at %llu %s",
 		  why, (unsigned long long)part->frame.at, "does not match");
-	if (!part->begins) {
+	if (!part->begins || part->to == part->from) {
 		u->base.bad = true;
 		u->base.bad_from = d->frame_at;
 		u->base.bad_until = part->to;

@@ -232,6 +232,8 @@ static int next_stream(struct decoder *d, struct error *err)
 	int r;
 
 	r = xz_stream_header(&d->feed, d->first, &d->check, err);
+	if (r == 0 && d->first)
+		return xz_truncated(0, err);
 	if (r <= 0)
 		return r;
 	hash = lzma_index_hash_init(d->hash, NULL);

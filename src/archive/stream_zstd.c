@@ -282,21 +282,23 @@ static bool mark_here(struct unit *u, const struct zstd_cursor *c)
 	return ahead_add_mark(&u->base, mark);
 }
 
-/* The checksum of a frame failed. */
+/* The checksum of a frame failed: of one that has marks, or began before the unit,
+ * or has no bytes. */
 static void mark_bad(struct unit *u, const struct error *why)
 {
-	size_t i = u->base.marks.n;
+	struct ahead_unit *b = &u->base;
+	size_t i = b->marks.n;
 
-	u->base.why = *why;
-	u->base.why.code = -EBADMSG;
-	if (u->large) {
-		u->base.bad = true;
-		u->base.bad_until = u->base.out_size;
+	b->why = *why;
+	b->why.code = -EBADMSG;
+	if (u->large || b->marks.at[i - 1].out == b->out_size) {
+		b->bad = true;
+		b->bad_until = b->out_size;
 		return;
 	}
 	while (i-- > 0) {
-		u->base.marks.at[i].bad = true;
-		if (u->base.marks.at[i].flags & POINT_START)
+		b->marks.at[i].bad = true;
+		if (b->marks.at[i].flags & POINT_START)
 			break;
 	}
 }
@@ -353,6 +355,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 	struct decoder *d = own;
 
 	(void)err;
+	base->bad_from = base->at + base->bad_until;
 	if (!u->large) {
 		/* Where an error is, all frames before were decoded. */
 		for (size_t i = 0; i < base->marks.n; i++)
