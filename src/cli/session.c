@@ -20,6 +20,8 @@
 #include "cli/progress.h"
 #include "tree/graft.h"
 
+/* What decoding a stream ahead may take; the cache is empty then. */
+#define SCAN_MEMORY (UINT64_C(256) << 20)
 /* Of the cache, for copies of members that have to be in one piece. */
 #define STAGE_SHARE 4
 
@@ -195,7 +197,9 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .versions = set->versions,
 			    .nested = set->nested,
 			    .stage = set->cache_size / STAGE_SHARE,
-			    .threads = system_cores(),
+			    .threads = set->cache_size >= SCAN_MEMORY
+					       ? system_cores()
+					       : 1,
 			    .progress = show_progress,
 			    .progress_ctx = &o},
 		.err = err,
