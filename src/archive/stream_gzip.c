@@ -8,7 +8,7 @@
  * one of a whole file).  A point says where the bit is, its state has
  *
  *	8 bytes		where the header of the block is, in bits: it is read again
- *			there (NO_HEADER: the point is between two blocks)
+ *			there (GZIP_NO_HEADER: the point is between two blocks)
  *	0 to 32 KiB	the bytes before
  *
  * Most of the bytes before are never copied from.  Which ones are is known as soon
@@ -19,8 +19,14 @@
  * whether its bytes are right: when it does not match, or the data stop making sense
  * somewhere, all windows of the member are bad, because nothing says where the
  * damage begins; and where its length is wrong, too, so are all that follow, because
- * nothing says where their bytes belong.  A file that is cut off, without any other damage, is another
- * matter: what is there may well be right, and is shown.
+ * nothing says where their bytes belong.  A file that is cut off, without any other
+ * damage, is another matter: what is there may well be right, and is shown.
+ *
+ * But damage may look like that.  Codes that are out of step go on to the end of the
+ * file, if they never meet one that ends their block.  They meet it within some tens
+ * of KiB, or stop making sense; so it is the last of the file that would be wrong.
+ * Such a file still ends with the length of what was packed, and where it does, or
+ * what could be one, the last of it is bad, too.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -30,14 +36,13 @@
 #include "archive/stream_gzip.h"
 #include "base/number.h"
 
-#define FEED ((size_t)256 << 10)
 /* Decoded at a time, at most: four of them make a window, whatever they lack. */
 #define CHUNK (((size_t)256 << 10) + 512)
 /* What follows a point may copy from before it for so long; decoding stops up to
  * a match short of where it should. */
 #define REACH ((size_t)INFLATE_HISTORY + 258)
-#define NO_HEADER UINT64_MAX
-#define STATE_HEAD 8
+/* Compressed bytes for which codes may be out of step. */
+#define DOUBT (UINT64_C(512) << 10)
 
 /* ---- the first pass ------------------------------------------------------ */
 
@@ -51,13 +56,17 @@ struct gzip {
 	bool spoiled;               /* there was damage */
 	bool displaced;             /* and nobody knows how much is missing */
 	uint64_t member;            /* decoded bytes before it */
+	uint64_t member_in;         /* where its data begin */
+	/* Decoded bytes before two places in it, DOUBT apart, and where the later
+	 * one is: what follows the first is in doubt when the file ends early. */
+	uint64_t doubt, recent, recent_in;
 	uint32_t crc;
 	bool ended;
 	struct error failure;
-	unsigned char in[FEED];
+	unsigned char in[GZIP_FEED];
 	unsigned char out[INFLATE_HISTORY + CHUNK];
 	unsigned char used[INFLATE_HISTORY];
-	unsigned char state[STATE_HEAD + INFLATE_HISTORY];
+	unsigned char state[GZIP_STATE_HEAD + INFLATE_HISTORY];
 };
 
 static int gzip_probe(const unsigned char *head, size_t n)
@@ -79,7 +88,7 @@ static int gzip_open(struct stream_decoder **out, struct stream_scan *scan,
 	g->d.scan = scan;
 	g->feed.scan = scan;
 	g->feed.buf = g->in;
-	g->feed.size = FEED;
+	g->feed.size = GZIP_FEED;
 	feed_begin(&g->feed, 0);
 	g->o.next = g->out;
 	g->o.start = g->given = g->out;
@@ -113,9 +122,9 @@ static size_t make_state(struct gzip *g, uint64_t header)
 {
 	const unsigned char *since = g->o.since;
 	size_t n = INFLATE_HISTORY, first = 0;
-	unsigned char *to = g->state + STATE_HEAD;
+	unsigned char *to = g->state + GZIP_STATE_HEAD;
 
-	for (unsigned i = 0; i < STATE_HEAD; i++)
+	for (unsigned i = 0; i < GZIP_STATE_HEAD; i++)
 		g->state[i] = (unsigned char)(header >> 8 * i);
 	while (first < n && !g->used[first])
 		first++;
@@ -130,7 +139,7 @@ static enum inflate_end run_to_point(struct gzip *g, struct error *err)
 	const struct inflate *x = &g->feed.x;
 	uint64_t bit = inflate_bit(x);
 	uint64_t header =
-		x->block == INFLATE_BETWEEN ? NO_HEADER : x->header_at;
+		x->block == INFLATE_BETWEEN ? GZIP_NO_HEADER : x->header_at;
 	struct stream_point p = {.out = g->at,
 				 .in = div_up(bit, 8),
 				 .bits = (uint8_t)(-bit & 7),
@@ -178,7 +187,8 @@ static int begin_member(struct gzip *g, struct error *err)
 		return r;
 	inflate_reset(&g->feed.x);
 	g->begun = g->inside = true;
-	g->member = g->at;
+	g->member = g->doubt = g->recent = g->at;
+	g->member_in = g->recent_in = feed_at(&g->feed);
 	g->crc = 0;
 	g->o.start = g->o.next;
 	return 1;
@@ -231,6 +241,35 @@ static int bad_data(struct gzip *g, struct error *err)
 	return -EBADMSG;
 }
 
+static void follow(struct gzip *g)
+{
+	uint64_t in = inflate_bit(&g->feed.x) / 8;
+
+	if (in - g->recent_in < DOUBT)
+		return;
+	g->doubt = g->recent;
+	g->recent = g->at;
+	g->recent_in = in;
+}
+
+/* Could its last bytes be the length that a member ends with?  In the middle of
+ * one they may be any number. */
+static bool ends_with_length(const struct gzip *g)
+{
+	const struct backing *from = scan_from(g->d.scan);
+	unsigned char b[4];
+	uint32_t v;
+
+	/* Behind a checksum. */
+	if (from->size < g->member_in + 2 * sizeof b)
+		return false;
+	if (backing_read(from, from->size - sizeof b, b, sizeof b, NULL) < 0)
+		return true;
+	v = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
+	    (uint32_t)b[3] << 24;
+	return v <= 4096 + 16 * (g->at - g->member);
+}
+
 /* Damage may look like this, too; where there was some, that is what it is. */
 static int cut_off(struct gzip *g, struct error *err)
 {
@@ -239,6 +278,8 @@ static int cut_off(struct gzip *g, struct error *err)
 		  (unsigned long long)(g->at - g->member));
 	if (g->spoiled)
 		spoil(g, err);
+	else if (ends_with_length(g))
+		scan_bad(g->d.scan, g->doubt, err);
 	return -EIO;
 }
 
@@ -250,6 +291,7 @@ static int decode_some(struct gzip *g, struct error *err)
 	unsigned char *end;
 
 	slide(g);
+	follow(g);
 	end = g->o.next + max_u64(chunk, REACH);
 	if (g->at > g->member && scan_wants_point(g->d.scan, g->at))
 		r = run_to_point(g, &e);
@@ -299,168 +341,7 @@ static ssize_t gzip_read(struct stream_decoder *d, void *to, size_t n,
 	return (ssize_t)n;
 }
 
-/* ---- a window ------------------------------------------------------------ */
-
-struct window {
-	struct feed feed;
-	struct inflate_out o;
-	unsigned char state[STATE_HEAD + INFLATE_HISTORY];
-};
-
-static int not_there(struct error *err)
-{
-	return error_set(err, -EBADMSG,
-			 "no gzip data where there were some when it was first "
-			 "read: damaged, or a stale index");
-}
-
-/* Be in the middle of the block whose header is at bit `at`. */
-static int enter_block(struct window *w, const struct stream_point *p,
-		       uint64_t at, struct error *err)
-{
-	const struct stream *s = w->feed.stream;
-	struct inflate *x = &w->feed.x;
-	unsigned char head[INFLATE_HEADER_MAX];
-	uint64_t byte = at / 8, data;
-	size_t n;
-	int r;
-
-	if (byte >= p->in)
-		return not_there(err);
-	n = (size_t)min_u64(sizeof head, s->from.size - byte);
-	r = stream_get(s, byte, head, n, err);
-	if (r < 0)
-		return r;
-	x->in = head;
-	x->end = head + n;
-	x->end_at = byte + n;
-	x->more = false;
-	if (!inflate_skip(x, at % 8) || !inflate_header(x))
-		return not_there(err);
-	data = inflate_bit(x) / 8;
-	if (x->block == INFLATE_STORED) {
-		if (p->bits || p->in < data || p->in - data > x->stored)
-			return not_there(err);
-		x->stored -= (uint32_t)(p->in - data);
-	}
-	x->bits = 0;
-	x->n_bits = 0;
-	return 0;
-}
-
-static int enter_state(struct window *w, uint64_t i, struct error *err)
-{
-	const struct stream_point *p = &w->feed.stream->point[i];
-	ssize_t n =
-		stream_state(w->feed.stream, i, w->state, sizeof w->state, err);
-	uint64_t header = 0;
-	int r = 0;
-
-	if (n < 0)
-		return (int)n;
-	if (n < STATE_HEAD)
-		return not_there(err);
-	for (unsigned k = 0; k < STATE_HEAD; k++)
-		header |= (uint64_t)w->state[k] << 8 * k;
-	w->o.before = w->state + STATE_HEAD;
-	w->o.n_before = (size_t)n - STATE_HEAD;
-	inflate_reset(&w->feed.x);
-	if (header != NO_HEADER)
-		r = enter_block(w, p, header, err);
-	return r;
-}
-
-/* To where the window's bytes begin. */
-static int enter(struct window *w, uint64_t i, struct error *err)
-{
-	const struct stream_point *p = &w->feed.stream->point[i];
-	uint64_t at;
-	int r;
-
-	if (p->flags & POINT_START) {
-		feed_begin(&w->feed, p->in);
-		r = gzip_header(&w->feed, true, &at, err);
-		inflate_reset(&w->feed.x);
-		return r < 0 ? r : 0;
-	}
-	r = enter_state(w, i, err);
-	if (r < 0)
-		return r;
-	feed_begin(&w->feed, p->in - (p->bits ? 1 : 0));
-	r = feed_more(&w->feed, err);
-	if (r == 0 && p->bits && !inflate_skip(&w->feed.x, 8u - p->bits))
-		r = not_there(err);
-	return r;
-}
-
-/* From the end of a member's data to the next one's. */
-static int next_member(struct window *w, struct error *err)
-{
-	uint32_t crc, size;
-	uint64_t at;
-	int r = gzip_trailer(&w->feed, &crc, &size, err);
-
-	if (r == 0) {
-		r = gzip_header(&w->feed, false, &at, err);
-		if (r == 0)
-			return not_there(err);
-	}
-	inflate_reset(&w->feed.x);
-	w->o.start = w->o.next;
-	w->o.n_before = 0;
-	return r < 0 ? r : 0;
-}
-
-static int decode(struct window *w, uint64_t i, struct error *err)
-{
-	int r = enter(w, i, err);
-
-	while (r == 0 && w->o.next < w->o.end) {
-		enum inflate_end why = inflate_run(&w->feed.x, &w->o);
-
-		if (w->o.next == w->o.end)
-			break;
-		if (why == INFLATE_INPUT)
-			r = feed_more(&w->feed, err);
-		else if (why == INFLATE_DONE)
-			r = next_member(w, err);
-		else
-			r = not_there(err);
-	}
-	return r;
-}
-
-/* Compressed bytes are read up to the next point, and a little more: the decoder
- * is fast while there are some. */
-static int gzip_window(struct stream *s, uint64_t i, unsigned char *out,
-		       struct error *err)
-{
-	const struct stream_point *p = &s->point[i];
-	uint64_t limit = s->from.size, begin = p->in - (p->bits ? 1 : 0);
-	struct window *w = malloc(sizeof *w);
-	struct buf *buf;
-	int r;
-
-	if (i + 1 < s->n)
-		limit = min_u64(limit, p[1].in + 64);
-	buf = buf_new((size_t)min_u64(limit - begin + 1024, FEED), NULL);
-	if (w && buf) {
-		memset(w, 0, offsetof(struct window, state));
-		w->feed.stream = s;
-		w->feed.limit = limit;
-		w->feed.quiet = true;
-		w->feed.buf = buf->data;
-		w->feed.size = buf->size;
-		w->o.start = w->o.next = out;
-		w->o.end = out + p->size;
-		r = decode(w, i, err);
-	} else {
-		r = error_set(err, -ENOMEM, "out of memory");
-	}
-	buf_unref(buf);
-	free(w);
-	return r;
-}
+/* ---- the format ---------------------------------------------------------- */
 
 static const char *const suffixes[] = {".tgz=.tar", ".taz=.tar", ".svgz=.svg",
 				       ".gz=",      ".bgz=",     NULL};

@@ -6,6 +6,13 @@
 #include "archive/inflate.h"
 #include "archive/stream_private.h"
 
+/* Compressed bytes in memory, at most. */
+#define GZIP_FEED ((size_t)256 << 10)
+/* A state: where the block's header is in bits, or that the point is between two
+ * blocks; then the bytes before the point. */
+#define GZIP_STATE_HEAD 8
+#define GZIP_NO_HEADER UINT64_MAX
+
 /* Compressed bytes on their way into a decoder: of a scan, or from an offset of a
  * stream's file on. */
 struct feed {
@@ -38,5 +45,9 @@ int gzip_header(struct feed *f, bool first, uint64_t *at, struct error *err);
 /* What follows the data: CRC-32, and size modulo 2^32. */
 int gzip_trailer(struct feed *f, uint32_t *crc, uint32_t *size,
 		 struct error *err);
+
+/* As stream_format.window. */
+int gzip_window(struct stream *s, uint64_t i, unsigned char *out,
+		struct error *err);
 
 #endif
