@@ -220,6 +220,38 @@ TEST(damage_in_windows)
 	stream_test_window = 0;
 }
 
+/* The first flip is in bytes that are stored as they are, and is noticed by no
+ * decoder; what is, is far behind it, and the checksum is never reached. */
+TEST(damage_twice)
+{
+	static const struct way large[] = {
+		{"zstd", "zstd", "zstd -q -c data >packed"},
+		{"xz", "xz", "xz -q -0 -T1 -c data >packed"},
+		{"lz4", "lz4", "lz4 -q -c data >packed"},
+	};
+	struct bytes data = make_data(NOISE, 6 << 20), packed;
+	uint64_t good;
+
+	memset(data.at + data.n - (1 << 20), 'x', 1 << 20);
+	for (size_t i = 0; i < 1 << 20; i += 29)
+		data.at[data.n - 1 - i] = (unsigned char)test_random();
+	put_file("data", data.at, data.n);
+	for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+		if (!stream_find(large[i].format) || !have_tool(large[i].tool))
+			continue;
+		test_name = large[i].cmd;
+		CHECK_EQ_I(run_in_dir(large[i].cmd), 0);
+		packed = get_file("packed");
+		packed.at[1 << 20] ^= 1;
+		memset(packed.at + packed.n - 3000, 0xff, 1000);
+		put_file("flipped", packed.at, packed.n);
+		CHECK(check_damaged("flipped", large[i].format, &data, 2,
+				    &good) < 0);
+		free(packed.at);
+	}
+	free(data.at);
+}
+
 int main(void)
 {
 	stream_dir_make();
@@ -232,6 +264,7 @@ int main(void)
 	RUN(windows);
 	RUN(damage);
 	RUN(damage_in_windows);
+	RUN(damage_twice);
 	stream_dir_remove();
 	return test_done();
 }
