@@ -20,7 +20,12 @@
  * cache already, or there is none, they are passed over in silence.
  *
  * Decoders are large (an xz dictionary, a zstd window): there are few of them, and
- * the one used longest ago goes first.
+ * the one used longest ago goes first.  What they may take is for all streams
+ * together, for there can be a thousand of these (archives in archives): a stream
+ * that needs one more takes the room of others that rest, whosesoever they are.  It
+ * never waits for those of other streams, which may be waiting for it in turn (the
+ * compressed bytes of one stream can be decoded bytes of another), and rather
+ * exceeds the bound.  What is more than PARKED_MEMORY counts in the cache's budget.
  */
 #include "archive/parked.h"
 
@@ -28,11 +33,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 
 #define PARKED_MOST 8
-#define PARKED_MEMORY ((size_t)128 << 20)
 #define PASS_BYTES ((size_t)256 << 10)
 
 struct slot {
@@ -48,15 +53,29 @@ struct waiter {
 };
 struct lot {
 	const struct parked_ops *ops;
-	pthread_mutex_t lock; /* all below */
+	struct lot *next;
 	pthread_cond_t change;
 	struct slot slot[PARKED_MOST];
 	struct waiter *waiting;
-	uint64_t clock;
 	bool known;     /* `largest` was measured */
 	size_t largest; /* decoder seen so far; before: what one may be */
 };
 
+/* Of all streams.  The lock protects what is in their lots, too. */
+static struct {
+	pthread_mutex_t lock;
+	struct lot *first;
+	uint64_t clock;
+	size_t memory; /* for them at rest, but one there may always be */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = PARKED_MEMORY};
+
+void stream_memory(uint64_t bytes)
+{
+	lock_scope(&all.lock);
+	all.memory = (size_t)max_u64(bytes, PARKED_MEMORY);
+}
+
+/* Under the lock. */
 static struct lot *lot_new(const struct parked_ops *ops)
 {
 	struct lot *lot = calloc(1, sizeof *lot);
@@ -64,35 +83,17 @@ static struct lot *lot_new(const struct parked_ops *ops)
 	if (!lot)
 		return NULL;
 	lot->ops = ops;
-	pthread_mutex_init(&lot->lock, NULL);
 	pthread_cond_init(&lot->change, NULL);
 	lot->largest = PARKED_MEMORY / 2;
+	lot->next = all.first;
+	all.first = lot;
 	return lot;
-}
-
-static void lot_free(struct lot *lot)
-{
-	for (unsigned i = 0; i < PARKED_MOST; i++)
-		if (lot->slot[i].decoder)
-			lot->ops->close(lot->slot[i].decoder);
-	pthread_cond_destroy(&lot->change);
-	pthread_mutex_destroy(&lot->lock);
-	free(lot);
-}
-
-void parked_free(struct stream *s)
-{
-	if (s->own)
-		lot_free(s->own);
-	s->own = NULL;
 }
 
 /* The stream's, made by whoever needs it first. */
 static struct lot *lot_of(struct stream *s, const struct parked_ops *ops)
 {
-	static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-
-	lock_scope(&making);
+	lock_scope(&all.lock);
 	if (!s->own)
 		s->own = lot_new(ops);
 	return s->own;
@@ -138,7 +139,25 @@ static struct slot *vacancy(struct lot *lot)
 		any = true;
 		memory += max_u64(x->memory, lot->largest);
 	}
-	return any && memory > PARKED_MEMORY ? NULL : empty;
+	return any && memory > all.memory ? NULL : empty;
+}
+
+/* The one of `lot` that was used longest ago and rests, if that was before *old
+ * (NULL: whenever it was). */
+static void older(struct lot *lot, struct slot **old)
+{
+	for (unsigned k = 0; k < PARKED_MOST; k++) {
+		struct slot *x = &lot->slot[k];
+
+		if (x->used && !x->busy && (!*old || x->last < (*old)->last))
+			*old = x;
+	}
+}
+
+static void drop(struct lot *lot, struct slot *x)
+{
+	lot->ops->close(x->decoder);
+	*x = (struct slot){0};
 }
 
 /* Close what was used longest ago; false: all are at work.  Under the lock. */
@@ -146,17 +165,66 @@ static bool evict(struct lot *lot)
 {
 	struct slot *old = NULL;
 
-	for (unsigned k = 0; k < PARKED_MOST; k++) {
-		struct slot *x = &lot->slot[k];
+	older(lot, &old);
+	if (old)
+		drop(lot, old);
+	return old != NULL;
+}
 
-		if (x->used && !x->busy && (!old || x->last < old->last))
-			old = x;
+/* Close what rests, of any stream, until `more` bytes have room; but `keep` of
+ * them.  Under the lock. */
+static void make_room(size_t more, unsigned keep)
+{
+	size_t memory;
+
+	for (;;) {
+		struct lot *of = NULL;
+		struct slot *old = NULL;
+		unsigned resting = 0;
+
+		memory = 0;
+		for (struct lot *lot = all.first; lot; lot = lot->next) {
+			struct slot *was = old;
+
+			older(lot, &old);
+			of = old != was ? lot : of;
+			for (unsigned k = 0; k < PARKED_MOST; k++) {
+				memory += lot->slot[k].memory;
+				resting +=
+					lot->slot[k].used && !lot->slot[k].busy;
+			}
+		}
+		if (resting <= keep || memory + more <= all.memory)
+			break;
+		drop(of, old);
 	}
-	if (!old)
-		return false;
-	lot->ops->close(old->decoder);
-	*old = (struct slot){0};
-	return true;
+	memory += more;
+	atomic_store(&buf_beside,
+		     memory > PARKED_MEMORY ? memory - PARKED_MEMORY : 0);
+}
+
+static void lot_free(struct lot *lot)
+{
+	struct lot **p = &all.first;
+
+	pthread_mutex_lock(&all.lock);
+	while (*p != lot)
+		p = &(*p)->next;
+	*p = lot->next;
+	make_room(0, 1);
+	pthread_mutex_unlock(&all.lock);
+	for (unsigned i = 0; i < PARKED_MOST; i++)
+		if (lot->slot[i].decoder)
+			lot->ops->close(lot->slot[i].decoder);
+	pthread_cond_destroy(&lot->change);
+	free(lot);
+}
+
+void parked_free(struct stream *s)
+{
+	if (s->own)
+		lot_free(s->own);
+	s->own = NULL;
 }
 
 /* Somebody waits who needs the decoder at `at` before us.  Under the lock. */
@@ -192,15 +260,19 @@ static struct slot *take(struct lot *lot, uint64_t start, uint64_t i,
 	struct waiter me = {i, NULL}, **p;
 	struct slot *x;
 
-	lock_scope(&lot->lock);
+	lock_scope(&all.lock);
 	me.next = lot->waiting;
 	lot->waiting = &me;
 	while (!(x = choose(lot, start, i)))
-		pthread_cond_wait(&lot->change, &lot->lock);
+		pthread_cond_wait(&lot->change, &all.lock);
 	for (p = &lot->waiting; *p != &me;)
 		p = &(*p)->next;
 	*p = me.next;
 	*from = x->used ? x->at : start;
+	if (!x->used) {
+		make_room(lot->largest, 0);
+		x->memory = lot->largest;
+	}
 	x->used = x->busy = true;
 	x->at = i + 1;
 	pthread_cond_broadcast(&lot->change);
@@ -214,9 +286,9 @@ static void put(struct lot *lot, struct slot *x, bool keep)
 	size_t memory = decoder ? lot->ops->memory(decoder) : 0;
 
 	{
-		lock_scope(&lot->lock);
+		lock_scope(&all.lock);
 		x->busy = false;
-		x->last = ++lot->clock;
+		x->last = ++all.clock;
 		x->memory = memory;
 		if (memory)
 			lot->largest = lot->known
@@ -227,6 +299,7 @@ static void put(struct lot *lot, struct slot *x, bool keep)
 			decoder = NULL;
 		else
 			*x = (struct slot){0};
+		make_room(0, 1);
 		pthread_cond_broadcast(&lot->change);
 	}
 	if (decoder)
@@ -305,7 +378,7 @@ static void lead_up(struct lot *lot, struct stream *s, uint64_t start,
 	if (!pinner || leading)
 		return;
 	{
-		lock_scope(&lot->lock);
+		lock_scope(&all.lock);
 		x = nearest(lot, start, i);
 		if (x)
 			from = x->at;

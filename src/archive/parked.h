@@ -5,6 +5,10 @@
 
 #include "archive/stream_private.h"
 
+/* What they may take while they rest, of all streams together, where stream_memory
+ * says no more. */
+#define PARKED_MEMORY ((size_t)40 << 20)
+
 /* How a format decodes from a point on, as far as it is asked to. */
 struct parked_ops {
 	/* A decoder at point `i`, which is no POINT_LATER. */

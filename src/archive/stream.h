@@ -102,4 +102,8 @@ struct chunk_set *stream_set(struct stream *s);
  * window's, or, where points are POINT_LATER, all up to it. */
 uint64_t stream_worst(const struct stream *s);
 
+/* What decoders may take that rest in the middle of streams, of all of them; no less
+ * than 40 MiB.  What is more than these counts in the budget of caches. */
+void stream_memory(uint64_t bytes);
+
 #endif

@@ -21,6 +21,7 @@ struct cursor {
 	lzma_check check;
 	struct xz_block block;
 	lzma_stream lzma;
+	size_t memory; /* of lzma, which does not say so itself */
 };
 
 static int cursor_open(void **out, const struct stream *s, uint64_t i,
@@ -67,7 +68,7 @@ static size_t cursor_memory(void *decoder)
 {
 	struct cursor *c = decoder;
 
-	return c->feed.room + (size_t)lzma_memusage(&c->lzma);
+	return c->feed.room + c->memory;
 }
 
 /* A number of the index; nobody checks what it says. */
@@ -122,6 +123,7 @@ static int next_block(struct cursor *c, struct error *err)
 		c->state = STREAM;
 		return pass_index(&c->feed, err);
 	}
+	c->memory = (size_t)xz_block_memory(&c->block);
 	r = xz_block_begin(&c->block, &c->lzma, err);
 	if (r == 0) {
 		feed_drop(&c->feed, c->block.block.header_size);

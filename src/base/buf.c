@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 
+_Atomic uint64_t buf_beside;
+
 /*
  * Two kinds of memory.  Below LARGE a buffer is one malloc, header and bytes.
  * From LARGE on the bytes are pages of their own: malloc would raise its own

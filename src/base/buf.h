@@ -31,6 +31,8 @@ struct buf *buf_ref(struct buf *b);
 void buf_unref(struct buf *b);
 /* What buf_new(size) will add to a gauge. */
 size_t buf_cost(size_t size);
+/* Bytes that are in no buffer, and count in the budget of caches. */
+extern _Atomic uint64_t buf_beside;
 /* Bytes kept for reuse at most (default 8 MiB), counted in no gauge. */
 void buf_reuse_limit(size_t bytes);
 /* Give every kept buffer back to the system. */

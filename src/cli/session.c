@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/stream.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -24,6 +25,8 @@
 #define SCAN_MEMORY (UINT64_C(256) << 20)
 /* Of the cache, for copies of members that have to be in one piece. */
 #define STAGE_SHARE 4
+/* And for decoders that rest in the middle of streams. */
+#define DECODERS_SHARE 8
 
 char *session_base_name(const char *path)
 {
@@ -285,6 +288,7 @@ int session_open(struct session **out, char *const *paths, size_t n,
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
 	system_raise_files();
+	stream_memory(set->cache_size / DECODERS_SHARE);
 	r = set->joined ? 0 : refuse_clashes(paths, n, err);
 	if (r == 0)
 		r = handles_new(&s->handles, 0, set->threads + prefetch, err);

@@ -161,8 +161,10 @@ static void evict_to_budget(struct cache *c)
 	uint64_t tries = atomic_load(&c->ready) + SHARDS;
 	struct shard *s;
 
-	while (tries-- > 0 &&
-	       atomic_load(&c->alive) + atomic_load(&c->reserved) > c->budget) {
+	while (tries-- > 0 && atomic_load(&c->alive) +
+					      atomic_load(&c->reserved) +
+					      atomic_load(&buf_beside) >
+				      c->budget) {
 		s = oldest_shard(c);
 		if (!s)
 			return;
