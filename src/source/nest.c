@@ -25,6 +25,10 @@
  * (hdf5_worker.c); those in archives that are opened later stay files.
  */
 #define PROBES_MAX 4096
+/* A source in so many others shows what is in it as files.  An archive can have
+ * itself in it, and where windows do not stay in the cache each level decodes those
+ * of the level above several times: without end, and on a stack that has one. */
+#define NEST_DEPTH 16
 #define PROBE_BYTES SOURCE_HEAD
 
 struct nest {
@@ -60,6 +64,8 @@ int nest_new(struct nest **out, const struct source_args *a, struct error *err)
 	n->archive.offset = 0;
 	n->archive.subdir = NULL;
 	n->archive.progress = NULL;
+	n->archive.depth++;
+	n->archive.nested &= n->archive.depth < NEST_DEPTH;
 	n->views = a->views;
 	if (a->prefix && !(n->prefix = strdup(a->prefix))) {
 		free(n);

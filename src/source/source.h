@@ -18,6 +18,7 @@ struct archive_options {
 	uint64_t offset;    /* where in its file an archive begins */
 	bool versions;      /* show what later members replace */
 	bool nested;        /* show sources inside as directories */
+	unsigned depth;     /* how many sources this one is in */
 	uint64_t stage;     /* bytes of members that may be copied to memory */
 	unsigned threads;   /* to decode a stream with for the first time */
 	/* How far reading an archive for the first time is, in bytes of `total`;

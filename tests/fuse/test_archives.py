@@ -313,6 +313,16 @@ def deep():
             same_bytes(read(p + "/level"), b"%d" % i, "level")
             p = inside(m, os.path.relpath(p + "/n.tar", m.path))
         same_bytes(read(p + "/f"), b"at the bottom", "f")
+    for i in range(6):
+        e = directory({"level": b"%d" % i})
+        shutil.copy(pack(d, "n.tar"), e)
+        d = e
+    with Mount(pack(d, "n.tar"), opts=R) as m:
+        p, n = m.path, 0
+        while os.path.isdir(p + "/n.tar"):
+            p, n = p + "/n.tar", n + 1
+        equal(n, 16, "levels; an archive may have itself in it")
+        check(os.path.isfile(p + "/n.tar"), "what is deeper is a file")
 
 
 def damaged_inside(p, name):
