@@ -72,8 +72,10 @@ int stream_scan_new(struct stream_scan **out, const struct stream_format *f,
 		    const struct backing *from, unsigned threads,
 		    struct error *err);
 struct input *stream_scan_input(struct stream_scan *s); /* borrowed */
-/* Compressed bytes that were read so far, for a progress bar. */
-uint64_t stream_scan_consumed(const struct stream_scan *s);
+/* For a progress bar: from now on `so_far` is told, on the reader's thread, how many
+ * compressed bytes were read, whenever these are more. */
+void stream_scan_tell(struct stream_scan *s,
+		      void (*so_far)(void *ctx, uint64_t consumed), void *ctx);
 /* Read what is left to its end, and hand over the stream.  With damage: the
  * stream of what could be decoded, *damage set and -EBADMSG (*out is set), so the
  * intact part can be shown.  Any other failure: *out is NULL.  Frees `s`. */

@@ -30,6 +30,9 @@ struct stream_scan {
 	struct error failure; /* code 0: none */
 	struct error bad;     /* of the first checksum that failed */
 	unsigned char *waste;
+	void (*so_far)(void *ctx, uint64_t consumed); /* or NULL */
+	void *ctx;
+	uint64_t told;
 };
 
 /* ---- for decoders -------------------------------------------------------- */
@@ -121,6 +124,17 @@ static void fail(struct stream_scan *s, int r, const struct error *e)
 		error_prefix(&s->failure, "%s: ", backing_name(&s->from));
 }
 
+/* Here, and not where a tar has its headers: one member may take hours. */
+static void tell(struct stream_scan *s)
+{
+	uint64_t got = scan_got(s);
+
+	if (!s->so_far || got == s->told)
+		return;
+	s->told = got;
+	s->so_far(s->ctx, got);
+}
+
 static ssize_t scan_read(struct input *in, void *to, size_t n,
 			 struct error *err)
 {
@@ -145,6 +159,7 @@ static ssize_t scan_read(struct input *in, void *to, size_t n,
 		if (r < 0)
 			fail(s, (int)r, &e);
 		s->ended = r == 0;
+		tell(s);
 	}
 	in->at += have;
 	return have || !n ? (ssize_t)have : stopped(s, err);
@@ -213,9 +228,11 @@ struct input *stream_scan_input(struct stream_scan *s)
 	return &s->in;
 }
 
-uint64_t stream_scan_consumed(const struct stream_scan *s)
+void stream_scan_tell(struct stream_scan *s,
+		      void (*so_far)(void *ctx, uint64_t consumed), void *ctx)
 {
-	return scan_got(s);
+	s->so_far = so_far;
+	s->ctx = ctx;
 }
 
 void stream_scan_free(struct stream_scan *s)

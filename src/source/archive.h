@@ -33,7 +33,6 @@ struct archive {
 	struct source source; /* first member */
 	const struct archive_kind *kind;
 	const struct archive_options *options; /* while it is being opened */
-	const struct stream_scan *scan;        /* while it is being decoded */
 	char *path;
 	struct backing stored; /* the file, or what of it is the archive */
 	struct stream *stream; /* NULL: not compressed as a whole */

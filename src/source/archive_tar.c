@@ -15,14 +15,14 @@
 
 /* ---- tar ----------------------------------------------------------------- */
 
-static void tar_so_far(void *ctx, uint64_t at)
+static void so_far(void *ctx, uint64_t at)
 {
 	archive_progress(ctx, at);
 }
 
 static int tar_build(struct archive *a, struct input *in,
 		     const struct members_options *o,
-		     void (*so_far)(void *ctx, uint64_t at), struct error *err)
+		     void (*tell)(void *ctx, uint64_t at), struct error *err)
 {
 	struct members_builder *b;
 	struct tar_scanned scanned;
@@ -30,7 +30,7 @@ static int tar_build(struct archive *a, struct input *in,
 
 	if (r < 0)
 		return r;
-	r = tar_scan(in, b, &scanned, so_far, a, err);
+	r = tar_scan(in, b, &scanned, tell, a, err);
 	if (r < 0) {
 		members_builder_free(b);
 		return r;
@@ -46,7 +46,7 @@ static int tar_kind_scan(struct archive *a, const struct members_options *o,
 
 	if (r < 0)
 		return r;
-	r = tar_build(a, in, o, tar_so_far, err);
+	r = tar_build(a, in, o, so_far, err);
 	input_free(in);
 	return r;
 }
@@ -89,14 +89,6 @@ struct stream_head {
 	uint32_t is_tar, damaged;
 	char damage[504];
 };
-
-static void stream_so_far(void *ctx, uint64_t at)
-{
-	const struct archive *a = ctx;
-
-	(void)at;
-	archive_progress(a, stream_scan_consumed(a->scan));
-}
 
 static const char *base_name(const char *path)
 {
@@ -185,7 +177,7 @@ static int scan_inside(struct archive *a, struct stream_scan *scan,
 	r = archive_input_again(&again, head, (size_t)n, in, err);
 	if (r < 0)
 		return r;
-	r = tar_build(a, again, o, stream_so_far, err);
+	r = tar_build(a, again, o, NULL, err);
 	input_free(again);
 	return r;
 }
@@ -221,9 +213,8 @@ static int stream_kind_scan(struct archive *a, const struct members_options *o,
 	r = stream_scan_new(&scan, f, &a->stored, a->options->threads, err);
 	if (r < 0)
 		return r;
-	a->scan = scan;
+	stream_scan_tell(scan, so_far, a);
 	r = scan_inside(a, scan, o, err);
-	a->scan = NULL;
 	if (r < 0) {
 		stream_scan_free(scan);
 		return r;

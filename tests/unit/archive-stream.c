@@ -475,6 +475,24 @@ static void check_name(const char *name, const char *expected)
 	free(got);
 }
 
+/* Somebody waits while one large member is skipped. */
+TEST(progress)
+{
+	static const struct step list[] = {{0, POINT_START, 0, 0, 0, 0}};
+	struct told told = {0, 0};
+	struct error err = {0};
+	struct stream_scan *s;
+
+	script = list;
+	steps = 1;
+	CHECK_OK(stream_scan_new(&s, &plain, &place.backing, 1, &err));
+	stream_scan_tell(s, tell, &told);
+	CHECK_EQ_U(input_skip(stream_scan_input(s), SIZE, &err), SIZE);
+	CHECK_EQ_U(told.last, SIZE);
+	CHECK(told.times > 1);
+	stream_scan_free(s);
+}
+
 TEST(names)
 {
 	static const unsigned char head[] = {0x1f, 0x8b, 8, 0};
@@ -511,6 +529,7 @@ int main(void)
 	RUN(changed_meanwhile);
 	RUN(impossible_points);
 	RUN(worst_of_later_points);
+	RUN(progress);
 	RUN(names);
 	place_free(&place);
 	return test_done();
