@@ -158,10 +158,17 @@ static void save_index(struct archive *a)
 	if (a->kind->sections)
 		n += a->kind->sections(a, s + n);
 	key_of(a, &key);
-	if (index_save(&key, &where, s, n, &a->index, &err) < 0)
-		log_info("%s: no index was saved: %s", a->path, err.text);
-	else if (a->index)
+	if (index_save(&key, &where, s, n, &a->index, &err) < 0) {
+		/* Who says where it is to be wants to know that it is not. */
+		if (a->options->index)
+			log_warn("%s: no index was saved: %s", a->path,
+				 err.text);
+		else
+			log_info("%s: no index was saved: %s", a->path,
+				 err.text);
+	} else if (a->index) {
 		log_debug(DEBUG_ARCHIVE, "%s: saved %s", a->path, a->index);
+	}
 }
 
 /* ---- opening ------------------------------------------------------------- */

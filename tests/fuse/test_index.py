@@ -188,6 +188,9 @@ def asked_for():
     d = scratch("indexes")
     right(t, ["--index=" + d])
     equal(len(os.listdir(d)), 1, "files in --index=DIRECTORY")
+    for bad in (os.path.join(d, "missing", "x"), t):
+        p = exits(tensorfs("ls", "--index=" + bad, t), 0, "--index=" + bad)
+        check("no index was saved" in p.stderr, "not said: " + p.stderr)
     equal(beside(t), [], "files beside the source")
 
 
