@@ -34,7 +34,9 @@ static int copy_out(const struct command *c, struct fs *fs,
 	uint64_t off = 0;
 
 	if (node->type != S_IFREG) {
-		cli_say(c, "%s: is a directory", name);
+		cli_say(c, "%s: is %s", name,
+			node->type == S_IFDIR ? "a directory"
+					      : "not a regular file");
 		return CLI_INCOMPLETE;
 	}
 	if (!buf) {

@@ -247,7 +247,7 @@ static int print_plans(const struct command *c, struct session *session,
 		r = f->ops->map(f, node->node, off, &plan, &err);
 		if (r < 0)
 			break;
-		plan_print(&plan, stdout);
+		plan_print(&plan, session->handles, stdout);
 		if (plan.have == 0)
 			r = error_set(&err, -EIO, "nothing mapped at %" PRIu64,
 				      off);

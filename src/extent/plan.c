@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "extent/handles.h"
 
 /*
  * A plan is a gapless list: extent i begins where i - 1 ended, so an append
@@ -214,12 +215,16 @@ static void chunk_print(const struct chunk_set *s, uint64_t index, FILE *out)
 	}
 }
 
-static void extent_print(const struct extent *x, FILE *out)
+static void extent_print(const struct extent *x, const struct handles *h,
+			 FILE *out)
 {
 	switch (x->kind) {
 	case EXTENT_FILE:
-		fprintf(out, "file %u at %llu", x->u.file.file,
-			(unsigned long long)x->u.file.pos);
+		if (h)
+			fputs(handles_path(h, x->u.file.file), out);
+		else
+			fprintf(out, "file %u", x->u.file.file);
+		fprintf(out, " at %llu", (unsigned long long)x->u.file.pos);
 		break;
 	case EXTENT_CHUNK:
 		chunk_print(x->u.chunk.set, x->u.chunk.index, out);
@@ -240,7 +245,7 @@ static void extent_print(const struct extent *x, FILE *out)
 	}
 }
 
-void plan_print(const struct plan *p, FILE *out)
+void plan_print(const struct plan *p, const struct handles *h, FILE *out)
 {
 	uint64_t at = 0;
 	unsigned i;
@@ -248,7 +253,7 @@ void plan_print(const struct plan *p, FILE *out)
 	for (i = 0; i < p->n; i++) {
 		fprintf(out, "%llu +%llu ", (unsigned long long)at,
 			(unsigned long long)p->ext[i].len);
-		extent_print(&p->ext[i], out);
+		extent_print(&p->ext[i], h, out);
 		putc('\n', out);
 		at += extent_bytes(&p->ext[i]);
 	}

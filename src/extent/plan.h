@@ -103,7 +103,9 @@ static inline uint64_t extent_bytes(const struct extent *x)
 uint64_t plan_copy(struct plan *p, const void *data, uint64_t len);
 /* `data` is not copied: it belongs to the tree, or lives as long. */
 uint64_t plan_mem(struct plan *p, const void *data, uint64_t len);
-/* One line an extent, for people and tests. */
-void plan_print(const struct plan *p, FILE *out);
+struct handles;
+/* One line an extent, for people and tests.  `h` has the names of files; NULL:
+ * their numbers have to do. */
+void plan_print(const struct plan *p, const struct handles *h, FILE *out);
 
 #endif

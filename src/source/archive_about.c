@@ -130,6 +130,7 @@ static void warn_of_stream(json_t *slow, const struct archive *a,
 struct image_facts {
 	uint64_t blocks, fragments, holes, plain;
 	uint64_t in_fragments, files; /* with content */
+	uint64_t in_compressed;       /* fragments */
 	uint64_t median;              /* bytes */
 };
 
@@ -152,9 +153,11 @@ static int look_at_files(const struct members *m, struct image_facts *f)
 		if (r->kind != MEMBER_BLOCKS && r->kind != MEMBER_FRAGMENT)
 			continue;
 		sizes[f->files++] = r->size;
-		if (r->kind == MEMBER_FRAGMENT &&
-		    !(m->blocks[r->data >> 20].flags & MEMBER_STORED))
-			f->in_fragments++;
+		if (r->kind != MEMBER_FRAGMENT)
+			continue;
+		f->in_fragments++;
+		if (!(m->blocks[r->data >> 20].flags & MEMBER_STORED))
+			f->in_compressed++;
 	}
 	if (!f->files)
 		return 0;
@@ -203,7 +206,7 @@ static void warn_of_image(json_t *slow, const struct archive *a,
 	format_size(a->info.block_size, block, sizeof block);
 	format_size(f->median, median, sizeof median);
 	if (a->info.block_size > LARGE_BLOCK &&
-	    f->in_fragments > f->files / 2 &&
+	    f->in_compressed > f->files / 2 &&
 	    f->median <= a->info.block_size / 8) {
 		snprintf(text, sizeof text,
 			 "half of its files have at most %s, and lie in "

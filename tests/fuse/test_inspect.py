@@ -404,7 +404,7 @@ def info_tar():
                   ("file", x.size, x.offset_data, x.uid, x.mtime), x.name)
             p = exits(tensorfs("info", "--map", t + ":" + x.name, "10",
                                "5"), 0, "--map")
-            check(str(x.offset_data + 10) in p.stdout, p.stdout)
+            check("%s at %d" % (t, x.offset_data + 10) in p.stdout, p.stdout)
     j = info(t + ":d/f001")["member"]
     equal((j["links"], sorted(j["names"]), j["xattrs"]),
           (2, ["/d/f001", "/h"], [{"name": "user.k", "bytes": 1}]), "d/f001")
@@ -451,6 +451,8 @@ def info_image(comp):
           "blocks")
     whole = sum(len(content(i)) // block for i in range(FILES))
     check(whole <= s["data_blocks"] <= whole + FILES, "data blocks: %s" % s)
+    equal(s["files_in_fragments"],
+          sum(0 < len(content(i)) < block for i in range(FILES)), "small files")
     if comp == "gzip":
         x = info(t + ":d0/f006")["member"]
         raw = read(t)[x["stored_at"]:]
@@ -526,6 +528,10 @@ def listed():
           ("char device", 1, 3), "c")
     equal((rows["p"]["type"], rows["l"]["type"], rows["l"]["target"]),
           ("fifo", "symlink", "d/f001"), "p, l")
+    for name, what in (("c", "not a regular file"), ("p", "not a regular file"),
+                       ("d", "a directory")):
+        p = exits(tensorfs("cat", t + ":" + name), 1, "cat " + name)
+        check(p.stderr.endswith(name + ": is " + what + "\n"), p.stderr)
     equal((rows["h"]["nlink"], rows["h"]["uid"], rows["h"]["gid"]),
           (2, 1001, 7), "h")
     out = exits(tensorfs("ls", "-l", t), 0, "ls -l").stdout.splitlines()

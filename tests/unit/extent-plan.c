@@ -199,7 +199,7 @@ TEST(plans_can_be_read)
 	plan_fill(&p, fill4, 6, 8);
 	f = open_memstream(&text, &len);
 	CHECK(f);
-	plan_print(&p, f);
+	plan_print(&p, NULL, f);
 	fclose(f);
 	CHECK_STR(text, "0 +3 memory\n"
 			"3 +100 file 2 at 4096\n"
