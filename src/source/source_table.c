@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,13 @@ static int read_file(const struct source_args *a, unsigned char *head,
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL, "%s is not a regular file",
 				 a->path);
+	if (a->archive && a->archive->offset &&
+	    a->archive->offset >= (uint64_t)st.st_size)
+		return error_set(err, -EINVAL,
+				 "%s ends before offset=%" PRIu64
+				 ": it has %" PRIu64 " bytes",
+				 a->path, a->archive->offset,
+				 (uint64_t)st.st_size);
 	got = pread(fd, head, SOURCE_HEAD,
 		    a->archive ? (off_t)a->archive->offset : 0);
 	if (got < 0)
