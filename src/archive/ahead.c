@@ -53,6 +53,7 @@ struct ahead {
 	size_t pos;              /* bytes of it that were */
 	size_t mark;             /* the next one of it */
 	uint64_t out;            /* decoded bytes before `unit` */
+	bool displaced;          /* what follows is not where it belongs */
 	bool apart;              /* the next point should not be left out */
 	unsigned char *state;    /* AHEAD_STATE_MOST */
 	struct error failed;
@@ -252,6 +253,7 @@ static int begin(struct ahead *a, struct error *err)
 		r = a->ops->taken(a->own, u, &why);
 	if (r < 0)
 		return fail(a, &why, err);
+	a->displaced |= u->displaced;
 	pump(a);
 	return 1;
 }
@@ -304,6 +306,8 @@ static int make_point(struct ahead *a, const struct ahead_mark *m,
 	size_t n = 0;
 	int r;
 
+	if (a->displaced)
+		p.flags |= POINT_BAD;
 	if (m->state && !a->state && !(a->state = malloc(AHEAD_STATE_MOST)))
 		return no_memory(err);
 	if (m->state)

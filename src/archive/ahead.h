@@ -42,6 +42,9 @@ struct ahead_unit {
 	uint64_t bad_from;
 	size_t bad_until;
 	bool bad;
+	/* Set by `run` or `taken`: nobody knows how many bytes were to be there, so
+	 * what follows is not where it belongs. */
+	bool displaced;
 	/* Before `taken` is called. */
 	uint64_t at; /* decoded bytes before the unit */
 	/* Set by `taken`: what lies before is right, a checksum said so. */

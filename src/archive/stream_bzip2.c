@@ -226,7 +226,7 @@ static void end_stream(struct decoder *d, struct unit *u)
 		  "bzip2: the CRC of the stream that ends at %llu does not "
 		  "match",
 		  (unsigned long long)(u->end / 8));
-	u->base.bad = true;
+	u->base.bad = u->base.displaced = true;
 	u->base.bad_from = u->begins ? u->base.at : d->stream_at;
 }
 

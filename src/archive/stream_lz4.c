@@ -332,6 +332,9 @@ static void check_part(struct decoder *d, struct unit *u, size_t i)
 			     part->to - part->from);
 	if (!part->ends)
 		return;
+	u->base.displaced |= part->frame.content != d->content &&
+			     (summed ? XXH32_digest(d->sum) != part->sum
+				     : part->frame.content != UINT64_MAX);
 	if (summed && XXH32_digest(d->sum) != part->sum)
 		bad_frame(d, u, i, "the checksum");
 	else if (part->frame.content != UINT64_MAX &&

@@ -322,6 +322,7 @@ static int run_part(struct unit *u, struct zstd_cursor *c,
 		u->base.out_size += got;
 		if (r == -EILSEQ) {
 			mark_bad(u, err);
+			u->base.displaced |= c->frame.content == UINT64_MAX;
 			r = 1;
 		}
 	}

@@ -252,6 +252,43 @@ TEST(damage_twice)
 	free(data.at);
 }
 
+/* The second of three frames, or streams, is of fewer bytes than there were, which
+ * only its checksum, its last byte, knows: the third is not where it belongs. */
+TEST(damage_displaces)
+{
+	static const struct way ways[] = {
+		{"zstd", "zstd", "zstd -q -c"},
+		{"lz4", "lz4", "lz4 -q -c"},
+	};
+	struct bytes data = make_data(NOISE, 600000);
+	char cmd[256];
+	uint64_t good;
+
+	put_file("data", data.at, data.n);
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct bytes two;
+
+		if (!stream_find(ways[i].format) || !have_tool(ways[i].tool))
+			continue;
+		test_name = ways[i].cmd;
+		snprintf(cmd, sizeof cmd,
+			 "head -c 200000 data | %s >one; "
+			 "tail -c 400000 data | head -c 190000 | %s >two; "
+			 "tail -c 200000 data | %s >three",
+			 ways[i].cmd, ways[i].cmd, ways[i].cmd);
+		CHECK_EQ_I(run_in_dir(cmd), 0);
+		two = get_file("two");
+		two.at[two.n - 1] ^= 1;
+		put_file("two", two.at, two.n);
+		CHECK_EQ_I(run_in_dir("cat one two three >packed"), 0);
+		CHECK(check_damaged("packed", ways[i].format, &data, 2, &good) <
+		      0);
+		CHECK(good <= 200000);
+		free(two.at);
+	}
+	free(data.at);
+}
+
 int main(void)
 {
 	stream_dir_make();
@@ -265,6 +302,7 @@ int main(void)
 	RUN(damage);
 	RUN(damage_in_windows);
 	RUN(damage_twice);
+	RUN(damage_displaces);
 	stream_dir_remove();
 	return test_done();
 }
