@@ -154,6 +154,14 @@ static int serve_loop(struct fuse_face *f, struct error *err)
 	fuse_loop_cfg_set_clone_fd(cfg, 0);
 	r = fuse_session_loop_mt(f->session, cfg);
 	fuse_loop_cfg_destroy(cfg);
+	/* -1 is no errno: not one thread could be started; or one had no memory for
+	 * its buffer, and ended them all.  It was said that the mount is there, so
+	 * this one serves. */
+	if (r == -1 || r == -ENOMEM) {
+		log_warn("no memory for threads: requests are answered one at "
+			 "a time");
+		r = fuse_session_loop(f->session);
+	}
 	return r;
 }
 
