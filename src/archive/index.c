@@ -190,7 +190,12 @@ static int load_at(const struct index_key *key, const struct index_place *at,
 		if (r == -ENODATA)
 			r = error_set(err, -ENOENT, "there is no index");
 	}
-	if (fd >= 0) {
+	if (fd >= 0 && !at->asked && !index_is_ours(key, &st))
+		r = error_set(err, -EINVAL,
+			      "%s: it is of another user than the archive, and "
+			      "not believed",
+			      file_shown(x->path));
+	else if (fd >= 0) {
 		r = read_index(x, key, &fd, (uint64_t)st.st_size, lazy, err);
 		if (r < 0)
 			error_prefix(err, "%s: ", file_shown(x->path));

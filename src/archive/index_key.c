@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/xattr.h>
 #include <xxhash.h>
 
@@ -129,6 +130,16 @@ static int source_stat(const struct backing *b, struct stat *st,
 		r = error_errno(err, -errno, "%s", backing_name(b));
 	handles_put(b->handles, &h);
 	return r;
+}
+
+bool index_is_ours(const struct index_key *key, const struct stat *of)
+{
+	struct stat st;
+
+	if (of->st_uid == geteuid() || of->st_uid == 0)
+		return true;
+	return source_stat(key->source, &st, NULL) == 0 &&
+	       of->st_uid == st.st_uid;
 }
 
 int index_identify(const struct index_key *key, struct index_head *head,

@@ -52,6 +52,9 @@ uint64_t index_head_sum(const struct index_head *head);
 
 /* Are there index files for this source? */
 bool index_wanted(const struct index_key *key, const struct index_options *o);
+/* Whose is this index?  Ours, root's, or of the owner of the source: anybody else
+ * (in a directory that is open to all) may have made one that lies. */
+bool index_is_ours(const struct index_key *key, const struct stat *of);
 /* XXH3-128 (canonical) of pieces of the stored bytes: 64 KiB at either end and ten
  * pages between, or all there is.  A dozen reads; the source is what it was when
  * it was first read, or this is -ESTALE. */

@@ -357,6 +357,23 @@ TEST(modes)
 	CHECK(unlink(INDEX) == 0);
 }
 
+/* Who can write beside the source may not be who the source is of. */
+TEST(of_somebody_else)
+{
+	struct error err;
+
+	if (geteuid() != 0)
+		return; /* only root gives files away */
+	fake_save(NULL);
+	CHECK(chown(INDEX, 12345, 12345) == 0);
+	CHECK_EQ_I(fake_load_said(NULL, &err), -EINVAL);
+	CHECK(strstr(err.text, "another user"));
+	CHECK(chown("a.tar", 12345, (gid_t)-1) == 0);
+	CHECK_OK(fake_load());
+	CHECK(chown("a.tar", 0, (gid_t)-1) == 0);
+	CHECK(unlink(INDEX) == 0);
+}
+
 /* The source belongs to a group that the writer is not in. */
 static int is_not_shown_to_a_group(void)
 {
@@ -494,6 +511,7 @@ int main(void)
 	RUN(planted_others);
 	RUN(huge);
 	RUN(modes);
+	RUN(of_somebody_else);
 	RUN(other_group);
 	RUN(full);
 	RUN(bad_blob);
