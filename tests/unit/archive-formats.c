@@ -256,7 +256,7 @@ TEST(damage_twice)
  * only its checksum, its last byte, knows: the third is not where it belongs. */
 TEST(damage_displaces)
 {
-	static const struct way ways[] = {
+	static const struct way displaced[] = {
 		{"zstd", "zstd", "zstd -q -c"},
 		{"lz4", "lz4", "lz4 -q -c"},
 	};
@@ -265,12 +265,13 @@ TEST(damage_displaces)
 	uint64_t good;
 
 	put_file("data", data.at, data.n);
-	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+	for (size_t i = 0; i < sizeof displaced / sizeof *displaced; i++) {
 		struct bytes two;
 
-		if (!stream_find(ways[i].format) || !have_tool(ways[i].tool))
+		if (!stream_find(displaced[i].format) ||
+		    !have_tool(displaced[i].tool))
 			continue;
-		test_name = ways[i].cmd;
+		test_name = displaced[i].cmd;
 		snprintf(cmd, sizeof cmd,
 			 "head -c 200000 data | %s >one; "
 			 "tail -c 400000 data | head -c 190000 | %s >two; "
