@@ -64,7 +64,7 @@ void log_set_level(enum log_level level)
 
 const char *log_modules(void)
 {
-	return "cache,hdf5,fuse,prefetch";
+	return "archive,cache,hdf5,fuse,prefetch";
 }
 
 int log_set_debug(const char *modules)

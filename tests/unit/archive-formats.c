@@ -276,14 +276,14 @@ TEST(damage_displaces)
 			 "head -c 200000 data | %s >one; "
 			 "tail -c 400000 data | head -c 190000 | %s >two; "
 			 "tail -c 200000 data | %s >three",
-			 ways[i].cmd, ways[i].cmd, ways[i].cmd);
+			 displaced[i].cmd, displaced[i].cmd, displaced[i].cmd);
 		CHECK_EQ_I(run_in_dir(cmd), 0);
 		two = get_file("two");
 		two.at[two.n - 1] ^= 1;
 		put_file("two", two.at, two.n);
 		CHECK_EQ_I(run_in_dir("cat one two three >packed"), 0);
-		CHECK(check_damaged("packed", ways[i].format, &data, 2, &good) <
-		      0);
+		CHECK(check_damaged("packed", displaced[i].format, &data, 2,
+				    &good) < 0);
 		CHECK(good <= 200000);
 		free(two.at);
 	}

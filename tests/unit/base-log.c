@@ -141,7 +141,7 @@ TEST(pushed_out_repeats_are_told)
 
 TEST(debug_modules)
 {
-	CHECK_STR(log_modules(), "cache,hdf5,fuse,prefetch");
+	CHECK_STR(log_modules(), "archive,cache,hdf5,fuse,prefetch");
 	CHECK_OK(log_set_debug("all"));
 	CHECK_EQ_U(log_debug_mask, 15);
 	CHECK_OK(log_set_debug(log_modules()));
