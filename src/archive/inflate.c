@@ -23,10 +23,10 @@
  */
 #include "archive/inflate.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "archive/inflate_private.h"
+#include "base/bytes.h"
 #include "base/number.h"
 
 /* What one turn of the fast loop may take and make, copies in words included. */
@@ -241,21 +241,13 @@ static enum inflate_end one_code(struct inflate *x, struct inflate_out *o)
 
 /* ---- the fast loop ------------------------------------------------------- */
 
-static inline uint64_t load64(const unsigned char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-	return le64toh(v);
-}
-
 /* 56 bits at least; those above are right, too, if not counted.  Of `n` only the
  * lowest byte means anything: entries are subtracted as they are. */
-#define REFILL                                  \
-	do {                                    \
-		bits |= load64(in) << (n & 63); \
-		in += 7 - (n >> 3 & 7);         \
-		n |= 56;                        \
+#define REFILL                                     \
+	do {                                       \
+		bits |= load_le64(in) << (n & 63); \
+		in += 7 - (n >> 3 & 7);            \
+		n |= 56;                           \
 	} while (0)
 #define TAKE(e)                  \
 	do {                     \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "archive/inflate_private.h"
+#include "base/bytes.h"
 
 #define PRE_BITS 7
 
@@ -254,8 +255,8 @@ static enum inflate_end read_stored(struct inflate *x)
 		return INFLATE_CUT;
 	b = x->in;
 	x->in += 4;
-	x->stored = b[0] | (uint32_t)b[1] << 8;
-	if (x->stored != ((b[2] | (uint32_t)b[3] << 8) ^ 0xffff))
+	x->stored = load_le16(b);
+	if (x->stored != (load_le16(b + 2) ^ 0xffffu))
 		return bad(x, "impossible length of a stored block");
 	return INFLATE_OUTPUT;
 }

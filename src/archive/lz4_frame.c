@@ -11,6 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 
 #define MAGIC 0x184d2204u
@@ -21,20 +22,14 @@
 /* A byte stands for this many at most. */
 #define EXPANSION 255
 
-static uint32_t le32(const unsigned char *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	       (uint32_t)p[3] << 24;
-}
-
 bool lz4_is_frame(const unsigned char *p)
 {
-	return le32(p) == MAGIC || le32(p) == MAGIC_LEGACY;
+	return load_le32(p) == MAGIC || load_le32(p) == MAGIC_LEGACY;
 }
 
 bool lz4_is_skippable(const unsigned char *p)
 {
-	return (le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
+	return (load_le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
 }
 
 static int truncated(const struct feed *f, struct error *err)
@@ -88,8 +83,7 @@ static int parse_header(struct feed *f, struct lz4_frame *out,
 	out->block = (size_t)1 << (8 + 2 * size);
 	out->content = UINT64_MAX;
 	if (flg & 8)
-		out->content = le32(f->data + 6) | (uint64_t)le32(f->data + 10)
-							   << 32;
+		out->content = load_le64(f->data + 6);
 	feed_drop(f, n);
 	return 1;
 }
@@ -102,7 +96,7 @@ static int pass_skippable(struct feed *f, struct error *err)
 
 	if (r < 0)
 		return r;
-	n = 8 + (uint64_t)le32(f->data + 4);
+	n = 8 + (uint64_t)load_le32(f->data + 4);
 	got = feed_skip(f, n, err);
 	if (got < 0)
 		return (int)got;
@@ -130,7 +124,7 @@ int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err)
 			continue;
 		}
 		out->at = f->at;
-		if (le32(f->data) == MAGIC_LEGACY) {
+		if (load_le32(f->data) == MAGIC_LEGACY) {
 			out->flags = LZ4_LEGACY;
 			out->block = LEGACY_BLOCK;
 			out->content = UINT64_MAX;
@@ -168,7 +162,7 @@ int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
 		return 0;
 	if (have < LZ4_BLOCK_HEAD)
 		return truncated(f, err);
-	size = le32(f->data);
+	size = load_le32(f->data);
 	if (legacy && (lz4_is_frame(f->data) || lz4_is_skippable(f->data)))
 		return 0;
 	if (!size && !legacy) {
@@ -193,7 +187,7 @@ int lz4_content_sum(struct feed *f, uint32_t *sum, struct error *err)
 
 	if (r < 0)
 		return r;
-	*sum = le32(f->data);
+	*sum = load_le32(f->data);
 	feed_drop(f, 4);
 	return 0;
 }
@@ -215,7 +209,7 @@ ssize_t lz4_decode_block(const struct lz4_frame *frame, const unsigned char *p,
 	int r;
 
 	if (frame->flags & LZ4_BLOCK_SUMS &&
-	    XXH32(data, block->stored, 0) != le32(data + block->stored))
+	    XXH32(data, block->stored, 0) != load_le32(data + block->stored))
 		return error_set(err, -EBADMSG,
 				 "lz4: the checksum of a block does not match");
 	n = (size_t)min_u64(n, frame->block);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "archive/stream_private.h"
+#include "base/bytes.h"
 #include "base/counters.h"
 #include "base/number.h"
 #include "codec/codec.h"
@@ -86,8 +87,7 @@ ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
 		return error_set(err, -ENOMEM, "out of memory");
 	r = blob_read(s->states, p->state, stored, p->state_size, err);
 	n = p->state_size - 4;
-	size = stored[0] | (size_t)stored[1] << 8 | (size_t)stored[2] << 16 |
-	       (size_t)stored[3] << 24;
+	size = load_le32(stored);
 	if (r == 0 && (size > room || n > size))
 		r = bad_state(err);
 	if (r == 0 && n < size)

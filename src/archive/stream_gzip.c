@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "archive/stream_gzip.h"
+#include "base/bytes.h"
 #include "base/number.h"
 
 /* Decoded at a time, at most: four of them make a window, whatever they lack. */
@@ -124,8 +125,7 @@ static size_t make_state(struct gzip *g, uint64_t header)
 	size_t n = INFLATE_HISTORY, first = 0;
 	unsigned char *to = g->state + GZIP_STATE_HEAD;
 
-	for (unsigned i = 0; i < GZIP_STATE_HEAD; i++)
-		g->state[i] = (unsigned char)(header >> 8 * i);
+	store_le64(g->state, header);
 	while (first < n && !g->used[first])
 		first++;
 	for (size_t i = first; i < n; i++)
@@ -258,16 +258,13 @@ static bool ends_with_length(const struct gzip *g)
 {
 	const struct backing *from = scan_from(g->d.scan);
 	unsigned char b[4];
-	uint32_t v;
 
 	/* Behind a checksum. */
 	if (from->size < g->member_in + 2 * sizeof b)
 		return false;
 	if (backing_read(from, from->size - sizeof b, b, sizeof b, NULL) < 0)
 		return true;
-	v = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-	    (uint32_t)b[3] << 24;
-	return v <= 4096 + 16 * (g->at - g->member);
+	return load_le32(b) <= 4096 + 16 * (g->at - g->member);
 }
 
 /* Damage may look like this, too; where there was some, that is what it is. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "archive/stream_gzip.h"
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/number.h"
 
@@ -134,7 +135,7 @@ static int skip_extra(struct header *h, struct error *err)
 	unsigned char b[4];
 	int r = next_bytes(h, 2, b, err);
 
-	return r < 0 ? r : next_bytes(h, b[0] | (unsigned)b[1] << 8, b, err);
+	return r < 0 ? r : next_bytes(h, load_le16(b), b, err);
 }
 
 static int check_crc(struct header *h, struct error *err)
@@ -143,7 +144,7 @@ static int check_crc(struct header *h, struct error *err)
 	unsigned char b[4];
 	int r = next_bytes(h, 2, b, err);
 
-	if (r == 0 && (b[0] | (unsigned)b[1] << 8) != crc)
+	if (r == 0 && load_le16(b) != crc)
 		r = damaged(h, "its checksum does not match", err);
 	return r;
 }

@@ -6,6 +6,7 @@
 
 #include "archive/stream_gzip.h"
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/number.h"
 
 struct window {
@@ -60,15 +61,14 @@ static int enter_state(struct window *w, uint64_t i, struct error *err)
 	const struct stream_point *p = &w->feed.stream->point[i];
 	ssize_t n =
 		stream_state(w->feed.stream, i, w->state, sizeof w->state, err);
-	uint64_t header = 0;
+	uint64_t header;
 	int r = 0;
 
 	if (n < 0)
 		return (int)n;
 	if (n < GZIP_STATE_HEAD)
 		return not_there(err);
-	for (unsigned k = 0; k < GZIP_STATE_HEAD; k++)
-		header |= (uint64_t)w->state[k] << 8 * k;
+	header = load_le64(w->state);
 	w->o.before = w->state + GZIP_STATE_HEAD;
 	w->o.n_before = (size_t)n - GZIP_STATE_HEAD;
 	inflate_reset(&w->feed.x);

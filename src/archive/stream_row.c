@@ -23,6 +23,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 
 #define STATES_FREE (UINT64_C(4) << 20)
@@ -183,8 +184,7 @@ static int pack_state(struct row *w, struct stream_point *p,
 		free(stored);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
-	for (unsigned i = 0; i < 4; i++)
-		stored[i] = (unsigned char)(n >> 8 * i);
+	store_le32(stored, (uint32_t)n);
 	if (n > 1)
 		size = libdeflate_deflate_compress(w->deflater, state, n,
 						   stored + 4, n - 1);

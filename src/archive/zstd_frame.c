@@ -16,6 +16,7 @@
 #include <string.h>
 #include <zstd_errors.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 #include "base/system.h"
 
@@ -27,29 +28,14 @@
 #define WINDOW_SMALL (UINT64_C(128) << 20)
 #define WINDOW_MOST (UINT64_C(1) << 31)
 
-static uint32_t le32(const unsigned char *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	       (uint32_t)p[3] << 24;
-}
-
-static uint64_t le(const unsigned char *p, unsigned n)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		v |= (uint64_t)p[i] << 8 * i;
-	return v;
-}
-
 bool zstd_is_frame(const unsigned char *p)
 {
-	return le32(p) == MAGIC;
+	return load_le32(p) == MAGIC;
 }
 
 bool zstd_is_skippable(const unsigned char *p)
 {
-	return (le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
+	return (load_le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
 }
 
 static int truncated(const struct feed *f, struct error *err)
@@ -88,13 +74,13 @@ static int parse_header(struct feed *f, struct zstd_frame *out,
 				 "damaged",
 				 (unsigned long long)f->at);
 	p = f->data + 5 + !single;
-	if (le(p, dict))
+	if (load_le(p, dict))
 		return error_set(err, -ENOTSUP,
 				 "zstd: the frame at %llu needs dictionary "
 				 "%llu; compress without one",
 				 (unsigned long long)f->at,
-				 (unsigned long long)le(p, dict));
-	out->content = content ? le(p + dict, content) : UINT64_MAX;
+				 (unsigned long long)load_le(p, dict));
+	out->content = content ? load_le(p + dict, content) : UINT64_MAX;
 	if (content == 2)
 		out->content += 256;
 	out->window = out->content;
@@ -126,7 +112,7 @@ int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err)
 			return truncated(f, err);
 		if (zstd_is_frame(f->data))
 			return parse_header(f, out, err);
-		size = 8 + (uint64_t)le32(f->data + 4);
+		size = 8 + (uint64_t)load_le32(f->data + 4);
 		skipped = feed_skip(f, size, err);
 		if (skipped < 0)
 			return (int)skipped;
@@ -138,7 +124,7 @@ int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err)
 int zstd_parse_block(const struct zstd_frame *frame, const unsigned char p[3],
 		     struct zstd_block *out, struct error *err)
 {
-	uint32_t header = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+	uint32_t header = (uint32_t)load_le(p, 3);
 	uint32_t size = header >> 3;
 	unsigned type = header >> 1 & 3;
 

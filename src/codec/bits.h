@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /*
  * Bit 0 of the stream is the highest bit of byte 0.  Whoever reads has to know
  * beforehand that the bits are there: nothing is checked here, so that a value
@@ -25,14 +27,6 @@ static inline uint64_t bits_bytes(uint64_t bits)
 	return bits / 8 + (bits % 8 != 0);
 }
 
-static inline uint64_t bits_be64(const unsigned char *p)
-{
-	return (uint64_t)p[0] << 56 | (uint64_t)p[1] << 48 |
-	       (uint64_t)p[2] << 40 | (uint64_t)p[3] << 32 |
-	       (uint64_t)p[4] << 24 | (uint64_t)p[5] << 16 |
-	       (uint64_t)p[6] << 8 | p[7];
-}
-
 /* The next `n` bits (1 to 64) as a number; at + n <= 8 * len must hold. */
 static inline uint64_t bits_take(struct bits *b, unsigned n)
 {
@@ -46,7 +40,7 @@ static inline uint64_t bits_take(struct bits *b, unsigned n)
 		memcpy(tail, p, b->len - byte);
 		p = tail;
 	}
-	v = bits_be64(p) << skip | (unsigned)p[8] >> (8 - skip);
+	v = load_be64(p) << skip | (unsigned)p[8] >> (8 - skip);
 	b->at += n;
 	return v >> (64 - n);
 }

@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "codec/bitplane.h"
 
 #define HEADER 12u
@@ -52,12 +53,6 @@ struct job {
 	size_t total;           /* plain bytes of the chunk */
 	unsigned char *scratch; /* for one block, when compressed */
 };
-
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
 
 static uint32_t compression(const struct codec_params *p)
 {
@@ -174,12 +169,12 @@ static int decode_blocks(const struct job *j, const unsigned char *in,
 	for (; (n = block_at(j, done)); done += n) {
 		uint32_t stored;
 
-		if (in_len < 4 || be32(in) > in_len - 4)
+		if (in_len < 4 || load_be32(in) > in_len - 4)
 			return error_set(err, -EBADMSG,
 					 "bitshuffle: the block for bytes %zu "
 					 "to %zu is cut off",
 					 done, done + n);
-		stored = be32(in);
+		stored = load_be32(in);
 		r = decompress(j, in + 4, stored, n, err);
 		if (r < 0)
 			return r;
@@ -235,8 +230,8 @@ static int read_header(const struct codec_params *p, const unsigned char *in,
 				 "bitshuffle: %zu stored bytes are less than a "
 				 "header",
 				 in_len);
-	total = (uint64_t)be32(in) << 32 | be32(in + 4);
-	block = be32(in + 8);
+	total = load_be64(in);
+	block = load_be32(in + 8);
 	if (total > out_cap)
 		return error_set(err, -ENOSPC,
 				 "bitshuffle: the header promises %llu bytes, "

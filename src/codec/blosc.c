@@ -31,6 +31,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/bytes.h"
+
 #define HEADER BLOSC_MIN_HEADER_LENGTH
 
 #define FLAG_RESERVED 0x08u
@@ -56,12 +58,6 @@ struct frame {
 	unsigned typesize, flags, format;
 	size_t used; /* bytes that are known to belong to something */
 };
-
-static uint32_t le32(const unsigned char *p)
-{
-	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 |
-	       (uint32_t)p[1] << 8 | p[0];
-}
 
 static int check_version(const unsigned char *in, size_t in_len,
 			 struct error *err)
@@ -94,10 +90,11 @@ static int read_header(struct frame *f, struct error *err)
 		return error_set(err, -EBADMSG,
 				 "blosc: the frame says that it has %u bytes "
 				 "for %u, but %zu are stored",
-				 le32(f->in + 12), le32(f->in + 4), f->len);
+				 load_le32(f->in + 12), load_le32(f->in + 4),
+				 f->len);
 	f->flags = f->in[2];
 	f->typesize = f->in[3];
-	f->block = le32(f->in + 8);
+	f->block = load_le32(f->in + 8);
 	f->format = f->flags >> FLAGS_FORMAT_SHIFT;
 	f->used = HEADER;
 	if (!f->plain)
@@ -132,7 +129,7 @@ static bool split_is_safe(const struct frame *f, const unsigned char *in,
 	case BLOSC_BLOSCLZ_FORMAT:
 		return len < BLOSCLZ_MAX;
 	case BLOSC_ZSTD_FORMAT:
-		return len >= 4 && le32(in) == ZSTD_MAGICNUMBER &&
+		return len >= 4 && load_le32(in) == ZSTD_MAGICNUMBER &&
 		       ZSTD_findFrameCompressedSize(in, len) == len;
 	default:
 		return true;
@@ -155,7 +152,7 @@ static int walk_block(struct frame *f, size_t at, size_t size)
 
 		if (at > f->len || f->len - at < 4)
 			return -EBADMSG;
-		n = le32(f->in + at);
+		n = load_le32(f->in + at);
 		at += 4;
 		if (n > f->len - at)
 			return -EBADMSG;
@@ -179,7 +176,7 @@ static int walk_blocks(struct frame *f, struct error *err)
 	for (size_t i = 0; i < n; i++) {
 		size_t left = f->plain - i * f->block;
 
-		if (walk_block(f, le32(f->in + HEADER + i * 4),
+		if (walk_block(f, load_le32(f->in + HEADER + i * 4),
 			       left < f->block ? left : f->block) < 0)
 			return error_set(err, -EBADMSG,
 					 "blosc: block %zu of %zu is damaged",

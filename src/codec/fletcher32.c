@@ -20,6 +20,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 #define LANES 8u
 #define LANE_WORDS 256u
 
@@ -92,10 +94,8 @@ static int fletcher32_verify(const void *in, size_t in_len, struct error *err)
 				 "for the checksum",
 				 in_len);
 	t = (const unsigned char *)in + in_len - 4;
-	stored = (uint32_t)t[3] << 24 | (uint32_t)t[2] << 16 |
-		 (uint32_t)t[1] << 8 | t[0];
-	swapped = (uint32_t)t[2] << 24 | (uint32_t)t[3] << 16 |
-		  (uint32_t)t[0] << 8 | t[1];
+	stored = load_le32(t);
+	swapped = (uint32_t)load_be16(t + 2) << 16 | load_be16(t);
 	sum = fletcher32(in, in_len - 4);
 	if (sum != stored && sum != swapped)
 		return error_set(err, -EBADMSG,

@@ -18,13 +18,9 @@
 #include <lz4.h>
 #include <string.h>
 
-#define HEADER 12u
+#include "base/bytes.h"
 
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
+#define HEADER 12u
 
 /* One block of `stored` bytes that must decode to exactly `plain` (> 0). */
 static int decode_block(const unsigned char *in, uint32_t stored,
@@ -53,11 +49,11 @@ static int decode_blocks(const unsigned char *in, size_t in_len,
 		size_t plain = total - done < block ? total - done : block;
 		uint32_t stored;
 
-		if (in_len < 4 || be32(in) > in_len - 4)
+		if (in_len < 4 || load_be32(in) > in_len - 4)
 			return error_set(err, -EBADMSG,
 					 "lz4: block %llu is cut off",
 					 (unsigned long long)i);
-		stored = be32(in);
+		stored = load_be32(in);
 		in += 4;
 		in_len -= 4;
 		if (decode_block(in, stored, out + done, plain) < 0)
@@ -90,8 +86,8 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 		return error_set(err, -EBADMSG,
 				 "lz4: %zu stored bytes are less than a header",
 				 in_len);
-	total = (uint64_t)be32(h) << 32 | be32(h + 4);
-	block = be32(h + 8);
+	total = load_be64(h);
+	block = load_be32(h + 8);
 	if (total > out_cap)
 		return error_set(err, -ENOSPC,
 				 "lz4: the header promises %llu bytes, "

@@ -28,6 +28,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "codec/bits.h"
 #include "codec/pipeline.h"
 
@@ -120,15 +121,6 @@ static int scaleoffset_check(const struct codec_params *p, struct error *err)
 					      : check_integer(p, err);
 }
 
-static uint64_t le_number(const unsigned char *p, unsigned n)
-{
-	uint64_t v = 0;
-
-	while (n--)
-		v = v << 8 | p[n];
-	return v;
-}
-
 /* The chunk's header, and all that the parameters say about its values. */
 static struct rule read_rule(const struct codec_params *p,
 			     const unsigned char *header)
@@ -136,12 +128,12 @@ static struct rule read_rule(const struct codec_params *p,
 	unsigned minimum_size = header[4] < 8 ? header[4] : 8;
 	struct rule r = {
 		.n = p->cd[CD_ELEMENTS],
-		.bits = (uint32_t)le_number(header, 4),
+		.bits = (uint32_t)load_le(header, 4),
 		.size = p->cd[CD_SIZE],
 		.big_endian = p->cd[CD_ORDER],
 		.has_fill = p->cd[CD_HAS_FILL],
 		.fill = p->cd[CD_FILL] | (uint64_t)p->cd[CD_FILL + 1] << 32,
-		.minimum = le_number(header + 5, minimum_size),
+		.minimum = load_le(header + 5, minimum_size),
 		.decimals = (int32_t)p->cd[CD_SCALE_FACTOR],
 	};
 

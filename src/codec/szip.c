@@ -30,6 +30,7 @@
 #include <libaec.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 
 #define HEADER 4u
@@ -59,12 +60,6 @@ struct lines {
 	size_t word;   /* bytes of what was shuffled, or 1 */
 	size_t done;   /* bytes put in place */
 };
-
-static uint32_t le32(const unsigned char *p)
-{
-	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 |
-	       (uint32_t)p[1] << 8 | p[0];
-}
 
 /* Not the codec's `check`: where every chunk skips the filter (strings), the
  * library leaves parameters behind that nobody completed. */
@@ -219,7 +214,7 @@ static int szip_decode(const struct codec_params *p, const void *in,
 			err, -EBADMSG,
 			"szip: %zu stored bytes are less than a header",
 			in_len);
-	l.plain = le32(from);
+	l.plain = load_le32(from);
 	if (l.plain > out_cap)
 		return error_set(err, -ENOSPC,
 				 "szip: the header promises %zu bytes, "

@@ -12,6 +12,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/bytes.h"
+
 static _Thread_local ZSTD_DCtx *context;
 
 static void context_free(void)
@@ -36,8 +38,7 @@ static int is_frame(const unsigned char *in, size_t in_len)
 
 	if (in_len < 4)
 		return 0;
-	magic = (uint32_t)in[3] << 24 | (uint32_t)in[2] << 16 |
-		(uint32_t)in[1] << 8 | in[0];
+	magic = load_le32(in);
 	return magic == ZSTD_MAGICNUMBER ||
 	       (magic & ZSTD_MAGIC_SKIPPABLE_MASK) ==
 		       ZSTD_MAGIC_SKIPPABLE_START;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "extent/chunk.h"
@@ -243,9 +244,7 @@ static bool fetch_lengths(hid_t dset, const struct grid *g, uint64_t chunk,
 	ok = fetch(dset, g, chunk, as, member, s, n * sizeof *s, f);
 	hdf5_vlen_end();
 	for (size_t i = 0; i < n && ok; i++) {
-		for (unsigned k = 0; k < 4; k++)
-			out[i * as->size + k] =
-				(unsigned char)(s[i].len >> 8 * k);
+		store_le32(out + i * as->size, (uint32_t)s[i].len);
 		out[i * as->size + 4] = s[i].len > 0;
 	}
 	return ok;

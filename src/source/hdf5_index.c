@@ -28,6 +28,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 
 /* Signature, version and type of a node of the newer kinds. */
@@ -35,16 +36,6 @@
 #define CHECKSUM 4
 
 static _Thread_local struct hdf5_index *watching;
-
-/* A little-endian number of 1 to 8 bytes. */
-static uint64_t number(const unsigned char *p, unsigned n)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = n; i-- > 0;)
-		v = v << 8 | p[i];
-	return v;
-}
 
 /* ---- what was found ------------------------------------------------------ */
 
@@ -107,7 +98,7 @@ static void saw_btree1(struct hdf5_index *x, const unsigned char *p, size_t n)
 	if (n < at || p[4] != 1)
 		return;
 	x->kind = HDF5_INDEX_BTREE1;
-	used = (unsigned)number(p + 6, 2);
+	used = (unsigned)load_le(p + 6, 2);
 	for (unsigned i = 0; i < used && !p[5]; i++, at += key + x->addr_size) {
 		uint64_t place[RANK_MAX];
 
@@ -116,7 +107,7 @@ static void saw_btree1(struct hdf5_index *x, const unsigned char *p, size_t n)
 			return;
 		}
 		for (unsigned k = 0; k < x->rank; k++) {
-			uint64_t first = number(p + at + 8 + 8 * k, 8);
+			uint64_t first = load_le(p + at + 8 + 8 * k, 8);
 
 			place[k] = first % x->g->chunk[k]
 					   ? UINT64_MAX
@@ -138,7 +129,7 @@ static void saw_btree2(struct hdf5_index *x, const unsigned char *p, size_t n)
 	if (n < HEAD + 6 || !is_chunk_tree(p))
 		return;
 	x->kind = HDF5_INDEX_BTREE2;
-	x->record = (unsigned)number(p + HEAD + 4, 2);
+	x->record = (unsigned)load_le(p + HEAD + 4, 2);
 	x->odd = x->odd || x->record < x->addr_size + 8 * x->rank;
 }
 
@@ -153,7 +144,7 @@ static void saw_records(struct hdf5_index *x, const unsigned char *p, size_t n)
 		const unsigned char *end = p + at + x->record;
 
 		for (unsigned k = 0; k < x->rank; k++)
-			place[k] = number(end - 8 * (x->rank - k), 8);
+			place[k] = load_le(end - 8 * (x->rank - k), 8);
 		add(x, place);
 	}
 }
@@ -190,7 +181,7 @@ static void saw_elements(struct hdf5_index *x, const unsigned char *p, size_t n,
 	uint64_t place[RANK_MAX];
 
 	for (size_t i = 0; i < n / a->elem; i++) {
-		if (number(p + i * a->elem, x->addr_size) == none)
+		if (load_le(p + i * a->elem, x->addr_size) == none)
 			continue;
 		if (x->kind == HDF5_INDEX_FIXED && k + i >= a->count)
 			return;
@@ -232,7 +223,7 @@ static void saw_fixed(struct hdf5_index *x, const unsigned char *p, size_t n)
 	if (n < HEAD + 2 + x->len_size)
 		return;
 	array_begin(x, HDF5_INDEX_FIXED, p[6], p[7]);
-	x->array.count = number(p + 8, x->len_size);
+	x->array.count = load_le(p + 8, x->len_size);
 }
 
 /* Bytes of an element, bits of their number, elements in the index block, least
@@ -265,8 +256,8 @@ static void saw_lead(struct hdf5_index *x, const unsigned char *p, size_t n)
 	a->near.n = 0;
 	for (unsigned i = 0; i < a->nears; i++) {
 		uint64_t addr =
-			x->base +
-			number(p + at + bytes + i * x->addr_size, x->addr_size);
+			x->base + load_le(p + at + bytes + i * x->addr_size,
+					  x->addr_size);
 
 		if (!vec_push(&a->near, addr))
 			x->no_memory = true;
@@ -331,7 +322,7 @@ static void saw_extensible_block(struct hdf5_index *x, uint64_t addr,
 		x->odd = true;
 		return;
 	}
-	first = a->lead + number(p + at - a->offset_bytes, a->offset_bytes);
+	first = a->lead + load_le(p + at - a->offset_bytes, a->offset_bytes);
 	for (size_t i = 0; i < a->near.n; i++)
 		if (a->near.at[i] == addr)
 			first = near_first(a, i);
@@ -352,7 +343,7 @@ static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 		x->odd = true;
 		return;
 	}
-	first = number(p + at - a->offset_bytes, a->offset_bytes);
+	first = load_le(p + at - a->offset_bytes, a->offset_bytes);
 	a->per_block = a->least;
 	for (unsigned k = 0; begin < first && k < 62; k++) {
 		begin += blocks * a->per_block;
@@ -370,7 +361,7 @@ static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 	}
 	at += blocks * bits;
 	for (uint64_t i = 0; i < blocks; i++, at += x->addr_size)
-		announce(x, x->base + number(p + at, x->addr_size) + head);
+		announce(x, x->base + load_le(p + at, x->addr_size) + head);
 }
 
 /* Is it a page of one of the blocks?  They come in order. */

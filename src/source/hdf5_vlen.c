@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/hdf5_driver_private.h"
@@ -157,10 +158,7 @@ static size_t length_of(const struct conversion *c,
 
 	for (size_t i = 4; i + 4 < c->reference; i++)
 		null = null && !reference[i];
-	return null ? 0
-		    : (size_t)reference[0] | (size_t)reference[1] << 8 |
-			       (size_t)reference[2] << 16 |
-			       (size_t)reference[3] << 24;
+	return null ? 0 : load_le32(reference);
 }
 
 static int value(const struct conversion *c, const unsigned char *reference,

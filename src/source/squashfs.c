@@ -26,17 +26,17 @@ int squashfs_probe(const unsigned char *head, size_t n)
 {
 	if (n < 32)
 		return 0;
-	if (squashfs_le32(head) == MAGIC)
-		return squashfs_le16(head + 28) == 4 ? 100 : 80;
-	return squashfs_le32(head) == MAGIC_SWAPPED ? 80 : 0;
+	if (load_le32(head) == MAGIC)
+		return load_le16(head + 28) == 4 ? 100 : 80;
+	return load_le32(head) == MAGIC_SWAPPED ? 80 : 0;
 }
 
 int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
 			 struct error *err)
 {
-	uint32_t magic = squashfs_le32(raw);
-	unsigned major = squashfs_le16(raw + 28);
-	unsigned minor = squashfs_le16(raw + 30);
+	uint32_t magic = load_le32(raw);
+	unsigned major = load_le16(raw + 28);
+	unsigned minor = load_le16(raw + 30);
 
 	if (magic == MAGIC_SWAPPED)
 		return error_set(err, -ENOTSUP,
@@ -54,21 +54,21 @@ int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
 					     "pack it again"
 					   : "");
 	*out = (struct squashfs_super){
-		.inodes = squashfs_le32(raw + 4),
-		.block_size = squashfs_le32(raw + 12),
-		.fragments = squashfs_le32(raw + 16),
-		.compressor = squashfs_le16(raw + 20),
-		.block_log = squashfs_le16(raw + 22),
-		.flags = squashfs_le16(raw + 24),
-		.ids = squashfs_le16(raw + 26),
-		.root = squashfs_le64(raw + 32),
-		.bytes_used = squashfs_le64(raw + 40),
-		.ids_at = squashfs_le64(raw + 48),
-		.xattrs_at = squashfs_le64(raw + 56),
-		.inodes_at = squashfs_le64(raw + 64),
-		.dirs_at = squashfs_le64(raw + 72),
-		.fragments_at = squashfs_le64(raw + 80),
-		.export_at = squashfs_le64(raw + 88),
+		.inodes = load_le32(raw + 4),
+		.block_size = load_le32(raw + 12),
+		.fragments = load_le32(raw + 16),
+		.compressor = load_le16(raw + 20),
+		.block_log = load_le16(raw + 22),
+		.flags = load_le16(raw + 24),
+		.ids = load_le16(raw + 26),
+		.root = load_le64(raw + 32),
+		.bytes_used = load_le64(raw + 40),
+		.ids_at = load_le64(raw + 48),
+		.xattrs_at = load_le64(raw + 56),
+		.inodes_at = load_le64(raw + 64),
+		.dirs_at = load_le64(raw + 72),
+		.fragments_at = load_le64(raw + 80),
+		.export_at = load_le64(raw + 88),
 	};
 	if (out->block_log > 20 || out->block_size != 1u << out->block_log)
 		return error_set(

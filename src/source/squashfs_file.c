@@ -64,8 +64,7 @@ int squashfs_walk_fragments(struct squashfs_walk *w)
 		errno = 0;
 		if (squashfs_walk_table(w, &w->fs.frag_table,
 					w->info->fragments, i, raw) == SQFS_OK)
-			x = block_of(w, squashfs_le64(raw),
-				     squashfs_le32(raw + 8), 0);
+			x = block_of(w, load_le64(raw), load_le32(raw + 8), 0);
 		else if (squashfs_walk_failed(w) < 0)
 			return w->err->code;
 		x.flags |= MEMBER_SHARED;

@@ -36,7 +36,7 @@ static int lower(const struct backing *b, const struct squashfs_super *s,
 	r = backing_read(b, at, raw, sizeof raw, err);
 	if (r < 0)
 		return r;
-	block = squashfs_le64(raw);
+	block = load_le64(raw);
 	*first = min_u64(*first, min_u64(at, block));
 	return 0;
 }

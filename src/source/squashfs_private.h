@@ -3,6 +3,7 @@
 #ifndef SOURCE_SQUASHFS_PRIVATE_H
 #define SOURCE_SQUASHFS_PRIVATE_H
 
+#include "base/bytes.h"
 #include "codec/codec.h"
 #include "source/squashfs.h"
 
@@ -24,19 +25,6 @@ int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
 /* What is kept of it.  Whether that is possible is squashfs_info_check's. */
 void squashfs_super_info(const struct squashfs_super *s,
 			 struct squashfs_info *out);
-
-static inline uint16_t squashfs_le16(const unsigned char *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
-static inline uint32_t squashfs_le32(const unsigned char *p)
-{
-	return squashfs_le16(p) | (uint32_t)squashfs_le16(p + 2) << 16;
-}
-static inline uint64_t squashfs_le64(const unsigned char *p)
-{
-	return squashfs_le32(p) | (uint64_t)squashfs_le32(p + 4) << 32;
-}
 
 /* ---- an image that can be read by descriptor ------------------------------ */
 

@@ -93,7 +93,7 @@ static uint32_t id_of(struct squashfs_walk *w, unsigned i)
 
 	if (squashfs_walk_table(w, &w->fs.id_table, w->fs.sb.no_ids, i, raw) ==
 	    SQFS_OK)
-		return squashfs_le32(raw);
+		return load_le32(raw);
 	members_damage(
 		w->b, "unknown owner",
 		"%s: its owner, number %u, is not in the table of owners",
@@ -111,10 +111,10 @@ static bool is_long_symlink(struct squashfs_walk *w, sqfs_md_cursor cur)
 	sqfs_md_cursor again = cur;
 
 	if (sqfs_md_read(&w->fs, &cur, raw, 2) != SQFS_OK ||
-	    squashfs_le16(raw) != SQUASHFS_LSYMLINK_TYPE)
+	    load_le16(raw) != SQUASHFS_LSYMLINK_TYPE)
 		return false;
 	return sqfs_md_read(&w->fs, &again, raw, sizeof raw) != SQFS_OK ||
-	       squashfs_le32(raw + sizeof raw - 4) >= sizeof w->target;
+	       load_le32(raw + sizeof raw - 4) >= sizeof w->target;
 }
 
 /* -EINVAL: there is none there, or none that can be. */
@@ -365,7 +365,7 @@ static uint64_t table_room(const struct squashfs_walk *w, uint64_t pos,
 
 	while (pos < end && pread(w->fs.fd, raw, sizeof raw,
 				  (off_t)(pos + w->fs.offset)) == sizeof raw) {
-		sqfs_md_header(squashfs_le16(raw), &compressed, &size);
+		sqfs_md_header(load_le16(raw), &compressed, &size);
 		room += max_u64(size, SQUASHFS_METADATA_SIZE);
 		pos += sizeof raw + size;
 	}

@@ -41,7 +41,7 @@ static bool read_u32(struct squashfs_walk *w, sqfs_md_cursor *cur, uint32_t *v)
 
 	if (!read_at(w, cur, raw, sizeof raw))
 		return false;
-	*v = squashfs_le32(raw);
+	*v = load_le32(raw);
 	return true;
 }
 
@@ -83,7 +83,7 @@ static int read_value(struct squashfs_walk *w, sqfs_md_cursor *cur,
 	if (elsewhere) {
 		if (n != sizeof raw || !read_at(w, cur, raw, sizeof raw))
 			return -EINVAL;
-		cursor_of(w, squashfs_le64(raw), &there);
+		cursor_of(w, load_le64(raw), &there);
 		cur = &there;
 		if (!read_u32(w, cur, &n))
 			return -EINVAL;
@@ -109,8 +109,8 @@ static int read_one(struct squashfs_walk *w, sqfs_md_cursor *cur, size_t *names)
 
 	if (!read_at(w, cur, head, sizeof head))
 		return -EINVAL;
-	type = squashfs_le16(head);
-	n = squashfs_le16(head + 2);
+	type = load_le16(head);
+	n = load_le16(head + 2);
 	if ((type & 255) >= sizeof prefixes / sizeof prefixes[0])
 		return -EINVAL;
 	prefix = (unsigned)strlen(prefixes[type & 255]);
@@ -145,8 +145,8 @@ static int read_set(struct squashfs_walk *w, uint32_t set)
 				w->fs.xattr_info.xattr_ids, set,
 				raw) != SQFS_OK)
 		return -EINVAL;
-	cursor_of(w, squashfs_le64(raw), &cur);
-	for (uint32_t i = squashfs_le32(raw + 8); i > 0 && r == 0; i--)
+	cursor_of(w, load_le64(raw), &cur);
+	for (uint32_t i = load_le32(raw + 8); i > 0 && r == 0; i--)
 		r = read_one(w, &cur, &names);
 	return r;
 }

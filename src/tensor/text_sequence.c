@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 
@@ -143,10 +144,7 @@ static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
 		return r;
 	for (size_t i = 4; i < size - 4; i++)
 		null &= !record[i];
-	*n = (uint64_t)record[0] | (uint64_t)record[1] << 8 |
-	     (uint64_t)record[2] << 16 | (uint64_t)record[3] << 24;
-	if (null)
-		*n = 0;
+	*n = null ? 0 : load_le32(record);
 	return 0;
 }
 

@@ -284,7 +284,7 @@ TEST(shared_list)
 	/* Basic directory inodes in the table, which begins with a u16 of its
 	 * block: type 1, and in bytes 16 to 20 where the list is. */
 	for (size_t i = super.inodes_at + 2; i < super.dirs_at;) {
-		unsigned type = squashfs_le16(image + i);
+		unsigned type = load_le16(image + i);
 
 		if (type == 1 && n < 2)
 			at[n++] = i;
@@ -312,9 +312,9 @@ TEST(long_list)
 	CHECK(shell("rm -rf tree && mkdir tree && truncate -s 1M tree/hole && "
 		    "echo 1 > tree/one"));
 	make_image("-noI");
-	for (at = super.inodes_at + 2; squashfs_le16(image + at) != 9; at++)
+	for (at = super.inodes_at + 2; load_le16(image + at) != 9; at++)
 		CHECK(at < super.dirs_at);
-	CHECK_EQ_U(squashfs_le64(image + at + 24), 1 << 20);
+	CHECK_EQ_U(load_le64(image + at + 24), 1 << 20);
 	set_bytes(at + 24, UINT64_C(1) << 60, 8);
 	o = try_image(image, image_size);
 	CHECK_OK(o.code);
