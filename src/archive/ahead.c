@@ -36,7 +36,7 @@
 
 struct ahead {
 	const struct ahead_ops *ops;
-	void *own;
+	struct ahead_decoder *own;
 	struct stream_scan *scan;
 	struct pool *pool;    /* NULL: no threads */
 	pthread_mutex_t lock; /* `done` of units */
@@ -64,45 +64,40 @@ static int no_memory(struct error *err)
 	return error_set(err, -ENOMEM, "out of memory for decoding");
 }
 
-int ahead_new(struct ahead **out, const struct ahead_ops *ops, void *own,
-	      struct stream_scan *scan, struct error *err)
-{
-	struct ahead *a = calloc(1, sizeof *a);
-	unsigned threads = scan_threads(scan);
-	int r = 0;
+/* ---- units --------------------------------------------------------------- */
 
-	*out = NULL;
-	if (!a)
-		return no_memory(err);
-	a->ops = ops;
-	a->own = own;
-	a->scan = scan;
-	a->last = &a->first;
-	a->most = threads > 1 ? threads + 2 : 1;
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->done, NULL);
-	if (threads > 1)
-		r = pool_new(&a->pool, "decode", threads, a->most, err);
-	if (r < 0)
-		ahead_free(a);
-	else
-		*out = a;
-	return r;
-}
-
-void ahead_unit_clear(struct ahead_unit *u)
-{
-	vec_free(&u->marks);
-	free(u->in);
-	free(u->out);
-}
-
-static void unit_free(struct ahead *a, struct ahead_unit *u)
+static void unit_free(const struct ahead_ops *ops, struct ahead_unit *u)
 {
 	if (!u)
 		return;
-	ahead_unit_clear(u);
-	a->ops->free(u);
+	vec_free(&u->marks);
+	free(u->in);
+	free(u->out);
+	ops->free(u);
+}
+
+void ahead_discard(const struct ahead_decoder *d, struct ahead_unit *u)
+{
+	unit_free(d->ahead->ops, u);
+}
+
+bool ahead_gather(struct ahead_unit *u, struct feed *f, size_t n)
+{
+	size_t want = u->in_size + n;
+
+	if (want > u->in_room) {
+		size_t room = max_u64(want, min_u64(2 * u->in_room, 4 << 20));
+		unsigned char *p = realloc(u->in, room);
+
+		if (!p)
+			return false;
+		u->in = p;
+		u->in_room = room;
+	}
+	memcpy(u->in + u->in_size, f->data, n);
+	u->in_size += n;
+	feed_drop(f, n);
+	return true;
 }
 
 bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
@@ -123,12 +118,24 @@ bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
 
 /* ---- in flight ----------------------------------------------------------- */
 
+static void run(struct ahead_unit *u)
+{
+	struct error why;
+
+	/* It comes before what ended gathering. */
+	if (u->ahead->ops->run(u, &why) < 0)
+		u->err = why;
+	/* What is not needed any longer makes room for what is. */
+	free(u->in);
+	u->in = NULL;
+}
+
 static void work(void *arg)
 {
 	struct ahead_unit *u = arg;
 	struct ahead *a = u->ahead;
 
-	a->ops->run(u);
+	run(u);
 	lock_scope(&a->lock);
 	u->done = true;
 	pthread_cond_broadcast(&a->done);
@@ -174,7 +181,7 @@ static struct ahead_unit *take(struct ahead *a)
 		while (!u->done)
 			pthread_cond_wait(&a->done, &a->lock);
 	} else {
-		a->ops->run(u);
+		run(u);
 	}
 	a->first = u->later;
 	if (!a->first)
@@ -184,7 +191,7 @@ static struct ahead_unit *take(struct ahead *a)
 	return u;
 }
 
-void ahead_drop(struct ahead *a)
+static void drop(struct ahead *a)
 {
 	if (a->pool)
 		pool_drain(a->pool);
@@ -192,7 +199,7 @@ void ahead_drop(struct ahead *a)
 		struct ahead_unit *u = a->first;
 
 		a->first = u->later;
-		unit_free(a, u);
+		unit_free(a->ops, u);
 	}
 	a->last = &a->first;
 	a->n = 0;
@@ -201,17 +208,9 @@ void ahead_drop(struct ahead *a)
 	a->end.code = 0;
 }
 
-void ahead_free(struct ahead *a)
+void ahead_drop(struct ahead_decoder *d)
 {
-	if (!a)
-		return;
-	ahead_drop(a);
-	unit_free(a, a->unit);
-	pool_free(a->pool);
-	pthread_cond_destroy(&a->done);
-	pthread_mutex_destroy(&a->lock);
-	free(a->state);
-	free(a);
+	drop(d->ahead);
 }
 
 /* ---- in order ------------------------------------------------------------ */
@@ -277,7 +276,7 @@ static int finish(struct ahead *a, struct error *err)
 	if (u->err.code)
 		r = fail_at(a, a->out, u->verified, &u->err, err);
 	a->unit = NULL;
-	unit_free(a, u);
+	unit_free(a->ops, u);
 	return r;
 }
 
@@ -336,8 +335,10 @@ static int pass_marks(struct ahead *a, size_t *stop, struct error *err)
 	return r;
 }
 
-ssize_t ahead_read(struct ahead *a, void *to, size_t n, struct error *err)
+ssize_t ahead_read(struct stream_decoder *d, void *to, size_t n,
+		   struct error *err)
 {
+	struct ahead *a = ((struct ahead_decoder *)d)->ahead;
 	struct ahead_unit *u;
 	size_t stop;
 	int r;
@@ -361,4 +362,74 @@ ssize_t ahead_read(struct ahead *a, void *to, size_t n, struct error *err)
 	memcpy(to, u->out + u->before + a->pos, n);
 	a->pos += n;
 	return (ssize_t)n;
+}
+
+/* ---- beginning and end --------------------------------------------------- */
+
+static void ahead_free(struct ahead *a)
+{
+	if (!a)
+		return;
+	drop(a);
+	unit_free(a->ops, a->unit);
+	pool_free(a->pool);
+	pthread_cond_destroy(&a->done);
+	pthread_mutex_destroy(&a->lock);
+	free(a->state);
+	free(a);
+}
+
+static int ahead_new(struct ahead_decoder *own, struct error *err)
+{
+	struct stream_scan *scan = own->stream.scan;
+	unsigned threads = scan_threads(scan);
+	struct ahead *a = calloc(1, sizeof *a);
+
+	if (!a)
+		return no_memory(err);
+	own->ahead = a;
+	a->ops = own->stream.format->ahead;
+	a->own = own;
+	a->scan = scan;
+	a->last = &a->first;
+	a->most = threads > 1 ? threads + 2 : 1;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->done, NULL);
+	return threads > 1 ? pool_new(&a->pool, "decode", threads, a->most, err)
+			   : 0;
+}
+
+int ahead_open(struct stream_decoder **out, const struct stream_format *format,
+	       struct stream_scan *scan, struct error *err)
+{
+	const struct ahead_ops *ops = format->ahead;
+	struct ahead_decoder *d = calloc(1, ops->size);
+	int r;
+
+	*out = NULL;
+	if (!d)
+		return error_set(err, -ENOMEM, "%s: out of memory",
+				 format->name);
+	d->stream = (struct stream_decoder){format, scan};
+	feed_of_scan(&d->feed, scan);
+	r = ops->open ? ops->open(d, err) : 0;
+	if (r == 0)
+		r = ahead_new(d, err);
+	if (r < 0)
+		ahead_close(&d->stream);
+	else
+		*out = &d->stream;
+	return r;
+}
+
+void ahead_close(struct stream_decoder *base)
+{
+	struct ahead_decoder *d = (struct ahead_decoder *)base;
+
+	/* First, for what runs may use what the format has. */
+	ahead_free(d->ahead);
+	if (base->format->ahead->close)
+		base->format->ahead->close(d);
+	feed_free(&d->feed);
+	free(d);
 }

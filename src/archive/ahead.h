@@ -3,7 +3,7 @@
 #ifndef ARCHIVE_AHEAD_H
 #define ARCHIVE_AHEAD_H
 
-#include "archive/stream_private.h"
+#include "archive/feed.h"
 #include "base/vec.h"
 
 /* A place in a unit where a window may begin. */
@@ -26,7 +26,7 @@ struct ahead_mark {
  * first member.
  */
 struct ahead_unit {
-	/* Made by `next`. */
+	/* Made by `next`; `in` is freed when `run` is done. */
 	unsigned char *in; /* malloc'ed */
 	size_t in_size;
 	size_t cost; /* memory for it and what is decoded, at most */
@@ -53,7 +53,17 @@ struct ahead_unit {
 	/* Private. */
 	struct ahead *ahead;
 	struct ahead_unit *later;
+	size_t in_room;
 	bool done;
+};
+
+struct ahead;
+/* A decoder on its first pass.  A format's own decoder has this as its first
+ * member. */
+struct ahead_decoder {
+	struct stream_decoder stream; /* first member */
+	struct feed feed;             /* for `next` and `taken` */
+	struct ahead *ahead;
 };
 
 enum ahead_next {
@@ -61,12 +71,19 @@ enum ahead_next {
 	AHEAD_UNIT = 1, /* here it is */
 	AHEAD_WAIT = 2  /* what comes next depends on units not taken yet */
 };
+/* What a format does; `own` is its decoder. */
 struct ahead_ops {
+	size_t size; /* of the decoder, which is zeros at first */
+	/* Optional: what it has beside struct ahead_decoder; 0 or -errno, `close`
+	 * follows either. */
+	int (*open)(void *own, struct error *err);
+	void (*close)(void *own);
 	/* On the reader's thread: gather the next unit; enum ahead_next, or what
 	 * the stream ends with after the units before. */
 	int (*next)(void *own, struct ahead_unit **out, struct error *err);
-	/* Any thread, several units at once: decode. */
-	void (*run)(struct ahead_unit *u);
+	/* Any thread, several units at once: decode.  -errno: what ends decoding
+	 * after out_size bytes. */
+	int (*run)(struct ahead_unit *u, struct error *err);
 	/* On the reader's thread, in order, before the bytes are delivered.
 	 * Optional. */
 	int (*taken)(void *own, struct ahead_unit *u, struct error *err);
@@ -77,18 +94,22 @@ struct ahead_ops {
 	void (*free)(struct ahead_unit *u);
 };
 
-struct ahead;
-int ahead_new(struct ahead **out, const struct ahead_ops *ops, void *own,
-	      struct stream_scan *scan, struct error *err);
+/* What stream_format.open, read and close are where stream_format.ahead is set. */
+int ahead_open(struct stream_decoder **out, const struct stream_format *format,
+	       struct stream_scan *scan, struct error *err);
+ssize_t ahead_read(struct stream_decoder *d, void *to, size_t n,
+		   struct error *err);
 /* Waits for what runs. */
-void ahead_free(struct ahead *a);
-/* What stream_format.read is to do. */
-ssize_t ahead_read(struct ahead *a, void *to, size_t n, struct error *err);
+void ahead_close(struct stream_decoder *d);
+
+/* For `next`: move `n` bytes that are there behind those that the unit has; false
+ * when memory is out. */
+bool ahead_gather(struct ahead_unit *u, struct feed *f, size_t n);
+/* For `next`: a unit that it does not hand out. */
+void ahead_discard(const struct ahead_decoder *d, struct ahead_unit *u);
 /* For `taken`: forget all units that follow; `next` makes them anew. */
-void ahead_drop(struct ahead *a);
-/* For `run`: false when memory is out. */
+void ahead_drop(struct ahead_decoder *d);
+/* For `run` and `taken`: false when memory is out. */
 bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark);
-/* Frees what is in it, not the unit. */
-void ahead_unit_clear(struct ahead_unit *u);
 
 #endif

@@ -30,9 +30,7 @@ struct unit {
 	uint64_t bit, end;
 };
 struct decoder {
-	struct stream_decoder base;
-	struct feed feed;
-	struct ahead *ahead;
+	struct ahead_decoder base;
 	/* Cutting. */
 	uint64_t bit;
 	bool header; /* of a stream is there */
@@ -61,14 +59,14 @@ static int cut_block(struct decoder *d, struct unit *u, struct error *err)
 	const unsigned char *p;
 	size_t n;
 	ssize_t have;
-	int r = bzip2_find_end(&d->feed, d->bit, d->bit + BZIP2_STREAM_END_BITS,
-			       &u->end, err);
+	int r = bzip2_find_end(&d->base.feed, d->bit,
+			       d->bit + BZIP2_STREAM_END_BITS, &u->end, err);
 
 	if (r < 0)
 		return r;
 	u->tail = r == 0;
 	n = (size_t)((u->end + 7) / 8 - u->bit / 8);
-	p = bzip2_bytes(&d->feed, u->bit, n, &have, err);
+	p = bzip2_bytes(&d->base.feed, u->bit, n, &have, err);
 	if (!p || (size_t)have < n)
 		return have < 0 ? (int)have
 				: error_set(err, -EIO, "bzip2: cut");
@@ -87,7 +85,7 @@ static int cut_block(struct decoder *d, struct unit *u, struct error *err)
 static int pass_header(struct decoder *d, struct error *err)
 {
 	uint32_t crc;
-	int r = bzip2_look(&d->feed, d->bit, true, &crc, &d->level, err);
+	int r = bzip2_look(&d->base.feed, d->bit, true, &crc, &d->level, err);
 
 	if (r == BZIP2_END && d->first)
 		return error_set(err, -EBADMSG, "bzip2: this is none");
@@ -108,7 +106,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 	if (r <= 0)
 		return r < 0 ? r : AHEAD_END;
-	what = bzip2_look(&d->feed, d->bit, false, &crc, NULL, err);
+	what = bzip2_look(&d->base.feed, d->bit, false, &crc, NULL, err);
 	if (what < 0)
 		return what;
 	u = calloc(1, sizeof *u);
@@ -127,8 +125,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 		d->header = true;
 	}
 	if (r < 0) {
-		ahead_unit_clear(&u->base);
-		unit_free(&u->base);
+		ahead_discard(&d->base, &u->base);
 		return r;
 	}
 	*out = &u->base;
@@ -149,17 +146,11 @@ static int decode(struct unit *u, const unsigned char *p, struct error *err)
 	return r;
 }
 
-static void run(struct ahead_unit *base)
+static int run(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
-	struct error why;
 
-	if (u->ends)
-		return;
-	if (decode(u, base->in, &why) < 0)
-		base->err = why;
-	free(base->in);
-	base->in = NULL;
+	return u->ends ? 0 : decode(u, base->in, err);
 }
 
 /* ---- in order ------------------------------------------------------------ */
@@ -172,17 +163,17 @@ static int cut_again(struct decoder *d, struct unit *u)
 	const unsigned char *p;
 	uint64_t end = u->end;
 	ssize_t n;
-	int r = bzip2_real_end(&d->feed, u->bit, u->level, &end, &why);
+	int r = bzip2_real_end(&d->base.feed, u->bit, u->level, &end, &why);
 
 	if (r == 0) {
 		u->end = end;
-		p = bzip2_bytes(&d->feed, u->bit,
+		p = bzip2_bytes(&d->base.feed, u->bit,
 				(size_t)((end + 7) / 8 - u->bit / 8), &n, &why);
 		r = p ? decode(u, p, &why) : (int)n;
 	}
 	if (r == 0) {
 		u->base.err.code = 0;
-		ahead_drop(d->ahead);
+		ahead_drop(&d->base);
 		d->bit = end;
 		d->header = d->begins = false;
 		d->level = u->level;
@@ -197,7 +188,7 @@ static void explain(struct decoder *d, struct unit *u)
 {
 	uint64_t at = u->bit / 8;
 
-	if (u->tail && u->end / 8 >= scan_from(d->base.scan)->size &&
+	if (u->tail && u->end / 8 >= scan_from(d->base.stream.scan)->size &&
 	    u->base.err.code == -EBADMSG)
 		error_set(&u->base.err, -EIO,
 			  "bzip2: the data ends within the block at %llu: "
@@ -257,20 +248,31 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 		if (!mark(u))
 			return no_memory(err);
 	}
-	if (keep > d->feed.at)
-		feed_drop(&d->feed,
-			  (size_t)min_u64(keep - d->feed.at, d->feed.n));
+	if (keep > d->base.feed.at)
+		feed_drop(&d->base.feed, (size_t)min_u64(keep - d->base.feed.at,
+							 d->base.feed.n));
+	return 0;
+}
+
+/* ---- the format ---------------------------------------------------------- */
+
+static int begin(void *own, struct error *err)
+{
+	struct decoder *d = own;
+
+	(void)err;
+	d->first = d->header = true;
 	return 0;
 }
 
 static const struct ahead_ops ahead_ops = {
+	.size = sizeof(struct decoder),
+	.open = begin,
 	.next = next,
 	.run = run,
 	.taken = taken,
 	.free = unit_free,
 };
-
-/* ---- the format ---------------------------------------------------------- */
 
 static int probe(const unsigned char *head, size_t n)
 {
@@ -283,42 +285,6 @@ static int probe(const unsigned char *head, size_t n)
 	    head[3] > '9')
 		return 0;
 	return memcmp(head + 4, block, 6) && memcmp(head + 4, end, 6) ? 0 : 100;
-}
-
-static void decoder_close(struct stream_decoder *base)
-{
-	struct decoder *d = (struct decoder *)base;
-
-	ahead_free(d->ahead);
-	feed_free(&d->feed);
-	free(d);
-}
-
-static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
-			struct error *err)
-{
-	struct decoder *d = calloc(1, sizeof *d);
-	int r;
-
-	*out = NULL;
-	if (!d)
-		return no_memory(err);
-	d->base = (struct stream_decoder){&stream_bzip2, scan};
-	d->first = d->header = true;
-	feed_of_scan(&d->feed, scan);
-	r = ahead_new(&d->ahead, &ahead_ops, d, scan, err);
-	if (r < 0) {
-		decoder_close(&d->base);
-		return r;
-	}
-	*out = &d->base;
-	return 0;
-}
-
-static ssize_t decoder_read(struct stream_decoder *base, void *to, size_t n,
-			    struct error *err)
-{
-	return ahead_read(((struct decoder *)base)->ahead, to, n, err);
 }
 
 /* ---- windows ------------------------------------------------------------- */
@@ -409,9 +375,10 @@ const struct stream_format stream_bzip2 = {
 	.name = "bzip2",
 	.suffixes = suffixes,
 	.probe = probe,
-	.open = decoder_open,
-	.read = decoder_read,
-	.close = decoder_close,
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+	.ahead = &ahead_ops,
 	.window = window,
 };
 #endif

@@ -77,15 +77,15 @@ static int gzip_probe(const unsigned char *head, size_t n)
 	return head[3] & 0xe0 ? 20 : 90;
 }
 
-static int gzip_open(struct stream_decoder **out, struct stream_scan *scan,
-		     struct error *err)
+static int gzip_open(struct stream_decoder **out, const struct stream_format *f,
+		     struct stream_scan *scan, struct error *err)
 {
 	struct gzip *g = malloc(sizeof *g);
 
 	if (!g)
 		return error_set(err, -ENOMEM, "out of memory");
 	memset(g, 0, offsetof(struct gzip, in));
-	g->d.format = &stream_gzip;
+	g->d.format = f;
 	g->d.scan = scan;
 	g->feed.scan = scan;
 	g->feed.buf = g->in;

@@ -41,14 +41,12 @@ struct unit {
 	struct ahead_unit base;
 	vec(struct piece) pieces;
 	vec(struct part) parts;
-	size_t in_room, room;
+	size_t room;
 	unsigned char *history; /* base.before bytes of it */
 	bool open;              /* a linked frame goes on behind it */
 };
 struct decoder {
-	struct stream_decoder base;
-	struct feed feed;
-	struct ahead *ahead;
+	struct ahead_decoder base;
 	/* Gathering. */
 	bool within; /* a frame: */
 	struct lz4_frame frame;
@@ -79,12 +77,6 @@ static void unit_free(struct ahead_unit *base)
 	free(u);
 }
 
-static void unit_discard(struct unit *u)
-{
-	ahead_unit_clear(&u->base);
-	unit_free(&u->base);
-}
-
 /* A unit that begins within a linked frame has what precedes it. */
 static struct unit *unit_new(struct decoder *d)
 {
@@ -106,7 +98,7 @@ static struct unit *unit_new(struct decoder *d)
 	}
 	return u;
 out:
-	unit_discard(u);
+	ahead_discard(&d->base, &u->base);
 	return NULL;
 }
 
@@ -118,22 +110,11 @@ static int unit_add(struct unit *u, struct feed *f,
 			      .block = block,
 			      .at = f->at,
 			      .frame = (uint32_t)(u->parts.n - 1)};
-	size_t want = u->base.in_size + n;
 
-	if (want > u->in_room) {
-		size_t room = max_u64(want, min_u64(2 * u->in_room, 4 << 20));
-		unsigned char *p = realloc(u->base.in, room);
-
-		if (!p)
-			return no_memory(err);
-		u->base.in = p;
-		u->in_room = room;
-	}
-	memcpy(u->base.in + u->base.in_size, f->data, n);
-	u->base.in_size += n;
+	if (!ahead_gather(&u->base, f, n) || !vec_push(&u->pieces, piece))
+		return no_memory(err);
 	u->room += lz4_block_most(frame, &block);
-	feed_drop(f, n);
-	return vec_push(&u->pieces, piece) ? 0 : no_memory(err);
+	return 0;
 }
 
 /* The frame ends here. */
@@ -143,7 +124,7 @@ static int end_frame(struct decoder *d, struct unit *u, struct error *err)
 	int r = 0;
 
 	if (d->frame.flags & LZ4_CONTENT_SUM)
-		r = lz4_content_sum(&d->feed, &part->sum, err);
+		r = lz4_content_sum(&d->base.feed, &part->sum, err);
 	part->ends = r == 0;
 	d->within = false;
 	return r;
@@ -158,20 +139,20 @@ static int gather_one(struct decoder *d, struct unit *u, struct error *err)
 	int r;
 
 	if (!d->within) {
-		r = lz4_next_frame(&d->feed, &d->frame, err);
+		r = lz4_next_frame(&d->base.feed, &d->frame, err);
 		if (r <= 0)
 			return r;
 		d->within = true;
 		part.frame = d->frame;
 		return vec_push(&u->parts, part) ? 1 : no_memory(err);
 	}
-	r = lz4_next_block(&d->feed, &d->frame, &block, &n, err);
+	r = lz4_next_block(&d->base.feed, &d->frame, &block, &n, err);
 	if (r < 0)
 		return r;
 	if (r == 0)
 		r = end_frame(d, u, err);
 	else
-		r = unit_add(u, &d->feed, &d->frame, block, n, err);
+		r = unit_add(u, &d->base.feed, &d->frame, block, n, err);
 	return r < 0 ? r : 1;
 }
 
@@ -179,7 +160,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 {
 	struct decoder *d = own;
 	struct error why = {0};
-	size_t job = JOB * (size_t)scan_window(d->base.scan);
+	size_t job = JOB * (size_t)scan_window(d->base.stream.scan);
 	struct unit *u;
 	int r = 1;
 
@@ -194,7 +175,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 		/* Damage comes behind what was gathered. */
 		u->base.err = why;
 	} else if (r < 0 || (r == 0 && !u->parts.n)) {
-		unit_discard(u);
+		ahead_discard(&d->base, &u->base);
 		if (r < 0)
 			*err = why;
 		return r;
@@ -264,23 +245,16 @@ static int decode(struct unit *u, struct error *err)
 	return 0;
 }
 
-static void run(struct ahead_unit *base)
+static int run(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
-	struct error why;
-	int r = 0;
 
 	base->out = malloc(base->before + u->room + 1);
 	if (!base->out)
-		r = no_memory(&why);
-	else if (base->before)
+		return no_memory(err);
+	if (base->before)
 		memcpy(base->out, u->history, base->before);
-	if (r == 0)
-		r = decode(u, &why);
-	if (r < 0)
-		base->err = why;
-	free(base->in);
-	base->in = NULL;
+	return decode(u, err);
 }
 
 static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
@@ -373,15 +347,31 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 	return 0;
 }
 
+/* ---- the format ---------------------------------------------------------- */
+
+static int begin(void *own, struct error *err)
+{
+	struct decoder *d = own;
+
+	d->sum = XXH32_createState();
+	return d->sum ? 0 : no_memory(err);
+}
+
+static void end(void *own)
+{
+	XXH32_freeState(((struct decoder *)own)->sum);
+}
+
 static const struct ahead_ops ahead_ops = {
+	.size = sizeof(struct decoder),
+	.open = begin,
+	.close = end,
 	.next = next,
 	.run = run,
 	.taken = taken,
 	.state = state,
 	.free = unit_free,
 };
-
-/* ---- the format ---------------------------------------------------------- */
 
 static int probe(const unsigned char *head, size_t n)
 {
@@ -398,44 +388,6 @@ static int probe(const unsigned char *head, size_t n)
 	return at ? 10 : 0;
 }
 
-static void decoder_close(struct stream_decoder *base)
-{
-	struct decoder *d = (struct decoder *)base;
-
-	ahead_free(d->ahead);
-	XXH32_freeState(d->sum);
-	feed_free(&d->feed);
-	free(d);
-}
-
-static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
-			struct error *err)
-{
-	struct decoder *d = calloc(1, sizeof *d);
-	int r;
-
-	*out = NULL;
-	if (!d)
-		return no_memory(err);
-	d->base = (struct stream_decoder){&stream_lz4, scan};
-	d->sum = XXH32_createState();
-	feed_of_scan(&d->feed, scan);
-	r = d->sum ? ahead_new(&d->ahead, &ahead_ops, d, scan, err)
-		   : no_memory(err);
-	if (r < 0) {
-		decoder_close(&d->base);
-		return r;
-	}
-	*out = &d->base;
-	return 0;
-}
-
-static ssize_t decoder_read(struct stream_decoder *base, void *to, size_t n,
-			    struct error *err)
-{
-	return ahead_read(((struct decoder *)base)->ahead, to, n, err);
-}
-
 static const char *const suffixes[] = {".tar.lz4=.tar", ".tlz4=.tar",
 				       ".lz4=", NULL};
 
@@ -443,8 +395,9 @@ const struct stream_format stream_lz4 = {
 	.name = "lz4",
 	.suffixes = suffixes,
 	.probe = probe,
-	.open = decoder_open,
-	.read = decoder_read,
-	.close = decoder_close,
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+	.ahead = &ahead_ops,
 	.window = lz4_window,
 };

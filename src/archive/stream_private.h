@@ -5,6 +5,7 @@
 
 #include "archive/stream.h"
 
+struct ahead_ops;
 /* A decoder on its first pass: sequential, making points. */
 struct stream_decoder {
 	const struct stream_format *format;
@@ -16,14 +17,16 @@ struct stream_format {
 	const char *const *suffixes; /* ends with NULL */
 	/* 0 to 100 from the first bytes. */
 	int (*probe)(const unsigned char *head, size_t n);
-	int (*open)(struct stream_decoder **out, struct stream_scan *scan,
-		    struct error *err);
+	int (*open)(struct stream_decoder **out, const struct stream_format *f,
+		    struct stream_scan *scan, struct error *err);
 	/* Decoded bytes in order: 1 to n of them, 0 at the end of the stream,
 	 * -EBADMSG or -EIO with a sentence.  Calls scan_point at each place where
 	 * a window may begin (the first one at 0). */
 	ssize_t (*read)(struct stream_decoder *d, void *to, size_t n,
 			struct error *err);
 	void (*close)(struct stream_decoder *d);
+	/* Of formats whose open, read and close are those of ahead.h. */
+	const struct ahead_ops *ahead;
 	/* Decode window `i` into `out`, which has room for all of its bytes; must
 	 * make exactly these.  Any number of threads at once.  stream.c compares
 	 * the CRC afterwards. */

@@ -213,7 +213,7 @@ int stream_scan_new(struct stream_scan **out, const struct stream_format *f,
 	s->from = *from;
 	s->threads = threads ? threads : 1;
 	row_init(&s->row);
-	r = f->open(&s->decoder, s, err);
+	r = f->open(&s->decoder, f, s, err);
 	if (r < 0) {
 		s->decoder = NULL;
 		stream_scan_free(s);

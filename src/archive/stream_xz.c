@@ -57,9 +57,7 @@ struct unit {
 	uint64_t block_done; /* decoded bytes of the block before the unit */
 };
 struct decoder {
-	struct stream_decoder base;
-	struct feed feed;
-	struct ahead *ahead;
+	struct ahead_decoder base;
 	uint64_t window, whole; /* bytes */
 	struct xz_index *index; /* NULL: there is none */
 	enum {
@@ -87,7 +85,7 @@ static int no_memory(struct error *err)
 /* The file's end; where there is an index it was not cut off. */
 static int ends(const struct decoder *d, struct error *err)
 {
-	int r = xz_truncated(scan_from(d->base.scan)->size, err);
+	int r = xz_truncated(scan_from(d->base.stream.scan)->size, err);
 
 	return d->index ? error_set(err, -EBADMSG,
 				    "xz: the blocks are longer than the file: "
@@ -100,7 +98,7 @@ static int hash_block(struct decoder *d, const lzma_block *b, struct error *err)
 	lzma_ret ret = lzma_index_hash_append(
 		d->hash, lzma_block_unpadded_size(b), b->uncompressed_size);
 
-	return ret == LZMA_OK ? 0 : xz_failed(ret, d->feed.at, err);
+	return ret == LZMA_OK ? 0 : xz_failed(ret, d->base.feed.at, err);
 }
 
 /* ---- gathering ----------------------------------------------------------- */
@@ -124,10 +122,10 @@ static struct unit *unit_new(struct decoder *d, size_t in)
 	u->own = (lzma_stream)LZMA_STREAM_INIT;
 	u->base.in = malloc(in + 1);
 	if (!u->base.in) {
-		unit_free(&u->base);
+		ahead_discard(&d->base, &u->base);
 		return NULL;
 	}
-	u->file_at = d->feed.at;
+	u->file_at = d->base.feed.at;
 	u->block_in = d->block_in;
 	u->header_at = d->header_at;
 	u->new_stream = d->new_stream;
@@ -141,7 +139,7 @@ static bool is_whole(struct decoder *d, lzma_block *b)
 {
 	if (b->compressed_size == LZMA_VLI_UNKNOWN ||
 	    b->uncompressed_size == LZMA_VLI_UNKNOWN)
-		xz_index_look_up(d->index, d->feed.at, b);
+		xz_index_look_up(d->index, d->base.feed.at, b);
 	return b->compressed_size != LZMA_VLI_UNKNOWN &&
 	       b->uncompressed_size != LZMA_VLI_UNKNOWN &&
 	       b->uncompressed_size <= d->whole && lzma_block_total_size(b) &&
@@ -159,11 +157,10 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 
 	if (!u)
 		return no_memory(err);
-	r = feed_read(&d->feed, u->base.in, n, err);
+	r = feed_read(&d->base.feed, u->base.in, n, err);
 	code = r < 0 ? (int)r : hash_block(d, &b->block, err);
 	if (code < 0) {
-		free(u->base.in);
-		unit_free(&u->base);
+		ahead_discard(&d->base, &u->base);
 		return code;
 	}
 	u->base.in_size = (size_t)r;
@@ -184,7 +181,7 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 static int gather_piece(struct decoder *d, struct ahead_unit **out,
 			struct error *err)
 {
-	ssize_t n = feed_need(&d->feed, PIECE_IN(d->window), err);
+	ssize_t n = feed_need(&d->base.feed, PIECE_IN(d->window), err);
 	struct unit *u;
 
 	if (n < 0)
@@ -192,7 +189,7 @@ static int gather_piece(struct decoder *d, struct ahead_unit **out,
 	u = unit_new(d, (size_t)n);
 	if (!u)
 		return no_memory(err);
-	memcpy(u->base.in, d->feed.data, (size_t)n);
+	memcpy(u->base.in, d->base.feed.data, (size_t)n);
 	u->base.in_size = (size_t)n;
 	u->cut = (size_t)n < PIECE_IN(d->window);
 	u->begin = !d->begun;
@@ -211,7 +208,7 @@ static int next_block(struct decoder *d, struct xz_block *b,
 {
 	int r;
 
-	d->block_in = d->feed.at;
+	d->block_in = d->base.feed.at;
 	if (is_whole(d, &b->block))
 		return gather_whole(d, b, out, err);
 	d->block = *b;
@@ -219,7 +216,7 @@ static int next_block(struct decoder *d, struct xz_block *b,
 	r = xz_block_begin(&d->block, &d->lzma, err);
 	if (r < 0)
 		return r;
-	feed_drop(&d->feed, d->block.block.header_size);
+	feed_drop(&d->base.feed, d->block.block.header_size);
 	d->begun = false;
 	d->block_done = 0;
 	d->state = WITHIN;
@@ -231,7 +228,7 @@ static int next_stream(struct decoder *d, struct error *err)
 	lzma_index_hash *hash;
 	int r;
 
-	r = xz_stream_header(&d->feed, d->first, &d->check, err);
+	r = xz_stream_header(&d->base.feed, d->first, &d->check, err);
 	if (r == 0 && d->first)
 		return xz_truncated(0, err);
 	if (r <= 0)
@@ -240,7 +237,7 @@ static int next_stream(struct decoder *d, struct error *err)
 	if (!hash)
 		return no_memory(err);
 	d->hash = hash;
-	d->header_at = d->feed.at - LZMA_STREAM_HEADER_SIZE;
+	d->header_at = d->base.feed.at - LZMA_STREAM_HEADER_SIZE;
 	d->first = false;
 	d->new_stream = true;
 	d->state = BLOCK;
@@ -250,14 +247,15 @@ static int next_stream(struct decoder *d, struct error *err)
 static int next(void *own, struct ahead_unit **out, struct error *err)
 {
 	struct decoder *d = own;
+	const struct stream_scan *scan = d->base.stream.scan;
 	struct xz_block b;
 	int r = 0;
 
 	if (d->flying)
 		return AHEAD_WAIT;
-	d->window = scan_window(d->base.scan);
-	d->whole = d->window * (scan_threads(d->base.scan) > 1 ? WHOLE_THREADS
-							       : WHOLE_ALONE);
+	d->window = scan_window(scan);
+	d->whole = d->window *
+		   (scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE);
 	if (d->state == WITHIN)
 		return gather_piece(d, out, err);
 	for (;;) {
@@ -266,12 +264,12 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 			if (r <= 0)
 				return r < 0 ? r : AHEAD_END;
 		}
-		r = xz_block_header(&d->feed, d->check, &b, err);
+		r = xz_block_header(&d->base.feed, d->check, &b, err);
 		if (r < 0)
 			return r == -EIO ? ends(d, err) : r;
 		if (r == 1)
 			break;
-		r = xz_pass_index(&d->feed, d->hash, d->check, err);
+		r = xz_pass_index(&d->base.feed, d->hash, d->check, err);
 		if (r < 0)
 			return r == -EIO ? ends(d, err) : r;
 		d->state = STREAM;
@@ -361,26 +359,22 @@ static int decode(struct unit *u, struct error *err)
 	return 0;
 }
 
-static void run(struct ahead_unit *base)
+static int run(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
-	struct error why;
 	int r = 0;
 
 	base->out = malloc(u->room + 1);
 	if (!base->out || (u->begin && !mark_begin(u)))
-		r = no_memory(&why);
+		r = no_memory(err);
 	if (r == 0 && u->whole) {
-		r = xz_block_begin(&u->block, &u->own, &why);
+		r = xz_block_begin(&u->block, &u->own, err);
 		u->used = u->block.block.header_size;
 	}
 	if (r == 0)
-		r = decode(u, &why);
-	if (r < 0)
-		base->err = why;
+		r = decode(u, err);
 	lzma_end(&u->own);
-	free(base->in);
-	base->in = NULL;
+	return r;
 }
 
 static int taken(void *own, struct ahead_unit *base, struct error *err)
@@ -396,7 +390,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 		return 0;
 	if (u->begin)
 		d->block_at = base->verified = base->at;
-	feed_drop(&d->feed, u->used);
+	feed_drop(&d->base.feed, u->used);
 	d->block_done += base->out_size;
 	d->flying = false;
 	d->new_stream = false;
@@ -408,15 +402,40 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 	return r;
 }
 
+/* ---- the format ---------------------------------------------------------- */
+
+static int begin(void *own, struct error *err)
+{
+	struct decoder *d = own;
+
+	(void)err;
+	d->first = true;
+	d->lzma = (lzma_stream)LZMA_STREAM_INIT;
+	d->block.filters[0].id = LZMA_VLI_UNKNOWN;
+	d->index = xz_index_read(scan_from(d->base.stream.scan));
+	return 0;
+}
+
+static void end(void *own)
+{
+	struct decoder *d = own;
+
+	lzma_end(&d->lzma);
+	xz_block_free(&d->block);
+	lzma_index_hash_end(d->hash, NULL);
+	xz_index_free(d->index);
+}
+
 static const struct ahead_ops ahead_ops = {
+	.size = sizeof(struct decoder),
+	.open = begin,
+	.close = end,
 	.next = next,
 	.run = run,
 	.taken = taken,
 	.state = state,
 	.free = unit_free,
 };
-
-/* ---- the format ---------------------------------------------------------- */
 
 static int probe(const unsigned char *head, size_t n)
 {
@@ -426,49 +445,6 @@ static int probe(const unsigned char *head, size_t n)
 								       : 0;
 }
 
-static void decoder_close(struct stream_decoder *base)
-{
-	struct decoder *d = (struct decoder *)base;
-
-	ahead_free(d->ahead);
-	lzma_end(&d->lzma);
-	xz_block_free(&d->block);
-	lzma_index_hash_end(d->hash, NULL);
-	xz_index_free(d->index);
-	feed_free(&d->feed);
-	free(d);
-}
-
-static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
-			struct error *err)
-{
-	struct decoder *d = calloc(1, sizeof *d);
-	int r;
-
-	*out = NULL;
-	if (!d)
-		return no_memory(err);
-	d->base = (struct stream_decoder){&stream_xz, scan};
-	d->first = true;
-	d->lzma = (lzma_stream)LZMA_STREAM_INIT;
-	d->block.filters[0].id = LZMA_VLI_UNKNOWN;
-	d->index = xz_index_read(scan_from(scan));
-	feed_of_scan(&d->feed, scan);
-	r = ahead_new(&d->ahead, &ahead_ops, d, scan, err);
-	if (r < 0) {
-		decoder_close(&d->base);
-		return r;
-	}
-	*out = &d->base;
-	return 0;
-}
-
-static ssize_t decoder_read(struct stream_decoder *base, void *to, size_t n,
-			    struct error *err)
-{
-	return ahead_read(((struct decoder *)base)->ahead, to, n, err);
-}
-
 static const char *const suffixes[] = {".tar.xz=.tar", ".txz=.tar",
 				       ".xz=", NULL};
 
@@ -476,9 +452,10 @@ const struct stream_format stream_xz = {
 	.name = "xz",
 	.suffixes = suffixes,
 	.probe = probe,
-	.open = decoder_open,
-	.read = decoder_read,
-	.close = decoder_close,
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+	.ahead = &ahead_ops,
 	.window = xz_window,
 	.free_own = parked_free,
 };

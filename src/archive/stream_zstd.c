@@ -39,16 +39,12 @@ struct unit {
 	vec(struct part)
 		parts; /* frames; one of a large frame is a part, too */
 	size_t room;   /* what they decode to, at most */
-	size_t in_room;
 	uint64_t file_size;
 	struct zstd_cursor *large; /* NULL: whole frames */
 	bool first, last;          /* of a large frame */
 };
 struct decoder {
-	struct stream_decoder base;
-	struct feed feed;
-	struct ahead *ahead;
-	uint64_t file_size;
+	struct ahead_decoder base;
 	uint64_t window, whole;  /* bytes */
 	bool large;              /* within a large frame, ... */
 	bool begun;              /* ... some of which was gathered, ... */
@@ -73,39 +69,13 @@ static void unit_free(struct ahead_unit *base)
 	free(u);
 }
 
-static void unit_discard(struct unit *u)
-{
-	ahead_unit_clear(&u->base);
-	unit_free(&u->base);
-}
-
 static struct unit *unit_new(const struct decoder *d)
 {
 	struct unit *u = calloc(1, sizeof *u);
 
 	if (u)
-		u->file_size = d->file_size;
+		u->file_size = scan_from(d->base.stream.scan)->size;
 	return u;
-}
-
-/* Move n bytes that are there to the unit. */
-static int unit_add(struct unit *u, struct feed *f, size_t n, struct error *err)
-{
-	size_t want = u->base.in_size + n;
-
-	if (want > u->in_room) {
-		size_t room = max_u64(want, min_u64(2 * u->in_room, 4 << 20));
-		unsigned char *p = realloc(u->base.in, room);
-
-		if (!p)
-			return no_memory(err);
-		u->base.in = p;
-		u->in_room = room;
-	}
-	memcpy(u->base.in + u->base.in_size, f->data, n);
-	u->base.in_size += n;
-	feed_drop(f, n);
-	return 0;
 }
 
 /* What the next frame takes, and what it decodes to at most; false: too much, or
@@ -120,8 +90,9 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 	if (frame->content != UINT64_MAX && frame->content > d->whole)
 		return false;
 	while (!b.last) {
-		if (feed_need(&d->feed, n + 3, NULL) < (ssize_t)(n + 3) ||
-		    zstd_parse_block(frame, d->feed.data + n, &b, NULL) < 0)
+		if (feed_need(&d->base.feed, n + 3, NULL) < (ssize_t)(n + 3) ||
+		    zstd_parse_block(frame, d->base.feed.data + n, &b, NULL) <
+			    0)
 			return false;
 		n += 3 + b.stored;
 		sum += b.decoded;
@@ -129,7 +100,7 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 			return false;
 	}
 	n += frame->checksum ? 4 : 0;
-	if (feed_need(&d->feed, n, NULL) < (ssize_t)n)
+	if (feed_need(&d->base.feed, n, NULL) < (ssize_t)n)
 		return false;
 	*stored = n;
 	*decoded = min_u64(sum, frame->content);
@@ -140,16 +111,18 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 static int gather(struct decoder *d, struct unit *u, size_t n,
 		  struct error *err)
 {
-	ssize_t have = feed_need(&d->feed, n, err);
+	ssize_t have = feed_need(&d->base.feed, n, err);
 
 	if (have < 0)
 		return (int)have;
 	if ((size_t)have < n)
-		return error_set(err, -EIO,
-				 "zstd: the data ends at %llu, within a frame: "
-				 "truncated?",
-				 (unsigned long long)d->file_size);
-	return unit_add(u, &d->feed, n, err);
+		return error_set(
+			err, -EIO,
+			"zstd: the data ends at %llu, within a frame: "
+			"truncated?",
+			(unsigned long long)scan_from(d->base.stream.scan)
+				->size);
+	return ahead_gather(&u->base, &d->base.feed, n) ? 0 : no_memory(err);
 }
 
 /* A block of a large frame, the frame's header before the first. */
@@ -157,11 +130,12 @@ static int gather_block(struct decoder *d, struct unit *u, struct error *err)
 {
 	size_t skip = d->begun ? 0 : d->frame.header;
 	struct zstd_block b = {0};
-	ssize_t have = feed_need(&d->feed, skip + 3, err);
+	ssize_t have = feed_need(&d->base.feed, skip + 3, err);
 	int r = have < 0 ? (int)have : 0;
 
 	if (r == 0 && (size_t)have == skip + 3)
-		r = zstd_parse_block(&d->frame, d->feed.data + skip, &b, err);
+		r = zstd_parse_block(&d->frame, d->base.feed.data + skip, &b,
+				     err);
 	if (r == 0)
 		r = gather(d, u, skip + 3 + b.stored, err);
 	if (r < 0)
@@ -176,7 +150,7 @@ static int gather_block(struct decoder *d, struct unit *u, struct error *err)
 
 static int gather_large(struct decoder *d, struct unit *u, struct error *err)
 {
-	struct part part = {.at = d->feed.at, .blocks = true};
+	struct part part = {.at = d->base.feed.at, .blocks = true};
 	struct error why = {0};
 	int r = 0;
 
@@ -210,7 +184,7 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 		struct error why;
 		uint64_t decoded;
 
-		r = zstd_next_frame(&d->feed, &d->frame, &why);
+		r = zstd_next_frame(&d->base.feed, &d->frame, &why);
 		if (r <= 0) {
 			/* It will be met again when these were taken. */
 			if (r < 0 && !u->parts.n)
@@ -222,13 +196,11 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 		if (u->parts.n && u->room + decoded > 2 * d->window)
 			return 0;
 		part.off = u->base.in_size;
-		part.at = d->feed.at;
+		part.at = d->base.feed.at;
 		part.blocks = decoded > WINDOW_WHOLE * d->window;
-		r = unit_add(u, &d->feed, part.len, err);
-		if (r == 0 && !vec_push(&u->parts, part))
-			r = no_memory(err);
-		if (r < 0)
-			return r;
+		if (!ahead_gather(&u->base, &d->base.feed, part.len) ||
+		    !vec_push(&u->parts, part))
+			return no_memory(err);
 		u->room += decoded;
 	}
 	return 0;
@@ -237,14 +209,15 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 static int next(void *own, struct ahead_unit **out, struct error *err)
 {
 	struct decoder *d = own;
+	const struct stream_scan *scan = d->base.stream.scan;
 	struct unit *u;
 	int r = 0;
 
 	if (d->flying)
 		return AHEAD_WAIT;
-	d->window = scan_window(d->base.scan);
-	d->whole = d->window * (scan_threads(d->base.scan) > 1 ? WHOLE_THREADS
-							       : WHOLE_ALONE);
+	d->window = scan_window(scan);
+	d->whole = d->window *
+		   (scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE);
 	u = unit_new(d);
 	if (!u)
 		return no_memory(err);
@@ -258,7 +231,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 	if (r >= 0 && d->large)
 		r = gather_large(d, u, err);
 	if (r < 0 || (!u->parts.n && !u->large)) {
-		unit_discard(u);
+		ahead_discard(&d->base, &u->base);
 		return r < 0 ? r : AHEAD_END;
 	}
 	u->base.cost = u->base.in_size + u->room;
@@ -329,25 +302,19 @@ static int run_part(struct unit *u, struct zstd_cursor *c,
 	return r < 0 ? r : 0;
 }
 
-static void run(struct ahead_unit *base)
+static int run(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	struct zstd_cursor own = {0}, *c = u->large ? u->large : &own;
-	struct error why;
 	int r = 0;
 
-	u->base.out = malloc(u->room + 1);
-	if (!u->base.out)
-		r = no_memory(&why);
+	base->out = malloc(u->room + 1);
+	if (!base->out)
+		r = no_memory(err);
 	for (size_t i = 0; i < u->parts.n && r == 0; i++)
-		r = run_part(u, c, &u->parts.at[i], &why);
-	/* It comes before what ends the data. */
-	if (r < 0)
-		u->base.err = why;
+		r = run_part(u, c, &u->parts.at[i], err);
 	zstd_cursor_free(&own);
-	/* What is not needed any longer makes room for what is. */
-	free(u->base.in);
-	u->base.in = NULL;
+	return r;
 }
 
 static int taken(void *own, struct ahead_unit *base, struct error *err)
@@ -377,14 +344,21 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 	return 0;
 }
 
+/* ---- the format ---------------------------------------------------------- */
+
+static void end(void *own)
+{
+	zstd_cursor_free(&((struct decoder *)own)->cursor);
+}
+
 static const struct ahead_ops ahead_ops = {
+	.size = sizeof(struct decoder),
+	.close = end,
 	.next = next,
 	.run = run,
 	.taken = taken,
 	.free = unit_free,
 };
-
-/* ---- the format ---------------------------------------------------------- */
 
 static int probe(const unsigned char *head, size_t n)
 {
@@ -402,43 +376,6 @@ static int probe(const unsigned char *head, size_t n)
 	return at ? 20 : 0;
 }
 
-static void decoder_close(struct stream_decoder *base)
-{
-	struct decoder *d = (struct decoder *)base;
-
-	ahead_free(d->ahead);
-	zstd_cursor_free(&d->cursor);
-	feed_free(&d->feed);
-	free(d);
-}
-
-static int decoder_open(struct stream_decoder **out, struct stream_scan *scan,
-			struct error *err)
-{
-	struct decoder *d = calloc(1, sizeof *d);
-	int r;
-
-	*out = NULL;
-	if (!d)
-		return no_memory(err);
-	d->base = (struct stream_decoder){&stream_zstd, scan};
-	d->file_size = scan_from(scan)->size;
-	feed_of_scan(&d->feed, scan);
-	r = ahead_new(&d->ahead, &ahead_ops, d, scan, err);
-	if (r < 0) {
-		decoder_close(&d->base);
-		return r;
-	}
-	*out = &d->base;
-	return 0;
-}
-
-static ssize_t decoder_read(struct stream_decoder *base, void *to, size_t n,
-			    struct error *err)
-{
-	return ahead_read(((struct decoder *)base)->ahead, to, n, err);
-}
-
 static const char *const suffixes[] = {
 	".tar.zst=.tar", ".tzst=.tar", ".tzs=.tar", ".zst=", ".zstd=", NULL};
 
@@ -446,9 +383,10 @@ const struct stream_format stream_zstd = {
 	.name = "zstd",
 	.suffixes = suffixes,
 	.probe = probe,
-	.open = decoder_open,
-	.read = decoder_read,
-	.close = decoder_close,
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+	.ahead = &ahead_ops,
 	.window = zstd_window,
 	.free_own = parked_free,
 };

@@ -124,16 +124,15 @@ struct plain {
 	size_t from, n;
 };
 
-static const struct stream_format plain;
-
-static int plain_open(struct stream_decoder **out, struct stream_scan *scan,
+static int plain_open(struct stream_decoder **out,
+		      const struct stream_format *f, struct stream_scan *scan,
 		      struct error *err)
 {
 	struct plain *p = calloc(1, sizeof *p);
 
 	if (!p)
 		return error_set(err, -ENOMEM, "out of memory");
-	p->d.format = &plain;
+	p->d.format = f;
 	p->d.scan = scan;
 	*out = &p->d;
 	return 0;
