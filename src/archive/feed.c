@@ -102,6 +102,17 @@ ssize_t feed_need(struct feed *f, size_t n, struct error *err)
 	return (ssize_t)n;
 }
 
+int feed_need_window(struct feed *f, uint64_t i, size_t n, struct error *err)
+{
+	const struct stream *s = f->stream;
+	uint64_t end = i + 1 < s->n ? s->point[i + 1].in : s->from.size;
+	ssize_t r = 0;
+
+	if (end > f->at && end - f->at <= n + n / 8 + 65536)
+		r = feed_need(f, (size_t)(end - f->at), err);
+	return r < 0 ? (int)r : 0;
+}
+
 void feed_drop(struct feed *f, size_t n)
 {
 	f->data += n;

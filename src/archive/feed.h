@@ -30,6 +30,9 @@ void feed_free(struct feed *f);
 /* Have `n` bytes at f->data, or all that there are: how many of the n (f->n may be
  * more), or -errno. */
 ssize_t feed_need(struct feed *f, size_t n, struct error *err);
+/* Have what `n` bytes of window `i` are decoded from, where it is clear how much
+ * that is: one read instead of many.  0, -errno. */
+int feed_need_window(struct feed *f, uint64_t i, size_t n, struct error *err);
 /* Pass n bytes that are there. */
 void feed_drop(struct feed *f, size_t n);
 /* Pass n bytes, there or not; how many there were, -errno. */

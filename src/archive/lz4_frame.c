@@ -16,38 +16,22 @@
 
 #define MAGIC 0x184d2204u
 #define MAGIC_LEGACY 0x184c2102u
-#define MAGIC_SKIPPABLE 0x184d2a50u
 #define LEGACY_BLOCK ((size_t)8 << 20)
 #define RAW 0x80000000u
 /* A byte stands for this many at most. */
 #define EXPANSION 255
 
-bool lz4_is_frame(const unsigned char *p)
+static bool is_frame(uint32_t magic)
 {
-	return load_le32(p) == MAGIC || load_le32(p) == MAGIC_LEGACY;
+	return magic == MAGIC || magic == MAGIC_LEGACY;
 }
 
-bool lz4_is_skippable(const unsigned char *p)
-{
-	return (load_le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
-}
-
-static int truncated(const struct feed *f, struct error *err)
-{
-	return error_set(err, -EIO,
-			 "lz4: the data ends at %llu, within a frame: "
-			 "truncated?",
-			 (unsigned long long)(f->at + f->n));
-}
-
-static int need(struct feed *f, size_t n, struct error *err)
-{
-	ssize_t r = feed_need(f, n, err);
-
-	if (r < 0)
-		return (int)r;
-	return (size_t)r < n ? truncated(f, err) : 0;
-}
+const struct frame_kind lz4_frames = {
+	.name = "lz4",
+	.is_frame = is_frame,
+	.skippable_bid = 10,
+	.rest = -EBADMSG,
+};
 
 /* ---- frames -------------------------------------------------------------- */
 
@@ -64,7 +48,7 @@ static int parse_header(struct feed *f, struct lz4_frame *out,
 	unsigned flg = f->data[4], bd = f->data[5];
 	size_t n = 7 + (flg & 8 ? 8 : 0) + (flg & 1 ? 4 : 0);
 	unsigned size = bd >> 4 & 7;
-	int r = need(f, n, err);
+	int r = frame_need(&lz4_frames, f, n, err);
 
 	if (r < 0)
 		return r;
@@ -88,52 +72,22 @@ static int parse_header(struct feed *f, struct lz4_frame *out,
 	return 1;
 }
 
-static int pass_skippable(struct feed *f, struct error *err)
-{
-	uint64_t n;
-	int64_t got;
-	int r = need(f, 8, err);
-
-	if (r < 0)
-		return r;
-	n = 8 + (uint64_t)load_le32(f->data + 4);
-	got = feed_skip(f, n, err);
-	if (got < 0)
-		return (int)got;
-	return (uint64_t)got < n ? truncated(f, err) : 0;
-}
-
 int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err)
 {
-	for (;;) {
-		ssize_t have = feed_need(f, 4, err);
-		int r;
+	int r = frame_next(&lz4_frames, f, err);
 
-		if (have <= 0)
-			return (int)have;
-		if (have < 4 ||
-		    (!lz4_is_frame(f->data) && !lz4_is_skippable(f->data)))
-			return error_set(err, -EBADMSG,
-					 "lz4: the bytes from %llu on are no "
-					 "frame",
-					 (unsigned long long)f->at);
-		if (lz4_is_skippable(f->data)) {
-			r = pass_skippable(f, err);
-			if (r < 0)
-				return r;
-			continue;
-		}
-		out->at = f->at;
-		if (load_le32(f->data) == MAGIC_LEGACY) {
-			out->flags = LZ4_LEGACY;
-			out->block = LEGACY_BLOCK;
-			out->content = UINT64_MAX;
-			feed_drop(f, 4);
-			return 1;
-		}
-		r = need(f, 7, err);
-		return r < 0 ? r : parse_header(f, out, err);
+	if (r <= 0)
+		return r;
+	out->at = f->at;
+	if (load_le32(f->data) == MAGIC_LEGACY) {
+		out->flags = LZ4_LEGACY;
+		out->block = LEGACY_BLOCK;
+		out->content = UINT64_MAX;
+		feed_drop(f, FRAME_MAGIC);
+		return 1;
 	}
+	r = frame_need(&lz4_frames, f, 7, err);
+	return r < 0 ? r : parse_header(f, out, err);
 }
 
 /* ---- blocks -------------------------------------------------------------- */
@@ -161,9 +115,9 @@ int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
 	if (have == 0 && legacy)
 		return 0;
 	if (have < LZ4_BLOCK_HEAD)
-		return truncated(f, err);
+		return frame_truncated(&lz4_frames, f, err);
 	size = load_le32(f->data);
-	if (legacy && (lz4_is_frame(f->data) || lz4_is_skippable(f->data)))
+	if (legacy && (is_frame(size) || frame_is_skippable(size)))
 		return 0;
 	if (!size && !legacy) {
 		feed_drop(f, LZ4_BLOCK_HEAD);
@@ -177,13 +131,13 @@ int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
 		return impossible(f, size, err);
 	out->stored = size;
 	*n = LZ4_BLOCK_HEAD + size + (frame->flags & LZ4_BLOCK_SUMS ? 4 : 0);
-	r = need(f, *n, err);
+	r = frame_need(&lz4_frames, f, *n, err);
 	return r < 0 ? r : 1;
 }
 
 int lz4_content_sum(struct feed *f, uint32_t *sum, struct error *err)
 {
-	int r = need(f, 4, err);
+	int r = frame_need(&lz4_frames, f, 4, err);
 
 	if (r < 0)
 		return r;

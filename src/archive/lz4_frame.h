@@ -3,7 +3,7 @@
 #ifndef ARCHIVE_LZ4_FRAME_H
 #define ARCHIVE_LZ4_FRAME_H
 
-#include "archive/feed.h"
+#include "archive/frame.h"
 
 #define LZ4_HISTORY ((size_t)64 << 10)
 
@@ -25,8 +25,7 @@ struct lz4_block {
 };
 #define LZ4_BLOCK_HEAD 4
 
-bool lz4_is_frame(const unsigned char *p); /* these 4 bytes, legacy or not */
-bool lz4_is_skippable(const unsigned char *p); /* these 4 bytes */
+extern const struct frame_kind lz4_frames; /* legacy ones, too */
 /* The header of the next frame, past skippable ones; it is passed.  1, 0 at the
  * end, -errno. */
 int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err);

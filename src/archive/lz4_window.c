@@ -94,17 +94,14 @@ static int decode(struct feed *f, struct lz4_frame *frame, bool within,
 static int decode_from(struct stream *s, uint64_t i, struct feed *f,
 		       unsigned char *out, struct error *err)
 {
-	uint64_t end = i + 1 < s->n ? s->point[i + 1].in : s->from.size;
 	size_t size = s->point[i].size;
 	struct lz4_frame frame = {0};
 	unsigned char *own;
 	ssize_t n;
-	int r;
+	int r = feed_need_window(f, i, size, err);
 
-	/* One read where it is clear how much that is. */
-	if (end > f->at && end - f->at <= size + size / 8 + 65536 &&
-	    feed_need(f, (size_t)(end - f->at), err) < 0)
-		return err ? err->code : -EIO;
+	if (r < 0)
+		return r;
 	if (!s->point[i].state_size)
 		return decode(f, &frame, false, out, size, 0, err);
 	/* History and what follows have to be in one piece. */

@@ -375,17 +375,7 @@ static const struct ahead_ops ahead_ops = {
 
 static int probe(const unsigned char *head, size_t n)
 {
-	uint64_t at = 0;
-
-	while (n >= 8 && at <= n - 8 && lz4_is_skippable(head + at)) {
-		const unsigned char *p = head + at + 4;
-
-		at += 8 + (p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
-			   (uint64_t)p[3] << 24);
-	}
-	if (n >= 4 && at <= n - 4)
-		return lz4_is_frame(head + at) ? 100 : 0;
-	return at ? 10 : 0;
+	return frame_probe(&lz4_frames, head, n);
 }
 
 static const char *const suffixes[] = {".tar.lz4=.tar", ".tlz4=.tar",

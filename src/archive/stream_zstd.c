@@ -111,17 +111,10 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 static int gather(struct decoder *d, struct unit *u, size_t n,
 		  struct error *err)
 {
-	ssize_t have = feed_need(&d->base.feed, n, err);
+	int r = frame_need(&zstd_frames, &d->base.feed, n, err);
 
-	if (have < 0)
-		return (int)have;
-	if ((size_t)have < n)
-		return error_set(
-			err, -EIO,
-			"zstd: the data ends at %llu, within a frame: "
-			"truncated?",
-			(unsigned long long)scan_from(d->base.stream.scan)
-				->size);
+	if (r < 0)
+		return r;
 	return ahead_gather(&u->base, &d->base.feed, n) ? 0 : no_memory(err);
 }
 
@@ -130,10 +123,9 @@ static int gather_block(struct decoder *d, struct unit *u, struct error *err)
 {
 	size_t skip = d->begun ? 0 : d->frame.header;
 	struct zstd_block b = {0};
-	ssize_t have = feed_need(&d->base.feed, skip + 3, err);
-	int r = have < 0 ? (int)have : 0;
+	int r = frame_need(&zstd_frames, &d->base.feed, skip + 3, err);
 
-	if (r == 0 && (size_t)have == skip + 3)
+	if (r == 0)
 		r = zstd_parse_block(&d->frame, d->base.feed.data + skip, &b,
 				     err);
 	if (r == 0)
@@ -362,18 +354,7 @@ static const struct ahead_ops ahead_ops = {
 
 static int probe(const unsigned char *head, size_t n)
 {
-	uint64_t at = 0;
-
-	while (n >= 8 && at <= n - 8 && zstd_is_skippable(head + at)) {
-		const unsigned char *p = head + at + 4;
-
-		at += 8 + (p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
-			   (uint64_t)p[3] << 24);
-	}
-	if (n >= 4 && at <= n - 4)
-		return zstd_is_frame(head + at) ? 100 : 0;
-	/* Nothing is seen but what may be skipped, which others have, too. */
-	return at ? 20 : 0;
+	return frame_probe(&zstd_frames, head, n);
 }
 
 static const char *const suffixes[] = {

@@ -21,30 +21,25 @@
 #include "base/system.h"
 
 #define MAGIC 0xfd2fb528u
-#define MAGIC_SKIPPABLE 0x184d2a50u
+/* No frame has fewer bytes. */
+#define FRAME_LEAST 8
 /* A block of 4 bytes may stand for so many. */
 #define EXPANSION_MOST (UINT64_C(128) << 10)
 /* Windows up to this need not be compared with the memory there is. */
 #define WINDOW_SMALL (UINT64_C(128) << 20)
 #define WINDOW_MOST (UINT64_C(1) << 31)
 
-bool zstd_is_frame(const unsigned char *p)
+static bool is_frame(uint32_t magic)
 {
-	return load_le32(p) == MAGIC;
+	return magic == MAGIC;
 }
 
-bool zstd_is_skippable(const unsigned char *p)
-{
-	return (load_le32(p) & 0xfffffff0u) == MAGIC_SKIPPABLE;
-}
-
-static int truncated(const struct feed *f, struct error *err)
-{
-	return error_set(err, -EIO,
-			 "zstd: the data ends at %llu, within a frame: "
-			 "truncated?",
-			 (unsigned long long)(f->at + f->n));
-}
+const struct frame_kind zstd_frames = {
+	.name = "zstd",
+	.is_frame = is_frame,
+	.skippable_bid = 20,
+	.rest = -EIO,
+};
 
 /* ---- headers ------------------------------------------------------------- */
 
@@ -56,17 +51,15 @@ static int parse_header(struct feed *f, struct zstd_frame *out,
 	bool single = descriptor & 0x20;
 	unsigned content = 1u << (descriptor >> 6);
 	const unsigned char *p;
-	ssize_t r;
+	int r;
 
 	if (content == 1 && !single)
 		content = 0;
 	out->header = 5 + !single + dict + content;
 	out->checksum = descriptor & 4;
-	r = feed_need(f, out->header, err);
+	r = frame_need(&zstd_frames, f, out->header, err);
 	if (r < 0)
-		return (int)r;
-	if ((size_t)r < out->header)
-		return truncated(f, err);
+		return r;
 	if (descriptor & 8)
 		return error_set(err, -ENOTSUP,
 				 "zstd: the frame at %llu uses a bit that is "
@@ -95,30 +88,12 @@ static int parse_header(struct feed *f, struct zstd_frame *out,
 
 int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err)
 {
-	for (;;) {
-		ssize_t r = feed_need(f, 8, err);
-		uint64_t size;
-		int64_t skipped;
+	int r = frame_next(&zstd_frames, f, err);
 
-		if (r <= 0)
-			return (int)r;
-		if (r >= 4 && !zstd_is_frame(f->data) &&
-		    !zstd_is_skippable(f->data))
-			return error_set(err, -EBADMSG,
-					 "zstd: the bytes from %llu on are no "
-					 "frame",
-					 (unsigned long long)f->at);
-		if (r < 8)
-			return truncated(f, err);
-		if (zstd_is_frame(f->data))
-			return parse_header(f, out, err);
-		size = 8 + (uint64_t)load_le32(f->data + 4);
-		skipped = feed_skip(f, size, err);
-		if (skipped < 0)
-			return (int)skipped;
-		if ((uint64_t)skipped < size)
-			return truncated(f, err);
-	}
+	if (r <= 0)
+		return r;
+	r = frame_need(&zstd_frames, f, FRAME_LEAST, err);
+	return r < 0 ? r : parse_header(f, out, err);
 }
 
 int zstd_parse_block(const struct zstd_frame *frame, const unsigned char p[3],
@@ -273,18 +248,14 @@ static int decode_block(struct zstd_cursor *c, unsigned char *out, size_t n,
 			size_t *got, struct error *err)
 {
 	struct zstd_block block;
-	ssize_t r = feed_need(&c->feed, 3, err);
+	int r = frame_need(&zstd_frames, &c->feed, 3, err);
 
-	if (r >= 0 && r < 3)
-		return truncated(&c->feed, err);
-	if (r < 0 ||
-	    (r = zstd_parse_block(&c->frame, c->feed.data, &block, err)) < 0)
-		return (int)r;
-	r = feed_need(&c->feed, 3 + block.stored, err);
+	if (r == 0)
+		r = zstd_parse_block(&c->frame, c->feed.data, &block, err);
+	if (r == 0)
+		r = frame_need(&zstd_frames, &c->feed, 3 + block.stored, err);
 	if (r < 0)
-		return (int)r;
-	if ((size_t)r < 3 + block.stored)
-		return truncated(&c->feed, err);
+		return r;
 	c->last = block.last;
 	return pour(c, 3 + block.stored, out, n, got, err);
 }
@@ -294,8 +265,8 @@ static int check_frame(struct zstd_cursor *c, struct error *err)
 	unsigned char none;
 	ZSTD_outBuffer to = {&none, 0, 0};
 	ZSTD_inBuffer in = {NULL, 4, 0};
-	ssize_t have;
 	size_t r;
+	int code;
 
 	c->state = ZSTD_BETWEEN;
 	if (c->frame.content != UINT64_MAX && c->done != c->frame.content)
@@ -307,11 +278,9 @@ static int check_frame(struct zstd_cursor *c, struct error *err)
 				 (unsigned long long)c->frame.content);
 	if (!c->frame.checksum)
 		return 1;
-	have = feed_need(&c->feed, 4, err);
-	if (have < 0)
-		return (int)have;
-	if (have < 4)
-		return truncated(&c->feed, err);
+	code = frame_need(&zstd_frames, &c->feed, 4, err);
+	if (code < 0)
+		return code;
 	in.src = c->feed.data;
 	r = ZSTD_decompressStream(c->d, &to, &in);
 	feed_drop(&c->feed, 4);

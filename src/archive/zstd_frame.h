@@ -5,7 +5,7 @@
 
 #include <zstd.h>
 
-#include "archive/feed.h"
+#include "archive/frame.h"
 
 #define ZSTD_BLOCK_MOST ((size_t)128 << 10)
 
@@ -22,8 +22,7 @@ struct zstd_block {
 	size_t decoded; /* at most */
 	bool last;
 };
-bool zstd_is_frame(const unsigned char *p);     /* these 4 bytes */
-bool zstd_is_skippable(const unsigned char *p); /* these 4 bytes */
+extern const struct frame_kind zstd_frames;
 /* Go to the next frame, past skippable ones, and parse its header, which is not
  * passed: 1, 0 at the end, -errno. */
 int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err);

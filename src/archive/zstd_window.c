@@ -23,17 +23,16 @@ static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
 		       unsigned char *out, size_t n, struct error *err)
 {
 	struct zstd_cursor *c = decoder;
-	uint64_t end = i + 1 < s->n ? s->point[i + 1].in : s->from.size;
+	int r = feed_need_window(&c->feed, i, n, err);
 	size_t done = 0;
 
-	/* One read where it is clear how much that is. */
-	if (end > c->feed.at && end - c->feed.at <= n + n / 8 + 65536 &&
-	    feed_need(&c->feed, end - c->feed.at, err) < 0)
-		return err ? err->code : -EIO;
+	(void)s;
+	if (r < 0)
+		return r;
 	while (done < n) {
 		size_t got;
-		int r = zstd_cursor_step(c, out + done, n - done, &got, err);
 
+		r = zstd_cursor_step(c, out + done, n - done, &got, err);
 		if (r == 0)
 			r = error_set(err, -EBADMSG,
 				      "zstd: the data ends within a window");
