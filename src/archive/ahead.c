@@ -70,10 +70,12 @@ static void unit_free(const struct ahead_ops *ops, struct ahead_unit *u)
 {
 	if (!u)
 		return;
+	if (ops->clear)
+		ops->clear(u);
 	vec_free(&u->marks);
 	free(u->in);
 	free(u->out);
-	ops->free(u);
+	free(u);
 }
 
 void ahead_discard(const struct ahead_decoder *d, struct ahead_unit *u)

@@ -23,7 +23,7 @@ struct ahead_mark {
 
 /*
  * Compressed bytes and what they decode to.  A format's own unit has this as its
- * first member.
+ * first member, and is calloc'ed.
  */
 struct ahead_unit {
 	/* Made by `next`; `in` is freed when `run` is done. */
@@ -90,8 +90,8 @@ struct ahead_ops {
 	/* The state at a mark: its size.  Optional.  On the reader's thread. */
 	size_t (*state)(const struct ahead_unit *u, const struct ahead_mark *m,
 			unsigned char to[AHEAD_STATE_MOST]);
-	/* What a format's unit has beside this; the unit itself. */
-	void (*free)(struct ahead_unit *u);
+	/* Optional: free what a format's unit has beside this; not the unit. */
+	void (*clear)(struct ahead_unit *u);
 };
 
 /* What stream_format.open, read and close are where stream_format.ahead is set. */

@@ -49,11 +49,6 @@ static int no_memory(struct error *err)
 
 /* ---- cutting ------------------------------------------------------------- */
 
-static void unit_free(struct ahead_unit *base)
-{
-	free((struct unit *)base);
-}
-
 static int cut_block(struct decoder *d, struct unit *u, struct error *err)
 {
 	const unsigned char *p;
@@ -271,7 +266,6 @@ static const struct ahead_ops ahead_ops = {
 	.next = next,
 	.run = run,
 	.taken = taken,
-	.free = unit_free,
 };
 
 static int probe(const unsigned char *head, size_t n)

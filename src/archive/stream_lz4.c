@@ -67,14 +67,13 @@ static int no_memory(struct error *err)
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static void unit_free(struct ahead_unit *base)
+static void unit_clear(struct ahead_unit *base)
 {
 	struct unit *u = (struct unit *)base;
 
 	vec_free(&u->pieces);
 	vec_free(&u->parts);
 	free(u->history);
-	free(u);
 }
 
 /* A unit that begins within a linked frame has what precedes it. */
@@ -370,7 +369,7 @@ static const struct ahead_ops ahead_ops = {
 	.run = run,
 	.taken = taken,
 	.state = state,
-	.free = unit_free,
+	.clear = unit_clear,
 };
 
 static int probe(const unsigned char *head, size_t n)

@@ -103,13 +103,12 @@ static int hash_block(struct decoder *d, const lzma_block *b, struct error *err)
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static void unit_free(struct ahead_unit *base)
+static void unit_clear(struct ahead_unit *base)
 {
 	struct unit *u = (struct unit *)base;
 
 	xz_block_free(&u->block);
 	lzma_end(&u->own);
-	free(u);
 }
 
 static struct unit *unit_new(struct decoder *d, size_t in)
@@ -434,7 +433,7 @@ static const struct ahead_ops ahead_ops = {
 	.run = run,
 	.taken = taken,
 	.state = state,
-	.free = unit_free,
+	.clear = unit_clear,
 };
 
 static int probe(const unsigned char *head, size_t n)

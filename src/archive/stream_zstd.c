@@ -61,12 +61,11 @@ static int no_memory(struct error *err)
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static void unit_free(struct ahead_unit *base)
+static void unit_clear(struct ahead_unit *base)
 {
 	struct unit *u = (struct unit *)base;
 
 	vec_free(&u->parts);
-	free(u);
 }
 
 static struct unit *unit_new(const struct decoder *d)
@@ -349,7 +348,7 @@ static const struct ahead_ops ahead_ops = {
 	.next = next,
 	.run = run,
 	.taken = taken,
-	.free = unit_free,
+	.clear = unit_clear,
 };
 
 static int probe(const unsigned char *head, size_t n)
