@@ -204,20 +204,18 @@ static int find_volume(struct archive *a, struct error *err)
 	return 0;
 }
 
-static void say_notes(const struct archive *a)
+void archive_say_notes(const struct members *m, const char *path)
 {
-	const char *at = a->members.notes,
-		   *end = at ? at + a->members.notes_size : NULL;
+	const char *at = m->notes, *end = at ? at + m->notes_size : NULL;
 
 	while (at && at < end) {
 		const char *line = memchr(at, '\n', (size_t)(end - at));
 		size_t n = line ? (size_t)(line - at) : (size_t)(end - at);
 
-		log_warn("%s: %.*s", a->path, (int)(n < 400 ? n : 400), at);
+		log_warn("%s%s%.*s", path ? path : "", path ? ": " : "",
+			 (int)(n < 400 ? n : 400), at);
 		at += n + 1;
 	}
-	if (a->damage)
-		log_warn("%s", a->damage);
 }
 
 int archive_load(const struct archive_kind *kind,
@@ -248,7 +246,9 @@ int archive_load(const struct archive_kind *kind,
 		archive_close(&a->source);
 		return r;
 	}
-	say_notes(a);
+	archive_say_notes(&a->members, a->path);
+	if (a->damage)
+		log_warn("%s", a->damage);
 	a->options = NULL;
 	*out = a;
 	return 0;

@@ -74,6 +74,9 @@ static inline struct archive *archive_of_source(struct source *s)
 {
 	return s->ops->archive ? (struct archive *)s : NULL;
 }
+/* What was odd, as warnings, each with `path` in front unless that is NULL (a union
+ * has none). */
+void archive_say_notes(const struct members *m, const char *path);
 /* Say how far it is; `done` stored bytes. */
 void archive_progress(const struct archive *a, uint64_t done);
 

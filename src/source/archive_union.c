@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/vec.h"
 #include "source/archive.h"
 
@@ -241,19 +240,6 @@ static const struct source_ops source_union = {
 	.close = joined_close,
 };
 
-static void say_notes(const struct members *m)
-{
-	const char *at = m->notes, *end = at ? at + m->notes_size : NULL;
-
-	while (at && at < end) {
-		const char *line = memchr(at, '\n', (size_t)(end - at));
-		size_t n = line ? (size_t)(line - at) : (size_t)(end - at);
-
-		log_warn("%.*s", (int)(n < 400 ? n : 400), at);
-		at += n + 1;
-	}
-}
-
 int archive_union(struct source *const *archives, unsigned n,
 		  const struct source_args *a, struct source **out,
 		  struct error *err)
@@ -278,7 +264,7 @@ int archive_union(struct source *const *archives, unsigned n,
 			members_builder_free(b);
 	}
 	if (r == 0) {
-		say_notes(&j->members);
+		archive_say_notes(&j->members, NULL);
 		r = join_volumes(j, archives, err);
 	}
 	if (r == 0)
