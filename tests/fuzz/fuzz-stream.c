@@ -11,11 +11,7 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include <errno.h>
 #include <lz4frame.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <zstd.h>
 #if HAVE_LZMA
 #include <lzma.h>
@@ -24,9 +20,7 @@
 #include <bzlib.h>
 #endif
 
-#include "archive/stream_private.h"
-#include "base/log.h"
-#include "fuzz.h"
+#include "fuzz_stream.h"
 
 #define MOST ((size_t)4 << 20)
 
@@ -148,30 +142,6 @@ static const struct format formats[] = {{"bzip2", bzip2_says},
 
 /* ---- what must hold ------------------------------------------------------ */
 
-static void check_window(struct stream *s, uint64_t i, bool known)
-{
-	struct chunk_set *set = stream_set(s);
-	_Atomic uint64_t gauge = 0;
-	struct error err = {0};
-	struct buf *b = NULL;
-	uint64_t n;
-	const struct stream_point *p = stream_points(s, &n);
-	int r;
-
-	FUZZ_CHECK(i < n);
-	r = set->ops->fetch(set, i, &gauge, &b, &err);
-	if (r < 0)
-		FUZZ_CHECK(r == err.code && *err.text);
-	if (r < 0 && !known)
-		FUZZ_CHECK(r == -EBADMSG || r == -EIO || r == -ENOTSUP ||
-			   r == -ENOMEM);
-	if (known && !(p[i].flags & POINT_BAD))
-		FUZZ_CHECK(r == 0 &&
-			   !memcmp(b->data, whole + p[i].out, p[i].size));
-	buf_unref(b);
-	FUZZ_CHECK(gauge == 0);
-}
-
 /* What a pass ends with; *had bytes are in `to`. */
 static int pass(const struct stream_format *f, const struct backing *b,
 		unsigned threads, uint32_t window, unsigned char *to,
@@ -179,24 +149,15 @@ static int pass(const struct stream_format *f, const struct backing *b,
 {
 	struct stream_scan *scan;
 	struct error err = {0};
-	ssize_t got;
 
 	*s = NULL;
-	*had = 0;
 	FUZZ_CHECK(stream_scan_new(&scan, f, b, threads, &err) == 0);
 	scan_limit(scan, window, 4 * window, 64 << 10);
-	do {
-		size_t n = 1 + (*had * 31 + window) % 50000;
-
-		n = n < MOST - *had ? n : MOST - *had;
-		got = input_read(stream_scan_input(scan), to + *had, n, &err);
-		*had += got > 0 ? (size_t)got : 0;
-	} while (got > 0);
+	*had = fuzz_read(scan, to, MOST, window, 50000, &err);
 	if (*had == MOST) {
 		stream_scan_free(scan);
 		return 1;
 	}
-	err = (struct error){0};
 	return stream_scan_finish(scan, s, &err);
 }
 
@@ -219,9 +180,9 @@ static void check_file(const struct format *format, const struct backing *b,
 		stream_points(s, &n);
 		FUZZ_CHECK(stream_size(s) == had);
 		for (uint64_t i = 0; i < n && i < 50; i++)
-			check_window(s, i * 7 % n, true);
+			fuzz_window(s, i * 7 % n, whole, true);
 		for (uint64_t i = 0; i < n && i < 50; i++)
-			check_window(s, i, true);
+			fuzz_window(s, i, whole, true);
 	}
 	if (r == 0) {
 		int64_t says = format->says(data, (size_t)b->size);
@@ -232,66 +193,22 @@ static void check_file(const struct format *format, const struct backing *b,
 	stream_free(s);
 }
 
-static void check_index(const struct format *format, const struct backing *b,
-			struct fuzz_input *in, uint8_t n, const uint8_t *state,
-			size_t state_size)
-{
-	struct stream_point points[16] = {{0}};
-	struct error err = {0};
-	struct blob *states;
-	struct stream *s;
-	uint64_t out = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct stream_point *p = &points[i];
-
-		p->out = out;
-		p->in = fuzz_u16(in);
-		p->state = fuzz_u8(in);
-		p->state_size = fuzz_u16(in);
-		p->size = 1 + fuzz_u32(in) % 200000;
-		p->bits = fuzz_u8(in);
-		p->flags = fuzz_u8(in) & ~POINT_BAD;
-		out += p->size;
-	}
-	FUZZ_CHECK(blob_of_memory(&states, state, state_size, &err) == 0);
-	if (stream_of_points(&s, stream_find(format->name), b, points, n,
-			     states, &err) < 0)
-		return;
-	for (unsigned i = 0; i < n; i++)
-		check_window(s, i, false);
-	stream_free(s);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, size};
 	const struct format *format = &formats[fuzz_u8(&in) % 4];
 	uint32_t window = 256u << fuzz_u8(&in) % 9;
-	uint8_t n = fuzz_u8(&in) % 16, state = fuzz_u8(&in);
-	size_t head = n * 11u + state;
-	struct error err = {0};
-	struct handles *h;
-	struct backing b;
-	char path[64];
-	int fd;
+	uint8_t n = fuzz_u8(&in) % FUZZ_POINTS, state = fuzz_u8(&in);
+	size_t head = n * FUZZ_POINT + state;
+	struct fuzz_file f;
 
 	if (in.size < head || !stream_find(format->name))
 		return 0;
-	log_set_level(LOG_LEVEL_ERROR);
-	fd = memfd_create("stream", MFD_CLOEXEC);
-	FUZZ_CHECK(fd >= 0);
-	FUZZ_CHECK(write(fd, in.data + head, in.size - head) ==
-		   (ssize_t)(in.size - head));
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	FUZZ_CHECK(handles_new(&h, 4, 1, &err) == 0);
-	FUZZ_CHECK(backing_file(&b, h, NULL, handles_add(h, path), 0, &err) ==
-		   0);
-	check_file(format, &b, in.data + head, window);
+	fuzz_file_open(&f, in.data + head, in.size - head);
+	check_file(format, &f.backing, in.data + head, window);
 	if (n)
-		check_index(format, &b, &(struct fuzz_input){in.data, n * 11u},
-			    n, in.data + n * 11u, state);
-	handles_free(h);
-	close(fd);
+		fuzz_index(stream_find(format->name), &f.backing, &in, n,
+			   in.data + n * FUZZ_POINT, state, true);
+	fuzz_file_close(&f);
 	return 0;
 }
