@@ -18,14 +18,10 @@ import tempfile
 import lib
 import tree
 from checks import Failure, check, note, short
-from lib import Mount
+from lib import Missing, Mount
 
 _ran = set()
 _work = None
-
-
-class Missing(Exception):
-    """A program that is not installed here."""
 
 
 def one(name, f, *args, **kw):
@@ -34,15 +30,7 @@ def one(name, f, *args, **kw):
     if sys.argv[1:] and not fits:
         return
     _ran.update(fits)
-
-    def g():
-        try:
-            f(*args, **kw)
-        except Missing as e:
-            if os.environ.get("CI"):
-                raise Failure("not installed: %s" % e)
-            note("skipped %s: not installed: %s" % (name, e))
-    lib.run_case(name, g)
+    lib.run_case(name, f, *args, **kw)
 
 
 def asked(section):
@@ -285,17 +273,33 @@ def bsd_extract(archive, *opts, ok=(0,)):
     return d
 
 
-def compare(archive, want, opts=(), twice=True, **kw):
-    """Mount it and compare it with the tree `want`; then once more, when there
-    is an index."""
+def mounted(archive, f, opts=(), twice=True):
+    """f(mount); then once more, when there is an index."""
     for how in ("scanned", "from the index")[:1 + twice]:
         with Mount(archive, opts=opts) as m:
             try:
-                tree.same(m.path, want, **kw)
-                tree.lookups(m.path, want, 50)
+                f(m)
                 alive(m)
             except Failure as e:
                 raise Failure("%s: %s" % (how, e)) from None
+
+
+def compare(archive, want, opts=(), twice=True, **kw):
+    """What is mounted is the tree `want`."""
+    def f(m):
+        tree.same(m.path, want, **kw)
+        tree.lookups(m.path, want, 50)
+    mounted(archive, f, opts, twice)
+
+
+def compare_together(archive, want, opts=()):
+    """The same, between random ranges that several threads read: nothing of it
+    is cached before, and more than the cache holds is read between."""
+    def f(m):
+        tree.read_together(m.path, want)
+        tree.same(m.path, want)
+        tree.read_together(m.path, want)
+    mounted(archive, f, opts)
 
 
 def alive(m):

@@ -345,7 +345,7 @@ def pytables_all(work):
     mounted("pytables", src, f)
     sub("pytables")("cat", by_cat, src, truth)
     if not private:
-        note("PyTables has no LZO here")
+        absent("pytables:lzo", "LZO in PyTables")
 
 
 def flipped(src, path):

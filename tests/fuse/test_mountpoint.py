@@ -186,6 +186,8 @@ def umount_all():
 def no_fuse(script):
     mnt = fresh("nofuse%d" % len(os.listdir(work)))
     how = ["unshare", "-m"] if lib.ROOT else ["unshare", "-rm"]
+    if not shutil.which("unshare"):
+        raise lib.Missing("unshare")
     if run(*how, "true").returncode:
         note("no mount namespaces here: cannot hide /dev/fuse")
         return
@@ -233,9 +235,11 @@ def mount_fuse_helper():
     """
     helper = [p for p in ("/sbin/mount.fuse3", "/sbin/mount.fuse")
               if os.path.exists(p)]
-    if not lib.ROOT or not helper:
-        note("mount -t fuse.tensorfs left out: needs root and mount.fuse3")
+    if not lib.ROOT:
+        note("mount -t fuse.tensorfs left out: needs root")
         return
+    if not helper:
+        raise lib.Missing("mount.fuse3")
     bindir = fresh("bin")
     shutil.copy(lib.TENSORFS, os.path.join(bindir, "tensorfs"))
     raw = os.path.join(work, "raw")
@@ -297,8 +301,6 @@ def main():
                            part=10, incompressible=3)
     with open(os.path.join(work, "raw"), "wb") as f:
         f.write(tensor.data.tobytes())
-    if not shutil.which("unshare"):
-        note("unshare is missing: no test of a hidden /dev/fuse")
     lib.main()
 
 

@@ -15,7 +15,7 @@ import arc
 import lib
 import tree
 from arc import one, scratch, sh
-from checks import Failure, check, equal, note, read, same_bytes
+from checks import check, equal, note, read, same_bytes
 from lib import Mount, exits, tensorfs
 
 COMPRESSORS = ("gzip", "lzo", "lz4", "xz", "zstd")
@@ -49,16 +49,7 @@ def compare(image, opts=SMALL, unsquash_opts=(), **kw):
 
 def compressor(comp, block):
     image = image_of(arc.data_tree(), "-comp", comp, "-b", block)
-    want = unsquash(image)
-    for how in ("scanned", "from the index"):
-        with Mount(image, opts=SMALL) as m:
-            try:
-                tree.read_together(m.path, want)
-                tree.same(m.path, want)
-                tree.read_together(m.path, want)
-                arc.alive(m)
-            except Failure as e:
-                raise Failure("%s: %s" % (how, e)) from None
+    arc.compare_together(image, unsquash(image), SMALL)
 
 
 def odd(*opts):

@@ -398,7 +398,6 @@ int main(void)
 #else
 int main(void)
 {
-	printf("skipped: built without libblosc\n");
-	return 77;
+	return test_skip("libblosc");
 }
 #endif

@@ -132,7 +132,6 @@ int main(void)
 #else
 int main(void)
 {
-	printf("skipped: built without libbz2\n");
-	return 77;
+	return test_skip("libbz2");
 }
 #endif

@@ -296,7 +296,6 @@ int main(void)
 #else
 int main(void)
 {
-	printf("skipped: built without libaec\n");
-	return 77;
+	return test_skip("libaec");
 }
 #endif

@@ -123,13 +123,6 @@ TEST_MAYBE static int run_in_dir(const char *cmd)
 	snprintf(all, sizeof all, "cd '%s' && { %s; }", stream_dir, cmd);
 	return system(all);
 }
-TEST_MAYBE static bool have_tool(const char *name)
-{
-	char cmd[128];
-
-	snprintf(cmd, sizeof cmd, "command -v %s >/dev/null", name);
-	return system(cmd) == 0;
-}
 
 /* ---- a file and its stream ----------------------------------------------- */
 

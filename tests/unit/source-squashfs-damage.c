@@ -376,10 +376,8 @@ TEST(stale)
 
 int main(void)
 {
-	if (system("command -v mksquashfs >/dev/null") != 0) {
-		puts("mksquashfs is not there");
+	if (!test_has_tool("mksquashfs"))
 		return 77;
-	}
 	CHECK(mkdtemp(scratch));
 	make_tree();
 	RUN(cut_off);

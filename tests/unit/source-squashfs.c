@@ -451,10 +451,8 @@ TEST(threads)
 
 int main(void)
 {
-	if (system("command -v mksquashfs gensquashfs >/dev/null") != 0) {
-		puts("mksquashfs or gensquashfs is not there");
+	if (!test_has_tool("mksquashfs") || !test_has_tool("gensquashfs"))
 		return 77;
-	}
 	CHECK(mkdtemp(scratch));
 	umask(022);
 	make_tree();

@@ -82,6 +82,26 @@ TEST_MAYBE static inline void test_mem(const char *file, int line,
 				  what, i, x[i], y[i]);
 }
 
+/* What a test needs is not here: says so, and is true.  Where CI is set in the
+ * environment it is a failure instead: there, nothing is left out in silence. */
+TEST_MAYBE static inline bool test_lacks(const char *what)
+{
+	const char *ci = getenv("CI");
+
+	if (ci && *ci)
+		test_fail(__FILE__, __LINE__, "there is no %s here", what);
+	printf("# skipped: there is no %s here\n", what);
+	return true;
+}
+/* Is there a program of that name? */
+TEST_MAYBE static inline bool test_has_tool(const char *name)
+{
+	char cmd[128];
+
+	snprintf(cmd, sizeof cmd, "command -v %s >/dev/null", name);
+	return system(cmd) == 0 || !test_lacks(name);
+}
+
 /* The next of a fixed sequence of random numbers, one sequence a thread. */
 TEST_MAYBE static inline uint64_t test_random(void)
 {
@@ -115,6 +135,12 @@ TEST_MAYBE static inline uint64_t test_random(void)
 		test_count++;      \
 	} while (0)
 
+/* For main, where no test can run for want of `what`: the status that says so. */
+TEST_MAYBE static inline int test_skip(const char *what)
+{
+	test_lacks(what);
+	return 77;
+}
 /* For the end of main: says how many tests passed, returns 0. */
 TEST_MAYBE static inline int test_done(void)
 {
