@@ -66,6 +66,7 @@ static int parse_line(char *line, struct mount_entry *out)
 	word = strtok_r(NULL, " \n", &save);
 	out->source = word ? strdup(word) : NULL;
 	rest = strtok_r(NULL, "\n", &save);
+	out->id = atoi(field[0]);
 	out->options = strdup(rest ? rest : "");
 	out->point = strdup(field[4]);
 	if (!out->type || !out->source || !out->options || !out->point) {
@@ -89,7 +90,7 @@ int mounts_read(struct mount_list *out, const char *file, struct error *err)
 	if (!f)
 		return error_errno(err, -errno, "%s", path);
 	while (getline(&line, &room, f) >= 0) {
-		struct mount_entry m = {NULL, NULL, NULL, NULL};
+		struct mount_entry m = {-1, NULL, NULL, NULL, NULL};
 		int r = parse_line(line, &m);
 
 		if (r == -EINVAL)
@@ -104,9 +105,48 @@ int mounts_read(struct mount_list *out, const char *file, struct error *err)
 	return 0;
 }
 
+/* The id of the mount that a path lies on, or -1.  With O_PATH the file system is
+ * not asked, so that it may be dead; as a directory, autofs mounts it. */
+static int mount_id(const char *path)
+{
+	cleanup_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fclose FILE *f = NULL;
+	char name[64], line[64];
+	int id;
+
+	if (fd < 0)
+		return -1;
+	snprintf(name, sizeof name, "/proc/self/fdinfo/%d", fd);
+	f = fopen(name, "re");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "mnt_id: %d", &id) == 1)
+			return id;
+	return -1;
+}
+
+static const struct mount_entry *mounts_by_id(const struct mount_list *l,
+					      int id)
+{
+	for (size_t i = l->n; i-- > 0;)
+		if (id >= 0 && l->at[i].id == id)
+			return &l->at[i];
+	return NULL;
+}
+
+const struct mount_entry *mounts_holding(const struct mount_list *l,
+					 const char *path)
+{
+	return mounts_by_id(l, mount_id(path));
+}
+
+/* By its id: of mounts with one path, some may be covered. */
 const struct mount_entry *mounts_find(const struct mount_list *l,
 				      const char *point)
 {
+	const struct mount_entry *m = mounts_holding(l, point);
+
+	if (m)
+		return strcmp(m->point, point) ? NULL : m;
 	for (size_t i = l->n; i-- > 0;)
 		if (!strcmp(l->at[i].point, point))
 			return &l->at[i];

@@ -12,6 +12,7 @@
 #define MOUNT_TYPE "fuse.tensorfs"
 
 struct mount_entry {
+	int id; /* as in fdinfo */
 	char *point, *type, *source,
 		*options; /* of the super block; unescaped */
 };
@@ -22,7 +23,11 @@ struct mount_list {
 /* Read the table from `file`, NULL: of this process. */
 int mounts_read(struct mount_list *out, const char *file, struct error *err);
 void mounts_free(struct mount_list *l);
-/* The topmost mount on `point`, or NULL. */
+/* The mount that a path lies on, symlinks followed, or NULL: not in the list. */
+const struct mount_entry *mounts_holding(const struct mount_list *l,
+					 const char *path);
+/* The mount whose root is at `point`, a canonical path, as it is seen there now;
+ * or NULL. */
 const struct mount_entry *mounts_find(const struct mount_list *l,
 				      const char *point);
 bool mount_is_ours(const struct mount_entry *m);
