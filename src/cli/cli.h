@@ -42,6 +42,7 @@ struct settings {
 	uint32_t uid, gid; /* OWNER_DEFAULT: not given */
 	uint32_t fmask, dmask;
 	const char *notify_pipe;
+	bool force; /* mount where only this node sees it */
 	/* umount */
 	bool lazy, all;
 	/* ls, info, verify, stats */

@@ -192,6 +192,12 @@ int cmd_mount(const struct command *c, struct settings *s, int argc,
 
 	if (s->debug)
 		s->foreground = true;
+	if (!s->foreground && daemon_would_die()) {
+		cli_say(c, "note: staying in the foreground, because this "
+			   "command is all that its Slurm step runs, and a "
+			   "daemon would end with the step");
+		s->foreground = true;
+	}
 	if (s->single)
 		s->threads = 1;
 	if (s->threads == 0)
@@ -207,8 +213,8 @@ int cmd_mount(const struct command *c, struct settings *s, int argc,
 			r = CLI_MEMORY;
 		}
 	}
-	if (r == 0 && mountpoint_check(c, argv[n], s->nonempty, argv, n, &point,
-				       &err) < 0) {
+	if (r == 0 &&
+	    mountpoint_check(c, argv[n], s, argv, n, &point, &err) < 0) {
 		cli_say(c, "%s", err.text);
 		r = CLI_MOUNT;
 	}

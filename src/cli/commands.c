@@ -163,6 +163,9 @@ const struct option options_mount[] = {
 	 "write s here when the mount is ready, f when it failed",
 	 AT(notify_pipe), 0, 0, NULL},
 	FLAG("nonempty", 0, nonempty, "mount over a directory with files"),
+	/* where */
+	FLAG("force", 0, force,
+	     "mount on a network file system, where only this node sees it"),
 	END};
 
 const struct option options_views[] = {

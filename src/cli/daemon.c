@@ -11,6 +11,13 @@
  *
  * The kernel closes the pipe when the child dies in any way, so the parent
  * never waits in vain.
+ *
+ * Under Slurm the background may be no place to live.  A step ends when its tasks
+ * have exited, and what else is in its cgroup is killed then, whatever session it
+ * is in; where Slurm does not track by cgroups (proctrack/linuxproc, pgid) it is
+ * forgotten instead, and outlives the job.  So the first process of a task must
+ * not fork and exit.  Slurm tells its number, which is also that of a batch script
+ * and of a shell that runs more commands; these are not us.
  */
 #include "cli/daemon.h"
 
@@ -75,6 +82,13 @@ int daemon_fork(struct daemon *d, struct error *err)
 		_exit(1);
 	}
 	return 0;
+}
+
+bool daemon_would_die(void)
+{
+	const char *task = getenv("SLURM_TASK_PID");
+
+	return getenv("SLURM_JOB_ID") && task && atol(task) == (long)getpid();
 }
 
 static void report(struct daemon *d, const char *data, size_t n)

@@ -15,6 +15,9 @@ struct daemon {
  * standard input and output, and logs to syslog.  0 in the child, 1 in the
  * parent, -errno. */
 int daemon_fork(struct daemon *d, struct error *err);
+/* Would the daemon be killed as soon as its parent exits?  True of the command
+ * that a Slurm step consists of ("srun tensorfs mount"). */
+bool daemon_would_die(void);
 /* In the child: the parent may go; standard error is left, too. */
 void daemon_ready(struct daemon *d);
 /* In the child: the parent shall print the sentence and exit with `status`. */

@@ -13,22 +13,59 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/mountinfo.h"
+#include "cli/netfs.h"
+
+/* Of /dev/fuse, on every Linux. */
+#define FUSE_MAJOR 10
+#define FUSE_MINOR 229
 
 static int check_descriptor(const char *path, struct error *err)
 {
 	const char *digits = path + strlen("/dev/fd/");
+	struct stat st;
 	char *end;
 	long fd = strtol(digits, &end, 10);
 
 	if (!isdigit((unsigned char)*digits) || *end || fd > 1 << 20)
 		return error_set(err, -EINVAL, "'%s' is not /dev/fd/N", path);
-	if (fcntl((int)fd, F_GETFD) < 0)
+	if (fstat((int)fd, &st) < 0)
 		return error_set(err, -EBADF,
 				 "descriptor %ld ('%s') is not open", fd, path);
+	if (!S_ISCHR(st.st_mode) ||
+	    st.st_rdev != makedev(FUSE_MAJOR, FUSE_MINOR))
+		return error_set(err, -EINVAL,
+				 "descriptor %ld ('%s') is not /dev/fuse: open "
+				 "that and mount it first",
+				 fd, path);
 	return 0;
+}
+
+/* Nobody but its owner may even look at a FUSE mount, dead or alive. */
+static int refuse_foreign(const char *path, struct error *err)
+{
+	const struct mount_entry *m = NULL;
+	struct mount_list mounts = {0};
+	int r;
+
+	if (mounts_read(&mounts, NULL, NULL) == 0)
+		m = mounts_holding(&mounts, path);
+	if (m && mount_user(m) >= 0 && mount_user(m) != (long)geteuid())
+		r = error_set(
+			err, -EACCES,
+			"mount point '%s' is on a mount (%s) of user %ld, "
+			"who alone may enter it; %s",
+			path, m->type, mount_user(m),
+			geteuid() ? "choose another directory"
+				  : "root may unmount it: tensorfs umount");
+	else
+		r = error_errno(err, -EACCES, "mount point '%s'", path);
+	mounts_free(&mounts);
+	return r;
 }
 
 /* The directory's type and source if it is mounted on; `dead` tells whether
@@ -50,6 +87,8 @@ static int look(const char *path, struct stat *st, bool *dead,
 				"mount point '%s' does not exist; make "
 				"it first: mkdir -p '%s'",
 				path, path);
+		if (errno == EACCES)
+			return refuse_foreign(path, err);
 		return error_errno(err, -errno, "mount point '%s'", path);
 	}
 	if (!S_ISDIR(st->st_mode))
@@ -115,9 +154,24 @@ static int check_sources(const char *path, char *const *sources, size_t n,
 	return 0;
 }
 
-int mountpoint_check(const struct command *c, const char *path, bool nonempty,
-		     char *const *sources, size_t n, char **out,
-		     struct error *err)
+/* The mount would be there on this node, and an empty directory on others. */
+static int check_network(const char *path, struct error *err)
+{
+	const char *name = network_fs(path);
+
+	if (!name)
+		return 0;
+	return error_set(err, -EREMOTE,
+			 "mount point '%s' is on a network file system (%s), "
+			 "and only this node will see what is mounted there; "
+			 "choose a directory of the node, as in $TMPDIR, /tmp "
+			 "or /dev/shm, or insist with --force",
+			 path, name);
+}
+
+int mountpoint_check(const struct command *c, const char *path,
+		     const struct settings *s, char *const *sources, size_t n,
+		     char **out, struct error *err)
 {
 	cleanup_free char *real = NULL;
 	struct stat st;
@@ -162,7 +216,9 @@ int mountpoint_check(const struct command *c, const char *path, bool nonempty,
 		if (!dead)
 			break;
 	}
-	if (!nonempty)
+	if (!s->force)
+		r = check_network(real, err);
+	if (r == 0 && !s->nonempty)
 		r = check_empty(real, err);
 	if (r == 0)
 		r = check_sources(real, sources, n, err);

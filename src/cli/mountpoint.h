@@ -6,13 +6,14 @@
 #include "cli/cli.h"
 
 /*
- * A directory that is there, empty unless `nonempty`, no live tensorfs mount,
- * above none of the sources; or "/dev/fd/N", an open FUSE descriptor.  A dead
- * tensorfs mount is taken away, with a note.  *out is the canonical path,
- * malloc'ed.  0 or -errno with a sentence.
+ * A directory that is there, empty unless s->nonempty, on no network file system
+ * unless s->force, no live tensorfs mount, above none of the sources; or
+ * "/dev/fd/N", an open FUSE descriptor.  A dead tensorfs mount is taken away,
+ * with a note.  *out is the canonical path, malloc'ed.  0 or -errno with a
+ * sentence.
  */
-int mountpoint_check(const struct command *c, const char *path, bool nonempty,
-		     char *const *sources, size_t n, char **out,
-		     struct error *err);
+int mountpoint_check(const struct command *c, const char *path,
+		     const struct settings *s, char *const *sources, size_t n,
+		     char **out, struct error *err);
 
 #endif
