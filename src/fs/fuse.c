@@ -9,8 +9,10 @@
  * The loop ends on unmount, on SIGINT, SIGTERM or SIGHUP (libfuse's handlers
  * set a flag; the signal interrupts the serving thread), or when the watcher
  * finds that for `timeout` seconds nothing was open and nothing was asked.  The
- * watcher uses the same way out: it signals the serving thread, and repeats
- * that until the loop has noticed.
+ * watcher unmounts, and the kernel ends the session; not at once where a container
+ * has a copy of the mount in its namespace, which is served until it has gone, too.
+ * What cannot be unmounted (/dev/fd/N) is left: the watcher signals the serving
+ * thread, and repeats that until the loop has noticed.
  *
  * Left out: a larger read_ahead_kb of the mount's backing device (root only), for
  * it made no difference above the noise for sequential reads of verbatim or of
@@ -39,9 +41,15 @@ const char *fuse_face_version(void)
 
 /* ---- serving ------------------------------------------------------------ */
 
-/* Unmount unless someone is in there (a working directory is no open file);
- * false: busy.  A mount that we cannot take away ourselves ends with us. */
-static bool unmount_idle(struct fuse_face *f)
+enum idle_end {
+	IDLE_BUSY,      /* someone is in there, or it is not where it was */
+	IDLE_UNMOUNTED, /* the kernel ends us, now or with the last copy */
+	IDLE_LEAVE      /* not ours to take away; it ends with us */
+};
+
+/* Unmount unless someone is in there: a working directory is no open file, and
+ * only the kernel knows. */
+static enum idle_end unmount_idle(struct fuse_face *f)
 {
 	char *argv[] = {(char *)"fusermount3", (char *)"-u",  (char *)"-q",
 			(char *)"--",          f->mountpoint, NULL};
@@ -49,24 +57,26 @@ static bool unmount_idle(struct fuse_face *f)
 	pid_t pid;
 
 	if (fuse_face_on_fd(f->mountpoint))
-		return true;
+		return IDLE_LEAVE;
+	if (!fuse_face_is_there(f))
+		return IDLE_BUSY;
 	if (!umount2(f->mountpoint, UMOUNT_NOFOLLOW))
-		return true;
+		return IDLE_UNMOUNTED;
 	if (errno == EBUSY)
-		return false;
+		return IDLE_BUSY;
 	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ))
-		return true;
+		return IDLE_LEAVE;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return status == 0;
+	return status == 0 ? IDLE_UNMOUNTED : IDLE_BUSY;
 }
 
 /* Ends an idle session; looks once a second. */
 static void *watch(void *arg)
 {
+	enum idle_end end = IDLE_BUSY;
 	struct fuse_face *f = arg;
 	unsigned idle = 0;
-	bool gone;
 
 	lock_scope(&f->lock);
 	while (!f->finished) {
@@ -80,18 +90,19 @@ static void *watch(void *arg)
 			idle = 0;
 		else
 			idle++;
-		if (f->finished || idle < f->timeout)
+		if (f->finished || idle < f->timeout || end == IDLE_UNMOUNTED)
 			continue;
-		pthread_mutex_unlock(&f->lock);
-		gone = unmount_idle(f);
-		pthread_mutex_lock(&f->lock);
-		if (!gone) {
-			idle = 0;
-			continue;
+		if (end == IDLE_BUSY) {
+			pthread_mutex_unlock(&f->lock);
+			end = unmount_idle(f);
+			pthread_mutex_lock(&f->lock);
+			idle = end == IDLE_BUSY ? 0 : idle;
+			if (end != IDLE_BUSY)
+				log_info("idle for %u s: unmounting %s",
+					 f->timeout, f->mountpoint);
 		}
-		if (!fuse_session_exited(f->session))
-			log_info("idle for %u s: unmounting %s", f->timeout,
-				 f->mountpoint);
+		if (end != IDLE_LEAVE)
+			continue;
 		fuse_session_exit(f->session);
 		pthread_kill(f->server, SIGTERM);
 	}
@@ -193,6 +204,11 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 	/* A positive number is the signal that ended it: as it should be. */
 	if (r >= 0)
 		return 0;
+	if (r == -EPERM && !f->connected && fuse_face_on_fd(f->mountpoint))
+		return error_set(err, r,
+				 "nothing is mounted with the descriptor %s: "
+				 "mount(2) comes first",
+				 f->mountpoint);
 	if (err && !err->code)
 		error_errno(err, r, "the connection to the kernel broke");
 	return r;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -218,6 +219,18 @@ static int mount_quietly(struct fuse_face *f, char *said, size_t n)
 	return r == 0 ? 0 : -(e ? e : EPERM);
 }
 
+/* What a path is on, from the kernel's memory; 0: nothing. */
+static dev_t device_at(const char *path)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path,
+		  AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0,
+		  &st) < 0)
+		return 0;
+	return makedev(st.stx_dev_major, st.stx_dev_minor);
+}
+
 int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 		    struct fs *fs, struct error *err)
 {
@@ -248,6 +261,8 @@ int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 	if (r == 0) {
 		r = mount_quietly(f, said, sizeof said);
 		f->mounted = r == 0;
+		if (r == 0)
+			f->device = device_at(f->mountpoint);
 		if (r < 0 && said[0])
 			error_set(err, r, "cannot mount on %s: %s",
 				  o->mountpoint, said);
@@ -265,9 +280,18 @@ int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 	return 0;
 }
 
+bool fuse_face_is_there(const struct fuse_face *f)
+{
+	if (fuse_face_on_fd(f->mountpoint))
+		return false;
+	return !f->device || device_at(f->mountpoint) == f->device;
+}
+
+/* libfuse unmounts whatever is there; after a lazy umount that may be the mount
+ * that came next. */
 void fuse_face_unmount(struct fuse_face *f)
 {
-	if (f->mounted)
+	if (f->mounted && fuse_face_is_there(f))
 		fuse_session_unmount(f->session);
 	f->mounted = false;
 }

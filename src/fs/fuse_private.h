@@ -16,6 +16,7 @@ struct fuse_face {
 	struct fs *fs;
 	struct fuse_session *session;
 	char *mountpoint; /* absolute, or /dev/fd/N */
+	dev_t device;     /* of our mount; 0: unknown */
 	unsigned threads, timeout;
 	bool debug, mounted;
 	bool stateless;         /* opens are answered ENOSYS */
@@ -31,6 +32,8 @@ struct fuse_face {
 
 /* Is the mount point an opened descriptor, /dev/fd/N? */
 bool fuse_face_on_fd(const char *mountpoint);
+/* Is it our mount that is at the mount point now?  Asks nobody's daemon. */
+bool fuse_face_is_there(const struct fuse_face *f);
 /* Unmount unless that was done. */
 void fuse_face_unmount(struct fuse_face *f);
 
