@@ -44,7 +44,7 @@ struct settings {
 	const char *notify_pipe;
 	bool force; /* mount where only this node sees it */
 	/* umount */
-	bool lazy, all;
+	bool lazy, all, dead;
 	/* ls, info, verify, stats */
 	bool long_list, recursive, json, map, quiet;
 	const char *progress;

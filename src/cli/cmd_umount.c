@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tensorfs umount: one mount, or all of this user, dead or alive. */
 #include <errno.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -37,6 +40,33 @@ static int umount_one(const struct command *c, const struct settings *s,
 	return CLI_DONE;
 }
 
+/* Long enough for a daemon that is busy, short enough for an epilog. */
+#define ANSWER_SECONDS 5
+
+/* Asked in a child, as its user, for root is not let in: a daemon that is stopped
+ * would keep us waiting, and is not dead. */
+static bool is_dead(const struct mount_entry *m)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct statvfs fs;
+		gid_t group = (gid_t)mount_group(m);
+		uid_t user = (uid_t)mount_user(m);
+
+		alarm(ANSWER_SECONDS);
+		if (getuid() == 0 && (setgroups(0, NULL) < 0 ||
+				      setresgid(group, group, group) < 0 ||
+				      setresuid(user, user, user) < 0))
+			_exit(0);
+		_exit(statvfs(m->point, &fs) < 0 && errno == ENOTCONN);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
 /* The last mounted first, so that nested mounts come apart. */
 static int umount_all(const struct command *c, const struct settings *s,
 		      const struct mount_list *mounts)
@@ -48,7 +78,8 @@ static int umount_all(const struct command *c, const struct settings *s,
 		const struct mount_entry *m = &mounts->at[i];
 		struct error err = {0};
 
-		if (!mount_is_ours(m) || (user != 0 && mount_user(m) != user))
+		if (!mount_is_ours(m) || (user != 0 && mount_user(m) != user) ||
+		    (s->dead && !is_dead(m)))
 			continue;
 		if (mount_detach(m->point, s->lazy, &err) < 0) {
 			cli_say(c, "%s", err.text);
@@ -67,6 +98,8 @@ int cmd_umount(const struct command *c, struct settings *s, int argc,
 
 	if (s->all && argc > 0)
 		return cli_usage(c, "--all takes no mount point");
+	if (s->dead && !s->all)
+		return cli_usage(c, "--dead goes with --all");
 	if (!s->all && argc == 0)
 		return cli_usage(c, "a mount point is missing, or --all");
 	if (mounts_read(&mounts, NULL, &err) < 0) {

@@ -235,7 +235,9 @@ const struct option options_archive_look[] = {
 
 const struct option options_umount[] = {
 	FLAG("lazy", 'z', lazy, "detach now, finish when nobody uses it"),
-	FLAG("all", 0, all, "every tensorfs mount of this user"), END};
+	FLAG("all", 0, all, "every tensorfs mount of this user"),
+	FLAG("dead", 0, dead, "with --all: only those whose daemon has died"),
+	END};
 
 const struct option options_ls[] = {
 	FLAG("long", 'l', long_list, "mode, owner, size and time too"),

@@ -158,17 +158,28 @@ bool mount_is_ours(const struct mount_entry *m)
 	return !strcmp(m->type, MOUNT_TYPE);
 }
 
-long mount_user(const struct mount_entry *m)
+static long option_number(const struct mount_entry *m, const char *name)
 {
 	const char *p = m->options;
+	size_t n = strlen(name);
 
 	while (p) {
-		if (!strncmp(p, "user_id=", 8))
-			return strtol(p + 8, NULL, 10);
+		if (!strncmp(p, name, n))
+			return strtol(p + n, NULL, 10);
 		p = strchr(p, ',');
 		p = p ? p + 1 : NULL;
 	}
 	return -1;
+}
+
+long mount_user(const struct mount_entry *m)
+{
+	return option_number(m, "user_id=");
+}
+
+long mount_group(const struct mount_entry *m)
+{
+	return option_number(m, "group_id=");
 }
 
 char *mount_point_path(const char *path)

@@ -31,8 +31,9 @@ const struct mount_entry *mounts_holding(const struct mount_list *l,
 const struct mount_entry *mounts_find(const struct mount_list *l,
 				      const char *point);
 bool mount_is_ours(const struct mount_entry *m);
-/* The user who mounted it (user_id=), or -1. */
+/* The user who mounted it (user_id=) and his group, or -1. */
 long mount_user(const struct mount_entry *m);
+long mount_group(const struct mount_entry *m);
 /* The canonical path, also of a mount point whose daemon is dead; malloc'ed,
  * NULL with errno set. */
 char *mount_point_path(const char *path);

@@ -267,6 +267,28 @@ status 0 as 65533 "$bin" umount --all; gone
 
 
 @case
+def all_the_dead():
+    """umount --all --dead: as its user and as root; not who only hesitates."""
+    in_namespace("deads", r"""
+fuse_for_all
+for d in a b c; do mkdir -m 777 $d; chown 65534 $d; done
+for u in 65534 0; do
+	status 0 as 65534 "$bin" mount "$tar" a
+	dead
+	status 0 as 65534 "$bin" mount "$tar" b
+	status 0 as 65534 "$bin" mount "$tar" c
+	stopped=$(pgrep -f "s.tar c$")
+	kill -STOP $stopped
+	status 2 as $u "$bin" umount --dead
+	status 0 as $u "$bin" umount --all --dead
+	[ "$(mounts)" = 2 ]; as 65534 cat b/a >/dev/null
+	kill -CONT $stopped
+	status 0 as 65534 "$bin" umount --all; gone
+done
+""", "umount --all --dead")
+
+
+@case
 def the_next_mount_stays():
     """A daemon that was detached and then ends leaves its successor alone."""
     mnt = fresh("next")
