@@ -52,6 +52,13 @@ struct settings {
 	double interval;
 	uint64_t count;
 
+	/* run, and names of sources */
+	const char *
+		*names; /* of the directories that sources become, as many as
+			       there are, NULL: as the file; or NULL.  Owned */
+	char **command; /* after "--"; ends with NULL */
+	enum { PRIVATE_AUTO, PRIVATE_YES, PRIVATE_NO } private_mount;
+
 	char **owned; /* copies that values point into */
 	size_t n_owned;
 };
@@ -86,6 +93,7 @@ int cmd_verify(const struct command *c, struct settings *s, int argc,
 	       char **argv);
 int cmd_stats(const struct command *c, struct settings *s, int argc,
 	      char **argv);
+int cmd_run(const struct command *c, struct settings *s, int argc, char **argv);
 int cmd_help(const struct command *c, struct settings *s, int argc,
 	     char **argv);
 
@@ -116,8 +124,8 @@ struct session {
 	size_t n_sources;
 	char *config;
 };
-/* One source is the root of the tree, several are a directory each (or, with
- * s->joined, one tree).  `prefetch`
+/* One source is the root of the tree, several are a directory each, as is one that
+ * s->names has a name for (or, with s->joined, one tree).  `prefetch`
  * threads are started by session_start only.  0 or -errno with a sentence. */
 int session_open(struct session **out, char *const *paths, size_t n,
 		 const struct settings *s, unsigned prefetch,

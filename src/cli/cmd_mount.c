@@ -16,11 +16,10 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/system.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
 #include "cli/mountpoint.h"
-#include "fs/fuse.h"
+#include "cli/serving.h"
 
 struct mounting {
 	const struct command *c;
@@ -30,23 +29,6 @@ struct mounting {
 	struct daemon daemon;
 	bool ready;
 };
-
-/* Relative paths would not survive chdir("/"). */
-static char *absolute(struct settings *s, const char *path)
-{
-	cleanup_free char *cwd = NULL;
-	cleanup_free char *joined = NULL;
-
-	if (path[0] == '/')
-		return settings_keep(s, path);
-	cwd = getcwd(NULL, 0);
-	if (!cwd ||
-	    asprintf(&joined, "%s/%s", strcmp(cwd, "/") ? cwd : "", path) < 0) {
-		joined = NULL;
-		return NULL;
-	}
-	return settings_keep(s, joined);
-}
 
 static void on_ready(void *ctx)
 {
@@ -119,51 +101,18 @@ static int serve_background(struct mounting *m)
 	return r;
 }
 
-static char *describe_source(char *const *paths, size_t n)
-{
-	char *text;
-
-	if (n == 1)
-		return strdup(paths[0]);
-	if (asprintf(&text, "%s (+%zu)", paths[0], n - 1) < 0)
-		return NULL;
-	return text;
-}
-
 static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
 			   const char *point)
 {
-	cleanup_free char *fsname = describe_source(paths, n);
-	struct settings *s = m->s;
 	struct error err = {0};
-	struct fuse_face_options fo = {
-		.mountpoint = point,
-		.fsname = fsname,
-		.allow_other = s->allow_other,
-		.allow_root = s->allow_root && !s->allow_other,
-		.check_modes =
-			s->allow_other || s->allow_root || s->fmask || s->dmask,
-		.debug = s->debug_fuse,
-		.threads = s->threads,
-		.timeout = s->timeout,
-	};
-	int r = fsname ? session_open(&m->session, paths, n, s,
-				      s->single ? 0 : system_cores(), &err)
-		       : error_set(&err, -ENOMEM, "out of memory");
+	int r = mount_open(m->s, paths, n, point, &m->session, &m->face, &err);
 
-	if (r < 0) {
+	if (r != 0) {
 		cli_say(m->c, "%s", err.text);
-		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
+		return r;
 	}
-	cost_warn(m->session, s);
-	r = fuse_face_mount(&m->face, &fo, m->session->fs, &err);
-	if (r < 0) {
-		cli_say(m->c, "%s", err.text);
-		r = r == -ENOMEM ? CLI_MEMORY : CLI_MOUNT;
-	} else {
-		r = s->foreground ? serve_foreground(m) : serve_background(m);
-		fuse_face_free(m->face);
-	}
+	r = m->s->foreground ? serve_foreground(m) : serve_background(m);
+	fuse_face_free(m->face);
 	session_free(m->session);
 	return r;
 }
@@ -177,14 +126,14 @@ static int check_notify_pipe(const struct command *c, struct settings *s)
 	if (stat(s->notify_pipe, &st) < 0 || !S_ISFIFO(st.st_mode))
 		return cli_usage(c, "notify_pipe: '%s' is not a FIFO",
 				 s->notify_pipe);
-	s->notify_pipe = absolute(s, s->notify_pipe);
+	s->notify_pipe = path_absolute(s, s->notify_pipe);
 	return s->notify_pipe ? 0 : CLI_MEMORY;
 }
 
 int cmd_mount(const struct command *c, struct settings *s, int argc,
 	      char **argv)
 {
-	struct mounting m = {.c = c, .s = s, .daemon = {-1, 0}};
+	struct mounting m = {.c = c, .s = s, .daemon = {.fd = -1}};
 	cleanup_free char *point = NULL;
 	struct error err = {0};
 	size_t n = (size_t)argc - 1;
@@ -198,21 +147,12 @@ int cmd_mount(const struct command *c, struct settings *s, int argc,
 			   "daemon would end with the step");
 		s->foreground = true;
 	}
-	if (s->single)
-		s->threads = 1;
-	if (s->threads == 0)
-		s->threads = 2 * system_cores();
+	serving_threads(s);
 	signal(SIGPIPE, SIG_IGN);
 	r = check_notify_pipe(c, s);
 	if (r != 0)
 		return r;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		argv[i] = absolute(s, argv[i]);
-		if (!argv[i]) {
-			cli_say(c, "out of memory");
-			r = CLI_MEMORY;
-		}
-	}
+	r = sources_prepare(c, s, argv, n);
 	if (r == 0 &&
 	    mountpoint_check(c, argv[n], s, argv, n, &point, &err) < 0) {
 		cli_say(c, "%s", err.text);

@@ -90,6 +90,20 @@ static int set_progress(struct settings *s, const char *value,
 	return 0;
 }
 
+static int set_private(struct settings *s, const char *value, struct error *err)
+{
+	if (!value || !strcmp(value, "yes"))
+		s->private_mount = PRIVATE_YES;
+	else if (!strcmp(value, "no"))
+		s->private_mount = PRIVATE_NO;
+	else if (!strcmp(value, "auto"))
+		s->private_mount = PRIVATE_AUTO;
+	else
+		return error_set(err, -EINVAL, "'%s' is not auto, yes or no",
+				 value);
+	return 0;
+}
+
 static int set_watch(struct settings *s, const char *value, struct error *err)
 {
 	char *end;
@@ -133,9 +147,28 @@ const struct option options_common[] = {
 	     "print versions of program and libraries"),
 	END};
 
-const struct option options_mount[] = {
+/* A mount in a place that the user chooses, by a daemon that stays. */
+const struct option options_place[] = {
 	FLAG("foreground", 'f', foreground,
 	     "stay in the foreground, log to stderr"),
+	UINT("timeout", "SECONDS", "0, never",
+	     "unmount after this long without use", timeout, 0, 1u << 30),
+	{"notify_pipe", 0, OPTION_TEXT, "FIFO", NULL,
+	 "write s here when the mount is ready, f when it failed",
+	 AT(notify_pipe), 0, 0, NULL},
+	FLAG("nonempty", 0, nonempty, "mount over a directory with files"),
+	FLAG("force", 0, force,
+	     "mount on a network file system, where only this node sees it"),
+	END};
+
+const struct option options_run[] = {CALL("private", 0, "[auto|yes|no]", "auto",
+					  "mount in a namespace of the run, "
+					  "without fusermount3; auto: where "
+					  "that is missing",
+					  set_private),
+				     END};
+
+const struct option options_mount[] = {
 	CALL("debug", 'd', "[MODULE,...]", NULL,
 	     "foreground, with debug lines of these modules (all)", set_debug),
 	FLAG("nothreads", 's', single,
@@ -148,8 +181,6 @@ const struct option options_mount[] = {
 	 AT(cache_size), 0, 0, NULL},
 	UINT("threads", "N", "2 x cores", "threads that answer requests",
 	     threads, 1, 1024),
-	UINT("timeout", "SECONDS", "0, never",
-	     "unmount after this long without use", timeout, 0, 1u << 30),
 	UINT("uid", "N", "yours, or as stored", "owner of all files", uid, 0,
 	     UINT32_MAX - 1),
 	UINT("gid", "N", "yours, or as stored", "group of all files", gid, 0,
@@ -159,13 +190,6 @@ const struct option options_mount[] = {
 	{"dmask", 0, OPTION_MODE, "MODE", "0",
 	 "permission bits to take from directories, octal", AT(dmask), 0, 0,
 	 NULL},
-	{"notify_pipe", 0, OPTION_TEXT, "FIFO", NULL,
-	 "write s here when the mount is ready, f when it failed",
-	 AT(notify_pipe), 0, 0, NULL},
-	FLAG("nonempty", 0, nonempty, "mount over a directory with files"),
-	/* where */
-	FLAG("force", 0, force,
-	     "mount on a network file system, where only this node sees it"),
 	END};
 
 const struct option options_views[] = {
@@ -317,9 +341,20 @@ const struct option_alias option_aliases[] = {
 	{"kernel_cache", NULL, NULL},
 	{NULL, NULL, NULL}};
 
-static const struct option *const tables_mount[] = {
-	options_mount, options_archive, options_progress,
-	options_views, options_common,  NULL};
+static const struct option *const tables_mount[] = {options_place,
+						    options_mount,
+						    options_archive,
+						    options_progress,
+						    options_views,
+						    options_common,
+						    NULL};
+static const struct option *const tables_run[] = {options_run,
+						  options_mount,
+						  options_archive,
+						  options_progress,
+						  options_views,
+						  options_common,
+						  NULL};
 static const struct option *const tables_umount[] = {options_umount,
 						     options_common, NULL};
 static const struct option *const tables_ls[] = {
@@ -339,12 +374,20 @@ static const struct option *const tables_stats[] = {options_stats,
 static const struct option *const tables_help[] = {options_common, NULL};
 
 const struct command command_table[] = {
-	{"mount", "SOURCE... MOUNTPOINT",
+	{"mount", "SOURCE|NAME=SOURCE... MOUNTPOINT",
 	 "mount sources; return when the mount is usable",
-	 "One source is the root of the mount; several are a directory each. "
+	 "One source is the root of the mount; several are a directory each, "
+	 "named after the file, or NAME. "
 	 "The mount is read-only. `tensorfs SOURCE... MOUNTPOINT' is the same, "
 	 "so that mount -t fuse.tensorfs and /etc/fstab work.",
 	 2, 0, tables_mount, cmd_mount},
+	{"run", "SOURCE|NAME=SOURCE... -- COMMAND [ARG...]",
+	 "mount as long as a command runs, and leave nothing behind",
+	 "{} in the command's arguments, wherever it is, becomes the path of "
+	 "the "
+	 "mount, which is in $TENSORFS_MOUNT, too. The exit status is the "
+	 "command's, 128+N when signal N ended it.",
+	 1, 0, tables_run, cmd_run},
 	{"umount", "MOUNTPOINT...", "unmount, also when the daemon is dead",
 	 NULL, 0, 0, tables_umount, cmd_umount},
 	{"ls", "SOURCE[:PATH]...",

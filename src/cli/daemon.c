@@ -111,7 +111,8 @@ void daemon_ready(struct daemon *d)
 {
 	if (d->fd < 0)
 		return;
-	to_null(STDERR_FILENO, STDERR_FILENO);
+	if (!d->keep_stderr)
+		to_null(STDERR_FILENO, STDERR_FILENO);
 	report(d, "", 1);
 }
 

@@ -10,6 +10,7 @@
 struct daemon {
 	int fd; /* child: where it reports; parent: where it listens; or -1 */
 	int pid;
+	bool keep_stderr; /* child: also when it is ready */
 };
 /* Fork; no thread may run yet.  The child leaves session, directory and
  * standard input and output, and logs to syslog.  0 in the child, 1 in the
@@ -18,7 +19,8 @@ int daemon_fork(struct daemon *d, struct error *err);
 /* Would the daemon be killed as soon as its parent exits?  True of the command
  * that a Slurm step consists of ("srun tensorfs mount"). */
 bool daemon_would_die(void);
-/* In the child: the parent may go; standard error is left, too. */
+/* In the child: the parent may go; standard error is left, too, unless it is
+ * to be kept. */
 void daemon_ready(struct daemon *d);
 /* In the child: the parent shall print the sentence and exit with `status`. */
 void daemon_fail(struct daemon *d, int status, const char *sentence);

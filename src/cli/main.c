@@ -74,6 +74,8 @@ void settings_free(struct settings *s)
 	for (size_t i = 0; i < s->n_owned; i++)
 		free(s->owned[i]);
 	free(s->owned);
+	free(s->names);
+	s->names = NULL;
 	s->owned = NULL;
 	s->n_owned = 0;
 }

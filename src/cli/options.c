@@ -7,7 +7,8 @@
  * mount option: -o name=VALUE[,name=VALUE], where "\," is a comma inside a
  * value.  '-' and '_' are the same letter in names, because peers disagree
  * (allow_other, cache-size).  Operands may stand between options, "--" ends
- * them, "-" is an operand.
+ * them, "-" is an operand.  For `run' it begins the command, which is nobody's
+ * business here.
  *
  * -o also takes what mount(8) passes on from /etc/fstab, and names that users
  * of similar programs know; these live in option_aliases and not in the help.
@@ -24,7 +25,7 @@
 
 static bool takes_mount_options(const struct command *c)
 {
-	return c->run == cmd_mount;
+	return c->run == cmd_mount || c->run == cmd_run;
 }
 
 static char fold(char c)
@@ -315,6 +316,10 @@ int options_parse(const struct command *c, struct settings *s, int argc,
 		if (only_operands || word[0] != '-' || !word[1]) {
 			argv[n++] = word;
 			continue;
+		}
+		if (!strcmp(word, "--") && c->run == cmd_run) {
+			s->command = &argv[i + 1];
+			break;
 		}
 		if (!strcmp(word, "--"))
 			only_operands = true;

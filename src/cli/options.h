@@ -37,7 +37,7 @@ struct option_alias {
 extern const struct option options_common[], options_mount[], options_views[],
 	options_umount[], options_ls[], options_info[], options_verify[],
 	options_stats[], options_archive[], options_archive_look[],
-	options_progress[];
+	options_progress[], options_place[], options_run[];
 extern const struct option_alias option_aliases[];
 
 /*

@@ -78,20 +78,29 @@ static char *describe_config(char *const *paths, size_t n,
 	return text;
 }
 
-static int refuse_clashes(char *const *paths, size_t n, struct error *err)
+/* What source i is called as a directory; malloc'ed. */
+static char *directory_name(const struct settings *s, char *const *paths,
+			    size_t i)
+{
+	return s->names && s->names[i] ? strdup(s->names[i])
+				       : session_base_name(paths[i]);
+}
+
+static int refuse_clashes(const struct settings *s, char *const *paths,
+			  size_t n, struct error *err)
 {
 	for (size_t i = 1; i < n; i++)
 		for (size_t j = 0; j < i; j++) {
-			cleanup_free char *a = session_base_name(paths[i]);
-			cleanup_free char *b = session_base_name(paths[j]);
+			cleanup_free char *a = directory_name(s, paths, i);
+			cleanup_free char *b = directory_name(s, paths, j);
 
 			if (!a || !b)
 				return error_set(err, -ENOMEM, "out of memory");
 			if (!strcmp(a, b))
 				return error_set(err, -EEXIST,
 						 "'%s' and '%s' would both be "
-						 "the directory '%s'; mount "
-						 "them apart",
+						 "the directory '%s'; name "
+						 "one: NAME=SOURCE",
 						 paths[j], paths[i], a);
 		}
 	return 0;
@@ -139,15 +148,17 @@ static void args_of(struct opening *o, const char *path,
 				     .dataset = o->set->dataset};
 }
 
-static int open_source(struct opening *o, const char *path, bool alone)
+static int open_source(struct opening *o, char *const *paths, size_t i,
+		       bool alone)
 {
+	const char *path = paths[i];
 	struct session *s = o->s;
 	struct source_args args;
 	int r;
 
 	args_of(o, path, &args);
 	if (!alone) {
-		cleanup_free char *name = session_base_name(path);
+		cleanup_free char *name = directory_name(o->set, paths, i);
 		struct stat st = {0};
 
 		if (stat(path, &st) < 0)
@@ -216,7 +227,8 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (r == 0 && set->joined && n > 1)
 		r = open_union(&o, paths, n);
 	for (size_t i = 0; i < n && r == 0 && !(set->joined && n > 1); i++)
-		r = open_source(&o, paths[i], n == 1);
+		r = open_source(&o, paths, i,
+				n == 1 && !(set->names && set->names[0]));
 	progress_clear(&o.progress);
 	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
@@ -289,7 +301,7 @@ int session_open(struct session **out, char *const *paths, size_t n,
 		return error_set(err, -ENOMEM, "out of memory");
 	system_raise_files();
 	stream_memory(set->cache_size / DECODERS_SHARE);
-	r = set->joined ? 0 : refuse_clashes(paths, n, err);
+	r = set->joined ? 0 : refuse_clashes(set, paths, n, err);
 	if (r == 0)
 		r = handles_new(&s->handles, 0, set->threads + prefetch, err);
 	so.handles = s->handles;

@@ -30,6 +30,8 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 		    struct error *err);
 /* Unmounts if still mounted. */
 void fuse_face_free(struct fuse_face *f);
+/* May this process mount as it is: by itself, or with fusermount3? */
+bool fuse_face_may_mount(void);
 /* libfuse's version, for --version. */
 const char *fuse_face_version(void);
 

@@ -11,11 +11,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -66,6 +68,22 @@ static bool have_fusermount(void)
 	return false;
 }
 
+/* What mount(2) asks for; root may lack it (in a container), a user have it (in a
+ * namespace of his own). */
+static bool have_capability(void)
+{
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       data[0].effective & (1u << CAP_SYS_ADMIN);
+}
+
+bool fuse_face_may_mount(void)
+{
+	return have_capability() || (geteuid() != 0 && have_fusermount());
+}
+
 /* Does /etc/fuse.conf let users say allow_other? */
 static bool others_allowed(void)
 {
@@ -93,11 +111,13 @@ static int check_system(const struct fuse_face_options *o, struct error *err)
 		return error_set(err, -EACCES,
 				 "you may not open /dev/fuse: its mode should "
 				 "be 0666, which root can see to");
+	if (have_capability())
+		return 0;
 	if (!have_fusermount())
 		return error_set(err, -EPERM,
 				 "fusermount3 is not installed, and only root "
 				 "can mount without it: install the package "
-				 "fuse3");
+				 "fuse3, or use 'tensorfs run --private'");
 	if ((o->allow_other || o->allow_root) && !others_allowed())
 		return error_set(
 			err, -EPERM,

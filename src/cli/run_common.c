@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the processes of a run share: messages, signals, children, the end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/run.h"
+
+/* The daemon ends by itself when it is unmounted; not if somebody holds a file. */
+#define DAEMON_MS 300
+/* A signal cannot be taken back: one is enough, but the process may be stuck in
+ * the kernel. */
+#define DAEMON_KILLED_MS 2000
+
+void run_send(int fd, enum run_word word, int value)
+{
+	const struct run_message m = {(int)word, value};
+
+	while (fd >= 0 && send(fd, &m, sizeof m, MSG_NOSIGNAL) < 0 &&
+	       errno == EINTR)
+		;
+}
+
+bool run_receive(int fd, struct run_message *m)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, m, sizeof *m, 0);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof *m;
+}
+
+/* Those whose action would otherwise make us deaf to children, or end us, or
+ * keep us from stopping. */
+static const int changed[] = {SIGCHLD, SIGPIPE, SIGTSTP,
+			      SIGTTIN, SIGTTOU, SIGXFSZ};
+
+void run_signals_block(struct run *r)
+{
+	sigset_t all;
+
+	for (int i = 1; i < NSIG; i++)
+		sigaction(i, NULL, &r->actions[i]);
+	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+		signal(changed[i], SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	/* Ignored by main, for the sake of other commands. */
+	r->actions[SIGXFSZ].sa_handler = SIG_DFL;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &r->mask);
+}
+
+void run_signals_restore(const struct run *r)
+{
+	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+		sigaction(changed[i], &r->actions[changed[i]], NULL);
+	sigprocmask(SIG_SETMASK, &r->mask, NULL);
+}
+
+void run_let_go(void)
+{
+	cleanup_close int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	dup2(fd, STDIN_FILENO);
+	dup2(fd, STDOUT_FILENO);
+}
+
+void run_reap(struct run *r)
+{
+	struct run_children *k = &r->children;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status)) {
+			if (pid == k->leader)
+				k->stopped = WSTOPSIG(status);
+		} else if (pid == k->leader) {
+			k->leader_ended = true;
+			k->leader_status = status;
+		} else if (pid == r->shared->daemon) {
+			k->daemon_ended = true;
+			k->daemon_status = status;
+			r->shared->daemon = 0;
+		}
+	}
+}
+
+long long run_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+/* True when it has ended, and was reaped if it is ours. */
+static bool wait_daemon(struct run *r, int ms)
+{
+	const struct timespec moment = {0, 2000000};
+	long long end = run_clock() + ms;
+
+	for (;;) {
+		run_reap(r);
+		if (!r->shared->daemon ||
+		    (kill(r->shared->daemon, 0) < 0 && errno == ESRCH))
+			return true;
+		if (run_clock() > end)
+			return false;
+		nanosleep(&moment, NULL);
+	}
+}
+
+unsigned run_clean(struct run *r, int grace)
+{
+	struct run_shared *p = r->shared;
+	struct error err = {0};
+	unsigned left = run_tree_end(r, grace);
+
+	/* A daemon that is still opening has nothing to unmount. */
+	if (!p->ready && p->daemon)
+		kill(p->daemon, SIGKILL);
+	if (!run_place_remove(p, &err)) {
+		cli_say(r->c, "%s", err.text);
+		left++;
+	}
+	if (p->daemon && !wait_daemon(r, DAEMON_MS)) {
+		kill(p->daemon, SIGKILL);
+		left += !wait_daemon(r, DAEMON_KILLED_MS);
+	}
+	return left;
+}

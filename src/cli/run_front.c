@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The process that the user started: words to the others, and job control. */
+
+/*
+ * OPENING until the mount is there, RUNNING until the command has ended, ENDING
+ * until everything is cleaned.  All signals are blocked and come as data; those
+ * that stop are let through when we mean to stop.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/run.h"
+#include "cli/run_terminal.h"
+
+/* As the keeper's. */
+#define GRACE_MS 500
+
+struct front {
+	struct run *run;
+	struct run_terminal tty;
+	enum { OPENING, RUNNING, ENDING, OVER } phase;
+	int signals; /* signalfd */
+	pid_t keeper;
+	bool keeper_gone; /* its children are ours now */
+	bool stopped;     /* the command is */
+	bool typed;       /* ^C was, if that is what ended it */
+	int status;       /* to exit with */
+	int killed_by;    /* the signal that ended the command; 0 */
+};
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void finish(struct front *f, int status)
+{
+	if (f->phase >= ENDING)
+		return;
+	f->phase = ENDING;
+	f->status = status;
+	run_terminal_take(&f->tty, f->killed_by || status == CLI_INCOMPLETE);
+	if (!f->keeper_gone) {
+		run_send(f->run->life[0], RUN_FINISH, 0);
+		return;
+	}
+	if (run_clean(f->run, GRACE_MS) && f->status == CLI_DONE)
+		f->status = CLI_INCOMPLETE;
+	f->phase = OVER;
+}
+
+static void daemon_ended(struct front *f, int status)
+{
+	if (f->phase != RUNNING)
+		return;
+	if (WIFSIGNALED(status))
+		cli_say(f->run->c,
+			"the daemon was killed by signal %d (%s): the mount "
+			"is dead, and the command is ended",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		cli_say(f->run->c,
+			"somebody has unmounted '%s': the command "
+			"is ended",
+			f->run->shared->point);
+	f->status = CLI_INCOMPLETE;
+	run_send(f->run->control[0], RUN_END, 0);
+}
+
+static void keeper_ended(struct front *f)
+{
+	close(steal_fd(&f->run->life[0]));
+	f->keeper_gone = true;
+	if (f->phase == RUNNING)
+		return;
+	if (f->phase == OPENING) {
+		cli_say(f->run->c, "a helper process was killed before the "
+				   "mount was ready");
+		f->status = CLI_INCOMPLETE;
+	}
+	f->phase = RUNNING;
+	finish(f, f->status);
+}
+
+static void command_ended(struct front *f, int status)
+{
+	if (WIFSIGNALED(status))
+		f->killed_by = WTERMSIG(status);
+	f->typed |= f->tty.given;
+	/* We have ended it: the reason was said, and counts. */
+	if (f->status == CLI_DONE)
+		f->status =
+			f->killed_by ? 128 + f->killed_by : WEXITSTATUS(status);
+	finish(f, f->status);
+}
+
+/* ---- stopping and going on ----------------------------------------------- */
+
+static void resume(struct front *f)
+{
+	run_terminal_resume(&f->tty);
+	f->stopped = false;
+	run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
+}
+
+/* Stop as the command did.  The kernel refuses where no shell could continue us;
+ * then the command goes on, as it would have without us. */
+static void stop_self(struct front *f, int sig)
+{
+	int stop = sig == SIGSTOP ? SIGTSTP : sig;
+	sigset_t set, pending;
+
+	run_terminal_take(&f->tty, true);
+	sigemptyset(&set);
+	sigaddset(&set, stop);
+	raise(stop);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	/* Here we are stopped. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigpending(&pending);
+	if (!sigismember(&pending, SIGCONT) && sig != SIGSTOP)
+		resume(f);
+}
+
+static void command_stopped(struct front *f, int sig)
+{
+	f->stopped = true;
+	if ((sig == SIGTTIN || sig == SIGTTOU) && run_terminal_grant(&f->tty)) {
+		f->stopped = false;
+		run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
+		return;
+	}
+	stop_self(f, sig);
+}
+
+static void pass_on(struct front *f, const struct signalfd_siginfo *info)
+{
+	int sig = (int)info->ssi_signo;
+
+	if (sig == SIGINT && info->ssi_code == SI_KERNEL)
+		f->typed = true;
+	if (f->phase == RUNNING && sig == SIGCONT) {
+		resume(f);
+	} else if (f->phase == RUNNING) {
+		run_send(f->run->control[0], RUN_SIGNAL, sig);
+	} else if (f->phase == OPENING && sig == SIGTSTP) {
+		stop_self(f, sig);
+	} else if (f->phase == OPENING && (sig == SIGINT || sig == SIGTERM ||
+					   sig == SIGHUP || sig == SIGQUIT)) {
+		f->killed_by = sig;
+		finish(f, 128 + sig);
+	}
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static void hear_keeper(struct front *f)
+{
+	struct run_message m;
+
+	if (!run_receive(f->run->life[0], &m)) {
+		keeper_ended(f);
+	} else if (m.word == RUN_READY && f->phase == OPENING) {
+		f->phase = RUNNING;
+		run_send(f->run->control[0], RUN_START, 0);
+	} else if (m.word == RUN_FAILED) {
+		finish(f, m.value);
+	} else if (m.word == RUN_DAEMON_ENDED) {
+		daemon_ended(f, m.value);
+	} else if (m.word == RUN_DONE) {
+		if (m.value && f->status == CLI_DONE)
+			f->status = CLI_INCOMPLETE;
+		f->phase = OVER;
+	}
+}
+
+static void escort_ended(struct front *f)
+{
+	close(steal_fd(&f->run->control[0]));
+	if (f->phase == RUNNING)
+		cli_say(f->run->c, "a helper process was killed: the command "
+				   "is ended");
+	finish(f, CLI_INCOMPLETE);
+}
+
+static void hear_escort(struct front *f)
+{
+	struct run *r = f->run;
+	struct run_message m;
+
+	if (!run_receive(r->control[0], &m)) {
+		escort_ended(f);
+	} else if (m.word == RUN_STARTED) {
+		run_terminal_start(&f->tty, m.value);
+		run_let_go();
+		run_send(r->control[0], RUN_GO, 0);
+	} else if (m.word == RUN_NO_EXEC) {
+		finish(f, run_command_failed(r->c, r->s->command[0], m.value));
+	} else if (m.word == RUN_STOPPED) {
+		command_stopped(f, m.value);
+	} else if (m.word == RUN_ENDED) {
+		command_ended(f, m.value);
+	}
+}
+
+static void hear_signal(struct front *f)
+{
+	struct signalfd_siginfo info;
+
+	while (f->phase < ENDING &&
+	       read(f->signals, &info, sizeof info) == (ssize_t)sizeof info)
+		if (info.ssi_signo != SIGCHLD)
+			pass_on(f, &info);
+	if (!f->keeper_gone)
+		return;
+	run_reap(f->run);
+	if (f->run->children.daemon_ended) {
+		f->run->children.daemon_ended = false;
+		daemon_ended(f, f->run->children.daemon_status);
+	}
+}
+
+/* ---- start --------------------------------------------------------------- */
+
+/* Those that we hear: all that are not the fault of whoever gets them, unless they
+ * were ignored when we were started. */
+static int hear_signals(const struct run *r)
+{
+	static const int not [] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
+				   SIGILL,  SIGABRT, SIGTRAP, SIGSYS, SIGPIPE,
+				   SIGXFSZ, SIGTTIN, SIGTTOU, SIGPROF};
+	sigset_t set;
+
+	sigfillset(&set);
+	for (int i = 1; i < NSIG; i++)
+		if (r->actions[i].sa_handler == SIG_IGN)
+			sigdelset(&set, i);
+	for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
+		sigdelset(&set, not [i]);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGCONT);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int start(struct front *f)
+{
+	const int how = SOCK_SEQPACKET | SOCK_CLOEXEC;
+	struct run *r = f->run;
+	pid_t pid;
+
+	r->shared = mmap(NULL, sizeof *r->shared, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (r->shared == MAP_FAILED ||
+	    socketpair(AF_UNIX, how, 0, r->life) < 0 ||
+	    socketpair(AF_UNIX, how, 0, r->control) < 0 ||
+	    pipe2(r->alive, O_CLOEXEC) < 0)
+		return -errno;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		close(steal_fd(&r->life[0]));
+		close(steal_fd(&r->control[0]));
+		_exit(run_keeper(r));
+	}
+	f->keeper = pid;
+	close(steal_fd(&r->life[1]));
+	close(steal_fd(&r->control[1]));
+	close(steal_fd(&r->alive[0]));
+	return 0;
+}
+
+/* A loop or a script around us goes on after an exit status, but ends when we die
+ * of a ^C that the command died of. */
+static void die_of_interrupt(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	signal(SIGINT, SIG_DFL);
+	fflush(NULL);
+	raise(SIGINT);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Standard streams that are closed would become our sockets. */
+static void occupy(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int run_front(struct run *r)
+{
+	struct front f = {.run = r, .tty = {.fd = -1}};
+	int code;
+
+	occupy();
+	r->pid = getpid();
+	run_signals_block(r);
+	f.signals = hear_signals(r);
+	code = f.signals < 0 ? -errno : start(&f);
+	if (code < 0) {
+		cli_say(r->c, "cannot start: %s", strerror(-code));
+		return CLI_MEMORY;
+	}
+	run_terminal_open(&f.tty);
+	while (f.phase != OVER) {
+		struct pollfd p[] = {{.fd = r->life[0], .events = POLLIN},
+				     {.fd = r->control[0], .events = POLLIN},
+				     {.fd = f.signals, .events = POLLIN}};
+
+		if (f.phase == ENDING)
+			p[1].fd = p[2].fd = -1;
+		if (poll(p, 3, -1) < 0)
+			continue;
+		if (p[1].revents)
+			hear_escort(&f);
+		else if (p[0].revents)
+			hear_keeper(&f);
+		else if (p[2].revents)
+			hear_signal(&f);
+	}
+	while (!f.keeper_gone && waitpid(f.keeper, NULL, 0) < 0 &&
+	       errno == EINTR)
+		;
+	run_terminal_close(&f.tty);
+	if (f.killed_by == SIGINT && f.typed)
+		die_of_interrupt();
+	return f.status;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What mount and run do alike: name the sources, open them, mount them. */
+#include "cli/serving.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/system.h"
+
+char *path_absolute(struct settings *s, const char *path)
+{
+	cleanup_free char *cwd = NULL;
+	cleanup_free char *joined = NULL;
+
+	if (path[0] == '/')
+		return settings_keep(s, path);
+	cwd = getcwd(NULL, 0);
+	if (!cwd)
+		return NULL;
+	if (asprintf(&joined, "%s/%s", strcmp(cwd, "/") ? cwd : "", path) < 0) {
+		joined = NULL;
+		errno = ENOMEM;
+		return NULL;
+	}
+	return settings_keep(s, joined);
+}
+
+/* The length of NAME in NAME=SOURCE; 0: it is a path. */
+static size_t name_length(const char *operand)
+{
+	size_t n = strcspn(operand, "=/");
+
+	if (operand[n] != '=' || !operand[n + 1] ||
+	    access(operand, F_OK) == 0 || !strncmp(operand, ".=", 2) ||
+	    !strncmp(operand, "..=", 3))
+		return 0;
+	return n;
+}
+
+static int prepare_one(const struct command *c, struct settings *s,
+		       const char **name, char **path)
+{
+	size_t n = name_length(*path);
+	char *absolute;
+
+	if (n > 0) {
+		char *copy = settings_keep(s, *path);
+
+		if (!copy) {
+			cli_say(c, "out of memory");
+			return CLI_MEMORY;
+		}
+		copy[n] = '\0';
+		*name = copy;
+		*path = copy + n + 1;
+	}
+	absolute = path_absolute(s, *path);
+	if (!absolute) {
+		cli_say(c, "'%s': cannot tell the working directory: %s", *path,
+			strerror(errno));
+		return errno == ENOMEM ? CLI_MEMORY : CLI_SOURCE;
+	}
+	*path = absolute;
+	return 0;
+}
+
+int sources_prepare(const struct command *c, struct settings *s, char **paths,
+		    size_t n)
+{
+	int r = 0;
+
+	s->names = calloc(n, sizeof *s->names);
+	if (!s->names) {
+		cli_say(c, "out of memory");
+		return CLI_MEMORY;
+	}
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = prepare_one(c, s, &s->names[i], &paths[i]);
+		if (r == 0 && s->joined && s->names[i])
+			r = cli_usage(c,
+				      "'%s=' names a directory, and --union "
+				      "makes none",
+				      s->names[i]);
+	}
+	return r;
+}
+
+void serving_threads(struct settings *s)
+{
+	if (s->single)
+		s->threads = 1;
+	if (s->threads == 0)
+		s->threads = 2 * system_cores();
+}
+
+static char *describe_source(char *const *paths, size_t n)
+{
+	char *text;
+
+	if (n == 1)
+		return strdup(paths[0]);
+	if (asprintf(&text, "%s (+%zu)", paths[0], n - 1) < 0)
+		return NULL;
+	return text;
+}
+
+int mount_open(const struct settings *s, char *const *paths, size_t n,
+	       const char *point, struct session **session,
+	       struct fuse_face **face, struct error *err)
+{
+	cleanup_free char *fsname = describe_source(paths, n);
+	struct fuse_face_options fo = {
+		.mountpoint = point,
+		.fsname = fsname,
+		.allow_other = s->allow_other,
+		.allow_root = s->allow_root && !s->allow_other,
+		.check_modes =
+			s->allow_other || s->allow_root || s->fmask || s->dmask,
+		.debug = s->debug_fuse,
+		.threads = s->threads,
+		.timeout = s->timeout,
+	};
+	int r = fsname ? session_open(session, paths, n, s,
+				      s->single ? 0 : system_cores(), err)
+		       : error_set(err, -ENOMEM, "out of memory");
+
+	if (r < 0)
+		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
+	cost_warn(*session, s);
+	r = fuse_face_mount(face, &fo, (*session)->fs, err);
+	if (r == 0)
+		return 0;
+	session_free(*session);
+	*session = NULL;
+	return r == -ENOMEM ? CLI_MEMORY : CLI_MOUNT;
+}
