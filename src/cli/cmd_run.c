@@ -34,6 +34,7 @@ int cmd_run(const struct command *c, struct settings *s, int argc, char **argv)
 	if (r != 0)
 		return r;
 	serving_threads(s);
+	run_place_sweep();
 	if (goes_private(s) && run_private_enter(&err) < 0) {
 		cli_say(c, "%s", err.text);
 		return CLI_MOUNT;

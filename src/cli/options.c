@@ -207,6 +207,8 @@ static int parse_item(const struct command *c, struct settings *s, char *item,
 		if (!a->name)
 			return 0;
 		o = find_name(c, a->name, strlen(a->name));
+		if (!o)
+			return unknown(c, "-o ", item, n, err);
 		value = value ? value : a->value;
 	}
 	if (equals)
@@ -259,6 +261,8 @@ static int parse_long(const struct command *c, struct settings *s,
 		if (!a || !a->name)
 			return unknown(c, "--", name, n, err);
 		o = find_name(c, a->name, strlen(a->name));
+		if (!o)
+			return unknown(c, "--", name, n, err);
 		if (a->value && !value)
 			value = a->value;
 	}

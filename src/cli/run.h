@@ -24,8 +24,8 @@
  *	daemon             keeper (wait)      front says so, ends the command
  *	escort             front (socket)     keeper ends the tree, cleans
  *	group, session     keeper: it is in neither, as for front
- *	front and keeper   escort (socket)    kills the command's tree;
- *	                   daemon (pipe)      unmounts, removes the place
+ *	front and keeper   escort, daemon     each kills, unmounts, removes what is
+ *	                   (pipe)             there
  *	all at once        the next run       finds the place without a lock
  *
  * The keeper is in a session of its own, so that what kills the user's does not
@@ -52,8 +52,9 @@ struct run_shared {
 	char point[PATH_MAX];    /* in it; where the mount is */
 	char view[PATH_MAX];     /* what the command is told */
 	volatile bool made;      /* dir is ours */
-	volatile pid_t daemon;   /* 0: none, or it was seen to end */
-	volatile bool ready;     /* the daemon said that the mount is up */
+	/* 0: none, or it was seen to end */
+	volatile pid_t daemon, escort;
+	volatile bool ready; /* the daemon said that the mount is up */
 };
 
 /* What the kernel's answers to wait were. */
@@ -127,27 +128,31 @@ int run_escort(struct run *r);
 int run_daemon(struct run *r, int report);
 
 /*
- * End every descendant but the daemon's: SIGTERM, after `grace` ms SIGKILL (0: at
+ * End every descendant but the escort, the daemon and what is below that: SIGTERM, after `grace` ms SIGKILL (0: at
  * once), until there is none or some seconds are over.  Reaps.  Returns how many
  * are left; none can be but those that the kernel holds, or that are not ours to
  * kill.
  */
 unsigned run_tree_end(struct run *r, int grace);
-/* How many live descendants there are, the daemon's not counted. */
+/* How many of these are alive. */
 unsigned run_tree_count(struct run *r);
 /* Is anybody alive in this process group? */
 bool run_group_lives(pid_t group);
 
-/* End descendants, unmount, end the daemon, remove the place.  Of heirs and of
- * the regular end; may be done twice.  Returns how many things are left. */
+/* End descendants, unmount, remove the place, end the daemon.  Of heirs and of
+ * the regular end; may be done twice.  The escort is left to be an heir.  Returns
+ * how many things are left. */
 unsigned run_clean(struct run *r, int grace);
+/* Wait for the escort, which was told to end, or end it. */
+void run_escort_end(struct run *r);
 
-/* Choose and make the place: r->shared->dir, ->point, r->lock.  Leftovers of runs
- * that were killed at once go first.  0 or -errno with a sentence. */
+/* Choose and make the place: r->shared->dir, ->point, r->lock.  0 or -errno with a
+ * sentence. */
 int run_place_make(struct run *r, struct error *err);
 /* Unmount and remove; false with a sentence if that is not possible. */
 bool run_place_remove(struct run_shared *p, struct error *err);
-/* Remove places of this user that nobody holds. */
+/* Remove places of this user that nobody holds: of runs that were killed at once.
+ * Mounts of outside cannot be removed in a namespace of our own. */
 void run_place_sweep(void);
 /* Is this how a place of `uid` is called? */
 bool run_place_name(const char *name, uid_t uid);

@@ -12,10 +12,9 @@
 #include "cli/run.h"
 
 /* The daemon ends by itself when it is unmounted; not if somebody holds a file. */
-#define DAEMON_MS 300
-/* A signal cannot be taken back: one is enough, but the process may be stuck in
- * the kernel. */
-#define DAEMON_KILLED_MS 2000
+#define HELPER_MS 300
+/* SIGKILL is enough, but the process may be stuck in the kernel. */
+#define HELPER_KILLED_MS 2000
 
 void run_send(int fd, enum run_word word, int value)
 {
@@ -90,6 +89,8 @@ void run_reap(struct run *r)
 			k->daemon_ended = true;
 			k->daemon_status = status;
 			r->shared->daemon = 0;
+		} else if (pid == r->shared->escort) {
+			r->shared->escort = 0;
 		}
 	}
 }
@@ -102,21 +103,45 @@ long long run_clock(void)
 	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
+/* Not when it is a zombie that another has to reap. */
+static bool is_alive(pid_t pid)
+{
+	char path[64], text[512], *p;
+	cleanup_close int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	return p && p[1] && p[2] != 'Z' && p[2] != 'X';
+}
+
 /* True when it has ended, and was reaped if it is ours. */
-static bool wait_daemon(struct run *r, int ms)
+static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 {
 	const struct timespec moment = {0, 2000000};
 	long long end = run_clock() + ms;
 
 	for (;;) {
 		run_reap(r);
-		if (!r->shared->daemon ||
-		    (kill(r->shared->daemon, 0) < 0 && errno == ESRCH))
+		if (!*pid || !is_alive(*pid))
 			return true;
 		if (run_clock() > end)
 			return false;
 		nanosleep(&moment, NULL);
 	}
+}
+
+static bool end_helper(struct run *r, volatile pid_t *pid)
+{
+	if (wait_helper(r, pid, HELPER_MS))
+		return true;
+	kill(*pid, SIGKILL);
+	return wait_helper(r, pid, HELPER_KILLED_MS);
 }
 
 unsigned run_clean(struct run *r, int grace)
@@ -132,9 +157,10 @@ unsigned run_clean(struct run *r, int grace)
 		cli_say(r->c, "%s", err.text);
 		left++;
 	}
-	if (p->daemon && !wait_daemon(r, DAEMON_MS)) {
-		kill(p->daemon, SIGKILL);
-		left += !wait_daemon(r, DAEMON_KILLED_MS);
-	}
-	return left;
+	return left + !end_helper(r, &p->daemon);
+}
+
+void run_escort_end(struct run *r)
+{
+	end_helper(r, &r->shared->escort);
 }

@@ -35,7 +35,6 @@ struct serving {
 	struct daemon daemon;
 	struct session *session;
 	struct fuse_face *face;
-	_Atomic bool orphaned;
 };
 
 static void on_ready(void *ctx)
@@ -57,7 +56,6 @@ static void *watch(void *arg)
 	/* Nobody ever writes. */
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	atomic_store(&v->orphaned, true);
 	if (mount_detach(v->run->shared->point, true, &err) < 0)
 		kill(getpid(), SIGKILL);
 	return NULL;
@@ -149,7 +147,8 @@ int run_daemon(struct run *r, int report)
 		log_error("%s", err.text);
 	fuse_face_free(v.face);
 	session_free(v.session);
-	if (v.orphaned && !run_place_remove(r->shared, &err))
+	/* The keeper does, too; but it may be killed just before. */
+	if (r->shared->ready && !run_place_remove(r->shared, &err))
 		log_error("%s", err.text);
 	return code;
 }

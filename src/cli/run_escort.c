@@ -100,16 +100,26 @@ static bool start(struct escort *e)
 	return true;
 }
 
+/* Front is gone: nobody is there to wait for the command.  The keeper cleans; when
+ * it is gone as well, and has not, it is our turn. */
+static void bereft(struct escort *e)
+{
+	struct pollfd p = {.fd = e->run->alive[0], .events = POLLIN};
+
+	run_tree_end(e->run, 0);
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	run_clean(e->run, 0);
+	_exit(CLI_INCOMPLETE);
+}
+
 /* False: the run is over. */
 static bool obey(struct escort *e)
 {
 	struct run_message m;
 
-	if (!run_receive(e->run->control[1], &m)) {
-		/* Nobody is there to wait for it. */
-		run_tree_end(e->run, 0);
-		_exit(CLI_INCOMPLETE);
-	}
+	if (!run_receive(e->run->control[1], &m))
+		bereft(e);
 	if (m.word == RUN_START) {
 		int error;
 
@@ -220,6 +230,7 @@ int run_escort(struct run *r)
 	struct escort e = {.run = r, .go = -1, .exec = -1};
 	sigset_t child;
 
+	r->shared->escort = getpid();
 	prctl(PR_SET_NAME, "tensorfs-escort");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	setpgid(0, 0);

@@ -48,12 +48,14 @@ static void finish(struct front *f, int status)
 	f->phase = ENDING;
 	f->status = status;
 	run_terminal_take(&f->tty, f->killed_by || status == CLI_INCOMPLETE);
+	run_send(f->run->control[0], RUN_END, 0);
 	if (!f->keeper_gone) {
 		run_send(f->run->life[0], RUN_FINISH, 0);
 		return;
 	}
 	if (run_clean(f->run, GRACE_MS) && f->status == CLI_DONE)
 		f->status = CLI_INCOMPLETE;
+	run_escort_end(f->run);
 	f->phase = OVER;
 }
 

@@ -28,7 +28,6 @@ static void close_end(int *fd)
 	close(steal_fd(fd));
 }
 
-/* Before the keeper leaves the session. */
 static int start_escort(struct keeper *k, struct error *err)
 {
 	struct run *r = k->run;
@@ -38,10 +37,10 @@ static int start_escort(struct keeper *k, struct error *err)
 		return error_errno(err, -errno, "cannot fork");
 	if (pid == 0) {
 		close_end(&r->life[1]);
-		close_end(&r->alive[0]);
 		close_end(&r->alive[1]);
 		_exit(run_escort(r));
 	}
+	r->shared->escort = pid;
 	close_end(&r->control[1]);
 	return 0;
 }
@@ -77,12 +76,14 @@ static int start_daemon(struct keeper *k, struct error *err)
 
 static int start(struct keeper *k, struct error *err)
 {
-	int r = run_place_make(k->run, err);
+	int r = start_escort(k, err);
 
-	if (r == 0)
-		r = start_escort(k, err);
+	/* What kills the user's session does not reach us from here on; only now
+	 * there will be something to clean. */
 	setsid();
 	run_let_go();
+	if (r == 0)
+		r = run_place_make(k->run, err);
 	return r < 0 ? r : start_daemon(k, err);
 }
 
@@ -155,9 +156,14 @@ int run_keeper(struct run *r)
 	}
 	asked = serve(&k);
 	left = run_clean(r, asked ? GRACE_MS : 0);
-	/* The command may have been a run of its own, which was killed whole. */
-	if (!asked)
+	if (asked) {
+		run_escort_end(r);
+	} else {
+		/* The command may have been a run, which was killed whole. */
 		run_place_sweep();
+		if (r->shared->escort)
+			kill(r->shared->escort, SIGKILL);
+	}
 	run_send(r->life[1], RUN_DONE, (int)left);
 	return CLI_DONE;
 }

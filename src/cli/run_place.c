@@ -5,11 +5,11 @@
  *     BASE/tensorfs-JOB-STEP-UID-PID/     0700, locked as long as the run is
  *         mnt/                            the mount point
  *
- * The lock is a flock of the directory, held through one open file that keeper,
- * escort and daemon inherit: it ends with the last of them, however that ends.  So
+ * The lock is a flock of the directory, held through one open file that the keeper
+ * has and the daemon inherits: it ends with the last of them, however that ends.  So
  * a place that can be locked is a leftover.  One that was made a moment ago can be
- * locked as well; therefore who has made it looks, when he has the lock, whether
- * it is still there, and makes another if not.
+ * locked as well; therefore who has made it looks, when he has the lock, whether it
+ * is still there, and makes another if not.
  *
  * Nothing is ever removed but empty directories with such a name, of this user,
  * that nobody else may enter, and mounts of tensorfs on the mnt/ in them.
@@ -33,6 +33,7 @@
 #define TRIES 100
 /* Somebody who was killed while mounting may still have a helper at it. */
 #define REMOVE_MS 500
+#define SWEEP_MS 20
 
 /* ---- names --------------------------------------------------------------- */
 
@@ -121,8 +122,7 @@ static int unmount(const char *point, struct error *err)
 		return r;
 	if (mount_detach(point, false, NULL) == 0)
 		return 0;
-	r = mount_detach(point, true, err);
-	return r == -EINVAL ? 0 : r; /* somebody was faster */
+	return mount_detach(point, true, err);
 }
 
 static bool rmdir_gone(const char *path)
@@ -132,22 +132,23 @@ static bool rmdir_gone(const char *path)
 
 /* An unmount of a moment ago can come before a mount that was under way, so this
  * goes on until the mount point is gone: then nobody can mount there. */
-static bool remove_place(const char *dir, const char *point, struct error *err)
+static bool remove_place(const char *dir, const char *point, int ms,
+			 struct error *err)
 {
 	const struct timespec moment = {0, 5000000};
-	long long end = run_clock() + REMOVE_MS;
-	int r = 0;
+	long long end = run_clock() + ms;
 
 	while (!rmdir_gone(point)) {
-		if (errno == EBUSY)
-			r = unmount(point, err);
-		else
-			r = error_errno(err, -errno, "cannot remove '%s'",
-					point);
-		if (r < 0 && run_clock() > end)
+		int r = errno == EBUSY
+				? unmount(point, err)
+				: error_errno(err, -errno, "cannot remove '%s'",
+					      point);
+
+		if (r == 0 && rmdir_gone(point))
+			break;
+		if (run_clock() > end)
 			return false;
-		if (r < 0)
-			nanosleep(&moment, NULL);
+		nanosleep(&moment, NULL);
 	}
 	if (rmdir_gone(dir))
 		return true;
@@ -177,7 +178,7 @@ bool run_place_remove(struct run_shared *p, struct error *err)
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return true;
 	}
-	return remove_place(p->dir, p->point, err);
+	return remove_place(p->dir, p->point, REMOVE_MS, err);
 }
 
 /* ---- sweeping ------------------------------------------------------------ */
@@ -200,7 +201,7 @@ static void sweep_one(int base, const char *path, const char *name)
 		point = NULL;
 	/* What cannot be removed now is left for the next one. */
 	if (point)
-		remove_place(dir, point, &err);
+		remove_place(dir, point, SWEEP_MS, &err);
 }
 
 static void sweep(const char *path)
@@ -315,7 +316,6 @@ int run_place_make(struct run *r, struct error *err)
 	bool more = true;
 	int code = 0;
 
-	run_place_sweep();
 	for (unsigned i = 0; more; i++) {
 		cleanup_free char *path = base(i, &more);
 

@@ -102,7 +102,7 @@ static unsigned signal_below(struct run *r, int sig)
 	scan(&l);
 	below = sort_below(&l, getpid(), r->shared->daemon);
 	for (size_t i = 0; i < below; i++) {
-		if (l.at[i].dead)
+		if (l.at[i].dead || l.at[i].pid == r->shared->escort)
 			continue;
 		n++;
 		if (sig)
