@@ -30,6 +30,9 @@
 #include "cli/run.h"
 #include "cli/serving.h"
 
+/* To free what is in memory. */
+#define END_SECONDS 2
+
 struct serving {
 	struct run *run;
 	struct daemon daemon;
@@ -56,8 +59,11 @@ static void *watch(void *arg)
 	/* Nobody ever writes. */
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	if (mount_detach(v->run->shared->point, true, &err) < 0)
+	/* If the keeper has done it already, we are about to end. */
+	if (mount_detach(v->run->shared->point, true, &err) < 0) {
+		sleep(END_SECONDS);
 		kill(getpid(), SIGKILL);
+	}
 	return NULL;
 }
 

@@ -102,6 +102,13 @@ static void make_name(char *out, size_t n, pid_t pid, unsigned attempt)
 
 /* ---- removing ------------------------------------------------------------ */
 
+/* libfuse tries again without our type where fusermount3 fails, or is killed. */
+static bool is_own_mount(const struct mount_entry *m)
+{
+	return mount_is_ours(m) ||
+	       (!strcmp(m->type, "fuse") && mount_user(m) == (long)geteuid());
+}
+
 /* 0, or -errno; -EBUSY with a mount that is not ours, or none. */
 static int unmount(const char *point, struct error *err)
 {
@@ -113,7 +120,7 @@ static int unmount(const char *point, struct error *err)
 	if (r < 0)
 		return r;
 	m = mounts_find(&mounts, point);
-	ours = m && mount_is_ours(m);
+	ours = m && is_own_mount(m);
 	if (!ours)
 		r = error_set(err, -EBUSY, "'%s' is busy (%s)", point,
 			      m ? m->type : "not as a mount");

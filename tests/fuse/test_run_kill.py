@@ -170,10 +170,10 @@ def one_round(rng, options, as_user, what):
         killed = time.monotonic()
         hits[name] = hits.get(name, 0) + bool(hit)
         try:
-            run.communicate(timeout=PATIENCE)
+            _, err = run.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             check(False, what + ": the run does not end")
-        gone(set(known), killed, what)
+        gone(set(known), killed, "%s %s" % (what, err.decode()))
     finally:
         lib._children.remove(run)
         if run.poll() is None:
