@@ -31,14 +31,12 @@
  * is no error, and ends at the root, which is the container's own group.
  */
 static const struct {
-	const char *mount, *file;
+	const char *file;
 	bool v2;
 } limit_files[] = {
-	{"", "memory.max", true},
-	{"", "memory.high", true},
-	{"/unified", "memory.max", true},
-	{"/unified", "memory.high", true},
-	{"/memory", "memory.limit_in_bytes", false},
+	{"memory.max", true},
+	{"memory.high", true},
+	{"memory.limit_in_bytes", false},
 };
 #define LIMIT_FILES (sizeof limit_files / sizeof *limit_files)
 /* Version 1 writes "none" as a number: LONG_MAX, rounded down to pages. */
@@ -55,28 +53,30 @@ static uint64_t read_limit(const char *path)
 	return v;
 }
 
-/* The smallest limit from `path` up to the root; eats `path`. */
-static uint64_t walk_up(const char *root, char *path, bool v2)
+/* Called with a directory of the file system of groups, and the path that the
+ * group has among groups. */
+typedef void group_fn(void *ctx, const char *dir, const char *path, bool v2);
+
+/* Each group from `path` up to the root, wherever it may be mounted; eats
+ * `path`. */
+static void walk_up(const char *root, char *path, bool v2, group_fn *fn,
+		    void *ctx)
 {
-	uint64_t least = UINT64_MAX;
-	char name[8192];
+	static const char *const mounts[] = {"", "/unified", "/memory"};
+	char dir[8192];
 	char *slash;
 
 	for (;;) {
-		for (size_t i = 0; i < LIMIT_FILES; i++) {
-			int n;
+		for (size_t i = v2 ? 0 : 2; i < (v2 ? 2u : 3u); i++) {
+			int n = snprintf(dir, sizeof dir, "%s%s%s", root,
+					 mounts[i], path);
 
-			if (limit_files[i].v2 != v2)
-				continue;
-			n = snprintf(name, sizeof name, "%s%s%s/%s", root,
-				     limit_files[i].mount, path,
-				     limit_files[i].file);
-			if (n > 0 && (size_t)n < sizeof name)
-				least = min_u64(least, read_limit(name));
+			if (n > 0 && (size_t)n < sizeof dir)
+				fn(ctx, dir, path, v2);
 		}
 		slash = strrchr(path, '/');
 		if (!slash)
-			return least;
+			return;
 		*slash = '\0';
 	}
 }
@@ -94,11 +94,10 @@ static bool lists_memory(const char *controllers)
 	return false;
 }
 
-uint64_t system_cgroup_limit(const char *proc_self_cgroup,
-			     const char *cgroup_root)
+static void walk_groups(const char *proc_self_cgroup, const char *cgroup_root,
+			group_fn *fn, void *ctx)
 {
 	cleanup_fclose FILE *f = fopen(proc_self_cgroup, "re");
-	uint64_t least = UINT64_MAX;
 	char line[4608];
 
 	while (f && fgets(line, sizeof line, f)) {
@@ -117,10 +116,108 @@ uint64_t system_cgroup_limit(const char *proc_self_cgroup,
 		if (*path != '/' || !path[1] || strstr(path, "/.."))
 			*path = '\0';
 		if (!*controllers || lists_memory(controllers))
-			least = min_u64(least, walk_up(cgroup_root, path,
-						       !*controllers));
+			walk_up(cgroup_root, path, !*controllers, fn, ctx);
+	}
+}
+
+/* The limits of one group. */
+static uint64_t group_limit(const char *dir, bool v2)
+{
+	uint64_t least = UINT64_MAX;
+	char name[8192 + 64];
+
+	for (size_t i = 0; i < LIMIT_FILES; i++) {
+		if (limit_files[i].v2 != v2)
+			continue;
+		snprintf(name, sizeof name, "%s/%s", dir, limit_files[i].file);
+		least = min_u64(least, read_limit(name));
 	}
 	return least;
+}
+
+static void least_limit(void *ctx, const char *dir, const char *path, bool v2)
+{
+	uint64_t *least = ctx;
+
+	(void)path;
+	*least = min_u64(*least, group_limit(dir, v2));
+}
+
+uint64_t system_cgroup_limit(const char *proc_self_cgroup,
+			     const char *cgroup_root)
+{
+	uint64_t least = UINT64_MAX;
+
+	walk_groups(proc_self_cgroup, cgroup_root, least_limit, &least);
+	return least;
+}
+
+/* The number after `key` at the beginning of a line; 0: there is none. */
+static uint64_t read_field(const char *path, const char *key)
+{
+	cleanup_fclose FILE *f = fopen(path, "re");
+	size_t n = strlen(key);
+	char line[256];
+	uint64_t v;
+
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, key, n) &&
+		    sscanf(line + n, " %" SCNu64, &v) == 1)
+			return v;
+	return 0;
+}
+
+/*
+ * What is used counts the page cache, too, and of that the kernel gives back what
+ * was not used lately before it refuses anything: inactive_file, as container
+ * managers reckon.  Files on a tmpfs are not in it.
+ */
+static void least_headroom(void *ctx, const char *dir, const char *path,
+			   bool v2)
+{
+	struct system_headroom *least = ctx, h = {.limit = 0};
+	char name[8192 + 64];
+	uint64_t have;
+
+	h.limit = group_limit(dir, v2);
+	if (h.limit == UINT64_MAX)
+		return;
+	snprintf(name, sizeof name, "%s/%s", dir,
+		 v2 ? "memory.current" : "memory.usage_in_bytes");
+	h.used = read_limit(name);
+	if (h.used == UINT64_MAX)
+		h.used = 0;
+	snprintf(name, sizeof name, "%s/memory.stat", dir);
+	h.reclaimable = min_u64(read_field(name, v2 ? "inactive_file "
+						    : "total_inactive_file "),
+				h.used);
+	have = h.used - h.reclaimable;
+	h.left = h.limit > have ? h.limit - have : 0;
+	if (h.left >= least->left)
+		return;
+	*least = h;
+	snprintf(least->group, sizeof least->group, "%s", *path ? path : "/");
+}
+
+void system_cgroup_headroom(const char *proc_self_cgroup,
+			    const char *cgroup_root,
+			    struct system_headroom *out)
+{
+	*out = (struct system_headroom){.left = UINT64_MAX,
+					.limit = UINT64_MAX};
+	walk_groups(proc_self_cgroup, cgroup_root, least_headroom, out);
+}
+
+void system_headroom(struct system_headroom *out)
+{
+	system_cgroup_headroom("/proc/self/cgroup", "/sys/fs/cgroup", out);
+}
+
+uint64_t system_available(void)
+{
+	uint64_t kib = read_field("/proc/meminfo", "MemAvailable:");
+
+	return kib ? kib * 1024 : UINT64_MAX;
 }
 
 uint64_t system_memory(void)

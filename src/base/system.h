@@ -12,6 +12,22 @@ uint64_t system_memory(void);
  * names and of their ancestors, found under `cgroup_root`; UINT64_MAX: none. */
 uint64_t system_cgroup_limit(const char *proc_self_cgroup,
 			     const char *cgroup_root);
+/* How much the control groups still let this process have: the group that leaves
+ * least, of all those that bind it. */
+struct system_headroom {
+	uint64_t left;  /* limit - used + reclaimable; UINT64_MAX: no limit */
+	uint64_t limit; /* bytes */
+	uint64_t used;
+	uint64_t reclaimable; /* of these: page cache that nobody used lately */
+	char group[256];      /* its path, as /proc/self/cgroup has it */
+};
+void system_cgroup_headroom(const char *proc_self_cgroup,
+			    const char *cgroup_root,
+			    struct system_headroom *out);
+/* The same for this process. */
+void system_headroom(struct system_headroom *out);
+/* Bytes that the machine could give to somebody (MemAvailable). */
+uint64_t system_available(void);
 /* Cores this process may run on (affinity mask, at least 1). */
 unsigned system_cores(void);
 /* Raise the soft limit of open files to the hard one; the resulting limit. */

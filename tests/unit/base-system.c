@@ -114,6 +114,66 @@ static void remove_root(void)
 		fprintf(stderr, "%s stays behind\n", root);
 }
 
+/* What groups leave to a process whose /proc/self/cgroup says `lines`. */
+static struct system_headroom headroom(const char *lines)
+{
+	struct system_headroom h;
+	char proc[512], groups[512];
+
+	put("proc", lines);
+	snprintf(proc, sizeof proc, "%s/proc", root);
+	snprintf(groups, sizeof groups, "%s/g", root);
+	system_cgroup_headroom(proc, groups, &h);
+	return h;
+}
+
+TEST(headroom_version_2)
+{
+	struct system_headroom h;
+
+	put("g/h/memory.max", "1000000\n");
+	put("g/h/memory.current", "900000\n");
+	put("g/h/memory.stat", "anon 5\ninactive_file 300000\nfile 9\n");
+	put("g/h/i/memory.max", "700000\n");
+	put("g/h/i/memory.high", "600000\n");
+	put("g/h/i/memory.current", "100000\n");
+	put("g/h/full/memory.max", "5000\n");
+	put("g/h/full/memory.current", "9000\n");
+	h = headroom("0::/h\n");
+	CHECK_EQ_U(h.left, 400000);
+	CHECK_EQ_U(h.limit, 1000000);
+	CHECK_EQ_U(h.used, 900000);
+	CHECK_EQ_U(h.reclaimable, 300000);
+	CHECK_STR(h.group, "/h");
+	/* The ancestor leaves less than the group's own 500000. */
+	h = headroom("0::/h/i\n");
+	CHECK_EQ_U(h.left, 400000);
+	CHECK_STR(h.group, "/h");
+	put("g/h/memory.current", "10000\n");
+	h = headroom("0::/h/i\n");
+	CHECK_EQ_U(h.left, 500000);
+	CHECK_STR(h.group, "/h/i");
+	CHECK_EQ_U(headroom("0::/h/full\n").left, 0);
+	CHECK_EQ_U(headroom("0::/\n").left, UINT64_MAX);
+}
+
+TEST(headroom_version_1)
+{
+	struct system_headroom h;
+
+	put("g/memory/j/memory.limit_in_bytes", "1000000\n");
+	put("g/memory/j/memory.usage_in_bytes", "600000\n");
+	put("g/memory/j/memory.stat",
+	    "inactive_file 1\ntotal_inactive_file 50000\n");
+	put("g/memory/j/s/memory.limit_in_bytes", "9223372036854771712\n");
+	put("g/memory/j/s/memory.usage_in_bytes", "500000\n");
+	h = headroom("4:memory:/j/s\n0::/\n");
+	CHECK_EQ_U(h.left, 450000);
+	CHECK_STR(h.group, "/j");
+	CHECK(system_available() > 0);
+	CHECK(system_available() < UINT64_MAX);
+}
+
 int main(void)
 {
 	CHECK(mkdtemp(root) != NULL);
@@ -122,5 +182,7 @@ int main(void)
 	RUN(version_1);
 	RUN(both_versions);
 	RUN(this_machine);
+	RUN(headroom_version_2);
+	RUN(headroom_version_1);
 	return test_done();
 }
