@@ -38,10 +38,13 @@ _Atomic uint64_t buf_beside;
 #define KEPT_MAX 256
 #define REUSE_DEFAULT ((size_t)8 << 20)
 
-/* A buffer of pages; a small one is a bare struct buf and its bytes behind. */
+/* A buffer whose bytes are elsewhere, in pages of its own unless somebody gave
+ * them to us; a small one is a bare struct buf and its bytes behind. */
 struct large {
 	struct buf b;
 	bool mapped; /* else malloc'ed, because mmap failed */
+	void (*release)(void *ctx, void *data, size_t capacity);
+	void *ctx;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -123,6 +126,7 @@ static struct buf *large_new(size_t capacity)
 
 	if (!l)
 		return NULL;
+	l->release = NULL;
 	p = pages_new(capacity);
 	l->mapped = p != MAP_FAILED;
 	if (!l->mapped)
@@ -140,7 +144,9 @@ static void large_free(struct buf *b)
 {
 	struct large *l = (struct large *)b;
 
-	if (!l->mapped)
+	if (l->release)
+		l->release(l->ctx, b->data, b->capacity);
+	else if (!l->mapped)
 		free(b->data);
 	else if (munmap(b->data, b->capacity) != 0)
 		madvise(b->data, b->capacity, MADV_DONTNEED);
@@ -217,13 +223,23 @@ static void large_give_up(struct buf *b)
 {
 	struct buf *old;
 
-	if (kept_wants(b->capacity)) {
+	if (!((struct large *)b)->release && kept_wants(b->capacity)) {
 		while ((old = kept_overflow(b->capacity)))
 			large_free(old);
 		if (kept_add(b))
 			return;
 	}
 	large_free(b);
+}
+
+static void buf_init(struct buf *b, size_t size, _Atomic uint64_t *gauge)
+{
+	b->size = size;
+	b->gauge = gauge;
+	atomic_init(&b->refs, 1);
+	atomic_init(&b->served, 0);
+	if (gauge)
+		atomic_fetch_add(gauge, b->capacity);
 }
 
 struct buf *buf_new(size_t size, _Atomic uint64_t *gauge)
@@ -242,13 +258,24 @@ struct buf *buf_new(size_t size, _Atomic uint64_t *gauge)
 	}
 	if (!b)
 		return NULL;
-	b->size = size;
-	b->gauge = gauge;
-	atomic_init(&b->refs, 1);
-	atomic_init(&b->served, 0);
-	if (gauge)
-		atomic_fetch_add(gauge, b->capacity);
+	buf_init(b, size, gauge);
 	return b;
+}
+
+struct buf *buf_around(void *data, size_t size, size_t capacity,
+		       _Atomic uint64_t *gauge,
+		       void (*release)(void *ctx, void *data, size_t capacity),
+		       void *ctx)
+{
+	struct large *l = malloc(sizeof *l);
+
+	if (!l)
+		return NULL;
+	*l = (struct large){.b = {.data = data, .capacity = capacity},
+			    .release = release,
+			    .ctx = ctx};
+	buf_init(&l->b, size, gauge);
+	return &l->b;
 }
 
 struct buf *buf_ref(struct buf *b)
@@ -267,7 +294,7 @@ void buf_unref(struct buf *b)
 		return;
 	gauge = b->gauge;
 	capacity = b->capacity;
-	if (capacity < LARGE)
+	if (b->data == (unsigned char *)b + SMALL_HEAD)
 		free(b);
 	else
 		large_give_up(b);

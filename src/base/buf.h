@@ -26,6 +26,12 @@ struct buf {
 /* A buffer of `size` bytes, contents undefined, one reference; NULL when
  * memory is out.  Never blocks on I/O. */
 struct buf *buf_new(size_t size, _Atomic uint64_t *gauge);
+/* Bytes that are somewhere else: `release` gives up all `capacity` of them with
+ * the last reference.  NULL: memory is out, and they are still the caller's. */
+struct buf *buf_around(void *data, size_t size, size_t capacity,
+		       _Atomic uint64_t *gauge,
+		       void (*release)(void *ctx, void *data, size_t capacity),
+		       void *ctx);
 struct buf *buf_ref(struct buf *b);
 /* Drops one reference; `b` may be NULL. */
 void buf_unref(struct buf *b);
