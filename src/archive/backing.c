@@ -3,6 +3,7 @@
 #include "archive/backing.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "archive/stream.h"
@@ -189,6 +190,26 @@ int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
 		return handles_read(b->handles, b->file, b->pos + off, to, len,
 				    err);
 	return read_mapped(b, off, to, len, err);
+}
+
+bool backing_origin(const struct backing *b, char *text, size_t n)
+{
+	const struct stream *s = b->stream;
+	int len;
+
+	if (b->files)
+		return false;
+	len = snprintf(text, n, "bytes %llu+%llu%s%s",
+		       (unsigned long long)b->pos, (unsigned long long)b->size,
+		       s ? " of what is decoded as " : "",
+		       s ? stream_format_name(stream_format_of(s)) : "");
+	if (len < 0 || (size_t)len + 1 >= n)
+		return false;
+	if (!s)
+		return true;
+	text[len] = ' ';
+	return backing_origin(stream_from(s), text + len + 1,
+			      n - (size_t)len - 1);
 }
 
 const char *backing_name(const struct backing *b)

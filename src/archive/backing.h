@@ -42,6 +42,9 @@ uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 /* Read exactly `len` bytes; -EIO: they lie beyond the end.  Blocks. */
 int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
 		 struct error *err);
+/* Which bytes of which kind of the backing file they are, as chunk_set_ops.origin
+ * says it.  False: that cannot be said, or not in `n` bytes. */
+bool backing_origin(const struct backing *b, char *text, size_t n);
 /* The file's name for a sentence. */
 const char *backing_name(const struct backing *b);
 

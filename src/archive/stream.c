@@ -177,6 +177,21 @@ static bool next(const struct chunk_set *set, uint64_t index, uint64_t *out,
 	return *out < s->n;
 }
 
+/* A window is some of the decoded bytes: those from `out` on, and their CRC. */
+static bool origin(const struct chunk_set *set, uint64_t index,
+		   const struct chunk *c, char *text, size_t n)
+{
+	const struct stream *s = (const struct stream *)set;
+	const struct stream_point *p = &s->point[index];
+	int len = snprintf(text, n, "%s: %u decoded at %llu, CRC-32 %08x, of ",
+			   s->format->name, (unsigned)p->size,
+			   (unsigned long long)p->out, (unsigned)p->crc);
+
+	(void)c;
+	return len > 0 && (size_t)len < n && !(p->flags & POINT_BAD) &&
+	       backing_origin(&s->from, text + len, n - (size_t)len);
+}
+
 static void describe(const struct chunk_set *set, uint64_t index, char *buf,
 		     size_t n)
 {
@@ -199,6 +214,7 @@ static const struct chunk_set_ops set_ops = {
 	.locate = locate,
 	.fetch = fetch,
 	.next = next,
+	.origin = origin,
 	.describe = describe,
 };
 

@@ -70,6 +70,38 @@ bool chunk_is_verbatim(const struct chunk *c)
 	       c->stored == c->size && chunk_is_unfiltered(c);
 }
 
+static void filter_origin(const struct pipeline_filter *f, FILE *out)
+{
+	fprintf(out, "filter %u of %u:", f->id, f->params.elem_size);
+	for (uint32_t i = 0; i < f->params.n; i++)
+		fprintf(out, " %u", f->params.cd[i]);
+	fputc('\n', out);
+}
+
+static void recode_origin(const struct recode *r, FILE *out)
+{
+	fprintf(out, "recode %u to %u: %u at %u, %u to %u\n", r->from, r->to,
+		r->width, r->offset, r->of, r->into);
+	for (uint32_t i = 0; i < r->nswaps; i++)
+		fprintf(out, "swap %u at %u, %u times\n", r->swap[i].width,
+			r->swap[i].offset, r->swap[i].count);
+	for (uint32_t i = 0; i < r->naxes; i++)
+		fprintf(out, "axis %u by %u\n", r->axis[i].count,
+			r->axis[i].stride);
+}
+
+void chunk_origin(const struct chunk *c, FILE *out)
+{
+	fprintf(out, "stored %llu at %llu, %llu bytes\n",
+		(unsigned long long)c->stored, (unsigned long long)c->pos,
+		(unsigned long long)c->size);
+	for (unsigned i = 0; c->pipeline && i < c->pipeline->n; i++)
+		if (!(c->skip_mask >> i & 1))
+			filter_origin(&c->pipeline->filter[i], out);
+	if (chunk_is_recoded(c))
+		recode_origin(c->recode, out);
+}
+
 static size_t add_saturated(size_t a, uint64_t b)
 {
 	size_t sum;

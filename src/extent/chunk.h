@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -76,6 +77,14 @@ struct chunk_set_ops {
 	 * NULL: no prefetching. */
 	bool (*next)(const struct chunk_set *s, uint64_t index, uint64_t *out,
 		     unsigned *carry);
+	/*
+	 * Optional: what, beside the file c->file as it is now, decides the bytes
+	 * of a CHUNK_FETCH chunk, all of it: chunks with equal texts are equal,
+	 * also in another process, another day.  False: that cannot be said in
+	 * `n` bytes, or they are not worth sharing.  Pure.
+	 */
+	bool (*origin)(const struct chunk_set *s, uint64_t index,
+		       const struct chunk *c, char *text, size_t n);
 	/* "run_0200-0300.h5: /data chunk 17", for sentences. */
 	void (*describe)(const struct chunk_set *s, uint64_t index, char *buf,
 			 size_t n);
@@ -91,6 +100,8 @@ uint64_t chunk_set_new_id(void);
 
 /* True when a reader may take the stored bytes as they are. */
 bool chunk_is_verbatim(const struct chunk *c);
+/* The same as chunk_set_ops.origin for a CHUNK_STORED chunk, a few lines. */
+void chunk_origin(const struct chunk *c, FILE *out);
 /* Memory needed while decoding, beside the result: stored bytes, scratch. */
 size_t chunk_scratch(const struct chunk *c);
 /* Read, decode and recode a CHUNK_STORED chunk into c->size bytes at `out`.

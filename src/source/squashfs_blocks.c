@@ -175,6 +175,26 @@ static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out,
 	return false;
 }
 
+static bool origin(const struct chunk_set *s, uint64_t index,
+		   const struct chunk *c, char *text, size_t n)
+{
+	const struct squashfs_info *info = &of(s)->info;
+	const struct member_block *b = block_at(s, index);
+	int len;
+
+	if (!b || (b->flags & MEMBER_STORED))
+		return false;
+	len = snprintf(text, n,
+		       "squashfs %u, blocks of %u, %llu bytes long: %u bytes, "
+		       "flags %x, stored as %u at %llu of ",
+		       info->compressor, (unsigned)info->block_size,
+		       (unsigned long long)info->bytes_used, (unsigned)c->size,
+		       (unsigned)b->flags, (unsigned)b->stored,
+		       (unsigned long long)b->pos);
+	return len > 0 && (size_t)len < n &&
+	       backing_origin(&of(s)->from, text + len, n - (size_t)len);
+}
+
 static void describe(const struct chunk_set *s, uint64_t index, char *buf,
 		     size_t n)
 {
@@ -199,6 +219,7 @@ int squashfs_blocks_new(struct chunk_set **out, const struct members *m,
 		.locate = locate,
 		.fetch = fetch,
 		.next = next,
+		.origin = origin,
 		.describe = describe,
 	};
 	struct block_set *s = calloc(1, sizeof *s);

@@ -269,6 +269,37 @@ static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out,
 	return true;
 }
 
+/* What only libhdf5 can make: slow, and the more worth keeping. */
+static bool set_origin(const struct chunk_set *s, uint64_t index,
+		       const struct chunk *c, char *text, size_t n)
+{
+	const struct tensor *t = tensor_of(s);
+	const struct layout *l = layout_of(s, index);
+	const struct dtype *d = &t->dtype;
+	FILE *out;
+
+	if (!l || !l->by_library || !dtype_is_binary(d) ||
+	    (d->kind == DTYPE_STRUCT && !t->descr))
+		return false;
+	text[n - 1] = '\0'; /* none is written where there is no room */
+	out = fmemopen(text, n - 1, "w");
+	if (!out)
+		return false;
+	fprintf(out, "library: chunk %llu of",
+		(unsigned long long)chunk_of(index));
+	for (unsigned i = 0; i < l->grid->rank; i++)
+		fprintf(out, " %llu/%llu",
+			(unsigned long long)l->grid->chunk[i],
+			(unsigned long long)l->grid->shape[i]);
+	fprintf(out, ", %llu bytes, type %d %u %d %d %s of %s in %s",
+		(unsigned long long)c->size, (int)d->kind, d->size,
+		d->big_endian, d->padding,
+		d->kind == DTYPE_STRUCT ? t->descr : "", t->name,
+		t->parts[part_of(index)].dataset);
+	/* What did not fit is an error of the stream. */
+	return fclose(out) == 0;
+}
+
 static void set_describe(const struct chunk_set *s, uint64_t index, char *buf,
 			 size_t n)
 {
@@ -292,5 +323,6 @@ const struct chunk_set_ops tensor_chunk_ops = {
 	.locate = set_locate,
 	.fetch = set_fetch,
 	.next = set_next,
+	.origin = set_origin,
 	.describe = set_describe,
 };
