@@ -22,6 +22,14 @@
 	X(BYTES_WARMED, "bytes_warmed", "source bytes read ahead of demand") \
 	X(BYTES_STORED, "bytes_stored", "stored bytes read for decoding")    \
 	X(PREFETCHED, "chunks_prefetched", "chunks decoded ahead of demand") \
+	X(SHARED_HITS, "shared_hits", "chunks found in shared memory")       \
+	X(SHARED_TAKEN, "shared_taken",                                      \
+	  "chunks that another daemon decoded meanwhile")                    \
+	X(SHARED_ADDED, "shared_added", "chunks put into shared memory")     \
+	X(SHARED_REFUSED, "shared_refused",                                  \
+	  "chunks that could be shared, decoded for this mount alone")       \
+	X(SHARED_DAMAGED, "shared_damaged",                                  \
+	  "chunks in shared memory that somebody wrote to")                  \
 	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \
 	X(FILES_OPENED, "files_opened", "backing files opened")              \
 	X(ERRORS, "errors", "requests answered with a data error")

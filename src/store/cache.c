@@ -272,7 +272,8 @@ static struct buf *run_load(struct cache *c, struct flight *f, uint64_t cost,
 	else
 		r = 0;
 	f->err.code = r;
-	*keep = b && b->capacity + ENTRY_COST <= c->budget;
+	*keep = b &&
+		(b->gauge != &making || b->capacity + ENTRY_COST <= c->budget);
 	if (b && b->gauge == &making) {
 		atomic_fetch_sub(&making, b->capacity);
 		atomic_fetch_add(&c->alive, b->capacity);
@@ -397,6 +398,29 @@ void cache_drop(struct cache *c, uint64_t set, uint64_t index)
 	pthread_mutex_unlock(&s->lock);
 	if (e)
 		entry_gone(c, e);
+}
+
+uint64_t cache_mark(struct cache *c)
+{
+	return atomic_fetch_add(&c->clock, 1) + 1;
+}
+
+void cache_shed(struct cache *c, uint64_t mark, uint64_t most)
+{
+	struct entry *e, *next;
+
+	most = most / SHARDS + 1;
+	for (unsigned i = 0; i < SHARDS; i++) {
+		struct shard *s = &c->shard[i];
+
+		pthread_mutex_lock(&s->lock);
+		e = shard_shed(s, &c->alive, mark, most);
+		pthread_mutex_unlock(&s->lock);
+		for (; e; e = next) {
+			next = e->chain;
+			entry_gone(c, e);
+		}
+	}
 }
 
 void cache_usage(struct cache *c, struct cache_usage *out)

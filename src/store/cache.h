@@ -10,7 +10,8 @@
 
 struct cache;
 /* Make the bytes of a missing entry.  Called without any lock.  The buffer it
- * makes must count in `gauge`. */
+ * makes counts in `gauge`, or else not in the budget: it is memory of somebody
+ * else, and is kept however large. */
 typedef int cache_load_fn(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 			  struct error *err);
 
@@ -35,6 +36,13 @@ bool cache_has(struct cache *c, uint64_t set, uint64_t index);
 /* Forget an entry that is ready; who holds its buffer keeps it.  For bytes that
  * will not be wanted again. */
 void cache_drop(struct cache *c, uint64_t set, uint64_t index);
+
+/* A moment, for cache_shed. */
+uint64_t cache_mark(struct cache *c);
+/* Forget entries that do not count in the budget, are held by no reader, and were
+ * not used since `mark` (UINT64_MAX: whenever); about `most` of them, the ones used
+ * longest ago. */
+void cache_shed(struct cache *c, uint64_t mark, uint64_t most);
 
 struct cache_usage {
 	uint64_t budget, bytes, entries, evictions, hits, misses;

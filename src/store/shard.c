@@ -137,6 +137,24 @@ void shard_touch(struct shard *s, struct entry *e, uint64_t tick)
 		show_tail(s);
 }
 
+struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
+			 uint64_t tick, uint64_t most)
+{
+	struct entry *e, *newer, *gone = NULL;
+
+	for (e = s->oldest; e && e->tick < tick && most > 0; e = newer) {
+		newer = e->newer;
+		if (e->buf->gauge == gauge || atomic_load(&e->buf->refs) > 1)
+			continue;
+		shard_unlist(s, e);
+		shard_remove(s, e);
+		e->chain = gone;
+		gone = e;
+		most--;
+	}
+	return gone;
+}
+
 /* ---- consistency, for tests ---- */
 
 #define MUST(cond)                                               \

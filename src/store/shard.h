@@ -57,6 +57,10 @@ void shard_remove(struct shard *s, struct entry *e);
 void shard_list(struct shard *s, struct entry *e, uint64_t tick);
 void shard_unlist(struct shard *s, struct entry *e);
 void shard_touch(struct shard *s, struct entry *e, uint64_t tick);
+/* Take out entries that do not count in `gauge`, nobody holds, and were last used
+ * before `tick`: the oldest ones, at most `most`.  Chained; the caller's. */
+struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
+			 uint64_t tick, uint64_t most);
 /* Abort unless table and list are sound, and each hash is `which` modulo
  * `shards`.  Returns the bytes of READY entries that count in `gauge`. */
 uint64_t shard_verify(const struct shard *s, unsigned which, unsigned shards,

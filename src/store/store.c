@@ -28,6 +28,7 @@
 #include "base/system.h"
 #include "store/behind.h"
 #include "store/prefetch.h"
+#include "store/sharing.h"
 #include "store/warm.h"
 
 /* Locations of chunks are cached under the set's id and this bit. */
@@ -50,6 +51,8 @@ struct store {
 	struct handles *handles;
 	struct prefetch *prefetch; /* NULL until store_start, or for good */
 	struct warm *warm;         /* the same */
+	struct shared *shared;     /* NULL: none */
+	struct sharing *sharing;   /* NULL until store_start, or for good */
 	uint64_t budget;
 	unsigned threads;
 	struct behind behind;
@@ -137,7 +140,8 @@ static void warn_size(struct store *s, struct chunk_set *set, uint64_t index,
 {
 	char what[256], size[32], budget[32];
 
-	if (buf_cost(c->size) <= s->budget || atomic_exchange(&set->warned, 1))
+	if (buf_cost(c->size) <= s->budget || s->sharing ||
+	    atomic_exchange(&set->warned, 1))
 		return;
 	set->ops->describe(set, index, what, sizeof what);
 	format_size(c->size, size, sizeof size);
@@ -157,9 +161,14 @@ static int store_decoded(struct store *s, struct chunk_set *set, uint64_t index,
 	int r;
 
 	warn_size(s, set, index, c);
-	r = cache_get(s->cache, set->id, index, buf_cost(c->size),
-		      c->state == CHUNK_FETCH ? c->size : chunk_scratch(c),
-		      load_chunk, &l, out, err);
+	if (s->sharing)
+		r = sharing_get(s->sharing, set, index, c, load_chunk, &l, out,
+				err);
+	else
+		r = cache_get(s->cache, set->id, index, buf_cost(c->size),
+			      c->state == CHUNK_FETCH ? c->size
+						      : chunk_scratch(c),
+			      load_chunk, &l, out, err);
 	return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 }
 
@@ -385,6 +394,12 @@ int store_start(struct store *s, struct error *err)
 {
 	int r;
 
+	if (s->shared && !s->sharing) {
+		r = sharing_new(&s->sharing, s->shared, s->cache, s->handles,
+				err);
+		if (r < 0)
+			return r;
+	}
 	if (!s->threads || s->prefetch)
 		return 0;
 	r = prefetch_new(&s->prefetch, s->threads,
@@ -410,6 +425,7 @@ int store_new(struct store **out, const struct store_options *o,
 	s->pinner.pin = pinner_pin;
 	s->pinner.unpin = pinner_unpin;
 	s->handles = o->handles;
+	s->shared = o->shared;
 	s->budget = o->cache_size;
 	s->threads = o->prefetch_threads;
 	r = cache_new(&s->cache, o->cache_size, err);
@@ -428,6 +444,7 @@ void store_free(struct store *s)
 		return;
 	warm_free(s->warm);
 	prefetch_free(s->prefetch);
+	sharing_free(s->sharing);
 	cache_free(s->cache);
 	behind_destroy(&s->behind);
 	free(s);
@@ -444,6 +461,10 @@ struct cache *store_cache(struct store *s)
 struct handles *store_handles(struct store *s)
 {
 	return s->handles;
+}
+struct shared *store_shared(struct store *s)
+{
+	return s->shared;
 }
 
 int store_check_chunk(struct store *s, struct chunk_set *set, uint64_t index,

@@ -5,16 +5,19 @@
 
 #include "extent/pinner.h"
 #include "store/cache.h"
+#include "store/shared.h"
 
 struct store;
 struct store_options {
 	uint64_t cache_size;       /* bytes */
 	unsigned prefetch_threads; /* 0: no prefetching (ls, cat of one read) */
 	struct handles *handles;   /* borrowed, outlives the store */
+	struct shared *shared;     /* borrowed, the same; NULL: none */
 };
 int store_new(struct store **out, const struct store_options *o,
 	      struct error *err);
-/* Start the prefetch threads; after the daemon has forked. */
+/* Start the prefetch threads, and to share chunks; after the daemon has forked:
+ * whoever inherits a mapping has the chunk in use. */
 int store_start(struct store *s, struct error *err);
 void store_free(struct store *s);
 
@@ -32,6 +35,8 @@ void store_unpin(struct store *s, struct span *span);
 struct pinner *store_pinner(struct store *s);
 struct cache *store_cache(struct store *s);
 struct handles *store_handles(struct store *s);
+/* NULL: none. */
+struct shared *store_shared(struct store *s);
 
 /* Read and decode one chunk past the cache, for `verify`; *size is its decoded
  * bytes, *stored its stored ones.  `segment` locates it; NULL: as for a pin. */

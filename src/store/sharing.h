@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The cache in front of the shared chunks: loads through them, gives up mappings. */
+#ifndef STORE_SHARING_H
+#define STORE_SHARING_H
+
+#include "store/cache.h"
+#include "store/shared.h"
+
+struct sharing;
+/* All are borrowed.  Starts a thread. */
+int sharing_new(struct sharing **out, struct shared *shared,
+		struct cache *cache, struct handles *handles,
+		struct error *err);
+/* Ends the thread; `s` may be NULL. */
+void sharing_free(struct sharing *s);
+/* As cache_get for chunk `c`, which `load` makes with `ctx`, unless it is there or
+ * another process makes it. */
+int sharing_get(struct sharing *s, struct chunk_set *set, uint64_t index,
+		const struct chunk *c, cache_load_fn *load, void *ctx,
+		struct buf **out, struct error *err);
+
+#endif
