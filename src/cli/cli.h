@@ -43,6 +43,9 @@ struct settings {
 	uint32_t fmask, dmask;
 	const char *notify_pipe;
 	bool force; /* mount where only this node sees it */
+	/* chunks in shared memory */
+	uint64_t shm_cache; /* bytes; 0: none */
+	const char *shm_dir;
 	/* umount */
 	bool lazy, all, dead;
 	/* ls, info, verify, stats */
@@ -114,11 +117,13 @@ void cli_json_string(FILE *out, const char *s);
 extern const char cli_version[];
 void version_print(FILE *out);
 
+struct shared;
 /* Sources opened and wired: tree, store, fs.  No thread is running yet. */
 struct session {
 	struct handles *handles;
 	struct tree *tree;
 	struct store *store;
+	struct shared *shared; /* NULL: none */
 	struct fs *fs;
 	struct source **sources;
 	size_t n_sources;
@@ -130,6 +135,13 @@ struct session {
 int session_open(struct session **out, char *const *paths, size_t n,
 		 const struct settings *s, unsigned prefetch,
 		 struct error *err);
+/* The same with `shared` (taken over, may be NULL) for decoded chunks. */
+int session_open_shared(struct session **out, char *const *paths, size_t n,
+			const struct settings *s, unsigned prefetch,
+			struct shared *shared, struct error *err);
+/* The store of shared chunks that the settings ask for; NULL: they do not. */
+int session_share(struct shared **out, const struct settings *s,
+		  struct error *err);
 int session_start(struct session *s, struct error *err);
 void session_free(struct session *s);
 /* Warn of tensors whose samples decode more than the cache holds. */

@@ -93,6 +93,7 @@ static bool is_bytes(const char *name)
 	size_t n = strlen(name);
 
 	return !strncmp(name, "bytes_", 6) || !strcmp(name, "cache_budget") ||
+	       !strcmp(name, "shared_budget") ||
 	       (n > 6 && !strcmp(name + n - 6, "_bytes"));
 }
 
@@ -107,6 +108,10 @@ static const char *help_of(const char *name)
 		{"cache_evictions", "chunks dropped to make room"},
 		{"cache_hits", "chunks found in the cache"},
 		{"cache_misses", "chunks not found in the cache"},
+		{"shared_budget", "what shared memory may hold, in bytes"},
+		{"shared_bytes", "bytes in shared memory, of all mounts"},
+		{"shared_entries", "chunks in shared memory, of all mounts"},
+		{"shared_mapped_bytes", "bytes of these that this mount uses"},
 		{"handles_open", "backing files open now"},
 		{"handles_limit", "backing files that may be open"},
 		{"source_files", "backing files known"},

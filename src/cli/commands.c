@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/parse.h"
+#include "shm/home.h"
 
 /* "a:b" means "a,b": inside -o a comma ends the option. */
 static char *as_list(struct settings *s, const char *value)
@@ -190,6 +191,13 @@ const struct option options_mount[] = {
 	{"dmask", 0, OPTION_MODE, "MODE", "0",
 	 "permission bits to take from directories, octal", AT(dmask), 0, 0,
 	 NULL},
+	/* chunks in shared memory */
+	{"shm-cache", 0, OPTION_SIZE, "SIZE", "0, none",
+	 "decoded chunks that all mounts of yours on this machine share, in "
+	 "shared memory",
+	 AT(shm_cache), 0, 0, NULL},
+	{"shm-dir", 0, OPTION_TEXT, "DIR", SHM_DEFAULT,
+	 "where the shared chunks are: a tmpfs", AT(shm_dir), 0, 0, NULL},
 	END};
 
 const struct option options_views[] = {

@@ -40,6 +40,15 @@ static size_t name_length(const char *operand)
 	return n;
 }
 
+static int cannot_tell(const struct command *c, const char *path)
+{
+	int r = errno == ENOMEM ? CLI_MEMORY : CLI_SOURCE;
+
+	cli_say(c, "'%s': cannot tell the working directory: %s", path,
+		strerror(errno));
+	return r;
+}
+
 static int prepare_one(const struct command *c, struct settings *s,
 		       const char **name, char **path)
 {
@@ -58,11 +67,8 @@ static int prepare_one(const struct command *c, struct settings *s,
 		*path = copy + n + 1;
 	}
 	absolute = path_absolute(s, *path);
-	if (!absolute) {
-		cli_say(c, "'%s': cannot tell the working directory: %s", *path,
-			strerror(errno));
-		return errno == ENOMEM ? CLI_MEMORY : CLI_SOURCE;
-	}
+	if (!absolute)
+		return cannot_tell(c, *path);
 	*path = absolute;
 	return 0;
 }
@@ -76,6 +82,13 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 	if (!s->names) {
 		cli_say(c, "out of memory");
 		return CLI_MEMORY;
+	}
+	if (s->shm_dir) {
+		const char *given = s->shm_dir;
+
+		s->shm_dir = path_absolute(s, given);
+		if (!s->shm_dir)
+			return cannot_tell(c, given);
 	}
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = prepare_one(c, s, &s->names[i], &paths[i]);
@@ -123,10 +136,17 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 		.threads = s->threads,
 		.timeout = s->timeout,
 	};
-	int r = fsname ? session_open(session, paths, n, s,
-				      s->single ? 0 : system_cores(), err)
-		       : error_set(err, -ENOMEM, "out of memory");
+	struct shared *shared;
+	int r;
 
+	if (session_share(&shared, s, err) < 0) {
+		error_prefix(err, "shm-cache: ");
+		return CLI_MEMORY;
+	}
+	r = fsname ? session_open_shared(session, paths, n, s,
+					 s->single ? 0 : system_cores(), shared,
+					 err)
+		   : error_set(err, -ENOMEM, "out of memory");
 	if (r < 0)
 		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
 	cost_warn(*session, s);

@@ -19,6 +19,7 @@
 #include "base/system.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "shm/home.h"
 #include "tree/graft.h"
 
 /* What decoding a stream ahead may take; the cache is empty then. */
@@ -54,6 +55,10 @@ static char *describe_config(char *const *paths, size_t n,
 	fprintf(f, "cache-size=%llu\nthreads=%u\nsample-axes=%u\n",
 		(unsigned long long)s->cache_size, s->threads,
 		s->views.sample_axes);
+	if (s->shm_cache)
+		fprintf(f, "shm-cache=%llu\nshm-dir=%s\n",
+			(unsigned long long)s->shm_cache,
+			s->shm_dir ? s->shm_dir : SHM_DEFAULT);
 	if (s->dataset)
 		fprintf(f, "dataset=%s\n", s->dataset);
 	if (s->index)
@@ -287,18 +292,40 @@ static int wire(struct session *s, char *const *paths, size_t n,
 	return fs_new(&s->fs, s->tree, s->store, &fo, err);
 }
 
+int session_share(struct shared **out, const struct settings *s,
+		  struct error *err)
+{
+	struct shared_options o = {.base = s->shm_dir,
+				   .size = s->shm_cache,
+				   .version = cli_version};
+
+	*out = NULL;
+	return s->shm_cache ? shared_open(out, &o, err) : 0;
+}
+
 int session_open(struct session **out, char *const *paths, size_t n,
 		 const struct settings *set, unsigned prefetch,
 		 struct error *err)
 {
+	return session_open_shared(out, paths, n, set, prefetch, NULL, err);
+}
+
+int session_open_shared(struct session **out, char *const *paths, size_t n,
+			const struct settings *set, unsigned prefetch,
+			struct shared *shared, struct error *err)
+{
 	struct store_options so = {.cache_size = set->cache_size,
-				   .prefetch_threads = prefetch};
+				   .prefetch_threads = prefetch,
+				   .shared = shared};
 	struct session *s = calloc(1, sizeof *s);
 	int r;
 
 	*out = NULL;
-	if (!s)
+	if (!s) {
+		shared_close(shared);
 		return error_set(err, -ENOMEM, "out of memory");
+	}
+	s->shared = shared;
 	system_raise_files();
 	stream_memory(set->cache_size / DECODERS_SHARE);
 	r = set->joined ? 0 : refuse_clashes(set, paths, n, err);
@@ -339,6 +366,7 @@ void session_free(struct session *s)
 	free(s->sources);
 	if (s->handles)
 		handles_free(s->handles);
+	shared_close(s->shared);
 	free(s->config);
 	free(s);
 }

@@ -37,6 +37,17 @@ static void put_u64(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
+static void put_shared(const struct shared *sh, json_t *o)
+{
+	struct shared_usage u;
+
+	shared_usage(sh, &u);
+	put_u64(o, "shared_budget", u.limit);
+	put_u64(o, "shared_bytes", u.bytes);
+	put_u64(o, "shared_entries", u.entries);
+	put_u64(o, "shared_mapped_bytes", u.mapped);
+}
+
 static void put_usage(struct fs *fs, json_t *o)
 {
 	struct cache_usage c;
@@ -50,6 +61,8 @@ static void put_usage(struct fs *fs, json_t *o)
 	put_u64(o, "cache_evictions", c.evictions);
 	put_u64(o, "cache_hits", c.hits);
 	put_u64(o, "cache_misses", c.misses);
+	if (store_shared(fs->store))
+		put_shared(store_shared(fs->store), o);
 	handles_usage(store_handles(fs->store), &open_now, &limit);
 	put_u64(o, "handles_open", open_now);
 	put_u64(o, "handles_limit", limit);
