@@ -180,8 +180,7 @@ int entry_open(struct shared *sh, const struct shared_key *k, uint64_t size,
 	if (total > SIZE_MAX / 2)
 		return error_set(err, -ENOMEM, "'%s/%s' is too large",
 				 sh->dir.path, k->name);
-	map = mmap(NULL, mapped_size(total), PROT_READ,
-		   MAP_SHARED | MAP_POPULATE, fd, 0);
+	map = mmap(NULL, mapped_size(total), PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return error_errno(err, -errno, "mapping '%s/%s'", sh->dir.path,
 				   k->name);

@@ -17,7 +17,8 @@
  * of the limit more than needed, so that going through the directory pays.  Where all
  * are in use nothing is added: chunks are decoded on heaps, for their process alone,
  * and the ledger says that somebody is starving, upon which all processes give up
- * mappings that they did not use lately.  Scans take a twentieth of the time at most.
+ * mappings that they did not use lately.  Counts that did not make the room that they
+ * should take a twentieth of the time at most.
  *
  * The limit is each process's own; the smallest one of those that add rules.
  *
@@ -89,15 +90,12 @@ static int save(int fd, const struct ledger *l, struct error *err)
 static int recount(struct shared *sh, struct ledger *l, struct scan *s,
 		   struct error *err)
 {
-	uint64_t began = shared_now(), now;
 	int r = scan_run(sh, s, err);
 
 	if (r < 0)
 		return r;
-	now = shared_now();
 	l->bytes = s->bytes;
 	l->entries = s->entries;
-	l->next_scan = now + (now - began) * SCAN_SHARE;
 	return 0;
 }
 
@@ -151,6 +149,7 @@ void ledger_read(const struct shared *sh, struct ledger *out)
 static int evict(struct shared *sh, struct ledger *l, uint64_t target,
 		 struct error *err)
 {
+	uint64_t began = shared_now(), now;
 	struct scan s;
 	int r = recount(sh, l, &s, err);
 
@@ -161,6 +160,9 @@ static int evict(struct shared *sh, struct ledger *l, uint64_t target,
 		l->entries -= l->entries > 0;
 	}
 	free(s.oldest);
+	now = shared_now();
+	l->next_scan =
+		l->bytes <= target ? 0 : now + (now - began) * SCAN_SHARE;
 	return r;
 }
 
@@ -243,11 +245,15 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 
 	/* Without the ledger the sum is too large until the next count. */
 	if (is_of(sh, name, fd, &st) && unlinkat(sh->dir.fd, name, 0) == 0 &&
-	    st.st_nlink == 1) {
+	    st.st_nlink == 1)
 		l.bytes -= min_u64(l.bytes, ledger_cost((uint64_t)st.st_size));
-		l.entries -= scan_is_entry(name) && l.entries > 0;
-	}
-	return book < 0 ? book : end(book, &l, err);
+	if (book < 0)
+		return book;
+	if (!scan_is_entry(name))
+		return end(book, &l, err);
+	/* An entry that is damaged may have had another size: count anew. */
+	close(book);
+	return 0;
 }
 
 void ledger_entered(struct shared *sh)
