@@ -51,6 +51,31 @@ TEST(last_reference_counts)
 	buf_unref(b);
 }
 
+static unsigned released;
+static void release(void *ctx, void *data, size_t capacity)
+{
+	CHECK(ctx == &released);
+	CHECK_EQ_U(capacity, 8192);
+	free(data);
+	released++;
+}
+
+TEST(memory_of_somebody_else)
+{
+	void *data = malloc(8192);
+	struct buf *b =
+		buf_around(data, 5000, 8192, &gauge, release, &released);
+
+	CHECK(b && b->data == data);
+	CHECK_EQ_U(b->size, 5000);
+	CHECK_EQ_U(gauge, 8192);
+	buf_unref(buf_ref(b));
+	CHECK_EQ_U(released, 0);
+	buf_unref(b);
+	CHECK_EQ_U(released, 1);
+	CHECK_EQ_U(gauge, 0);
+}
+
 TEST(reuse)
 {
 	struct buf *b = buf_new(MIB, &gauge);
@@ -179,6 +204,7 @@ int main(void)
 {
 	RUN(sizes_and_costs);
 	RUN(last_reference_counts);
+	RUN(memory_of_somebody_else);
 	RUN(reuse);
 	RUN(kept_bytes_are_bounded);
 	RUN(threads);

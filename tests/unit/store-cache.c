@@ -13,6 +13,24 @@
 #define MIB ((uint64_t)1 << 20)
 #define KEYS 4096
 
+/* Bytes that count somewhere else. */
+static _Atomic uint64_t elsewhere;
+static void release(void *ctx, void *data, size_t capacity)
+{
+	(void)ctx;
+	(void)capacity;
+	free(data);
+}
+static int foreign_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+			struct error *err)
+{
+	(void)ctx;
+	(void)gauge;
+	(void)err;
+	*out = buf_around(malloc(MIB), MIB, MIB, &elsewhere, release, NULL);
+	return 0;
+}
+
 /* A loader that knows what its bytes must be and counts its calls. */
 struct fake {
 	uint64_t set, index;
@@ -167,6 +185,46 @@ TEST(oversized_is_not_kept)
 	buf_unref(get(c, 1, 1, 1));
 	CHECK_EQ_U(usage(c).misses, 2);
 	CHECK_EQ_U(usage(c).bytes, 0);
+	cache_free(c);
+}
+
+static void get_foreign(struct cache *c, uint64_t index, struct buf **held)
+{
+	struct error err = {0};
+	struct buf *b;
+
+	CHECK_OK(cache_get(c, 2, index, 0, 0, foreign_load, NULL, &b, &err));
+	if (held)
+		*held = b;
+	else
+		buf_unref(b);
+}
+
+TEST(what_counts_elsewhere)
+{
+	struct cache *c = new_cache(2 * MIB);
+	struct buf *held;
+	uint64_t mark;
+
+	buf_unref(get(c, 1, 0, MIB));
+	get_foreign(c, 0, &held);
+	for (uint64_t i = 1; i < 10; i++)
+		get_foreign(c, i, NULL);
+	/* Beyond the budget, and kept. */
+	CHECK_EQ_U(usage(c).entries, 11);
+	CHECK(usage(c).bytes < MIB + 16 * KIB);
+	CHECK_EQ_U(elsewhere, 10 * MIB);
+	mark = cache_mark(c);
+	get_foreign(c, 5, NULL);
+	cache_shed(c, mark, UINT64_MAX);
+	/* What was used since, what is held, what is our own. */
+	CHECK_EQ_U(usage(c).entries, 3);
+	CHECK(cache_has(c, 2, 5) && cache_has(c, 2, 0) && cache_has(c, 1, 0));
+	CHECK_EQ_U(elsewhere, 2 * MIB);
+	buf_unref(held);
+	cache_shed(c, UINT64_MAX, UINT64_MAX);
+	CHECK_EQ_U(usage(c).entries, 1);
+	CHECK_EQ_U(elsewhere, 0);
 	cache_free(c);
 }
 
@@ -460,6 +518,7 @@ int main(void)
 	RUN(least_recently_used_goes);
 	RUN(pinned_stay_and_count);
 	RUN(oversized_is_not_kept);
+	RUN(what_counts_elsewhere);
 	RUN(larger_than_expected);
 	RUN(one_load_for_all_at_once);
 	RUN(failure_reaches_all_and_is_not_kept);

@@ -102,6 +102,7 @@ struct world {
 	struct handles *handles;
 	struct store *store;
 	struct set plain, swapped;
+	struct shared *shared; /* set before world_new, or NULL */
 };
 
 static unsigned char byte_at(uint64_t pos)
@@ -115,7 +116,7 @@ static void world_new(struct world *w, uint64_t cache, unsigned threads)
 	struct store_options o;
 	struct error err = {0};
 
-	memset(w, 0, sizeof *w);
+	memset(w, 0, offsetof(struct world, shared));
 	strcpy(w->path, "/tmp/store-test-XXXXXX");
 	w->fd = mkstemp(w->path);
 	CHECK(w->fd >= 0);
@@ -125,7 +126,7 @@ static void world_new(struct world *w, uint64_t cache, unsigned threads)
 		CHECK(write(w->fd, data, SIZE) == SIZE);
 	}
 	CHECK_OK(handles_new(&w->handles, 8, 2, &err));
-	o = (struct store_options){cache, threads, w->handles};
+	o = (struct store_options){cache, threads, w->handles, w->shared};
 	CHECK_OK(store_new(&w->store, &o, &err));
 	w->plain.set.ops = w->swapped.set.ops = &ops;
 	w->plain.set.id = chunk_set_new_id();
@@ -190,7 +191,7 @@ static void check_chunk(struct world *w, struct set *s, uint64_t index,
 
 TEST(every_kind_of_chunk)
 {
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, 4 << 20, 0);
 	for (uint64_t i = 0; i < CHUNKS; i++) {
@@ -210,7 +211,7 @@ TEST(verbatim_chunks_are_not_copied)
 	struct extent x;
 	struct error err = {0};
 	struct span span;
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, 4 << 20, 0);
 	x = chunk_extent(&w.plain, 1, 5, 20000);
@@ -227,7 +228,7 @@ TEST(a_short_source_is_an_error_not_zeros)
 	struct extent x;
 	struct span span;
 	uint64_t size, stored;
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, 4 << 20, 0);
 	x = chunk_extent(&w.plain, 64, 0, SIZE); /* beyond the end */
@@ -252,7 +253,7 @@ TEST(windows_outside_a_chunk_are_refused)
 	struct error err = {0};
 	struct extent x;
 	struct span span;
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, 4 << 20, 0);
 	x = chunk_extent(&w.swapped, 2, SIZE - 2, 4);
@@ -264,7 +265,7 @@ TEST(windows_outside_a_chunk_are_refused)
 
 TEST(a_chunk_larger_than_the_cache_is_right)
 {
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, SIZE / 2, 0);
 	for (uint64_t i = 0; i < 8; i++)
@@ -379,7 +380,7 @@ TEST(what_is_wanted_is_decoded_by_others)
 	struct error err = {0};
 	uint64_t bytes, before = counter_get(COUNT_PREFETCHED), ahead = 0;
 	struct extent x;
-	struct world w;
+	struct world w = {.shared = NULL};
 	unsigned n = 0;
 
 	world_new(&w, 4 << 20, 2);
@@ -414,7 +415,7 @@ TEST(what_is_wanted_is_decoded_by_others)
 TEST(what_comes_next_is_decoded_ahead)
 {
 	struct error err = {0};
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, 4 << 20, 2);
 	CHECK_OK(store_start(w.store, &err));
@@ -440,7 +441,7 @@ TEST(readers_and_prefetching_together)
 {
 	struct error err = {0};
 	pthread_t t[4];
-	struct world w;
+	struct world w = {.shared = NULL};
 
 	world_new(&w, 1 << 20, 2);
 	CHECK_OK(store_start(w.store, &err));
@@ -449,6 +450,57 @@ TEST(readers_and_prefetching_together)
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	world_free(&w);
+}
+
+/* Two stores with a cache that holds little, and a shared one that holds less than
+ * all: readers, prefetching, evicting and giving up at once. */
+TEST(sharing_with_another_store)
+{
+	char base[] = "/dev/shm/store-test-XXXXXX", home[64];
+	struct shared_options o = {base, 40 * (SIZE + 8192), "test"};
+	struct shared_summary was;
+	struct error err = {0};
+	struct world w[2];
+	pthread_t t[4];
+
+	CHECK(mkdtemp(base));
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(shared_open(&w[i].shared, &o, &err));
+		world_new(&w[i], 1 << 20, 2);
+	}
+	/* Both read the same file, which is old enough to be kept. */
+	w[1].swapped.file = handles_add(w[1].handles, w[0].path);
+	sleep(4);
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		atomic_store(&counter_values[i], 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(store_start(w[i].store, &err));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, reader, &w[i % 2]));
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	CHECK(counter_get(COUNT_SHARED_ADDED) > 0);
+	CHECK(counter_get(COUNT_SHARED_HITS) + counter_get(COUNT_SHARED_TAKEN) >
+	      0);
+	CHECK_EQ_U(counter_get(COUNT_SHARED_DAMAGED), 0);
+	for (int i = 0; i < 2; i++) {
+		cache_verify(store_cache(w[i].store));
+		cache_shed(store_cache(w[i].store), UINT64_MAX, UINT64_MAX);
+		cache_verify(store_cache(w[i].store));
+	}
+	CHECK_OK(shared_survey(base, &was, &err));
+	CHECK(was.live && was.entries > 0);
+	CHECK_EQ_U(was.used, 0);
+	for (int i = 0; i < 2; i++) {
+		world_free(&w[i]);
+		shared_close(w[i].shared);
+	}
+	CHECK_OK(shared_clear(base, &was, &err));
+	CHECK(!was.live);
+	snprintf(home, sizeof home, "%s/tensorfs-%lu", base,
+		 (unsigned long)geteuid());
+	CHECK_OK(rmdir(home));
+	CHECK_OK(rmdir(base));
 }
 
 int main(void)
@@ -464,5 +516,6 @@ int main(void)
 	RUN(what_is_wanted_is_decoded_by_others);
 	RUN(what_comes_next_is_decoded_ahead);
 	RUN(readers_and_prefetching_together);
+	RUN(sharing_with_another_store);
 	return test_done();
 }
