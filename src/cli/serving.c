@@ -139,14 +139,16 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 	struct shared *shared;
 	int r;
 
+	if (!fsname) {
+		error_set(err, -ENOMEM, "out of memory");
+		return CLI_MEMORY;
+	}
 	if (session_share(&shared, s, err) < 0) {
 		error_prefix(err, "shm-cache: ");
 		return CLI_MEMORY;
 	}
-	r = fsname ? session_open_shared(session, paths, n, s,
-					 s->single ? 0 : system_cores(), shared,
-					 err)
-		   : error_set(err, -ENOMEM, "out of memory");
+	r = session_open_shared(session, paths, n, s,
+				s->single ? 0 : system_cores(), shared, err);
 	if (r < 0)
 		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
 	cost_warn(*session, s);
