@@ -176,6 +176,25 @@ int parse_mode(const char *text, unsigned *out, struct error *err)
 	return 0;
 }
 
+int parse_age(const char *text, uint64_t *seconds, struct error *err)
+{
+	static const char letters[] = "smhdw";
+	static const uint64_t units[] = {1, 60, 3600, 86400, 604800};
+	const char *p = text, *unit = letters;
+	uint64_t v;
+
+	if (!take_digits(&p, &v) ||
+	    (*p && (!(unit = strchr(letters, *p)) || p[1])))
+		return error_set(
+			err, -EINVAL,
+			"'%.40s' is not an age such as 45s, 30m, 2h or "
+			"1d",
+			text);
+	if (mul_overflows(v, units[unit - letters], seconds))
+		return error_set(err, -EINVAL, "'%.40s' is too long", text);
+	return 0;
+}
+
 void format_size(uint64_t bytes, char *buf, size_t n)
 {
 	static const char units[] = "KMGTPE";

@@ -17,6 +17,8 @@ int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *out,
 		struct error *err);
 /* Octal permission bits, "022". */
 int parse_mode(const char *text, unsigned *out, struct error *err);
+/* "90", "45s", "30m", "2h", "1d", "1w": seconds. */
+int parse_age(const char *text, uint64_t *seconds, struct error *err);
 /* "1.2 GiB", for people. */
 void format_size(uint64_t bytes, char *buf, size_t n);
 

@@ -55,12 +55,18 @@ struct settings {
 	double interval;
 	uint64_t count;
 
-	/* run, and names of sources */
-	const char *
-		*names; /* of the directories that sources become, as many as
-			       there are, NULL: as the file; or NULL.  Owned */
+	/* run, and names of sources: of the directories that they become, NULL: as
+	 * the file; or there are none.  Owned */
+	const char **names;
 	char **command; /* after "--"; ends with NULL */
 	enum { PRIVATE_AUTO, PRIVATE_YES, PRIVATE_NO } private_mount;
+	/* stage, staged, unstage */
+	struct {
+		const char *to, *name, *files_from, *reserve;
+		bool null, verify, force, views_given, cache_given;
+		bool skip_missing, older_given;
+		uint64_t older; /* seconds */
+	} stage;
 
 	char **owned; /* copies that values point into */
 	size_t n_owned;
@@ -97,6 +103,12 @@ int cmd_verify(const struct command *c, struct settings *s, int argc,
 int cmd_stats(const struct command *c, struct settings *s, int argc,
 	      char **argv);
 int cmd_run(const struct command *c, struct settings *s, int argc, char **argv);
+int cmd_stage(const struct command *c, struct settings *s, int argc,
+	      char **argv);
+int cmd_staged(const struct command *c, struct settings *s, int argc,
+	       char **argv);
+int cmd_unstage(const struct command *c, struct settings *s, int argc,
+		char **argv);
 int cmd_help(const struct command *c, struct settings *s, int argc,
 	     char **argv);
 

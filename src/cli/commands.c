@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables: commands, their options, and names that peers' users know. */
-#include "cli/options.h"
+#include "cli/option_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int set_debug(struct settings *s, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_views(struct settings *s, const char *value, struct error *err)
+int option_set_views(struct settings *s, const char *value, struct error *err)
 {
 	const char *list = as_list(s, value);
 
@@ -46,7 +46,7 @@ static int set_views(struct settings *s, const char *value, struct error *err)
 	return view_options_parse(&s->views, list, err);
 }
 
-static int set_sample_axes(struct settings *s, const char *value,
+int option_set_sample_axes(struct settings *s, const char *value,
 			   struct error *err)
 {
 	uint64_t n;
@@ -58,7 +58,7 @@ static int set_sample_axes(struct settings *s, const char *value,
 	return 0;
 }
 
-static int set_dtype_order(struct settings *s, const char *value,
+int option_set_dtype_order(struct settings *s, const char *value,
 			   struct error *err)
 {
 	s->views.source_order = !strcmp(value, "source");
@@ -68,7 +68,7 @@ static int set_dtype_order(struct settings *s, const char *value,
 	return 0;
 }
 
-static int set_missing(struct settings *s, const char *value, struct error *err)
+int option_set_missing(struct settings *s, const char *value, struct error *err)
 {
 	if (!strcmp(value, "fill"))
 		s->views.missing = MISSING_FILL;
@@ -121,26 +121,6 @@ static int set_watch(struct settings *s, const char *value, struct error *err)
 				 value);
 	return 0;
 }
-
-#define AT(member) offsetof(struct settings, member)
-#define FLAG(name, key, member, help)                                       \
-	{                                                                   \
-		name, key, OPTION_FLAG, NULL, NULL, help, AT(member), 0, 0, \
-			NULL                                                \
-	}
-#define CALL(name, key, arg, fallback, help, fn)                         \
-	{                                                                \
-		name, key, OPTION_CALL, arg, fallback, help, 0, 0, 0, fn \
-	}
-#define UINT(name, arg, fallback, help, member, min, max)                   \
-	{                                                                   \
-		name, 0, OPTION_UINT, arg, fallback, help, AT(member), min, \
-			max, NULL                                           \
-	}
-#define END                                                           \
-	{                                                             \
-		NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0, NULL \
-	}
 
 const struct option options_common[] = {
 	FLAG("help", 'h', help, "print this help"),
@@ -203,12 +183,12 @@ const struct option options_mount[] = {
 const struct option options_views[] = {
 	CALL("sample-axes", 0, "K", "1, or as the file says",
 	     "a sample has one index for each of the first K axes",
-	     set_sample_axes),
+	     option_set_sample_axes),
 	CALL("views", 0, "LIST", "all", "which views of a tensor to show",
-	     set_views),
+	     option_set_views),
 	CALL("dtype-order", 0, "ORDER", "little",
 	     "byte order of numbers: little, or source as stored",
-	     set_dtype_order),
+	     option_set_dtype_order),
 	{"dataset", 0, OPTION_TEXT, "PATH", NULL,
 	 "show only this dataset or group of an HDF5 file, as the root",
 	 AT(dataset), 0, 0, NULL},
@@ -217,7 +197,7 @@ const struct option options_views[] = {
 	 0, NULL},
 	CALL("missing", 0, "WHAT", "error",
 	     "reading a missing part is an error, or gives fill values",
-	     set_missing),
+	     option_set_missing),
 	END};
 
 #define INDEX                                                               \
@@ -413,6 +393,16 @@ const struct command command_table[] = {
 	 tables_verify, cmd_verify},
 	{"stats", "MOUNTPOINT", "counters of a running mount", NULL, 1, 1,
 	 tables_stats, cmd_stats},
+	{"stage", "SOURCE[:PATH]...",
+	 "copy sources to plain files in shared memory; print where",
+	 "Each source becomes a directory with what a mount would show. It is "
+	 "there when all of it is, and stays until `tensorfs unstage'. What is "
+	 "staged already is used again, as long as its source is the same.",
+	 0, 0, tables_stage, cmd_stage},
+	{"staged", "", "list what is staged", NULL, 0, 0, tables_staged,
+	 cmd_staged},
+	{"unstage", "PATH|NAME...", "remove what was staged", NULL, 0, 0,
+	 tables_unstage, cmd_unstage},
 	{"help", "[COMMAND]", "explain a command", NULL, 0, 1, tables_help,
 	 cmd_help},
 	{NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}};

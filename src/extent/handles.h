@@ -3,6 +3,7 @@
 #ifndef EXTENT_HANDLES_H
 #define EXTENT_HANDLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -63,6 +64,11 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 /* Is the file there?  stat only; 0, -ENODATA or -EIO.  For `info`. */
 int handles_probe(struct handles *h, uint32_t file, struct stat *st,
 		  struct error *err);
+/* What is known of a row: the path that is opened for it (borrowed; NULL: none
+ * leads there), and if it was opened, its identity.  False: it was not. */
+struct identity;
+bool handles_known(struct handles *h, uint32_t file, const char **path,
+		   struct identity *id);
 /* Descriptors open now, and the limit. */
 void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit);
 

@@ -185,6 +185,18 @@ uint32_t handles_count(const struct handles *h)
 	return (uint32_t)h->files.n;
 }
 
+bool handles_known(struct handles *h, uint32_t file, const char **path,
+		   struct identity *id)
+{
+	lock_scope(&h->lock);
+	const struct file *f = &h->files.at[file];
+
+	*path = f->kept ? NULL : f->part ? f->part->path : h->paths.at[file];
+	if (f->known)
+		*id = f->id;
+	return f->known;
+}
+
 void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit)
 {
 	lock_scope(&h->lock);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensorfs staged: what is staged, of what, how large, how old, in use or not. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/number.h"
+#include "base/parse.h"
+#include "cli/stage.h"
+
+static const char *state_name(const struct staging_item *i)
+{
+	switch (i->state) {
+	case STAGING_GROWING:
+		return "being staged";
+	case STAGING_DEAD:
+		return "interrupted";
+	case STAGING_READY:
+		break;
+	}
+	return i->in_use ? "in use" : "unused";
+}
+
+static void format_age(int64_t since, char out[32])
+{
+	static const struct {
+		int64_t unit;
+		char letter;
+	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+	int64_t age = (int64_t)time(NULL) - since;
+	unsigned i = 0;
+
+	age = age > 0 ? age : 0;
+	while (i < 3 && age < units[i].unit)
+		i++;
+	snprintf(out, 32, "%" PRId64 "%c", age / units[i].unit,
+		 units[i].letter);
+}
+
+static void print_table(const struct staging_list *l)
+{
+	int width = 4;
+
+	for (size_t i = 0; i < l->list.n; i++)
+		width = (int)max_u64((uint64_t)width,
+				     strlen(l->list.at[i].name));
+	printf("%-*s %10s %9s %5s %-12s %s\n", width, "NAME", "SIZE", "FILES",
+	       "AGE", "STATE", "SOURCE");
+	for (size_t i = 0; i < l->list.n; i++) {
+		const struct staging_item *it = &l->list.at[i];
+		char size[32], age[32];
+
+		format_size(it->space, size, sizeof size);
+		format_age(it->made, age);
+		printf("%-*s %10s %9" PRIu64 " %5s %-12s %s\n", width, it->name,
+		       it->state == STAGING_READY ? size : "-", it->files, age,
+		       state_name(it), it->source);
+	}
+}
+
+static void print_json(const struct staging *s, const struct staging_list *l)
+{
+	printf("[");
+	for (size_t i = 0; i < l->list.n; i++) {
+		const struct staging_item *it = &l->list.at[i];
+		char path[8192];
+
+		snprintf(path, sizeof path, "%s/%s", s->at.path, it->name);
+		printf("%s\n {\"name\": ", i ? "," : "");
+		cli_json_string(stdout, it->name);
+		if (it->state == STAGING_READY) {
+			printf(", \"path\": ");
+			cli_json_string(stdout, path);
+		}
+		printf(", \"source\": ");
+		cli_json_string(stdout, it->source);
+		printf(", \"options\": ");
+		cli_json_string(stdout, it->options);
+		printf(", \"state\": \"%s\", \"in_use\": %s, \"files\": "
+		       "%" PRIu64 ", \"bytes\": %" PRIu64
+		       ", \"space\": %" PRIu64 ", \"staged\": %" PRId64
+		       ", \"last_asked_for\": %" PRId64
+		       ", \"transient\": %s, \"verified\": %s}",
+		       it->state == STAGING_READY     ? "ready"
+		       : it->state == STAGING_GROWING ? "being staged"
+						      : "interrupted",
+		       it->in_use ? "true" : "false", it->files, it->bytes,
+		       it->space, it->made, it->used,
+		       it->transient ? "true" : "false",
+		       it->verified ? "true" : "false");
+	}
+	printf("%s]\n", l->list.n ? "\n" : "");
+}
+
+int cmd_staged(const struct command *c, struct settings *s, int argc,
+	       char **argv)
+{
+	struct staging_list list = {.list = VEC_EMPTY};
+	struct error err = {0};
+	struct staging place;
+	int r;
+
+	if (argc)
+		return cli_usage(c, "'%s' is too much", argv[0]);
+	r = staging_open(&place, s->stage.to, false, &err);
+	if (r == -ENOENT && !s->stage.to) { /* nothing was ever staged */
+		if (s->json)
+			printf("[]\n");
+		return cli_flush(c);
+	}
+	if (r == 0)
+		r = staging_list(&place, &list, &err);
+	if (r < 0) {
+		cli_say(c, "%s", err.text);
+	} else if (s->json) {
+		print_json(&place, &list);
+	} else if (list.list.n) {
+		print_table(&list);
+	}
+	staging_list_free(&list);
+	if (r == 0)
+		staging_tidy(&place);
+	staging_close(&place);
+	return r < 0 ? CLI_INCOMPLETE : cli_flush(c);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a row of an option table is written, and what several tables set alike. */
+#ifndef CLI_OPTION_ROWS_H
+#define CLI_OPTION_ROWS_H
+
+#include "cli/options.h"
+
+#define AT(member) offsetof(struct settings, member)
+#define FLAG(name, key, member, help)                                       \
+	{                                                                   \
+		name, key, OPTION_FLAG, NULL, NULL, help, AT(member), 0, 0, \
+			NULL                                                \
+	}
+#define CALL(name, key, arg, fallback, help, fn)                         \
+	{                                                                \
+		name, key, OPTION_CALL, arg, fallback, help, 0, 0, 0, fn \
+	}
+#define UINT(name, arg, fallback, help, member, min, max)                   \
+	{                                                                   \
+		name, 0, OPTION_UINT, arg, fallback, help, AT(member), min, \
+			max, NULL                                           \
+	}
+#define END                                                           \
+	{                                                             \
+		NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0, NULL \
+	}
+
+int option_set_views(struct settings *s, const char *value, struct error *err);
+int option_set_sample_axes(struct settings *s, const char *value,
+			   struct error *err);
+int option_set_dtype_order(struct settings *s, const char *value,
+			   struct error *err);
+int option_set_missing(struct settings *s, const char *value,
+		       struct error *err);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The option tables of stage, staged and unstage. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/system.h"
+#include "cli/option_rows.h"
+
+static int set_stage_view(struct settings *s, const char *value,
+			  struct error *err)
+{
+	s->stage.views_given = true;
+	return option_set_views(s, !strcmp(value, "raw") ? "bin" : value, err);
+}
+
+static int set_stage_missing(struct settings *s, const char *value,
+			     struct error *err)
+{
+	s->stage.skip_missing = !strcmp(value, "skip");
+	if (s->stage.skip_missing) {
+		s->views.missing = MISSING_ERROR;
+		return 0;
+	}
+	return option_set_missing(s, value, err) < 0
+		       ? error_set(err, -EINVAL,
+				   "'%s' is not error, fill or skip", value)
+		       : 0;
+}
+
+static int set_stage_cache(struct settings *s, const char *value,
+			   struct error *err)
+{
+	s->stage.cache_given = true;
+	return parse_size(value, system_memory(), &s->cache_size, err);
+}
+
+static int set_older(struct settings *s, const char *value, struct error *err)
+{
+	s->stage.older_given = true;
+	return parse_age(value, &s->stage.older, err);
+}
+
+static const struct option options_stage[] = {
+	{"name", 0, OPTION_TEXT, "NAME", "the source's, without suffix",
+	 "what the directory is called", AT(stage.name), 0, 0, NULL},
+	{"files-from", 0, OPTION_TEXT, "FILE", NULL,
+	 "read from FILE (-: standard input) what to stage, one a line",
+	 AT(stage.files_from), 0, 0, NULL},
+	FLAG("null", '0', stage.null,
+	     "what --files-from reads ends with NUL, not with a newline"),
+	{"reserve", 0, OPTION_TEXT, "SIZE", "25%",
+	 "what is kept free of the file system; % is of its size",
+	 AT(stage.reserve), 0, 0, NULL},
+	FLAG("verify", 0, stage.verify,
+	     "read the source a second time and compare"),
+	FLAG("force", 0, stage.force, "stage anew what is staged already"),
+	CALL("cache-size", 0, "SIZE", "25%, at most 512M",
+	     "memory for decoded chunks meanwhile", set_stage_cache),
+	UINT("threads", "N", "cores", "threads that decode and write", threads,
+	     1, 1024),
+	END};
+
+static const struct option options_stage_views[] = {
+	CALL("view", 0, "LIST", "samples",
+	     "which views of a tensor to stage: samples, blocks, array, raw",
+	     set_stage_view),
+	CALL("sample-axes", 0, "K", "1, or as the file says",
+	     "a sample has one index for each of the first K axes",
+	     option_set_sample_axes),
+	CALL("dtype-order", 0, "ORDER", "little",
+	     "byte order of numbers: little, or source as stored",
+	     option_set_dtype_order),
+	{"dataset", 0, OPTION_TEXT, "PATH", NULL,
+	 "stage only this dataset or group of an HDF5 file, as the root",
+	 AT(dataset), 0, 0, NULL},
+	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
+	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
+	 0, NULL},
+	CALL("missing", 0, "WHAT", "error",
+	     "a missing part is an error, or gives fill values, or (skip) what "
+	     "it is part of is left out",
+	     set_stage_missing),
+	FLAG("union", 0, joined,
+	     "several archives are one tree; of equal names the last wins"),
+	END};
+
+static const struct option options_stage_place[] = {
+	{"to", 0, OPTION_TEXT, "DIR", "/dev/shm/tensorfs-UID",
+	 "where staged trees are", AT(stage.to), 0, 0, NULL},
+	END};
+
+static const struct option options_staged[] = {FLAG("json", 0, json, "JSON"),
+					       END};
+
+static const struct option options_unstage[] = {
+	FLAG("all", 0, all, "everything that is staged there"),
+	CALL("older-than", 0, "AGE", NULL,
+	     "only what was last asked for so long ago: 30m, 2h, 1d",
+	     set_older),
+	FLAG("force", 0, stage.force, "also what is in use"), END};
+
+const struct option *const tables_stage[] = {options_stage,
+					     options_stage_place,
+					     options_stage_views,
+					     options_archive_look,
+					     options_progress,
+					     options_common,
+					     NULL};
+const struct option *const tables_staged[] = {
+	options_staged, options_stage_place, options_common, NULL};
+const struct option *const tables_unstage[] = {
+	options_unstage, options_stage_place, options_common, NULL};

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is wanted: a key that says if two stages are of the same, a name, texts. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/system.h"
+#include "cli/stage_private.h"
+
+/* Decoded chunks are used once: more memory would not help. */
+#define CACHE_MOST (UINT64_C(512) << 20)
+
+void stage_defaults(struct settings *s)
+{
+	if (!s->stage.cache_given)
+		s->cache_size = min_u64(s->cache_size, CACHE_MOST);
+	if (!s->threads)
+		s->threads = system_cores();
+	/* What has no samples is staged as an array, or as text. */
+	if (!s->stage.views_given)
+		view_options_parse(&s->views, "samples,array,text", NULL);
+}
+
+/* Everything that makes a difference for the bytes that are staged. */
+static void print_options(FILE *f, const struct settings *s)
+{
+	fprintf(f, "views=%s%x sample-axes=%u%s",
+		s->stage.views_given ? "" : "~", s->views.views,
+		s->views.sample_axes, s->views.sample_axes_given ? "!" : "");
+	fprintf(f, " dtype-order=%s missing=%s",
+		s->views.source_order ? "source" : "little",
+		s->stage.skip_missing              ? "skip"
+		: s->views.missing == MISSING_FILL ? "fill"
+						   : "error");
+	if (s->dataset)
+		fprintf(f, " dataset=%s", s->dataset);
+	if (s->prefix)
+		fprintf(f, " prefix=%s", s->prefix);
+	if (s->subdir)
+		fprintf(f, " subdir=%s", s->subdir);
+	if (s->offset)
+		fprintf(f, " offset=%" PRIu64, s->offset);
+	fprintf(f, "%s%s%s", s->joined ? " union" : "",
+		s->nested ? " nested" : "", s->versions ? " versions" : "");
+}
+
+static char *options_text(const struct settings *s)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	if (!f)
+		return NULL;
+	print_options(f, s);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* "/data/a.tar" or "/data/a.tar:train and 3 more" */
+static char *source_text(const struct stage_request *q, char *const *real)
+{
+	size_t more =
+		(q->n_sources - 1) + (q->n_paths > 1 ? q->n_paths - 1 : 0);
+	bool path = q->n_paths && *q->paths[0] && q->n_sources == 1;
+	char *text;
+	int n = more ? asprintf(&text, "%s%s%s and %zu more", real[0],
+				path ? ":" : "", path ? q->paths[0] : "", more)
+		     : asprintf(&text, "%s%s%s", real[0], path ? ":" : "",
+				path ? q->paths[0] : "");
+
+	return n < 0 ? NULL : text;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The key: where sources really are, which paths, which options. */
+static bool make_key(const struct stage_request *q, char *const *real,
+		     const char *options, char key[STAGING_ID])
+{
+	char **paths = calloc(q->n_paths + 1, sizeof *paths), *text = NULL;
+	size_t n;
+	FILE *f = paths ? open_memstream(&text, &n) : NULL;
+
+	if (!f) {
+		free(paths);
+		return false;
+	}
+	for (size_t i = 0; i < q->n_sources; i++)
+		fprintf(f, "%s\n", real[i]);
+	for (size_t i = 0; i < q->n_paths; i++)
+		paths[i] = q->paths[i];
+	qsort(paths, q->n_paths, sizeof *paths, by_text);
+	for (size_t i = 0; i < q->n_paths; i++)
+		fprintf(f, ":%s\n", paths[i]);
+	fprintf(f, "%s", options);
+	free(paths);
+	if (fclose(f) == 0)
+		staging_key(text, key);
+	else
+		text[0] = '\0';
+	n = strlen(text);
+	free(text);
+	return n > 0;
+}
+
+/* "imagenet.tar.zst" is imagenet. */
+static char *plain_name(const char *source)
+{
+	static const char *const outer[] = {".gz",  ".bz2", ".xz", ".zst",
+					    ".lz4", ".Z",   NULL};
+	static const char *const inner[] = {
+		".tar",  ".tgz",  ".tbz2", ".tbz",      ".txz",
+		".tzst", ".sqfs", ".sqsh", ".squashfs", ".h5",
+		".hdf5", ".he5",  ".nxs",  ".hspy",     NULL};
+	const char *const *lists[] = {outer, inner};
+	char *name = session_base_name(source);
+	size_t n = name ? strlen(name) : 0, dots;
+
+	for (unsigned k = 0; name && k < 2; k++)
+		for (const char *const *s = lists[k]; *s; s++) {
+			size_t len = strlen(*s);
+
+			if (n > len && !strcmp(name + n - len, *s)) {
+				name[n -= len] = '\0';
+				break;
+			}
+		}
+	if (!name)
+		return NULL;
+	dots = strspn(name, ".");
+	memmove(name, name + dots, n - dots + 1);
+	if (*name && !strchr(name, '/'))
+		return name;
+	free(name);
+	return strdup("stage");
+}
+
+void stage_texts_free(struct stage_texts *t)
+{
+	free(t->name);
+	free(t->source);
+	free(t->options);
+}
+
+int stage_want(const struct stage_request *q, const struct settings *s,
+	       struct staging_want *want, struct stage_texts *texts,
+	       struct error *err)
+{
+	char **real = calloc(q->n_sources, sizeof *real);
+	int r = real ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	*want = (struct staging_want){.transient = q->transient,
+				      .exact = q->name,
+				      .force = s->stage.force};
+	*texts = (struct stage_texts){.name = NULL};
+	for (size_t i = 0; r == 0 && i < q->n_sources; i++) {
+		real[i] = realpath(q->sources[i], NULL);
+		if (!real[i])
+			r = error_errno(err, -errno, "'%s'", q->sources[i]);
+	}
+	if (r == 0) {
+		texts->name =
+			q->name ? strdup(q->name) : plain_name(q->sources[0]);
+		texts->options = options_text(s);
+		texts->source = source_text(q, real);
+		if (!texts->name || !texts->options || !texts->source ||
+		    !make_key(q, real, texts->options, want->key))
+			r = error_set(err, -ENOMEM, "out of memory");
+	}
+	want->name = texts->name;
+	want->source = texts->source;
+	want->options = texts->options;
+	for (size_t i = 0; real && i < q->n_sources; i++)
+		free(real[i]);
+	free(real);
+	return r;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does it fit?  Asked before a byte is written, answered with numbers. */
+
+/*
+ * What is written to a tmpfs is memory: of the file system (its size, what is free
+ * of it, and what others will want of it), of the control group that writes, and of
+ * the machine.  Each is asked, the first that has too little is named.  A file
+ * takes whole pages, and about a KiB of the kernel's memory beside them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/statfs.h>
+
+#include "base/number.h"
+#include "base/parse.h"
+#include "base/system.h"
+#include "shm/home.h"
+#include "staging/copy.h"
+
+/* Of the kernel's memory for an inode, a name, and what points to pages. */
+#define INODE_BYTES 1024
+
+struct number {
+	char text[80];
+};
+
+/* "1.2 GiB (1288490189 bytes)" */
+static const char *spell(uint64_t bytes, struct number *n)
+{
+	char size[32];
+
+	format_size(bytes, size, sizeof size);
+	if (bytes < 1024)
+		snprintf(n->text, sizeof n->text, "%" PRIu64 " bytes", bytes);
+	else
+		snprintf(n->text, sizeof n->text, "%s (%" PRIu64 " bytes)",
+			 size, bytes);
+	return n->text;
+}
+
+static int fits_files(const struct copy_plan *p, const struct copy_room *room,
+		      struct error *err)
+{
+	uint64_t need = copy_plan_entries(p);
+	struct statfs fs;
+
+	if (fstatfs(room->fd, &fs) < 0)
+		return error_errno(err, -errno, "'%s'", room->path);
+	if (!fs.f_files || (uint64_t)fs.f_ffree >= need)
+		return 0;
+	return error_set(err, -ENOSPC,
+			 "%s has %" PRIu64 " files and directories, and %s has "
+			 "room for %" PRIu64 " more: stage less (SOURCE:PATH), "
+			 "or elsewhere (--to)",
+			 room->name, need, room->path, (uint64_t)fs.f_ffree);
+}
+
+static int fits_space(const struct copy_plan *p, const struct copy_room *room,
+		      struct error *err)
+{
+	struct number a, b, c, d;
+	uint64_t have, total, left;
+	int r = shm_space(room->fd, &have, &total, err);
+
+	if (r < 0 || have == UINT64_MAX)
+		return r;
+	left = have > room->reserve ? have - room->reserve : 0;
+	if (p->space <= left)
+		return 0;
+	if (!room->reserve)
+		return error_set(err, -ENOSPC,
+				 "%s needs %s, and %s has %s free: stage less "
+				 "(SOURCE:PATH), or elsewhere (--to)",
+				 room->name, spell(p->space, &a), room->path,
+				 spell(have, &b));
+	return error_set(
+		err, -ENOSPC,
+		"%s needs %s; %s has %s free, of which %s are kept free "
+		"(--reserve), which leaves %s: unstage something, stage "
+		"less (SOURCE:PATH), or elsewhere (--to)",
+		room->name, spell(p->space, &a), room->path, spell(have, &b),
+		spell(room->reserve, &c), spell(left, &d));
+}
+
+/* Bytes of memory that it takes: pages, inodes, and what decoding needs. */
+static uint64_t memory_for(const struct copy_plan *p,
+			   const struct copy_room *room)
+{
+	uint64_t kernel, all;
+
+	if (mul_overflows(copy_plan_entries(p), INODE_BYTES, &kernel) ||
+	    add_overflows(p->space, kernel, &all) ||
+	    add_overflows(all, room->work, &all))
+		return UINT64_MAX;
+	return all;
+}
+
+static int fits_memory(const struct copy_plan *p, const struct copy_room *room,
+		       struct error *err)
+{
+	uint64_t need = memory_for(p, room), have = system_available();
+	struct system_headroom h;
+	struct number a, b, c, d;
+
+	system_headroom(&h);
+	if (h.left < need && h.left < have)
+		return error_set(err, -ENOSPC,
+				 "%s needs %s of memory; the control group %s "
+				 "leaves %s: "
+				 "its limit is %s, of which %s are in use",
+				 room->name, spell(need, &a), h.group,
+				 spell(h.left, &b), spell(h.limit, &c),
+				 spell(h.used - h.reclaimable, &d));
+	if (have < need)
+		return error_set(
+			err, -ENOSPC,
+			"%s needs %s of memory, and the machine has %s "
+			"available",
+			room->name, spell(need, &a), spell(have, &b));
+	return 0;
+}
+
+int copy_fits(const struct copy_plan *p, const struct copy_room *room,
+	      struct error *err)
+{
+	int r = fits_files(p, room, err);
+
+	if (r == 0)
+		r = fits_space(p, room, err);
+	if (r == 0 && room->memory)
+		r = fits_memory(p, room, err);
+	return r;
+}

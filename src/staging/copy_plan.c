@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What there is to copy: walk the tree, or the paths that were asked for. */
+
+/*
+ * Kept is a few dozen bytes for each file, and no names: an entry of the tree's
+ * directory is looked up again when it is made.  That is less than what the kernel
+ * keeps for each file on a tmpfs.  A directory that has more entries than there
+ * can be inodes is refused before it is gone through: a shape costs a few bytes to
+ * write into a header.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "staging/copy_private.h"
+#include "tensor/view.h"
+#include "tree/graft.h"
+
+#define DEPTH_MAX 2000u /* levels of directories */
+/* So often it is looked whether anybody has had enough. */
+#define LOOK 4096
+
+struct walk {
+	struct copy_plan *p;
+	const struct copy_options *o;
+	const _Atomic int *stop;
+	uint64_t seen;
+	vec(uint32_t) expand; /* directories whose entries are wanted */
+	struct plan map;
+	struct error *err;
+};
+
+int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err)
+{
+	char why[400], path[256];
+
+	if (tree_path(fs_tree(fs), ino, path, sizeof path) < 0)
+		strcpy(path, "a file");
+	fs_last_error(fs, ino, why, sizeof why);
+	if (!why[0])
+		return error_errno(err, code, "%s", path);
+	return error_set(err, code, "%s: %s", path, why);
+}
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory for a list of files");
+}
+
+static bool push_name(struct copy_plan *p, const char *name, uint64_t *at)
+{
+	*at = p->text.n;
+	do
+		if (!vec_push(&p->text, *name))
+			return false;
+	while (*name++);
+	return true;
+}
+
+uint64_t copy_plan_entries(const struct copy_plan *p)
+{
+	uint64_t again = 0;
+
+	for (size_t i = 0; i < p->names.n; i++)
+		again += (p->names.at[i].flags & COPY_AGAIN) != 0;
+	return p->dirs.n + p->files.n + p->links.n + again;
+}
+
+static int look(struct walk *w)
+{
+	const struct copy_plan *p = w->p;
+
+	if (++w->seen % LOOK == 0 && *w->stop)
+		return error_set(w->err, -EINTR, "interrupted");
+	if (p->dirs.n + p->files.n + p->links.n + p->names.n >= w->o->most ||
+	    p->dirs.n >= UINT32_MAX)
+		return error_set(
+			w->err, -ENOSPC,
+			"there are more than %llu files to stage, which "
+			"is more than can be made",
+			(unsigned long long)w->o->most);
+	return 0;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+static int add_dir(struct walk *w, uint32_t parent, uint64_t ino,
+		   const char *name, bool expand, uint32_t *out)
+{
+	struct copy_dir d = {.ino = ino, .parent = parent};
+	int r = look(w);
+
+	if (r < 0)
+		return r;
+	if (w->p->dirs.n)
+		d.depth = w->p->dirs.at[parent].depth + 1;
+	if (d.depth > DEPTH_MAX)
+		return error_set(
+			w->err, -ENAMETOOLONG,
+			"directories more than %u levels deep cannot be "
+			"staged",
+			DEPTH_MAX);
+	*out = (uint32_t)w->p->dirs.n;
+	if (!push_name(w->p, name, &d.name) || !vec_push(&w->p->dirs, d) ||
+	    (expand && !vec_push(&w->expand, *out)))
+		return no_memory(w->err);
+	return 0;
+}
+
+/* Where its first byte is, if that can be told without opening anything. */
+static void locate(struct walk *w, const struct node *n, struct copy_file *f)
+{
+	const struct files_ops *ops = n->files->ops;
+
+	if (ops->prepare) {
+		f->flags |= COPY_TENSOR;
+		f->set = UINT32_MAX;
+		f->index = w->seen;
+		return;
+	}
+	if (!f->size)
+		return;
+	plan_init(&w->map, f->flags & COPY_HOLES ? f->size : 1);
+	if (ops->map(n->files, n->node, 0, &w->map, NULL) < 0)
+		return; /* reading will say why */
+	for (unsigned i = 0; i < w->map.n; i++) {
+		const struct extent *x = &w->map.ext[i];
+
+		if (x->kind == EXTENT_FILE) {
+			f->set = x->u.file.file | UINT32_C(1) << 31;
+			f->index = x->u.file.pos;
+			return;
+		}
+		if (x->kind == EXTENT_CHUNK) {
+			f->set = (uint32_t)x->u.chunk.set->id & 0x7fffffff;
+			f->index = x->u.chunk.index;
+			f->skip =
+				(uint32_t)min_u64(x->u.chunk.skip, UINT32_MAX);
+			return;
+		}
+	}
+}
+
+static int add_regular(struct walk *w, const struct node *n,
+		       struct copy_file *f)
+{
+	struct copy_plan *p = w->p;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), stored;
+	struct entry e;
+	int r = fs_getattr(p->fs, n->ino, &e);
+	bool ok;
+
+	if (r < 0)
+		return copy_fail(p->fs, n->ino, r, w->err);
+	f->size = (uint64_t)e.st.st_size;
+	stored = min_u64(f->size, (uint64_t)e.st.st_blocks * 512);
+	if (stored < f->size)
+		f->flags |= COPY_HOLES;
+	if (e.st.st_mode & S_IXUSR)
+		f->flags |= COPY_EXEC;
+	locate(w, n, f);
+	if (e.st.st_nlink > 1) {
+		ok = vec_push(&p->names, *f);
+	} else {
+		ok = vec_push(&p->files, *f);
+		if (add_overflows(p->bytes, f->size, &p->bytes) ||
+		    add_overflows(p->space, div_up(stored, page) * page,
+				  &p->space))
+			return error_set(w->err, -ENOSPC,
+					 "there is more to stage than can be "
+					 "counted");
+	}
+	return ok ? 0 : no_memory(w->err);
+}
+
+static int add_other(struct walk *w, const struct node *n, uint32_t dir,
+		     uint64_t entry, uint32_t flags)
+{
+	struct copy_file f = {
+		.ino = n->ino, .entry = entry, .dir = dir, .flags = flags};
+	int r = look(w);
+
+	if (r < 0)
+		return r;
+	switch (n->type) {
+	case S_IFREG:
+		return n->files ? add_regular(w, n, &f) : 0;
+	case S_IFLNK:
+		f.flags |= COPY_LINK;
+		return vec_push(&w->p->links, f) ? 0 : no_memory(w->err);
+	default:
+		w->p->left_out++;
+		return 0;
+	}
+}
+
+/* ---- directories --------------------------------------------------------- */
+
+static bool is_array(const char *name)
+{
+	return !strcmp(name, "array.npy") || !strcmp(name, "array.bin") ||
+	       !strcmp(name, "array.txt");
+}
+
+/* The directory of a tensor that has samples, of which these are enough? */
+static bool samples_are_enough(struct walk *w, uint64_t ino)
+{
+	struct tree *t = fs_tree(w->p->fs);
+	struct node n;
+
+	return w->o->samples_only && tree_node(t, ino, &n) == 0 && n.files &&
+	       !n.node && tensor_of_files(n.files) &&
+	       tree_lookup(t, ino, "samples", &n) == 0;
+}
+
+static int expand_dir(struct walk *w, uint32_t dir)
+{
+	struct tree *t = fs_tree(w->p->fs);
+	uint64_t ino = w->p->dirs.at[dir].ino;
+	char name[FILES_NAME_MAX + 1];
+	bool samples = samples_are_enough(w, ino);
+	struct node n;
+	uint32_t sub;
+	int r = 0;
+
+	if (tree_entry_count(t, ino) > w->o->most)
+		return error_set(
+			w->err, -ENOSPC,
+			"a directory has %llu entries, and at most %llu "
+			"files can be made",
+			(unsigned long long)tree_entry_count(t, ino),
+			(unsigned long long)w->o->most);
+	for (uint64_t i = 0; r == 0; i++) {
+		r = tree_entry(t, ino, i, &n, name, sizeof name);
+		if (r < 0)
+			break;
+		if (n.type == S_IFDIR)
+			r = add_dir(w, dir, n.ino, name, true, &sub);
+		else if (!samples || !is_array(name))
+			r = add_other(w, &n, dir, i, 0);
+		if (r < 0)
+			return r;
+	}
+	/* A source inside another one that cannot be opened. */
+	if (tree_graft_failure(t, ino, w->err))
+		return w->err->code;
+	return r == -ENOENT ? 0 : error_errno(w->err, r, "reading a directory");
+}
+
+/* ---- paths --------------------------------------------------------------- */
+
+/* "a/b" comes before "a/b/c", and that before "a/b-c". */
+static int by_path(const void *a, const void *b)
+{
+	const unsigned char *x = *(unsigned char *const *)a;
+	const unsigned char *y = *(unsigned char *const *)b;
+
+	while (*x && *x == *y)
+		x++, y++;
+	return (*x == '/' ? 1
+		: *x      ? *x + 1
+			  : 0) -
+	       (*y == '/' ? 1
+		: *y      ? *y + 1
+			  : 0);
+}
+
+/* "//a/./b/" becomes "a/b". */
+static int clean_path(const char *path, char **out, struct error *err)
+{
+	char *to = malloc(strlen(path) + 1), *at = to;
+
+	if (!to)
+		return no_memory(err);
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && !memcmp(path, "..", 2)) {
+			free(to);
+			return error_set(err, -EINVAL,
+					 "a path with '..' in it cannot be "
+					 "staged");
+		}
+		if (n && !(n == 1 && *path == '.')) {
+			if (at > to)
+				*at++ = '/';
+			memcpy(at, path, n);
+			at += n;
+		}
+		path += n + (path[n] == '/');
+	}
+	*at = '\0';
+	*out = to;
+	return 0;
+}
+
+/* Does `path` lie below `dir`, or is it that? */
+static bool is_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return !n || (!strncmp(path, dir, n) && (!path[n] || path[n] == '/'));
+}
+
+/* The directory on the way to a path which ends `n` bytes into it: the last of
+ * the tree so far, or a new one. */
+static int add_on_the_way(struct walk *w, char *path, size_t from, size_t n,
+			  const char *before, uint32_t *dir)
+{
+	struct node node;
+	uint32_t at;
+	int r;
+
+	/* The path before went through it: so the newest directory is in it. */
+	if (!strncmp(path, before, n) && before[n] == '/') {
+		for (at = (uint32_t)w->p->dirs.n - 1;
+		     w->p->dirs.at[at].parent != *dir;)
+			at = w->p->dirs.at[at].parent;
+		*dir = at;
+		return 0;
+	}
+	path[n] = '\0';
+	r = tree_walk(fs_tree(w->p->fs), path, &node, w->err);
+	if (r == 0 && node.type != S_IFDIR)
+		r = error_set(w->err, -ENOTDIR, "%s is not a directory", path);
+	if (r == 0)
+		r = add_dir(w, *dir, node.ino, path + from, false, &at);
+	path[n] = '/';
+	if (r == 0)
+		*dir = at;
+	return r;
+}
+
+static int add_path(struct walk *w, char *path, const char *before)
+{
+	size_t from = 0;
+	struct node node;
+	uint64_t name;
+	uint32_t dir = 0;
+	char *slash;
+	int r = 0;
+
+	while (r == 0 && (slash = strchr(path + from, '/'))) {
+		r = add_on_the_way(w, path, from, (size_t)(slash - path),
+				   before, &dir);
+		from = (size_t)(slash - path) + 1;
+	}
+	if (r == 0)
+		r = tree_walk(fs_tree(w->p->fs), path, &node, w->err);
+	if (r < 0)
+		return r;
+	if (node.type == S_IFDIR)
+		return add_dir(w, dir, node.ino, path + from, true, &dir);
+	if (!push_name(w->p, path + from, &name))
+		return no_memory(w->err);
+	return add_other(w, &node, dir, name, COPY_NAMED);
+}
+
+static int add_paths(struct walk *w, char *const *paths, size_t n)
+{
+	char **clean = calloc(n + 1, sizeof *clean);
+	const char *before = NULL;
+	uint32_t root;
+	int r = clean ? 0 : no_memory(w->err);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = clean_path(paths[i], &clean[i], w->err);
+	if (r == 0) {
+		qsort(clean, n, sizeof *clean, by_path);
+		r = add_dir(w, 0, TREE_ROOT, "", !*clean[0], &root);
+	}
+	for (size_t i = *clean && !*clean[0]; r == 0 && i < n; i++) {
+		if (!*clean[0] || (before && is_below(clean[i], before)))
+			continue;
+		r = add_path(w, clean[i], before ? before : "");
+		before = clean[i];
+	}
+	for (size_t i = 0; clean && i < n; i++)
+		free(clean[i]);
+	free(clean);
+	return r;
+}
+
+/* ---- hard links ---------------------------------------------------------- */
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct copy_file *x = a, *y = b;
+
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	if (x->dir != y->dir)
+		return x->dir < y->dir ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+/* The first name of each inode is a file, the others are made after it. */
+static int sort_names(struct walk *w)
+{
+	struct copy_plan *p = w->p;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (p->names.n)
+		qsort(p->names.at, p->names.n, sizeof *p->names.at, by_inode);
+	for (size_t i = 0; i < p->names.n; i++) {
+		struct copy_file *f = &p->names.at[i];
+
+		if (i && f[-1].ino == f->ino) {
+			f->flags |= COPY_AGAIN;
+			continue;
+		}
+		if (!vec_push(&p->files, *f))
+			return no_memory(w->err);
+		p->bytes += f->size;
+		p->space += div_up(f->size, page) * page;
+	}
+	return 0;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+int copy_plan_new(struct copy_plan **out, struct fs *fs, char *const *paths,
+		  size_t n, const struct copy_options *o,
+		  const _Atomic int *stop, struct error *err)
+{
+	struct walk w = {.o = o, .stop = stop, .err = err};
+	int r;
+
+	*out = NULL;
+	w.p = calloc(1, sizeof *w.p);
+	if (!w.p)
+		return no_memory(err);
+	w.p->fs = fs;
+	r = add_paths(&w, paths, n);
+	for (size_t i = 0; r == 0 && i < w.expand.n; i++)
+		r = expand_dir(&w, w.expand.at[i]);
+	vec_free(&w.expand);
+	if (r == 0)
+		r = sort_names(&w);
+	if (r == 0)
+		r = copy_order(w.p, o, stop, err);
+	if (r < 0) {
+		copy_plan_free(w.p);
+		return r;
+	}
+	*out = w.p;
+	return 0;
+}
+
+void copy_plan_free(struct copy_plan *p)
+{
+	if (!p)
+		return;
+	vec_free(&p->dirs);
+	vec_free(&p->files);
+	vec_free(&p->links);
+	vec_free(&p->names);
+	vec_free(&p->groups);
+	vec_free(&p->text);
+	free(p);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that take units of work until there is none, or one has failed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/pool.h"
+#include "staging/copy_private.h"
+
+/* So often progress is shown, in ns. */
+#define TICK 100000000
+
+bool copy_ends(const struct copy_run *r)
+{
+	return atomic_load_explicit(&r->failed, memory_order_relaxed) ||
+	       *r->job->stop;
+}
+
+struct worker {
+	struct copy_run *run;
+	copy_unit_fn *fn;
+};
+
+static void fail(struct copy_run *r, const struct error *err)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!atomic_load(&r->failed))
+		r->failure = *err;
+	atomic_store(&r->failed, true);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void work(void *arg)
+{
+	struct worker *w = arg;
+	struct copy_run *r = w->run;
+	struct reply *reply = malloc(sizeof *reply);
+	struct copy_dirs dirs;
+	struct copy_unit unit;
+	struct error err = {0};
+
+	copy_dirs_init(&dirs, r->job->plan, r->job->to);
+	if (!reply) {
+		error_set(&err, -ENOMEM, "out of memory");
+		fail(r, &err);
+	}
+	while (!copy_ends(r) && copy_queue_take(&r->queue, &unit))
+		if (w->fn(r, &dirs, &unit, reply, &err) < 0)
+			fail(r, &err);
+	copy_dirs_free(&dirs);
+	free(reply);
+	pthread_mutex_lock(&r->lock);
+	if (--r->running == 0)
+		pthread_cond_signal(&r->ended);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Until all are through. */
+static void wait_for(struct copy_run *r)
+{
+	struct timespec t;
+
+	pthread_mutex_lock(&r->lock);
+	while (r->running) {
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_nsec += TICK;
+		if (t.tv_nsec >= 1000000000) {
+			t.tv_nsec -= 1000000000;
+			t.tv_sec++;
+		}
+		pthread_cond_timedwait(&r->ended, &r->lock, &t);
+		pthread_mutex_unlock(&r->lock);
+		r->job->progress(r->job->ctx, atomic_load(&r->done));
+		pthread_mutex_lock(&r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+int copy_run_units(struct copy_job *job, copy_unit_fn *fn, struct error *err)
+{
+	unsigned threads = job->options->threads;
+	struct copy_run r = {.job = job, .running = threads};
+	struct worker w = {&r, fn};
+	struct pool *pool;
+	int code;
+
+	copy_queue_init(&r.queue, job->plan);
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_cond_init(&r.ended, NULL);
+	code = pool_new(&pool, "stage", threads, threads, err);
+	if (code == 0) {
+		for (unsigned i = 0; i < threads; i++)
+			pool_submit(pool, work, &w);
+		wait_for(&r);
+		pool_free(pool);
+		if (atomic_load(&r.failed)) {
+			code = r.failure.code;
+			if (err)
+				*err = r.failure;
+		}
+	}
+	/* Whatever failed first: the user wanted an end. */
+	if (*job->stop)
+		code = error_set(err, -EINTR, "interrupted");
+	pthread_cond_destroy(&r.ended);
+	pthread_mutex_destroy(&r.lock);
+	pthread_mutex_destroy(&r.queue.lock);
+	return code;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where staged trees are, who holds them, and what the dead leave behind. */
+
+/*
+ *	/dev/shm/tensorfs-UID/      at
+ *	    NAME/                   a tree: whole, or not there
+ *	    .stages/                control
+ *	        lock                held while any of this is changed: never long
+ *	        KEY.key             held by who stages what has this key
+ *	        ID.use              of one instance: held by its builder and users
+ *	        ID.json             its record: it was complete
+ *	        ID.tree/            its tree: in the making, or on its way out
+ *
+ * With --to DIR, `at` is DIR and control is DIR/.tensorfs-UID.
+ *
+ * Locks end with who holds them, so after any death what is there says all:
+ *
+ *	record, NAME is its directory    published
+ *	record, NAME is another one      died while publishing, or was replaced: goes
+ *	no record, ID.use held           in the making
+ *	no record, ID.use free           whoever made it died: goes
+ *
+ * A record is written before its tree gets its name, and known by the number of
+ * the tree's directory: so a NAME without a record is never one of ours, and is
+ * never touched.
+ *
+ * What goes is moved into the control directory while the place is locked, and
+ * deleted after that: a million files take a second.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "staging/private.h"
+
+/* Somebody may remove what we open, because it is empty; not for ever. */
+#define TRIES 100
+
+/* ---- opening ------------------------------------------------------------- */
+
+static int open_elsewhere(struct staging *s, struct error *err)
+{
+	s->at.path = realpath(s->to, NULL);
+	if (s->at.path)
+		s->at.fd = open(s->at.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->at.fd < 0)
+		return error_errno(err, -errno, "'%s'", s->to);
+	return 0;
+}
+
+static int open_home(struct staging *s, bool make, struct error *err)
+{
+	int r = shm_home_open(&s->at, NULL, make, err);
+
+	if (r == -ENOENT && make)
+		error_prefix(err, "--to DIR stages elsewhere: ");
+	if (r == 0 && !shm_in_memory(s->at.fd))
+		r = error_set(err, -ENOTSUP,
+			      "%s is not in memory: nothing would be gained by "
+			      "staging there; --to DIR stages elsewhere",
+			      SHM_DEFAULT);
+	return r;
+}
+
+static int open_once(struct staging *s, bool make, struct error *err)
+{
+	char name[40] = ".stages";
+	int r = s->to ? open_elsewhere(s, err) : open_home(s, make, err);
+
+	if (s->to)
+		snprintf(name, sizeof name, ".tensorfs-%lu",
+			 (unsigned long)geteuid());
+	if (r == 0)
+		r = shm_dir_open(&s->control, &s->at, name, make, err);
+	if (r < 0) {
+		shm_dir_close(&s->control);
+		shm_dir_close(&s->at);
+		return r;
+	}
+	s->memory = shm_in_memory(s->at.fd);
+	return 0;
+}
+
+int staging_open(struct staging *s, const char *to, bool make,
+		 struct error *err)
+{
+	int r = -ENOENT;
+
+	*s = (struct staging){.at = SHM_DIR_INIT, .control = SHM_DIR_INIT};
+	if (to && !(s->to = strdup(to)))
+		return error_set(err, -ENOMEM, "out of memory");
+	if (to && access(to, F_OK) < 0)
+		r = error_errno(err, -errno, "'%s'", to);
+	else
+		for (int i = 0; i < TRIES && r == -ENOENT; i++) {
+			r = open_once(s, make, err);
+			if (!make || access(to ? to : SHM_DEFAULT, F_OK) < 0)
+				break;
+		}
+	if (r < 0)
+		staging_close(s);
+	return r;
+}
+
+void staging_close(struct staging *s)
+{
+	shm_dir_close(&s->control);
+	shm_dir_close(&s->at);
+	free(s->to);
+	s->to = NULL;
+}
+
+static int reopen(struct staging *s, struct error *err)
+{
+	struct staging fresh;
+	int r = staging_open(&fresh, s->to, true, err);
+
+	if (r < 0)
+		return r;
+	staging_close(s);
+	*s = fresh;
+	return 0;
+}
+
+/* ---- locks --------------------------------------------------------------- */
+
+int place_lock_file(struct staging *s, const char *name, enum shm_lock how,
+		    bool wait, struct error *err)
+{
+	int fd = -ENOENT, r = 0;
+
+	for (int i = 0; i < TRIES && r == 0 && fd == -ENOENT; i++) {
+		fd = shm_lock(&s->control, name, how, wait, err);
+		if (fd == -ENOENT)
+			r = reopen(s, err);
+	}
+	return r < 0 ? r : fd;
+}
+
+int place_lock(struct staging *s, struct error *err)
+{
+	return place_lock_file(s, "lock", SHM_EXCLUSIVE, true, err);
+}
+
+/* Children of ours may have the same descriptor: closing it is not enough. */
+void place_unlock(int *fd)
+{
+	if (*fd < 0)
+		return;
+	flock(*fd, LOCK_UN);
+	close(*fd);
+	*fd = -1;
+}
+
+/* ---- what there is ------------------------------------------------------- */
+
+void place_file(char out[PLACE_FILE], const char *id, const char *what)
+{
+	snprintf(out, PLACE_FILE, "%s.%s", id, what);
+}
+
+bool place_has(const struct staging *s, const struct record *r)
+{
+	struct stat st;
+
+	return fstatat(s->at.fd, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_ino == r->ino &&
+	       st.st_dev == r->dev;
+}
+
+static bool is_id(const char *name)
+{
+	return strspn(name, "0123456789abcdef") == STAGING_ID - 1 &&
+	       name[STAGING_ID - 1] == '.';
+}
+
+/* False: no memory. */
+static bool note_entry(struct instances *l, const char *name)
+{
+	struct instance one;
+	bool key;
+
+	if (!is_id(name))
+		return true;
+	key = !strcmp(name + STAGING_ID, "key");
+	memcpy(one.id, name, STAGING_ID - 1);
+	one.id[STAGING_ID - 1] = '\0';
+	if (key)
+		return vec_push(&l->keys, one);
+	for (size_t i = 0; i < l->list.n; i++)
+		if (!strcmp(l->list.at[i].id, one.id))
+			return true;
+	return vec_push(&l->list, one);
+}
+
+void instances_free(struct instances *l)
+{
+	vec_free(&l->list);
+	vec_free(&l->keys);
+}
+
+static DIR *open_entries(const struct staging *s)
+{
+	int fd = openat(s->control.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+int place_scan(const struct staging *s, struct instances *out,
+	       struct error *err)
+{
+	DIR *d = open_entries(s);
+	struct dirent *e;
+	bool ok = true;
+
+	*out = (struct instances){.list = VEC_EMPTY};
+	if (!d)
+		return error_errno(err, -errno, "'%s'", s->control.path);
+	while (ok && (e = readdir(d)))
+		ok = note_entry(out, e->d_name);
+	closedir(d);
+	if (!ok) {
+		instances_free(out);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* ---- what goes ----------------------------------------------------------- */
+
+int place_condemn(const struct staging *s, struct doomed *d, const char *id,
+		  const char *name, int fd, struct error *err)
+{
+	char file[PLACE_FILE];
+	__typeof__(*d->list.at) one = {.fd = fd};
+	int r = 0;
+
+	memcpy(one.id, id, STAGING_ID);
+	if (name) {
+		place_file(file, id, "tree");
+		/* One of an older instance may be there, on its way out. */
+		r = shm_remove(&s->control, file, err);
+		if (r == 0 && renameat(s->at.fd, name, s->control.fd, file) < 0)
+			r = error_errno(err, -errno, "cannot remove '%s/%s'",
+					s->at.path, name);
+	}
+	if (r == 0) {
+		place_file(file, id, "json");
+		if (unlinkat(s->control.fd, file, 0) < 0 && errno != ENOENT)
+			r = error_errno(err, -errno, "cannot remove '%s/%s'",
+					s->control.path, file);
+	}
+	if (r == 0 && !vec_push(&d->list, one))
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r < 0)
+		place_unlock(&fd);
+	return r;
+}
+
+int place_bury(const struct staging *s, struct doomed *d, struct error *err)
+{
+	static const char *const parts[] = {"tree", "json~", "use"};
+	char file[PLACE_FILE];
+	int r = 0;
+
+	for (size_t i = 0; i < d->list.n; i++) {
+		int one = 0;
+
+		for (size_t k = 0; k < 3 && one == 0; k++) {
+			place_file(file, d->list.at[i].id, parts[k]);
+			one = shm_remove(&s->control, file, r ? NULL : err);
+		}
+		place_unlock(&d->list.at[i].fd);
+		r = r < 0 ? r : one;
+	}
+	vec_free(&d->list);
+	return r;
+}
+
+static int sweep_one(struct staging *s, const char *id, bool all,
+		     struct doomed *d, struct error *err)
+{
+	char file[PLACE_FILE];
+	struct record rec;
+	bool there, goes;
+	int fd, r = 0;
+
+	place_file(file, id, "use");
+	fd = shm_lock(&s->control, file, SHM_EXCLUSIVE, false, NULL);
+	if (fd < 0) /* held */
+		return 0;
+	there = record_read(s, id, &rec) == 0 && place_has(s, &rec);
+	goes = there ? rec.transient : all;
+	if (goes) {
+		r = place_condemn(s, d, id, there ? rec.name : NULL, fd, err);
+	} else {
+		if (there) { /* what it replaced, if its owner died over it */
+			place_file(file, id, "tree");
+			r = shm_remove(&s->control, file, err);
+		}
+		place_unlock(&fd);
+	}
+	record_free(&rec);
+	return r;
+}
+
+int place_sweep(struct staging *s, bool all, struct doomed *d,
+		struct error *err)
+{
+	struct instances found;
+	char file[PLACE_FILE];
+	int r = place_scan(s, &found, err);
+
+	for (size_t i = 0; i < found.keys.n; i++) {
+		int fd;
+
+		place_file(file, found.keys.at[i].id, "key");
+		fd = shm_lock(&s->control, file, SHM_EXCLUSIVE, false, NULL);
+		if (fd >= 0)
+			unlinkat(s->control.fd, file, 0);
+		place_unlock(&fd);
+	}
+	for (size_t i = 0; r != -ENOMEM && i < found.list.n; i++) {
+		int one = sweep_one(s, found.list.at[i].id, all, d,
+				    r < 0 ? NULL : err);
+
+		r = r < 0 ? r : one;
+	}
+	instances_free(&found);
+	return r;
+}
+
+/* ---- an empty place ------------------------------------------------------ */
+
+static bool is_empty(const struct staging *s)
+{
+	DIR *d = open_entries(s);
+	struct dirent *e;
+	bool empty = d;
+
+	while (empty && (e = readdir(d)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+			!strcmp(e->d_name, "lock");
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+void staging_tidy(struct staging *s)
+{
+	int fd = place_lock(s, NULL);
+
+	if (fd >= 0 && is_empty(s)) {
+		unlinkat(s->control.fd, "lock", 0);
+		rmdir(s->control.path);
+		if (!s->to)
+			rmdir(s->at.path); /* others may have theirs there */
+	}
+	place_unlock(&fd);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of this folder share: records, instances, the lock of a place. */
+#ifndef STAGING_PRIVATE_H
+#define STAGING_PRIVATE_H
+
+#include "base/json.h"
+#include "staging/staging.h"
+
+/* ---- records (record.c) -------------------------------------------------- */
+
+/* What is known of an instance that was complete once. */
+struct record {
+	char id[STAGING_ID], key[STAGING_ID];
+	char *name, *source, *options;
+	uint64_t dev, ino; /* of the tree's directory */
+	struct staging_result result;
+	int64_t made;
+	bool transient;
+	json_t *sources;
+};
+void record_free(struct record *r);
+/* -ENOENT, or -EBADMSG for one that cannot be believed; without a sentence. */
+int record_read(const struct staging *s, const char *id, struct record *out);
+int record_write(const struct staging *s, const struct record *r,
+		 struct error *err);
+json_t *record_sources(const struct staging_sources *sources);
+/* Is every file that it was made of what it was then? */
+bool record_is_current(const struct record *r);
+/* A name that a directory of a place can have. */
+bool record_name_ok(const char *name);
+/* What is written into the lock of an instance, for people. */
+int record_announce(int fd, const struct staging_want *w, struct error *err);
+void record_announced(int fd, char **name, char **source);
+
+/* ---- places (place.c) ---------------------------------------------------- */
+
+/* "ID.json" and so on. */
+#define PLACE_FILE 32
+void place_file(char out[PLACE_FILE], const char *id, const char *what);
+/* Lock the place: nobody else changes what there is.  A descriptor for
+ * place_unlock, or -errno.  Never held for long. */
+int place_lock(struct staging *s, struct error *err);
+void place_unlock(int *fd);
+/* As shm_lock in the control directory, which may have been removed meanwhile. */
+int place_lock_file(struct staging *s, const char *name, enum shm_lock how,
+		    bool wait, struct error *err);
+/* Does the record's tree have the record's name? */
+bool place_has(const struct staging *s, const struct record *r);
+
+/* An instance: what the control directory has of it. */
+struct instance {
+	char id[STAGING_ID];
+};
+struct instances {
+	vec(struct instance) list;
+	vec(struct instance) keys; /* locks of builders */
+};
+int place_scan(const struct staging *s, struct instances *out,
+	       struct error *err);
+void instances_free(struct instances *l);
+
+/* Instances to be removed, each with its lock, held. */
+struct doomed {
+	vec(struct {
+		char id[STAGING_ID];
+		int fd;
+	}) list;
+};
+/* With the place locked: take from sight what is to go.  `fd` is the instance's
+ * lock, which becomes theirs. */
+int place_condemn(const struct staging *s, struct doomed *d, const char *id,
+		  const char *name, int fd, struct error *err);
+/* With the place locked: condemn transient trees that nobody holds; with `all`
+ * what the dead left half done, too.  Goes on after a failure. */
+int place_sweep(struct staging *s, bool all, struct doomed *d,
+		struct error *err);
+/* Without the lock, for this may take a while. */
+int place_bury(const struct staging *s, struct doomed *d, struct error *err);
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From what is wanted to a tree that is there, whole, and held: or nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/cleanup.h"
+#include "staging/private.h"
+
+/* Names that are tried when one is taken. */
+#define NAMES 1000
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+void staging_key(const char *text, char key[STAGING_ID])
+{
+	snprintf(key, STAGING_ID, "%016llx",
+		 (unsigned long long)XXH3_64bits(text, strlen(text)));
+}
+
+/* ---- is it there? -------------------------------------------------------- */
+
+static int hold(struct staging *s, const struct record *rec, int *use,
+		struct error *err)
+{
+	char file[PLACE_FILE];
+
+	place_file(file, rec->id, "use");
+	*use = shm_lock(&s->control, file, SHM_SHARED, true, err);
+	return *use < 0 ? *use : 0;
+}
+
+static int fill_staged(const struct staging *s, const struct record *rec,
+		       int use, struct staged *out, struct error *err)
+{
+	*out = (struct staged){.use = use, .transient = rec->transient};
+	memcpy(out->id, rec->id, STAGING_ID);
+	out->name = strdup(rec->name);
+	if (asprintf(&out->path, "%s/%s", s->at.path, rec->name) < 0)
+		out->path = NULL;
+	if (out->name && out->path)
+		return 0;
+	free(out->name);
+	free(out->path);
+	*out = (struct staged)STAGED_INIT;
+	return no_memory(err);
+}
+
+/* Use it: with the place locked. */
+static int reuse(struct staging *s, const struct staging_want *w,
+		 struct record *rec, struct staged *out, struct error *err)
+{
+	int use, r = hold(s, rec, &use, err);
+
+	if (r < 0)
+		return r;
+	if (rec->transient && !w->transient) { /* somebody wants it to stay */
+		rec->transient = false;
+		r = record_write(s, rec, err);
+	}
+	if (r == 0)
+		r = fill_staged(s, rec, use, out, err);
+	if (r < 0) {
+		place_unlock(&use);
+		return r;
+	}
+	futimens(use, NULL); /* when it was last asked for */
+	out->reused = true;
+	return 0;
+}
+
+enum { FOUND = 1 };
+
+/* One of the records, of which the caller knows nothing. */
+static int try_record(struct staging *s, const struct staging_want *w,
+		      struct record *rec, struct staged *out, struct error *err)
+{
+	int r;
+
+	if (!place_has(s, rec))
+		return 0;
+	if (strcmp(rec->key, w->key))
+		return w->exact && !strcmp(rec->name, w->name)
+			       ? error_set(err, -EEXIST,
+					   "'%s/%s' is there already, made of "
+					   "%s: unstage it, or choose another "
+					   "name",
+					   s->at.path, rec->name, rec->source)
+			       : 0;
+	if (w->force || (w->exact && strcmp(rec->name, w->name)) ||
+	    !record_is_current(rec))
+		return 0;
+	r = reuse(s, w, rec, out, err);
+	return r < 0 ? r : FOUND;
+}
+
+/* With the place locked: FOUND, 0, or an error. */
+static int find(struct staging *s, const struct staging_want *w,
+		struct staged *out, struct error *err)
+{
+	struct instances all;
+	struct record rec;
+	int r = place_scan(s, &all, err);
+
+	for (size_t i = 0; r == 0 && i < all.list.n; i++) {
+		if (record_read(s, all.list.at[i].id, &rec) < 0)
+			continue;
+		r = try_record(s, w, &rec, out, err);
+		record_free(&rec);
+	}
+	instances_free(&all);
+	return r;
+}
+
+/* ---- beginning ----------------------------------------------------------- */
+
+static int random_id(char id[STAGING_ID], struct error *err)
+{
+	uint64_t v;
+
+	if (getrandom(&v, sizeof v, 0) != (ssize_t)sizeof v)
+		return error_errno(err, -errno, "random numbers");
+	snprintf(id, STAGING_ID, "%016llx", (unsigned long long)v);
+	return 0;
+}
+
+/* With the place locked: an instance of our own. */
+static int begin_build(struct staging *s, struct staging_build *b,
+		       struct error *err)
+{
+	char file[PLACE_FILE];
+	int r = random_id(b->id, err);
+
+	if (r < 0)
+		return r;
+	place_file(file, b->id, "use");
+	b->use = shm_lock(&s->control, file, SHM_SHARED, false, err);
+	return b->use < 0 ? b->use : record_announce(b->use, &b->want, err);
+}
+
+static int lock_key(struct staging *s, const struct staging_want *w,
+		    staging_say *say, void *ctx, struct error *err)
+{
+	char file[PLACE_FILE], text[300];
+	int fd;
+
+	place_file(file, w->key, "key");
+	fd = place_lock_file(s, file, SHM_EXCLUSIVE, false, err);
+	if (fd != -EWOULDBLOCK)
+		return fd;
+	snprintf(text, sizeof text,
+		 "%.200s is being staged by another process: waiting for it",
+		 w->name);
+	say(ctx, text);
+	return place_lock_file(s, file, SHM_EXCLUSIVE, true, err);
+}
+
+static void unlock_key(struct staging *s, struct staging_build *b)
+{
+	char file[PLACE_FILE];
+
+	if (b->key < 0)
+		return;
+	place_file(file, b->want.key, "key");
+	unlinkat(s->control.fd, file, 0);
+	place_unlock(&b->key);
+}
+
+int staging_begin(struct staging *s, const struct staging_want *want,
+		  staging_say *say, void *ctx, struct staged *out,
+		  struct staging_build *b, struct error *err)
+{
+	struct doomed doomed = {.list = VEC_EMPTY};
+	int lock, r;
+
+	*out = (struct staged)STAGED_INIT;
+	*b = (struct staging_build){
+		.want = *want, .key = -1, .use = -1, .tree = SHM_DIR_INIT};
+	if (!record_name_ok(want->name))
+		return error_set(
+			err, -EINVAL,
+			"'%s' cannot be a name here: no '/', no '.' in "
+			"front, at most 255 bytes",
+			want->name);
+	b->key = lock_key(s, want, say, ctx, err);
+	if (b->key < 0)
+		return b->key;
+	lock = place_lock(s, err);
+	/* What cannot be removed is no reason not to stage. */
+	if (lock >= 0)
+		place_sweep(s, true, &doomed, NULL);
+	r = lock < 0 ? lock : find(s, want, out, err);
+	if (r == 0)
+		r = begin_build(s, b, err);
+	place_unlock(&lock);
+	place_bury(s, &doomed, NULL);
+	if (r != 0)
+		staging_cancel(s, b);
+	if (r < 0)
+		staging_release(s, out);
+	return r < 0 ? r : 0;
+}
+
+int staging_make(struct staging *s, struct staging_build *b, struct error *err)
+{
+	char file[PLACE_FILE];
+	int r;
+
+	place_file(file, b->id, "tree");
+	b->made = true;
+	r = shm_dir_open(&b->tree, &s->control, file, true, err);
+	return r;
+}
+
+/* ---- publishing ---------------------------------------------------------- */
+
+/* What the tree is to replace: made of the same, used by nobody.  *held says
+ * that there is one which is used. */
+static int find_older(struct staging *s, const struct staging_want *w,
+		      struct record *older, int *fd, bool *held,
+		      struct error *err)
+{
+	struct instances all;
+	char file[PLACE_FILE];
+	int r = place_scan(s, &all, err);
+
+	*fd = -1;
+	*held = false;
+	for (size_t i = 0; r == 0 && *fd < 0 && i < all.list.n; i++) {
+		if (record_read(s, all.list.at[i].id, older) < 0)
+			continue;
+		if (!strcmp(older->key, w->key) && place_has(s, older) &&
+		    (!w->exact || !strcmp(older->name, w->name))) {
+			place_file(file, older->id, "use");
+			*fd = shm_lock(&s->control, file, SHM_EXCLUSIVE, false,
+				       NULL);
+			*held |= *fd < 0;
+		}
+		if (*fd < 0)
+			record_free(older);
+	}
+	instances_free(&all);
+	return r;
+}
+
+static bool is_free(const struct staging *s, const char *name)
+{
+	return faccessat(s->at.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       errno == ENOENT;
+}
+
+/* A name that is free: the one that was wished for if possible, else one that
+ * says which source it is of, as long as there is but one tree of it. */
+static int choose_name(const struct staging *s, const struct staging_want *w,
+		       char **out, struct error *err)
+{
+	char name[256];
+	int most = 255 - 12;
+
+	for (unsigned i = 0; i < NAMES; i++) {
+		if (i == 0)
+			snprintf(name, sizeof name, "%s", w->name);
+		else if (i == 1)
+			snprintf(name, sizeof name, "%.*s-%.6s", most, w->name,
+				 w->key);
+		else
+			snprintf(name, sizeof name, "%.*s-%.6s-%u", most - 4,
+				 w->name, w->key, i);
+		if (is_free(s, name)) {
+			*out = strdup(name);
+			return *out ? 0 : no_memory(err);
+		}
+		if (w->exact)
+			break;
+	}
+	return error_set(err, -EEXIST,
+			 "'%s/%s' is there already, and in use or not one of "
+			 "ours: choose another name",
+			 s->at.path, w->name);
+}
+
+/* Both names change hands at once; in two steps where the file system cannot. */
+static int put_in_place(struct staging *s, const char *file, const char *name,
+			bool replace, struct error *err)
+{
+	int r = renameat2(s->control.fd, file, s->at.fd, name,
+			  replace ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+
+	if (r < 0 && (errno == EINVAL || errno == ENOSYS)) {
+		r = replace ? renameat(s->at.fd, name, s->control.fd, "old")
+			    : 0;
+		if (r == 0)
+			r = renameat(s->control.fd, file, s->at.fd, name);
+		if (r == 0 && replace)
+			r = renameat(s->control.fd, "old", s->control.fd, file);
+	}
+	if (r < 0)
+		return error_errno(err, -errno, "cannot make '%s/%s'",
+				   s->at.path, name);
+	return 0;
+}
+
+static int new_record(struct staging_build *b, struct record *rec,
+		      const struct staging_result *result,
+		      const struct staging_sources *sources, struct error *err)
+{
+	const struct staging_want *w = &b->want;
+	struct stat st;
+
+	*rec = (struct record){.source = strdup(w->source),
+			       .options = strdup(w->options),
+			       .result = *result,
+			       .made = time(NULL),
+			       .transient = w->transient,
+			       .sources = record_sources(sources)};
+	memcpy(rec->id, b->id, STAGING_ID);
+	memcpy(rec->key, w->key, STAGING_ID);
+	if (!rec->source || !rec->options || !rec->sources)
+		return no_memory(err);
+	if (fstat(b->tree.fd, &st) < 0)
+		return error_errno(err, -errno, "'%s'", b->tree.path);
+	rec->dev = st.st_dev;
+	rec->ino = st.st_ino;
+	return 0;
+}
+
+/* With the place locked. */
+static int publish(struct staging *s, struct staging_build *b,
+		   struct record *rec, struct doomed *doomed, staging_say *say,
+		   void *ctx, struct error *err)
+{
+	struct record older = {.name = NULL};
+	char file[PLACE_FILE], text[700];
+	bool held;
+	int fd, r = find_older(s, &b->want, &older, &fd, &held, err);
+
+	if (r == 0 && fd >= 0)
+		r = (rec->name = strdup(older.name)) ? 0 : no_memory(err);
+	else if (r == 0)
+		r = choose_name(s, &b->want, &rec->name, err);
+	if (r == 0 && fd >= 0)
+		snprintf(text, sizeof text,
+			 "'%.255s', which was staged before and is not in use, "
+			 "is replaced",
+			 rec->name);
+	else if (r == 0 && held)
+		snprintf(
+			text, sizeof text,
+			"what was staged of %.200s before is in use and stays; "
+			"the new one is '%.255s'",
+			rec->source, rec->name);
+	if (r == 0 && (fd >= 0 || held))
+		say(ctx, text);
+	place_file(file, b->id, "tree");
+	if (r == 0)
+		r = record_write(s, rec, err);
+	if (r == 0)
+		r = put_in_place(s, file, rec->name, fd >= 0, err);
+	if (r == 0 && fd >= 0) { /* the older tree is now behind our name */
+		place_condemn(s, doomed, older.id, NULL, fd, NULL);
+		fd = -1;
+	}
+	place_unlock(&fd);
+	record_free(&older);
+	return r;
+}
+
+int staging_publish(struct staging *s, struct staging_build *b,
+		    const struct staging_result *result,
+		    const struct staging_sources *sources, staging_say *say,
+		    void *ctx, struct staged *out, struct error *err)
+{
+	struct doomed doomed = {.list = VEC_EMPTY};
+	char file[PLACE_FILE];
+	struct record rec;
+	int lock = -1, r = new_record(b, &rec, result, sources, err);
+
+	*out = (struct staged)STAGED_INIT;
+	if (r == 0 && !s->memory && syncfs(b->tree.fd) < 0)
+		r = error_errno(err, -errno, "'%s'", b->tree.path);
+	if (r == 0)
+		r = lock = place_lock(s, err);
+	if (lock >= 0)
+		r = publish(s, b, &rec, &doomed, say, ctx, err);
+	if (r == 0) {
+		r = fill_staged(s, &rec, b->use, out, err);
+		if (r < 0) /* it is there all the same */
+			place_unlock(&b->use);
+		b->use = -1;
+		/* What was replaced has our instance's name now. */
+		place_file(file, b->id, "tree");
+		shm_remove(&s->control, file, NULL);
+	}
+	place_unlock(&lock);
+	record_free(&rec);
+	place_bury(s, &doomed, NULL);
+	staging_cancel(s, b);
+	return r;
+}
+
+void staging_cancel(struct staging *s, struct staging_build *b)
+{
+	static const char *const parts[] = {"tree", "json", "json~", "use"};
+	char file[PLACE_FILE];
+
+	shm_dir_close(&b->tree);
+	for (size_t i = b->made ? 0 : 3; b->use >= 0 && i < 4; i++) {
+		place_file(file, b->id, parts[i]);
+		shm_remove(&s->control, file, NULL);
+	}
+	place_unlock(&b->use);
+	unlock_key(s, b);
+	b->made = false;
+}
+
+/* ---- letting go ---------------------------------------------------------- */
+
+void staging_release(struct staging *s, struct staged *u)
+{
+	struct doomed doomed = {.list = VEC_EMPTY};
+	int lock = -1;
+
+	if (u->use < 0)
+		return;
+	place_unlock(&u->use);
+	if (u->transient) {
+		lock = place_lock(s, NULL);
+		if (lock >= 0)
+			place_sweep(s, false, &doomed, NULL);
+		place_unlock(&lock);
+		place_bury(s, &doomed, NULL);
+		staging_tidy(s);
+	}
+	free(u->path);
+	free(u->name);
+	*u = (struct staged)STAGED_INIT;
+}

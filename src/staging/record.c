@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records of what was staged: JSON, written at once, read without trust. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "staging/private.h"
+
+#define VERSION 1
+
+/* ---- bytes as JSON ------------------------------------------------------- */
+
+/* A path need not be UTF-8, and has to come back as it was. */
+static json_t *bytes_json(const char *s)
+{
+	static const char digits[] = "0123456789abcdef";
+	json_t *v = json_string(s), *o;
+	size_t n = strlen(s);
+	char *hex;
+
+	if (v)
+		return v;
+	hex = malloc(2 * n + 1);
+	if (!hex)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		hex[2 * i] = digits[(unsigned char)s[i] >> 4];
+		hex[2 * i + 1] = digits[(unsigned char)s[i] & 15];
+	}
+	hex[2 * n] = '\0';
+	o = json_pack("{s:s}", "hex", hex);
+	free(hex);
+	return o;
+}
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+				      : -1;
+}
+
+/* malloc'ed; NULL: it is no text. */
+static char *json_bytes(const json_t *v)
+{
+	const char *text = json_string_value(v);
+	char *out;
+	size_t n;
+
+	if (text)
+		return strlen(text) == json_string_length(v) ? strdup(text)
+							     : NULL;
+	text = json_string_value(json_object_get(v, "hex"));
+	if (!text)
+		return NULL;
+	n = strlen(text) / 2;
+	out = malloc(n + 1);
+	for (size_t i = 0; out && i < n; i++) {
+		int hi = digit_of(text[2 * i]), lo = digit_of(text[2 * i + 1]);
+
+		if (hi < 0 || lo < 0 || !(hi | lo)) {
+			free(out);
+			return NULL;
+		}
+		out[i] = (char)(hi << 4 | lo);
+	}
+	if (out)
+		out[n] = '\0';
+	return out;
+}
+
+static json_t *number_json(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static uint64_t json_u64(const json_t *o, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(o, key));
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+/* Written whole or not at all, as far as anybody sees. */
+static int write_json(const struct staging *s, const char *name, json_t *o,
+		      struct error *err)
+{
+	char fresh[PLACE_FILE + 1];
+	cleanup_close int fd = -1;
+	int r = 0;
+
+	snprintf(fresh, sizeof fresh, "%s~", name);
+	fd = openat(s->control.fd, fresh,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd >= 0)
+		errno = 0; /* jansson need not set it */
+	if (fd < 0 || json_dumpfd(o, fd, JSON_COMPACT) < 0 ||
+	    (!s->memory && fsync(fd) < 0) ||
+	    renameat(s->control.fd, fresh, s->control.fd, name) < 0) {
+		r = errno ? -errno : -EIO;
+		unlinkat(s->control.fd, fresh, 0);
+		return error_errno(err, r, "cannot write '%s/%s'",
+				   s->control.path, name);
+	}
+	return 0;
+}
+
+static int read_json(const struct staging *s, const char *name, json_t **out)
+{
+	cleanup_close int fd =
+		openat(s->control.fd, name,
+		       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	*out = NULL;
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EBADMSG;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EBADMSG;
+	*out = json_loadfd(fd, 0, NULL);
+	return *out ? 0 : -EBADMSG;
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+bool record_name_ok(const char *name)
+{
+	return *name && *name != '.' && !strchr(name, '/') &&
+	       strlen(name) <= 255;
+}
+
+void record_free(struct record *r)
+{
+	free(r->name);
+	free(r->source);
+	free(r->options);
+	json_decref(r->sources);
+	*r = (struct record){.name = NULL};
+}
+
+static bool take_text(const json_t *o, const char *key, char **out)
+{
+	*out = json_bytes(json_object_get(o, key));
+	return *out != NULL;
+}
+
+static bool take_key(const json_t *o, const char *key, char out[STAGING_ID])
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	if (!text || strlen(text) != STAGING_ID - 1)
+		return false;
+	memcpy(out, text, STAGING_ID);
+	return true;
+}
+
+int record_read(const struct staging *s, const char *id, struct record *out)
+{
+	char name[PLACE_FILE];
+	json_t *o;
+	int r;
+
+	*out = (struct record){.name = NULL};
+	place_file(name, id, "json");
+	r = read_json(s, name, &o);
+	if (r < 0)
+		return r;
+	memcpy(out->id, id, STAGING_ID);
+	out->sources = json_incref(json_object_get(o, "sources"));
+	out->dev = json_u64(o, "dev");
+	out->ino = json_u64(o, "ino");
+	out->made = (int64_t)json_u64(o, "made");
+	out->transient = json_is_true(json_object_get(o, "transient"));
+	out->result = (struct staging_result){
+		.files = json_u64(o, "files"),
+		.bytes = json_u64(o, "bytes"),
+		.space = json_u64(o, "space"),
+		.chunks = json_u64(o, "chunks_decoded"),
+		.verified = json_is_true(json_object_get(o, "verified"))};
+	if (json_u64(o, "version") != VERSION ||
+	    !take_text(o, "name", &out->name) || !record_name_ok(out->name) ||
+	    !take_text(o, "source", &out->source) ||
+	    !take_text(o, "options", &out->options) ||
+	    !take_key(o, "key", out->key) || !json_is_array(out->sources)) {
+		record_free(out);
+		r = -EBADMSG;
+	}
+	json_decref(o);
+	return r;
+}
+
+int record_write(const struct staging *s, const struct record *r,
+		 struct error *err)
+{
+	char name[PLACE_FILE];
+	json_t *o = json_pack(
+		"{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:O}", "version", VERSION,
+		"key", r->key, "name", bytes_json(r->name), "source",
+		bytes_json(r->source), "options", bytes_json(r->options),
+		"transient", r->transient, "verified", r->result.verified,
+		"sources", r->sources);
+	int ret;
+
+	if (!o)
+		return error_set(err, -ENOMEM, "out of memory");
+	json_object_set_new(o, "dev", number_json(r->dev));
+	json_object_set_new(o, "ino", number_json(r->ino));
+	json_object_set_new(o, "made", number_json((uint64_t)r->made));
+	json_object_set_new(o, "files", number_json(r->result.files));
+	json_object_set_new(o, "bytes", number_json(r->result.bytes));
+	json_object_set_new(o, "space", number_json(r->result.space));
+	json_object_set_new(o, "chunks_decoded", number_json(r->result.chunks));
+	place_file(name, r->id, "json");
+	ret = write_json(s, name, o, err);
+	json_decref(o);
+	return ret;
+}
+
+/* ---- what it was made of ------------------------------------------------- */
+
+bool staging_sources_add(struct staging_sources *d, const char *path,
+			 const struct identity *id)
+{
+	struct staging_source one = {.path = strdup(path), .there = id};
+
+	if (id)
+		one.id = *id;
+	if (one.path && vec_push(&d->list, one))
+		return true;
+	free(one.path);
+	return false;
+}
+
+void staging_sources_free(struct staging_sources *d)
+{
+	for (size_t i = 0; i < d->list.n; i++)
+		free(d->list.at[i].path);
+	vec_free(&d->list);
+}
+
+json_t *record_sources(const struct staging_sources *sources)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; all && i < sources->list.n; i++) {
+		const struct staging_source *one = &sources->list.at[i];
+		json_t *row = json_pack("[o]", bytes_json(one->path));
+
+		if (one->there) {
+			json_array_append_new(row, number_json(one->id.dev));
+			json_array_append_new(row, number_json(one->id.ino));
+			json_array_append_new(row, number_json(one->id.size));
+			json_array_append_new(row, number_json(one->id.mtime));
+		}
+		if (!row || json_array_append_new(all, row) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
+static uint64_t row_u64(const json_t *row, size_t i)
+{
+	return (uint64_t)json_integer_value(json_array_get(row, i));
+}
+
+bool record_is_current(const struct record *r)
+{
+	for (size_t i = 0; i < json_array_size(r->sources); i++) {
+		const json_t *row = json_array_get(r->sources, i);
+		cleanup_free char *path = json_bytes(json_array_get(row, 0));
+		struct identity was = {row_u64(row, 1), row_u64(row, 2),
+				       row_u64(row, 3), row_u64(row, 4)};
+		struct identity is;
+		struct stat st;
+
+		if (!path)
+			return false;
+		if (stat(path, &st) < 0) {
+			if (json_array_size(row) != 1)
+				return false;
+			continue;
+		}
+		identity_of(&st, &is);
+		if (json_array_size(row) != 5 || !identity_equal(&was, &is))
+			return false;
+	}
+	return true;
+}
+
+/* ---- what is being made -------------------------------------------------- */
+
+int record_announce(int fd, const struct staging_want *w, struct error *err)
+{
+	json_t *o = json_pack("{s:o, s:o}", "name", bytes_json(w->name),
+			      "source", bytes_json(w->source));
+	int r = o && json_dumpfd(o, fd, JSON_COMPACT) == 0
+			? 0
+			: error_set(
+				  err, -ENOSPC,
+				  "cannot write down what is being staged: no "
+				  "memory, or no space");
+
+	json_decref(o);
+	return r;
+}
+
+void record_announced(int fd, char **name, char **source)
+{
+	json_t *o = NULL;
+
+	if (lseek(fd, 0, SEEK_SET) == 0)
+		o = json_loadfd(fd, 0, NULL);
+	*name = json_bytes(json_object_get(o, "name"));
+	*source = json_bytes(json_object_get(o, "source"));
+	json_decref(o);
+}
