@@ -10,8 +10,15 @@
 static int set_stage_view(struct settings *s, const char *value,
 			  struct error *err)
 {
+	char *list = settings_keep(s, value);
+
+	if (!list)
+		return error_set(err, -ENOMEM, "out of memory");
+	/* What others call raw, mounts call bin. */
+	for (char *p = list; (p = strstr(p, "raw")); p += 3)
+		memcpy(p, "bin", 3);
 	s->stage.views_given = true;
-	return option_set_views(s, !strcmp(value, "raw") ? "bin" : value, err);
+	return option_set_views(s, list, err);
 }
 
 static int set_stage_missing(struct settings *s, const char *value,

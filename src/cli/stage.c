@@ -317,7 +317,7 @@ static int write_tree(struct stager *st, struct staging_result *result)
 	if (r < 0)
 		return r;
 	note(st, st->plan->left_out, "devices, FIFOs or sockets are left out");
-	note(st, job.missing, "files are left out: parts of them are missing");
+	note(st, job.missing + st->plan->missing, "files are left out: parts of them are missing");
 	*result = (struct staging_result){
 		.files = st->plan->files.n - job.missing,
 		.bytes = st->plan->bytes,

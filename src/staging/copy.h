@@ -51,6 +51,7 @@ struct copy_plan {
 	uint64_t bytes;    /* of files, as read */
 	uint64_t space;    /* as the file system counts: pages, no holes */
 	uint64_t left_out; /* devices, FIFOs, sockets */
+	uint64_t missing;  /* with skip_missing: not even their size is known */
 };
 struct copy_options {
 	uint64_t cache_size; /* of the store behind `fs` */

@@ -31,7 +31,7 @@
 /* What counts as a chunk of a file that is read as it is. */
 #define REGION_SHIFT 22
 /* A window is a multiple of it. */
-#define WINDOW_STEP (UINT64_C(64) << 10)
+#define WINDOW_STEP (UINT64_C(16) << 10)
 /* Of the cache: what a group may take without windows, and with. */
 #define GROUP_SHARE 2
 #define WINDOW_SHARE 4

@@ -23,6 +23,8 @@
 #define DEPTH_MAX 2000u /* levels of directories */
 /* So often it is looked whether anybody has had enough. */
 #define LOOK 4096
+/* Smaller files are not looked at for holes. */
+#define HOLES_FROM (UINT64_C(128) << 10)
 
 struct walk {
 	struct copy_plan *p;
@@ -111,38 +113,51 @@ static int add_dir(struct walk *w, uint32_t parent, uint64_t ino,
 	return 0;
 }
 
-/* Where its first byte is, if that can be told without opening anything. */
-static void locate(struct walk *w, const struct node *n, struct copy_file *f)
+/* Where its first byte is. */
+static bool locate_extent(const struct extent *x, struct copy_file *f)
+{
+	if (x->kind == EXTENT_FILE) {
+		f->set = x->u.file.file | UINT32_C(1) << 31;
+		f->index = x->u.file.pos;
+	} else if (x->kind == EXTENT_CHUNK) {
+		f->set = (uint32_t)x->u.chunk.set->id & 0x7fffffff;
+		f->index = x->u.chunk.index;
+		f->skip = (uint32_t)min_u64(x->u.chunk.skip, UINT32_MAX);
+	}
+	return x->kind == EXTENT_FILE || x->kind == EXTENT_CHUNK;
+}
+
+/* The same for a file, if it can be told without opening anything, and how many
+ * bytes of it are stored nowhere. */
+static uint64_t locate(struct walk *w, const struct node *n,
+		       struct copy_file *f)
 {
 	const struct files_ops *ops = n->files->ops;
+	uint64_t off = 0, holes = 0;
+	bool found = false;
 
 	if (ops->prepare) {
 		f->flags |= COPY_TENSOR;
 		f->set = UINT32_MAX;
 		f->index = w->seen;
-		return;
+		return 0;
 	}
-	if (!f->size)
-		return;
-	plan_init(&w->map, f->flags & COPY_HOLES ? f->size : 1);
-	if (ops->map(n->files, n->node, 0, &w->map, NULL) < 0)
-		return; /* reading will say why */
-	for (unsigned i = 0; i < w->map.n; i++) {
-		const struct extent *x = &w->map.ext[i];
+	while (off < f->size && (!found || f->size >= HOLES_FROM)) {
+		plan_init(&w->map, f->size - off);
+		if (ops->map(n->files, n->node, off, &w->map, NULL) < 0 ||
+		    !w->map.have)
+			break; /* reading will say why */
+		for (unsigned i = 0; i < w->map.n; i++) {
+			const struct extent *x = &w->map.ext[i];
 
-		if (x->kind == EXTENT_FILE) {
-			f->set = x->u.file.file | UINT32_C(1) << 31;
-			f->index = x->u.file.pos;
-			return;
+			if (!found)
+				found = locate_extent(x, f);
+			if (x->kind == EXTENT_FILL)
+				holes += x->len;
 		}
-		if (x->kind == EXTENT_CHUNK) {
-			f->set = (uint32_t)x->u.chunk.set->id & 0x7fffffff;
-			f->index = x->u.chunk.index;
-			f->skip =
-				(uint32_t)min_u64(x->u.chunk.skip, UINT32_MAX);
-			return;
-		}
+		off += w->map.have;
 	}
+	return holes;
 }
 
 static int add_regular(struct walk *w, const struct node *n,
@@ -154,15 +169,18 @@ static int add_regular(struct walk *w, const struct node *n,
 	int r = fs_getattr(p->fs, n->ino, &e);
 	bool ok;
 
+	if (r == -ENODATA && w->o->skip_missing) {
+		p->missing++;
+		return 0;
+	}
 	if (r < 0)
 		return copy_fail(p->fs, n->ino, r, w->err);
 	f->size = (uint64_t)e.st.st_size;
-	stored = min_u64(f->size, (uint64_t)e.st.st_blocks * 512);
+	stored = f->size - locate(w, n, f);
 	if (stored < f->size)
 		f->flags |= COPY_HOLES;
 	if (e.st.st_mode & S_IXUSR)
 		f->flags |= COPY_EXEC;
-	locate(w, n, f);
 	if (e.st.st_nlink > 1) {
 		ok = vec_push(&p->names, *f);
 	} else {
@@ -416,7 +434,7 @@ static int sort_names(struct walk *w)
 		if (!vec_push(&p->files, *f))
 			return no_memory(w->err);
 		p->bytes += f->size;
-		p->space += div_up(f->size, page) * page;
+		p->space += div_up(f->size, page) * page; /* at most */
 	}
 	return 0;
 }

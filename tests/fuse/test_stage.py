@@ -1,0 +1,509 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""stage, staged, unstage: what is staged is what tar, unsquashfs and h5py give."""
+import functools
+import json
+import os
+import stat
+import sys
+import tarfile
+import time
+
+sys.dont_write_bytecode = True
+
+import h5py
+import numpy as np
+
+import arc
+import lib
+import skerch
+from checks import check, equal, note, read, same_bytes
+from lib import case, exits, run, tensorfs
+from stagelib import (CONTROL, HOME, Held, no_strays, nothing, record, same_tree,
+                      sentence, setup, stage, stage_one, staged, unstage,
+                      visible)
+
+work = None
+
+
+def cleaned(f):
+    """A case that leaves nothing, once all is unstaged."""
+    @functools.wraps(f)
+    def g():
+        f()
+        unstage("--all")
+        nothing()
+    return case(g)
+
+
+def scratch(name):
+    d = os.path.join(work, name)
+    os.makedirs(d)
+    return d
+
+
+def pack(name, top, *how):
+    path = os.path.join(work, name)
+    if not os.path.exists(path):
+        arc.sh(*how, path, "-C", top, ".")
+    return path
+
+
+def tar_of(name, top):
+    return pack(name, top, "tar", "--format=posix", "--xattrs", "-S", "-caf")
+
+
+def sqfs_of(name, top):
+    path = os.path.join(work, name)
+    if not os.path.exists(path):
+        arc.sh("mksquashfs", top, path, "-quiet", "-no-progress", "-noappend")
+    return path
+
+
+# --- archives -------------------------------------------------------------------
+
+def archive_case(path, want, **kw):
+    got = stage_one("-q", path, "--verify")
+    same_tree(got, want, **kw)
+    equal(stat.S_IMODE(os.stat(got).st_mode), 0o700, "mode of the tree")
+    for p in (HOME, CONTROL):
+        equal(stat.S_IMODE(os.stat(p).st_mode), 0o700, "mode of " + p)
+
+
+@cleaned
+def odd_tar():
+    path = tar_of("odd.tar", arc.odd_tree())
+    archive_case(path, arc.gnu_extract(path), sparse=True)
+    equal(visible(), ["odd"], "names")
+
+
+@cleaned
+def odd_tar_gz():
+    path = tar_of("odd.tar.gz", arc.odd_tree())
+    archive_case(path, arc.gnu_extract(path), sparse=True)
+
+
+@cleaned
+def odd_tar_zst():
+    path = tar_of("odd.tar.zst", arc.odd_tree())
+    archive_case(path, arc.gnu_extract(path), sparse=True)
+
+
+@cleaned
+def odd_squashfs():
+    path = sqfs_of("odd.sqfs", arc.odd_tree())
+    want = os.path.join(scratch("unsq"), "d")
+    # Its ways with attributes and devices are not the point here.
+    arc.sh("unsquashfs", "-q", "-n", "-d", want, path, ok=(0, 2))
+    archive_case(path, want, mtime_ns=10**9, sparse=True)
+
+
+@cleaned
+def data_of_all_sizes():
+    for name in ("data.tar", "data.tar.xz", "data.tar.bz2", "data.tar.lz4"):
+        path = tar_of(name, arc.data_tree())
+        same_tree(stage_one("-q", path), arc.data_tree())
+    equal(len(visible()), 4, "trees of one base name")
+
+
+@cleaned
+def attributes():
+    top = scratch("attributes")
+    with open(os.path.join(top, "f"), "w") as f:
+        f.write("x")
+    os.setxattr(os.path.join(top, "f"), "user.text", b"plain")
+    got = stage_one("-q", tar_of("attributes.tar", top))
+    try:
+        os.setxattr(got, "user.probe", b"")
+    except OSError:
+        note("no user attributes on this tmpfs")
+        return
+    equal(os.getxattr(os.path.join(got, "f"), "user.text"), b"plain", "xattr")
+
+
+@cleaned
+def large_file():
+    """In pieces, on several threads."""
+    top = scratch("large")
+    data = os.urandom(1 << 20) * 45 + b"end"
+    with open(os.path.join(top, "f"), "wb") as f:
+        f.write(data)
+    for path in (tar_of("large.tar", top), tar_of("large.tar.zst", top),
+                 sqfs_of("large.sqfs", top)):
+        got = stage_one(path, "--threads=3", "--verify")
+        same_bytes(read(got + "/f"), data, path)
+
+
+@cleaned
+def hostile_names():
+    """A link out of the tree, then a member behind it; '..' and '/'."""
+    out = scratch("outside")
+    path = os.path.join(work, "hostile.tar")
+    with tarfile.open(path, "w") as t:
+        for name, target in (("a/b", out), ("a/c", "../../.."),
+                             ("/abs/l", out)):
+            m = tarfile.TarInfo(name)
+            m.type, m.linkname = tarfile.SYMTYPE, target
+            t.addfile(m)
+        for name in ("a/b/evil", "a/c/evil", "../evil", "/abs/l/evil",
+                     "/etc/evil"):
+            m = tarfile.TarInfo(name)
+            m.size = 4
+            import io
+            t.addfile(m, io.BytesIO(b"evil"))
+    p = tensorfs("stage", "-q", path)
+    equal(os.listdir(out), [], "written outside")
+    check(not os.path.exists("/etc/evil"), "written to /etc")
+    check(not os.path.exists(os.path.dirname(HOME) + "/evil"), "written up")
+    exits(p, 0, "stage")
+    got = p.stdout.strip()
+    for d, dirs, files in os.walk(got):
+        for n in files:
+            if not os.path.islink(os.path.join(d, n)):
+                check(os.path.realpath(os.path.join(d, n)).startswith(got),
+                      "%s/%s is outside" % (d, n))
+
+
+# --- tensors --------------------------------------------------------------------
+
+def h5(name, shape, chunks, **kw):
+    path = os.path.join(work, name)
+    data = (np.arange(np.prod(shape), dtype="f4") // 7).reshape(shape)
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=data, chunks=chunks, **kw)
+    return path, data
+
+
+def same_samples(got, data):
+    d = os.path.join(got, "data/samples")
+    names = sorted(os.listdir(d))
+    equal(len(names), len(data), "samples")
+    for i, n in enumerate(names):
+        have = np.load(os.path.join(d, n))
+        equal((have.dtype, have.shape), (data.dtype, data[i].shape), n)
+        same_bytes(have.tobytes(), data[i].tobytes(), n)
+
+
+@cleaned
+def samples():
+    path, data = h5("t.h5", (50, 33, 17), (7, 10, 17), compression="gzip")
+    got = stage_one("-q", path, "--verify")
+    same_samples(got, data)
+    equal(sorted(os.listdir(got + "/data")), ["info.json", "samples"],
+          "views")
+    json.loads(read(got + "/data/info.json"))
+
+
+@cleaned
+def every_chunk_once():
+    """A row of chunks is much larger than the cache: all the same."""
+    path, data = h5("rows.h5", (96, 256, 256), (32, 32, 32),
+                    compression="gzip", shuffle=True)
+    for size, most in (("5M", 2), ("64M", 1.05)):
+        got = stage_one("-q", path, "--force", "--cache-size=" + size)
+        same_samples(got, data)
+        # Those at the edge of a window may be decoded for both of its sides.
+        decoded = record(got)["chunks_decoded"]
+        note("cache %s: %d chunks decoded of 192" % (size, decoded))
+        check(192 <= decoded <= 192 * most + 3, "%d chunks decoded, and there "
+              "are 192" % decoded)
+
+
+@cleaned
+def other_views():
+    path, data = h5("views.h5", (20, 8), (5, 8), compression="gzip")
+    got = stage_one("-q", path, "--view=blocks")
+    blocks = sorted(os.listdir(got + "/data/blocks"))
+    same_bytes(b"".join(np.load(got + "/data/blocks/" + b).tobytes()
+                        for b in blocks), data.tobytes(), "blocks")
+    got = stage_one("-q", path, "--view=array,raw")
+    equal(sorted(os.listdir(got + "/data")),
+          ["array.bin", "array.npy", "info.json"], "views")
+    same_bytes(np.load(got + "/data/array.npy").tobytes(), data.tobytes(),
+               "array.npy")
+    same_bytes(read(got + "/data/array.bin"), data.tobytes(), "array.bin")
+    equal(len(staged()), 2, "stages of one source with other options")
+
+
+@cleaned
+def datasets_without_samples():
+    path = os.path.join(work, "mixed.h5")
+    with h5py.File(path, "w") as f:
+        f["scalar"] = 2.5
+        f["group/x"] = np.arange(6).reshape(2, 3)
+        f["text"] = ["one", "two"]
+        f["link"] = h5py.SoftLink("/group/x")
+    got = stage_one("-q", path, "--verify")
+    equal(float(np.load(got + "/scalar/array.npy")), 2.5, "scalar")
+    equal(read(got + "/text/samples/000001.txt").strip(), b"two", "text")
+    equal(np.load(got + "/group/x/samples/000001.npy").tolist(), [3, 4, 5],
+          "in a group")
+    equal(np.load(got + "/link/samples/000000.npy").tolist(), [0, 1, 2],
+          "by a link")
+
+
+@cleaned
+def parts():
+    t = skerch.create(scratch("parts"), rows=60, sub=(9,), part=10)
+    path = t.all_path
+    got = stage_one("-q", path)
+    same_samples(got, t.data)
+    paths = [s[0] for s in record(got)["sources"]]
+    for _, _, part in t.parts:
+        check(part in paths, "%s is not among the sources" % part)
+    # A part that changes is a source that changes.
+    os.utime(t.parts[3][2], (1, 1))
+    p = exits(tensorfs("stage", path), 0, "stage")
+    sentence(p, "replaced")
+    os.unlink(t.parts[3][2])
+    p = stage("-q", path, code=1)
+    sentence(p, t.parts[3][2])
+    equal(visible(), [os.path.basename(got)], "what was there stays")
+    got = stage_one(path, "--missing=skip")
+    names = sorted(os.listdir(got + "/data/samples"))
+    equal(names, ["%06d.npy" % i for i in range(60) if not 30 <= i < 40],
+          "samples that are there")
+    same_bytes(np.load(got + "/data/samples/000045.npy").tobytes(),
+               t.data[45].tobytes(), "sample 45")
+    got = stage_one("-q", path, "--missing=fill")
+    equal(len(os.listdir(got + "/data/samples")), 60, "filled samples")
+    check(stage_one("-q", path, "--missing=fill") == got, "not used again")
+
+
+# --- what is named --------------------------------------------------------------
+
+@cleaned
+def paths_of_a_source():
+    path = tar_of("data.tar", arc.data_tree())
+    got = stage_one("-q", path + ":c1", path + ":/c2/../c3" if 0 else
+                    path + ":./c3/", path + ":big/text")
+    equal(sorted(os.listdir(got)), ["big", "c1", "c3"], "directories")
+    equal(os.listdir(got + "/big"), ["text"], "of big")
+    for d in ("c1", "c3"):
+        same_tree(os.path.join(got, d), os.path.join(arc.data_tree(), d))
+    same_bytes(read(got + "/big/text"), read(arc.data_tree() + "/big/text"),
+               "big/text")
+    p = stage("-q", path + ":nowhere", code=1)
+    sentence(p, "nowhere")
+    # In another order, and once more below: the same.
+    equal(stage_one("-q", path + ":big/text", path + ":c1", path + ":./c3/"),
+          got, "path")
+    stage("-q", path + ":../etc", code=1)
+
+
+@cleaned
+def lists():
+    path, data = h5("list.h5", (12, 4), (3, 4))
+    names = ["data/samples/%06d.npy" % i for i in (3, 5, 11)]
+    listed = os.path.join(work, "list")
+    with open(listed, "w") as f:
+        f.write("\n".join(names) + "\n")
+    got = stage_one("-q", path, "--files-from=" + listed)
+    equal(sorted(os.listdir(got + "/data/samples")),
+          [os.path.basename(n) for n in names], "samples")
+    same_bytes(np.load(got + "/" + names[1]).tobytes(), data[5].tobytes(), "5")
+    other = tar_of("data.tar", arc.data_tree())
+    text = "\0".join([path + ":data", other + ":c1", other + ":c2"])
+    lines = stage("-q", "--files-from=-", "-0", input=text.encode())
+    equal(len(lines), 2, "directories")
+    equal(sorted(os.listdir(lines[1])), ["c1", "c2"], "of the archive")
+    p = stage("-q", "--files-from=/nowhere", code=1)
+    sentence(p, "/nowhere")
+    exits(tensorfs("stage"), 2, "no operand")
+
+
+@cleaned
+def several_as_one():
+    a, data = h5("one.h5", (3, 4), (3, 4))
+    b = tar_of("data.tar", arc.data_tree())
+    got = stage_one("-q", "--name=both", a, b)
+    equal(got, HOME + "/both", "path")
+    equal(sorted(os.listdir(got)), ["data.tar", "one.h5"], "directories")
+    same_samples(got + "/one.h5", data)
+    got = stage_one("-q", "--name=pieces", a + ":data/info.json", b + ":c1")
+    equal(sorted(os.listdir(got)), ["data.tar", "one.h5"], "directories")
+    equal(os.listdir(got + "/data.tar"), ["c1"], "pieces")
+    got = stage_one("-q", "--union", b, tar_of("more.tar", scratch("more")))
+    same_tree(got, arc.data_tree(), mtime_ns=10**20)
+
+
+# --- names, and using again -----------------------------------------------------
+
+@cleaned
+def used_again():
+    d = scratch("again")
+    path = os.path.join(d, "x.tar")
+    arc.sh("tar", "-cf", path, "-C", arc.data_tree(), "c1")
+    got = stage_one("-q", path)
+    ino = os.stat(got).st_ino
+    os.chdir(d)
+    for form in (path, "x.tar", "./x.tar", d + "//x.tar"):
+        equal(stage_one("-q", form), got, "path")
+        equal(os.stat(got).st_ino, ino, "inode")
+    os.chdir(work)
+    # Another one of the name, in another directory: both are there.
+    other = os.path.join(scratch("again2"), "x.tar")
+    arc.sh("tar", "-cf", other, "-C", arc.data_tree(), "c2")
+    got2 = stage_one("-q", other)
+    check(got2 != got and os.path.basename(got2).startswith("x-"), got2)
+    equal(os.listdir(got) + os.listdir(got2), ["c1", "c2"], "trees")
+    equal([stage_one("-q", path), stage_one("-q", other)], [got, got2],
+          "paths")
+    # --force: anew, at the same place.
+    equal(stage_one("-q", "--force", path), got, "path")
+    check(os.stat(got).st_ino != ino, "it was not staged anew")
+    # An exact name that is taken by another source.
+    p = stage("-q", "--name=x", other, code=1)
+    sentence(p, "x", path)
+    for bad in (".x", "a/b", ""):
+        check(tensorfs("stage", "--name=" + bad, path).returncode in (1, 2),
+              "--name=%r" % bad)
+    no_strays()
+
+
+@cleaned
+def source_changed():
+    path = os.path.join(work, "changing.tar")
+    arc.sh("tar", "-cf", path, "-C", arc.data_tree(), "c1")
+    got = stage_one("-q", path)
+    arc.sh("tar", "-cf", path, "-C", arc.data_tree(), "c2", "c3")
+    p = exits(tensorfs("stage", path), 0, "stage")
+    sentence(p, "replaced")
+    equal(p.stdout.strip(), got, "path")
+    equal(sorted(os.listdir(got)), ["c2", "c3"], "the new tree")
+    # In use: that stays, the new one has another name.
+    with Held(got):
+        arc.sh("tar", "-cf", path, "-C", arc.data_tree(), "c4")
+        p = exits(tensorfs("stage", path), 0, "stage")
+        new = p.stdout.strip()
+        check(new != got, "a tree in use was replaced")
+        sentence(p, "in use")
+        equal(sorted(os.listdir(got)), ["c2", "c3"], "the tree in use")
+        equal(os.listdir(new), ["c4"], "the new one")
+        equal(stage_one("-q", path), new, "path")
+    no_strays()
+
+
+@cleaned
+def directories():
+    """A plain directory is a source; what is added to it is seen."""
+    top = scratch("plain")
+    os.makedirs(top + "/sub")
+    for n in ("a", "sub/b"):
+        with open(os.path.join(top, n), "w") as f:
+            f.write(n * 1000)
+    got = stage_one("-q", top)
+    same_tree(got, top)
+    ino = os.stat(got).st_ino
+    equal(os.stat(stage_one("-q", top)).st_ino, ino, "used again")
+    with open(top + "/sub/c", "w") as f:
+        f.write("c")
+    got = stage_one("-q", top)
+    same_tree(got, top)
+    check(os.stat(got).st_ino != ino, "what was added was not seen")
+
+
+# --- staged, unstage ------------------------------------------------------------
+
+@cleaned
+def listing():
+    equal(exits(tensorfs("staged"), 0, "staged").stdout, "", "of nothing")
+    equal(staged(), [], "of nothing")
+    path, data = h5("listed.h5", (4, 1000), (4, 1000))
+    got = stage_one("-q", "--verify", path)
+    item, = staged()
+    equal((item["name"], item["path"], item["source"], item["state"],
+           item["in_use"], item["files"], item["verified"]),
+          ("listed", got, path, "ready", False, 5, True), "item")
+    size = sum(os.stat(os.path.join(d, n)).st_size
+               for d, _, files in os.walk(got) for n in files)
+    equal(item["bytes"], size, "bytes")
+    with Held(got):
+        equal(staged()[0]["in_use"], True, "in use")
+    text = exits(tensorfs("staged"), 0, "staged").stdout
+    for word in ("NAME", "listed", "unused", path):
+        check(word in text, "no %s in %s" % (word, text))
+    equal(set(os.listdir(HOME)), {"listed", ".stages"}, "entries")
+
+
+@cleaned
+def unstaging():
+    paths = []
+    for n in ("u1", "u2", "u3"):
+        paths.append(stage_one("-q", h5(n + ".h5", (2, 2), (2, 2))[0]))
+    sentence(unstage("nowhere", code=1), "nowhere")
+    os.mkdir(HOME + "/foreign")
+    sentence(unstage("foreign", code=1), "foreign")
+    os.rmdir(HOME + "/foreign")
+    link = os.path.join(work, "link-to-staged")
+    os.symlink(paths[0], link)
+    unstage(link, code=1)
+    unstage(paths[0] + "/data", code=1)
+    check(os.path.isdir(paths[0]), "removed through a link")
+    with Held(paths[0]):
+        sentence(unstage("u1", code=1), "in use", "--force")
+        sentence(unstage("--all", code=1), "in use")
+        equal(visible(), ["u1"], "what is in use")
+        unstage("--force", paths[0] + "/")
+    equal(visible(), [], "after --force")
+    stage("-q", os.path.join(work, "u1.h5"), os.path.join(work, "u2.h5"))
+    now = time.time()
+    use = os.path.join(CONTROL, record(HOME + "/u1")["id"] + ".use")
+    js = os.path.join(CONTROL, record(HOME + "/u1")["id"] + ".json")
+    with open(js) as f:
+        r = json.load(f)
+    r["made"] -= 7200
+    with open(js, "w") as f:
+        json.dump(r, f)
+    os.utime(use, (now - 7200, now - 7200))
+    unstage("--older-than=3h")
+    equal(visible(), ["u1", "u2"], "nothing is so old")
+    unstage("--older-than=1h")
+    equal(visible(), ["u2"], "the old one is gone")
+    exits(tensorfs("unstage", "--older-than=soon"), 2, "unstage")
+    exits(tensorfs("unstage"), 2, "unstage")
+    unstage("u2")
+    nothing()
+
+
+@cleaned
+def somewhere_else():
+    d = scratch("elsewhere")
+    path, data = h5("disk.h5", (5, 6), (5, 6))
+    got = stage_one("-q", "--to", d, path)
+    equal(got, os.path.realpath(d) + "/disk", "path")
+    same_samples(got, data)
+    equal(stage_one("-q", "--to=" + d, path), got, "path")
+    equal(len(staged("--to", d)), 1, "staged there")
+    equal(staged(), [], "staged in memory")
+    # What is there already is nobody's business of ours.
+    os.mkdir(d + "/mine")
+    p = stage("-q", "--to", d, "--name=mine", path, code=1)
+    sentence(p, "mine")
+    os.chdir(d)
+    unstage("./disk")
+    os.chdir(work)
+    equal(os.listdir(d), ["mine"], "left")
+    stage("-q", "--to", d, path)
+    unstage("--to", d, "--all")
+    equal(os.listdir(d), ["mine"], "left")
+    stage("-q", "--to", d + "/nowhere", path, code=5)
+
+
+@cleaned
+def talking():
+    path = tar_of("data.tar", arc.data_tree())
+    p = exits(tensorfs("stage", "--progress=plain", path), 0, "stage")
+    equal(p.stdout, HOME + "/data\n", "stdout")
+    unstage("data")
+    p = exits(tensorfs("stage", "-q", path), 0, "stage")
+    equal((p.stdout, p.stderr), (HOME + "/data\n", ""), "with -q")
+    with open("/dev/full", "w") as full:
+        import subprocess
+        code = subprocess.run([lib.TENSORFS, "stage", path], stdout=full,
+                              stderr=subprocess.DEVNULL).returncode
+    equal(code, 1, "exit, nowhere to print to")
+
+
+work = setup()
+lib.main()
