@@ -33,6 +33,7 @@ struct settings {
 	const char *index, *subdir;
 	uint64_t offset;
 	bool joined, versions, nested;
+	bool as_is; /* files of a directory are files, whatever they hold */
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
 	bool debug, debug_fuse;
@@ -66,6 +67,8 @@ struct settings {
 		bool null, verify, force, views_given, cache_given;
 		bool skip_missing, older_given;
 		uint64_t older; /* seconds */
+		/* run and mount: before they begin */
+		enum { STAGE_NOT, STAGE_ALL, STAGE_IF_IT_FITS } first;
 	} stage;
 
 	char **owned; /* copies that values point into */

@@ -20,6 +20,7 @@
 #include "cli/daemon.h"
 #include "cli/mountpoint.h"
 #include "cli/serving.h"
+#include "cli/stage_first.h"
 
 struct mounting {
 	const struct command *c;
@@ -27,6 +28,7 @@ struct mounting {
 	struct session *session;
 	struct fuse_face *face;
 	struct daemon daemon;
+	struct stage_first first;
 	bool ready;
 };
 
@@ -88,6 +90,7 @@ static int serve_background(struct mounting *m)
 					  : "unmounted before it was ready");
 		fuse_face_free(m->face);
 		session_free(m->session);
+		stage_first_release(&m->first);
 		settings_free(m->s);
 		_exit(r < 0 ? CLI_INCOMPLETE : CLI_DONE);
 	}
@@ -114,6 +117,30 @@ static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
 	r = m->s->foreground ? serve_foreground(m) : serve_background(m);
 	fuse_face_free(m->face);
 	session_free(m->session);
+	return r;
+}
+
+/* With --stage from shared memory, which the daemon holds until it ends. */
+static int stage_and_serve(struct mounting *m, char **paths, size_t n,
+			   const char *point)
+{
+	struct error err = {0};
+	int r = stage_first(&m->first, m->c, m->s, paths, n, &err);
+
+	if (r != CLI_DONE) {
+		cli_say(m->c, "%s",
+			stage_signal() ? "interrupted: nothing was left behind"
+				       : err.text);
+		stage_die_of_signal();
+		return r;
+	}
+	if (m->first.active) {
+		stage_first_settings(m->s);
+		paths[0] = m->first.held.path;
+		n = 1;
+	}
+	r = mount_and_serve(m, paths, n, point);
+	stage_first_release(&m->first);
 	return r;
 }
 
@@ -159,7 +186,7 @@ int cmd_mount(const struct command *c, struct settings *s, int argc,
 		r = CLI_MOUNT;
 	}
 	if (r == 0)
-		r = mount_and_serve(&m, argv, n, point);
+		r = stage_and_serve(&m, argv, n, point);
 	if (r != 0 && s->notify_pipe && !m.ready)
 		notify_failed(s->notify_pipe);
 	return r;

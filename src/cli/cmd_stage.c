@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tensorfs stage: copy sources to plain files in shared memory. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/stage.h"
-
-/* As if the signal had not been caught. */
-static void die_of_signal(void)
-{
-	int n = stage_signal();
-
-	if (!n)
-		return;
-	signal(n, SIG_DFL);
-	raise(n);
-}
 
 static int stage_one(const struct command *c, struct settings *s,
 		     const struct stage_group *g)
@@ -63,6 +51,6 @@ int cmd_stage(const struct command *c, struct settings *s, int argc,
 		worst = r > worst ? r : worst;
 	}
 	stage_groups_free(&groups);
-	die_of_signal();
+	stage_die_of_signal();
 	return worst;
 }

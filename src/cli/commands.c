@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/system.h"
 #include "shm/home.h"
 
 /* "a:b" means "a,b": inside -o a comma ends the option. */
@@ -43,7 +44,14 @@ int option_set_views(struct settings *s, const char *value, struct error *err)
 
 	if (!list)
 		return error_set(err, -ENOMEM, "out of memory");
+	s->stage.views_given = true;
 	return view_options_parse(&s->views, list, err);
+}
+
+int option_set_cache(struct settings *s, const char *value, struct error *err)
+{
+	s->stage.cache_given = true;
+	return parse_size(value, system_memory(), &s->cache_size, err);
 }
 
 int option_set_sample_axes(struct settings *s, const char *value,
@@ -105,6 +113,15 @@ static int set_private(struct settings *s, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_stage_first(struct settings *s, const char *value,
+			   struct error *err)
+{
+	s->stage.first = value ? STAGE_IF_IT_FITS : STAGE_ALL;
+	if (!value || !strcmp(value, "fit"))
+		return 0;
+	return error_set(err, -EINVAL, "'%s' is not fit", value);
+}
+
 static int set_watch(struct settings *s, const char *value, struct error *err)
 {
 	char *end;
@@ -149,6 +166,20 @@ const struct option options_run[] = {CALL("private", 0, "[auto|yes|no]", "auto",
 					  set_private),
 				     END};
 
+/* What run and mount may do first. */
+const struct option options_first[] = {
+	CALL("stage", 0, "[fit]", "no",
+	     "copy the sources to shared memory first, and use that; fit: if "
+	     "it "
+	     "does not fit, mount with a cache that does",
+	     set_stage_first),
+	{"reserve", 0, OPTION_TEXT, "SIZE", "25%",
+	 "with --stage: what is kept free of the file system; % is of its size",
+	 AT(stage.reserve), 0, 0, NULL},
+	{"to", 0, OPTION_TEXT, "DIR", "/dev/shm/tensorfs-UID",
+	 "with --stage: where staged trees are", AT(stage.to), 0, 0, NULL},
+	END};
+
 const struct option options_mount[] = {
 	CALL("debug", 'd', "[MODULE,...]", NULL,
 	     "foreground, with debug lines of these modules (all)", set_debug),
@@ -156,10 +187,10 @@ const struct option options_mount[] = {
 	     "answer one request at a time, prefetch nothing"),
 	FLAG("allow_other", 0, allow_other, "let other users in"),
 	FLAG("allow_root", 0, allow_root, "let root in"),
-	{"cache-size", 0, OPTION_SIZE, "SIZE", "25%",
-	 "memory for decoded chunks; % is of the memory that this process may "
-	 "use",
-	 AT(cache_size), 0, 0, NULL},
+	CALL("cache-size", 0, "SIZE", "25%",
+	     "memory for decoded chunks; % is of the memory that this process "
+	     "may use",
+	     option_set_cache),
 	UINT("threads", "N", "2 x cores", "threads that answer requests",
 	     threads, 1, 1024),
 	UINT("uid", "N", "yours, or as stored", "owner of all files", uid, 0,
@@ -329,20 +360,12 @@ const struct option_alias option_aliases[] = {
 	{"kernel_cache", NULL, NULL},
 	{NULL, NULL, NULL}};
 
-static const struct option *const tables_mount[] = {options_place,
-						    options_mount,
-						    options_archive,
-						    options_progress,
-						    options_views,
-						    options_common,
-						    NULL};
-static const struct option *const tables_run[] = {options_run,
-						  options_mount,
-						  options_archive,
-						  options_progress,
-						  options_views,
-						  options_common,
-						  NULL};
+static const struct option *const tables_mount[] = {
+	options_place,    options_first, options_mount,  options_archive,
+	options_progress, options_views, options_common, NULL};
+static const struct option *const tables_run[] = {
+	options_run,      options_first, options_mount,  options_archive,
+	options_progress, options_views, options_common, NULL};
 static const struct option *const tables_umount[] = {options_umount,
 						     options_common, NULL};
 static const struct option *const tables_ls[] = {

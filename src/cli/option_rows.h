@@ -25,6 +25,7 @@
 		NULL, 0, OPTION_FLAG, NULL, NULL, NULL, 0, 0, 0, NULL \
 	}
 
+int option_set_cache(struct settings *s, const char *value, struct error *err);
 int option_set_views(struct settings *s, const char *value, struct error *err);
 int option_set_sample_axes(struct settings *s, const char *value,
 			   struct error *err);

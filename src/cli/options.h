@@ -37,10 +37,10 @@ struct option_alias {
 extern const struct option options_common[], options_mount[], options_views[],
 	options_umount[], options_ls[], options_info[], options_verify[],
 	options_stats[], options_archive[], options_archive_look[],
-	options_progress[], options_place[], options_run[];
+	options_progress[], options_place[], options_run[], options_first[];
 /* stage, staged, unstage */
-extern const struct option *const tables_stage[], *const tables_staged[],
-	*const tables_unstage[];
+extern const struct option *const tables_stage[],
+	*const tables_staged[], *const tables_unstage[];
 extern const struct option_alias option_aliases[];
 
 /*

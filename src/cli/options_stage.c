@@ -17,7 +17,6 @@ static int set_stage_view(struct settings *s, const char *value,
 	/* What others call raw, mounts call bin. */
 	for (char *p = list; (p = strstr(p, "raw")); p += 3)
 		memcpy(p, "bin", 3);
-	s->stage.views_given = true;
 	return option_set_views(s, list, err);
 }
 
@@ -33,13 +32,6 @@ static int set_stage_missing(struct settings *s, const char *value,
 		       ? error_set(err, -EINVAL,
 				   "'%s' is not error, fill or skip", value)
 		       : 0;
-}
-
-static int set_stage_cache(struct settings *s, const char *value,
-			   struct error *err)
-{
-	s->stage.cache_given = true;
-	return parse_size(value, system_memory(), &s->cache_size, err);
 }
 
 static int set_older(struct settings *s, const char *value, struct error *err)
@@ -63,7 +55,7 @@ static const struct option options_stage[] = {
 	     "read the source a second time and compare"),
 	FLAG("force", 0, stage.force, "stage anew what is staged already"),
 	CALL("cache-size", 0, "SIZE", "25%, at most 512M",
-	     "memory for decoded chunks meanwhile", set_stage_cache),
+	     "memory for decoded chunks meanwhile", option_set_cache),
 	UINT("threads", "N", "cores", "threads that decode and write", threads,
 	     1, 1024),
 	END};

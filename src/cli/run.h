@@ -54,7 +54,8 @@ struct run_shared {
 	volatile bool made;      /* dir is ours */
 	/* 0: none, or it was seen to end */
 	volatile pid_t daemon, escort;
-	volatile bool ready; /* the daemon said that the mount is up */
+	volatile bool ready;  /* the daemon said that the data is there */
+	volatile bool staged; /* as files, not as a mount */
 };
 
 /* What the kernel's answers to wait were. */

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "cli/run.h"
+#include "cli/stage_first.h"
 
 /* The daemon ends by itself when it is unmounted; not if somebody holds a file. */
 #define HELPER_MS 300
@@ -150,14 +151,17 @@ unsigned run_clean(struct run *r, int grace)
 	struct error err = {0};
 	unsigned left = run_tree_end(r, grace);
 
-	/* A daemon that is still opening has nothing to unmount. */
-	if (!p->ready && p->daemon)
+	/* A daemon that is still opening has nothing to unmount, nor has one that
+	 * holds files. */
+	if ((!p->ready || p->staged) && p->daemon)
 		kill(p->daemon, SIGKILL);
 	if (!run_place_remove(p, &err)) {
 		cli_say(r->c, "%s", err.text);
 		left++;
 	}
-	return left + !end_helper(r, &p->daemon);
+	left += !end_helper(r, &p->daemon);
+	stage_first_sweep(r->s);
+	return left;
 }
 
 void run_escort_end(struct run *r)

@@ -8,9 +8,7 @@
  * itself: while it opens, the end of file of `alive` is a signal that kills it (no
  * thread may run then); while it serves, a thread waits for it.
  *
- * r->shared->view is the path that the command sees.  Another way to bring it the
- * data would set another path before it says that it is ready, and release what it
- * holds here, where every end of a run comes by, or by being killed.
+ * r->shared->view is the path that the command sees: the mount, or what was staged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +27,7 @@
 #include "cli/mountinfo.h"
 #include "cli/run.h"
 #include "cli/serving.h"
+#include "cli/stage_first.h"
 
 /* To free what is in memory. */
 #define END_SECONDS 2
@@ -38,27 +37,45 @@ struct serving {
 	struct daemon daemon;
 	struct session *session;
 	struct fuse_face *face;
+	struct stage_first first;
 };
+
+static void tell(struct serving *v, const char *view)
+{
+	snprintf(v->run->shared->view, sizeof v->run->shared->view, "%s", view);
+	v->run->shared->ready = true;
+	daemon_ready(&v->daemon);
+}
 
 static void on_ready(void *ctx)
 {
 	struct serving *v = ctx;
 
-	snprintf(v->run->shared->view, sizeof v->run->shared->view, "%s",
-		 v->run->shared->point);
-	v->run->shared->ready = true;
-	daemon_ready(&v->daemon);
+	tell(v, v->run->shared->point);
+}
+
+/* Nobody ever writes. */
+static void wait_for_end(const struct run *r)
+{
+	struct pollfd p = {.fd = r->alive[0], .events = POLLIN};
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
+static void quiet(const struct run *r)
+{
+	int fd = r->alive[0];
+
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC);
 }
 
 static void *watch(void *arg)
 {
 	struct serving *v = arg;
-	struct pollfd p = {.fd = v->run->alive[0], .events = POLLIN};
 	struct error err;
 
-	/* Nobody ever writes. */
-	while (poll(&p, 1, -1) < 0 && errno == EINTR)
-		;
+	wait_for_end(v->run);
 	/* If the keeper has done it already, we are about to end. */
 	if (mount_detach(v->run->shared->point, true, &err) < 0) {
 		sleep(END_SECONDS);
@@ -71,7 +88,7 @@ static int watch_start(struct serving *v, struct error *err)
 {
 	pthread_t thread;
 	sigset_t all, old;
-	int fd = v->run->alive[0], r;
+	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -80,7 +97,19 @@ static int watch_start(struct serving *v, struct error *err)
 	if (r)
 		return error_errno(err, -r, "cannot start a thread");
 	pthread_detach(thread);
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC);
+	quiet(v->run);
+	return 0;
+}
+
+/* Nothing is served: what was staged is held until we are killed by whoever then
+ * sweeps, or until there is nobody to do that. */
+static int hold_staged(struct serving *v)
+{
+	v->run->shared->staged = true;
+	quiet(v->run);
+	tell(v, v->first.held.path);
+	wait_for_end(v->run);
+	stage_first_release(&v->first);
 	return 0;
 }
 
@@ -88,9 +117,14 @@ static int watch_start(struct serving *v, struct error *err)
 static int open_and_serve(struct serving *v, struct error *err)
 {
 	struct run *run = v->run;
-	int r = mount_open(run->s, run->sources, run->n_sources,
-			   run->shared->point, &v->session, &v->face, err);
+	int r = stage_first(&v->first, run->c, run->s, run->sources,
+			    run->n_sources, err);
 
+	if (r == 0 && v->first.active)
+		return hold_staged(v);
+	if (r == 0)
+		r = mount_open(run->s, run->sources, run->n_sources,
+			       run->shared->point, &v->session, &v->face, err);
 	if (r != 0)
 		return r;
 	r = source_isolate(true, err);

@@ -63,7 +63,12 @@ static void daemon_ended(struct front *f, int status)
 {
 	if (f->phase != RUNNING)
 		return;
-	if (WIFSIGNALED(status))
+	if (WIFSIGNALED(status) && f->run->shared->staged)
+		cli_say(f->run->c,
+			"the daemon was killed by signal %d (%s): nobody holds "
+			"what was staged, and the command is ended",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WIFSIGNALED(status))
 		cli_say(f->run->c,
 			"the daemon was killed by signal %d (%s): the mount "
 			"is dead, and the command is ended",

@@ -215,6 +215,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .offset = set->offset,
 			    .versions = set->versions,
 			    .nested = set->nested,
+			    .as_is = set->as_is,
 			    .stage = set->cache_size / STAGE_SHARE,
 			    .threads = set->cache_size >= SCAN_MEMORY
 					       ? system_cores()

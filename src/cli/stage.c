@@ -52,7 +52,7 @@ struct stager {
 	struct copy_options options;
 	struct progress progress;
 	bool interruptible;
-	struct sigaction before[3];
+	struct sigaction before[4];
 	struct error *err;
 };
 
@@ -80,7 +80,9 @@ static int write_exit(int code)
 
 /* ---- signals ------------------------------------------------------------- */
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+/* The last one is how the daemon of a run hears that the run is gone. */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGIO};
+#define SIGNALS (sizeof signals / sizeof *signals)
 
 static void on_signal(int n)
 {
@@ -92,12 +94,20 @@ int stage_signal(void)
 	return caught;
 }
 
+void stage_die_of_signal(void)
+{
+	if (!caught)
+		return;
+	signal(caught, SIG_DFL);
+	raise(caught);
+}
+
 static void signals_hold(struct stager *st)
 {
 	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
 	caught = 0;
-	for (unsigned i = 0; i < 3; i++) {
+	for (size_t i = 0; i < SIGNALS; i++) {
 		sigaction(signals[i], NULL, &st->before[i]);
 		if (st->before[i].sa_handler != SIG_IGN)
 			sigaction(signals[i], &a, NULL);
@@ -107,7 +117,7 @@ static void signals_hold(struct stager *st)
 
 static void signals_release(struct stager *st)
 {
-	for (unsigned i = 0; i < 3 && st->interruptible; i++)
+	for (size_t i = 0; i < SIGNALS && st->interruptible; i++)
 		sigaction(signals[i], &st->before[i], NULL);
 	st->interruptible = false;
 }
@@ -317,7 +327,8 @@ static int write_tree(struct stager *st, struct staging_result *result)
 	if (r < 0)
 		return r;
 	note(st, st->plan->left_out, "devices, FIFOs or sockets are left out");
-	note(st, job.missing + st->plan->missing, "files are left out: parts of them are missing");
+	note(st, job.missing + st->plan->missing,
+	     "files are left out: parts of them are missing");
 	*result = (struct staging_result){
 		.files = st->plan->files.n - job.missing,
 		.bytes = st->plan->bytes,

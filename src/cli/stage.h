@@ -30,6 +30,8 @@ int stage_request(const struct command *c, struct settings *s,
 		  struct staged *out, struct error *err);
 /* The signal that ended a stage; 0: none. */
 int stage_signal(void);
+/* As if it had not been caught; returns when there was none. */
+void stage_die_of_signal(void);
 /* Defaults of `stage` where the user has not said otherwise: memory, threads,
  * views. */
 void stage_defaults(struct settings *s);

@@ -81,9 +81,11 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The key: where sources really are, which paths, which options. */
-static bool make_key(const struct stage_request *q, char *const *real,
-		     const char *options, char key[STAGING_ID])
+/* The key: what sources are called, and where they really are, which paths, which
+ * options. */
+static bool make_key(const struct stage_request *q, const struct settings *s,
+		     char *const *real, const char *options,
+		     char key[STAGING_ID])
 {
 	char **paths = calloc(q->n_paths + 1, sizeof *paths), *text = NULL;
 	size_t n;
@@ -94,7 +96,8 @@ static bool make_key(const struct stage_request *q, char *const *real,
 		return false;
 	}
 	for (size_t i = 0; i < q->n_sources; i++)
-		fprintf(f, "%s\n", real[i]);
+		fprintf(f, "%s=%s\n",
+			s->names && s->names[i] ? s->names[i] : "", real[i]);
 	for (size_t i = 0; i < q->n_paths; i++)
 		paths[i] = q->paths[i];
 	qsort(paths, q->n_paths, sizeof *paths, by_text);
@@ -172,7 +175,7 @@ int stage_want(const struct stage_request *q, const struct settings *s,
 		texts->options = options_text(s);
 		texts->source = source_text(q, real);
 		if (!texts->name || !texts->options || !texts->source ||
-		    !make_key(q, real, texts->options, want->key))
+		    !make_key(q, s, real, texts->options, want->key))
 			r = error_set(err, -ENOMEM, "out of memory");
 	}
 	want->name = texts->name;

@@ -238,7 +238,9 @@ static int directory_open(const struct source_args *a, struct source **out,
 		r = member_files_new(&f, &s->members, NULL, 0, 0, err);
 	if (r == 0) {
 		tree_set_files(a->tree, a->dir, f);
-		r = archive_nest(&s->nest, a, &s->members, NULL, 0, f, 0, err);
+		if (!a->archive || !a->archive->as_is)
+			r = archive_nest(&s->nest, a, &s->members, NULL, 0, f,
+					 0, err);
 	}
 	if (r < 0) {
 		directory_close(&s->source);
