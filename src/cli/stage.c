@@ -411,8 +411,10 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 {
 	int r = staging_open(st->place, st->s->stage.to, true, st->err);
 
-	if (r < 0)
-		return CLI_MEMORY;
+	if (r < 0) /* no shared memory is too little of it */
+		return !st->s->stage.to && (r == -ENOENT || r == -ENOTSUP)
+			       ? CLI_MEMORY
+			       : write_exit(r);
 	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
 	if (r < 0)
 		r = write_exit(r);

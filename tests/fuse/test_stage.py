@@ -487,7 +487,7 @@ def somewhere_else():
     stage("-q", "--to", d, path)
     unstage("--to", d, "--all")
     equal(os.listdir(d), ["mine"], "left")
-    stage("-q", "--to", d + "/nowhere", path, code=5)
+    stage("-q", "--to", d + "/nowhere", path, code=1)
 
 
 @cleaned
@@ -506,4 +506,5 @@ def talking():
 
 
 work = setup()
+arc._work = work
 lib.main()
