@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* staging: what is held stays, what is transient goes, whoever dies when. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "staging/private.h"
+#include "test.h"
+
+static char base[] = "/tmp/staging-place-XXXXXX";
+static unsigned said;
+
+static void count(void *ctx, const char *sentence)
+{
+	(void)ctx;
+	CHECK(sentence[0]);
+	said++;
+}
+
+static struct staging_want want_of(const char *name, const char *what)
+{
+	struct staging_want w = {
+		.name = name, .source = what, .options = "none"};
+
+	staging_key(what, w.key);
+	return w;
+}
+
+static void put_file(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	CHECK(fd >= 0);
+	CHECK_EQ_I(write(fd, "data", 4), 4);
+	close(fd);
+}
+
+/* Stage a file, made of nothing. */
+static bool make(struct staging *s, const struct staging_want *w,
+		 struct staged *out)
+{
+	const struct staging_result result = {.files = 1, .bytes = 4};
+	const struct staging_sources none = {.list = VEC_EMPTY};
+	struct staging_build b;
+	struct error err = {0};
+
+	CHECK_OK(staging_begin(s, w, count, NULL, out, &b, &err));
+	if (out->reused)
+		return false;
+	CHECK_OK(staging_make(s, &b, &err));
+	put_file(b.tree.fd, "file");
+	CHECK_OK(
+		staging_publish(s, &b, &result, &none, count, NULL, out, &err));
+	return true;
+}
+
+static struct staging opened(void)
+{
+	struct staging s;
+	struct error err = {0};
+
+	CHECK_OK(staging_open(&s, base, true, &err));
+	return s;
+}
+
+static bool exists(const char *name)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, "%s/%s", base, name);
+	return access(path, F_OK) == 0;
+}
+
+static size_t listed(struct staging *s)
+{
+	struct staging_list l;
+	struct error err = {0};
+	size_t n;
+
+	CHECK_OK(staging_list(s, &l, &err));
+	n = l.list.n;
+	staging_list_free(&l);
+	return n;
+}
+
+/* Wait for a process that killed itself. */
+static void reap(pid_t pid)
+{
+	int status;
+
+	CHECK_EQ_I(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status));
+}
+
+static void all_gone(struct staging *s)
+{
+	struct error err = {0};
+
+	CHECK_OK(staging_sweep(s, &err));
+	CHECK_EQ_U(listed(s), 0);
+	staging_tidy(s);
+	staging_close(s);
+	CHECK_OK(rmdir(base));
+	CHECK_OK(mkdir(base, 0700));
+}
+
+TEST(made_and_used_again)
+{
+	struct staging s = opened();
+	struct staging_want w = want_of("a", "source a");
+	struct staged one, two;
+	struct error err = {0};
+
+	CHECK(make(&s, &w, &one));
+	CHECK(exists("a/file"));
+	CHECK(!one.reused && one.use >= 0);
+	CHECK(!make(&s, &w, &two));
+	CHECK_STR(one.path, two.path);
+	CHECK_EQ_I(staging_remove(&s, "a", false, &err), -EBUSY);
+	staging_release(&s, &one);
+	CHECK_EQ_I(staging_remove(&s, "a", false, &err), -EBUSY);
+	staging_release(&s, &two);
+	CHECK(exists("a/file"));
+	CHECK_OK(staging_remove(&s, "a", false, &err));
+	CHECK_EQ_I(staging_remove(&s, "a", false, &err), -ENOENT);
+	CHECK(!exists("a"));
+	all_gone(&s);
+}
+
+TEST(names)
+{
+	struct staging s = opened();
+	struct staging_want a = want_of("n", "source a");
+	struct staging_want b = want_of("n", "source b");
+	struct staging_build build;
+	struct staged one, two;
+	struct error err = {0};
+
+	CHECK(make(&s, &a, &one));
+	CHECK(make(&s, &b, &two));
+	CHECK_STR(one.name, "n");
+	CHECK(!strncmp(two.name, "n-", 2));
+	b.exact = true;
+	staging_release(&s, &two);
+	CHECK_EQ_I(staging_begin(&s, &b, count, NULL, &two, &build, &err),
+		   -EEXIST);
+	b.name = "../n";
+	CHECK_EQ_I(staging_begin(&s, &b, count, NULL, &two, &build, &err),
+		   -EINVAL);
+	/* Anew while it is in use: beside. */
+	a.force = true;
+	said = 0;
+	CHECK(make(&s, &a, &two));
+	CHECK_EQ_U(said, 1);
+	CHECK(strcmp(one.path, two.path));
+	CHECK(exists("n/file"));
+	staging_release(&s, &two);
+	staging_release(&s, &one);
+	/* Nobody uses any of them: one of them is replaced. */
+	CHECK(make(&s, &a, &one));
+	staging_release(&s, &one);
+	CHECK_EQ_U(listed(&s), 3);
+	for (int i = 0; i < 3; i++) {
+		struct staging_list l;
+
+		CHECK_OK(staging_list(&s, &l, &err));
+		CHECK_OK(staging_remove(&s, l.list.at[0].name, false, &err));
+		staging_list_free(&l);
+	}
+	all_gone(&s);
+}
+
+TEST(transient)
+{
+	struct staging s = opened();
+	struct staging_want w = want_of("t", "source t");
+	struct staged one, two;
+
+	w.transient = true;
+	CHECK(make(&s, &w, &one));
+	CHECK(!make(&s, &w, &two));
+	staging_release(&s, &one);
+	CHECK(exists("t/file"));
+	staging_release(&s, &two);
+	CHECK(!exists("t"));
+	/* Whoever wants it to stay makes it stay. */
+	CHECK(make(&s, &w, &one));
+	w.transient = false;
+	CHECK(!make(&s, &w, &two));
+	staging_release(&s, &two);
+	staging_release(&s, &one);
+	CHECK(exists("t/file"));
+	/* And whoever does not mind leaves it at that. */
+	w.transient = true;
+	CHECK(!make(&s, &w, &one));
+	CHECK(!one.transient);
+	staging_release(&s, &one);
+	CHECK(exists("t/file"));
+	CHECK_OK(staging_remove(&s, "t", false, NULL));
+	all_gone(&s);
+}
+
+/* A transient tree whose users were all killed. */
+TEST(users_die)
+{
+	struct staging s = opened();
+	struct staging_want w = want_of("u", "source u");
+	struct staged one;
+	int ready[2];
+	char c;
+
+	CHECK_OK(pipe(ready));
+	w.transient = true;
+	pid_t a = fork();
+
+	if (a == 0) {
+		make(&s, &w, &one);
+		CHECK_EQ_I(write(ready[1], "x", 1), 1);
+		pause();
+	}
+	CHECK_EQ_I(read(ready[0], &c, 1), 1);
+	CHECK_EQ_U(listed(&s), 1);
+	CHECK(!make(&s, &w, &one));
+	kill(a, SIGKILL);
+	reap(a);
+	CHECK_EQ_U(listed(&s), 1); /* we use it */
+	pid_t b = fork();
+
+	if (b == 0) {
+		kill(getpid(), SIGKILL);
+	}
+	reap(b);
+	place_unlock(&one.use); /* as if we were dead */
+	free(one.path);
+	free(one.name);
+	CHECK_EQ_U(listed(&s), 0);
+	CHECK(!exists("u"));
+	all_gone(&s);
+}
+
+/* At every step a builder may be killed: nothing is seen of it, and the next one
+ * has its way. */
+TEST(builders_die)
+{
+	const struct staging_result result = {.files = 1, .bytes = 4};
+	const struct staging_sources none = {.list = VEC_EMPTY};
+
+	for (int step = 0; step < 4; step++) {
+		struct staging s = opened();
+		struct staging_want w = want_of("b", "source b");
+		struct staging_build b;
+		struct staged out;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			staging_begin(&s, &w, count, NULL, &out, &b, NULL);
+			if (step > 0)
+				staging_make(&s, &b, NULL);
+			if (step > 1)
+				put_file(b.tree.fd, "half");
+			if (step > 2)
+				staging_publish(&s, &b, &result, &none, count,
+						NULL, &out, NULL);
+			kill(getpid(), SIGKILL);
+		}
+		reap(pid);
+		CHECK(exists("b") == (step == 3));
+		CHECK_EQ_U(listed(&s), 1);
+		CHECK(make(&s, &w, &out) == (step < 3));
+		CHECK(exists(step == 3 ? "b/half" : "b/file"));
+		staging_release(&s, &out);
+		CHECK_OK(staging_remove(&s, "b", false, NULL));
+		all_gone(&s);
+	}
+}
+
+/* Records that are no records, names that are not ours. */
+TEST(records_lie)
+{
+	static const char *const lies[] = {
+		"",
+		"[]",
+		"{}",
+		"{\"version\": 1, \"name\": \"..\"}",
+		"{\"version\": 1, \"key\": \"0123456789abcdef\", \"name\": "
+		"\"../precious\", \"source\": \"\", \"options\": \"\", "
+		"\"sources\": []}",
+		"{\"version\": 1, \"key\": \"0123456789abcdef\", \"name\": "
+		"\"precious\", \"source\": \"\", \"options\": \"\", "
+		"\"transient\": true, \"sources\": []}"};
+
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+		struct staging s = opened();
+		int fd = openat(s.control.fd, "00112233445566aa.json",
+				O_WRONLY | O_CREAT, 0600);
+
+		CHECK_EQ_I(write(fd, lies[i], strlen(lies[i])),
+			   (ssize_t)strlen(lies[i]));
+		close(fd);
+		CHECK_OK(mkdirat(s.at.fd, "precious", 0700));
+		CHECK_EQ_I(staging_remove(&s, "precious", true, NULL), -ENOENT);
+		CHECK_OK(staging_sweep(&s, NULL));
+		CHECK(exists("precious"));
+		CHECK_OK(unlinkat(s.at.fd, "precious", AT_REMOVEDIR));
+		all_gone(&s);
+	}
+}
+
+/* Sources: what they were, whatever their names are. */
+TEST(sources)
+{
+	char path[300], odd[300];
+	struct staging_sources d = {.list = VEC_EMPTY};
+	struct record r = {.name = NULL};
+	struct identity id;
+	struct stat st;
+
+	snprintf(odd, sizeof odd, "%s/\xff\"odd", base);
+	snprintf(path, sizeof path, "%s/missing", base);
+	put_file(AT_FDCWD, odd);
+	CHECK_OK(stat(odd, &st));
+	identity_of(&st, &id);
+	CHECK(staging_sources_add(&d, odd, &id));
+	CHECK(staging_sources_add(&d, path, NULL));
+	r.sources = record_sources(&d);
+	CHECK(r.sources);
+	CHECK(record_is_current(&r));
+	put_file(AT_FDCWD, path);
+	CHECK(!record_is_current(&r));
+	CHECK_OK(unlink(path));
+	CHECK(record_is_current(&r));
+	CHECK_OK(truncate(odd, 3));
+	CHECK(!record_is_current(&r));
+	CHECK_OK(unlink(odd));
+	CHECK(!record_is_current(&r));
+	record_free(&r);
+	staging_sources_free(&d);
+}
+
+int main(void)
+{
+	CHECK(mkdtemp(base));
+	RUN(made_and_used_again);
+	RUN(names);
+	RUN(transient);
+	RUN(users_die);
+	RUN(builders_die);
+	RUN(records_lie);
+	RUN(sources);
+	CHECK_OK(rmdir(base));
+	return test_done();
+}
