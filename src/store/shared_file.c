@@ -303,7 +303,6 @@ struct buf *part_publish(struct shared *sh, const struct shared_key *k,
 		return b;
 	}
 	unlinkat(sh->dir.fd, p->name, 0);
-	ledger_entered(sh);
 	part_end(p);
 	return b;
 }

@@ -217,8 +217,10 @@ int ledger_grow(struct shared *sh, int part, uint64_t size, struct error *err)
 		r = make_room(sh, &l, cost - had, err);
 	if (r == 0 && ftruncate(part, (off_t)size) < 0)
 		r = error_errno(err, -errno, "a new chunk");
-	if (r == 0)
+	if (r == 0) {
 		l.bytes = l.bytes - min_u64(l.bytes, had) + cost;
+		l.entries += had == 0;
+	}
 	if (end(fd, &l, r == 0 ? err : NULL) < 0 && r == 0)
 		r = err ? err->code : -EIO;
 	return r;
@@ -245,8 +247,10 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 
 	/* Without the ledger the sum is too large until the next count. */
 	if (is_of(sh, name, fd, &st) && unlinkat(sh->dir.fd, name, 0) == 0 &&
-	    st.st_nlink == 1)
+	    st.st_nlink == 1) {
 		l.bytes -= min_u64(l.bytes, ledger_cost((uint64_t)st.st_size));
+		l.entries -= st.st_size > 0 && l.entries > 0;
+	}
 	if (book < 0)
 		return book;
 	if (!scan_is_entry(name))
@@ -254,17 +258,6 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 	/* An entry that is damaged may have had another size: count anew. */
 	close(book);
 	return 0;
-}
-
-void ledger_entered(struct shared *sh)
-{
-	struct ledger l;
-	int fd = begin(sh, &l, NULL);
-
-	if (fd < 0)
-		return;
-	l.entries++;
-	end(fd, &l, NULL);
 }
 
 int ledger_settle(struct shared *sh, struct error *err)

@@ -76,10 +76,10 @@ void part_drop(struct shared *sh, struct part *p);
 
 struct ledger {
 	char magic[8];
-	uint64_t dirty; /* names are being changed: count them */
-	uint64_t bytes, entries;
-	uint64_t next_scan; /* times of shared_now() */
-	uint64_t starved;   /* when there was nothing to evict */
+	uint64_t dirty;          /* names are being changed: count them */
+	uint64_t bytes, entries; /* those in the making, too */
+	uint64_t next_scan;      /* times of shared_now() */
+	uint64_t starved;        /* when there was nothing to evict */
 };
 /* The bytes that a file of `size` takes. */
 uint64_t ledger_cost(uint64_t size);
@@ -89,8 +89,6 @@ int ledger_grow(struct shared *sh, int fd, uint64_t size, struct error *err);
 /* Remove a name; with fd >= 0 only if it is that of this file. */
 int ledger_remove(struct shared *sh, const char *name, int fd,
 		  struct error *err);
-/* A part became an entry. */
-void ledger_entered(struct shared *sh);
 /* Count all names, remove what dead processes left, and keep to the limit. */
 int ledger_settle(struct shared *sh, struct error *err);
 /* What it says; zeros where it says nothing. */

@@ -123,15 +123,13 @@ static void count(const struct shared *sh, struct scan *s, const char *name)
 	    fstatat(sh->dir.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return;
-	if (part) {
-		/* The other name of one with two counts. */
-		if (!bury(sh, name) && st.st_nlink == 1)
-			s->bytes += ledger_cost((uint64_t)st.st_size);
+	/* Of one with two names the other one counts. */
+	if (part && (bury(sh, name) || st.st_nlink > 1 || !st.st_size))
 		return;
-	}
+	if (!part)
+		collect(s, name, &st);
 	s->bytes += ledger_cost((uint64_t)st.st_size);
 	s->entries++;
-	collect(s, name, &st);
 }
 
 int scan_run(const struct shared *sh, struct scan *s, struct error *err)
