@@ -220,6 +220,7 @@ int ledger_grow(struct shared *sh, int part, uint64_t size, struct error *err)
 	if (r == 0) {
 		l.bytes = l.bytes - min_u64(l.bytes, had) + cost;
 		l.entries += had == 0;
+		room_take(sh, cost - min_u64(cost, had));
 	}
 	if (end(fd, &l, r == 0 ? err : NULL) < 0 && r == 0)
 		r = err ? err->code : -EIO;

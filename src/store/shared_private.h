@@ -16,7 +16,8 @@
 struct room {
 	pthread_mutex_t lock; /* all below */
 	uint64_t until;       /* `memory` is believed until then */
-	uint64_t memory;      /* bytes of it that may be taken */
+	uint64_t memory;      /* bytes of it that may be taken, less */
+	uint64_t taken;       /* these */
 };
 struct shared {
 	struct shm_dir home, dir;
@@ -120,6 +121,8 @@ bool scan_is_entry(const char *name);
 /* Bytes that may be taken of the file system and of memory now, less what is to
  * stay free of both. */
 uint64_t room_now(struct shared *sh);
+/* So many bytes of it are being taken. */
+void room_take(struct shared *sh, uint64_t bytes);
 /* The most that the file system of `fd` may give at all. */
 uint64_t room_most(int fd);
 
