@@ -362,6 +362,7 @@ void session_free(struct session *s)
 		store_free(s->store);
 	if (s->tree)
 		tree_free(s->tree);
+	source_isolate_end();
 	for (size_t i = s->n_sources; i-- > 0;)
 		source_close(s->sources[i]);
 	free(s->sources);

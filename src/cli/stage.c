@@ -51,7 +51,7 @@ struct stager {
 	struct copy_plan *plan;
 	struct copy_options options;
 	struct progress progress;
-	bool interruptible;
+	size_t held; /* signals */
 	struct sigaction before[4];
 	struct error *err;
 };
@@ -80,8 +80,9 @@ static int write_exit(int code)
 
 /* ---- signals ------------------------------------------------------------- */
 
-/* The last one is how the daemon of a run hears that the run is gone. */
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGIO};
+/* The first is how the daemon of a run hears that the run is gone: nobody waits,
+ * so opening the sources may be finished first. */
+static const int signals[] = {SIGIO, SIGINT, SIGTERM, SIGHUP};
 #define SIGNALS (sizeof signals / sizeof *signals)
 
 static void on_signal(int n)
@@ -102,24 +103,24 @@ void stage_die_of_signal(void)
 	raise(caught);
 }
 
-static void signals_hold(struct stager *st)
+static void signals_hold(struct stager *st, size_t n)
 {
 	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
-	caught = 0;
-	for (size_t i = 0; i < SIGNALS; i++) {
+	for (size_t i = st->held; i < n; i++) {
 		sigaction(signals[i], NULL, &st->before[i]);
 		if (st->before[i].sa_handler != SIG_IGN)
 			sigaction(signals[i], &a, NULL);
 	}
-	st->interruptible = true;
+	st->held = n;
 }
 
 static void signals_release(struct stager *st)
 {
-	for (size_t i = 0; i < SIGNALS && st->interruptible; i++)
-		sigaction(signals[i], &st->before[i], NULL);
-	st->interruptible = false;
+	while (st->held > 0) {
+		st->held--;
+		sigaction(signals[st->held], &st->before[st->held], NULL);
+	}
 }
 
 /* ---- sources ------------------------------------------------------------- */
@@ -268,7 +269,7 @@ static int prepare(struct stager *st)
 		r = source_isolate(true, st->err);
 	if (r < 0)
 		return cli_source_exit(r);
-	signals_hold(st);
+	signals_hold(st, SIGNALS);
 	r = make_plan(st, st->session);
 	if (r == 0)
 		r = does_it_fit(st);
@@ -378,6 +379,8 @@ static int make_it(struct stager *st, struct staged *out)
 
 	if (!ids)
 		return no_memory(st->err);
+	caught = 0;
+	signals_hold(st, 1);
 	r = look_at_sources(st, ids, false);
 	code = r < 0 ? cli_source_exit(r) : prepare(st);
 	if (code == CLI_DONE) {

@@ -101,7 +101,8 @@ static bool make_key(const struct stage_request *q, const struct settings *s,
 	for (size_t i = 0; i < q->n_paths; i++)
 		paths[i] = q->paths[i];
 	qsort(paths, q->n_paths, sizeof *paths, by_text);
-	for (size_t i = 0; i < q->n_paths; i++)
+	/* An empty path is all there is, as is none. */
+	for (size_t i = 0; i < q->n_paths && *paths[0]; i++)
 		fprintf(f, ":%s\n", paths[i]);
 	fprintf(f, "%s", options);
 	free(paths);

@@ -15,7 +15,6 @@
 #include "base/system.h"
 #include "base/vec.h"
 #include "archive/backing.h"
-#include "source/hdf5_worker.h"
 #include "source/stage.h"
 
 /* ---- the file ------------------------------------------------------------ */
@@ -42,7 +41,6 @@ static void hdf5_close(struct source *source)
 
 	if (!s)
 		return;
-	hdf5_isolate_stop();
 	intern_free(&s->intern);
 	free(s->path);
 	free(s->dir);

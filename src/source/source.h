@@ -92,11 +92,13 @@ int source_open_union(const struct source_args *a, char *const *paths, size_t n,
 void source_close(struct source *s);
 /*
  * From now on let libraries that crash on damaged files do it in processes of
- * their own; those end when the sources are closed, or with this process.  Call
+ * their own; those end with source_isolate_end, or with this process.  Call
  * when all sources are open, before the first thread starts.
  */
 int source_isolate(bool keep_stderr, struct error *err);
-/* True afterwards: HDF5 files cannot be opened any more. */
+/* When nothing of the sources is used any more; nothing if there are none. */
+void source_isolate_end(void);
+/* True meanwhile: HDF5 files cannot be opened any more. */
 bool source_isolated(void);
 
 #endif

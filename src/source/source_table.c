@@ -191,6 +191,11 @@ int source_isolate(bool keep_stderr, struct error *err)
 	return hdf5_isolate_start(keep_stderr, err);
 }
 
+void source_isolate_end(void)
+{
+	hdf5_isolate_stop();
+}
+
 bool source_isolated(void)
 {
 	return hdf5_isolated();
