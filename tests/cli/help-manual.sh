@@ -49,6 +49,7 @@ compare tensorfs tensorfs
 compare tensorfs-mount mount umount
 compare tensorfs-ls ls cat
 compare tensorfs-info info verify
+compare tensorfs-stage stage staged unstage
 compare tensorfs-stats stats
 
 # Every command is in the overview, and has a page that knows its name.
