@@ -36,7 +36,10 @@ int cmd_run(const struct command *c, struct settings *s, int argc, char **argv)
 	serving_threads(s);
 	run_place_sweep();
 	if (goes_private(s) && run_private_enter(&err) < 0) {
-		cli_say(c, "%s", err.text);
+		cli_say(c, "%s%s", err.text,
+			fuse_face_may_mount()
+				? "; without --private, fusermount3 is used"
+				: "");
 		return CLI_MOUNT;
 	}
 	return run_front(&run);

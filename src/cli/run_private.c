@@ -25,8 +25,7 @@ static int write_text(const char *path, const char *text, struct error *err)
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
 		return error_errno(err, -errno,
-				   "--private: this system lets no user "
-				   "namespace be set up (%s)",
+				   "a user namespace cannot be set up (%s)",
 				   path);
 	return 0;
 }
@@ -73,8 +72,8 @@ static int refused(int code, struct error *err)
 		what = "there are as many as the sysctl "
 		       "user.max_user_namespaces permits";
 	return error_set(err, code,
-			 "--private needs a user namespace, and %s (%s); "
-			 "--private=no mounts with fusermount3",
+			 "mounting without fusermount3 (--private) takes a "
+			 "user namespace, and %s (%s)",
 			 what, strerror(-code));
 }
 

@@ -16,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -47,25 +50,42 @@ bool fuse_face_on_fd(const char *mountpoint)
 	return !strncmp(mountpoint, "/dev/fd/", 8);
 }
 
-/* Is there such a program where libfuse will look for it? */
-static bool have_fusermount(void)
+/* Could it do anything?  It has to become root, by its mode or a capability, which
+ * the process, the file system, or a user namespace may not let it. */
+static bool is_privileged(const char *file)
 {
+	struct statvfs fs;
+	struct stat st;
+
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+	    statvfs(file, &fs) < 0 || fs.f_flag & ST_NOSUID ||
+	    stat(file, &st) < 0)
+		return false;
+	return (st.st_mode & S_ISUID && st.st_uid == 0) ||
+	       getxattr(file, "security.capability", NULL, 0) > 0;
+}
+
+/* Is there such a program where libfuse will look for it?  *privileged: one that
+ * may mount. */
+static bool have_fusermount(bool *privileged)
+{
+	static const char usual[] = "/usr/bin/fusermount3";
 	cleanup_free char *path = NULL;
 	const char *env = getenv("PATH");
 	char file[4096], *dir, *save = NULL;
+	bool found = access(usual, X_OK) == 0;
 
-	if (access("/usr/bin/fusermount3", X_OK) == 0)
-		return true;
+	*privileged = found && is_privileged(usual);
 	path = strdup(env ? env : "/usr/local/bin:/bin");
-	if (!path)
-		return true;
-	for (dir = strtok_r(path, ":", &save); dir;
-	     dir = strtok_r(NULL, ":", &save)) {
+	for (dir = path ? strtok_r(path, ":", &save) : NULL;
+	     dir && !*privileged; dir = strtok_r(NULL, ":", &save)) {
 		snprintf(file, sizeof file, "%s/fusermount3", dir);
-		if (access(file, X_OK) == 0)
-			return true;
+		if (access(file, X_OK) < 0)
+			continue;
+		found = true;
+		*privileged = is_privileged(file);
 	}
-	return false;
+	return found;
 }
 
 /* What mount(2) asks for; root may lack it (in a container), a user have it (in a
@@ -81,7 +101,11 @@ static bool have_capability(void)
 
 bool fuse_face_may_mount(void)
 {
-	return have_capability() || (geteuid() != 0 && have_fusermount());
+	bool privileged;
+
+	if (have_capability())
+		return true;
+	return geteuid() != 0 && have_fusermount(&privileged) && privileged;
 }
 
 /* Does /etc/fuse.conf let users say allow_other? */
@@ -99,6 +123,8 @@ static bool others_allowed(void)
 
 static int check_system(const struct fuse_face_options *o, struct error *err)
 {
+	bool privileged;
+
 	if (access("/dev/fuse", F_OK) < 0)
 		return error_set(
 			err, -ENODEV,
@@ -113,7 +139,7 @@ static int check_system(const struct fuse_face_options *o, struct error *err)
 				 "be 0666, which root can see to");
 	if (have_capability())
 		return 0;
-	if (!have_fusermount())
+	if (!have_fusermount(&privileged))
 		return error_set(err, -EPERM,
 				 "fusermount3 is not installed, and only root "
 				 "can mount without it: install the package "

@@ -47,6 +47,7 @@ compare() {
 
 compare tensorfs tensorfs
 compare tensorfs-mount mount umount
+compare tensorfs-run run
 compare tensorfs-ls ls cat
 compare tensorfs-info info verify
 compare tensorfs-stage stage staged unstage

@@ -56,8 +56,8 @@ expect 2 "unknown option '--frobnicate'" ls --frobnicate plain.txt
 expect 2 "did you mean '--cache-size'" mount --cache-sise=1G plain.txt empty
 expect 2 "unknown option '-x'" umount -x empty
 expect 2 "Try 'tensorfs ls --help'" ls
-expect 2 "everything is missing: SOURCE... MOUNTPOINT" mount
-expect 2 "an operand is missing: SOURCE... MOUNTPOINT" mount plain.txt
+expect 2 "everything is missing: SOURCE|NAME=SOURCE... MOUNTPOINT" mount
+expect 2 "an operand is missing: SOURCE|NAME=SOURCE... MOUNTPOINT" mount plain.txt
 expect 2 "an operand is missing" plain.txt
 expect 2 "'b' is too much" stats a b
 expect 2 "'b' is too much" verify a b

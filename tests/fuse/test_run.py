@@ -158,7 +158,7 @@ def program_in_the_mount():
     equal(p.stdout, "script: a b\n", "its output")
 
 
-LOOK = "umask; pwd; ulimit -a; grep -E '^Sig|^Cap|^NoNew|^Seccomp|^Uid|^Groups' " \
+LOOK = "umask; pwd; ulimit -a; grep -E '^Sig[^Q]|^Cap|^NoNew|^Seccomp|^Uid|^Groups' " \
     "/proc/self/status; for f in /proc/$$/fd/*; do echo ${f##*/}; done; nice; " \
     "tail -n1 /proc/self/oom_score_adj; cat /proc/self/cgroup"
 

@@ -116,10 +116,11 @@ def victims(run, name):
     return found, [p.pid for p in all_]
 
 
-def kill(pids, sig=signal.SIGKILL):
+def kill(pids, sig=signal.SIGKILL, still=lambda p: True):
     for pid in pids:
         try:
-            os.kill(pid, sig)
+            if still(Process(pid)):
+                os.kill(pid, sig)
         except OSError:
             pass
 
@@ -161,7 +162,9 @@ def one_round(rng, options, as_user, what):
     try:
         time.sleep(after)
         hit, known = victims(run, name)
-        kill(hit)
+        # Who has left meanwhile is not in the group that is killed.
+        kill(hit, still=lambda p: name not in ("group", "session") or
+             getattr(p, name) == run.pid)
         # The run may live on; then it ends as it is told to.
         time.sleep(rng.choice([0, 0.02]))
         known += victims(run, "front")[1]
