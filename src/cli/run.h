@@ -74,6 +74,9 @@ struct run {
 	struct run_shared *shared;
 	struct run_children children;
 	pid_t pid; /* front's */
+	/* front's children before it had any of ours (after exec in a shell) */
+	pid_t *strangers;
+	size_t n_strangers;
 	/* as we were started, for the command */
 	sigset_t mask;
 	struct sigaction actions[NSIG];
@@ -129,12 +132,15 @@ int run_escort(struct run *r);
 int run_daemon(struct run *r, int report);
 
 /*
- * End every descendant but the escort, the daemon and what is below that: SIGTERM, after `grace` ms SIGKILL (0: at
+ * End every descendant but the escort, the daemon, strangers and what is below
+ * these two: SIGTERM, after `grace` ms SIGKILL (0: at
  * once), until there is none or some seconds are over.  Reaps.  Returns how many
  * are left; none can be but those that the kernel holds, or that are not ours to
  * kill.
  */
 unsigned run_tree_end(struct run *r, int grace);
+/* Note the children that this process has now: they are nobody's business. */
+void run_tree_begin(struct run *r);
 /* How many of these are alive. */
 unsigned run_tree_count(struct run *r);
 /* Is anybody alive in this process group? */

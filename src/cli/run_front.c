@@ -320,6 +320,7 @@ int run_front(struct run *r)
 
 	occupy();
 	r->pid = getpid();
+	run_tree_begin(r);
 	run_signals_block(r);
 	f.signals = hear_signals(r);
 	code = f.signals < 0 ? -errno : start(&f);
@@ -348,6 +349,7 @@ int run_front(struct run *r)
 	       errno == EINTR)
 		;
 	run_terminal_close(&f.tty);
+	free(r->strangers);
 	if (f.killed_by == SIGINT && f.typed)
 		die_of_interrupt();
 	return f.status;

@@ -70,7 +70,7 @@ void run_terminal_take(struct run_terminal *t, bool restore)
 
 void run_terminal_resume(struct run_terminal *t)
 {
-	if (!t->wanted || !in_foreground(t))
+	if (!t->wanted || !t->group || !in_foreground(t))
 		return;
 	if (t->have_theirs)
 		tcsetattr(t->fd, TCSADRAIN, &t->theirs);

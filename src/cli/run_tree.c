@@ -70,18 +70,41 @@ static void scan(struct processes *l)
 		closedir(d);
 }
 
-/* Put what descends from `root` first, but neither `except` nor what is below it;
- * how many. */
-static size_t sort_below(struct processes *l, pid_t root, pid_t except)
+void run_tree_begin(struct run *r)
+{
+	struct processes l;
+	siginfo_t info;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return;
+	scan(&l);
+	r->strangers = calloc(l.n + 1, sizeof *r->strangers);
+	for (size_t i = 0; i < l.n && r->strangers; i++)
+		if (l.at[i].parent == getpid())
+			r->strangers[r->n_strangers++] = l.at[i].pid;
+	vec_free(&l);
+}
+
+static bool is_excepted(const struct run *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->n_strangers; i++)
+		if (r->strangers[i] == pid)
+			return true;
+	return pid == r->shared->daemon;
+}
+
+/* Put what descends from us first, but neither what is excepted nor what is below
+ * that; how many. */
+static size_t sort_below(const struct run *r, struct processes *l)
 {
 	size_t n = 0, looked = 0;
-	pid_t parent = root;
+	pid_t parent = getpid();
 
 	for (;;) {
 		for (size_t i = n; i < l->n; i++) {
 			struct process p = l->at[i];
 
-			if (p.parent != parent || p.pid == except)
+			if (p.parent != parent || is_excepted(r, p.pid))
 				continue;
 			l->at[i] = l->at[n];
 			l->at[n++] = p;
@@ -100,7 +123,7 @@ static unsigned signal_below(struct run *r, int sig)
 	size_t below;
 
 	scan(&l);
-	below = sort_below(&l, getpid(), r->shared->daemon);
+	below = sort_below(r, &l);
 	for (size_t i = 0; i < below; i++) {
 		if (l.at[i].dead || l.at[i].pid == r->shared->escort)
 			continue;
@@ -124,12 +147,13 @@ unsigned run_tree_count(struct run *r)
 bool run_group_lives(pid_t group)
 {
 	struct processes l;
-	bool found = false;
+	bool found;
 
 	if (kill(-group, 0) < 0 && errno == ESRCH)
 		return false;
 	/* Those that somebody has not reaped count as members there. */
 	scan(&l);
+	found = l.n == 0; /* no /proc: believe the kernel */
 	for (size_t i = 0; i < l.n && !found; i++)
 		found = l.at[i].group == group && !l.at[i].dead;
 	vec_free(&l);

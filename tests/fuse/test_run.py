@@ -370,6 +370,26 @@ def keeper_is_killed():
 
 
 @case
+def strangers_are_left_alone():
+    """exec in a shell makes the run the parent of the shell's jobs."""
+    p = subprocess.Popen(
+        ["bash", "-c", 'sleep 73.25 & echo $!; exec "$0" run "$1" -- sh -c '
+         '"echo; exec sleep 60"', lib.TENSORFS, source], env=environment(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lib._children.append(p)
+    stranger = int(started(p))
+    started(p)
+    os.kill(helpers(p)["keeper"], signal.SIGKILL)
+    p.send_signal(signal.SIGTERM)
+    try:
+        equal(p.wait(20), 143, "status")
+        check(not lib.zombie(stranger), "a job of the shell was ended")
+    finally:
+        os.kill(stranger, signal.SIGKILL)
+    finish(p)
+
+
+@case
 def escort_is_killed():
     p = start("sh", "-c", "echo; exec sleep 60")
     started(p)
