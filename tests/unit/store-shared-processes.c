@@ -129,8 +129,8 @@ static void read_until_killed(uint64_t limit)
 TEST(killed_at_any_time)
 {
 	const uint64_t limit = 40 * COST;
+	struct shared *sh = open_store(limit);
 	struct shared_usage u;
-	struct shared *sh;
 	pid_t pid[3] = {0};
 	struct seen s;
 	int status;
@@ -154,6 +154,13 @@ TEST(killed_at_any_time)
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], &status, 0);
 	}
+	/* Whoever changes something finds that somebody died over the ledger. */
+	buf_unref(get(sh, 200));
+	s = look();
+	shared_usage(sh, &u);
+	CHECK_EQ_U(u.bytes, s.bytes);
+	shared_close(sh);
+	/* Whoever comes removes what the dead left. */
 	sh = open_store(limit);
 	s = look();
 	shared_usage(sh, &u);

@@ -246,17 +246,26 @@ TEST(an_empty_file_is_noticed)
 }
 
 /* Whoever removes everything while a chunk is made does not get half of one. */
-static void remove_all(void)
+static void run_there(const char *what)
 {
-	char command[128];
+	char command[256];
 
-	snprintf(command, sizeof command, "rm -f %s/*", dir);
+	snprintf(command, sizeof command, "cd %s && %s", dir, what);
 	CHECK_OK(system(command));
 }
-TEST(removed_meanwhile)
+static void remove_all(void)
+{
+	run_there("rm -f *");
+}
+static void replace(void)
+{
+	run_there("for f in *.part; do rm $f; echo junk >$f; done");
+}
+
+static void disturbed_by(void (*meanwhile)(void))
 {
 	struct shared *sh = open_store(MIB);
-	struct fake f = {.index = 8, .meanwhile = remove_all};
+	struct fake f = {.index = 8, .meanwhile = meanwhile};
 	struct error err = {0};
 	struct buf *b;
 
@@ -266,11 +275,51 @@ TEST(removed_meanwhile)
 	CHECK(!is_mapped(b));
 	buf_unref(b);
 	CHECK_EQ_U(atomic_load(&heap), 0);
-	CHECK_EQ_U(look().entries + look().parts, 0);
+	CHECK_EQ_U(look().entries, 0);
 	buf_unref(get(sh, 8));
 	CHECK_EQ_U(look().entries, 1);
+	CHECK_EQ_U(look().parts, 0);
+	CHECK_EQ_U(counter_get(COUNT_SHARED_DAMAGED), 0);
 	shared_close(sh);
 	clear();
+}
+TEST(disturbed)
+{
+	disturbed_by(remove_all);
+	disturbed_by(replace);
+}
+
+/* Somebody died over the ledger, or wrote to it: the sum is made anew. */
+static void with_ledger(const void *bytes, size_t n, off_t at)
+{
+	struct shared *sh = open_store(MIB);
+	struct shared_usage u;
+	char path[128];
+	int fd;
+
+	buf_unref(get(sh, 1));
+	snprintf(path, sizeof path, "%s/ledger", dir);
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0);
+	CHECK_EQ_I(pwrite(fd, bytes, n, at), (ssize_t)n);
+	CHECK(n > 8 || ftruncate(fd, at + 8) == 0);
+	close(fd);
+	buf_unref(get(sh, 2));
+	shared_usage(sh, &u);
+	CHECK_EQ_U(u.bytes, 2 * COST);
+	CHECK_EQ_U(u.entries, 2);
+	shared_close(sh);
+	clear();
+}
+TEST(the_ledger_is_counted_anew)
+{
+	/* Behind eight bytes of magic: the mark, bytes, entries. */
+	static const uint64_t died[3] = {1, 12345, 99};
+	static const uint64_t junk[3] = {77, 77, 77};
+
+	with_ledger(died, sizeof died, 8);
+	with_ledger(junk, sizeof junk, 0);
+	with_ledger(junk, 8, 0); /* and cut off there */
 }
 
 /* ---- the limit ------------------------------------------------------------- */
@@ -414,7 +463,8 @@ int main(void)
 	RUN(failures_leave_nothing);
 	RUN(damage_is_noticed);
 	RUN(an_empty_file_is_noticed);
-	RUN(removed_meanwhile);
+	RUN(disturbed);
+	RUN(the_ledger_is_counted_anew);
 	RUN(old_ones_make_room);
 	RUN(full_of_what_is_in_use);
 	RUN(larger_than_all_of_it);
