@@ -143,6 +143,8 @@ unsigned run_tree_end(struct run *r, int grace);
 void run_tree_begin(struct run *r);
 /* How many of these are alive. */
 unsigned run_tree_count(struct run *r);
+/* Not when it is a zombie that somebody has to reap. */
+bool run_process_lives(pid_t pid);
 /* Is anybody alive in this process group? */
 bool run_group_lives(pid_t group);
 

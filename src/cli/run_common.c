@@ -104,23 +104,6 @@ long long run_clock(void)
 	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
-/* Not when it is a zombie that another has to reap. */
-static bool is_alive(pid_t pid)
-{
-	char path[64], text[512], *p;
-	cleanup_close int fd = -1;
-	ssize_t n;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	p = strrchr(text, ')');
-	return p && p[1] && p[2] != 'Z' && p[2] != 'X';
-}
-
 /* True when it has ended, and was reaped if it is ours. */
 static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 {
@@ -129,7 +112,7 @@ static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 
 	for (;;) {
 		run_reap(r);
-		if (!*pid || !is_alive(*pid))
+		if (!*pid || !run_process_lives(*pid))
 			return true;
 		if (run_clock() > end)
 			return false;
@@ -160,6 +143,8 @@ unsigned run_clean(struct run *r, int grace)
 		left++;
 	}
 	left += !end_helper(r, &p->daemon);
+	/* Its own helpers have what it had: the locks of what is staged. */
+	left += run_tree_end(r, 0);
 	stage_first_sweep(r->s);
 	return left;
 }

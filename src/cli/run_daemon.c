@@ -117,11 +117,16 @@ static int hold_staged(struct serving *v)
 static int open_and_serve(struct serving *v, struct error *err)
 {
 	struct run *run = v->run;
-	int r = stage_first(&v->first, run->c, run->s, run->sources,
-			    run->n_sources, err);
+	int r;
 
+	signal(SIGIO, stage_interrupt);
+	r = stage_first(&v->first, run->c, run->s, run->sources, run->n_sources,
+			err);
 	if (r == 0 && v->first.active)
 		return hold_staged(v);
+	signal(SIGIO, SIG_DFL);
+	if (stage_signal())
+		return CLI_INCOMPLETE;
 	if (r == 0)
 		r = mount_open(run->s, run->sources, run->n_sources,
 			       run->shared->point, &v->session, &v->face, err);

@@ -37,6 +37,7 @@ static bool read_process(int proc, const char *name, struct process *out)
 {
 	char path[64], text[512], *p, state;
 	cleanup_close int fd = -1;
+	int threads;
 	ssize_t n;
 
 	snprintf(path, sizeof path, "%.32s/stat", name);
@@ -48,11 +49,28 @@ static bool read_process(int proc, const char *name, struct process *out)
 	/* The name of the program may hold anything. */
 	p = strrchr(text, ')');
 	if (!p ||
-	    sscanf(p + 1, " %c %d %d", &state, &out->parent, &out->group) != 3)
+	    sscanf(p + 1,
+		   " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+		   "%*d %*d %d",
+		   &state, &out->parent, &out->group, &threads) != 4)
 		return false;
 	out->pid = (pid_t)strtol(name, NULL, 10);
-	out->dead = state == 'Z' || state == 'X' || state == 'x';
+	/* The first thread of one that is killed can be over before the others,
+	 * and with them its files. */
+	out->dead =
+		(state == 'Z' || state == 'X' || state == 'x') && threads <= 1;
 	return true;
+}
+
+bool run_process_lives(pid_t pid)
+{
+	cleanup_close int proc =
+		open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct process p;
+	char name[16];
+
+	snprintf(name, sizeof name, "%d", (int)pid);
+	return read_process(proc, name, &p) && !p.dead;
 }
 
 static void scan(struct processes *l)

@@ -39,6 +39,8 @@
 #define RESERVE_SHARE "25%"
 
 static _Atomic int caught;
+/* For another to make the same: there is nothing of ours to be removed. */
+static volatile sig_atomic_t waiting;
 
 struct stager {
 	const struct command *c;
@@ -51,8 +53,8 @@ struct stager {
 	struct copy_plan *plan;
 	struct copy_options options;
 	struct progress progress;
-	size_t held; /* signals */
-	struct sigaction before[4];
+	bool holds_signals;
+	struct sigaction before[3];
 	struct error *err;
 };
 
@@ -62,6 +64,14 @@ static void say(void *ctx, const char *sentence)
 
 	if (!st->s->quiet)
 		cli_say(st->c, "%s", sentence);
+}
+
+static void say_waiting(void *ctx, const char *sentence)
+{
+	say(ctx, sentence);
+	waiting = true;
+	if (caught)
+		stage_die_of_signal();
 }
 
 static int no_memory(struct error *err)
@@ -80,14 +90,16 @@ static int write_exit(int code)
 
 /* ---- signals ------------------------------------------------------------- */
 
-/* The first is how the daemon of a run hears that the run is gone: nobody waits,
- * so opening the sources may be finished first. */
-static const int signals[] = {SIGIO, SIGINT, SIGTERM, SIGHUP};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNALS (sizeof signals / sizeof *signals)
 
-static void on_signal(int n)
+void stage_interrupt(int n)
 {
 	caught = n;
+	if (!waiting)
+		return;
+	signal(n, SIG_DFL);
+	raise(n);
 }
 
 int stage_signal(void)
@@ -103,24 +115,24 @@ void stage_die_of_signal(void)
 	raise(caught);
 }
 
-static void signals_hold(struct stager *st, size_t n)
+static void signals_hold(struct stager *st)
 {
-	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction a = {.sa_handler = stage_interrupt,
+			      .sa_flags = SA_RESTART};
 
-	for (size_t i = st->held; i < n; i++) {
+	for (size_t i = 0; i < SIGNALS; i++) {
 		sigaction(signals[i], NULL, &st->before[i]);
 		if (st->before[i].sa_handler != SIG_IGN)
 			sigaction(signals[i], &a, NULL);
 	}
-	st->held = n;
+	st->holds_signals = true;
 }
 
 static void signals_release(struct stager *st)
 {
-	while (st->held > 0) {
-		st->held--;
-		sigaction(signals[st->held], &st->before[st->held], NULL);
-	}
+	for (size_t i = 0; i < SIGNALS && st->holds_signals; i++)
+		sigaction(signals[i], &st->before[i], NULL);
+	st->holds_signals = false;
 }
 
 /* ---- sources ------------------------------------------------------------- */
@@ -269,7 +281,7 @@ static int prepare(struct stager *st)
 		r = source_isolate(true, st->err);
 	if (r < 0)
 		return cli_source_exit(r);
-	signals_hold(st, SIGNALS);
+	signals_hold(st);
 	r = make_plan(st, st->session);
 	if (r == 0)
 		r = does_it_fit(st);
@@ -379,8 +391,6 @@ static int make_it(struct stager *st, struct staged *out)
 
 	if (!ids)
 		return no_memory(st->err);
-	caught = 0;
-	signals_hold(st, 1);
 	r = look_at_sources(st, ids, false);
 	code = r < 0 ? cli_source_exit(r) : prepare(st);
 	if (code == CLI_DONE) {
@@ -418,7 +428,9 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 		return !st->s->stage.to && (r == -ENOENT || r == -ENOTSUP)
 			       ? CLI_MEMORY
 			       : write_exit(r);
-	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
+	r = staging_begin(st->place, want, say_waiting, st, out, &st->build,
+			  st->err);
+	waiting = false;
 	if (r < 0)
 		r = write_exit(r);
 	else if (out->reused)

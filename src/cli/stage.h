@@ -28,6 +28,9 @@ struct stage_request {
 int stage_request(const struct command *c, struct settings *s,
 		  const struct stage_request *q, struct staging *place,
 		  struct staged *out, struct error *err);
+/* A handler of signals: give up what is being staged, or the next one.  While the
+ * data is written SIGINT, SIGTERM and SIGHUP have it, unless they are ignored. */
+void stage_interrupt(int n);
 /* The signal that ended a stage; 0: none. */
 int stage_signal(void);
 /* As if it had not been caught; returns when there was none. */

@@ -33,7 +33,7 @@ VICTIMS = ["front", "keeper", "escort", "daemon", "command", "child", "helper",
            "group", "session", "front+keeper", "front+escort", "keeper+escort",
            "front+daemon", "keeper+daemon", "escort+daemon"]
 
-work = source = base = None
+work = source = base = place = None
 worst = [0.0, ""]
 hits = {}
 
@@ -89,6 +89,7 @@ def left(known):
     with open("/proc/self/mountinfo") as f:
         found += ["mount " + line.split()[4] for line in f if base in line]
     found += ["directory " + n for n in os.listdir(base)]
+    found += ["staged " + n for n in os.listdir(place)]
     found += ["/dev/shm/" + n for n in os.listdir("/dev/shm")
               if n.startswith("tensorfs-%d-" % user.UID) and lib.ROOT]
     return found
@@ -186,13 +187,16 @@ def one_round(rng, options, as_user, what):
 
 
 def fresh_base():
-    global base
+    global base, place
+    place = tempfile.mkdtemp(prefix="place-", dir=work)
+    os.chmod(place, 0o1777)
     base = tempfile.mkdtemp(prefix="base-", dir=work)
     os.chmod(base, 0o1777)
 
 
 def rounds(options, as_user, what):
-    fresh_base()
+    if "--stage" not in options:
+        fresh_base()
     rng = random.Random("%d %s" % (SEED, what))
     for i in range(ROUNDS):
         one_round(rng, options, as_user, "seed %d, %s, round %d" % (
@@ -207,6 +211,14 @@ def user_with_fusermount():
 @case
 def user_private():
     rounds(["--private"], True, "user, private")
+
+
+@case
+def user_staged():
+    """Files instead of a mount, in a place that is as empty afterwards."""
+    fresh_base()
+    rounds(["--private=no", "--stage", "--reserve=0", "--to", place], True,
+           "user, staged")
 
 
 @case
