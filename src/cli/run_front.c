@@ -33,7 +33,6 @@ struct front {
 	int signals; /* signalfd */
 	pid_t keeper;
 	bool keeper_gone; /* its children are ours now */
-	bool stopped;     /* the command is */
 	bool typed;       /* ^C was, if that is what ended it */
 	int status;       /* to exit with */
 	int killed_by;    /* the signal that ended the command; 0 */
@@ -114,7 +113,6 @@ static void command_ended(struct front *f, int status)
 static void resume(struct front *f)
 {
 	run_terminal_resume(&f->tty);
-	f->stopped = false;
 	run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
 }
 
@@ -139,9 +137,7 @@ static void stop_self(struct front *f, int sig)
 
 static void command_stopped(struct front *f, int sig)
 {
-	f->stopped = true;
 	if ((sig == SIGTTIN || sig == SIGTTOU) && run_terminal_grant(&f->tty)) {
-		f->stopped = false;
 		run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
 		return;
 	}

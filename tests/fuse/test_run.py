@@ -67,7 +67,7 @@ def helpers(p):
             pid, comm = line.split()[:2]
             todo.append(int(pid))
             if comm.startswith("tensorfs-"):
-                found[comm[9:]] = int(pid)
+                found.setdefault(comm[9:], int(pid))
     return found
 
 

@@ -99,7 +99,7 @@ def victims(run, name):
     """Pids of the one or two that `name` says, as far as they are there."""
     table = processes()
     all_ = below(run.pid, table)
-    by_comm = {p.comm: p.pid for p in all_}
+    by_comm = {p.comm: p.pid for p in reversed(all_)}
     escort = by_comm.get("tensorfs-escort")
     leader = next((p.pid for p in all_ if p.parent == escort), None)
     roles = {"front": [run.pid],
