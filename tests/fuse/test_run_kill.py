@@ -21,7 +21,7 @@ import user
 from checks import check, equal, note
 from lib import case, wait_until
 
-ROUNDS = int(os.environ.get("TENSORFS_KILL_ROUNDS", "50"))
+ROUNDS = int(os.environ.get("TENSORFS_KILL_ROUNDS") or lib.rounds(50))
 SEED = int(os.environ.get("TENSORFS_KILL_SEED", str(random.randrange(1 << 30))))
 # What is to be over within a second is waited for longer: machines are busy.
 PATIENCE = 10

@@ -638,7 +638,7 @@ def a_stopped_daemon_stops_nobody():
 
 @case
 def killed_at_any_time():
-    """200 times a daemon of three dies while readers read through all."""
+    """Again and again a daemon of three dies while readers read through all."""
     rng = random.Random(11)
     kills = broken = 0
     size = 40 * (CHUNK_BYTES + 4096)
@@ -659,7 +659,7 @@ def killed_at_any_time():
 
         live = [mount() for _ in range(3)]
         try:
-            while kills < 200:
+            while kills < lib.rounds(200):
                 i = rng.randrange(3)
                 m, p = live[i]
                 time.sleep(rng.random() * 0.15)

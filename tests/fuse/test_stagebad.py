@@ -478,7 +478,7 @@ def one_round(sources, rng, longest):
 def kill_loop():
     """Killed at random: whole trees or nothing, and the next one clears up."""
     rng = random.Random(int(os.environ.get("SEED", "4")))
-    rounds = int(os.environ.get("KILL_ROUNDS", "200"))
+    rounds = int(os.environ.get("KILL_ROUNDS") or lib.rounds(200))
     sources = [noise(1, 128), arc.scratch("h5") + "/k.h5"]
     data = np.arange(30 * 5000, dtype="f8").reshape(30, 5000)
     with h5py.File(sources[1], "w") as f:
