@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,11 +334,19 @@ bool fuse_face_is_there(const struct fuse_face *f)
 	return !f->device || device_at(f->mountpoint) == f->device;
 }
 
-/* libfuse unmounts whatever is there; after a lazy umount that may be the mount
- * that came next. */
+/* Has the kernel let go of the last mount of ours? */
+static bool is_over(const struct fuse_face *f)
+{
+	struct pollfd p = {.fd = fuse_session_fd(f->session)};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+/* libfuse unmounts whatever is there, unless it finds that ours is over; after a
+ * lazy umount that may be the mount which came next. */
 void fuse_face_unmount(struct fuse_face *f)
 {
-	if (f->mounted && fuse_face_is_there(f))
+	if (f->mounted && (fuse_face_is_there(f) || is_over(f)))
 		fuse_session_unmount(f->session);
 	f->mounted = false;
 }
