@@ -39,6 +39,8 @@ static void on_ready(void *ctx)
 	m->ready = true;
 	if (m->s->notify_pipe)
 		notify_ready(m->s->notify_pipe);
+	if (m->s->foreground)
+		notify_service_manager();
 	daemon_ready(&m->daemon);
 }
 

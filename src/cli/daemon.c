@@ -25,7 +25,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -198,6 +201,30 @@ void notify_ready(const char *fifo)
 		return;
 	}
 	pthread_detach(thread);
+}
+
+/* sd_notify(3), which is a datagram; an '@' stands for the abstract NUL. */
+void notify_service_manager(void)
+{
+	static const char ready[] = "READY=1";
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t n = path ? strlen(path) : 0;
+	cleanup_close int fd = -1;
+
+	if (n < 2 || n >= sizeof to.sun_path ||
+	    (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(to.sun_path, path, n);
+	if (path[0] == '@')
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    sendto(fd, ready, sizeof ready - 1, MSG_NOSIGNAL,
+		   (struct sockaddr *)&to,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
+		log_warn("cannot notify the service manager at '%s': %s", path,
+			 strerror(errno));
 }
 
 void notify_failed(const char *fifo)

@@ -30,6 +30,8 @@ int daemon_wait(struct daemon *d, int status_of_death, struct error *err);
 
 /* Write 's' to a FIFO once somebody reads it, without waiting here. */
 void notify_ready(const char *fifo);
+/* Tell systemd, if it has started us as a unit of Type=notify. */
+void notify_service_manager(void);
 /* Write 'f'; waits at most two seconds for a reader. */
 void notify_failed(const char *fifo);
 

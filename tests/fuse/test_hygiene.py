@@ -430,6 +430,54 @@ def foreground_in_a_step():
         force_unmount(mnt)
 
 
+# --- systemd ----------------------------------------------------------------
+
+@case
+def service_manager_is_told():
+    """READY=1 comes when the mount is there, by path or by abstract name."""
+    for address in (os.path.join(work, "notify"), "@tensorfs-%d" % os.getpid()):
+        mnt = fresh("unit%d" % len(os.listdir(work)))
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        s.bind(address.replace("@", "\0"))
+        s.settimeout(30)
+        p = subprocess.Popen([lib.TENSORFS, "mount", "-f", tar, mnt],
+                             env=dict(os.environ, NOTIFY_SOCKET=address),
+                             stderr=subprocess.PIPE)
+        lib._children.append(p)
+        try:
+            equal(s.recv(100), b"READY=1", "what the socket got")
+            usable(mnt)
+            exits(tensorfs("umount", mnt), 0, "umount")
+            equal(p.wait(20), 0, "exit status")
+            equal(p.stderr.read(), b"", "stderr")
+        finally:
+            force_unmount(mnt)
+    for bad in ("", "x", "@", "/nowhere/at/all", "/" + "x" * 200):
+        mnt = fresh("unit%d" % len(os.listdir(work)))
+        exits(tensorfs("mount", tar, mnt,
+                       env=dict(os.environ, NOTIFY_SOCKET=bad)), 0, "mount")
+        exits(tensorfs("umount", mnt), 0, "umount")
+
+
+@case
+def unit_is_valid():
+    unit = os.path.join(os.environ.get("srcdir", "."),
+                        "contrib/systemd/tensorfs@.service")
+    if not shutil.which("systemd-analyze"):
+        check(not os.environ.get("CI"), "systemd-analyze is missing")
+        note("systemd-analyze is missing: the unit is not checked")
+        return
+    # It insists that programs exist: ours may not be installed.
+    d = fresh("units")
+    path = os.path.join(d, "tensorfs@x.service")
+    with open(unit) as f, open(path, "w") as g:
+        g.write(f.read().replace("=tensorfs ", "=%s " % lib.TENSORFS)
+                .replace("-tensorfs ", "-%s " % lib.TENSORFS))
+    p = run("systemd-analyze", "--user", "--man=no", "verify", path,
+            env=dict(os.environ, XDG_RUNTIME_DIR=d))
+    equal((p.returncode, p.stderr), (0, ""), "systemd-analyze verify")
+
+
 # --- descriptors and containers ---------------------------------------------
 
 def fuse_mounted(mnt):
