@@ -16,7 +16,7 @@ hdf5-tools attr mandoc fio xz-utils util-linux procps \
 bitshuffle hdf5-filter-plugin hdf5-filter-plugin-blosc-serial python3-hdf5plugin \
 python3-tables python3-netcdf4 python3-hyperspy octave \
 libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng \
-bzip2 lbzip2 pigz zstd lz4 pixz lzop tar sshfs openssh-sftp-server"
+bzip2 lbzip2 pigz zstd lz4 pixz lzop tar sshfs openssh-sftp-server systemd"
 
 say()
 {
