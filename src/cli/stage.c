@@ -10,7 +10,9 @@
  *	look at the sources once more     what they were at first they are still
  *	publish                           at once
  *
- * From the plan on a signal means: remove what there is, and die of it then.
+ * A signal means: remove what there is, and die of it then.  What opens sources
+ * cannot be stopped in the middle, but has made nothing yet: there the handler does
+ * both.
  */
 #include "cli/stage_private.h"
 
@@ -37,10 +39,10 @@
 /* Where the file system does not limit files. */
 #define ENTRIES_MOST (UINT64_C(1) << 27)
 #define RESERVE_SHARE "25%"
+/* Memory that staging takes, however little is decoded. */
+#define WORK_LEAST (UINT64_C(16) << 20)
 
 static _Atomic int caught;
-/* For another to make the same: there is nothing of ours to be removed. */
-static volatile sig_atomic_t waiting;
 
 struct stager {
 	const struct command *c;
@@ -53,7 +55,7 @@ struct stager {
 	struct copy_plan *plan;
 	struct copy_options options;
 	struct progress progress;
-	bool holds_signals;
+	bool interruptible;
 	struct sigaction before[3];
 	struct error *err;
 };
@@ -64,14 +66,6 @@ static void say(void *ctx, const char *sentence)
 
 	if (!st->s->quiet)
 		cli_say(st->c, "%s", sentence);
-}
-
-static void say_waiting(void *ctx, const char *sentence)
-{
-	say(ctx, sentence);
-	waiting = true;
-	if (caught)
-		stage_die_of_signal();
 }
 
 static int no_memory(struct error *err)
@@ -91,13 +85,17 @@ static int write_exit(int code)
 /* ---- signals ------------------------------------------------------------- */
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-#define SIGNALS (sizeof signals / sizeof *signals)
+/* Set while sources are opened, which may take minutes and cannot be stopped. */
+static struct stager *_Atomic opening;
 
-void stage_interrupt(int n)
+static void on_signal(int n)
 {
+	const struct stager *st = opening;
+
 	caught = n;
-	if (!waiting)
+	if (!st)
 		return;
+	staging_abandon(st->place, &st->build);
 	signal(n, SIG_DFL);
 	raise(n);
 }
@@ -107,32 +105,24 @@ int stage_signal(void)
 	return caught;
 }
 
-void stage_die_of_signal(void)
-{
-	if (!caught)
-		return;
-	signal(caught, SIG_DFL);
-	raise(caught);
-}
-
 static void signals_hold(struct stager *st)
 {
-	struct sigaction a = {.sa_handler = stage_interrupt,
-			      .sa_flags = SA_RESTART};
+	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
-	for (size_t i = 0; i < SIGNALS; i++) {
+	caught = 0;
+	for (unsigned i = 0; i < 3; i++) {
 		sigaction(signals[i], NULL, &st->before[i]);
 		if (st->before[i].sa_handler != SIG_IGN)
 			sigaction(signals[i], &a, NULL);
 	}
-	st->holds_signals = true;
+	st->interruptible = true;
 }
 
 static void signals_release(struct stager *st)
 {
-	for (size_t i = 0; i < SIGNALS && st->holds_signals; i++)
+	for (unsigned i = 0; i < 3 && st->interruptible; i++)
 		sigaction(signals[i], &st->before[i], NULL);
-	st->holds_signals = false;
+	st->interruptible = false;
 }
 
 /* ---- sources ------------------------------------------------------------- */
@@ -260,7 +250,8 @@ static int does_it_fit(struct stager *st)
 				 .path = st->place->at.path,
 				 .fd = st->place->at.fd,
 				 .memory = st->place->memory,
-				 .work = st->s->cache_size};
+				 .work = min_u64(st->s->cache_size,
+						 st->plan->bytes + WORK_LEAST)};
 	uint64_t have, total;
 	int r = shm_space(room.fd, &have, &total, st->err);
 
@@ -273,15 +264,18 @@ static int does_it_fit(struct stager *st)
 /* Prepare: nothing is written.  An exit code. */
 static int prepare(struct stager *st)
 {
-	int r = open_sources(st, &st->session);
+	int r;
 
+	signals_hold(st);
+	opening = st;
+	r = open_sources(st, &st->session);
 	if (r == 0 && st->s->stage.verify)
 		r = open_sources(st, &st->again);
+	opening = NULL;
 	if (r == 0)
 		r = source_isolate(true, st->err);
 	if (r < 0)
 		return cli_source_exit(r);
-	signals_hold(st);
 	r = make_plan(st, st->session);
 	if (r == 0)
 		r = does_it_fit(st);
@@ -428,9 +422,7 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 		return !st->s->stage.to && (r == -ENOENT || r == -ENOTSUP)
 			       ? CLI_MEMORY
 			       : write_exit(r);
-	r = staging_begin(st->place, want, say_waiting, st, out, &st->build,
-			  st->err);
-	waiting = false;
+	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
 	if (r < 0)
 		r = write_exit(r);
 	else if (out->reused)

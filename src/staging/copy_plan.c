@@ -38,14 +38,16 @@ struct walk {
 
 int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err)
 {
-	char why[400], path[256];
+	char why[8], path[400];
 
 	if (tree_path(fs_tree(fs), ino, path, sizeof path) < 0)
 		strcpy(path, "a file");
+	/* What fs knows about it, it has logged. */
 	fs_last_error(fs, ino, why, sizeof why);
 	if (!why[0])
 		return error_errno(err, code, "%s", path);
-	return error_set(err, code, "%s: %s", path, why);
+	return error_set(err, code, "%s cannot be read: nothing is staged",
+			 path);
 }
 
 static int no_memory(struct error *err)

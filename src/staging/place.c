@@ -60,7 +60,9 @@ static int open_home(struct staging *s, bool make, struct error *err)
 	int r = shm_home_open(&s->at, NULL, make, err);
 
 	if (r == -ENOENT && make)
-		error_prefix(err, "--to DIR stages elsewhere: ");
+		error_set(err, r,
+			  "there is no %s here; --to DIR stages elsewhere",
+			  SHM_DEFAULT);
 	if (r == 0 && !shm_in_memory(s->at.fd))
 		r = error_set(err, -ENOTSUP,
 			      "%s is not in memory: nothing would be gained by "

@@ -35,7 +35,7 @@ void record_announced(int fd, char **name, char **source);
 /* ---- places (place.c) ---------------------------------------------------- */
 
 /* "ID.json" and so on. */
-#define PLACE_FILE 32
+#define PLACE_FILE STAGING_FILE
 void place_file(char out[PLACE_FILE], const char *id, const char *what);
 /* Lock the place: nobody else changes what there is.  A descriptor for
  * place_unlock, or -errno.  Never held for long. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -112,12 +113,15 @@ static int find(struct staging *s, const struct staging_want *w,
 	struct record rec;
 	int r = place_scan(s, &all, err);
 
-	for (size_t i = 0; r == 0 && i < all.list.n; i++) {
-		if (record_read(s, all.list.at[i].id, &rec) < 0)
-			continue;
-		r = try_record(s, w, &rec, out, err);
-		record_free(&rec);
-	}
+	/* The one that has the name, else any. */
+	for (int any = 0; any < 2; any++)
+		for (size_t i = 0; r == 0 && i < all.list.n; i++) {
+			if (record_read(s, all.list.at[i].id, &rec) < 0)
+				continue;
+			if (any || !strcmp(rec.name, w->name))
+				r = try_record(s, w, &rec, out, err);
+			record_free(&rec);
+		}
 	instances_free(&all);
 	return r;
 }
@@ -138,23 +142,22 @@ static int random_id(char id[STAGING_ID], struct error *err)
 static int begin_build(struct staging *s, struct staging_build *b,
 		       struct error *err)
 {
-	char file[PLACE_FILE];
 	int r = random_id(b->id, err);
 
 	if (r < 0)
 		return r;
-	place_file(file, b->id, "use");
-	b->use = shm_lock(&s->control, file, SHM_SHARED, false, err);
+	place_file(b->use_file, b->id, "use");
+	b->use = shm_lock(&s->control, b->use_file, SHM_SHARED, false, err);
 	return b->use < 0 ? b->use : record_announce(b->use, &b->want, err);
 }
 
-static int lock_key(struct staging *s, const struct staging_want *w,
-		    staging_say *say, void *ctx, struct error *err)
+static int lock_key(struct staging *s, const char *file,
+		    const struct staging_want *w, staging_say *say, void *ctx,
+		    struct error *err)
 {
-	char file[PLACE_FILE], text[300];
+	char text[300];
 	int fd;
 
-	place_file(file, w->key, "key");
 	fd = place_lock_file(s, file, SHM_EXCLUSIVE, false, err);
 	if (fd != -EWOULDBLOCK)
 		return fd;
@@ -167,12 +170,9 @@ static int lock_key(struct staging *s, const struct staging_want *w,
 
 static void unlock_key(struct staging *s, struct staging_build *b)
 {
-	char file[PLACE_FILE];
-
 	if (b->key < 0)
 		return;
-	place_file(file, b->want.key, "key");
-	unlinkat(s->control.fd, file, 0);
+	unlinkat(s->control.fd, b->key_file, 0);
 	place_unlock(&b->key);
 }
 
@@ -192,7 +192,8 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 			"'%s' cannot be a name here: no '/', no '.' in "
 			"front, at most 255 bytes",
 			want->name);
-	b->key = lock_key(s, want, say, ctx, err);
+	place_file(b->key_file, want->key, "key");
+	b->key = lock_key(s, b->key_file, want, say, ctx, err);
 	if (b->key < 0)
 		return b->key;
 	lock = place_lock(s, err);
@@ -421,6 +422,24 @@ void staging_cancel(struct staging *s, struct staging_build *b)
 	place_unlock(&b->use);
 	unlock_key(s, b);
 	b->made = false;
+}
+
+/* By name and by descriptor only: nothing here allocates, or waits. */
+void staging_abandon(const struct staging *s, const struct staging_build *b)
+{
+	int fd;
+
+	if (b->use < 0)
+		return;
+	unlinkat(s->control.fd, b->use_file, 0);
+	unlinkat(s->control.fd, b->key_file, 0);
+	fd = openat(s->control.fd, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return; /* whoever has it is there still, and tidies */
+	unlinkat(s->control.fd, "lock", 0);
+	rmdir(s->control.path);
+	if (!s->to)
+		rmdir(s->at.path);
 }
 
 /* ---- letting go ---------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "shm/home.h"
 
 #define STAGING_ID 17 /* of an instance, or of what is wanted: 16 digits, NUL */
+#define STAGING_FILE 32
 
 /*
  * A place is a directory in which there are staged trees, and beside them, in a
@@ -81,6 +82,7 @@ struct staging_build {
 	struct staging_want want;
 	char id[STAGING_ID];
 	int key, use; /* locks */
+	char key_file[STAGING_FILE], use_file[STAGING_FILE];
 	struct shm_dir tree;
 	bool made;
 };
@@ -114,6 +116,9 @@ int staging_publish(struct staging *s, struct staging_build *b,
 		    void *ctx, struct staged *out, struct error *err);
 /* Remove what was made, let those go who wait.  Nothing for one that is done. */
 void staging_cancel(struct staging *s, struct staging_build *b);
+/* For a signal handler that is going to end the process before staging_make: remove
+ * what staging_begin has made, as far as nobody else needs it. */
+void staging_abandon(const struct staging *s, const struct staging_build *b);
 /* Let go.  A transient tree that nobody else holds is removed. */
 void staging_release(struct staging *s, struct staged *u);
 
