@@ -85,7 +85,8 @@ static int write_exit(int code)
 /* ---- signals ------------------------------------------------------------- */
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-/* Set while sources are opened, which may take minutes and cannot be stopped. */
+/* Set while we wait for another process, or open sources: that may take minutes and
+ * cannot be stopped. */
 static struct stager *_Atomic opening;
 
 static void on_signal(int n)
@@ -264,14 +265,10 @@ static int does_it_fit(struct stager *st)
 /* Prepare: nothing is written.  An exit code. */
 static int prepare(struct stager *st)
 {
-	int r;
-
-	signals_hold(st);
-	opening = st;
-	r = open_sources(st, &st->session);
+	int r = open_sources(st, &st->session);
 	if (r == 0 && st->s->stage.verify)
 		r = open_sources(st, &st->again);
-	opening = NULL;
+	opening = NULL; /* from here on there is a tree to be removed */
 	if (r == 0)
 		r = source_isolate(true, st->err);
 	if (r < 0)
@@ -409,7 +406,6 @@ static int make_it(struct stager *st, struct staged *out)
 	session_free(st->again);
 	staging_sources_free(&st->sources);
 	staging_cancel(st->place, &st->build);
-	signals_release(st);
 	return code;
 }
 
@@ -422,6 +418,8 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 		return !st->s->stage.to && (r == -ENOENT || r == -ENOTSUP)
 			       ? CLI_MEMORY
 			       : write_exit(r);
+	signals_hold(st);
+	opening = st;
 	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
 	if (r < 0)
 		r = write_exit(r);
@@ -429,10 +427,12 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 		r = CLI_DONE;
 	else
 		r = make_it(st, out);
+	opening = NULL;
 	if (r != CLI_DONE) {
 		staging_tidy(st->place);
 		staging_close(st->place);
 	}
+	signals_release(st);
 	return r;
 }
 
@@ -440,7 +440,12 @@ int stage_request(const struct command *c, struct settings *s,
 		  const struct stage_request *q, struct staging *place,
 		  struct staged *out, struct error *err)
 {
-	struct stager st = {.c = c, .s = s, .q = q, .place = place, .err = err};
+	struct stager st = {.c = c,
+			    .s = s,
+			    .q = q,
+			    .place = place,
+			    .build = STAGING_BUILD_INIT,
+			    .err = err};
 	struct stage_texts texts;
 	struct staging_want want;
 	int r;

@@ -181,11 +181,11 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 		  struct staging_build *b, struct error *err)
 {
 	struct doomed doomed = {.list = VEC_EMPTY};
-	int lock, r;
+	int r;
 
 	*out = (struct staged)STAGED_INIT;
-	*b = (struct staging_build){
-		.want = *want, .key = -1, .use = -1, .tree = SHM_DIR_INIT};
+	*b = (struct staging_build)STAGING_BUILD_INIT;
+	b->want = *want;
 	if (!record_name_ok(want->name))
 		return error_set(
 			err, -EINVAL,
@@ -196,14 +196,14 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 	b->key = lock_key(s, b->key_file, want, say, ctx, err);
 	if (b->key < 0)
 		return b->key;
-	lock = place_lock(s, err);
+	b->lock = place_lock(s, err);
 	/* What cannot be removed is no reason not to stage. */
-	if (lock >= 0)
+	if (b->lock >= 0)
 		place_sweep(s, true, &doomed, NULL);
-	r = lock < 0 ? lock : find(s, want, out, err);
+	r = b->lock < 0 ? b->lock : find(s, want, out, err);
 	if (r == 0)
 		r = begin_build(s, b, err);
-	place_unlock(&lock);
+	place_unlock(&b->lock);
 	place_bury(s, &doomed, NULL);
 	if (r != 0)
 		staging_cancel(s, b);
@@ -429,12 +429,12 @@ void staging_abandon(const struct staging *s, const struct staging_build *b)
 {
 	int fd;
 
-	if (b->use < 0)
-		return;
-	unlinkat(s->control.fd, b->use_file, 0);
-	unlinkat(s->control.fd, b->key_file, 0);
+	if (b->use_file[0])
+		unlinkat(s->control.fd, b->use_file, 0);
+	if (b->key >= 0)
+		unlinkat(s->control.fd, b->key_file, 0);
 	fd = openat(s->control.fd, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || (b->lock < 0 && flock(fd, LOCK_EX | LOCK_NB) < 0))
 		return; /* whoever has it is there still, and tidies */
 	unlinkat(s->control.fd, "lock", 0);
 	rmdir(s->control.path);

@@ -81,11 +81,15 @@ struct staged {
 struct staging_build {
 	struct staging_want want;
 	char id[STAGING_ID];
-	int key, use; /* locks */
+	int key, use, lock; /* locks; -1: not held */
 	char key_file[STAGING_FILE], use_file[STAGING_FILE];
 	struct shm_dir tree;
 	bool made;
 };
+#define STAGING_BUILD_INIT                                             \
+	{                                                              \
+		.key = -1, .use = -1, .lock = -1, .tree = SHM_DIR_INIT \
+	}
 typedef void staging_say(void *ctx, const char *sentence);
 /*
  * Is it there already?  Then *out holds it (b->use is -1).  Else `b` has been
@@ -117,7 +121,8 @@ int staging_publish(struct staging *s, struct staging_build *b,
 /* Remove what was made, let those go who wait.  Nothing for one that is done. */
 void staging_cancel(struct staging *s, struct staging_build *b);
 /* For a signal handler that is going to end the process before staging_make: remove
- * what staging_begin has made, as far as nobody else needs it. */
+ * what staging_begin has made, as far as nobody else needs it.  `b` was set to
+ * STAGING_BUILD_INIT before. */
 void staging_abandon(const struct staging *s, const struct staging_build *b);
 /* Let go.  A transient tree that nobody else holds is removed. */
 void staging_release(struct staging *s, struct staged *u);

@@ -59,7 +59,7 @@ def noise(mib, files=1):
 def slow():
     """An archive that takes seconds to decode, and megabytes to stage."""
     path = os.path.join(work, "slow.tar.xz")
-    data = np.random.default_rng(1).integers(0, 32, 160 * MIB, dtype="u1")
+    data = np.random.default_rng(1).integers(0, 32, 96 * MIB, dtype="u1")
     top = scratch("slow")
     with open(top + "/a-first", "wb") as f:
         f.write(data[:300000].tobytes())
@@ -188,7 +188,7 @@ def full_in_the_middle():
 def full_large_file():
     """Large files are allocated at once."""
     for _ in range(20):
-        with Tmpfs("size=200M") as t, \
+        with Tmpfs("size=120M") as t, \
                 Running("-q", "--to", t.path, "--reserve=0", slow(),
                         control=t.control) as r:
             if r.partial():
@@ -443,6 +443,14 @@ def interrupted():
             equal(p.returncode, -sig, "exit")
             equal(p.stdout, "", "stdout")
             sentence(p, "interrupted")
+        nothing()
+        # While the source is read for the first time.
+        with Running("--index=none", slow()) as r:
+            check(wait_until(lambda: os.path.isdir(CONTROL) and any(
+                n.endswith(".use") for n in os.listdir(CONTROL)), 20, 0.001),
+                "nothing begins")
+            r.p.send_signal(sig)
+            equal(r.end(20).returncode, -sig, "exit")
         nothing()
 
 
