@@ -104,7 +104,7 @@ int cmd_staged(const struct command *c, struct settings *s, int argc,
 	if (argc)
 		return cli_usage(c, "'%s' is too much", argv[0]);
 	r = staging_open(&place, s->stage.to, false, &err);
-	if (r == -ENOENT && !s->stage.to) { /* nothing was ever staged */
+	if (r == -ENOENT && stage_may_be_empty(s)) {
 		if (s->json)
 			printf("[]\n");
 		return cli_flush(c);

@@ -136,7 +136,7 @@ int cmd_unstage(const struct command *c, struct settings *s, int argc,
 	if (argc)
 		return worst;
 	r = staging_open(&place, s->stage.to, false, &err);
-	if (r == -ENOENT && !s->stage.to)
+	if (r == -ENOENT && stage_may_be_empty(s))
 		return CLI_DONE;
 	if (r < 0)
 		return complain(c, &err);

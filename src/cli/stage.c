@@ -89,7 +89,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
  * cannot be stopped. */
 static struct stager *_Atomic opening;
 
-static void on_signal(int n)
+void stage_interrupt(int n)
 {
 	const struct stager *st = opening;
 
@@ -106,11 +106,19 @@ int stage_signal(void)
 	return caught;
 }
 
+void stage_die_of_signal(void)
+{
+	if (!caught)
+		return;
+	signal(caught, SIG_DFL);
+	raise(caught);
+}
+
 static void signals_hold(struct stager *st)
 {
-	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction a = {.sa_handler = stage_interrupt,
+			      .sa_flags = SA_RESTART};
 
-	caught = 0;
 	for (unsigned i = 0; i < 3; i++) {
 		sigaction(signals[i], NULL, &st->before[i]);
 		if (st->before[i].sa_handler != SIG_IGN)

@@ -38,6 +38,9 @@ void stage_die_of_signal(void);
 /* Defaults of `stage` where the user has not said otherwise: memory, threads,
  * views. */
 void stage_defaults(struct settings *s);
+/* When there is no place: because nothing was staged, not because s->stage.to is
+ * wrong? */
+bool stage_may_be_empty(const struct settings *s);
 
 /* ---- what is named on the command line (stage_list.c) -------------------- */
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "base/system.h"
@@ -21,6 +22,11 @@ void stage_defaults(struct settings *s)
 	/* What has no samples is staged as an array, or as text. */
 	if (!s->stage.views_given)
 		view_options_parse(&s->views, "samples,array,text", NULL);
+}
+
+bool stage_may_be_empty(const struct settings *s)
+{
+	return !s->stage.to || access(s->stage.to, F_OK) == 0;
 }
 
 /* Everything that makes a difference for the bytes that are staged. */
