@@ -65,7 +65,7 @@ struct settings {
 	struct {
 		const char *to, *name, *files_from, *reserve;
 		bool null, verify, force, views_given, cache_given;
-		bool skip_missing, older_given;
+		bool skip_missing, older_given, chunks;
 		uint64_t older; /* seconds */
 		/* run and mount: before they begin */
 		enum { STAGE_NOT, STAGE_ALL, STAGE_IF_IT_FITS } first;

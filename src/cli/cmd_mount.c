@@ -91,8 +91,8 @@ static int serve_background(struct mounting *m)
 				    r < 0 ? err.text
 					  : "unmounted before it was ready");
 		fuse_face_free(m->face);
-		session_free(m->session);
 		stage_first_release(&m->first);
+		session_end(m->session, r < 0 ? CLI_INCOMPLETE : CLI_DONE);
 		settings_free(m->s);
 		_exit(r < 0 ? CLI_INCOMPLETE : CLI_DONE);
 	}
@@ -118,7 +118,8 @@ static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
 	}
 	r = m->s->foreground ? serve_foreground(m) : serve_background(m);
 	fuse_face_free(m->face);
-	session_free(m->session);
+	stage_first_release(&m->first);
+	session_end(m->session, r);
 	return r;
 }
 

@@ -2,12 +2,16 @@
 /* tensorfs staged: what is staged, of what, how large, how old, in use or not. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/number.h"
 #include "base/parse.h"
 #include "cli/stage.h"
+#include "store/shared.h"
+
+#define CHUNKS_NAME ".chunks"
 
 static const char *state_name(const struct staging_item *i)
 {
@@ -66,10 +70,11 @@ static void print_json(const struct staging *s, const struct staging_list *l)
 		const struct staging_item *it = &l->list.at[i];
 		char path[8192];
 
-		snprintf(path, sizeof path, "%s/%s", s->at.path, it->name);
+		snprintf(path, sizeof path, "%s/%s",
+			 s->at.path ? s->at.path : "", it->name);
 		printf("%s\n {\"name\": ", i ? "," : "");
 		cli_json_string(stdout, it->name);
-		if (it->state == STAGING_READY) {
+		if (it->state == STAGING_READY && s->at.path) {
 			printf(", \"path\": ");
 			cli_json_string(stdout, path);
 		}
@@ -93,6 +98,59 @@ static void print_json(const struct staging *s, const struct staging_list *l)
 	printf("%s]\n", l->list.n ? "\n" : "");
 }
 
+/* The shared chunks, as if they were a staged tree.  1: there are none. */
+static int chunks_item(const struct settings *s, struct staging_item *out,
+		       struct error *err)
+{
+	struct shared_summary sum;
+	int r = shared_survey(s->stage.to, &sum, err);
+
+	*out = (struct staging_item){.state = STAGING_READY,
+				     .files = sum.entries,
+				     .bytes = sum.bytes,
+				     .space = sum.bytes,
+				     .made = (int64_t)time(NULL),
+				     .in_use = sum.live || sum.used};
+	if (r < 0 || !sum.entries)
+		return r < 0 ? r : 1;
+	out->used = out->made;
+	out->name = strdup(CHUNKS_NAME);
+	out->source = strdup("shared chunks (unstage --chunks removes them)");
+	out->options = strdup("");
+	return out->name && out->source && out->options
+		       ? 0
+		       : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int add_chunks(const struct settings *s, struct staging_list *l,
+		      struct error *err)
+{
+	struct staging_item item;
+	int r = chunks_item(s, &item, err);
+
+	if (r == 0 && vec_push(&l->list, item))
+		return 0;
+	if (r == 1)
+		return 0;
+	free(item.name);
+	free(item.source);
+	free(item.options);
+	return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
+}
+
+/* The place stays open for what is printed. */
+static int list_all(const struct settings *s, struct staging *place,
+		    struct staging_list *l, struct error *err)
+{
+	int r = staging_open(place, s->stage.to, false, err);
+
+	if (r == 0)
+		r = staging_list(place, l, err);
+	else if (r == -ENOENT && stage_may_be_empty(s))
+		r = 0;
+	return r < 0 ? r : add_chunks(s, l, err);
+}
+
 int cmd_staged(const struct command *c, struct settings *s, int argc,
 	       char **argv)
 {
@@ -103,23 +161,15 @@ int cmd_staged(const struct command *c, struct settings *s, int argc,
 
 	if (argc)
 		return cli_usage(c, "'%s' is too much", argv[0]);
-	r = staging_open(&place, s->stage.to, false, &err);
-	if (r == -ENOENT && stage_may_be_empty(s)) {
-		if (s->json)
-			printf("[]\n");
-		return cli_flush(c);
-	}
-	if (r == 0)
-		r = staging_list(&place, &list, &err);
-	if (r < 0) {
+	r = list_all(s, &place, &list, &err);
+	if (r < 0)
 		cli_say(c, "%s", err.text);
-	} else if (s->json) {
+	else if (s->json)
 		print_json(&place, &list);
-	} else if (list.list.n) {
+	else if (list.list.n)
 		print_table(&list);
-	}
 	staging_list_free(&list);
-	if (r == 0)
+	if (r == 0 && place.control.fd >= 0)
 		staging_tidy(&place);
 	staging_close(&place);
 	return r < 0 ? CLI_INCOMPLETE : cli_flush(c);

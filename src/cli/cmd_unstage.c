@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "cli/stage.h"
+#include "store/shared.h"
 
 static bool is_old(const struct settings *s, const struct staging_item *it)
 {
@@ -118,6 +119,15 @@ static int unstage_one(const struct command *c, const struct settings *s,
 	return r;
 }
 
+static int unstage_chunks(const struct command *c, const struct settings *s)
+{
+	struct shared_summary was;
+	struct error err = {0};
+
+	return shared_clear(s->stage.to, &was, &err) < 0 ? complain(c, &err)
+							 : CLI_DONE;
+}
+
 int cmd_unstage(const struct command *c, struct settings *s, int argc,
 		char **argv)
 {
@@ -127,6 +137,11 @@ int cmd_unstage(const struct command *c, struct settings *s, int argc,
 
 	if (s->all && argc)
 		return cli_usage(c, "--all takes no name");
+	if (s->stage.chunks) {
+		worst = unstage_chunks(c, s);
+		if (!argc && !s->all && !s->stage.older_given)
+			return worst;
+	}
 	if (!argc && !s->all && !s->stage.older_given)
 		return cli_usage(c, "a name or a path is missing, or --all");
 	for (int i = 0; i < argc; i++) {
@@ -137,10 +152,11 @@ int cmd_unstage(const struct command *c, struct settings *s, int argc,
 		return worst;
 	r = staging_open(&place, s->stage.to, false, &err);
 	if (r == -ENOENT && stage_may_be_empty(s))
-		return CLI_DONE;
+		return worst;
 	if (r < 0)
 		return complain(c, &err);
-	worst = unstage_all(c, s, &place);
+	r = unstage_all(c, s, &place);
+	worst = r > worst ? r : worst;
 	staging_tidy(&place);
 	staging_close(&place);
 	return worst;

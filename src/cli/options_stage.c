@@ -97,6 +97,8 @@ static const struct option options_unstage[] = {
 	CALL("older-than", 0, "AGE", NULL,
 	     "only what was last asked for so long ago: 30m, 2h, 1d",
 	     set_older),
+	FLAG("chunks", 0, stage.chunks,
+	     "the chunks that mounts share (shm-cache)"),
 	FLAG("force", 0, stage.force, "also what is in use"), END};
 
 const struct option *const tables_stage[] = {options_stage,

@@ -3,12 +3,16 @@
 #include "cli/serving.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/system.h"
+
+/* For what is being decoded when nobody wants it any more. */
+#define END_SECONDS 2
 
 char *path_absolute(struct settings *s, const char *path)
 {
@@ -158,4 +162,19 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 	session_free(*session);
 	*session = NULL;
 	return r == -ENOMEM ? CLI_MEMORY : CLI_MOUNT;
+}
+
+static void *give_up(void *code)
+{
+	sleep(END_SECONDS);
+	_exit((int)(intptr_t)code);
+}
+
+void session_end(struct session *s, int code)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, give_up, (void *)(intptr_t)code) == 0)
+		pthread_detach(thread);
+	session_free(s);
 }

@@ -24,4 +24,8 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 	       const char *point, struct session **session,
 	       struct fuse_face **face, struct error *err);
 
+/* session_free, after which the process ends with `code`; if decoding that is under
+ * way, for nobody any more, takes longer than some seconds, it ends at once. */
+void session_end(struct session *s, int code);
+
 #endif
