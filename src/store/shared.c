@@ -79,7 +79,8 @@ static int open_dir(struct shared *sh, struct error *err)
 		int r = shm_dir_open(&sh->dir, &sh->home, SHARED_DIR, true,
 				     err);
 
-		if (r == -ENOENT) /* removed in between */
+		if (r == -ENOENT && fstat(sh->home.fd, &own) == 0 &&
+		    own.st_nlink > 0) /* removed in between */
 			continue;
 		if (r < 0)
 			return r;
@@ -95,7 +96,7 @@ static int open_dir(struct shared *sh, struct error *err)
 	return error_set(err, -EBUSY, "'%s' is being removed", sh->home.path);
 }
 
-static int open_home(struct shared *sh, const char *base, struct error *err)
+static int open_once(struct shared *sh, const char *base, struct error *err)
 {
 	int r = shm_home_open(&sh->home, base, true, err);
 
@@ -107,6 +108,20 @@ static int open_home(struct shared *sh, const char *base, struct error *err)
 				 "chunks cannot be shared there",
 				 sh->home.path);
 	return open_dir(sh, err);
+}
+
+/* Again if somebody who found the user's directory empty has just removed it. */
+static int open_home(struct shared *sh, const char *base, struct error *err)
+{
+	int r;
+
+	for (unsigned i = 0; i < 100; i++) {
+		r = open_once(sh, base, err);
+		if (r != -ENOENT || sh->home.fd < 0)
+			break;
+		shm_dir_close(&sh->home);
+	}
+	return r;
 }
 
 static void fit(struct shared *sh, uint64_t size)

@@ -104,6 +104,8 @@ int shared_clear(const char *base, struct shared_summary *out,
 		r = ledger_settle(&sh, err);
 	else if (r == 0) /* nobody can open it while we have the lock */
 		r = shm_remove(&sh.home, SHARED_DIR, err);
+	if (r == 0)
+		rmdir(sh.home.path); /* if nothing else is there */
 	leave(&sh);
 	return r;
 }

@@ -682,6 +682,28 @@ def killed_at_any_time():
               "left behind")
 
 
+@case
+def listed_and_removed():
+    """staged shows the chunks, unstage --chunks removes them, not under readers."""
+    with Shm() as shm:
+        def tfs(*argv):
+            return run(lib.TENSORFS, *argv, "--to", shm.path)
+        equal(json.loads(exits(tfs("staged", "--json"), 0, "staged").stdout),
+              [], "what is staged")
+        with Mount(tensor, opts=shm.opts()) as m:
+            rows(m, range(ROWS))
+            item, = json.loads(exits(tfs("staged", "--json"), 0,
+                                     "staged").stdout)
+            equal((item["name"], item["files"], item["in_use"]),
+                  (".chunks", len(shm.names()), True), "staged")
+            exits(tfs("unstage", "--chunks"), 0, "unstage")
+            equal(shm.names(), [], "chunks")
+            rows(m, shuffled(1))
+        exits(tfs("unstage", "--chunks"), 0, "unstage")
+        equal(os.listdir(shm.path), [], "left")
+        exits(tfs("unstage", "--chunks"), 0, "unstage of nothing")
+
+
 def start():
     global work, tensor, truth
     work = lib.setup()
