@@ -53,6 +53,7 @@ struct run_shared {
 	char view[PATH_MAX];     /* what the command is told */
 	volatile bool made;      /* dir is ours */
 	/* 0: none, or it was seen to end */
+	volatile pid_t group; /* of the daemon and its own helpers */
 	volatile pid_t daemon, escort;
 	volatile bool ready;  /* the daemon said that the data is there */
 	volatile bool staged; /* as files, not as a mount */
@@ -128,7 +129,8 @@ long long run_clock(void);
 /* The processes.  All return the status to exit with. */
 int run_front(struct run *r);
 int run_keeper(struct run *r);
-int run_escort(struct run *r);
+/* It is killed when all is clean, so that until then there is an heir. */
+_Noreturn void run_escort(struct run *r);
 int run_daemon(struct run *r, int report);
 
 /*
@@ -145,6 +147,9 @@ void run_tree_begin(struct run *r);
 unsigned run_tree_count(struct run *r);
 /* Not when it is a zombie that somebody has to reap. */
 bool run_process_lives(pid_t pid);
+/* For one that is dying: that its sockets are closed does not mean that its locks
+ * are free. */
+void run_wait_gone(pid_t pid);
 /* Is anybody alive in this process group? */
 bool run_group_lives(pid_t group);
 
@@ -152,7 +157,7 @@ bool run_group_lives(pid_t group);
  * the regular end; may be done twice.  The escort is left to be an heir.  Returns
  * how many things are left. */
 unsigned run_clean(struct run *r, int grace);
-/* Wait for the escort, which was told to end, or end it. */
+/* When nothing is left to be cleaned. */
 void run_escort_end(struct run *r);
 
 /* Choose and make the place: r->shared->dir, ->point, r->lock.  0 or -errno with a

@@ -120,12 +120,42 @@ static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 	}
 }
 
+void run_wait_gone(pid_t pid)
+{
+	const struct timespec moment = {0, 1000000};
+	long long end = run_clock() + HELPER_KILLED_MS;
+
+	while (run_process_lives(pid) && run_clock() < end)
+		nanosleep(&moment, NULL);
+}
+
 static bool end_helper(struct run *r, volatile pid_t *pid)
 {
 	if (wait_helper(r, pid, HELPER_MS))
 		return true;
 	kill(*pid, SIGKILL);
 	return wait_helper(r, pid, HELPER_KILLED_MS);
+}
+
+/* Those that the daemon has started have what it had, the locks of what is staged
+ * among it, for a moment or until they notice that it is gone. */
+static void end_daemons_group(pid_t group)
+{
+	const struct timespec moment = {0, 1000000};
+	long long begun = run_clock();
+	bool killed = false;
+
+	while (group && run_group_lives(group)) {
+		long long past = run_clock() - begun;
+
+		if (past > HELPER_MS && !killed) {
+			kill(-group, SIGKILL);
+			killed = true;
+		}
+		if (past > HELPER_KILLED_MS)
+			return;
+		nanosleep(&moment, NULL);
+	}
 }
 
 unsigned run_clean(struct run *r, int grace)
@@ -143,13 +173,16 @@ unsigned run_clean(struct run *r, int grace)
 		left++;
 	}
 	left += !end_helper(r, &p->daemon);
-	/* Its own helpers have what it had: the locks of what is staged. */
-	left += run_tree_end(r, 0);
+	end_daemons_group(p->group);
 	stage_first_sweep(r->s);
 	return left;
 }
 
 void run_escort_end(struct run *r)
 {
-	end_helper(r, &r->shared->escort);
+	volatile pid_t *escort = &r->shared->escort;
+
+	if (*escort)
+		kill(*escort, SIGKILL);
+	wait_helper(r, escort, HELPER_KILLED_MS);
 }

@@ -158,6 +158,7 @@ static void prepare(struct run *r)
 
 	prctl(PR_SET_NAME, "tensorfs-daemon");
 	setsid();
+	r->shared->group = getpid();
 	run_let_go();
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
 		signal(ignored[i], SIG_IGN);

@@ -37,6 +37,7 @@
 
 struct escort {
 	struct run *run;
+	pid_t keeper;
 	int signals; /* signalfd */
 	int go;      /* the child waits for its other end */
 	int exec;    /* where the child tells why exec failed; -1: it did not */
@@ -102,15 +103,26 @@ static bool start(struct escort *e)
 
 /* Front is gone: nobody is there to wait for the command.  The keeper cleans; when
  * it is gone as well, and has not, it is our turn. */
-static void bereft(struct escort *e)
+static _Noreturn void bereft(struct escort *e)
 {
 	struct pollfd p = {.fd = e->run->alive[0], .events = POLLIN};
 
 	run_tree_end(e->run, 0);
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
+	run_wait_gone(e->keeper);
 	run_clean(e->run, 0);
 	_exit(CLI_INCOMPLETE);
+}
+
+/* Until whoever cleans up kills us; should they be killed meanwhile, we do it. */
+static _Noreturn void stay(struct escort *e)
+{
+	struct run_message m;
+
+	while (run_receive(e->run->control[1], &m))
+		;
+	bereft(e);
 }
 
 /* False: the run is over. */
@@ -142,6 +154,20 @@ static bool obey(struct escort *e)
 	return true;
 }
 
+/* Whether the child has become the command: before its end is noticed.  False: it
+ * has not, and the run is over. */
+static bool hear_exec(struct escort *e)
+{
+	unsigned char error;
+
+	if (read(e->exec, &error, 1) == 1) {
+		run_send(e->run->control[1], RUN_NO_EXEC, error);
+		return false;
+	}
+	close(steal_fd(&e->exec));
+	return true;
+}
+
 /* Front's words, children, and exec.  False: the run is over. */
 static bool turn(struct escort *e, int ms)
 {
@@ -156,18 +182,12 @@ static bool turn(struct escort *e, int ms)
 			return false;
 		if (p[1].revents && read(e->signals, &info, sizeof info) < 0)
 			return false;
-		if (p[2].revents) {
-			unsigned char error;
-
-			if (read(e->exec, &error, 1) == 1) {
-				run_send(e->run->control[1], RUN_NO_EXEC,
-					 error);
-				return false;
-			}
-			close(steal_fd(&e->exec));
-		}
+		if (p[2].revents && !hear_exec(e))
+			return false;
 	}
 	run_reap(e->run);
+	if (k->leader_ended && e->exec >= 0 && !hear_exec(e))
+		return false;
 	if (k->stopped) {
 		run_send(e->run->control[1], RUN_STOPPED, k->stopped);
 		k->stopped = 0;
@@ -225,9 +245,9 @@ static void end_rest(struct escort *e)
 		cli_say(e->run->c, "%u of them cannot be ended", n);
 }
 
-int run_escort(struct run *r)
+void run_escort(struct run *r)
 {
-	struct escort e = {.run = r, .go = -1, .exec = -1};
+	struct escort e = {.run = r, .keeper = getppid(), .go = -1, .exec = -1};
 	sigset_t child;
 
 	r->shared->escort = getpid();
@@ -239,10 +259,10 @@ int run_escort(struct run *r)
 	e.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	while (!r->children.leader)
 		if (!turn(&e, -1))
-			return CLI_INCOMPLETE;
-	if (!wait_leader(&e) || !wait_group(&e))
-		return CLI_INCOMPLETE;
-	end_rest(&e);
-	run_send(r->control[1], RUN_ENDED, r->children.leader_status);
-	return CLI_DONE;
+			stay(&e);
+	if (wait_leader(&e) && wait_group(&e)) {
+		end_rest(&e);
+		run_send(r->control[1], RUN_ENDED, r->children.leader_status);
+	}
+	stay(&e);
 }

@@ -84,6 +84,7 @@ static void daemon_ended(struct front *f, int status)
 static void keeper_ended(struct front *f)
 {
 	close(steal_fd(&f->run->life[0]));
+	run_wait_gone(f->keeper);
 	f->keeper_gone = true;
 	if (f->phase == RUNNING)
 		return;

@@ -38,7 +38,7 @@ static int start_escort(struct keeper *k, struct error *err)
 	if (pid == 0) {
 		close_end(&r->life[1]);
 		close_end(&r->alive[1]);
-		_exit(run_escort(r));
+		run_escort(r);
 	}
 	r->shared->escort = pid;
 	close_end(&r->control[1]);
