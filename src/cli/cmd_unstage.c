@@ -137,6 +137,9 @@ int cmd_unstage(const struct command *c, struct settings *s, int argc,
 
 	if (s->all && argc)
 		return cli_usage(c, "--all takes no name");
+	if (s->stage.chunks && s->stage.older_given)
+		return cli_usage(c, "--chunks have no age: they are evicted in "
+				    "the order of their use");
 	if (s->stage.chunks) {
 		worst = unstage_chunks(c, s);
 		if (!argc && !s->all && !s->stage.older_given)

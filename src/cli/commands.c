@@ -54,6 +54,15 @@ int option_set_cache(struct settings *s, const char *value, struct error *err)
 	return parse_size(value, system_memory(), &s->cache_size, err);
 }
 
+/* What % is of is known later. */
+int option_set_reserve(struct settings *s, const char *value, struct error *err)
+{
+	uint64_t bytes;
+
+	s->stage.reserve = value;
+	return parse_size(value, UINT64_MAX / 128, &bytes, err);
+}
+
 int option_set_sample_axes(struct settings *s, const char *value,
 			   struct error *err)
 {
@@ -173,9 +182,10 @@ const struct option options_first[] = {
 	     "it "
 	     "does not fit, mount with a cache that does",
 	     set_stage_first),
-	{"reserve", 0, OPTION_TEXT, "SIZE", "25%",
-	 "with --stage: what is kept free of the file system; % is of its size",
-	 AT(stage.reserve), 0, 0, NULL},
+	CALL("reserve", 0, "SIZE", "25%",
+	     "with --stage: what is kept free of the file system; % is of its "
+	     "size",
+	     option_set_reserve),
 	{"to", 0, OPTION_TEXT, "DIR", "/dev/shm/tensorfs-UID",
 	 "with --stage: where staged trees are", AT(stage.to), 0, 0, NULL},
 	END};

@@ -26,6 +26,8 @@
 	}
 
 int option_set_cache(struct settings *s, const char *value, struct error *err);
+int option_set_reserve(struct settings *s, const char *value,
+		       struct error *err);
 int option_set_views(struct settings *s, const char *value, struct error *err);
 int option_set_sample_axes(struct settings *s, const char *value,
 			   struct error *err);

@@ -42,6 +42,8 @@ struct serving {
 
 static void tell(struct serving *v, const char *view)
 {
+	if (chdir("/") < 0)
+		log_warn("cannot change to /: %s", strerror(errno));
 	snprintf(v->run->shared->view, sizeof v->run->shared->view, "%s", view);
 	v->run->shared->ready = true;
 	daemon_ready(&v->daemon);
@@ -183,8 +185,6 @@ int run_daemon(struct run *r, int report)
 
 	r->shared->daemon = getpid();
 	prepare(r);
-	if (chdir("/") < 0)
-		log_warn("cannot change to /: %s", strerror(errno));
 	code = open_and_serve(&v, &err);
 	if (!r->shared->ready)
 		daemon_fail(&v.daemon, code ? code : CLI_MOUNT,

@@ -80,6 +80,8 @@ static int prepare_one(const struct command *c, struct settings *s,
 int sources_prepare(const struct command *c, struct settings *s, char **paths,
 		    size_t n)
 {
+	const char *none = NULL;
+	const char **places[] = {&s->index, &s->shm_dir, &s->stage.to};
 	int r = 0;
 
 	s->names = calloc(n, sizeof *s->names);
@@ -87,11 +89,12 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 		cli_say(c, "out of memory");
 		return CLI_MEMORY;
 	}
-	if (s->shm_dir) {
-		const char *given = s->shm_dir;
+	if (s->index && !strcmp(s->index, "none"))
+		places[0] = &none;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		const char *given = *places[i];
 
-		s->shm_dir = path_absolute(s, given);
-		if (!s->shm_dir)
+		if (given && !(*places[i] = path_absolute(s, given)))
 			return cannot_tell(c, given);
 	}
 	for (size_t i = 0; i < n && r == 0; i++) {

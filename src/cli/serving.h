@@ -11,7 +11,8 @@
 char *path_absolute(struct settings *s, const char *path);
 /*
  * Operands of a mount: each is SOURCE or, where there is no such file, NAME=SOURCE.
- * paths[i] become absolute, s->names[i] the name or NULL.  0, or an exit code with
+ * paths[i] and the places that settings name become absolute, s->names[i] the name
+ * or NULL.  0, or an exit code with
  * the sentence said.
  */
 int sources_prepare(const struct command *c, struct settings *s, char **paths,

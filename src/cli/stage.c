@@ -422,6 +422,7 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 {
 	int r = staging_open(st->place, st->s->stage.to, true, st->err);
 
+	out->no_place = r < 0;
 	if (r < 0) /* no shared memory is too little of it */
 		return !st->s->stage.to && (r == -ENOENT || r == -ENOTSUP)
 			       ? CLI_MEMORY

@@ -50,7 +50,8 @@ int stage_first(struct stage_first *f, const struct command *c,
 	stage_defaults(&how);
 	r = stage_request(c, &how, &q, &f->place, &f->held, err);
 	f->active = r == CLI_DONE;
-	if (r != CLI_MEMORY || s->stage.first != STAGE_IF_IT_FITS)
+	if (f->active || s->stage.first != STAGE_IF_IT_FITS ||
+	    (r != CLI_MEMORY && !f->held.no_place))
 		return r;
 	mount_instead(c, s, err);
 	return CLI_DONE;

@@ -87,6 +87,12 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* With its length, so that no text looks like two. */
+static void print_text(FILE *f, const char *text)
+{
+	fprintf(f, "%zu:%s ", strlen(text), text);
+}
+
 /* The key: what sources are called, and where they really are, which paths, which
  * options. */
 static bool make_key(const struct stage_request *q, const struct settings *s,
@@ -101,16 +107,21 @@ static bool make_key(const struct stage_request *q, const struct settings *s,
 		free(paths);
 		return false;
 	}
-	for (size_t i = 0; i < q->n_sources; i++)
-		fprintf(f, "%s=%s\n",
-			s->names && s->names[i] ? s->names[i] : "", real[i]);
+	fprintf(f, "%zu ", q->n_sources);
+	for (size_t i = 0; i < q->n_sources; i++) {
+		print_text(f, s->names && s->names[i] ? s->names[i] : "");
+		print_text(f, real[i]);
+	}
 	for (size_t i = 0; i < q->n_paths; i++)
 		paths[i] = q->paths[i];
 	qsort(paths, q->n_paths, sizeof *paths, by_text);
 	/* An empty path is all there is, as is none. */
 	for (size_t i = 0; i < q->n_paths && *paths[0]; i++)
-		fprintf(f, ":%s\n", paths[i]);
-	fprintf(f, "%s", options);
+		print_text(f, paths[i]);
+	print_text(f, options);
+	print_text(f, s->dataset ? s->dataset : "");
+	print_text(f, s->prefix ? s->prefix : "");
+	print_text(f, s->subdir ? s->subdir : "");
 	free(paths);
 	if (fclose(f) == 0)
 		staging_key(text, key);

@@ -70,7 +70,8 @@ struct staged {
 	char id[STAGING_ID];
 	bool transient;
 	bool reused;
-	int use; /* the lock; inherited across fork, not across exec */
+	bool no_place; /* it was not even looked for: the place cannot be used */
+	int use;       /* the lock; inherited across fork, not across exec */
 };
 #define STAGED_INIT       \
 	{                 \

@@ -122,6 +122,35 @@ def no_room():
     check("fuse" in p.stdout and "mounting instead" in p.stderr, p)
     equal(left(), [], "left behind")
     exits(tfs("run", "--stage=some", tar, "--", "true"), 2, "run")
+    exits(tfs("run", "--stage", "--reserve=some", tar, "--", "true"), 2, "run")
+
+
+@case
+def relative_places():
+    """--to and --index mean what they mean where run was started."""
+    os.mkdir(os.path.join(place, "sub"))
+    os.mkdir(os.path.join(place, "idx"))
+    p = exits(tfs("run", "--stage", "--to", "sub", "--reserve=0", "--index",
+                  "idx", tar, "--", "echo", "{}", preexec=lambda: os.chdir(place)), 0, "run")
+    equal(p.stdout.strip(), os.path.join(place, "sub", "a"), "the path")
+    exits(tfs("run", "--index", "idx", tar, "--", "true", preexec=lambda: os.chdir(place)), 0, "run")
+    equal(len(os.listdir(os.path.join(place, "idx"))), 1, "indexes")
+    for n in os.listdir(os.path.join(place, "idx")):
+        os.unlink(os.path.join(place, "idx", n))
+    os.rmdir(os.path.join(place, "idx"))
+    os.rmdir(os.path.join(place, "sub"))
+
+
+@case
+def no_place():
+    """Where others have put something in our way, fit mounts."""
+    os.symlink(work, os.path.join(place, ".tensorfs-%d" % os.geteuid()))
+    argv = ["--to", place, "--reserve=0", tar, "--", "stat", "-f", "-c", "%T",
+            "{}"]
+    exits(tfs("run", "--stage", *argv), 1, "run --stage")
+    p = exits(tfs("run", "--stage=fit", *argv), 0, "run --stage=fit")
+    check("fuse" in p.stdout and "symlink" in p.stderr, p)
+    os.unlink(os.path.join(place, ".tensorfs-%d" % os.geteuid()))
 
 
 @case
