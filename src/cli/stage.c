@@ -50,6 +50,7 @@ struct stager {
 	const struct stage_request *q;
 	struct staging *place;
 	struct staging_build build;
+	struct identity *ids; /* of q->sources, as they were at first */
 	struct staging_sources sources;
 	struct session *session, *again;
 	struct copy_plan *plan;
@@ -137,8 +138,7 @@ static void signals_release(struct stager *st)
 /* ---- sources ------------------------------------------------------------- */
 
 /* What the sources are now, or whether they are that still. */
-static int look_at_sources(const struct stager *st, struct identity *ids,
-			   bool again)
+static int look_at_sources(const struct stager *st, bool again)
 {
 	for (size_t i = 0; i < st->q->n_sources; i++) {
 		const char *path = st->q->sources[i];
@@ -149,9 +149,9 @@ static int look_at_sources(const struct stager *st, struct identity *ids,
 			return error_errno(st->err, -errno, "'%s'", path);
 		identity_of(&s, &is);
 		if (!again)
-			ids[i] = is;
-		else if (!identity_equal(&is, &ids[i]))
-			return file_fail_stale(st->err, path, &ids[i], &is);
+			st->ids[i] = is;
+		else if (!identity_equal(&is, &st->ids[i]))
+			return file_fail_stale(st->err, path, &st->ids[i], &is);
 	}
 	return 0;
 }
@@ -172,22 +172,37 @@ static bool add_source(struct stager *st, const char *path,
 	return staging_sources_add(&st->sources, path, id);
 }
 
-/* Of a directory everything that was listed in it, for what may be added. */
-static bool add_directories(struct stager *st)
+/* Where directory `inner` of the tree is, if it is one of source number i's own;
+ * false: it is not. */
+static bool path_in_source(const struct stager *st, size_t i, const char *inner,
+			   char *path, size_t n)
+{
+	const char *given = st->s->names ? st->s->names[i] : NULL;
+	cleanup_free char *top =
+		given ? strdup(given) : session_base_name(st->q->sources[i]);
+	size_t len = top ? strlen(top) : 0;
+
+	if (st->q->n_sources > 1 || given) {
+		if (!top || strncmp(inner + 1, top, len) ||
+		    (inner[len + 1] && inner[len + 1] != '/'))
+			return false;
+		inner += len + 1;
+	}
+	return snprintf(path, n, "%s/%s", st->q->sources[i], inner) < (int)n;
+}
+
+/* All of a source that were listed, for what may be added to them. */
+static bool add_directories_of(struct stager *st, size_t source)
 {
 	const struct copy_plan *p = st->plan;
 	char path[PATH_MAX + 8], inner[PATH_MAX];
 	struct identity id;
 	struct stat s;
 
-	if (st->q->n_sources != 1 || stat(st->q->sources[0], &s) < 0 ||
-	    !S_ISDIR(s.st_mode))
-		return true;
 	for (uint32_t i = 0; i < p->dirs.n; i++) {
 		if (tree_path(fs_tree(p->fs), p->dirs.at[i].ino, inner,
 			      sizeof inner) < 0 ||
-		    snprintf(path, sizeof path, "%s/%s", st->q->sources[0],
-			     inner) >= (int)sizeof path ||
+		    !path_in_source(st, source, inner, path, sizeof path) ||
 		    stat(path, &s) < 0 || !S_ISDIR(s.st_mode))
 			continue;
 		identity_of(&s, &id);
@@ -197,8 +212,24 @@ static bool add_directories(struct stager *st)
 	return true;
 }
 
+/* What directories are, when they have been listed and the archives in them have got
+ * their indexes, and before anything is read. */
+static int look_at_directories(struct stager *st)
+{
+	for (size_t i = 0; i < st->q->n_sources; i++) {
+		struct stat s;
+
+		if (stat(st->q->sources[i], &s) < 0 || !S_ISDIR(s.st_mode))
+			continue;
+		identity_of(&s, &st->ids[i]);
+		if (!add_directories_of(st, i))
+			return error_set(st->err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
 /* Every file that was read, and what was missing where that is no error. */
-static int list_sources(struct stager *st, const struct identity *ids)
+static int list_sources(struct stager *st)
 {
 	struct handles *h = st->session->handles;
 	bool lacks = st->s->stage.skip_missing ||
@@ -206,7 +237,7 @@ static int list_sources(struct stager *st, const struct identity *ids)
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < st->q->n_sources; i++)
-		ok = add_source(st, st->q->sources[i], &ids[i]);
+		ok = add_source(st, st->q->sources[i], &st->ids[i]);
 	for (uint32_t i = 0; ok && i < handles_count(h); i++) {
 		struct identity id;
 		const char *path;
@@ -219,7 +250,7 @@ static int list_sources(struct stager *st, const struct identity *ids)
 		else if (lacks && access(path, F_OK) < 0)
 			ok = add_source(st, path, NULL);
 	}
-	if (ok && add_directories(st))
+	if (ok)
 		return 0;
 	return error_set(st->err, -ENOMEM, "out of memory");
 }
@@ -282,6 +313,8 @@ static int prepare(struct stager *st)
 	if (r < 0)
 		return cli_source_exit(r);
 	r = make_plan(st, st->session);
+	if (r == 0)
+		r = look_at_directories(st);
 	if (r == 0)
 		r = does_it_fit(st);
 	return r < 0 ? write_exit(r) : CLI_DONE;
@@ -384,22 +417,22 @@ static int compare_tree(struct stager *st, struct staging_result *result)
 /* What is not there yet.  An exit code. */
 static int make_it(struct stager *st, struct staged *out)
 {
-	struct identity *ids = calloc(st->q->n_sources, sizeof *ids);
 	struct staging_result result;
 	int r, code;
 
-	if (!ids)
+	st->ids = calloc(st->q->n_sources, sizeof *st->ids);
+	if (!st->ids)
 		return no_memory(st->err);
-	r = look_at_sources(st, ids, false);
+	r = look_at_sources(st, false);
 	code = r < 0 ? cli_source_exit(r) : prepare(st);
 	if (code == CLI_DONE) {
 		r = write_tree(st, &result);
 		if (r == 0)
-			r = list_sources(st, ids);
+			r = list_sources(st);
 		if (r == 0 && st->s->stage.verify)
 			r = compare_tree(st, &result);
 		if (r == 0)
-			r = look_at_sources(st, ids, true);
+			r = look_at_sources(st, true);
 		if (r == 0 && caught)
 			r = error_set(st->err, -EINTR, "interrupted");
 		if (r == 0)
@@ -408,7 +441,7 @@ static int make_it(struct stager *st, struct staged *out)
 					    st->err);
 		code = r < 0 ? write_exit(r) : CLI_DONE;
 	}
-	free(ids);
+	free(st->ids);
 	copy_plan_free(st->plan);
 	session_free(st->session);
 	session_free(st->again);

@@ -70,9 +70,8 @@ static char *options_text(const struct settings *s)
 /* "/data/a.tar" or "/data/a.tar:train and 3 more" */
 static char *source_text(const struct stage_request *q, char *const *real)
 {
-	size_t more =
-		(q->n_sources - 1) + (q->n_paths > 1 ? q->n_paths - 1 : 0);
 	bool path = q->n_paths && *q->paths[0] && q->n_sources == 1;
+	size_t more = q->n_sources - 1 + (path ? q->n_paths - 1 : 0);
 	char *text;
 	int n = more ? asprintf(&text, "%s%s%s and %zu more", real[0],
 				path ? ":" : "", path ? q->paths[0] : "", more)

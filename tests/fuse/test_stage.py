@@ -385,6 +385,28 @@ def source_changed():
 
 
 @cleaned
+def directories_of_archives():
+    """Archives in them get indexes, which is no change; what is added is one, also
+    in one of several and below."""
+    one, two = scratch("one"), scratch("two")
+    os.mkdir(two + "/sub")
+    arc.sh("tar", "-cf", one + "/a.tar", "-C", arc.data_tree(), "c1")
+    arc.sh("tar", "-czf", two + "/sub/b.tar.gz", "-C", arc.data_tree(), "c2")
+    argv = ["-q", "--name", "both", one, two]
+    for _ in range(2):
+        got = stage_one(*argv)
+        equal(os.listdir(got + "/one/a.tar"), ["c1"], "the first")
+        equal(os.listdir(got + "/two/sub/b.tar.gz"), ["c2"], "the second")
+        ino = os.stat(got).st_ino
+        equal(os.stat(stage_one(*argv)).st_ino, ino, "used again")
+        stage_one("-q", "--force", *argv[1:])
+    with open(two + "/sub/c", "w") as f:
+        f.write("c")
+    got = stage_one(*argv)
+    check(os.path.exists(got + "/two/sub/c"), "what was added was not seen")
+
+
+@cleaned
 def directories():
     """A plain directory is a source; what is added to it is seen."""
     top = scratch("plain")
