@@ -168,13 +168,27 @@ void place_file(char out[PLACE_FILE], const char *id, const char *what)
 	snprintf(out, PLACE_FILE, "%s.%s", id, what);
 }
 
+uint64_t place_born(int dir, const char *name)
+{
+	struct statx sx;
+
+	if (statx(dir, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BTIME,
+		  &sx) < 0 ||
+	    !(sx.stx_mask & STATX_BTIME) || sx.stx_btime.tv_sec < 0)
+		return 0;
+	return (uint64_t)sx.stx_btime.tv_sec * 1000000000 +
+	       sx.stx_btime.tv_nsec;
+}
+
 bool place_has(const struct staging *s, const struct record *r)
 {
 	struct stat st;
 
-	return fstatat(s->at.fd, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISDIR(st.st_mode) && st.st_ino == r->ino &&
-	       st.st_dev == r->dev;
+	if (fstatat(s->at.fd, r->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode) || st.st_ino != r->ino)
+		return false;
+	return r->born ? place_born(s->at.fd, r->name) == r->born
+		       : st.st_dev == r->dev;
 }
 
 static bool is_id(const char *name)

@@ -12,7 +12,10 @@
 struct record {
 	char id[STAGING_ID], key[STAGING_ID];
 	char *name, *source, *options;
-	uint64_t dev, ino; /* of the tree's directory */
+	/* Of the tree's directory.  Inode numbers are given again, devices have other
+	 * numbers after the next mount: `born`, nanoseconds, 0 where that is not
+	 * known, tells. */
+	uint64_t dev, ino, born;
 	struct staging_result result;
 	int64_t made;
 	bool transient;
@@ -44,6 +47,8 @@ void place_unlock(int *fd);
 /* As shm_lock in the control directory, which may have been removed meanwhile. */
 int place_lock_file(struct staging *s, const char *name, enum shm_lock how,
 		    bool wait, struct error *err);
+/* When the directory `name` was made, for record.born. */
+uint64_t place_born(int dir, const char *name);
 /* Does the record's tree have the record's name? */
 bool place_has(const struct staging *s, const struct record *r);
 

@@ -332,6 +332,7 @@ static int new_record(struct staging_build *b, struct record *rec,
 		return error_errno(err, -errno, "'%s'", b->tree.path);
 	rec->dev = st.st_dev;
 	rec->ino = st.st_ino;
+	rec->born = place_born(b->tree.fd, "");
 	return 0;
 }
 

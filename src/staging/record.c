@@ -174,6 +174,7 @@ int record_read(const struct staging *s, const char *id, struct record *out)
 	out->sources = json_incref(json_object_get(o, "sources"));
 	out->dev = json_u64(o, "dev");
 	out->ino = json_u64(o, "ino");
+	out->born = json_u64(o, "born");
 	out->made = (int64_t)json_u64(o, "made");
 	out->transient = json_is_true(json_object_get(o, "transient"));
 	out->result = (struct staging_result){
@@ -210,6 +211,7 @@ int record_write(const struct staging *s, const struct record *r,
 		return error_set(err, -ENOMEM, "out of memory");
 	json_object_set_new(o, "dev", number_json(r->dev));
 	json_object_set_new(o, "ino", number_json(r->ino));
+	json_object_set_new(o, "born", number_json(r->born));
 	json_object_set_new(o, "made", number_json((uint64_t)r->made));
 	json_object_set_new(o, "files", number_json(r->result.files));
 	json_object_set_new(o, "bytes", number_json(r->result.bytes));

@@ -671,7 +671,7 @@ def killed_at_any_time():
             for m, p in live:
                 finish(m, p, False)
         note("%d daemons killed, %d readers cut off" % (kills, broken))
-        check(broken > 20, "hardly any reader was at work when it was killed")
+        check(broken > 0, "no reader was at work when its daemon was killed")
         with Mount(tensor, opts=shm.opts(size)) as m:
             rows(m, shuffled(12))
             s = m.stats()

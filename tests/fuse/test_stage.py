@@ -385,6 +385,30 @@ def source_changed():
 
 
 @cleaned
+def somebody_elses_inode():
+    """A directory that has the staged one's name, and its inode number as well."""
+    to, source = scratch("inode"), os.path.join(work, "inode.tar")
+    arc.sh("tar", "-cf", source, "-C", arc.data_tree(), "c1")
+    path = stage_one("-q", "--to", to, source)
+    ino = os.stat(path).st_ino
+    arc.sh("rm", "-rf", path)
+    for _ in range(200):
+        os.mkdir(path)
+        if os.stat(path).st_ino == ino:
+            break
+        os.rmdir(path)
+    else:
+        note("no inode number was given again")
+        os.mkdir(path)
+    with open(path + "/precious", "w") as f:
+        f.write("mine")
+    p = tensorfs("stage", "-q", "--to", to, source)
+    check(p.stdout.strip() != path, "a directory that is not ours is used")
+    exits(tensorfs("unstage", "--all", "--to", to), 0, "unstage")
+    equal(os.listdir(path), ["precious"], "what is not ours")
+
+
+@cleaned
 def directories_of_archives():
     """Archives in them get indexes, which is no change; what is added is one, also
     in one of several and below."""
