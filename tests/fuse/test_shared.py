@@ -236,8 +236,10 @@ def what_is_mapped_idly_is_given_up():
                 rows(m, [next(rest)])
                 return m.stats()["shared_added"]
 
-            equal(added(), 0, "added while all is in use")
-            equal(m.stats()["shared_refused"], 1, "refused")
+            # A sanitizer can take so long that it is idle by now.
+            if not os.environ.get("TENSORFS_SANITIZED"):
+                equal(added(), 0, "added while all is in use")
+                equal(m.stats()["shared_refused"], 1, "refused")
             check(wait_until(lambda: added() > 0, 20, 0.5),
                   "nothing was given up")
             check(shm.blocks() <= size, "beyond the limit")
