@@ -163,6 +163,14 @@ LOOK = "umask; pwd; ulimit -a; grep -E '^Sig[^Q]|^Cap|^NoNew|^Seccomp|^Uid|^Grou
     "tail -n1 /proc/self/oom_score_adj; cat /proc/self/cgroup"
 
 
+def but_for_libc(line):
+    """Signals 32 and 33 are the C library's own: nobody else can set them."""
+    name, _, mask = line.partition(":")
+    if not name.startswith("Sig"):
+        return line
+    return "%s %x" % (name, int(mask, 16) & ~(3 << 31))
+
+
 @case
 def same_as_without():
     """The command finds itself as if it had been started directly."""
@@ -182,7 +190,7 @@ def same_as_without():
         got = subprocess.run([lib.TENSORFS, "run", source, "--", "/bin/bash",
                               "-c", LOOK], **kw).stdout
         for a, b in zip(got.split("\n"), want.split("\n")):
-            equal(a, b, "what the command sees")
+            equal(but_for_libc(a), but_for_libc(b), "what the command sees")
         check(len(want) > 200, want)
 
 
