@@ -213,6 +213,31 @@ void system_headroom(struct system_headroom *out)
 	system_cgroup_headroom("/proc/self/cgroup", "/sys/fs/cgroup", out);
 }
 
+static void first_group(void *ctx, const char *dir, const char *path, bool v2)
+{
+	char *out = ctx;
+
+	(void)dir;
+	(void)v2;
+	if (!*out)
+		snprintf(out, 256, "%s", *path ? path : "/");
+}
+
+void system_group(char out[256])
+{
+	*out = '\0';
+	walk_groups("/proc/self/cgroup", "", first_group, out);
+}
+
+bool system_group_is_in(const char *group, const char *in)
+{
+	size_t n = strlen(in);
+
+	if (!strcmp(in, "/"))
+		return true;
+	return n && !strncmp(group, in, n) && (!group[n] || group[n] == '/');
+}
+
 uint64_t system_available(void)
 {
 	uint64_t kib = read_field("/proc/meminfo", "MemAvailable:");

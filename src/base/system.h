@@ -3,6 +3,7 @@
 #ifndef BASE_SYSTEM_H
 #define BASE_SYSTEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Bytes of memory this process may use: the smaller of RAM and the limits of
@@ -26,6 +27,11 @@ void system_cgroup_headroom(const char *proc_self_cgroup,
 			    struct system_headroom *out);
 /* The same for this process. */
 void system_headroom(struct system_headroom *out);
+/* The control group that counts this process's memory, as headroom.group names
+ * them; empty: none does. */
+void system_group(char out[256]);
+/* Is `group` the group `in`, or below it? */
+bool system_group_is_in(const char *group, const char *in);
 /* Bytes that the machine could give to somebody (MemAvailable). */
 uint64_t system_available(void);
 /* Cores this process may run on (affinity mask, at least 1). */

@@ -20,6 +20,8 @@ static const char *state_name(const struct staging_item *i)
 		return "being staged";
 	case STAGING_DEAD:
 		return "interrupted";
+	case STAGING_DAMAGED:
+		return "damaged";
 	case STAGING_READY:
 		break;
 	}
@@ -87,9 +89,7 @@ static void print_json(const struct staging *s, const struct staging_list *l)
 		       ", \"space\": %" PRIu64 ", \"staged\": %" PRId64
 		       ", \"last_asked_for\": %" PRId64
 		       ", \"transient\": %s, \"verified\": %s}",
-		       it->state == STAGING_READY     ? "ready"
-		       : it->state == STAGING_GROWING ? "being staged"
-						      : "interrupted",
+		       it->state == STAGING_READY ? "ready" : state_name(it),
 		       it->in_use ? "true" : "false", it->files, it->bytes,
 		       it->space, it->made, it->used,
 		       it->transient ? "true" : "false",

@@ -17,12 +17,11 @@
 #include "cli/stage_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -33,7 +32,6 @@
 #include "base/parse.h"
 #include "base/system.h"
 #include "cli/progress.h"
-#include "extent/file.h"
 #include "staging/copy.h"
 
 /* Where the file system does not limit files. */
@@ -50,13 +48,12 @@ struct stager {
 	const struct stage_request *q;
 	struct staging *place;
 	struct staging_build build;
-	struct identity *ids; /* of q->sources, as they were at first */
-	struct staging_sources sources;
+	struct stage_origin origin;
 	struct session *session, *again;
 	struct copy_plan *plan;
 	struct copy_options options;
 	struct progress progress;
-	bool interruptible;
+	bool writing, interruptible;
 	struct sigaction before[3];
 	struct error *err;
 };
@@ -67,12 +64,6 @@ static void say(void *ctx, const char *sentence)
 
 	if (!st->s->quiet)
 		cli_say(st->c, "%s", sentence);
-}
-
-static int no_memory(struct error *err)
-{
-	error_set(err, -ENOMEM, "out of memory");
-	return CLI_MEMORY;
 }
 
 /* What a failure to write, or to find room, is for who asked. */
@@ -135,126 +126,6 @@ static void signals_release(struct stager *st)
 	st->interruptible = false;
 }
 
-/* ---- sources ------------------------------------------------------------- */
-
-/* What the sources are now, or whether they are that still. */
-static int look_at_sources(const struct stager *st, bool again)
-{
-	for (size_t i = 0; i < st->q->n_sources; i++) {
-		const char *path = st->q->sources[i];
-		struct identity is;
-		struct stat s;
-
-		if (stat(path, &s) < 0)
-			return error_errno(st->err, -errno, "'%s'", path);
-		identity_of(&s, &is);
-		if (!again)
-			st->ids[i] = is;
-		else if (!identity_equal(&is, &st->ids[i]))
-			return file_fail_stale(st->err, path, &st->ids[i], &is);
-	}
-	return 0;
-}
-
-/* Absolute, as far as it can be: it may be gone. */
-static bool add_source(struct stager *st, const char *path,
-		       const struct identity *id)
-{
-	char cwd[PATH_MAX];
-	cleanup_free char *full = NULL;
-
-	if (path[0] != '/') {
-		if (!getcwd(cwd, sizeof cwd) ||
-		    asprintf(&full, "%s/%s", cwd, path) < 0)
-			return false;
-		path = full;
-	}
-	return staging_sources_add(&st->sources, path, id);
-}
-
-/* Where directory `inner` of the tree is, if it is one of source number i's own;
- * false: it is not. */
-static bool path_in_source(const struct stager *st, size_t i, const char *inner,
-			   char *path, size_t n)
-{
-	const char *given = st->s->names ? st->s->names[i] : NULL;
-	cleanup_free char *top =
-		given ? strdup(given) : session_base_name(st->q->sources[i]);
-	size_t len = top ? strlen(top) : 0;
-
-	if (st->q->n_sources > 1 || given) {
-		if (!top || strncmp(inner + 1, top, len) ||
-		    (inner[len + 1] && inner[len + 1] != '/'))
-			return false;
-		inner += len + 1;
-	}
-	return snprintf(path, n, "%s/%s", st->q->sources[i], inner) < (int)n;
-}
-
-/* All of a source that were listed, for what may be added to them. */
-static bool add_directories_of(struct stager *st, size_t source)
-{
-	const struct copy_plan *p = st->plan;
-	char path[PATH_MAX + 8], inner[PATH_MAX];
-	struct identity id;
-	struct stat s;
-
-	for (uint32_t i = 0; i < p->dirs.n; i++) {
-		if (tree_path(fs_tree(p->fs), p->dirs.at[i].ino, inner,
-			      sizeof inner) < 0 ||
-		    !path_in_source(st, source, inner, path, sizeof path) ||
-		    stat(path, &s) < 0 || !S_ISDIR(s.st_mode))
-			continue;
-		identity_of(&s, &id);
-		if (!add_source(st, path, &id))
-			return false;
-	}
-	return true;
-}
-
-/* What directories are, when they have been listed and the archives in them have got
- * their indexes, and before anything is read. */
-static int look_at_directories(struct stager *st)
-{
-	for (size_t i = 0; i < st->q->n_sources; i++) {
-		struct stat s;
-
-		if (stat(st->q->sources[i], &s) < 0 || !S_ISDIR(s.st_mode))
-			continue;
-		identity_of(&s, &st->ids[i]);
-		if (!add_directories_of(st, i))
-			return error_set(st->err, -ENOMEM, "out of memory");
-	}
-	return 0;
-}
-
-/* Every file that was read, and what was missing where that is no error. */
-static int list_sources(struct stager *st)
-{
-	struct handles *h = st->session->handles;
-	bool lacks = st->s->stage.skip_missing ||
-		     st->s->views.missing == MISSING_FILL;
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < st->q->n_sources; i++)
-		ok = add_source(st, st->q->sources[i], &st->ids[i]);
-	for (uint32_t i = 0; ok && i < handles_count(h); i++) {
-		struct identity id;
-		const char *path;
-		bool known = handles_known(h, i, &path, &id);
-
-		if (!path)
-			continue;
-		if (known)
-			ok = add_source(st, path, &id);
-		else if (lacks && access(path, F_OK) < 0)
-			ok = add_source(st, path, NULL);
-	}
-	if (ok)
-		return 0;
-	return error_set(st->err, -ENOMEM, "out of memory");
-}
-
 /* ---- opening and planning ------------------------------------------------ */
 
 static int open_sources(struct stager *st, struct session **out)
@@ -292,29 +163,76 @@ static int does_it_fit(struct stager *st)
 				 .memory = st->place->memory,
 				 .work = min_u64(st->s->cache_size,
 						 st->plan->bytes + WORK_LEAST)};
+	struct system_headroom group;
+	struct staging_others others;
 	uint64_t have, total;
 	int r = shm_space(room.fd, &have, &total, st->err);
 
 	if (r == 0 && (text || room.memory) && total != UINT64_MAX)
 		r = parse_size(text ? text : RESERVE_SHARE, total,
 			       &room.reserve, st->err);
-	return r < 0 ? r : copy_fits(st->plan, &room, st->err);
+	system_headroom(&group);
+	if (r == 0)
+		r = staging_ask(st->place, &st->build, group.group, &others,
+				st->err);
+	if (r < 0)
+		return r;
+	room.group = &group;
+	room.wanted = others.bytes;
+	room.wanted_here = others.group;
+	r = copy_fits(st->plan, &room, st->err);
+	staging_promise(&st->build, r == 0 ? st->plan->space : 0);
+	return r;
 }
 
-/* Prepare: nothing is written.  An exit code. */
-static int prepare(struct stager *st)
+/* Sources and plan are there, nothing is written.  An exit code. */
+static int open_and_plan(struct stager *st, bool twice)
 {
-	int r = open_sources(st, &st->session);
-	if (r == 0 && st->s->stage.verify)
+	int r;
+
+	opening = st;
+	r = stage_origin_look(&st->origin, st->err);
+	if (r == 0)
+		r = open_sources(st, &st->session);
+	if (r == 0 && twice)
 		r = open_sources(st, &st->again);
-	opening = NULL; /* from here on there is a tree to be removed */
+	opening = NULL;
 	if (r == 0)
 		r = source_isolate(true, st->err);
 	if (r < 0)
 		return cli_source_exit(r);
 	r = make_plan(st, st->session);
-	if (r == 0)
-		r = look_at_directories(st);
+	return r < 0 ? write_exit(r) : CLI_DONE;
+}
+
+static void close_sources(struct stager *st)
+{
+	copy_plan_free(st->plan);
+	session_free(st->session); /* and the processes that work for it */
+	session_free(st->again);
+	st->plan = NULL;
+	st->session = st->again = NULL;
+	stage_origin_free(&st->origin);
+}
+
+/* A directory that changed meanwhile (indexes of the archives in it are saved there)
+ * is opened once more: what was added to it by others is seen then. */
+static int prepare(struct stager *st)
+{
+	bool changed, twice = st->s->stage.verify;
+	int r, code = open_and_plan(st, twice);
+
+	if (code != CLI_DONE)
+		return code;
+	r = stage_origin_directories(&st->origin, st->plan, &changed, st->err);
+	if (r == 0 && changed) {
+		close_sources(st);
+		code = open_and_plan(st, twice);
+		if (code != CLI_DONE)
+			return code;
+		r = stage_origin_directories(&st->origin, st->plan, &changed,
+					     st->err);
+	}
 	if (r == 0)
 		r = does_it_fit(st);
 	return r < 0 ? write_exit(r) : CLI_DONE;
@@ -327,6 +245,10 @@ static void show(void *ctx, uint64_t done)
 	struct stager *st = ctx;
 
 	progress_update(&st->progress, min_u64(done, st->progress.total));
+	if (st->writing)
+		staging_promise_left(&st->build,
+				     st->plan->space -
+					     min_u64(done, st->plan->space));
 }
 
 static void begin_progress(struct stager *st, const char *what)
@@ -367,10 +289,13 @@ static int write_tree(struct stager *st, struct staging_result *result)
 		return r;
 	job = job_of(st);
 	begin_progress(st, "staging");
+	st->writing = true;
 	r = copy_write(&job, st->err);
+	st->writing = false;
 	progress_clear(&st->progress);
 	if (r < 0)
 		return r;
+	staging_promise_left(&st->build, 0);
 	note(st, st->plan->left_out, "devices, FIFOs or sockets are left out");
 	note(st, job.missing + st->plan->missing,
 	     "files are left out: parts of them are missing");
@@ -385,11 +310,25 @@ static int write_tree(struct stager *st, struct staging_result *result)
 	return 0;
 }
 
+/* Is what is in directory `to`, `files` of them, what the source gives? */
+static int compare(struct stager *st, int to, uint64_t files)
+{
+	struct copy_job job = job_of(st);
+	int r = session_start(st->session, st->err);
+
+	if (r < 0)
+		return r;
+	job.to = to;
+	job.missing = st->plan->files.n - files;
+	begin_progress(st, "comparing");
+	r = copy_compare(&job, st->err);
+	progress_clear(&st->progress);
+	return r;
+}
+
 /* Nothing that was read or worked out before is used. */
 static int compare_tree(struct stager *st, struct staging_result *result)
 {
-	uint64_t missing = st->plan->files.n - result->files;
-	struct copy_job job;
 	int r;
 
 	copy_plan_free(st->plan);
@@ -398,55 +337,113 @@ static int compare_tree(struct stager *st, struct staging_result *result)
 	st->session = steal_pointer(&st->again);
 	r = source_isolate(true, st->err);
 	if (r == 0)
-		r = session_start(st->session, st->err);
-	if (r == 0)
 		r = make_plan(st, st->session);
-	if (r < 0)
-		return r;
-	job = job_of(st);
-	job.missing = missing;
-	begin_progress(st, "comparing");
-	r = copy_compare(&job, st->err);
-	progress_clear(&st->progress);
+	if (r == 0)
+		r = compare(st, st->build.tree.fd, result->files);
 	result->verified = r == 0;
 	return r;
 }
 
 /* ---- all of it ----------------------------------------------------------- */
 
+static int build_tree(struct stager *st, struct staged *out)
+{
+	struct staging_result result;
+	int r = write_tree(st, &result);
+
+	if (r == 0)
+		r = stage_origin_files(&st->origin, st->session->handles,
+				       st->err);
+	if (r == 0 && st->s->stage.verify)
+		r = compare_tree(st, &result);
+	if (r == 0)
+		r = stage_origin_look_again(&st->origin, st->err);
+	if (r == 0 && caught)
+		r = error_set(st->err, -EINTR, "interrupted");
+	if (r == 0)
+		r = staging_publish(st->place, &st->build, &result,
+				    &st->origin.list, say, st, out, st->err);
+	return r;
+}
+
 /* What is not there yet.  An exit code. */
 static int make_it(struct stager *st, struct staged *out)
 {
-	struct staging_result result;
-	int r, code;
+	int code = prepare(st);
 
-	st->ids = calloc(st->q->n_sources, sizeof *st->ids);
-	if (!st->ids)
-		return no_memory(st->err);
-	r = look_at_sources(st, false);
-	code = r < 0 ? cli_source_exit(r) : prepare(st);
 	if (code == CLI_DONE) {
-		r = write_tree(st, &result);
-		if (r == 0)
-			r = list_sources(st);
-		if (r == 0 && st->s->stage.verify)
-			r = compare_tree(st, &result);
-		if (r == 0)
-			r = look_at_sources(st, true);
-		if (r == 0 && caught)
-			r = error_set(st->err, -EINTR, "interrupted");
-		if (r == 0)
-			r = staging_publish(st->place, &st->build, &result,
-					    &st->sources, say, st, out,
-					    st->err);
+		int r = build_tree(st, out);
+
 		code = r < 0 ? write_exit(r) : CLI_DONE;
 	}
-	free(st->ids);
-	copy_plan_free(st->plan);
-	session_free(st->session);
-	session_free(st->again);
-	staging_sources_free(&st->sources);
+	close_sources(st);
 	staging_cancel(st->place, &st->build);
+	return code;
+}
+
+/* Errors of files in the tree, not of reading its source. */
+static bool is_of_tree(int code)
+{
+	return code == -EBADMSG || code == -ENOENT || code == -ENOTDIR ||
+	       code == -ELOOP || code == -EACCES;
+}
+
+/* What was there is compared when that is asked for; *other: it is not what it
+ * should be.  An exit code. */
+static int check_reused(struct stager *st, const struct staged *u, bool *other)
+{
+	cleanup_close int to =
+		open(u->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int code = open_and_plan(st, false), r = 0;
+
+	if (code == CLI_DONE) {
+		r = to < 0 ? error_errno(st->err, -errno, "'%s'", u->path)
+			   : compare(st, to, u->files);
+		*other = is_of_tree(r);
+		if (r == 0)
+			r = stage_origin_look_again(&st->origin, st->err);
+		if (r == 0)
+			r = staging_verified(st->place, u, st->err);
+		code = r < 0 ? write_exit(r) : CLI_DONE;
+	}
+	close_sources(st);
+	return code;
+}
+
+static int begin(struct stager *st, const struct staging_want *want,
+		 struct staged *out)
+{
+	int r;
+
+	opening = st;
+	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
+	return r < 0 ? write_exit(r) : CLI_DONE;
+}
+
+/* Found, or made. */
+static int have_it(struct stager *st, struct staging_want *want,
+		   struct staged *out)
+{
+	int code = begin(st, want, out);
+	bool other = false;
+
+	if (code == CLI_DONE && out->reused && st->s->stage.verify) {
+		code = check_reused(st, out, &other);
+		if (code != CLI_DONE)
+			staging_release(st->place, out);
+	}
+	if (other) {
+		if (!st->s->quiet)
+			cli_say(st->c,
+				"what was staged is not what its source gives "
+				"(%s): staging it anew",
+				st->err->text);
+		want->force = true;
+		code = begin(st, want, out);
+	}
+	if (code == CLI_DONE && !out->reused)
+		code = make_it(st, out);
+	opening = NULL;
 	return code;
 }
 
@@ -461,15 +458,7 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 			       ? CLI_MEMORY
 			       : write_exit(r);
 	signals_hold(st);
-	opening = st;
-	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
-	if (r < 0)
-		r = write_exit(r);
-	else if (out->reused)
-		r = CLI_DONE;
-	else
-		r = make_it(st, out);
-	opening = NULL;
+	r = have_it(st, want, out);
 	if (r != CLI_DONE) {
 		staging_tidy(st->place);
 		staging_close(st->place);
@@ -487,6 +476,7 @@ int stage_request(const struct command *c, struct settings *s,
 			    .q = q,
 			    .place = place,
 			    .build = STAGING_BUILD_INIT,
+			    .origin = {.q = q, .names = s->names},
 			    .err = err};
 	struct stage_texts texts;
 	struct staging_want want;

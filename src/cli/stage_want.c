@@ -96,7 +96,7 @@ static void print_text(FILE *f, const char *text)
  * options. */
 static bool make_key(const struct stage_request *q, const struct settings *s,
 		     char *const *real, const char *options,
-		     char key[STAGING_ID])
+		     char key[STAGING_KEY])
 {
 	char **paths = calloc(q->n_paths + 1, sizeof *paths), *text = NULL;
 	size_t n;

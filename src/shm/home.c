@@ -186,6 +186,18 @@ static bool is_named(const struct shm_dir *d, const char *name, int fd)
 	       a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
+bool shm_is_locked(const struct shm_dir *d, const char *name)
+{
+	int fd = openat(d->fd, name,
+			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	bool held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 &&
+		    errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return held;
+}
+
 int shm_lock(const struct shm_dir *d, const char *name, enum shm_lock how,
 	     bool wait, struct error *err)
 {

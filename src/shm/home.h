@@ -46,6 +46,8 @@ enum shm_lock { SHM_SHARED, SHM_EXCLUSIVE };
  */
 int shm_lock(const struct shm_dir *d, const char *name, enum shm_lock how,
 	     bool wait, struct error *err);
+/* Does somebody hold it?  Makes nothing, holds nothing. */
+bool shm_is_locked(const struct shm_dir *d, const char *name);
 
 /*
  * Remove a file, a symlink or a whole tree.  Nothing is followed, no other file

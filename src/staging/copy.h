@@ -78,7 +78,10 @@ struct copy_room {
 	int fd;                  /* of the directory */
 	bool memory;             /* its bytes live in memory */
 	uint64_t reserve;        /* bytes to be left free */
-	uint64_t work;           /* memory that staging itself needs */
+	uint64_t wanted;         /* bytes that others are filling just now */
+	uint64_t wanted_here;    /* of these, in `group` */
+	const struct system_headroom *group; /* what the control groups leave */
+	uint64_t work; /* memory that staging itself needs */
 };
 /* -ENOSPC with numbers and what to do. */
 int copy_fits(const struct copy_plan *p, const struct copy_room *room,

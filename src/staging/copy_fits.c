@@ -56,31 +56,38 @@ static int fits_files(const struct copy_plan *p, const struct copy_room *room,
 			 room->name, need, room->path, (uint64_t)fs.f_ffree);
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 static int fits_space(const struct copy_plan *p, const struct copy_room *room,
 		      struct error *err)
 {
+	char kept[160] = "", taken[160] = "";
 	struct number a, b, c, d;
 	uint64_t have, total, left;
 	int r = shm_space(room->fd, &have, &total, err);
 
 	if (r < 0 || have == UINT64_MAX)
 		return r;
-	left = have > room->reserve ? have - room->reserve : 0;
+	left = less(less(have, room->wanted), room->reserve);
 	if (p->space <= left)
 		return 0;
-	if (!room->reserve)
-		return error_set(err, -ENOSPC,
-				 "%s needs %s, and %s has %s free: stage less "
-				 "(SOURCE:PATH), or elsewhere (--to)",
-				 room->name, spell(p->space, &a), room->path,
-				 spell(have, &b));
-	return error_set(
-		err, -ENOSPC,
-		"%s needs %s; %s has %s free, of which %s are kept free "
-		"(--reserve), which leaves %s: unstage something, stage "
-		"less (SOURCE:PATH), or elsewhere (--to)",
-		room->name, spell(p->space, &a), room->path, spell(have, &b),
-		spell(room->reserve, &c), spell(left, &d));
+	if (room->reserve)
+		snprintf(kept, sizeof kept,
+			 ", of which %s are kept free (--reserve)",
+			 spell(room->reserve, &c));
+	if (room->wanted)
+		snprintf(taken, sizeof taken,
+			 ", of which others are going to fill %s",
+			 spell(room->wanted, &c));
+	return error_set(err, -ENOSPC,
+			 "%s needs %s; %s has %s free%s%s, which leaves %s: "
+			 "unstage something, stage less (SOURCE:PATH), or "
+			 "elsewhere (--to)",
+			 room->name, spell(p->space, &a), room->path,
+			 spell(have, &b), kept, taken, spell(left, &d));
 }
 
 /* Bytes of memory that it takes: pages, inodes, and what decoding needs. */
@@ -99,25 +106,34 @@ static uint64_t memory_for(const struct copy_plan *p,
 static int fits_memory(const struct copy_plan *p, const struct copy_room *room,
 		       struct error *err)
 {
-	uint64_t need = memory_for(p, room), have = system_available();
-	struct system_headroom h;
-	struct number a, b, c, d;
+	uint64_t have = less(system_available(), room->wanted);
+	uint64_t need = memory_for(p, room), left;
+	const struct system_headroom *h = room->group;
+	struct number a, b, c, d, e;
 
-	system_headroom(&h);
-	if (h.left < need && h.left < have)
-		return error_set(err, -ENOSPC,
-				 "%s needs %s of memory; the control group %s "
-				 "leaves %s: "
-				 "its limit is %s, of which %s are in use",
-				 room->name, spell(need, &a), h.group,
-				 spell(h.left, &b), spell(h.limit, &c),
-				 spell(h.used - h.reclaimable, &d));
+	left = h->left == UINT64_MAX ? h->left
+				     : less(h->left, room->wanted_here);
+	if (left < need && left < have)
+		return error_set(
+			err, -ENOSPC,
+			"%s needs %s of memory; the control group %s leaves "
+			"%s: its limit is %s, of which %s are in use%s%s",
+			room->name, spell(need, &a), h->group, spell(left, &b),
+			spell(h->limit, &c),
+			spell(h->used - h->reclaimable, &d),
+			room->wanted_here ? ", and others are going to fill "
+					  : "",
+			room->wanted_here ? spell(room->wanted_here, &e) : "");
 	if (have < need)
 		return error_set(
 			err, -ENOSPC,
 			"%s needs %s of memory, and the machine has %s "
-			"available",
-			room->name, spell(need, &a), spell(have, &b));
+			"available%s%s",
+			room->name, spell(need, &a), spell(have, &b),
+			room->wanted
+				? ", beside what others are going to fill: "
+				: "",
+			room->wanted ? spell(room->wanted, &e) : "");
 	return 0;
 }
 

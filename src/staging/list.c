@@ -2,6 +2,7 @@
 /* What is staged: listing it, and removing it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,18 +11,13 @@
 #include "base/cleanup.h"
 #include "staging/private.h"
 
-/* Is the instance held?  Closes what it had to open. */
+/* Is the instance held? */
 static bool is_held(const struct staging *s, const char *id)
 {
 	char file[PLACE_FILE];
-	int fd;
 
 	place_file(file, id, "use");
-	fd = shm_lock(&s->control, file, SHM_EXCLUSIVE, false, NULL);
-	if (fd < 0)
-		return true;
-	place_unlock(&fd);
-	return false;
+	return shm_is_locked(&s->control, file);
 }
 
 static void item_of_record(const struct staging *s, struct record *rec,
@@ -45,25 +41,40 @@ static void item_of_record(const struct staging *s, struct record *rec,
 		item->used = st.st_mtim.tv_sec;
 }
 
+static char *or_unknown(char *text)
+{
+	return text ? text : strdup("?");
+}
+
 /* No record that counts: somebody makes it, or died over it. */
 static void item_of_build(const struct staging *s, struct staging_item *item)
 {
 	char file[PLACE_FILE];
-	cleanup_close int fd = -1;
+	struct announced a;
 	struct stat st;
 
 	place_file(file, item->id, "use");
-	fd = openat(s->control.fd, file,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		record_announced(fd, &item->name, &item->source);
+	if (fstatat(s->control.fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		item->made = item->used = st.st_mtim.tv_sec;
-	}
+	record_announced(s, item->id, &a);
 	item->state = item->in_use ? STAGING_GROWING : STAGING_DEAD;
-	if (!item->name)
-		item->name = strdup("?");
-	if (!item->source)
-		item->source = strdup("?");
+	item->name = or_unknown(steal_pointer(&a.name));
+	item->source = or_unknown(steal_pointer(&a.source));
+	item->options = strdup("");
+	announced_free(&a);
+}
+
+/* A record that says nothing to us: which tree is its own is not known. */
+static void item_of_damaged(const struct staging *s, struct staging_item *item)
+{
+	char *source;
+
+	if (asprintf(&source, "the record %s/%s.json cannot be read",
+		     s->control.path, item->id) < 0)
+		source = NULL;
+	item->state = STAGING_DAMAGED;
+	item->name = strdup(item->id);
+	item->source = source;
 	item->options = strdup("");
 }
 
@@ -72,13 +83,16 @@ static int add_item(struct staging *s, const char *id, struct staging_list *l,
 {
 	struct staging_item item = {.state = STAGING_READY};
 	struct record rec;
+	int r = record_read(s, id, &rec);
 
 	memcpy(item.id, id, STAGING_ID);
 	item.in_use = is_held(s, id);
-	if (record_read(s, id, &rec) == 0 && place_has(s, &rec))
+	if (r == 0 && place_has(s, &rec))
 		item_of_record(s, &rec, &item);
-	else
+	else if (r == 0 || r == -ENOENT)
 		item_of_build(s, &item);
+	else
+		item_of_damaged(s, &item);
 	record_free(&rec);
 	if (item.name && item.source && item.options &&
 	    vec_push(&l->list, item))
@@ -151,6 +165,26 @@ int staging_list(struct staging *s, struct staging_list *out, struct error *err)
 
 /* ---- removing ------------------------------------------------------------ */
 
+/* One that cannot be read has no name but its number, and no tree that is known. */
+static int find_damaged(struct staging *s, const char *name, struct record *out,
+			struct error *err)
+{
+	char id[STAGING_ID] = "";
+	int r = -ENOENT;
+
+	if (strlen(name) == STAGING_ID - 1) {
+		memcpy(id, name, STAGING_ID);
+		r = record_read(s, id, out);
+	}
+	if (r == 0 || r == -ENOENT) {
+		record_free(out);
+		return error_set(err, -ENOENT, "'%s/%s' was not staged by us",
+				 s->at.path, name);
+	}
+	memcpy(out->id, id, STAGING_ID);
+	return 0;
+}
+
 /* With the place locked: the record whose tree has this name. */
 static int find_name(struct staging *s, const char *name, struct record *out,
 		     struct error *err)
@@ -168,8 +202,7 @@ static int find_name(struct staging *s, const char *name, struct record *out,
 	}
 	instances_free(&all);
 	if (r == 0 && !found)
-		r = error_set(err, -ENOENT, "'%s/%s' was not staged by us",
-			      s->at.path, name);
+		r = find_damaged(s, name, out, err);
 	return r;
 }
 
@@ -189,7 +222,7 @@ static int take(struct staging *s, const struct record *rec, bool force,
 			err, -EBUSY,
 			"'%s/%s' is in use; --force removes it all the "
 			"same",
-			s->at.path, rec->name);
+			s->at.path, rec->name ? rec->name : rec->id);
 	return fd;
 }
 

@@ -17,6 +17,7 @@
  *
  *	record, NAME is its directory    published
  *	record, NAME is another one      died while publishing, or was replaced: goes
+ *	record that cannot be read       stays, for whoever can
  *	no record, ID.use held           in the making
  *	no record, ID.use free           whoever made it died: goes
  *
@@ -309,14 +310,18 @@ static int sweep_one(struct staging *s, const char *id, bool all,
 	char file[PLACE_FILE];
 	struct record rec;
 	bool there, goes;
-	int fd, r = 0;
+	int fd, r;
 
 	place_file(file, id, "use");
 	fd = shm_lock(&s->control, file, SHM_EXCLUSIVE, false, NULL);
 	if (fd < 0) /* held */
 		return 0;
-	there = record_read(s, id, &rec) == 0 && place_has(s, &rec);
-	goes = there ? rec.transient : all;
+	r = record_read(s, id, &rec);
+	there = r == 0 && place_has(s, &rec);
+	/* Without its record nobody would know a tree any more: one that cannot be
+	 * read stays. */
+	goes = there ? rec.transient : all && (r == 0 || r == -ENOENT);
+	r = 0;
 	if (goes) {
 		r = place_condemn(s, d, id, there ? rec.name : NULL, fd, err);
 	} else {

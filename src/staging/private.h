@@ -10,7 +10,7 @@
 
 /* What is known of an instance that was complete once. */
 struct record {
-	char id[STAGING_ID], key[STAGING_ID];
+	char id[STAGING_ID], key[STAGING_KEY];
 	char *name, *source, *options;
 	/* Of the tree's directory.  Inode numbers are given again, devices have other
 	 * numbers after the next mount: `born`, nanoseconds, 0 where that is not
@@ -22,7 +22,8 @@ struct record {
 	json_t *sources;
 };
 void record_free(struct record *r);
-/* -ENOENT, or -EBADMSG for one that cannot be believed; without a sentence. */
+/* -ENOENT; -EBADMSG for one that cannot be believed; another -errno: it cannot be
+ * read now.  Without a sentence. */
 int record_read(const struct staging *s, const char *id, struct record *out);
 int record_write(const struct staging *s, const struct record *r,
 		 struct error *err);
@@ -31,9 +32,18 @@ json_t *record_sources(const struct staging_sources *sources);
 bool record_is_current(const struct record *r);
 /* A name that a directory of a place can have. */
 bool record_name_ok(const char *name);
-/* What is written into the lock of an instance, for people. */
+/* What is written into the lock of an instance in the making: for people, and how
+ * many bytes are to be written still, for others who want to know if they fit. */
 int record_announce(int fd, const struct staging_want *w, struct error *err);
-void record_announced(int fd, char **name, char **source);
+void record_announce_left(int fd, uint64_t left);
+struct announced {
+	char *name, *source; /* NULL: unknown */
+	char *group;         /* the control group that writes; NULL: unknown */
+	uint64_t left;
+};
+void record_announced(const struct staging *s, const char *id,
+		      struct announced *out);
+void announced_free(struct announced *a);
 
 /* ---- places (place.c) ---------------------------------------------------- */
 

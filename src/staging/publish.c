@@ -23,10 +23,12 @@ static int no_memory(struct error *err)
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
-void staging_key(const char *text, char key[STAGING_ID])
+void staging_key(const char *text, char key[STAGING_KEY])
 {
-	snprintf(key, STAGING_ID, "%016llx",
-		 (unsigned long long)XXH3_64bits(text, strlen(text)));
+	XXH128_hash_t sum = XXH3_128bits(text, strlen(text));
+
+	snprintf(key, STAGING_KEY, "%016llx%016llx",
+		 (unsigned long long)sum.high64, (unsigned long long)sum.low64);
 }
 
 /* ---- is it there? -------------------------------------------------------- */
@@ -44,7 +46,9 @@ static int hold(struct staging *s, const struct record *rec, int *use,
 static int fill_staged(const struct staging *s, const struct record *rec,
 		       int use, struct staged *out, struct error *err)
 {
-	*out = (struct staged){.use = use, .transient = rec->transient};
+	*out = (struct staged){.use = use,
+			       .files = rec->result.files,
+			       .transient = rec->transient};
 	memcpy(out->id, rec->id, STAGING_ID);
 	out->name = strdup(rec->name);
 	if (asprintf(&out->path, "%s/%s", s->at.path, rec->name) < 0)
@@ -192,7 +196,7 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 			"'%s' cannot be a name here: no '/', no '.' in "
 			"front, at most 255 bytes",
 			want->name);
-	place_file(b->key_file, want->key, "key");
+	snprintf(b->key_file, sizeof b->key_file, "%.16s.key", want->key);
 	b->key = lock_key(s, b->key_file, want, say, ctx, err);
 	if (b->key < 0)
 		return b->key;
@@ -291,20 +295,31 @@ static int choose_name(const struct staging *s, const struct staging_want *w,
 }
 
 /* Both names change hands at once; in two steps where the file system cannot. */
+static int put_in_steps(struct staging *s, const char *file, const char *name,
+			const char *older)
+{
+	char away[PLACE_FILE];
+
+	if (!older)
+		return renameat(s->control.fd, file, s->at.fd, name);
+	/* Where a sweep would look for it, if we died now. */
+	place_file(away, older, "tree");
+	if (renameat(s->at.fd, name, s->control.fd, away) < 0)
+		return -1;
+	if (renameat(s->control.fd, file, s->at.fd, name) == 0)
+		return 0;
+	renameat(s->control.fd, away, s->at.fd, name);
+	return -1;
+}
+
 static int put_in_place(struct staging *s, const char *file, const char *name,
-			bool replace, struct error *err)
+			const char *older, struct error *err)
 {
 	int r = renameat2(s->control.fd, file, s->at.fd, name,
-			  replace ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+			  older ? RENAME_EXCHANGE : RENAME_NOREPLACE);
 
-	if (r < 0 && (errno == EINVAL || errno == ENOSYS)) {
-		r = replace ? renameat(s->at.fd, name, s->control.fd, "old")
-			    : 0;
-		if (r == 0)
-			r = renameat(s->control.fd, file, s->at.fd, name);
-		if (r == 0 && replace)
-			r = renameat(s->control.fd, "old", s->control.fd, file);
-	}
+	if (r < 0 && (errno == EINVAL || errno == ENOSYS))
+		r = put_in_steps(s, file, name, older);
 	if (r < 0)
 		return error_errno(err, -errno, "cannot make '%s/%s'",
 				   s->at.path, name);
@@ -325,7 +340,7 @@ static int new_record(struct staging_build *b, struct record *rec,
 			       .transient = w->transient,
 			       .sources = record_sources(sources)};
 	memcpy(rec->id, b->id, STAGING_ID);
-	memcpy(rec->key, w->key, STAGING_ID);
+	memcpy(rec->key, w->key, STAGING_KEY);
 	if (!rec->source || !rec->options || !rec->sources)
 		return no_memory(err);
 	if (fstat(b->tree.fd, &st) < 0)
@@ -367,7 +382,8 @@ static int publish(struct staging *s, struct staging_build *b,
 	if (r == 0)
 		r = record_write(s, rec, err);
 	if (r == 0)
-		r = put_in_place(s, file, rec->name, fd >= 0, err);
+		r = put_in_place(s, file, rec->name, fd >= 0 ? older.id : NULL,
+				 err);
 	if (r == 0 && fd >= 0) { /* the older tree is now behind our name */
 		place_condemn(s, doomed, older.id, NULL, fd, NULL);
 		fd = -1;
@@ -420,6 +436,7 @@ void staging_cancel(struct staging *s, struct staging_build *b)
 		place_file(file, b->id, parts[i]);
 		shm_remove(&s->control, file, NULL);
 	}
+	place_unlock(&b->lock);
 	place_unlock(&b->use);
 	unlock_key(s, b);
 	b->made = false;
@@ -444,6 +461,22 @@ void staging_abandon(const struct staging *s, const struct staging_build *b)
 }
 
 /* ---- letting go ---------------------------------------------------------- */
+
+int staging_verified(struct staging *s, const struct staged *u,
+		     struct error *err)
+{
+	struct record rec = {.name = NULL};
+	int lock = place_lock(s, err), r = lock < 0 ? lock : 0;
+
+	if (r == 0 && record_read(s, u->id, &rec) == 0 &&
+	    !rec.result.verified) {
+		rec.result.verified = true;
+		r = record_write(s, &rec, err);
+	}
+	record_free(&rec);
+	place_unlock(&lock);
+	return r;
+}
 
 void staging_release(struct staging *s, struct staged *u)
 {

@@ -2,15 +2,18 @@
 /* Records of what was staged: JSON, written at once, read without trust. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/system.h"
 #include "staging/private.h"
 
-#define VERSION 1
+#define VERSION 2
 
 /* ---- bytes as JSON ------------------------------------------------------- */
 
@@ -119,7 +122,7 @@ static int read_json(const struct staging *s, const char *name, json_t **out)
 
 	*out = NULL;
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : -EBADMSG;
+		return -errno;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -EBADMSG;
 	*out = json_loadfd(fd, 0, NULL);
@@ -149,13 +152,13 @@ static bool take_text(const json_t *o, const char *key, char **out)
 	return *out != NULL;
 }
 
-static bool take_key(const json_t *o, const char *key, char out[STAGING_ID])
+static bool take_key(const json_t *o, const char *key, char out[STAGING_KEY])
 {
 	const char *text = json_string_value(json_object_get(o, key));
 
-	if (!text || strlen(text) != STAGING_ID - 1)
+	if (!text || strlen(text) != STAGING_KEY - 1)
 		return false;
-	memcpy(out, text, STAGING_ID);
+	memcpy(out, text, STAGING_KEY);
 	return true;
 }
 
@@ -183,14 +186,19 @@ int record_read(const struct staging *s, const char *id, struct record *out)
 		.space = json_u64(o, "space"),
 		.chunks = json_u64(o, "chunks_decoded"),
 		.verified = json_is_true(json_object_get(o, "verified"))};
-	if (json_u64(o, "version") != VERSION ||
-	    !take_text(o, "name", &out->name) || !record_name_ok(out->name) ||
+	/* What another version has written is listed, held and removed as ours
+	 * are: name, dev, ino, born and transient stay what they are.  It is
+	 * never found: its key means something else. */
+	if (!take_text(o, "name", &out->name) || !record_name_ok(out->name) ||
 	    !take_text(o, "source", &out->source) ||
-	    !take_text(o, "options", &out->options) ||
-	    !take_key(o, "key", out->key) || !json_is_array(out->sources)) {
-		record_free(out);
+	    !take_text(o, "options", &out->options) || !out->ino)
 		r = -EBADMSG;
-	}
+	else if (json_u64(o, "version") != VERSION)
+		out->key[0] = '\0';
+	else if (!take_key(o, "key", out->key) || !json_is_array(out->sources))
+		r = -EBADMSG;
+	if (r < 0)
+		record_free(out);
 	json_decref(o);
 	return r;
 }
@@ -226,15 +234,14 @@ int record_write(const struct staging *s, const struct record *r,
 /* ---- what it was made of ------------------------------------------------- */
 
 bool staging_sources_add(struct staging_sources *d, const char *path,
-			 const struct identity *id)
+			 const struct staging_source *one)
 {
-	struct staging_source one = {.path = strdup(path), .there = id};
+	struct staging_source copy = *one;
 
-	if (id)
-		one.id = *id;
-	if (one.path && vec_push(&d->list, one))
+	copy.path = strdup(path);
+	if (copy.path && vec_push(&d->list, copy))
 		return true;
-	free(one.path);
+	free(copy.path);
 	return false;
 }
 
@@ -258,6 +265,7 @@ json_t *record_sources(const struct staging_sources *sources)
 			json_array_append_new(row, number_json(one->id.ino));
 			json_array_append_new(row, number_json(one->id.size));
 			json_array_append_new(row, number_json(one->id.mtime));
+			json_array_append_new(row, number_json(one->changed));
 		}
 		if (!row || json_array_append_new(all, row) < 0) {
 			json_decref(all);
@@ -270,6 +278,12 @@ json_t *record_sources(const struct staging_sources *sources)
 static uint64_t row_u64(const json_t *row, size_t i)
 {
 	return (uint64_t)json_integer_value(json_array_get(row, i));
+}
+
+static uint64_t ctime_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 +
+	       (uint64_t)st->st_ctim.tv_nsec;
 }
 
 bool record_is_current(const struct record *r)
@@ -290,7 +304,8 @@ bool record_is_current(const struct record *r)
 			continue;
 		}
 		identity_of(&st, &is);
-		if (json_array_size(row) != 5 || !identity_equal(&was, &is))
+		if (json_array_size(row) != 6 || !identity_equal(&was, &is) ||
+		    !row_u64(row, 5) || row_u64(row, 5) != ctime_ns(&st))
 			return false;
 	}
 	return true;
@@ -298,28 +313,65 @@ bool record_is_current(const struct record *r)
 
 /* ---- what is being made -------------------------------------------------- */
 
+/* As a number with all its digits, which can be written over. */
+#define LEFT_FORMAT "%020" PRIu64
+#define LEFT_DIGITS 20
+/* Where they are: {"left":"... */
+#define LEFT_AT 9
+
 int record_announce(int fd, const struct staging_want *w, struct error *err)
 {
-	json_t *o = json_pack("{s:o, s:o}", "name", bytes_json(w->name),
-			      "source", bytes_json(w->source));
-	int r = o && json_dumpfd(o, fd, JSON_COMPACT) == 0
-			? 0
-			: error_set(
-				  err, -ENOSPC,
-				  "cannot write down what is being staged: no "
-				  "memory, or no space");
+	char left[LEFT_DIGITS + 1], group[256];
+	json_t *o;
+	int r;
 
+	snprintf(left, sizeof left, LEFT_FORMAT, UINT64_C(0));
+	system_group(group);
+	o = json_pack("{s:s, s:o, s:o, s:o}", "left", left, "group",
+		      bytes_json(group), "name", bytes_json(w->name), "source",
+		      bytes_json(w->source));
+	r = o && json_dumpfd(o, fd, JSON_COMPACT) == 0
+		    ? 0
+		    : error_set(err, -ENOSPC,
+				"cannot write down what is being staged: no "
+				"memory, or no space");
 	json_decref(o);
 	return r;
 }
 
-void record_announced(int fd, char **name, char **source)
+void record_announce_left(int fd, uint64_t left)
 {
+	char text[LEFT_DIGITS + 1];
+
+	snprintf(text, sizeof text, LEFT_FORMAT, left);
+	/* Not being able to tell others is no reason to fail. */
+	if (pwrite(fd, text, LEFT_DIGITS, LEFT_AT) != LEFT_DIGITS)
+		return;
+}
+
+void record_announced(const struct staging *s, const char *id,
+		      struct announced *out)
+{
+	char file[PLACE_FILE];
+	const char *left;
 	json_t *o = NULL;
 
-	if (lseek(fd, 0, SEEK_SET) == 0)
-		o = json_loadfd(fd, 0, NULL);
-	*name = json_bytes(json_object_get(o, "name"));
-	*source = json_bytes(json_object_get(o, "source"));
+	*out = (struct announced){.name = NULL};
+	place_file(file, id, "use");
+	if (read_json(s, file, &o) < 0)
+		return;
+	out->name = json_bytes(json_object_get(o, "name"));
+	out->source = json_bytes(json_object_get(o, "source"));
+	out->group = json_bytes(json_object_get(o, "group"));
+	left = json_string_value(json_object_get(o, "left"));
+	out->left = left ? strtoull(left, NULL, 10) : 0;
 	json_decref(o);
+}
+
+void announced_free(struct announced *a)
+{
+	free(a->name);
+	free(a->source);
+	free(a->group);
+	*a = (struct announced){.name = NULL};
 }

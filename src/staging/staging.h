@@ -11,8 +11,9 @@
 #include "extent/file.h"
 #include "shm/home.h"
 
-#define STAGING_ID 17 /* of an instance, or of what is wanted: 16 digits, NUL */
-#define STAGING_FILE 32
+#define STAGING_ID 17  /* of an instance: 16 digits, NUL */
+#define STAGING_KEY 33 /* of what is wanted: 32 digits, NUL */
+#define STAGING_FILE 48
 
 /*
  * A place is a directory in which there are staged trees, and beside them, in a
@@ -41,33 +42,36 @@ struct staging_source {
 	char *path; /* absolute */
 	bool there; /* false: it was missing, and has to be so still */
 	struct identity id;
+	uint64_t
+		changed; /* its ctime, ns; 0: a later change might not be seen */
 };
 struct staging_sources {
 	vec(struct staging_source) list;
 };
-/* Copies `path`; false: no memory.  `id` NULL: it was missing. */
+/* Copies `path` and what `one` says of it; false: no memory. */
 bool staging_sources_add(struct staging_sources *d, const char *path,
-			 const struct identity *id);
+			 const struct staging_source *one);
 void staging_sources_free(struct staging_sources *d);
 
 /* What is to be staged.  All is borrowed. */
 struct staging_want {
-	char key[STAGING_ID]; /* equal: the same sources, paths, options */
-	const char *name;     /* of the directory */
-	bool exact;           /* this name or none */
-	bool transient;       /* gone when the last one lets go of it */
-	bool force;           /* what is there already will not do */
-	const char *source;   /* for people: what it is made of */
-	const char *options;  /* and how */
+	char key[STAGING_KEY]; /* equal: the same sources, paths, options */
+	const char *name;      /* of the directory */
+	bool exact;            /* this name or none */
+	bool transient;        /* gone when the last one lets go of it */
+	bool force;            /* what is there already will not do */
+	const char *source;    /* for people: what it is made of */
+	const char *options;   /* and how */
 };
 /* staging_want.key of a text. */
-void staging_key(const char *text, char key[STAGING_ID]);
+void staging_key(const char *text, char key[STAGING_KEY]);
 
 /* A staged tree in use: nobody removes it until it is let go, or we die. */
 struct staged {
 	char *path; /* absolute */
 	char *name;
 	char id[STAGING_ID];
+	uint64_t files; /* regular ones in it */
 	bool transient;
 	bool reused;
 	bool no_place; /* it was not even looked for: the place cannot be used */
@@ -103,6 +107,21 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 		  struct staging_build *b, struct error *err);
 /* Make the empty directory b->tree, which nobody sees yet. */
 int staging_make(struct staging *s, struct staging_build *b, struct error *err);
+/* What others are writing there now, and have not yet. */
+struct staging_others {
+	uint64_t bytes; /* all of them */
+	uint64_t group; /* of these, by processes of the control group `in` */
+};
+/*
+ * Before anything is written: is there room, beside what others want?  Answers come
+ * one after the other, until staging_promise says how many bytes it will be (0:
+ * none; it does not fit).  `in` is a control group, "" for none.
+ */
+int staging_ask(struct staging *s, struct staging_build *b, const char *in,
+		struct staging_others *out, struct error *err);
+void staging_promise(struct staging_build *b, uint64_t bytes);
+/* So many of them are to be written still. */
+void staging_promise_left(const struct staging_build *b, uint64_t left);
 /* What it has become. */
 struct staging_result {
 	uint64_t files, bytes; /* regular files, and what is in them */
@@ -125,6 +144,9 @@ void staging_cancel(struct staging *s, struct staging_build *b);
  * what staging_begin has made, as far as nobody else needs it.  `b` was set to
  * STAGING_BUILD_INIT before. */
 void staging_abandon(const struct staging *s, const struct staging_build *b);
+/* It was compared with its source. */
+int staging_verified(struct staging *s, const struct staged *u,
+		     struct error *err);
 /* Let go.  A transient tree that nobody else holds is removed. */
 void staging_release(struct staging *s, struct staged *u);
 
@@ -133,7 +155,8 @@ void staging_release(struct staging *s, struct staged *u);
 enum staging_state {
 	STAGING_READY,
 	STAGING_GROWING, /* somebody makes it */
-	STAGING_DEAD     /* whoever made it died: the next stage removes it */
+	STAGING_DEAD,    /* whoever made it died: the next stage removes it */
+	STAGING_DAMAGED  /* its record cannot be read: it stays as it is */
 };
 struct staging_item {
 	enum staging_state state;
@@ -151,7 +174,8 @@ int staging_list(struct staging *s, struct staging_list *out,
 		 struct error *err);
 void staging_list_free(struct staging_list *l);
 /* -ENOENT: it is not ours, -EBUSY: in use (or in the making).  `force`: use does
- * not matter; those who have files open keep these. */
+ * not matter; those who have files open keep these.  Of a damaged one the record
+ * goes. */
 int staging_remove(struct staging *s, const char *name, bool force,
 		   struct error *err);
 /* Remove what the dead have left. */

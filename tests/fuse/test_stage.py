@@ -385,6 +385,86 @@ def source_changed():
 
 
 @cleaned
+def changed_with_its_times_back():
+    """Same size, same inode, mtime put back: it is another file all the same.  So is
+    one that is written to again at once."""
+    path = os.path.join(scratch("times"), "x.tar")
+    top = scratch("times-tree")
+
+    def fill(byte):
+        with open(top + "/f", "wb") as f:
+            f.write(byte * 1000)
+        os.utime(top + "/f", (1, 1))
+        data = arc.sh("tar", "-cf", "-", "-C", top, "f")
+        with open(path, "r+b" if os.path.exists(path) else "wb") as f:
+            f.write(data)
+
+    def staged_byte():
+        with open(stage_one("-q", path) + "/f", "rb") as f:
+            return f.read()[:1]
+    fill(b"a")
+    st = os.stat(path)
+    equal(staged_byte(), b"a", "first")
+    fill(b"b")
+    os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    equal(os.stat(path).st_mtime_ns, st.st_mtime_ns, "mtime")
+    equal(staged_byte(), b"b", "after a write with its time put back")
+    for i in range(10):
+        byte = b"%d" % i
+        fill(byte)
+        equal(staged_byte(), byte, "written a moment ago")
+
+
+@cleaned
+def verified_again():
+    """--verify looks at what is there already, too, and mends it."""
+    path = os.path.join(work, "verify.tar")
+    arc.sh("tar", "-cf", path, "-C", arc.data_tree(), "c1", "c2")
+    got = stage_one("-q", path)
+    ino = os.stat(got).st_ino
+    equal([x["verified"] for x in staged()], [False], "verified")
+    equal(stage_one("-q", "--verify", path), got, "path")
+    equal(os.stat(got).st_ino, ino, "inode")
+    equal([x["verified"] for x in staged()], [True], "verified")
+    some = next(os.path.join(top, f) for top, _, names in os.walk(got)
+                for f in sorted(names)
+                if os.path.getsize(os.path.join(top, f)))
+    with open(some, "r+b") as f:
+        byte = f.read(1)
+        f.seek(0)
+        f.write(bytes([byte[0] ^ 1]))
+    equal(stage_one("-q", path), got, "path without --verify")
+    p = exits(tensorfs("stage", "--verify", path), 0, "stage --verify")
+    sentence(p, "anew", os.path.basename(some))
+    equal(p.stdout.strip(), got, "path")
+    with open(some, "rb") as f:
+        equal(f.read(1), byte, "the byte")
+    # A file too many, one too few.
+    open(got + "/more", "w").close()
+    sentence(tensorfs("stage", "--verify", path), "anew")
+    os.unlink(some)
+    sentence(tensorfs("stage", "--verify", path), "anew")
+    check(os.path.exists(some) and not os.path.exists(got + "/more"), "tree")
+    no_strays()
+
+
+@cleaned
+def link_to_what_comes_later():
+    """An external link's file that was missing, and is there the next time."""
+    d = scratch("link")
+    path = os.path.join(d, "main.h5")
+    with h5py.File(path, "w") as f:
+        f["a"] = np.arange(10)
+        f["later"] = h5py.ExternalLink("later.h5", "x")
+    got = stage_one("-q", path)
+    equal(stage_one("-q", path), got, "path")
+    with h5py.File(os.path.join(d, "later.h5"), "w") as f:
+        f["x"] = np.arange(5.0)
+    got = stage_one("-q", path)
+    check(os.path.isdir(got + "/later"), "what came later was not seen")
+
+
+@cleaned
 def somebody_elses_inode():
     """A directory that has the staged one's name, and its inode number as well."""
     to, source = scratch("inode"), os.path.join(work, "inode.tar")
@@ -447,6 +527,8 @@ def directories():
     got = stage_one("-q", top)
     same_tree(got, top)
     check(os.stat(got).st_ino != ino, "what was added was not seen")
+    for option in ("--subdir=sub", "--offset=512"):
+        sentence(stage("-q", option, top, code=3), "directory", top)
 
 
 # --- staged, unstage ------------------------------------------------------------

@@ -404,6 +404,28 @@ def verify_finds():
         equal(visible(), [], "staged")
 
 
+@cleaned
+def room_of_two():
+    """Each fits, both do not: the second is told so before it writes."""
+    small = os.path.join(work, "small.tar")
+    with open(os.path.join(scratch("small"), "f"), "wb") as f:
+        f.write(os.urandom(40 * MIB))
+    arc.sh("tar", "-cf", small, "-C", os.path.dirname(f.name), "f")
+    with Tmpfs("size=130m") as t:
+        first = Running("-q", "--to=" + t.path, "--reserve=0", slow(),
+                        control=t.control)
+        with first as r:
+            check(r.partial(), "it was too fast")
+            p = exits(tensorfs("stage", "--to=" + t.path, "--reserve=0", small),
+                      5, "the second")
+            sentence(p, "others are going to fill")
+            exits(r.end(), 0, "the first")
+        exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
+        exits(tensorfs("stage", "-q", "--to=" + t.path, "--reserve=0", small), 0,
+              "when there is room")
+        exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
+
+
 # --- several at once, and deaths ------------------------------------------------
 
 @cleaned

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "staging/private.h"
 #include "test.h"
 
@@ -277,36 +278,126 @@ TEST(builders_die)
 	}
 }
 
-/* Records that are no records, names that are not ours. */
+/* Put `text` where the record of instance ID would be. */
+#define ID "00112233445566aa"
+static void put_record(const struct staging *s, const char *text)
+{
+	int fd = openat(s->control.fd, ID ".json", O_WRONLY | O_CREAT, 0600);
+
+	CHECK_EQ_I(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* What the list says of the only thing there is. */
+static enum staging_state state_of(struct staging *s)
+{
+	struct staging_list l;
+	struct error err = {0};
+	enum staging_state state;
+
+	CHECK_OK(staging_list(s, &l, &err));
+	CHECK_EQ_U(l.list.n, 1);
+	state = l.list.at[0].state;
+	staging_list_free(&l);
+	return state;
+}
+
+/* Whatever a record says: what is not ours stays.  And a record that cannot be
+ * believed stays until somebody removes it, for its tree is not known. */
 TEST(records_lie)
 {
 	static const char *const lies[] = {
 		"",
 		"[]",
 		"{}",
-		"{\"version\": 1, \"name\": \"..\"}",
-		"{\"version\": 1, \"key\": \"0123456789abcdef\", \"name\": "
+		"{\"version\": 2, \"name\": \"..\", \"ino\": 1}",
+		"{\"version\": 2, \"key\": \"0123456789abcdef\", \"name\": "
 		"\"../precious\", \"source\": \"\", \"options\": \"\", "
-		"\"sources\": []}",
-		"{\"version\": 1, \"key\": \"0123456789abcdef\", \"name\": "
+		"\"ino\": 1, \"sources\": []}",
+		"{\"version\": 2, \"key\": \"0123456789abcdef\", \"name\": "
 		"\"precious\", \"source\": \"\", \"options\": \"\", "
-		"\"transient\": true, \"sources\": []}"};
+		"\"ino\": 1, \"transient\": true, \"sources\": []}"};
 
 	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
 		struct staging s = opened();
-		int fd = openat(s.control.fd, "00112233445566aa.json",
-				O_WRONLY | O_CREAT, 0600);
 
-		CHECK_EQ_I(write(fd, lies[i], strlen(lies[i])),
-			   (ssize_t)strlen(lies[i]));
-		close(fd);
+		put_record(&s, lies[i]);
 		CHECK_OK(mkdirat(s.at.fd, "precious", 0700));
 		CHECK_EQ_I(staging_remove(&s, "precious", true, NULL), -ENOENT);
 		CHECK_OK(staging_sweep(&s, NULL));
+		CHECK_EQ_I(state_of(&s), STAGING_DAMAGED);
+		CHECK_OK(staging_remove(&s, ID, false, NULL));
 		CHECK(exists("precious"));
 		CHECK_OK(unlinkat(s.at.fd, "precious", AT_REMOVEDIR));
 		all_gone(&s);
 	}
+}
+
+/* What another version has staged is listed and removed, and never taken for what
+ * this one wants. */
+TEST(other_versions)
+{
+	struct staging_want w = want_of("n", "source n");
+	struct staging s = opened();
+	struct staged u;
+	char text[400];
+	struct stat st;
+
+	CHECK_OK(mkdirat(s.at.fd, "n", 0700));
+	CHECK_OK(fstatat(s.at.fd, "n", &st, 0));
+	snprintf(text, sizeof text,
+		 "{\"version\": 99, \"name\": \"n\", \"source\": \"x\", "
+		 "\"options\": \"\", \"dev\": %lu, \"ino\": %lu, "
+		 "\"key\": \"%s\", \"sources\": []}",
+		 (unsigned long)st.st_dev, (unsigned long)st.st_ino, w.key);
+	put_record(&s, text);
+	CHECK_OK(staging_sweep(&s, NULL));
+	CHECK_EQ_I(state_of(&s), STAGING_READY);
+	CHECK(make(&s, &w, &u));
+	CHECK(strcmp(u.name, "n") != 0);
+	CHECK_EQ_U(listed(&s), 2);
+	CHECK_OK(staging_remove(&s, "n", false, NULL));
+	CHECK(!exists("n"));
+	CHECK(exists(u.name));
+	CHECK_OK(staging_remove(&s, u.name, true, NULL));
+	staging_release(&s, &u);
+	all_gone(&s);
+}
+
+/* Who asks for room learns what others are going to fill. */
+TEST(room)
+{
+	struct staging_want w[2] = {want_of("a", "a"), want_of("b", "b")};
+	struct staging_build b[2];
+	struct staging s[2] = {opened(), opened()};
+	struct staging_others others;
+	struct staged u;
+	struct error err = {0};
+	char group[256];
+
+	system_group(group);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(staging_begin(&s[i], &w[i], count, NULL, &u, &b[i],
+				       &err));
+	CHECK_OK(staging_ask(&s[0], &b[0], "/", &others, &err));
+	CHECK_EQ_U(others.bytes, 0);
+	staging_promise(&b[0], 1000);
+	CHECK_OK(staging_ask(&s[1], &b[1], group, &others, &err));
+	CHECK_EQ_U(others.bytes, 1000);
+	CHECK_EQ_U(others.group, *group ? 1000 : 0);
+	staging_promise(&b[1], 0);
+	staging_promise_left(&b[0], 400);
+	CHECK_OK(staging_ask(&s[1], &b[1], "/elsewhere", &others, &err));
+	CHECK_EQ_U(others.bytes, 400);
+	CHECK_EQ_U(others.group, 0);
+	staging_promise(&b[1], 7);
+	staging_cancel(&s[0], &b[0]);
+	CHECK_OK(staging_ask(&s[1], &b[1], "", &others, &err));
+	CHECK_EQ_U(others.bytes, 0);
+	staging_promise(&b[1], 7);
+	staging_cancel(&s[1], &b[1]);
+	staging_close(&s[1]);
+	all_gone(&s[0]);
 }
 
 /* Sources: what they were, whatever their names are. */
@@ -315,16 +406,22 @@ TEST(sources)
 	char path[300], odd[300];
 	struct staging_sources d = {.list = VEC_EMPTY};
 	struct record r = {.name = NULL};
-	struct identity id;
+	struct staging_source there = {.there = true}, missing = {0};
 	struct stat st;
 
 	snprintf(odd, sizeof odd, "%s/\xff\"odd", base);
 	snprintf(path, sizeof path, "%s/missing", base);
 	put_file(AT_FDCWD, odd);
 	CHECK_OK(stat(odd, &st));
-	identity_of(&st, &id);
-	CHECK(staging_sources_add(&d, odd, &id));
-	CHECK(staging_sources_add(&d, path, NULL));
+	identity_of(&st, &there.id);
+	CHECK(staging_sources_add(&d, odd, &there));
+	r.sources = record_sources(&d);
+	CHECK(r.sources);
+	CHECK(!record_is_current(&r)); /* nobody knows when it changed */
+	json_decref(r.sources);
+	d.list.at[0].changed = (uint64_t)st.st_ctim.tv_sec * 1000000000 +
+			       (uint64_t)st.st_ctim.tv_nsec;
+	CHECK(staging_sources_add(&d, path, &missing));
 	r.sources = record_sources(&d);
 	CHECK(r.sources);
 	CHECK(record_is_current(&r));
@@ -349,6 +446,8 @@ int main(void)
 	RUN(users_die);
 	RUN(builders_die);
 	RUN(records_lie);
+	RUN(other_versions);
+	RUN(room);
 	RUN(sources);
 	CHECK_OK(rmdir(base));
 	return test_done();

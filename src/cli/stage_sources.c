@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a tree is made of: every file and directory, and when each last changed. */
+
+/*
+ * A tree is found again by what its sources were.  Time stamps tell that, with one
+ * exception: a second write within the same tick of the file system's clock.  So
+ * nothing is opened before its last change lies further back than a tick; what
+ * changes after that leaves another ctime.  A source of which this cannot be said
+ * (somebody wrote to it, or its server's clock is ahead) is written down without
+ * one: such a tree is used by whoever asked for it, and never found again.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "cli/stage_private.h"
+#include "extent/handles.h"
+
+#define SECOND UINT64_C(1000000000)
+/* File systems with fine time stamps take them from the timer's interrupt. */
+#define TICK (SECOND / 50)
+/* Others, whose stamps are whole seconds, or two (FAT). */
+#define TICK_COARSE (3 * SECOND)
+
+static uint64_t ns_of(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return ns_of(&t);
+}
+
+/* From when on a change can be told from this one. */
+static uint64_t settles(const struct stat *st)
+{
+	return ns_of(&st->st_ctim) +
+	       (st->st_ctim.tv_nsec % 1000000 ? TICK : TICK_COARSE);
+}
+
+/* ---- the sources themselves ---------------------------------------------- */
+
+static void wait_until(uint64_t when)
+{
+	uint64_t is = now(), most = is + TICK_COARSE;
+	struct timespec t;
+
+	when = when < most ? when : most;
+	if (when <= is)
+		return;
+	t = (struct timespec){.tv_sec = (time_t)((when - is) / SECOND),
+			      .tv_nsec = (long)((when - is) % SECOND)};
+	nanosleep(&t, NULL); /* a signal means that nobody cares any more */
+}
+
+int stage_origin_look(struct stage_origin *o, struct error *err)
+{
+	o->ids = calloc(o->q->n_sources, sizeof *o->ids);
+	if (!o->ids)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < o->q->n_sources; i++) {
+		struct stat st;
+
+		if (stat(o->q->sources[i], &st) < 0)
+			return error_errno(err, -errno, "'%s'",
+					   o->q->sources[i]);
+		o->settled = max_u64(o->settled, settles(&st));
+	}
+	/* What is in a directory may be a moment younger. */
+	wait_until(o->settled + TICK);
+	o->begun = now();
+	for (size_t i = 0; i < o->q->n_sources; i++) {
+		struct stat st;
+
+		if (stat(o->q->sources[i], &st) < 0)
+			return error_errno(err, -errno, "'%s'",
+					   o->q->sources[i]);
+		identity_of(&st, &o->ids[i]);
+	}
+	return 0;
+}
+
+int stage_origin_look_again(const struct stage_origin *o, struct error *err)
+{
+	for (size_t i = 0; i < o->q->n_sources; i++) {
+		const char *path = o->q->sources[i];
+		struct identity is;
+		struct stat st;
+
+		if (stat(path, &st) < 0)
+			return error_errno(err, -errno, "'%s'", path);
+		identity_of(&st, &is);
+		if (!identity_equal(&is, &o->ids[i]))
+			return file_fail_stale(err, path, &o->ids[i], &is);
+	}
+	return 0;
+}
+
+/* Absolute, as far as it can be: it may be gone.  `st` NULL: it is missing. */
+static bool add(struct stage_origin *o, const char *path, const struct stat *st)
+{
+	struct staging_source one = {.there = st};
+	char cwd[PATH_MAX];
+	cleanup_free char *full = NULL;
+
+	if (path[0] != '/') {
+		if (!getcwd(cwd, sizeof cwd) ||
+		    asprintf(&full, "%s/%s", cwd, path) < 0)
+			return false;
+		path = full;
+	}
+	if (st) {
+		identity_of(st, &one.id);
+		if (settles(st) <= o->begun)
+			one.changed = ns_of(&st->st_ctim);
+	}
+	return staging_sources_add(&o->list, path, &one);
+}
+
+/* ---- directories --------------------------------------------------------- */
+
+/* Where directory `inner` of the tree is, if it is one of source number i's own;
+ * false: it is not. */
+static bool path_in_source(const struct stage_origin *o, size_t i,
+			   const char *inner, char *path, size_t n)
+{
+	const char *given = o->names ? o->names[i] : NULL;
+	cleanup_free char *top =
+		given ? strdup(given) : session_base_name(o->q->sources[i]);
+	size_t len = top ? strlen(top) : 0;
+
+	if (o->q->n_sources > 1 || given) {
+		if (!top || strncmp(inner + 1, top, len) ||
+		    (inner[len + 1] && inner[len + 1] != '/'))
+			return false;
+		inner += len + 1;
+	}
+	return snprintf(path, n, "%s/%s", o->q->sources[i], inner) < (int)n;
+}
+
+/* All of a source that were listed, for what may be added to them. */
+static bool add_directories(struct stage_origin *o, size_t source,
+			    const struct copy_plan *p, bool *changed)
+{
+	char path[PATH_MAX + 8], inner[PATH_MAX];
+	struct stat st;
+
+	for (uint32_t i = 0; i < p->dirs.n; i++) {
+		if (tree_path(fs_tree(p->fs), p->dirs.at[i].ino, inner,
+			      sizeof inner) < 0 ||
+		    !path_in_source(o, source, inner, path, sizeof path) ||
+		    stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		*changed |= settles(&st) > o->begun;
+		o->settled = max_u64(o->settled, settles(&st));
+		if (!add(o, path, &st))
+			return false;
+	}
+	return true;
+}
+
+int stage_origin_directories(struct stage_origin *o, const struct copy_plan *p,
+			     bool *changed, struct error *err)
+{
+	*changed = false;
+	for (size_t i = 0; i < o->q->n_sources; i++) {
+		struct stat st;
+
+		if (stat(o->q->sources[i], &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		identity_of(&st, &o->ids[i]);
+		if (!add_directories(o, i, p, changed))
+			return error_set(err, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+/* ---- everything ---------------------------------------------------------- */
+
+static int add_file(struct stage_origin *o, const char *path,
+		    const struct identity *was, struct error *err)
+{
+	struct identity is;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_errno(err, -errno, "'%s'", path);
+	identity_of(&st, &is);
+	if (!identity_equal(was, &is))
+		return file_fail_stale(err, path, was, &is);
+	return add(o, path, &st) ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+int stage_origin_files(struct stage_origin *o, struct handles *h,
+		       struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < o->q->n_sources; i++)
+		r = add_file(o, o->q->sources[i], &o->ids[i], err);
+	for (uint32_t i = 0; r == 0 && i < handles_count(h); i++) {
+		struct identity id;
+		const char *path;
+		bool known = handles_known(h, i, &path, &id);
+
+		if (!path)
+			continue;
+		if (known)
+			r = add_file(o, path, &id, err);
+		else if (access(path, F_OK) < 0 && !add(o, path, NULL))
+			r = error_set(err, -ENOMEM, "out of memory");
+	}
+	return r;
+}
+
+void stage_origin_free(struct stage_origin *o)
+{
+	free(o->ids);
+	o->ids = NULL;
+	staging_sources_free(&o->list);
+}

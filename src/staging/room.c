@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Room that several stages share: what each is still going to write, the others know. */
+
+/*
+ * Two stages that both look at what is free, and then write for ten minutes, would
+ * fill twice what there is.  So each writes down what it is going to take, with the
+ * place locked while it looks at what there is and at what others have written down;
+ * and, while it writes, how much of that is left.
+ */
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "base/system.h"
+#include "staging/private.h"
+
+int staging_ask(struct staging *s, struct staging_build *b, const char *in,
+		struct staging_others *out, struct error *err)
+{
+	struct instances all;
+	char file[PLACE_FILE];
+	int r;
+
+	*out = (struct staging_others){0};
+	b->lock = place_lock(s, err);
+	if (b->lock < 0)
+		return b->lock;
+	r = place_scan(s, &all, err);
+	for (size_t i = 0; r == 0 && i < all.list.n; i++) {
+		const char *id = all.list.at[i].id;
+		struct announced a;
+
+		place_file(file, id, "json");
+		if (faccessat(s->control.fd, file, F_OK, 0) == 0 ||
+		    !strcmp(id, b->id))
+			continue;
+		place_file(file, id, "use");
+		if (!shm_is_locked(&s->control, file))
+			continue;
+		record_announced(s, id, &a);
+		out->bytes += a.left;
+		if (a.group && *in && system_group_is_in(a.group, in))
+			out->group += a.left;
+		announced_free(&a);
+	}
+	instances_free(&all);
+	if (r < 0)
+		place_unlock(&b->lock);
+	return r;
+}
+
+void staging_promise(struct staging_build *b, uint64_t bytes)
+{
+	record_announce_left(b->use, bytes);
+	place_unlock(&b->lock);
+}
+
+void staging_promise_left(const struct staging_build *b, uint64_t left)
+{
+	record_announce_left(b->use, left);
+}
