@@ -12,10 +12,23 @@
 slurm_user=rehearsal
 slurm_uid=54321
 
+# The controllers of cgroup v1 that nodes have of their own, where there are any.
+cgroups=
+for part in freezer memory; do
+	[ ! -d "/sys/fs/cgroup/$part/" ] || cgroups="$cgroups $part"
+done
+
+# memory_is_limited: jobs are killed when they take more than their --mem.
+memory_is_limited()
+{
+	[[ $proctrack == cgroup && $cgroups == *memory* ]]
+}
+
 # cluster_files DIR NODES PROCTRACK: configuration for all daemons.
 cluster_files()
 {
-	local dir=$1 n=$2 i
+	local dir=$1 n=$2 i limit=no task=none
+	! memory_is_limited || limit=yes task=cgroup
 	mkdir -p "$dir"/{state,spool,log,munge,home,share}
 	chmod 755 "$dir" "$dir/share"
 	chown "$slurm_uid:$slurm_uid" "$dir/home" "$dir/share"
@@ -53,13 +66,13 @@ cluster_files()
 		SlurmctldPidFile=$dir/log/slurmctld.pid
 		SlurmdPidFile=$dir/log/%n.pid
 		ProctrackType=proctrack/$3
-		TaskPlugin=task/none
+		TaskPlugin=task/$task
 		MpiDefault=none
 		SwitchType=switch/none
 		SchedulerType=sched/backfill
 		SchedulerParameters=batch_sched_delay=0,sched_interval=2
 		SelectType=select/cons_tres
-		SelectTypeParameters=CR_CPU
+		SelectTypeParameters=CR_CPU_Memory
 		JobAcctGatherType=jobacct_gather/none
 		ReturnToService=2
 		SlurmdParameters=config_overrides
@@ -78,7 +91,7 @@ cluster_files()
 		CgroupAutomount=no
 		IgnoreSystemd=yes
 		ConstrainCores=no
-		ConstrainRAMSpace=no
+		ConstrainRAMSpace=$limit
 	END
 }
 
@@ -111,10 +124,12 @@ cluster_head()
 # the namespaces, slurmd runs beside it.
 cluster_node()
 {
-	local dir=$1 i=$2 pid cg=/sys/fs/cgroup/freezer
-	mkdir -p "$cg/tensorfs-rehearsal-$i"
+	local dir=$1 i=$2 pid cg
 	(
-		echo 0 >"$cg/tensorfs-rehearsal-$i/cgroup.procs"
+		for cg in $cgroups; do
+			cg=/sys/fs/cgroup/$cg/tensorfs-rehearsal-$i
+			mkdir -p "$cg" && echo 0 >"$cg/cgroup.procs"
+		done
 		exec unshare --mount --net --uts --cgroup --propagation private \
 			sleep infinity
 	) &
@@ -128,12 +143,14 @@ cluster_node()
 		ip link set lo up
 		ip addr add "10.77.0.$(($2 + 1))/24" dev eth0
 		ip link set eth0 up
-		umount /sys/fs/cgroup/freezer
-		mount -t cgroup -o freezer freezer /sys/fs/cgroup/freezer
+		for cg in $3; do
+			umount "/sys/fs/cgroup/$cg"
+			mount -t cgroup -o "$cg" "$cg" "/sys/fs/cgroup/$cg"
+		done
 		mkdir -p "$1/spool/node$2"
 		mount -t tmpfs -o mode=1777,size=256m tmp /tmp
 		mount -t tmpfs -o mode=1777,size=256m shm /dev/shm' \
-		node "$dir" "$i" || die "node$i could not be set up"
+		node "$dir" "$i" "$cgroups" || die "node$i could not be set up"
 	on_node "$dir" "$i" slurmd -D -N "node$i" >"$dir/log/node$i.out" 2>&1 &
 }
 
@@ -167,7 +184,7 @@ wait_for()
 cluster_forget()
 {
 	local dir
-	for dir in /sys/fs/cgroup/freezer/tensorfs-rehearsal-*; do
+	for dir in /sys/fs/cgroup/*/tensorfs-rehearsal-*; do
 		[ -d "$dir" ] && find "$dir" -depth -type d -exec rmdir {} \;
 	done
 	return 0
