@@ -103,6 +103,17 @@ staging_is_killed()
 	stop_while_staging job.sbatch 1 scancel --signal=KILL --full
 }
 
+# All processes at once, so that none can clean up after another.
+kill_all()
+{
+	user_on 1 bash -c 'kill -9 -1'
+}
+
+staging_dies()
+{
+	stop_while_staging job.sbatch 1 kill_all
+}
+
 staging_on_nodes_is_cancelled()
 {
 	stop_while_staging job-nodes.sbatch "$nodes" scancel

@@ -127,7 +127,7 @@ cluster_node()
 	local dir=$1 i=$2 pid cg
 	(
 		for cg in $cgroups; do
-			cg=/sys/fs/cgroup/$cg/tensorfs-rehearsal-$i
+			cg=/sys/fs/cgroup/$cg/${dir##*/}-$i
 			mkdir -p "$cg" && echo 0 >"$cg/cgroup.procs"
 		done
 		exec unshare --mount --net --uts --cgroup --propagation private \
@@ -184,7 +184,7 @@ wait_for()
 cluster_forget()
 {
 	local dir
-	for dir in /sys/fs/cgroup/*/tensorfs-rehearsal-*; do
+	for dir in /sys/fs/cgroup/*/"${scratch##*/}"-*; do
 		[ -d "$dir" ] && find "$dir" -depth -type d -exec rmdir {} \;
 	done
 	return 0
