@@ -238,17 +238,17 @@ static void hear_signal(struct front *f)
  * were ignored when we were started. */
 static int hear_signals(const struct run *r)
 {
-	static const int not [] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
-				   SIGILL,  SIGABRT, SIGTRAP, SIGSYS, SIGPIPE,
-				   SIGXFSZ, SIGTTIN, SIGTTOU, SIGPROF};
+	static const int unheard[] = {
+		SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
+		SIGTRAP, SIGSYS,  SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGPROF};
 	sigset_t set;
 
 	sigfillset(&set);
 	for (int i = 1; i < NSIG; i++)
 		if (r->actions[i].sa_handler == SIG_IGN)
 			sigdelset(&set, i);
-	for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
-		sigdelset(&set, not [i]);
+	for (size_t i = 0; i < sizeof unheard / sizeof *unheard; i++)
+		sigdelset(&set, unheard[i]);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGCONT);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
