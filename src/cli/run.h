@@ -64,7 +64,7 @@ struct run_children {
 	pid_t leader; /* of the command's group; 0: none */
 	bool leader_ended, daemon_ended;
 	int leader_status, daemon_status;
-	int stopped; /* the leader stopped by this signal; 0 */
+	int stopped; /* the leader, by this signal; SIGCONT: it goes on; 0 */
 };
 
 struct run {
@@ -104,7 +104,8 @@ enum run_word {
 	RUN_STARTED, /* the group */
 	RUN_NO_EXEC, /* errno */
 	RUN_STOPPED, /* signal */
-	RUN_ENDED    /* wait status */
+	RUN_CONTINUED,
+	RUN_ENDED /* wait status */
 };
 struct run_message {
 	int word, value;

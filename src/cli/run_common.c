@@ -79,10 +79,13 @@ void run_reap(struct run *r)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-		if (WIFSTOPPED(status)) {
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) >
+	       0) {
+		if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
 			if (pid == k->leader)
-				k->stopped = WSTOPSIG(status);
+				k->stopped = WIFSTOPPED(status)
+						     ? WSTOPSIG(status)
+						     : SIGCONT;
 		} else if (pid == k->leader) {
 			k->leader_ended = true;
 			k->leader_status = status;

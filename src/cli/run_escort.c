@@ -189,7 +189,9 @@ static bool turn(struct escort *e, int ms)
 	if (k->leader_ended && e->exec >= 0 && !hear_exec(e))
 		return false;
 	if (k->stopped) {
-		run_send(e->run->control[1], RUN_STOPPED, k->stopped);
+		run_send(e->run->control[1],
+			 k->stopped == SIGCONT ? RUN_CONTINUED : RUN_STOPPED,
+			 k->stopped);
 		k->stopped = 0;
 	}
 	if (e->kill_at && !e->killed && run_clock() >= e->kill_at && e->group) {

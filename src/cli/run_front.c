@@ -117,23 +117,80 @@ static void resume(struct front *f)
 	run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
 }
 
-/* Stop as the command did.  The kernel refuses where no shell could continue us;
- * then the command goes on, as it would have without us. */
-static void stop_self(struct front *f, int sig)
+/* While we are stopped, words of the others are a SIGCONT. */
+static void wake_by_words(const struct front *f, bool on)
 {
-	int stop = sig == SIGSTOP ? SIGTSTP : sig;
-	sigset_t set, pending;
+	const int fds[] = {f->run->life[0], f->run->control[0]};
 
-	run_terminal_take(&f->tty, true);
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+		int flags = fcntl(fds[i], F_GETFL);
+
+		fcntl(fds[i], F_SETOWN, getpid());
+		fcntl(fds[i], F_SETSIG, SIGCONT);
+		fcntl(fds[i], F_SETFL, on ? flags | O_ASYNC : flags & ~O_ASYNC);
+	}
+}
+
+static bool has_words(const struct front *f)
+{
+	struct pollfd p[] = {{.fd = f->run->life[0], .events = POLLIN},
+			     {.fd = f->run->control[0], .events = POLLIN}};
+
+	return poll(p, 2, 0) > 0;
+}
+
+/* Until SIGCONT; false: there were words already.  A signal to stop makes the
+ * kernel forget a SIGCONT that is pending, so that is looked for just before; a
+ * SIGCONT that comes later makes it forget the stop. */
+static bool stay_stopped(struct front *f, int stop)
+{
+	const struct timespec now = {0, 0};
+	sigset_t set, pending;
+	bool words;
+
 	sigemptyset(&set);
 	sigaddset(&set, stop);
-	raise(stop);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* Here we are stopped. */
-	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigpending(&pending);
-	if (!sigismember(&pending, SIGCONT) && sig != SIGSTOP)
+	if (sigismember(&pending, SIGCONT))
+		return true;
+	raise(stop);
+	words = f->phase == RUNNING && has_words(f);
+	if (words) {
+		sigtimedwait(&set, NULL, &now);
+	} else {
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		/* Here we are stopped. */
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	}
+	return !words;
+}
+
+/* Stop as the command did.  The kernel refuses where no shell could continue us;
+ * then the command goes on, as it would have without us.  We go on when we are
+ * continued, when the command is, and when there is something to do. */
+static void stop_self(struct front *f, int sig)
+{
+	const struct timespec now = {0, 0};
+	siginfo_t info;
+	bool waited, by_words;
+	sigset_t set;
+
+	run_terminal_take(&f->tty, true);
+	if (f->phase == RUNNING)
+		wake_by_words(f, true);
+	waited = stay_stopped(f, sig == SIGSTOP ? SIGTSTP : sig);
+	wake_by_words(f, false);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCONT);
+	if (sigtimedwait(&set, &info, &now) == SIGCONT) {
+		by_words =
+			info.si_code == SI_SIGIO ||
+			(info.si_code >= POLL_IN && info.si_code <= POLL_HUP);
+		if (!by_words)
+			resume(f);
+	} else if (waited && sig != SIGSTOP) {
 		resume(f);
+	}
 }
 
 static void command_stopped(struct front *f, int sig)
@@ -210,6 +267,8 @@ static void hear_escort(struct front *f)
 		finish(f, run_command_failed(r->c, r->s->command[0], m.value));
 	} else if (m.word == RUN_STOPPED) {
 		command_stopped(f, m.value);
+	} else if (m.word == RUN_CONTINUED) {
+		run_terminal_resume(&f->tty);
 	} else if (m.word == RUN_ENDED) {
 		command_ended(f, m.value);
 	}

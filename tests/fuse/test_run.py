@@ -282,6 +282,59 @@ def term_is_ignored():
     equal(finish(p), (0, "still\n", ""), "a command that ignores SIGTERM")
 
 
+def stopped(*pids):
+    def are():
+        states = []
+        for pid in pids:
+            with open("/proc/%d/stat" % pid) as f:
+                states.append(f.read().rsplit(")", 1)[1].split()[0])
+        return states == ["T"] * len(pids)
+    return wait_until(are, 10)
+
+
+@case
+def continued_by_others():
+    """run stops with its command, and goes on with it, whoever continues whom; and
+    when there is something to be done."""
+    def begin(stop, name=None):
+        # A group of its own, as of a shell with jobs: others cannot be stopped.
+        p = start("sh", "-c", "echo $$; exec sleep 1.5", preexec_fn=os.setpgrp)
+        group = int(started(p))
+        pid = helpers(p)[name] if name else None
+        if stop == signal.SIGTSTP:
+            p.send_signal(stop)
+        else:
+            os.kill(-group, stop)
+        check(stopped(p.pid, group), "not stopped by signal %d" % stop)
+        return p, group, pid
+    for stop in (signal.SIGTSTP, signal.SIGSTOP, signal.SIGTTIN):
+        p, group, _ = begin(stop)
+        os.kill(-group, signal.SIGCONT)
+        equal(finish(p), (0, "", ""), "the command was continued")
+        p, group, _ = begin(stop)
+        p.send_signal(signal.SIGCONT)
+        equal(finish(p), (0, "", ""), "run was continued")
+    p, group, _ = begin(signal.SIGSTOP)
+    os.kill(-group, signal.SIGKILL)
+    equal(finish(p)[0], 137, "the stopped command was killed")
+    for name in ("daemon", "escort"):
+        p, group, pid = begin(signal.SIGSTOP, name)
+        os.kill(pid, signal.SIGKILL)
+        equal(finish(p)[0], 1, "the %s of a stopped run was killed" % name)
+
+
+@case
+def stopped_and_continued_at_once():
+    """The command goes on before run has stopped."""
+    for delay in (0, 0.0003, 0.001, 0.003, 0.01) * 4:
+        p = start("sh", "-c", "echo $$; exec sleep 0.3", preexec_fn=os.setpgrp)
+        group = int(started(p))
+        os.kill(-group, signal.SIGSTOP)
+        time.sleep(delay)
+        os.kill(-group, signal.SIGCONT)
+        equal(finish(p, 10), (0, "", ""), "after %g s" % delay)
+
+
 @case
 def group_is_waited_for():
     p = tfs_run("sh", "-c", "(sleep 0.7; cat {}/d/f) & exit 4")
