@@ -151,9 +151,10 @@ static int open_and_serve(struct serving *v, struct error *err)
 /* Dies of SIGIO when front and keeper are gone. */
 static void prepare(struct run *r)
 {
-	static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
-				      SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU,
-				      SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ};
+	static const int ignored[] = {
+		SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,   SIGPIPE, SIGTSTP,
+		SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,   SIGALRM, SIGXFSZ,
+		SIGABRT, SIGPROF, SIGXCPU, SIGVTALRM, SIGPWR,  SIGSTKFLT};
 	int fd = r->alive[0];
 	struct pollfd gone = {.fd = fd, .events = POLLIN};
 	sigset_t none;

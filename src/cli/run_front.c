@@ -202,23 +202,52 @@ static void command_stopped(struct front *f, int sig)
 	stop_self(f, sig);
 }
 
-static void pass_on(struct front *f, const struct signalfd_siginfo *info)
+/* As it would have been for us, without a handler. */
+static bool is_ignored(const struct run *r, int sig)
+{
+	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH ||
+	       sig == SIGCONT || r->actions[sig].sa_handler == SIG_IGN ||
+	       sigismember(&r->mask, sig);
+}
+
+static void heed(struct front *f, int sig)
+{
+	if (is_ignored(f->run, sig))
+		return;
+	if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+		stop_self(f, sig);
+		return;
+	}
+	f->killed_by = sig;
+	finish(f, 128 + sig);
+}
+
+static void pass_on(struct front *f, int sig)
+{
+	/* Somebody in our group wants the terminal, and all of it has to stop; it
+	 * is not the command who does. */
+	if (sig == SIGTTIN || sig == SIGTTOU)
+		sig = is_ignored(f->run, sig) ? 0 : SIGTSTP;
+	if (sig == SIGCONT)
+		resume(f);
+	else if (sig)
+		run_send(f->run->control[0], RUN_SIGNAL, sig);
+}
+
+static void take_signal(struct front *f, const struct signalfd_siginfo *info)
 {
 	int sig = (int)info->ssi_signo;
 
+	/* That nobody reads what we say is no news for the command. */
+	if (sig == SIGCHLD ||
+	    (info->ssi_code == SI_USER && (pid_t)info->ssi_pid == getpid()))
+		return;
 	if (sig == SIGINT && info->ssi_code == SI_KERNEL)
 		f->typed = true;
-	if (f->phase == RUNNING && sig == SIGCONT) {
-		resume(f);
-	} else if (f->phase == RUNNING) {
-		run_send(f->run->control[0], RUN_SIGNAL, sig);
-	} else if (f->phase == OPENING && sig == SIGTSTP) {
-		stop_self(f, sig);
-	} else if (f->phase == OPENING && (sig == SIGINT || sig == SIGTERM ||
-					   sig == SIGHUP || sig == SIGQUIT)) {
-		f->killed_by = sig;
-		finish(f, 128 + sig);
-	}
+	if (f->phase == OPENING)
+		heed(f, sig);
+	else if (f->phase == RUNNING)
+		pass_on(f, sig);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -280,8 +309,7 @@ static void hear_signal(struct front *f)
 
 	while (f->phase < ENDING &&
 	       read(f->signals, &info, sizeof info) == (ssize_t)sizeof info)
-		if (info.ssi_signo != SIGCHLD)
-			pass_on(f, &info);
+		take_signal(f, &info);
 	if (!f->keeper_gone)
 		return;
 	run_reap(f->run);
@@ -292,26 +320,6 @@ static void hear_signal(struct front *f)
 }
 
 /* ---- start --------------------------------------------------------------- */
-
-/* Those that we hear: all that are not the fault of whoever gets them, unless they
- * were ignored when we were started. */
-static int hear_signals(const struct run *r)
-{
-	static const int unheard[] = {
-		SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
-		SIGTRAP, SIGSYS,  SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGPROF};
-	sigset_t set;
-
-	sigfillset(&set);
-	for (int i = 1; i < NSIG; i++)
-		if (r->actions[i].sa_handler == SIG_IGN)
-			sigdelset(&set, i);
-	for (size_t i = 0; i < sizeof unheard / sizeof *unheard; i++)
-		sigdelset(&set, unheard[i]);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGCONT);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
 
 static int start(struct front *f)
 {
@@ -372,13 +380,16 @@ static void occupy(void)
 int run_front(struct run *r)
 {
 	struct front f = {.run = r, .tty = {.fd = -1}};
+	sigset_t all;
 	int code;
 
 	occupy();
 	r->pid = getpid();
 	run_tree_begin(r);
 	run_signals_block(r);
-	f.signals = hear_signals(r);
+	/* A fault of our own ends us although its signal is blocked. */
+	sigfillset(&all);
+	f.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	code = f.signals < 0 ? -errno : start(&f);
 	if (code < 0) {
 		cli_say(r->c, "cannot start: %s", strerror(-code));

@@ -262,16 +262,54 @@ def options():
 
 # ---- what run waits for -----------------------------------------------------
 
+# All but what the kernel keeps to itself (KILL, STOP) and what nobody notices; two
+# numbers are the C library's.
+PASSED_ON = sorted(set(range(1, signal.SIGRTMAX + 1)) - {32, 33} - {
+    signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGTSTP,
+    signal.SIGTTIN, signal.SIGTTOU})
+
+
 @case
 def signals():
-    for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "WINCH", "ALRM",
-                 "CONT", "RTMIN", "XCPU"):
-        p = start("bash", "-c", "trap 'echo got; exit 9' %s; echo ready; "
-                  "while :; do sleep 0.05; done" % name)
+    """The command gets them, whatever they are."""
+    for n in PASSED_ON:
+        p = start("bash", "-c", "trap 'echo got; exit 9' %d; echo ready; "
+                  "while :; do sleep 0.05; done" % n)
         equal(started(p), "ready", "first line")
-        p.send_signal(getattr(signal, "SIG" + name))
+        p.send_signal(n)
         # Of its own child bash says how it ended.
-        equal(finish(p)[:2], (9, "got\n"), "SIG" + name)
+        equal(finish(p)[:2], (9, "got\n"), "signal %d" % n)
+
+
+@case
+def signals_end_the_command():
+    """128+N, as shells say it; those that do nothing by themselves do nothing."""
+    for n in PASSED_ON + [signal.SIGCHLD]:
+        ends = n not in (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG,
+                         signal.SIGWINCH)
+        p = start("sh", "-c", "ulimit -c 0; echo; exec sleep %s" %
+                  ("60" if ends else "0.2"))
+        started(p)
+        p.send_signal(n)
+        equal(finish(p), (128 + n if ends else 0, "", ""), "signal %d" % n)
+    for name in ("ABRT", "PROF", "SEGV", "PIPE", "RTMIN"):
+        p = run("timeout", "-s", name, "0.5", lib.TENSORFS, "run", source, "--",
+                "sleep", "60", env=environment())
+        equal(p.returncode, 124, "timeout -s " + name)
+        equal(left(), [], "left behind")
+
+
+@case
+def signals_that_were_ignored():
+    """What starts a job in the background ignores SIGINT for it; the command may
+    think otherwise."""
+    p = start(sys.executable, "-c", "import signal, sys\n"
+              "signal.signal(2, lambda n, f: sys.exit(9))\n"
+              "print(1, flush=True)\nwhile True: signal.pause()",
+              preexec_fn=lambda: signal.signal(2, signal.SIG_IGN))
+    started(p)
+    p.send_signal(2)
+    equal(finish(p), (9, "", ""), "a command that has its own handler")
 
 
 @case
@@ -379,11 +417,20 @@ def while_opening():
     with open(slow, "wb") as f:
         for _ in range(300):
             f.write(member)
-    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    harmless = (signal.SIGHUP, signal.SIGCHLD, signal.SIGCONT, signal.SIGURG,
+                signal.SIGWINCH)
+    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT,
+                signal.SIGUSR1, signal.SIGPROF, signal.SIGSEGV, signal.SIGXFSZ,
+                signal.SIGRTMAX):
         p = subprocess.Popen([lib.TENSORFS, "run", "--index=none", slow, "--",
-                              "true"], env=environment(), stderr=subprocess.PIPE)
+                              "true"], env=environment(), stderr=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(1, signal.SIG_IGN))
         lib._children.append(p)
         check(wait_until(lambda: "daemon" in helpers(p), 10), "no daemon")
+        for n in harmless:
+            p.send_signal(n)
+        time.sleep(0.1)
+        check(p.poll() is None, "a harmless signal ended it")
         p.send_signal(sig)
         equal(p.wait(20), 128 + sig, "status of a run that was opening")
         lib._children.remove(p)
@@ -410,7 +457,8 @@ def daemon_is_told_to_end():
               "while :; do sleep 0.05; done")
     started(p)
     for name, pid in helpers(p).items():
-        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1,
+                    signal.SIGABRT, signal.SIGXCPU, signal.SIGPROF):
             os.kill(pid, sig)
     time.sleep(0.3)
     check(p.poll() is None, "it ended")
