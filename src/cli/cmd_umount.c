@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/leftover.h"
 #include "cli/mountinfo.h"
 
 static int umount_one(const struct command *c, const struct settings *s,
@@ -37,6 +38,7 @@ static int umount_one(const struct command *c, const struct settings *s,
 		cli_say(c, "%s", err.text);
 		return CLI_INCOMPLETE;
 	}
+	leftover_of_mount(mounts, m);
 	return CLI_DONE;
 }
 
@@ -84,7 +86,9 @@ static int umount_all(const struct command *c, const struct settings *s,
 		if (mount_detach(m->point, s->lazy, &err) < 0) {
 			cli_say(c, "%s", err.text);
 			r = CLI_INCOMPLETE;
+			continue;
 		}
+		leftover_of_mount(mounts, m);
 	}
 	return r;
 }
@@ -112,5 +116,6 @@ int cmd_umount(const struct command *c, struct settings *s, int argc,
 		if (umount_one(c, s, &mounts, argv[i]) != CLI_DONE)
 			r = CLI_INCOMPLETE;
 	mounts_free(&mounts);
+	leftover_sweep();
 	return r;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/leftover.h"
 #include "cli/mountinfo.h"
 #include "cli/netfs.h"
 
@@ -99,7 +100,8 @@ static int look(const char *path, struct stat *st, bool *dead,
 }
 
 static int repair(const struct command *c, const char *path,
-		  const struct mount_entry *m, struct error *err)
+		  const struct mount_list *all, const struct mount_entry *m,
+		  struct error *err)
 {
 	if (!m || !mount_is_ours(m))
 		return error_set(err, -ENOTCONN,
@@ -108,6 +110,7 @@ static int repair(const struct command *c, const char *path,
 				 path, m ? m->type : "unknown", path);
 	if (mount_detach(path, true, err) < 0)
 		return error_prefix(err, "a dead mount is in the way: ");
+	leftover_of_mount(all, m);
 	cli_say(c, "note: '%s' was a dead tensorfs mount; unmounted it", path);
 	return 0;
 }
@@ -203,7 +206,7 @@ int mountpoint_check(const struct command *c, const char *path,
 			return r;
 		m = mounts_find(&mounts, real);
 		if (dead)
-			r = repair(c, real, m, err);
+			r = repair(c, real, &mounts, m, err);
 		else if (m && mount_is_ours(m))
 			r = error_set(err, -EBUSY,
 				      "'%s' is already a tensorfs mount of "

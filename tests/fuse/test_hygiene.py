@@ -289,6 +289,38 @@ done
 
 
 @case
+def all_that_was_staged():
+    """umount --all takes away what daemons had staged that were killed; also when
+    somebody else has unmounted them."""
+    in_namespace("staged", r"""
+fuse_for_all
+mount -t tmpfs -o size=16m,mode=1777 none /dev/shm
+mkdir -m 777 m to; chown 65534 m to
+for how in "--all" "--all --dead" "--all --lazy"; do
+	status 0 as 65534 "$bin" mount --stage --reserve=0 "$tar" m
+	as 65534 cat m/a >/dev/null
+	dead
+	[ -e /dev/shm/tensorfs-65534/s/a ]
+	status 0 as 65534 "$bin" umount $how; gone
+	[ -z "$(ls -A /dev/shm)" ] || { ls -AR /dev/shm; exit 1; }
+	status 0 as 65534 "$bin" mount --stage --to=to --reserve=0 "$tar" m
+	dead
+	[ -e to/s/a ]
+	status 0 as 65534 "$bin" umount $how; gone
+	[ -z "$(ls -A to)" ] || { ls -AR to; exit 1; }
+done
+status 0 as 65534 "$bin" mount --stage --reserve=0 "$tar" m
+dead
+umount -l m
+# Not what another user staged.
+status 0 "$bin" umount --all; status 0 as 65533 "$bin" umount --all
+[ -e /dev/shm/tensorfs-65534/s/a ]
+status 0 as 65534 "$bin" umount --all
+[ -z "$(ls -A /dev/shm)" ] || { ls -AR /dev/shm; exit 1; }
+""", "what was staged")
+
+
+@case
 def the_next_mount_stays():
     """A daemon that was detached and then ends leaves its successor alone."""
     mnt = fresh("next")

@@ -244,6 +244,49 @@ def mount_killed():
 
 
 @case
+def mount_killed_and_unmounted():
+    """umount and the next mount take away what was staged; in shared
+    memory and elsewhere; not what somebody has, or what `stage` made."""
+    mnt = tempfile.mkdtemp(dir=work)
+    kept = exits(tfs("stage", "--to", place, "--reserve=0", sqfs), 0,
+                 "stage").stdout.strip()
+
+    def killed_mount(to, wait=True):
+        p = start("mount", "-f", "--stage", *to, "--reserve=0", tar, mnt)
+        check(wait_until(lambda: lib.mount_line(mnt), 20), "no mount")
+        path = lib.mount_line(mnt)[1]
+        check(os.path.isdir(path), path)
+        p.kill()
+        if wait:
+            finish(p)
+        check(os.path.isdir(path), path + " went by itself")
+        return p, path
+    for how in (["umount", mnt], ["umount", "-z", mnt], ["mount", tar, mnt]):
+        for to in (["--to", place], []):
+            _, path = killed_mount(to)
+            exits(tfs(*how), 0, " ".join(how))
+            check(not os.path.exists(path), "%s left %s" % (how, path))
+            if how[0] == "mount":
+                exits(tfs("umount", mnt), 0, "umount")
+    p, path = killed_mount(["--to", place], wait=False)
+    exits(tfs("umount", "-z", mnt), 0, "umount")
+    finish(p)
+    check(not os.path.exists(path), "umount left " + path)
+    # Somebody else reads it.
+    r = start("run", "--stage", "--to", place, "--reserve=0", tar, "--", "sh",
+              "-c", "echo {}; sleep 60")
+    path = r.stdout.readline().decode().strip()
+    equal(killed_mount(["--to", place])[1], path, "what is shared")
+    exits(tfs("umount", mnt), 0, "umount")
+    check(os.path.isdir(path), "it is gone though in use")
+    r.terminate()
+    finish(r)
+    check(os.path.isdir(kept), "what `stage` made is gone")
+    exits(tfs("unstage", "--to", place, "--all"), 0, "unstage")
+    equal(left(), [], "left behind")
+
+
+@case
 def mount_interrupted():
     """^C while it is staged: nothing is there, nothing is mounted."""
     mnt = tempfile.mkdtemp(dir=work)
