@@ -209,6 +209,19 @@ char *mount_point_path(const char *path)
 	return joined;
 }
 
+/* Where libfuse looks for it when mounting: there first, PATH or not. */
+static _Noreturn void exec_fusermount(const char *point, bool lazy)
+{
+	static const char usual[] = "/usr/bin/fusermount3";
+	const char *const argv[] = {"fusermount3", lazy ? "-uz" : "-u", "--",
+				    point, NULL};
+
+	setenv("LC_ALL", "C", 1);
+	execv(usual, (char *const *)argv);
+	execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
 /* What fusermount3 said, its first line; its exit status, or -errno. */
 static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 {
@@ -223,14 +236,7 @@ static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 	if (pid == 0) {
 		if (dup2(pipes[1], STDERR_FILENO) < 0)
 			_exit(127);
-		setenv("LC_ALL", "C", 1);
-		if (lazy)
-			execlp("fusermount3", "fusermount3", "-u", "-z", "--",
-			       point, (char *)NULL);
-		else
-			execlp("fusermount3", "fusermount3", "-u", "--", point,
-			       (char *)NULL);
-		_exit(127);
+		exec_fusermount(point, lazy);
 	}
 	close(pipes[1]);
 	if (pid < 0) {
@@ -247,6 +253,9 @@ static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
+	if (WIFSIGNALED(status))
+		snprintf(said, n, "fusermount3 was killed by signal %d",
+			 WTERMSIG(status));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

@@ -140,6 +140,16 @@ def fusermount_is_missing():
 
 
 @case
+def odd_search_paths():
+    """fusermount3 need not be in PATH, neither to mount nor to unmount."""
+    for path in ("", "/no/such/dir", ".:"):
+        p = as_user("env", "PATH=" + path, lib.TENSORFS, "run", "--private=no",
+                    source, "--", "/bin/cat", "{}/d/f")
+        equal((p.returncode, p.stdout, p.stderr), (0, "content\n", ""),
+              "PATH=" + path)
+
+
+@case
 def run_in_a_run():
     """fusermount3 is of no use in a user namespace: the inner run is private."""
     inner = "cat {}/d/f; %s run %s -- cat '\"{\"\"}\"'/d/f" % (
