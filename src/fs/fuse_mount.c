@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +101,15 @@ static bool have_capability(void)
 	       data[0].effective & (1u << CAP_SYS_ADMIN);
 }
 
+/* fusermount3 asks for the user's name, which one of a container may not have. */
 bool fuse_face_may_mount(void)
 {
 	bool privileged;
 
 	if (have_capability())
 		return true;
-	return geteuid() != 0 && have_fusermount(&privileged) && privileged;
+	return geteuid() != 0 && have_fusermount(&privileged) && privileged &&
+	       getpwuid(geteuid());
 }
 
 /* Does /etc/fuse.conf let users say allow_other? */
@@ -311,8 +314,12 @@ int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 		if (r == 0)
 			f->device = device_at(f->mountpoint);
 		if (r < 0 && said[0])
-			error_set(err, r, "cannot mount on %s: %s",
-				  o->mountpoint, said);
+			error_set(err, r, "cannot mount on %s: %s%s",
+				  o->mountpoint, said,
+				  geteuid() == 0 || fuse_face_may_mount()
+					  ? ""
+					  : "; 'tensorfs run --private' needs "
+					    "no fusermount3");
 		else if (r < 0)
 			error_errno(err, r, "cannot mount on %s",
 				    o->mountpoint);

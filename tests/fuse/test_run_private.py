@@ -139,6 +139,20 @@ def fusermount_is_missing():
     check("--private" in p.stderr, p.stderr)
 
 
+@needs_root
+def user_without_a_name():
+    """A uid that nobody has, as in containers: fusermount3 refuses it."""
+    nameless = ["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups"]
+    p = run(*nameless, lib.TENSORFS, "run", source, "--", "sh", "-c", LOOK, "{}",
+            env=environment())
+    f = facts(exits(p, 0, "run by a user without a name"))
+    equal((f["file"], f["map"].split()[0]), ("content", "64999"), "private")
+    p = exits(run(*nameless, lib.TENSORFS, "run", "--private=no", source, "--",
+                  "true", env=environment()), 4, "run --private=no")
+    check("username" in p.stderr and "--private" in p.stderr, p.stderr)
+    equal(os.listdir(base), [], "left behind")
+
+
 @case
 def odd_search_paths():
     """fusermount3 need not be in PATH, neither to mount nor to unmount."""
