@@ -217,6 +217,9 @@ static bool wait_group(struct escort *e)
 
 	if (WIFSIGNALED(e->run->children.leader_status))
 		end_group(e);
+	else if (run_group_lives(e->group))
+		/* Who is stopped has nobody to continue him any more. */
+		kill(-e->group, SIGCONT);
 	while (run_group_lives(e->group)) {
 		if (!turn(e, ms))
 			return false;

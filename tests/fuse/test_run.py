@@ -384,6 +384,12 @@ def group_is_waited_for():
 
 
 @case
+def stopped_group_is_continued():
+    p = tfs_run("sh", "-c", "(sleep 0.3; cat {}/d/f) & kill -STOP $!; exit 4")
+    equal((p.returncode, p.stdout), (4, "content\n"), "a stopped job")
+
+
+@case
 def daemons_are_ended():
     p = tfs_run("sh", "-c", "setsid sleep 71.25 & setsid sh -c 'trap \"\" TERM; "
                 "sleep 72.25; sleep 72.25' & sleep 0.3; exit 5")
