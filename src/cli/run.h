@@ -51,7 +51,9 @@ struct run_shared {
 	char dir[PATH_MAX - 16]; /* "" until it is going to be made */
 	char point[PATH_MAX];    /* in it; where the mount is */
 	char view[PATH_MAX];     /* what the command is told */
-	volatile bool made;      /* dir is ours */
+	volatile bool made;      /* dir is ours, */
+	dev_t dev;               /* and this one */
+	ino_t ino;
 	/* 0: none, or it was seen to end */
 	volatile pid_t group; /* of the daemon and its own helpers */
 	volatile pid_t daemon, escort;

@@ -194,8 +194,9 @@ int run_daemon(struct run *r, int report)
 		log_error("%s", err.text);
 	fuse_face_free(v.face);
 	session_free(v.session);
-	/* The keeper does, too; but it may be killed just before. */
-	if (r->shared->ready && !run_place_remove(r->shared, &err))
-		log_error("%s", err.text);
+	/* The keeper does, too, and says if it cannot; but it may be killed just
+	 * before. */
+	if (r->shared->ready)
+		run_place_remove(r->shared, &err);
 	return code;
 }

@@ -172,17 +172,23 @@ static bool is_private_dir(const struct stat *st)
 
 bool run_place_remove(struct run_shared *p, struct error *err)
 {
+	cleanup_close int fd = -1;
 	struct stat st;
 
-	if (!p->dir[0] || lstat(p->dir, &st) < 0 || !is_private_dir(&st))
+	if (!p->dir[0] || lstat(p->dir, &st) < 0)
 		return true;
-	if (!p->made) {
-		cleanup_close int fd =
-			open(p->dir,
-			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
+	if (p->made) {
+		if (st.st_dev != p->dev || st.st_ino != p->ino)
+			return true;
+		/* The command may have changed all that is in $TMPDIR. */
+		if ((st.st_mode & 07777) != 0700)
+			chmod(p->dir, 0700);
+	} else {
+		fd = open(p->dir,
+			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		/* Nobody knows whether it is ours: not if someone holds it. */
-		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (!is_private_dir(&st) || fd < 0 ||
+		    flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return true;
 	}
 	return remove_place(p->dir, p->point, REMOVE_MS, err);
@@ -281,6 +287,7 @@ static int lock(const char *dir)
 static int make(struct run *r, const char *path, unsigned attempt)
 {
 	struct run_shared *p = r->shared;
+	struct stat st;
 	char name[96];
 
 	make_name(name, sizeof name, r->pid, attempt);
@@ -292,13 +299,15 @@ static int make(struct run *r, const char *path, unsigned attempt)
 	r->lock = lock(p->dir);
 	if (r->lock < 0)
 		return -EEXIST;
-	if (mkdirat(r->lock, POINT, 0700) < 0) {
+	if (fstat(r->lock, &st) < 0 || mkdirat(r->lock, POINT, 0700) < 0) {
 		int code = -errno;
 
 		rmdir(p->dir);
 		close(steal_fd(&r->lock));
 		return code;
 	}
+	p->dev = st.st_dev;
+	p->ino = st.st_ino;
 	p->made = true;
 	return 0;
 }

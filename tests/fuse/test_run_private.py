@@ -164,6 +164,17 @@ def odd_search_paths():
 
 
 @case
+def place_is_changed():
+    """A command that changes the modes of all there is in $TMPDIR."""
+    for mode in ("755", "0", "500", "1777"):
+        for options in (["--private"], ["--private=no"]):
+            p = tfs_run("sh", "-c", "chmod %s {}/..; exit 3" % mode,
+                        options=options)
+            equal((p.returncode, p.stdout, p.stderr), (3, "", ""),
+                  "chmod " + mode)
+
+
+@case
 def run_in_a_run():
     """fusermount3 is of no use in a user namespace: the inner run is private."""
     inner = "cat {}/d/f; %s run %s -- cat '\"{\"\"}\"'/d/f" % (
