@@ -88,6 +88,25 @@ static uint64_t json_u64(const json_t *o, const char *key)
 
 /* ---- files --------------------------------------------------------------- */
 
+/* Through a buffer: jansson asks a descriptor for a byte at a time. */
+static int dump(json_t *o, int fd, bool sync)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), r;
+	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (!f) {
+		if (copy >= 0)
+			close(copy);
+		return -1;
+	}
+	errno = 0; /* jansson need not set it */
+	r = json_dumpf(o, f, JSON_COMPACT);
+	if (r == 0 && (fflush(f) || (sync && fsync(fd) < 0)))
+		r = -1;
+	fclose(f);
+	return r;
+}
+
 /* Written whole or not at all, as far as anybody sees. */
 static int write_json(const struct staging *s, const char *name, json_t *o,
 		      struct error *err)
@@ -100,10 +119,7 @@ static int write_json(const struct staging *s, const char *name, json_t *o,
 	fd = openat(s->control.fd, fresh,
 		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
-	if (fd >= 0)
-		errno = 0; /* jansson need not set it */
-	if (fd < 0 || json_dumpfd(o, fd, JSON_COMPACT) < 0 ||
-	    (!s->memory && fsync(fd) < 0) ||
+	if (fd < 0 || dump(o, fd, !s->memory) < 0 ||
 	    renameat(s->control.fd, fresh, s->control.fd, name) < 0) {
 		r = errno ? -errno : -EIO;
 		unlinkat(s->control.fd, fresh, 0);
@@ -119,13 +135,19 @@ static int read_json(const struct staging *s, const char *name, json_t **out)
 		openat(s->control.fd, name,
 		       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
+	FILE *f;
 
 	*out = NULL;
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -EBADMSG;
-	*out = json_loadfd(fd, 0, NULL);
+	f = fdopen(fd, "r");
+	if (!f)
+		return -errno;
+	fd = -1;
+	*out = json_loadf(f, 0, NULL);
+	fclose(f);
 	return *out ? 0 : -EBADMSG;
 }
 
