@@ -24,7 +24,8 @@
  * where all are pinned it exceeds the limit rather than wait (a reader that
  * waits while it holds pins deadlocks); the put of such a pin closes again.
  *
- * Identity is (device, inode, size, mtime), learnt at the first open.  Each get
+ * Identity is (device, inode, size, mtime), learnt at the first open, or said by
+ * whoever has told others a size before that.  Each get
  * compares what fstat says of the descriptor: that sees writes and truncation,
  * not a file that took the place of ours by rename.  For that the path is
  * looked at as well, at most once a second and file.  A write that leaves the
@@ -202,6 +203,7 @@ static bool file_enter(struct handles *h, uint32_t file,
 		f->fd = steal_fd(fd);
 		f->pins = 1;
 	}
+	f->opened = true;
 	f->looked = now_ms();
 	f->doubtful = false;
 	*out = handle_of(h, file);

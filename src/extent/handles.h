@@ -38,6 +38,9 @@ uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
 /* Register what `fd` (taken over) refers to, under a name that is no path.  It
  * stays open. */
 uint32_t handles_add_open(struct handles *h, int fd, const char *name);
+/* It was this when somebody was told its size: something else is -ESTALE from the
+ * first open on. */
+void handles_expect(struct handles *h, uint32_t file, const struct stat *st);
 /* Borrowed path of a registered file. */
 const char *handles_path(const struct handles *h, uint32_t file);
 /* The same for a sentence: no more than its last 240 bytes. */

@@ -20,7 +20,8 @@ struct file {
 	uint32_t pins;
 	uint32_t newer, older; /* neighbours on the list of idle files */
 	uint32_t looked;       /* when the path was last looked at, in ms */
-	bool known;            /* id was learnt */
+	bool known;            /* id was learnt, or is expected */
+	bool opened;           /* the file was open once */
 	bool doubtful;         /* the last look failed: look again at once */
 	bool kept;             /* no path leads to it: it stays open */
 	struct part *part;     /* NULL: all of the file */

@@ -162,10 +162,21 @@ uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 	f = &h->files.at[file];
 	identity_of(&st, &f->id);
 	f->fd = steal_fd(&own);
-	f->known = f->kept = true;
+	f->known = f->opened = f->kept = true;
 	f->pins = 1;
 	h->open_now++;
 	return file;
+}
+
+void handles_expect(struct handles *h, uint32_t file, const struct stat *st)
+{
+	lock_scope(&h->lock);
+	struct file *f = &h->files.at[file];
+
+	if (f->known)
+		return;
+	identity_of(st, &f->id);
+	f->known = true;
 }
 
 const char *handles_path(const struct handles *h, uint32_t file)
@@ -192,9 +203,9 @@ bool handles_known(struct handles *h, uint32_t file, const char **path,
 	const struct file *f = &h->files.at[file];
 
 	*path = f->kept ? NULL : f->part ? f->part->path : h->paths.at[file];
-	if (f->known)
+	if (f->opened)
 		*id = f->id;
-	return f->known;
+	return f->opened;
 }
 
 void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit)

@@ -100,6 +100,7 @@ static int read_entry(struct reading *rd)
 		file = handles_add(rd->handles, rd->path);
 		if (file == UINT32_MAX)
 			return no_memory(rd->err);
+		handles_expect(rd->handles, file, &st);
 		m.data = file;
 	}
 	r = members_add(rd->b, &m, rd->err);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/counters.h"
+#include "extent/file.h"
 #include "extent/handles.h"
 #include "test.h"
 
@@ -322,6 +323,33 @@ TEST(writes_are_noticed)
 	handles_free(h);
 }
 
+/* Somebody was told its size before it was opened. */
+TEST(what_was_expected_is_compared)
+{
+	struct handles *h = new_handles(1);
+	uint32_t f = handles_add(h, in_dir("listed"));
+	struct identity id;
+	const char *path;
+	struct stat st;
+
+	write_file(in_dir("listed"), "short");
+	CHECK_EQ_I(stat(in_dir("listed"), &st), 0);
+	handles_expect(h, f, &st);
+	CHECK(!handles_known(h, f, &path, &id));
+	write_file(in_dir("listed"), "longer");
+	expect_error(h, f, -ESTALE, "changed");
+	CHECK(!handles_known(h, f, &path, &id));
+	CHECK_EQ_I(stat(in_dir("listed"), &st), 0);
+	handles_free(h);
+
+	h = new_handles(1);
+	f = handles_add(h, in_dir("listed"));
+	handles_expect(h, f, &st);
+	expect_text(h, f, "longer");
+	CHECK(handles_known(h, f, &path, &id));
+	handles_free(h);
+}
+
 /* Also when the descriptor was closed in between. */
 TEST(identity_outlives_the_descriptor)
 {
@@ -468,6 +496,7 @@ int main(void)
 	RUN(a_missing_file_may_appear);
 	RUN(only_regular_files);
 	RUN(writes_are_noticed);
+	RUN(what_was_expected_is_compared);
 	RUN(identity_outlives_the_descriptor);
 	RUN(replacement_behind_an_open_descriptor_is_noticed);
 	RUN(reads_are_whole_or_fail);
