@@ -219,19 +219,21 @@ static void close_sources(struct stager *st)
  * is opened once more: what was added to it by others is seen then. */
 static int prepare(struct stager *st)
 {
-	bool changed, twice = st->s->stage.verify;
+	bool changed, twice = st->s->stage.verify,
+		      all = !st->s->stage.skip_missing;
 	int r, code = open_and_plan(st, twice);
 
 	if (code != CLI_DONE)
 		return code;
-	r = stage_origin_directories(&st->origin, st->plan, &changed, st->err);
+	r = stage_origin_directories(&st->origin, st->plan, all, &changed,
+				     st->err);
 	if (r == 0 && changed) {
 		close_sources(st);
 		code = open_and_plan(st, twice);
 		if (code != CLI_DONE)
 			return code;
-		r = stage_origin_directories(&st->origin, st->plan, &changed,
-					     st->err);
+		r = stage_origin_directories(&st->origin, st->plan, all,
+					     &changed, st->err);
 	}
 	if (r == 0)
 		r = does_it_fit(st);

@@ -32,10 +32,11 @@ struct stage_origin {
 int stage_origin_look(struct stage_origin *o, struct error *err);
 /* -ESTALE: they are not what they were. */
 int stage_origin_look_again(const struct stage_origin *o, struct error *err);
-/* Write down the directories that the plan has listed.  *changed: one changed since
- * the sources were looked at; what the plan says of it may be wrong. */
+/* Write down the directories that the plan has listed, and what in them will not be
+ * opened.  *changed: one changed since the sources were looked at; what the plan says
+ * of it may be wrong.  `all`: -EACCES for one that could not be listed. */
 int stage_origin_directories(struct stage_origin *o, const struct copy_plan *p,
-			     bool *changed, struct error *err);
+			     bool all, bool *changed, struct error *err);
 /* Write down every file that was opened, or that is missing.  -ESTALE, -errno. */
 int stage_origin_files(struct stage_origin *o, struct handles *h,
 		       struct error *err);

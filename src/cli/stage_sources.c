@@ -10,6 +10,7 @@
  * one: such a tree is used by whoever asked for it, and never found again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,60 +130,103 @@ static bool add(struct stage_origin *o, const char *path, const struct stat *st)
 
 /* ---- directories --------------------------------------------------------- */
 
-/* Where directory `inner` of the tree is, if it is one of source number i's own;
- * false: it is not. */
+/* Where entry `ino` of the tree is, if it is one of source number i's own; false: it
+ * is not. */
 static bool path_in_source(const struct stage_origin *o, size_t i,
-			   const char *inner, char *path, size_t n)
+			   const struct copy_plan *p, uint64_t ino, char *path,
+			   size_t n)
 {
-	const char *given = o->names ? o->names[i] : NULL;
+	const char *given = o->names ? o->names[i] : NULL, *inner;
 	cleanup_free char *top =
 		given ? strdup(given) : session_base_name(o->q->sources[i]);
 	size_t len = top ? strlen(top) : 0;
+	char whole[PATH_MAX];
 
+	if (tree_path(fs_tree(p->fs), ino, whole, sizeof whole) < 0)
+		return false;
+	inner = whole;
 	if (o->q->n_sources > 1 || given) {
 		if (!top || strncmp(inner + 1, top, len) ||
 		    (inner[len + 1] && inner[len + 1] != '/'))
 			return false;
 		inner += len + 1;
 	}
-	return snprintf(path, n, "%s/%s", o->q->sources[i], inner) < (int)n;
+	return snprintf(path, n, "%s%s", o->q->sources[i], inner) < (int)n;
 }
 
 /* All of a source that were listed, for what may be added to them. */
-static bool add_directories(struct stage_origin *o, size_t source,
-			    const struct copy_plan *p, bool *changed)
+static int add_directories(struct stage_origin *o, size_t source,
+			   const struct copy_plan *p, bool all, bool *changed,
+			   struct error *err)
 {
-	char path[PATH_MAX + 8], inner[PATH_MAX];
+	char path[PATH_MAX + 8];
 	struct stat st;
 
 	for (uint32_t i = 0; i < p->dirs.n; i++) {
-		if (tree_path(fs_tree(p->fs), p->dirs.at[i].ino, inner,
-			      sizeof inner) < 0 ||
-		    !path_in_source(o, source, inner, path, sizeof path) ||
+		if (!path_in_source(o, source, p, p->dirs.at[i].ino, path,
+				    sizeof path) ||
 		    stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
+		if (all && faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS))
+			return error_errno(err, -errno, "'%s'", path);
 		*changed |= settles(&st) > o->begun;
 		o->settled = max_u64(o->settled, settles(&st));
 		if (!add(o, path, &st))
-			return false;
+			return error_set(err, -ENOMEM, "out of memory");
 	}
-	return true;
+	return 0;
+}
+
+/* Nobody opens what is empty, nor a link that leads nowhere: both may lead to bytes
+ * later without a change of their directory. */
+static int add_empty(struct stage_origin *o, size_t source,
+		     const struct copy_plan *p, bool *changed,
+		     struct error *err)
+{
+	char path[PATH_MAX + 8];
+	struct stat st;
+	bool ok = true;
+
+	for (uint64_t i = 0; ok && i < p->files.n; i++) {
+		const struct copy_file *f = &p->files.at[i];
+
+		if (f->size ||
+		    !path_in_source(o, source, p, f->ino, path, sizeof path) ||
+		    stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		*changed |= st.st_size > 0;
+		ok = add(o, path, &st);
+	}
+	for (uint64_t i = 0; ok && i < p->links.n; i++) {
+		if (!path_in_source(o, source, p, p->links.at[i].ino, path,
+				    sizeof path) ||
+		    lstat(path, &st) < 0 || !S_ISLNK(st.st_mode))
+			continue;
+		if (stat(path, &st) < 0)
+			ok = add(o, path, NULL);
+		else
+			*changed |= S_ISREG(st.st_mode);
+	}
+	return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
 int stage_origin_directories(struct stage_origin *o, const struct copy_plan *p,
-			     bool *changed, struct error *err)
+			     bool all, bool *changed, struct error *err)
 {
+	int r = 0;
+
 	*changed = false;
-	for (size_t i = 0; i < o->q->n_sources; i++) {
+	for (size_t i = 0; r == 0 && i < o->q->n_sources; i++) {
 		struct stat st;
 
 		if (stat(o->q->sources[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
 		identity_of(&st, &o->ids[i]);
-		if (!add_directories(o, i, p, changed))
-			return error_set(err, -ENOMEM, "out of memory");
+		r = add_directories(o, i, p, all, changed, err);
+		if (r == 0)
+			r = add_empty(o, i, p, changed, err);
 	}
-	return 0;
+	return r;
 }
 
 /* ---- everything ---------------------------------------------------------- */

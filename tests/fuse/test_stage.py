@@ -531,6 +531,34 @@ def directories():
         sentence(stage("-q", option, top, code=3), "directory", top)
 
 
+@cleaned
+def directories_of_nothing():
+    """What was empty, or a link to nothing, may become something; what cannot be
+    listed is not nothing."""
+    top = scratch("sparse")
+    os.makedirs(top + "/sub")
+    with open(top + "/sub/empty", "w"):
+        pass
+    os.symlink("../later", top + "/link")
+    got = stage_one("-q", top)
+    ino = os.stat(got).st_ino
+    equal(os.stat(stage_one("-q", top)).st_ino, ino, "used again")
+    with open(top + "/sub/empty", "w") as f:
+        f.write("bytes")
+    got = stage_one("-q", top)
+    equal(read(got + "/sub/empty"), b"bytes", "what was empty")
+    with open(work + "/later", "w") as f:
+        f.write("more")
+    got = stage_one("-q", top)
+    equal(read(got + "/link"), b"more", "what was missing")
+    if lib.ROOT:
+        return
+    os.chmod(top + "/sub", 0)
+    sentence(stage("-q", top, code=1), "sub", "Permission denied")
+    stage("-q", "--missing=skip", top)
+    os.chmod(top + "/sub", 0o700)
+
+
 # --- staged, unstage ------------------------------------------------------------
 
 @cleaned
