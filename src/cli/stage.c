@@ -242,15 +242,23 @@ static int prepare(struct stager *st)
 
 /* ---- writing and comparing ----------------------------------------------- */
 
+/* What is still to be taken, `done` bytes of files being written: small ones take
+ * more than they have. */
+static uint64_t space_left(const struct copy_plan *p, uint64_t done)
+{
+	double share = done < p->bytes ? (double)done / (double)p->bytes : 1;
+
+	return p->space -
+	       min_u64((uint64_t)(share * (double)p->space), p->space);
+}
+
 static void show(void *ctx, uint64_t done)
 {
 	struct stager *st = ctx;
 
 	progress_update(&st->progress, min_u64(done, st->progress.total));
 	if (st->writing)
-		staging_promise_left(&st->build,
-				     st->plan->space -
-					     min_u64(done, st->plan->space));
+		staging_promise_left(&st->build, space_left(st->plan, done));
 }
 
 static void begin_progress(struct stager *st, const char *what)
@@ -383,13 +391,6 @@ static int make_it(struct stager *st, struct staged *out)
 	return code;
 }
 
-/* Errors of files in the tree, not of reading its source. */
-static bool is_of_tree(int code)
-{
-	return code == -EBADMSG || code == -ENOENT || code == -ENOTDIR ||
-	       code == -ELOOP || code == -EACCES;
-}
-
 /* What was there is compared when that is asked for; *other: it is not what it
  * should be.  An exit code. */
 static int check_reused(struct stager *st, const struct staged *u, bool *other)
@@ -401,7 +402,7 @@ static int check_reused(struct stager *st, const struct staged *u, bool *other)
 	if (code == CLI_DONE) {
 		r = to < 0 ? error_errno(st->err, -errno, "'%s'", u->path)
 			   : compare(st, to, u->files);
-		*other = is_of_tree(r);
+		*other = to < 0 || r == COPY_DIFFERS;
 		if (r == 0)
 			r = stage_origin_look_again(&st->origin, st->err);
 		if (r == 0)
@@ -431,6 +432,8 @@ static int have_it(struct stager *st, struct staging_want *want,
 
 	if (code == CLI_DONE && out->reused && st->s->stage.verify) {
 		code = check_reused(st, out, &other);
+		if (other)
+			staging_disown(st->place, out);
 		if (code != CLI_DONE)
 			staging_release(st->place, out);
 	}

@@ -101,7 +101,9 @@ struct copy_job {
 /* Write everything, on all threads.  The first failure ends it: what a reader gets
  * of the source, -ENOSPC, -EDQUOT, -EINTR. */
 int copy_write(struct copy_job *job, struct error *err);
-/* Is what was written what `fs` gives now, byte by byte?  -EBADMSG: it is not. */
+/* Is what was written what `fs` gives now, byte by byte?  COPY_DIFFERS: it is not.
+ * Else `fs`, or reading, failed. */
+#define COPY_DIFFERS (-EBADE)
 int copy_compare(struct copy_job *job, struct error *err);
 
 #endif

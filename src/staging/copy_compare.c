@@ -22,10 +22,28 @@
 
 static int differs(const char *name, const char *how, struct error *err)
 {
-	return error_set(err, -EBADMSG,
+	return error_set(err, COPY_DIFFERS,
 			 "what was staged as '%s' is not what the source gives "
 			 "now: %s",
 			 name, how);
+}
+
+/* Failing to reach something in the copy: it is not there as it should be? */
+static int unreachable(int code, struct error *err)
+{
+	if (code != -ENOENT && code != -ENOTDIR && code != -ELOOP &&
+	    code != -EACCES)
+		return code;
+	if (err)
+		err->code = COPY_DIFFERS;
+	return COPY_DIFFERS;
+}
+
+static int open_dir(struct copy_dirs *dirs, uint32_t dir, struct error *err)
+{
+	int fd = copy_dirs_get(dirs, dir, err);
+
+	return fd < 0 ? unreachable(fd, err) : fd;
 }
 
 /* ---- bytes --------------------------------------------------------------- */
@@ -88,7 +106,7 @@ static int compare_file(struct copy_run *r, struct copy_dirs *dirs,
 	char name[FILES_NAME_MAX + 1];
 	cleanup_close int fd = -1;
 	struct stat st;
-	int in = copy_dirs_get(dirs, f->dir, err), code;
+	int in = open_dir(dirs, f->dir, err), code;
 
 	code = in < 0 ? in : copy_name(p, f, name, err);
 	if (code < 0)
@@ -97,7 +115,9 @@ static int compare_file(struct copy_run *r, struct copy_dirs *dirs,
 	if (fd < 0 && errno == ENOENT && r->job->options->skip_missing)
 		return 0; /* and counted when entries are */
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_errno(err, -errno, "cannot read '%s'", name);
+		return unreachable(
+			error_errno(err, -errno, "cannot read '%s'", name),
+			err);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
 		return differs(name, "another length", err);
 	return compare_range(r, f, fd, name, u->whole ? 0 : u->off,
@@ -124,7 +144,7 @@ static int compare_link(const struct copy_plan *p, struct copy_dirs *dirs,
 {
 	char name[FILES_NAME_MAX + 1], have[PATH_MAX];
 	const char *want;
-	int in = copy_dirs_get(dirs, f->dir, err), r;
+	int in = open_dir(dirs, f->dir, err), r;
 	ssize_t n;
 
 	r = in < 0 ? in : copy_name(p, f, name, err);

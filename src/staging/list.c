@@ -246,3 +246,29 @@ int staging_remove(struct staging *s, const char *name, bool force,
 		err = NULL;
 	return place_bury(s, &doomed, err) < 0 && r == 0 ? -EIO : r;
 }
+
+void staging_disown(struct staging *s, struct staged *u)
+{
+	struct doomed doomed = {.list = VEC_EMPTY};
+	struct record rec = {.name = NULL};
+	int lock = place_lock(s, NULL), fd;
+
+	place_unlock(&u->use);
+	if (lock >= 0 && record_read(s, u->id, &rec) == 0) {
+		/* Of no file that there could be: never current. */
+		json_decref(rec.sources);
+		rec.sources = json_pack("[[]]");
+		record_write(s, &rec, NULL);
+		fd = take(s, &rec, false, NULL);
+		if (fd >= 0 && place_has(s, &rec))
+			place_condemn(s, &doomed, rec.id, rec.name, fd, NULL);
+		else
+			place_unlock(&fd);
+	}
+	record_free(&rec);
+	place_unlock(&lock);
+	place_bury(s, &doomed, NULL);
+	free(u->path);
+	free(u->name);
+	*u = (struct staged)STAGED_INIT;
+}

@@ -147,6 +147,9 @@ void staging_abandon(const struct staging *s, const struct staging_build *b);
 /* It was compared with its source. */
 int staging_verified(struct staging *s, const struct staged *u,
 		     struct error *err);
+/* It is not what its source gives: let go.  Nobody finds it from now on; it is
+ * removed if nobody else holds it. */
+void staging_disown(struct staging *s, struct staged *u);
 /* Let go.  A transient tree that nobody else holds is removed. */
 void staging_release(struct staging *s, struct staged *u);
 

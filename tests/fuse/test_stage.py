@@ -445,6 +445,18 @@ def verified_again():
     os.unlink(some)
     sentence(tensorfs("stage", "--verify", path), "anew")
     check(os.path.exists(some) and not os.path.exists(got + "/more"), "tree")
+    # Known to be wrong, it is not found again, also if there is no room for another.
+    with open(some, "wb") as f:
+        f.write(b"wrong")
+    with Held(got):
+        sentence(stage("--verify", "--reserve=100%", path, code=5), "anew")
+        check(stage_one("-q", path) != got, "found again")
+    stage("-q", "--force", path)
+    unstage("--all")
+    got = stage_one("-q", path)
+    os.unlink(got + "/" + os.path.relpath(some, got))
+    stage("-q", "--verify", "--reserve=100%", path, code=5)
+    equal(visible(), [], "what is wrong and not in use")
     no_strays()
 
 
