@@ -67,8 +67,12 @@ static void item_of_build(const struct staging *s, struct staging_item *item)
 /* A record that says nothing to us: which tree is its own is not known. */
 static void item_of_damaged(const struct staging *s, struct staging_item *item)
 {
-	char *source;
+	char file[PLACE_FILE], *source;
+	struct stat st;
 
+	place_file(file, item->id, "json");
+	if (fstatat(s->control.fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		item->made = item->used = st.st_mtim.tv_sec;
 	if (asprintf(&source, "the record %s/%s.json cannot be read",
 		     s->control.path, item->id) < 0)
 		source = NULL;
