@@ -243,13 +243,13 @@ static int prepare(struct stager *st)
 /* ---- writing and comparing ----------------------------------------------- */
 
 /* What is still to be taken, `done` bytes of files being written: small ones take
- * more than they have. */
+ * more than they have, large ones had it at once. */
 static uint64_t space_left(const struct copy_plan *p, uint64_t done)
 {
 	double share = done < p->bytes ? (double)done / (double)p->bytes : 1;
+	uint64_t taken = (uint64_t)(share * (double)p->space);
 
-	return p->space -
-	       min_u64((uint64_t)(share * (double)p->space), p->space);
+	return p->space - min_u64(max_u64(taken, p->apart), p->space);
 }
 
 static void show(void *ctx, uint64_t done)

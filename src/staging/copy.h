@@ -50,6 +50,7 @@ struct copy_plan {
 	vec(char) text;
 	uint64_t bytes;    /* of files, as read */
 	uint64_t space;    /* as the file system counts: pages, no holes */
+	uint64_t apart;    /* of these, taken before a byte is written */
 	uint64_t left_out; /* devices, FIFOs, sockets */
 	uint64_t missing;  /* with skip_missing: not even their size is known */
 };

@@ -138,9 +138,12 @@ int copy_order(struct copy_plan *p, const struct copy_options *o,
 		    all > o->cache_size / GROUP_SHARE)
 			ok = find_groups(p, o, i, end, map, stop);
 	}
-	for (uint64_t i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++) {
 		if (f[i].size > COPY_LARGE)
 			f[i].flags |= COPY_APART;
+		if ((f[i].flags & (COPY_APART | COPY_HOLES)) == COPY_APART)
+			p->apart += f[i].size;
+	}
 	free(map);
 	if (!ok)
 		return error_set(err, -ENOMEM, "out of memory");

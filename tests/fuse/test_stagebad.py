@@ -424,6 +424,17 @@ def room_of_two():
         exits(tensorfs("stage", "-q", "--to=" + t.path, "--reserve=0", small), 0,
               "when there is room")
         exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
+    # What the first has taken already is not counted twice.
+    with Tmpfs("size=150m") as t:
+        with Running("-q", "--to=" + t.path, "--reserve=0", slow(),
+                     control=t.control) as r:
+            check(r.partial(), "it was too fast")
+            while tensorfs("stage", "-q", "--to=" + t.path, "--reserve=0",
+                           small).returncode:
+                time.sleep(0.05)
+            check(r.partial(), "both fit, and the second had to wait")
+            exits(r.end(), 0, "the first")
+        exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
 
 
 # --- several at once, and deaths ------------------------------------------------
