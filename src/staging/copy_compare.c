@@ -98,6 +98,30 @@ static int compare_range(struct copy_run *r, const struct copy_file *f, int fd,
 	return code;
 }
 
+/* What is not there was left out: a part of it is missing in the source, too. */
+static int compare_lacking(struct copy_run *r, const struct copy_file *f,
+			   const struct copy_unit *u, const char *name,
+			   struct reply *reply, struct error *err)
+{
+	struct fs *fs = r->job->plan->fs;
+	int code = 0;
+
+	if (!u->whole) /* it may be missing in another piece */
+		return 0;
+	for (uint64_t off = 0; off < f->size && !copy_ends(r);
+	     off += COPY_WINDOW) {
+		code = fs_read(fs, f->ino, off,
+			       min_u64(f->size - off, COPY_WINDOW), reply);
+		if (code < 0)
+			break;
+		fs_release(fs, reply);
+	}
+	if (code == -ENODATA || (code == 0 && copy_ends(r)))
+		return 0;
+	return code < 0 ? copy_fail(fs, f->ino, code, err)
+			: differs(name, "it is not there", err);
+}
+
 static int compare_file(struct copy_run *r, struct copy_dirs *dirs,
 			const struct copy_file *f, const struct copy_unit *u,
 			struct reply *reply, struct error *err)
@@ -113,7 +137,7 @@ static int compare_file(struct copy_run *r, struct copy_dirs *dirs,
 		return code;
 	fd = openat(in, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT && r->job->options->skip_missing)
-		return 0; /* and counted when entries are */
+		return compare_lacking(r, f, u, name, reply, err);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return unreachable(
 			error_errno(err, -errno, "cannot read '%s'", name),

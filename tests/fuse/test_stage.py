@@ -265,6 +265,11 @@ def parts():
           "samples that are there")
     same_bytes(np.load(got + "/data/samples/000045.npy").tobytes(),
                t.data[45].tobytes(), "sample 45")
+    stage("-q", path, "--missing=skip", "--verify")
+    os.rename(got + "/data/samples/000045.npy", got + "/data/samples/other")
+    sentence(tensorfs("stage", path, "--missing=skip", "--verify"), "000045",
+             "anew")
+    equal(sorted(os.listdir(got + "/data/samples")), names, "samples, mended")
     got = stage_one("-q", path, "--missing=fill")
     equal(len(os.listdir(got + "/data/samples")), 60, "filled samples")
     check(stage_one("-q", path, "--missing=fill") == got, "not used again")
