@@ -18,7 +18,8 @@
  * The directory is read once, when it is mounted; a member table then says what is
  * in it, as for an archive, with files that are files.  What looks like a source
  * is opened when somebody looks into it.  A link to a regular file is that file;
- * other links stay links.  Our own index files are left out.
+ * other links stay links; those that lead out of the directory lead where they led,
+ * not to what is beside the mount.  Our own index files are left out.
  */
 #define DEPTH_MAX 256
 
@@ -49,12 +50,47 @@ static bool is_index(const char *name)
 	return n > 7 && !strcmp(name + n - 7, ".tfsidx");
 }
 
+/* By its text, of a link whose path in the source is `inner`. */
+static bool leads_out(const char *inner, const char *target)
+{
+	long depth = -1;
+
+	for (const char *p = inner; *p; p++)
+		depth += *p == '/';
+	for (const char *p = target; *p && depth >= 0;) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 2 && !memcmp(p, "..", 2))
+			depth--;
+		else if (n && !(n == 1 && *p == '.'))
+			depth++;
+		p += n;
+		p += strspn(p, "/");
+	}
+	return *target != '/' && depth < 0;
+}
+
+/* False: it cannot be read, or is too long. */
+static bool read_link(const struct reading *rd, char target[PATH_MAX])
+{
+	char text[PATH_MAX];
+	ssize_t n = readlink(rd->path, text, sizeof text - 1);
+	int len, above;
+
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	above = leads_out(rd->path + rd->inner, text)
+			? (int)(strrchr(rd->path, '/') + 1 - rd->path)
+			: 0;
+	len = snprintf(target, PATH_MAX, "%.*s%s", above, rd->path, text);
+	return len >= 0 && len < PATH_MAX;
+}
+
 /* Fill in what a stat says; true: it is shown. */
 static bool member_of(struct reading *rd, const struct stat *st,
 		      struct member *m, char target[PATH_MAX])
 {
-	ssize_t n;
-
 	*m = (struct member){.path = rd->path + rd->inner,
 			     .mode = st->st_mode,
 			     .uid = st->st_uid,
@@ -66,10 +102,8 @@ static bool member_of(struct reading *rd, const struct stat *st,
 		m->size = (uint64_t)st->st_size;
 		m->kind = MEMBER_FILE;
 	} else if (S_ISLNK(st->st_mode)) {
-		n = readlink(rd->path, target, PATH_MAX - 1);
-		if (n < 0)
+		if (!read_link(rd, target))
 			return false;
-		target[n] = '\0';
 		m->link = target;
 	} else if (S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
 		m->data = st->st_rdev;

@@ -544,6 +544,17 @@ def directories():
     got = stage_one("-q", top)
     same_tree(got, top)
     check(os.stat(got).st_ino != ino, "what was added was not seen")
+    # Links that lead out of it lead where they led; others stay what they are.
+    for text, want in (
+            ("../../elsewhere", top + "/sub/../../elsewhere"),
+            ("../..", top + "/sub/../.."), ("../sub/./..", None),
+            ("x/../../../y", top + "/sub/x/../../../y"), ("..", None),
+            ("/absolute", None), ("...", None)):
+        os.symlink(text, top + "/sub/link")
+        got = os.readlink(stage_one("-q", top) + "/sub/link")
+        equal(got, os.path.realpath(top) + want[len(top):] if want else text,
+              "link to %s" % text)
+        os.unlink(top + "/sub/link")
     for option in ("--subdir=sub", "--offset=512"):
         sentence(stage("-q", option, top, code=3), "directory", top)
 
