@@ -44,6 +44,16 @@ static void format_age(int64_t since, char out[32])
 		 units[i].letter);
 }
 
+/* What a terminal would obey is not printed. */
+static void print_text(const char *text, int width)
+{
+	for (; *text || width > 0; width--) {
+		unsigned char c = *text ? (unsigned char)*text++ : ' ';
+
+		putchar(c < ' ' || c == 127 ? '?' : c);
+	}
+}
+
 static void print_table(const struct staging_list *l)
 {
 	int width = 4;
@@ -59,9 +69,12 @@ static void print_table(const struct staging_list *l)
 
 		format_size(it->space, size, sizeof size);
 		format_age(it->made, age);
-		printf("%-*s %10s %9" PRIu64 " %5s %-12s %s\n", width, it->name,
+		print_text(it->name, width);
+		printf(" %10s %9" PRIu64 " %5s %-12s ",
 		       it->state == STAGING_READY ? size : "-", it->files, age,
-		       state_name(it), it->source);
+		       state_name(it));
+		print_text(it->source, 0);
+		putchar('\n');
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is staged: listing it, and removing it. */
+/* What is staged: listing it, judging it, and removing it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -251,6 +251,27 @@ int staging_remove(struct staging *s, const char *name, bool force,
 	return place_bury(s, &doomed, err) < 0 && r == 0 ? -EIO : r;
 }
 
+/* ---- what a comparison has shown ------------------------------------------ */
+
+int staging_verified(struct staging *s, const struct staged *u,
+		     struct error *err)
+{
+	struct record rec = {.name = NULL};
+	int lock = place_lock(s, err), r = lock < 0 ? lock : 0;
+
+	if (r == 0 && record_read(s, u->id, &rec) < 0)
+		r = error_set(err, -ENOENT,
+			      "'%s' was removed while it was compared",
+			      u->path);
+	if (r == 0 && !rec.result.verified) {
+		rec.result.verified = true;
+		r = record_write(s, &rec, err);
+	}
+	record_free(&rec);
+	place_unlock(&lock);
+	return r;
+}
+
 void staging_disown(struct staging *s, struct staged *u)
 {
 	struct doomed doomed = {.list = VEC_EMPTY};
@@ -259,10 +280,7 @@ void staging_disown(struct staging *s, struct staged *u)
 
 	place_unlock(&u->use);
 	if (lock >= 0 && record_read(s, u->id, &rec) == 0) {
-		/* Of no file that there could be: never current. */
-		json_decref(rec.sources);
-		rec.sources = json_pack("[[]]");
-		record_write(s, &rec, NULL);
+		sources_forget(s, u->id);
 		fd = take(s, &rec, false, NULL);
 		if (fd >= 0 && place_has(s, &rec))
 			place_condemn(s, &doomed, rec.id, rec.name, fd, NULL);

@@ -9,6 +9,7 @@
  *	        KEY.key             held by who stages what has this key
  *	        ID.use              of one instance: held by its builder and users
  *	        ID.json             its record: it was complete
+ *	        ID.from             what it was made of
  *	        ID.tree/            its tree: in the making, or on its way out
  *
  * With --to DIR, `at` is DIR and control is DIR/.tensorfs-UID.
@@ -286,14 +287,14 @@ int place_condemn(const struct staging *s, struct doomed *d, const char *id,
 
 int place_bury(const struct staging *s, struct doomed *d, struct error *err)
 {
-	static const char *const parts[] = {"tree", "json~", "use"};
+	static const char *const parts[] = {"tree", "json~", "from", "use"};
 	char file[PLACE_FILE];
 	int r = 0;
 
 	for (size_t i = 0; i < d->list.n; i++) {
 		int one = 0;
 
-		for (size_t k = 0; k < 3 && one == 0; k++) {
+		for (size_t k = 0; k < 4 && one == 0; k++) {
 			place_file(file, d->list.at[i].id, parts[k]);
 			one = shm_remove(&s->control, file, r ? NULL : err);
 		}

@@ -19,7 +19,6 @@ struct record {
 	struct staging_result result;
 	int64_t made;
 	bool transient;
-	json_t *sources;
 };
 void record_free(struct record *r);
 /* -ENOENT; -EBADMSG for one that cannot be believed; another -errno: it cannot be
@@ -27,9 +26,6 @@ void record_free(struct record *r);
 int record_read(const struct staging *s, const char *id, struct record *out);
 int record_write(const struct staging *s, const struct record *r,
 		 struct error *err);
-json_t *record_sources(const struct staging_sources *sources);
-/* Is every file that it was made of what it was then? */
-bool record_is_current(const struct record *r);
 /* A name that a directory of a place can have. */
 bool record_name_ok(const char *name);
 /* What is written into the lock of an instance in the making: for people, and how
@@ -44,6 +40,16 @@ struct announced {
 void record_announced(const struct staging *s, const char *id,
 		      struct announced *out);
 void announced_free(struct announced *a);
+
+/* ---- what they were made of (sources.c) ----------------------------------- */
+
+/* Before the record is. */
+int sources_write(const struct staging *s, const char *id,
+		  const struct staging_sources *sources, struct error *err);
+/* Is every file what it was then?  False as well when that is not known. */
+bool sources_are_current(const struct staging *s, const char *id);
+/* From now on it is not. */
+void sources_forget(const struct staging *s, const char *id);
 
 /* ---- places (place.c) ---------------------------------------------------- */
 

@@ -103,7 +103,7 @@ static int try_record(struct staging *s, const struct staging_want *w,
 					   s->at.path, rec->name, rec->source)
 			       : 0;
 	if (w->force || (w->exact && strcmp(rec->name, w->name)) ||
-	    !record_is_current(rec))
+	    !sources_are_current(s, rec->id))
 		return 0;
 	r = reuse(s, w, rec, out, err);
 	return r < 0 ? r : FOUND;
@@ -327,21 +327,21 @@ static int put_in_place(struct staging *s, const char *file, const char *name,
 }
 
 static int new_record(struct staging_build *b, struct record *rec,
-		      const struct staging_result *result,
-		      const struct staging_sources *sources, struct error *err)
+		      const struct staging_result *result, struct error *err)
 {
 	const struct staging_want *w = &b->want;
 	struct stat st;
 
-	*rec = (struct record){.source = strdup(w->source),
-			       .options = strdup(w->options),
-			       .result = *result,
-			       .made = time(NULL),
-			       .transient = w->transient,
-			       .sources = record_sources(sources)};
+	*rec = (struct record){
+		.source = strdup(w->source),
+		.options = strdup(w->options),
+		.result = *result,
+		.made = time(NULL),
+		.transient = w->transient,
+	};
 	memcpy(rec->id, b->id, STAGING_ID);
 	memcpy(rec->key, w->key, STAGING_KEY);
-	if (!rec->source || !rec->options || !rec->sources)
+	if (!rec->source || !rec->options)
 		return no_memory(err);
 	if (fstat(b->tree.fd, &st) < 0)
 		return error_errno(err, -errno, "'%s'", b->tree.path);
@@ -401,11 +401,13 @@ int staging_publish(struct staging *s, struct staging_build *b,
 	struct doomed doomed = {.list = VEC_EMPTY};
 	char file[PLACE_FILE];
 	struct record rec;
-	int lock = -1, r = new_record(b, &rec, result, sources, err);
+	int lock = -1, r = new_record(b, &rec, result, err);
 
 	*out = (struct staged)STAGED_INIT;
 	if (r == 0 && !s->memory && syncfs(b->tree.fd) < 0)
 		r = error_errno(err, -errno, "'%s'", b->tree.path);
+	if (r == 0)
+		r = sources_write(s, b->id, sources, err);
 	if (r == 0)
 		r = lock = place_lock(s, err);
 	if (lock >= 0)
@@ -428,11 +430,12 @@ int staging_publish(struct staging *s, struct staging_build *b,
 
 void staging_cancel(struct staging *s, struct staging_build *b)
 {
-	static const char *const parts[] = {"tree", "json", "json~", "use"};
+	static const char *const parts[] = {"tree", "json", "json~", "from",
+					    "use"};
 	char file[PLACE_FILE];
 
 	shm_dir_close(&b->tree);
-	for (size_t i = b->made ? 0 : 3; b->use >= 0 && i < 4; i++) {
+	for (size_t i = b->made ? 0 : 4; b->use >= 0 && i < 5; i++) {
 		place_file(file, b->id, parts[i]);
 		shm_remove(&s->control, file, NULL);
 	}
@@ -461,22 +464,6 @@ void staging_abandon(const struct staging *s, const struct staging_build *b)
 }
 
 /* ---- letting go ---------------------------------------------------------- */
-
-int staging_verified(struct staging *s, const struct staged *u,
-		     struct error *err)
-{
-	struct record rec = {.name = NULL};
-	int lock = place_lock(s, err), r = lock < 0 ? lock : 0;
-
-	if (r == 0 && record_read(s, u->id, &rec) == 0 &&
-	    !rec.result.verified) {
-		rec.result.verified = true;
-		r = record_write(s, &rec, err);
-	}
-	record_free(&rec);
-	place_unlock(&lock);
-	return r;
-}
 
 void staging_release(struct staging *s, struct staged *u)
 {

@@ -164,7 +164,6 @@ void record_free(struct record *r)
 	free(r->name);
 	free(r->source);
 	free(r->options);
-	json_decref(r->sources);
 	*r = (struct record){.name = NULL};
 }
 
@@ -196,7 +195,6 @@ int record_read(const struct staging *s, const char *id, struct record *out)
 	if (r < 0)
 		return r;
 	memcpy(out->id, id, STAGING_ID);
-	out->sources = json_incref(json_object_get(o, "sources"));
 	out->dev = json_u64(o, "dev");
 	out->ino = json_u64(o, "ino");
 	out->born = json_u64(o, "born");
@@ -217,7 +215,7 @@ int record_read(const struct staging *s, const char *id, struct record *out)
 		r = -EBADMSG;
 	else if (json_u64(o, "version") != VERSION)
 		out->key[0] = '\0';
-	else if (!take_key(o, "key", out->key) || !json_is_array(out->sources))
+	else if (!take_key(o, "key", out->key))
 		r = -EBADMSG;
 	if (r < 0)
 		record_free(out);
@@ -230,11 +228,10 @@ int record_write(const struct staging *s, const struct record *r,
 {
 	char name[PLACE_FILE];
 	json_t *o = json_pack(
-		"{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:O}", "version", VERSION,
+		"{s:i, s:s, s:o, s:o, s:o, s:b, s:b}", "version", VERSION,
 		"key", r->key, "name", bytes_json(r->name), "source",
 		bytes_json(r->source), "options", bytes_json(r->options),
-		"transient", r->transient, "verified", r->result.verified,
-		"sources", r->sources);
+		"transient", r->transient, "verified", r->result.verified);
 	int ret;
 
 	if (!o)
@@ -251,86 +248,6 @@ int record_write(const struct staging *s, const struct record *r,
 	ret = write_json(s, name, o, err);
 	json_decref(o);
 	return ret;
-}
-
-/* ---- what it was made of ------------------------------------------------- */
-
-bool staging_sources_add(struct staging_sources *d, const char *path,
-			 const struct staging_source *one)
-{
-	struct staging_source copy = *one;
-
-	copy.path = strdup(path);
-	if (copy.path && vec_push(&d->list, copy))
-		return true;
-	free(copy.path);
-	return false;
-}
-
-void staging_sources_free(struct staging_sources *d)
-{
-	for (size_t i = 0; i < d->list.n; i++)
-		free(d->list.at[i].path);
-	vec_free(&d->list);
-}
-
-json_t *record_sources(const struct staging_sources *sources)
-{
-	json_t *all = json_array();
-
-	for (size_t i = 0; all && i < sources->list.n; i++) {
-		const struct staging_source *one = &sources->list.at[i];
-		json_t *row = json_pack("[o]", bytes_json(one->path));
-
-		if (one->there) {
-			json_array_append_new(row, number_json(one->id.dev));
-			json_array_append_new(row, number_json(one->id.ino));
-			json_array_append_new(row, number_json(one->id.size));
-			json_array_append_new(row, number_json(one->id.mtime));
-			json_array_append_new(row, number_json(one->changed));
-		}
-		if (!row || json_array_append_new(all, row) < 0) {
-			json_decref(all);
-			return NULL;
-		}
-	}
-	return all;
-}
-
-static uint64_t row_u64(const json_t *row, size_t i)
-{
-	return (uint64_t)json_integer_value(json_array_get(row, i));
-}
-
-static uint64_t ctime_ns(const struct stat *st)
-{
-	return (uint64_t)st->st_ctim.tv_sec * 1000000000 +
-	       (uint64_t)st->st_ctim.tv_nsec;
-}
-
-bool record_is_current(const struct record *r)
-{
-	for (size_t i = 0; i < json_array_size(r->sources); i++) {
-		const json_t *row = json_array_get(r->sources, i);
-		cleanup_free char *path = json_bytes(json_array_get(row, 0));
-		struct identity was = {row_u64(row, 1), row_u64(row, 2),
-				       row_u64(row, 3), row_u64(row, 4)};
-		struct identity is;
-		struct stat st;
-
-		if (!path)
-			return false;
-		if (stat(path, &st) < 0) {
-			if (json_array_size(row) != 1)
-				return false;
-			continue;
-		}
-		identity_of(&st, &is);
-		if (json_array_size(row) != 6 || !identity_equal(&was, &is) ||
-		    !row_u64(row, 5) || row_u64(row, 5) != ctime_ns(&st))
-			return false;
-	}
-	return true;
 }
 
 /* ---- what is being made -------------------------------------------------- */

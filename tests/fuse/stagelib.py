@@ -83,6 +83,14 @@ def record(path, control=CONTROL):
     raise Failure("no record of " + path)
 
 
+def sources(path, control=CONTROL):
+    """Paths of what it was made of, as was written down."""
+    with open(os.path.join(control, record(path, control)["id"] + ".from")) as f:
+        rows = f.read().split("\0")
+    equal(rows[-2:], ["end", ""], "the end of the sources")
+    return [row.split(" ", 6)[6] for row in rows[:-2]]
+
+
 class Held:
     """Uses a staged tree, as a job would."""
 
@@ -159,7 +167,7 @@ def no_strays(control=CONTROL):
             ids.add(name[:-5])
     for name in os.listdir(control):
         check(name == "lock" or name.split(".")[0] in ids and
-              name.split(".")[1] in ("json", "use"), "stray %s" % name)
+              name.split(".")[1] in ("json", "from", "use"), "stray %s" % name)
     equal(len(ids), len([n for n in os.listdir(os.path.dirname(control))
                          if n[0] != "."]), "records of trees")
 

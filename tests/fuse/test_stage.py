@@ -20,8 +20,8 @@ import skerch
 from checks import check, equal, note, read, same_bytes
 from lib import case, exits, run, tensorfs
 from stagelib import (CONTROL, HOME, Held, no_strays, nothing, record, same_tree,
-                      sentence, setup, stage, stage_one, staged, unstage,
-                      visible)
+                      sentence, setup, sources, stage, stage_one, staged,
+                      unstage, visible)
 
 work = None
 
@@ -248,7 +248,7 @@ def parts():
     path = t.all_path
     got = stage_one("-q", path)
     same_samples(got, t.data)
-    paths = [s[0] for s in record(got)["sources"]]
+    paths = sources(got)
     for _, _, part in t.parts:
         check(part in paths, "%s is not among the sources" % part)
     # A part that changes is a source that changes.

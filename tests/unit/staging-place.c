@@ -313,10 +313,10 @@ TEST(records_lie)
 		"{\"version\": 2, \"name\": \"..\", \"ino\": 1}",
 		"{\"version\": 2, \"key\": \"0123456789abcdef\", \"name\": "
 		"\"../precious\", \"source\": \"\", \"options\": \"\", "
-		"\"ino\": 1, \"sources\": []}",
+		"\"ino\": 1}",
 		"{\"version\": 2, \"key\": \"0123456789abcdef\", \"name\": "
 		"\"precious\", \"source\": \"\", \"options\": \"\", "
-		"\"ino\": 1, \"transient\": true, \"sources\": []}"};
+		"\"ino\": 1, \"transient\": true}"};
 
 	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
 		struct staging s = opened();
@@ -348,7 +348,7 @@ TEST(other_versions)
 	snprintf(text, sizeof text,
 		 "{\"version\": 99, \"name\": \"n\", \"source\": \"x\", "
 		 "\"options\": \"\", \"dev\": %lu, \"ino\": %lu, "
-		 "\"key\": \"%s\", \"sources\": []}",
+		 "\"key\": \"%s\"}",
 		 (unsigned long)st.st_dev, (unsigned long)st.st_ino, w.key);
 	put_record(&s, text);
 	CHECK_OK(staging_sweep(&s, NULL));
@@ -405,36 +405,47 @@ TEST(sources)
 {
 	char path[300], odd[300];
 	struct staging_sources d = {.list = VEC_EMPTY};
-	struct record r = {.name = NULL};
 	struct staging_source there = {.there = true}, missing = {0};
+	struct staging s = opened();
+	struct error err = {0};
 	struct stat st;
+	int fd;
 
-	snprintf(odd, sizeof odd, "%s/\xff\"odd", base);
+	snprintf(odd, sizeof odd, "%s/\xff\"odd\n 1 2", base);
 	snprintf(path, sizeof path, "%s/missing", base);
 	put_file(AT_FDCWD, odd);
 	CHECK_OK(stat(odd, &st));
+	CHECK(!sources_are_current(&s, ID)); /* nobody wrote them down */
 	identity_of(&st, &there.id);
 	CHECK(staging_sources_add(&d, odd, &there));
-	r.sources = record_sources(&d);
-	CHECK(r.sources);
-	CHECK(!record_is_current(&r)); /* nobody knows when it changed */
-	json_decref(r.sources);
+	CHECK_OK(sources_write(&s, ID, &d, &err));
+	CHECK(!sources_are_current(&s, ID)); /* nobody knows when it changed */
 	d.list.at[0].changed = (uint64_t)st.st_ctim.tv_sec * 1000000000 +
 			       (uint64_t)st.st_ctim.tv_nsec;
 	CHECK(staging_sources_add(&d, path, &missing));
-	r.sources = record_sources(&d);
-	CHECK(r.sources);
-	CHECK(record_is_current(&r));
+	CHECK_OK(sources_write(&s, ID, &d, &err));
+	CHECK(sources_are_current(&s, ID));
 	put_file(AT_FDCWD, path);
-	CHECK(!record_is_current(&r));
+	CHECK(!sources_are_current(&s, ID));
 	CHECK_OK(unlink(path));
-	CHECK(record_is_current(&r));
+	CHECK(sources_are_current(&s, ID));
+	/* Whatever is cut off it: what is left is not believed. */
+	fd = openat(s.control.fd, ID ".from", O_RDWR);
+	for (off_t size = lseek(fd, 0, SEEK_END); size > 0; size--) {
+		CHECK_OK(ftruncate(fd, size - 1));
+		CHECK(!sources_are_current(&s, ID));
+	}
+	close(fd);
+	CHECK_OK(sources_write(&s, ID, &d, &err));
+	CHECK(sources_are_current(&s, ID));
 	CHECK_OK(truncate(odd, 3));
-	CHECK(!record_is_current(&r));
+	CHECK(!sources_are_current(&s, ID));
 	CHECK_OK(unlink(odd));
-	CHECK(!record_is_current(&r));
-	record_free(&r);
+	CHECK(!sources_are_current(&s, ID));
+	sources_forget(&s, ID);
+	CHECK(!sources_are_current(&s, ID));
 	staging_sources_free(&d);
+	all_gone(&s);
 }
 
 int main(void)
