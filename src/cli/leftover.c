@@ -68,15 +68,7 @@ static bool may_look(const struct mount_list *all, const char *path)
 
 void leftover_sweep(void)
 {
-	struct staging place;
-	struct error err;
-
-	/* Nothing there is fine; so is somebody who sweeps just now. */
-	if (staging_open(&place, NULL, false, &err) < 0)
-		return;
-	staging_sweep(&place, &err);
-	staging_tidy(&place);
-	staging_close(&place);
+	staging_sweep_place(NULL);
 }
 
 void leftover_of_mount(const struct mount_list *all,

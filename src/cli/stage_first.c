@@ -79,14 +79,6 @@ void stage_first_release(struct stage_first *f)
 
 void stage_first_sweep(const struct settings *s)
 {
-	struct staging place;
-	struct error err;
-
-	/* Nothing there is fine; so is somebody who sweeps just now. */
-	if (s->stage.first == STAGE_NOT ||
-	    staging_open(&place, s->stage.to, false, &err) < 0)
-		return;
-	staging_sweep(&place, &err);
-	staging_tidy(&place);
-	staging_close(&place);
+	if (s->stage.first != STAGE_NOT)
+		staging_sweep_place(s->stage.to);
 }

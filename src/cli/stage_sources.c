@@ -29,23 +29,18 @@
 /* Others, whose stamps are whole seconds, or two (FAT). */
 #define TICK_COARSE (3 * SECOND)
 
-static uint64_t ns_of(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec;
-}
-
 static uint64_t now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return ns_of(&t);
+	return file_time(&t);
 }
 
 /* From when on a change can be told from this one. */
 static uint64_t settles(const struct stat *st)
 {
-	return ns_of(&st->st_ctim) +
+	return file_time(&st->st_ctim) +
 	       (st->st_ctim.tv_nsec % 1000000 ? TICK : TICK_COARSE);
 }
 
@@ -123,7 +118,7 @@ static bool add(struct stage_origin *o, const char *path, const struct stat *st)
 	if (st) {
 		identity_of(st, &one.id);
 		if (settles(st) <= o->begun)
-			one.changed = ns_of(&st->st_ctim);
+			one.changed = file_time(&st->st_ctim);
 	}
 	return staging_sources_add(&o->list, path, &one);
 }

@@ -13,13 +13,17 @@
 
 #define SHOWN_MAX 240
 
+uint64_t file_time(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
+
 void identity_of(const struct stat *st, struct identity *id)
 {
 	id->dev = st->st_dev;
 	id->ino = st->st_ino;
 	id->size = (uint64_t)st->st_size;
-	id->mtime = (uint64_t)st->st_mtim.tv_sec * 1000000000u +
-		    (uint64_t)st->st_mtim.tv_nsec;
+	id->mtime = file_time(&st->st_mtim);
 }
 
 bool identity_equal(const struct identity *a, const struct identity *b)

@@ -15,6 +15,8 @@ struct identity {
 	uint64_t dev, ino, size, mtime;
 };
 void identity_of(const struct stat *st, struct identity *id);
+/* A time stamp as a number, as in there: nanoseconds since 1970. */
+uint64_t file_time(const struct timespec *t);
 bool identity_equal(const struct identity *a, const struct identity *b);
 
 /* stat; -ENODATA: there is no such file, -EIO: no regular file, or anything

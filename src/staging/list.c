@@ -144,6 +144,18 @@ int staging_sweep(struct staging *s, struct error *err)
 	return sweep(s, true, err);
 }
 
+void staging_sweep_place(const char *to)
+{
+	struct staging place;
+
+	/* Nothing there is fine; so is somebody who sweeps just now. */
+	if (staging_open(&place, to, false, NULL) < 0)
+		return;
+	staging_sweep(&place, NULL);
+	staging_tidy(&place);
+	staging_close(&place);
+}
+
 int staging_list(struct staging *s, struct staging_list *out, struct error *err)
 {
 	struct instances all;

@@ -7,9 +7,9 @@
  * place locked while it looks at what there is and at what others have written down;
  * and, while it writes, how much of that is left.
  */
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include "base/system.h"
 #include "staging/private.h"

@@ -97,12 +97,6 @@ int sources_write(const struct staging *s, const char *id,
 			: 0;
 }
 
-static uint64_t ctime_ns(const struct stat *st)
-{
-	return (uint64_t)st->st_ctim.tv_sec * 1000000000 +
-	       (uint64_t)st->st_ctim.tv_nsec;
-}
-
 /* Is the file of this row what it was? */
 static bool row_is_current(const char *row)
 {
@@ -123,7 +117,7 @@ static bool row_is_current(const char *row)
 		return !there;
 	identity_of(&st, &is);
 	return there && identity_equal(&was, &is) && changed &&
-	       changed == ctime_ns(&st);
+	       changed == file_time(&st.st_ctim);
 }
 
 bool sources_are_current(const struct staging *s, const char *id)

@@ -183,5 +183,7 @@ int staging_remove(struct staging *s, const char *name, bool force,
 		   struct error *err);
 /* Remove what the dead have left. */
 int staging_sweep(struct staging *s, struct error *err);
+/* The same for the place `to` (as staging_open), if there is one; nothing is said. */
+void staging_sweep_place(const char *to);
 
 #endif

@@ -420,8 +420,7 @@ TEST(sources)
 	CHECK(staging_sources_add(&d, odd, &there));
 	CHECK_OK(sources_write(&s, ID, &d, &err));
 	CHECK(!sources_are_current(&s, ID)); /* nobody knows when it changed */
-	d.list.at[0].changed = (uint64_t)st.st_ctim.tv_sec * 1000000000 +
-			       (uint64_t)st.st_ctim.tv_nsec;
+	d.list.at[0].changed = file_time(&st.st_ctim);
 	CHECK(staging_sources_add(&d, path, &missing));
 	CHECK_OK(sources_write(&s, ID, &d, &err));
 	CHECK(sources_are_current(&s, ID));
