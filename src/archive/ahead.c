@@ -83,7 +83,7 @@ void ahead_discard(const struct ahead_decoder *d, struct ahead_unit *u)
 	unit_free(d->ahead->ops, u);
 }
 
-bool ahead_gather(struct ahead_unit *u, struct feed *f, size_t n)
+bool ahead_gather(struct ahead_unit *u, struct slide *f, size_t n)
 {
 	size_t want = u->in_size + n;
 
@@ -98,7 +98,7 @@ bool ahead_gather(struct ahead_unit *u, struct feed *f, size_t n)
 	}
 	memcpy(u->in + u->in_size, f->data, n);
 	u->in_size += n;
-	feed_drop(f, n);
+	slide_drop(f, n);
 	return true;
 }
 
@@ -413,7 +413,7 @@ int ahead_open(struct stream_decoder **out, const struct stream_format *format,
 		return error_set(err, -ENOMEM, "%s: out of memory",
 				 format->name);
 	d->stream = (struct stream_decoder){format, scan};
-	feed_of_scan(&d->feed, scan);
+	slide_of_scan(&d->feed, scan);
 	r = ops->open ? ops->open(d, err) : 0;
 	if (r == 0)
 		r = ahead_new(d, err);
@@ -432,6 +432,6 @@ void ahead_close(struct stream_decoder *base)
 	ahead_free(d->ahead);
 	if (base->format->ahead->close)
 		base->format->ahead->close(d);
-	feed_free(&d->feed);
+	slide_free(&d->feed);
 	free(d);
 }

@@ -3,7 +3,7 @@
 #ifndef ARCHIVE_AHEAD_H
 #define ARCHIVE_AHEAD_H
 
-#include "archive/feed.h"
+#include "archive/slide.h"
 #include "base/vec.h"
 
 /* A place in a unit where a window may begin. */
@@ -62,7 +62,7 @@ struct ahead;
  * member. */
 struct ahead_decoder {
 	struct stream_decoder stream; /* first member */
-	struct feed feed;             /* for `next` and `taken` */
+	struct slide feed;            /* for `next` and `taken` */
 	struct ahead *ahead;
 };
 
@@ -104,7 +104,7 @@ void ahead_close(struct stream_decoder *d);
 
 /* For `next`: move `n` bytes that are there behind those that the unit has; false
  * when memory is out. */
-bool ahead_gather(struct ahead_unit *u, struct feed *f, size_t n);
+bool ahead_gather(struct ahead_unit *u, struct slide *f, size_t n);
 /* For `next`: a unit that it does not hand out. */
 void ahead_discard(const struct ahead_decoder *d, struct ahead_unit *u);
 /* For `taken`: forget all units that follow; `next` makes them anew. */

@@ -85,19 +85,19 @@ static uint64_t search(const unsigned char *p, size_t n, uint64_t from)
 	return UINT64_MAX;
 }
 
-const unsigned char *bzip2_bytes(struct feed *f, uint64_t bit, size_t n,
+const unsigned char *bzip2_bytes(struct slide *f, uint64_t bit, size_t n,
 				 ssize_t *r, struct error *err)
 {
 	size_t skip = (size_t)(bit / 8 - f->at);
 
-	*r = feed_need(f, skip + n, err);
+	*r = slide_need(f, skip + n, err);
 	if (*r < 0)
 		return NULL;
 	*r = (size_t)*r > skip ? *r - (ssize_t)skip : 0;
 	return *r ? f->data + skip : NULL;
 }
 
-int bzip2_find_end(struct feed *f, uint64_t bit, uint64_t from, uint64_t *end,
+int bzip2_find_end(struct slide *f, uint64_t bit, uint64_t from, uint64_t *end,
 		   struct error *err)
 {
 	size_t n = (size_t)128 << 10;
@@ -125,7 +125,7 @@ int bzip2_find_end(struct feed *f, uint64_t bit, uint64_t from, uint64_t *end,
 
 /* ---- what is where ------------------------------------------------------- */
 
-static int truncated(struct feed *f, struct error *err)
+static int truncated(struct slide *f, struct error *err)
 {
 	return error_set(err, -EIO,
 			 "bzip2: the data ends at %llu, within a stream: "
@@ -135,7 +135,7 @@ static int truncated(struct feed *f, struct error *err)
 
 /* A stream, or anything else: as bzip2 does, that is no error, unless it looks as
  * if it had been one. */
-static int look_header(struct feed *f, uint64_t bit, char *level,
+static int look_header(struct slide *f, uint64_t bit, char *level,
 		       struct error *err)
 {
 	ssize_t r;
@@ -157,7 +157,7 @@ static int look_header(struct feed *f, uint64_t bit, char *level,
 	return BZIP2_END;
 }
 
-int bzip2_look(struct feed *f, uint64_t bit, bool header, uint32_t *crc,
+int bzip2_look(struct slide *f, uint64_t bit, bool header, uint32_t *crc,
 	       char *level, struct error *err)
 {
 	const unsigned char *p;
@@ -329,7 +329,7 @@ static bool pour(bz_stream *z, const unsigned char *p, uint64_t *at,
 	return false;
 }
 
-int bzip2_real_end(struct feed *f, uint64_t bit, char level, uint64_t *end,
+int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 		   struct error *err)
 {
 	char header[4] = {'B', 'Z', 'h', level};

@@ -3,7 +3,7 @@
 #ifndef ARCHIVE_BZIP2_BLOCK_H
 #define ARCHIVE_BZIP2_BLOCK_H
 
-#include "archive/feed.h"
+#include "archive/slide.h"
 
 /* Places are counted in bits from the beginning of the file. */
 enum bzip2_item {
@@ -21,15 +21,15 @@ enum bzip2_item {
 
 /* What is at `bit`, where a block or the end of a stream has to be, or, with
  * `header`, a stream.  *level: of a stream, '1' to '9'.  -EIO, -EBADMSG. */
-int bzip2_look(struct feed *f, uint64_t bit, bool header, uint32_t *crc,
+int bzip2_look(struct slide *f, uint64_t bit, bool header, uint32_t *crc,
 	       char *level, struct error *err);
 /* Where the block that begins at `bit` may end: the first place from `from` on that
  * looks like the beginning of a block or the end of a stream.  1; 0: the data ends
  * before, at *end, or the block is too long; -errno. */
-int bzip2_find_end(struct feed *f, uint64_t bit, uint64_t from, uint64_t *end,
+int bzip2_find_end(struct slide *f, uint64_t bit, uint64_t from, uint64_t *end,
 		   struct error *err);
 /* The same where the block did not decode with `end`: another one, by decoding. */
-int bzip2_real_end(struct feed *f, uint64_t bit, char level, uint64_t *end,
+int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 		   struct error *err);
 
 /* Where what is decoded goes: grows to `most` when it is `own`. */
@@ -48,7 +48,7 @@ int bzip2_decode_block(const unsigned char *p, unsigned skip, uint64_t bits,
 		       struct bzip2_out *out, struct error *err);
 /* The bytes from that of `bit` on: `n`, or as many as there are, *r.  NULL: *r is 0
  * or -errno. */
-const unsigned char *bzip2_bytes(struct feed *f, uint64_t bit, size_t n,
+const unsigned char *bzip2_bytes(struct slide *f, uint64_t bit, size_t n,
 				 ssize_t *r, struct error *err);
 
 #endif

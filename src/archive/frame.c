@@ -28,7 +28,7 @@ int frame_probe(const struct frame_kind *k, const unsigned char *head, size_t n)
 	return at ? k->skippable_bid : 0;
 }
 
-int frame_truncated(const struct frame_kind *k, const struct feed *f,
+int frame_truncated(const struct frame_kind *k, const struct slide *f,
 		    struct error *err)
 {
 	return error_set(err, -EIO,
@@ -37,17 +37,17 @@ int frame_truncated(const struct frame_kind *k, const struct feed *f,
 			 k->name, (unsigned long long)(f->at + f->n));
 }
 
-int frame_need(const struct frame_kind *k, struct feed *f, size_t n,
+int frame_need(const struct frame_kind *k, struct slide *f, size_t n,
 	       struct error *err)
 {
-	ssize_t r = feed_need(f, n, err);
+	ssize_t r = slide_need(f, n, err);
 
 	if (r < 0)
 		return (int)r;
 	return (size_t)r < n ? frame_truncated(k, f, err) : 0;
 }
 
-static int pass_skippable(const struct frame_kind *k, struct feed *f,
+static int pass_skippable(const struct frame_kind *k, struct slide *f,
 			  struct error *err)
 {
 	int r = frame_need(k, f, SKIPPABLE_HEAD, err);
@@ -57,13 +57,13 @@ static int pass_skippable(const struct frame_kind *k, struct feed *f,
 	if (r < 0)
 		return r;
 	n = SKIPPABLE_HEAD + (uint64_t)load_le32(f->data + FRAME_MAGIC);
-	got = feed_skip(f, n, err);
+	got = slide_skip(f, n, err);
 	if (got < 0)
 		return (int)got;
 	return (uint64_t)got < n ? frame_truncated(k, f, err) : 0;
 }
 
-static int no_frame(const struct frame_kind *k, const struct feed *f,
+static int no_frame(const struct frame_kind *k, const struct slide *f,
 		    struct error *err)
 {
 	return error_set(err, -EBADMSG,
@@ -71,10 +71,10 @@ static int no_frame(const struct frame_kind *k, const struct feed *f,
 			 (unsigned long long)f->at);
 }
 
-int frame_next(const struct frame_kind *k, struct feed *f, struct error *err)
+int frame_next(const struct frame_kind *k, struct slide *f, struct error *err)
 {
 	for (;;) {
-		ssize_t have = feed_need(f, FRAME_MAGIC, err);
+		ssize_t have = slide_need(f, FRAME_MAGIC, err);
 		uint32_t magic;
 		int r;
 

@@ -3,7 +3,7 @@
 #ifndef ARCHIVE_FRAME_H
 #define ARCHIVE_FRAME_H
 
-#include "archive/feed.h"
+#include "archive/slide.h"
 
 /*
  * Zstandard and LZ4 files are frames, each with a number of 4 bytes that says what
@@ -28,13 +28,13 @@ bool frame_is_skippable(uint32_t magic);
 int frame_probe(const struct frame_kind *k, const unsigned char *head,
 		size_t n);
 /* The data ends within a frame: -EIO. */
-int frame_truncated(const struct frame_kind *k, const struct feed *f,
+int frame_truncated(const struct frame_kind *k, const struct slide *f,
 		    struct error *err);
 /* Have n bytes of a frame at f->data: 0, -EIO where there are fewer, -errno. */
-int frame_need(const struct frame_kind *k, struct feed *f, size_t n,
+int frame_need(const struct frame_kind *k, struct slide *f, size_t n,
 	       struct error *err);
 /* Go to the next frame, past skippable ones; its number is there.  1, 0 at the end,
  * -errno. */
-int frame_next(const struct frame_kind *k, struct feed *f, struct error *err);
+int frame_next(const struct frame_kind *k, struct slide *f, struct error *err);
 
 #endif

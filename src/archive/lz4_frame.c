@@ -35,14 +35,14 @@ const struct frame_kind lz4_frames = {
 
 /* ---- frames -------------------------------------------------------------- */
 
-static int bad_header(const struct feed *f, int code, const char *why,
+static int bad_header(const struct slide *f, int code, const char *why,
 		      struct error *err)
 {
 	return error_set(err, code, "lz4: the frame at %llu %s",
 			 (unsigned long long)f->at, why);
 }
 
-static int parse_header(struct feed *f, struct lz4_frame *out,
+static int parse_header(struct slide *f, struct lz4_frame *out,
 			struct error *err)
 {
 	unsigned flg = f->data[4], bd = f->data[5];
@@ -68,11 +68,11 @@ static int parse_header(struct feed *f, struct lz4_frame *out,
 	out->content = UINT64_MAX;
 	if (flg & 8)
 		out->content = load_le64(f->data + 6);
-	feed_drop(f, n);
+	slide_drop(f, n);
 	return 1;
 }
 
-int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err)
+int lz4_next_frame(struct slide *f, struct lz4_frame *out, struct error *err)
 {
 	int r = frame_next(&lz4_frames, f, err);
 
@@ -83,7 +83,7 @@ int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err)
 		out->flags = LZ4_LEGACY;
 		out->block = LEGACY_BLOCK;
 		out->content = UINT64_MAX;
-		feed_drop(f, FRAME_MAGIC);
+		slide_drop(f, FRAME_MAGIC);
 		return 1;
 	}
 	r = frame_need(&lz4_frames, f, 7, err);
@@ -92,7 +92,7 @@ int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err)
 
 /* ---- blocks -------------------------------------------------------------- */
 
-static int impossible(const struct feed *f, uint32_t size, struct error *err)
+static int impossible(const struct slide *f, uint32_t size, struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "lz4: at %llu: a block of %u bytes is impossible: "
@@ -100,11 +100,11 @@ static int impossible(const struct feed *f, uint32_t size, struct error *err)
 			 (unsigned long long)f->at, (unsigned)size);
 }
 
-int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
+int lz4_next_block(struct slide *f, const struct lz4_frame *frame,
 		   struct lz4_block *out, size_t *n, struct error *err)
 {
 	bool legacy = frame->flags & LZ4_LEGACY;
-	ssize_t have = feed_need(f, LZ4_BLOCK_HEAD, err);
+	ssize_t have = slide_need(f, LZ4_BLOCK_HEAD, err);
 	uint32_t size;
 	int r;
 
@@ -120,7 +120,7 @@ int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
 	if (legacy && (is_frame(size) || frame_is_skippable(size)))
 		return 0;
 	if (!size && !legacy) {
-		feed_drop(f, LZ4_BLOCK_HEAD);
+		slide_drop(f, LZ4_BLOCK_HEAD);
 		return 0;
 	}
 	out->raw = !legacy && size & RAW;
@@ -135,14 +135,14 @@ int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
 	return r < 0 ? r : 1;
 }
 
-int lz4_content_sum(struct feed *f, uint32_t *sum, struct error *err)
+int lz4_content_sum(struct slide *f, uint32_t *sum, struct error *err)
 {
 	int r = frame_need(&lz4_frames, f, 4, err);
 
 	if (r < 0)
 		return r;
 	*sum = load_le32(f->data);
-	feed_drop(f, 4);
+	slide_drop(f, 4);
 	return 0;
 }
 

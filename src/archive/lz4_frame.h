@@ -28,13 +28,13 @@ struct lz4_block {
 extern const struct frame_kind lz4_frames; /* legacy ones, too */
 /* The header of the next frame, past skippable ones; it is passed.  1, 0 at the
  * end, -errno. */
-int lz4_next_frame(struct feed *f, struct lz4_frame *out, struct error *err);
+int lz4_next_frame(struct slide *f, struct lz4_frame *out, struct error *err);
 /* The next block is there, header, bytes and sum, *n of them, not passed: 1; 0
  * where the frame ends, its end mark is passed, a sum of the content is not. */
-int lz4_next_block(struct feed *f, const struct lz4_frame *frame,
+int lz4_next_block(struct slide *f, const struct lz4_frame *frame,
 		   struct lz4_block *out, size_t *n, struct error *err);
 /* The sum behind a frame, which is passed. */
-int lz4_content_sum(struct feed *f, uint32_t *sum, struct error *err);
+int lz4_content_sum(struct slide *f, uint32_t *sum, struct error *err);
 /* Decoded bytes of a block, at most. */
 size_t lz4_block_most(const struct lz4_frame *frame,
 		      const struct lz4_block *block);

@@ -42,7 +42,7 @@ static ssize_t state_read(const struct stream *s, uint64_t i,
 }
 
 /* What follows a frame: the next one.  0, -errno. */
-static int next_frame(struct feed *f, struct lz4_frame *frame, bool within,
+static int next_frame(struct slide *f, struct lz4_frame *frame, bool within,
 		      struct error *err)
 {
 	uint32_t sum;
@@ -58,7 +58,7 @@ static int next_frame(struct feed *f, struct lz4_frame *frame, bool within,
 }
 
 /* Decode n bytes to `out`, which `before` bytes of the frame precede. */
-static int decode(struct feed *f, struct lz4_frame *frame, bool within,
+static int decode(struct slide *f, struct lz4_frame *frame, bool within,
 		  unsigned char *out, size_t n, size_t before,
 		  struct error *err)
 {
@@ -83,7 +83,7 @@ static int decode(struct feed *f, struct lz4_frame *frame, bool within,
 				       err);
 		if (got < 0)
 			return (int)got;
-		feed_drop(f, stored);
+		slide_drop(f, stored);
 		done += (size_t)got;
 		before += (size_t)got;
 		r = 0;
@@ -91,14 +91,14 @@ static int decode(struct feed *f, struct lz4_frame *frame, bool within,
 	return r;
 }
 
-static int decode_from(struct stream *s, uint64_t i, struct feed *f,
+static int decode_from(struct stream *s, uint64_t i, struct slide *f,
 		       unsigned char *out, struct error *err)
 {
 	size_t size = s->point[i].size;
 	struct lz4_frame frame = {0};
 	unsigned char *own;
 	ssize_t n;
-	int r = feed_need_window(f, i, size, err);
+	int r = slide_need_window(f, i, size, err);
 
 	if (r < 0)
 		return r;
@@ -123,11 +123,11 @@ static int decode_from(struct stream *s, uint64_t i, struct feed *f,
 int lz4_window(struct stream *s, uint64_t i, unsigned char *out,
 	       struct error *err)
 {
-	struct feed f;
+	struct slide f;
 	int r;
 
-	feed_of_stream(&f, s, s->point[i].in);
+	slide_of_stream(&f, s, s->point[i].in);
 	r = decode_from(s, i, &f, out, err);
-	feed_free(&f);
+	slide_free(&f);
 	return r;
 }

@@ -244,8 +244,9 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 			return no_memory(err);
 	}
 	if (keep > d->base.feed.at)
-		feed_drop(&d->base.feed, (size_t)min_u64(keep - d->base.feed.at,
-							 d->base.feed.n));
+		slide_drop(&d->base.feed,
+			   (size_t)min_u64(keep - d->base.feed.at,
+					   d->base.feed.n));
 	return 0;
 }
 
@@ -284,7 +285,7 @@ static int probe(const unsigned char *head, size_t n)
 /* ---- windows ------------------------------------------------------------- */
 
 /* The block at *bit, to which it is set behind. */
-static int decode_next(struct feed *f, uint64_t *bit, uint32_t crc,
+static int decode_next(struct slide *f, uint64_t *bit, uint32_t crc,
 		       struct bzip2_out *out, struct error *err)
 {
 	uint64_t end = 0;
@@ -317,7 +318,7 @@ static int decode_next(struct feed *f, uint64_t *bit, uint32_t crc,
 	return r;
 }
 
-static int decode_window(struct feed *f, uint64_t bit, struct bzip2_out *out,
+static int decode_window(struct slide *f, uint64_t bit, struct bzip2_out *out,
 			 struct error *err)
 {
 	bool header = false;
@@ -342,7 +343,7 @@ static int decode_window(struct feed *f, uint64_t bit, struct bzip2_out *out,
 			bit += BZIP2_STREAM_BITS;
 		}
 		header = r == BZIP2_STREAM_END;
-		feed_drop(f, (size_t)min_u64(bit / 8 - f->at, f->n));
+		slide_drop(f, (size_t)min_u64(bit / 8 - f->at, f->n));
 	}
 	return 0;
 }
@@ -352,12 +353,12 @@ static int window(struct stream *s, uint64_t i, unsigned char *out,
 {
 	const struct stream_point *p = &s->point[i];
 	struct bzip2_out to = {.at = out, .room = p->size};
-	struct feed f;
+	struct slide f;
 	int r;
 
-	feed_of_stream(&f, s, p->bits ? p->in - 1 : p->in);
+	slide_of_stream(&f, s, p->bits ? p->in - 1 : p->in);
 	r = decode_window(&f, p->in * 8 - p->bits, &to, err);
-	feed_free(&f);
+	slide_free(&f);
 	return r;
 }
 

@@ -49,7 +49,7 @@
 
 struct gzip {
 	struct stream_decoder d; /* first member */
-	struct feed feed;
+	struct slide feed;
 	struct inflate_out o;
 	const unsigned char *given; /* what was delivered ends here */
 	uint64_t at;                /* decoded bytes before o.next */

@@ -19,7 +19,7 @@ enum {
 
 /* ---- bytes --------------------------------------------------------------- */
 
-void feed_begin(struct feed *f, uint64_t at)
+void feed_begin(struct slide *f, uint64_t at)
 {
 	f->x.bits = 0;
 	f->x.n_bits = 0;
@@ -28,7 +28,7 @@ void feed_begin(struct feed *f, uint64_t at)
 	f->x.more = true;
 }
 
-static ssize_t get(struct feed *f, unsigned char *to, size_t n,
+static ssize_t get(struct slide *f, unsigned char *to, size_t n,
 		   struct error *err)
 {
 	int r;
@@ -42,7 +42,7 @@ static ssize_t get(struct feed *f, unsigned char *to, size_t n,
 	return r < 0 ? r : (ssize_t)n;
 }
 
-int feed_more(struct feed *f, struct error *err)
+int feed_more(struct slide *f, struct error *err)
 {
 	struct inflate *x = &f->x;
 	size_t left;
@@ -62,7 +62,7 @@ int feed_more(struct feed *f, struct error *err)
 	return 0;
 }
 
-int feed_byte(struct feed *f, unsigned char *c, struct error *err)
+int feed_byte(struct slide *f, unsigned char *c, struct error *err)
 {
 	while (f->x.in == f->x.end) {
 		int r = f->x.more ? feed_more(f, err) : 0;
@@ -76,7 +76,7 @@ int feed_byte(struct feed *f, unsigned char *c, struct error *err)
 	return 1;
 }
 
-uint64_t feed_at(const struct feed *f)
+uint64_t feed_at(const struct slide *f)
 {
 	return f->x.end_at - (uint64_t)(f->x.end - f->x.in);
 }
@@ -84,7 +84,7 @@ uint64_t feed_at(const struct feed *f)
 /* ---- headers ------------------------------------------------------------- */
 
 struct header {
-	struct feed *f;
+	struct slide *f;
 	uint32_t crc; /* of the bytes so far */
 	uint64_t at;
 };
@@ -215,7 +215,7 @@ static int read_magic(struct header *h, bool first, struct error *err)
 	return alike == 2 ? damaged(h, "not its first bytes", err) : leave(h);
 }
 
-int gzip_header(struct feed *f, bool first, uint64_t *at, struct error *err)
+int gzip_header(struct slide *f, bool first, uint64_t *at, struct error *err)
 {
 	struct header h = {f, 0, feed_at(f)};
 	unsigned char c = 0;
@@ -237,7 +237,7 @@ int gzip_header(struct feed *f, bool first, uint64_t *at, struct error *err)
 	return r;
 }
 
-int gzip_trailer(struct feed *f, uint32_t *crc, uint32_t *size,
+int gzip_trailer(struct slide *f, uint32_t *crc, uint32_t *size,
 		 struct error *err)
 {
 	uint32_t v[2] = {0, 0};

@@ -10,7 +10,7 @@
 #include "base/number.h"
 
 struct window {
-	struct feed feed;
+	struct slide feed;
 	struct inflate_out o;
 	unsigned char state[GZIP_STATE_HEAD + INFLATE_HISTORY];
 };

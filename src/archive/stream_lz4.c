@@ -101,7 +101,7 @@ out:
 	return NULL;
 }
 
-static int unit_add(struct unit *u, struct feed *f,
+static int unit_add(struct unit *u, struct slide *f,
 		    const struct lz4_frame *frame, struct lz4_block block,
 		    size_t n, struct error *err)
 {

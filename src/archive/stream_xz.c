@@ -156,7 +156,7 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 
 	if (!u)
 		return no_memory(err);
-	r = feed_read(&d->base.feed, u->base.in, n, err);
+	r = slide_read(&d->base.feed, u->base.in, n, err);
 	code = r < 0 ? (int)r : hash_block(d, &b->block, err);
 	if (code < 0) {
 		ahead_discard(&d->base, &u->base);
@@ -180,7 +180,7 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 static int gather_piece(struct decoder *d, struct ahead_unit **out,
 			struct error *err)
 {
-	ssize_t n = feed_need(&d->base.feed, PIECE_IN(d->window), err);
+	ssize_t n = slide_need(&d->base.feed, PIECE_IN(d->window), err);
 	struct unit *u;
 
 	if (n < 0)
@@ -215,7 +215,7 @@ static int next_block(struct decoder *d, struct xz_block *b,
 	r = xz_block_begin(&d->block, &d->lzma, err);
 	if (r < 0)
 		return r;
-	feed_drop(&d->base.feed, d->block.block.header_size);
+	slide_drop(&d->base.feed, d->block.block.header_size);
 	d->begun = false;
 	d->block_done = 0;
 	d->state = WITHIN;
@@ -389,7 +389,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 		return 0;
 	if (u->begin)
 		d->block_at = base->verified = base->at;
-	feed_drop(&d->base.feed, u->used);
+	slide_drop(&d->base.feed, u->used);
 	d->block_done += base->out_size;
 	d->flying = false;
 	d->new_stream = false;

@@ -89,7 +89,7 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 	if (frame->content != UINT64_MAX && frame->content > d->whole)
 		return false;
 	while (!b.last) {
-		if (feed_need(&d->base.feed, n + 3, NULL) < (ssize_t)(n + 3) ||
+		if (slide_need(&d->base.feed, n + 3, NULL) < (ssize_t)(n + 3) ||
 		    zstd_parse_block(frame, d->base.feed.data + n, &b, NULL) <
 			    0)
 			return false;
@@ -99,7 +99,7 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 			return false;
 	}
 	n += frame->checksum ? 4 : 0;
-	if (feed_need(&d->base.feed, n, NULL) < (ssize_t)n)
+	if (slide_need(&d->base.feed, n, NULL) < (ssize_t)n)
 		return false;
 	*stored = n;
 	*decoded = min_u64(sum, frame->content);
@@ -272,7 +272,7 @@ static int run_part(struct unit *u, struct zstd_cursor *c,
 {
 	int r = 1;
 
-	feed_of_memory(&c->feed, u->base.in + part->off, part->len, part->at);
+	slide_of_memory(&c->feed, u->base.in + part->off, part->len, part->at);
 	c->blocks = part->blocks;
 	c->file_size = u->file_size;
 	/* What the decoder has left is always flushed: there is room. */

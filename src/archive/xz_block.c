@@ -41,22 +41,22 @@ int xz_failed(lzma_ret ret, uint64_t at, struct error *err)
 }
 
 /* Zeros between streams come in fours. */
-static int pass_padding(struct feed *f, struct error *err)
+static int pass_padding(struct slide *f, struct error *err)
 {
 	static const unsigned char zeros[4];
 
 	for (;;) {
-		ssize_t r = feed_need(f, 4, err);
+		ssize_t r = slide_need(f, 4, err);
 
 		if (r < 0)
 			return (int)r;
 		if (r < 4 || memcmp(f->data, zeros, 4) != 0)
 			return 0;
-		feed_drop(f, 4);
+		slide_drop(f, 4);
 	}
 }
 
-int xz_stream_header(struct feed *f, bool first, lzma_check *check,
+int xz_stream_header(struct slide *f, bool first, lzma_check *check,
 		     struct error *err)
 {
 	lzma_stream_flags flags;
@@ -66,7 +66,7 @@ int xz_stream_header(struct feed *f, bool first, lzma_check *check,
 
 	if (code < 0)
 		return code;
-	r = feed_need(f, LZMA_STREAM_HEADER_SIZE, err);
+	r = slide_need(f, LZMA_STREAM_HEADER_SIZE, err);
 	if (r <= 0)
 		return (int)r;
 	if (r < LZMA_STREAM_HEADER_SIZE)
@@ -78,7 +78,7 @@ int xz_stream_header(struct feed *f, bool first, lzma_check *check,
 				 (unsigned long long)f->at);
 	if (ret != LZMA_OK)
 		return xz_failed(ret, f->at, err);
-	feed_drop(f, LZMA_STREAM_HEADER_SIZE);
+	slide_drop(f, LZMA_STREAM_HEADER_SIZE);
 	*check = flags.check;
 	return 1;
 }
@@ -115,11 +115,11 @@ static int check_memory(const struct xz_block *b, uint64_t at,
 	return 0;
 }
 
-int xz_block_header(struct feed *f, lzma_check check, struct xz_block *out,
+int xz_block_header(struct slide *f, lzma_check check, struct xz_block *out,
 		    struct error *err)
 {
 	lzma_ret ret;
-	ssize_t r = feed_need(f, 1, err);
+	ssize_t r = slide_need(f, 1, err);
 	int code;
 
 	if (r < 0)
@@ -134,7 +134,7 @@ int xz_block_header(struct feed *f, lzma_check check, struct xz_block *out,
 	out->block.check = check;
 	out->block.filters = out->filters;
 	out->block.header_size = lzma_block_header_size_decode(f->data[0]);
-	r = feed_need(f, out->block.header_size, err);
+	r = slide_need(f, out->block.header_size, err);
 	if (r < 0)
 		return (int)r;
 	if ((uint32_t)r < out->block.header_size)
@@ -162,7 +162,7 @@ int xz_block_begin(struct xz_block *b, lzma_stream *to, struct error *err)
 
 /* ---- the end of a stream ------------------------------------------------- */
 
-int xz_pass_index(struct feed *f, lzma_index_hash *hash, lzma_check check,
+int xz_pass_index(struct slide *f, lzma_index_hash *hash, lzma_check check,
 		  struct error *err)
 {
 	lzma_stream_flags flags;
@@ -172,18 +172,18 @@ int xz_pass_index(struct feed *f, lzma_index_hash *hash, lzma_check check,
 	while (ret == LZMA_OK) {
 		size_t used = 0;
 
-		r = feed_need(f, 1, err);
+		r = slide_need(f, 1, err);
 		if (r <= 0)
 			return r < 0 ? (int)r : xz_truncated(f->at, err);
 		ret = lzma_index_hash_decode(hash, f->data, &used, f->n);
-		feed_drop(f, used);
+		slide_drop(f, used);
 	}
 	if (ret != LZMA_STREAM_END)
 		return error_set(err, -EBADMSG,
 				 "xz: the index at %llu is not that of the "
 				 "blocks before it",
 				 (unsigned long long)f->at);
-	r = feed_need(f, LZMA_STREAM_HEADER_SIZE, err);
+	r = slide_need(f, LZMA_STREAM_HEADER_SIZE, err);
 	if (r < 0)
 		return (int)r;
 	if (r < LZMA_STREAM_HEADER_SIZE)
@@ -194,7 +194,7 @@ int xz_pass_index(struct feed *f, lzma_index_hash *hash, lzma_check check,
 		return error_set(err, -EBADMSG,
 				 "xz: the footer at %llu is damaged",
 				 (unsigned long long)f->at);
-	feed_drop(f, LZMA_STREAM_HEADER_SIZE);
+	slide_drop(f, LZMA_STREAM_HEADER_SIZE);
 	return 0;
 }
 #endif

@@ -12,7 +12,7 @@
 #include "base/number.h"
 
 struct cursor {
-	struct feed feed;
+	struct slide feed;
 	enum {
 		STREAM, /* the header of a stream follows */
 		BLOCK,  /* a block or an index follows */
@@ -33,7 +33,7 @@ static int cursor_open(void **out, const struct stream *s, uint64_t i,
 
 	if (!c)
 		return error_set(err, -ENOMEM, "xz: out of memory");
-	feed_of_stream(&c->feed, s, s->point[i].in);
+	slide_of_stream(&c->feed, s, s->point[i].in);
 	c->lzma = (lzma_stream)LZMA_STREAM_INIT;
 	c->block.filters[0].id = LZMA_VLI_UNKNOWN;
 	/* Without state a stream begins; else it says what blocks end with. */
@@ -60,7 +60,7 @@ static void cursor_close(void *decoder)
 
 	lzma_end(&c->lzma);
 	xz_block_free(&c->block);
-	feed_free(&c->feed);
+	slide_free(&c->feed);
 	free(c);
 }
 
@@ -72,17 +72,17 @@ static size_t cursor_memory(void *decoder)
 }
 
 /* A number of the index; nobody checks what it says. */
-static int pass_number(struct feed *f, uint64_t *v, struct error *err)
+static int pass_number(struct slide *f, uint64_t *v, struct error *err)
 {
 	*v = 0;
 	for (unsigned i = 0; i < LZMA_VLI_BYTES_MAX; i++) {
-		ssize_t r = feed_need(f, 1, err);
+		ssize_t r = slide_need(f, 1, err);
 		unsigned char byte;
 
 		if (r <= 0)
 			return r < 0 ? (int)r : xz_truncated(f->at, err);
 		byte = f->data[0];
-		feed_drop(f, 1);
+		slide_drop(f, 1);
 		*v |= (uint64_t)(byte & 127) << 7 * i;
 		if (byte < 128)
 			return 0;
@@ -91,13 +91,13 @@ static int pass_number(struct feed *f, uint64_t *v, struct error *err)
 }
 
 /* The first pass has checked it: to the end of the stream. */
-static int pass_index(struct feed *f, struct error *err)
+static int pass_index(struct slide *f, struct error *err)
 {
 	uint64_t begin = f->at, n, v, rest;
 	int64_t got;
 	int r;
 
-	feed_drop(f, 1);
+	slide_drop(f, 1);
 	r = pass_number(f, &n, err);
 	for (uint64_t i = 0; i < n && r == 0; i++) {
 		r = pass_number(f, &v, err);
@@ -107,7 +107,7 @@ static int pass_index(struct feed *f, struct error *err)
 	if (r < 0)
 		return r;
 	rest = (4 - (f->at - begin) % 4) % 4 + 4 + LZMA_STREAM_HEADER_SIZE;
-	got = feed_skip(f, rest, err);
+	got = slide_skip(f, rest, err);
 	if (got < 0)
 		return (int)got;
 	return (uint64_t)got < rest ? xz_truncated(f->at, err) : 0;
@@ -126,7 +126,7 @@ static int next_block(struct cursor *c, struct error *err)
 	c->memory = (size_t)xz_block_memory(&c->block);
 	r = xz_block_begin(&c->block, &c->lzma, err);
 	if (r == 0) {
-		feed_drop(&c->feed, c->block.block.header_size);
+		slide_drop(&c->feed, c->block.block.header_size);
 		c->state = WITHIN;
 	} else {
 		xz_block_free(&c->block);
@@ -138,7 +138,7 @@ static int next_block(struct cursor *c, struct error *err)
 static int within(struct cursor *c, unsigned char *out, size_t n, size_t *got,
 		  struct error *err)
 {
-	ssize_t have = feed_need(&c->feed, 1, err);
+	ssize_t have = slide_need(&c->feed, 1, err);
 	size_t used;
 	lzma_ret ret;
 
@@ -151,7 +151,7 @@ static int within(struct cursor *c, unsigned char *out, size_t n, size_t *got,
 	ret = lzma_code(&c->lzma, LZMA_RUN);
 	used = c->feed.n - c->lzma.avail_in;
 	*got = n - c->lzma.avail_out;
-	feed_drop(&c->feed, used);
+	slide_drop(&c->feed, used);
 	if (ret == LZMA_STREAM_END) {
 		xz_block_free(&c->block);
 		c->state = BLOCK;

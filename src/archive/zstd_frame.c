@@ -43,7 +43,7 @@ const struct frame_kind zstd_frames = {
 
 /* ---- headers ------------------------------------------------------------- */
 
-static int parse_header(struct feed *f, struct zstd_frame *out,
+static int parse_header(struct slide *f, struct zstd_frame *out,
 			struct error *err)
 {
 	static const unsigned char dict_sizes[4] = {0, 1, 2, 4};
@@ -86,7 +86,7 @@ static int parse_header(struct feed *f, struct zstd_frame *out,
 	return 1;
 }
 
-int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err)
+int zstd_next_frame(struct slide *f, struct zstd_frame *out, struct error *err)
 {
 	int r = frame_next(&zstd_frames, f, err);
 
@@ -118,7 +118,7 @@ int zstd_parse_block(const struct zstd_frame *frame, const unsigned char p[3],
 
 void zstd_cursor_free(struct zstd_cursor *c)
 {
-	feed_free(&c->feed);
+	slide_free(&c->feed);
 	ZSTD_freeDCtx(c->d);
 	c->d = NULL;
 }
@@ -187,7 +187,7 @@ static int begin_frame(struct zstd_cursor *c, struct error *err)
 		r = ZSTD_decompressStream(c->d, &none, &in);
 	if (ZSTD_isError(r))
 		return failed(c, r, err);
-	feed_drop(&c->feed, c->frame.header);
+	slide_drop(&c->feed, c->frame.header);
 	c->done = 0;
 	c->state = ZSTD_BLOCKS;
 	return 0;
@@ -208,7 +208,7 @@ static bool whole_frame(struct zstd_cursor *c, unsigned char *out, size_t n,
 	r = ZSTD_decompressDCtx(c->d, out, n, c->feed.data, stored);
 	if (ZSTD_isError(r))
 		return false;
-	feed_drop(&c->feed, stored);
+	slide_drop(&c->feed, stored);
 	*got = r;
 	return true;
 }
@@ -227,7 +227,7 @@ static int pour(struct zstd_cursor *c, size_t n, unsigned char *out,
 		if (ZSTD_isError(r))
 			return failed(c, r, err);
 	} while (in.pos < in.size && to.pos < to.size && in.pos + to.pos > was);
-	feed_drop(&c->feed, in.pos);
+	slide_drop(&c->feed, in.pos);
 	*got = to.pos;
 	c->done += to.pos;
 	c->left = n - in.pos;
@@ -283,7 +283,7 @@ static int check_frame(struct zstd_cursor *c, struct error *err)
 		return code;
 	in.src = c->feed.data;
 	r = ZSTD_decompressStream(c->d, &to, &in);
-	feed_drop(&c->feed, 4);
+	slide_drop(&c->feed, 4);
 	if (!ZSTD_isError(r))
 		return 1;
 	if (ZSTD_getErrorCode(r) != ZSTD_error_checksum_wrong)

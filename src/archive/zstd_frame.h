@@ -25,14 +25,14 @@ struct zstd_block {
 extern const struct frame_kind zstd_frames;
 /* Go to the next frame, past skippable ones, and parse its header, which is not
  * passed: 1, 0 at the end, -errno. */
-int zstd_next_frame(struct feed *f, struct zstd_frame *out, struct error *err);
+int zstd_next_frame(struct slide *f, struct zstd_frame *out, struct error *err);
 /* The block whose header is `p`. */
 int zstd_parse_block(const struct zstd_frame *frame, const unsigned char p[3],
 		     struct zstd_block *out, struct error *err);
 
 /* What decodes one frame after the other, a piece at a time. */
 struct zstd_cursor {
-	struct feed feed; /* its user makes it */
+	struct slide feed; /* its user makes it */
 	ZSTD_DCtx *d;
 	struct zstd_frame frame;
 	uint64_t done; /* decoded bytes of the frame */

@@ -13,7 +13,7 @@ static int cursor_open(void **out, const struct stream *s, uint64_t i,
 
 	if (!c)
 		return error_set(err, -ENOMEM, "zstd: out of memory");
-	feed_of_stream(&c->feed, s, s->point[i].in);
+	slide_of_stream(&c->feed, s, s->point[i].in);
 	c->file_size = s->from.size;
 	*out = c;
 	return 0;
@@ -23,7 +23,7 @@ static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
 		       unsigned char *out, size_t n, struct error *err)
 {
 	struct zstd_cursor *c = decoder;
-	int r = feed_need_window(&c->feed, i, n, err);
+	int r = slide_need_window(&c->feed, i, n, err);
 	size_t done = 0;
 
 	(void)s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A sliding buffer over compressed bytes. */
-#include "archive/feed.h"
+#include "archive/slide.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,24 +11,24 @@
 /* What is got at once, at least, where there is so much. */
 #define PIECE ((size_t)128 << 10)
 
-void feed_of_scan(struct feed *f, struct stream_scan *s)
+void slide_of_scan(struct slide *f, struct stream_scan *s)
 {
-	*f = (struct feed){.scan = s, .next = scan_got(s), .at = scan_got(s)};
+	*f = (struct slide){.scan = s, .next = scan_got(s), .at = scan_got(s)};
 }
 
-void feed_of_stream(struct feed *f, const struct stream *s, uint64_t in)
+void slide_of_stream(struct slide *f, const struct stream *s, uint64_t in)
 {
-	*f = (struct feed){
+	*f = (struct slide){
 		.stream = s, .next = in, .at = in, .end = s->from.size};
 }
 
-void feed_of_memory(struct feed *f, const void *data, size_t n, uint64_t at)
+void slide_of_memory(struct slide *f, const void *data, size_t n, uint64_t at)
 {
-	*f = (struct feed){.data = data, .n = n, .at = at, .next = at + n};
+	*f = (struct slide){.data = data, .n = n, .at = at, .next = at + n};
 	f->end = f->next;
 }
 
-void feed_free(struct feed *f)
+void slide_free(struct slide *f)
 {
 	free(f->buf);
 	f->buf = NULL;
@@ -37,7 +37,7 @@ void feed_free(struct feed *f)
 }
 
 /* Up to n bytes from behind those that are there. */
-static ssize_t get(struct feed *f, void *to, size_t n, struct error *err)
+static ssize_t get(struct slide *f, void *to, size_t n, struct error *err)
 {
 	ssize_t r;
 
@@ -57,7 +57,7 @@ static ssize_t get(struct feed *f, void *to, size_t n, struct error *err)
 }
 
 /* Room for n bytes from data on. */
-static int make_room(struct feed *f, size_t n, struct error *err)
+static int make_room(struct slide *f, size_t n, struct error *err)
 {
 	size_t want;
 	unsigned char *p;
@@ -81,7 +81,7 @@ static int make_room(struct feed *f, size_t n, struct error *err)
 	return 0;
 }
 
-ssize_t feed_need(struct feed *f, size_t n, struct error *err)
+ssize_t slide_need(struct slide *f, size_t n, struct error *err)
 {
 	if (f->n >= n)
 		return (ssize_t)n;
@@ -102,25 +102,25 @@ ssize_t feed_need(struct feed *f, size_t n, struct error *err)
 	return (ssize_t)n;
 }
 
-int feed_need_window(struct feed *f, uint64_t i, size_t n, struct error *err)
+int slide_need_window(struct slide *f, uint64_t i, size_t n, struct error *err)
 {
 	const struct stream *s = f->stream;
 	uint64_t end = i + 1 < s->n ? s->point[i + 1].in : s->from.size;
 	ssize_t r = 0;
 
 	if (end > f->at && end - f->at <= n + n / 8 + 65536)
-		r = feed_need(f, (size_t)(end - f->at), err);
+		r = slide_need(f, (size_t)(end - f->at), err);
 	return r < 0 ? (int)r : 0;
 }
 
-void feed_drop(struct feed *f, size_t n)
+void slide_drop(struct slide *f, size_t n)
 {
 	f->data += n;
 	f->n -= n;
 	f->at += n;
 }
 
-int64_t feed_skip(struct feed *f, uint64_t n, struct error *err)
+int64_t slide_skip(struct slide *f, uint64_t n, struct error *err)
 {
 	uint64_t done = 0;
 
@@ -134,11 +134,11 @@ int64_t feed_skip(struct feed *f, uint64_t n, struct error *err)
 	}
 	while (done < n) {
 		size_t step = (size_t)min_u64(n - done, PIECE);
-		ssize_t r = feed_need(f, step, err);
+		ssize_t r = slide_need(f, step, err);
 
 		if (r < 0)
 			return r;
-		feed_drop(f, (size_t)r);
+		slide_drop(f, (size_t)r);
 		done += (uint64_t)r;
 		if ((size_t)r < step)
 			break;
@@ -146,13 +146,13 @@ int64_t feed_skip(struct feed *f, uint64_t n, struct error *err)
 	return (int64_t)done;
 }
 
-ssize_t feed_read(struct feed *f, void *to, size_t n, struct error *err)
+ssize_t slide_read(struct slide *f, void *to, size_t n, struct error *err)
 {
 	size_t done = (size_t)min_u64(n, f->n);
 
 	if (done)
 		memcpy(to, f->data, done);
-	feed_drop(f, done);
+	slide_drop(f, done);
 	while (done < n) {
 		ssize_t r = get(f, (unsigned char *)to + done, n - done, err);
 
