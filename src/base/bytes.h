@@ -63,6 +63,16 @@ static inline uint64_t load_be64(const void *p)
 	return be64toh(v);
 }
 
+static inline void store_be32(void *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof v);
+}
+static inline void store_be64(void *p, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(p, &v, sizeof v);
+}
 static inline void store_le32(void *p, uint32_t v)
 {
 	v = htole32(v);

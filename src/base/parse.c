@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/number.h"
 
@@ -221,4 +223,55 @@ void format_size(uint64_t bytes, char *buf, size_t n)
 	}
 	snprintf(buf, n, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10,
 		 tenths % 10, units[u]);
+}
+
+/* Of the years 1000 to 9999: others are slips, and no program shows them. */
+#define TIME_LEAST INT64_C(-30610224000)
+#define TIME_MOST INT64_C(253402300799)
+
+/* timegm takes February 31 for March 3. */
+static bool is_same_date(const struct tm *a, const struct tm *b)
+{
+	return a->tm_sec == b->tm_sec && a->tm_mday == b->tm_mday &&
+	       a->tm_mon == b->tm_mon && a->tm_year == b->tm_year;
+}
+
+/* Digits and what is between them; strptime takes blanks and signs, too. */
+static bool read_date(const char *text, const char *form, int64_t *seconds)
+{
+	struct tm tm = {0}, said;
+	const char *rest = is_digit(*text) ? strptime(text, form, &tm) : NULL;
+
+	if (!rest || *rest)
+		return false;
+	said = tm;
+	*seconds = timegm(&tm);
+	return is_same_date(&said, &tm);
+}
+
+static bool read_seconds(const char *text, int64_t *seconds)
+{
+	char *end;
+
+	errno = 0;
+	*seconds = strtoll(text, &end, 10);
+	return (is_digit(*text) || *text == '-') && end > text && !*end &&
+	       !errno;
+}
+
+int parse_time(const char *text, int64_t *seconds, struct error *err)
+{
+	static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%S",
+					    "%Y-%m-%d %H:%M:%S",
+					    "%Y-%m-%dT%H:%M:%SZ"};
+	bool ok = *text == '@' && read_seconds(text + 1, seconds);
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms && !ok; i++)
+		ok = read_date(text, forms[i], seconds);
+	if (ok && *seconds >= TIME_LEAST && *seconds <= TIME_MOST)
+		return 0;
+	return error_set(err, -EINVAL,
+			 "'%s' is no time; write @SECONDS, YYYY-MM-DD or "
+			 "YYYY-MM-DDTHH:MM:SS, in UTC",
+			 text);
 }

@@ -19,6 +19,9 @@ int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *out,
 int parse_mode(const char *text, unsigned *out, struct error *err);
 /* "90", "45s", "30m", "2h", "1d", "1w": seconds. */
 int parse_age(const char *text, uint64_t *seconds, struct error *err);
+/* "@SECONDS", "2026-11-22", "2026-11-22T08:30:00", that with "Z" or a blank for the "T":
+ * seconds since 1970; what says no zone is UTC, so that it means the same everywhere. */
+int parse_time(const char *text, int64_t *seconds, struct error *err);
 /* "1.2 GiB", for people. */
 void format_size(uint64_t bytes, char *buf, size_t n);
 

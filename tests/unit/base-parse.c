@@ -139,6 +139,47 @@ TEST(formats)
 	check_format(UINT64_MAX, "16.0 EiB");
 }
 
+TEST(times)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} good[] = {{"@0", 0},
+		    {"@-5", -5},
+		    {"@1600000000", 1600000000},
+		    {"1970-01-02", 86400},
+		    {"2024-02-29", 1709164800},
+		    {"2026-11-22T08:30:01", 1795336201},
+		    {"2026-11-22 08:30:01", 1795336201},
+		    {"2026-11-22T08:30:01Z", 1795336201},
+		    {"9999-12-31T23:59:59", 253402300799}};
+	static const char *const bad[] = {"",
+					  "@",
+					  "@ 5",
+					  "@1.5",
+					  "@-9223372036854775808",
+					  "@9223372036854775807",
+					  "@99999999999999999999",
+					  "now",
+					  "2026-02-29",
+					  "2026-04-31",
+					  "2026-13-01",
+					  " 2026-02-01",
+					  "20-01-01",
+					  "2026-02-01T25:00:00",
+					  "2026-02-01T23:59:60",
+					  "2026-02-01T10:00:00+02:00"};
+	struct error err = {0};
+	int64_t t;
+
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		CHECK_EQ_I(parse_time(good[i].text, &t, &err), 0);
+		CHECK_EQ_I(t, good[i].seconds);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		CHECK_EQ_I(parse_time(bad[i], &t, &err), -EINVAL);
+}
+
 int main(void)
 {
 	RUN(sizes);
@@ -147,5 +188,6 @@ int main(void)
 	RUN(counts);
 	RUN(modes);
 	RUN(formats);
+	RUN(times);
 	return test_done();
 }
