@@ -43,6 +43,16 @@ struct codec {
 	int (*decode)(const struct codec_params *p, const void *in,
 		      size_t in_len, void *out, size_t out_cap, size_t *out_len,
 		      struct error *err);
+	/*
+	 * Optional: do the filter.  At most out_cap bytes to `out`, *out_len says how
+	 * many.  1: it does not get smaller than out_cap, skip the filter.  Thread-safe.
+	 * Trailers: `out` gets the trailer only.  -ENOMEM, -EINVAL with a sentence.
+	 */
+	int (*encode)(const struct codec_params *p, const void *in,
+		      size_t in_len, void *out, size_t out_cap, size_t *out_len,
+		      struct error *err);
+	/* Optional: bytes that a thread keeps to encode `size` of them. */
+	size_t (*encode_memory)(const struct codec_params *p, size_t size);
 	/* CODEC_TRAILER, else NULL: check the trailer; the decoded bytes are
 	 * the first in_len - trailer ones of `in`.  -EBADMSG. */
 	int (*verify)(const void *in, size_t in_len, struct error *err);
@@ -75,6 +85,9 @@ enum shuffle_path shuffle_best_path(void);
 /* Undo a shuffle of in_len bytes in elements of `elem` bytes (> 0). */
 void shuffle_undo(enum shuffle_path path, const void *in, size_t in_len,
 		  size_t elem, void *out);
+/* Do it. */
+void shuffle_do(enum shuffle_path path, const void *in, size_t in_len,
+		size_t elem, void *out);
 
 extern const struct codec codec_deflate, codec_shuffle, codec_fletcher32,
 	codec_lzf, codec_lz4, codec_zstd, codec_bitshuffle, codec_nbit,

@@ -120,7 +120,7 @@ const char *codec_package_of_id(uint32_t id)
  * but NULL, makes the C library call it when the thread ends.  The main thread
  * ends with the process and frees nothing unless it calls the cleanup itself.
  */
-#define CLEANUP_MAX 8
+#define CLEANUP_MAX 16
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;

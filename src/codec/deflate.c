@@ -108,9 +108,62 @@ static int deflate_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
+/* ---- encoding ------------------------------------------------------------ */
+
+#define LEVEL_DEFAULT 6
+#define LEVEL_MAX 12
+
+static _Thread_local struct libdeflate_compressor *compressor;
+static _Thread_local int compressor_level;
+
+static void compressor_free(void)
+{
+	libdeflate_free_compressor(compressor);
+	compressor = NULL;
+}
+
+static struct libdeflate_compressor *compressor_get(int level)
+{
+	if (compressor && compressor_level == level)
+		return compressor;
+	if (codec_thread_at_exit(compressor_free) < 0)
+		return NULL;
+	compressor_free();
+	compressor = libdeflate_alloc_compressor(level);
+	compressor_level = level;
+	return compressor;
+}
+
+/* The first client value is zlib's level, 0 to 9; libdeflate's are much the same. */
+static int deflate_encode(const struct codec_params *p, const void *in,
+			  size_t in_len, void *out, size_t out_cap,
+			  size_t *out_len, struct error *err)
+{
+	uint32_t level = p->n ? p->cd[0] : LEVEL_DEFAULT;
+	struct libdeflate_compressor *c =
+		compressor_get(level < LEVEL_MAX ? (int)level : LEVEL_MAX);
+	size_t n;
+
+	if (!c)
+		return error_set(err, -ENOMEM,
+				 "deflate: no memory for a compressor");
+	n = libdeflate_zlib_compress(c, in, in_len, out, out_cap);
+	*out_len = n;
+	return n ? 0 : 1;
+}
+
+/* What libdeflate 1.14 takes, rounded up. */
+static size_t deflate_encode_memory(const struct codec_params *p, size_t size)
+{
+	(void)size;
+	return p->n && p->cd[0] > 9 ? (size_t)10 << 20 : (size_t)2 << 20;
+}
+
 const struct codec codec_deflate = {
 	.name = "deflate",
 	.id = 1,
 	.kind = CODEC_COMPRESS,
 	.decode = deflate_decode,
+	.encode = deflate_encode,
+	.encode_memory = deflate_encode_memory,
 };

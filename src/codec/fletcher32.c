@@ -124,11 +124,24 @@ static int fletcher32_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
+static int fletcher32_encode(const struct codec_params *p, const void *in,
+			     size_t in_len, void *out, size_t out_cap,
+			     size_t *out_len, struct error *err)
+{
+	(void)p, (void)err;
+	if (out_cap < 4)
+		return 1;
+	store_le32(out, fletcher32(in, in_len));
+	*out_len = 4;
+	return 0;
+}
+
 const struct codec codec_fletcher32 = {
 	.name = "fletcher32",
 	.id = 3,
 	.kind = CODEC_TRAILER,
 	.trailer = 4,
 	.decode = fletcher32_decode,
+	.encode = fletcher32_encode,
 	.verify = fletcher32_verify,
 };

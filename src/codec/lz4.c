@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 
 #define HEADER 12u
+#define DEFAULT_BLOCK ((size_t)1 << 30)
 
 /* One block of `stored` bytes that must decode to exactly `plain` (> 0). */
 static int decode_block(const unsigned char *in, uint32_t stored,
@@ -107,9 +108,71 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
+/* Blocks of the first client value, 0: 1 GiB, as the reference filter has it. */
+static size_t block_size(const struct codec_params *p, size_t in_len)
+{
+	size_t block = p->n && p->cd[0] ? p->cd[0] : DEFAULT_BLOCK;
+
+	if (block > LZ4_MAX_INPUT_SIZE)
+		block = LZ4_MAX_INPUT_SIZE;
+	return block < in_len ? block : in_len;
+}
+
+/* One block with its length in front; bytes written, 0: there is no room. */
+static size_t encode_block(const unsigned char *in, size_t plain,
+			   unsigned char *out, size_t room)
+{
+	size_t most;
+	int n = 0;
+
+	if (room < 4)
+		return 0;
+	/* A block of its plain size is a raw one. */
+	most = room - 4 < plain ? room - 4 : plain - 1;
+	if (most)
+		n = LZ4_compress_default((const char *)in, (char *)out + 4,
+					 (int)plain, (int)most);
+	if (n <= 0) {
+		if (plain > room - 4)
+			return 0;
+		memcpy(out + 4, in, plain);
+		n = (int)plain;
+	}
+	store_be32(out, (uint32_t)n);
+	return 4 + (size_t)n;
+}
+
+static int lz4_encode(const struct codec_params *p, const void *in,
+		      size_t in_len, void *out, size_t out_cap, size_t *out_len,
+		      struct error *err)
+{
+	size_t block = block_size(p, in_len), made = HEADER, done = 0;
+	const unsigned char *from = in;
+	unsigned char *to = out;
+
+	(void)err;
+	if (out_cap < HEADER)
+		return 1;
+	store_be64(to, in_len);
+	store_be32(to + 8, (uint32_t)block);
+	while (done < in_len) {
+		size_t plain = in_len - done < block ? in_len - done : block;
+		size_t n = encode_block(from + done, plain, to + made,
+					out_cap - made);
+
+		if (!n)
+			return 1;
+		done += plain;
+		made += n;
+	}
+	*out_len = made;
+	return 0;
+}
+
 const struct codec codec_lz4 = {
 	.name = "lz4",
 	.id = 32004,
 	.kind = CODEC_COMPRESS,
 	.decode = lz4_decode,
+	.encode = lz4_encode,
 };

@@ -18,6 +18,8 @@
 #include "codec/codec.h"
 
 #include <errno.h>
+#include <liblzf/lzf.h>
+#include <limits.h>
 #include <string.h>
 
 #define BLOCK 16u
@@ -139,9 +141,26 @@ static int lzf_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
+/* By liblzf, whose lengths have 32 bits. */
+static int lzf_encode(const struct codec_params *p, const void *in,
+		      size_t in_len, void *out, size_t out_cap, size_t *out_len,
+		      struct error *err)
+{
+	unsigned n;
+
+	(void)p, (void)err;
+	if (in_len > UINT_MAX)
+		return 1;
+	n = lzf_compress(in, (unsigned)in_len, out,
+			 out_cap < UINT_MAX ? (unsigned)out_cap : UINT_MAX);
+	*out_len = n;
+	return n ? 0 : 1;
+}
+
 const struct codec codec_lzf = {
 	.name = "lzf",
 	.id = 32000,
 	.kind = CODEC_COMPRESS,
 	.decode = lzf_decode,
+	.encode = lzf_encode,
 };

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "codec/pipeline_private.h"
 
 struct stage {
 	const struct pipeline_filter *filter;
@@ -32,7 +33,6 @@ struct stage {
 	bool exact;
 };
 
-enum scratch { SCRATCH_A, SCRATCH_B, SCRATCH_STORED, SCRATCHES };
 static _Thread_local struct buf *scratch[SCRATCHES];
 
 static void scratch_free(void)
@@ -43,8 +43,7 @@ static void scratch_free(void)
 	}
 }
 
-/* At least `size` bytes, contents undefined; NULL when memory is out. */
-static void *scratch_get(enum scratch which, size_t size)
+void *scratch_get(enum scratch which, size_t size)
 {
 	struct buf **b = &scratch[which];
 
@@ -57,7 +56,7 @@ static void *scratch_get(enum scratch which, size_t size)
 	return *b ? (*b)->data : NULL;
 }
 
-static void scratch_trim(enum scratch which)
+void scratch_trim(enum scratch which)
 {
 	if (scratch[which] &&
 	    scratch[which]->capacity > PIPELINE_SCRATCH_KEEP) {

@@ -47,6 +47,20 @@ bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask);
 int pipeline_decode(const struct pipeline *p, uint32_t skip_mask,
 		    const void *stored, size_t stored_len, void *out,
 		    size_t size, struct error *err);
+/*
+ * Encode one chunk: `size` bytes at `data` (left alone) to at most `cap` at `out`, *len of
+ * them.  A compressor that does not make it smaller is skipped, which *skip_mask says, as
+ * the library does with optional filters.  cap >= pipeline_bound.  -ENOTSUP: a filter that
+ * we cannot encode, named; -ENOMEM.  Scratch as for pipeline_decode.
+ */
+size_t pipeline_bound(const struct pipeline *p, size_t size);
+int pipeline_encode(const struct pipeline *p, const void *data, size_t size,
+		    void *out, size_t cap, size_t *len, uint32_t *skip_mask,
+		    struct error *err);
+/* Bytes that pipeline_encode needs for such a chunk, beside data and out. */
+size_t pipeline_encode_memory(const struct pipeline *p, size_t size);
+/* -ENOTSUP with its name, when there is a filter that we cannot encode; else 0. */
+int pipeline_cannot_encode(const struct pipeline *p, struct error *err);
 /* A scratch buffer of this thread for stored bytes, apart from those that
  * pipeline_decode uses; valid until the next call.  NULL: out of memory. */
 void *pipeline_stored_scratch(size_t size);

@@ -286,11 +286,27 @@ static int shuffle_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
+static int shuffle_encode(const struct codec_params *p, const void *in,
+			  size_t in_len, void *out, size_t out_cap,
+			  size_t *out_len, struct error *err)
+{
+	int r = shuffle_check(p, err);
+
+	if (r < 0)
+		return r;
+	if (in_len > out_cap)
+		return 1;
+	shuffle_do(shuffle_best_path(), in, in_len, element_size(p), out);
+	*out_len = in_len;
+	return 0;
+}
+
 const struct codec codec_shuffle = {
 	.name = "shuffle",
 	.id = 2,
 	.kind = CODEC_SAME_SIZE,
 	.check = shuffle_check,
 	.decode = shuffle_decode,
+	.encode = shuffle_encode,
 	.is_identity = shuffle_is_identity,
 };

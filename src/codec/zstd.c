@@ -95,9 +95,82 @@ static int zstd_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
+static _Thread_local ZSTD_CCtx *compressor;
+
+static void compressor_free(void)
+{
+	ZSTD_freeCCtx(compressor);
+	compressor = NULL;
+}
+
+static ZSTD_CCtx *compressor_get(void)
+{
+	if (compressor)
+		return compressor;
+	if (codec_thread_at_exit(compressor_free) < 0)
+		return NULL;
+	compressor = ZSTD_createCCtx();
+	return compressor;
+}
+
+/* The first client value; without one, or with 0, libzstd's own. */
+static int level_of(const struct codec_params *p)
+{
+	int level = p->n ? (int)p->cd[0] : 0;
+
+	if (level > ZSTD_maxCLevel())
+		return ZSTD_maxCLevel();
+	return level < ZSTD_minCLevel() ? ZSTD_minCLevel() : level;
+}
+
+static int zstd_encode(const struct codec_params *p, const void *in,
+		       size_t in_len, void *out, size_t out_cap,
+		       size_t *out_len, struct error *err)
+{
+	ZSTD_CCtx *c = compressor_get();
+	size_t n;
+
+	if (!c)
+		return error_set(err, -ENOMEM, "zstd: no memory for encoding");
+	n = ZSTD_compressCCtx(c, out, out_cap, in, in_len, level_of(p));
+	if (!ZSTD_isError(n)) {
+		*out_len = n;
+		return 0;
+	}
+	if (ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall)
+		return 1;
+	return error_set(err,
+			 ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation
+				 ? -ENOMEM
+				 : -EINVAL,
+			 "zstd: %s", ZSTD_getErrorName(n));
+}
+
+/* MiB that libzstd 1.5 takes for large chunks at most, by level; smaller ones make do with
+ * 17 times their size and one. */
+static size_t zstd_encode_memory(const struct codec_params *p, size_t size)
+{
+	static const struct {
+		int level;
+		unsigned mib;
+	} most[] = {{3, 2},   {6, 4},   {8, 7},    {9, 13},  {12, 49},
+		    {18, 65}, {19, 82}, {20, 162}, {21, 322}};
+	size_t by_size = size / 65536 * (17 * 65536) + ((size_t)2 << 20);
+	size_t by_level = (size_t)650 << 20;
+
+	for (unsigned i = 0; i < sizeof most / sizeof *most; i++)
+		if (level_of(p) <= most[i].level) {
+			by_level = (size_t)most[i].mib << 20;
+			break;
+		}
+	return by_size < by_level ? by_size : by_level;
+}
+
 const struct codec codec_zstd = {
 	.name = "zstd",
 	.id = 32015,
 	.kind = CODEC_COMPRESS,
 	.decode = zstd_decode,
+	.encode = zstd_encode,
+	.encode_memory = zstd_encode_memory,
 };
