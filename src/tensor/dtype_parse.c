@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Element types as people and .npy files spell them. */
+#include "tensor/dtype_parse.h"
+
+#include <errno.h>
+#include <float.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* Bytes of one element, at most: what the rest of the program counts in 32 bits, and
+ * HDF5's own types do. */
+#define SIZE_MOST (UINT32_C(1) << 30)
+
+/* NumPy's longdouble is the C compiler's: that of x86 has 64 bits of mantissa, in 16
+ * bytes. */
+#define HAVE_X87 (LDBL_MANT_DIG == 64)
+
+/* Names and single letters, which have the order of the machine that wrote them:
+ * numpy.dtype(NAME), as NumPy 1.24 has them on 64-bit Linux. */
+static const struct {
+	const char *name;
+	char kind;
+	uint8_t size;
+} names[] = {
+	{"bool", 'b', 1},
+	{"bool_", 'b', 1},
+	{"?", 'b', 1},
+	{"int8", 'i', 1},
+	{"byte", 'i', 1},
+	{"b", 'i', 1},
+	{"uint8", 'u', 1},
+	{"ubyte", 'u', 1},
+	{"B", 'u', 1},
+	{"int16", 'i', 2},
+	{"short", 'i', 2},
+	{"h", 'i', 2},
+	{"uint16", 'u', 2},
+	{"ushort", 'u', 2},
+	{"H", 'u', 2},
+	{"int32", 'i', 4},
+	{"intc", 'i', 4},
+	{"i", 'i', 4},
+	{"uint32", 'u', 4},
+	{"uintc", 'u', 4},
+	{"I", 'u', 4},
+	{"int64", 'i', 8},
+	{"int", 'i', 8},
+	{"int_", 'i', 8},
+	{"longlong", 'i', 8},
+	{"l", 'i', 8},
+	{"q", 'i', 8},
+	{"uint64", 'u', 8},
+	{"uint", 'u', 8},
+	{"ulonglong", 'u', 8},
+	{"L", 'u', 8},
+	{"Q", 'u', 8},
+	{"float16", 'f', 2},
+	{"half", 'f', 2},
+	{"e", 'f', 2},
+	{"float32", 'f', 4},
+	{"single", 'f', 4},
+	{"f", 'f', 4},
+	{"float64", 'f', 8},
+	{"double", 'f', 8},
+	{"float", 'f', 8},
+	{"d", 'f', 8},
+	{"longdouble", 'f', 16},
+	{"float128", 'f', 16},
+	{"g", 'f', 16},
+	{"complex64", 'c', 8},
+	{"csingle", 'c', 8},
+	{"F", 'c', 8},
+	{"complex128", 'c', 16},
+	{"cdouble", 'c', 16},
+	{"complex", 'c', 16},
+	{"D", 'c', 16},
+	{"clongdouble", 'c', 32},
+	{"complex256", 'c', 32},
+	{"G", 'c', 32},
+};
+
+static const struct {
+	char letter;
+	enum dtype_kind kind;
+	const char *sizes; /* one character each, '@' + size; NULL: any */
+} kinds[] = {
+	{'b', DTYPE_BOOL, "A"},      {'i', DTYPE_INT, "ABDH"},
+	{'u', DTYPE_UINT, "ABDH"},   {'f', DTYPE_FLOAT, "BDHP"},
+	{'c', DTYPE_COMPLEX, "HP`"}, {'S', DTYPE_BYTES, NULL},
+	{'a', DTYPE_BYTES, NULL},    {'V', DTYPE_OPAQUE, NULL},
+};
+
+static int refuse_kind(const char *text, char letter, struct error *err)
+{
+	switch (letter) {
+	case 'U':
+		return error_set(err, -ENOTSUP,
+				 "%s: HDF5 has no type for NumPy's text; save "
+				 "it as bytes (S)",
+				 text);
+	case 'M':
+	case 'm':
+		return error_set(err, -ENOTSUP,
+				 "%s: HDF5 has no type for NumPy's dates and "
+				 "times; save them as int64",
+				 text);
+	case 'O':
+		return error_set(err, -ENOTSUP,
+				 "%s: Python objects are no numbers; save an "
+				 "array of a fixed type",
+				 text);
+	default:
+		return error_set(err, -EINVAL,
+				 "'%s' is no type of NumPy: float32, uint8, "
+				 "<i2, ...",
+				 text);
+	}
+}
+
+static int set(const char *text, char letter, uint64_t size, bool big,
+	       struct dtype *out, struct error *err)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const char *sizes = kinds[i].sizes;
+		bool numeric = sizes != NULL;
+
+		if (kinds[i].letter != letter)
+			continue;
+		if (size == 0 || size > SIZE_MOST ||
+		    (numeric && (size > 32 || !strchr(sizes, '@' + (int)size))))
+			return error_set(err, -EINVAL,
+					 "'%s': there is no such type of %llu "
+					 "bytes",
+					 text, (unsigned long long)size);
+		if (letter != 'c' ? numeric && size == 16 && !HAVE_X87
+				  : size == 32 && !HAVE_X87)
+			return error_set(
+				err, -ENOTSUP,
+				"'%s': this machine has no long double "
+				"as x86 has it",
+				text);
+		*out = (struct dtype){.kind = kinds[i].kind,
+				      .size = (uint32_t)size,
+				      .big_endian = big && numeric && size > 1};
+		return 0;
+	}
+	return refuse_kind(text, letter, err);
+}
+
+/* Letter and size, "f4".  A letter alone is in `names`, but for S and V, which then
+ * have no size, and types that there are not. */
+static int parse_sized(const char *text, const char *at, bool big,
+		       struct dtype *out, struct error *err)
+{
+	uint64_t size = 0;
+	char letter = *at;
+
+	if (!letter)
+		return refuse_kind(text, letter, err);
+	at++;
+	if ((letter == 'M' || letter == 'm') && strspn(at, "8") == 1)
+		return refuse_kind(text, letter, err);
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (mul_overflows(size, 10, &size) ||
+		    add_overflows(size, (uint64_t)(*at - '0'), &size))
+			return refuse_kind(text, '\0', err);
+	if (*at)
+		return refuse_kind(text, '\0', err);
+	return set(text, letter, size, big, out, err);
+}
+
+int dtype_parse(const char *text, struct dtype *out, struct error *err)
+{
+	const char *at = text;
+	bool big = false;
+
+	if (*at == '[' || *at == '{' || *at == '(' || strchr(at, ','))
+		return error_set(err, -ENOTSUP,
+				 "%.100s: structures are not packed; save each "
+				 "field as an array",
+				 text);
+	if (*at && strchr("<>=|", *at))
+		big = *at++ == '>';
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(at, names[i].name))
+			return set(text, names[i].kind, names[i].size, big, out,
+				   err);
+	if (!strcmp(at, "bfloat16"))
+		return error_set(err, -ENOTSUP,
+				 "bfloat16: NumPy and HDF5 have no such type; "
+				 "its bits are uint16");
+	return parse_sized(text, at, big, out, err);
+}
