@@ -142,6 +142,19 @@ static bool close_idle(struct handles *h, bool force)
 	return true;
 }
 
+void handles_let_go(struct handles *h, uint32_t file)
+{
+	cleanup_close int fd = -1;
+	lock_scope(&h->lock);
+	struct file *f = &h->files.at[file];
+
+	if (f->fd < 0 || f->pins || f->kept)
+		return;
+	idle_remove(h, file);
+	fd = steal_fd(&f->fd);
+	h->open_now--;
+}
+
 /* Count an open that is about to happen, and make room for it. */
 static void open_reserve(struct handles *h)
 {

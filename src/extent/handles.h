@@ -60,6 +60,8 @@ int handles_get(struct handles *h, uint32_t file, struct handle *out,
 int handles_check(struct handles *h, const struct handle *pin,
 		  struct error *err);
 void handles_put(struct handles *h, struct handle *pin);
+/* Close it, unless it is pinned or has no path: it is going to be deleted. */
+void handles_let_go(struct handles *h, uint32_t file);
 /* Whole read of `len` bytes at `pos`, identity compared before and after; -EIO
  * beyond the end ("... lie beyond the end of FILE (N bytes): truncated?"). */
 int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,

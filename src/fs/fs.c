@@ -24,15 +24,11 @@
 #include "fs/fs_private.h"
 #include "tree/graft.h"
 
-/* One read may pin this share of the cache, or PIN_BUDGET_MIN. */
-#define PIN_SHARE 32
-#define PIN_BUDGET_MIN (UINT64_C(4) << 20)
 #define STATFS_BLOCK 4096
 
 int fs_new(struct fs **out, struct tree *t, struct store *s,
 	   const struct fs_options *o, struct error *err)
 {
-	struct cache_usage usage;
 	struct fs *fs = calloc(1, sizeof *fs);
 
 	*out = NULL;
@@ -44,8 +40,7 @@ int fs_new(struct fs **out, struct tree *t, struct store *s,
 	fs->options.version = strdup(o->version ? o->version : "");
 	fs->options.config = strdup(o->config ? o->config : "");
 	fs->errors = errors_new();
-	cache_usage(store_cache(s), &usage);
-	fs->pin_budget = max_u64(usage.budget / PIN_SHARE, PIN_BUDGET_MIN);
+	fs->pin_budget = gather_pin_budget(s);
 	clock_gettime(CLOCK_MONOTONIC, &fs->started);
 	if (!fs->options.version || !fs->options.config || !fs->errors) {
 		fs_free(fs);

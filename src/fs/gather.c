@@ -15,7 +15,7 @@
  * across their rows: small runs are served from a window read around them,
  * larger ones go straight to their place.
  *
- * Pins are bounded: by the bytes that the pinned buffers hold (fs->pin_budget),
+ * Pins are bounded: by the bytes that the pinned buffers hold (pin_budget),
  * because the cache cannot evict them, and to GATHER_FILES descriptors.
  * A slot that is given up is unpinned; if it read from a file, the file must
  * still be the one that was opened.
@@ -39,11 +39,13 @@ struct run {
 	size_t len;
 };
 
-void gather_init(struct gather *g, struct fs *fs, void *to, size_t len)
+void gather_init(struct gather *g, struct store *s, uint64_t pin_budget,
+		 void *to, size_t len)
 {
 	unsigned i;
 
-	g->fs = fs;
+	g->store = s;
+	g->pin_budget = pin_budget;
 	g->to = to;
 	g->left = len;
 	g->across = 0;
@@ -62,8 +64,9 @@ static void gather_advance(struct gather *g, size_t len)
 }
 
 /* Between `min` and `max` bytes of a pinned file at `pos`; how many, or < 0. */
-static ssize_t read_range(struct fs *fs, const struct handle *h, uint64_t pos,
-			  void *to, size_t min, size_t max, struct error *err)
+static ssize_t read_range(struct store *store, const struct handle *h,
+			  uint64_t pos, void *to, size_t min, size_t max,
+			  struct error *err)
 {
 	size_t have = 0;
 
@@ -76,13 +79,13 @@ static ssize_t read_range(struct fs *fs, const struct handle *h, uint64_t pos,
 		if (n < 0)
 			return error_errno(
 				err, -EIO, "%s: cannot read %zu bytes at %llu",
-				handles_path(store_handles(fs->store), h->file),
+				handles_path(store_handles(store), h->file),
 				min, (unsigned long long)pos);
 		if (n == 0)
 			return error_set(
 				err, -ESTALE,
 				"%s: ends before byte %llu: it was truncated",
-				handles_path(store_handles(fs->store), h->file),
+				handles_path(store_handles(store), h->file),
 				(unsigned long long)(pos + min));
 		have += (size_t)n;
 	}
@@ -137,11 +140,11 @@ int gather_span(struct gather *g, const struct span *s, struct error *err)
 		fill_expand(g->to, s->len, &s->fill, s->phase);
 		break;
 	case SPAN_FD:
-		n = read_range(g->fs, &s->handle, s->pos, g->to, s->len, s->len,
-			       err);
+		n = read_range(g->store, &s->handle, s->pos, g->to, s->len,
+			       s->len, err);
 		if (n < 0)
 			return (int)n;
-		r = handles_check(store_handles(g->fs->store), &s->handle, err);
+		r = handles_check(store_handles(g->store), &s->handle, err);
 		if (r < 0)
 			return r;
 		break;
@@ -172,11 +175,11 @@ static int slot_release(struct gather *g, struct gather_slot *slot,
 	if (!slot->used)
 		return 0;
 	if (slot->span.kind == SPAN_FD)
-		r = handles_check(store_handles(g->fs->store),
-				  &slot->span.handle, err);
+		r = handles_check(store_handles(g->store), &slot->span.handle,
+				  err);
 	g->pinned -= slot_cost(slot);
 	g->files -= slot->span.kind == SPAN_FD;
-	store_unpin(g->fs->store, &slot->span);
+	store_unpin(g->store, &slot->span);
 	slot->used = false;
 	return r;
 }
@@ -224,7 +227,7 @@ static int copy_window(struct gather *g, struct gather_slot *slot,
 	if (pos < slot->win_pos || pos - slot->win_pos > slot->win_len ||
 	    x->len > slot->win_len - (pos - slot->win_pos)) {
 		slot->win_len = 0;
-		n = read_range(g->fs, &slot->span.handle, pos, win, x->len,
+		n = read_range(g->store, &slot->span.handle, pos, win, x->len,
 			       GATHER_WINDOW, err);
 		if (n < 0)
 			return (int)n;
@@ -251,7 +254,7 @@ static int slot_copy(struct gather *g, struct gather_slot *slot,
 	else if (run->len < GATHER_WINDOW)
 		r = copy_window(g, slot, run, err);
 	else
-		n = read_range(g->fs, &s->handle, slot->origin + run->skip,
+		n = read_range(g->store, &s->handle, slot->origin + run->skip,
 			       g->to, run->len, run->len, err);
 	if (r < 0 || n < 0)
 		return r < 0 ? r : (int)n;
@@ -303,7 +306,7 @@ static int gather_trim(struct gather *g, const struct gather_slot *keep,
 
 	for (tries = 0; tries < GATHER_SLOTS && r == 0; tries++) {
 		struct gather_slot *slot = &g->slot[g->hand];
-		bool bytes = g->pinned > g->fs->pin_budget;
+		bool bytes = g->pinned > g->pin_budget;
 		bool files = g->files > GATHER_FILES;
 
 		if (!bytes && !files)
@@ -328,7 +331,7 @@ static int gather_pin(struct gather *g, struct gather_slot *slot,
 	r = slot ? slot_release(g, slot, err) : 0;
 	if (r < 0)
 		return r;
-	r = store_pin(g->fs->store, x, &s, err);
+	r = store_pin(g->store, x, &s, err);
 	if (r < 0)
 		return r;
 	if (slot && s.len == x->len && span_is_reusable(x, &s)) {
@@ -343,7 +346,7 @@ static int gather_pin(struct gather *g, struct gather_slot *slot,
 			      s.len, (unsigned long long)x->len);
 	else
 		r = gather_span(g, &s, err);
-	store_unpin(g->fs->store, &s);
+	store_unpin(g->store, &s);
 	return r;
 }
 
@@ -475,11 +478,11 @@ int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
 	unsigned i;
 	int r = 0, end;
 
-	gather_init(&g, fs, to, len);
+	gather_init(&g, fs->store, fs->pin_budget, to, len);
 	while (r == 0 && have < len) {
 		r = reply_map(n, off + have, len - have, &plan, err);
 		for (i = 0; r == 0 && i < plan.n; i++) {
-			reply_want(fs, &plan, i, &ahead);
+			want_ahead(fs->store, &plan, i, &ahead);
 			r = gather_extent(&g, &plan.ext[i], err);
 		}
 		have += plan.have;

@@ -25,8 +25,6 @@
 
 /* Below this, a run costs more as an iovec of its own than copied. */
 #define RUN_MIN PLAN_RUN
-/* Extents to look back at for one of the same chunk. */
-#define WANT_LOOK 16
 /* So few runs are always worth it. */
 #define RUN_FEW 4
 
@@ -61,46 +59,6 @@ int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	return 0;
 }
 
-/* Runs go to and fro between the chunks of a row: was this one just before? */
-static bool seen_lately(const struct plan *p, unsigned k)
-{
-	const struct extent *x = &p->ext[k];
-	unsigned first = k > WANT_LOOK ? k - WANT_LOOK : 0;
-
-	while (k-- > first)
-		if (p->ext[k].kind == EXTENT_CHUNK &&
-		    p->ext[k].u.chunk.index == x->u.chunk.index &&
-		    p->ext[k].u.chunk.set == x->u.chunk.set)
-			return true;
-	return false;
-}
-
-void reply_want(struct fs *fs, const struct plan *plan, unsigned i,
-		struct ahead *a)
-{
-	uint64_t *of = a->of;
-
-	if (i == 0) {
-		a->asked = 1; /* the first is decoded by this thread */
-		a->bytes = of[0] = 0;
-	}
-	if (i < a->asked) {
-		a->bytes -= of[i];
-	} else {
-		a->asked = i + 1;
-	}
-	for (; a->asked < plan->n; a->asked++) {
-		const struct extent *x = &plan->ext[a->asked];
-
-		of[a->asked] = 0;
-		if (x->kind != EXTENT_CHUNK || seen_lately(plan, a->asked))
-			continue;
-		if (!store_want(fs->store, x, a->bytes, &of[a->asked]))
-			return;
-		a->bytes += of[a->asked];
-	}
-}
-
 static void reply_unpin(struct fs *fs, struct reply *r)
 {
 	while (r->npins)
@@ -119,7 +77,8 @@ static int collect_gather(struct collector *c, struct error *err)
 		return error_set(err, -ENOMEM,
 				 "out of memory for a read of %zu bytes",
 				 c->want);
-	gather_init(&c->gather, c->fs, out->gathered->data, c->want);
+	gather_init(&c->gather, c->fs->store, c->fs->pin_budget,
+		    out->gathered->data, c->want);
 	for (i = 0; i < out->npins && r == 0; i++)
 		r = gather_span(&c->gather, &out->pins[i], err);
 	reply_unpin(c->fs, out);
@@ -273,7 +232,7 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 		     (plan.n > RUN_FEW && plan.have / plan.n < RUN_MIN)))
 			r = collect_gather(&c, err);
 		for (i = 0; r == 0 && i < plan.n; i++) {
-			reply_want(fs, &plan, i, &ahead);
+			want_ahead(fs->store, &plan, i, &ahead);
 			r = collect_extent(&c, &plan, &plan.ext[i], err);
 		}
 		have += plan.have;
