@@ -68,8 +68,8 @@ void archive_usage(const struct source *source, uint64_t *bytes,
 
 /* ---- the file ------------------------------------------------------------ */
 
-static int find_bytes(struct archive *a, const struct source_args *args,
-		      struct error *err)
+int archive_find_bytes(struct archive *a, const struct source_args *args,
+		       struct error *err)
 {
 	uint64_t offset = args->archive ? args->archive->offset : 0;
 	cleanup_free char *real = NULL;
@@ -147,18 +147,24 @@ static int take_index(struct archive *a, struct error *err)
 	return 0;
 }
 
-static void save_index(struct archive *a)
+int archive_save_index(struct archive *a, struct error *err)
 {
 	struct index_section s[INDEX_SECTIONS_MAX];
 	const struct index_options where = {a->options->index};
 	unsigned n = members_sections(&a->members, s);
-	struct error err = {0};
 	struct index_key key;
 
 	if (a->kind->sections)
 		n += a->kind->sections(a, s + n);
 	key_of(a, &key);
-	if (index_save(&key, &where, s, n, &a->index, &err) < 0) {
+	return index_save(&key, &where, s, n, &a->index, err);
+}
+
+static void save_index(struct archive *a)
+{
+	struct error err = {0};
+
+	if (archive_save_index(a, &err) < 0) {
 		/* Who says where it is to be wants to know that it is not. */
 		if (a->options->index)
 			log_warn("%s: no index was saved: %s", a->path,
@@ -235,7 +241,7 @@ int archive_load(const struct archive_kind *kind,
 	a->options = args->archive ? args->archive : &none;
 	a->versions = a->options->versions;
 	a->path = strdup(args->path);
-	r = a->path ? find_bytes(a, args, err) : no_memory(err);
+	r = a->path ? archive_find_bytes(a, args, err) : no_memory(err);
 	if (r == 0)
 		r = fill_table(a, err);
 	if (r == 0)

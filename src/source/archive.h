@@ -64,6 +64,11 @@ void archive_close(struct source *s);
 /* Read it once more, whatever its index says; publishes nothing. */
 int archive_again(const struct archive *a, const struct archive_options *o,
 		  struct archive **out, struct error *err);
+/* Steps of these, for who has an archive's table already: where its bytes are (a->path
+ * is set); save its index, a->index is where. */
+int archive_find_bytes(struct archive *a, const struct source_args *args,
+		       struct error *err);
+int archive_save_index(struct archive *a, struct error *err);
 /* source_ops of all kinds. */
 json_t *archive_about(const struct source *s, uint64_t node);
 int archive_verify(struct source *s, uint64_t node, struct source_check *c,
@@ -91,6 +96,20 @@ int archive_union(struct source *const *archives, unsigned n,
 int archive_nest(struct nest **out, const struct source_args *a,
 		 const struct members *m, const struct volume *volumes,
 		 unsigned n, struct files *f, uint64_t root, struct error *err);
+
+/* A tar that was written by us: what reading it for the first time would learn. */
+struct archive_made {
+	const char *path;
+	const char
+		*format; /* of the stream, "zstd"; NULL: it is not compressed */
+	const struct stream_point *points;
+	uint64_t n_points;
+	struct members *members; /* taken over, whatever happens */
+};
+/* Save its index where a mount looks for it; *index (malloc'ed) is that.  What a mount
+ * would say of an index that it does not believe, this says. */
+int archive_index_made(const struct archive_made *m, char **index,
+		       struct error *err);
 
 /* An input that first gives `n` bytes that were read
  * from `in` already, and goes on with `in` (borrowed).  `head` is copied. */

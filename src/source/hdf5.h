@@ -120,8 +120,11 @@ int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 		     uint64_t first, uint32_t n, uint64_t *written,
 		     struct location *out, struct error *err);
 /* tensor_ops.list; `count` is set to the chunks that the index counts, UINT64_MAX
- * when that is not known.  In this process only. */
+ * when that is not known. */
 int hdf5_list_here(const struct hdf5_place *at, const struct grid *g,
+		   uint64_t *from, struct written *out, uint32_t room,
+		   uint32_t *n, uint64_t *count, struct error *err);
+int hdf5_call_list(const struct hdf5_place *at, const struct grid *g,
 		   uint64_t *from, struct written *out, uint32_t room,
 		   uint32_t *n, uint64_t *count, struct error *err);
 /* One chunk of the grid through the library: as stored, or (`as` not NULL)

@@ -224,6 +224,60 @@ int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 	return 0;
 }
 
+/* Chunks of the grid, in order, and where to go on. */
+static bool list_is_sane(const struct result *is, const struct hdf5_listed *l,
+			 const struct grid *g, uint64_t first, uint32_t room)
+{
+	const struct written *at = (void *)((char *)is->data + sizeof *l);
+
+	if (l->n > room || is->size != sizeof *l + l->n * sizeof *at ||
+	    (l->code != 0 && l->code != 1 && l->code != -ENOTSUP) ||
+	    (l->code == 1 && l->n != 1) || (l->code == 0 && l->from <= first))
+		return false;
+	for (uint64_t i = 0; i < l->n; i++)
+		if (at[i].chunk >= g->count ||
+		    at[i].chunk < (i ? at[i - 1].chunk + 1 : 0))
+			return false;
+	return true;
+}
+
+int hdf5_call_list(const struct hdf5_place *at, const struct grid *g,
+		   uint64_t *from, struct written *out, uint32_t room,
+		   uint32_t *n, uint64_t *count, struct error *err)
+{
+	struct result is = {NULL, 0, false};
+	struct hdf5_listed l;
+	struct question x;
+	int r;
+
+	if (!hdf5_isolated())
+		return hdf5_list_here(at, g, from, out, room, n, count, err);
+	*count = UINT64_MAX;
+	x = question(LIST, at, NULL);
+	x.q.u.grid = *g;
+	x.q.first = *from;
+	x.q.n = room;
+	r = call(&x, &is, err);
+	if (r < 0)
+		return r;
+	if (is.size >= sizeof l)
+		memcpy(&l, is.data, sizeof l);
+	if (is.size < sizeof l || !list_is_sane(&is, &l, g, *from, room)) {
+		r = error_set(err, -EBADMSG,
+			      "the list of its chunks makes no sense: the file "
+			      "is damaged");
+		hdf5_place_prefix(at, err);
+	} else {
+		memcpy(out, (char *)is.data + sizeof l, l.n * sizeof *out);
+		*n = (uint32_t)l.n;
+		*from = l.from;
+		*count = l.count;
+		r = (int)l.code;
+	}
+	free(is.data);
+	return r;
+}
+
 int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
 		    uint64_t chunk, const struct dtype *as, const char *member,
 		    void *out, size_t size, struct error *err)

@@ -21,8 +21,8 @@ void hdf5_lock(void);
 void hdf5_unlock(void);
 
 /* Once per process, idempotent: H5dont_atexit, register our driver, register
- * our decoders (lzf, lz4, zstd, whatever libhdf5 lacks) as libhdf5 filters so
- * that H5Dread can read variable-length data behind them, and self-test the
+ * our codecs (lzf, lz4, zstd, whatever libhdf5 lacks) as libhdf5 filters so
+ * that it can read and write variable-length data behind them, and self-test the
  * driver trick on a small file.  Takes the lock itself.  A failed self-test is
  * no error here: it is logged, and hdf5_driver_ok says so. */
 int hdf5_init(struct error *err);
@@ -65,8 +65,8 @@ struct hdf5_location {
 int hdf5_locate(hid_t dset, const hsize_t *offset, struct hdf5_location *out,
 		struct error *err);
 
-/* hdf5_filters.c, called by hdf5_init: let libhdf5 decode with codec_table what
- * it cannot decode itself.  Lock held. */
+/* hdf5_filters.c, called by hdf5_init: let libhdf5 decode, and encode where we
+ * can, with codec_table what it cannot itself.  Lock held. */
 int hdf5_filters_register(struct error *err);
 /* Most bytes that one of these filters may produce for an H5Dread of this
  * thread (the chunk's decoded size, when the caller knows it); 0 goes back to

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our decoders as filters of libhdf5, for what only H5Dread can read. */
+/* Our codecs as filters of libhdf5, for what it has to read or write itself. */
 
 /*
  * Chunks are decoded by us, without the library.  Variable-length strings are
  * the exception: H5Dread finds them wherever they are in an element, and wants
- * filters of its own.  Each row of codec_table that
- * is not built into the library is registered with it, for decoding only; a
- * plugin of the same number is not even looked for then (some are packaged in a
- * way that cannot be loaded).
+ * filters of its own, as does H5Dwrite.  Each row of
+ * codec_table that is not built into the library is registered with it, for encoding
+ * where we can; a plugin of the same number is not even looked for then (some are
+ * packaged in a way that cannot be loaded).
  *
  * The library calls a filter without saying whose it is, so every row needs a
  * function: a numbered slot, made by a macro.  Nor does it say how long the
@@ -74,6 +74,34 @@ static int filter_decode(const struct codec *c, const struct codec_params *p,
 	return 0;
 }
 
+/* Encode; a result that is not smaller is a failure, after which the library skips
+ * a filter that is optional (all of ours are). */
+static int filter_encode(const struct codec *c, const struct codec_params *p,
+			 const void *in, size_t in_len, void **out,
+			 size_t *room, size_t *out_len, struct error *err)
+{
+	void *data;
+	int r;
+
+	if (!c->encode)
+		return error_set(err, -ENOTSUP, "%s: for reading only",
+				 c->name);
+	data = H5allocate_memory(in_len ? in_len : 1, 0);
+	if (!data)
+		return error_set(err, -ENOMEM, "%s: out of memory", c->name);
+	r = c->encode(p, in, in_len, data, in_len, out_len, err);
+	if (r != 0) {
+		H5free_memory(data);
+		return r < 0 ? r
+			     : error_set(err, -ENOSPC,
+					 "%s: it does not get smaller",
+					 c->name);
+	}
+	*out = data;
+	*room = in_len;
+	return 0;
+}
+
 /* The library's call: bytes of the result, 0 for failure. */
 static size_t filter_run(const struct codec *c, unsigned flags, size_t n,
 			 const unsigned *cd, size_t in_len, size_t *room,
@@ -85,13 +113,10 @@ static size_t filter_run(const struct codec *c, unsigned flags, size_t n,
 	void *data = NULL;
 	int r;
 
-	if (!(flags & H5Z_FLAG_REVERSE))
-		r = error_set(&err, -ENOTSUP, "%s: for reading only", c->name);
-	else
-		r = filter_params(c, n, cd, &p, &err);
+	r = filter_params(c, n, cd, &p, &err);
 	if (r == 0)
-		r = filter_decode(c, &p, *buf, in_len, &data, room, &out_len,
-				  &err);
+		r = (flags & H5Z_FLAG_REVERSE ? filter_decode : filter_encode)(
+			c, &p, *buf, in_len, &data, room, &out_len, &err);
 	if (r < 0) {
 		H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS,
 			 H5E_PLINE, H5E_CANTFILTER, "%s", err.text);
@@ -131,6 +156,9 @@ int hdf5_filters_register(struct error *err)
 		H5Z_class2_t class = {
 			.version = H5Z_CLASS_T_VERS,
 			.id = (H5Z_filter_t)c->id,
+			/* Without one no dataset could be made that has
+			 * chunks copied from another. */
+			.encoder_present = 1,
 			.decoder_present = 1,
 			.name = c->name,
 		};

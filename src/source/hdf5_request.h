@@ -18,28 +18,36 @@
  * the tree: a worker, forked when that was built, has them at the same address.
  *
  * An answer is a reply and `size` bytes: a description, `written` and locations,
- * the bytes of a chunk, values (each a uint64_t and so many bytes), text.
+ * a list and its chunks, the bytes of a chunk, values (each a uint64_t and so many
+ * bytes), text.
  */
-enum op { DESCRIBE, LOCATE, FETCH, VALUES, ATTRIBUTES, ABOUT };
+enum op { DESCRIBE, LOCATE, LIST, FETCH, VALUES, ATTRIBUTES, ABOUT };
 struct request {
 	enum op op;
 	struct hdf5_source *s;
 	struct identity id; /* of the file */
 	uint32_t path_len, object_len, member_len;
-	bool typed;            /* DESCRIBE: `type` is wanted */
-	bool converted;        /* FETCH: as type.served */
-	unsigned rank;         /* VALUES */
-	uint64_t first, n;     /* chunks; FETCH: chunk and bytes */
-	uint64_t written;      /* LOCATE */
+	bool typed;     /* DESCRIBE: `type` is wanted */
+	bool converted; /* FETCH: as type.served */
+	unsigned rank;  /* VALUES */
+	uint64_t first,
+		n;        /* chunks; FETCH: chunk and bytes; LIST: from, room */
+	uint64_t written; /* LOCATE */
 	struct hdf5_type type; /* VALUES: `served` */
 	union {
-		struct grid grid; /* LOCATE, FETCH */
+		struct grid grid; /* LOCATE, LIST, FETCH */
 		struct box box;   /* VALUES */
 	} u;
 };
 struct reply {
 	uint64_t size; /* of what follows */
 	struct error err;
+};
+
+/* LIST: what else its answer says than which chunks. */
+struct hdf5_listed {
+	int64_t code; /* 0, 1, -ENOTSUP */
+	uint64_t from, count, n;
 };
 
 /* hdf5_message.c: a description as bytes.  `pack` calls `put` with pieces of

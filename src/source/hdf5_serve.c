@@ -94,6 +94,28 @@ static int do_locate(const struct asked *a, struct output *o, struct error *err)
 	return r;
 }
 
+/* That it is not known is an answer, too. */
+static int do_list(const struct asked *a, struct output *o, struct error *err)
+{
+	struct hdf5_listed is = {.from = a->q.first};
+	size_t head = sizeof is, most = a->q.n * sizeof(struct written);
+	uint32_t n = 0;
+	int r = room_for(o, head + most, err);
+
+	if (r < 0)
+		return r;
+	r = hdf5_list_here(&a->at, &a->q.u.grid, &is.from,
+			   (void *)(o->data + head), (uint32_t)a->q.n, &n,
+			   &is.count, err);
+	if (r < 0 && r != -ENOTSUP)
+		return r;
+	is.code = r;
+	is.n = r == 1 ? 1 : r < 0 ? 0 : n;
+	memcpy(o->data, &is, head);
+	o->used = head + is.n * sizeof(struct written);
+	return 0;
+}
+
 static int do_fetch(const struct asked *a, struct output *o, struct error *err)
 {
 	int r = room_for(o, a->q.n, err);
@@ -153,6 +175,8 @@ static int perform(const struct asked *a, struct output *o, struct error *err)
 		return do_describe(a, o, err);
 	case LOCATE:
 		return do_locate(a, o, err);
+	case LIST:
+		return do_list(a, o, err);
 	case FETCH:
 		return do_fetch(a, o, err);
 	case VALUES:

@@ -96,7 +96,7 @@ static int hdf5_list_part(struct tensor *t, uint32_t p, const struct layout *l,
 {
 	struct hdf5_place at = place_of(t, p);
 	uint64_t count;
-	int r = hdf5_list_here(&at, l->grid, from, out, room, n, &count, err);
+	int r = hdf5_call_list(&at, l->grid, from, out, room, n, &count, err);
 
 	if (count != UINT64_MAX)
 		atomic_store(&t->parts[p].written, count + 1);

@@ -442,6 +442,21 @@ void hdf5_worker_end(struct hdf5_worker *w, char *how, size_t n)
 	hdf5_worker_give(w);
 }
 
+void hdf5_isolate_let_go(void)
+{
+	for (unsigned i = 0; i < iso.n; i++) {
+		struct hdf5_worker *w = &iso.worker[i];
+		bool idle;
+
+		pthread_mutex_lock(&iso.lock);
+		idle = !w->busy && w->fd >= 0;
+		w->busy = w->busy || idle;
+		pthread_mutex_unlock(&iso.lock);
+		if (idle)
+			hdf5_worker_end(w, NULL, 0);
+	}
+}
+
 int hdf5_worker_send(struct hdf5_worker *w, const void *data, size_t n)
 {
 	return hdf5_write_all(w->fd, data, n) ? 0 : -EPIPE;

@@ -23,6 +23,9 @@ int hdf5_isolate_start(bool keep_stderr, struct error *err);
 /* End all of them.  Nobody is calling; nothing happens if none was started. */
 void hdf5_isolate_stop(void);
 bool hdf5_isolated(void);
+/* No file shall be open in a process that has nothing to do: what was deleted takes room
+ * as long as it is.  They end; others are started when they are needed. */
+void hdf5_isolate_let_go(void);
 
 /* A worker for the caller alone, started if need be; waits for a free one. */
 int hdf5_worker_take(struct hdf5_worker **out, struct error *err);
