@@ -8,15 +8,16 @@
 packages_build="build-essential pkg-config autoconf automake fuse3 libfuse3-dev \
 libhdf5-dev libdeflate-dev liblzf-dev libzstd-dev liblz4-dev libaec-dev \
 libbz2-dev libblosc-dev libjansson-dev zlib1g-dev liblzma-dev liblzo2-dev \
-libxxhash-dev libsquashfuse-dev"
+libxxhash-dev libsquashfuse-dev libsquashfs-dev libarchive-dev"
 packages_sample="python3-h5py python3-numpy"
 packages_style="clang-format"
 packages_test="clang libclang-rt-dev llvm python3-torch python3-torchvision \
 hdf5-tools attr mandoc fio xz-utils util-linux procps \
 bitshuffle hdf5-filter-plugin hdf5-filter-plugin-blosc-serial python3-hdf5plugin \
 python3-tables python3-netcdf4 python3-hyperspy octave \
-libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng \
-bzip2 lbzip2 pigz zstd lz4 pixz lzop tar sshfs openssh-sftp-server systemd"
+libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng squashfuse \
+bzip2 lbzip2 pigz zstd lz4 pixz lzop tar sshfs openssh-sftp-server systemd \
+strace"
 
 say()
 {

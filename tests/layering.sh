@@ -3,7 +3,8 @@
 # A folder of src/ includes only what src/LAYERS allows; files stay small.
 #
 # Also: libfuse is known to src/fs/fuse* alone (not to its public fuse.h), libhdf5
-# to src/source/hdf5* alone, libsquashfuse to src/source/squashfs_walk*; includes are written from src/; LAYERS itself has no
+# to hdf5* in src/source and src/pack, libsquashfuse to src/source/squashfs_walk*,
+# libsquashfs to src/pack/image*; includes are written from src/; LAYERS itself has no
 # cycle; no file has grown over 500 lines.
 srcdir=${srcdir:-$(dirname "$0")/..}
 cd "$srcdir/src" || exit 99
@@ -59,13 +60,18 @@ for file in $(find . -name '*.[ch]' | sed 's,^\./,,' | LC_ALL=C sort); do
 			esac ;;
 		hdf5.h | hdf5_* | H5*)
 			case $file in
-			source/hdf5*) ;;
-			*) complain "src/$file: <$inc>: only src/source/hdf5* knows libhdf5" ;;
+			source/hdf5* | pack/hdf5*) ;;
+			*) complain "src/$file: <$inc>: only hdf5* in src/source and src/pack knows libhdf5" ;;
 			esac ;;
 		squashfuse*)
 			case $file in
 			source/squashfs_walk.h) ;;
 			*) complain "src/$file: <$inc>: include source/squashfs_walk.h" ;;
+			esac ;;
+		sqfs/*)
+			case $file in
+			pack/image*) ;;
+			*) complain "src/$file: <$inc>: only src/pack/image* knows libsquashfs" ;;
 			esac ;;
 		esac
 	done

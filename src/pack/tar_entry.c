@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Members of a tar as bytes, by libarchive. */
+
+/*
+ * One archive, four writers of libarchive that take turns: what fits into a ustar header
+ * is written by the first, at half the price in time and two thirds of the bytes; all else
+ * has an extended header.
+ *
+ *	ustar    names as the bytes they are (as GNU tar does, too): nobody converts them
+ *	pax      an extended header where names are UTF-8
+ *	binary   the same where one is not, which says so (hdrcharset=BINARY)
+ *	odd      the same where names of attributes are not just printable ASCII
+ *
+ * These are only for members that need them: GNU tar knows no hdrcharset and says that it
+ * ignores it, once for each member.  Extended attributes are SCHILY.xattr, which all read;
+ * but libarchive escapes names there, and nobody undoes it.  Names that it escapes become
+ * LIBARCHIVE.xattr, which bsdtar and we read, and tar ignores, with a word.  For the second
+ * one libarchive has to believe that the locale is UTF-8, which is so on this thread while
+ * a header is made.
+ *
+ * There is nothing in it of the time or the process that writes: no atime, no ctime.
+ */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <locale.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/vec.h"
+#include "pack/tar_private.h"
+
+#define BLOCK 512
+/* As tars end, since tapes: two zero blocks, then to a multiple of this. */
+#define RECORD 10240
+
+enum { USTAR, PAX, BINARY, ODD, WRITERS };
+/* Names of users and groups; one that came later replaces one of the same place. */
+enum { NAMES = 256, NAME_MOST = 256 };
+#define ANSWER_MOST ((size_t)16 << 20)
+struct owner_name {
+	uint32_t id;
+	bool known;
+	char name[NAME_MOST]; /* "": it has none */
+};
+struct tar_writer {
+	tar_emit *emit;
+	void *ctx;
+	struct archive *to[WRITERS]; /* NULL: was not needed yet */
+	struct archive *now;         /* that writes the member */
+	struct archive_entry *entry;
+	locale_t utf8; /* 0: there is none */
+	bool numeric_owner;
+	bool data;  /* what comes is a member's own */
+	bool ended; /* what comes is not wanted */
+	uint64_t size;
+	struct error failure; /* of emit */
+	vec(char) path;
+	struct owner_name users[NAMES], groups[NAMES];
+};
+
+/* Zeros in holes, and at the end. */
+static unsigned char zeros[1 << 20];
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- libarchive ---------------------------------------------------------- */
+
+static void emit(struct tar_writer *w, const void *bytes, size_t n)
+{
+	if (!w->failure.code)
+		w->emit(w->ctx, bytes, n, w->data, &w->failure);
+	w->size += n;
+}
+
+/* It is not told of failures, but we look: after one it would not free what it has. */
+static la_ssize_t on_write(struct archive *a, void *ctx, const void *bytes,
+			   size_t n)
+{
+	struct tar_writer *w = ctx;
+
+	(void)a;
+	if (!w->ended)
+		emit(w, bytes, n);
+	return (la_ssize_t)n;
+}
+
+/* What went wrong, in our words where it was us. */
+static int fail(const struct tar_writer *w, const char *path, struct error *err)
+{
+	const char *why;
+
+	if (w->failure.code)
+		return error_set(err, w->failure.code, "%s", w->failure.text);
+	why = archive_error_string(w->now);
+	return error_set(err, -EIO, "'%s' cannot be in a tar: %s", path,
+			 why ? why : "libarchive does not say why");
+}
+
+static bool set_up(struct tar_writer *w, struct archive *a, int which)
+{
+	static const char *const options[WRITERS] = {
+		[PAX] = "pax:xattrheader=SCHILY",
+		[BINARY] = "pax:xattrheader=SCHILY,pax:hdrcharset=BINARY",
+		[ODD] = "pax:xattrheader=LIBARCHIVE,pax:hdrcharset=BINARY"};
+	int r = which == USTAR ? archive_write_set_format_ustar(a)
+			       : archive_write_set_format_pax(a);
+
+	if (r == ARCHIVE_OK && options[which])
+		r = archive_write_set_options(a, options[which]);
+	/* No blocks: bytes come at once, by whichever writer. */
+	return r == ARCHIVE_OK &&
+	       archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
+	       archive_write_open(a, w, NULL, on_write, NULL) == ARCHIVE_OK;
+}
+
+static int choose(struct tar_writer *w, int which, struct error *err)
+{
+	if (!w->to[which]) {
+		struct archive *a = archive_write_new();
+
+		if (!a || !set_up(w, a, which)) {
+			if (a)
+				archive_write_free(a);
+			return no_memory(err);
+		}
+		w->to[which] = a;
+	}
+	w->now = w->to[which];
+	return 0;
+}
+
+/* ---- owners -------------------------------------------------------------- */
+
+/* In `buf`; ERANGE: it is too small. */
+static int ask(uint32_t id, bool group, char *buf, size_t n, const char **name)
+{
+	struct passwd p, *user = NULL;
+	struct group g, *found = NULL;
+	int r = group ? getgrgid_r(id, &g, buf, n, &found)
+		      : getpwuid_r(id, &p, buf, n, &user);
+
+	*name = r ? NULL : found ? found->gr_name : user ? user->pw_name : NULL;
+	return r;
+}
+
+/* Groups come with all of their members, of which there may be thousands. */
+static void look_up(uint32_t id, bool group, char name[NAME_MOST])
+{
+	const char *found = NULL;
+	int r = ERANGE;
+
+	name[0] = '\0';
+	for (size_t n = 4096; r == ERANGE && n <= ANSWER_MOST; n *= 4) {
+		cleanup_free char *buf = malloc(n);
+
+		if (!buf)
+			return;
+		r = ask(id, group, buf, n, &found);
+		if (found && strlen(found) < NAME_MOST)
+			strcpy(name, found);
+	}
+}
+
+static const char *name_of(struct owner_name *table, uint32_t id, bool group)
+{
+	struct owner_name *at = &table[id % NAMES];
+
+	if (!at->known || at->id != id) {
+		at->known = true;
+		at->id = id;
+		look_up(id, group, at->name);
+	}
+	return at->name[0] ? at->name : NULL;
+}
+
+/* ---- which writer? ------------------------------------------------------- */
+
+/* RFC 3629: no bytes that no character has. */
+static bool is_utf8(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	while (*p) {
+		unsigned n = *p < 0x80                 ? 0
+			     : *p >= 0xc2 && *p < 0xe0 ? 1
+			     : *p >= 0xe0 && *p < 0xf0 ? 2
+			     : *p >= 0xf0 && *p < 0xf5 ? 3
+						       : 9;
+
+		if (n == 9 || (*p == 0xe0 && p[1] < 0xa0) ||
+		    (*p == 0xed && p[1] > 0x9f) ||
+		    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+			return false;
+		for (p++; n; n--, p++)
+			if ((*p & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+static bool is_ascii(const char *text)
+{
+	for (; text && *text; text++)
+		if (*text & 0x80)
+			return false;
+	return true;
+}
+
+/* Names that libarchive escapes. */
+static bool is_odd(const char *name)
+{
+	for (; *name; name++)
+		if (*name < '!' || *name > '~' || *name == '%' || *name == '=')
+			return true;
+	return false;
+}
+
+/* As libarchive splits it: 100 bytes, or a '/' with at most 155 before and 100 behind
+ * it. */
+static bool fits_name(const char *path, size_t n)
+{
+	const char *cut;
+
+	if (n <= 100)
+		return true;
+	cut = strchr(path + n - 101, '/');
+	if (cut == path)
+		cut = strchr(cut + 1, '/');
+	return cut && cut[1] && cut - path <= 155;
+}
+
+/*
+ * Within what the fields of a ustar header hold; libarchive keeps to six octal digits
+ * where there is room for seven.  Fractions of seconds alone are not worth a KiB for each
+ * file, in the archive and for all who read it; as with tar and bsdtar, members have them
+ * that need an extended header anyway.
+ */
+static bool fits_ustar(const struct tar_writer *w, const struct feed_unit *u)
+{
+	const struct feed_attr *a = &u->attr;
+	const char *link = u->same_as ? u->same_as : u->link;
+
+	return (u->same_as || (!u->n_xattrs && !u->sparse)) && a->mtime >= 0 &&
+	       a->mtime < INT32_MAX && a->uid < 1u << 18 && a->gid < 1u << 18 &&
+	       a->size < UINT64_C(1) << 33 && major(a->rdev) < 1u << 18 &&
+	       minor(a->rdev) < 1u << 18 && (!link || strlen(link) <= 100) &&
+	       fits_name(w->path.at, w->path.n - 1);
+}
+
+/* In a ustar header bytes are just bytes; not in an extended one. */
+static int which_writer(const struct tar_writer *w, const struct feed_unit *u,
+			const char *user, const char *group)
+{
+	const char *text[] = {u->path, u->same_as ? u->same_as : u->link, user,
+			      group};
+	bool ascii = true;
+
+	if (fits_ustar(w, u) && (!user || strlen(user) <= 32) &&
+	    (!group || strlen(group) <= 32))
+		return USTAR;
+	for (size_t i = 0; !u->same_as && i < u->n_xattrs; i++)
+		if (is_odd(u->xattrs[i].name))
+			return ODD;
+	for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+		if (!text[i] || is_ascii(text[i]))
+			continue;
+		if (!is_utf8(text[i]))
+			return BINARY;
+		ascii = false;
+	}
+	return ascii || w->utf8 ? PAX : BINARY;
+}
+
+/* ---- an entry ------------------------------------------------------------ */
+
+static int set_path(struct tar_writer *w, const struct feed_unit *u,
+		    struct error *err)
+{
+	bool ok = true;
+
+	w->path.n = 0;
+	for (const char *p = u->path; *p && ok; p++)
+		ok = vec_push(&w->path, *p);
+	if (ok && S_ISDIR(u->attr.mode))
+		ok = vec_push(&w->path, '/');
+	return ok && vec_push(&w->path, '\0') ? 0 : no_memory(err);
+}
+
+/*
+ * libarchive writes "-1.5" for -1 s and 0.5e9 ns, which means what POSIX has it mean, one
+ * and a half seconds before 1970; the kernel's name for that is -2 s and 0.5e9 ns.  In the
+ * last second before 1970 it cannot say a fraction.
+ */
+static void set_mtime(struct archive_entry *e, const struct feed_attr *a)
+{
+	int64_t s = a->mtime;
+	long ns = (long)a->mtime_ns;
+
+	if (s < -1 && ns) {
+		s++;
+		ns = 1000000000 - ns;
+	} else if (s < 0) {
+		ns = 0;
+	}
+	archive_entry_set_mtime(e, s, ns);
+}
+
+static void set_sparse(struct archive_entry *e, const struct feed_unit *u)
+{
+	for (size_t i = 0; i < u->n_extents; i++)
+		archive_entry_sparse_add_entry(e, (int64_t)u->extents[i].at,
+					       (int64_t)u->extents[i].len);
+	/* All of it is a hole: without an entry it would be data. */
+	if (!u->n_extents)
+		archive_entry_sparse_add_entry(e, (int64_t)u->attr.size, 0);
+}
+
+/* In an archive with hdrcharset=BINARY libarchive calls a sparse member as in its ustar
+ * header, which has not all of a long name: such a member is written without holes. */
+static bool can_be_sparse(const struct tar_writer *w)
+{
+	return w->now == w->to[PAX] || w->path.n - 1 <= 100;
+}
+
+static void fill_entry(struct tar_writer *w, const struct feed_unit *u,
+		       const char *user, const char *group)
+{
+	struct archive_entry *e = archive_entry_clear(w->entry);
+	const struct feed_attr *a = &u->attr;
+
+	archive_entry_copy_pathname(e, w->path.at);
+	archive_entry_set_mode(e, a->mode);
+	archive_entry_set_uid(e, a->uid);
+	archive_entry_set_gid(e, a->gid);
+	if (user)
+		archive_entry_copy_uname(e, user);
+	if (group)
+		archive_entry_copy_gname(e, group);
+	set_mtime(e, a);
+	if (S_ISCHR(a->mode) || S_ISBLK(a->mode))
+		archive_entry_set_rdev(e, a->rdev);
+	if (u->same_as)
+		archive_entry_copy_hardlink(e, u->same_as);
+	else if (u->link)
+		archive_entry_copy_symlink(e, u->link);
+	if (u->same_as || !S_ISREG(a->mode))
+		return;
+	archive_entry_set_size(e, (int64_t)a->size);
+	if (u->sparse && can_be_sparse(w))
+		set_sparse(e, u);
+}
+
+static int write_header(struct tar_writer *w)
+{
+	locale_t was = w->utf8 && w->now == w->to[PAX] ? uselocale(w->utf8)
+						       : (locale_t)0;
+	int r = archive_write_header(w->now, w->entry);
+
+	if (was)
+		uselocale(was);
+	return r;
+}
+
+int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
+		     struct error *err)
+{
+	const char *user = NULL, *group = NULL;
+	int r = set_path(w, u, err);
+
+	if (r < 0)
+		return r;
+	if (!w->numeric_owner) {
+		user = name_of(w->users, u->attr.uid, false);
+		group = name_of(w->groups, u->attr.gid, true);
+	}
+	r = choose(w, which_writer(w, u, user, group), err);
+	if (r < 0)
+		return r;
+	fill_entry(w, u, user, group);
+	/* Names of hard links have none: they are with the first name. */
+	for (size_t i = 0; !u->same_as && i < u->n_xattrs; i++)
+		archive_entry_xattr_add_entry(w->entry, u->xattrs[i].name,
+					      u->xattrs[i].value,
+					      u->xattrs[i].len);
+	w->data = false;
+	r = write_header(w);
+	/* The map of a sparse member comes with the first of its data. */
+	if (r >= ARCHIVE_WARN && u->sparse && !u->same_as && can_be_sparse(w))
+		r = archive_write_data(w->now, zeros, 0) < 0 ? ARCHIVE_FATAL
+							     : r;
+	w->data = true;
+	return r < ARCHIVE_WARN || w->failure.code ? fail(w, u->path, err) : 0;
+}
+
+int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
+		    struct error *err)
+{
+	const unsigned char *at = data;
+
+	while (n > 0) {
+		size_t part = (size_t)min_u64(n, data ? INT_MAX : sizeof zeros);
+		la_ssize_t done =
+			archive_write_data(w->now, data ? at : zeros, part);
+
+		if (done <= 0 || w->failure.code)
+			return fail(w, w->path.at, err);
+		if (data)
+			at += done;
+		n -= (uint64_t)done;
+	}
+	return 0;
+}
+
+int tar_writer_end(struct tar_writer *w, struct error *err)
+{
+	int r;
+
+	w->data = false;
+	r = archive_write_finish_entry(w->now);
+	return r < ARCHIVE_WARN || w->failure.code ? fail(w, w->path.at, err)
+						   : 0;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+int tar_writer_finish(struct tar_writer *w, struct error *err)
+{
+	uint64_t end = div_up(w->size + 2 * BLOCK, RECORD) * RECORD;
+
+	w->data = false;
+	emit(w, zeros, (size_t)(end - w->size));
+	return w->failure.code ? fail(w, "", err) : 0;
+}
+
+int tar_writer_new(struct tar_writer **out, bool numeric_owner, tar_emit *to,
+		   void *ctx, struct error *err)
+{
+	struct tar_writer *w = calloc(1, sizeof *w);
+
+	*out = NULL;
+	if (!w)
+		return no_memory(err);
+	w->emit = to;
+	w->ctx = ctx;
+	w->numeric_owner = numeric_owner;
+	w->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	w->entry = archive_entry_new();
+	if (!w->entry) {
+		tar_writer_free(w);
+		return no_memory(err);
+	}
+	*out = w;
+	return 0;
+}
+
+void tar_writer_free(struct tar_writer *w)
+{
+	if (!w)
+		return;
+	w->ended = true;
+	for (int i = 0; i < WRITERS; i++)
+		if (w->to[i])
+			archive_write_free(w->to[i]);
+	if (w->entry)
+		archive_entry_free(w->entry);
+	if (w->utf8)
+		freelocale(w->utf8);
+	vec_free(&w->path);
+	free(w);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the tar writer share; nobody else includes it. */
+#ifndef PACK_TAR_PRIVATE_H
+#define PACK_TAR_PRIVATE_H
+
+#include "pack/feed.h"
+#include "pack/squeeze.h"
+
+/* ---- members as bytes (tar_entry.c) -------------------------------------- */
+
+/* Bytes of the tar, in order.  `data`: they are a member's own; else headers, sparse
+ * maps, padding. */
+typedef int tar_emit(void *ctx, const void *bytes, size_t n, bool data,
+		     struct error *err);
+struct tar_writer;
+int tar_writer_new(struct tar_writer **out, bool numeric_owner, tar_emit *emit,
+		   void *ctx, struct error *err);
+/* The headers of an entry, from its first unit. */
+int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
+		     struct error *err);
+/* The next `n` bytes of it; NULL: zeros.  What is in holes is left out. */
+int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
+		    struct error *err);
+/* What is behind it. */
+int tar_writer_end(struct tar_writer *w, struct error *err);
+/* The end of the archive. */
+int tar_writer_finish(struct tar_writer *w, struct error *err);
+void tar_writer_free(struct tar_writer *w);
+
+/* ---- its index (tar_index.c) --------------------------------------------- */
+
+struct tar_index;
+/* `format` of the stream ("zstd"), or NULL. */
+int tar_index_new(struct tar_index **out, const char *format,
+		  struct error *err);
+/* The next bytes of the tar; `data` as tar_emit has it: these are not kept. */
+void tar_index_add(struct tar_index *x, const void *bytes, size_t n, bool data);
+/* A block of the stream begins at byte `in` of the file.  Any thread, one at a time. */
+void tar_index_block(struct tar_index *x, const struct squeeze_block *b,
+		     uint64_t in);
+/* The tar is at `path` now.  Save its index; *where (malloc'ed) is that. */
+int tar_index_save(struct tar_index *x, const char *path, char **where,
+		   struct error *err);
+void tar_index_free(struct tar_index *x);
+
+#endif
