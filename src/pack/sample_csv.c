@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Comma-separated values (RFC 4180). */
+#include "pack/sample_csv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct csv {
+	char *at, *end;
+	uint64_t line;
+};
+
+static int wrong(const struct csv *c, const char *what, struct error *err)
+{
+	return error_set(err, -EBADMSG, "line %" PRIu64 ": %s", c->line, what);
+}
+
+/* What is between quotes, moved to the front; c->at is behind the second. */
+static int take_quoted(struct csv *c, char *to, struct error *err)
+{
+	c->at++;
+	for (;;) {
+		if (c->at == c->end)
+			return wrong(c, "a quote that does not end", err);
+		if (*c->at == '"' && (++c->at == c->end || *c->at != '"'))
+			break;
+		c->line += *c->at == '\n';
+		*to++ = *c->at++;
+	}
+	*to = '\0';
+	if (c->at < c->end && *c->at == '\r')
+		c->at++;
+	else if (c->at < c->end && *c->at == ',')
+		return 0;
+	if (c->at < c->end && *c->at != '\n')
+		return wrong(c, "text behind a quote that ended", err);
+	return 0;
+}
+
+/* A field, and what ends it: ',', '\n', or '\0' at the end of everything. */
+static int take_field(struct csv *c, char **out, char *ended, struct error *err)
+{
+	bool quoted = c->at < c->end && *c->at == '"';
+	int r = 0;
+
+	*out = c->at;
+	if (quoted)
+		r = take_quoted(c, *out, err);
+	else
+		while (c->at < c->end && *c->at != ',' && *c->at != '\n')
+			c->at++;
+	if (r < 0)
+		return r;
+	*ended = c->at < c->end ? *c->at : '\0';
+	if (!quoted) {
+		char *stop = c->at;
+
+		stop -= *ended != ',' && stop > *out && stop[-1] == '\r';
+		*stop = '\0';
+	}
+	c->at += c->at < c->end;
+	return 0;
+}
+
+int csv_parse(char *text, size_t n, csv_row *row, void *ctx, struct error *err)
+{
+	struct csv c = {text, text + n, 1};
+	char *field[CSV_FIELDS_MOST];
+
+	if (memchr(text, '\0', n))
+		return error_set(err, -EBADMSG, "it has a NUL in it: no text");
+	if (n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+		c.at += 3;
+	while (c.at < c.end) {
+		uint64_t line = c.line;
+		size_t fields = 0;
+		char ended;
+		int r;
+
+		do {
+			if (fields == CSV_FIELDS_MOST)
+				return wrong(&c, "more than 256 fields", err);
+			r = take_field(&c, &field[fields++], &ended, err);
+			if (r < 0)
+				return r;
+		} while (ended == ',');
+		c.line++;
+		if (fields == 1 && !*field[0])
+			continue;
+		r = row(ctx, line, field, fields, err);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What members take in a tar, before they are written: asked of who will write them. */
+
+/*
+ * The writer's own headers are counted, so there is no second opinion about when a member
+ * needs an extended one.  Nearly all do not: while owners stay the same, and name, size
+ * and time are such as a ustar header surely holds, a header is one block.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pack/shards_private.h"
+#include "pack/tar_private.h"
+
+#define BLOCK UINT64_C(512)
+/* As the writer ends: two blocks, then to a multiple of this. */
+#define RECORD UINT64_C(10240)
+/* From here on the size may be in an extended header. */
+#define LARGE (UINT64_C(1) << 33)
+#define NAME_SURE 100
+
+struct shards_sizer {
+	bool numeric_owner;
+	struct tar_writer *writer;
+	uint64_t count;
+	struct feed_attr
+		plain; /* whose headers are one block; mode 0: none yet */
+};
+
+static int add(void *ctx, const void *bytes, size_t n, bool data,
+	       struct error *err)
+{
+	struct shards_sizer *s = ctx;
+
+	(void)bytes, (void)data, (void)err;
+	s->count += n;
+	return 0;
+}
+
+int shards_sizer_new(struct shards_sizer **out, bool numeric_owner,
+		     struct error *err)
+{
+	struct shards_sizer *s = calloc(1, sizeof *s);
+	int r;
+
+	*out = NULL;
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->numeric_owner = numeric_owner;
+	r = tar_writer_new(&s->writer, numeric_owner, add, s, err);
+	if (r < 0) {
+		free(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+void shards_sizer_free(struct shards_sizer *s)
+{
+	if (!s)
+		return;
+	tar_writer_free(s->writer);
+	free(s);
+}
+
+/* A writer of its own: this one will not get the data that it is told of. */
+static int measure_large(struct shards_sizer *s, const struct feed_unit *u,
+			 struct error *err)
+{
+	struct tar_writer *w;
+	int r = tar_writer_new(&w, s->numeric_owner, add, s, err);
+	uint64_t header;
+
+	if (r < 0)
+		return r;
+	s->count = 0;
+	r = tar_writer_begin(w, u, err);
+	header = s->count;
+	tar_writer_free(w);
+	s->count = header;
+	return r;
+}
+
+/* s->count: bytes of the headers.  The size of what is not large is in the same field
+ * whatever it is, and told to be 0, so that no data has to follow. */
+static int measure(struct shards_sizer *s, const char *path,
+		   const struct feed_attr *a, struct error *err)
+{
+	struct feed_unit u = {
+		.path = path, .attr = *a, .first = true, .last = true};
+	int r;
+
+	if (a->size >= LARGE)
+		return measure_large(s, &u, err);
+	u.attr.size = 0;
+	s->count = 0;
+	r = tar_writer_begin(s->writer, &u, err);
+	return r < 0 ? r : tar_writer_end(s->writer, err);
+}
+
+static bool is_plain(const struct shards_sizer *s, const char *path,
+		     const struct feed_attr *a)
+{
+	return s->plain.mode == a->mode && s->plain.uid == a->uid &&
+	       s->plain.gid == a->gid && a->mtime >= 0 &&
+	       a->mtime < INT32_MAX && !a->mtime_ns && a->size < LARGE &&
+	       strnlen(path, NAME_SURE + 1) <= NAME_SURE;
+}
+
+int shards_sizer_member(struct shards_sizer *s, const char *path,
+			const struct feed_attr *a, uint64_t *size,
+			struct error *err)
+{
+	uint64_t data = (a->size + BLOCK - 1) / BLOCK * BLOCK;
+	int r;
+
+	if (is_plain(s, path, a)) {
+		*size = BLOCK + data;
+		return 0;
+	}
+	r = measure(s, path, a, err);
+	if (r < 0)
+		return r;
+	if (s->count == BLOCK)
+		s->plain = *a;
+	*size = s->count + data;
+	return 0;
+}
+
+uint64_t shards_tar_size(uint64_t members)
+{
+	return (members + 2 * BLOCK + RECORD - 1) / RECORD * RECORD;
+}
