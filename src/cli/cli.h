@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "fs/fs.h"
+#include "pack/sink.h"
 #include "source/source.h"
 
 /* Exit codes, as the manual lists them. */
@@ -71,6 +72,32 @@ struct settings {
 		enum { STAGE_NOT, STAGE_ALL, STAGE_IF_IT_FITS } first;
 	} stage;
 
+	/* pack, create, write, merge */
+	struct {
+		const char *format, *files_from, *order, *output;
+		const char **exclude; /* n_exclude, and NULL.  Owned */
+		size_t n_exclude;
+		bool null, one_file_system, numeric_owner, verify, force;
+		bool no_xattrs;
+		struct pack_comp comp;
+		bool comp_given;
+		uint64_t block_size, memory; /* 0: not given */
+		uint32_t jobs;               /* 0: not given */
+		uint32_t level;
+		uint32_t uid, gid; /* OWNER_DEFAULT: as they are */
+		int64_t mtime;     /* INT64_MIN: as it is */
+		bool no_index;
+		/* shards */
+		uint64_t shards, shard_size, shard_count; /* 0: not given */
+		uint64_t seed;
+		bool shuffle;
+		/* tensors; texts as given */
+		const char *shape, *block, *dtype, *chunk, *labels;
+		const char *rows, *flag, *check_flag;
+		uint64_t block_number;
+		bool block_given, delete_parts, no_lock;
+	} pack;
+
 	char **owned; /* copies that values point into */
 	size_t n_owned;
 };
@@ -112,6 +139,14 @@ int cmd_staged(const struct command *c, struct settings *s, int argc,
 	       char **argv);
 int cmd_unstage(const struct command *c, struct settings *s, int argc,
 		char **argv);
+int cmd_pack(const struct command *c, struct settings *s, int argc,
+	     char **argv);
+int cmd_create(const struct command *c, struct settings *s, int argc,
+	       char **argv);
+int cmd_write(const struct command *c, struct settings *s, int argc,
+	      char **argv);
+int cmd_merge(const struct command *c, struct settings *s, int argc,
+	      char **argv);
 int cmd_help(const struct command *c, struct settings *s, int argc,
 	     char **argv);
 

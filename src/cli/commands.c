@@ -436,6 +436,25 @@ const struct command command_table[] = {
 	 cmd_staged},
 	{"unstage", "PATH|NAME...", "remove what was staged", NULL, 0, 0,
 	 tables_unstage, cmd_unstage},
+	{"pack", "DIR OUT | SOURCE.h5[:PATH] OUT.h5",
+	 "pack a directory into one file that mounts well; rechunk a tensor",
+	 "OUT's suffix, or --format, says what it becomes: a tar, plain or "
+	 "compressed in independent blocks, a squashfs image, an HDF5 tensor. "
+	 "It gets its name when all of it is safe.",
+	 2, 2, tables_pack, cmd_pack},
+	{"create", "PATTERN",
+	 "make the files of a distributed tensor, to be filled with write",
+	 "PATTERN has one {}: it becomes ALL in the name of the main file, and "
+	 "the rows of a part in the parts' names.",
+	 1, 1, tables_create, cmd_create},
+	{"write", "TARGET[:PATH] [INPUT.npy|-]",
+	 "fill rows of a distributed tensor; many processes may at once",
+	 "TARGET is the main file or a part. A part is replaced at once, data "
+	 "and flags, when all is safe; without INPUT only flags are set.",
+	 1, 2, tables_write, cmd_write},
+	{"merge", "MAIN",
+	 "make one file with the same data of a distributed tensor", NULL, 1, 1,
+	 tables_merge, cmd_merge},
 	{"help", "[COMMAND]", "explain a command", NULL, 0, 1, tables_help,
 	 cmd_help},
 	{NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The program: find the command, parse its options, run it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -67,6 +68,8 @@ void settings_init(struct settings *s)
 	s->uid = s->gid = OWNER_DEFAULT;
 	s->progress = "auto";
 	s->interval = 1;
+	s->pack.uid = s->pack.gid = OWNER_DEFAULT;
+	s->pack.mtime = INT64_MIN;
 }
 
 void settings_free(struct settings *s)
@@ -75,6 +78,8 @@ void settings_free(struct settings *s)
 		free(s->owned[i]);
 	free(s->owned);
 	free(s->names);
+	free(s->pack.exclude);
+	s->pack.exclude = NULL;
 	s->names = NULL;
 	s->owned = NULL;
 	s->n_owned = 0;
@@ -164,11 +169,26 @@ static int run(const struct command *c, int argc, char **argv)
 	return r;
 }
 
+/* Whoever starts us may have closed some of them: then the next files that are opened
+ * would be standard output and error, and what is said would be written into these.  Now
+ * writing fails, as it should. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/", O_PATH | O_CLOEXEC);
+	while (fd >= STDIN_FILENO && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *c;
 	const char *word;
 
+	fill_standard_descriptors();
 	/* Names of months for `ls -l`; numbers stay as JSON has them. */
 	setlocale(LC_TIME, "");
 	/* A file that may not grow (an index, under ulimit -f) is an error. */

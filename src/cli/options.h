@@ -41,6 +41,10 @@ extern const struct option options_common[], options_mount[], options_views[],
 /* stage, staged, unstage */
 extern const struct option *const tables_stage[],
 	*const tables_staged[], *const tables_unstage[];
+/* pack, create, write, merge */
+extern const struct option options_make[], options_effort[];
+extern const struct option *const tables_pack[],
+	*const tables_create[], *const tables_write[], *const tables_merge[];
 extern const struct option_alias option_aliases[];
 
 /*

@@ -47,10 +47,13 @@ compare() {
 
 compare tensorfs tensorfs
 compare tensorfs-mount mount umount
+compare tensorfs-pack pack
 compare tensorfs-run run
 compare tensorfs-ls ls cat
 compare tensorfs-info info verify
+compare tensorfs-merge merge
 compare tensorfs-stage stage staged unstage
+compare tensorfs-create create write
 compare tensorfs-stats stats
 
 # Every command is in the overview, and has a page that knows its name.

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensorfs write: fill rows of a tensor. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/interrupt.h"
+#include "cli/write.h"
+
+static void print_json(const struct write_plan *p, const char *target,
+		       const struct write_input *in, const char *flag)
+{
+	printf("{\"target\": ");
+	cli_json_string(stdout, target);
+	printf(", \"rows\": [%" PRIu64 ", %" PRIu64
+	       "], \"parts\": %zu, \"bytes\": %" PRIu64 ", \"flag\": ",
+	       p->begin, p->end, p->parts.n,
+	       in->fd < 0 ? 0 : (p->end - p->begin) * p->row_bytes);
+	if (flag)
+		cli_json_string(stdout, flag);
+	else
+		printf("null");
+	printf("}\n");
+}
+
+/* What a failure is for who asked. */
+static int exit_of(int code)
+{
+	switch (code) {
+	case -ENOMEM:
+		return CLI_MEMORY;
+	case -ENODATA:
+	case -EBADMSG:
+	case -ENOTSUP:
+		return CLI_SOURCE;
+	default:
+		return CLI_INCOMPLETE;
+	}
+}
+
+static int write_parts(const struct command *c, const struct settings *s,
+		       const struct write_plan *p, const char *target,
+		       struct write_input *in)
+{
+	struct error err = {0};
+	uint64_t done = 0;
+	int r = write_input_check(in, &p->dtype, p->rank, p->shape,
+				  p->end - p->begin, &err);
+
+	if (r == 0)
+		r = write_jobs_run(p, s, in, &done, &err);
+	if (p->distributed)
+		hdf5_write_sweep_beside(p->parts.at[0].path);
+	if (r == 0) {
+		if (s->json)
+			print_json(p, target, in, s->pack.flag);
+		return cli_flush(c);
+	}
+	if (done)
+		cli_say(c,
+			"%s; %" PRIu64 " of %zu parts were written, the others "
+			"are as they were",
+			err.text, done, p->parts.n);
+	else if (r == -EINTR)
+		cli_say(c, "interrupted: nothing was changed");
+	else
+		cli_say(c, "%s", err.text);
+	return exit_of(r);
+}
+
+int cmd_write(const struct command *c, struct settings *s, int argc,
+	      char **argv)
+{
+	struct write_input in = {.fd = -1};
+	struct write_plan plan;
+	struct error err = {0};
+	int r;
+
+	if (s->pack.rows && s->pack.block_given)
+		return cli_usage(c, "--rows and --block are two ways to say "
+				    "the same: give one");
+	if (argc < 2 && !s->pack.flag)
+		return cli_usage(c, "INPUT is missing; without it only flags "
+				    "are set, with --flag");
+	r = write_plan_make(&plan, c, s, argv[0]);
+	if (r != CLI_DONE)
+		return r;
+	interrupt_catch();
+	if (argc > 1 && write_input_open(&in, argv[1], &err) < 0) {
+		cli_say(c, "%s", err.text);
+		r = interrupted ? CLI_INCOMPLETE : CLI_SOURCE;
+	} else {
+		r = write_parts(c, s, &plan, argv[0], &in);
+	}
+	write_input_close(&in);
+	write_plan_free(&plan);
+	interrupt_die();
+	return r;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The option tables of pack, create, write and merge. */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/option_rows.h"
+#include "pack/comp.h"
+
+static int set_comp(struct settings *s, const char *value, struct error *err)
+{
+	s->pack.comp_given = true;
+	return comp_parse(value, &s->pack.comp, err);
+}
+
+/* Paths here have no "./" in front (as with tar -C DIR .), and directories no '/' at the
+ * end (as shells complete them): a pattern with one would match nothing. */
+static int set_exclude(struct settings *s, const char *value, struct error *err)
+{
+	size_t n = s->pack.n_exclude, len;
+	const char **grown = realloc(s->pack.exclude, (n + 2) * sizeof *grown);
+	char *pattern = grown ? settings_keep(s, value) : NULL;
+
+	if (grown)
+		s->pack.exclude = grown;
+	if (!pattern)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (!strncmp(pattern, "./", 2))
+		pattern += 2;
+	for (len = strlen(pattern); len && pattern[len - 1] == '/'; len--)
+		pattern[len - 1] = '\0';
+	if (!*pattern)
+		return error_set(err, -EINVAL, "'%s' is everything", value);
+	grown[n] = pattern;
+	grown[n + 1] = NULL;
+	s->pack.n_exclude = n + 1;
+	return 0;
+}
+
+static int set_shuffle(struct settings *s, const char *value, struct error *err)
+{
+	s->pack.shuffle = true;
+	return parse_count(value, 0, UINT64_MAX, &s->pack.seed, err);
+}
+
+static bool number_of(const char *text, uint32_t *out)
+{
+	uint64_t n;
+	struct error ignored = {0};
+
+	if (parse_count(text, 0, UINT32_MAX - 1, &n, &ignored) < 0)
+		return false;
+	*out = (uint32_t)n;
+	return true;
+}
+
+/* "USER:GROUP", names or numbers; a name alone is its group, too, a number alone leaves
+ * groups as they are. */
+static int set_owner(struct settings *s, const char *value, struct error *err)
+{
+	char *user = settings_keep(s, value);
+	char *group = user ? strchr(user, ':') : NULL;
+
+	if (!user)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (group)
+		*group++ = '\0';
+	if (*user && !number_of(user, &s->pack.uid)) {
+		const struct passwd *p = getpwnam(user);
+
+		if (!p)
+			return error_set(err, -EINVAL, "there is no user '%s'",
+					 user);
+		s->pack.uid = p->pw_uid;
+		if (!group)
+			s->pack.gid = p->pw_gid;
+	}
+	if (group && *group && !number_of(group, &s->pack.gid)) {
+		const struct group *g = getgrnam(group);
+
+		if (!g)
+			return error_set(err, -EINVAL, "there is no group '%s'",
+					 group);
+		s->pack.gid = g->gr_gid;
+	}
+	return 0;
+}
+
+static int set_mtime(struct settings *s, const char *value, struct error *err)
+{
+	return parse_time(value, &s->pack.mtime, err);
+}
+
+#define TEXT(name, key, arg, fallback, help, member)                           \
+	{                                                                      \
+		name, key, OPTION_TEXT, arg, fallback, help, AT(member), 0, 0, \
+			NULL                                                   \
+	}
+#define COUNT(name, arg, help, member)                                 \
+	{                                                              \
+		name, 0, OPTION_COUNT, arg, NULL, help, AT(member), 1, \
+			UINT64_MAX, NULL                               \
+	}
+#define SIZE(name, arg, fallback, help, member)                              \
+	{                                                                    \
+		name, 0, OPTION_SIZE, arg, fallback, help, AT(member), 0, 0, \
+			NULL                                                 \
+	}
+
+const struct option options_make[] = {
+	CALL("comp", 0, "CODEC[:LEVEL]", "auto",
+	     "zstd, lz4, gzip, xz, lzf, none; auto: what pays", set_comp),
+	FLAG("force", 0, pack.force, "replace what is there"),
+	FLAG("json", 0, json, "a summary as JSON"), END};
+
+const struct option options_effort[] = {
+	UINT("jobs", "N", "4, far away 16",
+	     "threads that read files and directories", pack.jobs, 1, 256),
+	UINT("threads", "N", "cores", "threads that compress", threads, 1,
+	     1024),
+	SIZE("memory", "SIZE", "25%", "memory for what is on its way",
+	     pack.memory),
+	END};
+
+static const struct option options_pack[] = {
+	TEXT("format", 0, "FORMAT", "by the suffix",
+	     "tar, tar.gz, tar.zst, squashfs, h5", pack.format),
+	SIZE("block-size", "SIZE", "the format's",
+	     "bytes that are compressed together", pack.block_size),
+	CALL("exclude", 0, "PATTERN", NULL,
+	     "leave out what matches, as tar does; may be repeated",
+	     set_exclude),
+	TEXT("files-from", 'T', "FILE", NULL,
+	     "only what FILE (-: standard input) names, one a line",
+	     pack.files_from),
+	FLAG("null", '0', pack.null,
+	     "names in lists end with NUL, not with a newline"),
+	TEXT("order", 0, "FILE", "sorted",
+	     "what FILE names comes first, in this order", pack.order),
+	FLAG("one-file-system", 0, pack.one_file_system,
+	     "do not go into other file systems"),
+	CALL("owner", 0, "USER[:GROUP]", "as it is",
+	     "who everything belongs to: names or numbers", set_owner),
+	FLAG("numeric-owner", 0, pack.numeric_owner,
+	     "no names of users and groups in a tar"),
+	CALL("mtime", 0, "TIME", "as it is",
+	     "when everything was changed: @SECONDS, YYYY-MM-DD[THH:MM:SS[Z]]",
+	     set_mtime),
+	FLAG("no-index", 0, pack.no_index,
+	     "do not write a tar's index beside it"),
+	FLAG("no-xattrs", 0, pack.no_xattrs, "leave out extended attributes"),
+	FLAG("verify", 0, pack.verify,
+	     "read the result again and compare it with the directory"),
+	END};
+
+static const struct option options_shards[] = {
+	COUNT("shards", "N", "N tars, OUT has a %06d: WebDataset shards",
+	      pack.shards),
+	SIZE("shard-size", "SIZE", NULL, "a new shard before it gets larger",
+	     pack.shard_size),
+	COUNT("shard-count", "N", "a new shard after N samples",
+	      pack.shard_count),
+	CALL("shuffle", 0, "SEED", "sorted",
+	     "samples in an order that SEED makes", set_shuffle),
+	END};
+
+static const struct option options_tensor[] = {
+	TEXT("shape", 0, "N,...", NULL, "of a sample in files without a header",
+	     pack.shape),
+	TEXT("dtype", 0, "TYPE", NULL,
+	     "of files without a header: float32, <u2, ...", pack.dtype),
+	TEXT("chunk", 0, "N,...", "a sample", "shape of a chunk", pack.chunk),
+	TEXT("labels", 0, "dirs|FILE.csv", NULL,
+	     "a label for each sample: its directory's name, or from FILE",
+	     pack.labels),
+	TEXT("dataset", 0, "PATH", "data", "what the tensor is called",
+	     dataset),
+	END};
+
+const struct option *const tables_pack[] = {
+	options_pack,   options_shards,   options_tensor, options_make,
+	options_effort, options_progress, options_common, NULL};

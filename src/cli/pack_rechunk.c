@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `pack SOURCE[:PATH] OUT.h5`: a tensor in other chunks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "cli/interrupt.h"
+#include "cli/pack.h"
+#include "cli/report.h"
+#include "pack/hdf5_rechunk.h"
+
+/* Of the memory, for decoded chunks. */
+#define CACHE_SHARE 4
+/* Tensors that are named when it is not clear which one is meant. */
+#define LISTED 12
+
+struct rechunker {
+	const struct command *c;
+	struct settings *s;
+	const char *out, *dataset;
+	struct operand source;
+	struct session *session;
+	struct tensor *tensor;
+	uint64_t chunk[RANK_MAX];
+	unsigned rank; /* of --chunk; 0: not given */
+	struct progress progress;
+};
+
+/* ---- what was asked for -------------------------------------------------- */
+
+/* Options of directories. */
+static const char *foreign_option(const struct settings *s)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} all[] = {
+		{"files-from", s->pack.files_from},
+		{"order", s->pack.order},
+		{"exclude", s->pack.n_exclude},
+		{"one-file-system", s->pack.one_file_system},
+		{"owner",
+		 s->pack.uid != OWNER_DEFAULT || s->pack.gid != OWNER_DEFAULT},
+		{"mtime", s->pack.mtime != INT64_MIN},
+		{"block-size", s->pack.block_size},
+		{"shape", s->pack.shape},
+		{"dtype", s->pack.dtype},
+		{"labels", s->pack.labels},
+		{"shards", s->pack.shards},
+		{"shard-size", s->pack.shard_size},
+		{"shard-count", s->pack.shard_count},
+		{"shuffle", s->pack.shuffle},
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].given)
+			return all[i].name;
+	return NULL;
+}
+
+/* "1,1,256,256" */
+static int parse_chunk(struct rechunker *r)
+{
+	const char *at = r->s->pack.chunk;
+	struct error err = {0};
+	char number[24];
+
+	while (at && *at) {
+		size_t n = strcspn(at, ",");
+
+		if (r->rank == RANK_MAX)
+			return cli_usage(r->c, "--chunk has more than %d axes",
+					 RANK_MAX);
+		if (n >= sizeof number)
+			n = sizeof number - 1;
+		memcpy(number, at, n);
+		number[n] = '\0';
+		if (parse_count(number, 1, INT64_MAX, &r->chunk[r->rank],
+				&err) < 0)
+			return cli_usage(r->c, "--chunk=%s: %s",
+					 r->s->pack.chunk, err.text);
+		r->rank++;
+		at += n;
+		if (*at == ',' && !*++at)
+			return cli_usage(r->c, "--chunk=%s ends in a comma",
+					 r->s->pack.chunk);
+	}
+	if (r->s->pack.chunk && !r->rank)
+		return cli_usage(r->c, "--chunk is empty");
+	return 0;
+}
+
+/* ---- the tensor ---------------------------------------------------------- */
+
+struct tensors {
+	struct tensor *at[LISTED];
+	uint64_t n;
+	uint64_t others; /* text, single values: what cannot be rechunked */
+};
+
+static int collect(void *ctx, struct tensor *t)
+{
+	struct tensors *all = ctx;
+
+	if (t->why_not || !dtype_is_binary(&t->dtype) || !t->rank) {
+		all->others++;
+		return 0;
+	}
+	if (all->n < LISTED)
+		all->at[all->n] = t;
+	all->n++;
+	return 0;
+}
+
+static void list(const struct rechunker *r, const struct tensors *all)
+{
+	char text[1024] = "";
+
+	for (uint64_t i = 0; i < all->n && i < LISTED; i++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "",
+			 all->at[i]->name);
+	}
+	cli_say(r->c,
+		"%s has %" PRIu64 " tensors: say which one, as "
+		"SOURCE:PATH (%s%s)",
+		r->source.source, all->n, text, all->n > LISTED ? ", ..." : "");
+}
+
+static int find_tensor(struct rechunker *r, const struct node *node)
+{
+	struct tree *tree = fs_tree(r->session->fs);
+	struct tensors all = {{NULL}, 0, 0};
+
+	r->tensor = node->files ? tensor_of_files(node->files) : NULL;
+	if (r->tensor)
+		return CLI_DONE;
+	if (report_walk(tree, node, collect, &all) < 0) {
+		cli_say(r->c, "out of memory");
+		return CLI_MEMORY;
+	}
+	if (all.n == 1) {
+		r->tensor = all.at[0];
+		if (all.others && !r->s->quiet)
+			cli_say(r->c,
+				"%s: only %s is taken; %" PRIu64
+				" other datasets are left out",
+				r->source.source, r->tensor->name, all.others);
+		return CLI_DONE;
+	}
+	if (all.n)
+		list(r, &all);
+	else
+		cli_say(r->c, "%s%s%s: there is no tensor to rechunk",
+			r->source.source, *r->source.path ? ":" : "",
+			r->source.path);
+	return CLI_SOURCE;
+}
+
+static int check_rank(const struct rechunker *r)
+{
+	char shape[256];
+
+	if (!r->rank || r->rank == r->tensor->rank)
+		return CLI_DONE;
+	dtype_shape_text(r->tensor->shape, r->tensor->rank, shape,
+			 sizeof shape);
+	return cli_usage(r->c,
+			 "--chunk=%s has %u axes, %s has %u: its shape is %s",
+			 r->s->pack.chunk, r->rank, r->tensor->name,
+			 r->tensor->rank, shape);
+}
+
+/* ---- what came of it ----------------------------------------------------- */
+
+static void show(void *ctx, uint64_t done)
+{
+	struct rechunker *r = ctx;
+
+	progress_update(&r->progress, done);
+}
+
+static void note(void *ctx, const char *sentence)
+{
+	struct rechunker *r = ctx;
+
+	if (r->s->quiet)
+		return;
+	progress_clear(&r->progress);
+	cli_say(r->c, "%s: %s", r->tensor->name, sentence);
+}
+
+static void print_numbers(const char *name, const uint64_t *n, unsigned rank)
+{
+	printf("\"%s\": [", name);
+	for (unsigned i = 0; i < rank; i++)
+		printf("%s%" PRIu64, i ? ", " : "", n[i]);
+	printf("], ");
+}
+
+static double ratio(const struct rechunker *r,
+		    const struct rechunk_result *result)
+{
+	return result->stored
+		       ? (double)r->tensor->bytes / (double)result->stored
+		       : 0;
+}
+
+static void print_json(const struct rechunker *r,
+		       const struct rechunk_result *x)
+{
+	const struct tensor *t = r->tensor;
+
+	printf("{\"output\": ");
+	cli_json_string(stdout, r->out);
+	printf(", \"format\": \"h5\", \"source\": ");
+	cli_json_string(stdout, r->source.source);
+	printf(", \"dataset\": ");
+	cli_json_string(stdout, x->dataset);
+	printf(", ");
+	print_numbers("shape", t->shape, t->rank);
+	print_numbers("chunk", x->chunk, t->rank);
+	printf("\"codec\": ");
+	cli_json_string(stdout, x->codec);
+	printf(", \"bytes\": %" PRIu64 ", \"stored\": %" PRIu64
+	       ", \"ratio\": %.3f, \"chunks\": %" PRIu64
+	       ", \"unwritten\": %" PRIu64 ", \"source_chunks\": %" PRIu64
+	       ", \"decodes\": %" PRIu64 ", \"tiles\": %" PRIu64
+	       ", \"threads\": %u, \"memory\": %" PRIu64
+	       ", \"seconds\": %.3f, \"verified\": %s}\n",
+	       t->bytes, x->stored, ratio(r, x), x->chunks, x->unwritten,
+	       x->plan.chunks, x->plan.decodes, x->plan.tiles, x->threads,
+	       r->s->pack.memory, progress_seconds(&r->progress),
+	       r->s->pack.verify ? "true" : "false");
+}
+
+static int say(const struct rechunker *r, const struct rechunk_result *x)
+{
+	char bytes[32], stored[32];
+
+	format_size(r->tensor->bytes, bytes, sizeof bytes);
+	format_size(x->stored, stored, sizeof stored);
+	if (r->s->json)
+		print_json(r, x);
+	else if (!r->s->quiet)
+		cli_say(r->c, "%s: %" PRIu64 " chunks, %s in %s (%s), %.1f s%s",
+			r->out, x->chunks, bytes, stored, x->codec,
+			progress_seconds(&r->progress),
+			r->s->pack.verify ? ", verified" : "");
+	return cli_flush(r->c);
+}
+
+static int failed(const struct rechunker *r, int code,
+		  const struct rechunk_result *x, const struct error *err)
+{
+	if (code == -EINTR) {
+		cli_say(r->c, "interrupted: nothing was left behind");
+		return CLI_INCOMPLETE;
+	}
+	cli_say(r->c, "%s", err->text);
+	if (code == -ENOMEM)
+		return CLI_MEMORY;
+	return x->of_source || code == -ENOTSUP ? CLI_SOURCE : pack_exit(code);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static int rechunk(struct rechunker *r)
+{
+	struct settings *s = r->s;
+	struct rechunk_options o = {.store = r->session->store,
+				    .tensor = r->tensor,
+				    .cache = s->cache_size,
+				    .path = r->out,
+				    .dataset = r->dataset,
+				    .replace = s->pack.force,
+				    .chunk = r->rank ? r->chunk : NULL,
+				    .comp = s->pack.comp_given ? &s->pack.comp
+							       : NULL,
+				    .threads = s->threads,
+				    .memory = s->pack.memory,
+				    .verify = s->pack.verify,
+				    .stop = &interrupted,
+				    .progress = show,
+				    .note = note,
+				    .ctx = r};
+	struct rechunk_result result;
+	struct error err = {0};
+	int code;
+
+	progress_init(&r->progress, s->quiet ? "none" : s->progress,
+		      "rechunked", r->tensor->bytes);
+	code = hdf5_rechunk(&o, &result, &err);
+	progress_clear(&r->progress);
+	return code < 0 ? failed(r, code, &result, &err) : say(r, &result);
+}
+
+int pack_rechunk(const struct command *c, struct settings *s,
+		 const char *source, const char *out)
+{
+	struct rechunker r = {.c = c, .s = s, .out = out};
+	const char *foreign = foreign_option(s);
+	struct node node;
+	int code;
+
+	/* What is not there may have been meant as a directory. */
+	if (foreign && !strchr(source, ':') && access(source, F_OK) < 0) {
+		cli_say(c, "'%s': %s", source, strerror(errno));
+		return CLI_SOURCE;
+	}
+	if (foreign)
+		return cli_usage(c, "--%s is for directories, and '%s' is none",
+				 foreign, source);
+	code = parse_chunk(&r);
+	if (code)
+		return code;
+	r.dataset = s->dataset; /* of the output; of the source it is PATH */
+	s->dataset = NULL;
+	s->cache_size = s->pack.memory / CACHE_SHARE;
+	s->views.source_order = true;
+	s->nested = true; /* SOURCE may be in an archive */
+	interrupt_catch();
+	code = operand_open(c, s, source, 0, &r.source, &r.session, &node);
+	if (code)
+		return code;
+	code = find_tensor(&r, &node);
+	if (code == CLI_DONE)
+		code = check_rank(&r);
+	if (code == CLI_DONE)
+		code = rechunk(&r);
+	session_free(r.session);
+	operand_free(&r.source);
+	interrupt_die();
+	return code;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `pack` says when it is done. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/parse.h"
+#include "cli/pack.h"
+
+/* Sentences on stderr; the rest is counted. */
+#define PROBLEMS_SHOWN 100
+
+int pack_exit(int code)
+{
+	switch (code) {
+	case -ENOMEM:
+		return CLI_MEMORY;
+	case -EINVAL:
+	case -EEXIST:
+	case -EISDIR:
+		return CLI_USAGE;
+	case -EBADMSG:
+	case -ENODATA:
+	case -ENOTSUP:
+		return CLI_SOURCE;
+	default:
+		return CLI_INCOMPLETE;
+	}
+}
+
+static void say_problems(const struct command *c, const struct scan *s)
+{
+	uint64_t n = 0;
+
+	for (size_t at = 0; at < s->problems.n && n < PROBLEMS_SHOWN; n++) {
+		cli_say(c, "%s", s->problems.at + at);
+		at += strlen(s->problems.at + at) + 1;
+	}
+	if (n < s->n_problems)
+		cli_say(c, "and %" PRIu64 " more", s->n_problems - n);
+	if (s->sockets)
+		cli_say(c, "%" PRIu64 " sockets were left out", s->sockets);
+}
+
+static uint64_t count_files(const struct scan *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->list.n; i++)
+		n += S_ISREG(s->list.at[i].mode);
+	return n;
+}
+
+static void print_shards(const struct shards_result *r)
+{
+	printf(", \"index\": ");
+	cli_json_string(stdout, r->index);
+	printf(", \"shards\": %zu, \"samples\": %" PRIu64
+	       ", \"left_out\": %" PRIu64,
+	       r->plan.list.n, r->plan.samples,
+	       r->plan.others + r->plan.not_files + r->plan.n_links);
+}
+
+static void print_json(const struct pack_report *r)
+{
+	const struct scan *s = r->scan;
+
+	printf("{\"output\": ");
+	cli_json_string(stdout, r->output);
+	printf(", \"format\": ");
+	cli_json_string(stdout, r->format);
+	printf(", \"codec\": ");
+	cli_json_string(stdout, r->codec);
+	printf(", \"entries\": %zu, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
+	       ", \"stored\": %" PRIu64 ", \"seconds\": %.3f",
+	       s->list.n, count_files(s), s->bytes, r->result.stored,
+	       r->seconds);
+	if (r->shards)
+		print_shards(r->shards);
+	if (r->index) {
+		printf(", \"index\": ");
+		cli_json_string(stdout, r->index);
+	}
+	if (r->result.xxh3[0] || r->result.xxh3[1])
+		printf(", \"xxh3_128\": \"%016" PRIx64 "%016" PRIx64 "\"",
+		       r->result.xxh3[0], r->result.xxh3[1]);
+	printf(", \"verified\": %s, \"differences\": %" PRIu64
+	       ", \"problems\": [",
+	       r->verified ? "true" : "false", r->differences);
+	for (size_t at = 0; at < s->problems.n;) {
+		if (at)
+			printf(", ");
+		cli_json_string(stdout, s->problems.at + at);
+		at += strlen(s->problems.at + at) + 1;
+	}
+	printf("]}\n");
+}
+
+static void print_text(const struct command *c, const struct pack_report *r)
+{
+	char bytes[32], stored[32], shards[80] = "";
+
+	if (r->shards)
+		snprintf(shards, sizeof shards,
+			 "%zu shards, %" PRIu64 " samples, ",
+			 r->shards->plan.list.n, r->shards->plan.samples);
+	format_size(r->scan->bytes, bytes, sizeof bytes);
+	format_size(r->result.stored, stored, sizeof stored);
+	cli_say(c, "%s: %s%" PRIu64 " files, %s in %s (%s), %.1f s%s",
+		r->output, shards, count_files(r->scan), bytes, stored,
+		r->codec, r->seconds, r->verified ? ", verified" : "");
+}
+
+int pack_say(const struct command *c, const struct settings *s,
+	     const struct pack_report *r)
+{
+	int flushed;
+
+	say_problems(c, r->scan);
+	if (s->json)
+		print_json(r);
+	else if (!s->quiet)
+		print_text(c, r);
+	flushed = cli_flush(c);
+	return r->scan->n_problems || r->differences ? CLI_INCOMPLETE : flushed;
+}
