@@ -8,6 +8,7 @@ import collections
 import concurrent.futures
 import contextlib
 import ctypes
+import errno
 import os
 import random
 import stat
@@ -64,8 +65,14 @@ def xattrs_of(path, wanted):
     """Attributes whose names begin with one of `wanted`; ours are not data."""
     if not wanted:
         return {}
+    try:
+        names = os.listxattr(path, follow_symlinks=False)
+    except OSError as e:
+        if e.errno != errno.ENOTSUP:
+            raise
+        return {}
     return {k: os.getxattr(path, k, follow_symlinks=False)
-            for k in os.listxattr(path, follow_symlinks=False)
+            for k in names
             if k.startswith(tuple(wanted)) and
             not k.startswith("user.tensorfs.")}
 
@@ -280,19 +287,21 @@ def _contents(d, want, got, a, b, o):
 
 
 def same(got_root, want_root, what="", mtime=1, owner=None, xattrs=("user.",),
-         root=True, implied=(), ignore=(), random_reads=3, content=True):
+         root=True, implied=(), ignore=(), random_reads=3, content=True,
+         ordered=True):
     """The tree at got_root (a mount) is the one at want_root.
 
     mtime: unit of comparison in ns, 0: not at all.  owner: compare uid and gid
     (by default as root).  implied: directories with no entry of their own,
     whose attributes are nobody's.  ignore: paths to leave out on both sides.
+    ordered: got_root lists names in order.
     """
     o = {"mtime": mtime, "root": root, "random_reads": random_reads,
          "owner": os.geteuid() == 0 if owner is None else owner,
          "implied": {os.fsencode(p) for p in implied}}
     a, b = os.fsencode(want_root), os.fsencode(got_root)
     want = scan(a, xattrs)
-    got = scan(b, xattrs, listing_of(b))
+    got = scan(b, xattrs, listing_of(b) if ordered else None)
     for p in ignore:
         want.pop(os.fsencode(p), None)
         got.pop(os.fsencode(p), None)
