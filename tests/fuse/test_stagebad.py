@@ -19,7 +19,7 @@ import numpy as np
 import arc
 import lib
 from checks import Failure, check, equal, note, read
-from lib import case, exits, run, tensorfs, wait_until
+from lib import TooFast, case, exits, run, tensorfs, wait_until
 from stagelib import (CONTROL, HOME, UID, Running, no_strays, nothing, sentence,
                       setup, same_tree, stage, stage_one, staged, unstage,
                       visible)
@@ -31,15 +31,27 @@ MIB = 1 << 20
 def cleaned(f):
     @functools.wraps(f)
     def g():
-        f()
+        try:
+            f()
+        except TooFast:
+            unstage("--all")
+            raise
         unstage("--all")
         nothing()
     return case(g)
 
 
+def caught(r):
+    """The tree that `r` makes just now."""
+    tree = r.partial()
+    if not tree:
+        raise TooFast
+    return tree
+
+
 def scratch(name):
     d = os.path.join(work, name)
-    os.makedirs(d)
+    os.makedirs(d, exist_ok=True)
     return d
 
 
@@ -372,7 +384,7 @@ def source_vanishes():
         shutil.copy(slow(), path)
         arc.sh(lib.TENSORFS, "ls", path)
         with Running("-q", path) as r:
-            check(r.partial(), "it was too fast")
+            caught(r)
             if how == "truncate":
                 os.truncate(path, 100)
             elif how == "replace":
@@ -387,15 +399,22 @@ def source_vanishes():
     os.unlink(path)
 
 
+def read_first(source):
+    return run("tar", "-xOf", source, "--occurrence=1", "a-first",
+               text=False).stdout
+
+
 @cleaned
 def verify_finds():
     """What was written is changed behind our back."""
-    with Running("-q", "--verify", slow()) as r:
-        tree = r.partial()
-        first = os.path.join(tree or "", "a-first")
-        check(wait_until(lambda: os.path.exists(first) and
-                         os.path.getsize(first) == 300000, 30, 0.001),
-              "it was too fast")
+    source = slow()
+    want = read_first(source)
+    with Running("-q", "--verify", source) as r:
+        first = os.path.join(caught(r), "a-first")
+        # All of it: what is not written yet would be written over our byte.
+        if not wait_until(lambda: os.path.exists(first) and
+                          read(first) == want, 30, 0.001):
+            raise TooFast
         with open(first, "r+b") as f:
             f.seek(150000)
             f.write(b"\xff")
@@ -415,7 +434,7 @@ def room_of_two():
         first = Running("-q", "--to=" + t.path, "--reserve=0", slow(),
                         control=t.control)
         with first as r:
-            check(r.partial(), "it was too fast")
+            caught(r)
             p = exits(tensorfs("stage", "--to=" + t.path, "--reserve=0", small),
                       5, "the second")
             sentence(p, "others are going to fill")
@@ -428,11 +447,11 @@ def room_of_two():
     with Tmpfs("size=150m") as t:
         with Running("-q", "--to=" + t.path, "--reserve=0", slow(),
                      control=t.control) as r:
-            check(r.partial(), "it was too fast")
+            caught(r)
             while tensorfs("stage", "-q", "--to=" + t.path, "--reserve=0",
                            small).returncode:
                 time.sleep(0.05)
-            check(r.partial(), "both fit, and the second had to wait")
+            caught(r)   # else the second had to wait for it
             exits(r.end(), 0, "the first")
         exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
 
@@ -470,7 +489,7 @@ def different_at_once():
 def interrupted():
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with Running(slow()) as r:
-            check(r.partial(), "it was too fast")
+            caught(r)
             r.p.send_signal(sig)
             p = r.end(20)
             equal(p.returncode, -sig, "exit")
@@ -490,7 +509,7 @@ def interrupted():
 @cleaned
 def dead_ones_are_shown():
     with Running("-q", slow()) as r:
-        check(r.partial(), "it was too fast")
+        caught(r)
         item, = staged()
         equal((item["name"], item["state"]), ("slow", "being staged"), "item")
         r.p.kill()
