@@ -585,7 +585,7 @@ def thousands_of_parts():
 
 def main():
     global work
-    work = lib.workdir()
+    work = lib.setup(fuse=False)
     lib.main()
 
 

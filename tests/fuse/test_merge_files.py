@@ -290,7 +290,7 @@ def mosaic_of_everything(d):
 
 def main():
     global work
-    work = lib.workdir()
+    work = lib.setup(fuse=False)
     lib.main()
 
 

@@ -326,7 +326,7 @@ def begun_anew():
 
 def main():
     global work
-    work = lib.workdir()
+    work = lib.setup(fuse=False)
     lib.main()
 
 

@@ -392,7 +392,7 @@ def disk_full():
 
 def main():
     global work, want
-    work = lib.workdir()
+    work = lib.setup(fuse=False)
     t = skerch.create(os.path.join(work, "template"), rows=115, part=20,
                       sub=(700,), incompressible=2)
     equal(len(t.parts), 6, "parts")
