@@ -404,6 +404,8 @@ def setup(limit=900, fuse=True):
     atexit.register(cleanup)
     for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(s, lambda n, _f: sys.exit(128 + n))
+    # Ignored where a shell without job control started us in the background.
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     threading.Thread(target=_watchdog, args=(limit,), daemon=True).start()
     return workdir()
 
