@@ -134,7 +134,7 @@ struct tensor {
 	_Atomic uint32_t learnt; /* parts with a layout; */
 	_Atomic bool nests;      /* some of them are NESTED */
 	struct tensor *flags;    /* strings, one a row; borrowed; or NULL */
-	struct chunk_set info;   /* info.json, made when read */
+	struct chunk_set documents; /* info.json and others, made when read */
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */
 	uint64_t text_bytes;
 	unsigned sample_axes; /* that the file suggests; 0: it does not */

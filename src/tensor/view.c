@@ -9,7 +9,7 @@
  *
  * An entry's number is its level's first plus its indices in C order, so names,
  * parents and children are divisions, whatever the number of samples.  Counts
- * come from the tensor: a directory takes 18 bytes, and one for each view.
+ * come from the tensor: a directory takes 19 bytes, and one for each view.
  */
 #include "tensor/view.h"
 
@@ -25,22 +25,9 @@
 #include "tensor/text.h"
 #include "tensor/view_node.h"
 
-unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
-{
-	unsigned axes = !o->sample_axes_given && t->sample_axes
-				? t->sample_axes
-				: o->sample_axes;
-
-	if (t->dtype.kind == DTYPE_RAGGED || axes > t->rank)
-		axes = t->rank;
-	return axes;
-}
-
 /* ---- nodes --------------------------------------------------------------- */
 
-/* Node numbers that a view takes: its entries on all levels.  UINT64_MAX: more
- * than there are. */
-static uint64_t view_numbers(const struct view *v)
+uint64_t view_numbers(const struct view *v)
 {
 	uint64_t size = 1, sum = 0;
 
@@ -51,13 +38,13 @@ static uint64_t view_numbers(const struct view *v)
 	return sum;
 }
 
-/* Entry k of the tensor's directory; `base` as in struct view. */
-static void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
-		      struct view *out)
+void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
+	       struct view *out)
 {
 	const struct view_ops *ops = view_table[f->row[k]];
 
-	*out = (struct view){ops, f->tensor, base, k, ops->levels, 0};
+	*out = (struct view){ops,         f->tensor, base,          k,
+			     ops->levels, 0,         f->sample_axes};
 	if (ops->samples)
 		out->levels = out->drop = f->sample_axes;
 }
@@ -132,7 +119,7 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 	struct view_node w;
 
 	if (dir == 0)
-		return f->n;
+		return f->listed;
 	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
 		return 0;
 	return w.view.ops->count(&w.view, w.depth);
@@ -221,6 +208,14 @@ static int file_resolve(const struct files *files, uint64_t node,
 	return 0;
 }
 
+static bool is_document(const struct view_node *w)
+{
+	const struct view_ops *ops = w->view.ops;
+
+	return ops->document &&
+	       (!ops->is_document || ops->is_document(&w->view, w->at));
+}
+
 /* What a file consists of: a header (of 0 bytes when it has none) and a box. */
 static int file_box(const struct view_node *w, struct box *b,
 		    struct npy_header *header, struct error *err)
@@ -230,6 +225,14 @@ static int file_box(const struct view_node *w, struct box *b,
 
 	header->total = 0;
 	v->ops->box_of(v, w->at, b);
+	if (v->ops->header) {
+		unsigned char *raw = (unsigned char *)header->back;
+
+		header->front_len = header->descr_len = 0;
+		header->total = header->back_len =
+			v->ops->header(v, w->at, raw);
+		return 0;
+	}
 	if (!v->ops->npy ||
 	    dtype_npy_header(&t->dtype, t->descr, t->rank - v->drop,
 			     b->count + v->drop, header))
@@ -243,7 +246,25 @@ static bool files_attr_is_slow(const struct files *files, uint64_t node)
 	struct view_node w;
 
 	return node && !view_node_resolve(tensor_files_of(files), node, &w) &&
-	       view_node_is_file(&w) && w.view.ops->size;
+	       view_node_is_file(&w) && (w.view.ops->size || is_document(&w));
+}
+
+static int document_size(const struct view_node *w, struct pinner *p,
+			 uint64_t *size, struct error *err)
+{
+	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
+	struct span span;
+	int r;
+
+	e.u.chunk.set = &w->view.tensor->documents;
+	e.u.chunk.index = tensor_document_chunk(&w->view, w->at);
+	e.u.chunk.slice = EXTENT_WHOLE;
+	r = p->pin(p, &e, &span, err);
+	if (r < 0)
+		return r;
+	*size = span.buf->size;
+	p->unpin(p, &span);
+	return 0;
 }
 
 static int file_size(const struct view_node *w, struct pinner *p,
@@ -254,6 +275,8 @@ static int file_size(const struct view_node *w, struct pinner *p,
 	struct box b;
 	int r;
 
+	if (is_document(w))
+		return document_size(w, p, size, err);
 	if (v->ops->size)
 		return v->ops->size(v, w->at, p, size, err);
 	r = file_box(w, &b, &header, err);
@@ -273,7 +296,7 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	out->nlink = 2;
 	out->size = 0;
 	if (node == 0) {
-		for (unsigned k = 0; k < f->n; k++) {
+		for (unsigned k = 0; k < f->listed; k++) {
 			view_at(f, k, &w.view);
 			out->nlink += w.view.levels > 0;
 		}
@@ -301,7 +324,7 @@ static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 	struct box b;
 	int r = file_resolve(files, node, &w, err);
 
-	if (r < 0 || w.view.ops->size)
+	if (r < 0 || w.view.ops->size || is_document(&w))
 		return r;
 	r = file_box(&w, &b, &header, err);
 	if (r < 0)
@@ -326,6 +349,12 @@ static int files_map(const struct files *files, uint64_t node, uint64_t off,
 
 	if (r < 0)
 		return r;
+	if (is_document(&w)) {
+		plan_chunk(plan, &w.view.tensor->documents,
+			   tensor_document_chunk(&w.view, w.at), off,
+			   plan->want - plan->have);
+		return 0;
+	}
 	if (w.view.ops->map)
 		return w.view.ops->map(&w.view, w.at, off, plan, err);
 	r = file_box(&w, &b, &header, err);
@@ -346,7 +375,7 @@ static void files_free(struct files *files)
 	free(f);
 }
 
-static const struct files_ops tensor_files_ops = {
+const struct files_ops tensor_files_ops = {
 	.count = files_count,
 	.child = files_child,
 	.name = files_name,
@@ -360,98 +389,3 @@ static const struct files_ops tensor_files_ops = {
 	.xattr_keys = view_node_xattr_keys,
 	.free = files_free,
 };
-
-/* ---- making one ---------------------------------------------------------- */
-
-struct tensor *tensor_of_files(const struct files *f)
-{
-	return f && f->ops == &tensor_files_ops ? tensor_files_of(f)->tensor
-						: NULL;
-}
-
-bool view_add_note(struct tensor *t, const char *top, const char *why)
-{
-	cleanup_free char *before = t->note;
-
-	t->note = NULL;
-	if (asprintf(&t->note, "%s%s%s/ is left out: %s", before ? before : "",
-		     before ? "; " : "", top, why) >= 0)
-		return true;
-	t->note = NULL;
-	return false;
-}
-
-/* Keep the rows sorted by name, as the directory lists them; the row's place. */
-static unsigned files_insert(struct tensor_files *f, unsigned row)
-{
-	unsigned k = f->n++;
-
-	for (; k &&
-	       strcmp(view_table[f->row[k - 1]]->top, view_table[row]->top) > 0;
-	     k--)
-		f->row[k] = f->row[k - 1];
-	f->row[k] = (uint8_t)row;
-	return k;
-}
-
-/* False: no memory. */
-static bool files_add(struct tensor_files *f, unsigned row, uint32_t views,
-		      uint64_t *numbers)
-{
-	const struct view_ops *ops = view_table[row];
-	struct view v;
-	unsigned k;
-	uint64_t n;
-
-	if ((ops->name && !(views & 1u << row)) ||
-	    !ops->fits(f->tensor, f->sample_axes))
-		return true;
-	k = files_insert(f, row);
-	view_make(f, k, 0, &v);
-	n = view_numbers(&v);
-	if (n < FILES_NODE_MAX && *numbers + n < FILES_NODE_MAX) {
-		*numbers += n;
-		return true;
-	}
-	memmove(f->row + k, f->row + k + 1, --f->n - k);
-	return view_add_note(f->tensor, ops->top,
-			     "more files than a directory tree here can "
-			     "number");
-}
-
-static int files_text(struct tensor *t, unsigned axes, struct error *err)
-{
-	if (t->why_not || dtype_is_binary(&t->dtype) ||
-	    t->dtype.kind == DTYPE_OTHER)
-		return 0;
-	return text_new(&t->text, t, axes, err);
-}
-
-int tensor_files_new(struct files **out, struct tensor *t,
-		     const struct view_options *o, struct error *err)
-{
-	unsigned axes = view_sample_axes(o, t);
-	uint64_t numbers = VIEWS_MAX + 1;
-	struct tensor_files *f, *fit;
-	bool ok = true;
-	int r = files_text(t, axes, err);
-
-	f = r < 0 ? NULL : malloc(sizeof *f + VIEWS_MAX);
-	if (!f) {
-		tensor_free(t);
-		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
-	}
-	f->files.ops = &tensor_files_ops;
-	f->tensor = t;
-	f->sample_axes = (uint8_t)axes;
-	f->n = 0;
-	for (unsigned row = 0; ok && view_table[row]; row++)
-		ok = files_add(f, row, o->views, &numbers);
-	if (!ok) {
-		files_free(&f->files);
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	fit = realloc(f, offsetof(struct tensor_files, row) + f->n);
-	*out = fit ? &fit->files : &f->files;
-	return 0;
-}

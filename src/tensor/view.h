@@ -9,7 +9,7 @@
 struct view_options {
 	unsigned sample_axes;   /* 1 .. RANK_MAX; default 1 */
 	bool sample_axes_given; /* else files may suggest another number */
-	uint32_t views;         /* bit i: row i of view_table */
+	uint32_t views;         /* listed: bit i, row i of view_table */
 	bool source_order;      /* dtype-order=source: keep big-endian */
 	enum tensor_missing missing;
 };
@@ -39,6 +39,7 @@ struct view {
 	unsigned index;  /* in the tensor's directory */
 	unsigned levels; /* of directories */
 	unsigned drop;   /* leading axes that the file's shape lacks */
+	unsigned sample_axes;
 };
 struct view_ops {
 	const char *name, *summary; /* of option views=; NULL: always there */
@@ -62,12 +63,27 @@ struct view_ops {
 		       struct box *out);
 	/* A header comes first. */
 	bool npy;
+	/* Not in listings unless option views= names it; there all the same. */
+	bool unlisted;
+	/*
+	 * Files that are texts (or a few bytes) made when they are read: all of the view's,
+	 * or those that is_document says.  malloc'ed, *len bytes; NULL and err.
+	 */
+	char *(*document)(const struct view *v, const uint64_t *at, size_t *len,
+			  struct error *err);
+	bool (*is_document)(const struct view *v, const uint64_t *at);
+	/* Of the names of samples; NULL: .npy, or .txt. */
+	const char *(*suffix)(const struct view *v);
+	/* Instead of npy: bytes before the box, at most VIEW_HEADER_MAX; how many. */
+	size_t (*header)(const struct view *v, const uint64_t *at,
+			 unsigned char *out);
 	/* Files that are not the bytes of their box (texts, sequences). */
 	int (*size)(const struct view *v, const uint64_t *at, struct pinner *p,
 		    uint64_t *size, struct error *err);
 	int (*map)(const struct view *v, const uint64_t *at, uint64_t off,
 		   struct plan *plan, struct error *err);
 };
+#define VIEW_HEADER_MAX 512
 /* Rows end with NULL. */
 extern const struct view_ops *const view_table[];
 
@@ -87,9 +103,11 @@ struct sample_cost {
 int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 		       struct error *err);
 
-/* info.json: a text chunk set of one chunk, made when it is read. */
-struct chunk_set *tensor_info_set(struct tensor *t);
-/* The text itself (malloc'ed), for `info` and the view. */
+/* Documents are a chunk set of the tensor's, a chunk each, made when they are read. */
+void tensor_document_init(struct tensor *t);
+/* The chunk that is the document at `at` of a view. */
+uint64_t tensor_document_chunk(const struct view *v, const uint64_t *at);
+/* The text of info.json (malloc'ed), for `info` and the view. */
 char *tensor_info_text(struct tensor *t, struct error *err);
 /* dtype_descr, however long (malloc'ed); NULL: no memory. */
 char *tensor_descr_text(const struct dtype *d);

@@ -5,19 +5,29 @@
 
 #include "tensor/view.h"
 
-#define VIEWS_MAX 8
+#define VIEWS_MAX 24
 
 struct tensor_files {
 	struct files files;
 	struct tensor *tensor; /* owned */
-	uint8_t n, sample_axes;
-	uint8_t row
-		[]; /* of view_table, sorted by name; no more than there are */
+	uint8_t n, listed, sample_axes;
+	/* Of view_table, no more than there are: those that are listed, sorted by
+	 * name, then the others. */
+	uint8_t row[];
 };
 static inline struct tensor_files *tensor_files_of(const struct files *f)
 {
 	return (struct tensor_files *)f;
 }
+
+extern const struct files_ops tensor_files_ops;
+
+/* Entry k of the tensor's directory; `base` as in struct view. */
+void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
+	       struct view *out);
+/* Node numbers that a view takes: its entries on all levels.  UINT64_MAX: more
+ * than there are. */
+uint64_t view_numbers(const struct view *v);
 
 /* `depth` indices are known; a file when depth == view.levels. */
 struct view_node {

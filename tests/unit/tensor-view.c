@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Views of random tensors: map and gather equals a naive copy in C order. */
+#include "tensor/view_name.h"
 #include "view_fake.h"
 
 /* The byte at `inside` of a part's chunk, the naive way: coordinates, one axis
@@ -347,8 +348,48 @@ TEST(names_that_would_be_too_long_are_left_out)
 	files->ops->free(files);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	char x[24], y[24];
+
+	snprintf(x, sizeof x, "%" PRIu64 ".npy", *(const uint64_t *)a);
+	snprintf(y, sizeof y, "%" PRIu64 ".npy", *(const uint64_t *)b);
+	return strcmp(x, y);
+}
+
+TEST(numbers_in_the_order_of_text)
+{
+	static const uint64_t many[] = {1,   2,    9,    10,   11,   12,  13,
+					99,  100,  101,  110,  111,  123, 200,
+					999, 1000, 1001, 2345, 10001};
+	static const uint64_t large[] = {UINT64_C(1) << 20, UINT64_C(1) << 40,
+					 UINT64_C(999999999999)};
+	static uint64_t sorted[10001];
+
+	for (unsigned k = 0; k < sizeof many / sizeof *many; k++) {
+		uint64_t n = many[k];
+
+		for (uint64_t i = 0; i < n; i++)
+			sorted[i] = i;
+		qsort(sorted, n, sizeof *sorted, by_text);
+		for (uint64_t i = 0; i < n; i++) {
+			CHECK_EQ_U(view_decimal_at(i, n), sorted[i]);
+			CHECK_EQ_U(view_decimal_place(sorted[i], n), i);
+		}
+	}
+	for (unsigned k = 0; k < sizeof large / sizeof *large; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			uint64_t at = rnd(large[k]), next;
+
+			next = view_decimal_at(at, large[k]);
+			CHECK(next < large[k]);
+			CHECK_EQ_U(view_decimal_place(next, large[k]), at);
+		}
+}
+
 int main(void)
 {
+	RUN(numbers_in_the_order_of_text);
 	RUN(views_of_random_tensors);
 	CHECK(bands > 100);
 	RUN(names_that_we_do_not_make_are_not_found);

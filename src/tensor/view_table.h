@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The views, each in a file of its own; rows of view_table. */
+#ifndef TENSOR_VIEW_TABLE_H
+#define TENSOR_VIEW_TABLE_H
+
+#include "tensor/view.h"
+
+extern const struct view_ops view_array, view_bin, view_text, view_blocks,
+	view_samples, view_text_samples, view_ragged_samples, view_ragged_array,
+	view_info, view_stack, view_images, view_tiff;
+
+#endif

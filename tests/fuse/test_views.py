@@ -1,0 +1,259 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Views that are for one program each, read by that program: dask, PIL, tifffile."""
+import errno
+import glob
+import os
+import pickle
+import sys
+
+sys.dont_write_bytecode = True
+
+import dask.array as da
+import h5py
+import lib
+import numpy as np
+import skerch
+import tifffile
+from checks import check, equal, fails_with, read
+from lib import Mount, case, exits, tensorfs
+from PIL import Image
+
+work = None
+rng = np.random.default_rng(7)
+ALWAYS = ["array.bin", "array.npy", "blocks", "info.json", "samples"]
+
+
+def numbers(dtype, shape):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(dtype)
+    if dtype.kind == "c":
+        return (rng.random(shape) + 1j * rng.random(shape)).astype(dtype)
+    if dtype.kind == "f":
+        return rng.normal(size=shape).astype(dtype)
+    i = np.iinfo(dtype)
+    return rng.integers(i.min, i.max, shape, dtype=dtype.newbyteorder("="),
+                        endpoint=True).astype(dtype)
+
+
+def h5(name, **datasets):
+    path = os.path.join(work, name)
+    with h5py.File(path, "w") as f:
+        for k, v in datasets.items():
+            f.create_dataset(k, **v) if isinstance(v, dict) else \
+                f.create_dataset(k, data=v)
+    return path
+
+
+def equal_arrays(got, want, what):
+    equal((got.dtype, got.shape), (want.dtype, want.shape), what)
+    check(got.tobytes() == want.tobytes(), what + ": other values")
+
+
+def absent(path):
+    fails_with((errno.ENOENT,), lambda: os.stat(path), path)
+
+
+# --- what is listed -------------------------------------------------------------
+
+@case
+def reachable_though_not_listed():
+    path = h5("listed.h5", a=numbers("u1", (4, 6, 5)))
+    with Mount(path) as m:
+        equal(sorted(os.listdir(m.path + "/a")), ALWAYS, "usual")
+        equal(os.stat(m.path + "/a").st_nlink, 4, "links")
+        equal(sorted(os.listdir(m.path + "/a/stack")), ["0.npy", "info"], "stack")
+        check(os.path.isfile(m.path + "/a/images/000003.pgm"), "images")
+        absent(m.path + "/a/pictures")
+    with Mount(path, opts=["--views=stack,tiff"]) as m:
+        equal(sorted(os.listdir(m.path + "/a")), ["info.json", "stack", "tiff"],
+              "views=stack,tiff")
+        check(os.path.isfile(m.path + "/a/array.npy"), "array.npy")
+    with Mount(path, opts=["--views=all"]) as m:
+        equal(sorted(os.listdir(m.path + "/a")),
+              sorted(ALWAYS + ["images", "stack", "tiff"]), "views=all")
+    p = exits(tensorfs("cat", path + ":a/stack/0.npy", text=False), 0, "cat")
+    check(p.stdout[:6] == b"\x93NUMPY", "no .npy")
+
+
+# --- stack ----------------------------------------------------------------------
+
+def stacked(mount, name, want):
+    top = os.path.join(mount, name, "stack")
+    names = os.listdir(top)
+    equal(names, sorted(names), "order of names")
+    got = da.from_npy_stack(top)
+    equal(sorted(names), sorted(["info"] + ["%d.npy" % i for i in
+                                            range(got.numblocks[0])]), "files")
+    equal_arrays(got.compute(scheduler="synchronous"), want, name)
+    # What dask itself writes for these chunks.
+    own = os.path.join(work, "dask-" + name)
+    da.to_npy_stack(own, got)
+    with open(own + "/info", "rb") as f, open(top + "/info", "rb") as g:
+        a, b = pickle.load(f), pickle.load(g)
+    equal({k: type(v) for k, v in b.items()}, {k: type(v) for k, v in a.items()},
+          "types")
+    equal(b, a, "info")
+
+
+@case
+def stack_types_and_shapes():
+    data = {}
+    for t in ("?", "i1", "u1", "i2", "<u4", "i8", "f2", "f4", "f8", "c8", "c16"):
+        data["t_" + np.dtype(t).name] = numbers(t, (7, 3, 2))
+    data["big"] = numbers(">i4", (9, 2))
+    data["row"] = numbers("f4", (300,))
+    data["none"] = np.zeros((0, 5), "i2")
+    data["empty"] = np.zeros((5, 0), "i2")
+    data["long"] = numbers("u1", (70000, 3))
+    path = h5("types.h5", **data)
+    with Mount(path) as m:
+        for name, want in data.items():
+            stacked(m.path, name, want.astype(want.dtype.newbyteorder("=")))
+    with Mount(path, opts=["--dtype-order=source"]) as m:
+        stacked(m.path, "big", data["big"])
+
+
+@case
+def stack_follows_what_is_stored():
+    """About 64 MiB a file, and whole chunks of rows; more than ten files."""
+    shape = (313, 512, 1024)
+    path = h5("rows.h5", rows={"shape": shape, "dtype": "f4",
+                               "chunks": (3, 512, 1024), "compression": "gzip"},
+              large={"shape": (6, 1 << 20, 16), "dtype": "f4",
+                     "chunks": (1, 1 << 20, 16)})
+    written = {0: 1.5, 95: 2.5, 130: 3.5, 312: 4.5}
+    with h5py.File(path, "r+") as f:
+        for i, v in written.items():
+            f["rows"][i, 5] = v
+    with Mount(path) as m:
+        top = m.path + "/rows/stack"
+        names = os.listdir(top)
+        equal(names, sorted(names), "order")
+        x = da.from_npy_stack(top)
+        rows = x.chunks[0]
+        check(len(rows) > 10, "%d files" % len(rows))
+        equal(sum(rows), shape[0], "rows")
+        equal({r % 3 for r in rows[:-1]}, {0}, "whole chunks")
+        check(all(32 << 20 <= r * 2 << 20 <= 64 << 20 for r in rows[:-1]),
+              "bytes of a file: %s" % (rows,))
+        equal(x.sum().compute(), sum(written.values()) * 1024, "sum")
+        flat = x[:, 5].rechunk({0: -1})
+        equal(np.diag((flat @ flat.T).compute())[[0, 95, 130, 312]].tolist(),
+              [v * v * 1024 for v in written.values()], "X X^T")
+        equal(da.from_npy_stack(m.path + "/large/stack").chunks[0], (1,) * 6,
+              "a chunk a file")
+
+
+@case
+def stack_of_a_distributed_tensor():
+    t = skerch.create(os.path.join(work, "run"), rows=230, part=20, sub=(8, 5))
+    with h5py.File(t.all_path) as f:
+        want = f["data"][...]
+    with Mount(t.all_path) as m:
+        stacked(m.path, "data", want)
+        os.unlink(t.parts[3][2])
+    with Mount(t.all_path) as m:
+        # (dask maps files, and who touches a page that cannot be read is killed.)
+        fails_with(errno.ENODATA, lambda: read(m.path + "/data/stack/0.npy"),
+                   "a part is missing")
+
+
+@case
+def stack_names():
+    path = h5("names.h5", a={"shape": (120, 1 << 24), "dtype": "u1",
+                             "chunks": (4, 1 << 24)}, s=np.float32(3),
+              c=np.zeros(3, [("x", "i4"), ("y", "f8")]))
+    with Mount(path) as m:
+        top = m.path + "/a/stack"
+        equal(sorted(os.listdir(top)), sorted(
+            ["%d.npy" % i for i in range(30)] + ["info"]), "names")
+        for i in range(30):
+            equal(np.load("%s/%d.npy" % (top, i), mmap_mode="r").shape,
+                  (4, 1 << 24), "shape of %d" % i)
+        for wrong in ("30.npy", "00.npy", "01.npy", "+1.npy", "1.npyx", "1",
+                      ".npy", "-1.npy", " 1.npy", "1.5.npy", "inf", "info2",
+                      "99999999999999999999999.npy"):
+            absent(os.path.join(top, wrong))
+        for k in "sc":  # no axis to stack along; no plain type
+            absent(m.path + "/%s/stack" % k)
+
+
+# --- pictures -------------------------------------------------------------------
+
+def shown(path):
+    with Image.open(path) as im:
+        return np.array(im)
+
+
+@case
+def tiff_of_every_type():
+    types = ["?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8",
+             ">u2", ">f4"]
+    data = {np.dtype(t).str[1:] + "_big" * (t[0] == ">"): numbers(t, (3, 17, 23))
+            for t in types}
+    data["rgb2"] = numbers("u2", (2, 9, 11, 3))
+    path = h5("tiff.h5", **data)
+    for order in ("little", "source"):
+        with Mount(path, opts=["--dtype-order=" + order]) as m:
+            for k, want in data.items():
+                files = sorted(glob.glob("%s/%s/tiff/*" % (m.path, k)))
+                equal(len(files), len(want), k)
+                for f, w in zip(files, want):
+                    got = tifffile.imread(f)
+                    check((got == w.astype(w.dtype.newbyteorder("="))).all(), f)
+    with Mount(path) as m:
+        for k in ("u1", "u2", "i4", "f4"):  # what PIL has a mode for
+            got = shown("%s/%s/tiff/000001.tif" % (m.path, k))
+            check((got == data[k][1]).all(), "PIL: " + k)
+
+
+@case
+def images_of_bytes():
+    data = {"grey": numbers("u1", (12, 5, 7)), "rgb": numbers("u1", (4, 6, 8, 3)),
+            "mask": numbers("?", (3, 5, 9)), "depth": numbers("u2", (2, 5, 9))}
+    path = h5("images.h5", **data)
+    suffixes = {"grey": ".pgm", "rgb": ".ppm", "mask": ".pgm", "depth": ".tif"}
+    with Mount(path) as m:
+        for k, want in data.items():
+            top = "%s/%s/images" % (m.path, k)
+            equal(os.listdir(top), ["%06d%s" % (i, suffixes[k])
+                                    for i in range(len(want))], k)
+            for i, w in enumerate(want):
+                got = shown("%s/%06d%s" % (top, i, suffixes[k]))
+                got = got > 0 if k == "mask" else got
+                check((got == w).all(), "%s %d" % (k, i))
+        absent(m.path + "/grey/images/000000.ppm")
+    with Mount(path, opts=["--sample-axes=2"]) as m:
+        # One axis is left, or two that are no picture's.
+        absent(m.path + "/grey/images")
+        check(shown(m.path + "/rgb/images/000001/000002.pgm").shape == (8, 3),
+              "three columns")
+
+
+@case
+def frames_of_a_scan():
+    """4D-STEM: two axes of positions, two of the detector."""
+    data = numbers("u2", (4, 5, 16, 12))
+    path = h5("scan.h5", scan={"data": data, "chunks": (1, 5, 16, 12),
+                               "compression": "lzf"})
+    with Mount(path, opts=["--sample-axes=2"]) as m:
+        for y in range(4):
+            for x in range(5):
+                got = shown("%s/scan/images/%06d/%06d.tif" % (m.path, y, x))
+                check((got == data[y, x]).all(), "frame %d, %d" % (y, x))
+
+
+@case
+def no_pictures():
+    path = h5("none.h5", line=numbers("u1", (5, 9)), c=numbers("c8", (3, 4, 5)),
+              four=numbers("u1", (2, 3, 4, 5)), flat=np.zeros((3, 0, 5), "u1"))
+    with Mount(path) as m:
+        for k in ("line", "c", "four", "flat"):
+            for view in ("images", "tiff"):
+                absent("%s/%s/%s" % (m.path, k, view))
+
+
+work = lib.setup()
+lib.main()
