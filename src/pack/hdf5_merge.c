@@ -119,10 +119,25 @@ static bool nothing_to_do(const struct merge *m)
 	return true;
 }
 
+/* Nobody has written to any file since it was looked at.  Where parts are deleted it is
+ * then that this is seen: there is no way back. */
+static int check_unchanged(struct merge *m, struct error *err)
+{
+	int r = merge_place_unchanged(m->o.main, &m->main_id, err);
+
+	for (size_t i = 0; i < m->files.n && r == 0; i++)
+		r = merge_place_unchanged(
+			handles_path(m->handles, m->files.at[i].file),
+			&m->files.at[i].id, err);
+	return r;
+}
+
 static int make_and_publish(struct merge *m, struct error *err)
 {
 	int r = merge_make_apart(m, err);
 
+	if (r == 0 && !m->o.delete_parts)
+		r = check_unchanged(m, err);
 	if (r == 0)
 		r = merge_place_publish(m, err);
 	if (r < 0)

@@ -14,36 +14,50 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "pack/hdf5_merge_bits.h"
 #include "source/hdf5_worker.h"
 
-/* Chunks of the list that are written, and where their data ends. */
-static size_t seen(struct merge *m, uint64_t *end)
+/* Chunks of the list, whose data is written. */
+static size_t seen(struct merge *m)
 {
 	lock_scope(&m->lock);
 
-	/* Chunks in the making may lie before this, too; nobody needs them. */
-	*end = build_end(m->b);
 	return m->j.chunks.n;
 }
 
-static int journal_up_to(struct merge *m, size_t n, uint64_t end,
-			 struct error *err)
+/* Those that are not in the journal, and where their data ends.  Behind that there may be
+ * room for chunks in the making: the file need not be so long when we are killed. */
+static int list_chunks(struct merge *m, size_t n, struct journal *some,
+		       struct error *err)
 {
-	struct journal some = m->j; /* the list may move while we write */
-	int r;
+	lock_scope(&m->lock);
 
-	pthread_mutex_lock(&m->lock);
-	some.chunks = (__typeof__(some.chunks))VEC_EMPTY;
-	for (size_t i = m->written; i < n; i++)
-		if (!vec_push(&some.chunks, m->j.chunks.at[i])) {
-			pthread_mutex_unlock(&m->lock);
-			vec_free(&some.chunks);
+	*some = m->j; /* the list may move while we write */
+	some->chunks = (__typeof__(some->chunks))VEC_EMPTY;
+	for (size_t i = m->written; i < n; i++) {
+		const struct journal_chunk *c = &m->j.chunks.at[i];
+
+		if (c->at.len)
+			some->end = max_u64(some->end, c->at.pos + c->at.len);
+		if (!vec_push(&some->chunks, *c)) {
+			vec_free(&some->chunks);
 			return merge_no_memory(err);
 		}
-	pthread_mutex_unlock(&m->lock);
-	r = journal_write_chunks(&some, m->lock_fd, 0, end, err);
+	}
+	return 0;
+}
+
+static int journal_up_to(struct merge *m, size_t n, struct error *err)
+{
+	struct journal some;
+	int r = list_chunks(m, n, &some, err);
+
+	if (r < 0)
+		return r;
+	r = journal_write_chunks(&some, m->lock_fd, 0, some.end, err);
 	m->j.whole = some.whole;
+	m->j.end = some.end;
 	for (size_t i = 0; i < some.chunks.n && r == 0; i++) {
 		const struct journal_chunk *c = &some.chunks.at[i];
 
@@ -89,15 +103,14 @@ static int delete_parts(struct merge *m, struct error *err)
 
 int merge_commit(struct merge *m, struct error *err)
 {
-	uint64_t end;
-	size_t n = seen(m, &end);
+	size_t n = seen(m);
 	int r = 0;
 
 	if (n > m->written) {
 		if (fdatasync(m->data_fd) < 0)
 			return error_errno(err, -errno, "cannot write '%s'",
 					   file_shown(m->data_path));
-		r = journal_up_to(m, n, end, err);
+		r = journal_up_to(m, n, err);
 		if (r < 0)
 			return r;
 		m->written = n;

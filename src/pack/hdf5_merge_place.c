@@ -60,7 +60,7 @@ static int name_files(struct merge *m, struct error *err)
 /* The file behind links, which is what is replaced. */
 static int find_out(struct merge *m, struct error *err)
 {
-	struct stat main, out;
+	struct stat main, out, link;
 	const char *path = m->o.out ? m->o.out : m->o.main;
 	bool there = stat(path, &out) == 0;
 
@@ -72,6 +72,10 @@ static int find_out(struct merge *m, struct error *err)
 	m->in_place =
 		there && out.st_dev == main.st_dev && out.st_ino == main.st_ino;
 	m->mode = 0;
+	if (!there && lstat(path, &link) == 0)
+		return error_set(err, -EEXIST,
+				 "'%s' is a symbolic link to what is not there",
+				 path);
 	if (there && S_ISDIR(out.st_mode))
 		return error_set(err, -EISDIR, "'%s' is a directory", path);
 	if (there && !S_ISREG(out.st_mode))
@@ -130,19 +134,30 @@ static int lock_once(struct merge *m, struct error *err)
 	return -EAGAIN;
 }
 
-/* Whoever deletes parts has the main file locked: another merge, into another OUT, would
- * have some of the parts, and this one the others.  libhdf5 has locks of another kind. */
+/*
+ * Whoever deletes parts has the main file locked: another merge, into another OUT, would
+ * have some of the parts, and this one the others.  So has who replaces it: rows that are
+ * written meanwhile would not be in the result.  The second lock is libhdf5's own, which
+ * then opens the file for reading only.
+ */
 static int lock_main(struct merge *m, struct error *err)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 
 	m->main_fd = open(m->o.main, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (m->main_fd < 0)
+		m->main_fd = open(m->o.main, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (m->main_fd >= 0 && fcntl(m->main_fd, F_OFD_SETLK, &l) < 0 &&
 	    (errno == EAGAIN || errno == EACCES))
 		return error_set(err, -EBUSY,
 				 "'%s' is being merged or written by another "
 				 "process",
+				 m->o.main);
+	if (m->main_fd >= 0 && flock(m->main_fd, LOCK_SH | LOCK_NB) < 0 &&
+	    errno == EWOULDBLOCK)
+		return error_set(err, -EBUSY,
+				 "'%s' is open for writing in another program",
 				 m->o.main);
 	/* It may have been replaced while we waited for locks. */
 	if (stat(m->o.main, &st) < 0)
@@ -171,13 +186,28 @@ int merge_place_open(struct merge *m, struct error *err)
 	do
 		r = lock_once(m, err);
 	while (r == -EAGAIN);
-	if (r == 0 && m->o.delete_parts)
+	if (r == 0 && (m->o.delete_parts || m->in_place))
 		r = lock_main(m, err);
 	return r < 0 ? r
 		     : journal_read(&m->j, m->lock_fd, m->journal_path, err);
 }
 
 /* ---- the data file ------------------------------------------------------- */
+
+int merge_place_sync_journal(struct merge *m, struct error *err)
+{
+	return fdatasync(m->lock_fd) < 0
+		       ? error_errno(err, -errno, "cannot write '%s'",
+				     m->journal_path)
+		       : 0;
+}
+
+static int sync_dir(struct merge *m, struct error *err)
+{
+	if (fsync(m->dir_fd) < 0 && errno != EINVAL)
+		return error_errno(err, -errno, "cannot sync '%s'", m->dir);
+	return 0;
+}
 
 int merge_place_data(struct merge *m, bool resume, struct error *err)
 {
@@ -187,6 +217,10 @@ int merge_place_data(struct merge *m, bool resume, struct error *err)
 	umask(mask);
 	if (!m->mode)
 		m->mode = 0666 & ~mask;
+	/* Who wrote the journal may have been killed before it was synced; and one that
+	 * was emptied must not come back and speak of what is here now. */
+	if (merge_place_sync_journal(m, err) < 0)
+		return err->code;
 	m->data_fd = open(m->data_path,
 			  O_RDWR | O_CLOEXEC | O_NOFOLLOW |
 				  (resume ? 0 : O_CREAT | O_TRUNC),
@@ -204,18 +238,26 @@ int merge_place_data(struct merge *m, bool resume, struct error *err)
 	if (ftruncate(m->data_fd, resume ? (off_t)m->j.end : 0) < 0)
 		return error_errno(err, -errno, "cannot write '%s'",
 				   m->data_path);
-	if (fsync(m->dir_fd) < 0 && errno != EINVAL)
-		return error_errno(err, -errno, "'%s'", m->dir);
-	return 0;
+	return sync_dir(m, err);
 }
 
+/* Never over a file that came meanwhile, if the file system can say so. */
 static int rename_data(struct merge *m, struct error *err)
 {
-	if (rename(m->data_path, m->out) < 0)
-		return error_errno(err, -errno, "cannot make '%s'", m->out);
-	if (fsync(m->dir_fd) < 0 && errno != EINVAL)
-		return error_errno(err, -errno, "cannot sync '%s'", m->dir);
-	return 0;
+	bool replace = m->o.replace || m->in_place;
+	int r = renameat2(AT_FDCWD, m->data_path, AT_FDCWD, m->out,
+			  replace ? 0 : RENAME_NOREPLACE);
+
+	if (r < 0 && (errno == EINVAL || errno == ENOSYS)) {
+		errno = EEXIST;
+		if (replace || access(m->out, F_OK) < 0)
+			r = rename(m->data_path, m->out);
+	}
+	if (r < 0 && errno == EEXIST)
+		return error_set(err, -EEXIST,
+				 "'%s' is there now; --force replaces it",
+				 m->out);
+	return r < 0 ? error_errno(err, -errno, "cannot make '%s'", m->out) : 0;
 }
 
 int merge_place_publish(struct merge *m, struct error *err)
@@ -234,7 +276,9 @@ int merge_place_publish(struct merge *m, struct error *err)
 		r = journal_write_made(&m->j, m->lock_fd, &id, err);
 	m->j.made = m->o.delete_parts && r == 0;
 	m->j.file = id;
-	return r < 0 ? r : rename_data(m, err);
+	if (r == 0)
+		r = rename_data(m, err);
+	return r < 0 ? r : sync_dir(m, err);
 }
 
 void merge_place_remove(struct merge *m, bool published)
@@ -245,6 +289,10 @@ void merge_place_remove(struct merge *m, bool published)
 	 * written to since. */
 	if (m->lock_fd >= 0 && unlink(m->journal_path) == 0 && published)
 		fsync(m->dir_fd);
+	/* What has that name from now on is not ours. */
+	if (m->lock_fd >= 0)
+		close(m->lock_fd);
+	m->lock_fd = -1;
 }
 
 /* ---- parts --------------------------------------------------------------- */
@@ -253,6 +301,23 @@ void merge_place_remove(struct merge *m, bool published)
 static bool same_file(const struct identity *a, const struct identity *b)
 {
 	return a->ino == b->ino && a->size == b->size && a->mtime == b->mtime;
+}
+
+int merge_place_unchanged(const char *path, const struct identity *id,
+			  struct error *err)
+{
+	struct identity is;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_errno(err, errno == ENOENT ? -ESTALE : -errno,
+				   "%s", file_shown(path));
+	identity_of(&st, &is);
+	return same_file(&is, id)
+		       ? 0
+		       : error_set(err, -ESTALE,
+				   "%s has changed while it was merged",
+				   file_shown(path));
 }
 
 int merge_place_delete(struct merge *m, const char *path,
@@ -333,7 +398,12 @@ int merge_place_finish(struct merge *m, struct error *err)
 				 "was touched",
 				 unnamed ? m->data_path : m->out);
 	m->result->stored = is.size;
-	r = unnamed ? rename_data(m, err) : 0;
+	/* Who renamed it, and wrote so, may have been killed before syncs. */
+	r = merge_place_sync_journal(m, err);
+	if (r == 0 && unnamed)
+		r = rename_data(m, err);
+	if (r == 0)
+		r = sync_dir(m, err);
 	if (r == 0)
 		r = merge_place_delete_listed(m, err);
 	return r;

@@ -114,12 +114,13 @@ struct merge {
 	struct error failure;  /* of a worker */
 	_Atomic bool failed;
 	size_t written; /* chunks of the journal that are in its file */
-	uint64_t written_end;
 };
 
 /* hdf5_merge_place.c: names, lock, earlier attempts, the end. */
 int merge_place_open(struct merge *m, struct error *err);
-/* The data file, empty or cut to what the journal says. */
+/* What the journal says is on the disk. */
+int merge_place_sync_journal(struct merge *m, struct error *err);
+/* The data file, empty or cut to what the journal says, which is synced. */
 int merge_place_data(struct merge *m, bool resume, struct error *err);
 /* The data file is the output now. */
 int merge_place_publish(struct merge *m, struct error *err);
@@ -129,6 +130,9 @@ void merge_place_remove(struct merge *m, bool published);
 int merge_place_finish(struct merge *m, struct error *err);
 /* Those files.  -ESTALE: some have changed and stay; that was all. */
 int merge_place_delete_listed(struct merge *m, struct error *err);
+/* -ESTALE: it is another file now, or has other contents. */
+int merge_place_unchanged(const char *path, const struct identity *id,
+			  struct error *err);
 /* Delete one part's file, if it still is the one that was copied. */
 int merge_place_delete(struct merge *m, const char *path,
 		       const struct identity *id, struct error *err);

@@ -268,6 +268,77 @@ def written_meanwhile():
     same(want, t.all_path)
 
 
+def stopped(main, *argv):
+    """A merge that has begun to make its file, and waits."""
+    p = subprocess.Popen([lib.TENSORFS, "merge", "-q", main] + list(argv),
+                         stderr=subprocess.PIPE, text=True)
+    out = argv[1] if argv else main
+    wait_until(lambda: p.poll() is not None or size_of(os.path.join(
+        os.path.dirname(out), ".%s.tensorfs-merge" % os.path.basename(out))),
+        20, 0.0005)
+    p.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    check(p.poll() is None, "it was too fast")
+    return p
+
+
+def ended(p, code, text):
+    p.send_signal(signal.SIGCONT)
+    err = p.communicate()[1]
+    equal(p.returncode, code, "exit: " + err)
+    check(text in err, err)
+
+
+@case
+def written_while_replaced():
+    """What is written to the main file, or by way of it, would be lost."""
+    d = scratch("replaced")
+    t = skerch.create(d, rows=400, part=2, sub=(400,))
+    want = truth(t.all_path)
+    p = stopped(t.all_path)
+    try:
+        q = exits(tensorfs("write", t.all_path, "--rows=399", "--flag=no"), 1,
+                  "write")
+        check("is being merged" in q.stderr, q.stderr)
+        try:
+            h5py.File(t.all_path, "r+").close()
+            check(os.environ.get("HDF5_USE_FILE_LOCKING"), "not locked")
+        except OSError:
+            pass
+    finally:
+        ended(p, 0, "")
+    same(want, t.all_path)
+    # Parts that somebody writes who does not ask.
+    t = skerch.create(d + "/more", rows=400, part=2, sub=(400,))
+    p = stopped(t.all_path)
+    name = t.parts[0][2]
+    with h5py.File(name, "r+") as f:
+        f["flags"][0] = b"new"
+    ended(p, 3, os.path.basename(name) + " has changed")
+    equal(beside(t.all_path), [], "left")
+    with h5py.File(t.all_path) as f:
+        check(f["data"].is_virtual, "it was replaced")
+        equal(f["flags"][0], b"new", "flag")
+
+
+@case
+def output_that_came_meanwhile():
+    d = scratch("came")
+    t = skerch.create(d, rows=400, part=2, sub=(400,))
+    out = d + "/out.h5"
+    p = stopped(t.all_path, "-o", out)
+    with open(out, "w") as f:
+        f.write("precious")
+    ended(p, 2, "--force replaces it")
+    with open(out) as f:
+        equal(f.read(), "precious", "what came")
+    equal(beside(out), [], "left")
+    os.remove(out)
+    os.symlink(d + "/nothing/here", out)
+    p = exits(merge(t.all_path, "-o", out), 2, "a link to nothing")
+    check("symbolic link" in p.stderr and os.path.islink(out), p.stderr)
+
+
 @case
 def changed_at_the_end():
     """What was written after it was copied stays; the others go."""

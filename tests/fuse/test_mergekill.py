@@ -155,6 +155,66 @@ def killed_at_random():
     check(interrupted > rounds(60) // 4, "only %d were killed" % interrupted)
 
 
+def delayed(call, when, *argv):
+    """strace lets each thread's n-th call of a kind wait; (popen, pid)."""
+    p = subprocess.Popen(
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + call, "-e",
+         "inject=%s:delay_enter=2000000:when=%d" % (call, when), "sh", "-c",
+         'echo $$; exec "$@"', "sh", lib.TENSORFS] + list(argv), env=EAGER,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return p, int(p.stdout.readline())
+
+
+@case
+def killed_with_chunks_on_their_way():
+    """What has room in the data file, and is not there: nobody asks for it."""
+    if not traceable():
+        return
+    main = fresh()
+    p, pid = delayed("copy_file_range", 2, *args(main))
+    wait_until(lambda: p.poll() is not None or parts_left(main) < 6, 20, 0.001)
+    check(p.poll() is None, "it was too fast")
+    os.kill(pid, signal.SIGKILL)
+    p.communicate()
+    finish(main, "go on")
+
+
+def calls(main, *argv):
+    """What it does to the journal (J), the data file (D), and others, in order."""
+    log = os.path.join(work, "calls")
+    exits(run("strace", "-f", "-qq", "-y", "-o", log, "-e", "signal=none", "-e",
+              "trace=pwrite64,ftruncate,fdatasync,fsync,rename,renameat2,"
+              "openat,unlink", lib.TENSORFS, *argv, env=EAGER), 0, "strace")
+    out = []
+    for line in open(log):
+        line = line.split(None, 1)[1]
+        what = "J" if ".journal" in line else "D" if "-merge" in line else ""
+        call = line.split("(")[0]
+        if call != "openat" or "O_TRUNC" in line or not what:
+            out.append(call + what)
+    return out
+
+
+@case
+def journal_is_synced_before_it_is_believed():
+    """By whom it was written may have been killed before he had synced it."""
+    if not traceable():
+        return
+    main = interrupted()
+    c = calls(main, *args(main))
+    check("fdatasyncJ" in c[:c.index("ftruncateD")], c[:8])
+    # And one that is given up is gone before its data is.
+    main = fresh()
+    journal = os.path.join(os.path.dirname(main), ".t_ALL.h5" + JOURNAL)
+    with open(journal, "wb") as f:
+        f.write(b"torn")
+    c = calls(main, "merge", "-q", main)
+    c = c[c.index("ftruncateJ"):]
+    check(c.index("fdatasyncJ") < c.index("openatD"), c)
+    # Once, or it is that of another one.
+    equal(c.count("unlinkJ"), 1, "journal is removed")
+
+
 # --- an interrupted one ---------------------------------------------------------
 
 def interrupted(name="copy", least=1):
