@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -157,6 +158,7 @@ int cmd_merge(const struct command *c, struct settings *s, int argc,
 {
 	struct merging g = {.c = c, .s = s, .main = argv[0]};
 	struct error err = {0};
+	void (*pipe)(int);
 	int code;
 
 	(void)argc;
@@ -181,7 +183,11 @@ int cmd_merge(const struct command *c, struct settings *s, int argc,
 				     .ctx = &g};
 	progress_init(&g.progress, "none", "", 0);
 	interrupt_catch();
-	code = merge(&g, &err) < 0 ? failed(&g, &err) : say(&g);
+	/* Who read the progress may go; who reads the summary is waited for. */
+	pipe = signal(SIGPIPE, SIG_IGN);
+	code = merge(&g, &err);
+	signal(SIGPIPE, pipe);
+	code = code < 0 ? failed(&g, &err) : say(&g);
 	interrupt_die();
 	return code;
 }

@@ -132,6 +132,22 @@ static int check_unchanged(struct merge *m, struct error *err)
 	return r;
 }
 
+/* The journal has the names that parts had when the first attempt began. */
+static int delete_renamed(struct merge *m, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < m->files.n && r == 0; i++) {
+		const struct merge_file *f = &m->files.at[i];
+
+		if (!f->journaled && !f->main && !f->kept && !f->gone)
+			r = merge_place_delete(
+				m, handles_path(m->handles, f->file), &f->id,
+				err);
+	}
+	return r;
+}
+
 static int make_and_publish(struct merge *m, struct error *err)
 {
 	int r = merge_make_apart(m, err);
@@ -146,6 +162,8 @@ static int make_and_publish(struct merge *m, struct error *err)
 		r = merge_place_delete_listed(m, err);
 	else
 		merge_place_remove(m, true);
+	if (r == 0 && m->result->resumed)
+		r = delete_renamed(m, err);
 	m->ended = r == 0 || r == -ESTALE;
 	m->began = false;
 	return r;

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/number.h"
@@ -50,6 +51,20 @@ static int note_use(struct merge *m, uint32_t file, uint32_t stream,
 	lock_scope(&m->lock);
 	f = merge_file_of(m, file);
 	return f && vec_push(&f->uses, use) ? 0 : merge_no_memory(err);
+}
+
+/* An attempt before has taken all that is needed of a file, and knows it by this name, or
+ * has deleted it.  Its directory may have another name now; then it is looked at anew. */
+static bool was_taken(struct merge *m, uint32_t file)
+{
+	struct merge_file *f;
+
+	lock_scope(&m->lock);
+	f = merge_file_of(m, file);
+	if (!f || f->journaled)
+		return true;
+	f->gone = access(handles_path(m->handles, file), F_OK) < 0;
+	return f->gone;
 }
 
 /* What it is now. */
@@ -260,7 +275,8 @@ static int check_part(struct merge *m, size_t stream, uint32_t p,
 	bool late;
 	int r;
 
-	if (m->result->resumed && merge_part_is_safe(s, p))
+	if (m->result->resumed && merge_part_is_safe(s, p) &&
+	    was_taken(m, file))
 		return note_use(m, file, (uint32_t)stream, p, err);
 	r = tensor_learn(s->t, p, &l, err);
 	late = r == 0 && (l->kind == LAYOUT_NESTED || !s->boxes ||
@@ -396,5 +412,5 @@ int merge_check_parts(struct merge *m, struct error *err)
 		if (m->items.at[i].file != m->s->file &&
 		    m->items.at[i].kind != ITEM_SAME)
 			r = note_file(m, m->items.at[i].file, true, err);
-	return r;
+	return r < 0 ? r : merge_check_renamed(m, err);
 }

@@ -64,6 +64,11 @@ static int find_out(struct merge *m, struct error *err)
 	const char *path = m->o.out ? m->o.out : m->o.main;
 	bool there = stat(path, &out) == 0;
 
+	if (!strcmp(path, "-"))
+		return error_set(
+			err, -EINVAL,
+			"'-' is no output: the file gets its name when "
+			"it is whole (a file of that name is ./-)");
 	if (stat(m->o.main, &main) < 0)
 		return error_set(err, errno == ENOENT ? -ENODATA : -EIO,
 				 "%s: %s", file_shown(m->o.main),
@@ -242,22 +247,30 @@ int merge_place_data(struct merge *m, bool resume, struct error *err)
 }
 
 /* Never over a file that came meanwhile, if the file system can say so. */
+static int rename_new(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (access(to, F_OK) == 0)
+		return -EEXIST;
+	return rename(from, to) < 0 ? -errno : 0;
+}
+
 static int rename_data(struct merge *m, struct error *err)
 {
-	bool replace = m->o.replace || m->in_place;
-	int r = renameat2(AT_FDCWD, m->data_path, AT_FDCWD, m->out,
-			  replace ? 0 : RENAME_NOREPLACE);
+	int r;
 
-	if (r < 0 && (errno == EINVAL || errno == ENOSYS)) {
-		errno = EEXIST;
-		if (replace || access(m->out, F_OK) < 0)
-			r = rename(m->data_path, m->out);
-	}
-	if (r < 0 && errno == EEXIST)
-		return error_set(err, -EEXIST,
+	if (m->o.replace || m->in_place)
+		r = rename(m->data_path, m->out) < 0 ? -errno : 0;
+	else
+		r = rename_new(m->data_path, m->out);
+	if (r == -EEXIST)
+		return error_set(err, r,
 				 "'%s' is there now; --force replaces it",
 				 m->out);
-	return r < 0 ? error_errno(err, -errno, "cannot make '%s'", m->out) : 0;
+	return r < 0 ? error_errno(err, r, "cannot make '%s'", m->out) : 0;
 }
 
 int merge_place_publish(struct merge *m, struct error *err)
@@ -392,7 +405,7 @@ int merge_place_finish(struct merge *m, struct error *err)
 	if (!unnamed && stat(m->out, &st) < 0)
 		return error_errno(err, -errno, "'%s'", m->out);
 	identity_of(&st, &is);
-	if (!same_file(&is, &m->j.file))
+	if (!merge_place_alike(&is, &m->j.file))
 		return error_set(err, -EBADMSG,
 				 "'%s' is not what its journal says: nothing "
 				 "was touched",

@@ -130,6 +130,13 @@ void merge_place_remove(struct merge *m, bool published);
 int merge_place_finish(struct merge *m, struct error *err);
 /* Those files.  -ESTALE: some have changed and stay; that was all. */
 int merge_place_delete_listed(struct merge *m, struct error *err);
+/* Contents seem the same; the number of a file changes when it is moved to another file
+ * system. */
+static inline bool merge_place_alike(const struct identity *a,
+				     const struct identity *b)
+{
+	return a->size == b->size && a->mtime == b->mtime;
+}
 /* -ESTALE: it is another file now, or has other contents. */
 int merge_place_unchanged(const char *path, const struct identity *id,
 			  struct error *err);
@@ -167,6 +174,8 @@ int merge_protect_files(struct merge *m, struct error *err);
 /* hdf5_merge_keep.c: and which are not to be deleted, because there is more in them, or
  * others may need them. */
 int merge_keep_files(struct merge *m, struct error *err);
+/* Files that the journal has by other names are as they were: -ESTALE. */
+int merge_check_renamed(struct merge *m, struct error *err);
 /* 1: what it has done is taken over; 0: begin anew. */
 int merge_journal_resume(struct merge *m, struct error *err);
 

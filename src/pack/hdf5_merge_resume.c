@@ -185,13 +185,30 @@ static bool stream_agrees(struct merge *m, size_t i)
 	       !memcmp(s->t->shape, x->shape, x->rank * sizeof *x->shape);
 }
 
+/* All was moved to another file system: nothing is where it was. */
+static bool was_moved(const struct journal *j)
+{
+	for (size_t i = 0; i < j->parts.n; i++)
+		if (!j->parts.at[i].kept &&
+		    access(j->parts.at[i].path, F_OK) == 0)
+			return false;
+	return true;
+}
+
+/* A copy of the main file has a journal whose parts are not its own. */
+static bool is_main_file(const struct merge *m, const struct identity *id)
+{
+	return same_file(id, &m->main_id) ||
+	       (merge_place_alike(id, &m->main_id) && was_moved(&m->j));
+}
+
 const char *merge_journal_foreign(const struct merge *m)
 {
 	cleanup_free char *options = options_text(m);
 
 	/* In the place of the main file there may be the output already. */
-	if (!same_file(&m->j.main, &m->main_id) &&
-	    !(m->j.made && same_file(&m->j.file, &m->main_id)))
+	if (!is_main_file(m, &m->j.main) &&
+	    !(m->j.made && is_main_file(m, &m->j.file)))
 		return "it is of another main file";
 	if (!options || !m->j.options || strcmp(options, m->j.options))
 		return "it was run with another --chunk or --comp";
@@ -294,6 +311,40 @@ static int take_parts(struct merge *m, struct error *err)
 		f->gone = access(x->path, F_OK) < 0;
 	}
 	m->result->parts = m->j.parts.n;
+	return 0;
+}
+
+static bool is_listed(const struct merge *m, const struct merge_file *f,
+		      size_t near)
+{
+	const char *path = handles_path(m->handles, f->file);
+	const char *slash = strrchr(path, '/'), *base = slash ? slash : path;
+	size_t n = m->j.parts.n, len = strlen(base);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct journal_file *x = &m->j.parts.at[(near + i) % n];
+		size_t have = strlen(x->path);
+
+		if (merge_place_alike(&x->id, &f->id) && have >= len &&
+		    !strcmp(x->path + have - len, base))
+			return true;
+	}
+	return false;
+}
+
+int merge_check_renamed(struct merge *m, struct error *err)
+{
+	for (size_t i = 0; i < m->files.n && m->result->resumed; i++) {
+		const struct merge_file *f = &m->files.at[i];
+
+		if (!f->journaled && !f->gone && f->file != m->s->file &&
+		    !is_listed(m, f, i))
+			return error_set(
+				err, -ESTALE,
+				"%s has changed since the merge was "
+				"interrupted; nothing was touched",
+				file_shown(handles_path(m->handles, f->file)));
+	}
 	return 0;
 }
 

@@ -438,6 +438,8 @@ def bad_options():
     p = exits(merge(t.all_path, "-o", t.parts[0][2], "--force"), 2, "a part")
     check("is a part" in p.stderr, p.stderr)
     p = exits(merge(t.all_path, "-o", d), 2, "a directory")
+    p = exits(merge(t.all_path, "-o", "-"), 2, "a pipe")
+    check("./-" in p.stderr, p.stderr)
     p = exits(merge(t.all_path, "-o", d + "/no/such/x.h5"), 1, "nowhere")
     open(d + "/there", "w").close()
     p = exits(merge(t.all_path, "-o", d + "/there"), 2, "there is one")

@@ -119,7 +119,7 @@ def killed_at_every_step():
 @case
 def killed_at_every_step_elsewhere():
     if traceable():
-        killed_everywhere("fdatasync unlink rename", "-o", "@/out.h5",
+        killed_everywhere("fdatasync unlink renameat2", "-o", "@/out.h5",
                           "--chunk=7,9", "--comp=gzip")
 
 
@@ -343,6 +343,29 @@ def journal_damaged():
 
 
 @case
+def moved_away():
+    """Its directory has another name, or is on another file system."""
+    there = os.path.join(work, "there", "t_ALL.h5")
+    for how in ("renamed", "copied", "changed"):
+        shutil.rmtree(os.path.dirname(there), ignore_errors=True)
+        d = os.path.dirname(interrupted(least=2))
+        if how == "copied":
+            exits(run("cp", "-a", d, os.path.dirname(there)), 0, "cp")
+            refused(there, "another main file")  # the parts are not its own
+            shutil.rmtree(d)
+        else:
+            os.rename(d, os.path.dirname(there))
+        if how == "changed":
+            name = max(n for n in names(there) if "ALL" not in n)
+            with h5py.File(os.path.join(os.path.dirname(there), name),
+                           "r+") as f:
+                f["data"][0] = 5
+            refused(there, name + " has changed")
+        else:
+            finish(there, how)
+
+
+@case
 def data_file_gone():
     main = interrupted()
     os.remove(os.path.join(os.path.dirname(main), ".t_ALL.h5.tensorfs-merge"))
@@ -367,6 +390,22 @@ def signals():
                 break
         check("run the same command again" in err, err)
         finish(main, "after signal %d" % n)
+
+
+@case
+def nobody_reads_warnings():
+    main = fresh()
+    name = max(n for n in names(main) if "ALL" not in n)
+    with h5py.File(os.path.join(os.path.dirname(main), name), "r+") as f:
+        f["more"] = 1
+    r, w = os.pipe()
+    os.close(r)
+    p = subprocess.run([lib.TENSORFS, "merge", "--delete-parts", main],
+                       stdout=subprocess.PIPE, stderr=w)
+    os.close(w)
+    equal(p.returncode, 0, "exit")
+    check(b"copied" in p.stdout, "no summary")
+    same(want, main)
 
 
 @case
