@@ -6,6 +6,7 @@
  *   look     everything in the main file and behind its links        (_look)
  *   plan     datasets that are put together; chunks and filters      (_plan)
  *   check    parts, flags, room: nothing has been touched so far     (_check, _ready)
+ *   rehearse with --delete-parts: all that could fail later, while all parts are there
  *   work     chunks, by all threads, one behind the other            (_work, _chunk)
  *              with --delete-parts: sync, journal, delete, again and again (_commit)
  *   make     the file around the chunks                              (_make, _values, _attr)
@@ -169,6 +170,20 @@ static int make_and_publish(struct merge *m, struct error *err)
 	return r;
 }
 
+/* Data that does not decode, or what the library cannot copy, is found before the first
+ * part is deleted: afterwards there would be no way on, nor back. */
+static int rehearse(struct merge *m, struct error *err)
+{
+	int r = merge_work_rehearse(m, err);
+
+	if (r == 0)
+		r = merge_make_apart(m, err);
+	if (r == 0 && ftruncate(m->data_fd, 0) < 0)
+		r = error_errno(err, -errno, "cannot write '%s'",
+				file_shown(m->data_path));
+	return r;
+}
+
 static int put_together(struct merge *m, struct error *err)
 {
 	bool resumed = m->result->resumed;
@@ -181,6 +196,8 @@ static int put_together(struct merge *m, struct error *err)
 	if (r == 0)
 		r = build_new(&m->b, m->data_fd, m->data_path,
 			      resumed ? m->j.end : BUILD_FIRST, err);
+	if (r == 0 && m->o.delete_parts && !resumed)
+		r = rehearse(m, err);
 	if (r == 0)
 		r = merge_work(m, err);
 	return r < 0 ? r : make_and_publish(m, err);

@@ -172,7 +172,8 @@ static int encode(struct merge_worker *w, struct stream *s, const struct box *b,
 		buf.coded = malloc(max_u64(w->pool->coded, 1));
 	r = buf.plain && buf.coded ? read_box(m, s, b, buf.plain, err)
 				   : merge_no_memory(err);
-	if (r == 0 && is_fill(&s->t->fill, buf.plain, s->grid.chunk_bytes))
+	if (r == 0 && (m->rehearsal ||
+		       is_fill(&s->t->fill, buf.plain, s->grid.chunk_bytes)))
 		out->len = 0;
 	else if (r == 0)
 		r = put_encoded(m, s, &buf, out, err);
@@ -316,6 +317,8 @@ static int copy_chunk(struct merge_worker *w, struct stream *s, uint32_t p,
 		atomic_fetch_add(&w->counts->empty, 1);
 		return 0;
 	}
+	if (w->m->rehearsal)
+		return 0;
 	/* Said to be filtered, and is not. */
 	if (l->raw_edges && grid_is_partial(l->grid, number))
 		at.mask = s->pipeline.n == 32

@@ -91,8 +91,9 @@ struct merge {
 	int dir_fd, lock_fd, main_fd, data_fd;
 	mode_t mode;
 	bool in_place;
-	bool began; /* what is at data_path is ours */
-	bool ended; /* and now nothing of it is left */
+	bool began;     /* what is at data_path is ours */
+	bool ended;     /* and now nothing of it is left */
+	bool rehearsal; /* chunks are read, and not written */
 	struct identity main_id;
 	/* The source */
 	struct hdf5_source *s;
@@ -181,6 +182,8 @@ int merge_journal_resume(struct merge *m, struct error *err);
 
 /* hdf5_merge_work.c: every chunk of every stream. */
 int merge_work(struct merge *m, struct error *err);
+/* The same, and nothing is written or noted: does all decode that has to be? */
+int merge_work_rehearse(struct merge *m, struct error *err);
 /* hdf5_merge_chunk.c: what a thread does for one. */
 struct merge_buffers {
 	void *plain, *coded;

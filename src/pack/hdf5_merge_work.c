@@ -114,6 +114,8 @@ static int add_chunk(struct work *w, size_t stream, const struct build_chunk *c,
 	lock_scope(&m->lock);
 
 	m->bytes_done += chunks_bytes(&m->streams.at[stream], c);
+	if (m->rehearsal)
+		return 0;
 	w->uncommitted += c->len;
 	if (w->uncommitted >= w->limit)
 		pthread_cond_signal(&w->news);
@@ -238,7 +240,7 @@ static int commit_now(struct work *w, struct error *err)
 	pthread_mutex_lock(&m->lock);
 	w->uncommitted = 0;
 	pthread_mutex_unlock(&m->lock);
-	return m->o.delete_parts ? merge_commit(m, err) : 0;
+	return m->o.delete_parts && !m->rehearsal ? merge_commit(m, err) : 0;
 }
 
 static int coordinate(struct work *w, struct error *err)
@@ -257,7 +259,9 @@ static int coordinate(struct work *w, struct error *err)
 		waiting = w->uncommitted;
 		pthread_mutex_unlock(&m->lock);
 		if (m->o.progress)
-			m->o.progress(m->o.ctx, "merged", done, m->bytes_all);
+			m->o.progress(m->o.ctx,
+				      m->rehearsal ? "checked" : "merged", done,
+				      m->bytes_all);
 		if (running && r == 0 &&
 		    (waiting >= w->limit || now() - last > COMMIT_SECONDS)) {
 			r = commit_now(w, err);
@@ -350,5 +354,18 @@ int merge_work(struct merge *m, struct error *err)
 	pthread_cond_destroy(&w->news);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
+	return r;
+}
+
+int merge_work_rehearse(struct merge *m, struct error *err)
+{
+	int r;
+
+	m->rehearsal = true;
+	r = merge_work(m, err);
+	m->rehearsal = false;
+	m->bytes_all = m->bytes_done = 0;
+	for (size_t i = 0; i < m->streams.n; i++)
+		free((void *)steal_pointer(&m->streams.at[i].claimed));
 	return r;
 }

@@ -126,6 +126,40 @@ def raw_files():
               "values")
 
 
+# --- what does not decode --------------------------------------------------------
+
+def spoil(path, at, data):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        f.write(data)
+
+
+@case
+def damaged():
+    """It is found while all parts are there: later there would be no way on."""
+    d = scratch("damaged")
+    t = skerch.create(d, rows=40, part=10, sub=(8,))
+    with h5py.File(t.all_path, "r+") as f:
+        f.create_dataset("notes", data=["note %d" % i for i in range(50)],
+                         dtype=h5py.string_dtype())
+    want = sorted(os.listdir(d))
+    with open(t.all_path, "rb") as f:
+        whole = f.read()
+    heap = whole.rfind(b"GCOL", 0, whole.find(b"note 0"))
+    spoil(t.all_path, heap, b"none")
+    p = exits(merge("--delete-parts", t.all_path, env=EAGER), 3, "a heap")
+    check("heap" in p.stderr and "again" not in p.stderr, p.stderr)
+    equal(sorted(os.listdir(d)), want, "files")
+    spoil(t.all_path, heap, b"GCOL")
+    with h5py.File(t.parts[3][2]) as f:
+        at = f["data"].id.get_chunk_info(0)
+    spoil(t.parts[3][2], at.byte_offset, b"\xff" * at.size)
+    p = exits(merge("--delete-parts", "--comp=gzip", t.all_path, env=EAGER), 3,
+              "a chunk")
+    check("damaged" in p.stderr and "again" not in p.stderr, p.stderr)
+    equal(sorted(os.listdir(d)), want, "files")
+
+
 # --- files elsewhere ----------------------------------------------------------------
 
 @case
