@@ -18,12 +18,11 @@
  * the old files go to old/, the main file first, and the new ones to their places,
  * the main file last: a main file means a complete set at any moment.  If a rename fails
  * everything is moved back.  A directory without a lock is one whose maker was killed;
- * the next create of that main file removes it, unless it has old files and it was
- * not asked to replace any.
+ * the next create of that main file puts its old files back and removes it
+ * (hdf5_create_sweep.c).
  */
 #include "pack/hdf5_create_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,7 +35,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/number.h"
 #include "base/pool.h"
 #include "pack/hdf5_copy.h"
@@ -76,83 +74,6 @@ static int check_free(const struct create_set *s, struct error *err)
 					 s->plan.dir, name);
 	}
 	return 0;
-}
-
-/* Remove a directory of files, and those in its old/. */
-static void remove_tree(int dir, const char *name, int depth)
-{
-	int fd = openat(dir, name,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (unlinkat(fd, e->d_name, 0) < 0 && depth == 0)
-			remove_tree(fd, e->d_name, depth + 1);
-	}
-	closedir(d);
-	unlinkat(dir, name, AT_REMOVEDIR);
-}
-
-/* Is it our name for a directory of new files, less what is random? */
-static bool is_fresh(const struct create_set *s, const char *name)
-{
-	char main_name[NAME_MAX + 1];
-	size_t n;
-
-	create_main_name(&s->plan, main_name, sizeof main_name);
-	n = strlen(main_name);
-	return name[0] == '.' && !strncmp(name + 1, main_name, n) &&
-	       !strncmp(name + 1 + n, CREATE_MARK, strlen(CREATE_MARK)) &&
-	       strlen(name + 1 + n) == strlen(CREATE_MARK CREATE_RANDOM);
-}
-
-/* Its maker is dead: nobody has it locked.  Old files in it are all that is left of
- * them. */
-static void sweep_one(const struct create_set *s, const char *name)
-{
-	cleanup_close int fd = openat(
-		s->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return;
-	if (!s->plan.a->replace && unlinkat(fd, CREATE_OLD, AT_REMOVEDIR) < 0 &&
-	    errno != ENOENT) {
-		log_warn("'%s/%s/" CREATE_OLD "' has what a create --force was "
-			 "replacing when it was killed",
-			 s->plan.dir, name);
-		return;
-	}
-	remove_tree(s->dir, name, 0);
-}
-
-/* Directories of the dead go; parts of another division are counted. */
-static uint64_t look_around(const struct create_set *s, bool sweep)
-{
-	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-	uint64_t parts = 0;
-
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	while ((e = readdir(d)))
-		if (create_looks_like_part(&s->plan, e->d_name))
-			parts++;
-		else if (sweep && is_fresh(s, e->d_name))
-			sweep_one(s, e->d_name);
-	closedir(d);
-	return parts;
 }
 
 /* ---- making ------------------------------------------------------------------- */
@@ -334,10 +255,10 @@ static int make_set(struct create_set *s, struct create_result *out,
 	s->dir = open(s->plan.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir < 0)
 		return error_errno(err, -errno, "'%s'", s->plan.dir);
+	create_sweep(s);
 	r = check_free(s, err);
 	if (r < 0)
 		return r;
-	look_around(s, true);
 	create_main_name(&s->plan, name, sizeof name);
 	if (asprintf(&out->main, "%s%s%s",
 		     strchr(s->plan.a->pattern, '/') ? s->plan.dir : "",
@@ -352,7 +273,7 @@ static int make_set(struct create_set *s, struct create_result *out,
 	if (r == 0)
 		r = create_publish(s, err);
 	if (r == 0)
-		out->others = look_around(s, false) - s->plan.parts;
+		out->others = create_count_others(s);
 	return r;
 }
 
@@ -376,7 +297,7 @@ int hdf5_create(const struct create_args *a, struct create_result *out,
 		error_prefix(err, "what was there is in '%s/" CREATE_OLD "': ",
 			     s.path);
 	else if (s.name)
-		remove_tree(s.dir, s.name, 0);
+		create_remove(s.dir, s.name);
 	if (s.fresh >= 0)
 		close(s.fresh);
 	if (s.dir >= 0)

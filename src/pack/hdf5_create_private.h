@@ -75,7 +75,17 @@ struct create_set {
 	struct error *err;
 	pthread_mutex_t lock; /* protects *err while there are threads */
 };
-/* hdf5_create_publish.c: from `fresh` to their places, and what is there to `old`; a
+/* hdf5_create_sweep.c.  Remove a directory of files, and those in its old/. */
+void create_remove(int dir, const char *name);
+/* Directories of dead makers of this main file go; what one was replacing is put back
+ * before. */
+void create_sweep(const struct create_set *s);
+/* Parts that are there of another division. */
+uint64_t create_count_others(const struct create_set *s);
+/* hdf5_create_publish.c.  -errno; -EEXIST: never over a file that came meanwhile, if
+ * the file system can say so. */
+int create_move(int from, int to, const char *name);
+/* From `fresh` to their places, and what is there to `old`; a
  * failure leaves everything as it was. */
 int create_publish(struct create_set *s, struct error *err);
 

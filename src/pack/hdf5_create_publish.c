@@ -12,8 +12,7 @@
 #include "base/cleanup.h"
 #include "pack/hdf5_lock.h"
 
-/* Never over a file that came meanwhile, if the file system can say so. */
-static int move(int from, int to, const char *name)
+int create_move(int from, int to, const char *name)
 {
 	if (renameat2(from, name, to, name, RENAME_NOREPLACE) == 0)
 		return 0;
@@ -32,7 +31,7 @@ static void move_back(const struct create_set *s, uint64_t first, uint64_t end,
 
 	for (uint64_t i = first; i < end; i++) {
 		create_file_name(&s->plan, i, name);
-		move(from, to, name);
+		create_move(from, to, name);
 	}
 }
 
@@ -49,7 +48,7 @@ static int put_one_aside(const struct create_set *s, const char *name,
 	snprintf(path, sizeof path, "%s/%s", s->plan.dir, name);
 	if (fd >= 0 && hdf5_lock_idle(fd, path, "and is not replaced", err) < 0)
 		return err->code;
-	r = move(s->dir, s->old, name);
+	r = create_move(s->dir, s->old, name);
 	if (r == 0 || r == -ENOENT)
 		return 0;
 	return error_errno(err, r, "cannot replace '%s/%s'", s->plan.dir, name);
@@ -89,7 +88,7 @@ int create_publish(struct create_set *s, struct error *err)
 		if (i == n - 1)
 			fsync(s->dir);
 		create_file_name(&s->plan, i, name);
-		r = move(s->fresh, s->dir, name);
+		r = create_move(s->fresh, s->dir, name);
 		if (r < 0)
 			break;
 	}

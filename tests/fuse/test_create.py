@@ -257,6 +257,31 @@ def force_loses_nothing_when_it_fails():
 
 
 @case
+def force_that_was_killed():
+    """The next create, also one that fails, puts back what it was replacing."""
+    d, new = scratch("killed"), scratch("new")
+    exits(create(new + "/r_{}.h5", (8, 2), 2, "f8"), 0, "")
+    exits(create(d + "/r_{}.h5", (8, 2), 2, "f4"), 0, "")
+    before, after = all_bytes(d), all_bytes(new)
+    order = sorted(before)  # the main file is the last
+    for aside, placed in ((1, 0), (3, 0), (5, 0), (5, 1), (5, 4), (5, 5)):
+        fresh = d + "/.r_ALL.h5.tensorfs-AbCdEf"
+        os.makedirs(fresh + "/old")
+        for name in order:
+            with open(fresh + "/" + name, "wb") as f:
+                f.write(after[name])
+        for name in reversed(order[-aside:]):
+            os.rename(d + "/" + name, fresh + "/old/" + name)
+        for name in order[:placed]:
+            os.rename(fresh + "/" + name, d + "/" + name)
+        p = create(d + "/r_{}.h5", (8, 2), 2, "f2")
+        refused(p, 1, "is there already")
+        what = "%d aside, %d placed" % (aside, placed)
+        equal(all_bytes(d), after if placed == 5 else before, what)
+        equal("is back" in p.stderr, placed < 5, what)
+
+
+@case
 def force_while_it_is_written():
     """The writer would put its part of the old tensor into the new one."""
     d = scratch("written")
