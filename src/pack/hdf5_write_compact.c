@@ -9,7 +9,8 @@
  *
  * Only files that are nothing but a part, as skerch and `create` make them: two
  * datasets and no attributes.  What else there may be (references from one object to
- * another, links) would have to survive, and others can judge that better (h5repack).
+ * another, links, a user block) would have to survive, and others can judge that better
+ * (h5repack).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +48,18 @@ static bool is_plain(hid_t file, const char *path, uint64_t *bytes)
 	return ok;
 }
 
+/* Bytes of another format in front? */
+static bool has_user_block(hid_t file)
+{
+	hid_t fcpl = H5Fget_create_plist(file);
+	hsize_t n = 1;
+	bool has = fcpl < 0 || H5Pget_userblock(fcpl, &n) < 0 || n > 0;
+
+	if (fcpl >= 0)
+		H5Pclose(fcpl);
+	return has;
+}
+
 /* Is it a part, and more than half gaps? */
 static bool is_wanted(const struct writer *w, hid_t file)
 {
@@ -58,7 +71,8 @@ static bool is_wanted(const struct writer *w, hid_t file)
 
 	if (!w->rows->flags || fstat(w->copy.fd, &st) < 0 ||
 	    H5Fget_info2(file, &about) < 0 || about.super.version != 0 ||
-	    H5Gget_info(file, &root) < 0 || root.nlinks != 2 ||
+	    has_user_block(file) || H5Gget_info(file, &root) < 0 ||
+	    root.nlinks != 2 ||
 	    H5Oget_info2(file, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) <
 		    0 ||
 	    info.num_attrs != 0 || !is_plain(file, w->rows->data, &data) ||
