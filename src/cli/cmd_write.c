@@ -86,8 +86,11 @@ int cmd_write(const struct command *c, struct settings *s, int argc,
 	if (r != CLI_DONE)
 		return r;
 	interrupt_catch();
-	if (argc > 1 && write_input_open(&in, argv[1], &err) < 0) {
-		cli_say(c, "%s", err.text);
+	if (argc > 1 &&
+	    write_input_open(&in, argv[1], &interrupted, &err) < 0) {
+		cli_say(c, "%s",
+			err.code == -EINTR ? "interrupted: nothing was changed"
+					   : err.text);
 		r = interrupted ? CLI_INCOMPLETE : CLI_SOURCE;
 	} else {
 		r = write_parts(c, s, &plan, argv[0], &in);

@@ -24,9 +24,10 @@ struct write_input {
 	unsigned char early[16];
 	unsigned n_early;
 };
-/* `path` "-": standard input.  -ENOENT, -EBADMSG: no .npy, ... */
+/* `path` "-": standard input, of which the beginning is waited for.  -ENOENT, -EBADMSG: no
+ * .npy; -EINTR: *stop; ... */
 int write_input_open(struct write_input *in, const char *path,
-		     struct error *err);
+		     const _Atomic int *stop, struct error *err);
 /* Are these rows what the tensor wants?  -EINVAL with both sides in the sentence.  The
  * other byte order is right. */
 int write_input_check(struct write_input *in, const struct dtype *wanted,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,9 +18,19 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
+#define TICK_MS 200
 #define FRONT 12 /* magic, version, and the longer form of the length */
 
-static const _Atomic int never;
+/* A signal between a look at *stop and read() would not end that. */
+static bool wait_for_more(int fd, const _Atomic int *stop)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int r = 0;
+
+	while (!*stop && (r == 0 || (r < 0 && errno == EINTR)))
+		r = poll(&p, 1, TICK_MS);
+	return !*stop;
+}
 
 /* The next bytes of a stream: fewer than n at its end only; or -errno. */
 static ssize_t read_on(int fd, void *buf, size_t n, const _Atomic int *stop)
@@ -27,10 +38,11 @@ static ssize_t read_on(int fd, void *buf, size_t n, const _Atomic int *stop)
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t r = read(fd, (char *)buf + done, n - done);
+		ssize_t r;
 
-		if (*stop)
+		if (!wait_for_more(fd, stop))
 			return -EINTR;
+		r = read(fd, (char *)buf + done, n - done);
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
@@ -60,7 +72,7 @@ static size_t header_length(const unsigned char *front, size_t n)
 
 /* `front` was read already, and is a header's beginning. */
 static int read_header(struct write_input *in, const unsigned char *front,
-		       struct error *err)
+		       const _Atomic int *stop, struct error *err)
 {
 	size_t n = header_length(front, FRONT);
 	cleanup_free unsigned char *text = NULL;
@@ -75,7 +87,7 @@ static int read_header(struct write_input *in, const unsigned char *front,
 	if (!text)
 		return error_set(err, -ENOMEM, "out of memory");
 	memcpy(text, front, FRONT);
-	r = read_on(in->fd, text + FRONT, n - FRONT, &never);
+	r = read_on(in->fd, text + FRONT, n - FRONT, stop);
 	if (r < 0)
 		return failed(in, (int)r, err);
 	if (npy_read(text, (size_t)r + FRONT, &in->head, err) < 0)
@@ -100,7 +112,7 @@ static int measure(struct write_input *in, uint64_t pos, struct error *err)
 }
 
 int write_input_open(struct write_input *in, const char *path,
-		     struct error *err)
+		     const _Atomic int *stop, struct error *err)
 {
 	bool standard = !strcmp(path, "-");
 	unsigned char front[FRONT] = {0};
@@ -118,13 +130,13 @@ int write_input_open(struct write_input *in, const char *path,
 		return r;
 	in->stream = !S_ISREG(st.st_mode);
 	in->pos = in->stream ? 0 : (uint64_t)lseek(in->fd, 0, SEEK_CUR);
-	n = read_on(in->fd, front, FRONT, &never);
+	n = read_on(in->fd, front, FRONT, stop);
 	if (n < 0)
 		return failed(in, (int)n, err);
 	if (n >= MAGIC_BYTES && !memcmp(front, MAGIC, MAGIC_BYTES)) {
 		r = n < FRONT ? error_set(err, -EBADMSG,
 					  "%s: its header is cut off", in->name)
-			      : read_header(in, front, err);
+			      : read_header(in, front, stop, err);
 		return r < 0 || in->stream
 			       ? r
 			       : measure(in, in->pos + in->head.data, err);
@@ -149,16 +161,17 @@ static bool same_kind(const struct dtype *a, const struct dtype *b)
 static int check_type(const struct write_input *in, const struct dtype *wanted,
 		      struct error *err)
 {
-	char is[64], should[64];
+	char is[64], should[64], descr[64];
 
 	if (same_kind(&in->head.dtype, wanted))
 		return 0;
 	dtype_name(&in->head.dtype, is, sizeof is);
 	dtype_name(wanted, should, sizeof should);
+	dtype_descr(wanted, descr, sizeof descr);
 	return error_set(err, -EINVAL,
 			 "%s has %s, the tensor is %s; nothing is converted: "
 			 "give it a.astype('%s')",
-			 in->name, is, should, should);
+			 in->name, is, should, descr);
 }
 
 /* `rows` of the tensor; a single one may come without the first axis. */
