@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,12 +189,29 @@ static char *fresh_path(const char *path, const char *suffix)
 		       : out;
 }
 
-/* Owner and attributes (access lists among them) where we may. */
+/* Extended attributes (access lists among them) where we may. */
+static int copy_attributes(const struct write_copy *c, struct error *err)
+{
+	cleanup_free char *names = malloc(XATTR_LIST_MAX);
+	cleanup_free void *value = malloc(XATTR_SIZE_MAX);
+	ssize_t n, len;
+
+	if (!names || !value)
+		return no_memory(err);
+	n = flistxattr(c->locked, names, XATTR_LIST_MAX);
+	for (const char *at = names; n > 0 && at < names + n;
+	     at += strlen(at) + 1) {
+		len = fgetxattr(c->locked, at, value, XATTR_SIZE_MAX);
+		if (len >= 0)
+			(void)!fsetxattr(c->fd, at, value, (size_t)len, 0);
+	}
+	return 0;
+}
+
+/* Owner, too. */
 static int take_after(const struct write_copy *c, struct error *err)
 {
-	char names[4096], value[4096];
 	struct stat st;
-	ssize_t n;
 
 	if (fstat(c->locked, &st) < 0)
 		return error_errno(err, -errno, "'%s'", c->path);
@@ -202,15 +220,7 @@ static int take_after(const struct write_copy *c, struct error *err)
 		return error_errno(err, -errno, "'%s'", c->fresh);
 	if (fchmod(c->fd, st.st_mode & 0777) < 0)
 		return error_errno(err, -errno, "'%s'", c->fresh);
-	n = flistxattr(c->locked, names, sizeof names);
-	for (const char *at = names; n > 0 && at < names + n;
-	     at += strlen(at) + 1) {
-		ssize_t len = fgetxattr(c->locked, at, value, sizeof value);
-
-		if (len >= 0)
-			(void)!fsetxattr(c->fd, at, value, (size_t)len, 0);
-	}
-	return 0;
+	return copy_attributes(c, err);
 }
 
 int write_copy_make(struct write_copy *c, bool no_lock, const _Atomic int *stop,
