@@ -17,7 +17,6 @@ struct write_part {
 	uint64_t flags_first;
 };
 struct write_plan {
-	char descr[64]; /* of an element, for people */
 	struct dtype dtype;
 	unsigned rank;
 	uint64_t shape[RANK_MAX];

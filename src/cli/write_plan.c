@@ -256,34 +256,50 @@ static int take_parts(struct write_plan *p, struct parts *all,
 static int check_tensor(struct write_plan *p, const struct tensor *t,
 			struct error *err)
 {
+	char name[64];
+
+	p->dtype = t->dtype;
+	p->dtype.text = NULL; /* the tensor's; it goes */
+	/* NumPy's S: a mount shows them as text. */
+	if (t->dtype.kind == DTYPE_STRING && !t->dtype.vlen)
+		p->dtype.kind = DTYPE_BYTES;
 	if (t->why_not)
 		return error_set(err, -ENOTSUP, "%s", t->why_not);
-	if (t->dtype.kind >= DTYPE_STRUCT) {
-		dtype_name(&t->dtype, p->descr, sizeof p->descr);
+	if (p->dtype.kind >= DTYPE_STRUCT) {
+		dtype_name(&t->dtype, name, sizeof name);
 		return error_set(err, -ENOTSUP,
 				 "elements are %s: only numbers, bool and "
-				 "fixed-length bytes can be written",
-				 p->descr);
+				 "bytes of fixed length can be written",
+				 name);
 	}
 	if (t->rank == 0 || t->elements == 0)
 		return error_set(err, -ENOTSUP, "it has no rows");
-	dtype_descr(&t->dtype, p->descr, sizeof p->descr);
-	p->dtype = t->dtype;
-	p->dtype.text = NULL; /* the tensor's; it goes */
 	p->rank = t->rank;
 	memcpy(p->shape, t->shape, t->rank * sizeof *p->shape);
-	p->row_bytes = t->bytes / t->shape[0];
+	p->row_bytes = t->elements / t->shape[0] * p->dtype.size;
 	p->distributed = tensor_is_distributed(t);
 	return 0;
 }
 
-static int look_for_missing(const struct write_plan *p, struct error *err)
+/* What can be known of the files before one of them is replaced. */
+static int look_at_parts(const struct write_plan *p, struct error *err)
 {
-	for (size_t i = 0; i < p->parts.n; i++)
-		if (access(p->parts.at[i].path, F_OK) < 0)
-			return error_errno(err,
-					   errno == ENOENT ? -ENODATA : -errno,
-					   "'%s'", p->parts.at[i].path);
+	for (size_t i = 0; i < p->parts.n; i++) {
+		const char *path = p->parts.at[i].path;
+		struct stat st = {0};
+
+		if (stat(path, &st) < 0 &&
+		    (errno == ENOENT || errno == ENOTDIR))
+			return error_set(err, -ENODATA,
+					 "'%s' is missing (no such file)",
+					 path);
+		if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)
+			return error_errno(err, -errno, "cannot write '%s'",
+					   path);
+		if (!S_ISREG(st.st_mode))
+			return error_set(err, -ENOTSUP,
+					 "'%s' is no regular file", path);
+	}
 	return 0;
 }
 
@@ -313,7 +329,7 @@ static int plan_tensor(struct write_plan *p, const struct settings *s,
 				      p->parts.at[i].begin, p->parts.at[i].end,
 				      p->parts.at[i].path);
 	if (r == 0)
-		r = look_for_missing(p, err);
+		r = look_at_parts(p, err);
 	parts_free(&flags);
 	parts_free(&all);
 	return r;
@@ -362,6 +378,20 @@ static int lock_main(struct write_plan *p, const char *path, struct error *err)
 	return error_set(err, -EBUSY, "it is being merged by another process");
 }
 
+static int exit_of(int code)
+{
+	switch (code) {
+	case -EINVAL:
+	case -EBUSY:
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return CLI_INCOMPLETE;
+	default:
+		return cli_source_exit(code);
+	}
+}
+
 int write_plan_make(struct write_plan *p, const struct command *c,
 		    const struct settings *s, const char *target)
 {
@@ -392,6 +422,5 @@ int write_plan_make(struct write_plan *p, const struct command *c,
 		return CLI_DONE;
 	write_plan_free(p);
 	cli_say(c, "%s", err.text);
-	return r == -EINVAL || r == -EBUSY ? CLI_INCOMPLETE
-					   : cli_source_exit(r);
+	return exit_of(r);
 }

@@ -93,16 +93,19 @@ static int differs(const struct writer *w, struct error *err)
 			 w->rows->path, w->rows->data, is, should);
 }
 
-/* Numbers that differ in the order of their bytes at most. */
+/* Numbers that differ in the order of their bytes at most; bytes. */
 static int compare_types(struct writer *w, struct error *err)
 {
 	const struct dtype *stored = &w->d.type.stored, *want = w->o->dtype;
 	bool npy_big = w->in->npy && w->in->head.dtype.big_endian;
+	enum dtype_kind kind = stored->kind;
 	char is[64], should[64];
 
 	w->swap = 0;
-	if (stored->kind == want->kind && stored->size == want->size &&
-	    stored->kind < DTYPE_STRUCT) {
+	if (kind == DTYPE_STRING && !stored->vlen)
+		kind = DTYPE_BYTES;
+	if (kind == want->kind && stored->size == want->size &&
+	    kind < DTYPE_STRUCT) {
 		if (stored->big_endian != npy_big)
 			w->swap = want->kind == DTYPE_COMPLEX ? want->size / 2
 							      : want->size;
@@ -149,6 +152,31 @@ static int compare(struct writer *w, struct error *err)
 	return compare_types(w, err);
 }
 
+/* Others than NumPy's end with a NUL or blanks, which bytes of the full length have not. */
+static int check_padding(const struct writer *w, hid_t dset, struct error *err)
+{
+	hid_t type = H5Dget_type(dset);
+	bool other = type >= 0 && H5Tget_class(type) == H5T_STRING &&
+		     H5Tget_strpad(type) != H5T_STR_NULLPAD;
+
+	if (type >= 0)
+		H5Tclose(type);
+	return other ? error_set(
+			       err, -ENOTSUP,
+			       "'%s': strings of %s are not padded with NULs, "
+			       "as NumPy's are",
+			       w->rows->path, w->rows->data)
+		     : 0;
+}
+
+/* What cannot be read is not the disk's fault, mostly: it is no HDF5 file. */
+static int damaged(struct error *err)
+{
+	if (err->code == -EIO)
+		err->code = -EBADMSG;
+	return err->code;
+}
+
 static int look(struct writer *w, struct error *err)
 {
 	struct hdf5_opened opened;
@@ -162,13 +190,15 @@ static int look(struct writer *w, struct error *err)
 	w->at = (struct hdf5_place){&w->source, w->source.file, w->rows->data};
 	r = hdf5_place_open(&w->at, &opened, err);
 	if (r < 0)
-		return r;
+		return damaged(err);
 	if (H5Iget_type(opened.object) != H5I_DATASET)
 		r = error_set(err, -EINVAL, "it is no dataset");
 	else
 		r = hdf5_describe(&w->source, opened.object, NULL, &w->d, err);
 	if (r < 0)
 		hdf5_place_prefix(&w->at, err);
+	else
+		r = check_padding(w, opened.object, err);
 	hdf5_place_close(&opened);
 	return r < 0 ? r : compare(w, err);
 }

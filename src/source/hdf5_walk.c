@@ -256,6 +256,14 @@ static int read_link(struct walk *w, const struct group *in, struct link *link)
 
 /* ---- one group ----------------------------------------------------------- */
 
+/* Numbers, and strings of fixed length. */
+static bool may_have_flags(const struct tensor *t)
+{
+	return !t->why_not &&
+	       (dtype_is_binary(&t->dtype) ||
+		(t->dtype.kind == DTYPE_STRING && !t->dtype.vlen));
+}
+
 /* Rows of `flags` belong to its siblings of as many rows (skerch). */
 static void connect_flags(struct links *l)
 {
@@ -270,7 +278,7 @@ static void connect_flags(struct links *l)
 	for (size_t i = 0; i < l->v.n; i++) {
 		struct tensor *t = l->v.at[i].tensor;
 
-		if (t && !t->why_not && dtype_is_binary(&t->dtype) && t->rank &&
+		if (t && t != flags && may_have_flags(t) && t->rank &&
 		    t->shape[0] == flags->shape[0])
 			t->flags = flags;
 	}

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """write: rows and flags as h5py would have written them, or everything as it was."""
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 sys.dont_write_bytecode = True
@@ -181,6 +183,24 @@ def files_of_others():
 
 
 @case
+def strings():
+    d = scratch("strings")
+    main = create(d, (6, 2), 3, "S5")
+    a = np.array([b"abcde", b"", b"\0x", b"y\n"] * 3, "S5").reshape(6, 2)
+    write(main, npy("strings", a), "--flag=OK")
+    same_tensor(main, a, ["OK"] * 6, "a .npy file")
+    a[4] = b"12345", b"q"
+    write(main, "-", "--rows=4", input=a[4].tobytes())
+    same_tensor(main, a, ["OK"] * 6, "plain bytes")
+    write(main, npy("s6", a.astype("S6")), code=1, words=["astype('|S5')"])
+    with h5py.File(d + "/c.h5", "w") as f:
+        t = h5py.h5t.C_S1.copy()  # the last byte is NUL
+        t.set_size(5)
+        h5py.h5d.create(f.id, b"data", t, h5py.h5s.create_simple((6, 2)))
+    write(d + "/c.h5", npy("strings", a), code=3, words=["padded"])
+
+
+@case
 def fill_values_and_edges():
     d = scratch("fill")
     path = d + "/f.h5"
@@ -210,6 +230,24 @@ def many_small_writes():
     check(os.path.getsize(part) < 600000, "it has %d bytes" %
           os.path.getsize(part))
     nothing_beside(d)
+
+
+@case
+def user_block():
+    """What is in front of the HDF5 file stays, also when its gaps go."""
+    path = scratch("front") + "/x.h5"
+    with h5py.File(path, "w", userblock_size=512) as f:
+        f.create_dataset("data", (4, 100000), "u1", chunks=(1, 100000),
+                         compression="gzip")
+        f.create_dataset("flags", (4,), h5py.string_dtype(), chunks=(4,))
+    front = rng.bytes(512)
+    with open(path, "r+b") as f:
+        f.write(front)
+    for i in range(24):
+        row = bytes(100000 - 4000 * i) + rng.bytes(4000 * i)
+        write(path, "-", "--rows=%d" % (i % 4), "--flag=OK",
+              input=row)
+    equal(bytes_of(path)[:512], front, "the user block")
 
 
 @case
@@ -292,13 +330,20 @@ def wrong_target():
     check((contents(d + "/r_000-005.h5")[0] == 1).all(), "behind the link")
     before = all_bytes(d)
     os.rename(d + "/r_005-010.h5", work + "/away")
-    write(main, a, code=3, words=["r_005-010.h5"])
+    write(main, a, code=3, words=["r_005-010.h5' is missing"])
+    os.mkdir(d + "/r_005-010.h5")
+    write(main, a, code=3, words=["regular file"])
+    os.rmdir(d + "/r_005-010.h5")
     equal(bytes_of(d + "/r_000-005.h5"), before["r_000-005.h5"], "first part")
     with open(d + "/r_005-010.h5", "wb") as f:
         f.write(bytes_of(work + "/away")[:3000])
     write(main, a, "--rows=5:", npy("half", np.ones((5, 4), "f4")), code=2)
     write(main, npy("half", np.ones((5, 4), "f4")), "--rows=5:", code=3,
           words=["r_005-010.h5"])
+    with open(d + "/r_005-010.h5", "wb") as f:
+        f.write(b"x" * 5000)
+    write(main, npy("half", np.ones((5, 4), "f4")), "--rows=5:", code=3,
+          words=["not an HDF5 file"])
     with h5py.File(d + "/r_005-010.h5", "w") as f:
         f["data"] = np.zeros((5, 3), "f4")
         f["flags"] = np.zeros(5, "S4")
@@ -409,6 +454,44 @@ def processes_that_die():
         equal(all_bytes(d), before, "files after %s" % sig)
 
 
+def in_pipe(f):
+    n = bytearray(4)
+    fcntl.ioctl(f, termios.FIONREAD, n)
+    return int.from_bytes(n, sys.byteorder)
+
+
+@case
+def stopped_at_the_first_bytes():
+    main = create(scratch("first"), (6, 4), 3, "float32")
+    with subprocess.Popen([TENSORFS, "write", main, "-"],
+                          stdin=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        p.stdin.write(b"x")
+        p.stdin.flush()
+        check(lib.wait_until(lambda: not in_pipe(p.stdin), 30), "no read")
+        p.send_signal(signal.SIGTERM)
+        check(lib.wait_until(lambda: p.poll() is not None, 30), "it waits on")
+        equal(p.returncode, -signal.SIGTERM, "status")
+        check("nothing was changed" in p.stderr.read().decode(), "sentence")
+
+
+@case
+def attributes():
+    """More of them than one file system has, to one that has as many."""
+    root = [] if lib.ROOT else ["-r"]
+    script = """d=$1; mount -t tmpfs none "$d" && cd "$d" || exit 99
+"$2" create 'r_{}.h5' --shape=4,4 --block=4 --dtype=f8 >/dev/null
+/usr/bin/python3 -c 'import os
+for i in range(60):
+    os.setxattr("r_00-04.h5", "user.%0100d" % i, b"v" * 200 * i)' || exit 98
+getfattr -d r_00-04.h5 > a; "$2" write r_ALL.h5 --flag=OK
+getfattr -d r_00-04.h5 > b; grep -c user b; cmp a b"""
+    p = run("unshare", "-m", *root, "sh", "-c", script, "sh",
+            scratch("attributes"), TENSORFS)
+    if p.returncode == 98:
+        raise lib.Missing("user attributes on tmpfs")
+    equal((p.stdout, p.returncode), ("60\n", 0), p.stderr)
+
+
 @case
 def not_allowed():
     d = scratch("allowed")
@@ -424,6 +507,11 @@ def not_allowed():
     equal(all_bytes(d), before, "files")
     os.chmod(d, 0o755)
     os.chown(d, UID, -1)
+    os.chmod(d + "/r_03-06.h5", 0o444)
+    write(main, a, code=1, words=["r_03-06.h5': Permission denied"],
+          **as_user())
+    equal(all_bytes(d), before, "files beside one that cannot be written")
+    os.chmod(d + "/r_03-06.h5", 0o644)
     os.chmod(d + "/r_00-03.h5", 0o640)
     write(main, a, **as_user())
     st = os.stat(d + "/r_00-03.h5")
