@@ -306,8 +306,10 @@ static int judge(struct feed *f, struct feed_piece *p, struct error *err)
 		ok = say(f, p);
 	} else if (p->outcome != FEED_FINE) {
 		ok = say(f, p);
-		if (p->outcome == FEED_GONE)
+		if (p->outcome == FEED_GONE) {
 			p->u.data = NULL; /* zeros: its size was said before */
+			p->u.lost = true;
+		}
 	}
 	if (!ok)
 		return error_set(err, -ENOMEM, "out of memory");

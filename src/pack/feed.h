@@ -44,6 +44,7 @@ struct feed_unit {
 	bool first, last;
 	uint64_t at, size;
 	const void *data; /* `size` bytes, zeros in holes; NULL: zeros */
+	bool lost;        /* some of them could not be read, and are zeros */
 	/* With the first unit: */
 	const char *link;    /* target of a symlink; NULL */
 	const char *same_as; /* a hard link: path of the entry that has the

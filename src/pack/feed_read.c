@@ -356,6 +356,7 @@ static void fill(struct feed_piece *p, int fd, void *data)
 			   "place of what is gone");
 	}
 	memset((char *)data + got, 0, n - (size_t)got);
+	p->u.lost = (size_t)got < n;
 	p->u.data = data;
 }
 

@@ -74,7 +74,8 @@ struct sample_reader {
  * one. */
 int sample_begin(struct sample_reader *r, const struct feed_unit *u,
 		 struct error *err);
-/* Every unit, the first one too: gives its elements to `take`. */
+/* Every unit, the first one too: gives its elements to `take`.  -EIO: not all of them could
+ * be read. */
 int sample_put(struct sample_reader *r, const struct feed_unit *u,
 	       sample_take *take, void *ctx, struct error *err);
 void sample_reader_free(struct sample_reader *r);

@@ -314,6 +314,10 @@ int sample_put(struct sample_reader *r, const struct feed_unit *u,
 	const unsigned char *data = u->data;
 	int rc = 0;
 
+	/* What came before is in chunks already, so it cannot be left out. */
+	if (u->lost)
+		return error_set(err, -EIO, "'%s' could not be read to its end",
+				 u->path);
 	if (skip > u->size)
 		return changed(u, err);
 	data = data ? data + skip : NULL;

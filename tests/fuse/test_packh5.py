@@ -505,6 +505,23 @@ def refused(code, words, top, *options, name=None, **kw):
     strays()
 
 
+@case
+def unreadable_in_the_middle():
+    """A row that ends in zeros is worse than none: what was there stays."""
+    top = fresh("unreadable_end")
+    with h5py.File(top + "/s.h5", "w") as f:
+        d = f.create_dataset("s", data=random.integers(0, 9, (3, 2 << 20)),
+                             dtype="u4", chunks=(1, 1 << 18), fletcher32=True)
+        where = d.id.get_chunk_info(d.id.get_num_chunks() - 1).byte_offset
+    with open(top + "/s.h5", "r+b") as f:
+        f.seek(where)
+        f.write(b"damaged")
+    with Mount(top + "/s.h5") as m:
+        refused(1, "'s/samples/000002.npy' could not be read to its end",
+                m.path, "--exclude=*.bin", "--exclude=s/array.npy",
+                "--exclude=blocks", name=top)
+
+
 def as_bytes(f):
     return lambda path, data: put(work, path, f(data))
 
