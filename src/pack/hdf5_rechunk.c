@@ -37,6 +37,8 @@
 #define THREAD (UINT64_C(1) << 20)
 /* Small tiles are made larger, up to this, so that they are worth their trouble. */
 #define TILE_BYTES (UINT64_C(4) << 20)
+/* Rows that are single numbers go so many into a chunk. */
+#define SCALARS_CHUNK 1024
 /* Decoding more than this for each chunk is worth a word. */
 #define MANY 1.5
 
@@ -75,14 +77,15 @@ static int check_tensor(const struct tensor *t, struct error *err)
 static void choose_chunk(const struct rechunk *w, uint64_t *chunk)
 {
 	const struct tensor *t = w->t;
+	uint64_t rows = t->elements == t->shape[0] ? SCALARS_CHUNK : 1;
 
 	for (unsigned i = 0; i < t->rank; i++) {
 		if (w->o->chunk)
 			chunk[i] = w->o->chunk[i];
 		else if (w->cells.chunked)
-			chunk[i] = w->cells.cell[i];
+			chunk[i] = w->cells.chunk[i];
 		else
-			chunk[i] = i ? t->shape[i] : 1;
+			chunk[i] = i ? t->shape[i] : rows;
 		/* libhdf5 wants it so where the shape is fixed. */
 		if (!w->grows || w->max[i] < chunk[i])
 			chunk[i] = min_u64(chunk[i], t->shape[i]);

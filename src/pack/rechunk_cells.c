@@ -116,18 +116,21 @@ static void find_grid(struct tensor *t, struct rechunk_cells *c)
 	struct box block;
 
 	trailing(t, RUN_BYTES, c->cell);
-	if (!t->elements || !t->nparts || tensor_learn(t, 0, &l, NULL) < 0)
+	if (!t->nparts || tensor_learn(t, 0, &l, NULL) < 0)
 		return;
 	c->pipeline = l->kind == LAYOUT_CHUNKED ? l->pipeline : NULL;
 	if (t->mosaic) {
-		if (!tensor_blocks(t))
+		if (!t->elements || !tensor_blocks(t))
 			return;
 		tensor_block_box(t, 0, &block);
 		c->chunked = chunks_in(t, &block, c->cell);
+		memcpy(c->chunk, c->cell, sizeof c->chunk);
 	} else if (l->kind == LAYOUT_CHUNKED) {
 		c->chunked = true;
+		memcpy(c->chunk, l->grid->chunk, sizeof c->chunk);
 		for (unsigned i = 0; i < t->rank; i++)
-			c->cell[i] = min_u64(l->grid->chunk[i], t->shape[i]);
+			c->cell[i] =
+				max_u64(min_u64(c->chunk[i], t->shape[i]), 1);
 	}
 }
 

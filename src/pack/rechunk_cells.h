@@ -10,7 +10,9 @@ struct rechunk_cells {
 	 * contiguous data.  Of several parts, the first one's: the others are nearly
 	 * always the same, and where not, only time is lost. */
 	uint64_t cell[RANK_MAX];
-	bool chunked;     /* these are chunks */
+	bool chunked; /* these are chunks */
+	/* If so, as they are: they may be larger than the array. */
+	uint64_t chunk[RANK_MAX];
 	uint64_t decoded; /* bytes that are decoded together, at most */
 	const struct pipeline *pipeline; /* of the first part; NULL: none */
 };

@@ -339,6 +339,22 @@ def chunks_stay_without_the_option():
     same(out, a, (1, 20))
     out, _ = rechunk(source(a, chunks=(7, 3)), "--chunk=100,100")
     same(out, a, (20, 20))
+    for rest in (), (1,):
+        a = numbers((3000,) + rest)
+        same(rechunk(source(a))[0], a, (1024,) + rest)
+
+
+@case
+def chunks_stay_in_what_shall_grow():
+    """Also where they are larger than what is there yet, which may be nothing."""
+    how = {"maxshape": (None, 5), "chunks": (64, 5), "compression": "gzip"}
+    for n in 3, 0:
+        a = numbers((n, 5))
+        out, _ = rechunk(source(a, **how))
+        same(out, a, (64, 5))
+        with h5py.File(out) as f:
+            equal((f["data"].compression, f["data"].maxshape),
+                  ("gzip", (None, 5)), "filter and maximum")
 
 
 # ---- all kinds of sources ------------------------------------------------------
