@@ -378,6 +378,8 @@ static hid_t create(hid_t file, const struct build_dataset *d,
 	if (ok && is_chunked(d, g))
 		ok = H5Pset_chunk(dcpl, (int)d->rank, chunk) >= 0 &&
 		     build_filters(dcpl, d->pipeline, err) >= 0;
+	if (ok && d->attr_order)
+		ok = H5Pset_attr_creation_order(dcpl, d->attr_order) >= 0;
 	if (ok && d->fill)
 		ok = H5Pset_fill_value(dcpl, d->type, d->fill) >= 0;
 	if (ok)

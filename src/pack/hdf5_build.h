@@ -67,6 +67,9 @@ struct build_dataset {
 				NULL: `shape` */
 	const struct pipeline *pipeline;
 	const void *fill; /* one element, as stored; NULL: zeros */
+	/* Of its attributes, as H5Pset_attr_creation_order has it; those of 64 KiB and
+	 * more need it.  0: in no order. */
+	unsigned attr_order;
 	/* Those that are not here were never written.  Sorted by number here if they
 	 * are not. */
 	struct build_chunk *chunks;

@@ -345,8 +345,8 @@ static int write_all(struct rechunk *w, const char *dataset, struct error *err)
 		r = out_publish(w->out, err);
 	if (r == 0 && left_out[0] && o->note) {
 		snprintf(text, sizeof text,
-			 "attributes that refer to other objects were left "
-			 "out: %s",
+			 "attributes that refer to other objects, or cannot be "
+			 "copied, were left out: %s",
 			 left_out);
 		o->note(o->ctx, text);
 	}

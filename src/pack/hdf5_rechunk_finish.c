@@ -28,6 +28,9 @@
 
 /* Bytes of an attribute, with what its values point to. */
 #define ATTRIBUTE_MOST (UINT64_C(64) << 20)
+/* An object header as old as those we write has room for one of 64 KiB, with its name and
+ * type. */
+#define ATTRIBUTE_LARGE (UINT64_C(32) << 10)
 
 /* What the child says. */
 struct answer {
@@ -109,6 +112,8 @@ static void leave_out(struct leavings *l, const char *name)
 	if (l->n++ < 8)
 		snprintf(l->text + at, l->room - at, "%s'%.40s'",
 			 at ? ", " : "", name);
+	else if (l->n == 9)
+		snprintf(l->text + at, l->room - at, ", ...");
 }
 
 /* Values through memory, as they are stored. */
@@ -180,14 +185,47 @@ static herr_t each_attribute(hid_t from, const char *name,
 	return 0;
 }
 
-static void copy_attributes(hid_t from, hid_t to, struct leavings *left)
+static void copy_attributes(hid_t from, unsigned order, hid_t to,
+			    struct leavings *left)
 {
 	struct copying c = {to, left};
 	hsize_t at = 0;
 
-	if (H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, &at, each_attribute,
-			&c) < 0)
+	if (H5Aiterate2(from,
+			order & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER
+						      : H5_INDEX_NAME,
+			H5_ITER_INC, &at, each_attribute, &c) < 0)
 		leave_out(left, "(those that cannot be listed)");
+}
+
+/* The order that the source keeps of its attributes. */
+static unsigned attribute_order(hid_t source)
+{
+	hid_t dcpl = H5Dget_create_plist(source);
+	unsigned order = 0;
+
+	if (dcpl < 0)
+		return 0;
+	H5Pget_attr_creation_order(dcpl, &order);
+	H5Pclose(dcpl);
+	return order;
+}
+
+static herr_t look_for_large(hid_t from, const char *name,
+			     const H5A_info_t *info, void *ctx)
+{
+	(void)from;
+	(void)name;
+	(void)ctx;
+	return info->data_size >= ATTRIBUTE_LARGE;
+}
+
+static bool has_large_attribute(hid_t source)
+{
+	hsize_t at = 0;
+
+	return H5Aiterate2(source, H5_INDEX_NAME, H5_ITER_INC, &at,
+			   look_for_large, NULL) > 0;
 }
 
 /* ---- the file ------------------------------------------------------------ */
@@ -205,11 +243,15 @@ static int make_dataset(struct rechunk *w, const char *name, hid_t file,
 				  .pipeline = &w->pipeline,
 				  .chunks = w->chunks.at,
 				  .n_chunks = w->chunks.n};
+	unsigned order = source >= 0 ? attribute_order(source) : 0;
 	hid_t dset;
 	int r = output_type(t, source, &d.type, err);
 
 	if (r < 0)
 		return r;
+	d.attr_order = order;
+	if (!order && source >= 0 && has_large_attribute(source))
+		d.attr_order = H5P_CRT_ORDER_TRACKED;
 	if (w->fill.width == t->dtype.size && t->dtype.size) {
 		fill = malloc(t->dtype.size);
 		if (fill)
@@ -219,7 +261,7 @@ static int make_dataset(struct rechunk *w, const char *name, hid_t file,
 	r = build_dataset(w->build, file, &d, &dset, err);
 	if (r == 0) {
 		if (source >= 0)
-			copy_attributes(source, dset, left);
+			copy_attributes(source, order, dset, left);
 		H5Dclose(dset);
 	}
 	H5Tclose(d.type);

@@ -242,6 +242,22 @@ def attributes_fill_value_and_maximum_are_kept():
 
 
 @case
+def large_attributes_and_their_order():
+    for order in True, False:
+        p = path()
+        with h5py.File(p, "w", libver="latest") as f:
+            d = f.create_dataset("data", data=numbers((9,)), track_order=order)
+            for name in "z", "large", "a":
+                d.attrs[name] = np.arange(20000 if name == "large" else 3)
+        out, _ = rechunk(p, "--chunk=4")
+        with h5py.File(p) as f, h5py.File(out) as g:
+            was, now = f["data"].attrs, g["data"].attrs
+            equal(list(now), list(was), "names of attributes")
+            for name in was:
+                same_bytes(now[name].tobytes(), was[name].tobytes(), name)
+
+
+@case
 def never_written_stays_so():
     p = path()
     with h5py.File(p, "w") as f:
