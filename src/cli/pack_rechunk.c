@@ -166,7 +166,8 @@ static int check_rank(const struct rechunker *r)
 {
 	char shape[256];
 
-	if (!r->rank || r->rank == r->tensor->rank)
+	/* What cannot be rechunked at all is said later. */
+	if (!r->rank || r->rank == r->tensor->rank || !r->tensor->rank)
 		return CLI_DONE;
 	dtype_shape_text(r->tensor->shape, r->tensor->rank, shape,
 			 sizeof shape);

@@ -135,6 +135,17 @@ static struct labeled *find(const struct labels *l, const char *path)
 	return bsearch(&key, l->list.at, l->list.n, sizeof key, by_path);
 }
 
+/* Without the blanks around it: many write "path, label". */
+static char *trim(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " \t");
+	for (n = strlen(text); n && strchr(" \t", text[n - 1]); n--)
+		text[n - 1] = '\0';
+	return text;
+}
+
 static bool is_one_of(const char *word, const char *const *list)
 {
 	for (; *list; list++)
@@ -154,9 +165,11 @@ static bool read_header(struct labels *l, char **field, size_t n)
 	size_t path = n, label = n;
 
 	for (size_t i = n; i-- > 0;) {
-		if (is_one_of(field[i], paths))
+		const char *name = trim(field[i]);
+
+		if (is_one_of(name, paths))
 			path = i;
-		if (is_one_of(field[i], labels))
+		if (is_one_of(name, labels))
 			label = i;
 	}
 	if (path == n || label == n || path == label)
@@ -197,10 +210,10 @@ static int take_row(void *ctx, uint64_t line, char **field, size_t n,
 				 ": '%s' has a label already, in line "
 				 "%" PRIu64,
 				 line, of->path, of->line);
-	if (!*field[l->label_at])
+	of->text = trim(field[l->label_at]);
+	if (!*of->text)
 		return error_set(err, -EBADMSG,
 				 "line %" PRIu64 ": an empty label", line);
-	of->text = field[l->label_at];
 	of->line = line;
 	return 0;
 }

@@ -432,10 +432,12 @@ def labels_of_a_list():
 def labels_that_are_numbers():
     top, made = classes("numbers", a=3)
     names = sorted(made)
-    for texts, want in (((7, -1, 1 << 60), None), (("007", 1, 2), True),
-                        (("1.5", 1, 2), True), ((1 << 63, 1, 2), True)):
-        path = put(work, "l.csv", "".join(
-            "%s,%s\n" % x for x in zip(names, texts)).encode())
+    for texts, want, row in (
+            ((7, -1, 1 << 60), None, "%s,%s\n"), (("007", 1, 2), True, "%s,%s\n"),
+            ((7, 8, 10), None, "%s, %s\t\n"), (("b", "a", 2), True, "%s, %s \n"),
+            (("1.5", 1, 2), True, "%s,%s\n"), ((1 << 63, 1, 2), True, "%s,%s\n")):
+        path = put(work, "l.csv", ("path, label\n" + "".join(
+            row % x for x in zip(names, texts))).encode())
         found = sorted(map(str, texts)) if want else None
         expect = [found.index(str(t)) for t in texts] if want else list(texts)
         equal(labels(pack(top, "--labels=" + path)),

@@ -530,6 +530,7 @@ def usage():
             (two, (), 3, "/one, /two"),
             (two + ":nothing", (), 1, "nothing"),
             (two + ":s", (), 2, "single value"),
+            (two + ":s", ("--chunk=2",), 2, "single value"),
             (two + ":text", (), 3, "text"),
             (path() + ":x", (), 3, ""),
             (path(), ("--labels=dirs",), 3, "No such file"),
