@@ -178,6 +178,7 @@ static int pack_directory(struct packer *p)
 	struct pack_lists lists;
 	struct progress all; /* for the time */
 	struct error err = {0};
+	bool made;
 	int code, r = pack_options(p->c, p->s, p->out, &p->scan_options,
 				   &p->feed_options, &lists);
 
@@ -190,7 +191,8 @@ static int pack_directory(struct packer *p)
 	progress_init(&all, "none", "", 0);
 	r = pack(p, &err);
 	close_all(p);
-	if (r == 0)
+	made = r == 0;
+	if (made)
 		r = verify(p, &err);
 	p->report.scan = p->scan;
 	p->report.seconds = progress_seconds(&all);
@@ -198,9 +200,7 @@ static int pack_directory(struct packer *p)
 		code = pack_say(p->c, p->s, &p->report);
 	} else {
 		code = p->no_source ? CLI_SOURCE : pack_exit(r);
-		cli_say(p->c, "%s",
-			r == -EINTR ? "interrupted: nothing was left behind"
-				    : err.text);
+		pack_say_end(p->c, p->out, made, r, &err);
 	}
 	scan_free(p->scan);
 	free(p->report.index);

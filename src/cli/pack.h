@@ -46,6 +46,9 @@ int pack_say(const struct command *c, const struct settings *s,
 	     const struct pack_report *r);
 /* The exit code for a failure to write. */
 int pack_exit(int code);
+/* What ended it.  `made`: the output has its name, and was about to be verified. */
+void pack_say_end(const struct command *c, const char *output, bool made,
+		  int code, const struct error *why);
 
 /* Does the disk give the bytes that were written?  As sink_args.check has it. */
 int pack_check_bytes(const struct settings *s, const char *path, int fd,

@@ -29,6 +29,20 @@ int pack_exit(int code)
 	}
 }
 
+void pack_say_end(const struct command *c, const char *output, bool made,
+		  int code, const struct error *why)
+{
+	bool stopped = code == -EINTR;
+
+	if (made)
+		cli_say(c, "%s: '%s' was made, but not all of it was verified",
+			stopped ? "interrupted" : why->text, output);
+	else
+		cli_say(c, "%s",
+			stopped ? "interrupted: nothing was left behind"
+				: why->text);
+}
+
 static void say_problems(const struct command *c, const struct scan *s)
 {
 	uint64_t n = 0;

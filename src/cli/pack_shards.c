@@ -163,6 +163,7 @@ static int exit_of(int code)
 static int make(struct sharder *p)
 {
 	struct error err = {0};
+	bool made;
 	int r = scan_new(&p->scan, p->top, &p->scan_options, &interrupted,
 			 &err);
 
@@ -170,12 +171,11 @@ static int make(struct sharder *p)
 		r = shards_pack(&p->result, &p->o, p->scan, &err);
 	progress_clear(&p->progress);
 	p->report.seconds = progress_seconds(&p->progress);
-	if (r == 0 && p->s->pack.verify)
+	made = r == 0;
+	if (made && p->s->pack.verify)
 		r = verify(p, &err);
 	if (r < 0) {
-		cli_say(p->c, "%s",
-			r == -EINTR ? "interrupted: nothing was left behind"
-				    : err.text);
+		pack_say_end(p->c, p->pattern, made, r, &err);
 		return exit_of(r);
 	}
 	p->report.scan = p->scan;

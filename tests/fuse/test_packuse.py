@@ -4,12 +4,13 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import arc
 import lib
 import packlib
-from checks import check, equal
+from checks import check, equal, note
 from lib import case, tensorfs
 from packlib import put, says
 from user import as_user
@@ -299,6 +300,25 @@ def a_bad_disk_replaces_nothing():
         equal(p.returncode, 1, "exit of %s: %s" % (argv, p.stderr))
         says(p, "other bytes")
         packlib.nothing_new(d, before, argv[-1])
+
+
+@case
+def interrupted_while_verifying():
+    """What has its name stays, and it is not said that nothing was left."""
+    top = scratch("verifying")
+    packlib.put(top, "in/0", packlib.noise(1 << 26))
+    for n in range(20):
+        out = os.path.join(top, "%d.tar" % n)
+        with packlib.Running("--verify", "--no-index", top + "/in", out) as r:
+            while not os.path.exists(out) and r.p.poll() is None:
+                pass
+            r.p.send_signal(signal.SIGINT)
+            p = r.end(0, -signal.SIGINT)
+        if p.returncode:
+            check("was made, but not all of it was verified" in p.stderr, p.stderr)
+            break
+    else:
+        note("verifying was too fast")
 
 
 def main():
