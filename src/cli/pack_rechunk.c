@@ -196,6 +196,15 @@ static void note(void *ctx, const char *sentence)
 	cli_say(r->c, "%s: %s", r->tensor->name, sentence);
 }
 
+static int check(void *ctx, int fd, struct error *err)
+{
+	static const uint64_t unknown[2];
+	struct rechunker *r = ctx;
+
+	progress_clear(&r->progress);
+	return pack_check_bytes(r->s, r->out, fd, unknown, err);
+}
+
 static void print_numbers(const char *name, const uint64_t *n, unsigned rank)
 {
 	printf("\"%s\": [", name);
@@ -289,6 +298,7 @@ static int rechunk(struct rechunker *r)
 				    .stop = &interrupted,
 				    .progress = show,
 				    .note = note,
+				    .check = s->pack.verify ? check : NULL,
 				    .ctx = r};
 	struct rechunk_result result;
 	struct error err = {0};

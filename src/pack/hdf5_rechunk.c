@@ -341,6 +341,10 @@ static int write_all(struct rechunk *w, const char *dataset, struct error *err)
 		r = rechunk_finish(w, dataset, left_out, sizeof left_out, err);
 	if (r == 0 && o->stop && atomic_load(o->stop))
 		r = error_set(err, -EINTR, "interrupted");
+	if (r == 0 && o->check) {
+		r = out_sync(w->out, err);
+		r = r < 0 ? r : o->check(o->ctx, out_fd(w->out), err);
+	}
 	if (r == 0)
 		r = out_publish(w->out, err);
 	if (r == 0 && left_out[0] && o->note) {

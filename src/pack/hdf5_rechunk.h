@@ -30,6 +30,8 @@ struct rechunk_options {
 	void (*progress)(void *ctx, uint64_t done);
 	/* Something to know that is no failure; before and after the work. */
 	void (*note)(void *ctx, const char *sentence);
+	/* NULL, or called when all of it is synced: a failure keeps it from its name. */
+	int (*check)(void *ctx, int fd, struct error *err);
 	void *ctx;
 };
 struct rechunk_result {

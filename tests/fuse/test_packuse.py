@@ -290,13 +290,15 @@ def a_bad_disk_replaces_nothing():
     library = work + "/bad-disk.so"
     source = put(work, "bad-disk.c", BAD_DISK.encode())
     arc.sh("cc", "-shared", "-fPIC", "-o", library, os.fsdecode(source))
+    arc.sh(lib.TENSORFS, "pack", "-q", top, work + "/from.h5")
     for out in ("x.tar", "x.tar.gz", "x.sqfs", "x.h5"):
         put(d, out, b"precious")
     before = packlib.snapshot(d)
-    for argv in [[d + "/" + n] for n in sorted(before)] + \
-            [["--shards=1", d + "/s-%06d.tar"]]:
+    for argv in [[top, d + "/" + n] for n in sorted(before)] + \
+            [["--shards=1", top, d + "/s-%06d.tar"],
+             [work + "/from.h5:data", d + "/x.h5"]]:
         p = lib.run("env", "LD_PRELOAD=" + library, lib.TENSORFS, "pack", "-q",
-                    "--force", "--verify", *argv[:-1], top, argv[-1])
+                    "--force", "--verify", *argv)
         equal(p.returncode, 1, "exit of %s: %s" % (argv, p.stderr))
         says(p, "other bytes")
         packlib.nothing_new(d, before, argv[-1])
