@@ -22,9 +22,9 @@ static char *beside(const char *data, const char *name)
 	return out;
 }
 
-static int check_path(const char *path, struct error *err)
+int hdf5_check_path(const char *path, struct error *err)
 {
-	for (const char *at = path;; at++) {
+	for (const char *at = path + strspn(path, "/");; at++) {
 		size_t n = strcspn(at, "/");
 
 		if (n == 0 || (n == 1 && *at == '.') ||
@@ -46,8 +46,8 @@ int hdf5_names_init(struct hdf5_names *n, const char *dataset,
 	int r;
 
 	*n = (struct hdf5_names){NULL, NULL, NULL, NULL};
+	r = hdf5_check_path(path, err);
 	path += strspn(path, "/");
-	r = check_path(path, err);
 	if (r < 0)
 		return r;
 	n->data = strdup(path);

@@ -27,6 +27,7 @@
 #include "base/number.h"
 #include "base/parse.h"
 #include "pack/comp.h"
+#include "pack/hdf5_sink.h"
 
 /* One of so many bytes is for the list of a sparse source's chunks, at most. */
 #define LIST_SHARE 16
@@ -393,16 +394,19 @@ int hdf5_rechunk(const struct rechunk_options *o, struct rechunk_result *out,
 {
 	cleanup_free struct rechunk *w = calloc(1, sizeof *w);
 	const char *dataset = o->dataset;
-	int r;
+	int r = 0;
 
 	memset(out, 0, sizeof *out);
 	if (!w)
 		return error_set(err, -ENOMEM, "out of memory");
 	w->o = o;
 	w->t = o->tensor;
-	if (!dataset)
+	if (dataset)
+		r = hdf5_check_path(dataset, err);
+	else
 		dataset = rechunk_object(w->t);
-	r = decide(w, err);
+	if (r == 0)
+		r = decide(w, err);
 	if (r == 0)
 		r = write_all(w, dataset, err);
 	report(w, dataset, out);

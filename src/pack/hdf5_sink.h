@@ -9,6 +9,8 @@
 #include "pack/sample.h"
 #include "pack/sample_labels.h"
 
+/* Can --dataset be that?  -EINVAL. */
+int hdf5_check_path(const char *path, struct error *err);
 /* Where the datasets of a pack are. */
 struct hdf5_names {
 	char *data;                     /* "data", "entry/images" */

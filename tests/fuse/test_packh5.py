@@ -726,8 +726,11 @@ def too_little_memory():
     for i in range(2):
         with open(os.path.join(top, "%d.raw" % i), "wb") as f:
             f.truncate(100 << 20)
-    refused(5, ["a row of chunks takes", "--memory"], top, "--memory=64M",
-            "--shape=%d" % (100 << 20), "--dtype=u1")
+    how = "--shape=%d" % (100 << 20), "--dtype=u1", "--comp=lz4"
+    refused(5, ["a row of chunks takes", "--memory"], top, "--memory=64M", *how)
+    p = pack(top, "--memory=64M", *how, code=5)
+    times = float(p.stderr.split(" times as much")[0].split("give ")[1])
+    pack(top, "--memory=%dM" % (64 * times), *how)
     a = np.zeros((4000, 3000), "f4", order="F")
     np.save(fresh("turned") + "/a.npy", a)
     refused(5, "in Fortran order", work + "/turned", "--memory=64M",

@@ -522,6 +522,8 @@ def usage():
             (a, ("--chunk=",), 2, "--chunk"),
             (a, ("--chunk=1,x",), 2, "--chunk"),
             (a, ("--chunk=" + "1," * 40 + "1",), 2, "more than 32"),
+            (a, ("--dataset=.",), 2, "--dataset=."),
+            (a, ("--dataset=x/../y",), 2, "--dataset=x/../y"),
             (a, ("--comp=xz",), 2, "xz"),
             (a, ("--comp=lz4:3",), 2, "lz4 has no levels"),
             (a, ("--comp=zip",), 2, "zip"),
