@@ -44,6 +44,7 @@ struct slot {
 struct band {
 	struct writer *w;
 	hid_t dset;
+	bool all_at_once;
 	struct pool *pool;
 	unsigned n_slots;
 	struct slot *slots;
@@ -232,6 +233,40 @@ static int wait_for(struct slot *s, struct error *err)
 	return s->code;
 }
 
+/* All chunks are allocated when the first one is written. */
+static bool allocates_all(hid_t dset)
+{
+	hid_t dcpl = H5Dget_create_plist(dset);
+	H5D_alloc_time_t when = H5D_ALLOC_TIME_EARLY;
+
+	if (dcpl >= 0) {
+		H5Pget_alloc_time(dcpl, &when);
+		H5Pclose(dcpl);
+	}
+	return when != H5D_ALLOC_TIME_INCR;
+}
+
+/*
+ * libhdf5 puts a chunk of the old one's length in its place and leaves the old filter
+ * mask in the index: one of another length in between makes it forget that.  Lock
+ * held.
+ */
+static bool forget_mask(const struct band *band, const hsize_t *offset,
+			size_t len)
+{
+	static const unsigned char nothing[2];
+	hsize_t old = 0;
+
+	if (!band->w->d.pipeline.n)
+		return true;
+	if (H5Dget_chunk_storage_size(band->dset, offset, &old) < 0)
+		old = 0; /* nothing was ever written */
+	if (old != len && !(old == 0 && band->all_at_once))
+		return true;
+	return H5Dwrite_chunk(band->dset, H5P_DEFAULT, 0, offset,
+			      len == 1 ? 2 : 1, nothing) >= 0;
+}
+
 static int store(struct slot *s, struct error *err)
 {
 	struct writer *w = s->band->w;
@@ -245,7 +280,8 @@ static int store(struct slot *s, struct error *err)
 	for (unsigned i = 0; i < w->d.own_rank; i++)
 		offset[i] = origin[i];
 	hdf5_lock();
-	if (H5Dwrite_chunk(s->band->dset, H5P_DEFAULT, s->mask, offset, s->len,
+	if (!forget_mask(s->band, offset, s->len) ||
+	    H5Dwrite_chunk(s->band->dset, H5P_DEFAULT, s->mask, offset, s->len,
 			   s->out) < 0)
 		r = write_failed(w, "a chunk", err);
 	hdf5_unlock();
@@ -422,6 +458,9 @@ static int write_chunks(struct writer *w, hid_t dset, struct error *err)
 			    .ready = PTHREAD_COND_INITIALIZER};
 	int r = share_memory(&band, err);
 
+	hdf5_lock();
+	band.all_at_once = allocates_all(dset);
+	hdf5_unlock();
 	if (r == 0)
 		r = make_room(&band, err);
 	if (r == 0)

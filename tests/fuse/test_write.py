@@ -215,6 +215,32 @@ def fill_values_and_edges():
 
 
 @case
+def masks_of_others():
+    """A chunk as long as the old one, of which other filters were skipped."""
+    path = scratch("masks") + "/x.h5"
+
+    def noise():
+        return np.frombuffer(rng.bytes(2000), "<i2").reshape(2, 500)
+
+    for libver in "earliest", "latest":
+        with h5py.File(path, "w", libver=libver) as f:
+            f.create_dataset("data", (2, 500), "<i2", chunks=(1, 500),
+                             compression="lzf", shuffle=True)
+            f["data"][:] = noise()  # shuffled only
+            dcpl = f["data"].id.get_create_plist().copy()
+            dcpl.set_alloc_time(h5py.h5d.ALLOC_TIME_LATE)
+            dcpl.set_chunk((1, 2))  # which are filled, and are not made shorter
+            h5py.h5d.create(f.id, b"late", f["data"].id.get_type(),
+                            h5py.h5s.create_simple((2, 500)), dcpl)
+        a = noise()
+        write(path, npy("masks", a))
+        write(path + ":late", npy("masks", a))
+        with h5py.File(path, "r") as f:
+            check((f["data"][...] == a).all(), libver + ": other data")
+            check((f["late"][...] == a).all(), libver + ": other late data")
+
+
+@case
 def many_small_writes():
     """A part does not grow with each write."""
     d = scratch("grow")
