@@ -14,7 +14,7 @@ static void catch (int n)
 
 void interrupt_catch(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 	struct sigaction a = {.sa_handler = catch,
 			      .sa_flags = (int)SA_RESETHAND};
 

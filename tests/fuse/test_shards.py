@@ -492,7 +492,8 @@ def interrupted():
     pattern = d + "/out-%06d.tar.zst"
     pack("-q", "--shard-count=100", top, pattern)
     hit = 0
-    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE,
+                signal.SIGKILL):
         argv = ["--force", "--shard-count=9", "--comp=zstd:12", "--threads=1",
                 top, pattern]
         hit += packlib.interrupted(argv, d, sig, 4 * MIB // 100)
