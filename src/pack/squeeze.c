@@ -240,13 +240,14 @@ static int check(const struct squeeze_options *o, struct error *err)
 	return 0;
 }
 
-/* A thread needs a buffer, and two blocks that wait, so that it has something to do
+/* A thread needs a buffer, what its coder takes, and two blocks that wait, so that it has something to do
  * while another one is filled. */
 static void share_memory(struct squeeze *s)
 {
-	uint64_t buffers = s->o.memory / s->bound;
-	unsigned each = s->o.codec == SQUEEZE_NONE ? 2 : 3;
-	uint64_t most = buffers > 1 ? (buffers - 1) / each : 0;
+	uint64_t each = (s->o.codec == SQUEEZE_NONE ? 2 : 3) * s->bound +
+			coder_memory(&s->o);
+	uint64_t most =
+		s->o.memory > s->bound ? (s->o.memory - s->bound) / each : 0;
 
 	/* One that copies is as fast as several. */
 	if (s->o.codec == SQUEEZE_NONE)

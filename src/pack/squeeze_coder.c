@@ -9,6 +9,7 @@
 #include <zstd_errors.h>
 
 #include "base/bytes.h"
+#include "base/number.h"
 #include "pack/squeeze_private.h"
 
 /*
@@ -155,6 +156,25 @@ size_t coder_bound(const struct squeeze_options *o, size_t n)
 			bound = raw_bound(n);
 	}
 	return bound;
+}
+
+/* Tables of zstd's levels are as measured with its 1.5; windows are no larger than what
+ * comes. */
+uint64_t coder_memory(const struct squeeze_options *o)
+{
+	static const uint16_t mib[] = {0,  1,  1,  2,  3,   4,   4,  7,
+				       7,  13, 25, 25, 49,  33,  49, 65,
+				       33, 49, 50, 82, 162, 322, 642};
+	const unsigned last = sizeof mib / sizeof mib[0] - 1;
+	unsigned level =
+		(unsigned)(o->level ? o->level : squeeze_usual(o->codec));
+
+	if (o->codec == SQUEEZE_NONE)
+		return 0;
+	if (o->codec == SQUEEZE_GZIP)
+		return UINT64_C(1) << 20;
+	return min_u64((UINT64_C(1) << 20) + 16 * (uint64_t)o->block,
+		       (uint64_t)mib[level < last ? level : last] << 20);
 }
 
 int coder_run(struct squeeze_coder *c, const void *from, size_t n, void *to,
