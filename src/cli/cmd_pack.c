@@ -43,7 +43,8 @@ static int check(void *ctx, const char *path, int fd, const uint64_t xxh3[2],
 	return pack_check_bytes(p->s, path, fd, xxh3, err);
 }
 
-static int open_sink(struct packer *p, struct error *err)
+/* All but what the scan says. */
+static void set_args(struct packer *p)
 {
 	struct settings *s = p->s;
 	struct sink_args *a = &p->args;
@@ -54,7 +55,6 @@ static int open_sink(struct packer *p, struct error *err)
 				.block = s->pack.block_size,
 				.threads = s->threads,
 				.memory = s->pack.memory / 2,
-				.scan = p->scan,
 				.index = s->pack.no_index ? PACK_INDEX_NONE
 							  : PACK_INDEX_BESIDE,
 				.numeric_owner = s->pack.numeric_owner ||
@@ -72,7 +72,13 @@ static int open_sink(struct packer *p, struct error *err)
 				.check_ctx = p,
 				.note = note,
 				.note_ctx = p};
+}
 
+static int open_sink(struct packer *p, struct error *err)
+{
+	struct sink_args *a = &p->args;
+
+	a->scan = p->scan;
 	feed_attr_set(&a->top, &p->scan->top, &p->feed_options);
 	return p->ops->open(a, &p->sink, err);
 }
@@ -123,8 +129,12 @@ static int keep_strings(struct packer *p, struct error *err)
 
 static int pack(struct packer *p, struct error *err)
 {
-	int r = out_check(p->out, p->s->pack.force, err);
+	int r;
 
+	set_args(p);
+	r = p->ops->check(&p->args, err);
+	if (r == 0)
+		r = out_check(p->out, p->s->pack.force, err);
 	/* Listing millions of files takes long. */
 	if (r < 0)
 		return r;

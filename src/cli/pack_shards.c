@@ -163,15 +163,18 @@ static int exit_of(int code)
 static int make(struct sharder *p)
 {
 	struct error err = {0};
+	int r = shards_check(&p->o, &err);
 	bool made;
-	int r = scan_new(&p->scan, p->top, &p->scan_options, &interrupted,
-			 &err);
 
+	/* Listing millions of files takes long. */
+	if (r == 0)
+		r = scan_new(&p->scan, p->top, &p->scan_options, &interrupted,
+			     &err);
 	if (r == 0)
 		r = shards_pack(&p->result, &p->o, p->scan, &err);
+	made = r == 0;
 	progress_clear(&p->progress);
 	p->report.seconds = progress_seconds(&p->progress);
-	made = r == 0;
 	if (made && p->s->pack.verify)
 		r = verify(p, &err);
 	if (r < 0) {

@@ -393,6 +393,7 @@ const struct sink_ops sink_hdf5 = {
 	.summary = "arrays or images of one shape as one HDF5 dataset",
 	.suffixes = ".h5 .hdf5 .hdf .he5",
 	.no_links = true,
+	.check = refuse_options,
 	.open = open_sink_hdf5,
 	.put = put_sink_hdf5,
 	.finish = finish_sink_hdf5,

@@ -322,26 +322,43 @@ static void close_sink_squashfs(struct sink *s)
 	free(im);
 }
 
-static int open_sink_squashfs(const struct sink_args *a, struct sink **out,
-			      struct error *err)
+static uint64_t block_of(const struct sink_args *a)
 {
-	uint64_t block = a->block ? a->block : SQFS_DEFAULT_BLOCK_SIZE;
-	struct image *im;
+	return a->block ? a->block : SQFS_DEFAULT_BLOCK_SIZE;
+}
+
+static int check_sink_squashfs(const struct sink_args *a, struct error *err)
+{
+	uint64_t block = block_of(a);
+	struct image_codec codec;
 	int r;
 
-	*out = NULL;
 	if (block < SQFS_MIN_BLOCK_SIZE || block > SQFS_MAX_BLOCK_SIZE ||
 	    block & (block - 1))
 		return error_set(err, -EINVAL,
 				 "squashfs has blocks of 4K, 8K, 16K, ..., 1M; "
 				 "not of %" PRIu64 " bytes",
 				 block);
+	r = image_codec_open(&codec, &a->comp, (uint32_t)block, err);
+	image_codec_close(&codec);
+	return r;
+}
+
+static int open_sink_squashfs(const struct sink_args *a, struct sink **out,
+			      struct error *err)
+{
+	struct image *im;
+	int r = check_sink_squashfs(a, err);
+
+	*out = NULL;
+	if (r < 0)
+		return r;
 	im = calloc(1, sizeof *im);
 	if (!im)
 		return no_memory(err);
 	im->sink.ops = &sink_squashfs;
 	im->a = *a;
-	im->block = (uint32_t)block;
+	im->block = (uint32_t)block_of(a);
 	r = make(im, err);
 	if (r < 0) {
 		close_sink_squashfs(&im->sink);
@@ -398,6 +415,7 @@ const struct sink_ops sink_squashfs = {
 	.name = "squashfs",
 	.summary = "an image that the kernel mounts, too",
 	.suffixes = ".sqfs .squashfs .squash .sfs .img",
+	.check = check_sink_squashfs,
 	.open = open_sink_squashfs,
 	.put = put_sink_squashfs,
 	.finish = finish_sink_squashfs,

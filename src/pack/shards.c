@@ -229,17 +229,38 @@ static bool is_tar(const struct sink_ops *ops)
 	       ops == &sink_tar_zstd;
 }
 
+static int parse(const struct shards_options *o, struct shards_name *name,
+		 struct error *err)
+{
+	if (!is_tar(o->ops))
+		return error_set(err, -EINVAL,
+				 "shards are tar, tar.gz or tar.zst, not %s",
+				 o->ops->name);
+	return shards_name_parse(name, o->pattern, err);
+}
+
+int shards_check(const struct shards_options *o, struct error *err)
+{
+	struct sink_args a = o->sink;
+	struct shards_name name;
+	int r = parse(o, &name, err);
+
+	if (r < 0)
+		return r;
+	a.path = o->pattern;
+	r = o->ops->check(&a, err);
+	if (r == 0)
+		r = shards_place_check(&name, a.replace, err);
+	shards_name_free(&name);
+	return r;
+}
+
 static int plan(struct writer *w, struct scan *scan, struct error *err)
 {
 	struct shards_rules rules = w->o->rules;
 	struct shards_result *out = w->result;
-	int r;
+	int r = parse(w->o, &out->name, err);
 
-	if (!is_tar(w->o->ops))
-		return error_set(err, -EINVAL,
-				 "shards are tar, tar.gz or tar.zst, not %s",
-				 w->o->ops->name);
-	r = shards_name_parse(&out->name, w->o->pattern, err);
 	rules.name = &out->name;
 	rules.top = w->o->top;
 	if (r == 0)

@@ -125,6 +125,8 @@ struct shards_result {
 	char *codec;
 	struct shards_name name;
 };
+/* What shards_pack would refuse whatever is packed: options, names, what is in the way. */
+int shards_check(const struct shards_options *o, struct error *err);
 /*
  * Plan and write.  All shards, their indexes, and the index of shards are made in a
  * directory ".NAME.tensorfs-XXXXXX" beside their places, and get their names when the last

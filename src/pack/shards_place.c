@@ -224,6 +224,22 @@ int shards_place_open(struct shards_place *p, const struct shards_name *name,
 	return r;
 }
 
+int shards_place_check(const struct shards_name *name, bool replace,
+		       struct error *err)
+{
+	struct shards_place p = {.name = name, .stage = -1};
+	int r;
+
+	p.dir = open(name->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p.dir < 0)
+		return error_errno(err, -errno, "'%s'", name->dir);
+	r = check_there(&p, UINT64_MAX, replace, err);
+	if (r == 0 && faccessat(p.dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		r = error_errno(err, -errno, "cannot write in '%s'", name->dir);
+	close(p.dir);
+	return r;
+}
+
 char *shards_place_path(const struct shards_place *p, const char *base)
 {
 	char *path;

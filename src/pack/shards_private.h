@@ -40,6 +40,9 @@ struct shards_place {
 /* For `n` shards.  -EEXIST, -EISDIR, what open says. */
 int shards_place_open(struct shards_place *p, const struct shards_name *name,
 		      uint64_t n, bool replace, struct error *err);
+/* Would it find what is in its way, whatever `n`? */
+int shards_place_check(const struct shards_name *name, bool replace,
+		       struct error *err);
 /* Where `base` is made; malloc'ed; NULL: no memory. */
 char *shards_place_path(const struct shards_place *p, const char *base);
 /* Everything that is there gets its name, or nothing does. */

@@ -65,7 +65,9 @@ struct sink_ops {
 	/* It has no links: each name of an inode comes with all its bytes
 	 * (scan_entry.same_as is its own number everywhere). */
 	bool no_links;
-	/* -EINVAL with a sentence: an option that this format cannot do. */
+	/* -EINVAL with a sentence: an option that this format cannot do.  `scan` and
+	 * `top` are not known yet; `open` asks it, too. */
+	int (*check)(const struct sink_args *a, struct error *err);
 	int (*open)(const struct sink_args *a, struct sink **out,
 		    struct error *err);
 	/* The next unit of a feed. */

@@ -117,6 +117,14 @@ static int check_block(const struct sink_args *a, const struct format *f,
 	return 0;
 }
 
+static int check_as(const struct format *f, const struct sink_args *a,
+		    struct error *err)
+{
+	int r = check_comp(a, f, err);
+
+	return r < 0 ? r : check_block(a, f, err);
+}
+
 static void name_codec(struct tar_sink *s, const struct sink_args *a,
 		       const struct format *f)
 {
@@ -172,11 +180,9 @@ static int tar_open_as(const struct sink_ops *ops, const struct format *f,
 		       struct error *err)
 {
 	struct tar_sink *s;
-	int r = check_comp(a, f, err);
+	int r = ops->check(a, err);
 
 	*out = NULL;
-	if (r == 0)
-		r = check_block(a, f, err);
 	if (r < 0)
 		return r;
 	s = calloc(1, sizeof *s);
@@ -275,6 +281,10 @@ static int tar_finish(struct sink *sink, struct sink_result *result,
 
 /* ---- three formats ------------------------------------------------------- */
 
+static int check_sink_tar(const struct sink_args *a, struct error *err)
+{
+	return check_as(&plain, a, err);
+}
 static int open_sink_tar(const struct sink_args *a, struct sink **out,
 			 struct error *err)
 {
@@ -283,11 +293,16 @@ static int open_sink_tar(const struct sink_args *a, struct sink **out,
 const struct sink_ops sink_tar = {.name = "tar",
 				  .summary = "tar: ustar, pax where needed",
 				  .suffixes = ".tar",
+				  .check = check_sink_tar,
 				  .open = open_sink_tar,
 				  .put = tar_put,
 				  .finish = tar_finish,
 				  .close = tar_close};
 
+static int check_sink_tar_gzip(const struct sink_args *a, struct error *err)
+{
+	return check_as(&gzip, a, err);
+}
 static int open_sink_tar_gzip(const struct sink_args *a, struct sink **out,
 			      struct error *err)
 {
@@ -297,11 +312,16 @@ const struct sink_ops sink_tar_gzip = {.name = "tar.gz",
 				       .summary =
 					       "tar in gzip members of a MiB",
 				       .suffixes = ".tar.gz .tgz",
+				       .check = check_sink_tar_gzip,
 				       .open = open_sink_tar_gzip,
 				       .put = tar_put,
 				       .finish = tar_finish,
 				       .close = tar_close};
 
+static int check_sink_tar_zstd(const struct sink_args *a, struct error *err)
+{
+	return check_as(&zstd, a, err);
+}
 static int open_sink_tar_zstd(const struct sink_args *a, struct sink **out,
 			      struct error *err)
 {
@@ -310,6 +330,7 @@ static int open_sink_tar_zstd(const struct sink_args *a, struct sink **out,
 const struct sink_ops sink_tar_zstd = {.name = "tar.zst",
 				       .summary = "tar in zstd frames of a MiB",
 				       .suffixes = ".tar.zst .tzst",
+				       .check = check_sink_tar_zstd,
 				       .open = open_sink_tar_zstd,
 				       .put = tar_put,
 				       .finish = tar_finish,

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True
 
@@ -419,6 +420,45 @@ def memory_is_bounded():
               "%s: %d MiB" % (suffix, usage.ru_maxrss >> 10))
         equal(sorted(unpacked(path)), ["0.bin", "1.bin", "2.bin"], "files")
         os.unlink(path)
+
+
+@case
+def refused_before_it_looks():
+    """What no directory can make good is said before one is listed."""
+    d = scratch("before")
+    put(d, "there-0.tar", b"old")
+    for name, word, *more in (
+            ("x.tar", "--comp=lz4", "--comp=lz4"),
+            ("x.tar", "no blocks", "--block-size=1M"),
+            ("x.tar.gz", "does not go", "--comp=zstd"),
+            ("x.tar.zst", "--block-size", "--block-size=1K"),
+            ("x.squashfs", "no lzf", "--comp=lzf"),
+            ("x.squashfs", "4K, 8K", "--block-size=2M"),
+            ("x.tar", "no number", "--shards=2"),
+            ("x-%d.squashfs", "shards are tar", "--shards=2"),
+            ("x-%d.tar", "--comp=xz", "--shards=2", "--comp=xz"),
+            ("there-%d.tar", "is there already", "--shards=2")):
+        p = pack(*more, work + "/no-such-directory", d + "/" + name, code=2)
+        says(p, word)
+    equal(os.listdir(d), ["there-0.tar"], "files")
+
+
+@case
+def stopped_while_compared():
+    """The output has its name then, and it is not said that there is none."""
+    top, d = scratch("compared"), scratch("compared-out")
+    with open(put(top, "holes.bin"), "wb") as f:
+        f.truncate(2 << 30)
+    path = d + "/x.squashfs"
+    p = subprocess.Popen([lib.TENSORFS, "pack", "-q", "--verify", top, path],
+                         stderr=subprocess.PIPE, text=True)
+    while p.poll() is None and not os.path.exists(path):
+        time.sleep(0.005)
+    p.send_signal(signal.SIGTERM)
+    err = p.communicate()[1]
+    equal(p.returncode, -signal.SIGTERM, "how it ended (%s)" % err)
+    check("not all of it was verified" in err, err)
+    arc.sh("unsquashfs", "-s", path)
 
 
 def main():
