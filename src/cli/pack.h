@@ -44,7 +44,6 @@ struct pack_report {
 /* Problems on stderr, the summary where it belongs: the exit code. */
 int pack_say(const struct command *c, const struct settings *s,
 	     const struct pack_report *r);
-/* The sentence of who was interrupted; `made`: the output has its name. */
 /* The exit code for a failure to write. */
 int pack_exit(int code);
 /* What ended it.  `made`: the output has its name, and was about to be verified. */

@@ -57,12 +57,26 @@ static void say_problems(const struct command *c, const struct scan *s)
 		cli_say(c, "%" PRIu64 " sockets were left out", s->sockets);
 }
 
-static uint64_t count_files(const struct scan *s)
+/* What is in the output, that is, without what could not be read. */
+struct packed {
+	uint64_t entries, files, bytes;
+};
+static struct packed count(const struct pack_report *r)
 {
-	uint64_t n = 0;
+	const struct scan *s = r->scan;
+	struct packed n = {0};
 
-	for (size_t i = 0; i < s->list.n; i++)
-		n += S_ISREG(s->list.at[i].mode);
+	for (size_t i = 0; i < s->list.n; i++) {
+		const struct scan_entry *e = &s->list.at[i];
+
+		if (e->left_out)
+			continue;
+		n.entries++;
+		n.files += S_ISREG(e->mode);
+		/* In shards each name has its bytes. */
+		if (S_ISREG(e->mode) && (r->shards || e->same_as == i))
+			n.bytes += e->size;
+	}
 	return n;
 }
 
@@ -79,6 +93,7 @@ static void print_shards(const struct shards_result *r)
 static void print_json(const struct pack_report *r)
 {
 	const struct scan *s = r->scan;
+	const struct packed n = count(r);
 
 	printf("{\"output\": ");
 	cli_json_string(stdout, r->output);
@@ -86,10 +101,10 @@ static void print_json(const struct pack_report *r)
 	cli_json_string(stdout, r->format);
 	printf(", \"codec\": ");
 	cli_json_string(stdout, r->codec);
-	printf(", \"entries\": %zu, \"files\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"stored\": %" PRIu64 ", \"seconds\": %.3f",
-	       s->list.n, count_files(s), s->bytes, r->result.stored,
-	       r->seconds);
+	printf(", \"entries\": %" PRIu64 ", \"files\": %" PRIu64
+	       ", \"bytes\": %" PRIu64 ", \"stored\": %" PRIu64
+	       ", \"seconds\": %.3f",
+	       n.entries, n.files, n.bytes, r->result.stored, r->seconds);
 	if (r->shards)
 		print_shards(r->shards);
 	if (r->index) {
@@ -113,17 +128,18 @@ static void print_json(const struct pack_report *r)
 
 static void print_text(const struct command *c, const struct pack_report *r)
 {
+	const struct packed n = count(r);
 	char bytes[32], stored[32], shards[80] = "";
 
 	if (r->shards)
 		snprintf(shards, sizeof shards,
 			 "%zu shards, %" PRIu64 " samples, ",
 			 r->shards->plan.list.n, r->shards->plan.samples);
-	format_size(r->scan->bytes, bytes, sizeof bytes);
+	format_size(n.bytes, bytes, sizeof bytes);
 	format_size(r->result.stored, stored, sizeof stored);
 	cli_say(c, "%s: %s%" PRIu64 " files, %s in %s (%s), %.1f s%s",
-		r->output, shards, count_files(r->scan), bytes, stored,
-		r->codec, r->seconds, r->verified ? ", verified" : "");
+		r->output, shards, n.files, bytes, stored, r->codec, r->seconds,
+		r->verified ? ", verified" : "");
 }
 
 int pack_say(const struct command *c, const struct settings *s,

@@ -238,7 +238,8 @@ def unreadable():
             path = "%s/x.%s" % (out, suffix)
             p = tensorfs("pack", top, path, **as_user_kw())
             equal(p.returncode, 1, "exit: " + p.stderr)
-            says(p, "d1/04.bin: Permission denied", "d2: Permission denied")
+            says(p, "d1/04.bin: Permission denied", "d2: Permission denied",
+                 ": %d files," % len(want))
             same_files(path, want)
     finally:
         os.chmod(top + "/d2", 0o755)
