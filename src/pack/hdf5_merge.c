@@ -219,8 +219,12 @@ int merge_run(struct merge *m, struct source *source, struct store *store,
 		m->result->nothing = true;
 		return 0;
 	}
-	if (r < 0) { /* an earlier attempt's files stay as they are */
-		m->result->kept = m->j.chunks.n > 0;
+	if (r < 0) {
+		/* An earlier attempt's files stay as they are; where they are refused,
+		 * to try again does not help. */
+		m->result->kept =
+			m->j.chunks.n > 0 &&
+			(r == -EINTR || (m->result->resumed && r != -ESTALE));
 		return r;
 	}
 	r = put_together(m, err);

@@ -93,16 +93,27 @@ static int find_out(struct merge *m, struct error *err)
 
 /* ---- the lock ------------------------------------------------------------ */
 
-/* One that was killed may have a child that dies a moment later. */
-static int flock_patiently(int fd)
+/* Of libhdf5's kind; 0: of ours, for writing. */
+static int try_lock(int fd, int flock_how)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return flock_how ? flock(fd, flock_how | LOCK_NB)
+			 : fcntl(fd, F_OFD_SETLK, &l);
+}
+
+/* One that was killed may have a child that dies a moment later.  -EBUSY: it has not. */
+static int lock_patiently(int fd, int flock_how)
 {
 	const struct timespec a_little = {.tv_nsec = 20000000};
 
 	for (int i = 0;; i++) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		if (try_lock(fd, flock_how) == 0)
 			return 0;
-		if (errno != EWOULDBLOCK || i == 50)
-			return -1;
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		if (i == 50)
+			return -EBUSY;
 		nanosleep(&a_little, NULL);
 	}
 }
@@ -111,14 +122,16 @@ static int flock_patiently(int fd)
 static int lock_once(struct merge *m, struct error *err)
 {
 	struct stat is, named;
+	int r;
 
 	m->lock_fd = open(m->journal_path,
 			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (m->lock_fd < 0)
 		return error_errno(err, -errno, "cannot write beside '%s'",
 				   m->out);
-	if (flock_patiently(m->lock_fd) < 0) {
-		if (errno == EWOULDBLOCK) {
+	r = lock_patiently(m->lock_fd, LOCK_EX);
+	if (r < 0) {
+		if (r == -EBUSY) {
 			close(m->lock_fd);
 			m->lock_fd = -1;
 			return error_set(err, -EBUSY,
@@ -128,7 +141,7 @@ static int lock_once(struct merge *m, struct error *err)
 		}
 		log_warn("'%s' cannot be locked (%s): make sure that no other "
 			 "merge is at it",
-			 m->journal_path, strerror(errno));
+			 m->journal_path, strerror(-r));
 		return 0;
 	}
 	if (fstat(m->lock_fd, &is) == 0 && stat(m->journal_path, &named) == 0 &&
@@ -147,20 +160,17 @@ static int lock_once(struct merge *m, struct error *err)
  */
 static int lock_main(struct merge *m, struct error *err)
 {
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 
 	m->main_fd = open(m->o.main, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (m->main_fd < 0)
 		m->main_fd = open(m->o.main, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (m->main_fd >= 0 && fcntl(m->main_fd, F_OFD_SETLK, &l) < 0 &&
-	    (errno == EAGAIN || errno == EACCES))
+	if (m->main_fd >= 0 && lock_patiently(m->main_fd, 0) == -EBUSY)
 		return error_set(err, -EBUSY,
 				 "'%s' is being merged or written by another "
 				 "process",
 				 m->o.main);
-	if (m->main_fd >= 0 && flock(m->main_fd, LOCK_SH | LOCK_NB) < 0 &&
-	    errno == EWOULDBLOCK)
+	if (m->main_fd >= 0 && lock_patiently(m->main_fd, LOCK_SH) == -EBUSY)
 		return error_set(err, -EBUSY,
 				 "'%s' is open for writing in another program",
 				 m->o.main);
