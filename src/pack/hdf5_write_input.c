@@ -126,6 +126,10 @@ int write_input_open(struct write_input *in, const char *path,
 		r = file_open(AT_FDCWD, path, &in->fd, &st, err);
 	else if (fstat(STDIN_FILENO, &st) < 0)
 		r = failed(in, -errno, err);
+	if (r == 0 && standard && isatty(STDIN_FILENO))
+		r = error_set(err, -EINVAL,
+			      "standard input is a terminal: give it a file or "
+			      "a pipe");
 	if (r < 0)
 		return r;
 	in->stream = !S_ISREG(st.st_mode);

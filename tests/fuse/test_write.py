@@ -330,6 +330,12 @@ def wrong_input():
         write(main, "-", "--rows=5:", code=3, words=words,
               input=raw[80:] or raw)
         equal(all_bytes(d), before, "files after %d raw bytes" % len(raw))
+    ours, terminal = os.openpty()
+    p = subprocess.run([TENSORFS, "write", main, "-"], stdin=terminal,
+                       stderr=subprocess.PIPE, timeout=30)
+    equal((p.returncode, b"terminal" in p.stderr), (3, True), "a terminal")
+    os.close(ours)
+    os.close(terminal)
     p = write(main, "-", "--flag=X", code=3, words=["1 of 2 parts"],
               input=good.tobytes()[:100])
     same_tensor(main, good, ["X"] * 5 + ["OK"] * 5, "half of a stream")
