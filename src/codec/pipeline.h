@@ -50,7 +50,8 @@ int pipeline_decode(const struct pipeline *p, uint32_t skip_mask,
 /*
  * Encode one chunk: `size` bytes at `data` (left alone) to at most `cap` at `out`, *len of
  * them.  A compressor that does not make it smaller is skipped, which *skip_mask says, as
- * the library does with optional filters.  cap >= pipeline_bound.  -ENOTSUP: a filter that
+ * the library does with optional filters; and so is what would be in front of it, but
+ * for LZF.  cap >= pipeline_bound.  -ENOTSUP: a filter that
  * we cannot encode, named; -ENOMEM.  Scratch as for pipeline_decode.
  */
 size_t pipeline_bound(const struct pipeline *p, size_t size);

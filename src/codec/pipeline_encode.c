@@ -7,7 +7,7 @@
  *
  * The library would leave a chunk shuffled that no compressor could do anything about.
  * We skip the shuffle, too: what is stored is then the data itself, which a mount serves
- * from the page cache without decoding it.
+ * from the page cache without decoding it.  But see has_lzf.
  *
  * Bytes go to and fro between the caller's room and one scratch buffer, beginning with
  * the one that makes the last filter end in the caller's; trailers are added in place.
@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "codec/pipeline_private.h"
+
+#define LZF 32000
 
 /* Bytes on their way through the filters. */
 struct passage {
@@ -156,6 +158,19 @@ static bool has_compressor(const struct pipeline *p)
 	return false;
 }
 
+/*
+ * libhdf5 keeps what the filters in front of LZF made when that gives up.  So must we:
+ * when it stores another chunk of that length there, it leaves the mask as it is.
+ * (Its other compressors make such a chunk longer.)
+ */
+static bool has_lzf(const struct pipeline *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->filter[i].id == LZF)
+			return true;
+	return false;
+}
+
 /* Everything but trailers. */
 static uint32_t all_skipped(const struct pipeline *p)
 {
@@ -189,7 +204,7 @@ static int encode(struct passage *w, const struct pipeline *p, const void *data,
 	w->len = size;
 	w->next = count_moves(p) % 2 || !w->scratch ? w->out : w->scratch;
 	r = run_filters(w, p, data, &squeezed, err);
-	if (r < 0 || squeezed || !has_compressor(p))
+	if (r < 0 || squeezed || !has_compressor(p) || has_lzf(p))
 		return r;
 	w->at = data;
 	w->len = size;

@@ -238,6 +238,11 @@ def masks_of_others():
         with h5py.File(path, "r") as f:
             check((f["data"][...] == a).all(), libver + ": other data")
             check((f["late"][...] == a).all(), libver + ": other late data")
+        a = noise()
+        with h5py.File(path, "r+") as f:
+            f["data"][:] = a
+        with h5py.File(path, "r") as f:
+            check((f["data"][...] == a).all(), libver + ": h5py after us")
 
 
 @case
