@@ -475,12 +475,15 @@ TEST(several_at_once)
 				_exit(1);
 			}
 		}
-		for (unsigned k = 0; k < 20 + test_random() % 20; k++) {
+		unsigned looks = 20 + test_random() % 20, seen = 0;
+
+		for (unsigned k = 0; k < looks || (!seen && k < 1000000); k++) {
 			int r = fake_load();
 
 			CHECK(r == 0 || r == -ENOENT);
-			whole += r == 0;
+			seen += r == 0;
 		}
+		whole += seen > 0;
 		for (unsigned i = 0; i < 2; i++)
 			kill(pid[i], SIGKILL);
 		for (unsigned i = 0; i < 2; i++)
@@ -489,7 +492,7 @@ TEST(several_at_once)
 		if (round % 2)
 			(void)unlink(INDEX);
 	}
-	CHECK(whole > 0);
+	CHECK(whole > 10);
 	/* What is left of them, at most, has a hidden name; nobody loads it. */
 	CHECK(system("rm -f .tfsidx-*") == 0);
 	fake_save(NULL);
