@@ -22,6 +22,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "tensor/lookups.h"
 #include "tensor/text.h"
 
 /* ---- layouts ------------------------------------------------------------- */
@@ -397,6 +398,7 @@ void tensor_free(struct tensor *t)
 		return;
 	for (uint32_t p = 0; t->parts && p < t->nparts; p++)
 		layout_free((struct layout *)atomic_load(&t->parts[p].layout));
+	lookups_free(atomic_load(&t->slices));
 	text_free(t->text);
 	mosaic_free(t->mosaic);
 	free(t->parts);

@@ -120,7 +120,8 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 
 	if (dir == 0)
 		return f->listed;
-	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
+	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w) ||
+	    w.view.ops->lookup_only)
 		return 0;
 	return w.view.ops->count(&w.view, w.depth);
 }
@@ -324,8 +325,12 @@ static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 	struct box b;
 	int r = file_resolve(files, node, &w, err);
 
-	if (r < 0 || w.view.ops->size || is_document(&w))
+	if (r < 0 || is_document(&w))
 		return r;
+	if (w.view.ops->prepare)
+		return w.view.ops->prepare(&w.view, w.at, off, len, err);
+	if (w.view.ops->size)
+		return 0;
 	r = file_box(&w, &b, &header, err);
 	if (r < 0)
 		return r;

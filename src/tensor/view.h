@@ -63,6 +63,8 @@ struct view_ops {
 		       struct box *out);
 	/* A header comes first. */
 	bool npy;
+	/* Entries are found, and never listed. */
+	bool lookup_only;
 	/* Not in listings unless option views= names it; there all the same. */
 	bool unlisted;
 	/*
@@ -80,6 +82,9 @@ struct view_ops {
 	/* Files that are not the bytes of their box (texts, sequences). */
 	int (*size)(const struct view *v, const uint64_t *at, struct pinner *p,
 		    uint64_t *size, struct error *err);
+	/* As files.prepare; NULL: nothing to learn. */
+	int (*prepare)(const struct view *v, const uint64_t *at, uint64_t off,
+		       uint64_t len, struct error *err);
 	int (*map)(const struct view *v, const uint64_t *at, uint64_t off,
 		   struct plan *plan, struct error *err);
 };

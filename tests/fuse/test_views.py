@@ -72,7 +72,7 @@ def reachable_though_not_listed():
         check(os.path.isfile(m.path + "/a/array.npy"), "array.npy")
     with Mount(path, opts=["--views=all"]) as m:
         equal(sorted(os.listdir(m.path + "/a")),
-              sorted(ALWAYS + ["images", "stack", "tiff"]), "views=all")
+              sorted(ALWAYS + ["images", "slice", "stack", "tiff"]), "views=all")
     p = exits(tensorfs("cat", path + ":a/stack/0.npy", text=False), 0, "cat")
     check(p.stdout[:6] == b"\x93NUMPY", "no .npy")
 
@@ -178,6 +178,105 @@ def stack_names():
             absent(os.path.join(top, wrong))
         for k in "sc":  # no axis to stack along; no plain type
             absent(m.path + "/%s/stack" % k)
+
+
+# --- slices ---------------------------------------------------------------------
+
+def random_number(n):
+    return "%d" % rng.choice([0, 1, -1, n, -n, n - 1, n + 3, -n - 2,
+                              int(rng.integers(-n - 1, n + 1))])
+
+
+def random_item(n):
+    if rng.random() < 0.3:
+        return "%d" % rng.integers(-n, n) if n else ":"
+    text = ":".join(random_number(n) if rng.random() < 0.5 else ""
+                    for _ in range(2))
+    if rng.random() < 0.4:
+        text += ":" + str(rng.choice(["", "1", "2", "-1", "-3", "7", "-100"]))
+    return text
+
+
+def random_expression(shape):
+    items = [random_item(n) for n in shape]
+    if rng.random() < 0.4:
+        i = rng.integers(0, len(items) + 1)
+        items[i:i + rng.integers(0, 3)] = ["..."]
+    elif rng.random() < 0.3:
+        del items[rng.integers(0, len(items)):]
+    return ",".join(items) or "..."
+
+
+def sliced(mount, name, data, expression):
+    path = "%s/%s/slice/%s.npy" % (mount, name, expression)
+    want = eval("data[%s]" % expression)
+    equal_arrays(np.load(path), np.asarray(want), expression)
+    return path
+
+
+@case
+def slices_as_numpy_has_them():
+    data = {"line": numbers("i4", (57,)), "table": numbers("u1", (23, 31)),
+            "cube": numbers("f8", (7, 11, 13)), "four": numbers("u2", (3, 5, 4, 6)),
+            "none": np.zeros((4, 0, 3), "f4")}
+    stored = {k: {"data": v, "chunks": tuple(n // 2 + 1 for n in v.shape),
+                  "compression": "gzip"} for k, v in data.items() if v.size}
+    stored.update({"flat" + k: v for k, v in data.items()})
+    path = h5("slices.h5", **stored)
+    with Mount(path) as m:
+        for k, v in stored.items():
+            array = v["data"] if isinstance(v, dict) else v
+            for _ in range(60 if array.size else 10):
+                sliced(m.path, k, array, random_expression(array.shape))
+            equal(os.listdir("%s/%s/slice" % (m.path, k)), [], "listed")
+        for e in ("0", "-1", "10:20", "::-1", "...", ":", "5,", "9" * 30 + ":",
+                  ":" + "9" * 30, "-" + "9" * 30 + ":", "::" + "9" * 30):
+            sliced(m.path, "line", data["line"], e)
+
+
+@case
+def slices_that_are_none():
+    path = h5("wrong.h5", a=numbers("i2", (6, 5)), s=np.int16(3))
+    with Mount(path) as m:
+        top = m.path + "/a/slice/"
+        for e in ("x", "1.5", "1:2:3:4", "::0", "1;2", "None", "[1,2]", "True",
+                  "...,...", ",", "1,,2", " 1", "1 ", "+1", "--1", "-", "1:2,x",
+                  "9,x", "0,0,x", "1-2", "....", "0x1"):
+            fails_with(errno.EINVAL, lambda: os.stat(top + e + ".npy"), e)
+        for e in ("6", "-7", "0,5", "0,0,0", "7,:", ":,:,:", "9" * 30):
+            fails_with(errno.ENOENT, lambda: os.stat(top + e + ".npy"), e)
+        for name in ("0", ".npy", "0.bin", "0.npy.npy2", "npy"):
+            absent(top + name)
+        absent(m.path + "/s/slice")
+
+
+@case
+def slices_of_a_distributed_tensor():
+    t = skerch.create(os.path.join(work, "parts"), rows=90, part=7, sub=(6, 9),
+                      name="p")
+    with h5py.File(t.all_path) as f:
+        data = f["data"][...]
+    os.unlink(t.parts[5][2])        # rows 35 to 41
+    with Mount(t.all_path) as m:
+        # (34::8 has rows on both sides of it.)
+        for e in ("0:35", "42:,1", "34::8", ":35:5,::2,::-3", "-3,...,0"):
+            sliced(m.path, "data", data, e)
+        for e in ("30:40", "40", ":,0,0"):
+            fails_with(errno.ENODATA, lambda: read(
+                "%s/data/slice/%s.npy" % (m.path, e)), e)
+
+
+@case
+def slices_are_not_without_end():
+    """A name costs memory: there is a limit, and what had one goes on working."""
+    path = h5("many.h5", a=np.arange(70000, dtype="u4"))
+    with Mount(path) as m:
+        top = m.path + "/a/slice/"
+        for i in range(65536):
+            os.stat(top + "%d.npy" % i)
+        fails_with(errno.ENOSPC, lambda: os.stat(top + "65536.npy"), "one more")
+        equal(int(np.load(top + "65535.npy")), 65535, "the last")
+        equal(np.load(m.path + "/a/array.npy")[69999], 69999, "the rest")
 
 
 # --- pictures -------------------------------------------------------------------
