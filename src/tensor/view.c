@@ -160,6 +160,20 @@ static int files_name(const struct files *files, uint64_t dir, uint64_t i,
 	return 0;
 }
 
+static int files_name_of(const struct files *files, uint64_t node, char *buf,
+			 size_t n)
+{
+	struct view_node w;
+
+	if (view_node_resolve(tensor_files_of(files), node, &w) < 0)
+		return -ENOENT;
+	if (w.depth == 0)
+		snprintf(buf, n, "%s", w.view.ops->top);
+	else
+		w.view.ops->name_of(&w.view, w.depth - 1, w.at, buf, n);
+	return 0;
+}
+
 static int files_find(const struct files *files, uint64_t dir, const char *name,
 		      uint64_t *node)
 {
@@ -384,6 +398,7 @@ const struct files_ops tensor_files_ops = {
 	.count = files_count,
 	.child = files_child,
 	.name = files_name,
+	.name_of = files_name_of,
 	.find = files_find,
 	.parent = files_parent,
 	.attr_is_slow = files_attr_is_slow,

@@ -42,6 +42,10 @@ struct files_ops {
 	/* Name of entry i of `dir`, in order of names; 0 or -errno. */
 	int (*name)(const struct files *f, uint64_t dir, uint64_t i, char *buf,
 		    size_t n);
+	/* Optional.  Name of `node` (> 0) in its directory, whether that lists
+	 * it or not; 0 or -errno. */
+	int (*name_of)(const struct files *f, uint64_t node, char *buf,
+		       size_t n);
 	/* Node of `name` in `dir`; -ENOENT. */
 	int (*find)(const struct files *f, uint64_t dir, const char *name,
 		    uint64_t *node);

@@ -168,13 +168,26 @@ static int files_entry(const struct files *f, uint64_t dir, uint64_t node,
 	return -ENOENT;
 }
 
+/* What `node` is called in `dir`. */
+static int files_name(const struct files *f, uint64_t dir, uint64_t node,
+		      char *buf, size_t n)
+{
+	uint64_t i;
+	int r;
+
+	if (f->ops->name_of)
+		return f->ops->name_of(f, node, buf, n);
+	r = files_entry(f, dir, node, &i);
+	return r < 0 ? r : f->ops->name(f, dir, i, buf, n);
+}
+
 /* The part of the path inside `files`. */
 static int files_path(const struct files *f, uint64_t node, char *buf,
 		      size_t *at)
 {
 	char name[FILES_NAME_MAX + 1];
 	unsigned depth = 0;
-	uint64_t dir, i;
+	uint64_t dir;
 	int r;
 
 	for (; node != 0; node = dir) {
@@ -182,9 +195,7 @@ static int files_path(const struct files *f, uint64_t node, char *buf,
 			return -ELOOP;
 		r = f->ops->parent(f, node, &dir);
 		if (r == 0)
-			r = files_entry(f, dir, node, &i);
-		if (r == 0)
-			r = f->ops->name(f, dir, i, name, sizeof name);
+			r = files_name(f, dir, node, name, sizeof name);
 		if (r == 0)
 			r = prepend(buf, at, name);
 		if (r < 0)
