@@ -61,6 +61,10 @@ struct view_ops {
 	/* Which elements the file is about; NULL: no elements. */
 	void (*box_of)(const struct view *v, const uint64_t *at,
 		       struct box *out);
+	/* Optional: the file's shape (room for RANK_MAX), where it is not that
+	 * of its box without the axes that `drop` has; its rank. */
+	unsigned (*shape_of)(const struct view *v, const uint64_t *at,
+			     uint64_t *shape);
 	/* A header comes first. */
 	bool npy;
 	/* Entries are found, and never listed. */

@@ -86,6 +86,14 @@ static void slice_box(const struct view *v, const uint64_t *at, struct box *out)
 		view_whole_box(v, at, out);
 }
 
+static unsigned slice_shape_of(const struct view *v, const uint64_t *at,
+			       uint64_t *shape)
+{
+	struct slice s;
+
+	return slice_of(v, at, &s) ? slice_shape(&s, shape) : 0;
+}
+
 static int slice_open(const struct view *v, const uint64_t *at, struct slice *s,
 		      struct npy_header *header, struct error *err)
 {
@@ -140,10 +148,8 @@ static int slice_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 			 uint64_t len, struct error *err)
 {
 	uint64_t elem = v->tensor->dtype.size, total;
-	struct error around = {0};
 	struct npy_header header;
 	struct slice s;
-	struct box b;
 	int r = slice_open(v, at, &s, &header, err);
 
 	if (r < 0 || off + len <= header.total)
@@ -153,14 +159,8 @@ static int slice_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 	total = slice_elements(&s) * elem;
 	if (off >= total)
 		return 0;
-	len = min_u64(len, total - off);
-	/* At once what lies around them; some of it may be missing, and not wanted. */
-	slice_around(&s, off / elem, (off + len - 1) / elem - off / elem + 1,
-		     &b);
-	if (tensor_prepare_box(v->tensor, &b, 0,
-			       box_elements(&b, s.rank) * elem, &around) == 0)
-		return 0;
-	return prepare_pieces(v->tensor, &s, off, len, err);
+	return prepare_pieces(v->tensor, &s, off, min_u64(len, total - off),
+			      err);
 }
 
 static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
@@ -205,6 +205,7 @@ const struct view_ops view_slice = {
 	.name_of = slice_name,
 	.find = slice_find,
 	.box_of = slice_box,
+	.shape_of = slice_shape_of,
 	.size = slice_size,
 	.prepare = slice_prepare,
 	.map = slice_map,

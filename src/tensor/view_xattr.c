@@ -34,6 +34,23 @@ static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
 	return 0;
 }
 
+/* Of a file, or else of the tensor. */
+static void shape_value(const struct tensor_files *f, uint64_t node,
+			const struct box *b, unsigned drop, char *buf, size_t n)
+{
+	uint64_t shape[RANK_MAX];
+	struct view_node w;
+
+	if (node && view_node_resolve(f, node, &w) == 0 &&
+	    view_node_is_file(&w) && w.view.ops->shape_of)
+		dtype_shape_text(shape,
+				 w.view.ops->shape_of(&w.view, w.at, shape),
+				 buf, n);
+	else
+		dtype_shape_text(b->count + drop, f->tensor->rank - drop, buf,
+				 n);
+}
+
 static int storage_value(struct tensor *t, const struct box *b, const char *key,
 			 char *buf, size_t n)
 {
@@ -87,7 +104,7 @@ static int short_value(const struct tensor_files *f, uint64_t node,
 	if (r < 0)
 		return r;
 	if (!strcmp(key, "shape"))
-		dtype_shape_text(b.count + drop, t->rank - drop, buf, n);
+		shape_value(f, node, &b, drop, buf, n);
 	else if (!strcmp(key, "dtype"))
 		dtype_descr(&t->dtype, buf, n);
 	else if (!strcmp(key, "error") && (t->why_not || t->unreadable))
