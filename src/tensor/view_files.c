@@ -92,7 +92,7 @@ static bool files_add(struct tensor_files *f, unsigned row, uint32_t views,
 		return true;
 	}
 	memmove(f->row + k, f->row + k + 1, --f->n - k);
-	return ops->unlisted ||
+	return !(views >> row & 1) ||
 	       view_add_note(f->tensor, ops->top,
 			     "more files than a directory tree here can "
 			     "number");
@@ -106,13 +106,25 @@ static int files_text(struct tensor *t, unsigned axes, struct error *err)
 	return text_new(&t->text, t, axes, err);
 }
 
+/* What is listed comes first where there are not numbers for all.  False: no
+ * memory. */
+static bool files_add_all(struct tensor_files *f, uint32_t views)
+{
+	uint64_t numbers = VIEWS_MAX + 1;
+	bool ok = true;
+
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (unsigned row = 0; ok && view_table[row]; row++)
+			if ((views >> row & 1) != pass)
+				ok = files_add(f, row, views, &numbers);
+	return ok;
+}
+
 int tensor_files_new(struct files **out, struct tensor *t,
 		     const struct view_options *o, struct error *err)
 {
 	unsigned axes = view_sample_axes(o, t);
-	uint64_t numbers = VIEWS_MAX + 1;
 	struct tensor_files *f, *fit;
-	bool ok = true;
 	int r = files_text(t, axes, err);
 
 	f = r < 0 ? NULL : malloc(sizeof *f + VIEWS_MAX);
@@ -125,9 +137,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	f->sample_axes = (uint8_t)axes;
 	f->n = f->listed = 0;
 	tensor_document_init(t);
-	for (unsigned row = 0; ok && view_table[row]; row++)
-		ok = files_add(f, row, o->views | view_always(), &numbers);
-	if (!ok) {
+	if (!files_add_all(f, o->views | view_always())) {
 		tensor_files_ops.free(&f->files);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
