@@ -75,6 +75,9 @@ def reachable_though_not_listed():
               sorted(ALWAYS + ["images", "slice", "stack", "tiff"]), "views=all")
     p = exits(tensorfs("cat", path + ":a/stack/0.npy", text=False), 0, "cat")
     check(p.stdout[:6] == b"\x93NUMPY", "no .npy")
+    for name in ("stack/9.npy", "slice/9.npy", "images/9.pgm"):
+        p = exits(tensorfs("cat", path + ":a/" + name), 1, "cat " + name)
+        check("in /a/" + name[:5] in p.stderr, "where? " + p.stderr)
 
 
 # --- stack ----------------------------------------------------------------------
@@ -235,6 +238,16 @@ def slices_as_numpy_has_them():
 
 
 @case
+def slices_say_their_shape():
+    path = h5("shapes.h5", a=numbers("i2", (6, 5, 4)))
+    with Mount(path) as m:
+        for e in ("0", "::2", "1,2,3", "3:1", "...,1:3,0", "::-4,1,:"):
+            got = os.getxattr("%s/a/slice/%s.npy" % (m.path, e),
+                              "user.tensorfs.shape")
+            equal(got.decode(), str(eval("np.empty((6, 5, 4))[%s].shape" % e)), e)
+
+
+@case
 def slices_that_are_none():
     path = h5("wrong.h5", a=numbers("i2", (6, 5)), s=np.int16(3))
     with Mount(path) as m:
@@ -264,6 +277,14 @@ def slices_of_a_distributed_tensor():
         for e in ("30:40", "40", ":,0,0"):
             fails_with(errno.ENODATA, lambda: read(
                 "%s/data/slice/%s.npy" % (m.path, e)), e)
+        errors = os.getxattr(m.path, "user.tensorfs.errors").decode()
+        check("/data/slice/:,0,0.npy" in errors, "which file? " + errors)
+    with Mount(t.all_path) as m:
+        # (Of 13 parts, only these are opened.)
+        before = m.stats()["parts_opened"]
+        sliced(m.path, "data", data, "1::42,0")
+        opened = m.stats()["parts_opened"] - before
+        check(opened <= 3, "%d parts were opened" % opened)
 
 
 @case

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Views of random tensors: map and gather equals a naive copy in C order. */
+#include <malloc.h>
+
+#include "tensor/lookups.h"
 #include "tensor/view_name.h"
 #include "view_fake.h"
 
@@ -155,6 +158,9 @@ static void check_samples(struct files *files, const struct fake *f,
 		CHECK_EQ_U(again, node);
 		CHECK_EQ_I(files->ops->parent(files, node, &up), 0);
 		CHECK_EQ_U(up, dir);
+		CHECK_EQ_I(files->ops->name_of(files, node, name, sizeof name),
+			   0);
+		CHECK(!strcmp(before, name));
 		if (S_ISDIR(type)) {
 			check_samples(files, f, node, at);
 			continue;
@@ -387,6 +393,75 @@ TEST(numbers_in_the_order_of_text)
 		}
 }
 
+/* Numbers for 2^40 - 1 files: what was asked for gets them first. */
+TEST(what_is_listed_is_numbered_first)
+{
+	static uint64_t shape[3] = {UINT64_C(3) << 38, 2, 2};
+	static const char *const lists[] = {"images", "array",
+					    "images,samples"};
+	static const bool images[] = {true, false, false};
+	static const bool notes[] = {false, false, true};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct fake *f = fake_new(3, 1, FAKE_PLAIN);
+		struct view_options o;
+		struct error err = {0};
+		struct files *files;
+		uint64_t node;
+
+		f->t.shape = shape;
+		f->t.elements = f->t.bytes = shape[0] * 4;
+		CHECK_EQ_I(grid_init(&f->grid[0], 3, shape, shape, 1), 0);
+		view_options_default(&o);
+		CHECK_OK(view_options_parse(&o, lists[i], &err));
+		CHECK_OK(tensor_files_new(&files, &f->t, &o, &err));
+		CHECK_EQ_I(files->ops->find(files, 0, "images", &node),
+			   images[i] ? 0 : -ENOENT);
+		CHECK_EQ_I(files->ops->find(files, 0, "samples", &node),
+			   images[i] ? -ENOENT : 0);
+		CHECK((f->t.note && strstr(f->t.note, "images/")) == notes[i]);
+		files->ops->free(files);
+	}
+}
+
+static size_t memory(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+TEST(names_that_were_asked_for)
+{
+	static _Atomic(struct lookups *) one, many[1000];
+	size_t before = memory();
+	uint32_t number;
+	char name[16];
+
+	for (uint32_t i = 0; i < LOOKUPS_MAX; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		CHECK(!lookups_name(one, i));
+		CHECK_EQ_I(lookups_number(&one, name, &number), 0);
+		CHECK_EQ_U(number, i);
+	}
+	CHECK_EQ_I(lookups_number(&one, "more", &number), -ENOSPC);
+	for (uint32_t i = 0; i < LOOKUPS_MAX; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		CHECK(!strcmp(lookups_name(one, i), name));
+		CHECK_EQ_I(lookups_number(&one, name, &number), 0);
+		CHECK_EQ_U(number, i);
+	}
+	CHECK(!lookups_name(one, LOOKUPS_MAX));
+	CHECK(!lookups_name(NULL, 0));
+	lookups_free(one);
+	/* One name is not much. */
+	for (unsigned i = 0; i < 1000; i++)
+		CHECK_EQ_I(lookups_number(&many[i], "0", &number), 0);
+	CHECK(memory() < before + 1000 * 1024);
+	for (unsigned i = 0; i < 1000; i++)
+		lookups_free(many[i]);
+}
+
 int main(void)
 {
 	RUN(numbers_in_the_order_of_text);
@@ -395,5 +470,7 @@ int main(void)
 	RUN(names_that_we_do_not_make_are_not_found);
 	RUN(sample_axes_follow_the_file_unless_given);
 	RUN(names_that_would_be_too_long_are_left_out);
+	RUN(what_is_listed_is_numbered_first);
+	RUN(names_that_were_asked_for);
 	return test_done();
 }
