@@ -392,6 +392,35 @@ int tensor_map_box(const struct tensor *t, const struct box *b, uint64_t off,
 	return 0;
 }
 
+uint64_t tensor_map_steps(const struct tensor *t, const struct box *b,
+			  unsigned axis, uint64_t step, uint64_t n,
+			  struct plan *plan)
+{
+	const struct layout *l =
+		t->mosaic ? NULL : atomic_load(&t->parts[0].layout);
+	uint64_t bytes = box_elements(b, t->rank) * t->dtype.size;
+	uint64_t chunk, inside, run, rows, stride = t->dtype.size;
+	struct strip strip;
+
+	if (!plan->bands || !l || l->kind != LAYOUT_CHUNKED || !bytes ||
+	    bytes >= PLAN_RUN)
+		return 0;
+	grid_run(l->grid, b, 0, &chunk, &inside, &run);
+	rows = (l->grid->chunk[axis] - 1 -
+		b->start[axis] % l->grid->chunk[axis]) /
+		       step +
+	       1;
+	rows = min_u64(min_u64(rows, n), (plan->want - plan->have) / bytes);
+	rows = min_u64(rows, UINT32_MAX);
+	if (run < bytes || rows < 2)
+		return 0;
+	for (unsigned i = axis + 1; i < t->rank; i++)
+		stride *= l->grid->chunk[i];
+	strip = (struct strip){tensor_chunk_id(0, chunk), inside, bytes};
+	return plan_band(plan, (struct chunk_set *)&t->set, &strip, 1,
+			 (uint32_t)rows, stride * step);
+}
+
 void tensor_free(struct tensor *t)
 {
 	if (!t)

@@ -175,6 +175,14 @@ int tensor_prepare_box(struct tensor *t, const struct box *b, uint64_t off,
 int tensor_map_box(const struct tensor *t, const struct box *b, uint64_t off,
 		   struct plan *plan, struct error *err);
 /*
+ * Box b, which has one index of `axis` and of those before it, and the n - 1 that
+ * are `step` apart from it along that axis: a band of those in the same chunk, where
+ * that is one.  The bytes taken; 0: go box by box.
+ */
+uint64_t tensor_map_steps(const struct tensor *t, const struct box *b,
+			  unsigned axis, uint64_t step, uint64_t n,
+			  struct plan *plan);
+/*
  * Element `at` (in C order) of box b: the part it is in (-1: a gap), and how
  * many elements follow in the box that are elements [skip, skip + run) of box
  * `from` of that part's dataset.  Learns the part.  May block.

@@ -163,6 +163,22 @@ static int slice_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 			      err);
 }
 
+/* Byte `off` of the result begins box b: as many like it as make a band. */
+static uint64_t map_steps(const struct tensor *t, const struct slice *s,
+			  const struct box *b, uint64_t off, struct plan *plan)
+{
+	unsigned axis = s->whole - 1;
+	const struct slice_axis *a;
+	uint64_t index;
+
+	if (!s->whole || s->axis[axis].step < 0)
+		return 0;
+	a = &s->axis[axis];
+	index = off / t->dtype.size / box_elements(b, s->rank) % a->count;
+	return tensor_map_steps(t, b, axis, (uint64_t)a->step, a->count - index,
+				plan);
+}
+
 static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
 		     struct plan *plan, struct error *err)
 {
@@ -184,8 +200,9 @@ static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
 		uint64_t before = plan->have;
 
 		slice_piece(&s, off / elem, &b, &skip);
-		r = tensor_map_box(v->tensor, &b, skip * elem + off % elem,
-				   plan, err);
+		skip = skip * elem + off % elem;
+		if (skip || !map_steps(v->tensor, &s, &b, off, plan))
+			r = tensor_map_box(v->tensor, &b, skip, plan, err);
 		if (r < 0 || plan->have == before)
 			return r;
 		off += plan->have - before;

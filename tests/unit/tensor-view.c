@@ -219,6 +219,63 @@ static void check_blocks(struct files *files, const struct fake *f)
 	}
 }
 
+/* Some of an axis, as text and as indices; how many. */
+static uint64_t random_range(uint64_t n, char *text, uint64_t *first,
+			     int64_t *step)
+{
+	uint64_t a = rnd(n), b = rnd(n + 1);
+
+	*first = a;
+	*step = rnd(4) ? 1 + (int64_t)rnd(4) : -1 - (int64_t)rnd(3);
+	if (*step > 0) {
+		sprintf(text, "%" PRIu64 ":%" PRIu64 ":%" PRId64, a, b, *step);
+		return a < b ? (b - a - 1) / (uint64_t)*step + 1 : 0;
+	}
+	sprintf(text, "%" PRIu64 "::%" PRId64, a, *step);
+	return a / (uint64_t) - *step + 1;
+}
+
+/* A slice has the elements that it names, read at once and in windows. */
+static void check_slice(struct files *files, const struct fake *f)
+{
+	const struct tensor *t = &f->t;
+	uint64_t first[4], count[4], total = 1, elem = t->dtype.size, node;
+	static unsigned char out[CELLS * 8 + 128];
+	char name[256] = "";
+	int64_t step[4];
+	struct attr a = {0};
+	struct error err = {0};
+
+	for (unsigned i = 0; i < t->rank; i++) {
+		strcat(name, i ? "," : "");
+		count[i] = random_range(t->shape[i], name + strlen(name),
+					&first[i], &step[i]);
+		total *= count[i];
+	}
+	strcat(name, ".npy");
+	CHECK_EQ_I(
+		files->ops->find(files, find(files, 0, "slice"), name, &node),
+		0);
+	CHECK_EQ_I(files->ops->attr(files, node, NULL, &a, &err), 0);
+	CHECK_EQ_U(a.size, 128 + total * elem);
+	for (uint64_t at = 0, n; at < a.size; at += n) {
+		n = rnd(2) ? a.size - at : 1 + rnd(a.size - at);
+		read_window(files, f, node, at, n, out + at);
+	}
+	for (uint64_t k = 0; k < total; k++) {
+		uint64_t e = k, place = 0, cell = 1;
+
+		for (unsigned i = t->rank; i-- > 0; e /= count[i]) {
+			place += cell *
+				 (first[i] + e % count[i] * (uint64_t)step[i]);
+			cell *= t->shape[i];
+		}
+		for (uint64_t i = 0; i < elem; i++)
+			CHECK_EQ_U(out[128 + k * elem + i],
+				   expected(f, place * elem + i));
+	}
+}
+
 TEST(views_of_random_tensors)
 {
 	for (int round = 0; round < 600; round++) {
@@ -239,6 +296,8 @@ TEST(views_of_random_tensors)
 			check_samples(files, f, find(files, 0, "samples"), &at);
 			CHECK_EQ_U(at, f->t.bytes);
 			check_blocks(files, f);
+			for (int i = 0; i < 8; i++)
+				check_slice(files, f);
 		}
 		CHECK_EQ_I(files->ops->find(files, 0, "sample", &node),
 			   -ENOENT);
