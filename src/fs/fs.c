@@ -157,6 +157,7 @@ static int entry_fill(struct fs *fs, const struct node *n, struct entry *out)
 		return fs_report(fs, n->ino, r, &err);
 	stat_fill(fs, n, &a, &out->st);
 	out->attr_known = true;
+	out->generation = a.generation;
 	return 0;
 }
 
@@ -227,6 +228,7 @@ static void entry_of(struct fs *fs, const struct node *n, bool attrs,
 	}
 	stat_fill(fs, n, &a, &out->st);
 	out->attr_known = true;
+	out->generation = a.generation;
 }
 
 /* "." and "..": inode and type; false when the buffer is full. */

@@ -27,8 +27,9 @@ int fs_new(struct fs **out, struct tree *t, struct store *s,
 void fs_free(struct fs *fs);
 
 struct entry {
-	struct stat st;  /* complete, st_ino included */
-	bool attr_known; /* false from readdir where attributes are slow */
+	struct stat st;      /* complete, st_ino included */
+	bool attr_known;     /* false from readdir where attributes are slow */
+	uint32_t generation; /* as in struct attr */
 };
 int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 	      struct entry *out);

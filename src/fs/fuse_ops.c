@@ -90,7 +90,7 @@ static void param_of(const struct entry *e, struct fuse_entry_param *p)
 	memset(p, 0, sizeof *p);
 	/* ino 0 in a listing: "a name and a type, look it up if you want". */
 	p->ino = e->attr_known ? e->st.st_ino : 0;
-	p->generation = 0;
+	p->generation = e->generation;
 	p->attr = e->st;
 	p->attr_timeout = FOREVER;
 	p->entry_timeout = FOREVER;

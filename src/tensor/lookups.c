@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 
@@ -23,7 +24,7 @@ struct lookup {
 struct lookups {
 	pthread_mutex_t lock; /* of `tree` and `n` */
 	void *tree;
-	uint32_t n;
+	uint32_t n, generation;
 	_Atomic(_Atomic(struct lookup *) *) table[TABLES];
 };
 _Static_assert(((1u << TABLES) - 1) << FIRST_BITS >= LOOKUPS_MAX,
@@ -60,6 +61,15 @@ static _Atomic(struct lookup *) *next_place(struct lookups *l)
 	return table ? &table[place] : NULL;
 }
 
+/* What the clock says, which is later the next time. */
+static uint32_t new_generation(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint32_t)(now.tv_sec * 1000 + now.tv_nsec / 1000000) | 1;
+}
+
 static struct lookups *made(_Atomic(struct lookups *) *where)
 {
 	struct lookups *l = atomic_load(where), *none = NULL;
@@ -70,6 +80,7 @@ static struct lookups *made(_Atomic(struct lookups *) *where)
 	if (!l)
 		return NULL;
 	pthread_mutex_init(&l->lock, NULL);
+	l->generation = new_generation();
 	if (atomic_compare_exchange_strong(where, &none, l))
 		return l;
 	lookups_free(l);
@@ -117,6 +128,11 @@ const char *lookups_name(struct lookups *l, uint64_t number)
 	table = atomic_load(&l->table[table_of(number, &place)]);
 	one = table ? atomic_load(&table[place]) : NULL;
 	return one ? one->name : NULL;
+}
+
+uint32_t lookups_generation(const struct lookups *l)
+{
+	return l ? l->generation : 1;
 }
 
 void lookups_free(struct lookups *l)

@@ -15,6 +15,8 @@ int lookups_number(_Atomic(struct lookups *) *where, const char *name,
 		   uint32_t *out);
 /* The name that has a number, or NULL; `l` may be NULL.  Takes no lock. */
 const char *lookups_name(struct lookups *l, uint64_t number);
+/* Never 0, and another one for each *where that is made. */
+uint32_t lookups_generation(const struct lookups *l);
 void lookups_free(struct lookups *l);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "tensor/lookups.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
 
@@ -328,6 +329,9 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	}
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
+	if (w.view.ops->lookup_only)
+		out->generation =
+			lookups_generation(atomic_load(&f->tensor->slices));
 	return file_size(&w, p, &out->size, err);
 }
 

@@ -30,6 +30,8 @@ struct attr {
 	uint32_t uid, gid;
 	uint64_t rdev; /* of a device */
 	uint64_t hole; /* bytes of size that are stored nowhere */
+	/* Of nodes whose numbers mean something else in another mount. */
+	uint32_t generation;
 };
 
 struct files;

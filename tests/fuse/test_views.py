@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Views that are for one program each, read by that program: dask, PIL, tifffile."""
+import ctypes
 import errno
 import glob
 import os
@@ -20,6 +21,7 @@ from lib import Mount, case, exits, tensorfs
 from PIL import Image
 
 work = None
+libc = ctypes.CDLL(None, use_errno=True)
 rng = np.random.default_rng(7)
 ALWAYS = ["array.bin", "array.npy", "blocks", "info.json", "samples"]
 
@@ -285,6 +287,48 @@ def slices_of_a_distributed_tensor():
         sliced(m.path, "data", data, "1::42,0")
         opened = m.stats()["parts_opened"] - before
         check(opened <= 3, "%d parts were opened" % opened)
+
+
+class Handle(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint), ("type", ctypes.c_int),
+                ("data", ctypes.c_ubyte * 128)]
+
+
+def handle_of(path):
+    h, mount = Handle(size=128), ctypes.c_int()
+    if libc.name_to_handle_at(-100, os.fsencode(path), ctypes.byref(h),
+                              ctypes.byref(mount), 0):
+        raise OSError(ctypes.get_errno(), path)
+    return h
+
+
+def read_handle(mount, h):
+    top = os.open(mount, os.O_RDONLY)
+    fd = libc.open_by_handle_at(top, ctypes.byref(h), os.O_RDONLY)
+    code = ctypes.get_errno()
+    os.close(top)
+    if fd < 0:
+        raise OSError(code, "open_by_handle_at")
+    with os.fdopen(fd, "rb") as f:
+        return f.read()
+
+
+@case
+def slices_of_another_mount():
+    """A handle (as NFS keeps them) must not become that of another slice."""
+    if os.geteuid():
+        return
+    path = h5("handles.h5", a=numbers("i4", (5, 7)))
+    with Mount(path) as m:
+        want = read(m.path + "/a/samples/000001.npy")
+        sample = handle_of(m.path + "/a/samples/000001.npy")
+        slice_ = handle_of(m.path + "/a/slice/0.npy")
+        equal(read_handle(m.path, slice_), read(m.path + "/a/slice/0.npy"), "now")
+    with Mount(path) as m:
+        equal(read_handle(m.path, sample), want, "a sample is what it was")
+        fails_with(errno.ESTALE, lambda: read_handle(m.path, slice_), "nobody asked")
+        os.stat(m.path + "/a/slice/1.npy")
+        fails_with(errno.ESTALE, lambda: read_handle(m.path, slice_), "another")
 
 
 @case
