@@ -80,13 +80,23 @@ static struct packed count(const struct pack_report *r)
 	return n;
 }
 
+/* Those that were planned, without what could not be read. */
+static uint64_t samples_of(const struct shards_result *r)
+{
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < r->plan.list.n; k++)
+		n += r->shards[k].samples;
+	return n;
+}
+
 static void print_shards(const struct shards_result *r)
 {
 	printf(", \"index\": ");
 	cli_json_string(stdout, r->index);
 	printf(", \"shards\": %zu, \"samples\": %" PRIu64
 	       ", \"left_out\": %" PRIu64,
-	       r->plan.list.n, r->plan.samples,
+	       r->plan.list.n, samples_of(r),
 	       r->plan.others + r->plan.not_files + r->plan.n_links);
 }
 
@@ -134,7 +144,7 @@ static void print_text(const struct command *c, const struct pack_report *r)
 	if (r->shards)
 		snprintf(shards, sizeof shards,
 			 "%zu shards, %" PRIu64 " samples, ",
-			 r->shards->plan.list.n, r->shards->plan.samples);
+			 r->shards->plan.list.n, samples_of(r->shards));
 	format_size(n.bytes, bytes, sizeof bytes);
 	format_size(r->result.stored, stored, sizeof stored);
 	cli_say(c, "%s: %s%" PRIu64 " files, %s in %s (%s), %.1f s%s",

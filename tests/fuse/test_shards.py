@@ -521,7 +521,7 @@ def unreadable_and_vanished():
     p = lib.run(lib.TENSORFS, "pack", "--shards=2", "--no-index", top,
                 d + "/out-%d.tar", **kw)
     equal(p.returncode, 1, "exit: " + p.stderr)
-    says(p, "3.txt")
+    says(p, "3.txt", ": 2 shards, 9 samples, 9 files,")
     shards = check_index(d, index_of(d))
     equal(sorted(keys_of(shards)),
           [str(i) for i in range(10) if i != 3], "keys")
