@@ -22,7 +22,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "tensor/lookups.h"
+#include "base/lookups.h"
 #include "tensor/text.h"
 
 /* ---- layouts ------------------------------------------------------------- */

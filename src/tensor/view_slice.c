@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "tensor/lookups.h"
+#include "base/lookups.h"
 #include "tensor/slice.h"
 #include "tensor/view_name.h"
 #include "tensor/view_table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names that somebody has asked for. */
-#include "tensor/lookups.h"
+#include "base/lookups.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names that somebody has asked for, where there are too many to number them all. */
-#ifndef TENSOR_LOOKUPS_H
-#define TENSOR_LOOKUPS_H
+#ifndef BASE_LOOKUPS_H
+#define BASE_LOOKUPS_H
 
 #include <stdint.h>
 

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The samples of one rank, in its order. */
+
+/*
+ * A directory is its path, "3/rank-0-of-4,drop-last/from/100": it is read anew each time,
+ * which takes less than what the kernel takes to ask.  What is dear is the order of an
+ * epoch; it is made when a sample is asked for, without a lock, and shared by all ranks.
+ */
+#include "tree/epochs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/lookups.h"
+#include "base/number.h"
+#include "base/shuffle.h"
+
+#define WORLD_MAX (UINT64_C(1) << 20)
+#define WIDTH_MIN 6
+#define FROM "from"
+
+/* A permutation; a holder more for each of the struct epochs that keeps it. */
+struct order {
+	_Atomic unsigned holders;
+	uint32_t seed;
+	uint32_t at[];
+};
+struct epochs {
+	uint64_t n;
+	_Atomic(struct lookups *) paths;
+	pthread_mutex_t lock;            /* of `kept` */
+	struct order *kept[EPOCHS_KEPT]; /* the one used last first; NULL */
+};
+
+struct epochs *epochs_new(uint64_t n)
+{
+	struct epochs *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return NULL;
+	e->n = n;
+	pthread_mutex_init(&e->lock, NULL);
+	return e;
+}
+
+static void order_put(struct order *o)
+{
+	if (o && atomic_fetch_sub(&o->holders, 1) == 1)
+		free(o);
+}
+
+void epochs_free(struct epochs *e)
+{
+	if (!e)
+		return;
+	for (unsigned i = 0; i < EPOCHS_KEPT; i++)
+		order_put(e->kept[i]);
+	lookups_free(atomic_load(&e->paths));
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+/* ---- orders -------------------------------------------------------------- */
+
+static struct order *order_make(uint64_t n, uint32_t seed)
+{
+	struct order *o = malloc(sizeof *o + n * sizeof *o->at);
+	cleanup_free uint64_t *wide = malloc(n * sizeof *wide);
+
+	if (!o || !wide) {
+		free(o);
+		return NULL;
+	}
+	shuffle_order(wide, n, seed);
+	for (uint64_t i = 0; i < n; i++)
+		o->at[i] = (uint32_t)wide[i];
+	o->seed = seed;
+	atomic_init(&o->holders, 1);
+	return o;
+}
+
+/* To the front, if it is kept; held for the caller. */
+static struct order *order_kept(struct epochs *e, uint32_t seed)
+{
+	lock_scope(&e->lock);
+	for (unsigned i = 0; i < EPOCHS_KEPT; i++) {
+		struct order *o = e->kept[i];
+
+		if (!o || o->seed != seed)
+			continue;
+		memmove(e->kept + 1, e->kept, i * sizeof *e->kept);
+		e->kept[0] = o;
+		atomic_fetch_add(&o->holders, 1);
+		return o;
+	}
+	return NULL;
+}
+
+static struct order *order_get(struct epochs *e, uint32_t seed)
+{
+	struct order *o = order_kept(e, seed), *last;
+
+	if (o)
+		return o;
+	o = order_make(e->n, seed);
+	if (!o)
+		return NULL;
+	atomic_fetch_add(&o->holders, 1);
+	pthread_mutex_lock(&e->lock);
+	last = e->kept[EPOCHS_KEPT - 1];
+	memmove(e->kept + 1, e->kept, (EPOCHS_KEPT - 1) * sizeof *e->kept);
+	e->kept[0] = o;
+	pthread_mutex_unlock(&e->lock);
+	order_put(last);
+	return o;
+}
+
+/* ---- paths --------------------------------------------------------------- */
+
+enum depth { DEPTH_TOP, DEPTH_EPOCH, DEPTH_RANK, DEPTH_FROM, DEPTH_FROM_K };
+/* What a directory is. */
+struct place {
+	enum depth depth;
+	uint64_t epoch, rank, world, seed, worker, workers, batch, from;
+	bool drop_last, no_shuffle, in_turn;
+};
+
+/* Digits as they are printed: no zero in front. */
+static bool take_number(const char **s, uint64_t most, uint64_t *out)
+{
+	const char *p = *s;
+	uint64_t v = 0;
+
+	if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
+		return false;
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (mul_overflows(v, 10, &v) ||
+		    add_overflows(v, (uint64_t)(*p - '0'), &v) || v > most)
+			return false;
+	*s = p;
+	*out = v;
+	return true;
+}
+
+static bool take_word(const char **s, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(*s, word, n))
+		return false;
+	*s += n;
+	return true;
+}
+
+/* A-of-B, A below B. */
+static bool take_part(const char **s, uint64_t *a, uint64_t *b)
+{
+	return take_number(s, WORLD_MAX, a) && take_word(s, "-of-") &&
+	       take_number(s, WORLD_MAX, b) && *a < *b;
+}
+
+/* An option at most once, so that a place has one name for each order of options. */
+static bool take_flag(const char **s, const char *word, bool *flag)
+{
+	return !*flag && take_word(s, word) && (*flag = true);
+}
+
+static bool take_option(const char **s, struct place *p, unsigned *seen)
+{
+	enum { SEED = 1, WORKER = 2, BATCH = 4 };
+
+	if (take_flag(s, "drop-last", &p->drop_last) ||
+	    take_flag(s, "no-shuffle", &p->no_shuffle) ||
+	    take_flag(s, "in-turn", &p->in_turn))
+		return true;
+	if (!(*seen & SEED) && take_word(s, "seed=")) {
+		*seen |= SEED;
+		return take_number(s, UINT64_MAX, &p->seed);
+	}
+	if (!(*seen & WORKER) && take_word(s, "worker-")) {
+		*seen |= WORKER;
+		return take_part(s, &p->worker, &p->workers);
+	}
+	*seen |= BATCH;
+	return take_word(s, "batch=") &&
+	       take_number(s, UINT32_MAX, &p->batch) && p->batch;
+}
+
+/* rank-R-of-W and its options, up to the end or '/'. */
+static bool take_rank(const char **s, struct place *p)
+{
+	unsigned seen = 0;
+
+	p->workers = p->batch = 1;
+	if (!take_word(s, "rank-") || !take_part(s, &p->rank, &p->world))
+		return false;
+	while (take_word(s, ","))
+		if (!take_option(s, p, &seen))
+			return false;
+	return !(p->drop_last && p->in_turn);
+}
+
+static bool parse(const char *s, struct place *p)
+{
+	*p = (struct place){.depth = DEPTH_EPOCH};
+	if (!take_number(&s, UINT32_MAX, &p->epoch))
+		return false;
+	if (take_word(&s, "/")) {
+		p->depth = DEPTH_RANK;
+		if (!take_rank(&s, p))
+			return false;
+	}
+	if (p->depth == DEPTH_RANK && take_word(&s, "/" FROM)) {
+		p->depth = DEPTH_FROM;
+		if (take_word(&s, "/")) {
+			p->depth = DEPTH_FROM_K;
+			if (!take_number(&s, UINT64_MAX, &p->from))
+				return false;
+		}
+	}
+	return !*s;
+}
+
+/* What a directory's path says; false: there is no such number. */
+static bool place_of(struct epochs *e, uint32_t dir, struct place *p)
+{
+	const char *path = lookups_name(atomic_load(&e->paths), dir);
+
+	*p = (struct place){.depth = DEPTH_TOP};
+	return dir == EPOCHS_TOP || (path && parse(path, p));
+}
+
+/* ---- which samples ------------------------------------------------------- */
+
+/* Samples of a rank, all its workers together. */
+static uint64_t rank_samples(const struct epochs *e, const struct place *p)
+{
+	uint64_t n = e->n, w = p->world;
+
+	if (p->in_turn)
+		return n > p->rank ? (n - p->rank - 1) / w + 1 : 0;
+	return p->drop_last ? n / w : (n - 1) / w + 1;
+}
+
+/* Those of one worker. */
+static uint64_t worker_samples(const struct epochs *e, const struct place *p)
+{
+	uint64_t n = rank_samples(e, p), round = p->batch * p->workers;
+	uint64_t before = p->batch * p->worker, rest = n % round;
+
+	return n / round * p->batch +
+	       (rest > before ? min_u64(rest - before, p->batch) : 0);
+}
+
+/* Index in the order of all that position k of the worker's has. */
+static uint64_t in_order(const struct epochs *e, const struct place *p,
+			 uint64_t k)
+{
+	uint64_t batch = k / p->batch * p->workers + p->worker;
+
+	k = batch * p->batch + k % p->batch;
+	/* Behind the last the first come again, as often as it takes. */
+	return (k * p->world + p->rank) % e->n;
+}
+
+static int sample_at(struct epochs *e, const struct place *p, uint64_t k,
+		     uint64_t *sample)
+{
+	struct order *o;
+
+	*sample = in_order(e, p, k);
+	if (p->no_shuffle)
+		return 0;
+	o = order_get(e, (uint32_t)(p->seed + p->epoch));
+	if (!o)
+		return -ENOMEM;
+	*sample = o->at[*sample];
+	order_put(o);
+	return 0;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+static bool has_samples(const struct place *p)
+{
+	return p->depth == DEPTH_RANK || p->depth == DEPTH_FROM_K;
+}
+
+uint64_t epochs_count(struct epochs *e, uint32_t dir)
+{
+	struct place p;
+	uint64_t n;
+
+	if (!place_of(e, dir, &p) || !has_samples(&p))
+		return 0;
+	n = worker_samples(e, &p);
+	return n - min_u64(n, p.from);
+}
+
+static unsigned width_of(uint64_t n)
+{
+	unsigned width = digits_of(n ? n - 1 : 0);
+
+	return width < WIDTH_MIN ? WIDTH_MIN : width;
+}
+
+int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
+		 uint64_t *sample, char *buf, size_t n)
+{
+	struct place p;
+	uint64_t all;
+
+	if (!place_of(e, dir, &p) || !has_samples(&p))
+		return -ENOENT;
+	all = worker_samples(e, &p);
+	if (p.from > all || i >= all - p.from)
+		return -ENOENT;
+	i += p.from;
+	if (buf)
+		snprintf(buf, n, "%0*" PRIu64 "%s", (int)width_of(all), i,
+			 suffix);
+	return sample_at(e, &p, i, sample);
+}
+
+/* A directory below `dir` called `name`. */
+static int find_directory(struct epochs *e, uint32_t dir, const char *name,
+			  struct epochs_entry *out)
+{
+	const char *above = dir == EPOCHS_TOP
+				    ? ""
+				    : lookups_name(atomic_load(&e->paths), dir);
+	cleanup_free char *path = NULL;
+	struct place p;
+	uint32_t number;
+	int r;
+
+	if (!above || strchr(name, '/'))
+		return -ENOENT;
+	if (asprintf(&path, "%s%s%s", above, *above ? "/" : "", name) < 0)
+		return -ENOMEM;
+	if (!parse(path, &p))
+		return -ENOENT;
+	if (p.depth == DEPTH_FROM_K && p.from > worker_samples(e, &p))
+		return -ENOENT;
+	r = lookups_number(&e->paths, path, &number);
+	*out = (struct epochs_entry){EPOCHS_DIRECTORY, number};
+	return r;
+}
+
+static int find_sample(struct epochs *e, const struct place *p,
+		       const char *name, const char *suffix,
+		       struct epochs_entry *out)
+{
+	uint64_t all = worker_samples(e, p), k = 0;
+	unsigned width = width_of(all);
+
+	if (strspn(name, "0123456789") != width || strcmp(name + width, suffix))
+		return -ENOENT;
+	k = strtoull(name, NULL, 10);
+	if (k >= all || k < p->from)
+		return -ENOENT;
+	out->kind = EPOCHS_SAMPLE;
+	return sample_at(e, p, k, &out->number);
+}
+
+int epochs_find(struct epochs *e, uint32_t dir, const char *name,
+		const char *suffix, struct epochs_entry *out)
+{
+	struct place p;
+	int r;
+
+	if (!place_of(e, dir, &p))
+		return -ENOENT;
+	if (has_samples(&p)) {
+		if (!strcmp(name, "order.txt")) {
+			*out = (struct epochs_entry){EPOCHS_ORDER, dir};
+			return 0;
+		}
+		r = find_sample(e, &p, name, suffix, out);
+		if (r != -ENOENT)
+			return r;
+	}
+	return find_directory(e, dir, name, out);
+}
+
+int epochs_parent(struct epochs *e, uint32_t dir, uint32_t *parent)
+{
+	const char *path = lookups_name(atomic_load(&e->paths), dir);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	cleanup_free char *above = NULL;
+
+	if (!path)
+		return -ENOENT;
+	*parent = EPOCHS_TOP;
+	if (!slash)
+		return 0;
+	above = strndup(path, (size_t)(slash - path));
+	return above ? lookups_number(&e->paths, above, parent) : -ENOMEM;
+}
+
+int epochs_name(struct epochs *e, uint32_t dir, char *buf, size_t n)
+{
+	const char *path = lookups_name(atomic_load(&e->paths), dir);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!path)
+		return -ENOENT;
+	snprintf(buf, n, "%s", slash ? slash + 1 : path);
+	return 0;
+}
