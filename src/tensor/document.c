@@ -7,6 +7,7 @@
  *	row of view_table (8 bits) | axes of a sample (8) | number in its view (40)
  *
  * so that nothing is kept for documents that nobody reads, and the cache has the others.
+ * There are no chunks without bytes: each has one more than its document.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -95,10 +96,11 @@ static int document_fetch(struct chunk_set *s, uint64_t index,
 	if (!text)
 		return error_set(err, why.code ? why.code : -EIO, "%s",
 				 why.text);
-	b = buf_new(len, gauge);
+	b = buf_new(len + 1, gauge);
 	if (!b)
 		return error_set(err, -ENOMEM, "out of memory");
 	memcpy(b->data, text, len);
+	b->data[len] = 0;
 	*out = b;
 	return 0;
 }

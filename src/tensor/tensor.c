@@ -24,6 +24,7 @@
 #include "base/number.h"
 #include "base/lookups.h"
 #include "tensor/text.h"
+#include "tree/epochs.h"
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -427,6 +428,7 @@ void tensor_free(struct tensor *t)
 		return;
 	for (uint32_t p = 0; t->parts && p < t->nparts; p++)
 		layout_free((struct layout *)atomic_load(&t->parts[p].layout));
+	epochs_free(atomic_load(&t->epochs));
 	lookups_free(atomic_load(&t->slices));
 	text_free(t->text);
 	mosaic_free(t->mosaic);

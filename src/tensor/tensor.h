@@ -108,6 +108,7 @@ struct tensor_ops {
 };
 enum tensor_missing { MISSING_ERROR, MISSING_FILL };
 
+struct epochs;
 struct lookups;
 struct text;
 struct tensor {
@@ -135,6 +136,8 @@ struct tensor {
 	_Atomic uint32_t learnt; /* parts with a layout; */
 	_Atomic bool nests;      /* some of them are NESTED */
 	struct tensor *flags;    /* strings, one a row; borrowed; or NULL */
+	_Atomic(struct epochs *)
+		epochs; /* of its samples; NULL: not asked for */
 	_Atomic(struct lookups *) slices; /* names that were asked for; NULL */
 	struct chunk_set documents; /* info.json and others, made when read */
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */

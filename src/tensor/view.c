@@ -50,7 +50,7 @@ void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
 		out->levels = out->drop = f->sample_axes;
 }
 
-static void view_at(const struct tensor_files *f, unsigned k, struct view *out)
+void view_at(const struct tensor_files *f, unsigned k, struct view *out)
 {
 	uint64_t base = VIEWS_MAX + 1;
 
@@ -98,9 +98,8 @@ int view_node_resolve(const struct tensor_files *f, uint64_t node,
 	return -ENOENT;
 }
 
-/* Number of the node at `depth` with these indices (depth >= 1). */
-static uint64_t node_number(const struct view *v, unsigned depth,
-			    const uint64_t *at)
+uint64_t view_node_number(const struct view *v, unsigned depth,
+			  const uint64_t *at)
 {
 	uint64_t flat = 0, first = v->base, size = 1;
 
@@ -124,6 +123,8 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w) ||
 	    w.view.ops->lookup_only)
 		return 0;
+	if (w.view.ops->dirs)
+		return w.view.ops->dirs->count(f, &w);
 	return w.view.ops->count(&w.view, w.depth);
 }
 
@@ -139,9 +140,16 @@ static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
 		return 1 + i;
 	}
 	view_node_resolve(f, dir, &w);
+	if (w.view.ops->dirs) {
+		uint64_t node = 0;
+
+		*type = S_IFREG;
+		w.view.ops->dirs->entry(f, &w, i, &node, NULL, 0);
+		return node;
+	}
 	w.at[w.depth] = i;
 	*type = w.depth + 1 < w.view.levels ? S_IFDIR : S_IFREG;
-	return node_number(&w.view, w.depth + 1, w.at);
+	return view_node_number(&w.view, w.depth + 1, w.at);
 }
 
 static int files_name(const struct files *files, uint64_t dir, uint64_t i,
@@ -156,6 +164,11 @@ static int files_name(const struct files *files, uint64_t dir, uint64_t i,
 	}
 	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
 		return -ENOENT;
+	if (w.view.ops->dirs) {
+		uint64_t node;
+
+		return w.view.ops->dirs->entry(f, &w, i, &node, buf, n);
+	}
 	w.at[w.depth] = i;
 	w.view.ops->name_of(&w.view, w.depth, w.at, buf, n);
 	return 0;
@@ -170,6 +183,9 @@ static int files_name_of(const struct files *files, uint64_t node, char *buf,
 		return -ENOENT;
 	if (w.depth == 0)
 		snprintf(buf, n, "%s", w.view.ops->top);
+	else if (w.view.ops->dirs)
+		return w.view.ops->dirs->name(tensor_files_of(files), &w, buf,
+					      n);
 	else
 		w.view.ops->name_of(&w.view, w.depth - 1, w.at, buf, n);
 	return 0;
@@ -190,10 +206,12 @@ static int files_find(const struct files *files, uint64_t dir, const char *name,
 	if (dir == 0 || view_node_resolve(f, dir, &w) < 0 ||
 	    view_node_is_file(&w))
 		return -ENOENT;
+	if (w.view.ops->dirs)
+		return w.view.ops->dirs->find(f, &w, name, node);
 	r = w.view.ops->find(&w.view, w.depth, w.at, name, &w.at[w.depth]);
 	if (r < 0)
 		return r;
-	*node = node_number(&w.view, w.depth + 1, w.at);
+	*node = view_node_number(&w.view, w.depth + 1, w.at);
 	return 0;
 }
 
@@ -206,10 +224,12 @@ static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
 		return -ENOENT;
 	if (w.depth == 0)
 		*dir = 0;
+	else if (w.view.ops->dirs)
+		return w.view.ops->dirs->parent(f, &w, dir);
 	else if (w.depth == 1)
 		*dir = 1 + (uint64_t)w.view.index;
 	else
-		*dir = node_number(&w.view, w.depth - 1, w.at);
+		*dir = view_node_number(&w.view, w.depth - 1, w.at);
 	return 0;
 }
 
@@ -278,7 +298,7 @@ static int document_size(const struct view_node *w, struct pinner *p,
 	r = p->pin(p, &e, &span, err);
 	if (r < 0)
 		return r;
-	*size = span.buf->size;
+	*size = span.buf->size - 1;
 	p->unpin(p, &span);
 	return 0;
 }
@@ -320,8 +340,10 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	}
 	if (view_node_resolve(f, node, &w) < 0)
 		return -ENOENT;
+	if (w.depth && w.view.ops->generation)
+		out->generation = w.view.ops->generation(&w.view);
 	if (!view_node_is_file(&w)) {
-		if (w.depth + 1 < w.view.levels)
+		if (w.depth + 1 < w.view.levels && !w.view.ops->dirs)
 			out->nlink += (uint32_t)min_u64(
 				w.view.ops->count(&w.view, w.depth),
 				UINT32_MAX - 2);
@@ -329,9 +351,6 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	}
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
-	if (w.view.ops->lookup_only)
-		out->generation =
-			lookups_generation(atomic_load(&f->tensor->slices));
 	return file_size(&w, p, &out->size, err);
 }
 

@@ -41,6 +41,7 @@ struct view {
 	unsigned drop;   /* leading axes that the file's shape lacks */
 	unsigned sample_axes;
 };
+struct view_dirs;
 struct view_ops {
 	const char *name, *summary; /* of option views=; NULL: always there */
 	const char *top;            /* name in the tensor's directory */
@@ -67,6 +68,10 @@ struct view_ops {
 			     uint64_t *shape);
 	/* A header comes first. */
 	bool npy;
+	/* Directories of its own kind (view_node.h); name_of and find are not used. */
+	const struct view_dirs *dirs;
+	/* Of entries whose numbers mean something else in another mount. */
+	uint32_t (*generation)(const struct view *v);
 	/* Entries are found, and never listed. */
 	bool lookup_only;
 	/* Not in listings unless option views= names it; there all the same. */

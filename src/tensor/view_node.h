@@ -22,6 +22,11 @@ static inline struct tensor_files *tensor_files_of(const struct files *f)
 
 extern const struct files_ops tensor_files_ops;
 
+/* View k of the directory. */
+void view_at(const struct tensor_files *f, unsigned k, struct view *out);
+/* Number of the node at `depth` with these indices (depth >= 1). */
+uint64_t view_node_number(const struct view *v, unsigned depth,
+			  const uint64_t *at);
 /* Entry k of the tensor's directory; `base` as in struct view. */
 void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
 	       struct view *out);
@@ -35,6 +40,23 @@ struct view_node {
 	unsigned depth;
 	uint64_t at[RANK_MAX];
 };
+/* A view whose directories are no levels of indices; its entries may be other views'. */
+struct view_dirs {
+	/* Listed entries of a directory; all are files. */
+	uint64_t (*count)(const struct tensor_files *f,
+			  const struct view_node *dir);
+	/* The node of the i-th, and its name if `buf`; 0 or -errno. */
+	int (*entry)(const struct tensor_files *f, const struct view_node *dir,
+		     uint64_t i, uint64_t *node, char *buf, size_t n);
+	int (*find)(const struct tensor_files *f, const struct view_node *dir,
+		    const char *name, uint64_t *node);
+	/* Of an entry that is the view's own. */
+	int (*parent)(const struct tensor_files *f,
+		      const struct view_node *entry, uint64_t *dir);
+	int (*name)(const struct tensor_files *f, const struct view_node *entry,
+		    char *buf, size_t n);
+};
+
 /* -ENOENT for node 0 and for numbers that no entry has. */
 int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		      struct view_node *out);

@@ -37,20 +37,23 @@ void view_samples_box(const struct view *v, const uint64_t *at, struct box *out)
 	}
 }
 
-static const char *samples_suffix(const struct view *v, unsigned level)
+const char *view_samples_suffix(const struct view *v)
 {
-	if (level + 1 < v->levels)
-		return "";
 	return v->ops->suffix ? v->ops->suffix(v)
 	       : v->ops->npy  ? ".npy"
 			      : ".txt";
+}
+
+static const char *suffix_at(const struct view *v, unsigned level)
+{
+	return level + 1 < v->levels ? "" : view_samples_suffix(v);
 }
 
 void view_samples_name(const struct view *v, unsigned level, const uint64_t *at,
 		       char *buf, size_t n)
 {
 	snprintf(buf, n, "%0*" PRIu64 "%s", (int)samples_width(v, level),
-		 at[level], samples_suffix(v, level));
+		 at[level], suffix_at(v, level));
 }
 
 int view_samples_find(const struct view *v, unsigned level, const uint64_t *at,
@@ -60,7 +63,7 @@ int view_samples_find(const struct view *v, unsigned level, const uint64_t *at,
 	if (view_take_number(&name, samples_width(v, level), index) < 0 ||
 	    *index >= view_samples_count(v, level))
 		return -ENOENT;
-	return strcmp(name, samples_suffix(v, level)) ? -ENOENT : 0;
+	return strcmp(name, suffix_at(v, level)) ? -ENOENT : 0;
 }
 
 const struct view_ops view_samples = {

@@ -11,6 +11,8 @@ void view_samples_name(const struct view *v, unsigned level, const uint64_t *at,
 		       char *buf, size_t n);
 int view_samples_find(const struct view *v, unsigned level, const uint64_t *at,
 		      const char *name, uint64_t *index);
+/* ".npy", ".txt", or what the row says. */
+const char *view_samples_suffix(const struct view *v);
 void view_samples_box(const struct view *v, const uint64_t *at,
 		      struct box *out);
 

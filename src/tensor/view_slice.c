@@ -210,6 +210,11 @@ static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
 	return 0;
 }
 
+static uint32_t slice_generation(const struct view *v)
+{
+	return lookups_generation(atomic_load(&v->tensor->slices));
+}
+
 const struct view_ops view_slice = {
 	.name = "slice",
 	.summary = "slice/EXPRESSION.npy, as NumPy slices",
@@ -217,6 +222,7 @@ const struct view_ops view_slice = {
 	.levels = 1,
 	.unlisted = true,
 	.lookup_only = true,
+	.generation = slice_generation,
 	.fits = slice_fits,
 	.count = slice_count,
 	.name_of = slice_name,

@@ -415,3 +415,8 @@ int epochs_name(struct epochs *e, uint32_t dir, char *buf, size_t n)
 	snprintf(buf, n, "%s", slash ? slash + 1 : path);
 	return 0;
 }
+
+uint32_t epochs_generation(struct epochs *e)
+{
+	return lookups_generation(atomic_load(&e->paths));
+}

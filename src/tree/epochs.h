@@ -59,6 +59,8 @@ int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
 		 uint64_t *sample, char *buf, size_t n);
 /* -ENOENT: there is no such directory. */
 int epochs_parent(struct epochs *e, uint32_t dir, uint32_t *parent);
+/* Numbers mean nothing to another struct epochs: never 0, another one for each. */
+uint32_t epochs_generation(struct epochs *e);
 /* Its name in its parent; -ENOENT. */
 int epochs_name(struct epochs *e, uint32_t dir, char *buf, size_t n);
 
