@@ -59,10 +59,14 @@ static char *get_text(struct reader *r)
 {
 	uint32_t n = get32(r);
 	const unsigned char *p = take(r, n);
-	char *text = p && !memchr(p, 0, n) ? strndup((const char *)p, n) : NULL;
+	char *text = p && !memchr(p, 0, n) ? malloc((size_t)n + 1) : NULL;
 
-	if (!text)
+	if (!text) {
 		r->bad = true;
+		return NULL;
+	}
+	memcpy(text, p, n);
+	text[n] = 0;
 	return text;
 }
 

@@ -22,7 +22,6 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "tensor/lookups.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
 

@@ -204,9 +204,22 @@ def journal_of(out):
                         "." + os.path.basename(out) + JOURNAL)
 
 
+def locked(path):
+    try:
+        with open(path, "rb") as f:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        pass
+    except BlockingIOError:
+        return True
+    return False
+
+
 def links(d, n=200):
     """What links lead to goes when all is done."""
     os.makedirs(d, exist_ok=True)
+    # Children of a merge that was killed die, and let go of it, a moment later.
+    wait_until(lambda: not locked(d + "/m.h5"), 20, 0.02)
     with h5py.File(d + "/m.h5", "w") as f:
         for i in range(n):
             name = "p%03d.h5" % i

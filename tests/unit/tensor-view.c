@@ -2,7 +2,7 @@
 /* Views of random tensors: map and gather equals a naive copy in C order. */
 #include <malloc.h>
 
-#include "tensor/lookups.h"
+#include "base/lookups.h"
 #include "tensor/view_name.h"
 #include "view_fake.h"
 
