@@ -466,7 +466,7 @@ def processes_that_die():
     d = scratch("die")
     main = create(d, (6, 4), 6, "float32")
     before = all_bytes(d)
-    for sig, whom in ((signal.SIGSEGV, child_of), (signal.SIGKILL, child_of),
+    for sig, whom in ((signal.SIGABRT, child_of), (signal.SIGKILL, child_of),
                       (signal.SIGKILL, lambda p: p.pid),
                       (signal.SIGTERM, lambda p: p.pid),
                       (signal.SIGINT, lambda p: p.pid)):
