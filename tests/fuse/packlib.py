@@ -108,16 +108,25 @@ class Running:
             self.p.kill()
         self.p.communicate()
 
+    def catches(self):
+        """Signals that end it early are noted by it, no longer fatal."""
+        with open("/proc/%d/status" % self.p.pid) as f:
+            caught = [int(line.split()[1], 16) for line in f
+                      if line.startswith("SigCgt:")][0]
+        return all(caught >> n - 1 & 1 for n in (
+            signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE))
+
     def busy(self, n, seconds=60):
-        """Wait until it has written n bytes; False: it ended before."""
+        """Wait until it has written n bytes; False: it ended before.  (A sanitizer
+        writes, too, before our program begins.)"""
         end = time.monotonic() + seconds
         while self.p.poll() is None and time.monotonic() < end:
             try:
                 with open("/proc/%d/io" % self.p.pid) as f:
                     io = dict(line.split(": ") for line in f)
-                if int(io["wchar"]) > n:
+                if int(io["wchar"]) > n and self.catches():
                     return True
-            except (OSError, KeyError, ValueError):
+            except (OSError, KeyError, ValueError, IndexError):
                 pass
         return False
 
