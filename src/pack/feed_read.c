@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "extent/file.h"
 #include "pack/feed_private.h"
 #include "pack/scan_private.h"
 
@@ -319,26 +320,6 @@ static bool find_extents(struct feed_piece *p, int fd, uint64_t size)
 	return true;
 }
 
-/* All of [at, at + n); short: how much there was.  -errno. */
-static int64_t read_at(int fd, void *to, uint64_t at, size_t n)
-{
-	size_t done = 0;
-
-	while (done < n) {
-		ssize_t r = pread(fd, (char *)to + done, n - done,
-				  (off_t)(at + done));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		done += (size_t)r;
-	}
-	return (int64_t)done;
-}
-
 /* The bytes; what is not there any more is zeros. */
 static void fill(struct feed_piece *p, int fd, void *data)
 {
@@ -347,7 +328,7 @@ static void fill(struct feed_piece *p, int fd, void *data)
 
 	if (!n)
 		return;
-	got = read_at(fd, data, p->u.at, n);
+	got = file_read(fd, p->u.at, data, n);
 	if (got < 0) {
 		gone(p, (int)-got, NULL);
 		got = 0;

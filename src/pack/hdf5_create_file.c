@@ -115,17 +115,13 @@ int create_check(struct create_plan *p, struct create_result *out,
 
 /* ---- a part ---------------------------------------------------------------- */
 
-/* The library's own words; what its driver was told by the system is in there as
- * "errno = 28, error message = ...". */
 static int failed(struct error *err, const char *path, const char *what)
 {
 	char why[400];
-	const char *number;
 	int code;
 
 	hdf5_why(why, sizeof why);
-	number = strstr(why, "errno = ");
-	code = number ? atoi(number + strlen("errno = ")) : 0;
+	code = hdf5_why_errno(why);
 	if (code > 0)
 		return error_errno(err, -code, "cannot make %s of '%s'", what,
 				   path);

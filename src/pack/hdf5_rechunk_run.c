@@ -95,17 +95,6 @@ static void pieces_of(const struct making *t, const struct box *b,
 	}
 }
 
-/* Next of a box of numbers, the last axis first; false: that was all. */
-static bool step(unsigned rank, uint64_t *at, const uint64_t *n)
-{
-	for (unsigned i = rank; i-- > 0;) {
-		if (++at[i] < n[i])
-			return true;
-		at[i] = 0;
-	}
-	return false;
-}
-
 /* What is where in the grid of new chunks. */
 struct target {
 	struct piece *piece;
@@ -205,7 +194,7 @@ static void copy_cell(struct making *t, const struct box *cell, bool stored,
 			rechunk_fail(r, code, err, true);
 		if (atomic_fetch_sub(&to.piece->pending, 1) == 1)
 			complete_soon(r, &to);
-	} while (step(rank, at, n));
+	} while (grid_step(rank, at, n));
 }
 
 /* What of a cell is in the tile. */
@@ -316,7 +305,7 @@ static bool tile_fill(struct making *t)
 	do {
 		if (!make_piece(t, at))
 			return false;
-	} while (step(rank, at, t->n));
+	} while (grid_step(rank, at, t->n));
 	return true;
 }
 

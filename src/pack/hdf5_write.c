@@ -30,13 +30,10 @@
 int write_failed(const struct writer *w, const char *what, struct error *err)
 {
 	char why[400];
-	const char *number;
 	int code;
 
 	hdf5_why(why, sizeof why);
-	/* What its driver was told: "errno = 28, error message = ..." */
-	number = strstr(why, "errno = ");
-	code = number ? atoi(number + strlen("errno = ")) : 0;
+	code = hdf5_why_errno(why);
 	if (code > 0)
 		return error_errno(err, -code, "cannot write %s of '%s'", what,
 				   w->rows->path);

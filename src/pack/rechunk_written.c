@@ -188,16 +188,6 @@ static uint64_t number_of(const struct grid *g, const uint64_t *first,
 	return number;
 }
 
-static bool step(unsigned rank, uint64_t *at, const uint64_t *n)
-{
-	for (unsigned i = rank; i-- > 0;) {
-		if (++at[i] < n[i])
-			return true;
-		at[i] = 0;
-	}
-	return false;
-}
-
 int rechunk_written_boxes(const struct rechunk_written *w, const struct grid *g,
 			  uint64_t most, uint64_t **out, uint64_t *n,
 			  struct error *err)
@@ -226,7 +216,7 @@ int rechunk_written_boxes(const struct rechunk_written *w, const struct grid *g,
 				vec_free(&all);
 				return no_memory(err);
 			}
-		} while (step(g->rank, at, wide));
+		} while (grid_step(g->rank, at, wide));
 	}
 	*n = sort(all.at, all.n);
 	*out = all.at;

@@ -2,7 +2,9 @@
 /* What libhdf5 complained of last. */
 #include "source/hdf5_driver_private.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Called innermost first.  What the plugin loader says in passing ("can't open
@@ -43,4 +45,12 @@ void hdf5_why(char *buf, size_t n)
 
 	hdf5_complaint_get(&c);
 	snprintf(buf, n, "%s", c.text[0] ? c.text : "no reason given");
+}
+
+int hdf5_why_errno(const char *why)
+{
+	const char *number = strstr(why, "errno = ");
+	long code = number ? strtol(number + strlen("errno = "), NULL, 10) : 0;
+
+	return code > 0 && code < INT_MAX ? (int)code : 0;
 }

@@ -46,6 +46,9 @@ int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err);
 /* The library's innermost complaint for the last failed call of this thread,
  * "no reason given" when there is none.  Always terminated.  Lock held. */
 void hdf5_why(char *buf, size_t n);
+/* What its driver was told by the system, which is in there as "errno = 28, error
+ * message = ..."; 0: nothing. */
+int hdf5_why_errno(const char *why);
 
 struct hdf5_location {
 	uint64_t pos;    /* absolute in the file, HDF5_ABSENT: not allocated */

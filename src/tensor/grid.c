@@ -158,3 +158,13 @@ uint64_t grid_touched(const struct grid *g, const struct box *b)
 	}
 	return n;
 }
+
+bool grid_step(unsigned rank, uint64_t *at, const uint64_t *n)
+{
+	for (unsigned i = rank; i-- > 0;) {
+		if (++at[i] < n[i])
+			return true;
+		at[i] = 0;
+	}
+	return false;
+}

@@ -46,6 +46,9 @@ struct grid_rows {
  * the innermost axes that a run does not get across. */
 bool grid_find_rows(const struct grid *g, const struct box *b, uint64_t off,
 		    struct grid_rows *out);
+/* The next index of a box of n[0] x n[1] x ..., the last axis first; false: that was all,
+ * and it is zeros again. */
+bool grid_step(unsigned rank, uint64_t *at, const uint64_t *n);
 /* How many axes of the grid of chunks come to their end with chunk `index`. */
 unsigned grid_carry(const struct grid *g, uint64_t index);
 /* Coordinates (in elements) of chunk `index`'s first element. */
