@@ -147,7 +147,7 @@ def shrink_large(top, old):
 
 def check_change(suffix, change):
     """Until it came in time."""
-    for _ in range(8):
+    for _ in range(60):
         p, path, old, (rel, new) = change_while_packed(suffix, change)
         got = unpacked(path)
         want = {n: b for n, b in old.items() if n != rel}
