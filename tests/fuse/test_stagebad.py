@@ -4,6 +4,7 @@
 import functools
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -555,14 +556,17 @@ def kill_loop():
     for n in range(rounds):
         one_round(sources, rng, longest)
         for name in visible():
-            check(name in trees, "a tree called %s" % name)
-            if n % 10 == 0:
-                same_tree(os.path.join(HOME, name), trees[name])
+            # Of two at once, one replaced what the other was using.
+            of = re.sub(r"-[0-9a-f]{6}(-[0-9]+)?$", "", name)
+            check(of in trees, "a tree called %s" % name)
+            if n % 10 == 0 or of != name:
+                same_tree(os.path.join(HOME, name), trees[of])
         seen.add(len(os.listdir(CONTROL)) if os.path.isdir(CONTROL) else 0)
         if rng.random() < 0.3:
             unstage("--all", "--force", code=(0, 1))
     note("%d rounds, %s entries in control at the end of one" % (
         rounds, sorted(seen)))
+    unstage("--all", "--force", code=(0, 1))
     for s in sources:
         stage("-q", s)
     wait_until(lambda: not tensorfs("stage", "-q", sources[0]).returncode, 5)
