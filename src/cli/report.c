@@ -157,6 +157,7 @@ static int count_chunks(struct report *r, struct tensor *t, uint32_t p,
 	report_chunks(rows, l, &first, &end);
 	if (l->by_library) {
 		r->by_library = true;
+		r->maker = l->maker;
 		r->counted = false;
 		r->chunks += end - first;
 		return 0;

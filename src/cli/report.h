@@ -27,6 +27,7 @@ struct report {
 	const struct layout *layout; /* of a part that is there, or NULL */
 	bool alike;                  /* all parts are stored as `layout` */
 	bool by_library;             /* some part is decoded by libhdf5 */
+	const char *maker;           /* by_library: who; NULL: libhdf5 */
 	uint32_t nested;             /* parts of parts */
 	/* Parts where there are several, else chunks. */
 	uint64_t blocks, present, missing, bad;

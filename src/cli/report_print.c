@@ -36,6 +36,11 @@ static bool decodes(const struct report *r)
 				 r->layout->by_library);
 }
 
+static const char *maker(const struct report *r)
+{
+	return r->maker ? r->maker : "libhdf5";
+}
+
 /* Samples that one chunk has a piece of. */
 static uint64_t samples_per_chunk(const struct report *r)
 {
@@ -113,7 +118,9 @@ static void print_storage(const struct report *r, FILE *out)
 	print_layout(r, out);
 	if (is_chunked(r))
 		print_chunks(r, out);
-	if (r->by_library)
+	if (r->by_library && r->maker)
+		fprintf(out, "  decoded by   %s\n", r->maker);
+	else if (r->by_library)
 		fprintf(out, "  decoded by   libhdf5, one chunk at a time, "
 			     "which is slower\n");
 	if (dtype_is_binary(&t->dtype)) {
@@ -289,7 +296,7 @@ void report_print_line(const struct report *r, FILE *out)
 	if (r->counted && !stores_references(t))
 		fprintf(out, ", %s stored", stored);
 	if (r->by_library)
-		fprintf(out, ", decoded by libhdf5");
+		fprintf(out, ", decoded by %s", maker(r));
 	if (t->mosaic)
 		fprintf(out, ", %" PRIu64 " of %" PRIu64 " parts present",
 			r->present, r->blocks);
@@ -334,7 +341,7 @@ static void json_storage(const struct report *r, json_t *o)
 	}
 	json_object_set_new(o, "filters", filters);
 	if (r->by_library)
-		put_text(o, "decoded_by", "libhdf5");
+		put_text(o, "decoded_by", maker(r));
 	put(o, "bytes", r->tensor->bytes);
 	json_object_set_new(o, "stored_bytes",
 			    r->counted ? json_integer((json_int_t)r->stored)

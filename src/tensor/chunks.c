@@ -278,14 +278,14 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 	const struct dtype *d = &t->dtype;
 	FILE *out;
 
-	if (!l || !l->by_library || !dtype_is_binary(d) ||
-	    (d->kind == DTYPE_STRUCT && !t->descr))
+	if (!l || !l->by_library || l->file == UINT32_MAX ||
+	    !dtype_is_binary(d) || (d->kind == DTYPE_STRUCT && !t->descr))
 		return false;
 	text[n - 1] = '\0'; /* none is written where there is no room */
 	out = fmemopen(text, n - 1, "w");
 	if (!out)
 		return false;
-	fprintf(out, "library: chunk %llu of",
+	fprintf(out, "%s: chunk %llu of", l->maker ? l->maker : "library",
 		(unsigned long long)chunk_of(index));
 	for (unsigned i = 0; i < l->grid->rank; i++)
 		fprintf(out, " %llu/%llu",

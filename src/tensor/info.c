@@ -113,7 +113,7 @@ static void info_storage(const struct tensor *t, json_t *o)
 	if (l->nstretches)
 		put(o, "external_files", layout_external_files(l));
 	if (l->by_library)
-		put_text(o, "decoded_by", "libhdf5");
+		put_text(o, "decoded_by", l->maker ? l->maker : "libhdf5");
 	if (l->kind != LAYOUT_CHUNKED)
 		return;
 	json_object_set_new(o, "chunks",
@@ -162,7 +162,7 @@ static void info_note(const struct tensor *t, json_t *o)
 					 : NULL;
 	cleanup_free char *both = NULL;
 
-	if (!l || !l->by_library) {
+	if (!l || !l->by_library || l->maker) {
 		put_text(o, "note", t->note);
 		return;
 	}

@@ -32,10 +32,11 @@ struct stretch {
 struct layout {
 	enum layout_kind kind;
 	uint32_t file;
-	bool by_library; /* CHUNKED, LINEAR: ops->fetch makes the chunks */
-	bool indexed;    /* by_library: and ops->locate knows which there are */
-	bool raw_edges;  /* partial edge chunks were stored unfiltered */
-	uint64_t pos;    /* LINEAR: first byte in the file, unless: */
+	bool by_library;   /* CHUNKED, LINEAR: ops->fetch makes the chunks */
+	const char *maker; /* by_library: who that is; NULL: libhdf5 */
+	bool indexed;   /* by_library: and ops->locate knows which there are */
+	bool raw_edges; /* partial edge chunks were stored unfiltered */
+	uint64_t pos;   /* LINEAR: first byte in the file, unless: */
 	uint32_t nstretches;
 	const struct stretch *stretches; /* by `begin`, without gaps */
 	/* Shared by parts that are alike, owned by the source: */

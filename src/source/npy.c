@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Source: a .npy file is a tensor. */
+/*
+ * In C order its bytes are shown where they are.  In Fortran order the first axis is the
+ * innermost one in the file: chunks of about a MiB are read in runs along it, which are
+ * at least a page long where the axis is, and turned.
+ */
+#include "source/npy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "tensor/npy_read.h"
+
+#define MADE_BYTES (UINT64_C(1) << 20)
+#define RUN_BYTES (UINT64_C(4) << 10)
+
+/* ---- Fortran order ------------------------------------------------------- */
+
+struct fortran {
+	uint64_t pos; /* of the first element */
+	struct recode recode;
+};
+
+void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
+{
+	uint64_t left = max_u64(MADE_BYTES / f->dtype.size, 1);
+
+	for (unsigned i = 0; i < f->rank; i++) {
+		uint64_t n = i ? left : max_u64(RUN_BYTES / f->dtype.size, 1);
+
+		chunk[i] = max_u64(min_u64(f->shape[i], n), 1);
+		left = max_u64(left / chunk[i], 1);
+	}
+}
+
+/* Elements of the file [at, at + n) to every `step`th place of `out`. */
+static int read_run(const struct array *a, const struct fortran *f,
+		    uint32_t file, uint64_t at, uint64_t n, unsigned char *raw,
+		    unsigned char *out, uint64_t step, struct error *err)
+{
+	uint32_t elem = f->recode.to;
+	int r = handles_read(a->t.handles, file, f->pos + at * elem, raw,
+			     n * elem, err);
+
+	if (r < 0)
+		return r;
+	recode_run(&f->recode, raw, raw, n);
+	for (uint64_t i = 0; i < n; i++)
+		memcpy(out + i * step * elem, raw + i * elem, elem);
+	return 0;
+}
+
+/* The part of a chunk that is in the array; what overhangs is zeros. */
+static void clip(const struct grid *g, uint64_t chunk, struct box *b)
+{
+	grid_origin(g, chunk, b->start);
+	for (unsigned i = 0; i < g->rank; i++)
+		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
+}
+
+static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
+			uint64_t chunk, void *out, size_t size,
+			struct error *err)
+{
+	const struct fortran *f = a->own;
+	uint64_t at[RANK_MAX] = {0}, step = 1, row;
+	cleanup_free unsigned char *raw = NULL;
+	struct box b;
+
+	clip(g, chunk, &b);
+	memset(out, 0, size);
+	raw = malloc(b.count[0] * g->elem);
+	if (!raw)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (unsigned i = 1; i < g->rank; i++)
+		step *= g->chunk[i];
+	row = b.count[0];
+	b.count[0] = 1; /* the others one by one */
+	do {
+		uint64_t from = 0, to = 0;
+		int r;
+
+		for (unsigned i = g->rank; i-- > 0;)
+			from = from * g->shape[i] + b.start[i] + at[i];
+		for (unsigned i = 1; i < g->rank; i++)
+			to = to * g->chunk[i] + at[i];
+		r = read_run(a, f, a->t.parts[part].file, from, row, raw,
+			     (unsigned char *)out + to * g->elem, step, err);
+		if (r < 0)
+			return r;
+	} while (grid_step(g->rank, at, b.count));
+	return 0;
+}
+
+static void free_fortran(struct array *a)
+{
+	free(a->own);
+}
+
+static const struct array_ops fortran_ops = {
+	.make = make_fortran,
+	.free = free_fortran,
+};
+
+/* ---- the array ----------------------------------------------------------- */
+
+static int set_fortran(struct arrays *s, const struct npy_file *f,
+		       struct array_layout *l, struct array_spec *spec,
+		       struct error *err)
+{
+	struct fortran *own = calloc(1, sizeof *own);
+	struct dtype served;
+
+	spec->ops = &fortran_ops;
+	spec->own = own;
+	if (!own || !arrays_served(s, &f->dtype, &served))
+		return error_set(err, -ENOMEM, "out of memory");
+	own->pos = l->pos;
+	if (!dtype_recode(&f->dtype, &served, NULL, &own->recode))
+		return error_set(err, -ENOTSUP, "its type is too complicated");
+	npy_fortran_chunk(f, l->chunk);
+	l->kind = ARRAY_MADE;
+	l->maker = "tensorfs: from Fortran order";
+	return 0;
+}
+
+/* Nothing is turned where at most one axis has more than one index. */
+static bool is_turned(const struct npy_file *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->rank; i++)
+		n += f->shape[i] > 1;
+	return f->fortran && n > 1 && f->elements;
+}
+
+int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
+	      const struct npy_file *f, const char *name, struct array **out,
+	      struct error *err)
+{
+	struct array_layout l = {.kind = ARRAY_LINEAR, .file = file};
+	struct array_spec spec = {.name = name, .layout = &l, .rank = f->rank};
+	int r = 0;
+
+	l.pos = pos + f->data;
+	l.stored = spec.stored = f->dtype;
+	memcpy(l.shape, f->shape, sizeof l.shape);
+	memcpy(spec.shape, f->shape, sizeof spec.shape);
+	if (f->data > size || f->bytes > size - f->data)
+		r = error_set(
+			err, -EBADMSG,
+			"its header promises %llu bytes of data, and "
+			"there are %llu: truncated?",
+			(unsigned long long)f->bytes,
+			(unsigned long long)(size - min_u64(f->data, size)));
+	else if (is_turned(f))
+		r = set_fortran(s, f, &l, &spec, err);
+	if (r < 0) {
+		free(spec.own);
+		return r;
+	}
+	return array_new(s, &spec, out, err);
+}
+
+/* ---- the source ---------------------------------------------------------- */
+
+static int npy_probe(const unsigned char *head, size_t n, const char *path)
+{
+	(void)path;
+	return n >= 6 && !memcmp(head, "\x93NUMPY", 6) ? 100 : 0;
+}
+
+static void npy_close(struct source *source)
+{
+	arrays_end((struct arrays *)source);
+	free(source);
+}
+
+static int publish(struct arrays *s, const struct source_args *a,
+		   struct error *err)
+{
+	size_t n = (size_t)min_u64(s->size, NPY_HEADER_MOST);
+	cleanup_free unsigned char *head = malloc(n ? n : 1);
+	struct npy_file f;
+	struct array *array;
+	int r;
+
+	if (!head)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = arrays_read(s, 0, head, n, err);
+	if (r == 0)
+		r = npy_read(head, n, &f, err);
+	if (r == 0)
+		r = npy_array(s, s->file, 0, s->size, &f, "/data", &array, err);
+	if (r == 0)
+		r = array_publish(a->tree, a->dir, "data", array, NULL, err);
+	return r;
+}
+
+static int npy_open(const struct source_args *a, struct source **out,
+		    struct error *err)
+{
+	struct arrays *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->source.ops = &source_npy;
+	r = arrays_begin(s, a, err);
+	if (r == 0)
+		r = publish(s, a, err);
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		npy_close(&s->source);
+		return r;
+	}
+	*out = &s->source;
+	return 0;
+}
+
+const struct source_ops source_npy = {
+	.name = "npy",
+	.summary = "NumPy arrays (.npy)",
+	.probe = npy_probe,
+	.open = npy_open,
+	.usage = arrays_usage,
+	.close = npy_close,
+};
