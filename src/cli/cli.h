@@ -30,6 +30,8 @@ struct settings {
 	bool help, version;
 	struct view_options views;
 	const char *dataset, *prefix;
+	bool concat_given;
+	int concat; /* axis */
 	/* archives */
 	const char *index, *subdir;
 	uint64_t offset;

@@ -85,6 +85,18 @@ int option_set_dtype_order(struct settings *s, const char *value,
 	return 0;
 }
 
+int option_set_concat(struct settings *s, const char *value, struct error *err)
+{
+	bool back = *value == '-';
+	uint64_t n;
+
+	if (parse_count(value + back, back, RANK_MAX, &n, err) < 0)
+		return -EINVAL;
+	s->concat = back ? -(int)n : (int)n;
+	s->concat_given = true;
+	return 0;
+}
+
 int option_set_missing(struct settings *s, const char *value, struct error *err)
 {
 	if (!strcmp(value, "fill"))
@@ -234,6 +246,10 @@ const struct option options_views[] = {
 	{"dataset", 0, OPTION_TEXT, "PATH", NULL,
 	 "show only this dataset or group of an HDF5 file, as the root",
 	 AT(dataset), 0, 0, NULL},
+	CALL("concat", 0, "AXIS", NULL,
+	     "the .npy files of a directory, side by side along an axis, are "
+	     "one tensor",
+	     option_set_concat),
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
 	 0, NULL},

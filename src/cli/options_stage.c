@@ -73,6 +73,10 @@ static const struct option options_stage_views[] = {
 	{"dataset", 0, OPTION_TEXT, "PATH", NULL,
 	 "stage only this dataset or group of an HDF5 file, as the root",
 	 AT(dataset), 0, 0, NULL},
+	CALL("concat", 0, "AXIS", NULL,
+	     "the .npy files of a directory, side by side along an axis, are "
+	     "one tensor",
+	     option_set_concat),
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
 	 0, NULL},

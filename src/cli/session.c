@@ -61,6 +61,8 @@ static char *describe_config(char *const *paths, size_t n,
 			s->shm_dir ? s->shm_dir : SHM_DEFAULT);
 	if (s->dataset)
 		fprintf(f, "dataset=%s\n", s->dataset);
+	if (s->concat_given)
+		fprintf(f, "concat=%d\n", s->concat);
 	if (s->index)
 		fprintf(f, "index=%s\n", s->index);
 	if (s->subdir)
@@ -150,7 +152,9 @@ static void args_of(struct opening *o, const char *path,
 				     .dir = 0,
 				     .views = o->set->views,
 				     .prefix = o->set->prefix,
-				     .dataset = o->set->dataset};
+				     .dataset = o->set->dataset,
+				     .joined = o->set->concat_given,
+				     .concat = o->set->concat};
 }
 
 static int open_source(struct opening *o, char *const *paths, size_t i,

@@ -61,6 +61,7 @@ void stage_first_settings(struct settings *s)
 {
 	s->dataset = s->prefix = s->index = s->subdir = NULL;
 	s->offset = 0;
+	s->concat_given = false;
 	s->joined = s->versions = s->nested = false;
 	s->as_is = true;
 	if (s->names)

@@ -42,6 +42,8 @@ static void print_options(FILE *f, const struct settings *s)
 						   : "error");
 	if (s->dataset)
 		fprintf(f, " dataset=%s", s->dataset);
+	if (s->concat_given)
+		fprintf(f, " concat=%d", s->concat);
 	if (s->prefix)
 		fprintf(f, " prefix=%s", s->prefix);
 	if (s->subdir)

@@ -20,11 +20,6 @@
 
 /* ---- Fortran order ------------------------------------------------------- */
 
-struct fortran {
-	uint64_t pos; /* of the first element */
-	struct recode recode;
-};
-
 void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 {
 	uint64_t left = max_u64(MADE_BYTES / f->dtype.size, 1);
@@ -38,17 +33,17 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 }
 
 /* Elements of the file [at, at + n) to every `step`th place of `out`. */
-static int read_run(const struct array *a, const struct fortran *f,
-		    uint32_t file, uint64_t at, uint64_t n, unsigned char *raw,
-		    unsigned char *out, uint64_t step, struct error *err)
+static int read_run(struct handles *h, const struct npy_turned *t, uint64_t at,
+		    uint64_t n, unsigned char *raw, unsigned char *out,
+		    uint64_t step, struct error *err)
 {
-	uint32_t elem = f->recode.to;
-	int r = handles_read(a->t.handles, file, f->pos + at * elem, raw,
-			     n * elem, err);
+	uint32_t elem = t->recode->to;
+	int r = handles_read(h, t->file, t->pos + at * elem, raw, n * elem,
+			     err);
 
 	if (r < 0)
 		return r;
-	recode_run(&f->recode, raw, raw, n);
+	recode_run(t->recode, raw, raw, n);
 	for (uint64_t i = 0; i < n; i++)
 		memcpy(out + i * step * elem, raw + i * elem, elem);
 	return 0;
@@ -62,23 +57,22 @@ static void clip(const struct grid *g, uint64_t chunk, struct box *b)
 		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
 }
 
-static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
-			uint64_t chunk, void *out, size_t size,
-			struct error *err)
+int npy_turn(struct handles *h, const struct npy_turned *t,
+	     const struct grid *g, uint64_t chunk, void *out, size_t size,
+	     struct error *err)
 {
-	const struct fortran *f = a->own;
 	uint64_t at[RANK_MAX] = {0}, step = 1, row;
 	cleanup_free unsigned char *raw = NULL;
 	struct box b;
 
 	clip(g, chunk, &b);
 	memset(out, 0, size);
-	raw = malloc(b.count[0] * g->elem);
+	row = b.count[0];
+	raw = malloc(row * g->elem);
 	if (!raw)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (unsigned i = 1; i < g->rank; i++)
 		step *= g->chunk[i];
-	row = b.count[0];
 	b.count[0] = 1; /* the others one by one */
 	do {
 		uint64_t from = 0, to = 0;
@@ -88,12 +82,29 @@ static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
 			from = from * g->shape[i] + b.start[i] + at[i];
 		for (unsigned i = 1; i < g->rank; i++)
 			to = to * g->chunk[i] + at[i];
-		r = read_run(a, f, a->t.parts[part].file, from, row, raw,
+		r = read_run(h, t, from, row, raw,
 			     (unsigned char *)out + to * g->elem, step, err);
 		if (r < 0)
 			return r;
 	} while (grid_step(g->rank, at, b.count));
 	return 0;
+}
+
+/* ---- one array ----------------------------------------------------------- */
+
+struct fortran {
+	uint64_t pos; /* of the first element */
+	struct recode recode;
+};
+
+static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
+			uint64_t chunk, void *out, size_t size,
+			struct error *err)
+{
+	const struct fortran *f = a->own;
+	const struct npy_turned t = {a->t.parts[part].file, f->pos, &f->recode};
+
+	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
 }
 
 static void free_fortran(struct array *a)
@@ -105,8 +116,6 @@ static const struct array_ops fortran_ops = {
 	.make = make_fortran,
 	.free = free_fortran,
 };
-
-/* ---- the array ----------------------------------------------------------- */
 
 static int set_fortran(struct arrays *s, const struct npy_file *f,
 		       struct array_layout *l, struct array_spec *spec,
@@ -124,12 +133,12 @@ static int set_fortran(struct arrays *s, const struct npy_file *f,
 		return error_set(err, -ENOTSUP, "its type is too complicated");
 	npy_fortran_chunk(f, l->chunk);
 	l->kind = ARRAY_MADE;
-	l->maker = "tensorfs: from Fortran order";
+	l->maker = NPY_TURNED;
 	return 0;
 }
 
 /* Nothing is turned where at most one axis has more than one index. */
-static bool is_turned(const struct npy_file *f)
+bool npy_is_turned(const struct npy_file *f)
 {
 	unsigned n = 0;
 
@@ -157,7 +166,7 @@ int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
 			"there are %llu: truncated?",
 			(unsigned long long)f->bytes,
 			(unsigned long long)(size - min_u64(f->data, size)));
-	else if (is_turned(f))
+	else if (npy_is_turned(f))
 		r = set_fortran(s, f, &l, &spec, err);
 	if (r < 0) {
 		free(spec.own);

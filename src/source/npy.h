@@ -15,7 +15,21 @@ extern const struct source_ops source_npy;
 int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
 	      const struct npy_file *f, const char *name, struct array **out,
 	      struct error *err);
-/* The shape of the chunks in which an array in Fortran order is made. */
+/* ---- Fortran order ------------------------------------------------------- */
+
+/* Has its data to be turned? */
+bool npy_is_turned(const struct npy_file *f);
+/* The shape of the chunks in which that is done: about a MiB, or as little as goes. */
 void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk);
+#define NPY_TURNED "tensorfs: from Fortran order"
+struct npy_turned {
+	uint32_t file;
+	uint64_t pos; /* of the first element */
+	const struct recode *recode;
+};
+/* One chunk of grid `g`, which is of the array's shape: as array_ops.make. */
+int npy_turn(struct handles *h, const struct npy_turned *t,
+	     const struct grid *g, uint64_t chunk, void *out, size_t size,
+	     struct error *err);
 
 #endif

@@ -44,6 +44,10 @@ struct source_args {
 	struct view_options views; /* sample axes, byte order, missing, ... */
 	const char *prefix;        /* directories, ':' between; or NULL */
 	const char *dataset; /* what to show as the root; NULL: everything */
+	/* A directory of arrays is one, of these side by side along axis `concat`
+	 * (-1: the last one, and so on). */
+	bool joined;
+	int concat;
 };
 struct source; /* what stays alive as long as the tree */
 struct source_ops {

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/archive.h"
+#include "source/concat.h"
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 #include "source/npy.h"
@@ -125,7 +126,13 @@ int source_open(const struct source_args *a, struct source **out,
 
 	*out = NULL;
 	if (!a->inside && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
-		return source_directory.open(a, out, err);
+		return (a->joined ? concat_open : source_directory.open)(a, out,
+									 err);
+	if (a->joined)
+		return error_set(err, -EINVAL,
+				 "%s is no directory, and concat= is for "
+				 "directories of .npy files",
+				 a->path);
 	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;

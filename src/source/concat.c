@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Source: the .npy files of a directory, side by side along an axis, are a tensor. */
+/*
+ * Their headers are read once, when it is mounted; then each is a part, whose bytes are
+ * shown where they are.  They come in order of their names, numbers in these counting
+ * as numbers: part-2.npy is before part-10.npy.
+ */
+#include "source/concat.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "source/npy.h"
+
+/* What a part is found by. */
+struct place {
+	uint64_t pos; /* of the first element */
+	bool turned;
+};
+struct joined {
+	struct recode recode;
+	struct place at[]; /* of each part */
+};
+/* While the headers are read. */
+struct reading {
+	struct arrays *s;
+	const char *path;
+	struct npy_file first;
+	unsigned axis;
+	uint64_t total; /* elements along it */
+	struct joined *joined;
+	struct array_part *parts;
+	unsigned char *head; /* room for a header */
+	struct error *err;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- the array ----------------------------------------------------------- */
+
+static int joined_learn(struct array *a, uint32_t part,
+			struct array_layout *out, struct error *err)
+{
+	const struct joined *j = a->own;
+	struct npy_file f = {.rank = a->t.rank};
+
+	(void)err;
+	f.dtype = out->stored = a->t.stored;
+	memcpy(f.shape, a->t.shape, a->t.rank * sizeof *f.shape);
+	f.shape[a->axis] = a->along[part];
+	memcpy(out->shape, f.shape, sizeof f.shape);
+	out->file = a->t.parts[part].file;
+	out->pos = j->at[part].pos;
+	out->kind = j->at[part].turned ? ARRAY_MADE : ARRAY_LINEAR;
+	if (!j->at[part].turned)
+		return 0;
+	out->maker = NPY_TURNED;
+	npy_fortran_chunk(&f, out->chunk);
+	return 0;
+}
+
+static int joined_make(struct array *a, uint32_t part, const struct grid *g,
+		       uint64_t chunk, void *out, size_t size,
+		       struct error *err)
+{
+	const struct joined *j = a->own;
+	const struct npy_turned t = {a->t.parts[part].file, j->at[part].pos,
+				     &j->recode};
+
+	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
+}
+
+static void joined_free(struct array *a)
+{
+	free(a->own);
+}
+
+static const struct array_ops joined_ops = {
+	.learn = joined_learn,
+	.make = joined_make,
+	.free = joined_free,
+};
+
+/* ---- the parts ----------------------------------------------------------- */
+
+static int read_header(struct reading *rd, uint32_t file, struct npy_file *f,
+		       struct error *err)
+{
+	struct handle h;
+	uint64_t size;
+	size_t n;
+	int r = handles_get(rd->s->handles, file, &h, err);
+
+	if (r < 0)
+		return r;
+	size = h.size;
+	handles_put(rd->s->handles, &h);
+	n = (size_t)min_u64(size, NPY_HEADER_MOST);
+	r = handles_read(rd->s->handles, file, 0, rd->head, n, err);
+	if (r == 0)
+		r = npy_read(rd->head, n, f, err);
+	if (r == 0 && (f->data > size || f->bytes > size - f->data))
+		r = error_set(err, -EBADMSG,
+			      "its header promises %" PRIu64
+			      " bytes of data, and it has %" PRIu64
+			      " in all: truncated?",
+			      f->bytes, size);
+	return r;
+}
+
+/* Like the first, but for its length along the axis? */
+static int compare(const struct reading *rd, const struct npy_file *f,
+		   struct error *err)
+{
+	char is[80], first[80], a[400], b[400];
+	bool same = f->rank == rd->first.rank;
+
+	dtype_descr(&f->dtype, is, sizeof is);
+	dtype_descr(&rd->first.dtype, first, sizeof first);
+	if (strcmp(is, first))
+		return error_set(err, -EINVAL,
+				 "its type is %s, and that of the first %s", is,
+				 first);
+	for (unsigned i = 0; same && i < f->rank; i++)
+		same = i == rd->axis || f->shape[i] == rd->first.shape[i];
+	if (same)
+		return 0;
+	dtype_shape_text(f->shape, f->rank, a, sizeof a);
+	dtype_shape_text(rd->first.shape, rd->first.rank, b, sizeof b);
+	return error_set(err, -EINVAL,
+			 "its shape is %s, that of the first %s: along axes "
+			 "other than %u they have to be the same",
+			 a, b, rd->axis);
+}
+
+static int check_axis(struct reading *rd, int axis, struct error *err)
+{
+	unsigned rank = rd->first.rank;
+
+	if (axis < 0)
+		axis += (int)rank;
+	if (axis < 0 || axis >= (int)rank)
+		return error_set(err, -EINVAL,
+				 "concat=: arrays of %u axes have no such axis",
+				 rank);
+	rd->axis = (unsigned)axis;
+	return 0;
+}
+
+static int read_part(struct reading *rd, int axis, uint32_t i, const char *name)
+{
+	struct array_part *part = &rd->parts[i];
+	cleanup_free char *path = NULL;
+	struct npy_file f;
+	int r;
+
+	if (asprintf(&path, "%s/%s", rd->s->path, name) < 0) {
+		path = NULL;
+		return no_memory(rd->err);
+	}
+	part->file = handles_add(rd->s->handles, path);
+	part->name = "array";
+	if (part->file == UINT32_MAX)
+		return no_memory(rd->err);
+	r = read_header(rd, part->file, &f, rd->err);
+	if (r == 0 && i == 0) {
+		rd->first = f;
+		r = check_axis(rd, axis, rd->err);
+	}
+	if (r == 0)
+		r = compare(rd, &f, rd->err);
+	if (r < 0) {
+		if (!strstr(rd->err->text, path))
+			error_prefix(rd->err, "%s: ", path);
+		return r;
+	}
+	part->n = f.shape[rd->axis];
+	rd->joined->at[i] = (struct place){f.data, npy_is_turned(&f)};
+	if (add_overflows(rd->total, part->n, &rd->total))
+		return error_set(rd->err, -ENOTSUP, "it is too large");
+	return 0;
+}
+
+static int make_array(struct reading *rd, uint32_t n, struct array **out)
+{
+	struct array_spec spec = {
+		.name = "/data",
+		.stored = rd->first.dtype,
+		.rank = rd->first.rank,
+		.axis = rd->axis,
+		.nparts = n,
+		.parts = rd->parts,
+		.ops = &joined_ops,
+	};
+	struct dtype served;
+
+	memcpy(spec.shape, rd->first.shape, sizeof spec.shape);
+	spec.shape[rd->axis] = rd->total;
+	if (!arrays_served(rd->s, &rd->first.dtype, &served))
+		return no_memory(rd->err);
+	if (!dtype_recode(&rd->first.dtype, &served, NULL, &rd->joined->recode))
+		return error_set(rd->err, -ENOTSUP,
+				 "its type is too complicated");
+	spec.own = steal_pointer(&rd->joined);
+	return array_new(rd->s, &spec, out, rd->err);
+}
+
+static int read_parts(struct reading *rd, int axis, struct dirent *const *names,
+		      uint32_t n, struct array **out)
+{
+	int r = 0;
+
+	rd->joined =
+		calloc(1, sizeof *rd->joined + n * sizeof rd->joined->at[0]);
+	rd->parts = calloc(n, sizeof *rd->parts);
+	rd->head = malloc(NPY_HEADER_MOST);
+	if (!rd->joined || !rd->parts || !rd->head)
+		r = no_memory(rd->err);
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = read_part(rd, axis, i, names[i]->d_name);
+	if (r == 0)
+		r = make_array(rd, n, out);
+	free(rd->joined);
+	free(rd->parts);
+	free(rd->head);
+	return r;
+}
+
+/* ---- the source ---------------------------------------------------------- */
+
+static int is_shown(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static int publish(struct arrays *s, const struct source_args *a,
+		   struct error *err)
+{
+	struct reading rd = {.s = s, .path = a->path, .err = err};
+	struct dirent **names = NULL;
+	struct array *array = NULL;
+	int n = scandir(s->path, &names, is_shown, versionsort);
+	int r = 0;
+
+	if (n < 0)
+		return error_errno(err, -errno, "%s", a->path);
+	if (n == 0)
+		r = error_set(err, -ENOTSUP, "there is nothing in it");
+	else
+		r = read_parts(&rd, a->concat, names, (uint32_t)n, &array);
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+	return r < 0 ? r
+		     : array_publish(a->tree, a->dir, "data", array, NULL, err);
+}
+
+static void concat_close(struct source *source)
+{
+	arrays_end((struct arrays *)source);
+	free(source);
+}
+
+static int concat_probe(const unsigned char *head, size_t n, const char *path)
+{
+	(void)head;
+	(void)n;
+	(void)path;
+	return 0;
+}
+
+static const struct source_ops source_concat = {
+	.name = "concat",
+	.summary = "directories of .npy files as one tensor (concat=)",
+	.probe = concat_probe,
+	.open = concat_open,
+	.usage = arrays_usage,
+	.close = concat_close,
+};
+
+int concat_open(const struct source_args *a, struct source **out,
+		struct error *err)
+{
+	struct arrays *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s)
+		return no_memory(err);
+	s->source.ops = &source_concat;
+	r = arrays_begin(s, a, err);
+	if (r == 0)
+		r = publish(s, a, err);
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		concat_close(&s->source);
+		return r;
+	}
+	*out = &s->source;
+	return 0;
+}

@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+""".npy files, and directories of them (concat=), as tensors; NumPy is what they are
+compared with."""
+import errno
+import io
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+import lib
+import numpy as np
+from checks import check, equal, fails_with
+from lib import Mount, case, exits, tensorfs
+
+work = None
+rng = np.random.default_rng(11)
+
+
+def save(name, a, **kw):
+    path = os.path.join(work, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        np.lib.format.write_array(f, a, **kw)
+    return path
+
+
+def cat(path, *opts):
+    return exits(tensorfs("cat", *opts, path, text=False), 0, path).stdout
+
+
+def same(got, want, what):
+    """Bytes that np.save would write of `want` in C order, little-endian."""
+    out = io.BytesIO()
+    want = np.asarray(want)
+    np.save(out, np.ascontiguousarray(want).reshape(want.shape).astype(
+        want.dtype.newbyteorder("<")))
+    check(got == out.getvalue(), "%s: other bytes" % (what,))
+
+
+def random(dtype, shape):
+    a = rng.integers(0, 255, shape + (np.dtype(dtype).itemsize,), "u1")
+    if np.dtype(dtype).kind == "b":
+        a &= 1
+    return a.view(dtype).reshape(shape)
+
+
+@case
+def types_and_orders():
+    for dtype in ("u1", "<i2", ">i2", "<u4", ">i8", "<f2", ">f4", "<f8", ">c16",
+                  "<c8", "?", "S5", "V7"):
+        for shape in ((), (0,), (7,), (5, 6), (4, 3, 5), (2, 1, 3, 4), (3, 0, 2)):
+            a = random(dtype, shape)
+            for turned in (a, np.asfortranarray(a) if shape else a):
+                path = save("t.npy", turned)
+                same(cat(path + ":data/array.npy"), a, (dtype, shape))
+
+
+@case
+def versions():
+    a = random("<f4", (3, 4))
+    for version in (1, 0), (2, 0), (3, 0):
+        same(cat(save("v.npy", a, version=version) + ":data/array.npy"), a,
+             version)
+
+
+@case
+def views_of_a_mount():
+    a = np.asfortranarray(rng.normal(size=(230, 60, 17)).astype(">f4"))
+    for path, want in ((save("f.npy", a), a), (save("c.npy", a.copy("C")), a)):
+        with Mount(path) as m:
+            equal(os.listdir(m.path), ["data"], "root")
+            d = m.path + "/data"
+            for i in (0, 57, 229):
+                got = np.load(d + "/samples/%06d.npy" % i)
+                equal(got.dtype, np.dtype("<f4"), "order")
+                check(np.array_equal(got, want[i]), "sample")
+            got = np.load(d + "/array.npy", mmap_mode="r")
+            check(np.array_equal(got[100:, ::7, 3], want[100:, ::7, 3]), "mmap")
+            del got
+            check(np.array_equal(np.load(d + "/slice/3:200:9,:,4.npy"),
+                                 want[3:200:9, :, 4]), "slice")
+        with Mount(path, opts=["--dtype-order=source"]) as m:
+            got = np.load(m.path + "/data/array.npy")
+            equal((got.dtype, got.tobytes()), (want.dtype, want.tobytes()), "source")
+        exits(tensorfs("verify", path), 0, "verify")
+
+
+@case
+def large_in_fortran_order():
+    """More than one chunk along each axis."""
+    a = np.asfortranarray(random("<u2", (5000, 40, 30)))
+    with Mount(save("l.npy", a)) as m:
+        d = m.path + "/data"
+        check(np.array_equal(np.load(d + "/array.npy"), a), "array")
+        for i in (0, 2047, 2048, 4999):
+            check(np.array_equal(np.load(d + "/samples/%06d.npy" % i), a[i]), i)
+
+
+@case
+def damaged():
+    a = random("<f8", (10, 10))
+    whole = open(save("w.npy", a), "rb").read()
+    bad = {
+        "short": whole[:-1],
+        "no data": whole[:128],
+        "half a header": whole[:50],
+        "object": whole.replace(b"'<f8'", b"'|O' "),
+        "huge": whole.replace(b"(10, 10), }  ", b"(10, 9999), }"),
+        "version": b"\x93NUMPY\x09" + whole[7:],
+        "no dictionary": whole.replace(b"{'descr'", b"['descr'"),
+    }
+    for what, data in bad.items():
+        check(data != whole, what)
+        path = os.path.join(work, "bad.npy")
+        with open(path, "wb") as f:
+            f.write(data)
+        p = exits(tensorfs("info", path), 3, what)
+        check("bad.npy" in p.stderr, what + ": " + p.stderr)
+    with open(path, "wb") as f:
+        f.write(whole + b"more")  # as NumPy: what is behind it is not read
+    same(cat(path + ":data/array.npy"), a, "more behind")
+
+
+@case
+def changed_while_mounted():
+    path = save("c.npy", random("<f4", (2000, 100)))
+    with Mount(path) as m:
+        np.load(m.path + "/data/samples/000003.npy")
+        os.truncate(path, 1000)
+        fails_with((errno.EIO, errno.ESTALE),
+                   lambda: open(m.path + "/data/samples/001000.npy", "rb").read(),
+                   "truncated")
+
+
+# --- concat= ------------------------------------------------------------------
+
+def parts(name, axis, lengths, order="C", dtype="<i4"):
+    shape = [6, 7, 5]
+    made = []
+    for i, n in enumerate(lengths):
+        shape[axis] = n
+        a = random(dtype, tuple(shape))
+        if order == "F" or (order == "mixed" and i % 2):
+            a = np.asfortranarray(a)
+        save("%s/part-%d.npy" % (name, i), a)
+        made.append(a)
+    return os.path.join(work, name), np.concatenate(made, axis)
+
+
+@case
+def concatenated():
+    for axis in (0, 1, 2, -1):
+        for order in ("C", "F", "mixed"):
+            lengths = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
+            path, want = parts("p%d%s" % (axis, order), axis % 3, lengths, order,
+                               ">i2")
+            same(cat(path + ":data/array.npy", "--concat=%d" % axis), want, axis)
+    with Mount(path, opts=["--concat=2"]) as m:
+        d = m.path + "/data"
+        equal(len(os.listdir(d + "/samples")), 6, "samples")
+        check(np.array_equal(np.load(d + "/samples/000005.npy"), want[5]), "sample")
+        check(np.array_equal(np.load(d + "/slice/:,2,7:40.npy"), want[:, 2, 7:40]),
+              "slice")
+    exits(tensorfs("verify", "--concat=2", path), 0, "verify")
+
+
+@case
+def parts_come_by_number():
+    path, want = parts("order", 0, [1] * 30)
+    p = exits(tensorfs("info", "--concat=0", path), 0, "info")
+    check("(30, 7, 5)" in p.stdout, p.stdout)
+    same(cat(path + ":data/array.npy", "--concat=0"), want, "order")
+
+
+@case
+def empty_parts():
+    path, want = parts("empty", 0, [0, 2, 0, 0, 3, 0])
+    same(cat(path + ":data/array.npy", "--concat=0"), want, "empty")
+
+
+@case
+def many_parts_few_files():
+    path, want = parts("many", 0, [2] * 400)
+    with Mount(path, opts=["--concat=0"], nofile=64) as m:
+        check(np.array_equal(np.load(m.path + "/data/array.npy"), want), "array")
+
+
+@case
+def a_part_goes():
+    path, want = parts("gone", 0, [2] * 100)
+    with Mount(path, opts=["--concat=0"], nofile=40) as m:
+        os.unlink(path + "/part-30.npy")
+        np.save(path + "/part-40.npy", want[:2] + 1)
+        check(np.array_equal(np.load(m.path + "/data/samples/000059.npy"), want[59]),
+              "before it")
+        for i in (60, 61, 80, 81):
+            fails_with((errno.ENODATA, errno.ESTALE), lambda: open(
+                m.path + "/data/samples/%06d.npy" % i, "rb").read(), i)
+        check(np.array_equal(np.load(m.path + "/data/samples/000062.npy"), want[62]),
+              "behind it")
+
+
+@case
+def parts_that_do_not_fit():
+    path, _ = parts("odd", 1, [2, 3])
+
+    def refused(sentence, *opts, code=3):
+        p = exits(tensorfs("info", *opts, path), code, sentence)
+        check(sentence in p.stderr, p.stderr)
+
+    refused("along axes other than 0", "--concat=0")
+    refused("no such axis", "--concat=3")
+    refused("no such axis", "--concat=-4")
+    save("odd/part-9.npy", random("<f8", (6, 2, 5)))
+    refused("part-9.npy: its type is <f8", "--concat=1")
+    with open(path + "/part-9.npy", "wb") as f:
+        f.write(b"something else")
+    refused("part-9.npy: no .npy file", "--concat=1")
+    os.unlink(path + "/part-9.npy")
+    os.mkdir(path + "/part-9.npy")
+    refused("part-9.npy", "--concat=1")
+    os.rmdir(path + "/part-9.npy")
+    with open(path + "/.hidden", "wb"):
+        pass
+    exits(tensorfs("info", "--concat=1", path), 0, "hidden")
+    path = os.path.join(work, "nothing")
+    os.mkdir(path)
+    refused("there is nothing in it", "--concat=0")
+    path = save("one.npy", random("<f4", (3,)))
+    refused("is no directory", "--concat=0")
+
+
+work = lib.setup()
+lib.main()
