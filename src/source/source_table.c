@@ -16,6 +16,7 @@
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 #include "source/npy.h"
+#include "source/strangers.h"
 
 const struct source_ops *const source_table[] = {&source_hdf5,     &source_npy,
 						 &source_squashfs, &source_tar,
@@ -63,21 +64,21 @@ static int read_head(const struct source_args *a, unsigned char *head,
 static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
 			  struct error *err)
 {
-	if (n == 0)
+	const struct stranger *is = stranger_of(head, n, path);
+
+	if (is)
 		return error_set(err, -ENOTSUP,
-				 "%s is empty, neither an HDF5 file nor an "
-				 "archive",
-				 path);
-	/* Opcode PROTO, and protocols 2 to 5; Python's pickletools. */
-	if (n > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
-		return error_set(err, -ENOTSUP,
-				 "%s is a Python pickle, which is left alone: "
-				 "only the program that wrote it can read it",
-				 path);
-	return error_set(err, -ENOTSUP,
-			 "%s is neither an HDF5 file nor an archive (tar, also "
-			 "compressed with %s; squashfs)",
-			 path, stream_format_names());
+				 "%s is %s: neither an HDF5 file nor an "
+				 "archive, nor anything else that is "
+				 "mounted%s%s",
+				 path, is->is, is->then ? "; " : "",
+				 is->then ? is->then : "");
+	return error_set(
+		err, -ENOTSUP,
+		"%s is neither an HDF5 file nor an archive (tar, also "
+		"compressed with %s; squashfs), nor anything else that "
+		"is mounted (tensorfs --version lists the formats)",
+		path, stream_format_names());
 }
 
 const struct source_ops *source_probe(const unsigned char *head, size_t n,
