@@ -16,11 +16,16 @@
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 #include "source/npy.h"
+#include "source/safetensors.h"
 #include "source/strangers.h"
 
-const struct source_ops *const source_table[] = {&source_hdf5,     &source_npy,
-						 &source_squashfs, &source_tar,
-						 &source_stream,   NULL};
+const struct source_ops *const source_table[] = {&source_hdf5,
+						 &source_npy,
+						 &source_safetensors,
+						 &source_squashfs,
+						 &source_tar,
+						 &source_stream,
+						 NULL};
 
 static int read_file(const struct source_args *a, unsigned char *head,
 		     size_t *n, struct error *err)
