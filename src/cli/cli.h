@@ -29,6 +29,7 @@ enum cli_exit {
 struct settings {
 	bool help, version;
 	struct view_options views;
+	struct beside_options beside;
 	const char *dataset, *prefix;
 	bool concat_given;
 	int concat; /* axis */

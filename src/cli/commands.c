@@ -45,7 +45,7 @@ int option_set_views(struct settings *s, const char *value, struct error *err)
 	if (!list)
 		return error_set(err, -ENOMEM, "out of memory");
 	s->stage.views_given = true;
-	return view_options_parse(&s->views, list, err);
+	return source_views_parse(&s->views, &s->beside, list, err);
 }
 
 int option_set_cache(struct settings *s, const char *value, struct error *err)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/beside.h"
 #include "archive/member_files.h"
 #include "base/cleanup.h"
 #include "base/number.h"
@@ -417,7 +418,8 @@ static int walk(struct tree *tree, const struct node *from, bool fields,
 	if (t)
 		r = each(ctx, t);
 	if (r || (t && !fields) || from->type != S_IFDIR ||
-	    (from->files && member_files_are(from->files)))
+	    (from->files &&
+	     (beside_are(from->files) || member_files_are(from->files))))
 		return r; /* no tensors are among members of archives */
 	if (!vec_push(&stack, top))
 		return -ENOMEM;

@@ -220,6 +220,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .versions = set->versions,
 			    .nested = set->nested,
 			    .as_is = set->as_is,
+			    .beside = set->beside,
 			    .stage = set->cache_size / STAGE_SHARE,
 			    .threads = set->cache_size >= SCAN_MEMORY
 					       ? system_cores()

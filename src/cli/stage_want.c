@@ -19,6 +19,8 @@ void stage_defaults(struct settings *s)
 		s->cache_size = min_u64(s->cache_size, CACHE_MOST);
 	if (!s->threads)
 		s->threads = system_cores();
+	/* Views of members are of what is staged already. */
+	s->beside.listed = 0;
 	/* What has no samples is staged as an array, or as text. */
 	if (!s->stage.views_given)
 		view_options_parse(&s->views, "samples,array,text", NULL);

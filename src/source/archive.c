@@ -294,17 +294,36 @@ int archive_nest(struct nest **out, const struct source_args *args,
 		 const struct members *m, const struct volume *volumes,
 		 unsigned n, struct files *f, uint64_t root, struct error *err)
 {
+	const uint64_t *shown;
 	struct nest *nest;
+	size_t n_shown;
 	int r = nest_new(&nest, args, err);
 
 	if (r == 0)
 		r = nest_members(nest, args->tree, args->dir, m, volumes, n, f,
 				 root, args->path, err);
-	if (r < 0)
+	if (r < 0) {
 		nest_free(nest);
-	else
-		*out = nest;
-	return r;
+		return r;
+	}
+	shown = nest_shown(nest, &n_shown);
+	beside_hide(f, shown, n_shown);
+	*out = nest;
+	return 0;
+}
+
+int archive_files(struct files **out, const struct source_args *args,
+		  const struct members *m, const struct volume *volumes,
+		  unsigned n, uint64_t root, bool tar, struct error *err)
+{
+	struct beside_args a = {
+		.m = m, .root = root, .source = args->path, .tar = tar};
+	int r = member_files_new(&a.members, m, volumes, n, root, err);
+
+	*out = NULL;
+	if (args->archive)
+		a.options = args->archive->beside;
+	return r < 0 ? r : beside_new(out, &a, err);
 }
 
 int archive_load_as(const struct source_ops *ops, const struct source_args *a,
@@ -352,6 +371,12 @@ static int find_root(const struct members *m, const char *subdir,
 				   "'%s' is not a directory (subdir=)", subdir);
 }
 
+/* A compressed file that is no tar. */
+static bool is_one_file(const struct archive *a)
+{
+	return a->stream && !a->is_tar;
+}
+
 int archive_open(const struct archive_kind *kind,
 		 const struct source_args *args, struct source **out,
 		 struct error *err)
@@ -367,7 +392,12 @@ int archive_open(const struct archive_kind *kind,
 	r = find_root(&a->members, args->archive ? args->archive->subdir : NULL,
 		      &root, err);
 	if (r == 0)
-		r = member_files_new(&f, &a->members, &a->volume, 1, root, err);
+		r = is_one_file(a)
+			    ? member_files_new(&f, &a->members, &a->volume, 1,
+					       root, err)
+			    : archive_files(&f, args, &a->members, &a->volume,
+					    1, root, kind != &archive_squashfs,
+					    err);
 	if (r < 0) {
 		error_prefix(err, "%s: ", args->path);
 		archive_close(&a->source);

@@ -92,6 +92,11 @@ int archive_union(struct source *const *archives, unsigned n,
 		  const struct source_args *a, struct source **out,
 		  struct error *err);
 
+/* The members of a table under record `root`, with views beside them; `tar`: they are those
+ * of tars. */
+int archive_files(struct files **out, const struct source_args *a,
+		  const struct members *m, const struct volume *volumes,
+		  unsigned n, uint64_t root, bool tar, struct error *err);
 /* nest_new and nest_members with what has just been published. */
 int archive_nest(struct nest **out, const struct source_args *a,
 		 const struct members *m, const struct volume *volumes,

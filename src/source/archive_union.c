@@ -21,6 +21,7 @@ struct joined {
 	struct volume *volumes;
 	unsigned n;
 	struct nest *nest;
+	bool tars; /* all of them */
 };
 
 struct joining {
@@ -211,6 +212,7 @@ static int join_volumes(struct joined *j, struct source *const *archives,
 		const struct archive *a = archive_of_source(archives[i]);
 
 		j->volumes[i].backing = a->volume.backing;
+		j->tars &= a->kind != &archive_squashfs;
 		if (a->members.n_blocks)
 			r = squashfs_blocks_new(&j->volumes[i].blocks,
 						&j->members, &a->stored,
@@ -223,7 +225,8 @@ static int publish(struct joined *j, const struct source_args *a,
 		   struct error *err)
 {
 	struct files *f;
-	int r = member_files_new(&f, &j->members, j->volumes, j->n, 0, err);
+	int r = archive_files(&f, a, &j->members, j->volumes, j->n, 0, j->tars,
+			      err);
 
 	if (r < 0)
 		return r;
@@ -255,6 +258,7 @@ int archive_union(struct source *const *archives, unsigned n,
 	}
 	j->source.ops = &source_union;
 	j->n = n;
+	j->tars = true;
 	r = members_builder_new(&b, NULL, err);
 	if (r == 0) {
 		r = join_all(b, archives, n, err);

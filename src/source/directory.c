@@ -278,7 +278,7 @@ static int directory_open(const struct source_args *a, struct source **out,
 	s->source.ops = &source_directory;
 	r = read_all(s, a, err);
 	if (r == 0)
-		r = member_files_new(&f, &s->members, NULL, 0, 0, err);
+		r = archive_files(&f, a, &s->members, NULL, 0, 0, false, err);
 	if (r == 0) {
 		tree_set_files(a->tree, a->dir, f);
 		if (!a->archive || !a->archive->as_is)

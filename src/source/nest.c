@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "tree/graft.h"
 
 /*
@@ -37,6 +38,7 @@ struct nest {
 	struct archive_options archive;
 	struct view_options views;
 	char *prefix;
+	vec(uint64_t) shown; /* records, ascending */
 };
 
 /* A member, or (`path` only) a file, that is a source. */
@@ -79,8 +81,15 @@ void nest_free(struct nest *n)
 {
 	if (!n)
 		return;
+	vec_free(&n->shown);
 	free(n->prefix);
 	free(n);
+}
+
+const uint64_t *nest_shown(const struct nest *n, size_t *count)
+{
+	*count = n->shown.n;
+	return n->shown.at;
 }
 
 int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
@@ -267,7 +276,8 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	struct nested *x = c->path ? calloc(1, sizeof *x) : NULL;
 	int code;
 
-	if (!x) {
+	if (!x || !vec_push(&n->shown, i)) {
+		free(x);
 		free(c->path);
 		return error_set(err, -ENOMEM, "out of memory");
 	}

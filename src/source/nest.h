@@ -24,6 +24,8 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 		 const struct members *m, const struct volume *volumes,
 		 unsigned n_volumes, struct files *files, uint64_t root,
 		 const char *path, struct error *err);
+/* The records that nest_members has shown so, ascending; borrowed. */
+const uint64_t *nest_shown(const struct nest *n, size_t *count);
 /* What is known of one of these; borrowed, as long as the graft is there. */
 struct nest_inside {
 	const char *path; /* for sentences */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "archive/beside.h"
 #include "base/json.h"
 #include "extent/handles.h"
 #include "extent/pinner.h"
@@ -22,6 +23,7 @@ struct archive_options {
 	unsigned depth;     /* how many sources this one is in */
 	uint64_t stage;     /* bytes of members that may be copied to memory */
 	unsigned threads;   /* to decode a stream with for the first time */
+	struct beside_options beside; /* which views are listed */
 	/* How far reading an archive for the first time is, in bytes of `total`;
 	 * may be NULL. */
 	void (*progress)(void *ctx, const char *path, uint64_t done,
@@ -77,6 +79,13 @@ struct source_ops {
 struct source {
 	const struct source_ops *ops;
 };
+
+/* What option views= lists: "array,samples,by-key" or "all", names of views of tensors and
+ * of members of archives.  Those of tensors stay as they are where none of them is named.
+ * -EINVAL names the unknown one. */
+int source_views_parse(struct view_options *tensors,
+		       struct beside_options *members, const char *list,
+		       struct error *err);
 
 /* Rows end with NULL. */
 extern const struct source_ops *const source_table[];

@@ -138,7 +138,7 @@ static uint64_t locate(struct walk *w, const struct node *n,
 	uint64_t off = 0, holes = 0;
 	bool found = false;
 
-	if (ops->prepare) {
+	if (tensor_of_files(n->files)) {
 		f->flags |= COPY_TENSOR;
 		f->set = UINT32_MAX;
 		f->index = w->seen;

@@ -17,6 +17,8 @@ void view_options_default(struct view_options *o);
 /* "array,samples" or "all"; -EINVAL names the unknown one. */
 int view_options_parse(struct view_options *o, const char *list,
 		       struct error *err);
+/* Rows of view_table that are called `name` (of `len` bytes); "all": all.  0: none. */
+uint32_t view_rows(const char *name, size_t len);
 /* Comma-separated names of all views, for help. */
 const char *view_names(void);
 /* Leading axes that a sample of this tensor fixes: as given, else as its file

@@ -20,10 +20,13 @@ void view_options_default(struct view_options *o)
 		o->views |= view_table[i]->unlisted ? 0 : 1u << i;
 }
 
-/* All rows of that name (samples are numbers or text). */
-static uint32_t view_bits(const char *name, size_t len)
+/* (Samples are numbers or text.) */
+uint32_t view_rows(const char *name, size_t len)
 {
 	uint32_t bits = 0;
+
+	if (len == 3 && !memcmp(name, "all", 3))
+		return UINT32_MAX;
 
 	for (unsigned i = 0; view_table[i]; i++) {
 		const char *have = view_table[i]->name;
@@ -41,9 +44,7 @@ int view_options_parse(struct view_options *o, const char *list,
 
 	while (*list) {
 		size_t len = strcspn(list, ",+");
-		uint32_t bits = len == 3 && !memcmp(list, "all", 3)
-					? UINT32_MAX
-					: view_bits(list, len);
+		uint32_t bits = view_rows(list, len);
 
 		if (!bits)
 			return error_set(err, -EINVAL,

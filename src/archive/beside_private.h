@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What members with views are made of. */
+#ifndef ARCHIVE_BESIDE_PRIVATE_H
+#define ARCHIVE_BESIDE_PRIVATE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "archive/beside.h"
+
+struct beside_row {
+	struct files *_Atomic files; /* NULL: not asked for yet */
+	uint64_t first, numbers;     /* its nodes: first to first + numbers */
+	bool shown;
+};
+struct beside_listed {
+	unsigned row;
+	uint64_t before; /* members in front of it */
+};
+struct beside {
+	struct files files; /* first member */
+	struct beside_args args;
+	struct beside_row row[BESIDE_MAX];
+	struct beside_listed listed[BESIDE_MAX]; /* in order of names */
+	unsigned n_listed;
+	const uint64_t *hidden; /* records, ascending */
+	size_t n_hidden;
+	struct beside_list *_Atomic list;
+};
+
+#endif
