@@ -336,6 +336,7 @@ static void bs_free(struct files *f)
 			v->ops->free(v);
 	}
 	b->args.members->ops->free(b->args.members);
+	free((char *)(uintptr_t)b->args.source);
 	free(atomic_load(&b->list));
 	free(b);
 }
@@ -409,15 +410,18 @@ int beside_new(struct files **out, const struct beside_args *a,
 	       struct error *err)
 {
 	struct beside *b = calloc(1, sizeof *b);
+	char *source = b ? strdup(a->source) : NULL;
 	uint64_t next = a->m->n;
 
 	*out = NULL;
-	if (!b) {
+	if (!source) {
+		free(b);
 		a->members->ops->free(a->members);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
 	b->files.ops = &beside_files_ops;
 	b->args = *a;
+	b->args.source = source;
 	for (unsigned i = 0; beside_table[i]; i++)
 		add_row(b, i, &next);
 	*out = &b->files;

@@ -3,6 +3,8 @@
 #ifndef ARCHIVE_BESIDE_H
 #define ARCHIVE_BESIDE_H
 
+#include <stdio.h>
+
 #include "archive/members.h"
 #include "tree/files.h"
 
@@ -48,14 +50,14 @@ const char *beside_names(void);
 
 /*
  * Put views beside `members` (files of `m` under record `root`; owned from now on, also after
- * a failure).  Node n is record n, as in these.  `source` (borrowed) is for sentences.
+ * a failure).  Node n is record n, as in these. `source` is for sentences.
  */
 struct beside_args {
 	const struct members *m;
 	struct files *members;
 	uint64_t root;
-	const char *source;
-	bool tar; /* members are those of tars */
+	const char *source; /* copied */
+	bool tar;           /* members are those of tars */
 	struct beside_options options;
 };
 int beside_new(struct files **out, const struct beside_args *a,
@@ -94,5 +96,12 @@ struct beside_path {
 };
 ssize_t beside_path(const struct beside *b, uint64_t record,
 		    struct beside_path *p);
+/* A line with the path of a file.  -EINVAL: there is a newline in it. */
+int beside_put_path(const struct beside *b, uint64_t record,
+		    struct beside_path *p, FILE *out, struct error *err);
+/* From the first dot on that is not the first character (".tar.gz"), or "". */
+const char *beside_extension(const char *name);
+/* Attributes of a view's own directory or file, of size 0. */
+void beside_attr(const struct beside *b, uint32_t type, struct attr *out);
 
 #endif

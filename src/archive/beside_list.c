@@ -168,3 +168,38 @@ ssize_t beside_path(const struct beside *b, uint64_t record,
 	}
 	return (ssize_t)len - 1;
 }
+
+int beside_put_path(const struct beside *b, uint64_t record,
+		    struct beside_path *p, FILE *out, struct error *err)
+{
+	ssize_t len = beside_path(b, record, p);
+
+	if (len < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (memchr(p->at, '\n', (size_t)len))
+		return error_set(
+			err, -EINVAL,
+			"the name of a file has a newline in it, so "
+			"there is no list of them with a line for each "
+			"(manifest.csv and manifest.jsonl have it)");
+	fwrite(p->at, 1, (size_t)len, out);
+	fputc('\n', out);
+	return 0;
+}
+
+const char *beside_extension(const char *name)
+{
+	const char *dot = *name ? strchr(name + 1, '.') : NULL;
+
+	return dot ? dot : "";
+}
+
+void beside_attr(const struct beside *b, uint32_t type, struct attr *out)
+{
+	const struct member_record *root = &b->args.m->at[b->args.root];
+
+	out->mtime = root->mtime;
+	out->nsec = root->nsec;
+	out->mode = type | (S_ISDIR(type) ? 0555 : 0444);
+	out->nlink = S_ISDIR(type) ? 2 : 1;
+}

@@ -18,8 +18,8 @@ struct beside_listed {
 	uint64_t before; /* members in front of it */
 };
 struct beside {
-	struct files files; /* first member */
-	struct beside_args args;
+	struct files files;      /* first member */
+	struct beside_args args; /* its own: members, source */
 	struct beside_row row[BESIDE_MAX];
 	struct beside_listed listed[BESIDE_MAX]; /* in order of names */
 	unsigned n_listed;

@@ -2,6 +2,10 @@
 /* Sources inside of sources, as commands come across them. */
 #include "cli/inside.h"
 
+#include <errno.h>
+
+#include "archive/beside.h"
+
 struct source *inside_source(const struct session *s, const struct node *n)
 {
 	struct nest_inside in;
@@ -19,6 +23,11 @@ int inside_enter(const struct tree *t, struct node *n, struct error *err)
 {
 	int r;
 
+	if (n->files && beside_is_view(n->files, n->node))
+		return error_set(err, -ENOTSUP,
+				 "this is a view: it is worked out from the "
+				 "files of the source, and nothing of it is "
+				 "stored");
 	if (!n->graft || atomic_load(&n->graft->tree))
 		return 0;
 	r = tree_graft_open(t, n->graft, err);

@@ -9,7 +9,8 @@
 
 /* The source that a node is of.  NULL: not known. */
 struct source *inside_source(const struct session *s, const struct node *n);
-/* A node that is a source not looked into yet: look into it.  -errno. */
+/* A node that is a source not looked into yet: look into it.  -errno; -ENOTSUP: a view of
+ * members, with nothing behind it. */
 int inside_enter(const struct tree *t, struct node *n, struct error *err);
 /* The next source below `top` (but not inside of another such), from number *i on;
  * NULL at the end.  *out is its node; not opened by this. */

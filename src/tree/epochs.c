@@ -361,7 +361,8 @@ static int find_sample(struct epochs *e, const struct place *p,
 	uint64_t all = worker_samples(e, p), k = 0;
 	unsigned width = width_of(all);
 
-	if (strspn(name, "0123456789") != width || strcmp(name + width, suffix))
+	if (strspn(name, "0123456789") != width ||
+	    (suffix && strcmp(name + width, suffix) != 0))
 		return -ENOENT;
 	k = strtoull(name, NULL, 10);
 	if (k >= all || k < p->from)

@@ -48,7 +48,8 @@ struct epochs_entry {
 	enum epochs_kind kind;
 	uint64_t number;
 };
-/* Samples are listed under their positions and `suffix` (".npy").  -ENOENT; -ENOSPC: there
+/* Samples are listed under their positions and `suffix` (".npy"; NULL: any that does not begin
+ * with a digit, the caller looks).  -ENOENT; -ENOSPC: there
  * were too many directories; -ENOMEM. */
 int epochs_find(struct epochs *e, uint32_t dir, const char *name,
 		const char *suffix, struct epochs_entry *out);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of beside_table. */
+#ifndef ARCHIVE_BESIDE_TABLE_H
+#define ARCHIVE_BESIDE_TABLE_H
+
+#include "archive/beside.h"
+
+extern const struct beside_ops beside_epochs;
+
+#endif
