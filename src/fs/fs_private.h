@@ -33,7 +33,26 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	      struct plan *plan, struct error *err);
 
-/* The window [off, off + len) of a file, copied together. */
+/* The window [off, off + len) of a file, copied together; as it is stored. */
+int gather_stored(struct fs *fs, const struct node *n, uint64_t off, void *to,
+		  size_t len, struct error *err);
+
+/* The window around one of a file whose numbers are reversed (files.reversed), which
+ * has whole ones. */
+struct reversal {
+	uint64_t off;
+	size_t len;
+	size_t lead;  /* bytes of it before the window that is wanted */
+	size_t first; /* and before its first number */
+	unsigned width;
+};
+/* False: nothing in this window (not empty) is reversed. */
+bool reverse_around(const struct node *n, uint64_t off, size_t len,
+		    struct reversal *out);
+/* All of that window, as it is served, into x->len bytes. */
+int reverse_gather(struct fs *fs, const struct node *n,
+		   const struct reversal *x, void *to, struct error *err);
+/* As gather_stored, but as it is served. */
 int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
 		  size_t len, struct error *err);
 

@@ -468,7 +468,7 @@ int gather_finish(struct gather *g, struct error *err)
 	return r;
 }
 
-int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
+int gather_stored(struct fs *fs, const struct node *n, uint64_t off, void *to,
 		  size_t len, struct error *err)
 {
 	struct gather g;

@@ -39,6 +39,7 @@ struct collector {
 	uint64_t pinned; /* decoded bytes behind the pins */
 	unsigned scratch_used;
 	struct gather gather; /* in use once out->gathered is set */
+	struct reversal around;
 };
 
 int reply_map(const struct node *n, uint64_t off, uint64_t want,
@@ -211,6 +212,26 @@ static int collect_finish(struct collector *c, struct error *err)
 	return 0;
 }
 
+static int collect_reversed(struct collector *c, const struct node *n,
+			    struct error *err)
+{
+	const struct reversal *x = &c->around;
+	struct reply *out = c->out;
+	int r;
+
+	out->gathered = buf_new(x->len, NULL);
+	if (!out->gathered)
+		return error_set(err, -ENOMEM,
+				 "out of memory for a read of %zu bytes",
+				 c->want);
+	r = reverse_gather(c->fs, n, x, out->gathered->data, err);
+	if (r < 0)
+		fs_release(c->fs, out);
+	else
+		push_iov(out, out->gathered->data + x->lead, c->want);
+	return r;
+}
+
 int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 		  struct reply *out, struct error *err)
 {
@@ -225,6 +246,8 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 	out->niov = 0;
 	out->gathered = NULL;
 	out->len = len;
+	if (reverse_around(n, off, len, &c.around))
+		return collect_reversed(&c, n, err);
 	while (r == 0 && have < len) {
 		r = reply_map(n, off + have, len - have, &plan, err);
 		if (r == 0 && have == 0 &&

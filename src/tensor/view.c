@@ -408,6 +408,20 @@ static int files_map(const struct files *files, uint64_t node, uint64_t off,
 	return tensor_map_box(w.view.tensor, &b, off - header.total, plan, err);
 }
 
+static unsigned files_reversed(const struct files *files, uint64_t node,
+			       uint64_t *from)
+{
+	struct npy_header header;
+	struct view_node w;
+	struct box b;
+
+	if (file_resolve(files, node, &w, NULL) < 0 || !w.view.ops->reversed ||
+	    file_box(&w, &b, &header, NULL) < 0)
+		return 0;
+	*from = header.total;
+	return w.view.ops->reversed(&w.view);
+}
+
 static void files_free(struct files *files)
 {
 	struct tensor_files *f = (struct tensor_files *)files;
@@ -427,6 +441,7 @@ const struct files_ops tensor_files_ops = {
 	.attr = files_attr,
 	.prepare = files_prepare,
 	.map = files_map,
+	.reversed = files_reversed,
 	.xattr = view_node_xattr,
 	.xattr_keys = view_node_xattr_keys,
 	.free = files_free,

@@ -90,6 +90,8 @@ struct view_ops {
 	/* Instead of npy: bytes before the box, at most VIEW_HEADER_MAX; how many. */
 	size_t (*header)(const struct view *v, const uint64_t *at,
 			 unsigned char *out);
+	/* As files.reversed, of what is behind the header: bytes of a number. */
+	unsigned (*reversed)(const struct view *v);
 	/* Files that are not the bytes of their box (texts, sequences). */
 	int (*size)(const struct view *v, const uint64_t *at, struct pinner *p,
 		    uint64_t *size, struct error *err);

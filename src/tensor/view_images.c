@@ -2,9 +2,8 @@
 /* images/ and tiff/: samples of two axes, or of three with red, green and blue. */
 
 /*
- * A header and the sample's bytes as they are.  PGM and PPM (netpbm) for bytes: their
- * numbers of 16 bits are big-endian, so that only files that are served so could have
- * them.  TIFF 6.0 for everything else, in the order of bytes of the tensor: one strip, one
+ * A header and the sample's numbers.  PGM and PPM (netpbm) where they are bytes, or have 16
+ * bits without a sign; these are big-endian there.  TIFF 6.0 for everything else, in the order of bytes of the tensor: one strip, one
  * directory in front of it, its header padded to TIFF_HEADER bytes so that rows are aligned.
  */
 #include <inttypes.h>
@@ -51,7 +50,7 @@ static bool tiff_fits(struct tensor *t, unsigned axes)
 
 static bool is_pnm(const struct tensor *t)
 {
-	return t->dtype.size == 1 &&
+	return t->dtype.size <= 2 &&
 	       (t->dtype.kind == DTYPE_UINT || t->dtype.kind == DTYPE_BOOL);
 }
 
@@ -171,7 +170,17 @@ static size_t images_header(const struct view *v, const uint64_t *at,
 	return (size_t)snprintf((char *)out, VIEW_HEADER_MAX,
 				"P%d\n%" PRIu64 " %" PRIu64 "\n%d\n",
 				p.colours == 3 ? 6 : 5, p.width, p.height,
-				v->tensor->dtype.kind == DTYPE_BOOL ? 1 : 255);
+				v->tensor->dtype.kind == DTYPE_BOOL ? 1
+				: v->tensor->dtype.size == 1        ? 255
+								    : 65535);
+}
+
+/* Of images/ alone: a TIFF says which order it has. */
+static unsigned images_reversed(const struct view *v)
+{
+	const struct dtype *d = &v->tensor->dtype;
+
+	return is_pnm(v->tensor) && d->size > 1 && !d->big_endian ? d->size : 0;
 }
 
 const struct view_ops view_images = {
@@ -187,6 +196,7 @@ const struct view_ops view_images = {
 	.box_of = view_samples_box,
 	.suffix = images_suffix,
 	.header = images_header,
+	.reversed = images_reversed,
 };
 const struct view_ops view_tiff = {
 	.name = "tiff",

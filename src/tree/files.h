@@ -70,6 +70,11 @@ struct files_ops {
 	 * allocation. */
 	int (*map)(const struct files *f, uint64_t node, uint64_t off,
 		   struct plan *p, struct error *err);
+	/* Optional.  From byte *from of this file on the numbers are kept the
+	 * other way round: each, so many bytes wide, is reversed on its way out.
+	 * 0: they are not.  Whole numbers from there to the end.  Pure. */
+	unsigned (*reversed)(const struct files *f, uint64_t node,
+			     uint64_t *from);
 	/* Optional.  Value of xattr `key` (without "user.tensorfs."): its
 	 * length (with n = 0: only that), -ENODATA, -ERANGE.  May block. */
 	ssize_t (*xattr)(struct files *f, uint64_t node, const char *key,

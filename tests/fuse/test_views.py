@@ -378,7 +378,7 @@ def images_of_bytes():
     data = {"grey": numbers("u1", (12, 5, 7)), "rgb": numbers("u1", (4, 6, 8, 3)),
             "mask": numbers("?", (3, 5, 9)), "depth": numbers("u2", (2, 5, 9))}
     path = h5("images.h5", **data)
-    suffixes = {"grey": ".pgm", "rgb": ".ppm", "mask": ".pgm", "depth": ".tif"}
+    suffixes = {"grey": ".pgm", "rgb": ".ppm", "mask": ".pgm", "depth": ".pgm"}
     with Mount(path) as m:
         for k, want in data.items():
             top = "%s/%s/images" % (m.path, k)
@@ -397,6 +397,42 @@ def images_of_bytes():
 
 
 @case
+def images_of_sixteen_bits():
+    """The other way round than they are stored, wherever a window begins."""
+    data = {"le": numbers("<u2", (3, 31, 67)), "be": numbers(">u2", (3, 31, 67)),
+            "rgb": numbers("<u2", (2, 9, 11, 3)),
+            "chunks": {"data": numbers("<u2", (3, 64, 64)), "chunks": (2, 9, 13),
+                       "compression": "gzip", "shuffle": True},
+            "tail": {"shape": (2, 300, 500), "dtype": "<u2", "chunks": (1, 300, 500),
+                     "fillvalue": 0x1234}}
+    path = h5("sixteen.h5", **data)
+    with h5py.File(path) as f:
+        want = {k: f[k][:].astype(">u2") for k in data}
+    for order in ("little", "source"):
+        with Mount(path, opts=["--dtype-order=" + order]) as m:
+            for k, all_ in want.items():
+                for i, w in enumerate(all_):
+                    size = "%d %d" % (w.shape[1], w.shape[0])
+                    whole = ("P%d\n%s\n65535\n" % (6 if k == "rgb" else 5,
+                                                   size)).encode() + w.tobytes()
+                    f = "%s/%s/images/%06d.%s" % (m.path, k, i,
+                                                  "ppm" if k == "rgb" else "pgm")
+                    equal(os.stat(f).st_size, len(whole), "size")
+                    check(read(f) == whole, f)
+                    if k != "rgb":
+                        check((shown(f) == w).all(), "PIL: " + f)
+                        got = np.load("%s/%s/samples/%06d.npy" % (m.path, k, i))
+                        check((got == w).all(), "the sample itself")
+                    fd = os.open(f, os.O_RDONLY | os.O_DIRECT)
+                    for n in range(40):  # not aligned to anything
+                        at = int(rng.integers(0, len(whole)))
+                        got = os.pread(fd, int(rng.integers(1, 900)), at)
+                        check(got and whole[at:at + len(got)] == got,
+                              "%s at %d" % (f, at))
+                    os.close(fd)
+
+
+@case
 def frames_of_a_scan():
     """4D-STEM: two axes of positions, two of the detector."""
     data = numbers("u2", (4, 5, 16, 12))
@@ -405,7 +441,7 @@ def frames_of_a_scan():
     with Mount(path, opts=["--sample-axes=2"]) as m:
         for y in range(4):
             for x in range(5):
-                got = shown("%s/scan/images/%06d/%06d.tif" % (m.path, y, x))
+                got = shown("%s/scan/images/%06d/%06d.pgm" % (m.path, y, x))
                 check((got == data[y, x]).all(), "frame %d, %d" % (y, x))
 
 
