@@ -247,8 +247,8 @@ const struct option options_views[] = {
 	 "show only this dataset or group of an HDF5 file, as the root",
 	 AT(dataset), 0, 0, NULL},
 	CALL("concat", 0, "AXIS", NULL,
-	     "the .npy files of a directory, side by side along an axis, are "
-	     "one tensor",
+	     "the .npy or HDF5 files of a directory, side by side along an "
+	     "axis, are one tensor",
 	     option_set_concat),
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: the .npy files of a directory, side by side along an axis, are a tensor. */
+/* Source: the files of a directory, side by side along an axis, are a tensor. */
 /*
- * Their headers are read once, when it is mounted; then each is a part, whose bytes are
+ * Of .npy files here; hdf5_concat.c has those of HDF5.  Their headers are read once, when it is mounted; then each is a part, whose bytes are
  * shown where they are.  They come in order of their names, numbers in these counting
  * as numbers: part-2.npy is before part-10.npy.
  */
@@ -9,13 +9,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/hdf5.h"
 #include "source/npy.h"
 
 /* What a part is found by. */
@@ -242,24 +245,35 @@ static int is_shown(const struct dirent *e)
 	return e->d_name[0] != '.';
 }
 
+int concat_list(const char *path, struct dirent ***names, struct error *err)
+{
+	int n = scandir(path, names, is_shown, versionsort);
+
+	if (n < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (n == 0)
+		return error_set(err, -ENOTSUP, "there is nothing in it");
+	return n;
+}
+
+void concat_list_free(struct dirent **names, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
 static int publish(struct arrays *s, const struct source_args *a,
 		   struct error *err)
 {
 	struct reading rd = {.s = s, .path = a->path, .err = err};
 	struct dirent **names = NULL;
 	struct array *array = NULL;
-	int n = scandir(s->path, &names, is_shown, versionsort);
-	int r = 0;
+	int n = concat_list(s->path, &names, err);
+	int r = n < 0 ? n
+		      : read_parts(&rd, a->concat, names, (uint32_t)n, &array);
 
-	if (n < 0)
-		return error_errno(err, -errno, "%s", a->path);
-	if (n == 0)
-		r = error_set(err, -ENOTSUP, "there is nothing in it");
-	else
-		r = read_parts(&rd, a->concat, names, (uint32_t)n, &array);
-	for (int i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
+	concat_list_free(names, n);
 	return r < 0 ? r
 		     : array_publish(a->tree, a->dir, "data", array, NULL, err);
 }
@@ -287,8 +301,8 @@ static const struct source_ops source_concat = {
 	.close = concat_close,
 };
 
-int concat_open(const struct source_args *a, struct source **out,
-		struct error *err)
+static int open_npy(const struct source_args *a, struct source **out,
+		    struct error *err)
 {
 	struct arrays *s = calloc(1, sizeof *s);
 	int r;
@@ -307,4 +321,52 @@ int concat_open(const struct source_args *a, struct source **out,
 	}
 	*out = &s->source;
 	return 0;
+}
+
+/* ---- which kind ---------------------------------------------------------- */
+
+/* The format of the first file. */
+static int first_format(const char *path, const struct source_ops **out,
+			struct error *err)
+{
+	unsigned char head[SOURCE_HEAD];
+	cleanup_free char *name = NULL;
+	struct dirent **names = NULL;
+	int n = concat_list(path, &names, err);
+	cleanup_close int fd = -1;
+	ssize_t got;
+
+	if (n < 0)
+		return n;
+	if (asprintf(&name, "%s/%s", path, names[0]->d_name) < 0)
+		name = NULL;
+	concat_list_free(names, n);
+	if (!name)
+		return no_memory(err);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	got = fd < 0 ? -1 : read(fd, head, sizeof head);
+	if (got < 0)
+		return error_errno(err, -errno, "%s", name);
+	*out = source_probe(head, (size_t)got, name);
+	return 0;
+}
+
+int concat_open(const struct source_args *a, struct source **out,
+		struct error *err)
+{
+	const struct source_ops *ops = NULL;
+	int r = first_format(a->path, &ops, err);
+
+	*out = NULL;
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		return r;
+	}
+	if (ops == &source_hdf5)
+		return ops->open(a, out, err);
+	if (a->dataset)
+		return error_set(err, -EINVAL, "%s: dataset= is for HDF5 files",
+				 a->path);
+	return open_npy(a, out, err);
 }

@@ -9,4 +9,12 @@
 int concat_open(const struct source_args *a, struct source **out,
 		struct error *err);
 
+/*
+ * What is in a directory, but for what is hidden, in order of names, numbers in these
+ * counting as numbers.  How many; an empty one is an error.  To be freed in any case.
+ */
+struct dirent;
+int concat_list(const char *path, struct dirent ***names, struct error *err);
+void concat_list_free(struct dirent **names, int n);
+
 #endif

@@ -112,6 +112,21 @@ static int source_paths(struct hdf5_source *s, const struct source_args *a,
 				     : 0;
 }
 
+/* A directory; its file is made when it is walked. */
+static int joined_paths(struct hdf5_source *s, const struct source_args *a,
+			struct error *err)
+{
+	struct stat st;
+
+	s->path = realpath(a->path, NULL);
+	if (!s->path || stat(s->path, &st) < 0)
+		return error_errno(err, -errno, "%s", a->path);
+	s->mtime = st.st_mtime;
+	s->file = UINT32_MAX;
+	s->dir = strdup(s->path);
+	return s->dir ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
 /* What is shown as the root: the file's root group, or what dataset= names. */
 static int walk_root(struct walk *w, hid_t file, const char *name, uint32_t dir)
 {
@@ -148,8 +163,8 @@ static int walk_root(struct walk *w, hid_t file, const char *name, uint32_t dir)
 	return r;
 }
 
-static int walk_file(struct hdf5_source *s, const struct source_args *a,
-		     struct error *err)
+int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
+		   struct error *err)
 {
 	struct walk *w = calloc(1, sizeof *w);
 	uint64_t limit;
@@ -182,6 +197,7 @@ static int walk_file(struct hdf5_source *s, const struct source_args *a,
 static int hdf5_source_open(const struct source_args *a, struct source **out,
 			    struct error *err)
 {
+	hdf5_walk *walk = a->joined ? hdf5_concat_walk : hdf5_walk_file;
 	struct hdf5_source *s;
 	int r = hdf5_init(err);
 
@@ -195,13 +211,15 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 	s->handles = a->handles;
 	s->views = a->views;
 	intern_init(&s->intern);
-	r = a->inside ? inside_paths(s, a, err) : source_paths(s, a, err);
+	r = a->inside   ? inside_paths(s, a, err)
+	    : a->joined ? joined_paths(s, a, err)
+			: source_paths(s, a, err);
 	if (!r && a->prefix && !(s->prefix = strdup(a->prefix)))
 		r = error_set(err, -ENOMEM, "out of memory");
 	if (!r)
-		r = hdf5_trial(walk_file, s, a, err);
+		r = hdf5_trial(walk, s, a, err);
 	if (!r)
-		r = walk_file(s, a, err);
+		r = walk(s, a, err);
 	if (r < 0) {
 		if (!strstr(err->text, a->path))
 			error_prefix(err, "%s: ", a->path);

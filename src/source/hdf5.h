@@ -230,6 +230,9 @@ typedef int hdf5_walk(struct hdf5_source *s, const struct source_args *a,
 int hdf5_trial(hdf5_walk *walk, struct hdf5_source *s,
 	       const struct source_args *a, struct error *err);
 void hdf5_trial_beat(void);
+/* Publish what a file (s->file) has; and the files of the directory s->dir as one
+ * dataset, for which s->file is made. */
+hdf5_walk hdf5_walk_file, hdf5_concat_walk;
 
 /* Operations of a tensor that is read from HDF5; no lock is wanted. */
 extern const struct tensor_ops hdf5_tensor_ops;

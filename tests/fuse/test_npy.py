@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-""".npy files, and directories of them (concat=), as tensors; NumPy is what they are
-compared with."""
+""".npy files, and directories of them or of HDF5 files (concat=), as tensors; NumPy is
+what they are compared with."""
 import errno
 import io
 import os
@@ -9,6 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import h5py
 import lib
 import numpy as np
 from checks import check, equal, fails_with
@@ -230,6 +231,68 @@ def parts_that_do_not_fit():
     refused("there is nothing in it", "--concat=0")
     path = save("one.npy", random("<f4", (3,)))
     refused("is no directory", "--concat=0")
+
+
+# --- concat= of HDF5 files --------------------------------------------------------
+
+def h5_parts(name, axis, lengths, dataset="x/y", **kw):
+    shape = [6, 7, 5]
+    made = []
+    os.makedirs(os.path.join(work, name))
+    for i, n in enumerate(lengths):
+        shape[axis] = n
+        a = random("<i4", tuple(shape))
+        with h5py.File("%s/%s/run%d.h5" % (work, name, i), "w") as f:
+            f.create_dataset(dataset, data=a, **kw)
+        made.append(a)
+    return os.path.join(work, name), np.concatenate(made, axis)
+
+
+@case
+def hdf5_files():
+    for axis in (0, 2, -2):
+        path, want = h5_parts("h%d" % axis, axis % 3, [2, 1, 0, 3] * 3,
+                              maxshape=(None,) * 3, chunks=(2, 2, 2),
+                              compression="gzip")
+        same(cat(path + ":y/array.npy", "--concat=%d" % axis), want, axis)
+        same(cat(path + ":y/array.npy", "--concat=%d" % axis, "--dataset=/x/y"),
+             want, axis)
+    exits(tensorfs("verify", "--concat=-2", path), 0, "verify")
+
+
+@case
+def many_hdf5_files():
+    path, want = h5_parts("h400", 0, [2] * 400)
+    with Mount(path, opts=["--concat=0"], nofile=64) as m:
+        check(np.array_equal(np.load(m.path + "/y/array.npy"), want), "array")
+    with Mount(path, opts=["--concat=0"], nofile=64) as m:
+        os.unlink(path + "/run30.h5")
+        check(np.array_equal(np.load(m.path + "/y/samples/000059.npy"), want[59]),
+              "before it")
+        fails_with((errno.ENODATA,), lambda: open(
+            m.path + "/y/samples/000060.npy", "rb").read(), "gone")
+
+
+@case
+def hdf5_files_that_do_not_fit():
+    path, _ = h5_parts("hodd", 1, [2, 3])
+
+    def refused(sentence, *opts):
+        p = exits(tensorfs("info", *opts, path), 3, sentence)
+        check(sentence in p.stderr and p.stderr.count("\n") == 1, p.stderr)
+
+    refused("run1.h5: its shape is another", "--concat=0")
+    refused("no such axis", "--concat=3")
+    refused("no dataset '/z'", "--concat=1", "--dataset=/z")
+    with h5py.File(path + "/run9.h5", "w") as f:
+        f["x/y"] = np.zeros((6, 2, 5), "f8")
+    refused("run9.h5: its type is another", "--concat=1")
+    with h5py.File(path + "/run0.h5", "a") as f:
+        f["more"] = 1
+    refused("run0.h5: it has 2 datasets: say which with dataset=", "--concat=1")
+    with open(path + "/run9.h5", "wb") as f:
+        f.write(b"something else")
+    refused("run9.h5", "--concat=1", "--dataset=x/y")
 
 
 work = lib.setup()
