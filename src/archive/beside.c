@@ -410,7 +410,7 @@ int beside_new(struct files **out, const struct beside_args *a,
 	       struct error *err)
 {
 	struct beside *b = calloc(1, sizeof *b);
-	char *source = b ? strdup(a->source) : NULL;
+	char *source = b ? strdup(a->source ? a->source : "union") : NULL;
 	uint64_t next = a->m->n;
 
 	*out = NULL;

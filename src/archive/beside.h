@@ -56,7 +56,7 @@ struct beside_args {
 	const struct members *m;
 	struct files *members;
 	uint64_t root;
-	const char *source; /* copied */
+	const char *source; /* copied; NULL: several */
 	bool tar;           /* members are those of tars */
 	struct beside_options options;
 };
