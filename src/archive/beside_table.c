@@ -4,7 +4,8 @@
 
 #include "archive/beside_table.h"
 
-const struct beside_ops *const beside_table[] = {&beside_epochs, NULL};
+const struct beside_ops *const beside_table[] = {&beside_by_key, &beside_epochs,
+						 NULL};
 
 uint32_t beside_rows(const char *name, size_t len)
 {
@@ -23,5 +24,5 @@ uint32_t beside_rows(const char *name, size_t len)
 
 const char *beside_names(void)
 {
-	return "epochs";
+	return "by-key, epochs";
 }

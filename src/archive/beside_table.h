@@ -5,6 +5,6 @@
 
 #include "archive/beside.h"
 
-extern const struct beside_ops beside_epochs;
+extern const struct beside_ops beside_by_key, beside_epochs;
 
 #endif
