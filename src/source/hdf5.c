@@ -41,6 +41,7 @@ static void hdf5_close(struct source *source)
 
 	if (!s)
 		return;
+	vec_free(&s->items);
 	intern_free(&s->intern);
 	free(s->path);
 	free(s->dir);

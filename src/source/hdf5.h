@@ -4,10 +4,25 @@
 #define SOURCE_HDF5_H
 
 #include "base/intern.h"
+#include "base/vec.h"
 #include "source/hdf5_driver.h"
 #include "source/hdf5_type.h"
 #include "source/source.h"
 
+/* What the walk has met, in its order: a group before what is in it. */
+struct hdf5_item {
+	enum {
+		HDF5_ITEM_GROUP,
+		HDF5_ITEM_DATASET,
+		HDF5_ITEM_LINK, /* to `target` */
+		HDF5_ITEM_LOST  /* a link to what is not there */
+	} kind;
+	uint32_t file;      /* GROUP: it is in */
+	const char *name;   /* path in the mount; the source's or tensor's */
+	const char *object; /* GROUP: its path in the file; the source's */
+	const char *target; /* LINK: path in the mount; the source's */
+	struct hdf5_tensor *tensor; /* DATASET: borrowed, the tree's */
+};
 struct hdf5_source {
 	struct source source;
 	struct handles *handles;
@@ -20,6 +35,7 @@ struct hdf5_source {
 	uint64_t size; /* of the main file */
 	struct view_options views;
 	char *prefix; /* option prefix=: where else sources may be; or NULL */
+	vec(struct hdf5_item) items;
 };
 
 /* The part of the tensor that every reader sees comes first. */
@@ -162,6 +178,23 @@ char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err);
 /* What else info.json has of a dataset, as tensor_ops.about. */
 char *hdf5_about_here(const struct hdf5_place *at, struct error *err);
 char *hdf5_call_about(const struct hdf5_place *at, struct error *err);
+
+/*
+ * An HDF5 file without its data (tensor/monolith.h; malloc'ed, *len bytes): of one
+ * tensor, with the attributes of groups around it, and its flags; or (`of` NULL) of
+ * everything in the mount.  Its parts are the data of those tensors, in order of items,
+ * that hdf5_has_data says.  Blocks.
+ */
+char *hdf5_monolith_new(struct hdf5_source *s, const struct hdf5_tensor *of,
+			size_t *len, struct error *err);
+bool hdf5_has_data(const struct hdf5_tensor *h);
+/* The same, `text` being what hdf5_texts_read has read; at->object is not used. */
+char *hdf5_monolith_here(const struct hdf5_place *at,
+			 const struct hdf5_tensor *of, const void *text,
+			 size_t text_len, size_t *len, struct error *err);
+char *hdf5_call_monolith(const struct hdf5_place *at,
+			 const struct hdf5_tensor *of, const void *text,
+			 size_t text_len, size_t *len, struct error *err);
 
 /* An object of a file, open while the lock is held. */
 struct hdf5_opened {

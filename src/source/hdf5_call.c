@@ -28,6 +28,7 @@ struct question {
 	struct request q;
 	uint32_t file;
 	const char *path, *object, *member;
+	const void *text;
 };
 
 /* Cleared, holes too: it is written to a socket. */
@@ -91,6 +92,8 @@ static int exchange(struct hdf5_worker *w, const struct question *x,
 		r = hdf5_worker_send(w, x->object, x->q.object_len);
 	if (!r)
 		r = hdf5_worker_send(w, x->member, x->q.member_len);
+	if (!r)
+		r = hdf5_worker_send(w, x->text, x->q.text_len);
 	if (!r)
 		r = hdf5_worker_receive(w, &reply, sizeof reply);
 	if (r < 0)
@@ -370,4 +373,23 @@ char *hdf5_call_about(const struct hdf5_place *at, struct error *err)
 {
 	return hdf5_isolated() ? call_text(ABOUT, at, err)
 			       : hdf5_about_here(at, err);
+}
+
+char *hdf5_call_monolith(const struct hdf5_place *at,
+			 const struct hdf5_tensor *of, const void *text,
+			 size_t text_len, size_t *len, struct error *err)
+{
+	struct result is = {NULL, 0, false};
+	struct question x;
+
+	if (!hdf5_isolated())
+		return hdf5_monolith_here(at, of, text, text_len, len, err);
+	x = question(MONOLITH, at, NULL);
+	x.q.tensor = of;
+	x.q.text_len = text_len;
+	x.text = text;
+	if (call(&x, &is, err) < 0)
+		return NULL;
+	*len = is.size;
+	return is.data;
 }

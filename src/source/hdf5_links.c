@@ -93,6 +93,8 @@ int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 	char target[PATH_MAX] = "", shown[PATH_MAX + 3 * DEPTH_MAX] = "";
 	size_t used = 0;
 
+	if (hdf5_walk_note_link(w, g, name, NULL) < 0)
+		return -ENOMEM;
 	if (H5Lget_val(g->id, name, target, sizeof target, H5P_DEFAULT) < 0)
 		return 0;
 	target[sizeof target - 1] = 0;
@@ -146,6 +148,8 @@ int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 	cleanup_free char *target = NULL;
 
 	count_missing(w, g, name, file, object);
+	if (hdf5_walk_note_link(w, g, name, NULL) < 0)
+		return -ENOMEM;
 	if (asprintf(&target, "%s%s%s", file, *object ? "/" : "",
 		     object + strspn(object, "/")) < 0)
 		target = NULL;

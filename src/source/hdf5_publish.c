@@ -157,6 +157,14 @@ static int publish_fields(struct fields *x, const struct inside *in,
 
 /* ---- datasets ------------------------------------------------------------ */
 
+static int note_dataset(struct walk *w, struct hdf5_tensor *h)
+{
+	const struct hdf5_item item = {
+		.kind = HDF5_ITEM_DATASET, .name = h->t.name, .tensor = h};
+
+	return hdf5_walk_note(w, &item);
+}
+
 /* The group of a dataset says something of its axes. */
 static void suggest_axes(const struct group *g, hid_t dset,
 			 struct hdf5_tensor *h)
@@ -191,6 +199,8 @@ static int publish_described(struct walk *w, const struct group *g,
 	if (out)
 		*out = &h->t;
 	r = publish(w, parent, name, h, &dir);
+	if (!r)
+		r = note_dataset(w, h);
 	if (r < 0 || d->null || h->t.why_not)
 		return r;
 	x = (struct fields){w, h, d, 0};
@@ -227,6 +237,7 @@ int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
 	struct hdf5_tensor *h;
 	struct error err;
 	uint32_t dir;
+	int r;
 
 	if (asprintf(&path, "%s/%s", g ? g->path : "", name ? name : "") < 0) {
 		path = NULL;
@@ -234,6 +245,8 @@ int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
 	}
 	error_set(&err, code, "%s", why);
 	h = hdf5_tensor_new(&at, path, NULL, &err);
-	return h ? publish(w, g ? g->dir : w->level[0].dir, name, h, &dir)
-		 : hdf5_walk_no_memory(w);
+	if (!h)
+		return hdf5_walk_no_memory(w);
+	r = publish(w, g ? g->dir : w->level[0].dir, name, h, &dir);
+	return r < 0 ? r : note_dataset(w, h);
 }

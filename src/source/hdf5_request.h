@@ -13,23 +13,25 @@
 #define HDF5_NAME_MAX ((uint32_t)1 << 20)
 
 /*
- * A request is this and three names: the file's path, the object's in it, a
- * member's (empty: none).  The source, and what types point to, are as old as
+ * A request is this, three names: the file's path, the object's in it, a member's
+ * (empty: none); and values of text, where it has any.  The source, and what types point to, are as old as
  * the tree: a worker, forked when that was built, has them at the same address.
  *
  * An answer is a reply and `size` bytes: a description, `written` and locations,
  * a list and its chunks, the bytes of a chunk, values (each a uint64_t and so many
- * bytes), text.
+ * bytes), text, a monolith (tensor/monolith.h).
  */
-enum op { DESCRIBE, LOCATE, LIST, FETCH, VALUES, ATTRIBUTES, ABOUT };
+enum op { DESCRIBE, LOCATE, LIST, FETCH, VALUES, ATTRIBUTES, ABOUT, MONOLITH };
 struct request {
 	enum op op;
 	struct hdf5_source *s;
 	struct identity id; /* of the file */
 	uint32_t path_len, object_len, member_len;
-	bool typed;     /* DESCRIBE: `type` is wanted */
-	bool converted; /* FETCH: as type.served */
-	unsigned rank;  /* VALUES */
+	const struct hdf5_tensor *tensor; /* MONOLITH; NULL: all */
+	uint64_t text_len; /* MONOLITH: values, behind the names */
+	bool typed;        /* DESCRIBE: `type` is wanted */
+	bool converted;    /* FETCH: as type.served */
+	unsigned rank;     /* VALUES */
 	uint64_t first,
 		n;        /* chunks; FETCH: chunk and bytes; LIST: from, room */
 	uint64_t written; /* LOCATE */

@@ -51,6 +51,7 @@ static void put_bytes(void *ctx, const void *data, size_t n)
 struct asked {
 	struct request q;
 	char *names; /* path, object, member, each with its NUL */
+	char *text;
 	struct hdf5_place at;
 	const char *member;
 };
@@ -141,6 +142,20 @@ static int do_text(char *(*here)(const struct hdf5_place *at,
 	return 0;
 }
 
+static int do_monolith(const struct asked *a, struct output *o,
+		       struct error *err)
+{
+	o->data = hdf5_monolith_here(&a->at, a->q.tensor, a->text,
+				     a->q.text_len, &o->used, err);
+	o->room = o->used;
+	if (o->data && o->used > HDF5_TEXT_MAX)
+		return error_set(err, -ENOTSUP,
+				 "%s: more beside the data than an HDF5 file "
+				 "made here may have",
+				 handles_name(a->at.s->handles, a->at.file));
+	return o->data ? 0 : err->code;
+}
+
 /* Is the file here the one that is asked about? */
 static int check_identity(const struct asked *a, struct error *err)
 {
@@ -187,6 +202,8 @@ static int perform(const struct asked *a, struct output *o, struct error *err)
 		return do_text(hdf5_attributes_here, a, o, err);
 	case ABOUT:
 		return do_text(hdf5_about_here, a, o, err);
+	case MONOLITH:
+		return do_monolith(a, o, err);
 	}
 	return error_set(err, -EIO, "no such request");
 }
@@ -206,6 +223,10 @@ static bool receive(int fd, struct asked *a)
 	    !hdf5_read_all(fd, a->names + path + 1, object) ||
 	    !hdf5_read_all(fd, a->names + path + object + 2, member))
 		return false;
+	a->text = a->q.text_len ? malloc(a->q.text_len) : NULL;
+	if (a->q.text_len &&
+	    (!a->text || !hdf5_read_all(fd, a->text, a->q.text_len)))
+		return false;
 	a->at.s = a->q.s;
 	a->at.object = a->names + path + 1;
 	a->member = member ? a->names + path + object + 2 : NULL;
@@ -215,7 +236,7 @@ static bool receive(int fd, struct asked *a)
 
 void hdf5_worker_serve(int fd)
 {
-	struct asked a = {.names = NULL};
+	struct asked a = {.names = NULL, .text = NULL};
 	bool ok = true;
 
 	while (ok && receive(fd, &a)) {
@@ -233,6 +254,8 @@ void hdf5_worker_serve(int fd)
 		     hdf5_write_all(fd, o.data, reply.size);
 		free(o.data);
 		free(steal_pointer(&a.names));
+		free(steal_pointer(&a.text));
 	}
 	free(a.names);
+	free(a.text);
 }

@@ -151,6 +151,11 @@ static char *hdf5_about_of(struct tensor *t, struct error *err)
 		       : hdf5_call_about(&at, err);
 }
 
+static char *hdf5_monolith_of(struct tensor *t, size_t *len, struct error *err)
+{
+	return hdf5_monolith_new(hdf5_of(t)->source, hdf5_of(t), len, err);
+}
+
 static void hdf5_tensor_free(struct tensor *t)
 {
 	free(hdf5_of(t));
@@ -164,6 +169,7 @@ const struct tensor_ops hdf5_tensor_ops = {
 	.values = hdf5_values_part,
 	.attributes = hdf5_attributes_of,
 	.about = hdf5_about_of,
+	.monolith = hdf5_monolith_of,
 	.free = hdf5_tensor_free,
 };
 

@@ -39,6 +39,54 @@ struct target {
 	const char *object; /* path in that file; the source's */
 };
 
+/* ---- what was met --------------------------------------------------------- */
+
+int hdf5_walk_note(struct walk *w, const struct hdf5_item *item)
+{
+	return vec_push(&w->s->items, *item) ? 0 : hdf5_walk_no_memory(w);
+}
+
+int hdf5_walk_note_link(struct walk *w, const struct group *in,
+			const char *name, const char *target)
+{
+	struct hdf5_item item = {.kind = target ? HDF5_ITEM_LINK
+						: HDF5_ITEM_LOST};
+	cleanup_free char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	item.name = intern_text(&w->s->intern, path);
+	item.target = target ? intern_text(&w->s->intern, target) : NULL;
+	return item.name && (!target || item.target) ? hdf5_walk_note(w, &item)
+						     : hdf5_walk_no_memory(w);
+}
+
+static int note_group(struct walk *w, const struct group *g)
+{
+	struct hdf5_item item = {.kind = HDF5_ITEM_GROUP, .file = g->file};
+
+	item.name = intern_text(&w->s->intern, g->path);
+	item.object = *g->object ? g->object : "/";
+	return item.name ? hdf5_walk_note(w, &item) : hdf5_walk_no_memory(w);
+}
+
+/* The group `up` levels above is met again. */
+static int read_cycle(struct walk *w, const struct group *in, const char *name,
+		      unsigned up)
+{
+	cleanup_free char *path = strdup(in->path);
+	int r;
+
+	if (!path)
+		return hdf5_walk_no_memory(w);
+	for (unsigned i = 0; i < up && strrchr(path, '/'); i++)
+		*strrchr(path, '/') = '\0';
+	r = hdf5_walk_note_link(w, in, name, *path ? path : "/");
+	return r < 0 ? r : hdf5_walk_add_cycle(w, in->dir, name, up);
+}
+
 /* ---- groups -------------------------------------------------------------- */
 
 /* A group is entered: its directory, its members. */
@@ -78,8 +126,7 @@ static int read_group(struct walk *w, const struct group *in, const char *name,
 
 	for (unsigned i = 0; i < w->depth; i++)
 		if (w->level[i].addr == addr && w->level[i].file == t->file)
-			return hdf5_walk_add_cycle(w, in->dir, name,
-						   w->depth - 1 - i);
+			return read_cycle(w, in, name, w->depth - 1 - i);
 	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
 		path = NULL;
 		return hdf5_walk_no_memory(w);
@@ -87,8 +134,11 @@ static int read_group(struct walk *w, const struct group *in, const char *name,
 	r = hdf5_walk_visit(w, t->file, addr, path, &before);
 	if (r < 0)
 		return r;
-	if (before && ++w->revisits > REVISITS_MAX)
-		return hdf5_walk_add_revisit(w, in->dir, name, before);
+	if (before && ++w->revisits > REVISITS_MAX) {
+		r = hdf5_walk_note_link(w, in, name, before);
+		return r < 0 ? r
+			     : hdf5_walk_add_revisit(w, in->dir, name, before);
+	}
 	return enter_group(w, in, name, t, path, addr);
 }
 
@@ -314,6 +364,9 @@ int hdf5_walk_group(struct walk *w, const struct group *g)
 	bool all;
 	int r = 0;
 
+	r = note_group(w, g);
+	if (r < 0)
+		return r;
 	f = hdf5_group_files_new(w->s, g->file, *g->object ? g->object : "/",
 				 w->s->mtime);
 	if (!f)

@@ -57,6 +57,11 @@ int hdf5_walk_find(struct walk *w, hid_t file, const char *path,
 int hdf5_walk_external(struct walk *w, hid_t group, uint32_t file,
 		       const char *name, uint32_t *to, char **object);
 
+/* Note what was met; -ENOMEM. */
+int hdf5_walk_note(struct walk *w, const struct hdf5_item *item);
+/* A link in a group, to a path of the mount (NULL: to nothing). */
+int hdf5_walk_note_link(struct walk *w, const struct group *in,
+			const char *name, const char *target);
 /* -ENOMEM, said. */
 int hdf5_walk_no_memory(struct walk *w);
 /* hdf5_publish.c: a dataset as a directory: `dir` itself when it is there, else

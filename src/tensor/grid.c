@@ -168,3 +168,25 @@ bool grid_step(unsigned rank, uint64_t *at, const uint64_t *n)
 	}
 	return false;
 }
+
+uint64_t box_front(const struct box *b, unsigned rank, uint64_t skip,
+		   uint64_t n, struct box *out)
+{
+	uint64_t size = 1;
+	bool whole = true; /* all axes further in are taken from end to end */
+
+	memset(out, 0, sizeof *out);
+	for (unsigned i = rank; i-- > 0;) {
+		uint64_t at = skip % b->count[i];
+
+		out->start[i] = b->start[i] + at;
+		out->count[i] = 1;
+		if (whole) {
+			out->count[i] = min_u64(b->count[i] - at, n / size);
+			size *= out->count[i];
+			whole = out->count[i] == b->count[i];
+		}
+		skip /= b->count[i];
+	}
+	return size;
+}

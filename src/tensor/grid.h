@@ -29,6 +29,10 @@ int grid_init(struct grid *g, unsigned rank, const uint64_t *shape,
 	      const uint64_t *chunk, uint32_t elem);
 /* Elements of a box; shape products were checked by grid_init. */
 uint64_t box_elements(const struct box *b, unsigned rank);
+/* The first of elements [skip, skip + n) of a box, in C order, that are a box
+ * themselves: the largest such.  Returns how many these are. */
+uint64_t box_front(const struct box *b, unsigned rank, uint64_t skip,
+		   uint64_t n, struct box *out);
 /*
  * For byte `off` of box `b` laid out in C order: the chunk that holds it, the
  * offset inside the decoded chunk, and how many bytes follow without a break

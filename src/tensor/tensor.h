@@ -105,6 +105,9 @@ struct tensor_ops {
 	 * (malloc'ed text): `attributes`; where the file says, `axes`, for each
 	 * an object or null, and `metadata`. */
 	char *(*about)(struct tensor *t, struct error *err);
+	/* Optional.  The tensor as an HDF5 file without its data, as in monolith.h
+	 * (malloc'ed, *len bytes).  Blocks. */
+	char *(*monolith)(struct tensor *t, size_t *len, struct error *err);
 	void (*free)(struct tensor *t);
 };
 enum tensor_missing { MISSING_ERROR, MISSING_FILL };
@@ -141,6 +144,7 @@ struct tensor {
 		epochs; /* of its samples; NULL: not asked for */
 	_Atomic(struct lookups *) slices; /* names that were asked for; NULL */
 	struct chunk_set documents; /* info.json and others, made when read */
+	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */
 	uint64_t text_bytes;
 	unsigned sample_axes; /* that the file suggests; 0: it does not */

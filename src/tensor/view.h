@@ -19,6 +19,8 @@ int view_options_parse(struct view_options *o, const char *list,
 		       struct error *err);
 /* Rows of view_table that are called `name` (of `len` bytes); "all": all.  0: none. */
 uint32_t view_rows(const char *name, size_t len);
+/* Is a view of that name among those that are listed? */
+bool view_is_listed(const struct view_options *o, const char *name);
 /* Comma-separated names of all views, for help. */
 const char *view_names(void);
 /* Leading axes that a sample of this tensor fixes: as given, else as its file
@@ -100,6 +102,9 @@ struct view_ops {
 		       uint64_t len, struct error *err);
 	int (*map)(const struct view *v, const uint64_t *at, uint64_t off,
 		   struct plan *plan, struct error *err);
+	/* Optional: xattr left_out, lines of what a file lacks; length 0: nothing. */
+	ssize_t (*left_out)(const struct view *v, const uint64_t *at,
+			    struct pinner *p, char *buf, size_t n);
 };
 #define VIEW_HEADER_MAX 512
 /* Rows end with NULL. */

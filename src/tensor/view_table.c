@@ -6,11 +6,10 @@
 #include <string.h>
 
 const struct view_ops *const view_table[] = {
-	&view_bin,          &view_array,          &view_ragged_array,
-	&view_text,         &view_blocks,         &view_samples,
-	&view_text_samples, &view_ragged_samples, &view_info,
-	&view_stack,        &view_slice,          &view_images,
-	&view_tiff,         &view_epochs,         NULL};
+	&view_bin,    &view_array,   &view_ragged_array, &view_text,
+	&view_blocks, &view_samples, &view_text_samples, &view_ragged_samples,
+	&view_info,   &view_stack,   &view_slice,        &view_images,
+	&view_tiff,   &view_epochs,  &view_h5,           NULL};
 
 void view_options_default(struct view_options *o)
 {
@@ -35,6 +34,11 @@ uint32_t view_rows(const char *name, size_t len)
 			bits |= 1u << i;
 	}
 	return bits;
+}
+
+bool view_is_listed(const struct view_options *o, const char *name)
+{
+	return o->views & view_rows(name, strlen(name));
 }
 
 int view_options_parse(struct view_options *o, const char *list,
@@ -62,6 +66,6 @@ int view_options_parse(struct view_options *o, const char *list,
 
 const char *view_names(void)
 {
-	return "array, bin, text, blocks, samples, epochs, images, slice, "
-	       "stack, tiff";
+	return "array, bin, text, blocks, samples, epochs, h5, images, "
+	       "slice, stack, tiff";
 }

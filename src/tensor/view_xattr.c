@@ -165,6 +165,7 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 	struct tensor *t = f->tensor;
 	cleanup_free char *attributes = NULL;
 	char value[4096];
+	struct view_node w;
 	int r;
 
 	if (node == 0 && !strcmp(key, "attrs") && t->ops->attributes) {
@@ -179,6 +180,11 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 	}
 	if (t->descr && !strcmp(key, "dtype"))
 		return deliver(t->descr, buf, n);
+	if (!strcmp(key, "left_out"))
+		return view_node_resolve(f, node, &w) == 0 &&
+				       w.view.ops->left_out
+			       ? w.view.ops->left_out(&w.view, w.at, p, buf, n)
+			       : -ENODATA;
 	r = short_value(f, node, key, p, value, sizeof value);
 	return r < 0 ? r : deliver(value, buf, n);
 }
@@ -199,12 +205,14 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 		ROW("shape\0dtype\0source\0chunks\0filters"),
 		ROW("shape\0dtype\0source\0flag\0chunks\0filters"),
 		ROW("shape\0dtype\0source\0error\0chunks\0filters"),
+		ROW("shape\0dtype\0source\0left_out"),
 #undef ROW
 	};
 	const struct tensor_files *f = tensor_files_of(files);
 	const struct tensor *t = f->tensor;
 	size_t without = node || !t->ops->attributes ? sizeof FIRST : 0;
 	const struct layout *l = NULL;
+	struct view_node w;
 	struct box b;
 	unsigned drop, row = 0;
 	int64_t p = -1;
@@ -213,7 +221,9 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 		p = tensor_part_of(t, &b);
 	if (p >= 0)
 		l = atomic_load(&t->parts[p].layout);
-	if (t->unreadable)
+	if (node && view_node_resolve(f, node, &w) == 0 && w.view.ops->left_out)
+		row = 6;
+	else if (t->unreadable)
 		row = 5;
 	else if (!t->why_not)
 		row = 1 + (t->flags != NULL) +
