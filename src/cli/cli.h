@@ -180,6 +180,7 @@ struct session {
 	struct fs *fs;
 	struct source **sources;
 	size_t n_sources;
+	struct classes *classes; /* labels of a file */
 	char *config;
 };
 /* One source is the root of the tree, several are a directory each, as is one that

@@ -240,6 +240,11 @@ const struct option options_views[] = {
 	CALL("views", 0, "LIST", "array,bin,text,blocks,samples",
 	     "which views of a tensor are listed; the others are there, too",
 	     option_set_views),
+	{"labels", 0, OPTION_TEXT, "PATH",
+	 "a dataset labels, targets, y beside",
+	 "labels of the samples: a dataset, or a CSV file (label, or "
+	 "row,label)",
+	 AT(views.labels), 0, 0, NULL},
 	CALL("dtype-order", 0, "ORDER", "little",
 	     "byte order of numbers: little, or source as stored",
 	     option_set_dtype_order),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "shm/home.h"
+#include "tensor/classes.h"
 #include "tree/graft.h"
 
 /* What decoding a stream ahead may take; the cache is empty then. */
@@ -72,6 +74,8 @@ static char *describe_config(char *const *paths, size_t n,
 	fprintf(f, "%s%s%s", s->joined ? "union\n" : "",
 		s->nested ? "recursive\n" : "",
 		s->versions ? "versions\n" : "");
+	if (s->views.labels)
+		fprintf(f, "labels=%s\n", s->views.labels);
 	if (s->prefix)
 		fprintf(f, "prefix=%s\n", s->prefix);
 	fprintf(f, "dtype-order=%s\nmissing=%s\ntimeout=%u\n",
@@ -155,6 +159,9 @@ static void args_of(struct opening *o, const char *path,
 				     .dataset = o->set->dataset,
 				     .joined = o->set->concat_given,
 				     .concat = o->set->concat};
+	args->views.classes = o->s->classes;
+	if (o->s->classes)
+		args->views.labels = NULL;
 }
 
 static int open_source(struct opening *o, char *const *paths, size_t i,
@@ -207,6 +214,30 @@ static void open_grafts(const struct tree *t)
 			log_warn("%s", err.text);
 }
 
+/* Labels in a file are read now, and are those of whatever has as many samples. */
+static int open_labels(struct session *s, const struct settings *set,
+		       struct error *err)
+{
+	const char *path = set->views.labels;
+	size_t n = path ? strlen(path) : 0;
+
+	if (n < 4 || (strcasecmp(path + n - 4, ".csv") &&
+		      strcasecmp(path + n - 4, ".txt")))
+		return 0;
+	return classes_of_csv(&s->classes, path, err);
+}
+
+static int check_labels(const struct session *s, struct error *err)
+{
+	if (!s->classes || classes_used(s->classes))
+		return 0;
+	return error_set(err, -EINVAL,
+			 "labels: '%s' has %llu labels, and no dataset has as "
+			 "many samples",
+			 classes_name(s->classes),
+			 (unsigned long long)classes_samples(s->classes));
+}
+
 static int build_tree(struct session *s, char *const *paths, size_t n,
 		      const struct settings *set, struct error *err)
 {
@@ -235,12 +266,16 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	s->sources = calloc(n + 1, sizeof *s->sources);
 	if (!o.b || !s->sources)
 		r = error_set(err, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = open_labels(s, set, err);
 	if (r == 0 && set->joined && n > 1)
 		r = open_union(&o, paths, n);
 	for (size_t i = 0; i < n && r == 0 && !(set->joined && n > 1); i++)
 		r = open_source(&o, paths, i,
 				n == 1 && !(set->names && set->names[0]));
 	progress_clear(&o.progress);
+	if (r == 0)
+		r = check_labels(s, err);
 	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
 	tree_builder_free(o.b);
@@ -371,6 +406,7 @@ void session_free(struct session *s)
 	for (size_t i = s->n_sources; i-- > 0;)
 		source_close(s->sources[i]);
 	free(s->sources);
+	classes_free(s->classes);
 	if (s->handles)
 		handles_free(s->handles);
 	shared_close(s->shared);

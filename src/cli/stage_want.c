@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/number.h"
@@ -46,6 +47,14 @@ static void print_options(FILE *f, const struct settings *s)
 		fprintf(f, " dataset=%s", s->dataset);
 	if (s->concat_given)
 		fprintf(f, " concat=%d", s->concat);
+	if (s->views.labels) {
+		struct stat st;
+
+		if (stat(s->views.labels, &st) < 0)
+			st.st_size = st.st_mtime = 0;
+		fprintf(f, " labels=%s %lld %lld", s->views.labels,
+			(long long)st.st_size, (long long)st.st_mtime);
+	}
 	if (s->prefix)
 		fprintf(f, " prefix=%s", s->prefix);
 	if (s->subdir)

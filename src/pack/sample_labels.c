@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "pack/sample_csv.h"
+#include "base/csv.h"
 
 /* A list of labels is text of some bytes for each sample. */
 #define TEXT_MOST (INT64_C(4) << 30)

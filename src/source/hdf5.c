@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "archive/backing.h"
 #include "source/stage.h"
+#include "tensor/classes.h"
 
 /* ---- the file ------------------------------------------------------------ */
 
@@ -42,6 +43,9 @@ static void hdf5_close(struct source *source)
 	if (!s)
 		return;
 	vec_free(&s->items);
+	for (size_t i = 0; i < s->labels.n; i++)
+		classes_free(s->labels.at[i]);
+	vec_free(&s->labels);
 	intern_free(&s->intern);
 	free(s->path);
 	free(s->dir);
@@ -132,7 +136,7 @@ static int joined_paths(struct hdf5_source *s, const struct source_args *a,
 static int walk_root(struct walk *w, hid_t file, const char *name, uint32_t dir)
 {
 	struct hdf5_place at = {w->s, w->s->file, NULL};
-	struct group g = {-1, w->s->file, "", "", dir};
+	struct group g = {-1, w->s->file, "", "", dir, NULL};
 	H5O_info_t info;
 	char why[256];
 	int r = 0;
@@ -180,7 +184,11 @@ int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 	hdf5_lock();
 	r = hdf5_open(s->handles, s->file, &file, err);
 	if (!r) {
-		r = walk_root(w, file, a->dataset, a->dir);
+		r = hdf5_labels_given(w, file);
+		if (!r)
+			r = walk_root(w, file, a->dataset, a->dir);
+		if (!r)
+			r = hdf5_labels_check(w);
 		H5Fclose(file);
 	}
 	hdf5_walk_warn_missing(w);
@@ -211,6 +219,7 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 	s->source.ops = &source_hdf5;
 	s->handles = a->handles;
 	s->views = a->views;
+	s->pinner = a->pinner;
 	intern_init(&s->intern);
 	r = a->inside   ? inside_paths(s, a, err)
 	    : a->joined ? joined_paths(s, a, err)

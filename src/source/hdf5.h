@@ -36,6 +36,8 @@ struct hdf5_source {
 	struct view_options views;
 	char *prefix; /* option prefix=: where else sources may be; or NULL */
 	vec(struct hdf5_item) items;
+	struct pinner *pinner;
+	vec(struct classes *) labels; /* that were found; owned */
 };
 
 /* The part of the tensor that every reader sees comes first. */

@@ -93,7 +93,7 @@ static int read_cycle(struct walk *w, const struct group *in, const char *name,
 static int enter_group(struct walk *w, const struct group *in, const char *name,
 		       const struct target *t, const char *path, haddr_t addr)
 {
-	struct group g = {-1, t->file, t->object, path, 0};
+	struct group g = {-1, t->file, t->object, path, 0, NULL};
 	int r;
 
 	if (w->depth == DEPTH_MAX)
@@ -356,8 +356,23 @@ static int list_lost(struct walk *w, const struct group *g)
 	return hdf5_publish_listed(w, g, "(unreadable)", -EIO, why);
 }
 
-int hdf5_walk_group(struct walk *w, const struct group *g)
+/* What may be labels has to be known before what they may belong to is published. */
+static int look_for_labels(struct walk *w, const struct group *g,
+			   const struct links *l, struct group_labels *labels)
 {
+	int r = 0;
+
+	for (size_t i = 0; i < l->v.n && !r; i++)
+		if (l->v.at[i].type != H5L_TYPE_EXTERNAL &&
+		    hdf5_labels_is_name(l->v.at[i].name))
+			r = hdf5_labels_look(w, g, l->v.at[i].name, labels);
+	return r;
+}
+
+int hdf5_walk_group(struct walk *w, const struct group *group)
+{
+	struct group_labels labels = {0};
+	struct group with = *group, *g = &with;
 	struct links l = {VEC_EMPTY};
 	struct files *f;
 	hsize_t at = 0;
@@ -374,6 +389,8 @@ int hdf5_walk_group(struct walk *w, const struct group *g)
 	tree_set_files(w->b, g->dir, f);
 	all = H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at, collect,
 			 &l) >= 0;
+	with.labels = &labels;
+	r = look_for_labels(w, g, &l, &labels);
 	for (size_t i = 0; i < l.v.n && !r; i++)
 		r = read_link(w, g, &l.v.at[i]);
 	if (!all && !r)

@@ -26,7 +26,16 @@ struct walk {
 	unsigned missing;        /* links into files, to what is not there */
 	char missing_shown[480]; /* the first ones */
 	struct level level[DEPTH_MAX];
+	struct classes *given; /* option labels=, and what that is */
+	const char *given_object;
 	struct error *err;
+};
+/* Datasets of a group that may be labels of the others. */
+#define HDF5_LABELS_MAX 8
+struct group_labels {
+	unsigned n;
+	struct classes *at[HDF5_LABELS_MAX]; /* the source's */
+	const char *object[HDF5_LABELS_MAX]; /* which datasets they are */
 };
 /* A group, open. */
 struct group {
@@ -35,6 +44,7 @@ struct group {
 	const char *object; /* its path in that file, "" for the root */
 	const char *path;   /* and in the mount */
 	uint32_t dir;
+	const struct group_labels *labels;
 };
 
 struct visited {
@@ -93,6 +103,18 @@ int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 /* Says, at the end and once, what links led to nothing. */
 void hdf5_walk_warn_missing(const struct walk *w);
 void hdf5_walk_forget(struct walk *w);
+
+/* hdf5_labels.c.  The dataset that labels= names, once the file is open; and when all is
+ * walked: -EINVAL, nothing has as many samples. */
+int hdf5_labels_given(struct walk *w, hid_t file);
+int hdf5_labels_check(struct walk *w);
+/* A member of a group that could be labels by its name: is it?  0, or -ENOMEM. */
+bool hdf5_labels_is_name(const char *name);
+int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
+		     struct group_labels *out);
+/* Those of a dataset: as given, else the only ones of its length beside it. */
+void hdf5_labels_set(struct walk *w, const struct group *g,
+		     struct hdf5_tensor *h);
 
 /* hdf5_axes.c: how many leading axes a sample fixes, where files of this kind
  * say so; 0: they do not. */

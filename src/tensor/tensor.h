@@ -112,6 +112,7 @@ struct tensor_ops {
 };
 enum tensor_missing { MISSING_ERROR, MISSING_FILL };
 
+struct classes;
 struct epochs;
 struct lookups;
 struct text;
@@ -140,6 +141,7 @@ struct tensor {
 	_Atomic uint32_t learnt; /* parts with a layout; */
 	_Atomic bool nests;      /* some of them are NESTED */
 	struct tensor *flags;    /* strings, one a row; borrowed; or NULL */
+	struct classes *classes; /* labels of its samples; borrowed; or NULL */
 	_Atomic(struct epochs *)
 		epochs; /* of its samples; NULL: not asked for */
 	_Atomic(struct lookups *) slices; /* names that were asked for; NULL */

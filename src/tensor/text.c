@@ -272,8 +272,8 @@ void text_free(struct text *x)
 
 /* ---- array.txt ----------------------------------------------------------- */
 
-static int pin_segment(struct text *x, uint64_t segment, struct pinner *p,
-		       struct span *span, struct error *err)
+int text_pin(struct text *x, uint64_t segment, struct pinner *p,
+	     struct span *span, struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 
@@ -316,7 +316,7 @@ static int segment_size(struct text *x, uint64_t segment, struct pinner *p,
 {
 	struct span span;
 	uint64_t first, n;
-	int r = pin_segment(x, segment, p, &span, err);
+	int r = text_pin(x, segment, p, &span, err);
 
 	if (r < 0)
 		return r;
@@ -409,7 +409,7 @@ int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
 	if (x->style == LINES_NPY)
 		return text_sequence_size(x, sample, p, size, err);
 	sample_place(x, sample, &segment, &slice);
-	r = pin_segment(x, segment, p, &span, err);
+	r = text_pin(x, segment, p, &span, err);
 	if (r < 0)
 		return r;
 	r = lines_slice(span.buf, slice, &off, &len);
@@ -467,7 +467,7 @@ int text_common(struct text *x, uint64_t first, uint64_t last, struct pinner *p,
 
 		sample_place(x, at, &segment, &slice);
 		text_segment_range(x, segment, &from, &count);
-		r = pin_segment(x, segment, p, &span, err);
+		r = text_pin(x, segment, p, &span, err);
 		if (r < 0)
 			return r;
 		for (r = 1; r == 1 && at < end && slice < count; at++) {

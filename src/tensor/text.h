@@ -39,5 +39,10 @@ int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
  * "" when there are none; without the newline.  Blocks. */
 int text_common(struct text *x, uint64_t first, uint64_t last, struct pinner *p,
 		char *buf, size_t n, struct error *err);
+/* Every line in turn, its newline included.  Not 0: the end.  Blocks. */
+int text_each(struct text *x, struct pinner *p,
+	      int (*put)(void *ctx, const unsigned char *line, size_t len,
+			 struct error *err),
+	      void *ctx, struct error *err);
 
 #endif

@@ -38,6 +38,10 @@ void text_segment_range(const struct text *x, uint64_t segment, uint64_t *first,
 /* All of a tensor. */
 void text_whole_box(const struct tensor *t, struct box *b);
 
+/* Pin a segment, all of it. */
+int text_pin(struct text *x, uint64_t segment, struct pinner *p,
+	     struct span *span, struct error *err);
+
 /* chunk_set_ops.fetch: ask for the values of a segment; text_fill.c. */
 int text_fill(struct chunk_set *s, uint64_t segment, _Atomic uint64_t *gauge,
 	      struct buf **out, struct error *err);

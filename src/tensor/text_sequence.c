@@ -11,11 +11,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "tensor/read.h"
 
 #define RECORD_MAX 64
 
@@ -58,38 +58,12 @@ int text_counts_error(const struct text *x, uint64_t sample, uint64_t heap,
 
 /* ---- the length in the index ------------------------------------------------- */
 
-/* Copy a span that was pinned for a few bytes. */
-static int span_copy(const struct tensor *t, const struct span *s,
-		     unsigned char *to, size_t n, struct error *err)
-{
-	const unsigned char *pattern = s->fill.pattern;
-	ssize_t got;
-
-	if (s->kind == SPAN_MEM) {
-		memcpy(to, s->mem, n);
-		return 0;
-	}
-	for (size_t i = 0; s->kind == SPAN_FILL && i < n; i++)
-		to[i] = pattern ? pattern[(s->phase + i) % s->fill.width] : 0;
-	if (s->kind == SPAN_FILL)
-		return 0;
-	do
-		got = pread(s->handle.fd, to, n, (off_t)s->pos);
-	while (got < 0 && errno == EINTR);
-	if (got != (ssize_t)n)
-		return error_set(err, -EIO, "%s cannot be read: %s",
-				 handles_name(t->handles, s->handle.file),
-				 got < 0 ? strerror(errno) : "truncated?");
-	return handles_check(t->handles, &s->handle, err);
-}
-
 /* The element of a sample as it is stored. */
 static int read_record(struct text *x, uint64_t sample, struct pinner *p,
 		       unsigned char *to, size_t size, struct error *err)
 {
 	struct tensor *t = x->t;
 	struct box b;
-	int r;
 
 	text_whole_box(t, &b);
 	for (unsigned i = t->rank; i-- > 0;) {
@@ -97,28 +71,7 @@ static int read_record(struct text *x, uint64_t sample, struct pinner *p,
 		b.count[i] = 1;
 		sample /= t->shape[i];
 	}
-	r = tensor_prepare_box(t, &b, 0, size, err);
-	for (size_t have = 0; have < size && r == 0;) {
-		struct plan plan;
-
-		plan_init(&plan, size - have);
-		r = tensor_map_box(t, &b, have, &plan, err);
-		if (r == 0 && !plan.n)
-			r = error_set(err, -EIO, "%s: an element has no bytes",
-				      t->name);
-		for (unsigned i = 0; i < plan.n && r == 0; i++) {
-			struct span span;
-
-			r = p->pin(p, &plan.ext[i], &span, err);
-			if (r < 0)
-				break;
-			r = span_copy(t, &span, to + have, plan.ext[i].len,
-				      err);
-			p->unpin(p, &span);
-			have += plan.ext[i].len;
-		}
-	}
-	return r < 0 ? r : 0;
+	return tensor_read(t, &b, 0, to, size, p, err);
 }
 
 /*

@@ -142,8 +142,11 @@ static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
 	if (w.view.ops->dirs) {
 		uint64_t node = 0;
 
-		*type = S_IFREG;
 		w.view.ops->dirs->entry(f, &w, i, &node, NULL, 0);
+		*type = view_node_resolve(f, node, &w) < 0 ||
+					view_node_is_file(&w)
+				? S_IFREG
+				: S_IFDIR;
 		return node;
 	}
 	w.at[w.depth] = i;

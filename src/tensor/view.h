@@ -7,10 +7,12 @@
 #include "tree/files.h"
 
 struct view_options {
-	unsigned sample_axes;   /* 1 .. RANK_MAX; default 1 */
-	bool sample_axes_given; /* else files may suggest another number */
-	uint32_t views;         /* listed: bit i, row i of view_table */
-	bool source_order;      /* dtype-order=source: keep big-endian */
+	unsigned sample_axes;    /* 1 .. RANK_MAX; default 1 */
+	bool sample_axes_given;  /* else files may suggest another number */
+	uint32_t views;          /* listed: bit i, row i of view_table */
+	bool source_order;       /* dtype-order=source: keep big-endian */
+	const char *labels;      /* dataset that has them; NULL: look around */
+	struct classes *classes; /* or they are known; borrowed */
 	enum tensor_missing missing;
 };
 void view_options_default(struct view_options *o);

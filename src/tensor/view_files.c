@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "tensor/classes.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
 
@@ -132,6 +133,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 		tensor_free(t);
 		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
 	}
+	classes_offer(o->classes, t);
 	f->files.ops = &tensor_files_ops;
 	f->tensor = t;
 	f->sample_axes = (uint8_t)axes;

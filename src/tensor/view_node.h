@@ -5,7 +5,7 @@
 
 #include "tensor/view.h"
 
-#define VIEWS_MAX 24
+#define VIEWS_MAX 32
 
 struct tensor_files {
 	struct files files;
@@ -42,7 +42,7 @@ struct view_node {
 };
 /* A view whose directories are no levels of indices; its entries may be other views'. */
 struct view_dirs {
-	/* Listed entries of a directory; all are files. */
+	/* Listed entries of a directory. */
 	uint64_t (*count)(const struct tensor_files *f,
 			  const struct view_node *dir);
 	/* The node of the i-th, and its name if `buf`; 0 or -errno. */

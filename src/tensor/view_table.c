@@ -6,10 +6,12 @@
 #include <string.h>
 
 const struct view_ops *const view_table[] = {
-	&view_bin,    &view_array,   &view_ragged_array, &view_text,
-	&view_blocks, &view_samples, &view_text_samples, &view_ragged_samples,
-	&view_info,   &view_stack,   &view_slice,        &view_images,
-	&view_tiff,   &view_epochs,  &view_h5,           NULL};
+	&view_bin,          &view_array,          &view_ragged_array,
+	&view_text,         &view_blocks,         &view_samples,
+	&view_text_samples, &view_ragged_samples, &view_info,
+	&view_stack,        &view_slice,          &view_images,
+	&view_tiff,         &view_epochs,         &view_h5,
+	&view_classes,      &view_classes_npy,    NULL};
 
 void view_options_default(struct view_options *o)
 {
@@ -66,6 +68,6 @@ int view_options_parse(struct view_options *o, const char *list,
 
 const char *view_names(void)
 {
-	return "array, bin, text, blocks, samples, epochs, h5, images, "
-	       "slice, stack, tiff";
+	return "array, bin, text, blocks, samples, classes, classes-npy, "
+	       "epochs, h5, images, slice, stack, tiff";
 }

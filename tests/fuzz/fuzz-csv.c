@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "pack/sample_csv.h"
+#include "base/csv.h"
 
 struct seen {
 	const char *text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Comma-separated values (RFC 4180). */
-#include "pack/sample_csv.h"
+#include "base/csv.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Comma-separated values (RFC 4180). */
-#ifndef PACK_SAMPLE_CSV_H
-#define PACK_SAMPLE_CSV_H
+#ifndef BASE_CSV_H
+#define BASE_CSV_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All lines of a text, one after another. */
+#include "tensor/text_private.h"
+
+int text_each(struct text *x, struct pinner *p,
+	      int (*put)(void *ctx, const unsigned char *line, size_t len,
+			 struct error *err),
+	      void *ctx, struct error *err)
+{
+	uint64_t first, n;
+	int r = 0;
+
+	for (uint64_t segment = 0; segment < x->segments && r == 0; segment++) {
+		struct span span;
+		size_t off, len;
+
+		text_segment_range(x, segment, &first, &n);
+		r = text_pin(x, segment, p, &span, err);
+		if (r < 0)
+			return r;
+		for (uint64_t i = 0; i < n && r == 0; i++) {
+			r = lines_slice(span.buf, i, &off, &len);
+			r = r < 0 ? lines_slice_error(span.buf, r, off, len,
+						      err)
+				  : put(ctx, span.buf->data + off, len, err);
+		}
+		p->unpin(p, &span);
+	}
+	return r;
+}

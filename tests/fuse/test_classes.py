@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Samples by label, read by torchvision (ImageFolder, DatasetFolder) and PIL."""
+import collections
+import csv
+import errno
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+import h5py
+import lib
+import numpy as np
+import torchvision
+from checks import check, equal, fails_with
+from lib import Mount, case, tensorfs
+from PIL import Image
+
+work = None
+rng = np.random.default_rng(11)
+
+
+def numbers(dtype, shape):
+    return rng.integers(0, np.iinfo(dtype).max, shape).astype(dtype)
+
+
+def h5(name, **datasets):
+    path = os.path.join(work, name)
+    with h5py.File(path, "w") as f:
+        for k, v in datasets.items():
+            f.create_dataset(k, **v) if isinstance(v, dict) else \
+                f.create_dataset(k, data=v)
+    return path
+
+
+def extracted(name, data, labels, suffix):
+    """The directory that somebody would have made with PIL or NumPy."""
+    top = os.path.join(work, name)
+    for i, (a, label) in enumerate(zip(data, labels)):
+        os.makedirs(os.path.join(top, label), exist_ok=True)
+        path = os.path.join(top, label, "%06d%s" % (i, suffix))
+        np.save(path, a) if suffix == ".npy" else Image.fromarray(a).save(path)
+    return top
+
+
+def same_dataset(got, want):
+    equal(got.classes, want.classes, "classes")
+    equal(got.class_to_idx, want.class_to_idx, "class_to_idx")
+    equal(len(got), len(want), "length")
+    equal([(os.path.relpath(p, got.root), c) for p, c in got.samples],
+          [(os.path.relpath(p, want.root), c) for p, c in want.samples], "samples")
+    equal(collections.Counter(got.targets), collections.Counter(want.targets), "targets")
+    for i in range(len(want)):
+        check((np.asarray(got[i][0]) == np.asarray(want[i][0])).all() and
+              got[i][1] == want[i][1], "sample %d" % i)
+
+
+def image_folder(top):
+    return torchvision.datasets.ImageFolder(top)
+
+
+def array_folder(top):
+    return torchvision.datasets.DatasetFolder(top, loader=np.load, extensions=(".npy",))
+
+
+# --- what torchvision makes of them ------------------------------------------------
+
+@case
+def folders_of_images():
+    for name, shape, suffix in (("grey", (90, 7, 5), ".pgm"), ("rgb", (90, 6, 8, 3), ".ppm")):
+        data, y = numbers("u1", shape), rng.integers(0, 12, 90)
+        y[y == 4] = 5  # a class without samples
+        path = h5(name + ".h5", x={"data": data, "chunks": True, "compression": "gzip"},
+                  labels=y)
+        want = image_folder(extracted(name, data, ["%06d" % v for v in y], suffix))
+        with Mount(path, opts=["--views=classes"]) as m:
+            equal(os.listdir(m.path + "/x"), ["classes", "info.json"], "listed")
+            same_dataset(image_folder(m.path + "/x/classes"), want)
+            equal(os.listdir(m.path + "/labels"), ["info.json"], "labels have none")
+            absent(m.path + "/labels/classes")
+
+
+@case
+def folders_of_arrays():
+    """Those of pictures, of what is none, of strings; labels that are text."""
+    names = ["cat", "dog", "Ärger", "a b", ".hidden", "50%", "cow."]
+    y = [names[i] for i in rng.integers(0, len(names), 60)]
+    data = {"f": rng.normal(size=(60, 3, 4)), "pic": numbers("u2", (60, 4, 5)),
+            "one": rng.normal(size=(60, 9)).astype("f4")}
+    path = h5("arrays.h5", target=np.array([s.encode() for s in y]), **data)
+    with Mount(path) as m:
+        for k, top in (("f", "classes-npy"), ("pic", "classes-npy"), ("one", "classes")):
+            want = array_folder(extracted("npy-" + k, data[k], y, ".npy"))
+            same_dataset(array_folder("%s/%s/%s" % (m.path, k, top)), want)
+        absent(m.path + "/one/classes-npy")
+        # The other one is found by its name.
+        check(os.path.isfile("%s/pic/classes/%s/000000.npy" % (m.path, y[0])), ".npy")
+        absent("%s/pic/classes/%s/000000.npy" % (m.path, "cat" if y[0] != "cat" else "dog"))
+        check(os.path.samefile("%s/pic/classes-npy/%s/000000.npy" % (m.path, y[0]),
+                               m.path + "/pic/samples/000000.npy"), "the same file")
+
+
+@case
+def strings_of_any_kind():
+    vlen = h5py.string_dtype()
+    y = ["b", "a", "a", "b", "c"]
+    path = h5("kinds.h5", x=numbers("u1", (5, 2, 2)), t=np.array([b"x", b"y"] * 2 + [b"z"]),
+              v={"data": y, "dtype": vlen}, col=np.arange(5).reshape(5, 1, 1) % 2,
+              neg=np.array([-1, 3, -12, 0, 3], "i1"), big=np.arange(5, dtype=">u8") % 2,
+              flag=np.array([True, False, True, False, False]))
+    want = {"v": ["a", "b", "c"], "col": ["000000", "000001"],
+            "neg": ["-000001", "-000012", "000000", "000003"],
+            "big": ["000000", "000001"], "flag": ["000000", "000001"], "/t": ["x", "y", "z"]}
+    for name, classes in want.items():
+        with Mount(path, opts=["--labels=" + name]) as m:
+            equal(os.listdir(m.path + "/x/classes"), classes, name)
+            check(sum(len(os.listdir(m.path + "/x/classes/" + c)) for c in classes) == 5, name)
+    with Mount(path, opts=["--labels=v"]) as m:
+        equal(os.listdir(m.path + "/t/classes/a"), ["000001.txt", "000002.txt"], "of text")
+
+
+@case
+def names_that_no_directory_can_have():
+    y = [b"a/b", b"a%2Fb", b"..", b".", b"", b"new\nline", b"back\\slash", b"x" * 300, b"%"]
+    want = ["a%2Fb", "a%252Fb", "%2E%2E", "%2E", "%00", "new%0Aline", "back\\slash", None, "%"]
+    path = h5("odd.h5", x=numbers("u1", (9, 2, 2)), y=np.array(y))
+    with Mount(path) as m:
+        top = m.path + "/x/classes"
+        equal(len(os.listdir(top)), 9, "each is its own")
+        equal(sorted(os.listdir(top)), os.listdir(top), "sorted")
+        for i, name in enumerate(want):
+            if name:
+                equal(os.listdir(top + "/" + name), ["%06d.pgm" % i], repr(y[i]))
+        check(max(map(len, os.listdir(top))) == 255, "a long one is cut")
+
+
+# --- which labels -------------------------------------------------------------------
+
+def absent(path):
+    fails_with((errno.ENOENT,), lambda: os.stat(path), path)
+
+
+@case
+def labels_that_are_found():
+    x = numbers("u1", (6, 2, 2))
+    for extra, found in (({"labels": np.arange(6)}, True), ({"y": np.arange(6)}, True),
+                         ({"labels": np.arange(7)}, False),  # of something else
+                         ({"y": np.arange(6), "labels": np.arange(6)}, False),  # which?
+                         ({"y": np.arange(5), "labels": np.arange(6)}, True),
+                         ({"labels": np.arange(6) / 2}, False),
+                         ({"labels": np.zeros((6, 2), "i4")}, False),
+                         ({"other": np.arange(6)}, False)):
+        path = h5("found.h5", x=x, **extra)
+        with Mount(path) as m:
+            equal(os.path.isdir(m.path + "/x/classes"), found, str(list(extra)))
+    path = os.path.join(work, "groups.h5")
+    with h5py.File(path, "w") as f:
+        for part, n in (("train", 6), ("test", 4)):
+            f[part + "/x"], f[part + "/label"] = numbers("u1", (n, 2, 2)), np.arange(n) % 2
+    with Mount(path) as m:
+        for part, n in (("train", 3), ("test", 2)):
+            equal(len(os.listdir("%s/%s/x/classes/000001" % (m.path, part))), n, part)
+
+
+@case
+def labels_of_a_file():
+    x, y = numbers("u1", (6, 3, 4)), [3, 1, 3, 0, 1, 3]
+    path = h5("file.h5", x=x, y=np.zeros(6, "i4"))
+    rows = [(i, v) for i, v in enumerate(y)]
+    rng.shuffle(rows)
+    texts = {"one": "\n".join(map(str, y)), "head": "label\n" + "\n".join(map(str, y)) + "\n",
+             "rows": "row,label\n" + "".join("%d,%d\n" % (a, b) for a, b in rows),
+             "bare": "\r\n".join("%d, %d" % (a, b) for a, b in rows)}
+    want = image_folder(extracted("file", x, ["%06d" % v for v in y], ".pgm"))
+    for k, text in texts.items():
+        f = os.path.join(work, k + ".csv")
+        with open(f, "w") as out:
+            out.write(text)
+        with Mount(path, opts=["--labels=" + f]) as m:
+            same_dataset(image_folder(m.path + "/x/classes"), want)
+    f = os.path.join(work, "text.txt")
+    with open(f, "w", newline="") as out:
+        csv.writer(out).writerows([["a,b"], ['q"q'], ["a,b"], ["01"], ["1"], ["c"]])
+    with Mount(path, opts=["-o", "labels=" + f]) as m:
+        equal(os.listdir(m.path + "/x/classes"), ["01", "1", "a,b", "c", 'q"q'], "text")
+
+
+@case
+def labels_that_are_wrong():
+    path = h5("wrong.h5", x=numbers("u1", (6, 2, 2)), y=np.arange(5), f=np.arange(6) / 2,
+              big=np.full(6, 2**64 - 1, "u8"))
+    with h5py.File(path, "a") as f:
+        f.create_group("g")
+    for labels, words in (("y", ["5 labels", "no dataset has as many"]), ("f", ["whole numbers"]),
+                          ("g", ["group"]), ("none", ["none"]),
+                          (work + "/none.csv", ["none.csv", "No such file"])):
+        p = tensorfs("ls", "--labels=" + labels, path)
+        check(p.returncode > 0 and all(w in p.stderr for w in words),
+              "%s: %d, %s" % (labels, p.returncode, p.stderr))
+    for text, words in (("1\n2\n", ["2 labels"]), ("0,1\n0,2\n1,1\n2,1\n3,1\n4,1\n", ["row 1", "two"]),
+                        ("0,1\n2,1\n", ["row 1 has no label"]), ("a\n\"b", ["line 2"]),
+                        ("", ["no labels"]), ("1,2,3\n", ["line 1"]), ("0,1\n-1,2\n", ["line 2"]),
+                        ("0,a\n1\n", ["line 2"]), ("0,1\n99999999999,2\n", ["line 2"])):
+        f = os.path.join(work, "wrong.csv")
+        with open(f, "w") as out:
+            out.write(text)
+        p = tensorfs("ls", "--labels=" + f, path)
+        check(p.returncode > 0 and all(w in p.stderr for w in ["wrong.csv"] + words),
+              "%r: %d, %s" % (text, p.returncode, p.stderr))
+    # Only the values say that: an error of the directory, never another class.
+    with Mount(path, opts=["--labels=big"]) as m:
+        fails_with((errno.EIO, errno.ERANGE), lambda: os.listdir(m.path + "/x/classes"), "big")
+        fails_with((errno.EIO, errno.ERANGE), lambda: os.stat(m.path + "/x/classes/000000"), "big")
+        equal(len(os.listdir(m.path + "/x/samples")), 6, "the rest")
+
+
+@case
+def many_samples():
+    n = 400000
+    y = rng.integers(0, 1000, n)
+    path = h5("many.h5", x={"shape": (n, 2, 2), "dtype": "u1"}, y={"data": y, "chunks": (4096,),
+                                                                 "compression": "gzip"})
+    with Mount(path) as m:
+        equal(len(os.listdir(m.path + "/x/classes")), 1000, "classes")
+        got = os.listdir(m.path + "/x/classes/000777")
+        equal(got, ["%06d.pgm" % i for i in np.flatnonzero(y == 777)], "one")
+
+
+work = lib.setup()
+lib.main()
