@@ -43,6 +43,7 @@ static void document_of(const struct chunk_set *s, uint64_t chunk,
 	if (ops->samples)
 		out->view.levels = out->view.drop = axes;
 	out->depth = out->view.levels;
+	out->at[0] = n; /* a file's block */
 	for (unsigned i = out->depth; i-- > 0;) {
 		out->at[i] = n % ops->count(&out->view, i);
 		n /= ops->count(&out->view, i);

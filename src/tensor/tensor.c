@@ -24,6 +24,7 @@
 #include "base/number.h"
 #include "base/lookups.h"
 #include "tensor/text.h"
+#include "tensor/view_lists.h"
 #include "tree/epochs.h"
 
 /* ---- layouts ------------------------------------------------------------- */
@@ -430,6 +431,7 @@ void tensor_free(struct tensor *t)
 		layout_free((struct layout *)atomic_load(&t->parts[p].layout));
 	epochs_free(atomic_load(&t->epochs));
 	lookups_free(atomic_load(&t->slices));
+	lists_free(atomic_load(&t->lists));
 	text_free(t->text);
 	mosaic_free(t->mosaic);
 	free(t->parts);

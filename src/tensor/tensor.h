@@ -114,6 +114,7 @@ enum tensor_missing { MISSING_ERROR, MISSING_FILL };
 
 struct classes;
 struct epochs;
+struct lists;
 struct lookups;
 struct text;
 struct tensor {
@@ -145,6 +146,7 @@ struct tensor {
 	_Atomic(struct epochs *)
 		epochs; /* of its samples; NULL: not asked for */
 	_Atomic(struct lookups *) slices; /* names that were asked for; NULL */
+	_Atomic(struct lists *) lists; /* of its samples; NULL: not asked for */
 	struct chunk_set documents; /* info.json and others, made when read */
 	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */

@@ -88,6 +88,7 @@ struct view_ops {
 	 */
 	char *(*document)(const struct view *v, const uint64_t *at, size_t *len,
 			  struct error *err);
+	/* One that is never is made of blocks: at[0], of levels 0. */
 	bool (*is_document)(const struct view *v, const uint64_t *at);
 	/* Of the names of samples; NULL: .npy, or .txt. */
 	const char *(*suffix)(const struct view *v);

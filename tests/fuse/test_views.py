@@ -74,7 +74,8 @@ def reachable_though_not_listed():
         check(os.path.isfile(m.path + "/a/array.npy"), "array.npy")
     with Mount(path, opts=["--views=all"]) as m:
         equal(sorted(os.listdir(m.path + "/a")),
-              sorted(ALWAYS + ["array.h5", "epochs", "images", "slice", "stack",
+              sorted(ALWAYS + ["array.h5", "epochs", "files.txt", "images",
+                               "manifest.csv", "manifest.jsonl", "slice", "stack",
                                "tiff"]), "views=all")
     p = exits(tensorfs("cat", path + ":a/stack/0.npy", text=False), 0, "cat")
     check(p.stdout[:6] == b"\x93NUMPY", "no .npy")

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists of samples (manifest.csv and others): their lines, and where these begin. */
+#ifndef TENSOR_VIEW_LISTS_H
+#define TENSOR_VIEW_LISTS_H
+
+#include "tensor/classes.h"
+#include "tensor/view.h"
+
+struct lists;
+/* Where lines begin, of a tensor; NULL is nothing. */
+void lists_free(struct lists *l);
+
+enum list_kind { LIST_CSV, LIST_JSONL, LIST_FILES, LIST_DALI, LIST_HF, LISTS };
+
+/* What lines are made of; for view_lists*.c only. */
+struct listing {
+	enum list_kind kind;
+	const struct view *v;
+	struct view names; /* of the files */
+	uint64_t samples, nbytes;
+	const struct class_index *classes;
+	const struct grid *grid;      /* of the chunks; or NULL */
+	char *shape, *dtype, *source; /* as the format spells them */
+};
+/* Reads labels the first time.  Blocks; call listing_done. */
+int listing_begin(struct listing *x, enum list_kind kind, const struct view *v,
+		  struct error *err);
+void listing_done(struct listing *x);
+/* The first line of a list, or nothing. */
+const char *listing_header(enum list_kind kind);
+/* Lines [first, end) and, before the first of all, the header; malloc'ed, *len bytes. */
+char *listing_lines(const struct listing *x, uint64_t first, uint64_t end,
+		    size_t *len, struct error *err);
+/* Samples, or UINT64_MAX. */
+uint64_t listing_samples(const struct tensor *t, unsigned axes);
+
+#endif
