@@ -66,6 +66,18 @@ static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
 	return done;
 }
 
+/* What is in the other plan's scratch goes with it. */
+static uint64_t append_mem(struct plan *p, const struct plan *from,
+			   const struct extent *x)
+{
+	uintptr_t at = (uintptr_t)x->u.mem.data;
+	uintptr_t scratch = (uintptr_t)from->scratch;
+
+	return at >= scratch && at < scratch + sizeof from->scratch
+		       ? plan_copy(p, x->u.mem.data, x->len)
+		       : plan_mem(p, x->u.mem.data, x->len);
+}
+
 /* Append what another plan has. */
 static uint64_t append(struct plan *p, const struct plan *from)
 {
@@ -84,6 +96,8 @@ static uint64_t append(struct plan *p, const struct plan *from)
 		else if (x->kind == EXTENT_FILL)
 			took = plan_fill(p, x->u.fill.of, x->u.fill.phase,
 					 x->len);
+		else if (x->kind == EXTENT_MEM)
+			took = append_mem(p, from, x);
 		done += took;
 		if (took < x->len)
 			break;

@@ -220,12 +220,19 @@ static void map_blocks(const struct members *m, const struct member_record *r,
 	}
 }
 
+struct backing volume_range(const struct volume *v, uint64_t off, uint64_t len)
+{
+	return v->range ? v->range(v, off, len)
+			: backing_part(&v->backing, off, len);
+}
+
 static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 		  struct plan *p, struct error *err)
 {
 	const struct member_files *s = self_of(f);
 	const struct member_record *r = record_of(f, node);
 	const struct volume *v;
+	struct backing b;
 
 	if (r && r->kind == MEMBER_FILE) {
 		plan_file(p, (uint32_t)r->data, off, r->size - off);
@@ -238,7 +245,8 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 	v = &s->volumes[r->volume];
 	switch (r->kind) {
 	case MEMBER_RANGE:
-		backing_map(&v->backing, r->data + off, r->size - off, p);
+		b = volume_range(v, r->data, r->size);
+		backing_map(&b, off, r->size - off, p);
 		return 0;
 	case MEMBER_SPARSE:
 		map_sparse(s->m, r, &v->backing, off, p);

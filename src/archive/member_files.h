@@ -12,7 +12,12 @@ struct volume {
 	struct chunk_set
 		*blocks; /* chunk i is block i of the table; NULL: none.
 				     Verbatim blocks are read past it. */
+	/* Where bytes of one range are, where `backing` has several kinds of them;
+	 * NULL: a part of it.  Pure. */
+	struct backing (*range)(const struct volume *v, uint64_t off,
+				uint64_t len);
 };
+struct backing volume_range(const struct volume *v, uint64_t off, uint64_t len);
 /* Node n is record n.  `m` and `volumes` (n of them; a record of a volume that is
  * not there is an error when it is read) are borrowed.  `root` is the record (a
  * directory) that is shown as node 0. */

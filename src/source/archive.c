@@ -50,6 +50,7 @@ void archive_close(struct source *source)
 	nest_free(a->nest);
 	members_free(&a->members);
 	stream_free(a->stream);
+	zip_free(a->zip);
 	free(a->path);
 	free(a->format);
 	free(a->damage);
@@ -113,6 +114,8 @@ static void forget_index(struct archive *a, struct index *x)
 {
 	stream_free(a->stream);
 	a->stream = NULL;
+	zip_free(a->zip);
+	a->zip = NULL;
 	free(a->format);
 	a->format = NULL;
 	free(a->damage);
@@ -204,6 +207,8 @@ static int find_volume(struct archive *a, struct error *err)
 		a->volume.backing.pos = 0;
 		a->volume.backing.size = stream_size(a->stream);
 	}
+	if (a->zip)
+		a->volume = zip_volume(a->zip);
 	if (a->members.n_blocks)
 		return squashfs_blocks_new(&a->volume.blocks, &a->members,
 					   &a->stored, &a->info, err);
@@ -330,7 +335,7 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 		    struct source **out, struct error *err)
 {
 	static const struct archive_kind *const kinds[] = {
-		&archive_tar, &archive_stream, &archive_squashfs};
+		&archive_tar, &archive_stream, &archive_squashfs, &archive_zip};
 	struct archive *archive;
 
 	*out = NULL;

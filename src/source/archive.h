@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tar, compressed tar and squashfs have in common as sources. */
+/* What tar, compressed tar, squashfs and zip have in common as sources. */
 #ifndef SOURCE_ARCHIVE_H
 #define SOURCE_ARCHIVE_H
 
@@ -8,9 +8,10 @@
 #include "source/nest.h"
 #include "source/source.h"
 #include "source/squashfs.h"
+#include "source/zip.h"
 
 extern const struct source_ops source_tar, source_stream, source_squashfs,
-	source_directory;
+	source_zip, source_directory;
 
 struct archive;
 /* One format: how its member table is made, and what an index keeps beside it. */
@@ -27,7 +28,8 @@ struct archive_kind {
 	int (*load)(struct archive *a, const struct index *x,
 		    struct error *err);
 };
-extern const struct archive_kind archive_tar, archive_stream, archive_squashfs;
+extern const struct archive_kind archive_tar, archive_stream, archive_squashfs,
+	archive_zip;
 /* An open archive; a source. */
 struct archive {
 	struct source source; /* first member */
@@ -39,6 +41,7 @@ struct archive {
 	struct members members;
 	struct volume volume; /* where members' ranges are */
 	struct squashfs_info info;
+	struct zip *zip;   /* NULL: it is none */
 	struct nest *nest; /* for sources inside; NULL: they are files */
 	char *format;      /* "tar.gz", for people */
 	char *damage;      /* the sentence, or NULL */

@@ -265,6 +265,25 @@ void about_counts(json_t *o, const uint64_t counts[5], uint64_t bytes)
 	about_put(o, "bytes", bytes);
 }
 
+static json_t *zip_json(const struct archive *a)
+{
+	json_t *o = json_object();
+	uint64_t windows;
+	const struct stream_point *p = stream_points(a->zip->stream, &windows);
+	uint64_t largest = 0;
+
+	for (uint64_t i = 0; i < windows; i++)
+		largest = max_u64(largest, p[i].size);
+	about_text(o, "compression", windows ? "deflate" : "stored");
+	about_put(o, "decoded_bytes", stream_size(a->zip->stream));
+	about_put(o, "windows", windows);
+	about_put(o, "window_largest_bytes", largest);
+	about_put(o, "states_bytes", blob_size(stream_states(a->zip->stream)));
+	about_put(o, "stored_members", a->zip->n_plain);
+	about_put(o, "unreadable_members", a->zip->n_bad);
+	return o;
+}
+
 static json_t *about_storage(const struct archive *a, json_t *slow)
 {
 	struct image_facts image = {0};
@@ -275,6 +294,8 @@ static json_t *about_storage(const struct archive *a, json_t *slow)
 		warn_of_stream(slow, a, &stream);
 		return stream_json(&stream);
 	}
+	if (a->zip)
+		return zip_json(a);
 	if (a->kind != &archive_squashfs)
 		return json_null();
 	if (look_at_image(&a->members, &image) < 0)

@@ -232,6 +232,20 @@ static void put_runs(json_t *o, const struct archive *a,
 	json_object_set_new(o, "first_runs", list);
 }
 
+static void put_zip(json_t *o, const struct archive *a,
+		    const struct member_record *r)
+{
+	struct summing s = {.a = a};
+	uint64_t at;
+
+	about_text(o, "kept_as", zip_kept_as(a->zip, r->data, &at));
+	if (at)
+		about_put(o, "at", at + a->stored.pos);
+	places_of(a, r, sum, &s);
+	about_put(o, "windows", s.n);
+	about_put(o, "decoded_bytes", s.decoded);
+}
+
 json_t *about_member(const struct archive *a, uint64_t record)
 {
 	static const char *const kept[MEMBER_KINDS] = {
@@ -254,7 +268,9 @@ json_t *about_member(const struct archive *a, uint64_t record)
 			   "its bytes lie beyond the end of the archive");
 		return o;
 	}
-	if (r->kind == MEMBER_RANGE)
+	if (a->zip && r->kind == MEMBER_RANGE)
+		put_zip(o, a, r);
+	else if (r->kind == MEMBER_RANGE)
 		about_put(o, a->stream ? "decoded_at" : "at",
 			  r->data + a->volume.backing.pos);
 	if (r->kind == MEMBER_SPARSE)

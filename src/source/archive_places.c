@@ -34,6 +34,8 @@ uint64_t places_count(const struct archive *a)
 {
 	uint64_t n;
 
+	if (a->zip)
+		return zip_places(a->zip);
 	if (a->volume.blocks)
 		return a->members.n_blocks;
 	if (!a->stream)
@@ -46,6 +48,8 @@ uint64_t places_size(const struct archive *a, uint64_t place)
 {
 	uint64_t n;
 
+	if (a->zip)
+		return zip_place_size(a->zip, place);
 	if (a->volume.blocks) {
 		const struct member_block *b = &a->members.blocks[place];
 
@@ -61,6 +65,8 @@ uint64_t places_stored(const struct archive *a, uint64_t place)
 	const struct stream_point *p;
 	uint64_t n;
 
+	if (a->zip)
+		return zip_place_stored(a->zip, place);
 	if (a->volume.blocks)
 		return places_size(a, place) ? a->members.blocks[place].stored
 					     : 0;
@@ -84,6 +90,14 @@ void places_describe(const struct archive *a, uint64_t place, char *buf,
 	struct chunk_set *set = set_of(a);
 	char text[512];
 
+	if (a->zip) {
+		zip_place_describe(a->zip, place, text, sizeof text);
+		snprintf(buf, n, "%s%s", a->path,
+			 strncmp(text, file, strlen(file))
+				 ? ""
+				 : text + strlen(file));
+		return;
+	}
 	if (!set) {
 		snprintf(buf, n, "%s: bytes %" PRIu64 " to %" PRIu64, a->path,
 			 place * PIECE, place * PIECE + places_size(a, place));
@@ -98,8 +112,11 @@ void places_describe(const struct archive *a, uint64_t place, char *buf,
 static bool take_range(const struct archive *a, uint64_t off, uint64_t len,
 		       places_fn *take, void *ctx)
 {
-	uint64_t size = a->volume.backing.size, last;
+	uint64_t size = a->volume.backing.size, first, last;
 
+	if (a->zip)
+		return !zip_place_range(a->zip, off, len, &first, &last) ||
+		       take(ctx, first, last);
 	if (!len || off >= size)
 		return true;
 	last = off + min_u64(len, size - off) - 1;
@@ -235,8 +252,9 @@ static void check_place(struct checking *k, uint64_t place)
 	if (!size)
 		return;
 	k->c->enter(k->c, 2 * size + stored);
-	r = chunk ? check_chunk(k->a, place, &err)
-		  : read_piece(k->a, place * PIECE, size, &err);
+	r = k->a->zip ? zip_place_check(k->a->zip, place, &err)
+	    : chunk   ? check_chunk(k->a, place, &err)
+		      : read_piece(k->a, place * PIECE, size, &err);
 	k->c->leave(k->c, 2 * size + stored);
 	if (r < 0)
 		add_bad(k, place, r, &err);

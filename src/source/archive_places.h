@@ -9,8 +9,8 @@
 
 /*
  * A place is what is decoded, or read, at once: a window of a stream, a block of a
- * squashfs image, and of a plain tar a MiB of it.  They are numbered; 0 to
- * places_count.
+ * squashfs image, of a plain tar a MiB of it, and of a zip a window or a stored member.
+ * They are numbered; 0 to places_count.
  */
 uint64_t places_count(const struct archive *a);
 /* Decoded bytes of one; 0: there is nothing to decode. */

@@ -211,8 +211,10 @@ static int join_volumes(struct joined *j, struct source *const *archives,
 	for (unsigned i = 0; i < j->n && r == 0; i++) {
 		const struct archive *a = archive_of_source(archives[i]);
 
-		j->volumes[i].backing = a->volume.backing;
-		j->tars &= a->kind != &archive_squashfs;
+		j->volumes[i] = a->volume;
+		j->volumes[i].blocks = NULL;
+		j->tars &=
+			a->kind == &archive_tar || a->kind == &archive_stream;
 		if (a->members.n_blocks)
 			r = squashfs_blocks_new(&j->volumes[i].blocks,
 						&j->members, &a->stored,

@@ -171,7 +171,7 @@ static const char *const archive_suffixes[] = {
 	".tar",    ".tar.gz", ".tgz",      ".tar.bz2", ".tbz2",     ".tbz",
 	".tar.xz", ".txz",    ".tar.zst",  ".tzst",    ".tar.zstd", ".tar.lz4",
 	".tlz4",   ".sqfs",   ".squashfs", ".sqsh",    ".squash",   ".sfs",
-	".sif",    ".snap",   NULL};
+	".sif",    ".snap",   ".zip",      ".npz",     NULL};
 static const char *const hdf5_suffixes[] = {
 	".h5", ".hdf5", ".hdf", ".he5", ".hspy", ".nxs", ".nx", ".nc4", NULL};
 
@@ -243,8 +243,7 @@ static struct backing bytes_of(const struct nest *nest, const struct members *m,
 			    .size = r->size};
 
 	if (r->kind == MEMBER_RANGE)
-		return backing_part(&volumes[r->volume].backing, r->data,
-				    r->size);
+		return volume_range(&volumes[r->volume], r->data, r->size);
 	if (r->kind == MEMBER_FILE) {
 		b.file = (uint32_t)r->data;
 		return b;

@@ -19,13 +19,19 @@
 #include "source/safetensors.h"
 #include "source/strangers.h"
 
-const struct source_ops *const source_table[] = {&source_hdf5,
-						 &source_npy,
-						 &source_safetensors,
-						 &source_squashfs,
-						 &source_tar,
-						 &source_stream,
-						 NULL};
+/* A format a line: they are many. */
+/* clang-format off */
+const struct source_ops *const source_table[] = {
+	&source_hdf5,
+	&source_npy,
+	&source_safetensors,
+	&source_squashfs,
+	&source_stream,
+	&source_tar,
+	&source_zip,
+	NULL
+};
+/* clang-format on */
 
 static int read_file(const struct source_args *a, unsigned char *head,
 		     size_t *n, struct error *err)
@@ -81,7 +87,7 @@ static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
 	return error_set(
 		err, -ENOTSUP,
 		"%s is neither an HDF5 file nor an archive (tar, also "
-		"compressed with %s; squashfs), nor anything else that "
+		"compressed with %s; squashfs; zip), nor anything else that "
 		"is mounted (tensorfs --version lists the formats)",
 		path, stream_format_names());
 }

@@ -229,7 +229,7 @@ static void walk_node(struct files *f, const struct members *m, uint64_t node)
 /* Every entry of every directory is found by its name, and as a child. */
 static void walk(const struct members *m)
 {
-	struct volume v = {backing, NULL};
+	struct volume v = {.backing = backing};
 	unsigned steps = 0;
 	struct files *f;
 

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* zip: what an entry of the directory says: names, modes, times, large sizes. */
+/*
+ * Names are UTF-8 where a flag or an extra field says so.  Others are in code page
+ * 437 by the specification; of those that Unix programs wrote, and that are valid
+ * UTF-8, they are that.
+ *
+ * A time of DOS has no zone: it is taken for UTC, so that it is the same on all
+ * nodes.  Extra fields of Unix and NTFS have real ones.
+ */
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "source/zip_private.h"
+
+enum { HOST_DOS = 0, HOST_UNIX = 3, HOST_NTFS = 10, HOST_OSX = 19 };
+enum {
+	EXTRA_ZIP64 = 1,
+	EXTRA_NTFS = 0x000a,
+	EXTRA_TIME = 0x5455,
+	EXTRA_NAME = 0x7075,
+	EXTRA_OWNER = 0x7875
+};
+
+/* Bytes 128 to 255 of code page 437. */
+static const uint16_t cp437[128] = {
+	0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea,
+	0x00eb, 0x00e8, 0x00ef, 0x00ee, 0x00ec, 0x00c4, 0x00c5, 0x00c9, 0x00e6,
+	0x00c6, 0x00f4, 0x00f6, 0x00f2, 0x00fb, 0x00f9, 0x00ff, 0x00d6, 0x00dc,
+	0x00a2, 0x00a3, 0x00a5, 0x20a7, 0x0192, 0x00e1, 0x00ed, 0x00f3, 0x00fa,
+	0x00f1, 0x00d1, 0x00aa, 0x00ba, 0x00bf, 0x2310, 0x00ac, 0x00bd, 0x00bc,
+	0x00a1, 0x00ab, 0x00bb, 0x2591, 0x2592, 0x2593, 0x2502, 0x2524, 0x2561,
+	0x2562, 0x2556, 0x2555, 0x2563, 0x2551, 0x2557, 0x255d, 0x255c, 0x255b,
+	0x2510, 0x2514, 0x2534, 0x252c, 0x251c, 0x2500, 0x253c, 0x255e, 0x255f,
+	0x255a, 0x2554, 0x2569, 0x2566, 0x2560, 0x2550, 0x256c, 0x2567, 0x2568,
+	0x2564, 0x2565, 0x2559, 0x2558, 0x2552, 0x2553, 0x256b, 0x256a, 0x2518,
+	0x250c, 0x2588, 0x2584, 0x258c, 0x2590, 0x2580, 0x03b1, 0x00df, 0x0393,
+	0x03c0, 0x03a3, 0x03c3, 0x00b5, 0x03c4, 0x03a6, 0x0398, 0x03a9, 0x03b4,
+	0x221e, 0x03c6, 0x03b5, 0x2229, 0x2261, 0x00b1, 0x2265, 0x2264, 0x2320,
+	0x2321, 0x00f7, 0x2248, 0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2,
+	0x25a0, 0x00a0};
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Bytes of the character that begins here; 0: no UTF-8. */
+static unsigned utf8_char(const unsigned char *s, size_t n)
+{
+	unsigned len = s[0] < 0x80                   ? 1
+		       : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		       : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		       : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						     : 0;
+
+	if (!len || len > n)
+		return 0;
+	for (unsigned i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than need be, surrogates, beyond Unicode. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static bool is_utf8(const unsigned char *s, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		unsigned len = utf8_char(s + i, n - i);
+
+		if (!len)
+			return false;
+		i += len;
+	}
+	return true;
+}
+
+static char *copy_name(const unsigned char *s, size_t n)
+{
+	char *to = malloc(n + 1);
+
+	if (!to)
+		return NULL;
+	memcpy(to, s, n);
+	to[n] = '\0';
+	return to;
+}
+
+static char *from_cp437(const unsigned char *s, size_t n)
+{
+	char *to = malloc(3 * n + 1), *p = to;
+
+	for (size_t i = 0; to && i < n; i++) {
+		unsigned c = s[i] < 128 ? s[i] : cp437[s[i] - 128];
+
+		if (c < 0x80) {
+			*p++ = (char)c;
+			continue;
+		}
+		if (c >= 0x800) {
+			*p++ = (char)(0xe0 | c >> 12);
+			*p++ = (char)(0x80 | (c >> 6 & 0x3f));
+		} else {
+			*p++ = (char)(0xc0 | c >> 6);
+		}
+		*p++ = (char)(0x80 | (c & 0x3f));
+	}
+	if (to)
+		*p = '\0';
+	return to;
+}
+
+static char *decode_name(const struct zip_entry *e, const unsigned char *name,
+			 size_t n, unsigned host)
+{
+	char *to, *p;
+	bool unix_host = host == HOST_UNIX || host == HOST_OSX;
+
+	if (e->flags & ZIP_FLAG_UTF8 || (unix_host && is_utf8(name, n)))
+		return copy_name(name, n);
+	to = from_cp437(name, n);
+	/* Programs of DOS that know no better. */
+	if (to && (host == HOST_DOS || host == HOST_NTFS) && !strchr(to, '/'))
+		for (p = to; *p; p++)
+			if (*p == '\\')
+				*p = '/';
+	return to;
+}
+
+/* ---- extra fields -------------------------------------------------------- */
+
+/* Sizes that did not fit, in this order, those only. */
+static bool take_zip64(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	uint64_t *const fields[] = {&e->size, &e->stored, &e->header};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (*fields[i] != UINT32_MAX)
+			continue;
+		if (n < 8)
+			return false;
+		*fields[i] = load_le64(x);
+		x += 8;
+		n -= 8;
+	}
+	return true;
+}
+
+static void take_ntfs(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	/* 100 ns since 1601. */
+	const uint64_t epoch = UINT64_C(116444736000000000);
+	uint64_t t;
+
+	if (n < 32 || load_le16(x + 4) != 1 || load_le16(x + 6) < 24)
+		return;
+	t = load_le64(x + 8);
+	if (t < epoch || t > INT64_MAX)
+		return;
+	t -= epoch;
+	e->mtime = (int64_t)(t / 10000000);
+	e->nsec = (uint32_t)(t % 10000000 * 100);
+}
+
+static void take_owner(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	unsigned u = n > 1 ? x[1] : 0, g;
+
+	if (n < 3 || x[0] != 1 || u > 8 || n < 3u + u)
+		return;
+	g = x[2 + u];
+	if (g > 8 || n < 3u + u + g)
+		return;
+	e->uid = (uint32_t)load_le(x + 2, u);
+	e->gid = (uint32_t)load_le(x + 3 + u, g);
+}
+
+/* A name in UTF-8, if it belongs to this one. */
+static int take_name(struct zip_entry *e, const unsigned char *x, size_t n,
+		     const unsigned char *name, size_t name_len)
+{
+	char *to;
+
+	if (n < 6 || x[0] != 1 || !is_utf8(x + 5, n - 5) ||
+	    load_le32(x + 1) != libdeflate_crc32(0, name, name_len))
+		return 0;
+	to = copy_name(x + 5, n - 5);
+	if (!to)
+		return -ENOMEM;
+	free(e->name);
+	e->name = to;
+	return 0;
+}
+
+static int take_extra(struct zip_entry *e, unsigned id, const unsigned char *x,
+		      size_t n, const unsigned char *name, size_t name_len)
+{
+	switch (id) {
+	case EXTRA_ZIP64:
+		return take_zip64(e, x, n) ? 0 : -EBADMSG;
+	case EXTRA_NTFS:
+		take_ntfs(e, x, n);
+		return 0;
+	case EXTRA_TIME:
+		if (n >= 5 && x[0] & 1) {
+			e->mtime = (int32_t)load_le32(x + 1);
+			e->nsec = 0;
+		}
+		return 0;
+	case EXTRA_OWNER:
+		take_owner(e, x, n);
+		return 0;
+	case EXTRA_NAME:
+		return take_name(e, x, n, name, name_len);
+	default:
+		return 0;
+	}
+}
+
+/* ---- modes and times ----------------------------------------------------- */
+
+/* Days since 1970 of a day of the Gregorian calendar. */
+static int64_t days_of(int64_t y, unsigned m, unsigned d)
+{
+	y -= m <= 2;
+	return 365 * y + y / 4 - y / 100 + y / 400 +
+	       (153 * (m + (m > 2 ? -3u : 9u)) + 2) / 5 + d - 1 - 719468;
+}
+
+static int64_t dos_time(unsigned time, unsigned date)
+{
+	unsigned month = date >> 5 & 15, day = date & 31;
+
+	if (month < 1 || month > 12 || day < 1)
+		return 0;
+	return days_of(1980 + (date >> 9), month, day) * 86400 +
+	       (time >> 11) * 3600 + (time >> 5 & 63) * 60 + (time & 31) * 2;
+}
+
+static uint32_t mode_of(const struct zip_entry *e, unsigned host,
+			uint32_t attributes)
+{
+	size_t n = strlen(e->name);
+	uint32_t mode = 0;
+	bool dir = n && e->name[n - 1] == '/';
+
+	if (host == HOST_UNIX || host == HOST_OSX)
+		mode = attributes >> 16;
+	else if (attributes & 0x10)
+		dir = true;
+	if (!(mode & 07777))
+		mode = (mode & S_IFMT) | (dir ? 0755 : 0644);
+	if (dir)
+		return S_IFDIR | (mode & 07777);
+	/* Python's writestr says no type. */
+	return mode & S_IFMT ? mode : S_IFREG | mode;
+}
+
+int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
+		   unsigned extra, struct error *err)
+{
+	const unsigned char *at = p + ZIP_ENTRY_SIZE, *x = at + name;
+	unsigned host = p[5], left = extra;
+	bool large = e->size == UINT32_MAX || e->stored == UINT32_MAX ||
+		     e->header == UINT32_MAX;
+	int r = 0;
+
+	e->mtime = dos_time(load_le16(p + 12), load_le16(p + 14));
+	e->uid = e->gid = UINT32_MAX;
+	e->name = decode_name(e, at, name, host);
+	if (!e->name)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (left >= 4 && r == 0) {
+		unsigned id = load_le16(x), n = load_le16(x + 2);
+
+		if (n > left - 4)
+			break;
+		r = take_extra(e, id, x + 4, n, at, name);
+		large &= id != EXTRA_ZIP64;
+		x += 4 + n;
+		left -= 4 + n;
+	}
+	if (large && r == 0 && load_le16(p + 6) >= 45)
+		r = -EBADMSG;
+	if (r < 0) {
+		free(e->name);
+		e->name = NULL;
+		return error_set(err, r,
+				 r == -ENOMEM ? "out of memory"
+					      : "sizes are missing");
+	}
+	e->mode = mode_of(e, host, load_le32(p + 38));
+	return 0;
+}
