@@ -18,11 +18,14 @@ struct span {
 };
 
 /* The store, seen from below (tensor, tree): only what attributes of generated
- * texts need.  `pin` may block on I/O. */
+ * texts and of stored chunks need.  `pin` may block on I/O. */
 struct pinner {
 	int (*pin)(struct pinner *p, const struct extent *x, struct span *out,
 		   struct error *err);
 	void (*unpin)(struct pinner *p, struct span *span);
+	/* Where a chunk of a set is; may block on I/O. */
+	int (*locate)(struct pinner *p, struct chunk_set *set, uint64_t index,
+		      struct chunk *out, struct error *err);
 };
 
 #endif

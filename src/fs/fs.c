@@ -255,6 +255,13 @@ static bool emit_dots(struct fs *fs, uint64_t ino, uint64_t *pos, fs_emit *emit,
 	return true;
 }
 
+int fs_next_entry(struct fs *fs, uint64_t dir, uint64_t *i, struct node *out,
+		  char name[FILES_NAME_MAX + 1])
+{
+	tree_skip(fs->tree, dir, i, store_pinner(fs->store));
+	return tree_entry(fs->tree, dir, *i, out, name, FILES_NAME_MAX + 1);
+}
+
 int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 	       fs_emit *emit, void *ctx)
 {
@@ -269,14 +276,14 @@ int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 		return -ENOTDIR;
 	if (!emit_dots(fs, ino, &pos, emit, ctx))
 		return 0;
-	for (;; pos++) {
-		r = tree_entry(fs->tree, ino, pos - 2, &n, name, sizeof name);
+	for (pos -= 2;; pos++) {
+		r = fs_next_entry(fs, ino, &pos, &n, name);
 		if (r == -ENOENT)
 			return 0;
 		if (r < 0)
 			return fs_looked(fs, ino, r);
 		entry_of(fs, &n, attrs, &e);
-		if (!emit(ctx, name, &e, pos + 1))
+		if (!emit(ctx, name, &e, pos + 3))
 			return 0;
 	}
 }

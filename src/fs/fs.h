@@ -41,6 +41,9 @@ typedef bool fs_emit(void *ctx, const char *name, const struct entry *e,
 		     uint64_t next_pos);
 int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 	       fs_emit *emit, void *ctx);
+/* Entry *i of a directory as tree_entry has it, or the next one that is there. */
+int fs_next_entry(struct fs *fs, uint64_t dir, uint64_t *i, struct node *out,
+		  char name[FILES_NAME_MAX + 1]);
 
 /* A read is whole (up to the end of the file) or an error.  The reply owns its
  * pins and buffer until fs_release. */

@@ -255,7 +255,7 @@ static int expand_dir(struct walk *w, uint32_t dir)
 			(unsigned long long)tree_entry_count(t, ino),
 			(unsigned long long)w->o->most);
 	for (uint64_t i = 0; r == 0; i++) {
-		r = tree_entry(t, ino, i, &n, name, sizeof name);
+		r = fs_next_entry(w->p->fs, ino, &i, &n, name);
 		if (r < 0)
 			break;
 		if (n.type == S_IFDIR)

@@ -337,6 +337,12 @@ static void pinner_unpin(struct pinner *p, struct span *span)
 	store_unpin((struct store *)p, span);
 }
 
+static int pinner_locate(struct pinner *p, struct chunk_set *set,
+			 uint64_t index, struct chunk *out, struct error *err)
+{
+	return store_locate((struct store *)p, set, index, out, err);
+}
+
 /* ---- prefetching --------------------------------------------------------- */
 
 static bool ahead_has(void *ctx, struct chunk_set *set, uint64_t index)
@@ -424,6 +430,7 @@ int store_new(struct store **out, const struct store_options *o,
 		return error_set(err, -ENOMEM, "out of memory");
 	s->pinner.pin = pinner_pin;
 	s->pinner.unpin = pinner_unpin;
+	s->pinner.locate = pinner_locate;
 	s->handles = o->handles;
 	s->shared = o->shared;
 	s->budget = o->cache_size;

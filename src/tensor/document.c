@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "tensor/view_node.h"
 
 #define ENTRY_BITS 40
@@ -38,15 +39,17 @@ static void document_of(const struct chunk_set *s, uint64_t chunk,
 
 	*out = (struct view_node){.view = {.ops = ops,
 					   .tensor = tensor_of(s),
-					   .levels = ops->levels,
 					   .sample_axes = axes}};
+	out->view.levels = view_levels(ops, out->view.tensor, axes);
 	if (ops->samples)
-		out->view.levels = out->view.drop = axes;
+		out->view.drop = axes;
 	out->depth = out->view.levels;
 	out->at[0] = n; /* a file's block */
 	for (unsigned i = out->depth; i-- > 0;) {
-		out->at[i] = n % ops->count(&out->view, i);
-		n /= ops->count(&out->view, i);
+		uint64_t entries = max_u64(ops->count(&out->view, i), 1);
+
+		out->at[i] = n % entries;
+		n /= entries;
 	}
 }
 
@@ -57,7 +60,7 @@ uint64_t tensor_document_chunk(const struct view *v, const uint64_t *at)
 	while (view_table[row] != v->ops)
 		row++;
 	for (unsigned i = 0; i < v->levels; i++)
-		n = n * v->ops->count(v, i) + at[i];
+		n = n * max_u64(v->ops->count(v, i), 1) + at[i];
 	return (row << AXES_BITS | v->sample_axes) << ENTRY_BITS | n;
 }
 

@@ -149,6 +149,10 @@ struct tensor {
 	_Atomic(struct lists *) lists; /* of its samples; NULL: not asked for */
 	struct chunk_set documents; /* info.json and others, made when read */
 	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */
+	struct chunk_set stored_chunks; /* of part 0, not decoded (zarr.h) */
+	_Atomic int zarr;               /* enum zarr_mode */
+	/* Axes of the same number differ in size among its siblings. */
+	bool sized_axes;
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */
 	uint64_t text_bytes;
 	unsigned sample_axes; /* that the file suggests; 0: it does not */

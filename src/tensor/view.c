@@ -43,10 +43,10 @@ void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
 {
 	const struct view_ops *ops = view_table[f->row[k]];
 
-	*out = (struct view){ops,         f->tensor, base,          k,
-			     ops->levels, 0,         f->sample_axes};
+	*out = (struct view){ops, f->tensor, base, k, 0, 0, f->sample_axes};
+	out->levels = view_levels(ops, f->tensor, f->sample_axes);
 	if (ops->samples)
-		out->levels = out->drop = f->sample_axes;
+		out->drop = f->sample_axes;
 }
 
 void view_at(const struct tensor_files *f, unsigned k, struct view *out)
@@ -60,8 +60,9 @@ void view_at(const struct tensor_files *f, unsigned k, struct view *out)
 	view_make(f, k, base, out);
 }
 
-/* The node has number `n` of those that its view takes. */
-static void resolve_entry(struct view_node *w, uint64_t n)
+/* The node has number `n` of those that its view takes.  -ENOENT: it is below a
+ * file. */
+static int resolve_entry(struct view_node *w, uint64_t n)
 {
 	const struct view *v = &w->view;
 	uint64_t size = v->ops->count(v, 0);
@@ -74,6 +75,12 @@ static void resolve_entry(struct view_node *w, uint64_t n)
 		w->at[i] = n % v->ops->count(v, i);
 		n /= v->ops->count(v, i);
 	}
+	for (unsigned i = w->depth; i < v->levels; i++)
+		w->at[i] = 0;
+	for (unsigned d = 1; v->ops->is_leaf && d < w->depth; d++)
+		if (v->ops->is_leaf(v, d, w->at))
+			return -ENOENT;
+	return 0;
 }
 
 int view_node_resolve(const struct tensor_files *f, uint64_t node,
@@ -90,8 +97,7 @@ int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		view_make(f, k, base, &out->view);
 		n = view_numbers(&out->view);
 		if (node - base < n) {
-			resolve_entry(out, node - base);
-			return 0;
+			return resolve_entry(out, node - base);
 		}
 	}
 	return -ENOENT;
@@ -149,9 +155,9 @@ static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
 				: S_IFDIR;
 		return node;
 	}
-	w.at[w.depth] = i;
-	*type = w.depth + 1 < w.view.levels ? S_IFDIR : S_IFREG;
-	return view_node_number(&w.view, w.depth + 1, w.at);
+	w.at[w.depth++] = i;
+	*type = view_node_is_file(&w) ? S_IFREG : S_IFDIR;
+	return view_node_number(&w.view, w.depth, w.at);
 }
 
 static int files_name(const struct files *files, uint64_t dir, uint64_t i,
@@ -215,6 +221,25 @@ static int files_find(const struct files *files, uint64_t dir, const char *name,
 		return r;
 	*node = view_node_number(&w.view, w.depth + 1, w.at);
 	return 0;
+}
+
+static void files_skip(struct files *files, uint64_t dir, uint64_t *i,
+		       struct pinner *p)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	uint64_t n;
+	struct view_node w;
+
+	if (!dir || view_node_resolve(f, dir, &w) < 0 ||
+	    view_node_is_file(&w) || !w.view.ops->is_there)
+		return;
+	n = w.view.ops->count(&w.view, w.depth++);
+	for (; *i < n; ++*i) {
+		w.at[w.depth - 1] = *i;
+		if (!view_node_is_file(&w) ||
+		    w.view.ops->is_there(&w.view, w.at, p))
+			break;
+	}
 }
 
 static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
@@ -439,6 +464,7 @@ const struct files_ops tensor_files_ops = {
 	.name = files_name,
 	.name_of = files_name_of,
 	.find = files_find,
+	.skip = files_skip,
 	.parent = files_parent,
 	.attr_is_slow = files_attr_is_slow,
 	.attr = files_attr,

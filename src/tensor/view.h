@@ -55,6 +55,10 @@ struct view_ops {
 	 * its files lack. */
 	unsigned levels;
 	bool samples;
+	unsigned (*levels_of)(const struct tensor *t); /* instead of levels */
+	/* Optional: entries that are files before the last level. */
+	bool (*is_leaf)(const struct view *v, unsigned depth,
+			const uint64_t *at);
 	/* Is it for this tensor?  May leave a note why not. */
 	bool (*fits)(struct tensor *t, unsigned sample_axes);
 	/* Entries in each directory of a level. */
@@ -90,6 +94,10 @@ struct view_ops {
 			  struct error *err);
 	/* One that is never is made of blocks: at[0], of levels 0. */
 	bool (*is_document)(const struct view *v, const uint64_t *at);
+	/* Optional: is the file with these indices there?  It has a number and a name,
+	 * and `size` says -ENOENT if not.  May block. */
+	bool (*is_there)(const struct view *v, const uint64_t *at,
+			 struct pinner *p);
 	/* Of the names of samples; NULL: .npy, or .txt. */
 	const char *(*suffix)(const struct view *v);
 	/* Instead of npy: bytes before the box, at most VIEW_HEADER_MAX; how many. */

@@ -11,6 +11,7 @@
 #include "tensor/classes.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
+#include "tensor/zarr.h"
 
 unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
 {
@@ -139,6 +140,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	f->sample_axes = (uint8_t)axes;
 	f->n = f->listed = 0;
 	tensor_document_init(t);
+	zarr_stored_init(t);
 	if (!files_add_all(f, o->views | view_always())) {
 		tensor_files_ops.free(&f->files);
 		return error_set(err, -ENOMEM, "out of memory");

@@ -40,6 +40,14 @@ struct view_node {
 	unsigned depth;
 	uint64_t at[RANK_MAX];
 };
+/* Levels of a view's directories. */
+static inline unsigned view_levels(const struct view_ops *ops,
+				   const struct tensor *t, unsigned sample_axes)
+{
+	return ops->samples     ? sample_axes
+	       : ops->levels_of ? ops->levels_of(t)
+				: ops->levels;
+}
 /* A view whose directories are no levels of indices; its entries may be other views'. */
 struct view_dirs {
 	/* Listed entries of a directory. */
@@ -62,7 +70,9 @@ int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		      struct view_node *out);
 static inline bool view_node_is_file(const struct view_node *w)
 {
-	return w->depth == w->view.levels;
+	return w->depth == w->view.levels ||
+	       (w->depth && w->view.ops->is_leaf &&
+		w->view.ops->is_leaf(&w->view, w->depth, w->at));
 }
 /* Say in t->note that a view is left out; false: no memory. */
 bool view_add_note(struct tensor *t, const char *top, const char *why);

@@ -5,29 +5,36 @@
 #include <errno.h>
 #include <string.h>
 
-const struct view_ops *const view_table[] = {&view_bin,
-					     &view_array,
-					     &view_ragged_array,
-					     &view_text,
-					     &view_blocks,
-					     &view_samples,
-					     &view_text_samples,
-					     &view_ragged_samples,
-					     &view_info,
-					     &view_stack,
-					     &view_slice,
-					     &view_images,
-					     &view_tiff,
-					     &view_epochs,
-					     &view_h5,
-					     &view_classes,
-					     &view_classes_npy,
-					     &view_manifest_csv,
-					     &view_manifest_jsonl,
-					     &view_files_txt,
-					     &view_file_list,
-					     &view_metadata_csv,
-					     NULL};
+/* A view a line: they are many. */
+/* clang-format off */
+const struct view_ops *const view_table[] = {
+	&view_bin,
+	&view_array,
+	&view_ragged_array,
+	&view_text,
+	&view_blocks,
+	&view_samples,
+	&view_text_samples,
+	&view_ragged_samples,
+	&view_info,
+	&view_stack,
+	&view_slice,
+	&view_images,
+	&view_tiff,
+	&view_epochs,
+	&view_h5,
+	&view_classes,
+	&view_classes_npy,
+	&view_manifest_csv,
+	&view_manifest_jsonl,
+	&view_files_txt,
+	&view_file_list,
+	&view_metadata_csv,
+	&view_zarr,
+	&view_zarr3,
+	NULL
+};
+/* clang-format on */
 
 void view_options_default(struct view_options *o)
 {
@@ -85,5 +92,5 @@ int view_options_parse(struct view_options *o, const char *list,
 const char *view_names(void)
 {
 	return "array, bin, text, blocks, samples, classes, classes-npy, "
-	       "epochs, h5, images, lists, slice, stack, tiff";
+	       "epochs, h5, images, lists, slice, stack, tiff, zarr, zarr3";
 }

@@ -81,7 +81,7 @@ static void check_member(const struct zip *z, const struct volume *v,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct pinner pinner = {pin, unpin};
+	struct pinner pinner = {.pin = pin, .unpin = unpin};
 	struct zip_scanning s = {0};
 	struct error err = {0};
 	struct fuzz_file f;

@@ -64,7 +64,7 @@ static void read_text(struct files *files, uint64_t node, struct pinner *p,
 TEST(strings_are_lines)
 {
 	static char all[1 << 20], want[1 << 20];
-	struct pinner p = {plain_pin, plain_unpin};
+	struct pinner p = {plain_pin, plain_unpin, NULL};
 
 	for (int round = 0; round < 90; round++) {
 		struct fake *f = fake_new(1 + (unsigned)rnd(2), 8,
@@ -158,7 +158,7 @@ static const struct tensor_ops ragged_ops = {.learn = ragged_learn,
 
 static void check_sequence(struct files *files, uint64_t node, uint64_t e)
 {
-	struct pinner p = {plain_pin, plain_unpin};
+	struct pinner p = {plain_pin, plain_unpin, NULL};
 	char out[256];
 	struct attr a;
 	uint16_t v;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A tensor's chunks as files of a Zarr array. */
+
+/*
+ * A chunked dataset keeps its grid.  Where Zarr v2 has codecs for its filters a chunk's
+ * file is what is stored; the chunks are then a set of their own (zarr_stored.c), for
+ * which nothing has to be decoded.  Otherwise, and in Zarr v3, it is the chunk decoded.
+ *
+ * A .zarray says once for all chunks how they are encoded, while HDF5 may skip filters
+ * for each of them.  So all are looked at before the first is served as it is stored.
+ *
+ * Anything else (contiguous, virtual) is cut along one axis, in whole blocks
+ * of it where there are some:
+ *
+ *	shape (9, 1000, 1000), chunks (1, 400, 1000):   1 .. 1 | rows | all .. all
+ *
+ * so that a chunk is a run of the array's bytes, and what overhangs comes last.
+ */
+#include "tensor/zarr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+/* Of a chunk where the file has none: reading it should neither be slow nor tiny. */
+#define CHUNK_BYTES (UINT64_C(16) << 20)
+/* A block that is larger is cut. */
+#define BLOCK_BYTES (UINT64_C(128) << 20)
+/* Chunks that are looked at one by one, at most. */
+#define SCAN_MAX (UINT64_C(1) << 20)
+/* And how many at a time, where the index lists them. */
+#define LIST_ROOM 4096
+
+static const struct layout *layout_of(const struct tensor *t)
+{
+	return !t->mosaic && t->nparts ? atomic_load(&t->parts[0].layout)
+				       : NULL;
+}
+
+static bool is_chunked(const struct tensor *t)
+{
+	const struct layout *l = layout_of(t);
+
+	return l && l->kind == LAYOUT_CHUNKED;
+}
+
+bool zarr_fits(const struct tensor *t)
+{
+	return !t->why_not && dtype_is_binary(&t->dtype) && t->dtype.size &&
+	       (t->mosaic || layout_of(t));
+}
+
+/* ---- the grid ------------------------------------------------------------ */
+
+/* Indices of `axis` that a chunk has, of `bytes` each. */
+static uint64_t rows_a_chunk(const struct tensor *t, unsigned axis,
+			     uint64_t bytes)
+{
+	uint64_t rows = max_u64(CHUNK_BYTES / bytes, 1), unit;
+	struct box b;
+
+	if (axis || tensor_blocks(t) <= 1)
+		return min_u64(rows, t->shape[axis]);
+	tensor_block_box(t, 0, &b);
+	unit = max_u64(b.count[0], 1);
+	if (unit <= rows)
+		rows -= rows % unit;
+	else if (unit <= BLOCK_BYTES / bytes)
+		rows = unit;
+	return min_u64(rows, t->shape[axis]);
+}
+
+const struct grid *zarr_grid(const struct tensor *t, struct grid *room)
+{
+	uint64_t chunk[RANK_MAX], bytes = t->dtype.size;
+	unsigned i = t->rank;
+
+	if (is_chunked(t))
+		return layout_of(t)->grid;
+	for (; i > 1 && bytes <= CHUNK_BYTES / max_u64(t->shape[i - 1], 1);
+	     i--) {
+		chunk[i - 1] = max_u64(t->shape[i - 1], 1);
+		bytes *= chunk[i - 1];
+	}
+	if (i-- > 0)
+		chunk[i] = max_u64(rows_a_chunk(t, i, bytes), 1);
+	for (unsigned k = 0; t->rank && k < i; k++)
+		chunk[k] = 1;
+	return grid_init(room, t->rank, t->shape, chunk, t->dtype.size) < 0
+		       ? NULL
+		       : room;
+}
+
+/* ---- how chunks are served ----------------------------------------------- */
+
+/* One by one: were filters skipped for any of them? */
+static int scan(struct tensor *t, const struct layout *l, bool *alike,
+		struct error *err)
+{
+	cleanup_free struct location *at = malloc(TENSOR_SEGMENT * sizeof *at);
+	uint64_t k = 0;
+
+	if (!at)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (k < l->grid->count && *alike) {
+		uint32_t n =
+			(uint32_t)min_u64(l->grid->count - k, TENSOR_SEGMENT);
+		int r = t->ops->locate(t, 0, l, k, n, at, err);
+
+		if (r < 0)
+			return r;
+		for (uint32_t i = 0; i < n; i++)
+			*alike &= at[i].pos == UINT64_MAX || !at[i].mask;
+		k += n;
+	}
+	return 0;
+}
+
+/* The same by the index of a sparse grid; -ENOTSUP: it does not tell. */
+static int scan_list(struct tensor *t, const struct layout *l, bool *alike,
+		     struct error *err)
+{
+	cleanup_free struct written *at = malloc(LIST_ROOM * sizeof *at);
+	uint64_t from = 0;
+	uint32_t n;
+	int r = at ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	if (r == 0 && !t->ops->list)
+		return -ENOTSUP;
+	while (r == 0 && from != UINT64_MAX && *alike) {
+		n = 0;
+		r = t->ops->list(t, 0, l, &from, at, LIST_ROOM, &n, err);
+		for (uint32_t i = 0; r == 0 && i < n; i++)
+			*alike &= !at[i].at.mask;
+	}
+	return r < 0 ? r : 0; /* 1: all of them, and none with a mask */
+}
+
+static int choose(struct tensor *t, enum zarr_mode *out, struct error *err)
+{
+	const struct layout *l = layout_of(t);
+	bool alike = true;
+	int r = 0;
+
+	*out = ZARR_DECODED;
+	if (!is_chunked(t) || !zarr_can_store(t))
+		return 0;
+	if (l->pipeline->n && l->grid->count)
+		r = scan_list(t, l, &alike, err);
+	if (r == -ENOTSUP && l->grid->count > SCAN_MAX)
+		return 0;
+	if (r == -ENOTSUP)
+		r = scan(t, l, &alike, err);
+	if (r == -EBADMSG) /* the chunks that can be found are decoded */
+		return 0;
+	if (r == 0 && alike)
+		*out = ZARR_STORED;
+	return r;
+}
+
+int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err)
+{
+	enum zarr_mode made = (enum zarr_mode)atomic_load(&t->zarr);
+	struct error why = {0};
+	int r, none = ZARR_UNKNOWN;
+
+	if (made == ZARR_UNKNOWN) {
+		r = choose(t, &made, &why);
+		if (r < 0)
+			return error_set(err, r, "%s", why.text);
+		if (!atomic_compare_exchange_strong(&t->zarr, &none, made))
+			made = (enum zarr_mode)none;
+	}
+	*out = made;
+	return 0;
+}
+
+/* ---- a chunk's file ------------------------------------------------------ */
+
+static struct chunk_set *set_of(const struct zarr_chunk *c)
+{
+	return !c->decoded && atomic_load(&c->t->zarr) == ZARR_STORED
+		       ? &c->t->stored_chunks
+		       : &c->t->set;
+}
+
+static bool is_absent(const struct tensor *t)
+{
+	const struct layout *l = layout_of(t);
+
+	return l && l->kind == LAYOUT_ABSENT;
+}
+
+/* The elements of chunk k that there are: they come first in it. */
+static int chunk_box(const struct zarr_chunk *c, struct box *b, uint64_t *bytes,
+		     uint64_t *size, struct error *err)
+{
+	const struct tensor *t = c->t;
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
+
+	if (!g || c->k >= g->count)
+		return error_set(err, -ENOENT, "no such file");
+	grid_origin(g, c->k, b->start);
+	for (unsigned i = 0; i < t->rank; i++)
+		b->count[i] = min_u64(g->chunk[i], t->shape[i] - b->start[i]);
+	*bytes = box_elements(b, t->rank) * t->dtype.size;
+	*size = g->chunk_bytes;
+	return 0;
+}
+
+int zarr_chunk_size(const struct zarr_chunk *c, struct pinner *p,
+		    uint64_t *size, struct error *err)
+{
+	enum zarr_mode mode = ZARR_DECODED;
+	uint64_t bytes;
+	struct chunk at;
+	struct box b;
+	int r = c->decoded ? 0 : zarr_mode(c->t, &mode, err);
+
+	if (r < 0)
+		return r;
+	if (is_absent(c->t))
+		return -ENOENT;
+	if (!is_chunked(c->t))
+		return chunk_box(c, &b, &bytes, size, err);
+	r = p->locate(p, set_of(c), tensor_chunk_id(0, c->k), &at, err);
+	if (r < 0)
+		return r;
+	*size = at.size;
+	return at.state == CHUNK_ABSENT ? -ENOENT : 0;
+}
+
+int zarr_chunk_prepare(const struct zarr_chunk *c, uint64_t off, uint64_t len,
+		       struct error *err)
+{
+	enum zarr_mode mode;
+	uint64_t bytes, size;
+	struct box b;
+	int r;
+
+	if (is_chunked(c->t))
+		return c->decoded ? 0 : zarr_mode(c->t, &mode, err);
+	r = chunk_box(c, &b, &bytes, &size, err);
+	if (r < 0 || off >= bytes)
+		return r;
+	return tensor_prepare_box(c->t, &b, off, min_u64(len, bytes - off),
+				  err);
+}
+
+int zarr_chunk_map(const struct zarr_chunk *c, uint64_t off, struct plan *plan,
+		   struct error *err)
+{
+	const struct layout *l = layout_of(c->t);
+	uint64_t bytes, size, before = plan->have;
+	struct box b;
+	int r;
+
+	if (is_chunked(c->t)) {
+		plan_chunk(plan, set_of(c), tensor_chunk_id(0, c->k), off,
+			   plan->want - plan->have);
+		return 0;
+	}
+	r = chunk_box(c, &b, &bytes, &size, err);
+	if (r == 0 && off < bytes)
+		r = tensor_map_box(c->t, &b, off, plan, err);
+	off += plan->have - before;
+	if (r == 0 && off >= bytes && off < size && plan_open(plan))
+		plan_fill(plan, l ? l->fill : c->t->fill, off, size - off);
+	return r;
+}
