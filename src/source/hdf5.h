@@ -48,6 +48,7 @@ struct hdf5_tensor {
 	uint32_t file;                /* it is in */
 	const char *object;           /* its path there; the source's */
 	const char *member; /* a field that is read as values; or NULL */
+	bool null;          /* a null dataspace: listed only */
 };
 
 /* ---- what a dataset says of itself --------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: it has attributes, and no files of its own. */
+/* A group's directory: it has attributes; the root's has merged.h5. */
 #ifndef SOURCE_HDF5_GROUP_H
 #define SOURCE_HDF5_GROUP_H
 
@@ -10,10 +10,11 @@
  * longer than a value may be is left out, and said so. */
 ssize_t hdf5_group_attributes(const struct hdf5_place *at, char *buf, size_t n);
 
-/* Files without entries, whose xattr "attrs" is the group's attributes as a
- * JSON object.  `object`, its path in the file, is borrowed from the source.
- * NULL: no memory. */
+/* Files whose xattr "attrs" is the group's attributes as a JSON object; none, or
+ * merged.h5, which is listed if views= says so.  `object`, the group's path in the
+ * file, is borrowed from the source.  NULL: no memory. */
 struct files *hdf5_group_files_new(struct hdf5_source *s, uint32_t file,
-				   const char *object, int64_t mtime);
+				   const char *object, int64_t mtime,
+				   bool merged);
 
 #endif

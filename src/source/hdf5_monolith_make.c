@@ -205,7 +205,9 @@ static int create_dataset(struct making *m, const struct dataset *d, hid_t from)
 	to = type < 0 || space < 0
 		     ? H5I_INVALID_HID
 		     : H5Dcreate2(m->out, d->path, type, space, m->lcpl,
-				  d->text ? m->tcpl : m->dcpl, H5P_DEFAULT);
+				  dtype_is_binary(&d->h->t.dtype) ? m->dcpl
+								  : m->tcpl,
+				  H5P_DEFAULT);
 	r = to < 0 ? monolith_failed(m, d->path, "the dataset cannot be made")
 		   : fill_dataset(m, d, from, type, to);
 	if (to >= 0)
@@ -226,6 +228,8 @@ static bool is_left_out(struct making *m, const struct dataset *d)
 	const char *why;
 	size_t len;
 
+	if (d->h->null && t->dtype.kind <= DTYPE_STRING)
+		return false;
 	if (t->why_not) {
 		monolith_note(m, t->name, "%s", t->why_not);
 		return true;
@@ -251,7 +255,7 @@ static int make_dataset(struct making *m, const struct hdf5_tensor *h,
 
 	if (is_left_out(m, &d))
 		return 0;
-	d.text = !dtype_is_binary(&h->t.dtype);
+	d.text = !h->null && h->t.dtype.kind == DTYPE_STRING;
 	r = make_parents(m, d.path);
 	if (!r)
 		r = open_object(m, h->file, h->object, d.path, &from);

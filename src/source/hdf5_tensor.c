@@ -337,6 +337,7 @@ static int fill_in(struct hdf5_tensor *h, const struct hdf5_description *d,
 
 	memcpy(shape, d->shape, sizeof shape);
 	r = set_type(h, type, err);
+	h->null = d->null && !r;
 	if (d->null)
 		return error_set(err, -ENOTSUP,
 				 "it has a null dataspace, so no elements");

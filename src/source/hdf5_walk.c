@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "source/hdf5_group.h"
+#include "source/hdf5_merged.h"
 
 /* One link of a group. */
 struct link {
@@ -356,6 +357,13 @@ static int list_lost(struct walk *w, const struct group *g)
 	return hdf5_publish_listed(w, g, "(unreadable)", -EIO, why);
 }
 
+/* The root has it, unless a member has its name. */
+static bool has_merged(const struct walk *w, const struct group *g)
+{
+	return w->depth == 1 &&
+	       H5Lexists(g->id, HDF5_MERGED_NAME, H5P_DEFAULT) == 0;
+}
+
 /* What may be labels has to be known before what they may belong to is published. */
 static int look_for_labels(struct walk *w, const struct group *g,
 			   const struct links *l, struct group_labels *labels)
@@ -383,7 +391,7 @@ int hdf5_walk_group(struct walk *w, const struct group *group)
 	if (r < 0)
 		return r;
 	f = hdf5_group_files_new(w->s, g->file, *g->object ? g->object : "/",
-				 w->s->mtime);
+				 w->s->mtime, has_merged(w, g));
 	if (!f)
 		return hdf5_walk_no_memory(w);
 	tree_set_files(w->b, g->dir, f);

@@ -344,7 +344,8 @@ TEST(attributes)
 
 static ssize_t attrs_of(const char *object, char *buf, size_t n)
 {
-	struct files *f = hdf5_group_files_new(&source, source.file, object, 7);
+	struct files *f =
+		hdf5_group_files_new(&source, source.file, object, 7, false);
 	struct attr a;
 	size_t len;
 	ssize_t r;
