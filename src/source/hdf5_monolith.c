@@ -89,6 +89,7 @@ static int make_all(struct making *m)
 	if (!r && H5Fflush(m->out, H5F_SCOPE_LOCAL) < 0)
 		r = monolith_failed(m, "/", "it cannot be written");
 	m->image.placing = true;
+	m->image.front = m->image.eoa;
 	if (!r)
 		r = monolith_place(m);
 	if (m->out >= 0)
@@ -103,14 +104,18 @@ static int make_all(struct making *m)
 
 static char *pack(const struct making *m, const char *notes, size_t *len)
 {
-	size_t parts = m->parts.n * sizeof *m->parts.at, have;
+	size_t parts = m->parts.n * sizeof *m->parts.at;
 	struct monolith_tail tail = {.size = m->image.eoa,
 				     .notes = strlen(notes),
 				     .nparts = m->parts.n};
 	char *out;
 
 	tail.front = m->parts.n ? m->parts.at[0].at : tail.size;
-	have = min_u64(m->image.size, tail.front);
+	if (m->image.size > tail.front) {
+		error_set(m->err, -EIO,
+			  "libhdf5 has written something behind the data");
+		return NULL;
+	}
 	*len = tail.front + tail.notes + parts + sizeof tail;
 	out = tail.front <= MONOLITH_MAX + MONOLITH_PAGE ? calloc(1, *len)
 							 : NULL;
@@ -118,8 +123,8 @@ static char *pack(const struct making *m, const char *notes, size_t *len)
 		error_set(m->err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	if (have)
-		memcpy(out, m->image.data, have);
+	if (m->image.size)
+		memcpy(out, m->image.data, m->image.size);
 	memcpy(out + tail.front, notes, tail.notes);
 	if (parts)
 		memcpy(out + tail.front + tail.notes, m->parts.at, parts);

@@ -13,12 +13,13 @@
 #define MONOLITH_TEXT_MAX (UINT64_C(16) << 20)
 #define MONOLITH_MAX (UINT64_C(256) << 20)
 
-/* A file in memory: all of it, or (once `placing`) all but raw data. */
+/* A file in memory: all of it, or (once `placing`) all but raw data behind `front`. */
 struct monolith_image {
 	char *data; /* malloc'ed */
 	size_t size, room;
 	uint64_t eoa; /* of the file */
 	bool placing;
+	uint64_t front;
 };
 /* A new file of the format of HDF5 1.8; negative: hdf5_why says. */
 hid_t monolith_create(struct monolith_image *image, hid_t fcpl);

@@ -124,7 +124,7 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	char *more;
 
 	(void)dxpl;
-	if (i->placing && type == H5FD_MEM_DRAW)
+	if (i->placing && type == H5FD_MEM_DRAW && addr >= i->front)
 		return 0;
 	if (addr > MONOLITH_MAX || size > MONOLITH_MAX - addr)
 		return fail("there is too much in it beside data");

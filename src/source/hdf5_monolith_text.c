@@ -236,7 +236,9 @@ static bool put_string(struct strings *s, uint64_t i, const char *value,
 		       min_u64(len, s->width));
 		return true;
 	}
-	copy = strndup(value, len);
+	copy = calloc(1, len + 1);
+	if (copy)
+		memcpy(copy, value, len);
 	memcpy(s->elements + i * s->width, &copy, sizeof copy);
 	return copy != NULL;
 }

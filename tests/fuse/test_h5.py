@@ -493,6 +493,35 @@ def a_dataset_of_that_name():
 
 
 @case
+def parts_side_by_side():
+    top = path("side")
+    os.makedirs(top)
+    for i in range(12):
+        with h5py.File(top + "/p%02d.h5" % i, "w") as f:
+            f["x"] = np.full((2, 3), i)
+    p = exits(tensorfs("cat", "--concat=0", top + ":x/array.h5", text=False), 0, "cat")
+    with open(path("side.h5"), "wb") as f:
+        f.write(p.stdout)
+    with h5py.File(path("side.h5")) as f:
+        same(f["x"][...], np.repeat(np.arange(12), 6).reshape(24, 3), "values")
+
+
+@case
+def in_an_archive():
+    src, tar = path("inner.h5"), path("outer.tar")
+    with h5py.File(src, "w") as f:
+        f.create_dataset("x", data=np.arange(9000), chunks=(100,),
+                         compression="gzip")
+    exits(run("tar", "-C", work, "-cf", tar, "inner.h5"), 0, "tar")
+    with Mount(tar, opts=["--nested"]) as m:
+        top = m.path + "/inner.h5"
+        top = next(t for t in (top, top + "!", top + ".d") if os.path.isdir(t))
+        for n in ("merged.h5", "x/array.h5"):
+            with h5py.File(top + "/" + n) as f:
+                same(f["x"][...], np.arange(9000), n)
+
+
+@case
 def one_dataset_as_the_root():
     src = path("root.h5")
     with h5py.File(src, "w") as f:
