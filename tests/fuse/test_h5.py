@@ -1,17 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""array.h5 and merged.h5: HDF5 files that exist nowhere, read by h5py and h5dump."""
+"""array.h5: a tensor as an HDF5 file that exists nowhere, read by h5py and h5dump."""
 import errno
 import hashlib
 import os
-import resource
-import subprocess
 import sys
 import warnings
 
 sys.dont_write_bytecode = True
 
-import expect
+import expect  # before h5py: external raw files
 import h5py
 import lib
 import numpy as np
@@ -20,12 +18,11 @@ import zoo_layouts
 import zoo_types
 import zoo_virtual
 from checks import Failure, check, equal, fails_with, read
-from expect import little
+from h5lib import (PAGE, SUM, few_files, h5dump, left_out, same,
+                   same_attributes)
 from lib import Mount, case, exits, run, tensorfs
 
 work = None
-PAGE = 4096
-STRINGS = h5py.string_dtype()
 
 
 def path(name):
@@ -34,48 +31,6 @@ def path(name):
 
 def absent(name):
     fails_with((errno.ENOENT,), lambda: os.stat(name), name)
-
-
-def left_out(name):
-    return os.getxattr(name, "user.tensorfs.left_out").decode()
-
-
-def same(got, want, what):
-    """The same values and names; order of bytes and padding aside."""
-    got, want = np.asarray(got), np.asarray(want)
-    equal(got.shape, want.shape, what + ": shape")
-    equal(got.dtype.names, want.dtype.names, what + ": fields")
-    for n in want.dtype.names or ():
-        same(got[n], want[n], "%s, field %s" % (what, n))
-    if want.dtype.names:
-        return
-    if want.dtype.kind == "O":
-        equal([np.asarray(x).tolist() for x in got.ravel()],
-              [np.asarray(x).tolist() for x in want.ravel()], what)
-        return
-    a, b = little(got), little(want)
-    equal(a.dtype, b.dtype, what + ": dtype")
-    if a.dtype.kind in "fc" and a.dtype.itemsize >= 16:  # padding of long double
-        check(np.array_equal(a, b, equal_nan=True), what + ": other values")
-    else:
-        check(a.tobytes() == b.tobytes(), what + ": other values")
-
-
-def same_attributes(got, want, what, without=()):
-    names = sorted(n for n in want.attrs if n not in without)
-    equal(sorted(got.attrs), names, what + ": attributes")
-    for n in names:
-        v = want.attrs[n]
-        if isinstance(v, h5py.Empty):
-            check(isinstance(got.attrs[n], h5py.Empty), what + ": " + n)
-        else:
-            same(got.attrs[n], v, "%s, attribute %s" % (what, n))
-
-
-def h5dump(name):
-    p = exits(run("h5dump", "-H", name), 0, "h5dump -H")
-    check("unable" not in p.stdout + p.stderr, "h5dump: " + p.stderr)
-    return p.stdout
 
 
 # --- one dataset ------------------------------------------------------------------
@@ -203,7 +158,7 @@ def compare(m, src, name, w):
                 raw.seek(off)
                 check(raw.read() == v.tobytes(), name + ": other bytes")
         if w.value is not None and not w.readable:
-            check(v.tobytes() == little(np.asarray(w.value)).tobytes(),
+            check(v.tobytes() == expect.little(np.asarray(w.value)).tobytes(),
                   name + ": not the author's values")
 
 
@@ -241,17 +196,6 @@ def every_mapping():
 
 
 # --- distributed tensors --------------------------------------------------------------
-
-def few_files():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-
-
-SUM = """
-import sys, h5py
-with h5py.File(sys.argv[1], "r") as f:
-    print(int(f["data"][...].sum()), len(f["flags"]), f["flags"][-1].decode())
-"""
-
 
 @case
 def parts_beyond_the_limit_of_files():
@@ -354,144 +298,6 @@ def attributes_that_are_damaged():
         check("attribute long" in left_out(name), "not said: " + left_out(name))
 
 
-# --- the whole file -----------------------------------------------------------------
-
-def objects(group, at=""):
-    """{path: object} of everything in a file, links followed."""
-    out = {}
-    for n in group:
-        o = group.get(n)
-        if o is None:
-            continue
-        out[at + n] = o
-        if isinstance(o, h5py.Group):
-            out.update(objects(o, at + n + "/"))
-    return out
-
-
-@case
-def everything_in_one():
-    src = path("all.h5")
-    with h5py.File(src, "w") as f:
-        f.attrs["title"] = "all of it"
-        for i in range(40):
-            d = f.create_dataset("g%d/x" % (i % 7) + str(i), chunks=(3, 5),
-                                 data=np.arange(i * 5).reshape(i, 5),
-                                 maxshape=(None, 5), compression="gzip")
-            d.attrs["i"] = i
-        f["text"] = np.array(["a", "", "\u00e9 ccc"], object)
-        f["fixed"] = np.array([[b"a", b"bc"], [b"", b"def"]], "S3")
-        f["scalar"] = 5
-        f["empty"] = h5py.Empty("f4")
-        f["none"] = np.zeros((3, 0), ">f8")
-        f["flag"] = np.array([True, False])
-        f["alias"] = h5py.SoftLink("/g1/x1")
-        f["g0"].attrs["note"] = "words"
-        f["refs"] = np.array([f["text"].ref], h5py.ref_dtype)
-        f.create_dataset("lists", (2,), h5py.vlen_dtype("i4"))
-        f["dangling"] = h5py.SoftLink("/nowhere")
-        f["gone"] = h5py.ExternalLink("nowhere.h5", "/x")
-        s = f["g1/x1"].dims
-        f["axis"] = np.arange(5.)
-        f["axis"].make_scale("width")
-        s[1].attach_scale(f["axis"])
-    with Mount(src) as m, h5py.File(src) as want:
-        name = m.path + "/merged.h5"
-        check("merged.h5" not in os.listdir(m.path), "listed")
-        absent(m.path + "/g1/merged.h5")
-        h5dump(name)
-        with h5py.File(name) as f:
-            got, had = objects(f), objects(want)
-            equal(sorted(got), sorted(set(had) - {"refs", "lists"}), "names")
-            same_attributes(f, want, "root")
-            for n, o in got.items():
-                same_attributes(o, had[n], n, {"DIMENSION_LIST",
-                                               "REFERENCE_LIST"})
-                if isinstance(o, h5py.Group):
-                    continue
-                equal(o.shape, had[n].shape, n)
-                if o.shape is not None:
-                    same(o[()], had[n][()], n)
-                if o.size and o.dtype.kind != "O" and n != "fixed":
-                    off = o.id.get_offset()
-                    equal(off % PAGE, 0, n + ": place")
-                    mm = np.memmap(name, o.dtype, "r", off, o.shape)
-                    check((mm == had[n][()]).all(), n + ": np.memmap")
-                    del mm
-            equal(f["text"].dtype, want["text"].dtype, "type of text")
-        lines = left_out(name).splitlines()
-        for n in ("/refs: ", "/lists: ", "/dangling: ", "/gone: ",
-                  "/g1/x1: attribute DIMENSION_LIST", "/axis: attribute REFER"):
-            check(any(x.startswith(n) for x in lines), "%s not in %s" % (n, lines))
-        equal(len(lines), 7, "lines (of g1/x1 and alias two)")
-        data = read(name)
-        equal(os.stat(name).st_size, len(data), "size")
-    copy = path("copied.h5")
-    with open(copy, "wb") as f:
-        f.write(data)
-    with h5py.File(copy) as f:
-        equal(len(objects(f)), len(got), "of a copy")
-    with Mount(src, opts=["--views=h5"]) as m:
-        check("merged.h5" in os.listdir(m.path), "views=h5")
-        check(read(m.path + "/merged.h5") == data, "other bytes in another mount")
-
-
-@case
-def windows_across_datasets():
-    src = path("windows.h5")
-    with h5py.File(src, "w") as f:
-        for i in range(300):
-            f["x%03d" % i] = np.full(1 + i * 37 % 5000, i % 251, "u1")
-    rng = np.random.default_rng(3)
-    with Mount(src) as m:
-        data = exits(tensorfs("cat", src + ":merged.h5", text=False), 0, "cat").stdout
-        equal(os.stat(m.path + "/merged.h5").st_size, len(data), "size")
-        with open(m.path + "/merged.h5", "rb", 0) as f:
-            for _ in range(300):
-                at = int(rng.integers(0, len(data)))
-                n = int(rng.integers(1, 300000))
-                got = os.pread(f.fileno(), n, at)
-                check(got == data[at:at + n], "[%d,+%d)" % (at, n))
-        with h5py.File(m.path + "/merged.h5") as f:
-            for i in range(300):
-                check((f["x%03d" % i][...] == i % 251).all(), "x%03d" % i)
-
-
-@case
-def merged_as_merge_merges():
-    t = skerch.create(path("both"), rows=400, sub=(1024,), part=1, dtype="<f4",
-                      incompressible=3, flags=["%d" % i for i in range(400)])
-    out = path("both/out.h5")
-    exits(tensorfs("merge", "--output", out, t.all_path), 0, "merge")
-    with Mount(t.all_path) as m:
-        p = exits(run("/usr/bin/python3", "-c", SUM.replace("int(f[", "(f["),
-                      m.path + "/merged.h5", preexec=few_files), 0, "64 files")
-        equal(p.stdout.split()[1:], ["400", "399"], "flags")
-        with h5py.File(out) as want, h5py.File(m.path + "/merged.h5") as f:
-            equal(sorted(f), sorted(want), "names")
-            for n in f:
-                same(f[n][...], want[n][...], n)
-    os.unlink(t.parts[99][2])
-    with Mount(t.all_path) as m, h5py.File(m.path + "/merged.h5") as f:
-        same(f["data"][:50], t.data[:50], "before the gap")
-        try:
-            f["data"][...]
-        except OSError:
-            return
-        raise Failure("a part is missing, and all was read")
-
-
-@case
-def a_dataset_of_that_name():
-    src = path("taken.h5")
-    with h5py.File(src, "w") as f:
-        f["merged.h5"] = np.arange(3)
-    with Mount(src, opts=["--views=h5"]) as m:
-        equal(os.listdir(m.path), ["merged.h5"], "listed")
-        with h5py.File(m.path + "/merged.h5/array.h5") as f:
-            same(f["merged.h5"][...], np.arange(3), "values")
-
-
 @case
 def parts_side_by_side():
     top = path("side")
@@ -504,35 +310,6 @@ def parts_side_by_side():
         f.write(p.stdout)
     with h5py.File(path("side.h5")) as f:
         same(f["x"][...], np.repeat(np.arange(12), 6).reshape(24, 3), "values")
-
-
-@case
-def in_an_archive():
-    src, tar = path("inner.h5"), path("outer.tar")
-    with h5py.File(src, "w") as f:
-        f.create_dataset("x", data=np.arange(9000), chunks=(100,),
-                         compression="gzip")
-    exits(run("tar", "-C", work, "-cf", tar, "inner.h5"), 0, "tar")
-    with Mount(tar, opts=["--nested"]) as m:
-        top = m.path + "/inner.h5"
-        top = next(t for t in (top, top + "!", top + ".d") if os.path.isdir(t))
-        for n in ("merged.h5", "x/array.h5"):
-            with h5py.File(top + "/" + n) as f:
-                same(f["x"][...], np.arange(9000), n)
-
-
-@case
-def one_dataset_as_the_root():
-    src = path("root.h5")
-    with h5py.File(src, "w") as f:
-        f["g/x"] = np.arange(12).reshape(3, 4)
-    with Mount(src, opts=["--dataset=/g/x"]) as m:
-        with h5py.File(m.path + "/array.h5") as f:
-            same(f["g/x"][...], np.arange(12).reshape(3, 4), "values")
-        absent(m.path + "/merged.h5")
-    with Mount(src, opts=["--dataset=/g"]) as m, \
-            h5py.File(m.path + "/merged.h5") as f:
-        same(f["x"][...], np.arange(12).reshape(3, 4), "values")
 
 
 if __name__ == "__main__":
