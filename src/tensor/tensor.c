@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/lookups.h"
+#include "tensor/bundle.h"
 #include "tensor/text.h"
 #include "tensor/view_lists.h"
 #include "tree/epochs.h"
@@ -432,6 +433,7 @@ void tensor_free(struct tensor *t)
 	epochs_free(atomic_load(&t->epochs));
 	lookups_free(atomic_load(&t->slices));
 	lists_free(atomic_load(&t->lists));
+	bundle_free(atomic_load(&t->bundle));
 	text_free(t->text);
 	mosaic_free(t->mosaic);
 	free(t->parts);

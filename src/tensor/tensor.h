@@ -112,6 +112,7 @@ struct tensor_ops {
 };
 enum tensor_missing { MISSING_ERROR, MISSING_FILL };
 
+struct bundle;
 struct classes;
 struct epochs;
 struct lists;
@@ -146,6 +147,8 @@ struct tensor {
 	_Atomic(struct epochs *)
 		epochs; /* of its samples; NULL: not asked for */
 	_Atomic(struct lookups *) slices; /* names that were asked for; NULL */
+	_Atomic(struct bundle *)
+		bundle;                /* tensor.safetensors; NULL: the same */
 	_Atomic(struct lists *) lists; /* of its samples; NULL: not asked for */
 	struct chunk_set documents; /* info.json and others, made when read */
 	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */

@@ -30,6 +30,7 @@ const struct view_ops *const view_table[] = {
 	&view_files_txt,
 	&view_file_list,
 	&view_metadata_csv,
+	&view_safetensors,
 	&view_zarr,
 	&view_zarr3,
 	NULL
@@ -92,5 +93,6 @@ int view_options_parse(struct view_options *o, const char *list,
 const char *view_names(void)
 {
 	return "array, bin, text, blocks, samples, classes, classes-npy, "
-	       "epochs, h5, images, lists, slice, stack, tiff, zarr, zarr3";
+	       "epochs, h5, images, lists, safetensors, slice, stack, tiff, "
+	       "zarr, zarr3";
 }

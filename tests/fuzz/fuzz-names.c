@@ -37,6 +37,7 @@ static struct files *make(const uint8_t *choice)
 
 	t->ops = &ops;
 	t->dtype = t->stored = (struct dtype){.kind = DTYPE_INT, .size = 4};
+	t->name = strdup("/data");
 	t->rank = 1 + choice[0] % 4;
 	t->elements = 1;
 	t->shape = shape;

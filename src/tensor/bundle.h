@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensor.safetensors: all tensors of a directory, or one, as a single file. */
+#ifndef TENSOR_BUNDLE_H
+#define TENSOR_BUNDLE_H
+
+#include "tensor/tensor.h"
+
+#define BUNDLE_NAME "tensor.safetensors"
+
+/* Has the format a type for it?  Numbers, complex64 and booleans, little-endian. */
+bool bundle_takes(const struct tensor *t);
+
+/*
+ * Header and places are worked out when they are first asked for, and kept: about 100
+ * bytes a tensor.  Tensors are called as their directories, and lie in the order that
+ * Hugging Face's writer has.
+ */
+struct bundle;
+/* Of those of `t` that bundle_takes; borrowed.  NULL: no memory. */
+struct bundle *bundle_new(struct tensor *const *t, size_t n);
+/* NULL is nothing. */
+void bundle_free(struct bundle *b);
+/* Bytes of the file.  -EFBIG: the header would be longer than the format allows; -EEXIST:
+ * two names are the same. */
+int bundle_size(struct bundle *b, uint64_t *size, struct error *err);
+/* As in files_ops. */
+int bundle_prepare(struct bundle *b, uint64_t off, uint64_t len,
+		   struct error *err);
+int bundle_map(const struct bundle *b, uint64_t off, struct plan *plan,
+	       struct error *err);
+
+#endif
