@@ -171,6 +171,7 @@ static int walk_root(struct walk *w, hid_t file, const char *name, uint32_t dir)
 int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 		   struct error *err)
 {
+	const bool nested = a->archive && a->archive->depth;
 	struct walk *w = calloc(1, sizeof *w);
 	uint64_t limit;
 	hid_t file;
@@ -184,10 +185,10 @@ int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 	hdf5_lock();
 	r = hdf5_open(s->handles, s->file, &file, err);
 	if (!r) {
-		r = hdf5_labels_given(w, file);
+		r = hdf5_labels_given(w, file, nested);
 		if (!r)
 			r = walk_root(w, file, a->dataset, a->dir);
-		if (!r)
+		if (!r && !nested)
 			r = hdf5_labels_check(w);
 		H5Fclose(file);
 	}

@@ -52,7 +52,7 @@ static int labels_new(struct walk *w, const struct hdf5_place *at,
 	return r;
 }
 
-int hdf5_labels_given(struct walk *w, hid_t file)
+int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several)
 {
 	const char *name = w->s->views.labels;
 	struct hdf5_place at = {w->s, w->s->file, NULL};
@@ -63,6 +63,8 @@ int hdf5_labels_given(struct walk *w, hid_t file)
 	if (!name)
 		return 0;
 	r = hdf5_walk_find(w, file, name, &at, &id);
+	if (r == -ENOENT && one_of_several)
+		return 0;
 	if (r < 0)
 		return error_prefix(w->err, "labels: ");
 	r = H5Iget_type(id) == H5I_DATASET

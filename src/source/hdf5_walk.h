@@ -104,9 +104,9 @@ int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 void hdf5_walk_warn_missing(const struct walk *w);
 void hdf5_walk_forget(struct walk *w);
 
-/* hdf5_labels.c.  The dataset that labels= names, once the file is open; and when all is
- * walked: -EINVAL, nothing has as many samples. */
-int hdf5_labels_given(struct walk *w, hid_t file);
+/* hdf5_labels.c.  The dataset that labels= names, once the file is open (one of several
+ * may lack it); and when all is walked: -EINVAL, nothing has as many samples. */
+int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several);
 int hdf5_labels_check(struct walk *w);
 /* A member of a group that could be labels by its name: is it?  0, or -ENOMEM. */
 bool hdf5_labels_is_name(const char *name);

@@ -124,6 +124,10 @@ static int check_options(const struct source_ops *ops,
 		odd = "offset= is for archives";
 	else if (!ops->archive && a->archive && a->archive->subdir)
 		odd = "subdir= is for archives; for HDF5 files it is dataset=";
+	else if (!ops->archive && ops != &source_hdf5 && a->views.labels &&
+		 !(a->archive && a->archive->depth))
+		odd = "labels= is a dataset of an HDF5 file, or a .csv or .txt "
+		      "file";
 	return odd ? error_set(err, -EINVAL, "%s: %s", a->path, odd) : 0;
 }
 

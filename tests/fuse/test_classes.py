@@ -187,6 +187,29 @@ def labels_of_a_file():
 
 
 @case
+def labels_of_other_stores():
+    x, y = numbers("u1", (6, 3, 4)), ["b", "a", "b", "b", "c", "a"]
+    np.save(work + "/alone.npy", x)
+    with open(work + "/alone.csv", "w") as out:
+        out.write("\n".join(y))
+    want = image_folder(extracted("alone", x, y, ".pgm"))
+    with Mount(work + "/alone.npy", opts=["--labels=" + work + "/alone.csv"]) as m:
+        same_dataset(image_folder(m.path + "/data/classes"), want)
+    d = os.path.join(work, "several")
+    os.makedirs(d, exist_ok=True)
+    for name, data in (("a.h5", {"x": x, "t": [b"p", b"q"] * 3}), ("b.h5", {"x": x})):
+        os.rename(h5(name, **data), d + "/" + name)
+    with Mount(d, opts=["--labels=t"]) as m:  # one of several may lack them
+        tops = {f: os.path.join(m.path, next(n for n in os.listdir(m.path) if n.startswith(f)))
+                for f in "ab"}
+        equal(os.listdir(tops["a"] + "/x/classes"), ["p", "q"], "of a file in a directory")
+        check((np.load(tops["b"] + "/x/array.npy") == x).all(), "b")
+        absent(tops["b"] + "/x/classes")
+    p = tensorfs("ls", "--labels=y", work + "/alone.npy")
+    check(p.returncode > 0 and "HDF5" in p.stderr, p.stderr)
+
+
+@case
 def labels_that_are_wrong():
     path = h5("wrong.h5", x=numbers("u1", (6, 2, 2)), y=np.arange(5), f=np.arange(6) / 2,
               big=np.full(6, 2**64 - 1, "u8"))
