@@ -96,7 +96,8 @@ struct beside_path {
 };
 ssize_t beside_path(const struct beside *b, uint64_t record,
 		    struct beside_path *p);
-/* A line with the path of a file.  -EINVAL: there is a newline in it. */
+/* A line with the path of a file, to `out` unless that is NULL.  -EINVAL: there is a newline
+ * in it. */
 int beside_put_path(const struct beside *b, uint64_t record,
 		    struct beside_path *p, FILE *out, struct error *err);
 /* From the first dot on that is not the first character (".tar.gz"), or "". */

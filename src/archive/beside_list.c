@@ -182,8 +182,10 @@ int beside_put_path(const struct beside *b, uint64_t record,
 			"the name of a file has a newline in it, so "
 			"there is no list of them with a line for each "
 			"(manifest.csv and manifest.jsonl have it)");
-	fwrite(p->at, 1, (size_t)len, out);
-	fputc('\n', out);
+	if (out) {
+		fwrite(p->at, 1, (size_t)len, out);
+		fputc('\n', out);
+	}
 	return 0;
 }
 

@@ -4,8 +4,11 @@
 
 #include "archive/beside_table.h"
 
-const struct beside_ops *const beside_table[] = {&beside_by_key, &beside_epochs,
-						 NULL};
+const struct beside_ops *const beside_table[] = {
+	&beside_by_key,         &beside_epochs,
+	&beside_files_txt,      &beside_manifest_csv,
+	&beside_manifest_jsonl, &beside_file_list,
+	&beside_metadata,       NULL};
 
 uint32_t beside_rows(const char *name, size_t len)
 {
@@ -24,5 +27,5 @@ uint32_t beside_rows(const char *name, size_t len)
 
 const char *beside_names(void)
 {
-	return "by-key, epochs";
+	return "by-key, epochs, files, manifest, file_list, metadata";
 }

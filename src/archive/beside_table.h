@@ -5,6 +5,8 @@
 
 #include "archive/beside.h"
 
-extern const struct beside_ops beside_by_key, beside_epochs;
+extern const struct beside_ops beside_by_key, beside_epochs, beside_file_list,
+	beside_files_txt, beside_manifest_csv, beside_manifest_jsonl,
+	beside_metadata;
 
 #endif

@@ -364,6 +364,25 @@ static const struct files_ops member_files_ops = {
 	.free = mf_free,
 };
 
+const char *member_files_place(const struct files *f, uint64_t node,
+			       uint64_t *at)
+{
+	const struct member_files *s = self_of(f);
+	const struct member_record *r = record_of(f, node);
+	const struct backing *b;
+	const char *name, *slash;
+
+	*at = UINT64_MAX;
+	if (!r || r->kind == MEMBER_FILE || r->volume >= s->n)
+		return NULL;
+	b = &s->volumes[r->volume].backing;
+	if (r->kind == MEMBER_RANGE && backing_is_plain(b))
+		*at = b->pos + r->data;
+	name = backing_name(b);
+	slash = strrchr(name, '/');
+	return slash ? slash + 1 : name;
+}
+
 bool member_files_are(const struct files *f)
 {
 	return f->ops == &member_files_ops;

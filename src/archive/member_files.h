@@ -24,6 +24,10 @@ struct backing volume_range(const struct volume *v, uint64_t off, uint64_t len);
 int member_files_new(struct files **out, const struct members *m,
 		     const struct volume *volumes, unsigned n, uint64_t root,
 		     struct error *err);
+/* The name, without directories, of the file that has a member's bytes, and where in it they
+ * begin (UINT64_MAX: they have to be decoded, or there are none).  NULL: it is a file itself. */
+const char *member_files_place(const struct files *f, uint64_t node,
+			       uint64_t *at);
 /* Are these such files?  Then no directory of the tree is among them. */
 bool member_files_are(const struct files *f);
 

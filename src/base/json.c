@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -38,4 +39,39 @@ json_t *json_number(double v)
 	if (isnan(v))
 		return json_string("NaN");
 	return json_string(v < 0 ? "-Infinity" : "Infinity");
+}
+
+void json_put_text(FILE *out, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	putc('"', out);
+	while (*s) {
+		unsigned n = *s < 0x80                    ? 1
+			     : (*s >= 0xc2 && *s <= 0xdf) ? 2
+			     : (*s >= 0xe0 && *s <= 0xef) ? 3
+			     : (*s >= 0xf0 && *s <= 0xf4) ? 4
+							  : 0;
+		bool good = n > 0;
+
+		for (unsigned i = 1; good && i < n; i++)
+			good = (s[i] & 0xc0) == 0x80;
+		/* Over-long forms, surrogates, beyond U+10FFFF. */
+		if (good && ((*s == 0xe0 && s[1] < 0xa0) ||
+			     (*s == 0xed && s[1] > 0x9f) ||
+			     (*s == 0xf0 && s[1] < 0x90) ||
+			     (*s == 0xf4 && s[1] > 0x8f)))
+			good = false;
+		if (!good) {
+			fprintf(out, "\\udc%02x", *s++);
+		} else if (*s == '"' || *s == '\\') {
+			fprintf(out, "\\%c", *s++);
+		} else if (*s < 0x20 || *s == 0x7f) {
+			fprintf(out, "\\u%04x", *s++);
+		} else {
+			fwrite(s, 1, n, out);
+			s += n;
+		}
+	}
+	putc('"', out);
 }

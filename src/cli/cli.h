@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/json.h"
 #include "fs/fs.h"
 #include "pack/sink.h"
 #include "source/source.h"
@@ -163,9 +164,11 @@ int cli_usage(const struct command *c, const char *fmt, ...)
 int cli_source_exit(int code);
 /* Flush stdout: CLI_DONE, or CLI_INCOMPLETE with a sentence. */
 int cli_flush(const struct command *c);
-/* Bytes of a JSON string, quotes included.  A byte that is not UTF-8 becomes
- * \udcXX, as Python's surrogateescape. */
-void cli_json_string(FILE *out, const char *s);
+/* Bytes of a JSON string, as json_put_text. */
+static inline void cli_json_string(FILE *out, const char *s)
+{
+	json_put_text(out, s);
+}
 /* The program's version, and all libraries and filters. */
 extern const char cli_version[];
 void version_print(FILE *out);
