@@ -17,7 +17,10 @@ static int set_stage_view(struct settings *s, const char *value,
 	/* What others call raw, mounts call bin. */
 	for (char *p = list; (p = strstr(p, "raw")); p += 3)
 		memcpy(p, "bin", 3);
-	return option_set_views(s, list, err);
+	for (char *p = list; (p = strchr(p, ':')); p++)
+		*p = ',';
+	s->stage.views_given = true;
+	return view_options_parse(&s->views, list, err);
 }
 
 static int set_stage_missing(struct settings *s, const char *value,
