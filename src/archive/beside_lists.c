@@ -362,16 +362,16 @@ static int make(const struct beside_ops *row, const struct beside_text_ops *ops,
 		.numbers = numbers,                                           \
 		.make = make_##id,                                            \
 	};
-LIST(files_txt, "files", "files.txt", "files.txt, the paths of all files",
+LIST(files_txt, "lists", "files.txt", "files.txt, the paths of all files",
      count, files_line)
-LIST(manifest_csv, "manifest", "manifest.csv",
+LIST(manifest_csv, "lists", "manifest.csv",
      "manifest.csv and .jsonl: path, label, size and place of each file",
      count_with_head, csv_line)
-LIST(manifest_jsonl, "manifest", "manifest.jsonl",
+LIST(manifest_jsonl, "lists", "manifest.jsonl",
      "manifest.csv and .jsonl: path, label, size and place of each file", count,
      jsonl_line)
-LIST(file_list, "file_list", "file_list",
-     "file_list, paths and labels for DALI", count, labelled_line)
-LIST(metadata, "metadata", "metadata.csv",
+LIST(file_list, "lists", "file_list", "file_list, paths and labels for DALI",
+     count, labelled_line)
+LIST(metadata, "lists", "metadata.csv",
      "metadata.csv, names and labels for Hugging Face", count_with_head,
      metadata_line)

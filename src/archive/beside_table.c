@@ -27,5 +27,5 @@ uint32_t beside_rows(const char *name, size_t len)
 
 const char *beside_names(void)
 {
-	return "by-key, epochs, files, manifest, file_list, metadata";
+	return "by-key, epochs, lists";
 }

@@ -401,7 +401,9 @@ int archive_open(const struct archive_kind *kind,
 			    ? member_files_new(&f, &a->members, &a->volume, 1,
 					       root, err)
 			    : archive_files(&f, args, &a->members, &a->volume,
-					    1, root, kind != &archive_squashfs,
+					    1, root,
+					    kind == &archive_tar ||
+						    kind == &archive_stream,
 					    err);
 	if (r < 0) {
 		error_prefix(err, "%s: ", args->path);

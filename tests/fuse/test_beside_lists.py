@@ -126,9 +126,9 @@ def of_a_directory():
             fails_with(errno.ENOENT, lambda: os.stat(m.path + "/train/" + name), name)
             fails_with(errno.ENOTDIR, lambda: os.stat("%s/%s/x" % (m.path, name)), name)
             fails_with(errno.EROFS, lambda: open(m.path + "/" + name, "r+"), name)
-    with Mount(top, opts=["-o", "views=files:manifest"]) as m:
+    with Mount(top, opts=["-o", "views=lists"]) as m:
         equal(sorted(os.listdir(m.path)), sorted(
-            os.listdir(top) + LISTS[:3]), "views=")
+            os.listdir(top) + LISTS), "views=")
     with Mount(top, opts=["-o", "views=all"]) as m:
         equal(sorted(os.listdir(m.path)), sorted(
             os.listdir(top) + LISTS + ["by-key", "epochs"]), "views=all")
