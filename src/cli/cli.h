@@ -32,6 +32,7 @@ struct settings {
 	struct view_options views;
 	struct beside_options beside;
 	const char *dataset, *prefix;
+	const char *zarr_root; /* NULL: .zarr */
 	bool concat_given;
 	int concat; /* axis */
 	/* archives */

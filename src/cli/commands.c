@@ -258,6 +258,10 @@ const struct option options_views[] = {
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
 	 0, NULL},
+	CALL("zarr-root", 0, "NAME", ".zarr",
+	     "the directory that shows everything as Zarr; listed unless the "
+	     "name begins with a dot",
+	     option_set_zarr_root),
 	CALL("missing", 0, "WHAT", "error",
 	     "reading a missing part is an error, or gives fill values",
 	     option_set_missing),

@@ -34,6 +34,8 @@ int option_set_sample_axes(struct settings *s, const char *value,
 int option_set_dtype_order(struct settings *s, const char *value,
 			   struct error *err);
 int option_set_concat(struct settings *s, const char *value, struct error *err);
+int option_set_zarr_root(struct settings *s, const char *value,
+			 struct error *err);
 int option_set_missing(struct settings *s, const char *value,
 		       struct error *err);
 

@@ -18,10 +18,11 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/system.h"
-#include "cli/cli.h"
+#include "cli/option_rows.h"
 #include "cli/progress.h"
 #include "shm/home.h"
 #include "tensor/classes.h"
+#include "tensor/zarr_store.h"
 #include "tree/graft.h"
 
 /* What decoding a stream ahead may take; the cache is empty then. */
@@ -30,6 +31,21 @@
 #define STAGE_SHARE 4
 /* And for decoders that rest in the middle of streams. */
 #define DECODERS_SHARE 8
+
+/* Where all tensors are one Zarr hierarchy; with a 3 behind it that of Zarr v3. */
+#define ZARR_ROOT ".zarr"
+
+int option_set_zarr_root(struct settings *s, const char *value,
+			 struct error *err)
+{
+	char usable[FILES_NAME_MAX + 1];
+
+	if (strlen(value) > FILES_NAME_MAX - 8 || tree_escape(value, usable))
+		return error_set(err, -EINVAL,
+				 "'%s' is no name for a directory", value);
+	s->zarr_root = value;
+	return 0;
+}
 
 char *session_base_name(const char *path)
 {
@@ -65,6 +81,8 @@ static char *describe_config(char *const *paths, size_t n,
 		fprintf(f, "dataset=%s\n", s->dataset);
 	if (s->concat_given)
 		fprintf(f, "concat=%d\n", s->concat);
+	if (s->zarr_root)
+		fprintf(f, "zarr-root=%s\n", s->zarr_root);
 	if (s->index)
 		fprintf(f, "index=%s\n", s->index);
 	if (s->subdir)
@@ -238,6 +256,30 @@ static int check_labels(const struct session *s, struct error *err)
 			 (unsigned long long)classes_samples(s->classes));
 }
 
+/* All tensors as one Zarr hierarchy, v2 and v3. */
+static int add_zarr(struct opening *o, struct files *store[2])
+{
+	const char *name = o->set->zarr_root ? o->set->zarr_root : ZARR_ROOT;
+	bool hidden = *name == '.';
+
+	for (unsigned v3 = 0; v3 < 2; v3++) {
+		cleanup_free char *full = NULL;
+		uint32_t dir;
+
+		if (asprintf(&full, "%s%s", name, v3 ? "3" : "") < 0) {
+			full = NULL;
+			return error_set(o->err, -ENOMEM, "out of memory");
+		}
+		dir = hidden ? tree_add_hidden(o->b, 0, full, 0)
+			     : tree_add_dir(o->b, 0, full, 0);
+		store[v3] = zarr_store_new(v3, hidden);
+		if (dir == UINT32_MAX || !store[v3])
+			return error_set(o->err, -ENOMEM, "out of memory");
+		tree_set_files(o->b, dir, store[v3]);
+	}
+	return 0;
+}
+
 static int build_tree(struct session *s, char *const *paths, size_t n,
 		      const struct settings *set, struct error *err)
 {
@@ -260,6 +302,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .progress_ctx = &o},
 		.err = err,
 	};
+	struct files *store[2];
 	int r = 0;
 
 	progress_init(&o.progress, "none", "", 0);
@@ -277,10 +320,17 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (r == 0)
 		r = check_labels(s, err);
 	if (r == 0)
+		r = add_zarr(&o, store);
+	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
 	tree_builder_free(o.b);
-	if (r == 0)
-		open_grafts(s->tree);
+	if (r < 0)
+		return r;
+	if (zarr_name_axes(s->tree) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	zarr_store_bind(store[0], s->tree);
+	zarr_store_bind(store[1], s->tree);
+	open_grafts(s->tree);
 	return r;
 }
 

@@ -59,7 +59,7 @@ int stage_first(struct stage_first *f, const struct command *c,
 
 void stage_first_settings(struct settings *s)
 {
-	s->dataset = s->prefix = s->index = s->subdir = NULL;
+	s->zarr_root = s->dataset = s->prefix = s->index = s->subdir = NULL;
 	s->offset = 0;
 	s->concat_given = false;
 	s->joined = s->versions = s->nested = false;

@@ -57,6 +57,8 @@ static void print_options(FILE *f, const struct settings *s)
 	}
 	if (s->prefix)
 		fprintf(f, " prefix=%s", s->prefix);
+	if (s->zarr_root && *s->zarr_root != '.')
+		fprintf(f, " zarr-root=%s", s->zarr_root);
 	if (s->subdir)
 		fprintf(f, " subdir=%s", s->subdir);
 	if (s->offset)

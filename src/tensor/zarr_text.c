@@ -293,12 +293,13 @@ static void drop_internal(json_t *attributes)
 /* Attributes, and names of axes; NULL: err. */
 static json_t *described(struct tensor *t, json_t **names, struct error *err)
 {
-	json_t *o = object_of(t, t->ops ? t->ops->attributes : NULL, err);
-	json_t *about =
-		o ? object_of(t, t->ops ? t->ops->about : NULL, err) : NULL;
+	json_t *about = object_of(t, t->ops ? t->ops->about : NULL, err);
+	json_t *o = json_incref(json_object_get(about, "attributes"));
 
-	if (!about) {
-		json_decref(o);
+	if (about && !o)
+		o = object_of(t, t->ops ? t->ops->attributes : NULL, err);
+	if (!o) {
+		json_decref(about);
 		return NULL;
 	}
 	*names = dimensions(t, o, json_object_get(about, "axes"));

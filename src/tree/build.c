@@ -151,6 +151,16 @@ uint32_t tree_add_dir(struct tree_builder *b, uint32_t parent, const char *name,
 	return entry_add(b, parent, name, NULL, mtime);
 }
 
+uint32_t tree_add_hidden(struct tree_builder *b, uint32_t parent,
+			 const char *name, int64_t mtime)
+{
+	uint32_t dir = entry_add(b, parent, name, NULL, mtime);
+
+	if (dir != UINT32_MAX)
+		b->entries.at[dir].hidden = true;
+	return dir;
+}
+
 uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
 		       const char *name, const char *target, int64_t mtime)
 {
@@ -218,28 +228,41 @@ static uint32_t text_pack(struct tree *t, const struct tree_builder *b,
 	return (uint32_t)at;
 }
 
+/* Children of an entry that are listed; they come first. */
+static uint32_t kids_listed(const struct tree_builder *b, const struct kids *k,
+			    uint32_t e)
+{
+	uint32_t n = k->start[e + 1];
+
+	while (n > k->start[e] && b->entries.at[k->at[n - 1]].hidden)
+		n--;
+	return n - k->start[e];
+}
+
 static void dir_fill(struct tree *t, const struct tree_builder *b,
 		     const struct kids *k, const uint32_t *order, uint32_t i,
 		     uint32_t first)
 {
-	uint32_t e = order[i], j;
+	uint32_t e = order[i], j, all;
 	const struct build_entry *from = &b->entries.at[e];
 	struct dir *d = &t->dir[i];
 
 	d->files = from->files;
 	d->mtime = from->mtime;
 	d->first = first;
-	d->count = k->start[e + 1] - k->start[e];
+	all = k->start[e + 1] - k->start[e];
+	d->count = kids_listed(b, k, e);
+	d->hidden = all - d->count;
 	d->name = text_pack(t, b, from->name);
 	d->stored = text_pack(t, b, from->stored);
 	d->target = text_pack(t, b, from->target);
 	d->subdirs = 0;
-	for (j = 0; j < d->count; j++) {
+	for (j = 0; j < all; j++) {
 		const struct build_entry *kid;
 
 		kid = &b->entries.at[order[first + j]];
 		t->dir[first + j].parent = i;
-		d->subdirs += kid->target == TREE_NO_TEXT;
+		d->subdirs += kid->target == TREE_NO_TEXT && !kid->hidden;
 		if (i == 0 && kid->mtime > d->mtime)
 			d->mtime = kid->mtime;
 	}
@@ -299,11 +322,12 @@ static int build_all(struct tree_builder *b, struct kids *k, struct tree *t)
 
 	r = kids_gather(b, k);
 	for (e = 0; e < b->entries.n && r == 0; e++) {
-		const struct run run = {k->at + k->start[e],
-					k->start[e + 1] - k->start[e],
-					b->entries.at[e].files};
+		struct run run = {k->at + k->start[e],
+				  k->start[e + 1] - k->start[e],
+				  b->entries.at[e].files};
 
 		run_sort(b, &run);
+		run.n = kids_listed(b, k, e);
 		r = run_unique(b, &run);
 	}
 	return r < 0 ? r : build_number(b, k, t);

@@ -10,6 +10,7 @@ struct build_entry {
 	struct files *files;
 	int64_t mtime;
 	uint32_t parent, name, stored, target;
+	bool hidden;
 };
 
 struct tree_builder {
@@ -32,6 +33,7 @@ struct run {
 void build_fail(struct tree_builder *b, int code, const char *why);
 /* Copy a string; its offset, or TREE_NO_TEXT. */
 uint32_t build_text_add(struct tree_builder *b, const char *s);
+/* By name; what is hidden comes last. */
 void run_sort(struct tree_builder *b, const struct run *run);
 /* Make the names of a sorted run unique; 0 or -errno. */
 int run_unique(struct tree_builder *b, const struct run *run);

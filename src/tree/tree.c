@@ -234,6 +234,21 @@ static uint32_t dir_rank(const struct tree *t, const struct dir *d,
 	return lo;
 }
 
+/* What is not listed; there are few. */
+static int hidden_node(const struct node *dir, const char *name,
+		       struct node *out)
+{
+	const struct tree *t = dir->tree;
+	const struct dir *d = &t->dir[dir->dir];
+
+	for (uint32_t i = d->count; i < d->count + d->hidden; i++)
+		if (!strcmp(t->text + t->dir[d->first + i].name, name)) {
+			dir_node(t, d->first + i, out);
+			return 0;
+		}
+	return -ENOENT;
+}
+
 int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 		struct node *out)
 {
@@ -260,9 +275,10 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 			return 0;
 		}
 	}
-	if (!dir.files)
-		return -ENOENT;
-	r = dir.files->ops->find(dir.files, dir.node, name, &node);
+	r = dir.files ? dir.files->ops->find(dir.files, dir.node, name, &node)
+		      : -ENOENT;
+	if (r == -ENOENT && dir.node == 0)
+		return hidden_node(&dir, name, out);
 	if (r < 0)
 		return r;
 	r = sub_node(&dir, node, 0, out);
@@ -456,6 +472,6 @@ const char *tree_link_target(const struct tree *t, const struct node *n)
 
 void tree_usage(const struct tree *t, uint64_t *dirs, uint64_t *bytes)
 {
-	*dirs = t->n;
+	*dirs = t->n - t->dir[0].hidden;
 	*bytes = sizeof *t + t->n * sizeof *t->dir + t->text_size;
 }

@@ -27,6 +27,10 @@ struct tree_builder *tree_builder_new(void);
  * parent's `files`, gets "~2", "~3". */
 uint32_t tree_add_dir(struct tree_builder *b, uint32_t parent, const char *name,
 		      int64_t mtime);
+/* The same, found by its name and not listed.  Where something else has the name, that
+ * is found. */
+uint32_t tree_add_hidden(struct tree_builder *b, uint32_t parent,
+			 const char *name, int64_t mtime);
 /* Add a symlink; target copied. */
 uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
 		       const char *name, const char *target, int64_t mtime);

@@ -15,6 +15,7 @@ struct dir {
 	int64_t mtime;
 	uint32_t parent;
 	uint32_t first, count; /* children, in order of names */
+	uint32_t hidden;       /* and those behind them that are not listed */
 	uint32_t subdirs;      /* of these, no symlinks; `files` not counted */
 	uint32_t name;         /* offsets in text */
 	uint32_t stored;       /* the name before it was changed, or none */

@@ -18,8 +18,11 @@ static const char *name_of(const struct tree_builder *b, uint32_t entry)
 static int compare_kids(const void *a, const void *b, void *builder)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int c = strcmp(name_of(builder, x), name_of(builder, y));
+	const struct tree_builder *t = builder;
+	int c = (int)t->entries.at[x].hidden - (int)t->entries.at[y].hidden;
 
+	if (!c)
+		c = strcmp(name_of(builder, x), name_of(builder, y));
 	return c ? c : (x > y) - (x < y);
 }
 

@@ -18,7 +18,7 @@ import xarray
 import zarr
 from checks import check, equal, fails_with, read
 from frames import shuffle, zstd
-from lib import Mount, case
+from lib import Mount, case, tensorfs
 from zoo_filters import BLOSC, BLOSCS, BSHUF, LZ4, ZSTD, low, smooth, stored
 
 work = None
@@ -504,6 +504,156 @@ def attributes_and_dimensions():
         j = meta(under(m, "t", "zarr3", "zarr.json"))
         equal(j["dimension_names"], ["y", "x"], "v3")
         equal(j["attributes"]["units"], "K", "v3")
+
+
+# --- a whole file ------------------------------------------------------------------
+
+
+def whole():
+    path = path_of("whole.h5")
+    with h5py.File(path, "w") as f:
+        f.attrs["title"] = "all of it"
+        g = f.create_group("deep/er")
+        g.attrs["k"] = 1
+        g.create_dataset("t", data=numbers("f4", (4, 5)), chunks=(2, 5),
+                         compression="gzip", shuffle=True, fillvalue=np.nan)
+        g["y"], g["x"] = np.arange(4.0), np.arange(5.0) + 0.5
+        g["y"].make_scale("y")
+        g["x"].make_scale("x")
+        g["t"].dims[0].attach_scale(g["y"])
+        g["t"].dims[1].attach_scale(g["x"])
+        g["t"].attrs["units"] = "K"
+        f["flat"] = numbers("i4", (12, 3))
+        f["other"] = numbers("i4", (9,))
+        f["text"] = ["not", "shown"]
+        f.create_group("nothing")
+        f["again"] = h5py.SoftLink("/flat")
+    return path
+
+
+def walk_arrays(group, prefix=""):
+    for name, x in group.items():
+        if isinstance(x, h5py.Group):
+            yield from walk_arrays(x, prefix + name + "/")
+        elif x.dtype.kind != "O":
+            yield prefix + name, x
+
+
+@case
+def hierarchy():
+    path = whole()
+    with Mount(path) as m, h5py.File(path) as f:
+        at = under(m, ".zarr")
+        check(".zarr" not in os.listdir(m.path), ".zarr is listed")
+        equal(os.stat(at).st_ino, os.stat(at).st_ino, "inode")
+        equal(os.path.realpath(at + "/deep/../.."), os.path.realpath(m.path),
+              "..")
+        z = zarr.open_group(at, "r")
+        c = zarr.open_consolidated(zarr.DirectoryStore(at), mode="r")
+        for root in (z, c):
+            equal(dict(root.attrs), {"title": "all of it"}, "attributes")
+            equal(dict(root["deep/er"].attrs), {"k": 1}, "attributes")
+            equal(sorted(root.groups())[0][0], "deep", "groups")
+            equal(sorted(k for k, _ in root.groups()), ["deep", "nothing"],
+                  "groups")
+            for name, d in walk_arrays(f):
+                equal_arrays(root[name][...], d[...], name)
+        equal(sorted(os.listdir(at + "/deep/er")),
+              [".zattrs", ".zgroup", ".zmetadata", "t", "x", "y"], "deep/er")
+        for d in ("", "/deep", "/deep/er", "3", "3/deep/er"):
+            names = os.listdir(at + d)
+            equal(names, sorted(names), "order of names in .zarr" + d)
+        equal(sorted(os.listdir(at + "/deep/er/t")),
+              [".zarray", ".zattrs", "0.0", "1.0"], "deep/er/t")
+        for bad in ("deep/er/t/2.0", "deep/er/t/t", "text", "deep/.zarray",
+                    "flat/.zgroup", "deep/er/q"):
+            absent(os.path.join(at, bad))
+        m2 = meta(at + "/.zmetadata")
+        keys = {os.path.relpath(os.path.join(d, k), at)
+                for d, _, ks in os.walk(at) for k in ks
+                if k in (".zgroup", ".zarray", ".zattrs")}
+        equal(set(m2["metadata"]), keys, "keys of .zmetadata")
+        for k in keys:
+            equal(m2["metadata"][k], meta(os.path.join(at, k)), k)
+        to = path_of("whole_copy")
+        shutil.copytree(at, to)
+        equal_arrays(zarr.open(to, "r")["deep/er/t"][...], f["deep/er/t"][...],
+                     "a copy")
+        check(read(at + "/deep/er/t/1.0") ==
+              f["deep/er/t"].id.read_direct_chunk((2, 0))[1], "stored bytes")
+
+
+@case
+def xarray_opens_it():
+    path = whole()
+    with Mount(path) as m, h5py.File(path) as f:
+        at = under(m, ".zarr")
+        x = xarray.open_zarr(at + "/deep/er")
+        equal(x["t"].dims, ("y", "x"), "dims")
+        equal(x["t"].attrs["units"], "K", "units")
+        check("x" in x.coords, "x is no coordinate")
+        equal_arrays(x["t"].values, f["deep/er/t"][...], "t")
+        equal_arrays(x["t"].sel(x=2.5).values, f["deep/er/t"][:, 2], "sel")
+        # axes without names, of different lengths, in one group
+        x = xarray.open_zarr(at, mask_and_scale=False)
+        equal_arrays(x["flat"].values, f["flat"][...], "flat")
+        equal_arrays(x["other"].values, f["other"][...], "other")
+        y = da.from_zarr(at, component="flat")
+        equal_arrays(y.sum(axis=0).compute(), f["flat"][...].sum(axis=0),
+                     "dask")
+
+
+@case
+def hierarchy_of_version_3():
+    path = whole()
+    with Mount(path) as m, h5py.File(path) as f:
+        at = under(m, ".zarr3")
+        for d, dirs, names in os.walk(at):
+            rel = os.path.relpath(d, at)
+            if "/c" in "/" + rel:
+                continue
+            check("zarr.json" in names, "no zarr.json in " + rel)
+            j = meta(d + "/zarr.json")
+            if j["node_type"] == "group":
+                equal(sorted(j), ["attributes", "node_type", "zarr_format"],
+                      rel)
+        for name, d in walk_arrays(f):
+            equal_arrays(zarr3(os.path.join(at, name)), d[...], name)
+        equal(meta(at + "/zarr.json")["attributes"], {"title": "all of it"},
+              "attributes")
+
+
+@case
+def names_of_the_root():
+    path = whole()
+    with Mount(path, opts=["-o", "zarr_root=all.zarr"]) as m:
+        check({"all.zarr", "all.zarr3"} < set(os.listdir(m.path)), "listed")
+        absent(under(m, ".zarr"))
+        equal(zarr.open(under(m, "all.zarr"), "r")["other"].shape, (9,), "other")
+        equal(os.stat(m.path).st_nlink, 2 + len(
+            [e for e in os.scandir(m.path) if e.is_dir(follow_symlinks=False)]),
+              "links")
+    with Mount(path, opts=["--zarr-root", ".z"]) as m:
+        check(".z" not in os.listdir(m.path), "listed")
+        equal(zarr.open(under(m, ".z"), "r")["other"].shape, (9,), "other")
+        absent(under(m, ".zarr"))
+    for bad in ("a/b", "", ".", "..", "n" * 300):
+        p = tensorfs("ls", "--zarr-root=" + bad, path)
+        equal(p.returncode, 2, "zarr-root=%s: %s" % (bad[:9], p.stderr))
+    with Mount(path, opts=["-o", "dataset=/deep/er/t"]) as m:
+        equal(zarr.open(under(m, ".zarr"), "r").shape, (4, 5), "a dataset")
+        equal(sorted(os.listdir(under(m, ".zarr"))),
+              [".zarray", ".zattrs", "0.0", "1.0"], "a dataset")
+    with Mount(path, opts=["-o", "dataset=/text"]) as m:
+        absent(under(m, ".zarr"))
+    with Mount(None, sources=["one=" + path, "two=" + matrix()]) as m:
+        z = zarr.open(under(m, ".zarr"), "r")
+        equal(sorted(z.group_keys()), ["one", "two"], "two files")
+        equal(z["one/other"].shape, (9,), "two files")
+    tar = path_of("some.tar")
+    lib.exits(lib.run("tar", "-cf", tar, "-C", work, "whole.h5"), 0, "tar")
+    with Mount(tar) as m:
+        absent(under(m, ".zarr"))
 
 
 work = lib.setup()
