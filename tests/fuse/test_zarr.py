@@ -59,6 +59,14 @@ def under(m, *names):
     return os.path.join(m.path, *names)
 
 
+def fails_with_any(f, what):
+    try:
+        f()
+    except Exception:
+        return
+    check(False, what + " went unnoticed")
+
+
 def meta(path):
     return json.loads(read(path))
 
@@ -654,6 +662,60 @@ def names_of_the_root():
     lib.exits(lib.run("tar", "-cf", tar, "-C", work, "whole.h5"), 0, "tar")
     with Mount(tar) as m:
         absent(under(m, ".zarr"))
+
+
+# --- sources that change, and damage -----------------------------------------------
+
+
+@case
+def source_shrinks():
+    """What is gone is an error, and what is stored is served as long as it is there."""
+    path = path_of("shrinks.h5")
+    x = numbers("i4", (64, 1024))
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("a", data=x, chunks=(8, 1024),
+                             compression="gzip")
+        last = max((d.id.get_chunk_info(k) for k in range(8)),
+                   key=lambda c: c.byte_offset)
+        raw = d.id.read_direct_chunk(last.chunk_offset)[1]
+    key = "%d.0" % (last.chunk_offset[0] // 8)
+    with Mount(path) as m:
+        at = under(m, ".zarr", "a")
+        equal(os.stat(at + "/" + key).st_size, len(raw), "size")
+        os.truncate(path, last.byte_offset + 5)
+        fails_with((errno.ESTALE, errno.EIO), lambda: read(at + "/" + key),
+                   "a chunk that is gone")
+
+
+@case
+def index_is_damaged():
+    """A chunk's size in the index, changed: an error, never other numbers."""
+    path = path_of("index.h5")
+    x = numbers("i4", (64, 64))
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("a", data=x, chunks=(8, 64), compression="gzip",
+                             shuffle=True)
+        size = d.id.get_chunk_info(3).size
+    with open(path, "rb") as f:
+        data = f.read()
+    # A key of the B-tree: bytes, filter mask, offsets (24, 0, 0).
+    was = b"".join(v.to_bytes(n, "little") for v, n in (
+        (size, 4), (0, 4), (24, 8), (0, 8), (0, 8)))
+    equal(data.count(was), 1, "the key of chunk 3")
+    for bad, n in ((0xfffffff0, 4), (0, 4), (size - 3, 4)):
+        with open(path, "wb") as f:
+            f.write(data.replace(was, bad.to_bytes(n, "little") + was[4:]))
+        with Mount(path) as m:
+            at = under(m, "a", "zarr")
+            if bad != size - 3: # the index cannot be read at all
+                for k in (".zarray", "1.0", "3.0"):
+                    fails_with((errno.EIO, errno.EBADMSG),
+                               lambda: read(at + "/" + k), k)
+                continue
+            z = zarr.open(at, "r")
+            fails_with_any(lambda: z[24:32], "a chunk that is cut short")
+            equal_arrays(z[:24], x[:24], "the chunks before")
+            equal_arrays(z[32:], x[32:], "the chunks behind")
 
 
 work = lib.setup()
