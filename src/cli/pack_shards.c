@@ -73,9 +73,9 @@ static void set_options(struct sharder *p, const struct sink_ops *ops)
 	p->o.stop = &interrupted;
 	p->o.progress = show;
 	p->o.ctx = p;
-	p->o.rules = (struct shards_rules){.shards = s->pack.shards,
-					   .count = s->pack.shard_count,
-					   .size = s->pack.shard_size,
+	p->o.rules = (struct shards_rules){.cut = {.shards = s->pack.shards,
+						   .count = s->pack.shard_count,
+						   .size = s->pack.shard_size},
 					   .shuffle = s->pack.shuffle,
 					   .seed = s->pack.seed,
 					   .numeric_owner = numeric,

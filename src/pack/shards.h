@@ -11,6 +11,7 @@
 #include "pack/feed.h"
 #include "pack/scan.h"
 #include "pack/sink.h"
+#include "shards/cut.h"
 
 /*
  * What a sample is, is WebDataset's (tariterators.py: base_plus_ext, tar_file_iterator,
@@ -51,12 +52,7 @@ bool shards_name_is(const struct shards_name *n, const char *base, uint64_t *k);
 /* ---- planning ------------------------------------------------------------ */
 
 struct shards_rules {
-	uint64_t
-		shards; /* so many, which differ by one sample at most; else 0: */
-	uint64_t count; /* samples in a shard, at most; 0: any number */
-	uint64_t
-		size; /* bytes of a shard's tar (uncompressed, all of it), at most;
-			  a single sample may be larger; 0: any */
+	struct shards_cut cut;
 	bool shuffle;
 	uint64_t seed;            /* of shuffle_order (base/shuffle.h) */
 	bool numeric_owner;       /* as the sink has it */
@@ -97,8 +93,6 @@ void shards_plan_free(struct shards_plan *p);
 /* What members have, for their headers to be small and the same everywhere: whole
  * seconds, no holes, no extended attributes. */
 void shards_attr(struct feed_attr *a);
-/* Bytes of a tar whose members take `members` bytes. */
-uint64_t shards_tar_size(uint64_t members);
 
 /* ---- writing ------------------------------------------------------------- */
 

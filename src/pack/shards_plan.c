@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/shuffle.h"
 #include "pack/shards_private.h"
+#include "shards/ustar.h"
 
 struct run {
 	uint64_t first, n; /* entries */
@@ -288,22 +289,6 @@ static int sample_size(const struct planner *p, struct shards_sizer *sizer,
 	return 0;
 }
 
-/* Does a sample of `size` bytes begin a new shard? */
-static bool begins(const struct planner *p, uint64_t size,
-		   const struct shard *last)
-{
-	const struct shards_rules *r = p->r;
-	uint64_t n = p->samples.n;
-
-	if (!last)
-		return true;
-	if (r->shards) /* the first ones have one more */
-		return last->samples ==
-		       n / r->shards + (p->plan->list.n <= n % r->shards);
-	return (r->count && last->samples >= r->count) ||
-	       (r->size && shards_tar_size(last->size + size) > r->size);
-}
-
 /* Sample `i` goes to the last shard, or begins another one. */
 static int add_sample(struct planner *p, uint64_t i, uint64_t size,
 		      struct error *err)
@@ -314,7 +299,8 @@ static int add_sample(struct planner *p, uint64_t i, uint64_t size,
 	struct shard *last =
 		plan->list.n ? &plan->list.at[plan->list.n - 1] : NULL;
 
-	if (begins(p, size, last)) {
+	if (!last || shards_cut_here(&p->r->cut, p->samples.n, plan->list.n - 1,
+				     last->samples, last->size, size)) {
 		if (!vec_push(&plan->list, fresh))
 			return no_memory(err);
 		last = &plan->list.at[plan->list.n - 1];
@@ -340,7 +326,8 @@ static int cut(struct planner *p, struct error *err)
 	}
 	shards_sizer_free(sizer);
 	for (size_t k = 0; k < plan->list.n; k++)
-		plan->list.at[k].size = shards_tar_size(plan->list.at[k].size);
+		plan->list.at[k].size =
+			ustar_archive_size(plan->list.at[k].size);
 	return r;
 }
 
@@ -352,11 +339,11 @@ static int enough(const struct planner *p, struct error *err)
 			"'%s' has no samples: files whose names have an "
 			"extension",
 			p->r->top);
-	if (p->r->shards > p->samples.n)
+	if (p->r->cut.shards > p->samples.n)
 		return error_set(err, -EINVAL,
 				 "there are %" PRIu64 " samples, which cannot "
 				 "fill %" PRIu64 " shards",
-				 p->samples.n, p->r->shards);
+				 p->samples.n, p->r->cut.shards);
 	return 0;
 }
 

@@ -12,10 +12,9 @@
 
 #include "pack/shards_private.h"
 #include "pack/tar_private.h"
+#include "shards/ustar.h"
 
-#define BLOCK UINT64_C(512)
-/* As the writer ends: two blocks, then to a multiple of this. */
-#define RECORD UINT64_C(10240)
+#define BLOCK ((uint64_t)USTAR_BLOCK)
 /* From here on the size may be in an extended header. */
 #define LARGE (UINT64_C(1) << 33)
 #define NAME_SURE 100
@@ -113,7 +112,7 @@ int shards_sizer_member(struct shards_sizer *s, const char *path,
 			const struct feed_attr *a, uint64_t *size,
 			struct error *err)
 {
-	uint64_t data = (a->size + BLOCK - 1) / BLOCK * BLOCK;
+	uint64_t data = ustar_padded(a->size);
 	int r;
 
 	if (is_plain(s, path, a)) {
@@ -127,9 +126,4 @@ int shards_sizer_member(struct shards_sizer *s, const char *path,
 		s->plain = *a;
 	*size = s->count + data;
 	return 0;
-}
-
-uint64_t shards_tar_size(uint64_t members)
-{
-	return (members + 2 * BLOCK + RECORD - 1) / RECORD * RECORD;
 }

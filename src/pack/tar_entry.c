@@ -2,10 +2,12 @@
 /* Members of a tar as bytes, by libarchive. */
 
 /*
- * One archive, four writers of libarchive that take turns: what fits into a ustar header
- * is written by the first, at half the price in time and two thirds of the bytes; all else
- * has an extended header.
+ * One archive, five writers that take turns, four of them libarchive's: what fits into a
+ * ustar header is written by the first two, at half the price in time and two thirds of the
+ * bytes; all else has an extended header.
  *
+ *	plain    regular files that fit: shards/ustar.h, which is also what shows shards
+ *		 that nobody has written
  *	ustar    names as the bytes they are (as GNU tar does, too): nobody converts them
  *	pax      an extended header where names are UTF-8
  *	binary   the same where one is not, which says so (hdrcharset=BINARY)
@@ -23,10 +25,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <grp.h>
 #include <limits.h>
 #include <locale.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,25 +36,16 @@
 #include "base/number.h"
 #include "base/vec.h"
 #include "pack/tar_private.h"
+#include "shards/owners.h"
+#include "shards/ustar.h"
 
-#define BLOCK 512
-/* As tars end, since tapes: two zero blocks, then to a multiple of this. */
-#define RECORD 10240
-
-enum { USTAR, PAX, BINARY, ODD, WRITERS };
-/* Names of users and groups; one that came later replaces one of the same place. */
-enum { NAMES = 256, NAME_MOST = 256 };
-#define ANSWER_MOST ((size_t)16 << 20)
-struct owner_name {
-	uint32_t id;
-	bool known;
-	char name[NAME_MOST]; /* "": it has none */
-};
+enum { USTAR, PAX, BINARY, ODD, WRITERS, PLAIN = WRITERS };
 struct tar_writer {
 	tar_emit *emit;
 	void *ctx;
 	struct archive *to[WRITERS]; /* NULL: was not needed yet */
-	struct archive *now;         /* that writes the member */
+	struct archive *now;         /* that writes the member; NULL: we do, */
+	uint64_t left;               /* and so many bytes of it are to come */
 	struct archive_entry *entry;
 	locale_t utf8; /* 0: there is none */
 	bool numeric_owner;
@@ -63,7 +54,7 @@ struct tar_writer {
 	uint64_t size;
 	struct error failure; /* of emit */
 	vec(char) path;
-	struct owner_name users[NAMES], groups[NAMES];
+	struct owners owners;
 };
 
 /* Zeros in holes, and at the end. */
@@ -102,7 +93,8 @@ static int fail(const struct tar_writer *w, const char *path, struct error *err)
 
 	if (w->failure.code)
 		return error_set(err, w->failure.code, "%s", w->failure.text);
-	why = archive_error_string(w->now);
+	why = w->now ? archive_error_string(w->now)
+		     : "it has more bytes than it should";
 	return error_set(err, -EIO, "'%s' cannot be in a tar: %s", path,
 			 why ? why : "libarchive does not say why");
 }
@@ -126,6 +118,10 @@ static bool set_up(struct tar_writer *w, struct archive *a, int which)
 
 static int choose(struct tar_writer *w, int which, struct error *err)
 {
+	if (which == PLAIN) {
+		w->now = NULL;
+		return 0;
+	}
 	if (!w->to[which]) {
 		struct archive *a = archive_write_new();
 
@@ -138,50 +134,6 @@ static int choose(struct tar_writer *w, int which, struct error *err)
 	}
 	w->now = w->to[which];
 	return 0;
-}
-
-/* ---- owners -------------------------------------------------------------- */
-
-/* In `buf`; ERANGE: it is too small. */
-static int ask(uint32_t id, bool group, char *buf, size_t n, const char **name)
-{
-	struct passwd p, *user = NULL;
-	struct group g, *found = NULL;
-	int r = group ? getgrgid_r(id, &g, buf, n, &found)
-		      : getpwuid_r(id, &p, buf, n, &user);
-
-	*name = r ? NULL : found ? found->gr_name : user ? user->pw_name : NULL;
-	return r;
-}
-
-/* Groups come with all of their members, of which there may be thousands. */
-static void look_up(uint32_t id, bool group, char name[NAME_MOST])
-{
-	const char *found = NULL;
-	int r = ERANGE;
-
-	name[0] = '\0';
-	for (size_t n = 4096; r == ERANGE && n <= ANSWER_MOST; n *= 4) {
-		cleanup_free char *buf = malloc(n);
-
-		if (!buf)
-			return;
-		r = ask(id, group, buf, n, &found);
-		if (found && strlen(found) < NAME_MOST)
-			strcpy(name, found);
-	}
-}
-
-static const char *name_of(struct owner_name *table, uint32_t id, bool group)
-{
-	struct owner_name *at = &table[id % NAMES];
-
-	if (!at->known || at->id != id) {
-		at->known = true;
-		at->id = id;
-		look_up(id, group, at->name);
-	}
-	return at->name[0] ? at->name : NULL;
 }
 
 /* ---- which writer? ------------------------------------------------------- */
@@ -226,49 +178,32 @@ static bool is_odd(const char *name)
 	return false;
 }
 
-/* As libarchive splits it: 100 bytes, or a '/' with at most 155 before and 100 behind
- * it. */
-static bool fits_name(const char *path, size_t n)
-{
-	const char *cut;
-
-	if (n <= 100)
-		return true;
-	cut = strchr(path + n - 101, '/');
-	if (cut == path)
-		cut = strchr(cut + 1, '/');
-	return cut && cut[1] && cut - path <= 155;
-}
-
 /*
  * Within what the fields of a ustar header hold; libarchive keeps to six octal digits
  * where there is room for seven.  Fractions of seconds alone are not worth a KiB for each
  * file, in the archive and for all who read it; as with tar and bsdtar, members have them
  * that need an extended header anyway.
  */
-static bool fits_ustar(const struct tar_writer *w, const struct feed_unit *u)
+static bool fits_ustar(const struct ustar *m, const struct feed_unit *u)
 {
 	const struct feed_attr *a = &u->attr;
 	const char *link = u->same_as ? u->same_as : u->link;
 
-	return (u->same_as || (!u->n_xattrs && !u->sparse)) && a->mtime >= 0 &&
-	       a->mtime < INT32_MAX && a->uid < 1u << 18 && a->gid < 1u << 18 &&
-	       a->size < UINT64_C(1) << 33 && major(a->rdev) < 1u << 18 &&
-	       minor(a->rdev) < 1u << 18 && (!link || strlen(link) <= 100) &&
-	       fits_name(w->path.at, w->path.n - 1);
+	return ustar_fits(m) && (u->same_as || (!u->n_xattrs && !u->sparse)) &&
+	       major(a->rdev) < 1u << 18 && minor(a->rdev) < 1u << 18 &&
+	       (!link || strlen(link) <= 100);
 }
 
 /* In a ustar header bytes are just bytes; not in an extended one. */
 static int which_writer(const struct tar_writer *w, const struct feed_unit *u,
-			const char *user, const char *group)
+			const struct ustar *m)
 {
-	const char *text[] = {u->path, u->same_as ? u->same_as : u->link, user,
-			      group};
+	const char *text[] = {u->path, u->same_as ? u->same_as : u->link,
+			      m->user, m->group};
 	bool ascii = true;
 
-	if (fits_ustar(w, u) && (!user || strlen(user) <= 32) &&
-	    (!group || strlen(group) <= 32))
-		return USTAR;
+	if (fits_ustar(m, u))
+		return S_ISREG(m->mode) && !u->same_as ? PLAIN : USTAR;
 	for (size_t i = 0; !u->same_as && i < u->n_xattrs; i++)
 		if (is_odd(u->xattrs[i].name))
 			return ODD;
@@ -372,22 +307,24 @@ static int write_header(struct tar_writer *w)
 	return r;
 }
 
-int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
-		     struct error *err)
+static int begin_plain(struct tar_writer *w, const struct ustar *m)
 {
-	const char *user = NULL, *group = NULL;
-	int r = set_path(w, u, err);
+	unsigned char header[USTAR_BLOCK];
 
-	if (r < 0)
-		return r;
-	if (!w->numeric_owner) {
-		user = name_of(w->users, u->attr.uid, false);
-		group = name_of(w->groups, u->attr.gid, true);
-	}
-	r = choose(w, which_writer(w, u, user, group), err);
-	if (r < 0)
-		return r;
-	fill_entry(w, u, user, group);
+	ustar_header(header, m);
+	w->left = m->size;
+	w->data = false;
+	emit(w, header, sizeof header);
+	w->data = true;
+	return w->failure.code ? ARCHIVE_FATAL : ARCHIVE_OK;
+}
+
+static int begin_entry(struct tar_writer *w, const struct feed_unit *u,
+		       const struct ustar *m)
+{
+	int r;
+
+	fill_entry(w, u, m->user, m->group);
 	/* Names of hard links have none: they are with the first name. */
 	for (size_t i = 0; !u->same_as && i < u->n_xattrs; i++)
 		archive_entry_xattr_add_entry(w->entry, u->xattrs[i].name,
@@ -400,7 +337,41 @@ int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
 		r = archive_write_data(w->now, zeros, 0) < 0 ? ARCHIVE_FATAL
 							     : r;
 	w->data = true;
+	return r;
+}
+
+int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
+		     struct error *err)
+{
+	struct ustar m = {.mode = u->attr.mode,
+			  .uid = u->attr.uid,
+			  .gid = u->attr.gid,
+			  .size = u->attr.size,
+			  .mtime = u->attr.mtime};
+	int r = set_path(w, u, err);
+
+	if (r < 0)
+		return r;
+	m.path = w->path.at;
+	if (!w->numeric_owner) {
+		m.user = owners_user(&w->owners, m.uid);
+		m.group = owners_group(&w->owners, m.gid);
+	}
+	r = choose(w, which_writer(w, u, &m), err);
+	if (r < 0)
+		return r;
+	r = w->now ? begin_entry(w, u, &m) : begin_plain(w, &m);
 	return r < ARCHIVE_WARN || w->failure.code ? fail(w, u->path, err) : 0;
+}
+
+/* The next `n` bytes of a plain member, or zeros. */
+static la_ssize_t plain_data(struct tar_writer *w, const void *data, size_t n)
+{
+	n = (size_t)min_u64(n, w->left);
+	if (n)
+		emit(w, data, n);
+	w->left -= n;
+	return (la_ssize_t)n;
 }
 
 int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
@@ -410,8 +381,10 @@ int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
 
 	while (n > 0) {
 		size_t part = (size_t)min_u64(n, data ? INT_MAX : sizeof zeros);
+		const void *from = data ? at : zeros;
 		la_ssize_t done =
-			archive_write_data(w->now, data ? at : zeros, part);
+			w->now ? archive_write_data(w->now, from, part)
+			       : plain_data(w, from, part);
 
 		if (done <= 0 || w->failure.code)
 			return fail(w, w->path.at, err);
@@ -422,12 +395,22 @@ int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
 	return 0;
 }
 
+/* What is missing, and the rest of the last block. */
+static int end_plain(struct tar_writer *w)
+{
+	uint64_t n = ustar_padded(w->size + w->left) - w->size;
+
+	for (; n && !w->failure.code; n -= min_u64(n, sizeof zeros))
+		emit(w, zeros, (size_t)min_u64(n, sizeof zeros));
+	return ARCHIVE_OK;
+}
+
 int tar_writer_end(struct tar_writer *w, struct error *err)
 {
 	int r;
 
 	w->data = false;
-	r = archive_write_finish_entry(w->now);
+	r = w->now ? archive_write_finish_entry(w->now) : end_plain(w);
 	return r < ARCHIVE_WARN || w->failure.code ? fail(w, w->path.at, err)
 						   : 0;
 }
@@ -436,7 +419,7 @@ int tar_writer_end(struct tar_writer *w, struct error *err)
 
 int tar_writer_finish(struct tar_writer *w, struct error *err)
 {
-	uint64_t end = div_up(w->size + 2 * BLOCK, RECORD) * RECORD;
+	uint64_t end = ustar_archive_size(w->size);
 
 	w->data = false;
 	emit(w, zeros, (size_t)(end - w->size));
