@@ -43,7 +43,7 @@ struct extent {
 /* `map` appends extents until the window is full or PLAN_MAX is reached;
  * whoever asked goes on with a second plan from off + have. */
 #define PLAN_MAX 128
-#define PLAN_SCRATCH 1024
+#define PLAN_SCRATCH 8192
 /* Runs from this length on are worth an extent, and no copy, of their own. */
 #define PLAN_RUN 2048
 struct plan {
@@ -54,7 +54,7 @@ struct plan {
 	bool bands;  /* whoever reads this plan understands them */
 	bool banded; /* there are some */
 	struct extent ext[PLAN_MAX];
-	unsigned char scratch[PLAN_SCRATCH]; /* a small header */
+	unsigned char scratch[PLAN_SCRATCH]; /* small headers */
 };
 
 void plan_init(struct plan *p, uint64_t want);

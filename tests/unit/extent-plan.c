@@ -102,7 +102,7 @@ TEST(copies_go_to_scratch)
 	struct plan p;
 
 	memset(big, 'b', sizeof big);
-	plan_init(&p, 2000);
+	plan_init(&p, 2 * PLAN_SCRATCH);
 	CHECK_EQ_U(plan_copy(&p, "head", 4), 4);
 	CHECK_EQ_U(plan_copy(&p, "er", 2), 2);
 	CHECK_EQ_U(p.n, 1);
