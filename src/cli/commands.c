@@ -245,6 +245,12 @@ const struct option options_views[] = {
 	 "labels of the samples: a dataset, or a CSV file (label, or "
 	 "row,label)",
 	 AT(views.labels), 0, 0, NULL},
+	CALL("shards", 0, "N", NULL, "shards/ has N tars", option_set_shards),
+	CALL("shard-size", 0, "SIZE", "1G",
+	     "tars in shards/ are at most so large, but for a larger sample",
+	     option_set_shard_size),
+	CALL("shard-count", 0, "N", NULL,
+	     "tars in shards/ have at most N samples", option_set_shard_count),
 	CALL("dtype-order", 0, "ORDER", "little",
 	     "byte order of numbers: little, or source as stored",
 	     option_set_dtype_order),

@@ -31,6 +31,11 @@ int option_set_reserve(struct settings *s, const char *value,
 int option_set_views(struct settings *s, const char *value, struct error *err);
 int option_set_sample_axes(struct settings *s, const char *value,
 			   struct error *err);
+int option_set_shards(struct settings *s, const char *value, struct error *err);
+int option_set_shard_size(struct settings *s, const char *value,
+			  struct error *err);
+int option_set_shard_count(struct settings *s, const char *value,
+			   struct error *err);
 int option_set_dtype_order(struct settings *s, const char *value,
 			   struct error *err);
 int option_set_concat(struct settings *s, const char *value, struct error *err);

@@ -9,6 +9,7 @@
 
 #include "extent/chunk.h"
 #include "extent/pinner.h"
+#include "shards/cut.h"
 #include "tensor/dtype.h"
 #include "tensor/grid.h"
 #include "tensor/mosaic.h"
@@ -163,9 +164,10 @@ struct tensor {
 	struct text *text; /* STRING, TEXT, RAGGED: its values, a line each */
 	char *why_not;     /* not NULL: listed, not shown, and why; */
 	int why_code; /* -ENOTSUP: nothing is wrong with it; else what is */
-	char *note;   /* what was left out, and why; or NULL */
-	char *name;   /* "/data", for sentences */
-	const char *source; /* path of the main file; the source's */
+	struct shards_cut shards; /* of shards/ */
+	char *note;               /* what was left out, and why; or NULL */
+	char *name;               /* "/data", for sentences */
+	const char *source;       /* path of the main file; the source's */
 };
 static inline bool tensor_has_shape(const struct tensor *t)
 {

@@ -309,7 +309,9 @@ static bool files_attr_is_slow(const struct files *files, uint64_t node)
 	struct view_node w;
 
 	return node && !view_node_resolve(tensor_files_of(files), node, &w) &&
-	       view_node_is_file(&w) && (w.view.ops->size || is_document(&w));
+	       view_node_is_file(&w) &&
+	       ((w.view.ops->size && !w.view.ops->size_is_known) ||
+		is_document(&w));
 }
 
 static int document_size(const struct view_node *w, struct pinner *p,

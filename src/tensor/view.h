@@ -14,6 +14,7 @@ struct view_options {
 	const char *labels;      /* dataset that has them; NULL: look around */
 	struct classes *classes; /* or they are known; borrowed */
 	enum tensor_missing missing;
+	struct shards_cut shards; /* of shards/; zeros: usual ones */
 };
 void view_options_default(struct view_options *o);
 /* "array,samples" or "all"; -EINVAL names the unknown one. */
@@ -108,6 +109,8 @@ struct view_ops {
 	/* Files that are not the bytes of their box (texts, sequences). */
 	int (*size)(const struct view *v, const uint64_t *at, struct pinner *p,
 		    uint64_t *size, struct error *err);
+	/* `size` is arithmetic: neither pins nor blocks; `p` may be NULL. */
+	bool size_is_known;
 	/* As files.prepare; NULL: nothing to learn. */
 	int (*prepare)(const struct view *v, const uint64_t *at, uint64_t off,
 		       uint64_t len, struct error *err);

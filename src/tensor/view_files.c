@@ -137,6 +137,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	classes_offer(o->classes, t);
 	f->files.ops = &tensor_files_ops;
 	f->tensor = t;
+	t->shards = shards_cut_usual(&o->shards);
 	f->sample_axes = (uint8_t)axes;
 	f->n = f->listed = 0;
 	tensor_document_init(t);

@@ -22,6 +22,7 @@ const struct view_ops *const view_table[] = {
 	&view_images,
 	&view_tiff,
 	&view_epochs,
+	&view_shards,
 	&view_h5,
 	&view_classes,
 	&view_classes_npy,
@@ -93,6 +94,6 @@ int view_options_parse(struct view_options *o, const char *list,
 const char *view_names(void)
 {
 	return "array, bin, text, blocks, samples, classes, classes-npy, "
-	       "epochs, h5, images, lists, safetensors, slice, stack, tiff, "
-	       "zarr, zarr3";
+	       "epochs, h5, images, lists, safetensors, shards, slice, "
+	       "stack, tiff, zarr, zarr3";
 }

@@ -75,9 +75,9 @@ def reachable_though_not_listed():
     with Mount(path, opts=["--views=all"]) as m:
         equal(sorted(os.listdir(m.path + "/a")),
               sorted(ALWAYS + ["array.h5", "epochs", "files.txt", "images",
-                               "manifest.csv", "manifest.jsonl", "slice", "stack",
-                               "tensor.safetensors", "tiff", "zarr", "zarr3"]),
-              "views=all")
+                               "manifest.csv", "manifest.jsonl", "shards", "slice",
+                               "stack", "tensor.safetensors", "tiff", "zarr",
+                               "zarr3"]), "views=all")
     p = exits(tensorfs("cat", path + ":a/stack/0.npy", text=False), 0, "cat")
     check(p.stdout[:6] == b"\x93NUMPY", "no .npy")
     for name in ("stack/9.npy", "slice/9.npy", "images/9.pgm"):

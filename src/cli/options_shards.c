@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How the view shards/ is cut: what shards=, shard-size= and shard-count= set. */
+#include <errno.h>
+
+#include "base/parse.h"
+#include "base/system.h"
+#include "cli/option_rows.h"
+#include "shards/cut.h"
+
+int option_set_shards(struct settings *s, const char *value, struct error *err)
+{
+	struct shards_cut *cut = &s->views.shards;
+	int r = parse_count(value, 1, UINT64_MAX, &cut->shards, err);
+
+	return r < 0 ? r : shards_cut_check(cut, err);
+}
+
+int option_set_shard_size(struct settings *s, const char *value,
+			  struct error *err)
+{
+	struct shards_cut *cut = &s->views.shards;
+	int r = parse_size(value, system_memory(), &cut->size, err);
+
+	if (r == 0 && !cut->size)
+		return error_set(err, -EINVAL,
+				 "shards of 0 bytes hold nothing");
+	return r < 0 ? r : shards_cut_check(cut, err);
+}
+
+int option_set_shard_count(struct settings *s, const char *value,
+			   struct error *err)
+{
+	struct shards_cut *cut = &s->views.shards;
+	int r = parse_count(value, 1, UINT64_MAX, &cut->count, err);
+
+	return r < 0 ? r : shards_cut_check(cut, err);
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* shards/NAME-000000.tar: samples as WebDataset shards, which nobody has to write. */
+
+/*
+ * Byte for byte what `pack --shards --owner=0:0 --numeric-owner` makes of samples/.  All
+ * samples take the same bytes, so everything is a division:
+ *
+ *	| header 512 | .npy header | elements | zeros | header | ... | zeros to 10240 |
+ *	|------------- a sample, whole blocks --------|
+ *
+ * Owners are 0, permissions 0444 and times the tensor's (0 where no header holds them), so a
+ * shard is the same whoever mounts it where.  NAME-index.json is the index that wids reads;
+ * it has no checksums, for which all would have to be read.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "shards/cut.h"
+#include "shards/ustar.h"
+#include "tensor/view_name.h"
+#include "tensor/view_node.h"
+#include "tensor/view_samples.h"
+#include "tensor/view_table.h"
+
+/* Each is a line of the index. */
+#define SHARDS_MAX UINT64_C(1000000)
+#define BYTES_MAX (UINT64_C(1) << 61)
+#define NAME_MOST 200
+/* Room for the indices of a sample. */
+#define PATH_ROOM (RANK_MAX * 21 + 8)
+
+/* What is the same for all samples. */
+struct row {
+	uint64_t n;                  /* samples */
+	uint64_t data;               /* bytes of a sample's elements */
+	uint64_t file;               /* of its .npy */
+	uint64_t member;             /* with header and padding */
+	struct npy_header header;    /* of the .npy */
+	unsigned width[RANK_MAX], k; /* digits of each index */
+};
+
+static void sample_path(const struct tensor *t, const struct row *r,
+			uint64_t sample, char *buf, size_t room)
+{
+	uint64_t at[RANK_MAX];
+	size_t n = 0;
+
+	for (unsigned i = r->k; i-- > 0;) {
+		at[i] = sample % t->shape[i];
+		sample /= t->shape[i];
+	}
+	for (unsigned i = 0; i < r->k; i++)
+		n += (size_t)snprintf(buf + n, room - n, "%s%0*" PRIu64,
+				      i ? "/" : "", (int)r->width[i], at[i]);
+	snprintf(buf + n, room - n, ".npy");
+}
+
+static struct ustar member_of(const struct tensor *t, const struct row *r,
+			      const char *path)
+{
+	bool holds = t->mtime >= 0 && t->mtime < INT32_MAX;
+
+	return (struct ustar){.path = path,
+			      .mode = S_IFREG | 0444,
+			      .size = r->file,
+			      .mtime = holds ? t->mtime : 0};
+}
+
+/* False: its samples are not such that they could be in shards. */
+static bool row_of(const struct tensor *t, unsigned axes, struct row *out)
+{
+	uint64_t all;
+
+	out->n = 1;
+	out->k = axes;
+	for (unsigned i = 0; i < axes; i++) {
+		if (mul_overflows(out->n, t->shape[i], &out->n) || !out->n)
+			return false;
+		out->width[i] = view_width(t->shape[i] - 1);
+	}
+	if (!dtype_npy_header(&t->dtype, t->descr, t->rank - axes,
+			      t->shape + axes, &out->header))
+		return false;
+	out->data = t->bytes / out->n;
+	out->file = out->header.total + out->data;
+	out->member = USTAR_BLOCK + ustar_padded(out->file);
+	return !mul_overflows(out->n, out->member, &all) && all < BYTES_MAX;
+}
+
+static uint64_t shards_of(const struct tensor *t, const struct row *r)
+{
+	return shards_even(&t->shards, r->n, r->member);
+}
+
+static bool shards_fits(struct tensor *t, unsigned axes)
+{
+	char path[PATH_ROOM];
+	struct ustar last;
+	struct row r;
+	uint64_t n;
+
+	if (!view_is_numeric(t) || !axes || !row_of(t, axes, &r))
+		return false;
+	sample_path(t, &r, r.n - 1, path, sizeof path);
+	last = member_of(t, &r, path);
+	n = shards_of(t, &r);
+	return ustar_fits(&last) && n && n <= SHARDS_MAX;
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Of the dataset, where shells, URLs and brace expansion have no other idea of it. */
+static void shards_name(const struct tensor *t, char *buf, size_t n)
+{
+	const char *slash = t->name ? strrchr(t->name, '/') : NULL;
+	const char *base = slash ? slash + 1 : t->name ? t->name : "";
+	size_t len = strlen(base);
+
+	if (!len || len > NAME_MOST || *base == '.' || *base == '-' ||
+	    strspn(base, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789_.-") != len)
+		base = "shards";
+	snprintf(buf, n, "%s", base);
+}
+
+static uint64_t shards_count(const struct view *v, unsigned level)
+{
+	struct row r;
+
+	(void)level;
+	return row_of(v->tensor, v->sample_axes, &r)
+		       ? shards_of(v->tensor, &r) + 1
+		       : 1;
+}
+
+static bool is_index(const struct view *v, const uint64_t *at)
+{
+	return at[0] + 1 == shards_count(v, 0); /* digits come before letters */
+}
+
+static void shard_name(const struct tensor *t, uint64_t k, uint64_t n,
+		       char *buf, size_t room)
+{
+	char name[NAME_MOST + 1];
+
+	shards_name(t, name, sizeof name);
+	if (k == n)
+		snprintf(buf, room, "%s-index.json", name);
+	else
+		snprintf(buf, room, "%s-%0*" PRIu64 ".tar", name,
+			 (int)view_width(n - 1), k);
+}
+
+static void shards_name_of(const struct view *v, unsigned level,
+			   const uint64_t *at, char *buf, size_t n)
+{
+	shard_name(v->tensor, at[0], shards_count(v, level) - 1, buf, n);
+}
+
+static int shards_find(const struct view *v, unsigned level, const uint64_t *at,
+		       const char *name, uint64_t *index)
+{
+	uint64_t n = shards_count(v, level) - 1;
+	char own[NAME_MOST + 1];
+	size_t len;
+
+	(void)at;
+	shards_name(v->tensor, own, sizeof own);
+	len = strlen(own);
+	if (strncmp(name, own, len) || name[len] != '-')
+		return -ENOENT;
+	name += len + 1;
+	*index = n;
+	if (!strcmp(name, "index.json"))
+		return 0;
+	if (view_take_number(&name, view_width(n - 1), index) < 0 ||
+	    *index >= n)
+		return -ENOENT;
+	return strcmp(name, ".tar") ? -ENOENT : 0;
+}
+
+/* ---- the index ----------------------------------------------------------- */
+
+static json_t *shard_json(const struct view *v, const struct row *r, uint64_t k)
+{
+	const struct tensor *t = v->tensor;
+	uint64_t first, n, count = shards_of(t, r);
+	char name[FILES_NAME_MAX + 1];
+
+	shards_even_at(&t->shards, r->n, r->member, k, &first, &n);
+	shard_name(t, k, count, name, sizeof name);
+	return json_pack("{s:s, s:I, s:I, s:I}", "url", name, "nsamples",
+			 (json_int_t)n, "filesize",
+			 (json_int_t)ustar_archive_size(n * r->member),
+			 "nfiles", (json_int_t)n);
+}
+
+static json_t *index_json(const struct view *v, const struct row *r)
+{
+	uint64_t n = shards_of(v->tensor, r);
+	char name[NAME_MOST + 1];
+	json_t *list = json_array();
+	bool ok = list;
+
+	for (uint64_t k = 0; k < n && ok; k++)
+		ok = json_array_append_new(list, shard_json(v, r, k)) == 0;
+	if (!ok) {
+		json_decref(list);
+		return NULL;
+	}
+	shards_name(v->tensor, name, sizeof name);
+	return json_pack("{s:s, s:i, s:s, s:o}", "__kind__",
+			 "wids-shard-index-v1", "wids_version", 1, "name", name,
+			 "shardlist", list);
+}
+
+static char *shards_index(const struct view *v, const uint64_t *at, size_t *len,
+			  struct error *err)
+{
+	char *text = NULL, *out = NULL;
+	json_t *all = NULL;
+	struct row r;
+
+	(void)at;
+	if (row_of(v->tensor, v->sample_axes, &r))
+		all = index_json(v, &r);
+	if (all)
+		text = json_dumps(all, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	json_decref(all);
+	if (text && asprintf(&out, "%s\n", text) < 0)
+		out = NULL;
+	free(text);
+	if (out)
+		*len = strlen(out);
+	else
+		error_set(err, -ENOMEM, "out of memory");
+	return out;
+}
+
+/* ---- a shard ------------------------------------------------------------- */
+
+struct shard {
+	struct row row;
+	uint64_t first, n; /* samples */
+};
+
+static int shard_of(const struct view *v, const uint64_t *at, struct shard *out,
+		    struct error *err)
+{
+	const struct tensor *t = v->tensor;
+
+	if (!row_of(t, v->sample_axes, &out->row))
+		return error_set(err, -ENOENT, "no such file");
+	shards_even_at(&t->shards, out->row.n, out->row.member, at[0],
+		       &out->first, &out->n);
+	return 0;
+}
+
+static int shards_size(const struct view *v, const uint64_t *at,
+		       struct pinner *p, uint64_t *size, struct error *err)
+{
+	struct shard s;
+	int r = shard_of(v, at, &s, err);
+
+	(void)p;
+	if (r == 0)
+		*size = ustar_archive_size(s.n * s.row.member);
+	return r;
+}
+
+/* Samples are neighbours in the tensor as they are in the shard. */
+static int shards_prepare(const struct view *v, const uint64_t *at,
+			  uint64_t off, uint64_t len, struct error *err)
+{
+	uint64_t first, last;
+	struct shard s;
+	struct box all;
+	int r = shard_of(v, at, &s, err);
+
+	if (r < 0 || !len || off / s.row.member >= s.n || !s.row.data)
+		return r;
+	first = off / s.row.member;
+	last = min_u64((off + len - 1) / s.row.member, s.n - 1);
+	view_whole_box(v, at, &all);
+	return tensor_prepare_box(v->tensor, &all,
+				  (s.first + first) * s.row.data,
+				  (last - first + 1) * s.row.data, err);
+}
+
+static void map_zeros(struct plan *plan, uint64_t n)
+{
+	static const unsigned char zero[1];
+
+	plan_fill(plan, (struct fill){.pattern = zero, .width = 1}, 0, n);
+}
+
+static void map_header(const struct tensor *t, const struct row *r,
+		       uint64_t sample, uint64_t off, struct plan *plan)
+{
+	unsigned char header[USTAR_BLOCK];
+	char path[PATH_ROOM];
+	struct ustar m;
+
+	sample_path(t, r, sample, path, sizeof path);
+	m = member_of(t, r, path);
+	ustar_header(header, &m);
+	plan_copy(plan, header + off, USTAR_BLOCK - off);
+}
+
+/* The window ends with the sample's elements, as with any file of them. */
+static int map_elements(const struct view *v, const struct row *r,
+			uint64_t sample, uint64_t off, struct plan *plan,
+			struct error *err)
+{
+	const struct tensor *t = v->tensor;
+	const uint64_t want = plan->want;
+	struct box b;
+	int code;
+
+	view_whole_box(v, NULL, &b);
+	for (unsigned i = r->k; i-- > 0;) {
+		b.start[i] = sample % t->shape[i];
+		b.count[i] = 1;
+		sample /= t->shape[i];
+	}
+	plan->want = min_u64(want, plan->have + r->data - off);
+	code = tensor_map_box(t, &b, off, plan, err);
+	plan->want = want;
+	return code;
+}
+
+/* What is at byte `off` of a member, up to where something else begins. */
+static int map_member(const struct view *v, const struct row *r,
+		      uint64_t sample, uint64_t off, struct plan *plan,
+		      struct error *err)
+{
+	if (off < USTAR_BLOCK) {
+		map_header(v->tensor, r, sample, off, plan);
+		return 0;
+	}
+	off -= USTAR_BLOCK;
+	if (off < r->header.total) {
+		dtype_npy_map(&r->header, off, plan);
+		return 0;
+	}
+	if (off < r->file)
+		return map_elements(v, r, sample, off - r->header.total, plan,
+				    err);
+	map_zeros(plan, r->member - USTAR_BLOCK - off);
+	return 0;
+}
+
+static int shards_map(const struct view *v, const uint64_t *at, uint64_t off,
+		      struct plan *plan, struct error *err)
+{
+	struct shard s;
+	int r = shard_of(v, at, &s, err);
+
+	while (r == 0 && plan_open(plan)) {
+		uint64_t before = plan->have, k = off / s.row.member;
+
+		if (k >= s.n)
+			map_zeros(plan, plan->want - plan->have);
+		else
+			r = map_member(v, &s.row, s.first + k,
+				       off % s.row.member, plan, err);
+		if (plan->have == before)
+			break;
+		off += plan->have - before;
+	}
+	return r;
+}
+
+const struct view_ops view_shards = {
+	.name = "shards",
+	.summary = "shards/NAME-NUMBER.tar, samples as WebDataset shards",
+	.top = "shards",
+	.levels = 1,
+	.unlisted = true,
+	.fits = shards_fits,
+	.count = shards_count,
+	.name_of = shards_name_of,
+	.find = shards_find,
+	.document = shards_index,
+	.is_document = is_index,
+	.size = shards_size,
+	.size_is_known = true,
+	.prepare = shards_prepare,
+	.map = shards_map,
+};

@@ -1,0 +1,309 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""shards/: WebDataset shards that nobody wrote, read by GNU tar, Python's tarfile,
+NumPy and torch, and compared with what pack --shards writes."""
+import errno
+import hashlib
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tarfile
+
+sys.dont_write_bytecode = True
+
+import h5py
+import lib
+import numpy as np
+import skerch
+from checks import check, equal, fails_with, read
+from lib import Mount, case, exits, tensorfs
+
+work = None
+rng = np.random.default_rng(11)
+
+
+def numbers(dtype, shape):
+    return rng.integers(0, 255, (int(np.prod(shape)) * np.dtype(dtype).itemsize,),
+                        dtype="u1").view(dtype).reshape(shape)
+
+
+def h5(name, **datasets):
+    path = os.path.join(work, name)
+    with h5py.File(path, "w") as f:
+        for k, v in datasets.items():
+            f.create_dataset(k, **v) if isinstance(v, dict) else \
+                f.create_dataset(k, data=v)
+    return path
+
+
+def bytes_equal(got, want, what):
+    check(got == want, "%s: %d bytes, expected %d, differ from %s on" % (
+        what, len(got), len(want),
+        next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), "the end")))
+
+
+def digest(path):
+    return hashlib.sha256(read(path)).hexdigest()
+
+
+# --- WebDataset's rules, as its tariterators.py (e0953f9) has them ----------------
+
+SPLIT = re.compile(r"^((?:.*/|)[^.]+)[.]([^/]*)$")
+META = re.compile(r"__[^/]*__($|/)")
+
+
+def group_by_keys(path):
+    """[(key, {ext: bytes})] from one pass without a seek."""
+    samples = []
+    with open(path, "rb", buffering=0) as f, tarfile.open(
+            fileobj=f, mode="r|*", errors="surrogateescape") as tar:
+        for m in tar:
+            if not m.isreg() or META.match(m.name) or not SPLIT.match(m.name):
+                continue
+            key, ext = SPLIT.match(m.name).groups()
+            if not samples or samples[-1][0] != key:
+                samples.append((key, {}))
+            check(ext.lower() not in samples[-1][1], "%s twice" % m.name)
+            samples[-1][1][ext.lower()] = tar.extractfile(m).read()
+    return samples
+
+
+def tars(top):
+    return [os.path.join(top, n) for n in os.listdir(top) if n.endswith(".tar")]
+
+
+def packed(directory, name, *options):
+    """The shards that pack makes of a directory."""
+    out = os.path.join(work, name)
+    os.makedirs(out)
+    exits(tensorfs("pack", "-q", "--no-index", *options, directory,
+                   out + "/x-%06d.tar"), 0, "pack")
+    return sorted(tars(out))
+
+
+def same_as_packed(top, directory, name, *options):
+    want = packed(directory, name, *options)
+    got = tars(top)
+    equal(got, sorted(got), "order of names")
+    equal(len(got), len(want), "%s: shards" % name)
+    for a, b in zip(got, want):
+        equal(os.stat(a).st_size, os.stat(b).st_size, "size of " + a)
+        bytes_equal(read(a), read(b), a)
+
+
+def check_index(top, index):
+    with open(os.path.join(top, index), encoding="utf-8") as f:
+        x = json.load(f)
+    equal((x["__kind__"], x["wids_version"]), ("wids-shard-index-v1", 1), "kind")
+    equal([os.path.join(top, s["url"]) for s in x["shardlist"]], tars(top), "urls")
+    for s in x["shardlist"]:
+        path = os.path.join(top, s["url"])
+        equal(os.path.getsize(path), s["filesize"], "size in the index")
+        equal(len(group_by_keys(path)), s["nsamples"], "samples in the index")
+    return x
+
+
+OWNER = ("--owner=0:0", "--numeric-owner")
+
+
+# --- tensors ----------------------------------------------------------------------
+
+@case
+def samples_as_members():
+    data = {}
+    for t in ("?", "u1", "<i2", "<u4", "<i8", "<f4", "<f8", "<c16"):
+        data["t_" + np.dtype(t).name] = numbers("u1", (7, 3, 2)).astype(t)
+    data["one"] = numbers("<u2", (1,))
+    data["flat"] = numbers("<f4", (23,))
+    data["empty"] = numbers("u1", (5, 0))
+    data["blocks"] = numbers("u1", (3, 512 - 128))
+    data["packed"] = dict(data=numbers("u1", (40, 33, 17)), chunks=(7, 8, 9),
+                          compression="gzip", shuffle=True)
+    data["struct"] = np.zeros(5, [("a", "<i4"), ("b", "<f8", (3,))])
+    path = h5("types.h5", **data)
+    with Mount(path, opts=["--shards=1"]) as m:
+        for name, want in data.items():
+            want = want["data"] if isinstance(want, dict) else want
+            top = "%s/%s/shards" % (m.path, name)
+            equal(os.listdir(top), [name + "-000000.tar", name + "-index.json"],
+                  "names")
+            samples = group_by_keys(tars(top)[0])
+            equal([k for k, _ in samples], ["%06d" % i for i in range(len(want))],
+                  "keys")
+            for i, (_, fields) in enumerate(samples):
+                equal(list(fields), ["npy"], "fields")
+                a = np.load(io.BytesIO(fields["npy"]))
+                equal((a.dtype, a.shape), (want.dtype, want.shape[1:]), name)
+                check(a.tobytes() == want[i].tobytes(), "%s %d" % (name, i))
+            same_as_packed(top, "%s/%s/samples" % (m.path, name), "p-" + name,
+                           "--shards=1", *OWNER)
+            check_index(top, name + "-index.json")
+
+
+@case
+def what_tar_says_of_it():
+    path = h5("tar.h5", x=numbers("<f4", (12, 5)))
+    os.utime(path, (1700000000, 1700000000))
+    with Mount(path, opts=["--shards=2"]) as m:
+        one = m.path + "/x/shards/x-000001.tar"
+        p = subprocess.run(["tar", "--utc", "--full-time", "-tvf", one], check=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        equal(p.stderr, "", "tar")
+        equal(p.stdout.splitlines(),
+              ["-r--r--r-- 0/0             148 2023-11-14 22:13:20 %06d.npy" % i
+               for i in range(6, 12)], "tar -tvf")
+        out = os.path.join(work, "extracted")
+        os.makedirs(out)
+        subprocess.run(["tar", "-xf", one, "-C", out], check=True)
+        for i in range(6, 12):
+            bytes_equal(read("%s/%06d.npy" % (out, i)),
+                        read("%s/x/samples/%06d.npy" % (m.path, i)), "member")
+
+
+@case
+def samples_of_several_axes():
+    path = h5("axes.h5", x=numbers("<u2", (4, 11, 6)), y=numbers("<u2", (9, 2)))
+    with Mount(path, opts=["--sample-axes=2", "--shard-count=8"]) as m:
+        top = m.path + "/x/shards"
+        same_as_packed(top, m.path + "/x/samples", "axes", "--shard-count=8", *OWNER)
+        keys = [k for t in tars(top) for k, _ in group_by_keys(t)]
+        equal(keys, ["%06d/%06d" % (i, j) for i in range(4) for j in range(11)], "keys")
+        same_as_packed(m.path + "/y/shards", m.path + "/y/samples", "axes-y",
+                       "--shard-count=8", *OWNER)
+
+
+@case
+def how_they_are_cut():
+    path = h5("cut.h5", x=numbers("<f4", (103, 70)))
+    member = 512 + 512  # 128 + 280 bytes
+    for k, options in enumerate((
+            ["--shards=1"], ["--shards=10"], ["--shards=103"], ["--shard-count=1"],
+            ["--shard-count=25"], ["--shard-count=103"], ["--shard-count=1000"],
+            ["--shard-size=10K"], ["--shard-size=10240"], ["--shard-size=20479"],
+            ["--shard-size=20480"], ["--shard-size=50K"], ["--shard-size=1"],
+            ["--shard-size=30K", "--shard-count=20"],
+            ["--shard-size=30K", "--shard-count=31"])):
+        with Mount(path, opts=options) as m:
+            top = m.path + "/x/shards"
+            same_as_packed(top, m.path + "/x/samples", "cut%d" % k, *options, *OWNER)
+            samples = [group_by_keys(t) for t in tars(top)]
+            equal([key for s in samples for key, _ in s],
+                  ["%06d" % i for i in range(103)], "all samples")
+            for s, t in zip(samples, tars(top)):
+                equal(os.path.getsize(t), -(-(len(s) * member + 1024) // 10240) * 10240,
+                      "size")
+            check_index(top, "x-index.json")
+    with Mount(path) as m:
+        equal(os.listdir(m.path + "/x/shards"), ["x-000000.tar", "x-index.json"],
+              "a GiB each")
+    with Mount(path, opts=["--shards=104"]) as m:
+        fails_with(errno.ENOENT, lambda: os.listdir(m.path + "/x/shards"),
+                   "fewer samples than shards")
+    for options in (["--shards=0"], ["--shards=x"], ["--shard-size=0"],
+                    ["--shard-count=0"], ["--shards=2", "--shard-size=1M"],
+                    ["--shard-count=3", "--shards=2"]):
+        p = exits(tensorfs("ls", *options, path), 2, " ".join(options))
+        check("shard" in p.stderr, "about what? " + p.stderr)
+
+
+@case
+def read_anywhere():
+    path = h5("anywhere.h5", x=dict(data=numbers("u1", (900, 61, 7)),
+                                    chunks=(64, 16, 7), compression="gzip"),
+              y=numbers("<i4", (5, 100000)), z=numbers("u1", (3000,)))
+    pick = random.Random(5)
+    with Mount(path, opts=["--shards=3", "--cache-size=1M"]) as m:
+        for name in "xyz":
+            want = [read(p) for p in packed(
+                "%s/%s/samples" % (m.path, name), "any-" + name, "--shards=3", *OWNER)]
+            order = list(range(120))
+            pick.shuffle(order)
+            for i in order:
+                k = i % 3
+                fd = os.open(tars("%s/%s/shards" % (m.path, name))[k], os.O_RDONLY)
+                size = len(want[k])
+                off = pick.choice((pick.randrange(size), size - 1,
+                                   pick.randrange(size) // 512 * 512, size + 5))
+                n = pick.choice((1, 100, 512, 4096, 131072, 1 << 20))
+                bytes_equal(os.pread(fd, n, off), want[k][off:off + n],
+                            "%s %d at %d" % (name, n, off))
+                os.close(fd)
+
+
+@case
+def names():
+    path = h5("names.h5", **{"a b": numbers("u1", 3), "deep/x.y_z": numbers("u1", 3),
+                             "deep/{0}": numbers("u1", 3), "scalar": np.float32(1),
+                             "none": np.zeros((0, 4)), "text": np.array([b"a", b"bc"])})
+    with Mount(path, opts=["--shards=2", "--views=shards"]) as m:
+        equal(sorted(os.listdir(m.path + "/a b")), ["info.json", "shards"], "listed")
+        equal(os.listdir(m.path + "/a b/shards"),
+              ["shards-000000.tar", "shards-000001.tar", "shards-index.json"], "blank")
+        equal(os.listdir(m.path + "/deep/x.y_z/shards"),
+              ["x.y_z-000000.tar", "x.y_z-000001.tar", "x.y_z-index.json"], "plain")
+        equal(os.listdir(m.path + "/deep/{0}/shards")[0], "shards-000000.tar", "braces")
+        for name in ("x.y_z-000002.tar", "x.y_z-0.tar", "x.y_z-00000.tar",
+                     "x.y_z-0000000.tar", "x.y_z-000000.tar.gz", "x.y_z", "x.y_z-",
+                     "y-000000.tar", "x.y_z-index.jso", "-1.tar"):
+            fails_with(errno.ENOENT, lambda: os.stat(m.path + "/deep/x.y_z/shards/" +
+                                                     name), name)
+        for name in ("scalar", "none"):
+            fails_with(errno.ENOENT, lambda: os.stat("%s/%s/shards" % (m.path, name)),
+                       name)
+    p = exits(tensorfs("cat", "--shards=2", path + ":deep/x.y_z/shards/x.y_z-000001.tar",
+                       text=False), 0, "cat")
+    with tarfile.open(fileobj=io.BytesIO(p.stdout)) as t:
+        equal(t.getnames(), ["000002.npy"], "cat")
+
+
+@case
+def a_missing_part_is_an_error():
+    t = skerch.create(os.path.join(work, "dist"), rows=60, part=10, sub=(8,))
+    with h5py.File(t.all_path) as f:
+        want = f["data"][...]
+    with Mount(t.all_path, opts=["--shards=6"]) as m:
+        for k, one in enumerate(tars(m.path + "/data/shards")):
+            for i, (_, x) in enumerate(group_by_keys(one)):
+                bytes_equal(np.load(io.BytesIO(x["npy"])).tobytes(),
+                            want[10 * k + i].tobytes(), "sample")
+        os.unlink(t.parts[2][2])
+    with Mount(t.all_path, opts=["--shards=6"]) as m:
+        shards = tars(m.path + "/data/shards")
+        equal(os.path.getsize(shards[2]), os.path.getsize(shards[1]), "size")
+        fails_with(errno.ENODATA, lambda: read(shards[2]), "missing part")
+        equal(len(group_by_keys(shards[3])), 10, "the next one")
+
+
+@case
+def torch_workers_stream_it():
+    import torch
+    want = numbers("<f4", (64, 3, 5))
+    want = np.nan_to_num(want)
+    path = h5("torch.h5", x=want)
+
+    class Shards(torch.utils.data.IterableDataset):
+        def __init__(self, urls):
+            self.urls = urls
+
+        def __iter__(self):
+            w = torch.utils.data.get_worker_info()
+            for url in self.urls[w.id::w.num_workers]:
+                for key, fields in group_by_keys(url):
+                    yield int(key), torch.from_numpy(np.load(io.BytesIO(fields["npy"])))
+
+    with Mount(path, opts=["--shards=4"]) as m:
+        got = dict()
+        for keys, x in torch.utils.data.DataLoader(
+                Shards(tars(m.path + "/x/shards")), batch_size=8, num_workers=2):
+            got.update(zip(keys.tolist(), x))
+        equal(sorted(got), list(range(64)), "samples")
+        for k, x in got.items():
+            check(np.array_equal(x.numpy(), want[k]), "sample %d" % k)
+
+
+work = lib.setup()
+lib.main()
