@@ -73,13 +73,13 @@ static void set_options(struct sharder *p, const struct sink_ops *ops)
 	p->o.stop = &interrupted;
 	p->o.progress = show;
 	p->o.ctx = p;
-	p->o.rules = (struct shards_rules){.cut = {.shards = s->pack.shards,
-						   .count = s->pack.shard_count,
-						   .size = s->pack.shard_size},
-					   .shuffle = s->pack.shuffle,
-					   .seed = s->pack.seed,
-					   .numeric_owner = numeric,
-					   .attr = p->o.feed};
+	p->o.rules =
+		(struct shards_rules){.cut = {.shards = s->pack.shards,
+					      .count = s->pack.shard_count,
+					      .size = s->pack.shard_size},
+				      .order = {s->pack.shuffle, s->pack.seed},
+				      .numeric_owner = numeric,
+				      .attr = p->o.feed};
 	p->o.sink = (struct sink_args){
 		.replace = s->pack.force,
 		.comp = s->pack.comp,

@@ -186,9 +186,10 @@ static json_t *index_json(const struct writer *w)
 			list);
 	if (!all)
 		return NULL;
-	if (rules->shuffle)
-		json_object_set_new(all, "shuffle",
-				    json_integer((json_int_t)rules->seed));
+	if (rules->order.shuffle)
+		json_object_set_new(
+			all, "shuffle",
+			json_integer((json_int_t)rules->order.seed));
 	return all;
 }
 

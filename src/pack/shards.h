@@ -11,22 +11,8 @@
 #include "pack/feed.h"
 #include "pack/scan.h"
 #include "pack/sink.h"
-#include "shards/cut.h"
-
-/*
- * What a sample is, is WebDataset's (tariterators.py: base_plus_ext, tar_file_iterator,
- * group_by_keys): a file "a/b.seg.png" is the field "seg.png" of the sample "a/b", for the
- * key ends at the first dot of the base name, and the directory is part of it.  A sample is
- * *consecutive* members with one key.  Its readers skip what is no regular file, what has no
- * such dot, and "__NAME__" and what is below it; a field that is there twice (in any case:
- * "a.jpg" and "a.JPG") is an error to them.
- */
-
-/* Bytes of `path` that are its key; 0: it is no member of a sample. */
-size_t shards_key(const char *path);
-/* The order of two fields as readers compare them, that is, in lower case; both behind
- * the dot. */
-int shards_compare_fields(const char *a, const char *b);
+#include "shards/key.h"
+#include "shards/layout.h"
 
 /* ---- names --------------------------------------------------------------- */
 
@@ -53,8 +39,7 @@ bool shards_name_is(const struct shards_name *n, const char *base, uint64_t *k);
 
 struct shards_rules {
 	struct shards_cut cut;
-	bool shuffle;
-	uint64_t seed;            /* of shuffle_order (base/shuffle.h) */
+	struct shards_order order;
 	bool numeric_owner;       /* as the sink has it */
 	struct feed_options attr; /* whose, and of when, members shall be */
 	const char *top;          /* the directory that was scanned */
@@ -62,13 +47,8 @@ struct shards_rules {
 		*name; /* shards of an earlier run that are in it
 					   are left out; NULL: none are */
 };
-struct shard {
-	uint64_t first, files; /* entries of the scan */
-	uint64_t samples;
-	uint64_t size; /* bytes of its tar, uncompressed */
-};
 struct shards_plan {
-	vec(struct shard) list;
+	shards_list list; /* of entries of the scan */
 	uint64_t samples, files;
 	uint64_t bytes;     /* that are in the files */
 	uint64_t others;    /* files that belong to no sample */
@@ -77,8 +57,8 @@ struct shards_plan {
 	uint64_t n_links;   /* symlinks that would be members: problems */
 };
 /*
- * Which files are samples, in which order, and in which shard: reads nothing but the scan,
- * so whoever shows shards without writing them has the same.
+ * Which files are samples, in which order, and in which shard: reads nothing but the scan.
+ * shards/layout.h decides, of which those have the same who show shards without writing.
  *
  * scan->list then has the members alone, sample by sample, in their order: samples in that
  * of the scan (by their first member) or shuffled; members of one in that of the scan.

@@ -19,17 +19,6 @@ int shards_own_find(struct shards_own *own, const struct shards_name *name,
 bool shards_own_is(const struct shards_own *own, const char *path);
 void shards_own_free(struct shards_own *own);
 
-/* ---- what members take (shards_size.c) ------------------------------------ */
-
-struct shards_sizer;
-int shards_sizer_new(struct shards_sizer **out, bool numeric_owner,
-		     struct error *err);
-/* Bytes of a regular file as a member: headers, data, padding. */
-int shards_sizer_member(struct shards_sizer *s, const char *path,
-			const struct feed_attr *a, uint64_t *size,
-			struct error *err);
-void shards_sizer_free(struct shards_sizer *s);
-
 /* ---- where shards are made, and get their names (shards_place.c) ---------- */
 
 struct shards_place {

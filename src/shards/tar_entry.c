@@ -22,6 +22,8 @@
  *
  * There is nothing in it of the time or the process that writes: no atime, no ctime.
  */
+#include "shards/tar_entry.h"
+
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -35,7 +37,6 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/vec.h"
-#include "pack/tar_private.h"
 #include "shards/owners.h"
 #include "shards/ustar.h"
 

@@ -6,12 +6,13 @@
  * needs an extended one.  Nearly all do not: while owners stay the same, and name, size
  * and time are such as a ustar header surely holds, a header is one block.
  */
+#include "shards/sizer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pack/shards_private.h"
-#include "pack/tar_private.h"
+#include "shards/tar_entry.h"
 #include "shards/ustar.h"
 
 #define BLOCK ((uint64_t)USTAR_BLOCK)

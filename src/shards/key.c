@@ -10,9 +10,10 @@
  * below a directory, be a field of a sample called "directory/": all hidden files of one
  * directory would be one sample.  Nobody wants that; hidden files are left out.
  */
-#include <string.h>
+#include "shards/key.h"
 
-#include "pack/shards.h"
+#include <stdbool.h>
+#include <string.h>
 
 /* "__NAME__", as the first of the path's names; "$" matches before a last newline. */
 static bool is_meta(const char *path)
