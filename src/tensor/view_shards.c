@@ -14,25 +14,21 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/number.h"
 #include "shards/cut.h"
+#include "shards/names.h"
 #include "shards/ustar.h"
 #include "tensor/view_name.h"
 #include "tensor/view_node.h"
 #include "tensor/view_samples.h"
 #include "tensor/view_table.h"
 
-/* Each is a line of the index. */
-#define SHARDS_MAX UINT64_C(1000000)
 #define BYTES_MAX (UINT64_C(1) << 61)
-#define NAME_MOST 200
 /* Room for the indices of a sample. */
 #define PATH_ROOM (RANK_MAX * 21 + 8)
 
@@ -111,23 +107,17 @@ static bool shards_fits(struct tensor *t, unsigned axes)
 	sample_path(t, &r, r.n - 1, path, sizeof path);
 	last = member_of(t, &r, path);
 	n = shards_of(t, &r);
-	return ustar_fits(&last) && n && n <= SHARDS_MAX;
+	return ustar_fits(&last) && n && n <= SHARDS_MOST;
 }
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Of the dataset, where shells, URLs and brace expansion have no other idea of it. */
-static void shards_name(const struct tensor *t, char *buf, size_t n)
+static void shards_name(const struct tensor *t, char name[SHARDS_NAME_MOST + 1])
 {
 	const char *slash = t->name ? strrchr(t->name, '/') : NULL;
 	const char *base = slash ? slash + 1 : t->name ? t->name : "";
-	size_t len = strlen(base);
 
-	if (!len || len > NAME_MOST || *base == '.' || *base == '-' ||
-	    strspn(base, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			 "0123456789_.-") != len)
-		base = "shards";
-	snprintf(buf, n, "%s", base);
+	shards_name_made(name, base, strlen(base));
 }
 
 static uint64_t shards_count(const struct view *v, unsigned level)
@@ -142,106 +132,60 @@ static uint64_t shards_count(const struct view *v, unsigned level)
 
 static bool is_index(const struct view *v, const uint64_t *at)
 {
-	return at[0] + 1 == shards_count(v, 0); /* digits come before letters */
-}
-
-static void shard_name(const struct tensor *t, uint64_t k, uint64_t n,
-		       char *buf, size_t room)
-{
-	char name[NAME_MOST + 1];
-
-	shards_name(t, name, sizeof name);
-	if (k == n)
-		snprintf(buf, room, "%s-index.json", name);
-	else
-		snprintf(buf, room, "%s-%0*" PRIu64 ".tar", name,
-			 (int)view_width(n - 1), k);
+	return at[0] + 1 == shards_count(v, 0);
 }
 
 static void shards_name_of(const struct view *v, unsigned level,
 			   const uint64_t *at, char *buf, size_t n)
 {
-	shard_name(v->tensor, at[0], shards_count(v, level) - 1, buf, n);
+	char name[SHARDS_NAME_MOST + 1];
+
+	shards_name(v->tensor, name);
+	shards_file_name(name, at[0], shards_count(v, level) - 1, buf, n);
 }
 
 static int shards_find(const struct view *v, unsigned level, const uint64_t *at,
-		       const char *name, uint64_t *index)
+		       const char *file, uint64_t *index)
 {
-	uint64_t n = shards_count(v, level) - 1;
-	char own[NAME_MOST + 1];
-	size_t len;
+	char name[SHARDS_NAME_MOST + 1];
 
 	(void)at;
-	shards_name(v->tensor, own, sizeof own);
-	len = strlen(own);
-	if (strncmp(name, own, len) || name[len] != '-')
-		return -ENOENT;
-	name += len + 1;
-	*index = n;
-	if (!strcmp(name, "index.json"))
-		return 0;
-	if (view_take_number(&name, view_width(n - 1), index) < 0 ||
-	    *index >= n)
-		return -ENOENT;
-	return strcmp(name, ".tar") ? -ENOENT : 0;
+	shards_name(v->tensor, name);
+	return shards_file_find(name, shards_count(v, level) - 1, file, index);
 }
 
 /* ---- the index ----------------------------------------------------------- */
 
-static json_t *shard_json(const struct view *v, const struct row *r, uint64_t k)
+struct listing {
+	const struct tensor *t;
+	struct row row;
+};
+
+static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
 {
-	const struct tensor *t = v->tensor;
-	uint64_t first, n, count = shards_of(t, r);
-	char name[FILES_NAME_MAX + 1];
+	const struct listing *l = ctx;
+	uint64_t first;
 
-	shards_even_at(&t->shards, r->n, r->member, k, &first, &n);
-	shard_name(t, k, count, name, sizeof name);
-	return json_pack("{s:s, s:I, s:I, s:I}", "url", name, "nsamples",
-			 (json_int_t)n, "filesize",
-			 (json_int_t)ustar_archive_size(n * r->member),
-			 "nfiles", (json_int_t)n);
-}
-
-static json_t *index_json(const struct view *v, const struct row *r)
-{
-	uint64_t n = shards_of(v->tensor, r);
-	char name[NAME_MOST + 1];
-	json_t *list = json_array();
-	bool ok = list;
-
-	for (uint64_t k = 0; k < n && ok; k++)
-		ok = json_array_append_new(list, shard_json(v, r, k)) == 0;
-	if (!ok) {
-		json_decref(list);
-		return NULL;
-	}
-	shards_name(v->tensor, name, sizeof name);
-	return json_pack("{s:s, s:i, s:s, s:o}", "__kind__",
-			 "wids-shard-index-v1", "wids_version", 1, "name", name,
-			 "shardlist", list);
+	shards_even_at(&l->t->shards, l->row.n, l->row.member, k, &first,
+		       &out->samples);
+	out->files = out->samples;
+	out->size = ustar_archive_size(out->samples * l->row.member);
 }
 
 static char *shards_index(const struct view *v, const uint64_t *at, size_t *len,
 			  struct error *err)
 {
-	char *text = NULL, *out = NULL;
-	json_t *all = NULL;
-	struct row r;
+	struct listing l = {.t = v->tensor};
+	char name[SHARDS_NAME_MOST + 1], *text = NULL;
 
 	(void)at;
-	if (row_of(v->tensor, v->sample_axes, &r))
-		all = index_json(v, &r);
-	if (all)
-		text = json_dumps(all, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-	json_decref(all);
-	if (text && asprintf(&out, "%s\n", text) < 0)
-		out = NULL;
-	free(text);
-	if (out)
-		*len = strlen(out);
-	else
+	shards_name(v->tensor, name);
+	if (row_of(v->tensor, v->sample_axes, &l.row))
+		text = shards_index_text(name, shards_of(v->tensor, &l.row),
+					 index_line, &l, len);
+	if (!text)
 		error_set(err, -ENOMEM, "out of memory");
-	return out;
+	return text;
 }
 
 /* ---- a shard ------------------------------------------------------------- */
