@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "archive/members.h"
+#include "shards/cut.h"
 #include "tree/files.h"
 
 /*
@@ -41,7 +42,8 @@ extern const struct beside_ops *const beside_table[];
 
 /* What option views= says, and others. */
 struct beside_options {
-	uint32_t listed; /* bit i: row i */
+	uint32_t listed;          /* bit i: row i */
+	struct shards_cut shards; /* of shards/; zeros: usual ones */
 };
 /* Rows that are called `name` (of `len` bytes); "all": all.  0: none. */
 uint32_t beside_rows(const char *name, size_t len);

@@ -4,11 +4,20 @@
 
 #include "archive/beside_table.h"
 
+/* A view a line: they are many. */
+/* clang-format off */
 const struct beside_ops *const beside_table[] = {
-	&beside_by_key,         &beside_epochs,
-	&beside_files_txt,      &beside_manifest_csv,
-	&beside_manifest_jsonl, &beside_file_list,
-	&beside_metadata,       NULL};
+	&beside_by_key,
+	&beside_epochs,
+	&beside_files_txt,
+	&beside_manifest_csv,
+	&beside_manifest_jsonl,
+	&beside_file_list,
+	&beside_metadata,
+	&beside_shards,
+	NULL
+};
+/* clang-format on */
 
 uint32_t beside_rows(const char *name, size_t len)
 {
@@ -27,5 +36,5 @@ uint32_t beside_rows(const char *name, size_t len)
 
 const char *beside_names(void)
 {
-	return "by-key, epochs, lists";
+	return "by-key, epochs, lists, shards";
 }

@@ -7,6 +7,6 @@
 
 extern const struct beside_ops beside_by_key, beside_epochs, beside_file_list,
 	beside_files_txt, beside_manifest_csv, beside_manifest_jsonl,
-	beside_metadata;
+	beside_metadata, beside_shards;
 
 #endif

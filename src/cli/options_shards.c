@@ -7,12 +7,19 @@
 #include "cli/option_rows.h"
 #include "shards/cut.h"
 
+/* Tensors and members are cut alike. */
+static int check(struct settings *s, struct error *err)
+{
+	s->beside.shards = s->views.shards;
+	return shards_cut_check(&s->views.shards, err);
+}
+
 int option_set_shards(struct settings *s, const char *value, struct error *err)
 {
 	struct shards_cut *cut = &s->views.shards;
 	int r = parse_count(value, 1, UINT64_MAX, &cut->shards, err);
 
-	return r < 0 ? r : shards_cut_check(cut, err);
+	return r < 0 ? r : check(s, err);
 }
 
 int option_set_shard_size(struct settings *s, const char *value,
@@ -24,7 +31,7 @@ int option_set_shard_size(struct settings *s, const char *value,
 	if (r == 0 && !cut->size)
 		return error_set(err, -EINVAL,
 				 "shards of 0 bytes hold nothing");
-	return r < 0 ? r : shards_cut_check(cut, err);
+	return r < 0 ? r : check(s, err);
 }
 
 int option_set_shard_count(struct settings *s, const char *value,
@@ -33,5 +40,5 @@ int option_set_shard_count(struct settings *s, const char *value,
 	struct shards_cut *cut = &s->views.shards;
 	int r = parse_count(value, 1, UINT64_MAX, &cut->count, err);
 
-	return r < 0 ? r : shards_cut_check(cut, err);
+	return r < 0 ? r : check(s, err);
 }

@@ -131,7 +131,7 @@ def of_a_directory():
             os.listdir(top) + LISTS), "views=")
     with Mount(top, opts=["-o", "views=all"]) as m:
         equal(sorted(os.listdir(m.path)), sorted(
-            os.listdir(top) + LISTS + ["by-key", "epochs"]), "views=all")
+            os.listdir(top) + LISTS + ["by-key", "epochs", "shards"]), "views=all")
         with os.scandir(m.path) as entries:
             for e in entries:
                 equal(e.is_file(), os.path.isfile(e.path), e.name)

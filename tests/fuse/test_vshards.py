@@ -278,6 +278,158 @@ def a_missing_part_is_an_error():
         equal(len(group_by_keys(shards[3])), 10, "the next one")
 
 
+# --- directories and archives -------------------------------------------------------
+
+def tree(name, n=60, seed=1):
+    """A directory with everything that decides what a member is, where, and how long its
+    header is."""
+    pick = random.Random(seed)
+    top = os.path.join(work, name)
+    paths = ["%s/%04d.%s" % (d, i, x) for i in range(n) for d in ("a", "a-b", "deep/er")
+             for x in ("jpg", "cls", "seg.png")]
+    paths += ["plain.txt", "no_extension", ".hidden.txt", "a/.hidden.txt", "__meta__/x.txt",
+              "a.d/x.txt", "a.d/x.json", "x.cls", "x.d/y.z", "x.jpg", "é/ü.txt", "A.TXT",
+              "empty.bin", "l/" + "n" * 120 + ".txt", "l/" + "d" * 90 + "/" + "m" * 60 + ".b",
+              "q" * 99 + ".x", "q" * 98 + ".y", "/".join(["p" * 70] * 4) + "/r.txt",
+              "old.time", "far.time", "tail.a b"]
+    for p in paths:
+        path = os.path.join(top, p)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(rng.bytes(0 if p.startswith("empty") else
+                              pick.choice((1, 100, 511, 512, 513, 4096, 9000))))
+        os.chmod(path, pick.choice((0o644, 0o600, 0o755)))
+        os.utime(path, ns=(0, pick.randrange(10 ** 9 * 10 ** 9)))
+    os.utime(top + "/old.time", (0, -86400))
+    os.utime(top + "/far.time", (0, 1 << 33))
+    os.link(top + "/x.jpg", top + "/y.jpg")
+    os.mkfifo(top + "/fifo.txt")
+    # What a mount shows as a directory is a file all the same.
+    with tarfile.open(top + "/inner.tar", "w") as t:
+        t.add(top + "/x.jpg", "x.jpg")
+    with h5py.File(top + "/a/tensor.h5", "w") as f:
+        f["x"] = np.arange(10)
+    return top
+
+
+def source_samples(top):
+    """{key: {ext: bytes}} by an own walk."""
+    out = {}
+    for d, _, files in os.walk(top):
+        for n in files:
+            path = os.path.join(d, n)
+            inner = os.path.relpath(path, top)
+            m = SPLIT.match(inner)
+            if n.startswith(".") or not m or META.match(inner) or \
+                    not os.path.isfile(path):
+                continue
+            out.setdefault(m.group(1), {})[m.group(2).lower()] = read(path)
+    return out
+
+
+CUTS = (["--shards=1"], ["--shards=7"], ["--shard-count=10"], ["--shard-size=200K"],
+        ["--shard-size=300K", "--shard-count=20"])
+
+
+@case
+def members_of_a_directory():
+    top = tree("dir.of.files")
+    want = source_samples(top)
+    for k, options in enumerate(CUTS):
+        with Mount(top, opts=options) as m:
+            check("shards" not in os.listdir(m.path), "listed")
+            shards = m.path + "/shards"
+            same_as_packed(shards, top, "d%d" % k, *options, *OWNER)
+            check_index(shards, "dir-index.json")
+            samples = [x for t in tars(shards) for x in group_by_keys(t)]
+            equal(len(samples), len(want), "samples")
+            check(dict(samples) == want, "their bytes")
+    with Mount(top, opts=["--views=shards"]) as m:
+        check("shards" in os.listdir(m.path), "views=shards")
+        equal(os.listdir(m.path + "/shards"), ["dir-000000.tar", "dir-index.json"], "names")
+        p = subprocess.run(["tar", "-tf", m.path + "/shards/dir-000000.tar"], check=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        equal((len(p.stdout.splitlines()), p.stderr), (sum(map(len, want.values())), ""),
+              "tar -t")
+        fails_with(errno.ENOENT, lambda: os.stat(m.path + "/shards/dir-000001.tar"), "next")
+        # A list of them while they are read at once.
+        with open(m.path + "/shards/dir-000000.tar", "rb") as f:
+            whole, pick = f.read(), random.Random(3)
+            for _ in range(300):
+                off = pick.randrange(len(whole) + 10)
+                n = pick.choice((1, 511, 512, 513, 10000, 300000))
+                bytes_equal(os.pread(f.fileno(), n, off), whole[off:off + n], "pread")
+
+
+@case
+def members_of_archives():
+    top = tree("imgs", n=12, seed=2)
+    os.unlink(top + "/fifo.txt")
+    options = ["--shards=4"]
+    want = [digest(t) for t in packed(top, "a-want", *options, *OWNER)]
+    for suffix in ("tar", "tar.zst", "tar.gz", "sqfs"):
+        path = os.path.join(work, "train." + suffix)
+        if suffix == "sqfs":  # has no times before 1970, nor after 2106
+            for name in ("old", "far"):
+                os.utime("%s/%s.time" % (top, name), (0, 5))
+            want = [digest(t) for t in packed(top, "a-sqfs", *options, *OWNER)]
+        exits(tensorfs("pack", "-q", top, path), 0, "pack " + suffix)
+        with Mount(path, opts=options) as m:
+            equal([digest(t) for t in tars(m.path + "/shards")], want, suffix)
+            check_index(m.path + "/shards", "train-index.json")
+        # without FUSE
+        p = exits(tensorfs("cat", *options, path + ":shards/train-000003.tar", text=False),
+                  0, "cat")
+        equal(hashlib.sha256(p.stdout).hexdigest(), want[3], "cat")
+    with Mount(os.path.join(work, "train.tar"), opts=options + ["--subdir=a"]) as m:
+        want = [digest(t) for t in packed(top + "/a", "a-sub", *options, *OWNER)]
+        equal([digest(t) for t in tars(m.path + "/shards")], want, "subdir=")
+
+
+@case
+def members_that_make_no_shards():
+    top = os.path.join(work, "twice")
+    os.makedirs(top)
+    for name in ("a.jpg", "a.JPG", "b.jpg"):
+        open(os.path.join(top, name), "wb").close()
+    with Mount(top) as m:
+        equal(os.listdir(m.path + "/shards"), [], "none")
+        fails_with(errno.ENOTSUP, lambda: os.stat(m.path + "/shards/twice-000000.tar"),
+                   "a field twice")
+        check(b"'a.JPG' and 'a.jpg' would be the same field" in
+              os.getxattr(m.path + "/shards", "user.tensorfs.error") or
+              b"'a.jpg' and 'a.JPG' would be the same field" in
+              os.getxattr(m.path + "/shards", "user.tensorfs.error"), "why")
+    os.unlink(top + "/a.JPG")
+    with Mount(top, opts=["--shards=3"]) as m:
+        fails_with(errno.EINVAL, lambda: os.stat(m.path + "/shards/twice-000000.tar"),
+                   "too few")
+        check(b"cannot fill 3 shards" in os.getxattr(m.path + "/shards",
+                                                     "user.tensorfs.error"), "why")
+    with Mount(top, opts=["--shards=2"]) as m:
+        equal(os.listxattr(m.path + "/shards"), [], "nothing is wrong")
+        equal(len(tars(m.path + "/shards")), 2, "shards")
+    os.mkdir(top + "/shards")
+    with Mount(top, opts=["--shards=2"]) as m:
+        equal(os.listdir(m.path + "/shards"), [], "a member of that name")
+    for name in os.listdir(top):
+        if name != "shards":
+            os.unlink(os.path.join(top, name))
+    with Mount(top) as m:
+        fails_with(errno.ENOENT, lambda: os.stat(m.path + "/shards/x-000000.tar"), "empty")
+
+
+@case
+def a_source_that_changes():
+    top = tree("changes", n=3)
+    with Mount(top, opts=["--shards=1"]) as m:
+        one = m.path + "/shards/changes-000000.tar"
+        size = os.path.getsize(one)
+        os.truncate(top + "/a/0001.jpg", 20000)
+        equal(os.path.getsize(one), size, "size")
+        fails_with(errno.ESTALE, lambda: read(one), "a member has grown")
+
+
 @case
 def torch_workers_stream_it():
     import torch
