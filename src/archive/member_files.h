@@ -28,7 +28,7 @@ int member_files_new(struct files **out, const struct members *m,
  * begin (UINT64_MAX: they have to be decoded, or there are none).  NULL: it is a file itself. */
 const char *member_files_place(const struct files *f, uint64_t node,
 			       uint64_t *at);
-/* Are these such files?  Then no directory of the tree is among them. */
+/* Are these such files?  Directories of the tree are then at most in their root. */
 bool member_files_are(const struct files *f);
 
 #endif

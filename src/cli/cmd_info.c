@@ -171,14 +171,28 @@ static int inform_all_inside(struct informing *in, struct session *session,
 	return r;
 }
 
+/* Tensors beside the members of an archive. */
+static int inform_beside(struct informing *in, struct session *session,
+			 const struct node *node)
+{
+	int r = report_walk(fs_tree(session->fs), node, count_tensor, in);
+
+	if (r < 0 || !in->count)
+		return r;
+	if (!in->list)
+		putchar('\n');
+	return inform_datasets(in, session, node, NULL);
+}
+
 static int inform_source(struct informing *in, struct session *session,
 			 const struct operand *o, const struct node *node,
 			 json_t *whole)
 {
+	int r;
 	const struct source *source = inside_source(session, node);
 	json_t *about;
 
-	if (!source || !source->ops->about)
+	if (!source || !source->ops->about || tensor_of(node))
 		return inform_datasets(in, session, node,
 				       node->type == S_IFDIR && !tensor_of(node)
 					       ? o->source
@@ -193,7 +207,8 @@ static int inform_source(struct informing *in, struct session *session,
 		about_print(about, stdout);
 	}
 	json_decref(about);
-	return inform_all_inside(in, session, node, whole);
+	r = inform_beside(in, session, node);
+	return r < 0 ? r : inform_all_inside(in, session, node, whole);
 }
 
 static int inform_all(struct informing *in, struct session *session,

@@ -406,6 +406,14 @@ struct level {
 	uint64_t ino, next;
 };
 
+/* Is this a directory of an archive, without tensors beside its members? */
+static bool only_members(const struct tree *tree, const struct node *n)
+{
+	return (beside_are(n->files) || member_files_are(n->files)) &&
+	       (n->node || tree_entry_count(tree, n->ino) ==
+				   n->files->ops->count(n->files, 0));
+}
+
 static int walk(struct tree *tree, const struct node *from, bool fields,
 		report_each *each, void *ctx)
 {
@@ -418,9 +426,8 @@ static int walk(struct tree *tree, const struct node *from, bool fields,
 	if (t)
 		r = each(ctx, t);
 	if (r || (t && !fields) || from->type != S_IFDIR ||
-	    (from->files &&
-	     (beside_are(from->files) || member_files_are(from->files))))
-		return r; /* no tensors are among members of archives */
+	    (from->files && only_members(tree, from)))
+		return r;
 	if (!vec_push(&stack, top))
 		return -ENOMEM;
 	while (stack.n > 0 && r == 0) {

@@ -335,7 +335,8 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 		    struct source **out, struct error *err)
 {
 	static const struct archive_kind *const kinds[] = {
-		&archive_tar, &archive_stream, &archive_squashfs, &archive_zip};
+		&archive_tar, &archive_stream, &archive_squashfs, &archive_zip,
+		&archive_npz};
 	struct archive *archive;
 
 	*out = NULL;

@@ -11,7 +11,7 @@
 #include "source/zip.h"
 
 extern const struct source_ops source_tar, source_stream, source_squashfs,
-	source_zip, source_directory;
+	source_zip, source_npz, source_directory;
 
 struct archive;
 /* One format: how its member table is made, and what an index keeps beside it. */
@@ -29,7 +29,7 @@ struct archive_kind {
 		    struct error *err);
 };
 extern const struct archive_kind archive_tar, archive_stream, archive_squashfs,
-	archive_zip;
+	archive_zip, archive_npz;
 /* An open archive; a source. */
 struct archive {
 	struct source source; /* first member */
@@ -41,16 +41,17 @@ struct archive {
 	struct members members;
 	struct volume volume; /* where members' ranges are */
 	struct squashfs_info info;
-	struct zip *zip;   /* NULL: it is none */
-	struct nest *nest; /* for sources inside; NULL: they are files */
-	char *format;      /* "tar.gz", for people */
-	char *damage;      /* the sentence, or NULL */
-	char *index;       /* where its index is; NULL: there is none */
-	bool is_tar;       /* a stream with a tar inside, not just one file */
-	bool indexed;      /* it came from an index */
-	bool versions;     /* what is replaced is shown, too */
-	bool inside;       /* it is a member of another source */
-	int64_t mtime;     /* of the file */
+	struct zip *zip;       /* NULL: it is none */
+	struct arrays *arrays; /* of a .npz, once it is open */
+	struct nest *nest;     /* for sources inside; NULL: they are files */
+	char *format;          /* "tar.gz", for people */
+	char *damage;          /* the sentence, or NULL */
+	char *index;           /* where its index is; NULL: there is none */
+	bool is_tar;   /* a stream with a tar inside, not just one file */
+	bool indexed;  /* it came from an index */
+	bool versions; /* what is replaced is shown, too */
+	bool inside;   /* it is a member of another source */
+	int64_t mtime; /* of the file */
 	uint32_t mode, uid, gid;
 };
 

@@ -75,3 +75,12 @@ const struct archive_kind archive_zip = {
 	.sections = kind_sections,
 	.load = zip_load,
 };
+
+/* The same file, and the same index. */
+const struct archive_kind archive_npz = {
+	.ops = &source_npz,
+	.maker = ZIP_MAKER,
+	.scan = zip_kind_scan,
+	.sections = kind_sections,
+	.load = zip_load,
+};

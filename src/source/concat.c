@@ -76,8 +76,9 @@ static int joined_make(struct array *a, uint32_t part, const struct grid *g,
 		       struct error *err)
 {
 	const struct joined *j = a->own;
-	const struct npy_turned t = {a->t.parts[part].file, j->at[part].pos,
-				     &j->recode};
+	const struct npy_turned t = {.file = a->t.parts[part].file,
+				     .pos = j->at[part].pos,
+				     .recode = &j->recode};
 
 	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
 }

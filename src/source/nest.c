@@ -171,7 +171,10 @@ static const char *const archive_suffixes[] = {
 	".tar",    ".tar.gz", ".tgz",      ".tar.bz2", ".tbz2",     ".tbz",
 	".tar.xz", ".txz",    ".tar.zst",  ".tzst",    ".tar.zstd", ".tar.lz4",
 	".tlz4",   ".sqfs",   ".squashfs", ".sqsh",    ".squash",   ".sfs",
-	".sif",    ".snap",   ".zip",      ".npz",     NULL};
+	".sif",    ".snap",   ".zip",      NULL};
+/* Programs that have directories of these read them themselves: directories only where
+ * everything was asked for. */
+static const char *const sample_suffixes[] = {".npz", NULL};
 static const char *const hdf5_suffixes[] = {
 	".h5", ".hdf5", ".hdf", ".he5", ".hspy", ".nxs", ".nx", ".nc4", NULL};
 
@@ -191,6 +194,7 @@ static bool has_suffix(const char *name, const char *const *suffixes)
 bool nest_likely(const char *name)
 {
 	return has_suffix(name, archive_suffixes) ||
+	       has_suffix(name, sample_suffixes) ||
 	       has_suffix(name, hdf5_suffixes);
 }
 
@@ -220,13 +224,17 @@ static enum looks looks_like(struct candidate *c, bool read)
 }
 
 /* Under `root`, and not under two names: a directory has only one. */
-static bool is_candidate(const struct members *m, uint64_t i, uint64_t root)
+static bool is_candidate(const struct nest *nest, const struct members *m,
+			 uint64_t i, uint64_t root)
 {
 	const struct member_record *r = &m->at[i];
+	const char *name = m->names + r->name;
 	uint64_t up;
 
 	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK || r->nlink != 1 ||
-	    !r->size || !nest_likely(m->names + r->name))
+	    !r->size || !nest_likely(name))
+		return false;
+	if (!nest->archive.nested && has_suffix(name, sample_suffixes))
 		return false;
 	for (up = i; up != root && up != 0; up = m->at[up].parent)
 		;
@@ -317,7 +325,7 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 		struct candidate c = {0};
 		enum looks looks;
 
-		if (!is_candidate(m, i, root) ||
+		if (!is_candidate(n, m, i, root) ||
 		    (m->at[i].kind != MEMBER_FILE &&
 		     m->at[i].volume >= n_volumes))
 			continue;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/backing.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "tensor/npy_read.h"
@@ -38,8 +39,9 @@ static int read_run(struct handles *h, const struct npy_turned *t, uint64_t at,
 		    uint64_t step, struct error *err)
 {
 	uint32_t elem = t->recode->to;
-	int r = handles_read(h, t->file, t->pos + at * elem, raw, n * elem,
-			     err);
+	uint64_t pos = t->pos + at * elem;
+	int r = t->from ? backing_read(t->from, pos, raw, n * elem, err)
+			: handles_read(h, t->file, pos, raw, n * elem, err);
 
 	if (r < 0)
 		return r;
@@ -102,7 +104,9 @@ static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
 			struct error *err)
 {
 	const struct fortran *f = a->own;
-	const struct npy_turned t = {a->t.parts[part].file, f->pos, &f->recode};
+	const struct npy_turned t = {.file = a->t.parts[part].file,
+				     .pos = f->pos,
+				     .recode = &f->recode};
 
 	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
 }

@@ -26,6 +26,7 @@ struct npy_turned {
 	uint32_t file;
 	uint64_t pos; /* of the first element */
 	const struct recode *recode;
+	const struct backing *from; /* NULL, or instead of the file */
 };
 /* One chunk of grid `g`, which is of the array's shape: as array_ops.make. */
 int npy_turn(struct handles *h, const struct npy_turned *t,

@@ -24,6 +24,7 @@
 const struct source_ops *const source_table[] = {
 	&source_hdf5,
 	&source_npy,
+	&source_npz,
 	&source_safetensors,
 	&source_squashfs,
 	&source_stream,
