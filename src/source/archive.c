@@ -321,8 +321,10 @@ int archive_files(struct files **out, const struct source_args *args,
 		  const struct members *m, const struct volume *volumes,
 		  unsigned n, uint64_t root, bool tar, struct error *err)
 {
-	struct beside_args a = {
-		.m = m, .root = root, .source = args->path, .tar = tar};
+	struct beside_args a = {.m = m,
+				.root = root,
+				.source = args->path ? args->path : "a union",
+				.tar = tar};
 	int r = member_files_new(&a.members, m, volumes, n, root, err);
 
 	*out = NULL;
