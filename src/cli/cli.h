@@ -34,7 +34,8 @@ struct settings {
 	const char *dataset, *prefix;
 	const char *zarr_root; /* NULL: .zarr */
 	bool concat_given;
-	int concat; /* axis */
+	int concat;      /* axis */
+	const char *raw; /* as raw_parse, or NULL */
 	/* archives */
 	const char *index, *subdir;
 	uint64_t offset;

@@ -63,52 +63,6 @@ int option_set_reserve(struct settings *s, const char *value, struct error *err)
 	return parse_size(value, UINT64_MAX / 128, &bytes, err);
 }
 
-int option_set_sample_axes(struct settings *s, const char *value,
-			   struct error *err)
-{
-	uint64_t n;
-
-	if (parse_count(value, 1, RANK_MAX, &n, err) < 0)
-		return -EINVAL;
-	s->views.sample_axes = (unsigned)n;
-	s->views.sample_axes_given = true;
-	return 0;
-}
-
-int option_set_dtype_order(struct settings *s, const char *value,
-			   struct error *err)
-{
-	s->views.source_order = !strcmp(value, "source");
-	if (!s->views.source_order && strcmp(value, "little"))
-		return error_set(err, -EINVAL, "'%s' is not little or source",
-				 value);
-	return 0;
-}
-
-int option_set_concat(struct settings *s, const char *value, struct error *err)
-{
-	bool back = *value == '-';
-	uint64_t n;
-
-	if (parse_count(value + back, back, RANK_MAX, &n, err) < 0)
-		return -EINVAL;
-	s->concat = back ? -(int)n : (int)n;
-	s->concat_given = true;
-	return 0;
-}
-
-int option_set_missing(struct settings *s, const char *value, struct error *err)
-{
-	if (!strcmp(value, "fill"))
-		s->views.missing = MISSING_FILL;
-	else if (!strcmp(value, "error"))
-		s->views.missing = MISSING_ERROR;
-	else
-		return error_set(err, -EINVAL, "'%s' is not error or fill",
-				 value);
-	return 0;
-}
-
 static int set_progress(struct settings *s, const char *value,
 			struct error *err)
 {
@@ -261,6 +215,7 @@ const struct option options_views[] = {
 	     "the .npy or HDF5 files of a directory, side by side along an "
 	     "axis, are one tensor",
 	     option_set_concat),
+	OPTION_RAW,
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
 	 0, NULL},

@@ -41,6 +41,12 @@ int option_set_dtype_order(struct settings *s, const char *value,
 int option_set_concat(struct settings *s, const char *value, struct error *err);
 int option_set_zarr_root(struct settings *s, const char *value,
 			 struct error *err);
+int option_set_raw(struct settings *s, const char *value, struct error *err);
+#define OPTION_RAW                                                      \
+	CALL("raw", 0, "DESCRIPTION", NULL,                             \
+	     "files are raw records: dtype=u2,shape=256x256,header=64," \
+	     "footer=0,offset=1024,order=C,count=N",                    \
+	     option_set_raw)
 int option_set_missing(struct settings *s, const char *value,
 		       struct error *err);
 

@@ -80,6 +80,7 @@ static const struct option options_stage_views[] = {
 	     "the .npy or HDF5 files of a directory, side by side along an "
 	     "axis, are one tensor",
 	     option_set_concat),
+	OPTION_RAW,
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
 	 0, NULL},

@@ -35,18 +35,6 @@
 /* Where all tensors are one Zarr hierarchy; with a 3 behind it that of Zarr v3. */
 #define ZARR_ROOT ".zarr"
 
-int option_set_zarr_root(struct settings *s, const char *value,
-			 struct error *err)
-{
-	char usable[FILES_NAME_MAX + 1];
-
-	if (strlen(value) > FILES_NAME_MAX - 8 || tree_escape(value, usable))
-		return error_set(err, -EINVAL,
-				 "'%s' is no name for a directory", value);
-	s->zarr_root = value;
-	return 0;
-}
-
 char *session_base_name(const char *path)
 {
 	size_t end = strlen(path), begin;
@@ -83,6 +71,8 @@ static char *describe_config(char *const *paths, size_t n,
 		fprintf(f, "concat=%d\n", s->concat);
 	if (s->zarr_root)
 		fprintf(f, "zarr-root=%s\n", s->zarr_root);
+	if (s->raw)
+		fprintf(f, "raw=%s\n", s->raw);
 	if (s->index)
 		fprintf(f, "index=%s\n", s->index);
 	if (s->subdir)
@@ -176,7 +166,8 @@ static void args_of(struct opening *o, const char *path,
 				     .prefix = o->set->prefix,
 				     .dataset = o->set->dataset,
 				     .joined = o->set->concat_given,
-				     .concat = o->set->concat};
+				     .concat = o->set->concat,
+				     .raw = o->set->raw};
 	args->views.classes = o->s->classes;
 	if (o->s->classes)
 		args->views.labels = NULL;

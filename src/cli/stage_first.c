@@ -62,6 +62,7 @@ void stage_first_settings(struct settings *s)
 	s->zarr_root = s->dataset = s->prefix = s->index = s->subdir = NULL;
 	s->offset = 0;
 	s->concat_given = false;
+	s->raw = NULL;
 	s->joined = s->versions = s->nested = false;
 	s->as_is = true;
 	if (s->names)

@@ -55,6 +55,8 @@ static void print_options(FILE *f, const struct settings *s)
 		fprintf(f, " labels=%s %lld %lld", s->views.labels,
 			(long long)st.st_size, (long long)st.st_mtime);
 	}
+	if (s->raw)
+		fprintf(f, " raw=%s", s->raw);
 	if (s->prefix)
 		fprintf(f, " prefix=%s", s->prefix);
 	if (s->zarr_root && *s->zarr_root != '.')

@@ -50,6 +50,7 @@ struct source_args {
 	 * (-1: the last one, and so on). */
 	bool joined;
 	int concat;
+	const char *raw; /* files are raw records; as raw_parse; or NULL */
 };
 struct source; /* what stays alive as long as the tree */
 struct source_ops {

@@ -16,6 +16,7 @@
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 #include "source/npy.h"
+#include "source/raw.h"
 #include "source/safetensors.h"
 #include "source/strangers.h"
 
@@ -25,6 +26,7 @@ const struct source_ops *const source_table[] = {
 	&source_hdf5,
 	&source_npy,
 	&source_npz,
+	&source_raw,
 	&source_safetensors,
 	&source_squashfs,
 	&source_stream,
@@ -142,7 +144,8 @@ int source_open(const struct source_args *a, struct source **out,
 	int r;
 
 	*out = NULL;
-	if (!a->inside && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
+	if (!a->inside && !a->raw && stat(a->path, &st) == 0 &&
+	    S_ISDIR(st.st_mode))
 		return (a->joined ? concat_open : source_directory.open)(a, out,
 									 err);
 	if (a->joined)
@@ -150,6 +153,8 @@ int source_open(const struct source_args *a, struct source **out,
 				 "%s is no directory, and concat= is for "
 				 "directories of .npy files",
 				 a->path);
+	if (a->raw && !a->inside)
+		return raw_open(a, out, err);
 	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
