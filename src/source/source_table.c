@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/archive.h"
+#include "source/camera.h"
 #include "source/concat.h"
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
@@ -24,13 +25,17 @@
 /* clang-format off */
 const struct source_ops *const source_table[] = {
 	&source_hdf5,
+	&source_blo,
+	&source_mib,
 	&source_npy,
 	&source_npz,
 	&source_raw,
 	&source_safetensors,
+	&source_seq,
 	&source_squashfs,
 	&source_stream,
 	&source_tar,
+	&source_tvips,
 	&source_zip,
 	NULL
 };

@@ -136,5 +136,117 @@ def raw_cases():
     one("raw:bad-file", bad_file)
 
 
+# --- cameras -----------------------------------------------------------------------
+
+def refused(path, word):
+    p = tensorfs("ls", path)
+    exits(p, 3, path)
+    check(word in p.stderr, "no '%s' in: %s" % (word, p.stderr))
+
+
+def blo():
+    """As the header in hyperspy's blockfile.py has it."""
+    r = np.random.RandomState(2)
+    want = r.randint(0, 256, (3, 5, 12, 12)).astype("u1")
+    head = bytearray(4096)
+    struct.pack_into("<6sHIIIHHHH", head, 0, b"IMGBLO", 0x102, 1000, 4096, 0,
+                     12, 0, 5, 3)
+    body = b"".join(b"\xaa\x55" + struct.pack("<I", i) + f.tobytes()
+                    for i, f in enumerate(want.reshape(-1, 12, 12)))
+    path = put(bytes(head) + body, "scan.blo")
+    with Mount(path, opts=SMALL) as m:
+        same(m, want, samples=15)
+    refused(put(bytes(head) + body[:-200], "cut.blo"), "left over")
+    refused(put(bytes(head) + body[:-150], "stopped.blo"), "positions")
+    refused(put(bytes(head[:20]), "head.blo"), "truncated")
+    struct.pack_into("<H", head, 20, 0)
+    refused(put(bytes(head) + body, "zero.blo"), "damaged")
+
+
+def tvips():
+    """Several files, the first with a header."""
+    r = np.random.RandomState(3)
+    want = r.randint(0, 60000, (9, 10, 14)).astype("<u2")
+    head = struct.pack("<13I", 256, 2, 14, 10, 16, 0, 0, 1, 1, 1, 200, 0, 76)
+    head += b"TVIPS " * 34
+    rec = [struct.pack("<I", i) + bytes(72) + f.tobytes()
+           for i, f in enumerate(want)]
+    d = scratch("tv")
+    for name, data in (("000", head + b"".join(rec[:4])),
+                       ("001", b"".join(rec[4:8])), ("002", rec[8])):
+        with open(os.path.join(d, "s_%s.tvips" % name), "wb") as f:
+            f.write(data)
+    with Mount(os.path.join(d, "s_000.tvips"), opts=SMALL) as m:
+        same(m, want)
+    with open(os.path.join(d, "s_002.tvips"), "r+b") as f:
+        f.truncate(100)
+    refused(os.path.join(d, "s_000.tvips"), "s_002.tvips")
+    refused(put(struct.pack("<2I", 256, 9) + head[8:], "v_000.tvips"),
+            "version 9")
+
+
+def by_hyperspy():
+    """Its own test files, and what it reads of them."""
+    import hyperspy
+    import hyperspy.api as hs
+    top = os.path.join(os.path.dirname(hyperspy.__file__), "tests", "io")
+    done = 0
+    for name in ("blockfile_data/test2.blo",
+                 "tvips_files/test_tvips_2345_000.tvips",
+                 "tvips_files/test_tvips_2345_split_000.tvips"):
+        path = os.path.join(top, name)
+        if not os.path.exists(path):
+            continue
+        want = np.asarray(hs.load(path, lazy=False).data)
+        with Mount(path) as m:
+            got = np.load(m / "data/array.npy")
+            check((got.reshape(-1, *got.shape[-2:]) ==
+                   want.reshape(-1, *want.shape[-2:])).all(), name)
+        done += 1
+    check(done, "hyperspy has none of its test files")
+
+
+def mib():
+    for dtype, name in ((">u2", b"U16"), ("u1", b"U08"), (">u4", b"U32")):
+        want = np.random.RandomState(4).randint(0, 200, (6, 8, 16)) \
+            .astype(dtype)
+        head = b"MQ1,000001,00384,01,0016,0008," + name + b",   1x1,01,"
+        rec = b"".join(head.ljust(384, b"\0") + f.tobytes() for f in want)
+        path = put(rec, "m.mib")
+        kind = np.dtype([("h", "V384"), ("d", dtype, (8, 16))])
+        with Mount(path) as m:
+            same(m, np.array(np.memmap(path, kind, "r")["d"]))
+    refused(put(rec[:-1], "m.mib"), "left over")
+    refused(put(rec.replace(b"U32", b"R64"), "m.mib"), "R64")
+    refused(put(rec.replace(b"0016", b"9999"), "m.mib"), "truncated")
+    refused(put(b"MQ1,1", "m.mib"), "header")
+
+
+def seq():
+    for version, first in ((4, 1024), (5, 8192)):
+        head = bytearray(first)
+        struct.pack_into("<I24sII", head, 0, 0xfeed,
+                         "Norpix seq".encode("utf-16-le"), version, 1024)
+        struct.pack_into("<9I", head, 548, 20, 10, 16, 14, 400, 100, 7, 0, 512)
+        want = np.random.RandomState(5).randint(0, 9999, (7, 10, 20)) \
+            .astype("<u2")
+        body = b"".join(f.tobytes().ljust(512, b"x") for f in want)
+        path = put(bytes(head) + body, "s.seq")
+        with Mount(path) as m:
+            same(m, want)
+        struct.pack_into("<I", head, 580, 399)
+        refused(put(bytes(head) + body, "s.seq"), "no room")
+        struct.pack_into("<2I", head, 568, 102, 7)
+        refused(put(bytes(head) + body, "s.seq"), "format 102")
+
+
+def camera_cases():
+    one("blo", blo)
+    one("tvips", tvips)
+    one("hyperspy", by_hyperspy)
+    one("mib", mib)
+    one("seq", seq)
+
+
 if __name__ == "__main__":
-    arc.main((raw_cases,))
+    arc.main((raw_cases, camera_cases))
