@@ -35,7 +35,7 @@ static int pin(struct pinner *p, const struct extent *x, struct span *out,
 	set = x->u.chunk.set;
 	r = set->ops->locate(set, x->u.chunk.index, NULL, &c, err);
 	if (r == 0) {
-		_Atomic uint64_t gauge = 0;
+		static _Atomic uint64_t gauge; /* until it is unpinned */
 
 		r = set->ops->fetch(set, x->u.chunk.index, &gauge, &out->buf,
 				    err);
