@@ -266,15 +266,21 @@ static char *array_attributes(struct tensor *t, struct error *err)
 
 static char *array_about(struct tensor *t, struct error *err)
 {
+	const struct array *a = array_of(t);
 	cleanup_free char *attributes = array_attributes(t, err);
+	json_t *o, *all;
 	char *text;
 
 	if (!attributes)
 		return NULL;
-	if (asprintf(&text, "{\"attributes\": %s}", attributes) < 0) {
+	all = a->ops && a->ops->about ? a->ops->about(a) : json_object();
+	o = json_loads(attributes, JSON_ALLOW_NUL, NULL);
+	if (o)
+		json_object_set_new(all, "attributes", o);
+	text = all && o ? json_dumps(all, JSON_REAL_PRECISION(17)) : NULL;
+	json_decref(all);
+	if (!text)
 		no_memory(err);
-		return NULL;
-	}
 	return text;
 }
 

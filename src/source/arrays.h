@@ -72,6 +72,8 @@ struct array_ops {
 		    uint64_t chunk, void *out, size_t size, struct error *err);
 	/* Optional: attributes, an object; NULL: no memory. */
 	json_t *(*attributes)(const struct array *a);
+	/* Optional: what info.json has beside those, an object: tensor_ops.about. */
+	json_t *(*about)(const struct array *a);
 	/* Optional: what `own` has. */
 	void (*free)(struct array *a);
 };

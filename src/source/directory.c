@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "source/archive.h"
 #include "source/archive_about.h"
+#include "source/zarr.h"
 
 /*
  * The directory is read once, when it is mounted; a member table then says what is
@@ -35,6 +36,7 @@ struct reading {
 	char *path;   /* of what is being read, as the file system knows it */
 	size_t inner; /* where in it the path inside the source begins */
 	unsigned depth;
+	bool as_is; /* stores are files, too */
 	struct error *err;
 };
 
@@ -140,6 +142,8 @@ static int read_entry(struct reading *rd)
 	r = members_add(rd->b, &m, rd->err);
 	if (r < 0 || !S_ISDIR(st.st_mode))
 		return r == -ENOMEM ? -ENOMEM : 0;
+	if (!rd->as_is && zarr_is_store(rd->path))
+		return 0; /* it is shown as what it is (nest.c) */
 	if (++rd->depth > DEPTH_MAX) {
 		members_note(rd->b, "deep directories", "%s: too deep",
 			     rd->path);
@@ -185,7 +189,9 @@ static int read_entries(struct reading *rd, DIR *d)
 static int read_all(struct directory *s, const struct source_args *a,
 		    struct error *err)
 {
-	struct reading rd = {.handles = a->handles, .err = err};
+	struct reading rd = {.handles = a->handles,
+			     .as_is = a->archive && a->archive->as_is,
+			     .err = err};
 	struct member root;
 	char target[PATH_MAX];
 	struct stat st;

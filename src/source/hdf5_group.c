@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: it has attributes, all its tensors as one file; the root's has
- * merged.h5. */
+/* A group's directory: attributes, all its tensors as a file; the root's merged.h5. */
 
-/*
- * A value of an xattr has 64 KiB at most.  Attributes that take more are listed
- * as far as they fit, the others by their length.
- */
 #include "source/hdf5_group.h"
 
 #include <errno.h>
@@ -13,13 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/json.h"
+#include "source/group_files.h"
 #include "source/hdf5_merged.h"
 #include "tensor/bundle.h"
-
-#define VALUE_MAX 65536
-#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 
 struct group_files {
 	struct files files;
@@ -140,73 +131,12 @@ static int group_map(const struct files *f, uint64_t node, uint64_t off,
 		       : error_set(err, -EISDIR, "a group has no bytes");
 }
 
-/* Bytes that a key takes: as it is written, a colon and a comma. */
-static size_t key_length(const char *key)
-{
-	json_t *j = json_string(key);
-	cleanup_free char *s = json_dumps(j, DUMP);
-
-	json_decref(j);
-	return s ? strlen(s) + 2 : SIZE_MAX / 2;
-}
-
-/* What fits; what does not is replaced by how long it is. */
-static char *shorten(const char *text)
-{
-	json_t *all = json_loads(text, JSON_DECODE_ANY, NULL);
-	json_t *v, *out = json_object();
-	size_t left = VALUE_MAX - 64, dropped = 0;
-	const char *key;
-	char *dump;
-
-	json_object_foreach(all, key, v)
-	{
-		cleanup_free char *s = json_dumps(v, DUMP);
-		size_t len = s ? strlen(s) : SIZE_MAX / 2;
-		size_t room = key_length(key);
-		char words[64];
-
-		snprintf(words, sizeof words, "(%zu bytes: too long to list)",
-			 len);
-		if (room <= left && len <= left - room) {
-			json_object_set(out, key, v);
-			left -= room + len;
-		} else if (room + strlen(words) + 2 <= left) {
-			json_object_set_new(out, key, json_string(words));
-			left -= room + strlen(words) + 2;
-		} else {
-			dropped++;
-		}
-	}
-	if (dropped)
-		json_object_set_new(out, "(not listed)",
-				    json_integer((json_int_t)dropped));
-	dump = json_dumps(out, DUMP);
-	json_decref(all);
-	json_decref(out);
-	return dump;
-}
-
 ssize_t hdf5_group_attributes(const struct hdf5_place *at, char *buf, size_t n)
 {
 	struct error err = {.code = 0};
-	cleanup_free char *text = hdf5_call_attributes(at, &err);
-	size_t len;
+	char *text = hdf5_call_attributes(at, &err);
 
-	if (text && strlen(text) > VALUE_MAX) {
-		char *shorter = shorten(text);
-
-		free(text);
-		text = shorter;
-	}
-	if (!text)
-		return err.code ? err.code : -ENOMEM;
-	len = strlen(text);
-	if (n && len > n)
-		return -ERANGE;
-	if (n)
-		memcpy(buf, text, len);
-	return (ssize_t)len;
+	return group_attributes_value(text, &err, buf, n);
 }
 
 static ssize_t group_xattr(struct files *f, uint64_t node, const char *key,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: it has attributes, all its tensors as one file; the root's has
- * merged.h5. */
+/* A group's directory: attributes, all its tensors as a file; the root's merged.h5. */
 #ifndef SOURCE_HDF5_GROUP_H
 #define SOURCE_HDF5_GROUP_H
 

@@ -3,6 +3,7 @@
 #include "source/nest.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "source/zarr.h"
 #include "tree/graft.h"
 
 /*
@@ -45,7 +47,7 @@ struct nest {
 struct nested {
 	struct graft graft; /* first member */
 	struct nest *nest;  /* borrowed */
-	char *path;         /* for sentences; or of the file */
+	char *path;         /* for sentences; or of the file or directory */
 	bool is_file;
 	struct backing bytes;
 	const struct source_ops *ops; /* by its first bytes, or NULL */
@@ -283,7 +285,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	struct nested *x = c->path ? calloc(1, sizeof *x) : NULL;
 	int code;
 
-	if (!x || !vec_push(&n->shown, i)) {
+	if (!x || (S_ISREG(r->mode) && !vec_push(&n->shown, i))) {
 		free(x);
 		free(c->path);
 		return error_set(err, -ENOMEM, "out of memory");
@@ -293,7 +295,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	x->graft.eager = eager;
 	x->nest = n;
 	x->path = c->path;
-	x->is_file = r->kind == MEMBER_FILE;
+	x->is_file = r->kind == MEMBER_FILE || r->kind == MEMBER_DIR;
 	x->bytes = c->bytes;
 	x->ops = c->ops;
 	code = tree_add_graft(b, dir, r->parent == root ? 0 : r->parent, i,
@@ -313,13 +315,52 @@ static char *path_of(const struct nest *n, const struct members *m, uint64_t i,
 	return asprintf(&text, "%s:%s", path, inside) < 0 ? NULL : text;
 }
 
+/* A directory on disk that was not gone through, for it is a Zarr store (`dir` is the
+ * source's); c->path NULL: it is none. */
+static int find_store(const struct members *m, uint64_t i, const char *dir,
+		      struct candidate *c, struct error *err)
+{
+	const struct member_record *r = &m->at[i];
+	cleanup_free char *path = NULL;
+	char inside[PATH_MAX];
+
+	*c = (struct candidate){.ops = &source_zarr};
+	if (r->kind != MEMBER_DIR || r->size)
+		return 0;
+	members_path(m, i, inside, sizeof inside);
+	if (asprintf(&path, "%s/%s", dir, inside) < 0) {
+		path = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	if (zarr_is_store(path))
+		c->path = realpath(path, NULL); /* gone again: no store */
+	return 0;
+}
+
+/* Zarr stores among the directories of a directory. */
+static int nest_stores(struct nest *n, struct tree_builder *b, uint32_t dir,
+		       const struct members *m, const char *path,
+		       struct error *err)
+{
+	int r = 0;
+
+	for (uint64_t i = 1; i < m->n && r == 0; i++) {
+		struct candidate c;
+
+		r = find_store(m, i, path, &c, err);
+		if (r == 0 && c.path)
+			r = add(n, b, dir, m, i, 0, &c, false, err);
+	}
+	return r;
+}
+
 int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 		 const struct members *m, const struct volume *volumes,
 		 unsigned n_volumes, struct files *files, uint64_t root,
 		 const char *path, struct error *err)
 {
 	unsigned probes = 0;
-	int r = 0;
+	int r = n_volumes ? 0 : nest_stores(n, b, dir, m, path, err);
 
 	for (uint64_t i = 1; i < m->n && r == 0; i++) {
 		struct candidate c = {0};

@@ -20,6 +20,7 @@
 #include "source/raw.h"
 #include "source/safetensors.h"
 #include "source/strangers.h"
+#include "source/zarr.h"
 
 /* A format a line: they are many. */
 /* clang-format off */
@@ -36,6 +37,7 @@ const struct source_ops *const source_table[] = {
 	&source_stream,
 	&source_tar,
 	&source_tvips,
+	&source_zarr,
 	&source_zip,
 	NULL
 };
@@ -139,6 +141,21 @@ static int check_options(const struct source_ops *ops,
 	return odd ? error_set(err, -EINVAL, "%s: %s", a->path, odd) : 0;
 }
 
+/* A store that is a directory, parts of a tensor, or files. */
+static int open_directory(const struct source_args *a, struct source **out,
+			  struct error *err)
+{
+	bool as_is = a->archive && a->archive->as_is;
+	int r;
+
+	if (a->joined)
+		return concat_open(a, out, err);
+	if (as_is || !zarr_is_store(a->path))
+		return source_directory.open(a, out, err);
+	r = check_options(&source_zarr, a, err);
+	return r < 0 ? r : source_zarr.open(a, out, err);
+}
+
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err)
 {
@@ -151,8 +168,7 @@ int source_open(const struct source_args *a, struct source **out,
 	*out = NULL;
 	if (!a->inside && !a->raw && stat(a->path, &st) == 0 &&
 	    S_ISDIR(st.st_mode))
-		return (a->joined ? concat_open : source_directory.open)(a, out,
-									 err);
+		return open_directory(a, out, err);
 	if (a->joined)
 		return error_set(err, -EINVAL,
 				 "%s is no directory, and concat= is for "

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the keys of a Zarr store are: names of bytes, in a directory. */
+#ifndef SOURCE_ZARR_STORE_H
+#define SOURCE_ZARR_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Bytes of a key, prefix included, at most. */
+#define ZARR_KEY_MAX 4096
+/* Of a document that is read whole. */
+#define ZARR_DOCUMENT_MAX (UINT64_C(64) << 20)
+
+struct zarr_store;
+/* A key that is open; a value, closed soon. */
+struct zarr_value {
+	uint64_t size;
+	/* What it was then: other numbers, other bytes. */
+	uint64_t identity[4];
+	int fd;
+};
+struct zarr_store_ops {
+	/* -ENOENT: there is no such key, without a sentence.  -ESTALE: it was
+	 * written after the store was opened; -EIO. */
+	int (*open)(struct zarr_store *s, const char *key, struct zarr_value *v,
+		    struct error *err);
+	/* Exactly n bytes; -EIO: it ends before; -ESTALE: it changed meanwhile. */
+	int (*read)(struct zarr_store *s, struct zarr_value *v, uint64_t pos,
+		    void *to, size_t n, struct error *err);
+	void (*close)(struct zarr_store *s, struct zarr_value *v);
+	/*
+	 * What is directly below the prefix `dir` ("" or "a/b"), in no order, until
+	 * `each` returns something else than 0, which is returned.
+	 */
+	int (*list)(struct zarr_store *s, const char *dir,
+		    int (*each)(void *ctx, const char *name, bool is_dir),
+		    void *ctx, struct error *err);
+	void (*free)(struct zarr_store *s);
+};
+/* Used by several threads at once. */
+struct zarr_store {
+	const struct zarr_store_ops *ops;
+	char *path; /* for sentences */
+};
+
+/* A directory's; `path` is copied.  NULL: no memory. */
+struct zarr_store *zarr_directory_new(const char *path);
+void zarr_store_free(struct zarr_store *s);
+/* All of a key, NUL-terminated (malloc'ed); -ENOENT without a sentence: there is none;
+ * -EFBIG: more than ZARR_DOCUMENT_MAX.  `identity` may be NULL. */
+int zarr_store_read(struct zarr_store *s, const char *key, char **text,
+		    size_t *n, uint64_t identity[4], struct error *err);
+/* "a/b" from "a" and "b", "b" from "" and "b".  False: too long. */
+bool zarr_key(char out[ZARR_KEY_MAX], const char *dir, const char *name);
+
+#endif
