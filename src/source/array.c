@@ -62,6 +62,10 @@ static int set_type(struct array *a, const struct dtype *stored,
 	cleanup_free char *descr = NULL;
 
 	memcpy(&t->stored, stored, sizeof *stored);
+	if (stored->kind == DTYPE_STRING && a->ops && a->ops->values) {
+		memcpy(&t->dtype, stored, sizeof *stored);
+		return 0;
+	}
 	if (!dtype_is_binary(stored) || !stored->size)
 		return error_set(err, -ENOTSUP,
 				 "elements of its type are not supported");
@@ -95,6 +99,8 @@ static int set_shape(struct array *a, const struct array_spec *spec,
 	if (mul_overflows(t->elements, t->dtype.size, &t->bytes) ||
 	    t->bytes > INT64_MAX)
 		return error_set(err, -ENOTSUP, "it is too large");
+	if (!dtype_is_binary(&t->dtype))
+		t->bytes = 0;
 	return 0;
 }
 
@@ -251,6 +257,15 @@ static int array_fetch(struct tensor *t, uint32_t p, const struct layout *l,
 	return a->ops->make(a, p, l->grid, chunk, out, size, err);
 }
 
+static int array_values(struct tensor *t, uint32_t p, const struct box *b,
+			void (*put)(void *ctx, const char *s, size_t len),
+			void *ctx, struct error *err)
+{
+	struct array *a = array_of(t);
+
+	return a->ops->values(a, p, b, put, ctx, err);
+}
+
 static char *array_attributes(struct tensor *t, struct error *err)
 {
 	const struct array *a = array_of(t);
@@ -298,6 +313,7 @@ static const struct tensor_ops array_tensor_ops = {
 	.learn = array_learn,
 	.locate = array_locate,
 	.fetch = array_fetch,
+	.values = array_values,
 	.attributes = array_attributes,
 	.about = array_about,
 	.free = array_free,

@@ -70,6 +70,11 @@ struct array_ops {
 	 * written is the fill value.  May be called by several threads. */
 	int (*make)(struct array *a, uint32_t part, const struct grid *g,
 		    uint64_t chunk, void *out, size_t size, struct error *err);
+	/* Text (STRING): the elements of a box of a part in C order; as
+	 * tensor_ops.values. */
+	int (*values)(struct array *a, uint32_t part, const struct box *b,
+		      void (*put)(void *ctx, const char *s, size_t len),
+		      void *ctx, struct error *err);
 	/* Optional: attributes, an object; NULL: no memory. */
 	json_t *(*attributes)(const struct array *a);
 	/* Optional: what info.json has beside those, an object: tensor_ops.about. */
