@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/archive.h"
+#include "source/arrow.h"
 #include "source/camera.h"
 #include "source/concat.h"
 #include "source/hdf5.h"
@@ -26,6 +27,7 @@
 /* clang-format off */
 const struct source_ops *const source_table[] = {
 	&source_hdf5,
+	&source_arrow,
 	&source_blo,
 	&source_mib,
 	&source_npy,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of fuzz-safetensors into corpus/ beside it."""
+"""Writes the seeds of fuzz-safetensors and fuzz-arrow into corpus/ beside it."""
 import json
 import os
 import struct
@@ -35,4 +35,34 @@ def safetensors():
         write("safetensors", name, struct.pack("<H", n) + header.encode())
 
 
+def arrow_messages(path):
+    """The metadata of the messages of a stream or a file."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at = 8 if data.startswith(b"ARROW1") else 0
+    while True:
+        mark, n = struct.unpack_from("<II", data, at)
+        if mark != 0xffffffff or not n:
+            return
+        metadata = data[at + 8:at + 8 + n]
+        root, = struct.unpack_from("<I", metadata)
+        table = root - struct.unpack_from("<i", metadata, root)[0]
+        fields = struct.unpack_from("<H", metadata, table)[0] // 2 - 2
+        body = struct.unpack_from("<H", metadata, table + 4 + 6)[0] if fields > 3 else 0
+        if body:
+            body, = struct.unpack_from("<q", metadata, root + body)
+        yield metadata
+        at += 8 + n + body
+
+
+def arrow():
+    folder = os.path.join(HERE, "..", "fuse", "columns")
+    for name in ("batches.arrows", "zstd.arrow", "dictionary.arrow"):
+        schema, *others = arrow_messages(os.path.join(folder, name))
+        write("arrow", name, struct.pack("<H", len(schema)) + schema + others[-1])
+        write("arrow", name + "-cut", struct.pack("<H", len(schema)) +
+              schema + others[-1][:len(others[-1]) // 2])
+
+
 safetensors()
+arrow()

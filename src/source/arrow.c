@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Source: an Arrow IPC file or stream; each column is a tensor. */
+/*
+ * The metadata of all batches are read when the file is opened: how many rows there
+ * are, and where.  Buffers that are not compressed are shown where they are.
+ */
+#include "source/arrow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "source/arrow_private.h"
+
+#define MAGIC "ARROW1"
+#define MAGIC_OLD "FEA1"
+#define CONTINUED UINT32_C(0xffffffff)
+/* Of one message; wider tables are refused. */
+#define METADATA_MOST (UINT32_C(128) << 20)
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* A message at `pos`: its metadata (malloc'ed), where its body begins.  Without a
+ * length (the end of a stream): *n is 0. */
+static int read_metadata(const struct arrow *s, uint64_t pos, char **out,
+			 uint32_t *n, uint64_t *body, struct error *err)
+{
+	unsigned char head[8];
+	uint64_t left = s->arrays.size - min_u64(pos, s->arrays.size);
+	unsigned at = 4;
+	int r = arrays_read(&s->arrays, pos, head, 4, err);
+
+	*out = NULL;
+	*n = load_le32(head);
+	if (r == 0 && *n == CONTINUED) {
+		r = arrays_read(&s->arrays, pos + 4, head + 4, 4, err);
+		*n = load_le32(head + 4);
+		at = 8;
+	}
+	if (r < 0 || !*n)
+		return r;
+	if (*n > left - at)
+		return error_set(err, -EBADMSG,
+				 "a message at byte %" PRIu64
+				 " does not fit in the file: truncated?",
+				 pos);
+	if (*n > METADATA_MOST)
+		return error_set(err, -ENOTSUP,
+				 "a message's metadata are longer than "
+				 "128 MiB");
+	*out = malloc(*n);
+	if (!*out)
+		return no_memory(err);
+	*body = pos + at + *n;
+	return arrays_read(&s->arrays, pos + at, *out, *n, err);
+}
+
+static int add_part(struct arrow *s, uint32_t column, struct arrow_piece *p,
+		    enum arrow_codec codec, struct error *err)
+{
+	struct arrow_part part = {*p, codec};
+
+	if (p->nulls && s->schema.at[column].kind != ARROW_NOT) {
+		s->schema.at[column].kind = ARROW_NOT;
+		s->schema.at[column].why_not =
+			"values are missing in it (nulls), which no array "
+			"can show: fill them in first";
+	}
+	if (!p->rows || s->schema.at[column].kind == ARROW_NOT)
+		return 0;
+	return vec_push(&s->own[column]->parts, part) ? 0 : no_memory(err);
+}
+
+static int add_batch(struct arrow *s, const struct arrow_head *h, uint64_t body,
+		     struct error *err)
+{
+	struct arrow_batch b;
+	int r = 0;
+
+	if (body > s->arrays.size || h->body > s->arrays.size - body)
+		return error_set(err, -EBADMSG,
+				 "a batch of %" PRIu64
+				 " bytes does not fit in the file: truncated?",
+				 h->body);
+	r = arrow_batch_read(h, &s->schema, &b, err);
+	if (r == 0 && add_overflows(s->rows, b.rows, &s->rows))
+		r = error_set(err, -EBADMSG, "it has too many rows");
+	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++) {
+		struct arrow_piece p;
+
+		r = arrow_piece_read(&b, &s->schema.at[i], &p, err);
+		p.pos += body;
+		p.offsets += body;
+		if (r == 0)
+			r = add_part(s, i, &p, b.codec, err);
+		if (r < 0)
+			error_prefix(err, "\"%.80s\": ", s->schema.at[i].name);
+	}
+	return r;
+}
+
+static int set_schema(struct arrow *s, const struct flat_table *t,
+		      int64_t version, struct error *err)
+{
+	int r = arrow_schema_read(t, version, &s->schema, err);
+
+	if (r < 0)
+		return r;
+	s->own = calloc(s->schema.n ? s->schema.n : 1, sizeof(void *));
+	if (!s->own)
+		return no_memory(err);
+	for (uint32_t i = 0; i < s->schema.n; i++) {
+		s->own[i] = calloc(1, sizeof **s->own);
+		if (!s->own[i])
+			return no_memory(err);
+		s->own[i]->column = &s->schema.at[i];
+	}
+	return 0;
+}
+
+/* ---- a file -------------------------------------------------------------- */
+
+static int read_block(struct arrow *s, const unsigned char *block,
+		      struct error *err)
+{
+	uint64_t pos = load_le64(block), size = load_le32(block + 8), body;
+	cleanup_free char *metadata = NULL;
+	struct arrow_head h;
+	struct flat f;
+	uint32_t n;
+	int r = read_metadata(s, pos, &metadata, &n, &body, err);
+
+	if (r < 0)
+		return r;
+	f = (struct flat){(unsigned char *)metadata, n, false};
+	r = arrow_head_read(&f, &h, err);
+	if (r == 0 && (h.type != ARROW_BATCH || body != pos + size))
+		r = error_set(err, -EBADMSG,
+			      "its footer and its batches differ");
+	return r < 0 ? r : add_batch(s, &h, body, err);
+}
+
+static int read_footer(struct arrow *s, const struct flat_table *t,
+		       struct error *err)
+{
+	struct flat_table schema = flat_child(t, 1);
+	struct flat_vector blocks = flat_list(t, 3, 24);
+	int r;
+
+	if (t->in->bad || !schema.pos)
+		return error_set(err, -EBADMSG, "its footer is damaged");
+	r = set_schema(s, &schema, flat_signed(t, 0, 2, 0), err);
+	for (uint32_t i = 0; r == 0 && i < blocks.n; i++)
+		r = read_block(s, t->in->at + blocks.pos + 24 * (size_t)i, err);
+	return r;
+}
+
+static int read_file(struct arrow *s, struct error *err)
+{
+	cleanup_free unsigned char *footer = NULL;
+	unsigned char tail[10];
+	struct flat f = {NULL, 0, false};
+	struct flat_table t;
+	uint64_t n;
+	int r;
+
+	if (s->arrays.size < 8 + sizeof tail)
+		return error_set(err, -EBADMSG, "it is cut off");
+	r = arrays_read(&s->arrays, s->arrays.size - sizeof tail, tail,
+			sizeof tail, err);
+	if (r < 0)
+		return r;
+	n = load_le32(tail);
+	if (memcmp(tail + 4, MAGIC, 6) || n > METADATA_MOST ||
+	    n > s->arrays.size - 8 - sizeof tail)
+		return error_set(err, -EBADMSG,
+				 "its footer is not at its end: truncated?");
+	footer = malloc(n ? n : 1);
+	if (!footer)
+		return no_memory(err);
+	r = arrays_read(&s->arrays, s->arrays.size - sizeof tail - n, footer, n,
+			err);
+	if (r < 0)
+		return r;
+	f.at = footer;
+	f.n = n;
+	t = flat_root(&f);
+	return read_footer(s, &t, err);
+}
+
+/* ---- a stream ------------------------------------------------------------ */
+
+static int read_message(struct arrow *s, const char *metadata, uint32_t n,
+			uint64_t *pos, struct error *err)
+{
+	struct flat f = {(const unsigned char *)metadata, n, false};
+	struct arrow_head h;
+	int r = arrow_head_read(&f, &h, err);
+
+	if (r < 0)
+		return r;
+	if (!s->own && h.type == ARROW_SCHEMA)
+		r = set_schema(s, &h.header, h.version, err);
+	else if (s->own && h.type == ARROW_BATCH)
+		r = add_batch(s, &h, *pos, err);
+	else if (h.type != ARROW_DICTIONARY)
+		r = error_set(err, -EBADMSG,
+			      "a message of type %u is not where it may be",
+			      (unsigned)h.type);
+	if (r == 0 && add_overflows(*pos, h.body, pos))
+		r = error_set(err, -EBADMSG, "a message is too long");
+	return r;
+}
+
+static int read_stream(struct arrow *s, struct error *err)
+{
+	uint64_t pos = 0;
+	int r = 0;
+
+	while (r == 0 && pos < s->arrays.size) {
+		cleanup_free char *metadata = NULL;
+		uint32_t n;
+
+		r = read_metadata(s, pos, &metadata, &n, &pos, err);
+		if (r == 0 && !n)
+			break;
+		if (r == 0)
+			r = read_message(s, metadata, n, &pos, err);
+	}
+	if (r == 0 && pos > s->arrays.size)
+		r = error_set(err, -EBADMSG, "it is cut off");
+	return r;
+}
+
+/* ---- the source ---------------------------------------------------------- */
+
+static bool is_stream(const unsigned char *head, size_t n)
+{
+	uint32_t size = n >= 8 ? load_le32(head + 4) : 0;
+	struct flat f = {head + 8, n >= 8 ? min_u64(n - 8, size) : 0, false};
+	struct flat_table t;
+
+	if (n < 16 || load_le32(head) != CONTINUED || size < 8 ||
+	    size > METADATA_MOST)
+		return false;
+	t = flat_root(&f);
+	return flat_unsigned(&t, 1, 1, 0) == ARROW_SCHEMA && !f.bad;
+}
+
+static int arrow_probe(const unsigned char *head, size_t n, const char *path)
+{
+	(void)path;
+	if (n >= 8 && !memcmp(head, MAGIC "\0", 8))
+		return 100;
+	if (n >= 4 && !memcmp(head, MAGIC_OLD, 4))
+		return 60;
+	return is_stream(head, n) ? 90 : 0;
+}
+
+static int publish_column(struct arrow *s, const struct source_args *a,
+			  uint32_t i, struct error *err)
+{
+	const struct arrow_column *c = &s->schema.at[i];
+	struct error why = {.code = 0};
+	struct array *array;
+	int r;
+
+	if (c->kind == ARROW_NOT)
+		r = error_set(&why, -ENOTSUP, "%s", c->why_not);
+	else
+		r = arrow_array(s, i, &array, &why);
+	if (r == 0)
+		return array_publish(a->tree, a->dir, c->name, array, NULL,
+				     err);
+	if (r == -ENOTSUP)
+		return array_publish_not(&s->arrays, a->tree, a->dir, c->name,
+					 &why, err);
+	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
+}
+
+static int publish(struct arrow *s, const struct source_args *a,
+		   struct error *err)
+{
+	unsigned char head[8];
+	int r = arrays_read(&s->arrays, 0, head, sizeof head, err);
+
+	if (r == 0 && !memcmp(head, MAGIC_OLD, 4))
+		return error_set(err, -ENOTSUP,
+				 "it is a Feather file of version 1, which is "
+				 "not supported: write it as version 2");
+	if (r == 0)
+		r = memcmp(head, MAGIC, 6) ? read_stream(s, err)
+					   : read_file(s, err);
+	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++)
+		r = publish_column(s, a, i, err);
+	return r;
+}
+
+static void arrow_close(struct source *source)
+{
+	struct arrow *s = (struct arrow *)source;
+
+	for (uint32_t i = 0; s->own && i < s->schema.n; i++)
+		arrow_own_free(s->own[i]);
+	free(s->own);
+	arrow_schema_free(&s->schema);
+	arrays_end(&s->arrays);
+	free(s);
+}
+
+static int arrow_open(const struct source_args *a, struct source **out,
+		      struct error *err)
+{
+	struct arrow *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s)
+		return no_memory(err);
+	s->arrays.source.ops = &source_arrow;
+	r = arrays_begin(&s->arrays, a, err);
+	if (r == 0)
+		r = publish(s, a, err);
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		arrow_close(&s->arrays.source);
+		return r;
+	}
+	*out = &s->arrays.source;
+	return 0;
+}
+
+const struct source_ops source_arrow = {
+	.name = "arrow",
+	.summary = "Arrow IPC files and streams, Feather",
+	.probe = arrow_probe,
+	.open = arrow_open,
+	.usage = arrays_usage,
+	.close = arrow_close,
+};

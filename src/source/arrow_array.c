@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A column of an Arrow IPC file as an array: in place, or decoded batch by batch. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "source/arrow_private.h"
+#include "source/unpack.h"
+
+/* Booleans are made in chunks of about as many. */
+#define BITS_CHUNK (UINT64_C(1) << 20)
+/* Of what is compressed in one piece, decoded. */
+#define PIECE_MOST (UINT64_C(4) << 30)
+#define TEXT_MOST (UINT64_C(1) << 30)
+/* A compressed buffer begins with its decoded length; this: it is stored as it is. */
+#define PREFIX 8
+#define PREFIX_PLAIN UINT64_MAX
+/* What a writer may have aligned a buffer to. */
+#define PADDING 4096
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+void arrow_own_free(struct arrow_own *own)
+{
+	if (own)
+		vec_free(&own->parts);
+	free(own);
+}
+
+static void free_own(struct array *a)
+{
+	arrow_own_free(a->own);
+}
+
+static json_t *attributes(const struct array *a)
+{
+	const struct arrow_own *own = a->own;
+
+	return json_deep_copy(own->column->attributes);
+}
+
+/* ---- buffers ------------------------------------------------------------- */
+
+/* Bytes of a part's data, decoded. */
+static uint64_t part_bytes(const struct arrow_column *c,
+			   const struct arrow_part *p)
+{
+	uint64_t n = p->piece.rows * c->per_row;
+
+	return c->kind == ARROW_BITS ? div_up(n, 8) : n * c->dtype.size;
+}
+
+/* What the prefix of a compressed buffer says; PREFIX_PLAIN. */
+static int read_prefix(const struct arrays *s, uint64_t pos, uint64_t least,
+		       uint64_t most, uint64_t *out, struct error *err)
+{
+	unsigned char b[PREFIX];
+	int r = arrays_read(s, pos, b, sizeof b, err);
+
+	if (r < 0)
+		return r;
+	*out = load_le64(b);
+	if (*out == PREFIX_PLAIN || (*out >= least && *out <= most))
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "a buffer has %" PRIu64 " bytes when it is decoded, "
+			 "and should have %" PRIu64,
+			 *out, least);
+}
+
+static enum unpack unpack_of(enum arrow_codec c)
+{
+	return c == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME;
+}
+
+/* A compressed buffer, decoded: at least `least` bytes (malloc'ed). */
+static int read_buffer(const struct arrays *s, enum arrow_codec codec,
+		       uint64_t pos, uint64_t size, uint64_t least,
+		       uint64_t most, unsigned char **out, uint64_t *out_size,
+		       struct error *err)
+{
+	cleanup_free unsigned char *stored = NULL, *data = NULL;
+	uint64_t n;
+	int r = read_prefix(s, pos, least, most, &n, err);
+
+	if (r < 0)
+		return r;
+	if (n != PREFIX_PLAIN && n > PIECE_MOST)
+		return error_set(err, -ENOTSUP, "a buffer has more than 4 GiB");
+	size -= PREFIX;
+	if (n == PREFIX_PLAIN && (size < least || size > most))
+		return error_set(err, -EBADMSG, "a buffer is too short");
+	stored = malloc(size ? size : 1);
+	*out_size = n == PREFIX_PLAIN ? size : n;
+	data = malloc(*out_size ? *out_size : 1);
+	if (!stored || !data)
+		return no_memory(err);
+	r = arrays_read(s, pos + PREFIX, stored, size, err);
+	if (r == 0 && n == PREFIX_PLAIN)
+		memcpy(data, stored, size);
+	else if (r == 0)
+		r = unpack(unpack_of(codec), stored, size, data, n, err);
+	if (r == 0)
+		*out = steal_pointer(&data);
+	return r;
+}
+
+/* ---- numbers and booleans ------------------------------------------------ */
+
+static int part_layout(const struct arrow *s, const struct arrow_column *c,
+		       const struct arrow_part *p, struct array_layout *l,
+		       struct error *err)
+{
+	uint64_t bytes = part_bytes(c, p), n = bytes;
+	int r = 0;
+
+	l->file = s->arrays.file;
+	l->stored = c->dtype;
+	l->pos = p->piece.pos;
+	l->shape[0] = l->chunk[0] = p->piece.rows;
+	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
+	memcpy(l->chunk + 1, c->shape, c->rank * sizeof *c->shape);
+	if (p->codec && bytes)
+		r = read_prefix(&s->arrays, l->pos, bytes, bytes + PADDING, &n,
+				err);
+	if (r < 0)
+		return r;
+	l->kind = ARRAY_MADE;
+	l->maker = p->codec == ARROW_ZSTD  ? "tensorfs: from zstd"
+		   : p->codec == ARROW_LZ4 ? "tensorfs: from lz4"
+					   : "tensorfs: from bits";
+	if (!p->codec && c->kind == ARROW_BITS)
+		l->chunk[0] = min_u64(
+			l->chunk[0],
+			max_u64(BITS_CHUNK / max_u64(c->per_row, 1), 1));
+	if (c->kind == ARROW_NUMBERS && (!p->codec || n == PREFIX_PLAIN)) {
+		l->kind = ARRAY_LINEAR;
+		l->pos += p->codec ? PREFIX : 0;
+		if (p->codec && p->piece.size - PREFIX < bytes)
+			return error_set(err, -EBADMSG,
+					 "a buffer is too short");
+	} else if (p->codec && bytes > PIECE_MOST) {
+		return error_set(err, -ENOTSUP,
+				 "a batch has more than 4 GiB that are "
+				 "compressed in one piece");
+	}
+	return 0;
+}
+
+static int learn(struct array *a, uint32_t part, struct array_layout *out,
+		 struct error *err)
+{
+	const struct arrow_own *own = a->own;
+
+	return part_layout((struct arrow *)a->source, own->column,
+			   &own->parts.at[part], out, err);
+}
+
+static void expand(const unsigned char *bits, unsigned first, uint64_t n,
+		   unsigned char *out)
+{
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = bits[(first + i) / 8] >> (first + i) % 8 & 1;
+}
+
+/* Booleans [from, from + n) of bits that are in the file as they are. */
+static int make_bits(const struct array *a, const struct arrow_part *p,
+		     uint64_t from, uint64_t n, unsigned char *out,
+		     struct error *err)
+{
+	uint64_t first = from / 8, bytes = div_up(from + n, 8) - first;
+	cleanup_free unsigned char *bits = malloc(bytes ? bytes : 1);
+	int r;
+
+	if (!bits)
+		return no_memory(err);
+	r = arrays_read(a->source, p->piece.pos + first, bits, bytes, err);
+	if (r == 0)
+		expand(bits, from % 8, n, out);
+	return r;
+}
+
+static int make_decoded(const struct array *a, const struct arrow_column *c,
+			const struct arrow_part *p, unsigned char *out,
+			size_t size, struct error *err)
+{
+	cleanup_free unsigned char *data = NULL;
+	uint64_t bytes = part_bytes(c, p), n;
+	int r = read_buffer(a->source, p->codec, p->piece.pos, p->piece.size,
+			    bytes, bytes + PADDING, &data, &n, err);
+
+	if (r < 0)
+		return r;
+	if (c->kind == ARROW_BITS) {
+		expand(data, 0, size, out);
+		return 0;
+	}
+	if (bytes != size)
+		return error_set(err, -EIO, "a batch is not what it was");
+	memcpy(out, data, size);
+	return 0;
+}
+
+static int make(struct array *a, uint32_t part, const struct grid *g,
+		uint64_t chunk, void *out, size_t size, struct error *err)
+{
+	const struct arrow_own *own = a->own;
+	const struct arrow_column *c = own->column;
+	const struct arrow_part *p = &own->parts.at[part];
+	uint64_t first, n;
+
+	if (p->codec)
+		return make_decoded(a, c, p, out, size, err);
+	first = chunk * g->chunk[0];
+	n = min_u64(g->chunk[0], p->piece.rows - first) * c->per_row;
+	memset(out, 0, size);
+	return make_bits(a, p, first * c->per_row, n, out, err);
+}
+
+static const struct array_ops arrow_ops = {
+	.learn = learn,
+	.make = make,
+	.attributes = attributes,
+	.free = free_own,
+};
+
+/* ---- strings ------------------------------------------------------------- */
+
+struct strings {
+	const struct arrow_column *column;
+	const struct arrow_part *part;
+	unsigned char *offsets, *data; /* of rows, compressed: of all */
+	uint64_t data_size;
+};
+
+static uint64_t offset_at(const struct strings *s, uint64_t i)
+{
+	return s->column->wide ? load_le64(s->offsets + 8 * i)
+			       : load_le32(s->offsets + 4 * i);
+}
+
+static int check_offsets(const struct strings *s, uint64_t n, struct error *err)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (offset_at(s, i) > offset_at(s, i + 1))
+			return error_set(err, -EBADMSG,
+					 "its strings do not follow each "
+					 "other");
+	if (offset_at(s, n) > s->data_size)
+		return error_set(err, -EBADMSG,
+				 "a string ends after its batch does");
+	return 0;
+}
+
+/* Offsets of rows [first, first + n], and the bytes that they are of. */
+static int read_plain(const struct arrays *a, struct strings *s, uint64_t first,
+		      uint64_t n, struct error *err)
+{
+	unsigned width = s->column->wide ? 8 : 4;
+	const struct arrow_piece *p = &s->part->piece;
+	uint64_t from, bytes;
+	int r;
+
+	s->offsets = malloc((n + 1) * width);
+	if (!s->offsets)
+		return no_memory(err);
+	r = arrays_read(a, p->offsets + first * width, s->offsets,
+			(n + 1) * width, err);
+	s->data_size = p->size;
+	if (r == 0)
+		r = check_offsets(s, n, err);
+	if (r < 0)
+		return r;
+	from = offset_at(s, 0);
+	bytes = offset_at(s, n) - from;
+	s->data = malloc(bytes ? bytes : 1);
+	return s->data ? arrays_read(a, p->pos + from, s->data, bytes, err)
+		       : no_memory(err);
+}
+
+static int read_packed(const struct arrays *a, struct strings *s,
+		       struct error *err)
+{
+	const struct arrow_part *part = s->part;
+	const struct arrow_piece *p = &part->piece;
+	uint64_t least = (p->rows + 1) * (s->column->wide ? 8 : 4), n;
+	int r = read_buffer(a, part->codec, p->offsets, p->offsets_size, least,
+			    least + PADDING, &s->offsets, &n, err);
+
+	if (r < 0 || p->size < PREFIX) { /* no bytes at all */
+		s->data_size = 0;
+		return r < 0 ? r : check_offsets(s, p->rows, err);
+	}
+	r = read_buffer(a, part->codec, p->pos, p->size, 0, TEXT_MOST, &s->data,
+			&s->data_size, err);
+	return r < 0 ? r : check_offsets(s, p->rows, err);
+}
+
+static int values(struct array *a, uint32_t part, const struct box *b,
+		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
+		  struct error *err)
+{
+	const struct arrow_own *own = a->own;
+	struct strings s = {own->column, &own->parts.at[part], NULL, NULL, 0};
+	uint64_t first = b->start[0], n = b->count[0], base = 0;
+	bool packed = s.part->codec;
+	int r = packed ? read_packed(a->source, &s, err)
+		       : read_plain(a->source, &s, first, n, err);
+
+	if (r == 0 && !packed) {
+		base = offset_at(&s, 0);
+		first = 0;
+	}
+	for (uint64_t i = first; r == 0 && i < first + n; i++) {
+		uint64_t from = offset_at(&s, i), to = offset_at(&s, i + 1);
+
+		put(ctx, s.data ? (char *)s.data + (from - base) : "",
+		    to - from);
+	}
+	free(s.offsets);
+	free(s.data);
+	return r;
+}
+
+/* A text has no chunks; this says only how it is kept. */
+static int learn_strings(struct array *a, uint32_t part,
+			 struct array_layout *out, struct error *err)
+{
+	const struct arrow_own *own = a->own;
+
+	(void)err;
+	out->kind = ARRAY_MADE;
+	out->maker = "tensorfs: from offsets";
+	out->file = a->source->file;
+	out->stored = own->column->dtype;
+	out->shape[0] = out->chunk[0] = own->parts.at[part].piece.rows;
+	return 0;
+}
+
+static const struct array_ops arrow_strings_ops = {
+	.learn = learn_strings,
+	.values = values,
+	.attributes = attributes,
+	.free = free_own,
+};
+
+/* ---- the array ----------------------------------------------------------- */
+
+static int set_layout(struct arrow *s, const struct arrow_own *own,
+		      struct array_layout *l, struct error *err)
+{
+	const struct arrow_column *c = own->column;
+
+	l->stored = c->dtype;
+	l->file = s->arrays.file;
+	l->kind = ARRAY_ABSENT; /* no rows */
+	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
+	if (!own->parts.n)
+		return 0;
+	if (c->kind != ARROW_TEXT)
+		return part_layout(s, c, &own->parts.at[0], l, err);
+	l->kind = ARRAY_MADE;
+	l->maker = "tensorfs: from offsets";
+	l->shape[0] = l->chunk[0] = own->parts.at[0].piece.rows;
+	return 0;
+}
+
+static int set_parts(struct arrow *s, const struct arrow_own *own,
+		     struct array_spec *spec, struct array_part **out,
+		     struct error *err)
+{
+	struct array_part *p;
+
+	if (own->parts.n > UINT32_MAX)
+		return error_set(err, -ENOTSUP, "it has too many batches");
+	*out = p = calloc(own->parts.n, sizeof *p);
+	if (!p)
+		return no_memory(err);
+	for (size_t i = 0; i < own->parts.n; i++)
+		p[i] = (struct array_part){s->arrays.file, spec->name,
+					   own->parts.at[i].piece.rows};
+	spec->layout = NULL;
+	spec->parts = p;
+	spec->nparts = (uint32_t)own->parts.n;
+	return 0;
+}
+
+int arrow_array(struct arrow *s, uint32_t i, struct array **out,
+		struct error *err)
+{
+	const struct arrow_column *c = &s->schema.at[i];
+	struct arrow_own *own = s->own[i];
+	cleanup_free struct array_part *parts = NULL;
+	struct array_layout l = {.kind = ARRAY_ABSENT};
+	struct array_spec spec = {.layout = &l,
+				  .stored = c->dtype,
+				  .rank = c->rank + 1,
+				  .note = c->note};
+	int r;
+
+	spec.name = intern_text(&s->arrays.intern, c->name);
+	if (!spec.name)
+		return no_memory(err);
+	spec.shape[0] = s->rows;
+	memcpy(spec.shape + 1, c->shape, c->rank * sizeof *c->shape);
+	spec.ops = c->kind == ARROW_TEXT ? &arrow_strings_ops : &arrow_ops;
+	r = own->parts.n > 1 ? set_parts(s, own, &spec, &parts, err)
+			     : set_layout(s, own, &l, err);
+	if (r < 0)
+		return r;
+	spec.own = own;
+	s->own[i] = NULL;
+	return array_new(&s->arrays, &spec, out, err);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Arrow IPC: what is kept of a file between reading its head and its columns. */
+#ifndef SOURCE_ARROW_PRIVATE_H
+#define SOURCE_ARROW_PRIVATE_H
+
+#include "base/vec.h"
+#include "source/arrays.h"
+#include "source/arrow_schema.h"
+
+/* A column's part of one batch, at places of the file. */
+struct arrow_part {
+	struct arrow_piece piece;
+	enum arrow_codec codec;
+};
+struct arrow_own {
+	const struct arrow_column *column; /* the source's */
+	vec(struct arrow_part) parts;      /* those that have rows */
+};
+struct arrow {
+	struct arrays arrays; /* first member */
+	struct arrow_schema schema;
+	uint64_t rows;
+	struct arrow_own **own; /* of each column; moves to its array */
+};
+
+/* The array of column `i`, from its parts. */
+int arrow_array(struct arrow *s, uint32_t i, struct array **out,
+		struct error *err);
+void arrow_own_free(struct arrow_own *own);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an Arrow IPC file says of its columns and of one batch of rows. */
+#ifndef SOURCE_ARROW_SCHEMA_H
+#define SOURCE_ARROW_SCHEMA_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "source/flat.h"
+#include "tensor/dtype.h"
+#include "tensor/grid.h"
+
+/* Format: arrow.apache.org/docs/format/Columnar.html, Schema.fbs, Message.fbs. */
+enum arrow_kind {
+	ARROW_NUMBERS, /* elements side by side */
+	ARROW_BITS,    /* booleans, eight in a byte, the lowest bit first */
+	ARROW_TEXT,    /* offsets, and where they lead */
+	ARROW_NOT      /* cannot be shown: why_not */
+};
+struct arrow_column {
+	char *name;
+	enum arrow_kind kind;
+	const char *why_not;
+	struct dtype dtype; /* of an element */
+	char *note;         /* what the type means, or NULL */
+	json_t *attributes; /* text by name */
+	bool wide;          /* TEXT: offsets of 8 bytes, else of 4 */
+	unsigned rank;      /* axes of a row; */
+	uint64_t shape[RANK_MAX - 1];
+	uint64_t per_row; /* elements in a row */
+	/* In a batch: its first node, how many are looked at; its validity, which its
+	 * other buffers follow; columns in front of it that have more of them. */
+	uint32_t node, nodes, buffer, views;
+	uint64_t lists[RANK_MAX - 1]; /* of all nodes but the last: size */
+};
+struct arrow_schema {
+	struct arrow_column *at;
+	uint32_t n;
+	uint32_t nodes, buffers; /* of a batch; */
+	uint32_t views;          /* columns that say there how many more */
+};
+/* The table Schema; `version` as the message has it.  -EBADMSG, -ENOTSUP, -ENOMEM. */
+int arrow_schema_read(const struct flat_table *t, int64_t version,
+		      struct arrow_schema *out, struct error *err);
+void arrow_schema_free(struct arrow_schema *s);
+
+enum arrow_message { ARROW_SCHEMA = 1, ARROW_DICTIONARY, ARROW_BATCH };
+/* The root of a message's metadata, checked as far as all messages are alike. */
+struct arrow_head {
+	uint64_t type; /* enum arrow_message, or another number */
+	int64_t version;
+	uint64_t body; /* bytes that follow the metadata */
+	struct flat_table header;
+};
+int arrow_head_read(struct flat *f, struct arrow_head *out, struct error *err);
+
+enum arrow_codec { ARROW_PLAIN, ARROW_LZ4, ARROW_ZSTD };
+/* Where a column's bytes are in a batch: in its body. */
+struct arrow_piece {
+	uint64_t rows;
+	uint64_t pos, size;             /* of the data */
+	uint64_t offsets, offsets_size; /* TEXT */
+	uint64_t nulls;
+};
+struct arrow_batch {
+	uint64_t rows;
+	enum arrow_codec codec;
+	struct flat_vector nodes, buffers, more;
+};
+/* The table RecordBatch; every buffer lies in the body. */
+int arrow_batch_read(const struct arrow_head *h, const struct arrow_schema *s,
+		     struct arrow_batch *out, struct error *err);
+/* -EBADMSG: the column does not have what its rows take. */
+int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
+		     struct arrow_piece *out, struct error *err);
+
+#endif

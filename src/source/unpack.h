@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Compressed pieces of columnar files: decoded whole. */
+#ifndef SOURCE_UNPACK_H
+#define SOURCE_UNPACK_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum unpack { UNPACK_NOTHING, UNPACK_LZ4_FRAME, UNPACK_ZSTD };
+/* Exactly `size` bytes come of the `n`.  -EBADMSG, -ENOMEM. */
+int unpack(enum unpack how, const void *in, size_t n, void *out, size_t size,
+	   struct error *err);
+
+#endif

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Arrow IPC files that apache-arrow (JavaScript) and polars wrote (columns/make.mjs):
+every column against the formula that it was made by."""
+import errno
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+import lib
+import numpy as np
+from checks import check, equal, fails_with, read
+from lib import Mount, case, exits, tensorfs
+
+work = None
+rng = np.random.default_rng(3)
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "columns")
+I = np.arange(100)
+NUMBERS = {**{t: (I % 100).astype(t)
+              for t in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")},
+           "i8": I.astype("i8") * -10000000000, "u8": I.astype("u8") * 10000000000,
+           "f2": (I / 2).astype("f2"), "bool": I % 3 == 0,
+           "bools": np.stack([I % 2 == 0, I % 3 == 0, I % 5 == 0], 1),
+           "vector": np.stack([I, I + 0.25, I + 0.5, -1.0 * I], 1).astype("f4"),
+           "matrix": np.array([[[i, 1, 2], [3, 4, -i]] for i in I], "i2"),
+           "day": I.astype("i4"),
+           "time": (1700000000000 + I) * 1000,
+           "fixed": np.array([bytes([i, 1, 2]) for i in I], "S3").view("V3")}
+POLARS = {"i4": (I * 3 - 7).astype("i4"), "i8": (I * 3 - 7).astype("i8"),
+          "f4": (I / 4).astype("f4"), "f8": I / 4, "few": (I % 3).astype("i4"),
+          "bool": I % 3 == 0}
+NOT = {"bytes": "binary", "nulls": "nulls", "ragged": "FixedSizeList"}
+
+
+def fixture(name):
+    return os.path.join(HERE, name)
+
+
+def copy(name, data):
+    path = os.path.join(work, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def check_numbers(m, columns):
+    for name, want in columns.items():
+        got = np.load(m / (name + "/array.npy"))
+        equal((got.dtype, got.shape), (want.dtype, want.shape), name)
+        equal(got.tobytes(), want.tobytes(), name)
+        for i in (0, 4, 5, 69, 70, 99):
+            got = np.load(m / ("%s/samples/%06d.npy" % (name, i)))
+            equal(got.tobytes(), want[i].tobytes(), "%s: row %d" % (name, i))
+
+
+def check_text(m):
+    lines = [("row %d \u00e9" % i if i % 7 else "") for i in I]
+    equal(read(m / "text/array.txt").decode(), "".join(x + "\n" for x in lines),
+          "strings")
+    for i in (0, 1, 69, 70):
+        equal(read(m / ("text/samples/%06d.txt" % i)).decode(), lines[i] + "\n",
+              "string %d" % i)
+    equal(read(m / "large/array.txt").decode(),
+          "".join("line\\n%d\n" % i for i in I), "large strings")
+
+
+@case
+def files_and_streams():
+    for name in ("one.arrow", "batches.arrow", "batches.arrows"):
+        with Mount(fixture(name)) as m:
+            equal(sorted(os.listdir(m.path)),
+                  sorted([*NUMBERS, *NOT, "text", "large"]), name)
+            check_numbers(m, NUMBERS)
+            check_text(m)
+            info = json.loads(read(m / "time/info.json"))
+            check("microseconds" in info["note"], info)
+        exits(tensorfs("verify", fixture(name)), 0, "verify " + name)
+
+
+@case
+def compressed_buffers():
+    for name in ("uncompressed", "lz4", "zstd"):
+        with Mount(fixture(name + ".arrow")) as m:
+            for column, want in POLARS.items():
+                got = np.load(m / (column + "/array.npy"))
+                equal((got.dtype, got.tobytes()), (want.dtype, want.tobytes()),
+                      "%s: %s" % (name, column))
+        exits(tensorfs("verify", fixture(name + ".arrow")), 0, "verify " + name)
+
+
+@case
+def not_shown_and_why():
+    out = exits(tensorfs("info", fixture("batches.arrow")), 0, "info").stdout
+    for column, word in NOT.items():
+        line = next(x for x in out.split("\n") if x.startswith(column + " "))
+        check("not shown" in line and word in line, line)
+    out = exits(tensorfs("info", fixture("dictionary.arrow")), 0, "info").stdout
+    check("dictionary" in out and "int32" in out, out)
+    p = exits(tensorfs("ls", copy("old.feather", b"FEA1" + bytes(60))), 3, "ls")
+    check("version 2" in p.stderr, p.stderr)
+
+
+@case
+def in_place():
+    """Numbers that are not compressed cost no memory: a batch is a part."""
+    out = exits(tensorfs("info", fixture("batches.arrow")), 0, "info").stdout
+    line = next(x for x in out.split("\n") if x.startswith("vector "))
+    check("contiguous" in line and "3 of 3 parts" in line, line)
+
+
+@case
+def cut_anywhere():
+    for name in ("batches.arrow", "batches.arrows", "zstd.arrow"):
+        whole = read(fixture(name))
+        for n in [*range(8, 400, 56), *rng.integers(400, len(whole), 12)]:
+            p = tensorfs("verify", copy("cut-" + name, whole[:n]), timeout=20)
+            # A stream may end behind any of its messages.
+            exits(p, (0, 3, 4) if name.endswith("s") else (3, 4), "%d" % n)
+
+
+@case
+def bytes_changed_at_random():
+    """Never a crash, never a hang: a sentence, or other numbers."""
+    for name in ("batches.arrow", "batches.arrows", "lz4.arrow"):
+        whole = read(fixture(name))
+        for i in range(40):
+            data = bytearray(whole)
+            for at in rng.integers(0, len(whole), 3) if i % 2 else \
+                    rng.integers(0, 12, 3) * -64 % len(whole) + rng.integers(0, 64, 3):
+                data[int(at) % len(whole)] = rng.choice([0, 1, 127, 128, 255])
+            p = tensorfs("verify", copy("changed-" + name, data), timeout=20)
+            exits(p, (0, 1, 3, 4, 5), "%s %d" % (name, i))
+
+
+@case
+def strings_that_lead_astray():
+    whole = read(fixture("one.arrow"))
+    # The offsets of `text`: 101 numbers from 0 on.
+    lengths = [len(("row %d \u00e9" % i).encode()) if i % 7 else 0 for i in I]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype("<i4").tobytes()
+    at = whole.index(offsets)
+    for value in (b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff", b"\0\0\0\0"):
+        data = bytearray(whole)
+        data[at + 4 * 50:at + 4 * 51] = value
+        with Mount(copy("astray.arrow", data)) as m:
+            fails_with((errno.EIO, errno.EBADMSG),
+                       lambda: read(m / "text/array.txt"), "offsets")
+            check_numbers(m, {"f4": NUMBERS["f4"]})
+
+
+work = lib.setup()
+lib.main()
