@@ -8,7 +8,7 @@
 packages_build="build-essential pkg-config autoconf automake fuse3 libfuse3-dev \
 libhdf5-dev libdeflate-dev liblzf-dev libzstd-dev liblz4-dev libaec-dev \
 libbz2-dev libblosc-dev libjansson-dev zlib1g-dev liblzma-dev liblzo2-dev \
-libxxhash-dev libsquashfuse-dev libsquashfs-dev libarchive-dev"
+libxxhash-dev libsquashfuse-dev libsquashfs-dev libarchive-dev libsnappy-dev"
 packages_sample="python3-h5py python3-numpy"
 packages_style="clang-format"
 packages_test="clang libclang-rt-dev llvm python3-torch python3-torchvision \

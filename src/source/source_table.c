@@ -18,6 +18,7 @@
 #include "source/hdf5.h"
 #include "source/hdf5_worker.h"
 #include "source/npy.h"
+#include "source/parquet.h"
 #include "source/raw.h"
 #include "source/safetensors.h"
 #include "source/strangers.h"
@@ -32,6 +33,7 @@ const struct source_ops *const source_table[] = {
 	&source_mib,
 	&source_npy,
 	&source_npz,
+	&source_parquet,
 	&source_raw,
 	&source_safetensors,
 	&source_seq,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of fuzz-safetensors and fuzz-arrow into corpus/ beside it."""
+"""Writes the seeds of fuzz-safetensors, fuzz-arrow and fuzz-parquet into corpus/ beside it."""
 import json
 import os
 import struct
@@ -64,5 +64,27 @@ def arrow():
               schema + others[-1][:len(others[-1]) // 2])
 
 
+def parquet():
+    folder = os.path.join(HERE, "..", "fuse", "columns")
+    for name in ("pages1", "pages2", "zstd"):
+        with open(os.path.join(folder, name + ".parquet"), "rb") as f:
+            data = f.read()
+        n, = struct.unpack("<I", data[-8:-4])
+        footer = data[-8 - n:-8]
+        write("parquet", name, b"\x80" + footer)
+        write("parquet", name + "-cut", b"\x80" + footer[:n // 2])
+    # Pages of polars that are not compressed: INT32 (a dictionary first), text.
+    with open(os.path.join(folder, "uncompressed.parquet"), "rb") as f:
+        data = f.read()
+    for kind in (1, 2, 3, 9, 10, 11):
+        write("parquet", "page-%d" % kind, bytes([kind]) + data[4:2000])
+    # A header by hand: data page 1, of 8 bytes, 2 values.
+    for kind, encoding in ((0, 0), (0, 6), (1, 0), (1, 16), (4, 0)):
+        write("parquet", "made-%d-%d" % (kind, encoding), bytes(
+            [kind, 0x15, 0, 0x15, 16, 0x15, 16, 0x2c, 0x15, 4, 0x15, encoding,
+             0x15, 6, 0x15, 6, 0, 0]) + b"\1\0\0\0\3\0\0\0")
+
+
 safetensors()
 arrow()
+parquet()

@@ -63,3 +63,32 @@ for (const c of ['uncompressed', 'lz4', 'zstd'])
 	df.writeIPC(`${c}.arrow`, {compression: c});
 for (const c of ['uncompressed', 'snappy', 'gzip', 'zstd', 'lz4'])
 	df.writeParquet(`${c}.parquet`, {compression: c});
+
+// Row groups of 30 rows, small pages, both versions of data pages; by arrow-rs.
+const {Table, writeParquet, WriterPropertiesBuilder, WriterVersion, Compression, Encoding} =
+	await import('parquet-wasm/node');
+const columns = {...types, i8: A.Int64, u8: A.Uint64};
+const plain = new A.Table({
+	...Object.fromEntries(Object.entries(columns).map(([name, type]) => [name,
+		A.vectorFromArray(rows.map(i => /8/.test(name) && name !== 'f8' ? BigInt(i) : i),
+			new type)])),
+	negative: A.vectorFromArray(rows.map(i => -i), new A.Int8),
+	bool: A.vectorFromArray(rows.map(i => i % 3 === 0), new A.Bool),
+	text: A.vectorFromArray(rows.map(i => i % 7 ? 'row ' + i + ' \u00e9' : ''), new A.Utf8),
+	few: A.vectorFromArray(rows.map(i => 'abc'[i % 3]), new A.Utf8),
+	fixed: A.vectorFromArray(rows.map(i => new Uint8Array([i & 255, 1, 2])),
+		new A.FixedSizeBinary(3)),
+	bytes: A.vectorFromArray(rows.map(i => new Uint8Array([i & 255, 0, 10])), new A.Binary),
+	day: A.vectorFromArray(rows.map(i => new Date(86400000 * i)), new A.DateDay),
+	ragged: A.vectorFromArray(rows.map(i => Array(i % 3).fill(i)),
+		new A.List(required('item', new A.Int8)))});
+for (const [name, version, dictionary] of [
+	['pages1', WriterVersion.V1, true], ['plain1', WriterVersion.V1, false],
+	['pages2', WriterVersion.V2, true], ['delta2', WriterVersion.V2, false]]) {
+	let p = new WriterPropertiesBuilder().setWriterVersion(version)
+		.setDictionaryEnabled(dictionary).setMaxRowGroupSize(30)
+		.setDataPageSizeLimit(64).setWriteBatchSize(8)
+		.setCompression(Compression.SNAPPY);
+	fs.writeFileSync(name + '.parquet',
+		writeParquet(Table.fromIPCStream(A.tableToIPC(plain, 'stream')), p.build()));
+}

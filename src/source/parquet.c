@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Source: a Parquet file; its plain columns are tensors, decoded by row group. */
+#include "source/parquet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "source/arrays.h"
+#include "source/parquet_page.h"
+#include "source/unpack.h"
+
+#define MAGIC "PAR1"
+#define MAGIC_ENCRYPTED "PARE"
+#define FOOTER_MOST (UINT32_C(256) << 20)
+/* Read of a page at first; a header may be longer (statistics). */
+#define HEADER_FIRST 512
+#define HEADER_MOST (UINT32_C(16) << 20)
+#define CHUNK_MOST (UINT64_C(4) << 30) /* of one row group, decoded */
+
+struct parquet {
+	struct arrays arrays; /* first member */
+	struct parquet_meta meta;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- pages ---------------------------------------------------------------- */
+
+/* Values [first, end) of a chunk are wanted; the next page begins with `row`. */
+struct reading {
+	const struct arrays *s;
+	const struct parquet_column *c;
+	const struct parquet_chunk *chunk;
+	uint64_t first, end, row;
+	parquet_put *put;
+	void *ctx;
+	struct parquet_dictionary dictionary;
+	struct error *err;
+};
+
+static int read_head(const struct reading *r, uint64_t pos, uint64_t left,
+		     struct parquet_page *out)
+{
+	for (uint64_t n = HEADER_FIRST;; n *= 16) {
+		size_t some = (size_t)min_u64(n, left);
+		cleanup_free unsigned char *head = malloc(some ? some : 1);
+		int e;
+
+		if (!head)
+			return no_memory(r->err);
+		e = arrays_read(r->s, pos, head, some, r->err);
+		if (e < 0)
+			return e;
+		e = parquet_page_read(head, some, out, r->err);
+		if (e == 0 && out->stored > left - out->header)
+			return error_set(r->err, -EBADMSG,
+					 "a page does not fit in its chunk");
+		if (e == 0 || some == left || n >= HEADER_MOST)
+			return e;
+	}
+}
+
+static enum unpack unpack_of(int64_t codec)
+{
+	static const enum unpack of[] = {[0] = UNPACK_NOTHING,
+					 [1] = UNPACK_SNAPPY,
+					 [2] = UNPACK_GZIP,
+					 [6] = UNPACK_ZSTD,
+					 [7] = UNPACK_LZ4_BLOCK};
+
+	if (codec == 0)
+		return UNPACK_NOTHING;
+	return codec > 0 && codec < 8 && of[codec] ? of[codec] : UNPACK_UNKNOWN;
+}
+
+/* All of a page, decoded (malloc'ed): page->size bytes. */
+static int read_body(const struct reading *r, const struct parquet_page *p,
+		     uint64_t pos, unsigned char **out)
+{
+	cleanup_free unsigned char *stored = malloc(p->stored ? p->stored : 1);
+	cleanup_free unsigned char *data = malloc(p->size ? p->size : 1);
+	enum unpack how = unpack_of(r->chunk->codec);
+	int e;
+
+	if (!stored || !data)
+		return no_memory(r->err);
+	if (p->type == PARQUET_PAGE_DATA_2 && !p->packed)
+		how = UNPACK_NOTHING;
+	e = arrays_read(r->s, pos, stored, p->stored, r->err);
+	if (e == 0 && p->has_crc && crc32_z(0, stored, p->stored) != p->crc)
+		e = error_set(r->err, -EBADMSG,
+			      "a page's checksum is not that of its bytes");
+	if (e < 0)
+		return e;
+	memcpy(data, stored, p->levels);
+	e = unpack(how, stored + p->levels, p->stored - p->levels,
+		   data + p->levels, p->size - p->levels, r->err);
+	if (e == 0)
+		*out = steal_pointer(&data);
+	return e;
+}
+
+static int read_dictionary(struct reading *r, const struct parquet_page *p,
+			   uint64_t pos)
+{
+	unsigned char *data;
+	int e;
+
+	if (r->dictionary.data)
+		return error_set(r->err, -EBADMSG,
+				 "a column has two dictionaries");
+	e = read_body(r, p, pos, &data);
+	return e < 0 ? e
+		     : parquet_dictionary_read(r->c, p, data, p->size,
+					       &r->dictionary, r->err);
+}
+
+/* Hands on what of a page's values is wanted. */
+struct cutting {
+	struct reading *r;
+	uint64_t at;
+};
+
+static void put_cut(void *ctx, const unsigned char *v, size_t len)
+{
+	struct cutting *k = ctx;
+	struct reading *r = k->r;
+	uint64_t n = r->c->width ? len / r->c->width : 1;
+	uint64_t from = max_u64(k->at, r->first);
+	uint64_t to = min_u64(k->at + n, r->end);
+
+	if (from < to && r->c->width)
+		r->put(r->ctx, v + (from - k->at) * r->c->width,
+		       (to - from) * r->c->width);
+	else if (from < to)
+		r->put(r->ctx, v, len);
+	k->at += n;
+}
+
+static int read_values(struct reading *r, const struct parquet_page *p,
+		       uint64_t pos)
+{
+	cleanup_free unsigned char *data = NULL;
+	struct cutting k = {r, r->row};
+	int e;
+
+	if (p->values > r->chunk->rows - r->row)
+		return error_set(r->err, -EBADMSG,
+				 "there are more values than rows");
+	r->row += p->values;
+	if (r->row <= r->first)
+		return 0;
+	e = read_body(r, p, pos, &data);
+	return e < 0 ? e
+		     : parquet_page_values(r->c, p, data, p->size,
+					   &r->dictionary, put_cut, &k, r->err);
+}
+
+static int read_pages(struct reading *r)
+{
+	uint64_t pos = r->chunk->pos, end = pos + r->chunk->size;
+	int e = 0;
+
+	while (e == 0 && r->row < r->end) {
+		struct parquet_page p;
+
+		if (pos >= end)
+			return error_set(r->err, -EBADMSG,
+					 "there are fewer values than rows");
+		e = read_head(r, pos, end - pos, &p);
+		if (e < 0)
+			return e;
+		pos += p.header;
+		if (p.type == PARQUET_PAGE_DICTIONARY)
+			e = read_dictionary(r, &p, pos);
+		else if (p.type == PARQUET_PAGE_DATA ||
+			 p.type == PARQUET_PAGE_DATA_2)
+			e = read_values(r, &p, pos);
+		pos += p.stored;
+	}
+	return e;
+}
+
+static int read_chunk(struct array *a, uint32_t part, uint64_t first,
+		      uint64_t n, parquet_put *put, void *ctx,
+		      struct error *err)
+{
+	struct reading r = {.s = a->source,
+			    .c = a->own,
+			    .first = first,
+			    .end = first + n,
+			    .put = put,
+			    .ctx = ctx,
+			    .err = err};
+	int e;
+
+	r.chunk = &r.c->chunks[part];
+	e = read_pages(&r);
+	parquet_dictionary_free(&r.dictionary);
+	return e;
+}
+
+/* ---- arrays --------------------------------------------------------------- */
+
+static int part_layout(const struct parquet *s, const struct parquet_column *c,
+		       uint32_t part, struct array_layout *l)
+{
+	l->kind = ARRAY_MADE;
+	l->maker = "tensorfs: from Parquet pages";
+	l->file = s->arrays.file;
+	l->stored = c->dtype;
+	l->shape[0] = l->chunk[0] = c->chunks[part].rows;
+	return 0;
+}
+
+static int learn(struct array *a, uint32_t part, struct array_layout *out,
+		 struct error *err)
+{
+	(void)err;
+	return part_layout((struct parquet *)a->source, a->own, part, out);
+}
+
+/* Numbers on their way out; those of 8 and 16 bits are stored as 32. */
+struct making {
+	unsigned char *out;
+	size_t left, width, size;
+	bool is_signed, odd;
+};
+
+static void put_number(struct making *m, const unsigned char *v)
+{
+	uint32_t all = load_le32(v), low = all & ((1u << 8 * m->size) - 1);
+	uint32_t sign = low >> (8 * m->size - 1) & 1;
+
+	if (m->is_signed && sign)
+		low |= ~((1u << 8 * m->size) - 1);
+	m->odd |= low != all;
+	memcpy(m->out, v, m->size);
+}
+
+static void put_made(void *ctx, const unsigned char *v, size_t len)
+{
+	struct making *m = ctx;
+
+	if (m->size == m->width) {
+		len = min_u64(len, m->left);
+		memcpy(m->out, v, len);
+		m->out += len;
+		m->left -= len;
+		return;
+	}
+	for (; len >= m->width && m->left >= m->size; v += m->width) {
+		put_number(m, v);
+		m->out += m->size;
+		m->left -= m->size;
+		len -= m->width;
+	}
+}
+
+static int make(struct array *a, uint32_t part, const struct grid *g,
+		uint64_t chunk, void *out, size_t size, struct error *err)
+{
+	const struct parquet_column *c = a->own;
+	struct making m = {
+		out,  size, c->width, c->dtype.size, c->dtype.kind == DTYPE_INT,
+		false};
+	int r = read_chunk(a, part, 0, c->chunks[part].rows, put_made, &m, err);
+
+	(void)g;
+	(void)chunk;
+	if (r == 0 && m.left)
+		r = error_set(err, -EBADMSG, "values are missing in it");
+	if (r == 0 && m.odd)
+		r = error_set(err, -EBADMSG,
+			      "a number does not fit in the %zu bits that its "
+			      "column has",
+			      8 * m.size);
+	return r;
+}
+
+struct telling {
+	void (*put)(void *ctx, const char *s, size_t len);
+	void *ctx;
+};
+
+static void put_text(void *ctx, const unsigned char *v, size_t len)
+{
+	struct telling *t = ctx;
+
+	t->put(t->ctx, (const char *)v, len);
+}
+
+static int values(struct array *a, uint32_t part, const struct box *b,
+		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
+		  struct error *err)
+{
+	struct telling t = {put, ctx};
+
+	return read_chunk(a, part, b->start[0], b->count[0], put_text, &t, err);
+}
+
+static json_t *attributes(const struct array *a)
+{
+	return json_deep_copy(((struct parquet *)a->source)->meta.attributes);
+}
+
+static const struct array_ops parquet_ops = {
+	.learn = learn, .make = make, .attributes = attributes};
+static const struct array_ops parquet_text_ops = {
+	.learn = learn, .values = values, .attributes = attributes};
+
+/* ---- the tree ------------------------------------------------------------- */
+
+static int check_column(const struct parquet_column *c, struct error *err)
+{
+	if (c->why_not)
+		return error_set(err, -ENOTSUP, "%s", c->why_not);
+	for (uint32_t i = 0; i < c->n_chunks; i++) {
+		const struct parquet_chunk *k = &c->chunks[i];
+
+		if (unpack_of(k->codec) == UNPACK_UNKNOWN ||
+		    !unpack_known(unpack_of(k->codec)))
+			return error_set(err, -ENOTSUP,
+					 "it is compressed in a way that is "
+					 "not supported: only snappy, gzip, "
+					 "zstd and raw lz4 are");
+		if (k->rows > CHUNK_MOST / max_u64(c->dtype.size, c->width))
+			return error_set(err, -ENOTSUP,
+					 "its row groups have more than 4 GiB");
+	}
+	return 0;
+}
+
+static int new_array(struct parquet *s, struct parquet_column *c,
+		     struct array **out, struct error *err)
+{
+	cleanup_free struct array_part *parts = NULL;
+	struct array_layout l = {.kind = ARRAY_ABSENT};
+	struct array_spec spec = {.stored = c->dtype,
+				  .rank = 1,
+				  .note = c->note,
+				  .layout = &l,
+				  .own = c};
+	int r = check_column(c, err);
+
+	if (r < 0)
+		return r;
+	spec.ops = c->text ? &parquet_text_ops : &parquet_ops;
+	spec.name = c->name;
+	spec.shape[0] = s->meta.rows;
+	l.stored = c->dtype;
+	l.file = s->arrays.file;
+	if (c->n_chunks == 1)
+		part_layout(s, c, 0, &l);
+	if (c->n_chunks > 1) {
+		parts = calloc(c->n_chunks, sizeof *parts);
+		if (!parts)
+			return no_memory(err);
+		for (uint32_t i = 0; i < c->n_chunks; i++)
+			parts[i] = (struct array_part){s->arrays.file, c->name,
+						       c->chunks[i].rows};
+		spec.layout = NULL;
+		spec.parts = parts;
+		spec.nparts = c->n_chunks;
+	}
+	return array_new(&s->arrays, &spec, out, err);
+}
+
+static int publish_column(struct parquet *s, const struct source_args *a,
+			  struct parquet_column *c, struct error *err)
+{
+	struct error why = {.code = 0};
+	struct array *array;
+	int r = new_array(s, c, &array, &why);
+
+	if (r == 0)
+		return array_publish(a->tree, a->dir, c->name, array, NULL,
+				     err);
+	if (r == -ENOTSUP)
+		return array_publish_not(&s->arrays, a->tree, a->dir, c->name,
+					 &why, err);
+	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
+}
+
+static int publish(struct parquet *s, const struct source_args *a,
+		   struct error *err)
+{
+	cleanup_free unsigned char *footer = NULL;
+	unsigned char tail[8];
+	uint64_t n, size = s->arrays.size;
+	int r;
+
+	if (size < 12)
+		return error_set(err, -EBADMSG, "it is cut off");
+	r = arrays_read(&s->arrays, size - 8, tail, 8, err);
+	if (r < 0)
+		return r;
+	if (!memcmp(tail + 4, MAGIC_ENCRYPTED, 4))
+		return error_set(err, -ENOTSUP, "it is encrypted");
+	n = load_le32(tail);
+	if (memcmp(tail + 4, MAGIC, 4) || n > size - 12)
+		return error_set(err, -EBADMSG,
+				 "its footer is not at its end: truncated?");
+	if (n > FOOTER_MOST)
+		return error_set(err, -ENOTSUP,
+				 "its footer is longer than 256 MiB");
+	footer = malloc(n ? n : 1);
+	if (!footer)
+		return no_memory(err);
+	r = arrays_read(&s->arrays, size - 8 - n, footer, n, err);
+	if (r == 0)
+		r = parquet_meta_read(footer, n, size, &s->meta, err);
+	for (uint32_t i = 0; r == 0 && i < s->meta.n; i++)
+		r = publish_column(s, a, &s->meta.at[i], err);
+	return r;
+}
+
+static int parquet_probe(const unsigned char *head, size_t n, const char *path)
+{
+	(void)path;
+	return n >= 4 && (!memcmp(head, MAGIC, 4) ||
+			  !memcmp(head, MAGIC_ENCRYPTED, 4))
+		       ? 90
+		       : 0;
+}
+
+static void parquet_close(struct source *source)
+{
+	struct parquet *s = (struct parquet *)source;
+
+	parquet_meta_free(&s->meta);
+	arrays_end(&s->arrays);
+	free(s);
+}
+
+static int parquet_open(const struct source_args *a, struct source **out,
+			struct error *err)
+{
+	struct parquet *s = calloc(1, sizeof *s);
+	int r;
+
+	if (!s)
+		return no_memory(err);
+	s->arrays.source.ops = &source_parquet;
+	r = arrays_begin(&s->arrays, a, err);
+	if (r == 0)
+		r = publish(s, a, err);
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		parquet_close(&s->arrays.source);
+		return r;
+	}
+	*out = &s->arrays.source;
+	return 0;
+}
+
+const struct source_ops source_parquet = {
+	.name = "parquet",
+	.summary = "Parquet files (a subset: plain columns)",
+	.probe = parquet_probe,
+	.open = parquet_open,
+	.usage = arrays_usage,
+	.close = parquet_close,
+};

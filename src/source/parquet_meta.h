@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the footer of a Parquet file says: its columns, and where they are. */
+#ifndef SOURCE_PARQUET_META_H
+#define SOURCE_PARQUET_META_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tensor/dtype.h"
+
+/* Types, encodings and codecs as parquet.thrift numbers them. */
+enum {
+	PARQUET_BOOLEAN,
+	PARQUET_INT32,
+	PARQUET_INT64,
+	PARQUET_INT96,
+	PARQUET_FLOAT,
+	PARQUET_DOUBLE,
+	PARQUET_BYTES,
+	PARQUET_FIXED
+};
+enum {
+	PARQUET_PLAIN = 0,
+	PARQUET_PLAIN_DICTIONARY = 2,
+	PARQUET_RLE = 3,
+	PARQUET_BIT_PACKED = 4,
+	PARQUET_RLE_DICTIONARY = 8
+};
+/* A column in one row group: its pages, one after the other. */
+struct parquet_chunk {
+	uint64_t rows, pos, size;
+	int64_t codec;
+};
+struct parquet_column {
+	char *name;
+	const char *why_not; /* it cannot be shown, because; or NULL */
+	const char *note;
+	int64_t type;
+	uint32_t width;     /* bytes of a value as stored; 0: they vary */
+	struct dtype dtype; /* as served */
+	bool text, optional;
+	struct parquet_chunk *chunks; /* of row groups with rows */
+	uint32_t n_chunks;
+};
+struct parquet_meta {
+	struct parquet_column *at;
+	uint32_t n;
+	uint64_t rows;
+	uint32_t room;
+	json_t *attributes; /* text by name */
+};
+/* `file` is its size in bytes.  -EBADMSG, -ENOTSUP, -ENOMEM, and no file in the
+ * sentence. */
+int parquet_meta_read(const void *data, size_t n, uint64_t file,
+		      struct parquet_meta *out, struct error *err);
+void parquet_meta_free(struct parquet_meta *m);
+
+#endif

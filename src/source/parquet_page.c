@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pages of a Parquet column: their headers, and the values in them. */
+/* As parquet-format's README.md and Encodings.md have it. */
+#include "source/parquet_page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/number.h"
+#include "source/thrift.h"
+
+static int damaged(struct error *err)
+{
+	return error_set(err, -EBADMSG, "a page is damaged");
+}
+
+/* ---- headers -------------------------------------------------------------- */
+
+struct numbers {
+	int64_t values, encoding, levels_encoding, levels, nulls;
+	bool packed;
+};
+
+/* DataPageHeader, DictionaryPageHeader, whose first fields are alike. */
+static void read_page(struct thrift *t, struct numbers *n)
+{
+	struct thrift_field f = {0, 0};
+
+	while (thrift_next(t, &f)) {
+		if (f.id == 1)
+			n->values = thrift_number(t, &f);
+		else if (f.id == 2)
+			n->encoding = thrift_number(t, &f);
+		else if (f.id == 3 && f.type == THRIFT_I32)
+			n->levels_encoding = thrift_number(t, &f);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
+static void read_page_2(struct thrift *t, struct numbers *n)
+{
+	struct thrift_field f = {0, 0};
+
+	n->packed = true;
+	while (thrift_next(t, &f)) {
+		if (f.id == 1)
+			n->values = thrift_number(t, &f);
+		else if (f.id == 2)
+			n->nulls = thrift_number(t, &f);
+		else if (f.id == 4)
+			n->encoding = thrift_number(t, &f);
+		else if (f.id == 5 || f.id == 6)
+			n->levels += (uint32_t)thrift_number(t, &f);
+		else if (f.id == 7)
+			n->packed = thrift_bool(t, &f);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
+static bool fits(int64_t v)
+{
+	return v >= 0 && v <= INT32_MAX;
+}
+
+int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
+		      struct error *err)
+{
+	struct thrift t = {data, n, 0, false};
+	struct thrift_field f = {0, 0};
+	struct numbers k = {.levels_encoding = PARQUET_RLE};
+	int64_t size = -1, stored = -1;
+
+	memset(out, 0, sizeof *out);
+	out->type = -1;
+	while (thrift_next(&t, &f)) {
+		if (f.id == 1) {
+			out->type = thrift_number(&t, &f);
+		} else if (f.id == 2) {
+			size = thrift_number(&t, &f);
+		} else if (f.id == 3) {
+			stored = thrift_number(&t, &f);
+		} else if (f.id == 4) {
+			out->has_crc = true;
+			out->crc = (uint32_t)thrift_number(&t, &f);
+		} else if ((f.id == 5 || f.id == 7) && thrift_struct(&t, &f)) {
+			read_page(&t, &k);
+		} else if (f.id == 8 && thrift_struct(&t, &f)) {
+			read_page_2(&t, &k);
+		} else {
+			thrift_skip(&t, f.type);
+		}
+	}
+	if (t.bad || !fits(size) || !fits(stored) || !fits(k.values) ||
+	    !fits(k.levels) || !fits(k.nulls) || k.levels > stored ||
+	    k.levels > size)
+		return damaged(err);
+	out->header = (uint32_t)t.pos;
+	out->size = (uint32_t)size;
+	out->stored = (uint32_t)stored;
+	out->values = (uint32_t)k.values;
+	out->encoding = k.encoding;
+	out->levels_encoding = k.levels_encoding;
+	out->levels = (uint32_t)k.levels;
+	out->nulls = (uint32_t)k.nulls;
+	out->packed = k.packed;
+	return 0;
+}
+
+/* ---- runs and packed bits --------------------------------------------------- */
+
+struct hybrid {
+	const unsigned char *at, *end;
+	unsigned width; /* bits of a value, 0 to 32 */
+	uint64_t run;   /* how many times `value` follows; */
+	uint32_t value;
+	uint64_t
+		packed; /* or how many packed ones, from bit `bit` of `at` on */
+	unsigned bit;
+};
+
+/* The head of the next run; false: there is none. */
+static bool next_run(struct hybrid *h)
+{
+	uint64_t head = 0, bytes;
+	unsigned shift = 0, n = (h->width + 7) / 8;
+
+	do {
+		if (h->at == h->end || shift > 28)
+			return false;
+		head |= (uint64_t)(*h->at & 0x7f) << shift;
+		shift += 7;
+	} while (*h->at++ & 0x80);
+	if (head & 1) {
+		bytes = (head >> 1) * h->width;
+		/* The last group may be cut off where no value is. */
+		if (bytes > (uint64_t)(h->end - h->at) + h->width)
+			return false;
+		h->packed = (head >> 1) * 8;
+		h->bit = 0;
+		return h->packed;
+	}
+	if ((uint64_t)(h->end - h->at) < n)
+		return false;
+	h->run = head >> 1;
+	h->value = (uint32_t)load_le(h->at, n);
+	h->at += n;
+	return h->run;
+}
+
+static bool next_packed(struct hybrid *h, uint32_t *out)
+{
+	uint64_t v = 0;
+	unsigned bytes = (h->bit + h->width + 7) / 8;
+
+	if ((uint64_t)(h->end - h->at) < bytes)
+		return false;
+	v = load_le(h->at, bytes);
+	*out = (uint32_t)(v >> h->bit & ((UINT64_C(1) << h->width) - 1));
+	h->bit += h->width;
+	h->at += h->bit / 8;
+	h->bit %= 8;
+	h->packed--;
+	return true;
+}
+
+static bool next_value(struct hybrid *h, uint32_t *out)
+{
+	if (!h->run && !h->packed && !next_run(h))
+		return false;
+	if (!h->run)
+		return next_packed(h, out);
+	h->run--;
+	*out = h->value;
+	return true;
+}
+
+/* ---- dictionaries ------------------------------------------------------------ */
+
+void parquet_dictionary_free(struct parquet_dictionary *d)
+{
+	free(d->data);
+	free(d->at);
+	memset(d, 0, sizeof *d);
+}
+
+int parquet_dictionary_read(const struct parquet_column *c,
+			    const struct parquet_page *p, unsigned char *data,
+			    size_t size, struct parquet_dictionary *out,
+			    struct error *err)
+{
+	size_t at = 0;
+
+	memset(out, 0, sizeof *out);
+	out->data = data;
+	out->n = p->values;
+	if (p->encoding != PARQUET_PLAIN &&
+	    p->encoding != PARQUET_PLAIN_DICTIONARY)
+		return error_set(err, -EBADMSG,
+				 "a dictionary is not encoded plainly");
+	if (c->type == PARQUET_BOOLEAN)
+		return error_set(err, -EBADMSG, "booleans have a dictionary");
+	if (c->width)
+		return size / c->width < p->values ? damaged(err) : 0;
+	if (p->values > size / 4)
+		return damaged(err);
+	out->at = malloc(((size_t)p->values + 1) * sizeof *out->at);
+	if (!out->at)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < p->values; i++) {
+		uint32_t n;
+
+		if (size - at < 4)
+			return damaged(err);
+		n = load_le32(data + at);
+		at += 4;
+		if (n > size - at)
+			return damaged(err);
+		out->at[i] = (uint32_t)at;
+		at += n;
+	}
+	return 0;
+}
+
+/* ---- values -------------------------------------------------------------------- */
+
+struct page {
+	const struct parquet_column *c;
+	const unsigned char *at;
+	size_t n; /* bytes of values */
+	uint32_t values;
+	parquet_put *put;
+	void *ctx;
+	struct error *err;
+};
+
+static int put_plain(const struct page *p)
+{
+	size_t at = 0;
+
+	if (p->c->width) {
+		if (p->n / p->c->width < p->values)
+			return damaged(p->err);
+		p->put(p->ctx, p->at, (size_t)p->values * p->c->width);
+		return 0;
+	}
+	for (uint32_t i = 0; i < p->values; i++) {
+		uint32_t n;
+
+		if (p->n - at < 4)
+			return damaged(p->err);
+		n = load_le32(p->at + at);
+		at += 4;
+		if (n > p->n - at)
+			return damaged(p->err);
+		p->put(p->ctx, p->at + at, n);
+		at += n;
+	}
+	return 0;
+}
+
+static int put_bits(const struct page *p)
+{
+	if (p->n < div_up(p->values, 8))
+		return damaged(p->err);
+	for (uint32_t i = 0; i < p->values; i++) {
+		unsigned char v = p->at[i / 8] >> i % 8 & 1;
+
+		p->put(p->ctx, &v, 1);
+	}
+	return 0;
+}
+
+/* Booleans in runs, behind how many bytes these have. */
+static int put_runs(const struct page *p)
+{
+	struct hybrid h = {.width = 1};
+	uint32_t v;
+
+	if (p->n < 4 || load_le32(p->at) > p->n - 4)
+		return damaged(p->err);
+	h.at = p->at + 4;
+	h.end = h.at + load_le32(p->at);
+	for (uint32_t i = 0; i < p->values; i++) {
+		unsigned char b;
+
+		if (!next_value(&h, &v))
+			return damaged(p->err);
+		b = v & 1;
+		p->put(p->ctx, &b, 1);
+	}
+	return 0;
+}
+
+static int put_indices(const struct page *p, const struct parquet_dictionary *d)
+{
+	struct hybrid h = {.at = p->at, .end = p->at + p->n};
+	uint32_t v;
+
+	if (!p->values)
+		return 0;
+	if (!d->data || !p->n || *p->at > 32)
+		return damaged(p->err);
+	h.width = *h.at++;
+	for (uint32_t i = 0; i < p->values; i++) {
+		if (!next_value(&h, &v) || v >= d->n)
+			return damaged(p->err);
+		if (p->c->width)
+			p->put(p->ctx, d->data + (size_t)v * p->c->width,
+			       p->c->width);
+		else
+			p->put(p->ctx, d->data + d->at[v],
+			       load_le32(d->data + d->at[v] - 4));
+	}
+	return 0;
+}
+
+/* Past the definition levels, which have to say that nothing is missing. */
+static int pass_levels(struct page *p, const struct parquet_page *head)
+{
+	struct hybrid h = {.width = 1};
+	uint32_t n, v;
+
+	if (!p->c->optional || head->type == PARQUET_PAGE_DATA_2)
+		return head->nulls ? error_set(p->err, -EBADMSG,
+					       "values are missing (nulls)")
+				   : 0;
+	if (head->levels_encoding != PARQUET_RLE)
+		return error_set(p->err, -ENOTSUP,
+				 "its levels are encoded in an old way");
+	if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
+		return damaged(p->err);
+	h.at = p->at + 4;
+	h.end = h.at + n;
+	p->at += 4 + (size_t)n;
+	p->n -= 4 + (size_t)n;
+	for (uint32_t i = 0; i < p->values; i++)
+		if (!next_value(&h, &v))
+			return damaged(p->err);
+		else if (!v)
+			return error_set(p->err, -EBADMSG,
+					 "values are missing (nulls)");
+	return 0;
+}
+
+int parquet_page_values(const struct parquet_column *c,
+			const struct parquet_page *head,
+			const unsigned char *data, size_t size,
+			const struct parquet_dictionary *d, parquet_put *put,
+			void *ctx, struct error *err)
+{
+	struct page p = {c, data, size, head->values, put, ctx, err};
+	int r;
+
+	if (head->levels > size)
+		return damaged(err);
+	p.at += head->levels;
+	p.n -= head->levels;
+	r = pass_levels(&p, head);
+	if (r < 0)
+		return r;
+	switch (head->encoding) {
+	case PARQUET_PLAIN:
+		return c->type == PARQUET_BOOLEAN ? put_bits(&p)
+						  : put_plain(&p);
+	case PARQUET_RLE:
+		if (c->type == PARQUET_BOOLEAN)
+			return put_runs(&p);
+		return damaged(err);
+	case PARQUET_PLAIN_DICTIONARY:
+	case PARQUET_RLE_DICTIONARY:
+		return put_indices(&p, d);
+	default:
+		return error_set(err, -ENOTSUP,
+				 "a page's encoding is not supported");
+	}
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The schema of a Parquet file: which columns there are, and of which types. */
+#include "source/parquet_schema.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int damaged(struct error *err)
+{
+	return error_set(err, -EBADMSG, "its schema is damaged");
+}
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+enum repetition { REQUIRED, OPTIONAL, REPEATED };
+/* The union LogicalType. */
+enum logical {
+	L_STRING = 1,
+	L_ENUM = 4,
+	L_DECIMAL,
+	L_DATE,
+	L_TIME,
+	L_TIMESTAMP,
+	L_INTEGER = 10,
+	L_JSON = 12,
+	L_FLOAT16 = 15
+};
+struct element {
+	int64_t type, width, repetition, children, converted;
+	int64_t logical, bits;
+	bool is_signed;
+	const char *name;
+	size_t len;
+};
+
+static void read_integer(struct thrift *t, struct element *e)
+{
+	struct thrift_field f = {0, 0};
+
+	while (thrift_next(t, &f)) {
+		if (f.id == 1)
+			e->bits = thrift_number(t, &f);
+		else if (f.id == 2)
+			e->is_signed = thrift_bool(t, &f);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
+static void read_logical(struct thrift *t, struct element *e)
+{
+	struct thrift_field f = {0, 0};
+
+	while (thrift_next(t, &f)) {
+		e->logical = f.id;
+		if (f.id == L_INTEGER && thrift_struct(t, &f))
+			read_integer(t, e);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
+static void read_element(struct thrift *t, struct element *e)
+{
+	struct thrift_field f = {0, 0};
+
+	memset(e, 0, sizeof *e);
+	e->type = e->converted = -1;
+	e->name = "";
+	while (thrift_next(t, &f)) {
+		if (f.id == 1)
+			e->type = thrift_number(t, &f);
+		else if (f.id == 2)
+			e->width = thrift_number(t, &f);
+		else if (f.id == 3)
+			e->repetition = thrift_number(t, &f);
+		else if (f.id == 4)
+			e->name = thrift_text(t, &f, &e->len);
+		else if (f.id == 5)
+			e->children = thrift_number(t, &f);
+		else if (f.id == 6)
+			e->converted = thrift_number(t, &f);
+		else if (f.id == 10 && thrift_struct(t, &f))
+			read_logical(t, e);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
+/* ConvertedType, which older files have instead. */
+static void read_converted(struct element *e)
+{
+	static const struct {
+		int64_t logical, bits;
+		bool is_signed;
+	} of[] = {
+		[0] = {L_STRING, 0, false},    [4] = {L_ENUM, 0, false},
+		[5] = {L_DECIMAL, 0, false},   [6] = {L_DATE, 0, false},
+		[7] = {L_TIME, 0, false},      [8] = {L_TIME, 0, false},
+		[9] = {L_TIMESTAMP, 0, false}, [10] = {L_TIMESTAMP, 0, false},
+		[11] = {L_INTEGER, 8, false},  [12] = {L_INTEGER, 16, false},
+		[13] = {L_INTEGER, 32, false}, [14] = {L_INTEGER, 64, false},
+		[15] = {L_INTEGER, 8, true},   [16] = {L_INTEGER, 16, true},
+		[17] = {L_INTEGER, 32, true},  [18] = {L_INTEGER, 64, true},
+		[19] = {L_JSON, 0, false},
+	};
+
+	if (e->logical || e->converted < 0 ||
+	    e->converted >= (int64_t)(sizeof of / sizeof *of))
+		return;
+	e->logical = of[e->converted].logical;
+	e->bits = of[e->converted].bits;
+	e->is_signed = of[e->converted].is_signed;
+}
+
+static void set_dtype(struct parquet_column *c, enum dtype_kind kind,
+		      uint32_t width, uint32_t size)
+{
+	c->width = width;
+	c->dtype.kind = kind;
+	c->dtype.size = size;
+}
+
+static void set_integer(struct parquet_column *c, const struct element *e,
+			uint32_t width)
+{
+	static const char *const notes[] = {
+		[L_DECIMAL] = "decimal, shown without its point",
+		[L_DATE] = "date: days since 1970-01-01",
+		[L_TIME] = "time of day",
+		[L_TIMESTAMP] = "time since 1970-01-01"};
+
+	set_dtype(c, DTYPE_INT, width, width);
+	if (e->logical >= L_DECIMAL && e->logical <= L_TIMESTAMP)
+		c->note = notes[e->logical];
+	if (e->logical != L_INTEGER)
+		return;
+	if (!e->is_signed)
+		c->dtype.kind = DTYPE_UINT;
+	if (width == 4 && (e->bits == 8 || e->bits == 16))
+		c->dtype.size = (uint32_t)e->bits / 8;
+}
+
+static void set_type(struct parquet_column *c, const struct element *e)
+{
+	switch (e->type) {
+	case PARQUET_BOOLEAN:
+		set_dtype(c, DTYPE_BOOL, 1, 1);
+		break;
+	case PARQUET_INT32:
+		set_integer(c, e, 4);
+		break;
+	case PARQUET_INT64:
+		set_integer(c, e, 8);
+		break;
+	case PARQUET_INT96:
+		set_dtype(c, DTYPE_OPAQUE, 12, 12);
+		break;
+	case PARQUET_FLOAT:
+		set_dtype(c, DTYPE_FLOAT, 4, 4);
+		break;
+	case PARQUET_DOUBLE:
+		set_dtype(c, DTYPE_FLOAT, 8, 8);
+		break;
+	case PARQUET_FIXED:
+		if (e->width < 1 || e->width > INT32_MAX)
+			c->why_not = "its elements have no bytes";
+		set_dtype(c, DTYPE_OPAQUE, (uint32_t)e->width,
+			  (uint32_t)e->width);
+		if (e->logical == L_FLOAT16 && e->width == 2)
+			c->dtype.kind = DTYPE_FLOAT;
+		break;
+	case PARQUET_BYTES:
+		set_dtype(c, DTYPE_STRING, 0, 4);
+		c->text = c->dtype.vlen = true;
+		c->dtype.text = "variable-length UTF-8 string";
+		if (e->logical != L_STRING && e->logical != L_ENUM &&
+		    e->logical != L_JSON)
+			c->why_not = "binary values of varying length are not "
+				     "supported";
+		break;
+	default:
+		c->why_not = "its type is not known here";
+	}
+}
+
+/* Below the root there are columns; a group is one that is not shown, and the places
+ * of its leaves are kept. */
+static int add_leaf(struct parquet_meta *m, struct element *e, bool nested,
+		    struct error *err)
+{
+	struct parquet_column *c;
+
+	if (m->n == m->room) {
+		uint32_t room = m->room ? 2 * m->room : 16;
+
+		c = realloc(m->at, room * sizeof *c);
+		if (!c)
+			return no_memory(err);
+		m->at = c;
+		m->room = room;
+	}
+	c = memset(&m->at[m->n], 0, sizeof *c);
+	c->name = strndup(e->name, e->len);
+	if (!c->name)
+		return no_memory(err);
+	m->n++;
+	read_converted(e);
+	c->type = e->type;
+	c->optional = e->repetition == OPTIONAL;
+	set_type(c, e);
+	if (nested || e->repetition == REPEATED)
+		c->why_not = "it is in a list or a structure, and only "
+			     "plain columns are supported";
+	return 0;
+}
+
+int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
+			struct parquet_meta *m, struct error *err)
+{
+	uint32_t n = thrift_structs(t, f);
+	uint64_t inside = 0; /* elements that are below a group */
+	struct element e, top;
+	int r = 0;
+
+	if (!n || m->at)
+		return damaged(err);
+	read_element(t, &e);
+	top = e;
+	for (uint32_t i = 1; r == 0 && i < n && !t->bad; i++) {
+		bool nested = inside;
+
+		read_element(t, &e);
+		if (e.children < 0 || e.children > n)
+			return damaged(err);
+		inside -= nested;
+		inside += (uint64_t)e.children;
+		if (!nested)
+			top = e;
+		e.name = top.name;
+		e.len = top.len;
+		if (!e.children)
+			r = add_leaf(m, &e, nested, err);
+	}
+	return r;
+}
