@@ -68,6 +68,31 @@ void arrays_end(struct arrays *s)
 	s->path = NULL;
 }
 
+int arrays_open(const struct source_ops *ops, size_t size,
+		int (*publish)(struct arrays *s, const struct source_args *a,
+			       struct error *err),
+		const struct source_args *a, struct source **out,
+		struct error *err)
+{
+	struct arrays *s = calloc(1, size);
+	int r;
+
+	if (!s)
+		return no_memory(err);
+	s->source.ops = ops;
+	r = arrays_begin(s, a, err);
+	if (r == 0)
+		r = publish(s, a, err);
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		ops->close(&s->source);
+		return r;
+	}
+	*out = &s->source;
+	return 0;
+}
+
 int arrays_read(const struct arrays *s, uint64_t pos, void *to, size_t n,
 		struct error *err)
 {

@@ -30,6 +30,15 @@ int arrays_begin(struct arrays *s, const struct source_args *a,
 		 struct error *err);
 /* Not the struct itself. */
 void arrays_end(struct arrays *s);
+/*
+ * source_ops.open of format `ops`, whose struct has `size` bytes: begin, publish, or close
+ * and say of which path.
+ */
+int arrays_open(const struct source_ops *ops, size_t size,
+		int (*publish)(struct arrays *s, const struct source_args *a,
+			       struct error *err),
+		const struct source_args *a, struct source **out,
+		struct error *err);
 /* Exactly `n` bytes of the file at `pos`; -EBADMSG: it ends before. */
 int arrays_read(const struct arrays *s, uint64_t pos, void *to, size_t n,
 		struct error *err);

@@ -287,9 +287,10 @@ static int publish_column(struct arrow *s, const struct source_args *a,
 	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
 }
 
-static int publish(struct arrow *s, const struct source_args *a,
+static int publish(struct arrays *arrays, const struct source_args *a,
 		   struct error *err)
 {
+	struct arrow *s = (struct arrow *)arrays;
 	unsigned char head[8];
 	int r = arrays_read(&s->arrays, 0, head, sizeof head, err);
 
@@ -320,23 +321,8 @@ static void arrow_close(struct source *source)
 static int arrow_open(const struct source_args *a, struct source **out,
 		      struct error *err)
 {
-	struct arrow *s = calloc(1, sizeof *s);
-	int r;
-
-	if (!s)
-		return no_memory(err);
-	s->arrays.source.ops = &source_arrow;
-	r = arrays_begin(&s->arrays, a, err);
-	if (r == 0)
-		r = publish(s, a, err);
-	if (r < 0) {
-		if (!strstr(err->text, a->path))
-			error_prefix(err, "%s: ", a->path);
-		arrow_close(&s->arrays.source);
-		return r;
-	}
-	*out = &s->arrays.source;
-	return 0;
+	return arrays_open(&source_arrow, sizeof(struct arrow), publish, a, out,
+			   err);
 }
 
 const struct source_ops source_arrow = {

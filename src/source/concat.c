@@ -305,23 +305,8 @@ static const struct source_ops source_concat = {
 static int open_npy(const struct source_args *a, struct source **out,
 		    struct error *err)
 {
-	struct arrays *s = calloc(1, sizeof *s);
-	int r;
-
-	if (!s)
-		return no_memory(err);
-	s->source.ops = &source_concat;
-	r = arrays_begin(s, a, err);
-	if (r == 0)
-		r = publish(s, a, err);
-	if (r < 0) {
-		if (!strstr(err->text, a->path))
-			error_prefix(err, "%s: ", a->path);
-		concat_close(&s->source);
-		return r;
-	}
-	*out = &s->source;
-	return 0;
+	return arrays_open(&source_concat, sizeof(struct arrays), publish, a,
+			   out, err);
 }
 
 /* ---- which kind ---------------------------------------------------------- */

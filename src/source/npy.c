@@ -217,23 +217,8 @@ static int publish(struct arrays *s, const struct source_args *a,
 static int npy_open(const struct source_args *a, struct source **out,
 		    struct error *err)
 {
-	struct arrays *s = calloc(1, sizeof *s);
-	int r;
-
-	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
-	s->source.ops = &source_npy;
-	r = arrays_begin(s, a, err);
-	if (r == 0)
-		r = publish(s, a, err);
-	if (r < 0) {
-		if (!strstr(err->text, a->path))
-			error_prefix(err, "%s: ", a->path);
-		npy_close(&s->source);
-		return r;
-	}
-	*out = &s->source;
-	return 0;
+	return arrays_open(&source_npy, sizeof(struct arrays), publish, a, out,
+			   err);
 }
 
 const struct source_ops source_npy = {

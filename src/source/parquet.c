@@ -390,9 +390,10 @@ static int publish_column(struct parquet *s, const struct source_args *a,
 	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
 }
 
-static int publish(struct parquet *s, const struct source_args *a,
+static int publish(struct arrays *arrays, const struct source_args *a,
 		   struct error *err)
 {
+	struct parquet *s = (struct parquet *)arrays;
 	cleanup_free unsigned char *footer = NULL;
 	unsigned char tail[8];
 	uint64_t n, size = s->arrays.size;
@@ -444,23 +445,8 @@ static void parquet_close(struct source *source)
 static int parquet_open(const struct source_args *a, struct source **out,
 			struct error *err)
 {
-	struct parquet *s = calloc(1, sizeof *s);
-	int r;
-
-	if (!s)
-		return no_memory(err);
-	s->arrays.source.ops = &source_parquet;
-	r = arrays_begin(&s->arrays, a, err);
-	if (r == 0)
-		r = publish(s, a, err);
-	if (r < 0) {
-		if (!strstr(err->text, a->path))
-			error_prefix(err, "%s: ", a->path);
-		parquet_close(&s->arrays.source);
-		return r;
-	}
-	*out = &s->arrays.source;
-	return 0;
+	return arrays_open(&source_parquet, sizeof(struct parquet), publish, a,
+			   out, err);
 }
 
 const struct source_ops source_parquet = {

@@ -63,9 +63,10 @@ static int publish_tensor(struct safetensors_source *s,
 	return array_publish(a->tree, a->dir, t->name, array, NULL, err);
 }
 
-static int publish(struct safetensors_source *s, const struct source_args *a,
+static int publish(struct arrays *arrays, const struct source_args *a,
 		   struct error *err)
 {
+	struct safetensors_source *s = (struct safetensors_source *)arrays;
 	cleanup_free char *text = NULL;
 	unsigned char head[8];
 	uint64_t n, left;
@@ -120,23 +121,9 @@ static void safetensors_close(struct source *source)
 static int safetensors_open(const struct source_args *a, struct source **out,
 			    struct error *err)
 {
-	struct safetensors_source *s = calloc(1, sizeof *s);
-	int r;
-
-	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
-	s->arrays.source.ops = &source_safetensors;
-	r = arrays_begin(&s->arrays, a, err);
-	if (r == 0)
-		r = publish(s, a, err);
-	if (r < 0) {
-		if (!strstr(err->text, a->path))
-			error_prefix(err, "%s: ", a->path);
-		safetensors_close(&s->arrays.source);
-		return r;
-	}
-	*out = &s->arrays.source;
-	return 0;
+	return arrays_open(&source_safetensors,
+			   sizeof(struct safetensors_source), publish, a, out,
+			   err);
 }
 
 const struct source_ops source_safetensors = {
