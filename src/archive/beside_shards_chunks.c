@@ -18,27 +18,6 @@ static struct beside_shards *of_set(const struct chunk_set *set)
 					offsetof(struct beside_shards, set));
 }
 
-static uint64_t set_segment_of(const struct chunk_set *set, uint64_t index)
-{
-	(void)set;
-	(void)index;
-	return UINT64_MAX;
-}
-
-static int set_locate(const struct chunk_set *set, uint64_t index,
-		      const struct buf *segment, struct chunk *c,
-		      struct error *err)
-{
-	(void)set;
-	(void)index;
-	(void)segment;
-	(void)err;
-	memset(c, 0, sizeof *c);
-	c->state = CHUNK_FETCH;
-	c->size = 4096;
-	return 0;
-}
-
 static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
 {
 	const struct beside_shards *s = ctx;
@@ -149,8 +128,8 @@ static void set_describe(const struct chunk_set *set, uint64_t index, char *buf,
 }
 
 static const struct chunk_set_ops shards_set_ops = {
-	.segment_of = set_segment_of,
-	.locate = set_locate,
+	.segment_of = chunk_text_segment_of,
+	.locate = chunk_text_locate,
 	.fetch = set_fetch,
 	.describe = set_describe,
 };

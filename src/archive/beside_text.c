@@ -58,27 +58,6 @@ static int block_make(const struct beside_text *t, uint32_t text,
 	return r;
 }
 
-static uint64_t text_segment_of(const struct chunk_set *s, uint64_t index)
-{
-	(void)s;
-	(void)index;
-	return UINT64_MAX;
-}
-
-static int text_locate(const struct chunk_set *s, uint64_t index,
-		       const struct buf *segment, struct chunk *c,
-		       struct error *err)
-{
-	(void)s;
-	(void)index;
-	(void)segment;
-	(void)err;
-	memset(c, 0, sizeof *c);
-	c->state = CHUNK_FETCH;
-	c->size = 4096;
-	return 0;
-}
-
 static int text_fetch(struct chunk_set *s, uint64_t index,
 		      _Atomic uint64_t *gauge, struct buf **out,
 		      struct error *err)
@@ -107,8 +86,8 @@ static void text_describe(const struct chunk_set *s, uint64_t index, char *buf,
 }
 
 static const struct chunk_set_ops text_ops = {
-	.segment_of = text_segment_of,
-	.locate = text_locate,
+	.segment_of = chunk_text_segment_of,
+	.locate = chunk_text_locate,
 	.fetch = text_fetch,
 	.describe = text_describe,
 };

@@ -95,6 +95,12 @@ struct chunk_set {
 	_Atomic uint64_t unit; /* typical decoded bytes of a chunk */
 	_Atomic bool warned;   /* "chunk exceeds the cache" was said */
 };
+/* segment_of and locate of sets of generated texts: each is a CHUNK_FETCH chunk, whose size
+ * nobody knows before. */
+uint64_t chunk_text_segment_of(const struct chunk_set *s, uint64_t index);
+int chunk_text_locate(const struct chunk_set *s, uint64_t index,
+		      const struct buf *segment, struct chunk *out,
+		      struct error *err);
 /* The next free set id (process-wide, thread-safe). */
 uint64_t chunk_set_new_id(void);
 

@@ -64,27 +64,6 @@ uint64_t tensor_document_chunk(const struct view *v, const uint64_t *at)
 	return (row << AXES_BITS | v->sample_axes) << ENTRY_BITS | n;
 }
 
-static uint64_t document_segment_of(const struct chunk_set *s, uint64_t index)
-{
-	(void)s;
-	(void)index;
-	return UINT64_MAX;
-}
-
-static int document_locate(const struct chunk_set *s, uint64_t index,
-			   const struct buf *segment, struct chunk *c,
-			   struct error *err)
-{
-	(void)s;
-	(void)index;
-	(void)segment;
-	(void)err;
-	memset(c, 0, sizeof *c);
-	c->state = CHUNK_FETCH;
-	c->size = 4096;
-	return 0;
-}
-
 static int document_fetch(struct chunk_set *s, uint64_t index,
 			  _Atomic uint64_t *gauge, struct buf **out,
 			  struct error *err)
@@ -124,8 +103,8 @@ static void document_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops document_ops = {
-	.segment_of = document_segment_of,
-	.locate = document_locate,
+	.segment_of = chunk_text_segment_of,
+	.locate = chunk_text_locate,
 	.fetch = document_fetch,
 	.describe = document_describe,
 };
