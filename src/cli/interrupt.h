@@ -3,8 +3,8 @@
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 
-/* From now on SIGINT, SIGTERM and SIGHUP (those that are not ignored) set this to their
- * number; calls that wait return EINTR.  A second one of the same kind ends the process at once. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE (those that are not ignored) set this to
+ * their number; calls that wait return EINTR.  A second one of the same kind ends the process at once. */
 extern _Atomic int interrupted;
 void interrupt_catch(void);
 /* As if the signal had not been caught; returns when there was none. */
