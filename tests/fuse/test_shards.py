@@ -492,13 +492,14 @@ def interrupted():
     pattern = d + "/out-%06d.tar.zst"
     pack("-q", "--shard-count=100", top, pattern)
     hit = 0
+    # SIGKILL is the last: it leaves what the others are looked at for.
     signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
     if os.environ.get("TENSORFS_SANITIZED") == "thread":
         # TSan takes every SIGPIPE for one of the thread's own making and runs the
         # handler at once, inside of itself, too, where it crashes or hangs.
         note("no SIGPIPE from outside under TSan")
     else:
-        signals.append(signal.SIGPIPE)
+        signals.insert(0, signal.SIGPIPE)
     for sig in signals:
         argv = ["--force", "--shard-count=9", "--comp=zstd:12", "--threads=1",
                 top, pattern]
