@@ -183,9 +183,12 @@ static bool origin(const struct chunk_set *set, uint64_t index,
 {
 	const struct stream *s = (const struct stream *)set;
 	const struct stream_point *p = &s->point[index];
-	int len = snprintf(text, n, "%s: %u decoded at %llu, CRC-32 %08x, of ",
+	int len = snprintf(text, n,
+			   "%s: %u decoded at %llu, CRC-32 %08x, stored at "
+			   "%llu (%u), of ",
 			   s->format->name, (unsigned)p->size,
-			   (unsigned long long)p->out, (unsigned)p->crc);
+			   (unsigned long long)p->out, (unsigned)p->crc,
+			   (unsigned long long)p->in, (unsigned)p->bits);
 
 	(void)c;
 	return len > 0 && (size_t)len < n && !(p->flags & POINT_BAD) &&

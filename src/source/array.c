@@ -257,6 +257,20 @@ static int array_fetch(struct tensor *t, uint32_t p, const struct layout *l,
 	return a->ops->make(a, p, l->grid, chunk, out, size, err);
 }
 
+static bool array_origin(const struct tensor *t, uint32_t p, FILE *out)
+{
+	const struct array *a = (const struct array *)t;
+	cleanup_free char *stored = NULL;
+
+	if (!a->ops || !a->ops->origin)
+		return false;
+	stored = tensor_descr_text(&t->stored);
+	if (!stored)
+		return false;
+	fprintf(out, "part %" PRIu32 ", stored as %s, ", p, stored);
+	return a->ops->origin(a, p, out);
+}
+
 static int array_values(struct tensor *t, uint32_t p, const struct box *b,
 			void (*put)(void *ctx, const char *s, size_t len),
 			void *ctx, struct error *err)
@@ -313,6 +327,7 @@ static const struct tensor_ops array_tensor_ops = {
 	.learn = array_learn,
 	.locate = array_locate,
 	.fetch = array_fetch,
+	.origin = array_origin,
 	.values = array_values,
 	.attributes = array_attributes,
 	.about = array_about,

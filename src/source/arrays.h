@@ -79,6 +79,9 @@ struct array_ops {
 	 * written is the fill value.  May be called by several threads. */
 	int (*make)(struct array *a, uint32_t part, const struct grid *g,
 		    uint64_t chunk, void *out, size_t size, struct error *err);
+	/* MADE: which bytes of the layout's file part `part` is made of, where the
+	 * same name, part and stored type may mean others: tensor_ops.origin. */
+	bool (*origin)(const struct array *a, uint32_t part, FILE *out);
 	/* Text (STRING): the elements of a box of a part in C order; as
 	 * tensor_ops.values. */
 	int (*values)(struct array *a, uint32_t part, const struct box *b,

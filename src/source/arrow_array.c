@@ -224,9 +224,23 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 	return make_bits(a, p, first * c->per_row, n, out, err);
 }
 
+static bool origin(const struct array *a, uint32_t part, FILE *out)
+{
+	const struct arrow_own *own = a->own;
+	const struct arrow *s = (const struct arrow *)a->source;
+	const struct arrow_piece *p = &own->parts.at[part].piece;
+
+	return fprintf(out,
+		       "column %td, %" PRIu64 " rows in bytes %" PRIu64
+		       "+%" PRIu64,
+		       own->column - s->schema.at, p->rows, p->pos,
+		       p->size) > 0;
+}
+
 static const struct array_ops arrow_ops = {
 	.learn = learn,
 	.make = make,
+	.origin = origin,
 	.attributes = attributes,
 	.free = free_own,
 };

@@ -83,6 +83,13 @@ static int joined_make(struct array *a, uint32_t part, const struct grid *g,
 	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
 }
 
+static bool joined_origin(const struct array *a, uint32_t part, FILE *out)
+{
+	const struct joined *j = a->own;
+
+	return fprintf(out, "from byte %" PRIu64, j->at[part].pos) > 0;
+}
+
 static void joined_free(struct array *a)
 {
 	free(a->own);
@@ -91,6 +98,7 @@ static void joined_free(struct array *a)
 static const struct array_ops joined_ops = {
 	.learn = joined_learn,
 	.make = joined_make,
+	.origin = joined_origin,
 	.free = joined_free,
 };
 

@@ -122,6 +122,17 @@ static int turn(struct array *a, uint32_t part, const struct grid *g,
 	return npy_turn(a->t.handles, &t, &frame, 0, out, size, err);
 }
 
+static bool origin(const struct array *a, uint32_t part, FILE *out)
+{
+	const struct own *o = a->own;
+	const struct frames_part *p = &o->at[part];
+
+	return fprintf(out,
+		       "the first %u axes are frames, %" PRIu64
+		       " bytes apart, from byte %" PRIu64,
+		       o->lead, p->stride, p->pos) > 0;
+}
+
 static void free_own(struct array *a)
 {
 	free(a->own);
@@ -131,6 +142,7 @@ static const struct array_ops ops = {
 	.learn = learn,
 	.locate = locate,
 	.make = turn,
+	.origin = origin,
 	.free = free_own,
 };
 

@@ -121,6 +121,16 @@ static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
 		l->by_library ? hdf5_of(t)->member : NULL, out, size, err);
 }
 
+/* Dataset and file are known; a field of it is told by its own name. */
+static bool hdf5_origin_part(const struct tensor *t, uint32_t p, FILE *out)
+{
+	const char *member = ((const struct hdf5_tensor *)t)->member;
+
+	(void)p;
+	return fprintf(out, "member %zu %s", member ? strlen(member) : 0,
+		       member ? member : "(all)") > 0;
+}
+
 static int hdf5_values_part(struct tensor *t, uint32_t p, const struct box *b,
 			    hdf5_put *put, void *ctx, struct error *err)
 {
@@ -166,6 +176,7 @@ const struct tensor_ops hdf5_tensor_ops = {
 	.locate = hdf5_locate_part,
 	.list = hdf5_list_part,
 	.fetch = hdf5_fetch_part,
+	.origin = hdf5_origin_part,
 	.values = hdf5_values_part,
 	.attributes = hdf5_attributes_of,
 	.about = hdf5_about_of,

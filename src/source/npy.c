@@ -111,6 +111,14 @@ static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
 	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
 }
 
+static bool origin_of_fortran(const struct array *a, uint32_t part, FILE *out)
+{
+	const struct fortran *f = a->own;
+
+	(void)part;
+	return fprintf(out, "from byte %llu", (unsigned long long)f->pos) > 0;
+}
+
 static void free_fortran(struct array *a)
 {
 	free(a->own);
@@ -118,6 +126,7 @@ static void free_fortran(struct array *a)
 
 static const struct array_ops fortran_ops = {
 	.make = make_fortran,
+	.origin = origin_of_fortran,
 	.free = free_fortran,
 };
 

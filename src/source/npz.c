@@ -78,6 +78,19 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 			 : make_run(x, g, chunk, out, size, err);
 }
 
+/* Its file may be the archive of an archive, with many members of this name. */
+static bool origin(const struct array *a, uint32_t part, FILE *out)
+{
+	const struct inflated *x = a->own;
+	char text[1024];
+
+	(void)part;
+	return backing_origin(&x->from, text, sizeof text) &&
+	       fprintf(out, "%s from byte %llu of %s",
+		       x->turned ? "turned" : "in order",
+		       (unsigned long long)x->pos, text) > 0;
+}
+
 static void free_inflated(struct array *a)
 {
 	free(a->own);
@@ -85,6 +98,7 @@ static void free_inflated(struct array *a)
 
 static const struct array_ops inflated_ops = {
 	.make = make,
+	.origin = origin,
 	.free = free_inflated,
 };
 

@@ -3,6 +3,7 @@
 #include "source/parquet.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -307,13 +308,27 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 	return read_chunk(a, part, b->start[0], b->count[0], put_text, &t, err);
 }
 
+static bool origin(const struct array *a, uint32_t part, FILE *out)
+{
+	const struct parquet_column *c = a->own;
+	const struct parquet *s = (const struct parquet *)a->source;
+	const struct parquet_chunk *k = &c->chunks[part];
+
+	return fprintf(out,
+		       "column %td, %" PRIu64 " rows in bytes %" PRIu64
+		       "+%" PRIu64,
+		       c - s->meta.at, k->rows, k->pos, k->size) > 0;
+}
+
 static json_t *attributes(const struct array *a)
 {
 	return json_deep_copy(((struct parquet *)a->source)->meta.attributes);
 }
 
-static const struct array_ops parquet_ops = {
-	.learn = learn, .make = make, .attributes = attributes};
+static const struct array_ops parquet_ops = {.learn = learn,
+					     .make = make,
+					     .origin = origin,
+					     .attributes = attributes};
 static const struct array_ops parquet_text_ops = {
 	.learn = learn, .values = values, .attributes = attributes};
 

@@ -125,7 +125,8 @@ static bool write_text(const struct shared *sh, struct shared_key *k,
 
 static bool is_worth_it(const struct chunk_set *set, const struct chunk *c)
 {
-	if (c->size < SHARED_CHUNK_MIN)
+	/* What is made of many files, or of none, has no file to go by. */
+	if (c->size < SHARED_CHUNK_MIN || c->file == UINT32_MAX)
 		return false;
 	if (c->state == CHUNK_STORED) /* the page cache has those */
 		return !chunk_is_verbatim(c);

@@ -269,18 +269,21 @@ static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out,
 	return true;
 }
 
-/* What only libhdf5 can make: slow, and the more worth keeping. */
+/* What its source makes: slow, and the more worth keeping. */
 static bool set_origin(const struct chunk_set *s, uint64_t index,
 		       const struct chunk *c, char *text, size_t n)
 {
 	const struct tensor *t = tensor_of(s);
 	const struct layout *l = layout_of(s, index);
 	const struct dtype *d = &t->dtype;
+	const struct part *part;
 	FILE *out;
+	bool said;
 
-	if (!l || !l->by_library || l->file == UINT32_MAX ||
+	if (!l || !l->by_library || l->file == UINT32_MAX || !t->ops->origin ||
 	    !dtype_is_binary(d) || (d->kind == DTYPE_STRUCT && !t->descr))
 		return false;
+	part = &t->parts[part_of(index)];
 	text[n - 1] = '\0'; /* none is written where there is no room */
 	out = fmemopen(text, n - 1, "w");
 	if (!out)
@@ -291,13 +294,14 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 		fprintf(out, " %llu/%llu",
 			(unsigned long long)l->grid->chunk[i],
 			(unsigned long long)l->grid->shape[i]);
-	fprintf(out, ", %llu bytes, type %d %u %d %d %s of %s in %s",
+	fprintf(out, ", %llu bytes, type %d %u %d %d %s of %zu %s in %zu %s: ",
 		(unsigned long long)c->size, (int)d->kind, d->size,
 		d->big_endian, d->padding,
-		d->kind == DTYPE_STRUCT ? t->descr : "", t->name,
-		t->parts[part_of(index)].dataset);
+		d->kind == DTYPE_STRUCT ? t->descr : "", strlen(t->name),
+		t->name, strlen(part->dataset), part->dataset);
+	said = t->ops->origin(t, part_of(index), out);
 	/* What did not fit is an error of the stream. */
-	return fclose(out) == 0;
+	return fclose(out) == 0 && said;
 }
 
 static void set_describe(const struct chunk_set *s, uint64_t index, char *buf,

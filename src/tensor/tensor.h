@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "extent/chunk.h"
 #include "extent/pinner.h"
@@ -94,6 +95,12 @@ struct tensor_ops {
 	 * What overhangs the edge is zero. */
 	int (*fetch)(struct tensor *t, uint32_t p, const struct layout *l,
 		     uint64_t chunk, void *out, size_t size, struct error *err);
+	/* What decides the bytes that `fetch` makes of part p, which has
+	 * l->by_library, beside l->file and what `chunk_set_ops.origin` of all
+	 * tensors says (chunk, grid, served type, names): which array of the file
+	 * it is, which piece of it, and every option.  False: that cannot be said;
+	 * NULL: never. */
+	bool (*origin)(const struct tensor *t, uint32_t p, FILE *out);
 	/* The elements of a box of part p's dataset in C order, as text (STRING,
 	 * TEXT) or as bytes of a sequence, served order (RAGGED); calls `put`
 	 * once for each. */
