@@ -156,6 +156,10 @@ static int read_values(struct reading *r, const struct parquet_page *p,
 	if (p->values > r->chunk->rows - r->row)
 		return error_set(r->err, -EBADMSG,
 				 "there are more values than rows");
+	if (p->rows >= 0 && p->rows != p->values)
+		return error_set(r->err, -EBADMSG,
+				 "a page has %u values of %lld rows", p->values,
+				 (long long)p->rows);
 	r->row += p->values;
 	if (r->row <= r->first)
 		return 0;

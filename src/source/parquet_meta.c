@@ -34,10 +34,7 @@ static void read_encodings(struct thrift *t, const struct thrift_field *f,
 	for (uint32_t n = thrift_list(t, f, &e.type); n && !t->bad; n--) {
 		int64_t v = thrift_number(t, &e);
 
-		p->other_encoding |=
-			v != PARQUET_PLAIN && v != PARQUET_PLAIN_DICTIONARY &&
-			v != PARQUET_RLE && v != PARQUET_BIT_PACKED &&
-			v != PARQUET_RLE_DICTIONARY;
+		p->other_encoding |= v < PARQUET_PLAIN || v > PARQUET_SPLIT;
 	}
 }
 
@@ -100,8 +97,8 @@ static const char *why_not(const struct place *p)
 	if (p->other_file)
 		return "its values are in another file, or encrypted";
 	if (p->other_encoding)
-		return "its values are encoded in a way that is not supported "
-		       "(delta, split): write them plain or with a dictionary";
+		return "its values are encoded in a way that is not known "
+		       "here: write them plain or with a dictionary";
 	if (p->nulls > 0)
 		return "values are missing in it (nulls), which no array can "
 		       "show: fill them in first";

@@ -26,7 +26,11 @@ enum {
 	PARQUET_PLAIN_DICTIONARY = 2,
 	PARQUET_RLE = 3,
 	PARQUET_BIT_PACKED = 4,
-	PARQUET_RLE_DICTIONARY = 8
+	PARQUET_DELTA = 5, /* numbers, as are lengths in the next two */
+	PARQUET_DELTA_LENGTHS = 6,
+	PARQUET_DELTA_BYTES = 7,
+	PARQUET_RLE_DICTIONARY = 8,
+	PARQUET_SPLIT = 9
 };
 /* A column in one row group: its pages, one after the other. */
 struct parquet_chunk {

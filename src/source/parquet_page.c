@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/number.h"
+#include "source/parquet_encoding.h"
 #include "source/thrift.h"
 
 static int damaged(struct error *err)
@@ -19,7 +20,7 @@ static int damaged(struct error *err)
 /* ---- headers -------------------------------------------------------------- */
 
 struct numbers {
-	int64_t values, encoding, levels_encoding, levels, nulls;
+	int64_t values, encoding, levels_encoding, levels, repeats, nulls, rows;
 	bool packed;
 };
 
@@ -50,10 +51,14 @@ static void read_page_2(struct thrift *t, struct numbers *n)
 			n->values = thrift_number(t, &f);
 		else if (f.id == 2)
 			n->nulls = thrift_number(t, &f);
+		else if (f.id == 3)
+			n->rows = thrift_number(t, &f);
 		else if (f.id == 4)
 			n->encoding = thrift_number(t, &f);
-		else if (f.id == 5 || f.id == 6)
-			n->levels += (uint32_t)thrift_number(t, &f);
+		else if (f.id == 5)
+			n->levels = thrift_number(t, &f);
+		else if (f.id == 6)
+			n->repeats = thrift_number(t, &f);
 		else if (f.id == 7)
 			n->packed = thrift_bool(t, &f);
 		else
@@ -71,7 +76,7 @@ int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
 {
 	struct thrift t = {data, n, 0, false};
 	struct thrift_field f = {0, 0};
-	struct numbers k = {.levels_encoding = PARQUET_RLE};
+	struct numbers k = {.levels_encoding = PARQUET_RLE, .rows = -1};
 	int64_t size = -1, stored = -1;
 
 	memset(out, 0, sizeof *out);
@@ -95,8 +100,8 @@ int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
 		}
 	}
 	if (t.bad || !fits(size) || !fits(stored) || !fits(k.values) ||
-	    !fits(k.levels) || !fits(k.nulls) || k.levels > stored ||
-	    k.levels > size)
+	    !fits(k.levels) || !fits(k.repeats) || !fits(k.nulls) ||
+	    k.repeats + k.levels > stored || k.repeats + k.levels > size)
 		return damaged(err);
 	out->header = (uint32_t)t.pos;
 	out->size = (uint32_t)size;
@@ -104,8 +109,10 @@ int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
 	out->values = (uint32_t)k.values;
 	out->encoding = k.encoding;
 	out->levels_encoding = k.levels_encoding;
-	out->levels = (uint32_t)k.levels;
+	out->repeats = (uint32_t)k.repeats;
+	out->levels = (uint32_t)(k.repeats + k.levels);
 	out->nulls = (uint32_t)k.nulls;
+	out->rows = k.rows;
 	out->packed = k.packed;
 	return 0;
 }
@@ -148,7 +155,7 @@ static bool next_run(struct hybrid *h)
 	h->run = head >> 1;
 	h->value = (uint32_t)load_le(h->at, n);
 	h->at += n;
-	return h->run;
+	return h->run && (h->width > 31 || !(h->value >> h->width));
 }
 
 static bool next_packed(struct hybrid *h, uint32_t *out)
@@ -227,17 +234,7 @@ int parquet_dictionary_read(const struct parquet_column *c,
 
 /* ---- values -------------------------------------------------------------------- */
 
-struct page {
-	const struct parquet_column *c;
-	const unsigned char *at;
-	size_t n; /* bytes of values */
-	uint32_t values;
-	parquet_put *put;
-	void *ctx;
-	struct error *err;
-};
-
-static int put_plain(const struct page *p)
+static int put_plain(const struct parquet_values *p)
 {
 	size_t at = 0;
 
@@ -262,7 +259,7 @@ static int put_plain(const struct page *p)
 	return 0;
 }
 
-static int put_bits(const struct page *p)
+static int put_bits(const struct parquet_values *p)
 {
 	if (p->n < div_up(p->values, 8))
 		return damaged(p->err);
@@ -275,7 +272,7 @@ static int put_bits(const struct page *p)
 }
 
 /* Booleans in runs, behind how many bytes these have. */
-static int put_runs(const struct page *p)
+static int put_runs(const struct parquet_values *p)
 {
 	struct hybrid h = {.width = 1};
 	uint32_t v;
@@ -295,7 +292,8 @@ static int put_runs(const struct page *p)
 	return 0;
 }
 
-static int put_indices(const struct page *p, const struct parquet_dictionary *d)
+static int put_indices(const struct parquet_values *p,
+		       const struct parquet_dictionary *d)
 {
 	struct hybrid h = {.at = p->at, .end = p->at + p->n};
 	uint32_t v;
@@ -318,25 +316,13 @@ static int put_indices(const struct page *p, const struct parquet_dictionary *d)
 	return 0;
 }
 
-/* Past the definition levels, which have to say that nothing is missing. */
-static int pass_levels(struct page *p, const struct parquet_page *head)
+/* `n` definition levels at `at` have to say that nothing is missing. */
+static int check_levels(const struct parquet_values *p, const unsigned char *at,
+			size_t n)
 {
-	struct hybrid h = {.width = 1};
-	uint32_t n, v;
+	struct hybrid h = {.at = at, .end = at + n, .width = 1};
+	uint32_t v;
 
-	if (!p->c->optional || head->type == PARQUET_PAGE_DATA_2)
-		return head->nulls ? error_set(p->err, -EBADMSG,
-					       "values are missing (nulls)")
-				   : 0;
-	if (head->levels_encoding != PARQUET_RLE)
-		return error_set(p->err, -ENOTSUP,
-				 "its levels are encoded in an old way");
-	if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
-		return damaged(p->err);
-	h.at = p->at + 4;
-	h.end = h.at + n;
-	p->at += 4 + (size_t)n;
-	p->n -= 4 + (size_t)n;
 	for (uint32_t i = 0; i < p->values; i++)
 		if (!next_value(&h, &v))
 			return damaged(p->err);
@@ -346,13 +332,60 @@ static int pass_levels(struct page *p, const struct parquet_page *head)
 	return 0;
 }
 
+/* Past the definition levels.  Those of version 2 are passed already. */
+static int pass_levels(struct parquet_values *p,
+		       const struct parquet_page *head)
+{
+	const unsigned char *at = p->at + 4;
+	uint32_t n;
+
+	if (head->nulls)
+		return error_set(p->err, -EBADMSG,
+				 "values are missing (nulls)");
+	if (!p->c->optional)
+		return 0;
+	if (head->type == PARQUET_PAGE_DATA_2) {
+		n = head->levels - head->repeats;
+		return n ? check_levels(p, p->at - n, n) : 0;
+	}
+	if (head->levels_encoding != PARQUET_RLE)
+		return error_set(p->err, -ENOTSUP,
+				 "its levels are encoded in an old way");
+	if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
+		return damaged(p->err);
+	p->at += 4 + (size_t)n;
+	p->n -= 4 + (size_t)n;
+	return check_levels(p, at, n);
+}
+
+/* Is this encoding one that the column's type can have? */
+static bool encodes(int64_t encoding, int64_t type)
+{
+	switch (encoding) {
+	case PARQUET_DELTA:
+		return type == PARQUET_INT32 || type == PARQUET_INT64;
+	case PARQUET_DELTA_LENGTHS:
+		return type == PARQUET_BYTES;
+	case PARQUET_DELTA_BYTES:
+		return type == PARQUET_BYTES || type == PARQUET_FIXED;
+	case PARQUET_SPLIT:
+		return type == PARQUET_INT32 || type == PARQUET_INT64 ||
+		       type == PARQUET_FLOAT || type == PARQUET_DOUBLE ||
+		       type == PARQUET_FIXED;
+	case PARQUET_RLE:
+		return type == PARQUET_BOOLEAN;
+	default:
+		return true;
+	}
+}
+
 int parquet_page_values(const struct parquet_column *c,
 			const struct parquet_page *head,
 			const unsigned char *data, size_t size,
 			const struct parquet_dictionary *d, parquet_put *put,
 			void *ctx, struct error *err)
 {
-	struct page p = {c, data, size, head->values, put, ctx, err};
+	struct parquet_values p = {c, data, size, head->values, put, ctx, err};
 	int r;
 
 	if (head->levels > size)
@@ -362,17 +395,25 @@ int parquet_page_values(const struct parquet_column *c,
 	r = pass_levels(&p, head);
 	if (r < 0)
 		return r;
+	if (!encodes(head->encoding, c->type))
+		return damaged(err);
 	switch (head->encoding) {
 	case PARQUET_PLAIN:
 		return c->type == PARQUET_BOOLEAN ? put_bits(&p)
 						  : put_plain(&p);
 	case PARQUET_RLE:
-		if (c->type == PARQUET_BOOLEAN)
-			return put_runs(&p);
-		return damaged(err);
+		return put_runs(&p);
 	case PARQUET_PLAIN_DICTIONARY:
 	case PARQUET_RLE_DICTIONARY:
 		return put_indices(&p, d);
+	case PARQUET_DELTA:
+		return parquet_put_delta(&p);
+	case PARQUET_DELTA_LENGTHS:
+		return parquet_put_delta_lengths(&p);
+	case PARQUET_DELTA_BYTES:
+		return parquet_put_delta_bytes(&p);
+	case PARQUET_SPLIT:
+		return parquet_put_split(&p);
 	default:
 		return error_set(err, -ENOTSUP,
 				 "a page's encoding is not supported");

@@ -17,9 +17,11 @@ struct parquet_page {
 	uint32_t stored, size; /* of what follows it, compressed and not */
 	uint32_t values;
 	int64_t encoding, levels_encoding;
-	uint32_t levels; /* DATA_2: bytes in front that are not compressed */
-	uint32_t nulls;  /* DATA_2 */
-	bool packed;     /* DATA_2: false: not compressed after all */
+	uint32_t levels;  /* DATA_2: bytes in front that are not compressed; */
+	uint32_t repeats; /* of these: repetition levels, which come first */
+	int64_t rows;     /* DATA_2; -1: it does not say */
+	uint32_t nulls;   /* DATA_2 */
+	bool packed;      /* DATA_2: false: not compressed after all */
 	bool has_crc;
 	uint32_t crc; /* of what follows the header, as stored */
 };

@@ -4,6 +4,11 @@
 import json
 import os
 import struct
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuse"))
+import parquets as P
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -83,6 +88,22 @@ def parquet():
         write("parquet", "made-%d-%d" % (kind, encoding), bytes(
             [kind, 0x15, 0, 0x15, 16, 0x15, 16, 0x2c, 0x15, 4, 0x15, encoding,
              0x15, 6, 0x15, 6, 0, 0]) + b"\1\0\0\0\3\0\0\0")
+    numbers = [3, -5, 2**31, 7, 7, 7, 0, -2**40] * 20
+    texts = [b"", b"ab", b"abc", b"abcd"] * 3
+    prefixes = [0, 0, 2, 3, 0, 0, 2, 3, 0, 0, 2, 3]
+    suffixes = [t[p:] for p, t in zip(prefixes, texts)]
+    levels = P.runs([1] * 12, 1)
+    for name, kind, page in (
+            ("delta-4", 1, P.page1(P.delta(numbers, bits=32), 160, P.DELTA)),
+            ("delta-8", 2, P.page2(P.delta(numbers, 256, 8), 160, P.DELTA)),
+            ("lengths", 11, P.page2(P.delta(map(len, texts)) + b"".join(texts), 12,
+                                    P.DELTA_LENGTHS, levels)),
+            ("prefixes", 3, P.page1(P.delta(prefixes) + P.delta(map(len, suffixes)) +
+                                    b"".join(suffixes), 12, P.DELTA_BYTES)),
+            ("split", 2, P.page1(bytes(range(80)), 10, P.SPLIT)),
+            ("levels-2", 9, P.page2(bytes(48), 12, P.PLAIN, P.runs(
+                [1] * 11 + [0], 1, True)))):
+        write("parquet", name, bytes([kind]) + page)
 
 
 safetensors()

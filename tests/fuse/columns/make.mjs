@@ -92,3 +92,35 @@ for (const [name, version, dictionary] of [
 	fs.writeFileSync(name + '.parquet',
 		writeParquet(Table.fromIPCStream(A.tableToIPC(plain, 'stream')), p.build()));
 }
+
+// Encodings that no default has, steps that wrap around, a dictionary given up midway.
+const many = Array.from({length: 1000}, (_, i) => i);
+const golden = i => BigInt.asIntN(64, BigInt(i) * 0x9E3779B97F4A7C15n);
+const wild = new A.Table({
+	d4: A.vectorFromArray(many.map(i => Number(BigInt.asIntN(32, golden(i)))), new A.Int32),
+	d8: A.vectorFromArray(many.map(golden), new A.Int64),
+	slow: A.vectorFromArray(many.map(i => BigInt(i >> 3)), new A.Int64),
+	u4: A.vectorFromArray(many.map(i => Number(BigInt.asUintN(32, golden(i)))), new A.Uint32),
+	i1: A.vectorFromArray(many.map(i => i % 256 - 128), new A.Int8),
+	s4: A.vectorFromArray(many.map(i => Math.fround(i / 7)), new A.Float32),
+	s8: A.vectorFromArray(many.map(i => i / 7), new A.Float64),
+	length: A.vectorFromArray(many.map(i => 'x'.repeat(i % 50) + i), new A.Utf8),
+	prefix: A.vectorFromArray(many.map(i => 'row ' + (i * i)), new A.Utf8),
+	mixed: A.vectorFromArray(many.map(i => i < 400 ? i % 5 : i * 17), new A.Int32),
+	bool: A.vectorFromArray(many.map(i => i % 3 === 0), new A.Bool)});
+for (const [name, version] of [['wild1', WriterVersion.V1], ['wild2', WriterVersion.V2]]) {
+	let p = new WriterPropertiesBuilder().setWriterVersion(version)
+		.setDictionaryEnabled(false).setColumnDictionaryEnabled('mixed', true)
+		.setMaxRowGroupSize(600)
+		.setDataPageSizeLimit(800).setDictionaryPageSizeLimit(300).setWriteBatchSize(16)
+		.setCompression(Compression.ZSTD);
+	for (const c of ['d4', 'd8', 'slow', 'u4', 'i1'])
+		p = p.setColumnEncoding(c, Encoding.DELTA_BINARY_PACKED);
+	for (const c of ['s4', 's8'])
+		p = p.setColumnEncoding(c, Encoding.BYTE_STREAM_SPLIT);
+	p = p.setColumnEncoding('length', Encoding.DELTA_LENGTH_BYTE_ARRAY)
+		.setColumnEncoding('prefix', Encoding.DELTA_BYTE_ARRAY)
+		.setColumnEncoding('bool', version === WriterVersion.V2 ? Encoding.RLE : Encoding.PLAIN);
+	fs.writeFileSync(name + '.parquet',
+		writeParquet(Table.fromIPCStream(A.tableToIPC(wild, 'stream')), p.build()));
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Encodings of a Parquet page's values that are neither plain nor by dictionary. */
+#ifndef SOURCE_PARQUET_ENCODING_H
+#define SOURCE_PARQUET_ENCODING_H
+
+#include "source/parquet_page.h"
+
+/* What a page has behind its levels. */
+struct parquet_values {
+	const struct parquet_column *c;
+	const unsigned char *at;
+	size_t n; /* bytes of values */
+	uint32_t values;
+	parquet_put *put;
+	void *ctx;
+	struct error *err;
+};
+
+/* Each puts exactly p->values values: 0, -EBADMSG, -ENOMEM. */
+int parquet_put_delta(const struct parquet_values *p);
+int parquet_put_delta_lengths(const struct parquet_values *p);
+int parquet_put_delta_bytes(const struct parquet_values *p);
+int parquet_put_split(const struct parquet_values *p);
+
+#endif
