@@ -12,16 +12,12 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/arrays.h"
-#include "source/parquet_page.h"
+#include "source/parquet_index.h"
 #include "source/unpack.h"
 
 #define MAGIC "PAR1"
 #define MAGIC_ENCRYPTED "PARE"
 #define FOOTER_MOST (UINT32_C(256) << 20)
-/* Read of a page at first; a header may be longer (statistics). */
-#define HEADER_FIRST 512
-#define HEADER_MOST (UINT32_C(16) << 20)
-#define CHUNK_MOST (UINT64_C(4) << 30) /* of one row group, decoded */
 
 struct parquet {
 	struct arrays arrays; /* first member */
@@ -39,35 +35,13 @@ static int no_memory(struct error *err)
 struct reading {
 	const struct arrays *s;
 	const struct parquet_column *c;
-	const struct parquet_chunk *chunk;
+	struct parquet_chunk *chunk;
 	uint64_t first, end, row;
 	parquet_put *put;
 	void *ctx;
 	struct parquet_dictionary dictionary;
 	struct error *err;
 };
-
-static int read_head(const struct reading *r, uint64_t pos, uint64_t left,
-		     struct parquet_page *out)
-{
-	for (uint64_t n = HEADER_FIRST;; n *= 16) {
-		size_t some = (size_t)min_u64(n, left);
-		cleanup_free unsigned char *head = malloc(some ? some : 1);
-		int e;
-
-		if (!head)
-			return no_memory(r->err);
-		e = arrays_read(r->s, pos, head, some, r->err);
-		if (e < 0)
-			return e;
-		e = parquet_page_read(head, some, out, r->err);
-		if (e == 0 && out->stored > left - out->header)
-			return error_set(r->err, -EBADMSG,
-					 "a page does not fit in its chunk");
-		if (e == 0 || some == left || n >= HEADER_MOST)
-			return e;
-	}
-}
 
 static enum unpack unpack_of(int64_t codec)
 {
@@ -109,18 +83,20 @@ static int read_body(const struct reading *r, const struct parquet_page *p,
 	return e;
 }
 
-static int read_dictionary(struct reading *r, const struct parquet_page *p,
-			   uint64_t pos)
+static int read_dictionary(struct reading *r, const struct parquet_index *x)
 {
+	uint64_t left = r->chunk->pos + r->chunk->size - x->dictionary;
+	struct parquet_page p;
 	unsigned char *data;
 	int e;
 
-	if (r->dictionary.data)
-		return error_set(r->err, -EBADMSG,
-				 "a column has two dictionaries");
-	e = read_body(r, p, pos, &data);
+	if (!x->dictionary)
+		return 0;
+	e = parquet_head(r->s, x->dictionary, left, &p, r->err);
+	if (e == 0)
+		e = read_body(r, &p, x->dictionary + p.header, &data);
 	return e < 0 ? e
-		     : parquet_dictionary_read(r->c, p, data, p->size,
+		     : parquet_dictionary_read(r->c, &p, data, p.size,
 					       &r->dictionary, r->err);
 }
 
@@ -169,27 +145,32 @@ static int read_values(struct reading *r, const struct parquet_page *p,
 					   &r->dictionary, put_cut, &k, r->err);
 }
 
-static int read_pages(struct reading *r)
+/* From the first page that is wanted on; what the index does not have is damaged. */
+static int read_pages(struct reading *r, const struct parquet_index *x)
 {
-	uint64_t pos = r->chunk->pos, end = pos + r->chunk->size;
-	int e = 0;
+	size_t i = parquet_index_find(x, r->first);
+	uint64_t end = r->chunk->pos + r->chunk->size;
+	int e = read_dictionary(r, x);
 
-	while (e == 0 && r->row < r->end) {
+	r->row = i < x->n ? x->at[i].row : x->rows;
+	for (; e == 0 && r->row < r->end; i++) {
+		uint64_t pos = i < x->n ? x->at[i].pos : x->end;
 		struct parquet_page p;
 
 		if (pos >= end)
 			return error_set(r->err, -EBADMSG,
 					 "there are fewer values than rows");
-		e = read_head(r, pos, end - pos, &p);
-		if (e < 0)
-			return e;
-		pos += p.header;
-		if (p.type == PARQUET_PAGE_DICTIONARY)
-			e = read_dictionary(r, &p, pos);
-		else if (p.type == PARQUET_PAGE_DATA ||
-			 p.type == PARQUET_PAGE_DATA_2)
-			e = read_values(r, &p, pos);
-		pos += p.stored;
+		e = parquet_head(r->s, pos, end - pos, &p, r->err);
+		if (e == 0 && i >= x->n)
+			e = error_set(r->err, -EBADMSG,
+				      p.type == PARQUET_PAGE_DICTIONARY
+					      ? "a column has two dictionaries"
+					      : "a page is damaged");
+		if (e == 0)
+			e = read_values(r, &p, pos + p.header);
+		if (e == 0 && i + 1 < x->n && r->row != x->at[i + 1].row)
+			e = error_set(r->err, -EBADMSG,
+				      "a page is not what it was");
 	}
 	return e;
 }
@@ -205,32 +186,53 @@ static int read_chunk(struct array *a, uint32_t part, uint64_t first,
 			    .put = put,
 			    .ctx = ctx,
 			    .err = err};
+	const struct parquet_index *x;
 	int e;
 
 	r.chunk = &r.c->chunks[part];
-	e = read_pages(&r);
+	e = parquet_index(r.s, r.c, r.chunk, &x, err);
+	if (e == 0 && x->more)
+		e = error_set(err, -EBADMSG, "there are more values than rows");
+	if (e == 0)
+		e = read_pages(&r, x);
 	parquet_dictionary_free(&r.dictionary);
 	return e;
 }
 
 /* ---- arrays --------------------------------------------------------------- */
 
-static int part_layout(const struct parquet *s, const struct parquet_column *c,
-		       uint32_t part, struct array_layout *l)
+static void part_layout(const struct parquet *s, const struct parquet_column *c,
+			uint32_t part, uint64_t rows, struct array_layout *l)
 {
 	l->kind = ARRAY_MADE;
 	l->maker = "tensorfs: from Parquet pages";
 	l->file = s->arrays.file;
 	l->stored = c->dtype;
-	l->shape[0] = l->chunk[0] = c->chunks[part].rows;
-	return 0;
+	l->shape[0] = c->chunks[part].rows;
+	l->chunk[0] = rows;
+}
+
+/* Is it decoded at once, whatever its pages are? */
+static bool is_small(const struct parquet_column *c, uint32_t part)
+{
+	return c->text || c->chunks[part].rows <= PARQUET_PIECE / c->dtype.size;
 }
 
 static int learn(struct array *a, uint32_t part, struct array_layout *out,
 		 struct error *err)
 {
-	(void)err;
-	return part_layout((struct parquet *)a->source, a->own, part, out);
+	const struct parquet_column *c = a->own;
+	struct parquet_chunk *k = &c->chunks[part];
+	const struct parquet_index *x;
+	uint64_t rows = k->rows;
+	int r = 0;
+
+	if (!is_small(c, part)) {
+		r = parquet_index(a->source, c, k, &x, err);
+		rows = r == 0 ? x->piece : 0;
+	}
+	part_layout((struct parquet *)a->source, c, part, rows, out);
+	return r;
 }
 
 /* Numbers on their way out; those of 8 and 16 bits are stored as 32. */
@@ -277,10 +279,13 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 	struct making m = {
 		out,  size, c->width, c->dtype.size, c->dtype.kind == DTYPE_INT,
 		false};
-	int r = read_chunk(a, part, 0, c->chunks[part].rows, put_made, &m, err);
+	uint64_t first = chunk * g->chunk[0];
+	uint64_t n = min_u64(g->chunk[0], c->chunks[part].rows - first);
+	int r;
 
-	(void)g;
-	(void)chunk;
+	m.left = n * m.size; /* the last one is shorter than the others */
+	memset(m.out + m.left, 0, size - m.left);
+	r = read_chunk(a, part, first, n, put_made, &m, err);
 	if (r == 0 && m.left)
 		r = error_set(err, -EBADMSG, "values are missing in it");
 	if (r == 0 && m.odd)
@@ -351,9 +356,6 @@ static int check_column(const struct parquet_column *c, struct error *err)
 					 "it is compressed in a way that is "
 					 "not supported: only snappy, gzip, "
 					 "zstd and raw lz4 are");
-		if (k->rows > CHUNK_MOST / max_u64(c->dtype.size, c->width))
-			return error_set(err, -ENOTSUP,
-					 "its row groups have more than 4 GiB");
 	}
 	return 0;
 }
@@ -377,9 +379,9 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 	spec.shape[0] = s->meta.rows;
 	l.stored = c->dtype;
 	l.file = s->arrays.file;
-	if (c->n_chunks == 1)
-		part_layout(s, c, 0, &l);
-	if (c->n_chunks > 1) {
+	if (c->n_chunks == 1 && is_small(c, 0)) {
+		part_layout(s, c, 0, c->chunks[0].rows, &l);
+	} else if (c->n_chunks) {
 		parts = calloc(c->n_chunks, sizeof *parts);
 		if (!parts)
 			return no_memory(err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "source/parquet_index.h"
 #include "source/parquet_schema.h"
 
 static int damaged(struct error *err)
@@ -128,6 +129,7 @@ static int add_chunk(struct parquet_column *c, const struct place *p,
 	k->pos = (uint64_t)pos;
 	k->size = (uint64_t)p->size;
 	k->codec = p->codec;
+	atomic_init(&k->index, NULL);
 	c->n_chunks++;
 	return 0;
 }
@@ -280,6 +282,8 @@ void parquet_meta_free(struct parquet_meta *m)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
 		free(m->at[i].name);
+		for (uint32_t k = 0; k < m->at[i].n_chunks; k++)
+			parquet_index_free(m->at[i].chunks[k].index);
 		free(m->at[i].chunks);
 	}
 	free(m->at);

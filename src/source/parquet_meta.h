@@ -3,6 +3,7 @@
 #ifndef SOURCE_PARQUET_META_H
 #define SOURCE_PARQUET_META_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,9 +34,11 @@ enum {
 	PARQUET_SPLIT = 9
 };
 /* A column in one row group: its pages, one after the other. */
+struct parquet_index;
 struct parquet_chunk {
 	uint64_t rows, pos, size;
 	int64_t codec;
+	_Atomic(struct parquet_index *) index; /* when it was needed */
 };
 struct parquet_column {
 	char *name;

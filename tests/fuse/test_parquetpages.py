@@ -5,6 +5,7 @@
 import errno
 import os
 import sys
+import zlib
 
 sys.dont_write_bytecode = True
 
@@ -120,6 +121,7 @@ LYING = {
     "few": (P.page2(V[:7].tobytes(), 7), P.PLAIN),
     "short": (P.page2(V[:7].tobytes(), 8), P.PLAIN),
     "many": (P.page2(V.tobytes() + bytes(4), 9), P.PLAIN),
+    "behind": (P.page2(V.tobytes(), 8) + P.page2(V.tobytes(), 8), P.PLAIN),
     "size": (P.page2(V.tobytes(), 8, size=2**31 - 1), P.PLAIN),
     "size-negative": (P.page2(V.tobytes(), 8, size=-1), P.PLAIN),
     "crc": (P.page2(V.tobytes(), 8, crc=1), P.PLAIN),
@@ -203,6 +205,65 @@ def texts_by_lengths_and_prefixes():
                       name)
             except OSError as e:
                 equal((e.errno, ok), (errno.EBADMSG, False), name)
+
+
+N = 5_000_000
+
+
+def pages_of(v, ends):
+    """With checksums; and where each begins."""
+    pages = [P.page1(v[a:b].tobytes(), b - a, crc=zlib.crc32(v[a:b].tobytes()))
+             for a, b in zip([0, *ends], ends)]
+    return pages, np.cumsum([0, *map(len, pages)])
+
+
+@case
+def a_large_row_group_is_in_pieces():
+    """Of about 16 MiB, at pages where these are alike; each row is read from its pages
+    alone, whatever is wrong with the others."""
+    v = np.arange(N, dtype="i8") * 3
+    even = [*range(100_000, N, 100_000), N]
+    odd = sorted({*rng.integers(1, N, 40).tolist(), N})
+    kinds = {"even": even, "odd": odd, "one": [N]}
+    columns = [P.Column(k, P.INT64, b"".join(pages_of(v, ends)[0]))
+               for k, ends in kinds.items()]
+    v4 = (np.arange(N) % 256).astype("i4")
+    few = P.dictionary(np.arange(256, dtype="i4").tobytes(), 256) + b"".join(
+        P.page1(b"\x08" + P.varint((b - a) // 8 << 1 | 1) +
+                v4[a:b].astype("u1").tobytes(), b - a, P.RLE_DICTIONARY)
+        for a, b in zip(range(0, N, 200_000), range(200_000, N + 1, 200_000)))
+    columns.append(P.Column("few", P.INT32, few, encoding=P.RLE_DICTIONARY))
+    p = P.write(path("large"), columns, N)
+    out = exits(tensorfs("info", p), 0, "info").stdout
+    check("(2000000,)" in out, out)
+    with Mount(p) as m:
+        for name in kinds:
+            check(np.array_equal(np.load(m / (name + "/array.npy")), v), name)
+            for i in (0, N - 1, *rng.integers(0, N, 3)):
+                equal(np.load(m / ("%s/samples/%07d.npy" % (name, i))), v[i], name)
+        check(np.array_equal(np.load(m / "few/array.npy"), v4), "few")
+    exits(tensorfs("verify", p), 0, "verify")
+
+
+@case
+def damage_is_of_a_piece():
+    v = np.arange(N, dtype="i8") * 3
+    ends = [*range(100_000, N, 100_000), N]
+    pages, at = pages_of(v, ends)
+    for name, where, good, bad in (
+            ("value", at[25] + 99, (0, 1_999_999, 4_000_000, N - 1), (2_000_000,)),
+            ("header", at[25], (0, 1_999_999), (2_500_000, N - 1))):
+        data = bytearray(b"".join(pages))
+        data[where] ^= 0xff
+        p = P.write(path(name), [P.Column("x", P.INT64, bytes(data))], N)
+        with Mount(p) as m:
+            for i in good:
+                equal(np.load(m / ("x/samples/%07d.npy" % i)), v[i], (name, i))
+            for i in bad:
+                try:
+                    check(False, np.load(m / ("x/samples/%07d.npy" % i)))
+                except OSError as e:
+                    equal(e.errno, errno.EBADMSG, (name, i))
 
 
 work = lib.setup()
