@@ -90,7 +90,7 @@ static int read_header(struct write_input *in, const unsigned char *front,
 	r = read_on(in->fd, text + FRONT, n - FRONT, stop);
 	if (r < 0)
 		return failed(in, (int)r, err);
-	if (npy_read(text, (size_t)r + FRONT, &in->head, err) < 0)
+	if (npy_read(text, (size_t)r + FRONT, NULL, &in->head, err) < 0)
 		return error_prefix(err, "%s: ", in->name);
 	if (in->head.data != n)
 		return error_set(err, -EBADMSG, "%s: its header is damaged",

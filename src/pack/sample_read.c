@@ -53,7 +53,7 @@ static int begin_npy(struct sample_reader *r, const struct feed_unit *u,
 		     struct sample_form *f, struct error *err)
 {
 	const struct npy_file *h = &r->npy;
-	int rc = npy_read(u->data ? u->data : "", u->data ? u->size : 0,
+	int rc = npy_read(u->data ? u->data : "", u->data ? u->size : 0, NULL,
 			  &r->npy, err);
 
 	if (rc == 0)

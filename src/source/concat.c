@@ -20,6 +20,7 @@
 #include "base/number.h"
 #include "source/hdf5.h"
 #include "source/npy.h"
+#include "tensor/view.h"
 
 /* What a part is found by. */
 struct place {
@@ -119,7 +120,7 @@ static int read_header(struct reading *rd, uint32_t file, struct npy_file *f,
 	n = (size_t)min_u64(size, NPY_HEADER_MOST);
 	r = handles_read(rd->s->handles, file, 0, rd->head, n, err);
 	if (r == 0)
-		r = npy_read(rd->head, n, f, err);
+		r = npy_read(rd->head, n, &rd->s->intern, f, err);
 	if (r == 0 && (f->data > size || f->bytes > size - f->data))
 		r = error_set(err, -EBADMSG,
 			      "its header promises %" PRIu64
@@ -129,19 +130,34 @@ static int read_header(struct reading *rd, uint32_t file, struct npy_file *f,
 	return r;
 }
 
+/* Types of many fields from the first one on that is another. */
+static int other_type(const struct dtype *d, const struct dtype *first,
+		      struct error *err)
+{
+	cleanup_free char *is = tensor_descr_text(d);
+	cleanup_free char *was = tensor_descr_text(first);
+	size_t at = 0;
+
+	if (!is || !was)
+		return no_memory(err);
+	while (is[at] && is[at] == was[at])
+		at++;
+	while (at && is[at] != '(')
+		at--;
+	return error_set(err, -EINVAL,
+			 "its type is %s%.100s, and that of the first %s%.100s",
+			 at ? "..." : "", is + at, at ? "..." : "", was + at);
+}
+
 /* Like the first, but for its length along the axis? */
 static int compare(const struct reading *rd, const struct npy_file *f,
 		   struct error *err)
 {
-	char is[80], first[80], a[400], b[400];
+	char a[400], b[400];
 	bool same = f->rank == rd->first.rank;
 
-	dtype_descr(&f->dtype, is, sizeof is);
-	dtype_descr(&rd->first.dtype, first, sizeof first);
-	if (strcmp(is, first))
-		return error_set(err, -EINVAL,
-				 "its type is %s, and that of the first %s", is,
-				 first);
+	if (!dtype_equal(&f->dtype, &rd->first.dtype))
+		return other_type(&f->dtype, &rd->first.dtype, err);
 	for (unsigned i = 0; same && i < f->rank; i++)
 		same = i == rd->axis || f->shape[i] == rd->first.shape[i];
 	if (same)

@@ -215,7 +215,7 @@ static int publish(struct arrays *s, const struct source_args *a,
 		return error_set(err, -ENOMEM, "out of memory");
 	r = arrays_read(s, 0, head, n, err);
 	if (r == 0)
-		r = npy_read(head, n, &f, err);
+		r = npy_read(head, n, &s->intern, &f, err);
 	if (r == 0)
 		r = npy_array(s, s->file, 0, s->size, &f, "/data", &array, err);
 	if (r == 0)

@@ -159,7 +159,7 @@ static int open_array(struct arrays *s, const struct backing *b,
 		return error_set(err, -ENOMEM, "out of memory");
 	r = backing_read(b, 0, head, n, err);
 	if (r == 0)
-		r = npy_read(head, n, &f, err);
+		r = npy_read(head, n, &s->intern, &f, err);
 	if (r < 0)
 		return r;
 	return backing_is_plain(b) ? npy_array(s, b->file, b->pos, b->size, &f,

@@ -214,6 +214,17 @@ bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
 	return !mul_overflows(n, f->type.size, size);
 }
 
+static void put_names(struct text_out *o, const struct dtype_field *f)
+{
+	if (f->title) {
+		put(o, "(");
+		put_repr(o, f->title);
+		put(o, ", ");
+	}
+	put_repr(o, f->name);
+	put(o, f->title ? ")" : "");
+}
+
 static void put_struct(struct text_out *o, const struct dtype *d)
 {
 	uint64_t at = 0, count, size;
@@ -226,7 +237,7 @@ static void put_struct(struct text_out *o, const struct dtype *d)
 		if (f->offset > at)
 			put_padding(o, f->offset - at, i ? ", " : "");
 		put(o, i || f->offset > at ? ", (" : "(");
-		put_repr(o, f->name);
+		put_names(o, f);
 		put(o, quoted ? ", '" : ", ");
 		put_descr(o, &f->type);
 		put(o, quoted ? "'" : "");
@@ -328,6 +339,7 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b)
 		return true;
 	for (uint32_t i = 0; i < a->nfields; i++)
 		if (!same_text(a->fields[i].name, b->fields[i].name) ||
+		    !same_text(a->fields[i].title, b->fields[i].title) ||
 		    !dtype_same_place(&a->fields[i], &b->fields[i]) ||
 		    !dtype_equal(&a->fields[i].type, &b->fields[i].type))
 			return false;

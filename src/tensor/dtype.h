@@ -56,6 +56,7 @@ struct dtype_field {
 	 * next along each axis.  NULL: they lie side by side, as those of a
 	 * dtype's `fields` always do. */
 	const uint64_t *strides;
+	const char *title; /* NumPy's second name for it, or NULL */
 };
 
 /* Is there a NumPy array of it? */
@@ -72,7 +73,7 @@ bool dtype_same_place(const struct dtype_field *a, const struct dtype_field *b);
 bool dtype_equal(const struct dtype *a, const struct dtype *b);
 /* NumPy's descr without quotes: "<f4", "|b1", "|V12"; structures as np.save
  * spells them, "[('a', '<i4'), ('', '|V4'), ('b', '<f8', (3,))]" (padding is a
- * nameless void, as dtype.descr of NumPy); strings "str"; TEXT "json"; ragged
+ * nameless void, as dtype.descr of NumPy; a title makes a tuple of the name); strings "str"; TEXT "json"; ragged
  * "<f4 sequence"; others d->text.  Always terminated; returns the length it
  * has when nothing is cut off, as snprintf. */
 size_t dtype_descr(const struct dtype *d, char *buf, size_t n);

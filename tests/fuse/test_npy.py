@@ -4,6 +4,7 @@
 what they are compared with."""
 import errno
 import io
+import json
 import os
 import sys
 
@@ -97,6 +98,114 @@ def large_in_fortran_order():
         check(np.array_equal(np.load(d + "/array.npy"), a), "array")
         for i in (0, 2047, 2048, 4999):
             check(np.array_equal(np.load(d + "/samples/%06d.npy" % i), a[i]), i)
+
+
+STRUCTURES = {
+    "plain": [("x", "<f4"), ("y", "<i4", (3,))],
+    "aligned": np.dtype([("a", "u1"), ("b", "<f8"), ("c", "<u2")], align=True),
+    "nested": [("at", [("x", "<f4"), ("y", "<f4")], (2, 2)), ("flag", "?"),
+               ("tag", "S5"), ("raw", "V3"), ("z", "<c16")],
+    "apart": np.dtype({"names": ["b", "a"], "formats": ["<i2", "<f4"],
+                       "offsets": [3, 9], "itemsize": 20}),
+    "nested padding": np.dtype([("p", np.dtype([("a", "u1"), ("b", "<i8")],
+                                               align=True), (3,)), ("q", "u1")]),
+    "titles": [(("a title", "x"), "<f4"), (("it's", 'y"'), "<i2", (2,))],
+    "names": [("it's", "u1"), ("a\\b\n\t\x7f", "u1"), ('"', "u1"), ("'\"", "u1"),
+              ("\xe9", "u1"), ("\xad", "u1"), ("a/b", "u1")],
+    "far names": [("\u03b1", "<f4"), ("\U0001f600", "<f4"), ("\u2028", "u1")],
+    "many": [("field%05d" % i, "u1") for i in range(4000)],
+}
+
+
+@case
+def structures():
+    for what, dtype in STRUCTURES.items():
+        for shape in ((), (0,), (7,), (5, 6)):
+            a = random(dtype, shape)
+            for name in a.dtype.names:
+                if a.dtype[name] == "?":
+                    a[name] = True
+            path = save("s.npy", a)
+            got = cat(path + ":data/array.npy")
+            check(got == open(path, "rb").read(), "%s: other bytes" % what)
+            turned = np.asfortranarray(a.view("V%d" % a.itemsize)).view(a.dtype) \
+                if shape else a  # padding, too
+            check(cat(save("s.npy", turned) + ":data/array.npy") == got,
+                  "%s: Fortran order" % what)
+            for version in ((1, 0), (2, 0), (3, 0)) if len(got) < 9000 and \
+                    what != "far names" else ((3, 0),):
+                check(cat(save("s.npy", a, version=version) + ":data/array.npy")
+                      == got, "%s: version %s" % (what, version))
+
+
+@case
+def structures_of_another_order():
+    """Numbers are turned round, padding and text stay."""
+    a = random([("p", "V3"), ("x", ">f4"), ("s", "S3"), ("n", [("i", ">i2", (2,)),
+                ("c", ">c8")], (3,)), ("u", "u1")], (40, 3))
+    path = save("b.npy", a)
+    little = a.astype(a.dtype.newbyteorder("<"))
+    with Mount(path) as m:
+        same(open(m.path + "/data/array.npy", "rb").read(), little, "little")
+        out = io.BytesIO()
+        np.save(out, little[17])
+        equal(open(m.path + "/data/samples/000017.npy", "rb").read(), out.getvalue(),
+              "sample")
+        check(np.array_equal(np.load(m.path + "/data/slice/3:20:4,1.npy"),
+                             little[3:20:4, 1]), "slice")
+        equal(json.load(open(m.path + "/data/info.json"))["fields"],
+              ["p", "x", "s", "n", "u"], "fields")
+    check(cat(path + ":data/array.npy", "--dtype-order=source")[-a.nbytes:] ==
+          a.tobytes(), "source")
+    exits(tensorfs("verify", path), 0, "verify")
+
+
+@case
+def structures_that_are_none():
+    whole = open(save("w.npy", random([("aaaaaa", "<f4"), ("bb", "<i4", (3,))], (9,))),
+                 "rb").read()
+    for what, of, by, says in (
+            ("twice", b"'bb'", b"'aaaaaa'", "two fields"),
+            ("object", b"'<i4'", b"'|O'", "Python objects"),
+            ("text", b"'<i4'", b"'<U4'", "text"),
+            ("no field", b"('bb', '<i4', (3,))", b"", ""),
+            ("no bytes", b"(3,)", b"(0,)", "without bytes"),
+            ("large", b"(3,)", b"(999999999,)", "too large"),
+            ("larger", b"(3,)", b"(9223372036854775807, 9223372036854775807)",
+             "too large"),
+            ("number", b"(3,)", b"3", "shape"),
+            ("no name", b"'bb'", b"''", "without a name"),
+            ("title", b"'bb'", b"('aaaaaa', 'bb')", "two fields"),
+            ("escape", b"'bb'", b"'\\q'", "name"),
+            ("nul", b"'bb'", b"'\\x00'", "name"),
+            ("open", b")]", b") ", "list"),
+            ("deep", b"'<i4'", b"[('a'," * 40 + b"'<i4'" + b")]" * 40, "complicated"),
+            ("deeper", b"'<i4'", b"[('a'," * 4000, "complicated")):
+        head = whole[10:whole.index(b"\n")].rstrip().replace(of, by)
+        check(head != whole[10:whole.index(b"\n")].rstrip(), what)
+        path = os.path.join(work, "bad.npy")
+        with open(path, "wb") as f:
+            f.write(b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head +
+                    whole[-144:])
+        p = tensorfs("info", path)
+        if says:
+            exits(p, 3, what)
+            check(says in p.stderr and "bad.npy" in p.stderr, what + ": " + p.stderr)
+        else:
+            exits(p, 0, what)
+
+
+@case
+def structures_in_parts():
+    """Not only the beginnings of long types are compared."""
+    fields = [("a_field_with_a_name_that_is_quite_long_%d" % i, "<f4") for i in range(9)]
+    a, b = random(fields, (3,)), random(fields[:-1] + [("other", "<f4")], (2,))
+    path = os.path.dirname(save("sp/p-0.npy", a))
+    save("sp/p-1.npy", a[:2])
+    same(cat(path + ":data/array.npy", "--concat=0"), np.concatenate([a, a[:2]]), "both")
+    save("sp/p-1.npy", b)
+    p = exits(tensorfs("info", "--concat=0", path), 3, "another type")
+    check("p-1.npy" in p.stderr and "other" in p.stderr, p.stderr)
 
 
 @case

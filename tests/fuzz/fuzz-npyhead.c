@@ -4,15 +4,35 @@
 
 #include "fuzz.h"
 #include "tensor/dtype_parse.h"
+#include "tensor/npy_literal.h"
 #include "tensor/npy_read.h"
+
+/* A type is spelled so that it is read again. */
+static void spell(const struct npy_file *f)
+{
+	size_t n = dtype_descr(&f->dtype, NULL, 0) + 1;
+	char *text = malloc(n);
+	struct error ignored;
+	struct npy_text t;
+	struct intern in;
+	struct dtype d;
+
+	intern_init(&in);
+	FUZZ_CHECK(dtype_descr(&f->dtype, text, n) == n - 1);
+	t = (struct npy_text){text, text + n - 1, true};
+	if (f->dtype.kind == DTYPE_STRUCT)
+		FUZZ_CHECK(npy_take_fields(&t, &in, &d, &ignored) == 0 &&
+			   npy_ends(&t));
+	else
+		FUZZ_CHECK(dtype_parse(text, &d, &ignored) == 0);
+	FUZZ_CHECK(dtype_equal(&d, &f->dtype));
+	intern_free(&in);
+	free(text);
+}
 
 static void check(const struct npy_file *f, size_t size)
 {
 	uint64_t n = 1;
-	char text[32];
-	struct dtype d;
-	struct error ignored;
-
 	FUZZ_CHECK(f->rank <= RANK_MAX);
 	FUZZ_CHECK(f->data >= 10 && f->data <= size &&
 		   f->data <= NPY_HEADER_MOST);
@@ -24,18 +44,28 @@ static void check(const struct npy_file *f, size_t size)
 	FUZZ_CHECK(f->dtype.size > 0);
 	FUZZ_CHECK(f->bytes / f->dtype.size == n);
 	FUZZ_CHECK(f->bytes <= INT64_MAX - f->data);
-	/* A type is spelled so that it is read again. */
-	FUZZ_CHECK(dtype_descr(&f->dtype, text, sizeof text) < sizeof text);
-	FUZZ_CHECK(dtype_parse(text, &d, &ignored) == 0);
-	FUZZ_CHECK(dtype_equal(&d, &f->dtype));
+	spell(f);
+}
+
+static void try(const uint8_t *data, size_t size)
+{
+	struct error err = {0};
+	struct npy_file f;
+	struct intern in;
+
+	intern_init(&in);
+	if (npy_read(data, size, &in, &f, &err) == 0)
+		check(&f, size);
+	else
+		FUZZ_CHECK((err.code == -EBADMSG || err.code == -ENOTSUP) &&
+			   *err.text);
+	intern_free(&in);
 }
 
 /* The same dictionary in a file that is right. */
 static void with_header(const uint8_t *data, size_t size)
 {
 	size_t n = size < 4096 ? size : 4096;
-	struct error err = {0};
-	struct npy_file f;
 	uint8_t *copy = malloc(10 + n);
 
 	memcpy(copy, "\x93NUMPY\1\0", 8);
@@ -43,27 +73,17 @@ static void with_header(const uint8_t *data, size_t size)
 	copy[9] = (uint8_t)(n >> 8);
 	if (n)
 		memcpy(copy + 10, data, n);
-	if (npy_read(copy, 10 + n, &f, &err) == 0)
-		check(&f, 10 + n);
-	else
-		FUZZ_CHECK((err.code == -EBADMSG || err.code == -ENOTSUP) &&
-			   *err.text);
+	try(copy, 10 + n);
 	free(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct error err = {0};
-	struct npy_file f;
-	uint8_t *copy = malloc(size ? size : 1); /* of exactly this size */
+	uint8_t *copy = calloc(1, size ? size : 1); /* of exactly this size */
 
 	if (size)
 		memcpy(copy, data, size);
-	if (npy_read(copy, size, &f, &err) == 0)
-		check(&f, size);
-	else
-		FUZZ_CHECK((err.code == -EBADMSG || err.code == -ENOTSUP) &&
-			   *err.text);
+	try(copy, size);
 	free(copy);
 	with_header(data, size);
 	return 0;

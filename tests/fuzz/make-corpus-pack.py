@@ -28,7 +28,11 @@ def arrays():
                     ("empty", np.zeros((4, 0, 2), "?")),
                     ("bytes", np.array([b"abc"])), ("void", np.zeros(2, "V300")),
                     ("text", np.array(["a"])), ("date", np.zeros(1, "M8[s]")),
-                    ("structure", np.zeros(1, "i4,f4"))):
+                    ("structure", np.zeros(1, "i4,f4")),
+                    ("titles", np.zeros(1, [(("a\\'", "x"), "<f4"), ("y\n", "S3")])),
+                    ("nested", np.zeros(2, [("p", np.dtype("u1,f8", align=True),
+                                             (2, 3)), ("\xe9\xad", "?")])),
+                    ("names", np.zeros(1, [("\u03b1\u2028", ">i2")]))):
         write("npyhead", name, npy(a))
     write("npyhead", "version2", npy(np.zeros(3, "i2"), (2, 0)))
     write("npyhead", "version3", npy(np.zeros(3, "i2"), (3, 0)))

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The structures of .npy headers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "tensor/dtype_parse.h"
+#include "tensor/grid.h"
+#include "tensor/npy_literal.h"
+
+/* Structures as deep as this, and of so many bytes: what the rest of the program
+ * counts in 32 bits. */
+#define DEPTH_MAX 16
+#define SIZE_MOST (UINT32_C(1) << 30)
+/* Of a name, with its end. */
+#define NAME_ROOM 1024
+
+struct fields {
+	struct dtype_field *at;
+	uint32_t n, room;
+	uint64_t size; /* of all so far, padding too */
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static int no_list(struct error *err)
+{
+	return error_set(err, -EBADMSG, "its type is no list of fields");
+}
+
+static int take_list(struct npy_text *t, struct intern *in, unsigned depth,
+		     struct dtype *out, struct error *err);
+
+/* Every byte of *out is set: fields are interned. */
+static int take_type(struct npy_text *t, struct intern *in, unsigned depth,
+		     struct dtype *out, struct error *err)
+{
+	struct dtype plain;
+	char text[64];
+	int r;
+
+	memset(out, 0, sizeof *out);
+	if (npy_next(t, '['))
+		return take_list(t, in, depth + 1, out, err);
+	if (!npy_take_string(t, text, sizeof text))
+		return error_set(err, -EBADMSG, "a field's type is no text");
+	r = dtype_parse(text, &plain, err);
+	if (r < 0)
+		return r;
+	out->kind = plain.kind;
+	out->size = plain.size;
+	out->big_endian = plain.big_endian;
+	return 0;
+}
+
+static int keep_name(struct npy_text *t, struct intern *in, const char **out,
+		     struct error *err)
+{
+	char name[NAME_ROOM];
+
+	if (!npy_take_string(t, name, sizeof name))
+		return error_set(err, -EBADMSG,
+				 "a field's name is no text of less than %d "
+				 "bytes",
+				 NAME_ROOM);
+	*out = intern_text(in, name);
+	return *out ? 0 : no_memory(err);
+}
+
+/* 'name', or ('title', 'name'). */
+static int take_name(struct npy_text *t, struct intern *in,
+		     struct dtype_field *f, struct error *err)
+{
+	int r;
+
+	if (!npy_take(t, '('))
+		return keep_name(t, in, &f->name, err);
+	r = keep_name(t, in, &f->title, err);
+	if (r == 0 && !npy_take(t, ','))
+		r = no_list(err);
+	if (r == 0)
+		r = keep_name(t, in, &f->name, err);
+	if (r == 0 && !npy_take(t, ')'))
+		r = no_list(err);
+	return r;
+}
+
+static int take_dims(struct npy_text *t, struct intern *in,
+		     struct dtype_field *f, struct error *err)
+{
+	uint64_t dims[RANK_MAX] = {0};
+	unsigned rank;
+	int r = npy_take_shape(t, &rank, dims, err);
+
+	if (r < 0 || !rank)
+		return r;
+	for (unsigned i = 0; i < rank; i++)
+		if (!dims[i])
+			return error_set(err, -ENOTSUP,
+					 "a field without bytes");
+	f->rank = rank;
+	f->dims = intern_bytes(in, dims, rank * sizeof *dims);
+	return f->dims ? 0 : no_memory(err);
+}
+
+/* (name, type) or (name, type, shape). */
+static int take_field(struct npy_text *t, struct intern *in, unsigned depth,
+		      struct dtype_field *f, struct error *err)
+{
+	int r;
+
+	memset(f, 0, sizeof *f);
+	if (!npy_take(t, '('))
+		return no_list(err);
+	r = take_name(t, in, f, err);
+	if (r == 0 && !npy_take(t, ','))
+		r = no_list(err);
+	if (r == 0)
+		r = take_type(t, in, depth, &f->type, err);
+	if (r == 0 && npy_take(t, ',') && !npy_next(t, ')'))
+		r = take_dims(t, in, f, err);
+	if (r == 0) {
+		npy_take(t, ',');
+		if (!npy_take(t, ')'))
+			r = no_list(err);
+	}
+	return r;
+}
+
+/* Its place is behind those before it; padding is a place only. */
+static int add(struct fields *all, struct dtype_field *f, struct error *err)
+{
+	uint64_t count, size;
+	bool pad = !*f->name && !f->title && f->type.kind == DTYPE_OPAQUE &&
+		   !f->rank;
+
+	f->offset = (uint32_t)all->size;
+	if (!dtype_field_size(f, &count, &size) ||
+	    add_overflows(all->size, size, &all->size) || all->size > SIZE_MOST)
+		return error_set(err, -ENOTSUP, "its elements are too large");
+	if (pad)
+		return 0;
+	if (!*f->name)
+		return error_set(err, -ENOTSUP, "a field without a name");
+	if (all->n == all->room) {
+		uint32_t room = all->room ? 2 * all->room : 16;
+		struct dtype_field *at =
+			reallocarray(all->at, room, sizeof *at);
+
+		if (!at)
+			return no_memory(err);
+		all->at = at;
+		all->room = room;
+	}
+	memcpy(&all->at[all->n++], f, sizeof *f);
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names and titles are keys of one dictionary. */
+static int check_names(const struct fields *all, struct error *err)
+{
+	cleanup_free const char **names =
+		calloc(2 * (size_t)all->n, sizeof *names);
+	size_t n = 0;
+
+	if (!names)
+		return no_memory(err);
+	for (uint32_t i = 0; i < all->n; i++) {
+		names[n++] = all->at[i].name;
+		if (all->at[i].title)
+			names[n++] = all->at[i].title;
+	}
+	qsort(names, n, sizeof *names, by_text);
+	for (size_t i = 1; i < n; i++)
+		if (!strcmp(names[i - 1], names[i]))
+			return error_set(err, -EBADMSG,
+					 "two fields named '%.80s'", names[i]);
+	return 0;
+}
+
+static int take_all(struct npy_text *t, struct intern *in, unsigned depth,
+		    struct fields *all, struct error *err)
+{
+	struct dtype_field f;
+	bool comma = true;
+
+	while (!npy_take(t, ']')) {
+		int r = comma ? take_field(t, in, depth, &f, err)
+			      : no_list(err);
+
+		if (r == 0)
+			r = add(all, &f, err);
+		if (r < 0)
+			return r;
+		comma = npy_take(t, ',');
+	}
+	if (!all->n)
+		return error_set(err, -ENOTSUP, "a structure without fields");
+	return check_names(all, err);
+}
+
+static int take_list(struct npy_text *t, struct intern *in, unsigned depth,
+		     struct dtype *out, struct error *err)
+{
+	struct fields all = {.n = 0};
+	int r = 0;
+
+	if (depth > DEPTH_MAX)
+		r = error_set(err, -ENOTSUP, "its type is too complicated");
+	else if (!npy_take(t, '['))
+		r = no_list(err);
+	if (r == 0)
+		r = take_all(t, in, depth, &all, err);
+	if (r == 0) {
+		out->kind = DTYPE_STRUCT;
+		out->size = (uint32_t)all.size;
+		out->nfields = all.n;
+		out->fields = intern_bytes(in, all.at, all.n * sizeof *all.at);
+		r = out->fields ? 0 : no_memory(err);
+	}
+	free(all.at);
+	return r;
+}
+
+int npy_take_fields(struct npy_text *t, struct intern *in, struct dtype *out,
+		    struct error *err)
+{
+	memset(out, 0, sizeof *out);
+	return take_list(t, in, 1, out, err);
+}
