@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Source: the files of a directory, side by side along an axis, are a tensor. */
 /*
- * Of .npy files here; hdf5_concat.c has those of HDF5.  Their headers are read once, when it is mounted; then each is a part, whose bytes are
- * shown where they are.  They come in order of their names, numbers in these counting
- * as numbers: part-2.npy is before part-10.npy.
+ * Of .npy files here; hdf5_concat.c has those of HDF5.  Their headers are read once, when
+ * it is mounted; then each is a part, whose bytes are shown where they are.  They come in
+ * order of their names, numbers in these counting as numbers: part-2.npy is before
+ * part-10.npy.
  */
 #include "source/concat.h"
 
@@ -265,29 +266,6 @@ static int read_parts(struct reading *rd, int axis, struct dirent *const *names,
 
 /* ---- the source ---------------------------------------------------------- */
 
-static int is_shown(const struct dirent *e)
-{
-	return e->d_name[0] != '.';
-}
-
-int concat_list(const char *path, struct dirent ***names, struct error *err)
-{
-	int n = scandir(path, names, is_shown, versionsort);
-
-	if (n < 0)
-		return error_errno(err, -errno, "%s", path);
-	if (n == 0)
-		return error_set(err, -ENOTSUP, "there is nothing in it");
-	return n;
-}
-
-void concat_list_free(struct dirent **names, int n)
-{
-	for (int i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
-}
-
 static int publish(struct arrays *s, const struct source_args *a,
 		   struct error *err)
 {
@@ -345,14 +323,18 @@ static int first_format(const char *path, const struct source_ops **out,
 	int n = concat_list(path, &names, err);
 	cleanup_close int fd = -1;
 	ssize_t got;
+	int r;
 
 	if (n < 0)
 		return n;
-	if (asprintf(&name, "%s/%s", path, names[0]->d_name) < 0)
+	r = concat_check(path, names, n, err);
+	if (r == 0 && asprintf(&name, "%s/%s", path, names[0]->d_name) < 0) {
 		name = NULL;
+		r = no_memory(err);
+	}
 	concat_list_free(names, n);
-	if (!name)
-		return no_memory(err);
+	if (r < 0)
+		return r;
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	got = fd < 0 ? -1 : read(fd, head, sizeof head);
 	if (got < 0)

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -323,15 +324,15 @@ def parts_that_do_not_fit():
     refused("along axes other than 0", "--concat=0")
     refused("no such axis", "--concat=3")
     refused("no such axis", "--concat=-4")
-    save("odd/part-9.npy", random("<f8", (6, 2, 5)))
-    refused("part-9.npy: its type is <f8", "--concat=1")
-    with open(path + "/part-9.npy", "wb") as f:
+    save("odd/part-2.npy", random("<f8", (6, 2, 5)))
+    refused("part-2.npy: its type is <f8", "--concat=1")
+    with open(path + "/part-2.npy", "wb") as f:
         f.write(b"something else")
-    refused("part-9.npy: no .npy file", "--concat=1")
-    os.unlink(path + "/part-9.npy")
-    os.mkdir(path + "/part-9.npy")
-    refused("part-9.npy", "--concat=1")
-    os.rmdir(path + "/part-9.npy")
+    refused("part-2.npy: no .npy file", "--concat=1")
+    os.unlink(path + "/part-2.npy")
+    os.mkdir(path + "/part-2.npy")
+    refused("part-2.npy", "--concat=1")
+    os.rmdir(path + "/part-2.npy")
     with open(path + "/.hidden", "wb"):
         pass
     exits(tensorfs("info", "--concat=1", path), 0, "hidden")
@@ -340,6 +341,47 @@ def parts_that_do_not_fit():
     refused("there is nothing in it", "--concat=0")
     path = save("one.npy", random("<f4", (3,)))
     refused("is no directory", "--concat=0")
+
+
+@case
+def order_of_names():
+    """Numbers count as numbers, whatever zeros are in front of them."""
+    for names in (["p8", "p9", "p10", "p11"], ["p08", "p09", "p10"],
+                  ["p 099", "p 0100", "p 101"], ["a%d", "b%%", "c%s"],
+                  ["r1-p1", "r1-p2", "r2-p1", "r10-p0"], ["x%020d" % (10**19 + i)
+                                                          for i in range(3)]):
+        path = os.path.join(work, "names " + names[0])
+        made = [random("<i4", (2,)) for _ in names]
+        for name, a in zip(names, made):
+            save("names %s/%s.npy" % (names[0], name), a)
+        same(cat(path + ":data/array.npy", "--concat=0"), np.concatenate(made), names)
+
+
+@case
+def a_part_is_missing():
+    for n, (numbers, missing) in enumerate((
+            (["%06d" % i for i in range(12) if i != 7], "p000007.npy"),
+            (["%d" % i for i in range(1, 12) if i != 9], "p9.npy"),
+            (["%d" % i for i in range(1, 12) if i != 10], "p10.npy"),
+            (["%02d" % i for i in range(0, 120, 10) if i != 100], "p100.npy"),
+            (["0", "1", "3"], "p2.npy"),
+            (["%d-s1" % i for i in (0, 1, 3, 4)], "p2-s1.npy"),
+            (["0-%d" % i for i in range(5)] + ["1-%d" % i for i in (0, 1, 3, 4)],
+             "p1-2.npy"))):
+        for number in numbers:
+            save("gap%d/p%s.npy" % (n, number), random("<i4", (1,)))
+        p = exits(tensorfs("info", "--concat=0", "%s/gap%d" % (work, n)), 3, missing)
+        check(" %s is missing" % missing in p.stderr, p.stderr)
+    for n, numbers in enumerate((["120001", "120002", "120003", "120007"],
+                                 ["0", "3", "9", "100"], ["0", "5"], ["1", "9", "10", "20"])):
+        for number in numbers:
+            save("free%d/p%s.npy" % (n, number), random("<i4", (1,)))
+        p = exits(tensorfs("info", "--concat=0", "%s/free%d" % (work, n)), 0, numbers)
+        equal("p120004.npy missing?" in p.stderr, n == 0, p.stderr)
+    for number in "7", "07":
+        save("same/p%s.npy" % number, random("<i4", (1,)))
+    p = exits(tensorfs("info", "--concat=0", work + "/same"), 3, "same")
+    check("p07.npy and p7.npy have the same number" in p.stderr, p.stderr)
 
 
 # --- concat= of HDF5 files --------------------------------------------------------
@@ -367,6 +409,12 @@ def hdf5_files():
         same(cat(path + ":y/array.npy", "--concat=%d" % axis, "--dataset=/x/y"),
              want, axis)
     exits(tensorfs("verify", "--concat=-2", path), 0, "verify")
+    path, want = h5_parts("50%b 100%% %s", 0, [1, 2], "x%b")
+    same(cat(path + ":x%b/array.npy", "--concat=0"), want, "names with %")
+    os.rename(path + "/run1.h5", path + "/run3.h5")
+    shutil.copy(path + "/run0.h5", path + "/run1.h5")
+    p = exits(tensorfs("info", "--concat=0", path), 3, "gap")
+    check("run2.h5 is missing" in p.stderr, p.stderr)
 
 
 @case
@@ -393,15 +441,15 @@ def hdf5_files_that_do_not_fit():
     refused("run1.h5: its shape is another", "--concat=0")
     refused("no such axis", "--concat=3")
     refused("no dataset '/z'", "--concat=1", "--dataset=/z")
-    with h5py.File(path + "/run9.h5", "w") as f:
+    with h5py.File(path + "/run2.h5", "w") as f:
         f["x/y"] = np.zeros((6, 2, 5), "f8")
-    refused("run9.h5: its type is another", "--concat=1")
+    refused("run2.h5: its type is another", "--concat=1")
     with h5py.File(path + "/run0.h5", "a") as f:
         f["more"] = 1
     refused("run0.h5: it has 2 datasets: say which with dataset=", "--concat=1")
-    with open(path + "/run9.h5", "wb") as f:
+    with open(path + "/run2.h5", "wb") as f:
         f.write(b"something else")
-    refused("run9.h5", "--concat=1", "--dataset=x/y")
+    refused("run2.h5", "--concat=1", "--dataset=x/y")
 
 
 work = lib.setup()
