@@ -200,15 +200,30 @@ static int read_part(struct concat *c, int i, int axis)
 
 /* ---- the virtual dataset ------------------------------------------------- */
 
+/* In names of virtual sources "%%" is '%', and "%b" something else. */
+static char *quoted(const char *name)
+{
+	char *out = malloc(2 * strlen(name) + 1), *at = out;
+
+	for (; out && *name; *at++ = *name++)
+		if (*name == '%')
+			*at++ = '%';
+	if (out)
+		*at = '\0';
+	return out;
+}
+
 static int map_part(const struct concat *c, int i, hsize_t begin, hid_t space,
 		    hid_t dcpl)
 {
 	hsize_t start[RANK_MAX] = {0}, one[RANK_MAX], block[RANK_MAX];
 	cleanup_free char *path = path_of(c, i);
+	cleanup_free char *name = path ? quoted(path) : NULL;
+	cleanup_free char *dataset = quoted(c->dataset);
 	hid_t from;
 	int r = 0;
 
-	if (!path)
+	if (!name || !dataset)
 		return no_memory(c->err);
 	for (unsigned k = 0; k < c->first.rank; k++) {
 		one[k] = 1;
@@ -222,7 +237,7 @@ static int map_part(const struct concat *c, int i, hsize_t begin, hid_t space,
 	from = H5Screate_simple((int)c->first.rank, block, NULL);
 	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one,
 				block) < 0 ||
-	    H5Pset_virtual(dcpl, space, path, c->dataset, from) < 0)
+	    H5Pset_virtual(dcpl, space, name, dataset, from) < 0)
 		r = failed(c->err, "cannot map it");
 	H5Sclose(from);
 	return r;
