@@ -240,11 +240,7 @@ static int check_labels(const struct session *s, struct error *err)
 {
 	if (!s->classes || classes_used(s->classes))
 		return 0;
-	return error_set(err, -EINVAL,
-			 "labels: '%s' has %llu labels, and no dataset has as "
-			 "many samples",
-			 classes_name(s->classes),
-			 (unsigned long long)classes_samples(s->classes));
+	return classes_fail_unused(s->classes, classes_name(s->classes), err);
 }
 
 /* All tensors as one Zarr hierarchy, v2 and v3. */

@@ -78,12 +78,10 @@ int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several)
 
 int hdf5_labels_check(struct walk *w)
 {
-	if (!w->given || classes_used(w->given))
-		return 0;
-	return error_set(w->err, -EINVAL,
-			 "labels: '%s' has %" PRIu64
-			 " labels, and no dataset has as many samples",
-			 w->s->views.labels, classes_samples(w->given));
+	return !w->given || classes_used(w->given)
+		       ? 0
+		       : classes_fail_unused(w->given, w->s->views.labels,
+					     w->err);
 }
 
 int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
@@ -120,20 +118,21 @@ void hdf5_labels_set(struct walk *w, const struct group *g,
 		     struct hdf5_tensor *h)
 {
 	const struct group_labels *l = g ? g->labels : NULL;
+	const unsigned axes = view_sample_axes(&w->s->views, &h->t);
 	struct classes *only = NULL;
 
 	if (h->object != w->given_object)
-		classes_offer(w->given, &h->t);
+		classes_offer(w->given, &h->t, axes);
 	if (w->given || !l || !h->t.rank)
 		return;
 	for (unsigned i = 0; i < l->n; i++) {
 		if (l->object[i] == h->object)
 			return; /* these are labels */
-		if (classes_samples(l->at[i]) != h->t.shape[0])
+		if (!classes_fit(l->at[i], &h->t, axes))
 			continue;
 		if (only)
 			return; /* which? */
 		only = l->at[i];
 	}
-	classes_offer(only, &h->t);
+	classes_offer(only, &h->t, axes);
 }

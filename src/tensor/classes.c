@@ -27,6 +27,8 @@ struct classes {
 	struct pinner *p;
 	char *path;
 	uint64_t samples;
+	unsigned rank; /* without the last axes of length 1; at least 1 */
+	uint64_t shape[RANK_MAX];
 	bool used;
 	_Atomic(struct class_index *) index;
 };
@@ -320,7 +322,7 @@ int classes_of_tensor(struct classes **out, struct tensor *t, struct pinner *p,
 	}
 	c->t = t;
 	c->p = p;
-	c->samples = t->shape[0];
+	classes_set_shape(c, t->rank, t->shape);
 	*out = c;
 	return 0;
 }
@@ -337,7 +339,7 @@ int classes_of_index(struct classes **out, struct class_index *x,
 		class_index_free(x);
 		return no_memory(err);
 	}
-	c->samples = x->samples;
+	classes_set_shape(c, 1, &x->samples);
 	atomic_init(&c->index, x);
 	*out = c;
 	return 0;
@@ -363,10 +365,38 @@ const char *classes_name(const struct classes *c)
 	return c->path ? c->path : c->t->name;
 }
 
-void classes_offer(struct classes *c, struct tensor *t)
+void classes_set_shape(struct classes *c, unsigned rank, const uint64_t *shape)
 {
-	if (!c || t->classes || t->why_not || !t->rank ||
-	    t->shape[0] != c->samples)
+	c->samples = 1;
+	c->rank = 1;
+	for (unsigned i = 0; i < rank; i++) {
+		c->shape[i] = shape[i];
+		c->samples *= shape[i]; /* no more than there are labels */
+		if (shape[i] != 1)
+			c->rank = i + 1;
+	}
+}
+
+bool classes_fit(const struct classes *c, const struct tensor *t, unsigned axes)
+{
+	uint64_t all = 1;
+	bool same = axes >= c->rank;
+
+	if (t->why_not || !axes || axes > t->rank ||
+	    t->dtype.kind == DTYPE_OTHER ||
+	    (dtype_is_binary(&t->dtype) && t->rank == axes))
+		return false;
+	for (unsigned i = 0; i < axes; i++) {
+		if (mul_overflows(all, t->shape[i], &all))
+			return false;
+		same = same && t->shape[i] == (i < c->rank ? c->shape[i] : 1);
+	}
+	return same || (c->rank == 1 && all == c->samples);
+}
+
+void classes_offer(struct classes *c, struct tensor *t, unsigned axes)
+{
+	if (!c || t->classes || !classes_fit(c, t, axes))
 		return;
 	t->classes = c;
 	c->used = true;
@@ -375,4 +405,24 @@ void classes_offer(struct classes *c, struct tensor *t)
 bool classes_used(const struct classes *c)
 {
 	return c->used;
+}
+
+int classes_fail_unused(const struct classes *c, const char *name,
+			struct error *err)
+{
+	char shape[32 * RANK_MAX];
+
+	if (c->rank == 1)
+		return error_set(err, -EINVAL,
+				 "labels: '%s' has %" PRIu64
+				 " labels, and no dataset has as many samples "
+				 "(arrays or texts)",
+				 name, c->samples);
+	dtype_shape_text(c->shape, c->rank, shape, sizeof shape);
+	return error_set(err, -EINVAL,
+			 "labels: '%s' has the shape %s, and no dataset has "
+			 "samples along such axes (sample-axes= says how many "
+			 "count samples); one-hot labels are not taken, their "
+			 "numbers are",
+			 name, shape);
 }

@@ -11,8 +11,7 @@
 /* A list of labels, one for each sample; the classes that come of it are worked out when
  * they are first asked for, and kept: 8 bytes a sample. */
 struct classes;
-/* Can this tensor be labels: whole numbers or strings, one axis (further ones of length
- * 1), not too many? */
+/* Can this tensor be labels: whole numbers or strings, not too many? */
 bool classes_can_be(const struct tensor *t);
 /* Labels that are a tensor, which is owned, also when it fails; `p` as long as they live.
  * No I/O. */
@@ -28,11 +27,21 @@ int classes_of_text(struct classes **out, char *text, size_t n,
 		    const char *path, struct error *err);
 void classes_free(struct classes *c);
 uint64_t classes_samples(const struct classes *c);
-/* Make them those of a tensor that has as many samples, and no labels yet; `c` may be
+/* Labels that have axes, in C order; before they are offered to anybody. */
+void classes_set_shape(struct classes *c, unsigned rank, const uint64_t *shape);
+/* Is there one for each sample, of which the first `axes` axes count?  Axes are the same,
+ * but for further ones of length 1; or there is a list that is as long.  A sample is more
+ * than a number: else it could be a label. */
+bool classes_fit(const struct classes *c, const struct tensor *t,
+		 unsigned axes);
+/* Make them those of a tensor that they fit, and that has no labels yet; `c` may be
  * NULL. */
-void classes_offer(struct classes *c, struct tensor *t);
+void classes_offer(struct classes *c, struct tensor *t, unsigned axes);
 /* Some tensor has them. */
 bool classes_used(const struct classes *c);
+/* -EINVAL: they fit nothing, and how many there are. */
+int classes_fail_unused(const struct classes *c, const char *name,
+			struct error *err);
 /* "/labels" or the path, for sentences. */
 const char *classes_name(const struct classes *c);
 

@@ -81,6 +81,9 @@ static int put_line(void *ctx, const unsigned char *line, size_t len,
 
 	if (x->n == x->l->n)
 		return error_set(err, -EIO, "more labels than there should be");
+	if (memchr(line, 0, len))
+		return error_set(err, -EBADMSG, "label %llu has a NUL in it",
+				 (unsigned long long)x->n);
 	if (x->room - x->used < len + 1) {
 		size_t room = 2 * x->room + len + 4096;
 
@@ -125,7 +128,7 @@ static int read_text(struct tensor *t, struct pinner *p, struct class_labels *l,
 int class_labels_read(struct tensor *t, struct pinner *p,
 		      struct class_labels *out, struct error *err)
 {
-	*out = (struct class_labels){.n = t->shape[0]};
+	*out = (struct class_labels){.n = t->elements};
 	out->at = calloc((size_t)out->n + 1, sizeof *out->at);
 	if (!out->at)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -138,7 +141,7 @@ bool classes_can_be(const struct tensor *t)
 	const struct dtype *d = &t->dtype;
 
 	if (t->why_not || !t->rank || !t->elements ||
-	    t->elements != t->shape[0] || t->elements > CLASSES_SAMPLES_MAX)
+	    t->elements > CLASSES_SAMPLES_MAX)
 		return false;
 	return d->kind == DTYPE_STRING || d->kind == DTYPE_BOOL ||
 	       ((d->kind == DTYPE_INT || d->kind == DTYPE_UINT) &&

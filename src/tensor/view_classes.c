@@ -4,7 +4,7 @@
 /*
  * What is in a class are the files of images/ or samples/ under other names, as hard links
  * are; see view_epochs.c.  Labels are read when somebody looks in; where they cannot be, that
- * is an error of the directory.
+ * is an error of the directory.  Samples with several indices are numbered in C order.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,10 +21,8 @@
 
 static bool classes_fits(struct tensor *t, unsigned axes)
 {
-	return t->classes && axes == 1 &&
-	       t->shape[0] == classes_samples(t->classes) &&
-	       ((view_is_numeric(t) && t->rank > 1) || view_is_text(t) ||
-		view_is_ragged(t));
+	return t->classes && classes_fit(t->classes, t, axes) &&
+	       (view_is_numeric(t) || view_is_text(t) || view_is_ragged(t));
 }
 
 /* Only where classes/ has pictures. */
@@ -65,6 +63,27 @@ static bool listed_view(const struct tensor_files *f,
 	return (dir->view.ops == &view_classes &&
 		view_called(f, view_images.top, out)) ||
 	       view_called(f, view_samples.top, out);
+}
+
+/* A row is the number of a sample in C order, where it has several indices. */
+static uint64_t row_node(const struct view *v, uint64_t row)
+{
+	uint64_t at[RANK_MAX];
+
+	for (unsigned i = v->levels; i-- > 0;) {
+		at[i] = row % v->tensor->shape[i];
+		row /= v->tensor->shape[i];
+	}
+	return view_node_number(v, v->levels, at);
+}
+
+static int row_find(const struct view *v, const struct class_index *x,
+		    const char *name, uint64_t *row)
+{
+	if (view_take_number(&name, view_width(x->samples - 1), row) < 0 ||
+	    *row >= x->samples || strcmp(name, view_samples_suffix(v)) != 0)
+		return -ENOENT;
+	return 0;
 }
 
 static uint64_t dirs_count(const struct tensor_files *f,
@@ -112,9 +131,11 @@ static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
 	    i >= x->start[dir->at[0] + 1] - x->start[dir->at[0]])
 		return -ENOENT;
 	row = x->row[x->start[dir->at[0]] + i];
-	*node = view_node_number(&v, 1, &row);
+	*node = row_node(&v, row);
 	if (buf)
-		v.ops->name_of(&v, 0, &row, buf, n);
+		snprintf(buf, n, "%0*" PRIu64 "%s",
+			 (int)view_width(x->samples - 1), row,
+			 view_samples_suffix(&v));
 	return 0;
 }
 
@@ -140,9 +161,9 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 	}
 	for (unsigned i = 0; i < 2; i++)
 		if (view_called(f, tops[i], &v) &&
-		    v.ops->find(&v, 0, &row, name, &row) == 0 &&
-		    row < x->samples && x->of[row] == dir->at[0]) {
-			*node = view_node_number(&v, 1, &row);
+		    row_find(&v, x, name, &row) == 0 &&
+		    x->of[row] == dir->at[0]) {
+			*node = row_node(&v, row);
 			return 0;
 		}
 	return -ENOENT;
@@ -177,7 +198,9 @@ static int dirs_name(const struct tensor_files *f,
 /* Numbers of classes; below them are other views' files. */
 static uint64_t classes_numbers(const struct view *v, unsigned level)
 {
-	return level ? 1 : min_u64(v->tensor->shape[0], CLASSES_MAX);
+	return level ? 1
+		     : min_u64(classes_samples(v->tensor->classes),
+			       CLASSES_MAX);
 }
 
 static const struct view_dirs classes_dirs = {

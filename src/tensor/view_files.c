@@ -134,7 +134,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 		tensor_free(t);
 		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
 	}
-	classes_offer(o->classes, t);
+	classes_offer(o->classes, t, axes);
 	f->files.ops = &tensor_files_ops;
 	f->tensor = t;
 	t->shards = shards_cut_usual(&o->shards);

@@ -187,6 +187,49 @@ def labels_of_a_file():
 
 
 @case
+def labels_with_axes():
+    """Of scans: shaped as these, or a list in row order; never one column a class."""
+    x, y = numbers("u1", (4, 5, 3, 6)), rng.integers(0, 3, (4, 5))
+    texts = np.array([b"a", b"b", b"c"])[y]
+    path = h5("scan.h5", x=x, y=y[..., None], names=texts, flat=y.ravel(),
+              ragged={"shape": (4, 5), "dtype": h5py.vlen_dtype("i4")})
+    listed = os.path.join(work, "scan.csv")
+    np.savetxt(listed, y.ravel(), "%d")
+    want = image_folder(extracted("scan", x.reshape(-1, 3, 6), ["%06d" % v for v in y.flat], ".pgm"))
+    for labels in ("y", "flat", listed):
+        with Mount(path, opts=["--sample-axes=2", "--labels=" + labels]) as m:
+            same_dataset(image_folder(m.path + "/x/classes"), want)
+            with open(m.path + "/x/manifest.csv") as f:
+                equal([int(r["label"]) for r in csv.DictReader(f)], y.ravel().tolist(), labels)
+            row, label = 7, "%06d" % y[1, 2]
+            check(os.path.samefile("%s/x/classes/%s/%06d.pgm" % (m.path, label, row),
+                                   m.path + "/x/images/000001/000002.pgm"), "the same file")
+            other = "%06d" % ((y[1, 2] + 1) % 3)
+            absent("%s/x/classes/%s/%06d.pgm" % (m.path, other, row))
+            absent("%s/x/classes/%s/000020.pgm" % (m.path, label))
+            equal(sum(map(len, map(os.listdir, (m.path + "/ragged/classes/" + c
+                                                for c in want.classes)))), 20, "sequences")
+    with Mount(path, opts=["--sample-axes=2", "--labels=names"]) as m:
+        for k, name in enumerate("abc"):
+            equal(os.listdir("%s/x/classes/%s" % (m.path, name)),
+                  ["%06d.pgm" % i for i in np.flatnonzero(y == k)], name)
+    path = h5("hot.h5", x=x, y=y[..., None], hot=np.eye(3, dtype="i4")[y])
+    for labels, axes, words in (("hot", 2, ["(4, 5, 3)", "one-hot"]), ("y", 3, ["(4, 5)"]),
+                                ("hot", 1, ["one-hot"]), (listed, 3, ["20 labels"])):
+        p = tensorfs("ls", "--sample-axes=%d" % axes, "--labels=" + labels, path)
+        check(p.returncode > 0 and all(w in p.stderr for w in words),
+              "%s: %d, %s" % (labels, p.returncode, p.stderr))
+    # What is found beside samples is theirs only if it is the only one that can be.
+    with h5py.File(path, "a") as f:
+        f.move("y", "targets")
+        f.move("hot", "labels")
+    with Mount(path, opts=["--sample-axes=2"]) as m:
+        check(os.path.isdir(m.path + "/x/classes"), "targets")
+    with Mount(path) as m:
+        absent(m.path + "/x/classes")
+
+
+@case
 def labels_of_other_stores():
     x, y = numbers("u1", (6, 3, 4)), ["b", "a", "b", "b", "c", "a"]
     np.save(work + "/alone.npy", x)
@@ -231,6 +274,11 @@ def labels_that_are_wrong():
         p = tensorfs("ls", "--labels=" + f, path)
         check(p.returncode > 0 and all(w in p.stderr for w in ["wrong.csv"] + words),
               "%r: %d, %s" % (text, p.returncode, p.stderr))
+    # A name cannot hold it, and cut there two would be one.
+    path = h5("nul.h5", x=numbers("u1", (3, 2, 2)), y=np.array([b"a\0b", b"a\0c", b"a"]))
+    with Mount(path) as m:
+        fails_with((errno.EIO, errno.EBADMSG), lambda: os.listdir(m.path + "/x/classes"), "NUL")
+    path = h5("wrong.h5", x=numbers("u1", (6, 2, 2)), big=np.full(6, 2**64 - 1, "u8"))
     # Only the values say that: an error of the directory, never another class.
     with Mount(path, opts=["--labels=big"]) as m:
         fails_with((errno.EIO, errno.ERANGE), lambda: os.listdir(m.path + "/x/classes"), "big")
