@@ -196,8 +196,8 @@ const struct option options_views[] = {
 	     option_set_views),
 	{"labels", 0, OPTION_TEXT, "PATH",
 	 "a dataset labels, targets, y beside",
-	 "labels of the samples: a dataset, or a CSV file (label, or "
-	 "row,label)",
+	 "labels of the samples: a dataset, an attribute (OBJECT@NAME), or a "
+	 "CSV file (label, or row,label)",
 	 AT(views.labels), 0, 0, NULL},
 	CALL("shards", 0, "N", NULL, "shards/ has N tars", option_set_shards),
 	CALL("shard-size", 0, "SIZE", "1G",

@@ -188,8 +188,8 @@ int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 		r = hdf5_labels_given(w, file, nested);
 		if (!r)
 			r = walk_root(w, file, a->dataset, a->dir);
-		if (!r && !nested)
-			r = hdf5_labels_check(w);
+		if (!r)
+			r = hdf5_labels_check(w, nested);
 		H5Fclose(file);
 	}
 	hdf5_walk_warn_missing(w);

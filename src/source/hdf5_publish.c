@@ -196,7 +196,11 @@ static int publish_described(struct walk *w, const struct group *g,
 	if (!h)
 		return hdf5_walk_no_memory(w);
 	suggest_axes(g, dset, h);
-	hdf5_labels_set(w, g, h);
+	r = hdf5_labels_set(w, g, dset, h);
+	if (r < 0) {
+		tensor_free(&h->t);
+		return r;
+	}
 	if (out)
 		*out = &h->t;
 	r = publish(w, parent, name, h, &dir);

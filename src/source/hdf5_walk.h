@@ -28,6 +28,10 @@ struct walk {
 	struct level level[DEPTH_MAX];
 	struct classes *given; /* option labels=, and what that is */
 	const char *given_object;
+	const char *
+		own; /* or the attribute of each dataset that has its labels; */
+	bool own_used;
+	struct error own_why; /* the first one is wrong; code 0: none is */
 	struct error *err;
 };
 /* Datasets of a group that may be labels of the others. */
@@ -104,17 +108,22 @@ int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 void hdf5_walk_warn_missing(const struct walk *w);
 void hdf5_walk_forget(struct walk *w);
 
-/* hdf5_labels.c.  The dataset that labels= names, once the file is open (one of several
- * may lack it); and when all is walked: -EINVAL, nothing has as many samples. */
+/* hdf5_labels.c.  The dataset or attribute that labels= names, once the file is open (one
+ * of several may lack it); and when all is walked: -EINVAL, they fit nothing. */
 int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several);
-int hdf5_labels_check(struct walk *w);
+int hdf5_labels_check(struct walk *w, bool one_of_several);
 /* A member of a group that could be labels by its name: is it?  0, or -ENOMEM. */
 bool hdf5_labels_is_name(const char *name);
 int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
 		     struct group_labels *out);
-/* Those of a dataset: as given, else the only ones of its length beside it. */
-void hdf5_labels_set(struct walk *w, const struct group *g,
-		     struct hdf5_tensor *h);
+/* Those of a dataset (open as `dset`): as given, else the only ones beside it that fit.
+ * -ENOMEM. */
+int hdf5_labels_set(struct walk *w, const struct group *g, hid_t dset,
+		    struct hdf5_tensor *h);
+/* hdf5_labels_attr.c: those that an attribute of an object has; `called` is for
+ * sentences.  -ENOENT: there is none. */
+int hdf5_labels_attribute(hid_t object, const char *name, const char *called,
+			  struct classes **out, struct error *err);
 
 /* hdf5_axes.c: how many leading axes a sample fixes, where files of this kind
  * say so; 0: they do not. */

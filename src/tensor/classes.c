@@ -367,8 +367,8 @@ const char *classes_name(const struct classes *c)
 
 void classes_set_shape(struct classes *c, unsigned rank, const uint64_t *shape)
 {
-	c->samples = 1;
-	c->rank = 1;
+	c->samples = c->rank = 1;
+	c->shape[0] = 1;
 	for (unsigned i = 0; i < rank; i++) {
 		c->shape[i] = shape[i];
 		c->samples *= shape[i]; /* no more than there are labels */

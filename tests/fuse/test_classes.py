@@ -187,6 +187,81 @@ def labels_of_a_file():
 
 
 @case
+def labels_of_attributes():
+    """Of the data itself, or of any object; of every kind that HDF5 has for them."""
+    x, y = numbers("u1", (6, 3, 4)), np.array([3, 1, 3, 0, 1, 3])
+    texts = ["b", "a", "b", "Ä", "a", "b"]
+    wide = [s.encode() for s in texts]
+    path = h5("attrs.h5", x=x, z=x[:4], **{"a@b": y})
+    with h5py.File(path, "a") as f:
+        f["x"].attrs["labels"] = y
+        f["z"].attrs["labels"] = y[:4] - 3
+        f.attrs["all"] = texts
+        f["x"].attrs.create("fixed", np.array(wide))
+        f["x"].attrs.create("flag", y == 3)
+        f["x"].attrs.create("enum", y, dtype=h5py.enum_dtype({"n%d" % i: i for i in range(4)}))
+        f["x"].attrs.create("big", y, dtype=">u2")
+        f["x"].attrs["odd"] = ["a/b", "..", "", "a%2Fb", "a/b", "."]
+        f.create_group("g").attrs["column"] = y.reshape(6, 1)
+        f["soft"] = h5py.SoftLink("/x")
+    digits = ["%06d" % v for v in y]
+    for labels, classes in (("@labels", digits), ("x@labels", digits), ("/soft@labels", digits),
+                            ("/@all", texts), ("x@fixed", texts), ("g@column", digits),
+                            ("x@flag", ["%06d" % (v == 3) for v in y]), ("a@b", digits),
+                            ("x@enum", digits), ("/x@big", digits),
+                            ("x@odd", ["a%2Fb", "%2E%2E", "%00", "a%252Fb", "a%2Fb", "%2E"])):
+        want = image_folder(extracted("at" + labels.replace("/", "_"), x, classes, ".pgm"))
+        with Mount(path, opts=["--labels=" + labels]) as m:
+            same_dataset(image_folder(m.path + "/x/classes"), want)
+            if labels == "@labels":
+                equal(os.listdir(m.path + "/z/classes"), ["-000002", "-000003", "000000"], "z's own")
+            else:
+                absent(m.path + "/z/classes")
+    p = tensorfs("ls", "--labels=x@labels", os.path.dirname(path) + "/attrs.h5")
+    equal((p.returncode, p.stderr), (0, ""), "ls")
+
+
+@case
+def attributes_that_are_no_labels():
+    path = h5("noattrs.h5", x=numbers("u1", (6, 2, 2)), z=numbers("u1", (5, 2, 2)))
+    with h5py.File(path, "a") as f:
+        a = f["x"].attrs
+        a["five"], a["half"], a["empty"] = np.arange(5), np.arange(6) / 2, h5py.Empty("i4")
+        a["one"], a["hot"] = "cat", np.eye(6, dtype="i4")
+        a["large"] = np.full(6, 2**64 - 1, "u8")
+        a["pair"] = np.zeros(6, [("a", "i4"), ("b", "i4")])
+        a["nul"] = np.array([b"a\0b"] * 6)
+        a["ref"] = np.array([f["x"].ref] * 6, h5py.ref_dtype)
+        a["none"] = np.zeros((0, 6), "i4")
+        f["z"].attrs["five"], f["z"].attrs["half"] = np.arange(5), np.arange(5)
+    for name, words in (("five", ["one for each"]), ("half", ["whole numbers"]),
+                        ("empty", ["empty"]), ("one", ["one for each"]), ("hot", ["one for each"]),
+                        ("large", ["too large"]), ("pair", ["whole numbers"]), ("nul", ["NUL"]),
+                        ("ref", ["whole numbers"]), ("none", ["empty"]), ("other", ["other"])):
+        with h5py.File(path, "a") as f:
+            f["z"].attrs.pop(name, None)
+        for labels in ("@" + name, "x@" + name):
+            words = ["6"] if labels == "x@hot" else \
+                ["1 labels"] if labels == "x@one" else words
+            if labels == "x@five":
+                continue  # those of z
+            p = tensorfs("ls", "--labels=" + labels, path)
+            check(p.returncode > 0 and all(w in p.stderr for w in ["labels"] + words),
+                  "%s: %d, %s" % (labels, p.returncode, p.stderr))
+    for labels, word in (("none@five", "none"), ("none@", "none@"), ("x@", "x@"), ("@", "@")):
+        p = tensorfs("ls", "--labels=" + labels, path)
+        check(p.returncode > 0 and word in p.stderr, "%s: %s" % (labels, p.stderr))
+    # One of several that is wrong is said, and the others are there.
+    with h5py.File(path, "a") as f:
+        f["z"].attrs["five"] = np.arange(5)
+    with Mount(path, opts=["--labels=@five"]) as m:
+        equal(len(os.listdir(m.path + "/z/classes")), 5, "z")
+        absent(m.path + "/x/classes")
+    p = tensorfs("ls", "--labels=@five", path)
+    check(p.returncode == 0 and "'/x'" in p.stderr and "5 labels" in p.stderr, p.stderr)
+
+
+@case
 def labels_with_axes():
     """Of scans: shaped as these, or a list in row order; never one column a class."""
     x, y = numbers("u1", (4, 5, 3, 6)), rng.integers(0, 3, (4, 5))
