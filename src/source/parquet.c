@@ -157,9 +157,6 @@ static int read_pages(struct reading *r, const struct parquet_index *x)
 		uint64_t pos = i < x->n ? x->at[i].pos : x->end;
 		struct parquet_page p;
 
-		if (pos >= end)
-			return error_set(r->err, -EBADMSG,
-					 "there are fewer values than rows");
 		e = parquet_head(r->s, pos, end - pos, &p, r->err);
 		if (e == 0 && i >= x->n)
 			e = error_set(r->err, -EBADMSG,
@@ -191,8 +188,8 @@ static int read_chunk(struct array *a, uint32_t part, uint64_t first,
 
 	r.chunk = &r.c->chunks[part];
 	e = parquet_index(r.s, r.c, r.chunk, &x, err);
-	if (e == 0 && x->more)
-		e = error_set(err, -EBADMSG, "there are more values than rows");
+	if (e == 0 && x->wrong)
+		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
 		e = read_pages(&r, x);
 	parquet_dictionary_free(&r.dictionary);
@@ -229,6 +226,8 @@ static int learn(struct array *a, uint32_t part, struct array_layout *out,
 
 	if (!is_small(c, part)) {
 		r = parquet_index(a->source, c, k, &x, err);
+		if (r == 0 && x->wrong)
+			r = error_set(err, -EBADMSG, "%s", x->wrong);
 		rows = r == 0 ? x->piece : 0;
 	}
 	part_layout((struct parquet *)a->source, c, part, rows, out);
@@ -367,7 +366,7 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 	struct array_layout l = {.kind = ARRAY_ABSENT};
 	struct array_spec spec = {.stored = c->dtype,
 				  .rank = 1,
-				  .note = c->note,
+				  .note = *c->note ? c->note : NULL,
 				  .layout = &l,
 				  .own = c};
 	int r = check_column(c, err);

@@ -92,8 +92,10 @@ static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 	}
 	if (!data || !p->values)
 		return 0;
-	w->x->more = p->values > w->rows - w->x->rows;
-	return w->x->more ? 0 : add_mark(w, pos, p->values, err);
+	if (p->values <= w->rows - w->x->rows)
+		return add_mark(w, pos, p->values, err);
+	w->x->wrong = "there are more values than rows";
+	return 0;
 }
 
 static int look(const struct arrays *s, const struct parquet_chunk *k,
@@ -103,15 +105,17 @@ static int look(const struct arrays *s, const struct parquet_chunk *k,
 	struct parquet_index *x = w->x;
 	int r = 0;
 
-	for (x->end = k->pos; r == 0 && !x->more && x->end < end;) {
+	for (x->end = k->pos; r == 0 && !x->wrong && x->end < end;) {
 		struct parquet_page p;
 
 		r = parquet_head(s, x->end, end - x->end, &p, err);
 		if (r == 0)
 			r = add_page(w, &p, x->end, err);
-		if (r == 0 && !x->more)
+		if (r == 0)
 			x->end += (uint64_t)p.header + p.stored;
 	}
+	if (r == 0 && x->rows < w->rows && !x->wrong)
+		x->wrong = "there are fewer values than rows";
 	return r == -EBADMSG ? 0 : r; /* said again by who comes there */
 }
 

@@ -15,7 +15,7 @@ struct parquet_index {
 	size_t n;
 	uint64_t rows, end;  /* behind them: the next row, the next header */
 	uint64_t dictionary; /* its header, or 0 */
-	bool more;           /* values follow the last row */
+	const char *wrong;   /* of the number of values in all pages, or NULL */
 	uint64_t piece;      /* rows that are decoded at once */
 };
 /* The header of a page at `pos`, which has at most `left` bytes. */

@@ -43,7 +43,7 @@ struct parquet_chunk {
 struct parquet_column {
 	char *name;
 	const char *why_not; /* it cannot be shown, because; or NULL */
-	const char *note;
+	char note[72];       /* what its values mean, or "" */
 	int64_t type;
 	uint32_t width;     /* bytes of a value as stored; 0: they vary */
 	struct dtype dtype; /* as served */

@@ -3,6 +3,7 @@
 #include "source/parquet_schema.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +28,16 @@ enum logical {
 	L_TIMESTAMP,
 	L_INTEGER = 10,
 	L_JSON = 12,
-	L_FLOAT16 = 15
+	L_UUID = 14,
+	L_FLOAT16 = 15,
+	L_INTERVAL = 99 /* a ConvertedType alone */
 };
+enum unit { MILLIS = 1, MICROS, NANOS };
 struct element {
 	int64_t type, width, repetition, children, converted;
-	int64_t logical, bits;
-	bool is_signed;
+	int64_t logical, bits, scale;
+	enum unit unit;
+	bool is_signed, utc;
 	const char *name;
 	size_t len;
 };
@@ -51,6 +56,44 @@ static void read_integer(struct thrift *t, struct element *e)
 	}
 }
 
+static void read_decimal(struct thrift *t, struct element *e)
+{
+	struct thrift_field f = {0, 0};
+
+	while (thrift_next(t, &f)) {
+		if (f.id == 1)
+			e->scale = thrift_number(t, &f);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
+/* The union TimeUnit. */
+static void read_unit(struct thrift *t, struct element *e)
+{
+	struct thrift_field f = {0, 0};
+
+	while (thrift_next(t, &f)) {
+		e->unit = f.id >= MILLIS && f.id <= NANOS ? f.id : 0;
+		thrift_skip(t, f.type);
+	}
+}
+
+/* TimeType, TimestampType. */
+static void read_time(struct thrift *t, struct element *e)
+{
+	struct thrift_field f = {0, 0};
+
+	while (thrift_next(t, &f)) {
+		if (f.id == 1)
+			e->utc = thrift_bool(t, &f);
+		else if (f.id == 2 && thrift_struct(t, &f))
+			read_unit(t, e);
+		else
+			thrift_skip(t, f.type);
+	}
+}
+
 static void read_logical(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
@@ -59,6 +102,11 @@ static void read_logical(struct thrift *t, struct element *e)
 		e->logical = f.id;
 		if (f.id == L_INTEGER && thrift_struct(t, &f))
 			read_integer(t, e);
+		else if (f.id == L_DECIMAL && thrift_struct(t, &f))
+			read_decimal(t, e);
+		else if ((f.id == L_TIME || f.id == L_TIMESTAMP) &&
+			 thrift_struct(t, &f))
+			read_time(t, e);
 		else
 			thrift_skip(t, f.type);
 	}
@@ -84,6 +132,8 @@ static void read_element(struct thrift *t, struct element *e)
 			e->children = thrift_number(t, &f);
 		else if (f.id == 6)
 			e->converted = thrift_number(t, &f);
+		else if (f.id == 7)
+			e->scale = thrift_number(t, &f);
 		else if (f.id == 10 && thrift_struct(t, &f))
 			read_logical(t, e);
 		else
@@ -97,16 +147,26 @@ static void read_converted(struct element *e)
 	static const struct {
 		int64_t logical, bits;
 		bool is_signed;
+		enum unit unit;
 	} of[] = {
-		[0] = {L_STRING, 0, false},    [4] = {L_ENUM, 0, false},
-		[5] = {L_DECIMAL, 0, false},   [6] = {L_DATE, 0, false},
-		[7] = {L_TIME, 0, false},      [8] = {L_TIME, 0, false},
-		[9] = {L_TIMESTAMP, 0, false}, [10] = {L_TIMESTAMP, 0, false},
-		[11] = {L_INTEGER, 8, false},  [12] = {L_INTEGER, 16, false},
-		[13] = {L_INTEGER, 32, false}, [14] = {L_INTEGER, 64, false},
-		[15] = {L_INTEGER, 8, true},   [16] = {L_INTEGER, 16, true},
-		[17] = {L_INTEGER, 32, true},  [18] = {L_INTEGER, 64, true},
-		[19] = {L_JSON, 0, false},
+		[0] = {L_STRING, 0, false, 0},
+		[4] = {L_ENUM, 0, false, 0},
+		[5] = {L_DECIMAL, 0, false, 0},
+		[6] = {L_DATE, 0, false, 0},
+		[7] = {L_TIME, 0, false, MILLIS},
+		[8] = {L_TIME, 0, false, MICROS},
+		[9] = {L_TIMESTAMP, 0, false, MILLIS},
+		[10] = {L_TIMESTAMP, 0, false, MICROS},
+		[11] = {L_INTEGER, 8, false, 0},
+		[12] = {L_INTEGER, 16, false, 0},
+		[13] = {L_INTEGER, 32, false, 0},
+		[14] = {L_INTEGER, 64, false, 0},
+		[15] = {L_INTEGER, 8, true, 0},
+		[16] = {L_INTEGER, 16, true, 0},
+		[17] = {L_INTEGER, 32, true, 0},
+		[18] = {L_INTEGER, 64, true, 0},
+		[19] = {L_JSON, 0, false, 0},
+		[21] = {L_INTERVAL, 0, false, 0},
 	};
 
 	if (e->logical || e->converted < 0 ||
@@ -115,6 +175,33 @@ static void read_converted(struct element *e)
 	e->logical = of[e->converted].logical;
 	e->bits = of[e->converted].bits;
 	e->is_signed = of[e->converted].is_signed;
+	e->unit = of[e->converted].unit;
+	e->utc = e->unit; /* as times had to be */
+}
+
+/* What numbers, or bytes, mean. */
+static void set_note(struct parquet_column *c, const struct element *e)
+{
+	static const char *const units[] = {"an unknown unit", "milliseconds",
+					    "microseconds", "nanoseconds"};
+	const char *zone = e->utc ? ", UTC" : ", local time";
+	size_t n = sizeof c->note;
+
+	if (e->logical == L_DATE)
+		snprintf(c->note, n, "date: days since 1970-01-01");
+	else if (e->logical == L_TIME)
+		snprintf(c->note, n, "time of day: %s%s", units[e->unit], zone);
+	else if (e->logical == L_TIMESTAMP)
+		snprintf(c->note, n, "time since 1970-01-01: %s%s",
+			 units[e->unit], zone);
+	else if (e->logical == L_DECIMAL)
+		snprintf(c->note, n, "decimal: the number times 10^%lld",
+			 (long long)e->scale);
+	else if (e->logical == L_UUID)
+		snprintf(c->note, n, "UUID");
+	else if (e->logical == L_INTERVAL)
+		snprintf(c->note, n,
+			 "interval: months, days, milliseconds as uint32");
 }
 
 static void set_dtype(struct parquet_column *c, enum dtype_kind kind,
@@ -128,15 +215,7 @@ static void set_dtype(struct parquet_column *c, enum dtype_kind kind,
 static void set_integer(struct parquet_column *c, const struct element *e,
 			uint32_t width)
 {
-	static const char *const notes[] = {
-		[L_DECIMAL] = "decimal, shown without its point",
-		[L_DATE] = "date: days since 1970-01-01",
-		[L_TIME] = "time of day",
-		[L_TIMESTAMP] = "time since 1970-01-01"};
-
 	set_dtype(c, DTYPE_INT, width, width);
-	if (e->logical >= L_DECIMAL && e->logical <= L_TIMESTAMP)
-		c->note = notes[e->logical];
 	if (e->logical != L_INTEGER)
 		return;
 	if (!e->is_signed)
@@ -158,7 +237,8 @@ static void set_type(struct parquet_column *c, const struct element *e)
 		set_integer(c, e, 8);
 		break;
 	case PARQUET_INT96:
-		set_dtype(c, DTYPE_OPAQUE, 12, 12);
+		c->why_not = "it has times of 96 bits (INT96), which are out "
+			     "of use: write timestamps";
 		break;
 	case PARQUET_FLOAT:
 		set_dtype(c, DTYPE_FLOAT, 4, 4);
@@ -213,6 +293,11 @@ static int add_leaf(struct parquet_meta *m, struct element *e, bool nested,
 	c->type = e->type;
 	c->optional = e->repetition == OPTIONAL;
 	set_type(c, e);
+	set_note(c, e);
+	if (e->logical == L_DECIMAL &&
+	    (e->type == PARQUET_BYTES || e->type == PARQUET_FIXED))
+		c->why_not = "it has decimals in bytes, which are not "
+			     "supported: write integers or floats";
 	if (nested || e->repetition == REPEATED)
 		c->why_not = "it is in a list or a structure, and only "
 			     "plain columns are supported";
@@ -246,5 +331,5 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 		if (!e.children)
 			r = add_leaf(m, &e, nested, err);
 	}
-	return r;
+	return r == 0 && inside ? damaged(err) : r;
 }

@@ -3,6 +3,7 @@
 """Parquet pages in every encoding, by arrow-rs (columns/make.mjs) and by hand
 (parquets.py), and pages that say one thing and hold another: never other numbers."""
 import errno
+import json
 import os
 import sys
 import zlib
@@ -205,6 +206,65 @@ def texts_by_lengths_and_prefixes():
                       name)
             except OSError as e:
                 equal((e.errno, ok), (errno.EBADMSG, False), name)
+
+
+def time_of(unit, utc):
+    return P.struct_of({1: P.flag(utc), 2: P.struct_of({unit: P.struct_of({})})})
+
+
+def decimal_of(scale):
+    return P.struct_of({5: P.struct_of({1: P.i32(scale), 2: P.i32(9)})})
+
+
+@case
+def units_are_said():
+    """Logical types, and the older converted ones; what numbers cannot show is refused."""
+    wide = {"_2": P.i32(4)}
+    columns = {
+        # name: type, element, note
+        "date": (P.INT32, {"_6": P.i32(6)}, "date: days since 1970-01-01"),
+        "date2": (P.INT32, {"_10": P.struct_of({6: P.struct_of({})})},
+                  "date: days since 1970-01-01"),
+        "ms": (P.INT32, {"_6": P.i32(7)}, "time of day: milliseconds, UTC"),
+        "us": (P.INT64, {"_6": P.i32(8)}, "time of day: microseconds, UTC"),
+        "stamp-ms": (P.INT64, {"_6": P.i32(9)},
+                     "time since 1970-01-01: milliseconds, UTC"),
+        "stamp-us": (P.INT64, {"_10": P.struct_of({8: time_of(2, True)})},
+                     "time since 1970-01-01: microseconds, UTC"),
+        "stamp-ns": (P.INT64, {"_10": P.struct_of({8: time_of(3, False)}),
+                               "_6": P.i32(10)},
+                     "time since 1970-01-01: nanoseconds, local time"),
+        "stamp-?": (P.INT64, {"_10": P.struct_of({8: time_of(9, False)})},
+                    "time since 1970-01-01: an unknown unit, local time"),
+        "ns": (P.INT64, {"_10": P.struct_of({7: time_of(3, True)})},
+               "time of day: nanoseconds, UTC"),
+        "decimal": (P.INT32, {"_6": P.i32(5), "_7": P.i32(2), "_8": P.i32(9)},
+                    "decimal: the number times 10^2"),
+        "decimal8": (P.INT64, {"_10": decimal_of(4)}, "decimal: the number times 10^4"),
+        "uuid": (P.FIXED, {"_10": P.struct_of({14: P.struct_of({})}), **wide}, "UUID"),
+        "plain": (P.INT32, {}, None)}
+    refused = {"int96": (P.INT96, {}, "INT96"),
+               "bytes": (P.BYTES, {"_6": P.i32(5)}, "decimals"),
+               "fixed": (P.FIXED, {"_10": decimal_of(1), **wide}, "decimals")}
+    p = P.write(path("units"), [
+        P.Column(name, kind, P.page1(bytes(64), 4), **element)
+        for name, (kind, element, _) in (columns | refused).items()], 4)
+    with Mount(p) as m:
+        for name, (_, _, note) in columns.items():
+            equal(json.loads(read(m / (name + "/info.json"))).get("note"), note, name)
+    out = exits(tensorfs("info", p), 0, "info").stdout
+    for name, (_, _, word) in refused.items():
+        line = next(x for x in out.split("\n") if x.startswith(name + " "))
+        check("not shown" in line and word in line, line)
+
+
+@case
+def rows_that_are_not_there():
+    """A footer of 2^40 rows: an error at once, not one for each piece."""
+    for n in (2**40, 2**60):
+        p = P.write(path("rows"), [P.Column("x", P.INT32, P.page1(V.tobytes(), 8))], n)
+        out = exits(tensorfs("verify", p, timeout=60), 1, "verify").stdout
+        check("fewer values than rows" in out and len(out) < 1000, out)
 
 
 N = 5_000_000
