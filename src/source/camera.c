@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "base/vec.h"
 #include "source/frames.h"
@@ -42,6 +43,31 @@ static int no_memory(struct error *err)
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
+/* What records begin with is there in the first one and in the last. */
+static int check_marks(struct opening *o, uint32_t file, uint64_t first,
+		       uint64_t n)
+{
+	const uint64_t at[] = {0, n - 1};
+	size_t len = o->h.mark ? strlen(o->h.mark) : 0;
+	char mark[8];
+
+	for (unsigned i = 0; len && i < 2; i++) {
+		int r = handles_read(o->s->handles, file,
+				     first + at[i] * o->h.record, mark, len,
+				     o->err);
+
+		if (r < 0)
+			return r;
+		if (memcmp(mark, o->h.mark, len) != 0)
+			return error_set(o->err, -EBADMSG,
+					 "where frame %" PRIu64
+					 " should begin is no frame: damaged, "
+					 "or frames of several sizes",
+					 at[i]);
+	}
+	return 0;
+}
+
 /* Frames of a file of `size` bytes, whose records begin at `first`. */
 static int add_part(struct opening *o, uint32_t file, uint64_t size,
 		    uint64_t first)
@@ -50,6 +76,8 @@ static int add_part(struct opening *o, uint32_t file, uint64_t size,
 		.file = file, .pos = first + o->h.skip, .stride = o->h.record};
 	int r = frames_count(size, first, o->h.record, false, &p.n, o->err);
 
+	if (r == 0)
+		r = check_marks(o, file, first, p.n);
 	if (r < 0)
 		return r;
 	o->frames += p.n;
@@ -60,9 +88,38 @@ static int add_part(struct opening *o, uint32_t file, uint64_t size,
 static char *part_digits(char *path)
 {
 	size_t n = strlen(path);
+	char *at = n > 10 ? path + n - 10 : NULL;
 
-	return n > 10 && !strncmp(path + n - 10, "_000.", 5) ? path + n - 9
-							     : NULL;
+	return at && at[0] == '_' && at[4] == '.' &&
+			       strspn(at + 1, "0123456789") == 3
+		       ? at + 1
+		       : NULL;
+}
+
+static void set_digits(char *digits, unsigned i)
+{
+	digits[0] = (char)('0' + i / 100);
+	digits[1] = (char)('0' + i / 10 % 10);
+	digits[2] = (char)('0' + i % 10);
+}
+
+/* Files behind one that there is not. */
+static int check_gap(struct opening *o, char *path, char *digits,
+		     unsigned missing)
+{
+	struct stat st;
+
+	for (unsigned i = missing + 1; i < FILES_MAX; i++) {
+		set_digits(digits, i);
+		if (stat(path, &st) < 0)
+			continue;
+		set_digits(digits, missing);
+		return error_set(o->err, -EBADMSG,
+				 "%s is missing, and there is one with number "
+				 "%03u",
+				 path, i);
+	}
+	return 0;
 }
 
 static int add_next(struct opening *o, const char *path, struct stat *st)
@@ -86,17 +143,35 @@ static int add_others(struct opening *o)
 	struct stat st;
 	int r = path ? 0 : no_memory(o->err);
 
+	if (digits && memcmp(digits, "000", 3) != 0)
+		return 0;
 	for (unsigned i = 1; r == 0 && digits && i < FILES_MAX; i++) {
-		digits[0] = (char)('0' + i / 100);
-		digits[1] = (char)('0' + i / 10 % 10);
-		digits[2] = (char)('0' + i % 10);
+		set_digits(digits, i);
 		if (stat(path, &st) < 0)
-			return errno == ENOENT ? 0
+			return errno == ENOENT ? check_gap(o, path, digits, i)
 					       : error_errno(o->err, -errno,
 							     "%s", path);
 		r = add_next(o, path, &st);
 	}
 	return r;
+}
+
+/* The first file has the header. */
+static int check_first(struct opening *o)
+{
+	cleanup_free char *path = strdup(o->s->path);
+	char *digits = path ? part_digits(path) : NULL;
+	struct stat st;
+
+	if (!digits || !memcmp(digits, "000", 3))
+		return 0;
+	set_digits(digits, 0);
+	return stat(path, &st) < 0
+		       ? 0
+		       : error_set(o->err, -EINVAL,
+				   "it goes on from other files: %s is the "
+				   "first of them",
+				   path);
 }
 
 /* A scan has as many frames as positions. */
@@ -120,12 +195,18 @@ static int find_frames(struct opening *o, enum camera_format format)
 	size_t n = (size_t)min_u64(o->s->size, sizeof head);
 	int r = arrays_read(o->s, 0, head, n, o->err);
 
+	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
+		r = check_first(o);
 	if (r == 0)
 		r = camera_read(format, head, n, &o->h, o->err);
 	if (r == 0)
 		r = add_part(o, o->s->file, o->s->size, o->h.first);
 	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
 		r = add_others(o);
+	if (r == 0 && o->frames < o->h.frames)
+		log_warn("%s: it has %" PRIu64 " frames, and its header says "
+			 "%" PRIu64 ": truncated, or stopped?",
+			 o->s->path, o->frames, o->h.frames);
 	return r == 0 && o->h.scan[0] ? check_scan(o) : r;
 }
 

@@ -18,6 +18,8 @@ struct camera_header {
 	uint64_t first;         /* where the first record begins, bytes */
 	uint64_t skip;          /* from there to its pixels */
 	uint64_t record;        /* from record to record; holds a frame */
+	uint64_t frames;        /* that there should be; 0: it does not say */
+	const char *mark;       /* what records begin with, or NULL */
 };
 /* From the first `n` bytes.  -EBADMSG: impossible numbers, or too few bytes; -ENOTSUP:
  * a variant that is not read.  The sentence names no file. */

@@ -69,7 +69,7 @@ static int set_bits(struct camera_header *h, uint64_t bits, struct error *err)
 /* What all of them have in common. */
 static int check(struct camera_header *h, struct error *err)
 {
-	uint64_t frame = h->width * h->height * h->dtype.size;
+	uint64_t frame;
 
 	if (!h->width || !h->height || h->width > SIDE_MAX ||
 	    h->height > SIDE_MAX)
@@ -98,6 +98,7 @@ static int read_blo(const unsigned char *head, size_t n,
 	h->scan[0] = load_le16(head + 26);
 	h->skip = 6;
 	h->record = h->skip + h->width * h->height;
+	h->mark = "\xaa\x55";
 	if (!h->scan[0] || !h->scan[1])
 		return error_set(err, -EBADMSG,
 				 "a scan without positions: its header is "
@@ -173,9 +174,25 @@ static int read_mib(const unsigned char *head, size_t n,
 				 "damaged");
 	set_bits(h, strtoull(type + 1, NULL, 10), NULL);
 	h->dtype.big_endian = h->dtype.size > 1;
+	h->mark = "MQ1,";
 	if (h->width <= SIDE_MAX && h->height <= SIDE_MAX)
 		h->record = h->skip + h->width * h->height * h->dtype.size;
 	return 0;
+}
+
+/* Rows that are padded, or pixels that are packed, would be shown wrongly. */
+static int check_seq_size(const struct camera_header *h, uint64_t bytes,
+			  struct error *err)
+{
+	uint64_t frame = h->width * h->height * h->dtype.size;
+
+	if (!bytes || bytes == frame)
+		return 0;
+	return error_set(err, -ENOTSUP,
+			 "images of %" PRIu64 " bytes, and %" PRIu64
+			 " x %" PRIu64 " pixels take %" PRIu64
+			 ": their layout is not known",
+			 bytes, h->width, h->height, frame);
 }
 
 static int read_seq(const unsigned char *head, size_t n,
@@ -187,13 +204,16 @@ static int read_seq(const unsigned char *head, size_t n,
 	h->width = load_le32(head + 548);
 	h->height = load_le32(head + 552);
 	h->record = load_le32(head + 580);
+	h->frames = load_le32(head + 572);
 	if (load_le32(head + 568) != 100)
 		return error_set(err, -ENOTSUP,
 				 "image format %" PRIu32
 				 " of .seq is not read, only 100 (monochrome, "
 				 "not compressed)",
 				 load_le32(head + 568));
-	return set_bits(h, load_le32(head + 556), err);
+	if (set_bits(h, load_le32(head + 556), err) < 0)
+		return err ? err->code : -ENOTSUP;
+	return check_seq_size(h, load_le32(head + 564), err);
 }
 
 int camera_read(enum camera_format f, const unsigned char *head, size_t n,

@@ -159,6 +159,9 @@ def blo():
     refused(put(bytes(head) + body[:-200], "cut.blo"), "left over")
     refused(put(bytes(head) + body[:-150], "stopped.blo"), "positions")
     refused(put(bytes(head[:20]), "head.blo"), "truncated")
+    cut = 3 * 150
+    refused(put(bytes(head) + body[:cut] + b"\0" + body[cut:-1], "slip.blo"),
+            "frame 14 should begin is no frame")
     struct.pack_into("<H", head, 20, 0)
     refused(put(bytes(head) + body, "zero.blo"), "damaged")
 
@@ -178,6 +181,10 @@ def tvips():
             f.write(data)
     with Mount(os.path.join(d, "s_000.tvips"), opts=SMALL) as m:
         same(m, want)
+    refused(os.path.join(d, "s_001.tvips"), "s_000.tvips is the first")
+    os.rename(os.path.join(d, "s_001.tvips"), os.path.join(d, "t_001.tvips"))
+    refused(os.path.join(d, "s_000.tvips"), "s_001.tvips is missing")
+    os.rename(os.path.join(d, "t_001.tvips"), os.path.join(d, "s_001.tvips"))
     with open(os.path.join(d, "s_002.tvips"), "r+b") as f:
         f.truncate(100)
     refused(os.path.join(d, "s_000.tvips"), "s_002.tvips")
@@ -217,6 +224,7 @@ def mib():
         with Mount(path) as m:
             same(m, np.array(np.memmap(path, kind, "r")["d"]))
     refused(put(rec[:-1], "m.mib"), "left over")
+    refused(put(rec[:-900] + rec[-800:] + b"x" * 100, "m.mib"), "no frame")
     refused(put(rec.replace(b"U32", b"R64"), "m.mib"), "R64")
     refused(put(rec.replace(b"0016", b"9999"), "m.mib"), "truncated")
     refused(put(b"MQ1,1", "m.mib"), "header")
@@ -234,6 +242,15 @@ def seq():
         path = put(bytes(head) + body, "s.seq")
         with Mount(path) as m:
             same(m, want)
+        equal(exits(tensorfs("info", path), 0, path).stderr, "", "no warning")
+        path = put(bytes(head) + body[:-1024], "s.seq")
+        with Mount(path) as m:
+            same(m, want[:5])
+        check("5 frames, and its header says 7" in tensorfs("info", path).stderr,
+              "no warning")
+        struct.pack_into("<I", head, 564, 800)
+        refused(put(bytes(head) + body, "s.seq"), "layout is not known")
+        struct.pack_into("<I", head, 564, 400)
         struct.pack_into("<I", head, 580, 399)
         refused(put(bytes(head) + body, "s.seq"), "no room")
         struct.pack_into("<2I", head, 568, 102, 7)
