@@ -186,6 +186,7 @@ struct session {
 	struct source **sources;
 	size_t n_sources;
 	struct classes *classes; /* labels of a file */
+	bool labels_found;       /* labels of a dataset or attribute are used */
 	char *config;
 };
 /* One source is the root of the tree, several are a directory each, as is one that

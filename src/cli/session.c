@@ -168,6 +168,7 @@ static void args_of(struct opening *o, const char *path,
 				     .joined = o->set->concat_given,
 				     .concat = o->set->concat,
 				     .raw = o->set->raw};
+	args->views.labels_found = &o->s->labels_found;
 	args->views.classes = o->s->classes;
 	if (o->s->classes)
 		args->views.labels = NULL;
@@ -236,11 +237,24 @@ static int open_labels(struct session *s, const struct settings *set,
 	return classes_of_csv(&s->classes, path, err);
 }
 
-static int check_labels(const struct session *s, struct error *err)
+/* When all is open that can have labels; what is given and not used is an error. */
+static int check_labels(const struct session *s, const char *labels,
+			struct error *err)
 {
-	if (!s->classes || classes_used(s->classes))
+	if (s->classes)
+		return classes_used(s->classes)
+			       ? 0
+			       : classes_fail_unused(s->classes,
+						     classes_name(s->classes),
+						     err);
+	if (!labels || s->labels_found)
 		return 0;
-	return classes_fail_unused(s->classes, classes_name(s->classes), err);
+	return error_set(
+		err, -EINVAL,
+		"labels: no HDF5 file has '%s' for its samples; labels= "
+		"is a dataset, an attribute (OBJECT@NAME), or a .csv or "
+		".txt file",
+		labels);
 }
 
 /* All tensors as one Zarr hierarchy, v2 and v3. */
@@ -305,8 +319,6 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 				n == 1 && !(set->names && set->names[0]));
 	progress_clear(&o.progress);
 	if (r == 0)
-		r = check_labels(s, err);
-	if (r == 0)
 		r = add_zarr(&o, store);
 	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
@@ -318,7 +330,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	zarr_store_bind(store[0], s->tree);
 	zarr_store_bind(store[1], s->tree);
 	open_grafts(s->tree);
-	return r;
+	return check_labels(s, set->views.labels, err);
 }
 
 /* Files that not everybody may read are not shown as if everybody might. */

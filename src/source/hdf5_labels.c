@@ -119,7 +119,12 @@ int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several)
 
 int hdf5_labels_check(struct walk *w, bool one_of_several)
 {
-	if (w->own && !w->own_used && !one_of_several)
+	const bool used =
+		w->own ? w->own_used : w->given && classes_used(w->given);
+
+	if (used && w->s->views.labels_found)
+		*w->s->views.labels_found = true;
+	if (w->own && !used && !one_of_several)
 		return w->own_why.code
 			       ? error_set(w->err, w->own_why.code,
 					   "labels: %s", w->own_why.text)
@@ -130,7 +135,7 @@ int hdf5_labels_check(struct walk *w, bool one_of_several)
 					 w->own);
 	if (w->own_why.code)
 		log_warn("%s: labels: %s", w->s->path, w->own_why.text);
-	if (!w->given || one_of_several || classes_used(w->given))
+	if (!w->given || one_of_several || used)
 		return 0;
 	return classes_fail_unused(w->given, w->s->views.labels, w->err);
 }

@@ -29,7 +29,7 @@ struct classes {
 	uint64_t samples;
 	unsigned rank; /* without the last axes of length 1; at least 1 */
 	uint64_t shape[RANK_MAX];
-	bool used;
+	_Atomic bool used;
 	_Atomic(struct class_index *) index;
 };
 

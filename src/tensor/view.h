@@ -7,11 +7,12 @@
 #include "tree/files.h"
 
 struct view_options {
-	unsigned sample_axes;    /* 1 .. RANK_MAX; default 1 */
-	bool sample_axes_given;  /* else files may suggest another number */
-	uint32_t views;          /* listed: bit i, row i of view_table */
-	bool source_order;       /* dtype-order=source: keep big-endian */
-	const char *labels;      /* dataset that has them; NULL: look around */
+	unsigned sample_axes;   /* 1 .. RANK_MAX; default 1 */
+	bool sample_axes_given; /* else files may suggest another number */
+	uint32_t views;         /* listed: bit i, row i of view_table */
+	bool source_order;      /* dtype-order=source: keep big-endian */
+	const char *labels;     /* what has them; NULL: look around */
+	bool *labels_found; /* set where these are somebody's; may be NULL */
 	struct classes *classes; /* or they are known; borrowed */
 	enum tensor_missing missing;
 	struct shards_cut shards; /* of shards/; zeros: usual ones */

@@ -6,6 +6,7 @@ import csv
 import errno
 import os
 import sys
+import tarfile
 
 sys.dont_write_bytecode = True
 
@@ -304,6 +305,10 @@ def labels_with_axes():
         absent(m.path + "/x/classes")
 
 
+def tops_name(m, first):
+    return next(n for n in os.listdir(m.path) if n.startswith(first))
+
+
 @case
 def labels_of_other_stores():
     x, y = numbers("u1", (6, 3, 4)), ["b", "a", "b", "b", "c", "a"]
@@ -318,11 +323,25 @@ def labels_of_other_stores():
     for name, data in (("a.h5", {"x": x, "t": [b"p", b"q"] * 3}), ("b.h5", {"x": x})):
         os.rename(h5(name, **data), d + "/" + name)
     with Mount(d, opts=["--labels=t"]) as m:  # one of several may lack them
-        tops = {f: os.path.join(m.path, next(n for n in os.listdir(m.path) if n.startswith(f)))
-                for f in "ab"}
+        tops = {f: os.path.join(m.path, tops_name(m, f)) for f in "ab"}
         equal(os.listdir(tops["a"] + "/x/classes"), ["p", "q"], "of a file in a directory")
         check((np.load(tops["b"] + "/x/array.npy") == x).all(), "b")
         absent(tops["b"] + "/x/classes")
+    with Mount(d, opts=["--labels=" + work + "/alone.csv"]) as m:
+        for f in "ab":
+            same_dataset(image_folder("%s/%s/x/classes" % (m.path, tops_name(m, f))), want)
+    # Nobody has them, though somebody might think so.
+    tar = os.path.join(work, "plain.tar")
+    with tarfile.open(tar, "w") as t:
+        t.add(work + "/alone.csv", "cat/1.txt")
+    os.makedirs(work + "/plain", exist_ok=True)
+    os.replace(h5("x.h5", x=x), work + "/plain/x.h5")
+    for source in (tar, work + "/plain"):
+        p = tensorfs("ls", "--labels=t", source)
+        check(p.returncode > 0 and "labels: no HDF5 file has 't'" in p.stderr,
+              "%s: %d, %s" % (source, p.returncode, p.stderr))
+    p = tensorfs("ls", "--labels=" + work + "/alone.csv", tar)
+    check(p.returncode > 0 and "alone.csv" in p.stderr and "no dataset has" in p.stderr, p.stderr)
     p = tensorfs("ls", "--labels=y", work + "/alone.npy")
     check(p.returncode > 0 and "HDF5" in p.stderr, p.stderr)
 
