@@ -116,6 +116,16 @@ static uint64_t bs_count(const struct files *f, uint64_t dir)
 	return v ? v->ops->count(v, dir) : 0;
 }
 
+static bool bs_endless(const struct files *f, uint64_t dir)
+{
+	unsigned row;
+	struct files *v = dir && !is_member(self_of(f), dir)
+				  ? view_of(self_of(f), &dir, &row)
+				  : NULL;
+
+	return v && v->ops->endless && v->ops->endless(v, dir);
+}
+
 static uint64_t bs_child(const struct files *f, uint64_t dir, uint64_t i,
 			 uint32_t *type)
 {
@@ -343,6 +353,7 @@ static void bs_free(struct files *f)
 
 static const struct files_ops beside_files_ops = {
 	.count = bs_count,
+	.endless = bs_endless,
 	.child = bs_child,
 	.name = bs_name,
 	.name_of = bs_name_of,

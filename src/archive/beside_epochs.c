@@ -75,6 +75,14 @@ static uint64_t ev_count(const struct files *f, uint64_t dir)
 		       : 0;
 }
 
+static bool ev_endless(const struct files *f, uint64_t dir)
+{
+	const struct view *v = self_of(f);
+
+	return v->epochs && !is_order(dir) &&
+	       epochs_endless(v->epochs, number_of(dir));
+}
+
 static uint64_t ev_child(const struct files *f, uint64_t dir, uint64_t i,
 			 uint32_t *type)
 {
@@ -194,6 +202,7 @@ static void ev_free(struct files *f)
 
 static const struct files_ops view_ops = {
 	.count = ev_count,
+	.endless = ev_endless,
 	.child = ev_child,
 	.name = ev_name,
 	.name_of = ev_name_of,

@@ -194,11 +194,7 @@ const struct option options_views[] = {
 	CALL("views", 0, "LIST", "array,bin,text,blocks,samples",
 	     "which views of a tensor are listed; the others are there, too",
 	     option_set_views),
-	{"labels", 0, OPTION_TEXT, "PATH",
-	 "a dataset labels, targets, y beside",
-	 "labels of the samples: a dataset, an attribute (OBJECT@NAME), or a "
-	 "CSV file (label, or row,label)",
-	 AT(views.labels), 0, 0, NULL},
+	OPTION_LABELS,
 	CALL("shards", 0, "N", NULL, "shards/ has N tars", option_set_shards),
 	CALL("shard-size", 0, "SIZE", "1G",
 	     "tars in shards/ are at most so large, but for a larger sample",

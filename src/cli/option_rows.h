@@ -42,6 +42,15 @@ int option_set_concat(struct settings *s, const char *value, struct error *err);
 int option_set_zarr_root(struct settings *s, const char *value,
 			 struct error *err);
 int option_set_raw(struct settings *s, const char *value, struct error *err);
+#define OPTION_LABELS                                                     \
+	{                                                                 \
+		"labels", 0, OPTION_TEXT, "PATH",                         \
+			"a dataset labels, targets, y beside",            \
+			"labels of the samples: a dataset, an attribute " \
+			"(OBJECT@NAME), or a "                            \
+			"CSV file (label, or row,label)",                 \
+			AT(views.labels), 0, 0, NULL                      \
+	}
 #define OPTION_RAW                                                      \
 	CALL("raw", 0, "DESCRIPTION", NULL,                             \
 	     "files are raw records: dtype=u2,shape=256x256,header=64," \

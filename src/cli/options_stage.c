@@ -7,6 +7,29 @@
 #include "base/system.h"
 #include "cli/option_rows.h"
 
+/* Views in which everything is found and nothing listed, and what to say instead. */
+#define ENDLESS 2
+static const char *const endless[ENDLESS][2] = {
+	{"slice", "slice/0:10.npy"}, {"epochs", "epochs/0/rank-0-of-2"}};
+
+static int refuse_endless(const char *list, struct error *err)
+{
+	while (*list) {
+		size_t n = strcspn(list, ",+");
+
+		for (unsigned i = 0; i < ENDLESS; i++)
+			if (strlen(endless[i][0]) == n &&
+			    !memcmp(list, endless[i][0], n))
+				return error_set(
+					err, -EINVAL,
+					"there is no end of what is in %s/: "
+					"say what of it, SOURCE:DATASET/%s",
+					endless[i][0], endless[i][1]);
+		list += n + (list[n] != 0);
+	}
+	return 0;
+}
+
 static int set_stage_view(struct settings *s, const char *value,
 			  struct error *err)
 {
@@ -20,7 +43,13 @@ static int set_stage_view(struct settings *s, const char *value,
 	for (char *p = list; (p = strchr(p, ':')); p++)
 		*p = ',';
 	s->stage.views_given = true;
-	return view_options_parse(&s->views, list, err);
+	if (refuse_endless(list, err) < 0 ||
+	    view_options_parse(&s->views, list, err) < 0)
+		return err->code;
+	for (unsigned i = 0; i < ENDLESS; i++) /* "all" has them */
+		s->views.views &=
+			~view_rows(endless[i][0], strlen(endless[i][0]));
+	return 0;
 }
 
 static int set_stage_missing(struct settings *s, const char *value,
@@ -70,6 +99,7 @@ static const struct option options_stage_views[] = {
 	CALL("sample-axes", 0, "K", "1, or as the file says",
 	     "a sample has one index for each of the first K axes",
 	     option_set_sample_axes),
+	OPTION_LABELS,
 	CALL("dtype-order", 0, "ORDER", "little",
 	     "byte order of numbers: little, or source as stored",
 	     option_set_dtype_order),

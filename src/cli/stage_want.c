@@ -32,6 +32,21 @@ bool stage_may_be_empty(const struct settings *s)
 	return !s->stage.to || access(s->stage.to, F_OK) == 0;
 }
 
+/* Those of a file are another file's where that has changed. */
+static void print_labels(FILE *f, const char *labels)
+{
+	struct stat st;
+
+	fprintf(f, " labels=%s", labels);
+	if (stat(labels, &st) < 0)
+		return;
+	fprintf(f,
+		" %" PRIu64 " %" PRIu64 " %" PRId64 ".%09ld %" PRId64 ".%09ld",
+		(uint64_t)st.st_ino, (uint64_t)st.st_size,
+		(int64_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+		(int64_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+}
+
 /* Everything that makes a difference for the bytes that are staged. */
 static void print_options(FILE *f, const struct settings *s)
 {
@@ -47,14 +62,8 @@ static void print_options(FILE *f, const struct settings *s)
 		fprintf(f, " dataset=%s", s->dataset);
 	if (s->concat_given)
 		fprintf(f, " concat=%d", s->concat);
-	if (s->views.labels) {
-		struct stat st;
-
-		if (stat(s->views.labels, &st) < 0)
-			st.st_size = st.st_mtime = 0;
-		fprintf(f, " labels=%s %lld %lld", s->views.labels,
-			(long long)st.st_size, (long long)st.st_mtime);
-	}
+	if (s->views.labels)
+		print_labels(f, s->views.labels);
 	if (s->raw)
 		fprintf(f, " raw=%s", s->raw);
 	if (s->prefix)

@@ -373,6 +373,13 @@ static int add_path(struct walk *w, char *path, const char *before)
 		r = tree_walk(fs_tree(w->p->fs), path, &node, w->err);
 	if (r < 0)
 		return r;
+	if (node.type == S_IFDIR && node.files && node.files->ops->endless &&
+	    node.files->ops->endless(node.files, node.node))
+		return error_set(w->err, -EINVAL,
+				 "there is no end of what is in '%s': say what "
+				 "of it, as slice/0:10.npy or "
+				 "epochs/0/rank-0-of-2",
+				 path);
 	if (node.type == S_IFDIR)
 		return add_dir(w, dir, node.ino, path + from, true, &dir);
 	if (!push_name(w->p, path + from, &name))

@@ -133,6 +133,19 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 	return w.view.ops->count(&w.view, w.depth);
 }
 
+static bool files_endless(const struct files *files, uint64_t dir)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	const struct view_ops *ops;
+	struct view_node w;
+
+	if (!dir || view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
+		return false;
+	ops = w.view.ops;
+	return ops->lookup_only ||
+	       (ops->dirs && ops->dirs->endless && ops->dirs->endless(f, &w));
+}
+
 static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
 			    uint32_t *type)
 {
@@ -462,6 +475,7 @@ static void files_free(struct files *files)
 
 const struct files_ops tensor_files_ops = {
 	.count = files_count,
+	.endless = files_endless,
 	.child = files_child,
 	.name = files_name,
 	.name_of = files_name_of,

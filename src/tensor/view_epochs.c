@@ -98,6 +98,15 @@ static uint64_t dirs_count(const struct tensor_files *f,
 	return e && dir->depth ? epochs_count(e, number_of(dir)) : 0;
 }
 
+static bool dirs_endless(const struct tensor_files *f,
+			 const struct view_node *dir)
+{
+	struct epochs *e = epochs_get(&dir->view);
+
+	(void)f;
+	return e && epochs_endless(e, number_of(dir));
+}
+
 static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
 		      uint64_t i, uint64_t *node, char *buf, size_t n)
 {
@@ -232,6 +241,7 @@ static uint32_t generation(const struct view *v)
 
 static const struct view_dirs epochs_dirs = {
 	.count = dirs_count,
+	.endless = dirs_endless,
 	.entry = dirs_entry,
 	.find = dirs_find,
 	.parent = dirs_parent,

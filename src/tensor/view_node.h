@@ -53,6 +53,9 @@ struct view_dirs {
 	/* Listed entries of a directory. */
 	uint64_t (*count)(const struct tensor_files *f,
 			  const struct view_node *dir);
+	/* Optional, as that of files. */
+	bool (*endless)(const struct tensor_files *f,
+			const struct view_node *dir);
 	/* The node of the i-th, and its name if `buf`; 0 or -errno. */
 	int (*entry)(const struct tensor_files *f, const struct view_node *dir,
 		     uint64_t i, uint64_t *node, char *buf, size_t n);

@@ -304,6 +304,13 @@ uint64_t epochs_count(struct epochs *e, uint32_t dir)
 	return n - min_u64(n, p.from);
 }
 
+bool epochs_endless(struct epochs *e, uint32_t dir)
+{
+	struct place p;
+
+	return place_of(e, dir, &p) && !has_samples(&p);
+}
+
 static unsigned width_of(uint64_t n)
 {
 	unsigned width = digits_of(n ? n - 1 : 0);

@@ -3,6 +3,7 @@
 #ifndef TREE_EPOCHS_H
 #define TREE_EPOCHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,8 @@ int epochs_find(struct epochs *e, uint32_t dir, const char *name,
 		const char *suffix, struct epochs_entry *out);
 /* Listed entries of a directory: samples. */
 uint64_t epochs_count(struct epochs *e, uint32_t dir);
+/* Has it directories that are found, and no samples? */
+bool epochs_endless(struct epochs *e, uint32_t dir);
 /* The i-th of them: its index, and its name if `buf`.  -ENOENT, -ENOMEM. */
 int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
 		 uint64_t *sample, char *buf, size_t n);

@@ -48,6 +48,9 @@ struct files_ops {
 	 * it or not; 0 or -errno. */
 	int (*name_of)(const struct files *f, uint64_t node, char *buf,
 		       size_t n);
+	/* Optional.  Has directory node `dir` entries that are found and never listed, for
+	 * there is no end of them? */
+	bool (*endless)(const struct files *f, uint64_t dir);
 	/* Node of `name` in `dir`; -ENOENT. */
 	int (*find)(const struct files *f, uint64_t dir, const char *name,
 		    uint64_t *node);
