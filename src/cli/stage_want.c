@@ -165,7 +165,7 @@ static char *plain_name(const char *source)
 	static const char *const inner[] = {
 		".tar",  ".tgz",  ".tbz2",     ".tbz", ".txz",  ".tzst",
 		".sqfs", ".sqsh", ".squashfs", ".h5",  ".hdf5", ".he5",
-		".nxs",  ".hspy", ".zip",      ".npz", NULL};
+		".nxs",  ".hspy", ".zip",      ".npz", ".zspy", NULL};
 	const char *const *lists[] = {outer, inner};
 	char *name = session_base_name(source);
 	size_t n = name ? strlen(name) : 0, dots;

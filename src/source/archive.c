@@ -385,20 +385,17 @@ static bool is_one_file(const struct archive *a)
 	return a->stream && !a->is_tar;
 }
 
-int archive_open(const struct archive_kind *kind,
-		 const struct source_args *args, struct source **out,
-		 struct error *err)
+int archive_publish(struct archive *a, const struct source_args *args,
+		    struct source **out, struct error *err)
 {
-	struct archive *a;
+	const struct archive_kind *kind = a->kind;
 	struct files *f;
 	uint64_t root;
-	int r = archive_load(kind, args, &a, err);
+	int r = find_root(&a->members,
+			  args->archive ? args->archive->subdir : NULL, &root,
+			  err);
 
 	*out = NULL;
-	if (r < 0)
-		return r;
-	r = find_root(&a->members, args->archive ? args->archive->subdir : NULL,
-		      &root, err);
 	if (r == 0)
 		r = is_one_file(a)
 			    ? member_files_new(&f, &a->members, &a->volume, 1,
@@ -423,4 +420,15 @@ int archive_open(const struct archive_kind *kind,
 	}
 	*out = &a->source;
 	return 0;
+}
+
+int archive_open(const struct archive_kind *kind,
+		 const struct source_args *args, struct source **out,
+		 struct error *err)
+{
+	struct archive *a;
+	int r = archive_load(kind, args, &a, err);
+
+	*out = NULL;
+	return r < 0 ? r : archive_publish(a, args, out, err);
 }

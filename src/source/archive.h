@@ -64,6 +64,9 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 /* source_ops.open of all kinds: load, publish. */
 int archive_open(const struct archive_kind *kind, const struct source_args *a,
 		 struct source **out, struct error *err);
+/* The second step: the tree of a loaded archive, which is taken over. */
+int archive_publish(struct archive *a, const struct source_args *args,
+		    struct source **out, struct error *err);
 void archive_close(struct source *s);
 /* Read it once more, whatever its index says; publishes nothing. */
 int archive_again(const struct archive *a, const struct archive_options *o,

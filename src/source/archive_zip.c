@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "source/archive.h"
+#include "source/zarr.h"
 #include "source/zip.h"
 
 static int name_format(struct archive *a, struct error *err)
@@ -50,10 +51,42 @@ static int zip_source_probe(const unsigned char *head, size_t n,
 	return zip_probe(head, n);
 }
 
-static int zip_open(const struct source_args *a, struct source **out,
+/* Who asks for members, or a part of them, gets these. */
+static bool may_be_store(const struct archive *a,
+			 const struct source_args *args)
+{
+	const struct archive_options *o = args->archive;
+
+	return !(o && (o->subdir || o->versions || o->as_is)) &&
+	       zarr_zip_is_store(a);
+}
+
+static int zip_open(const struct source_args *args, struct source **out,
 		    struct error *err)
 {
-	return archive_open(&archive_zip, a, out, err);
+	bool inside = args->archive && args->archive->depth;
+	struct archive *a;
+	int r = archive_load(&archive_zip, args, &a, err);
+
+	*out = NULL;
+	if (r < 0)
+		return r;
+	if (!may_be_store(a, args)) {
+		if (!args->dataset || args->inside)
+			return archive_publish(a, args, out, err);
+		archive_close(&a->source);
+		return error_set(err, -EINVAL,
+				 "%s: dataset= is for HDF5 files and Zarr "
+				 "stores; for archives it is subdir=",
+				 args->path);
+	}
+	if (!args->views.labels || inside)
+		return zarr_zip_open(a, args, out, err);
+	archive_close(&a->source);
+	return error_set(err, -EINVAL,
+			 "%s: labels= is a dataset of an HDF5 file, or a .csv "
+			 "or .txt file",
+			 args->path);
 }
 
 const struct source_ops source_zip = {

@@ -173,7 +173,7 @@ static const char *const archive_suffixes[] = {
 	".tar",    ".tar.gz", ".tgz",      ".tar.bz2", ".tbz2",     ".tbz",
 	".tar.xz", ".txz",    ".tar.zst",  ".tzst",    ".tar.zstd", ".tar.lz4",
 	".tlz4",   ".sqfs",   ".squashfs", ".sqsh",    ".squash",   ".sfs",
-	".sif",    ".snap",   ".zip",      NULL};
+	".sif",    ".snap",   ".zip",      ".zspy",    NULL};
 /* Programs that have directories of these read them themselves: directories only where
  * everything was asked for. */
 static const char *const sample_suffixes[] = {".npz", NULL};

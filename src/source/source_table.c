@@ -42,6 +42,7 @@ const struct source_ops *const source_table[] = {
 	&source_tar,
 	&source_tvips,
 	&source_zarr,
+	&source_zarr_zip,
 	&source_zip,
 	NULL
 };
@@ -132,7 +133,7 @@ static int check_options(const struct source_ops *ops,
 {
 	const char *odd = NULL;
 
-	if (ops->archive && a->dataset && !a->inside)
+	if (ops->archive && ops != &source_zip && a->dataset && !a->inside)
 		odd = "dataset= is for HDF5 files; for archives it is subdir=";
 	else if (!ops->archive && a->archive && a->archive->offset)
 		odd = "offset= is for archives";

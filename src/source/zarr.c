@@ -123,39 +123,33 @@ static uint64_t bytes_of_chunk(const struct zarr_array *z)
 	return n;
 }
 
-/* Its only chunk, served from where it is. */
+/* Its only chunk, served from where it is.  1: it has to be decoded. */
 static int set_linear(struct zarr *s, const struct zarr_own *own,
 		      struct array_layout *l, struct error *err)
 {
 	static const uint64_t zeros[RANK_MAX];
 	uint64_t size = bytes_of_chunk(own->z);
-	cleanup_free char *path = NULL;
+	struct zarr_place at;
 	char key[ZARR_KEY_MAX];
-	struct stat st;
+	int r;
 
 	l->kind = ARRAY_ABSENT;
 	if (!zarr_chunk_key(own, own->z->rank, zeros, key))
 		return error_set(err, -ENAMETOOLONG, "too long a name");
-	if (asprintf(&path, "%s/%s", s->store->path, key) < 0) {
-		path = NULL;
-		return no_memory(err);
-	}
-	if (stat(path, &st) < 0)
-		return errno == ENOENT ? 0
-				       : error_errno(err, -errno, "%s", path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, -EIO, "%s is not a regular file", path);
-	if ((uint64_t)st.st_size != size)
+	r = s->store->ops->place(s->store, key, s->arrays.handles, &at, err);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (at.size != size)
 		return error_set(err, -EBADMSG,
 				 "%s has %llu bytes, and should have %llu: "
 				 "truncated?",
-				 key, (unsigned long long)st.st_size,
+				 key, (unsigned long long)at.size,
 				 (unsigned long long)size);
+	if (r == 1)
+		return 1;
 	l->kind = ARRAY_LINEAR;
-	l->file = handles_add(s->arrays.handles, path);
-	if (l->file == UINT32_MAX)
-		return no_memory(err);
-	handles_expect(s->arrays.handles, l->file, &st);
+	l->file = at.file;
+	l->pos = at.pos;
 	return 0;
 }
 
@@ -163,13 +157,16 @@ static int set_layout(struct zarr *s, const struct zarr_array *z,
 		      const struct zarr_own *own, struct array_layout *l,
 		      struct error *err)
 {
+	int r;
+
 	memset(l, 0, sizeof *l);
 	l->file = UINT32_MAX;
 	l->stored = z->stored;
 	memcpy(l->shape, z->shape, sizeof l->shape);
 	memcpy(l->chunk, z->chunk, sizeof l->chunk);
-	if (is_one_file(z))
-		return set_linear(s, own, l, err);
+	r = is_one_file(z) ? set_linear(s, own, l, err) : 1;
+	if (r <= 0)
+		return r;
 	if (bytes_of_chunk(z) > ZARR_CHUNK_BYTES_MAX)
 		return error_set(err, -ENOTSUP,
 				 "its chunks of %llu bytes are too large to be "
@@ -200,13 +197,7 @@ static int served_fill(const struct zarr_array *z, const struct zarr_own *own,
 static int set_part(struct zarr *s, const struct zarr_own *own,
 		    struct array_part *part, struct error *err)
 {
-	cleanup_free char *path = NULL;
-
-	if (asprintf(&path, "%s/%s", s->store->path, own->doc) < 0) {
-		path = NULL;
-		return no_memory(err);
-	}
-	part->file = handles_add(s->arrays.handles, path);
+	part->file = s->store->ops->file(s->store, own->doc, s->arrays.handles);
 	part->name = intern_text(&s->arrays.intern, own->path);
 	return part->file == UINT32_MAX || !part->name ? no_memory(err) : 0;
 }
@@ -415,7 +406,7 @@ static int walk_root(struct walk *w, const struct source_args *a)
 
 /* ---- the source ---------------------------------------------------------- */
 
-static void zarr_close(struct source *source)
+void zarr_close(struct source *source)
 {
 	struct zarr *s = (struct zarr *)source;
 
@@ -436,22 +427,22 @@ static int publish(struct zarr *s, const struct source_args *a,
 	return r < 0 ? r : walk_root(&w, a);
 }
 
-static int zarr_open(const struct source_args *a, struct source **out,
-		     struct error *err)
+struct zarr *zarr_new(const struct source_ops *ops)
 {
 	struct zarr *s = calloc(1, sizeof *s);
-	int r;
 
-	*out = NULL;
 	if (!s)
-		return no_memory(err);
-	s->arrays.source.ops = &source_zarr;
+		return NULL;
+	s->arrays.source.ops = ops;
 	pthread_mutex_init(&s->lock, NULL);
-	r = arrays_begin(&s->arrays, a, err);
-	if (r == 0) {
-		s->store = zarr_directory_new(s->arrays.path);
-		r = s->store ? publish(s, a, err) : no_memory(err);
-	}
+	return s;
+}
+
+int zarr_finish(struct zarr *s, int r, const struct source_args *a,
+		struct source **out, struct error *err)
+{
+	if (r == 0)
+		r = publish(s, a, err);
 	if (r < 0) {
 		if (err && !strstr(err->text, a->path))
 			error_prefix(err, "%s: ", a->path);
@@ -462,20 +453,21 @@ static int zarr_open(const struct source_args *a, struct source **out,
 	return 0;
 }
 
-bool zarr_is_store(const char *path)
+static int zarr_open(const struct source_args *a, struct source **out,
+		     struct error *err)
 {
-	static const char *const names[] = {"zarr.json", ".zgroup", ".zarray",
-					    ".zmetadata"};
-	struct stat st;
+	struct zarr *s = zarr_new(&source_zarr);
+	int r;
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		char key[ZARR_KEY_MAX];
-
-		if (zarr_key(key, path, names[i]) && stat(key, &st) == 0 &&
-		    S_ISREG(st.st_mode))
-			return true;
+	*out = NULL;
+	if (!s)
+		return no_memory(err);
+	r = arrays_begin(&s->arrays, a, err);
+	if (r == 0) {
+		s->store = zarr_directory_new(s->arrays.path);
+		r = s->store ? 0 : no_memory(err);
 	}
-	return false;
+	return zarr_finish(s, r, a, out, err);
 }
 
 static int zarr_probe(const unsigned char *head, size_t n, const char *path)

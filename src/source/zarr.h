@@ -10,9 +10,7 @@
 #include "source/zarr_meta.h"
 #include "source/zarr_store.h"
 
-extern const struct source_ops source_zarr;
-/* Is this directory a Zarr store, by its metadata? */
-bool zarr_is_store(const char *path);
+extern const struct source_ops source_zarr, source_zarr_zip;
 
 /* Indexes of shards that were read last; bytes of all of them. */
 #define ZARR_INDEXES 64
@@ -35,6 +33,19 @@ struct zarr {
 	unsigned next; /* the slot that is used next */
 	size_t index_bytes;
 };
+
+/* Cleared, but for its ops and lock; NULL: no memory. */
+struct zarr *zarr_new(const struct source_ops *ops);
+/* Publish what its store has, if nothing has gone wrong yet (r); else close it. */
+int zarr_finish(struct zarr *s, int r, const struct source_args *a,
+		struct source **out, struct error *err);
+void zarr_close(struct source *s);
+/* Is this zip a Zarr store: with metadata in its root, or in its only directory? */
+struct archive;
+bool zarr_zip_is_store(const struct archive *a);
+/* Open it as one; `a` is taken over. */
+int zarr_zip_open(struct archive *a, const struct source_args *args,
+		  struct source **out, struct error *err);
 
 /* What an array of this source has of its own. */
 struct zarr_own {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "extent/handles.h"
 
 struct directory_store {
 	struct zarr_store store; /* first member */
@@ -36,6 +37,21 @@ bool zarr_key(char out[ZARR_KEY_MAX], const char *dir, const char *name)
 			 name);
 
 	return n >= 0 && n < ZARR_KEY_MAX;
+}
+
+const char *const zarr_root_documents[] = {"zarr.json", ".zgroup", ".zarray",
+					   ".zmetadata", NULL};
+
+bool zarr_is_store(const char *path)
+{
+	char key[ZARR_KEY_MAX];
+	struct stat st;
+
+	for (const char *const *name = zarr_root_documents; *name; name++)
+		if (zarr_key(key, path, *name) && stat(key, &st) == 0 &&
+		    S_ISREG(st.st_mode))
+			return true;
+	return false;
 }
 
 static bool is_later(const struct timespec *t, const struct timespec *than)
@@ -171,6 +187,42 @@ static int directory_list(struct zarr_store *s, const char *dir,
 	return r;
 }
 
+static int directory_place(struct zarr_store *s, const char *key,
+			   struct handles *h, struct zarr_place *out,
+			   struct error *err)
+{
+	cleanup_free char *path = NULL;
+	struct stat st;
+
+	if (asprintf(&path, "%s/%s", s->path, key) < 0) {
+		path = NULL;
+		return no_memory(err);
+	}
+	if (stat(path, &st) < 0)
+		return errno == ENOENT ? -ENOENT
+				       : error_errno(err, -errno, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EIO, "%s is not a regular file", path);
+	*out = (struct zarr_place){.file = handles_add(h, path),
+				   .size = (uint64_t)st.st_size};
+	if (out->file == UINT32_MAX)
+		return no_memory(err);
+	handles_expect(h, out->file, &st);
+	return 0;
+}
+
+static uint32_t directory_file(struct zarr_store *s, const char *key,
+			       struct handles *h)
+{
+	cleanup_free char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", s->path, key) < 0) {
+		path = NULL;
+		return UINT32_MAX;
+	}
+	return handles_add(h, path);
+}
+
 static void directory_free(struct zarr_store *s)
 {
 	free(s->path);
@@ -182,6 +234,8 @@ static const struct zarr_store_ops directory_ops = {
 	.read = directory_key_read,
 	.close = directory_key_close,
 	.list = directory_list,
+	.place = directory_place,
+	.file = directory_file,
 	.free = directory_free,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the keys of a Zarr store are: names of bytes, in a directory. */
+/* Where the keys of a Zarr store are: names of bytes, in a directory or a zip. */
 #ifndef SOURCE_ZARR_STORE_H
 #define SOURCE_ZARR_STORE_H
 
@@ -15,12 +15,19 @@
 #define ZARR_DOCUMENT_MAX (UINT64_C(64) << 20)
 
 struct zarr_store;
+struct handles;
 /* A key that is open; a value, closed soon. */
 struct zarr_value {
 	uint64_t size;
 	/* What it was then: other numbers, other bytes. */
 	uint64_t identity[4];
+	uint64_t member; /* of a zip: its record */
 	int fd;
+};
+/* A value that lies in a file as it is. */
+struct zarr_place {
+	uint32_t file; /* number in handles */
+	uint64_t pos, size;
 };
 struct zarr_store_ops {
 	/* -ENOENT: there is no such key, without a sentence.  -ESTALE: it was
@@ -38,6 +45,14 @@ struct zarr_store_ops {
 	int (*list)(struct zarr_store *s, const char *dir,
 		    int (*each)(void *ctx, const char *name, bool is_dir),
 		    void *ctx, struct error *err);
+	/* Where all of a key's bytes are, for who maps them.  1: they have to be
+	 * decoded (out->size is right); -ENOENT without a sentence. */
+	int (*place)(struct zarr_store *s, const char *key, struct handles *h,
+		     struct zarr_place *out, struct error *err);
+	/* The file that stands for a key in sentences and statistics: its number in
+	 * handles; UINT32_MAX: no memory. */
+	uint32_t (*file)(struct zarr_store *s, const char *key,
+			 struct handles *h);
 	void (*free)(struct zarr_store *s);
 };
 /* Used by several threads at once. */
@@ -46,6 +61,10 @@ struct zarr_store {
 	char *path; /* for sentences */
 };
 
+/* What the root of a store has one of; ends with NULL. */
+extern const char *const zarr_root_documents[];
+/* Is this directory a Zarr store, by its metadata? */
+bool zarr_is_store(const char *path);
 /* A directory's; `path` is copied.  NULL: no memory. */
 struct zarr_store *zarr_directory_new(const char *path);
 void zarr_store_free(struct zarr_store *s);

@@ -89,5 +89,8 @@ bool zip_place_range(const struct zip *z, uint64_t off, uint64_t len,
 /* "stored", "deflate", or why it cannot be read; where its bytes begin in the
  * archive. */
 const char *zip_kept_as(const struct zip *z, uint64_t off, uint64_t *at);
+/* The CRC-32 of the stored member whose bytes begin at `off` of the space; false: there
+ * is none. */
+bool zip_stored_crc(const struct zip *z, uint64_t off, uint32_t *crc);
 
 #endif

@@ -437,6 +437,17 @@ static uint64_t plain_at(const struct zip *z, uint64_t pos)
 	return lo;
 }
 
+bool zip_stored_crc(const struct zip *z, uint64_t off, uint32_t *crc)
+{
+	const struct zip_stored *s =
+		z->n_plain ? &z->plain[plain_at(z, off)] : NULL;
+
+	if (!s || s->pos != off)
+		return false;
+	*crc = s->crc;
+	return true;
+}
+
 bool zip_place_range(const struct zip *z, uint64_t off, uint64_t len,
 		     uint64_t *first, uint64_t *last)
 {
