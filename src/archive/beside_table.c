@@ -18,6 +18,8 @@ const struct beside_ops *const beside_table[] = {
 	NULL
 };
 /* clang-format on */
+_Static_assert(sizeof beside_table / sizeof *beside_table - 1 <= 32,
+	       "each view has a bit in beside_options.listed");
 
 uint32_t beside_rows(const char *name, size_t len)
 {

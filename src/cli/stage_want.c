@@ -50,7 +50,7 @@ static void print_labels(FILE *f, const char *labels)
 /* Everything that makes a difference for the bytes that are staged. */
 static void print_options(FILE *f, const struct settings *s)
 {
-	fprintf(f, "views=%s%x sample-axes=%u%s",
+	fprintf(f, "views=%s%" PRIx64 " sample-axes=%u%s",
 		s->stage.views_given ? "" : "~", s->views.views,
 		s->views.sample_axes, s->views.sample_axes_given ? "!" : "");
 	fprintf(f, " dtype-order=%s missing=%s",

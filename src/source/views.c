@@ -9,11 +9,13 @@ int source_views_parse(struct view_options *tensors,
 		       struct beside_options *members, const char *list,
 		       struct error *err)
 {
-	uint32_t of_tensors = 0, of_members = 0;
+	uint64_t of_tensors = 0;
+	uint32_t of_members = 0;
 
 	while (*list) {
 		size_t len = strcspn(list, ",+");
-		uint32_t t = view_rows(list, len), m = beside_rows(list, len);
+		uint64_t t = view_rows(list, len);
+		uint32_t m = beside_rows(list, len);
 
 		if (!(t | m))
 			return error_set(err, -EINVAL,

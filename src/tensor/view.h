@@ -9,7 +9,7 @@
 struct view_options {
 	unsigned sample_axes;   /* 1 .. RANK_MAX; default 1 */
 	bool sample_axes_given; /* else files may suggest another number */
-	uint32_t views;         /* listed: bit i, row i of view_table */
+	uint64_t views;         /* listed: bit i, row i of view_table */
 	bool source_order;      /* dtype-order=source: keep big-endian */
 	const char *labels;     /* what has them; NULL: look around */
 	bool *labels_found; /* set where these are somebody's; may be NULL */
@@ -22,7 +22,7 @@ void view_options_default(struct view_options *o);
 int view_options_parse(struct view_options *o, const char *list,
 		       struct error *err);
 /* Rows of view_table that are called `name` (of `len` bytes); "all": all.  0: none. */
-uint32_t view_rows(const char *name, size_t len);
+uint64_t view_rows(const char *name, size_t len);
 /* Is a view of that name among those that are listed? */
 bool view_is_listed(const struct view_options *o, const char *name);
 /* Comma-separated names of all views, for help. */

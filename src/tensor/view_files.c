@@ -43,9 +43,9 @@ bool view_add_note(struct tensor *t, const char *top, const char *why)
 }
 
 /* Is `a` before `b` in the directory's order? */
-static bool comes_before(unsigned a, unsigned b, uint32_t listed)
+static bool comes_before(unsigned a, unsigned b, uint64_t listed)
 {
-	bool first = listed & 1u << a, second = listed & 1u << b;
+	bool first = listed >> a & 1, second = listed >> b & 1;
 
 	return first != second
 		       ? first
@@ -54,7 +54,7 @@ static bool comes_before(unsigned a, unsigned b, uint32_t listed)
 
 /* Keep the rows as the directory lists them; the row's place. */
 static unsigned files_insert(struct tensor_files *f, unsigned row,
-			     uint32_t listed)
+			     uint64_t listed)
 {
 	unsigned k = f->n++;
 
@@ -65,17 +65,17 @@ static unsigned files_insert(struct tensor_files *f, unsigned row,
 }
 
 /* Those that no option can leave out. */
-static uint32_t view_always(void)
+static uint64_t view_always(void)
 {
-	uint32_t rows = 0;
+	uint64_t rows = 0;
 
 	for (unsigned i = 0; view_table[i]; i++)
-		rows |= view_table[i]->name ? 0 : 1u << i;
+		rows |= view_table[i]->name ? 0 : UINT64_C(1) << i;
 	return rows;
 }
 
 /* False: no memory. */
-static bool files_add(struct tensor_files *f, unsigned row, uint32_t views,
+static bool files_add(struct tensor_files *f, unsigned row, uint64_t views,
 		      uint64_t *numbers)
 {
 	const struct view_ops *ops = view_table[row];
@@ -110,7 +110,7 @@ static int files_text(struct tensor *t, unsigned axes, struct error *err)
 
 /* What is listed comes first where there are not numbers for all.  False: no
  * memory. */
-static bool files_add_all(struct tensor_files *f, uint32_t views)
+static bool files_add_all(struct tensor_files *f, uint64_t views)
 {
 	uint64_t numbers = VIEWS_MAX + 1;
 	bool ok = true;

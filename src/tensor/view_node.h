@@ -5,7 +5,7 @@
 
 #include "tensor/view.h"
 
-#define VIEWS_MAX 32
+#define VIEWS_MAX 64 /* bits of view_options.views */
 
 struct tensor_files {
 	struct files files;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tensor/view_node.h"
+
 /* A view a line: they are many. */
 /* clang-format off */
 const struct view_ops *const view_table[] = {
@@ -37,28 +39,30 @@ const struct view_ops *const view_table[] = {
 	NULL
 };
 /* clang-format on */
+_Static_assert(sizeof view_table / sizeof *view_table - 1 <= VIEWS_MAX,
+	       "each view has a bit in view_options.views");
 
 void view_options_default(struct view_options *o)
 {
 	memset(o, 0, sizeof *o);
 	o->sample_axes = 1;
 	for (unsigned i = 0; view_table[i]; i++)
-		o->views |= view_table[i]->unlisted ? 0 : 1u << i;
+		o->views |= view_table[i]->unlisted ? 0 : UINT64_C(1) << i;
 }
 
 /* (Samples are numbers or text.) */
-uint32_t view_rows(const char *name, size_t len)
+uint64_t view_rows(const char *name, size_t len)
 {
-	uint32_t bits = 0;
+	uint64_t bits = 0;
 
 	if (len == 3 && !memcmp(name, "all", 3))
-		return UINT32_MAX;
+		return UINT64_MAX;
 
 	for (unsigned i = 0; view_table[i]; i++) {
 		const char *have = view_table[i]->name;
 
 		if (have && strlen(have) == len && !memcmp(have, name, len))
-			bits |= 1u << i;
+			bits |= UINT64_C(1) << i;
 	}
 	return bits;
 }
@@ -71,11 +75,11 @@ bool view_is_listed(const struct view_options *o, const char *name)
 int view_options_parse(struct view_options *o, const char *list,
 		       struct error *err)
 {
-	uint32_t views = 0;
+	uint64_t views = 0;
 
 	while (*list) {
 		size_t len = strcspn(list, ",+");
-		uint32_t bits = view_rows(list, len);
+		uint64_t bits = view_rows(list, len);
 
 		if (!bits)
 			return error_set(err, -EINVAL,
