@@ -41,6 +41,8 @@ int cmd_stage(const struct command *c, struct settings *s, int argc,
 
 	if (!argc && !s->stage.files_from)
 		return cli_usage(c, "everything is missing: %s", c->operands);
+	if (s->stage.null && !s->stage.files_from)
+		return cli_usage(c, "--null goes with --files-from");
 	stage_defaults(s);
 	worst = stage_groups_read(&groups, c, s, argc, argv);
 	if (worst != CLI_DONE)

@@ -47,7 +47,9 @@ int cli_usage(const struct command *c, const char *fmt, ...)
 
 int cli_source_exit(int code)
 {
-	return code == -ENOMEM ? CLI_MEMORY : CLI_SOURCE;
+	return code == -ENOMEM        ? CLI_MEMORY
+	       : code == SOURCE_USAGE ? CLI_USAGE
+				      : CLI_SOURCE;
 }
 
 int cli_flush(const struct command *c)

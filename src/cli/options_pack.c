@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/system.h"
 #include "cli/option_rows.h"
 #include "pack/comp.h"
 
@@ -89,6 +90,22 @@ static int set_owner(struct settings *s, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_shards(struct settings *s, const char *value, struct error *err)
+{
+	uint64_t *size = &s->pack.shard_size;
+	int r;
+
+	if (!strncmp(value, "count=", 6))
+		return parse_count(value + 6, 1, UINT64_MAX,
+				   &s->pack.shard_count, err);
+	if (strncmp(value, "size=", 5))
+		return parse_count(value, 1, UINT64_MAX, &s->pack.shards, err);
+	r = parse_size(value + 5, system_memory(), size, err);
+	return r < 0 || *size ? r
+			      : error_set(err, -EINVAL,
+					  "shards of 0 bytes hold nothing");
+}
+
 static int set_mtime(struct settings *s, const char *value, struct error *err)
 {
 	return parse_time(value, &s->pack.mtime, err);
@@ -157,8 +174,11 @@ static const struct option options_pack[] = {
 	END};
 
 static const struct option options_shards[] = {
-	COUNT("shards", "N", "N tars, OUT has a %06d: WebDataset shards",
-	      pack.shards),
+	CALL("shards", 0, "N|size=SIZE|count=N", NULL,
+	     "N tars, or tars of at most SIZE, or of N samples; OUT has a "
+	     "%06d: "
+	     "WebDataset shards",
+	     set_shards),
 	SIZE("shard-size", "SIZE", NULL, "a new shard before it gets larger",
 	     pack.shard_size),
 	COUNT("shard-count", "N", "a new shard after N samples",

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How the view shards/ is cut: what shards=, shard-size= and shard-count= set. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/parse.h"
 #include "base/system.h"
 #include "cli/option_rows.h"
 #include "shards/cut.h"
+
+#define SIZE "size="
+#define COUNT "count="
 
 /* Tensors and members are cut alike. */
 static int check(struct settings *s, struct error *err)
@@ -14,11 +18,17 @@ static int check(struct settings *s, struct error *err)
 	return shards_cut_check(&s->views.shards, err);
 }
 
+/* "4", "size=1G" or "count=1000": also the other two options. */
 int option_set_shards(struct settings *s, const char *value, struct error *err)
 {
 	struct shards_cut *cut = &s->views.shards;
-	int r = parse_count(value, 1, UINT64_MAX, &cut->shards, err);
+	int r;
 
+	if (!strncmp(value, SIZE, strlen(SIZE)))
+		return option_set_shard_size(s, value + strlen(SIZE), err);
+	if (!strncmp(value, COUNT, strlen(COUNT)))
+		return option_set_shard_count(s, value + strlen(COUNT), err);
+	r = parse_count(value, 1, UINT64_MAX, &cut->shards, err);
 	return r < 0 ? r : check(s, err);
 }
 

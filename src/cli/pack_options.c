@@ -204,6 +204,8 @@ int pack_options(const struct command *c, const struct settings *s,
 	    !strcmp(s->pack.files_from, "-") && !strcmp(s->pack.order, "-"))
 		return cli_usage(c, "--files-from and --order cannot both be "
 				    "standard input");
+	if (s->pack.null && !s->pack.files_from && !s->pack.order)
+		return cli_usage(c, "--null goes with --files-from or --order");
 	if (s->pack.files_from)
 		r = pack_list_read(&lists->only, s->pack.files_from,
 				   s->pack.null, &err);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/system.h"
+#include "cli/options_fit.h"
 
 /* For what is being decoded when nobody wants it any more. */
 #define END_SECONDS 2
@@ -82,8 +83,10 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 {
 	const char *none = NULL;
 	const char **places[] = {&s->index, &s->shm_dir, &s->stage.to};
-	int r = 0;
+	int r = options_check(c, s);
 
+	if (r != 0)
+		return r;
 	s->names = calloc(n, sizeof *s->names);
 	if (!s->names) {
 		cli_say(c, "out of memory");

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/system.h"
-#include "cli/option_rows.h"
+#include "cli/options_fit.h"
 #include "cli/progress.h"
 #include "shm/home.h"
 #include "tensor/classes.h"
@@ -318,6 +318,8 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 		r = open_source(&o, paths, i,
 				n == 1 && !(set->names && set->names[0]));
 	progress_clear(&o.progress);
+	if (r == 0)
+		r = options_fit(set, s->sources, s->n_sources, err);
 	if (r == 0)
 		r = add_zarr(&o, store);
 	if (r == 0)

@@ -178,7 +178,7 @@ static int check_axis(struct reading *rd, int axis, struct error *err)
 	if (axis < 0)
 		axis += (int)rank;
 	if (axis < 0 || axis >= (int)rank)
-		return error_set(err, -EINVAL,
+		return error_set(err, SOURCE_USAGE,
 				 "concat=: arrays of %u axes have no such axis",
 				 rank);
 	rd->axis = (unsigned)axis;
@@ -358,7 +358,7 @@ int concat_open(const struct source_args *a, struct source **out,
 	if (ops == &source_hdf5)
 		return ops->open(a, out, err);
 	if (a->dataset)
-		return error_set(err, -EINVAL, "%s: dataset= is for HDF5 files",
-				 a->path);
+		return error_set(err, SOURCE_USAGE,
+				 "%s: dataset= is for HDF5 files", a->path);
 	return open_npy(a, out, err);
 }

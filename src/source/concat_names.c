@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "source/concat.h"
@@ -81,15 +83,38 @@ static int is_shown(const struct dirent *e)
 	return e->d_name[0] != '.';
 }
 
+static bool is_directory(const char *dir, const struct dirent *e)
+{
+	cleanup_free char *path = NULL;
+	struct stat st;
+
+	if (e->d_type == DT_REG)
+		return false;
+	if (asprintf(&path, "%s/%s", dir, e->d_name) < 0)
+		path = NULL;
+	return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int concat_list(const char *path, struct dirent ***names, struct error *err)
 {
-	int n = scandir(path, names, is_shown, by_name);
+	int n = scandir(path, names, is_shown, by_name), r = n;
 
 	if (n < 0)
 		return error_errno(err, -errno, "%s", path);
 	if (n == 0)
-		return error_set(err, -ENOTSUP, "there is nothing in it");
-	return n;
+		r = error_set(err, -ENOTSUP, "there is nothing in it");
+	for (int i = 0; i < n && r == n; i++)
+		if (is_directory(path, (*names)[i]))
+			r = error_set(err, SOURCE_USAGE,
+				      "%s is a directory: concat= takes the "
+				      "files of one directory, which has "
+				      "nothing else",
+				      (*names)[i]->d_name);
+	if (r <= 0) {
+		concat_list_free(*names, n);
+		*names = NULL;
+	}
+	return r;
 }
 
 void concat_list_free(struct dirent **names, int n)

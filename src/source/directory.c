@@ -271,13 +271,6 @@ static int directory_open(const struct source_args *a, struct source **out,
 	int r;
 
 	*out = NULL;
-	if (a->archive && (a->archive->subdir || a->archive->offset))
-		return error_set(
-			err, -EINVAL,
-			"'%s' is a directory, and %s is for archives", a->path,
-			a->archive->subdir ? "subdir= (of a directory name the "
-					     "path itself)"
-					   : "offset=");
 	s = calloc(1, sizeof *s);
 	if (!s)
 		return no_memory(err);

@@ -131,7 +131,7 @@ static int set_axis(struct concat *c, int axis)
 	if (axis < 0)
 		axis += rank;
 	if (axis < 0 || axis >= rank)
-		return error_set(c->err, -EINVAL,
+		return error_set(c->err, SOURCE_USAGE,
 				 "concat=: arrays of %d axes have no such axis",
 				 rank);
 	c->axis = (unsigned)axis;

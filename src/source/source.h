@@ -3,6 +3,7 @@
 #ifndef SOURCE_SOURCE_H
 #define SOURCE_SOURCE_H
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "archive/beside.h"
@@ -87,6 +88,10 @@ struct source {
 int source_views_parse(struct view_options *tensors,
 		       struct beside_options *members, const char *list,
 		       struct error *err);
+
+/* The code of what is wrong with an option, not with a source: it is for other kinds of
+ * sources, or its value is for none like this. */
+#define SOURCE_USAGE (-EDOM)
 
 /* Rows end with NULL. */
 extern const struct source_ops *const source_table[];

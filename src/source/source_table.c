@@ -131,19 +131,30 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 static int check_options(const struct source_ops *ops,
 			 const struct source_args *a, struct error *err)
 {
+	const struct archive_options *of_archives = a->archive;
 	const char *odd = NULL;
 
 	if (ops->archive && ops != &source_zip && a->dataset && !a->inside)
 		odd = "dataset= is for HDF5 files; for archives it is subdir=";
-	else if (!ops->archive && a->archive && a->archive->offset)
+	else if (ops == &source_directory && a->dataset)
+		odd = "dataset= is for HDF5 files, and this is a directory: "
+		      "name the file in it";
+	else if (ops != &source_hdf5 && ops != &source_zarr && a->dataset)
+		odd = "dataset= is for HDF5 files and Zarr stores";
+	else if (ops == &source_directory && of_archives && of_archives->offset)
+		odd = "offset= is for archives, and this is a directory";
+	else if (!ops->archive && of_archives && of_archives->offset)
 		odd = "offset= is for archives";
-	else if (!ops->archive && a->archive && a->archive->subdir)
+	else if (ops == &source_directory && of_archives && of_archives->subdir)
+		odd = "subdir= is for archives, and this is a directory: name "
+		      "the one in it";
+	else if (!ops->archive && of_archives && of_archives->subdir)
 		odd = "subdir= is for archives; for HDF5 files it is dataset=";
 	else if (!ops->archive && ops != &source_hdf5 && a->views.labels &&
 		 !(a->archive && a->archive->depth))
 		odd = "labels= is a dataset of an HDF5 file, or a .csv or .txt "
 		      "file";
-	return odd ? error_set(err, -EINVAL, "%s: %s", a->path, odd) : 0;
+	return odd ? error_set(err, SOURCE_USAGE, "%s: %s", a->path, odd) : 0;
 }
 
 /* A store that is a directory, parts of a tensor, or files. */
@@ -151,14 +162,29 @@ static int open_directory(const struct source_args *a, struct source **out,
 			  struct error *err)
 {
 	bool as_is = a->archive && a->archive->as_is;
+	const struct source_ops *ops = as_is || !zarr_is_store(a->path)
+					       ? &source_directory
+					       : &source_zarr;
 	int r;
 
-	if (a->joined)
-		return concat_open(a, out, err);
-	if (as_is || !zarr_is_store(a->path))
-		return source_directory.open(a, out, err);
-	r = check_options(&source_zarr, a, err);
-	return r < 0 ? r : source_zarr.open(a, out, err);
+	/* Of .npy files it says what it does not take. */
+	r = check_options(a->joined ? &source_hdf5 : ops, a, err);
+	if (r < 0)
+		return r;
+	return a->joined ? concat_open(a, out, err) : ops->open(a, out, err);
+}
+
+static int open_raw(const struct source_args *a, struct source **out,
+		    struct error *err)
+{
+	int r = check_options(&source_raw, a, err);
+	struct stat st;
+
+	if (r == 0 && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
+		r = error_set(err, SOURCE_USAGE,
+			      "%s is a directory, and raw= is for files",
+			      a->path);
+	return r < 0 ? r : raw_open(a, out, err);
 }
 
 int source_open(const struct source_args *a, struct source **out,
@@ -174,13 +200,17 @@ int source_open(const struct source_args *a, struct source **out,
 	if (!a->inside && !a->raw && stat(a->path, &st) == 0 &&
 	    S_ISDIR(st.st_mode))
 		return open_directory(a, out, err);
+	if (a->joined && a->raw)
+		return error_set(err, SOURCE_USAGE,
+				 "%s: concat= and raw= do not go together",
+				 a->path);
 	if (a->joined)
-		return error_set(err, -EINVAL,
+		return error_set(err, SOURCE_USAGE,
 				 "%s is no directory, and concat= is for "
-				 "directories of .npy files",
+				 "directories of .npy or HDF5 files",
 				 a->path);
 	if (a->raw && !a->inside)
-		return raw_open(a, out, err);
+		return open_raw(a, out, err);
 	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
@@ -198,18 +228,28 @@ static int load_archive(const struct source_args *a, struct source **out,
 	unsigned char head[SOURCE_HEAD];
 	const struct source_ops *ops;
 	size_t n;
-	int r = read_head(a, head, &n, err);
+	struct stat st;
+	int r;
 
+	if (stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
+		return error_set(err, SOURCE_USAGE,
+				 "%s is a directory: only archives can be one "
+				 "tree (union)",
+				 a->path);
+	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
 	ops = source_probe(head, n, a->path);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	if (!ops->archive)
-		return error_set(err, -ENOTSUP,
+		return error_set(err, SOURCE_USAGE,
 				 "%s is no archive: only archives can be one "
 				 "tree (union)",
 				 a->path);
+	r = check_options(ops, a, err);
+	if (r < 0)
+		return r;
 	return archive_load_as(ops, a, out, err);
 }
 

@@ -177,6 +177,7 @@ static bool take_option(const char **s, struct place *p, unsigned *seen)
 	enum { SEED = 1, WORKER = 2, BATCH = 4 };
 
 	if (take_flag(s, "drop-last", &p->drop_last) ||
+	    take_flag(s, "drop_last", &p->drop_last) ||
 	    take_flag(s, "no-shuffle", &p->no_shuffle) ||
 	    take_flag(s, "in-turn", &p->in_turn))
 		return true;

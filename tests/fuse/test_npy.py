@@ -322,8 +322,8 @@ def parts_that_do_not_fit():
         check(sentence in p.stderr, p.stderr)
 
     refused("along axes other than 0", "--concat=0")
-    refused("no such axis", "--concat=3")
-    refused("no such axis", "--concat=-4")
+    refused("no such axis", "--concat=3", code=2)
+    refused("no such axis", "--concat=-4", code=2)
     save("odd/part-2.npy", random("<f8", (6, 2, 5)))
     refused("part-2.npy: its type is <f8", "--concat=1")
     with open(path + "/part-2.npy", "wb") as f:
@@ -331,7 +331,7 @@ def parts_that_do_not_fit():
     refused("part-2.npy: no .npy file", "--concat=1")
     os.unlink(path + "/part-2.npy")
     os.mkdir(path + "/part-2.npy")
-    refused("part-2.npy", "--concat=1")
+    refused("part-2.npy", "--concat=1", code=2)
     os.rmdir(path + "/part-2.npy")
     with open(path + "/.hidden", "wb"):
         pass
@@ -340,7 +340,7 @@ def parts_that_do_not_fit():
     os.mkdir(path)
     refused("there is nothing in it", "--concat=0")
     path = save("one.npy", random("<f4", (3,)))
-    refused("is no directory", "--concat=0")
+    refused("is no directory", "--concat=0", code=2)
 
 
 @case
@@ -434,12 +434,12 @@ def many_hdf5_files():
 def hdf5_files_that_do_not_fit():
     path, _ = h5_parts("hodd", 1, [2, 3])
 
-    def refused(sentence, *opts):
-        p = exits(tensorfs("info", *opts, path), 3, sentence)
+    def refused(sentence, *opts, code=3):
+        p = exits(tensorfs("info", *opts, path), code, sentence)
         check(sentence in p.stderr and p.stderr.count("\n") == 1, p.stderr)
 
     refused("run1.h5: its shape is another", "--concat=0")
-    refused("no such axis", "--concat=3")
+    refused("no such axis", "--concat=3", code=2)
     refused("no dataset '/z'", "--concat=1", "--dataset=/z")
     with h5py.File(path + "/run2.h5", "w") as f:
         f["x/y"] = np.zeros((6, 2, 5), "f8")

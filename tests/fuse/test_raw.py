@@ -112,7 +112,7 @@ def bad_file():
         check(p.returncode in (2, 3) and p.stderr.strip(), text)
         check(word in p.stderr, text + ": " + p.stderr)
     p = tensorfs("ls", "--raw", "dtype=u2", os.path.dirname(path))
-    exits(p, 3, "a directory")
+    exits(p, 2, "a directory")
     path, _ = records()
     with Mount(path, opts=["--raw", "dtype=u2,shape=16x24,header=64,footer=6,"
                            "offset=1024"]) as m:

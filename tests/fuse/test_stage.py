@@ -556,7 +556,7 @@ def directories():
               "link to %s" % text)
         os.unlink(top + "/sub/link")
     for option in ("--subdir=sub", "--offset=512"):
-        sentence(stage("-q", option, top, code=3), "directory", top)
+        sentence(stage("-q", option, top, code=2), "directory", top)
 
 
 @cleaned
