@@ -271,6 +271,13 @@ static int bs_attr(struct files *f, uint64_t node, struct pinner *p,
 	return r;
 }
 
+static int bs_hold(struct files *f, uint64_t node, int64_t n)
+{
+	struct files *v = owner_of(f, &node);
+
+	return v && v->ops->hold ? v->ops->hold(v, node, n) : 0;
+}
+
 static int bs_prepare(struct files *f, uint64_t node, uint64_t off,
 		      uint64_t len, struct error *err)
 {
@@ -361,6 +368,7 @@ static const struct files_ops beside_files_ops = {
 	.parent = bs_parent,
 	.attr_is_slow = bs_attr_is_slow,
 	.attr = bs_attr,
+	.hold = bs_hold,
 	.prepare = bs_prepare,
 	.map = bs_map,
 	.xattr = bs_xattr,

@@ -5,7 +5,7 @@
  * The number of a sample is the place of its path in the sorted list of all (files.txt).  What
  * is listed are the files themselves, under their positions.  Nodes:
  *
- *	0 epochs/ | 1 + number of a directory | 1 + LOOKUPS_MAX + number: its order.txt
+ *	0 epochs/ | 1 + number of a directory | 1 + LOOKUPS_NUMBERS + number: its order.txt
  */
 #include <errno.h>
 #include <stddef.h>
@@ -37,14 +37,15 @@ static struct view *self_of(const struct files *f)
 
 static bool is_order(uint64_t node)
 {
-	return node > LOOKUPS_MAX;
+	return node > LOOKUPS_NUMBERS;
 }
 
 static uint32_t number_of(uint64_t node)
 {
 	if (node == 0)
 		return EPOCHS_TOP;
-	return (uint32_t)(is_order(node) ? node - 1 - LOOKUPS_MAX : node - 1);
+	return (uint32_t)(is_order(node) ? node - 1 - LOOKUPS_NUMBERS
+					 : node - 1);
 }
 
 static uint64_t node_of(uint32_t number)
@@ -143,7 +144,7 @@ static int ev_find(const struct files *f, uint64_t dir, const char *name,
 		*node = member_of(v, x.number);
 		return 0;
 	}
-	*node = 1 + x.number + (x.kind == EPOCHS_ORDER ? LOOKUPS_MAX : 0);
+	*node = 1 + x.number + (x.kind == EPOCHS_ORDER ? LOOKUPS_NUMBERS : 0);
 	return 0;
 }
 
@@ -177,10 +178,18 @@ static int ev_attr(struct files *f, uint64_t node, struct pinner *p,
 		return -ENOENT;
 	beside_attr(v->b, is_order(node) ? S_IFREG : S_IFDIR, out);
 	if (node)
-		out->generation = epochs_generation(v->epochs);
+		out->generation = epochs_generation(v->epochs, number_of(node));
 	return is_order(node) ? beside_text_size(&v->text, number_of(node), p,
 						 &out->size, err)
 			      : 0;
+}
+
+static int ev_hold(struct files *f, uint64_t node, int64_t n)
+{
+	const struct view *v = self_of(f);
+
+	return node && v->epochs ? epochs_hold(v->epochs, number_of(node), n)
+				 : 0;
 }
 
 static int ev_map(const struct files *f, uint64_t node, uint64_t off,
@@ -210,6 +219,7 @@ static const struct files_ops view_ops = {
 	.parent = ev_parent,
 	.attr_is_slow = ev_attr_is_slow,
 	.attr = ev_attr,
+	.hold = ev_hold,
 	.map = ev_map,
 	.free = ev_free,
 };
@@ -263,7 +273,7 @@ static bool fits(const struct beside_args *a)
 static uint64_t numbers(const struct beside_args *a)
 {
 	(void)a;
-	return 2 * (uint64_t)LOOKUPS_MAX;
+	return 2 * (uint64_t)LOOKUPS_NUMBERS;
 }
 
 static int make(struct beside *b, struct files **out, struct error *err)

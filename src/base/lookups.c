@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names that somebody has asked for. */
+/*
+ * A name is held as often as the kernel has been told of it, until it forgets that.  Those
+ * that nobody holds are in a list, the one that was used last at its end; room is made at
+ * its front.  Between being found and being held a name may go, after many others were
+ * used: who holds it is told, and no other name has its number by then.
+ */
 #include "base/lookups.h"
 
 #include <errno.h>
@@ -12,23 +18,22 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 
 struct lookup {
-	uint32_t number;
+	struct lookup *before, *behind; /* in the list, unless it is held */
+	uint64_t holds;
+	uint32_t number, generation;
 	char name[];
 };
-/* Tables that are each twice as long as the one before, so that one name costs little,
- * and what is in them never moves. */
-#define FIRST_BITS 4
-#define TABLES 13 /* with 16 << 0 ... 16 << 12 names: enough */
 struct lookups {
-	pthread_mutex_t lock; /* of `tree` and `n` */
-	void *tree;
-	uint32_t n, generation;
-	_Atomic(_Atomic(struct lookup *) *) table[TABLES];
+	pthread_mutex_t lock;  /* of all below */
+	void *names, *numbers; /* trees */
+	struct lookup *first, *last;
+	uint32_t n, held;
+	uint32_t next, generation; /* of the next name */
+	bool again;                /* all numbers were given */
 };
-_Static_assert(((1u << TABLES) - 1) << FIRST_BITS >= LOOKUPS_MAX,
-	       "tables have room for all");
 
 static int by_name(const void *a, const void *b)
 {
@@ -37,29 +42,63 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Which table has a number, and where in it. */
-static unsigned table_of(uint64_t number, uint64_t *place)
+static int by_number(const void *a, const void *b)
 {
-	uint64_t first = number + (1u << FIRST_BITS);
-	unsigned t = 63 - (unsigned)__builtin_clzll(first) - FIRST_BITS;
+	const struct lookup *x = a, *y = b;
 
-	*place = first - (UINT64_C(1) << FIRST_BITS << t);
-	return t;
+	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The place of the next number; NULL: no memory. */
-static _Atomic(struct lookup *) *next_place(struct lookups *l)
+static struct lookup *of_number(const struct lookups *l, uint64_t number)
 {
-	uint64_t place;
-	unsigned t = table_of(l->n, &place);
-	_Atomic(struct lookup *) *table = atomic_load(&l->table[t]);
+	struct lookup key = {.number = (uint32_t)number};
+	struct lookup **found = NULL;
 
-	if (!table) {
-		table = calloc((size_t)1 << FIRST_BITS << t, sizeof *table);
-		atomic_store(&l->table[t], table);
-	}
-	return table ? &table[place] : NULL;
+	if (number < LOOKUPS_NUMBERS)
+		found = tfind(&key, &l->numbers, by_number);
+	return found ? *found : NULL;
 }
+
+/* ---- the list ------------------------------------------------------------ */
+
+static void list_add(struct lookups *l, struct lookup *x)
+{
+	x->before = l->last;
+	x->behind = NULL;
+	*(l->last ? &l->last->behind : &l->first) = x;
+	l->last = x;
+}
+
+static void list_take(struct lookups *l, struct lookup *x)
+{
+	*(x->before ? &x->before->behind : &l->first) = x->behind;
+	*(x->behind ? &x->behind->before : &l->last) = x->before;
+}
+
+static void touch(struct lookups *l, struct lookup *x)
+{
+	if (x->holds || x == l->last)
+		return;
+	list_take(l, x);
+	list_add(l, x);
+}
+
+static void drop(struct lookups *l, struct lookup *x)
+{
+	list_take(l, x);
+	tdelete(x, &l->names, by_name);
+	tdelete(x, &l->numbers, by_number);
+	free(x);
+	l->n--;
+}
+
+static void make_room(struct lookups *l)
+{
+	while (l->n - l->held > LOOKUPS_MAX)
+		drop(l, l->first);
+}
+
+/* ---- making -------------------------------------------------------------- */
 
 /* What the clock says, which is later the next time. */
 static uint32_t new_generation(void)
@@ -87,61 +126,140 @@ static struct lookups *made(_Atomic(struct lookups *) *where)
 	return none;
 }
 
+/* The next number that no name has; false: they are out. */
+static bool new_number(struct lookups *l, bool once, uint32_t *out)
+{
+	do {
+		if (l->next == LOOKUPS_NUMBERS) {
+			l->next = 0;
+			l->again = true;
+			l->generation += 2; /* odd: never 0 */
+		}
+		if (once && l->again)
+			return false;
+		*out = l->next++;
+	} while (l->again && of_number(l, *out));
+	return true;
+}
+
+static bool insert(struct lookups *l, struct lookup *x)
+{
+	if (!tsearch(x, &l->names, by_name))
+		return false;
+	if (!tsearch(x, &l->numbers, by_number)) {
+		tdelete(x, &l->names, by_name);
+		return false;
+	}
+	list_add(l, x);
+	l->n++;
+	return true;
+}
+
 int lookups_number(_Atomic(struct lookups *) *where, const char *name,
-		   uint32_t *out)
+		   bool once, uint32_t *out)
 {
 	struct lookups *l = made(where);
 	size_t size = strlen(name) + 1;
 	cleanup_free struct lookup *mine = NULL;
-	_Atomic(struct lookup *) *place;
 	struct lookup **found;
 
-	mine = l ? malloc(offsetof(struct lookup, name) + size) : NULL;
+	if (size > LOOKUPS_NAME_MAX)
+		return -ENAMETOOLONG;
+	mine = l ? calloc(1, offsetof(struct lookup, name) + size) : NULL;
 	if (!mine)
 		return -ENOMEM;
 	memcpy(mine->name, name, size);
 	lock_scope(&l->lock);
-	found = tfind(mine, &l->tree, by_name);
+	found = tfind(mine, &l->names, by_name);
 	if (found) {
+		touch(l, *found);
 		*out = (*found)->number;
 		return 0;
 	}
-	if (l->n == LOOKUPS_MAX)
+	if (l->held >= LOOKUPS_HELD_MAX || !new_number(l, once, &mine->number))
 		return -ENOSPC;
-	mine->number = l->n;
-	place = next_place(l);
-	if (!place || !tsearch(mine, &l->tree, by_name))
+	mine->generation = l->generation;
+	if (!insert(l, mine))
 		return -ENOMEM;
-	*out = l->n++;
-	atomic_store(place, steal_pointer(&mine));
+	*out = steal_pointer(&mine)->number;
+	make_room(l);
 	return 0;
 }
 
-const char *lookups_name(struct lookups *l, uint64_t number)
-{
-	_Atomic(struct lookup *) *table;
-	struct lookup *one;
-	uint64_t place;
+/* ---- what is kept -------------------------------------------------------- */
 
-	if (!l || number >= LOOKUPS_MAX)
-		return NULL;
-	table = atomic_load(&l->table[table_of(number, &place)]);
-	one = table ? atomic_load(&table[place]) : NULL;
-	return one ? one->name : NULL;
+bool lookups_name(struct lookups *l, uint64_t number,
+		  char buf[LOOKUPS_NAME_MAX])
+{
+	struct lookup *x;
+
+	if (!l)
+		return false;
+	lock_scope(&l->lock);
+	x = of_number(l, number);
+	if (!x)
+		return false;
+	touch(l, x);
+	memcpy(buf, x->name, strlen(x->name) + 1);
+	return true;
 }
 
-uint32_t lookups_generation(const struct lookups *l)
+int lookups_hold(struct lookups *l, uint64_t number, int64_t n)
 {
-	return l ? l->generation : 1;
+	struct lookup *x;
+	uint64_t less = n < 0 ? -(uint64_t)n : 0;
+
+	if (!l)
+		return -ENOENT;
+	lock_scope(&l->lock);
+	x = of_number(l, number);
+	if (!x)
+		return -ENOENT;
+	if (n > 0 && !x->holds) {
+		list_take(l, x);
+		l->held++;
+	}
+	if (n > 0)
+		x->holds += (uint64_t)n;
+	if (!less || !x->holds)
+		return 0;
+	x->holds -= min_u64(less, x->holds);
+	if (!x->holds) {
+		list_add(l, x);
+		l->held--;
+		make_room(l);
+	}
+	return 0;
+}
+
+uint32_t lookups_generation(struct lookups *l, uint64_t number)
+{
+	struct lookup *x;
+
+	if (!l)
+		return 1;
+	lock_scope(&l->lock);
+	x = of_number(l, number);
+	return x ? x->generation : l->generation;
+}
+
+void lookups_skip(struct lookups *l, uint32_t number)
+{
+	lock_scope(&l->lock);
+	l->next = number;
+}
+
+static void nothing(void *x)
+{
+	(void)x;
 }
 
 void lookups_free(struct lookups *l)
 {
 	if (!l)
 		return;
-	tdestroy(l->tree, free);
-	for (unsigned t = 0; t < TABLES; t++)
-		free(atomic_load(&l->table[t]));
+	tdestroy(l->numbers, nothing);
+	tdestroy(l->names, free);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }

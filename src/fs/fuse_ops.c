@@ -27,7 +27,8 @@
  * open() does (seen with 3.11) for every file.  The kernel remembers no answer to
  * that, so such a reader costs the daemon this one request a file in every epoch.
  *
- * `forget` is nothing: inode numbers are computed, nobody holds memory for them.
+ * `forget` is next to nothing: inode numbers are computed, nobody holds memory for
+ * them, but for names that are made by asking for them (slice/, epochs/).
  * Locks (flock, fcntl) are not implemented on purpose: the kernel then does them
  * itself, which is what libhdf5 expects.
  */
@@ -45,6 +46,8 @@
 #define PLUS_MAX 200000
 /* Seconds that stand for ever. */
 #define FOREVER 1e9
+/* As often is a name looked up that goes meanwhile. */
+#define LOOKS 16
 
 static struct fuse_face *face_of(fuse_req_t req, enum counter what)
 {
@@ -96,12 +99,33 @@ static void param_of(const struct entry *e, struct fuse_entry_param *p)
 	p->entry_timeout = FOREVER;
 }
 
+static void forget(struct fs *fs, uint64_t ino, uint64_t n)
+{
+	tree_hold(fs_tree(fs), ino, -(int64_t)min_u64(n, INT64_MAX));
+}
+
+/* Look up a name, which the kernel knows of from then on. */
+static int look(struct fs *fs, uint64_t parent, const char *name,
+		struct entry *e)
+{
+	int r, held = -ENOENT;
+
+	/* It may go before it is held, when others are looked up all the time. */
+	for (int tries = 0; tries < LOOKS && held == -ENOENT; tries++) {
+		r = fs_lookup(fs, parent, name, e);
+		if (r < 0)
+			return r;
+		held = tree_hold(fs_tree(fs), e->st.st_ino, 1);
+	}
+	return held == -ENOENT ? -EAGAIN : 0;
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_LOOKUP);
 	struct fuse_entry_param p;
 	struct entry e;
-	int r = fs_lookup(f->fs, parent, name, &e);
+	int r = look(f->fs, parent, name, &e);
 
 	if (r == 0) {
 		param_of(&e, &p);
@@ -112,21 +136,25 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		fuse_reply_err(req, -r);
 		return;
 	}
-	fuse_reply_entry(req, &p);
+	if (fuse_reply_entry(req, &p) < 0 && r == 0)
+		forget(f->fs, p.ino, 1); /* it never heard of it */
 }
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
-	(void)ino;
-	(void)nlookup;
+	struct fuse_face *f = fuse_req_userdata(req);
+
+	forget(f->fs, ino, nlookup);
 	fuse_reply_none(req);
 }
 
 static void op_forget_multi(fuse_req_t req, size_t count,
 			    struct fuse_forget_data *forgets)
 {
-	(void)count;
-	(void)forgets;
+	struct fuse_face *f = fuse_req_userdata(req);
+
+	for (size_t i = 0; i < count; i++)
+		forget(f->fs, forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 

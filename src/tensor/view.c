@@ -383,7 +383,7 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	if (view_node_resolve(f, node, &w) < 0)
 		return -ENOENT;
 	if (w.depth && w.view.ops->generation)
-		out->generation = w.view.ops->generation(&w.view);
+		out->generation = w.view.ops->generation(&w.view, w.at);
 	if (!view_node_is_file(&w)) {
 		if (w.depth + 1 < w.view.levels && !w.view.ops->dirs)
 			out->nlink += (uint32_t)min_u64(
@@ -394,6 +394,16 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
 	return file_size(&w, p, &out->size, err);
+}
+
+static int files_hold(struct files *files, uint64_t node, int64_t n)
+{
+	struct view_node w;
+
+	if (view_node_resolve(tensor_files_of(files), node, &w) < 0 ||
+	    !w.depth || !w.view.ops->hold)
+		return 0;
+	return w.view.ops->hold(&w.view, w.at, n);
 }
 
 static int files_prepare(struct files *files, uint64_t node, uint64_t off,
@@ -484,6 +494,7 @@ const struct files_ops tensor_files_ops = {
 	.parent = files_parent,
 	.attr_is_slow = files_attr_is_slow,
 	.attr = files_attr,
+	.hold = files_hold,
 	.prepare = files_prepare,
 	.map = files_map,
 	.reversed = files_reversed,

@@ -83,7 +83,9 @@ struct view_ops {
 	/* Directories of its own kind (view_node.h); name_of and find are not used. */
 	const struct view_dirs *dirs;
 	/* Of entries whose numbers mean something else in another mount. */
-	uint32_t (*generation)(const struct view *v);
+	uint32_t (*generation)(const struct view *v, const uint64_t *at);
+	/* As files.hold, of all entries at every level. */
+	int (*hold)(const struct view *v, const uint64_t *at, int64_t n);
 	/* Entries are found, and never listed. */
 	bool lookup_only;
 	/* Not in listings unless option views= names it; there all the same. */

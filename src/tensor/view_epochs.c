@@ -184,7 +184,7 @@ static int dirs_name(const struct tensor_files *f,
 static uint64_t epochs_numbers(const struct view *v, unsigned level)
 {
 	(void)v;
-	return level ? 1 : LOOKUPS_MAX;
+	return level ? 1 : LOOKUPS_NUMBERS;
 }
 
 /* A sample as it is called in samples/, without the suffix. */
@@ -232,11 +232,18 @@ static void order_name(const struct view *v, unsigned level, const uint64_t *at,
 	snprintf(buf, n, ORDER);
 }
 
-static uint32_t generation(const struct view *v)
+static uint32_t generation(const struct view *v, const uint64_t *at)
 {
 	struct epochs *e = atomic_load(&v->tensor->epochs);
 
-	return e ? epochs_generation(e) : 0;
+	return e ? epochs_generation(e, (uint32_t)at[0]) : 0;
+}
+
+static int hold(const struct view *v, const uint64_t *at, int64_t n)
+{
+	struct epochs *e = atomic_load(&v->tensor->epochs);
+
+	return e ? epochs_hold(e, (uint32_t)at[0], n) : -ENOENT;
 }
 
 static const struct view_dirs epochs_dirs = {
@@ -255,6 +262,7 @@ const struct view_ops view_epochs = {
 	.unlisted = true,
 	.dirs = &epochs_dirs,
 	.generation = generation,
+	.hold = hold,
 	.fits = epochs_fits,
 	.count = epochs_numbers,
 	.name_of = order_name, /* for sentences */

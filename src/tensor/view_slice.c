@@ -4,10 +4,12 @@
 /*
  * There are more slices than numbers for nodes, so the directory lists none; a name that was
  * asked for gets a number (lookups), and what it means is read from it again each time: a
- * node is worth its name, nothing else.  Where steps are 1 a slice is a box, else a box for
+ * node is worth its name, nothing else, and that is dropped when it was not used for long and
+ * the kernel does not hold it.  Where steps are 1 a slice is a box, else a box for
  * each index of the axes up to the last that is taken in steps.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -28,7 +30,7 @@ static uint64_t slice_count(const struct view *v, unsigned level)
 {
 	(void)v;
 	(void)level;
-	return LOOKUPS_MAX;
+	return LOOKUPS_NUMBERS;
 }
 
 static int parse(const struct tensor *t, const char *name, struct slice *out)
@@ -40,24 +42,25 @@ static int parse(const struct tensor *t, const char *name, struct slice *out)
 	return slice_parse(name, len - suffix, t->rank, t->shape, out);
 }
 
-/* The slice that an entry is; false: nobody has asked for it. */
+/* The slice that an entry is; false: nobody has asked for it, or not lately. */
 static bool slice_of(const struct view *v, const uint64_t *at,
 		     struct slice *out)
 {
-	const char *name = lookups_name(atomic_load(&v->tensor->slices), at[0]);
+	char name[LOOKUPS_NAME_MAX];
 
-	return name && parse(v->tensor, name, out) == 0;
+	return lookups_name(atomic_load(&v->tensor->slices), at[0], name) &&
+	       parse(v->tensor, name, out) == 0;
 }
 
 static void slice_name(const struct view *v, unsigned level, const uint64_t *at,
 		       char *buf, size_t n)
 {
-	const char *name = lookups_name(atomic_load(&v->tensor->slices), at[0]);
+	char name[LOOKUPS_NAME_MAX];
 
 	(void)level;
-	if (!name)
-		name = "";
-	memcpy(buf, name, min_u64(n, strlen(name) + 1));
+	if (!lookups_name(atomic_load(&v->tensor->slices), at[0], name))
+		*name = '\0';
+	snprintf(buf, n, "%s", name);
 }
 
 static int slice_find(const struct view *v, unsigned level, const uint64_t *at,
@@ -70,7 +73,7 @@ static int slice_find(const struct view *v, unsigned level, const uint64_t *at,
 	(void)level;
 	(void)at;
 	if (r == 0)
-		r = lookups_number(&v->tensor->slices, name, &number);
+		r = lookups_number(&v->tensor->slices, name, false, &number);
 	*index = r == 0 ? number : 0;
 	return r;
 }
@@ -210,9 +213,14 @@ static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
 	return 0;
 }
 
-static uint32_t slice_generation(const struct view *v)
+static uint32_t slice_generation(const struct view *v, const uint64_t *at)
 {
-	return lookups_generation(atomic_load(&v->tensor->slices));
+	return lookups_generation(atomic_load(&v->tensor->slices), at[0]);
+}
+
+static int slice_hold(const struct view *v, const uint64_t *at, int64_t n)
+{
+	return lookups_hold(atomic_load(&v->tensor->slices), at[0], n);
 }
 
 const struct view_ops view_slice = {
@@ -223,6 +231,7 @@ const struct view_ops view_slice = {
 	.unlisted = true,
 	.lookup_only = true,
 	.generation = slice_generation,
+	.hold = slice_hold,
 	.fits = slice_fits,
 	.count = slice_count,
 	.name_of = slice_name,

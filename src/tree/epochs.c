@@ -232,10 +232,12 @@ static bool parse(const char *s, struct place *p)
 /* What a directory's path says; false: there is no such number. */
 static bool place_of(struct epochs *e, uint32_t dir, struct place *p)
 {
-	const char *path = lookups_name(atomic_load(&e->paths), dir);
+	char path[LOOKUPS_NAME_MAX];
 
 	*p = (struct place){.depth = DEPTH_TOP};
-	return dir == EPOCHS_TOP || (path && parse(path, p));
+	return dir == EPOCHS_TOP ||
+	       (lookups_name(atomic_load(&e->paths), dir, path) &&
+		parse(path, p));
 }
 
 /* ---- which samples ------------------------------------------------------- */
@@ -341,15 +343,15 @@ int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
 static int find_directory(struct epochs *e, uint32_t dir, const char *name,
 			  struct epochs_entry *out)
 {
-	const char *above = dir == EPOCHS_TOP
-				    ? ""
-				    : lookups_name(atomic_load(&e->paths), dir);
+	char above[LOOKUPS_NAME_MAX] = "";
 	cleanup_free char *path = NULL;
 	struct place p;
 	uint32_t number;
 	int r;
 
-	if (!above || strchr(name, '/'))
+	if (strchr(name, '/') ||
+	    (dir != EPOCHS_TOP &&
+	     !lookups_name(atomic_load(&e->paths), dir, above)))
 		return -ENOENT;
 	if (asprintf(&path, "%s%s%s", above, *above ? "/" : "", name) < 0)
 		return -ENOMEM;
@@ -357,7 +359,7 @@ static int find_directory(struct epochs *e, uint32_t dir, const char *name,
 		return -ENOENT;
 	if (p.depth == DEPTH_FROM_K && p.from > worker_samples(e, &p))
 		return -ENOENT;
-	r = lookups_number(&e->paths, path, &number);
+	r = lookups_number(&e->paths, path, true, &number);
 	*out = (struct epochs_entry){EPOCHS_DIRECTORY, number};
 	return r;
 }
@@ -401,31 +403,35 @@ int epochs_find(struct epochs *e, uint32_t dir, const char *name,
 
 int epochs_parent(struct epochs *e, uint32_t dir, uint32_t *parent)
 {
-	const char *path = lookups_name(atomic_load(&e->paths), dir);
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	cleanup_free char *above = NULL;
+	char path[LOOKUPS_NAME_MAX], *slash;
 
-	if (!path)
+	if (!lookups_name(atomic_load(&e->paths), dir, path))
 		return -ENOENT;
 	*parent = EPOCHS_TOP;
+	slash = strrchr(path, '/');
 	if (!slash)
 		return 0;
-	above = strndup(path, (size_t)(slash - path));
-	return above ? lookups_number(&e->paths, above, parent) : -ENOMEM;
+	*slash = '\0';
+	return lookups_number(&e->paths, path, true, parent);
 }
 
 int epochs_name(struct epochs *e, uint32_t dir, char *buf, size_t n)
 {
-	const char *path = lookups_name(atomic_load(&e->paths), dir);
-	const char *slash = path ? strrchr(path, '/') : NULL;
+	char path[LOOKUPS_NAME_MAX], *slash;
 
-	if (!path)
+	if (!lookups_name(atomic_load(&e->paths), dir, path))
 		return -ENOENT;
+	slash = strrchr(path, '/');
 	snprintf(buf, n, "%s", slash ? slash + 1 : path);
 	return 0;
 }
 
-uint32_t epochs_generation(struct epochs *e)
+uint32_t epochs_generation(struct epochs *e, uint32_t dir)
 {
-	return lookups_generation(atomic_load(&e->paths));
+	return lookups_generation(atomic_load(&e->paths), dir);
+}
+
+int epochs_hold(struct epochs *e, uint32_t dir, int64_t n)
+{
+	return lookups_hold(atomic_load(&e->paths), dir, n);
 }

@@ -64,7 +64,10 @@ int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
 /* -ENOENT: there is no such directory. */
 int epochs_parent(struct epochs *e, uint32_t dir, uint32_t *parent);
 /* Numbers mean nothing to another struct epochs: never 0, another one for each. */
-uint32_t epochs_generation(struct epochs *e);
+uint32_t epochs_generation(struct epochs *e, uint32_t dir);
+/* As lookups_hold: of directories that nobody holds those that were used lately are
+ * kept, and the number of one that is gone is never that of another. */
+int epochs_hold(struct epochs *e, uint32_t dir, int64_t n);
 /* Its name in its parent; -ENOENT. */
 int epochs_name(struct epochs *e, uint32_t dir, char *buf, size_t n);
 

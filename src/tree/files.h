@@ -68,6 +68,10 @@ struct files_ops {
 	 * such node. */
 	int (*attr)(struct files *f, uint64_t node, struct pinner *p,
 		    struct attr *out, struct error *err);
+	/* Optional, for nodes that are there only while somebody knows of them: the
+	 * kernel knows of `node` n times more, or (n < 0) less.  -ENOENT: it went
+	 * since it was found. */
+	int (*hold)(struct files *f, uint64_t node, int64_t n);
 	/* Optional: learn what map needs for this window (the layout of a part
 	 * not opened yet).  May block on I/O; idempotent. */
 	int (*prepare)(struct files *f, uint64_t node, uint64_t off,

@@ -186,6 +186,22 @@ static int tree_dir_node(const struct tree *t, uint64_t ino, struct node *out)
 	return r;
 }
 
+int tree_hold(const struct tree *t, uint64_t ino, int64_t n)
+{
+	uint64_t node;
+	uint32_t dir;
+	struct graft *g = tree_ino_graft(t, ino, &dir, &node);
+	struct files *f;
+
+	if (g)
+		t = atomic_load(&g->tree);
+	if ((ino >> 63 && !g) || !t || dir >= t->n || !node ||
+	    node == UINT64_MAX)
+		return 0;
+	f = t->dir[dir].files;
+	return f && f->ops->hold ? f->ops->hold(f, node, n) : 0;
+}
+
 int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent)
 {
 	struct node n;

@@ -57,6 +57,8 @@ struct node {
 int tree_node(const struct tree *t, uint64_t ino, struct node *out);
 int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 		struct node *out);
+/* As files.hold; 0 for all that is there anyway. */
+int tree_hold(const struct tree *t, uint64_t ino, int64_t n);
 int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent);
 /* Entry number `i` of directory `dir_ino`, in order of names; -ENOENT past the
  * end.  Resuming at any i is O(1); O(log entries * log files) in a directory

@@ -490,35 +490,117 @@ static size_t memory(void)
 	return m.uordblks + m.hblkhd;
 }
 
+/* Is "i" there under this number? */
+static bool is_kept(struct lookups *l, uint32_t number, uint32_t i)
+{
+	char name[16], is[LOOKUPS_NAME_MAX];
+
+	snprintf(name, sizeof name, "%u", i);
+	return lookups_name(l, number, is) && !strcmp(is, name);
+}
+
+static uint32_t number_of(_Atomic(struct lookups *) *where, uint32_t i)
+{
+	uint32_t number = UINT32_MAX;
+	char name[16];
+
+	snprintf(name, sizeof name, "%u", i);
+	CHECK_EQ_I(lookups_number(where, name, false, &number), 0);
+	return number;
+}
+
 TEST(names_that_were_asked_for)
 {
 	static _Atomic(struct lookups *) one, many[1000];
 	size_t before = memory();
+	char name[LOOKUPS_NAME_MAX + 1];
 	uint32_t number;
-	char name[16];
 
 	for (uint32_t i = 0; i < LOOKUPS_MAX; i++) {
-		snprintf(name, sizeof name, "%u", i);
-		CHECK(!lookups_name(one, i));
-		CHECK_EQ_I(lookups_number(&one, name, &number), 0);
-		CHECK_EQ_U(number, i);
+		CHECK(!lookups_name(one, i, name));
+		CHECK_EQ_U(number_of(&one, i), i);
 	}
-	CHECK_EQ_I(lookups_number(&one, "more", &number), -ENOSPC);
 	for (uint32_t i = 0; i < LOOKUPS_MAX; i++) {
-		snprintf(name, sizeof name, "%u", i);
-		CHECK(!strcmp(lookups_name(one, i), name));
-		CHECK_EQ_I(lookups_number(&one, name, &number), 0);
-		CHECK_EQ_U(number, i);
+		CHECK(is_kept(one, i, i));
+		CHECK_EQ_U(number_of(&one, i), i);
 	}
-	CHECK(!lookups_name(one, LOOKUPS_MAX));
-	CHECK(!lookups_name(NULL, 0));
+	CHECK(!lookups_name(one, LOOKUPS_MAX, name));
+	CHECK(!lookups_name(one, UINT64_MAX, name));
+	CHECK(!lookups_name(NULL, 0, name));
+	memset(name, 'x', LOOKUPS_NAME_MAX);
+	name[LOOKUPS_NAME_MAX] = '\0';
+	CHECK_EQ_I(lookups_number(&one, name, false, &number), -ENAMETOOLONG);
 	lookups_free(one);
 	/* One name is not much. */
 	for (unsigned i = 0; i < 1000; i++)
-		CHECK_EQ_I(lookups_number(&many[i], "0", &number), 0);
+		number_of(&many[i], 0);
 	CHECK(memory() < before + 1000 * 1024);
 	for (unsigned i = 0; i < 1000; i++)
 		lookups_free(many[i]);
+}
+
+TEST(names_go_by_age_unless_they_are_held)
+{
+	static _Atomic(struct lookups *) one;
+	const uint32_t n = 3 * LOOKUPS_MAX;
+	uint32_t last;
+
+	CHECK_EQ_I(lookups_hold(one, 0, 1), -ENOENT);
+	for (uint32_t i = 0; i < n; i++) {
+		CHECK_EQ_U(number_of(&one, i), i);
+		if (i < 3) /* the third of them, not for long */
+			CHECK_EQ_I(lookups_hold(one, i, 2 + i), 0);
+		if (i == 100)
+			CHECK_EQ_I(lookups_hold(one, 2, -4), 0);
+		if (i >= 3) /* used, not held */
+			CHECK(is_kept(one, 3, 3));
+	}
+	CHECK(is_kept(one, 0, 0) && is_kept(one, 1, 1) && !is_kept(one, 2, 2));
+	CHECK(!is_kept(one, 4, 4) &&
+	      !is_kept(one, n - LOOKUPS_MAX, n - LOOKUPS_MAX));
+	CHECK_EQ_I(lookups_hold(one, 4, 1), -ENOENT);
+	for (uint32_t i = n - LOOKUPS_MAX + 1; i < n; i++)
+		CHECK(is_kept(one, i, i));
+	/* One that went gets a number of its own, the others keep theirs. */
+	CHECK_EQ_U(number_of(&one, 4), n);
+	CHECK_EQ_U(number_of(&one, 1), 1);
+	/* What is forgotten is the youngest, and ages. */
+	CHECK_EQ_I(lookups_hold(one, 0, -2), 0);
+	CHECK_EQ_I(lookups_hold(one, 1, -2), 0);
+	CHECK_EQ_I(lookups_hold(one, 0, -1), 0); /* more often than held */
+	for (uint32_t i = 0; i < LOOKUPS_MAX; i++)
+		last = number_of(&one, n + i);
+	CHECK(!is_kept(one, 0, 0) && is_kept(one, 1, 1));
+	CHECK(is_kept(one, last, n + LOOKUPS_MAX - 1));
+	CHECK_EQ_I(lookups_hold(one, 1, -1), 0);
+	CHECK(is_kept(one, 1, 1));
+	lookups_free(one);
+}
+
+TEST(numbers_of_names_are_given_anew_when_they_are_out)
+{
+	static _Atomic(struct lookups *) one;
+	uint32_t number, generation;
+	char name[16];
+
+	for (uint32_t i = 0; i < 2; i++)
+		number_of(&one, i);
+	CHECK_EQ_I(lookups_hold(one, 1, 1), 0);
+	generation = lookups_generation(one, 0);
+	CHECK(generation);
+	lookups_skip(one, LOOKUPS_NUMBERS - 1);
+	CHECK_EQ_U(number_of(&one, 2), LOOKUPS_NUMBERS - 1);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ_I(lookups_number(&one, "once", true, &number),
+			   -ENOSPC);
+	for (uint32_t i = 0; i < LOOKUPS_MAX; i++) {
+		snprintf(name, sizeof name, "other %u", i);
+		CHECK_EQ_I(lookups_number(&one, name, false, &number), 0);
+	}
+	CHECK(is_kept(one, 1, 1) && lookups_generation(one, 1) == generation);
+	CHECK(!is_kept(one, 0, 0));
+	CHECK(lookups_generation(one, number) != generation);
+	lookups_free(one);
 }
 
 int main(void)
@@ -531,5 +613,7 @@ int main(void)
 	RUN(names_that_would_be_too_long_are_left_out);
 	RUN(what_is_listed_is_numbered_first);
 	RUN(names_that_were_asked_for);
+	RUN(names_go_by_age_unless_they_are_held);
+	RUN(numbers_of_names_are_given_anew_when_they_are_out);
 	return test_done();
 }
