@@ -129,8 +129,9 @@ static int set_schema(struct arrow *s, const struct flat_table *t,
 
 /* ---- a file -------------------------------------------------------------- */
 
+/* Blocks do not overlap: *left, of the file's bytes, is what others may have. */
 static int read_block(struct arrow *s, const unsigned char *block,
-		      struct error *err)
+		      uint64_t *left, struct error *err)
 {
 	uint64_t pos = load_le64(block), size = load_le32(block + 8), body;
 	cleanup_free char *metadata = NULL;
@@ -146,6 +147,11 @@ static int read_block(struct arrow *s, const unsigned char *block,
 	if (r == 0 && (h.type != ARROW_BATCH || body != pos + size))
 		r = error_set(err, -EBADMSG,
 			      "its footer and its batches differ");
+	if (r == 0 && (size > *left || h.body > *left - size))
+		r = error_set(err, -EBADMSG,
+			      "its batches are longer than the file");
+	if (r == 0)
+		*left -= size + h.body;
 	return r < 0 ? r : add_batch(s, &h, body, err);
 }
 
@@ -154,13 +160,15 @@ static int read_footer(struct arrow *s, const struct flat_table *t,
 {
 	struct flat_table schema = flat_child(t, 1);
 	struct flat_vector blocks = flat_list(t, 3, 24);
+	uint64_t left = s->arrays.size;
 	int r;
 
 	if (t->in->bad || !schema.pos)
 		return error_set(err, -EBADMSG, "its footer is damaged");
 	r = set_schema(s, &schema, flat_signed(t, 0, 2, 0), err);
 	for (uint32_t i = 0; r == 0 && i < blocks.n; i++)
-		r = read_block(s, t->in->at + blocks.pos + 24 * (size_t)i, err);
+		r = read_block(s, t->in->at + blocks.pos + 24 * (size_t)i,
+			       &left, err);
 	return r;
 }
 

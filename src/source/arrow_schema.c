@@ -42,11 +42,15 @@ enum {
 #define VERSION_4 3 /* as MetadataVersion numbers them */
 #define VERSION_5 4
 #define DEPTH_MAX 64
+/* Columns may share text, as often as to be so many times as long as it is stored. */
+#define SHARED_MAX 16
+#define SHARED_ROOM (UINT64_C(1) << 20)
 
 struct reader {
 	struct arrow_schema *s;
 	int64_t version;
-	uint64_t left; /* fields that there may be still */
+	uint64_t left;  /* fields that there may be still */
+	uint64_t bytes; /* of names and attributes that there may be still */
 	struct error *err;
 };
 
@@ -204,6 +208,21 @@ static int opaque(struct arrow_column *c, int64_t bytes)
 	return 0;
 }
 
+/* Numbers that NumPy has none of. */
+static int read_decimal(struct arrow_column *c, const struct flat_table *of)
+{
+	int64_t bits = flat_signed(of, 2, 4, 128);
+
+	opaque(c, bits / 8);
+	if (asprintf(&c->note,
+		     "decimal: an integer of %lld bits, to be divided by "
+		     "10^%lld",
+		     (long long)bits, (long long)flat_signed(of, 1, 4, 0)) >= 0)
+		return 0;
+	c->note = NULL;
+	return -ENOMEM;
+}
+
 static int read_number(struct arrow_column *c, uint64_t type,
 		       const struct flat_table *of)
 {
@@ -221,8 +240,7 @@ static int read_number(struct arrow_column *c, uint64_t type,
 	case T_FIXED_BINARY:
 		return opaque(c, flat_signed(of, 0, 4, 0));
 	case T_DECIMAL:
-		opaque(c, flat_signed(of, 2, 4, 128) / 8);
-		return noted(c, "decimal, shown as its bits", "", NULL, 0);
+		return read_decimal(c, of);
 	case T_BOOL:
 		c->kind = ARROW_BITS;
 		c->dtype.kind = DTYPE_BOOL;
@@ -355,23 +373,34 @@ static void read_tensor_shape(struct arrow_column *c)
 	json_decref(o);
 }
 
-static int read_attributes(struct arrow_column *c,
+static bool spend(struct reader *r, uint64_t bytes)
+{
+	if (bytes > r->bytes)
+		return false;
+	r->bytes -= bytes;
+	return true;
+}
+
+static int read_attributes(struct reader *r, struct arrow_column *c,
 			   const struct flat_table *field)
 {
 	struct flat_vector list = flat_list(field, 6, 4);
 
 	c->attributes = json_object();
 	if (!c->attributes)
-		return -ENOMEM;
+		return error_set(r->err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < list.n; i++) {
 		struct flat_table pair = flat_element(&list, i);
 		size_t key_len, len;
 		const char *key = flat_text(&pair, 0, &key_len);
 		const char *value = flat_text(&pair, 1, &len);
-		json_t *name = json_text(key ? key : "", key_len);
+		json_t *name;
 
+		if (!spend(r, 16 + key_len + len))
+			return damaged(r->err);
+		name = json_text(key ? key : "", key_len);
 		if (!name)
-			return -ENOMEM;
+			return error_set(r->err, -ENOMEM, "out of memory");
 		json_object_set_new(c->attributes, json_string_value(name),
 				    json_text(value ? value : "", len));
 		json_decref(name);
@@ -393,10 +422,14 @@ static int read_column(struct reader *r, struct arrow_column *c,
 	e = count(r, field, 0);
 	if (e < 0)
 		return e;
+	if (!spend(r, len))
+		return damaged(r->err);
 	c->name = strndup(name ? name : "", len);
-	if (!c->name || read_attributes(c, field) < 0)
+	if (!c->name)
 		return error_set(r->err, -ENOMEM, "out of memory");
-	e = read_field(c, field, r->err);
+	e = read_attributes(r, c, field);
+	if (e == 0)
+		e = read_field(c, field, r->err);
 	if (e == 0 && !strcmp(attribute(c, "ARROW:extension:name"),
 			      "arrow.fixed_shape_tensor"))
 		read_tensor_shape(c);
@@ -425,7 +458,8 @@ static int read_columns(struct reader *r, const struct flat_table *t)
 int arrow_schema_read(const struct flat_table *t, int64_t version,
 		      struct arrow_schema *out, struct error *err)
 {
-	struct reader r = {out, version, t->in->n / 8, err};
+	struct reader r = {out, version, t->in->n / 8,
+			   SHARED_MAX * (uint64_t)t->in->n + SHARED_ROOM, err};
 	int e;
 
 	memset(out, 0, sizeof *out);

@@ -195,7 +195,7 @@ static void set_note(struct parquet_column *c, const struct element *e)
 		snprintf(c->note, n, "time since 1970-01-01: %s%s",
 			 units[e->unit], zone);
 	else if (e->logical == L_DECIMAL)
-		snprintf(c->note, n, "decimal: the number times 10^%lld",
+		snprintf(c->note, n, "decimal: to be divided by 10^%lld",
 			 (long long)e->scale);
 	else if (e->logical == L_UUID)
 		snprintf(c->note, n, "UUID");

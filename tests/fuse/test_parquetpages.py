@@ -239,8 +239,8 @@ def units_are_said():
         "ns": (P.INT64, {"_10": P.struct_of({7: time_of(3, True)})},
                "time of day: nanoseconds, UTC"),
         "decimal": (P.INT32, {"_6": P.i32(5), "_7": P.i32(2), "_8": P.i32(9)},
-                    "decimal: the number times 10^2"),
-        "decimal8": (P.INT64, {"_10": decimal_of(4)}, "decimal: the number times 10^4"),
+                    "decimal: to be divided by 10^2"),
+        "decimal8": (P.INT64, {"_10": decimal_of(4)}, "decimal: to be divided by 10^4"),
         "uuid": (P.FIXED, {"_10": P.struct_of({14: P.struct_of({})}), **wide}, "UUID"),
         "plain": (P.INT32, {}, None)}
     refused = {"int96": (P.INT96, {}, "INT96"),

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A small writer of Arrow IPC files, after Schema.fbs, Message.fbs and File.fbs: as a
+test wants them, also such as no writer makes."""
+import struct
+
+INT, BINARY, UTF8, DECIMAL, TIMESTAMP, FIXED_LIST = 2, 4, 5, 7, 10, 16
+
+
+class Table:
+    """A FlatBuffers table: {field: (struct's letter, number)}, or another table, a list
+    of these, text, or (letters, rows) for a list of structures.  What is the same
+    object is stored once."""
+
+    def __init__(self, fields):
+        self.fields = fields
+
+
+def flat(root):
+    """Front to back: what is pointed to comes behind all that point to it first."""
+    out, where, links = bytearray(4), {}, [(0, root)]
+
+    def put(o):
+        out.extend(bytes(-len(out) % 8))
+        if isinstance(o, Table):
+            n = max(o.fields, default=-1) + 1
+            sizes = [o.fields.get(i) for i in range(n)]
+            offsets, at = [], 8
+            for f in sizes:
+                offsets.append(at if f is not None else 0)
+                at += 8 if f is not None else 0
+            table = struct.pack("<HH%dH" % n, 4 + 2 * n, at, *offsets)
+            out.extend(table + bytes(-len(table) % 8))
+            start = len(out)
+            out.extend(struct.pack("<i", len(table) + -len(table) % 8) + bytes(at - 4))
+            for f, offset in zip(sizes, offsets):
+                if isinstance(f, tuple) and isinstance(f[1], int):
+                    struct.pack_into("<" + f[0], out, start + offset, f[1])
+                elif f is not None:
+                    links.append((start + offset, f))
+            return start
+        start = len(out)
+        if isinstance(o, tuple):
+            out.extend(struct.pack("<II", 0, len(o[1])))
+            start += 4
+            for row in o[1]:
+                out.extend(struct.pack("<" + o[0], *row))
+        elif isinstance(o, str):
+            data = o.encode()
+            out.extend(struct.pack("<I", len(data)) + data + b"\0")
+        else:
+            out.extend(struct.pack("<I", len(o)) + bytes(4 * len(o)))
+            links.extend((start + 4 + 4 * i, x) for i, x in enumerate(o))
+        return start
+
+    # In rounds: all links of one are known before what they lead to is put.
+    while links:
+        now, links = links, []
+        for at, o in now:
+            if id(o) not in where or where[id(o)] <= at:
+                where[id(o)] = put(o)
+            struct.pack_into("<I", out, at, where[id(o)] - at)
+    return bytes(out)
+
+
+def field(name, kind, type_fields, children=(), metadata=None):
+    f = {0: name, 1: ("B", 0), 2: ("B", kind), 3: Table(type_fields), 5: list(children)}
+    if metadata:
+        f[6] = metadata
+    return Table(f)
+
+
+def int32(name, **more):
+    return field(name, INT, {0: ("i", 32), 1: ("B", 1)}, **more)
+
+
+def schema(fields):
+    return Table({0: ("h", 0), 1: fields})
+
+
+def batch(rows, nodes, buffers, codec=None):
+    t = {0: ("q", rows), 1: ("qq", nodes), 2: ("qq", buffers)}
+    if codec is not None:
+        t[3] = Table({0: ("b", codec), 1: ("b", 0)})
+    return Table(t)
+
+
+def message(kind, header, body=b"", length=None):
+    meta = flat(Table({0: ("h", 4), 1: ("B", kind), 2: header,
+                       3: ("q", len(body) if length is None else length)}))
+    meta += bytes(-len(meta) % 8)
+    return struct.pack("<II", 0xffffffff, len(meta)) + meta + body
+
+
+def stream(schema, *batches):
+    """Batches: (table, body)."""
+    return message(1, schema) + b"".join(message(3, t, b) for t, b in batches) + \
+        struct.pack("<II", 0xffffffff, 0)
+
+
+def file(schema, *batches, repeat=1):
+    out, blocks = b"ARROW1\0\0" + message(1, schema), []
+    for t, body in batches:
+        m = message(3, t, body)
+        blocks += [(len(out), len(m) - len(body), 0, len(body))] * repeat
+        out += m
+    footer = flat(Table({0: ("h", 4), 1: schema, 3: ("qiiq", blocks)}))
+    return out + footer + struct.pack("<I", len(footer)) + b"ARROW1"
