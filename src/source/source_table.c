@@ -23,6 +23,7 @@
 #include "source/safetensors.h"
 #include "source/strangers.h"
 #include "source/zarr.h"
+#include "source/zip.h"
 
 /* A format a line: they are many. */
 /* clang-format off */
@@ -127,6 +128,24 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 	return best;
 }
 
+/* A format that is known by the end of a file. */
+static const struct source_ops *probe_end(const struct source_args *a,
+					  const unsigned char *head, size_t n)
+{
+	struct backing b;
+	uint32_t file;
+
+	if (a->inside) {
+		b = *a->inside;
+	} else {
+		file = handles_add(a->handles, a->path);
+		if (file == UINT32_MAX ||
+		    backing_file(&b, a->handles, a->pinner, file, 0, NULL) < 0)
+			return NULL;
+	}
+	return zip_is_behind(&b, head, n) ? &source_zip : NULL;
+}
+
 /* Options of one family of formats, given for the other. */
 static int check_options(const struct source_ops *ops,
 			 const struct source_args *a, struct error *err)
@@ -216,6 +235,8 @@ int source_open(const struct source_args *a, struct source **out,
 		return r;
 	ops = source_probe(head, n, a->path);
 	if (!ops)
+		ops = probe_end(a, head, n);
+	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	r = check_options(ops, a, err);
 	return r < 0 ? r : ops->open(a, out, err);
@@ -240,6 +261,8 @@ static int load_archive(const struct source_args *a, struct source **out,
 	if (r < 0)
 		return r;
 	ops = source_probe(head, n, a->path);
+	if (!ops)
+		ops = probe_end(a, head, n);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	if (!ops->archive)

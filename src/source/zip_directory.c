@@ -62,23 +62,58 @@ static int no_end(struct error *err)
 			 "truncated, or still being written?");
 }
 
-/* The last record that could be the end; UINT64_MAX: there is none. */
-static uint64_t find_end(const unsigned char *tail, uint64_t n)
+/* The last bytes of the archive. */
+struct tail {
+	const struct backing *b;
+	const unsigned char *p;
+	uint64_t pos, n;
+};
+
+/* Is there an entry where the directory of the end at tail + i should begin? */
+static bool has_entry(const struct tail *t, uint64_t i)
 {
-	uint64_t other = UINT64_MAX;
+	uint64_t size = load_le32(t->p + i + 12), at = t->pos + i;
+	unsigned char sig[4];
+	struct error ignored;
 
-	for (uint64_t i = n - END_SIZE + 1; i-- > 0;) {
-		uint64_t comment;
+	if (size == UINT32_MAX) /* in another record */
+		return i >= LOCATOR_SIZE &&
+		       load_le32(t->p + i - LOCATOR_SIZE) == SIG_LOCATOR;
+	return size >= ZIP_ENTRY_SIZE && size <= at &&
+	       backing_read(t->b, at - size, sig, sizeof sig, &ignored) == 0 &&
+	       load_le32(sig) == SIG_ENTRY;
+}
 
-		if (load_le32(tail + i) != SIG_END)
+/*
+ * The record that is the end.  A comment may have what looks like one: the end is that
+ * whose comment takes all that is behind it and whose directory is there, if there is
+ * such a one.  UINT64_MAX: there is none; -EBADMSG: there are two.
+ */
+static int find_end(const struct tail *t, uint64_t *out, struct error *err)
+{
+	uint64_t exact = UINT64_MAX, other = UINT64_MAX, sure = UINT64_MAX;
+
+	for (uint64_t i = t->n - END_SIZE + 1; i-- > 0;) {
+		uint64_t comment, behind = t->n - i - END_SIZE;
+
+		if (load_le32(t->p + i) != SIG_END)
 			continue;
-		comment = load_le16(tail + i + 20);
-		if (comment == n - i - END_SIZE)
-			return i;
-		if (other == UINT64_MAX && comment < n - i - END_SIZE)
+		comment = load_le16(t->p + i + 20);
+		if (comment == behind && exact == UINT64_MAX)
+			exact = i;
+		if (comment < behind && other == UINT64_MAX)
 			other = i;
+		if (comment != behind || !has_entry(t, i))
+			continue;
+		if (sure != UINT64_MAX)
+			return error_set(err, -EBADMSG,
+					 "the comment of the zip archive is an "
+					 "archive itself: which of the two is "
+					 "meant?");
+		sure = i;
 	}
-	return other;
+	*out = sure != UINT64_MAX ? sure : exact != UINT64_MAX ? exact : other;
+	return 0;
 }
 
 /* What does not fit is in another record. */
@@ -116,10 +151,28 @@ static int read_end64(const struct backing *b, uint64_t locator,
 			 "the zip64 end of the archive is damaged");
 }
 
+bool zip_is_behind(const struct backing *b, const unsigned char *head, size_t n)
+{
+	static const char *const programs[] = {"MZ", "\177ELF", "#!"};
+	uint64_t size = min_u64(b->size, END_SIZE + COMMENT_MAX), i = 0;
+	cleanup_free unsigned char *tail = malloc(size ? size : 1);
+	struct tail t = {b, tail, b->size - size, size};
+	bool program = false;
+
+	for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+		program = program || (n > 4 && !memcmp(head, programs[k],
+						       strlen(programs[k])));
+	return program && tail && size > END_SIZE &&
+	       backing_read(b, t.pos, tail, size, NULL) == 0 &&
+	       find_end(&t, &i, NULL) == 0 && i != UINT64_MAX &&
+	       has_entry(&t, i);
+}
+
 static int read_end(const struct backing *b, struct end *end, struct error *err)
 {
-	uint64_t n = min_u64(b->size, END_SIZE + COMMENT_MAX), i, at;
+	uint64_t n = min_u64(b->size, END_SIZE + COMMENT_MAX), i = 0, at;
 	cleanup_free unsigned char *tail = malloc(n ? n : 1);
+	struct tail t = {b, tail, b->size - n, n};
 	const unsigned char *p;
 	int r;
 
@@ -130,7 +183,9 @@ static int read_end(const struct backing *b, struct end *end, struct error *err)
 	r = backing_read(b, b->size - n, tail, n, err);
 	if (r < 0)
 		return r;
-	i = find_end(tail, n);
+	r = find_end(&t, &i, err);
+	if (r < 0)
+		return r;
 	if (i == UINT64_MAX)
 		return no_end(err);
 	p = tail + i;

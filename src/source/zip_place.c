@@ -130,6 +130,22 @@ static int want(struct reader *r, uint64_t pos, size_t n, size_t ahead,
 	return 0;
 }
 
+/* Sizes and CRC-32 that a local header has are those of the directory.  It may have
+ * none: those that follow the data (flag 8), are in a field of zip64, or are masked. */
+static bool same_sizes(const struct zip_entry *e, const unsigned char *p)
+{
+	uint32_t crc = load_le32(p + 14), stored = load_le32(p + 18);
+	uint32_t size = load_le32(p + 22);
+
+	if (e->flags & (ZIP_FLAG_BEHIND | ZIP_FLAG_MASKED) ||
+	    load_le16(p + 6) & ZIP_FLAG_BEHIND)
+		return true;
+	if (!crc && !stored && !size)
+		return true;
+	return crc == e->crc && (stored == UINT32_MAX || stored == e->stored) &&
+	       (size == UINT32_MAX || size == e->size);
+}
+
 /* Set e->data behind its header; or e->why. */
 static int find_data(const struct zip_directory *d, struct reader *r,
 		     struct zip_entry *e, bool close, struct error *err)
@@ -151,7 +167,7 @@ static int find_data(const struct zip_directory *d, struct reader *r,
 	p = r->buf + (e->header - r->at);
 	n = fixed + (uint64_t)load_le16(p + 28);
 	if (load_le32(p) != SIG_LOCAL || load_le16(p + 8) != e->method ||
-	    load_le16(p + 26) != e->raw_len ||
+	    load_le16(p + 26) != e->raw_len || !same_sizes(e, p) ||
 	    memcmp(p + ZIP_LOCAL_SIZE, d->bytes + e->raw, e->raw_len) != 0) {
 		e->why = not ;
 		return 0;

@@ -11,6 +11,7 @@ enum {
 	ZIP_STORED = 0,
 	ZIP_DEFLATED = 8,
 	ZIP_FLAG_ENCRYPTED = 1,
+	ZIP_FLAG_BEHIND = 1 << 3, /* sizes and CRC-32 follow the data */
 	ZIP_FLAG_STRONG = 1 << 6,
 	ZIP_FLAG_UTF8 = 1 << 11,
 	ZIP_FLAG_MASKED = 1 << 13,

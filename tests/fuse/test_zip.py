@@ -12,6 +12,7 @@ import random
 import struct
 import sys
 import zipfile
+import zlib
 
 sys.dont_write_bytecode = True
 
@@ -245,6 +246,126 @@ def same_names():
     equal(cat(image, "twice"), b"second", "the later one wins")
 
 
+def behind_programs():
+    """Positions from the archive's beginning, and (zip -A) from the file's."""
+    image = archive([("d/a", b"x" * 5000), ("b", b"y" * 300)])
+    with open(image, "rb") as f:
+        data = f.read()
+    for head in (b"\x7fELF" + bytes(900), b"MZ" + bytes(70000), b"#!/bin/sh\n"):
+        own = os.path.join(scratch("sfx"), "program")
+        with open(own, "wb") as f:
+            f.write(head + data)
+        compare_python(own)
+        sh("zip", "-q", "-A", own)
+        compare_python(own)
+        p = tensorfs("info", os.path.join(scratch("sfx"), "program"))
+        check("in front" not in p.stderr, "positions are right now: " + p.stderr)
+    with open(own, "wb") as f:
+        f.write(b"#!/bin/sh\n" + b"PK\5\6" + bytes(18))
+    exits(tensorfs("info", own), 3, "a script")
+
+
+def signatures_in_comments():
+    image = archive([("a", b"x" * 5000)])
+    empty = b"PK\5\6" + bytes(18)
+    for comment in (b"", b"PK\5\6", empty, empty[:20] + b"\3\0abc", b"x" * 9 + empty,
+                    b"PK\5\6" + b"\xff" * 18, bytes(65535), empty * 2900):
+        with zipfile.ZipFile(image, "a") as z:
+            z.comment = comment
+        equal(cat(image, "a"), b"x" * 5000, "comment %r" % comment[:30])
+        with open(image, "rb") as f:
+            data = f.read()
+        with open(image, "wb") as f:  # for the next one
+            f.write(data[:-len(comment) - 2] + b"\0\0" if comment else data)
+    with zipfile.ZipFile(image, "a") as z:
+        z.comment = data[:-len(comment) - 2] + b"\0\0"
+    p = tensorfs("ls", image)
+    exits(p, 3, "an archive as comment")
+    check("is an archive itself" in p.stderr, p.stderr)
+
+
+def by_hand(members, comment=b"", base=0):
+    """[(name, data, changes)]: stored; `changes` of local or central fields, extras."""
+    body, entries = b"", b""
+    for name, data, how in members:
+        crc, n = zlib.crc32(data), len(data)
+        at = len(body)
+        f = dict(crc=crc, stored=n, size=n, name=name, method=0, flags=0, extra=b"")
+        here = dict(f, **how.get("local", {}))
+        there = {**f, "at": at, **how.get("central", {})}
+        body += struct.pack("<IHHHHHIIIHH", 0x04034b50, 45, here["flags"],
+                            here["method"], 0, 33, here["crc"], here["stored"],
+                            here["size"], len(here["name"]), len(here["extra"]))
+        body += here["name"] + here["extra"] + data
+        entries += struct.pack("<IHHHHHHIIIHHHHHII", 0x02014b50, 0x32d, 45,
+                               there["flags"], there["method"], 0, 33, there["crc"],
+                               there["stored"], there["size"], len(there["name"]),
+                               len(there["extra"]), 0, 0, 0, 0, there["at"])
+        entries += there["name"] + there["extra"]
+    out = os.path.join(scratch("hand"), "h.zip")
+    with open(out, "wb") as f:
+        f.write(body + entries + struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, len(members),
+                                             len(members), len(entries), len(body),
+                                             len(comment)) + comment)
+    return out
+
+
+def odd_extras():
+    """Large sizes in fields of zip64, as zipfile reads them."""
+    a, b = b"first" * 100, b"second" * 200
+    far = 30 + 1 + len(a)
+    m = 0xffffffff
+    other = struct.pack("<HH3s", 0x4242, 3, b"abc")
+
+    def z64(*values, more=b""):
+        return struct.pack("<HH%dQ" % len(values), 1, 8 * len(values) + len(more),
+                           *values) + more
+    for extra, fields in (
+            (z64(len(b)), dict(size=m)), (z64(len(b)), dict(stored=m)),
+            (z64(len(b), len(b)), dict(size=m, stored=m)), (z64(far), dict(at=m)),
+            (z64(len(b), len(b), far), dict(size=m, stored=m, at=m)),
+            (z64(len(b), len(b), far, more=bytes(4)), dict(size=m, stored=m, at=m)),
+            (other + z64(far), dict(at=m)), (z64(far) + other, dict(at=m)),
+            (z64(7, 7, 7), {}), (z64(), {})):
+        central = dict(fields, extra=extra)
+        local = dict(size=m, stored=m, extra=z64(len(b), len(b)))
+        for how in (dict(central=central), dict(central=central, local=local)):
+            image = by_hand([(b"a", a, {}), (b"b", b, how)])
+            compare_python(image)
+            exits(tensorfs("verify", image), 0, "verify")
+    image = by_hand([(b"a", a, {}), (b"b", b, dict(central=dict(
+        size=m, extra=struct.pack("<HHI", 1, 4, 5))))])
+    exits(tensorfs("cat", image + ":b"), (1, 2, 3), "cut off")
+    exits(tensorfs("verify", image), 1, "verify")
+
+
+def headers_that_differ():
+    """What the directory and the header in front of the data say is the same, or the
+    member is refused; what the header leaves out is the directory's."""
+    a, b = b"first" * 100, b"second" * 200
+    for how, good in (
+            (dict(local=dict(size=0, stored=0, crc=0)), True),
+            (dict(local=dict(flags=8, size=0, stored=0, crc=0)), True),
+            (dict(local=dict(flags=8, size=5, stored=5, crc=5)), True),
+            (dict(local=dict(extra=b"ab")), True),
+            (dict(local=dict(size=len(b) - 1)), False),
+            (dict(local=dict(stored=len(b) - 1)), False),
+            (dict(local=dict(crc=1)), False),
+            (dict(local=dict(method=8)), False),
+            (dict(local=dict(name=b"c")), False),
+            (dict(central=dict(size=len(b) - 9, stored=len(b) - 9)), False),
+            (dict(central=dict(size=len(b) - 9)), False)):
+        image = by_hand([(b"a", a, {}), (b"b", b, how), (b"d", a, {})])
+        for n in "ad":
+            equal(cat(image, n), a, "%s: %s" % (how, n))
+        if good:
+            equal(cat(image, "b"), b, how)
+        else:
+            p = tensorfs("cat", image + ":b")
+            exits(p, 1, how)
+            check("b: " in p.stderr and "damaged" in p.stderr, p.stderr)
+
+
 def in_front_and_behind():
     """A program in front, a comment behind, an archive without members."""
     image = archive([("a", b"x" * 5000)])
@@ -294,6 +415,10 @@ def zipfile_cases():
     one("python:names", names)
     one("python:same-names", same_names)
     one("python:in-front", in_front_and_behind)
+    one("python:programs", behind_programs)
+    one("python:comments", signatures_in_comments)
+    one("python:extras", odd_extras)
+    one("python:headers", headers_that_differ)
     one("python:nested", nested)
     one("python:union", union)
 
@@ -397,7 +522,13 @@ def large_damage():
         fails(m / "large", errno.EBADMSG)
         with open(m / "b", "rb") as f:
             equal(f.read(), b"fine", "the other one")
-    exits(tensorfs("verify", bad), 1, "verify")
+    p = tensorfs("verify", bad)
+    exits(p, 1, "verify")
+    check("/large" in p.stdout and "gzip" not in p.stdout + p.stderr, p.stdout + p.stderr)
+    image = archive([("small", arc.text(50000, 1)), ("b", b"fine")])
+    p = tensorfs("cat", patched(image, 2000, "<Q", 0x1122334455667788) + ":small")
+    exits(p, 1, "cat")
+    check("/small: " in p.stderr and "gzip" not in p.stderr, p.stderr)
 
 
 def truncated():
