@@ -71,9 +71,25 @@ int deflate_decode(const void *data, size_t n, void *to, size_t size,
 
 /* ---- the format ---------------------------------------------------------- */
 
+/* What gzip's functions say is of gzip files. */
+static int say_damaged(struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "its deflate data are damaged, or decode to other "
+			 "bytes than the archive says (length, CRC-32)");
+}
+
+static int deflate_window(struct stream *s, uint64_t i, unsigned char *out,
+			  struct error *err)
+{
+	int r = gzip_window(s, i, out, err);
+
+	return r == -EBADMSG ? say_damaged(err) : r;
+}
+
 static const struct stream_format stream_deflate = {
 	.name = "deflate",
-	.window = gzip_window,
+	.window = deflate_window,
 };
 
 int deflate_of_points(struct stream **out, const struct backing *from,
@@ -206,13 +222,8 @@ static int add_large(struct deflate_builder *b, const struct deflate_member *m,
 
 	/* Without a stream it is no fault of the data's. */
 	if (r < 0 || stream_size(s) != m->size) {
-		if (r < 0 && s)
-			r = -EBADMSG;
-		else if (r == 0)
-			error_set(&damage, r = -EBADMSG,
-				  "it decodes to %llu bytes instead of %llu",
-				  (unsigned long long)stream_size(s),
-				  (unsigned long long)m->size);
+		if (r == 0 || s)
+			r = say_damaged(&damage);
 		stream_free(s);
 		if (err)
 			*err = damage;
