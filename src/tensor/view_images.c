@@ -34,7 +34,7 @@ static bool picture_of(const struct tensor *t, unsigned axes,
 	return out->width && out->height;
 }
 
-/* Can a TIFF hold it?  Its offsets have 32 bits. */
+/* Can a TIFF hold it?  Its offsets and lengths have 32 bits. */
 static bool tiff_fits(struct tensor *t, unsigned axes)
 {
 	struct picture p;
@@ -45,7 +45,7 @@ static bool tiff_fits(struct tensor *t, unsigned axes)
 	    t->dtype.kind != DTYPE_FLOAT && t->dtype.kind != DTYPE_BOOL)
 		return false;
 	return t->dtype.size <= 8 &&
-	       p.width < UINT32_MAX / p.height / p.colours / 8;
+	       p.width < UINT32_MAX / p.height / p.colours / t->dtype.size;
 }
 
 static bool is_pnm(const struct tensor *t)

@@ -6,6 +6,7 @@ import errno
 import glob
 import os
 import pickle
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -403,9 +404,41 @@ def tiff_of_every_type():
                     got = tifffile.imread(f)
                     check((got == w.astype(w.dtype.newbyteorder("="))).all(), f)
     with Mount(path) as m:
-        for k in ("u1", "u2", "i4", "f4"):  # what PIL has a mode for
+        for k in ("u1", "u2", "i2", "i4", "f4"):  # what PIL has a mode for
             got = shown("%s/%s/tiff/000001.tif" % (m.path, k))
             check((got == data[k][1]).all(), "PIL: " + k)
+        for k in ("i2", "i4", "f4"):
+            got = shown("%s/%s/images/000001.tif" % (m.path, k))
+            check((got == data[k][1]).all(), "PIL: images " + k)
+
+
+@case
+def pictures_of_gigabytes():
+    """Lengths of more than 31 bits; none where 32 are not enough."""
+    shapes = {"f8": (2, 20000, 25000), "u1": (2, 60000, 70000), "i2": (2, 40000, 50000),
+              "u4": (2, 33000, 33000)}
+    path = h5("gigabytes.h5", **{k: {"shape": s, "dtype": k, "chunks": (1, 100, s[2])}
+                                 for k, s in shapes.items()})
+    tail = np.arange(1, 11)
+    with h5py.File(path, "r+") as f:
+        for k, s in shapes.items():
+            f[k][1, -1, -10:] = tail
+    with Mount(path) as m:
+        for k, s in shapes.items():
+            f = "%s/%s/tiff/000001.tif" % (m.path, k)
+            size = s[1] * s[2] * np.dtype(k).itemsize
+            if size >= 1 << 32:
+                absent(f)
+                continue
+            with open(f, "rb") as g:
+                head = g.read(256)
+                g.seek(-10 * np.dtype(k).itemsize, 2)
+                check((np.frombuffer(g.read(), k) == tail).all(), k)
+            equal(os.stat(f).st_size, 256 + size, k)
+            tags = {t: v for t, _, _, v in struct.iter_unpack(
+                "<HHII", head[10:10 + 12 * head[8]])}
+            equal((tags[256], tags[257], tags[273], tags[279]),
+                  (s[2], s[1], 256, size), k)
 
 
 @case
