@@ -8,6 +8,10 @@
  *	| header 512 | .npy header | elements | zeros | header | ... | zeros to 10240 |
  *	|------------- a sample, whole blocks --------|
  *
+ * Where samples have labels, KEY.cls comes before KEY.npy: the label if labels are whole
+ * numbers, else the place of its class in the order of their names (as in file_list), in
+ * decimal digits.  Whatever it is, header and text are LABEL_BYTES.
+ *
  * Owners are 0, permissions 0444 and times the tensor's (0 where no header holds them), so a
  * shard is the same whoever mounts it where.  NAME-index.json is the index that wids reads;
  * it has no checksums, for which all would have to be read.
@@ -23,6 +27,7 @@
 #include "shards/cut.h"
 #include "shards/names.h"
 #include "shards/ustar.h"
+#include "tensor/classes.h"
 #include "tensor/view_name.h"
 #include "tensor/view_node.h"
 #include "tensor/view_samples.h"
@@ -31,19 +36,22 @@
 #define BYTES_MAX (UINT64_C(1) << 61)
 /* Room for the indices of a sample. */
 #define PATH_ROOM (RANK_MAX * 21 + 8)
+#define LABEL_BYTES (2 * USTAR_BLOCK)
 
 /* What is the same for all samples. */
 struct row {
-	uint64_t n;                  /* samples */
-	uint64_t data;               /* bytes of a sample's elements */
-	uint64_t file;               /* of its .npy */
-	uint64_t member;             /* with header and padding */
+	uint64_t n;      /* samples */
+	uint64_t data;   /* bytes of a sample's elements */
+	uint64_t file;   /* of its .npy */
+	uint64_t label;  /* bytes of the .cls; 0: there is none */
+	uint64_t member; /* bytes of a sample, with headers and padding */
 	struct npy_header header;    /* of the .npy */
 	unsigned width[RANK_MAX], k; /* digits of each index */
 };
 
 static void sample_path(const struct tensor *t, const struct row *r,
-			uint64_t sample, char *buf, size_t room)
+			uint64_t sample, const char *suffix, char *buf,
+			size_t room)
 {
 	uint64_t at[RANK_MAX];
 	size_t n = 0;
@@ -55,22 +63,22 @@ static void sample_path(const struct tensor *t, const struct row *r,
 	for (unsigned i = 0; i < r->k; i++)
 		n += (size_t)snprintf(buf + n, room - n, "%s%0*" PRIu64,
 				      i ? "/" : "", (int)r->width[i], at[i]);
-	snprintf(buf + n, room - n, ".npy");
+	snprintf(buf + n, room - n, "%s", suffix);
 }
 
-static struct ustar member_of(const struct tensor *t, const struct row *r,
+static struct ustar member_of(const struct tensor *t, uint64_t size,
 			      const char *path)
 {
 	bool holds = t->mtime >= 0 && t->mtime < INT32_MAX;
 
 	return (struct ustar){.path = path,
 			      .mode = S_IFREG | 0444,
-			      .size = r->file,
+			      .size = size,
 			      .mtime = holds ? t->mtime : 0};
 }
 
 /* False: its samples are not such that they could be in shards. */
-static bool row_of(const struct tensor *t, unsigned axes, struct row *out)
+static bool row_of(struct tensor *t, unsigned axes, struct row *out)
 {
 	uint64_t all;
 
@@ -86,13 +94,26 @@ static bool row_of(const struct tensor *t, unsigned axes, struct row *out)
 		return false;
 	out->data = t->bytes / out->n;
 	out->file = out->header.total + out->data;
-	out->member = USTAR_BLOCK + ustar_padded(out->file);
+	out->label = view_classes.fits(t, axes) ? LABEL_BYTES : 0;
+	out->member = out->label + USTAR_BLOCK + ustar_padded(out->file);
 	return !mul_overflows(out->n, out->member, &all) && all < BYTES_MAX;
 }
 
 static uint64_t shards_of(const struct tensor *t, const struct row *r)
 {
 	return shards_even(&t->shards, r->n, r->member);
+}
+
+/* What info.json says then; a file may have many such datasets. */
+static void note_too_few(struct tensor *t, const struct row *r)
+{
+	char why[100];
+
+	snprintf(why, sizeof why,
+		 "%" PRIu64 " shards are asked for, and there are %" PRIu64
+		 " samples",
+		 t->shards.shards, r->n);
+	view_add_note(t, view_shards.top, why);
 }
 
 static bool shards_fits(struct tensor *t, unsigned axes)
@@ -104,9 +125,11 @@ static bool shards_fits(struct tensor *t, unsigned axes)
 
 	if (!view_is_numeric(t) || !axes || !row_of(t, axes, &r))
 		return false;
-	sample_path(t, &r, r.n - 1, path, sizeof path);
-	last = member_of(t, &r, path);
+	sample_path(t, &r, r.n - 1, ".npy", path, sizeof path);
+	last = member_of(t, r.file, path);
 	n = shards_of(t, &r);
+	if (!n)
+		note_too_few(t, &r);
 	return ustar_fits(&last) && n && n <= SHARDS_MOST;
 }
 
@@ -157,7 +180,7 @@ static int shards_find(const struct view *v, unsigned level, const uint64_t *at,
 /* ---- the index ----------------------------------------------------------- */
 
 struct listing {
-	const struct tensor *t;
+	struct tensor *t;
 	struct row row;
 };
 
@@ -168,7 +191,7 @@ static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
 
 	shards_even_at(&l->t->shards, l->row.n, l->row.member, k, &first,
 		       &out->samples);
-	out->files = out->samples;
+	out->files = out->samples * (l->row.label ? 2 : 1);
 	out->size = ustar_archive_size(out->samples * l->row.member);
 }
 
@@ -198,7 +221,7 @@ struct shard {
 static int shard_of(const struct view *v, const uint64_t *at, struct shard *out,
 		    struct error *err)
 {
-	const struct tensor *t = v->tensor;
+	struct tensor *t = v->tensor;
 
 	if (!row_of(t, v->sample_axes, &out->row))
 		return error_set(err, -ENOENT, "no such file");
@@ -223,11 +246,14 @@ static int shards_size(const struct view *v, const uint64_t *at,
 static int shards_prepare(const struct view *v, const uint64_t *at,
 			  uint64_t off, uint64_t len, struct error *err)
 {
+	const struct class_index *labels;
 	uint64_t first, last;
 	struct shard s;
 	struct box all;
 	int r = shard_of(v, at, &s, err);
 
+	if (r == 0 && s.row.label)
+		r = classes_index(v->tensor->classes, &labels, err);
 	if (r < 0 || !len || off / s.row.member >= s.n || !s.row.data)
 		return r;
 	first = off / s.row.member;
@@ -246,16 +272,48 @@ static void map_zeros(struct plan *plan, uint64_t n)
 }
 
 static void map_header(const struct tensor *t, const struct row *r,
-		       uint64_t sample, uint64_t off, struct plan *plan)
+		       uint64_t sample, const char *suffix, uint64_t size,
+		       uint64_t off, struct plan *plan)
 {
 	unsigned char header[USTAR_BLOCK];
 	char path[PATH_ROOM];
 	struct ustar m;
 
-	sample_path(t, r, sample, path, sizeof path);
-	m = member_of(t, r, path);
+	sample_path(t, r, sample, suffix, path, sizeof path);
+	m = member_of(t, size, path);
 	ustar_header(header, &m);
 	plan_copy(plan, header + off, USTAR_BLOCK - off);
+}
+
+/* The text of a .cls, as file_list has it; its length. */
+static size_t label_text(const struct class_index *x, uint64_t sample,
+			 char text[32])
+{
+	uint32_t of = x->of[sample];
+
+	return (size_t)(x->numbers ? snprintf(text, 32, "%s", x->label[of])
+				   : snprintf(text, 32, "%" PRIu32, of));
+}
+
+static int map_label(const struct view *v, const struct row *r, uint64_t sample,
+		     uint64_t off, struct plan *plan, struct error *err)
+{
+	const struct class_index *x = classes_ready(v->tensor->classes);
+	char text[32];
+	size_t n;
+
+	if (!x)
+		return error_set(err, -EIO, "%s: labels were not prepared",
+				 v->tensor->name);
+	n = label_text(x, sample, text);
+	if (off < USTAR_BLOCK)
+		map_header(v->tensor, r, sample, ".cls", n, off, plan);
+	else if (off - USTAR_BLOCK < n)
+		plan_copy(plan, text + (off - USTAR_BLOCK),
+			  n - (off - USTAR_BLOCK));
+	else
+		map_zeros(plan, LABEL_BYTES - off);
+	return 0;
 }
 
 /* The window ends with the sample's elements, as with any file of them. */
@@ -285,8 +343,11 @@ static int map_member(const struct view *v, const struct row *r,
 		      uint64_t sample, uint64_t off, struct plan *plan,
 		      struct error *err)
 {
+	if (off < r->label)
+		return map_label(v, r, sample, off, plan, err);
+	off -= r->label;
 	if (off < USTAR_BLOCK) {
-		map_header(v->tensor, r, sample, off, plan);
+		map_header(v->tensor, r, sample, ".npy", r->file, off, plan);
 		return 0;
 	}
 	off -= USTAR_BLOCK;
@@ -297,7 +358,7 @@ static int map_member(const struct view *v, const struct row *r,
 	if (off < r->file)
 		return map_elements(v, r, sample, off - r->header.total, plan,
 				    err);
-	map_zeros(plan, r->member - USTAR_BLOCK - off);
+	map_zeros(plan, r->member - r->label - USTAR_BLOCK - off);
 	return 0;
 }
 

@@ -176,6 +176,57 @@ def samples_of_several_axes():
                        "--shard-count=8", *OWNER)
 
 
+def labelled(name, samples, suffixes, mtime):
+    """A directory as somebody makes it for `pack --shards`: KEY.npy, and KEY.cls."""
+    top = os.path.join(work, name)
+    for (key, npy), cls in zip(samples, suffixes):
+        os.makedirs(os.path.dirname(os.path.join(top, key)), exist_ok=True)
+        for ext, data in (("npy", npy), ("cls", cls.encode())):
+            path = "%s/%s.%s" % (top, key, ext)
+            with open(path, "wb") as f:
+                f.write(data)
+            os.chmod(path, 0o444)
+            os.utime(path, (mtime, mtime))
+    return top
+
+
+@case
+def samples_with_labels():
+    """KEY.cls beside KEY.npy: an integer, as WebDataset decodes it."""
+    x, y = numbers("<u2", (23, 40, 9)), rng.integers(-3, 200, 23)
+    names = np.array([b"dog", b"cat", b"a/b", b"emu"])[rng.integers(0, 4, 23)]
+    scan = numbers("<f4", (4, 6, 3))
+    path = h5("labels.h5", x=x, labels=y, names=names, scan=scan, grid=y[:24 - 1].repeat(2)[:24]
+              .reshape(4, 6))
+    os.utime(path, (1600000000, 1600000000))
+    order = sorted(set(names))
+    for k, (opts, what, axes, classes) in enumerate((
+            ([], "x", 1, y), (["--labels=names"], "x", 1, [order.index(n) for n in names]),
+            (["--labels=grid", "--sample-axes=2"], "scan", 2, y.repeat(2)[:24]))):
+        for cut in ("--shards=3", "--shard-count=5", "--shard-size=20K"):
+            with Mount(path, opts=[*opts, cut]) as m:
+                samples = ["%06d" % i for i in range(23)] if axes == 1 else \
+                    ["%06d/%06d" % (i, j) for i in range(4) for j in range(6)]
+                samples = [(key, read("%s/%s/samples/%s.npy" % (m.path, what, key)))
+                           for key in samples]
+                top = "%s/%s/shards" % (m.path, what)
+                name = "labelled-%d%s" % (k, cut)
+                same_as_packed(top, labelled(name, samples, map(str, classes), 1600000000),
+                               name + "-packed", cut, *OWNER)
+                got = [s for t in tars(top) for s in group_by_keys(t)]
+                equal([(key, int(f["cls"])) for key, f in got],
+                      [(key, c) for (key, _), c in zip(samples, classes)], "classes")
+                for s in check_index(top, what + "-index.json")["shardlist"]:
+                    equal(s.get("nfiles", 2 * s["nsamples"]), 2 * s["nsamples"], "files")
+    # Labels that cannot be read are an error of every shard, and of nothing else.
+    with h5py.File(path, "a") as f:
+        del f["labels"]
+        f["labels"] = np.full(23, 2**64 - 1, "u8")
+    with Mount(path) as m:
+        fails_with((errno.EIO, errno.ERANGE), lambda: read(m.path + "/x/shards/x-000000.tar"), "x")
+        equal(len(os.listdir(m.path + "/x/samples")), 23, "samples")
+
+
 @case
 def how_they_are_cut():
     path = h5("cut.h5", x=numbers("<f4", (103, 70)))
@@ -203,6 +254,9 @@ def how_they_are_cut():
     with Mount(path, opts=["--shards=104"]) as m:
         fails_with(errno.ENOENT, lambda: os.listdir(m.path + "/x/shards"),
                    "fewer samples than shards")
+        with open(m.path + "/x/info.json") as f:
+            equal(json.load(f)["note"], "shards/ is left out: 104 shards are asked for, and there "
+                  "are 103 samples", "why not")
     for options in (["--shards=0"], ["--shards=x"], ["--shard-size=0"],
                     ["--shard-count=0"], ["--shards=2", "--shard-size=1M"],
                     ["--shard-count=3", "--shards=2"]):
