@@ -4,7 +4,8 @@
 /*
  * Lines are made in blocks of LINES, each a document that the cache keeps, so a list of a
  * billion samples is made where it is read.  Lines of the same length say where a block
- * begins; else (labels, several files) they are counted once, and kept is where blocks begin.
+ * begins.  Else they are counted once, and kept is where blocks begin: lines that differ in
+ * their labels by the sizes of these, those of samples in several files by writing them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -85,18 +86,43 @@ static int count_blocks(struct list_table *l, const struct listing *x,
 	return r;
 }
 
+/* The same where lines differ in their labels alone. */
+static int count_labels(struct list_table *l, const struct listing *x,
+			struct error *err)
+{
+	const uint64_t last = x->samples - 1;
+	uint32_t *sizes = listing_label_sizes(x);
+	const uint32_t *of = x->classes->of;
+	uint64_t rest = 0;
+	int r = sizes ? measure(x, last, x->samples, &rest, err)
+		      : error_set(err, -ENOMEM, "out of memory");
+
+	if (r == 0) {
+		rest -= (last ? 0 : l->header) + sizes[of[last]];
+		l->total = l->header;
+		for (uint64_t i = 0; i < x->samples; i++) {
+			l->total += rest + sizes[of[i]];
+			l->start[i / LINES + 1] = l->total;
+		}
+	}
+	free(sizes);
+	return r;
+}
+
 static int table_new(struct list_table **out, const struct view *v,
 		     struct error *err)
 {
 	struct listing x;
 	struct list_table *l;
 	uint64_t blocks, line = 0;
-	bool same;
+	bool same, sources;
 	int r = listing_begin(&x, kind_of(v), v, err);
 
 	if (r < 0)
 		return r;
-	same = !x.classes && !v->tensor->mosaic;
+	sources = v->tensor->mosaic &&
+		  (x.kind == LIST_CSV || x.kind == LIST_JSONL);
+	same = !x.classes && !sources;
 	blocks = div_up(x.samples, LINES);
 	if (!same && x.samples > COUNTED_MAX)
 		r = error_set(err, -EFBIG,
@@ -117,7 +143,8 @@ static int table_new(struct list_table **out, const struct view *v,
 		l->total = l->header + l->line * x.samples;
 	}
 	if (r == 0 && !same)
-		r = count_blocks(l, &x, err);
+		r = sources ? count_blocks(l, &x, err)
+			    : count_labels(l, &x, err);
 	listing_done(&x);
 	if (r < 0)
 		free(l);

@@ -31,6 +31,9 @@ const char *listing_header(enum list_kind kind);
 /* Lines [first, end) and, before the first of all, the header; malloc'ed, *len bytes. */
 char *listing_lines(const struct listing *x, uint64_t first, uint64_t end,
 		    size_t *len, struct error *err);
+/* Bytes that the label of each class takes in a line (malloc'ed), which is the rest the same
+ * for all samples unless they are in several files; NULL: no memory. */
+uint32_t *listing_label_sizes(const struct listing *x);
 /* Samples, or UINT64_MAX. */
 uint64_t listing_samples(const struct tensor *t, unsigned axes);
 

@@ -106,7 +106,8 @@ static int learn_more(struct listing *x, struct error *err)
 	const struct layout *l;
 	int r;
 
-	if (t->classes && view_classes.fits(t, x->v->sample_axes)) {
+	if (x->kind != LIST_FILES && t->classes &&
+	    view_classes.fits(t, x->v->sample_axes)) {
 		r = classes_index(t->classes, &x->classes, err);
 		if (r < 0)
 			return r;
@@ -294,5 +295,28 @@ char *listing_lines(const struct listing *x, uint64_t first, uint64_t end,
 		return text;
 	free(text);
 	error_set(err, -ENOMEM, "out of memory");
+	return NULL;
+}
+
+uint32_t *listing_label_sizes(const struct listing *x)
+{
+	const struct class_index *c = x->classes;
+	uint32_t *sizes = calloc((size_t)c->n + 1, sizeof *sizes);
+	char *text = NULL;
+	size_t len = 0, before = 0;
+	FILE *out = sizes ? open_memstream(&text, &len) : NULL;
+	bool ok = out;
+
+	for (uint32_t k = 0; k < c->n && ok; k++) {
+		ok = put_label(out, x, c->row[c->start[k]]) && !fflush(out);
+		sizes[k] = (uint32_t)(len - before);
+		before = len;
+	}
+	if (out && fclose(out) != 0)
+		ok = false;
+	free(text);
+	if (ok)
+		return sizes;
+	free(sizes);
 	return NULL;
 }

@@ -198,6 +198,29 @@ def too_many_to_make():
 
 
 @case
+def sizes_of_many_labels():
+    """They are sums, and what is read has them: one to six bytes, with and without quotes."""
+    n = 300000
+    names = ["a", 'b"', "c,d", "Ä", "ef", "ghijkl"]
+    y = rng.integers(0, 6, n)
+    path = h5("many.h5", x={"shape": (n, 2, 2), "dtype": "u1"},
+              y=np.array([s.encode() for s in names])[y])
+    with Mount(path) as m:
+        for name in LISTS:
+            size = os.stat(m.path + "/x/" + name).st_size
+            text = read(m.path + "/x/" + name)
+            equal((len(text), text.count(b"\n")), (size, n + name.endswith(".csv")), name)
+        equal([r["label"] for r in rows_of(m.path + "/x/metadata.csv")], [names[i] for i in y],
+              "labels")
+    # A single sample, whose block has the header, too.
+    path = h5("one.h5", x=np.zeros((1, 2, 2)), y=np.array([b"cat"]))
+    with Mount(path) as m:
+        for name in LISTS:
+            size = os.stat(m.path + "/x/" + name).st_size
+            equal(len(read(m.path + "/x/" + name)), size, name)
+
+
+@case
 def labels_that_cannot_be_read():
     path = h5("bad.h5", x=np.zeros((6, 2)), y={"data": np.arange(6), "chunks": (6,),
                                                "compression": "gzip"})
@@ -208,7 +231,10 @@ def labels_that_cannot_be_read():
         f.write(b"\xff" * 8)
     with Mount(path) as m:
         for name in LISTS:
-            fails_with((errno.EIO, errno.EBADMSG), lambda: read(m.path + "/x/" + name), name)
+            if name != "files.txt":
+                fails_with((errno.EIO, errno.EBADMSG), lambda: read(m.path + "/x/" + name), name)
+        equal(read(m.path + "/x/files.txt").decode().split(),
+              ["samples/%06d.npy" % i for i in range(6)], "a list without labels")
         fails_with((errno.EIO, errno.EBADMSG), lambda: os.listdir(m.path + "/x/classes"), "classes")
         equal(np.load(m.path + "/x/samples/000003.npy").sum(), 0, "the rest")
 
