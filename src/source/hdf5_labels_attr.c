@@ -117,10 +117,12 @@ struct strings {
 /* Length of string i, and where it is. */
 static size_t string_at(const struct strings *x, uint64_t i, const char **s)
 {
-	*s = x->data + i * x->a->size;
+	const char *at = x->data + i * x->a->size;
+
+	*s = at;
 	if (!x->variable)
-		return hdf5_string_length(*s, x->a->size, x->pad);
-	memcpy(s, *s, sizeof *s);
+		return hdf5_string_length(at, x->a->size, x->pad);
+	memcpy(s, at, sizeof(char *));
 	return *s ? strlen(*s) : 0;
 }
 
