@@ -87,6 +87,13 @@ static bool bytes_fill(const json_t *v, const struct dtype *d,
 
 /* ---- numbers ------------------------------------------------------------- */
 
+/* "-12": what zarr_json puts in quotes. */
+static bool is_digits(const char *s)
+{
+	s += *s == '-';
+	return *s && !s[strspn(s, "0123456789")];
+}
+
 /* A whole number as it is written: sign, and size. */
 static bool whole(const json_t *v, bool *negative, uint64_t *size)
 {
@@ -112,8 +119,7 @@ static bool whole(const json_t *v, bool *negative, uint64_t *size)
 		*size = (uint64_t)(fabs(x) < 0x1p53 ? fabs(x) : 0);
 		return fabs(x) < 0x1p53 && x == floor(x);
 	}
-	if (!s || strspn(s, "-0123456789") != strlen(s) || !s[*s == '-'] ||
-	    strrchr(s, '-') > s)
+	if (!s || !is_digits(s))
 		return false;
 	*negative = *s == '-';
 	errno = 0;
@@ -150,7 +156,7 @@ static bool hex_fill(const char *s, uint32_t bytes, unsigned char *out)
 		const char *digits = "0123456789abcdef";
 		const char *p = strchr(digits, *s | 0x20);
 
-		if (!p || (*s < 'A' && *s > '9'))
+		if (!p || *s < '0' || (*s < 'A' && *s > '9'))
 			return false;
 		bits = bits << 4 | (uint64_t)(p - digits);
 	}
@@ -158,20 +164,27 @@ static bool hex_fill(const char *s, uint32_t bytes, unsigned char *out)
 	return true;
 }
 
-static bool to_real(const json_t *v, double *out)
+/* A number; of many digits only where it is a whole one. */
+static bool to_real(const json_t *v, long double *out)
 {
 	const char *s = json_string_value(v);
+	bool negative;
+	uint64_t size;
 
-	if (json_is_number(v))
-		*out = json_number_value(v);
+	if (json_is_integer(v))
+		*out = (long double)json_integer_value(v);
+	else if (json_is_real(v))
+		*out = (long double)json_real_value(v);
 	else if (s && !strcmp(s, "NaN"))
-		*out = (double)NAN;
+		*out = (long double)NAN;
 	else if (s && !strcmp(s, "Infinity"))
-		*out = (double)INFINITY;
+		*out = (long double)INFINITY;
 	else if (s && !strcmp(s, "-Infinity"))
-		*out = -(double)INFINITY;
-	else if (s && *s && strspn(s, "-0123456789") == strlen(s))
-		*out = strtod(s, NULL); /* an integer of many digits */
+		*out = -(long double)INFINITY;
+	else if (s && whole(v, &negative, &size))
+		*out = negative ? -(long double)size : (long double)size;
+	else if (s && is_digits(s))
+		*out = (long double)strtod(s, NULL);
 	else
 		return false;
 	return true;
@@ -192,13 +205,15 @@ static bool float_fill(const json_t *v, uint32_t bytes, unsigned char *out)
 
 	if (s && hex_fill(s, bytes, out))
 		return true;
-	if (!to_real(v, &x))
+	if (!to_real(v, &extended))
 		return false;
-	f = (float)x;
-	extended = x;
+	x = (double)extended;
+	f = (float)x; /* as NumPy does it: twice rounded */
 	switch (bytes) {
 	case 2:
 		recode_run(&half, &x, out, 1);
+		if (isnan(x)) /* NumPy's: libhdf5 makes another one */
+			memcpy(out, "\0\x7e", 2);
 		return true;
 	case 4:
 		memcpy(out, &f, sizeof f);

@@ -50,6 +50,7 @@ static int read_transpose(struct reading *x, const json_t *config)
 	unsigned rank = x->z->rank;
 	uint8_t order[RANK_MAX];
 	uint64_t seen = 0, axis;
+	bool moved = false;
 
 	for (unsigned i = 0; i < rank; i++) {
 		if (s && (!strcmp(s, "F") || !strcmp(s, "C")))
@@ -62,7 +63,14 @@ static int read_transpose(struct reading *x, const json_t *config)
 					 "permutation of its axes");
 		seen |= UINT64_C(1) << axis;
 		order[i] = (uint8_t)axis;
+		moved |= axis != i;
 	}
+	/* Filters are undone before axes are put right. */
+	if (moved && x->c->n)
+		return error_set(x->err, -ENOTSUP,
+				 "codec 'transpose' behind codec '%s' is not "
+				 "supported",
+				 x->c->step[0].codec->name);
 	zarr_turn(x->c, rank, order);
 	return 0;
 }

@@ -159,6 +159,26 @@ def codecs():
 
 
 @case
+def filters_and_orders():
+    p = path_of("orders.zarr")
+    g = zarr.open_group(p, mode="w")
+    n, made = numcodecs, 0
+    for t in "<i2", ">u4", "|u1", "<i8", ">f4":
+        a = np.cumsum(rng.integers(0, 9, (9, 7, 5)), axis=0).astype(t)
+        size, wide = a.dtype.itemsize, t if "f" in t else "<i8"
+        for f in ([n.Delta(t)], [n.Delta(t, astype=wide)], [n.Shuffle(size)], [n.Shuffle(4)],
+                  [n.Delta(t), n.Shuffle(size)], [n.Shuffle(size), n.Delta("|u1")],
+                  [n.Delta(t), n.Delta(t)], [n.Delta(t), n.Adler32()], [n.Zlib(), n.CRC32()]):
+            for order in "CF":
+                for comp in None, n.Blosc("lz4", 5, n.Blosc.BITSHUFFLE):
+                    g.create_dataset("a%03d" % made, data=a, chunks=(4, 7, 3), order=order,
+                                     filters=f, compressor=comp)
+                    made += 1
+    with Mount(p) as m:
+        equal(compare(g, m.path), made, "arrays")
+
+
+@case
 def separators():
     a = numbers("f8", (20, 30, 4))
     for i, store in enumerate([zarr.DirectoryStore, zarr.NestedDirectoryStore,
@@ -214,6 +234,52 @@ def fill_values():
     with Mount(p) as m:
         compare(g, m.path)
         check("no fill value" in json.loads(read(m / "null/info.json"))["note"], "note")
+
+
+@case
+def fill_values_exact():
+    """Against zarr and, where it rounds, against numpy's own reading of the text."""
+    p = path_of("exact.zarr")
+    g = zarr.open_group(p, mode="w")
+    texts = [("<f4", "-0.0"), (">f8", "-0.0"), ("<f2", "0.1"), (">f2", "-65504.0"),
+             ("<f4", "16777217"), ("<f4", "0.1"), (">f8", "9007199254740993"),
+             ("<f8", "5e-324"), (">f4", "1e-45"), ("<f8", "123456789012345678901234567890"),
+             ("<f8", "-9223372036854775809"), ("<i8", "9007199254740993"),
+             (">i8", "-9007199254740993"), ("<u8", "9223372036854775809"),
+             (">u8", "18446744073709551615"), ("<i8", "-9223372036854775808"),
+             ("|b1", "true"), ("|b1", "false"), ("<f4", '"-Infinity"'), ("<f2", '"NaN"'),
+             (">c16", '["NaN", 2.5]'), ("<c8", '["-Infinity", 16777217]'),
+             ("|S4", '"AP8A/w=="'), ("|V3", '"/wD+"'), ("<M8[s]", "-9223372036854775808"),
+             (">M8[D]", "9007199254740993"), ("<f4", "NaN"), ("<f8", "-Infinity")]
+    for i, (t, text) in enumerate(texts):
+        zero = b"" if t[1] in "SV" else 0
+        z = g.create_dataset("e%02d" % i, shape=(7,), chunks=(3,), dtype=t, fill_value=zero)
+        z[:3] = numbers(t, (3,))
+        doc = "%s/e%02d/.zarray" % (p, i)
+        with open(doc) as f:
+            o = json.load(f)
+        o["fill_value"] = "HERE"
+        with open(doc, "w") as f:
+            f.write(json.dumps(o).replace('"HERE"', text))
+    with Mount(p) as m:
+        equal(compare(zarr.open_group(p, mode="r"), m.path), len(texts), "arrays")
+
+
+@case
+def wrong_fill_values():
+    for t, text in [("<i4", '"NaN"'), ("<u8", "18446744073709551616"), ("<u8", "-1"),
+                    ("|i1", "128"), ("<f8", '"1-2"'), ("<f8", '"-"'), ("|S2", '"abc"'),
+                    ("|S2", '"AAAA"'), ("<i8", "1e19"), ("|b1", "2"), ("<c8", "[1]")]:
+        p = path_of("wrong.zarr")
+        zarr.open(p, mode="w", shape=(4,), chunks=(3,), dtype=t)
+        with open(p + "/.zarray") as f:
+            o = json.load(f)
+        o["fill_value"] = "HERE"
+        with open(p + "/.zarray", "w") as f:
+            f.write(json.dumps(o).replace('"HERE"', text))
+        out = exits(tensorfs("cat", p + ":data/info.json"), (0, 1), t).stdout
+        check("fill_value" in json.loads(out)["not_shown"], t + " " + text + out)
+        shutil.rmtree(p)
 
 
 @case

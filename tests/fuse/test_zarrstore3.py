@@ -257,6 +257,7 @@ def fill_values():
     nan, inf = float("nan"), float("inf")
     for i, (t, fill, text) in enumerate([
             ("f4", nan, "NaN"), ("f8", -inf, "-Infinity"), ("f2", 1.5, 1.5),
+            ("f2", nan, "NaN"), ("f8", -0.0, -0.0), ("f2", -0.0, "0x8000"),
             ("f4", struct.unpack("<f", b"\1\0\xc0\x7f")[0], "0x7fc00001"), ("i8", -2 ** 63, None),
             ("u8", 2 ** 64 - 1, None), ("b1", True, True), ("c8", 1 + 2j, [1, 2.0]),
             ("c16", complex(inf, nan), ["Infinity", "NaN"]), ("V2", b"\1\2", [1, 2])]):
@@ -348,6 +349,7 @@ def metadata_that_is_wrong():
     for codecs, more, word in [
             ([GZIP], {}, "place"), ([LITTLE, LITTLE], {}, "place"), ([], {}, "codecs"),
             ([transpose(0, 0), LITTLE], {}, "permutation"), ([transpose(0), LITTLE], {}, "perm"),
+            ([codec("numcodecs.delta", dtype="<i4"), transpose(1, 0), LITTLE], {}, "behind"),
             ([LITTLE, transpose(1, 0)], {}, "place"), ([codec("bytes")], {}, "endian"),
             ([codec("bytes", endian="up")], {}, "endian"), ([LITTLE, codec("pcodec")], {},
                                                             "pcodec"),
