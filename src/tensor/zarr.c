@@ -7,7 +7,8 @@
  * which nothing has to be decoded.  Otherwise, and in Zarr v3, it is the chunk decoded.
  *
  * A .zarray says once for all chunks how they are encoded, while HDF5 may skip filters
- * for each of them.  So all are looked at before the first is served as it is stored.
+ * for each of them.  So all are looked at before the first is served as it is stored; which
+ * says, too, if any is missing.
  *
  * Anything else (contiguous, virtual) is cut along one axis, in whole blocks
  * of it where there are some:
@@ -95,8 +96,22 @@ const struct grid *zarr_grid(const struct tensor *t, struct grid *room)
 
 /* ---- how chunks are served ----------------------------------------------- */
 
-/* One by one: were filters skipped for any of them? */
-static int scan(struct tensor *t, const struct layout *l, bool *alike,
+/* What is learnt of all chunks. */
+struct look {
+	bool alike; /* filters were skipped for none of them */
+	bool whole; /* all were written */
+};
+
+static void look_at(struct look *out, const struct location *at)
+{
+	if (at->pos == UINT64_MAX)
+		out->whole = false;
+	else
+		out->alike &= !at->mask;
+}
+
+/* One by one. */
+static int scan(struct tensor *t, const struct layout *l, struct look *out,
 		struct error *err)
 {
 	cleanup_free struct location *at = malloc(TENSOR_SEGMENT * sizeof *at);
@@ -104,7 +119,7 @@ static int scan(struct tensor *t, const struct layout *l, bool *alike,
 
 	if (!at)
 		return error_set(err, -ENOMEM, "out of memory");
-	while (k < l->grid->count && *alike) {
+	while (k < l->grid->count && (out->alike || out->whole)) {
 		uint32_t n =
 			(uint32_t)min_u64(l->grid->count - k, TENSOR_SEGMENT);
 		int r = t->ops->locate(t, 0, l, k, n, at, err);
@@ -112,76 +127,110 @@ static int scan(struct tensor *t, const struct layout *l, bool *alike,
 		if (r < 0)
 			return r;
 		for (uint32_t i = 0; i < n; i++)
-			*alike &= at[i].pos == UINT64_MAX || !at[i].mask;
+			look_at(out, &at[i]);
 		k += n;
 	}
 	return 0;
 }
 
 /* The same by the index of a sparse grid; -ENOTSUP: it does not tell. */
-static int scan_list(struct tensor *t, const struct layout *l, bool *alike,
+static int scan_list(struct tensor *t, const struct layout *l, struct look *out,
 		     struct error *err)
 {
 	cleanup_free struct written *at = malloc(LIST_ROOM * sizeof *at);
-	uint64_t from = 0;
+	uint64_t from = 0, found = 0;
 	uint32_t n;
 	int r = at ? 0 : error_set(err, -ENOMEM, "out of memory");
 
 	if (r == 0 && !t->ops->list)
 		return -ENOTSUP;
-	while (r == 0 && from != UINT64_MAX && *alike) {
+	while (r == 0 && from != UINT64_MAX) {
 		n = 0;
 		r = t->ops->list(t, 0, l, &from, at, LIST_ROOM, &n, err);
 		for (uint32_t i = 0; r == 0 && i < n; i++)
-			*alike &= !at[i].at.mask;
+			look_at(out, &at[i].at);
+		found += n;
 	}
+	if (r == 0)
+		out->whole &= found == l->grid->count;
 	return r < 0 ? r : 0; /* 1: all of them, and none with a mask */
 }
 
-static int choose(struct tensor *t, enum zarr_mode *out, struct error *err)
+static int look_at_all(struct tensor *t, struct look *out, struct error *err)
 {
 	const struct layout *l = layout_of(t);
-	bool alike = true;
-	int r = 0;
+	int r;
 
-	*out = ZARR_DECODED;
-	if (!is_chunked(t) || !zarr_can_store(t))
+	*out = (struct look){true, !l || l->kind != LAYOUT_ABSENT};
+	/* The library makes what was never written, too. */
+	if (!is_chunked(t) || l->by_library || !l->grid->count)
 		return 0;
-	if (l->pipeline->n && l->grid->count)
-		r = scan_list(t, l, &alike, err);
-	if (r == -ENOTSUP && l->grid->count > SCAN_MAX)
-		return 0;
-	if (r == -ENOTSUP)
-		r = scan(t, l, &alike, err);
-	if (r == -EBADMSG) /* the chunks that can be found are decoded */
-		return 0;
-	if (r == 0 && alike)
-		*out = ZARR_STORED;
-	return r;
+	r = scan_list(t, l, out, err);
+	if (r != -ENOTSUP || l->grid->count > SCAN_MAX)
+		return r;
+	*out = (struct look){true, true};
+	return scan(t, l, out, err);
 }
 
-int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err)
+/* Beside the mode: all chunks are there. */
+#define WHOLE 4
+
+static int choose(struct tensor *t, int *out, struct error *err)
 {
-	enum zarr_mode made = (enum zarr_mode)atomic_load(&t->zarr);
+	bool can_store = is_chunked(t) && zarr_can_store(t);
+	bool filtered = can_store && layout_of(t)->pipeline->n;
+	struct look look;
+	int r = look_at_all(t, &look, err);
+
+	/* Of a damaged index the chunks that can be found are decoded. */
+	if (r < 0 && filtered && r != -EBADMSG && r != -ENOTSUP)
+		return r;
+	if (r < 0)
+		look = (struct look){!filtered, false};
+	*out = can_store && (look.alike || !filtered) ? ZARR_STORED
+						      : ZARR_DECODED;
+	*out |= look.whole ? WHOLE : 0;
+	return 0;
+}
+
+static int chosen(struct tensor *t, int *out, struct error *err)
+{
 	struct error why = {0};
-	int r, none = ZARR_UNKNOWN;
+	int made = atomic_load(&t->zarr), none = ZARR_UNKNOWN;
+	int r;
 
 	if (made == ZARR_UNKNOWN) {
 		r = choose(t, &made, &why);
 		if (r < 0)
 			return error_set(err, r, "%s", why.text);
 		if (!atomic_compare_exchange_strong(&t->zarr, &none, made))
-			made = (enum zarr_mode)none;
+			made = none;
 	}
 	*out = made;
 	return 0;
+}
+
+int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err)
+{
+	int made = ZARR_UNKNOWN, r = chosen(t, &made, err);
+
+	*out = (enum zarr_mode)(made & ~WHOLE);
+	return r;
+}
+
+int zarr_is_whole(struct tensor *t, bool *out, struct error *err)
+{
+	int made = 0, r = chosen(t, &made, err);
+
+	*out = made & WHOLE;
+	return r;
 }
 
 /* ---- a chunk's file ------------------------------------------------------ */
 
 static struct chunk_set *set_of(const struct zarr_chunk *c)
 {
-	return !c->decoded && atomic_load(&c->t->zarr) == ZARR_STORED
+	return !c->decoded && (atomic_load(&c->t->zarr) & ~WHOLE) == ZARR_STORED
 		       ? &c->t->stored_chunks
 		       : &c->t->set;
 }

@@ -23,6 +23,8 @@ const struct grid *zarr_grid(const struct tensor *t, struct grid *room);
 /* Chooses, if that was not done.  The first time may block on I/O: it looks
  * at where all chunks are.  -EIO, ... : it could not be found out. */
 int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err);
+/* The same: are all chunks known to be there, so that a fill value stands for nothing? */
+int zarr_is_whole(struct tensor *t, bool *out, struct error *err);
 
 /* A file: chunk `k` as it is stored, or (`decoded`) as it is served elsewhere. */
 struct zarr_chunk {

@@ -172,8 +172,12 @@ static bool put_codecs(FILE *out, const struct pipeline *p)
 
 /* ---- .zarray --------------------------------------------------------------- */
 
+/*
+ * To xarray an array's fill value is what stands for data that are missing, and becomes
+ * NaN: zeros would, too.  So it is named only where a chunk is missing that it stands for.
+ */
 static bool put_array(FILE *out, const struct tensor *t, const struct grid *g,
-		      bool stored)
+		      bool stored, bool whole)
 {
 	const struct layout *l =
 		stored ? atomic_load(&t->parts[0].layout) : NULL;
@@ -187,7 +191,10 @@ static bool put_array(FILE *out, const struct tensor *t, const struct grid *g,
 	     ok;
 	ok = put_codecs(out, l ? l->pipeline : NULL) && ok;
 	fputs("\"fill_value\": ", out);
-	zarr_put_fill(out, t, false);
+	if (whole)
+		fputs("null", out);
+	else
+		zarr_put_fill(out, t, false);
 	fputs(", \"order\": \"C\", \"zarr_format\": 2}\n", out);
 	return ok;
 }
@@ -200,14 +207,15 @@ char *zarr_array_text(struct tensor *t, struct error *err)
 	char *text = NULL;
 	size_t len;
 	FILE *out;
-	bool ok;
+	bool ok, whole;
 
-	if (!g || zarr_mode(t, &mode, err) < 0)
+	if (!g || zarr_mode(t, &mode, err) < 0 ||
+	    zarr_is_whole(t, &whole, err) < 0)
 		return NULL;
 	out = open_memstream(&text, &len);
 	if (!out)
 		return no_memory(err);
-	ok = put_array(out, t, g, mode == ZARR_STORED);
+	ok = put_array(out, t, g, mode == ZARR_STORED, whole);
 	if (fclose(out) == 0 && ok)
 		return text;
 	free(text);

@@ -121,7 +121,8 @@ def every_filter():
             at = under(m, "g", name, "zarr")
             z = zarr.open(at, "r")
             equal_arrays(z[...], d[...], name)
-            equal(z.fill_value, -7, name + ": fill value")
+            equal(z.fill_value, -7 if name.endswith("_holes") and z.nchunks > 1 else None,
+                  name + ": fill value")
             equal(z.chunks, d.chunks, name + ": chunks")
             check(("compressor" in meta(at + "/.zarray")), name)
 
