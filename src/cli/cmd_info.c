@@ -61,19 +61,29 @@ static int inform(void *ctx, struct tensor *t)
 	return 0;
 }
 
+/* What a source is, in a word or two. */
+static const char *format_of(const struct source *s)
+{
+	return s->ops->format                  ? s->ops->format(s)
+	       : !strcmp(s->ops->name, "hdf5") ? "HDF5"
+					       : s->ops->name;
+}
+
 /* The datasets below a node: a heading, and what there is to say of each. */
 static int inform_datasets(struct informing *in, struct session *session,
 			   const struct node *node, const char *heading)
 {
 	struct tree *tree = fs_tree(session->fs);
+	const struct source *source = inside_source(session, node);
 	int r;
 
 	in->count = in->shown = 0;
 	r = report_walk(tree, node, count_tensor, in);
 	if (heading && !in->list) {
 		about_say(heading, stdout);
-		printf(": %" PRIu64 " dataset%s\n\n", in->count,
-		       in->count == 1 ? "" : "s");
+		printf(": %s%s%" PRIu64 " dataset%s\n\n",
+		       source ? format_of(source) : "", source ? ", " : "",
+		       in->count, in->count == 1 ? "" : "s");
 	}
 	return r < 0 ? r : report_walk(tree, node, inform, in);
 }
@@ -192,6 +202,9 @@ static int inform_source(struct informing *in, struct session *session,
 	const struct source *source = inside_source(session, node);
 	json_t *about;
 
+	if (source && (!source->ops->about || tensor_of(node)))
+		json_object_set_new(whole, "format",
+				    json_string(format_of(source)));
 	if (!source || !source->ops->about || tensor_of(node))
 		return inform_datasets(in, session, node,
 				       node->type == S_IFDIR && !tensor_of(node)
@@ -200,6 +213,9 @@ static int inform_source(struct informing *in, struct session *session,
 	about = source->ops->about(source, node->node);
 	if (!about)
 		return error_set(&in->err, -ENOMEM, "out of memory");
+	if (!node->node)
+		json_object_set(whole, "format",
+				json_object_get(about, "format"));
 	json_object_set(whole, node->node ? "member" : "archive", about);
 	if (!in->list) {
 		about_say(*o->path ? o->path : o->source, stdout);

@@ -72,6 +72,8 @@ struct source_ops {
 	 * and compared, too.  -ENOMEM; all else is listed. */
 	int (*verify)(struct source *s, uint64_t node, struct source_check *c,
 		      struct error *err);
+	/* Optional: what the format is called; else `name` is. */
+	const char *(*format)(const struct source *s);
 	/* Optional: bytes that it takes where it is stored, and inodes that it
 	 * shows beside directories of the tree; for statfs. */
 	void (*usage)(const struct source *s, uint64_t *bytes,

@@ -389,6 +389,7 @@ static int walk_root(struct walk *w, const struct source_args *a)
 	snprintf(clean, sizeof clean, "%.*s", (int)min_u64(n, sizeof clean - 1),
 		 path);
 	r = zarr_node_read(w->s, clean, &node, &why);
+	w->s->version = r < 0 ? 0 : node.version;
 	if (r == -ENOENT)
 		return error_set(w->err, -ENOENT,
 				 "%s has no group or array '/%s'", a->path,
@@ -416,6 +417,13 @@ void zarr_close(struct source *source)
 	pthread_mutex_destroy(&s->lock);
 	arrays_end(&s->arrays);
 	free(s);
+}
+
+static const char *zarr_format(const struct source *source)
+{
+	const struct zarr *s = (const struct zarr *)source;
+
+	return s->version == 3 ? "Zarr v3" : s->version ? "Zarr v2" : "Zarr";
 }
 
 static int publish(struct zarr *s, const struct source_args *a,
@@ -480,6 +488,7 @@ static int zarr_probe(const unsigned char *head, size_t n, const char *path)
 
 const struct source_ops source_zarr = {
 	.name = "zarr",
+	.format = zarr_format,
 	.summary = "Zarr stores (directories), versions 2 and 3",
 	.probe = zarr_probe,
 	.open = zarr_open,

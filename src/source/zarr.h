@@ -28,6 +28,7 @@ struct zarr {
 	const char *consolidated_key;
 	uint64_t consolidated_identity[4];
 	uint64_t nodes;       /* that were read */
+	unsigned version;     /* of what is shown as the root */
 	pthread_mutex_t lock; /* protects what follows */
 	struct zarr_index index[ZARR_INDEXES];
 	unsigned next; /* the slot that is used next */
