@@ -4,7 +4,9 @@
 /*
  * A directory is its path, "3/rank-0-of-4,drop-last/from/100": it is read anew each time,
  * which takes less than what the kernel takes to ask.  What is dear is the order of an
- * epoch; it is made when a sample is asked for, without a lock, and shared by all ranks.
+ * epoch; it is made when a sample is asked for, once, and shared by all ranks.  One is made
+ * at a time: when an epoch begins all ranks ask for the same one, and while it is made it
+ * takes three times its memory.
  */
 #include "tree/epochs.h"
 
@@ -35,8 +37,10 @@ struct order {
 struct epochs {
 	uint64_t n;
 	_Atomic(struct lookups *) paths;
-	pthread_mutex_t lock;            /* of `kept` */
-	struct order *kept[EPOCHS_KEPT]; /* the one used last first; NULL */
+	pthread_mutex_t making; /* who makes an order; before `lock` */
+	pthread_mutex_t lock;   /* of `kept` */
+	unsigned room;          /* of them */
+	struct order *kept[EPOCHS_KEPT_MAX]; /* the one used last first; NULL */
 };
 
 struct epochs *epochs_new(uint64_t n)
@@ -46,6 +50,9 @@ struct epochs *epochs_new(uint64_t n)
 	if (!e)
 		return NULL;
 	e->n = n;
+	e->room = (unsigned)max_u64(
+		min_u64(EPOCHS_KEPT_BYTES / 4 / n, EPOCHS_KEPT_MAX), 2);
+	pthread_mutex_init(&e->making, NULL);
 	pthread_mutex_init(&e->lock, NULL);
 	return e;
 }
@@ -60,10 +67,11 @@ void epochs_free(struct epochs *e)
 {
 	if (!e)
 		return;
-	for (unsigned i = 0; i < EPOCHS_KEPT; i++)
+	for (unsigned i = 0; i < e->room; i++)
 		order_put(e->kept[i]);
 	lookups_free(atomic_load(&e->paths));
 	pthread_mutex_destroy(&e->lock);
+	pthread_mutex_destroy(&e->making);
 	free(e);
 }
 
@@ -90,7 +98,7 @@ static struct order *order_make(uint64_t n, uint32_t seed)
 static struct order *order_kept(struct epochs *e, uint32_t seed)
 {
 	lock_scope(&e->lock);
-	for (unsigned i = 0; i < EPOCHS_KEPT; i++) {
+	for (unsigned i = 0; i < e->room; i++) {
 		struct order *o = e->kept[i];
 
 		if (!o || o->seed != seed)
@@ -103,22 +111,33 @@ static struct order *order_kept(struct epochs *e, uint32_t seed)
 	return NULL;
 }
 
-static struct order *order_get(struct epochs *e, uint32_t seed)
+/* To the front; the last one goes. */
+static void order_keep(struct epochs *e, struct order *o)
 {
-	struct order *o = order_kept(e, seed), *last;
+	struct order *last;
 
-	if (o)
-		return o;
-	o = order_make(e->n, seed);
-	if (!o)
-		return NULL;
 	atomic_fetch_add(&o->holders, 1);
 	pthread_mutex_lock(&e->lock);
-	last = e->kept[EPOCHS_KEPT - 1];
-	memmove(e->kept + 1, e->kept, (EPOCHS_KEPT - 1) * sizeof *e->kept);
+	last = e->kept[e->room - 1];
+	memmove(e->kept + 1, e->kept, (e->room - 1) * sizeof *e->kept);
 	e->kept[0] = o;
 	pthread_mutex_unlock(&e->lock);
 	order_put(last);
+}
+
+static struct order *order_get(struct epochs *e, uint32_t seed)
+{
+	struct order *o = order_kept(e, seed);
+
+	if (o)
+		return o;
+	lock_scope(&e->making);
+	o = order_kept(e, seed); /* somebody else may have made it */
+	if (o)
+		return o;
+	o = order_make(e->n, seed);
+	if (o)
+		order_keep(e, o);
 	return o;
 }
 

@@ -27,9 +27,11 @@
  *	batch=B        of B samples (1)
  *
  * Source: torch/utils/data/distributed.py 1.13.  Thread-safe; finding may allocate, and
- * compute an order, which is kept: of the EPOCHS_KEPT used last, 4 bytes a sample.
+ * compute an order, which is kept: those used last, 4 bytes a sample, EPOCHS_KEPT_MAX of them
+ * but no more than EPOCHS_KEPT_BYTES, or two.
  */
-#define EPOCHS_KEPT 2
+#define EPOCHS_KEPT_MAX 16
+#define EPOCHS_KEPT_BYTES (UINT64_C(16) << 20)
 #define EPOCHS_SAMPLES_MAX (UINT64_C(1) << 28)
 
 struct epochs;

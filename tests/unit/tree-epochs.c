@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 
 #include "base/shuffle.h"
 #include "test.h"
@@ -256,7 +258,7 @@ static void *reader(void *arg)
 
 		state = state * 6364136223846793005u + 1442695040888963407u;
 		snprintf(path, sizeof path, "%u/rank-0-of-1",
-			 (unsigned)(state >> 33) % 5);
+			 (unsigned)(state >> 33) % (EPOCHS_KEPT_MAX + 9));
 		CHECK_EQ_I(
 			epochs_entry(e, dir(e, path), 7, "", &sample, NULL, 0),
 			0);
@@ -277,11 +279,70 @@ TEST(many_at_once)
 	epochs_free(e);
 }
 
+#define RANKS 8
+struct rank {
+	struct epochs *e;
+	uint32_t dir;
+	uint64_t sample;
+	pthread_barrier_t *begin;
+};
+
+static void *first_of_rank(void *arg)
+{
+	struct rank *r = arg;
+
+	pthread_barrier_wait(r->begin);
+	CHECK_EQ_I(epochs_entry(r->e, r->dir, 1, "", &r->sample, NULL, 0), 0);
+	return NULL;
+}
+
+static size_t most_memory(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (size_t)u.ru_maxrss << 10;
+}
+
+/* All ranks begin an epoch: its order is made once. */
+TEST(ranks_together)
+{
+	const uint64_t n = 4000000, made = 3 * n * sizeof(uint32_t);
+	struct epochs *e = epochs_new(n);
+	uint64_t *want = calloc(n, sizeof *want);
+	pthread_barrier_t begin;
+	pthread_t t[RANKS];
+	struct rank r[RANKS];
+	size_t before;
+
+	shuffle_order(want, n, 1);
+	pthread_barrier_init(&begin, NULL, RANKS);
+	before = most_memory();
+	for (unsigned i = 0; i < RANKS; i++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "1/rank-%u-of-%u", i, RANKS);
+		r[i] = (struct rank){e, dir(e, path), 0, &begin};
+		CHECK(!pthread_create(&t[i], NULL, first_of_rank, &r[i]));
+	}
+	for (unsigned i = 0; i < RANKS; i++) {
+		pthread_join(t[i], NULL);
+		CHECK_EQ_U(r[i].sample, want[RANKS + i]);
+	}
+	/* A sanitizer has memory of its own. */
+	if (!getenv("TENSORFS_SANITIZED"))
+		CHECK(most_memory() - before < made + made / 2);
+	pthread_barrier_destroy(&begin);
+	epochs_free(e);
+	free(want);
+}
+
 int main(void)
 {
 	RUN(as_torch);
 	RUN(random_ones);
 	RUN(names);
 	RUN(many_at_once);
+	RUN(ranks_together);
 	return test_done();
 }
