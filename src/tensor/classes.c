@@ -112,6 +112,50 @@ static int by_number(const void *a, const void *b)
 	return by_row(x, y);
 }
 
+/* Numbers that are close together, their rows in order, are counted; false: they are not
+ * such. */
+static bool sort_by_counting(struct class_labels *l)
+{
+	int64_t least = l->at[0].number, most = least;
+	struct class_label *sorted;
+	uint64_t span, *place;
+	bool done;
+
+	for (uint64_t i = 1; i < l->n; i++) {
+		if (l->at[i].row < l->at[i - 1].row)
+			return false;
+		if (l->at[i].number < least)
+			least = l->at[i].number;
+		if (l->at[i].number > most)
+			most = l->at[i].number;
+	}
+	span = (uint64_t)most - (uint64_t)least;
+	if (span > l->n)
+		return false;
+	place = calloc(span + 2, sizeof *place);
+	sorted = malloc(l->n * sizeof *sorted);
+	done = place && sorted;
+	if (done) {
+		for (uint64_t i = 0; i < l->n; i++)
+			place[l->at[i].number - least + 1]++;
+		for (uint64_t k = 0; k < span; k++)
+			place[k + 1] += place[k];
+		for (uint64_t i = 0; i < l->n; i++)
+			sorted[place[l->at[i].number - least]++] = l->at[i];
+		memcpy(l->at, sorted, l->n * sizeof *sorted);
+	}
+	free(sorted);
+	free(place);
+	return done;
+}
+
+static void sort_labels(struct class_labels *l)
+{
+	if (!l->n || (!l->at[0].text && sort_by_counting(l)))
+		return;
+	qsort(l->at, l->n, sizeof *l->at, l->at[0].text ? by_text : by_number);
+}
+
 void class_index_free(struct class_index *x)
 {
 	if (!x)
@@ -217,9 +261,7 @@ int class_index_new(struct class_index **out, struct class_labels *l,
 	struct class_index *x = calloc(1, sizeof *x);
 	int r = x ? 0 : no_memory(err);
 
-	if (l->n)
-		qsort(l->at, l->n, sizeof *l->at,
-		      l->at[0].text ? by_text : by_number);
+	sort_labels(l);
 	for (uint64_t i = 0; i < l->n && r == 0; i++) {
 		struct class_made one = {.first = i};
 
