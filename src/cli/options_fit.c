@@ -11,6 +11,7 @@
 #include "cli/options_fit.h"
 #include "source/archive.h"
 #include "source/hdf5.h"
+#include "source/zarr.h"
 
 int options_check(const struct command *c, const struct settings *s)
 {
@@ -27,10 +28,10 @@ enum kind { OF_ARCHIVES = 1, OF_DIRECTORIES = 2, OF_HDF5 = 4, OF_OTHERS = 8 };
 
 static unsigned kind_of(const struct source_ops *ops)
 {
-	return ops->archive               ? OF_ARCHIVES
-	       : ops == &source_directory ? OF_DIRECTORIES
-	       : ops == &source_hdf5      ? OF_HDF5
-					  : OF_OTHERS;
+	return ops->archive || ops == &source_zarr_zip ? OF_ARCHIVES
+	       : ops == &source_directory              ? OF_DIRECTORIES
+	       : ops == &source_hdf5                   ? OF_HDF5
+						       : OF_OTHERS;
 }
 
 int options_fit(const struct settings *s, struct source *const *sources,

@@ -75,7 +75,7 @@ static int zip_open(const struct source_args *args, struct source **out,
 		if (!args->dataset || args->inside)
 			return archive_publish(a, args, out, err);
 		archive_close(&a->source);
-		return error_set(err, -EINVAL,
+		return error_set(err, SOURCE_USAGE,
 				 "%s: dataset= is for HDF5 files and Zarr "
 				 "stores; for archives it is subdir=",
 				 args->path);
@@ -83,7 +83,7 @@ static int zip_open(const struct source_args *args, struct source **out,
 	if (!args->views.labels || inside)
 		return zarr_zip_open(a, args, out, err);
 	archive_close(&a->source);
-	return error_set(err, -EINVAL,
+	return error_set(err, SOURCE_USAGE,
 			 "%s: labels= is a dataset of an HDF5 file, or a .csv "
 			 "or .txt file",
 			 args->path);

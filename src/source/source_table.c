@@ -158,7 +158,8 @@ static int check_options(const struct source_ops *ops,
 	else if (ops == &source_directory && a->dataset)
 		odd = "dataset= is for HDF5 files, and this is a directory: "
 		      "name the file in it";
-	else if (ops != &source_hdf5 && ops != &source_zarr && a->dataset)
+	else if (ops != &source_hdf5 && ops != &source_zarr &&
+		 ops != &source_zip && a->dataset && !a->inside)
 		odd = "dataset= is for HDF5 files and Zarr stores";
 	else if (ops == &source_directory && of_archives && of_archives->offset)
 		odd = "offset= is for archives, and this is a directory";
@@ -272,6 +273,11 @@ static int load_archive(const struct source_args *a, struct source **out,
 				 "tree (union)",
 				 a->path);
 	r = check_options(ops, a, err);
+	if (r == 0 && a->dataset)
+		r = error_set(err, SOURCE_USAGE,
+			      "%s: dataset= is for HDF5 files; for archives it "
+			      "is subdir=",
+			      a->path);
 	if (r < 0)
 		return r;
 	return archive_load_as(ops, a, out, err);

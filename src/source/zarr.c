@@ -419,7 +419,7 @@ void zarr_close(struct source *source)
 	free(s);
 }
 
-static const char *zarr_format(const struct source *source)
+const char *zarr_format(const struct source *source)
 {
 	const struct zarr *s = (const struct zarr *)source;
 

@@ -41,6 +41,8 @@ struct zarr *zarr_new(const struct source_ops *ops);
 int zarr_finish(struct zarr *s, int r, const struct source_args *a,
 		struct source **out, struct error *err);
 void zarr_close(struct source *s);
+/* "Zarr v2" */
+const char *zarr_format(const struct source *s);
 /* Is this zip a Zarr store: with metadata in its root, or in its only directory? */
 struct archive;
 bool zarr_zip_is_store(const struct archive *a);

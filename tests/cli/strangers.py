@@ -108,6 +108,9 @@ def stores(work):
     yield "npz (zip)", os.path.join(work, "a.npz")
     zarr.save_array(os.path.join(work, "a.zarr"), A)
     yield "Zarr v2", os.path.join(work, "a.zarr")
+    with zarr.ZipStore(os.path.join(work, "a.zarr.zip"), mode="w") as store:
+        zarr.save_array(store, A)
+    yield "Zarr v2", os.path.join(work, "a.zarr.zip")
     os.mkdir(os.path.join(work, "b.zarr"))
     put("b.zarr/zarr.json", b'{"zarr_format": 3, "node_type": "group"}')
     yield "Zarr v3", os.path.join(work, "b.zarr")

@@ -5,6 +5,7 @@ and exit status 2.  The spellings of the manual are taken."""
 import os
 import sys
 import tarfile
+import zipfile
 
 sys.dont_write_bytecode = True
 
@@ -37,6 +38,10 @@ def make():
     np.save(at("dd/p0.npy"), A)
     np.savez(at("a.npz"), x=A)
     zarr.save_array(at("a.zarr"), A)
+    with zarr.ZipStore(at("z.zip"), mode="w") as store:
+        zarr.open_group(store, mode="w").create_dataset("g/a", data=A)
+    with zipfile.ZipFile(at("t.zip"), "w") as z:
+        z.writestr("x/a", "words")
     A.tofile(at("a.bin"))
     for i in range(5):
         with open(at("files/x/%03d.txt" % i), "w") as f:
@@ -80,6 +85,8 @@ MISSPELT = [
 NOT_FOR_THESE = [
     ("--dataset=x", "t.tar", "for archives it is subdir="),
     ("--dataset=x", "a.npz", "for archives it is subdir="),
+    ("--dataset=x", "t.zip", "for archives it is subdir="),
+    ("--labels=x", "z.zip", "labels= is a dataset"),
     ("--dataset=x", "a.npy", "HDF5 files and Zarr stores"),
     ("--dataset=x", "h5", "name the file in it"),
     ("--dataset=x --concat=0", "d", "for HDF5 files"),
@@ -146,6 +153,7 @@ def not_for_mounts():
             ("union", ["a.h5", "t.tar"], "a.h5 is no archive"),
             ("union", ["files", "t.tar"], "files is a directory"),
             ("union,dataset=x", ["t.tar", "t.tar"], "it is subdir="),
+            ("union,dataset=x", ["t.zip", "t.zip"], "it is subdir="),
             ("dataset=data", ["a.h5", "t.tar"], "it is subdir="),
             ("dataset=data", ["a.h5", "a.npy"], "HDF5 files and Zarr stores"),
             ("recursive", ["a.h5", "a.npy"], "recursive"),
@@ -179,7 +187,9 @@ def one_of_several():
     """An option that one of the sources has a use for."""
     for options, sources in (("versions,index=none", ["a.h5", "t.tar"]),
                              ("prefix=/data", ["a.h5", "a.npy"]),
-                             ("recursive", ["a.npy", "d"])):
+                             ("recursive", ["a.npy", "d"]),
+                             ("dataset=g", ["a.h5", "z.zip"]),
+                             ("index=none", ["z.zip", "t.zip"])):
         with Mount(None, sources=[at(s) for s in sources],
                    opts=["-o", options]) as m:
             equal(sorted(os.listdir(m.path)), sorted(sources), options)
