@@ -22,39 +22,6 @@ static struct array *array_of(struct tensor *t)
 
 /* ---- types --------------------------------------------------------------- */
 
-/* Structures as deep as this; files say what they like. */
-#define DEPTH_MAX 32
-
-static bool little(struct intern *in, const struct dtype *d, unsigned depth,
-		   struct dtype *out)
-{
-	size_t n = d->nfields * sizeof(struct dtype_field);
-	cleanup_free struct dtype_field *fields = NULL;
-
-	memcpy(out, d, sizeof *out);
-	out->big_endian = false;
-	if (d->kind != DTYPE_STRUCT || !n)
-		return true;
-	fields = malloc(n);
-	if (!fields || depth == DEPTH_MAX)
-		return false;
-	memcpy(fields, d->fields, n);
-	for (uint32_t i = 0; i < d->nfields; i++)
-		if (!little(in, &d->fields[i].type, depth + 1, &fields[i].type))
-			return false;
-	out->fields = intern_bytes(in, fields, n);
-	return out->fields;
-}
-
-bool arrays_served(struct arrays *s, const struct dtype *stored,
-		   struct dtype *out)
-{
-	if (!s->views.source_order)
-		return little(&s->intern, stored, 0, out);
-	memcpy(out, stored, sizeof *out);
-	return true;
-}
-
 static int set_type(struct array *a, const struct dtype *stored,
 		    struct error *err)
 {
@@ -62,6 +29,7 @@ static int set_type(struct array *a, const struct dtype *stored,
 	cleanup_free char *descr = NULL;
 
 	memcpy(&t->stored, stored, sizeof *stored);
+	stored = t->field ? &t->field->type : &t->stored;
 	if (stored->kind == DTYPE_STRING && a->ops && a->ops->values) {
 		memcpy(&t->dtype, stored, sizeof *stored);
 		return 0;
@@ -114,7 +82,7 @@ static int set_recode(struct array *a, const struct array_layout *x,
 	if (x->kind == ARRAY_MADE || x->kind == ARRAY_ABSENT)
 		return 0;
 	memset(&r, 0, sizeof r);
-	if (!dtype_recode(&x->stored, &a->t.dtype, NULL, &r))
+	if (!dtype_recode(&x->stored, &a->t.dtype, a->t.field, &r))
 		return error_set(err, -ENOTSUP, "its type is too complicated");
 	if (recode_is_identity(&r))
 		return 0;
@@ -440,8 +408,10 @@ static int fill_in(struct array *a, const struct array_spec *spec,
 		   struct error *err)
 {
 	struct tensor *t = &a->t;
-	int r = set_type(a, &spec->stored, err);
+	int r;
 
+	t->field = spec->field;
+	r = set_type(a, &spec->stored, err);
 	if (r == 0)
 		r = set_shape(a, spec, err);
 	if (r == 0 && spec->fill) {

@@ -110,6 +110,41 @@ void arrays_usage(const struct source *s, uint64_t *bytes, uint64_t *inodes)
 	*inodes = 0;
 }
 
+/* ---- types --------------------------------------------------------------- */
+
+/* Structures as deep as this; files say what they like. */
+#define DEPTH_MAX 32
+
+static bool little(struct intern *in, const struct dtype *d, unsigned depth,
+		   struct dtype *out)
+{
+	size_t n = d->nfields * sizeof(struct dtype_field);
+	cleanup_free struct dtype_field *fields = NULL;
+
+	memcpy(out, d, sizeof *out);
+	out->big_endian = false;
+	if (d->kind != DTYPE_STRUCT || !n)
+		return true;
+	fields = malloc(n);
+	if (!fields || depth == DEPTH_MAX)
+		return false;
+	memcpy(fields, d->fields, n);
+	for (uint32_t i = 0; i < d->nfields; i++)
+		if (!little(in, &d->fields[i].type, depth + 1, &fields[i].type))
+			return false;
+	out->fields = intern_bytes(in, fields, n);
+	return out->fields;
+}
+
+bool arrays_served(struct arrays *s, const struct dtype *stored,
+		   struct dtype *out)
+{
+	if (!s->views.source_order)
+		return little(&s->intern, stored, 0, out);
+	memcpy(out, stored, sizeof *out);
+	return true;
+}
+
 /* ---- the tree ------------------------------------------------------------ */
 
 int array_publish(struct tree_builder *b, uint32_t parent, const char *name,

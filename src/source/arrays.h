@@ -111,6 +111,9 @@ struct array_part {
 struct array_spec {
 	const char *name;    /* "/a/b"; copied */
 	struct dtype stored; /* its fields: interned by the format */
+	/* Not NULL: the array is this field of each element of `stored`, and has
+	 * the field's axes behind the others.  LINEAR; kept by the format. */
+	const struct dtype_field *field;
 	unsigned rank;
 	uint64_t shape[RANK_MAX];
 	unsigned sample_axes; /* that the format suggests; 0: it does not */

@@ -3,11 +3,13 @@
 /*
  * In C order its bytes are shown where they are.  In Fortran order the first axis is the
  * innermost one in the file: chunks of about a MiB are read in runs along it, which are
- * at least a page long where the axis is, and turned.
+ * at least a page long where the axis is, and turned.  Fields of structures are arrays
+ * of their own, too, in C order.
  */
 #include "source/npy.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,8 @@
 
 #define MADE_BYTES (UINT64_C(1) << 20)
 #define RUN_BYTES (UINT64_C(4) << 10)
+/* Structures of more have no directories of their fields, as those of HDF5. */
+#define FIELDS_MAX 4096
 
 /* ---- Fortran order ------------------------------------------------------- */
 
@@ -202,6 +206,61 @@ static void npy_close(struct source *source)
 	free(source);
 }
 
+/* One field of each element, where it is. */
+static int publish_field(struct arrays *s, const struct source_args *a,
+			 const struct npy_file *f, const struct dtype_field *x,
+			 uint32_t dir, struct error *err)
+{
+	struct array_layout l = {.kind = ARRAY_LINEAR,
+				 .file = s->file,
+				 .pos = f->data,
+				 .stored = f->dtype};
+	struct array_spec spec = {.stored = f->dtype,
+				  .field = x,
+				  .rank = f->rank + x->rank,
+				  .layout = &l};
+	cleanup_free char *name = NULL;
+	struct error why = {0};
+	struct array *array;
+	int r;
+
+	if (asprintf(&name, "/data/fields/%s", x->name) < 0) {
+		name = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	spec.name = name;
+	memcpy(l.shape, f->shape, f->rank * sizeof *l.shape);
+	for (uint32_t i = 0; i < x->rank && spec.rank <= RANK_MAX; i++)
+		l.shape[f->rank + i] = x->dims[i];
+	memcpy(spec.shape, l.shape, sizeof spec.shape);
+	r = array_new(s, &spec, &array, &why);
+	if (r == 0)
+		return array_publish(a->tree, dir, x->name, array, NULL, err);
+	if (r == -ENOTSUP)
+		return array_publish_not(s, a->tree, dir, x->name, &why, err);
+	*err = why;
+	return r;
+}
+
+static int publish_fields(struct arrays *s, const struct source_args *a,
+			  const struct npy_file *f, uint32_t dir,
+			  struct error *err)
+{
+	const struct dtype *d = &f->dtype;
+	uint32_t fields;
+	int r = 0;
+
+	if (d->kind != DTYPE_STRUCT || d->nfields > FIELDS_MAX ||
+	    npy_is_turned(f))
+		return 0;
+	fields = tree_add_dir(a->tree, dir, "fields", s->mtime);
+	if (fields == UINT32_MAX)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < d->nfields && r == 0; i++)
+		r = publish_field(s, a, f, &d->fields[i], fields, err);
+	return r;
+}
+
 static int publish(struct arrays *s, const struct source_args *a,
 		   struct error *err)
 {
@@ -209,6 +268,7 @@ static int publish(struct arrays *s, const struct source_args *a,
 	cleanup_free unsigned char *head = malloc(n ? n : 1);
 	struct npy_file f;
 	struct array *array;
+	uint32_t dir;
 	int r;
 
 	if (!head)
@@ -219,8 +279,8 @@ static int publish(struct arrays *s, const struct source_args *a,
 	if (r == 0)
 		r = npy_array(s, s->file, 0, s->size, &f, "/data", &array, err);
 	if (r == 0)
-		r = array_publish(a->tree, a->dir, "data", array, NULL, err);
-	return r;
+		r = array_publish(a->tree, a->dir, "data", array, &dir, err);
+	return r < 0 ? r : publish_fields(s, a, &f, dir, err);
 }
 
 static int npy_open(const struct source_args *a, struct source **out,

@@ -161,6 +161,49 @@ def structures_of_another_order():
     exits(tensorfs("verify", path), 0, "verify")
 
 
+def want_of(a, order):
+    return a.astype(a.dtype.newbyteorder("<")) if order == "little" else a
+
+
+def array_is(got, want, what):
+    equal((got.dtype, got.shape), (want.dtype, want.shape), what)
+    check(np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(want).tobytes(),
+          what + ": other values")
+
+
+@case
+def fields_of_structures():
+    """As NumPy takes them out: a frame behind its header, in both orders of bytes."""
+    a = np.zeros((50, 2), [("head", "V40"), (("title", "frame"), ">u2", (16, 12)),
+                           ("at", [("x", "<f4"), ("y", "<i2", (2,))]), ("ok", "?"),
+                           ("note", "S5"), ("c", ">c8", (2,))])
+    a["frame"] = random(">u2", (50, 2, 16, 12))
+    a["at"]["x"] = rng.normal(size=(50, 2))
+    a["ok"] = rng.integers(0, 2, (50, 2))
+    a["note"] = [[b"%d" % i, b"x"] for i in range(50)]
+    a["c"] = rng.normal(size=(50, 2, 2))
+    path = save("f.npy", a)
+    for order in "little", "source":
+        with Mount(path, opts=["--dtype-order=" + order]) as m:
+            d = m.path + "/data/fields"
+            equal(sorted(os.listdir(d)), sorted(a.dtype.names), "fields")
+            for n in a.dtype.names:
+                want = want_of(a[n], order)
+                array_is(np.load("%s/%s/array.npy" % (d, n)), want, n)
+                for i in (0, 17, 49):
+                    array_is(np.load("%s/%s/samples/%06d.npy" % (d, n, i)), want[i], n)
+            array_is(np.load(d + "/frame/slice/3:40:7,1,2:9,::3.npy"),
+                     want_of(a["frame"], order)[3:40:7, 1, 2:9, ::3], "slice")
+    exits(tensorfs("verify", path), 0, "verify")
+    for b, names in ((a[:0], a.dtype.names), (np.asfortranarray(a), None),
+                     (random([("only", "<f4")], (9,)), ("only",))):
+        with Mount(save("f.npy", b)) as m:
+            equal(os.path.isdir(m.path + "/data/fields"), names is not None, "fields")
+            for n in names or ():
+                array_is(np.load("%s/data/fields/%s/array.npy" % (m.path, n)),
+                         want_of(b[n], "little"), n)
+
+
 @case
 def structures_that_are_none():
     whole = open(save("w.npy", random([("aaaaaa", "<f4"), ("bb", "<i4", (3,))], (9,))),
