@@ -34,6 +34,10 @@ def arrays():
         "many": np.arange(3000000, dtype="<i8").reshape(3000, 1000) % 1001,
         "S5": np.array([b"abc", b"defgh"]),
     }
+    pairs = np.zeros((70, 900), [("x", ">f4"), ("n", [("y", "<i2", (3,)), ("s", "S2")])])
+    pairs["x"] = r.rand(70, 900)
+    pairs["n"]["y"] = r.randint(0, 999, (70, 900, 3))
+    out["structures"], out["structures_fortran"] = pairs, np.asfortranarray(pairs)
     return out
 
 
