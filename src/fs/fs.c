@@ -258,7 +258,11 @@ static bool emit_dots(struct fs *fs, uint64_t ino, uint64_t *pos, fs_emit *emit,
 int fs_next_entry(struct fs *fs, uint64_t dir, uint64_t *i, struct node *out,
 		  char name[FILES_NAME_MAX + 1])
 {
-	tree_skip(fs->tree, dir, i, store_pinner(fs->store));
+	struct error err = {0};
+	int r = tree_skip(fs->tree, dir, i, store_pinner(fs->store), &err);
+
+	if (r < 0)
+		return fs_report(fs, dir, r, &err);
 	return tree_entry(fs->tree, dir, *i, out, name, FILES_NAME_MAX + 1);
 }
 

@@ -26,6 +26,7 @@
 #include "tensor/bundle.h"
 #include "tensor/text.h"
 #include "tensor/view_lists.h"
+#include "tensor/zarr.h"
 #include "tree/epochs.h"
 
 /* ---- layouts ------------------------------------------------------------- */
@@ -433,6 +434,7 @@ void tensor_free(struct tensor *t)
 	epochs_free(atomic_load(&t->epochs));
 	lookups_free(atomic_load(&t->slices));
 	lists_free(atomic_load(&t->lists));
+	zarr_places_free(t);
 	bundle_free(atomic_load(&t->bundle));
 	text_free(t->text);
 	mosaic_free(t->mosaic);

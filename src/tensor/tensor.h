@@ -126,6 +126,7 @@ struct epochs;
 struct lists;
 struct lookups;
 struct text;
+struct zarr_places;
 struct tensor {
 	struct chunk_set set; /* first member: all chunks of all parts */
 	const struct tensor_ops *ops;
@@ -162,6 +163,8 @@ struct tensor {
 	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */
 	struct chunk_set stored_chunks; /* of part 0, not decoded (zarr.h) */
 	_Atomic int zarr;               /* enum zarr_mode */
+	/* Chunks of a sparse grid; NULL: nobody asked. */
+	_Atomic(struct zarr_places *) zarr_places;
 	/* Axes of the same number differ in size among its siblings. */
 	bool sized_axes;
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */

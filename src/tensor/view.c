@@ -132,23 +132,16 @@ static int files_find(const struct files *files, uint64_t dir, const char *name,
 	return 0;
 }
 
-static void files_skip(struct files *files, uint64_t dir, uint64_t *i,
-		       struct pinner *p)
+static int files_skip(struct files *files, uint64_t dir, uint64_t *i,
+		      struct pinner *p, struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
-	uint64_t n;
 	struct view_node w;
 
 	if (!dir || view_node_resolve(f, dir, &w) < 0 ||
-	    view_node_is_file(&w) || !w.view.ops->is_there)
-		return;
-	n = w.view.ops->count(&w.view, w.depth++);
-	for (; *i < n; ++*i) {
-		w.at[w.depth - 1] = *i;
-		if (!view_node_is_file(&w) ||
-		    w.view.ops->is_there(&w.view, w.at, p))
-			break;
-	}
+	    view_node_is_file(&w) || !w.view.ops->skip)
+		return 0;
+	return w.view.ops->skip(&w.view, w.depth, w.at, i, p, err);
 }
 
 static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)

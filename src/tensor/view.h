@@ -98,10 +98,11 @@ struct view_ops {
 			  struct error *err);
 	/* One that is never is made of blocks: at[0], of levels 0. */
 	bool (*is_document)(const struct view *v, const uint64_t *at);
-	/* Optional: is the file with these indices there?  It has a number and a name,
-	 * and `size` says -ENOENT if not.  May block. */
-	bool (*is_there)(const struct view *v, const uint64_t *at,
-			 struct pinner *p);
+	/* Optional, as files.skip: to the first index of this level from *i on that is
+	 * there.  Others have a number and a name, and `size` says -ENOENT.  at[level]
+	 * is overwritten. */
+	int (*skip)(const struct view *v, unsigned level, uint64_t *at,
+		    uint64_t *i, struct pinner *p, struct error *err);
 	/* Of the names of samples; NULL: .npy, or .txt. */
 	const char *(*suffix)(const struct view *v);
 	/* Instead of npy: bytes before the box, at most VIEW_HEADER_MAX; how many. */

@@ -20,6 +20,8 @@
 #include "tensor/view_table.h"
 #include "tensor/zarr.h"
 
+/* Places without a chunk, in a row, that a listing goes through. */
+#define SKIP_MAX (UINT64_C(1) << 20)
 #define DOCUMENTS 2 /* of zarr/, before its chunks */
 enum { ARRAY, ATTRIBUTES };
 enum { CHUNKS3, ARRAY3 };
@@ -95,6 +97,32 @@ static bool chunk_is_there(const struct view *v, const uint64_t *at,
 	/* What cannot be found out is said to who reads it. */
 	return v->ops->is_document(v, at) ||
 	       chunk_size(v, at, p, &size, &err) != -ENOENT;
+}
+
+/* To the first one that is there. */
+static int skip_absent(const struct view *v, unsigned level, uint64_t *at,
+		       uint64_t *i, struct pinner *p, struct error *err)
+{
+	uint64_t n = v->ops->count(v, level), k = *i;
+
+	if (is_v3(v) && level < v->tensor->rank)
+		return 0; /* directories */
+	for (; k < n; k++) {
+		at[level] = k;
+		if (chunk_is_there(v, at, p))
+			break;
+		if (k - *i >= SKIP_MAX)
+			return error_set(err, -ENOTSUP,
+					 "%s: the listing ends here: its grid "
+					 "has %" PRIu64 " places, of which "
+					 "%" PRIu64 " in a row have no chunk, "
+					 "and its index does not tell quickly "
+					 "which have; chunks can be read by "
+					 "name",
+					 v->tensor->name, n, k - *i);
+	}
+	*i = k;
+	return 0;
 }
 
 static int chunk_prepare(const struct view *v, const uint64_t *at, uint64_t off,
@@ -203,6 +231,42 @@ static char *document(const struct view *v, const uint64_t *at, size_t *len,
 			   len);
 }
 
+/* Its grid's places in the order of names, or what the index says of them. */
+static uint64_t place_of(const struct tensor *t, uint64_t chunk)
+{
+	uint64_t index[RANK_MAX], place = 0;
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
+
+	for (unsigned i = g->rank; i-- > 0; chunk /= g->chunks[i])
+		index[i] = chunk % g->chunks[i];
+	for (unsigned i = 0; i < g->rank; i++)
+		place = place * g->chunks[i] +
+			view_decimal_place(index[i], g->chunks[i]);
+	return place;
+}
+
+static int skip_listed(const struct view *v, unsigned level, uint64_t *at,
+		       uint64_t *i, struct pinner *p, struct error *err)
+{
+	const struct zarr_places *all =
+		*i < DOCUMENTS ? NULL : zarr_places(v->tensor, place_of);
+	uint64_t lo = 0, hi = all ? all->n : 0;
+
+	if (!all)
+		return skip_absent(v, level, at, i, p, err);
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (all->at[mid] < *i - DOCUMENTS)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*i = lo < all->n ? DOCUMENTS + all->at[lo] : count(v, level);
+	return 0;
+}
+
 const struct view_ops view_zarr = {
 	.name = "zarr",
 	.summary = "zarr/, a Zarr v2 array",
@@ -216,7 +280,7 @@ const struct view_ops view_zarr = {
 	.box_of = view_whole_box,
 	.document = document,
 	.is_document = is_document,
-	.is_there = chunk_is_there,
+	.skip = skip_listed,
 	.size = chunk_size,
 	.prepare = chunk_prepare,
 	.map = chunk_map,
@@ -302,7 +366,7 @@ const struct view_ops view_zarr3 = {
 	.box_of = view_whole_box,
 	.document = document3,
 	.is_document = is_document3,
-	.is_there = chunk_is_there,
+	.skip = skip_absent,
 	.size = chunk_size,
 	.prepare = chunk_prepare,
 	.map = chunk_map,

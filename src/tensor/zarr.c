@@ -156,7 +156,9 @@ static int scan_list(struct tensor *t, const struct layout *l, struct look *out,
 	return r < 0 ? r : 0; /* 1: all of them, and none with a mask */
 }
 
-static int look_at_all(struct tensor *t, struct look *out, struct error *err)
+/* Of a large grid nothing is looked at but for masks: -ENOTSUP. */
+static int look_at_all(struct tensor *t, bool filtered, struct look *out,
+		       struct error *err)
 {
 	const struct layout *l = layout_of(t);
 	int r;
@@ -165,6 +167,8 @@ static int look_at_all(struct tensor *t, struct look *out, struct error *err)
 	/* The library makes what was never written, too. */
 	if (!is_chunked(t) || l->by_library || !l->grid->count)
 		return 0;
+	if (!filtered && l->grid->count > SCAN_MAX)
+		return -ENOTSUP;
 	r = scan_list(t, l, out, err);
 	if (r != -ENOTSUP || l->grid->count > SCAN_MAX)
 		return r;
@@ -179,11 +183,15 @@ static int choose(struct tensor *t, int *out, struct error *err)
 {
 	bool can_store = is_chunked(t) && zarr_can_store(t);
 	bool filtered = can_store && layout_of(t)->pipeline->n;
+	bool large = is_chunked(t) && layout_of(t)->grid->count > SCAN_MAX;
 	struct look look;
-	int r = look_at_all(t, &look, err);
+	int r = look_at_all(t, filtered, &look, err);
 
-	/* Of a damaged index the chunks that can be found are decoded. */
-	if (r < 0 && filtered && r != -EBADMSG && r != -ENOTSUP)
+	/* Of a damaged index the chunks that can be found are decoded, and so are
+	 * those of a large one that cannot be gone through in time. */
+	if (r < 0 && filtered && large)
+		zarr_places_unknown(t);
+	else if (r < 0 && filtered && r != -EBADMSG && r != -ENOTSUP)
 		return r;
 	if (r < 0)
 		look = (struct look){!filtered, false};

@@ -26,6 +26,19 @@ int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err);
 /* The same: are all chunks known to be there, so that a fill value stands for nothing? */
 int zarr_is_whole(struct tensor *t, bool *out, struct error *err);
 
+/* Where the chunks of a large and sparse grid are: numbers that `place_of` makes of them,
+ * ascending. */
+struct zarr_places {
+	uint64_t n, at[];
+};
+/* NULL: the grid is not that, or its index does not say it.  Found out once; may block. */
+const struct zarr_places *
+zarr_places(struct tensor *t,
+	    uint64_t (*place_of)(const struct tensor *t, uint64_t chunk));
+/* It has been asked already, and did not say it. */
+void zarr_places_unknown(struct tensor *t);
+void zarr_places_free(struct tensor *t);
+
 /* A file: chunk `k` as it is stored, or (`decoded`) as it is served elsewhere. */
 struct zarr_chunk {
 	struct tensor *t;

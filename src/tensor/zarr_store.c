@@ -198,13 +198,15 @@ static int store_find(const struct files *f, uint64_t dir, const char *name,
 	return 0;
 }
 
-static void store_skip(struct files *f, uint64_t dir, uint64_t *i,
-		       struct pinner *pinner)
+static int store_skip(struct files *f, uint64_t dir, uint64_t *i,
+		      struct pinner *pinner, struct error *err)
 {
 	struct place p;
 
 	if (resolve(f, dir, &p) == 0 && p.e->tensor && p.e->files->ops->skip)
-		p.e->files->ops->skip(p.e->files, inner(&p), i, pinner);
+		return p.e->files->ops->skip(p.e->files, inner(&p), i, pinner,
+					     err);
+	return 0;
 }
 
 static int store_parent(const struct files *f, uint64_t node, uint64_t *dir)

@@ -55,9 +55,10 @@ struct files_ops {
 	int (*find)(const struct files *f, uint64_t dir, const char *name,
 		    uint64_t *node);
 	/* Optional.  *i moves to the first entry of `dir` from it on that is there:
-	 * of some that are counted `attr` says -ENOENT.  May block. */
-	void (*skip)(struct files *f, uint64_t dir, uint64_t *i,
-		     struct pinner *p);
+	 * of some that are counted `attr` says -ENOENT.  May block.  -ENOTSUP: it
+	 * is too far away; *i stays. */
+	int (*skip)(struct files *f, uint64_t dir, uint64_t *i,
+		    struct pinner *p, struct error *err);
 	/* The directory that holds `node` (node > 0); -ENOENT: no such node. */
 	int (*parent)(const struct files *f, uint64_t node, uint64_t *dir);
 	/* True when `attr` of this node may need I/O (a generated text): a

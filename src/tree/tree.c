@@ -422,14 +422,15 @@ int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
 		     : own_entry(&dir, i - before, out, name, n);
 }
 
-void tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
-	       struct pinner *p)
+int tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
+	      struct pinner *p, struct error *err)
 {
 	struct node dir;
 
 	if (tree_dir_node(t, dir_ino, &dir) == 0 && dir.files &&
 	    dir.files->ops->skip && !own_count(&dir))
-		dir.files->ops->skip(dir.files, dir.node, i, p);
+		return dir.files->ops->skip(dir.files, dir.node, i, p, err);
+	return 0;
 }
 
 const char *tree_stored_name(const struct tree *t, const struct node *n)

@@ -66,9 +66,9 @@ int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent);
 int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
 	       struct node *out, char *name, size_t n);
 /* *i moves to the first entry from it on that is there; some that are counted
- * are not.  For listings; may block. */
-void tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
-	       struct pinner *p);
+ * are not.  For listings; may block.  As files.skip. */
+int tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
+	      struct pinner *p, struct error *err);
 uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino);
 int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	      struct attr *out, struct error *err);
