@@ -56,6 +56,12 @@ int option_set_raw(struct settings *s, const char *value, struct error *err);
 	     "files are raw records: dtype=u2,shape=256x256,header=64," \
 	     "footer=0,offset=1024,order=C,count=N",                    \
 	     option_set_raw)
+int option_set_ext(struct settings *s, const char *value, struct error *err);
+#define OPTION_EXT                                                        \
+	CALL("ext", 0, "EXT", "as they begin",                            \
+	     "files of a binary column end so; COLUMN:EXT, several with " \
+	     "+: of one column, which may be text",                       \
+	     option_set_ext)
 int option_set_missing(struct settings *s, const char *value,
 		       struct error *err);
 

@@ -6,6 +6,7 @@
 #include "base/parse.h"
 #include "cli/option_rows.h"
 #include "source/raw.h"
+#include "source/suffix.h"
 #include "tree/tree.h"
 
 int option_set_sample_axes(struct settings *s, const char *value,
@@ -60,6 +61,12 @@ int option_set_raw(struct settings *s, const char *value, struct error *err)
 
 	s->raw = value;
 	return raw_parse(value, &spec, err);
+}
+
+int option_set_ext(struct settings *s, const char *value, struct error *err)
+{
+	s->views.ext = value;
+	return suffix_check(value, err);
 }
 
 int option_set_zarr_root(struct settings *s, const char *value,

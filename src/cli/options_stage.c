@@ -111,6 +111,7 @@ static const struct option options_stage_views[] = {
 	     "axis, are one tensor",
 	     option_set_concat),
 	OPTION_RAW,
+	OPTION_EXT,
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
 	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
 	 0, NULL},

@@ -73,6 +73,8 @@ static char *describe_config(char *const *paths, size_t n,
 		fprintf(f, "zarr-root=%s\n", s->zarr_root);
 	if (s->raw)
 		fprintf(f, "raw=%s\n", s->raw);
+	if (s->views.ext)
+		fprintf(f, "ext=%s\n", s->views.ext);
 	if (s->index)
 		fprintf(f, "index=%s\n", s->index);
 	if (s->subdir)

@@ -66,6 +66,8 @@ static void print_options(FILE *f, const struct settings *s)
 		print_labels(f, s->views.labels);
 	if (s->raw)
 		fprintf(f, " raw=%s", s->raw);
+	if (s->views.ext)
+		fprintf(f, " ext=%s", s->views.ext);
 	if (s->prefix)
 		fprintf(f, " prefix=%s", s->prefix);
 	if (s->zarr_root && *s->zarr_root != '.')

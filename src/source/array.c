@@ -30,7 +30,9 @@ static int set_type(struct array *a, const struct dtype *stored,
 
 	memcpy(&t->stored, stored, sizeof *stored);
 	stored = t->field ? &t->field->type : &t->stored;
-	if (stored->kind == DTYPE_STRING && a->ops && a->ops->values) {
+	if ((stored->kind == DTYPE_STRING || stored->kind == DTYPE_RAGGED ||
+	     stored->kind == DTYPE_BLOB) &&
+	    a->ops && a->ops->values) {
 		memcpy(&t->dtype, stored, sizeof *stored);
 		return 0;
 	}
@@ -248,6 +250,14 @@ static int array_values(struct tensor *t, uint32_t p, const struct box *b,
 	return a->ops->values(a, p, b, put, ctx, err);
 }
 
+static int array_length(struct tensor *t, uint32_t p, const struct box *b,
+			uint64_t *bytes, struct error *err)
+{
+	struct array *a = array_of(t);
+
+	return a->ops->length ? a->ops->length(a, p, b, bytes, err) : 0;
+}
+
 static char *array_attributes(struct tensor *t, struct error *err)
 {
 	const struct array *a = array_of(t);
@@ -297,6 +307,7 @@ static const struct tensor_ops array_tensor_ops = {
 	.fetch = array_fetch,
 	.origin = array_origin,
 	.values = array_values,
+	.length = array_length,
 	.attributes = array_attributes,
 	.about = array_about,
 	.free = array_free,
@@ -422,6 +433,7 @@ static int fill_in(struct array *a, const struct array_spec *spec,
 	}
 	if (r == 0 && spec->note && !(t->note = strdup(spec->note)))
 		r = no_memory(err);
+	t->text_bytes = spec->text_bytes;
 	if (r == 0)
 		r = set_parts(a, spec, err);
 	if (r == 0)

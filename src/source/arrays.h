@@ -82,11 +82,14 @@ struct array_ops {
 	/* MADE: which bytes of the layout's file part `part` is made of, where the
 	 * same name, part and stored type may mean others: tensor_ops.origin. */
 	bool (*origin)(const struct array *a, uint32_t part, FILE *out);
-	/* Text (STRING): the elements of a box of a part in C order; as
+	/* STRING, RAGGED, BLOB: the elements of a box of a part in C order; as
 	 * tensor_ops.values. */
 	int (*values)(struct array *a, uint32_t part, const struct box *b,
 		      void (*put)(void *ctx, const char *s, size_t len),
 		      void *ctx, struct error *err);
+	/* Optional: as tensor_ops.length. */
+	int (*length)(struct array *a, uint32_t part, const struct box *b,
+		      uint64_t *bytes, struct error *err);
 	/* Optional: attributes, an object; NULL: no memory. */
 	json_t *(*attributes)(const struct array *a);
 	/* Optional: what info.json has beside those, an object: tensor_ops.about. */
@@ -119,6 +122,7 @@ struct array_spec {
 	unsigned sample_axes; /* that the format suggests; 0: it does not */
 	const void *fill;     /* one element as served; NULL: zeros */
 	const char *note;     /* or NULL; copied */
+	uint64_t text_bytes;  /* of a value on average; 0: not known */
 	/* One part: its layout.  Several: NULL, ops->learn has them. */
 	const struct array_layout *layout;
 	unsigned axis;

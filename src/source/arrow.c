@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/arrow_private.h"
+#include "source/suffix.h"
 
 #define MAGIC "ARROW1"
 #define MAGIC_OLD "FEA1"
@@ -100,12 +101,24 @@ static int add_batch(struct arrow *s, const struct arrow_head *h, uint64_t body,
 		r = arrow_piece_read(&b, &s->schema.at[i], &p, err);
 		p.pos += body;
 		p.offsets += body;
+		p.valid[0].pos += body;
+		p.valid[1].pos += body;
 		if (r == 0)
 			r = add_part(s, i, &p, b.codec, err);
 		if (r < 0)
 			error_prefix(err, "\"%.80s\": ", s->schema.at[i].name);
 	}
 	return r;
+}
+
+/* A string column that ext= names is files. */
+static void as_option_says(const struct arrow *s, struct arrow_column *c)
+{
+	size_t n;
+
+	if (c->kind == ARROW_TEXT &&
+	    suffix_named(s->arrays.views.ext, c->name, &n))
+		arrow_column_as_blob(c);
 }
 
 static int set_schema(struct arrow *s, const struct flat_table *t,
@@ -123,6 +136,7 @@ static int set_schema(struct arrow *s, const struct flat_table *t,
 		if (!s->own[i])
 			return no_memory(err);
 		s->own[i]->column = &s->schema.at[i];
+		as_option_says(s, &s->schema.at[i]);
 	}
 	return 0;
 }
@@ -286,6 +300,9 @@ static int publish_column(struct arrow *s, const struct source_args *a,
 		r = error_set(&why, -ENOTSUP, "%s", c->why_not);
 	else
 		r = arrow_array(s, i, &array, &why);
+	if (r == 0 && c->dtype.kind == DTYPE_BLOB)
+		r = suffix_set(array, c->name, arrow_values_costly(array),
+			       &why);
 	if (r == 0)
 		return array_publish(a->tree, a->dir, c->name, array, NULL,
 				     err);

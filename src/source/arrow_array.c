@@ -15,12 +15,9 @@
 #define BITS_CHUNK (UINT64_C(1) << 20)
 /* Of what is compressed in one piece, decoded. */
 #define PIECE_MOST (UINT64_C(4) << 30)
-#define TEXT_MOST (UINT64_C(1) << 30)
 /* A compressed buffer begins with its decoded length; this: it is stored as it is. */
 #define PREFIX 8
 #define PREFIX_PLAIN UINT64_MAX
-/* What a writer may have aligned a buffer to. */
-#define PADDING 4096
 
 static int no_memory(struct error *err)
 {
@@ -34,12 +31,12 @@ void arrow_own_free(struct arrow_own *own)
 	free(own);
 }
 
-static void free_own(struct array *a)
+void arrow_own_done(struct array *a)
 {
 	arrow_own_free(a->own);
 }
 
-static json_t *attributes(const struct array *a)
+json_t *arrow_own_attributes(const struct array *a)
 {
 	const struct arrow_own *own = a->own;
 
@@ -80,11 +77,10 @@ static enum unpack unpack_of(enum arrow_codec c)
 	return c == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME;
 }
 
-/* A compressed buffer, decoded: at least `least` bytes (malloc'ed). */
-static int read_buffer(const struct arrays *s, enum arrow_codec codec,
-		       uint64_t pos, uint64_t size, uint64_t least,
-		       uint64_t most, unsigned char **out, uint64_t *out_size,
-		       struct error *err)
+int arrow_buffer_read(const struct arrays *s, enum arrow_codec codec,
+		      uint64_t pos, uint64_t size, uint64_t least,
+		      uint64_t most, unsigned char **out, uint64_t *out_size,
+		      struct error *err)
 {
 	cleanup_free unsigned char *stored = NULL, *data = NULL;
 	uint64_t n;
@@ -128,8 +124,8 @@ static int part_layout(const struct arrow *s, const struct arrow_column *c,
 	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
 	memcpy(l->chunk + 1, c->shape, c->rank * sizeof *c->shape);
 	if (p->codec && bytes)
-		r = read_prefix(&s->arrays, l->pos, bytes, bytes + PADDING, &n,
-				err);
+		r = read_prefix(&s->arrays, l->pos, bytes,
+				bytes + ARROW_PADDING, &n, err);
 	if (r < 0)
 		return r;
 	l->kind = ARRAY_MADE;
@@ -193,8 +189,9 @@ static int make_decoded(const struct array *a, const struct arrow_column *c,
 {
 	cleanup_free unsigned char *data = NULL;
 	uint64_t bytes = part_bytes(c, p), n;
-	int r = read_buffer(a->source, p->codec, p->piece.pos, p->piece.size,
-			    bytes, bytes + PADDING, &data, &n, err);
+	int r = arrow_buffer_read(a->source, p->codec, p->piece.pos,
+				  p->piece.size, bytes, bytes + ARROW_PADDING,
+				  &data, &n, err);
 
 	if (r < 0)
 		return r;
@@ -241,128 +238,8 @@ static const struct array_ops arrow_ops = {
 	.learn = learn,
 	.make = make,
 	.origin = origin,
-	.attributes = attributes,
-	.free = free_own,
-};
-
-/* ---- strings ------------------------------------------------------------- */
-
-struct strings {
-	const struct arrow_column *column;
-	const struct arrow_part *part;
-	unsigned char *offsets, *data; /* of rows, compressed: of all */
-	uint64_t data_size;
-};
-
-static uint64_t offset_at(const struct strings *s, uint64_t i)
-{
-	return s->column->wide ? load_le64(s->offsets + 8 * i)
-			       : load_le32(s->offsets + 4 * i);
-}
-
-static int check_offsets(const struct strings *s, uint64_t n, struct error *err)
-{
-	for (uint64_t i = 0; i < n; i++)
-		if (offset_at(s, i) > offset_at(s, i + 1))
-			return error_set(err, -EBADMSG,
-					 "its strings do not follow each "
-					 "other");
-	if (offset_at(s, n) > s->data_size)
-		return error_set(err, -EBADMSG,
-				 "a string ends after its batch does");
-	return 0;
-}
-
-/* Offsets of rows [first, first + n], and the bytes that they are of. */
-static int read_plain(const struct arrays *a, struct strings *s, uint64_t first,
-		      uint64_t n, struct error *err)
-{
-	unsigned width = s->column->wide ? 8 : 4;
-	const struct arrow_piece *p = &s->part->piece;
-	uint64_t from, bytes;
-	int r;
-
-	s->offsets = malloc((n + 1) * width);
-	if (!s->offsets)
-		return no_memory(err);
-	r = arrays_read(a, p->offsets + first * width, s->offsets,
-			(n + 1) * width, err);
-	s->data_size = p->size;
-	if (r == 0)
-		r = check_offsets(s, n, err);
-	if (r < 0)
-		return r;
-	from = offset_at(s, 0);
-	bytes = offset_at(s, n) - from;
-	s->data = malloc(bytes ? bytes : 1);
-	return s->data ? arrays_read(a, p->pos + from, s->data, bytes, err)
-		       : no_memory(err);
-}
-
-static int read_packed(const struct arrays *a, struct strings *s,
-		       struct error *err)
-{
-	const struct arrow_part *part = s->part;
-	const struct arrow_piece *p = &part->piece;
-	uint64_t least = (p->rows + 1) * (s->column->wide ? 8 : 4), n;
-	int r = read_buffer(a, part->codec, p->offsets, p->offsets_size, least,
-			    least + PADDING, &s->offsets, &n, err);
-
-	if (r < 0 || p->size < PREFIX) { /* no bytes at all */
-		s->data_size = 0;
-		return r < 0 ? r : check_offsets(s, p->rows, err);
-	}
-	r = read_buffer(a, part->codec, p->pos, p->size, 0, TEXT_MOST, &s->data,
-			&s->data_size, err);
-	return r < 0 ? r : check_offsets(s, p->rows, err);
-}
-
-static int values(struct array *a, uint32_t part, const struct box *b,
-		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
-		  struct error *err)
-{
-	const struct arrow_own *own = a->own;
-	struct strings s = {own->column, &own->parts.at[part], NULL, NULL, 0};
-	uint64_t first = b->start[0], n = b->count[0], base = 0;
-	bool packed = s.part->codec;
-	int r = packed ? read_packed(a->source, &s, err)
-		       : read_plain(a->source, &s, first, n, err);
-
-	if (r == 0 && !packed) {
-		base = offset_at(&s, 0);
-		first = 0;
-	}
-	for (uint64_t i = first; r == 0 && i < first + n; i++) {
-		uint64_t from = offset_at(&s, i), to = offset_at(&s, i + 1);
-
-		put(ctx, s.data ? (char *)s.data + (from - base) : "",
-		    to - from);
-	}
-	free(s.offsets);
-	free(s.data);
-	return r;
-}
-
-/* A text has no chunks; this says only how it is kept. */
-static int learn_strings(struct array *a, uint32_t part,
-			 struct array_layout *out, struct error *err)
-{
-	const struct arrow_own *own = a->own;
-
-	(void)err;
-	out->kind = ARRAY_MADE;
-	out->maker = "tensorfs: from offsets";
-	out->file = a->source->file;
-	out->stored = own->column->dtype;
-	out->shape[0] = out->chunk[0] = own->parts.at[part].piece.rows;
-	return 0;
-}
-
-static const struct array_ops arrow_strings_ops = {
-	.learn = learn_strings,
-	.values = values,
-	.attributes = attributes,
-	.free = free_own,
+	.attributes = arrow_own_attributes,
+	.free = arrow_own_done,
 };
 
 /* ---- the array ----------------------------------------------------------- */
@@ -378,7 +255,7 @@ static int set_layout(struct arrow *s, const struct arrow_own *own,
 	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
 	if (!own->parts.n)
 		return 0;
-	if (c->kind != ARROW_TEXT)
+	if (!arrow_varies(c))
 		return part_layout(s, c, &own->parts.at[0], l, err);
 	l->kind = ARRAY_MADE;
 	l->maker = "tensorfs: from offsets";
@@ -424,7 +301,8 @@ int arrow_array(struct arrow *s, uint32_t i, struct array **out,
 		return no_memory(err);
 	spec.shape[0] = s->rows;
 	memcpy(spec.shape + 1, c->shape, c->rank * sizeof *c->shape);
-	spec.ops = c->kind == ARROW_TEXT ? &arrow_strings_ops : &arrow_ops;
+	spec.ops = arrow_varies(c) ? &arrow_values_ops : &arrow_ops;
+	spec.text_bytes = arrow_varies(c) ? arrow_values_mean(own) : 0;
 	r = own->parts.n > 1 ? set_parts(s, own, &spec, &parts, err)
 			     : set_layout(s, own, &l, err);
 	if (r < 0)

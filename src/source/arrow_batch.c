@@ -142,6 +142,77 @@ static int too_short(const struct arrow_piece *p, struct error *err)
 			 p->rows);
 }
 
+/* A node that has as many values as there are rows; its nulls. */
+static int read_node(const struct arrow_batch *b, uint32_t node,
+		     uint64_t *nulls, struct error *err)
+{
+	const unsigned char *p =
+		b->nodes.in->at + b->nodes.pos + 16 * (size_t)node;
+	uint64_t n = load_le64(p);
+
+	*nulls = load_le64(p + 8);
+	if (n == b->rows && *nulls <= n)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "a batch has %" PRIu64
+			 " values where there should be %" PRIu64,
+			 n, b->rows);
+}
+
+/* Which rows are null: bits in the buffer `at`. */
+static int read_validity(const struct arrow_batch *b,
+			 const struct arrow_column *c, uint32_t node,
+			 uint32_t at, unsigned k, struct arrow_piece *out,
+			 struct error *err)
+{
+	struct arrow_column of = {.buffer = at, .views = c->views};
+	uint64_t nulls;
+	int r = read_node(b, node, &nulls, err);
+
+	if (r < 0 || !nulls)
+		return r;
+	buffer_at(b, &of, 0, &out->valid[k].pos, &out->valid[k].size);
+	if (out->valid[k].size < (b->codec ? 8 : div_up(b->rows, 8)))
+		return too_short(out, err);
+	return 0;
+}
+
+/* Offsets lie in front of what they lead to. */
+static int read_offsets(const struct arrow_batch *b,
+			const struct arrow_column *c, struct arrow_piece *out,
+			struct error *err)
+{
+	uint64_t need = c->wide ? 8 : 4;
+
+	buffer_at(b, c, 1, &out->offsets, &out->offsets_size);
+	buffer_at(b, c, c->kind == ARROW_LISTS ? 3 : 2, &out->pos, &out->size);
+	if (add_overflows(out->rows, 1, &need) ||
+	    mul_overflows(need, c->wide ? 8 : 4, &need))
+		return too_short(out, err);
+	/* Without rows there may be none, as older files have it. */
+	if (out->rows && out->offsets_size < (b->codec ? 8 : need))
+		return too_short(out, err);
+	return 0;
+}
+
+static int read_varying(const struct arrow_batch *b,
+			const struct arrow_column *c, struct arrow_piece *out,
+			struct error *err)
+{
+	int r = 0;
+
+	if (c->kind == ARROW_TEXT && c->dtype.kind == DTYPE_STRING)
+		r = read_node(b, c->node, &out->nulls, err);
+	else
+		r = read_validity(b, c, c->node, c->buffer, 0, out, err);
+	if (r == 0 && c->inside)
+		r = read_validity(b, c, c->outer_node, c->outer, 1, out, err);
+	if (r == 0 && c->kind == ARROW_LISTS)
+		out->nulls = load_le64(b->nodes.in->at + b->nodes.pos +
+				       16 * ((size_t)c->node + 1) + 8);
+	return r < 0 ? r : read_offsets(b, c, out, err);
+}
+
 int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 		     struct arrow_piece *out, struct error *err)
 {
@@ -152,23 +223,11 @@ int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 	out->rows = b->rows;
 	if (c->kind == ARROW_NOT)
 		return 0;
+	if (arrow_varies(c))
+		return read_varying(b, c, out, err);
 	r = read_nodes(b, c, out, err);
 	if (r < 0)
 		return r;
-	if (c->kind == ARROW_TEXT) {
-		buffer_at(b, c, 1, &out->offsets, &out->offsets_size);
-		buffer_at(b, c, 2, &out->pos, &out->size);
-		need = c->wide ? 8 : 4;
-		if (add_overflows(out->rows, 1, &need) ||
-		    mul_overflows(need, c->wide ? 8 : 4, &need))
-			return too_short(out, err);
-		/* Without rows there may be none, as older files have it. */
-		if (out->rows && !b->codec && out->offsets_size < need)
-			return too_short(out, err);
-		return out->rows && b->codec && out->offsets_size < 8
-			       ? too_short(out, err)
-			       : 0;
-	}
 	buffer_at(b, c, 1, &out->pos, &out->size);
 	if (!bytes_of(c, out->rows, &need) ||
 	    (need && b->codec && out->size < 8) ||

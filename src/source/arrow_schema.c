@@ -3,42 +3,12 @@
 #include "source/arrow_schema.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
+#include "source/arrow_type.h"
 
-/* Types as the union Type of Schema.fbs numbers them. */
-enum {
-	T_NULL = 1,
-	T_INT,
-	T_FLOAT,
-	T_BINARY,
-	T_UTF8,
-	T_BOOL,
-	T_DECIMAL,
-	T_DATE,
-	T_TIME,
-	T_TIMESTAMP,
-	T_INTERVAL,
-	T_LIST,
-	T_STRUCT,
-	T_UNION,
-	T_FIXED_BINARY,
-	T_FIXED_LIST,
-	T_MAP,
-	T_DURATION,
-	T_LARGE_BINARY,
-	T_LARGE_UTF8,
-	T_LARGE_LIST,
-	T_RUNS,
-	T_BINARY_VIEW,
-	T_UTF8_VIEW,
-	T_LIST_VIEW,
-	T_LARGE_LIST_VIEW,
-	T_KNOWN /* those from here on are newer than this */
-};
 #define VERSION_4 3 /* as MetadataVersion numbers them */
 #define VERSION_5 4
 #define DEPTH_MAX 64
@@ -91,11 +61,6 @@ static unsigned buffers_of(struct reader *r, uint64_t type,
 	}
 }
 
-static bool is_dictionary(const struct flat_table *field)
-{
-	return flat_child(field, 4).pos;
-}
-
 /* Count the nodes and buffers of a field and of what is in it. */
 static int count(struct reader *r, const struct flat_table *field,
 		 unsigned depth)
@@ -112,7 +77,8 @@ static int count(struct reader *r, const struct flat_table *field,
 				 "known here",
 				 (unsigned)type);
 	r->s->nodes++;
-	if (is_dictionary(field)) { /* numbers; the values are elsewhere */
+	if (arrow_is_dictionary(
+		    field)) { /* numbers; the values are elsewhere */
 		r->s->buffers += 2;
 		return 0;
 	}
@@ -127,202 +93,63 @@ static int count(struct reader *r, const struct flat_table *field,
 	return 0;
 }
 
-/* ---- types ---------------------------------------------------------------- */
-
-static int not_shown(struct arrow_column *c, const char *why)
-{
-	c->kind = ARROW_NOT;
-	c->why_not = why;
-	return 0;
-}
-
-static int number(struct arrow_column *c, enum dtype_kind kind, int64_t bits)
-{
-	c->kind = ARROW_NUMBERS;
-	c->dtype.kind = kind;
-	c->dtype.size = (uint32_t)(bits / 8);
-	if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
-		return not_shown(c, "numbers of its size are not supported");
-	return 0;
-}
-
-static int noted(struct arrow_column *c, const char *what, const char *unit,
-		 const char *zone, size_t zone_len)
-{
-	if (asprintf(&c->note, "%s%s%s%.*s", what, unit, zone_len ? ", " : "",
-		     (int)min_u64(zone_len, 64), zone ? zone : "") < 0) {
-		c->note = NULL;
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static const char *unit_of(int64_t unit)
-{
-	static const char *const units[] = {"seconds", "milliseconds",
-					    "microseconds", "nanoseconds"};
-
-	return unit >= 0 && unit < 4 ? units[unit] : "an unknown unit";
-}
-
-static int read_time(struct arrow_column *c, uint64_t type,
-		     const struct flat_table *of)
-{
-	const char *zone;
-	size_t len;
-
-	switch (type) {
-	case T_DATE:
-		if (flat_signed(of, 0, 2, 1) == 0) {
-			number(c, DTYPE_INT, 32);
-			return noted(c, "date: days since 1970-01-01", "", NULL,
-				     0);
-		}
-		number(c, DTYPE_INT, 64);
-		return noted(c, "date: milliseconds since 1970-01-01", "", NULL,
-			     0);
-	case T_TIME:
-		number(c, DTYPE_INT, flat_signed(of, 1, 4, 32));
-		return noted(c,
-			     "time of day: ", unit_of(flat_signed(of, 0, 2, 1)),
-			     NULL, 0);
-	case T_TIMESTAMP:
-		number(c, DTYPE_INT, 64);
-		zone = flat_text(of, 1, &len);
-		return noted(c, "time since 1970-01-01: ",
-			     unit_of(flat_signed(of, 0, 2, 0)), zone, len);
-	default:
-		number(c, DTYPE_INT, 64);
-		return noted(c, "duration: ", unit_of(flat_signed(of, 0, 2, 1)),
-			     NULL, 0);
-	}
-}
-
-static int opaque(struct arrow_column *c, int64_t bytes)
-{
-	c->kind = ARROW_NUMBERS;
-	c->dtype.kind = DTYPE_OPAQUE;
-	c->dtype.size = (uint32_t)bytes;
-	if (bytes < 1 || bytes > INT32_MAX)
-		return not_shown(c, "its elements have no bytes");
-	return 0;
-}
-
-/* Numbers that NumPy has none of. */
-static int read_decimal(struct arrow_column *c, const struct flat_table *of)
-{
-	int64_t bits = flat_signed(of, 2, 4, 128);
-
-	opaque(c, bits / 8);
-	if (asprintf(&c->note,
-		     "decimal: an integer of %lld bits, to be divided by "
-		     "10^%lld",
-		     (long long)bits, (long long)flat_signed(of, 1, 4, 0)) >= 0)
-		return 0;
-	c->note = NULL;
-	return -ENOMEM;
-}
-
-static int read_number(struct arrow_column *c, uint64_t type,
-		       const struct flat_table *of)
-{
-	static const int64_t bits[] = {16, 32, 64};
-	int64_t n;
-
-	switch (type) {
-	case T_INT:
-		return number(
-			c, flat_unsigned(of, 1, 1, 0) ? DTYPE_INT : DTYPE_UINT,
-			flat_signed(of, 0, 4, 0));
-	case T_FLOAT:
-		n = flat_signed(of, 0, 2, 0);
-		return number(c, DTYPE_FLOAT, n >= 0 && n < 3 ? bits[n] : 0);
-	case T_FIXED_BINARY:
-		return opaque(c, flat_signed(of, 0, 4, 0));
-	case T_DECIMAL:
-		return read_decimal(c, of);
-	case T_BOOL:
-		c->kind = ARROW_BITS;
-		c->dtype.kind = DTYPE_BOOL;
-		c->dtype.size = 1;
-		return 0;
-	default:
-		return read_time(c, type, of);
-	}
-}
-
-static int read_text(struct arrow_column *c, bool wide)
-{
-	c->kind = ARROW_TEXT;
-	c->wide = wide;
-	c->dtype.kind = DTYPE_STRING;
-	c->dtype.size = wide ? 8 : 4;
-	c->dtype.vlen = true;
-	c->dtype.text = "variable-length UTF-8 string";
-	return 0;
-}
-
-static int read_type(struct arrow_column *c, const struct flat_table *field,
-		     uint64_t type, const struct flat_table *of)
-{
-	if (is_dictionary(field))
-		return not_shown(c, "it is dictionary-encoded (categories), "
-				    "which is not supported: write it as "
-				    "plain values");
-	switch (type) {
-	case T_UTF8:
-	case T_LARGE_UTF8:
-		return read_text(c, type == T_LARGE_UTF8);
-	case T_INT:
-	case T_FLOAT:
-	case T_BOOL:
-	case T_DECIMAL:
-	case T_DATE:
-	case T_TIME:
-	case T_TIMESTAMP:
-	case T_DURATION:
-	case T_FIXED_BINARY:
-		return read_number(c, type, of);
-	case T_LIST:
-	case T_LARGE_LIST:
-	case T_LIST_VIEW:
-	case T_LARGE_LIST_VIEW:
-		return not_shown(c, "lists of varying length are not "
-				    "supported: write a FixedSizeList");
-	case T_BINARY:
-	case T_LARGE_BINARY:
-		return not_shown(c, "binary values of varying length are not "
-				    "supported");
-	case T_BINARY_VIEW:
-	case T_UTF8_VIEW:
-		return not_shown(c, "it is of a view type, which is not "
-				    "supported: write plain strings");
-	default:
-		return not_shown(c, "a structure, union, map, null, interval "
-				    "or run-end column is not supported");
-	}
-}
-
 /* ---- columns -------------------------------------------------------------- */
 
+/*
+ * Files as Hugging Face keeps them, {bytes, path}: go on with the bytes; what lies in
+ * front of them in a batch is counted.
+ */
+static void enter_file(struct reader *r, struct arrow_column *c,
+		       struct flat_table *at)
+{
+	struct flat_vector children = flat_list(at, 5, 4);
+	struct arrow_schema before = {.nodes = c->node + 1,
+				      .buffers = c->buffer + 1};
+	struct reader counting = {.s = &before,
+				  .version = r->version,
+				  .left = UINT64_MAX,
+				  .err = r->err};
+
+	for (uint32_t i = 0; i < children.n && children.n == 2; i++) {
+		struct flat_table child = flat_element(&children, i);
+		uint64_t type = flat_unsigned(&child, 2, 1, 0);
+		size_t len;
+		const char *name = flat_text(&child, 0, &len);
+
+		if (name && len == 5 && !memcmp(name, "bytes", 5) &&
+		    (type == T_BINARY || type == T_LARGE_BINARY)) {
+			c->inside = true;
+			c->outer_node = c->node;
+			c->outer = c->buffer;
+			c->node = before.nodes;
+			c->buffer = before.buffers;
+			*at = child;
+			return;
+		}
+		if (!name || len != 4 || memcmp(name, "path", 4) ||
+		    count(&counting, &child, 0) < 0 || before.views)
+			return;
+	}
+}
+
 /* Lists of fixed size down to what they hold. */
-static int read_field(struct arrow_column *c, const struct flat_table *field,
-		      struct error *err)
+static int read_field(struct reader *r, struct arrow_column *c,
+		      const struct flat_table *field, struct error *err)
 {
 	struct flat_table at = *field;
 	uint64_t type = flat_unsigned(&at, 2, 1, 0);
 	struct flat_table of = flat_child(&at, 3);
 
-	for (; type == T_FIXED_LIST && !is_dictionary(&at); c->buffer++) {
+	for (; type == T_FIXED_LIST && !arrow_is_dictionary(&at); c->buffer++) {
 		struct flat_vector children = flat_list(&at, 5, 4);
 		int64_t n = flat_signed(&of, 0, 4, 0);
 
 		if (children.n != 1 || n < 0)
 			return damaged(err);
 		if (c->rank == RANK_MAX - 1)
-			return not_shown(c, "it has more than 32 axes");
+			return arrow_not_shown(c, "it has more than 32 axes");
 		if (mul_overflows(c->per_row, (uint64_t)n, &c->per_row))
-			return not_shown(c, "its rows are too large");
+			return arrow_not_shown(c, "its rows are too large");
 		c->lists[c->rank] = (uint64_t)n;
 		c->shape[c->rank++] = (uint64_t)n;
 		at = flat_element(&children, 0);
@@ -330,10 +157,17 @@ static int read_field(struct arrow_column *c, const struct flat_table *field,
 		of = flat_child(&at, 3);
 		c->nodes++;
 	}
-	if (read_type(c, &at, type, &of) < 0)
+	if (type == T_STRUCT && !c->rank && !arrow_is_dictionary(&at)) {
+		enter_file(r, c, &at);
+		type = flat_unsigned(&at, 2, 1, 0);
+		of = flat_child(&at, 3);
+	}
+	if (arrow_type_read(c, &at, type, &of) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (c->kind == ARROW_TEXT && c->rank)
-		return not_shown(c, "lists of strings are not supported");
+	if (arrow_varies(c) && c->rank)
+		return arrow_not_shown(c,
+				       "lists of strings or of lists are not "
+				       "supported");
 	return 0;
 }
 
@@ -429,7 +263,7 @@ static int read_column(struct reader *r, struct arrow_column *c,
 		return error_set(r->err, -ENOMEM, "out of memory");
 	e = read_attributes(r, c, field);
 	if (e == 0)
-		e = read_field(c, field, r->err);
+		e = read_field(r, c, field, r->err);
 	if (e == 0 && !strcmp(attribute(c, "ARROW:extension:name"),
 			      "arrow.fixed_shape_tensor"))
 		read_tensor_shape(c);

@@ -13,7 +13,8 @@
 enum arrow_kind {
 	ARROW_NUMBERS, /* elements side by side */
 	ARROW_BITS,    /* booleans, eight in a byte, the lowest bit first */
-	ARROW_TEXT,    /* offsets, and where they lead */
+	ARROW_TEXT,    /* offsets, and where they lead: strings, or blobs */
+	ARROW_LISTS,   /* the same, of numbers */
 	ARROW_NOT      /* cannot be shown: why_not */
 };
 struct arrow_column {
@@ -23,8 +24,11 @@ struct arrow_column {
 	struct dtype dtype; /* of an element */
 	char *note;         /* what the type means, or NULL */
 	json_t *attributes; /* text by name */
-	bool wide;          /* TEXT: offsets of 8 bytes, else of 4 */
-	unsigned rank;      /* axes of a row; */
+	bool wide;          /* TEXT, LISTS: offsets of 8 bytes, else of 4 */
+	bool inside; /* TEXT: in a structure, whose node and validity are: */
+	uint32_t outer_node, outer;
+	struct dtype_field item; /* LISTS: what `dtype` is a sequence of */
+	unsigned rank;           /* axes of a row; */
 	uint64_t shape[RANK_MAX - 1];
 	uint64_t per_row; /* elements in a row */
 	/* In a batch: its first node, how many are looked at; its validity, which its
@@ -38,6 +42,13 @@ struct arrow_schema {
 	uint32_t nodes, buffers; /* of a batch; */
 	uint32_t views;          /* columns that say there how many more */
 };
+/* Each row has a length of its own. */
+static inline bool arrow_varies(const struct arrow_column *c)
+{
+	return c->kind == ARROW_TEXT || c->kind == ARROW_LISTS;
+}
+/* Strings as files of their bytes. */
+void arrow_column_as_blob(struct arrow_column *c);
 /* The table Schema; `version` as the message has it.  -EBADMSG, -ENOTSUP, -ENOMEM. */
 int arrow_schema_read(const struct flat_table *t, int64_t version,
 		      struct arrow_schema *out, struct error *err);
@@ -58,8 +69,13 @@ enum arrow_codec { ARROW_PLAIN, ARROW_LZ4, ARROW_ZSTD };
 struct arrow_piece {
 	uint64_t rows;
 	uint64_t pos, size;             /* of the data */
-	uint64_t offsets, offsets_size; /* TEXT */
-	uint64_t nulls;
+	uint64_t offsets, offsets_size; /* TEXT, LISTS */
+	/* Blobs, LISTS: bits of the rows that are not null, and of the structures
+	 * that they are in; size 0: none is. */
+	struct {
+		uint64_t pos, size;
+	} valid[2];
+	uint64_t nulls; /* that cannot be shown */
 };
 struct arrow_batch {
 	uint64_t rows;

@@ -157,6 +157,7 @@ static const struct {
 	[DTYPE_STRING] = {0, NULL, false},
 	[DTYPE_TEXT] = {0, NULL, false},
 	[DTYPE_RAGGED] = {0, NULL, false},
+	[DTYPE_BLOB] = {0, NULL, false},
 	[DTYPE_OTHER] = {0, NULL, false},
 };
 
@@ -185,6 +186,9 @@ static void put_plain(struct text_out *o, const struct dtype *d)
 	case DTYPE_RAGGED:
 		put_descr(o, &d->fields->type);
 		put(o, " sequence");
+		break;
+	case DTYPE_BLOB:
+		put(o, "bytes");
 		break;
 	case DTYPE_OTHER:
 		put(o, "%s", d->text ? d->text : "unknown");
@@ -287,6 +291,9 @@ static void put_name(struct text_out *o, const struct dtype *d)
 	case DTYPE_RAGGED:
 		put(o, "sequence of ");
 		put_name(o, &d->fields->type);
+		break;
+	case DTYPE_BLOB:
+		put(o, "bytes");
 		break;
 	case DTYPE_TEXT:
 	case DTYPE_OTHER:

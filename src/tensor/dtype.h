@@ -23,6 +23,7 @@ enum dtype_kind {
 	DTYPE_STRING, /* text, shown one value a line; size = stored bytes */
 	DTYPE_TEXT,   /* anything that is shown as a line of JSON */
 	DTYPE_RAGGED, /* sequences of their own length: a .npy each */
+	DTYPE_BLOB,   /* bytes of their own length: a file each, as they are */
 	DTYPE_OTHER   /* not shown */
 };
 /* How a string that is shorter than its place ends. */
@@ -74,7 +75,7 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b);
 /* NumPy's descr without quotes: "<f4", "|b1", "|V12"; structures as np.save
  * spells them, "[('a', '<i4'), ('', '|V4'), ('b', '<f8', (3,))]" (padding is a
  * nameless void, as dtype.descr of NumPy; a title makes a tuple of the name); strings "str"; TEXT "json"; ragged
- * "<f4 sequence"; others d->text.  Always terminated; returns the length it
+ * "<f4 sequence"; blobs "bytes"; others d->text.  Always terminated; returns the length it
  * has when nothing is cut off, as snprintf. */
 size_t dtype_descr(const struct dtype *d, char *buf, size_t n);
 /* For people: "float32", "complex64", "bool", "string", "opaque of 12 bytes",

@@ -203,6 +203,14 @@ static void put_json(struct lines *l, const char *s, size_t len)
 	to[len] = '\n';
 }
 
+static void put_blob(struct lines *l, const char *s, size_t len)
+{
+	unsigned char *to = lines_room(l, len);
+
+	if (to && len)
+		memcpy(to, s, len);
+}
+
 static void put_sequence(struct lines *l, const char *s, size_t len)
 {
 	uint64_t n = len / l->sequence->bytes;
@@ -239,6 +247,8 @@ void lines_put(struct lines *l, const char *s, size_t len)
 		put_text(l, s, len);
 	else if (l->style == LINES_JSON)
 		put_json(l, s, len);
+	else if (l->style == LINES_BLOB)
+		put_blob(l, s, len);
 	else
 		put_sequence(l, s, len);
 	if (!l->code)

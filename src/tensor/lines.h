@@ -27,7 +27,8 @@ bool sequence_size(const struct sequence *s, uint64_t n, uint64_t *size);
 enum lines_style {
 	LINES_TEXT, /* a line each; backslash and newline escaped */
 	LINES_JSON, /* a line each, as it is */
-	LINES_NPY   /* a sequence each */
+	LINES_NPY,  /* a sequence each */
+	LINES_BLOB  /* as it is, nothing added */
 };
 
 /*

@@ -102,11 +102,15 @@ struct tensor_ops {
 	 * NULL: never. */
 	bool (*origin)(const struct tensor *t, uint32_t p, FILE *out);
 	/* The elements of a box of part p's dataset in C order, as text (STRING,
-	 * TEXT) or as bytes of a sequence, served order (RAGGED); calls `put`
-	 * once for each. */
+	 * TEXT) or as bytes (BLOB), those of a sequence in served order
+	 * (RAGGED); calls `put` once for each. */
 	int (*values)(struct tensor *t, uint32_t p, const struct box *b,
 		      void (*put)(void *ctx, const char *s, size_t len),
 		      void *ctx, struct error *err);
+	/* Optional: the bytes that `values` would have for a box of one element,
+	 * without reading them.  1: known, 0: it has to be read after all. */
+	int (*length)(struct tensor *t, uint32_t p, const struct box *b,
+		      uint64_t *bytes, struct error *err);
 	/* Attributes as a JSON object (malloc'ed text). */
 	char *(*attributes)(struct tensor *t, struct error *err);
 	/* What info.json has beyond what we know ourselves, a JSON object
@@ -119,6 +123,8 @@ struct tensor_ops {
 	void (*free)(struct tensor *t);
 };
 enum tensor_missing { MISSING_ERROR, MISSING_FILL };
+
+#define TENSOR_SUFFIX_MAX 16
 
 struct bundle;
 struct classes;
@@ -171,9 +177,10 @@ struct tensor {
 	uint64_t text_bytes;
 	unsigned sample_axes; /* that the file suggests; 0: it does not */
 	char *unreadable;     /* chunks need a filter that we lack: which */
-	struct text *text; /* STRING, TEXT, RAGGED: its values, a line each */
-	char *why_not;     /* not NULL: listed, not shown, and why; */
-	int why_code; /* -ENOTSUP: nothing is wrong with it; else what is */
+	struct text *text;    /* STRING, TEXT, RAGGED, BLOB: its values */
+	char suffix[TENSOR_SUFFIX_MAX + 1]; /* BLOB: of its files: ".jpg" */
+	char *why_not; /* not NULL: listed, not shown, and why; */
+	int why_code;  /* -ENOTSUP: nothing is wrong with it; else what is */
 	struct shards_cut shards; /* of shards/ */
 	char *note;               /* what was left out, and why; or NULL */
 	char *name;               /* "/data", for sentences */

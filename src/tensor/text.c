@@ -242,12 +242,13 @@ int text_new(struct text **out, struct tensor *t, unsigned axes,
 	x->set.id = chunk_set_new_id();
 	x->t = t;
 	x->style = t->dtype.kind == DTYPE_RAGGED ? LINES_NPY
+		   : t->dtype.kind == DTYPE_BLOB ? LINES_BLOB
 		   : t->dtype.kind == DTYPE_TEXT ? LINES_JSON
 						 : LINES_TEXT;
 	if (x->style == LINES_NPY)
 		r = sequence_init(&x->sequence, &t->dtype, err);
 	if (r == 0) {
-		shape_text(x, x->style == LINES_NPY ? t->rank : axes);
+		shape_text(x, x->style >= LINES_NPY ? t->rank : axes);
 		r = find_pieces(x, err);
 	}
 	if (r < 0) {
@@ -406,7 +407,10 @@ int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
 	if (sample >= x->samples)
 		return error_set(err, -ENOENT, "%s: no sample %llu", x->t->name,
 				 (unsigned long long)sample);
-	if (x->style == LINES_NPY)
+	r = text_known_size(x, sample, size, err);
+	if (r)
+		return r < 0 ? r : 0;
+	if (x->style == LINES_NPY && !x->t->ops->length)
 		return text_sequence_size(x, sample, p, size, err);
 	sample_place(x, sample, &segment, &slice);
 	r = text_pin(x, segment, p, &span, err);

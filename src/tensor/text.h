@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values that are no NumPy array: lines of text, or sequences. */
+/* Values that are no NumPy array: lines of text, sequences, or blobs. */
 #ifndef TENSOR_TEXT_H
 #define TENSOR_TEXT_H
 
@@ -11,13 +11,13 @@
 #define TEXT_ROW_BYTES (UINT64_C(64) << 20)
 
 /*
- * The values of a tensor of kind STRING or TEXT, a line each; or RAGGED: each a
- * whole .npy file of one axis.  Values are asked for (tensor_ops.values) and
+ * The values of a tensor of kind STRING or TEXT, a line each; RAGGED: each a
+ * whole .npy file of one axis; BLOB: each a file as it is.  Values are asked for (tensor_ops.values) and
  * cached in segments; a sample is a slice of one.
  */
 struct text;
-/* `axes`: leading axes that a sample fixes (at most the rank; RAGGED: all of
- * them).  No I/O. */
+/* `axes`: leading axes that a sample fixes (at most the rank; RAGGED and
+ * BLOB: all of them).  No I/O. */
 int text_new(struct text **out, struct tensor *t, unsigned axes,
 	     struct error *err);
 void text_free(struct text *x);
@@ -26,7 +26,7 @@ void text_free(struct text *x);
 int text_size(struct text *x, struct pinner *p, uint64_t *size,
 	      struct error *err);
 /* Bytes of one sample's text or file.  Blocks when that is not in the cache;
- * for RAGGED only the sequence's length is read, not its elements. */
+ * for RAGGED, and where the source knows, only the length is read. */
 int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
 		     uint64_t *size, struct error *err);
 /* Extents of array.txt from `off` on; pure, after text_size. */

@@ -50,6 +50,10 @@ int text_fill(struct chunk_set *s, uint64_t segment, _Atomic uint64_t *gauge,
  * index alone. */
 int text_sequence_size(struct text *x, uint64_t sample, struct pinner *p,
 		       uint64_t *size, struct error *err);
+/* Bytes of a sample's file, by the length that the source knows without it; 1: known,
+ * 0: it has to be read. */
+int text_known_size(struct text *x, uint64_t sample, uint64_t *size,
+		    struct error *err);
 /* A sequence has n elements, as one of index and heap says: does that
  * contradict what was last said of it?  *before is then that. */
 bool text_counts_differ(const struct text *x, uint64_t sample, uint64_t n,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The size of a sequence's file, without the sequence. */
 /*
- * The element in the file is a length and a reference to where the sequence is;
+ * Sources that know a length say it.  Of HDF5 the element in the file is a length and a reference to where the sequence is;
  * it is read like any other element, through the tensor's own chunks, and the
  * length says how long the .npy will be.  What this promised and what came are
  * compared, whichever was asked for first.
@@ -100,6 +100,45 @@ static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
 	*n = null ? 0 : load_le32(record);
 	return 0;
 }
+
+/* ---- the length by itself ---------------------------------------------------- */
+
+static int known_bytes(struct text *x, uint64_t sample, uint64_t *bytes,
+		       struct error *err)
+{
+	struct tensor *t = x->t;
+	struct mosaic_piece piece;
+	struct box whole, one;
+	int64_t part;
+	int r;
+
+	text_whole_box(t, &whole);
+	r = tensor_find(t, &whole, sample, &part, &piece, err);
+	if (r < 0 || part < 0)
+		return r < 0 ? r : 0;
+	box_front(&piece.from, t->rank, piece.skip, 1, &one);
+	return t->ops->length(t, (uint32_t)part, &one, bytes, err);
+}
+
+int text_known_size(struct text *x, uint64_t sample, uint64_t *size,
+		    struct error *err)
+{
+	uint64_t n;
+	int r = 0;
+
+	if (x->style >= LINES_NPY && x->t->ops->length)
+		r = known_bytes(x, sample, size, err);
+	if (r <= 0 || x->style != LINES_NPY)
+		return r;
+	n = *size / x->sequence.bytes;
+	if (*size % x->sequence.bytes || !sequence_size(&x->sequence, n, size))
+		return error_set(err, -EBADMSG,
+				 "%s: sequence %llu has no whole elements",
+				 x->t->name, (unsigned long long)sample);
+	return 1;
+}
+
+/* ---- the file ---------------------------------------------------------------- */
 
 int text_sequence_size(struct text *x, uint64_t sample, struct pinner *p,
 		       uint64_t *size, struct error *err)

@@ -11,6 +11,7 @@ struct view_options {
 	bool sample_axes_given; /* else files may suggest another number */
 	uint64_t views;         /* listed: bit i, row i of view_table */
 	bool source_order;      /* dtype-order=source: keep big-endian */
+	const char *ext;        /* of files that are values: suffix.h */
 	const char *labels;     /* what has them; NULL: look around */
 	bool *labels_found; /* set where these are somebody's; may be NULL */
 	struct classes *classes; /* or they are known; borrowed */

@@ -22,7 +22,7 @@
 static bool classes_fits(struct tensor *t, unsigned axes)
 {
 	return t->classes && classes_fit(t->classes, t, axes) &&
-	       (view_is_numeric(t) || view_is_text(t) || view_is_ragged(t));
+	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
 }
 
 /* Only where classes/ has pictures. */

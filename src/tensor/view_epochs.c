@@ -37,7 +37,7 @@ static bool epochs_fits(struct tensor *t, unsigned axes)
 	uint64_t n = samples_of(t, axes);
 
 	return axes && n && n <= EPOCHS_SAMPLES_MAX &&
-	       (view_is_numeric(t) || view_is_text(t) || view_is_ragged(t));
+	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
 }
 
 /* Made when somebody asks for the first directory. */

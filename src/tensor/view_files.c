@@ -19,7 +19,8 @@ unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
 				? t->sample_axes
 				: o->sample_axes;
 
-	if (t->dtype.kind == DTYPE_RAGGED || axes > t->rank)
+	if (t->dtype.kind == DTYPE_RAGGED || t->dtype.kind == DTYPE_BLOB ||
+	    axes > t->rank)
 		axes = t->rank;
 	return axes;
 }

@@ -49,7 +49,7 @@ static bool list_fits(struct tensor *t, unsigned axes)
 	uint64_t n = axes ? listing_samples(t, axes) : 0;
 
 	return n && n < FILES_NODE_MAX &&
-	       (view_is_numeric(t) || view_is_text(t) || view_is_ragged(t));
+	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
 }
 
 static bool labels_fit(struct tensor *t, unsigned axes)

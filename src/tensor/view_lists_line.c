@@ -66,7 +66,7 @@ static char *spell_shape(enum list_kind kind, const struct view *v)
 	const struct tensor *t = v->tensor;
 	char text[32 * RANK_MAX];
 
-	if (view_is_ragged(t))
+	if (view_is_sized(t))
 		return strdup(kind == LIST_JSONL ? "null" : "");
 	dtype_shape_text(t->shape + v->sample_axes, t->rank - v->sample_axes,
 			 text, sizeof text);
@@ -97,6 +97,7 @@ static const struct view_ops *samples_ops(const struct tensor *t)
 {
 	return view_is_numeric(t) ? &view_samples
 	       : view_is_text(t)  ? &view_text_samples
+	       : view_is_blob(t)  ? &view_blob_samples
 				  : &view_ragged_samples;
 }
 

@@ -14,11 +14,20 @@ static inline bool view_is_numeric(const struct tensor *t)
 }
 static inline bool view_is_text(const struct tensor *t)
 {
-	return t->text && t->dtype.kind != DTYPE_RAGGED;
+	return t->text && t->dtype.kind < DTYPE_RAGGED;
 }
 static inline bool view_is_ragged(const struct tensor *t)
 {
 	return t->text && t->dtype.kind == DTYPE_RAGGED;
+}
+static inline bool view_is_blob(const struct tensor *t)
+{
+	return t->text && t->dtype.kind == DTYPE_BLOB;
+}
+/* Each element is a sample, with a size of its own. */
+static inline bool view_is_sized(const struct tensor *t)
+{
+	return view_is_ragged(t) || view_is_blob(t);
 }
 
 unsigned view_width(uint64_t largest);

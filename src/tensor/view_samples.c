@@ -91,6 +91,16 @@ static bool ragged_samples_fits(struct tensor *t, unsigned axes)
 	return view_is_ragged(t) && axes > 0;
 }
 
+static bool blob_samples_fits(struct tensor *t, unsigned axes)
+{
+	return view_is_blob(t) && axes > 0;
+}
+
+static const char *blob_suffix(const struct view *v)
+{
+	return v->tensor->suffix;
+}
+
 /* A scalar has one sequence, which is all there is. */
 static bool ragged_array_fits(struct tensor *t, unsigned axes)
 {
@@ -144,6 +154,19 @@ const struct view_ops view_ragged_samples = {
 	.find = view_samples_find,
 	.box_of = view_samples_box,
 	.npy = true,
+	.size = text_samples_size,
+	.map = text_samples_map,
+};
+const struct view_ops view_blob_samples = {
+	.name = "samples",
+	.top = "samples",
+	.samples = true,
+	.fits = blob_samples_fits,
+	.count = view_samples_count,
+	.name_of = view_samples_name,
+	.find = view_samples_find,
+	.box_of = view_samples_box,
+	.suffix = blob_suffix,
 	.size = text_samples_size,
 	.map = text_samples_map,
 };

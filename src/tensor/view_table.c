@@ -18,6 +18,7 @@ const struct view_ops *const view_table[] = {
 	&view_samples,
 	&view_text_samples,
 	&view_ragged_samples,
+	&view_blob_samples,
 	&view_info,
 	&view_stack,
 	&view_slice,

@@ -30,6 +30,9 @@ static void check_pieces(const struct arrow_schema *s,
 		FUZZ_CHECK(p.size <= body && p.pos <= body - p.size);
 		FUZZ_CHECK(p.offsets <= body &&
 			   p.offsets_size <= body - p.offsets);
+		for (unsigned k = 0; k < 2; k++)
+			FUZZ_CHECK(p.valid[k].pos <= body &&
+				   p.valid[k].size <= body - p.valid[k].pos);
 		if (c->kind != ARROW_NUMBERS || b->codec)
 			continue;
 		FUZZ_CHECK(!mul_overflows(p.rows, c->per_row, &need));

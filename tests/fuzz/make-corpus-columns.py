@@ -62,7 +62,7 @@ def arrow_messages(path):
 
 def arrow():
     folder = os.path.join(HERE, "..", "fuse", "columns")
-    for name in ("batches.arrows", "zstd.arrow", "dictionary.arrow"):
+    for name in ("batches.arrows", "zstd.arrow", "dictionary.arrow", "binary.arrow"):
         schema, *others = arrow_messages(os.path.join(folder, name))
         write("arrow", name, struct.pack("<H", len(schema)) + schema + others[-1])
         write("arrow", name + "-cut", struct.pack("<H", len(schema)) +

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Columns whose rows vary in length, as apache-arrow (JavaScript) and others wrote them
+(columns/binary.mjs): every row against the formula that it was made by."""
+import errno
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+import lib
+import numpy as np
+from checks import check, equal, fails_with, read
+from lib import Mount, case, exits, tensorfs
+
+work = None
+rng = np.random.default_rng(5)
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "columns")
+ROWS = range(100)
+ARROW = ("binary.arrow", "binary-zstd.arrow")
+NULLS = 10  # every tenth row of some columns
+
+
+def fixture(name):
+    return os.path.join(HERE, name)
+
+
+def copy(name, data):
+    path = os.path.join(work, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def blob(magic, i):
+    return b"" if i % 10 == 4 else magic + bytes((i + k) % 256 for k in range(i * 7 % 50))
+
+
+def photo(i):
+    return b"" if i % NULLS == 0 else blob(b"\xff\xd8\xff", i)
+
+
+def sound(i):
+    return b"" if i % NULLS == 0 else blob(b"fLaC", i)
+
+
+def note(i):
+    return b"" if i % NULLS == 0 else b"note %d" % i
+
+
+BLOBS = {"photo": ("jpg", photo), "plain": ("bin", lambda i: blob(b"", i)),
+         "meta": ("json", lambda i: b'{"row":%d}' % i),
+         "image": ("jpg", lambda i: blob(b"\xff\xd8\xff", i)),
+         "sound": ("flac", sound)}
+LISTS = {"floats": lambda i: np.array([i + k / 2 for k in range(i % 4)]
+                                      if i % NULLS else [], "<f4"),
+         "counts": lambda i: np.array([i * -1000] * (i % 3), "<i8")}
+
+
+def check_blobs(m, column, ext, of):
+    names = ["%06d.%s" % (i, ext) for i in ROWS]
+    equal(sorted(os.listdir(m / column)), ["info.json", "samples"], column)
+    equal(sorted(os.listdir(m / (column + "/samples"))), names, column)
+    for i in rng.permutation(ROWS):
+        path = m / ("%s/samples/%s" % (column, names[i]))
+        equal(os.stat(path).st_size, len(of(i)), path)
+        equal(read(path), of(i), path)
+
+
+def check_lists(m, column, of):
+    for i in rng.permutation(ROWS):
+        path = m / ("%s/samples/%06d.npy" % (column, i))
+        size = os.stat(path).st_size
+        equal(size, len(read(path)), path)
+        got = np.load(path)
+        equal((got.dtype, got.tolist()), (of(i).dtype, of(i).tolist()), path)
+
+
+@case
+def a_file_a_row():
+    for name in ARROW:
+        with Mount(fixture(name)) as m:
+            for column, (ext, of) in BLOBS.items():
+                check_blobs(m, column, ext, of)
+            equal(json.loads(read(m / "photo/info.json"))["dtype"], "bytes", name)
+        exits(tensorfs("verify", fixture(name)), 0, "verify " + name)
+
+
+@case
+def a_list_a_row():
+    for name in ARROW:
+        with Mount(fixture(name)) as m:
+            for column, of in LISTS.items():
+                check_lists(m, column, of)
+        out = exits(tensorfs("info", fixture(name)), 0, "info").stdout
+        line = next(x for x in out.split("\n") if x.startswith("holes "))
+        check("not shown" in line and "nulls" in line, line)
+
+
+@case
+def called_as_one_likes():
+    """ext= for all, for one, and for a column of strings, which becomes files."""
+    for name in ARROW:
+        for ext, exts in (("dat", {}), ("photo:jpeg+dat", {"photo": "jpeg"}),
+                          ("note:txt+plain:x.y", {"note": "txt", "plain": "x.y"})):
+            with Mount(fixture(name), opts=["-o", "ext=" + ext]) as m:
+                of = dict(BLOBS, note=("", note)) if "note" in exts else BLOBS
+                for column, (kind, f) in of.items():
+                    if column not in exts and "dat" in ext:
+                        kind = "dat"
+                    check_blobs(m, column, exts.get(column, kind), f)
+    for bad in ("", ".", ".jpg", "a/b", "photo:", ":jpg", "jpg+", "a" * 16, "photo:a b"):
+        exits(tensorfs("ls", "--ext=" + bad, fixture(ARROW[0])), 2, bad)
+
+
+@case
+def other_views():
+    with Mount(fixture(ARROW[0]), opts=["-o", "views=all"]) as m:
+        top = m / "image"
+        check("shards" not in os.listdir(top), os.listdir(top))
+        lines = read(os.path.join(top, "files.txt")).decode().split("\n")
+        equal(lines[:2], ["samples/000000.jpg", "samples/000001.jpg"], "files.txt")
+        names = os.listdir(os.path.join(top, "epochs/0/rank-1-of-3"))
+        check(len(names) >= 33 and all(".jpg" in n for n in names), names)
+        order = read(os.path.join(top, "epochs/0/rank-1-of-3/order.txt")).decode().split()
+        first = next(n for n in sorted(names) if n.startswith("000000"))
+        equal(read(os.path.join(top, "epochs/0/rank-1-of-3", first)),
+              BLOBS["image"][1](int(order[0])), order[:3])
+
+
+@case
+def one_value_that_leads_astray():
+    """A row that cannot be is an error; its neighbours are what they are."""
+    whole = read(fixture(ARROW[0]))
+    ends = np.cumsum([0] + [len(blob(b"", i)) for i in range(5, 70)]).astype("<i4")
+    at = whole.index(ends.tobytes())
+    for value in (b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff"):
+        data = bytearray(whole)
+        data[at + 4 * 20:at + 4 * 21] = value
+        with Mount(copy("astray.arrow", data)) as m:
+            for i in (24, 25):
+                fails_with((errno.EIO, errno.EBADMSG),
+                           lambda: read(m / ("plain/samples/%06d.bin" % i)), str(i))
+            for i in (4, 5, 23, 26, 69, 70, 99):
+                equal(read(m / ("plain/samples/%06d.bin" % i)), blob(b"", i), str(i))
+        exits(tensorfs("verify", copy("astray.arrow", data)), 1, "verify")
+
+
+@case
+def bytes_changed_at_random():
+    """Never a crash, never a hang: a sentence, or other bytes."""
+    for name in ARROW:
+        whole = read(fixture(name))
+        for i in range(30):
+            data = bytearray(whole)
+            low = 0 if i % 2 else len(whole) - 3000
+            for at in rng.integers(low, len(whole), 4):
+                data[int(at)] = rng.choice([0, 1, 127, 128, 255])
+            p = tensorfs("verify", copy("changed-" + name, data), timeout=20)
+            exits(p, (0, 1, 3, 4, 5), "%s %d" % (name, i))
+        for n in rng.integers(8, len(whole), 8):
+            exits(tensorfs("verify", copy("cut", whole[:n]), timeout=20), (3, 4), str(n))
+
+
+work = lib.setup()
+lib.main()
