@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "source/arrays.h"
 #include "source/parquet_index.h"
+#include "source/suffix.h"
 #include "source/unpack.h"
 
 #define MAGIC "PAR1"
@@ -346,6 +347,10 @@ static int check_column(const struct parquet_column *c, struct error *err)
 {
 	if (c->why_not)
 		return error_set(err, -ENOTSUP, "%s", c->why_not);
+	if (c->nulls && c->dtype.kind != DTYPE_BLOB)
+		return error_set(err, -ENOTSUP,
+				 "values are missing in it (nulls), which no "
+				 "array can show: fill them in first");
 	for (uint32_t i = 0; i < c->n_chunks; i++) {
 		const struct parquet_chunk *k = &c->chunks[i];
 
@@ -374,6 +379,8 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 	if (r < 0)
 		return r;
 	spec.ops = c->text ? &parquet_text_ops : &parquet_ops;
+	spec.text_bytes =
+		c->dtype.kind == DTYPE_BLOB ? parquet_column_mean(c) : 0;
 	spec.name = c->name;
 	spec.shape[0] = s->meta.rows;
 	l.stored = c->dtype;
@@ -399,8 +406,17 @@ static int publish_column(struct parquet *s, const struct source_args *a,
 {
 	struct error why = {.code = 0};
 	struct array *array;
-	int r = new_array(s, c, &array, &why);
+	size_t n;
+	int r;
 
+	if (c->hidden)
+		return 0;
+	if (c->dtype.kind == DTYPE_STRING &&
+	    suffix_named(s->arrays.views.ext, c->name, &n))
+		parquet_column_as_blob(c);
+	r = new_array(s, c, &array, &why);
+	if (r == 0 && c->dtype.kind == DTYPE_BLOB)
+		r = suffix_set(array, c->name, false, &why);
 	if (r == 0)
 		return array_publish(a->tree, a->dir, c->name, array, NULL,
 				     err);

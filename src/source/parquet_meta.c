@@ -100,9 +100,6 @@ static const char *why_not(const struct place *p)
 	if (p->other_encoding)
 		return "its values are encoded in a way that is not known "
 		       "here: write them plain or with a dictionary";
-	if (p->nulls > 0)
-		return "values are missing in it (nulls), which no array can "
-		       "show: fill them in first";
 	return NULL;
 }
 
@@ -150,6 +147,7 @@ static int read_columns(struct thrift *t, const struct thrift_field *f,
 		read_chunk(t, &p);
 		if (!c->why_not)
 			c->why_not = why_not(&p);
+		c->nulls |= p.nulls > 0;
 		if (!c->why_not && !t->bad && p.values)
 			r = add_chunk(c, &p, file, err);
 	}
@@ -276,6 +274,16 @@ int parquet_meta_read(const void *data, size_t n, uint64_t file,
 	if (r < 0)
 		parquet_meta_free(out);
 	return r;
+}
+
+uint64_t parquet_column_mean(const struct parquet_column *c)
+{
+	uint64_t mean = 0;
+
+	for (uint32_t i = 0; i < c->n_chunks; i++)
+		mean = max_u64(mean,
+			       div_up(c->chunks[i].size, c->chunks[i].rows));
+	return mean;
 }
 
 void parquet_meta_free(struct parquet_meta *m)

@@ -45,9 +45,14 @@ struct parquet_column {
 	const char *why_not; /* it cannot be shown, because; or NULL */
 	char note[72];       /* what its values mean, or "" */
 	int64_t type;
-	uint32_t width;     /* bytes of a value as stored; 0: they vary */
-	struct dtype dtype; /* as served */
-	bool text, optional;
+	uint32_t width;      /* bytes of a value as stored; 0: they vary */
+	struct dtype dtype;  /* as served */
+	bool text, optional; /* its rows vary; some may be null, */
+	bool nulls;          /* and are */
+	bool hidden;         /* another one has what there is to show */
+	uint8_t levels;      /* the definition level of what is there */
+	uint32_t top;        /* element below the root that it belongs to; */
+	char member;         /* 'b': bytes, 'p': path of that */
 	struct parquet_chunk *chunks; /* of row groups with rows */
 	uint32_t n_chunks;
 };
@@ -62,6 +67,10 @@ struct parquet_meta {
  * sentence. */
 int parquet_meta_read(const void *data, size_t n, uint64_t file,
 		      struct parquet_meta *out, struct error *err);
+/* Bytes of a value as far as the footer knows. */
+uint64_t parquet_column_mean(const struct parquet_column *c);
+/* Strings as files of their bytes. */
+void parquet_column_as_blob(struct parquet_column *c);
 void parquet_meta_free(struct parquet_meta *m);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/number.h"
 #include "source/parquet_encoding.h"
+#include "source/parquet_runs.h"
 #include "source/thrift.h"
 
 static int damaged(struct error *err)
@@ -117,74 +118,6 @@ int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
 	return 0;
 }
 
-/* ---- runs and packed bits --------------------------------------------------- */
-
-struct hybrid {
-	const unsigned char *at, *end;
-	unsigned width; /* bits of a value, 0 to 32 */
-	uint64_t run;   /* how many times `value` follows; */
-	uint32_t value;
-	uint64_t
-		packed; /* or how many packed ones, from bit `bit` of `at` on */
-	unsigned bit;
-};
-
-/* The head of the next run; false: there is none. */
-static bool next_run(struct hybrid *h)
-{
-	uint64_t head = 0, bytes;
-	unsigned shift = 0, n = (h->width + 7) / 8;
-
-	do {
-		if (h->at == h->end || shift > 28)
-			return false;
-		head |= (uint64_t)(*h->at & 0x7f) << shift;
-		shift += 7;
-	} while (*h->at++ & 0x80);
-	if (head & 1) {
-		bytes = (head >> 1) * h->width;
-		/* The last group may be cut off where no value is. */
-		if (bytes > (uint64_t)(h->end - h->at) + h->width)
-			return false;
-		h->packed = (head >> 1) * 8;
-		h->bit = 0;
-		return h->packed;
-	}
-	if ((uint64_t)(h->end - h->at) < n)
-		return false;
-	h->run = head >> 1;
-	h->value = (uint32_t)load_le(h->at, n);
-	h->at += n;
-	return h->run && (h->width > 31 || !(h->value >> h->width));
-}
-
-static bool next_packed(struct hybrid *h, uint32_t *out)
-{
-	uint64_t v = 0;
-	unsigned bytes = (h->bit + h->width + 7) / 8;
-
-	if ((uint64_t)(h->end - h->at) < bytes)
-		return false;
-	v = load_le(h->at, bytes);
-	*out = (uint32_t)(v >> h->bit & ((UINT64_C(1) << h->width) - 1));
-	h->bit += h->width;
-	h->at += h->bit / 8;
-	h->bit %= 8;
-	h->packed--;
-	return true;
-}
-
-static bool next_value(struct hybrid *h, uint32_t *out)
-{
-	if (!h->run && !h->packed && !next_run(h))
-		return false;
-	if (!h->run)
-		return next_packed(h, out);
-	h->run--;
-	*out = h->value;
-	return true;
-}
-
 /* ---- dictionaries ------------------------------------------------------------ */
 
 void parquet_dictionary_free(struct parquet_dictionary *d)
@@ -274,7 +207,7 @@ static int put_bits(const struct parquet_values *p)
 /* Booleans in runs, behind how many bytes these have. */
 static int put_runs(const struct parquet_values *p)
 {
-	struct hybrid h = {.width = 1};
+	struct parquet_runs h = {.width = 1};
 	uint32_t v;
 
 	if (p->n < 4 || load_le32(p->at) > p->n - 4)
@@ -284,7 +217,7 @@ static int put_runs(const struct parquet_values *p)
 	for (uint32_t i = 0; i < p->values; i++) {
 		unsigned char b;
 
-		if (!next_value(&h, &v))
+		if (!parquet_runs_next(&h, &v))
 			return damaged(p->err);
 		b = v & 1;
 		p->put(p->ctx, &b, 1);
@@ -295,7 +228,7 @@ static int put_runs(const struct parquet_values *p)
 static int put_indices(const struct parquet_values *p,
 		       const struct parquet_dictionary *d)
 {
-	struct hybrid h = {.at = p->at, .end = p->at + p->n};
+	struct parquet_runs h = {.at = p->at, .end = p->at + p->n};
 	uint32_t v;
 
 	if (!p->values)
@@ -304,7 +237,7 @@ static int put_indices(const struct parquet_values *p,
 		return damaged(p->err);
 	h.width = *h.at++;
 	for (uint32_t i = 0; i < p->values; i++) {
-		if (!next_value(&h, &v) || v >= d->n)
+		if (!parquet_runs_next(&h, &v) || v >= d->n)
 			return damaged(p->err);
 		if (p->c->width)
 			p->put(p->ctx, d->data + (size_t)v * p->c->width,
@@ -320,11 +253,11 @@ static int put_indices(const struct parquet_values *p,
 static int check_levels(const struct parquet_values *p, const unsigned char *at,
 			size_t n)
 {
-	struct hybrid h = {.at = at, .end = at + n, .width = 1};
+	struct parquet_runs h = {.at = at, .end = at + n, .width = 1};
 	uint32_t v;
 
 	for (uint32_t i = 0; i < p->values; i++)
-		if (!next_value(&h, &v))
+		if (!parquet_runs_next(&h, &v))
 			return damaged(p->err);
 		else if (!v)
 			return error_set(p->err, -EBADMSG,
@@ -332,30 +265,42 @@ static int check_levels(const struct parquet_values *p, const unsigned char *at,
 	return 0;
 }
 
-/* Past the definition levels.  Those of version 2 are passed already. */
+/* The definition levels, which p goes past; those of version 2 it has passed. */
+static int find_levels(struct parquet_values *p,
+		       const struct parquet_page *head,
+		       const unsigned char **at, size_t *n)
+{
+	*n = head->levels - head->repeats;
+	*at = p->at - *n;
+	if (!p->c->optional || head->type == PARQUET_PAGE_DATA_2)
+		return 0;
+	if (head->levels_encoding != PARQUET_RLE)
+		return error_set(p->err, -ENOTSUP,
+				 "its levels are encoded in an old way");
+	if (p->n < 4 || (*n = load_le32(p->at)) > p->n - 4)
+		return damaged(p->err);
+	*at = p->at + 4;
+	p->at += 4 + *n;
+	p->n -= 4 + *n;
+	return 0;
+}
+
+/* Past levels that say that nothing is missing. */
 static int pass_levels(struct parquet_values *p,
 		       const struct parquet_page *head)
 {
-	const unsigned char *at = p->at + 4;
-	uint32_t n;
+	const unsigned char *at;
+	size_t n;
+	int r;
 
 	if (head->nulls)
 		return error_set(p->err, -EBADMSG,
 				 "values are missing (nulls)");
-	if (!p->c->optional)
-		return 0;
-	if (head->type == PARQUET_PAGE_DATA_2) {
-		n = head->levels - head->repeats;
-		return n ? check_levels(p, p->at - n, n) : 0;
-	}
-	if (head->levels_encoding != PARQUET_RLE)
-		return error_set(p->err, -ENOTSUP,
-				 "its levels are encoded in an old way");
-	if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
-		return damaged(p->err);
-	p->at += 4 + (size_t)n;
-	p->n -= 4 + (size_t)n;
-	return check_levels(p, at, n);
+	r = find_levels(p, head, &at, &n);
+	if (r < 0 || !p->c->optional)
+		return r;
+	return n || head->type != PARQUET_PAGE_DATA_2 ? check_levels(p, at, n)
+						      : 0;
 }
 
 /* Is this encoding one that the column's type can have? */
@@ -379,6 +324,100 @@ static bool encodes(int64_t encoding, int64_t type)
 	}
 }
 
+static int put_values(const struct parquet_values *p, int64_t encoding,
+		      const struct parquet_dictionary *d)
+{
+	if (!encodes(encoding, p->c->type))
+		return damaged(p->err);
+	switch (encoding) {
+	case PARQUET_PLAIN:
+		return p->c->type == PARQUET_BOOLEAN ? put_bits(p)
+						     : put_plain(p);
+	case PARQUET_RLE:
+		return put_runs(p);
+	case PARQUET_PLAIN_DICTIONARY:
+	case PARQUET_RLE_DICTIONARY:
+		return put_indices(p, d);
+	case PARQUET_DELTA:
+		return parquet_put_delta(p);
+	case PARQUET_DELTA_LENGTHS:
+		return parquet_put_delta_lengths(p);
+	case PARQUET_DELTA_BYTES:
+		return parquet_put_delta_bytes(p);
+	case PARQUET_SPLIT:
+		return parquet_put_split(p);
+	default:
+		return error_set(p->err, -ENOTSUP,
+				 "a page's encoding is not supported");
+	}
+}
+
+/* ---- values among nulls ------------------------------------------------------ */
+
+/* Levels as they are needed; a row without a value is an empty one. */
+struct among {
+	struct parquet_runs levels;
+	uint32_t left, there; /* levels; the one of a value */
+	parquet_put *put;
+	void *ctx;
+};
+
+/* The empty rows in front of the next value, or all at the end. */
+static void put_nulls(struct among *m)
+{
+	uint32_t v;
+
+	for (; m->left && parquet_runs_next(&m->levels, &v); m->left--)
+		if (v == m->there)
+			return;
+		else
+			m->put(m->ctx, NULL, 0);
+}
+
+static void put_among(void *ctx, const unsigned char *v, size_t len)
+{
+	struct among *m = ctx;
+
+	put_nulls(m);
+	m->put(m->ctx, v, len);
+	m->left -= m->left > 0;
+}
+
+static int put_sparse(struct parquet_values *p, const struct parquet_page *head,
+		      const struct parquet_dictionary *d)
+{
+	struct among m = {.left = p->values, .put = p->put, .ctx = p->ctx};
+	struct parquet_runs count;
+	uint32_t v;
+	size_t n;
+	int r;
+
+	m.there = p->c->levels;
+	m.levels.width = m.there > 1 ? 2 : 1;
+	r = find_levels(p, head, &m.levels.at, &n);
+	if (r < 0)
+		return r;
+	if (!n && head->type == PARQUET_PAGE_DATA_2 && !head->nulls)
+		return put_values(p, head->encoding, d);
+	m.levels.end = m.levels.at + n;
+	count = m.levels;
+	p->values = 0;
+	for (uint32_t i = 0; i < m.left; i++) {
+		if (!parquet_runs_next(&count, &v) || v > m.there)
+			return damaged(p->err);
+		p->values += v == m.there;
+	}
+	if (head->type == PARQUET_PAGE_DATA_2 &&
+	    head->nulls != m.left - p->values)
+		return damaged(p->err);
+	p->put = put_among;
+	p->ctx = &m;
+	r = p->values ? put_values(p, head->encoding, d) : 0;
+	if (r == 0)
+		put_nulls(&m);
+	return r;
+}
+
 int parquet_page_values(const struct parquet_column *c,
 			const struct parquet_page *head,
 			const unsigned char *data, size_t size,
@@ -392,30 +431,8 @@ int parquet_page_values(const struct parquet_column *c,
 		return damaged(err);
 	p.at += head->levels;
 	p.n -= head->levels;
+	if (c->dtype.kind == DTYPE_BLOB && c->optional)
+		return put_sparse(&p, head, d);
 	r = pass_levels(&p, head);
-	if (r < 0)
-		return r;
-	if (!encodes(head->encoding, c->type))
-		return damaged(err);
-	switch (head->encoding) {
-	case PARQUET_PLAIN:
-		return c->type == PARQUET_BOOLEAN ? put_bits(&p)
-						  : put_plain(&p);
-	case PARQUET_RLE:
-		return put_runs(&p);
-	case PARQUET_PLAIN_DICTIONARY:
-	case PARQUET_RLE_DICTIONARY:
-		return put_indices(&p, d);
-	case PARQUET_DELTA:
-		return parquet_put_delta(&p);
-	case PARQUET_DELTA_LENGTHS:
-		return parquet_put_delta_lengths(&p);
-	case PARQUET_DELTA_BYTES:
-		return parquet_put_delta_bytes(&p);
-	case PARQUET_SPLIT:
-		return parquet_put_split(&p);
-	default:
-		return error_set(err, -ENOTSUP,
-				 "a page's encoding is not supported");
-	}
+	return r < 0 ? r : put_values(&p, head->encoding, d);
 }

@@ -224,6 +224,12 @@ static void set_integer(struct parquet_column *c, const struct element *e,
 		c->dtype.size = (uint32_t)e->bits / 8;
 }
 
+void parquet_column_as_blob(struct parquet_column *c)
+{
+	c->dtype.kind = DTYPE_BLOB;
+	c->dtype.text = "binary of varying length";
+}
+
 static void set_type(struct parquet_column *c, const struct element *e)
 {
 	switch (e->type) {
@@ -260,18 +266,50 @@ static void set_type(struct parquet_column *c, const struct element *e)
 		c->dtype.text = "variable-length UTF-8 string";
 		if (e->logical != L_STRING && e->logical != L_ENUM &&
 		    e->logical != L_JSON)
-			c->why_not = "binary values of varying length are not "
-				     "supported";
+			parquet_column_as_blob(c);
 		break;
 	default:
 		c->why_not = "its type is not known here";
 	}
 }
 
+/* What it is of files as Hugging Face keeps them, {bytes, path}. */
+static char member_of(const struct element *e, const struct element *top)
+{
+	if (e->repetition == REPEATED || top->repetition == REPEATED ||
+	    e->type != PARQUET_BYTES || e->logical == L_DECIMAL)
+		return 0;
+	if (e->len == 5 && !memcmp(e->name, "bytes", 5))
+		return 'b';
+	return e->len == 4 && !memcmp(e->name, "path", 4) ? 'p' : 0;
+}
+
+/* Columns that are {bytes, path}, and nothing else, are their bytes. */
+static void find_files(struct parquet_meta *m)
+{
+	for (uint32_t i = 0; i + 1 < m->n; i++) {
+		struct parquet_column *a = &m->at[i], *b = a + 1, *swap;
+
+		if (a->top != b->top || a->member + b->member != 'b' + 'p' ||
+		    (i && a[-1].top == a->top) ||
+		    (i + 2 < m->n && b[1].top == a->top))
+			continue;
+		if (a->member == 'p') {
+			swap = a;
+			a = b;
+			b = swap;
+		}
+		if (a->dtype.kind != DTYPE_BLOB)
+			continue;
+		a->why_not = NULL;
+		b->hidden = true;
+	}
+}
+
 /* Below the root there are columns; a group is one that is not shown, and the places
  * of its leaves are kept. */
-static int add_leaf(struct parquet_meta *m, struct element *e, bool nested,
-		    struct error *err)
+static int add_leaf(struct parquet_meta *m, struct element *e,
+		    const struct element *top, bool nested, struct error *err)
 {
 	struct parquet_column *c;
 
@@ -285,13 +323,15 @@ static int add_leaf(struct parquet_meta *m, struct element *e, bool nested,
 		m->room = room;
 	}
 	c = memset(&m->at[m->n], 0, sizeof *c);
-	c->name = strndup(e->name, e->len);
+	c->name = strndup(top->name, top->len);
 	if (!c->name)
 		return no_memory(err);
 	m->n++;
 	read_converted(e);
 	c->type = e->type;
-	c->optional = e->repetition == OPTIONAL;
+	c->levels = (e->repetition == OPTIONAL) +
+		    (nested && top->repetition == OPTIONAL);
+	c->optional = c->levels;
 	set_type(c, e);
 	set_note(c, e);
 	if (e->logical == L_DECIMAL &&
@@ -310,6 +350,8 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 	uint32_t n = thrift_structs(t, f);
 	uint64_t inside = 0; /* elements that are below a group */
 	struct element e, top;
+	uint32_t tops = 0;
+	bool deep = false; /* there are groups in the present one */
 	int r = 0;
 
 	if (!n || m->at)
@@ -324,12 +366,23 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 			return damaged(err);
 		inside -= nested;
 		inside += (uint64_t)e.children;
-		if (!nested)
+		deep = nested && (deep || e.children);
+		if (!nested) {
 			top = e;
-		e.name = top.name;
-		e.len = top.len;
-		if (!e.children)
-			r = add_leaf(m, &e, nested, err);
+			tops++;
+		}
+		if (e.children)
+			continue;
+		r = add_leaf(m, &e, &top, nested, err);
+		if (r == 0) {
+			m->at[m->n - 1].top = tops;
+			m->at[m->n - 1].member =
+				nested && !deep ? member_of(&e, &top) : 0;
+		}
 	}
-	return r == 0 && inside ? damaged(err) : r;
+	if (r == 0 && inside)
+		return damaged(err);
+	if (r == 0 && !t->bad)
+		find_files(m);
+	return r;
 }

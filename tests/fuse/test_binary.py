@@ -19,6 +19,8 @@ rng = np.random.default_rng(5)
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "columns")
 ROWS = range(100)
 ARROW = ("binary.arrow", "binary-zstd.arrow")
+PARQUET = ("binary1.parquet", "binary2.parquet")
+ONE = ("photo", "plain", "meta")  # columns of binary-one.parquet
 NULLS = 10  # every tenth row of some columns
 
 
@@ -79,12 +81,22 @@ def check_lists(m, column, of):
 
 @case
 def a_file_a_row():
-    for name in ARROW:
+    for name in (*ARROW, *PARQUET, "binary-one.parquet"):
         with Mount(fixture(name)) as m:
             for column, (ext, of) in BLOBS.items():
-                check_blobs(m, column, ext, of)
+                if column in ONE or "one" not in name:
+                    check_blobs(m, column, ext, of)
             equal(json.loads(read(m / "photo/info.json"))["dtype"], "bytes", name)
         exits(tensorfs("verify", fixture(name)), 0, "verify " + name)
+
+
+@case
+def encoded_in_any_way():
+    for name in ("pages1", "plain1", "pages2", "delta2"):
+        with Mount(fixture(name + ".parquet"), opts=["-o", "ext=text:md"]) as m:
+            check_blobs(m, "bytes", "bin", lambda i: bytes([i, 0, 10]))
+            check_blobs(m, "text", "md",
+                        lambda i: ("row %d \u00e9" % i if i % 7 else "").encode())
 
 
 @case
@@ -101,7 +113,7 @@ def a_list_a_row():
 @case
 def called_as_one_likes():
     """ext= for all, for one, and for a column of strings, which becomes files."""
-    for name in ARROW:
+    for name in (*ARROW, PARQUET[0]):
         for ext, exts in (("dat", {}), ("photo:jpeg+dat", {"photo": "jpeg"}),
                           ("note:txt+plain:x.y", {"note": "txt", "plain": "x.y"})):
             with Mount(fixture(name), opts=["-o", "ext=" + ext]) as m:
@@ -150,9 +162,9 @@ def one_value_that_leads_astray():
 @case
 def bytes_changed_at_random():
     """Never a crash, never a hang: a sentence, or other bytes."""
-    for name in ARROW:
+    for name in (*ARROW, *PARQUET):
         whole = read(fixture(name))
-        for i in range(30):
+        for i in range(24):
             data = bytearray(whole)
             low = 0 if i % 2 else len(whole) - 3000
             for at in rng.integers(low, len(whole), 4):

@@ -69,12 +69,18 @@ static void check_pages(const uint8_t *data, size_t size, uint8_t kind)
 		     {PARQUET_FIXED, 3}};
 	struct parquet_column c = {.type = kinds[kind % 5].type,
 				   .width = kinds[kind % 5].width,
-				   .optional = kind & 8};
+				   .optional = kind & 8,
+				   .levels = kind & 8 ? 1 : 0};
 	struct parquet_dictionary d = {NULL, 0, NULL};
 	struct error err = {0};
 	struct counting k = {&c, 0, 0};
 	struct parquet_page p;
 
+	if (kind & 16 && c.type == PARQUET_BYTES) {
+		parquet_column_as_blob(&c);
+		c.optional = true;
+		c.levels = 2;
+	}
 	while (size && parquet_page_read(data, size, &p, &err) == 0) {
 		size_t n = size - p.header < p.size ? size - p.header : p.size;
 		unsigned char *page = malloc(n ? n : 1);

@@ -71,7 +71,7 @@ def arrow():
 
 def parquet():
     folder = os.path.join(HERE, "..", "fuse", "columns")
-    for name in ("pages1", "pages2", "zstd"):
+    for name in ("pages1", "pages2", "zstd", "binary1"):
         with open(os.path.join(folder, name + ".parquet"), "rb") as f:
             data = f.read()
         n, = struct.unpack("<I", data[-8:-4])
@@ -104,6 +104,11 @@ def parquet():
             ("levels-2", 9, P.page2(bytes(48), 12, P.PLAIN, P.runs(
                 [1] * 11 + [0], 1, True)))):
         write("parquet", name, bytes([kind]) + page)
+    # Two values and two nulls, the row or what it is in.
+    page = b"\x08\0\0\0\x04\x02\x02\0\x02\x01\x04\x02" + b"\1\0\0\0a\0\0\0\0" * 2
+    write("parquet", "made-nulls", bytes(
+        [23, 0x15, 0, 0x15, 2 * len(page), 0x15, 2 * len(page), 0x2c, 0x15, 12, 0x15, 0,
+         0x15, 6, 0x15, 6, 0, 0]) + page)
 
 
 safetensors()

@@ -57,3 +57,20 @@ class Writer extends A.RecordBatchFileWriter {
 const writer = new Writer({compressionType: A.CompressionType.ZSTD});
 writer.writeAll(table.batches).finish();
 fs.writeFileSync('binary-zstd.arrow', await writer.toUint8Array());
+
+// Row groups of 30 rows, small pages, both versions of data pages; by arrow-rs.
+const {Table, writeParquet, WriterPropertiesBuilder, WriterVersion, Compression} =
+	await import('parquet-wasm/node');
+for (const [name, version] of [['binary1', WriterVersion.V1], ['binary2', WriterVersion.V2]]) {
+	const p = new WriterPropertiesBuilder().setWriterVersion(version)
+		.setMaxRowGroupSize(30).setDataPageSizeLimit(300).setWriteBatchSize(8)
+		.setCompression(Compression.SNAPPY);
+	fs.writeFileSync(name + '.parquet',
+		writeParquet(Table.fromIPCStream(A.tableToIPC(table, 'stream')), p.build()));
+}
+// One page for each column.
+const {parquetWriteBuffer} = await import('hyparquet-writer');
+fs.writeFileSync('binary-one.parquet', new Uint8Array(parquetWriteBuffer({
+	columnData: ['photo', 'plain', 'meta'].map(name => ({name, type: 'BYTE_ARRAY',
+		data: all(0, 100).map(i => of[name](i)), nullable: name === 'photo'})).concat(
+		{name: 'note', type: 'STRING', data: all(0, 100).map(of.note)})})));
