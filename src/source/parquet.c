@@ -6,13 +6,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/arrays.h"
-#include "source/parquet_index.h"
+#include "source/parquet_read.h"
 #include "source/suffix.h"
 #include "source/unpack.h"
 
@@ -28,173 +27,6 @@ struct parquet {
 static int no_memory(struct error *err)
 {
 	return error_set(err, -ENOMEM, "out of memory");
-}
-
-/* ---- pages ---------------------------------------------------------------- */
-
-/* Values [first, end) of a chunk are wanted; the next page begins with `row`. */
-struct reading {
-	const struct arrays *s;
-	const struct parquet_column *c;
-	struct parquet_chunk *chunk;
-	uint64_t first, end, row;
-	parquet_put *put;
-	void *ctx;
-	struct parquet_dictionary dictionary;
-	struct error *err;
-};
-
-static enum unpack unpack_of(int64_t codec)
-{
-	static const enum unpack of[] = {[0] = UNPACK_NOTHING,
-					 [1] = UNPACK_SNAPPY,
-					 [2] = UNPACK_GZIP,
-					 [6] = UNPACK_ZSTD,
-					 [7] = UNPACK_LZ4_BLOCK};
-
-	if (codec == 0)
-		return UNPACK_NOTHING;
-	return codec > 0 && codec < 8 && of[codec] ? of[codec] : UNPACK_UNKNOWN;
-}
-
-/* All of a page, decoded (malloc'ed): page->size bytes. */
-static int read_body(const struct reading *r, const struct parquet_page *p,
-		     uint64_t pos, unsigned char **out)
-{
-	cleanup_free unsigned char *stored = malloc(p->stored ? p->stored : 1);
-	cleanup_free unsigned char *data = malloc(p->size ? p->size : 1);
-	enum unpack how = unpack_of(r->chunk->codec);
-	int e;
-
-	if (!stored || !data)
-		return no_memory(r->err);
-	if (p->type == PARQUET_PAGE_DATA_2 && !p->packed)
-		how = UNPACK_NOTHING;
-	e = arrays_read(r->s, pos, stored, p->stored, r->err);
-	if (e == 0 && p->has_crc && crc32_z(0, stored, p->stored) != p->crc)
-		e = error_set(r->err, -EBADMSG,
-			      "a page's checksum is not that of its bytes");
-	if (e < 0)
-		return e;
-	memcpy(data, stored, p->levels);
-	e = unpack(how, stored + p->levels, p->stored - p->levels,
-		   data + p->levels, p->size - p->levels, r->err);
-	if (e == 0)
-		*out = steal_pointer(&data);
-	return e;
-}
-
-static int read_dictionary(struct reading *r, const struct parquet_index *x)
-{
-	uint64_t left = r->chunk->pos + r->chunk->size - x->dictionary;
-	struct parquet_page p;
-	unsigned char *data;
-	int e;
-
-	if (!x->dictionary)
-		return 0;
-	e = parquet_head(r->s, x->dictionary, left, &p, r->err);
-	if (e == 0)
-		e = read_body(r, &p, x->dictionary + p.header, &data);
-	return e < 0 ? e
-		     : parquet_dictionary_read(r->c, &p, data, p.size,
-					       &r->dictionary, r->err);
-}
-
-/* Hands on what of a page's values is wanted. */
-struct cutting {
-	struct reading *r;
-	uint64_t at;
-};
-
-static void put_cut(void *ctx, const unsigned char *v, size_t len)
-{
-	struct cutting *k = ctx;
-	struct reading *r = k->r;
-	uint64_t n = r->c->width ? len / r->c->width : 1;
-	uint64_t from = max_u64(k->at, r->first);
-	uint64_t to = min_u64(k->at + n, r->end);
-
-	if (from < to && r->c->width)
-		r->put(r->ctx, v + (from - k->at) * r->c->width,
-		       (to - from) * r->c->width);
-	else if (from < to)
-		r->put(r->ctx, v, len);
-	k->at += n;
-}
-
-static int read_values(struct reading *r, const struct parquet_page *p,
-		       uint64_t pos)
-{
-	cleanup_free unsigned char *data = NULL;
-	struct cutting k = {r, r->row};
-	int e;
-
-	if (p->values > r->chunk->rows - r->row)
-		return error_set(r->err, -EBADMSG,
-				 "there are more values than rows");
-	if (p->rows >= 0 && p->rows != p->values)
-		return error_set(r->err, -EBADMSG,
-				 "a page has %u values of %lld rows", p->values,
-				 (long long)p->rows);
-	r->row += p->values;
-	if (r->row <= r->first)
-		return 0;
-	e = read_body(r, p, pos, &data);
-	return e < 0 ? e
-		     : parquet_page_values(r->c, p, data, p->size,
-					   &r->dictionary, put_cut, &k, r->err);
-}
-
-/* From the first page that is wanted on; what the index does not have is damaged. */
-static int read_pages(struct reading *r, const struct parquet_index *x)
-{
-	size_t i = parquet_index_find(x, r->first);
-	uint64_t end = r->chunk->pos + r->chunk->size;
-	int e = read_dictionary(r, x);
-
-	r->row = i < x->n ? x->at[i].row : x->rows;
-	for (; e == 0 && r->row < r->end; i++) {
-		uint64_t pos = i < x->n ? x->at[i].pos : x->end;
-		struct parquet_page p;
-
-		e = parquet_head(r->s, pos, end - pos, &p, r->err);
-		if (e == 0 && i >= x->n)
-			e = error_set(r->err, -EBADMSG,
-				      p.type == PARQUET_PAGE_DICTIONARY
-					      ? "a column has two dictionaries"
-					      : "a page is damaged");
-		if (e == 0)
-			e = read_values(r, &p, pos + p.header);
-		if (e == 0 && i + 1 < x->n && r->row != x->at[i + 1].row)
-			e = error_set(r->err, -EBADMSG,
-				      "a page is not what it was");
-	}
-	return e;
-}
-
-static int read_chunk(struct array *a, uint32_t part, uint64_t first,
-		      uint64_t n, parquet_put *put, void *ctx,
-		      struct error *err)
-{
-	struct reading r = {.s = a->source,
-			    .c = a->own,
-			    .first = first,
-			    .end = first + n,
-			    .put = put,
-			    .ctx = ctx,
-			    .err = err};
-	const struct parquet_index *x;
-	int e;
-
-	r.chunk = &r.c->chunks[part];
-	e = parquet_index(r.s, r.c, r.chunk, &x, err);
-	if (e == 0 && x->wrong)
-		e = error_set(err, -EBADMSG, "%s", x->wrong);
-	if (e == 0)
-		e = read_pages(&r, x);
-	parquet_dictionary_free(&r.dictionary);
-	return e;
 }
 
 /* ---- arrays --------------------------------------------------------------- */
@@ -235,48 +67,11 @@ static int learn(struct array *a, uint32_t part, struct array_layout *out,
 	return r;
 }
 
-/* Numbers on their way out; those of 8 and 16 bits are stored as 32. */
-struct making {
-	unsigned char *out;
-	size_t left, width, size;
-	bool is_signed, odd;
-};
-
-static void put_number(struct making *m, const unsigned char *v)
-{
-	uint32_t all = load_le32(v), low = all & ((1u << 8 * m->size) - 1);
-	uint32_t sign = low >> (8 * m->size - 1) & 1;
-
-	if (m->is_signed && sign)
-		low |= ~((1u << 8 * m->size) - 1);
-	m->odd |= low != all;
-	memcpy(m->out, v, m->size);
-}
-
-static void put_made(void *ctx, const unsigned char *v, size_t len)
-{
-	struct making *m = ctx;
-
-	if (m->size == m->width) {
-		len = min_u64(len, m->left);
-		memcpy(m->out, v, len);
-		m->out += len;
-		m->left -= len;
-		return;
-	}
-	for (; len >= m->width && m->left >= m->size; v += m->width) {
-		put_number(m, v);
-		m->out += m->size;
-		m->left -= m->size;
-		len -= m->width;
-	}
-}
-
 static int make(struct array *a, uint32_t part, const struct grid *g,
 		uint64_t chunk, void *out, size_t size, struct error *err)
 {
 	const struct parquet_column *c = a->own;
-	struct making m = {
+	struct parquet_making m = {
 		out,  size, c->width, c->dtype.size, c->dtype.kind == DTYPE_INT,
 		false};
 	uint64_t first = chunk * g->chunk[0];
@@ -285,7 +80,7 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 
 	m.left = n * m.size; /* the last one is shorter than the others */
 	memset(m.out + m.left, 0, size - m.left);
-	r = read_chunk(a, part, first, n, put_made, &m, err);
+	r = parquet_read(a, part, first, n, parquet_put_made, &m, err);
 	if (r == 0 && m.left)
 		r = error_set(err, -EBADMSG, "values are missing in it");
 	if (r == 0 && m.odd)
@@ -312,9 +107,14 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
 		  struct error *err)
 {
+	const struct parquet_column *c = a->own;
 	struct telling t = {put, ctx};
 
-	return read_chunk(a, part, b->start[0], b->count[0], put_text, &t, err);
+	return c->dtype.kind == DTYPE_RAGGED
+		       ? parquet_read_lists(a, part, b->start[0], b->count[0],
+					    put_text, &t, err)
+		       : parquet_read(a, part, b->start[0], b->count[0],
+				      put_text, &t, err);
 }
 
 static bool origin(const struct array *a, uint32_t part, FILE *out)
@@ -347,15 +147,16 @@ static int check_column(const struct parquet_column *c, struct error *err)
 {
 	if (c->why_not)
 		return error_set(err, -ENOTSUP, "%s", c->why_not);
-	if (c->nulls && c->dtype.kind != DTYPE_BLOB)
+	if (c->nulls && c->dtype.kind != DTYPE_BLOB &&
+	    c->dtype.kind != DTYPE_RAGGED)
 		return error_set(err, -ENOTSUP,
 				 "values are missing in it (nulls), which no "
 				 "array can show: fill them in first");
 	for (uint32_t i = 0; i < c->n_chunks; i++) {
 		const struct parquet_chunk *k = &c->chunks[i];
 
-		if (unpack_of(k->codec) == UNPACK_UNKNOWN ||
-		    !unpack_known(unpack_of(k->codec)))
+		if (parquet_unpack(k->codec) == UNPACK_UNKNOWN ||
+		    !unpack_known(parquet_unpack(k->codec)))
 			return error_set(err, -ENOTSUP,
 					 "it is compressed in a way that is "
 					 "not supported: only snappy, gzip, "
@@ -379,8 +180,9 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 	if (r < 0)
 		return r;
 	spec.ops = c->text ? &parquet_text_ops : &parquet_ops;
-	spec.text_bytes =
-		c->dtype.kind == DTYPE_BLOB ? parquet_column_mean(c) : 0;
+	spec.text_bytes = c->dtype.kind == DTYPE_STRING ? 0
+			  : c->n_chunks                 ? parquet_column_mean(c)
+							: 0;
 	spec.name = c->name;
 	spec.shape[0] = s->meta.rows;
 	l.stored = c->dtype;

@@ -16,6 +16,9 @@ struct parquet_values {
 	struct error *err;
 };
 
+/* As they are encoded; not more than p->values.  0, -EBADMSG, -ENOTSUP, -ENOMEM. */
+int parquet_values_put(const struct parquet_values *p, int64_t encoding,
+		       const struct parquet_dictionary *d);
 /* Each puts exactly p->values values: 0, -EBADMSG, -ENOMEM. */
 int parquet_put_delta(const struct parquet_values *p);
 int parquet_put_delta_lengths(const struct parquet_values *p);

@@ -139,16 +139,25 @@ static int make_index(const struct arrays *s, const struct parquet_column *c,
 		      const struct parquet_chunk *k, struct parquet_index *x,
 		      struct error *err)
 {
-	struct walk w = {.x = x, .rows = k->rows, .even = true};
+	struct walk w = {.x = x, .rows = k->values, .even = true};
 	int r = look(s, k, &w, err);
 
+	if (r == 0 && c->dtype.kind == DTYPE_RAGGED) {
+		x->lists = malloc((x->n + 1) * sizeof *x->lists);
+		if (!x->lists)
+			return no_memory(err);
+		for (size_t i = 0; i <= x->n; i++)
+			atomic_init(&x->lists[i], i ? UINT64_MAX : 0);
+	}
 	return r < 0 ? r : set_piece(&w, max_u64(c->dtype.size, 1), err);
 }
 
 void parquet_index_free(struct parquet_index *x)
 {
-	if (x)
+	if (x) {
 		free(x->at);
+		free(x->lists);
+	}
 	free(x);
 }
 

@@ -17,6 +17,9 @@ struct parquet_index {
 	uint64_t dictionary; /* its header, or 0 */
 	const char *wrong;   /* of the number of values in all pages, or NULL */
 	uint64_t piece;      /* rows that are decoded at once */
+	/* RAGGED, where the pages' `row` counts values: the lists that begin before
+	 * each page, as far as somebody went; UINT64_MAX: not known. */
+	_Atomic uint64_t *lists;
 };
 /* The header of a page at `pos`, which has at most `left` bytes. */
 int parquet_head(const struct arrays *s, uint64_t pos, uint64_t left,

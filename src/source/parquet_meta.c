@@ -122,7 +122,7 @@ static int add_chunk(struct parquet_column *c, const struct place *p,
 		return no_memory(err);
 	c->chunks = k;
 	k += c->n_chunks;
-	k->rows = (uint64_t)p->values;
+	k->rows = k->values = (uint64_t)p->values;
 	k->pos = (uint64_t)pos;
 	k->size = (uint64_t)p->size;
 	k->codec = p->codec;
@@ -154,6 +154,27 @@ static int read_columns(struct thrift *t, const struct thrift_field *f,
 	return r;
 }
 
+/* A list has a value or more for each row, which the group alone counts. */
+static bool set_list_rows(struct parquet_meta *m, uint64_t rows)
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct parquet_column *c = &m->at[i];
+		struct parquet_chunk *k;
+
+		if (c->why_not || c->dtype.kind != DTYPE_RAGGED)
+			continue;
+		if (c->n_chunks != m->groups)
+			return false;
+		if (!rows)
+			continue;
+		k = &c->chunks[c->n_chunks - 1];
+		if (k->values < rows)
+			return false;
+		k->rows = rows;
+	}
+	return true;
+}
+
 static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 		      struct error *err)
 {
@@ -176,6 +197,9 @@ static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 		return r;
 	if (t->bad || !columns || rows < 0 ||
 	    add_overflows(m->rows, (uint64_t)rows, &m->rows))
+		return damaged(err);
+	m->groups += rows > 0;
+	if (!set_list_rows(m, (uint64_t)rows))
 		return damaged(err);
 	for (uint32_t i = 0; rows && i < m->n; i++) {
 		const struct parquet_column *c = &m->at[i];

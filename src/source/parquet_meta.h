@@ -36,7 +36,7 @@ enum {
 /* A column in one row group: its pages, one after the other. */
 struct parquet_index;
 struct parquet_chunk {
-	uint64_t rows, pos, size;
+	uint64_t rows, values, pos, size; /* values: lists have others */
 	int64_t codec;
 	_Atomic(struct parquet_index *) index; /* when it was needed */
 };
@@ -45,14 +45,16 @@ struct parquet_column {
 	const char *why_not; /* it cannot be shown, because; or NULL */
 	char note[72];       /* what its values mean, or "" */
 	int64_t type;
-	uint32_t width;      /* bytes of a value as stored; 0: they vary */
-	struct dtype dtype;  /* as served */
-	bool text, optional; /* its rows vary; some may be null, */
-	bool nulls;          /* and are */
-	bool hidden;         /* another one has what there is to show */
-	uint8_t levels;      /* the definition level of what is there */
-	uint32_t top;        /* element below the root that it belongs to; */
-	char member;         /* 'b': bytes, 'p': path of that */
+	uint32_t width;          /* bytes of a value as stored; 0: they vary */
+	struct dtype dtype;      /* as served */
+	bool text, optional;     /* its rows vary; some may be null, */
+	bool nulls;              /* and are */
+	bool hidden;             /* another one has what there is to show */
+	uint8_t levels;          /* the definition level of what is there */
+	uint8_t list_level;      /* RAGGED: of an element, which may be null; */
+	struct dtype_field item; /* what `dtype` is a sequence of */
+	uint32_t top; /* element below the root that it belongs to; */
+	char member;  /* 'b': bytes, 'p': path of that */
 	struct parquet_chunk *chunks; /* of row groups with rows */
 	uint32_t n_chunks;
 };
@@ -60,8 +62,8 @@ struct parquet_meta {
 	struct parquet_column *at;
 	uint32_t n;
 	uint64_t rows;
-	uint32_t room;
-	json_t *attributes; /* text by name */
+	uint32_t room, groups; /* groups that have rows */
+	json_t *attributes;    /* text by name */
 };
 /* `file` is its size in bytes.  -EBADMSG, -ENOTSUP, -ENOMEM, and no file in the
  * sentence. */

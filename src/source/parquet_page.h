@@ -16,7 +16,7 @@ struct parquet_page {
 	uint32_t header;       /* bytes of the header itself */
 	uint32_t stored, size; /* of what follows it, compressed and not */
 	uint32_t values;
-	int64_t encoding, levels_encoding;
+	int64_t encoding, levels_encoding, repeats_encoding;
 	uint32_t levels;  /* DATA_2: bytes in front that are not compressed; */
 	uint32_t repeats; /* of these: repetition levels, which come first */
 	int64_t rows;     /* DATA_2; -1: it does not say */
@@ -51,5 +51,18 @@ int parquet_page_values(const struct parquet_column *c,
 			const struct parquet_page *p, const unsigned char *data,
 			size_t size, const struct parquet_dictionary *d,
 			parquet_put *put, void *ctx, struct error *err);
+
+/* The same of a column of lists: `begin` at each that begins here, `put` for each number
+ * of the present one, as it is served; NULL: a null.  Both -errno or 0. */
+struct parquet_lists {
+	int (*begin)(void *ctx);
+	int (*put)(void *ctx, const unsigned char *v, size_t len);
+	void *ctx;
+};
+int parquet_page_lists(const struct parquet_column *c,
+		       const struct parquet_page *head,
+		       const unsigned char *data, size_t size,
+		       const struct parquet_dictionary *d,
+		       const struct parquet_lists *to, struct error *err);
 
 #endif

@@ -273,6 +273,47 @@ static void set_type(struct parquet_column *c, const struct element *e)
 	}
 }
 
+/* From a top element down to a leaf. */
+struct path {
+	bool deep,
+		single; /* there are groups in it; each has one element only */
+	uint8_t levels, list_level, repeats;
+};
+
+static void path_step(struct path *p, const struct element *e, bool nested)
+{
+	if (!nested)
+		memset(p, 0, sizeof *p);
+	if (!nested)
+		p->single = true;
+	p->deep = nested && (p->deep || e->children);
+	p->single = p->single && e->children <= 1 && p->levels < 8;
+	p->levels = (uint8_t)(p->levels + (e->repetition != REQUIRED));
+	if (e->repetition != REPEATED)
+		return;
+	p->list_level = p->levels;
+	p->repeats++;
+}
+
+/* A list of numbers, whatever is around it. */
+static void find_list(struct parquet_column *c, const struct path *p)
+{
+	if (!p->single || p->repeats != 1 || c->type == PARQUET_INT96 ||
+	    c->dtype.kind > DTYPE_FLOAT)
+		return;
+	c->why_not = NULL;
+	c->optional = true;
+	c->levels = p->levels;
+	c->list_level = p->list_level;
+	c->item.name = "item";
+	c->item.type = c->dtype;
+	memset(&c->dtype, 0, sizeof c->dtype);
+	c->dtype.kind = DTYPE_RAGGED;
+	c->dtype.size = 4;
+	c->dtype.vlen = c->text = true;
+	c->dtype.nfields = 1;
+}
+
 /* What it is of files as Hugging Face keeps them, {bytes, path}. */
 static char member_of(const struct element *e, const struct element *top)
 {
@@ -351,7 +392,7 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 	uint64_t inside = 0; /* elements that are below a group */
 	struct element e, top;
 	uint32_t tops = 0;
-	bool deep = false; /* there are groups in the present one */
+	struct path path = {false, false, 0, 0, 0};
 	int r = 0;
 
 	if (!n || m->at)
@@ -366,7 +407,7 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 			return damaged(err);
 		inside -= nested;
 		inside += (uint64_t)e.children;
-		deep = nested && (deep || e.children);
+		path_step(&path, &e, nested);
 		if (!nested) {
 			top = e;
 			tops++;
@@ -377,12 +418,16 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 		if (r == 0) {
 			m->at[m->n - 1].top = tops;
 			m->at[m->n - 1].member =
-				nested && !deep ? member_of(&e, &top) : 0;
+				nested && !path.deep ? member_of(&e, &top) : 0;
+			find_list(&m->at[m->n - 1], &path);
 		}
 	}
 	if (r == 0 && inside)
 		return damaged(err);
 	if (r == 0 && !t->bad)
 		find_files(m);
+	for (uint32_t i = 0; i < m->n; i++) /* that do not move any more */
+		if (m->at[i].dtype.kind == DTYPE_RAGGED)
+			m->at[i].dtype.fields = &m->at[i].item;
 	return r;
 }

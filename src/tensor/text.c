@@ -192,7 +192,7 @@ static uint64_t segment_values(const struct text *x)
 	uint64_t bytes = x->t->text_bytes, most = SEGMENT_VALUES;
 
 	if (x->style == LINES_NPY) {
-		most = SEGMENT_SEQUENCES;
+		most = x->t->ops->length ? most : SEGMENT_SEQUENCES;
 		bytes = bytes ? bytes + 128 : 0;
 	}
 	if (!bytes)

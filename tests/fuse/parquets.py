@@ -131,10 +131,10 @@ class Column:
     """`pages`: bytes, or those of each row group."""
 
     def __init__(self, name, kind, pages, optional=False, encoding=PLAIN, codec=0,
-                 nulls=None, **element):
+                 nulls=None, values=None, **element):
         self.name, self.kind, self.codec, self.nulls = name, kind, codec, nulls
         self.pages = [pages] if isinstance(pages, bytes) else pages
-        self.encoding = encoding
+        self.encoding, self.values = encoding, values
         self.element = {1: i32(kind), 3: i32(1 if optional else 0), 4: text(name),
                         **{int(k[1:]): v for k, v in element.items()}}
 
@@ -146,7 +146,8 @@ def write(path, columns, *rows):
         chunks = []
         for c in columns:
             about = {1: i32(c.kind), 2: list_of([i32(c.encoding)]),
-                     3: list_of([text(c.name)]), 4: i32(c.codec), 5: i64(n),
+                     3: list_of([text(c.name)]), 4: i32(c.codec),
+                     5: i64(c.values[g] if c.values else n),
                      6: i64(len(c.pages[g])), 7: i64(len(c.pages[g])),
                      9: i64(len(out))}
             if c.nulls is not None:

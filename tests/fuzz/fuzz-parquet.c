@@ -56,6 +56,36 @@ static void put(void *ctx, const unsigned char *v, size_t len)
 	k->n += k->c->width ? len / k->c->width : 1;
 }
 
+static int begin_list(void *ctx)
+{
+	struct counting *k = ctx;
+
+	k->n++;
+	return 0;
+}
+
+static int put_in_list(void *ctx, const unsigned char *v, size_t len)
+{
+	struct counting *k = ctx;
+
+	FUZZ_CHECK(v ? len == k->c->item.type.size : !len);
+	for (size_t i = 0; i < len; i++)
+		k->sum += v[i];
+	return 0;
+}
+
+static int list_values(struct counting *k, const struct parquet_page *p,
+		       const unsigned char *page, size_t n,
+		       const struct parquet_dictionary *d, struct error *err)
+{
+	const struct parquet_lists to = {begin_list, put_in_list, k};
+	int r = parquet_page_lists(k->c, p, page, n, d, &to, err);
+
+	FUZZ_CHECK(k->n <= p->values);
+	k->n = p->values;
+	return r;
+}
+
 /* A page header, what follows it is the page; a dictionary comes first. */
 static void check_pages(const uint8_t *data, size_t size, uint8_t kind)
 {
@@ -81,6 +111,14 @@ static void check_pages(const uint8_t *data, size_t size, uint8_t kind)
 		c.optional = true;
 		c.levels = 2;
 	}
+	if (kind & 32 && (c.width == 4 || c.width == 8)) {
+		c.dtype.kind = DTYPE_RAGGED;
+		c.item.type.kind = DTYPE_INT;
+		c.item.type.size = kind & 64 ? 2 : c.width;
+		c.optional = true;
+		c.levels = 3;
+		c.list_level = 2;
+	}
 	while (size && parquet_page_read(data, size, &p, &err) == 0) {
 		size_t n = size - p.header < p.size ? size - p.header : p.size;
 		unsigned char *page = malloc(n ? n : 1);
@@ -95,7 +133,10 @@ static void check_pages(const uint8_t *data, size_t size, uint8_t kind)
 				break;
 			continue;
 		}
-		if (parquet_page_values(&c, &p, page, n, &d, put, &k, &err))
+		if (c.dtype.kind == DTYPE_RAGGED
+			    ? list_values(&k, &p, page, n, &d, &err)
+			    : parquet_page_values(&c, &p, page, n, &d, put, &k,
+						  &err))
 			check_failed(&err);
 		else
 			FUZZ_CHECK(k.n == p.values);

@@ -109,6 +109,14 @@ def parquet():
     write("parquet", "made-nulls", bytes(
         [23, 0x15, 0, 0x15, 2 * len(page), 0x15, 2 * len(page), 0x2c, 0x15, 12, 0x15, 0,
          0x15, 6, 0x15, 6, 0, 0]) + page)
+    # Lists of numbers: of two, none, null; one that has a null.
+    numbers = struct.pack("<iii", 7, -8, 9)
+    page = b"\6\0\0\0\2\0\2\1\x06\0" + b"\x0a\0\0\0\4\3\2\1\2\0\2\2\2\3" + numbers
+    for kind in (32 + 1 + 5 * 5, 64 + 32):
+        kind += (1 - kind) % 5
+        write("parquet", "made-lists-%d" % kind, bytes(
+            [kind, 0x15, 0, 0x15, 2 * len(page), 0x15, 2 * len(page), 0x2c, 0x15, 12,
+             0x15, 0, 0x15, 6, 0x15, 6, 0, 0]) + page)
 
 
 safetensors()

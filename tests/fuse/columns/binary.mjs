@@ -24,7 +24,7 @@ const of = {
 	note: i => orNull(i => 'note ' + i, i),
 	floats: i => orNull(list, i),
 	counts: i => Array(i % 3).fill(i * -1000),
-	holes: i => [i, null]};
+	holes: i => i % 5 ? [i] : [i, null]};
 const field = (name, type, nullable = true) => new A.Field(name, type, nullable);
 const types = {
 	photo: new A.Binary, plain: new A.Binary, meta: new A.LargeBinary,
