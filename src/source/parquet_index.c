@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/parquet_kept.h"
 
 /* Read of a page at first; a header may be longer (statistics). */
 #define HEADER_FIRST 512
@@ -155,6 +156,7 @@ static int make_index(const struct arrays *s, const struct parquet_column *c,
 void parquet_index_free(struct parquet_index *x)
 {
 	if (x) {
+		parquet_kept_forget(x);
 		free(x->at);
 		free(x->lists);
 	}

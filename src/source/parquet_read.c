@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/parquet_kept.h"
 
 static int no_memory(struct error *err)
 {
@@ -78,6 +79,7 @@ int parquet_read_dictionary(struct parquet_reading *r,
 struct cutting {
 	struct parquet_reading *r;
 	uint64_t at;
+	struct parquet_kept *keep; /* all of the page, or NULL */
 };
 
 static void put_cut(void *ctx, const unsigned char *v, size_t len)
@@ -93,14 +95,16 @@ static void put_cut(void *ctx, const unsigned char *v, size_t len)
 		       (to - from) * r->c->width);
 	else if (from < to)
 		r->put(r->ctx, v, len);
+	if (k->keep)
+		parquet_kept_add(k->keep, v, len);
 	k->at += n;
 }
 
-static int read_values(struct parquet_reading *r, const struct parquet_page *p,
-		       uint64_t pos)
+static int read_values(struct parquet_reading *r, const struct parquet_index *x,
+		       const struct parquet_page *p, size_t page, uint64_t pos)
 {
 	cleanup_free unsigned char *data = NULL;
-	struct cutting k = {r, r->row};
+	struct cutting k = {r, r->row, NULL};
 	int e;
 
 	if (p->values > r->chunk->rows - r->row)
@@ -113,10 +117,34 @@ static int read_values(struct parquet_reading *r, const struct parquet_page *p,
 	r->row += p->values;
 	if (r->row <= r->first)
 		return 0;
-	e = parquet_read_body(r, p, pos, &data);
-	return e < 0 ? e
-		     : parquet_page_values(r->c, p, data, p->size,
-					   &r->dictionary, put_cut, &k, r->err);
+	e = r->dictionary.data ? 0 : parquet_read_dictionary(r, x);
+	if (e == 0)
+		e = parquet_read_body(r, p, pos, &data);
+	if (e < 0)
+		return e;
+	if (!r->c->width)
+		k.keep = parquet_kept_new(x, page);
+	e = parquet_page_values(r->c, p, data, p->size, &r->dictionary, put_cut,
+				&k, r->err);
+	parquet_kept_end(k.keep, e == 0);
+	return e;
+}
+
+/* A page of texts that is kept. */
+static bool put_kept(struct parquet_reading *r, const struct parquet_index *x,
+		     size_t page)
+{
+	const struct parquet_kept *k;
+	uint64_t end = page + 1 < x->n ? x->at[page + 1].row : x->rows;
+
+	k = r->c->width ? NULL : parquet_kept_get(x, page);
+	if (!k)
+		return false;
+	parquet_kept_put(k, max_u64(r->first, r->row) - r->row,
+			 min_u64(r->end, end) - r->row, r->put, r->ctx);
+	parquet_kept_release(k);
+	r->row = end;
+	return true;
 }
 
 /* From the first page that is wanted on; what the index does not have is damaged. */
@@ -124,13 +152,15 @@ static int read_pages(struct parquet_reading *r, const struct parquet_index *x)
 {
 	size_t i = parquet_index_find(x, r->first);
 	uint64_t end = r->chunk->pos + r->chunk->size;
-	int e = parquet_read_dictionary(r, x);
+	int e = 0;
 
 	r->row = i < x->n ? x->at[i].row : x->rows;
 	for (; e == 0 && r->row < r->end; i++) {
 		uint64_t pos = i < x->n ? x->at[i].pos : x->end;
 		struct parquet_page p;
 
+		if (i < x->n && put_kept(r, x, i))
+			continue;
 		e = parquet_head(r->s, pos, end - pos, &p, r->err);
 		if (e == 0 && i >= x->n)
 			e = error_set(r->err, -EBADMSG,
@@ -138,7 +168,7 @@ static int read_pages(struct parquet_reading *r, const struct parquet_index *x)
 					      ? "a column has two dictionaries"
 					      : "a page is damaged");
 		if (e == 0)
-			e = read_values(r, &p, pos + p.header);
+			e = read_values(r, x, &p, i, pos + p.header);
 		if (e == 0 && i + 1 < x->n && r->row != x->at[i + 1].row)
 			e = error_set(r->err, -EBADMSG,
 				      "a page is not what it was");

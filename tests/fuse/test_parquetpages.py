@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import zlib
+from concurrent import futures
 
 sys.dont_write_bytecode = True
 
@@ -324,6 +325,44 @@ def damage_is_of_a_piece():
                     check(False, np.load(m / ("x/samples/%07d.npy" % i)))
                 except OSError as e:
                     equal(e.errno, errno.EBADMSG, (name, i))
+
+
+@case
+def texts_of_many_pages():
+    """Pages of texts are kept for those who read on, with or without a dictionary; more
+    of them than are kept, one that is too large for it, several readers at once."""
+    n, per = 36_000, 3000
+    texts = [b"%d" % (i * i) if i % 7 else b"" for i in range(n)]
+    plain = b"".join(P.page1(b"".join(map(P.long, texts[a:a + per])), per)
+                     for a in range(0, n, per))
+    few = P.dictionary(b"".join(P.long(b"v%d" % i) for i in range(256)), 256) + b"".join(
+        P.page2(b"\x08" + P.varint(per // 8 << 1 | 1) + bytes(
+            i % 251 for i in range(a, a + per)), per, P.RLE_DICTIONARY)
+        for a in range(0, n, per))
+    large = b"".join(P.page1(P.delta([len(t) for t in some]) + b"".join(some), n // 2,
+                             P.DELTA_LENGTHS) for some in (
+        [b"x" * (i % 1000) for i in range(n // 2)],
+        [b"y%d" % i for i in range(n // 2)]))
+    want = {"plain": [t.decode() for t in texts],
+            "few": ["v%d" % (i % 251) for i in range(n)],
+            "large": ["x" * (i % 1000) if i < n // 2 else "y%d" % (i - n // 2)
+                      for i in range(n)]}
+    columns = [P.Column(k, P.BYTES, v, encoding=e, _6=P.i32(0)) for k, v, e in (
+        ("plain", plain, P.PLAIN), ("few", few, P.RLE_DICTIONARY),
+        ("large", large, P.DELTA_LENGTHS))]
+    with Mount(P.write(path("many"), columns, n)) as m:
+        def check_one(name, i):
+            equal(read(m / ("%s/samples/%06d.txt" % (name, i))).decode(),
+                  want[name][i] + "\n", (name, i))
+
+        def check_column(name):
+            for i in (0, per - 1, per, n - 1, *rng.integers(0, n, 30)):
+                check_one(name, i)
+            equal(read(m / (name + "/array.txt")).decode(), lines(want[name]), name)
+
+        with futures.ThreadPoolExecutor(4) as pool:
+            for f in [pool.submit(check_column, k) for k in [*want, "plain"]]:
+                f.result()
 
 
 work = lib.setup()

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Texts of Parquet pages that were decoded not long ago. */
+#include "source/parquet_kept.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define PAGES_MAX 8
+#define BYTES_MAX (UINT32_C(8) << 20) /* of a page: texts and their ends */
+#define IS_NULL (UINT32_C(1) << 31)   /* in an end */
+
+struct parquet_kept {
+	const void *of;
+	size_t page;
+	unsigned users; /* under the lock: those who have it, and the table */
+	uint64_t used;  /* when, in accesses */
+	unsigned char *text;
+	uint32_t *ends; /* of each text */
+	size_t len, room, n, ends_room;
+	bool given_up;
+};
+
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct parquet_kept *kept[PAGES_MAX];
+static uint64_t accesses;
+
+static void kept_free(struct parquet_kept *k)
+{
+	free(k->text);
+	free(k->ends);
+	free(k);
+}
+
+/* With the lock. */
+static void drop(struct parquet_kept *k)
+{
+	if (k && !--k->users)
+		kept_free(k);
+}
+
+/* ---- use -------------------------------------------------------------------- */
+
+const struct parquet_kept *parquet_kept_get(const void *of, size_t page)
+{
+	lock_scope(&kept_lock);
+
+	for (unsigned i = 0; i < PAGES_MAX; i++) {
+		struct parquet_kept *k = kept[i];
+
+		if (!k || k->of != of || k->page != page)
+			continue;
+		k->users++;
+		k->used = ++accesses;
+		return k;
+	}
+	return NULL;
+}
+
+void parquet_kept_release(const struct parquet_kept *k)
+{
+	lock_scope(&kept_lock);
+
+	drop((struct parquet_kept *)k);
+}
+
+void parquet_kept_put(const struct parquet_kept *k, uint64_t from, uint64_t to,
+		      void (*put)(void *ctx, const unsigned char *v,
+				  size_t len),
+		      void *ctx)
+{
+	for (uint64_t i = from; i < to && i < k->n; i++) {
+		uint32_t begin = i ? k->ends[i - 1] & ~IS_NULL : 0;
+		uint32_t end = k->ends[i] & ~IS_NULL;
+
+		put(ctx, k->ends[i] & IS_NULL ? NULL : k->text + begin,
+		    end - begin);
+	}
+}
+
+/* ---- making ----------------------------------------------------------------- */
+
+struct parquet_kept *parquet_kept_new(const void *of, size_t page)
+{
+	struct parquet_kept *k = calloc(1, sizeof *k);
+
+	if (!k)
+		return NULL;
+	k->of = of;
+	k->page = page;
+	k->users = 1;
+	k->room = k->ends_room = 1024;
+	k->text = malloc(k->room);
+	k->ends = malloc(k->ends_room * sizeof *k->ends);
+	k->given_up = !k->text || !k->ends;
+	return k;
+}
+
+static bool make_room(struct parquet_kept *k, size_t len)
+{
+	void *p;
+
+	if (len > BYTES_MAX ||
+	    k->len + len + (k->n + 1) * sizeof *k->ends > BYTES_MAX)
+		return false;
+	if (k->n == k->ends_room) {
+		p = realloc(k->ends, 2 * k->ends_room * sizeof *k->ends);
+		if (!p)
+			return false;
+		k->ends = p;
+		k->ends_room *= 2;
+	}
+	if (k->room - k->len >= len)
+		return true;
+	p = realloc(k->text, 2 * (k->len + len));
+	if (!p)
+		return false;
+	k->text = p;
+	k->room = 2 * (k->len + len);
+	return true;
+}
+
+void parquet_kept_add(struct parquet_kept *k, const unsigned char *v,
+		      size_t len)
+{
+	if (k->given_up)
+		return;
+	k->given_up = !make_room(k, len);
+	if (k->given_up)
+		return;
+	if (len)
+		memcpy(k->text + k->len, v, len);
+	k->len += len;
+	k->ends[k->n++] = (uint32_t)k->len | (v ? 0 : IS_NULL);
+}
+
+/* In place of the one that was used least recently. */
+static void put_in(struct parquet_kept *k)
+{
+	unsigned at = 0;
+	lock_scope(&kept_lock);
+
+	for (unsigned i = 0; i < PAGES_MAX; i++) {
+		if (!kept[i] || (kept[at] && kept[i]->used < kept[at]->used))
+			at = i;
+		if (!kept[i])
+			break;
+	}
+	drop(kept[at]);
+	k->used = ++accesses;
+	kept[at] = k;
+}
+
+void parquet_kept_end(struct parquet_kept *k, bool finished)
+{
+	if (k && finished && !k->given_up)
+		put_in(k);
+	else if (k)
+		kept_free(k);
+}
+
+void parquet_kept_forget(const void *of)
+{
+	lock_scope(&kept_lock);
+
+	for (unsigned i = 0; i < PAGES_MAX; i++)
+		if (kept[i] && kept[i]->of == of) {
+			drop(kept[i]);
+			kept[i] = NULL;
+		}
+}
