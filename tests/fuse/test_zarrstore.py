@@ -374,6 +374,30 @@ def only_consolidated():
 
 
 @case
+def consolidated_and_gone():
+    """Arrays that only consolidated metadata have: no chunk was written, as zarr says."""
+    p = path_of("left.zarr")
+    g = zarr.open_group(p, mode="w")
+    for i, name in enumerate(("g/a", "h/b/c", "one", "y", "k/z")):
+        kw = {"compressor": None, "chunks": (20,)} if name == "one" else {"chunks": (4,)}
+        g.create_dataset(name, data=np.arange(20), fill_value=i + 5, **kw)
+    zarr.consolidate_metadata(p)
+    for name in "g/a", "h", "one", "y", "k":
+        shutil.rmtree(os.path.join(p, name))
+    for name in "y", "k":
+        with open(os.path.join(p, name), "w") as f:
+            f.write("x")
+    want = zarr.open_consolidated(p)
+    with Mount(p) as m:
+        for name in "g/a", "h/b/c", "one":
+            same(np.load(m / (name + "/array.npy")), want[name][...], name)
+        for name in "y", "k":
+            check("not a directory" in json.loads(read(m / (name + "/info.json")))
+                  ["not_shown"].lower(), name)
+    exits(tensorfs("verify", p), range(1, 9), "verify")
+
+
+@case
 def part_of_a_store():
     p = path_of("part.zarr")
     g = zarr.open_group(p, mode="w")
