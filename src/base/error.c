@@ -68,6 +68,13 @@ const char *error_name(int code)
 		return "ENOTSUP";
 	case ENOMEM:
 		return "ENOMEM";
+	/* of names, in directories that list none */
+	case ENOENT:
+		return "ENOENT";
+	case EINVAL:
+		return "EINVAL";
+	case ENOSPC:
+		return "ENOSPC";
 	default:
 		return "EIO";
 	}

@@ -57,9 +57,10 @@ void errors_free(struct errors *e)
 	free(e);
 }
 
-/* The entry to use: the same failure, else a free one, else the oldest. */
+/* The entry to use: the same failure (with `any`, or another one of `ino`), else a free
+ * one, else the oldest. */
 static struct failure *failure_slot(struct errors *e, uint64_t ino, int code,
-				    const char *text)
+				    const char *text, bool any)
 {
 	struct failure *f, *oldest = &e->at[0];
 
@@ -67,6 +68,10 @@ static struct failure *failure_slot(struct errors *e, uint64_t ino, int code,
 		if (f->seq && f->ino == ino && f->code == code &&
 		    !strcmp(f->text, text))
 			return f;
+		if (any && f->seq && f->ino == ino) {
+			oldest = f;
+			break;
+		}
 		if (f->seq < oldest->seq)
 			oldest = f;
 	}
@@ -77,17 +82,28 @@ static struct failure *failure_slot(struct errors *e, uint64_t ino, int code,
 	return oldest;
 }
 
-void errors_add(struct errors *e, uint64_t ino, int code, const char *text)
+static void add(struct errors *e, uint64_t ino, int code, const char *text,
+		bool any)
 {
 	time_t now = time(NULL);
 	struct failure *f;
 
 	lock_scope(&e->lock);
-	f = failure_slot(e, ino, code, text);
+	f = failure_slot(e, ino, code, text, any);
 	f->seq = ++e->seq;
 	f->when = now;
 	f->times++;
 	e->total++;
+}
+
+void errors_add(struct errors *e, uint64_t ino, int code, const char *text)
+{
+	add(e, ino, code, text, false);
+}
+
+void errors_replace(struct errors *e, uint64_t ino, int code, const char *text)
+{
+	add(e, ino, code, text, true);
 }
 
 bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n)

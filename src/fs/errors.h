@@ -20,6 +20,9 @@ void errors_free(struct errors *e);
 /* Note that `ino` failed with `code` (-errno) and `text` now.  The same failure
  * again is counted, not kept twice; the oldest makes room.  Thread-safe. */
 void errors_add(struct errors *e, uint64_t ino, int code, const char *text);
+/* The same, in the place of what else is known of `ino`: of a name that is not in a
+ * directory, of which there are many. */
+void errors_replace(struct errors *e, uint64_t ino, int code, const char *text);
 /* The newest sentence about `ino`; false (and "") when there is none. */
 bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n);
 

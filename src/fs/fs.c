@@ -187,6 +187,18 @@ int fs_getattr(struct fs *fs, uint64_t ino, struct entry *out)
 	return r < 0 ? r : entry_fill(fs, &n, out);
 }
 
+/* What is wrong with a name is found at the directory; the log would be full of it. */
+static void note_name(struct fs *fs, uint64_t parent, const char *name)
+{
+	struct error err = {0};
+	struct node n;
+
+	if (tree_node(fs->tree, parent, &n) == 0 && n.files &&
+	    n.files->ops->why_not &&
+	    n.files->ops->why_not(n.files, n.node, name, &err))
+		errors_replace(fs->errors, parent, err.code, err.text);
+}
+
 int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 	      struct entry *out)
 {
@@ -201,6 +213,8 @@ int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 		return r < 0 ? r : fs_getattr(fs, parent, out);
 	}
 	r = tree_lookup(fs->tree, parent, name, &n);
+	if (r < 0)
+		note_name(fs, parent, name);
 	return r < 0 ? fs_looked(fs, parent, r) : entry_fill(fs, &n, out);
 }
 

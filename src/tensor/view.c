@@ -375,6 +375,7 @@ static void files_free(struct files *files)
 const struct files_ops tensor_files_ops = {
 	.count = files_count,
 	.endless = files_endless,
+	.why_not = view_node_why_not,
 	.child = files_child,
 	.name = files_name,
 	.name_of = files_name_of,

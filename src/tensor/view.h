@@ -72,6 +72,9 @@ struct view_ops {
 	/* Index at `level` of an entry's name; at[0..level) are known. */
 	int (*find)(const struct view *v, unsigned level, const uint64_t *at,
 		    const char *name, uint64_t *index);
+	/* Optional: a sentence about a name that find refuses; false: none. */
+	bool (*why_not)(const struct view *v, const char *name,
+			struct error *err);
 	/* Which elements the file is about; NULL: no elements. */
 	void (*box_of)(const struct view *v, const uint64_t *at,
 		       struct box *out);

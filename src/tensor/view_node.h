@@ -85,5 +85,8 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 			struct pinner *p, char *buf, size_t n);
 const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 				 size_t *len);
+/* files_ops.why_not. */
+bool view_node_why_not(const struct files *files, uint64_t dir,
+		       const char *name, struct error *err);
 
 #endif

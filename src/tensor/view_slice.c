@@ -78,6 +78,45 @@ static int slice_find(const struct view *v, unsigned level, const uint64_t *at,
 	return r;
 }
 
+static bool lacks_suffix(const char *name)
+{
+	size_t len = strlen(name), suffix = strlen(SUFFIX);
+
+	return len <= suffix || strcmp(name + len - suffix, SUFFIX) != 0;
+}
+
+/* Of names that were meant as slices; file managers ask for others, too. */
+static bool slice_why_not(const struct view *v, const char *name,
+			  struct error *err)
+{
+	const struct tensor *t = v->tensor;
+	char shape[400];
+	struct slice s;
+	int r = parse(t, name, &s);
+
+	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
+	if (r == -EINVAL)
+		error_set(err, r,
+			  "'%.200s' is no slice: these are indices, "
+			  "START:STOP:STEP and one '...', with commas between "
+			  "them, and " SUFFIX " behind",
+			  name);
+	else if (r == 0)
+		error_set(err, -ENOSPC,
+			  "too many slices of this tensor are known at once");
+	else if (!lacks_suffix(name))
+		error_set(err, r,
+			  "'%.200s' has an index beyond an axis, or more of "
+			  "them than there are axes: the shape is %s",
+			  name, shape);
+	else if (*name && strspn(name, "0123456789:,-") == strlen(name))
+		error_set(err, r, "'%.200s' lacks " SUFFIX " behind the slice",
+			  name);
+	else
+		return false;
+	return true;
+}
+
 /* For what asks which part it is in. */
 static void slice_box(const struct view *v, const uint64_t *at, struct box *out)
 {
@@ -236,6 +275,7 @@ const struct view_ops view_slice = {
 	.count = slice_count,
 	.name_of = slice_name,
 	.find = slice_find,
+	.why_not = slice_why_not,
 	.box_of = slice_box,
 	.shape_of = slice_shape_of,
 	.size = slice_size,

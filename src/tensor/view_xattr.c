@@ -189,6 +189,16 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 	return r < 0 ? r : deliver(value, buf, n);
 }
 
+bool view_node_why_not(const struct files *files, uint64_t dir,
+		       const char *name, struct error *err)
+{
+	struct view_node w;
+
+	return dir && view_node_resolve(tensor_files_of(files), dir, &w) == 0 &&
+	       !view_node_is_file(&w) && w.view.ops->why_not &&
+	       w.view.ops->why_not(&w.view, name, err);
+}
+
 /* What is listed is there; a part that is not opened yet has no layout. */
 const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 				 size_t *len)

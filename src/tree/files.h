@@ -54,6 +54,10 @@ struct files_ops {
 	/* Node of `name` in `dir`; -ENOENT. */
 	int (*find)(const struct files *f, uint64_t dir, const char *name,
 		    uint64_t *node);
+	/* Optional.  A sentence in `err` about a name that `find` does not find in `dir`;
+	 * false: there is nothing to say. */
+	bool (*why_not)(const struct files *f, uint64_t dir, const char *name,
+			struct error *err);
 	/* Optional.  *i moves to the first entry of `dir` from it on that is there:
 	 * of some that are counted `attr` says -ENOENT.  May block.  -ENOTSUP: it
 	 * is too far away; *i stays. */

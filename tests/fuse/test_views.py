@@ -270,6 +270,37 @@ def slices_that_are_none():
 
 
 @case
+def slices_that_are_none_say_why():
+    path = h5("why.h5", a=numbers("i2", (6, 5)), b=numbers("i2", (3,)))
+    with Mount(path) as m:
+        def why(directory):
+            try:
+                return os.getxattr(m.path + directory, "user.tensorfs.error").decode()
+            except OSError as e:
+                return e.errno
+
+        equal(why("/a/slice"), errno.ENODATA, "before")
+        for name, word in (("1;2.npy", "'1;2.npy' is no slice"),
+                           ("7,:.npy", "beyond an axis"), ("7,:.npy", "(6, 5)"),
+                           ("0,0,0.npy", "'0,0,0.npy'"), ("3:5", "lacks .npy"),
+                           ("x" * 250 + ".npy", "is no slice")):
+            check(not os.path.exists("%s/a/slice/%s" % (m.path, name)), name)
+            check(word in str(why("/a/slice")), "%s: %s" % (name, why("/a/slice")))
+        was = why("/a/slice")
+        for name in (".hidden", "thumbs.db", "0.npy"):
+            os.path.exists(m.path + "/a/slice/" + name)
+        equal(why("/a/slice"), was, "other names, and a slice")
+        equal(why("/b/slice"), errno.ENODATA, "of another tensor")
+        # One for each directory: what else has failed is not pushed out.
+        for i in range(300):
+            os.path.exists("%s/b/slice/%d.npy" % (m.path, 3 + i))
+        check("'302.npy'" in why("/b/slice"), why("/b/slice"))
+        equal(why("/a/slice"), was, "after many others")
+        errors = os.getxattr(m.path, "user.tensorfs.errors").decode()
+        check("EINVAL /a/slice: " in errors and "ENOENT /b/slice: " in errors, errors)
+
+
+@case
 def slices_of_a_distributed_tensor():
     t = skerch.create(os.path.join(work, "parts"), rows=90, part=7, sub=(6, 9),
                       name="p")
