@@ -283,6 +283,29 @@ static int add_zarr(struct opening *o, struct files *store[2])
 	return 0;
 }
 
+/* Whoever chose a name wants it to be that; what is in the sources would get another one. */
+static int check_zarr_root(const struct session *s, const struct settings *set,
+			   struct files *const store[2], struct error *err)
+{
+	for (unsigned v3 = 0; set->zarr_root && v3 < 2; v3++) {
+		cleanup_free char *name = NULL;
+		struct node n;
+
+		if (asprintf(&name, "%s%s", set->zarr_root, v3 ? "3" : "") <
+		    0) {
+			name = NULL;
+			return error_set(err, -ENOMEM, "out of memory");
+		}
+		if (tree_lookup(s->tree, TREE_ROOT, name, &n) == 0 &&
+		    n.files != store[v3])
+			return error_set(err, SOURCE_USAGE,
+					 "zarr-root=%s: there is a '%s' in the "
+					 "root already; choose another name",
+					 set->zarr_root, name);
+	}
+	return 0;
+}
+
 static int build_tree(struct session *s, char *const *paths, size_t n,
 		      const struct settings *set, struct error *err)
 {
@@ -327,6 +350,8 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
 	tree_builder_free(o.b);
+	if (r == 0)
+		r = check_zarr_root(s, set, store, err);
 	if (r < 0)
 		return r;
 	if (zarr_name_axes(s->tree) < 0)

@@ -30,6 +30,8 @@ def make():
     with h5py.File(at("a.h5"), "w") as f:
         f.create_dataset("data", data=A, chunks=(2, 40, 40))
         f["g/x"] = A[0]
+    with h5py.File(at("hidden.h5"), "w") as f:
+        f[".data3"] = A
     for i in range(3):
         np.save(at("d/p%d.npy" % i), A)
         with h5py.File(at("h5/%d.h5" % i), "w") as f:
@@ -110,6 +112,8 @@ NOT_FOR_THESE = [
     ("--concat=3", "h5", "no such axis"),
     ("--concat=0 --raw=dtype=f4", "d", "do not go together"),
     ("--raw=dtype=f4", "d", "is a directory, and raw= is for files"),
+    ("--zarr-root=data", "a.h5", "there is a 'data' in the root"),
+    ("--zarr-root=.data", "hidden.h5", "there is a '.data3' in the root"),
     ("--versions", "a.h5", "versions is for archives"),
     ("--nested", "a.npy", "(nested) is for archives"),
     ("--index=/tmp", "a.zarr", "index= is for archives"),
@@ -189,6 +193,8 @@ def one_of_several():
                              ("prefix=/data", ["a.h5", "a.npy"]),
                              ("recursive", ["a.npy", "d"]),
                              ("dataset=g", ["a.h5", "z.zip"]),
+                             ("zarr_root=.z", ["a.h5", "t.tar"]),
+                             ("zarr_root=.z", ["t.tar", "d"]),
                              ("index=none", ["z.zip", "t.zip"])):
         with Mount(None, sources=[at(s) for s in sources],
                    opts=["-o", options]) as m:
