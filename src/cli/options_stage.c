@@ -94,7 +94,8 @@ static const struct option options_stage[] = {
 
 static const struct option options_stage_views[] = {
 	CALL("view", 0, "LIST", "samples",
-	     "which views of a tensor to stage: samples, blocks, array, raw",
+	     "which views of a tensor to stage: samples, blocks, array, raw, "
+	     "text, others that mount lists, or all",
 	     set_stage_view),
 	CALL("sample-axes", 0, "K", "1, or as the file says",
 	     "a sample has one index for each of the first K axes",
