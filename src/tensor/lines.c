@@ -121,7 +121,7 @@ static unsigned char *lines_room(struct lines *l, uint64_t more)
 
 	if (add_overflows(l->used, more, &need) || need > SIZE_MAX / 4)
 		goto none;
-	if (need > l->room) {
+	if (need > l->room || !l->data) {
 		/* Large values come alone: no room to spare for another. */
 		room = more > (4 << 20) ? need : need + need / 2 + 256;
 		grown = realloc(l->data, room);
