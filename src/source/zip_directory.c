@@ -76,9 +76,10 @@ static bool has_entry(const struct tail *t, uint64_t i)
 	unsigned char sig[4];
 	struct error ignored;
 
-	if (size == UINT32_MAX) /* in another record */
-		return i >= LOCATOR_SIZE &&
-		       load_le32(t->p + i - LOCATOR_SIZE) == SIG_LOCATOR;
+	/* Zip64: the directory is in front of other records. */
+	if (i >= LOCATOR_SIZE &&
+	    load_le32(t->p + i - LOCATOR_SIZE) == SIG_LOCATOR)
+		return true;
 	return size >= ZIP_ENTRY_SIZE && size <= at &&
 	       backing_read(t->b, at - size, sig, sizeof sig, &ignored) == 0 &&
 	       load_le32(sig) == SIG_ENTRY;

@@ -284,6 +284,25 @@ def signatures_in_comments():
     check("is an archive itself" in p.stderr, p.stderr)
 
 
+def zip64_ends():
+    """The directory's size fits in the end; what does not is in the zip64 end."""
+    image, empty = archive([("a", b"x" * 5000)]), b"PK\5\6" + bytes(18)
+    limit, zipfile.ZIP_FILECOUNT_LIMIT = zipfile.ZIP_FILECOUNT_LIMIT, 0
+    try:
+        with zipfile.ZipFile(image, "a") as z:
+            z.comment = b"xy" + empty
+    finally:
+        zipfile.ZIP_FILECOUNT_LIMIT = limit
+    with open(image, "rb") as f:
+        data = f.read()
+    end = data.rindex(b"PK\6\7") + 20  # entries: as many as there are from 65536 on
+    data = data[:end + 8] + b"\xff" * 4 + data[end + 12:]
+    for head in (b"", b"\x7fELF" + bytes(900)):
+        with open(image, "wb") as f:
+            f.write(head + data)
+        equal(cat(image, "a"), b"x" * 5000, "zip64, head of %d" % len(head))
+
+
 def by_hand(members, comment=b"", base=0):
     """[(name, data, changes)]: stored; `changes` of local or central fields, extras."""
     body, entries = b"", b""
@@ -417,6 +436,7 @@ def zipfile_cases():
     one("python:in-front", in_front_and_behind)
     one("python:programs", behind_programs)
     one("python:comments", signatures_in_comments)
+    one("python:zip64-ends", zip64_ends)
     one("python:extras", odd_extras)
     one("python:headers", headers_that_differ)
     one("python:nested", nested)
