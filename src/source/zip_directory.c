@@ -34,7 +34,8 @@ int zip_probe(const unsigned char *head, size_t n)
 		return 85;
 	if (!memcmp(head + 2, "\5\6", 2))
 		return 80;
-	return memcmp(head + 2, "00PK", 4) && memcmp(head + 2, "\7\10PK", 4)
+	return n < 6 || (memcmp(head + 2, "00PK", 4) &&
+			 memcmp(head + 2, "\7\10PK", 4))
 		       ? 0
 		       : 70;
 }

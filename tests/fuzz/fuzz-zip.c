@@ -61,6 +61,7 @@ static void check_member(const struct zip *z, const struct volume *v,
 	struct error err = {0};
 	uint64_t first, last, at;
 	unsigned char *to;
+	uint32_t crc;
 	int e;
 
 	FUZZ_CHECK(r->data <= v->backing.size &&
@@ -68,6 +69,7 @@ static void check_member(const struct zip *z, const struct volume *v,
 	FUZZ_CHECK(zip_place_range(z, r->data, r->size, &first, &last));
 	FUZZ_CHECK(first <= last && last < zip_places(z));
 	(void)zip_kept_as(z, r->data, &at);
+	(void)zip_stored_crc(z, r->data, &crc);
 	if (r->size > MOST)
 		return;
 	to = malloc(r->size);
@@ -94,6 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)zip_probe(data, size);
 	fuzz_file_open(&f, data, size);
 	f.backing.pinner = &pinner;
+	(void)zip_is_behind(&f.backing, data, size);
 	s.stored = &f.backing;
 	r = zip_scan(&s, &m, &z, &err);
 	FUZZ_CHECK(r == 0 || (r == err.code && *err.text));
