@@ -95,6 +95,16 @@ static int count(struct reader *r, const struct flat_table *field,
 
 /* ---- columns -------------------------------------------------------------- */
 
+static bool is_called(const struct flat_vector *children, uint32_t i,
+		      const char *name)
+{
+	struct flat_table child = flat_element(children, i);
+	size_t len;
+	const char *is = flat_text(&child, 0, &len);
+
+	return is && len == strlen(name) && !memcmp(is, name, len);
+}
+
 /*
  * Files as Hugging Face keeps them, {bytes, path}: go on with the bytes; what lies in
  * front of them in a batch is counted.
@@ -113,10 +123,9 @@ static void enter_file(struct reader *r, struct arrow_column *c,
 	for (uint32_t i = 0; i < children.n && children.n == 2; i++) {
 		struct flat_table child = flat_element(&children, i);
 		uint64_t type = flat_unsigned(&child, 2, 1, 0);
-		size_t len;
-		const char *name = flat_text(&child, 0, &len);
 
-		if (name && len == 5 && !memcmp(name, "bytes", 5) &&
+		if (is_called(&children, i, "bytes") &&
+		    is_called(&children, 1 - i, "path") &&
 		    (type == T_BINARY || type == T_LARGE_BINARY)) {
 			c->inside = true;
 			c->outer_node = c->node;
@@ -126,8 +135,7 @@ static void enter_file(struct reader *r, struct arrow_column *c,
 			*at = child;
 			return;
 		}
-		if (!name || len != 4 || memcmp(name, "path", 4) ||
-		    count(&counting, &child, 0) < 0 || before.views)
+		if (count(&counting, &child, 0) < 0 || before.views)
 			return;
 	}
 }

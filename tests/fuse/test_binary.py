@@ -157,6 +157,16 @@ def lists_over_pages():
 
 
 @case
+def structures_of_something_else():
+    for name in (*ARROW, *PARQUET):
+        data = read(fixture(name)).replace(b"path", b"p\xc3\xa4h")
+        out = exits(tensorfs("info", copy("other-" + name, data)), 0, name).stdout
+        for column in ("image", "sound"):
+            check(any(x.startswith(column) and "not shown" in x for x in out.split("\n")),
+                  "%s: %s" % (name, out))
+
+
+@case
 def called_as_one_likes():
     """ext= for all, for one, and for a column of strings, which becomes files."""
     for name in (*ARROW, PARQUET[0]):
