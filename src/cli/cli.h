@@ -40,7 +40,8 @@ struct settings {
 	const char *index, *subdir;
 	uint64_t offset;
 	bool joined, versions, nested;
-	bool as_is; /* files of a directory are files, whatever they hold */
+	bool as_is;  /* files of a directory are files, whatever they hold */
+	bool shared; /* by other sources, which are opened by themselves */
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
 	bool debug, debug_fuse;

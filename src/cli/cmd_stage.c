@@ -47,6 +47,7 @@ int cmd_stage(const struct command *c, struct settings *s, int argc,
 	worst = stage_groups_read(&groups, c, s, argc, argv);
 	if (worst != CLI_DONE)
 		return worst;
+	s->shared = groups.list.n > 1;
 	for (size_t i = 0; i < groups.list.n && !stage_signal(); i++) {
 		int r = stage_one(c, s, &groups.list.at[i]);
 

@@ -54,6 +54,8 @@ int options_fit(const struct settings *s, struct source *const *sources,
 	};
 	unsigned kinds = 0;
 
+	if (s->shared) /* another one may have a use for it */
+		return 0;
 	for (size_t i = 0; i < n; i++)
 		kinds |= kind_of(sources[i]->ops);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows && !s->as_is; i++)

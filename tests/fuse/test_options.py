@@ -199,6 +199,15 @@ def one_of_several():
         with Mount(None, sources=[at(s) for s in sources],
                    opts=["-o", options]) as m:
             equal(sorted(os.listdir(m.path)), sorted(sources), options)
+    for k, (options, sources) in enumerate((("--nested", ["a.h5", "t.tar"]),
+                                            ("--versions", ["t.tar", "a.h5"]),
+                                            ("--prefix=/data", ["a.h5", "a.npy"]))):
+        where = at("several%d" % k)
+        os.mkdir(where)
+        p = tensorfs("stage", "--to", where, "--reserve=0", options,
+                     *[at(s) for s in sources])
+        equal((p.returncode, p.stderr), (0, ""), options)
+        equal(len([x for x in os.listdir(where) if not x.startswith(".")]), 2, options)
 
 
 @case
