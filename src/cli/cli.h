@@ -40,6 +40,7 @@ struct settings {
 	const char *index, *subdir;
 	uint64_t offset;
 	bool joined, versions, nested;
+	bool within; /* nested unasked: the source may be in an archive */
 	bool as_is;  /* files of a directory are files, whatever they hold */
 	bool shared; /* by other sources, which are opened by themselves */
 	/* mount */

@@ -247,12 +247,6 @@ int cmd_pack(const struct command *c, struct settings *s, int argc, char **argv)
 	if (p.ops != &sink_hdf5 && tensor_option(s))
 		return cli_usage(c, "--%s is for tensors, and '%s' is a %s",
 				 tensor_option(s), p.out, p.ops->name);
-	if ((p.ops == &sink_squashfs || p.ops == &sink_hdf5) &&
-	    (s->pack.numeric_owner || s->pack.no_index))
-		return cli_usage(c, "--%s is for tars, and '%s' is none",
-				 s->pack.numeric_owner ? "numeric-owner"
-						       : "no-index",
-				 p.out);
 	p.report.output = p.out;
 	p.report.format = p.ops->name;
 	if (pack_wants_shards(s))

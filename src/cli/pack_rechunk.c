@@ -334,7 +334,7 @@ int pack_rechunk(const struct command *c, struct settings *s,
 	s->dataset = NULL;
 	s->cache_size = s->pack.memory / CACHE_SHARE;
 	s->views.source_order = true;
-	s->nested = true; /* SOURCE may be in an archive */
+	s->within = true;
 	interrupt_catch();
 	code = operand_open(c, s, source, 0, &r.source, &r.session, &node);
 	if (code)

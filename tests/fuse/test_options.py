@@ -177,8 +177,6 @@ def of_stage_and_pack():
     say(["stage", "--null", at("a.h5")], "--null goes with --files-from")
     for options, out, word in (
             ("--null", "o.tar", "--null goes with"),
-            ("--numeric-owner", "o.sqfs", "--numeric-owner is for tars"),
-            ("--no-index", "o.h5", "--no-index is for tars"),
             ("--shards=0", "o-%06d.tar", "not between 1 and"),
             ("--shards=size=0", "o-%06d.tar", "hold nothing"),
             ("--shards=2 --shards=size=1M", "o-%06d.tar", "does not go with")):
