@@ -416,7 +416,8 @@ def a_part_is_missing():
         p = exits(tensorfs("info", "--concat=0", "%s/gap%d" % (work, n)), 3, missing)
         check(" %s is missing" % missing in p.stderr, p.stderr)
     for n, numbers in enumerate((["120001", "120002", "120003", "120007"],
-                                 ["0", "3", "9", "100"], ["0", "5"], ["1", "9", "10", "20"])):
+                                 ["0", "3", "9", "100"], ["0", "5"], ["1", "9", "10", "20"],
+                                 ["0", "100", "300"], ["1", "10", "100"])):
         for number in numbers:
             save("free%d/p%s.npy" % (n, number), random("<i4", (1,)))
         p = exits(tensorfs("info", "--concat=0", "%s/free%d" % (work, n)), 0, numbers)
