@@ -110,7 +110,7 @@ def mount_line(path):
     return found
 
 
-def wait_until(f, seconds, step=0.05):
+def wait_until(f, seconds, step=0.01):
     end = time.monotonic() + seconds
     while True:
         if f():

@@ -7,6 +7,9 @@ file is one case over the mount, and one more over `tensorfs cat`.  A case runs
 all of its checks and reports all that fail: one wrong view hides no other.
 
     test_allhdf5.py [PATTERN...]    cases whose name contains a pattern
+
+Without a pattern: layouts, types and links.  test_allfilters.py and
+test_allvirtual.py are the rest, so that they run beside it.
 """
 import json
 import os
@@ -36,6 +39,8 @@ GROUPS = {"layouts": zoo_layouts, "types": zoo_types, "filters": zoo_filters,
 PAGE = 4096
 tally = {True: 0, False: 0, None: 0}
 rng = random.Random(5)
+only = sys.argv[1:]
+every_cat = {None: 1, "thread": 8}.get(os.environ.get("TENSORFS_SANITIZED"), 4)
 
 
 class File:
@@ -621,13 +626,20 @@ def one_file(zf, group):
         cases(None, zf, group)
 
 
-def main():
+def main(groups):
+    """All cases of these groups, or (with patterns) those that are named."""
+    every = os.environ.get("TENSORFS_SANITIZED")
+    if every:
+        lib.note("sanitizers start slowly: every %s case of cat" %
+                 ("eighth" if every == "thread" else "fourth"))
     warnings.simplefilter("ignore")  # np.save on names beyond Latin-1
     work = lib.setup()
     decoy = os.path.join(work, "decoy")
     os.mkdir(decoy)
     os.chdir(decoy)
     for group, module in GROUPS.items():
+        if not only and group not in groups:
+            continue
         if only and not any(o.split("/")[0] in group or "/" not in o
                             for o in only):
             continue
@@ -648,10 +660,4 @@ def main():
 
 
 if __name__ == "__main__":
-    only = sys.argv[1:]
-    every_cat = 1
-    if os.environ.get("TENSORFS_SANITIZED") == "thread":
-        every_cat = 8
-        lib.note("under the thread sanitizer, which starts slowly: every "
-                 "eighth case of cat")
-    main()
+    main(("layouts", "types", "links"))
