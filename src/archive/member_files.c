@@ -405,3 +405,22 @@ int member_files_new(struct files **out, const struct members *m,
 	*out = &s->files;
 	return 0;
 }
+
+struct backing member_backing(struct handles *h, struct pinner *p,
+			      const struct members *m, uint64_t i,
+			      const struct volume *volumes, struct files *files)
+{
+	const struct member_record *r = &m->at[i];
+	struct backing b = {.handles = h, .pinner = p, .size = r->size};
+
+	if (r->kind == MEMBER_RANGE)
+		return volume_range(&volumes[r->volume], r->data, r->size);
+	if (r->kind == MEMBER_FILE) {
+		b.file = (uint32_t)r->data;
+		return b;
+	}
+	b.file = volumes[r->volume].backing.file;
+	b.files = files;
+	b.node = i;
+	return b;
+}

@@ -18,6 +18,11 @@ struct volume {
 				uint64_t len);
 };
 struct backing volume_range(const struct volume *v, uint64_t off, uint64_t len);
+/* The bytes of record `i`, a regular file; `files`: those of the table. */
+struct backing member_backing(struct handles *h, struct pinner *p,
+			      const struct members *m, uint64_t i,
+			      const struct volume *volumes,
+			      struct files *files);
 /* Node n is record n.  `m` and `volumes` (n of them; a record of a volume that is
  * not there is an error when it is read) are borrowed.  `root` is the record (a
  * directory) that is shown as node 0. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "archive/beside.h"
+#include "source/bundles.h"
 
 struct source *inside_source(const struct session *s, const struct node *n)
 {
@@ -23,7 +24,8 @@ int inside_enter(const struct tree *t, struct node *n, struct error *err)
 {
 	int r;
 
-	if (n->files && beside_is_view(n->files, n->node))
+	if (n->files &&
+	    (beside_is_view(n->files, n->node) || bundle_files_are(n->files)))
 		return error_set(err, -ENOTSUP,
 				 "this is a view: it is worked out from the "
 				 "files of the source, and nothing of it is "

@@ -21,6 +21,7 @@
 #include "cli/options_fit.h"
 #include "cli/progress.h"
 #include "shm/home.h"
+#include "source/bundles.h"
 #include "tensor/classes.h"
 #include "tensor/zarr_store.h"
 #include "tree/graft.h"
@@ -350,6 +351,8 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (r == 0)
 		r = tree_finish(o.b, &s->tree, err);
 	tree_builder_free(o.b);
+	if (r == 0)
+		r = bundles_add(s->tree, err);
 	if (r == 0)
 		r = check_zarr_root(s, set, store, err);
 	if (r < 0)

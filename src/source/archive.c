@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "source/npy_beside.h"
 
 /*
  * An archive is opened in the same steps whatever it is:
@@ -330,7 +331,14 @@ int archive_files(struct files **out, const struct source_args *args,
 	*out = NULL;
 	if (args->archive)
 		a.options = args->archive->beside;
-	return r < 0 ? r : beside_new(out, &a, err);
+	if (r == 0)
+		r = beside_new(out, &a, err);
+	if (r < 0)
+		return r;
+	r = npy_beside(args, m, volumes, n, root, *out, err);
+	if (r < 0)
+		(*out)->ops->free(*out);
+	return r;
 }
 
 int archive_load_as(const struct source_ops *ops, const struct source_args *a,

@@ -318,6 +318,8 @@ static const struct tensor_ops array_tensor_ops = {
 static int set_parts(struct array *a, const struct array_spec *spec,
 		     struct error *err)
 {
+	const struct array_layout *l = spec->layout;
+	uint32_t file = l && l->file != UINT32_MAX ? l->file : a->source->file;
 	struct tensor *t = &a->t;
 	uint32_t n = max_u64(spec->nparts, 1);
 
@@ -328,8 +330,7 @@ static int set_parts(struct array *a, const struct array_spec *spec,
 		return no_memory(err);
 	t->nparts = n;
 	for (uint32_t i = 0; i < n; i++) {
-		t->parts[i].file =
-			spec->nparts ? spec->parts[i].file : a->source->file;
+		t->parts[i].file = spec->nparts ? spec->parts[i].file : file;
 		t->parts[i].dataset =
 			spec->nparts ? spec->parts[i].name : t->name;
 	}

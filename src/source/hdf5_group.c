@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: attributes, all its tensors as a file; the root's merged.h5. */
+/* A group's directory: its attributes; the root's merged.h5. */
 
 #include "source/hdf5_group.h"
 
@@ -10,7 +10,6 @@
 
 #include "source/group_files.h"
 #include "source/hdf5_merged.h"
-#include "tensor/bundle.h"
 
 struct group_files {
 	struct files files;
@@ -19,9 +18,8 @@ struct group_files {
 	int64_t mtime;
 	uint32_t file;
 	struct hdf5_merged *merged; /* of the root; NULL: not here */
-	struct bundle *bundle;      /* NULL: there is none */
 };
-enum { NODE_MERGED = 1, NODE_BUNDLE };
+enum { NODE_MERGED = 1 };
 
 static struct group_files *group_of(const struct files *f)
 {
@@ -31,11 +29,6 @@ static struct group_files *group_of(const struct files *f)
 static bool is_merged(const struct files *f, uint64_t node)
 {
 	return node == NODE_MERGED && group_of(f)->merged;
-}
-
-static bool is_bundle(const struct files *f, uint64_t node)
-{
-	return node == NODE_BUNDLE && group_of(f)->bundle;
 }
 
 static uint64_t group_count(const struct files *f, uint64_t dir)
@@ -65,27 +58,25 @@ static int group_name(const struct files *f, uint64_t dir, uint64_t i,
 static int group_name_of(const struct files *f, uint64_t node, char *buf,
 			 size_t n)
 {
-	if (!is_merged(f, node) && !is_bundle(f, node))
+	if (!is_merged(f, node))
 		return -ENOENT;
-	snprintf(buf, n, "%s",
-		 node == NODE_MERGED ? HDF5_MERGED_NAME : BUNDLE_NAME);
+	snprintf(buf, n, "%s", HDF5_MERGED_NAME);
 	return 0;
 }
 
 static int group_find(const struct files *f, uint64_t dir, const char *name,
 		      uint64_t *node)
 {
-	*node = strcmp(name, BUNDLE_NAME) ? 0 : NODE_BUNDLE;
-	if (!strcmp(name, HDF5_MERGED_NAME))
-		*node = NODE_MERGED;
-	return !dir && (is_merged(f, *node) || is_bundle(f, *node)) ? 0
-								    : -ENOENT;
+	*node = NODE_MERGED;
+	return !dir && is_merged(f, *node) && !strcmp(name, HDF5_MERGED_NAME)
+		       ? 0
+		       : -ENOENT;
 }
 
 static int group_parent(const struct files *f, uint64_t node, uint64_t *dir)
 {
 	*dir = 0;
-	return is_merged(f, node) || is_bundle(f, node) ? 0 : -ENOENT;
+	return is_merged(f, node) ? 0 : -ENOENT;
 }
 
 static bool group_attr_is_slow(const struct files *f, uint64_t node)
@@ -100,22 +91,16 @@ static int group_attr(struct files *f, uint64_t node, struct pinner *p,
 
 	if (is_merged(f, node))
 		return hdf5_merged_attr(g->merged, p, out, err);
-	if (node && !is_bundle(f, node))
+	if (node)
 		return error_set(err, -ENOENT, "no such file");
 	*out = (struct attr){
 		.mtime = g->mtime, .mode = S_IFDIR | 0555, .nlink = 2};
-	if (!node)
-		return 0;
-	out->mode = S_IFREG | 0444;
-	out->nlink = 1;
-	return bundle_size(g->bundle, &out->size, err);
+	return 0;
 }
 
 static int group_prepare(struct files *f, uint64_t node, uint64_t off,
 			 uint64_t len, struct error *err)
 {
-	if (is_bundle(f, node))
-		return bundle_prepare(group_of(f)->bundle, off, len, err);
 	return is_merged(f, node)
 		       ? hdf5_merged_prepare(group_of(f)->merged, off, len, err)
 		       : 0;
@@ -124,8 +109,6 @@ static int group_prepare(struct files *f, uint64_t node, uint64_t off,
 static int group_map(const struct files *f, uint64_t node, uint64_t off,
 		     struct plan *p, struct error *err)
 {
-	if (is_bundle(f, node))
-		return bundle_map(group_of(f)->bundle, off, p, err);
 	return is_merged(f, node)
 		       ? hdf5_merged_map(group_of(f)->merged, off, p, err)
 		       : error_set(err, -EISDIR, "a group has no bytes");
@@ -168,7 +151,6 @@ static const char *group_xattr_keys(const struct files *f, uint64_t node,
 static void group_free(struct files *f)
 {
 	hdf5_merged_free(group_of(f)->merged);
-	bundle_free(group_of(f)->bundle);
 	free(f);
 }
 
@@ -206,16 +188,4 @@ struct files *hdf5_group_files_new(struct hdf5_source *s, uint32_t file,
 		return NULL;
 	}
 	return &g->files;
-}
-
-bool hdf5_group_files_bundle(struct files *f, struct tensor *const *t, size_t n)
-{
-	struct group_files *g = group_of(f);
-	bool any = false;
-
-	for (size_t i = 0; i < n; i++)
-		any = any || (t[i] && bundle_takes(t[i]));
-	if (any)
-		g->bundle = bundle_new(t, n);
-	return !any || g->bundle;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: attributes, all its tensors as a file; the root's merged.h5. */
+/* A group's directory: its attributes; the root's merged.h5. */
 #ifndef SOURCE_HDF5_GROUP_H
 #define SOURCE_HDF5_GROUP_H
 
@@ -16,9 +16,5 @@ ssize_t hdf5_group_attributes(const struct hdf5_place *at, char *buf, size_t n);
 struct files *hdf5_group_files_new(struct hdf5_source *s, uint32_t file,
 				   const char *object, int64_t mtime,
 				   bool merged);
-/* The tensors of the group, once it is walked (NULL: no tensor); borrowed.  False: no
- * memory. */
-bool hdf5_group_files_bundle(struct files *f, struct tensor *const *t,
-			     size_t n);
 
 #endif

@@ -335,16 +335,6 @@ static void connect_flags(struct links *l)
 	}
 }
 
-/* What tensor.safetensors has; false: no memory. */
-static bool offer_tensors(const struct links *l, struct files *group)
-{
-	cleanup_free struct tensor **t = malloc(l->v.n * sizeof *t + 1);
-
-	for (size_t i = 0; t && i < l->v.n; i++)
-		t[i] = l->v.at[i].tensor;
-	return t && hdf5_group_files_bundle(group, t, l->v.n);
-}
-
 static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
 		      void *ctx)
 {
@@ -414,8 +404,6 @@ int hdf5_walk_group(struct walk *w, const struct group *group)
 	if (!all && !r)
 		r = list_lost(w, g);
 	connect_flags(&l);
-	if (!r && !offer_tensors(&l, f))
-		r = hdf5_walk_no_memory(w);
 	for (size_t i = 0; i < l.v.n; i++)
 		free(l.v.at[i].name);
 	vec_free(&l.v);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "source/bundles.h"
 #include "source/zarr.h"
 #include "tree/graft.h"
 
@@ -125,7 +126,11 @@ int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
 	if (r == 0)
 		r = tree_finish(a.tree, tree, err);
 	tree_builder_free(a.tree);
+	if (r == 0)
+		r = bundles_add(*tree, err);
 	if (r < 0) {
+		tree_free(*tree);
+		*tree = NULL;
 		source_close(*source);
 		*source = NULL;
 	}
@@ -243,27 +248,6 @@ static bool is_candidate(const struct nest *nest, const struct members *m,
 	return up == root;
 }
 
-static struct backing bytes_of(const struct nest *nest, const struct members *m,
-			       uint64_t i, const struct volume *volumes,
-			       struct files *files)
-{
-	const struct member_record *r = &m->at[i];
-	struct backing b = {.handles = nest->handles,
-			    .pinner = nest->pinner,
-			    .size = r->size};
-
-	if (r->kind == MEMBER_RANGE)
-		return volume_range(&volumes[r->volume], r->data, r->size);
-	if (r->kind == MEMBER_FILE) {
-		b.file = (uint32_t)r->data;
-		return b;
-	}
-	b.file = volumes[r->volume].backing.file;
-	b.files = files;
-	b.node = i;
-	return b;
-}
-
 /* A directory that looks like the member. */
 static void attr_of(const struct member_record *r, struct attr *out)
 {
@@ -370,7 +354,8 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 		    (m->at[i].kind != MEMBER_FILE &&
 		     m->at[i].volume >= n_volumes))
 			continue;
-		c.bytes = bytes_of(n, m, i, volumes, files);
+		c.bytes = member_backing(n->handles, n->pinner, m, i, volumes,
+					 files);
 		c.path = path_of(n, m, i, path, &c.bytes);
 		looks = c.path ? looks_like(&c, backing_is_plain(&c.bytes) &&
 							probes++ < PROBES_MAX)

@@ -19,7 +19,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "tree/tree.h"
 
 #define PAGE 4096
 #define HEADER_MOST 100000000
@@ -32,13 +31,17 @@ struct bundle_table {
 		struct tensor *t;
 		uint64_t begin;
 		unsigned type;
-		char *name; /* while it is made */
+		const char *name;
 	} at[];
+};
+struct bundle_item {
+	struct tensor *t;
+	const char *name; /* NULL: its own */
 };
 struct bundle {
 	_Atomic(struct bundle_table *) table;
 	size_t n;
-	struct tensor *t[];
+	struct bundle_item at[];
 };
 
 /* In the order of the writer's types, which is that of their sizes. */
@@ -52,6 +55,7 @@ static const struct bundle_type {
 	     {"I8", DTYPE_INT, 1, NULL},
 	     {"F8_E5M2", DTYPE_UINT, 1, "float8 (E5M2),"},
 	     {"F8_E4M3", DTYPE_UINT, 1, "float8 (E4M3),"},
+	     {"F8_E8M0", DTYPE_UINT, 1, "float8 (E8M0),"},
 	     {"I16", DTYPE_INT, 2, NULL},
 	     {"U16", DTYPE_UINT, 2, NULL},
 	     {"F16", DTYPE_FLOAT, 2, NULL},
@@ -84,27 +88,35 @@ static unsigned type_of(const struct dtype *d)
 	return best;
 }
 
-static const char *name_of(const struct tensor *t)
+const char *bundle_name(const struct tensor *t)
 {
 	const char *slash = strrchr(t->name, '/');
 
-	return slash ? slash + 1 : t->name;
+	/* Without one in front it is no path. */
+	return slash && *t->name == '/' ? slash + 1 : t->name;
 }
 
 bool bundle_takes(const struct tensor *t)
 {
 	return !t->why_not && tensor_has_shape(t) &&
 	       !(t->dtype.big_endian && t->dtype.size > 1) &&
-	       type_of(&t->dtype) < TYPES && strcmp(name_of(t), "__metadata__");
+	       type_of(&t->dtype) < TYPES;
 }
 
-struct bundle *bundle_new(struct tensor *const *t, size_t n)
+bool bundle_takes_name(const char *name)
 {
-	struct bundle *b = calloc(1, sizeof *b + n * sizeof *t);
+	return strcmp(name, "__metadata__") != 0;
+}
+
+struct bundle *bundle_new(struct tensor *const *t, const char *const *names,
+			  size_t n)
+{
+	struct bundle *b = calloc(1, sizeof *b + n * sizeof *b->at);
 
 	for (size_t i = 0; b && i < n; i++)
-		if (t[i] && bundle_takes(t[i]))
-			b->t[b->n++] = t[i];
+		b->at[i] = (struct bundle_item){t[i], names ? names[i] : NULL};
+	if (b)
+		b->n = n;
 	return b;
 }
 
@@ -114,8 +126,6 @@ static void table_free(struct bundle_table *x)
 {
 	if (!x)
 		return;
-	for (size_t i = 0; i < x->n; i++)
-		free(x->at[i].name);
 	free(x->header);
 	free(x);
 }
@@ -211,18 +221,15 @@ static int write_header(struct bundle_table *x, struct error *err)
 
 static int fill_table(struct bundle_table *x, struct error *err)
 {
-	char name[FILES_NAME_MAX + 1];
 	uint64_t at = 0;
 	int r;
 
 	for (size_t i = 0; i < x->n; i++) {
 		struct bundle_entry *e = &x->at[i];
 
-		tree_escape(name_of(e->t), name);
 		e->type = type_of(&e->t->dtype);
-		e->name = strdup(name);
 		if (!e->name)
-			return no_memory(err);
+			e->name = bundle_name(e->t);
 	}
 	r = check_names(x, err);
 	if (r < 0)
@@ -237,10 +244,6 @@ static int fill_table(struct bundle_table *x, struct error *err)
 	}
 	r = write_header(x, err);
 	x->total = x->head + at;
-	for (size_t i = 0; i < x->n; i++) {
-		free(x->at[i].name);
-		x->at[i].name = NULL;
-	}
 	return r;
 }
 
@@ -258,7 +261,8 @@ static int table_get(struct bundle *b, const struct bundle_table **out,
 		return no_memory(err);
 	x->n = b->n;
 	for (size_t i = 0; i < x->n; i++)
-		x->at[i].t = b->t[i];
+		x->at[i] = (struct bundle_entry){.t = b->at[i].t,
+						 .name = b->at[i].name};
 	r = fill_table(x, err);
 	if (r < 0) {
 		table_free(x);

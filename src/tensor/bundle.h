@@ -7,17 +7,22 @@
 
 #define BUNDLE_NAME "tensor.safetensors"
 
+/* May one be called so? */
+bool bundle_takes_name(const char *name);
+/* What a tensor is called in its source, without the groups that it is in; borrowed. */
+const char *bundle_name(const struct tensor *t);
 /* Has the format a type for it?  Numbers, complex64 and booleans, little-endian. */
 bool bundle_takes(const struct tensor *t);
 
 /*
  * Header and places are worked out when they are first asked for, and kept: about 100
- * bytes a tensor.  Tensors are called as their directories, and lie in the order that
- * Hugging Face's writer has.
+ * bytes a tensor.  Tensors lie in the order that Hugging Face's writer has.
  */
 struct bundle;
-/* Of those of `t` that bundle_takes; borrowed.  NULL: no memory. */
-struct bundle *bundle_new(struct tensor *const *t, size_t n);
+/* Of `t`, which bundle_takes all, called `names` (NULL: as in their sources); both are
+ * borrowed, one by one.  NULL: no memory. */
+struct bundle *bundle_new(struct tensor *const *t, const char *const *names,
+			  size_t n);
 /* NULL is nothing. */
 void bundle_free(struct bundle *b);
 /* Bytes of the file.  -EFBIG: the header would be longer than the format allows; -EEXIST:

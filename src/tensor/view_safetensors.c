@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensor.safetensors of a tensor alone; that of a group is its source's. */
+/* tensor.safetensors of a tensor alone; that of a directory is source/bundles.c. */
 #include <errno.h>
 
 #include "tensor/bundle.h"
@@ -8,7 +8,7 @@
 static bool safetensors_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;
-	return bundle_takes(t);
+	return bundle_takes(t) && bundle_takes_name(bundle_name(t));
 }
 
 /* Made when somebody asks for its size. */
@@ -18,7 +18,7 @@ static struct bundle *bundle_get(struct tensor *t)
 
 	if (b)
 		return b;
-	b = bundle_new(&t, 1);
+	b = bundle_new(&t, NULL, 1);
 	if (!b || atomic_compare_exchange_strong(&t->bundle, &none, b))
 		return b;
 	bundle_free(b);

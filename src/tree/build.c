@@ -94,6 +94,9 @@ void tree_builder_free(struct tree_builder *b)
 
 		if (f)
 			f->ops->free(f);
+		f = b->entries.at[i].extra;
+		if (f)
+			f->ops->free(f);
 	}
 	for (i = 0; i < b->grafts.n; i++) {
 		struct graft *g = b->grafts.at[i].graft;
@@ -178,6 +181,18 @@ void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f)
 	b->entries.at[dir].files = f;
 }
 
+void tree_set_extra(struct tree_builder *b, uint32_t dir, struct files *f)
+{
+	if (dir >= b->entries.n || b->entries.at[dir].extra ||
+	    b->entries.at[dir].target != TREE_NO_TEXT) {
+		build_fail(b, -EINVAL,
+			   "one more file was given to no directory");
+		f->ops->free(f);
+		return;
+	}
+	b->entries.at[dir].extra = f;
+}
+
 int tree_add_graft(struct tree_builder *b, uint32_t dir, uint64_t in,
 		   uint64_t node, const char *name, struct graft *g)
 {
@@ -248,6 +263,7 @@ static void dir_fill(struct tree *t, const struct tree_builder *b,
 	struct dir *d = &t->dir[i];
 
 	d->files = from->files;
+	d->extra = from->extra;
 	d->mtime = from->mtime;
 	d->first = first;
 	all = k->start[e + 1] - k->start[e];

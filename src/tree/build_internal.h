@@ -7,7 +7,7 @@
 #include "tree/tree_internal.h"
 
 struct build_entry {
-	struct files *files;
+	struct files *files, *extra;
 	int64_t mtime;
 	uint32_t parent, name, stored, target;
 	bool hidden;

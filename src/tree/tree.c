@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A finished tree: inode numbers, lookup, listing, attributes. */
+/* A finished tree: inode numbers, lookup, listing. */
 #include "tree/tree_internal.h"
 
 #include <errno.h>
@@ -30,16 +30,6 @@
  * What a number means is checked on each use: it may come from anywhere.
  */
 
-static bool is_link(const struct dir *d)
-{
-	return d->target != TREE_NO_TEXT;
-}
-
-static const char *text_at(const struct tree *t, uint32_t offset)
-{
-	return offset == TREE_NO_TEXT ? NULL : t->text + offset;
-}
-
 void tree_free(struct tree *t)
 {
 	uint32_t i;
@@ -47,9 +37,14 @@ void tree_free(struct tree *t)
 	if (!t)
 		return;
 	tree_forest_free(t);
-	for (i = 0; i < t->n; i++)
-		if (t->dir[i].files)
-			t->dir[i].files->ops->free(t->dir[i].files);
+	for (i = 0; i < t->n; i++) {
+		struct files *f = t->dir[i].files, *extra = t->dir[i].extra;
+
+		if (extra)
+			extra->ops->free(extra);
+		if (f)
+			f->ops->free(f);
+	}
 	free(t->dir);
 	free(t->text);
 	free(t);
@@ -92,7 +87,7 @@ static int files_type(struct node *n)
 static void dir_node(const struct tree *t, uint32_t i, struct node *out)
 {
 	out->ino = tree_ino(t, i, 0);
-	out->type = is_link(&t->dir[i]) ? S_IFLNK : S_IFDIR;
+	out->type = tree_is_link(&t->dir[i]) ? S_IFLNK : S_IFDIR;
 	out->files = t->dir[i].files;
 	out->node = 0;
 	out->dir = i;
@@ -135,6 +130,21 @@ static int sub_node(const struct node *dir, uint64_t node, uint32_t type,
 	return out->ino ? 0 : -EOVERFLOW;
 }
 
+/* The number of a directory's extra file: the last one that a tree's `files` can have. */
+static uint64_t extra_number(const struct tree *t)
+{
+	return (t->number ? UINT32_MAX : FILES_NODE_MAX) - 1;
+}
+
+static int extra_node(const struct tree *t, uint32_t dir, struct node *out)
+{
+	dir_node(t, dir, out);
+	out->node = extra_number(t);
+	out->ino = tree_ino(t, dir, out->node);
+	out->files = t->dir[dir].extra;
+	return out->ino ? files_type(out) : -EOVERFLOW;
+}
+
 /* The node of tree `t` with these numbers. */
 static int local_node(const struct tree *t, uint32_t dir, uint64_t node,
 		      struct node *out)
@@ -144,6 +154,8 @@ static int local_node(const struct tree *t, uint32_t dir, uint64_t node,
 	dir_node(t, dir, out);
 	if (node == 0)
 		return 0;
+	if (t->dir[dir].extra && node == extra_number(t))
+		return extra_node(t, dir, out);
 	if (!out->files)
 		return -ENOENT;
 	out->ino = tree_ino(t, dir, node);
@@ -256,13 +268,16 @@ static int hidden_node(const struct node *dir, const char *name,
 {
 	const struct tree *t = dir->tree;
 	const struct dir *d = &t->dir[dir->dir];
+	uint64_t node;
 
 	for (uint32_t i = d->count; i < d->count + d->hidden; i++)
 		if (!strcmp(t->text + t->dir[d->first + i].name, name)) {
 			dir_node(t, d->first + i, out);
 			return 0;
 		}
-	return -ENOENT;
+	return d->extra && d->extra->ops->find(d->extra, 0, name, &node) == 0
+		       ? extra_node(t, dir->dir, out)
+		       : -ENOENT;
 }
 
 int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
@@ -431,64 +446,4 @@ int tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
 	    dir.files->ops->skip && !own_count(&dir))
 		return dir.files->ops->skip(dir.files, dir.node, i, p, err);
 	return 0;
-}
-
-const char *tree_stored_name(const struct tree *t, const struct node *n)
-{
-	(void)t;
-	return n->node == 0 && !n->graft
-		       ? text_at(n->tree, n->tree->dir[n->dir].stored)
-		       : NULL;
-}
-
-/* ---- attributes --------------------------------------------------------- */
-
-int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
-	      struct attr *out, struct error *err)
-{
-	const struct dir *d = &n->tree->dir[n->dir];
-	int r;
-
-	(void)t;
-	memset(out, 0, sizeof *out);
-	if (n->graft) { /* as it was before it was opened */
-		*out = n->graft->attr;
-		return 0;
-	}
-	if (n->files) {
-		r = n->files->ops->attr(n->files, n->node, p, out, err);
-		if (r == 0 && n->node == 0) {
-			out->size += d->count;
-			out->nlink += d->subdirs;
-		}
-		return r;
-	}
-	out->mtime = d->mtime;
-	if (is_link(d)) {
-		out->size = strlen(n->tree->text + d->target);
-		out->mode = S_IFLNK | 0777;
-		out->nlink = 1;
-	} else {
-		out->size = d->count;
-		out->mode = S_IFDIR | 0555;
-		out->nlink = 2 + d->subdirs;
-	}
-	return 0;
-}
-
-const char *tree_link_target(const struct tree *t, const struct node *n)
-{
-	(void)t;
-	if (n->graft)
-		return NULL;
-	if (n->node == 0)
-		return text_at(n->tree, n->tree->dir[n->dir].target);
-	return n->files->ops->link ? n->files->ops->link(n->files, n->node)
-				   : NULL;
-}
-
-void tree_usage(const struct tree *t, uint64_t *dirs, uint64_t *bytes)
-{
-	*dirs = t->n - t->dir[0].hidden;
-	*bytes = sizeof *t + t->n * sizeof *t->dir + t->text_size;
 }

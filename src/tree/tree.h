@@ -37,10 +37,24 @@ uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
 /* Back a directory by `files`; ownership goes to the tree.  They say what mode
  * and mtime it has; its own entries are added to their size and nlink. */
 void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f);
+/* One more file of a directory: `f` find its name in their node 0, and are asked of it with
+ * a node number that the tree chose.  Not listed; where something else has the name, that
+ * is found.  Ownership goes to the tree. */
+void tree_set_extra(struct tree_builder *b, uint32_t dir, struct files *f);
 /* No more entries: sort, name and number them.  `b` is of no use afterwards. */
 int tree_finish(struct tree_builder *b, struct tree **out, struct error *err);
 void tree_builder_free(struct tree_builder *b);
 void tree_free(struct tree *t);
+
+/* ---- between tree_finish and the first look ---- */
+
+uint32_t tree_dirs(const struct tree *t);
+/* Listed entry `i` that directory `dir` has without its `files`: their own `files`, or NULL.
+ * *name: the stored one, unless another has been given it.  False: there are no more. */
+bool tree_dir_entry(const struct tree *t, uint32_t dir, uint32_t i,
+		    struct files **files, const char **name);
+/* As tree_set_extra; one that is there is replaced. */
+void tree_add_extra(struct tree *t, uint32_t dir, struct files *f);
 
 struct graft;
 /* A position in the tree. */

@@ -12,6 +12,7 @@
 /* A directory or a symlink.  The children of one are neighbours. */
 struct dir {
 	struct files *files; /* owned, or NULL */
+	struct files *extra; /* one more file, found by name; owned, or NULL */
 	int64_t mtime;
 	uint32_t parent;
 	uint32_t first, count; /* children, in order of names */
@@ -51,6 +52,10 @@ struct tree {
 	uint32_t number;       /* 0: the outermost; else its graft's + 1 */
 };
 
+static inline bool tree_is_link(const struct dir *d)
+{
+	return d->target != TREE_NO_TEXT;
+}
 /* Number of node `node` in directory `dir`; 0: numbers are out. */
 uint64_t tree_ino(const struct tree *t, uint32_t dir, uint64_t node);
 /* The graft that a number is of, and the number inside of its tree.  NULL: it is

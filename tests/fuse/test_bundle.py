@@ -7,6 +7,8 @@ import json
 import mmap
 import os
 import sys
+import tarfile
+import zipfile
 
 sys.dont_write_bytecode = True
 
@@ -14,14 +16,17 @@ import h5py
 import lib
 import numpy as np
 import torch
+import zarr
 from checks import check, equal, fails_with, read
 from lib import Mount, case
 
 work = None
 rng = np.random.default_rng(13)
 NAME = "tensor.safetensors"
+COLUMNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "columns")
 # In the order of tensor.rs, "in increasing alignment".
-TYPES = {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "U16": "<u2", "F16": "<f2",
+TYPES = {"BOOL": "?", "U8": "u1", "I8": "i1", "F8_E5M2": "u1", "F8_E4M3": "u1", "F8_E8M0": "u1",
+         "I16": "<i2", "U16": "<u2", "F16": "<f2",
          "BF16": "<u2", "I32": "<i4", "U32": "<u4", "F32": "<f4", "C64": "<c8", "F64": "<f8",
          "I64": "<i8", "U64": "<u8"}
 ORDER = list(TYPES)
@@ -179,11 +184,117 @@ def names_of_others():
         for i in range(2000):
             f["g/%05d" % i] = np.full((3,), i, "i8")
     with Mount(path) as m:
-        same(load(m.path + "/" + NAME), {NAME: np.arange(3), "x": np.arange(5.0)})
-        check((np.load(m.path + "/" + NAME + "~2/array.npy") == np.arange(3)).all(), "the dataset")
+        check((np.load(m.path + "/" + NAME + "/array.npy") == np.arange(3)).all(), "the dataset")
         got = load(m.path + "/g/" + NAME)
         equal(len(got), 2000, "many")
         check(all((v[1] == int(k)).all() for k, v in got.items()), "of many")
+
+
+def members():
+    """Names and arrays, and what the format has no type for."""
+    want = {"w": numbers("f4", (30, 41)), "b": numbers("i8", (5,)), "m": numbers("?", (3, 2)),
+            "f": np.asfortranarray(numbers("f8", (6, 7))), "big": numbers(">i2", (4,)),
+            "none": np.zeros((0, 3), "f2"), "one": np.array(3, "u1")}
+    return want, {"c16": numbers("c16", (3,)), "s": np.zeros(2, [("x", "i4")])}
+
+
+def write_npys(path, *more):
+    os.makedirs(path)
+    for some in more:
+        for k, v in some.items():
+            np.save("%s/%s.npy" % (path, k), v)
+
+
+@case
+def of_zarr_groups():
+    want, others = members()
+    path = os.path.join(work, "g.zarr")
+    g = zarr.open(path, "w")
+    for top in ("", "a/b/"):
+        for k, v in {**want, **others}.items():
+            g.array(top + k, v, chunks=(4,) * v.ndim)
+    g.create_group("empty")
+    for source in (path, work + "/zarrs"):
+        if source != path:
+            os.makedirs(source)
+            os.rename(path, source + "/g.zarr")
+        with Mount(source) as m:
+            root = m.path if source == path else m.path + "/g.zarr"
+            same(load(root + "/" + NAME), want)
+            same(load(root + "/a/b/" + NAME), want)
+            for k in ("a", "empty", "s"):
+                fails_with(errno.ENOENT, lambda: os.stat("%s/%s/%s" % (root, k, NAME)), k)
+
+
+@case
+def of_npz():
+    want, others = members()
+    for save in (np.savez, np.savez_compressed):
+        path = os.path.join(work, save.__name__ + ".npz")
+        save(path, **want, **others, **{"a/x": want["w"]})
+        with Mount(path) as m:
+            same(load(m.path + "/" + NAME), {**want, "a:x": want["w"]})
+            check(NAME not in os.listdir(m.path), "not listed")
+    with zipfile.ZipFile(path, "a") as z:
+        z.writestr(NAME, b"a member")
+    with Mount(path) as m:
+        equal(read(m.path + "/" + NAME), b"a member", "a member of this name")
+
+
+@case
+def of_safetensors():
+    """As it was written by the rules, whatever order the file has; names as they are."""
+    want = {"model.0/w": numbers("f4", (3, 4)), "other/w": numbers("f4", (2,)),
+            "h": numbers("u2", (5,)), "e": numbers("u1", (4,))}
+    kinds = {"model.0/w": "F32", "other/w": "F32", "h": "BF16", "e": "F8_E4M3"}
+    header, data = {}, b""
+    for k in ("e", "h", "other/w", "model.0/w"):
+        raw = want[k].tobytes()
+        header[k] = {"dtype": kinds[k], "shape": list(want[k].shape),
+                     "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path = os.path.join(work, "m.safetensors")
+    with open(path, "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + data)
+    with Mount(path) as m:
+        got = load(m.path + "/" + NAME)
+        same(got, want)
+        equal({k: v[0] for k, v in got.items()}, kinds, "types")
+
+
+@case
+def of_columns():
+    for name in ("batches.arrow", "zstd.parquet"):
+        with Mount(os.path.join(COLUMNS, name)) as m:
+            got = load(m.path + "/" + NAME)
+            check(len(got) > 4 and "i4" in got and "bool" in got, name)
+            for k, (_, a) in got.items():
+                one = np.load("%s/%s/array.npy" % (m.path, k))
+                equal((a.dtype, a.tobytes()), (one.dtype, one.tobytes()), name + " " + k)
+
+
+@case
+def of_files():
+    """.npy files side by side, in directories and archives."""
+    want, others = members()
+    d = os.path.join(work, "npys")
+    write_npys(d, want, others, {"words": np.array(["a", "b"])})
+    np.save(d + "/objects.npy", np.array([{}], object))
+    os.mkdir(d + "/sub")
+    np.save(d + "/sub/deep.npy", np.arange(3))
+    for name, mode in (("n.tar", "w"), ("n.tar.gz", "w:gz")):
+        with tarfile.open(os.path.join(work, name), mode) as t:
+            t.add(d, ".")
+    for source, opts in ((d, []), (work + "/n.tar", []), (work + "/n.tar.gz", [])):
+        with Mount(source, opts=opts) as m:
+            same(load(m.path + "/" + NAME), want)
+            fails_with(errno.ENOENT, lambda: os.stat(m.path + "/sub/" + NAME), "only in the root")
+            check(NAME not in os.listdir(m.path), "not listed")
+    with open(d + "/cut.npy", "wb") as f:
+        f.write(read(d + "/w.npy")[:200])
+    with Mount(d) as m:  # nobody would miss it
+        fails_with(errno.EBADMSG, lambda: os.stat(m.path + "/" + NAME), "one is cut off")
 
 
 work = lib.setup()

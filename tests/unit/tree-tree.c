@@ -531,7 +531,7 @@ TEST(many_directories_beside_files)
 				    sizeof name));
 	tree_usage(t, &dirs, &bytes);
 	CHECK_EQ_U(dirs, N + 1);
-	CHECK(bytes < dirs * 64);
+	CHECK(bytes < dirs * 72);
 	tree_free(t);
 }
 
