@@ -238,6 +238,8 @@ static bool array_origin(const struct tensor *t, uint32_t p, FILE *out)
 	if (!stored)
 		return false;
 	fprintf(out, "part %" PRIu32 ", stored as %s, ", p, stored);
+	if (t->field)
+		fprintf(out, "its field at %" PRIu32 ", ", t->field->offset);
 	return a->ops->origin(a, p, out);
 }
 

@@ -18,10 +18,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "source/hdf5.h"
 #include "source/npy.h"
 #include "tensor/view.h"
+
+/* Each field has a record of each part. */
+#define FIELD_PARTS_MAX (UINT64_C(1) << 20)
 
 /* What a part is found by. */
 struct place {
@@ -29,8 +33,9 @@ struct place {
 	bool turned;
 };
 struct joined {
+	unsigned rank; /* of the files */
 	struct recode recode;
-	struct place at[]; /* of each part */
+	const struct place *at; /* of each part; kept by the source */
 };
 /* While the headers are read. */
 struct reading {
@@ -39,7 +44,9 @@ struct reading {
 	struct npy_file first;
 	unsigned axis;
 	uint64_t total; /* elements along it */
-	struct joined *joined;
+	uint32_t n;     /* parts */
+	struct place *places;
+	const struct place *kept; /* the same */
 	struct array_part *parts;
 	unsigned char *head; /* room for a header */
 	struct error *err;
@@ -56,13 +63,13 @@ static int joined_learn(struct array *a, uint32_t part,
 			struct array_layout *out, struct error *err)
 {
 	const struct joined *j = a->own;
-	struct npy_file f = {.rank = a->t.rank};
+	struct npy_file f = {.rank = j->rank};
 
 	(void)err;
 	f.dtype = out->stored = a->t.stored;
 	memcpy(f.shape, a->t.shape, a->t.rank * sizeof *f.shape);
 	f.shape[a->axis] = a->along[part];
-	memcpy(out->shape, f.shape, sizeof f.shape);
+	memcpy(out->shape, f.shape, sizeof f.shape); /* a field's axes, too */
 	out->file = a->t.parts[part].file;
 	out->pos = j->at[part].pos;
 	out->kind = j->at[part].turned ? ARRAY_MADE : ARRAY_LINEAR;
@@ -70,6 +77,7 @@ static int joined_learn(struct array *a, uint32_t part,
 		return 0;
 	out->maker = NPY_TURNED;
 	npy_fortran_chunk(&f, out->chunk);
+	npy_field_axes(a->t.field, f.rank, out->chunk);
 	return 0;
 }
 
@@ -80,6 +88,7 @@ static int joined_make(struct array *a, uint32_t part, const struct grid *g,
 	const struct joined *j = a->own;
 	const struct npy_turned t = {.file = a->t.parts[part].file,
 				     .pos = j->at[part].pos,
+				     .rank = j->rank,
 				     .recode = &j->recode};
 
 	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
@@ -213,72 +222,104 @@ static int read_part(struct reading *rd, int axis, uint32_t i, const char *name)
 		return r;
 	}
 	part->n = f.shape[rd->axis];
-	rd->joined->at[i] = (struct place){f.data, npy_is_turned(&f)};
+	rd->places[i] = (struct place){f.data, npy_is_turned(&f)};
 	if (add_overflows(rd->total, part->n, &rd->total))
 		return error_set(rd->err, -ENOTSUP, "it is too large");
 	return 0;
 }
 
-static int make_array(struct reading *rd, uint32_t n, struct array **out)
+/* Of the files, or of a field of their elements. */
+static int make_array(void *ctx, const struct dtype_field *field,
+		      const char *name, struct array **out, struct error *err)
 {
+	const struct reading *rd = ctx;
 	struct array_spec spec = {
-		.name = "/data",
-		.stored = rd->first.dtype,
-		.rank = rd->first.rank,
+		.name = name,
 		.axis = rd->axis,
-		.nparts = n,
+		.nparts = rd->n,
 		.parts = rd->parts,
 		.ops = &joined_ops,
 	};
-	struct dtype served;
+	struct joined *own;
+	int r;
 
-	memcpy(spec.shape, rd->first.shape, sizeof spec.shape);
+	if (!npy_shape(&rd->first, field, &spec))
+		return error_set(err, -ENOTSUP, "it has more than %d axes",
+				 RANK_MAX);
 	spec.shape[rd->axis] = rd->total;
-	if (!arrays_served(rd->s, &rd->first.dtype, &served))
-		return no_memory(rd->err);
-	if (!dtype_recode(&rd->first.dtype, &served, NULL, &rd->joined->recode))
-		return error_set(rd->err, -ENOTSUP,
-				 "its type is too complicated");
-	spec.own = steal_pointer(&rd->joined);
-	return array_new(rd->s, &spec, out, rd->err);
+	own = malloc(sizeof *own);
+	if (!own)
+		return no_memory(err);
+	own->at = rd->kept;
+	own->rank = rd->first.rank;
+	r = npy_recode(rd->s, &rd->first.dtype, field, &own->recode, err);
+	if (r < 0) {
+		free(own);
+		return r;
+	}
+	spec.own = own;
+	return array_new(rd->s, &spec, out, err);
 }
 
-static int read_parts(struct reading *rd, int axis, struct dirent *const *names,
-		      uint32_t n, struct array **out)
+static int read_parts(struct reading *rd, int axis, struct dirent *const *names)
 {
 	int r = 0;
 
-	rd->joined =
-		calloc(1, sizeof *rd->joined + n * sizeof rd->joined->at[0]);
-	rd->parts = calloc(n, sizeof *rd->parts);
+	rd->places = calloc(rd->n, sizeof *rd->places);
+	rd->parts = calloc(rd->n, sizeof *rd->parts);
 	rd->head = malloc(NPY_HEADER_MOST);
-	if (!rd->joined || !rd->parts || !rd->head)
+	if (!rd->places || !rd->parts || !rd->head)
 		r = no_memory(rd->err);
-	for (uint32_t i = 0; r == 0 && i < n; i++)
+	for (uint32_t i = 0; r == 0 && i < rd->n; i++)
 		r = read_part(rd, axis, i, names[i]->d_name);
-	if (r == 0)
-		r = make_array(rd, n, out);
-	free(rd->joined);
-	free(rd->parts);
-	free(rd->head);
+	if (r == 0) {
+		rd->kept = intern_bytes(&rd->s->intern, rd->places,
+					rd->n * sizeof *rd->places);
+		r = rd->kept ? 0 : no_memory(rd->err);
+	}
 	return r;
 }
 
 /* ---- the source ---------------------------------------------------------- */
+
+static int publish_all(struct reading *rd, const struct source_args *a,
+		       struct error *err)
+{
+	struct array *array;
+	uint32_t dir;
+	int r = make_array(rd, NULL, "/data", &array, err);
+
+	if (r == 0)
+		r = array_publish(a->tree, a->dir, "data", array, &dir, err);
+	if (r == 0 &&
+	    (uint64_t)rd->first.dtype.nfields * rd->n > FIELD_PARTS_MAX) {
+		log_warn("%s: no fields/: %u fields in %u files are too many",
+			 rd->path, rd->first.dtype.nfields, rd->n);
+		return 0;
+	}
+	return r < 0 ? r
+		     : npy_fields(rd->s, a->tree, dir, "/data",
+				  &rd->first.dtype, make_array, rd, err);
+}
 
 static int publish(struct arrays *s, const struct source_args *a,
 		   struct error *err)
 {
 	struct reading rd = {.s = s, .path = a->path, .err = err};
 	struct dirent **names = NULL;
-	struct array *array = NULL;
-	int n = concat_list(s->path, &names, err);
-	int r = n < 0 ? n
-		      : read_parts(&rd, a->concat, names, (uint32_t)n, &array);
+	int n = concat_list(s->path, &names, err), r = n;
 
+	if (n > 0) {
+		rd.n = (uint32_t)n;
+		r = read_parts(&rd, a->concat, names);
+	}
 	concat_list_free(names, n);
-	return r < 0 ? r
-		     : array_publish(a->tree, a->dir, "data", array, NULL, err);
+	if (r == 0)
+		r = publish_all(&rd, a, err);
+	free(rd.places);
+	free(rd.parts);
+	free(rd.head);
+	return r;
 }
 
 static void concat_close(struct source *source)

@@ -3,8 +3,7 @@
 /*
  * In C order its bytes are shown where they are.  In Fortran order the first axis is the
  * innermost one in the file: chunks of about a MiB are read in runs along it, which are
- * at least a page long where the axis is, and turned.  Fields of structures are arrays
- * of their own, too, in C order.
+ * at least a page long where the axis is, and turned.
  */
 #include "source/npy.h"
 
@@ -20,8 +19,6 @@
 
 #define MADE_BYTES (UINT64_C(1) << 20)
 #define RUN_BYTES (UINT64_C(4) << 10)
-/* Structures of more have no directories of their fields, as those of HDF5. */
-#define FIELDS_MAX 4096
 
 /* ---- Fortran order ------------------------------------------------------- */
 
@@ -37,29 +34,32 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 	}
 }
 
-/* Elements of the file [at, at + n) to every `step`th place of `out`. */
+/* Elements of the file [at, at + n) to every `step`th place of `out`; there is room in `raw`
+ * for them as they are stored, and behind that as they are served. */
 static int read_run(struct handles *h, const struct npy_turned *t, uint64_t at,
 		    uint64_t n, unsigned char *raw, unsigned char *out,
 		    uint64_t step, struct error *err)
 {
-	uint32_t elem = t->recode->to;
-	uint64_t pos = t->pos + at * elem;
-	int r = t->from ? backing_read(t->from, pos, raw, n * elem, err)
-			: handles_read(h, t->file, pos, raw, n * elem, err);
+	uint32_t from = t->recode->from, to = t->recode->to;
+	unsigned char *served = from == to ? raw : raw + n * from;
+	uint64_t pos = t->pos + at * from;
+	int r = t->from ? backing_read(t->from, pos, raw, n * from, err)
+			: handles_read(h, t->file, pos, raw, n * from, err);
 
 	if (r < 0)
 		return r;
-	recode_run(t->recode, raw, raw, n);
+	recode_run(t->recode, raw, served, n);
 	for (uint64_t i = 0; i < n; i++)
-		memcpy(out + i * step * elem, raw + i * elem, elem);
+		memcpy(out + i * step * to, served + i * to, to);
 	return 0;
 }
 
 /* The part of a chunk that is in the array; what overhangs is zeros. */
-static void clip(const struct grid *g, uint64_t chunk, struct box *b)
+static void clip(const struct grid *g, unsigned rank, uint64_t chunk,
+		 struct box *b)
 {
 	grid_origin(g, chunk, b->start);
-	for (unsigned i = 0; i < g->rank; i++)
+	for (unsigned i = 0; i < rank; i++)
 		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
 }
 
@@ -69,37 +69,39 @@ int npy_turn(struct handles *h, const struct npy_turned *t,
 {
 	uint64_t at[RANK_MAX] = {0}, step = 1, row;
 	cleanup_free unsigned char *raw = NULL;
+	uint32_t elem = t->recode->to;
 	struct box b;
 
-	clip(g, chunk, &b);
+	clip(g, t->rank, chunk, &b);
 	memset(out, 0, size);
 	row = b.count[0];
-	raw = malloc(row * g->elem);
+	raw = malloc(row * ((size_t)t->recode->from + elem));
 	if (!raw)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (unsigned i = 1; i < g->rank; i++)
+	for (unsigned i = 1; i < t->rank; i++)
 		step *= g->chunk[i];
 	b.count[0] = 1; /* the others one by one */
 	do {
 		uint64_t from = 0, to = 0;
 		int r;
 
-		for (unsigned i = g->rank; i-- > 0;)
+		for (unsigned i = t->rank; i-- > 0;)
 			from = from * g->shape[i] + b.start[i] + at[i];
-		for (unsigned i = 1; i < g->rank; i++)
+		for (unsigned i = 1; i < t->rank; i++)
 			to = to * g->chunk[i] + at[i];
 		r = read_run(h, t, from, row, raw,
-			     (unsigned char *)out + to * g->elem, step, err);
+			     (unsigned char *)out + to * elem, step, err);
 		if (r < 0)
 			return r;
-	} while (grid_step(g->rank, at, b.count));
+	} while (grid_step(t->rank, at, b.count));
 	return 0;
 }
 
 /* ---- one array ----------------------------------------------------------- */
 
 struct fortran {
-	uint64_t pos; /* of the first element */
+	uint64_t pos;  /* of the first element */
+	unsigned rank; /* of the file */
 	struct recode recode;
 };
 
@@ -110,6 +112,7 @@ static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
 	const struct fortran *f = a->own;
 	const struct npy_turned t = {.file = a->t.parts[part].file,
 				     .pos = f->pos,
+				     .rank = f->rank,
 				     .recode = &f->recode};
 
 	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
@@ -139,16 +142,19 @@ static int set_fortran(struct arrays *s, const struct npy_file *f,
 		       struct error *err)
 {
 	struct fortran *own = calloc(1, sizeof *own);
-	struct dtype served;
+	int r;
 
 	spec->ops = &fortran_ops;
 	spec->own = own;
-	if (!own || !arrays_served(s, &f->dtype, &served))
+	if (!own)
 		return error_set(err, -ENOMEM, "out of memory");
 	own->pos = l->pos;
-	if (!dtype_recode(&f->dtype, &served, NULL, &own->recode))
-		return error_set(err, -ENOTSUP, "its type is too complicated");
+	own->rank = f->rank;
+	r = npy_recode(s, &f->dtype, spec->field, &own->recode, err);
+	if (r < 0)
+		return r;
 	npy_fortran_chunk(f, l->chunk);
+	npy_field_axes(spec->field, f->rank, l->chunk);
 	l->kind = ARRAY_MADE;
 	l->maker = NPY_TURNED;
 	return 0;
@@ -165,17 +171,19 @@ bool npy_is_turned(const struct npy_file *f)
 }
 
 int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
-	      const struct npy_file *f, const char *name, struct array **out,
-	      struct error *err)
+	      const struct npy_file *f, const struct dtype_field *field,
+	      const char *name, struct array **out, struct error *err)
 {
 	struct array_layout l = {.kind = ARRAY_LINEAR, .file = file};
-	struct array_spec spec = {.name = name, .layout = &l, .rank = f->rank};
+	struct array_spec spec = {.name = name, .layout = &l};
 	int r = 0;
 
 	l.pos = pos + f->data;
-	l.stored = spec.stored = f->dtype;
-	memcpy(l.shape, f->shape, sizeof l.shape);
-	memcpy(spec.shape, f->shape, sizeof spec.shape);
+	l.stored = f->dtype;
+	if (!npy_shape(f, field, &spec))
+		return error_set(err, -ENOTSUP, "it has more than %d axes",
+				 RANK_MAX);
+	memcpy(l.shape, spec.shape, sizeof l.shape);
 	if (f->data > size || f->bytes > size - f->data)
 		r = error_set(
 			err, -EBADMSG,
@@ -206,59 +214,18 @@ static void npy_close(struct source *source)
 	free(source);
 }
 
-/* One field of each element, where it is. */
-static int publish_field(struct arrays *s, const struct source_args *a,
-			 const struct npy_file *f, const struct dtype_field *x,
-			 uint32_t dir, struct error *err)
+struct of_file {
+	struct arrays *s;
+	const struct npy_file *f;
+};
+
+static int make_field(void *ctx, const struct dtype_field *field,
+		      const char *name, struct array **out, struct error *err)
 {
-	struct array_layout l = {.kind = ARRAY_LINEAR,
-				 .file = s->file,
-				 .pos = f->data,
-				 .stored = f->dtype};
-	struct array_spec spec = {.stored = f->dtype,
-				  .field = x,
-				  .rank = f->rank + x->rank,
-				  .layout = &l};
-	cleanup_free char *name = NULL;
-	struct error why = {0};
-	struct array *array;
-	int r;
+	const struct of_file *x = ctx;
 
-	if (asprintf(&name, "/data/fields/%s", x->name) < 0) {
-		name = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	spec.name = name;
-	memcpy(l.shape, f->shape, f->rank * sizeof *l.shape);
-	for (uint32_t i = 0; i < x->rank && spec.rank <= RANK_MAX; i++)
-		l.shape[f->rank + i] = x->dims[i];
-	memcpy(spec.shape, l.shape, sizeof spec.shape);
-	r = array_new(s, &spec, &array, &why);
-	if (r == 0)
-		return array_publish(a->tree, dir, x->name, array, NULL, err);
-	if (r == -ENOTSUP)
-		return array_publish_not(s, a->tree, dir, x->name, &why, err);
-	*err = why;
-	return r;
-}
-
-static int publish_fields(struct arrays *s, const struct source_args *a,
-			  const struct npy_file *f, uint32_t dir,
-			  struct error *err)
-{
-	const struct dtype *d = &f->dtype;
-	uint32_t fields;
-	int r = 0;
-
-	if (d->kind != DTYPE_STRUCT || d->nfields > FIELDS_MAX ||
-	    npy_is_turned(f))
-		return 0;
-	fields = tree_add_dir(a->tree, dir, "fields", s->mtime);
-	if (fields == UINT32_MAX)
-		return error_set(err, -ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < d->nfields && r == 0; i++)
-		r = publish_field(s, a, f, &d->fields[i], fields, err);
-	return r;
+	return npy_array(x->s, x->s->file, 0, x->s->size, x->f, field, name,
+			 out, err);
 }
 
 static int publish(struct arrays *s, const struct source_args *a,
@@ -277,10 +244,13 @@ static int publish(struct arrays *s, const struct source_args *a,
 	if (r == 0)
 		r = npy_read(head, n, &s->intern, &f, err);
 	if (r == 0)
-		r = npy_array(s, s->file, 0, s->size, &f, "/data", &array, err);
+		r = npy_array(s, s->file, 0, s->size, &f, NULL, "/data", &array,
+			      err);
 	if (r == 0)
 		r = array_publish(a->tree, a->dir, "data", array, &dir, err);
-	return r < 0 ? r : publish_fields(s, a, &f, dir, err);
+	return r < 0 ? r
+		     : npy_fields(s, a->tree, dir, "/data", &f.dtype,
+				  make_field, &(struct of_file){s, &f}, err);
 }
 
 static int npy_open(const struct source_args *a, struct source **out,

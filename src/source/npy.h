@@ -10,11 +10,34 @@ extern const struct source_ops source_npy;
 
 /*
  * The array of a .npy that takes `size` bytes of `file` from `pos` on and begins as `f`
- * says.  -EBADMSG: it is cut off.
+ * says, or (not NULL; kept by s->intern) a field of its elements.  -EBADMSG: it is cut off.
  */
 int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
-	      const struct npy_file *f, const char *name, struct array **out,
-	      struct error *err);
+	      const struct npy_file *f, const struct dtype_field *field,
+	      const char *name, struct array **out, struct error *err);
+
+/* ---- fields of structures ------------------------------------------------ */
+
+/* Type, field, rank and shape: those of a .npy, or of a field of its elements, whose axes
+ * come behind.  False: too many axes. */
+bool npy_shape(const struct npy_file *f, const struct dtype_field *field,
+	       struct array_spec *spec);
+/* How a stored element becomes one of these.  -ENOTSUP; -ENOMEM. */
+int npy_recode(struct arrays *s, const struct dtype *stored,
+	       const struct dtype_field *field, struct recode *out,
+	       struct error *err);
+/* Behind the axes of the file: a field's, whole. */
+void npy_field_axes(const struct dtype_field *field, unsigned rank,
+		    uint64_t *shape);
+/* `fields/NAME/` in directory `dir`, that of the array `path`, for each field of its
+ * elements, if they are structures; `make` makes the array `name` of one. */
+typedef int npy_field_fn(void *ctx, const struct dtype_field *field,
+			 const char *name, struct array **out,
+			 struct error *err);
+int npy_fields(struct arrays *s, struct tree_builder *b, uint32_t dir,
+	       const char *path, const struct dtype *d, npy_field_fn *make,
+	       void *ctx, struct error *err);
+
 /* ---- Fortran order ------------------------------------------------------- */
 
 /* Has its data to be turned? */
@@ -24,7 +47,8 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk);
 #define NPY_TURNED "tensorfs: from Fortran order"
 struct npy_turned {
 	uint32_t file;
-	uint64_t pos; /* of the first element */
+	uint64_t pos;  /* of the first element */
+	unsigned rank; /* axes of the file; others are in an element */
 	const struct recode *recode;
 	const struct backing *from; /* NULL, or instead of the file */
 };

@@ -71,9 +71,12 @@ static int add(struct beside_found *x, const struct beside_npy *b, uint64_t i,
 {
 	const struct backing bytes = member_backing(b->handles, b->pinner, b->m,
 						    i, b->volumes, b->files);
+	struct npy_member m;
 	struct array *a;
-	int r = npy_member(&x->arrays, &bytes, name, &a, err);
+	int r = npy_member_read(&x->arrays, &bytes, &m, err);
 
+	if (r == 0)
+		r = npy_member_array(&x->arrays, &m, NULL, name, &a, err);
 	if (r == -ENOTSUP)
 		return 0;
 	if (r < 0)

@@ -26,6 +26,7 @@
 struct inflated {
 	struct backing from; /* the whole member */
 	uint64_t pos;        /* of the first element */
+	unsigned rank;       /* of the file */
 	struct recode recode;
 	bool turned;
 };
@@ -46,20 +47,26 @@ static int make_run(const struct inflated *x, const struct grid *g,
 		    uint64_t chunk, unsigned char *out, size_t size,
 		    struct error *err)
 {
+	uint32_t from = x->recode.from, to = x->recode.to;
+	cleanup_free unsigned char *room = NULL;
 	uint64_t start[RANK_MAX], at = 0, n = 1;
+	unsigned char *raw = out;
 	int r;
 
 	grid_origin(g, chunk, start);
-	for (unsigned i = 0; i < g->rank; i++) {
+	for (unsigned i = 0; i < x->rank; i++) {
 		at = at * g->shape[i] + start[i];
 		n *= min_u64(g->chunk[i], g->shape[i] - start[i]);
 	}
-	r = backing_read(&x->from, x->pos + at * g->elem, out, n * g->elem,
-			 err);
+	if (from != to)
+		raw = room = malloc(n * from);
+	if (!raw)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = backing_read(&x->from, x->pos + at * from, raw, n * from, err);
 	if (r < 0)
 		return r;
-	memset(out + n * g->elem, 0, size - n * g->elem);
-	recode_run(&x->recode, out, out, n);
+	recode_run(&x->recode, raw, out, n);
+	memset(out + n * to, 0, size - n * to);
 	return 0;
 }
 
@@ -69,6 +76,7 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 	const struct inflated *x = a->own;
 	const struct npy_turned t = {.file = x->from.file,
 				     .pos = x->pos,
+				     .rank = x->rank,
 				     .recode = &x->recode,
 				     .from = &x->from};
 
@@ -101,46 +109,50 @@ static const struct array_ops inflated_ops = {
 	.free = free_inflated,
 };
 
-static int inflated_array(struct arrays *s, const struct backing *b,
-			  const struct npy_file *f, const char *name,
+static int check_end(const struct backing *b, const struct npy_file *f,
+		     struct error *err)
+{
+	return f->data > b->size || f->bytes > b->size - f->data
+		       ? error_set(err, -EBADMSG,
+				   "its header promises more bytes of data "
+				   "than it has: truncated?")
+		       : 0;
+}
+
+static int inflated_array(struct arrays *s, const struct npy_member *m,
+			  const struct dtype_field *field, const char *name,
 			  struct array **out, struct error *err)
 {
+	const struct npy_file *f = &m->file;
 	struct inflated *own = calloc(1, sizeof *own);
 	struct array_layout l = {.kind = ARRAY_MADE,
-				 .file = b->file,
+				 .file = m->bytes.file,
 				 .stored = f->dtype,
 				 .maker = INFLATED};
-	struct array_spec spec = {.name = name,
-				  .stored = f->dtype,
-				  .rank = f->rank,
-				  .layout = &l,
-				  .ops = &inflated_ops,
-				  .own = own};
-	struct dtype served;
+	struct array_spec spec = {
+		.name = name, .layout = &l, .ops = &inflated_ops, .own = own};
+	int r = own ? check_end(&m->bytes, f, err)
+		    : error_set(err, -ENOMEM, "out of memory");
 
-	if (!own || !arrays_served(s, &f->dtype, &served)) {
+	if (r == 0 && !npy_shape(f, field, &spec))
+		r = error_set(err, -ENOTSUP, "it has more than %d axes",
+			      RANK_MAX);
+	if (r == 0)
+		r = npy_recode(s, &f->dtype, field, &own->recode, err);
+	if (r < 0) {
 		free(own);
-		return error_set(err, -ENOMEM, "out of memory");
+		return r;
 	}
-	if (f->data > b->size || f->bytes > b->size - f->data ||
-	    !dtype_recode(&f->dtype, &served, NULL, &own->recode)) {
-		free(own);
-		return f->data > b->size || f->bytes > b->size - f->data
-			       ? error_set(err, -EBADMSG,
-					   "its header promises more bytes of "
-					   "data than it has: truncated?")
-			       : error_set(err, -ENOTSUP,
-					   "its type is too complicated");
-	}
-	own->from = *b;
+	own->from = m->bytes;
 	own->pos = f->data;
+	own->rank = f->rank;
 	own->turned = npy_is_turned(f);
-	memcpy(l.shape, f->shape, sizeof l.shape);
-	memcpy(spec.shape, f->shape, sizeof spec.shape);
+	memcpy(l.shape, spec.shape, sizeof l.shape);
 	if (own->turned)
 		npy_fortran_chunk(f, l.chunk);
 	else
 		run_chunk(f, l.chunk);
+	npy_field_axes(field, f->rank, l.chunk);
 	return array_new(s, &spec, out, err);
 }
 
@@ -171,15 +183,21 @@ static int read_header(struct arrays *s, const struct backing *b,
 	return r < 0 ? r : npy_read(head, n, &s->intern, f, err);
 }
 
-int npy_member(struct arrays *s, const struct backing *b, const char *name,
-	       struct array **out, struct error *err)
+int npy_member_read(struct arrays *s, const struct backing *b,
+		    struct npy_member *out, struct error *err)
 {
-	struct npy_file f;
-	int r = read_header(s, b, &f, err);
+	out->bytes = *b;
+	return read_header(s, b, &out->file, err);
+}
 
-	if (r < 0)
-		return r;
-	return backing_is_plain(b) ? npy_array(s, b->file, b->pos, b->size, &f,
-					       name, out, err)
-				   : inflated_array(s, b, &f, name, out, err);
+int npy_member_array(struct arrays *s, const struct npy_member *m,
+		     const struct dtype_field *field, const char *name,
+		     struct array **out, struct error *err)
+{
+	const struct backing *b = &m->bytes;
+
+	return backing_is_plain(b)
+		       ? npy_array(s, b->file, b->pos, b->size, &m->file, field,
+				   name, out, err)
+		       : inflated_array(s, m, field, name, out, err);
 }

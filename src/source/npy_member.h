@@ -5,9 +5,18 @@
 
 #include "archive/backing.h"
 #include "source/arrays.h"
+#include "tensor/npy_read.h"
 
-/* Reads its header.  -EBADMSG, -ENOTSUP: it is no array, or none that can be shown. */
-int npy_member(struct arrays *s, const struct backing *b, const char *name,
-	       struct array **out, struct error *err);
+struct npy_member {
+	struct backing bytes;
+	struct npy_file file;
+};
+/* Its header.  -EBADMSG, -ENOTSUP: it is no array, or none that can be shown. */
+int npy_member_read(struct arrays *s, const struct backing *b,
+		    struct npy_member *out, struct error *err);
+/* All of it, or a field of its elements; as npy_array. */
+int npy_member_array(struct arrays *s, const struct npy_member *m,
+		     const struct dtype_field *field, const char *name,
+		     struct array **out, struct error *err);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "source/archive.h"
+#include "source/npy.h"
 #include "source/npy_member.h"
 
 /* Members that are shown as tensors: each header is read when it is opened. */
@@ -18,19 +19,40 @@
 
 /* ---- one member ---------------------------------------------------------- */
 
+struct of_member {
+	struct arrays *s;
+	struct npy_member m;
+};
+
+static int make_field(void *ctx, const struct dtype_field *field,
+		      const char *name, struct array **out, struct error *err)
+{
+	const struct of_member *x = ctx;
+
+	return npy_member_array(x->s, &x->m, field, name, out, err);
+}
+
 /* What is no array, or none that can be shown, is listed with the reason. */
 static int publish_one(struct archive *a, const struct source_args *args,
 		       uint64_t record, const char *name, struct error *err)
 {
 	const struct member_record *r = &a->members.at[record];
 	struct backing b = volume_range(&a->volume, r->data, r->size);
+	struct of_member x = {.s = a->arrays};
 	struct error why = {0};
 	struct array *array;
-	int e = npy_member(a->arrays, &b, name, &array, &why);
+	uint32_t dir;
+	int e = npy_member_read(a->arrays, &b, &x.m, &why);
 
 	if (e == 0)
-		return array_publish(args->tree, args->dir, name, array, NULL,
-				     err);
+		e = npy_member_array(a->arrays, &x.m, NULL, name, &array, &why);
+	if (e == 0) {
+		e = array_publish(args->tree, args->dir, name, array, &dir,
+				  err);
+		return e < 0 ? e
+			     : npy_fields(a->arrays, args->tree, dir, name,
+					  &x.m.file.dtype, make_field, &x, err);
+	}
 	if (e == -ENOMEM) {
 		*err = why;
 		return e;

@@ -195,7 +195,8 @@ def fields_of_structures():
             array_is(np.load(d + "/frame/slice/3:40:7,1,2:9,::3.npy"),
                      want_of(a["frame"], order)[3:40:7, 1, 2:9, ::3], "slice")
     exits(tensorfs("verify", path), 0, "verify")
-    for b, names in ((a[:0], a.dtype.names), (np.asfortranarray(a), None),
+    for b, names in ((a[:0], a.dtype.names), (np.asfortranarray(a[:1]), a.dtype.names),
+                     (random("<f4", (3,)), None), (np.asfortranarray(a), a.dtype.names),
                      (random([("only", "<f4")], (9,)), ("only",))):
         with Mount(save("f.npy", b)) as m:
             equal(os.path.isdir(m.path + "/data/fields"), names is not None, "fields")
@@ -247,6 +248,20 @@ def structures_in_parts():
     path = os.path.dirname(save("sp/p-0.npy", a))
     save("sp/p-1.npy", a[:2])
     same(cat(path + ":data/array.npy", "--concat=0"), np.concatenate([a, a[:2]]), "both")
+    n, kinds = fields[3][0], [("frame", ">u2", (5, 4)), ("x", "<f4")]
+    same(cat("%s:data/fields/%s/array.npy" % (path, n), "--concat=0"),
+         np.concatenate([a[n], a[n][:2]]), "a field of both")
+    for axis in 0, 1:
+        one, two = random(kinds, (30, 40)), random(kinds, (30, 40))
+        save("fp/p-0.npy", one)
+        d = os.path.dirname(save("fp/p-1.npy", np.asfortranarray(two)))
+        both = np.concatenate([one, two], axis)
+        with Mount(d, opts=["--concat=%d" % axis]) as m:
+            for n in "frame", "x":
+                array_is(np.load("%s/data/fields/%s/array.npy" % (m.path, n)),
+                         want_of(both[n], "little"), "%s along %d" % (n, axis))
+                array_is(np.load("%s/data/fields/%s/slice/3:60:7,5.npy" % (m.path, n)),
+                         want_of(both[n], "little")[3:60:7, 5], n)
     save("sp/p-1.npy", b)
     p = exits(tensorfs("info", "--concat=0", path), 3, "another type")
     check("p-1.npy" in p.stderr and "other" in p.stderr, p.stderr)

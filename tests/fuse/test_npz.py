@@ -89,6 +89,22 @@ def whole(save):
           .replace(" ]", "]"), p.stdout)
 
 
+def fields():
+    """Of structures: stored and deflated, in both orders, chunks that are cut off."""
+    r = np.random.RandomState(5)
+    a = np.zeros((40, 300), [("frame", ">u2", (4, 5)), ("at", [("x", "<f4")]), ("ok", "?")])
+    a["frame"], a["ok"] = r.randint(0, 60000, a["frame"].shape), r.randint(0, 2, a.shape)
+    for save in (np.savez, np.savez_compressed):
+        path = npz(save, c=a, f=np.asfortranarray(a), plain=np.arange(3))
+        with Mount(path) as m:
+            check(not os.path.exists(m / "plain/fields"), "no structure")
+            for n in "c", "f":
+                for k in a.dtype.names:
+                    same(m / ("%s/fields/%s/array.npy" % (n, k)),
+                         a[k].astype(a[k].dtype.newbyteorder("<")), n + " " + k)
+        exits(tensorfs("verify", path), 0, "verify")
+
+
 def source_order():
     want = {"b": np.arange(1000, dtype=">f4").reshape(10, 100)}
     for save in (np.savez, np.savez_compressed):
@@ -153,6 +169,7 @@ def odd_members():
 def main():
     one("savez", whole, np.savez)
     one("savez_compressed", whole, np.savez_compressed)
+    one("fields", fields)
     one("source-order", source_order)
     one("windows", larger_than_windows)
     one("inside", inside)
