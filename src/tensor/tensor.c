@@ -24,6 +24,7 @@
 #include "base/number.h"
 #include "base/lookups.h"
 #include "tensor/bundle.h"
+#include "tensor/shards_sized.h"
 #include "tensor/text.h"
 #include "tensor/view_lists.h"
 #include "tensor/zarr.h"
@@ -434,6 +435,7 @@ void tensor_free(struct tensor *t)
 	epochs_free(atomic_load(&t->epochs));
 	lookups_free(atomic_load(&t->slices));
 	lists_free(atomic_load(&t->lists));
+	shards_sized_free(atomic_load(&t->sized));
 	zarr_places_free(t);
 	bundle_free(atomic_load(&t->bundle));
 	text_free(t->text);

@@ -131,6 +131,7 @@ struct classes;
 struct epochs;
 struct lists;
 struct lookups;
+struct shards_sized;
 struct text;
 struct zarr_places;
 struct tensor {
@@ -165,6 +166,8 @@ struct tensor {
 	_Atomic(struct bundle *)
 		bundle;                /* tensor.safetensors; NULL: the same */
 	_Atomic(struct lists *) lists; /* of its samples; NULL: not asked for */
+	/* shards/ of samples that differ in size; NULL: the same */
+	_Atomic(struct shards_sized *) sized;
 	struct chunk_set documents; /* info.json and others, made when read */
 	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */
 	struct chunk_set stored_chunks; /* of part 0, not decoded (zarr.h) */

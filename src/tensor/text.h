@@ -44,5 +44,9 @@ int text_each(struct text *x, struct pinner *p,
 	      int (*put)(void *ctx, const unsigned char *line, size_t len,
 			 struct error *err),
 	      void *ctx, struct error *err);
+/* The bytes of every sample in turn, as text_sample_size.  Not 0: the end.  Blocks. */
+int text_each_size(struct text *x, struct pinner *p,
+		   int (*put)(void *ctx, uint64_t size, struct error *err),
+		   void *ctx, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All lines of a text, one after another. */
+/* All samples of a text, one after another. */
 #include "tensor/text_private.h"
 
 int text_each(struct text *x, struct pinner *p,
@@ -27,4 +27,48 @@ int text_each(struct text *x, struct pinner *p,
 		p->unpin(p, &span);
 	}
 	return r;
+}
+
+/* Sizes that are known without the values. */
+static int each_by_length(struct text *x, struct pinner *p,
+			  int (*put)(void *ctx, uint64_t size,
+				     struct error *err),
+			  void *ctx, struct error *err)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < x->samples && r == 0; i++) {
+		uint64_t size;
+
+		r = text_sample_size(x, i, p, &size, err);
+		if (r == 0)
+			r = put(ctx, size, err);
+	}
+	return r;
+}
+
+struct sizing {
+	int (*put)(void *ctx, uint64_t size, struct error *err);
+	void *ctx;
+};
+
+static int put_length(void *ctx, const unsigned char *line, size_t len,
+		      struct error *err)
+{
+	const struct sizing *s = ctx;
+
+	(void)line;
+	return s->put(s->ctx, len, err);
+}
+
+int text_each_size(struct text *x, struct pinner *p,
+		   int (*put)(void *ctx, uint64_t size, struct error *err),
+		   void *ctx, struct error *err)
+{
+	struct sizing s = {put, ctx};
+
+	return x->style == LINES_NPY ||
+			       (x->style >= LINES_NPY && x->t->ops->length)
+		       ? each_by_length(x, p, put, ctx, err)
+		       : text_each(x, p, put_length, &s, err);
 }

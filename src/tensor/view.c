@@ -221,8 +221,10 @@ static int document_size(const struct view_node *w, struct pinner *p,
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 	struct span span;
-	int r;
+	int r = w->view.ops->ready ? w->view.ops->ready(&w->view, p, err) : 0;
 
+	if (r < 0)
+		return r;
 	e.u.chunk.set = &w->view.tensor->documents;
 	e.u.chunk.index = tensor_document_chunk(&w->view, w->at);
 	e.u.chunk.slice = EXTENT_WHOLE;

@@ -102,6 +102,8 @@ struct view_ops {
 			  struct error *err);
 	/* One that is never is made of blocks: at[0], of levels 0. */
 	bool (*is_document)(const struct view *v, const uint64_t *at);
+	/* Optional: what documents need that only a pinner can have; before they are made. */
+	int (*ready)(const struct view *v, struct pinner *p, struct error *err);
 	/* Optional, as files.skip: to the first index of this level from *i on that is
 	 * there.  Others have a number and a name, and `size` says -ENOENT.  at[level]
 	 * is overwritten. */

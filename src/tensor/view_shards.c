@@ -10,7 +10,7 @@
  *
  * Where samples have labels, KEY.cls comes before KEY.npy: the label if labels are whole
  * numbers, else the place of its class in the order of their names (as in file_list), in
- * decimal digits.  Whatever it is, header and text are LABEL_BYTES.
+ * decimal digits.  Whatever it is, header and text are SHARDS_LABEL_BYTES.
  *
  * Owners are 0, permissions 0444 and times the tensor's (0 where no header holds them), so a
  * shard is the same whoever mounts it where.  NAME-index.json is the index that wids reads;
@@ -25,18 +25,13 @@
 
 #include "base/number.h"
 #include "shards/cut.h"
-#include "shards/names.h"
-#include "shards/ustar.h"
-#include "tensor/classes.h"
 #include "tensor/view_name.h"
 #include "tensor/view_node.h"
 #include "tensor/view_samples.h"
+#include "tensor/view_shards.h"
 #include "tensor/view_table.h"
 
 #define BYTES_MAX (UINT64_C(1) << 61)
-/* Room for the indices of a sample. */
-#define PATH_ROOM (RANK_MAX * 21 + 8)
-#define LABEL_BYTES (2 * USTAR_BLOCK)
 
 /* What is the same for all samples. */
 struct row {
@@ -45,11 +40,25 @@ struct row {
 	uint64_t file;   /* of its .npy */
 	uint64_t label;  /* bytes of the .cls; 0: there is none */
 	uint64_t member; /* bytes of a sample, with headers and padding */
-	struct npy_header header;    /* of the .npy */
-	unsigned width[RANK_MAX], k; /* digits of each index */
+	struct npy_header header; /* of the .npy */
+	struct shards_keys keys;
 };
 
-static void sample_path(const struct tensor *t, const struct row *r,
+uint64_t shards_keys_init(struct shards_keys *x, const struct tensor *t,
+			  unsigned axes)
+{
+	uint64_t n = 1;
+
+	x->k = axes;
+	for (unsigned i = 0; i < axes; i++) {
+		if (mul_overflows(n, t->shape[i], &n) || !n)
+			return 0;
+		x->width[i] = view_width(t->shape[i] - 1);
+	}
+	return n;
+}
+
+void shards_sample_path(const struct tensor *t, const struct shards_keys *r,
 			uint64_t sample, const char *suffix, char *buf,
 			size_t room)
 {
@@ -66,8 +75,8 @@ static void sample_path(const struct tensor *t, const struct row *r,
 	snprintf(buf + n, room - n, "%s", suffix);
 }
 
-static struct ustar member_of(const struct tensor *t, uint64_t size,
-			      const char *path)
+struct ustar shards_member(const struct tensor *t, uint64_t size,
+			   const char *path)
 {
 	bool holds = t->mtime >= 0 && t->mtime < INT32_MAX;
 
@@ -82,19 +91,13 @@ static bool row_of(struct tensor *t, unsigned axes, struct row *out)
 {
 	uint64_t all;
 
-	out->n = 1;
-	out->k = axes;
-	for (unsigned i = 0; i < axes; i++) {
-		if (mul_overflows(out->n, t->shape[i], &out->n) || !out->n)
-			return false;
-		out->width[i] = view_width(t->shape[i] - 1);
-	}
-	if (!dtype_npy_header(&t->dtype, t->descr, t->rank - axes,
-			      t->shape + axes, &out->header))
+	out->n = shards_keys_init(&out->keys, t, axes);
+	if (!out->n || !dtype_npy_header(&t->dtype, t->descr, t->rank - axes,
+					 t->shape + axes, &out->header))
 		return false;
 	out->data = t->bytes / out->n;
 	out->file = out->header.total + out->data;
-	out->label = view_classes.fits(t, axes) ? LABEL_BYTES : 0;
+	out->label = view_classes.fits(t, axes) ? SHARDS_LABEL_BYTES : 0;
 	out->member = out->label + USTAR_BLOCK + ustar_padded(out->file);
 	return !mul_overflows(out->n, out->member, &all) && all < BYTES_MAX;
 }
@@ -105,37 +108,37 @@ static uint64_t shards_of(const struct tensor *t, const struct row *r)
 }
 
 /* What info.json says then; a file may have many such datasets. */
-static void note_too_few(struct tensor *t, const struct row *r)
+void shards_note_too_few(struct tensor *t, uint64_t n)
 {
 	char why[100];
 
 	snprintf(why, sizeof why,
 		 "%" PRIu64 " shards are asked for, and there are %" PRIu64
 		 " samples",
-		 t->shards.shards, r->n);
+		 t->shards.shards, n);
 	view_add_note(t, view_shards.top, why);
 }
 
 static bool shards_fits(struct tensor *t, unsigned axes)
 {
-	char path[PATH_ROOM];
+	char path[SHARDS_PATH_ROOM];
 	struct ustar last;
 	struct row r;
 	uint64_t n;
 
 	if (!view_is_numeric(t) || !axes || !row_of(t, axes, &r))
 		return false;
-	sample_path(t, &r, r.n - 1, ".npy", path, sizeof path);
-	last = member_of(t, r.file, path);
+	shards_sample_path(t, &r.keys, r.n - 1, ".npy", path, sizeof path);
+	last = shards_member(t, r.file, path);
 	n = shards_of(t, &r);
 	if (!n)
-		note_too_few(t, &r);
+		shards_note_too_few(t, r.n);
 	return ustar_fits(&last) && n && n <= SHARDS_MOST;
 }
 
 /* ---- names --------------------------------------------------------------- */
 
-static void shards_name(const struct tensor *t, char name[SHARDS_NAME_MOST + 1])
+void shards_name(const struct tensor *t, char name[SHARDS_NAME_MOST + 1])
 {
 	const char *slash = t->name ? strrchr(t->name, '/') : NULL;
 	const char *base = slash ? slash + 1 : t->name ? t->name : "";
@@ -264,23 +267,23 @@ static int shards_prepare(const struct view *v, const uint64_t *at,
 				  (last - first + 1) * s.row.data, err);
 }
 
-static void map_zeros(struct plan *plan, uint64_t n)
+void shards_map_zeros(struct plan *plan, uint64_t n)
 {
 	static const unsigned char zero[1];
 
 	plan_fill(plan, (struct fill){.pattern = zero, .width = 1}, 0, n);
 }
 
-static void map_header(const struct tensor *t, const struct row *r,
+void shards_map_header(const struct tensor *t, const struct shards_keys *x,
 		       uint64_t sample, const char *suffix, uint64_t size,
 		       uint64_t off, struct plan *plan)
 {
 	unsigned char header[USTAR_BLOCK];
-	char path[PATH_ROOM];
+	char path[SHARDS_PATH_ROOM];
 	struct ustar m;
 
-	sample_path(t, r, sample, suffix, path, sizeof path);
-	m = member_of(t, size, path);
+	shards_sample_path(t, x, sample, suffix, path, sizeof path);
+	m = shards_member(t, size, path);
 	ustar_header(header, &m);
 	plan_copy(plan, header + off, USTAR_BLOCK - off);
 }
@@ -295,24 +298,25 @@ static size_t label_text(const struct class_index *x, uint64_t sample,
 				   : snprintf(text, 32, "%" PRIu32, of));
 }
 
-static int map_label(const struct view *v, const struct row *r, uint64_t sample,
-		     uint64_t off, struct plan *plan, struct error *err)
+int shards_map_label(const struct tensor *t, const struct shards_keys *k,
+		     uint64_t sample, uint64_t off, struct plan *plan,
+		     struct error *err)
 {
-	const struct class_index *x = classes_ready(v->tensor->classes);
+	const struct class_index *x = classes_ready(t->classes);
 	char text[32];
 	size_t n;
 
 	if (!x)
 		return error_set(err, -EIO, "%s: labels were not prepared",
-				 v->tensor->name);
+				 t->name);
 	n = label_text(x, sample, text);
 	if (off < USTAR_BLOCK)
-		map_header(v->tensor, r, sample, ".cls", n, off, plan);
+		shards_map_header(t, k, sample, ".cls", n, off, plan);
 	else if (off - USTAR_BLOCK < n)
 		plan_copy(plan, text + (off - USTAR_BLOCK),
 			  n - (off - USTAR_BLOCK));
 	else
-		map_zeros(plan, LABEL_BYTES - off);
+		shards_map_zeros(plan, SHARDS_LABEL_BYTES - off);
 	return 0;
 }
 
@@ -327,7 +331,7 @@ static int map_elements(const struct view *v, const struct row *r,
 	int code;
 
 	view_whole_box(v, NULL, &b);
-	for (unsigned i = r->k; i-- > 0;) {
+	for (unsigned i = r->keys.k; i-- > 0;) {
 		b.start[i] = sample % t->shape[i];
 		b.count[i] = 1;
 		sample /= t->shape[i];
@@ -344,10 +348,12 @@ static int map_member(const struct view *v, const struct row *r,
 		      struct error *err)
 {
 	if (off < r->label)
-		return map_label(v, r, sample, off, plan, err);
+		return shards_map_label(v->tensor, &r->keys, sample, off, plan,
+					err);
 	off -= r->label;
 	if (off < USTAR_BLOCK) {
-		map_header(v->tensor, r, sample, ".npy", r->file, off, plan);
+		shards_map_header(v->tensor, &r->keys, sample, ".npy", r->file,
+				  off, plan);
 		return 0;
 	}
 	off -= USTAR_BLOCK;
@@ -358,7 +364,7 @@ static int map_member(const struct view *v, const struct row *r,
 	if (off < r->file)
 		return map_elements(v, r, sample, off - r->header.total, plan,
 				    err);
-	map_zeros(plan, r->member - r->label - USTAR_BLOCK - off);
+	shards_map_zeros(plan, r->member - r->label - USTAR_BLOCK - off);
 	return 0;
 }
 
@@ -372,7 +378,7 @@ static int shards_map(const struct view *v, const uint64_t *at, uint64_t off,
 		uint64_t before = plan->have, k = off / s.row.member;
 
 		if (k >= s.n)
-			map_zeros(plan, plan->want - plan->have);
+			shards_map_zeros(plan, plan->want - plan->have);
 		else
 			r = map_member(v, &s.row, s.first + k,
 				       off % s.row.member, plan, err);

@@ -26,6 +26,7 @@ const struct view_ops *const view_table[] = {
 	&view_tiff,
 	&view_epochs,
 	&view_shards,
+	&view_shards_sized,
 	&view_h5,
 	&view_classes,
 	&view_classes_npy,

@@ -288,6 +288,103 @@ def read_anywhere():
                 os.close(fd)
 
 
+# --- samples that differ in size --------------------------------------------------
+
+def varying():
+    """Strings of fixed and any length, lines of JSON, sequences; one is empty."""
+    r = random.Random(3)
+    texts = ["line\n%d " % i * r.randrange(200) for i in range(61)]
+    ragged = np.empty(61, object)
+    for i in range(61):
+        ragged[i] = np.arange(r.choice((0, 1, 96, 97, r.randrange(3000))), dtype="<i4")
+    pairs = np.array([[b"a" * r.randrange(600), b"%d" % i] for i in range(61)], object)
+    path = h5("varying.h5", words=np.array([t.encode()[:40] for t in texts]))
+    with h5py.File(path, "a") as f:
+        f.create_dataset("texts", data=texts, dtype=h5py.string_dtype())
+        f.create_dataset("ragged", data=ragged, dtype=h5py.vlen_dtype("<i4"))
+        f.create_dataset("pairs", data=pairs, dtype=h5py.string_dtype())
+        f["grid"] = np.arange(60).reshape(12, 5) ** 9
+        f.create_dataset("axes", shape=(12, 5), dtype=h5py.string_dtype())
+        f["axes"][...] = [["x" * (7 * i * k) for k in range(5)] for i in range(12)]
+    return path
+
+
+@case
+def samples_that_differ():
+    path = varying()
+    os.utime(path, (1600000000, 1600000000))
+    for k, cut in enumerate((["--shards=4"], ["--shard-count=7"], ["--shard-size=20K"], [],
+                             ["--shard-size=40K", "--shard-count=9"], ["--shard-size=1"])):
+        with Mount(path, opts=cut) as m:
+            for name in ("texts", "ragged", "words", "pairs"):
+                top = "%s/%s/shards" % (m.path, name)
+                same_as_packed(top, "%s/%s/samples" % (m.path, name),
+                               "vary-%d-%s" % (k, name), *cut, *OWNER)
+                equal(len([s for t in tars(top) for s in group_by_keys(t)]), 61, "samples")
+                check_index(top, name + "-index.json")
+                fails_with(errno.ENOENT, lambda: os.stat("%s/%s-%06d.tar" % (
+                    top, name, len(tars(top)))), "no such shard")
+    with Mount(path, opts=["--shard-size=30K", "--sample-axes=2"]) as m:
+        same_as_packed(m.path + "/axes/shards", m.path + "/axes/samples", "vary-axes",
+                       "--shard-size=30K", *OWNER)
+    with Mount(path, opts=["--shards=62"]) as m:
+        fails_with(errno.ENOENT, lambda: os.listdir(m.path + "/texts/shards"), "too few")
+    with Mount(path, opts=["--shard-size=30K", "--cache-size=1M"]) as m:  # looked up, never listed
+        for name in ("texts", "ragged"):
+            one = "%s/%s/shards/%s-000001.tar" % (m.path, name, name)
+            whole = read(packed("%s/%s/samples" % (m.path, name), "vary-at-" + name,
+                                "--shard-size=30K", *OWNER)[1])
+            equal(os.path.getsize(one), len(whole), "size")
+            fd = os.open(one, os.O_RDONLY)
+            for _ in range(60):
+                off, n = rng.integers(0, len(whole)), rng.choice((1, 512, 4000, 100000))
+                bytes_equal(os.pread(fd, n, off), whole[off:off + n], "%s at %d" % (name, off))
+            os.close(fd)
+
+
+@case
+def labels_of_samples_that_differ():
+    path = varying()
+    with h5py.File(path, "a") as f:
+        f["labels"] = np.arange(61) % 7 - 2
+    os.utime(path, (1600000000, 1600000000))
+    with Mount(path, opts=["--shard-size=30K"]) as m:
+        samples = [("%06d" % i, read("%s/ragged/samples/%06d.npy" % (m.path, i)))
+                   for i in range(61)]
+        same_as_packed(m.path + "/ragged/shards", labelled(
+            "vary-labels", samples, map(str, np.arange(61) % 7 - 2), 1600000000), "vary-labelled",
+            "--shard-size=30K", *OWNER)
+
+
+@case
+def columns_that_vary():
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "columns")
+    for k, name in enumerate(("binary.arrow", "binary-zstd.arrow", "binary1.parquet")):
+        with Mount(os.path.join(top, name), opts=["--shard-size=20K"]) as m:
+            for c in ("photo", "meta", "floats"):
+                same_as_packed("%s/%s/shards" % (m.path, c), "%s/%s/samples" % (m.path, c),
+                               "column-%d-%s" % (k, c), "--shard-size=20K", *OWNER)
+
+
+@case
+def one_that_cannot_be_had():
+    """There are no shards without its size."""
+    path = varying()
+    data = bytearray(read(path))
+    at = data.index(b"GCOL")
+    data[at:at + 4] = b"LOCG"
+    with open(path, "wb") as f:
+        f.write(data)
+    with Mount(path, opts=["--shards=1"]) as m:
+        bad = [n for n in ("texts", "pairs", "axes", "ragged")
+               if subprocess.run(["cat", "%s/%s/shards/%s-000000.tar" % (m.path, n, n)],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode]
+        check(bad and len(bad) < 4, "damage of some: %s" % bad)
+        for n in bad:
+            fails_with((errno.EIO, errno.EBADMSG),
+                       lambda: read("%s/%s/shards/%s-000000.tar" % (m.path, n, n)), n)
+
+
 @case
 def names():
     path = h5("names.h5", **{"a b": numbers("u1", 3), "deep/x.y_z": numbers("u1", 3),
