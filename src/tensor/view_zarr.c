@@ -66,7 +66,8 @@ static bool is_v3(const struct view *v)
 /* The chunk that an entry is. */
 static struct zarr_chunk chunk_of(const struct view *v, const uint64_t *at)
 {
-	struct zarr_chunk c = {v->tensor, 0, is_v3(v)};
+	struct zarr_chunk c = {v->tensor, 0,
+			       is_v3(v) && !zarr3_can_store(v->tensor)};
 	uint64_t index[RANK_MAX];
 	struct grid room;
 	const struct grid *g = zarr_grid(v->tensor, &room);

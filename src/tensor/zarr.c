@@ -4,7 +4,8 @@
 /*
  * A chunked dataset keeps its grid.  Where Zarr v2 has codecs for its filters a chunk's
  * file is what is stored; the chunks are then a set of their own (zarr_stored.c), for
- * which nothing has to be decoded.  Otherwise, and in Zarr v3, it is the chunk decoded.
+ * which nothing has to be decoded.  Otherwise it is the chunk decoded, and so it is in Zarr
+ * v3 where that has no codecs.
  *
  * A .zarray says once for all chunks how they are encoded, while HDF5 may skip filters
  * for each of them.  So all are looked at before the first is served as it is stored; which

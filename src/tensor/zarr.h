@@ -69,6 +69,9 @@ const char *zarr_blosc_name(uint32_t code);
 void zarr_stored_init(struct tensor *t);
 /* Can Zarr v2 say how they are encoded?  (Those without a skip mask.) */
 bool zarr_can_store(const struct tensor *t);
+/* Can Zarr v3?  It has fewer codecs (and HDF5's deflate is no gzip).  If not, its chunks are
+ * decoded. */
+bool zarr3_can_store(const struct tensor *t);
 /* Their elements' type, where that may be. */
 const struct dtype *zarr_stored_dtype(const struct tensor *t);
 

@@ -175,3 +175,19 @@ bool zarr_can_store(const struct tensor *t)
 			return false;
 	return true;
 }
+
+/* One compressor, without what only numcodecs has. */
+bool zarr3_can_store(const struct tensor *t)
+{
+	const struct layout *l = t->mosaic || !t->nparts
+					 ? NULL
+					 : atomic_load(&t->parts[0].layout);
+	unsigned n = l && l->kind == LAYOUT_CHUNKED ? l->pipeline->n : 0;
+
+	if (n && has_checksum(l->pipeline))
+		n--;
+	return n == 1 &&
+	       (l->pipeline->filter[0].id == ZARR_ZSTD ||
+		l->pipeline->filter[0].id == ZARR_BLOSC) &&
+	       zarr_can_store(t);
+}

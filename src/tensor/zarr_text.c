@@ -331,19 +331,47 @@ char *zarr_attributes_text(struct tensor *t, struct error *err)
 
 /* ---- zarr.json ------------------------------------------------------------- */
 
-static json_t *codec3(const struct dtype *d)
+/* Zstd and blosc say most of it in each chunk; these have to be named all the same. */
+static json_t *compressor3(const struct pipeline_filter *f)
+{
+	static const char *const shuffles[] = {"noshuffle", "shuffle",
+					       "bitshuffle"};
+	const struct codec_params *p = &f->params;
+	uint32_t type;
+
+	if (f->id == ZARR_ZSTD)
+		return json_pack("{s:s, s:{s:i, s:b}}", "name", "zstd",
+				 "configuration", "level",
+				 p->n ? (int)p->cd[0] : 1, "checksum", 0);
+	type = p->cd[2] && p->cd[2] < 256 ? p->cd[2] : 1;
+	return json_pack("{s:s, s:{s:s, s:i, s:s, s:i, s:i}}", "name", "blosc",
+			 "configuration", "cname", zarr_blosc_name(p->cd[6]),
+			 "clevel", p->cd[4] <= 9 ? (int)p->cd[4] : 5, "shuffle",
+			 shuffles[p->cd[5] <= 2 ? p->cd[5] : 1], "typesize",
+			 (int)type, "blocksize", 0);
+}
+
+/* `d` is the type of elements in a chunk, `l` not NULL: chunks are as stored there. */
+static json_t *codecs3(const struct dtype *d, const struct layout *l)
 {
 	unsigned one = d->kind == DTYPE_COMPLEX ? d->size / 2 : d->size;
+	json_t *all = one == 1 ? json_pack("[{s:s}]", "name", "bytes")
+			       : json_pack("[{s:s, s:{s:s}}]", "name", "bytes",
+					   "configuration", "endian",
+					   d->big_endian ? "big" : "little");
 
-	if (one == 1)
-		return json_pack("[{s:s}]", "name", "bytes");
-	return json_pack("[{s:s, s:{s:s}}]", "name", "bytes", "configuration",
-			 "endian", d->big_endian ? "big" : "little");
+	if (l)
+		json_array_append_new(all,
+				      compressor3(&l->pipeline->filter[0]));
+	return all;
 }
 
 static bool put_array3(FILE *out, const struct tensor *t, const struct grid *g,
-		       json_t *attributes, json_t *names)
+		       bool stored, json_t *attributes, json_t *names)
 {
+	const struct layout *l =
+		stored ? atomic_load(&t->parts[0].layout) : NULL;
+	const struct dtype *d = stored ? zarr_stored_dtype(t) : &t->dtype;
 	char type[80];
 	bool ok;
 
@@ -359,7 +387,7 @@ static bool put_array3(FILE *out, const struct tensor *t, const struct grid *g,
 		 json_pack("{s:s, s:{s:s}}", "name", "default", "configuration",
 			   "separator", "/")) &&
 	     ok;
-	ok = put(out, "codecs", codec3(&t->dtype)) && ok;
+	ok = put(out, "codecs", codecs3(d, l)) && ok;
 	ok = put(out, "attributes", attributes) && ok;
 	ok = put(out, "dimension_names", names) && ok;
 	fputs("\"fill_value\": ", out);
@@ -372,12 +400,16 @@ char *zarr3_array_text(struct tensor *t, struct error *err)
 {
 	struct grid room;
 	const struct grid *g = zarr_grid(t, &room);
-	json_t *names, *o = g ? described(t, &names, err) : NULL;
+	enum zarr_mode mode = ZARR_DECODED;
+	json_t *names, *o;
 	char *text = NULL;
 	size_t len;
 	FILE *out;
 	bool ok;
 
+	if (!g || (zarr3_can_store(t) && zarr_mode(t, &mode, err) < 0))
+		return NULL;
+	o = described(t, &names, err);
 	if (!o)
 		return NULL;
 	out = open_memstream(&text, &len);
@@ -386,7 +418,7 @@ char *zarr3_array_text(struct tensor *t, struct error *err)
 		json_decref(names);
 		return no_memory(err);
 	}
-	ok = put_array3(out, t, g, o, names);
+	ok = put_array3(out, t, g, mode == ZARR_STORED, o, names);
 	if (fclose(out) == 0 && ok)
 		return text;
 	free(text);

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 import dask.array as da
 import h5py
 import lib
+import numcodecs
 import numpy as np
 import xarray
 import zarr
@@ -183,16 +184,26 @@ def codecs_that_are_named():
         stored(low(f, "zstd_shuffle", "<f4", x.shape, (16, 40),
                    [(2, (4,)), (ZSTD, (3,))]), x, (16, 40),
                lambda k, r: (zstd(shuffle(r, 4)), 0))
-    with Mount(path) as m:
+        stored(low(f, "zstd_mixed", "<f4", x.shape, (16, 40), [(ZSTD, (3,))]), x,
+               (16, 40), lambda k, r: (r, 1) if k == 1 else (zstd(r), 0))
+        stored(low(f, "zstd_be", ">f4", x.shape, (16, 40), [(ZSTD, (3,))]), x.astype(">f4"),
+               (16, 40), lambda k, r: (zstd(r), 0))
+    with Mount(path) as m, h5py.File(path) as f:
+        for k, d in f.items():  # v3: one compressor is named, its chunks are as stored
+            at = under(m, k, "zarr3")
+            word = k.split("_")[0] if k not in ("zstd_shuffle", "zstd_mixed") else ""
+            equal([c["name"] for c in meta(at + "/zarr.json")["codecs"][1:]],
+                  [word] if word in ("blosc", "zstd") else [], k)
+            equal_arrays(zarr3(at), x.astype(">f4") if k == "zstd_be" else x, k + ": v3")
+            if word in ("blosc", "zstd"):
+                check(read(at + "/c/1/0") == d.id.read_direct_chunk((16, 0))[1], k + ": stored")
         for k in list(filters) + ["zstd", "zstd_shuffle"]:
             at = under(m, k, "zarr")
             equal_arrays(zarr.open(at, "r")[...], x, k)
             c = meta(at + "/.zarray")["compressor"]
             word = k.split("_")[0]
-            equal(c and c["id"], word if word in ("blosc", "zstd") else None,
-                  k)
-        equal(meta(under(m, "blosc_lz4hc", "zarr", ".zarray"))["compressor"]
-              ["cname"], "lz4hc", "cname")
+            equal(c and c["id"], word if word in ("blosc", "zstd") else None, k)
+        equal(meta(under(m, "blosc_lz4hc", "zarr", ".zarray"))["compressor"]["cname"], "lz4hc", "")
 
 
 @case
@@ -438,6 +449,22 @@ def number3(v, dtype):
             "-Infinity": -np.inf}.get(v, v) if isinstance(v, str) else v
 
 
+def decoder3(codecs, at):
+    """Of codecs from bytes to bytes: Zarr v3's blosc, and zstd of zarr-extensions."""
+    check(len(codecs) < 2, at)
+    for c in codecs:
+        config = c["configuration"]
+        if c["name"] == "zstd":
+            equal({k: type(v) for k, v in config.items()}, {"level": int, "checksum": bool}, at)
+            return numcodecs.Zstd().decode
+        equal([c["name"], *sorted(config)],
+              ["blosc", "blocksize", "clevel", "cname", "shuffle", "typesize"], at)
+        check(config["cname"] in BLOSCS and 0 <= config["clevel"] <= 9 and config["typesize"] and
+              config["shuffle"] in ("noshuffle", "shuffle", "bitshuffle"), config)
+        return numcodecs.Blosc().decode
+    return lambda raw: raw
+
+
 def zarr3(at):
     j = meta(at + "/zarr.json")
     check(KEYS3 <= set(j), "keys of %s: %s" % (at, sorted(j)))
@@ -447,7 +474,8 @@ def zarr3(at):
     equal(j["chunk_grid"]["name"], "regular", at)
     equal(j["chunk_key_encoding"], {"name": "default", "configuration": {
         "separator": "/"}}, at)
-    equal([c["name"] for c in j["codecs"]], ["bytes"], at)
+    equal(j["codecs"][0]["name"], "bytes", at)
+    decoder = decoder3(j["codecs"][1:], at)
     dtype = np.dtype(TYPES3[j["data_type"]])
     if dtype.itemsize > 1:
         dtype = dtype.newbyteorder({"little": "<", "big": ">"}[
@@ -463,7 +491,7 @@ def zarr3(at):
         if not os.path.exists(os.path.join(at, key)):
             continue
         seen += 1
-        raw = read(os.path.join(at, key))
+        raw = decoder(read(os.path.join(at, key)))
         equal(len(raw), int(np.prod(chunk, dtype=int)) * dtype.itemsize, key)
         out[tuple(slice(i * c, i * c + c) for i, c in zip(at_i, chunk))] = \
             np.frombuffer(raw, dtype).reshape(chunk)
@@ -481,8 +509,7 @@ def version_3():
             for name, d in top.items():
                 if name in ("large", "wide"):
                     continue
-                got = zarr3(under(m, d.name[1:], "zarr3"))
-                equal_arrays(got, d[()], name)
+                equal_arrays(zarr3(under(m, d.name[1:], "zarr3")), d[()], name)
 
 
 # --- attributes and dimensions -----------------------------------------------------
