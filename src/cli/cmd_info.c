@@ -267,6 +267,8 @@ static int print_plans(const struct command *c, struct session *session,
 	int r = tree_attr(fs_tree(session->fs), node,
 			  store_pinner(session->store), &a, &err);
 
+	if (r == -ENOENT && !err.text[0])
+		error_set(&err, r, "there is no such file");
 	if (r == 0)
 		len = off < a.size ? min_u64(len, a.size - off) : 0;
 	if (r == 0 && len > 0 && f->ops->prepare)

@@ -30,14 +30,32 @@ static size_t next_component(const char **path, const char **component)
 	return n;
 }
 
+/* What the directory itself says about a name that is not in it. */
+static bool directory_says(const struct tree *t, uint64_t dir, const char *name,
+			   struct error *why)
+{
+	struct node n;
+
+	return tree_node(t, dir, &n) == 0 && n.files && n.files->ops->why_not &&
+	       n.files->ops->why_not(n.files, n.node, name, why);
+}
+
 /* Say which component of which directory was not there. */
 static int walk_fail(const struct tree *t, uint64_t dir, const char *component,
 		     size_t len, int code, struct error *err)
 {
-	char where[192];
+	char where[192], name[FILES_NAME_MAX + 1];
+	struct error why = {0};
 
 	if (tree_path(t, dir, where, sizeof where) < 0)
 		strcpy(where, "(a deep directory)");
+	if (len < sizeof name) {
+		memcpy(name, component, len);
+		name[len] = '\0';
+		if (code != -ENOTDIR && directory_says(t, dir, name, &why))
+			return error_set(err, code, "in %s: %s", where,
+					 why.text);
+	}
 	if (code == -ENOTDIR)
 		return error_set(err, code, "%s is not a directory", where);
 	if (code == -ENOENT)
@@ -67,6 +85,16 @@ static int link_fail(const struct tree *t, const struct node *dir,
 			 name, where, target);
 }
 
+/* Some directories are there only when they have something; attributes say so. */
+static int is_there(const struct tree *t, const struct node *n)
+{
+	struct attr a;
+
+	if (!n->files || tree_attr_is_slow(n))
+		return 0;
+	return tree_attr(t, n, NULL, &a, NULL) == -ENOENT ? -ENOENT : 0;
+}
+
 /* Go on from *at along `path`; recursion ends after LINKS_MAX links. */
 static int walk_from(const struct tree *t, struct node *at, const char *path,
 		     unsigned *links, struct error *err)
@@ -84,6 +112,8 @@ static int walk_from(const struct tree *t, struct node *at, const char *path,
 		memcpy(name, part, len);
 		name[len] = '\0';
 		r = tree_lookup(t, at->ino, name, &next);
+		if (r == 0)
+			r = is_there(t, &next);
 		if (r < 0)
 			return walk_fail(t, at->ino, part, len, r, err);
 		if (next.type == S_IFLNK) {

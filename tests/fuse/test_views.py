@@ -286,6 +286,9 @@ def slices_that_are_none_say_why():
                            ("x" * 250 + ".npy", "is no slice")):
             check(not os.path.exists("%s/a/slice/%s" % (m.path, name)), name)
             check(word in str(why("/a/slice")), "%s: %s" % (name, why("/a/slice")))
+            p = tensorfs("cat", "%s:a/slice/%s" % (path, name))
+            check(p.returncode == 1 and word in p.stderr and "/a/slice" in p.stderr,
+                  "cat %s: %s" % (name, p.stderr))
         was = why("/a/slice")
         for name in (".hidden", "thumbs.db", "0.npy"):
             os.path.exists(m.path + "/a/slice/" + name)

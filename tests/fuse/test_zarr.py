@@ -377,6 +377,8 @@ def fill_values():
             equal_arrays(zarr.open(under(m, k, "zarr"), "r")[...], d[...], k)
             if k != "complex":
                 equal_arrays(zarr3(under(m, k, "zarr3")), d[...], k + " v3")
+    p = tensorfs("info", "--map", path + ":complex/zarr/1", "0", "10")
+    check(p.returncode == 1 and "no such file" in p.stderr, p.stderr)
 
 
 # --- names -------------------------------------------------------------------------
@@ -690,6 +692,9 @@ def names_of_the_root():
     lib.exits(lib.run("tar", "-cf", tar, "-C", work, "whole.h5"), 0, "tar")
     with Mount(tar) as m:
         absent(under(m, ".zarr"))
+    for below in ("", "/.zgroup"):
+        p = tensorfs("ls", tar + ":.zarr" + below)
+        check(p.returncode == 1 and "there is no '.zarr' in /" in p.stderr, p.stderr)
 
 
 # --- sources that change, and damage -----------------------------------------------
