@@ -198,7 +198,9 @@ static bool take_option(const char **s, struct place *p, unsigned *seen)
 	if (take_flag(s, "drop-last", &p->drop_last) ||
 	    take_flag(s, "drop_last", &p->drop_last) ||
 	    take_flag(s, "no-shuffle", &p->no_shuffle) ||
-	    take_flag(s, "in-turn", &p->in_turn))
+	    take_flag(s, "no_shuffle", &p->no_shuffle) ||
+	    take_flag(s, "in-turn", &p->in_turn) ||
+	    take_flag(s, "in_turn", &p->in_turn))
 		return true;
 	if (!(*seen & SEED) && take_word(s, "seed=")) {
 		*seen |= SEED;

@@ -19,8 +19,8 @@
  *
  *	(none)         torch.utils.data.DistributedSampler, shuffle=True, seed=0: the ranks
  *	               have equally many, some samples twice
- *	drop-last      (or drop_last) drop_last=True: equally many, some samples not at all
- *	no-shuffle     shuffle=False
+ *	drop-last      drop_last=True: equally many, some samples not at all
+ *	no-shuffle     shuffle=False (in words '_' does as well as '-')
  *	in-turn        R, R + W, R + 2 W, ... of the order: each sample once
  *	seed=S         0 to 2^64 - 1; the generator's is S + E
  *	worker-I-of-N  of these what worker I of a DataLoader with N reads: batches in turn

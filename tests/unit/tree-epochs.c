@@ -92,6 +92,8 @@ TEST(as_torch)
 	LIST(e, "7/rank-1-of-4,no-shuffle", 1, 5, 9);
 	LIST(e, "7/rank-2-of-4,no-shuffle", 2, 6, 0);
 	LIST(e, "7/rank-2-of-4,in-turn,no-shuffle", 2, 6);
+	LIST(e, "7/rank-2-of-4,in_turn,no_shuffle", 2, 6);
+	LIST(e, "0/rank-3-of-4,drop_last", 5, 8);
 	epochs_free(e);
 	e = epochs_new(3);
 	LIST(e, "0/rank-7-of-8,no-shuffle", 1);
@@ -191,6 +193,7 @@ TEST(names)
 		"0/rank-0-of-4,x",
 		"0/rank-0-of-4,drop-lastx",
 		"0/rank-0-of-4,drop-last,drop-last",
+		"0/rank-0-of-4,in-turn,in_turn",
 		"0/rank-0-of-4,drop-last,in-turn",
 		"0/rank-0-of-4,seed=",
 		"0/rank-0-of-4,seed=1,seed=2",
