@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "pack/comp.h"
-#include "pack/hdf5_dtype.h"
+#include "source/hdf5_dtype.h"
 #include "source/hdf5_driver.h"
 #include "tensor/dtype_parse.h"
 

@@ -22,7 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "pack/hdf5_dtype.h"
+#include "source/hdf5_dtype.h"
 #include "source/hdf5.h"
 #include "source/hdf5_vlen.h"
 

@@ -25,7 +25,7 @@
 #include "pack/chunker.h"
 #include "pack/comp.h"
 #include "pack/hdf5_build.h"
-#include "pack/hdf5_dtype.h"
+#include "source/hdf5_dtype.h"
 #include "pack/out.h"
 #include "source/hdf5_driver.h"
 

@@ -312,6 +312,7 @@ static const struct tensor_ops array_tensor_ops = {
 	.length = array_length,
 	.attributes = array_attributes,
 	.about = array_about,
+	.monolith = array_monolith,
 	.free = array_free,
 };
 

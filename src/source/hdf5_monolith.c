@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/arrays.h"
 
 bool hdf5_has_data(const struct hdf5_tensor *h)
 {
@@ -83,6 +84,7 @@ static int make_all(struct making *m)
 	if (plists_open(m) && fcpl >= 0)
 		m->out = monolith_create(&m->image, fcpl);
 	r = m->out < 0 ? monolith_failed(m, "/", "no file can be made of it")
+	    : m->array ? monolith_make_array(m)
 		       : monolith_make(m);
 	if (m->from >= 0)
 		H5Fclose(m->from);
@@ -153,37 +155,48 @@ static char *make(struct making *m, size_t *len)
 	return out;
 }
 
+/* In any process; `whose`: for the sentence. */
+static char *make_locked(struct making *m, const char *whose, size_t *len,
+			 struct error *err)
+{
+	struct error why = {0};
+	char *out;
+
+	m->out = m->from = m->gcpl = m->dcpl = m->tcpl = m->lcpl =
+		H5I_INVALID_HID;
+	m->err = &why;
+	hdf5_lock();
+	out = make(m, len);
+	hdf5_unlock();
+	for (size_t i = 0; i < m->paths.n; i++)
+		free(m->paths.at[i]);
+	vec_free(&m->paths);
+	vec_free(&m->parts);
+	if (!out) {
+		error_set(err, why.code ? why.code : -EIO, "%s", why.text);
+		error_prefix(err, "%s: ", whose);
+	}
+	return out;
+}
+
 char *hdf5_monolith_here(const struct hdf5_place *at,
 			 const struct hdf5_tensor *of, const void *text,
 			 size_t text_len, size_t *len, struct error *err)
 {
-	struct error why = {0};
 	struct making m = {.s = at->s,
 			   .of = of,
 			   .text = text,
 			   .text_len = text_len,
-			   .out = H5I_INVALID_HID,
-			   .from = H5I_INVALID_HID,
-			   .gcpl = H5I_INVALID_HID,
-			   .dcpl = H5I_INVALID_HID,
-			   .tcpl = H5I_INVALID_HID,
-			   .lcpl = H5I_INVALID_HID,
 			   .parts = VEC_EMPTY,
-			   .paths = VEC_EMPTY,
-			   .err = &why};
-	char *out;
+			   .paths = VEC_EMPTY};
 
-	hdf5_lock();
-	out = make(&m, len);
-	hdf5_unlock();
-	for (size_t i = 0; i < m.paths.n; i++)
-		free(m.paths.at[i]);
-	vec_free(&m.paths);
-	vec_free(&m.parts);
-	if (!out) {
-		error_set(err, why.code ? why.code : -EIO, "%s", why.text);
-		error_prefix(err,
-			     "%s: ", handles_name(at->s->handles, at->file));
-	}
-	return out;
+	return make_locked(&m, handles_name(at->s->handles, at->file), len,
+			   err);
+}
+
+char *array_monolith(struct tensor *t, size_t *len, struct error *err)
+{
+	struct making m = {.array = t, .parts = VEC_EMPTY, .paths = VEC_EMPTY};
+
+	return make_locked(&m, t->source, len, err);
 }

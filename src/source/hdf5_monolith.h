@@ -28,7 +28,9 @@ hid_t monolith_create(struct monolith_image *image, hid_t fcpl);
 struct making {
 	struct hdf5_source *s;
 	const struct hdf5_tensor *of; /* NULL: everything */
-	const char *text;             /* what hdf5_texts_read has read */
+	struct tensor
+		*array;   /* instead of `s` and `of`: it is in no HDF5 file */
+	const char *text; /* what hdf5_texts_read has read */
 	size_t text_len;
 	hid_t out; /* the file */
 	struct monolith_image image;
@@ -48,8 +50,13 @@ int monolith_failed(struct making *m, const char *path, const char *what);
 void monolith_note(struct making *m, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Everything but data, in a new file that is open as m->out. */
+/* The groups that a path leads through; a dataset's data have to get a place. */
+int monolith_parents(struct making *m, const char *path);
+int monolith_part_add(struct making *m, uint64_t bytes, const char *path);
+
+/* Everything but data, in a new file that is open as m->out; of m->array. */
 int monolith_make(struct making *m);
+int monolith_make_array(struct making *m);
 /* Give each part its place behind that. */
 int monolith_place(struct making *m);
 

@@ -61,7 +61,7 @@ static bool is_around(const char *group, const struct hdf5_tensor *of)
 /* ---- groups -------------------------------------------------------------- */
 
 /* The groups that a path leads through. */
-static int make_parents(struct making *m, const char *path)
+int monolith_parents(struct making *m, const char *path)
 {
 	cleanup_free char *part = strdup(path);
 	hid_t g;
@@ -113,7 +113,7 @@ static int make_group(struct making *m, const struct hdf5_item *it)
 
 	if (!is_around(it->name, m->of))
 		return 0;
-	r = *it->name ? make_parents(m, path) : 0;
+	r = *it->name ? monolith_parents(m, path) : 0;
 	if (!r)
 		r = open_object(m, it->file, it->object, path, &from);
 	if (r < 0)
@@ -159,17 +159,12 @@ static hid_t space_of(const struct hdf5_tensor *h)
 		    : H5Screate(H5S_SCALAR);
 }
 
-static int add_part(struct making *m, const struct hdf5_tensor *h,
-		    const char *path)
+int monolith_part_add(struct making *m, uint64_t bytes, const char *path)
 {
-	char *kept;
+	char *kept = strdup(path);
 
-	if (!hdf5_has_data(h))
-		return 0;
-	kept = strdup(path);
 	if (kept && vec_push(&m->paths, kept)) {
-		if (vec_push(&m->parts,
-			     ((struct monolith_part){0, h->t.bytes})))
+		if (vec_push(&m->parts, ((struct monolith_part){0, bytes})))
 			return 0;
 		kept = NULL; /* it is in the other list */
 	}
@@ -187,8 +182,12 @@ struct dataset {
 static int fill_dataset(struct making *m, const struct dataset *d, hid_t from,
 			hid_t type, hid_t to)
 {
-	int r = d->text ? monolith_text_write(m, d->item, d->path, type, to)
-			: add_part(m, d->h, d->path);
+	int r = 0;
+
+	if (d->text)
+		r = monolith_text_write(m, d->item, d->path, type, to);
+	else if (hdf5_has_data(d->h))
+		r = monolith_part_add(m, d->h->t.bytes, d->path);
 
 	/* A field has none of its own. */
 	if (!r && !d->h->t.field && !d->h->member)
@@ -256,7 +255,7 @@ static int make_dataset(struct making *m, const struct hdf5_tensor *h,
 	if (is_left_out(m, &d))
 		return 0;
 	d.text = !h->null && h->t.dtype.kind == DTYPE_STRING;
-	r = make_parents(m, d.path);
+	r = monolith_parents(m, d.path);
 	if (!r)
 		r = open_object(m, h->file, h->object, d.path, &from);
 	if (r < 0)

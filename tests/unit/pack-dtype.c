@@ -6,7 +6,7 @@
 #include <float.h>
 
 #include "base/error.h"
-#include "pack/hdf5_dtype.h"
+#include "source/hdf5_dtype.h"
 #include "source/hdf5_driver.h"
 #include "tensor/dtype_parse.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* NumPy's types as HDF5 has them, exactly as h5py makes them. */
-#include "pack/hdf5_dtype.h"
+#include "source/hdf5_dtype.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* NumPy's types as HDF5 has them, exactly as h5py makes them. */
-#ifndef PACK_HDF5_DTYPE_H
-#define PACK_HDF5_DTYPE_H
+#ifndef SOURCE_HDF5_DTYPE_H
+#define SOURCE_HDF5_DTYPE_H
 
 #include <hdf5.h>
 #include <stddef.h>
