@@ -1,48 +1,252 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How fast one core decodes chunks: the rate that whole reads are held to. */
+/* How fast one core decodes chunks, and what each costs beside its bytes. */
 /*
- * Usage: bench-codec [--json]
+ * Usage: bench-codec [--json] [PATTERN]
  *
  * The data is a synthetic 4D-STEM scan: frames of 256 x 256 uint16 counts with
  * a bright disk, a faint ring and about three quarters zeros.  As many chunks
  * as make 32 MiB are encoded once, then decoded in turn through the same
  * pipeline code as the daemon uses, into 32 MiB of output, so neither side
- * lives in the first caches.  Printed is the median of several passes, in
- * 10^9 plain bytes per second.
+ * lives in the first caches.  Beside it, in turns, the same stored bytes by the
+ * library's own function with a context that is kept (for [shuffle, ...] and
+ * bitshuffle without the transposition, so there it is an upper bound).
+ * Printed are medians of several passes, in 10^9 plain bytes per second of CPU
+ * time, and calls of malloc, calloc, realloc, posix_memalign and mmap for each
+ * chunk once the thread has what it keeps.
+ *
+ * PATTERN: only lines whose name contains it.
  */
+#include <bzlib.h>
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
+#include <lz4.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <zstd.h>
+#if __has_include(<blosc.h>)
+#include <blosc.h>
+#define WITH_BLOSC 1
+#endif
+#if __has_include(<libaec.h>)
+#include <libaec.h>
+#define WITH_SZIP 1
+#endif
 
+#include "base/bytes.h"
 #include "codec/pipeline.h"
 
 #define TOTAL ((size_t)32 << 20)
+#define FRAME ((size_t)128 << 10)
+#define CUBE ((size_t)2 << 20)
 #define PASSES 9
+
+/* ---- counting allocations ------------------------------------------------ */
+
+static unsigned long allocations;
+
+/* glibc's own, under the names it keeps for those who interpose. */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+void *__libc_memalign(size_t align, size_t n);
+
+void *malloc(size_t n)
+{
+	allocations++;
+	return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+	allocations++;
+	return __libc_calloc(n, size);
+}
+void *realloc(void *p, size_t n)
+{
+	allocations++;
+	return __libc_realloc(p, n);
+}
+int posix_memalign(void **p, size_t align, size_t n)
+{
+	allocations++;
+	*p = __libc_memalign(align, n);
+	return *p ? 0 : 12;
+}
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	allocations++;
+	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
+}
+
+/* ---- what is measured ---------------------------------------------------- */
+
+/* Stored bytes of a chunk by the library alone; false: they do not decode. */
+typedef bool own_fn(const unsigned char *in, size_t in_len, unsigned char *out,
+		    size_t n);
 
 struct bench {
 	const char *name;
 	uint32_t filters[3]; /* HDF5 ids in writing order, 0 ends */
 	size_t chunk;        /* plain bytes */
+	own_fn *own;         /* NULL: there is no library */
+	uint32_t elem;       /* 0: 2 */
+	uint32_t mode;       /* bitshuffle: its compression; blosc: shuffle */
 };
+
+static bool own_deflate(const unsigned char *in, size_t in_len,
+			unsigned char *out, size_t n)
+{
+	static struct libdeflate_decompressor *d;
+
+	if (!d)
+		d = libdeflate_alloc_decompressor();
+	return d && libdeflate_zlib_decompress(d, in, in_len, out, n, NULL) ==
+			    LIBDEFLATE_SUCCESS;
+}
+
+static bool own_lzf(const unsigned char *in, size_t in_len, unsigned char *out,
+		    size_t n)
+{
+	return lzf_decompress(in, (unsigned)in_len, out, (unsigned)n) == n;
+}
+
+static bool own_zstd(const unsigned char *in, size_t in_len, unsigned char *out,
+		     size_t n)
+{
+	static ZSTD_DCtx *d;
+
+	if (!d)
+		d = ZSTD_createDCtx();
+	return d && ZSTD_decompressDCtx(d, out, n, in, in_len) == n;
+}
+
+/* The one block of a chunk, behind the filter's three numbers. */
+static bool own_lz4(const unsigned char *in, size_t in_len, unsigned char *out,
+		    size_t n)
+{
+	return LZ4_decompress_safe((const char *)in + 16, (char *)out,
+				   (int)in_len - 16, (int)n) == (int)n;
+}
+
+/* All blocks of a bitshuffle chunk: decompressed, bits left where they are. */
+static bool own_blocks(const unsigned char *in, size_t in_len,
+		       unsigned char *out, size_t n, bool lz4)
+{
+	size_t block = load_be32(in + 8), at = 12, done = 0;
+
+	while (done < n) {
+		size_t len = load_be32(in + at);
+
+		if (lz4 ? LZ4_decompress_safe((const char *)in + at + 4,
+					      (char *)out + done, (int)len,
+					      (int)block) != (int)block
+			: !own_zstd(in + at + 4, len, out + done, block))
+			return false;
+		at += 4 + len;
+		done += block;
+	}
+	return at == in_len;
+}
+
+static bool own_bits_lz4(const unsigned char *in, size_t in_len,
+			 unsigned char *out, size_t n)
+{
+	return own_blocks(in, in_len, out, n, true);
+}
+
+static bool own_bits_zstd(const unsigned char *in, size_t in_len,
+			  unsigned char *out, size_t n)
+{
+	return own_blocks(in, in_len, out, n, false);
+}
+
+static bool own_bzip2(const unsigned char *in, size_t in_len,
+		      unsigned char *out, size_t n)
+{
+	unsigned made = (unsigned)n;
+
+	return BZ2_bzBuffToBuffDecompress((char *)out, &made, (char *)in,
+					  (unsigned)in_len, 0, 0) == BZ_OK &&
+	       made == n;
+}
+
+#ifdef WITH_BLOSC
+static bool own_blosc(const unsigned char *in, size_t in_len,
+		      unsigned char *out, size_t n)
+{
+	(void)in_len;
+	return blosc_decompress_ctx(in, out, n, 1) == (int)n;
+}
+#endif
+
+#ifdef WITH_SZIP
+#define SZIP_BLOCK 32u
+#define SZIP_LINE 256u
+static void set_up_szip(struct aec_stream *s)
+{
+	memset(s, 0, sizeof *s);
+	s->bits_per_sample = 16;
+	s->block_size = SZIP_BLOCK;
+	s->rsi = SZIP_LINE / SZIP_BLOCK;
+	s->flags = AEC_DATA_PREPROCESS;
+}
+
+static bool own_szip(const unsigned char *in, size_t in_len, unsigned char *out,
+		     size_t n)
+{
+	struct aec_stream s;
+
+	set_up_szip(&s);
+	s.next_in = in + 4;
+	s.avail_in = in_len - 4;
+	s.next_out = out;
+	s.avail_out = n;
+	return aec_buffer_decode(&s) == AEC_OK && s.total_out == n;
+}
+#endif
+
 static const struct bench benches[] = {
-	{"shuffle+deflate, frames", {2, 1}, 128 << 10},
-	{"shuffle+deflate, cubes", {2, 1}, 2 << 20},
-	{"deflate, frames", {1}, 128 << 10},
-	{"lzf, frames", {32000}, 128 << 10},
-	{"lzf, cubes", {32000}, 2 << 20},
-	{"shuffle+lzf, frames", {2, 32000}, 128 << 10},
-	{"shuffle+zstd, frames", {2, 32015}, 128 << 10},
-	{"unshuffle, frames", {2}, 128 << 10},
-	{"unshuffle, cubes", {2}, 2 << 20},
-	{"fletcher32, frames", {3}, 128 << 10},
+	{"shuffle+deflate, frames", {2, 1}, FRAME, own_deflate, 0, 0},
+	{"shuffle+deflate, cubes", {2, 1}, CUBE, own_deflate, 0, 0},
+	{"deflate, frames", {1}, FRAME, own_deflate, 0, 0},
+	{"lzf, frames", {32000}, FRAME, own_lzf, 0, 0},
+	{"lzf, cubes", {32000}, CUBE, own_lzf, 0, 0},
+	{"shuffle+lzf, frames", {2, 32000}, FRAME, own_lzf, 0, 0},
+	{"zstd, frames", {32015}, FRAME, own_zstd, 0, 0},
+	{"shuffle+zstd, frames", {2, 32015}, FRAME, own_zstd, 0, 0},
+	{"lz4, frames", {32004}, FRAME, own_lz4, 0, 0},
+	{"bitshuffle, frames", {32008}, FRAME, NULL, 0, 0},
+	{"bitshuffle+lz4, frames", {32008}, FRAME, own_bits_lz4, 0, 2},
+	{"bitshuffle+zstd, frames", {32008}, FRAME, own_bits_zstd, 0, 3},
+#ifdef WITH_BLOSC
+	{"blosc lz4 shuffle, frames", {32001}, FRAME, own_blosc, 0, 1},
+	{"blosc lz4 bitshuffle, fr.", {32001}, FRAME, own_blosc, 0, 2},
+#endif
+#ifdef WITH_SZIP
+	{"szip nn, frames", {4}, FRAME, own_szip, 0, 0},
+#endif
+	{"bzip2, frames", {307}, FRAME, own_bzip2, 0, 0},
+	{"nbit 12 of 16, frames", {5}, FRAME, NULL, 0, 0},
+	{"scaleoffset, frames", {6}, FRAME, NULL, 0, 0},
+	{"fletcher32, frames", {3}, FRAME, NULL, 0, 0},
+	{"unshuffle 2, frames", {2}, FRAME, NULL, 2, 0},
+	{"unshuffle 2, cubes", {2}, CUBE, NULL, 2, 0},
+	{"unshuffle 3, frames", {2}, FRAME, NULL, 3, 0},
+	{"unshuffle 4, frames", {2}, FRAME, NULL, 4, 0},
+	{"unshuffle 6, frames", {2}, FRAME, NULL, 6, 0},
+	{"unshuffle 8, frames", {2}, FRAME, NULL, 8, 0},
+	{"unshuffle 12, frames", {2}, FRAME, NULL, 12, 0},
+	{"unshuffle 16, frames", {2}, FRAME, NULL, 16, 0},
+	{"unshuffle 24, frames", {2}, FRAME, NULL, 24, 0},
+	{"unshuffle 100, frames", {2}, FRAME, NULL, 100, 0},
 };
 
 static unsigned char *plain, *out, *spare, *stored;
-static size_t stored_len[TOTAL / (128 << 10)];
+static size_t stored_len[TOTAL / FRAME];
 
 static void die(const char *what)
 {
@@ -95,16 +299,121 @@ static void make_frame(uint16_t *at)
 		}
 }
 
-static size_t shuffle(const unsigned char *from, size_t n, unsigned char *to)
+/* ---- encoding ------------------------------------------------------------ */
+
+static size_t shuffle(const unsigned char *from, size_t n, size_t elem,
+		      unsigned char *to)
 {
-	for (size_t i = 0; i < n; i++)
-		to[i % 2 * (n / 2) + i / 2] = from[i];
+	shuffle_do(SHUFFLE_PLAIN, from, n, elem, to);
 	return n;
 }
 
+/* Blocks of 8 KiB of 16-bit elements, each row of bits for itself. */
+static size_t encode_bits(const unsigned char *from, size_t n, uint32_t mode,
+			  unsigned char *to)
+{
+	enum { BLOCK = 8192, ROW = BLOCK / 2 / 8 };
+	unsigned char rows[BLOCK];
+	size_t at = mode ? 12 : 0;
+
+	if (mode) {
+		store_be64(to, n);
+		store_be32(to + 8, BLOCK);
+	}
+	for (size_t done = 0; done < n; done += BLOCK) {
+		memset(rows, 0, sizeof rows);
+		for (size_t i = 0; i < BLOCK; i++)
+			for (unsigned b = 0; b < 8; b++)
+				if (from[done + i] >> b & 1)
+					rows[(i % 2 * 8 + b) * ROW + i / 16] |=
+						(unsigned char)(1u
+								<< i / 2 % 8);
+		if (!mode) {
+			memcpy(to + at, rows, BLOCK);
+			at += BLOCK;
+			continue;
+		}
+		size_t len =
+			mode == 2 ? (size_t)LZ4_compress_default(
+					    (char *)rows, (char *)to + at + 4,
+					    BLOCK, 2 * BLOCK)
+				  : ZSTD_compress(to + at + 4, 2 * BLOCK, rows,
+						  BLOCK, 3);
+		store_be32(to + at, (uint32_t)len);
+		at += 4 + len;
+	}
+	return at;
+}
+
+/* 16-bit numbers below 2^bits, the highest bit first. */
+static size_t put_bits(const unsigned char *from, size_t n, unsigned bits,
+		       unsigned char *to)
+{
+	uint64_t at = 0;
+
+	memset(to, 0, n);
+	for (size_t i = 0; i < n; i += 2) {
+		unsigned v = from[i] | (unsigned)from[i + 1] << 8;
+
+		for (unsigned b = bits; b--; at++)
+			if (v >> b & 1)
+				to[at / 8] |= (unsigned char)(128u >> at % 8);
+	}
+	return (size_t)(at / 8) + 1;
+}
+
+static size_t encode_lz4(const unsigned char *from, size_t n, unsigned char *to,
+			 size_t room)
+{
+	int len = LZ4_compress_default((const char *)from, (char *)to + 16,
+				       (int)n, (int)room - 16);
+
+	store_be64(to, n);
+	store_be32(to + 8, (uint32_t)n);
+	store_be32(to + 12, (uint32_t)len);
+	return len > 0 ? (size_t)len + 16 : 0;
+}
+
+static size_t encode_scaleoffset(const unsigned char *from, size_t n,
+				 unsigned char *to)
+{
+	memset(to, 0, 21);
+	store_le32(to, 6);
+	to[4] = 8;
+	return 21 + put_bits(from, n, 6, to + 21);
+}
+
+static size_t encode_bzip2(const unsigned char *from, size_t n,
+			   unsigned char *to, size_t room)
+{
+	unsigned len = (unsigned)room;
+
+	return BZ2_bzBuffToBuffCompress((char *)to, &len, (char *)from,
+					(unsigned)n, 9, 0, 0) == BZ_OK
+		       ? len
+		       : 0;
+}
+
+#ifdef WITH_SZIP
+static size_t encode_szip(const unsigned char *from, size_t n,
+			  unsigned char *to, size_t room)
+{
+	struct aec_stream s;
+
+	set_up_szip(&s);
+	s.next_in = from;
+	s.avail_in = n;
+	s.next_out = to + 4;
+	s.avail_out = room - 4;
+	store_le32(to, (uint32_t)n);
+	return aec_buffer_encode(&s) == AEC_OK ? 4 + s.total_out : 0;
+}
+#endif
+
 /* One filter's encoder: bytes written to `to`, which has room enough. */
-static size_t encode(uint32_t id, const unsigned char *from, size_t n,
-		     unsigned char *to, size_t room)
+static size_t encode(const struct bench *b, uint32_t id,
+		     const unsigned char *from, size_t n, unsigned char *to,
+		     size_t room)
 {
 	static struct libdeflate_compressor *c;
 
@@ -114,9 +423,28 @@ static size_t encode(uint32_t id, const unsigned char *from, size_t n,
 			c = libdeflate_alloc_compressor(4);
 		return c ? libdeflate_zlib_compress(c, from, n, to, room) : 0;
 	case 2:
-		return shuffle(from, n, to);
+		return shuffle(from, n, b->elem ? b->elem : 2, to);
+#ifdef WITH_SZIP
+	case 4:
+		return encode_szip(from, n, to, room);
+#endif
+	case 5:
+		return put_bits(from, n, 12, to);
+	case 6:
+		return encode_scaleoffset(from, n, to);
+	case 307:
+		return encode_bzip2(from, n, to, room);
 	case 32000:
 		return lzf_compress(from, (unsigned)n, to, (unsigned)room);
+#ifdef WITH_BLOSC
+	case 32001:
+		return (size_t)blosc_compress_ctx(5, (int)b->mode, 2, n, from,
+						  to, room, "lz4", 0, 1);
+#endif
+	case 32004:
+		return encode_lz4(from, n, to, room);
+	case 32008:
+		return encode_bits(from, n, b->mode, to);
 	case 32015:
 		n = ZSTD_compress(to, room, from, n, 3);
 		return ZSTD_isError(n) ? 0 : n;
@@ -154,7 +482,7 @@ static size_t encode_chunk(const struct bench *b, const unsigned char *from,
 
 		n = b->filters[i] == 3
 			    ? add_fletcher32(from, n, at)
-			    : encode(b->filters[i], from, n, at, room);
+			    : encode(b, b->filters[i], from, n, at, room);
 		if (!n)
 			die("encoding failed");
 		from = at;
@@ -169,47 +497,142 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Plain bytes per second, and how many plain bytes a stored one stands for. */
-static double run(const struct bench *b, double *ratio)
+static double median(double *seconds)
+{
+	qsort(seconds, PASSES, sizeof *seconds, compare);
+	return seconds[PASSES / 2];
+}
+
+/* ---- measuring ----------------------------------------------------------- */
+
+struct result {
+	double rate, own; /* plain bytes a second; own is 0: no library */
+	double ratio;     /* plain bytes for a stored one */
+	double allocations;
+};
+
+/* The client data that a file would have for this filter. */
+static uint32_t params(const struct bench *b, uint32_t id, uint32_t *cd)
+{
+	uint32_t elem = b->elem ? b->elem : 2, n = (uint32_t)b->chunk / 2;
+	const uint32_t nbit[] = {8, 0, n, 1, 2, 0, 12, 0},
+		       scale[20] = {2, 0, n, 0, 2},
+		       szip[] = {32 | 128, 32, 16, 256},
+		       bits[] = {0, 4, 2, 4096, b->mode};
+	const struct {
+		uint32_t id, n;
+		const uint32_t *cd;
+	} rows[] = {{2, 1, &elem},
+		    {4, 4, szip},
+		    {5, 8, nbit},
+		    {6, 20, scale},
+		    {32008, 5, bits}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].id == id) {
+			memcpy(cd, rows[i].cd, rows[i].n * sizeof *cd);
+			return rows[i].n;
+		}
+	return 0;
+}
+
+static void make_pipeline(const struct bench *b, struct pipeline *p)
+{
+	uint32_t cd[CODEC_CD_MAX], n;
+	struct error err;
+
+	for (unsigned i = 0; i < 3 && b->filters[i]; i++) {
+		n = params(b, b->filters[i], cd);
+		if (pipeline_add(p, b->filters[i], NULL, cd, n, 2, &err) < 0)
+			die(err.text);
+	}
+}
+
+static double pass_ours(const struct bench *b, const struct pipeline *p,
+			size_t room)
+{
+	struct error err;
+	double start = now();
+
+	for (size_t i = 0; i < TOTAL / b->chunk; i++)
+		if (pipeline_decode(p, 0, stored + i * room, stored_len[i],
+				    out + i * b->chunk, b->chunk, &err) < 0)
+			die(err.text);
+	return now() - start;
+}
+
+static double pass_own(const struct bench *b, size_t room)
+{
+	double start = now();
+
+	for (size_t i = 0; i < TOTAL / b->chunk; i++)
+		if (!b->own(stored + i * room, stored_len[i],
+			    out + i * b->chunk, b->chunk))
+			die("the library does not decode it");
+	return now() - start;
+}
+
+static struct result run(const struct bench *b)
 {
 	size_t chunks = TOTAL / b->chunk, room = b->chunk * 5 / 4, sum = 0;
+	double ours[PASSES], own[PASSES];
+	struct result r = {.own = 0};
 	struct pipeline p = {0};
-	double seconds[PASSES];
-	struct error err;
-	uint32_t cd = 2;
+	unsigned long before;
 
-	for (unsigned i = 0; i < 3 && b->filters[i]; i++)
-		if (pipeline_add(&p, b->filters[i], NULL, &cd, 1, 2, &err) < 0)
-			die(err.text);
+	make_pipeline(b, &p);
 	for (size_t i = 0; i < chunks; i++) {
 		stored_len[i] = encode_chunk(b, plain + i * b->chunk,
 					     stored + i * room, room);
 		sum += stored_len[i];
 	}
-	for (unsigned pass = 0; pass < PASSES; pass++) {
-		double start = now();
-
-		for (size_t i = 0; i < chunks; i++)
-			if (pipeline_decode(&p, 0, stored + i * room,
-					    stored_len[i], out + i * b->chunk,
-					    b->chunk, &err) < 0)
-				die(err.text);
-		seconds[pass] = now() - start;
-	}
+	memset(out, 0, TOTAL);
+	pass_ours(b, &p, room);
 	if (memcmp(out, plain, TOTAL))
 		die("decoded bytes differ");
-	qsort(seconds, PASSES, sizeof *seconds, compare);
-	*ratio = (double)TOTAL / (double)sum;
-	return (double)TOTAL / seconds[PASSES / 2];
+	before = allocations;
+	pass_ours(b, &p, room);
+	r.allocations = (double)(allocations - before) / (double)chunks;
+	for (unsigned pass = 0; pass < PASSES; pass++) {
+		ours[pass] = pass_ours(b, &p, room);
+		own[pass] = b->own ? pass_own(b, room) : 0;
+	}
+	r.rate = (double)TOTAL / median(ours);
+	if (b->own)
+		r.own = (double)TOTAL / median(own);
+	r.ratio = (double)TOTAL / (double)sum;
+	return r;
+}
+
+static void print_json(const struct bench *b, const struct result *r,
+		       bool first)
+{
+	printf("%s{\"codec\": \"%s\", \"chunk\": %zu, "
+	       "\"bytes_per_second\": %.0f, \"library\": %.0f, "
+	       "\"ratio\": %.3f, \"allocations\": %.3f}",
+	       first ? "[" : ",\n ", b->name, b->chunk, r->rate, r->own,
+	       r->ratio, r->allocations);
+}
+
+static void print_row(const struct bench *b, const struct result *r)
+{
+	char own[32] = "-", part[32] = "-";
+
+	if (r->own > 0) {
+		snprintf(own, sizeof own, "%.2f", r->own / 1e9);
+		snprintf(part, sizeof part, "%.2f", r->rate / r->own);
+	}
+	printf("%-26s %7.2f %8s %6s %7.2f %7.2f\n", b->name, r->rate / 1e9, own,
+	       part, r->ratio, r->allocations);
 }
 
 int main(int argc, char **argv)
 {
-	bool json = argc == 2 && !strcmp(argv[1], "--json");
-	size_t n = sizeof benches / sizeof *benches;
+	bool json = argc > 1 && !strcmp(argv[1], "--json"), first = true;
+	const char *pattern = argc > 1 + json ? argv[1 + json] : "";
 
-	if (argc > 2 || (argc == 2 && !json)) {
-		fprintf(stderr, "usage: bench-codec [--json]\n");
+	if (argc > 2 + json) {
+		fprintf(stderr, "usage: bench-codec [--json] [PATTERN]\n");
 		return 2;
 	}
 	plain = malloc(TOTAL);
@@ -221,18 +644,24 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < TOTAL; i += 2 * 65536)
 		make_frame((uint16_t *)(void *)(plain + i));
 	if (!json)
-		printf("%-26s %8s %8s\n", "one core", "GB/s", "ratio");
-	for (size_t i = 0; i < n; i++) {
-		double ratio, rate = run(&benches[i], &ratio);
+		printf("%-26s %7s %8s %6s %7s %7s\n", "one core", "GB/s",
+		       "library", "of it", "ratio", "allocs");
+	for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) {
+		const struct bench *b = &benches[i];
+		struct result r;
 
+		if (!strstr(b->name, pattern) ||
+		    !codec_by_id(b->filters[b->filters[1] ? 1 : 0]))
+			continue;
+		r = run(b);
 		if (json)
-			printf("%s{\"codec\": \"%s\", \"chunk\": %zu, "
-			       "\"bytes_per_second\": %.0f, \"ratio\": %.3f}%s",
-			       i ? " " : "[", benches[i].name, benches[i].chunk,
-			       rate, ratio, i + 1 < n ? ",\n" : "]\n");
+			print_json(b, &r, first);
 		else
-			printf("%-26s %8.2f %8.2f\n", benches[i].name,
-			       rate / 1e9, ratio);
+			print_row(b, &r);
+		first = false;
+		fflush(stdout);
 	}
+	if (json)
+		printf(first ? "[]\n" : "]\n");
 	return 0;
 }
