@@ -28,9 +28,11 @@
 
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "codec/vector.h"
+
+#if defined(__x86_64__) && defined(__GNUC__) && defined(HAVE_V128)
 #include <immintrin.h>
-#define HAVE_SIMD 1
+#define HAVE_AVX2 1
 #define TARGET(isa) __attribute__((target(isa)))
 #endif
 
@@ -75,7 +77,26 @@ static void undo_plain(const unsigned char *in, size_t n, size_t elem,
 	}
 }
 
-#ifdef HAVE_SIMD
+#ifdef HAVE_V128
+/* The names that Intel has for AVX2, for 16 bytes. */
+INLINE v128 v128_xor_si128(v128 a, v128 b)
+{
+	return a ^ b;
+}
+INLINE v128 v128_and_si128(v128 a, v128 b)
+{
+	return a & b;
+}
+INLINE v128 v128_srli_epi16(v128 a, int bits)
+{
+	return (v128)((v128_words)a >> bits);
+}
+INLINE v128 v128_slli_epi16(v128 a, int bits)
+{
+	return (v128)((v128_words)a << bits);
+}
+#define v128_unpacklo_epi8 v128_zip_low
+#define v128_unpackhi_epi8 v128_zip_high
 
 /* Two registers exchange bits: low ones' `mask` << bits with high ones' mask. */
 #define SWAP(ISA, WIDTH, low, high, bits, mask)                             \
@@ -131,33 +152,34 @@ static void undo_plain(const unsigned char *in, size_t n, size_t elem,
 
 /* Eight rows, `row` bytes apart, into one plane of 8 * n bytes; n is a multiple
  * of 16. */
-static void plane_sse2(const unsigned char *in, size_t row, size_t n,
+static void plane_v128(const unsigned char *in, size_t row, size_t n,
 		       unsigned char *out)
 {
-	const __m128i m4 = _mm_set1_epi8(0x0f), m2 = _mm_set1_epi8(0x33),
-		      m1 = _mm_set1_epi8(0x55);
+	const v128 m4 = (v128){0} + 0x0f, m2 = (v128){0} + 0x33,
+		   m1 = (v128){0} + 0x55;
 
 	for (size_t i = 0; i < n; i += 16) {
 		const unsigned char *from = in + i;
-		__m128i *to = (__m128i *)(out + 8 * i), t;
-#define ROW(k) _mm_loadu_si128((const __m128i *)(from + (k)*row))
-		__m128i r0 = ROW(0), r1 = ROW(1), r2 = ROW(2), r3 = ROW(3),
-			r4 = ROW(4), r5 = ROW(5), r6 = ROW(6), r7 = ROW(7);
+		unsigned char *to = out + 8 * i;
+#define ROW(k) v128_load(from + (k)*row)
+		v128 r0 = ROW(0), r1 = ROW(1), r2 = ROW(2), r3 = ROW(3),
+		     r4 = ROW(4), r5 = ROW(5), r6 = ROW(6), r7 = ROW(7), t;
 #undef ROW
 
-		TURN(_mm, 128, m4, m2, m1);
-		UNSHUFFLE(_mm);
-		_mm_storeu_si128(to, r0);
-		_mm_storeu_si128(to + 1, r1);
-		_mm_storeu_si128(to + 2, r2);
-		_mm_storeu_si128(to + 3, r3);
-		_mm_storeu_si128(to + 4, r4);
-		_mm_storeu_si128(to + 5, r5);
-		_mm_storeu_si128(to + 6, r6);
-		_mm_storeu_si128(to + 7, r7);
+		TURN(v128, 128, m4, m2, m1);
+		UNSHUFFLE(v128);
+		v128_store(to, r0);
+		v128_store(to + 16, r1);
+		v128_store(to + 32, r2);
+		v128_store(to + 48, r3);
+		v128_store(to + 64, r4);
+		v128_store(to + 80, r5);
+		v128_store(to + 96, r6);
+		v128_store(to + 112, r7);
 	}
 }
 
+#ifdef HAVE_AVX2
 /* The same, n being a multiple of 32. */
 TARGET("avx2")
 static void plane_avx2(const unsigned char *in, size_t row, size_t n,
@@ -187,6 +209,7 @@ static void plane_avx2(const unsigned char *in, size_t row, size_t n,
 #undef STORE
 	}
 }
+#endif
 
 /* Elements [first, first + n), n a multiple of SLICE_ELEMENTS and n * elem at
  * most SLICE_BYTES. */
@@ -200,10 +223,13 @@ static void undo_slice(enum shuffle_path path, const unsigned char *in,
 	for (size_t j = 0; j < elem; j++) {
 		const unsigned char *from = in + 8 * j * row + first / 8;
 
-		if (path == SHUFFLE_AVX2)
+#ifdef HAVE_AVX2
+		if (path == SHUFFLE_AVX2) {
 			plane_avx2(from, row, n / 8, planes + j * n);
-		else
-			plane_sse2(from, row, n / 8, planes + j * n);
+			continue;
+		}
+#endif
+		plane_v128(from, row, n / 8, planes + j * n);
 	}
 	if (elem > 1)
 		shuffle_undo(path, planes, n * elem, elem, out + first * elem);
@@ -233,7 +259,7 @@ void bitplane_undo(enum shuffle_path path, const void *in, size_t n,
 {
 	size_t done = 0;
 
-#ifdef HAVE_SIMD
+#ifdef HAVE_V128
 	if (path != SHUFFLE_PLAIN)
 		done = undo_slices(path, in, n, elem, out);
 #else

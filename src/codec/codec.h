@@ -79,7 +79,11 @@ typedef void codec_cleanup_fn(void);
 int codec_thread_at_exit(codec_cleanup_fn *fn);
 
 /* The loops behind codec_shuffle, apart for tests and measurements. */
-enum shuffle_path { SHUFFLE_PLAIN, SHUFFLE_SSE2, SHUFFLE_AVX2 };
+enum shuffle_path {
+	SHUFFLE_PLAIN,
+	SHUFFLE_V128, /* registers of 16 bytes: SSE2, NEON */
+	SHUFFLE_AVX2
+};
 /* The fastest one of this CPU. */
 enum shuffle_path shuffle_best_path(void);
 /* Undo a shuffle of in_len bytes in elements of `elem` bytes (> 0). */

@@ -13,12 +13,16 @@
  *	planes		p0 = a0 b0 c0 ...   p1 = a1 b1 c1 ...
  *	low halves	a0 a1 b0 b1 ...     high halves  i0 i1 j0 j1 ...
  *
- * AVX2 interleaves within its two 128-bit lanes, which thus do the SSE2 work
+ * AVX2 interleaves within its two 128-bit lanes, which thus do the same work
  * for two neighbouring groups of 16 elements; a last step sorts the lanes.
  *
- * All other sizes, other processors and the last few elements take the plain
- * way: byte by byte, but for as many elements at a time as stay in the first
- * level cache, so that each line of the output is written to memory once.
+ * Other sizes below 16 are done as the next power of two, with zeros for the
+ * planes that there are not; an element is written with them, and the next one
+ * over them.  Longer elements are done 16 planes at a time.
+ *
+ * The last few elements, and other processors, take the plain way: byte by byte,
+ * but for as many elements at a time as stay in the first level cache, so that
+ * each line of the output is written to memory once.
  */
 #include "codec/codec.h"
 #include "codec/pipeline.h"
@@ -26,19 +30,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "codec/vector.h"
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
-#define HAVE_SIMD 1
+#define HAVE_AVX2 1
 #define TARGET(isa) __attribute__((target(isa)))
-/* To be unrolled into their callers, where the count of rounds is constant. */
-#define INLINE static inline __attribute__((always_inline))
-#ifndef __OPTIMIZE__
-#define UNROLL /* compilers complain about an unrolling that they ignore */
-#elif defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 #endif
 
 #define PLAIN_BYTES 8192u /* of output per round */
@@ -63,40 +60,123 @@ static void undo_plain(const unsigned char *in, unsigned char *out, size_t n,
 	}
 }
 
-#ifdef HAVE_SIMD
-INLINE size_t undo_sse2(const unsigned char *in, unsigned char *out, size_t n,
-			int elem)
+#ifdef HAVE_V128
+/* Sixteen elements from `elem` planes, n bytes apart, as `size` registers, side by
+ * side in elements of `size` bytes: a power of two, at least elem. */
+INLINE void zip(const unsigned char *in, size_t n, int elem, int size, v128 *a)
+{
+	v128 b[16];
+
+	UNROLL
+	for (int j = 0; j < size; j++)
+		a[j] = j < elem ? v128_load(in + (size_t)j * n) : (v128){0};
+	UNROLL
+	for (int round = 1; round < size; round *= 2) {
+		UNROLL
+		for (int j = 0; j < size / 2; j++) {
+			b[2 * j] = v128_zip_low(a[j], a[j + size / 2]);
+			b[2 * j + 1] = v128_zip_high(a[j], a[j + size / 2]);
+		}
+		UNROLL
+		for (int j = 0; j < size; j++)
+			a[j] = b[j];
+	}
+}
+
+/* Elements of 2, 4, 8, 16 bytes. */
+INLINE size_t undo_whole(const unsigned char *in, unsigned char *out, size_t n,
+			 int elem)
 {
 	size_t i;
 
 	for (i = 0; i + 16 <= n; i += 16) {
-		__m128i a[16], b[16];
+		v128 a[16];
 
+		zip(in + i, n, elem, elem, a);
 		UNROLL
 		for (int j = 0; j < elem; j++)
-			a[j] = _mm_loadu_si128(
-				(const __m128i *)(in + (size_t)j * n + i));
-		UNROLL
-		for (int round = 1; round < elem; round *= 2) {
-			UNROLL
-			for (int j = 0; j < elem / 2; j++) {
-				b[2 * j] = _mm_unpacklo_epi8(a[j],
-							     a[j + elem / 2]);
-				b[2 * j + 1] = _mm_unpackhi_epi8(
-					a[j], a[j + elem / 2]);
-			}
-			UNROLL
-			for (int j = 0; j < elem; j++)
-				a[j] = b[j];
-		}
-		UNROLL
-		for (int j = 0; j < elem; j++)
-			_mm_storeu_si128(
-				(__m128i *)(out + i * (size_t)elem) + j, a[j]);
+			v128_store(out + i * (size_t)elem + 16 * j, a[j]);
 	}
 	return i;
 }
 
+/* Elements of fewer bytes than the power of two `size`: each is written with what
+ * is too much, which the next one is written over; there must be one. */
+INLINE size_t undo_part(const unsigned char *in, unsigned char *out, size_t n,
+			int elem, int size)
+{
+	size_t i;
+
+	for (i = 0; i + 17 <= n; i += 16) {
+		unsigned char *to = out + i * (size_t)elem;
+		v128 a[16];
+
+		zip(in + i, n, elem, size, a);
+		UNROLL
+		for (int j = 0; j < 16; j++)
+			memcpy(to + j * elem,
+			       (const char *)a + (size_t)(j * size),
+			       (size_t)size);
+	}
+	return i;
+}
+
+/* Elements of more than 16 bytes: sixteen planes at a time, the last sixteen once
+ * more where they are no whole number of times. */
+static size_t undo_long(const unsigned char *in, unsigned char *out, size_t n,
+			size_t elem)
+{
+	size_t i;
+
+	for (i = 0; i + 16 <= n; i += 16)
+		for (size_t j = 0; j < elem; j += 16) {
+			size_t first = j + 16 <= elem ? j : elem - 16;
+			unsigned char *to = out + i * elem + first;
+			v128 a[16];
+
+			zip(in + first * n + i, n, 16, 16, a);
+			UNROLL
+			for (int k = 0; k < 16; k++)
+				v128_store(to + (size_t)k * elem, a[k]);
+		}
+	return i;
+}
+
+/* How many elements were done, a multiple of 16. */
+static size_t undo_by_v128(const unsigned char *in, unsigned char *out,
+			   size_t n, size_t elem)
+{
+#define WHOLE(size) \
+	case size:  \
+		return undo_whole(in, out, n, size)
+#define PART(elem, size) \
+	case elem:       \
+		return undo_part(in, out, n, elem, size)
+	switch (elem) {
+		WHOLE(2);
+		PART(3, 4);
+		WHOLE(4);
+		PART(5, 8);
+		PART(6, 8);
+		PART(7, 8);
+		WHOLE(8);
+		PART(9, 16);
+		PART(10, 16);
+		PART(11, 16);
+		PART(12, 16);
+		PART(13, 16);
+		PART(14, 16);
+		PART(15, 16);
+		WHOLE(16);
+	default:
+		return undo_long(in, out, n, elem);
+	}
+#undef WHOLE
+#undef PART
+}
+#endif
+
+#ifdef HAVE_AVX2
 TARGET("avx2")
 INLINE size_t undo_avx2(const unsigned char *in, unsigned char *out, size_t n,
 			int elem)
@@ -137,24 +217,6 @@ INLINE size_t undo_avx2(const unsigned char *in, unsigned char *out, size_t n,
 	return i;
 }
 
-/* How many elements were done, a multiple of 16; 0: no such loop. */
-static size_t undo_by_sse2(const unsigned char *in, unsigned char *out,
-			   size_t n, size_t elem)
-{
-	switch (elem) {
-	case 2:
-		return undo_sse2(in, out, n, 2);
-	case 4:
-		return undo_sse2(in, out, n, 4);
-	case 8:
-		return undo_sse2(in, out, n, 8);
-	case 16:
-		return undo_sse2(in, out, n, 16);
-	default:
-		return 0;
-	}
-}
-
 TARGET("avx2")
 static size_t undo_by_avx2(const unsigned char *in, unsigned char *out,
 			   size_t n, size_t elem)
@@ -169,20 +231,23 @@ static size_t undo_by_avx2(const unsigned char *in, unsigned char *out,
 	case 16:
 		return undo_avx2(in, out, n, 16);
 	default:
-		return 0;
+		return undo_by_v128(in, out, n, elem);
 	}
 }
+#endif
 
 enum shuffle_path shuffle_best_path(void)
 {
-	return __builtin_cpu_supports("avx2") ? SHUFFLE_AVX2 : SHUFFLE_SSE2;
-}
-#else
-enum shuffle_path shuffle_best_path(void)
-{
-	return SHUFFLE_PLAIN;
-}
+#ifdef HAVE_AVX2
+	if (__builtin_cpu_supports("avx2"))
+		return SHUFFLE_AVX2;
 #endif
+#ifdef HAVE_V128
+	return SHUFFLE_V128;
+#else
+	return SHUFFLE_PLAIN;
+#endif
+}
 
 void shuffle_undo(enum shuffle_path path, const void *in, size_t in_len,
 		  size_t elem, void *out)
@@ -195,21 +260,22 @@ void shuffle_undo(enum shuffle_path path, const void *in, size_t in_len,
 		memcpy(out, in, in_len);
 		return;
 	}
-#ifdef HAVE_SIMD
+#ifdef HAVE_AVX2
 	if (path == SHUFFLE_AVX2)
 		done = undo_by_avx2(in, out, n, elem);
-	else if (path == SHUFFLE_SSE2)
-		done = undo_by_sse2(in, out, n, elem);
-#else
-	(void)path;
 #endif
+#ifdef HAVE_V128
+	if (path == SHUFFLE_V128)
+		done = undo_by_v128(in, out, n, elem);
+#endif
+	(void)path;
 	undo_plain(in, out, n, elem, done);
 	if (in_len > body)
 		memcpy((char *)out + body, (const char *)in + body,
 		       in_len - body);
 }
 
-#ifdef HAVE_SIMD
+#ifdef HAVE_AVX2
 /* Whole registers of `width`-byte numbers; how many bytes were done. */
 TARGET("ssse3")
 static size_t swap_ssse3(unsigned char *data, size_t size, unsigned width)
@@ -230,6 +296,35 @@ static size_t swap_ssse3(unsigned char *data, size_t size, unsigned width)
 	}
 	return i;
 }
+#elif defined(HAVE_V128)
+/* The same where all machines have one instruction for it. */
+static size_t swap_v128(unsigned char *data, size_t size, unsigned width)
+{
+	size_t i;
+
+	for (i = 0; i + 16 <= size; i += 16) {
+		v128 v = v128_load(data + i);
+
+		if (width == 2)
+			v = __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7,
+						    6, 9, 8, 11, 10, 13, 12, 15,
+						    14);
+		else if (width == 4)
+			v = __builtin_shufflevector(v, v, 3, 2, 1, 0, 7, 6, 5,
+						    4, 11, 10, 9, 8, 15, 14, 13,
+						    12);
+		else if (width == 8)
+			v = __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1,
+						    0, 15, 14, 13, 12, 11, 10,
+						    9, 8);
+		else
+			v = __builtin_shufflevector(v, v, 15, 14, 13, 12, 11,
+						    10, 9, 8, 7, 6, 5, 4, 3, 2,
+						    1, 0);
+		v128_store(data + i, v);
+	}
+	return i;
+}
 #endif
 
 void swap_bytes(void *data, size_t size, unsigned width)
@@ -239,9 +334,12 @@ void swap_bytes(void *data, size_t size, unsigned width)
 
 	if (width < 2)
 		return;
-#ifdef HAVE_SIMD
+#ifdef HAVE_AVX2
 	if (16 % width == 0 && __builtin_cpu_supports("ssse3"))
 		done = swap_ssse3(d, size, width);
+#elif defined(HAVE_V128)
+	if (16 % width == 0)
+		done = swap_v128(d, size, width);
 #endif
 	for (; size - done >= width; done += width)
 		for (unsigned lo = 0, hi = width - 1; lo < hi; lo++, hi--) {

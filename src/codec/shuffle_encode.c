@@ -4,25 +4,13 @@
  * Undoing a shuffle interleaves registers bytewise, round after round (shuffle.c has the
  * drawing).  Doing it takes them apart: of two neighbouring registers all even bytes are
  * register j of the next round, all odd ones register j + elem/2; after log2(elem) rounds
- * each register is a piece of one plane.  Even bytes are had by masking 16-bit lanes and
- * packing them, odd ones by shifting and packing.
+ * each register is a piece of one plane.
  */
 #include "codec/codec.h"
 
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <emmintrin.h>
-#define HAVE_SIMD 1
-#define INLINE static inline __attribute__((always_inline))
-#ifndef __OPTIMIZE__
-#define UNROLL /* compilers complain about an unrolling that they ignore */
-#elif defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-#endif
+#include "codec/vector.h"
 
 #define PLAIN_BYTES 8192u /* of input per round */
 
@@ -46,31 +34,25 @@ static void do_plain(const unsigned char *in, unsigned char *out, size_t n,
 	}
 }
 
-#ifdef HAVE_SIMD
-INLINE size_t do_sse2(const unsigned char *in, unsigned char *out, size_t n,
-		      int elem)
+#ifdef HAVE_V128
+INLINE size_t do_whole(const unsigned char *in, unsigned char *out, size_t n,
+		       int elem)
 {
-	const __m128i low = _mm_set1_epi16(0xff);
 	size_t i;
 
 	for (i = 0; i + 16 <= n; i += 16) {
-		const __m128i *from = (const __m128i *)(in + i * (size_t)elem);
-		__m128i a[16], b[16];
+		v128 a[16], b[16];
 
 		UNROLL
 		for (int j = 0; j < elem; j++)
-			a[j] = _mm_loadu_si128(from + j);
+			a[j] = v128_load(in + i * (size_t)elem + 16 * j);
 		UNROLL
 		for (int round = 1; round < elem; round *= 2) {
 			UNROLL
 			for (int j = 0; j < elem / 2; j++) {
-				__m128i x = a[2 * j], y = a[2 * j + 1];
-
-				b[j] = _mm_packus_epi16(_mm_and_si128(x, low),
-							_mm_and_si128(y, low));
+				b[j] = v128_even(a[2 * j], a[2 * j + 1]);
 				b[j + elem / 2] =
-					_mm_packus_epi16(_mm_srli_epi16(x, 8),
-							 _mm_srli_epi16(y, 8));
+					v128_odd(a[2 * j], a[2 * j + 1]);
 			}
 			UNROLL
 			for (int j = 0; j < elem; j++)
@@ -78,25 +60,24 @@ INLINE size_t do_sse2(const unsigned char *in, unsigned char *out, size_t n,
 		}
 		UNROLL
 		for (int j = 0; j < elem; j++)
-			_mm_storeu_si128((__m128i *)(out + (size_t)j * n + i),
-					 a[j]);
+			v128_store(out + (size_t)j * n + i, a[j]);
 	}
 	return i;
 }
 
 /* How many elements were done, a multiple of 16; 0: no such loop. */
-static size_t do_by_sse2(const unsigned char *in, unsigned char *out, size_t n,
+static size_t do_by_v128(const unsigned char *in, unsigned char *out, size_t n,
 			 size_t elem)
 {
 	switch (elem) {
 	case 2:
-		return do_sse2(in, out, n, 2);
+		return do_whole(in, out, n, 2);
 	case 4:
-		return do_sse2(in, out, n, 4);
+		return do_whole(in, out, n, 4);
 	case 8:
-		return do_sse2(in, out, n, 8);
+		return do_whole(in, out, n, 8);
 	case 16:
-		return do_sse2(in, out, n, 16);
+		return do_whole(in, out, n, 16);
 	default:
 		return 0;
 	}
@@ -114,9 +95,9 @@ void shuffle_do(enum shuffle_path path, const void *in, size_t in_len,
 		memcpy(out, in, in_len);
 		return;
 	}
-#ifdef HAVE_SIMD
+#ifdef HAVE_V128
 	if (path != SHUFFLE_PLAIN)
-		done = do_by_sse2(in, out, n, elem);
+		done = do_by_v128(in, out, n, elem);
 #else
 	(void)path;
 #endif

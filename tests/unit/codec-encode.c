@@ -84,7 +84,7 @@ TEST(shuffle)
 			unsigned char *in = codec_test_random(n, elem);
 			size_t rows = n / elem;
 
-			for (int path = SHUFFLE_PLAIN; path <= SHUFFLE_SSE2;
+			for (unsigned path = 0; path <= shuffle_best_path();
 			     path++) {
 				unsigned char *out = codec_test_filled(1, n);
 

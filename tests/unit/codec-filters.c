@@ -133,9 +133,10 @@ TEST(shuffle_sizes)
 {
 	static const uint32_t large[] = {31, 64, 255, 5000, 9000, 4000000000u};
 
-	for (uint32_t elem = 1; elem <= 17; elem++)
-		for (unsigned i = 0; i < 120; i++) {
-			size_t n = i < 100 ? i * 3 : test_random() % 40000;
+	for (uint32_t elem = 1; elem <= 50; elem++)
+		for (unsigned i = 0; i < 70; i++) {
+			size_t n = i < 60 ? i * (elem + 4) / 3
+					  : test_random() % 40000;
 			unsigned char *in = codec_test_random(n, 1);
 
 			check_shuffle(in, n, elem);
