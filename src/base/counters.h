@@ -30,6 +30,16 @@
 	  "chunks that could be shared, decoded for this mount alone")       \
 	X(SHARED_DAMAGED, "shared_damaged",                                  \
 	  "chunks in shared memory that somebody wrote to")                  \
+	X(FILES_PUSHED, "files_pushed",                                      \
+	  "small files given to the kernel before it asked")                 \
+	X(BYTES_PUSHED, "bytes_pushed", "bytes of these")                    \
+	X(PUSH_HELD, "push_held_back",                                       \
+	  "files left for their readers to ask for, to see whether they do") \
+	X(PUSH_HELD_READ, "push_held_back_read", "of these, asked for")      \
+	X(PUSH_VAIN, "push_in_vain", "files asked for in spite of a push")   \
+	X(PUSH_UNKNOWN, "push_unknown",                                      \
+	  "files not pushed because the kernel does not know them")          \
+	X(PUSH_REFUSED, "push_refused", "pushes refused for want of memory") \
 	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \
 	X(FILES_OPENED, "files_opened", "backing files opened")              \
 	X(ERRORS, "errors", "requests answered with a data error")

@@ -245,6 +245,14 @@ uint64_t system_available(void)
 	return kib ? kib * 1024 : UINT64_MAX;
 }
 
+unsigned system_stalled(void)
+{
+	cleanup_fclose FILE *f = fopen("/proc/pressure/memory", "re");
+	unsigned percent;
+
+	return f && fscanf(f, "some avg10=%u", &percent) == 1 ? percent : 0;
+}
+
 uint64_t system_memory(void)
 {
 	struct sysinfo si;

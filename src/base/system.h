@@ -34,6 +34,9 @@ void system_group(char out[256]);
 bool system_group_is_in(const char *group, const char *in);
 /* Bytes that the machine could give to somebody (MemAvailable). */
 uint64_t system_available(void);
+/* Percent of the last ten seconds in which some task stood still for want of memory;
+ * 0 also where the kernel does not say. */
+unsigned system_stalled(void);
 /* Cores this process may run on (affinity mask, at least 1). */
 unsigned system_cores(void);
 /* Raise the soft limit of open files to the hard one; the resulting limit. */

@@ -45,6 +45,7 @@ struct settings {
 	bool shared; /* by other sources, which are opened by themselves */
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
+	bool no_prefetch; /* nothing is guessed */
 	bool debug, debug_fuse;
 	uint64_t cache_size;
 	uint32_t threads; /* 0: not given */

@@ -62,6 +62,8 @@ int option_set_ext(struct settings *s, const char *value, struct error *err);
 	     "files of a binary column end so; COLUMN:EXT, several with " \
 	     "+: of one column, which may be text",                       \
 	     option_set_ext)
+int option_set_prefetch(struct settings *s, const char *value,
+			struct error *err);
 int option_set_missing(struct settings *s, const char *value,
 		       struct error *err);
 

@@ -43,6 +43,18 @@ int option_set_concat(struct settings *s, const char *value, struct error *err)
 	return 0;
 }
 
+int option_set_prefetch(struct settings *s, const char *value,
+			struct error *err)
+{
+	if (!strcmp(value, "off"))
+		s->no_prefetch = true;
+	else if (!strcmp(value, "on"))
+		s->no_prefetch = false;
+	else
+		return error_set(err, -EINVAL, "'%s' is not on or off", value);
+	return 0;
+}
+
 int option_set_missing(struct settings *s, const char *value, struct error *err)
 {
 	if (!strcmp(value, "fill"))

@@ -143,6 +143,7 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 		.check_modes =
 			s->allow_other || s->allow_root || s->fmask || s->dmask,
 		.debug = s->debug_fuse,
+		.prefetch = !s->no_prefetch,
 		.threads = s->threads,
 		.timeout = s->timeout,
 	};

@@ -66,6 +66,8 @@ static char *describe_config(char *const *paths, size_t n,
 		fprintf(f, "shm-cache=%llu\nshm-dir=%s\n",
 			(unsigned long long)s->shm_cache,
 			s->shm_dir ? s->shm_dir : SHM_DEFAULT);
+	if (s->no_prefetch)
+		fprintf(f, "prefetch=off\n");
 	if (s->dataset)
 		fprintf(f, "dataset=%s\n", s->dataset);
 	if (s->concat_given)
@@ -438,6 +440,7 @@ int session_open_shared(struct session **out, char *const *paths, size_t n,
 {
 	struct store_options so = {.cache_size = set->cache_size,
 				   .prefetch_threads = prefetch,
+				   .no_guesses = set->no_prefetch,
 				   .shared = shared};
 	struct session *s = calloc(1, sizeof *s);
 	int r;

@@ -22,6 +22,7 @@
 #include "fs/fuse.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -33,6 +34,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/fuse_private.h"
+
+/* Milliseconds between looks whether the last push has come to an end. */
+#define END_WAIT 5
 
 const char *fuse_face_version(void)
 {
@@ -176,9 +180,42 @@ static int serve_loop(struct fuse_face *f, struct error *err)
 	return r;
 }
 
+/* What is pushed is a favour: when it cannot be done the mount is as good. */
+static void push_begin(struct fuse_face *f, struct fuse_store **store)
+{
+	const struct push_options o = {.threads = 0};
+	struct error err = {0};
+
+	if (f->prefetch && f->threads > 1 &&
+	    (fuse_store_new(store, fuse_session_fd(f->session), &err) < 0 ||
+	     push_new(&f->push, f->fs, &o, fuse_store_put, *store, &err) < 0))
+		log_info("small files are not read ahead: %s", err.text);
+}
+
+/* What is being stored may wait for a READ that nobody answers any more. */
+static void push_end(struct fuse_face *f, struct fuse_store *store)
+{
+	struct fuse_buf buf = {.mem = NULL};
+
+	push_stop(f->push);
+	while (!push_is_still(f->push)) {
+		struct pollfd p = {.fd = fuse_session_fd(f->session),
+				   .events = POLLIN};
+
+		if (poll(&p, 1, END_WAIT) == 1 &&
+		    fuse_session_receive_buf(f->session, &buf) > 0)
+			fuse_session_process_buf(f->session, &buf);
+	}
+	free(buf.mem);
+	push_free(f->push);
+	f->push = NULL;
+	fuse_store_free(store);
+}
+
 int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 		    struct error *err)
 {
+	struct fuse_store *store = NULL;
 	bool watched = false;
 	int r;
 
@@ -192,10 +229,13 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 			r = watch_start(f, err);
 			watched = r == 0;
 		}
+		if (r == 0)
+			push_begin(f, &store);
 		if (r == 0 && ready)
 			ready(ctx);
 		if (r == 0)
 			r = serve_loop(f, err);
+		push_end(f, store);
 	}
 	if (watched)
 		watch_stop(f);

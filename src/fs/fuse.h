@@ -13,6 +13,7 @@ struct fuse_face_options {
 			     may enter at all may read all, which saves 0.3 us
 			     an open */
 	bool debug;       /* libfuse's own request trace, on stderr */
+	bool prefetch;    /* push small files into the page cache */
 	unsigned threads; /* 1: single-threaded loop */
 	unsigned timeout; /* idle seconds until unmount; 0: never, and
 	                           the mount is stateless (no opens) */

@@ -41,6 +41,7 @@
 #include "base/counters.h"
 #include "base/number.h"
 #include "fs/fuse_private.h"
+#include "store/thread.h"
 
 /* Larger directories are listed without attributes. */
 #define PLUS_MAX 200000
@@ -361,6 +362,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_READ);
+	uint64_t before = store_thread.loads;
 	struct reply reply;
 	int r;
 
@@ -372,6 +374,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	}
 	fuse_reply_iov(req, reply.iov, (int)reply.niov);
 	fs_release(f->fs, &reply);
+	push_note(f->push, ino, (uint64_t)off, size,
+		  store_thread.loads != before);
 }
 
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "fs/fuse.h"
+#include "fs/push.h"
 
 /* One request at most; the kernel's own limit is 256 pages. */
 #define FUSE_FACE_READ_MAX (1u << 20)
@@ -18,7 +19,8 @@ struct fuse_face {
 	char *mountpoint; /* absolute, or /dev/fd/N */
 	dev_t device;     /* of our mount; 0: unknown */
 	unsigned threads, timeout;
-	bool debug, mounted;
+	bool debug, mounted, prefetch;
+	struct push *push;      /* while it serves; NULL: nothing is pushed */
 	bool stateless;         /* opens are answered ENOSYS */
 	bool connected;         /* INIT came */
 	_Atomic unsigned opens; /* files and directories open now */
@@ -36,6 +38,15 @@ bool fuse_face_on_fd(const char *mountpoint);
 bool fuse_face_is_there(const struct fuse_face *f);
 /* Unmount unless that was done. */
 void fuse_face_unmount(struct fuse_face *f);
+
+/* What is stored in the page cache unasked; see fuse_store.c.  Forks. */
+struct fuse_store;
+int fuse_store_new(struct fuse_store **out, int connection, struct error *err);
+/* A push_store_fn, `ctx` is the struct fuse_store. */
+int fuse_store_put(void *ctx, uint64_t ino, uint64_t off,
+		   const struct iovec *iov, unsigned niov);
+/* The thread that stored has ended. */
+void fuse_store_free(struct fuse_store *s);
 
 /* The requests; user data is the struct fuse_face. */
 extern const struct fuse_lowlevel_ops fuse_face_ops;

@@ -189,6 +189,8 @@ static uint64_t window_chunks(const struct prefetch *p,
 {
 	uint64_t unit = max_u64(set->unit, 1);
 
+	if (!p->window)
+		return 0;
 	return max_u64(p->window / unit, min_u64(p->threads, p->most / unit));
 }
 

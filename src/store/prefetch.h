@@ -14,7 +14,8 @@ typedef bool prefetch_has_fn(void *ctx, struct chunk_set *set, uint64_t index);
 
 /* `window` bytes of decoded chunks ahead, on `threads` threads, which are
  * started at once.  Where chunks are so large that fewer than one a thread fit
- * in the window, one a thread as long as they are within `most` bytes. */
+ * in the window, one a thread as long as they are within `most` bytes.  A window of
+ * 0: nothing but what is wanted (prefetch_want). */
 int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
 		 uint64_t most, prefetch_load_fn *load, prefetch_has_fn *has,
 		 void *ctx, struct error *err);

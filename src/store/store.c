@@ -29,6 +29,7 @@
 #include "store/behind.h"
 #include "store/prefetch.h"
 #include "store/sharing.h"
+#include "store/thread.h"
 #include "store/warm.h"
 
 /* Locations of chunks are cached under the set's id and this bit. */
@@ -55,6 +56,8 @@ struct store {
 	struct sharing *sharing;   /* NULL until store_start, or for good */
 	uint64_t budget;
 	unsigned threads;
+	uint64_t
+		window; /* bytes ahead of forward readers; 0: nothing is guessed */
 	struct behind behind;
 };
 
@@ -119,6 +122,7 @@ static int load_chunk(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	struct buf *b;
 	int r;
 
+	store_thread.loads++;
 	if (l->chunk->state == CHUNK_FETCH)
 		return l->set->ops->fetch(l->set, l->index, gauge, out, err);
 	b = buf_new(l->chunk->size, gauge);
@@ -192,7 +196,7 @@ static int pin_file(struct store *s, uint32_t file, uint64_t pos, uint64_t len,
 		handles_put(s->handles, &out->handle);
 		return -EIO;
 	}
-	if (s->warm)
+	if (s->warm && !store_thread.guesses)
 		warm_note(s->warm, file, len);
 	out->kind = SPAN_FD;
 	out->pos = pos;
@@ -230,10 +234,9 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
-/* The same, dropping behind a forward reader: once all of a chunk was handed
- * out, the kernel's page cache has it, and a scan of a large array neither
- * pushes out what random readers use nor walks through cold memory: the next
- * chunk is decoded into pages that are still warm. */
+/* The same, dropping behind a forward reader: once all of a chunk was handed out, the
+ * kernel has it, and a scan neither pushes out what random readers use nor walks
+ * through cold memory: the next chunk is decoded into pages that are still warm. */
 static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 		      bool forward, struct span *out, struct error *err)
 {
@@ -258,7 +261,8 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 {
 	struct chunk_set *set = x->u.chunk.set;
 	uint64_t index = x->u.chunk.index;
-	bool forward = s->prefetch && prefetch_note(s->prefetch, set, index);
+	bool forward = !store_thread.guesses && s->prefetch &&
+		       prefetch_note(s->prefetch, set, index);
 	struct buf *b = cache_peek(s->cache, set->id, index);
 	struct chunk c;
 	int r;
@@ -276,16 +280,14 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 		return 0;
 	}
 	if (wants_fd(&c, x->len)) {
-		if (c.stored != c.size) {
-			r = error_set(err, -EBADMSG,
-				      "stored without filters, but %llu bytes "
-				      "long instead of %llu",
-				      (unsigned long long)c.stored,
-				      (unsigned long long)c.size);
-			return prefix_chunk(set, index, r, err);
-		}
-		r = pin_file(s, c.file, c.pos + x->u.chunk.skip, x->len, out,
-			     err);
+		r = c.stored == c.size
+			    ? pin_file(s, c.file, c.pos + x->u.chunk.skip,
+				       x->len, out, err)
+			    : error_set(err, -EBADMSG,
+					"stored without filters, but %llu "
+					"bytes long instead of %llu",
+					(unsigned long long)c.stored,
+					(unsigned long long)c.size);
 		return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 	}
 	r = store_decoded(s, set, index, &c, &b, err);
@@ -347,9 +349,7 @@ static int pinner_locate(struct pinner *p, struct chunk_set *set,
 
 static bool ahead_has(void *ctx, struct chunk_set *set, uint64_t index)
 {
-	struct store *s = ctx;
-
-	return cache_has(s->cache, set->id, index);
+	return cache_has(((struct store *)ctx)->cache, set->id, index);
 }
 
 static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
@@ -408,13 +408,13 @@ int store_start(struct store *s, struct error *err)
 	}
 	if (!s->threads || s->prefetch)
 		return 0;
-	r = prefetch_new(&s->prefetch, s->threads,
-			 min_u64(s->budget / WINDOW_SHARE, WINDOW),
+	r = prefetch_new(&s->prefetch, s->threads, s->window,
 			 s->budget / WINDOW_SHARE, ahead_load, ahead_has, s,
 			 err);
-	return r < 0 ? r
-		     : warm_new(&s->warm, s->handles,
-				system_memory() / WARM_SHARE, err);
+	return r < 0 || !s->window
+		       ? r
+		       : warm_new(&s->warm, s->handles,
+				  system_memory() / WARM_SHARE, err);
 }
 
 /* ---- the rest ------------------------------------------------------------ */
@@ -435,6 +435,8 @@ int store_new(struct store **out, const struct store_options *o,
 	s->shared = o->shared;
 	s->budget = o->cache_size;
 	s->threads = o->prefetch_threads;
+	if (!o->no_guesses)
+		s->window = min_u64(o->cache_size / WINDOW_SHARE, WINDOW);
 	r = cache_new(&s->cache, o->cache_size, err);
 	if (r < 0) {
 		free(s);

@@ -13,6 +13,7 @@ struct store_options {
 	unsigned prefetch_threads; /* 0: no prefetching (ls, cat of one read) */
 	struct handles *handles;   /* borrowed, outlives the store */
 	struct shared *shared;     /* borrowed, the same; NULL: none */
+	bool no_guesses;           /* threads only decode what a read needs */
 };
 int store_new(struct store **out, const struct store_options *o,
 	      struct error *err);

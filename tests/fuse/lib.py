@@ -121,7 +121,8 @@ def wait_until(f, seconds, step=0.01):
 
 
 def pids_with(arg):
-    """Processes of the program that have `arg` among their arguments."""
+    """Processes of the program that have `arg` among their arguments, without the
+    small one that only waits for the daemon's death."""
     found = []
     for p in os.listdir("/proc"):
         if not p.isdigit() or int(p) == os.getpid():
@@ -130,9 +131,11 @@ def pids_with(arg):
             with open("/proc/%s/cmdline" % p, "rb") as f:
                 argv = f.read().split(b"\0")
             exe = os.readlink("/proc/%s/exe" % p)
+            with open("/proc/%s/comm" % p) as f:
+                comm = f.read()
         except OSError:
             continue
-        if arg.encode() in argv and \
+        if arg.encode() in argv and comm != "tensorfs-guard\n" and \
                 os.path.basename(exe).startswith("tensorfs"):
             found.append(int(p))
     return sorted(found)

@@ -126,7 +126,8 @@ static void world_new(struct world *w, uint64_t cache, unsigned threads)
 		CHECK(write(w->fd, data, SIZE) == SIZE);
 	}
 	CHECK_OK(handles_new(&w->handles, 8, 2, &err));
-	o = (struct store_options){cache, threads, w->handles, w->shared};
+	o = (struct store_options){cache, threads, w->handles, w->shared,
+				   false};
 	CHECK_OK(store_new(&w->store, &o, &err));
 	w->plain.set.ops = w->swapped.set.ops = &ops;
 	w->plain.set.id = chunk_set_new_id();

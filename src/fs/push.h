@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Give the kernel whole small files before they are asked for. */
+#ifndef FS_PUSH_H
+#define FS_PUSH_H
+
+#include "fs/fs.h"
+
+struct push;
+/* Put bytes of a file into the kernel's page cache: 0; -ENOENT: the kernel does not
+ * know the inode; -ENOMEM; another -errno: there will be nothing to put to any more.
+ * Called by one thread, always the same.  May block for as long as a READ of the file
+ * is under way. */
+typedef int push_store_fn(void *ctx, uint64_t ino, uint64_t off,
+			  const struct iovec *iov, unsigned niov);
+/* Bytes of memory that could be had now, and in all. */
+typedef uint64_t push_memory_fn(void *ctx, uint64_t *total);
+/* A READ of `ino` was answered.  True: whoever reads is on a course that is known,
+ * so there is nothing to guess. */
+typedef bool push_first_fn(void *ctx, uint64_t ino);
+
+struct push_options {
+	unsigned threads;  /* that decode and gather; 0: as there are cores */
+	uint64_t file_max; /* larger files are not pushed; 0: PUSH_FILE_MAX */
+	push_memory_fn
+		*memory; /* NULL: the machine's and the control group's */
+	void *memory_ctx;
+};
+/* Measured: from here on, a READ costs little beside its bytes. */
+#define PUSH_FILE_MAX (UINT64_C(256) << 10)
+
+/* Starts its threads.  Borrows `fs`; `store` and `ctx` are called until push_free. */
+int push_new(struct push **out, struct fs *fs, const struct push_options *o,
+	     push_store_fn *store, void *ctx, struct error *err);
+/* Who has the first word about READs; before the first of them. */
+void push_set_first(struct push *p, push_first_fn *first, void *ctx);
+/* Queue one whole file, that will be wanted for certain: it is decoded if it has to
+ * be, and pushed.  Nothing is held back of these, and how far ahead is up to the
+ * caller.  False: the queue is full or memory is short now, try again later. */
+bool push_file(struct push *p, uint64_t ino);
+/* A READ was answered; `waited`: it had to decode.  Never blocks.  `p` may be NULL. */
+void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
+	       bool waited);
+/* Begin nothing any more.  What is being stored then may go on for as long as a READ
+ * is not answered: push_is_still says when it has come to an end. */
+void push_stop(struct push *p);
+bool push_is_still(const struct push *p);
+/* Wait until nothing is queued or under way; for tests. */
+void push_drain(struct push *p);
+/* Stops its threads; NULL is allowed. */
+void push_free(struct push *p);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How much memory guesses may fill, looked at now and then. */
+/*
+ * Pushed pages are page cache like any other: clean, and the first to go.  But to
+ * make them others go first, and where a control group is full, that is where the
+ * reader's own memory is reclaimed.  So pushing ends well before that: below an
+ * eighth of the memory, or when tasks stand still for want of it (PSI).  It goes on
+ * once there is a sixth, so that it does not flicker.
+ */
+#include "fs/push_room.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/number.h"
+#include "base/system.h"
+
+#define SHARE 4 /* of what is available */
+#define LOW 8   /* of all memory: less is short ... */
+#define HIGH 6  /* ... until there is so much */
+/* Nanoseconds between looks, and percent of time that tasks may stand still. */
+#define LOOK UINT64_C(200000000)
+#define STALLED 20
+
+struct push_room {
+	push_memory_fn *memory;
+	void *ctx;
+	_Atomic uint64_t next; /* look, when the clock says so */
+	_Atomic uint64_t room;
+	bool always; /* for tests: a memory function is asked each time */
+	_Atomic bool is_short;
+};
+
+static uint64_t memory_now(void *ctx, uint64_t *total)
+{
+	struct system_headroom h;
+
+	(void)ctx;
+	*total = system_memory();
+	if (system_stalled() > STALLED)
+		return 0;
+	system_headroom(&h);
+	return min_u64(system_available(), h.left);
+}
+
+struct push_room *push_room_new(push_memory_fn *memory, void *ctx)
+{
+	struct push_room *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->memory = memory ? memory : memory_now;
+	r->ctx = ctx;
+	r->always = memory != NULL;
+	return r;
+}
+
+void push_room_free(struct push_room *r)
+{
+	free(r);
+}
+
+static void look(struct push_room *r)
+{
+	uint64_t total, left = r->memory(r->ctx, &total);
+	bool was = atomic_load(&r->is_short);
+	bool is = left < total / (was ? HIGH : LOW);
+
+	atomic_store(&r->is_short, is);
+	atomic_store(&r->room, is ? 0 : left / SHARE);
+}
+
+uint64_t push_room(struct push_room *r)
+{
+	uint64_t next = atomic_load(&r->next), now;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	if ((r->always || now >= next) &&
+	    atomic_compare_exchange_strong(&r->next, &next, now + LOOK))
+		look(r);
+	return atomic_load(&r->room);
+}

@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files that are pushed into the page cache: the same bytes with fewer requests, and
+nothing that is told otherwise when sources change or daemons die."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import h5py
+import numpy as np
+
+import lib
+from checks import check, equal, flatten
+from lib import Mount, case, exits, run, wait_until
+
+N = 1200
+work = None
+want = {}  # name -> bytes, of the archives
+
+# Prints a hash of every file below a directory, read in some order; an error for a
+# file is its number.
+READER = """
+import hashlib, os, random, sys
+paths = [os.path.join(t, f) for t, d, fs in os.walk(sys.argv[1]) for f in fs
+         if f.endswith(sys.argv[3])]
+paths.sort()
+if int(sys.argv[2]):
+    random.Random(int(sys.argv[2])).shuffle(paths)
+for p in paths:
+    try:
+        fd = os.open(p, os.O_RDONLY)
+        try:
+            b = b''
+            while True:
+                c = os.read(fd, 1 << 20)
+                if not c:
+                    break
+                b += c
+        finally:
+            os.close(fd)
+        print(os.path.relpath(p, sys.argv[1]), hashlib.sha1(b).hexdigest())
+    except OSError as e:
+        print(os.path.relpath(p, sys.argv[1]), e.errno)
+"""
+
+
+def reader(where, seed, end=""):
+    return ["/usr/bin/python3", "-c", READER, where, str(seed), end]
+
+
+def hashes(where, seed, end=""):
+    p = exits(run(*reader(where, seed, end)), 0, "reading")
+    return dict(line.rsplit(" ", 1) for line in p.stdout.splitlines())
+
+
+def counters(m):
+    return {k: v for k, v in flatten(m.stats()).items() if isinstance(v, int)}
+
+
+def counter(m, name):
+    found = [v for k, v in counters(m).items() if k.endswith(name)]
+    equal(len(found), 1, "counters %s" % name)
+    return found[0]
+
+
+def tensor(name, **kw):
+    path = os.path.join(work, name)
+    rng = np.random.default_rng(3)
+    data = np.repeat(rng.integers(0, 99, (N, 20, 8), dtype="u2"), 2, axis=2)
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=data, chunks=(64, 20, 16), **kw)
+    return path
+
+
+def tree():
+    top = os.path.join(work, "tree")
+    rng = random.Random(4)
+    for i in range(N):
+        d = os.path.join(top, "c%02d" % (i % 7))
+        os.makedirs(d, exist_ok=True)
+        size = rng.choice([0, 1, 900, 4096, 5000, 12000, 12288, 300000
+                           if i % 100 == 0 else 7000])
+        b = bytes([i % 251]) * (size // 2) + rng.randbytes(size - size // 2)
+        with open(os.path.join(d, "%05d.bin" % i), "wb") as f:
+            f.write(b)
+    return top
+
+
+def archive(kind):
+    path = os.path.join(work, "a." + kind)
+    if os.path.exists(path):
+        return path
+    top = os.path.join(work, "tree")
+    if not os.path.exists(top):
+        tree()
+    if kind == "sqfs":
+        exits(run("mksquashfs", top, path, "-comp", "zstd", "-quiet",
+                  "-no-progress"), 0, "mksquashfs")
+    else:
+        exits(lib.tensorfs("pack", "-q", top, path), 0, "pack")
+    return path
+
+
+def begin(m, sub, end):
+    """Reads a file here and there, and waits until their neighbours are pushed."""
+    paths = sorted(os.path.join(t, f) for t, d, fs in os.walk(m / sub)
+                   for f in fs if f.endswith(end))
+    for p in paths[::10]:
+        fd = os.open(p, os.O_RDONLY)
+        os.read(fd, 1 << 20)
+        os.close(fd)
+    check(wait_until(lambda: counter(m, "files_pushed") >= len(paths) // 2,
+                     60), "%d of %d files were pushed" %
+          (counter(m, "files_pushed"), len(paths)))
+
+
+def same_bytes(source, sub, end, fewer):
+    """Once without, to know what is in there; then with, in two orders."""
+    with Mount(source, opts=["-o", "prefetch=off"]) as m:
+        plain = hashes(m / sub, 1, end)
+        equal(counter(m, "files_pushed"), 0, "pushed with prefetch=off")
+        reads = counter(m, "read_requests")
+        check(reads >= len(plain) * 3 // 4, "%d READs" % reads)
+    for seed in (1, 0):
+        with Mount(source) as m:
+            begin(m, sub, end)
+            got = hashes(m / sub, seed, end)
+            if got != plain:
+                bad = [k for k in plain if plain[k] != got.get(k)]
+                raise lib.Failure("%d files differ: %s" % (len(bad), bad[:3]))
+            if counter(m, "read_requests") < reads * fewer:
+                continue
+            raise lib.Failure("%d READs, %d without" % (
+                counter(m, "read_requests"), reads))
+    return plain
+
+
+@case
+def tensors():
+    for name, kw in (("lzf.h5", {"compression": "lzf"}),
+                     ("gzip.h5", {"compression": "gzip", "shuffle": True})):
+        path = tensor(name, **kw)
+        got = same_bytes(path, "data/samples", ".npy", 0.6)
+        equal(len(got), N, "samples")
+
+
+@case
+def archives():
+    for kind in ("sqfs", "tar.zst"):
+        got = same_bytes(archive(kind), "", ".bin", 0.75)
+        here = hashes(os.path.join(work, "tree"), 0, ".bin")
+        check(got == here, "%s differs from what was packed" % kind)
+
+
+@case
+def a_source_that_changes():
+    """Truncated while it is read and pushed: right bytes or an error."""
+    path = os.path.join(work, "cut.h5")
+    subprocess.check_call(["cp", tensor("lzf.h5", compression="lzf"), path])
+    with Mount(path, opts=["-o", "prefetch=off"]) as m:
+        right = hashes(m / "data/samples", 1, ".npy")
+    with Mount(path) as m:
+        os.listdir(m / "data/samples")
+        for i in range(0, 300, 9):
+            with open(m / ("data/samples/%06d.npy" % i), "rb") as f:
+                f.read()
+        os.truncate(path, os.path.getsize(path) // 3)
+        got = hashes(m / "data/samples", 5, ".npy")
+        errors = [v for v in got.values() if len(v) < 10]
+        check(errors, "no read failed")
+        for k, v in got.items():
+            check(v == right[k] or int(v) in (5, 116), "%s: %s" % (k, v))
+
+
+def kill_while_pushing(how):
+    """Readers end; the daemon and all of its processes, too."""
+    path = archive("sqfs")
+    for n in range(lib.rounds(4)):
+        with Mount(path) as m:
+            pid = m.pid
+            ps = [subprocess.Popen(reader(m.path, seed),
+                                   stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+                  for seed in (0, 7)]
+            wait_until(lambda: counter(m, "files_pushed") > 20 * n, 5, 0.01)
+            how(m, pid)
+            for p in ps:
+                try:
+                    p.communicate(timeout=20)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    raise lib.Failure("a reader hangs")
+            check(wait_until(lambda: not os.path.exists("/proc/%d" % pid) or
+                             lib.zombie(pid), 20), "the daemon stays")
+            check(wait_until(lambda: not guards(m.path), 10),
+                  "its guard stays")
+
+
+def guards(mnt):
+    found = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % p) as f, \
+                    open("/proc/%s/cmdline" % p, "rb") as g:
+                if f.read() == "tensorfs-guard\n" and \
+                        mnt.encode() in g.read().split(b"\0"):
+                    found.append(p)
+        except OSError:
+            pass
+    return found
+
+
+@case
+def killed_while_it_pushes():
+    kill_while_pushing(lambda m, pid: os.kill(pid, signal.SIGKILL))
+
+
+@case
+def ended_while_it_pushes():
+    kill_while_pushing(lambda m, pid: os.kill(pid, signal.SIGTERM))
+
+
+@case
+def unmounted_while_it_pushes():
+    def lazily(m, pid):
+        exits(lib.tensorfs("umount", "-z", m.path), 0, "umount -z")
+
+    kill_while_pushing(lazily)
+
+
+@case
+def the_option():
+    p = lib.tensorfs("mount", "-o", "prefetch=maybe", archive("sqfs"), work)
+    exits(p, 2, "prefetch=maybe")
+    check("on or off" in p.stderr, p.stderr)
+    with Mount(archive("sqfs"), opts=["--prefetch=off"]) as m:
+        check("prefetch=off" in os.getxattr(
+            m.path, "user.tensorfs.config").decode(), "not in the config")
+        equal(guards(m.path), [], "guards of a mount that does not push")
+
+
+def main():
+    global work
+    work = lib.setup()
+    lib.main()
+
+
+if __name__ == "__main__":
+    main()

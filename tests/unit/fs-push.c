@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* push: neighbours are found, bounds hold, and it ends when it does not pay. */
+/*
+ * FILES files of SIZE bytes, PER of them in a chunk; a chunk that is BAD does not decode,
+ * and every 50th file is too large.  The kernel is an array that says how often each file was
+ * stored, and checks every byte.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/counters.h"
+#include "fs/push.h"
+#include "store/thread.h"
+#include "test.h"
+
+#define FILES 6000u
+#define SIZE 1000u
+#define PER 100u
+#define LARGE 20000u
+#define BAD 7u /* number of a chunk */
+#define CHUNK (PER * SIZE)
+
+static unsigned char byte_of(uint64_t chunk, uint64_t at)
+{
+	return (unsigned char)(chunk * 31 + at * 7 + (at >> 8));
+}
+static bool is_large(uint64_t file)
+{
+	return file % 50 == 49;
+}
+
+/* ---- files ---------------------------------------------------------------- */
+
+static _Atomic unsigned fetched;
+static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
+{
+	(void)s;
+	(void)index;
+	return UINT64_MAX;
+}
+static int locate(const struct chunk_set *s, uint64_t index,
+		  const struct buf *segment, struct chunk *out,
+		  struct error *err)
+{
+	(void)s;
+	(void)index;
+	(void)segment;
+	(void)err;
+	memset(out, 0, sizeof *out);
+	out->state = CHUNK_FETCH;
+	out->size = out->stored = CHUNK;
+	return 0;
+}
+static int fetch(struct chunk_set *s, uint64_t index, _Atomic uint64_t *gauge,
+		 struct buf **out, struct error *err)
+{
+	struct buf *b;
+
+	(void)s;
+	atomic_fetch_add(&fetched, 1);
+	if (index == BAD)
+		return error_set(err, -ESTALE, "it changed");
+	b = buf_new(CHUNK + LARGE, gauge);
+	CHECK(b);
+	for (uint64_t i = 0; i < CHUNK + LARGE; i++)
+		b->data[i] = byte_of(index, i);
+	*out = b;
+	return 0;
+}
+static void describe(const struct chunk_set *s, uint64_t index, char *buf,
+		     size_t n)
+{
+	(void)s;
+	snprintf(buf, n, "chunk %llu", (unsigned long long)index);
+}
+static const struct chunk_set_ops set_ops = {.segment_of = segment_of,
+					     .locate = locate,
+					     .fetch = fetch,
+					     .describe = describe};
+static struct chunk_set set = {.ops = &set_ops, .unit = CHUNK};
+
+static uint64_t f_count(const struct files *f, uint64_t dir)
+{
+	(void)f;
+	(void)dir;
+	return FILES;
+}
+static uint64_t f_child(const struct files *f, uint64_t dir, uint64_t i,
+			uint32_t *type)
+{
+	(void)f;
+	(void)dir;
+	*type = S_IFREG;
+	return i + 1;
+}
+static int f_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
+		  size_t n)
+{
+	(void)f;
+	(void)dir;
+	return snprintf(buf, n, "%06llu", (unsigned long long)i) < (int)n
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+static int f_find(const struct files *f, uint64_t dir, const char *name,
+		  uint64_t *node)
+{
+	(void)f;
+	(void)dir;
+	*node = strtoull(name, NULL, 10) + 1;
+	return *node <= FILES ? 0 : -ENOENT;
+}
+static int f_parent(const struct files *f, uint64_t node, uint64_t *dir)
+{
+	(void)f;
+	*dir = 0;
+	return node <= FILES ? 0 : -ENOENT;
+}
+static bool f_slow(const struct files *f, uint64_t node)
+{
+	(void)f;
+	(void)node;
+	return false;
+}
+static int f_attr(struct files *f, uint64_t node, struct pinner *p,
+		  struct attr *out, struct error *err)
+{
+	(void)f;
+	(void)p;
+	(void)err;
+	if (node > FILES)
+		return -ENOENT;
+	*out = (struct attr){.mode = S_IFREG | 0444, .nlink = 1, .size = SIZE};
+	if (node == 0)
+		out->mode = S_IFDIR | 0555;
+	else if (is_large(node - 1))
+		out->size = LARGE;
+	return 0;
+}
+static int f_map(const struct files *f, uint64_t node, uint64_t off,
+		 struct plan *p, struct error *err)
+{
+	uint64_t i = node - 1;
+
+	(void)f;
+	(void)err;
+	plan_chunk(p, &set, i / PER, i % PER * SIZE + off,
+		   (is_large(i) ? LARGE : SIZE) - off);
+	return 0;
+}
+static void f_free(struct files *f)
+{
+	(void)f;
+}
+static const struct files_ops ops = {.count = f_count,
+				     .child = f_child,
+				     .name = f_name,
+				     .find = f_find,
+				     .parent = f_parent,
+				     .attr_is_slow = f_slow,
+				     .attr = f_attr,
+				     .map = f_map,
+				     .free = f_free};
+static struct files files = {&ops};
+
+/* ---- the kernel ----------------------------------------------------------- */
+
+static struct store *store;
+static struct fs *fs;
+static struct push *push;
+static struct error err;
+static uint64_t base; /* inode of file 0 */
+static _Atomic unsigned stored[FILES];
+static _Atomic int answer;
+static _Atomic uint64_t memory_left, memory_all, reads;
+
+static int keep(void *ctx, uint64_t ino, uint64_t off, const struct iovec *iov,
+		unsigned niov)
+{
+	uint64_t i = ino - base;
+	const unsigned char *b = iov->iov_base;
+
+	CHECK(ctx == &push);
+	CHECK_EQ_U(off, 0);
+	CHECK_EQ_U(niov, 1);
+	CHECK(i < FILES && !is_large(i));
+	CHECK_EQ_U(iov->iov_len, SIZE);
+	for (uint64_t k = 0; k < SIZE; k++)
+		CHECK_EQ_U(b[k], byte_of(i / PER, i % PER * SIZE + k));
+	if (atomic_load(&answer))
+		return atomic_load(&answer);
+	atomic_fetch_add(&stored[i], 1);
+	return 0;
+}
+static uint64_t memory(void *ctx, uint64_t *total)
+{
+	(void)ctx;
+	*total = atomic_load(&memory_all);
+	return atomic_load(&memory_left);
+}
+
+static void begin(void)
+{
+	struct push_options o = {
+		.threads = 2, .file_max = 4096, .memory = memory};
+
+	memset(stored, 0, sizeof stored);
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		atomic_store(&counter_values[i], 0);
+	answer = 0;
+	reads = 0;
+	memory_left = memory_all = 1 << 30;
+	CHECK_OK(push_new(&push, fs, &o, keep, &push, &err));
+}
+static void end(void)
+{
+	push_free(push);
+	push = NULL;
+}
+/* What a READ does; when the kernel has it, there is none. */
+static int read_file(unsigned i)
+{
+	uint64_t before = store_thread.loads;
+	struct reply r;
+	int e;
+
+	if (atomic_load(&stored[i]))
+		return 0;
+	reads++;
+	e = fs_read(fs, base + i, 0, LARGE, &r);
+	if (e < 0)
+		return e;
+	fs_release(fs, &r);
+	push_note(push, base + i, 0, r.len, store_thread.loads != before);
+	push_drain(push);
+	return 0;
+}
+static unsigned stored_in(unsigned from, unsigned to)
+{
+	unsigned n = 0;
+
+	for (; from < to; from++)
+		n += stored[from];
+	return n;
+}
+/* Chunks are decoded anew. */
+static void forget(void)
+{
+	for (uint64_t i = 0; i <= FILES / PER; i++)
+		cache_drop(store_cache(store), set.id, i);
+}
+
+/* ---- tests ---------------------------------------------------------------- */
+
+TEST(neighbours_are_pushed_once)
+{
+	unsigned n;
+
+	forget();
+	begin();
+	CHECK_OK(read_file(250));
+	n = stored_in(200, 300);
+	CHECK_EQ_U(counter_get(COUNT_FILES_PUSHED), n);
+	CHECK_EQ_U(counter_get(COUNT_BYTES_PUSHED), (uint64_t)n * SIZE);
+	/* All but itself, the large ones and those that are held back. */
+	CHECK_EQ_U(n + counter_get(COUNT_PUSH_HELD), 97);
+	CHECK(n > 70);
+	CHECK_EQ_U(stored_in(0, FILES), n);
+	/* Those that are left were decoded by then. */
+	for (unsigned i = 200; i < 300; i++)
+		CHECK_OK(read_file(i));
+	CHECK_EQ_U(stored_in(0, FILES), n);
+	CHECK_EQ_U(counter_get(COUNT_PUSH_HELD_READ),
+		   counter_get(COUNT_PUSH_HELD));
+	CHECK_EQ_U(counter_get(COUNT_PUSH_VAIN), 0);
+	/* What the kernel let go of is asked for in spite of it. */
+	stored[201] = stored[202] = 0;
+	CHECK_OK(read_file(201));
+	CHECK_OK(read_file(202));
+	CHECK(counter_get(COUNT_PUSH_VAIN) >= 1);
+	end();
+}
+
+TEST(an_epoch_needs_few_reads)
+{
+	forget();
+	begin();
+	for (unsigned i = 0; i < FILES; i++) {
+		unsigned f = (unsigned)(i * UINT64_C(2654435761) % FILES);
+
+		if (f / PER != BAD && !is_large(f))
+			CHECK_OK(read_file(f));
+	}
+	CHECK(reads < FILES / 15);
+	for (unsigned i = 0; i < FILES; i++)
+		CHECK(stored[i] <= 1);
+	end();
+}
+
+TEST(what_does_not_decode_is_its_readers_matter)
+{
+	uint64_t errors;
+
+	forget();
+	begin();
+	CHECK_EQ_I(read_file(BAD * PER + 5), -ESTALE);
+	errors = counter_get(COUNT_ERRORS);
+	CHECK_EQ_U(errors, 1);
+	for (unsigned i = 0; i < 20; i++)
+		CHECK(push_file(push, base + BAD * PER + i));
+	push_drain(push);
+	CHECK_EQ_U(counter_get(COUNT_ERRORS), errors);
+	CHECK_EQ_U(stored_in(0, FILES), 0);
+	CHECK_EQ_I(read_file(BAD * PER + 6), -ESTALE);
+	end();
+}
+
+TEST(a_known_file_is_decoded_and_pushed)
+{
+	forget();
+	begin();
+	for (unsigned i = 0; i < PER; i++)
+		CHECK(push_file(push, base + i));
+	CHECK(push_file(push, base + FILES + 100)); /* there is none */
+	push_drain(push);
+	CHECK_EQ_U(stored_in(0, FILES), PER - 2);
+	CHECK_EQ_U(counter_get(COUNT_PUSH_HELD), 0);
+	end();
+}
+
+TEST(short_memory_ends_it_for_a_while)
+{
+	forget();
+	begin();
+	memory_left = 1 << 20;
+	CHECK(!push_file(push, base));
+	CHECK_OK(read_file(0));
+	CHECK_EQ_U(stored_in(0, FILES), 0);
+	CHECK(counter_get(COUNT_PUSH_REFUSED) >= 2);
+	end();
+	begin();
+	CHECK_OK(read_file(100));
+	CHECK(stored_in(0, FILES) > 70);
+	end();
+}
+
+TEST(what_waits_to_be_read_is_bounded)
+{
+	forget();
+	begin();
+	/* A quarter of it may wait. */
+	memory_left = memory_all = 4 * 300 * SIZE;
+	for (unsigned c = 0; c < FILES / PER; c++)
+		if (c != BAD)
+			CHECK_OK(read_file(c * PER + 50));
+	CHECK(stored_in(0, FILES) > 150);
+	CHECK(stored_in(0, FILES) < 1000);
+	CHECK(counter_get(COUNT_PUSH_REFUSED) > 20);
+	end();
+}
+
+TEST(it_ends_when_nobody_reads_them)
+{
+	unsigned before;
+
+	begin();
+	answer = -ENOENT;
+	for (unsigned round = 0; round < 3; round++) {
+		forget();
+		for (unsigned c = 0; c < FILES / PER; c++)
+			if (c != BAD)
+				read_file(c * PER + 50 + round);
+	}
+	before = (unsigned)counter_get(COUNT_PUSH_UNKNOWN);
+	CHECK(before > 50);
+	/* All of them were three times 59 chunks of 97. */
+	CHECK(before < 3 * 59 * 97 / 4);
+	end();
+}
+
+TEST(a_broken_connection_is_the_end)
+{
+	begin();
+	answer = -ENODEV;
+	CHECK(push_file(push, base));
+	push_drain(push);
+	CHECK(!push_file(push, base));
+	CHECK(push_is_still(push));
+	end();
+}
+
+static bool always(void *ctx, uint64_t ino)
+{
+	(void)ino;
+	atomic_fetch_add((_Atomic unsigned *)ctx, 1);
+	return true;
+}
+TEST(who_knows_the_course_has_the_first_word)
+{
+	static _Atomic unsigned asked;
+
+	forget();
+	begin();
+	push_set_first(push, always, &asked);
+	CHECK_OK(read_file(350));
+	CHECK_EQ_U(asked, 1);
+	CHECK_EQ_U(stored_in(0, FILES), 0);
+	end();
+}
+
+static void setup(void)
+{
+	struct fs_options fo = {.version = "1", .config = "c"};
+	struct store_options so = {.cache_size = 64 << 20};
+	struct tree_builder *b = tree_builder_new();
+	static struct handles *handles;
+	static struct tree *tree;
+	struct node n;
+
+	set.id = chunk_set_new_id();
+	CHECK_OK(handles_new(&handles, 0, 2, &err));
+	so.handles = handles;
+	CHECK_OK(store_new(&store, &so, &err));
+	tree_set_files(b, tree_add_dir(b, 0, "data", 1000), &files);
+	CHECK_OK(tree_finish(b, &tree, &err));
+	tree_builder_free(b);
+	CHECK_OK(fs_new(&fs, tree, store, &fo, &err));
+	CHECK_OK(tree_walk(tree, "data/000000", &n, &err));
+	base = n.ino;
+}
+
+int main(void)
+{
+	setup();
+	RUN(neighbours_are_pushed_once);
+	RUN(an_epoch_needs_few_reads);
+	RUN(what_does_not_decode_is_its_readers_matter);
+	RUN(a_known_file_is_decoded_and_pushed);
+	RUN(short_memory_ends_it_for_a_while);
+	RUN(what_waits_to_be_read_is_bounded);
+	RUN(it_ends_when_nobody_reads_them);
+	RUN(a_broken_connection_is_the_end);
+	RUN(who_knows_the_course_has_the_first_word);
+	return test_done();
+}
