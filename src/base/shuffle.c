@@ -10,6 +10,9 @@
  */
 #include "base/shuffle.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { WORDS = 624, MIDDLE = 397 };
 #define MANY (UINT64_C(0xffffffff) / 20)
 
@@ -59,6 +62,14 @@ static uint64_t next_64(struct twister *t)
 	return high << 32 | next_32(t);
 }
 
+/* Which of the n - i that are left comes next. */
+static uint64_t draw(struct twister *t, uint64_t n, uint64_t i)
+{
+	uint64_t r = n < MANY ? next_32(t) : next_64(t);
+
+	return i + r % (n - i);
+}
+
 void shuffle_order(uint64_t *order, uint64_t n, uint64_t seed)
 {
 	struct twister t;
@@ -67,10 +78,78 @@ void shuffle_order(uint64_t *order, uint64_t n, uint64_t seed)
 	for (uint64_t i = 0; i < n; i++)
 		order[i] = i;
 	for (uint64_t i = 0; i + 1 < n; i++) {
-		uint64_t r = n < MANY ? next_32(&t) : next_64(&t);
-		uint64_t j = i + r % (n - i), was = order[i];
+		uint64_t j = draw(&t, n, i), was = order[i];
 
 		order[i] = order[j];
 		order[j] = was;
 	}
+}
+
+void shuffle_order_32(uint32_t *order, uint32_t n, uint64_t seed)
+{
+	struct twister t;
+
+	seed_with(&t, (uint32_t)seed);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	for (uint32_t i = 0; (uint64_t)i + 1 < n; i++) {
+		uint32_t j = (uint32_t)draw(&t, n, i), was = order[i];
+
+		order[i] = order[j];
+		order[j] = was;
+	}
+}
+
+/* ---- only its head ------------------------------------------------------- */
+
+/*
+ * After k steps the first k elements are final.  Of the others all are in their places but
+ * for k at most, and these are kept in a hash table: position -> element.
+ */
+struct moved {
+	uint32_t place, element;
+};
+#define NOWHERE UINT32_MAX
+
+/* Where `place` is in the table, or would be. */
+static struct moved *moved_at(struct moved *table, uint32_t mask,
+			      uint32_t place)
+{
+	uint32_t i = place * 2654435761u & mask;
+
+	while (table[i].place != NOWHERE && table[i].place != place)
+		i = (i + 1) & mask;
+	return &table[i];
+}
+
+static uint32_t element_at(struct moved *table, uint32_t mask, uint32_t place)
+{
+	struct moved *m = moved_at(table, mask, place);
+
+	return m->place == place ? m->element : place;
+}
+
+bool shuffle_head(uint32_t *order, uint32_t k, uint32_t n, uint64_t seed)
+{
+	uint32_t mask = 15;
+	struct moved *table;
+	struct twister t;
+
+	while (mask / 2 < k)
+		mask = 2 * mask + 1;
+	table = malloc(((size_t)mask + 1) * sizeof *table);
+	if (!table)
+		return false;
+	memset(table, 0xff, ((size_t)mask + 1) * sizeof *table);
+	seed_with(&t, (uint32_t)seed);
+	for (uint32_t i = 0; i < k; i++) {
+		uint32_t j = i + 1 < n ? (uint32_t)draw(&t, n, i) : i;
+
+		order[i] = element_at(table, mask, j);
+		if (j != i) /* nobody asks for the place i again */
+			*moved_at(table, mask, j) =
+				(struct moved){j, element_at(table, mask, i)};
+	}
+	free(table);
+	return true;
 }

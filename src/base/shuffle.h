@@ -3,6 +3,7 @@
 #ifndef BASE_SHUFFLE_H
 #define BASE_SHUFFLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -12,5 +13,10 @@
  * this is ours.  As there, only the low 32 bits of the seed count.
  */
 void shuffle_order(uint64_t *order, uint64_t n, uint64_t seed);
+/* The same, in half the memory. */
+void shuffle_order_32(uint32_t *order, uint32_t n, uint64_t seed);
+/* Its first k elements (k <= n, k < 2^30), in time and memory that go with k.  False: no
+ * memory. */
+bool shuffle_head(uint32_t *order, uint32_t k, uint32_t n, uint64_t seed);
 
 #endif

@@ -5,8 +5,7 @@
  * A directory is its path, "3/rank-0-of-4,drop-last/from/100": it is read anew each time,
  * which takes less than what the kernel takes to ask.  What is dear is the order of an
  * epoch; it is made when a sample is asked for, once, and shared by all ranks.  One is made
- * at a time: when an epoch begins all ranks ask for the same one, and while it is made it
- * takes three times its memory.
+ * at a time: when an epoch begins all ranks ask for the same one.
  */
 #include "tree/epochs.h"
 
@@ -22,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/lookups.h"
 #include "base/number.h"
+#include "base/sampler.h"
 #include "base/shuffle.h"
 
 #define WORLD_MAX (UINT64_C(1) << 20)
@@ -80,15 +80,10 @@ void epochs_free(struct epochs *e)
 static struct order *order_make(uint64_t n, uint32_t seed)
 {
 	struct order *o = malloc(sizeof *o + n * sizeof *o->at);
-	cleanup_free uint64_t *wide = malloc(n * sizeof *wide);
 
-	if (!o || !wide) {
-		free(o);
+	if (!o)
 		return NULL;
-	}
-	shuffle_order(wide, n, seed);
-	for (uint64_t i = 0; i < n; i++)
-		o->at[i] = (uint32_t)wide[i];
+	shuffle_order_32(o->at, (uint32_t)n, seed); /* EPOCHS_SAMPLES_MAX */
 	o->seed = seed;
 	atomic_init(&o->holders, 1);
 	return o;
@@ -263,20 +258,20 @@ static bool place_of(struct epochs *e, uint32_t dir, struct place *p)
 
 /* ---- which samples ------------------------------------------------------- */
 
-/* Samples of a rank, all its workers together. */
-static uint64_t rank_samples(const struct epochs *e, const struct place *p)
+static struct sampler sampler_of(const struct epochs *e, const struct place *p)
 {
-	uint64_t n = e->n, w = p->world;
-
-	if (p->in_turn)
-		return n > p->rank ? (n - p->rank - 1) / w + 1 : 0;
-	return p->drop_last ? n / w : (n - 1) / w + 1;
+	return (struct sampler){.n = e->n,
+				.world = p->world,
+				.rank = p->rank,
+				.drop_last = p->drop_last,
+				.in_turn = p->in_turn};
 }
 
 /* Those of one worker. */
 static uint64_t worker_samples(const struct epochs *e, const struct place *p)
 {
-	uint64_t n = rank_samples(e, p), round = p->batch * p->workers;
+	struct sampler s = sampler_of(e, p);
+	uint64_t n = sampler_count(&s), round = p->batch * p->workers;
 	uint64_t before = p->batch * p->worker, rest = n % round;
 
 	return n / round * p->batch +
@@ -288,10 +283,9 @@ static uint64_t in_order(const struct epochs *e, const struct place *p,
 			 uint64_t k)
 {
 	uint64_t batch = k / p->batch * p->workers + p->worker;
+	struct sampler s = sampler_of(e, p);
 
-	k = batch * p->batch + k % p->batch;
-	/* Behind the last the first come again, as often as it takes. */
-	return (k * p->world + p->rank) % e->n;
+	return sampler_place(&s, batch * p->batch + k % p->batch);
 }
 
 static int sample_at(struct epochs *e, const struct place *p, uint64_t k,

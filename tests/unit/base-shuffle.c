@@ -39,9 +39,34 @@ TEST(is_a_permutation)
 	}
 }
 
+/* In 32 bits, and the head alone, for every length of it. */
+TEST(the_same_in_less)
+{
+	enum { N = 3000 };
+	static uint64_t want[N];
+	static uint32_t got[N];
+
+	for (uint32_t n = 0; n <= N; n = n < 12 ? n + 1 : n * 3 / 2) {
+		shuffle_order(want, n, n + 7);
+		shuffle_order_32(got, n, n + 7);
+		for (uint32_t i = 0; i < n; i++)
+			CHECK_EQ_U(got[i], want[i]);
+		for (uint32_t k = 0; k <= n; k += 1 + k / 4) {
+			memset(got, 0xff, sizeof got);
+			CHECK(shuffle_head(got, k, n, n + 7));
+			for (uint32_t i = 0; i < k; i++)
+				CHECK_EQ_U(got[i], want[i]);
+			CHECK(k == N || got[k] == UINT32_MAX);
+		}
+		CHECK(shuffle_head(got, n, n, n + 7));
+		CHECK(n == 0 || got[n - 1] == want[n - 1]);
+	}
+}
+
 int main(void)
 {
 	RUN(as_torch);
 	RUN(is_a_permutation);
+	RUN(the_same_in_less);
 	return test_done();
 }
