@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The course that readers are on: how far they are, and what to make ready for them. */
+/*
+ * A chunk has many samples, and in a random order they are anywhere.  So it is decoded when
+ * the first of them is about to be read, and all others in the window are made ready with
+ * it: once for each window, not once for each sample.  That is why a position waits until it
+ * is near (`lead`), though there is room for it.
+ *
+ * How far readers are: the second highest of the last positions that they asked for, since
+ * somebody else may read anything.  All within `slack` behind it may be still to be read.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "order/course_private.h"
+
+/* Positions that are made ready at once, besides those that are being read: readers tell
+ * where they are once in COURSE_MARK. */
+#define LEAD (4 * COURSE_MARK)
+/* Unexpected reads after which a course is given up. */
+#define ASTRAY_MAX 64
+/* Searches, by the number of these. */
+#define SEARCH_FIRST 4
+#define SEARCH_STEP 32
+#define SEARCH_OFTEN 320 /* ... until there are so many, then */
+#define SEARCH_SELDOM 128
+
+struct course *course_new(const struct order *o, uint64_t bytes,
+			  const struct course_ops *ops, void *ctx)
+{
+	struct course *c = calloc(1, sizeof *c);
+	uint32_t slots = 64;
+
+	if (!c)
+		return NULL;
+	while (slots < COURSE_WINDOW_MAX && slots < o->length)
+		slots *= 2;
+	c->order = *o;
+	c->ops = ops;
+	c->ctx = ctx;
+	c->bytes = bytes;
+	c->slack = order_spec_slack(&o->spec);
+	c->further = 1;
+	c->due = SEARCH_FIRST;
+	c->group = c->reach = UINT64_MAX;
+	c->mask = slots - 1;
+	c->slot = calloc(slots, sizeof *c->slot);
+	c->by_key = calloc(slots, sizeof *c->by_key);
+	c->by_sample = calloc(slots, sizeof *c->by_sample);
+	c->at[0] = malloc((o->length ? o->length : 1) * sizeof **c->at);
+	if (c->slot && c->by_key && c->by_sample && c->at[0])
+		return c;
+	course_free(c);
+	return NULL;
+}
+
+void course_free(struct course *c)
+{
+	if (!c)
+		return;
+	if (c->slot)
+		course_clear(c);
+	free(c->slot);
+	free(c->by_key);
+	free(c->by_sample);
+	free(c->at[0]);
+	free(c->at[1]);
+	free(c);
+}
+
+uint64_t course_memory(const struct course *c)
+{
+	uint64_t slots = (uint64_t)c->mask + 1;
+	uint64_t order = (uint64_t)c->order.length * sizeof **c->at;
+
+	return sizeof *c + slots * (sizeof *c->slot + 2 * sizeof *c->by_key) +
+	       order + (c->at[1] ? order : 0);
+}
+
+void course_state(const struct course *c, struct course_state *out)
+{
+	*out = c->state;
+	out->epoch = c->epoch;
+	out->window = (uint32_t)(c->top - c->front);
+	out->position = c->high > c->base ? c->high - c->base : 0;
+}
+
+bool course_is_known(const struct course *c)
+{
+	return c->known && c->astray < 8;
+}
+
+/* ---- the window ---------------------------------------------------------- */
+
+static struct slot *slot_at(struct course *c, uint64_t position)
+{
+	return &c->slot[position & c->mask];
+}
+
+/* The position that a slot is at, given that it is one of the window. */
+static uint64_t position_of(const struct course *c, uint32_t slot)
+{
+	return c->front + ((slot - (uint32_t)c->front) & c->mask);
+}
+
+static struct chain *key_chain(struct course *c, uint64_t key)
+{
+	return &c->by_key[(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & c->mask];
+}
+
+static struct chain *sample_chain(struct course *c, uint32_t sample)
+{
+	return &c->by_sample[sample * 2654435761u >> 7 & c->mask];
+}
+
+static void drop_first(struct course *c)
+{
+	struct slot *s = slot_at(c, c->front);
+	struct chain *k = key_chain(c, s->key), *n = sample_chain(c, s->sample);
+
+	/* It is the first of both: they are in order of positions. */
+	if (s->key)
+		k->first = s->next_key;
+	n->first = s->next_sample;
+	c->sum -= s->size;
+	if (s->kept)
+		c->ops->drop(c->ctx, s->kept);
+	s->kept = NULL;
+	c->front++;
+}
+
+void course_clear(struct course *c)
+{
+	while (c->front < c->top)
+		drop_first(c);
+	c->group = UINT64_MAX;
+}
+
+static void append(struct course *c, struct chain *chain, size_t link)
+{
+	uint32_t number = (uint32_t)(c->top & c->mask) + 1;
+	char *last = (char *)&c->slot[chain->last - 1];
+
+	if (chain->first)
+		memcpy(last + link, &number, sizeof number);
+	else
+		chain->first = number;
+	chain->last = number;
+}
+
+static bool is_steady(const struct course *c)
+{
+	return order_is_fixed(&c->order) || !c->further;
+}
+
+/* The sample at a position that is known. */
+static uint32_t sample_at(const struct course *c, uint64_t position)
+{
+	uint64_t i = position - c->base;
+
+	if (i < c->order.length)
+		return c->at[c->now][i];
+	return c->at[is_steady(c) ? c->now : !c->now][i - c->order.length];
+}
+
+/* Is the order known up to this position? */
+static bool reaches(struct course *c, uint64_t position)
+{
+	uint64_t i = position - c->base, n = c->order.length;
+
+	return i < n || (i < 2 * n && (is_steady(c) || c->made[!c->now] ||
+				       course_make(c, c->epoch + 1, !c->now)));
+}
+
+static void add_last(struct course *c)
+{
+	struct slot *s = slot_at(c, c->top);
+	struct course_file f = {0, 0};
+
+	*s = (struct slot){.sample = sample_at(c, c->top)};
+	if (!c->ops->file(c->ctx, s->sample, &f))
+		s->state = SLOT_LEFT;
+	s->key = f.key;
+	s->size = f.size;
+	if (s->key)
+		append(c, key_chain(c, s->key),
+		       offsetof(struct slot, next_key));
+	append(c, sample_chain(c, s->sample),
+	       offsetof(struct slot, next_sample));
+	c->sum += s->size;
+	c->top++;
+}
+
+/* As many positions as fit; two at least. */
+static void extend(struct course *c)
+{
+	while (c->top - c->front <= c->mask &&
+	       c->top - c->front < c->order.length &&
+	       (c->sum < c->bytes || c->top <= c->high + 1) &&
+	       reaches(c, c->top))
+		add_last(c);
+}
+
+static uint64_t slack_of(const struct course *c)
+{
+	return min_u64(c->slack, (c->top - c->front) / 2);
+}
+
+static void lose(struct course *c)
+{
+	course_clear(c);
+	c->known = false;
+	c->state.lost++;
+}
+
+/* All are in the next epoch. */
+static void turn_over(struct course *c)
+{
+	c->base += c->order.length;
+	if (is_steady(c)) {
+		c->epoch += c->further;
+		return;
+	}
+	c->made[c->now] = false;
+	c->now = !c->now;
+	c->epoch++;
+	if (!c->made[c->now]) /* there was no memory for it */
+		lose(c);
+}
+
+/* Behind this position nobody reads any more. */
+static void advance(struct course *c)
+{
+	uint64_t slack = slack_of(c), n = c->order.length;
+	uint64_t to = c->high > slack ? c->high - slack : 0;
+
+	if (to > c->front && c->reach <= c->mask)
+		c->reach += (to - c->front + 3) / 4;
+
+	while (c->front < to && c->front < c->top)
+		drop_first(c);
+	c->next = max_u64(c->next, c->front);
+	if (c->front >= c->base + n)
+		turn_over(c);
+}
+
+/* ---- reads --------------------------------------------------------------- */
+
+/* The position in the window where a sample is read: the one nearest to those who read.
+ * At the end of an epoch it may be one of the next epoch, too; files that take several
+ * requests do not lead us there. */
+static bool find(struct course *c, uint32_t sample, uint64_t *position)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (uint32_t i = sample_chain(c, sample)->first; i;
+	     i = c->slot[i - 1].next_sample) {
+		uint64_t p = position_of(c, i - 1), far;
+
+		if (c->slot[i - 1].sample != sample)
+			continue;
+		far = p > c->high ? p - c->high : c->high - p;
+		if (far < best) {
+			best = far;
+			*position = p;
+		}
+	}
+	return best != UINT64_MAX;
+}
+
+void course_begin(struct course *c, uint32_t epoch, unsigned which,
+		  const struct spot *where)
+{
+	uint64_t position;
+
+	course_clear(c);
+	c->base = 0;
+	c->now = which;
+	c->made[!which] = false;
+	c->epoch = epoch;
+	c->front = c->top = c->next = where->low;
+	c->high = where->high;
+	c->n_latest = 0;
+	c->known = c->ever = true;
+	c->state.found++;
+	extend(c);
+	for (unsigned i = 0; i < c->reads.n; i++)
+		if (find(c, c->reads.at[i], &position)) {
+			slot_at(c, position)->seen = true;
+			slot_at(c, position)->state = SLOT_LEFT;
+		}
+}
+
+static void see(struct course *c, uint64_t position)
+{
+	struct slot *s = slot_at(c, position);
+	uint64_t first = 0, second = 0;
+
+	if (s->seen)
+		return;
+	if (s->kept)
+		c->state.marks++;
+	if (s->state == SLOT_WAITS)
+		s->state = SLOT_LEFT;
+	s->seen = true;
+	c->latest[c->n_latest++ % COURSE_LATEST] = position;
+	for (unsigned i = 0; i < min_u64(c->n_latest, COURSE_LATEST); i++) {
+		uint64_t p = c->latest[i];
+
+		second = p > first ? first : max_u64(p, second);
+		first = max_u64(p, first);
+	}
+	if (c->n_latest > 1 && second > c->high) {
+		c->high = second;
+		advance(c);
+	}
+}
+
+static bool is_new(const struct course *c, uint32_t sample)
+{
+	for (unsigned i = 0; i < c->reads.n; i++)
+		if (c->reads.at[i] == sample)
+			return false;
+	return true;
+}
+
+static void go_astray(struct course *c, uint32_t sample)
+{
+	if (!is_new(c, sample)) /* a file takes several requests */
+		return;
+	c->reads.at[c->reads_next++ % SPOT_READS] = sample;
+	c->reads.n = (unsigned)min_u64(c->reads_next, SPOT_READS);
+	if (++c->astray < c->due)
+		return;
+	if (course_search(c)) {
+		c->astray = 0;
+		c->due = SEARCH_FIRST * 2;
+		c->reads.n = c->reads_next = 0;
+		return;
+	}
+	c->due = c->astray < SEARCH_STEP    ? c->astray * 2
+		 : c->astray < SEARCH_OFTEN ? c->astray + SEARCH_STEP
+					    : c->astray + SEARCH_SELDOM;
+	if (c->known && c->astray >= ASTRAY_MAX)
+		lose(c);
+}
+
+void course_note(struct course *c, uint32_t sample)
+{
+	uint64_t position;
+
+	if (!c->order.length)
+		return;
+	if (!c->known || !find(c, sample, &position)) {
+		go_astray(c, sample);
+		return;
+	}
+	c->astray /= 2;
+	c->due = SEARCH_FIRST * 2;
+	if (!c->astray)
+		c->reads.n = c->reads_next = 0;
+	see(c, position);
+}
+
+/* ---- what to do ---------------------------------------------------------- */
+
+/* Fewer positions than usual, fewer between two marks. */
+static uint64_t mark_step(const struct course *c)
+{
+	uint64_t step = (c->top - c->front) / 16;
+
+	return step < 1 ? 1 : min_u64(step, COURSE_MARK);
+}
+
+/* Not always the same ones of a batch. */
+static bool is_mark(const struct course *c, uint64_t position)
+{
+	uint64_t step = mark_step(c);
+
+	return position % step == position / step * 7 % step;
+}
+
+static uint64_t lead_end(const struct course *c)
+{
+	uint64_t half = (c->top - c->front) / 2;
+
+	return min_u64(c->high + 1 +
+			       min_u64(slack_of(c) + LEAD, max_u64(half, 1)),
+		       c->top);
+}
+
+/* The next of the chunk that was begun. */
+static bool next_of_group(struct course *c, uint64_t *position)
+{
+	uint64_t key;
+	uint32_t i;
+
+	if (c->group == UINT64_MAX || c->group < c->front)
+		return false;
+	key = slot_at(c, c->group)->key;
+	for (i = key ? slot_at(c, c->group)->next_key : 0; i;
+	     i = c->slot[i - 1].next_key)
+		if (position_of(c, i - 1) - c->front >= c->reach)
+			break;
+		else if (c->slot[i - 1].key == key &&
+			 c->slot[i - 1].state == SLOT_WAITS) {
+			*position = position_of(c, i - 1);
+			return true;
+		}
+	return false;
+}
+
+static bool next_alone(struct course *c, uint64_t *position)
+{
+	uint64_t end = lead_end(c);
+
+	while (c->next < end && slot_at(c, c->next)->state != SLOT_WAITS)
+		c->next++;
+	*position = c->next;
+	return c->next < end;
+}
+
+bool course_next(struct course *c, struct course_step *out)
+{
+	uint64_t p;
+
+	if (!c->known)
+		return false;
+	extend(c);
+	if (!next_of_group(c, &p) && !next_alone(c, &p)) {
+		c->group = UINT64_MAX;
+		return false;
+	}
+	c->group = p;
+	*out = (struct course_step){p, slot_at(c, p)->sample, is_mark(c, p)};
+	return true;
+}
+
+void course_done(struct course *c, uint64_t position, enum course_result r,
+		 void *kept)
+{
+	struct slot *s = slot_at(c, position);
+
+	if (!c->known || position < c->front || position >= c->top) {
+		if (kept)
+			c->ops->drop(c->ctx, kept);
+		return;
+	}
+	if (r == COURSE_LATER) {
+		c->group = UINT64_MAX;
+		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
+		return;
+	}
+	s->state = r == COURSE_READY ? SLOT_READY : SLOT_LEFT;
+	s->kept = kept;
+}
+
+unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
+{
+	uint64_t end = lead_end(c), keys[16] = {0};
+	unsigned k = 0;
+
+	for (uint64_t p = c->next; c->known && p < end && k < n && k < 16;
+	     p++) {
+		const struct slot *s = slot_at(c, p);
+		unsigned i = 0;
+
+		if (s->state != SLOT_WAITS || !s->key)
+			continue;
+		while (i < k && keys[i] != s->key)
+			i++;
+		if (i < k)
+			continue;
+		keys[k] = s->key;
+		samples[k++] = s->sample;
+	}
+	return k;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* course: simulated readers with workers, a kernel that forgets, a cache of chunks. */
+/*
+ * A DataLoader deals batches out to workers, two each at a time.  A sample is read from the
+ * kernel, if it has it, without a word; else from what the course keeps; else somebody waits.
+ */
+#include <stdlib.h>
+
+#include "order/course.h"
+#include "test.h"
+
+#define SAMPLES_MAX 40000
+#define CHUNKS_MAX 4096
+#define SIZE 100
+
+/* ---- the machine --------------------------------------------------------- */
+
+struct sim {
+	struct order o;
+	struct course *c;
+	uint32_t *order;
+	unsigned per_chunk, forgets; /* of 100 that were handed over */
+	unsigned reads_after;        /* the kernel has what was read */
+	unsigned cache;              /* chunks; those used last */
+	unsigned n_cached;
+	uint64_t cached[CHUNKS_MAX];
+	bool known[SAMPLES_MAX];   /* by the kernel */
+	uint8_t kept[SAMPLES_MAX]; /* at so many positions */
+	uint64_t n_kept, kept_most;
+	uint64_t steps; /* made ready after each read */
+	bool unknown;   /* the kernel takes nothing */
+	/* What happened. */
+	uint64_t reads, waits, requests, decoded, ready;
+};
+static struct sim sim;
+
+static uint64_t below(uint64_t n)
+{
+	return test_random() % n;
+}
+
+static void decode(uint64_t chunk)
+{
+	unsigned i = 0;
+
+	while (i < sim.n_cached && sim.cached[i] != chunk)
+		i++;
+	if (i == sim.n_cached) {
+		sim.decoded++;
+		if (sim.n_cached < sim.cache)
+			sim.n_cached++;
+		else
+			i--;
+	}
+	memmove(sim.cached + 1, sim.cached, i * sizeof *sim.cached);
+	sim.cached[0] = chunk;
+}
+
+static bool file(void *ctx, uint32_t sample, struct course_file *out)
+{
+	(void)ctx;
+	*out = (struct course_file){sample / sim.per_chunk + 1, SIZE};
+	return true;
+}
+
+static void drop(void *ctx, void *held)
+{
+	uint8_t *kept = held;
+
+	(void)ctx;
+	CHECK(*kept);
+	--*kept;
+	sim.n_kept--;
+}
+
+static const struct course_ops ops = {file, drop};
+
+static void make_ready(void)
+{
+	struct course_step s;
+
+	for (uint64_t i = 0; i < sim.steps && course_next(sim.c, &s); i++) {
+		void *kept = NULL;
+
+		CHECK(s.sample < sim.o.n);
+		sim.ready++;
+		decode(s.sample / sim.per_chunk);
+		if (s.keep || sim.unknown) {
+			if (sim.n_kept >= sim.kept_most) {
+				course_done(sim.c, s.position, COURSE_LATER,
+					    NULL);
+				return;
+			}
+			sim.kept[s.sample]++;
+			kept = &sim.kept[s.sample];
+			sim.n_kept++;
+		} else if (!sim.unknown && below(100) >= sim.forgets) {
+			sim.known[s.sample] = true;
+		}
+		course_done(sim.c, s.position, COURSE_READY, kept);
+	}
+}
+
+static void read_sample(uint32_t sample)
+{
+	sim.reads++;
+	if (!sim.known[sample]) {
+		sim.requests++;
+		if (!sim.kept[sample]) {
+			sim.waits++;
+			decode(sample / sim.per_chunk);
+		}
+		course_note(sim.c, sample);
+		if (below(2)) /* a large file takes several requests */
+			course_note(sim.c, sample);
+	}
+	sim.known[sample] = below(100) < sim.reads_after;
+	make_ready();
+}
+
+/* Positions [from, to) of an order, as a DataLoader has it read. */
+static void load(const uint32_t *order, uint32_t from, uint32_t to)
+{
+	uint32_t batch = sim.o.spec.batch, workers = sim.o.spec.workers;
+	uint32_t at[64], end[64], b = 0, busy;
+	uint32_t n = workers ? workers : 1;
+
+	for (uint32_t w = 0; w < n; w++)
+		at[w] = end[w] = 0;
+	do {
+		busy = 0;
+		for (uint32_t w = 0; w < n; w++)
+			busy += at[w] < end[w];
+		/* In turn; one ahead of the others by a batch at most. */
+		while (busy < n && from + b * batch < to) {
+			uint32_t w = b % n;
+
+			if (at[w] < end[w])
+				break;
+			at[w] = from + b * batch;
+			end[w] = at[w] + batch < to ? at[w] + batch : to;
+			b++;
+			busy++;
+		}
+		if (busy) {
+			uint32_t w = (uint32_t)below(n);
+
+			while (at[w] >= end[w])
+				w = (w + 1) % n;
+			read_sample(order[at[w]++]);
+		}
+	} while (busy || from + b * batch < to);
+}
+
+/* An epoch from a position on; the share of its reads that waited, in thousandths, but for
+ * the first `start` of them. */
+static uint64_t epoch(uint32_t e, uint32_t from, uint32_t start)
+{
+	uint32_t n = sim.o.length;
+	uint64_t reads, waits;
+
+	CHECK(order_epoch(&sim.o, e, n, sim.order));
+	start = from + start < n ? from + start : n;
+	load(sim.order, from, start);
+	reads = sim.reads;
+	waits = sim.waits;
+	load(sim.order, start, n);
+	reads = sim.reads - reads;
+	return reads ? (sim.waits - waits) * 1000 / reads : 0;
+}
+
+static void begin(const char *spec, uint32_t n, unsigned per_chunk,
+		  uint32_t window)
+{
+	struct order_spec s;
+
+	sim = (struct sim){.per_chunk = per_chunk,
+			   .cache = 8,
+			   .steps = 64,
+			   .kept_most = 64};
+	CHECK_OK(order_spec_parse(spec, &s, NULL));
+	CHECK_OK(order_of_samples(&sim.o, &s, n, NULL));
+	sim.c = course_new(&sim.o, (uint64_t)window * SIZE, &ops, NULL);
+	sim.order = malloc((sim.o.length + 1) * sizeof *sim.order);
+	CHECK(sim.c && sim.order);
+}
+
+static struct course_state end(void)
+{
+	struct course_state s;
+
+	course_state(sim.c, &s);
+	course_free(sim.c);
+	free(sim.order);
+	CHECK_EQ_U(sim.n_kept, 0);
+	return s;
+}
+
+#define AT_MOST(a, most)                                                   \
+	do {                                                               \
+		uint64_t a_ = (a);                                         \
+		if (a_ > (most))                                           \
+			test_fail(__FILE__, __LINE__,                      \
+				  #a ": %" PRIu64 " is over %" PRIu64, a_, \
+				  (uint64_t)(most));                       \
+	} while (0)
+
+/* ---- what is asked of it -------------------------------------------------- */
+
+/* Epoch after epoch; each chunk decoded about once for each window. */
+TEST(epochs)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 2000);
+	AT_MOST(epoch(0, 0, 100), 30);
+	for (uint32_t e = 1; e < 5; e++) {
+		uint64_t decoded = sim.decoded;
+
+		AT_MOST(epoch(e, 0, 0), 30);
+		/* 200 chunks; a new one for 2000 - lead positions. */
+		AT_MOST(sim.decoded - decoded, 200 * 10000 / 1700 + 400);
+	}
+	CHECK_EQ_U(end().lost, 0);
+}
+
+/* No set_epoch: the first one again and again. */
+TEST(the_same_again)
+{
+	begin("torch:batch=16:workers=4:world=2:rank=1:seed=5", 20000, 50,
+	      2000);
+	AT_MOST(epoch(0, 0, 100), 30);
+	AT_MOST(epoch(0, 0, 300), 30);
+	AT_MOST(epoch(0, 0, 0), 20);
+	AT_MOST(epoch(0, 0, 0), 20);
+	/* Somebody calls it after all. */
+	AT_MOST(epoch(1, 0, 300), 30);
+	AT_MOST(epoch(2, 0, 0), 20);
+	end();
+}
+
+TEST(resumes)
+{
+	begin("torch:batch=16:workers=2:seed=3", 10000, 50, 2000);
+	AT_MOST(epoch(7, 4321, 200), 30);
+	AT_MOST(epoch(8, 0, 0), 30);
+	/* Again from somewhere, after a crash of whoever read. */
+	AT_MOST(epoch(8, 7777, 200), 40);
+	CHECK_EQ_U(end().epoch, 8);
+}
+
+/* Another order: nothing is found, and next to nothing done. */
+TEST(a_wrong_order)
+{
+	struct course_state s;
+
+	begin("torch:batch=16:workers=2:seed=3", 10000, 50, 2000);
+	sim.o.spec.seed = 4000000000;
+	epoch(0, 0, 0);
+	AT_MOST(sim.ready, 0);
+	for (uint32_t i = 0; i < 10000; i++)
+		sim.order[i] = i;
+	load(sim.order, 0, 10000);
+	AT_MOST(sim.ready, 0);
+	sim.o.spec.seed = 3; /* found in spite of that */
+	AT_MOST(epoch(2, 0, 300), 30);
+	/* A look at all in turn, in between. */
+	for (uint32_t i = 0; i < 10000; i++)
+		sim.order[i] = i;
+	load(sim.order, 0, 10000);
+	AT_MOST(epoch(3, 0, 300), 30);
+	s = end();
+	CHECK_EQ_U(s.lost, 1);
+	CHECK_EQ_U(s.found, 2);
+}
+
+/* The kernel keeps what was read: it asks for the rest, from time to time. */
+TEST(warm)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 2000);
+	sim.reads_after = 70;
+	epoch(0, 0, 0);
+	for (uint32_t e = 1; e < 4; e++)
+		AT_MOST(epoch(e, 0, 0), 30);
+	sim.reads_after = 100;
+	epoch(4, 0, 0);
+	sim.requests = sim.ready = 0;
+	AT_MOST(epoch(5, 0, 0), 0);
+	CHECK_EQ_U(sim.requests, 0);
+	CHECK_EQ_U(sim.ready, 0);
+	end();
+}
+
+/* Nothing can be handed over; what is kept has to do. */
+TEST(unknown_to_the_kernel)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 2000);
+	sim.unknown = true;
+	sim.kept_most = 600;
+	AT_MOST(epoch(0, 0, 100), 50);
+	AT_MOST(epoch(1, 0, 0), 50);
+	end();
+}
+
+/* Somebody else reads at random, too. */
+TEST(noise)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 2000);
+	CHECK(order_epoch(&sim.o, 0, sim.o.length, sim.order));
+	for (uint32_t i = 0; i < 10000; i++) {
+		read_sample(sim.order[i]);
+		if (i % 8 == 0)
+			course_note(sim.c, (uint32_t)below(10000));
+		if (i == 500)
+			sim.waits = 0;
+	}
+	AT_MOST(sim.waits, 300);
+	CHECK_EQ_U(end().lost, 0);
+}
+
+/* Any sizes: it never breaks, and ends with readers where they are expected. */
+TEST(any)
+{
+	for (unsigned round = 0; round < 150; round++) {
+		uint32_t n = 1 + (uint32_t)below(round % 10 ? 300 : 3000);
+		uint32_t world = 1 + (uint32_t)below(3),
+			 e = (uint32_t)below(20);
+		char spec[160];
+
+		snprintf(spec, sizeof spec,
+			 "torch:seed=%u:world=%u:rank=%u:batch=%u:workers=%u%s%"
+			 "s",
+			 (unsigned)below(100), world, (unsigned)below(world),
+			 1 + (unsigned)below(40), (unsigned)below(5),
+			 below(2) ? ":drop_last" : "",
+			 below(8) ? "" : ":no-shuffle");
+		begin(spec, n, 1 + (unsigned)below(40),
+		      1 + (uint32_t)below(500));
+		sim.steps = 1 + below(50);
+		sim.forgets = (unsigned)below(2) * (unsigned)below(100);
+		sim.reads_after = (unsigned)below(2) * (unsigned)below(101);
+		sim.unknown = below(4) == 0;
+		sim.kept_most = below(64);
+		for (unsigned k = 0; k < 6; k++) {
+			uint32_t length = sim.o.length;
+
+			epoch(e,
+			      below(3) || !length ? 0 : (uint32_t)below(length),
+			      0);
+			if (below(4))
+				e++;
+			for (uint64_t i = below(3) ? 0 : below(100); i; i--)
+				read_sample((uint32_t)below(n));
+		}
+		end();
+	}
+}
+
+int main(void)
+{
+	RUN(epochs);
+	RUN(the_same_again);
+	RUN(resumes);
+	RUN(a_wrong_order);
+	RUN(warm);
+	RUN(unknown_to_the_kernel);
+	RUN(noise);
+	RUN(any);
+	return test_done();
+}
