@@ -355,6 +355,7 @@ static void bs_free(struct files *f)
 	b->args.members->ops->free(b->args.members);
 	free((char *)(uintptr_t)b->args.source);
 	free(atomic_load(&b->list));
+	free(atomic_load(&b->places));
 	free(b);
 }
 
@@ -369,6 +370,8 @@ static const struct files_ops beside_files_ops = {
 	.attr_is_slow = bs_attr_is_slow,
 	.attr = bs_attr,
 	.hold = bs_hold,
+	.sample = beside_sample,
+	.sample_node = beside_sample_node,
 	.prepare = bs_prepare,
 	.map = bs_map,
 	.xattr = bs_xattr,

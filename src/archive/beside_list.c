@@ -139,6 +139,52 @@ int beside_list(struct beside *b, const struct beside_list **out,
 	return 0;
 }
 
+/* ---- samples ------------------------------------------------------------- */
+
+/* Made when it is first asked for, 4 bytes a member.  An inode with several names is at the
+ * first of them. */
+static const uint32_t *places_of(struct beside *b,
+				 const struct beside_list *list)
+{
+	uint32_t *places = atomic_load(&b->places), *none = NULL;
+	size_t n = b->args.m->n;
+
+	if (places)
+		return places;
+	places = malloc((n ? n : 1) * sizeof *places);
+	if (!places)
+		return NULL;
+	memset(places, 0xff, n * sizeof *places);
+	for (uint64_t i = list->n; i-- > 0;)
+		places[beside_node(b, list->at[i])] = (uint32_t)i;
+	if (atomic_compare_exchange_strong(&b->places, &none, places))
+		return places;
+	free(places);
+	return none;
+}
+
+bool beside_sample(struct files *f, uint64_t node, struct files_sample *out)
+{
+	struct beside *b = (struct beside *)f;
+	const struct beside_list *list;
+	const uint32_t *places;
+
+	if (node >= b->args.m->n || !S_ISREG(b->args.m->at[node].mode) ||
+	    beside_list(b, &list, NULL) < 0 || !(places = places_of(b, list)) ||
+	    places[node] == UINT32_MAX)
+		return false;
+	*out = (struct files_sample){0, places[node], list->n};
+	return true;
+}
+
+uint64_t beside_sample_node(const struct files *f, uint32_t set, uint64_t i)
+{
+	const struct beside *b = (const struct beside *)f;
+
+	(void)set;
+	return beside_node(b, atomic_load(&b->list)->at[i]);
+}
+
 /* ---- paths --------------------------------------------------------------- */
 
 ssize_t beside_path(const struct beside *b, uint64_t record,

@@ -26,6 +26,11 @@ struct beside {
 	const uint64_t *hidden; /* records, ascending */
 	size_t n_hidden;
 	struct beside_list *_Atomic list;
+	uint32_t *_Atomic places; /* in it, of each record; UINT32_MAX: none */
 };
+
+/* files_ops.sample and sample_node: files are numbered as the list has them. */
+bool beside_sample(struct files *f, uint64_t node, struct files_sample *out);
+uint64_t beside_sample_node(const struct files *f, uint32_t set, uint64_t i);
 
 #endif

@@ -297,6 +297,32 @@ static int files_hold(struct files *files, uint64_t node, int64_t n)
 	return w.view.ops->hold(&w.view, w.at, n);
 }
 
+/* A view with a file for each sample is a set of them. */
+static bool files_sample(struct files *files, uint64_t node,
+			 struct files_sample *out)
+{
+	struct view_node w;
+
+	if (view_node_resolve(tensor_files_of(files), node, &w) < 0 ||
+	    !w.view.ops->samples || w.depth != w.view.levels)
+		return false;
+	out->set = w.view.index;
+	out->n = view_entries(&w.view);
+	out->i = 0;
+	for (unsigned i = 0; i < w.depth; i++)
+		out->i = out->i * w.view.ops->count(&w.view, i) + w.at[i];
+	return true;
+}
+
+static uint64_t files_sample_node(const struct files *files, uint32_t set,
+				  uint64_t i)
+{
+	struct view v;
+
+	view_at(tensor_files_of(files), set, &v);
+	return view_entry_node(&v, i);
+}
+
 static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 			 uint64_t len, struct error *err)
 {
@@ -387,6 +413,8 @@ const struct files_ops tensor_files_ops = {
 	.attr_is_slow = files_attr_is_slow,
 	.attr = files_attr,
 	.hold = files_hold,
+	.sample = files_sample,
+	.sample_node = files_sample_node,
 	.prepare = files_prepare,
 	.map = files_map,
 	.reversed = files_reversed,

@@ -65,18 +65,6 @@ static bool listed_view(const struct tensor_files *f,
 	       view_called(f, view_samples.top, out);
 }
 
-/* A row is the number of a sample in C order, where it has several indices. */
-static uint64_t row_node(const struct view *v, uint64_t row)
-{
-	uint64_t at[RANK_MAX];
-
-	for (unsigned i = v->levels; i-- > 0;) {
-		at[i] = row % v->tensor->shape[i];
-		row /= v->tensor->shape[i];
-	}
-	return view_node_number(v, v->levels, at);
-}
-
 static int row_find(const struct view *v, const struct class_index *x,
 		    const char *name, uint64_t *row)
 {
@@ -131,7 +119,7 @@ static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
 	    i >= x->start[dir->at[0] + 1] - x->start[dir->at[0]])
 		return -ENOENT;
 	row = x->row[x->start[dir->at[0]] + i];
-	*node = row_node(&v, row);
+	*node = view_entry_node(&v, row);
 	if (buf)
 		snprintf(buf, n, "%0*" PRIu64 "%s",
 			 (int)view_width(x->samples - 1), row,
@@ -163,7 +151,7 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 		if (view_called(f, tops[i], &v) &&
 		    row_find(&v, x, name, &row) == 0 &&
 		    x->of[row] == dir->at[0]) {
-			*node = row_node(&v, row);
+			*node = view_entry_node(&v, row);
 			return 0;
 		}
 	return -ENOENT;

@@ -72,22 +72,6 @@ static bool samples_view(const struct tensor_files *f, struct view *out)
 	return false;
 }
 
-static void sample_indices(const struct view *v, uint64_t sample, uint64_t *at)
-{
-	for (unsigned i = v->levels; i-- > 0;) {
-		at[i] = sample % v->ops->count(v, i);
-		sample /= v->ops->count(v, i);
-	}
-}
-
-static uint64_t sample_node(const struct view *v, uint64_t sample)
-{
-	uint64_t at[RANK_MAX];
-
-	sample_indices(v, sample, at);
-	return view_node_number(v, v->levels, at);
-}
-
 /* ---- directories --------------------------------------------------------- */
 
 static uint64_t dirs_count(const struct tensor_files *f,
@@ -120,7 +104,7 @@ static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
 	r = epochs_entry(e, number_of(dir), i, view_samples_suffix(&samples),
 			 &sample, buf, n);
 	if (r == 0)
-		*node = sample_node(&samples, sample);
+		*node = view_entry_node(&samples, sample);
 	return r;
 }
 
@@ -141,7 +125,7 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 		return r;
 	at[0] = x.number;
 	*node = x.kind == EPOCHS_SAMPLE
-			? sample_node(&samples, x.number)
+			? view_entry_node(&samples, x.number)
 			: view_node_number(&dir->view,
 					   x.kind == EPOCHS_ORDER ? 2 : 1, at);
 	return 0;
@@ -192,7 +176,7 @@ static int put_name(FILE *out, const struct view *samples, uint64_t sample)
 {
 	uint64_t at[RANK_MAX];
 
-	sample_indices(samples, sample, at);
+	view_entry_indices(samples, sample, at);
 	for (unsigned i = 0; i < samples->levels; i++)
 		fprintf(out, "%s%0*" PRIu64, i ? "/" : "",
 			(int)view_width(samples->ops->count(samples, i) - 1),

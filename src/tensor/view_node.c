@@ -107,3 +107,29 @@ uint64_t view_node_number(const struct view *v, unsigned depth,
 	}
 	return first + flat;
 }
+
+uint64_t view_entries(const struct view *v)
+{
+	uint64_t n = 1;
+
+	for (unsigned i = 0; i < v->levels; i++)
+		if (mul_overflows(n, v->ops->count(v, i), &n))
+			return UINT64_MAX;
+	return n;
+}
+
+void view_entry_indices(const struct view *v, uint64_t entry, uint64_t *at)
+{
+	for (unsigned i = v->levels; i-- > 0;) {
+		at[i] = entry % v->ops->count(v, i);
+		entry /= v->ops->count(v, i);
+	}
+}
+
+uint64_t view_entry_node(const struct view *v, uint64_t i)
+{
+	uint64_t at[RANK_MAX];
+
+	view_entry_indices(v, i, at);
+	return view_node_number(v, v->levels, at);
+}

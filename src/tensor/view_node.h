@@ -34,6 +34,12 @@ void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
  * than there are. */
 uint64_t view_numbers(const struct view *v);
 
+/* Entries of a view's last level are numbered in C order: how many (UINT64_MAX: more than
+ * there are numbers), the indices of one, its node. */
+uint64_t view_entries(const struct view *v);
+void view_entry_indices(const struct view *v, uint64_t i, uint64_t *at);
+uint64_t view_entry_node(const struct view *v, uint64_t i);
+
 /* `depth` indices are known; a file when depth == view.levels. */
 struct view_node {
 	struct view view;

@@ -34,6 +34,12 @@ struct attr {
 	uint32_t generation;
 };
 
+/* A file that is a sample: number i of the n in its set. */
+struct files_sample {
+	uint32_t set;
+	uint64_t i, n;
+};
+
 struct files;
 struct files_ops {
 	/* Entries of directory node `dir`. */
@@ -77,6 +83,13 @@ struct files_ops {
 	 * kernel knows of `node` n times more, or (n < 0) less.  -ENOENT: it went
 	 * since it was found. */
 	int (*hold)(struct files *f, uint64_t node, int64_t n);
+	/* Optional.  Is `node` a sample?  Samples are numbered as epochs/ has them; where they
+	 * are shown in several ways, each is a set.  May make a list of all, once. */
+	bool (*sample)(struct files *f, uint64_t node,
+		       struct files_sample *out);
+	/* The node of sample i of a set that `sample` named. */
+	uint64_t (*sample_node)(const struct files *f, uint32_t set,
+				uint64_t i);
 	/* Optional: learn what map needs for this window (the layout of a part
 	 * not opened yet).  May block on I/O; idempotent. */
 	int (*prepare)(struct files *f, uint64_t node, uint64_t off,

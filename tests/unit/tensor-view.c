@@ -147,6 +147,7 @@ static void check_samples(struct files *files, const struct fake *f,
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct attr a;
+		struct files_sample sample;
 		unsigned char out[8192];
 
 		CHECK_EQ_I(files->ops->name(files, dir, i, name, sizeof name),
@@ -165,6 +166,10 @@ static void check_samples(struct files *files, const struct fake *f,
 			check_samples(files, f, node, at);
 			continue;
 		}
+		CHECK(files->ops->sample(files, node, &sample));
+		CHECK_EQ_U(sample.i * (f->t.bytes / sample.n), *at);
+		CHECK_EQ_U(files->ops->sample_node(files, sample.set, sample.i),
+			   node);
 		CHECK_EQ_I(files->ops->attr(files, node, NULL, &a, NULL), 0);
 		CHECK(a.size <= sizeof out);
 		read_window(files, f, node, 0, a.size, out);
@@ -284,6 +289,7 @@ TEST(views_of_random_tensors)
 			fake_new(rank, 1u << rnd(4), (enum fake_kind)rnd(3));
 		struct view_options o;
 		struct error err = {0};
+		struct files_sample sample;
 		struct files *files;
 		uint64_t at = 0, node;
 
@@ -299,6 +305,8 @@ TEST(views_of_random_tensors)
 			for (int i = 0; i < 8; i++)
 				check_slice(files, f);
 		}
+		CHECK(!files->ops->sample(files, 0, &sample));
+		CHECK(!files->ops->sample(files, 1, &sample));
 		CHECK_EQ_I(files->ops->find(files, 0, "sample", &node),
 			   -ENOENT);
 		files->ops->free(files);
