@@ -19,6 +19,9 @@ python3-tifffile python3-zarr python3-xarray python3-fsspec octave \
 libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng squashfuse \
 bzip2 lbzip2 pigz zstd lz4 pixz lzop tar zip unzip sshfs openssh-sftp-server systemd \
 strace"
+# What the benchmarks compare with, beside what tests need.
+packages_bench="build-essential squashfs-tools squashfuse archivemount hdf5-tools \
+python3-dask tar zstd pixz xz-utils fuse3 util-linux"
 
 say()
 {

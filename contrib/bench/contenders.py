@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-from lib import say
+from lib import note_memory, output, resident, say
 
 PATIENCE = 900  # seconds until a mount is given up
 
@@ -18,8 +18,8 @@ class LeftOut(Exception):
 class Daemon:
     """A FUSE mount, served in the foreground; `seconds` until it answered."""
 
-    def __init__(self, where, command):
-        self.where = where
+    def __init__(self, where, command, tensorfs=None, members=0):
+        self.where, self.tensorfs, self.members = where, tensorfs, members
         outside = os.stat(where).st_dev
         self.log = tempfile.TemporaryFile()
         start = time.monotonic()
@@ -51,6 +51,9 @@ class Daemon:
         return self
 
     def __exit__(self, *_):
+        if self.tensorfs:
+            note_memory(self.tensorfs, self.where, self.process.pid,
+                        self.members)
         self.stop()
 
     def stop(self):
@@ -60,9 +63,7 @@ class Daemon:
 
     def resident(self):
         """VmRSS, in bytes."""
-        with open("/proc/%d/status" % self.process.pid) as f:
-            fields = dict(line.split(":", 1) for line in f)
-        return int(fields["VmRSS"].split()[0]) * 1024
+        return resident(self.process.pid)[0]
 
 
 class Loop:
@@ -133,11 +134,13 @@ class Contender:
             os.unlink(self.index)
 
 
-def tensorfs(a, where, source, kind):
+def tensorfs(a, where, source, kind, members=0, options=()):
     index = source + ".index"
-    command = [a.tensorfs, "mount", "-f", "--index=" + index, source, where]
+    command = [a.tensorfs, "mount", "-f", "--index=" + index, *options, source,
+               where]
     return Contender("tensorfs " + kind, kind, source,
-                     lambda: Daemon(where, command), warm=3, index=index)
+                     lambda: Daemon(where, command, a.tensorfs, members),
+                     warm=3, index=index)
 
 
 def peer(program, where, source, kind, **more):
@@ -157,11 +160,19 @@ def kernel(where, source, kind):
     return Contender("kernel " + kind, kind, source, mount)
 
 
-def everybody(a, where, tree, archives):
-    """All contenders for a directory `tree` and {kind: path} of archives."""
+def disk_name(path):
+    return "disk (%s)" % output("findmnt", "-no", "FSTYPE", "-T", path).strip()
+
+
+def everybody(a, where, tree, archives, members=0, copy=None):
+    """All contenders for a directory `tree`, {kind: path} of archives of so many
+    members, and a copy of the directory on a disk."""
     yield Contender("tmpfs", "directory", None, lambda: Directory(tree), warm=3)
+    if copy:
+        yield Contender(disk_name(copy), "directory", copy,
+                        lambda: Directory(copy))
     for kind, source in archives.items():
-        yield tensorfs(a, where, source, kind)
+        yield tensorfs(a, where, source, kind, members)
     for kind in ("sqfs-zstd", "sqfs-none"):
         if kind in archives:
             yield kernel(where, archives[kind], kind)
@@ -187,15 +198,26 @@ def peers():
 
 # ---- caches ------------------------------------------------------------------
 
+def files_below(path):
+    """Of a directory, or the file itself, if it is there."""
+    if not os.path.isdir(path):
+        return [path] if os.path.exists(path) else []
+    return [os.path.join(top, name) for top, _, names in os.walk(path)
+            for name in names]
+
+
 def evict(*paths):
     """Nothing of these files is in memory afterwards; for root, nothing of any
     file that is not in use."""
     for path in paths:
-        if not os.path.exists(path):
-            continue
-        with open(path, "rb") as f:
-            os.fsync(f.fileno())
-            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        for file in files_below(path):
+            with open(file, "rb") as f:
+                os.fsync(f.fileno())
+                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    drop_caches()
+
+
+def drop_caches():
     if os.getuid() == 0:
         try:
             with open("/proc/sys/vm/drop_caches", "w") as f:

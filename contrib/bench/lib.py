@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the benchmarks share: mounts, medians, the limit, the report."""
+import collections
 import contextlib
+import heapq
 import itertools
 import json
 import os
@@ -9,7 +11,6 @@ import re
 import shlex
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,18 +19,11 @@ import time
 import h5py
 import numpy as np
 
+from report import median, spread
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 MIB = 1 << 20
-
-
-def median(values):
-    return statistics.median(values)
-
-
-def spread(values):
-    """How far they lie apart, in per cent of the median."""
-    return 100 * (max(values) - min(values)) / median(values)
 
 
 def output(*command):
@@ -69,6 +63,7 @@ class Mount:
         return self
 
     def __exit__(self, *_):
+        note_memory(self.tensorfs, self.where, self.daemon.pid)
         subprocess.run([self.tensorfs, "umount", self.where], check=True)
         self.daemon.wait(60)
 
@@ -78,10 +73,25 @@ class Mount:
 
     def resident(self):
         """VmRSS now and VmHWM, in bytes."""
-        with open("/proc/%d/status" % self.daemon.pid) as f:
-            fields = dict(line.split(":", 1) for line in f)
-        return tuple(int(fields[k].split()[0]) * 1024
-                     for k in ("VmRSS", "VmHWM"))
+        return resident(self.daemon.pid)
+
+
+def resident(pid):
+    with open("/proc/%d/status" % pid) as f:
+        fields = dict(line.split(":", 1) for line in f)
+    return tuple(int(fields[k].split()[0]) * 1024 for k in ("VmRSS", "VmHWM"))
+
+
+# Of each daemon that ended: its peak, as a part of what it may have.
+peaks = []
+
+
+def note_memory(tensorfs, where, pid, members=0):
+    p = subprocess.run([tensorfs, "stats", "--json", where], text=True,
+                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if not p.returncode:
+        budget = flat(json.loads(p.stdout))["cache_budget"]
+        peaks.append(resident(pid)[1] / (budget + 64 * MIB + 64 * members))
 
 
 def flat(tree):
@@ -163,6 +173,29 @@ def export_chunks(path, out):
             pos += len(stored)
 
 
+def fewest_decodes(wanted, room):
+    """How many chunks must be decoded for `wanted`, one after the other, when
+    `room` of them fit and the future is known: what is wanted last goes first
+    (Belady)."""
+    later = collections.defaultdict(collections.deque)
+    for n, chunk in enumerate(wanted):
+        later[chunk].append(n)
+    cached, heap, decodes = set(), [], 0
+    for chunk in wanted:
+        later[chunk].popleft()
+        if chunk not in cached:
+            decodes += 1
+            cached.add(chunk)
+        following = later[chunk][0] if later[chunk] else len(wanted)
+        heapq.heappush(heap, (-following, chunk))
+        while len(cached) > room:
+            following, gone = heapq.heappop(heap)
+            now = later[gone][0] if later[gone] else len(wanted)
+            if gone in cached and now == -following:
+                cached.remove(gone)
+    return decodes
+
+
 def decode_rate(program, stored, threads, chunk_bytes=131072):
     """MB/s of so many threads that do nothing but decode, once through."""
     return float(output(program, "--rounds=1", "--threads=%d" % threads,
@@ -199,3 +232,16 @@ def table(rows, *more):
         cells += [""] * (5 + len(more) - len(cells))
         print("| %s | %s |" % (" | ".join(cells), "" if good is None else
                                "met" if good else "**missed**"))
+
+
+def rows_option(p):
+    """An option of everything that prints such a table."""
+    p.add_argument("--rows", metavar="FILE", dest="rows_file",
+                   help="the table as JSON as well, for `suite`")
+
+
+def save_rows(a, rows, left_out=()):
+    if a.rows_file:
+        with open(a.rows_file, "w") as f:
+            json.dump({"rows": rows, "left_out": list(left_out),
+                       "memory": max(peaks, default=None)}, f, indent=1)

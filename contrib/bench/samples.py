@@ -27,6 +27,17 @@ def file_sizes(n, rng):
     return np.clip(sizes, SMALLEST, LARGEST).astype(int)
 
 
+def photo_sizes(n, rng):
+    """114 KB on average, as ImageNet's files are."""
+    sizes = rng.lognormal(np.log(92e3), SPREAD, n)
+    return np.clip(sizes, SMALLEST, 10 * LARGEST).astype(int)
+
+
+def volume_sizes(n, _):
+    """Cases of a tomograph."""
+    return np.full(n, 146000000)
+
+
 def noise(rng):
     """Bytes that nothing compresses, as in JPEG files."""
     return rng.bytes
@@ -47,10 +58,10 @@ def text(rng):
     return cut
 
 
-def write_tree(where, n, content, seed=11):
+def write_tree(where, n, content, seed=11, sizes=file_sizes):
     """`n` files in CLASSES directories; how many bytes they have."""
     rng = np.random.default_rng(seed)
-    sizes = file_sizes(n, rng)
+    sizes = sizes(n, rng)
     make = content(rng)
     for c in range(CLASSES):
         os.makedirs(os.path.join(where, "n%08d" % (c * 7919)))
