@@ -10,19 +10,24 @@
  *	backing    |  ...  | deflate data |  ...
  *	decoded            1f 8b 08 ...   | deflate data | CRC-32, size
  *
- * so that its checksum is verified then.  Positions in the points of that pass, and
+ * so that its checksum is verified then.  Members that are expected are decoded by threads,
+ * and wait for their turn: points come in order, and an archive is the same whoever decoded
+ * it.  Positions in the points of that pass, and
  * those of blocks' headers in its states, are moved to where the data are.
  */
 #include "archive/stream_deflate.h"
 
 #include <errno.h>
 #include <libdeflate.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "archive/stream_gzip.h"
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/number.h"
+#include "base/pool.h"
 #include "base/vec.h"
 #include "tree/files.h"
 
@@ -31,8 +36,26 @@
 /* States of points in memory; what is more goes to a file. */
 #define STATES_MEMORY ((size_t)4 << 20)
 
+/* A member that is decoded before its turn. */
+struct expected {
+	struct ahead *of;
+	struct deflate_member m;
+	struct stream *stream;
+	struct error damage;
+	int r;
+	bool done;
+};
+struct ahead {
+	struct backing from;
+	struct pool *pool;
+	pthread_mutex_t lock; /* `done` */
+	pthread_cond_t ready;
+	size_t n, begun, taken, most; /* `most`: begun and not taken */
+	struct expected at[];
+};
 struct deflate_builder {
 	struct backing from;
+	struct ahead *ahead; /* NULL: nothing is expected */
 	vec(struct stream_point) points;
 	struct blob *states;
 	uint64_t start; /* the state of a decoder that begins, in `states` */
@@ -136,14 +159,12 @@ static int gzip_map(const struct files *f, uint64_t node, uint64_t off,
 
 static const struct files_ops gzip_ops = {.map = gzip_map};
 
-static int scan_member(const struct deflate_builder *b,
-		       const struct deflate_member *m, struct stream **out,
-		       struct error *damage)
+static int scan_member(const struct backing *in, const struct deflate_member *m,
+		       struct stream **out, struct error *damage)
 {
-	struct gzip_file g = {
-		.files = {&gzip_ops},
-		.data = backing_part(&b->from, m->pos, m->stored)};
-	struct backing from = b->from;
+	struct gzip_file g = {.files = {&gzip_ops},
+			      .data = backing_part(in, m->pos, m->stored)};
+	struct backing from = *in;
 	struct stream_scan *scan;
 	int r;
 
@@ -156,6 +177,86 @@ static int scan_member(const struct deflate_builder *b,
 	from.size = GZIP_HEADER + m->stored + GZIP_TRAILER;
 	r = stream_scan_new(&scan, stream_find("gzip"), &from, 1, damage);
 	return r < 0 ? r : stream_scan_finish(scan, out, damage);
+}
+
+/* ---- before their turn --------------------------------------------------- */
+
+static void run_ahead(void *arg)
+{
+	struct expected *e = arg;
+
+	e->r = scan_member(&e->of->from, &e->m, &e->stream, &e->damage);
+	lock_scope(&e->of->lock);
+	e->done = true;
+	pthread_cond_broadcast(&e->of->ready);
+}
+
+static void begin_some(struct ahead *a)
+{
+	while (a->begun < a->n && a->begun - a->taken < a->most)
+		pool_submit(a->pool, run_ahead, &a->at[a->begun++]);
+}
+
+void deflate_builder_expect(struct deflate_builder *b,
+			    const struct deflate_member *m, size_t n,
+			    unsigned threads)
+{
+	struct ahead *a;
+
+	threads = (unsigned)min_u64(threads, n);
+	if (threads < 2 || b->ahead)
+		return;
+	a = calloc(1, sizeof *a + n * sizeof a->at[0]);
+	if (!a)
+		return;
+	/* One waits while its neighbours are decoded, and so are the next ones. */
+	a->most = 2 * (size_t)threads;
+	if (pool_new(&a->pool, "inflate", threads, (unsigned)a->most, NULL) <
+	    0) {
+		free(a);
+		return;
+	}
+	a->from = b->from;
+	a->n = n;
+	for (size_t i = 0; i < n; i++)
+		a->at[i] = (struct expected){.of = a, .m = m[i]};
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->ready, NULL);
+	b->ahead = a;
+	begin_some(a);
+}
+
+static void ahead_free(struct ahead *a)
+{
+	if (!a)
+		return;
+	pool_free(a->pool);
+	for (size_t i = a->taken; i < a->begun; i++)
+		stream_free(a->at[i].stream);
+	pthread_mutex_destroy(&a->lock);
+	pthread_cond_destroy(&a->ready);
+	free(a);
+}
+
+/* As scan_member. */
+static int take_member(struct deflate_builder *b,
+		       const struct deflate_member *m, struct stream **out,
+		       struct error *damage)
+{
+	struct ahead *a = b->ahead;
+	struct expected *e = a && a->taken < a->n ? &a->at[a->taken] : NULL;
+
+	if (!e || e->m.pos != m->pos || e->m.size != m->size)
+		return scan_member(&b->from, m, out, damage);
+	pthread_mutex_lock(&a->lock);
+	while (!e->done)
+		pthread_cond_wait(&a->ready, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+	a->taken++;
+	begin_some(a);
+	*out = e->stream;
+	*damage = e->damage;
+	return e->r;
 }
 
 /* ---- points -------------------------------------------------------------- */
@@ -218,7 +319,7 @@ static int add_large(struct deflate_builder *b, const struct deflate_member *m,
 	struct stream *s = NULL;
 	struct error damage = {0};
 	size_t before = b->points.n;
-	int r = scan_member(b, m, &s, &damage);
+	int r = take_member(b, m, &s, &damage);
 
 	/* Without a stream it is no fault of the data's. */
 	if (r < 0 || stream_size(s) != m->size) {
@@ -315,6 +416,7 @@ void deflate_builder_free(struct deflate_builder *b)
 {
 	if (!b)
 		return;
+	ahead_free(b->ahead);
 	if (b->deflater)
 		libdeflate_free_compressor(b->deflater);
 	blob_free(b->states);

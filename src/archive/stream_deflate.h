@@ -24,6 +24,14 @@ int deflate_builder_new(struct deflate_builder **out,
 int deflate_builder_add(struct deflate_builder *b,
 			const struct deflate_member *m, uint64_t *at,
 			struct error *err);
+/*
+ * These large members (n of them, copied) will be added, in this order, if they can: they are
+ * decoded on `threads` threads before their turn comes, some at a time.  Without it each is
+ * decoded when it is added.  No memory, or no threads: the same.
+ */
+void deflate_builder_expect(struct deflate_builder *b,
+			    const struct deflate_member *m, size_t n,
+			    unsigned threads);
 /* The stream; `b` is freed, also on failure. */
 int deflate_builder_finish(struct deflate_builder *b, struct stream **out,
 			   struct error *err);

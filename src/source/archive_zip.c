@@ -25,6 +25,7 @@ static int zip_kind_scan(struct archive *a, const struct members_options *o,
 				       .options = o,
 				       .uid = a->uid,
 				       .gid = a->gid,
+				       .threads = a->options->threads,
 				       .so_far = so_far,
 				       .ctx = a};
 	int r = zip_scan(&s, &a->members, &a->zip, err);

@@ -142,6 +142,7 @@ int zip_scan(const struct zip_scanning *s, struct members *m, struct zip **out,
 	struct members_builder *b = NULL;
 	struct zip_placing p = {.from = s->stored,
 				.directory = &d,
+				.threads = s->threads,
 				.so_far = s->so_far,
 				.ctx = s->ctx};
 	int r = zip_new(&p.zip, s->stored, err);

@@ -59,6 +59,7 @@ struct zip_scanning {
 	const struct backing *stored;
 	const struct members_options *options;
 	uint32_t uid, gid; /* of members that do not say theirs */
+	unsigned threads;  /* that decode large members */
 	/* May be NULL: told how many stored bytes are behind it. */
 	void (*so_far)(void *ctx, uint64_t done);
 	void *ctx;

@@ -278,6 +278,34 @@ static int place_one(struct zip_placing *p, struct lists *l,
 	return r;
 }
 
+/* Large members are decoded by all threads. */
+static void expect_large(const struct zip_placing *p, struct lists *l,
+			 struct zip_entry *const *order, size_t n)
+{
+	cleanup_free struct deflate_member *m = NULL;
+	size_t large = 0, k = 0;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < n; i++) {
+			const struct zip_entry *e = order[i];
+
+			if (e->why != ZIP_NO_REASON ||
+			    e->method == ZIP_STORED || e->size <= DEFLATE_WHOLE)
+				continue;
+			if (m)
+				m[k++] = (struct deflate_member){
+					e->data, e->stored, e->size, e->crc};
+			else
+				large++;
+		}
+		if (!m && large)
+			m = malloc(large * sizeof *m);
+		if (!m)
+			return;
+	}
+	deflate_builder_expect(l->deflated, m, large, p->threads);
+}
+
 static int by_header(const void *a, const void *b)
 {
 	const struct zip_entry *const *x = a, *const *y = b;
@@ -305,6 +333,8 @@ int zip_place(struct zip_placing *p, struct error *err)
 		return r;
 	find_overlaps(order, d->at.n);
 	r = deflate_builder_new(&l.deflated, p->from, err);
+	if (r == 0)
+		expect_large(p, &l, order, d->at.n);
 	for (size_t i = 0; i < d->at.n && r == 0; i++)
 		r = place_one(p, &l, order[i], err);
 	if (r == 0)

@@ -62,6 +62,7 @@ struct zip_placing {
 	struct zip_directory *directory;
 	struct members_builder *notes;
 	struct zip *zip;
+	unsigned threads;
 	void (*so_far)(void *ctx, uint64_t done);
 	void *ctx;
 };

@@ -191,6 +191,31 @@ def large_member():
     exits(tensorfs("verify", image), 0, "verify")
 
 
+def large_members():
+    """Decoded side by side: the same members and the same index as one after the other, and
+    one that is damaged is no harm to its neighbours."""
+    data = {"%d" % i: bytes([65 + i]) * 1000 + large_text()[:17 << 20] for i in range(4)}
+    image = archive(data.items())
+    with zipfile.ZipFile(image) as z:
+        at = {i.filename: (i.header_offset, i.compress_size) for i in z.infolist()}
+    for bad in ((), ("2",), ("0", "3")):
+        for n in bad:
+            image = patched(image, at[n][0] + at[n][1] // 2, "<Q", 0x1122334455667788)
+        kept = []
+        for opts in (SMALL, []):
+            index = os.path.join(scratch("i"), "x.tfsidx")
+            with Mount(image, opts=[*opts, "--index=" + index]) as m:
+                for n, want in data.items():
+                    if n in bad or (n == "2" and bad):
+                        fails(m / n, errno.EBADMSG)
+                        continue
+                    with open(m / n, "rb") as f:
+                        check(f.read() == want, n)
+            with open(index, "rb") as f:
+                kept.append(f.read())
+        check(kept[0] == kept[1], "another index")
+
+
 def zip64():
     image = os.path.join(scratch("z64"), "z.zip")
     with zipfile.ZipFile(image, "w", zipfile.ZIP_DEFLATED) as z:
@@ -430,6 +455,7 @@ def union():
 def zipfile_cases():
     one("python:all", python)
     one("python:large", large_member)
+    one("python:large-members", large_members)
     one("python:zip64", zip64)
     one("python:names", names)
     one("python:same-names", same_names)
