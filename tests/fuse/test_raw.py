@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Raw records and the files of cameras, as numpy.memmap reads them with a structured
 type; files that are cut off, or not of the shape that was said."""
+import io
+import json
 import os
 import random
 import struct
@@ -64,7 +66,13 @@ def raw(text, **kw):
     with Mount(path, opts=["-o", "raw=" + text.replace(",", "\\,")]) as m:
         f(m)
     exits(tensorfs("verify", "--raw", text, path), 0, "verify")
-    exits(tensorfs("info", "--raw", text, path), 0, "info")
+    about = json.loads(exits(tensorfs("info", "--json", "--raw", text, path), 0, "info").stdout)
+    equal(about["datasets"][0]["shape"], list(want.shape), "info")
+    listed = exits(tensorfs("ls", "--raw=" + text, path + ":data/samples"), 0, "ls").stdout
+    equal(len(listed.split()), len(want), "ls")
+    p = exits(tensorfs("cat", "--raw", text, path + ":data/samples/000005.npy", text=False), 0,
+              "cat")
+    check((np.load(io.BytesIO(p.stdout)) == want[5]).all(), "cat")
 
 
 def order():
