@@ -112,6 +112,7 @@ static int turn(struct array *a, uint32_t part, const struct grid *g,
 	const struct frames_part *p = &o->at[part];
 	const struct npy_turned t = {.file = p->file,
 				     .pos = p->pos + chunk * p->stride,
+				     .rank = o->rank - o->lead,
 				     .recode = &o->recode};
 	struct grid frame;
 
