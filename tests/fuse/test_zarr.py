@@ -75,16 +75,12 @@ def meta(path):
 # --- a file with much of what HDF5 can do ------------------------------------------
 
 FILTERS = {
-    "none": {},
+    "none": {}, "shuffle": {"shuffle": True}, "fletcher": {"fletcher32": True},
     "gzip": {"compression": "gzip", "compression_opts": 4},
     "shuffle_gzip": {"shuffle": True, "compression": "gzip"},
-    "shuffle": {"shuffle": True},
     "gzip_fletcher": {"compression": "gzip", "fletcher32": True},
-    "shuffle_gzip_fletcher": {"shuffle": True, "compression": "gzip",
-                              "fletcher32": True},
-    "fletcher": {"fletcher32": True},
-    "lzf": {"compression": "lzf"},
-    "scaleoffset": {"scaleoffset": 0},
+    "shuffle_gzip_fletcher": {"shuffle": True, "compression": "gzip", "fletcher32": True},
+    "lzf": {"compression": "lzf"}, "scaleoffset": {"scaleoffset": 0},
 }
 STORED = ("gzip", "shuffle_gzip", "shuffle", "gzip_fletcher",
           "shuffle_gzip_fletcher", "fletcher")
@@ -144,8 +140,7 @@ def stored_bytes():
             present = set(os.listdir(at)) - {".zarray", ".zattrs"}
             for k in range(d.id.get_num_chunks()):
                 info = d.id.get_chunk_info(k)
-                key = ".".join(str(o // c) for o, c in
-                               zip(info.chunk_offset, d.chunks))
+                key = ".".join(str(o // c) for o, c in zip(info.chunk_offset, d.chunks))
                 raw = d.id.read_direct_chunk(info.chunk_offset)[1]
                 if "fletcher" in kind:
                     raw = raw[:-4]
