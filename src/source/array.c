@@ -30,8 +30,8 @@ static int set_type(struct array *a, const struct dtype *stored,
 
 	memcpy(&t->stored, stored, sizeof *stored);
 	stored = t->field ? &t->field->type : &t->stored;
-	if ((stored->kind == DTYPE_STRING || stored->kind == DTYPE_RAGGED ||
-	     stored->kind == DTYPE_BLOB) &&
+	if ((stored->kind == DTYPE_STRING || stored->kind == DTYPE_TEXT ||
+	     stored->kind == DTYPE_RAGGED || stored->kind == DTYPE_BLOB) &&
 	    a->ops && a->ops->values) {
 		memcpy(&t->dtype, stored, sizeof *stored);
 		return 0;

@@ -82,7 +82,7 @@ struct array_ops {
 	/* MADE: which bytes of the layout's file part `part` is made of, where the
 	 * same name, part and stored type may mean others: tensor_ops.origin. */
 	bool (*origin)(const struct array *a, uint32_t part, FILE *out);
-	/* STRING, RAGGED, BLOB: the elements of a box of a part in C order; as
+	/* STRING, TEXT, RAGGED, BLOB: the elements of a box of a part in C order; as
 	 * tensor_ops.values. */
 	int (*values)(struct array *a, uint32_t part, const struct box *b,
 		      void (*put)(void *ctx, const char *s, size_t len),

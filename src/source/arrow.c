@@ -66,45 +66,45 @@ static int read_metadata(const struct arrow *s, uint64_t pos, char **out,
 }
 
 static int add_part(struct arrow *s, uint32_t column, struct arrow_piece *p,
-		    enum arrow_codec codec, struct error *err)
+		    const struct arrow_kept *k, struct error *err)
 {
-	struct arrow_part part = {*p, codec};
+	struct arrow_column *c = &s->schema.at[column];
+	struct arrow_part part = {*p, k->batch.codec, k};
 
-	if (p->nulls && s->schema.at[column].kind != ARROW_NOT) {
-		s->schema.at[column].kind = ARROW_NOT;
-		s->schema.at[column].why_not =
-			"values are missing in it (nulls), which no array "
-			"can show: fill them in first";
-	}
-	if (!p->rows || s->schema.at[column].kind == ARROW_NOT)
+	if (p->nulls && c->kind != ARROW_NOT && c->dtype.kind != DTYPE_TEXT)
+		arrow_column_as_cells(c, true);
+	if (!p->rows || c->kind == ARROW_NOT)
 		return 0;
 	return vec_push(&s->own[column]->parts, part) ? 0 : no_memory(err);
 }
 
-static int add_batch(struct arrow *s, const struct arrow_head *h, uint64_t body,
-		     struct error *err)
+/* Its metadata become the source's, also when it fails. */
+static int add_batch(struct arrow *s, const struct arrow_head *h,
+		     char *metadata, size_t n, uint64_t body, struct error *err)
 {
-	struct arrow_batch b;
+	struct arrow_kept *k;
 	int r = 0;
 
-	if (body > s->arrays.size || h->body > s->arrays.size - body)
+	if (body > s->arrays.size || h->body > s->arrays.size - body) {
+		free(metadata);
 		return error_set(err, -EBADMSG,
 				 "a batch of %" PRIu64
 				 " bytes does not fit in the file: truncated?",
 				 h->body);
-	r = arrow_batch_read(h, &s->schema, &b, err);
-	if (r == 0 && add_overflows(s->rows, b.rows, &s->rows))
+	}
+	r = arrow_keep(s, h, metadata, n, body, &s->schema.all, &k, err);
+	if (r == 0 && add_overflows(s->rows, k->batch.rows, &s->rows))
 		r = error_set(err, -EBADMSG, "it has too many rows");
 	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++) {
 		struct arrow_piece p;
 
-		r = arrow_piece_read(&b, &s->schema.at[i], &p, err);
+		r = arrow_piece_read(&k->batch, &s->schema.at[i], &p, err);
 		p.pos += body;
 		p.offsets += body;
 		p.valid[0].pos += body;
 		p.valid[1].pos += body;
 		if (r == 0)
-			r = add_part(s, i, &p, b.codec, err);
+			r = add_part(s, i, &p, k, err);
 		if (r < 0)
 			error_prefix(err, "\"%.80s\": ", s->schema.at[i].name);
 	}
@@ -116,7 +116,9 @@ static void as_option_says(const struct arrow *s, struct arrow_column *c)
 {
 	size_t n;
 
-	if (c->kind == ARROW_TEXT &&
+	if ((c->kind == ARROW_TEXT ||
+	     (c->kind == ARROW_CELLS &&
+	      arrow_cell_value(&c->cell)->kind == CELL_TEXT)) &&
 	    suffix_named(s->arrays.views.ext, c->name, &n))
 		arrow_column_as_blob(c);
 }
@@ -138,14 +140,15 @@ static int set_schema(struct arrow *s, const struct flat_table *t,
 		s->own[i]->column = &s->schema.at[i];
 		as_option_says(s, &s->schema.at[i]);
 	}
-	return 0;
+	return arrow_dictionaries_find(s, err);
 }
 
 /* ---- a file -------------------------------------------------------------- */
 
 /* Blocks do not overlap: *left, of the file's bytes, is what others may have. */
 static int read_block(struct arrow *s, const unsigned char *block,
-		      uint64_t *left, struct error *err)
+		      enum arrow_message type, uint64_t *left,
+		      struct error *err)
 {
 	uint64_t pos = load_le64(block), size = load_le32(block + 8), body;
 	cleanup_free char *metadata = NULL;
@@ -158,31 +161,49 @@ static int read_block(struct arrow *s, const unsigned char *block,
 		return r;
 	f = (struct flat){(unsigned char *)metadata, n, false};
 	r = arrow_head_read(&f, &h, err);
-	if (r == 0 && (h.type != ARROW_BATCH || body != pos + size))
+	if (r == 0 && (h.type != type || body != pos + size))
 		r = error_set(err, -EBADMSG,
 			      "its footer and its batches differ");
 	if (r == 0 && (size > *left || h.body > *left - size))
 		r = error_set(err, -EBADMSG,
 			      "its batches are longer than the file");
-	if (r == 0)
-		*left -= size + h.body;
-	return r < 0 ? r : add_batch(s, &h, body, err);
+	if (r < 0)
+		return r;
+	*left -= size + h.body;
+	return (type == ARROW_BATCH ? add_batch : arrow_dictionary_add)(
+		s, &h, steal_pointer(&metadata), n, body, err);
+}
+
+static int read_blocks(struct arrow *s, const struct flat_table *t, unsigned id,
+		       enum arrow_message type, uint64_t *left,
+		       struct error *err)
+{
+	struct flat_vector blocks = flat_list(t, id, 24);
+	int r = 0;
+
+	if (t->in->bad)
+		return error_set(err, -EBADMSG, "its footer is damaged");
+	for (uint32_t i = 0; r == 0 && i < blocks.n; i++)
+		r = read_block(s, t->in->at + blocks.pos + 24 * (size_t)i, type,
+			       left, err);
+	return r;
 }
 
 static int read_footer(struct arrow *s, const struct flat_table *t,
 		       struct error *err)
 {
 	struct flat_table schema = flat_child(t, 1);
-	struct flat_vector blocks = flat_list(t, 3, 24);
 	uint64_t left = s->arrays.size;
 	int r;
 
 	if (t->in->bad || !schema.pos)
 		return error_set(err, -EBADMSG, "its footer is damaged");
+	s->is_file = true;
 	r = set_schema(s, &schema, flat_signed(t, 0, 2, 0), err);
-	for (uint32_t i = 0; r == 0 && i < blocks.n; i++)
-		r = read_block(s, t->in->at + blocks.pos + 24 * (size_t)i,
-			       &left, err);
+	if (r == 0)
+		r = read_blocks(s, t, 2, ARROW_DICTIONARY, &left, err);
+	if (r == 0)
+		r = read_blocks(s, t, 3, ARROW_BATCH, &left, err);
 	return r;
 }
 
@@ -221,10 +242,10 @@ static int read_file(struct arrow *s, struct error *err)
 
 /* ---- a stream ------------------------------------------------------------ */
 
-static int read_message(struct arrow *s, const char *metadata, uint32_t n,
+static int read_message(struct arrow *s, char **metadata, uint32_t n,
 			uint64_t *pos, struct error *err)
 {
-	struct flat f = {(const unsigned char *)metadata, n, false};
+	struct flat f = {(const unsigned char *)*metadata, n, false};
 	struct arrow_head h;
 	int r = arrow_head_read(&f, &h, err);
 
@@ -233,8 +254,11 @@ static int read_message(struct arrow *s, const char *metadata, uint32_t n,
 	if (!s->own && h.type == ARROW_SCHEMA)
 		r = set_schema(s, &h.header, h.version, err);
 	else if (s->own && h.type == ARROW_BATCH)
-		r = add_batch(s, &h, *pos, err);
-	else if (h.type != ARROW_DICTIONARY)
+		r = add_batch(s, &h, steal_pointer(metadata), n, *pos, err);
+	else if (s->own && h.type == ARROW_DICTIONARY)
+		r = arrow_dictionary_add(s, &h, steal_pointer(metadata), n,
+					 *pos, err);
+	else
 		r = error_set(err, -EBADMSG,
 			      "a message of type %u is not where it may be",
 			      (unsigned)h.type);
@@ -256,7 +280,7 @@ static int read_stream(struct arrow *s, struct error *err)
 		if (r == 0 && !n)
 			break;
 		if (r == 0)
-			r = read_message(s, metadata, n, &pos, err);
+			r = read_message(s, &metadata, n, &pos, err);
 	}
 	if (r == 0 && pos > s->arrays.size)
 		r = error_set(err, -EBADMSG, "it is cut off");
@@ -317,6 +341,7 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 {
 	struct arrow *s = (struct arrow *)arrays;
 	unsigned char head[8];
+	bool cells = false;
 	int r = arrays_read(&s->arrays, 0, head, sizeof head, err);
 
 	if (r == 0 && !memcmp(head, MAGIC_OLD, 4))
@@ -326,8 +351,12 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 	if (r == 0)
 		r = memcmp(head, MAGIC, 6) ? read_stream(s, err)
 					   : read_file(s, err);
-	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++)
+	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++) {
+		cells |= s->schema.at[i].kind == ARROW_CELLS;
 		r = publish_column(s, a, i, err);
+	}
+	if (!cells)
+		arrow_forget(s);
 	return r;
 }
 
@@ -338,6 +367,7 @@ static void arrow_close(struct source *source)
 	for (uint32_t i = 0; s->own && i < s->schema.n; i++)
 		arrow_own_free(s->own[i]);
 	free(s->own);
+	arrow_forget(s);
 	arrow_schema_free(&s->schema);
 	arrays_end(&s->arrays);
 	free(s);

@@ -255,6 +255,8 @@ static int set_layout(struct arrow *s, const struct arrow_own *own,
 	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
 	if (!own->parts.n)
 		return 0;
+	if (c->kind == ARROW_CELLS)
+		return arrow_cells_layout(s, c, &own->parts.at[0], l, err);
 	if (!arrow_varies(c))
 		return part_layout(s, c, &own->parts.at[0], l, err);
 	l->kind = ARRAY_MADE;
@@ -283,6 +285,14 @@ static int set_parts(struct arrow *s, const struct arrow_own *own,
 	return 0;
 }
 
+static const struct array_ops *ops_of(const struct arrow_column *c)
+{
+	if (c->kind == ARROW_CELLS)
+		return arrow_varies(c) ? &arrow_cells_ops
+				       : &arrow_cells_number_ops;
+	return arrow_varies(c) ? &arrow_values_ops : &arrow_ops;
+}
+
 int arrow_array(struct arrow *s, uint32_t i, struct array **out,
 		struct error *err)
 {
@@ -301,8 +311,10 @@ int arrow_array(struct arrow *s, uint32_t i, struct array **out,
 		return no_memory(err);
 	spec.shape[0] = s->rows;
 	memcpy(spec.shape + 1, c->shape, c->rank * sizeof *c->shape);
-	spec.ops = arrow_varies(c) ? &arrow_values_ops : &arrow_ops;
-	spec.text_bytes = arrow_varies(c) ? arrow_values_mean(own) : 0;
+	spec.ops = ops_of(c);
+	spec.text_bytes = !arrow_varies(c)         ? 0
+			  : c->kind == ARROW_CELLS ? arrow_cells_mean(own)
+						   : arrow_values_mean(own);
 	r = own->parts.n > 1 ? set_parts(s, own, &spec, &parts, err)
 			     : set_layout(s, own, &l, err);
 	if (r < 0)

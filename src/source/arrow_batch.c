@@ -37,10 +37,10 @@ static bool more_buffers(const struct arrow_batch *b, uint32_t n, uint64_t *out)
 	return *out <= b->buffers.n;
 }
 
-int arrow_batch_read(const struct arrow_head *h, const struct arrow_schema *s,
-		     struct arrow_batch *out, struct error *err)
+int arrow_batch_read(const struct flat_table *t, uint64_t body,
+		     const struct arrow_counts *all, struct arrow_batch *out,
+		     struct error *err)
 {
-	const struct flat_table *t = &h->header;
 	int64_t rows = flat_signed(t, 0, 8, 0);
 	struct flat_table how = flat_child(t, 3);
 	int64_t codec = flat_signed(&how, 0, 1, 0);
@@ -53,15 +53,15 @@ int arrow_batch_read(const struct arrow_head *h, const struct arrow_schema *s,
 	if (t->in->bad || rows < 0)
 		return damaged(err);
 	out->more = flat_list(t, 4, 8);
-	if (t->in->bad || out->more.n < s->views ||
-	    !more_buffers(out, s->views, &more))
+	if (t->in->bad || out->more.n < all->views ||
+	    !more_buffers(out, all->views, &more))
 		return damaged(err);
-	if (out->nodes.n != s->nodes || out->buffers.n != s->buffers + more)
+	if (out->nodes.n != all->nodes || out->buffers.n != all->buffers + more)
 		return error_set(err, -EBADMSG,
 				 "a batch has %u nodes and %u buffers where "
 				 "the schema has %u and %u",
-				 out->nodes.n, out->buffers.n, s->nodes,
-				 s->buffers);
+				 out->nodes.n, out->buffers.n, all->nodes,
+				 all->buffers);
 	if (how.pos &&
 	    (codec < 0 || codec > 1 || flat_signed(&how, 1, 1, 0) != 0))
 		return error_set(err, -ENOTSUP,
@@ -73,7 +73,7 @@ int arrow_batch_read(const struct arrow_head *h, const struct arrow_schema *s,
 			t->in->at + out->buffers.pos + 16 * (size_t)i;
 		uint64_t pos = load_le64(p), n = load_le64(p + 8);
 
-		if (pos > h->body || n > h->body - pos)
+		if (pos > body || n > body - pos)
 			return error_set(err, -EBADMSG,
 					 "a buffer of %" PRIu64
 					 " bytes does not fit in its batch",
@@ -82,19 +82,38 @@ int arrow_batch_read(const struct arrow_head *h, const struct arrow_schema *s,
 	return 0;
 }
 
+uint64_t arrow_batch_more(const struct arrow_batch *b, uint32_t i)
+{
+	return load_le64(b->more.in->at + b->more.pos + 8 * (size_t)i);
+}
+
+void arrow_batch_buffer(const struct arrow_batch *b, uint32_t i, uint32_t views,
+			uint64_t *pos, uint64_t *size)
+{
+	const unsigned char *p = b->buffers.in->at + b->buffers.pos;
+	uint64_t more;
+
+	more_buffers(b, views, &more);
+	p += 16 * (i + more);
+	*pos = load_le64(p);
+	*size = load_le64(p + 8);
+}
+
+void arrow_batch_node(const struct arrow_batch *b, uint32_t i, uint64_t *rows,
+		      uint64_t *nulls)
+{
+	const unsigned char *p =
+		b->nodes.in->at + b->nodes.pos + 16 * (size_t)i;
+
+	*rows = load_le64(p);
+	*nulls = load_le64(p + 8);
+}
+
 /* Buffer `i` of a column, behind its validity. */
 static void buffer_at(const struct arrow_batch *b, const struct arrow_column *c,
 		      uint32_t i, uint64_t *pos, uint64_t *size)
 {
-	const unsigned char *p;
-	uint64_t more;
-
-	more_buffers(b, c->views, &more);
-	p = b->buffers.in->at + b->buffers.pos +
-	    16 * ((size_t)c->buffer + i + more);
-
-	*pos = load_le64(p);
-	*size = load_le64(p + 8);
+	arrow_batch_buffer(b, c->buffer + i, c->views, pos, size);
 }
 
 /* Its rows, those of the lists in it, and what is missing in any of them. */
@@ -213,6 +232,18 @@ static int read_varying(const struct arrow_batch *b,
 	return r < 0 ? r : read_offsets(b, c, out, err);
 }
 
+/* The rest is looked at when it is read. */
+static int read_cells(const struct arrow_batch *b, const struct arrow_column *c,
+		      struct arrow_piece *out, struct error *err)
+{
+	uint64_t nulls;
+	int r = read_node(b, c->node, &nulls, err);
+
+	if (c->dtype.kind != DTYPE_BLOB && c->dtype.kind != DTYPE_TEXT)
+		out->nulls = nulls;
+	return r;
+}
+
 int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 		     struct arrow_piece *out, struct error *err)
 {
@@ -223,6 +254,8 @@ int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 	out->rows = b->rows;
 	if (c->kind == ARROW_NOT)
 		return 0;
+	if (c->kind == ARROW_CELLS)
+		return read_cells(b, c, out, err);
 	if (arrow_varies(c))
 		return read_varying(b, c, out, err);
 	r = read_nodes(b, c, out, err);

@@ -7,10 +7,31 @@
 #include "source/arrays.h"
 #include "source/arrow_schema.h"
 
+/* A batch, for what has to look at it again. */
+struct arrow_kept {
+	char *metadata; /* owned */
+	struct flat flat;
+	struct arrow_batch batch;
+	uint64_t body; /* where in the file it begins */
+	/* Batches of dictionaries in front of it; those behind it do not count. */
+	uint64_t time;
+};
+/* Values of a dictionary, behind `first` others. */
+struct arrow_addition {
+	const struct arrow_kept *kept;
+	uint64_t first;
+	bool delta; /* to what was before; else in its place */
+};
+struct arrow_dictionary {
+	int64_t id;
+	const struct arrow_cell *cell; /* the first that has it; the schema's */
+	vec(struct arrow_addition) batches;
+};
 /* A column's part of one batch, at places of the file. */
 struct arrow_part {
 	struct arrow_piece piece;
 	enum arrow_codec codec;
+	const struct arrow_kept *batch;
 };
 struct arrow_own {
 	const struct arrow_column *column; /* the source's */
@@ -21,7 +42,27 @@ struct arrow {
 	struct arrow_schema schema;
 	uint64_t rows;
 	struct arrow_own **own; /* of each column; moves to its array */
+	vec(struct arrow_kept *) kept;
+	vec(struct arrow_dictionary) dictionaries;
+	uint64_t time; /* batches of them, so far */
+	bool is_file;  /* in which all of them count everywhere */
 };
+
+/* A batch that was read from `metadata`, which is owned, also when it fails. */
+int arrow_keep(struct arrow *s, const struct arrow_head *h, char *metadata,
+	       size_t n, uint64_t body, const struct arrow_counts *all,
+	       struct arrow_kept **out, struct error *err);
+/* Forget all batches and dictionaries. */
+void arrow_forget(struct arrow *s);
+/* Learn which dictionaries the schema has. */
+int arrow_dictionaries_find(struct arrow *s, struct error *err);
+/* A message of values; the metadata as in arrow_keep. */
+int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
+			 char *metadata, size_t n, uint64_t body,
+			 struct error *err);
+/* What a dictionary consists of at that time, in order; how many. */
+size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
+			   const struct arrow_addition **out);
 
 /* What a writer may have aligned a buffer to. */
 #define ARROW_PADDING 4096
@@ -30,6 +71,16 @@ int arrow_buffer_read(const struct arrays *s, enum arrow_codec codec,
 		      uint64_t pos, uint64_t size, uint64_t least,
 		      uint64_t most, unsigned char **out, uint64_t *out_size,
 		      struct error *err);
+/* Of a batch's compressed values, decoded. */
+#define ARROW_VALUES_MOST (UINT64_C(1) << 30)
+/* Of columns that are cells: one number a row; anything else. */
+extern const struct array_ops arrow_cells_number_ops, arrow_cells_ops;
+/* The layout of one part. */
+int arrow_cells_layout(const struct arrow *s, const struct arrow_column *c,
+		       const struct arrow_part *p, struct array_layout *out,
+		       struct error *err);
+/* Bytes of a row on average. */
+uint64_t arrow_cells_mean(const struct arrow_own *own);
 /* Of columns whose rows vary. */
 extern const struct array_ops arrow_values_ops;
 uint64_t arrow_values_mean(const struct arrow_own *own);

@@ -18,6 +18,7 @@
 
 struct reader {
 	struct arrow_schema *s;
+	struct arrow_counts *at; /* what is in front of a field */
 	int64_t version;
 	uint64_t left;  /* fields that there may be still */
 	uint64_t bytes; /* of names and attributes that there may be still */
@@ -30,36 +31,6 @@ static int damaged(struct error *err)
 }
 
 /* ---- how much of a batch a field takes ------------------------------------ */
-
-/* Buffers of a field itself. */
-static unsigned buffers_of(struct reader *r, uint64_t type,
-			   const struct flat_table *of)
-{
-	switch (type) {
-	case T_NULL:
-	case T_RUNS:
-		return 0;
-	case T_STRUCT:
-	case T_FIXED_LIST:
-		return 1;
-	case T_UNION: /* mode 1: dense; version 4 has a validity, too */
-		return (flat_signed(of, 0, 2, 0) == 1 ? 2 : 1) +
-		       (r->version == VERSION_4);
-	case T_BINARY:
-	case T_UTF8:
-	case T_LARGE_BINARY:
-	case T_LARGE_UTF8:
-	case T_LIST_VIEW:
-	case T_LARGE_LIST_VIEW:
-		return 3;
-	case T_BINARY_VIEW:
-	case T_UTF8_VIEW:
-		r->s->views++;
-		return 2;
-	default:
-		return 2;
-	}
-}
 
 /* Count the nodes and buffers of a field and of what is in it. */
 static int count(struct reader *r, const struct flat_table *field,
@@ -76,13 +47,13 @@ static int count(struct reader *r, const struct flat_table *field,
 				 "it has a column of type %u, which is not "
 				 "known here",
 				 (unsigned)type);
-	r->s->nodes++;
+	r->at->nodes++;
 	if (arrow_is_dictionary(
 		    field)) { /* numbers; the values are elsewhere */
-		r->s->buffers += 2;
+		r->at->buffers += 2;
 		return 0;
 	}
-	r->s->buffers += buffers_of(r, type, &of);
+	r->at->buffers += arrow_buffers_of(type, &of, r->version, r->at);
 	for (uint32_t i = 0; i < children.n; i++) {
 		struct flat_table child = flat_element(&children, i);
 		int e = count(r, &child, depth + 1);
@@ -113,9 +84,8 @@ static void enter_file(struct reader *r, struct arrow_column *c,
 		       struct flat_table *at)
 {
 	struct flat_vector children = flat_list(at, 5, 4);
-	struct arrow_schema before = {.nodes = c->node + 1,
-				      .buffers = c->buffer + 1};
-	struct reader counting = {.s = &before,
+	struct arrow_counts before = {c->node + 1, c->buffer + 1, 0};
+	struct reader counting = {.at = &before,
 				  .version = r->version,
 				  .left = UINT64_MAX,
 				  .err = r->err};
@@ -250,6 +220,23 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 	return 0;
 }
 
+/* What is in its rows, whether it is shown so or not. */
+static int read_cell(struct reader *r, struct arrow_column *c,
+		     const struct flat_table *field)
+{
+	struct arrow_counts at = {c->node, c->buffer, c->views};
+	struct arrow_cell_limits left = {r->left, r->bytes, r->version};
+	int e = arrow_cell_read(&c->cell, field, &at, &left, &c->cell_why);
+
+	if (e == -ENOMEM)
+		return error_set(r->err, -ENOMEM, "out of memory");
+	if (e < 0)
+		return damaged(r->err);
+	r->left = left.fields;
+	r->bytes = left.bytes;
+	return 0;
+}
+
 static int read_column(struct reader *r, struct arrow_column *c,
 		       const struct flat_table *field)
 {
@@ -257,21 +244,28 @@ static int read_column(struct reader *r, struct arrow_column *c,
 	const char *name = flat_text(field, 0, &len);
 	int e;
 
-	c->node = r->s->nodes;
-	c->buffer = r->s->buffers;
-	c->views = r->s->views;
+	c->node = r->at->nodes;
+	c->buffer = r->at->buffers;
+	c->views = r->at->views;
 	c->nodes = c->per_row = 1;
 	e = count(r, field, 0);
 	if (e < 0)
 		return e;
+	c->all = (struct arrow_counts){r->at->nodes - c->node,
+				       r->at->buffers - c->buffer,
+				       r->at->views - c->views};
 	if (!spend(r, len))
 		return damaged(r->err);
 	c->name = strndup(name ? name : "", len);
 	if (!c->name)
 		return error_set(r->err, -ENOMEM, "out of memory");
-	e = read_attributes(r, c, field);
+	e = read_cell(r, c, field);
+	if (e == 0)
+		e = read_attributes(r, c, field);
 	if (e == 0)
 		e = read_field(r, c, field, r->err);
+	if (e == 0 && c->kind == ARROW_NOT)
+		arrow_column_as_cells(c, false);
 	if (e == 0 && !strcmp(attribute(c, "ARROW:extension:name"),
 			      "arrow.fixed_shape_tensor"))
 		read_tensor_shape(c);
@@ -300,8 +294,12 @@ static int read_columns(struct reader *r, const struct flat_table *t)
 int arrow_schema_read(const struct flat_table *t, int64_t version,
 		      struct arrow_schema *out, struct error *err)
 {
-	struct reader r = {out, version, t->in->n / 8,
-			   SHARED_MAX * (uint64_t)t->in->n + SHARED_ROOM, err};
+	struct reader r = {out,
+			   &out->all,
+			   version,
+			   t->in->n / 4,
+			   SHARED_MAX * (uint64_t)t->in->n + SHARED_ROOM,
+			   err};
 	int e;
 
 	memset(out, 0, sizeof *out);
@@ -325,6 +323,7 @@ void arrow_schema_free(struct arrow_schema *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		free(s->at[i].name);
 		free(s->at[i].note);
+		arrow_cell_done(&s->at[i].cell);
 		json_decref(s->at[i].attributes);
 	}
 	free(s->at);

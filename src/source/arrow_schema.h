@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "source/arrow_cell.h"
 #include "source/flat.h"
 #include "tensor/dtype.h"
 #include "tensor/grid.h"
@@ -15,6 +16,7 @@ enum arrow_kind {
 	ARROW_BITS,    /* booleans, eight in a byte, the lowest bit first */
 	ARROW_TEXT,    /* offsets, and where they lead: strings, or blobs */
 	ARROW_LISTS,   /* the same, of numbers */
+	ARROW_CELLS,   /* anything else that `cell` says: arrow_cells.c */
 	ARROW_NOT      /* cannot be shown: why_not */
 };
 struct arrow_column {
@@ -24,8 +26,13 @@ struct arrow_column {
 	struct dtype dtype; /* of an element */
 	char *note;         /* what the type means, or NULL */
 	json_t *attributes; /* text by name */
-	bool wide;          /* TEXT, LISTS: offsets of 8 bytes, else of 4 */
-	bool inside; /* TEXT: in a structure, whose node and validity are: */
+	/* What its rows are, unless `cell_why`, and how much of a batch they take. */
+	struct arrow_cell cell;
+	const char *cell_why;
+	struct arrow_counts all;
+	char what[96]; /* CELLS: that in words */
+	bool wide;     /* TEXT, LISTS: offsets of 8 bytes, else of 4 */
+	bool inside;   /* TEXT: in a structure, whose node and validity are: */
 	uint32_t outer_node, outer;
 	struct dtype_field item; /* LISTS: what `dtype` is a sequence of */
 	unsigned rank;           /* axes of a row; */
@@ -39,14 +46,17 @@ struct arrow_column {
 struct arrow_schema {
 	struct arrow_column *at;
 	uint32_t n;
-	uint32_t nodes, buffers; /* of a batch; */
-	uint32_t views;          /* columns that say there how many more */
+	struct arrow_counts all; /* of a batch */
 };
 /* Each row has a length of its own. */
 static inline bool arrow_varies(const struct arrow_column *c)
 {
-	return c->kind == ARROW_TEXT || c->kind == ARROW_LISTS;
+	return c->kind == ARROW_TEXT || c->kind == ARROW_LISTS ||
+	       (c->kind == ARROW_CELLS && !dtype_is_binary(&c->dtype));
 }
+/* A column that is no array by itself, or has nulls that need to be seen, as its cells.
+ * False: these are not shown, either. */
+bool arrow_column_as_cells(struct arrow_column *c, bool nulls);
 /* Strings as files of their bytes. */
 void arrow_column_as_blob(struct arrow_column *c);
 /* The table Schema; `version` as the message has it.  -EBADMSG, -ENOTSUP, -ENOMEM. */
@@ -82,9 +92,18 @@ struct arrow_batch {
 	enum arrow_codec codec;
 	struct flat_vector nodes, buffers, more;
 };
-/* The table RecordBatch; every buffer lies in the body. */
-int arrow_batch_read(const struct arrow_head *h, const struct arrow_schema *s,
-		     struct arrow_batch *out, struct error *err);
+/* The table RecordBatch, which has to have what `all` says; every buffer lies in the
+ * body, of `body` bytes. */
+int arrow_batch_read(const struct flat_table *t, uint64_t body,
+		     const struct arrow_counts *all, struct arrow_batch *out,
+		     struct error *err);
+/* Of fields of views, number i: buffers that it has beyond the usual. */
+uint64_t arrow_batch_more(const struct arrow_batch *b, uint32_t i);
+/* Buffer i, with `views` such fields in front of it: where in the body it is. */
+void arrow_batch_buffer(const struct arrow_batch *b, uint32_t i, uint32_t views,
+			uint64_t *pos, uint64_t *size);
+void arrow_batch_node(const struct arrow_batch *b, uint32_t i, uint64_t *rows,
+		      uint64_t *nulls);
 /* -EBADMSG: the column does not have what its rows take. */
 int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 		     struct arrow_piece *out, struct error *err);

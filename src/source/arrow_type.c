@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/number.h"
 
@@ -192,10 +194,7 @@ int arrow_type_read(struct arrow_column *c, const struct flat_table *field,
 		    uint64_t type, const struct flat_table *of)
 {
 	if (arrow_is_dictionary(field))
-		return arrow_not_shown(c,
-				       "it is dictionary-encoded (categories), "
-				       "which is not supported: write it as "
-				       "plain values");
+		return arrow_not_shown(c, "its dictionary is not supported");
 	switch (type) {
 	case T_UTF8:
 	case T_LARGE_UTF8:
@@ -216,15 +215,73 @@ int arrow_type_read(struct arrow_column *c, const struct flat_table *field,
 	case T_BINARY:
 	case T_LARGE_BINARY:
 		return read_blob(c, type == T_LARGE_BINARY);
-	case T_LIST_VIEW:
-	case T_LARGE_LIST_VIEW:
-	case T_BINARY_VIEW:
-	case T_UTF8_VIEW:
-		return arrow_not_shown(c, "it is of a view type, which is not "
-					  "supported: write plain strings");
 	default:
-		return arrow_not_shown(
-			c, "a structure, union, map, null, interval "
-			   "or run-end column is not supported");
+		return arrow_not_shown(c, "its type is not supported");
 	}
+}
+
+/* ---- cells --------------------------------------------------------------- */
+
+/* One number, or as many bytes, in each row, of which none is null. */
+static bool cells_are_numbers(struct arrow_column *c,
+			      const struct arrow_cell *v)
+{
+	static const enum dtype_kind kinds[] = {[CELL_INT] = DTYPE_INT,
+						[CELL_UINT] = DTYPE_UINT,
+						[CELL_FLOAT] = DTYPE_FLOAT,
+						[CELL_BOOL] = DTYPE_BOOL,
+						[CELL_FIXED] = DTYPE_OPAQUE};
+
+	if (v->kind < CELL_INT || v->kind > CELL_FIXED)
+		return false;
+	c->dtype = (struct dtype){.kind = kinds[v->kind], .size = v->size};
+	return true;
+}
+
+/* What people should know of it; without memory they do not. */
+static void note_nulls(struct arrow_column *c)
+{
+	static const char said[] = "values are missing in it (nulls), so each "
+				   "row is a line of JSON, null where it is";
+	char *note;
+
+	if (asprintf(&note, "%s%s%s", c->note ? c->note : "",
+		     c->note ? "; " : "", said) < 0)
+		return;
+	free(c->note);
+	c->note = note;
+}
+
+bool arrow_column_as_cells(struct arrow_column *c, bool nulls)
+{
+	const struct arrow_cell *v = arrow_cell_value(&c->cell);
+	bool file = v->kind == CELL_BYTES || arrow_cell_file(&c->cell);
+
+	if (c->cell_why) {
+		c->kind = ARROW_NOT;
+		c->why_not = c->cell_why;
+		return false;
+	}
+	c->kind = ARROW_CELLS;
+	c->rank = 0;
+	if (!nulls && cells_are_numbers(c, v))
+		return true;
+	memset(&c->dtype, 0, sizeof c->dtype);
+	c->dtype.size = 8;
+	c->dtype.vlen = true;
+	if (file) {
+		arrow_column_as_blob(c);
+	} else if (v->kind == CELL_TEXT && !nulls) {
+		c->dtype.kind = DTYPE_STRING;
+		c->dtype.text = "variable-length UTF-8 string";
+	} else {
+		c->dtype.kind = DTYPE_TEXT;
+		arrow_cell_describe(&c->cell, c->what, sizeof c->what - 8);
+		c->dtype.text = c->what;
+		if (nulls) {
+			strcat(c->what, " or null");
+			note_nulls(c);
+		}
+	}
+	return true;
 }

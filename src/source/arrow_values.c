@@ -12,8 +12,6 @@
 #include "base/number.h"
 #include "source/arrow_private.h"
 
-/* Of a batch's compressed values, decoded. */
-#define VALUES_MOST (UINT64_C(1) << 30)
 /* More is not decoded only to see what values begin with. */
 #define COSTLY (UINT64_C(32) << 20)
 
@@ -134,7 +132,7 @@ static int packed_read(struct rows *r, struct error *err)
 	n = 0;
 	if (e == 0 && p->size >= 8) /* else there are no bytes at all */
 		e = arrow_buffer_read(r->s, part->codec, p->pos, p->size, 0,
-				      VALUES_MOST, &r->data, &n, err);
+				      ARROW_VALUES_MOST, &r->data, &n, err);
 	r->most = n / unit_of(r->column);
 	return e < 0 ? e : check_offsets(r, p->rows, err);
 }

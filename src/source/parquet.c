@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/arrays.h"
-#include "source/parquet_read.h"
+#include "source/parquet_record.h"
 #include "source/suffix.h"
 #include "source/unpack.h"
 
@@ -143,26 +143,32 @@ static const struct array_ops parquet_text_ops = {
 
 /* ---- the tree ------------------------------------------------------------- */
 
+static int check_codec(int64_t codec, struct error *err)
+{
+	static const char *const names[] = {
+		"nothing", "snappy", "gzip",
+		"lzo",     "brotli", "lz4 as it was framed once",
+		"zstd",    "raw lz4"};
+	enum unpack how = parquet_unpack(codec);
+
+	if (how != UNPACK_UNKNOWN && unpack_known(how))
+		return 0;
+	return error_set(err, -ENOTSUP,
+			 "it is compressed with %s, which is not supported: "
+			 "snappy, gzip, zstd and raw lz4 are",
+			 codec >= 0 && codec < 8 ? names[codec]
+						 : "something unknown");
+}
+
 static int check_column(const struct parquet_column *c, struct error *err)
 {
+	int r = 0;
+
 	if (c->why_not)
 		return error_set(err, -ENOTSUP, "%s", c->why_not);
-	if (c->nulls && c->dtype.kind != DTYPE_BLOB &&
-	    c->dtype.kind != DTYPE_RAGGED)
-		return error_set(err, -ENOTSUP,
-				 "values are missing in it (nulls), which no "
-				 "array can show: fill them in first");
-	for (uint32_t i = 0; i < c->n_chunks; i++) {
-		const struct parquet_chunk *k = &c->chunks[i];
-
-		if (parquet_unpack(k->codec) == UNPACK_UNKNOWN ||
-		    !unpack_known(parquet_unpack(k->codec)))
-			return error_set(err, -ENOTSUP,
-					 "it is compressed in a way that is "
-					 "not supported: only snappy, gzip, "
-					 "zstd and raw lz4 are");
-	}
-	return 0;
+	for (uint32_t i = 0; r == 0 && i < c->n_chunks; i++)
+		r = check_codec(c->chunks[i].codec, err);
+	return r;
 }
 
 static int new_array(struct parquet *s, struct parquet_column *c,
@@ -203,29 +209,59 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 	return array_new(&s->arrays, &spec, out, err);
 }
 
-static int publish_column(struct parquet *s, const struct source_args *a,
-			  struct parquet_column *c, struct error *err)
+/* The column that is all there is to show of a node; NULL: it takes several, or has
+ * values missing that no array can show. */
+static struct parquet_column *only_column(struct parquet *s,
+					  const struct source_args *a,
+					  const struct parquet_node *n)
 {
+	for (uint32_t i = n->leaf; i < n->leaf + n->leaves; i++) {
+		struct parquet_column *c = &s->meta.at[i];
+		size_t len;
+
+		if (c->hidden || c->nested)
+			continue;
+		if (c->dtype.kind == DTYPE_STRING &&
+		    suffix_named(a->views.ext, c->name, &len))
+			parquet_column_as_blob(c);
+		return c->nulls && c->dtype.kind != DTYPE_BLOB &&
+				       c->dtype.kind != DTYPE_RAGGED
+			       ? NULL
+			       : c;
+	}
+	return NULL;
+}
+
+static int new_record(struct parquet *s, const struct parquet_node *n,
+		      struct array **out, struct error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = n->leaf; r == 0 && i < n->leaf + n->leaves; i++)
+		r = check_column(&s->meta.at[i], err);
+	return r < 0 ? r
+		     : parquet_record_new(&s->arrays, &s->meta, n, out, err);
+}
+
+/* An element below the root. */
+static int publish_node(struct parquet *s, const struct source_args *a,
+			const struct parquet_node *n, struct error *err)
+{
+	struct parquet_column *c = only_column(s, a, n);
 	struct error why = {.code = 0};
 	struct array *array;
-	size_t n;
-	int r;
+	int r = c ? new_array(s, c, &array, &why)
+		  : new_record(s, n, &array, &why);
 
-	if (c->hidden)
-		return 0;
-	if (c->dtype.kind == DTYPE_STRING &&
-	    suffix_named(s->arrays.views.ext, c->name, &n))
-		parquet_column_as_blob(c);
-	r = new_array(s, c, &array, &why);
-	if (r == 0 && c->dtype.kind == DTYPE_BLOB)
-		r = suffix_set(array, c->name, false, &why);
+	if (r == 0 && c && c->dtype.kind == DTYPE_BLOB)
+		r = suffix_set(array, n->name, false, &why);
 	if (r == 0)
-		return array_publish(a->tree, a->dir, c->name, array, NULL,
+		return array_publish(a->tree, a->dir, n->name, array, NULL,
 				     err);
 	if (r == -ENOTSUP)
-		return array_publish_not(&s->arrays, a->tree, a->dir, c->name,
+		return array_publish_not(&s->arrays, a->tree, a->dir, n->name,
 					 &why, err);
-	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
+	return error_set(err, r, "\"%.80s\": %s", n->name, why.text);
 }
 
 static int publish(struct arrays *arrays, const struct source_args *a,
@@ -257,8 +293,9 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 	r = arrays_read(&s->arrays, size - 8 - n, footer, n, err);
 	if (r == 0)
 		r = parquet_meta_read(footer, n, size, &s->meta, err);
-	for (uint32_t i = 0; r == 0 && i < s->meta.n; i++)
-		r = publish_column(s, a, &s->meta.at[i], err);
+	for (uint32_t i = 0; r == 0 && i < s->meta.n_nodes;
+	     i = s->meta.nodes[i].next)
+		r = publish_node(s, a, &s->meta.nodes[i], err);
 	return r;
 }
 
@@ -289,7 +326,7 @@ static int parquet_open(const struct source_args *a, struct source **out,
 
 const struct source_ops source_parquet = {
 	.name = "parquet",
-	.summary = "Parquet files (a subset: plain columns)",
+	.summary = "Parquet files",
 	.probe = parquet_probe,
 	.open = parquet_open,
 	.usage = arrays_usage,

@@ -16,6 +16,10 @@ struct parquet_values {
 	struct error *err;
 };
 
+/* The definition levels, which p goes past; those of version 2 it has passed. */
+int parquet_find_levels(struct parquet_values *p,
+			const struct parquet_page *head,
+			const unsigned char **at, size_t *n);
 /* As they are encoded; not more than p->values.  0, -EBADMSG, -ENOTSUP, -ENOMEM. */
 int parquet_values_put(const struct parquet_values *p, int64_t encoding,
 		       const struct parquet_dictionary *d);

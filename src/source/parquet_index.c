@@ -143,7 +143,7 @@ static int make_index(const struct arrays *s, const struct parquet_column *c,
 	struct walk w = {.x = x, .rows = k->values, .even = true};
 	int r = look(s, k, &w, err);
 
-	if (r == 0 && c->dtype.kind == DTYPE_RAGGED) {
+	if (r == 0 && (c->dtype.kind == DTYPE_RAGGED || c->nested)) {
 		x->lists = malloc((x->n + 1) * sizeof *x->lists);
 		if (!x->lists)
 			return no_memory(err);

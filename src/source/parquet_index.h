@@ -17,7 +17,7 @@ struct parquet_index {
 	uint64_t dictionary; /* its header, or 0 */
 	const char *wrong;   /* of the number of values in all pages, or NULL */
 	uint64_t piece;      /* rows that are decoded at once */
-	/* RAGGED, where the pages' `row` counts values: the lists that begin before
+	/* RAGGED and nested, where the pages' `row` counts values: the lists that begin before
 	 * each page, as far as somebody went; UINT64_MAX: not known. */
 	_Atomic uint64_t *lists;
 };

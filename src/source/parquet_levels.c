@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which values of a Parquet page are there, and which of them are a list. */
+/* Which values of a Parquet page are there. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,6 @@
 #include "source/parquet_encoding.h"
 #include "source/parquet_read.h"
 #include "source/parquet_runs.h"
-
-/* Of a page of lists, decoded. */
-#define LISTS_MOST (UINT64_C(1) << 30)
 
 static int damaged(struct error *err)
 {
@@ -34,10 +31,9 @@ static int check_levels(const struct parquet_values *p, const unsigned char *at,
 	return 0;
 }
 
-/* The definition levels, which p goes past; those of version 2 it has passed. */
-static int find_levels(struct parquet_values *p,
-		       const struct parquet_page *head,
-		       const unsigned char **at, size_t *n)
+int parquet_find_levels(struct parquet_values *p,
+			const struct parquet_page *head,
+			const unsigned char **at, size_t *n)
 {
 	*n = head->levels - head->repeats;
 	*at = p->at - *n;
@@ -65,7 +61,7 @@ static int pass_levels(struct parquet_values *p,
 	if (head->nulls)
 		return error_set(p->err, -EBADMSG,
 				 "values are missing (nulls)");
-	r = find_levels(p, head, &at, &n);
+	r = parquet_find_levels(p, head, &at, &n);
 	if (r < 0 || !p->c->optional)
 		return r;
 	return n || head->type != PARQUET_PAGE_DATA_2 ? check_levels(p, at, n)
@@ -114,7 +110,7 @@ static int put_sparse(struct parquet_values *p, const struct parquet_page *head,
 
 	m.there = p->c->levels;
 	m.levels.width = m.there > 1 ? 2 : 1;
-	r = find_levels(p, head, &m.levels.at, &n);
+	r = parquet_find_levels(p, head, &m.levels.at, &n);
 	if (r < 0)
 		return r;
 	if (!n && head->type == PARQUET_PAGE_DATA_2 && !head->nulls)
@@ -155,122 +151,4 @@ int parquet_page_values(const struct parquet_column *c,
 		return put_sparse(&p, head, d);
 	r = pass_levels(&p, head);
 	return r < 0 ? r : parquet_values_put(&p, head->encoding, d);
-}
-
-/* ---- lists ------------------------------------------------------------------- */
-
-struct list_page {
-	struct parquet_values p;
-	struct parquet_runs repeats, levels;
-	uint32_t n; /* levels of each kind */
-	unsigned char *data;
-};
-
-/* Where both kinds of levels are; then p is where the values are. */
-static int find_both(struct list_page *g, const struct parquet_page *head,
-		     const unsigned char *data)
-{
-	struct parquet_values *p = &g->p;
-	size_t n = head->repeats;
-	int r;
-
-	g->repeats.at = data;
-	if (head->type != PARQUET_PAGE_DATA_2) {
-		if (head->repeats_encoding != PARQUET_RLE)
-			return error_set(
-				p->err, -ENOTSUP,
-				"its levels are encoded in an old way");
-		if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
-			return damaged(p->err);
-		g->repeats.at = p->at + 4;
-		p->at += 4 + n;
-		p->n -= 4 + n;
-	}
-	g->repeats.end = g->repeats.at + n;
-	g->repeats.width = 1;
-	r = find_levels(p, head, &g->levels.at, &n);
-	g->levels.end = g->levels.at + n;
-	while (p->c->levels >> g->levels.width)
-		g->levels.width++;
-	return r;
-}
-
-/* The numbers of all lists, as they are served (g->data, malloc'ed). */
-static int decode_numbers(struct list_page *g, const struct parquet_page *head,
-			  const struct parquet_dictionary *d)
-{
-	const struct parquet_column *c = g->p.c;
-	struct parquet_runs levels = g->levels;
-	struct parquet_making m = {.width = c->width,
-				   .size = c->item.type.size,
-				   .is_signed = c->item.type.kind == DTYPE_INT};
-	uint32_t v;
-	int r;
-
-	g->p.values = 0;
-	for (uint32_t i = 0; i < g->n; i++) {
-		if (!parquet_runs_next(&levels, &v) || v > c->levels)
-			return damaged(g->p.err);
-		g->p.values += v == c->levels;
-	}
-	m.left = (size_t)g->p.values * m.size;
-	if (m.left > LISTS_MOST)
-		return error_set(g->p.err, -ENOTSUP,
-				 "a page has more than 1 GiB of values");
-	m.out = g->data = malloc(m.left ? m.left : 1);
-	if (!g->data)
-		return error_set(g->p.err, -ENOMEM, "out of memory");
-	g->p.put = parquet_put_made;
-	g->p.ctx = &m;
-	r = g->p.values ? parquet_values_put(&g->p, head->encoding, d) : 0;
-	return r == 0 && (m.left || m.odd) ? damaged(g->p.err) : r;
-}
-
-static int put_lists(struct list_page *g, const struct parquet_lists *to)
-{
-	const struct parquet_column *c = g->p.c;
-	const unsigned char *at = g->data;
-	uint32_t again, v;
-
-	for (uint32_t i = 0; i < g->n; i++) {
-		int r;
-
-		if (!parquet_runs_next(&g->repeats, &again) ||
-		    !parquet_runs_next(&g->levels, &v) ||
-		    (again && v < c->list_level))
-			return damaged(g->p.err);
-		r = again ? 0 : to->begin(to->ctx);
-		if (r == 0 && v == c->levels) {
-			r = to->put(to->ctx, at, c->item.type.size);
-			at += c->item.type.size;
-		} else if (r == 0 && v >= c->list_level) {
-			r = to->put(to->ctx, NULL, 0);
-		}
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-int parquet_page_lists(const struct parquet_column *c,
-		       const struct parquet_page *head,
-		       const unsigned char *data, size_t size,
-		       const struct parquet_dictionary *d,
-		       const struct parquet_lists *to, struct error *err)
-{
-	struct list_page g = {.p = {.c = c, .at = data, .n = size, .err = err},
-			      .n = head->values};
-	int r;
-
-	if (head->levels > size)
-		return damaged(err);
-	g.p.at += head->levels;
-	g.p.n -= head->levels;
-	r = find_both(&g, head, data);
-	if (r == 0)
-		r = decode_numbers(&g, head, d);
-	if (r == 0)
-		r = put_lists(&g, to);
-	free(g.data);
-	return r;
 }

@@ -161,7 +161,8 @@ static bool set_list_rows(struct parquet_meta *m, uint64_t rows)
 		struct parquet_column *c = &m->at[i];
 		struct parquet_chunk *k;
 
-		if (c->why_not || c->dtype.kind != DTYPE_RAGGED)
+		if (c->why_not ||
+		    (c->dtype.kind != DTYPE_RAGGED && !c->max_repeats))
 			continue;
 		if (c->n_chunks != m->groups)
 			return false;
@@ -319,6 +320,7 @@ void parquet_meta_free(struct parquet_meta *m)
 		free(m->at[i].chunks);
 	}
 	free(m->at);
+	parquet_tree_free(m);
 	json_decref(m->attributes);
 	memset(m, 0, sizeof *m);
 }

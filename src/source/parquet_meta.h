@@ -45,11 +45,13 @@ struct parquet_column {
 	const char *why_not; /* it cannot be shown, because; or NULL */
 	char note[72];       /* what its values mean, or "" */
 	int64_t type;
-	uint32_t width;          /* bytes of a value as stored; 0: they vary */
-	struct dtype dtype;      /* as served */
-	bool text, optional;     /* its rows vary; some may be null, */
-	bool nulls;              /* and are */
-	bool hidden;             /* another one has what there is to show */
+	uint32_t width;      /* bytes of a value as stored; 0: they vary */
+	struct dtype dtype;  /* as served */
+	bool text, optional; /* its rows vary; some may be null, */
+	bool nulls;          /* and are */
+	bool hidden;         /* another one has what there is to show */
+	bool nested;         /* read with its levels: parquet_record.c */
+	uint8_t max_levels, max_repeats; /* of its definition, of lists */
 	uint8_t levels;          /* the definition level of what is there */
 	uint8_t list_level;      /* RAGGED: of an element, which may be null; */
 	struct dtype_field item; /* what `dtype` is a sequence of */
@@ -58,9 +60,20 @@ struct parquet_column {
 	struct parquet_chunk *chunks; /* of row groups with rows */
 	uint32_t n_chunks;
 };
+/* An element of the schema: they are in order, each before those that are in it. */
+struct parquet_node {
+	char *name;
+	uint32_t children, next; /* how many; what is behind all of them */
+	uint32_t leaf, leaves;   /* columns that it consists of */
+	uint8_t repetition;      /* 0: one, 1: one or none, 2: any number */
+	uint8_t levels, repeats; /* of what is there */
+	bool is_list, is_map;
+};
 struct parquet_meta {
 	struct parquet_column *at;
 	uint32_t n;
+	struct parquet_node *nodes; /* without the root */
+	uint32_t n_nodes;
 	uint64_t rows;
 	uint32_t room, groups; /* groups that have rows */
 	json_t *attributes;    /* text by name */

@@ -52,17 +52,22 @@ int parquet_page_values(const struct parquet_column *c,
 			size_t size, const struct parquet_dictionary *d,
 			parquet_put *put, void *ctx, struct error *err);
 
-/* The same of a column of lists: `begin` at each that begins here, `put` for each number
- * of the present one, as it is served; NULL: a null.  Both -errno or 0. */
-struct parquet_lists {
-	int (*begin)(void *ctx);
-	int (*put)(void *ctx, const unsigned char *v, size_t len);
+/*
+ * The same of a column that is read with its levels, of which `entry` gets each pair in
+ * order: how deep a list goes on (0: another row), how much there is, and the value as it
+ * is served; NULL where that is not c->max_levels.  -errno or 0.
+ */
+struct parquet_entries {
+	int (*entry)(void *ctx, unsigned again, unsigned level,
+		     const unsigned char *v, size_t len);
 	void *ctx;
 };
-int parquet_page_lists(const struct parquet_column *c,
-		       const struct parquet_page *head,
-		       const unsigned char *data, size_t size,
-		       const struct parquet_dictionary *d,
-		       const struct parquet_lists *to, struct error *err);
+int parquet_page_entries(const struct parquet_column *c,
+			 const struct parquet_page *head,
+			 const unsigned char *data, size_t size,
+			 const struct parquet_dictionary *d,
+			 const struct parquet_entries *to, struct error *err);
+/* What a value of such a column is. */
+const struct dtype *parquet_value_type(const struct parquet_column *c);
 
 #endif

@@ -32,6 +32,10 @@ int parquet_read(struct array *a, uint32_t part, uint64_t first, uint64_t n,
 int parquet_read_lists(struct array *a, uint32_t part, uint64_t first,
 		       uint64_t n, parquet_put *put, void *ctx,
 		       struct error *err);
+/* Rows [first, first + n) of a part with their levels, of which `to` gets all entries. */
+int parquet_read_entries(const struct arrays *s, const struct parquet_column *c,
+			 uint32_t part, uint64_t first, uint64_t n,
+			 const struct parquet_entries *to, struct error *err);
 
 /* Numbers on their way out; those of 8 and 16 bits are stored as 32. */
 struct parquet_making {

@@ -21,6 +21,8 @@ enum repetition { REQUIRED, OPTIONAL, REPEATED };
 /* The union LogicalType. */
 enum logical {
 	L_STRING = 1,
+	L_MAP = 2,
+	L_LIST = 3,
 	L_ENUM = 4,
 	L_DECIMAL,
 	L_DATE,
@@ -195,7 +197,8 @@ static void set_note(struct parquet_column *c, const struct element *e)
 		snprintf(c->note, n, "time since 1970-01-01: %s%s",
 			 units[e->unit], zone);
 	else if (e->logical == L_DECIMAL)
-		snprintf(c->note, n, "decimal: to be divided by 10^%lld",
+		snprintf(c->note, n, "decimal: %sto be divided by 10^%lld",
+			 e->type == PARQUET_FIXED ? "big-endian, " : "",
 			 (long long)e->scale);
 	else if (e->logical == L_UUID)
 		snprintf(c->note, n, "UUID");
@@ -298,10 +301,10 @@ static void path_step(struct path *p, const struct element *e, bool nested)
 /* A list of numbers, whatever is around it. */
 static void find_list(struct parquet_column *c, const struct path *p)
 {
-	if (!p->single || p->repeats != 1 || c->type == PARQUET_INT96 ||
+	if (!p->single || p->repeats != 1 || c->why_not ||
 	    c->dtype.kind > DTYPE_FLOAT)
 		return;
-	c->why_not = NULL;
+	c->nested = false;
 	c->optional = true;
 	c->levels = p->levels;
 	c->list_level = p->list_level;
@@ -342,7 +345,7 @@ static void find_files(struct parquet_meta *m)
 		}
 		if (a->dtype.kind != DTYPE_BLOB)
 			continue;
-		a->why_not = NULL;
+		a->nested = false;
 		b->hidden = true;
 	}
 }
@@ -375,13 +378,10 @@ static int add_leaf(struct parquet_meta *m, struct element *e,
 	c->optional = c->levels;
 	set_type(c, e);
 	set_note(c, e);
-	if (e->logical == L_DECIMAL &&
-	    (e->type == PARQUET_BYTES || e->type == PARQUET_FIXED))
-		c->why_not = "it has decimals in bytes, which are not "
+	if (e->logical == L_DECIMAL && e->type == PARQUET_BYTES)
+		c->why_not = "it has decimals of varying length, which are not "
 			     "supported: write integers or floats";
-	if (nested || e->repetition == REPEATED)
-		c->why_not = "it is in a list or a structure, and only "
-			     "plain columns are supported";
+	c->nested = nested || e->repetition == REPEATED;
 	return 0;
 }
 
@@ -405,6 +405,15 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 		read_element(t, &e);
 		if (e.children < 0 || e.children > n)
 			return damaged(err);
+		r = parquet_tree_add(m, e.name, e.len, e.repetition,
+				     (uint32_t)e.children, err);
+		if (r < 0)
+			return r;
+		m->nodes[m->n_nodes - 1].is_list =
+			e.logical == L_LIST || e.converted == 3;
+		m->nodes[m->n_nodes - 1].is_map = e.logical == L_MAP ||
+						  e.converted == 1 ||
+						  e.converted == 2;
 		inside -= nested;
 		inside += (uint64_t)e.children;
 		path_step(&path, &e, nested);
@@ -424,6 +433,8 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 	}
 	if (r == 0 && inside)
 		return damaged(err);
+	if (r == 0 && !t->bad)
+		r = parquet_tree_finish(m, err);
 	if (r == 0 && !t->bad)
 		find_files(m);
 	for (uint32_t i = 0; i < m->n; i++) /* that do not move any more */

@@ -11,4 +11,10 @@
 int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 			struct parquet_meta *m, struct error *err);
 
+/* parquet_tree.c: an element that follows; with all of them, which columns they have. */
+int parquet_tree_add(struct parquet_meta *m, const char *name, size_t len,
+		     int64_t repetition, uint32_t children, struct error *err);
+int parquet_tree_finish(struct parquet_meta *m, struct error *err);
+void parquet_tree_free(struct parquet_meta *m);
+
 #endif

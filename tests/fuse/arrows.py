@@ -3,7 +3,9 @@
 test wants them, also such as no writer makes."""
 import struct
 
-INT, BINARY, UTF8, DECIMAL, TIMESTAMP, FIXED_LIST = 2, 4, 5, 7, 10, 16
+INT, BINARY, UTF8, DECIMAL, TIMESTAMP, LIST, STRUCT, UNION, FIXED_LIST = \
+    2, 4, 5, 7, 10, 12, 13, 14, 16
+BINARY_VIEW, UTF8_VIEW, LIST_VIEW = 23, 24, 25
 
 
 class Table:
@@ -62,8 +64,13 @@ def flat(root):
     return bytes(out)
 
 
-def field(name, kind, type_fields, children=(), metadata=None):
+def field(name, kind, type_fields, children=(), metadata=None, dictionary=None):
+    """`dictionary`: its id, and the bits of its numbers."""
     f = {0: name, 1: ("B", 0), 2: ("B", kind), 3: Table(type_fields), 5: list(children)}
+    if dictionary:
+        f[4] = Table({0: ("q", dictionary[0]),
+                      1: Table({0: ("i", abs(dictionary[1])),
+                                1: ("B", dictionary[1] < 0)})})
     if metadata:
         f[6] = metadata
     return Table(f)
@@ -77,11 +84,27 @@ def schema(fields):
     return Table({0: ("h", 0), 1: fields})
 
 
-def batch(rows, nodes, buffers, codec=None):
+def batch(rows, nodes, buffers, codec=None, more=None):
     t = {0: ("q", rows), 1: ("qq", nodes), 2: ("qq", buffers)}
     if codec is not None:
         t[3] = Table({0: ("b", codec), 1: ("b", 0)})
+    if more is not None:
+        t[4] = ("q", [(n,) for n in more])
     return Table(t)
+
+
+def values(number, table, body, delta=False):
+    """A batch for `stream` and `file` that is of a dictionary."""
+    return Table({0: ("q", number), 1: table, 2: ("B", delta)}), body, 2
+
+
+def plain(rows, *buffers, nodes=None, **how):
+    """A batch of such buffers, one after the other; nodes of as many rows, no nulls."""
+    body, at = b"", []
+    for b in buffers:
+        at.append((len(body), len(b)))
+        body += b + bytes(-len(b) % 8)
+    return batch(rows, nodes or [(rows, 0)], at, **how), body
 
 
 def message(kind, header, body=b"", length=None):
@@ -91,17 +114,23 @@ def message(kind, header, body=b"", length=None):
     return struct.pack("<II", 0xffffffff, len(meta)) + meta + body
 
 
+def kind_of(batch):
+    return batch[2] if len(batch) > 2 else 3
+
+
 def stream(schema, *batches):
-    """Batches: (table, body)."""
-    return message(1, schema) + b"".join(message(3, t, b) for t, b in batches) + \
+    """Batches: (table, body), or as `values` makes them."""
+    return message(1, schema) + \
+        b"".join(message(kind_of(b), b[0], b[1]) for b in batches) + \
         struct.pack("<II", 0xffffffff, 0)
 
 
 def file(schema, *batches, repeat=1):
-    out, blocks = b"ARROW1\0\0" + message(1, schema), []
-    for t, body in batches:
-        m = message(3, t, body)
-        blocks += [(len(out), len(m) - len(body), 0, len(body))] * repeat
+    out, blocks = b"ARROW1\0\0" + message(1, schema), {2: [], 3: []}
+    for b in batches:
+        m = message(kind_of(b), b[0], b[1])
+        blocks[kind_of(b)] += [(len(out), len(m) - len(b[1]), 0, len(b[1]))] * repeat
         out += m
-    footer = flat(Table({0: ("h", 4), 1: schema, 3: ("qiiq", blocks)}))
+    footer = flat(Table({0: ("h", 4), 1: schema, 2: ("qiiq", blocks[2]),
+                         3: ("qiiq", blocks[3])}))
     return out + footer + struct.pack("<I", len(footer)) + b"ARROW1"

@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 
 import lib
 import numpy as np
+import parquets as P
 from checks import check, equal, read
 from lib import Mount, case, exits, tensorfs
 
@@ -79,9 +80,27 @@ def row_groups_and_pages():
 
 
 @case
-def not_shown_and_why():
-    out = exits(tensorfs("info", fixture("zstd")), 0, "info").stdout
-    check("nulls" in out and "fill them in" in out, out)
+def nulls_are_lines_of_json():
+    for name in ("zstd", "uncompressed"):
+        with Mount(fixture(name)) as m:
+            lines = read(m / "nulls/array.txt").decode().split("\n")
+            equal(lines, [str(i) if i % 2 else "null" for i in I] + [""], name)
+
+
+@case
+def a_codec_of_one_column():
+    """It is named; other columns are what they are."""
+    v = np.arange(8, dtype="<i4")
+    path = P.write(os.path.join(work, "codecs.parquet"), [
+        P.Column(name, P.INT32, P.page1(v.tobytes(), 8), codec=codec)
+        for name, codec in (("good", 0), ("brotli", 4), ("lzo", 3), ("old", 5),
+                            ("new", 77))], 8)
+    with Mount(path) as m:
+        equal(np.load(m / "good/array.npy").tolist(), v.tolist(), "good")
+    for name, codec in (("brotli", "brotli"), ("lzo", "lzo"), ("old", "lz4 as it was"),
+                        ("new", "something unknown")):
+        out = exits(tensorfs("info", path + ":" + name), 0, name).stdout
+        check("compressed with " + codec in out, out)
 
 
 @case

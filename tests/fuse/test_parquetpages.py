@@ -243,10 +243,11 @@ def units_are_said():
                     "decimal: to be divided by 10^2"),
         "decimal8": (P.INT64, {"_10": decimal_of(4)}, "decimal: to be divided by 10^4"),
         "uuid": (P.FIXED, {"_10": P.struct_of({14: P.struct_of({})}), **wide}, "UUID"),
+        "fixed": (P.FIXED, {"_10": decimal_of(1), **wide},
+                  "decimal: big-endian, to be divided by 10^1"),
         "plain": (P.INT32, {}, None)}
     refused = {"int96": (P.INT96, {}, "INT96"),
-               "bytes": (P.BYTES, {"_6": P.i32(5)}, "decimals"),
-               "fixed": (P.FIXED, {"_10": decimal_of(1), **wide}, "decimals")}
+               "bytes": (P.BYTES, {"_6": P.i32(5)}, "decimals")}
     p = P.write(path("units"), [
         P.Column(name, kind, P.page1(bytes(64), 4), **element)
         for name, (kind, element, _) in (columns | refused).items()], 4)

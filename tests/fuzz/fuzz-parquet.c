@@ -56,34 +56,29 @@ static void put(void *ctx, const unsigned char *v, size_t len)
 	k->n += k->c->width ? len / k->c->width : 1;
 }
 
-static int begin_list(void *ctx)
+static int entry(void *ctx, unsigned again, unsigned level,
+		 const unsigned char *v, size_t len)
 {
 	struct counting *k = ctx;
 
+	FUZZ_CHECK(again <= k->c->max_repeats && level <= k->c->max_levels);
+	FUZZ_CHECK(!v == (level < k->c->max_levels));
+	FUZZ_CHECK(v || !len);
+	if (v && k->c->width)
+		FUZZ_CHECK(len == parquet_value_type(k->c)->size);
+	for (size_t i = 0; i < len; i++)
+		k->sum += v[i];
 	k->n++;
 	return 0;
 }
 
-static int put_in_list(void *ctx, const unsigned char *v, size_t len)
+static int entries(struct counting *k, const struct parquet_page *p,
+		   const unsigned char *page, size_t n,
+		   const struct parquet_dictionary *d, struct error *err)
 {
-	struct counting *k = ctx;
+	const struct parquet_entries to = {entry, k};
 
-	FUZZ_CHECK(v ? len == k->c->item.type.size : !len);
-	for (size_t i = 0; i < len; i++)
-		k->sum += v[i];
-	return 0;
-}
-
-static int list_values(struct counting *k, const struct parquet_page *p,
-		       const unsigned char *page, size_t n,
-		       const struct parquet_dictionary *d, struct error *err)
-{
-	const struct parquet_lists to = {begin_list, put_in_list, k};
-	int r = parquet_page_lists(k->c, p, page, n, d, &to, err);
-
-	FUZZ_CHECK(k->n <= p->values);
-	k->n = p->values;
-	return r;
+	return parquet_page_entries(k->c, p, page, n, d, &to, err);
 }
 
 /* A page header, what follows it is the page; a dictionary comes first. */
@@ -116,8 +111,15 @@ static void check_pages(const uint8_t *data, size_t size, uint8_t kind)
 		c.item.type.kind = DTYPE_INT;
 		c.item.type.size = kind & 64 ? 2 : c.width;
 		c.optional = true;
-		c.levels = 3;
+		c.levels = c.max_levels = 3;
 		c.list_level = 2;
+		c.max_repeats = 1;
+	} else if (kind & 64) {
+		c.nested = c.optional = true;
+		c.dtype.kind = c.width ? DTYPE_OPAQUE : DTYPE_STRING;
+		c.dtype.size = c.width ? c.width : 4;
+		c.levels = c.max_levels = 5;
+		c.max_repeats = 2;
 	}
 	while (size && parquet_page_read(data, size, &p, &err) == 0) {
 		size_t n = size - p.header < p.size ? size - p.header : p.size;
@@ -133,10 +135,9 @@ static void check_pages(const uint8_t *data, size_t size, uint8_t kind)
 				break;
 			continue;
 		}
-		if (c.dtype.kind == DTYPE_RAGGED
-			    ? list_values(&k, &p, page, n, &d, &err)
-			    : parquet_page_values(&c, &p, page, n, &d, put, &k,
-						  &err))
+		if (c.max_levels ? entries(&k, &p, page, n, &d, &err)
+				 : parquet_page_values(&c, &p, page, n, &d, put,
+						       &k, &err))
 			check_failed(&err);
 		else
 			FUZZ_CHECK(k.n == p.values);
