@@ -256,9 +256,9 @@ static int check_labels(const struct session *s, const char *labels,
 		return 0;
 	return error_set(
 		err, -EINVAL,
-		"labels: no HDF5 file has '%s' for its samples; labels= "
-		"is a dataset, an attribute (OBJECT@NAME), or a .csv or "
-		".txt file",
+		"labels: no file has '%s' for its samples; labels= is a "
+		"dataset, an attribute (OBJECT@NAME), a column of an Arrow or "
+		"Parquet file, or a .csv or .txt file",
 		labels);
 }
 

@@ -328,6 +328,8 @@ static int publish_column(struct arrow *s, const struct source_args *a,
 		r = suffix_set(array, c->name, arrow_values_costly(array),
 			       &why);
 	if (r == 0)
+		column_labels_offer(&s->labels, i, array);
+	if (r == 0)
 		return array_publish(a->tree, a->dir, c->name, array, NULL,
 				     err);
 	if (r == -ENOTSUP)
@@ -335,6 +337,38 @@ static int publish_column(struct arrow *s, const struct source_args *a,
 					 &why, err);
 	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
 }
+
+static uint32_t count(const struct arrays *s)
+{
+	return ((const struct arrow *)s)->schema.n;
+}
+
+static const char *name(const struct arrays *s, uint32_t i)
+{
+	return ((const struct arrow *)s)->schema.at[i].name;
+}
+
+/* An array beside the one that is published. */
+static int make(struct arrays *arrays, uint32_t i, struct array **out,
+		struct error *err)
+{
+	struct arrow *s = (struct arrow *)arrays;
+	const struct arrow_column *c = &s->schema.at[i];
+	struct arrow_own *copy;
+	int r;
+
+	if (c->kind == ARROW_NOT)
+		return error_set(err, -ENOTSUP, "%s", c->why_not);
+	copy = arrow_own_copy(s->own[i]);
+	if (!copy)
+		return no_memory(err);
+	r = arrow_array(s, i, out, err);
+	arrow_own_free(s->own[i]);
+	s->own[i] = copy;
+	return r;
+}
+
+static const struct column_ops columns = {count, name, make};
 
 static int publish(struct arrays *arrays, const struct source_args *a,
 		   struct error *err)
@@ -351,13 +385,15 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 	if (r == 0)
 		r = memcmp(head, MAGIC, 6) ? read_stream(s, err)
 					   : read_file(s, err);
+	if (r == 0)
+		r = column_labels_find(&s->labels, arrays, a, &columns, err);
 	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++) {
 		cells |= s->schema.at[i].kind == ARROW_CELLS;
 		r = publish_column(s, a, i, err);
 	}
 	if (!cells)
 		arrow_forget(s);
-	return r;
+	return r < 0 ? r : column_labels_check(&s->labels, a, err);
 }
 
 static void arrow_close(struct source *source)
@@ -367,6 +403,7 @@ static void arrow_close(struct source *source)
 	for (uint32_t i = 0; s->own && i < s->schema.n; i++)
 		arrow_own_free(s->own[i]);
 	free(s->own);
+	column_labels_free(&s->labels);
 	arrow_forget(s);
 	arrow_schema_free(&s->schema);
 	arrays_end(&s->arrays);

@@ -31,6 +31,21 @@ void arrow_own_free(struct arrow_own *own)
 	free(own);
 }
 
+struct arrow_own *arrow_own_copy(const struct arrow_own *own)
+{
+	struct arrow_own *copy = calloc(1, sizeof *copy);
+
+	if (!copy)
+		return NULL;
+	copy->column = own->column;
+	for (size_t i = 0; i < own->parts.n; i++)
+		if (!vec_push(&copy->parts, own->parts.at[i])) {
+			arrow_own_free(copy);
+			return NULL;
+		}
+	return copy;
+}
+
 void arrow_own_done(struct array *a)
 {
 	arrow_own_free(a->own);

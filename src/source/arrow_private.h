@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "source/arrays.h"
 #include "source/arrow_schema.h"
+#include "source/column_labels.h"
 
 /* A batch, for what has to look at it again. */
 struct arrow_kept {
@@ -44,6 +45,7 @@ struct arrow {
 	struct arrow_own **own; /* of each column; moves to its array */
 	vec(struct arrow_kept *) kept;
 	vec(struct arrow_dictionary) dictionaries;
+	struct column_labels labels;
 	uint64_t time; /* batches of them, so far */
 	bool is_file;  /* in which all of them count everywhere */
 };
@@ -93,5 +95,7 @@ void arrow_own_done(struct array *a);
 int arrow_array(struct arrow *s, uint32_t i, struct array **out,
 		struct error *err);
 void arrow_own_free(struct arrow_own *own);
+/* NULL: no memory. */
+struct arrow_own *arrow_own_copy(const struct arrow_own *own);
 
 #endif

@@ -11,18 +11,6 @@
 #include "source/hdf5_walk.h"
 #include "tensor/classes.h"
 
-bool hdf5_labels_is_name(const char *name)
-{
-	static const char *const names[] = {"label",   "labels", "target",
-					    "targets", "class",  "classes",
-					    "y",       NULL};
-
-	for (unsigned i = 0; names[i]; i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
-}
-
 /* Owned by the source from now on. */
 static int labels_keep(struct walk *w, struct classes *c)
 {

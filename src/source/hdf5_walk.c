@@ -21,6 +21,7 @@
 #include "base/vec.h"
 #include "source/hdf5_group.h"
 #include "source/hdf5_merged.h"
+#include "tensor/classes.h"
 
 /* One link of a group. */
 struct link {
@@ -372,7 +373,7 @@ static int look_for_labels(struct walk *w, const struct group *g,
 
 	for (size_t i = 0; i < l->v.n && !r; i++)
 		if (l->v.at[i].type != H5L_TYPE_EXTERNAL &&
-		    hdf5_labels_is_name(l->v.at[i].name))
+		    classes_is_name(l->v.at[i].name))
 			r = hdf5_labels_look(w, g, l->v.at[i].name, labels);
 	return r;
 }

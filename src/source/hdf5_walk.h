@@ -112,8 +112,8 @@ void hdf5_walk_forget(struct walk *w);
  * of several may lack it); and when all is walked: -EINVAL, they fit nothing. */
 int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several);
 int hdf5_labels_check(struct walk *w, bool one_of_several);
-/* A member of a group that could be labels by its name: is it?  0, or -ENOMEM. */
-bool hdf5_labels_is_name(const char *name);
+/* A member of a group that could be labels by its name (classes_is_name): is it?  0, or
+ * -ENOMEM. */
 int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
 		     struct group_labels *out);
 /* Those of a dataset (open as `dset`): as given, else the only ones beside it that fit.

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/arrays.h"
+#include "source/column_labels.h"
 #include "source/parquet_record.h"
 #include "source/suffix.h"
 #include "source/unpack.h"
@@ -22,6 +23,7 @@
 struct parquet {
 	struct arrays arrays; /* first member */
 	struct parquet_meta meta;
+	struct column_labels labels;
 };
 
 static int no_memory(struct error *err)
@@ -256,6 +258,8 @@ static int publish_node(struct parquet *s, const struct source_args *a,
 	if (r == 0 && c && c->dtype.kind == DTYPE_BLOB)
 		r = suffix_set(array, n->name, false, &why);
 	if (r == 0)
+		column_labels_offer(&s->labels, n->leaf, array);
+	if (r == 0)
 		return array_publish(a->tree, a->dir, n->name, array, NULL,
 				     err);
 	if (r == -ENOTSUP)
@@ -263,6 +267,35 @@ static int publish_node(struct parquet *s, const struct source_args *a,
 					 &why, err);
 	return error_set(err, r, "\"%.80s\": %s", n->name, why.text);
 }
+
+/* Labels are one of the columns that are what they are by themselves. */
+static uint32_t count(const struct arrays *s)
+{
+	return ((const struct parquet *)s)->meta.n;
+}
+
+static const char *name(const struct arrays *s, uint32_t i)
+{
+	return ((const struct parquet *)s)->meta.at[i].name;
+}
+
+static int make_labels(struct arrays *arrays, uint32_t i, struct array **out,
+		       struct error *err)
+{
+	struct parquet *s = (struct parquet *)arrays;
+	struct parquet_column *c = &s->meta.at[i];
+
+	if (c->nested || c->hidden || c->dtype.kind == DTYPE_RAGGED)
+		return error_set(err, -ENOTSUP,
+				 "it is no list of whole numbers or strings");
+	if (c->nulls)
+		return error_set(err, -ENOTSUP,
+				 "values are missing in it (nulls), and each "
+				 "sample needs a label");
+	return new_array(s, c, out, err);
+}
+
+static const struct column_ops columns = {count, name, make_labels};
 
 static int publish(struct arrays *arrays, const struct source_args *a,
 		   struct error *err)
@@ -293,10 +326,12 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 	r = arrays_read(&s->arrays, size - 8 - n, footer, n, err);
 	if (r == 0)
 		r = parquet_meta_read(footer, n, size, &s->meta, err);
+	if (r == 0)
+		r = column_labels_find(&s->labels, arrays, a, &columns, err);
 	for (uint32_t i = 0; r == 0 && i < s->meta.n_nodes;
 	     i = s->meta.nodes[i].next)
 		r = publish_node(s, a, &s->meta.nodes[i], err);
-	return r;
+	return r < 0 ? r : column_labels_check(&s->labels, a, err);
 }
 
 static int parquet_probe(const unsigned char *head, size_t n, const char *path)
@@ -312,6 +347,7 @@ static void parquet_close(struct source *source)
 {
 	struct parquet *s = (struct parquet *)source;
 
+	column_labels_free(&s->labels);
 	parquet_meta_free(&s->meta);
 	arrays_end(&s->arrays);
 	free(s);

@@ -171,10 +171,12 @@ static int check_options(const struct source_ops *ops,
 	else if (!ops->archive && of_archives && of_archives->subdir)
 		odd = "subdir= is for archives; for HDF5 files it is dataset=";
 	else if (!ops->archive && ops != &source_directory &&
-		 ops != &source_hdf5 && a->views.labels &&
+		 ops != &source_hdf5 && ops != &source_arrow &&
+		 ops != &source_parquet && a->views.labels &&
 		 !(of_archives && of_archives->depth))
-		odd = "labels= is a dataset or attribute of an HDF5 file, or "
-		      "a .csv or .txt file";
+		odd = "labels= is a dataset or attribute of an HDF5 file, a "
+		      "column of an Arrow or Parquet file, or a .csv or .txt "
+		      "file";
 	return odd ? error_set(err, SOURCE_USAGE, "%s: %s", a->path, odd) : 0;
 }
 

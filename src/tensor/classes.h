@@ -11,6 +11,8 @@
 /* A list of labels, one for each sample; the classes that come of it are worked out when
  * they are first asked for, and kept: 8 bytes a sample. */
 struct classes;
+/* "label", "targets", ...: is it likely to be labels, by its name? */
+bool classes_is_name(const char *name);
 /* Can this tensor be labels: whole numbers or strings, not too many? */
 bool classes_can_be(const struct tensor *t);
 /* Labels that are a tensor, which is owned, also when it fails; `p` as long as they live.

@@ -136,6 +136,18 @@ int class_labels_read(struct tensor *t, struct pinner *p,
 		       : read_numbers(t, p, out, err);
 }
 
+bool classes_is_name(const char *name)
+{
+	static const char *const names[] = {"label",   "labels", "target",
+					    "targets", "class",  "classes",
+					    "y",       NULL};
+
+	for (unsigned i = 0; names[i]; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
 bool classes_can_be(const struct tensor *t)
 {
 	const struct dtype *d = &t->dtype;
