@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of fuzz-safetensors, fuzz-arrow and fuzz-parquet into corpus/ beside it."""
+"""Writes the seeds of fuzz-safetensors, fuzz-arrow, fuzz-parquet and fuzz-columns into corpus/ beside it."""
 import json
 import os
 import struct
@@ -8,6 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuse"))
+import arrows as A
 import parquets as P
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,6 +120,41 @@ def parquet():
              0x15, 0, 0x15, 6, 0x15, 6, 0, 0]) + page)
 
 
+# Whole files, of each kind of writer, codec and column; fewer and small ones fuzz better.
+WHOLE = ("dictionary.arrow", "nested.arrow", "nested.arrows", "nested-uncompressed.arrow",
+         "nested-zstd.arrow", "lz4.arrow", "brotli.parquet", "nested.parquet",
+         "nested1.parquet", "nested2.parquet", "nested-duck.parquet",
+         "binary-one.parquet", "gzip.parquet", "snappy.parquet")
+
+
+def columns():
+    for name in WHOLE:
+        with open(os.path.join(HERE, "..", "fuse", "columns", name), "rb") as f:
+            write("columns", name, f.read())
+    kind = A.schema([A.field("kind", A.UTF8, {}, dictionary=(7, -8)), A.int32("y")])
+
+    def words(*values, delta=False):
+        ends = [sum(map(len, values[:i])) for i in range(len(values) + 1)]
+        return A.values(7, *A.plain(len(values), b"", struct.pack(
+            "<%di" % len(ends), *ends), b"".join(values)), delta=delta)
+
+    def rows(*numbers):
+        n = len(numbers)
+        return A.plain(n, b"", bytes(numbers), b"", struct.pack("<%di" % n, *numbers),
+                       nodes=[(n, 0)] * 2)
+    some = [words(b"a", b"bc"), rows(0, 1), words(b"d", delta=True), rows(2, 0)]
+    write("columns", "delta.arrows", A.stream(kind, *some, words(b"e"), rows(0)))
+    write("columns", "delta.arrow", A.file(kind, *some))
+    item = A.field("item", A.UTF8_VIEW, {})
+    schema = A.schema([A.field("l", A.LIST_VIEW, {}, [item])])
+    long = b"0123456789abcdef"
+    views = struct.pack("<i12si4sii", 2, b"ab", len(long), long[:4], 0, 1)
+    write("columns", "views.arrows", A.stream(schema, A.plain(
+        2, b"\2", struct.pack("<ii", 1, 0), struct.pack("<ii", 1, 2), b"", views,
+        b"-" + long, nodes=[(2, 1), (2, 0)], more=[1])))
+
+
 safetensors()
 arrow()
 parquet()
+columns()
