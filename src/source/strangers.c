@@ -139,6 +139,15 @@ static const struct {
 	  "array"}},
 };
 
+/* What is mounted, when it begins as it should. */
+static const char *const ours[] = {
+	".h5",     ".hdf5",     ".he5",         ".hspy", ".nxs",     ".nc",
+	".npy",    ".npz",      ".zarr",        ".zspy", ".parquet", ".arrow",
+	".arrows", ".feather",  ".safetensors", ".tar",  ".tgz",     ".zip",
+	".sqfs",   ".squashfs", ".gz",          ".bz2",  ".xz",      ".zst",
+	".lz4",    ".blo",      ".tvips",       ".mib",  ".seq",
+};
+
 static bool ends_with(const char *path, const char *suffix)
 {
 	size_t n = strlen(path), m = strlen(suffix);
@@ -152,6 +161,24 @@ static bool is_pickle(const unsigned char *head, size_t n)
 	return n > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 }
 
+static bool is_ours(const char *path)
+{
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (ends_with(path, ours[i]))
+			return true;
+	return false;
+}
+
+/* Of any encoding that has ASCII's control characters. */
+static bool is_words(const unsigned char *head, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((head[i] < ' ' && !strchr("\t\n\v\f\r", head[i])) ||
+		    head[i] == 0x7f || !head[i])
+			return false;
+	return true;
+}
+
 const struct stranger *stranger_of(const unsigned char *head, size_t n,
 				   const char *path)
 {
@@ -159,6 +186,10 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 		"a Python pickle, which is left alone",
 		"only the program that wrote it can read it"};
 	static const struct stranger empty = {"empty", NULL};
+	static const struct stranger words = {"a text", DIRECTORY_OF_FILES};
+	static const struct stranger misnamed = {
+		"not what its name says",
+		"is its beginning damaged, or was it not copied as a whole?"};
 
 	if (n == 0)
 		return &empty;
@@ -173,5 +204,7 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
 		if (ends_with(path, suffixes[i].suffix))
 			return &suffixes[i].is;
-	return NULL;
+	if (is_ours(path))
+		return &misnamed;
+	return is_words(head, n) ? &words : NULL;
 }

@@ -56,7 +56,10 @@ WHAT = {
     "a.html": (b"<!DOCTYPE html><html>404", "a web page"),
     "a.lfs": (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     "a.csv": (b"a,b\n1,2\n", "a table as text"),
-    "a.xyz": (b"nobody knows\n", "neither an HDF5 file nor an archive (tar"),
+    "a.xyz": (b"nobody knows\0", "neither an HDF5 file nor an archive (tar"),
+    "a.txt": ("words, ä\n".encode(), "is a text: neither an HDF5 file"),
+    "a.npy": (bytes(99), "not what its name says: neither an HDF5 file"),
+    "a.H5": (b"\x89HDG\r\n\x1a\n" + bytes(99), "not what its name says"),
     "b.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(99), "tensorfs pack"),
 }
 
