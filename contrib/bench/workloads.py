@@ -211,7 +211,7 @@ os._exit(0)  # HDF5 and threads do not end well together
 
 def skerch_product(a):
     """X X^T, a row of blocks after the other, in less memory than X has."""
-    parts, rows, columns = (40, 4, 32768) if a.quick else (400, 4, 32768)
+    parts, rows, columns = (40, 2, 32768) if a.quick else (400, 1, 65536)
     top = os.path.join(a.tmp, "skerch")
     say("B5: writing %d parts" % parts)
     t = skerch.create(top, rows=parts * rows, sub=(columns,), part=rows)
