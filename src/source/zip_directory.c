@@ -198,9 +198,8 @@ static int read_end(const struct backing *b, struct end *end, struct error *err)
 			    .entries = load_le16(p + 10),
 			    .size = load_le32(p + 12),
 			    .pos = load_le32(p + 16)};
-	if (at < LOCATOR_SIZE ||
-	    (end->entries != 0xffff && end->size != 0xffffffff &&
-	     end->pos != 0xffffffff))
+	/* There may be one though all would fit here: torch.save writes both, always. */
+	if (at < LOCATOR_SIZE)
 		return 0;
 	return read_end64(b, at - LOCATOR_SIZE, end, err);
 }

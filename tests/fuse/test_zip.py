@@ -326,6 +326,19 @@ def zip64_ends():
         with open(image, "wb") as f:
             f.write(head + data)
         equal(cat(image, "a"), b"x" * 5000, "zip64, head of %d" % len(head))
+    # As torch.save writes it: the end says all, and there is a zip64 end as well.
+    image = os.path.join(scratch(), "model.pt")
+    with zipfile.ZipFile(image, "w") as z:
+        z.writestr("model/data/0", b"y" * 100)
+    with open(image, "rb") as f:
+        plain = f.read()
+    size, pos = struct.unpack("<II", plain[-10:-2])
+    end64 = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 30, 45, 0, 0, 1, 1, size, pos)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, len(plain) - 22, 1)
+    with open(image, "wb") as f:
+        f.write(plain[:-22] + end64 + locator + plain[-22:])
+    equal(zipfile.ZipFile(image).read("model/data/0"), b"y" * 100, "zipfile")
+    equal(cat(image, "model/data/0"), b"y" * 100, "a zip64 end that is not needed")
 
 
 def by_hand(members, comment=b"", base=0):
