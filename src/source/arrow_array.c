@@ -92,6 +92,12 @@ static enum unpack unpack_of(enum arrow_codec c)
 	return c == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME;
 }
 
+/* Nothing gets smaller than by so much: a block of zstd has 128 KiB at most. */
+static uint64_t ratio_of(enum arrow_codec c)
+{
+	return c == ARROW_ZSTD ? 65536 : 256;
+}
+
 int arrow_buffer_read(const struct arrays *s, enum arrow_codec codec,
 		      uint64_t pos, uint64_t size, uint64_t least,
 		      uint64_t most, unsigned char **out, uint64_t *out_size,
@@ -106,6 +112,11 @@ int arrow_buffer_read(const struct arrays *s, enum arrow_codec codec,
 	if (n != PREFIX_PLAIN && n > PIECE_MOST)
 		return error_set(err, -ENOTSUP, "a buffer has more than 4 GiB");
 	size -= PREFIX;
+	if (n != PREFIX_PLAIN && n / ratio_of(codec) > size)
+		return error_set(err, -EBADMSG,
+				 "a buffer of %" PRIu64
+				 " bytes cannot decode to %" PRIu64,
+				 size, n);
 	if (n == PREFIX_PLAIN && (size < least || size > most))
 		return error_set(err, -EBADMSG, "a buffer is too short");
 	stored = malloc(size ? size : 1);

@@ -237,7 +237,7 @@ static int read_cells(const struct arrow_batch *b, const struct arrow_column *c,
 		      struct arrow_piece *out, struct error *err)
 {
 	uint64_t nulls;
-	int r = read_node(b, c->node, &nulls, err);
+	int r = read_node(b, c->cell.at.nodes, &nulls, err);
 
 	if (c->dtype.kind != DTYPE_BLOB && c->dtype.kind != DTYPE_TEXT)
 		out->nulls = nulls;

@@ -228,13 +228,14 @@ uint64_t arrow_cells_mean(const struct arrow_own *own)
 	for (size_t i = 0; i < own->parts.n; i++) {
 		const struct arrow_part *p = &own->parts.at[i];
 		const struct arrow_batch *b = &p->batch->batch;
-		uint64_t pos, size, sum = 0, from = c->buffer, end;
+		const struct arrow_counts *at = &c->cell.at;
+		uint64_t pos, size, sum = 0, from = at->buffers, end;
 
 		end = from + c->all.buffers;
 		for (uint32_t k = 0; k < c->all.views; k++)
-			end += arrow_batch_more(b, c->views + k);
+			end += arrow_batch_more(b, at->views + k);
 		for (; from < end; from++) {
-			arrow_batch_buffer(b, (uint32_t)from, c->views, &pos,
+			arrow_batch_buffer(b, (uint32_t)from, at->views, &pos,
 					   &size);
 			sum += size;
 		}

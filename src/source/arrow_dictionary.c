@@ -167,6 +167,10 @@ size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
 	const struct arrow_dictionary *d = find(s, id);
 	size_t low = 0, high = d ? d->batches.n : 0, end;
 
+	*out = NULL;
+	if (!high)
+		return 0;
+
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -178,6 +182,6 @@ size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
 	for (end = low; low > 1 && d->batches.at[low - 1].delta; low--)
 		;
 	low -= low > 0;
-	*out = d ? d->batches.at + low : NULL;
+	*out = d->batches.at + low;
 	return end - low;
 }

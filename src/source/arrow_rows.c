@@ -39,6 +39,27 @@ static int room(struct arrow_reading *r, uint64_t n, uint64_t size, void *out)
 	return p ? 0 : no_memory(r);
 }
 
+/* Bytes that buffer i of a cell may decode to, of which `end` are needed. */
+static uint64_t most_of(const struct arrow_reading *r,
+			const struct arrow_cell *c, uint32_t i, uint64_t end)
+{
+	uint64_t rows, nulls, most, width = c->size;
+
+	if (i == 2 && (c->kind == CELL_BYTES || c->kind == CELL_TEXT))
+		return max_u64(end, ARROW_VALUES_MOST);
+	arrow_batch_node(&r->batch->batch, c->at.nodes, &rows, &nulls);
+	if (!width)
+		width = c->wide ? 8 : 4;
+	if (c->view && c->kind != CELL_LIST)
+		width = 16;
+	if (i == 0 || c->kind == CELL_BOOL)
+		return div_up(rows, 8) + ARROW_PADDING;
+	if (add_overflows(rows, 1, &rows) ||
+	    mul_overflows(rows, width, &most) || most > ARROW_VALUES_MOST)
+		most = max_u64(end, ARROW_VALUES_MOST);
+	return most + ARROW_PADDING;
+}
+
 /* Bytes [from, from + n) of buffer i of a cell, decoded. */
 int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		     uint32_t i, uint64_t from, uint64_t n, unsigned char **out)
@@ -63,8 +84,8 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 	if (size < 8)
 		return too_short(r);
 	e = arrow_buffer_read(&r->s->arrays, k->batch.codec, k->body + pos,
-			      size, end, max_u64(end, ARROW_VALUES_MOST), out,
-			      &got, r->err);
+			      size, end, most_of(r, c, i, end), out, &got,
+			      r->err);
 	if (e == 0 && from)
 		memmove(*out, *out + from, n);
 	return e;

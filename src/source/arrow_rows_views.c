@@ -87,6 +87,8 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 					 max_u64(b->high, ARROW_VALUES_MOST),
 					 &b->data, &got, r->err);
 	}
+	if (b->high > size)
+		return damaged(r);
 	b->sparse = n > SPARSE_LEAST && n / SPARSE > b->need;
 	if (b->sparse)
 		n = b->need;

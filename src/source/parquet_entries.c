@@ -12,8 +12,10 @@
 #include "source/parquet_read.h"
 #include "source/parquet_runs.h"
 
-/* Of a page, decoded. */
+/* Bytes of a page's values, decoded. */
 #define VALUES_MOST (UINT64_C(1) << 30)
+/* Of a page; a few bytes can claim any number, and all of them are gone through. */
+#define ENTRIES_MOST (UINT32_C(1) << 26)
 
 struct page {
 	struct parquet_values p;
@@ -216,6 +218,10 @@ int parquet_page_entries(const struct parquet_column *c,
 
 	if (head->levels > size)
 		return damaged(err);
+	if (head->values > ENTRIES_MOST)
+		return error_set(err, -ENOTSUP,
+				 "a page has more than %u values",
+				 ENTRIES_MOST);
 	g.p.at += head->levels;
 	g.p.n -= head->levels;
 	r = find_both(&g, head, data);

@@ -97,6 +97,18 @@ def images_in_shards_and_folders():
 
 
 @case
+def files_in_shards():
+    """A binary column: KEY.cls beside KEY.bin, the place of its class."""
+    with Mount(fixture("nested.arrow"), opts=["-o", "labels=kind"]) as m:
+        with tarfile.open(m / "bview/shards/bview-000000.tar") as t:
+            seen = {x.name: t.extractfile(x).read() for x in t}
+        equal(len(seen), 2 * len(ROWS), "members")
+        for i in ROWS:
+            equal(seen["%06d.cls" % i], b"%d" % (i % 3), str(i))
+            equal(seen["%06d.bin" % i], read(m / ("bview/samples/%06d.bin" % i)), str(i))
+
+
+@case
 def what_cannot_be_labels():
     for name in ("nested.arrow", "nested.parquet"):
         for label, word in (("maybe", "nulls"), ("holes", "nulls"), ("nope", "no column"),
