@@ -8,16 +8,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "store/gate.h"
-#include "store/shard.h"
+#include "store/cache_private.h"
 
 /*
- * Keys are spread over SHARDS shards, each a hash table, a list of its ready
- * entries by use, and one lock.  An entry is in one of two states:
+ * Keys are spread over SHARDS shards, each a hash table, queues of its ready
+ * entries, and one lock.  An entry is in one of two states:
  *
  *	miss -> LOADING ----load fails, or larger than the budget----> gone
  *	           |                                                    ^
@@ -40,12 +40,8 @@
  * the reservation; counting it in both would evict one good chunk too many for
  * every load at work.
  *
- * Who goes first.  Lists are in exact order of use.  Between shards, entries
- * are compared by the tick of their last use; the clock advances once a load,
- * not once a use, so hits only read it.  Each shard shows the tick of its tail
- * without a lock.  A tail that turns out to be pinned is in use right now, and
- * moves to the front as such.  When all is pinned we over-commit: waiting while
- * holding pins would deadlock.
+ * Who goes first is policy.c's to say.  The clock that orders entries advances
+ * once a load, not once a use, so hits only read it.
  *
  * A load may itself ask the cache (a text made from other chunks), as long as
  * keys do not depend on themselves.  It passes the gate at once, and while it
@@ -54,7 +50,6 @@
  *
  * Locks are leaves, none is held across a load or the freeing of a buffer.
  */
-#define SHARDS 16
 #define GATE_MIN (UINT64_C(32) << 20)
 #define GATE_SHARE 4
 /* Nobody has 256 TiB; sums of such costs cannot overflow. */
@@ -66,20 +61,6 @@ struct flight {
 	bool done;
 	struct error err;
 	struct buf *buf; /* the result; a reference of the flight's own */
-};
-
-/* Beside the bytes: entry, its share of the buckets, the buffer's header, and
- * what malloc adds to them. */
-#define ENTRY_COST (sizeof(struct entry) + sizeof(struct buf) + 64)
-
-struct cache {
-	struct shard shard[SHARDS];
-	uint64_t budget;
-	struct gate gate;
-	/* Hits read the clock, loads advance it. */
-	_Alignas(64) _Atomic uint64_t clock;
-	_Alignas(64) _Atomic uint64_t alive, reserved;
-	_Atomic uint64_t ready; /* entries, for the bound of eviction */
 };
 
 /* The load that this thread runs, so that loads inside it can tell. */
@@ -94,82 +75,28 @@ static struct shard *shard_of(struct cache *c, uint64_t hash)
 {
 	return &c->shard[hash % SHARDS];
 }
-static uint64_t now(struct cache *c)
+static uint64_t nanoseconds(void)
 {
-	return atomic_load_explicit(&c->clock, memory_order_relaxed);
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* A READY entry's buffer with a reference for the caller. */
 static struct buf *entry_use(struct cache *c, struct shard *s, struct entry *e)
 {
 	s->hits++;
-	shard_touch(s, e, now(c));
+	policy_use(c, s, e);
 	return buf_ref(e->buf);
 }
 
-/* ---- eviction ---- */
-
-static struct shard *oldest_shard(struct cache *c)
-{
-	struct shard *best = NULL;
-	uint64_t least = UINT64_MAX;
-
-	for (unsigned i = 0; i < SHARDS; i++) {
-		uint64_t t = atomic_load_explicit(&c->shard[i].tail_tick,
-						  memory_order_relaxed);
-
-		if (t < least) {
-			least = t;
-			best = &c->shard[i];
-		}
-	}
-	return best;
-}
-
-/* An entry that is out of every list and table. */
-static void entry_gone(struct cache *c, struct entry *e)
+void cache_entry_gone(struct cache *c, struct entry *e)
 {
 	buf_unref(e->buf);
 	free(e);
 	atomic_fetch_sub(&c->alive, ENTRY_COST);
 	atomic_fetch_sub(&c->ready, 1);
-}
-
-/* Drop the tail of a shard, or move it to the front when it is in use. */
-static void evict_tail(struct cache *c, struct shard *s)
-{
-	struct entry *e;
-
-	pthread_mutex_lock(&s->lock);
-	e = s->oldest;
-	if (e && atomic_load(&e->buf->refs) > 1) {
-		shard_touch(s, e, now(c));
-		e = NULL;
-	} else if (e) {
-		shard_unlist(s, e);
-		shard_remove(s, e);
-		s->evictions++;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (e)
-		entry_gone(c, e);
-}
-
-/* Evict until the budget holds, or until every entry had its chance. */
-static void evict_to_budget(struct cache *c)
-{
-	uint64_t tries = atomic_load(&c->ready) + SHARDS;
-	struct shard *s;
-
-	while (tries-- > 0 && atomic_load(&c->alive) +
-					      atomic_load(&c->reserved) +
-					      atomic_load(&buf_beside) >
-				      c->budget) {
-		s = oldest_shard(c);
-		if (!s)
-			return;
-		evict_tail(c, s);
-	}
 }
 
 /* ---- loading ---- */
@@ -247,12 +174,14 @@ static int flight_wait(struct shard *s, struct flight *f, struct buf **out,
 
 /* Call `load` with room made for it; the buffer counts in c->alive then, and so
  * does the entry if *keep.  The outcome is in f->err. */
-static struct buf *run_load(struct cache *c, struct flight *f, uint64_t cost,
+static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 			    cache_load_fn *load, void *ctx, bool *keep)
 {
+	struct flight *f = e->flight;
 	struct running me = {&c->gate, cost, running};
 	_Atomic uint64_t making = 0;
 	struct buf *b = NULL;
+	uint64_t start;
 	int r;
 
 	if (running)
@@ -261,8 +190,9 @@ static struct buf *run_load(struct cache *c, struct flight *f, uint64_t cost,
 		gate_enter(&c->gate, cost);
 	atomic_fetch_add_explicit(&c->clock, 1, memory_order_relaxed);
 	atomic_fetch_add(&c->reserved, cost);
-	evict_to_budget(c);
+	policy_evict(c);
 	running = &me;
+	start = nanoseconds();
 	r = load(ctx, &making, &b, &f->err);
 	running = me.outer;
 	if (r < 0)
@@ -282,6 +212,8 @@ static struct buf *run_load(struct cache *c, struct flight *f, uint64_t cost,
 	/* Anything left would count in this stack frame when it is freed. */
 	assert(atomic_load(&making) == 0);
 	if (*keep) {
+		e->weight =
+			policy_weigh(c, e->set, nanoseconds() - start, b->size);
 		atomic_fetch_add(&c->alive, ENTRY_COST);
 		atomic_fetch_add(&c->ready, 1);
 	}
@@ -290,13 +222,13 @@ static struct buf *run_load(struct cache *c, struct flight *f, uint64_t cost,
 }
 
 /* Load a LOADING entry of ours and tell those who wait for it. */
-static int entry_load(struct cache *c, struct shard *s, struct entry *e,
-		      uint64_t cost, cache_load_fn *load, void *ctx,
-		      struct buf **out, struct error *err)
+static int entry_load(struct cache *c, struct shard *s, uint64_t hash,
+		      struct entry *e, uint64_t cost, cache_load_fn *load,
+		      void *ctx, struct buf **out, struct error *err)
 {
 	struct flight *f = e->flight;
 	bool keep, last;
-	struct buf *b = run_load(c, f, cost, load, ctx, &keep);
+	struct buf *b = run_load(c, e, cost, load, ctx, &keep);
 	int r = f->err.code;
 
 	if (r && err)
@@ -306,7 +238,7 @@ static int entry_load(struct cache *c, struct shard *s, struct entry *e,
 	e->flight = NULL;
 	if (keep) {
 		e->buf = buf_ref(b);
-		shard_list(s, e, now(c));
+		policy_enter(c, s, hash, e);
 	} else {
 		shard_remove(s, e);
 	}
@@ -322,7 +254,7 @@ static int entry_load(struct cache *c, struct shard *s, struct entry *e,
 		free(e);
 	if (last)
 		flight_free(f);
-	evict_to_budget(c); /* the result may be larger than was expected */
+	policy_evict(c); /* the result may be larger than was expected */
 	*out = b;
 	return r;
 }
@@ -354,7 +286,7 @@ int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
 	log_debug(DEBUG_CACHE,
 		  "load %" PRIu64 "/%" PRIu64 ", %" PRIu64 " bytes", set, index,
 		  cost);
-	return entry_load(c, s, e, cost, load, ctx, out, err);
+	return entry_load(c, s, hash, e, cost, load, ctx, out, err);
 }
 
 struct buf *cache_peek(struct cache *c, uint64_t set, uint64_t index)
@@ -390,14 +322,26 @@ void cache_drop(struct cache *c, uint64_t set, uint64_t index)
 	pthread_mutex_lock(&s->lock);
 	e = shard_find(s, hash, set, index);
 	if (e && e->buf) {
-		shard_unlist(s, e);
+		policy_leave(c, s, e);
 		shard_remove(s, e);
 	} else {
 		e = NULL;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (e)
-		entry_gone(c, e);
+		cache_entry_gone(c, e);
+}
+
+void cache_expect(struct cache *c, uint64_t set, uint64_t index)
+{
+	uint64_t hash = shard_hash(set, index);
+	struct shard *s = shard_of(c, hash);
+	struct entry *e;
+
+	lock_scope(&s->lock);
+	e = shard_find(s, hash, set, index);
+	if (e && e->buf)
+		e->ahead = true;
 }
 
 uint64_t cache_mark(struct cache *c)
@@ -415,10 +359,12 @@ void cache_shed(struct cache *c, uint64_t mark, uint64_t most)
 
 		pthread_mutex_lock(&s->lock);
 		e = shard_shed(s, &c->alive, mark, most);
+		for (next = e; next; next = next->chain)
+			policy_left(c, next);
 		pthread_mutex_unlock(&s->lock);
 		for (; e; e = next) {
 			next = e->chain;
-			entry_gone(c, e);
+			cache_entry_gone(c, e);
 		}
 	}
 }
@@ -448,6 +394,7 @@ int cache_new(struct cache **out, uint64_t budget, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory for the cache");
 	memset(c, 0, sizeof *c);
 	c->budget = min_u64(budget, COST_MAX);
+	policy_init(c);
 	gate_init(&c->gate, max_u64(GATE_MIN, c->budget / GATE_SHARE));
 	for (unsigned i = 0; i < SHARDS; i++)
 		ok &= shard_init(&c->shard[i]);
@@ -471,14 +418,15 @@ void cache_free(struct cache *c)
 
 void cache_verify(struct cache *c)
 {
-	uint64_t bytes = 0, ready = 0, loading = 0;
+	uint64_t bytes = 0, ready = 0, loading = 0, young = 0;
 
 	for (unsigned i = 0; i < SHARDS; i++)
 		pthread_mutex_lock(&c->shard[i].lock);
 	for (unsigned i = 0; i < SHARDS; i++) {
 		const struct shard *s = &c->shard[i];
 
-		bytes += shard_verify(s, i, SHARDS, &c->alive);
+		bytes += shard_verify(s, i, SHARDS, &c->alive, ENTRY_COST,
+				      &young);
 		bytes += s->ready * ENTRY_COST;
 		ready += s->ready;
 		loading += s->used - s->ready;
@@ -486,7 +434,8 @@ void cache_verify(struct cache *c)
 	/* A reservation is made after its entry and ends before it.  Bytes that
 	 * readers hold after eviction are alive without an entry. */
 	if ((!loading && atomic_load(&c->reserved)) ||
-	    atomic_load(&c->alive) < bytes || atomic_load(&c->ready) < ready) {
+	    atomic_load(&c->alive) < bytes || atomic_load(&c->ready) < ready ||
+	    atomic_load(&c->young) != young) {
 		log_error("cache: the sums of bytes or entries are wrong");
 		abort();
 	}

@@ -33,6 +33,9 @@ int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
 /* Is it there or being loaded?  For prefetching. */
 bool cache_has(struct cache *c, uint64_t set, uint64_t index);
 
+/* It was loaded for somebody who is yet to come, and was not used so far. */
+void cache_expect(struct cache *c, uint64_t set, uint64_t index);
+
 /* Forget an entry that is ready; who holds its buffer keeps it.  For bytes that
  * will not be wanted again. */
 void cache_drop(struct cache *c, uint64_t set, uint64_t index);
@@ -40,8 +43,8 @@ void cache_drop(struct cache *c, uint64_t set, uint64_t index);
 /* A moment, for cache_shed. */
 uint64_t cache_mark(struct cache *c);
 /* Forget entries that do not count in the budget, are held by no reader, and were
- * not used since `mark` (UINT64_MAX: whenever); about `most` of them, the ones used
- * longest ago. */
+ * not used since `mark` (UINT64_MAX: whenever); about `most` of them, the first to
+ * go. */
 void cache_shed(struct cache *c, uint64_t mark, uint64_t most);
 
 struct cache_usage {

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A shard of the cache: a hash table of entries and their order of use. */
+/* A shard of the cache: a hash table of entries, and the queues they stand in. */
 #include "store/shard.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 
 /*
  * Chains in a table that doubles when it holds an entry a bucket; the upper
- * half of the hash chooses the bucket, the lower one has chosen the shard.  The
- * list goes from the entry used last to the one used longest ago.  LOADING
+ * half of the hash chooses the bucket, the lower one has chosen the shard.  A
+ * queue goes from the entry put there last to the one put there first.  LOADING
  * entries are in the table only.
+ *
+ * Ghosts are two places a bucket and queue, each with the lower half of a hash; the
+ * older one gives way.  When the table doubles, both buckets that one becomes get its ghosts,
+ * because nobody knows any more to which of them they belong.
  */
 #define BUCKETS_MIN 64
+#define GHOSTS 2
 
 static struct entry **bucket_of(const struct shard *s, uint64_t hash)
 {
@@ -23,8 +29,10 @@ bool shard_init(struct shard *s)
 {
 	*s = (struct shard){.buckets = BUCKETS_MIN};
 	pthread_mutex_init(&s->lock, NULL);
-	atomic_init(&s->tail_tick, UINT64_MAX);
+	for (unsigned q = 0; q < SHARD_QUEUES; q++)
+		atomic_init(&s->queue[q].tail_tick, UINT64_MAX);
 	s->bucket = calloc(s->buckets, sizeof *s->bucket);
+	s->ghost = calloc(s->buckets, GHOSTS * SHARD_QUEUES * sizeof *s->ghost);
 	return s->bucket != NULL;
 }
 
@@ -32,12 +40,14 @@ void shard_destroy(struct shard *s)
 {
 	struct entry *e;
 
-	while ((e = s->newest)) {
-		s->newest = e->older;
-		buf_unref(e->buf);
-		free(e);
-	}
+	for (unsigned q = 0; q < SHARD_QUEUES; q++)
+		while ((e = s->queue[q].newest)) {
+			s->queue[q].newest = e->older;
+			buf_unref(e->buf);
+			free(e);
+		}
 	free(s->bucket);
+	free(s->ghost);
 	pthread_mutex_destroy(&s->lock);
 }
 
@@ -51,6 +61,20 @@ struct entry *shard_find(const struct shard *s, uint64_t hash, uint64_t set,
 	return e;
 }
 
+/* For twice the buckets; without memory what went is not known any more. */
+static void ghosts_grow(struct shard *s)
+{
+	size_t half = s->buckets * GHOSTS * SHARD_QUEUES;
+	struct ghost *more = calloc(half * 2, sizeof *more);
+
+	if (more && s->ghost) {
+		memcpy(more, s->ghost, half * sizeof *more);
+		memcpy(more + half, s->ghost, half * sizeof *more);
+	}
+	free(s->ghost);
+	s->ghost = more;
+}
+
 /* Twice the buckets; without memory chains just get longer. */
 static void shard_grow(struct shard *s)
 {
@@ -60,6 +84,7 @@ static void shard_grow(struct shard *s)
 
 	if (!more)
 		return;
+	ghosts_grow(s);
 	s->bucket = more;
 	s->buckets = n * 2;
 	for (uint64_t i = 0; i < n; i++) {
@@ -97,44 +122,78 @@ void shard_remove(struct shard *s, struct entry *e)
 	s->used--;
 }
 
-static void show_tail(struct shard *s)
+static void show_tail(struct queue *q)
 {
-	atomic_store_explicit(&s->tail_tick,
-			      s->oldest ? s->oldest->tick : UINT64_MAX,
+	atomic_store_explicit(&q->tail_tick,
+			      q->oldest ? q->oldest->tick : UINT64_MAX,
 			      memory_order_relaxed);
 }
 
 void shard_unlist(struct shard *s, struct entry *e)
 {
-	*(e->newer ? &e->newer->older : &s->newest) = e->older;
-	*(e->older ? &e->older->newer : &s->oldest) = e->newer;
+	struct queue *q = &s->queue[e->queue];
+
+	*(e->newer ? &e->newer->older : &q->newest) = e->older;
+	*(e->older ? &e->older->newer : &q->oldest) = e->newer;
 	s->ready--;
 	if (!e->older)
-		show_tail(s);
+		show_tail(q);
 }
 
 void shard_list(struct shard *s, struct entry *e, uint64_t tick)
 {
+	struct queue *q = &s->queue[e->queue];
+
 	e->tick = tick;
 	e->newer = NULL;
-	e->older = s->newest;
-	*(s->newest ? &s->newest->newer : &s->oldest) = e;
-	s->newest = e;
+	e->older = q->newest;
+	*(q->newest ? &q->newest->newer : &q->oldest) = e;
+	q->newest = e;
 	s->ready++;
 	if (!e->older)
-		show_tail(s);
+		show_tail(q);
 }
 
-void shard_touch(struct shard *s, struct entry *e, uint64_t tick)
+static struct ghost *ghosts_of(const struct shard *s, uint64_t hash)
 {
-	if (s->newest != e) {
-		shard_unlist(s, e);
-		shard_list(s, e, tick);
+	return &s->ghost[(hash >> 32 & (s->buckets - 1)) * GHOSTS *
+			 SHARD_QUEUES];
+}
+
+/* The lowest bits have chosen the shard and say nothing. */
+static uint32_t ghost_mark(uint64_t hash, enum shard_queue queue)
+{
+	return ((uint32_t)hash & ~UINT32_C(3)) | (uint32_t)(queue + 1);
+}
+
+void shard_ghost_add(struct shard *s, uint64_t hash, enum shard_queue queue,
+		     uint32_t when)
+{
+	struct ghost *g;
+
+	if (!s->ghost)
 		return;
-	}
-	e->tick = tick;
-	if (!e->older)
-		show_tail(s);
+	g = ghosts_of(s, hash) + queue * GHOSTS;
+	if (when - g[0].when < when - g[1].when)
+		g++; /* the other one is older */
+	*g = (struct ghost){ghost_mark(hash, queue), when};
+}
+
+bool shard_ghost_take(struct shard *s, uint64_t hash, enum shard_queue queue,
+		      uint32_t when, uint32_t most)
+{
+	struct ghost *g;
+
+	if (!s->ghost)
+		return false;
+	g = ghosts_of(s, hash) + queue * GHOSTS;
+	for (unsigned i = 0; i < GHOSTS; i++, g++)
+		if (g->mark == ghost_mark(hash, queue) &&
+		    when - g->when <= most) {
+			g->mark = 0;
+			return true;
+		}
+	return false;
 }
 
 struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
@@ -142,16 +201,18 @@ struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
 {
 	struct entry *e, *newer, *gone = NULL;
 
-	for (e = s->oldest; e && e->tick < tick && most > 0; e = newer) {
-		newer = e->newer;
-		if (e->buf->gauge == gauge || atomic_load(&e->buf->refs) > 1)
-			continue;
-		shard_unlist(s, e);
-		shard_remove(s, e);
-		e->chain = gone;
-		gone = e;
-		most--;
-	}
+	for (unsigned q = 0; q < SHARD_QUEUES; q++)
+		for (e = s->queue[q].oldest; e && most > 0; e = newer) {
+			newer = e->newer;
+			if (e->used >= tick || e->buf->gauge == gauge ||
+			    atomic_load(&e->buf->refs) > 1)
+				continue;
+			shard_unlist(s, e);
+			shard_remove(s, e);
+			e->chain = gone;
+			gone = e;
+			most--;
+		}
 	return gone;
 }
 
@@ -165,12 +226,15 @@ struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
 		}                                                \
 	} while (0)
 
-static void verify_list(const struct shard *s)
+/* How many entries stand in a queue. */
+static uint64_t verify_queue(const struct shard *s, unsigned which)
 {
+	const struct queue *q = &s->queue[which];
 	const struct entry *newer = NULL;
 	uint64_t n = 0;
 
-	for (const struct entry *e = s->newest; e; newer = e, e = e->older) {
+	for (const struct entry *e = q->newest; e; newer = e, e = e->older) {
+		MUST(e->queue == which);
 		MUST(e->newer == newer);
 		MUST(!newer || e->tick <= newer->tick);
 		MUST(shard_find(s, shard_hash(e->set, e->index), e->set,
@@ -178,18 +242,20 @@ static void verify_list(const struct shard *s)
 		MUST(e->buf != NULL);
 		MUST(++n <= s->ready);
 	}
-	MUST(s->oldest == newer);
-	MUST(n == s->ready);
-	MUST(atomic_load(&s->tail_tick) ==
-	     (s->oldest ? s->oldest->tick : UINT64_MAX));
+	MUST(q->oldest == newer);
+	MUST(atomic_load(&q->tail_tick) ==
+	     (q->oldest ? q->oldest->tick : UINT64_MAX));
+	return n;
 }
 
 uint64_t shard_verify(const struct shard *s, unsigned which, unsigned shards,
-		      const _Atomic uint64_t *gauge)
+		      const _Atomic uint64_t *gauge, uint64_t beside,
+		      uint64_t *young)
 {
 	uint64_t used = 0, ready = 0, bytes = 0;
 
-	verify_list(s);
+	MUST(verify_queue(s, SHARD_YOUNG) + verify_queue(s, SHARD_PROVEN) ==
+	     s->ready);
 	for (uint64_t i = 0; i < s->buckets; i++) {
 		for (const struct entry *e = s->bucket[i]; e; e = e->chain) {
 			uint64_t hash = shard_hash(e->set, e->index);
@@ -202,8 +268,13 @@ uint64_t shard_verify(const struct shard *s, unsigned which, unsigned shards,
 				continue;
 			MUST(atomic_load(&e->buf->refs) > 0);
 			ready++;
-			if (e->buf->gauge == gauge)
-				bytes += e->buf->capacity;
+			if (e->queue == SHARD_YOUNG)
+				*young += beside;
+			if (e->buf->gauge != gauge)
+				continue;
+			bytes += e->buf->capacity;
+			if (e->queue == SHARD_YOUNG)
+				*young += e->buf->capacity;
 		}
 	}
 	MUST(used == s->used);

@@ -368,6 +368,7 @@ static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
 		if (store_decoded(s, set, index, &c, &b, &err) < 0)
 			return;
 		buf_unref(b);
+		cache_expect(s->cache, set->id, index);
 		counter_add(COUNT_PREFETCHED, 1);
 	} else if (handles_get(s->handles, c.file, &h, &err) == 0) {
 		posix_fadvise(h.fd, (off_t)(h.base + c.pos), (off_t)c.stored,
@@ -416,8 +417,6 @@ int store_start(struct store *s, struct error *err)
 		       : warm_new(&s->warm, s->handles,
 				  system_memory() / WARM_SHARE, err);
 }
-
-/* ---- the rest ------------------------------------------------------------ */
 
 int store_new(struct store **out, const struct store_options *o,
 	      struct error *err)

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "store/cache_private.h"
 #include "test.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -133,21 +134,158 @@ TEST(hits_and_misses)
 	cache_free(NULL);
 }
 
-TEST(least_recently_used_goes)
+/* ---- who goes ---- */
+
+/* Used again, often enough not to be one reader's requests for one chunk. */
+static void use(struct cache *c, uint64_t set, uint64_t index)
 {
-	struct cache *c = new_cache(8 * MIB + 8 * KIB);
+	for (unsigned i = 0; i < 20; i++)
+		buf_unref(get(c, set, index, MIB));
+}
+
+/* How many of the first n chunks of a set are there. */
+static unsigned there(struct cache *c, uint64_t set, uint64_t n)
+{
+	unsigned k = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		k += cache_has(c, set, i);
+	return k;
+}
+
+static struct cache *cache_of(unsigned chunks)
+{
+	return new_cache(chunks * (MIB + KIB));
+}
+
+TEST(first_in_goes_first)
+{
+	struct cache *c = cache_of(8);
 
 	for (uint64_t i = 0; i < 8; i++)
 		buf_unref(get(c, 1, i, MIB));
 	CHECK_EQ_U(usage(c).evictions, 0);
-	buf_unref(get(c, 1, 0, MIB)); /* used again: 1 is the oldest now */
+	use(c, 1, 0); /* used again: 1 goes first now */
 	buf_unref(get(c, 1, 8, MIB));
 	CHECK(cache_has(c, 1, 0));
 	CHECK(!cache_has(c, 1, 1));
 	for (uint64_t i = 2; i <= 8; i++)
 		CHECK(cache_has(c, 1, i));
 	CHECK_EQ_U(usage(c).evictions, 1);
-	CHECK(usage(c).bytes <= 8 * MIB + 8 * KIB);
+	CHECK(usage(c).bytes <= 8 * (MIB + KIB));
+	cache_free(c);
+}
+
+TEST(scans_leave_what_is_used)
+{
+	struct cache *c = cache_of(40);
+
+	for (uint64_t i = 0; i < 30; i++)
+		buf_unref(get(c, 1, i, MIB));
+	for (uint64_t i = 0; i < 30; i++)
+		use(c, 1, i);
+	/* Each chunk of a scan is asked for in pieces. */
+	for (uint64_t i = 0; i < 500; i++)
+		for (unsigned piece = 0; piece < 4; piece++)
+			buf_unref(get(c, 2, i, MIB));
+	CHECK_EQ_U(there(c, 1, 30), 30);
+	CHECK(usage(c).bytes <= 40 * (MIB + KIB));
+	/* But nobody stays for ever: two others are used now. */
+	for (uint64_t i = 0; i < 500; i++) {
+		use(c, 3, i % 2 ? i : i - 2 * (i > 1));
+		buf_unref(get(c, 3, 1000 + i, MIB));
+	}
+	CHECK(there(c, 1, 30) < 30);
+	cache_free(c);
+}
+
+TEST(loops_keep_what_fits)
+{
+	struct cache *c = cache_of(40);
+	uint64_t before = 0;
+
+	for (unsigned round = 0; round < 20; round++) {
+		if (round == 10)
+			before = usage(c).hits;
+		for (uint64_t i = 0; i < 50; i++)
+			buf_unref(get(c, 1, i, MIB));
+	}
+	/* Ten rounds of 50, of which 40 fit at best. */
+	CHECK(usage(c).hits - before >= 200);
+	CHECK(usage(c).hits - before <= 400);
+	cache_free(c);
+}
+
+TEST(ghosts_are_forgotten)
+{
+	struct cache *c = cache_of(40);
+
+	for (uint64_t i = 0; i < 50; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK(!cache_has(c, 1, 0) && !cache_has(c, 1, 1));
+	buf_unref(get(c, 1, 0, MIB)); /* just gone: it is wanted */
+	for (uint64_t i = 50; i < 150; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK(cache_has(c, 1, 0));
+	buf_unref(get(c, 1, 1, MIB)); /* long gone: it is new */
+	for (uint64_t i = 150; i < 250; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK(cache_has(c, 1, 0));
+	CHECK(!cache_has(c, 1, 1));
+	cache_free(c);
+}
+
+TEST(ahead_is_not_used)
+{
+	struct cache *c = cache_of(8);
+
+	for (uint64_t i = 0; i < 8; i++)
+		buf_unref(get(c, 1, i, MIB));
+	cache_expect(c, 1, 0);
+	cache_expect(c, 1, 1);
+	cache_expect(c, 1, 99); /* is not there: nothing to say */
+	/* Passed over, because somebody is to come for them. */
+	for (uint64_t i = 8; i < 16; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK(cache_has(c, 1, 0) && cache_has(c, 1, 1));
+	CHECK(!cache_has(c, 1, 2) && !cache_has(c, 1, 3));
+	/* He came for one; nobody came twice, nor for ever. */
+	buf_unref(get(c, 1, 0, MIB));
+	for (uint64_t i = 16; i < 24; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK(!cache_has(c, 1, 0));
+	for (uint64_t i = 24; i < 60; i++)
+		buf_unref(get(c, 1, i, MIB));
+	CHECK(!cache_has(c, 1, 1));
+	cache_free(c);
+}
+
+TEST(what_loads_cost)
+{
+	struct cache *c = new_cache(MIB);
+
+	/* All alike, whatever that is. */
+	for (unsigned i = 0; i < 200; i++)
+		CHECK_EQ_U(policy_weigh(c, 1 + i % 3, 100000, MIB), 1);
+	/* One that takes five times as long, until that is what all take. */
+	for (unsigned i = 0; i < 40; i++)
+		policy_weigh(c, 9, 500000, MIB);
+	CHECK_EQ_U(policy_weigh(c, 1, 100000, MIB), 1);
+	for (unsigned i = 0; i < 2000; i++)
+		policy_weigh(c, i % 10 ? 1 : 9, i % 10 ? 100000 : 500000, MIB);
+	CHECK(policy_weigh(c, 9, 500000, MIB) >= 3);
+	CHECK(policy_weigh(c, 9, 500000, MIB) <= 5);
+	for (unsigned i = 0; i < 2000; i++)
+		policy_weigh(c, 9, 500000, MIB);
+	CHECK_EQ_U(policy_weigh(c, 9, 500000, MIB), 1);
+	/* Numbers that no load has. */
+	CHECK_EQ_U(policy_weigh(c, 7, UINT64_MAX, 0), 8);
+	for (unsigned i = 0; i < 100; i++) {
+		unsigned w = policy_weigh(c, i, i % 2 ? UINT64_MAX : 0,
+					  i % 3 ? UINT64_MAX : 0);
+
+		CHECK(w >= 1 && w <= 8);
+	}
 	cache_free(c);
 }
 
@@ -515,7 +653,12 @@ TEST(stress_of_all_kinds)
 int main(void)
 {
 	RUN(hits_and_misses);
-	RUN(least_recently_used_goes);
+	RUN(first_in_goes_first);
+	RUN(scans_leave_what_is_used);
+	RUN(loops_keep_what_fits);
+	RUN(ghosts_are_forgotten);
+	RUN(ahead_is_not_used);
+	RUN(what_loads_cost);
 	RUN(pinned_stay_and_count);
 	RUN(oversized_is_not_kept);
 	RUN(what_counts_elsewhere);

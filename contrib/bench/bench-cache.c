@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which chunks to keep: policies on traces, against one that knows the future. */
+/*
+ * Usage: bench-cache [TRACE]
+ *
+ * A trace is a list of chunks in the order in which reads want them; chunks have a
+ * size and a cost, which is what it takes to decode one again. A policy sees them
+ * go by with so much room. Printed is the share of the cost of all accesses that
+ * had to be paid, in per cent: 0 is a cache that has everything, 100 one that has
+ * nothing. `best` is Belady's rule (what is wanted last goes first), with cost and
+ * size only as a tie of it, so it is a bound where all chunks are alike and close
+ * to one elsewhere.
+ *
+ * `behind` is least recently used, and what a reader who goes forward is through with
+ * is dropped soon after (store/behind.c, which stands beside any policy); `store` is
+ * store/policy.c.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = UINT32_MAX };
+
+struct access {
+	uint32_t key;
+	bool forward; /* by a reader who goes forward */
+};
+
+struct trace {
+	const char *name;
+	struct access *at;
+	size_t n, room;
+	uint32_t keys;
+	uint32_t *size; /* of each key */
+	float *cost;
+	uint64_t capacity;
+};
+
+static void *need(void *p)
+{
+	if (!p) {
+		fprintf(stderr, "bench-cache: out of memory\n");
+		exit(1);
+	}
+	return p;
+}
+
+/* ---- traces -------------------------------------------------------------- */
+
+static uint64_t state = 88172645463325252u;
+
+static uint64_t draw(uint64_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint64_t)(((unsigned __int128)(state * 0x2545f4914f6cdd1du) *
+			   below) >>
+			  64);
+}
+
+static void want(struct trace *t, uint32_t key, bool forward)
+{
+	if (t->n == t->room) {
+		t->room = t->room ? t->room * 2 : 4096;
+		t->at = need(realloc(t->at, t->room * sizeof *t->at));
+	}
+	t->at[t->n++] = (struct access){key, forward};
+}
+
+static void keys(struct trace *t, uint32_t n, uint64_t capacity)
+{
+	t->keys = n;
+	t->size = need(calloc(n, sizeof *t->size));
+	t->cost = need(calloc(n, sizeof *t->cost));
+	for (uint32_t i = 0; i < n; i++) {
+		t->size[i] = 1;
+		t->cost[i] = 1;
+	}
+	t->capacity = capacity;
+}
+
+/* All of an array in order, once, while others read frames of a hot part. */
+static void scan_and_random(struct trace *t)
+{
+	keys(t, 9000, 1000);
+	for (uint32_t i = 0; i < 8000; i++) {
+		want(t, 1000 + i, true);
+		for (int k = 0; k < 2; k++)
+			want(t, (uint32_t)draw(800), false);
+	}
+}
+
+/* The same scan by somebody whom nobody takes for one. */
+static void stride_and_random(struct trace *t)
+{
+	scan_and_random(t);
+	for (size_t i = 0; i < t->n; i++)
+		t->at[i].forward = false;
+}
+
+static void shuffle(uint32_t *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		p[i] = i;
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t j = (uint32_t)draw(i), x = p[i - 1];
+
+		p[i - 1] = p[j];
+		p[j] = x;
+	}
+}
+
+/* Ten epochs in an order of their own, so many samples in a chunk. */
+static void epochs_of(struct trace *t, uint32_t chunks, uint32_t samples,
+		      uint64_t capacity)
+{
+	uint32_t n = chunks * samples, *order = need(calloc(n, sizeof *order));
+
+	keys(t, chunks, capacity);
+	for (int e = 0; e < 10; e++) {
+		shuffle(order, n);
+		for (uint32_t i = 0; i < n; i++)
+			want(t, order[i] / samples, false);
+	}
+	free(order);
+}
+
+static void epochs_one(struct trace *t)
+{
+	epochs_of(t, 4000, 1, 2000);
+}
+static void epochs_many(struct trace *t)
+{
+	epochs_of(t, 1000, 32, 500);
+}
+static void epochs_large(struct trace *t)
+{
+	epochs_of(t, 2000, 8, 400);
+}
+
+/* A 4D-STEM scan of 64 x 64 frames in chunks of (32,32,32,32): a frame is 64
+ * chunks, shared by a quarter of all frames; room for two and a half quarters. */
+static void frame(struct trace *t, uint32_t i, uint32_t j)
+{
+	for (uint32_t k = 0; k < 64; k++)
+		want(t, (i / 32 * 2 + j / 32) * 64 + k, false);
+}
+
+static void stem_random(struct trace *t)
+{
+	keys(t, 256, 160);
+	for (int n = 0; n < 4000; n++)
+		frame(t, (uint32_t)draw(64), (uint32_t)draw(64));
+}
+
+static void stem_rows(struct trace *t)
+{
+	keys(t, 256, 160);
+	for (int n = 0; n < 3; n++)
+		for (uint32_t i = 0; i < 64; i++)
+			for (uint32_t j = 0; j < 64; j++)
+				frame(t, i, j);
+}
+
+/* Room for one and a half: each half of a row pushes the other one out. */
+static void stem_rows_small(struct trace *t)
+{
+	stem_rows(t);
+	t->capacity = 96;
+}
+
+/* A scan that nobody sees, each chunk in eight requests. */
+static void pieces(struct trace *t)
+{
+	keys(t, 9000, 1000);
+	for (uint32_t i = 0; i < 4000; i++)
+		for (int k = 0; k < 8; k++) {
+			want(t, 1000 + i, false);
+			if (k % 3 == 0)
+				want(t, (uint32_t)draw(800), false);
+		}
+}
+
+/* Rows, and now and then somebody looks at a frame anywhere. */
+static void stem_mixed(struct trace *t)
+{
+	keys(t, 256, 160);
+	for (uint32_t i = 0; i < 64; i++)
+		for (uint32_t j = 0; j < 64; j++) {
+			frame(t, i, j);
+			if (j % 8 == 0)
+				frame(t, (uint32_t)draw(64),
+				      (uint32_t)draw(64));
+		}
+}
+
+static void loop(struct trace *t, uint32_t n, bool forward)
+{
+	keys(t, n, 1000);
+	for (int round = 0; round < 30; round++)
+		for (uint32_t i = 0; i < n; i++)
+			want(t, i, forward);
+}
+static void loop_105(struct trace *t)
+{
+	loop(t, 1050, false);
+}
+static void loop_125(struct trace *t)
+{
+	loop(t, 1250, false);
+}
+static void loop_200(struct trace *t)
+{
+	loop(t, 2000, false);
+}
+static void loop_forward(struct trace *t)
+{
+	loop(t, 1250, true);
+}
+
+/* Key k is wanted in proportion to (k + 1)^-s; keys are numbered at random. */
+static void zipf_of(struct trace *t, double s)
+{
+	uint32_t n = 10000, *name = need(calloc(n, sizeof *name));
+	double *sum = need(calloc(n, sizeof *sum)), all = 0;
+
+	keys(t, n, 1000);
+	shuffle(name, n);
+	for (uint32_t i = 0; i < n; i++)
+		sum[i] = all += pow(i + 1, -s);
+	for (int i = 0; i < 300000; i++) {
+		double x = (double)draw((uint64_t)1 << 40) /
+			   (double)((uint64_t)1 << 40) * all;
+		uint32_t lo = 0, hi = n - 1;
+
+		while (lo < hi) {
+			uint32_t mid = (lo + hi) / 2;
+
+			if (sum[mid] < x)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		want(t, name[lo], false);
+	}
+	free(sum);
+	free(name);
+}
+static void zipf_07(struct trace *t)
+{
+	zipf_of(t, 0.7);
+}
+static void zipf_10(struct trace *t)
+{
+	zipf_of(t, 1.0);
+}
+
+/* Chunks of two files: bzip2 that costs ten times the LZ4 of the other. */
+static void zipf_costs(struct trace *t)
+{
+	zipf_of(t, 0.8);
+	for (uint32_t i = 0; i < t->keys; i++)
+		t->cost[i] = i % 2 ? 10 : 1;
+}
+/* The same in epochs. */
+static void epochs_costs(struct trace *t)
+{
+	epochs_of(t, 2000, 8, 800);
+	for (uint32_t i = 0; i < t->keys; i++)
+		t->cost[i] = i % 2 ? 10 : 1;
+}
+/* Sizes of 1 to 64, cost in proportion: images beside arrays. */
+static void zipf_sizes(struct trace *t)
+{
+	zipf_of(t, 0.8);
+	t->capacity *= 16;
+	for (uint32_t i = 0; i < t->keys; i++) {
+		t->size[i] = 1u << draw(7);
+		t->cost[i] = (float)t->size[i];
+	}
+}
+/* What was worked on changes: 20 hot parts, one after the other. */
+static void phases(struct trace *t)
+{
+	keys(t, 20000, 1000);
+	for (uint32_t p = 0; p < 20; p++)
+		for (int i = 0; i < 10000; i++)
+			want(t,
+			     draw(10) ? p * 1000 + (uint32_t)draw(900)
+				      : (uint32_t)draw(20000),
+			     false);
+}
+
+static const struct {
+	const char *name;
+	void (*make)(struct trace *);
+} traces[] = {
+	{"scan+random", scan_and_random},
+	{"scan unseen+random", stride_and_random},
+	{"epochs, 1 sample/chunk", epochs_one},
+	{"epochs, 8 samples/chunk", epochs_large},
+	{"epochs, 32 samples/chunk", epochs_many},
+	{"4D-STEM random frames", stem_random},
+	{"4D-STEM row scan", stem_rows},
+	{"4D-STEM row scan, small", stem_rows_small},
+	{"4D-STEM rows+random", stem_mixed},
+	{"scan in pieces+random", pieces},
+	{"loop of 1.05 caches", loop_105},
+	{"loop of 1.25 caches", loop_125},
+	{"loop of 2 caches", loop_200},
+	{"loop of 1.25, forward", loop_forward},
+	{"zipf 0.7", zipf_07},
+	{"zipf 1.0", zipf_10},
+	{"zipf 0.8, costs 1 and 10", zipf_costs},
+	{"epochs, costs 1 and 10", epochs_costs},
+	{"zipf 0.8, sizes 1 to 64", zipf_sizes},
+	{"phases", phases},
+};
+
+/* ---- lists of keys ------------------------------------------------------- */
+
+struct node {
+	uint32_t newer, older;
+	uint8_t where; /* which list; 0: none */
+	uint8_t freq;
+	double rank;
+	uint64_t next; /* Belady: the access that wants it next */
+};
+struct list {
+	uint32_t newest, oldest;
+	uint64_t bytes, n;
+	uint8_t id;
+};
+
+struct sim {
+	const struct trace *t;
+	struct node *node;
+	struct list a, b, ghost, ghost_b;
+	uint32_t hand;
+	uint64_t *next;
+	double clock;
+	uint64_t counter;
+	double target, pace;
+};
+
+static void list_init(struct list *l, uint8_t id)
+{
+	*l = (struct list){.newest = NONE, .oldest = NONE, .id = id};
+}
+
+static void push(struct sim *s, struct list *l, uint32_t k)
+{
+	struct node *n = &s->node[k];
+
+	n->older = l->newest;
+	n->newer = NONE;
+	*(l->newest != NONE ? &s->node[l->newest].newer : &l->oldest) = k;
+	l->newest = k;
+	l->bytes += s->t->size[k];
+	l->n++;
+	n->where = l->id;
+}
+
+static void pull(struct sim *s, struct list *l, uint32_t k)
+{
+	struct node *n = &s->node[k];
+
+	*(n->newer != NONE ? &s->node[n->newer].older : &l->newest) = n->older;
+	*(n->older != NONE ? &s->node[n->older].newer : &l->oldest) = n->newer;
+	l->bytes -= s->t->size[k];
+	l->n--;
+	n->where = 0;
+}
+
+/* ---- policies ------------------------------------------------------------ */
+
+/* True: it was there. */
+typedef bool policy_fn(struct sim *s, size_t i, uint32_t k);
+
+static bool lru(struct sim *s, size_t i, uint32_t k)
+{
+	bool hit = s->node[k].where;
+
+	(void)i;
+	if (hit)
+		pull(s, &s->a, k);
+	push(s, &s->a, k);
+	while (s->a.bytes > s->t->capacity)
+		pull(s, &s->a, s->a.oldest);
+	return hit;
+}
+
+/* Drops what is behind a forward reader by an eighth of the room. */
+static bool behind(struct sim *s, size_t i, uint32_t k)
+{
+	bool hit = lru(s, i, k);
+
+	if (s->t->at[i].forward) {
+		if (s->node[k].freq != 1) {
+			s->node[k].freq = 1;
+			s->node[k].next = i;
+		}
+		for (; s->counter < i; s->counter++) {
+			uint32_t old = s->t->at[s->counter].key;
+
+			if (!s->t->at[s->counter].forward)
+				continue;
+			if (s->target < (double)s->t->capacity / 8)
+				break;
+			s->target -= s->t->size[old];
+			if (s->node[old].where)
+				pull(s, &s->a, old);
+		}
+		s->target += s->t->size[k];
+	}
+	return hit;
+}
+
+static bool fifo(struct sim *s, size_t i, uint32_t k)
+{
+	(void)i;
+	if (s->node[k].where)
+		return true;
+	push(s, &s->a, k);
+	while (s->a.bytes > s->t->capacity)
+		pull(s, &s->a, s->a.oldest);
+	return false;
+}
+
+static bool clock_2(struct sim *s, size_t i, uint32_t k)
+{
+	(void)i;
+	if (s->node[k].where) {
+		s->node[k].freq = 1;
+		return true;
+	}
+	s->node[k].freq = 0;
+	push(s, &s->a, k);
+	while (s->a.bytes > s->t->capacity) {
+		uint32_t old = s->a.oldest;
+
+		pull(s, &s->a, old);
+		if (s->node[old].freq) {
+			s->node[old].freq = 0;
+			push(s, &s->a, old);
+		}
+	}
+	return false;
+}
+
+static bool sieve(struct sim *s, size_t i, uint32_t k)
+{
+	(void)i;
+	if (s->node[k].where) {
+		s->node[k].freq = 1;
+		return true;
+	}
+	s->node[k].freq = 0;
+	while (s->a.bytes + s->t->size[k] > s->t->capacity) {
+		uint32_t h = s->hand != NONE ? s->hand : s->a.oldest;
+
+		while (s->node[h].freq) {
+			s->node[h].freq = 0;
+			h = s->node[h].newer != NONE ? s->node[h].newer
+						     : s->a.oldest;
+		}
+		s->hand = s->node[h].newer;
+		pull(s, &s->a, h);
+	}
+	push(s, &s->a, k);
+	return false;
+}
+
+/* S3-FIFO: a is the small queue, b the main one; ghosts as many as b. */
+static void s3_evict(struct sim *s)
+{
+	uint32_t k;
+
+	if (s->a.n && (s->a.bytes > s->t->capacity / 10 || !s->b.n)) {
+		k = s->a.oldest;
+		pull(s, &s->a, k);
+		if (s->node[k].freq > 1) {
+			s->node[k].freq = 0;
+			push(s, &s->b, k);
+			return;
+		}
+		push(s, &s->ghost, k);
+		while (s->ghost.bytes > s->t->capacity * 9 / 10)
+			pull(s, &s->ghost, s->ghost.oldest);
+		return;
+	}
+	k = s->b.oldest;
+	pull(s, &s->b, k);
+	if (s->node[k].freq) {
+		s->node[k].freq--;
+		push(s, &s->b, k);
+	}
+}
+
+static bool s3_fifo(struct sim *s, size_t i, uint32_t k)
+{
+	struct node *n = &s->node[k];
+	bool seen = n->where == s->ghost.id;
+
+	(void)i;
+	if (n->where && !seen) {
+		n->freq += n->freq < 3;
+		return true;
+	}
+	if (seen)
+		pull(s, &s->ghost, k);
+	n->freq = 0;
+	push(s, seen ? &s->b : &s->a, k);
+	while (s->a.bytes + s->b.bytes > s->t->capacity)
+		s3_evict(s);
+	return false;
+}
+
+/* Segmented LRU: what was used twice is in b, at most four fifths. */
+static bool slru(struct sim *s, size_t i, uint32_t k)
+{
+	uint8_t where = s->node[k].where;
+
+	(void)i;
+	if (where) {
+		pull(s, where == s->a.id ? &s->a : &s->b, k);
+		push(s, &s->b, k);
+		while (s->b.bytes > s->t->capacity * 4 / 5) {
+			uint32_t old = s->b.oldest;
+
+			pull(s, &s->b, old);
+			push(s, &s->a, old);
+		}
+	} else {
+		push(s, &s->a, k);
+	}
+	while (s->a.bytes + s->b.bytes > s->t->capacity)
+		pull(s, s->a.n ? &s->a : &s->b,
+		     s->a.n ? s->a.oldest : s->b.oldest);
+	return where;
+}
+
+/* As store/policy.c does it: a young, b proven, a ghost list for each. */
+static unsigned weight(const struct sim *s, uint32_t k)
+{
+	double w = (double)s->t->cost[k] / s->t->size[k] / s->pace + 0.5;
+
+	return w < 1 ? 1 : w > 8 ? 8 : (unsigned)w;
+}
+
+static void prove(struct sim *s, uint32_t k)
+{
+	s->node[k].freq = (uint8_t)(weight(s, k) - 1);
+	push(s, &s->b, k);
+}
+
+static void store_evict(struct sim *s)
+{
+	bool young = s->a.n && ((double)s->a.bytes > s->target || !s->b.n);
+	struct list *ghosts = young ? &s->ghost : &s->ghost_b;
+	uint32_t k = young ? s->a.oldest : s->b.oldest;
+
+	pull(s, young ? &s->a : &s->b, k);
+	if (s->node[k].freq && young) {
+		prove(s, k);
+		return;
+	}
+	if (s->node[k].freq) {
+		s->node[k].freq--;
+		push(s, &s->b, k);
+		return;
+	}
+	push(s, ghosts, k);
+	while (ghosts->bytes > s->t->capacity * 9 / 10)
+		pull(s, ghosts, ghosts->oldest);
+}
+
+static bool store_use(struct sim *s, uint32_t k)
+{
+	struct node *n = &s->node[k];
+
+	if (s->counter - n->next < 128)
+		return true; /* of the same burst */
+	n->next = s->counter;
+	if (n->where == s->a.id) {
+		n->freq = 1;
+	} else {
+		pull(s, &s->b, k);
+		prove(s, k);
+	}
+	return true;
+}
+
+static bool store(struct sim *s, size_t i, uint32_t k)
+{
+	double least = (double)s->t->capacity / 6, step = 2.0 * s->t->size[k];
+	struct node *n = &s->node[k];
+	bool young = n->where == s->ghost.id,
+	     proven = n->where == s->ghost_b.id;
+
+	s->counter++;
+	if (!i) {
+		s->target = least;
+		s->pace = (double)s->t->cost[k] / s->t->size[k];
+	}
+	if (n->where && !young && !proven)
+		return store_use(s, k);
+	s->pace += ((double)s->t->cost[k] / s->t->size[k] - s->pace) / 64;
+	if (young) {
+		pull(s, &s->ghost, k);
+		s->target =
+			fmin(s->target + step, 0.9 * (double)s->t->capacity);
+	} else if (proven) {
+		pull(s, &s->ghost_b, k);
+		s->target = fmax(s->target - step, least);
+	}
+	n->freq = 0;
+	n->next = s->counter;
+	if (young || proven)
+		prove(s, k);
+	else
+		push(s, &s->a, k);
+	while (s->a.bytes + s->b.bytes > s->t->capacity)
+		store_evict(s);
+	return false;
+}
+
+/* The least of `rank` goes. For small traces: looks at 64 drawn ones. */
+static uint32_t least(struct sim *s)
+{
+	uint32_t best = NONE;
+
+	for (int tries = 0; tries < 64 || best == NONE; tries++) {
+		uint32_t k = (uint32_t)draw(s->t->keys);
+
+		if (s->node[k].where &&
+		    (best == NONE || s->node[k].rank < s->node[best].rank))
+			best = k;
+	}
+	return best;
+}
+
+/* Greedy-dual with frequency: clock + uses * cost / size. */
+static bool gdsf(struct sim *s, size_t i, uint32_t k)
+{
+	struct node *n = &s->node[k];
+	bool hit = n->where;
+
+	(void)i;
+	n->freq = hit ? n->freq + (n->freq < 255) : 1;
+	n->rank = s->clock + n->freq * (double)s->t->cost[k] / s->t->size[k];
+	if (hit)
+		return true;
+	while (s->a.bytes + s->t->size[k] > s->t->capacity) {
+		uint32_t old = least(s);
+
+		s->clock = s->node[old].rank;
+		pull(s, &s->a, old);
+	}
+	push(s, &s->a, k);
+	return false;
+}
+
+static bool belady(struct sim *s, size_t i, uint32_t k)
+{
+	bool hit = s->node[k].where;
+
+	s->node[k].next = s->next[i];
+	s->node[k].rank = -(double)s->next[i] * s->t->size[k] / s->t->cost[k];
+	if (hit)
+		return true;
+	push(s, &s->a, k);
+	while (s->a.bytes > s->t->capacity) {
+		uint32_t worst = s->a.oldest;
+
+		for (uint32_t x = s->a.oldest; x != NONE;
+		     x = s->node[x].newer) {
+			double p = (double)(s->node[x].next - i) *
+				   s->t->size[x] / s->t->cost[x];
+			double q = (double)(s->node[worst].next - i) *
+				   s->t->size[worst] / s->t->cost[worst];
+
+			if (p > q)
+				worst = x;
+		}
+		pull(s, &s->a, worst);
+	}
+	return false;
+}
+
+static const struct {
+	const char *name;
+	policy_fn *want;
+} policies[] = {
+	{"lru", lru},       {"behind", behind}, {"fifo", fifo},
+	{"clock", clock_2}, {"sieve", sieve},   {"s3fifo", s3_fifo},
+	{"slru", slru},     {"gdsf", gdsf},     {"store", store},
+	{"best", belady},
+};
+
+/* ---- running ------------------------------------------------------------- */
+
+static void know_future(struct sim *s)
+{
+	uint64_t *last = need(calloc(s->t->keys, sizeof *last));
+
+	s->next = need(calloc(s->t->n, sizeof *s->next));
+	for (uint32_t k = 0; k < s->t->keys; k++)
+		last[k] = 4 * s->t->n;
+	for (size_t i = s->t->n; i-- > 0;) {
+		s->next[i] = last[s->t->at[i].key];
+		last[s->t->at[i].key] = i;
+	}
+	free(last);
+}
+
+/* The share of all cost that was paid, in per cent. */
+static double run(const struct trace *t, policy_fn *policy)
+{
+	struct sim s = {.t = t, .hand = NONE};
+	double paid = 0, all = 0;
+
+	s.node = need(calloc(t->keys, sizeof *s.node));
+	list_init(&s.a, 1);
+	list_init(&s.b, 2);
+	list_init(&s.ghost, 3);
+	list_init(&s.ghost_b, 4);
+	know_future(&s);
+	for (size_t i = 0; i < t->n; i++) {
+		uint32_t k = t->at[i].key;
+
+		all += t->cost[k];
+		if (!policy(&s, i, k))
+			paid += t->cost[k];
+	}
+	free(s.next);
+	free(s.node);
+	return 100 * paid / all;
+}
+
+int main(int argc, char **argv)
+{
+	printf("%-26s", "cost paid, %");
+	for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
+		printf(" %7s", policies[p].name);
+	printf("\n");
+	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+		struct trace t = {.name = traces[i].name};
+
+		if (argc > 1 && !strstr(t.name, argv[1]))
+			continue;
+		traces[i].make(&t);
+		printf("%-26s", t.name);
+		for (size_t p = 0; p < sizeof policies / sizeof *policies;
+		     p++) {
+			printf(" %7.2f", run(&t, policies[p].want));
+			fflush(stdout);
+		}
+		printf("\n");
+		free(t.at);
+		free(t.size);
+		free(t.cost);
+	}
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who stays in the cache: new ones on trial, proven ones, and what they cost. */
+/*
+ * Two queues, each with the ghosts of what went from it lately:
+ *
+ *	load --> young --used meanwhile--> proven --> gone, a ghost
+ *	             |                       ^  |
+ *	             '--> gone, a ghost      |  '-- in order of use; what is dear
+ *	                        |            |      is passed over some times
+ *	                        '--loaded again
+ *
+ * A scan goes through the young part and leaves the rest alone.  How large that part
+ * may be is learnt, as in ARC (Megiddo and Modha, 2003): a ghost of a young one that is
+ * wanted says that it was too small, one of a proven one that it was too large.  So it
+ * is a sixth where some chunks are wanted more often than others, and nearly all where
+ * everything is used for a while and then something else: there this is least recently
+ * used.  Ghosts are remembered for as many bytes as nine tenths of the budget.
+ *
+ * Bursts.  One read of a large chunk is a dozen requests.  So a use counts when the
+ * shard saw BURST others since the last one that did: what was wanted by one reader,
+ * and is not wanted again, proves nothing.
+ *
+ * Ahead.  What is decoded ahead of a reader was never used; its first use is not a
+ * second one, and it is passed over TURNS times before it goes.
+ *
+ * Cost.  Loads are timed.  Each set has its pace (time for a byte, as a running mean,
+ * sets that share a place share it), and so have all together; what takes several
+ * times as long as others is passed over as many times less one when it is proven.
+ * So bzip2 stays longer than LZ4, and an index longer than both.
+ *
+ * Most hits move nothing: they write two numbers into the entry.  Between shards the
+ * oldest goes first, by the tick at which it was put where it stands; each shard
+ * shows those of its tails without a lock.  What is pinned is passed over.  When all
+ * is, we over-commit: waiting while holding pins would deadlock.
+ *
+ * contrib/bench/bench-cache.c has the traces, other policies, and one that knows the
+ * future; docs/performance.md the figures.
+ */
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "store/cache_private.h"
+
+#define YOUNG_LEAST 6 /* a sixth */
+#define YOUNG_STEP 2  /* times the bytes of a ghost */
+#define BURST 8
+#define TURNS 2
+#define WEIGHT_MAX 8
+/* Passes that an entry can need before it goes, and one. */
+#define PASSES (WEIGHT_MAX + TURNS + 2)
+/* Paces are in picoseconds a byte; a mean is of so many loads. */
+#define MEAN_SET 8
+#define MEAN_ALL 64
+/* Ghosts' time goes in units of so many bytes. */
+#define GHOST_UNIT 4096
+
+/* ---- what loads cost ------------------------------------------------------ */
+
+/* Two threads that do this at once lose one of their figures. */
+static uint32_t mean_add(_Atomic uint32_t *mean, uint32_t value, int64_t n)
+{
+	int64_t old = atomic_load_explicit(mean, memory_order_relaxed);
+	int64_t sum = old ? old + ((int64_t)value - old) / n : value;
+	uint32_t mean_now = sum > 0 ? (uint32_t)sum : 1;
+
+	atomic_store_explicit(mean, mean_now, memory_order_relaxed);
+	return mean_now;
+}
+
+uint8_t policy_weigh(struct cache *c, uint64_t set, uint64_t ns, uint64_t bytes)
+{
+	uint64_t slot = shard_hash(set, 0) % PACES, weight;
+	uint32_t pace, mine, all;
+
+	/* A minute is enough, and a page the least. */
+	ns = min_u64(ns, UINT64_C(60000000000));
+	bytes = max_u64(bytes, 4096);
+	pace = (uint32_t)min_u64(ns * 1000 / bytes, UINT32_MAX / 2);
+	mine = mean_add(&c->paces[slot], pace, MEAN_SET);
+	all = mean_add(&c->pace, pace, MEAN_ALL);
+	weight = ((uint64_t)mine + all / 2) / all;
+	return (uint8_t)min_u64(max_u64(weight, 1), WEIGHT_MAX);
+}
+
+/* ---- joining, using, leaving ---------------------------------------------- */
+
+static uint64_t bytes_of(const struct cache *c, const struct entry *e)
+{
+	return ENTRY_COST + (e->buf->gauge == &c->alive ? e->buf->capacity : 0);
+}
+
+/* The shard's time: uses of any of its entries. */
+static uint32_t uses(const struct shard *s)
+{
+	return (uint32_t)(s->hits + s->misses);
+}
+
+static uint32_t ghost_time(struct cache *c, enum shard_queue queue)
+{
+	return (uint32_t)(atomic_load_explicit(&c->gone[queue],
+					       memory_order_relaxed) /
+			  GHOST_UNIT);
+}
+
+void policy_init(struct cache *c)
+{
+	atomic_init(&c->target, c->budget / YOUNG_LEAST);
+}
+
+/* The young part should have been larger, or smaller, by so many bytes.  (Two
+ * threads that say so at once may lose a word.) */
+static void learn(struct cache *c, enum shard_queue queue, uint64_t bytes)
+{
+	uint64_t least = c->budget / YOUNG_LEAST;
+	uint64_t most = c->budget - c->budget / 10;
+	uint64_t t = atomic_load_explicit(&c->target, memory_order_relaxed);
+
+	if (queue == SHARD_YOUNG)
+		t = min_u64(t + YOUNG_STEP * bytes, most);
+	else
+		t = max_u64(t > YOUNG_STEP * bytes ? t - YOUNG_STEP * bytes : 0,
+			    least);
+	atomic_store_explicit(&c->target, t, memory_order_relaxed);
+}
+
+/* Was there such an entry until lately? */
+static bool returns(struct cache *c, struct shard *s, uint64_t hash,
+		    enum shard_queue queue, uint64_t bytes)
+{
+	uint64_t most = c->budget / GHOST_UNIT;
+
+	most = min_u64(most - most / 10, UINT32_MAX / 2);
+	if (!shard_ghost_take(s, hash, queue, ghost_time(c, queue),
+			      (uint32_t)most))
+		return false;
+	learn(c, queue, bytes);
+	return true;
+}
+
+static void join(struct cache *c, struct shard *s, struct entry *e,
+		 enum shard_queue queue)
+{
+	e->queue = (uint8_t)queue;
+	if (queue == SHARD_YOUNG)
+		atomic_fetch_add(&c->young, bytes_of(c, e));
+	else
+		e->lives = (uint8_t)(e->weight - 1);
+	shard_list(s, e, cache_now(c));
+}
+
+void policy_left(struct cache *c, const struct entry *e)
+{
+	if (e->queue == SHARD_YOUNG)
+		atomic_fetch_sub(&c->young, bytes_of(c, e));
+}
+
+void policy_leave(struct cache *c, struct shard *s, struct entry *e)
+{
+	shard_unlist(s, e);
+	policy_left(c, e);
+}
+
+void policy_enter(struct cache *c, struct shard *s, uint64_t hash,
+		  struct entry *e)
+{
+	uint64_t bytes = bytes_of(c, e);
+	bool again = returns(c, s, hash, SHARD_YOUNG, bytes) ||
+		     returns(c, s, hash, SHARD_PROVEN, bytes);
+
+	e->used = cache_now(c);
+	e->noted = uses(s);
+	join(c, s, e, again ? SHARD_PROVEN : SHARD_YOUNG);
+}
+
+void policy_use(struct cache *c, struct shard *s, struct entry *e)
+{
+	bool counts = !e->ahead && uses(s) - e->noted >= BURST;
+
+	e->used = cache_now(c);
+	if (!e->ahead && !counts)
+		return;
+	e->ahead = false;
+	e->noted = uses(s);
+	if (!counts)
+		return;
+	if (e->queue == SHARD_YOUNG) {
+		e->lives = 1; /* is to be proven */
+	} else {
+		policy_leave(c, s, e);
+		join(c, s, e, SHARD_PROVEN);
+	}
+}
+
+/* ---- eviction ------------------------------------------------------------- */
+
+enum outcome { WENT, STAYED, PINNED };
+
+/* The shard whose tail in that queue is the oldest; NULL: all are empty. */
+static struct shard *oldest_shard(struct cache *c, enum shard_queue queue,
+				  uint64_t *tick)
+{
+	struct shard *best = NULL;
+
+	*tick = UINT64_MAX;
+	for (unsigned i = 0; i < SHARDS; i++) {
+		uint64_t t = atomic_load_explicit(
+			&c->shard[i].queue[queue].tail_tick,
+			memory_order_relaxed);
+
+		if (t < *tick) {
+			*tick = t;
+			best = &c->shard[i];
+		}
+	}
+	return best;
+}
+
+/* What becomes of the tail of a queue; under the lock. */
+static enum outcome judge(struct cache *c, struct shard *s, struct entry *e)
+{
+	enum shard_queue queue = e->queue;
+	bool pinned = atomic_load(&e->buf->refs) > 1;
+	bool ahead = queue == SHARD_YOUNG && e->ahead && e->turns < TURNS;
+	uint8_t lives = e->lives;
+
+	policy_leave(c, s, e);
+	if (pinned || ahead) {
+		e->turns += !pinned;
+		join(c, s, e, queue);
+		e->lives = lives;
+		return pinned ? PINNED : STAYED;
+	}
+	if (lives) {
+		join(c, s, e, SHARD_PROVEN);
+		if (queue == SHARD_PROVEN)
+			e->lives = (uint8_t)(lives - 1);
+		return STAYED;
+	}
+	atomic_fetch_add(&c->gone[queue], bytes_of(c, e));
+	shard_ghost_add(s, shard_hash(e->set, e->index), queue,
+			ghost_time(c, queue));
+	shard_remove(s, e);
+	s->evictions++;
+	return WENT;
+}
+
+static enum outcome evict_tail(struct cache *c, struct shard *s,
+			       enum shard_queue queue)
+{
+	enum outcome what = STAYED; /* somebody was faster */
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = s->queue[queue].oldest;
+	if (e)
+		what = judge(c, s, e);
+	pthread_mutex_unlock(&s->lock);
+	if (what == WENT)
+		cache_entry_gone(c, e);
+	return what;
+}
+
+static bool over_budget(struct cache *c)
+{
+	return atomic_load(&c->alive) + atomic_load(&c->reserved) +
+		       atomic_load(&buf_beside) >
+	       c->budget;
+}
+
+/* Young ones while they have more than they may, but none that was looked at
+ * since `start`: it is pinned, or just came. */
+static struct shard *next_shard(struct cache *c, uint64_t start,
+				enum shard_queue *queue)
+{
+	uint64_t young, proven;
+	struct shard *y = oldest_shard(c, SHARD_YOUNG, &young);
+	struct shard *p = oldest_shard(c, SHARD_PROVEN, &proven);
+	bool many = atomic_load(&c->young) > atomic_load(&c->target);
+
+	*queue = y && (!p || (many && young < start)) ? SHARD_YOUNG
+						      : SHARD_PROVEN;
+	return *queue == SHARD_YOUNG ? y : p;
+}
+
+void policy_evict(struct cache *c)
+{
+	uint64_t ready = atomic_load(&c->ready) + SHARDS, pinned = 0;
+	uint64_t start = cache_now(c), tries = ready * PASSES;
+
+	while (tries-- > 0 && pinned <= ready && over_budget(c)) {
+		enum shard_queue queue;
+		struct shard *s = next_shard(c, start, &queue);
+
+		if (!s)
+			return;
+		pinned = evict_tail(c, s, queue) == PINNED ? pinned + 1 : 0;
+	}
+}
