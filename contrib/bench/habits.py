@@ -188,10 +188,11 @@ def prefetch(a):
         (image, "", "shuffled", "%d files of a squashfs image, shuffled, 2 readers"
          % files),
         (image, "", "in_order", "the same in order of names, 1 reader"),
-        (image, "", "some", "a tenth of them at random, 1 reader"),
+        (image, "", "some", "a tenth of the files at random, 1 reader"),
         (tensor, "data/samples", "in_order",
          "%d samples in order, 1 reader" % rows),
-        (tensor, "data/samples", "some", "a tenth of them at random, 1 reader")]
+        (tensor, "data/samples", "some",
+         "a tenth of the samples at random, 1 reader")]
     for source, top, how, what in courses:
         def one(value):
             def f(n):
