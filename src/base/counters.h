@@ -12,6 +12,8 @@
 	X(REQ_GETATTR, "getattr_requests", "GETATTR requests")               \
 	X(REQ_READDIR, "readdir_requests", "READDIR(PLUS) requests")         \
 	X(REQ_READ, "read_requests", "READ requests")                        \
+	X(REQ_WAITED, "read_requests_waited",                                \
+	  "of these, those that had to decode")                              \
 	X(REQ_XATTR, "xattr_requests", "GETXATTR and LISTXATTR requests")    \
 	X(REQ_IOCTL, "ioctl_requests", "IOCTL requests (is it a terminal?)") \
 	X(REQ_OTHER, "other_requests", "all other requests")                 \
@@ -40,6 +42,15 @@
 	X(PUSH_UNKNOWN, "push_unknown",                                      \
 	  "files not pushed because the kernel does not know them")          \
 	X(PUSH_REFUSED, "push_refused", "pushes refused for want of memory") \
+	X(ORDER_FOUND, "order_found",                                        \
+	  "times readers were found to follow the order")                    \
+	X(ORDER_LOST, "order_lost", "times they ceased to")                  \
+	X(ORDER_READY, "order_ready", "files made ready in that order")      \
+	X(ORDER_KEPT, "order_kept",                                          \
+	  "of these, kept here for their readers to ask for")                \
+	X(ORDER_KEPT_READ, "order_kept_read",                                \
+	  "READ requests answered with what was kept")                       \
+	X(ORDER_DECODED, "order_decoded", "chunks decoded for that")         \
 	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \
 	X(FILES_OPENED, "files_opened", "backing files opened")              \
 	X(ERRORS, "errors", "requests answered with a data error")

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/json.h"
+#include "fs/follow.h"
 #include "fs/fs.h"
 #include "pack/sink.h"
 #include "source/source.h"
@@ -45,7 +46,8 @@ struct settings {
 	bool shared; /* by other sources, which are opened by themselves */
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
-	bool no_prefetch; /* nothing is guessed */
+	bool no_prefetch;  /* nothing is guessed */
+	const char *order; /* as order_open; NULL: not known */
 	bool debug, debug_fuse;
 	uint64_t cache_size;
 	uint32_t threads; /* 0: not given */
@@ -186,6 +188,7 @@ struct session {
 	struct store *store;
 	struct shared *shared; /* NULL: none */
 	struct fs *fs;
+	struct follow_order order; /* if it is given */
 	struct source **sources;
 	size_t n_sources;
 	struct classes *classes; /* labels of a file */

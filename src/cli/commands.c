@@ -172,6 +172,11 @@ const struct option options_mount[] = {
 	CALL("prefetch", 0, "on|off", "on",
 	     "decode and hand over what will probably be read next",
 	     option_set_prefetch),
+	CALL("order", 0, "ORDER", NULL,
+	     "what will be read next: torch:seed=S:world=W:rank=R, with "
+	     ":batch=B:workers=N:drop_last:no-shuffle, as DistributedSampler "
+	     "has it, or a file of names",
+	     option_set_order),
 	UINT("uid", "N", "yours, or as stored", "owner of all files", uid, 0,
 	     UINT32_MAX - 1),
 	UINT("gid", "N", "yours, or as stored", "group of all files", gid, 0,

@@ -64,6 +64,7 @@ int option_set_ext(struct settings *s, const char *value, struct error *err);
 	     option_set_ext)
 int option_set_prefetch(struct settings *s, const char *value,
 			struct error *err);
+int option_set_order(struct settings *s, const char *value, struct error *err);
 int option_set_missing(struct settings *s, const char *value,
 		       struct error *err);
 

@@ -21,6 +21,11 @@ int options_check(const struct command *c, const struct settings *s)
 		return cli_usage(c, "--to goes with --stage");
 	if (!s->shm_cache && s->shm_dir)
 		return cli_usage(c, "--shm-dir goes with --shm-cache");
+	if (s->order && s->no_prefetch)
+		return cli_usage(c, "order= reads ahead, and prefetch=off "
+				    "forbids it");
+	if (s->order && (s->single || s->threads == 1))
+		return cli_usage(c, "order= takes more than one thread");
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/parse.h"
 #include "cli/option_rows.h"
+#include "order/spec.h"
 #include "source/raw.h"
 #include "source/suffix.h"
 #include "tree/tree.h"
@@ -53,6 +54,14 @@ int option_set_prefetch(struct settings *s, const char *value,
 	else
 		return error_set(err, -EINVAL, "'%s' is not on or off", value);
 	return 0;
+}
+
+int option_set_order(struct settings *s, const char *value, struct error *err)
+{
+	struct order_spec spec;
+
+	s->order = value;
+	return order_spec_parse(value, &spec, err);
 }
 
 int option_set_missing(struct settings *s, const char *value, struct error *err)

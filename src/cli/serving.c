@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/system.h"
 #include "cli/options_fit.h"
+#include "cli/order_file.h"
 
 /* For what is being decoded when nobody wants it any more. */
 #define END_SECONDS 2
@@ -82,7 +83,9 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 		    size_t n)
 {
 	const char *none = NULL;
-	const char **places[] = {&s->index, &s->shm_dir, &s->stage.to};
+	const char **places[] = {&s->index, &s->shm_dir, &s->stage.to,
+				 &s->order};
+	struct order_spec spec;
 	int r = options_check(c, s);
 
 	if (r != 0)
@@ -94,6 +97,9 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 	}
 	if (s->index && !strcmp(s->index, "none"))
 		places[0] = &none;
+	if (s->order && order_spec_parse(s->order, &spec, NULL) == 0 &&
+	    !spec.file)
+		places[3] = &none;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		const char *given = *places[i];
 
@@ -162,7 +168,16 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 				s->single ? 0 : system_cores(), shared, err);
 	if (r < 0)
 		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
+	r = s->order ? order_open(&(*session)->order, s->order,
+				  (*session)->tree, err)
+		     : 0;
+	if (r < 0) {
+		session_free(*session);
+		*session = NULL;
+		return cli_source_exit(r);
+	}
 	cost_warn(*session, s);
+	fo.order = s->order ? &(*session)->order : NULL;
 	r = fuse_face_mount(face, &fo, (*session)->fs, err);
 	if (r == 0)
 		return 0;

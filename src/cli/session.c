@@ -68,6 +68,8 @@ static char *describe_config(char *const *paths, size_t n,
 			s->shm_dir ? s->shm_dir : SHM_DEFAULT);
 	if (s->no_prefetch)
 		fprintf(f, "prefetch=off\n");
+	if (s->order)
+		fprintf(f, "order=%s\n", s->order);
 	if (s->dataset)
 		fprintf(f, "dataset=%s\n", s->dataset);
 	if (s->concat_given)
@@ -490,6 +492,7 @@ void session_free(struct session *s)
 	for (size_t i = s->n_sources; i-- > 0;)
 		source_close(s->sources[i]);
 	free(s->sources);
+	follow_order_free(&s->order);
 	classes_free(s->classes);
 	if (s->handles)
 		handles_free(s->handles);

@@ -3,6 +3,7 @@
 #ifndef FS_FS_PRIVATE_H
 #define FS_FS_PRIVATE_H
 
+#include <stdatomic.h>
 #include <time.h>
 
 #include "fs/errors.h"
@@ -16,6 +17,9 @@ struct fs {
 	struct errors *errors;
 	uint64_t pin_budget; /* decoded bytes one read may hold pinned */
 	struct timespec started;
+	/* Whole files that are kept in the cache under this number and their inode's, since
+	 * somebody is going to ask for them (follow.h); 0: none ever. */
+	_Atomic uint64_t kept;
 };
 
 /* The file's attributes, through the cache where they are generated. */

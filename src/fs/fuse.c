@@ -190,6 +190,9 @@ static void push_begin(struct fuse_face *f, struct fuse_store **store)
 	    (fuse_store_new(store, fuse_session_fd(f->session), &err) < 0 ||
 	     push_new(&f->push, f->fs, &o, fuse_store_put, *store, &err) < 0))
 		log_info("small files are not read ahead: %s", err.text);
+	if (f->order && f->threads > 1 &&
+	    follow_new(&f->follow, f->fs, f->push, f->order, &err) < 0)
+		log_warn("order: %s", err.text);
 }
 
 /* What is being stored may wait for a READ that nobody answers any more. */
@@ -197,6 +200,7 @@ static void push_end(struct fuse_face *f, struct fuse_store *store)
 {
 	struct fuse_buf buf = {.mem = NULL};
 
+	follow_stop(f->follow);
 	push_stop(f->push);
 	while (!push_is_still(f->push)) {
 		struct pollfd p = {.fd = fuse_session_fd(f->session),
@@ -207,8 +211,11 @@ static void push_end(struct fuse_face *f, struct fuse_store *store)
 			fuse_session_process_buf(f->session, &buf);
 	}
 	free(buf.mem);
+	follow_join(f->follow);
 	push_free(f->push);
 	f->push = NULL;
+	follow_free(f->follow);
+	f->follow = NULL;
 	fuse_store_free(store);
 }
 

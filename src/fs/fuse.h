@@ -3,6 +3,7 @@
 #ifndef FS_FUSE_H
 #define FS_FUSE_H
 
+#include "fs/follow.h"
 #include "fs/fs.h"
 
 struct fuse_face_options {
@@ -14,6 +15,8 @@ struct fuse_face_options {
 			     an open */
 	bool debug;       /* libfuse's own request trace, on stderr */
 	bool prefetch;    /* push small files into the page cache */
+	/* In which samples will be read; NULL: nobody knows.  Borrowed. */
+	const struct follow_order *order;
 	unsigned threads; /* 1: single-threaded loop */
 	unsigned timeout; /* idle seconds until unmount; 0: never, and
 	                           the mount is stateless (no opens) */

@@ -295,7 +295,7 @@ int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 	f->threads = o->threads ? o->threads : 1;
 	f->timeout = o->timeout;
 	f->prefetch = o->prefetch;
-	f->prefetch = o->prefetch;
+	f->order = o->order;
 	f->debug = o->debug;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->wake, NULL);

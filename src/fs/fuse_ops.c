@@ -374,8 +374,13 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	}
 	fuse_reply_iov(req, reply.iov, (int)reply.niov);
 	fs_release(f->fs, &reply);
-	push_note(f->push, ino, (uint64_t)off, size,
-		  store_thread.loads != before);
+	if (store_thread.loads != before)
+		counter_add(COUNT_REQ_WAITED, 1);
+	if (f->push)
+		push_note(f->push, ino, (uint64_t)off, size,
+			  store_thread.loads != before);
+	else if (f->follow)
+		follow_note(f->follow, ino);
 }
 
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,

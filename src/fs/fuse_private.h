@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fs/follow.h"
 #include "fs/fuse.h"
 #include "fs/push.h"
 
@@ -20,11 +21,13 @@ struct fuse_face {
 	dev_t device;     /* of our mount; 0: unknown */
 	unsigned threads, timeout;
 	bool debug, mounted, prefetch;
-	struct push *push;      /* while it serves; NULL: nothing is pushed */
-	bool stateless;         /* opens are answered ENOSYS */
-	bool connected;         /* INIT came */
-	_Atomic unsigned opens; /* files and directories open now */
-	_Atomic bool active;    /* a request since the watcher looked */
+	struct push *push; /* while it serves; NULL: nothing is pushed */
+	const struct follow_order *order; /* NULL: none is known */
+	struct follow *follow;            /* while it serves */
+	bool stateless;                   /* opens are answered ENOSYS */
+	bool connected;                   /* INIT came */
+	_Atomic unsigned opens;           /* files and directories open now */
+	_Atomic bool active; /* a request since the watcher looked */
 	/* The watcher that ends an idle session. */
 	pthread_mutex_t lock; /* protects `finished` */
 	pthread_cond_t wake;

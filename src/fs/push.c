@@ -60,8 +60,8 @@ bool push_may(struct push *p)
 
 /* ---- storing -------------------------------------------------------------- */
 
-static void store_one(struct push *p, enum push_kind kind, uint64_t ino,
-		      const unsigned char *bytes, uint32_t size)
+static int store_one(struct push *p, enum push_kind kind, uint64_t ino,
+		     const unsigned char *bytes, uint32_t size)
 {
 	/* The kernel only reads it. */
 	struct iovec iov = {(void *)(uintptr_t)bytes, size};
@@ -78,6 +78,7 @@ static void store_one(struct push *p, enum push_kind kind, uint64_t ino,
 		push_worth_unknown(p->worth, kind);
 	else if (r != -ENOMEM)
 		atomic_store(&p->stop, true);
+	return r;
 }
 
 static void run_parcel(void *arg)
@@ -91,6 +92,38 @@ static void run_parcel(void *arg)
 	}
 	buf_unref(x->bytes);
 	free(x);
+}
+
+static void run_batch(void *arg)
+{
+	struct push_batch *b = arg;
+	struct push *p = b->p;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		uint64_t room = push_room(p->room);
+		uint32_t size = (uint32_t)b->bytes[i]->size;
+
+		b->result[i] = -EAGAIN;
+		if (!room) {
+			counter_add(COUNT_PUSH_REFUSED, 1);
+			continue;
+		}
+		push_worth_ask(p->worth, PUSH_KNOWN, b->ino[i], size, room);
+		b->result[i] = store_one(p, PUSH_KNOWN, b->ino[i],
+					 b->bytes[i]->data, size);
+	}
+	b->done(b);
+}
+
+void push_batch(struct push *p, struct push_batch *b)
+{
+	b->p = p;
+	pool_submit(p->storer, run_batch, b);
+}
+
+uint64_t push_file_max(const struct push *p)
+{
+	return p->options.file_max;
 }
 
 /* ---- gathering ------------------------------------------------------------ */

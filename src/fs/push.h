@@ -37,6 +37,23 @@ void push_set_first(struct push *p, push_first_fn *first, void *ctx);
  * be, and pushed.  Nothing is held back of these, and how far ahead is up to the
  * caller.  False: the queue is full or memory is short now, try again later. */
 bool push_file(struct push *p, uint64_t ino);
+/* Whole files, whose bytes somebody has already (he keeps the references). */
+#define PUSH_BATCH 32
+struct push_batch {
+	struct push *p;
+	unsigned n;
+	uint64_t ino[PUSH_BATCH];
+	struct buf *bytes[PUSH_BATCH];
+	/* As push_store_fn says; -EAGAIN: memory is short. */
+	int result[PUSH_BATCH];
+	/* Called by the thread that stores. */
+	void (*done)(struct push_batch *b);
+};
+/* Have them stored; waits while many are under way.  `done` is called in any case, at the
+ * latest by push_free. */
+void push_batch(struct push *p, struct push_batch *b);
+/* Files that are larger are not pushed. */
+uint64_t push_file_max(const struct push *p);
 /* A READ was answered; `waited`: it had to decode.  Never blocks.  `p` may be NULL. */
 void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
 	       bool waited);

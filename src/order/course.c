@@ -276,12 +276,12 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 	uint64_t position;
 
 	course_clear(c);
-	c->base = 0;
+	c->base = c->top; /* no position comes twice */
 	c->now = which;
 	c->made[!which] = false;
 	c->epoch = epoch;
-	c->front = c->top = c->next = where->low;
-	c->high = where->high;
+	c->front = c->top = c->next = c->base + where->low;
+	c->high = c->base + where->high;
 	c->n_latest = 0;
 	c->known = c->ever = true;
 	c->state.found++;
@@ -424,17 +424,21 @@ static bool next_alone(struct course *c, uint64_t *position)
 
 bool course_next(struct course *c, struct course_step *out)
 {
+	bool begins = false;
 	uint64_t p;
 
 	if (!c->known)
 		return false;
 	extend(c);
-	if (!next_of_group(c, &p) && !next_alone(c, &p)) {
+	if (!next_of_group(c, &p)) {
+		begins = next_alone(c, &p);
 		c->group = UINT64_MAX;
-		return false;
+		if (!begins)
+			return false;
 	}
 	c->group = p;
-	*out = (struct course_step){p, slot_at(c, p)->sample, is_mark(c, p)};
+	*out = (struct course_step){p, slot_at(c, p)->sample, is_mark(c, p),
+				    begins};
 	return true;
 }
 
@@ -449,12 +453,19 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 		return;
 	}
 	if (r == COURSE_LATER) {
+		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
+		c->next = min_u64(c->next, position);
 		c->group = UINT64_MAX;
 		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
 		return;
 	}
 	s->state = r == COURSE_READY ? SLOT_READY : SLOT_LEFT;
 	s->kept = kept;
+}
+
+void course_limit(struct course *c, uint64_t bytes)
+{
+	c->bytes = bytes;
 }
 
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)

@@ -47,6 +47,7 @@ struct course_step {
 	uint64_t position;
 	uint32_t sample;
 	bool keep;
+	bool begins; /* the first of its chunk */
 };
 bool course_next(struct course *c, struct course_step *out);
 enum course_result {
@@ -54,8 +55,12 @@ enum course_result {
 	COURSE_LATER, /* there is no room */
 	COURSE_FAILED
 };
+/* Also later on, when it turns out that the kernel did not take it: READY with what is
+ * kept instead, or LATER. */
 void course_done(struct course *c, uint64_t position, enum course_result r,
 		 void *kept);
+/* Another size of the window, from now on. */
+void course_limit(struct course *c, uint64_t bytes);
 /* Up to n samples that course_next is going to begin a chunk with. */
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n);
 

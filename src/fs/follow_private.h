@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of follow share. */
+#ifndef FS_FOLLOW_PRIVATE_H
+#define FS_FOLLOW_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/follow.h"
+#include "fs/push.h"
+#include "fs/whole.h"
+#include "order/course.h"
+
+/* Tensors, or sets of files, that are followed at the same time. */
+#define TRACKS 4
+/* READs that were not looked at yet; more are forgotten. */
+#define NOTES 1024
+
+struct track {
+	struct follow *f;
+	struct files *_Atomic files; /* NULL: free; of a list: unused */
+	uint32_t set;
+	uint64_t first;        /* inode number of its node 0 */
+	struct course *course; /* NULL: its order takes too much memory */
+	struct order order;
+	struct course_state state; /* as it was counted */
+	uint64_t sample;           /* bytes of one */
+	uint64_t used;             /* the last READ */
+	unsigned in_flight;        /* files on their way to the kernel */
+	_Atomic bool known;
+};
+
+struct follow {
+	struct fs *fs;
+	struct push *push;
+	const struct follow_order *order;
+	pthread_t thread;
+	bool started;
+	uint64_t window, keep_max; /* bytes */
+	uint64_t kept;             /* bytes kept now */
+	struct track track[TRACKS];
+	uint64_t reads;
+	struct batch *batch; /* being filled; NULL */
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t wake;
+	uint64_t note[NOTES];
+	unsigned n_notes, next_note;
+	struct batch *done; /* that came back */
+	bool stop;
+	_Atomic bool stopping;
+};
+
+/* Inode number of sample i. */
+uint64_t track_ino(const struct track *t, uint32_t sample);
+/* Make something ready. */
+enum follow_what {
+	FOLLOW_NOTHING, /* is to be done */
+	FOLLOW_MORE,
+	FOLLOW_LATER /* there is no room now */
+};
+enum follow_what follow_work(struct track *t);
+/* Have the last files stored. */
+void follow_flush(struct follow *f);
+/* What came back from there; and where nobody is interested any more. */
+void follow_settle(struct batch *list);
+void follow_discard(struct batch *list);
+extern const struct course_ops follow_ops;
+
+#endif
