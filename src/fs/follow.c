@@ -31,7 +31,7 @@
 /* Of the memory that is there, for what readers are ahead of. */
 #define MEMORY_SHARE 4
 /* Of the cache, for what is kept. */
-#define KEEP_SHARE 4
+#define KEEP_SHARE 2
 /* READs that are looked at, and files made ready, in one round. */
 #define ROUND 64
 /* Where nobody is on a course, so many READs wake the thread. */

@@ -108,9 +108,11 @@ static void run_batch(void *arg)
 			counter_add(COUNT_PUSH_REFUSED, 1);
 			continue;
 		}
-		push_worth_ask(p->worth, PUSH_KNOWN, b->ino[i], size, room);
 		b->result[i] = store_one(p, PUSH_KNOWN, b->ino[i],
 					 b->bytes[i]->data, size);
+		if (b->result[i] == 0)
+			push_worth_ask(p->worth, PUSH_KNOWN, b->ino[i], size,
+				       room);
 	}
 	b->done(b);
 }
