@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""order=: a tensor 5 x the cache is read in torch's order by a DataLoader, next to
+never waits, and is what h5py reads; a wrong order does no harm."""
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import h5py
+import numpy as np
+
+import lib
+from checks import check, equal, flatten
+from lib import Mount, case, exits, tensorfs
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+N, CHUNK = 5120, 64
+work = path = data = None
+TORCH = "order=torch:seed=3:world=2:rank=1:batch=16:workers=2"
+
+
+class Samples(Dataset):
+    """Files that the kernel forgets as soon as they were read."""
+
+    def __init__(self, top):
+        self.names = ["%s/%s" % (top, f) for f in sorted(os.listdir(top))]
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, i):
+        fd = os.open(self.names[i], os.O_RDONLY)
+        b = os.read(fd, 1 << 20)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+        got = np.frombuffer(b[128:], "<u2")
+        return i, bool((got == data[i].ravel()).all())
+
+
+def counters(m):
+    return {k.split(".")[-1]: v for k, v in flatten(m.stats()).items()
+            if isinstance(v, int)}
+
+
+def read_all(m, order, workers=2):
+    """What changed in the counters; every sample is what it should be."""
+    before = counters(m)
+    loader = DataLoader(Samples(m / "data/samples"), batch_size=16, sampler=order,
+                        num_workers=workers, collate_fn=list)
+    got = []
+    for batch in loader:
+        got += batch
+        time.sleep(0.004)  # somebody trains
+    equal([i for i, _ in got], list(order), "samples that were read")
+    check(all(same for _, same in got), "bytes differ from h5py's")
+    after = counters(m)
+    return {k: after[k] - before.get(k, 0) for k in after}
+
+
+def sampler(drop_last=False):
+    return DistributedSampler(range(N), 2, 1, seed=3, drop_last=drop_last)
+
+
+def not_waited(c, n, share, what):
+    waited = c["read_requests_waited"]
+    if os.environ.get("TENSORFS_SANITIZED"):
+        share -= 0.15  # decoding takes its time
+    check(waited <= n * (1 - share), "%s: %d of %d reads waited" % (what, waited, n))
+
+
+@case
+def epochs():
+    with Mount(path, opts=["-o", "cache-size=8M," + TORCH]) as m:
+        s = sampler()
+        for e in range(4):
+            s.set_epoch(e)
+            c = read_all(m, s)
+            not_waited(c, len(s), 0.85 if e == 0 else 0.95, "epoch %d" % e)
+            equal(c["order_found"], e == 0, "epoch %d: found" % e)
+            equal(c["order_lost"], 0, "epoch %d: lost" % e)
+            check(c["chunks_decoded"] < len(s) / 3,
+                  "%d chunks decoded" % c["chunks_decoded"])
+
+
+@case
+def resumed_at_epoch_7():
+    with Mount(path, opts=["-o", "cache-size=8M," + TORCH]) as m:
+        s = sampler()
+        s.set_epoch(7)
+        c = read_all(m, list(s)[1000:])
+        equal(c["order_found"], 1, "found")
+        not_waited(c, len(s) - 1000, 0.75, "from 1000 on")
+        s.set_epoch(8)
+        not_waited(read_all(m, s), len(s), 0.95, "epoch 8")
+
+
+@case
+def drop_last_and_no_set_epoch():
+    opts = "cache-size=8M,order=torch:seed=3:world=2:rank=1:drop_last"
+    with Mount(path, opts=["-o", opts + ":batch=16:workers=2"]) as m:
+        s = sampler(drop_last=True)
+        read_all(m, s)
+        read_all(m, s)
+        not_waited(read_all(m, s), len(s), 0.95, "epoch 0 for the third time")
+
+
+@case
+def a_file_of_names():
+    names = os.path.join(work, "names")
+    order = [int(i) for i in np.random.default_rng(4).permutation(N)[:2500]]
+    spell = ("%06d", "%06d.npy", "data/samples/%06d.npy", "/data/samples/%06d.npy")
+    with open(names, "w") as f:
+        f.writelines(spell[k % 4] % i + "\n" for k, i in enumerate(order))
+    with Mount(path, opts=["-o", "cache-size=8M,order=" + names]) as m:
+        c = read_all(m, order)
+        equal(c["order_found"], 1, "found")
+        not_waited(c, len(order), 0.75, "the first time")
+        not_waited(read_all(m, order), len(order), 0.95, "the second time")
+
+
+@case
+def a_wrong_order():
+    with Mount(path, opts=["-o", "cache-size=8M,order=torch:seed=4"]) as m:
+        c = read_all(m, sampler())
+        equal(c["order_found"], 0, "found")
+        equal(c["order_ready"], 0, "files made ready")
+
+
+@case
+def what_is_refused():
+    where = os.path.join(work, "mnt")
+    empty = os.path.join(work, "empty")
+    wrong = os.path.join(work, "wrong")
+    os.mkdir(where)
+    open(empty, "w").close()
+    with open(wrong, "w") as f:
+        f.write("data/samples/000000.npy\nnothing\n")
+    for order, code, says in (
+            ("torch:world=2:rank=2", 2, "rank 2 is none of a world of 2"),
+            ("torch:seed", 2, "seed needs a number"),
+            ("torch:x=1", 2, "'x' is none of"),
+            ("torch,prefetch=off", 2, "prefetch=off"),
+            ("torch,nothreads", 2, "more than one thread"),
+            (os.path.join(work, "none"), 3, "No such file"),
+            (empty, 3, "it names nothing"),
+            (wrong, 3, "line 2: there is no file 'nothing'")):
+        p = exits(tensorfs("mount", path, where, "-o", "order=" + order), code, order)
+        check(says in p.stderr, "%s: %s" % (order, p.stderr))
+    # Commas, where they separate nothing else.
+    with Mount(path, opts=["--order=torch:seed=3,world=2,rank=1"]) as m:
+        config = os.getxattr(m.path, "user.tensorfs.config").decode()
+        check("order=torch:seed=3,world=2,rank=1\n" in config, config)
+
+
+work = lib.setup()
+path = os.path.join(work, "t.h5")
+data = np.repeat(np.random.default_rng(1).integers(0, 99, (N, 64, 16), "u2"), 4,
+                 axis=2)
+with h5py.File(path, "w") as f:
+    f.create_dataset("data", data=data, chunks=(CHUNK, 64, 64), compression="lzf")
+lib.main()
