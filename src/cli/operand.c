@@ -12,6 +12,17 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 
+char *session_base_name(const char *path)
+{
+	size_t end = strlen(path), begin;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+		;
+	return strndup(path + begin, end - begin);
+}
+
 bool operand_split(const char *text, struct operand *out)
 {
 	size_t end = strlen(text), cut = end;

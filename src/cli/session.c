@@ -36,17 +36,6 @@
 /* Where all tensors are one Zarr hierarchy; with a 3 behind it that of Zarr v3. */
 #define ZARR_ROOT ".zarr"
 
-char *session_base_name(const char *path)
-{
-	size_t end = strlen(path), begin;
-
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
-		;
-	return strndup(path + begin, end - begin);
-}
-
 /* Text for the root's user.tensorfs.config. */
 static char *describe_config(char *const *paths, size_t n,
 			     const struct settings *s)
