@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of a Parquet page with their levels: which are there, and which of them are a
- * list. */
+/* Values of a Parquet page with their levels: which are there, which are a list. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
