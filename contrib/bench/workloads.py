@@ -488,7 +488,6 @@ def many_parts(a):
     def read():
         with h5py.File(path, "r") as f:
             return f["data"].virtual_sources()
-
     def theirs(_):
         evict(path)
         return {"": seconds(read)}
