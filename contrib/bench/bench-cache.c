@@ -15,7 +15,16 @@
  * is dropped soon after (store/behind.c, which stands beside any policy); `store` is
  * store/policy.c.
  */
-#include "bench-traces.h"
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench-cache-traces.h"
+
+enum { NONE = UINT32_MAX };
 
 /* ---- lists of keys ------------------------------------------------------- */
 

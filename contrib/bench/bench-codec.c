@@ -16,10 +16,6 @@
  *
  * PATTERN: only lines whose name contains it.
  */
-#include <bzlib.h>
-#include <libdeflate.h>
-#include <liblzf/lzf.h>
-#include <lz4.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +23,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <zstd.h>
-#if __has_include(<blosc.h>)
-#include <blosc.h>
-#define WITH_BLOSC 1
-#endif
-#if __has_include(<libaec.h>)
-#include <libaec.h>
-#define WITH_SZIP 1
-#endif
 
-#include "base/bytes.h"
-#include "codec/pipeline.h"
+#include "bench-codec-libraries.h"
 
 #define TOTAL ((size_t)32 << 20)
 #define FRAME ((size_t)128 << 10)
@@ -83,131 +69,6 @@ void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 }
 
 /* ---- what is measured ---------------------------------------------------- */
-
-/* Stored bytes of a chunk by the library alone; false: they do not decode. */
-typedef bool own_fn(const unsigned char *in, size_t in_len, unsigned char *out,
-		    size_t n);
-
-struct bench {
-	const char *name;
-	uint32_t filters[3]; /* HDF5 ids in writing order, 0 ends */
-	size_t chunk;        /* plain bytes */
-	own_fn *own;         /* NULL: there is no library */
-	uint32_t elem;       /* 0: 2 */
-	uint32_t mode;       /* bitshuffle: its compression; blosc: shuffle */
-};
-
-static bool own_deflate(const unsigned char *in, size_t in_len,
-			unsigned char *out, size_t n)
-{
-	static struct libdeflate_decompressor *d;
-
-	if (!d)
-		d = libdeflate_alloc_decompressor();
-	return d && libdeflate_zlib_decompress(d, in, in_len, out, n, NULL) ==
-			    LIBDEFLATE_SUCCESS;
-}
-
-static bool own_lzf(const unsigned char *in, size_t in_len, unsigned char *out,
-		    size_t n)
-{
-	return lzf_decompress(in, (unsigned)in_len, out, (unsigned)n) == n;
-}
-
-static bool own_zstd(const unsigned char *in, size_t in_len, unsigned char *out,
-		     size_t n)
-{
-	static ZSTD_DCtx *d;
-
-	if (!d)
-		d = ZSTD_createDCtx();
-	return d && ZSTD_decompressDCtx(d, out, n, in, in_len) == n;
-}
-
-/* The one block of a chunk, behind the filter's three numbers. */
-static bool own_lz4(const unsigned char *in, size_t in_len, unsigned char *out,
-		    size_t n)
-{
-	return LZ4_decompress_safe((const char *)in + 16, (char *)out,
-				   (int)in_len - 16, (int)n) == (int)n;
-}
-
-/* All blocks of a bitshuffle chunk: decompressed, bits left where they are. */
-static bool own_blocks(const unsigned char *in, size_t in_len,
-		       unsigned char *out, size_t n, bool lz4)
-{
-	size_t block = load_be32(in + 8), at = 12, done = 0;
-
-	while (done < n) {
-		size_t len = load_be32(in + at);
-
-		if (lz4 ? LZ4_decompress_safe((const char *)in + at + 4,
-					      (char *)out + done, (int)len,
-					      (int)block) != (int)block
-			: !own_zstd(in + at + 4, len, out + done, block))
-			return false;
-		at += 4 + len;
-		done += block;
-	}
-	return at == in_len;
-}
-
-static bool own_bits_lz4(const unsigned char *in, size_t in_len,
-			 unsigned char *out, size_t n)
-{
-	return own_blocks(in, in_len, out, n, true);
-}
-
-static bool own_bits_zstd(const unsigned char *in, size_t in_len,
-			  unsigned char *out, size_t n)
-{
-	return own_blocks(in, in_len, out, n, false);
-}
-
-static bool own_bzip2(const unsigned char *in, size_t in_len,
-		      unsigned char *out, size_t n)
-{
-	unsigned made = (unsigned)n;
-
-	return BZ2_bzBuffToBuffDecompress((char *)out, &made, (char *)in,
-					  (unsigned)in_len, 0, 0) == BZ_OK &&
-	       made == n;
-}
-
-#ifdef WITH_BLOSC
-static bool own_blosc(const unsigned char *in, size_t in_len,
-		      unsigned char *out, size_t n)
-{
-	(void)in_len;
-	return blosc_decompress_ctx(in, out, n, 1) == (int)n;
-}
-#endif
-
-#ifdef WITH_SZIP
-#define SZIP_BLOCK 32u
-#define SZIP_LINE 256u
-static void set_up_szip(struct aec_stream *s)
-{
-	memset(s, 0, sizeof *s);
-	s->bits_per_sample = 16;
-	s->block_size = SZIP_BLOCK;
-	s->rsi = SZIP_LINE / SZIP_BLOCK;
-	s->flags = AEC_DATA_PREPROCESS;
-}
-
-static bool own_szip(const unsigned char *in, size_t in_len, unsigned char *out,
-		     size_t n)
-{
-	struct aec_stream s;
-
-	set_up_szip(&s);
-	s.next_in = in + 4;
-	s.avail_in = in_len - 4;
-	s.next_out = out;
-	s.avail_out = n;
-	return aec_buffer_decode(&s) == AEC_OK && s.total_out == n;
-}
-#endif
 
 static const struct bench benches[] = {
 	{"shuffle+deflate, frames", {2, 1}, FRAME, own_deflate, 0, 0},
@@ -299,7 +160,24 @@ static void make_frame(uint16_t *at)
 		}
 }
 
-#include "bench-encode.h"
+static size_t encode_chunk(const struct bench *b, const unsigned char *from,
+			   unsigned char *to, size_t room)
+{
+	size_t n = b->chunk;
+
+	for (unsigned i = 0; i < 3 && b->filters[i]; i++) {
+		bool last = i == 2 || !b->filters[i + 1];
+		unsigned char *at = last ? to : spare;
+
+		n = b->filters[i] == 3
+			    ? add_fletcher32(from, n, at)
+			    : encode(b, b->filters[i], from, n, at, room);
+		if (!n)
+			die("encoding failed");
+		from = at;
+	}
+	return n;
+}
 
 static int compare(const void *a, const void *b)
 {

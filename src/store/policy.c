@@ -48,19 +48,19 @@
 #define WEIGHT_MAX 8
 /* Passes that an entry can need before it goes, and one. */
 #define PASSES (WEIGHT_MAX + TURNS + 2)
-/* Paces are in picoseconds a byte; a mean is of so many loads. */
-#define MEAN_SET 8
-#define MEAN_ALL 64
+/* Paces are in picoseconds a byte; a mean is of so many loads.  It is the same
+ * number for a set and for all, so that one set alone is exactly as all are. */
+#define MEAN 64
 /* Ghosts' time goes in units of so many bytes. */
 #define GHOST_UNIT 4096
 
 /* ---- what loads cost ------------------------------------------------------ */
 
 /* Two threads that do this at once lose one of their figures. */
-static uint32_t mean_add(_Atomic uint32_t *mean, uint32_t value, int64_t n)
+static uint32_t mean_add(_Atomic uint32_t *mean, uint32_t value)
 {
 	int64_t old = atomic_load_explicit(mean, memory_order_relaxed);
-	int64_t sum = old ? old + ((int64_t)value - old) / n : value;
+	int64_t sum = old ? old + ((int64_t)value - old) / MEAN : value;
 	uint32_t mean_now = sum > 0 ? (uint32_t)sum : 1;
 
 	atomic_store_explicit(mean, mean_now, memory_order_relaxed);
@@ -76,8 +76,8 @@ uint8_t policy_weigh(struct cache *c, uint64_t set, uint64_t ns, uint64_t bytes)
 	ns = min_u64(ns, UINT64_C(60000000000));
 	bytes = max_u64(bytes, 4096);
 	pace = (uint32_t)min_u64(ns * 1000 / bytes, UINT32_MAX / 2);
-	mine = mean_add(&c->paces[slot], pace, MEAN_SET);
-	all = mean_add(&c->pace, pace, MEAN_ALL);
+	mine = mean_add(&c->paces[slot], pace);
+	all = mean_add(&c->pace, pace);
 	weight = ((uint64_t)mine + all / 2) / all;
 	return (uint8_t)min_u64(max_u64(weight, 1), WEIGHT_MAX);
 }

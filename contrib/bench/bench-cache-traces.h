@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traces of chunks that reads want, for bench-cache.c. */
-#ifndef BENCH_TRACES_H
-#define BENCH_TRACES_H
+/* What reads want of a cache: the traces of bench-cache. */
+#ifndef BENCH_CACHE_TRACES_H
+#define BENCH_CACHE_TRACES_H
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { NONE = UINT32_MAX };
 
 struct access {
 	uint32_t key;
@@ -35,6 +32,8 @@ static void *need(void *p)
 	}
 	return p;
 }
+
+/* ---- traces -------------------------------------------------------------- */
 
 static uint64_t state = 88172645463325252u;
 
