@@ -4,7 +4,8 @@
  *	small      a copy of its bytes, which the storer of push gives to the kernel
  *	           a mark, or unknown to the kernel: the copy is kept in the cache, counted
  *	           in its budget, and READs are answered with it
- *	large      its chunks are held in the cache: they cannot be evicted
+ *	large      its chunks are held in the cache, where they cannot be evicted; if they have
+ *	           much else in them, a copy is kept
  *
  * What is kept may take a part of the cache, and where there is no room it is later.
  */
@@ -287,6 +288,20 @@ static void want_next(struct track *t)
 	}
 }
 
+/* Are the chunks that hold it not much more than it is?  What was put together is in none. */
+static bool holds_little(const struct reply *r)
+{
+	const struct buf *last = NULL;
+	uint64_t held = 0;
+
+	for (unsigned i = 0; i < r->npins; i++)
+		if (r->pins[i].buf && r->pins[i].buf != last) {
+			last = r->pins[i].buf;
+			held += last->size;
+		}
+	return !r->gathered && held <= r->len + r->len / 2;
+}
+
 /* Its chunks stay where they are. */
 static enum course_result hold_large(struct follow *f, const struct whole *w,
 				     struct reply *r, struct kept **kept)
@@ -306,12 +321,14 @@ static enum course_result make_ready(struct track *t,
 				     struct kept **kept)
 {
 	struct follow *f = t->f;
-	bool keep = s->keep || !f->push;
+	bool large = !is_small(f, w->size);
 	struct buf *bytes;
 
+	if ((large || !f->push) && w->size > f->keep_max - f->kept)
+		return COURSE_LATER;
 	if (read_whole(f, w, *r) < 0)
 		return COURSE_FAILED;
-	if (!is_small(f, w->size)) {
+	if (large && holds_little(*r)) {
 		enum course_result how = hold_large(f, w, *r, kept);
 
 		if (how == COURSE_READY)
@@ -322,9 +339,9 @@ static enum course_result make_ready(struct track *t,
 	fs_release(f->fs, *r);
 	if (!bytes)
 		return COURSE_FAILED;
-	if (keep)
+	if (s->keep || large || !f->push)
 		*kept = keep_copy(f, w->ino, bytes);
-	if (*kept || !f->push) {
+	if (*kept || large || !f->push) {
 		buf_unref(bytes);
 		return *kept ? COURSE_READY : COURSE_LATER;
 	}
