@@ -16,8 +16,7 @@
 #include "base/number.h"
 #include "order/course_private.h"
 
-/* Positions that are made ready at once, besides those that are being read: readers tell
- * where they are once in COURSE_MARK. */
+/* Positions made ready at once, besides those being read: readers show once a mark. */
 #define LEAD (4 * COURSE_MARK)
 /* Unexpected reads after which a course is given up. */
 #define ASTRAY_MAX 64
@@ -68,15 +67,6 @@ void course_free(struct course *c)
 	free(c->at[0]);
 	free(c->at[1]);
 	free(c);
-}
-
-uint64_t course_memory(const struct course *c)
-{
-	uint64_t slots = (uint64_t)c->mask + 1;
-	uint64_t order = (uint64_t)c->order.length * sizeof **c->at;
-
-	return sizeof *c + slots * (sizeof *c->slot + 2 * sizeof *c->by_key) +
-	       order + (c->at[1] ? order : 0);
 }
 
 void course_state(const struct course *c, struct course_state *out)
@@ -280,12 +270,22 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 	c->now = which;
 	c->made[!which] = false;
 	c->epoch = epoch;
-	c->front = c->top = c->next = c->base + where->low;
+	c->front = c->top = c->next =
+		c->base + where->low - min_u64(where->low, c->slack);
 	c->high = c->base + where->high;
 	c->n_latest = 0;
 	c->known = c->ever = true;
 	c->state.found++;
 	extend(c);
+	while (c->front < c->base + where->low &&
+	       c->high - c->front > (c->top - c->front) / 2) {
+		drop_first(c);
+		extend(c);
+	}
+	c->next = c->front;
+	/* Some may be behind those that were found, and read that themselves. */
+	for (uint64_t p = c->front; p < c->base + where->low; p++)
+		slot_at(c, p)->state = SLOT_LEFT;
 	for (unsigned i = 0; i < c->reads.n; i++)
 		if (find(c, c->reads.at[i], &position)) {
 			slot_at(c, position)->seen = true;
@@ -353,7 +353,9 @@ void course_note(struct course *c, uint32_t sample)
 
 	if (!c->order.length)
 		return;
-	if (!c->known || !find(c, sample, &position)) {
+	/* Far ahead somebody else may be; if they are many, they are found there. */
+	if (!c->known || !find(c, sample, &position) ||
+	    position > c->high + slack_of(c) + 2 * LEAD) {
 		go_astray(c, sample);
 		return;
 	}

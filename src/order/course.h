@@ -71,7 +71,5 @@ struct course_state {
 	uint64_t position; /* in the epoch; of the one that is ahead */
 };
 void course_state(const struct course *c, struct course_state *out);
-/* Bytes that it takes, of orders and of the window. */
-uint64_t course_memory(const struct course *c);
 
 #endif

@@ -18,6 +18,8 @@
 #define HEADS_MAX 4096 /* epochs whose beginning is tried */
 #define WHOLE_MAX 1024 /* that are tried wholly */
 #define NEAR_MAX 32    /* whose beginning is tried at every search */
+/* Who is found further behind has begun anew. */
+#define SLACK_GROWS 8
 /* Steps that one search may take; 1 and 20 ms. */
 #define HEADS_COST (UINT64_C(1) << 19)
 #define WHOLE_COST (UINT64_C(1) << 22)
@@ -76,7 +78,7 @@ static void learn_slack(struct course *c, uint32_t epoch,
 	uint64_t high = c->high - c->base;
 
 	if (c->known && epoch == c->epoch && c->high >= c->base &&
-	    where->low < high && high - where->low < c->order.length / 4)
+	    where->low < high && high - where->low < SLACK_GROWS * c->slack)
 		c->slack = max_u64(c->slack, min_u64(high - where->low,
 						     COURSE_WINDOW_MAX / 4));
 }

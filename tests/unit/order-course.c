@@ -303,12 +303,21 @@ TEST(unknown_to_the_kernel)
 /* Somebody else reads at random, too. */
 TEST(noise)
 {
+	struct course_state s;
+
 	begin("torch:batch=16:workers=2", 10000, 50, 2000);
 	CHECK(order_epoch(&sim.o, 0, sim.o.length, sim.order));
 	for (uint32_t i = 0; i < 10000; i++) {
 		read_sample(sim.order[i]);
-		if (i % 8 == 0)
-			course_note(sim.c, (uint32_t)below(10000));
+		if (i % 8 == 0) {
+			uint32_t other = (uint32_t)below(10000);
+
+			if (!sim.known[other])
+				course_note(sim.c, other);
+		}
+		course_state(sim.c, &s);
+		if (i >= 500)
+			CHECK(s.position + 300 > i && s.position < i + 1000);
 		if (i == 500)
 			sim.waits = 0;
 	}
