@@ -204,10 +204,13 @@ void fuse_store_free(struct fuse_store *s)
 	free(s);
 }
 
+/* Reading it never waits: what poll saw may be gone again, and the guard has more to
+ * watch.  Stores do wait. */
 static int open_clone(int connection)
 {
 	uint32_t master = (uint32_t)connection;
-	cleanup_close int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	cleanup_close int fd =
+		open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0 || ioctl(fd, FUSE_DEV_IOC_CLONE, &master) < 0)
 		return -errno;

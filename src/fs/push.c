@@ -35,10 +35,13 @@
 #define JOBS 256
 #define PARCELS 8
 
+/* Files of a range that are one job. */
+#define SLICE 8
 struct job {
 	struct push *p;
-	uint64_t ino;
 	enum push_kind kind;
+	struct push_range range; /* one file, but for PUSH_AHEAD */
+	uint64_t near;           /* whose siblings these are */
 };
 /* Files go to the storer by the dozen: to wake it for each costs more than storing. */
 #define PARCEL_FILES 32
@@ -186,18 +189,45 @@ void push_one(struct push *p, const struct whole *w, enum push_kind kind,
 	fs_release(p->fs, &reply);
 }
 
-static void find_one(struct push *p, uint64_t ino, enum push_kind kind)
+/* False: there is no room for more, or there are no more. */
+static bool find_one(struct push *p, uint64_t ino, enum push_kind kind,
+		     const struct whole *of, struct parcel **parcel)
 {
-	struct parcel *parcel = NULL;
+	enum push_verdict v;
 	struct whole w;
 
-	if (whole_find(p->fs, ino, &w) < 0 || !w.size ||
+	if ((of && push_worth_seen(p->worth, ino)) ||
+	    whole_find(p->fs, ino, &w) < 0 || !w.size ||
 	    w.size > p->options.file_max)
+		return true;
+	if (of && !whole_is_sibling(&w, of))
+		return false;
+	v = push_worth_ask(p->worth, kind, ino, w.size, push_room(p->room));
+	if (v == PUSH_IT)
+		push_one(p, &w, kind, parcel);
+	else if (v == PUSH_FULL)
+		counter_add(COUNT_PUSH_REFUSED, 1);
+	return v != PUSH_FULL;
+}
+
+static void find_range(const struct job *j)
+{
+	const struct push_range *x = &j->range;
+	struct parcel *parcel = NULL;
+	uint64_t ino = x->first;
+	struct whole of;
+
+	if (j->kind == PUSH_AHEAD && whole_find(j->p->fs, j->near, &of) < 0)
 		return;
-	if (push_worth_ask(p->worth, kind, ino, w.size, push_room(p->room)) ==
-	    PUSH_IT)
-		push_one(p, &w, kind, &parcel);
-	push_flush(p, &parcel);
+	for (unsigned i = 0; i < x->n && push_may(j->p); i++) {
+		if (i == x->mark)
+			push_worth_hold(j->p->worth, j->kind, ino);
+		else if (!find_one(j->p, ino, j->kind,
+				   j->kind == PUSH_AHEAD ? &of : NULL, &parcel))
+			break;
+		ino += (uint64_t)x->step;
+	}
+	push_flush(j->p, &parcel);
 }
 
 static void run_job(void *arg)
@@ -208,19 +238,20 @@ static void run_job(void *arg)
 	if (!push_may(j->p))
 		;
 	else if (j->kind == PUSH_NEAR)
-		push_near(j->p, j->ino);
+		push_near(j->p, j->range.first);
 	else
-		find_one(j->p, j->ino, j->kind);
+		find_range(j);
 	free(j);
 }
 
-static bool submit(struct push *p, uint64_t ino, enum push_kind kind)
+static bool submit(struct push *p, enum push_kind kind, struct push_range range,
+		   uint64_t near)
 {
 	struct job *j = malloc(sizeof *j);
 
 	if (!j)
 		return false;
-	*j = (struct job){p, ino, kind};
+	*j = (struct job){p, kind, range, near};
 	if (pool_try_submit(p->finders, run_job, j))
 		return true;
 	free(j);
@@ -228,6 +259,11 @@ static bool submit(struct push *p, uint64_t ino, enum push_kind kind)
 }
 
 /* ---- what others call ----------------------------------------------------- */
+
+static struct push_range just(uint64_t ino)
+{
+	return (struct push_range){.first = ino, .n = 1, .mark = 1};
+}
 
 bool push_file(struct push *p, uint64_t ino)
 {
@@ -237,7 +273,28 @@ bool push_file(struct push *p, uint64_t ino)
 		counter_add(COUNT_PUSH_REFUSED, 1);
 		return false;
 	}
-	return submit(p, ino, PUSH_KNOWN);
+	return submit(p, PUSH_KNOWN, just(ino), ino);
+}
+
+/* What is next, in slices, so that several threads decode. */
+static void ahead(struct push *p, uint64_t ino)
+{
+	struct push_range all, part;
+
+	if (!push_ahead_note(p->ahead, p->worth, ino, &all) ||
+	    !push_worth_try(p->worth, PUSH_AHEAD))
+		return;
+	while (all.n) {
+		part = all;
+		part.n = (unsigned)min_u64(all.n, SLICE);
+		if (part.mark >= part.n)
+			part.mark = part.n;
+		if (!submit(p, PUSH_AHEAD, part, ino))
+			return;
+		all.first += (uint64_t)all.step * part.n;
+		all.n -= part.n;
+		all.mark = all.mark >= part.n ? all.mark - part.n : all.n;
+	}
 }
 
 void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
@@ -250,7 +307,9 @@ void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
 	if (p->first && p->first(p->first_ctx, ino))
 		return;
 	if (push_near_is_due(p, ino, waited))
-		submit(p, ino, PUSH_NEAR);
+		submit(p, PUSH_NEAR, just(ino), ino);
+	if (off == 0 && len <= p->options.file_max)
+		ahead(p, ino);
 }
 
 void push_set_first(struct push *p, push_first_fn *first, void *ctx)
@@ -296,7 +355,10 @@ int push_new(struct push **out, struct fs *fs, const struct push_options *o,
 	p->ctx = ctx;
 	p->room = push_room_new(o->memory, o->memory_ctx);
 	p->worth = push_worth_new();
-	r = p->room && p->worth ? 0 : error_set(err, -ENOMEM, "out of memory");
+	p->ahead = push_ahead_new();
+	r = p->room && p->worth && p->ahead
+		    ? 0
+		    : error_set(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = pool_new(&p->storer, "store", 1, PARCELS, err);
 	if (r == 0)
@@ -317,6 +379,7 @@ void push_free(struct push *p)
 	push_stop(p);
 	pool_free(p->finders);
 	pool_free(p->storer);
+	push_ahead_free(p->ahead);
 	push_worth_free(p->worth);
 	push_room_free(p->room);
 	free(p);

@@ -19,17 +19,6 @@
 #define BARREN 8
 #define BARREN_TURN 16
 
-/* Is it in the same directory? */
-static bool is_sibling(const struct whole *w, const struct whole *of)
-{
-	const struct files_ops *ops = w->node.files->ops;
-	uint64_t a, b;
-
-	return w->node.files == of->node.files &&
-	       ops->parent(w->node.files, w->node.node, &a) == 0 &&
-	       ops->parent(of->node.files, of->node.node, &b) == 0 && a == b;
-}
-
 /* Was this chunk's turn before?  Notes it. */
 static bool was_walked(struct push *p, const struct whole_chunk *c)
 {
@@ -93,7 +82,7 @@ static bool walk(struct push *p, const struct whole *from, int step,
 			continue;
 		}
 		others = 0;
-		if (!is_sibling(&w, from))
+		if (!whole_is_sibling(&w, from))
 			break;
 		if (w.size > p->options.file_max)
 			continue;

@@ -7,6 +7,7 @@
 
 #include "base/pool.h"
 #include "fs/push.h"
+#include "fs/push_ahead.h"
 #include "fs/push_room.h"
 #include "fs/push_worth.h"
 #include "fs/whole.h"
@@ -21,6 +22,7 @@ struct push {
 	void *first_ctx;
 	struct push_room *room;
 	struct push_worth *worth;
+	struct push_ahead *ahead;
 	struct pool *finders; /* decode and gather */
 	struct pool *storer;  /* one thread: it alone may wait for a reader */
 	_Atomic bool stop;

@@ -122,6 +122,16 @@ static void seen_set(struct push_worth *w, uint64_t ino, enum seen what)
 			      memory_order_relaxed);
 }
 
+bool push_worth_has(struct push_worth *w, uint64_t ino)
+{
+	return seen_get(w, ino) == SEEN_PUSHED;
+}
+
+bool push_worth_seen(struct push_worth *w, uint64_t ino)
+{
+	return seen_get(w, ino) != SEEN_NOT;
+}
+
 /* ---- what is open --------------------------------------------------------- */
 
 static uint32_t *find_at(struct push_worth *w, uint64_t ino)
@@ -172,12 +182,14 @@ static void hold(struct push_worth *w, enum push_kind kind, uint64_t ino)
 	struct kind *k = &w->kind[kind];
 	uint32_t *find = find_at(w, ino), place;
 
-	/* Whoever has the place in `find` can not be found any more: unknown. */
-	if (w->n && *find - w->head < w->n && w->held[*find % OPEN].ino) {
+	/* Whoever has the place in `find` cannot be found any more: unknown. */
+	if (*find - w->head < w->n) {
 		struct held *other = &w->held[*find % OPEN];
 
-		w->open -= min_u64(w->open, other->stands_for);
-		other->ino = 0;
+		if (other->ino && find_at(w, other->ino) == find) {
+			w->open -= min_u64(w->open, other->stands_for);
+			other->ino = 0;
+		}
 	}
 	if (w->n == OPEN)
 		settle_oldest(w);

@@ -26,6 +26,9 @@ enum push_verdict {
 };
 enum push_verdict push_worth_ask(struct push_worth *w, enum push_kind kind,
 				 uint64_t ino, uint64_t size, uint64_t room);
+/* Was it pushed, as far as that is remembered?  Pushed or read? */
+bool push_worth_has(struct push_worth *w, uint64_t ino);
+bool push_worth_seen(struct push_worth *w, uint64_t ino);
 /* Leave this one for the reader to ask for, who then shows that he is here. */
 void push_worth_hold(struct push_worth *w, enum push_kind kind, uint64_t ino);
 /* So many bytes of a file that PUSH_IT was said of are with the kernel. */

@@ -28,6 +28,16 @@ int whole_find(struct fs *fs, uint64_t ino, struct whole *out)
 	return 0;
 }
 
+bool whole_is_sibling(const struct whole *a, const struct whole *b)
+{
+	const struct files *f = a->node.files;
+	uint64_t x, y;
+
+	return f == b->node.files && a->node.node && b->node.node &&
+	       f->ops->parent(f, a->node.node, &x) == 0 &&
+	       f->ops->parent(f, b->node.node, &y) == 0 && x == y;
+}
+
 struct whole_chunk whole_end(const struct whole *w)
 {
 	struct whole_chunk x = {NULL, 0};

@@ -16,6 +16,8 @@ struct whole {
 };
 /* A regular file whose size is known without I/O; else -errno. */
 int whole_find(struct fs *fs, uint64_t ino, struct whole *out);
+/* Are both in one directory? */
+bool whole_is_sibling(const struct whole *a, const struct whole *b);
 /* The chunk in which it ends (size > 0); NULL in .set: none.  After a READ of its end. */
 struct whole_chunk whole_end(const struct whole *w);
 /* Is all of it in decoded chunks, which are in the cache now?  No I/O. */
