@@ -100,30 +100,31 @@ static void run_parcel(void *arg)
 static void run_batch(void *arg)
 {
 	struct push_batch *b = arg;
-	struct push *p = b->p;
 
 	for (unsigned i = 0; i < b->n; i++) {
-		uint64_t room = push_room(p->room);
 		uint32_t size = (uint32_t)b->bytes[i]->size;
 
-		b->result[i] = -EAGAIN;
-		if (!room) {
-			counter_add(COUNT_PUSH_REFUSED, 1);
-			continue;
-		}
-		b->result[i] = store_one(p, PUSH_KNOWN, b->ino[i],
+		b->result[i] = store_one(b->p, PUSH_KNOWN, b->ino[i],
 					 b->bytes[i]->data, size);
 		if (b->result[i] == 0)
-			push_worth_ask(p->worth, PUSH_KNOWN, b->ino[i], size,
-				       room);
+			push_worth_ask(b->p->worth, PUSH_KNOWN, b->ino[i], size,
+				       UINT64_MAX);
 	}
 	b->done(b);
 }
 
+/* The storer opens no files, see fuse_store.c: room is asked for here. */
 void push_batch(struct push *p, struct push_batch *b)
 {
 	b->p = p;
-	pool_submit(p->storer, run_batch, b);
+	if (push_room(p->room)) {
+		pool_submit(p->storer, run_batch, b);
+		return;
+	}
+	counter_add(COUNT_PUSH_REFUSED, b->n);
+	for (unsigned i = 0; i < b->n; i++)
+		b->result[i] = -EAGAIN;
+	b->done(b);
 }
 
 uint64_t push_file_max(const struct push *p)

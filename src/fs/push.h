@@ -46,7 +46,7 @@ struct push_batch {
 	struct buf *bytes[PUSH_BATCH];
 	/* As push_store_fn says; -EAGAIN: memory is short. */
 	int result[PUSH_BATCH];
-	/* Called by the thread that stores. */
+	/* Called by the thread that stores, or by push_batch. */
 	void (*done)(struct push_batch *b);
 };
 /* Have them stored; waits while many are under way.  `done` is called in any case, at the
