@@ -343,7 +343,7 @@ def import_storm(a):
                             "import": imports(m.where, few)}
             return f
         present = a.present("B6", parts)
-        got = turns(a.rounds, {c.name: one(c) for c in present})
+        got = turns(2, {c.name: one(c) for c in present})
     same(sums, "B6")
     mine = "tensorfs sqfs-zstd"
     for what, text in (("first", "first stat, open, read of %d modules" % n),
@@ -462,7 +462,7 @@ def listing(a):
             fd = os.open("%s/%06d.npy" % (shm, i), os.O_CREAT | os.O_WRONLY)
             os.write(fd, b"x")
             os.close(fd)
-        got = turns(a.rounds, {"tensorfs": ours, "tmpfs": lambda _: timed(shm, True)})
+        got = turns(2, {"tensorfs": ours, "tmpfs": lambda _: timed(shm, True)})
     for what, text in (("names", "names, first time"), ("sizes", "then sizes"),
                        ("again", "names again")):
         yield report.row("B8", "listing %d samples: %s" % (n, text),
