@@ -79,8 +79,8 @@ COMPRESSORS = {
 def known(ext):
     """Does this build decode it?"""
     unknown = os.path.join(scratch("known"), "unknown")
-    with open(unknown, "w") as f:
-        f.write("nobody knows this")
+    with open(unknown, "wb") as f:
+        f.write(b"\x01\xfenobody knows this\0")
     p = tensorfs("info", unknown)
     name = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}.get(
         ext.rsplit(".", 1)[-1], ext.rsplit(".", 1)[-1])
