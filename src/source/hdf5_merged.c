@@ -16,7 +16,6 @@
 #include <linux/limits.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/number.h"
 #include "tensor/monolith.h"
 
@@ -49,38 +48,39 @@ static int fail_odd(const struct hdf5_merged *m, struct error *err)
 			 m->s->path);
 }
 
-/* The tensor of a part; NULL: it is of none. */
-static struct tensor *tensor_of(const struct hdf5_merged *m,
-				const struct monolith_part *p)
-{
-	struct hdf5_tensor *h =
-		p->item < m->s->items.n ? m->s->items.at[p->item].tensor : NULL;
-
-	return h && hdf5_has_data(h) && p->bytes == h->t.bytes ? &h->t : NULL;
-}
-
 /* The parts of a message as places of tensors. */
 static int places_new(const struct hdf5_merged *m, const struct monolith *is,
 		      struct places **out, struct error *err)
 {
 	struct places *p;
+	size_t n = 0;
 
 	if (is->tail.nparts > m->s->items.n)
 		return fail_odd(m, err);
 	p = malloc(sizeof *p + is->tail.nparts * sizeof *p->place);
 	if (!p)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (p->n = 0; p->n < is->tail.nparts; p->n++) {
-		const struct monolith_part part = monolith_part_at(is, p->n);
+	for (size_t i = 0; i < m->s->items.n; i++) {
+		struct hdf5_tensor *h = m->s->items.at[i].tensor;
+		struct monolith_part part;
 
-		p->place[p->n] = (struct place){part.at, tensor_of(m, &part)};
-		if (!p->place[p->n].tensor) {
+		if (!h || !hdf5_has_data(h))
+			continue;
+		if (n < is->tail.nparts)
+			part = monolith_part_at(is, n);
+		if (n >= is->tail.nparts || part.bytes != h->t.bytes) {
 			free(p);
 			return fail_odd(m, err);
 		}
+		p->place[n++] = (struct place){part.at, &h->t};
+	}
+	if (n != is->tail.nparts) {
+		free(p);
+		return fail_odd(m, err);
 	}
 	p->front = is->tail.front;
 	p->size = is->tail.size;
+	p->n = n;
 	*out = p;
 	return 0;
 }
@@ -138,10 +138,6 @@ static int merged_fetch(struct chunk_set *s, uint64_t index,
 	b = buf_new(len, gauge);
 	if (!b)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (is.tail.lost)
-		log_warn("%s: " HDF5_MERGED_NAME " lacks %llu objects that "
-			 "cannot be read; its user.tensorfs.left_out says why",
-			 m->s->path, (unsigned long long)is.tail.lost);
 	memcpy(b->data, made, len);
 	*out = b;
 	return 0;

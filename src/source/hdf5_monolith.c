@@ -109,8 +109,7 @@ static char *pack(const struct making *m, const char *notes, size_t *len)
 	size_t parts = m->parts.n * sizeof *m->parts.at;
 	struct monolith_tail tail = {.size = m->image.eoa,
 				     .notes = strlen(notes),
-				     .nparts = m->parts.n,
-				     .lost = m->lost};
+				     .nparts = m->parts.n};
 	char *out;
 
 	tail.front = m->parts.n ? m->parts.at[0].at : tail.size;

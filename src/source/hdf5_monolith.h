@@ -38,7 +38,6 @@ struct making {
 	uint32_t file;
 	hid_t gcpl, dcpl, tcpl, lcpl;    /* tcpl: of datasets of text */
 	FILE *notes;                     /* lines: what was left out */
-	uint64_t lost;                   /* that could not be read */
 	vec(struct monolith_part) parts; /* `at` is set at the end */
 	vec(char *) paths;               /* of the datasets with parts */
 	struct error *err;
@@ -53,8 +52,7 @@ void monolith_note(struct making *m, const char *path, const char *fmt, ...)
 
 /* The groups that a path leads through; a dataset's data have to get a place. */
 int monolith_parents(struct making *m, const char *path);
-int monolith_part_add(struct making *m, uint64_t bytes, uint64_t item,
-		      const char *path);
+int monolith_part_add(struct making *m, uint64_t bytes, const char *path);
 
 /* Everything but data, in a new file that is open as m->out; of m->array. */
 int monolith_make(struct making *m);

@@ -277,7 +277,7 @@ int monolith_make_array(struct making *m)
 	r = to < 0 ? monolith_failed(m, path, "the dataset cannot be made")
 		   : make_attributes(m, to);
 	if (r == 0 && t->bytes)
-		r = monolith_part_add(m, t->bytes, 0, path);
+		r = monolith_part_add(m, t->bytes, path);
 	if (to >= 0)
 		H5Dclose(to);
 	if (space >= 0)

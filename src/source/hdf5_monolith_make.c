@@ -6,10 +6,6 @@
  * have no room yet.  Then each is given its room, by writing one element: nothing else is
  * allocated by then, so all room is behind everything else, in order.
  *
- * An object that cannot be read is left out of merged.h5, and said: who asks for it misses
- * it, and finds the reason in left_out, while the others are of use.  That is decided before
- * anything of it is written.  (Never with a value in its place: that would be silence.)
- *
  * The same source makes the same bytes: no times, no creation order, one version of the
  * format (that of HDF5 1.8, which every program reads).
  */
@@ -45,18 +41,6 @@ void monolith_note(struct making *m, const char *path, const char *fmt, ...)
 		if (*s == '\n')
 			*s = ' ';
 	fprintf(m->notes, "%s%s: %s\n", *path == '/' ? "" : "/", path, text);
-}
-
-/* What cannot be read (m->err) is left out of everything; where it is all that is wanted,
- * there is no memory, or the source is another now, that is the end. */
-static int left_out(struct making *m, const char *path, int r)
-{
-	if (m->of || r == -ENOMEM || r == -ESTALE)
-		return r;
-	monolith_note(m, path, "it cannot be read: %s", m->err->text);
-	*m->err = (struct error){0};
-	m->lost++;
-	return 0;
 }
 
 /* ---- what belongs into the file ------------------------------------------- */
@@ -130,11 +114,10 @@ static int make_group(struct making *m, const struct hdf5_item *it)
 	if (!is_around(it->name, m->of))
 		return 0;
 	r = *it->name ? monolith_parents(m, path) : 0;
+	if (!r)
+		r = open_object(m, it->file, it->object, path, &from);
 	if (r < 0)
 		return r;
-	r = open_object(m, it->file, it->object, path, &from);
-	if (r < 0)
-		return left_out(m, path, r); /* but for what is in it */
 	to = *it->name ? H5Gcreate2(m->out, path, m->lcpl, m->gcpl, H5P_DEFAULT)
 		       : H5Gopen2(m->out, "/", H5P_DEFAULT);
 	r = to < 0 ? monolith_failed(m, path, "the group cannot be made")
@@ -176,14 +159,12 @@ static hid_t space_of(const struct hdf5_tensor *h)
 		    : H5Screate(H5S_SCALAR);
 }
 
-int monolith_part_add(struct making *m, uint64_t bytes, uint64_t item,
-		      const char *path)
+int monolith_part_add(struct making *m, uint64_t bytes, const char *path)
 {
 	char *kept = strdup(path);
 
 	if (kept && vec_push(&m->paths, kept)) {
-		if (vec_push(&m->parts,
-			     ((struct monolith_part){0, bytes, item})))
+		if (vec_push(&m->parts, ((struct monolith_part){0, bytes})))
 			return 0;
 		kept = NULL; /* it is in the other list */
 	}
@@ -206,7 +187,7 @@ static int fill_dataset(struct making *m, const struct dataset *d, hid_t from,
 	if (d->text)
 		r = monolith_text_write(m, d->item, d->path, type, to);
 	else if (hdf5_has_data(d->h))
-		r = monolith_part_add(m, d->h->t.bytes, d->item, d->path);
+		r = monolith_part_add(m, d->h->t.bytes, d->path);
 
 	/* A field has none of its own. */
 	if (!r && !d->h->t.field && !d->h->member)
@@ -214,44 +195,28 @@ static int fill_dataset(struct making *m, const struct dataset *d, hid_t from,
 	return r;
 }
 
-static int create_dataset(struct making *m, const struct dataset *d, hid_t from,
-			  hid_t type)
+static int create_dataset(struct making *m, const struct dataset *d, hid_t from)
 {
-	hid_t space = space_of(d->h), to;
+	hid_t stored = H5Dget_type(from), space = space_of(d->h), type, to;
 	int r;
 
-	to = space < 0 ? H5I_INVALID_HID
-		       : H5Dcreate2(m->out, d->path, type, space, m->lcpl,
-				    dtype_is_binary(&d->h->t.dtype) ? m->dcpl
-								    : m->tcpl,
-				    H5P_DEFAULT);
+	type = stored < 0 ? stored : monolith_type(stored, d->h);
+	to = type < 0 || space < 0
+		     ? H5I_INVALID_HID
+		     : H5Dcreate2(m->out, d->path, type, space, m->lcpl,
+				  dtype_is_binary(&d->h->t.dtype) ? m->dcpl
+								  : m->tcpl,
+				  H5P_DEFAULT);
 	r = to < 0 ? monolith_failed(m, d->path, "the dataset cannot be made")
 		   : fill_dataset(m, d, from, type, to);
 	if (to >= 0)
 		H5Dclose(to);
+	if (type >= 0)
+		H5Tclose(type);
 	if (space >= 0)
 		H5Sclose(space);
-	return r;
-}
-
-/* Its type there, once all is known that is read of it in the source. */
-static int open_dataset(struct making *m, const struct dataset *d, hid_t *from,
-			hid_t *type)
-{
-	int r = open_object(m, d->h->file, d->h->object, d->path, from);
-	hid_t stored;
-
-	if (r < 0)
-		return r;
-	stored = H5Iget_type(*from) == H5I_DATASET ? H5Dget_type(*from)
-						   : H5I_INVALID_HID;
-	*type = stored < 0 ? stored : monolith_type(stored, d->h);
 	if (stored >= 0)
 		H5Tclose(stored);
-	if (*type >= 0)
-		return 0;
-	r = monolith_failed(m, d->path, "its type cannot be had");
-	H5Oclose(*from);
 	return r;
 }
 
@@ -284,19 +249,18 @@ static int make_dataset(struct making *m, const struct hdf5_tensor *h,
 			size_t item)
 {
 	struct dataset d = {.h = h, .path = h->t.name, .item = item};
-	hid_t from, type;
+	hid_t from;
 	int r;
 
 	if (is_left_out(m, &d))
 		return 0;
 	d.text = !h->null && h->t.dtype.kind == DTYPE_STRING;
-	r = open_dataset(m, &d, &from, &type);
-	if (r < 0)
-		return left_out(m, d.path, r);
 	r = monolith_parents(m, d.path);
 	if (!r)
-		r = create_dataset(m, &d, from, type);
-	H5Tclose(type);
+		r = open_object(m, h->file, h->object, d.path, &from);
+	if (r < 0)
+		return r;
+	r = create_dataset(m, &d, from);
 	H5Oclose(from);
 	return r;
 }

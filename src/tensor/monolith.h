@@ -19,13 +19,11 @@
 #define MONOLITH_PAGE 4096
 struct monolith_part {
 	uint64_t at, bytes; /* in the file; bytes > 0 */
-	uint64_t item; /* which of its source's datasets, where it has many */
 };
 struct monolith_tail {
 	uint64_t front, size; /* of the file: bytes before data, all bytes */
 	uint64_t notes;       /* bytes */
 	uint64_t nparts;
-	uint64_t lost; /* objects that could not be read, and are left out */
 };
 /* What a message says; pointers are into it. */
 struct monolith {

@@ -155,40 +155,6 @@ def merged_as_merge_merges():
 
 
 @case
-def some_that_cannot_be_read():
-    """They are left out, and said; the others are all there.  (Files that go, but for those
-    that are open.)"""
-    d, n = path("goes"), 90
-    os.makedirs(d)
-    with h5py.File(d + "/most.h5", "w") as f:
-        f["a"], f["z"] = np.arange(3000), np.arange(5.0)
-        for i in range(n):
-            with h5py.File("%s/%d.h5" % (d, i), "w") as x:
-                x["x"], x["g/s"] = np.full(700 + i, i), np.array([b"a", b"%d" % i])
-            f["x%d" % i] = h5py.ExternalLink("%d.h5" % i, "/x")
-            f["g%d" % i] = h5py.ExternalLink("%d.h5" % i, "/g")
-    with Mount(d + "/most.h5") as m, h5py.File(m.path + "/merged.h5") as f:
-        equal(len(objects(f)), 2 + 3 * n, "all of them")
-    with Mount(d + "/most.h5", nofile=64) as m:
-        for i in range(n):
-            os.unlink("%s/%d.h5" % (d, i))
-        name = m.path + "/merged.h5"
-        h5dump(name)
-        lines = left_out(name).splitlines()
-        with h5py.File(name) as f:
-            same(f["a"][...], np.arange(3000), "a")
-            same(f["z"][...], np.arange(5.0), "z")
-            gone = [i for i in range(n) if "x%d" % i not in f]
-            check(gone, "all of them are there")
-            for i in range(n):
-                for o in ("x", "g"):
-                    said = [x for x in lines if x.startswith("/%s%d" % (o, i) + ("/s: ", ": ")[o == "x"])]
-                    equal(len(said), i in gone, "%s%d: %s" % (o, i, said))
-                if i not in gone:
-                    same(f["x%d" % i][...], np.full(700 + i, i), "x%d" % i)
-
-
-@case
 def a_dataset_of_that_name():
     src = path("taken.h5")
     with h5py.File(src, "w") as f:

@@ -35,7 +35,7 @@ static void make(struct message *m, const struct monolith_part *parts,
 }
 
 static const struct monolith_part good[] = {
-	{8192, 1, 0}, {12288, 4097, 0}, {20480, UINT64_C(1) << 50, 0}};
+	{8192, 1}, {12288, 4097}, {20480, UINT64_C(1) << 50}};
 #define GOOD_SIZE (20480 + (UINT64_C(1) << 50))
 
 static int try(const struct message *m, struct monolith *out)
@@ -66,19 +66,18 @@ TEST(parts_that_make_no_sense)
 	static const struct {
 		struct monolith_part parts[2];
 		uint64_t n, size;
-	} bad[] = {
-		{{{8192, 1, 0}}, 1, 8192},   /* it ends before */
-		{{{8192, 1, 0}}, 1, 8194},   /* and behind its parts */
-		{{{12288, 1, 0}}, 1, 12289}, /* not behind the front */
-		{{{4096, 1, 0}}, 1, 4097},   /* in it */
-		{{{8193, 1, 0}}, 1, 8194},   /* on no page */
-		{{{8192, 0, 0}}, 1, 8192},   /* nothing */
-		{{{8192, 5000, 0}, {12288, 1, 0}}, 2, 12289}, /* they overlap */
-		{{{8192, 1, 0}, {8192, 1, 0}}, 2, 8193},
-		{{{12288, 1, 0}, {8192, 1, 0}}, 2, 8193},
-		{{{8192, UINT64_MAX - 8192, 0}}, 1, UINT64_MAX},
-		{{{8192, UINT64_MAX, 0}}, 1, 8191},
-		{{{0}}, 0, 8191}};
+	} bad[] = {{{{8192, 1}}, 1, 8192},   /* it ends before */
+		   {{{8192, 1}}, 1, 8194},   /* and behind its parts */
+		   {{{12288, 1}}, 1, 12289}, /* not behind the front */
+		   {{{4096, 1}}, 1, 4097},   /* in it */
+		   {{{8193, 1}}, 1, 8194},   /* on no page */
+		   {{{8192, 0}}, 1, 8192},   /* nothing */
+		   {{{8192, 5000}, {12288, 1}}, 2, 12289}, /* they overlap */
+		   {{{8192, 1}, {8192, 1}}, 2, 8193},
+		   {{{12288, 1}, {8192, 1}}, 2, 8193},
+		   {{{8192, UINT64_MAX - 8192}}, 1, UINT64_MAX},
+		   {{{8192, UINT64_MAX}}, 1, 8191},
+		   {{{0}}, 0, 8191}};
 	struct monolith is;
 	struct message m;
 
