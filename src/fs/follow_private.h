@@ -41,6 +41,7 @@ struct follow {
 	struct track track[TRACKS];
 	uint64_t reads;
 	struct batch *batch; /* being filled; NULL */
+	bool refused;        /* the kernel did not take the last file */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;

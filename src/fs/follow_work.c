@@ -219,6 +219,7 @@ static void settle_one(struct batch *b, unsigned i)
 	struct kept *k;
 
 	t->in_flight--;
+	b->f->refused = b->push.result[i] != 0;
 	if (b->push.result[i] == 0) {
 		counter_add(COUNT_ORDER_READY, 1);
 		return;
@@ -302,6 +303,56 @@ static bool holds_little(const struct reply *r)
 	return !r->gathered && held <= r->len + r->len / 2;
 }
 
+/* All of a file, read into the buffer that counts. */
+struct whole_load {
+	struct follow *f;
+	const struct whole *w;
+};
+
+static int load_whole(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		      struct error *err)
+{
+	struct whole_load *l = ctx;
+	const struct files_ops *ops = l->w->node.files->ops;
+	struct buf *b = buf_new(l->w->size, gauge);
+	int r = b ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	if (r == 0 && ops->prepare)
+		r = ops->prepare(l->w->node.files, l->w->node.node, 0,
+				 l->w->size, err);
+	if (r == 0)
+		r = gather_window(l->f->fs, &l->w->node, 0, b->data, l->w->size,
+				  err);
+	if (r < 0)
+		buf_unref(b);
+	else
+		*out = b;
+	return r;
+}
+
+/* What is too large for one read to pin would be copied twice beside the budget. */
+static enum course_result keep_vast(struct follow *f, const struct whole *w,
+				    struct kept **kept)
+{
+	struct whole_load l = {f, w};
+	uint64_t before = store_thread.loads;
+	struct error err = {0};
+	int r;
+
+	*kept = kept_new(f, w->ino, w->size);
+	if (!*kept)
+		return COURSE_LATER;
+	r = cache_get(store_cache(f->fs->store), f->fs->kept, w->ino,
+		      buf_cost(w->size), 0, load_whole, &l, &(*kept)->copy,
+		      &err);
+	counter_add(COUNT_ORDER_DECODED, store_thread.loads - before);
+	if (r == 0)
+		return COURSE_READY;
+	drop(NULL, *kept);
+	*kept = NULL;
+	return COURSE_FAILED;
+}
+
 /* Its chunks stay where they are. */
 static enum course_result hold_large(struct follow *f, const struct whole *w,
 				     struct reply *r, struct kept **kept)
@@ -324,8 +375,11 @@ static enum course_result make_ready(struct track *t,
 	bool large = !is_small(f, w->size);
 	struct buf *bytes;
 
-	if ((large || !f->push) && w->size > f->keep_max - f->kept)
+	if ((large || !f->push || f->refused) &&
+	    w->size > f->keep_max - f->kept)
 		return COURSE_LATER;
+	if (large && w->size > f->fs->pin_budget)
+		return keep_vast(f, w, kept);
 	if (read_whole(f, w, *r) < 0)
 		return COURSE_FAILED;
 	if (large && holds_little(*r)) {

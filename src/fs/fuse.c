@@ -22,6 +22,7 @@
 #include "fs/fuse.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -198,19 +199,27 @@ static void push_begin(struct fuse_face *f, struct fuse_store **store)
 /* What is being stored may wait for a READ that nobody answers any more. */
 static void push_end(struct fuse_face *f, struct fuse_store *store)
 {
+	const struct timespec pause = {.tv_nsec = END_WAIT * 1000000L};
 	struct fuse_buf buf = {.mem = NULL};
+	int fd = fuse_session_fd(f->session);
 
+	/* What poll saw may be gone again. */
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	follow_stop(f->follow);
 	push_stop(f->push);
 	while (!push_is_still(f->push)) {
-		struct pollfd p = {.fd = fuse_session_fd(f->session),
-				   .events = POLLIN};
+		struct pollfd p = {.fd = fd, .events = POLLIN};
 
-		if (poll(&p, 1, END_WAIT) == 1 &&
-		    fuse_session_receive_buf(f->session, &buf) > 0)
+		if (poll(&p, 1, END_WAIT) != 1)
+			continue;
+		if (fuse_session_receive_buf(f->session, &buf) > 0)
 			fuse_session_process_buf(f->session, &buf);
+		else
+			nanosleep(&pause, NULL);
 	}
 	free(buf.mem);
+	/* What is being decoded yet is for nobody. */
+	fuse_face_unmount(f);
 	follow_join(f->follow);
 	push_free(f->push);
 	f->push = NULL;
@@ -242,10 +251,10 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 			ready(ctx);
 		if (r == 0)
 			r = serve_loop(f, err);
+		if (watched)
+			watch_stop(f);
 		push_end(f, store);
 	}
-	if (watched)
-		watch_stop(f);
 	fuse_face_unmount(f);
 	fuse_remove_signal_handlers(f->session);
 	/* A positive number is the signal that ended it: as it should be. */

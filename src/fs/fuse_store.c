@@ -30,6 +30,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@
 
 /* Of iovecs: a whole small file in one piece is all that is pushed. */
 #define PIECES 8
+/* Of descriptors that are closed one by one. */
+#define FILES_MOST (1u << 20)
 /* What the kernel wants to see in a read(2) of /dev/fuse. */
 #define REQUEST_MAX (FUSE_FACE_READ_MAX + 8192)
 
@@ -51,7 +54,21 @@ struct fuse_store {
 
 /* ---- the guard: forked among threads, it only makes system calls ------------ */
 
-static void keep_only(const int *fds, unsigned n, unsigned from)
+/* Also where there is no close_range(2), or it is forbidden.  False: that cannot be. */
+static bool close_all(unsigned from, unsigned to)
+{
+	struct rlimit l;
+
+	if (close_range(from, to, 0) == 0)
+		return true;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur > FILES_MOST)
+		return false;
+	for (; from <= to && from < l.rlim_cur; from++)
+		close((int)from);
+	return true;
+}
+
+static bool keep_only(const int *fds, unsigned n, unsigned from)
 {
 	unsigned next;
 
@@ -60,10 +77,11 @@ static void keep_only(const int *fds, unsigned n, unsigned from)
 		for (unsigned i = 0; i < n; i++)
 			if ((unsigned)fds[i] >= from && (unsigned)fds[i] < next)
 				next = (unsigned)fds[i];
-		if (next > from)
-			close_range(from, next - 1, 0);
+		if (next > from && !close_all(from, next - 1))
+			return false;
 		from = next + 1;
 	} while (next != UINT32_MAX);
+	return true;
 }
 
 /* Fail one request. */
@@ -95,7 +113,10 @@ static void guard(const struct fuse_store *s)
 	void *request = mmap(NULL, REQUEST_MAX, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	keep_only(keep, 3, 0);
+	/* What is sent to the daemon's group is not for it. */
+	setsid();
+	if (!keep_only(keep, 3, 0))
+		_exit(1);
 	prctl(PR_SET_NAME, "tensorfs-guard");
 	while (!has_ended(s->alive[0], -1))
 		;
@@ -135,7 +156,8 @@ static int step_apart(struct fuse_store *s)
 	if (close_range(UINT32_MAX, UINT32_MAX, CLOSE_RANGE_UNSHARE) < 0 &&
 	    unshare(CLONE_FILES) < 0)
 		return -errno;
-	keep_only(keep, 2, 3);
+	if (!keep_only(keep, 2, 3))
+		return -EIO;
 	s->apart = true;
 	return 0;
 }

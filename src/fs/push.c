@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/counters.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "base/system.h"
 #include "fs/push_private.h"
@@ -79,8 +80,10 @@ static int store_one(struct push *p, enum push_kind kind, uint64_t ino,
 		push_worth_pushed(p->worth, kind, size);
 	else if (r == -ENOENT)
 		push_worth_unknown(p->worth, kind);
-	else if (r != -ENOMEM)
-		atomic_store(&p->stop, true);
+	else if (r != -ENOMEM && !atomic_exchange(&p->stop, true))
+		atomic_store(&p->failed, r);
+	if (r < 0)
+		push_worth_forget(p->worth, ino);
 	return r;
 }
 
@@ -178,14 +181,18 @@ void push_one(struct push *p, const struct whole *w, enum push_kind kind,
 	struct reply reply;
 	struct parcel *x;
 
-	if (whole_read(p->fs, w, &reply) < 0)
+	if (whole_read(p->fs, w, &reply) < 0) {
+		push_worth_forget(p->worth, w->ino);
 		return;
+	}
 	x = parcel_with_room(p, parcel, kind, w->size);
 	if (x) {
 		copy_reply(&reply, x->bytes->data + x->used);
 		x->ino[x->n] = w->ino;
 		x->size[x->n++] = (uint32_t)w->size;
 		x->used += w->size;
+	} else {
+		push_worth_forget(p->worth, w->ino);
 	}
 	fs_release(p->fs, &reply);
 }
@@ -298,11 +305,29 @@ static void ahead(struct push *p, uint64_t ino)
 	}
 }
 
+/* The storing thread has no log any more, see fuse_store.c. */
+static void say_failed(struct push *p)
+{
+	int code =
+		atomic_exchange_explicit(&p->failed, 0, memory_order_relaxed);
+
+	if (code)
+		log_info("small files are not given to the kernel ahead any "
+			 "more: %s",
+			 strerror(-code));
+}
+
 void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
 	       bool waited)
 {
-	if (!p || !len || !push_may(p))
+	if (!p || !len)
 		return;
+	if (!push_may(p)) {
+		say_failed(p);
+		if (p->first)
+			p->first(p->first_ctx, ino);
+		return;
+	}
 	if (off == 0)
 		push_worth_read(p->worth, ino);
 	if (p->first && p->first(p->first_ctx, ino))

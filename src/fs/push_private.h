@@ -27,6 +27,7 @@ struct push {
 	struct pool *storer;  /* one thread: it alone may wait for a reader */
 	_Atomic bool stop;
 	_Atomic bool storing;
+	_Atomic int failed; /* -errno that nobody was told of */
 	/* Chunks whose files were offered lately, by their hash. */
 	_Atomic uint64_t walked[PUSH_WALKED];
 	_Atomic unsigned barren; /* walks in a row that found nothing */

@@ -132,6 +132,12 @@ bool push_worth_seen(struct push_worth *w, uint64_t ino)
 	return seen_get(w, ino) != SEEN_NOT;
 }
 
+void push_worth_forget(struct push_worth *w, uint64_t ino)
+{
+	if (seen_get(w, ino) == SEEN_PUSHED)
+		seen_set(w, ino, SEEN_NOT);
+}
+
 /* ---- what is open --------------------------------------------------------- */
 
 static uint32_t *find_at(struct push_worth *w, uint64_t ino)
@@ -205,6 +211,19 @@ static void hold(struct push_worth *w, enum push_kind kind, uint64_t ino)
 	counter_add(COUNT_PUSH_HELD, 1);
 }
 
+/* Memory is full: the oldest one waits in vain; with none, nobody can tell of what was
+ * pushed since. */
+static void give_up_one(struct push_worth *w)
+{
+	if (w->n) {
+		settle_oldest(w);
+		return;
+	}
+	for (unsigned i = 0; i < PUSH_KINDS; i++)
+		w->kind[i].since = 0;
+	w->open = 0;
+}
+
 /* ---- verdicts ------------------------------------------------------------- */
 
 bool push_worth_try(struct push_worth *w, enum push_kind kind)
@@ -227,8 +246,8 @@ enum push_verdict push_worth_ask(struct push_worth *w, enum push_kind kind,
 	lock_scope(&w->lock);
 	settle_old(w, room);
 	if (size > room || w->open > room - size) {
-		if (w->n && ++w->refused % PATIENCE == 0)
-			settle_oldest(w);
+		if (++w->refused % PATIENCE == 0)
+			give_up_one(w);
 		return PUSH_FULL;
 	}
 	if (kind == PUSH_NEAR && !(mix(ino ^ w->salt) >> (64 - HOLD_BITS))) {
