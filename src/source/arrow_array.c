@@ -339,7 +339,7 @@ int arrow_array(struct arrow *s, uint32_t i, struct array **out,
 	memcpy(spec.shape + 1, c->shape, c->rank * sizeof *c->shape);
 	spec.ops = ops_of(c);
 	spec.text_bytes = !arrow_varies(c)         ? 0
-			  : c->kind == ARROW_CELLS ? arrow_cells_mean(own)
+			  : c->kind == ARROW_CELLS ? arrow_cells_mean(s, own)
 						   : arrow_values_mean(own);
 	r = own->parts.n > 1 ? set_parts(s, own, &spec, &parts, err)
 			     : set_layout(s, own, &l, err);

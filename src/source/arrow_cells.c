@@ -163,7 +163,7 @@ static int hand_on(struct handing *h, uint64_t i, uint64_t n)
 	if (e < 0)
 		return e;
 	if (n > 1 && len > h->left)
-		return error_set(h->err, -ENOMEM,
+		return error_set(h->err, -ENOTSUP,
 				 "%llu rows are more than 1 GiB together",
 				 (unsigned long long)n);
 	h->left -= min_u64(len, h->left);
@@ -220,7 +220,32 @@ const struct array_ops arrow_cells_ops = {
 	.free = arrow_own_done,
 };
 
-uint64_t arrow_cells_mean(const struct arrow_own *own)
+/* Of the dictionaries in a cell: a row of two bytes may be a value of many. */
+static uint64_t dictionaries_mean(const struct arrow *s,
+				  const struct arrow_cell *c)
+{
+	const struct arrow_addition *a;
+	uint64_t mean = 0, pos, size;
+	size_t n = c->kind == CELL_DICTIONARY
+			   ? arrow_dictionary_at(s, c->id, UINT64_MAX, &a)
+			   : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct arrow_batch *b = &a[i].kept->batch;
+		uint64_t sum = 0;
+
+		for (uint32_t k = 0; k < b->buffers.n; k++) {
+			arrow_batch_buffer(b, k, 0, &pos, &size);
+			sum += size;
+		}
+		mean = max_u64(mean, div_up(sum, max_u64(b->rows, 1)));
+	}
+	for (uint32_t i = 0; i < c->n; i++)
+		mean += dictionaries_mean(s, &c->child[i]);
+	return c->values ? mean + dictionaries_mean(s, c->values) : mean;
+}
+
+uint64_t arrow_cells_mean(const struct arrow *s, const struct arrow_own *own)
 {
 	const struct arrow_column *c = own->column;
 	uint64_t mean = 0;
@@ -231,15 +256,16 @@ uint64_t arrow_cells_mean(const struct arrow_own *own)
 		const struct arrow_counts *at = &c->cell.at;
 		uint64_t pos, size, sum = 0, from = at->buffers, end;
 
+		for (uint32_t k = 0; k < at->views; k++)
+			from += arrow_batch_more(b, k);
 		end = from + c->all.buffers;
 		for (uint32_t k = 0; k < c->all.views; k++)
 			end += arrow_batch_more(b, at->views + k);
 		for (; from < end; from++) {
-			arrow_batch_buffer(b, (uint32_t)from, at->views, &pos,
-					   &size);
+			arrow_batch_buffer(b, (uint32_t)from, 0, &pos, &size);
 			sum += size;
 		}
 		mean = max_u64(mean, div_up(sum, p->piece.rows));
 	}
-	return mean;
+	return mean + dictionaries_mean(s, &c->cell);
 }

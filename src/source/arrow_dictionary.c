@@ -27,6 +27,36 @@ static void kept_free(struct arrow_kept *k)
 	free(k);
 }
 
+/* Of the metadata only the three lists, which is all that is asked for later. */
+static int keep_lists(struct arrow_kept *k, struct error *err)
+{
+	struct flat_vector *lists[] = {&k->batch.nodes, &k->batch.buffers,
+				       &k->batch.more};
+	static const size_t width[] = {16, 16, 8};
+	size_t n = 0;
+	char *to;
+
+	for (unsigned i = 0; i < 3; i++)
+		n += lists[i]->n * width[i];
+	to = malloc(n ? n : 1);
+	if (!to)
+		return no_memory(err);
+	n = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		size_t bytes = lists[i]->n * width[i];
+
+		if (bytes)
+			memcpy(to + n, k->metadata + lists[i]->pos, bytes);
+		lists[i]->pos = (uint32_t)n;
+		lists[i]->in = &k->flat;
+		n += bytes;
+	}
+	free(k->metadata);
+	k->metadata = to;
+	k->flat = (struct flat){(unsigned char *)to, n, false};
+	return 0;
+}
+
 int arrow_keep(struct arrow *s, const struct arrow_head *h, char *metadata,
 	       size_t n, uint64_t body, const struct arrow_counts *all,
 	       struct arrow_kept **out, struct error *err)
@@ -46,6 +76,8 @@ int arrow_keep(struct arrow *s, const struct arrow_head *h, char *metadata,
 	k->time = s->is_file ? UINT64_MAX : s->time;
 	t.in = &k->flat;
 	r = arrow_batch_read(&t, h->body, all, &k->batch, err);
+	if (r == 0)
+		r = keep_lists(k, err);
 	if (r == 0)
 		*out = k;
 	return r;

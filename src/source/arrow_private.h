@@ -82,7 +82,7 @@ int arrow_cells_layout(const struct arrow *s, const struct arrow_column *c,
 		       const struct arrow_part *p, struct array_layout *out,
 		       struct error *err);
 /* Bytes of a row on average. */
-uint64_t arrow_cells_mean(const struct arrow_own *own);
+uint64_t arrow_cells_mean(const struct arrow *s, const struct arrow_own *own);
 /* Of columns whose rows vary. */
 extern const struct array_ops arrow_values_ops;
 uint64_t arrow_values_mean(const struct arrow_own *own);

@@ -25,14 +25,21 @@ static int too_short(struct arrow_reading *r)
 			 "a batch has fewer bytes than its rows take");
 }
 
+#define PIECE_COST 512
+
+static int too_large(struct arrow_reading *r)
+{
+	return error_set(r->err, -ENOTSUP,
+			 "its rows take more than 4 GiB together");
+}
+
 /* `n` elements of `size` bytes (malloc'ed). */
 static int room(struct arrow_reading *r, uint64_t n, uint64_t size, void *out)
 {
 	void *p = NULL;
 
 	if (mul_overflows(n, size, &n) || n > r->left)
-		return error_set(r->err, -ENOTSUP,
-				 "its rows take more than 4 GiB together");
+		return too_large(r);
 	r->left -= n;
 	p = malloc(n ? n : 1);
 	memcpy(out, &p, sizeof p);
@@ -84,8 +91,10 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 	if (size < 8)
 		return too_short(r);
 	e = arrow_buffer_read(&r->s->arrays, k->batch.codec, k->body + pos,
-			      size, end, most_of(r, c, i, end), out, &got,
-			      r->err);
+			      size, end, min_u64(most_of(r, c, i, end), r->left),
+			      out, &got, r->err);
+	if (e == 0)
+		r->left -= got;
 	if (e == 0 && from)
 		memmove(*out, *out + from, n);
 	return e;
@@ -279,6 +288,14 @@ static int load_values(struct arrow_reading *r, struct arrow_rows *x,
 				 "a row has value %" PRIu64
 				 " of a dictionary of %" PRIu64,
 				 high - 1, n);
+	for (; count && at->first + at->kept->batch.rows <= low; at++)
+		count--;
+	while (count && at[count - 1].first >= high)
+		count--;
+	/* With what malloc adds to the small pieces of each. */
+	if (count > r->left / PIECE_COST)
+		return too_large(r);
+	r->left -= count * PIECE_COST;
 	x->child = calloc(count, sizeof *x->child);
 	if (!x->child)
 		return no_memory(r);

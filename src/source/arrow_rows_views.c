@@ -73,6 +73,7 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 {
 	const struct arrow_kept *k = r->batch;
 	uint64_t n = b->high - b->low, pos, size, got;
+	int e;
 
 	if (!b->need)
 		return 0;
@@ -82,10 +83,14 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 		b->low = 0;
 		if (size < 8)
 			return damaged(r);
-		return arrow_buffer_read(&r->s->arrays, k->batch.codec,
-					 k->body + pos, size, b->high,
-					 max_u64(b->high, ARROW_VALUES_MOST),
-					 &b->data, &got, r->err);
+		e = arrow_buffer_read(&r->s->arrays, k->batch.codec,
+				      k->body + pos, size, b->high,
+				      min_u64(max_u64(b->high,
+						      ARROW_VALUES_MOST),
+					      r->left),
+				      &b->data, &got, r->err);
+		r->left -= e == 0 ? got : 0;
+		return e;
 	}
 	if (b->high > size)
 		return damaged(r);

@@ -202,12 +202,14 @@ static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 	m->groups += rows > 0;
 	if (!set_list_rows(m, (uint64_t)rows))
 		return damaged(err);
-	for (uint32_t i = 0; rows && i < m->n; i++) {
+	for (uint32_t i = 0; i < m->n; i++) {
 		const struct parquet_column *c = &m->at[i];
 
+		/* Columns of one record are read by the same number of a chunk. */
 		if (!c->why_not &&
-		    (!c->n_chunks ||
-		     c->chunks[c->n_chunks - 1].rows != (uint64_t)rows))
+		    (c->n_chunks != m->groups ||
+		     (rows &&
+		      c->chunks[c->n_chunks - 1].rows != (uint64_t)rows)))
 			return error_set(err, -EBADMSG,
 					 "\"%.80s\": it has not as many values "
 					 "as there are rows",

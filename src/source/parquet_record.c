@@ -63,7 +63,7 @@ static int hand_on(const struct record *r, struct parquet_rows *rows,
 		if (e == 0)
 			e = jsonline_check(&line, err);
 		if (e == 0 && line.n > left)
-			e = error_set(err, -ENOMEM,
+			e = error_set(err, -ENOTSUP,
 				      "rows of more than 1 GiB together");
 		if (e < 0)
 			break;

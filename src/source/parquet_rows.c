@@ -14,7 +14,7 @@
 #include "source/parquet_record.h"
 
 /* Of one request. */
-#define LOADED_MOST ((size_t)1 << 30)
+#define LOADED_MOST ((size_t)64 << 20)
 
 /* ---- loading -------------------------------------------------------------------- */
 
@@ -40,9 +40,11 @@ static int add(void *ctx, unsigned again, unsigned level,
 	struct parquet_rows *r = ctx;
 	size_t room = r->room;
 
-	if (r->used + len + r->n > LOADED_MOST)
-		return error_set(r->err, -ENOMEM,
-				 "rows of more than 1 GiB together");
+	if (r->used + len + 2 * r->n +
+		    (r->c->width ? 0 : r->values * sizeof *r->ends) >
+	    LOADED_MOST)
+		return error_set(r->err, -ENOTSUP,
+				 "rows of more than 64 MiB together");
 	if (!grow(&r->again, &room, r->n + 1, 1) ||
 	    !grow(&r->level, &r->room, r->n + 1, 1))
 		return error_set(r->err, -ENOMEM, "out of memory");
