@@ -156,32 +156,53 @@ static int no_memory(struct error *err)
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
+/* A name as JSON has it, quotes included; NULL: no memory. */
+static char *key_of(const struct bundle_entry *e)
+{
+	json_t *name = json_text(e->name, strlen(e->name));
+	char *key =
+		name ? json_dumps(name, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+
+	json_decref(name);
+	return key;
+}
+
+static int compare_names(char **names, size_t n, struct error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!names[i])
+			return no_memory(err);
+	if (n)
+		qsort(names, n, sizeof *names, by_name);
+	for (size_t i = 1; i < n; i++)
+		if (!strcmp(names[i - 1], names[i]))
+			return error_set(err, -EEXIST,
+					 BUNDLE_NAME ": two are called %s",
+					 names[i]);
+	return 0;
+}
+
+/* Names that differ as bytes may be one in JSON, which has no bytes. */
 static int check_names(const struct bundle_table *x, struct error *err)
 {
-	cleanup_free const char **names = malloc(x->n * sizeof *names + 1);
+	cleanup_free char **names = calloc(x->n + 1, sizeof *names);
+	int r;
 
 	if (!names)
 		return no_memory(err);
 	for (size_t i = 0; i < x->n; i++)
-		names[i] = x->at[i].name;
-	if (x->n)
-		qsort(names, x->n, sizeof *names, by_name);
-	for (size_t i = 1; i < x->n; i++)
-		if (!strcmp(names[i - 1], names[i]))
-			return error_set(err, -EEXIST,
-					 BUNDLE_NAME ": two are called '%s'",
-					 names[i]);
-	return 0;
+		names[i] = key_of(&x->at[i]);
+	r = compare_names(names, x->n, err);
+	for (size_t i = 0; i < x->n; i++)
+		free(names[i]);
+	return r;
 }
 
 /* "name": {"dtype": ...}; false: no memory. */
 static bool put_entry(FILE *out, const struct bundle_entry *e, bool first)
 {
-	json_t *name = json_text(e->name, strlen(e->name));
-	cleanup_free char *key =
-		name ? json_dumps(name, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	cleanup_free char *key = key_of(e);
 
-	json_decref(name);
 	if (!key)
 		return false;
 	fprintf(out, "%s%s:{\"dtype\":\"%s\",\"shape\":[", first ? "" : ",",

@@ -93,6 +93,11 @@ static int put_size(void *ctx, uint64_t size, struct error *err)
 	uint64_t blocks, taken = (m->blocks - m->in_shard) * USTAR_BLOCK;
 	int r = 0;
 
+	if (m->sample >= x->n)
+		return error_set(err, -EIO,
+				 "%s: there are more samples than "
+				 "were counted",
+				 m->t->name);
 	shards_sample_path(m->t, &m->keys, m->sample, suffix_of(m->t), path,
 			   sizeof path);
 	u = shards_member(m->t, size, path);
