@@ -25,7 +25,7 @@ struct push_options {
 		*memory; /* NULL: the machine's and the control group's */
 	void *memory_ctx;
 };
-/* Measured: from here on, a READ costs little beside its bytes. */
+/* A guess: from here on, a READ costs little beside its bytes. */
 #define PUSH_FILE_MAX (UINT64_C(256) << 10)
 
 /* Starts its threads.  Borrows `fs`; `store` and `ctx` are called until push_free. */
