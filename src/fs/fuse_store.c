@@ -117,7 +117,6 @@ static void guard(const struct fuse_store *s)
 	setsid();
 	if (!keep_only(keep, 3, 0))
 		_exit(1);
-	prctl(PR_SET_NAME, "tensorfs-guard");
 	while (!has_ended(s->alive[0], -1))
 		;
 	while (request != MAP_FAILED && !has_ended(s->storing[0], 0)) {
@@ -132,16 +131,21 @@ static void guard(const struct fuse_store *s)
 	_exit(0);
 }
 
-/* No signal is for it: it ends when the daemon has. */
+/* No signal is for it: it ends when the daemon has.  It has its name from the
+ * beginning, so that nobody takes it for the daemon. */
 static int start_guard(struct fuse_store *s, struct error *err)
 {
 	sigset_t all, old;
+	char name[16];
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, "tensorfs-guard");
 	s->guard = fork();
 	if (s->guard == 0)
 		guard(s);
+	prctl(PR_SET_NAME, name);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return s->guard < 0 ? error_errno(err, -errno, "cannot fork") : 0;
 }
