@@ -90,9 +90,9 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 	}
 	if (size < 8)
 		return too_short(r);
-	e = arrow_buffer_read(&r->s->arrays, k->batch.codec, k->body + pos,
-			      size, end, min_u64(most_of(r, c, i, end), r->left),
-			      out, &got, r->err);
+	e = arrow_buffer_read(
+		&r->s->arrays, k->batch.codec, k->body + pos, size, end,
+		min_u64(most_of(r, c, i, end), r->left), out, &got, r->err);
 	if (e == 0)
 		r->left -= got;
 	if (e == 0 && from)

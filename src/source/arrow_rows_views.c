@@ -83,12 +83,11 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 		b->low = 0;
 		if (size < 8)
 			return damaged(r);
-		e = arrow_buffer_read(&r->s->arrays, k->batch.codec,
-				      k->body + pos, size, b->high,
-				      min_u64(max_u64(b->high,
-						      ARROW_VALUES_MOST),
-					      r->left),
-				      &b->data, &got, r->err);
+		e = arrow_buffer_read(
+			&r->s->arrays, k->batch.codec, k->body + pos, size,
+			b->high,
+			min_u64(max_u64(b->high, ARROW_VALUES_MOST), r->left),
+			&b->data, &got, r->err);
 		r->left -= e == 0 ? got : 0;
 		return e;
 	}

@@ -206,10 +206,9 @@ static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 		const struct parquet_column *c = &m->at[i];
 
 		/* Columns of one record are read by the same number of a chunk. */
-		if (!c->why_not &&
-		    (c->n_chunks != m->groups ||
-		     (rows &&
-		      c->chunks[c->n_chunks - 1].rows != (uint64_t)rows)))
+		if (!c->why_not && (c->n_chunks != m->groups ||
+				    (rows && c->chunks[c->n_chunks - 1].rows !=
+						     (uint64_t)rows)))
 			return error_set(err, -EBADMSG,
 					 "\"%.80s\": it has not as many values "
 					 "as there are rows",
