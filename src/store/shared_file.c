@@ -13,6 +13,10 @@
  *     part_publish  the tail, read-only, link to NAME      both names of a whole file
  *                   NAME.part is removed, the lock ends
  *
+ * The second name is given and the first one removed under the ledger's lock: whoever
+ * counts names meanwhile would find both, or neither, and whoever evicts the one would
+ * leave the other to nobody's account.
+ *
  * A lock ends with the process that has it.  What dead ones leave behind is a part
  * that nobody has locked: whoever wants that chunk next goes on with it, from the
  * beginning, and whoever goes through the directory removes it.  So the lock that
@@ -279,6 +283,18 @@ static bool give_name(const struct shared *sh, int fd, const char *name)
 		linkat(fd, "", sh->dir.fd, name, AT_EMPTY_PATH) == 0);
 }
 
+/* Without the ledger's lock the sum may be wrong until the next count. */
+static bool rename_open(struct shared *sh, const struct part *p,
+			const char *name)
+{
+	cleanup_close int book = ledger_lock(sh, NULL);
+
+	if (!give_name(sh, p->fd, name))
+		return false;
+	unlinkat(sh->dir.fd, p->name, 0);
+	return true;
+}
+
 static void part_end(struct part *p)
 {
 	/* The mapping holds the file open, and with it its lock. */
@@ -293,7 +309,7 @@ struct buf *part_publish(struct shared *sh, const struct shared_key *k,
 {
 	struct buf *b;
 	bool named = seal(k, p) && shared_key_holds(k) &&
-		     give_name(sh, p->fd, k->name);
+		     rename_open(sh, p, k->name);
 
 	/* Without a name nobody else has it: it counts as our own. */
 	b = wrap(sh, p->map, p->total, p->size, named ? &sh->mapped : gauge);
@@ -302,7 +318,6 @@ struct buf *part_publish(struct shared *sh, const struct shared_key *k,
 		part_drop(sh, p);
 		return b;
 	}
-	unlinkat(sh->dir.fd, p->name, 0);
 	part_end(p);
 	return b;
 }

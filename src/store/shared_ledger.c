@@ -54,7 +54,7 @@ uint64_t ledger_cost(uint64_t size)
 
 /* ---- the file -------------------------------------------------------------- */
 
-static int lock(struct shared *sh, struct error *err)
+int ledger_lock(struct shared *sh, struct error *err)
 {
 	uint64_t end = shared_now() + LOCK_NS;
 	struct timespec pause = {0, 50000};
@@ -102,7 +102,7 @@ static int recount(struct shared *sh, struct ledger *l, struct scan *s,
 /* Lock it and have it right; the descriptor, or -errno. */
 static int begin(struct shared *sh, struct ledger *l, struct error *err)
 {
-	int fd = lock(sh, err), r = 0;
+	int fd = ledger_lock(sh, err), r = 0;
 	struct scan s = {0};
 
 	if (fd < 0)

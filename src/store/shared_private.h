@@ -87,6 +87,9 @@ uint64_t ledger_cost(uint64_t size);
 /* Make the file behind `fd` (a part) `size` bytes long, if that much may be
  * taken, for which old entries are removed. */
 int ledger_grow(struct shared *sh, int fd, uint64_t size, struct error *err);
+/* Lock it: nobody counts or evicts until the descriptor is closed.  -errno: who has
+ * it does not give it back. */
+int ledger_lock(struct shared *sh, struct error *err);
 /* Remove a name; with fd >= 0 only if it is that of this file. */
 int ledger_remove(struct shared *sh, const char *name, int fd,
 		  struct error *err);
