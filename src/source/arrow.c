@@ -406,6 +406,7 @@ static void arrow_close(struct source *source)
 	column_labels_free(&s->labels);
 	arrow_forget(s);
 	arrow_schema_free(&s->schema);
+	arrow_buffers_forget(&s->arrays);
 	arrays_end(&s->arrays);
 	free(s);
 }

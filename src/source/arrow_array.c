@@ -13,11 +13,6 @@
 
 /* Booleans are made in chunks of about as many. */
 #define BITS_CHUNK (UINT64_C(1) << 20)
-/* Of what is compressed in one piece, decoded. */
-#define PIECE_MOST (UINT64_C(4) << 30)
-/* A compressed buffer begins with its decoded length; this: it is stored as it is. */
-#define PREFIX 8
-#define PREFIX_PLAIN UINT64_MAX
 
 static int no_memory(struct error *err)
 {
@@ -69,69 +64,18 @@ static uint64_t part_bytes(const struct arrow_column *c,
 	return c->kind == ARROW_BITS ? div_up(n, 8) : n * c->dtype.size;
 }
 
-/* What the prefix of a compressed buffer says; PREFIX_PLAIN. */
-static int read_prefix(const struct arrays *s, uint64_t pos, uint64_t least,
-		       uint64_t most, uint64_t *out, struct error *err)
+static struct arrow_buffer buffer_of(const struct arrays *s,
+				     const struct arrow_column *c,
+				     const struct arrow_part *p)
 {
-	unsigned char b[PREFIX];
-	int r = arrays_read(s, pos, b, sizeof b, err);
+	uint64_t bytes = part_bytes(c, p);
 
-	if (r < 0)
-		return r;
-	*out = load_le64(b);
-	if (*out == PREFIX_PLAIN || (*out >= least && *out <= most))
-		return 0;
-	return error_set(err, -EBADMSG,
-			 "a buffer has %" PRIu64 " bytes when it is decoded, "
-			 "and should have %" PRIu64,
-			 *out, least);
-}
-
-static enum unpack unpack_of(enum arrow_codec c)
-{
-	return c == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME;
-}
-
-/* Nothing gets smaller than by so much: a block of zstd has 128 KiB at most. */
-static uint64_t ratio_of(enum arrow_codec c)
-{
-	return c == ARROW_ZSTD ? 65536 : 256;
-}
-
-int arrow_buffer_read(const struct arrays *s, enum arrow_codec codec,
-		      uint64_t pos, uint64_t size, uint64_t least,
-		      uint64_t most, unsigned char **out, uint64_t *out_size,
-		      struct error *err)
-{
-	cleanup_free unsigned char *stored = NULL, *data = NULL;
-	uint64_t n;
-	int r = read_prefix(s, pos, least, most, &n, err);
-
-	if (r < 0)
-		return r;
-	if (n != PREFIX_PLAIN && n > PIECE_MOST)
-		return error_set(err, -ENOTSUP, "a buffer has more than 4 GiB");
-	size -= PREFIX;
-	if (n != PREFIX_PLAIN && n / ratio_of(codec) > size)
-		return error_set(err, -EBADMSG,
-				 "a buffer of %" PRIu64
-				 " bytes cannot decode to %" PRIu64,
-				 size, n);
-	if (n == PREFIX_PLAIN && (size < least || size > most))
-		return error_set(err, -EBADMSG, "a buffer is too short");
-	stored = malloc(size ? size : 1);
-	*out_size = n == PREFIX_PLAIN ? size : n;
-	data = malloc(*out_size ? *out_size : 1);
-	if (!stored || !data)
-		return no_memory(err);
-	r = arrays_read(s, pos + PREFIX, stored, size, err);
-	if (r == 0 && n == PREFIX_PLAIN)
-		memcpy(data, stored, size);
-	else if (r == 0)
-		r = unpack(unpack_of(codec), stored, size, data, n, err);
-	if (r == 0)
-		*out = steal_pointer(&data);
-	return r;
+	return (struct arrow_buffer){.s = s,
+				     .codec = p->codec,
+				     .pos = p->piece.pos,
+				     .size = p->piece.size,
+				     .least = bytes,
+				     .most = bytes + ARROW_PADDING};
 }
 
 /* ---- numbers and booleans ------------------------------------------------ */
@@ -140,7 +84,8 @@ static int part_layout(const struct arrow *s, const struct arrow_column *c,
 		       const struct arrow_part *p, struct array_layout *l,
 		       struct error *err)
 {
-	uint64_t bytes = part_bytes(c, p), n = bytes;
+	struct arrow_buffer b = buffer_of(&s->arrays, c, p);
+	bool plain = !p->codec;
 	int r = 0;
 
 	l->file = s->arrays.file;
@@ -149,9 +94,8 @@ static int part_layout(const struct arrow *s, const struct arrow_column *c,
 	l->shape[0] = l->chunk[0] = p->piece.rows;
 	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
 	memcpy(l->chunk + 1, c->shape, c->rank * sizeof *c->shape);
-	if (p->codec && bytes)
-		r = read_prefix(&s->arrays, l->pos, bytes,
-				bytes + ARROW_PADDING, &n, err);
+	if (p->codec && b.least)
+		r = arrow_buffer_size(&b, &b.size, &plain, err);
 	if (r < 0)
 		return r;
 	l->kind = ARRAY_MADE;
@@ -162,16 +106,9 @@ static int part_layout(const struct arrow *s, const struct arrow_column *c,
 		l->chunk[0] = min_u64(
 			l->chunk[0],
 			max_u64(BITS_CHUNK / max_u64(c->per_row, 1), 1));
-	if (c->kind == ARROW_NUMBERS && (!p->codec || n == PREFIX_PLAIN)) {
+	if (c->kind == ARROW_NUMBERS && plain) {
 		l->kind = ARRAY_LINEAR;
-		l->pos += p->codec ? PREFIX : 0;
-		if (p->codec && p->piece.size - PREFIX < bytes)
-			return error_set(err, -EBADMSG,
-					 "a buffer is too short");
-	} else if (p->codec && bytes > PIECE_MOST) {
-		return error_set(err, -ENOTSUP,
-				 "a batch has more than 4 GiB that are "
-				 "compressed in one piece");
+		l->pos += p->codec ? ARROW_PREFIX : 0;
 	}
 	return 0;
 }
@@ -214,11 +151,12 @@ static int make_decoded(const struct array *a, const struct arrow_column *c,
 			size_t size, struct error *err)
 {
 	cleanup_free unsigned char *data = NULL;
-	uint64_t bytes = part_bytes(c, p), n;
-	int r = arrow_buffer_read(a->source, p->codec, p->piece.pos,
-				  p->piece.size, bytes, bytes + ARROW_PADDING,
-				  &data, &n, err);
+	struct arrow_buffer b = buffer_of(a->source, c, p);
+	uint64_t bytes = b.least;
+	int r;
 
+	b.once = true;
+	r = arrow_buffer_part(&b, 0, bytes, &data, err);
 	if (r < 0)
 		return r;
 	if (c->kind == ARROW_BITS) {

@@ -68,11 +68,26 @@ size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
 
 /* What a writer may have aligned a buffer to. */
 #define ARROW_PADDING 4096
-/* A compressed buffer, decoded: at least `least` bytes (malloc'ed). */
-int arrow_buffer_read(const struct arrays *s, enum arrow_codec codec,
-		      uint64_t pos, uint64_t size, uint64_t least,
-		      uint64_t most, unsigned char **out, uint64_t *out_size,
+/* A compressed buffer of a batch. */
+struct arrow_buffer {
+	const struct arrays *s;
+	enum arrow_codec codec;
+	uint64_t pos, size;   /* in the file */
+	uint64_t least, most; /* bytes that it may decode to */
+	bool once;            /* it will not be wanted again soon */
+};
+/* How many bytes it decodes to; *plain: or has, ARROW_PREFIX bytes behind its place.
+ * -EBADMSG: not `least` to `most`, or not so many from so few; -ENOTSUP: too many;
+ * errors of arrays_read. */
+int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 		      struct error *err);
+#define ARROW_PREFIX 8
+/* Bytes [from, from + n) of it, decoded (malloc'ed).  As above; errors of unpack;
+ * -ENOMEM. */
+int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
+		      unsigned char **out, struct error *err);
+/* Of a source that is about to be freed. */
+void arrow_buffers_forget(const struct arrays *of);
 /* Of a batch's compressed values, decoded. */
 #define ARROW_VALUES_MOST (UINT64_C(1) << 30)
 /* Of columns that are cells: one number a row; anything else. */

@@ -72,7 +72,8 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		     uint32_t i, uint64_t from, uint64_t n, unsigned char **out)
 {
 	const struct arrow_kept *k = r->batch;
-	uint64_t pos, size, end, got;
+	struct arrow_buffer b;
+	uint64_t pos, size, end;
 	int e;
 
 	arrow_batch_buffer(&k->batch, c->at.buffers + i, c->at.views, &pos,
@@ -88,15 +89,17 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 						 k->body + pos + from, *out, n,
 						 r->err);
 	}
-	if (size < 8)
-		return too_short(r);
-	e = arrow_buffer_read(
-		&r->s->arrays, k->batch.codec, k->body + pos, size, end,
-		min_u64(most_of(r, c, i, end), r->left), out, &got, r->err);
+	b = (struct arrow_buffer){
+		.s = &r->s->arrays,
+		.codec = k->batch.codec,
+		.pos = k->body + pos,
+		.size = size,
+		.least = end,
+		.most = min_u64(most_of(r, c, i, end), r->left),
+	};
+	e = arrow_buffer_part(&b, from, n, out, r->err);
 	if (e == 0)
-		r->left -= got;
-	if (e == 0 && from)
-		memmove(*out, *out + from, n);
+		r->left -= n;
 	return e;
 }
 

@@ -72,7 +72,7 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 		       uint32_t which, struct buffer *b)
 {
 	const struct arrow_kept *k = r->batch;
-	uint64_t n = b->high - b->low, pos, size, got;
+	uint64_t n = b->high - b->low, pos, size;
 	int e;
 
 	if (!b->need)
@@ -80,15 +80,18 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 	arrow_batch_buffer(&k->batch, c->at.buffers + 2 + which, c->at.views,
 			   &pos, &size);
 	if (k->batch.codec) {
-		b->low = 0;
-		if (size < 8)
-			return damaged(r);
-		e = arrow_buffer_read(
-			&r->s->arrays, k->batch.codec, k->body + pos, size,
-			b->high,
-			min_u64(max_u64(b->high, ARROW_VALUES_MOST), r->left),
-			&b->data, &got, r->err);
-		r->left -= e == 0 ? got : 0;
+		const struct arrow_buffer packed = {
+			.s = &r->s->arrays,
+			.codec = k->batch.codec,
+			.pos = k->body + pos,
+			.size = size,
+			.least = b->high,
+			.most = min_u64(max_u64(b->high, ARROW_VALUES_MOST),
+					r->left),
+		};
+
+		e = arrow_buffer_part(&packed, b->low, n, &b->data, r->err);
+		r->left -= e == 0 ? n : 0;
 		return e;
 	}
 	if (b->high > size)

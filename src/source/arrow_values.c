@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Columns of an Arrow IPC file whose rows vary in length: strings, blobs, lists. */
 /*
- * A row is between two offsets.  Of buffers that are not compressed only what is asked
- * for is read; others are decoded whole.  A row that is null has no bytes.
+ * A row is between two offsets.  A row that is null has no bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,10 +20,8 @@ struct rows {
 	const struct arrow_column *column;
 	const struct arrow_part *part;
 	unsigned char *offsets, *data, *valid[2];
-	uint64_t at;   /* the first one's number in `offsets`; */
-	uint64_t bit;  /* in `valid`; */
+	uint64_t bit;  /* the first one's in `valid` */
 	uint64_t base; /* the offset that `data` begins with */
-	uint64_t most; /* no offset is larger */
 };
 
 static void rows_free(struct rows *r)
@@ -43,7 +40,6 @@ static uint64_t unit_of(const struct arrow_column *c)
 
 static uint64_t offset_at(const struct rows *r, uint64_t i)
 {
-	i += r->at;
 	return r->column->wide ? load_le64(r->offsets + 8 * i)
 			       : load_le32(r->offsets + 4 * i);
 }
@@ -57,84 +53,88 @@ static bool is_null(const struct rows *r, uint64_t i)
 	return false;
 }
 
-static int check_offsets(const struct rows *r, uint64_t n, struct error *err)
+static int check_offsets(const struct rows *r, uint64_t n, uint64_t most,
+			 struct error *err)
 {
 	for (uint64_t i = 0; i < n; i++)
 		if (offset_at(r, i) > offset_at(r, i + 1))
 			return error_set(err, -EBADMSG,
 					 "its values do not follow each "
 					 "other");
-	if (offset_at(r, n) > r->most)
+	if (offset_at(r, n) > most)
 		return error_set(err, -EBADMSG,
 				 "a value ends after its batch does");
 	return 0;
 }
 
-static int read_some(const struct rows *r, uint64_t pos, uint64_t n,
-		     unsigned char **out, struct error *err)
+/* Bytes [from, from + n) of a buffer, decoded; `least`, `most`: as it is whole. */
+static int read_some(const struct rows *r, struct arrow_buffer *b,
+		     uint64_t from, uint64_t n, unsigned char **out,
+		     struct error *err)
 {
+	b->s = r->s;
+	b->codec = r->part->codec;
+	if (b->codec && n)
+		return arrow_buffer_part(b, from, n, out, err);
 	*out = malloc(n ? n : 1);
 	if (!*out)
 		return error_set(err, -ENOMEM, "out of memory");
-	return arrays_read(r->s, pos, *out, n, err);
+	return arrays_read(r->s, b->pos + from, *out, n, err);
 }
 
-/* ---- not compressed -------------------------------------------------------- */
-
-static int plain_places(struct rows *r, uint64_t first, uint64_t n,
-			struct error *err)
+/* Offsets, and which are null. */
+static int read_places(struct rows *r, uint64_t first, uint64_t n,
+		       struct error *err)
 {
 	const struct arrow_piece *p = &r->part->piece;
 	unsigned width = r->column->wide ? 8 : 4;
-	int e = read_some(r, p->offsets + first * width, (n + 1) * width,
-			  &r->offsets, err);
+	uint64_t all = (p->rows + 1) * width, bits = div_up(p->rows, 8);
+	struct arrow_buffer b = {.pos = p->offsets,
+				 .size = p->offsets_size,
+				 .least = all,
+				 .most = all + ARROW_PADDING};
+	int e = read_some(r, &b, first * width, (n + 1) * width, &r->offsets,
+			  err);
 
-	r->most = p->size / unit_of(r->column);
 	r->bit = first % 8;
-	for (unsigned k = 0; e == 0 && k < 2; k++)
-		if (p->valid[k].size)
-			e = read_some(r, p->valid[k].pos + first / 8,
-				      div_up(r->bit + n, 8), &r->valid[k], err);
-	return e < 0 ? e : check_offsets(r, n, err);
+	for (unsigned k = 0; e == 0 && k < 2; k++) {
+		if (!p->valid[k].size)
+			continue;
+		b = (struct arrow_buffer){.pos = p->valid[k].pos,
+					  .size = p->valid[k].size,
+					  .least = bits,
+					  .most = bits + ARROW_PADDING};
+		e = read_some(r, &b, first / 8, div_up(r->bit + n, 8),
+			      &r->valid[k], err);
+	}
+	return e;
 }
 
-static int plain_read(struct rows *r, uint64_t first, uint64_t n,
-		      struct error *err)
+/* Their bytes: of what is between the offsets. */
+static int read_data(struct rows *r, uint64_t n, struct error *err)
 {
-	uint64_t unit = unit_of(r->column);
-	int e = plain_places(r, first, n, err);
+	const struct arrow_piece *p = &r->part->piece;
+	struct arrow_buffer b = {.s = r->s,
+				 .codec = r->part->codec,
+				 .pos = p->pos,
+				 .size = p->size,
+				 .most = ARROW_VALUES_MOST};
+	uint64_t unit = unit_of(r->column), most = p->size;
+	bool plain;
+	int e = 0;
 
+	/* Of nothing but empty values there may not even be a prefix. */
+	if (b.codec && b.size < ARROW_PREFIX)
+		most = 0;
+	else if (b.codec)
+		e = arrow_buffer_size(&b, &most, &plain, err);
+	if (e == 0)
+		e = check_offsets(r, n, most / unit, err);
 	if (e < 0)
 		return e;
 	r->base = offset_at(r, 0);
-	return read_some(r, r->part->piece.pos + r->base * unit,
+	return read_some(r, &b, r->base * unit,
 			 (offset_at(r, n) - r->base) * unit, &r->data, err);
-}
-
-/* ---- compressed ------------------------------------------------------------ */
-
-static int packed_read(struct rows *r, struct error *err)
-{
-	const struct arrow_part *part = r->part;
-	const struct arrow_piece *p = &part->piece;
-	uint64_t least = (p->rows + 1) * (r->column->wide ? 8 : 4), n = 0;
-	int e = arrow_buffer_read(r->s, part->codec, p->offsets,
-				  p->offsets_size, least, least + ARROW_PADDING,
-				  &r->offsets, &n, err);
-
-	least = div_up(p->rows, 8);
-	for (unsigned k = 0; e == 0 && k < 2; k++)
-		if (p->valid[k].size)
-			e = arrow_buffer_read(r->s, part->codec,
-					      p->valid[k].pos, p->valid[k].size,
-					      least, least + ARROW_PADDING,
-					      &r->valid[k], &n, err);
-	n = 0;
-	if (e == 0 && p->size >= 8) /* else there are no bytes at all */
-		e = arrow_buffer_read(r->s, part->codec, p->pos, p->size, 0,
-				      ARROW_VALUES_MOST, &r->data, &n, err);
-	r->most = n / unit_of(r->column);
-	return e < 0 ? e : check_offsets(r, p->rows, err);
 }
 
 /* ---- operations ------------------------------------------------------------ */
@@ -159,14 +159,13 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 
 	rows_init(&r, a, part);
 	unit = unit_of(r.column);
-	e = r.part->codec ? packed_read(&r, err)
-			  : plain_read(&r, b->start[0], n, err);
-	if (r.part->codec)
-		r.at = r.bit = b->start[0];
+	e = read_places(&r, b->start[0], n, err);
+	if (e == 0)
+		e = read_data(&r, n, err);
 	for (uint64_t i = 0; e == 0 && i < n; i++) {
 		uint64_t from = offset_at(&r, i), to = offset_at(&r, i + 1);
 
-		if (!r.data || is_null(&r, i))
+		if (is_null(&r, i))
 			put(ctx, "", 0);
 		else
 			put(ctx, (char *)r.data + (from - r.base) * unit,
@@ -185,7 +184,10 @@ static int length(struct array *a, uint32_t part, const struct box *b,
 	rows_init(&r, a, part);
 	if (r.part->codec)
 		return 0;
-	e = plain_places(&r, b->start[0], 1, err);
+	e = read_places(&r, b->start[0], 1, err);
+	if (e == 0)
+		e = check_offsets(&r, 1, r.part->piece.size / unit_of(r.column),
+				  err);
 	if (e == 0)
 		*bytes = is_null(&r, 0)
 				 ? 0

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Arrow IPC files that apache-arrow (JavaScript) and polars wrote (columns/make.mjs):
 every column against the formula that it was made by."""
+import concurrent.futures
 import errno
 import json
 import os
+import struct
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 
+import arrows as A
 import lib
 import numpy as np
 from checks import check, equal, fails_with, read
@@ -92,6 +96,39 @@ def compressed_buffers():
                 equal((got.dtype, got.tobytes()), (want.dtype, want.tobytes()),
                       "%s: %s" % (name, column))
         exits(tensorfs("verify", fixture(name + ".arrow")), 0, "verify " + name)
+
+
+@case
+def one_large_batch_of_texts():
+    """Compressed in one piece, and asked for a few at a time, by many; the buffers of
+    the three columns are more than are kept decoded."""
+    n, filler = 60000, "x" * 160
+    columns = {name: ["%s %d %s" % (name, i * 7919 % n, filler) for i in range(n)]
+               for name in "abc"}
+
+    def zstd(data):
+        return struct.pack("<q", len(data)) + subprocess.run(
+            ["zstd", "-q", "-1", "-c"], input=data, stdout=subprocess.PIPE,
+            check=True).stdout
+
+    buffers = []
+    for texts in columns.values():
+        ends = np.cumsum([0] + [len(t) for t in texts]).astype("<i4")
+        buffers += [b"", zstd(ends.tobytes()), zstd("".join(texts).encode())]
+    schema = A.schema([A.field(name, 5, {}) for name in columns])
+    path = copy("texts.arrow", A.file(schema, A.plain(
+        n, *buffers, nodes=[(n, 0)] * 3, codec=1)))
+    with Mount(path) as m:
+        def some(seed):
+            for i in np.random.default_rng(seed).integers(0, n, 200):
+                for name, texts in columns.items():
+                    equal(read(m / ("%s/samples/%06d.txt" % (name, i))).decode(),
+                          texts[i] + "\n", "%s %d" % (name, i))
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            list(pool.map(some, range(3)))
+        for name, texts in columns.items():
+            equal(read(m / (name + "/array.txt")).decode(),
+                  "".join(t + "\n" for t in texts), name)
 
 
 @case
