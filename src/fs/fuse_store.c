@@ -17,7 +17,11 @@
  *     daemon   [ workers ... ] /dev/fuse, alive        storing thread   clone, storing
  *     guard    clone, other ends of alive and storing
  *
- * Where a clone cannot be had (no /dev/fuse in this container) nothing is stored.
+ * Only the guard has those other ends, so that the storing thread sees when it is gone,
+ * and stores no more.  Where a clone cannot be had (no /dev/fuse in this container)
+ * nothing is stored.  When daemon and guard are killed at one instant while a READ that
+ * no worker has taken is waited for, nobody is left to fail it: then the connection has
+ * to be aborted from outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -131,6 +135,13 @@ static void guard(const struct fuse_store *s)
 	_exit(0);
 }
 
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* No signal is for it: it ends when the daemon has.  It has its name from the
  * beginning, so that nobody takes it for the daemon. */
 static int start_guard(struct fuse_store *s, struct error *err)
@@ -147,7 +158,11 @@ static int start_guard(struct fuse_store *s, struct error *err)
 		guard(s);
 	prctl(PR_SET_NAME, name);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return s->guard < 0 ? error_errno(err, -errno, "cannot fork") : 0;
+	if (s->guard < 0)
+		return error_errno(err, -errno, "cannot fork");
+	close_one(&s->alive[0]);
+	close_one(&s->storing[0]);
+	return 0;
 }
 
 /* ---- storing --------------------------------------------------------------- */
@@ -166,13 +181,19 @@ static int step_apart(struct fuse_store *s)
 	return 0;
 }
 
-/* While somebody waits for an answer, that comes first; not for ever. */
-static void after_requests(const struct fuse_store *s)
+/* While somebody waits for an answer, that comes first; not for ever.  False: there is
+ * no guard any more, who alone read the pipe. */
+static bool after_requests(const struct fuse_store *s)
 {
-	struct pollfd p = {.fd = s->clone, .events = POLLIN};
+	struct pollfd p[] = {{.fd = s->clone, .events = POLLIN},
+			     {.fd = s->storing[1]}};
 
-	for (unsigned i = 0; i < 8 && poll(&p, 1, 0) == 1; i++)
+	for (unsigned i = 0; i < 8 && poll(p, 2, 0) > 0; i++) {
+		if (p[1].revents)
+			return false;
 		sched_yield();
+	}
+	return true;
 }
 
 int fuse_store_put(void *ctx, uint64_t ino, uint64_t off,
@@ -202,18 +223,12 @@ int fuse_store_put(void *ctx, uint64_t ino, uint64_t off,
 		return -EINVAL;
 	store.size = (uint32_t)len;
 	out.len = (uint32_t)(sizeof out + sizeof store + len);
-	after_requests(s);
+	if (!after_requests(s))
+		return -EOWNERDEAD;
 	return writev(s->clone, v, (int)niov + 2) < 0 ? -errno : 0;
 }
 
 /* ---- life ------------------------------------------------------------------ */
-
-static void close_one(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
 
 void fuse_store_free(struct fuse_store *s)
 {

@@ -311,7 +311,11 @@ static void say_failed(struct push *p)
 	int code =
 		atomic_exchange_explicit(&p->failed, 0, memory_order_relaxed);
 
-	if (code)
+	if (code == -EOWNERDEAD)
+		log_warn("small files are not given to the kernel ahead any "
+			 "more: tensorfs-guard, who watches over that, is "
+			 "gone");
+	else if (code)
 		log_info("small files are not given to the kernel ahead any "
 			 "more: %s",
 			 strerror(-code));

@@ -7,7 +7,8 @@
 
 struct push;
 /* Put bytes of a file into the kernel's page cache: 0; -ENOENT: the kernel does not
- * know the inode; -ENOMEM; another -errno: there will be nothing to put to any more.
+ * know the inode; -ENOMEM; another -errno: there will be nothing to put to any more
+ * (-EOWNERDEAD: the process that watches over storing is gone).
  * Called by one thread, always the same.  May block for as long as a READ of the file
  * is under way. */
 typedef int push_store_fn(void *ctx, uint64_t ino, uint64_t off,

@@ -233,6 +233,79 @@ def unmounted_while_it_pushes():
     kill_while_pushing(lazily)
 
 
+class Logged(Mount):
+    """In the foreground, with its log in a file."""
+
+    def __enter__(self):
+        self.log = os.path.join(work, "log")
+        with open(self.log, "w") as f:
+            self.proc = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
+                                         stdout=f, stderr=f)
+        lib._mounts.append(self)
+        lib._children.append(self.proc)
+        check(wait_until(lambda: lib.mount_line(self.path), 30), "no mount")
+        return self
+
+
+def lonely(m):
+    """Its guard is killed; one file more may be on its way then."""
+    def pushed():
+        return counter(m, "files_pushed")
+
+    check(wait_until(lambda: pushed() > 20, 20), "nothing was pushed")
+    for p in guards(m.path):
+        os.kill(int(p), signal.SIGKILL)
+    check(wait_until(lambda: not guards(m.path), 20), "the guard stays")
+    return pushed
+
+
+@case
+def the_guard_alone_is_killed():
+    path = archive("sqfs")
+    with Mount(path, opts=["-o", "prefetch=off"]) as m:
+        plain = hashes(m.path, 1, ".bin")
+    with Logged(path, foreground=True) as m:
+        os.listdir(m.path)
+        with subprocess.Popen(reader(m.path, 3, ".bin"),
+                              stdout=subprocess.PIPE, text=True) as p:
+            pushed = lonely(m)
+            most = pushed() + 1
+            out, _ = p.communicate(timeout=60)
+        equal(dict(x.rsplit(" ", 1) for x in out.splitlines()), plain, "files")
+        # What the kernel let go of would be pushed again.
+        forget(m.path)
+        before = counter(m, "read_requests")
+        equal(hashes(m.path, 2, ".bin"), plain, "files, again")
+        check(counter(m, "read_requests") - before >= len(plain) // 2,
+              "they were in the page cache")
+        check(pushed() <= most, "%d pushed, and %d before" % (pushed(), most))
+        equal([k for k, v in counters(m).items()
+               if v and "error" in k], [], "errors counted")
+        with open(m.log) as f:
+            said = f.read().count("tensorfs-guard")
+        equal(said, 1, "sentences in the log")
+
+
+def forget(top):
+    """Pages of files; what is not read yet, too."""
+    for t, _, fs in os.walk(top):
+        for f in fs:
+            fd = os.open(os.path.join(t, f), os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+
+
+@case
+def killed_after_its_guard():
+    def how(m, pid):
+        lonely(m)
+        # Whatever was being stored then has been: what comes next is not begun.
+        time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+
+    kill_while_pushing(how)
+
+
 @case
 def the_option():
     p = lib.tensorfs("mount", "-o", "prefetch=maybe", archive("sqfs"), work)
