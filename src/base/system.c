@@ -245,12 +245,49 @@ uint64_t system_available(void)
 	return kib ? kib * 1024 : UINT64_MAX;
 }
 
+/* Pressure stall information.  False: none there. */
+static bool read_stalled(const char *path, unsigned *percent)
+{
+	cleanup_fclose FILE *f = fopen(path, "re");
+
+	return f && fscanf(f, "some avg10=%u", percent) == 1;
+}
+
+struct stalled {
+	bool found;
+	unsigned percent;
+};
+
+/* The tasks of a group are counted in those above it, too: the nearest one tells what
+ * befalls ours. */
+static void nearest_stalled(void *ctx, const char *dir, const char *path,
+			    bool v2)
+{
+	struct stalled *s = ctx;
+	char name[8192 + 64];
+
+	(void)path;
+	if (!v2 || s->found)
+		return;
+	snprintf(name, sizeof name, "%s/memory.pressure", dir);
+	s->found = read_stalled(name, &s->percent);
+}
+
+unsigned system_cgroup_stalled(const char *proc_self_cgroup,
+			       const char *cgroup_root, const char *machine)
+{
+	struct stalled s = {0};
+
+	walk_groups(proc_self_cgroup, cgroup_root, nearest_stalled, &s);
+	if (!s.found && !read_stalled(machine, &s.percent))
+		return 0;
+	return s.percent;
+}
+
 unsigned system_stalled(void)
 {
-	cleanup_fclose FILE *f = fopen("/proc/pressure/memory", "re");
-	unsigned percent;
-
-	return f && fscanf(f, "some avg10=%u", &percent) == 1 ? percent : 0;
+	return system_cgroup_stalled("/proc/self/cgroup", "/sys/fs/cgroup",
+				     "/proc/pressure/memory");
 }
 
 uint64_t system_memory(void)

@@ -34,8 +34,12 @@ void system_group(char out[256]);
 bool system_group_is_in(const char *group, const char *in);
 /* Bytes that the machine could give to somebody (MemAvailable). */
 uint64_t system_available(void);
-/* Percent of the last ten seconds in which some task stood still for want of memory;
- * 0 also where the kernel does not say. */
+/* Percent of the last ten seconds in which some task stood still for want of memory, as
+ * the nearest control group of version 2 says, the own one first, or else the file
+ * `machine`; 0 also where the kernel does not say. */
+unsigned system_cgroup_stalled(const char *proc_self_cgroup,
+			       const char *cgroup_root, const char *machine);
+/* The same for this process. */
 unsigned system_stalled(void);
 /* Cores this process may run on (affinity mask, at least 1). */
 unsigned system_cores(void);

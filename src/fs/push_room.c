@@ -4,8 +4,8 @@
  * Pushed pages are page cache like any other: clean, and the first to go.  But to
  * make them others go first, and where a control group is full, that is where the
  * reader's own memory is reclaimed.  So pushing ends well before that: below an
- * eighth of the memory, or when tasks stand still for want of it (PSI).  It goes on
- * once there is a sixth, so that it does not flicker.
+ * eighth of the memory, or when tasks of the group stand still for want of it (PSI).
+ * It goes on once there is a sixth, so that it does not flicker.
  */
 #include "fs/push_room.h"
 

@@ -174,6 +174,54 @@ TEST(headroom_version_1)
 	CHECK(system_available() < UINT64_MAX);
 }
 
+/* How long tasks stood still, for a process whose /proc/self/cgroup says `lines`. */
+static unsigned stalled(const char *lines, const char *machine)
+{
+	char proc[512], groups[512], all[512];
+
+	put("proc", lines);
+	snprintf(proc, sizeof proc, "%s/proc", root);
+	snprintf(groups, sizeof groups, "%s/p", root);
+	snprintf(all, sizeof all, "%s/%s", root, machine);
+	return system_cgroup_stalled(proc, groups, all);
+}
+
+#define PRESSURE(n)                                         \
+	"some avg10=" n " avg60=0.00 avg300=0.00 total=7\n" \
+	"full avg10=99.00 avg60=0.00 avg300=0.00 total=7\n"
+
+TEST(pressure_of_the_nearest_group)
+{
+	put("machine", PRESSURE("3.50"));
+	put("p/a/memory.pressure", PRESSURE("40.00"));
+	put("p/a/b/memory.pressure", PRESSURE("0.00"));
+	put("p/a/b/c/memory.max", "max\n");
+	put("p/a/odd/memory.pressure", "nonsense\n");
+	put("p/empty/memory.max", "max\n");
+	CHECK_EQ_U(stalled("0::/a\n", "machine"), 40);
+	/* Not that of its siblings, which is in the one above. */
+	CHECK_EQ_U(stalled("0::/a/b\n", "machine"), 0);
+	CHECK_EQ_U(stalled("0::/a/b/c\n", "machine"), 0);
+	CHECK_EQ_U(stalled("0::/a/odd\n", "machine"), 40);
+	CHECK_EQ_U(stalled("0::/a/not/there\n", "machine"), 40);
+	/* No group says anything. */
+	CHECK_EQ_U(stalled("0::/empty\n", "machine"), 3);
+	CHECK_EQ_U(stalled("0::/\n", "machine"), 3);
+	CHECK_EQ_U(stalled("", "machine"), 3);
+	CHECK_EQ_U(stalled("0::/empty\n", "none"), 0);
+	/* Version 1 has no such file; one that lies there is not its. */
+	put("p/memory/m/memory.pressure", PRESSURE("50.00"));
+	CHECK_EQ_U(stalled("4:memory:/m\n", "machine"), 3);
+	/* Both versions: the group of version 2 knows. */
+	put("p/unified/m/memory.pressure", PRESSURE("25.00"));
+	CHECK_EQ_U(stalled("4:memory:/m\n0::/m\n", "machine"), 25);
+	/* A container whose root is its own group. */
+	put("p/memory.pressure", PRESSURE("12.00"));
+	CHECK_EQ_U(stalled("0::/../outside\n", "machine"), 12);
+	CHECK_EQ_U(stalled("0::/docker/0123\n", "machine"), 12);
+	CHECK(system_stalled() <= 100);
+}
+
 int main(void)
 {
 	CHECK(mkdtemp(root) != NULL);
@@ -184,5 +232,6 @@ int main(void)
 	RUN(this_machine);
 	RUN(headroom_version_2);
 	RUN(headroom_version_1);
+	RUN(pressure_of_the_nearest_group);
 	return test_done();
 }
