@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/fuse_private.h"
+#include "fs/uring.h"
 
 static void log_libfuse(enum fuse_log_level level, const char *fmt, va_list ap)
 {
@@ -196,6 +197,15 @@ static bool add_option(char **opts, const char *fmt, const char *value)
 	return fuse_opt_add_opt_escaped(opts, opt) == 0;
 }
 
+static void refuse_uring(void)
+{
+	if (!uring_is_wanted(fuse_version(), getenv(URING_VARIABLE)))
+		return;
+	log_warn(URING_VARIABLE " is ignored: with io_uring, readers would "
+				"hang for good if the daemon were killed");
+	unsetenv(URING_VARIABLE);
+}
+
 static int session_new(struct fuse_face *f, const struct fuse_face_options *o,
 		       struct error *err)
 {
@@ -203,6 +213,7 @@ static int session_new(struct fuse_face *f, const struct fuse_face_options *o,
 	cleanup_free char *opts = NULL;
 	bool ok;
 
+	refuse_uring();
 	ok = add_option(&opts, "%s", "ro") &&
 	     add_option(&opts, "%s", "nosuid") &&
 	     add_option(&opts, "%s", "nodev") &&

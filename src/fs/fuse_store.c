@@ -34,17 +34,15 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "fs/fuse_private.h"
 
 /* Of iovecs: a whole small file in one piece is all that is pushed. */
 #define PIECES 8
-/* Of descriptors that are closed one by one. */
-#define FILES_MOST (1u << 20)
 /* What the kernel wants to see in a read(2) of /dev/fuse. */
 #define REQUEST_MAX (FUSE_FACE_READ_MAX + 8192)
 
@@ -57,36 +55,6 @@ struct fuse_store {
 };
 
 /* ---- the guard: forked among threads, it only makes system calls ------------ */
-
-/* Also where there is no close_range(2), or it is forbidden.  False: that cannot be. */
-static bool close_all(unsigned from, unsigned to)
-{
-	struct rlimit l;
-
-	if (close_range(from, to, 0) == 0)
-		return true;
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur > FILES_MOST)
-		return false;
-	for (; from <= to && from < l.rlim_cur; from++)
-		close((int)from);
-	return true;
-}
-
-static bool keep_only(const int *fds, unsigned n, unsigned from)
-{
-	unsigned next;
-
-	do {
-		next = UINT32_MAX;
-		for (unsigned i = 0; i < n; i++)
-			if ((unsigned)fds[i] >= from && (unsigned)fds[i] < next)
-				next = (unsigned)fds[i];
-		if (next > from && !close_all(from, next - 1))
-			return false;
-		from = next + 1;
-	} while (next != UINT32_MAX);
-	return true;
-}
 
 /* Fail one request. */
 static void refuse(int clone, void *request)
@@ -119,7 +87,7 @@ static void guard(const struct fuse_store *s)
 
 	/* What is sent to the daemon's group is not for it. */
 	setsid();
-	if (!keep_only(keep, 3, 0))
+	if (!descriptors_keep_only(keep, 3, 0))
 		_exit(1);
 	while (!has_ended(s->alive[0], -1))
 		;
@@ -175,7 +143,7 @@ static int step_apart(struct fuse_store *s)
 	if (close_range(UINT32_MAX, UINT32_MAX, CLOSE_RANGE_UNSHARE) < 0 &&
 	    unshare(CLONE_FILES) < 0)
 		return -errno;
-	if (!keep_only(keep, 2, 3))
+	if (!descriptors_keep_only(keep, 2, 3))
 		return -EIO;
 	s->apart = true;
 	return 0;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Closing descriptors by the range. */
+#include "base/descriptors.h"
+
+#include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Of descriptors that are closed one by one. */
+#define FILES_MOST (1u << 20)
+
+static bool close_all(unsigned from, unsigned to)
+{
+	struct rlimit l;
+
+	if (close_range(from, to, 0) == 0)
+		return true;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur > FILES_MOST)
+		return false;
+	for (; from <= to && from < l.rlim_cur; from++)
+		close((int)from);
+	return true;
+}
+
+bool descriptors_keep_only(const int *fds, unsigned n, unsigned from)
+{
+	unsigned next;
+
+	do {
+		next = UINT32_MAX;
+		for (unsigned i = 0; i < n; i++)
+			if ((unsigned)fds[i] >= from && (unsigned)fds[i] < next)
+				next = (unsigned)fds[i];
+		if (next > from && !close_all(from, next - 1))
+			return false;
+		from = next + 1;
+	} while (next != UINT32_MAX);
+	return true;
+}
