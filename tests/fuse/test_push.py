@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files that are pushed into the page cache: the same bytes with fewer requests, and
 nothing that is told otherwise when sources change or daemons die."""
+import ctypes
+import errno
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -235,12 +238,14 @@ def unmounted_while_it_pushes():
 
 class Logged(Mount):
     """In the foreground, with its log in a file."""
+    first = None  # what its process does before anything else
 
     def __enter__(self):
         self.log = os.path.join(work, "log")
         with open(self.log, "w") as f:
             self.proc = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
-                                         stdout=f, stderr=f)
+                                         stdout=f, stderr=f,
+                                         preexec_fn=self.first)
         lib._mounts.append(self)
         lib._children.append(self.proc)
         check(wait_until(lambda: lib.mount_line(self.path), 30), "no mount")
@@ -304,6 +309,39 @@ def killed_after_its_guard():
         os.kill(pid, signal.SIGKILL)
 
     kill_while_pushing(how)
+
+
+def no_close_range():
+    """close_range(2) is ENOSYS from now on, as before Linux 5.9 and under the system
+    call filters of old container managers."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = [(0x20, 0, 0, 0),           # load the number of the system call
+            (0x15, 0, 1, 436),         # is it close_range?
+            (0x06, 0, 0, 0x50000 | errno.ENOSYS),
+            (0x06, 0, 0, 0x7fff0000)]  # allow
+    raw = b"".join(struct.pack("=HBBI", *c) for c in code)
+    keep = ctypes.create_string_buffer(raw)
+    prog = struct.pack("@HP", len(code), ctypes.addressof(keep))
+    if libc.prctl(22, 2, prog, 0, 0):  # PR_SET_SECCOMP; root only
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+@case
+def without_close_range():
+    if not lib.ROOT:  # fusermount3 is not root below a filter of ours
+        return
+    path = archive("sqfs")
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        m = Logged(path, foreground=True)
+        m.first = no_close_range
+        with m:
+            os.listdir(m.path)
+            begin(m, "", ".bin")
+            os.kill(m.pid, how)
+            check(wait_until(lambda: not guards(m.path), 20),
+                  "its guard stays after signal %d" % how)
+            check(wait_until(lambda: m.proc.poll() is not None, 20),
+                  "the daemon stays after signal %d" % how)
 
 
 @case
