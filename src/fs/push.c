@@ -41,8 +41,8 @@
 struct job {
 	struct push *p;
 	enum push_kind kind;
-	struct push_range range; /* one file, but for PUSH_AHEAD */
-	uint64_t near;           /* whose siblings these are */
+	uint64_t near;           /* the file that was read */
+	struct push_range range; /* PUSH_AHEAD: its siblings that are next */
 };
 /* Files go to the storer by the dozen: to wake it for each costs more than storing. */
 #define PARCEL_FILES 32
@@ -197,22 +197,22 @@ void push_one(struct push *p, const struct whole *w, enum push_kind kind,
 	fs_release(p->fs, &reply);
 }
 
-/* False: there is no room for more, or there are no more. */
-static bool find_one(struct push *p, uint64_t ino, enum push_kind kind,
-		     const struct whole *of, struct parcel **parcel)
+/* One that is next.  False: there is no room for more, or there are no more. */
+static bool find_one(struct push *p, uint64_t ino, const struct whole *of,
+		     struct parcel **parcel)
 {
 	enum push_verdict v;
 	struct whole w;
 
-	if ((of && push_worth_seen(p->worth, ino)) ||
-	    whole_find(p->fs, ino, &w) < 0 || !w.size ||
-	    w.size > p->options.file_max)
+	if (push_worth_seen(p->worth, ino) || whole_find(p->fs, ino, &w) < 0 ||
+	    !w.size || w.size > p->options.file_max)
 		return true;
-	if (of && !whole_is_sibling(&w, of))
+	if (!whole_is_sibling(&w, of))
 		return false;
-	v = push_worth_ask(p->worth, kind, ino, w.size, push_room(p->room));
+	v = push_worth_ask(p->worth, PUSH_AHEAD, ino, w.size,
+			   push_room(p->room));
 	if (v == PUSH_IT)
-		push_one(p, &w, kind, parcel);
+		push_one(p, &w, PUSH_AHEAD, parcel);
 	else if (v == PUSH_FULL)
 		counter_add(COUNT_PUSH_REFUSED, 1);
 	return v != PUSH_FULL;
@@ -225,13 +225,12 @@ static void find_range(const struct job *j)
 	uint64_t ino = x->first;
 	struct whole of;
 
-	if (j->kind == PUSH_AHEAD && whole_find(j->p->fs, j->near, &of) < 0)
+	if (whole_find(j->p->fs, j->near, &of) < 0)
 		return;
 	for (unsigned i = 0; i < x->n && push_may(j->p); i++) {
 		if (i == x->mark)
-			push_worth_hold(j->p->worth, j->kind, ino);
-		else if (!find_one(j->p, ino, j->kind,
-				   j->kind == PUSH_AHEAD ? &of : NULL, &parcel))
+			push_worth_hold(j->p->worth, PUSH_AHEAD, ino);
+		else if (!find_one(j->p, ino, &of, &parcel))
 			break;
 		ino += (uint64_t)x->step;
 	}
@@ -246,20 +245,20 @@ static void run_job(void *arg)
 	if (!push_may(j->p))
 		;
 	else if (j->kind == PUSH_NEAR)
-		push_near(j->p, j->range.first);
+		push_near(j->p, j->near);
 	else
 		find_range(j);
 	free(j);
 }
 
-static bool submit(struct push *p, enum push_kind kind, struct push_range range,
-		   uint64_t near)
+static bool submit(struct push *p, enum push_kind kind, uint64_t near,
+		   struct push_range range)
 {
 	struct job *j = malloc(sizeof *j);
 
 	if (!j)
 		return false;
-	*j = (struct job){p, kind, range, near};
+	*j = (struct job){p, kind, near, range};
 	if (pool_try_submit(p->finders, run_job, j))
 		return true;
 	free(j);
@@ -267,22 +266,6 @@ static bool submit(struct push *p, enum push_kind kind, struct push_range range,
 }
 
 /* ---- what others call ----------------------------------------------------- */
-
-static struct push_range just(uint64_t ino)
-{
-	return (struct push_range){.first = ino, .n = 1, .mark = 1};
-}
-
-bool push_file(struct push *p, uint64_t ino)
-{
-	if (!push_may(p))
-		return false;
-	if (push_room(p->room) == 0) {
-		counter_add(COUNT_PUSH_REFUSED, 1);
-		return false;
-	}
-	return submit(p, PUSH_KNOWN, just(ino), ino);
-}
 
 /* What is next, in slices, so that several threads decode. */
 static void ahead(struct push *p, uint64_t ino)
@@ -297,7 +280,7 @@ static void ahead(struct push *p, uint64_t ino)
 		part.n = (unsigned)min_u64(all.n, SLICE);
 		if (part.mark >= part.n)
 			part.mark = part.n;
-		if (!submit(p, PUSH_AHEAD, part, ino))
+		if (!submit(p, PUSH_AHEAD, ino, part))
 			return;
 		all.first += (uint64_t)all.step * part.n;
 		all.n -= part.n;
@@ -337,7 +320,7 @@ void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
 	if (p->first && p->first(p->first_ctx, ino))
 		return;
 	if (push_near_is_due(p, ino, waited))
-		submit(p, PUSH_NEAR, just(ino), ino);
+		submit(p, PUSH_NEAR, ino, (struct push_range){0});
 	if (off == 0 && len <= p->options.file_max)
 		ahead(p, ino);
 }

@@ -34,11 +34,8 @@ int push_new(struct push **out, struct fs *fs, const struct push_options *o,
 	     push_store_fn *store, void *ctx, struct error *err);
 /* Who has the first word about READs; before the first of them. */
 void push_set_first(struct push *p, push_first_fn *first, void *ctx);
-/* Queue one whole file, that will be wanted for certain: it is decoded if it has to
- * be, and pushed.  Nothing is held back of these, and how far ahead is up to the
- * caller.  False: the queue is full or memory is short now, try again later. */
-bool push_file(struct push *p, uint64_t ino);
-/* Whole files, whose bytes somebody has already (he keeps the references). */
+/* Whole files that will be wanted for certain, whose bytes somebody has already (he keeps
+ * the references).  Nothing is held back of these, and how far ahead is up to him. */
 #define PUSH_BATCH 32
 struct push_batch {
 	struct push *p;

@@ -34,9 +34,9 @@ void push_worth_hold(struct push_worth *w, enum push_kind kind, uint64_t ino);
 /* So many bytes of a file that PUSH_IT was said of are with the kernel. */
 void push_worth_pushed(struct push_worth *w, enum push_kind kind,
 		       uint64_t size);
-/* The kernel does not know the inode, so nobody is about to read it. */
 /* It was to be pushed, and was not. */
 void push_worth_forget(struct push_worth *w, uint64_t ino);
+/* The kernel does not know the inode, so nobody is about to read it. */
 void push_worth_unknown(struct push_worth *w, enum push_kind kind);
 /* There was a READ from the beginning of it. */
 void push_worth_read(struct push_worth *w, uint64_t ino);

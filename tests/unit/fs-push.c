@@ -31,7 +31,7 @@ static bool is_large(uint64_t file)
 
 /* ---- files ---------------------------------------------------------------- */
 
-static _Atomic unsigned fetched;
+static _Atomic unsigned fetched, fetched_bad;
 static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
 {
 	(void)s;
@@ -58,8 +58,10 @@ static int fetch(struct chunk_set *s, uint64_t index, _Atomic uint64_t *gauge,
 
 	(void)s;
 	atomic_fetch_add(&fetched, 1);
-	if (index == BAD)
+	if (index == BAD) {
+		atomic_fetch_add(&fetched_bad, 1);
 		return error_set(err, -ESTALE, "it changed");
+	}
 	b = buf_new(CHUNK + LARGE, gauge);
 	CHECK(b);
 	for (uint64_t i = 0; i < CHUNK + LARGE; i++)
@@ -317,25 +319,92 @@ TEST(what_does_not_decode_is_its_readers_matter)
 	CHECK_EQ_I(read_file(BAD * PER + 5), -ESTALE);
 	errors = counter_get(COUNT_ERRORS);
 	CHECK_EQ_U(errors, 1);
-	for (unsigned i = 0; i < 20; i++)
-		CHECK(push_file(push, base + BAD * PER + i));
-	push_drain(push);
+	/* The next one of a reader who leaves out 229 is tried. */
+	atomic_store(&fetched_bad, 0);
+	for (unsigned i = 3; i; i--)
+		CHECK_OK(read_file(BAD * PER - i * 230));
+	CHECK(atomic_load(&fetched_bad) > 0);
 	CHECK_EQ_U(counter_get(COUNT_ERRORS), errors);
-	CHECK_EQ_U(stored_in(0, FILES), 0);
+	CHECK_EQ_U(stored_in(BAD * PER, (BAD + 1) * PER), 0);
 	CHECK_EQ_I(read_file(BAD * PER + 6), -ESTALE);
 	end();
 }
 
-TEST(a_known_file_is_decoded_and_pushed)
+/* Files from this one on, which somebody says will be read; not the large ones. */
+static struct push_batch batch;
+static unsigned batches_done;
+static void batch_done(struct push_batch *b)
 {
+	CHECK(b == &batch);
+	batches_done++;
+}
+static void give(unsigned from, unsigned n)
+{
+	batch = (struct push_batch){.n = n, .done = batch_done};
+	batches_done = 0;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t f = from + i;
+
+		batch.ino[i] = base + f;
+		batch.bytes[i] = buf_new(SIZE, NULL);
+		for (uint64_t k = 0; k < SIZE; k++)
+			batch.bytes[i]->data[k] =
+				byte_of(f / PER, f % PER * SIZE + k);
+	}
+	push_batch(push, &batch);
+	push_drain(push);
+	CHECK_EQ_U(batches_done, 1);
+	for (unsigned i = 0; i < n; i++)
+		buf_unref(batch.bytes[i]);
+}
+static void all_are(int result)
+{
+	for (unsigned i = 0; i < batch.n; i++)
+		CHECK_EQ_I(batch.result[i], result);
+}
+
+TEST(known_files_are_pushed)
+{
+	begin();
+	give(0, PUSH_BATCH);
+	all_are(0);
+	CHECK_EQ_U(stored_in(0, FILES), PUSH_BATCH);
+	CHECK_EQ_U(counter_get(COUNT_FILES_PUSHED), PUSH_BATCH);
+	CHECK_EQ_U(counter_get(COUNT_PUSH_HELD), 0);
+	/* None of them is a guess that has to prove itself, nor pushed again. */
+	forget();
+	CHECK_OK(read_file(PER - 10));
+	for (unsigned i = 0; i < PER; i++)
+		CHECK(stored[i] <= 1);
+	CHECK(stored_in(PUSH_BATCH, PER) > 40);
+	/* The kernel does not know them; its owner hears of it. */
+	answer = -ENOENT;
+	give(PER, 3);
+	all_are(-ENOENT);
+	CHECK_EQ_U(counter_get(COUNT_PUSH_UNKNOWN), 3);
+	end();
+}
+
+/* The kernel had no memory for them: they are offered again. */
+TEST(what_was_not_stored_is_forgotten)
+{
+	unsigned n;
+
 	forget();
 	begin();
-	for (unsigned i = 0; i < PER; i++)
-		CHECK(push_file(push, base + i));
-	CHECK(push_file(push, base + FILES + 100)); /* there is none */
-	push_drain(push);
-	CHECK_EQ_U(stored_in(0, FILES), PER - 2);
-	CHECK_EQ_U(counter_get(COUNT_PUSH_HELD), 0);
+	answer = -ENOMEM;
+	CHECK_OK(read_file(350));
+	CHECK_EQ_U(stored_in(0, FILES), 0);
+	CHECK_EQ_U(counter_get(COUNT_FILES_PUSHED), 0);
+	n = (unsigned)counter_get(COUNT_PUSH_HELD);
+	answer = 0;
+	forget();
+	CHECK_OK(read_file(360));
+	/* All but the two that were read, large ones and those held back. */
+	n -= (unsigned)counter_get(COUNT_PUSH_HELD_READ);
+	CHECK_EQ_U(stored_in(300, 400) + n, 96);
+	/* Nor is it in vain that they are asked for. */
+	CHECK_EQ_U(counter_get(COUNT_PUSH_VAIN), 0);
 	end();
 }
 
@@ -344,10 +413,12 @@ TEST(short_memory_ends_it_for_a_while)
 	forget();
 	begin();
 	memory_left = 1 << 20;
-	CHECK(!push_file(push, base));
+	give(0, 5);
+	all_are(-EAGAIN);
+	CHECK_EQ_U(counter_get(COUNT_PUSH_REFUSED), 5);
 	CHECK_OK(read_file(0));
 	CHECK_EQ_U(stored_in(0, FILES), 0);
-	CHECK(counter_get(COUNT_PUSH_REFUSED) >= 2);
+	CHECK(counter_get(COUNT_PUSH_REFUSED) >= 6);
 	end();
 	begin();
 	CHECK_OK(read_file(100));
@@ -393,10 +464,18 @@ TEST(a_broken_connection_is_the_end)
 {
 	begin();
 	answer = -ENODEV;
-	CHECK(push_file(push, base));
-	push_drain(push);
-	CHECK(!push_file(push, base));
+	give(0, 1);
+	all_are(-ENODEV);
 	CHECK(push_is_still(push));
+	/* Whatever the kernel would say now. */
+	answer = 0;
+	give(0, 1);
+	all_are(-ECANCELED);
+	forget();
+	CHECK_OK(read_file(350));
+	CHECK_EQ_U(stored_in(0, FILES), 0);
+	CHECK_EQ_U(counter_get(COUNT_FILES_PUSHED), 0);
+	CHECK_EQ_U(counter_get(COUNT_PUSH_HELD), 0);
 	end();
 }
 
@@ -501,7 +580,8 @@ int main(void)
 	RUN(neighbours_are_pushed_once);
 	RUN(an_epoch_needs_few_reads);
 	RUN(what_does_not_decode_is_its_readers_matter);
-	RUN(a_known_file_is_decoded_and_pushed);
+	RUN(known_files_are_pushed);
+	RUN(what_was_not_stored_is_forgotten);
 	RUN(short_memory_ends_it_for_a_while);
 	RUN(what_waits_to_be_read_is_bounded);
 	RUN(it_ends_when_nobody_reads_them);
