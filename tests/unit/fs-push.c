@@ -277,9 +277,10 @@ TEST(neighbours_are_pushed_once)
 	      counter_get(COUNT_PUSH_HELD));
 	CHECK_EQ_U(counter_get(COUNT_PUSH_VAIN), 0);
 	/* What the kernel let go of is asked for in spite of it. */
-	stored[201] = stored[202] = 0;
-	CHECK_OK(read_file(201));
-	CHECK_OK(read_file(202));
+	for (unsigned i = 201; i < 210; i++) {
+		stored[i] = 0;
+		CHECK_OK(read_file(i));
+	}
 	CHECK(counter_get(COUNT_PUSH_VAIN) >= 1);
 	end();
 }
@@ -437,7 +438,8 @@ TEST(what_waits_to_be_read_is_bounded)
 			CHECK_OK(read_file(c * PER + 50));
 	CHECK(stored_in(0, FILES) > 150);
 	CHECK(stored_in(0, FILES) < 1000);
-	CHECK(counter_get(COUNT_PUSH_REFUSED) > 20);
+	/* Fewer when it was found out early that few are read. */
+	CHECK(counter_get(COUNT_PUSH_REFUSED) > 10);
 	end();
 }
 
