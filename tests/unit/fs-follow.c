@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* follow: what the kernel does not take is kept, as far as there is room, and vast files. */
+/*
+ * The kernel takes nothing, or there is no memory to give it anything, so that each file is
+ * asked for, and comes from what is kept.  Every 50th file is vast: larger than what one
+ * read may pin.
+ */
+#include <time.h>
+
+#include "fs/follow.h"
+#include "fs/push.h"
+#include "store/thread.h"
+
+#define FILES 6000u
+#define SIZE 4000u
+#define PER 100u
+#define LARGE (5u << 20)
+#define BAD 31u /* number of a chunk */
+#include "pieces_fake.h"
+
+#define CACHE (UINT64_C(48) << 20)
+#define MANY 5000u  /* files of an order, with 20 MB: not all can be kept */
+#define MIXED 1000u /* 20 of them vast */
+
+static struct push *push;
+static struct follow *follow;
+static uint64_t inos[FILES];
+static uint32_t list[FILES];
+static struct follow_order order;
+static _Atomic unsigned offered; /* to the kernel */
+static _Atomic uint64_t memory_left;
+static unsigned
+	vast_kept; /* READs answered with what was kept of a vast file */
+
+static int refuse(void *ctx, uint64_t ino, uint64_t off,
+		  const struct iovec *iov, unsigned niov)
+{
+	(void)ctx;
+	(void)ino;
+	(void)off;
+	(void)iov;
+	(void)niov;
+	atomic_fetch_add(&offered, 1);
+	return -ENOENT;
+}
+static uint64_t memory(void *ctx, uint64_t *total)
+{
+	(void)ctx;
+	*total = 1 << 30;
+	return atomic_load(&memory_left);
+}
+
+/* The list says `n` of the files inos[]. */
+static void begin(uint32_t n)
+{
+	struct push_options o = {.threads = 1, .memory = memory};
+
+	order = (struct follow_order){.spec = {.file = "names",
+					       .world = 1,
+					       .ranks = 1,
+					       .batch = 2,
+					       .workers = 1},
+				      .ino = inos,
+				      .n_inos = n,
+				      .list = list,
+				      .length = n};
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t other = (uint32_t)(test_random() % (i + 1));
+
+		list[i] = list[other];
+		list[other] = i;
+	}
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		atomic_store(&counter_values[i], 0);
+	atomic_store(&offered, 0);
+	CHECK_OK(push_new(&push, fs, &o, refuse, NULL, &err));
+	CHECK_OK(follow_new(&follow, fs, push, &order, &err));
+}
+static void end(void)
+{
+	follow_stop(follow);
+	push_stop(push);
+	follow_join(follow);
+	push_free(push);
+	follow_free(follow);
+}
+
+/* What a READ does. */
+static int read_one(uint32_t position)
+{
+	uint64_t ino = inos[list[position]], i = ino - base;
+	uint64_t before = store_thread.loads, at = 0;
+	struct reply r;
+	int e = fs_read(fs, ino, 0, LARGE, &r);
+
+	if (e < 0)
+		return e;
+	CHECK_EQ_U(r.len, is_large(i) ? LARGE : SIZE);
+	for (unsigned k = 0; k < r.niov; k++) {
+		const unsigned char *b = r.iov[k].iov_base;
+
+		for (size_t n = 0; n < r.iov[k].iov_len; n++, at++)
+			CHECK(b[n] == byte_of(i / PER, i % PER * SIZE + at));
+	}
+	vast_kept += is_large(i) && !r.npins;
+	fs_release(fs, &r);
+	push_note(push, ino, 0, r.len, store_thread.loads != before);
+	return 0;
+}
+
+static void pause_ms(unsigned ms)
+{
+	const struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+	nanosleep(&t, NULL);
+}
+static bool comes(unsigned counter, uint64_t n)
+{
+	for (unsigned i = 0; i < 3000 && counter_get(counter) < n; i++)
+		pause_ms(10);
+	return counter_get(counter) >= n;
+}
+/* Wait until no more is kept. */
+static void settle(void)
+{
+	uint64_t before;
+
+	do {
+		before = counter_get(COUNT_ORDER_KEPT);
+		pause_ms(200);
+	} while (counter_get(COUNT_ORDER_KEPT) != before);
+}
+
+static void small_files(void)
+{
+	uint32_t n = 0;
+
+	for (unsigned f = 0; n < MANY; f++)
+		if (!is_large(f) && f / PER != BAD)
+			inos[n++] = base + f;
+	begin(MANY);
+	for (uint32_t i = 0; i < 64; i++)
+		CHECK_OK(read_one(i));
+	CHECK(comes(COUNT_ORDER_FOUND, 1));
+	settle();
+}
+
+static void goes_on(void)
+{
+	unsigned quiet = atomic_load(&offered);
+	uint64_t reads = counter_get(COUNT_ORDER_KEPT_READ);
+	uint64_t decoded = counter_get(COUNT_ORDER_DECODED);
+	uint64_t refused = counter_get(COUNT_PUSH_REFUSED);
+
+	CHECK(counter_get(COUNT_ORDER_KEPT) > 1000);
+	/* There is no room: nobody is asked again and again meanwhile. */
+	pause_ms(400);
+	CHECK(atomic_load(&offered) - quiet <= 2 * PUSH_BATCH);
+	CHECK(counter_get(COUNT_PUSH_REFUSED) - refused <= 2 * PUSH_BATCH);
+	CHECK(counter_get(COUNT_ORDER_DECODED) - decoded <= 4);
+	/* What is read makes room. */
+	for (uint32_t i = 64; i < 2000; i++)
+		CHECK_OK(read_one(i));
+	CHECK(counter_get(COUNT_ORDER_KEPT_READ) - reads > 1000);
+	CHECK_EQ_U(counter_get(COUNT_ORDER_LOST), 0);
+}
+
+TEST(what_the_kernel_refuses_is_kept)
+{
+	memory_left = 1 << 30;
+	small_files();
+	CHECK(atomic_load(&offered) > 1000);
+	goes_on();
+	end();
+}
+
+TEST(without_memory_for_the_kernel_it_is_kept)
+{
+	memory_left = 0;
+	small_files();
+	CHECK(counter_get(COUNT_PUSH_REFUSED) > 1000);
+	CHECK_EQ_U(atomic_load(&offered), 0);
+	goes_on();
+	end();
+}
+
+/* A chunk does not decode, which is its readers' matter. */
+TEST(vast_files_are_kept)
+{
+	struct cache_usage u;
+	uint32_t bad = 0;
+
+	memory_left = 1 << 30;
+	vast_kept = 0;
+	for (uint32_t i = 0; i < MIXED; i++)
+		inos[i] = base + BAD * PER - MIXED / 2 + i;
+	begin(MIXED);
+	for (uint32_t i = 0; i < 2 * MIXED; i++) {
+		int e = read_one(i % MIXED);
+
+		CHECK(e == 0 || e == -ESTALE);
+		bad += e != 0;
+		if (i % 16)
+			continue;
+		pause_ms(5);
+		cache_usage(store_cache(store), &u);
+		CHECK(u.bytes <= CACHE + 2 * (uint64_t)LARGE);
+	}
+	CHECK_EQ_U(bad, 2 * PER);
+	CHECK_EQ_U(counter_get(COUNT_ERRORS), bad);
+	CHECK(counter_get(COUNT_ORDER_FOUND) >= 1);
+	CHECK(vast_kept > 0);
+	end();
+	cache_verify(store_cache(store));
+}
+
+int main(void)
+{
+	pieces_setup(CACHE);
+	RUN(what_the_kernel_refuses_is_kept);
+	RUN(without_memory_for_the_kernel_it_is_kept);
+	RUN(vast_files_are_kept);
+	return test_done();
+}
