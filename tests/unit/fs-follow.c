@@ -98,10 +98,10 @@ static int read_one(uint32_t position)
 		return e;
 	CHECK_EQ_U(r.len, is_large(i) ? LARGE : SIZE);
 	for (unsigned k = 0; k < r.niov; k++) {
-		const unsigned char *b = r.iov[k].iov_base;
-
-		for (size_t n = 0; n < r.iov[k].iov_len; n++, at++)
-			CHECK(b[n] == byte_of(i / PER, i % PER * SIZE + at));
+		CHECK(!memcmp(r.iov[k].iov_base,
+			      bytes_of(i / PER, i % PER * SIZE + at),
+			      r.iov[k].iov_len));
+		at += r.iov[k].iov_len;
 	}
 	vast_kept += is_large(i) && !r.npins;
 	fs_release(fs, &r);

@@ -34,8 +34,7 @@ static int keep(void *ctx, uint64_t ino, uint64_t off, const struct iovec *iov,
 	CHECK_EQ_U(niov, 1);
 	CHECK(i < FILES && !is_large(i));
 	CHECK_EQ_U(iov->iov_len, SIZE);
-	for (uint64_t k = 0; k < SIZE; k++)
-		CHECK_EQ_U(b[k], byte_of(i / PER, i % PER * SIZE + k));
+	CHECK(!memcmp(b, bytes_of(i / PER, i % PER * SIZE), SIZE));
 	if (atomic_load(&answer))
 		return atomic_load(&answer);
 	atomic_fetch_add(&stored[i], 1);
@@ -195,9 +194,8 @@ static void give(unsigned from, unsigned n)
 
 		batch.ino[i] = base + f;
 		batch.bytes[i] = buf_new(SIZE, NULL);
-		for (uint64_t k = 0; k < SIZE; k++)
-			batch.bytes[i]->data[k] =
-				byte_of(f / PER, f % PER * SIZE + k);
+		memcpy(batch.bytes[i]->data, bytes_of(f / PER, f % PER * SIZE),
+		       SIZE);
 	}
 	push_batch(push, &batch);
 	push_drain(push);
