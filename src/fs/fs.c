@@ -311,7 +311,7 @@ int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 /* The node of a regular file, and the window clamped to it; learns what map
  * needs.  An empty window needs nothing. */
 static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
-			struct node *n)
+			struct node *n, uint64_t *size)
 {
 	struct error err = {0};
 	struct attr a;
@@ -326,6 +326,7 @@ static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
 		return r;
 	if (r < 0)
 		return fs_report(fs, ino, r, &err);
+	*size = a.size;
 	*len = off < a.size ? min_u64(*len, a.size - off) : 0;
 	if (*len == 0 || !n->files->ops->prepare)
 		return 0;
@@ -344,6 +345,7 @@ static bool read_kept(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	if (!b)
 		return false;
 	out->len = len;
+	out->set = NULL;
 	out->npins = 0;
 	out->niov = 1;
 	out->gathered = b;
@@ -357,7 +359,7 @@ int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 {
 	struct error err = {0};
 	struct node n;
-	int r = read_prepare(fs, ino, off, &len, &n);
+	int r = read_prepare(fs, ino, off, &len, &n, &out->size);
 
 	if (r < 0)
 		return r;
@@ -374,7 +376,8 @@ ssize_t fs_read_copy(struct fs *fs, uint64_t ino, uint64_t off, void *buf,
 {
 	struct error err = {0};
 	struct node n;
-	int r = read_prepare(fs, ino, off, &len, &n);
+	uint64_t size;
+	int r = read_prepare(fs, ino, off, &len, &n, &size);
 
 	if (r < 0)
 		return r;

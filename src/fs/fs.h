@@ -50,7 +50,11 @@ int fs_next_entry(struct fs *fs, uint64_t dir, uint64_t *i, struct node *out,
 #define REPLY_IOV 256
 #define REPLY_PINS 64
 struct reply {
-	size_t len; /* bytes in all */
+	size_t len;    /* bytes in all */
+	uint64_t size; /* of the whole file; fs_read sets it */
+	/* The chunk that the last byte is in; NULL: in none. */
+	const struct chunk_set *set;
+	uint64_t index;
 	unsigned niov;
 	struct iovec iov[REPLY_IOV];
 	unsigned npins;

@@ -377,7 +377,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	if (store_thread.loads != before)
 		counter_add(COUNT_REQ_WAITED, 1);
 	if (f->push)
-		push_note(f->push, ino, (uint64_t)off, size,
+		push_note(f->push, ino, (uint64_t)off, &reply,
 			  store_thread.loads != before);
 	else if (f->follow)
 		follow_note(f->follow, ino);

@@ -304,10 +304,10 @@ static void say_failed(struct push *p)
 			 strerror(-code));
 }
 
-void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
-	       bool waited)
+void push_note(struct push *p, uint64_t ino, uint64_t off,
+	       const struct reply *r, bool waited)
 {
-	if (!p || !len)
+	if (!p || !r->len)
 		return;
 	if (!push_may(p)) {
 		say_failed(p);
@@ -319,9 +319,11 @@ void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
 		push_worth_read(p->worth, ino);
 	if (p->first && p->first(p->first_ctx, ino))
 		return;
-	if (push_near_is_due(p, ino, waited))
+	if (r->size > p->options.file_max)
+		return;
+	if (off + r->len == r->size && push_near_is_due(p, r, waited))
 		submit(p, PUSH_NEAR, ino, (struct push_range){0});
-	if (off == 0 && len <= p->options.file_max)
+	if (off == 0)
 		ahead(p, ino);
 }
 

@@ -52,9 +52,10 @@ struct push_batch {
 void push_batch(struct push *p, struct push_batch *b);
 /* Files that are larger are not pushed. */
 uint64_t push_file_max(const struct push *p);
-/* A READ was answered; `waited`: it had to decode.  Never blocks.  `p` may be NULL. */
-void push_note(struct push *p, uint64_t ino, uint64_t off, size_t len,
-	       bool waited);
+/* A READ was answered by `r` (of which the bytes may be released); `waited`: it had to
+ * decode.  Never blocks.  `p` may be NULL. */
+void push_note(struct push *p, uint64_t ino, uint64_t off,
+	       const struct reply *r, bool waited);
 /* Begin nothing any more.  What is being stored then may go on for as long as a READ
  * is not answered: push_is_still says when it has come to an end. */
 void push_stop(struct push *p);

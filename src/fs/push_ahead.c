@@ -9,13 +9,13 @@
  * eighth file by eights.  The kernel shows us only what it does not have, and a good
  * part was pushed already: as neighbours, or by us.  So a READ continues a stream when
  * all the files that it left out on its way are known to have been pushed; the step is
- * what makes that true.  The third READ of that kind begins a window, and each
+ * what makes that true.  The fourth READ of that kind begins a window, and each
  * doubles it.  One file in it, the mark, is left for the reader to ask for, as with the
  * kernel's own readahead: when he does, the next window is begun while he has half of
  * this one before him, and those before the mark were of use.
  *
  * A few streams are remembered for all directories.  Random reading hits one by chance
- * now and then, hardly three times in a row.
+ * now and then, hardly four times in a row by the same step.
  */
 #include "fs/push_ahead.h"
 
@@ -29,7 +29,7 @@
 /* Files left out on the way that are looked up, at most. */
 #define GAP_MAX 128
 #define BEHIND_MAX 64
-#define BEGIN 2 /* steps until something is pushed */
+#define BEGIN 3 /* equal steps until something is pushed */
 #define WINDOW_MIN 8
 #define WINDOW_MAX 128
 
@@ -166,8 +166,10 @@ static bool stream_go(struct stream *s, uint64_t ino, int64_t step,
 	else
 		s->frontier = ino;
 	s->last = ino;
+	/* Another one is a guess of its own. */
+	s->steps = step == s->step ? s->steps + 1 : 1;
 	s->step = step;
-	if (++s->steps < BEGIN)
+	if (s->steps < BEGIN)
 		return false;
 	s->window = (unsigned)min_u64(max_u64(2 * s->window, WINDOW_MIN),
 				      WINDOW_MAX);

@@ -6,8 +6,15 @@
  * nothing needs to be kept of which files a chunk has: going out from the one that was
  * read, in both directions, each is mapped and the cache is asked, until the first that
  * is not all there or has no chunk in common with it.
+ *
+ * Pushing costs about a third of answering, so it is a loss for who reads few files of each
+ * chunk, and who that is, is known the later the better.  While there is room in the
+ * cache nothing is in a hurry: the chunk is there when an eighth of its files was asked
+ * for.  When it is full, or a chunk had to be decoded again, they are pushed at once, or
+ * else the chunk would be gone by then.
  */
 #include "base/counters.h"
+#include "base/number.h"
 #include "fs/push_private.h"
 
 /* Of one walk in one direction. */
@@ -18,28 +25,40 @@
 /* After so many walks that found nothing, most are not begun. */
 #define BARREN 8
 #define BARREN_TURN 16
+/* Whoever was given one file of so many of a chunk gets the others. */
+#define SHARE 8
+#define COUNT_MASK UINT64_C(63) /* of an entry of `chunks`: READs */
 
-/* Was this chunk's turn before?  Notes it. */
-static bool was_walked(struct push *p, const struct whole_chunk *c)
+/* The READs of files of this chunk, with this one. */
+static unsigned note(struct push *p, const struct reply *r)
 {
-	uint64_t key = (c->set->id * 0x9e3779b97f4a7c15 ^ c->index) *
-		       0xbf58476d1ce4e5b9;
-	_Atomic uint64_t *slot = &p->walked[(key >> 40) % PUSH_WALKED];
+	uint64_t key = ((r->set->id * 0x9e3779b97f4a7c15 ^ r->index) *
+			0xbf58476d1ce4e5b9) &
+		       ~COUNT_MASK;
+	_Atomic uint64_t *slot = &p->chunks[(key >> 40) % PUSH_CHUNKS];
+	uint64_t was = atomic_load_explicit(slot, memory_order_relaxed), n = 1;
 
-	return atomic_exchange_explicit(slot, key, memory_order_relaxed) == key;
+	if ((was & ~COUNT_MASK) == key)
+		n = min_u64((was & COUNT_MASK) + 1, COUNT_MASK);
+	/* Of two at once one may not count. */
+	atomic_store_explicit(slot, key | n, memory_order_relaxed);
+	return (unsigned)n;
 }
 
 /* A chunk may also have been decoded ahead of the reader, by nobody's READ. */
-bool push_near_is_due(struct push *p, uint64_t ino, bool waited)
+bool push_near_is_due(struct push *p, const struct reply *r, bool waited)
 {
-	struct whole_chunk c;
-	struct whole w;
+	uint64_t unit, enough;
+	unsigned n;
 
-	if (whole_find(p->fs, ino, &w) < 0 || !w.size ||
-	    w.size > p->options.file_max)
+	if (!r->set)
 		return false;
-	c = whole_end(&w);
-	if (!c.set || (was_walked(p, &c) && !waited))
+	unit = atomic_load_explicit(&r->set->unit, memory_order_relaxed);
+	enough = min_u64(max_u64(unit / r->size / SHARE, 2), COUNT_MASK - 1);
+	n = note(p, r);
+	if (n != enough &&
+	    !(waited &&
+	      (n > 1 || cache_is_full(store_cache(p->fs->store), unit))))
 		return false;
 	if (atomic_load_explicit(&p->barren, memory_order_relaxed) >= BARREN &&
 	    atomic_fetch_add(&p->turn, 1) % BARREN_TURN)
@@ -99,14 +118,16 @@ void push_near(struct push *p, uint64_t ino)
 {
 	struct parcel *parcel = NULL;
 	struct whole from;
-	bool found;
+	bool found = false;
 
-	if (whole_find(p->fs, ino, &from) < 0 || !from.node.node ||
-	    !whole_is_decoded(p->fs, &from))
+	if (whole_find(p->fs, ino, &from) < 0 || !from.node.node)
 		return;
-	found = walk(p, &from, 1, &parcel);
-	found |= walk(p, &from, -1, &parcel);
-	push_flush(p, &parcel);
+	/* What is stored as it is has no decoded neighbours, either. */
+	if (whole_is_decoded(p->fs, &from)) {
+		found = walk(p, &from, 1, &parcel);
+		found |= walk(p, &from, -1, &parcel);
+		push_flush(p, &parcel);
+	}
 	if (found)
 		atomic_store(&p->barren, 0);
 	else

@@ -12,7 +12,7 @@
 #include "fs/push_worth.h"
 #include "fs/whole.h"
 
-#define PUSH_WALKED 16384
+#define PUSH_CHUNKS 16384
 struct push {
 	struct fs *fs;
 	struct push_options options;
@@ -28,8 +28,8 @@ struct push {
 	_Atomic bool stop;
 	_Atomic bool storing;
 	_Atomic int failed; /* -errno that nobody was told of */
-	/* Chunks whose files were offered lately, by their hash. */
-	_Atomic uint64_t walked[PUSH_WALKED];
+	/* Chunks whose files are being read, by their hash, and how many were. */
+	_Atomic uint64_t chunks[PUSH_CHUNKS];
 	_Atomic unsigned barren; /* walks in a row that found nothing */
 	_Atomic unsigned turn;
 };
@@ -43,9 +43,9 @@ void push_one(struct push *p, const struct whole *w, enum push_kind kind,
 	      struct parcel **parcel);
 /* Have the last one stored. */
 void push_flush(struct push *p, struct parcel **parcel);
-/* Is it time to look for neighbours of a file that was read?  `waited`: for that a
- * chunk was decoded. */
-bool push_near_is_due(struct push *p, uint64_t ino, bool waited);
+/* Is it time to look for neighbours of a file that was read to its end by `r`?
+ * `waited`: for that a chunk was decoded. */
+bool push_near_is_due(struct push *p, const struct reply *r, bool waited);
 /* Push the neighbours of a file whose chunk was decoded; runs on a finder. */
 void push_near(struct push *p, uint64_t ino);
 

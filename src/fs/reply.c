@@ -232,6 +232,15 @@ static int collect_reversed(struct collector *c, const struct node *n,
 	return r;
 }
 
+static void note_end(struct reply *out, const struct plan *plan)
+{
+	const struct extent *e = plan->n ? &plan->ext[plan->n - 1] : NULL;
+	bool chunk = e && e->kind == EXTENT_CHUNK;
+
+	out->set = chunk ? e->u.chunk.set : NULL;
+	out->index = chunk ? e->u.chunk.index : 0;
+}
+
 int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 		  struct reply *out, struct error *err)
 {
@@ -246,6 +255,7 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 	out->niov = 0;
 	out->gathered = NULL;
 	out->len = len;
+	out->set = NULL;
 	if (reverse_around(n, off, len, &c.around))
 		return collect_reversed(&c, n, err);
 	while (r == 0 && have < len) {
@@ -258,6 +268,7 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 			want_ahead(fs->store, &plan, i, &ahead);
 			r = collect_extent(&c, &plan, &plan.ext[i], err);
 		}
+		note_end(out, &plan);
 		have += plan.have;
 	}
 	if (r == 0)

@@ -384,6 +384,15 @@ void cache_usage(struct cache *c, struct cache_usage *out)
 	out->bytes = atomic_load(&c->alive) + atomic_load(&c->reserved);
 }
 
+bool cache_is_full(const struct cache *c, uint64_t size)
+{
+	uint64_t bytes = atomic_load_explicit(&c->alive, memory_order_relaxed) +
+			 atomic_load_explicit(&c->reserved,
+					      memory_order_relaxed);
+
+	return bytes > c->budget || size > c->budget - bytes;
+}
+
 int cache_new(struct cache **out, uint64_t budget, struct error *err)
 {
 	struct cache *c = aligned_alloc(_Alignof(struct cache), sizeof *c);

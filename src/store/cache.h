@@ -47,6 +47,8 @@ uint64_t cache_mark(struct cache *c);
  * go. */
 void cache_shed(struct cache *c, uint64_t mark, uint64_t most);
 
+/* Would an entry of `size` push others out?  A moment's picture; takes no lock. */
+bool cache_is_full(const struct cache *c, uint64_t size);
 struct cache_usage {
 	uint64_t budget, bytes, entries, evictions, hits, misses;
 };

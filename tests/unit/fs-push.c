@@ -58,6 +58,8 @@ static void begin(void)
 	answer = 0;
 	reads = 0;
 	memory_left = memory_all = 1 << 30;
+	/* More than the cache has room for. */
+	atomic_store(&set.unit, UINT64_MAX / 2);
 	CHECK_OK(push_new(&push, fs, &o, keep, &push, &err));
 }
 static void end(void)
@@ -79,7 +81,7 @@ static int read_file(unsigned i)
 	if (e < 0)
 		return e;
 	fs_release(fs, &r);
-	push_note(push, base + i, 0, r.len, store_thread.loads != before);
+	push_note(push, base + i, 0, &r, store_thread.loads != before);
 	push_drain(push);
 	return 0;
 }
@@ -131,6 +133,34 @@ TEST(neighbours_are_pushed_once)
 	end();
 }
 
+TEST(with_room_in_the_cache_an_eighth_is_waited_for)
+{
+	unsigned n, k = 0, f = 0;
+
+	forget();
+	begin();
+	atomic_store(&set.unit, CHUNK);
+	for (unsigned i = 1; k < PER / 8; i++) { /* in no order that goes on */
+		CHECK_EQ_U(stored_in(0, FILES), 0);
+		f = 400 + i * i * 7 % 101 % 100;
+		if (is_large(f))
+			continue;
+		CHECK_OK(read_file(f));
+		k++;
+	}
+	n = stored_in(400, 500);
+	CHECK_EQ_U(n + counter_get(COUNT_PUSH_HELD) + k, 98);
+	/* Nobody waits for the next ones, either. */
+	CHECK_EQ_U(stored_in(0, FILES), n);
+	/* What was decoded twice had no room. */
+	CHECK_OK(read_file(600));
+	CHECK_EQ_U(stored_in(600, 700), 0);
+	forget();
+	CHECK_OK(read_file(650));
+	CHECK(stored_in(600, 700) > 70);
+	end();
+}
+
 TEST(an_epoch_needs_few_reads)
 {
 	static unsigned order[FILES];
@@ -166,10 +196,10 @@ TEST(what_does_not_decode_is_its_readers_matter)
 	CHECK_EQ_I(read_file(BAD * PER + 5), -ESTALE);
 	errors = counter_get(COUNT_ERRORS);
 	CHECK_EQ_U(errors, 1);
-	/* The next one of a reader who leaves out 229 is tried. */
+	/* The next one of a reader who leaves out 169 is tried. */
 	atomic_store(&fetched_bad, 0);
-	for (unsigned i = 3; i; i--)
-		CHECK_OK(read_file(BAD * PER - i * 230));
+	for (unsigned i = 4; i; i--)
+		CHECK_OK(read_file(BAD * PER - i * 170));
 	CHECK(atomic_load(&fetched_bad) > 0);
 	CHECK_EQ_U(counter_get(COUNT_ERRORS), errors);
 	CHECK_EQ_U(stored_in(BAD * PER, (BAD + 1) * PER), 0);
@@ -359,10 +389,10 @@ TEST(strides_are_read_ahead)
 {
 	forget();
 	begin();
-	follow(10, 250, 3);
-	CHECK_EQ_U(stored[760 + 0], 0);
-	CHECK(stored[1010] || stored[1260]);
-	CHECK(fetched > 3);
+	follow(10, 250, 4);
+	CHECK_EQ_U(stored[760], 0);
+	CHECK(stored[1260] || stored[1510]);
+	CHECK(fetched > 4);
 	end();
 }
 
@@ -404,6 +434,7 @@ int main(void)
 {
 	pieces_setup(64 << 20);
 	RUN(neighbours_are_pushed_once);
+	RUN(with_room_in_the_cache_an_eighth_is_waited_for);
 	RUN(an_epoch_needs_few_reads);
 	RUN(what_does_not_decode_is_its_readers_matter);
 	RUN(known_files_are_pushed);
