@@ -105,7 +105,7 @@ static int read_one(uint32_t position)
 	}
 	vast_kept += is_large(i) && !r.npins;
 	fs_release(fs, &r);
-	push_note(push, ino, 0, r.len, store_thread.loads != before);
+	push_note(push, ino, 0, &r, store_thread.loads != before);
 	return 0;
 }
 
