@@ -27,38 +27,45 @@
 #define BARREN_TURN 16
 /* Whoever was given one file of so many of a chunk gets the others. */
 #define SHARE 8
-#define COUNT_MASK UINT64_C(63) /* of an entry of `chunks`: READs */
+/* Of an entry of `chunks`: READs; and that the others' turn was. */
+#define COUNT_MASK UINT64_C(31)
+#define OFFERED UINT64_C(32)
 
-/* The READs of files of this chunk, with this one. */
-static unsigned note(struct push *p, const struct reply *r)
+/* Counts a READ of a file that ends in this chunk; is it time for the others? */
+static bool note(struct push *p, const struct reply *r, unsigned enough,
+		 bool again, bool now)
 {
 	uint64_t key = ((r->set->id * 0x9e3779b97f4a7c15 ^ r->index) *
 			0xbf58476d1ce4e5b9) &
-		       ~COUNT_MASK;
+		       ~(COUNT_MASK | OFFERED);
 	_Atomic uint64_t *slot = &p->chunks[(key >> 40) % PUSH_CHUNKS];
-	uint64_t was = atomic_load_explicit(slot, memory_order_relaxed), n = 1;
+	uint64_t was = atomic_load_explicit(slot, memory_order_relaxed);
+	bool due;
 
-	if ((was & ~COUNT_MASK) == key)
-		n = min_u64((was & COUNT_MASK) + 1, COUNT_MASK);
+	if ((was & ~(COUNT_MASK | OFFERED)) != key)
+		was = key;
+	if ((was & COUNT_MASK) < COUNT_MASK)
+		was++;
+	due = now || (again && (was & COUNT_MASK) > 1) ||
+	      (!(was & OFFERED) && (was & COUNT_MASK) >= enough);
 	/* Of two at once one may not count. */
-	atomic_store_explicit(slot, key | n, memory_order_relaxed);
-	return (unsigned)n;
+	atomic_store_explicit(slot, was | (due ? OFFERED : 0),
+			      memory_order_relaxed);
+	return due;
 }
 
 /* A chunk may also have been decoded ahead of the reader, by nobody's READ. */
 bool push_near_is_due(struct push *p, const struct reply *r, bool waited)
 {
 	uint64_t unit, enough;
-	unsigned n;
+	bool full;
 
 	if (!r->set)
 		return false;
 	unit = atomic_load_explicit(&r->set->unit, memory_order_relaxed);
-	enough = min_u64(max_u64(unit / r->size / SHARE, 2), COUNT_MASK - 1);
-	n = note(p, r);
-	if (n != enough &&
-	    !(waited &&
-	      (n > 1 || cache_is_full(store_cache(p->fs->store), unit))))
+	enough = min_u64(max_u64(unit / r->size / SHARE, 2), COUNT_MASK);
+	full = waited && cache_is_full(store_cache(p->fs->store), unit);
+	if (!note(p, r, (unsigned)enough, waited, full))
 		return false;
 	if (atomic_load_explicit(&p->barren, memory_order_relaxed) >= BARREN &&
 	    atomic_fetch_add(&p->turn, 1) % BARREN_TURN)

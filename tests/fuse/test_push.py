@@ -110,10 +110,10 @@ def archive(kind):
 
 
 def begin(m, sub, end):
-    """Reads a file here and there, and waits until their neighbours are pushed."""
+    """Reads one file of five, and waits until their neighbours are pushed."""
     paths = sorted(os.path.join(t, f) for t, d, fs in os.walk(m / sub)
                    for f in fs if f.endswith(end))
-    for p in random.Random(9).sample(paths, len(paths) // 10):
+    for p in random.Random(9).sample(paths, len(paths) // 5):
         fd = os.open(p, os.O_RDONLY)
         os.read(fd, 1 << 20)
         os.close(fd)
