@@ -5,17 +5,23 @@
  * that which had the name before first), where the ending may be missing, as in order.txt.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "cli/order_file.h"
+#include "order/lines.h"
 #include "order/order.h"
 
 /* Tensors among whose samples a name is looked for. */
 #define TENSORS_MAX 256
+/* Bytes of the file that are read at once. */
+#define BLOCK 16384
 
 struct names {
 	const struct tree *tree;
@@ -26,13 +32,13 @@ struct names {
 
 static bool find_samples(struct names *x)
 {
-	uint64_t dirs, bytes;
+	uint32_t dirs = tree_dirs(x->tree);
 
-	tree_usage(x->tree, &dirs, &bytes);
-	for (uint64_t d = 0; d < dirs && x->samples.n < TENSORS_MAX; d++) {
+	for (uint32_t d = 0; d < dirs && x->samples.n < TENSORS_MAX; d++) {
 		struct node dir, n;
 
-		if (tree_node(x->tree, d << 40 | 1, &dir) == 0 && dir.files &&
+		if (tree_node(x->tree, tree_dir_ino(x->tree, d), &dir) == 0 &&
+		    dir.files &&
 		    tree_lookup(x->tree, dir.ino, "samples", &n) == 0 &&
 		    S_ISDIR(n.type) && n.files == dir.files &&
 		    !vec_push(&x->samples, n.ino))
@@ -114,41 +120,68 @@ static bool find(struct names *x, const char *line, struct node *out)
 	return false;
 }
 
-static int read_names(struct names *x, const char *path, FILE *f,
-		      struct error *err)
+static int add_name(void *ctx, uint64_t number, const char *line,
+		    struct error *err)
 {
-	cleanup_free char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
+	struct names *x = ctx;
+	struct node node;
 
-	for (uint64_t number = 1; (n = getline(&line, &room, f)) >= 0;
-	     number++) {
-		struct node node;
+	if (!find(x, line, &node))
+		return error_set(err, -EINVAL,
+				 "line %" PRIu64
+				 ": there is no file '%.200s' in the mount",
+				 number, line);
+	if (x->ino.n == ORDER_KEPT_MAX)
+		return error_set(err, -E2BIG,
+				 "more than %" PRIu64
+				 " names take too much memory",
+				 ORDER_KEPT_MAX);
+	return vec_push(&x->ino, node.ino)
+		       ? 0
+		       : error_set(err, -ENOMEM, "out of memory");
+}
 
-		while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-			line[--n] = '\0';
-		if (!n)
+static int read_names(struct names *x, int fd, struct error *err)
+{
+	struct order_lines lines;
+	char bytes[BLOCK];
+	int r = 0;
+
+	order_lines_begin(&lines, add_name, x);
+	while (r == 0) {
+		ssize_t n = read(fd, bytes, sizeof bytes);
+
+		if (n < 0 && errno == EINTR)
 			continue;
-		if (strlen(line) != (size_t)n || !find(x, line, &node))
-			return error_set(err, -EINVAL,
-					 "order=%s: line %" PRIu64
-					 ": there is no file '%.200s' in the "
-					 "mount",
-					 path, number, line);
-		if (x->ino.n == ORDER_KEPT_MAX)
-			return error_set(err, -E2BIG,
-					 "order=%s: more than %" PRIu64
-					 " names take too much memory",
-					 path, ORDER_KEPT_MAX);
-		if (!vec_push(&x->ino, node.ino))
-			return error_set(err, -ENOMEM, "out of memory");
+		if (n < 0)
+			return error_errno(err, -errno, "cannot be read");
+		if (n == 0)
+			break;
+		r = order_lines_feed(&lines, bytes, (size_t)n, err);
 	}
-	if (ferror(f))
-		return error_errno(err, errno ? -errno : -EIO, "order=%s",
-				   path);
-	return x->ino.n ? 0
-			: error_set(err, -EINVAL, "order=%s: it names nothing",
-				    path);
+	if (r == 0)
+		r = order_lines_end(&lines, err);
+	if (r == 0 && !x->ino.n)
+		r = error_set(err, -EINVAL, "it names nothing");
+	return r;
+}
+
+/* A device is not even opened. */
+static int open_names(const char *path, struct error *err)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) < 0)
+		return error_set(err, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return error_set(err, -EINVAL,
+				 "a list of names is a file or a pipe, and "
+				 "this is %s",
+				 S_ISDIR(st.st_mode) ? "a directory"
+						     : "a device or a socket");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? error_set(err, -errno, "%s", strerror(errno)) : fd;
 }
 
 static int by_number(const void *a, const void *b)
@@ -191,18 +224,19 @@ int order_open(struct follow_order *out, const char *text,
 			  .ino = VEC_EMPTY,
 			  .samples = VEC_EMPTY,
 			  .last = 0};
-	cleanup_fclose FILE *f = NULL;
+	cleanup_close int fd = -1;
 	int r;
 
 	*out = (struct follow_order){.ino = NULL};
 	r = order_spec_parse(text, &out->spec, err);
 	if (r < 0 || !out->spec.file)
 		return r;
-	f = fopen(out->spec.file, "re");
-	if (!f)
-		return error_errno(err, -errno, "order=%s", text);
-	r = find_samples(&x) ? read_names(&x, text, f, err)
-			     : error_set(err, -ENOMEM, "out of memory");
+	r = fd = open_names(out->spec.file, err);
+	if (fd >= 0)
+		r = find_samples(&x) ? read_names(&x, fd, err)
+				     : error_set(err, -ENOMEM, "out of memory");
+	if (r < 0)
+		error_prefix(err, "order=%s: ", text);
 	if (r == 0)
 		r = number_lines(&x, out, err);
 	if (r < 0)

@@ -120,7 +120,9 @@ static int take_word(char *word, struct order_spec *s, unsigned *seen,
 				      : "%s needs a number: %s=N",
 				 names[k], names[k]);
 	r = take_value((enum key)k, value, s, err);
-	return r < 0 ? error_prefix(err, "%s: ", names[k]) : 0;
+	if (r < 0)
+		error_prefix(err, "%s: ", names[k]);
+	return r;
 }
 
 int order_spec_parse(const char *text, struct order_spec *out,

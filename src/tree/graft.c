@@ -31,6 +31,11 @@ uint64_t tree_ino(const struct tree *t, uint32_t dir, uint64_t node)
 	       (uint64_t)dir << GRAFT_DIR_SHIFT | (node + 1);
 }
 
+uint64_t tree_dir_ino(const struct tree *t, uint32_t dir)
+{
+	return tree_ino(t, dir, 0);
+}
+
 struct graft *tree_graft(const struct tree *t, uint32_t i)
 {
 	struct graft **block;

@@ -67,6 +67,8 @@ struct node {
 	const struct tree *tree; /* the tree, or that of a graft */
 	struct graft *graft;     /* this is its root; files may be NULL still */
 };
+/* Inode number of directory `dir`, one of tree_dirs. */
+uint64_t tree_dir_ino(const struct tree *t, uint32_t dir);
 /* -ENOENT when there is no such number.  (ESTALE belongs to live mounts.) */
 int tree_node(const struct tree *t, uint64_t ino, struct node *out);
 int tree_lookup(const struct tree *t, uint64_t parent, const char *name,

@@ -156,6 +156,12 @@ TEST(paths_and_numbers_go_both_ways)
 		CHECK_OK(tree_parent(t, n.ino, &parent));
 		CHECK_OK(tree_path(t, parent, path, sizeof path));
 	}
+	for (uint32_t i = 0; i < tree_dirs(t); i++) {
+		CHECK_OK(tree_node(t, tree_dir_ino(t, i), &n));
+		CHECK_EQ_U(n.dir, i);
+		CHECK_EQ_U(n.ino, tree_dir_ino(t, i));
+	}
+	CHECK_EQ_U(tree_dir_ino(t, 0), TREE_ROOT);
 	CHECK_EQ_I(tree_node(t, UINT64_C(1) << 63 | UINT64_C(99) << 45 | 1, &n),
 		   -ENOENT);
 	CHECK_EQ_I(tree_node(t, UINT64_MAX, &n), -ENOENT);
