@@ -184,6 +184,25 @@ static struct track *track_of(struct follow *f, uint64_t ino, uint32_t *sample)
 
 /* ---- what the thread does -------------------------------------------------- */
 
+/* Once: what is wrong would otherwise be seen in the counters only. */
+static void warn_another(struct track *t)
+{
+	struct follow *f = t->f;
+
+	if (f->found || f->warned || !course_is_another(t->course))
+		return;
+	f->warned = true;
+	log_warn(
+		"order=%s is not how samples are read: no place in it was "
+		"found, and nothing is made ready; %s",
+		f->order->ino ? f->order->spec.file : "torch",
+		f->order->ino
+			? "the reader has another list of names, or another "
+			  "order of them"
+			: "are seed, world, rank, batch, workers and drop_last "
+			  "those of the reader?");
+}
+
 static void count(struct track *t)
 {
 	struct course_state s;
@@ -198,6 +217,8 @@ static void count(struct track *t)
 	counter_add(COUNT_ORDER_FOUND, s.found - t->state.found);
 	counter_add(COUNT_ORDER_LOST, s.lost - t->state.lost);
 	t->state = s;
+	t->f->found |= s.found > 0;
+	warn_another(t);
 }
 
 static void look_at(struct follow *f, uint64_t ino)

@@ -40,6 +40,7 @@ struct follow {
 	uint64_t kept;             /* bytes kept now */
 	struct track track[TRACKS];
 	uint64_t reads;
+	bool found, warned;  /* anything; that nothing was */
 	struct batch *batch; /* being filled; NULL */
 	bool refused;        /* the kernel did not take the last file */
 

@@ -40,6 +40,9 @@ void course_free(struct course *c);
 void course_note(struct course *c, uint32_t sample);
 /* Reads are where they are expected. */
 bool course_is_known(const struct course *c);
+/* Reads have never been where the order has them, and would have been found by now: an epoch
+ * of them, or all epochs were looked through.  Never of an order too short to tell. */
+bool course_is_another(const struct course *c);
 
 /* A sample to be made ready: handed to the kernel, or kept.  Several of one chunk come one
  * after the other.  False: nothing is to be done now. */

@@ -26,6 +26,8 @@
 /* Fewer reads say too little of so many epochs. */
 #define HEADS_READS 8
 #define WHOLE_READS 16
+/* So many reads are enough to say that they are in another order. */
+#define ANOTHER_MIN 512
 
 /* Where the order of an epoch is, or is to be made. */
 static unsigned place_for(struct course *c, uint32_t epoch)
@@ -218,4 +220,15 @@ bool course_search(struct course *c)
 	if (search_near(c, head))
 		return true;
 	return c->astray >= c->rest && search_far(c, head);
+}
+
+bool course_is_another(const struct course *c)
+{
+	uint64_t tried = order_is_fixed(&c->order) || c->rest
+				 ? ANOTHER_MIN
+				 : max_u64(c->order.length, ANOTHER_MIN);
+
+	/* Readers who are as far apart as they may be are near each other still. */
+	return !c->ever && c->astray >= tried &&
+	       c->order.length / 4 >= c->slack + 4 * SPOT_READS;
 }

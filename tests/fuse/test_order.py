@@ -3,7 +3,9 @@
 """order=: a tensor 5 x the cache is read in torch's order by a DataLoader, next to
 never waits, and is what h5py reads; a wrong order does no harm."""
 import os
+import subprocess
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -13,7 +15,7 @@ import numpy as np
 
 import lib
 from checks import check, equal, flatten
-from lib import Mount, case, exits, tensorfs
+from lib import Mount, case, exits, tensorfs, wait_until
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 N, CHUNK = 5120, 64
@@ -133,11 +135,68 @@ def a_file_of_names():
 
 
 @case
+def names_from_a_pipe():
+    fifo = os.path.join(work, "fifo")
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=lambda: open(fifo, "w").write(
+        "".join("%06d\r\n" % i for i in range(N))))
+    writer.start()
+    with Mount(path, opts=["-o", "cache-size=8M,order=" + fifo]) as m:
+        equal(read_all(m, range(1000))["order_found"], 1, "found")
+    writer.join()
+
+
+class Logged(Mount):
+    """In the foreground, with its log in a file."""
+
+    def __enter__(self):
+        self.log = os.path.join(work, "log")
+        with open(self.log, "w") as f:
+            self.proc = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
+                                         stdout=f, stderr=f)
+        lib._mounts.append(self)
+        lib._children.append(self.proc)
+        check(wait_until(lambda: lib.mount_line(self.path), 30), "no mount")
+        return self
+
+    def warnings(self):
+        with open(self.log) as f:
+            return f.read().count("is not how samples are read")
+
+
+@case
 def a_wrong_order():
-    with Mount(path, opts=["-o", "cache-size=8M,order=torch:seed=4"]) as m:
-        c = read_all(m, sampler())
-        equal(c["order_found"], 0, "found")
-        equal(c["order_ready"], 0, "files made ready")
+    names = os.path.join(work, "other")
+    with open(names, "w") as f:
+        f.writelines("%06d\n" % i for i in np.random.default_rng(5).permutation(N))
+    # The generator is given seed + epoch: 4 would be found, in epoch 1 of 3.
+    for order in "torch:seed=1000000:batch=16:workers=2", names:
+        opts = ["-o", "cache-size=8M,order=" + order]
+        with Logged(path, opts=opts, foreground=True) as m:
+            reads = 0
+            # Neighbours are pushed meanwhile, so that few of these come to us.
+            for s in from_epoch(sampler(), 0, 8):
+                c = read_all(m, s)
+                equal(c["order_found"], 0, "found")
+                equal(c["order_ready"], 0, "files made ready")
+                reads += c["read_requests"]
+                if m.warnings():
+                    break
+            equal(wait_until(m.warnings, 10), 1, "said of %s after %d reads" %
+                  (order, reads))
+            check(reads > 500, "said after %d reads" % reads)
+            read_all(m, sampler())
+            equal(m.warnings(), 1, "said so many times: " + order)
+
+
+@case
+def a_right_order_is_not_called_wrong():
+    with Logged(path, opts=["-o", "cache-size=8M," + TORCH], foreground=True) as m:
+        s = sampler()
+        s.set_epoch(7)
+        read_all(m, list(s)[1000:])
+        read_all(m, range(N))  # somebody else, who never was
+        equal(m.warnings(), 0, "said")
 
 
 @case
@@ -145,10 +204,15 @@ def what_is_refused():
     where = os.path.join(work, "mnt")
     empty = os.path.join(work, "empty")
     wrong = os.path.join(work, "wrong")
+    nul, endless = os.path.join(work, "nul"), os.path.join(work, "endless")
     os.mkdir(where)
     open(empty, "w").close()
     with open(wrong, "w") as f:
         f.write("data/samples/000000.npy\nnothing\n")
+    with open(nul, "wb") as f:
+        f.write(b"000000\n0000\0\n")
+    with open(endless, "w") as f:
+        f.write("0" * 100000)
     for order, code, says in (
             ("torch:world=2:rank=2", 2, "rank 2 is none of a world of 2"),
             ("torch:seed", 2, "seed needs a number"),
@@ -157,7 +221,11 @@ def what_is_refused():
             ("torch,nothreads", 2, "more than one thread"),
             (os.path.join(work, "none"), 3, "No such file"),
             (empty, 3, "it names nothing"),
-            (wrong, 3, "line 2: there is no file 'nothing'")):
+            (wrong, 3, "line 2: there is no file 'nothing'"),
+            (work, 3, "this is a directory"),
+            ("/dev/zero", 3, "this is a device"),
+            (nul, 3, "line 2 has a NUL byte"),
+            (endless, 3, "line 1 is longer than 4095 bytes")):
         p = exits(tensorfs("mount", path, where, "-o", "order=" + order), code, order)
         check(says in p.stderr, "%s: %s" % (order, p.stderr))
     # Commas, where they separate nothing else.

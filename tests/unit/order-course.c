@@ -272,6 +272,53 @@ TEST(a_wrong_order)
 	CHECK_EQ_U(s.found, 2);
 }
 
+/* When it may be said that the order is another one, and when not. */
+TEST(another_order)
+{
+	begin("torch:batch=16:workers=2:seed=3", 10000, 50, 2000);
+	sim.o.spec.seed = 4000000000;
+	CHECK(order_epoch(&sim.o, 0, sim.o.length, sim.order));
+	load(sim.order, 0, 500);
+	CHECK(!course_is_another(sim.c));
+	load(sim.order, 500, 10000);
+	CHECK(course_is_another(sim.c));
+	sim.o.spec.seed = 3;
+	epoch(2, 0, 300);
+	CHECK(!course_is_another(sim.c));
+	/* Never again, where it was the order once. */
+	sim.o.spec.seed = 4000000000;
+	epoch(0, 0, 0);
+	epoch(1, 0, 0);
+	CHECK(!course_is_another(sim.c));
+	end();
+
+	/* A million: not before all were looked through, or an epoch was read. */
+	begin("torch:seed=3", 1000000, 50, 2000);
+	for (uint32_t i = 0; i < 2000; i++)
+		course_note(sim.c, (uint32_t)below(1000000));
+	CHECK(!course_is_another(sim.c));
+	end();
+
+	/* Too short to tell: all of it is what workers are at. */
+	begin("torch:seed=3", 1000, 50, 2000);
+	for (uint32_t i = 0; i < 5000; i++)
+		read_sample((uint32_t)below(1000));
+	CHECK(!course_is_another(sim.c));
+	end();
+}
+
+/* The right one; also from the middle of a late epoch on. */
+TEST(no_other_order)
+{
+	begin("torch:batch=16:workers=2:seed=3", 10000, 50, 2000);
+	for (uint32_t i = 0; i < 10; i++) {
+		CHECK(order_epoch(&sim.o, 300, sim.o.length, sim.order));
+		load(sim.order, 5000 + i * 100, 5000 + (i + 1) * 100);
+		CHECK(!course_is_another(sim.c));
+	}
+	CHECK_EQ_U(end().found, 1);
+}
+
 /* The kernel keeps what was read: it asks for the rest, from time to time. */
 TEST(warm)
 {
@@ -369,6 +416,8 @@ int main(void)
 	RUN(the_same_again);
 	RUN(resumes);
 	RUN(a_wrong_order);
+	RUN(another_order);
+	RUN(no_other_order);
 	RUN(warm);
 	RUN(unknown_to_the_kernel);
 	RUN(noise);
