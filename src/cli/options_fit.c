@@ -21,6 +21,10 @@ int options_check(const struct command *c, const struct settings *s)
 		return cli_usage(c, "--to goes with --stage");
 	if (!s->shm_cache && s->shm_dir)
 		return cli_usage(c, "--shm-dir goes with --shm-cache");
+	if (s->order && s->stage.first == STAGE_ALL)
+		return cli_usage(c,
+				 "order= reads ahead in a mount, and --stage "
+				 "has all in memory; --stage=fit takes both");
 	if (s->order && s->no_prefetch)
 		return cli_usage(c, "order= reads ahead, and prefetch=off "
 				    "forbids it");

@@ -50,6 +50,12 @@ int stage_first(struct stage_first *f, const struct command *c,
 	stage_defaults(&how);
 	r = stage_request(c, &how, &q, &f->place, &f->held, err);
 	f->active = r == CLI_DONE;
+	if (f->active && s->order) {
+		if (!s->quiet)
+			cli_say(c, "note: order= does nothing: all is in "
+				   "memory");
+		s->order = NULL;
+	}
 	if (f->active || s->stage.first != STAGE_IF_IT_FITS ||
 	    (r != CLI_MEMORY && !f->held.no_place))
 		return r;

@@ -163,6 +163,7 @@ def not_for_mounts():
             ("recursive", ["a.h5", "a.npy"], "recursive"),
             ("reserve=1G", ["a.h5"], "--reserve goes with --stage"),
             ("to=/tmp", ["a.h5"], "--to goes with --stage"),
+            ("order=torch,stage", ["a.h5"], "--stage=fit takes both"),
             ("shm-dir=/tmp", ["a.h5"], "--shm-dir goes with --shm-cache"),
             ("drop_last", ["a.h5"], "unknown option '-o drop_last'"),
             ("zarr_rot=x", ["a.h5"], "did you mean '-o zarr-root'"),
@@ -170,6 +171,8 @@ def not_for_mounts():
         say(["mount", "-o", options, *map(at, sources), m], word)
         check(not lib.mount_line(m), options + ": mounted")
     say(["run", "--to=/tmp", at("a.h5"), "--", "true"], "goes with --stage")
+    say(["run", "--stage", "--order=torch", at("a.h5"), "--", "true"],
+        "order= reads ahead in a mount, and --stage has all in memory")
 
 
 @case

@@ -57,6 +57,21 @@ def finish(p):
 
 
 @case
+def with_an_order():
+    for more, says in (([], True), (["-q"], False)):
+        p = tfs("run", "--stage=fit", "--to", place, "--reserve=0", "--order=torch",
+                *more, tensor, "--", "true")
+        exits(p, 0, "run --stage=fit --order")
+        equal("order= does nothing: all is in memory" in p.stderr, says, p.stderr)
+    # Mounted, where there is no room: the order is used, and nothing is said.
+    p = tfs("run", "--stage=fit", "--to", place, "--reserve=100%", "--order=torch",
+            tensor, "--", "true")
+    exits(p, 0, "mounted instead")
+    check("mounting instead" in p.stderr and "order" not in p.stderr, p.stderr)
+    equal(left(), [], "left behind")
+
+
+@case
 def archive():
     """Plain files, not a mount, and gone afterwards; the status is the command's."""
     p = staged_run([tar], "sh", "-c",
