@@ -6,7 +6,7 @@
  * so that `ready` means what it says: the kernel has its answer, the first
  * open() will not wait.
  *
- * The loop ends on unmount, on SIGINT, SIGTERM or SIGHUP (libfuse's handlers
+ * The loop (fuse_loop.c) ends on unmount, on SIGINT, SIGTERM or SIGHUP (libfuse's handlers
  * set a flag; the signal interrupts the serving thread), or when the watcher
  * finds that for `timeout` seconds nothing was open and nothing was asked.  The
  * watcher unmounts, and the kernel ends the session; not at once where a container
@@ -16,8 +16,8 @@
  *
  * Left out: a larger read_ahead_kb of the mount's backing device (root only), for
  * it made no difference above the noise for sequential reads of verbatim or of
- * decoded bytes; and a descriptor per worker (clone_fd), not measured, which wants
- * /dev/fuse opened again after the mount, where a container may not have it.
+ * decoded bytes; and a descriptor per worker (clone_fd), which made none either, and
+ * wants /dev/fuse opened again after the mount, where a container may not have it.
  */
 #include "fs/fuse.h"
 
@@ -144,7 +144,7 @@ static int serve_init(struct fuse_face *f)
 	int r = 1;
 
 	while (!f->connected && !fuse_session_exited(f->session)) {
-		r = fuse_session_receive_buf(f->session, &buf);
+		r = fuse_receive(f->session, &buf);
 		if (r == -EINTR || r == -EAGAIN)
 			continue;
 		if (r <= 0)
@@ -155,28 +155,19 @@ static int serve_init(struct fuse_face *f)
 	return r < 0 && r != -EINTR ? r : 0;
 }
 
-static int serve_loop(struct fuse_face *f, struct error *err)
+static int serve_loop(struct fuse_face *f)
 {
-	struct fuse_loop_config *cfg;
 	int r;
 
 	if (f->threads == 1)
-		return fuse_session_loop(f->session);
-	cfg = fuse_loop_cfg_create();
-	if (!cfg)
-		return error_set(err, -ENOMEM, "out of memory");
-	fuse_loop_cfg_set_max_threads(cfg, f->threads);
-	fuse_loop_cfg_set_idle_threads(cfg, f->threads);
-	fuse_loop_cfg_set_clone_fd(cfg, 0);
-	r = fuse_session_loop_mt(f->session, cfg);
-	fuse_loop_cfg_destroy(cfg);
-	/* -1 is no errno: not one thread could be started; or one had no memory for
-	 * its buffer, and ended them all.  It was said that the mount is there, so
-	 * this one serves. */
-	if (r == -1 || r == -ENOMEM) {
+		return fuse_loop_alone(f->session);
+	r = fuse_loop(f->session, f->threads);
+	/* It was said that the mount is there, so this one serves. */
+	if (r == -ENOMEM) {
 		log_warn("no memory for threads: requests are answered one at "
 			 "a time");
-		r = fuse_session_loop(f->session);
+		fuse_session_reset(f->session);
+		r = fuse_loop_alone(f->session);
 	}
 	return r;
 }
@@ -212,7 +203,7 @@ static void push_end(struct fuse_face *f, struct fuse_store *store)
 
 		if (poll(&p, 1, END_WAIT) != 1)
 			continue;
-		if (fuse_session_receive_buf(f->session, &buf) > 0)
+		if (fuse_receive(f->session, &buf) > 0)
 			fuse_session_process_buf(f->session, &buf);
 		else
 			nanosleep(&pause, NULL);
@@ -250,7 +241,7 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 		if (r == 0 && ready)
 			ready(ctx);
 		if (r == 0)
-			r = serve_loop(f, err);
+			r = serve_loop(f);
 		if (watched)
 			watch_stop(f);
 		push_end(f, store);

@@ -13,6 +13,8 @@
 
 /* One request at most; the kernel's own limit is 256 pages. */
 #define FUSE_FACE_READ_MAX (1u << 20)
+/* What the kernel wants to see in a read(2) of /dev/fuse: that, and headers. */
+#define FUSE_FACE_REQUEST_MAX (FUSE_FACE_READ_MAX + 8192)
 
 struct fuse_face {
 	struct fs *fs;
@@ -41,6 +43,16 @@ bool fuse_face_on_fd(const char *mountpoint);
 bool fuse_face_is_there(const struct fuse_face *f);
 /* Unmount unless that was done. */
 void fuse_face_unmount(struct fuse_face *f);
+
+/* Take a request, which fuse_session_process_buf then answers; buf->mem is malloc'ed for
+ * the first.  Bytes; 0: unmounted; -EINTR, -EAGAIN, -ENOMEM, another -errno. */
+int fuse_receive(struct fuse_session *session, struct fuse_buf *buf);
+/* Answer requests in the calling thread until the session ends.  0; -errno. */
+int fuse_loop_alone(struct fuse_session *session);
+/* Answer requests with so many threads until the session ends; by then each that was
+ * taken is answered.  0; -ENOMEM: not one thread had memory; another -errno: the
+ * connection broke. */
+int fuse_loop(struct fuse_session *session, unsigned threads);
 
 /* What is stored in the page cache unasked; see fuse_store.c.  Forks. */
 struct fuse_store;

@@ -43,8 +43,6 @@
 
 /* Of iovecs: a whole small file in one piece is all that is pushed. */
 #define PIECES 8
-/* What the kernel wants to see in a read(2) of /dev/fuse. */
-#define REQUEST_MAX (FUSE_FACE_READ_MAX + 8192)
 
 struct fuse_store {
 	int clone;
@@ -61,7 +59,7 @@ static void refuse(int clone, void *request)
 {
 	const struct fuse_in_header *in = request;
 	struct fuse_out_header out = {.len = sizeof out, .error = -ENOTCONN};
-	ssize_t n = read(clone, request, REQUEST_MAX);
+	ssize_t n = read(clone, request, FUSE_FACE_REQUEST_MAX);
 
 	if (n < (ssize_t)sizeof *in || in->opcode == FUSE_FORGET ||
 	    in->opcode == FUSE_BATCH_FORGET || in->opcode == FUSE_INTERRUPT)
@@ -82,8 +80,9 @@ static bool has_ended(int fd, int wait)
 static void guard(const struct fuse_store *s)
 {
 	const int keep[] = {s->clone, s->alive[0], s->storing[0]};
-	void *request = mmap(NULL, REQUEST_MAX, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *request =
+		mmap(NULL, FUSE_FACE_REQUEST_MAX, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	/* What is sent to the daemon's group is not for it. */
 	setsid();
