@@ -287,12 +287,14 @@ static bool give_name(const struct shared *sh, int fd, const char *name)
 static bool rename_open(struct shared *sh, const struct part *p,
 			const char *name)
 {
-	cleanup_close int book = ledger_lock(sh, NULL);
+	int book = ledger_lock(sh, NULL);
+	bool named = give_name(sh, p->fd, name);
 
-	if (!give_name(sh, p->fd, name))
-		return false;
-	unlinkat(sh->dir.fd, p->name, 0);
-	return true;
+	if (named)
+		unlinkat(sh->dir.fd, p->name, 0);
+	if (book >= 0)
+		close(book);
+	return named;
 }
 
 static void part_end(struct part *p)
