@@ -270,13 +270,11 @@ def the_guard_alone_is_killed():
     with Mount(path, opts=["-o", "prefetch=off"]) as m:
         plain = hashes(m.path, 1, ".bin")
     with Logged(path, foreground=True) as m:
-        os.listdir(m.path)
-        with subprocess.Popen(reader(m.path, 3, ".bin"),
-                              stdout=subprocess.PIPE, text=True) as p:
-            pushed = lonely(m)
-            most = pushed() + 1
-            out, _ = p.communicate(timeout=60)
-        equal(dict(x.rsplit(" ", 1) for x in out.splitlines()), plain, "files")
+        # The other directories are there to be pushed when it is gone.
+        hashes(m / "c00", 3, ".bin")
+        pushed = lonely(m)
+        most = pushed() + 1
+        equal(hashes(m.path, 3, ".bin"), plain, "files")
         # What the kernel let go of would be pushed again.
         forget(m.path)
         before = counter(m, "read_requests")
