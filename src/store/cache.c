@@ -386,9 +386,9 @@ void cache_usage(struct cache *c, struct cache_usage *out)
 
 bool cache_is_full(const struct cache *c, uint64_t size)
 {
-	uint64_t bytes = atomic_load_explicit(&c->alive, memory_order_relaxed) +
-			 atomic_load_explicit(&c->reserved,
-					      memory_order_relaxed);
+	uint64_t bytes =
+		atomic_load_explicit(&c->alive, memory_order_relaxed) +
+		atomic_load_explicit(&c->reserved, memory_order_relaxed);
 
 	return bytes > c->budget || size > c->budget - bytes;
 }
