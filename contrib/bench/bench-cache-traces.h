@@ -22,6 +22,7 @@ struct trace {
 	uint32_t *size; /* of each key */
 	float *cost;
 	uint64_t capacity;
+	double whole; /* what is 100 per cent; 0: the cost of all accesses */
 };
 
 static void *need(void *p)
