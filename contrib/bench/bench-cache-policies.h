@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "bench-cache-traces.h"
+#include "store/cache.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -37,6 +38,7 @@ struct sim {
 	double target, pace;
 	size_t passed; /* accesses up to here are behind forward readers */
 	double following;
+	struct cache *cache; /* the code itself */
 };
 
 static void list_init(struct list *l, uint8_t id)
@@ -86,6 +88,11 @@ static bool lru(struct sim *s, size_t i, uint32_t k)
 	return hit;
 }
 
+static uint64_t set_of(const struct trace *t, uint32_t k)
+{
+	return t->set ? t->set[k] : (uint64_t)(t->cost[k] / (float)t->size[k]);
+}
+
 /* Drop what is behind a forward reader by an eighth of the room. */
 static void drop_behind(struct sim *s, size_t i, uint32_t k)
 {
@@ -100,7 +107,9 @@ static void drop_behind(struct sim *s, size_t i, uint32_t k)
 		if (s->following < (double)s->t->capacity / 8)
 			break;
 		s->following -= s->t->size[old];
-		if (n->where == s->a.id || n->where == s->b.id)
+		if (s->cache)
+			cache_drop(s->cache, set_of(s->t, old), old);
+		else if (n->where == s->a.id || n->where == s->b.id)
 			pull(s, n->where == s->a.id ? &s->a : &s->b, old);
 	}
 	s->following += s->t->size[k];
@@ -323,14 +332,6 @@ static bool store(struct sim *s, size_t i, uint32_t k)
 	return false;
 }
 
-static bool mount(struct sim *s, size_t i, uint32_t k)
-{
-	bool hit = store(s, i, k);
-
-	drop_behind(s, i, k);
-	return hit;
-}
-
 /* The least of `rank` goes. For small traces: looks at 64 drawn ones. */
 static uint32_t least(struct sim *s)
 {
@@ -393,15 +394,5 @@ static bool belady(struct sim *s, size_t i, uint32_t k)
 	}
 	return false;
 }
-
-static const struct {
-	const char *name;
-	policy_fn *want;
-} policies[] = {
-	{"lru", lru},       {"behind", behind}, {"fifo", fifo},
-	{"clock", clock_2}, {"sieve", sieve},   {"s3fifo", s3_fifo},
-	{"slru", slru},     {"gdsf", gdsf},     {"store", store},
-	{"mount", mount},   {"best", belady},
-};
 
 #endif

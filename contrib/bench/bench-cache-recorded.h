@@ -8,10 +8,10 @@
 
 #include "bench-cache-traces.h"
 
-/* Loads of one chunk: the cost is the mean of what they took. */
+/* Loads of one chunk of a set: the cost is the mean of what they took. */
 struct loads {
 	double ns;
-	uint64_t size, n;
+	uint64_t set, size, n;
 };
 
 /* Which chunk has which key, and where it was wanted last. */
@@ -65,7 +65,7 @@ static uint32_t key_of(struct names *s, uint64_t set, uint64_t index)
 	at = name_find(s, set, index);
 	if (!at->taken) {
 		*at = (struct name){set, index, s->n, true};
-		s->loads[s->n] = (struct loads){0};
+		s->loads[s->n] = (struct loads){.set = set};
 		s->last[s->n++] = SIZE_MAX;
 	}
 	return at->key;
@@ -112,6 +112,7 @@ static void tidy(struct trace *t, const struct names *s)
 	for (uint32_t k = 0; k < s->n; k++) {
 		const struct loads *l = &s->loads[k];
 
+		t->set[k] = l->set;
 		t->size[k] = l->n ? (uint32_t)l->size : 1;
 		t->cost[k] = l->n ? (float)(l->ns / (double)l->n) + 1 : 1;
 	}
@@ -133,6 +134,7 @@ static void read_recorded(struct trace *t, const char *path)
 		event(t, &s, line);
 	fclose(f);
 	keys(t, s.n ? s.n : 1, 0);
+	t->set = need(calloc(t->keys, sizeof *t->set));
 	tidy(t, &s);
 	seen = need(calloc(t->keys, sizeof *seen));
 	for (size_t i = 0; i < t->n; i++) {

@@ -21,6 +21,8 @@ struct trace {
 	uint32_t keys;
 	uint32_t *size; /* of each key */
 	float *cost;
+	uint64_t *
+		set; /* which dataset it is of; NULL: those of a pace are one */
 	uint64_t capacity;
 	double whole; /* what is 100 per cent; 0: the cost of all accesses */
 };

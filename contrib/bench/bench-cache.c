@@ -17,9 +17,10 @@
  * size only as a tie of it, so it is a bound where all chunks are alike and close
  * to one elsewhere.
  *
- * `store` is store/policy.c.  `behind` is least recently used, and what a reader who
+ * `store` is a model of store/policy.c.  `behind` is least recently used, and what a reader who
  * goes forward is through with is dropped soon after (store/behind.c, which stands
- * beside any policy); `mount` is `store` with that, as a mount has it.
+ * beside any policy); `code` is store/cache.c and policy.c themselves, with that: what
+ * a mount does. `record` builds and runs this program.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,9 +28,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench-cache-code.h"
 #include "bench-cache-policies.h"
 #include "bench-cache-recorded.h"
 #include "bench-cache-traces.h"
+
+static const struct {
+	const char *name;
+	policy_fn *want;
+} policies[] = {
+	{"lru", lru},       {"behind", behind}, {"fifo", fifo},
+	{"clock", clock_2}, {"sieve", sieve},   {"s3fifo", s3_fifo},
+	{"slru", slru},     {"gdsf", gdsf},     {"store", store},
+	{"code", code},     {"best", belady},
+};
 
 /* ---- running ------------------------------------------------------------- */
 
@@ -67,6 +79,7 @@ static double run(const struct trace *t, policy_fn *policy)
 		if (t->size[k] > t->capacity || !policy(&s, i, k))
 			paid += t->cost[k];
 	}
+	cache_free(s.cache);
 	free(s.next);
 	free(s.node);
 	return 100 * paid / (t->whole > 0 ? t->whole : all);
@@ -87,6 +100,7 @@ static void trace_free(struct trace *t)
 	free(t->at);
 	free(t->size);
 	free(t->cost);
+	free(t->set);
 }
 
 static void made_up(const char *wanted)
