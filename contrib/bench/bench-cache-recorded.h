@@ -8,10 +8,16 @@
 
 #include "bench-cache-traces.h"
 
-/* Loads of one chunk of a set: the cost is the mean of what they took. */
+/* Loads of one chunk of a set. */
 struct loads {
 	double ns;
 	uint64_t set, size, n;
+};
+
+/* ... and of all of a set. */
+struct pace {
+	uint64_t set;
+	double ns, bytes;
 };
 
 /* Which chunk has which key, and where it was wanted last. */
@@ -97,6 +103,42 @@ static void event(struct trace *t, struct names *s, const char *line)
 	}
 }
 
+static struct pace *pace_find(struct pace *p, uint64_t set)
+{
+	while (p->bytes > 0 && p->set != set)
+		p++;
+	p->set = set;
+	return p;
+}
+
+/* A chunk costs as much as others of its set, by the byte: most are loaded once, and
+ * how long that took says more of the machine than of the chunk. */
+static void set_costs(struct trace *t, const struct names *s)
+{
+	struct pace *paces = need(calloc(t->keys + 1, sizeof *paces)), *p;
+
+	for (uint32_t k = 0; k < s->n; k++) {
+		const struct loads *l = &s->loads[k];
+
+		if (!l->n)
+			continue;
+		p = pace_find(paces, l->set);
+		p->ns += l->ns;
+		p->bytes += (double)(l->size * l->n);
+	}
+	for (uint32_t k = 0; k < s->n; k++) {
+		const struct loads *l = &s->loads[k];
+
+		if (!l->n)
+			continue;
+		p = pace_find(paces, l->set);
+		t->set[k] = l->set;
+		t->size[k] = (uint32_t)l->size;
+		t->cost[k] = (float)(p->ns / p->bytes * (double)l->size);
+	}
+	free(paces);
+}
+
 /* What was never loaded was never there: those accesses go, and those of nobody. */
 static void tidy(struct trace *t, const struct names *s)
 {
@@ -109,13 +151,6 @@ static void tidy(struct trace *t, const struct names *s)
 			t->at[n++] = t->at[i];
 	}
 	t->n = n;
-	for (uint32_t k = 0; k < s->n; k++) {
-		const struct loads *l = &s->loads[k];
-
-		t->set[k] = l->set;
-		t->size[k] = l->n ? (uint32_t)l->size : 1;
-		t->cost[k] = l->n ? (float)(l->ns / (double)l->n) + 1 : 1;
-	}
 }
 
 /* The bytes of all that is wanted are its `capacity`, the cost of it its `whole`. */
@@ -136,6 +171,7 @@ static void read_recorded(struct trace *t, const char *path)
 	keys(t, s.n ? s.n : 1, 0);
 	t->set = need(calloc(t->keys, sizeof *t->set));
 	tidy(t, &s);
+	set_costs(t, &s);
 	seen = need(calloc(t->keys, sizeof *seen));
 	for (size_t i = 0; i < t->n; i++) {
 		uint32_t k = t->at[i].key;

@@ -6,7 +6,7 @@
  *
  * The first replays made-up traces, those that have TRACE in their names; the second
  * those that `record` took of mounts (arguments that have a / are files), with room
- * for a tenth, a quarter and a half of the bytes of all that is wanted. There 100 is
+ * for 10, 30, 60 and 80 % of the bytes of all that is wanted. There 100 is
  * a cache that has everything once it was loaded: each chunk is paid for once.
  *
  * A trace is a list of chunks in the order in which reads want them; chunks have a
@@ -118,7 +118,7 @@ static void made_up(const char *wanted)
 
 static void recorded(const char *path)
 {
-	static const unsigned rooms[] = {10, 25, 50};
+	static const unsigned rooms[] = {10, 30, 60, 80};
 	struct trace t = {0};
 	char name[64];
 	uint64_t all;
