@@ -38,7 +38,8 @@ static void *need(void *p)
 
 /* ---- traces -------------------------------------------------------------- */
 
-static uint64_t state = 88172645463325252u;
+#define SEED 88172645463325252u
+static uint64_t state;
 
 static uint64_t draw(uint64_t below)
 {

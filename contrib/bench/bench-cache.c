@@ -110,6 +110,7 @@ static void made_up(const char *wanted)
 
 		if (wanted && !strstr(t.name, wanted))
 			continue;
+		state = SEED; /* whoever drew before */
 		traces[i].make(&t);
 		row(&t);
 		trace_free(&t);
@@ -123,6 +124,7 @@ static void recorded(const char *path)
 	char name[64];
 	uint64_t all;
 
+	state = SEED;
 	read_recorded(&t, path);
 	all = t.capacity;
 	printf("%s: %zu accesses to %u chunks, %.1f MiB\n", path, t.n, t.keys,
