@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Boxes from one array in memory to another. */
+/*
+ * A box is made as flat as it is: axes of one element go, axes that follow each
+ * other without a gap on both sides are one, and what is contiguous on both
+ * sides is a longer element.  What is left is a plane, repeated along the other
+ * axes.  Its rows are those of the output:
+ *
+ *	in   aaaa....bbbb....cccc       rows: one loop, of a known width
+ *	out  aaaabbbbcccc
+ *
+ *	in   adgbehcfi                  turned: neighbours of the input are far
+ *	out  abcdefghi                  apart in the output; square by square
+ *
+ * Neither has a call for each element: widths of numbers are known to the
+ * compiler, and other short runs are two moves that may overlap.
+ */
+#include "base/copies.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* A square of so many bytes a side is read and written in the first cache. */
+#define SQUARE 64
+
+/* ---- rows ---------------------------------------------------------------- */
+
+#define EACH_ROW(body)                                          \
+	for (; rows; rows--, to += out_step, from += in_step) { \
+		body;                                           \
+	}                                                       \
+	break
+/* All bytes of w to 2 w. */
+#define ENDS(w)                \
+	memcpy(to, from, (w)); \
+	memcpy(to + len - (w), from + len - (w), (w))
+
+void copy_rows(void *out, size_t out_step, const void *in, size_t in_step,
+	       size_t rows, size_t len)
+{
+	unsigned char *restrict to = out;
+	const unsigned char *restrict from = in;
+
+	if (len == out_step && len == in_step) {
+		len *= rows;
+		rows = len ? 1 : 0;
+	}
+	switch (len) {
+	case 0:
+		break;
+	case 1:
+		EACH_ROW(*to = *from);
+	case 2:
+		EACH_ROW(memcpy(to, from, 2));
+	case 3:
+		EACH_ROW(ENDS(2));
+	case 4:
+		EACH_ROW(memcpy(to, from, 4));
+	case 5:
+	case 6:
+	case 7:
+		EACH_ROW(ENDS(4));
+	case 8:
+		EACH_ROW(memcpy(to, from, 8));
+	case 16:
+		EACH_ROW(memcpy(to, from, 16));
+	default:
+		if (len < 16) {
+			EACH_ROW(ENDS(8));
+		} else if (len <= 32) {
+			EACH_ROW(ENDS(16));
+		} else if (len <= 64) {
+			EACH_ROW(ENDS(32));
+		} else if (len <= 128) {
+			EACH_ROW(ENDS(64));
+		}
+		EACH_ROW(memcpy(to, from, len));
+	}
+}
+
+/* ---- turned -------------------------------------------------------------- */
+
+/* Rows of the output are along x; neighbours of the input along y. */
+struct plane {
+	struct copy_axis x, y;
+};
+
+static inline __attribute__((always_inline)) void
+turn_squares(const struct plane *p, unsigned char *restrict out,
+	     const unsigned char *restrict in, size_t len, size_t side)
+{
+	const size_t to_x = p->x.out, to_y = p->y.out;
+	const size_t from_x = p->x.in, from_y = p->y.in;
+
+	for (size_t y0 = 0; y0 < p->y.n; y0 += side)
+		for (size_t x0 = 0; x0 < p->x.n; x0 += side) {
+			size_t nx = p->x.n - x0, ny = p->y.n - y0;
+			unsigned char *to = out + x0 * to_x + y0 * to_y;
+			const unsigned char *from =
+				in + x0 * from_x + y0 * from_y;
+
+			nx = nx < side ? nx : side;
+			ny = ny < side ? ny : side;
+			for (; ny; ny--, to += to_y, from += from_y)
+				for (size_t x = 0; x < nx; x++)
+					memcpy(to + x * to_x, from + x * from_x,
+					       len);
+		}
+}
+
+static void turn(const struct plane *p, void *out, const void *in, size_t len)
+{
+	switch (len) {
+	case 1:
+		turn_squares(p, out, in, 1, SQUARE);
+		break;
+	case 2:
+		turn_squares(p, out, in, 2, SQUARE / 2);
+		break;
+	case 4:
+		turn_squares(p, out, in, 4, SQUARE / 4);
+		break;
+	case 8:
+		turn_squares(p, out, in, 8, SQUARE / 8);
+		break;
+	case 16:
+		turn_squares(p, out, in, 16, SQUARE / 8);
+		break;
+	default:
+		turn_squares(p, out, in, len, SQUARE / 8);
+	}
+}
+
+/* ---- boxes --------------------------------------------------------------- */
+
+/* Axes of more than one element, the outermost of the output first.  False:
+ * there is nothing to copy. */
+static bool sort_axes(const struct copy_axis *axes, unsigned *rank,
+		      struct copy_axis *a)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < *rank; i++) {
+		unsigned k = n;
+
+		if (!axes[i].n)
+			return false;
+		if (axes[i].n == 1)
+			continue;
+		for (n++; k && a[k - 1].out < axes[i].out; k--)
+			a[k] = a[k - 1];
+		a[k] = axes[i];
+	}
+	*rank = n;
+	return true;
+}
+
+/* Join what follows each other; the new rank. */
+static unsigned join_axes(struct copy_axis *a, unsigned rank, size_t *len)
+{
+	unsigned n = 0;
+
+	while (rank && a[rank - 1].out == *len && a[rank - 1].in == *len)
+		*len *= a[--rank].n;
+	for (unsigned i = 0; i < rank; i++) {
+		struct copy_axis *before = n ? &a[n - 1] : NULL;
+
+		if (before && before->out == a[i].n * a[i].out &&
+		    before->in == a[i].n * a[i].in) {
+			before->n *= a[i].n;
+			before->out = a[i].out;
+			before->in = a[i].in;
+		} else {
+			a[n++] = a[i];
+		}
+	}
+	return n;
+}
+
+/* The axis beside the last that makes the plane: the one along which the input
+ * is next, if that is not the last itself, else the one before it. */
+static unsigned choose_other(const struct copy_axis *a, unsigned rank,
+			     bool *turned)
+{
+	unsigned last = rank - 1, best = last;
+
+	for (unsigned i = 0; i < last; i++)
+		if (a[i].in < a[best].in)
+			best = i;
+	*turned = best != last;
+	return *turned ? best : last - 1;
+}
+
+/* The next place of the outer axes. */
+static bool step(const struct copy_axis *a, unsigned rank, size_t *at,
+		 unsigned char **to, const unsigned char **from)
+{
+	for (unsigned i = rank; i-- > 0;) {
+		*to += a[i].out;
+		*from += a[i].in;
+		if (++at[i] < a[i].n)
+			return true;
+		*to -= a[i].n * a[i].out;
+		*from -= a[i].n * a[i].in;
+		at[i] = 0;
+	}
+	return false;
+}
+
+void copy_box(void *out, const void *in, const struct copy_axis *axes,
+	      unsigned rank, size_t len)
+{
+	struct copy_axis a[COPY_AXES_MAX];
+	size_t at[COPY_AXES_MAX] = {0};
+	const unsigned char *from = in;
+	unsigned char *to = out;
+	struct plane p;
+	unsigned other;
+	bool turned;
+
+	if (!len || !sort_axes(axes, &rank, a))
+		return;
+	rank = join_axes(a, rank, &len);
+	if (rank < 2) {
+		copy_rows(out, rank ? a[0].out : len, in, rank ? a[0].in : len,
+			  rank ? a[0].n : 1, len);
+		return;
+	}
+	p.x = a[rank - 1];
+	other = choose_other(a, rank, &turned);
+	p.y = a[other];
+	memmove(&a[other], &a[other + 1], (rank - 1 - other) * sizeof *a);
+	rank -= 2;
+	do {
+		if (turned) {
+			turn(&p, to, from, len);
+			continue;
+		}
+		for (size_t i = 0; i < p.y.n; i++)
+			copy_rows(to + i * p.y.out, p.x.out, from + i * p.y.in,
+				  p.x.in, p.x.n, len);
+	} while (step(a, rank, at, &to, &from));
+}
