@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/copies.h"
 #include "base/counters.h"
 #include "base/number.h"
 #include "fs/fs_private.h"
@@ -403,11 +404,8 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 	if (step > (size - skip - len) / (rows - 1))
 		return false;
 	from = slot->span.buf->data + skip;
-	while (--rows) {
-		to += x->u.chunk.pitch;
-		from += step;
-		memcpy(to, from, len);
-	}
+	copy_rows(to + x->u.chunk.pitch, x->u.chunk.pitch, from + step, step,
+		  rows - 1, len);
 	return true;
 }
 
