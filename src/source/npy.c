@@ -14,6 +14,7 @@
 
 #include "archive/backing.h"
 #include "base/cleanup.h"
+#include "base/copies.h"
 #include "base/number.h"
 #include "tensor/npy_read.h"
 
@@ -21,6 +22,12 @@
 #define RUN_BYTES (UINT64_C(4) << 10)
 
 /* ---- Fortran order ------------------------------------------------------- */
+
+/* Elements that are read at once where they are recoded to another size. */
+static uint64_t npy_piece(uint32_t stored)
+{
+	return max_u64(MADE_BYTES / stored, 1);
+}
 
 void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 {
@@ -34,23 +41,30 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 	}
 }
 
-/* Elements of the file [at, at + n) to every `step`th place of `out`; there is room in `raw`
- * for them as they are stored, and behind that as they are served. */
+/* Elements of the file [at, at + n), as they are served; in `raw` is room for a piece of
+ * them as they are stored, where these are of another size. */
 static int read_run(struct handles *h, const struct npy_turned *t, uint64_t at,
 		    uint64_t n, unsigned char *raw, unsigned char *out,
-		    uint64_t step, struct error *err)
+		    struct error *err)
 {
 	uint32_t from = t->recode->from, to = t->recode->to;
-	unsigned char *served = from == to ? raw : raw + n * from;
-	uint64_t pos = t->pos + at * from;
-	int r = t->from ? backing_read(t->from, pos, raw, n * from, err)
-			: handles_read(h, t->file, pos, raw, n * from, err);
+	uint64_t piece = raw ? npy_piece(from) : n;
 
-	if (r < 0)
-		return r;
-	recode_run(t->recode, raw, served, n);
-	for (uint64_t i = 0; i < n; i++)
-		memcpy(out + i * step * to, served + i * to, to);
+	while (n) {
+		uint64_t now = min_u64(n, piece), pos = t->pos + at * from;
+		unsigned char *into = raw ? raw : out;
+		int r = t->from ? backing_read(t->from, pos, into, now * from,
+					       err)
+				: handles_read(h, t->file, pos, into,
+					       now * from, err);
+
+		if (r < 0)
+			return r;
+		recode_run(t->recode, into, out, now);
+		at += now;
+		out += now * to;
+		n -= now;
+	}
 	return 0;
 }
 
@@ -63,37 +77,82 @@ static void clip(const struct grid *g, unsigned rank, uint64_t chunk,
 		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
 }
 
+/* What of the box follows each other in the file: axes that it has whole, and one more;
+ * how many elements, and these axes are done. */
+static uint64_t take_run(const struct grid *g, unsigned rank, struct box *b)
+{
+	uint64_t run = 1;
+
+	for (unsigned i = 0; i < rank; i++) {
+		bool whole = b->count[i] == g->shape[i];
+
+		run *= b->count[i];
+		b->count[i] = 1;
+		if (!whole)
+			break;
+	}
+	return run;
+}
+
+/* The elements of a box in the order of the file, side by side. */
+static int read_box(struct handles *h, const struct npy_turned *t,
+		    const struct grid *g, struct box b, unsigned char *out,
+		    struct error *err)
+{
+	uint64_t at[RANK_MAX] = {0}, run = take_run(g, t->rank, &b);
+	cleanup_free unsigned char *raw = NULL;
+	uint32_t elem = t->recode->to;
+	unsigned i;
+
+	if (t->recode->from != elem) {
+		raw = malloc(npy_piece(t->recode->from) * t->recode->from);
+		if (!raw)
+			return error_set(err, -ENOMEM, "out of memory");
+	}
+	do {
+		uint64_t from = 0;
+		int r;
+
+		for (i = t->rank; i-- > 0;)
+			from = from * g->shape[i] + b.start[i] + at[i];
+		r = read_run(h, t, from, run, raw, out, err);
+		if (r < 0)
+			return r;
+		out += run * elem;
+		/* The first axis is the innermost. */
+		for (i = 0; i < t->rank && ++at[i] == b.count[i]; i++)
+			at[i] = 0;
+	} while (i < t->rank);
+	return 0;
+}
+
 int npy_turn(struct handles *h, const struct npy_turned *t,
 	     const struct grid *g, uint64_t chunk, void *out, size_t size,
 	     struct error *err)
 {
-	uint64_t at[RANK_MAX] = {0}, step = 1, row;
-	cleanup_free unsigned char *raw = NULL;
-	uint32_t elem = t->recode->to;
+	cleanup_free unsigned char *read = NULL;
+	size_t elem = t->recode->to, in_step = elem, out_step = elem;
+	struct copy_axis a[RANK_MAX];
 	struct box b;
+	int r;
 
 	clip(g, t->rank, chunk, &b);
-	memset(out, 0, size);
-	row = b.count[0];
-	raw = malloc(row * ((size_t)t->recode->from + elem));
-	if (!raw)
+	for (unsigned i = 0; i < t->rank; i++) {
+		a[i].n = b.count[i];
+		a[i].in = in_step;
+		in_step *= b.count[i];
+	}
+	for (unsigned i = t->rank; i-- > 0; out_step *= g->chunk[i])
+		a[i].out = out_step;
+	read = malloc(in_step ? in_step : 1);
+	if (!read)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (unsigned i = 1; i < t->rank; i++)
-		step *= g->chunk[i];
-	b.count[0] = 1; /* the others one by one */
-	do {
-		uint64_t from = 0, to = 0;
-		int r;
-
-		for (unsigned i = t->rank; i-- > 0;)
-			from = from * g->shape[i] + b.start[i] + at[i];
-		for (unsigned i = 1; i < t->rank; i++)
-			to = to * g->chunk[i] + at[i];
-		r = read_run(h, t, from, row, raw,
-			     (unsigned char *)out + to * elem, step, err);
-		if (r < 0)
-			return r;
-	} while (grid_step(t->rank, at, b.count));
+	r = read_box(h, t, g, b, read, err);
+	if (r < 0)
+		return r;
+	if (in_step < size)
+		memset(out, 0, size);
+	copy_box(out, read, a, t->rank, elem);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/copies.h"
 #include "base/number.h"
 #include "source/zarr.h"
 
@@ -117,91 +118,21 @@ static int read_and_undo(const struct zarr_codecs *c,
 
 /* ---- axes ---------------------------------------------------------------- */
 
-/* A square of so many elements a side is read and written in the cache. */
-#define TILE 32
-
-struct turning {
-	unsigned rank, inner, outer; /* axes that are innermost: out, in */
-	uint64_t n[RANK_MAX];
-	uint64_t in[RANK_MAX],
-		out[RANK_MAX]; /* elements from one to the next */
-	uint32_t elem;
-};
-
-static inline void copy_one(unsigned char *to, const unsigned char *from,
-			    uint32_t elem)
-{
-	switch (elem) {
-	case 1:
-		*to = *from;
-		break;
-	case 2:
-		memcpy(to, from, 2);
-		break;
-	case 4:
-		memcpy(to, from, 4);
-		break;
-	case 8:
-		memcpy(to, from, 8);
-		break;
-	default:
-		memcpy(to, from, elem);
-	}
-}
-
-/* The plane of the two innermost axes, tile by tile. */
-static void turn_plane(const struct turning *t, const unsigned char *in,
-		       unsigned char *out)
-{
-	uint64_t ni = t->n[t->inner], no = t->n[t->outer];
-	uint64_t in_step = t->in[t->inner] * t->elem;
-	uint64_t out_step = t->out[t->outer] * t->elem;
-
-	for (uint64_t i = 0; i < ni; i += TILE)
-		for (uint64_t o = 0; o < no; o += TILE)
-			for (uint64_t y = o; y < min_u64(o + TILE, no); y++)
-				for (uint64_t x = i; x < min_u64(i + TILE, ni);
-				     x++)
-					copy_one(out + y * out_step +
-							 x * t->elem,
-						 in + y * t->elem + x * in_step,
-						 t->elem);
-}
-
 static void turn(const struct zarr_array *z, const unsigned char *in,
 		 unsigned char *out)
 {
-	struct turning t = {.rank = z->rank, .elem = z->stored.size};
 	const uint8_t *order = z->codecs.order;
-	uint64_t at[RANK_MAX] = {0}, n[RANK_MAX], step = 1;
+	struct copy_axis a[RANK_MAX];
+	size_t in_step = z->stored.size, out_step = in_step;
 
-	t.inner = z->rank - 1;
-	t.outer = order[z->rank - 1];
-	memcpy(t.n, z->chunk, sizeof t.n);
-	for (unsigned i = z->rank; i-- > 0; step *= z->chunk[order[i]])
-		t.in[order[i]] = step;
-	step = 1;
-	for (unsigned i = z->rank; i-- > 0; step *= z->chunk[i])
-		t.out[i] = step;
-	memcpy(n, t.n, sizeof n);
-	if (t.inner == t.outer) { /* rows stay rows */
-		n[t.inner] = 1;
-	} else {
-		n[t.inner] = n[t.outer] = 1;
+	for (unsigned i = z->rank; i-- > 0;) {
+		a[order[i]].in = in_step;
+		in_step *= z->chunk[order[i]];
+		a[i].out = out_step;
+		out_step *= z->chunk[i];
+		a[i].n = z->chunk[i];
 	}
-	do {
-		uint64_t from = 0, to = 0;
-
-		for (unsigned i = 0; i < z->rank; i++) {
-			from += at[i] * t.in[i];
-			to += at[i] * t.out[i];
-		}
-		if (t.inner == t.outer)
-			memcpy(out + to * t.elem, in + from * t.elem,
-			       t.n[t.inner] * t.elem);
-		else
-			turn_plane(&t, in + from * t.elem, out + to * t.elem);
-	} while (grid_step(z->rank, at, n));
+	copy_box(out, in, a, z->rank, z->stored.size);
 }
 
 int zarr_decode(const struct zarr_own *own, const struct zarr_bytes *from,
