@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/copies.h"
 #include "base/number.h"
 
 uint64_t band_slices(const struct bands *b, uint64_t band)
@@ -23,24 +24,10 @@ uint64_t band_start(const struct bands *b, uint64_t band)
 	       b->inner;
 }
 
-/* Copy `count` elements of a box into a chunk. */
-static void gather(const struct bands *b, unsigned axis, const uint64_t *count,
-		   const uint64_t *step_in, const uint64_t *step_out,
-		   const unsigned char *in, unsigned char *out)
-{
-	if (axis == b->flat) {
-		memcpy(out, in, count[axis] * step_out[axis]);
-		return;
-	}
-	for (uint64_t i = 0; i < count[axis]; i++)
-		gather(b, axis + 1, count, step_in, step_out,
-		       in + i * step_in[axis], out + i * step_out[axis]);
-}
-
 void band_cut(const struct bands *b, const void *band, uint64_t slices,
 	      uint64_t i, void *out)
 {
-	uint64_t count[RANK_MAX], in[RANK_MAX], to[RANK_MAX];
+	struct copy_axis box[RANK_MAX];
 	uint64_t step_in = b->elem, step_out = b->elem, from = 0;
 	bool whole = true;
 
@@ -53,18 +40,18 @@ void band_cut(const struct bands *b, const void *band, uint64_t slices,
 			at = i % chunks * b->chunk[a];
 			i /= chunks;
 		}
-		count[a] = min_u64(b->chunk[a], n - at);
-		whole = whole && count[a] == b->chunk[a];
-		in[a] = step_in;
-		to[a] = step_out;
+		box[a].n = min_u64(b->chunk[a], n - at);
+		whole = whole && box[a].n == b->chunk[a];
+		box[a].in = step_in;
+		box[a].out = step_out;
 		from += at * step_in;
 		step_in *= n;
 		step_out *= b->chunk[a];
 	}
 	if (!whole)
 		memset(out, 0, b->chunk_bytes);
-	gather(b, b->axis, count, in, to, (const unsigned char *)band + from,
-	       out);
+	copy_box(out, (const unsigned char *)band + from, box + b->axis,
+		 b->rank - b->axis, b->elem);
 }
 
 int bands_init(struct bands *b, unsigned rank, uint32_t elem,

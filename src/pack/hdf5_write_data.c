@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/copies.h"
 #include "base/number.h"
 #include "base/pool.h"
 #include "pack/hdf5_write_private.h"
@@ -114,48 +115,25 @@ static int load_old(struct slot *s, struct error *err)
 		     : 0;
 }
 
-/* Elements of the band to their places in the chunk, a run of the last axes at a time. */
+/* Elements of the band to their places in the chunk. */
 static void gather(const struct slot *s, const struct box *b, uint64_t first,
 		   uint64_t end)
 {
 	const struct band *band = s->band;
 	const struct grid *g = &band->w->grid;
-	uint64_t at[RANK_MAX] = {0}, run = g->elem, elements;
-	unsigned axis = g->rank;
+	size_t in = g->elem, out = g->elem, from = 0, to;
+	struct copy_axis a[RANK_MAX];
 
-	/* The run: axes that the chunk has whole, and one more. */
-	while (axis > 1) {
-		axis--;
-		run *= b->count[axis];
-		if (b->count[axis] != g->shape[axis] ||
-		    g->chunk[axis] != g->shape[axis])
-			break;
+	for (unsigned i = g->rank; i-- > 1;) {
+		a[i] = (struct copy_axis){b->count[i], out, in};
+		from += b->start[i] * in;
+		in *= g->shape[i];
+		out *= g->chunk[i];
 	}
-	if (g->rank == 1 || (axis == 1 && b->count[1] == g->shape[1] &&
-			     g->chunk[1] == g->shape[1])) {
-		run *= end - first;
-		axis = 0;
-	}
-	elements = axis ? end - first : 1;
-	for (unsigned i = 1; i < axis; i++)
-		elements *= b->count[i];
-	at[0] = first - b->start[0];
-	for (uint64_t n = 0; n < elements; n++) {
-		uint64_t from = b->start[0] + at[0] - band->first, to = at[0];
-
-		for (unsigned i = 1; i < g->rank; i++) {
-			from = from * g->shape[i] + b->start[i] +
-			       (i < axis ? at[i] : 0);
-			to = to * g->chunk[i] + (i < axis ? at[i] : 0);
-		}
-		memcpy(s->plain + to * g->elem, band->rows + from * g->elem,
-		       run);
-		for (unsigned i = axis; i-- > 0;) {
-			if (++at[i] < b->count[i] || i == 0)
-				break;
-			at[i] = 0;
-		}
-	}
+	a[0] = (struct copy_axis){end - first, out, in};
+	from += (first - band->first) * in;
+	to = (first - b->start[0]) * out;
+	copy_box(s->plain + to, band->rows + from, a, g->rank, g->elem);
 }
 
 /* Does the chunk lie in the band as it is to be stored? */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copies.h"
 #include "base/number.h"
 #include "base/parse.h"
 
@@ -232,55 +233,43 @@ static int keep(struct sample_reader *r, const struct feed_unit *u,
 	return 0;
 }
 
-/* Elements that follow each other along the last axis lie `step` bytes apart. */
-static void copy_column(unsigned char *out, const unsigned char *in, uint64_t n,
-			uint64_t step, uint32_t elem)
-{
-	for (uint64_t i = 0; i < n; i++)
-		memcpy(out + i * elem, in + i * step, elem);
-}
-
-/* From `at` on (moved), in C order, as many as fit into a piece; bytes. */
-static uint64_t turn_piece(const struct sample_reader *r, uint64_t *at,
+/* From element `done` on, in C order, as many as are a box that fits into a piece; how
+ * many. */
+static uint64_t turn_piece(const struct sample_reader *r, uint64_t done,
 			   uint64_t most, unsigned char *piece)
 {
 	const struct sample_form *f = &r->form;
-	uint64_t stride[RANK_MAX], made = 0, n;
-	unsigned last = f->rank - 1;
+	size_t in = f->dtype.size, out = in, from = 0;
+	struct copy_axis a[RANK_MAX];
+	struct box all = {{0}, {0}}, b;
+	uint64_t n;
 
-	stride[0] = f->dtype.size;
-	for (unsigned i = 1; i < f->rank; i++)
-		stride[i] = stride[i - 1] * f->shape[i - 1];
-	while (made < most && at[0] < f->shape[0]) {
-		uint64_t from = 0;
-
-		for (unsigned i = 0; i < f->rank; i++)
-			from += at[i] * stride[i];
-		n = min_u64(most - made, f->shape[last] - at[last]);
-		copy_column(piece + made * f->dtype.size, r->turn + from, n,
-			    stride[last], f->dtype.size);
-		made += n;
-		at[last] += n;
-		for (unsigned i = last; i > 0 && at[i] == f->shape[i]; i--) {
-			at[i] = 0;
-			at[i - 1]++;
-		}
+	memcpy(all.count, f->shape, f->rank * sizeof *f->shape);
+	n = box_front(&all, f->rank, done, most, &b);
+	for (unsigned i = 0; i < f->rank; i++) {
+		a[i].n = b.count[i];
+		a[i].in = in;
+		from += b.start[i] * in;
+		in *= f->shape[i];
 	}
-	return made * f->dtype.size;
+	for (unsigned i = f->rank; i-- > 0; out *= b.count[i])
+		a[i].out = out;
+	copy_box(piece, r->turn + from, a, f->rank, f->dtype.size);
+	return n;
 }
 
 static int give_turned(const struct sample_reader *r, sample_take *take,
 		       void *ctx, struct error *err)
 {
-	uint64_t at[RANK_MAX] = {0}, done = 0;
-	uint64_t most = max_u64(TURN_PIECE / r->form.dtype.size, 1);
-	unsigned char *piece = malloc(most * r->form.dtype.size);
+	uint32_t elem = r->form.dtype.size;
+	uint64_t most = max_u64(TURN_PIECE / elem, 1), done = 0;
+	unsigned char *piece = malloc(most * elem);
 	int rc = piece ? 0 : error_set(err, -ENOMEM, "out of memory");
 
-	while (rc == 0 && done < r->form.bytes) {
-		uint64_t n = turn_piece(r, at, most, piece);
+	while (rc == 0 && done < r->form.bytes / elem) {
+		uint64_t n = turn_piece(r, done, most, piece);
 
-		rc = take(ctx, piece, n, err);
+		rc = take(ctx, piece, n * elem, err);
 		done += n;
 	}
 	free(piece);
