@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* A square of so many bytes a side is read and written in the first cache. */
 #define SQUARE 64
 
@@ -86,25 +88,101 @@ struct plane {
 };
 
 static inline __attribute__((always_inline)) void
-turn_squares(const struct plane *p, unsigned char *restrict out,
-	     const unsigned char *restrict in, size_t len, size_t side)
+turn_square(const struct plane *p, unsigned char *restrict to,
+	    const unsigned char *restrict from, size_t nx, size_t ny,
+	    size_t len)
 {
 	const size_t to_x = p->x.out, to_y = p->y.out;
 	const size_t from_x = p->x.in, from_y = p->y.in;
 
-	for (size_t y0 = 0; y0 < p->y.n; y0 += side)
-		for (size_t x0 = 0; x0 < p->x.n; x0 += side) {
-			size_t nx = p->x.n - x0, ny = p->y.n - y0;
-			unsigned char *to = out + x0 * to_x + y0 * to_y;
+	for (; ny; ny--, to += to_y, from += from_y)
+		for (size_t x = 0; x < nx; x++)
+			memcpy(to + x * to_x, from + x * from_x, len);
+}
+
+/*
+ * Where both sides have their neighbours side by side, elements of one and two bytes
+ * are turned in words: word i has elements of row i, and two words exchange what is on
+ * the wrong side of the diagonal: halves of blocks, then halves of these.
+ */
+static inline void exchange(uint64_t *a, uint64_t *b, unsigned bits,
+			    uint64_t mask)
+{
+	uint64_t t = (*a >> bits ^ *b) & mask;
+
+	*a ^= t << bits;
+	*b ^= t;
+}
+
+#define FOURS UINT64_C(0x00000000ffffffff)
+#define TWOS UINT64_C(0x0000ffff0000ffff)
+#define ONES UINT64_C(0x00ff00ff00ff00ff)
+
+/* A square of 8 bytes a side, or one of 4 elements of two bytes. */
+static inline __attribute__((always_inline)) void
+turn_words(unsigned char *restrict to, size_t to_step,
+	   const unsigned char *restrict from, size_t len)
+{
+	const unsigned n = 8 / (unsigned)len, half = n / 2;
+	uint64_t w[8];
+
+	for (unsigned i = 0; i < n; i++)
+		w[i] = load_le64(from + (size_t)i * SQUARE);
+	for (unsigned i = 0; i < half; i++)
+		exchange(&w[i], &w[i + half], 32, FOURS);
+	for (unsigned i = 0; i < n; i += n / 2)
+		for (unsigned k = i; k < i + n / 4; k++)
+			exchange(&w[k], &w[k + n / 4], 16, TWOS);
+	for (unsigned i = 0; len == 1 && i < n; i += 2)
+		exchange(&w[i], &w[i + 1], 8, ONES);
+	for (unsigned i = 0; i < n; i++)
+		store_le64(to + i * to_step, w[i]);
+}
+
+/* Lines of the input are read once: far apart by powers of two, as they often are, they
+ * would push each other out.  What is no whole square of words is at the edges. */
+static inline __attribute__((always_inline)) void
+turn_packed(const struct plane *p, unsigned char *restrict to,
+	    const unsigned char *restrict from, size_t nx, size_t ny,
+	    size_t len)
+{
+	unsigned char packed[SQUARE * SQUARE];
+	const size_t words = 8 / len, wx = nx - nx % words;
+	const size_t wy = ny - ny % words, step = p->y.out;
+	const struct plane rest = {{nx, len, SQUARE}, {ny, step, len}};
+
+	copy_rows(packed, SQUARE, from, p->x.in, nx, ny * len);
+	for (size_t y = 0; y < wy; y += words)
+		for (size_t x = 0; x < wx; x += words)
+			turn_words(to + x * len + y * step, step,
+				   packed + x * SQUARE + y * len, len);
+	if (wx < nx)
+		turn_square(&rest, to + wx * len, packed + wx * SQUARE, nx - wx,
+			    wy, len);
+	if (wy < ny)
+		turn_square(&rest, to + wy * step, packed + wy * len, nx,
+			    ny - wy, len);
+}
+
+static inline __attribute__((always_inline)) void
+turn_squares(const struct plane *p, unsigned char *restrict out,
+	     const unsigned char *restrict in, size_t len, size_t side)
+{
+	bool packed = len <= 2 && p->x.out == len && p->y.in == len;
+
+	for (size_t y = 0; y < p->y.n; y += side)
+		for (size_t x = 0; x < p->x.n; x += side) {
+			size_t nx = p->x.n - x, ny = p->y.n - y;
+			unsigned char *to = out + x * p->x.out + y * p->y.out;
 			const unsigned char *from =
-				in + x0 * from_x + y0 * from_y;
+				in + x * p->x.in + y * p->y.in;
 
 			nx = nx < side ? nx : side;
 			ny = ny < side ? ny : side;
-			for (; ny; ny--, to += to_y, from += from_y)
-				for (size_t x = 0; x < nx; x++)
-					memcpy(to + x * to_x, from + x * from_x,
-					       len);
+			if (packed)
+				turn_packed(p, to, from, nx, ny, len);
+			else
+				turn_square(p, to, from, nx, ny, len);
 		}
 }
 
