@@ -118,25 +118,56 @@ static inline void exchange(uint64_t *a, uint64_t *b, unsigned bits,
 #define TWOS UINT64_C(0x0000ffff0000ffff)
 #define ONES UINT64_C(0x00ff00ff00ff00ff)
 
-/* A square of 8 bytes a side, or one of 4 elements of two bytes. */
-static inline __attribute__((always_inline)) void
-turn_words(unsigned char *restrict to, size_t to_step,
-	   const unsigned char *restrict from, size_t len)
+/* A square of 8 bytes a side. */
+static inline void turn_bytes(unsigned char *restrict to, size_t to_step,
+			      const unsigned char *restrict from)
 {
-	const unsigned n = 8 / (unsigned)len, half = n / 2;
-	uint64_t w[8];
+	uint64_t w0 = load_le64(from), w1 = load_le64(from + SQUARE);
+	uint64_t w2 = load_le64(from + 2 * SQUARE);
+	uint64_t w3 = load_le64(from + 3 * SQUARE);
+	uint64_t w4 = load_le64(from + 4 * SQUARE);
+	uint64_t w5 = load_le64(from + 5 * SQUARE);
+	uint64_t w6 = load_le64(from + 6 * SQUARE);
+	uint64_t w7 = load_le64(from + 7 * SQUARE);
 
-	for (unsigned i = 0; i < n; i++)
-		w[i] = load_le64(from + (size_t)i * SQUARE);
-	for (unsigned i = 0; i < half; i++)
-		exchange(&w[i], &w[i + half], 32, FOURS);
-	for (unsigned i = 0; i < n; i += n / 2)
-		for (unsigned k = i; k < i + n / 4; k++)
-			exchange(&w[k], &w[k + n / 4], 16, TWOS);
-	for (unsigned i = 0; len == 1 && i < n; i += 2)
-		exchange(&w[i], &w[i + 1], 8, ONES);
-	for (unsigned i = 0; i < n; i++)
-		store_le64(to + i * to_step, w[i]);
+	exchange(&w0, &w4, 32, FOURS);
+	exchange(&w1, &w5, 32, FOURS);
+	exchange(&w2, &w6, 32, FOURS);
+	exchange(&w3, &w7, 32, FOURS);
+	exchange(&w0, &w2, 16, TWOS);
+	exchange(&w1, &w3, 16, TWOS);
+	exchange(&w4, &w6, 16, TWOS);
+	exchange(&w5, &w7, 16, TWOS);
+	exchange(&w0, &w1, 8, ONES);
+	exchange(&w2, &w3, 8, ONES);
+	exchange(&w4, &w5, 8, ONES);
+	exchange(&w6, &w7, 8, ONES);
+	store_le64(to, w0);
+	store_le64(to + to_step, w1);
+	store_le64(to + 2 * to_step, w2);
+	store_le64(to + 3 * to_step, w3);
+	store_le64(to + 4 * to_step, w4);
+	store_le64(to + 5 * to_step, w5);
+	store_le64(to + 6 * to_step, w6);
+	store_le64(to + 7 * to_step, w7);
+}
+
+/* One of 4 elements of two bytes a side. */
+static inline void turn_pairs(unsigned char *restrict to, size_t to_step,
+			      const unsigned char *restrict from)
+{
+	uint64_t w0 = load_le64(from), w1 = load_le64(from + SQUARE);
+	uint64_t w2 = load_le64(from + 2 * SQUARE);
+	uint64_t w3 = load_le64(from + 3 * SQUARE);
+
+	exchange(&w0, &w2, 32, FOURS);
+	exchange(&w1, &w3, 32, FOURS);
+	exchange(&w0, &w1, 16, TWOS);
+	exchange(&w2, &w3, 16, TWOS);
+	store_le64(to, w0);
+	store_le64(to + to_step, w1);
+	store_le64(to + 2 * to_step, w2);
+	store_le64(to + 3 * to_step, w3);
 }
 
 /* Lines of the input are read once: far apart by powers of two, as they often are, they
@@ -154,8 +185,12 @@ turn_packed(const struct plane *p, unsigned char *restrict to,
 	copy_rows(packed, SQUARE, from, p->x.in, nx, ny * len);
 	for (size_t y = 0; y < wy; y += words)
 		for (size_t x = 0; x < wx; x += words)
-			turn_words(to + x * len + y * step, step,
-				   packed + x * SQUARE + y * len, len);
+			if (len == 1)
+				turn_bytes(to + x + y * step, step,
+					   packed + x * SQUARE + y);
+			else
+				turn_pairs(to + x * 2 + y * step, step,
+					   packed + x * SQUARE + y * 2);
 	if (wx < nx)
 		turn_square(&rest, to + wx * len, packed + wx * SQUARE, nx - wx,
 			    wy, len);
