@@ -42,7 +42,7 @@ struct extent {
 
 /* `map` appends extents until the window is full or PLAN_MAX is reached;
  * whoever asked goes on with a second plan from off + have. */
-#define PLAN_MAX 128
+#define PLAN_MAX 512
 #define PLAN_SCRATCH 8192
 /* Runs from this length on are worth an extent, and no copy, of their own. */
 #define PLAN_RUN 2048
