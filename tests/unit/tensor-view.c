@@ -313,6 +313,39 @@ TEST(views_of_random_tensors)
 	}
 }
 
+/* A row across hundreds of chunks, each a column, is a strip of each and no run. */
+TEST(rows_across_many_chunks_are_a_band)
+{
+	const uint64_t shape[] = {6, 300}, chunk[] = {6, 1};
+	const struct box all = {.count = {6, 300}};
+	struct fake *f = fake_new(2, 1, FAKE_PLAIN);
+	unsigned char out[1800];
+	struct view_options o;
+	struct error err = {0};
+	struct files *files;
+	struct plan p;
+	uint64_t at = 0;
+
+	memcpy(f->shape, shape, sizeof shape);
+	f->t.elements = f->t.bytes = sizeof out;
+	CHECK_EQ_I(grid_init(&f->grid[0], 2, shape, chunk, 1), 0);
+	f->data[0] = realloc(f->data[0], sizeof out);
+	for (size_t i = 0; i < sizeof out; i++)
+		f->data[0][i] = (unsigned char)rnd(256);
+	view_options_default(&o);
+	CHECK_OK(tensor_files_new(&files, &f->t, &o, &err));
+	plan_init(&p, sizeof out);
+	p.bands = true;
+	CHECK_OK(tensor_map_box(&f->t, &all, 0, &p, &err));
+	CHECK_EQ_U(p.n, 300);
+	CHECK_EQ_U(p.have, sizeof out);
+	for (unsigned i = 0; i < p.n; i++)
+		at += gather_rows(f, &p.ext[i], out + at);
+	CHECK_EQ_U(at, sizeof out);
+	CHECK_MEM(out, f->data[0], sizeof out);
+	files->ops->free(files);
+}
+
 TEST(names_that_we_do_not_make_are_not_found)
 {
 	static const char *const wrong[] = {
@@ -616,6 +649,7 @@ int main(void)
 	RUN(numbers_in_the_order_of_text);
 	RUN(views_of_random_tensors);
 	CHECK(bands > 100);
+	RUN(rows_across_many_chunks_are_a_band);
 	RUN(names_that_we_do_not_make_are_not_found);
 	RUN(sample_axes_follow_the_file_unless_given);
 	RUN(names_that_would_be_too_long_are_left_out);
