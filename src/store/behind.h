@@ -9,21 +9,25 @@
 
 #define BEHIND_CHUNKS 512
 
+struct behind_chunk {
+	uint64_t set, index, bytes;
+	size_t served; /* bytes of it that were handed out by then */
+};
 struct behind {
 	struct cache *cache;
 	uint64_t most;        /* bytes that are kept for those who lag */
 	pthread_mutex_t lock; /* protects the ring */
 	unsigned first, n;
 	uint64_t bytes;
-	struct {
-		uint64_t set, index, bytes;
-	} ring[BEHIND_CHUNKS];
+	struct behind_chunk ring[BEHIND_CHUNKS];
 };
 /* `cache` is borrowed; `budget` is its size. */
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget);
 void behind_destroy(struct behind *b);
-/* Put a chunk on the list of those to drop, and drop the oldest of them that do
- * not fit there any longer. */
-void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes);
+/* Put a chunk on the list of those to drop, of which so many bytes were handed out by
+ * now, and drop the oldest of them that do not fit there any longer; those that were
+ * asked for meanwhile get another turn, while there are places. */
+void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
+		size_t served);
 
 #endif

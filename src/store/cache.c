@@ -313,15 +313,19 @@ bool cache_has(struct cache *c, uint64_t set, uint64_t index)
 	return shard_find(s, hash, set, index) != NULL;
 }
 
-void cache_drop(struct cache *c, uint64_t set, uint64_t index)
+bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
+		     size_t *served)
 {
 	uint64_t hash = shard_hash(set, index);
 	struct shard *s = shard_of(c, hash);
 	struct entry *e;
+	size_t now = 0;
 
 	pthread_mutex_lock(&s->lock);
 	e = shard_find(s, hash, set, index);
-	if (e && e->buf) {
+	if (e && e->buf)
+		now = atomic_load(&e->buf->served);
+	if (e && e->buf && now <= *served) {
 		policy_leave(c, s, e);
 		shard_remove(s, e);
 	} else {
@@ -330,6 +334,17 @@ void cache_drop(struct cache *c, uint64_t set, uint64_t index)
 	pthread_mutex_unlock(&s->lock);
 	if (e)
 		cache_entry_gone(c, e);
+	if (now <= *served)
+		return true;
+	*served = now;
+	return false;
+}
+
+void cache_drop(struct cache *c, uint64_t set, uint64_t index)
+{
+	size_t whatever = SIZE_MAX;
+
+	cache_drop_idle(c, set, index, &whatever);
 }
 
 void cache_expect(struct cache *c, uint64_t set, uint64_t index)

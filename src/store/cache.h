@@ -39,6 +39,10 @@ void cache_expect(struct cache *c, uint64_t set, uint64_t index);
 /* Forget an entry that is ready; who holds its buffer keeps it.  For bytes that
  * will not be wanted again. */
 void cache_drop(struct cache *c, uint64_t set, uint64_t index);
+/* The same, unless more bytes of it were handed out than `*served`, which is then how
+ * many: somebody is still reading it.  True: it is gone. */
+bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
+		     size_t *served);
 
 /* A moment, for cache_shed. */
 uint64_t cache_mark(struct cache *c);

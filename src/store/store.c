@@ -246,7 +246,7 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 
 	if (!r && forward && served - bytes < size && served >= size)
 		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
-			   size);
+			   size, served);
 	return r;
 }
 
