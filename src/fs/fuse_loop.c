@@ -12,6 +12,7 @@
  * read, so it is repeated until all have noticed.
  */
 #include <errno.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -64,15 +65,20 @@ static void wake_up(int sig)
 	(void)sig;
 }
 
-/* A worker without memory leaves the work to the others. */
 static void fail(struct fuse_loop *l, int r)
 {
 	int none = 0;
 
-	if (r == -ENOMEM && atomic_load(&l->alive) > 1)
-		return;
 	atomic_compare_exchange_strong(&l->failure, &none, r);
 	fuse_session_exit(l->session);
+}
+
+/* Of a descriptor that whoever opened it made non-blocking. */
+static void wait_for_request(struct fuse_session *session)
+{
+	struct pollfd p = {.fd = fuse_session_fd(session), .events = POLLIN};
+
+	poll(&p, 1, -1);
 }
 
 static void *serve(void *arg)
@@ -80,24 +86,28 @@ static void *serve(void *arg)
 	struct fuse_buf buf = {.mem = NULL};
 	struct worker *w = arg;
 	struct fuse_loop *l = w->loop;
-	int r;
+	bool last;
+	int r = 0;
 
 	while (!fuse_session_exited(l->session)) {
 		atomic_store(&w->waits, true);
 		r = fuse_receive(l->session, &buf);
+		if (r == -EAGAIN)
+			wait_for_request(l->session);
 		atomic_store(&w->waits, false);
 		if (r == -EINTR || r == -EAGAIN)
 			continue;
-		if (r == 0) /* unmounted */
-			fuse_session_exit(l->session);
-		if (r < 0)
-			fail(l, r);
 		if (r <= 0)
 			break;
 		fuse_session_process_buf(l->session, &buf);
 	}
 	free(buf.mem);
-	atomic_fetch_sub(&l->alive, 1);
+	if (r == 0) /* unmounted */
+		fuse_session_exit(l->session);
+	last = atomic_fetch_sub(&l->alive, 1) == 1;
+	/* Who has no memory leaves the work to the others. */
+	if (r < 0 && r != -EINTR && r != -EAGAIN && (r != -ENOMEM || last))
+		fail(l, r);
 	sem_post(&l->ended);
 	return NULL;
 }
@@ -173,7 +183,9 @@ int fuse_loop_alone(struct fuse_session *session)
 		r = fuse_receive(session, &buf);
 		if (r > 0)
 			fuse_session_process_buf(session, &buf);
-		else if (r == -EINTR || r == -EAGAIN)
+		if (r == -EAGAIN)
+			wait_for_request(session);
+		if (r == -EINTR || r == -EAGAIN)
 			r = 1;
 	}
 	free(buf.mem);
