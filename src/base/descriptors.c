@@ -15,9 +15,9 @@ static bool close_all(unsigned from, unsigned to)
 
 	if (close_range(from, to, 0) == 0)
 		return true;
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur > FILES_MOST)
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_max > FILES_MOST)
 		return false;
-	for (; from <= to && from < l.rlim_cur; from++)
+	for (; from <= to && from < l.rlim_max; from++)
 		close((int)from);
 	return true;
 }

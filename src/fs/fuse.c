@@ -140,34 +140,28 @@ static void watch_stop(struct fuse_face *f)
 /* Handle requests alone until INIT was one of them; <= 0 as a loop's end. */
 static int serve_init(struct fuse_face *f)
 {
-	struct fuse_buf buf = {.mem = NULL};
 	int r = 1;
 
 	while (!f->connected && !fuse_session_exited(f->session)) {
-		r = fuse_receive(f->session, &buf);
+		r = fuse_receive(f->session, &f->first);
 		if (r == -EINTR || r == -EAGAIN)
 			continue;
 		if (r <= 0)
 			break;
-		fuse_session_process_buf(f->session, &buf);
+		fuse_session_process_buf(f->session, &f->first);
 	}
-	free(buf.mem);
 	return r < 0 && r != -EINTR ? r : 0;
 }
 
 static int serve_loop(struct fuse_face *f)
 {
-	int r;
+	int r = fuse_loop(f->session, f->threads);
 
-	if (f->threads == 1)
-		return fuse_loop_alone(f->session);
-	r = fuse_loop(f->session, f->threads);
 	/* It was said that the mount is there, so this one serves. */
 	if (r == -ENOMEM) {
 		log_warn("no memory for threads: requests are answered one at "
 			 "a time");
-		fuse_session_reset(f->session);
-		r = fuse_loop_alone(f->session);
+		r = fuse_loop_alone(f->session, &f->first);
 	}
 	return r;
 }
@@ -246,6 +240,8 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 			watch_stop(f);
 		push_end(f, store);
 	}
+	free(f->first.mem);
+	f->first.mem = NULL;
 	fuse_face_unmount(f);
 	fuse_remove_signal_handlers(f->session);
 	/* A positive number is the signal that ended it: as it should be. */

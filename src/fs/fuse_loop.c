@@ -39,7 +39,6 @@ struct fuse_loop {
 	struct fuse_session *session;
 	sem_t ended;         /* once for each worker */
 	_Atomic int failure; /* -errno of the first that met one */
-	_Atomic unsigned alive;
 	struct worker worker[];
 };
 
@@ -86,7 +85,6 @@ static void *serve(void *arg)
 	struct fuse_buf buf = {.mem = NULL};
 	struct worker *w = arg;
 	struct fuse_loop *l = w->loop;
-	bool last;
 	int r = 0;
 
 	while (!fuse_session_exited(l->session)) {
@@ -104,9 +102,8 @@ static void *serve(void *arg)
 	free(buf.mem);
 	if (r == 0) /* unmounted */
 		fuse_session_exit(l->session);
-	last = atomic_fetch_sub(&l->alive, 1) == 1;
 	/* Who has no memory leaves the work to the others. */
-	if (r < 0 && r != -EINTR && r != -EAGAIN && (r != -ENOMEM || last))
+	if (r < 0 && r != -EINTR && r != -EAGAIN && r != -ENOMEM)
 		fail(l, r);
 	sem_post(&l->ended);
 	return NULL;
@@ -126,11 +123,8 @@ static unsigned start(struct fuse_loop *l, unsigned threads)
 		struct worker *w = &l->worker[n];
 
 		w->loop = l;
-		atomic_fetch_add(&l->alive, 1);
-		if (pthread_create(&w->thread, NULL, serve, w)) {
-			atomic_fetch_sub(&l->alive, 1);
+		if (pthread_create(&w->thread, NULL, serve, w))
 			break;
-		}
 		snprintf(name, sizeof name, "serve-%u", n++ % 10000);
 		pthread_setname_np(w->thread, name);
 	}
@@ -159,12 +153,13 @@ static void stop(struct fuse_loop *l, unsigned n, unsigned ended)
 		pthread_join(l->worker[i].thread, NULL);
 }
 
-/* Until somebody ends the session: a signal, the kernel, a worker that failed. */
-static unsigned wait_for_end(struct fuse_loop *l)
+/* Until somebody ends the session: a signal, the kernel, a worker that failed; or all
+ * of them left.  How many ended. */
+static unsigned wait_for_end(struct fuse_loop *l, unsigned n)
 {
 	unsigned ended = 0;
 
-	while (!fuse_session_exited(l->session)) {
+	while (ended < n && !fuse_session_exited(l->session)) {
 		struct timespec until;
 
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -174,21 +169,19 @@ static unsigned wait_for_end(struct fuse_loop *l)
 	return ended;
 }
 
-int fuse_loop_alone(struct fuse_session *session)
+int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf)
 {
-	struct fuse_buf buf = {.mem = NULL};
 	int r = 1;
 
 	while (r > 0 && !fuse_session_exited(session)) {
-		r = fuse_receive(session, &buf);
+		r = fuse_receive(session, buf);
 		if (r > 0)
-			fuse_session_process_buf(session, &buf);
+			fuse_session_process_buf(session, buf);
 		if (r == -EAGAIN)
 			wait_for_request(session);
 		if (r == -EINTR || r == -EAGAIN)
 			r = 1;
 	}
-	free(buf.mem);
 	fuse_session_exit(session);
 	return r < 0 ? r : 0;
 }
@@ -208,9 +201,8 @@ int fuse_loop(struct fuse_session *session, unsigned threads)
 	sem_init(&l->ended, 0, 0);
 	sigaction(WAKE, &wake, &before);
 	n = start(l, threads);
-	if (n)
-		stop(l, n, wait_for_end(l));
-	r = n ? atomic_load(&l->failure) : -ENOMEM;
+	stop(l, n, wait_for_end(l, n));
+	r = fuse_session_exited(session) ? atomic_load(&l->failure) : -ENOMEM;
 	sigaction(WAKE, &before, NULL);
 	sem_destroy(&l->ended);
 	free(l);

@@ -23,7 +23,8 @@ struct fuse_face {
 	dev_t device;     /* of our mount; 0: unknown */
 	unsigned threads, timeout;
 	bool debug, mounted, prefetch;
-	struct push *push; /* while it serves; NULL: nothing is pushed */
+	struct fuse_buf first; /* of the thread that serves before others do */
+	struct push *push;     /* while it serves; NULL: nothing is pushed */
 	const struct follow_order *order; /* NULL: none is known */
 	struct follow *follow;            /* while it serves */
 	bool stateless;                   /* opens are answered ENOSYS */
@@ -48,7 +49,7 @@ void fuse_face_unmount(struct fuse_face *f);
  * the first.  Bytes; 0: unmounted; -EINTR, -EAGAIN, -ENOMEM, another -errno. */
 int fuse_receive(struct fuse_session *session, struct fuse_buf *buf);
 /* Answer requests in the calling thread until the session ends.  0; -errno. */
-int fuse_loop_alone(struct fuse_session *session);
+int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf);
 /* Answer requests with so many threads until the session ends; by then each that was
  * taken is answered.  0; -ENOMEM: not one thread had memory; another -errno: the
  * connection broke. */

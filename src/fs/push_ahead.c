@@ -167,7 +167,9 @@ static bool stream_go(struct stream *s, uint64_t ino, int64_t step,
 		s->frontier = ino;
 	s->last = ino;
 	/* Another one is a guess of its own. */
-	s->steps = step == s->step ? s->steps + 1 : 1;
+	if (step != s->step)
+		s->steps = s->window = 0;
+	s->steps++;
 	s->step = step;
 	if (s->steps < BEGIN)
 		return false;

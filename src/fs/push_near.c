@@ -28,8 +28,8 @@
 /* Whoever was given one file of so many of a chunk gets the others. */
 #define SHARE 8
 /* Of an entry of `chunks`: READs; and that the others' turn was. */
-#define COUNT_MASK UINT64_C(31)
-#define OFFERED UINT64_C(32)
+#define COUNT_MASK UINT64_C(1023)
+#define OFFERED UINT64_C(1024)
 
 /* Counts a READ of a file that ends in this chunk; is it time for the others? */
 static bool note(struct push *p, const struct reply *r, unsigned enough,

@@ -156,7 +156,7 @@ static int make_decoded(const struct array *a, const struct arrow_column *c,
 	int r;
 
 	b.once = true;
-	r = arrow_buffer_part(&b, 0, bytes, &data, err);
+	r = arrow_buffer_part(&b, 0, bytes, &data, NULL, err);
 	if (r < 0)
 		return r;
 	if (c->kind == ARROW_BITS) {

@@ -26,7 +26,8 @@
 
 struct decoded {
 	const struct arrays *of;
-	uint64_t pos, size;
+	enum arrow_codec codec;
+	uint64_t pos, stored, size;
 	unsigned users; /* under the lock: those who have it, and the table */
 	uint64_t used;  /* when, in accesses */
 	unsigned char *data;
@@ -69,12 +70,18 @@ static struct decoded **oldest(void)
 	return old;
 }
 
-static struct decoded *get(const struct arrays *of, uint64_t pos)
+static bool is_of(const struct decoded *d, const struct arrow_buffer *b)
+{
+	return d && d->of == b->s && d->pos == b->pos && d->stored == b->size &&
+	       d->codec == b->codec;
+}
+
+static struct decoded *get(const struct arrow_buffer *b)
 {
 	lock_scope(&kept_lock);
 
 	for (unsigned i = 0; i < KEPT_MAX; i++)
-		if (kept[i] && kept[i]->of == of && kept[i]->pos == pos) {
+		if (is_of(kept[i], b)) {
 			kept[i]->users++;
 			kept[i]->used = ++accesses;
 			return kept[i];
@@ -83,14 +90,14 @@ static struct decoded *get(const struct arrays *of, uint64_t pos)
 }
 
 /* In place of those that were used least recently; its maker has it as well. */
-static void keep(struct decoded *d)
+static void keep(const struct arrow_buffer *b, struct decoded *d)
 {
 	struct decoded **free_one = NULL;
 	lock_scope(&kept_lock);
 
 	for (unsigned i = 0; i < KEPT_MAX; i++) {
 		/* Somebody else was faster. */
-		if (kept[i] && kept[i]->of == d->of && kept[i]->pos == d->pos)
+		if (is_of(kept[i], b))
 			return;
 		if (!kept[i])
 			free_one = &kept[i];
@@ -224,7 +231,9 @@ static struct decoded *decoded_of(const struct arrow_buffer *b,
 
 	if (d)
 		*d = (struct decoded){.of = b->s,
+				      .codec = b->codec,
 				      .pos = b->pos,
+				      .stored = b->size,
 				      .size = n,
 				      .users = 1,
 				      .data = data};
@@ -232,7 +241,7 @@ static struct decoded *decoded_of(const struct arrow_buffer *b,
 }
 
 int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
-		      unsigned char **out, struct error *err)
+		      unsigned char **out, uint64_t *decoded, struct error *err)
 {
 	unsigned char *data = NULL;
 	struct decoded *d;
@@ -240,6 +249,8 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 	bool plain;
 	int r = arrow_buffer_size(b, &all, &plain, err);
 
+	if (decoded)
+		*decoded = 0;
 	if (r < 0)
 		return r;
 	if (from > all || n > all - from)
@@ -247,11 +258,13 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 				 "a batch has fewer bytes than its rows take");
 	if (plain)
 		return read_stored(b, from, n, out, err);
-	d = get(b->s, b->pos);
+	d = get(b);
 	if (!d) {
 		r = decode(b, all, &data, err);
 		if (r < 0)
 			return r;
+		if (decoded)
+			*decoded = all;
 		d = b->once || all > KEPT_BYTES ? NULL
 						: decoded_of(b, data, all);
 		if (!d) {
@@ -259,7 +272,7 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 			*out = data;
 			return 0;
 		}
-		keep(d);
+		keep(b, d);
 	}
 	/* If it had another length before, the file is not what it was. */
 	r = d->size == all ? copy(d->data + from, n, out, err)

@@ -82,10 +82,11 @@ struct arrow_buffer {
 int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 		      struct error *err);
 #define ARROW_PREFIX 8
-/* Bytes [from, from + n) of it, decoded (malloc'ed).  As above; errors of unpack;
- * -ENOMEM. */
+/* Bytes [from, from + n) of it, decoded (malloc'ed).  *decoded, which may be NULL: the
+ * bytes that had to be decoded for that.  As above; errors of unpack; -ENOMEM. */
 int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
-		      unsigned char **out, struct error *err);
+		      unsigned char **out, uint64_t *decoded,
+		      struct error *err);
 /* Of a source that is about to be freed. */
 void arrow_buffers_forget(const struct arrays *of);
 /* Of a batch's compressed values, decoded. */

@@ -67,13 +67,19 @@ static uint64_t most_of(const struct arrow_reading *r,
 	return most + ARROW_PADDING;
 }
 
+void arrow_rows_charge(struct arrow_reading *r, uint64_t n, uint64_t work)
+{
+	r->left -= min_u64(r->left, n);
+	r->left -= min_u64(r->left, work);
+}
+
 /* Bytes [from, from + n) of buffer i of a cell, decoded. */
 int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		     uint32_t i, uint64_t from, uint64_t n, unsigned char **out)
 {
 	const struct arrow_kept *k = r->batch;
 	struct arrow_buffer b;
-	uint64_t pos, size, end;
+	uint64_t pos, size, end, work;
 	int e;
 
 	arrow_batch_buffer(&k->batch, c->at.buffers + i, c->at.views, &pos,
@@ -97,9 +103,8 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		.least = end,
 		.most = min_u64(most_of(r, c, i, end), r->left),
 	};
-	e = arrow_buffer_part(&b, from, n, out, r->err);
-	if (e == 0)
-		r->left -= n;
+	e = arrow_buffer_part(&b, from, n, out, &work, r->err);
+	arrow_rows_charge(r, e == 0 ? n : 0, work);
 	return e;
 }
 

@@ -27,7 +27,7 @@ struct arrow_reading {
 	const struct arrow *s;
 	const struct arrow_kept *batch;
 	uint64_t time; /* of which dictionaries are */
-	uint64_t left; /* bytes that there may be yet */
+	uint64_t left; /* bytes that may be had, or decoded, yet */
 	struct error *err;
 };
 /* Rows [first, first + n) of a cell of r->batch; buffers that are not compressed only as
@@ -40,6 +40,8 @@ void arrow_rows_free(struct arrow_rows *r);
 int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		     uint32_t i, uint64_t from, uint64_t n,
 		     unsigned char **out);
+/* So many bytes were had, and so many decoded for them. */
+void arrow_rows_charge(struct arrow_reading *r, uint64_t n, uint64_t work);
 /* Of a cell of views; x->valid is known.  arrow_rows_views.c. */
 int arrow_views_load(struct arrow_reading *r, struct arrow_rows *x,
 		     uint64_t first);

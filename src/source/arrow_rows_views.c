@@ -72,7 +72,7 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 		       uint32_t which, struct buffer *b)
 {
 	const struct arrow_kept *k = r->batch;
-	uint64_t n = b->high - b->low, pos, size;
+	uint64_t n = b->high - b->low, pos, size, work;
 	int e;
 
 	if (!b->need)
@@ -90,8 +90,9 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 					r->left),
 		};
 
-		e = arrow_buffer_part(&packed, b->low, n, &b->data, r->err);
-		r->left -= e == 0 ? n : 0;
+		e = arrow_buffer_part(&packed, b->low, n, &b->data, &work,
+				      r->err);
+		arrow_rows_charge(r, e == 0 ? n : 0, work);
 		return e;
 	}
 	if (b->high > size)

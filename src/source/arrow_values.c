@@ -75,7 +75,7 @@ static int read_some(const struct rows *r, struct arrow_buffer *b,
 	b->s = r->s;
 	b->codec = r->part->codec;
 	if (b->codec && n)
-		return arrow_buffer_part(b, from, n, out, err);
+		return arrow_buffer_part(b, from, n, out, NULL, err);
 	*out = malloc(n ? n : 1);
 	if (!*out)
 		return error_set(err, -ENOMEM, "out of memory");
