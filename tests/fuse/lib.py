@@ -141,6 +141,14 @@ def pids_with(arg):
     return sorted(found)
 
 
+def parent(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def rss(pid):
     """Resident bytes of a process."""
     with open("/proc/%d/status" % pid) as f:
@@ -203,6 +211,8 @@ class Mount:
         """The daemon's; a Failure when it cannot be found."""
         if self._pid is None:
             pids = pids_with(self.path)
+            # A helper that has not begun yet looks as the daemon that forked it.
+            pids = [p for p in pids if parent(p) not in pids]
             if not pids:
                 raise Failure("no daemon found for the mount " + self.path)
             self._pid = self.proc.pid if self.proc else pids[-1]
