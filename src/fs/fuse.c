@@ -137,22 +137,6 @@ static void watch_stop(struct fuse_face *f)
 	pthread_join(f->watcher, NULL);
 }
 
-/* Handle requests alone until INIT was one of them; <= 0 as a loop's end. */
-static int serve_init(struct fuse_face *f)
-{
-	int r = 1;
-
-	while (!f->connected && !fuse_session_exited(f->session)) {
-		r = fuse_receive(f->session, &f->first);
-		if (r == -EINTR || r == -EAGAIN)
-			continue;
-		if (r <= 0)
-			break;
-		fuse_session_process_buf(f->session, &f->first);
-	}
-	return r < 0 && r != -EINTR ? r : 0;
-}
-
 static int serve_loop(struct fuse_face *f)
 {
 	int r = fuse_loop(f->session, f->threads);
@@ -161,7 +145,7 @@ static int serve_loop(struct fuse_face *f)
 	if (r == -ENOMEM) {
 		log_warn("no memory for threads: requests are answered one at "
 			 "a time");
-		r = fuse_loop_alone(f->session, &f->first);
+		r = fuse_loop_alone(f->session, &f->first, NULL);
 	}
 	return r;
 }
@@ -224,7 +208,8 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 		fuse_face_unmount(f);
 		return error_set(err, -EIO, "cannot set signal handlers");
 	}
-	r = serve_init(f);
+	/* Until INIT was one of them. */
+	r = fuse_loop_alone(f->session, &f->first, &f->connected);
 	if (r == 0 && f->connected) {
 		if (f->timeout) {
 			r = watch_start(f, err);

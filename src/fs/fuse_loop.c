@@ -169,11 +169,12 @@ static unsigned wait_for_end(struct fuse_loop *l, unsigned n)
 	return ended;
 }
 
-int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf)
+int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf,
+		    const bool *enough)
 {
 	int r = 1;
 
-	while (r > 0 && !fuse_session_exited(session)) {
+	while (r > 0 && !fuse_session_exited(session) && !(enough && *enough)) {
 		r = fuse_receive(session, buf);
 		if (r > 0)
 			fuse_session_process_buf(session, buf);
@@ -182,7 +183,6 @@ int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf)
 		if (r == -EINTR || r == -EAGAIN)
 			r = 1;
 	}
-	fuse_session_exit(session);
 	return r < 0 ? r : 0;
 }
 

@@ -48,8 +48,10 @@ void fuse_face_unmount(struct fuse_face *f);
 /* Take a request, which fuse_session_process_buf then answers; buf->mem is malloc'ed for
  * the first.  Bytes; 0: unmounted; -EINTR, -EAGAIN, -ENOMEM, another -errno. */
 int fuse_receive(struct fuse_session *session, struct fuse_buf *buf);
-/* Answer requests in the calling thread until the session ends.  0; -errno. */
-int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf);
+/* Answer requests in the calling thread until the session ends, or after one of them
+ * *enough (NULL: never).  0; -errno. */
+int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf,
+		    const bool *enough);
 /* Answer requests with so many threads until the session ends; by then each that was
  * taken is answered.  0; -ENOMEM: not one thread had memory; another -errno: the
  * connection broke. */

@@ -29,12 +29,6 @@ static bool is_large(uint64_t file)
 }
 
 static _Atomic unsigned fetched, fetched_bad;
-static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
-{
-	(void)s;
-	(void)index;
-	return UINT64_MAX;
-}
 static int locate(const struct chunk_set *s, uint64_t index,
 		  const struct buf *segment, struct chunk *out,
 		  struct error *err)
@@ -71,7 +65,8 @@ static void describe(const struct chunk_set *s, uint64_t index, char *buf,
 	(void)s;
 	snprintf(buf, n, "chunk %llu", (unsigned long long)index);
 }
-static const struct chunk_set_ops set_ops = {.segment_of = segment_of,
+static const struct chunk_set_ops set_ops = {.segment_of =
+						     chunk_text_segment_of,
 					     .locate = locate,
 					     .fetch = fetch,
 					     .describe = describe};
