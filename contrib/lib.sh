@@ -116,3 +116,15 @@ unmount_below()
 	done
 	return 0
 }
+
+# kill_below DIR: every process whose program is under DIR (a daemon, say, of a test
+# that was killed, in a mount namespace where unmount_below does not see it).
+kill_below()
+{
+	for p_ in /proc/[0-9]*; do
+		case $(readlink "$p_/exe" 2>/dev/null) in
+		"$1"/*) kill -9 "${p_#/proc/}" 2>/dev/null ;;
+		esac
+	done
+	return 0
+}

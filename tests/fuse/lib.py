@@ -6,8 +6,9 @@ A test program registers cases with @case (or runs them with run_case) and ends
 with main().  One line per case: "ok NAME" or "FAIL NAME: why"; "# ..." lines
 are notices.  Exit status 1 if any case failed, 77 if there is no FUSE here.
 """
-import fnmatch
 import atexit
+import ctypes
+import fnmatch
 import json
 import os
 import shutil
@@ -29,6 +30,19 @@ _failed = []
 _mounts = []          # live Mount objects
 _dirs = []            # directories to remove
 _children = []        # Popen objects of ours
+
+
+def _apart():
+    """Into a mount namespace of our own, if we may.  One that another test makes
+    meanwhile would have a copy of our mounts, and while there is a copy their
+    daemons stay (as they should) and keep our files open."""
+    new_namespace, slave, recursive = 0x20000, 1 << 19, 1 << 14
+    libc = ctypes.CDLL(None)
+    if ROOT and libc.unshare(new_namespace) == 0:
+        libc.mount(b"none", b"/", None, ctypes.c_ulong(slave | recursive), None)
+
+
+_apart()
 
 
 def skip(reason):

@@ -27,7 +27,8 @@ def private_shm(size="1G"):
     root = [] if lib.ROOT else ["--user", "--map-current-user", "--keep-caps"]
     script = ("mount -t tmpfs -o size=%s,mode=1777 shm /dev/shm && exec \"$@\""
               % size)
-    argv = ["unshare", "--mount", *root, "sh", "-c", script, "sh",
+    # Slaves, for who is not root: a copy of another test's mount would keep it.
+    argv = ["unshare", "--mount", "--propagation", "slave", *root, "sh", "-c", script, "sh",
             sys.executable, *sys.argv]
     if run("unshare", "--mount", *root, "mount", "-t", "tmpfs", "shm",
            "/dev/shm").returncode:
