@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/kept.h"
 #include "archive/stream_private.h"
 #include "base/bytes.h"
 #include "base/counters.h"
@@ -137,32 +138,46 @@ static int check_crc(const struct stream_point *p, const unsigned char *data,
 			 (unsigned)crc, (unsigned)p->crc);
 }
 
+static int decode(struct stream *s, uint64_t index, _Atomic uint64_t *gauge,
+		  struct buf **out, struct error *err)
+{
+	uint32_t size = s->point[index].size;
+
+	*out = buf_new(size, gauge);
+	if (!*out)
+		return error_set(err, -ENOMEM,
+				 "out of memory for a window of %u bytes",
+				 (unsigned)size);
+	return s->format->window(s, index, (*out)->data, err);
+}
+
 static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
 		 struct buf **out, struct error *err)
 {
 	struct stream *s = (struct stream *)set;
 	const struct stream_point *p = &s->point[index];
 	struct buf *b;
-	int r;
+	bool kept;
+	int r = 0;
 
 	if (p->flags & POINT_BAD)
 		return error_set(err, -EBADMSG,
 				 "the checksum of the %s data does not match",
 				 s->format->name);
-	b = buf_new(p->size, gauge);
-	if (!b)
-		return error_set(err, -ENOMEM,
-				 "out of memory for a window of %u bytes",
-				 (unsigned)p->size);
-	r = s->format->window(s, index, b->data, err);
+	b = kept_take(s->kept, p, index, gauge);
+	kept = b != NULL;
+	if (!kept)
+		r = decode(s, index, gauge, &b, err);
 	if (r == 0)
 		r = check_crc(p, b->data, err);
 	if (r < 0) {
 		buf_unref(b);
 		return r;
 	}
-	counter_add(COUNT_CHUNKS_DECODED, 1);
-	counter_add(COUNT_BYTES_DECODED, p->size);
+	if (!kept) {
+		counter_add(COUNT_CHUNKS_DECODED, 1);
+		counter_add(COUNT_BYTES_DECODED, p->size);
+	}
 	*out = b;
 	return 0;
 }
@@ -323,6 +338,7 @@ void stream_free(struct stream *s)
 		return;
 	if (s->format->free_own)
 		s->format->free_own(s);
+	kept_free(s->kept);
 	blob_free(s->states);
 	free(s->point);
 	free(s);

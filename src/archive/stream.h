@@ -76,6 +76,9 @@ struct input *stream_scan_input(struct stream_scan *s); /* borrowed */
  * compressed bytes were read, whenever these are more. */
 void stream_scan_tell(struct stream_scan *s,
 		      void (*so_far)(void *ctx, uint64_t consumed), void *ctx);
+/* Keep what is decoded, as far as stream_keep permits: the stream's windows are at first
+ * made of that.  Before the first byte is read. */
+void stream_scan_keep(struct stream_scan *s);
 /* Read what is left to its end, and hand over the stream.  With damage: the
  * stream of what could be decoded, *damage set and -EBADMSG (*out is set), so the
  * intact part can be shown.  Any other failure: *out is NULL.  Frees `s`. */
@@ -107,5 +110,10 @@ uint64_t stream_worst(const struct stream *s);
 /* What decoders may take that rest in the middle of streams, of all of them; no less
  * than 40 MiB.  What is more than these counts in the budget of caches. */
 void stream_memory(uint64_t bytes);
+/* How many decoded bytes of first passes may be kept, of all streams (at first: none);
+ * with `beside` they count in the budget of caches.  For scans that begin later. */
+void stream_keep(uint64_t bytes, bool beside);
+/* How many are, and were not taken by anybody. */
+uint64_t stream_kept(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "archive/stream.h"
 
 struct ahead_ops;
+struct kept;
 /* A decoder on its first pass: sequential, making points. */
 struct stream_decoder {
 	const struct stream_format *format;
@@ -47,7 +48,8 @@ struct stream {
 	struct stream_point *point;
 	uint64_t n, size;
 	struct blob *states;
-	void *own; /* of the format: parked decoders, for example */
+	void *own;         /* of the format: parked decoders, for example */
+	struct kept *kept; /* or NULL */
 };
 
 /* Bytes of a state, before it is deflated. */

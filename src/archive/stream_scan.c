@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "archive/kept.h"
 #include "archive/stream_private.h"
 #include "archive/stream_row.h"
 #include "base/number.h"
@@ -25,6 +26,7 @@ struct stream_scan {
 	struct stream_decoder *decoder;
 	_Atomic uint64_t got;
 	struct row row;
+	struct kept *kept; /* or NULL */
 	bool ended;
 	bool fatal;           /* a failure that is not the data's */
 	struct error failure; /* code 0: none */
@@ -151,10 +153,12 @@ static ssize_t scan_read(struct input *in, void *to, size_t n,
 			int d = fatal(
 				s, row_pass(&s->row, p + have, (size_t)r, &e));
 
-			if (d == 0)
+			if (d == 0) {
+				kept_add(s->kept, p + have, (size_t)r);
 				have += (size_t)r;
-			else
+			} else {
 				r = d;
+			}
 		}
 		if (r < 0)
 			fail(s, (int)r, &e);
@@ -235,6 +239,12 @@ void stream_scan_tell(struct stream_scan *s,
 	s->ctx = ctx;
 }
 
+void stream_scan_keep(struct stream_scan *s)
+{
+	if (!s->kept)
+		s->kept = kept_new();
+}
+
 void stream_scan_free(struct stream_scan *s)
 {
 	if (!s)
@@ -242,6 +252,7 @@ void stream_scan_free(struct stream_scan *s)
 	if (s->decoder)
 		s->decoder->format->close(s->decoder);
 	row_free(&s->row);
+	kept_free(s->kept);
 	free(s->waste);
 	free(s);
 }
@@ -261,9 +272,16 @@ static int hand_over(struct stream_scan *s, struct stream **out,
 	uint64_t n;
 	int r = row_end(&s->row, &points, &n, &states, err);
 
-	return r < 0 ? r
-		     : stream_new(out, s->decoder->format, &s->from, points, n,
-				  states, err);
+	if (r < 0)
+		return r;
+	kept_end(s->kept, points, n);
+	r = stream_new(out, s->decoder->format, &s->from, points, n, states,
+		       err);
+	if (r == 0) {
+		(*out)->kept = s->kept;
+		s->kept = NULL;
+	}
+	return r;
 }
 
 int stream_scan_finish(struct stream_scan *s, struct stream **out,

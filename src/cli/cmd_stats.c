@@ -104,6 +104,9 @@ static const char *help_of(const char *name)
 		{"read_amplification", "bytes decoded for each byte served"},
 		{"cache_budget", "limit of the cache in bytes"},
 		{"cache_bytes", "bytes in the cache"},
+		{"cache_beside_bytes",
+		 "bytes that count in its limit: decoders "
+		 "at rest, what a first pass decoded"},
 		{"cache_entries", "chunks in the cache"},
 		{"cache_evictions", "chunks dropped to make room"},
 		{"cache_hits", "chunks found in the cache"},

@@ -8,11 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "archive/stream.h"
 #include "base/cleanup.h"
 #include "base/system.h"
 #include "cli/options_fit.h"
 #include "cli/order_file.h"
 
+/* Of the cache, for what a first pass decodes. */
+#define KEEP_SHARE 2
 /* For what is being decoded when nobody wants it any more. */
 #define END_SECONDS 2
 
@@ -164,6 +167,8 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 		error_prefix(err, "shm-cache: ");
 		return CLI_MEMORY;
 	}
+	/* Who mounts without an index will read, as a rule, what was just decoded. */
+	stream_keep(s->cache_size / KEEP_SHARE, true);
 	r = session_open_shared(session, paths, n, s,
 				s->single ? 0 : system_cores(), shared, err);
 	if (r < 0)

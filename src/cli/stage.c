@@ -25,6 +25,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "archive/stream.h"
 #include "base/cleanup.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -130,6 +131,7 @@ static void signals_release(struct stager *st)
 
 static int open_sources(struct stager *st, struct session **out)
 {
+	stage_keep(st->s);
 	return session_open(out, st->q->sources, st->q->n_sources, st->s,
 			    system_cores(), st->err);
 }
@@ -161,6 +163,7 @@ static int does_it_fit(struct stager *st)
 				 .path = st->place->at.path,
 				 .fd = st->place->at.fd,
 				 .memory = st->place->memory,
+				 .held = stream_kept(),
 				 .work = min_u64(st->s->cache_size,
 						 st->plan->bytes + WORK_LEAST)};
 	struct system_headroom group;

@@ -7,6 +7,11 @@
 #include "extent/file.h"
 #include "staging/copy.h"
 
+/* What is decoded to learn what there is need not be decoded again to be written.  It makes
+ * room as it is, so this is no memory that staging does not take anyhow.  Call it before
+ * sources are opened. */
+void stage_keep(const struct settings *s);
+
 struct stage_texts {
 	char *name, *source, *options;
 };

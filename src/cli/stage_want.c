@@ -7,12 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/stream.h"
 #include "base/number.h"
 #include "base/system.h"
 #include "cli/stage_private.h"
 
 /* Decoded chunks are used once: more memory would not help. */
 #define CACHE_MOST (UINT64_C(512) << 20)
+/* Of the memory that is free, for what a first pass decodes. */
+#define KEEP_SHARE 2
 
 void stage_defaults(struct settings *s)
 {
@@ -25,6 +28,18 @@ void stage_defaults(struct settings *s)
 	/* What has no samples is staged as an array, or as text. */
 	if (!s->stage.views_given)
 		view_options_parse(&s->views, "samples,array,text", NULL);
+}
+
+void stage_keep(const struct settings *s)
+{
+	struct system_headroom group;
+	uint64_t most;
+
+	system_headroom(&group);
+	most = min_u64(system_available(), group.left) / KEEP_SHARE;
+	if (s->stage.cache_given)
+		most = min_u64(most, s->cache_size);
+	stream_keep(most, false);
 }
 
 bool stage_may_be_empty(const struct settings *s)

@@ -57,6 +57,7 @@ static void put_usage(struct fs *fs, json_t *o)
 	cache_usage(store_cache(fs->store), &c);
 	put_u64(o, "cache_budget", c.budget);
 	put_u64(o, "cache_bytes", c.bytes);
+	put_u64(o, "cache_beside_bytes", atomic_load(&buf_beside));
 	put_u64(o, "cache_entries", c.entries);
 	put_u64(o, "cache_evictions", c.evictions);
 	put_u64(o, "cache_hits", c.hits);

@@ -214,6 +214,7 @@ static int stream_kind_scan(struct archive *a, const struct members_options *o,
 	if (r < 0)
 		return r;
 	stream_scan_tell(scan, so_far, a);
+	stream_scan_keep(scan);
 	r = scan_inside(a, scan, o, err);
 	if (r < 0) {
 		stream_scan_free(scan);

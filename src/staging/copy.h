@@ -83,6 +83,7 @@ struct copy_room {
 	uint64_t wanted_here;    /* of these, in `group` */
 	const struct system_headroom *group; /* what the control groups leave */
 	uint64_t work; /* memory that staging itself needs */
+	uint64_t held; /* memory in use that is given up while it is written */
 };
 /* -ENOSPC with numbers and what to do. */
 int copy_fits(const struct copy_plan *p, const struct copy_room *room,

@@ -106,13 +106,14 @@ static uint64_t memory_for(const struct copy_plan *p,
 static int fits_memory(const struct copy_plan *p, const struct copy_room *room,
 		       struct error *err)
 {
-	uint64_t have = less(system_available(), room->wanted);
+	uint64_t have = less(system_available() + room->held, room->wanted);
 	uint64_t need = memory_for(p, room), left;
 	const struct system_headroom *h = room->group;
 	struct number a, b, c, d, e;
 
-	left = h->left == UINT64_MAX ? h->left
-				     : less(h->left, room->wanted_here);
+	left = h->left == UINT64_MAX
+		       ? h->left
+		       : less(h->left + room->held, room->wanted_here);
 	if (left < need && left < have)
 		return error_set(
 			err, -ENOSPC,

@@ -43,6 +43,24 @@ def setup(limit=900):
     return work
 
 
+def memory_group(limit):
+    """A control group of ours with this limit, or None."""
+    for base, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                       ("/sys/fs/cgroup", "memory.max")):
+        d = "%s/tensorfs-test-%d" % (base, os.getpid())
+        try:
+            os.mkdir(d)
+        except OSError:
+            continue
+        try:
+            with open(os.path.join(d, file), "w") as f:
+                f.write(str(limit))
+            return d
+        except OSError:
+            os.rmdir(d)
+    return None
+
+
 # --- the command ----------------------------------------------------------------
 
 def stage(*argv, code=0, **kw):

@@ -21,9 +21,9 @@ import arc
 import lib
 from checks import Failure, check, equal, note, read
 from lib import TooFast, case, exits, run, tensorfs, wait_until
-from stagelib import (CONTROL, HOME, UID, Running, no_strays, nothing, sentence,
-                      setup, same_tree, stage, stage_one, staged, unstage,
-                      visible)
+from stagelib import (CONTROL, HOME, UID, Running, memory_group, no_strays,
+                      nothing, sentence, setup, same_tree, stage, stage_one,
+                      staged, unstage, visible)
 
 work = None
 MIB = 1 << 20
@@ -213,24 +213,6 @@ def full_large_file():
                 exits(p, 5, "stage")
                 return
     note("the file was allocated before the other one, each time")
-
-
-def memory_group(limit):
-    """A control group of ours with this limit, or None."""
-    for base, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                       ("/sys/fs/cgroup", "memory.max")):
-        d = "%s/tensorfs-test-%d" % (base, os.getpid())
-        try:
-            os.mkdir(d)
-        except OSError:
-            continue
-        try:
-            with open(os.path.join(d, file), "w") as f:
-                f.write(str(limit))
-            return d
-        except OSError:
-            os.rmdir(d)
-    return None
 
 
 @cleaned

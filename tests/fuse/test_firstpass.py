@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the first pass over a compressed stream decodes is not decoded again by who
+reads it first, within the cache's budget, and is right however much of it was kept."""
+import os
+import random
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+
+import arc
+import lib
+import stagelib
+from arc import one, scratch, sh
+from checks import check, equal, note, read, same_bytes
+from lib import Mount, exits, rss, tensorfs, wait_until
+
+MIB = 1 << 20
+FILES = 300
+# The zstd files are one frame, the xz files one block: nothing can begin within.
+PACKERS = {"gz": ["gzip", "-1"], "zst": ["zstd", "-q", "-3"],
+           "xz": ["xz", "-0", "-T1"], "bz2": ["bzip2", "-1"],
+           "lz4": ["lz4", "-q"]}
+
+truth = {}
+
+
+def sources():
+    """Tars of about 24 MiB, some members of no size and some of 3 MiB."""
+    r = random.Random(7)
+    d = scratch("tree")
+    for i in range(FILES):
+        size = 3 * MIB if i % 100 == 50 else r.choice((0, 1, 511, 512, 4096,
+                                                       60000, 150000))
+        data = bytes(r.choices(b"abcdefgh", k=size // 2)) + \
+            r.randbytes(size - size // 2)
+        truth["%04d" % i] = data
+        with open(os.path.join(d, "%04d" % i), "wb") as f:
+            f.write(data)
+    t = os.path.join(scratch("tars"), "data.tar")
+    sh("tar", "-c", "--sort=name", "-f", t, "-C", d, *sorted(truth))
+    with open(t, "rb") as f:
+        plain = f.read()
+    for ext, argv in PACKERS.items():
+        with open(t + "." + ext, "wb") as f:
+            f.write(sh(*argv, input=plain))
+    return t
+
+
+def compare(m, names):
+    for n in names:
+        same_bytes(read(m / n), truth[n], n)
+
+
+def shuffled(seed):
+    names = sorted(truth)
+    random.Random(seed).shuffle(names)
+    return names
+
+
+def in_threads(m, seeds):
+    failures = []
+
+    def reads(seed):
+        try:
+            compare(m, shuffled(seed))
+        except Exception as e:             # shown below, on the test's thread
+            failures.append(e)
+    threads = [threading.Thread(target=reads, args=(s,)) for s in seeds]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if failures:
+        raise failures[0]
+
+
+def decoded_once(t):
+    """The first epoch decodes nothing; without a pass before it, all."""
+    with Mount(t, opts=("--cache-size=256M",)) as m:
+        compare(m, sorted(truth))
+        s = m.stats()
+        equal(s["chunks_decoded"], 0, "chunks decoded by the first epoch")
+    with Mount(t, opts=("--cache-size=256M",)) as m:
+        compare(m, shuffled(1))
+        check(m.stats()["chunks_decoded"] > 0, "an epoch without decoding")
+
+
+def by_threads(t):
+    with Mount(t, opts=("--index=none", "--cache-size=256M")) as m:
+        in_threads(m, range(4))
+
+
+def some_of_it(t):
+    """Half of the cache holds a part only."""
+    for size in ("5M", "17M", "32M"):
+        with Mount(t, opts=("--index=none", "--cache-size=" + size)) as m:
+            in_threads(m, range(2))
+            s = m.stats()
+            check(s["chunks_decoded"] > 0, "all of it was kept in " + size)
+            check(s["cache_bytes"] + s["cache_beside_bytes"] <=
+                  s["cache_budget"], s)
+
+
+def read_by_nobody(t):
+    """It counts in the cache's budget all the same, and is gone at the end."""
+    with Mount(t, opts=("--index=none", "--cache-size=64M")) as m:
+        before = m.stats()
+        check(before["cache_beside_bytes"] > 16 * MIB, before["cache_beside_bytes"])
+        check(rss(m.pid) < 64 * MIB + 64 * MIB, rss(m.pid))
+        compare(m, ["0299", "0000"])
+        after = m.stats()
+        check(after["cache_beside_bytes"] < before["cache_beside_bytes"], after)
+        check(after["cache_bytes"] > before["cache_bytes"], after)
+
+
+def staged(t):
+    for opts in ((), ("--cache-size=8M",)):
+        out = scratch("shm")
+        p = exits(tensorfs("stage", "-q", "--index=none", "--to", out, *opts, t),
+                  0, "stage")
+        at = p.stdout.strip()
+        for n in truth:
+            same_bytes(read(os.path.join(at, n)), truth[n], n)
+        made = stagelib.record(at, os.path.join(out, ".tensorfs-%d" % stagelib.UID))
+        check((made["chunks_decoded"] == 0) == (not opts),
+              "%s: %d chunks decoded" % (opts, made["chunks_decoded"]))
+        exits(tensorfs("unstage", "--to", out, "--all"), 0, "unstage")
+
+
+def in_a_group(t):
+    """Memory that is held meanwhile is no reason to refuse: it is given up as the
+    tree is written."""
+    size = sum(len(d) for d in truth.values())
+    limit = size * 2 + 30 * MIB
+    group = stagelib.memory_group(limit)
+    if not group or os.environ.get("TENSORFS_SANITIZED"):
+        note("no memory control group, or a sanitizer that takes more than it has")
+        return
+
+    def enter():
+        with open(group + "/cgroup.procs", "w") as f:
+            f.write("0")
+    try:
+        exits(tensorfs("stage", "-q", "--index=none", t, preexec=enter), 0,
+              "stage of %d bytes in a group of %d" % (size, limit))
+        exits(tensorfs("unstage", "--all"), 0, "unstage")
+    finally:
+        wait_until(lambda: not read(group + "/cgroup.procs"), 10)
+        os.rmdir(group)
+
+
+def main():
+    t = sources()
+    for ext in PACKERS:
+        one("once:" + ext, decoded_once, t + "." + ext)
+        one("threads:" + ext, by_threads, t + "." + ext)
+        one("part:" + ext, some_of_it, t + "." + ext)
+        one("nobody:" + ext, read_by_nobody, t + "." + ext)
+    for ext in ("gz", "zst"):
+        one("stage:" + ext, staged, t + "." + ext)
+        one("group:" + ext, in_a_group, t + "." + ext)
+
+
+stagelib.private_shm()
+arc.main([main])

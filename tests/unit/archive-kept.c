@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a first pass decodes and keeps: all of it, a part, nothing; taken once. */
+#include "archive/kept.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "test.h"
+
+#define MIB ((size_t)1 << 20)
+#define STEP (2 * MIB)
+#define SIZE (9 * MIB + 12345)
+#define WINDOWS 40
+
+static unsigned char *data;
+static struct stream_point point[WINDOWS];
+static _Atomic uint64_t gauge;
+
+static void prepare(void)
+{
+	uint64_t at = 0;
+
+	data = malloc(SIZE);
+	CHECK(data);
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (unsigned char)test_random();
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		uint64_t left = SIZE - at, rest = WINDOWS - i;
+
+		point[i].out = at;
+		point[i].size =
+			(uint32_t)(rest == 1 ? left
+					     : 1 + test_random() % (2 * left /
+								    rest));
+		at += point[i].size;
+	}
+	CHECK_EQ_U(at, SIZE);
+}
+
+/* Windows that are kept are the first, whole. */
+static struct kept *passed(uint64_t most, bool beside)
+{
+	struct kept *k;
+	size_t n;
+
+	stream_keep(most, beside);
+	k = kept_new();
+	for (size_t at = 0; at < SIZE; at += n) {
+		n = 1 + test_random() % 300000;
+		n = n < SIZE - at ? n : SIZE - at;
+		kept_add(k, data + at, n);
+		CHECK(stream_kept() <= most);
+	}
+	kept_end(k, point, WINDOWS);
+	return k;
+}
+
+/* How many windows; each is what was passed, and there once. */
+static unsigned take_all(struct kept *k)
+{
+	struct buf *held[WINDOWS] = {NULL};
+	uint64_t bytes = 0;
+	unsigned n = 0;
+
+	for (unsigned i = WINDOWS; i-- > 0;) {
+		uint64_t before = stream_kept();
+		struct buf *b = kept_take(k, &point[i], i, &gauge);
+
+		CHECK(!kept_take(k, &point[i], i, &gauge));
+		if (!b) {
+			CHECK(!n);
+			continue;
+		}
+		n++;
+		held[i] = b;
+		bytes += point[i].size;
+		CHECK_EQ_U(b->size, point[i].size);
+		CHECK_EQ_U(stream_kept(), before - point[i].size);
+		CHECK_EQ_U(atomic_load(&gauge), bytes);
+	}
+	CHECK_EQ_U(stream_kept(), 0);
+	/* Each is given back, and the others are what they were. */
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		unsigned j = i * 7 % WINDOWS;
+
+		if (!held[j])
+			continue;
+		CHECK_MEM(held[j]->data, data + point[j].out, point[j].size);
+		buf_unref(held[j]);
+	}
+	CHECK_EQ_U(atomic_load(&gauge), 0);
+	return n;
+}
+
+TEST(all_of_it)
+{
+	struct kept *k = passed(64 * MIB, true);
+
+	CHECK_EQ_U(stream_kept(), SIZE);
+	CHECK_EQ_U(atomic_load(&buf_beside), SIZE);
+	CHECK_EQ_U(take_all(k), WINDOWS);
+	CHECK_EQ_U(atomic_load(&buf_beside), 0);
+	kept_free(k);
+}
+
+TEST(a_part)
+{
+	for (size_t most = 0; most < SIZE + 5 * STEP; most += MIB) {
+		struct kept *k = passed(most, false);
+		unsigned want = 0;
+
+		CHECK(!k == (most < STEP));
+		CHECK_EQ_U(atomic_load(&buf_beside), 0);
+		while (want < WINDOWS &&
+		       point[want].out + point[want].size <= stream_kept())
+			want++;
+		CHECK(stream_kept() + STEP + 4 * MIB > most || want == WINDOWS);
+		CHECK_EQ_U(take_all(k), want);
+		kept_free(k);
+	}
+}
+
+TEST(what_nobody_takes)
+{
+	struct kept *k = passed(64 * MIB, true);
+	struct buf *b = kept_take(k, &point[3], 3, &gauge);
+
+	CHECK(b);
+	/* The stream may go before what was taken of it. */
+	kept_free(k);
+	CHECK_EQ_U(stream_kept(), 0);
+	CHECK_EQ_U(atomic_load(&buf_beside), 0);
+	CHECK_MEM(b->data, data + point[3].out, point[3].size);
+	buf_unref(b);
+	/* A pass that fails. */
+	k = kept_new();
+	kept_add(k, data, 100);
+	CHECK(stream_kept() > 0);
+	kept_free(k);
+	CHECK_EQ_U(stream_kept(), 0);
+	kept_free(NULL);
+}
+
+TEST(one_bound)
+{
+	struct kept *a = passed(12 * MIB, false), *b;
+	unsigned n;
+
+	CHECK_EQ_U(stream_kept(), SIZE);
+	b = kept_new();
+	CHECK(b);
+	for (size_t at = 0; at + MIB <= SIZE; at += MIB)
+		kept_add(b, data + at, MIB);
+	CHECK(stream_kept() <= 12 * MIB);
+	kept_end(b, point, WINDOWS);
+	kept_free(a);
+	n = take_all(b);
+	CHECK(n < WINDOWS);
+	kept_free(b);
+}
+
+static void *takes(void *arg)
+{
+	uintptr_t n = 0;
+
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		struct buf *b = kept_take(arg, &point[i], i, &gauge);
+
+		if (!b)
+			continue;
+		CHECK_MEM(b->data, data + point[i].out, point[i].size);
+		buf_unref(b);
+		n++;
+	}
+	return (void *)n;
+}
+
+TEST(many_threads)
+{
+	struct kept *k = passed(64 * MIB, true);
+	pthread_t t[4];
+	uintptr_t n = 0;
+	void *one;
+
+	for (unsigned i = 0; i < 4; i++)
+		CHECK_EQ_I(pthread_create(&t[i], NULL, takes, k), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(t[i], &one);
+		n += (uintptr_t)one;
+	}
+	CHECK_EQ_U(n, WINDOWS);
+	CHECK_EQ_U(stream_kept(), 0);
+	kept_free(k);
+}
+
+int main(void)
+{
+	prepare();
+	RUN(all_of_it);
+	RUN(a_part);
+	RUN(what_nobody_takes);
+	RUN(one_bound);
+	RUN(many_threads);
+	free(data);
+	return test_done();
+}
