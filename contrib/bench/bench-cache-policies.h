@@ -307,7 +307,7 @@ static bool store(struct sim *s, size_t i, uint32_t k)
 
 	s->counter++;
 	if (!i) {
-		s->target = least;
+		s->target = 0.75 * (double)s->t->capacity;
 		s->pace = (double)s->t->cost[k] / s->t->size[k];
 	}
 	if (n->where && !young && !proven)

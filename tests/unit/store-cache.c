@@ -176,6 +176,14 @@ TEST(first_in_goes_first)
 	cache_free(c);
 }
 
+/* Each chunk of a scan is asked for in pieces. */
+static void scan(struct cache *c, uint64_t set)
+{
+	for (uint64_t i = 0; i < 500; i++)
+		for (unsigned piece = 0; piece < 4; piece++)
+			buf_unref(get(c, set, i, MIB));
+}
+
 TEST(scans_leave_what_is_used)
 {
 	struct cache *c = cache_of(40);
@@ -184,10 +192,13 @@ TEST(scans_leave_what_is_used)
 		buf_unref(get(c, 1, i, MIB));
 	for (uint64_t i = 0; i < 30; i++)
 		use(c, 1, i);
-	/* Each chunk of a scan is asked for in pieces. */
-	for (uint64_t i = 0; i < 500; i++)
-		for (unsigned piece = 0; piece < 4; piece++)
-			buf_unref(get(c, 2, i, MIB));
+	/* At first new ones are given most of the room, and not all. */
+	scan(c, 2);
+	CHECK(there(c, 1, 30) >= 9);
+	/* Then it is known which are wanted again. */
+	for (uint64_t i = 0; i < 30; i++)
+		use(c, 1, i);
+	scan(c, 4);
 	CHECK_EQ_U(there(c, 1, 30), 30);
 	CHECK(usage(c).bytes <= 40 * (MIB + KIB));
 	/* But nobody stays for ever: two others are used now. */
