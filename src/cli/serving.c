@@ -3,6 +3,7 @@
 #include "cli/serving.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,8 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 				s->single ? 0 : system_cores(), shared, err);
 	if (r < 0)
 		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
+	/* What building took beside what it built. */
+	malloc_trim(0);
 	r = s->order ? order_open(&(*session)->order, s->order,
 				  (*session)->tree, err)
 		     : 0;
