@@ -36,6 +36,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "codec/bitplane.h"
+#include "codec/parts.h"
 
 #define HEADER 12u
 #define SMALL_BLOCK 16384u
@@ -51,7 +52,8 @@ struct job {
 	size_t elem;
 	size_t block;           /* of each block but the last */
 	size_t total;           /* plain bytes of the chunk */
-	unsigned char *scratch; /* for one block, when compressed */
+	unsigned char *out;     /* of the chunk, and ... */
+	unsigned char *scratch; /* ... for one block, when compressed */
 };
 
 static uint32_t compression(const struct codec_params *p)
@@ -160,13 +162,14 @@ static int decompress(const struct job *j, const unsigned char *in,
 			 stored, plain);
 }
 
-static int decode_blocks(const struct job *j, const unsigned char *in,
-			 size_t in_len, unsigned char *out, struct error *err)
+static int decode_blocks(const struct job *j, const struct part *p,
+			 struct error *err)
 {
-	size_t done = 0, n;
+	const unsigned char *in = p->in;
+	size_t in_len = p->in_len, done = p->from, n;
 	int r;
 
-	for (; (n = block_at(j, done)); done += n) {
+	for (; done < p->to && (n = block_at(j, done)); done += n) {
 		uint32_t stored;
 
 		if (in_len < 4 || load_be32(in) > in_len - 4)
@@ -179,31 +182,30 @@ static int decode_blocks(const struct job *j, const unsigned char *in,
 		if (r < 0)
 			return r;
 		bitplane_undo(j->path, j->scratch, n / j->elem, j->elem,
-			      out + done);
+			      j->out + done);
 		in += 4 + (size_t)stored;
 		in_len -= 4 + (size_t)stored;
 	}
-	if (in_len != j->total - done)
+	if (in_len != p->to - done)
 		return error_set(err, -EBADMSG,
 				 "bitshuffle: %zu bytes instead of %zu follow "
 				 "the last block",
-				 in_len, j->total - done);
+				 in_len, p->to - done);
 	if (in_len)
-		memcpy(out + done, in, in_len);
+		memcpy(j->out + done, in, in_len);
 	return 0;
 }
 
 /* Decode with scratch for the largest block. */
-static int decode_with_scratch(struct job *j, const unsigned char *in,
-			       size_t in_len, unsigned char *out,
-			       struct error *err)
+static int decode_part(void *ctx, const struct part *p, struct error *err)
 {
+	struct job j = *(const struct job *)ctx;
 	unsigned char small[SMALL_BLOCK];
-	size_t largest = block_at(j, 0);
+	size_t largest = block_at(&j, p->from);
 	struct buf *large = NULL;
 	int r;
 
-	j->scratch = small;
+	j.scratch = small;
 	if (largest > sizeof small) {
 		large = buf_new(largest, NULL);
 		if (!large)
@@ -211,9 +213,9 @@ static int decode_with_scratch(struct job *j, const unsigned char *in,
 					 "bitshuffle: no memory for a block of "
 					 "%zu bytes",
 					 largest);
-		j->scratch = large->data;
+		j.scratch = large->data;
 	}
-	r = decode_blocks(j, in, in_len, out, err);
+	r = decode_blocks(&j, p, err);
 	buf_unref(large);
 	return r;
 }
@@ -269,8 +271,10 @@ static int decode_compressed(const struct codec_params *p, struct job *j,
 	r = check_total(j, err);
 	if (r < 0)
 		return r;
-	return decode_with_scratch(j, (const unsigned char *)in + HEADER,
-				   in_len - HEADER, out, err);
+	j->out = out;
+	return parts_of_blocks((const unsigned char *)in + HEADER,
+			       in_len - HEADER, j->total, j->block, decode_part,
+			       j, err);
 }
 
 static int bitshuffle_decode(const struct codec_params *p, const void *in,

@@ -32,6 +32,9 @@
 #include <zstd.h>
 
 #include "base/bytes.h"
+#include "base/number.h"
+#include "base/team.h"
+#include "codec/parts.h"
 
 #define HEADER BLOSC_MIN_HEADER_LENGTH
 
@@ -57,6 +60,13 @@ struct frame {
 	size_t plain, block;
 	unsigned typesize, flags, format;
 	size_t used; /* bytes that are known to belong to something */
+};
+
+/* One that is decoded in parts. */
+struct blosc_job {
+	const struct frame *frame;
+	unsigned char *out;
+	size_t size; /* decoded bytes of a part, but the last */
 };
 
 static int check_version(const unsigned char *in, size_t in_len,
@@ -214,6 +224,30 @@ static bool has_memory(const struct frame *f)
 	return true;
 }
 
+/* Parts are blocks, asked for by the numbers of their elements. */
+static bool may_cut(const struct frame *f)
+{
+	return !(f->flags & BLOSC_MEMCPYED) && f->block % f->typesize == 0 &&
+	       f->plain % f->typesize == 0;
+}
+
+static int decode_part(void *ctx, size_t i, struct error *err)
+{
+	const struct blosc_job *j = ctx;
+	const struct frame *f = j->frame;
+	size_t from = i * j->size, n = min_u64(j->size, f->plain - from);
+	int r = -1;
+
+	/* Others may have taken what was there. */
+	if (has_memory(f))
+		r = blosc_getitem(f->in, (int)(from / f->typesize),
+				  (int)(n / f->typesize), j->out + from);
+	if (r >= 0 && (size_t)r == n)
+		return 0;
+	return error_set(err, -EBADMSG, "blosc: bytes %zu to %zu do not decode",
+			 from, from + n);
+}
+
 /* A frame that was walked and is not empty. */
 static int decompress(const struct frame *f, void *out, struct error *err)
 {
@@ -223,6 +257,14 @@ static int decompress(const struct frame *f, void *out, struct error *err)
 		return error_set(err, -ENOMEM,
 				 "blosc: no memory for blocks of %zu bytes",
 				 f->block);
+	if (may_cut(f)) {
+		struct blosc_job j = {.frame = f, .out = out};
+
+		j.size = parts_blocks(f->plain, f->block) * f->block;
+		if (j.size < f->plain)
+			return team_run((f->plain - 1) / j.size + 1,
+					decode_part, &j, err);
+	}
 	r = blosc_decompress_ctx(f->in, out, f->plain, 1);
 	if (r < 0 || (size_t)r != f->plain)
 		return error_set(err, -EBADMSG,

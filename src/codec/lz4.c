@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/number.h"
+#include "codec/parts.h"
 
 #define HEADER 12u
 #define DEFAULT_BLOCK ((size_t)1 << 30)
@@ -40,28 +42,33 @@ static int decode_block(const unsigned char *in, uint32_t stored,
 	return n >= 0 && (size_t)n == plain ? 0 : -EBADMSG;
 }
 
-static int decode_blocks(const unsigned char *in, size_t in_len,
-			 unsigned char *out, size_t total, size_t block,
-			 struct error *err)
-{
-	size_t done = 0;
+struct job {
+	unsigned char *out;
+	size_t block;
+};
 
-	for (uint64_t i = 0; done < total; i++) {
-		size_t plain = total - done < block ? total - done : block;
+static int decode_part(void *ctx, const struct part *p, struct error *err)
+{
+	const struct job *j = ctx;
+	const unsigned char *in = p->in;
+	size_t in_len = p->in_len, done = p->from;
+
+	while (done < p->to) {
+		size_t plain = min_u64(p->to - done, j->block);
 		uint32_t stored;
 
 		if (in_len < 4 || load_be32(in) > in_len - 4)
 			return error_set(err, -EBADMSG,
-					 "lz4: block %llu is cut off",
-					 (unsigned long long)i);
+					 "lz4: block %zu is cut off",
+					 done / j->block);
 		stored = load_be32(in);
 		in += 4;
 		in_len -= 4;
-		if (decode_block(in, stored, out + done, plain) < 0)
+		if (decode_block(in, stored, j->out + done, plain) < 0)
 			return error_set(err, -EBADMSG,
-					 "lz4: block %llu of %u bytes does not "
+					 "lz4: block %zu of %u bytes does not "
 					 "decode to %zu bytes",
-					 (unsigned long long)i, stored, plain);
+					 done / j->block, stored, plain);
 		in += stored;
 		in_len -= stored;
 		done += plain;
@@ -78,6 +85,7 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 		      struct error *err)
 {
 	const unsigned char *h = in;
+	struct job j = {.out = out};
 	uint64_t total;
 	uint32_t block;
 	int r;
@@ -100,8 +108,9 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 		return error_set(err, -EBADMSG,
 				 "lz4: impossible block size of %u bytes",
 				 block);
-	r = decode_blocks(h + HEADER, in_len - HEADER, out, (size_t)total,
-			  block, err);
+	j.block = block;
+	r = parts_of_blocks(h + HEADER, in_len - HEADER, (size_t)total, block,
+			    decode_part, &j, err);
 	if (r < 0)
 		return r;
 	*out_len = (size_t)total;

@@ -22,7 +22,9 @@
  * whoever reads a row makes us decode that row.
  *
  * What a read under way needs for certain is another matter: prefetch_want takes
- * it whatever streams there are, so that all threads work on one reader's frame.
+ * it whatever streams there are, so that all threads work on one reader's frame.  And
+ * where the frame is one very large chunk, its decoder cuts it for a team of as many
+ * (codec/parts.h).
  */
 #include "store/prefetch.h"
 
@@ -33,6 +35,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/pool.h"
+#include "base/team.h"
 
 #define BUCKETS 16
 #define STREAMS 8 /* per bucket */
@@ -58,6 +61,7 @@ struct bucket {
 };
 struct prefetch {
 	struct pool *pool;
+	bool in_team;
 	uint64_t window, most; /* bytes */
 	unsigned threads;
 	prefetch_load_fn *load;
@@ -276,6 +280,10 @@ int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
 	for (unsigned i = 0; i < BUCKETS; i++)
 		pthread_mutex_init(&p->bucket[i].lock, NULL);
 	r = pool_new(&p->pool, "prefetch", threads, QUEUE, err);
+	/* One for each core beside the reader's. */
+	if (r == 0)
+		r = team_start(threads - 1, err);
+	p->in_team = r == 0;
 	if (r < 0) {
 		prefetch_free(p);
 		return r;
@@ -289,6 +297,8 @@ void prefetch_free(struct prefetch *p)
 	if (!p)
 		return;
 	pool_free(p->pool);
+	if (p->in_team)
+		team_stop();
 	for (unsigned i = 0; i < BUCKETS; i++)
 		pthread_mutex_destroy(&p->bucket[i].lock);
 	free(p);
