@@ -25,7 +25,8 @@ _Atomic uint64_t buf_beside;
  * loads goes round in the same pages.  `kept` is ordered by age; taking looks
  * from the youngest, whose pages are likely still in the CPU's cache, and the
  * oldest go first when there is too much, so sizes that are no longer in use
- * drain away.  The table is small and its capacities are side by side: a search
+ * drain away.  Where buffers are so large that two of them are more than the usual few
+ * megabytes, there is room for two, as far as the limit permits.  The table is small and its capacities are side by side: a search
  * is one pass over at most two kilobytes.
  *
  * The kernel limits the number of mappings of a process (65 530 by default).
@@ -50,10 +51,13 @@ struct large {
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	unsigned n;
-	size_t bytes, limit;
+	size_t bytes, limit, most;
+	size_t beside; /* of `bytes`, counted in buf_beside */
 	size_t capacity[KEPT_MAX];
 	struct buf *buf[KEPT_MAX];
-} kept = {.limit = REUSE_DEFAULT}; /* under kept_lock */
+} kept = {
+	.limit = REUSE_DEFAULT,
+}; /* under kept_lock */
 
 /* Where the bytes of a small buffer begin: behind the header, aligned. */
 #define SMALL_HEAD                                          \
@@ -153,6 +157,16 @@ static void large_free(struct buf *b)
 	free(l);
 }
 
+/* What is more than usual counts in the budget of caches; under kept_lock. */
+static void count_beside(void)
+{
+	size_t now =
+		kept.bytes > REUSE_DEFAULT ? kept.bytes - REUSE_DEFAULT : 0;
+
+	atomic_fetch_add(&buf_beside, now - kept.beside);
+	kept.beside = now;
+}
+
 /* Remove and return kept buffer `i`; under kept_lock. */
 static struct buf *kept_remove(unsigned i)
 {
@@ -164,6 +178,7 @@ static struct buf *kept_remove(unsigned i)
 	memmove(kept.capacity + i, kept.capacity + i + 1,
 		after * sizeof *kept.capacity);
 	kept.n--;
+	count_beside();
 	return b;
 }
 
@@ -210,12 +225,16 @@ static bool kept_add(struct buf *b)
 	kept.capacity[kept.n] = b->capacity;
 	kept.bytes += b->capacity;
 	kept.n++;
+	count_beside();
 	return true;
 }
 
+/* The largest has room twice: one is made while another goes. */
 static bool kept_wants(size_t capacity)
 {
 	lock_scope(&kept_lock);
+	if (capacity > kept.limit / 2 && capacity <= kept.most / 2)
+		kept.limit = 2 * capacity;
 	return capacity <= kept.limit;
 }
 
@@ -311,6 +330,12 @@ void buf_reuse_limit(size_t bytes)
 	pthread_mutex_unlock(&kept_lock);
 	while ((old = kept_overflow(0)))
 		large_free(old);
+}
+
+void buf_reuse_large(size_t bytes)
+{
+	lock_scope(&kept_lock);
+	kept.most = bytes;
 }
 
 void buf_trim(void)

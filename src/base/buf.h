@@ -41,6 +41,9 @@ size_t buf_cost(size_t size);
 extern _Atomic uint64_t buf_beside;
 /* Bytes kept for reuse at most (default 8 MiB), counted in no gauge. */
 void buf_reuse_limit(size_t bytes);
+/* Where a buffer is more than half of that, two like it are kept, of so many bytes
+ * together at most (default: none).  What is more than 8 MiB counts in buf_beside. */
+void buf_reuse_large(size_t bytes);
 /* Give every kept buffer back to the system. */
 void buf_trim(void);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "archive/stream.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -32,6 +33,8 @@
 #define STAGE_SHARE 4
 /* And for decoders that rest in the middle of streams. */
 #define DECODERS_SHARE 8
+/* For pages of very large chunks that went, and that the next ones get. */
+#define REUSE_SHARE 4
 
 /* Where all tensors are one Zarr hierarchy; with a 3 behind it that of Zarr v3. */
 #define ZARR_ROOT ".zarr"
@@ -444,6 +447,7 @@ int session_open_shared(struct session **out, char *const *paths, size_t n,
 	s->shared = shared;
 	system_raise_files();
 	stream_memory(set->cache_size / DECODERS_SHARE);
+	buf_reuse_large(set->cache_size / REUSE_SHARE);
 	r = set->joined ? 0 : refuse_clashes(set, paths, n, err);
 	if (r == 0)
 		r = handles_new(&s->handles, 0, set->threads + prefetch, err);

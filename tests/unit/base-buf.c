@@ -157,6 +157,41 @@ TEST(kept_bytes_are_bounded)
 	CHECK_EQ_U(gauge, 0);
 }
 
+TEST(very_large_ones_are_kept_twice)
+{
+	struct buf *a, *b, *c;
+	unsigned char *p, *q;
+
+	for (size_t most = 0; most <= 64 * MIB; most += 32 * MIB) {
+		buf_reuse_large(most);
+		a = buf_new(20 * MIB, &gauge);
+		b = buf_new(20 * MIB, &gauge);
+		c = buf_new(20 * MIB, &gauge);
+		CHECK(a && b && c);
+		buf_unref(a);
+		p = b->data;
+		buf_unref(b);
+		q = c->data;
+		buf_unref(c);
+		CHECK_EQ_U(gauge, 0);
+		/* Two of the three; what is usual counts nowhere. */
+		CHECK_EQ_U(atomic_load(&buf_beside),
+			   most < 40 * MIB ? 0 : 32 * MIB);
+		if (most >= 40 * MIB) {
+			a = buf_new(20 * MIB, &gauge);
+			b = buf_new(19 * MIB, &gauge);
+			CHECK(a->data == q && b->data == p);
+			CHECK_EQ_U(atomic_load(&buf_beside), 0);
+			buf_unref(a);
+			buf_unref(b);
+		}
+		buf_trim();
+		CHECK_EQ_U(atomic_load(&buf_beside), 0);
+	}
+	buf_reuse_large(0);
+	buf_reuse_limit(8 * MIB);
+}
+
 #define THREADS 4
 static void *churner(void *arg)
 {
@@ -206,6 +241,7 @@ int main(void)
 	RUN(last_reference_counts);
 	RUN(memory_of_somebody_else);
 	RUN(reuse);
+	RUN(very_large_ones_are_kept_twice);
 	RUN(kept_bytes_are_bounded);
 	RUN(threads);
 	return test_done();
