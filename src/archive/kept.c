@@ -14,10 +14,12 @@
  * so bytes are kept in a row, at addresses that are reserved for as many as there may
  * be.  A window that is taken is a reader's, or the cache's; with its last reference
  * its pages are given back, but for those that it shares with a neighbour: these go
- * with the last of all.  (No huge pages: of these, neighbours would share all.)
+ * with the last of all.  The pages are shared ones, and removed, not just unmapped: helper
+ * processes that are forked later would keep copies of private ones.
  *
  * All streams share one bound.  What counts in it are bytes that are kept and that
- * nobody took.
+ * nobody took.  Where the cache needs room, they are the first to go, from the end: nobody
+ * has asked for them.
  */
 #include "archive/kept.h"
 
@@ -30,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/number.h"
 
 /* Room is asked for in such steps, so much before it is needed. */
@@ -49,13 +52,18 @@ struct kept {
 	_Atomic bool stop;
 	bool ended;            /* no more are kept */
 	uint64_t windows;      /* of these bytes */
+	uint64_t *out;         /* bytes before each, and in all */
+	uint64_t last;         /* those before may not be given up yet */
+	struct kept *next;     /* of all that have ended */
 	_Atomic uint8_t *took; /* a bit for each window */
 };
 
 static struct {
 	_Atomic uint64_t most, used;
 	_Atomic bool beside;
-} all;
+	pthread_mutex_t lock; /* the list, and `last` of those in it */
+	struct kept *first;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void stream_keep(uint64_t bytes, bool beside)
 {
@@ -99,6 +107,17 @@ static size_t page_size(void)
 
 /* ---- the pass ------------------------------------------------------------ */
 
+static bool populate(void *at, size_t n)
+{
+#ifdef MADV_POPULATE_WRITE
+	return madvise(at, n, MADV_POPULATE_WRITE) == 0;
+#else
+	(void)at;
+	(void)n;
+	return false;
+#endif
+}
+
 /* Fresh pages cost as much as decoding does: another thread asks for them. */
 static void *touch(void *arg)
 {
@@ -108,8 +127,7 @@ static void *touch(void *arg)
 	for (;;) {
 		while (sem_wait(&k->steps) < 0)
 			;
-		if (atomic_load(&k->stop) ||
-		    madvise(k->data + at, STEP, MADV_POPULATE_WRITE) < 0)
+		if (atomic_load(&k->stop) || !populate(k->data + at, STEP))
 			return NULL;
 		at += STEP;
 	}
@@ -148,7 +166,7 @@ struct kept *kept_new(void)
 	if (!k)
 		return NULL;
 	p = mmap(NULL, most, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED) {
 		free(k);
 		return NULL;
@@ -178,12 +196,24 @@ void kept_add(struct kept *k, const void *data, size_t n)
 	k->n += n;
 }
 
+/* Pages that are wholly in [from, to), of all processes that have them. */
+static void remove_pages(struct kept *k, size_t from, size_t to)
+{
+	size_t page = page_size();
+
+	to = to / page * page;
+	from = (from + page - 1) / page * page;
+	if (from < to)
+		madvise(k->data + from, to - from, MADV_REMOVE);
+}
+
 /* Addresses from byte `n` on are not needed. */
 static void trim(struct kept *k, size_t n)
 {
 	size_t page = page_size();
 	size_t stay = (n + page - 1) / page * page;
 
+	remove_pages(k, stay, k->reserved);
 	if (stay < k->reserved &&
 	    munmap(k->data + stay, k->reserved - stay) == 0)
 		k->reserved = stay;
@@ -191,20 +221,84 @@ static void trim(struct kept *k, size_t n)
 	k->room = k->n = n;
 }
 
+/* Nobody had window `i`, and nobody will: its bytes; 0: somebody had. */
+static uint64_t give_up(struct kept *k, uint64_t i)
+{
+	uint8_t bit = (uint8_t)(1 << i % 8);
+	uint64_t size = k->out[i + 1] - k->out[i];
+
+	if (atomic_fetch_or(&k->took[i / 8], bit) & bit)
+		return 0;
+	remove_pages(k, k->out[i], k->out[i + 1]);
+	room_give(k, size);
+	return size;
+}
+
+static void less(uint64_t bytes)
+{
+	uint64_t done = 0;
+
+	if (!stream_kept())
+		return;
+	lock_scope(&all.lock);
+	for (struct kept *k = all.first; k && done < bytes; k = k->next)
+		while (k->beside && k->last && done < bytes)
+			done += give_up(k, --k->last);
+}
+
+static void list(struct kept *k)
+{
+	lock_scope(&all.lock);
+	k->last = k->windows;
+	k->next = all.first;
+	all.first = k;
+	atomic_store(&buf_beside_less, less);
+}
+
+static void unlist(struct kept *k)
+{
+	struct kept **p = &all.first;
+
+	lock_scope(&all.lock);
+	while (*p && *p != k)
+		p = &(*p)->next;
+	if (*p)
+		*p = k->next;
+}
+
+/* Where windows begin; false: out of memory. */
+static bool measure(struct kept *k, const struct stream_point *points,
+		    uint64_t n)
+{
+	k->took = calloc(n / 8 + 1, 1);
+	k->out = malloc((n + 1) * sizeof *k->out);
+	if (!k->took || !k->out)
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		k->out[i] = points[i].out;
+	k->out[n] = n ? points[n - 1].out + points[n - 1].size : 0;
+	return true;
+}
+
 void kept_end(struct kept *k, const struct stream_point *points, uint64_t n)
 {
-	size_t whole = 0;
+	uint64_t whole = 0;
 
 	if (!k)
 		return;
 	k->ended = true;
 	touch_end(k);
-	while (k->windows < n && points[k->windows].size <= k->n - whole)
-		whole += points[k->windows++].size;
-	k->took = calloc(k->windows / 8 + 1, 1);
-	if (!k->took)
-		whole = k->windows = 0;
-	trim(k, whole);
+	while (whole < n && points[whole].size <= k->n - points[whole].out)
+		whole++;
+	if (!measure(k, points, whole))
+		whole = 0;
+	k->windows = whole;
+	trim(k, whole ? (size_t)k->out[whole] : 0);
+	/* A damaged one is an error, whatever it decodes to. */
+	for (uint64_t i = 0; i < whole; i++)
+		if (points[i].flags & POINT_BAD)
+			give_up(k, i);
+	list(k);
 }
 
 /* ---- afterwards ---------------------------------------------------------- */
@@ -213,24 +307,22 @@ static void unref(struct kept *k)
 {
 	if (atomic_fetch_sub(&k->refs, 1) != 1)
 		return;
+	remove_pages(k, 0, k->reserved);
 	if (k->reserved)
 		munmap(k->data, k->reserved);
 	sem_destroy(&k->steps);
 	free(k->took);
+	free(k->out);
 	free(k);
 }
 
-/* Pages that no neighbour has a part of. */
+/* With the last reference to a window that was taken. */
 static void release(void *ctx, void *data, size_t size)
 {
 	struct kept *k = ctx;
-	size_t page = page_size();
 	size_t from = (size_t)((unsigned char *)data - k->data);
-	size_t to = (from + size) / page * page;
 
-	from = (from + page - 1) / page * page;
-	if (from < to)
-		madvise(k->data + from, to - from, MADV_DONTNEED);
+	remove_pages(k, from, from + size);
 	unref(k);
 }
 
@@ -257,6 +349,7 @@ void kept_free(struct kept *k)
 	if (!k)
 		return;
 	touch_end(k);
+	unlist(k);
 	room_give(k, atomic_load(&k->counts));
 	unref(k);
 }

@@ -67,6 +67,7 @@ static struct {
 	struct lot *first;
 	uint64_t clock;
 	size_t memory; /* for them at rest, but one there may always be */
+	size_t beside; /* of what they take: counted in buf_beside */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = PARKED_MEMORY};
 
 void stream_memory(uint64_t bytes)
@@ -199,8 +200,9 @@ static void make_room(size_t more, unsigned keep)
 		drop(of, old);
 	}
 	memory += more;
-	atomic_store(&buf_beside,
-		     memory > PARKED_MEMORY ? memory - PARKED_MEMORY : 0);
+	memory -= min_u64(memory, PARKED_MEMORY);
+	atomic_fetch_add(&buf_beside, memory - all.beside);
+	all.beside = memory;
 }
 
 static void lot_free(struct lot *lot)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 _Atomic uint64_t buf_beside;
+buf_beside_fn *_Atomic buf_beside_less;
 
 /*
  * Two kinds of memory.  Below LARGE a buffer is one malloc, header and bytes.

@@ -39,6 +39,10 @@ void buf_unref(struct buf *b);
 size_t buf_cost(size_t size);
 /* Bytes that are in no buffer, and count in the budget of caches. */
 extern _Atomic uint64_t buf_beside;
+/* Set by whoever can do without some of these, NULL at first: give up about so many
+ * bytes, those that are wanted least. */
+typedef void buf_beside_fn(uint64_t bytes);
+extern buf_beside_fn *_Atomic buf_beside_less;
 /* Bytes kept for reuse at most (default 8 MiB), counted in no gauge. */
 void buf_reuse_limit(size_t bytes);
 /* Where a buffer is more than half of that, two like it are kept, of so many bytes

@@ -131,7 +131,7 @@ static void signals_release(struct stager *st)
 
 static int open_sources(struct stager *st, struct session **out)
 {
-	stage_keep(st->s);
+	stage_keep(st->q, st->s);
 	return session_open(out, st->q->sources, st->q->n_sources, st->s,
 			    system_cores(), st->err);
 }

@@ -10,7 +10,7 @@
 /* What is decoded to learn what there is need not be decoded again to be written.  It makes
  * room as it is, so this is no memory that staging does not take anyhow.  Call it before
  * sources are opened. */
-void stage_keep(const struct settings *s);
+void stage_keep(const struct stage_request *q, const struct settings *s);
 
 struct stage_texts {
 	char *name, *source, *options;

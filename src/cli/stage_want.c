@@ -30,11 +30,16 @@ void stage_defaults(struct settings *s)
 		view_options_parse(&s->views, "samples,array,text", NULL);
 }
 
-void stage_keep(const struct settings *s)
+void stage_keep(const struct stage_request *q, const struct settings *s)
 {
 	struct system_headroom group;
 	uint64_t most;
 
+	/* Of a part it is not known what else there is. */
+	if (q->n_paths && *q->paths[0]) {
+		stream_keep(0, false);
+		return;
+	}
 	system_headroom(&group);
 	most = min_u64(system_available(), group.left) / KEEP_SHARE;
 	if (s->stage.cache_given)

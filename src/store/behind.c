@@ -12,8 +12,6 @@
 
 #define BEHIND (UINT64_C(256) << 20)
 #define BEHIND_SHARE 8
-/* At most, in bytes, of a tar: the rest of a block, and a header. */
-#define BETWEEN 1024
 
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget)
 {
@@ -46,7 +44,7 @@ static struct behind_chunk take(struct behind *b)
 	return c;
 }
 
-static void add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
+void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 		size_t served)
 {
 	const struct behind_chunk new = {set, index, bytes, served};
@@ -68,19 +66,4 @@ static void add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 			put(b, &old[n]);
 		pthread_mutex_unlock(&b->lock);
 	}
-}
-
-/* Members of a tar leave out their headers and what is between them: where the last bytes
- * of a chunk are handed out, and most were, the others are not going to be wanted. */
-static bool is_last(const struct extent *x, size_t size, size_t served)
-{
-	return x->u.chunk.slice == EXTENT_WHOLE && !x->u.chunk.rows &&
-	       x->u.chunk.skip + x->len + BETWEEN >= size && served > size / 2;
-}
-
-void behind_note(struct behind *b, const struct extent *x, size_t size,
-		 size_t served)
-{
-	if (served >= size || is_last(x, size, served))
-		add(b, x->u.chunk.set->id, x->u.chunk.index, size, served);
 }

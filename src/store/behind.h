@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 
-#include "extent/plan.h"
 #include "store/cache.h"
 
 #define BEHIND_CHUNKS 512
@@ -25,11 +24,10 @@ struct behind {
 /* `cache` is borrowed; `budget` is its size. */
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget);
 void behind_destroy(struct behind *b);
-/* This extent of a chunk of `size` bytes was handed out to a forward reader, and so many
- * bytes of it by now.  If that was the last that he wants: put it on the list of those to
- * drop, and drop the oldest of them that do not fit there any longer; those that were asked
- * for meanwhile get another turn, while there are places. */
-void behind_note(struct behind *b, const struct extent *x, size_t size,
-		 size_t served);
+/* Put a chunk on the list of those to drop, of which so many bytes were handed out by
+ * now, and drop the oldest of them that do not fit there any longer; those that were
+ * asked for meanwhile get another turn, while there are places. */
+void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
+		size_t served);
 
 #endif

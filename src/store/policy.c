@@ -262,11 +262,23 @@ static enum outcome evict_tail(struct cache *c, struct shard *s,
 	return what;
 }
 
-static bool over_budget(struct cache *c)
+/* By so many bytes. */
+static uint64_t over_budget(struct cache *c)
 {
-	return atomic_load(&c->alive) + atomic_load(&c->reserved) +
-		       atomic_load(&buf_beside) >
-	       c->budget;
+	uint64_t all = atomic_load(&c->alive) + atomic_load(&c->reserved) +
+		       atomic_load(&buf_beside);
+
+	return all - min_u64(all, c->budget);
+}
+
+/* What nobody has asked for yet goes before what somebody has. */
+static void take_from_beside(struct cache *c)
+{
+	buf_beside_fn *less = atomic_load(&buf_beside_less);
+	uint64_t over = less ? over_budget(c) : 0;
+
+	if (over)
+		less(over);
 }
 
 /* Young ones while they have more than they may, but none that was looked at
@@ -289,6 +301,7 @@ void policy_evict(struct cache *c)
 	uint64_t ready = atomic_load(&c->ready) + SHARDS, pinned = 0;
 	uint64_t start = cache_now(c), tries = ready * PASSES;
 
+	take_from_beside(c);
 	while (tries-- > 0 && pinned <= ready && over_budget(c)) {
 		enum shard_queue queue;
 		struct shard *s = next_shard(c, start, &queue);

@@ -244,8 +244,9 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 	size_t served = atomic_fetch_add(&b->served, bytes) + bytes;
 	int r = pin_buf(x, b, out, err);
 
-	if (!r && forward && served - bytes < size)
-		behind_note(&s->behind, x, size, served);
+	if (!r && forward && served - bytes < size && served >= size)
+		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
+			   size, served);
 	return r;
 }
 
