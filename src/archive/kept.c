@@ -15,7 +15,8 @@
  * be.  A window that is taken is a reader's, or the cache's; with its last reference
  * its pages are given back, but for those that it shares with a neighbour: these go
  * with the last of all.  The pages are shared ones, and removed, not just unmapped: helper
- * processes that are forked later would keep copies of private ones.
+ * processes that are forked later would keep copies of private ones.  (They do not have
+ * these either, once the daemon is alone; but it was forked after the pass itself.)
  *
  * All streams share one bound.  What counts in it are bytes that are kept and that
  * nobody took.  Where the cache needs room, they are the first to go, from the end: nobody
@@ -60,7 +61,7 @@ struct kept {
 
 static struct {
 	_Atomic uint64_t most, used;
-	_Atomic bool beside;
+	_Atomic bool beside, alone;
 	pthread_mutex_t lock; /* the list, and `last` of those in it */
 	struct kept *first;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -174,6 +175,8 @@ struct kept *kept_new(void)
 	k->data = p;
 	k->reserved = most;
 	k->beside = atomic_load(&all.beside);
+	if (atomic_load(&all.alone))
+		madvise(p, most, MADV_DONTFORK);
 	atomic_init(&k->refs, 1);
 	touch_begin(k);
 	return k;
@@ -253,6 +256,15 @@ static void list(struct kept *k)
 	k->next = all.first;
 	all.first = k;
 	atomic_store(&buf_beside_less, less);
+}
+
+void stream_keep_alone(void)
+{
+	lock_scope(&all.lock);
+	atomic_store(&all.alone, true);
+	for (struct kept *k = all.first; k; k = k->next)
+		if (k->reserved)
+			madvise(k->data, k->reserved, MADV_DONTFORK);
 }
 
 static void unlist(struct kept *k)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/stream.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/archive.h"
@@ -317,6 +318,7 @@ void source_close(struct source *s)
 
 int source_isolate(bool keep_stderr, struct error *err)
 {
+	stream_keep_alone();
 	return hdf5_isolate_start(keep_stderr, err);
 }
 

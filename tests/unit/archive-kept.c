@@ -3,8 +3,11 @@
 #include "archive/kept.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "test.h"
@@ -161,6 +164,42 @@ TEST(one_bound)
 	kept_free(b);
 }
 
+/* How a process ends that writes there. */
+static int child_writes(unsigned char *at)
+{
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		*at = (unsigned char)~*at;
+		_exit(0);
+	}
+	CHECK_EQ_I(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+TEST(no_child_has_it)
+{
+	struct kept *k = passed(64 * MIB, true), *later;
+	struct buf *b = kept_take(k, &point[0], 0, &gauge), *c;
+
+	CHECK(b);
+	stream_keep_alone();
+	later = passed(64 * MIB, true);
+	c = kept_take(later, &point[0], 0, &gauge);
+	CHECK(c);
+	CHECK(child_writes(b->data) != 0);
+	CHECK(child_writes(c->data) != 0);
+	CHECK_MEM(b->data, data, point[0].size);
+	CHECK_MEM(c->data, data, point[0].size);
+	buf_unref(b);
+	buf_unref(c);
+	kept_free(k);
+	kept_free(later);
+}
+
 static void *takes(void *arg)
 {
 	uintptr_t n = 0;
@@ -203,6 +242,7 @@ int main(void)
 	RUN(what_nobody_takes);
 	RUN(one_bound);
 	RUN(many_threads);
+	RUN(no_child_has_it);
 	free(data);
 	return test_done();
 }
