@@ -93,18 +93,6 @@ TEST(golden)
 		codec_test_decodes(&rows[i]);
 }
 
-/* The definition, bit by bit. */
-static void shuffle_bits(const unsigned char *in, size_t n, size_t elem,
-			 unsigned char *out)
-{
-	memset(out, 0, n * elem);
-	for (size_t i = 0; i < n; i++)
-		for (size_t bit = 0; bit < 8 * elem; bit++)
-			if (in[i * elem + bit / 8] >> bit % 8 & 1)
-				out[bit * (n / 8) + i / 8] |=
-					(unsigned char)(1u << i % 8);
-}
-
 TEST(paths)
 {
 	static const unsigned elems[] = {1,  2,  3,  4,  5,   8,    12,
@@ -120,7 +108,7 @@ TEST(paths)
 			unsigned char *out = malloc(size);
 
 			CHECK(bits && out);
-			shuffle_bits(plain, n, elem, bits);
+			codec_test_shuffle_bits(plain, n, elem, bits);
 			for (unsigned path = 0; path <= shuffle_best_path();
 			     path++) {
 				memset(out, 0xee, size);
@@ -168,7 +156,7 @@ static unsigned char *encode(uint32_t elem, uint32_t block,
 
 		if (!n)
 			break;
-		shuffle_bits(plain + done, n, elem, bits);
+		codec_test_shuffle_bits(plain + done, n, elem, bits);
 		if (compression) {
 			at += put_block(out + at, cap - at, compression, bits,
 					n * elem);

@@ -93,18 +93,6 @@ static void check(const struct codec_test *t, bool words)
 
 /* ---- LZ4, and bitshuffle -------------------------------------------------- */
 
-/* The definition, bit by bit. */
-static void shuffle_bits(const unsigned char *in, size_t n, size_t elem,
-			 unsigned char *out)
-{
-	memset(out, 0, n * elem);
-	for (size_t i = 0; i < n; i++)
-		for (size_t bit = 0; bit < 8 * elem; bit++)
-			if (in[i * elem + bit / 8] >> bit % 8 & 1)
-				out[bit * (n / 8) + i / 8] |=
-					(unsigned char)(1u << i % 8);
-}
-
 /* A frame of blocks, `elem` 0: not shuffled.  The caller frees it. */
 static unsigned char *frame_of(const unsigned char *plain, size_t n,
 			       size_t block, size_t elem, size_t *len)
@@ -129,7 +117,7 @@ static unsigned char *frame_of(const unsigned char *plain, size_t n,
 			break;
 		}
 		if (elem) {
-			shuffle_bits(from, size / elem, elem, tmp);
+			codec_test_shuffle_bits(from, size / elem, elem, tmp);
 			from = tmp;
 		}
 		stored = LZ4_compress_default((const char *)from,

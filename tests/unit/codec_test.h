@@ -56,6 +56,18 @@ static inline unsigned char *codec_test_filled(int byte, size_t n)
 	return p;
 }
 
+/* What bitshuffle is defined to do to n elements, bit by bit. */
+static inline void codec_test_shuffle_bits(const unsigned char *in, size_t n,
+					   size_t elem, unsigned char *out)
+{
+	memset(out, 0, n * elem);
+	for (size_t i = 0; i < n; i++)
+		for (size_t bit = 0; bit < 8 * elem; bit++)
+			if (in[i * elem + bit / 8] >> bit % 8 & 1)
+				out[bit * (n / 8) + i / 8] |=
+					(unsigned char)(1u << i % 8);
+}
+
 /*
  * Random bytes that compress more or less: runs of one byte, repeats of what is
  * a few elements of `width` bytes or far behind, small numbers, noise.  The
