@@ -70,6 +70,7 @@ void stream_keep(uint64_t bytes, bool beside)
 {
 	atomic_store(&all.most, bytes);
 	atomic_store(&all.beside, beside);
+	atomic_store(&all.alone, false);
 }
 
 uint64_t stream_kept(void)

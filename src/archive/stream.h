@@ -115,8 +115,8 @@ void stream_memory(uint64_t bytes);
 void stream_keep(uint64_t bytes, bool beside);
 /* How many are, and were not taken by anybody. */
 uint64_t stream_kept(void);
-/* Processes that are forked from now on have none of it: those that read damaged files for
- * us may write anywhere.  The daemon has been forked. */
+/* Processes that are forked from now on have none of it, until stream_keep is called again:
+ * those that read damaged files for us may write anywhere.  The daemon has been forked. */
 void stream_keep_alone(void);
 
 #endif

@@ -5,6 +5,7 @@ reads it first, within the cache's budget, and is right however much of it was k
 import os
 import random
 import sys
+import tempfile
 import threading
 
 sys.dont_write_bytecode = True
@@ -14,7 +15,7 @@ import lib
 import stagelib
 from arc import one, scratch, sh
 from checks import check, equal, note, read, same_bytes
-from lib import Mount, exits, rss, tensorfs, wait_until
+from lib import Mount, exits, rss, run, tensorfs, wait_until
 
 MIB = 1 << 20
 FILES = 300
@@ -167,6 +168,19 @@ def staged(t):
         exits(tensorfs("unstage", "--to", out, "--all"), 0, "unstage")
 
 
+def mounted_instead(t):
+    """What does not fit is mounted: the daemon has what its own pass kept."""
+    with tempfile.TemporaryDirectory(dir=scratch("instead")) as to:
+        exits(run("mount", "-t", "tmpfs", "-o", "size=4m", "none", to), 0,
+              "a small tmpfs")
+        try:
+            with Mount(t, opts=("--stage=fit", "--to", to, "--index=none")) as m:
+                compare(m, shuffled(6))
+                equal(m.stats()["chunks_decoded"], 0, "chunks decoded")
+        finally:
+            exits(run("umount", to), 0, "umount of the tmpfs")
+
+
 def in_a_group(t):
     """Memory that is held meanwhile is no reason to refuse: it is given up as the
     tree is written."""
@@ -200,6 +214,7 @@ def main():
     for ext in ("gz", "zst"):
         one("stage:" + ext, staged, t + "." + ext)
         one("group:" + ext, in_a_group, t + "." + ext)
+        one("instead:" + ext, mounted_instead, t + "." + ext)
 
 
 stagelib.private_shm()
