@@ -233,13 +233,26 @@ def root_private():
         rounds(["--private"], False, "root, private")
 
 
+def freeze(run):
+    """All processes of a run, stopped.  Whoever was forked while the table was read, or
+    by one who had not stopped yet, is found by looking again."""
+    known, quiet = [], 0
+    while quiet < 3:
+        new = [p for p in [run.pid] + [b.pid for b in below(run.pid, processes())]
+               if p not in known]
+        kill(new, signal.SIGSTOP)
+        known += new
+        quiet = 0 if new else quiet + 1
+        time.sleep(0.02)
+    return known
+
+
 def all_at_once(options, as_user):
     """As a cgroup is killed: a dead mount may stay, until the next run."""
     fresh_base()
     run = start(options, as_user, LONG)
     check(wait_until(lambda: victims(run, "child")[0], 20), "no command")
-    known = [p.pid for p in below(run.pid, processes())] + [run.pid]
-    kill(known, signal.SIGSTOP)
+    known = freeze(run)
     kill(known)
     run.communicate(timeout=20)
     check(wait_until(lambda: not [p for p in processes() if p.pid in known], 10),
