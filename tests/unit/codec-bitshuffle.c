@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bitshuffle: what the reference wrote, round trips, every path, damage. */
+/* Bitshuffle: what the reference wrote, round trips, damage. */
 #include <lz4.h>
 #include <zstd.h>
 
-#include "codec/bitplane.h"
 #include "codec_test.h"
 
 /*
@@ -91,34 +90,6 @@ TEST(golden)
 
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
 		codec_test_decodes(&rows[i]);
-}
-
-TEST(paths)
-{
-	static const unsigned elems[] = {1,  2,  3,  4,  5,   8,    12,
-					 16, 33, 64, 65, 300, 2048, 9000};
-
-	for (unsigned e = 0; e < sizeof elems / sizeof *elems; e++)
-		for (unsigned round = 0; round < 12; round++) {
-			size_t elem = elems[e], most = 60000 / elem / 8 + 1;
-			size_t n = 8 * (1 + test_random() % most);
-			size_t size = n * elem;
-			unsigned char *plain = random_bytes(size);
-			unsigned char *bits = malloc(size);
-			unsigned char *out = malloc(size);
-
-			CHECK(bits && out);
-			codec_test_shuffle_bits(plain, n, elem, bits);
-			for (unsigned path = 0; path <= shuffle_best_path();
-			     path++) {
-				memset(out, 0xee, size);
-				bitplane_undo(path, bits, n, elem, out);
-				CHECK_MEM(out, plain, size);
-			}
-			free(plain);
-			free(bits);
-			free(out);
-		}
 }
 
 /* One block behind its size; how many bytes. */
@@ -336,7 +307,6 @@ TEST(damage)
 int main(void)
 {
 	RUN(golden);
-	RUN(paths);
 	RUN(round_trips);
 	RUN(large_blocks);
 	RUN(default_blocks);
