@@ -3,7 +3,8 @@
 /*
  * Rows are asked for some thousands at a time, and nothing of a compressed buffer can
  * be had without all that is before it.  So a few buffers are kept as they decode, of
- * all files together: the next rows want the same ones.
+ * all files together: the next rows want the same ones.  Whoever wants one that somebody
+ * is decoding waits for it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,10 +31,14 @@ struct decoded {
 	uint64_t pos, stored, size;
 	unsigned users; /* under the lock: those who have it, and the table */
 	uint64_t used;  /* when, in accesses */
+	bool is_made; /* under the lock; then, what does not change any more: */
+	int r;        /* 0, or why there are no data */
+	struct error why;
 	unsigned char *data;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t was_made = PTHREAD_COND_INITIALIZER;
 static struct decoded *kept[KEPT_MAX];
 static uint64_t kept_bytes, accesses;
 
@@ -76,44 +81,63 @@ static bool is_of(const struct decoded *d, const struct arrow_buffer *b)
 	       d->codec == b->codec;
 }
 
-static struct decoded *get(const struct arrow_buffer *b)
+/* With the lock: in place of those that were used least recently. */
+static void keep(struct decoded *d)
 {
-	lock_scope(&kept_lock);
+	struct decoded **place = NULL;
 
 	for (unsigned i = 0; i < KEPT_MAX; i++)
-		if (is_of(kept[i], b)) {
-			kept[i]->users++;
-			kept[i]->used = ++accesses;
-			return kept[i];
-		}
-	return NULL;
-}
-
-/* In place of those that were used least recently; its maker has it as well. */
-static void keep(const struct arrow_buffer *b, struct decoded *d)
-{
-	struct decoded **free_one = NULL;
-	lock_scope(&kept_lock);
-
-	for (unsigned i = 0; i < KEPT_MAX; i++) {
-		/* Somebody else was faster. */
-		if (is_of(kept[i], b))
-			return;
 		if (!kept[i])
-			free_one = &kept[i];
-	}
-	while (kept_bytes > KEPT_BYTES - d->size) {
-		free_one = oldest();
-		take_out(free_one);
-	}
-	if (!free_one) {
-		free_one = oldest();
-		take_out(free_one);
+			place = &kept[i];
+	while (kept_bytes > KEPT_BYTES - d->size || !place) {
+		place = oldest();
+		take_out(place);
 	}
 	kept_bytes += d->size;
 	d->users++;
+	*place = d;
+}
+
+/* The buffer, of `size` bytes; NULL: out of memory.  When `mine`, the caller is to decode
+ * it, and to say so by made(). */
+static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
+			   bool *mine)
+{
+	struct decoded *d = NULL;
+	lock_scope(&kept_lock);
+
+	for (unsigned i = 0; i < KEPT_MAX && !d; i++)
+		if (is_of(kept[i], b))
+			d = kept[i];
+	*mine = !d;
+	if (*mine) {
+		d = calloc(1, sizeof *d);
+		if (!d)
+			return NULL;
+		d->of = b->s;
+		d->codec = b->codec;
+		d->pos = b->pos;
+		d->stored = b->size;
+		d->size = size;
+		keep(d);
+	}
+	d->users++;
 	d->used = ++accesses;
-	*free_one = d;
+	while (!*mine && !d->is_made)
+		pthread_cond_wait(&was_made, &kept_lock);
+	return d;
+}
+
+/* What failed is tried again by who comes next. */
+static void made(struct decoded *d)
+{
+	lock_scope(&kept_lock);
+
+	d->is_made = true;
+	for (unsigned i = 0; d->r < 0 && i < KEPT_MAX; i++)
+		if (kept[i] == d)
+			take_out(&kept[i]);
+	pthread_cond_broadcast(&was_made);
 }
 
 static void release(struct decoded *d)
@@ -224,29 +248,38 @@ static int read_stored(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 	return r;
 }
 
-static struct decoded *decoded_of(const struct arrow_buffer *b,
-				  unsigned char *data, uint64_t n)
+/* Nobody else has it, or will have it. */
+static int decode_part(const struct arrow_buffer *b, uint64_t all,
+		       uint64_t from, uint64_t n, unsigned char **out,
+		       struct error *err)
 {
-	struct decoded *d = malloc(sizeof *d);
+	unsigned char *data;
+	int r = decode(b, all, &data, err);
 
-	if (d)
-		*d = (struct decoded){.of = b->s,
-				      .codec = b->codec,
-				      .pos = b->pos,
-				      .stored = b->size,
-				      .size = n,
-				      .users = 1,
-				      .data = data};
-	return d;
+	if (r < 0)
+		return r;
+	memmove(data, data + from, n);
+	*out = data;
+	return 0;
+}
+
+static int copy_part(const struct decoded *d, uint64_t from, uint64_t n,
+		     unsigned char **out, struct error *err)
+{
+	if (d->r < 0) {
+		if (err)
+			*err = d->why;
+		return d->r;
+	}
+	return copy(d->data + from, n, out, err);
 }
 
 int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 		      unsigned char **out, uint64_t *decoded, struct error *err)
 {
-	unsigned char *data = NULL;
-	struct decoded *d;
+	struct decoded *d = NULL;
+	bool plain, mine = true;
 	uint64_t all;
-	bool plain;
 	int r = arrow_buffer_size(b, &all, &plain, err);
 
 	if (decoded)
@@ -258,24 +291,22 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 				 "a batch has fewer bytes than its rows take");
 	if (plain)
 		return read_stored(b, from, n, out, err);
-	d = get(b);
+	if (!b->once && all <= KEPT_BYTES)
+		d = get(b, all, &mine);
 	if (!d) {
-		r = decode(b, all, &data, err);
-		if (r < 0)
-			return r;
-		if (decoded)
+		r = decode_part(b, all, from, n, out, err);
+		if (r == 0 && decoded)
 			*decoded = all;
-		d = b->once || all > KEPT_BYTES ? NULL
-						: decoded_of(b, data, all);
-		if (!d) {
-			memmove(data, data + from, n);
-			*out = data;
-			return 0;
-		}
-		keep(b, d);
+		return r;
+	}
+	if (mine) {
+		d->r = decode(b, all, &d->data, &d->why);
+		made(d);
+		if (d->r == 0 && decoded)
+			*decoded = all;
 	}
 	/* If it had another length before, the file is not what it was. */
-	r = d->size == all ? copy(d->data + from, n, out, err)
+	r = d->size == all ? copy_part(d, from, n, out, err)
 			   : error_set(err, -EIO, "a batch is not what it was");
 	release(d);
 	return r;
