@@ -445,6 +445,8 @@ def foreground_in_a_step():
         check(wait_until(lambda: mount_line(mnt), 20), "not mounted")
         usable(mnt)
         check(p.poll() is None, "went to the background")
+        # The helper that opened the source may be about to leave.
+        wait_until(lambda: pids_with(mnt) == [p.pid], 10)
         equal(pids_with(mnt), [p.pid], "processes")
         p.terminate()
         equal(p.wait(20), 0, "exit status after SIGTERM")
