@@ -11,12 +11,6 @@ libbz2-dev libblosc-dev libjansson-dev zlib1g-dev liblzma-dev liblzo2-dev \
 libxxhash-dev libsquashfuse-dev libsquashfs-dev libarchive-dev libsnappy-dev"
 packages_sample="python3-h5py python3-numpy"
 packages_style="clang-format"
-# A compiler for the processor that this one is not.
-if [ "$(uname -m)" = aarch64 ]; then
-	packages_cross="gcc-x86-64-linux-gnu libc6-dev-amd64-cross"
-else
-	packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
-fi
 packages_test="clang libclang-rt-dev llvm python3-torch python3-torchvision \
 hdf5-tools attr mandoc fio xz-utils util-linux procps \
 bitshuffle hdf5-filter-plugin hdf5-filter-plugin-blosc-serial python3-hdf5plugin \
@@ -24,7 +18,12 @@ python3-tables python3-netcdf4 python3-hyperspy python3-dask python3-pil \
 python3-tifffile python3-zarr python3-xarray python3-fsspec octave \
 libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng squashfuse \
 bzip2 lbzip2 pigz zstd lz4 pixz lzop tar zip unzip sshfs openssh-sftp-server systemd \
-strace qemu-user-static $packages_cross"
+strace"
+# To build for the processor that this one is not, and to run that.
+packages_other="qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+if [ "$(uname -m)" = aarch64 ]; then
+	packages_other="qemu-user-static gcc-x86-64-linux-gnu libc6-dev-amd64-cross"
+fi
 # What the benchmarks compare with, beside what tests need.
 packages_bench="build-essential squashfs-tools squashfuse archivemount hdf5-tools \
 python3-dask tar zstd pixz xz-utils fuse3 util-linux"
