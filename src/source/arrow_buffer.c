@@ -2,9 +2,9 @@
 /* Compressed buffers of Arrow batches: decoded whole, read piece by piece. */
 /*
  * Rows are asked for some thousands at a time, and nothing of a compressed buffer can
- * be had without all that is before it.  So a few buffers are kept as they decode, of
- * all files together: the next rows want the same ones.  Whoever wants one that somebody
- * is decoding waits for it.
+ * be had without all that is before it.  So a few buffers are kept decoded, of all files
+ * together: the next rows want the same ones.  One that somebody is decoding is waited
+ * for, of whatever size it is; it takes the place of others when it has been decoded.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,16 +29,18 @@ struct decoded {
 	const struct arrays *of;
 	enum arrow_codec codec;
 	uint64_t pos, stored, size;
+	struct decoded *next; /* under the lock: of those that are being made */
 	unsigned users; /* under the lock: those who have it, and the table */
-	uint64_t used;  /* when, in accesses */
-	bool is_made; /* under the lock; then, what does not change any more: */
-	int r;        /* 0, or why there are no data */
+	uint64_t used;  /* under the lock: when, in accesses */
+	bool is_made;   /* under the lock; then, what does not change: */
+	int r;          /* 0, or why there are no data */
 	struct error why;
 	unsigned char *data;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t was_made = PTHREAD_COND_INITIALIZER;
+static struct decoded *making; /* no more than there are threads */
 static struct decoded *kept[KEPT_MAX];
 static uint64_t kept_bytes, accesses;
 
@@ -95,7 +97,20 @@ static void keep(struct decoded *d)
 	}
 	kept_bytes += d->size;
 	d->users++;
+	d->used = ++accesses;
 	*place = d;
+}
+
+/* With the lock. */
+static struct decoded *find(const struct arrow_buffer *b)
+{
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (is_of(kept[i], b))
+			return kept[i];
+	for (struct decoded *d = making; d; d = d->next)
+		if (is_of(d, b))
+			return d;
+	return NULL;
 }
 
 /* The buffer, of `size` bytes; NULL: out of memory.  When `mine`, the caller is to decode
@@ -103,12 +118,10 @@ static void keep(struct decoded *d)
 static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
 			   bool *mine)
 {
-	struct decoded *d = NULL;
+	struct decoded *d;
 	lock_scope(&kept_lock);
 
-	for (unsigned i = 0; i < KEPT_MAX && !d; i++)
-		if (is_of(kept[i], b))
-			d = kept[i];
+	d = find(b);
 	*mine = !d;
 	if (*mine) {
 		d = calloc(1, sizeof *d);
@@ -119,7 +132,8 @@ static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
 		d->pos = b->pos;
 		d->stored = b->size;
 		d->size = size;
-		keep(d);
+		d->next = making;
+		making = d;
 	}
 	d->users++;
 	d->used = ++accesses;
@@ -129,14 +143,17 @@ static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
 }
 
 /* What failed is tried again by who comes next. */
-static void made(struct decoded *d)
+static void made(struct decoded *d, bool once)
 {
+	struct decoded **at = &making;
 	lock_scope(&kept_lock);
 
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
 	d->is_made = true;
-	for (unsigned i = 0; d->r < 0 && i < KEPT_MAX; i++)
-		if (kept[i] == d)
-			take_out(&kept[i]);
+	if (d->r == 0 && !once && d->size <= KEPT_BYTES)
+		keep(d);
 	pthread_cond_broadcast(&was_made);
 }
 
@@ -145,6 +162,14 @@ static void release(struct decoded *d)
 	lock_scope(&kept_lock);
 
 	drop(d);
+}
+
+/* Its data, when nobody else has it: it is not kept, and was removed by made(). */
+static unsigned char *data_of_last(struct decoded *d)
+{
+	lock_scope(&kept_lock);
+
+	return d->users == 1 ? steal_pointer(&d->data) : NULL;
 }
 
 void arrow_buffers_forget(const struct arrays *of)
@@ -248,37 +273,30 @@ static int read_stored(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 	return r;
 }
 
-/* Nobody else has it, or will have it. */
-static int decode_part(const struct arrow_buffer *b, uint64_t all,
-		       uint64_t from, uint64_t n, unsigned char **out,
-		       struct error *err)
-{
-	unsigned char *data;
-	int r = decode(b, all, &data, err);
-
-	if (r < 0)
-		return r;
-	memmove(data, data + from, n);
-	*out = data;
-	return 0;
-}
-
-static int copy_part(const struct decoded *d, uint64_t from, uint64_t n,
+/* Bytes of what has been made. */
+static int take_part(struct decoded *d, uint64_t from, uint64_t n,
 		     unsigned char **out, struct error *err)
 {
-	if (d->r < 0) {
-		if (err)
-			*err = d->why;
+	unsigned char *data, *less;
+
+	if (d->r < 0 && err)
+		*err = d->why;
+	if (d->r < 0)
 		return d->r;
-	}
-	return copy(d->data + from, n, out, err);
+	data = data_of_last(d);
+	if (!data)
+		return copy(d->data + from, n, out, err);
+	memmove(data, data + from, n);
+	less = realloc(data, n ? n : 1);
+	*out = less ? less : data;
+	return 0;
 }
 
 int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 		      unsigned char **out, uint64_t *decoded, struct error *err)
 {
-	struct decoded *d = NULL;
-	bool plain, mine = true;
+	struct decoded *d;
+	bool plain, mine;
 	uint64_t all;
 	int r = arrow_buffer_size(b, &all, &plain, err);
 
@@ -291,22 +309,17 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 				 "a batch has fewer bytes than its rows take");
 	if (plain)
 		return read_stored(b, from, n, out, err);
-	if (!b->once && all <= KEPT_BYTES)
-		d = get(b, all, &mine);
-	if (!d) {
-		r = decode_part(b, all, from, n, out, err);
-		if (r == 0 && decoded)
-			*decoded = all;
-		return r;
-	}
+	d = get(b, all, &mine);
+	if (!d)
+		return no_memory(err);
 	if (mine) {
 		d->r = decode(b, all, &d->data, &d->why);
-		made(d);
+		made(d, b->once);
 		if (d->r == 0 && decoded)
 			*decoded = all;
 	}
 	/* If it had another length before, the file is not what it was. */
-	r = d->size == all ? copy_part(d, from, n, out, err)
+	r = d->size == all ? take_part(d, from, n, out, err)
 			   : error_set(err, -EIO, "a batch is not what it was");
 	release(d);
 	return r;

@@ -82,8 +82,9 @@ struct arrow_buffer {
 int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 		      struct error *err);
 #define ARROW_PREFIX 8
-/* Bytes [from, from + n) of it, decoded (malloc'ed).  *decoded, which may be NULL: the
- * bytes that had to be decoded for that.  As above; errors of unpack; -ENOMEM. */
+/* Bytes [from, from + n) of it, decoded (malloc'ed).  When another thread is decoding it,
+ * its data are waited for, or its error.  *decoded, which may be NULL: the bytes that
+ * this call decoded, 0 when another one had or did.  As above; errors of unpack; -ENOMEM. */
 int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 		      unsigned char **out, uint64_t *decoded,
 		      struct error *err);
