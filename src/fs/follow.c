@@ -24,14 +24,13 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "base/system.h"
 #include "fs/follow_private.h"
 #include "store/thread.h"
 
-/* Of the memory that is there, for what readers are ahead of. */
-#define MEMORY_SHARE 4
 /* Of the cache, for what is kept. */
 #define KEEP_SHARE 2
+/* As much of that as marks take, at most. */
+#define MARKS_SHARE 2
 /* READs that are looked at, and files made ready, in one round. */
 #define ROUND 64
 /* Where nobody is on a course, so many READs wake the thread. */
@@ -58,6 +57,18 @@ static void track_clear(struct track *t)
 	t->course = NULL;
 	atomic_store(&t->known, false);
 	atomic_store(&t->files, NULL);
+}
+
+/* Bytes that may be ready and not read yet: of what the kernel has only the marks are in
+ * the cache.  What it does not take is, as far as there is room. */
+static uint64_t window_now(const struct follow *f)
+{
+	uint64_t room = 0;
+
+	if (f->push && f->reluctant < FOLLOW_RELUCTANT / 2)
+		room = push_may_fill(f->push);
+	return room ? min_u64(room, f->keep_max / MARKS_SHARE * COURSE_MARK)
+		    : f->keep_max * (f->push ? KEEP_SHARE : 1);
 }
 
 /* As many samples for each. */
@@ -271,6 +282,17 @@ static bool collect(struct follow *f, struct round *x)
 	return !f->stop;
 }
 
+/* Memory comes and goes. */
+static void look_at_memory(struct follow *f)
+{
+	uint64_t now = window_now(f), was = f->window;
+
+	if (max_u64(now, was) - min_u64(now, was) <= was / 8)
+		return;
+	f->window = now;
+	share_window(f);
+}
+
 /* Some files of each track. */
 static void work(struct follow *f, struct round *x)
 {
@@ -305,6 +327,7 @@ static void *run(void *arg)
 		follow_settle(x.done);
 		for (unsigned i = 0; i < x.n; i++)
 			look_at(f, x.note[i]);
+		look_at_memory(f);
 		work(f, &x);
 	}
 	follow_discard(x.done);
@@ -348,20 +371,6 @@ bool follow_note(void *follow, uint64_t ino)
 	return expected;
 }
 
-/* Bytes that may be ready and not read yet. */
-static uint64_t window_of(const struct follow *f)
-{
-	struct system_headroom h;
-	struct cache_usage u;
-
-	cache_usage(store_cache(f->fs->store), &u);
-	if (!f->push)
-		return u.budget / KEEP_SHARE;
-	system_headroom(&h);
-	return min_u64(u.budget,
-		       min_u64(h.left, system_available()) / MEMORY_SHARE);
-}
-
 int follow_new(struct follow **out, struct fs *fs, struct push *push,
 	       const struct follow_order *o, struct error *err)
 {
@@ -376,9 +385,9 @@ int follow_new(struct follow **out, struct fs *fs, struct push *push,
 	f->fs = fs;
 	f->push = push;
 	f->order = o;
-	f->window = window_of(f);
 	cache_usage(store_cache(fs->store), &u);
 	f->keep_max = u.budget / KEEP_SHARE;
+	f->window = window_now(f);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

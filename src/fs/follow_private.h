@@ -15,6 +15,9 @@
 #define TRACKS 4
 /* READs that were not looked at yet; more are forgotten. */
 #define NOTES 1024
+/* The kernel takes next to nothing: about so many files more refused than taken, half of it
+ * is enough. */
+#define FOLLOW_RELUCTANT 64
 
 struct track {
 	struct follow *f;
@@ -43,6 +46,8 @@ struct follow {
 	bool found, warned;  /* anything; that nothing was */
 	struct batch *batch; /* being filled; NULL */
 	bool refused;        /* the kernel did not take the last file */
+	unsigned
+		reluctant; /* more for each that it did not take, less for others */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;

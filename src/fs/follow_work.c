@@ -212,6 +212,15 @@ static bool hand_over(struct track *t, uint64_t position, uint64_t ino,
 	return true;
 }
 
+static void note_taken(struct follow *f, bool taken)
+{
+	f->refused = !taken;
+	if (taken && f->reluctant)
+		f->reluctant--;
+	else if (!taken && f->reluctant < FOLLOW_RELUCTANT)
+		f->reluctant++;
+}
+
 /* What the kernel does not know is kept, if there is room. */
 static void settle_one(struct batch *b, unsigned i)
 {
@@ -219,7 +228,7 @@ static void settle_one(struct batch *b, unsigned i)
 	struct kept *k;
 
 	t->in_flight--;
-	b->f->refused = b->push.result[i] != 0;
+	note_taken(b->f, b->push.result[i] == 0);
 	if (b->push.result[i] == 0) {
 		counter_add(COUNT_ORDER_READY, 1);
 		return;

@@ -130,6 +130,11 @@ void push_batch(struct push *p, struct push_batch *b)
 	b->done(b);
 }
 
+uint64_t push_may_fill(const struct push *p)
+{
+	return push_room(p->room);
+}
+
 uint64_t push_file_max(const struct push *p)
 {
 	return p->options.file_max;

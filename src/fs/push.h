@@ -50,6 +50,9 @@ struct push_batch {
 /* Have them stored; waits while many are under way.  `done` is called in any case, at the
  * latest by push_free. */
 void push_batch(struct push *p, struct push_batch *b);
+/* Bytes that may have been given to the kernel and not be read yet, as memory is now; 0: it
+ * is short. */
+uint64_t push_may_fill(const struct push *p);
 /* Files that are larger are not pushed. */
 uint64_t push_file_max(const struct push *p);
 /* A READ was answered by `r` (of which the bytes may be released); `waited`: it had to

@@ -16,10 +16,10 @@
 #include "base/number.h"
 #include "order/course_private.h"
 
-/* Positions made ready at once, besides those being read: readers show once a mark. */
-#define LEAD (4 * COURSE_MARK)
 /* Unexpected reads after which a course is given up. */
 #define ASTRAY_MAX 64
+/* Positions that the window is extended by at once: each is looked up. */
+#define EXTEND_MOST 256
 /* Searches, by the number of these. */
 #define SEARCH_FIRST 4
 #define SEARCH_STEP 32
@@ -49,7 +49,8 @@ struct course *course_new(const struct order *o, uint64_t bytes,
 	c->by_key = calloc(slots, sizeof *c->by_key);
 	c->by_sample = calloc(slots, sizeof *c->by_sample);
 	c->at[0] = malloc((o->length ? o->length : 1) * sizeof **c->at);
-	if (c->slot && c->by_key && c->by_sample && c->at[0])
+	c->has = calloc(1, course_has_size(o));
+	if (c->has && c->slot && c->by_key && c->by_sample && c->at[0])
 		return c;
 	course_free(c);
 	return NULL;
@@ -66,6 +67,7 @@ void course_free(struct course *c)
 	free(c->by_sample);
 	free(c->at[0]);
 	free(c->at[1]);
+	free(c->has);
 	free(c);
 }
 
@@ -84,22 +86,6 @@ bool course_is_known(const struct course *c)
 
 /* ---- the window ---------------------------------------------------------- */
 
-static struct slot *slot_at(struct course *c, uint64_t position)
-{
-	return &c->slot[position & c->mask];
-}
-
-/* The position that a slot is at, given that it is one of the window. */
-static uint64_t position_of(const struct course *c, uint32_t slot)
-{
-	return c->front + ((slot - (uint32_t)c->front) & c->mask);
-}
-
-static struct chain *key_chain(struct course *c, uint64_t key)
-{
-	return &c->by_key[(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & c->mask];
-}
-
 static struct chain *sample_chain(struct course *c, uint32_t sample)
 {
 	return &c->by_sample[sample * 2654435761u >> 7 & c->mask];
@@ -107,8 +93,9 @@ static struct chain *sample_chain(struct course *c, uint32_t sample)
 
 static void drop_first(struct course *c)
 {
-	struct slot *s = slot_at(c, c->front);
-	struct chain *k = key_chain(c, s->key), *n = sample_chain(c, s->sample);
+	struct slot *s = course_slot(c, c->front);
+	struct chain *k = course_chain(c, s->key),
+		     *n = sample_chain(c, s->sample);
 
 	/* It is the first of both: they are in order of positions. */
 	if (s->key)
@@ -126,6 +113,7 @@ void course_clear(struct course *c)
 	while (c->front < c->top)
 		drop_first(c);
 	c->group = UINT64_MAX;
+	c->n_at_hand = 0;
 }
 
 static void append(struct course *c, struct chain *chain, size_t link)
@@ -166,7 +154,7 @@ static bool reaches(struct course *c, uint64_t position)
 
 static void add_last(struct course *c)
 {
-	struct slot *s = slot_at(c, c->top);
+	struct slot *s = course_slot(c, c->top);
 	struct course_file f = {0, 0};
 
 	*s = (struct slot){.sample = sample_at(c, c->top)};
@@ -175,7 +163,7 @@ static void add_last(struct course *c)
 	s->key = f.key;
 	s->size = f.size;
 	if (s->key)
-		append(c, key_chain(c, s->key),
+		append(c, course_chain(c, s->key),
 		       offsetof(struct slot, next_key));
 	append(c, sample_chain(c, s->sample),
 	       offsetof(struct slot, next_sample));
@@ -183,19 +171,15 @@ static void add_last(struct course *c)
 	c->top++;
 }
 
-/* As many positions as fit; two at least. */
-static void extend(struct course *c)
+/* As many positions as fit, two at least; some of them now. */
+void course_extend(struct course *c)
 {
-	while (c->top - c->front <= c->mask &&
-	       c->top - c->front < c->order.length &&
-	       (c->sum < c->bytes || c->top <= c->high + 1) &&
-	       reaches(c, c->top))
+	for (unsigned i = 0;
+	     i < EXTEND_MOST && c->top - c->front <= c->mask &&
+	     c->top - c->front < c->order.length &&
+	     (c->sum < c->bytes || c->top <= c->high + 1) && reaches(c, c->top);
+	     i++)
 		add_last(c);
-}
-
-static uint64_t slack_of(const struct course *c)
-{
-	return min_u64(c->slack, (c->top - c->front) / 2);
 }
 
 static void lose(struct course *c)
@@ -209,6 +193,7 @@ static void lose(struct course *c)
 static void turn_over(struct course *c)
 {
 	c->base += c->order.length;
+	course_trust(c);
 	if (is_steady(c)) {
 		c->epoch += c->further;
 		return;
@@ -223,7 +208,7 @@ static void turn_over(struct course *c)
 /* Behind this position nobody reads any more. */
 static void advance(struct course *c)
 {
-	uint64_t slack = slack_of(c), n = c->order.length;
+	uint64_t slack = course_slack(c), n = c->order.length;
 	uint64_t to = c->high > slack ? c->high - slack : 0;
 
 	if (to > c->front && c->reach <= c->mask)
@@ -247,7 +232,7 @@ static bool find(struct course *c, uint32_t sample, uint64_t *position)
 
 	for (uint32_t i = sample_chain(c, sample)->first; i;
 	     i = c->slot[i - 1].next_sample) {
-		uint64_t p = position_of(c, i - 1), far;
+		uint64_t p = course_position(c, i - 1), far;
 
 		if (c->slot[i - 1].sample != sample)
 			continue;
@@ -274,36 +259,39 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		c->base + where->low - min_u64(where->low, c->slack);
 	c->high = c->base + where->high;
 	c->n_latest = 0;
+	course_trust(c);
 	c->known = c->ever = true;
 	c->state.found++;
-	extend(c);
+	course_extend(c);
 	while (c->front < c->base + where->low &&
 	       c->high - c->front > (c->top - c->front) / 2) {
 		drop_first(c);
-		extend(c);
+		course_extend(c);
 	}
 	c->next = c->front;
 	/* Some may be behind those that were found, and read that themselves. */
 	for (uint64_t p = c->front; p < c->base + where->low; p++)
-		slot_at(c, p)->state = SLOT_LEFT;
+		course_slot(c, p)->state = SLOT_LEFT;
 	for (unsigned i = 0; i < c->reads.n; i++)
 		if (find(c, c->reads.at[i], &position)) {
-			slot_at(c, position)->seen = true;
-			slot_at(c, position)->state = SLOT_LEFT;
+			struct slot *s = course_slot(c, position);
+
+			course_was_read(c, s);
+			s->seen = true;
+			s->state = SLOT_LEFT;
 		}
 }
 
 static void see(struct course *c, uint64_t position)
 {
-	struct slot *s = slot_at(c, position);
+	struct slot *s = course_slot(c, position);
 	uint64_t first = 0, second = 0;
 
 	if (s->seen)
 		return;
 	if (s->kept)
 		c->state.marks++;
-	if (s->state == SLOT_WAITS)
-		s->state = SLOT_LEFT;
+	course_was_read(c, s);
 	s->seen = true;
 	c->latest[c->n_latest++ % COURSE_LATEST] = position;
 	for (unsigned i = 0; i < min_u64(c->n_latest, COURSE_LATEST); i++) {
@@ -355,7 +343,7 @@ void course_note(struct course *c, uint32_t sample)
 		return;
 	/* Far ahead somebody else may be; if they are many, they are found there. */
 	if (!c->known || !find(c, sample, &position) ||
-	    position > c->high + slack_of(c) + 2 * LEAD) {
+	    position > c->high + course_slack(c) + 2 * COURSE_LEAD) {
 		go_astray(c, sample);
 		return;
 	}
@@ -364,130 +352,4 @@ void course_note(struct course *c, uint32_t sample)
 	if (!c->astray)
 		c->reads.n = c->reads_next = 0;
 	see(c, position);
-}
-
-/* ---- what to do ---------------------------------------------------------- */
-
-/* Fewer positions than usual, fewer between two marks. */
-static uint64_t mark_step(const struct course *c)
-{
-	uint64_t step = (c->top - c->front) / 16;
-
-	return step < 1 ? 1 : min_u64(step, COURSE_MARK);
-}
-
-/* Not always the same ones of a batch. */
-static bool is_mark(const struct course *c, uint64_t position)
-{
-	uint64_t step = mark_step(c);
-
-	return position % step == position / step * 7 % step;
-}
-
-static uint64_t lead_end(const struct course *c)
-{
-	uint64_t half = (c->top - c->front) / 2;
-
-	return min_u64(c->high + 1 +
-			       min_u64(slack_of(c) + LEAD, max_u64(half, 1)),
-		       c->top);
-}
-
-/* The next of the chunk that was begun. */
-static bool next_of_group(struct course *c, uint64_t *position)
-{
-	uint64_t key;
-	uint32_t i;
-
-	if (c->group == UINT64_MAX || c->group < c->front)
-		return false;
-	key = slot_at(c, c->group)->key;
-	for (i = key ? slot_at(c, c->group)->next_key : 0; i;
-	     i = c->slot[i - 1].next_key)
-		if (position_of(c, i - 1) - c->front >= c->reach)
-			break;
-		else if (c->slot[i - 1].key == key &&
-			 c->slot[i - 1].state == SLOT_WAITS) {
-			*position = position_of(c, i - 1);
-			return true;
-		}
-	return false;
-}
-
-static bool next_alone(struct course *c, uint64_t *position)
-{
-	uint64_t end = lead_end(c);
-
-	while (c->next < end && slot_at(c, c->next)->state != SLOT_WAITS)
-		c->next++;
-	*position = c->next;
-	return c->next < end;
-}
-
-bool course_next(struct course *c, struct course_step *out)
-{
-	bool begins = false;
-	uint64_t p;
-
-	if (!c->known)
-		return false;
-	extend(c);
-	if (!next_of_group(c, &p)) {
-		begins = next_alone(c, &p);
-		c->group = UINT64_MAX;
-		if (!begins)
-			return false;
-	}
-	c->group = p;
-	*out = (struct course_step){p, slot_at(c, p)->sample, is_mark(c, p),
-				    begins};
-	return true;
-}
-
-void course_done(struct course *c, uint64_t position, enum course_result r,
-		 void *kept)
-{
-	struct slot *s = slot_at(c, position);
-
-	if (!c->known || position < c->front || position >= c->top) {
-		if (kept)
-			c->ops->drop(c->ctx, kept);
-		return;
-	}
-	if (r == COURSE_LATER) {
-		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
-		c->next = min_u64(c->next, position);
-		c->group = UINT64_MAX;
-		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
-		return;
-	}
-	s->state = r == COURSE_READY ? SLOT_READY : SLOT_LEFT;
-	s->kept = kept;
-}
-
-void course_limit(struct course *c, uint64_t bytes)
-{
-	c->bytes = bytes;
-}
-
-unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
-{
-	uint64_t end = lead_end(c), keys[16] = {0};
-	unsigned k = 0;
-
-	for (uint64_t p = c->next; c->known && p < end && k < n && k < 16;
-	     p++) {
-		const struct slot *s = slot_at(c, p);
-		unsigned i = 0;
-
-		if (s->state != SLOT_WAITS || !s->key)
-			continue;
-		while (i < k && keys[i] != s->key)
-			i++;
-		if (i < k)
-			continue;
-		keys[k] = s->key;
-		samples[k++] = s->sample;
-	}
-	return k;
 }

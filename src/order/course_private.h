@@ -4,16 +4,21 @@
 #define ORDER_COURSE_PRIVATE_H
 
 #include "order/course.h"
+#include "base/number.h"
 #include "order/spot.h"
 
-enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT };
+/* Positions made ready at once, besides those being read: readers show once a mark. */
+#define COURSE_LEAD (4 * COURSE_MARK)
+
+/* WARM: the kernel should have it. */
+enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT, SLOT_WARM };
 /* A position of the window.  Links are numbers of slots + 1; 0: none. */
 struct slot {
 	uint64_t key, size;
 	void *kept;
 	uint32_t sample;
 	uint32_t next_key, next_sample;
-	enum slot_state state;
+	uint8_t state; /* enum slot_state */
 	bool seen;
 };
 /* Slots of a hash value, the first position first. */
@@ -22,6 +27,7 @@ struct chain {
 };
 
 #define COURSE_LATEST 5
+#define COURSE_AT_HAND 8
 struct course {
 	struct order order;
 	const struct course_ops *ops;
@@ -42,6 +48,12 @@ struct course {
 		group; /* the last position of a chunk that was given out; UINT64_MAX */
 	/* Positions that a chunk is made ready for: fewer when there was no room. */
 	uint64_t reach;
+	/* Keys of chunks that readers had decoded themselves, the last ones. */
+	uint64_t at_hand[COURSE_AT_HAND];
+	unsigned n_at_hand, next_at_hand;
+	/* A bit a sample: the kernel was given it, or it was read. */
+	uint64_t *has;
+	uint64_t gone, since; /* reads of such, from position `since` on */
 	uint32_t mask;
 	struct slot *slot;
 	struct chain *by_key, *by_sample;
@@ -58,6 +70,38 @@ struct course {
 	struct course_state state;
 };
 
+static inline size_t course_has_size(const struct order *o)
+{
+	return (o->n / 64 + 1) * sizeof(uint64_t);
+}
+
+static inline struct slot *course_slot(struct course *c, uint64_t position)
+{
+	return &c->slot[position & c->mask];
+}
+
+/* The position that a slot is at, given that it is one of the window. */
+static inline uint64_t course_position(const struct course *c, uint32_t slot)
+{
+	return c->front + ((slot - (uint32_t)c->front) & c->mask);
+}
+
+static inline struct chain *course_chain(struct course *c, uint64_t key)
+{
+	return &c->by_key[(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & c->mask];
+}
+
+static inline uint64_t course_slack(const struct course *c)
+{
+	return min_u64(c->slack, (c->top - c->front) / 2);
+}
+
+/* As many positions as fit, two at least; some of them now. */
+void course_extend(struct course *c);
+/* The sample of a position was asked for, the first time. */
+void course_was_read(struct course *c, struct slot *s);
+/* The kernel is believed to have what it was given, from here on. */
+void course_trust(struct course *c);
 /* Begin at these positions of epoch `epoch`, whose order is at[which]. */
 void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		  const struct spot *where);

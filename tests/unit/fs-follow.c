@@ -175,6 +175,24 @@ TEST(what_the_kernel_refuses_is_kept)
 	end();
 }
 
+/* Readers who pause find what is kept, though much more would fit into the kernel. */
+TEST(paced)
+{
+	uint64_t reads;
+
+	memory_left = 1 << 30;
+	small_files();
+	reads = counter_get(COUNT_ORDER_KEPT_READ);
+	for (uint32_t i = 64; i < MANY; i++) {
+		CHECK_OK(read_one(i));
+		if (i % 16 == 0)
+			pause_ms(4);
+	}
+	reads = counter_get(COUNT_ORDER_KEPT_READ) - reads;
+	CHECK(reads > MANY / 2);
+	end();
+}
+
 TEST(without_memory_for_the_kernel_it_is_kept)
 {
 	memory_left = 0;
@@ -219,6 +237,7 @@ int main(void)
 {
 	pieces_setup(CACHE);
 	RUN(what_the_kernel_refuses_is_kept);
+	RUN(paced);
 	RUN(without_memory_for_the_kernel_it_is_kept);
 	RUN(vast_files_are_kept);
 	return test_done();

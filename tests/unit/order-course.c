@@ -28,7 +28,9 @@ struct sim {
 	uint8_t kept[SAMPLES_MAX]; /* at so many positions */
 	uint64_t n_kept, kept_most;
 	uint64_t steps; /* made ready after each read */
-	bool unknown;   /* the kernel takes nothing */
+	/* Or as much as a reader's time allows; a decoded chunk takes so long. */
+	int64_t decoding, time;
+	bool unknown; /* the kernel takes nothing */
 	/* What happened. */
 	uint64_t reads, waits, requests, decoded, ready;
 };
@@ -79,12 +81,16 @@ static void make_ready(void)
 {
 	struct course_step s;
 
-	for (uint64_t i = 0; i < sim.steps && course_next(sim.c, &s); i++) {
+	for (uint64_t i = 0;
+	     i < sim.steps && sim.time >= 0 && course_next(sim.c, &s); i++) {
+		uint64_t before = sim.decoded;
 		void *kept = NULL;
 
 		CHECK(s.sample < sim.o.n);
 		sim.ready++;
 		decode(s.sample / sim.per_chunk);
+		if (sim.decoding)
+			sim.time -= sim.decoded > before ? sim.decoding : 1;
 		if (s.keep || sim.unknown) {
 			if (sim.n_kept >= sim.kept_most) {
 				course_done(sim.c, s.position, COURSE_LATER,
@@ -103,6 +109,8 @@ static void make_ready(void)
 
 static void read_sample(uint32_t sample)
 {
+	uint64_t before = sim.decoded;
+
 	sim.reads++;
 	if (!sim.known[sample]) {
 		sim.requests++;
@@ -115,6 +123,8 @@ static void read_sample(uint32_t sample)
 			course_note(sim.c, sample);
 	}
 	sim.known[sample] = below(100) < sim.reads_after;
+	if (sim.decoding)
+		sim.time += sim.decoded > before ? sim.decoding : 1;
 	make_ready();
 }
 
@@ -347,6 +357,62 @@ TEST(unknown_to_the_kernel)
 	end();
 }
 
+/* Readers are faster than what is made ready.  What they have decoded is made use of, so
+ * that each chunk is decoded about once: 200 of them. */
+TEST(overtaken)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 20000);
+	sim.decoding = 20;
+	sim.kept_most = 1000;
+	epoch(0, 0, 0);
+	AT_MOST(sim.decoded, 600);
+	end();
+}
+
+/* The kernel has all of it after an epoch, which is not decoded for the next one; what it
+ * loses is made ready again. */
+TEST(all_of_it)
+{
+	uint64_t decoded;
+
+	begin("torch:batch=16:workers=2", 10000, 50, 20000);
+	sim.reads_after = 100;
+	sim.kept_most = 1000;
+	epoch(0, 2000, 0); /* begins in the middle of it */
+	AT_MOST(sim.ready, 8500);
+	for (uint32_t e = 1; e < 4; e++) {
+		sim.ready = 0;
+		AT_MOST(epoch(e, 0, 100), 10);
+		AT_MOST(sim.ready, e > 1 ? 0 : 2200);
+	}
+	for (unsigned i = 0; i < 10000; i += 100)
+		sim.known[i] = false;
+	sim.ready = sim.waits = 0;
+	epoch(4, 0, 0);
+	AT_MOST(sim.waits, 100);
+	AT_MOST(sim.ready, 0);
+	memset(sim.known, 0, sizeof sim.known);
+	decoded = sim.decoded;
+	sim.waits = 0;
+	epoch(5, 0, 0);
+	AT_MOST(sim.waits, 200);
+	AT_MOST(sim.decoded - decoded, 800);
+	end();
+}
+
+/* Another size of the window: less is kept at once, and all of it is not given up. */
+TEST(another_size)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 8000);
+	sim.unknown = true;
+	sim.kept_most = 600;
+	AT_MOST(epoch(0, 0, 100), 700);
+	course_limit(sim.c, 600 * SIZE);
+	sim.waits = 0;
+	AT_MOST(epoch(1, 0, 5000), 50);
+	end();
+}
+
 /* Somebody else reads at random, too. */
 TEST(noise)
 {
@@ -420,6 +486,9 @@ int main(void)
 	RUN(no_other_order);
 	RUN(warm);
 	RUN(unknown_to_the_kernel);
+	RUN(overtaken);
+	RUN(all_of_it);
+	RUN(another_size);
 	RUN(noise);
 	RUN(any);
 	return test_done();

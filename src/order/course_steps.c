@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What to make ready next for readers on a course. */
+/*
+ * First the rest of the chunk that was begun; then what chunks have that readers had decoded
+ * themselves, as long as there is room for all: readers are faster than what is made ready
+ * then, and decoding another chunk beside theirs would only slow them down; then the next
+ * position that is near.
+ *
+ * Where all samples fit into the window, the kernel has them from the epoch before, and they
+ * are not made ready again: until readers ask for many of them.
+ */
+#include <string.h>
+
+#include "order/course_private.h"
+
+/* So many reads of what the kernel should have, and one in so many, say that it has not. */
+#define GONE_MIN 32
+#define GONE_SHARE 8
+
+/* ---- what the kernel has -------------------------------------------------- */
+
+static bool has(const struct course *c, uint32_t sample)
+{
+	return c->has[sample / 64] >> sample % 64 & 1;
+}
+
+static void set_has(struct course *c, uint32_t sample, bool yes)
+{
+	uint64_t bit = UINT64_C(1) << sample % 64;
+
+	c->has[sample / 64] =
+		yes ? c->has[sample / 64] | bit : c->has[sample / 64] & ~bit;
+}
+
+/* Do all samples, if they are as large as those of the window? */
+static bool all_fit(const struct course *c)
+{
+	return (double)c->sum * (double)c->order.length <=
+	       (double)c->bytes * (double)(c->top - c->front);
+}
+
+static bool waits(struct course *c, struct slot *s)
+{
+	if (s->state == SLOT_WAITS && has(c, s->sample) && all_fit(c))
+		s->state = SLOT_WARM;
+	return s->state == SLOT_WAITS;
+}
+
+static void forget(struct course *c)
+{
+	memset(c->has, 0, course_has_size(&c->order));
+	for (uint64_t p = c->front; p < c->top; p++)
+		if (course_slot(c, p)->state == SLOT_WARM)
+			course_slot(c, p)->state = SLOT_WAITS;
+	c->next = c->front;
+	course_trust(c);
+}
+
+void course_trust(struct course *c)
+{
+	c->gone = 0;
+	c->since = c->high;
+}
+
+/* Its chunk was decoded for a reader, so the others of it are to be had for little. */
+static void at_hand(struct course *c, uint64_t key)
+{
+	if (!key)
+		return;
+	c->at_hand[c->next_at_hand++ % COURSE_AT_HAND] = key;
+	if (c->n_at_hand < COURSE_AT_HAND)
+		c->n_at_hand++;
+}
+
+void course_was_read(struct course *c, struct slot *s)
+{
+	if (waits(c, s))
+		at_hand(c, s->key);
+	else if (s->state == SLOT_WARM && ++c->gone >= GONE_MIN &&
+		 c->gone > (c->high - c->since) / GONE_SHARE)
+		forget(c);
+	if (s->state != SLOT_READY)
+		s->state = SLOT_LEFT;
+	set_has(c, s->sample, true);
+}
+
+/* ---- the next one ---------------------------------------------------------- */
+
+/* Fewer positions than usual, fewer between two marks. */
+static uint64_t mark_step(const struct course *c)
+{
+	uint64_t step = (c->top - c->front) / 16;
+
+	return step < 1 ? 1 : min_u64(step, COURSE_MARK);
+}
+
+/* Not always the same ones of a batch. */
+static bool is_mark(const struct course *c, uint64_t position)
+{
+	uint64_t step = mark_step(c);
+
+	return position % step == position / step * 7 % step;
+}
+
+static uint64_t lead_end(const struct course *c)
+{
+	uint64_t half = (c->top - c->front) / 2;
+
+	return min_u64(c->high + 1 +
+			       min_u64(course_slack(c) + COURSE_LEAD,
+				       max_u64(half, 1)),
+		       c->top);
+}
+
+/* The next that waits for that chunk, from slot i - 1 on. */
+static bool next_of_chunk(struct course *c, uint64_t key, uint32_t i,
+			  uint64_t *position)
+{
+	for (; i; i = c->slot[i - 1].next_key) {
+		*position = course_position(c, i - 1);
+		if (*position - c->front >= c->reach)
+			return false;
+		if (c->slot[i - 1].key == key && waits(c, &c->slot[i - 1]))
+			return true;
+	}
+	return false;
+}
+
+/* The next of the chunk that was begun. */
+static bool next_of_group(struct course *c, uint64_t *position)
+{
+	const struct slot *s;
+
+	if (c->group == UINT64_MAX || c->group < c->front)
+		return false;
+	s = course_slot(c, c->group);
+	return s->key && next_of_chunk(c, s->key, s->next_key, position);
+}
+
+/* The first of the chunk that was decoded for a reader last. */
+static bool next_at_hand(struct course *c, uint64_t *position)
+{
+	if (c->reach < c->top - c->front)
+		c->n_at_hand = 0;
+	while (c->n_at_hand) {
+		uint64_t key = c->at_hand[--c->next_at_hand % COURSE_AT_HAND];
+
+		c->n_at_hand--;
+		if (next_of_chunk(c, key, course_chain(c, key)->first,
+				  position))
+			return true;
+	}
+	return false;
+}
+
+static bool next_alone(struct course *c, uint64_t *position)
+{
+	uint64_t end = lead_end(c);
+
+	while (c->next < end && !waits(c, course_slot(c, c->next)))
+		c->next++;
+	*position = c->next;
+	return c->next < end;
+}
+
+bool course_next(struct course *c, struct course_step *out)
+{
+	bool begins = false;
+	uint64_t p;
+
+	if (!c->known)
+		return false;
+	course_extend(c);
+	if (!next_of_group(c, &p) && !next_at_hand(c, &p)) {
+		begins = next_alone(c, &p);
+		c->group = UINT64_MAX;
+		if (!begins)
+			return false;
+	}
+	c->group = p;
+	*out = (struct course_step){p, course_slot(c, p)->sample, is_mark(c, p),
+				    begins};
+	return true;
+}
+
+void course_done(struct course *c, uint64_t position, enum course_result r,
+		 void *kept)
+{
+	struct slot *s = course_slot(c, position);
+
+	if (!c->known || position < c->front || position >= c->top) {
+		if (kept)
+			c->ops->drop(c->ctx, kept);
+		return;
+	}
+	set_has(c, s->sample, r == COURSE_READY && !kept);
+	if (r == COURSE_LATER) {
+		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
+		c->next = min_u64(c->next, position);
+		c->group = UINT64_MAX;
+		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
+		return;
+	}
+	s->state = r == COURSE_READY ? SLOT_READY : SLOT_LEFT;
+	s->kept = kept;
+}
+
+void course_limit(struct course *c, uint64_t bytes)
+{
+	uint64_t n = c->top - c->front;
+
+	/* The window shrinks as readers go on; what is made ready must not be of all. */
+	if (c->sum > bytes)
+		c->reach =
+			min_u64(c->reach, (uint64_t)((double)n * (double)bytes /
+						     (double)c->sum) +
+						  1);
+	c->bytes = bytes;
+}
+
+unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
+{
+	uint64_t end = lead_end(c), keys[16] = {0};
+	unsigned k = 0;
+
+	for (uint64_t p = c->next; c->known && p < end && k < n && k < 16;
+	     p++) {
+		struct slot *s = course_slot(c, p);
+		unsigned i = 0;
+
+		if (!waits(c, s) || !s->key)
+			continue;
+		while (i < k && keys[i] != s->key)
+			i++;
+		if (i < k)
+			continue;
+		keys[k] = s->key;
+		samples[k++] = s->sample;
+	}
+	return k;
+}
