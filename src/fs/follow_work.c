@@ -229,12 +229,14 @@ static void settle_one(struct batch *b, unsigned i)
 
 	t->in_flight--;
 	note_taken(b->f, b->push.result[i] == 0);
-	if (b->push.result[i] == 0) {
+	if (b->push.result[i] == 0)
 		counter_add(COUNT_ORDER_READY, 1);
-		return;
-	}
 	if (!t->course)
 		return;
+	if (b->push.result[i] == 0) {
+		course_done(t->course, b->position[i], COURSE_READY, NULL);
+		return;
+	}
 	k = keep_copy(b->f, b->push.ino[i], b->push.bytes[i]);
 	course_done(t->course, b->position[i], k ? COURSE_READY : COURSE_LATER,
 		    k);
@@ -408,7 +410,7 @@ static enum course_result make_ready(struct track *t,
 		buf_unref(bytes);
 		return *kept ? COURSE_READY : COURSE_LATER;
 	}
-	return hand_over(t, s->position, w->ino, bytes) ? COURSE_READY
+	return hand_over(t, s->position, w->ino, bytes) ? COURSE_SENT
 							: COURSE_FAILED;
 }
 

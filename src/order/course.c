@@ -40,6 +40,7 @@ struct course *course_new(const struct order *o, uint64_t bytes,
 	c->ops = ops;
 	c->ctx = ctx;
 	c->bytes = bytes;
+	c->believed = UINT64_MAX;
 	c->slack = order_spec_slack(&o->spec);
 	c->further = 1;
 	c->due = SEARCH_FIRST;
@@ -177,7 +178,8 @@ void course_extend(struct course *c)
 	for (unsigned i = 0;
 	     i < EXTEND_MOST && c->top - c->front <= c->mask &&
 	     c->top - c->front < c->order.length &&
-	     (c->sum < c->bytes || c->top <= c->high + 1) && reaches(c, c->top);
+	     (c->sum < course_bytes(c) || c->top <= c->high + 1) &&
+	     reaches(c, c->top);
 	     i++)
 		add_last(c);
 }
@@ -193,6 +195,8 @@ static void lose(struct course *c)
 static void turn_over(struct course *c)
 {
 	c->base += c->order.length;
+	if (c->believed <= UINT64_MAX / 2)
+		c->believed *= 2;
 	course_trust(c);
 	if (is_steady(c)) {
 		c->epoch += c->further;
@@ -277,7 +281,6 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 			struct slot *s = course_slot(c, position);
 
 			course_was_read(c, s);
-			s->seen = true;
 			s->state = SLOT_LEFT;
 		}
 }
@@ -292,7 +295,6 @@ static void see(struct course *c, uint64_t position)
 	if (s->kept)
 		c->state.marks++;
 	course_was_read(c, s);
-	s->seen = true;
 	c->latest[c->n_latest++ % COURSE_LATEST] = position;
 	for (unsigned i = 0; i < min_u64(c->n_latest, COURSE_LATEST); i++) {
 		uint64_t p = c->latest[i];

@@ -55,12 +55,13 @@ struct course_step {
 };
 bool course_next(struct course *c, struct course_step *out);
 enum course_result {
-	COURSE_READY, /* with what is kept, or NULL */
+	COURSE_READY, /* with what is kept, or NULL: the kernel has it */
+	COURSE_SENT,  /* to the kernel; what became of it is said later on */
 	COURSE_LATER, /* there is no room */
 	COURSE_FAILED
 };
-/* Also later on, when it turns out that the kernel did not take it: READY with what is
- * kept instead, or LATER. */
+/* After SENT once more: READY; READY with what is kept instead, if the kernel did not take
+ * it; or LATER. */
 void course_done(struct course *c, uint64_t position, enum course_result r,
 		 void *kept);
 /* Another size of the window, from now on. */

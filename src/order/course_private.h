@@ -10,8 +10,8 @@
 /* Positions made ready at once, besides those being read: readers show once a mark. */
 #define COURSE_LEAD (4 * COURSE_MARK)
 
-/* WARM: the kernel should have it. */
-enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT, SLOT_WARM };
+/* SENT: on its way to the kernel.  WARM: the kernel should have it from before. */
+enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT, SLOT_SENT, SLOT_WARM };
 /* A position of the window.  Links are numbers of slots + 1; 0: none. */
 struct slot {
 	uint64_t key, size;
@@ -32,7 +32,8 @@ struct course {
 	struct order order;
 	const struct course_ops *ops;
 	void *ctx;
-	uint64_t bytes; /* that the window may have */
+	/* That the window may have: as the caller says; as the kernel was seen to have. */
+	uint64_t bytes, believed;
 	uint64_t slack; /* positions between those who read */
 	/* Orders of two epochs; or the first one is that of every epoch. */
 	uint32_t *at[2];
@@ -53,7 +54,8 @@ struct course {
 	unsigned n_at_hand, next_at_hand;
 	/* A bit a sample: the kernel was given it, or it was read. */
 	uint64_t *has;
-	uint64_t gone, since; /* reads of such, from position `since` on */
+	/* Reads of what the kernel should have, from position `since` on. */
+	uint64_t gone, since;
 	uint32_t mask;
 	struct slot *slot;
 	struct chain *by_key, *by_sample;
@@ -73,6 +75,11 @@ struct course {
 static inline size_t course_has_size(const struct order *o)
 {
 	return (o->n / 64 + 1) * sizeof(uint64_t);
+}
+
+static inline uint64_t course_bytes(const struct course *c)
+{
+	return min_u64(c->bytes, c->believed);
 }
 
 static inline struct slot *course_slot(struct course *c, uint64_t position)

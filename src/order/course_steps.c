@@ -7,7 +7,8 @@
  * position that is near.
  *
  * Where all samples fit into the window, the kernel has them from the epoch before, and they
- * are not made ready again: until readers ask for many of them.
+ * are not made ready again.  If readers ask for many that the kernel should have, it has lost
+ * others as well: all are made ready again, and half as far ahead.
  */
 #include <string.h>
 
@@ -16,6 +17,8 @@
 /* So many reads of what the kernel should have, and one in so many, say that it has not. */
 #define GONE_MIN 32
 #define GONE_SHARE 8
+/* What it is believed to have after that: half as much, not below that part of all. */
+#define BELIEVED_MIN 64
 
 /* ---- what the kernel has -------------------------------------------------- */
 
@@ -36,7 +39,7 @@ static void set_has(struct course *c, uint32_t sample, bool yes)
 static bool all_fit(const struct course *c)
 {
 	return (double)c->sum * (double)c->order.length <=
-	       (double)c->bytes * (double)(c->top - c->front);
+	       (double)course_bytes(c) * (double)(c->top - c->front);
 }
 
 static bool waits(struct course *c, struct slot *s)
@@ -46,13 +49,33 @@ static bool waits(struct course *c, struct slot *s)
 	return s->state == SLOT_WAITS;
 }
 
+/* The window shrinks as readers go on; what is made ready until then must not be of all. */
+static void shrink(struct course *c)
+{
+	double n = (double)(c->top - c->front), most = (double)course_bytes(c);
+
+	if (c->sum > course_bytes(c))
+		c->reach = min_u64(c->reach,
+				   (uint64_t)(n * most / (double)c->sum) + 1);
+}
+
+static bool should_be_there(const struct slot *s)
+{
+	return s->state == SLOT_WARM || (s->state == SLOT_READY && !s->kept);
+}
+
 static void forget(struct course *c)
 {
 	memset(c->has, 0, course_has_size(&c->order));
-	for (uint64_t p = c->front; p < c->top; p++)
-		if (course_slot(c, p)->state == SLOT_WARM)
-			course_slot(c, p)->state = SLOT_WAITS;
+	for (uint64_t p = c->front; p < c->top; p++) {
+		struct slot *s = course_slot(c, p);
+
+		if (!s->seen && should_be_there(s))
+			s->state = SLOT_WAITS;
+	}
 	c->next = c->front;
+	c->believed = max_u64(course_bytes(c) / 2, c->bytes / BELIEVED_MIN);
+	shrink(c);
 	course_trust(c);
 }
 
@@ -74,13 +97,18 @@ static void at_hand(struct course *c, uint64_t key)
 
 void course_was_read(struct course *c, struct slot *s)
 {
+	bool gone = false;
+
 	if (waits(c, s))
 		at_hand(c, s->key);
-	else if (s->state == SLOT_WARM && ++c->gone >= GONE_MIN &&
-		 c->gone > (c->high - c->since) / GONE_SHARE)
-		forget(c);
-	if (s->state != SLOT_READY)
+	else if (should_be_there(s))
+		gone = ++c->gone >= GONE_MIN &&
+		       c->gone > (c->high - c->since) / GONE_SHARE;
+	if (s->state == SLOT_WAITS || s->state == SLOT_WARM)
 		s->state = SLOT_LEFT;
+	s->seen = true;
+	if (gone)
+		forget(c);
 	set_has(c, s->sample, true);
 }
 
@@ -193,7 +221,8 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 			c->ops->drop(c->ctx, kept);
 		return;
 	}
-	set_has(c, s->sample, r == COURSE_READY && !kept);
+	if (!s->seen && r != COURSE_SENT)
+		set_has(c, s->sample, r == COURSE_READY && !kept);
 	if (r == COURSE_LATER) {
 		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
 		c->next = min_u64(c->next, position);
@@ -201,21 +230,16 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
 		return;
 	}
-	s->state = r == COURSE_READY ? SLOT_READY : SLOT_LEFT;
+	s->state = r == COURSE_READY  ? SLOT_READY
+		   : r == COURSE_SENT ? SLOT_SENT
+				      : SLOT_LEFT;
 	s->kept = kept;
 }
 
 void course_limit(struct course *c, uint64_t bytes)
 {
-	uint64_t n = c->top - c->front;
-
-	/* The window shrinks as readers go on; what is made ready must not be of all. */
-	if (c->sum > bytes)
-		c->reach =
-			min_u64(c->reach, (uint64_t)((double)n * (double)bytes /
-						     (double)c->sum) +
-						  1);
 	c->bytes = bytes;
+	shrink(c);
 }
 
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)

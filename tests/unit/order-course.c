@@ -21,7 +21,9 @@ struct sim {
 	uint32_t *order;
 	unsigned per_chunk, forgets; /* of 100 that were handed over */
 	unsigned reads_after;        /* the kernel has what was read */
-	unsigned cache;              /* chunks; those used last */
+	uint32_t room;               /* samples that it has; 0: all */
+	uint32_t oldest[SAMPLES_MAX], n_oldest;
+	unsigned cache; /* chunks; those used last */
 	unsigned n_cached;
 	uint64_t cached[CHUNKS_MAX];
 	bool known[SAMPLES_MAX];   /* by the kernel */
@@ -56,6 +58,19 @@ static void decode(uint64_t chunk)
 	}
 	memmove(sim.cached + 1, sim.cached, i * sizeof *sim.cached);
 	sim.cached[0] = chunk;
+}
+
+/* To the kernel, which forgets the oldest one. */
+static void give(uint32_t sample)
+{
+	if (sim.known[sample])
+		return;
+	sim.known[sample] = true;
+	if (!sim.room)
+		return;
+	if (sim.n_oldest >= sim.room)
+		sim.known[sim.oldest[sim.n_oldest % sim.room]] = false;
+	sim.oldest[sim.n_oldest++ % sim.room] = sample;
 }
 
 static bool file(void *ctx, uint32_t sample, struct course_file *out)
@@ -101,8 +116,10 @@ static void make_ready(void)
 			kept = &sim.kept[s.sample];
 			sim.n_kept++;
 		} else if (!sim.unknown && below(100) >= sim.forgets) {
-			sim.known[s.sample] = true;
+			give(s.sample);
 		}
+		if (!kept)
+			course_done(sim.c, s.position, COURSE_SENT, NULL);
 		course_done(sim.c, s.position, COURSE_READY, kept);
 	}
 }
@@ -122,7 +139,10 @@ static void read_sample(uint32_t sample)
 		if (below(2)) /* a large file takes several requests */
 			course_note(sim.c, sample);
 	}
-	sim.known[sample] = below(100) < sim.reads_after;
+	if (below(100) < sim.reads_after)
+		give(sample);
+	else
+		sim.known[sample] = false;
 	if (sim.decoding)
 		sim.time += sim.decoded > before ? sim.decoding : 1;
 	make_ready();
@@ -400,6 +420,19 @@ TEST(all_of_it)
 	end();
 }
 
+/* There seems to be memory for all of it, and the kernel loses it before it is read. */
+TEST(lost_on_the_way)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 20000);
+	sim.reads_after = 100;
+	sim.kept_most = 1000;
+	sim.room = 3000;
+	epoch(0, 0, 0);
+	for (uint32_t e = 1; e < 8; e++)
+		AT_MOST(epoch(e, 0, 0), 150);
+	CHECK_EQ_U(end().lost, 0);
+}
+
 /* Another size of the window: less is kept at once, and all of it is not given up. */
 TEST(another_size)
 {
@@ -488,6 +521,7 @@ int main(void)
 	RUN(unknown_to_the_kernel);
 	RUN(overtaken);
 	RUN(all_of_it);
+	RUN(lost_on_the_way);
 	RUN(another_size);
 	RUN(noise);
 	RUN(any);
