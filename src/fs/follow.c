@@ -59,16 +59,17 @@ static void track_clear(struct track *t)
 	atomic_store(&t->files, NULL);
 }
 
-/* Bytes that may be ready and not read yet: of what the kernel has only the marks are in
- * the cache.  What it does not take is, as far as there is room. */
-static uint64_t window_now(const struct follow *f)
+/* Bytes that may be ready and not read yet, were it the only one.  Of what the kernel has
+ * only the marks are in the cache; where it does not take anything, only a part is ready. */
+static uint64_t window_of(const struct track *t)
 {
-	uint64_t room = 0;
+	const struct follow *f = t->f;
 
-	if (f->push && f->reluctant < FOLLOW_RELUCTANT / 2)
-		room = push_may_fill(f->push);
-	return room ? min_u64(room, f->keep_max / MARKS_SHARE * COURSE_MARK)
-		    : f->keep_max * (f->push ? KEEP_SHARE : 1);
+	if (!f->push)
+		return f->keep_max;
+	if (!f->room || t->refused || t->sample > push_file_max(f->push))
+		return f->keep_max * KEEP_SHARE;
+	return min_u64(f->room, f->keep_max / MARKS_SHARE * COURSE_MARK);
 }
 
 /* As many samples for each. */
@@ -76,6 +77,7 @@ static void share_window(struct follow *f)
 {
 	uint64_t sum = 0;
 
+	f->changed = false;
 	for (unsigned i = 0; i < TRACKS; i++)
 		if (f->track[i].course)
 			sum += f->track[i].sample;
@@ -83,9 +85,10 @@ static void share_window(struct follow *f)
 		const struct track *t = &f->track[i];
 
 		if (t->course)
-			course_limit(t->course, (uint64_t)((double)f->window *
-							   (double)t->sample /
-							   (double)sum));
+			course_limit(t->course,
+				     (uint64_t)((double)window_of(t) *
+						(double)t->sample /
+						(double)sum));
 	}
 }
 
@@ -116,9 +119,11 @@ static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 	int r = track_order(t, n, &err);
 
 	memset(&t->state, 0, sizeof t->state);
+	t->reluctant = 0;
+	t->refused = false;
 	t->sample = whole_find(f->fs, ino, &w) == 0 ? max_u64(w.size, 1) : 1;
 	if (r == 0) {
-		t->course = course_new(&t->order, f->window, &follow_ops, t);
+		t->course = course_new(&t->order, window_of(t), &follow_ops, t);
 		if (!t->course)
 			r = error_set(&err, -ENOMEM, "out of memory");
 	}
@@ -285,12 +290,14 @@ static bool collect(struct follow *f, struct round *x)
 /* Memory comes and goes. */
 static void look_at_memory(struct follow *f)
 {
-	uint64_t now = window_now(f), was = f->window;
+	uint64_t now = f->push ? push_may_fill(f->push) : 0, was = f->room;
 
-	if (max_u64(now, was) - min_u64(now, was) <= was / 8)
-		return;
-	f->window = now;
-	share_window(f);
+	if (max_u64(now, was) - min_u64(now, was) > was / 8) {
+		f->room = now;
+		f->changed = true;
+	}
+	if (f->changed)
+		share_window(f);
 }
 
 /* Some files of each track. */
@@ -387,7 +394,7 @@ int follow_new(struct follow **out, struct fs *fs, struct push *push,
 	f->order = o;
 	cache_usage(store_cache(fs->store), &u);
 	f->keep_max = u.budget / KEEP_SHARE;
-	f->window = window_now(f);
+	f->room = push ? push_may_fill(push) : 0;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -20,6 +20,12 @@
 
 /* Chunks that other threads decode meanwhile. */
 #define AHEAD 4
+/* So many files more refused than taken, at most: half of it says that the kernel takes next
+ * to nothing, an eighth that it does again. */
+#define RELUCTANT 64
+/* What is kept of a file is counted with at least so many bytes: beside its copy there is
+ * what belongs to it here and in the cache. */
+#define KEPT_LEAST 256
 
 /* Files on their way to the kernel. */
 struct batch {
@@ -60,9 +66,10 @@ static void drop(void *ctx, void *held)
 
 static struct kept *kept_new(struct follow *f, uint64_t ino, uint64_t size)
 {
-	struct kept *k =
-		size <= f->keep_max - f->kept ? calloc(1, sizeof *k) : NULL;
+	struct kept *k;
 
+	size = max_u64(size, KEPT_LEAST);
+	k = size <= f->keep_max - f->kept ? calloc(1, sizeof *k) : NULL;
 	if (!k)
 		return NULL;
 	*k = (struct kept){.f = f, .ino = ino, .size = size};
@@ -212,13 +219,19 @@ static bool hand_over(struct track *t, uint64_t position, uint64_t ino,
 	return true;
 }
 
-static void note_taken(struct follow *f, bool taken)
+/* Did the kernel take one? */
+static void note_taken(struct track *t, bool taken)
 {
-	f->refused = !taken;
-	if (taken && f->reluctant)
-		f->reluctant--;
-	else if (!taken && f->reluctant < FOLLOW_RELUCTANT)
-		f->reluctant++;
+	t->f->refused = !taken;
+	if (taken && t->reluctant)
+		t->reluctant--;
+	else if (!taken && t->reluctant < RELUCTANT)
+		t->reluctant++;
+	if (t->refused ? t->reluctant <= RELUCTANT / 8
+		       : t->reluctant >= RELUCTANT / 2) {
+		t->refused = !t->refused;
+		t->f->changed = true;
+	}
 }
 
 /* What the kernel does not know is kept, if there is room. */
@@ -228,7 +241,7 @@ static void settle_one(struct batch *b, unsigned i)
 	struct kept *k;
 
 	t->in_flight--;
-	note_taken(b->f, b->push.result[i] == 0);
+	note_taken(t, b->push.result[i] == 0);
 	if (b->push.result[i] == 0)
 		counter_add(COUNT_ORDER_READY, 1);
 	if (!t->course)

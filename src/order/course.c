@@ -41,6 +41,7 @@ struct course *course_new(const struct order *o, uint64_t bytes,
 	c->ctx = ctx;
 	c->bytes = bytes;
 	c->believed = UINT64_MAX;
+	c->patience = COURSE_PATIENCE;
 	c->slack = order_spec_slack(&o->spec);
 	c->further = 1;
 	c->due = SEARCH_FIRST;
@@ -195,9 +196,7 @@ static void lose(struct course *c)
 static void turn_over(struct course *c)
 {
 	c->base += c->order.length;
-	if (c->believed <= UINT64_MAX / 2)
-		c->believed *= 2;
-	course_trust(c);
+	course_trust_more(c);
 	if (is_steady(c)) {
 		c->epoch += c->further;
 		return;
@@ -245,6 +244,8 @@ static bool find(struct course *c, uint32_t sample, uint64_t *position)
 			best = far;
 			*position = p;
 		}
+		if (p > c->high) /* all others are further away */
+			break;
 	}
 	return best != UINT64_MAX;
 }

@@ -12,10 +12,9 @@
  *	----|--------------|---------|------------------|---------->
  *	 done   being read   made ready at once   made ready with others of their chunk
  *
- * The window from front to top is what fits in `bytes`; of these one in COURSE_MARK is kept,
- * so `bytes` should be no more than COURSE_MARK times what can be kept.  What was made ready is read without
- * a word to us; so one in COURSE_MARK positions is kept here instead of in the kernel, and
- * readers ask for it.
+ * The window from front to top is what fits in `bytes`.  What was made ready is read without a
+ * word to us; so one in COURSE_MARK positions is kept here instead of in the kernel, and
+ * readers ask for it.  `bytes` should be no more than COURSE_MARK times what can be kept.
  */
 #define COURSE_MARK 32
 #define COURSE_WINDOW_MAX (UINT32_C(1) << 18)

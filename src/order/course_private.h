@@ -10,8 +10,8 @@
 /* Positions made ready at once, besides those being read: readers show once a mark. */
 #define COURSE_LEAD (4 * COURSE_MARK)
 
-/* SENT: on its way to the kernel.  WARM: the kernel should have it from before. */
-enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT, SLOT_SENT, SLOT_WARM };
+/* SENT: on its way to the kernel. */
+enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT, SLOT_SENT };
 /* A position of the window.  Links are numbers of slots + 1; 0: none. */
 struct slot {
 	uint64_t key, size;
@@ -28,6 +28,7 @@ struct chain {
 
 #define COURSE_LATEST 5
 #define COURSE_AT_HAND 8
+#define COURSE_PATIENCE 32
 struct course {
 	struct order order;
 	const struct course_ops *ops;
@@ -49,13 +50,16 @@ struct course {
 		group; /* the last position of a chunk that was given out; UINT64_MAX */
 	/* Positions that a chunk is made ready for: fewer when there was no room. */
 	uint64_t reach;
+	bool is_cut; /* since the last step */
 	/* Keys of chunks that readers had decoded themselves, the last ones. */
 	uint64_t at_hand[COURSE_AT_HAND];
 	unsigned n_at_hand, next_at_hand;
 	/* A bit a sample: the kernel was given it, or it was read. */
 	uint64_t *has;
+	bool fits; /* all of it, so that it need not be made ready again */
 	/* Reads of what the kernel should have, from position `since` on. */
 	uint64_t gone, since;
+	unsigned patience; /* with so many of them */
 	uint32_t mask;
 	struct slot *slot;
 	struct chain *by_key, *by_sample;
@@ -107,8 +111,9 @@ static inline uint64_t course_slack(const struct course *c)
 void course_extend(struct course *c);
 /* The sample of a position was asked for, the first time. */
 void course_was_read(struct course *c, struct slot *s);
-/* The kernel is believed to have what it was given, from here on. */
+/* The kernel is believed to have what it was given, from here on; and more than before. */
 void course_trust(struct course *c);
+void course_trust_more(struct course *c);
 /* Begin at these positions of epoch `epoch`, whose order is at[which]. */
 void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		  const struct spot *where);

@@ -14,9 +14,12 @@
 
 #include "order/course_private.h"
 
-/* So many reads of what the kernel should have, and one in so many, say that it has not. */
-#define GONE_MIN 32
+/* Reads of what the kernel should have, one in so many and COURSE_PATIENCE at least, say that
+ * it has not; if they do again and again, the more of them are wanted. */
 #define GONE_SHARE 8
+#define PATIENCE_MAX 4096
+/* An order is short that is not so many times as long as its readers are apart. */
+#define SHORT 8
 /* What it is believed to have after that: half as much, not below that part of all. */
 #define BELIEVED_MIN 64
 
@@ -35,47 +38,73 @@ static void set_has(struct course *c, uint32_t sample, bool yes)
 		yes ? c->has[sample / 64] | bit : c->has[sample / 64] & ~bit;
 }
 
-/* Do all samples, if they are as large as those of the window? */
+/* Do all samples, if they are as large as those of the window?  Of an order that is short
+ * beside what its readers are apart, reads of one epoch may be taken for those of another,
+ * and do not tell what was lost. */
 static bool all_fit(const struct course *c)
 {
-	return (double)c->sum * (double)c->order.length <=
-	       (double)course_bytes(c) * (double)(c->top - c->front);
+	return c->order.length >= SHORT * (c->slack + COURSE_LEAD) &&
+	       (double)c->sum * (double)c->order.n <=
+		       (double)course_bytes(c) * (double)(c->top - c->front);
 }
 
-static bool waits(struct course *c, struct slot *s)
+/* Positions that were passed by may have to be made ready after all. */
+static void go_back(struct course *c)
 {
-	if (s->state == SLOT_WAITS && has(c, s->sample) && all_fit(c))
-		s->state = SLOT_WARM;
-	return s->state == SLOT_WAITS;
+	c->next = max_u64(c->front, min_u64(c->next, c->high + 1));
 }
 
-/* The window shrinks as readers go on; what is made ready until then must not be of all. */
-static void shrink(struct course *c)
+static void look_at_room(struct course *c)
+{
+	bool fits = all_fit(c);
+
+	if (c->fits && !fits)
+		go_back(c);
+	c->fits = fits;
+}
+
+/* The kernel has it from before. */
+static bool is_warm(const struct course *c, const struct slot *s)
+{
+	return c->fits && has(c, s->sample);
+}
+
+static bool waits(const struct course *c, const struct slot *s)
+{
+	return s->state == SLOT_WAITS && !is_warm(c, s);
+}
+
+/* Positions that a chunk is made ready for: while the window shrinks, since readers go on,
+ * not all that are in it. */
+static uint64_t reach_of(const struct course *c)
 {
 	double n = (double)(c->top - c->front), most = (double)course_bytes(c);
 
-	if (c->sum > course_bytes(c))
-		c->reach = min_u64(c->reach,
-				   (uint64_t)(n * most / (double)c->sum) + 1);
-}
-
-static bool should_be_there(const struct slot *s)
-{
-	return s->state == SLOT_WARM || (s->state == SLOT_READY && !s->kept);
+	if (c->sum <= course_bytes(c))
+		return c->reach;
+	return min_u64(c->reach, (uint64_t)(n * most / (double)c->sum) + 1);
 }
 
 static void forget(struct course *c)
 {
 	memset(c->has, 0, course_has_size(&c->order));
-	for (uint64_t p = c->front; p < c->top; p++) {
+	for (uint64_t p = max_u64(c->front, c->high + 1); p < c->top; p++) {
 		struct slot *s = course_slot(c, p);
 
-		if (!s->seen && should_be_there(s))
+		if (s->state == SLOT_READY && !s->seen && !s->kept)
 			s->state = SLOT_WAITS;
 	}
-	c->next = c->front;
+	go_back(c);
 	c->believed = max_u64(course_bytes(c) / 2, c->bytes / BELIEVED_MIN);
-	shrink(c);
+	c->patience = (unsigned)min_u64(c->patience * 2, PATIENCE_MAX);
+	course_trust(c);
+}
+
+void course_trust_more(struct course *c)
+{
+	if (c->believed <= UINT64_MAX / 2)
+		c->believed *= 2;
+	c->patience = (unsigned)max_u64(c->patience / 2, COURSE_PATIENCE);
 	course_trust(c);
 }
 
@@ -83,6 +112,17 @@ void course_trust(struct course *c)
 {
 	c->gone = 0;
 	c->since = c->high;
+}
+
+/* One that the kernel should have: has it lost many lately? */
+static bool has_lost(struct course *c)
+{
+	while (c->high - c->since > UINT64_C(2) * c->patience * GONE_SHARE) {
+		c->since += (c->high - c->since) / 2;
+		c->gone /= 2;
+	}
+	return ++c->gone >= c->patience &&
+	       c->gone > (c->high - c->since) / GONE_SHARE;
 }
 
 /* Its chunk was decoded for a reader, so the others of it are to be had for little. */
@@ -97,17 +137,16 @@ static void at_hand(struct course *c, uint64_t key)
 
 void course_was_read(struct course *c, struct slot *s)
 {
-	bool gone = false;
+	bool lost = false;
 
 	if (waits(c, s))
 		at_hand(c, s->key);
-	else if (should_be_there(s))
-		gone = ++c->gone >= GONE_MIN &&
-		       c->gone > (c->high - c->since) / GONE_SHARE;
-	if (s->state == SLOT_WAITS || s->state == SLOT_WARM)
+	else if (s->state == SLOT_WAITS || (s->state == SLOT_READY && !s->kept))
+		lost = has_lost(c);
+	if (s->state == SLOT_WAITS)
 		s->state = SLOT_LEFT;
 	s->seen = true;
-	if (gone)
+	if (lost)
 		forget(c);
 	set_has(c, s->sample, true);
 }
@@ -141,12 +180,14 @@ static uint64_t lead_end(const struct course *c)
 }
 
 /* The next that waits for that chunk, from slot i - 1 on. */
-static bool next_of_chunk(struct course *c, uint64_t key, uint32_t i,
+static bool next_of_chunk(const struct course *c, uint64_t key, uint32_t i,
 			  uint64_t *position)
 {
+	uint64_t reach = reach_of(c);
+
 	for (; i; i = c->slot[i - 1].next_key) {
 		*position = course_position(c, i - 1);
-		if (*position - c->front >= c->reach)
+		if (*position - c->front >= reach)
 			return false;
 		if (c->slot[i - 1].key == key && waits(c, &c->slot[i - 1]))
 			return true;
@@ -168,7 +209,7 @@ static bool next_of_group(struct course *c, uint64_t *position)
 /* The first of the chunk that was decoded for a reader last. */
 static bool next_at_hand(struct course *c, uint64_t *position)
 {
-	if (c->reach < c->top - c->front)
+	if (reach_of(c) < c->top - c->front)
 		c->n_at_hand = 0;
 	while (c->n_at_hand) {
 		uint64_t key = c->at_hand[--c->next_at_hand % COURSE_AT_HAND];
@@ -199,6 +240,8 @@ bool course_next(struct course *c, struct course_step *out)
 	if (!c->known)
 		return false;
 	course_extend(c);
+	look_at_room(c);
+	c->is_cut = false;
 	if (!next_of_group(c, &p) && !next_at_hand(c, &p)) {
 		begins = next_alone(c, &p);
 		c->group = UINT64_MAX;
@@ -227,7 +270,12 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
 		c->next = min_u64(c->next, position);
 		c->group = UINT64_MAX;
-		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
+		/* Once for all of a batch that comes back. */
+		if (!c->is_cut)
+			c->reach =
+				min_u64(c->reach, c->top - c->front) / 4 * 3 +
+				1;
+		c->is_cut = true;
 		return;
 	}
 	s->state = r == COURSE_READY  ? SLOT_READY
@@ -239,7 +287,7 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 void course_limit(struct course *c, uint64_t bytes)
 {
 	c->bytes = bytes;
-	shrink(c);
+	look_at_room(c);
 }
 
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
@@ -249,7 +297,7 @@ unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
 
 	for (uint64_t p = c->next; c->known && p < end && k < n && k < 16;
 	     p++) {
-		struct slot *s = course_slot(c, p);
+		const struct slot *s = course_slot(c, p);
 		unsigned i = 0;
 
 		if (!waits(c, s) || !s->key)

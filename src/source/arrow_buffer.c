@@ -164,7 +164,7 @@ static void release(struct decoded *d)
 	drop(d);
 }
 
-/* Its data, when nobody else has it: it is not kept, and was removed by made(). */
+/* Its data, when nobody else has it, or will have it: it is not kept (any more). */
 static unsigned char *data_of_last(struct decoded *d)
 {
 	lock_scope(&kept_lock);

@@ -88,7 +88,7 @@ int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 		      unsigned char **out, uint64_t *decoded,
 		      struct error *err);
-/* Of a source that is about to be freed. */
+/* Of a source that is about to be freed, and that nobody reads any more. */
 void arrow_buffers_forget(const struct arrays *of);
 /* Of a batch's compressed values, decoded. */
 #define ARROW_VALUES_MOST (UINT64_C(1) << 30)

@@ -389,6 +389,102 @@ TEST(overtaken)
 	end();
 }
 
+/* Memory is short for a moment, which is over as soon as it is. */
+TEST(a_dip)
+{
+	begin("torch:batch=16:workers=2", 10000, 50, 20000);
+	sim.decoding = 20;
+	sim.kept_most = 1000;
+	CHECK(order_epoch(&sim.o, 0, sim.o.length, sim.order));
+	load(sim.order, 0, 500);
+	course_limit(sim.c, 400 * SIZE);
+	load(sim.order, 500, 520);
+	course_limit(sim.c, 20000 * SIZE);
+	load(sim.order, 520, 10000);
+	AT_MOST(sim.decoded, 700);
+	end();
+}
+
+/* A batch that comes back refused is one reason to make less ready, not 32. */
+TEST(a_batch_comes_back)
+{
+	struct course_step s[32];
+	unsigned n = 0, begun = 0;
+
+	begin("torch:batch=16:workers=2", 10000, 50, 20000);
+	CHECK(order_epoch(&sim.o, 0, sim.o.length, sim.order));
+	sim.steps = 0;
+	load(sim.order, 0, 300);
+	while (n < 32 && course_next(sim.c, &s[n])) {
+		course_done(sim.c, s[n].position, COURSE_SENT, NULL);
+		n++;
+	}
+	CHECK_EQ_U(n, 32);
+	for (unsigned i = 0; i < n; i++)
+		course_done(sim.c, s[i].position, COURSE_LATER, NULL);
+	for (unsigned i = 0; i < 500 && course_next(sim.c, &s[0]); i++) {
+		begun += s[0].begins;
+		course_done(sim.c, s[0].position, COURSE_READY, NULL);
+	}
+	AT_MOST(begun, 30);
+	end();
+}
+
+/* What the kernel has lost shows within some reads, wherever in an epoch. */
+TEST(lost_in_the_middle)
+{
+	begin("torch:batch=16:workers=2", 20000, 50, 40000);
+	sim.reads_after = 100;
+	sim.kept_most = 1000;
+	epoch(0, 0, 0);
+	epoch(1, 0, 0);
+	CHECK(order_epoch(&sim.o, 2, sim.o.length, sim.order));
+	load(sim.order, 0, 12000);
+	memset(sim.known, 0, sizeof sim.known);
+	sim.ready = 0;
+	load(sim.order, 12000, 12500);
+	CHECK(sim.ready > 0);
+	end();
+}
+
+/* An order of few samples: where all of it is lost after quiet epochs, most is ready
+ * all the same. */
+TEST(a_short_order)
+{
+	uint64_t waits = 0;
+
+	begin("torch", 1000, 50, 20000);
+	sim.reads_after = 100;
+	sim.kept_most = 1000;
+	for (uint32_t e = 0; e < 40; e++) {
+		if (e % 4 < 3) {
+			epoch(e, 0, 0);
+			continue;
+		}
+		memset(sim.known, 0, sizeof sim.known);
+		waits += epoch(e, 0, 0);
+	}
+	AT_MOST(waits / 10, 400);
+	end();
+}
+
+/* A list of few names, each of them very often. */
+TEST(few_names)
+{
+	static uint32_t list[40000];
+
+	begin("torch", 10, 5, 1000);
+	course_free(sim.c);
+	for (uint32_t i = 0; i < 40000; i++)
+		list[i] = (uint32_t)below(10);
+	CHECK_OK(order_of_list(&sim.o, list, 40000, NULL));
+	sim.c = course_new(&sim.o, (uint64_t)100000 * SIZE, &ops, NULL);
+	CHECK(sim.c);
+	for (uint32_t i = 0; i < 40000; i++)
+		read_sample(list[i]);
+	end();
+}
+
 /* The kernel has all of it after an epoch, which is not decoded for the next one; what it
  * loses is made ready again. */
 TEST(all_of_it)
@@ -520,6 +616,11 @@ int main(void)
 	RUN(warm);
 	RUN(unknown_to_the_kernel);
 	RUN(overtaken);
+	RUN(a_dip);
+	RUN(a_batch_comes_back);
+	RUN(lost_in_the_middle);
+	RUN(a_short_order);
+	RUN(few_names);
 	RUN(all_of_it);
 	RUN(lost_on_the_way);
 	RUN(another_size);
