@@ -15,6 +15,7 @@
 #define TRACKS 4
 /* READs that were not looked at yet; more are forgotten. */
 #define NOTES 1024
+
 struct track {
 	struct follow *f;
 	struct files *_Atomic files; /* NULL: free; of a list: unused */
@@ -26,9 +27,9 @@ struct track {
 	uint64_t sample;           /* bytes of one */
 	uint64_t used;             /* the last READ */
 	unsigned in_flight;        /* files on their way to the kernel */
-	unsigned
-		reluctant; /* one more for each that it did not take, one less for others */
-	bool refused; /* it takes next to nothing */
+	/* One more for each that it did not take, one less for others; many. */
+	unsigned reluctant;
+	bool refused;
 	_Atomic bool known;
 };
 
@@ -38,17 +39,14 @@ struct follow {
 	const struct follow_order *order;
 	pthread_t thread;
 	bool started;
-	uint64_t room,
-		keep_max; /* bytes: for what the kernel has; for what is kept */
-	uint64_t kept;    /* bytes kept now */
+	uint64_t room;           /* bytes for what the kernel has */
+	uint64_t keep_max, kept; /* bytes: at most, now */
 	struct track track[TRACKS];
 	uint64_t reads;
 	bool found, warned;  /* anything; that nothing was */
 	struct batch *batch; /* being filled; NULL */
 	bool refused;        /* the kernel did not take the last file */
 	bool changed;        /* the windows are to be shared anew */
-	unsigned
-		reluctant; /* more for each that it did not take, less for others */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;
