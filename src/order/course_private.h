@@ -3,8 +3,10 @@
 #ifndef ORDER_COURSE_PRIVATE_H
 #define ORDER_COURSE_PRIVATE_H
 
-#include "order/course.h"
+#include <stddef.h>
+
 #include "base/number.h"
+#include "order/course.h"
 #include "order/spot.h"
 
 /* Positions made ready at once, besides those being read: readers show once a mark. */
