@@ -31,6 +31,8 @@
 #define KEEP_SHARE 2
 /* As much of that as marks take, at most. */
 #define MARKS_SHARE 2
+/* Files of a list that are looked at to know how large they are. */
+#define SIZES 256
 /* READs that are looked at, and files made ready, in one round. */
 #define ROUND 64
 /* Where nobody is on a course, so many READs wake the thread. */
@@ -59,36 +61,41 @@ static void track_clear(struct track *t)
 	atomic_store(&t->files, NULL);
 }
 
-/* Bytes that may be ready and not read yet, were it the only one.  Of what the kernel has
- * only the marks are in the cache; where it does not take anything, only a part is ready. */
+/* Bytes that may be ready and not read yet, were it the only one, when the kernel takes
+ * nothing: as far as it is kept, only a part of that is ready. */
+static uint64_t least_of(const struct follow *f)
+{
+	return f->push ? f->keep_max * KEEP_SHARE : f->keep_max;
+}
+
+/* When it does: only the marks of it are in the cache. */
 static uint64_t window_of(const struct track *t)
 {
 	const struct follow *f = t->f;
 
-	if (!f->push)
-		return f->keep_max;
-	if (!f->room || t->refused || t->sample > push_file_max(f->push))
-		return f->keep_max * KEEP_SHARE;
+	if (!f->push || !f->room || t->refused ||
+	    t->sample > push_file_max(f->push))
+		return least_of(f);
 	return min_u64(f->room, f->keep_max / MARKS_SHARE * COURSE_MARK);
 }
 
 /* As many samples for each. */
 static void share_window(struct follow *f)
 {
-	uint64_t sum = 0;
+	double sum = 0;
 
 	f->changed = false;
 	for (unsigned i = 0; i < TRACKS; i++)
 		if (f->track[i].course)
-			sum += f->track[i].sample;
+			sum += (double)f->track[i].sample;
 	for (unsigned i = 0; i < TRACKS; i++) {
 		const struct track *t = &f->track[i];
+		double share = (double)t->sample / sum;
 
 		if (t->course)
 			course_limit(t->course,
-				     (uint64_t)((double)window_of(t) *
-						(double)t->sample /
-						(double)sum));
+				     (uint64_t)((double)window_of(t) * share),
+				     (uint64_t)((double)least_of(f) * share));
 	}
 }
 
@@ -110,6 +117,21 @@ static int track_order(struct track *t, uint64_t n, struct error *err)
 	return r;
 }
 
+/* Of files in a list, about. */
+static uint64_t mean_size(const struct follow *f)
+{
+	uint32_t n = f->order->n_inos, step = n / SIZES + 1, k = 0;
+	uint64_t sum = 0;
+	struct whole w;
+
+	for (uint32_t i = 0; i < n; i += step)
+		if (whole_find(f->fs, f->order->ino[i], &w) == 0) {
+			sum += w.size;
+			k++;
+		}
+	return k ? sum / k + 1 : 1;
+}
+
 /* Of n samples, one of which has this number. */
 static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 {
@@ -120,8 +142,10 @@ static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 
 	memset(&t->state, 0, sizeof t->state);
 	t->reluctant = 0;
-	t->refused = false;
-	t->sample = whole_find(f->fs, ino, &w) == 0 ? max_u64(w.size, 1) : 1;
+	t->refused = t->last_refused = false;
+	t->sample = f->order->ino                     ? mean_size(f)
+		    : whole_find(f->fs, ino, &w) == 0 ? max_u64(w.size, 1)
+						      : 1;
 	if (r == 0) {
 		t->course = course_new(&t->order, window_of(t), &follow_ops, t);
 		if (!t->course)
@@ -331,9 +355,10 @@ static void *run(void *arg)
 
 	store_thread.guesses = true;
 	while (collect(f, &x)) {
-		follow_settle(x.done);
+		/* In that order: who asked before a file was stored lost nothing. */
 		for (unsigned i = 0; i < x.n; i++)
 			look_at(f, x.note[i]);
+		follow_settle(x.done);
 		look_at_memory(f);
 		work(f, &x);
 	}

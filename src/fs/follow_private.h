@@ -27,9 +27,9 @@ struct track {
 	uint64_t sample;           /* bytes of one */
 	uint64_t used;             /* the last READ */
 	unsigned in_flight;        /* files on their way to the kernel */
-	/* One more for each that it did not take, one less for others; many. */
+	/* One more for each that it did not take, one less for others; many; the last one. */
 	unsigned reluctant;
-	bool refused;
+	bool refused, last_refused;
 	_Atomic bool known;
 };
 
@@ -45,7 +45,6 @@ struct follow {
 	uint64_t reads;
 	bool found, warned;  /* anything; that nothing was */
 	struct batch *batch; /* being filled; NULL */
-	bool refused;        /* the kernel did not take the last file */
 	bool changed;        /* the windows are to be shared anew */
 
 	pthread_mutex_t lock; /* of what follows */

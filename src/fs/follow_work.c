@@ -222,7 +222,7 @@ static bool hand_over(struct track *t, uint64_t position, uint64_t ino,
 /* Did the kernel take one? */
 static void note_taken(struct track *t, bool taken)
 {
-	t->f->refused = !taken;
+	t->last_refused = !taken;
 	if (taken && t->reluctant)
 		t->reluctant--;
 	else if (!taken && t->reluctant < RELUCTANT)
@@ -399,8 +399,8 @@ static enum course_result make_ready(struct track *t,
 	bool large = !is_small(f, w->size);
 	struct buf *bytes;
 
-	if ((large || !f->push || f->refused) &&
-	    w->size > f->keep_max - f->kept)
+	if ((large || !f->push || t->last_refused) &&
+	    max_u64(w->size, KEPT_LEAST) > f->keep_max - f->kept)
 		return COURSE_LATER;
 	if (large && w->size > f->fs->pin_budget)
 		return keep_vast(f, w, kept);

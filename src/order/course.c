@@ -217,6 +217,8 @@ static void advance(struct course *c)
 	if (to > c->front && c->reach <= c->mask)
 		c->reach += (to - c->front + 3) / 4;
 
+	if (c->high - c->calm > 2 * (c->top - c->front))
+		course_trust_more(c);
 	while (c->front < to && c->front < c->top)
 		drop_first(c);
 	c->next = max_u64(c->next, c->front);
@@ -253,6 +255,8 @@ static bool find(struct course *c, uint32_t sample, uint64_t *position)
 void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		  const struct spot *where)
 {
+	/* Whoever left an epoch, or begins it anew, is done with what was lost in it. */
+	bool other = epoch != c->epoch || c->base + where->high < c->high;
 	uint64_t position;
 
 	course_clear(c);
@@ -264,10 +268,14 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		c->base + where->low - min_u64(where->low, c->slack);
 	c->high = c->base + where->high;
 	c->n_latest = 0;
-	course_trust(c);
+	if (other)
+		course_trust_more(c);
+	else
+		course_trust(c);
 	c->known = c->ever = true;
 	c->state.found++;
 	course_extend(c);
+	course_look_at_room(c);
 	while (c->front < c->base + where->low &&
 	       c->high - c->front > (c->top - c->front) / 2) {
 		drop_first(c);
@@ -279,10 +287,8 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		course_slot(c, p)->state = SLOT_LEFT;
 	for (unsigned i = 0; i < c->reads.n; i++)
 		if (find(c, c->reads.at[i], &position)) {
-			struct slot *s = course_slot(c, position);
-
-			course_was_read(c, s);
-			s->state = SLOT_LEFT;
+			course_slot(c, position)->seen = true;
+			course_slot(c, position)->state = SLOT_LEFT;
 		}
 }
 

@@ -63,8 +63,9 @@ enum course_result {
  * it; or LATER. */
 void course_done(struct course *c, uint64_t position, enum course_result r,
 		 void *kept);
-/* Another size of the window, from now on. */
-void course_limit(struct course *c, uint64_t bytes);
+/* Another size of the window, from now on; not below `least` where the kernel loses what it
+ * was given. */
+void course_limit(struct course *c, uint64_t bytes, uint64_t least);
 /* Up to n samples that course_next is going to begin a chunk with. */
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n);
 

@@ -35,8 +35,8 @@ struct course {
 	struct order order;
 	const struct course_ops *ops;
 	void *ctx;
-	/* That the window may have: as the caller says; as the kernel was seen to have. */
-	uint64_t bytes, believed;
+	/* That the window may have: as the caller says; after losses; in spite of any. */
+	uint64_t bytes, believed, least;
 	uint64_t slack; /* positions between those who read */
 	/* Orders of two epochs; or the first one is that of every epoch. */
 	uint32_t *at[2];
@@ -61,6 +61,7 @@ struct course {
 	bool fits; /* all of it, so that it need not be made ready again */
 	/* Reads of what the kernel should have, from position `since` on. */
 	uint64_t gone, since;
+	uint64_t calm;     /* no losses that count since there */
 	unsigned patience; /* with so many of them */
 	uint32_t mask;
 	struct slot *slot;
@@ -113,6 +114,8 @@ static inline uint64_t course_slack(const struct course *c)
 void course_extend(struct course *c);
 /* The sample of a position was asked for, the first time. */
 void course_was_read(struct course *c, struct slot *s);
+/* Does all of it fit into the window? */
+void course_look_at_room(struct course *c);
 /* The kernel is believed to have what it was given, from here on; and more than before. */
 void course_trust(struct course *c);
 void course_trust_more(struct course *c);

@@ -2,12 +2,12 @@
 /* What to make ready next for readers on a course. */
 /*
  * First the rest of the chunk that was begun; then what chunks have that readers had decoded
- * themselves, as long as there is room for all: readers are faster than what is made ready
+ * themselves, as long as there is room for all, in the kernel: readers are faster than what is made ready
  * then, and decoding another chunk beside theirs would only slow them down; then the next
  * position that is near.
  *
  * Where all samples fit into the window, the kernel has them from the epoch before, and they
- * are not made ready again.  If readers ask for many that the kernel should have, it has lost
+ * are not made ready again (but for short orders).  If readers ask for many that the kernel should have, it has lost
  * others as well: all are made ready again, and half as far ahead.
  */
 #include <string.h>
@@ -18,9 +18,11 @@
  * it has not; if they do again and again, the more of them are wanted. */
 #define GONE_SHARE 8
 #define PATIENCE_MAX 4096
+#define ENOUGH 64 /* but one in so many of all are enough */
 /* An order is short that is not so many times as long as its readers are apart. */
 #define SHORT 8
-/* What it is believed to have after that: half as much, not below that part of all. */
+/* What it is believed to have after that: half as much, not below what the caller says, and
+ * that part of all. */
 #define BELIEVED_MIN 64
 
 /* ---- what the kernel has -------------------------------------------------- */
@@ -38,12 +40,17 @@ static void set_has(struct course *c, uint32_t sample, bool yes)
 		yes ? c->has[sample / 64] | bit : c->has[sample / 64] & ~bit;
 }
 
-/* Do all samples, if they are as large as those of the window?  Of an order that is short
- * beside what its readers are apart, reads of one epoch may be taken for those of another,
- * and do not tell what was lost. */
+/* Of an order that is short beside what its readers are apart, reads of one epoch may be taken
+ * for those of another, and do not tell what was lost. */
+static bool is_short(const struct course *c)
+{
+	return c->order.length < SHORT * (c->slack + COURSE_LEAD);
+}
+
+/* Do all samples, if they are as large as those of the window? */
 static bool all_fit(const struct course *c)
 {
-	return c->order.length >= SHORT * (c->slack + COURSE_LEAD) &&
+	return c->top > c->front && !is_short(c) &&
 	       (double)c->sum * (double)c->order.n <=
 		       (double)course_bytes(c) * (double)(c->top - c->front);
 }
@@ -54,7 +61,7 @@ static void go_back(struct course *c)
 	c->next = max_u64(c->front, min_u64(c->next, c->high + 1));
 }
 
-static void look_at_room(struct course *c)
+void course_look_at_room(struct course *c)
 {
 	bool fits = all_fit(c);
 
@@ -95,8 +102,13 @@ static void forget(struct course *c)
 			s->state = SLOT_WAITS;
 	}
 	go_back(c);
-	c->believed = max_u64(course_bytes(c) / 2, c->bytes / BELIEVED_MIN);
-	c->patience = (unsigned)min_u64(c->patience * 2, PATIENCE_MAX);
+	/* Of what the window really was. */
+	c->believed =
+		max_u64(course_bytes(c), min_u64(c->believed, c->sum)) / 2;
+	c->believed = max_u64(max_u64(c->believed, c->least),
+			      c->bytes / BELIEVED_MIN + 1);
+	c->patience =
+		(unsigned)min_u64(UINT64_C(2) * c->patience, PATIENCE_MAX);
 	course_trust(c);
 }
 
@@ -111,17 +123,19 @@ void course_trust_more(struct course *c)
 void course_trust(struct course *c)
 {
 	c->gone = 0;
-	c->since = c->high;
+	c->since = c->calm = c->high;
 }
 
 /* One that the kernel should have: has it lost many lately? */
 static bool has_lost(struct course *c)
 {
+	uint64_t enough = max_u64(COURSE_PATIENCE, c->order.length / ENOUGH);
+
 	while (c->high - c->since > UINT64_C(2) * c->patience * GONE_SHARE) {
 		c->since += (c->high - c->since) / 2;
 		c->gone /= 2;
 	}
-	return ++c->gone >= c->patience &&
+	return ++c->gone >= min_u64(c->patience, enough) &&
 	       c->gone > (c->high - c->since) / GONE_SHARE;
 }
 
@@ -179,15 +193,26 @@ static uint64_t lead_end(const struct course *c)
 		       c->top);
 }
 
+/* In a short order the kernel may have all of the next epoch, and nobody knows: it can wait
+ * until readers are near. */
+static uint64_t epoch_end(const struct course *c)
+{
+	uint64_t end = c->base + c->order.length;
+
+	return is_short(c) && c->high + c->slack + COURSE_LEAD < end
+		       ? end
+		       : UINT64_MAX;
+}
+
 /* The next that waits for that chunk, from slot i - 1 on. */
 static bool next_of_chunk(const struct course *c, uint64_t key, uint32_t i,
 			  uint64_t *position)
 {
-	uint64_t reach = reach_of(c);
+	uint64_t reach = reach_of(c), end = epoch_end(c);
 
 	for (; i; i = c->slot[i - 1].next_key) {
 		*position = course_position(c, i - 1);
-		if (*position - c->front >= reach)
+		if (*position - c->front >= reach || *position >= end)
 			return false;
 		if (c->slot[i - 1].key == key && waits(c, &c->slot[i - 1]))
 			return true;
@@ -209,7 +234,7 @@ static bool next_of_group(struct course *c, uint64_t *position)
 /* The first of the chunk that was decoded for a reader last. */
 static bool next_at_hand(struct course *c, uint64_t *position)
 {
-	if (reach_of(c) < c->top - c->front)
+	if (c->reach < c->top - c->front || c->bytes <= c->least)
 		c->n_at_hand = 0;
 	while (c->n_at_hand) {
 		uint64_t key = c->at_hand[--c->next_at_hand % COURSE_AT_HAND];
@@ -240,7 +265,7 @@ bool course_next(struct course *c, struct course_step *out)
 	if (!c->known)
 		return false;
 	course_extend(c);
-	look_at_room(c);
+	course_look_at_room(c);
 	c->is_cut = false;
 	if (!next_of_group(c, &p) && !next_at_hand(c, &p)) {
 		begins = next_alone(c, &p);
@@ -284,10 +309,11 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 	s->kept = kept;
 }
 
-void course_limit(struct course *c, uint64_t bytes)
+void course_limit(struct course *c, uint64_t bytes, uint64_t least)
 {
 	c->bytes = bytes;
-	look_at_room(c);
+	c->least = least;
+	course_look_at_room(c);
 }
 
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
