@@ -2,13 +2,13 @@
 /* What to make ready next for readers on a course. */
 /*
  * First the rest of the chunk that was begun; then what chunks have that readers had decoded
- * themselves, as long as there is room for all, in the kernel: readers are faster than what is made ready
- * then, and decoding another chunk beside theirs would only slow them down; then the next
- * position that is near.
+ * themselves, as long as the kernel has room for all: readers are faster than what is made
+ * ready then, and decoding another chunk beside theirs would only slow them down; then the
+ * next position that is near.
  *
  * Where all samples fit into the window, the kernel has them from the epoch before, and they
- * are not made ready again (but for short orders).  If readers ask for many that the kernel should have, it has lost
- * others as well: all are made ready again, and half as far ahead.
+ * are not made ready again (but for short orders).  If readers ask for many that the kernel
+ * should have, it has lost others as well: all are made ready again, and half as far ahead.
  */
 #include <string.h>
 
