@@ -175,22 +175,31 @@ TEST(what_the_kernel_refuses_is_kept)
 	end();
 }
 
-/* Readers who pause find what is kept, though much more would fit into the kernel. */
-TEST(paced)
+/* How many READs of readers who pause are answered with what is kept. */
+static uint64_t read_paced(void)
 {
-	uint64_t reads;
+	uint64_t before;
 
-	memory_left = 1 << 30;
 	small_files();
-	reads = counter_get(COUNT_ORDER_KEPT_READ);
+	before = counter_get(COUNT_ORDER_KEPT_READ);
 	for (uint32_t i = 64; i < MANY; i++) {
 		CHECK_OK(read_one(i));
 		if (i % 16 == 0)
 			pause_ms(4);
 	}
-	reads = counter_get(COUNT_ORDER_KEPT_READ) - reads;
-	CHECK(reads > MANY / 2);
+	before = counter_get(COUNT_ORDER_KEPT_READ) - before;
 	end();
+	return before;
+}
+
+/* Most, though much more would fit into the kernel; on a busy machine not each time. */
+TEST(paced)
+{
+	unsigned tries = 0;
+
+	memory_left = 1 << 30;
+	while (read_paced() < MANY / 2)
+		CHECK(++tries < 5);
 }
 
 TEST(without_memory_for_the_kernel_it_is_kept)
