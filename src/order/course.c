@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The course that readers are on: how far they are, and what to make ready for them. */
+/* The course that readers are on: the window of positions, and how far readers are. */
 /*
  * A chunk has many samples, and in a random order they are anywhere.  So it is decoded when
  * the first of them is about to be read, and all others in the window are made ready with

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the window of a course, and the search for it, share. */
+/* What the window (course.c), the search and the steps (course_*.c) share. */
 #ifndef ORDER_COURSE_PRIVATE_H
 #define ORDER_COURSE_PRIVATE_H
 

@@ -215,6 +215,14 @@ static void begin(const char *spec, uint32_t n, unsigned per_chunk,
 	CHECK(sim.c && sim.order);
 }
 
+/* By a kernel that has what was read; with room for all marks. */
+static void begin_kept(uint32_t n, uint32_t window)
+{
+	begin("torch:batch=16:workers=2", n, 50, window);
+	sim.reads_after = 100;
+	sim.kept_most = 1000;
+}
+
 static struct course_state end(void)
 {
 	struct course_state s;
@@ -433,9 +441,7 @@ TEST(a_batch_comes_back)
 /* What the kernel has lost shows within some reads, wherever in an epoch. */
 TEST(lost_in_the_middle)
 {
-	begin("torch:batch=16:workers=2", 20000, 50, 40000);
-	sim.reads_after = 100;
-	sim.kept_most = 1000;
+	begin_kept(20000, 40000);
 	epoch(0, 0, 0);
 	for (unsigned i = 0; i < 20000; i += 20)
 		sim.known[i] = false;
@@ -451,9 +457,7 @@ TEST(lost_in_the_middle)
 /* Epochs that are left early, and all of it is lost after each. */
 TEST(left_early)
 {
-	begin("torch:batch=16:workers=2", 4000, 50, 8000);
-	sim.reads_after = 100;
-	sim.kept_most = 1000;
+	begin_kept(4000, 8000);
 	for (uint32_t e = 0; e < 16; e++) {
 		CHECK(order_epoch(&sim.o, e, sim.o.length, sim.order));
 		sim.waits = 0;
@@ -510,9 +514,7 @@ TEST(all_of_it)
 {
 	uint64_t decoded;
 
-	begin("torch:batch=16:workers=2", 10000, 50, 20000);
-	sim.reads_after = 100;
-	sim.kept_most = 1000;
+	begin_kept(10000, 20000);
 	epoch(0, 2000, 0); /* begins in the middle of it */
 	AT_MOST(sim.ready, 8500);
 	for (uint32_t e = 1; e < 4; e++) {
@@ -538,9 +540,7 @@ TEST(all_of_it)
 /* There seems to be memory for all of it, and the kernel loses it before it is read. */
 TEST(lost_on_the_way)
 {
-	begin("torch:batch=16:workers=2", 10000, 50, 20000);
-	sim.reads_after = 100;
-	sim.kept_most = 1000;
+	begin_kept(10000, 20000);
 	sim.room = 3000;
 	epoch(0, 0, 0);
 	for (uint32_t e = 1; e < 8; e++)
