@@ -433,8 +433,10 @@ def begun_anew():
     """Nothing was deleted, and a part was written since: no reason to refuse."""
     d = scratch("anew")
     t = skerch.create(d, rows=20, part=10, sub=(4,))
-    with open(t.parts[0][2], "r+b") as f:
+    # Each of them, as any may be the first to be ready.
+    with open(t.parts[0][2], "r+b") as f, open(t.parts[1][2], "r+b") as g:
         fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(g, fcntl.LOCK_EX | fcntl.LOCK_NB)
         exits(merge("--delete-parts", t.all_path, env=EAGER), 1, "busy")
     equal(len(beside(t.all_path)), 2, "what is kept")
     equal(len(os.listdir(d)), 5, "parts")
