@@ -21,6 +21,7 @@
 #include "base/counters.h"
 #include "base/parse.h"
 #include "cli/cli.h"
+#include "cli/mountinfo.h"
 
 #define STATS "user.tensorfs.stats"
 #define VALUE_MAX 65536
@@ -50,7 +51,7 @@ static char *read_stats(const struct command *c, const char *mount)
 	}
 	if (errno == ENODATA || errno == ENOTSUP)
 		cli_say(c, "'%s' is not the top of a tensorfs mount", mount);
-	else if (errno == ENOTCONN)
+	else if (mount_has_died(errno))
 		cli_say(c,
 			"the daemon of '%s' is dead; clear it away with: "
 			"tensorfs umount '%s'",

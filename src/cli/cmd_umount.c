@@ -62,7 +62,7 @@ static bool is_dead(const struct mount_entry *m)
 				      setresgid(group, group, group) < 0 ||
 				      setresuid(user, user, user) < 0))
 			_exit(0);
-		_exit(statvfs(m->point, &fs) < 0 && errno == ENOTCONN);
+		_exit(statvfs(m->point, &fs) < 0 && mount_has_died(errno));
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

@@ -182,6 +182,11 @@ long mount_group(const struct mount_entry *m)
 	return option_number(m, "group_id=");
 }
 
+bool mount_has_died(int code)
+{
+	return code == ENOTCONN || code == ECONNABORTED;
+}
+
 char *mount_point_path(const char *path)
 {
 	char *whole = realpath(path, NULL);
@@ -190,7 +195,7 @@ char *mount_point_path(const char *path)
 	char *slash, *joined;
 	size_t n;
 
-	if (whole || errno != ENOTCONN)
+	if (whole || !mount_has_died(errno))
 		return whole;
 	copy = strdup(path);
 	if (!copy)

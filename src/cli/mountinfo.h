@@ -37,6 +37,8 @@ long mount_group(const struct mount_entry *m);
 /* The canonical path, also of a mount point whose daemon is dead; malloc'ed,
  * NULL with errno set. */
 char *mount_point_path(const char *path);
+/* Does this errno say that the daemon of a mount has died, before it was asked or while? */
+bool mount_has_died(int code);
 /* Unmount: by the system call, else by fusermount3.  0, -EBUSY, ... */
 int mount_detach(const char *point, bool lazy, struct error *err);
 

@@ -2,8 +2,8 @@
 /* Look at a mount point before mounting; repair one whose daemon died. */
 
 /*
- * A dead mount answers ENOTCONN, but attributes that the kernel still keeps can
- * hide that from stat; statfs always asks the daemon.
+ * A dead mount answers ENOTCONN, or ECONNABORTED to who was waiting, but attributes that
+ * the kernel still keeps can hide that from stat; statfs always asks the daemon.
  */
 #include "cli/mountpoint.h"
 
@@ -78,7 +78,7 @@ static int look(const char *path, struct stat *st, bool *dead,
 
 	*dead = false;
 	if (stat(path, st) < 0) {
-		if (errno == ENOTCONN || errno == ECONNABORTED) {
+		if (mount_has_died(errno)) {
 			*dead = true;
 			return 0;
 		}
@@ -95,7 +95,7 @@ static int look(const char *path, struct stat *st, bool *dead,
 	if (!S_ISDIR(st->st_mode))
 		return error_set(err, -ENOTDIR,
 				 "mount point '%s' is not a directory", path);
-	*dead = statvfs(path, &fs) < 0 && errno == ENOTCONN;
+	*dead = statvfs(path, &fs) < 0 && mount_has_died(errno);
 	return 0;
 }
 

@@ -328,8 +328,6 @@ static int plan_tensor(struct write_plan *p, const struct settings *s,
 				      " have no flags in '%s'",
 				      p->parts.at[i].begin, p->parts.at[i].end,
 				      p->parts.at[i].path);
-	if (r == 0)
-		r = look_at_parts(p, err);
 	parts_free(&flags);
 	parts_free(&all);
 	return r;
@@ -413,6 +411,9 @@ int write_plan_make(struct write_plan *p, const struct command *c,
 			r = plan_tensor(p, s, t, &err);
 		if (r == 0 && p->distributed && !s->pack.no_lock)
 			r = lock_main(p, o.source, &err);
+		/* Locked, none of them is deleted any more. */
+		if (r == 0)
+			r = look_at_parts(p, &err);
 		if (r < 0)
 			error_prefix(&err, "%s: ", o.source);
 	}

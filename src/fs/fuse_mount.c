@@ -166,7 +166,7 @@ static int check_mountpoint(const char *path, char **out, struct error *err)
 
 	if (!full || stat(full, &st) < 0)
 		e = errno;
-	if (e == ENOTCONN)
+	if (e == ENOTCONN || e == ECONNABORTED)
 		return error_set(err, -e,
 				 "%s: the mount of a daemon that died is in "
 				 "the way: remove it with tensorfs umount %s",
@@ -381,5 +381,6 @@ void fuse_face_free(struct fuse_face *f)
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->wake);
 	free(f->mountpoint);
+	free(f->listing);
 	free(f);
 }
