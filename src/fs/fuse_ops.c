@@ -281,18 +281,31 @@ static bool emit_entry(void *ctx, const char *name, const struct entry *e,
 	return true;
 }
 
+/* One buffer goes from hand to hand: in a heap of its own each thread would keep the
+ * pages of its last one. */
+static char *take_buffer(struct fuse_face *f)
+{
+	char *buf = atomic_exchange(&f->listing, NULL);
+
+	return buf ? buf : malloc(FUSE_FACE_READ_MAX);
+}
+
+static void give_back(struct fuse_face *f, char *buf)
+{
+	free(atomic_exchange(&f->listing, buf));
+}
+
 static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t pos,
 		 bool plus)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_READDIR);
-	cleanup_free char *buf = NULL;
 	struct listing l = {.req = req, .plus = plus};
 	bool attrs = plus && tree_entry_count(fs_tree(f->fs), ino) <= PLUS_MAX;
 	int r;
 
 	l.size = min_u64(size, FUSE_FACE_READ_MAX);
-	l.buf = buf = malloc(l.size);
-	if (!buf) {
+	l.buf = take_buffer(f);
+	if (!l.buf) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
@@ -301,7 +314,8 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t pos,
 	if (r < 0 && l.used == 0)
 		fuse_reply_err(req, -r);
 	else
-		fuse_reply_buf(req, buf, l.used);
+		fuse_reply_buf(req, l.buf, l.used);
+	give_back(f, l.buf);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t pos,

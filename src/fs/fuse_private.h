@@ -31,6 +31,8 @@ struct fuse_face {
 	bool connected;                   /* INIT came */
 	_Atomic unsigned opens;           /* files and directories open now */
 	_Atomic bool active; /* a request since the watcher looked */
+	/* FUSE_FACE_READ_MAX bytes for who lists next; NULL: in use, or not yet there. */
+	_Atomic(char *) listing;
 	/* The watcher that ends an idle session. */
 	pthread_mutex_t lock; /* protects `finished` */
 	pthread_cond_t wake;
