@@ -12,6 +12,11 @@
  * cache nothing is in a hurry: the chunk is there when an eighth of its files was asked
  * for.  When it is full, or a chunk had to be decoded again, they are pushed at once, or
  * else the chunk would be gone by then.
+ *
+ * By chance an eighth of one chunk is read by who reads a tenth of all, where a chunk has few
+ * files.  So of all chunks that were begun a sixteenth must have been read as well, without
+ * the first file of each, by which it came to be among them.  Of a chunk whose files were
+ * pushed no more is heard: it counts as if an eighth had been read.
  */
 #include "base/counters.h"
 #include "base/number.h"
@@ -27,27 +32,85 @@
 #define BARREN_TURN 16
 /* Whoever was given one file of so many of a chunk gets the others. */
 #define SHARE 8
+/* ... if he was given one byte of so many of all chunks that were begun. */
+#define MANY 16
+/* Of so many bytes half are forgotten: habits change. */
+#define OTHERS_MAX (UINT64_C(1) << 30)
 /* Of an entry of `chunks`: READs; and that the others' turn was. */
 #define COUNT_MASK UINT64_C(1023)
 #define OFFERED UINT64_C(1024)
 
+static uint64_t look(_Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *n, uint64_t more)
+{
+	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
+}
+
+static void forget_half(_Atomic uint64_t *n)
+{
+	atomic_fetch_sub_explicit(n, look(n) / 2, memory_order_relaxed);
+}
+
+/* The `nth` READ in a chunk, of a file of `size` of its `unit` bytes. */
+static void note_other(struct push *p, uint64_t unit, uint64_t size,
+		       uint64_t nth)
+{
+	if (nth > 1) {
+		add(&p->others_read, size);
+		return;
+	}
+	add(&p->others, unit - size);
+	if (look(&p->others) > OTHERS_MAX) {
+		forget_half(&p->others);
+		forget_half(&p->others_read);
+	}
+}
+
+/* The others were pushed when `nth` had been read. */
+static void note_offered(struct push *p, uint64_t unit, uint64_t size,
+			 uint64_t nth)
+{
+	uint64_t had = size * (nth - 1), counts = (unit - size) / SHARE;
+
+	if (counts > had)
+		add(&p->others_read, counts - had);
+}
+
+/* Is it one who reads many of the files of each chunk? */
+static bool reads_many(struct push *p)
+{
+	return look(&p->others_read) >= look(&p->others) / MANY;
+}
+
 /* Counts a READ of a file that ends in this chunk; is it time for the others? */
-static bool note(struct push *p, const struct reply *r, unsigned enough,
+static bool note(struct push *p, const struct reply *r, uint64_t unit,
 		 bool again, bool now)
 {
+	uint64_t size = min_u64(r->size, unit);
+	uint64_t enough =
+		min_u64(max_u64(unit / r->size / SHARE, 2), COUNT_MASK);
 	uint64_t key = ((r->set->id * 0x9e3779b97f4a7c15 ^ r->index) *
 			0xbf58476d1ce4e5b9) &
 		       ~(COUNT_MASK | OFFERED);
 	_Atomic uint64_t *slot = &p->chunks[(key >> 40) % PUSH_CHUNKS];
-	uint64_t was = atomic_load_explicit(slot, memory_order_relaxed);
+	uint64_t was = look(slot), n;
 	bool due;
 
 	if ((was & ~(COUNT_MASK | OFFERED)) != key)
 		was = key;
 	if ((was & COUNT_MASK) < COUNT_MASK)
 		was++;
-	due = now || (again && (was & COUNT_MASK) > 1) ||
-	      (!(was & OFFERED) && (was & COUNT_MASK) >= enough);
+	n = was & COUNT_MASK;
+	if (!(was & OFFERED))
+		note_other(p, unit, size, n);
+	due = now || (again && n > 1) ||
+	      (!(was & OFFERED) && n >= enough && reads_many(p));
+	if (due && !(was & OFFERED))
+		note_offered(p, unit, size, n);
 	/* Of two at once one may not count. */
 	atomic_store_explicit(slot, was | (due ? OFFERED : 0),
 			      memory_order_relaxed);
@@ -57,15 +120,14 @@ static bool note(struct push *p, const struct reply *r, unsigned enough,
 /* A chunk may also have been decoded ahead of the reader, by nobody's READ. */
 bool push_near_is_due(struct push *p, const struct reply *r, bool waited)
 {
-	uint64_t unit, enough;
+	uint64_t unit;
 	bool full;
 
 	if (!r->set)
 		return false;
 	unit = atomic_load_explicit(&r->set->unit, memory_order_relaxed);
-	enough = min_u64(max_u64(unit / r->size / SHARE, 2), COUNT_MASK);
 	full = waited && cache_is_full(store_cache(p->fs->store), unit);
-	if (!note(p, r, (unsigned)enough, waited, full))
+	if (!note(p, r, min_u64(unit, OTHERS_MAX), waited, full))
 		return false;
 	if (atomic_load_explicit(&p->barren, memory_order_relaxed) >= BARREN &&
 	    atomic_fetch_add(&p->turn, 1) % BARREN_TURN)

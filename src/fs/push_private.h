@@ -30,6 +30,9 @@ struct push {
 	_Atomic int failed; /* -errno that nobody was told of */
 	/* Chunks whose files are being read, by their hash, and how many were. */
 	_Atomic uint64_t chunks[PUSH_CHUNKS];
+	/* Bytes of chunks that were begun, without the first file of each that was read; and
+	 * those of them that were read. */
+	_Atomic uint64_t others, others_read;
 	_Atomic unsigned barren; /* walks in a row that found nothing */
 	_Atomic unsigned turn;
 };

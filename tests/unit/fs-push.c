@@ -161,6 +161,37 @@ TEST(with_room_in_the_cache_an_eighth_is_waited_for)
 	end();
 }
 
+/* Small files of a chunk, in no order that goes on. */
+static void read_some(unsigned from, unsigned n)
+{
+	for (unsigned i = 1; n; i++) {
+		unsigned f = from + i * i * 7 % 101 % PER;
+
+		if (is_large(f))
+			continue;
+		CHECK_OK(read_file(f));
+		n--;
+	}
+}
+
+TEST(who_reads_few_of_most_chunks_gets_none)
+{
+	forget();
+	begin();
+	atomic_store(&set.unit, CHUNK);
+	for (unsigned i = 0; i < FILES / PER; i++)
+		if (i != BAD)
+			read_some(i * PER, 2);
+	/* An eighth of a few, but little of all. */
+	for (unsigned i = 0; i < 4; i++)
+		read_some(i * PER, PER / 8);
+	CHECK_EQ_U(stored_in(0, FILES), 0);
+	for (unsigned i = BAD + 1; i < FILES / PER; i++)
+		read_some(i * PER, PER / 8);
+	CHECK(stored_in(FILES - PER, FILES) > 70);
+	end();
+}
+
 TEST(an_epoch_needs_few_reads)
 {
 	static unsigned order[FILES];
@@ -435,6 +466,7 @@ int main(void)
 	pieces_setup(64 << 20);
 	RUN(neighbours_are_pushed_once);
 	RUN(with_room_in_the_cache_an_eighth_is_waited_for);
+	RUN(who_reads_few_of_most_chunks_gets_none);
 	RUN(an_epoch_needs_few_reads);
 	RUN(what_does_not_decode_is_its_readers_matter);
 	RUN(known_files_are_pushed);
