@@ -151,6 +151,9 @@ int shared_open(struct shared **out, const struct shared_options *o,
 		return error_set(err, -ENOMEM, "out of memory");
 	sh->home = sh->dir = (struct shm_dir)SHM_DIR_INIT;
 	sh->version = o->version;
+	sh->wait_ns = o->patience ? o->patience : WAIT_NS;
+	sh->lock_ns = o->patience ? o->patience : SHARED_LOCK_NS;
+	sh->memory_left = o->memory ? o->memory : room_memory;
 	sh->mappings_max = mappings_max();
 	pthread_mutex_init(&sh->room.lock, NULL);
 	r = open_home(sh, o->base, err);
@@ -224,7 +227,8 @@ static int wait_turn(struct shared *sh, const struct shared_key *k,
 		     const struct shared_maker *m, _Atomic uint64_t *gauge,
 		     struct part *p, struct buf **out, struct error *why)
 {
-	uint64_t allowed = WAIT_NS + m->size / WAIT_BYTES_PER_S * 1000000000u;
+	uint64_t allowed =
+		sh->wait_ns + m->size / WAIT_BYTES_PER_S * 1000000000u;
 	uint64_t until = shared_now() + allowed;
 	struct timespec pause = {0, PAUSE_MIN_NS};
 	bool waited = false;

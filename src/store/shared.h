@@ -13,6 +13,11 @@ struct shared_options {
 	const char *base;    /* NULL: /dev/shm */
 	uint64_t size;       /* bytes that all of it may take */
 	const char *version; /* chunks of other versions are not believed */
+	/* How long others are waited for who make a chunk or count, nanoseconds; 0: 5 s and
+	 * more for large chunks, and 2 s. */
+	uint64_t patience;
+	/* Bytes of memory that may be taken now; NULL: by the machine and the control group. */
+	uint64_t (*memory)(void);
 };
 /*
  * Open, or make, BASE/tensorfs-UID/.chunks.  -EPERM, -ELOOP, -ENOTDIR: what is

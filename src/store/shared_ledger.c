@@ -22,7 +22,7 @@
  *
  * The limit is each process's own; the smallest one of those that add rules.
  *
- * No lock is waited for longer than LOCK_NS: its holder may have been stopped.
+ * No lock is waited for longer than SHARED_LOCK_NS: its holder may have been stopped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,6 @@
 #include "store/shared_private.h"
 
 #define LEDGER_MAGIC "TFLEDGE1"
-#define LOCK_NS (UINT64_C(2) * 1000000000)
 #define SPARE_SHARE 16
 /* A count that took t is not repeated for SCAN_SHARE * t. */
 #define SCAN_SHARE 20
@@ -56,7 +55,7 @@ uint64_t ledger_cost(uint64_t size)
 
 int ledger_lock(struct shared *sh, struct error *err)
 {
-	uint64_t end = shared_now() + LOCK_NS;
+	uint64_t end = shared_now() + sh->lock_ns;
 	struct timespec pause = {0, 50000};
 	int fd;
 

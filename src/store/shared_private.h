@@ -12,6 +12,7 @@
 #define SHARED_DIR ".chunks"
 #define SHARED_LEDGER "ledger"
 #define SHARED_PART ".part"
+#define SHARED_LOCK_NS (UINT64_C(2) * 1000000000)
 
 struct room {
 	pthread_mutex_t lock; /* all below */
@@ -23,6 +24,8 @@ struct shared {
 	struct shm_dir home, dir;
 	uint64_t limit;
 	const char *version;
+	uint64_t wait_ns, lock_ns;
+	uint64_t (*memory_left)(void);
 	struct room room;
 	_Atomic uint64_t mapped;   /* the gauge of mapped buffers */
 	_Atomic uint64_t mappings; /* their number */
@@ -121,6 +124,8 @@ bool scan_is_entry(const char *name);
 
 /* ---- shared_room.c --------------------------------------------------------- */
 
+/* Bytes of memory that may be taken, by the machine and the control group. */
+uint64_t room_memory(void);
 /* Bytes that may be taken of the file system and of memory now, less what is to
  * stay free of both. */
 uint64_t room_now(struct shared *sh);

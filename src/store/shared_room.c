@@ -49,7 +49,7 @@ static uint64_t room_of_tmpfs(int fd)
 				   : less(available, total / KEEP_OF_TMPFS);
 }
 
-static uint64_t memory_left(void)
+uint64_t room_memory(void)
 {
 	uint64_t available = system_available();
 	struct system_headroom group;
@@ -84,7 +84,7 @@ uint64_t room_now(struct shared *sh)
 	uint64_t memory = believed(&sh->room, &look);
 
 	if (look) {
-		memory = memory_left();
+		memory = sh->memory_left();
 		lock_scope(&sh->room.lock);
 		sh->room.memory = memory;
 	}

@@ -147,18 +147,28 @@ static void small_files(void)
 	settle();
 }
 
-static void goes_on(void)
+/* Is hardly anything asked or decoded for a while? */
+static bool is_quiet(void)
 {
-	unsigned quiet = atomic_load(&offered);
-	uint64_t reads = counter_get(COUNT_ORDER_KEPT_READ);
+	unsigned asked = atomic_load(&offered);
 	uint64_t decoded = counter_get(COUNT_ORDER_DECODED);
 	uint64_t refused = counter_get(COUNT_PUSH_REFUSED);
 
-	/* There is no room: nobody is asked again and again meanwhile. */
 	pause_ms(400);
-	CHECK(atomic_load(&offered) - quiet <= 2 * PUSH_BATCH);
-	CHECK(counter_get(COUNT_PUSH_REFUSED) - refused <= 2 * PUSH_BATCH);
-	CHECK(counter_get(COUNT_ORDER_DECODED) - decoded <= 4);
+	return atomic_load(&offered) - asked <= 2 * PUSH_BATCH &&
+	       counter_get(COUNT_PUSH_REFUSED) - refused <= 2 * PUSH_BATCH &&
+	       counter_get(COUNT_ORDER_DECODED) - decoded <= 4;
+}
+
+static void goes_on(void)
+{
+	uint64_t reads = counter_get(COUNT_ORDER_KEPT_READ);
+	unsigned tries = 0;
+
+	/* There is no room: nobody is asked again and again meanwhile, once what was under
+	 * way has come. */
+	while (!is_quiet())
+		CHECK(++tries < 75);
 	/* What is read makes room. */
 	for (uint32_t i = 64; i < 2000; i++)
 		CHECK_OK(read_one(i));
@@ -216,28 +226,30 @@ TEST(without_memory_for_the_kernel_it_is_kept)
 TEST(vast_files_are_kept)
 {
 	struct cache_usage u;
-	uint32_t bad = 0;
+	uint32_t bad = 0, epochs = 0;
 
 	memory_left = 1 << 30;
 	vast_kept = 0;
 	for (uint32_t i = 0; i < MIXED; i++)
 		inos[i] = base + BAD * PER - MIXED / 2 + i;
 	begin(MIXED);
-	for (uint32_t i = 0; i < 2 * MIXED; i++) {
-		int e = read_one(i % MIXED);
+	/* As many epochs as a thread that is held up needs. */
+	while (epochs < 2 || !counter_get(COUNT_ORDER_FOUND) || !vast_kept) {
+		CHECK(++epochs < 75);
+		for (uint32_t i = 0; i < MIXED; i++) {
+			int e = read_one(i);
 
-		CHECK(e == 0 || e == -ESTALE);
-		bad += e != 0;
-		if (i % 16)
-			continue;
-		pause_ms(5);
-		cache_usage(store_cache(store), &u);
-		CHECK(u.bytes <= CACHE + 2 * (uint64_t)LARGE);
+			CHECK(e == 0 || e == -ESTALE);
+			bad += e != 0;
+			if (i % 16)
+				continue;
+			pause_ms(5);
+			cache_usage(store_cache(store), &u);
+			CHECK(u.bytes <= CACHE + 2 * (uint64_t)LARGE);
+		}
 	}
-	CHECK_EQ_U(bad, 2 * PER);
+	CHECK_EQ_U(bad, epochs * PER);
 	CHECK_EQ_U(counter_get(COUNT_ERRORS), bad);
-	CHECK(counter_get(COUNT_ORDER_FOUND) >= 1);
-	CHECK(vast_kept > 0);
 	end();
 	cache_verify(store_cache(store));
 }

@@ -31,7 +31,6 @@ static uint32_t file;
 /* In memory of all processes of the test. */
 struct for_all {
 	_Atomic unsigned made[256];
-	_Atomic unsigned stopped;
 };
 static struct for_all *all;
 
@@ -90,10 +89,8 @@ static int into(void *ctx, void *to, struct error *err)
 	const struct fake *f = ctx;
 
 	atomic_fetch_add(&all->made[f->index], 1);
-	if (f->stop) {
-		atomic_store(&all->stopped, 1);
+	if (f->stop)
 		raise(SIGSTOP);
-	}
 	fill(f->index, to, SIZE / 2);
 	if (f->delay_us)
 		usleep(f->delay_us);
@@ -145,9 +142,17 @@ TEST_MAYBE static bool is_mapped(const struct buf *b)
 	return b->gauge != &heap;
 }
 
+/* Whatever the machine has left. */
+static uint64_t much(void)
+{
+	return UINT64_C(1) << 30;
+}
+
+static uint64_t patience; /* see shared_options */
+
 TEST_MAYBE static struct shared *open_store(uint64_t size)
 {
-	struct shared_options o = {base, size, "test"};
+	struct shared_options o = {base, size, "test", patience, much};
 	struct error err = {0};
 	struct shared *sh;
 

@@ -399,7 +399,7 @@ TEST(what_is_wanted_is_decoded_by_others)
 	CHECK(ahead > 0 && ahead <= 512 << 10);
 	CHECK(n >= ahead / SIZE && n < 24);
 	for (int i = 0;
-	     i < 5000 && counter_get(COUNT_PREFETCHED) < before + ahead / SIZE;
+	     i < 30000 && counter_get(COUNT_PREFETCHED) < before + ahead / SIZE;
 	     i++)
 		usleep(1000);
 	CHECK_EQ_U(counter_get(COUNT_PREFETCHED), before + ahead / SIZE);
@@ -415,6 +415,7 @@ TEST(what_is_wanted_is_decoded_by_others)
 
 TEST(what_comes_next_is_decoded_ahead)
 {
+	uint64_t before = counter_get(COUNT_PREFETCHED);
 	struct error err = {0};
 	struct world w = {.shared = NULL};
 
@@ -422,9 +423,10 @@ TEST(what_comes_next_is_decoded_ahead)
 	CHECK_OK(store_start(w.store, &err));
 	for (uint64_t i = 0; i < 3; i++)
 		check_chunk(&w, &w.swapped, i, 0, 100);
-	for (int i = 0; i < 5000 && !counter_get(COUNT_PREFETCHED); i++)
+	for (int i = 0; i < 30000 && counter_get(COUNT_PREFETCHED) == before;
+	     i++)
 		usleep(1000);
-	CHECK(counter_get(COUNT_PREFETCHED) > 0);
+	CHECK(counter_get(COUNT_PREFETCHED) > before);
 	world_free(&w);
 }
 
@@ -453,12 +455,22 @@ TEST(readers_and_prefetching_together)
 	world_free(&w);
 }
 
+/* Whatever the machine has left. */
+static uint64_t much(void)
+{
+	return UINT64_C(1) << 30;
+}
+
 /* Two stores with a cache that holds little, and a shared one that holds less than
  * all: readers, prefetching, evicting and giving up at once. */
 TEST(sharing_with_another_store)
 {
 	char base[] = "/dev/shm/store-test-XXXXXX";
-	struct shared_options o = {base, 40 * (SIZE + 8192), "test"};
+	struct shared_options o = {.base = base,
+				   .size = 40 * (SIZE + 8192),
+				   .version = "test",
+				   .patience = UINT64_C(120) * 1000000000,
+				   .memory = much};
 	struct shared_summary was;
 	struct error err = {0};
 	struct world w[2];
