@@ -143,7 +143,7 @@ TEST(kept_bytes_are_bounded)
 	buf_reuse_limit(32 * MIB);
 	churn(64);
 	if (EXACT_MEMORY && before)
-		CHECK(system_resident() > before + 24 * MIB);
+		CHECK(system_resident() > before + 16 * MIB);
 	buf_trim();
 	after = system_resident();
 	if (EXACT_MEMORY && before)
