@@ -130,7 +130,8 @@ static int ask(const struct question *x, struct result *out, struct error *err)
 	char how[64] = "";
 	int r = -EPIPE;
 
-	for (int i = 0; i < 2 && r == -EPIPE; i++) {
+	/* All that there are may have been killed by others since they were asked last. */
+	for (int i = 0; i <= HDF5_WORKERS_MAX && r == -EPIPE; i++) {
 		r = hdf5_worker_take(&w, err);
 		if (r < 0)
 			return r;

@@ -53,7 +53,6 @@
 #include "base/number.h"
 #include "base/system.h"
 
-#define WORKERS_MAX 2
 /* A worker that is silent for so long is taken for lost. */
 #define SILENCE_MS 60000
 /* Memory that damaged data may talk the library into asking for. */
@@ -230,7 +229,7 @@ static int reap(pid_t pid)
 
 static _Noreturn void zygote_run(int control)
 {
-	pid_t live[WORKERS_MAX] = {0};
+	pid_t live[HDF5_WORKERS_MAX] = {0};
 	struct question q;
 	int fd;
 
@@ -242,7 +241,7 @@ static _Noreturn void zygote_run(int control)
 			a.pid = to = spawn(control, fd);
 		else
 			a.status = reap(q.pid);
-		for (int i = 0; i < WORKERS_MAX; i++)
+		for (int i = 0; i < HDF5_WORKERS_MAX; i++)
 			if (live[i] == from) {
 				live[i] = to > 0 ? to : 0;
 				break;
@@ -251,7 +250,7 @@ static _Noreturn void zygote_run(int control)
 			close(fd);
 		send(control, &a, sizeof a, MSG_NOSIGNAL);
 	}
-	for (int i = 0; i < WORKERS_MAX; i++)
+	for (int i = 0; i < HDF5_WORKERS_MAX; i++)
 		if (live[i] > 0) {
 			kill(live[i], SIGKILL);
 			reap(live[i]);
@@ -269,7 +268,7 @@ static struct {
 	int control; /* -1: calls are made in this process */
 	pid_t zygote;
 	unsigned n;
-	struct hdf5_worker worker[WORKERS_MAX];
+	struct hdf5_worker worker[HDF5_WORKERS_MAX];
 } iso = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.freed = PTHREAD_COND_INITIALIZER,
@@ -305,8 +304,8 @@ int hdf5_isolate_start(bool keep_stderr, struct error *err)
 	}
 	close(pair[1]);
 	iso.zygote = pid;
-	iso.n = (unsigned)min_u64(system_cores(), WORKERS_MAX);
-	for (unsigned i = 0; i < WORKERS_MAX; i++)
+	iso.n = (unsigned)min_u64(system_cores(), HDF5_WORKERS_MAX);
+	for (unsigned i = 0; i < HDF5_WORKERS_MAX; i++)
 		iso.worker[i] = (struct hdf5_worker){.fd = -1};
 	iso.control = pair[0];
 	return 0;

@@ -9,6 +9,9 @@
 
 #include "base/error.h"
 
+/* Processes at most. */
+#define HDF5_WORKERS_MAX 2
+
 struct hdf5_worker {
 	bool busy;
 	int fd; /* -1: no process yet */
