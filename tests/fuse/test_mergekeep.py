@@ -16,7 +16,7 @@ import lib
 import numpy as np
 import skerch
 from checks import check, equal
-from lib import TooFast, case, exits, tensorfs, wait_until
+from lib import case, exits, stop, tensorfs, wait_until
 from mergelib import JOURNAL, beside, merge, same, truth
 
 work = None
@@ -215,11 +215,15 @@ def locked(path):
     return False
 
 
+def let_go(*paths):
+    """Children of a merge that was killed die, and let go of it, a moment later."""
+    check(wait_until(lambda: not any(map(locked, paths)), 60, 0.02), "still locked")
+
+
 def links(d, n=200):
     """What links lead to goes when all is done."""
     os.makedirs(d, exist_ok=True)
-    # Children of a merge that was killed die, and let go of it, a moment later.
-    wait_until(lambda: not locked(d + "/m.h5"), 20, 0.02)
+    let_go(d + "/m.h5")
     with h5py.File(d + "/m.h5", "w") as f:
         for i in range(n):
             name = "p%03d.h5" % i
@@ -243,6 +247,7 @@ def killed_when_made(d, out):
         p.kill()
         if p.wait() == -signal.SIGKILL and os.path.exists(out) and \
                 len(os.listdir(d)) > 2:
+            let_go(main, journal_of(out))
             return main
     raise lib.Failure("it could not be interrupted")
 
@@ -266,22 +271,27 @@ def made_of_another():
     equal(os.listdir(d + "/a"), ["m.h5"], "files of a")
 
 
+# A merge that takes seconds; of what long() makes.
+SLOWLY = ["merge", "-q", "--comp=gzip:9", "--jobs=1", "--threads=1"]
+
+
+def long(d):
+    return skerch.create(d, rows=400, part=2, sub=(20000,), incompressible=1)
+
+
 @case
 def two_outputs():
     """Each would have some of the parts."""
     d = scratch("two")
-    t = skerch.create(d, rows=400, part=2, sub=(400,))
+    t = long(d)
     want = truth(t.all_path)
     one, two = d + "/one.h5", d + "/two.h5"
-    p = subprocess.Popen([lib.TENSORFS, "merge", "-q", "--delete-parts",
-                          t.all_path, "-o", one], env=EAGER)
-    wait_until(lambda: p.poll() is not None or size_of(journal_of(one)), 20,
+    p = subprocess.Popen([lib.TENSORFS, *SLOWLY, "--delete-parts", t.all_path,
+                          "-o", one], env=EAGER)
+    wait_until(lambda: p.poll() is not None or size_of(journal_of(one)), 60,
                0.001)
-    p.send_signal(signal.SIGSTOP)
+    stop(p, lambda: size_of(journal_of(one)))
     try:
-        os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        if p.poll() is not None:
-            raise TooFast
         q = exits(merge("--delete-parts", t.all_path, "-o", two), 1, "second")
         check("another process" in q.stderr, q.stderr)
     finally:
@@ -295,17 +305,20 @@ def two_outputs():
 def written_meanwhile():
     """By way of the main file it is known that a merge deletes parts."""
     d = scratch("meanwhile")
-    t = skerch.create(d, rows=400, part=2, sub=(400,))
+    t = long(d)
     want = truth(t.all_path)
-    p = subprocess.Popen([lib.TENSORFS, "merge", "-q", "--delete-parts",
-                          t.all_path], env=EAGER)
+
+    def begun():
+        with h5py.File(t.all_path) as f:
+            return f["data"].is_virtual and os.path.exists(t.parts[-1][2]) and \
+                size_of(journal_of(t.all_path))
+    p = subprocess.Popen([lib.TENSORFS, *SLOWLY, "--delete-parts", t.all_path],
+                         env=EAGER)
     wait_until(lambda: p.poll() is not None or size_of(journal_of(t.all_path)),
-               20, 0.001)
-    p.send_signal(signal.SIGSTOP)
+               60, 0.001)
+    # Later the part of the row that is written may be gone.
+    stop(p, begun)
     try:
-        os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        if p.poll() is not None:
-            raise TooFast
         q = exits(tensorfs("write", t.all_path, "--rows=399", "--flag=no"), 1,
                   "write")
         check("is being merged" in q.stderr, q.stderr)
@@ -317,16 +330,20 @@ def written_meanwhile():
 
 def stopped(main, *argv):
     """A merge that has begun to make its file, and waits."""
-    p = subprocess.Popen([lib.TENSORFS, "merge", "-q", main] + list(argv),
+    p = subprocess.Popen([lib.TENSORFS, *SLOWLY, main, *argv],
                          stderr=subprocess.PIPE, text=True)
     out = argv[1] if argv else main
-    wait_until(lambda: p.poll() is not None or size_of(os.path.join(
-        os.path.dirname(out), ".%s.tensorfs-merge" % os.path.basename(out))),
-        20, 0.0005)
-    p.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    if p.poll() is not None:
-        raise lib.TooFast()
+    made = os.path.join(os.path.dirname(out),
+                        ".%s.tensorfs-merge" % os.path.basename(out))
+
+    def begun():
+        if not size_of(made):
+            return False
+        # This comes last, and before it is seen whether parts are what they were.
+        with open(made, "rb") as f:
+            return f.read(8) != b"\x89HDF\r\n\x1a\n"
+    wait_until(lambda: p.poll() is not None or size_of(made), 60, 0.0005)
+    stop(p, begun)
     return p
 
 
@@ -342,7 +359,7 @@ def ended(p, code, text):
 def written_while_replaced():
     """What is written to the main file, or by way of it, would be lost."""
     d = scratch("replaced")
-    t = skerch.create(d, rows=400, part=2, sub=(400,))
+    t = long(d)
     want = truth(t.all_path)
     p = stopped(t.all_path)
     try:
@@ -358,7 +375,7 @@ def written_while_replaced():
         ended(p, 0, "")
     same(want, t.all_path)
     # Parts that somebody writes who does not ask.
-    t = skerch.create(d + "/more", rows=400, part=2, sub=(400,))
+    t = long(d + "/more")
     p = stopped(t.all_path)
     name = t.parts[0][2]
     with h5py.File(name, "r+") as f:
@@ -375,7 +392,7 @@ def written_while_replaced():
 @case
 def output_that_came_meanwhile():
     d = scratch("came")
-    t = skerch.create(d, rows=400, part=2, sub=(400,))
+    t = long(d)
     out = d + "/out.h5"
     p = stopped(t.all_path, "-o", out)
     with open(out, "w") as f:
