@@ -50,8 +50,8 @@ def start(*argv, options=(), **kw):
     return p
 
 
-def finish(p, timeout=30):
-    out, err = p.communicate(timeout=timeout)
+def finish(p):
+    out, err = p.communicate(timeout=60)
     lib._children.remove(p)
     equal(left(), [], "left behind")
     return p.returncode, out.decode(), err.decode()
@@ -303,9 +303,9 @@ def signals_end_the_command():
 def signals_that_were_ignored():
     """What starts a job in the background ignores SIGINT for it; the command may
     think otherwise."""
-    p = start(sys.executable, "-c", "import signal, sys\n"
+    p = start(sys.executable, "-c", "import signal, sys, time\n"
               "signal.signal(2, lambda n, f: sys.exit(9))\n"
-              "print(1, flush=True)\nwhile True: signal.pause()",
+              "print(1, flush=True)\nwhile True: time.sleep(0.05)",
               preexec_fn=lambda: signal.signal(2, signal.SIG_IGN))
     started(p)
     p.send_signal(2)
@@ -327,7 +327,14 @@ def stopped(*pids):
             with open("/proc/%d/stat" % pid) as f:
                 states.append(f.read().rsplit(")", 1)[1].split()[0])
         return states == ["T"] * len(pids)
-    return wait_until(are, 10)
+    return wait_until(are, 60)
+
+
+def until_its_end():
+    """A command that goes on until its input ends, as finish() ends it; a group of its
+    own, as of a shell with jobs: others cannot be stopped."""
+    return start("sh", "-c", "echo $$; exec cat", stdin=subprocess.PIPE,
+                 preexec_fn=os.setpgrp)
 
 
 @case
@@ -335,8 +342,7 @@ def continued_by_others():
     """run stops with its command, and goes on with it, whoever continues whom; and
     when there is something to be done."""
     def begin(stop, name=None):
-        # A group of its own, as of a shell with jobs: others cannot be stopped.
-        p = start("sh", "-c", "echo $$; exec sleep 1.5", preexec_fn=os.setpgrp)
+        p = until_its_end()
         group = int(started(p))
         pid = helpers(p)[name] if name else None
         if stop == signal.SIGTSTP:
@@ -358,6 +364,7 @@ def continued_by_others():
     for name in ("daemon", "escort"):
         p, group, pid = begin(signal.SIGSTOP, name)
         os.kill(pid, signal.SIGKILL)
+        p.wait(60)  # not yet the end of its input
         equal(finish(p)[0], 1, "the %s of a stopped run was killed" % name)
 
 
@@ -365,12 +372,12 @@ def continued_by_others():
 def stopped_and_continued_at_once():
     """The command goes on before run has stopped."""
     for delay in (0, 0.0003, 0.001, 0.003, 0.01) * 4:
-        p = start("sh", "-c", "echo $$; exec sleep 0.3", preexec_fn=os.setpgrp)
+        p = until_its_end()
         group = int(started(p))
         os.kill(-group, signal.SIGSTOP)
         time.sleep(delay)
         os.kill(-group, signal.SIGCONT)
-        equal(finish(p, 10), (0, "", ""), "after %g s" % delay)
+        equal(finish(p), (0, "", ""), "after %g s" % delay)
 
 
 @case
@@ -391,13 +398,17 @@ def stopped_group_is_continued():
 
 @case
 def daemons_are_ended():
-    p = tfs_run("sh", "-c", "setsid sleep 71.25 & setsid sh -c 'trap \"\" TERM; "
-                "sleep 72.25; sleep 72.25' & sleep 0.3; exit 5")
+    fifo = os.path.join(work, "begun")
+    os.mkfifo(fifo)
+    # Such numbers no other test has.
+    p = tfs_run("sh", "-c", "setsid sleep 71.{0} & setsid sh -c 'trap \"\" TERM; "
+                "sleep 72.{0} & echo >{1}; wait; sleep 72.{0}' & read x <{1}; "
+                "exit 5".format(os.getpid(), fifo))
     equal(p.returncode, 5, "exit status")
     check(re.search(r"^tensorfs run: 3 processes .* ended, for the mount", p.stderr)
           and p.stderr.count("\n") == 1, p.stderr)
-    equal(re.findall("sleep 7[12].25", run("ps", "-eo", "args").stdout), [],
-          "processes that stay")
+    equal(re.findall(r"sleep 7[12]\.%d\b" % os.getpid(),
+                     run("ps", "-eo", "args").stdout), [], "processes that stay")
 
 
 @case
@@ -411,7 +422,7 @@ def nested():
     started(p)
     p.kill()
     p.wait()
-    check(wait_until(lambda: not left(), 10), "left: %s" % left())
+    check(wait_until(lambda: not left(), 60), "left: %s" % left())
     finish(p)
 
 
@@ -419,9 +430,9 @@ def nested():
 def while_opening():
     """A source that takes long to open: signals end the run at once."""
     slow = os.path.join(work, "slow.gz")
-    member = gzip.compress(bytes(64 << 20), 1)
+    member = gzip.compress(bytes(64 << 20), 9)
     with open(slow, "wb") as f:
-        for _ in range(300):
+        for _ in range(3000):
             f.write(member)
     harmless = (signal.SIGHUP, signal.SIGCHLD, signal.SIGCONT, signal.SIGURG,
                 signal.SIGWINCH)
@@ -432,13 +443,13 @@ def while_opening():
                               "true"], env=environment(), stderr=subprocess.PIPE,
                              preexec_fn=lambda: signal.signal(1, signal.SIG_IGN))
         lib._children.append(p)
-        check(wait_until(lambda: "daemon" in helpers(p), 10), "no daemon")
+        check(wait_until(lambda: "daemon" in helpers(p), 60), "no daemon")
         for n in harmless:
             p.send_signal(n)
         time.sleep(0.1)
         check(p.poll() is None, "a harmless signal ended it")
         p.send_signal(sig)
-        equal(p.wait(20), 128 + sig, "status of a run that was opening")
+        equal(p.wait(60), 128 + sig, "status of a run that was opening")
         lib._children.remove(p)
         p.stderr.close()
         equal(left(), [], "left behind")
@@ -497,7 +508,7 @@ def strangers_are_left_alone():
     os.kill(helpers(p)["keeper"], signal.SIGKILL)
     p.send_signal(signal.SIGTERM)
     try:
-        equal(p.wait(20), 143, "status")
+        equal(p.wait(60), 143, "status")
         check(not lib.zombie(stranger), "a job of the shell was ended")
     finally:
         os.kill(stranger, signal.SIGKILL)
