@@ -16,7 +16,7 @@ import arc
 import lib
 import packlib
 from checks import Failure, check, equal, note
-from lib import case, tensorfs
+from lib import TooFast, case, stop, tensorfs, wait_until
 from packlib import MIB, SANITIZED, Running, Tmpfs, noise, pack, put, says, \
     snapshot
 from user import as_user
@@ -82,7 +82,7 @@ def change_while_packed(suffix, change):
     path = os.path.join(work, "changed-%s.%s" % (change.__name__, suffix))
     with Running("--jobs=1", "--threads=1", "--memory=64M", "--force", top,
                  path) as r:
-        stopped_at(r, os.path.join(top, "a-first.bin"))
+        stopped_at(r, os.path.join(top, "a-first.bin"), os.path.join(top, LAST))
         try:
             named = change(top, files)
         finally:
@@ -91,17 +91,20 @@ def change_while_packed(suffix, change):
     return p, path, files, named
 
 
-def stopped_at(r, name):
-    """Stop it when it has opened `name`; it may have read on."""
-    while r.p.poll() is None:
+def stopped_at(r, name, other):
+    """Stop it when it has opened `name`, and before it has `other`; it may have read
+    on."""
+    def opened():
         try:
-            fds = [os.readlink("/proc/%d/fd/%s" % (r.p.pid, fd))
-                   for fd in os.listdir("/proc/%d/fd" % r.p.pid)]
+            return [os.readlink("/proc/%d/fd/%s" % (r.p.pid, fd))
+                    for fd in os.listdir("/proc/%d/fd" % r.p.pid)]
         except OSError:
-            continue
-        if name in fds:
-            r.p.send_signal(signal.SIGSTOP)
-            return
+            return []
+    while r.p.poll() is None:
+        if name in opened():
+            break
+    # What is open then is rightly said to have changed while it was read.
+    stop(r.p, lambda: other not in opened())
 
 
 # What is done to the tree, and what the file may be in the archive: None, it is not in
@@ -148,7 +151,10 @@ def shrink_large(top, old):
 def check_change(suffix, change):
     """Until it came in time."""
     for _ in range(60):
-        p, path, old, (rel, new) = change_while_packed(suffix, change)
+        try:
+            p, path, old, (rel, new) = change_while_packed(suffix, change)
+        except TooFast:
+            continue
         got = unpacked(path)
         want = {n: b for n, b in old.items() if n != rel}
         equal({n: b for n, b in got.items() if n != rel}, want, "the others")
@@ -447,15 +453,18 @@ def refused_before_it_looks():
 @case
 def stopped_while_compared():
     """The output has its name then, and it is not said that there is none."""
+    for name in ("compared", "compared-out"):
+        shutil.rmtree(os.path.join(work, name), ignore_errors=True)
     top, d = scratch("compared"), scratch("compared-out")
     with open(put(top, "holes.bin"), "wb") as f:
-        f.truncate(2 << 30)
+        f.truncate(64 << 30)
     path = d + "/x.squashfs"
     p = subprocess.Popen([lib.TENSORFS, "pack", "-q", "--verify", top, path],
                          stderr=subprocess.PIPE, text=True)
-    while p.poll() is None and not os.path.exists(path):
-        time.sleep(0.005)
+    wait_until(lambda: p.poll() is not None or os.path.exists(path), 300, 0.005)
+    stop(p)
     p.send_signal(signal.SIGTERM)
+    p.send_signal(signal.SIGCONT)
     err = p.communicate()[1]
     equal(p.returncode, -signal.SIGTERM, "how it ended (%s)" % err)
     check("not all of it was verified" in err, err)
