@@ -70,13 +70,13 @@ def tree(name, n=20, size=20000):
 
 # --- the source changes -----------------------------------------------------------
 
-def change_while_packed(suffix, change):
-    """Pack a tree of which `change`(top) makes another one while its first, large,
-    file is read."""
+def change_while_packed(suffix, change, mib):
+    """Pack a tree of which `change`(top) makes another one while its first file, of
+    so many MiB, is read."""
     name = "change-%s-%s" % (suffix, change.__name__)
     shutil.rmtree(os.path.join(work, name), ignore_errors=True)
     top, files = tree(name)
-    big = noise(1 << 20, 99) * (4 if SANITIZED else 16)
+    big = noise(1 << 20, 99) * mib
     files["a-first.bin"] = big
     put(top, "a-first.bin", big)
     path = os.path.join(work, "changed-%s.%s" % (change.__name__, suffix))
@@ -149,10 +149,11 @@ def shrink_large(top, old):
 
 
 def check_change(suffix, change):
-    """Until it came in time."""
-    for _ in range(60):
+    """Until it came in time: of larger and larger files."""
+    for n in range(60):
+        mib = (4 if SANITIZED else 16) << n // 15
         try:
-            p, path, old, (rel, new) = change_while_packed(suffix, change)
+            p, path, old, (rel, new) = change_while_packed(suffix, change, mib)
         except TooFast:
             continue
         got = unpacked(path)

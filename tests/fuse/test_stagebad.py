@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """stage when things go wrong: no room, no memory, sources that change, deaths."""
+import contextlib
 import functools
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -42,12 +44,27 @@ def cleaned(f):
     return case(g)
 
 
-def caught(r):
-    """The tree that `r` makes just now."""
+def caught(r, still=lambda tree: True):
+    """The tree that `r`, which is stopped, makes of slow(); not all is in it."""
     tree = r.partial()
     if not tree:
         raise TooFast
+    lib.stop(r.p, lambda: os.path.isdir(tree) and not has_end(tree) and still(tree))
     return tree
+
+
+def has_end(tree):
+    """Whether the end of slow() is written."""
+    try:
+        with open(tree + "/b-second", "rb") as f:
+            f.seek(-4096, os.SEEK_END)
+            return any(f.read())
+    except OSError:
+        return False
+
+
+def goes_on(r):
+    r.p.send_signal(signal.SIGCONT)
 
 
 def scratch(name):
@@ -183,8 +200,11 @@ def full_in_the_middle():
             with Tmpfs("size=50M") as t, \
                     Running("-q", "--to", t.path, how, source,
                             control=t.control) as r:
-                if r.partial():
-                    fill(t.path + "/other", lambda: r.p.poll() is not None)
+                tree = r.partial()
+                if tree:
+                    lib.stop(r.p, lambda: os.path.isdir(tree))
+                    fill(t.path + "/other", lambda: False)
+                    goes_on(r)
                 p = r.end()
                 if p.returncode:
                     exits(p, 5, "stage")
@@ -375,6 +395,7 @@ def source_vanishes():
                 os.rename(path + "~", path)
             else:
                 os.utime(path)
+            goes_on(r)
             p = exits(r.end(), 1, how)
             equal(p.stdout, "", "stdout")
             sentence(p, "vanishing")
@@ -392,15 +413,23 @@ def verify_finds():
     """What was written is changed behind our back."""
     source = slow()
     want = read_first(source)
+
+    def whole(tree):
+        try:
+            return read(tree + "/a-first") == want
+        except OSError:
+            return False
     with Running("-q", "--verify", source) as r:
-        first = os.path.join(caught(r), "a-first")
-        # All of it: what is not written yet would be written over our byte.
-        if not wait_until(lambda: os.path.exists(first) and
-                          read(first) == want, 30, 0.001):
+        tree = r.partial()
+        if not tree:
             raise TooFast
-        with open(first, "r+b") as f:
+        # All of it: what is not written yet would be written over our byte.
+        wait_until(lambda: whole(tree) or r.p.poll() is not None, 60, 0.001)
+        caught(r, whole)
+        with open(tree + "/a-first", "r+b") as f:
             f.seek(150000)
             f.write(b"\xff")
+        goes_on(r)
         p = exits(r.end(), 1, "stage --verify")
         sentence(p, "a-first")
         equal(visible(), [], "staged")
@@ -421,6 +450,7 @@ def room_of_two():
             p = exits(tensorfs("stage", "--to=" + t.path, "--reserve=0", small),
                       5, "the second")
             sentence(p, "others are going to fill")
+            goes_on(r)
             exits(r.end(), 0, "the first")
         exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
         exits(tensorfs("stage", "-q", "--to=" + t.path, "--reserve=0", small), 0,
@@ -430,27 +460,48 @@ def room_of_two():
     with Tmpfs("size=150m") as t:
         with Running("-q", "--to=" + t.path, "--reserve=0", slow(),
                      control=t.control) as r:
-            caught(r)
+            def taken(*_):
+                v = os.statvfs(t.path)
+                return (v.f_blocks - v.f_bfree) * v.f_frsize >= 96 * MIB
+            wait_until(lambda: taken() or r.p.poll() is not None, 60)
+            caught(r, taken)
             while tensorfs("stage", "-q", "--to=" + t.path, "--reserve=0",
                            small).returncode:
+                goes_on(r)  # it says a moment later what it has taken
                 time.sleep(0.05)
-            caught(r)   # else the second had to wait for it
+                caught(r)   # else the second had to wait for it
+            goes_on(r)
             exits(r.end(), 0, "the first")
         exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
 
 
 # --- several at once, and deaths ------------------------------------------------
 
+def waits(r):
+    """Until it has said that it waits for another one."""
+    said = b""
+    while b"waiting" not in said:
+        ready, _, _ = select.select([r.p.stderr], [], [], 60)
+        more = os.read(r.p.stderr.fileno(), 4096) if ready else b""
+        check(more, "it does not wait: %r" % said)
+        said += more
+
+
 @cleaned
 def at_once():
     """One works, the others wait and use what it made."""
-    many = [Running(slow()) for _ in range(6)]
-    out = [r.end() for r in many]
-    for p in out:
-        exits(p, 0, "stage")
-        equal(p.stdout, HOME + "/slow\n", "path")
-    waited = sum("waiting" in p.stderr for p in out)
-    check(1 <= waited <= 5, "%d waited" % waited)
+    source = slow()
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(Running(source))
+        caught(first)
+        others = [stack.enter_context(Running(source)) for _ in range(5)]
+        for r in others:
+            waits(r)
+        goes_on(first)
+        for r in (first, *others):
+            p = exits(r.end(), 0, "stage")
+            equal(p.stdout, HOME + "/slow\n", "path")
+            check(r is not first or "waiting" not in p.stderr, "the first waited")
     equal(len(staged()), 1, "trees")
     no_strays()
 
@@ -468,24 +519,33 @@ def different_at_once():
     no_strays()
 
 
+def control_has(suffix):
+    try:
+        return any(n.endswith(suffix) for n in os.listdir(CONTROL))
+    except FileNotFoundError:
+        return False
+
+
 @cleaned
 def interrupted():
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with Running(slow()) as r:
             caught(r)
             r.p.send_signal(sig)
-            p = r.end(20)
+            goes_on(r)
+            p = r.end()
             equal(p.returncode, -sig, "exit")
             equal(p.stdout, "", "stdout")
             sentence(p, "interrupted")
         nothing()
         # While the source is read for the first time.
         with Running("--index=none", slow()) as r:
-            check(wait_until(lambda: os.path.isdir(CONTROL) and any(
-                n.endswith(".use") for n in os.listdir(CONTROL)), 20, 0.001),
-                "nothing begins")
+            check(wait_until(lambda: control_has(".use"), 60, 0.001),
+                  "nothing begins")
+            lib.stop(r.p, lambda: not control_has(".tree") and not visible())
             r.p.send_signal(sig)
-            equal(r.end(20).returncode, -sig, "exit")
+            goes_on(r)
+            equal(r.end().returncode, -sig, "exit")
         nothing()
 
 
@@ -497,7 +557,7 @@ def dead_ones_are_shown():
         equal((item["name"], item["state"]), ("slow", "being staged"), "item")
         r.p.kill()
         r.end()
-    check(wait_until(lambda: staged()[0]["state"] == "interrupted", 10),
+    check(wait_until(lambda: staged()[0]["state"] == "interrupted", 60),
           "state: %s" % staged())
     equal(visible(), [], "staged")
     stage("-q", noise(1, 128))
