@@ -3,12 +3,12 @@
 """Five million samples, a million chunks, and a grid too large to count.
 
 The figures are printed; the limits asserted are generous, for this is no
-benchmark: they catch what is quadratic or keeps memory per sample.
+benchmark: they catch what is quadratic or keeps memory per sample.  Times are of the
+processor, as others may have it meanwhile.
 """
 import os
 import random
 import sys
-import time
 
 sys.dont_write_bytecode = True
 
@@ -17,16 +17,23 @@ import numpy as np
 
 import lib
 from checks import check, equal, note, pread, read, same_bytes
-from lib import Mount, case, exits, rss, run, tensorfs
+from lib import (Mount, case, cpu_time, cpu_time_of_children, exits, memory, run,
+                 tensorfs, timed_mount)
 
 MIB = 1 << 20
+# Sanitizers are slow, and keep books of their own.
+TIMES = 4 if os.environ.get("TENSORFS_SANITIZED") else 1
 work = None
 
 
-def timed(f):
-    t = time.monotonic()
+def timed(f, daemon=None):
+    """What it returns; seconds that its children, which have ended, and a daemon
+    took."""
+    def now():
+        return cpu_time_of_children() + (cpu_time(daemon) if daemon else 0)
+    t = now()
     r = f()
-    return r, time.monotonic() - t
+    return r, now() - t
 
 
 def sample(m, i, width=6):
@@ -44,29 +51,29 @@ def five_million_samples():
         for i, v in known.items():
             ds[i] = (v, v + 10)
     m = Mount(src)
-    _, t = timed(m.__enter__)
     try:
+        t = timed_mount(m)
         note("mount: %.3f s" % t)
-        check(t < 2, "the mount took %.1f s" % t)
+        check(t < 2 * TIMES, "the mount took %.1f s" % t)
         os.listdir(m / "data")
-        before = rss(m.pid)
+        before = memory(m.pid)
         d = m / "data/samples"
         p, t = timed(lambda: run("sh", "-c", 'ls -1U "$1" | wc -l', "sh", d,
-                                 timeout=300))
+                                 timeout=600), m.pid)
         exits(p, 0, "ls -U")
         equal(int(p.stdout), n, "number of samples listed")
-        grown = rss(m.pid) - before
+        grown = memory(m.pid) - before
         note("ls -U of %d samples: %.1f s; daemon %+.1f MiB to %.1f MiB" % (
-            n, t, grown / MIB, rss(m.pid) / MIB))
+            n, t, grown / MIB, memory(m.pid) / MIB))
         check(t < 120, "listing took %.0f s" % t)
-        check(grown < 64 * MIB, "the daemon grew by %d MiB" % (grown // MIB))
+        check(grown < 64 * MIB * TIMES, "the daemon grew by %d MiB" % (grown // MIB))
         for i in list(known) + random.Random(1).sample(range(n), 200):
             v = known.get(i)
             want = [-1, -1] if v is None else [v, v + 10]
             same_bytes(sample(m, i, 7), np.array(want, "<i4").tobytes(),
                        "sample %d" % i)
-        grown = rss(m.pid) - before
-        check(grown < 64 * MIB, "the daemon grew by %d MiB" % (grown // MIB))
+        grown = memory(m.pid) - before
+        check(grown < 64 * MIB * TIMES, "the daemon grew by %d MiB" % (grown // MIB))
         equal(os.stat(m / "data/array.bin").st_size, n * 8, "array.bin")
     finally:
         m.__exit__(None, None, None)
@@ -88,26 +95,25 @@ def million_chunks(libver):
             for i in range(0, n, slab):
                 ds[i:i + slab] = np.arange(
                     2 * i, 2 * (i + slab), dtype="<i4").reshape(slab, 2)
-    _, t = timed(write)
-    note("%s: %d chunks written in %.1f s, %d MiB" % (
-        libver, n, t, os.path.getsize(src) // MIB))
+    write()
+    note("%s: %d chunks, %d MiB" % (libver, n, os.path.getsize(src) // MIB))
     rng = random.Random(5)
     firsts = []
     for _ in range(3):
         m = Mount(src)
-        _, t_mount = timed(m.__enter__)
         try:
+            t_mount = timed_mount(m)
             i = rng.randrange(n)
-            got, t = timed(lambda: sample(m, i, 6))
+            got, t = timed(lambda: sample(m, i, 6), m.pid)
             same_bytes(got, np.array([2 * i, 2 * i + 1], "<i4").tobytes(),
                        "sample %d" % i)
             firsts.append(t)
-            check(t_mount < 2, "the mount took %.1f s" % t_mount)
+            check(t_mount < 2 * TIMES, "the mount took %.1f s" % t_mount)
         finally:
             m.__exit__(None, None, None)
     note("%s: first random sample after mount: %s ms" % (
         libver, ", ".join("%.1f" % (1000 * t) for t in firsts)))
-    check(min(firsts) < 0.5, "first sample took %.0f ms" % (
+    check(min(firsts) < 0.5 * TIMES, "first sample took %.0f ms" % (
         1000 * min(firsts)))
     with Mount(src) as m:
         for i in rng.sample(range(n), 500):
@@ -117,7 +123,7 @@ def million_chunks(libver):
         fd = os.open(m / "data/array.bin", os.O_RDONLY)
         try:
             off = 8 * 600_001
-            got, t = timed(lambda: os.pread(fd, 400_000, off))
+            got = os.pread(fd, 400_000, off)
             while len(got) < 400_000:
                 b = os.pread(fd, 400_000 - len(got), off + len(got))
                 check(b, "short read of array.bin")
@@ -164,9 +170,9 @@ def terabyte(name, shape, chunks):
                        bytes([5, 5, *range(10)]), "the last sample")
             names = os.listdir(m / "data/samples")
             equal(len(names), shape[0], "samples listed")
-        check(rss(m.pid) < 256 * MIB, "the daemon has %d MiB" % (
-            rss(m.pid) // MIB))
-    p, t = timed(lambda: tensorfs("info", src, timeout=60))
+        check(memory(m.pid) < 256 * MIB * TIMES, "the daemon has %d MiB" % (
+            memory(m.pid) // MIB))
+    p, t = timed(lambda: tensorfs("info", src, timeout=300))
     exits(p, 0, "info")
     check(t < 20, "info took %.0f s" % t)
 
