@@ -3,6 +3,7 @@
 """create: files with the bytes that h5py writes for skerch; all of them, or none."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import numpy as np
 import lib
 from checks import check, equal
 from distlib import (all_bytes, bytes_of, contents, same_dump, skerch_create)
-from lib import TENSORFS, case, exits, limit_files, run, tensorfs, wait_until
+from lib import TENSORFS, case, exits, limit_files, run, stop, tensorfs, wait_until
 from user import UID, as_user
 
 work = None
@@ -291,7 +292,7 @@ def force_while_it_is_written():
                           stdin=subprocess.PIPE) as p:
         p.stdin.write(bytes(16))
         p.stdin.flush()
-        wait_until(lambda: len(os.listdir(d)) == 4, 20)  # its copy
+        check(wait_until(lambda: len(os.listdir(d)) == 4, 60), "it makes no copy")
         refused(create(d + "/r_{}.h5", (8, 2), 4, "f8", "--force"), 1,
                 "r_00-04.h5 is open for writing")
         p.stdin.write(bytes(16))
@@ -345,15 +346,22 @@ def not_allowed():
 
 @case
 def interrupted():
-    d = scratch("interrupted")
+    d = os.path.join(work, "interrupted")
+    shutil.rmtree(d, ignore_errors=True)
+    os.makedirs(d)
+
+    def hidden():
+        return [x[:10] for x in os.listdir(d)] == [".r_ALL.h5."]
     for n, sig in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
                              signal.SIGKILL)):
         p = subprocess.Popen([TENSORFS, "create", d + "/r_{}.h5",
                               "--shape=40000,3", "--block=1", "--dtype=f4"],
                              stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-        wait_until(lambda: os.listdir(d), 20, 0.005)
+        check(wait_until(lambda: os.listdir(d), 60, 0.005), "nothing is made")
         time.sleep(0.05 * n)
+        stop(p, hidden)
         p.send_signal(sig)
+        p.send_signal(signal.SIGCONT)
         p.communicate(timeout=60)
         equal(p.returncode, -sig, "status")
         left = os.listdir(d)
