@@ -343,7 +343,7 @@ def not_a_file():
                 f.write("precious")
         start = time.monotonic()
         right(t)
-        check(time.monotonic() - start < 20, what + ": it waited")
+        check(time.monotonic() - start < 100, what + ": it waited")
         if what == "link":
             same_bytes(read(other), b"precious", "what the link is to")
 
@@ -467,17 +467,22 @@ def million(compressed):
 
 
 def _million(t, n):
-    times = []
+    times, made = [], set()
     for _ in range(3):
-        start = time.monotonic()
-        with Mount(t, opts=["--cache-size=16M"]) as m:
-            times.append(time.monotonic() - start)
+        m = Mount(t, opts=["--cache-size=16M"])
+        try:
+            times.append(lib.timed_mount(m))
+            made.add(os.stat(t + SUFFIX).st_ino)
             used = lib.rss(m.pid)
             same_bytes(read(m / name_of(123456)), b"", "a file")
-    note("mount of %d members: %.2f s, with index %.3f and %.3f s; index "
-         "%.1f MiB; daemon %.1f MiB" % (
+        finally:
+            m.__exit__(None, None, None)
+    note("mount of %d members: %.2f s of processor time, with index %.3f and %.3f s; "
+         "index %.1f MiB; daemon %.1f MiB" % (
              n, *times, os.path.getsize(t + SUFFIX) / MIB, used / MIB))
-    check(min(times[1:]) < 2, "mounts with index took %s s" % times[1:])
+    equal(len(made), 1, "indexes that were made")
+    most = 8 if os.environ.get("TENSORFS_SANITIZED") else 2
+    check(min(times[1:]) < most, "mounts with index took %s s" % times[1:])
     with Mount(t, opts=["--cache-size=16M"]) as m:
         p = run("sh", "-c", 'find "$1" -type f | wc -l', "sh", m.path,
                 timeout=300)
