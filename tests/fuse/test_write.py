@@ -424,6 +424,14 @@ def damaged_parts():
 
 # --- others ----------------------------------------------------------------------------
 
+def catches(p, sig):
+    """Does this process note the signal, which would have killed it at first?"""
+    with open("/proc/%d/status" % p.pid) as f:
+        caught = [int(line.split()[1], 16) for line in f
+                  if line.startswith("SigCgt:")]
+    return bool(caught) and caught[0] >> sig - 1 & 1
+
+
 @case
 def locks():
     d = scratch("locks")
@@ -446,9 +454,10 @@ def locks():
     with h5py.File(part, "r+") as f:
         p = subprocess.Popen([TENSORFS, "write", part, npy("l", a + 1)],
                              stderr=subprocess.PIPE)
-        time.sleep(0.3)
+        check(lib.wait_until(lambda: catches(p, signal.SIGTERM), 30),
+              "it does not catch SIGTERM")
         p.send_signal(signal.SIGTERM)
-        err = p.communicate(timeout=30)[1].decode()
+        err = p.communicate(timeout=60)[1].decode()
         equal(p.returncode, -signal.SIGTERM, "status")
         check("nothing was changed" in err, err)
     nothing_beside(d)
