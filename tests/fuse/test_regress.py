@@ -31,7 +31,7 @@ def attribute_without_values():
         h5py.h5a.create(d.id, b"empty", h5py.h5t.NATIVE_INT32,
                         h5py.h5s.create_simple((2 ** 40, 0)))
         d.attrs["here"] = "yes"
-    p = exits(tensorfs("cat", path("attr.h5") + ":a/info.json", timeout=20),
+    p = exits(tensorfs("cat", path("attr.h5") + ":a/info.json"),
               0, "cat info.json")
     check('"here": "yes"' in p.stdout, "the other attribute: " + p.stdout)
 
@@ -134,7 +134,7 @@ def groups_under_many_names():
             a["left"] = b
             a["right"] = b
         groups[-1]["x"] = np.arange(3)
-    exits(tensorfs("ls", path("names.h5"), timeout=20), 0, "ls")
+    exits(tensorfs("ls", path("names.h5")), 0, "ls")
     p = exits(tensorfs("cat", path("names.h5") + ":g0" + "/right" * 30 +
                        "/x/array.bin", text=False), 0, "cat")
     same_bytes(p.stdout, np.arange(3).tobytes(), "x")
@@ -146,7 +146,7 @@ def verify_of_a_vast_empty_grid():
     with h5py.File(path("vast.h5"), "w") as f:
         d = f.create_dataset("v", (1 << 38,), "u1", chunks=(1,))
         d[12345] = 7
-    p = exits(tensorfs("verify", path("vast.h5"), timeout=30), 0, "verify")
+    p = exits(tensorfs("verify", path("vast.h5")), 0, "verify")
     check("good" in p.stdout, p.stdout)
 
 
@@ -175,12 +175,21 @@ def idle_unmount_spares_a_working_directory():
     """An idle mount was detached under a shell that stood in it."""
     with h5py.File(path("idle.h5"), "w") as f:
         f["x"] = np.arange(5)
-    with Mount(path("idle.h5"), opts=["-o", "timeout=1"]) as m:
-        p = subprocess.Popen(["sleep", "4"], cwd=m.path)
-        time.sleep(3.2)
-        check(lib.mount_line(m.path), "unmounted under a working directory")
-        p.wait()
-        check(lib.wait_until(lambda: not lib.mount_line(m.path), 8),
+    stands = "import os, sys; print(os.stat('.').st_dev, flush=True); sys.stdin.read()"
+    with Mount(path("idle.h5"), opts=["-o", "timeout=5"]) as m:
+        p = subprocess.Popen(["/usr/bin/python3", "-c", stands], cwd=m.path,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        lib._children.append(p)
+        try:
+            # It may have gone before anybody was there.
+            if int(p.stdout.readline()) == os.stat(work).st_dev:
+                raise lib.TooFast
+            time.sleep(8)
+            check(lib.mount_line(m.path), "unmounted under a working directory")
+        finally:
+            p.stdin.close()
+            p.wait(60)
+        check(lib.wait_until(lambda: not lib.mount_line(m.path), 60),
               "still mounted when nobody was left")
 
 
