@@ -232,10 +232,10 @@ def bytes_changed_at_random():
             low = 0 if i % 2 else len(whole) - 3000
             for at in rng.integers(low, len(whole), 4):
                 data[int(at)] = rng.choice([0, 1, 127, 128, 255])
-            p = tensorfs("verify", copy("changed-" + name, data), timeout=20)
+            p = tensorfs("verify", copy("changed-" + name, data))
             exits(p, (0, 1, 3, 4, 5), "%s %d" % (name, i))
         for n in rng.integers(8, len(whole), 8):
-            exits(tensorfs("verify", copy("cut", whole[:n]), timeout=20), (3, 4), str(n))
+            exits(tensorfs("verify", copy("cut", whole[:n])), (3, 4), str(n))
 
 
 work = lib.setup()

@@ -101,7 +101,7 @@ def outside_sees_nothing():
     path = p.stdout.readline().decode().strip()
     equal(os.listdir(path), [], "what is outside")
     check(lib.mount_line(path) is None, "it is mounted outside")
-    p.communicate(b"\n", timeout=20)
+    p.communicate(b"\n", timeout=60)
     lib._children.remove(p)
     equal(os.listdir(base), [], "left behind")
 
@@ -210,7 +210,7 @@ mount -t tmpfs none "$1/later"; echo inside >"$1/later/x"; echo >"$1/go"
 wait $!
 """
     p = run("unshare", "-m", "--propagation", "shared", "sh", "-ec", script, "sh",
-            work, lib.TENSORFS, source, env=environment(), timeout=60)
+            work, lib.TENSORFS, source, env=environment())
     equal((p.stdout, p.stderr, p.returncode), ("inside\n", "", 0), "mounted later")
 
 
