@@ -406,7 +406,7 @@ def by_command(comp, tries):
         with open(image, "wb") as f:
             f.write(bad)
         for argv in (("ls", "-R", image), ("verify", image)):
-            p = tensorfs(*argv, timeout=30)
+            p = tensorfs(*argv, timeout=120)
             exits(p, (0, 1, 3), "%s, byte %d is now %d" % (argv[0], at,
                                                            bad[at]))
 

@@ -123,5 +123,5 @@ def of_other_stores():
             same(x[name].values, g[name][...], name)
 
 
-work = lib.setup(300)
+work = lib.setup()
 lib.main()

@@ -592,5 +592,5 @@ def one_chunk_without_codecs():
     check("truncated" in json.loads(p.stdout)["not_shown"], p.stdout)
 
 
-work = lib.setup(300)
+work = lib.setup()
 lib.main()
