@@ -1,10 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Damaged chunks, and sources that change while they are mounted."""
-import contextlib
-import ctypes
 import errno
-import mmap
 import os
 import sys
 
@@ -16,6 +13,7 @@ import numpy as np
 import lib
 import skerch
 from checks import check, equal, fails_with, note, pread, read, same_bytes
+from heldlib import kept
 from lib import Mount, case, exits, tensorfs
 
 work = None
@@ -149,24 +147,6 @@ def stale(m, a, i):
     why = os.getxattr(m / ("data/samples/%06d.npy" % i),
                       "user.tensorfs.error").decode()
     check(why, "user.tensorfs.error is empty")
-
-
-@contextlib.contextmanager
-def kept(path):
-    """The kernel keeps the pages of this file meanwhile."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    size = os.stat(path).st_size
-    with open(path, "rb") as f:
-        at = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_SHARED,
-                       f.fileno(), ctypes.c_long(0))
-    at = ctypes.c_void_p(at)
-    try:
-        if libc.mlock(at, ctypes.c_size_t(size)):
-            raise OSError(ctypes.get_errno(), "mlock of " + path)
-        yield
-    finally:
-        libc.munmap(at, ctypes.c_size_t(size))
 
 
 def shrunk(m, src, a):

@@ -65,20 +65,28 @@ def sampler(drop_last=False):
     return DistributedSampler(range(N), 2, 1, seed=3, drop_last=drop_last)
 
 
+def is_found(m):
+    """Who follows the readers may be a moment behind them."""
+    wait_until(lambda: counters(m)["order_found"], 60)
+    equal(counters(m)["order_found"], 1, "found")
+
+
 def share_waited(c, n):
     return c["read_requests_waited"] / n
 
 
 def settles(m, turns, what):
     """On a machine that is busy with others an epoch may be slow: one of some has next
-    to no reads that waited.  `turns`: orders."""
+    to no reads that waited, and decodes few chunks.  `turns`: orders."""
     most = 0.2 if os.environ.get("TENSORFS_SANITIZED") else 0.05
     seen = []
     for order in turns:
-        seen.append(share_waited(read_all(m, order), len(order)))
-        if seen[-1] <= most:
+        c = read_all(m, order)
+        seen.append((share_waited(c, len(order)), c["chunks_decoded"]))
+        if seen[-1][0] <= most and seen[-1][1] < len(order) / 3:
             return
-    raise lib.Failure("%s: shares of reads that waited: %s" % (what, seen))
+    raise lib.Failure("%s: shares of reads that waited, and chunks decoded: %s" % (
+        what, seen))
 
 
 def from_epoch(s, first, n=5):
@@ -91,12 +99,8 @@ def from_epoch(s, first, n=5):
 def epochs():
     with Mount(path, opts=["-o", "cache-size=8M," + TORCH]) as m:
         s = sampler()
-        c = read_all(m, s)
-        equal(c["order_found"], 1, "found")
-        check(share_waited(c, len(s)) < 0.3, "%d reads waited" %
-              c["read_requests_waited"])
-        check(c["chunks_decoded"] < len(s) / 3,
-              "%d chunks decoded" % c["chunks_decoded"])
+        read_all(m, s)
+        is_found(m)
         settles(m, from_epoch(s, 1), "from epoch 1 on")
         equal(counters(m)["order_lost"], 0, "lost")
 
@@ -106,8 +110,8 @@ def resumed_at_epoch_7():
     with Mount(path, opts=["-o", "cache-size=8M," + TORCH]) as m:
         s = sampler()
         s.set_epoch(7)
-        c = read_all(m, list(s)[1000:])
-        equal(c["order_found"], 1, "found")
+        read_all(m, list(s)[1000:])
+        is_found(m)
         settles(m, from_epoch(s, 8), "from epoch 8 on")
 
 
@@ -129,8 +133,8 @@ def a_file_of_names():
     with open(names, "w") as f:
         f.writelines(spell[k % 4] % i + "\n" for k, i in enumerate(order))
     with Mount(path, opts=["-o", "cache-size=8M,order=" + names]) as m:
-        c = read_all(m, order)
-        equal(c["order_found"], 1, "found")
+        read_all(m, order)
+        is_found(m)
         settles(m, [order] * 5, "again")
 
 
@@ -142,7 +146,8 @@ def names_from_a_pipe():
         "".join("%06d\r\n" % i for i in range(N))))
     writer.start()
     with Mount(path, opts=["-o", "cache-size=8M,order=" + fifo]) as m:
-        equal(read_all(m, range(1000))["order_found"], 1, "found")
+        read_all(m, range(1000))
+        is_found(m)
     writer.join()
 
 
@@ -175,14 +180,14 @@ def a_wrong_order():
         with Logged(path, opts=opts, foreground=True) as m:
             reads = 0
             # Neighbours are pushed meanwhile, so that few of these come to us.
-            for s in from_epoch(sampler(), 0, 8):
+            for s in from_epoch(sampler(), 0, 60):
                 c = read_all(m, s)
                 equal(c["order_found"], 0, "found")
                 equal(c["order_ready"], 0, "files made ready")
                 reads += c["read_requests"]
-                if m.warnings():
+                if wait_until(m.warnings, 1 if reads > 500 else 0):
                     break
-            equal(wait_until(m.warnings, 10), 1, "said of %s after %d reads" %
+            equal(m.warnings(), 1, "said of %s after %d reads" %
                   (order, reads))
             check(reads > 500, "said after %d reads" % reads)
             read_all(m, sampler())
@@ -195,6 +200,7 @@ def a_right_order_is_not_called_wrong():
         s = sampler()
         s.set_epoch(7)
         read_all(m, list(s)[1000:])
+        is_found(m)
         read_all(m, range(N))  # somebody else, who never was
         equal(m.warnings(), 0, "said")
 

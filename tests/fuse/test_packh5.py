@@ -708,7 +708,7 @@ def bounded_memory():
             os.remove(out)
         used = peak(TENSORFS, "pack", "-q", "--memory=64M", top, out,
                     "--shape=1024,1024", "--dtype=i4", "--chunk=" + chunk,
-                    "--comp=lzf")
+                    "--comp=lzf", "--threads=2")
         note("chunk %s: %d MiB" % (chunk, used >> 20))
         check(SANITIZED or used < 80 << 20, "%d MiB" % (used >> 20))
         with h5py.File(out, "r") as f:

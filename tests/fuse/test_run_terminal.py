@@ -4,6 +4,7 @@
 
 The terminal is a pty, the shell on it bash, interactive.
 """
+import contextlib
 import errno
 import gzip
 import os
@@ -32,6 +33,7 @@ class Terminal:
 
     def __init__(self, *argv):
         argv = argv or ("bash", "--norc", "--noprofile", "-i")
+        self.shells = []
         self.text = ""
         env = {"PATH": os.environ["PATH"], "TMPDIR": base, "PS1": "[%]",
                "TERM": "dumb", "T": lib.TENSORFS, "S": source,
@@ -41,6 +43,7 @@ class Terminal:
             os.chdir(work)
             os.execvpe(argv[0], argv, env)
         if argv[0] == "bash":
+            self.shells.append(self.pid)
             self.wait(r"\[%\]")
 
     def _read(self, seconds):
@@ -55,7 +58,7 @@ class Terminal:
         self.text += data.decode("utf-8", "replace").replace("\r", "")
         return bool(data)
 
-    def wait(self, pattern, seconds=20):
+    def wait(self, pattern, seconds=60):
         """Until `pattern` comes; returns the match and drops what was before."""
         end = time.monotonic() + seconds
         while True:
@@ -77,8 +80,12 @@ class Terminal:
             pattern, self.text))
 
     def type(self, text):
-        """A shell that is about to fork or to wait may miss a ^C or ^Z."""
+        """A shell that is about to fork or to wait may miss a ^C or ^Z, and gets it itself
+        before it has given the terminal away."""
         if text in "\x03\x1a":
+            check(not self.shells or
+                  wait_until(lambda: self.foreground() not in self.shells, 60),
+                  "the shell keeps the terminal")
             time.sleep(0.3)
         os.write(self.fd, text.encode())
 
@@ -94,6 +101,15 @@ class Terminal:
     def foreground(self):
         """Name of the group in the foreground."""
         return os.tcgetpgrp(self.fd)
+
+    def states(self):
+        """Those of the shell's children, a letter each."""
+        found = ""
+        for p in os.listdir("/proc"):
+            if p.isdigit() and lib.parent(int(p)) == self.pid:
+                with contextlib.suppress(OSError), open("/proc/%s/stat" % p) as f:
+                    found += f.read().rpartition(")")[2].split()[0]
+        return found
 
     def modes(self):
         return termios.tcgetattr(self.fd)[3]
@@ -111,7 +127,7 @@ class Terminal:
             if os.waitpid(self.pid, 0)[0]:
                 break
         os.close(self.fd)
-        ok = wait_until(lambda: not os.listdir(base), 10)
+        ok = wait_until(lambda: not os.listdir(base), 60)
         if exc[0] is None:
             check(ok, "left behind: %s" % os.listdir(base))
 
@@ -212,7 +228,8 @@ def background_reads():
     with Terminal() as t:
         t.line("$R -- sh -c 'echo up; read x; echo \"got $x\"' &")
         t.wait("up\n")
-        time.sleep(0.5)
+        check(wait_until(lambda: "T" in t.states(), 60), "it does not stop")
+        time.sleep(0.3)
         t.ask("jobs", "Stopped")
         t.wait(r"\[%\]")
         t.line("fg")
@@ -229,6 +246,7 @@ def shell_inside():
     with Terminal() as t:
         t.line("PS1='<%>' $R -- bash --norc --noprofile -i")
         t.wait("<%>")
+        t.shells.append(t.foreground())
         t.ask("cat $TENSORFS_MOUNT/d/f", "content\n")
         t.wait("<%>")
         t.line("sleep 60")
