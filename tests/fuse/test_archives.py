@@ -24,6 +24,7 @@ import tree
 from arc import one, scratch, sh
 from checks import (Failure, check, equal, fails_with, flatten, note, read,
                     same_bytes)
+from heldlib import all_kept
 from lib import Mount, exits, run, tensorfs
 
 PYTHON = "/usr/bin/python3"
@@ -594,15 +595,16 @@ def warm(name):
         for left in (2, 1, 0):
             p = exits(run(PYTHON, "-c", EPOCH, m.path), 0, "first pass")
             equal(p.stdout, want, "digest of the first pass")
-            os.kill(m.pid, signal.SIGSTOP)
-            try:
-                p = subprocess.Popen([PYTHON, "-c", EPOCH, m.path],
-                                     stdout=subprocess.PIPE)
-                out = p.communicate(timeout=30)[0].decode()
-            except subprocess.TimeoutExpired:
-                out = None
-            finally:
-                os.kill(m.pid, signal.SIGCONT)
+            with all_kept(m.path):
+                os.kill(m.pid, signal.SIGSTOP)
+                try:
+                    p = subprocess.Popen([PYTHON, "-c", EPOCH, m.path],
+                                         stdout=subprocess.PIPE)
+                    out = p.communicate(timeout=60)[0].decode()
+                except subprocess.TimeoutExpired:
+                    out = None
+                finally:
+                    os.kill(m.pid, signal.SIGCONT)
             if out is None:
                 p.kill()
                 p.communicate()
