@@ -78,12 +78,21 @@ def in_threads(m, seeds):
         raise failures[0]
 
 
+def not_decoded(m):
+    """Nothing, unless the kernel dropped pages before they were read: what is asked for
+    again may have to be decoded again."""
+    s = m.stats()
+    again = s["bytes_served"] - sum((len(b) + 4095) // 4096 * 4096
+                                    for b in truth.values())
+    check(s["chunks_decoded"] <= max(0, again) / 4096,
+          "%d chunks decoded, %d bytes asked for again" % (s["chunks_decoded"], again))
+
+
 def decoded_once(t):
     """The first epoch decodes nothing; without a pass before it, all."""
     with Mount(t, opts=("--cache-size=256M",)) as m:
         compare(m, sorted(truth))
-        s = m.stats()
-        equal(s["chunks_decoded"], 0, "chunks decoded by the first epoch")
+        not_decoded(m)
     with Mount(t, opts=("--cache-size=256M",)) as m:
         compare(m, shuffled(1))
         check(m.stats()["chunks_decoded"] > 0, "an epoch without decoding")
@@ -179,9 +188,10 @@ def mounted_instead(t):
         exits(run("mount", "-t", "tmpfs", "-o", "size=4m", "none", to), 0,
               "a small tmpfs")
         try:
-            with Mount(t, opts=("--stage=fit", "--to", to, "--index=none")) as m:
+            with Mount(t, opts=("--stage=fit", "--to", to, "--index=none",
+                                "--cache-size=256M")) as m:
                 compare(m, shuffled(6))
-                equal(m.stats()["chunks_decoded"], 0, "chunks decoded")
+                not_decoded(m)
         finally:
             exits(run("umount", to), 0, "umount of the tmpfs")
 

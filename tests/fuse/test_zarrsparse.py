@@ -73,5 +73,5 @@ def index_that_does_not_tell():
         equal(zarr.open(at, "r")[:4, 7].tolist(), [120, 120, 9, 9], "zarr")
 
 
-work = lib.setup(300)
+work = lib.setup()
 lib.main()

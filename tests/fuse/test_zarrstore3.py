@@ -419,5 +419,5 @@ def shards_that_are_wrong():
             same(m / "data", a, "good")
 
 
-work = lib.setup(300)
+work = lib.setup()
 lib.main()

@@ -375,5 +375,5 @@ def damaged_documents():
         os.unlink(p)
 
 
-work = lib.setup(300)
+work = lib.setup()
 lib.main()
