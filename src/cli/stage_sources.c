@@ -52,7 +52,7 @@ static uint64_t settles(const struct stat *st)
 
 static void wait_until(uint64_t when)
 {
-	uint64_t is = now(), most = is + TICK_COARSE;
+	uint64_t is = now(), most = is + TICK_COARSE, was;
 
 	when = when < most ? when : most;
 	for (unsigned i = 0; i < WAITS && is < when; i++) {
@@ -61,7 +61,10 @@ static void wait_until(uint64_t when)
 
 		if (nanosleep(&t, NULL) < 0)
 			return; /* a signal: nobody cares any more */
+		was = is;
 		is = now();
+		if (is < was)
+			return; /* somebody has set the clock */
 	}
 }
 

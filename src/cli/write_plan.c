@@ -411,7 +411,7 @@ int write_plan_make(struct write_plan *p, const struct command *c,
 			r = plan_tensor(p, s, t, &err);
 		if (r == 0 && p->distributed && !s->pack.no_lock)
 			r = lock_main(p, o.source, &err);
-		/* Locked, none of them is deleted any more. */
+		/* After that: a merge that deletes them is told of as such. */
 		if (r == 0)
 			r = look_at_parts(p, &err);
 		if (r < 0)

@@ -14,9 +14,9 @@
  * else the chunk would be gone by then.
  *
  * By chance an eighth of one chunk is read by who reads a tenth of all, where a chunk has few
- * files.  So of all chunks that were begun a sixteenth must have been read as well, without
- * the first file of each, by which it came to be among them.  Of a chunk whose files were
- * pushed no more is heard: it counts as if an eighth had been read.
+ * files.  So of all chunks of the set that were begun a sixteenth must have been read as
+ * well, without the first file of each, by which it came to be among them.  Of a chunk whose
+ * files were pushed no more is heard: it counts as if an eighth had been read.
  */
 #include "base/counters.h"
 #include "base/number.h"
@@ -32,15 +32,17 @@
 #define BARREN_TURN 16
 /* Whoever was given one file of so many of a chunk gets the others. */
 #define SHARE 8
-/* ... if he was given one byte of so many of all chunks that were begun. */
+/* ... if he was given one byte of so many of all chunks of the set that were begun. */
 #define MANY 16
 /* Of so many bytes half are forgotten: habits change. */
-#define OTHERS_MAX (UINT64_C(1) << 30)
+#define FORGET_BYTES (UINT64_C(1) << 36)
+/* A chunk counts with so many at most. */
+#define UNIT_BYTES (UINT64_C(1) << 30)
 /* Of an entry of `chunks`: READs; and that the others' turn was. */
 #define COUNT_MASK UINT64_C(1023)
 #define OFFERED UINT64_C(1024)
 
-static uint64_t look(_Atomic uint64_t *n)
+static uint64_t value(_Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
@@ -50,40 +52,41 @@ static void add(_Atomic uint64_t *n, uint64_t more)
 	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
 }
 
+/* What others add meanwhile may be lost. */
 static void forget_half(_Atomic uint64_t *n)
 {
-	atomic_fetch_sub_explicit(n, look(n) / 2, memory_order_relaxed);
+	atomic_store_explicit(n, value(n) / 2, memory_order_relaxed);
 }
 
 /* The `nth` READ in a chunk, of a file of `size` of its `unit` bytes. */
-static void note_other(struct push *p, uint64_t unit, uint64_t size,
+static void note_other(struct push_account *a, uint64_t unit, uint64_t size,
 		       uint64_t nth)
 {
 	if (nth > 1) {
-		add(&p->others_read, size);
+		add(&a->read, size);
 		return;
 	}
-	add(&p->others, unit - size);
-	if (look(&p->others) > OTHERS_MAX) {
-		forget_half(&p->others);
-		forget_half(&p->others_read);
+	add(&a->others, unit - size);
+	if (value(&a->others) > FORGET_BYTES) {
+		forget_half(&a->others);
+		forget_half(&a->read);
 	}
 }
 
 /* The others were pushed when `nth` had been read. */
-static void note_offered(struct push *p, uint64_t unit, uint64_t size,
+static void note_offered(struct push_account *a, uint64_t unit, uint64_t size,
 			 uint64_t nth)
 {
 	uint64_t had = size * (nth - 1), counts = (unit - size) / SHARE;
 
 	if (counts > had)
-		add(&p->others_read, counts - had);
+		add(&a->read, counts - had);
 }
 
 /* Is it one who reads many of the files of each chunk? */
-static bool reads_many(struct push *p)
+static bool reads_many(struct push_account *a)
 {
-	return look(&p->others_read) >= look(&p->others) / MANY;
+	return value(&a->read) >= value(&a->others) / MANY;
 }
 
 /* Counts a READ of a file that ends in this chunk; is it time for the others? */
@@ -97,20 +100,25 @@ static bool note(struct push *p, const struct reply *r, uint64_t unit,
 			0xbf58476d1ce4e5b9) &
 		       ~(COUNT_MASK | OFFERED);
 	_Atomic uint64_t *slot = &p->chunks[(key >> 40) % PUSH_CHUNKS];
-	uint64_t was = look(slot), n;
-	bool due;
+	struct push_account *a = &p->accounts[r->set->id % PUSH_ACCOUNTS];
+	uint64_t was = value(slot), n;
+	bool due, displaces = false;
 
-	if ((was & ~(COUNT_MASK | OFFERED)) != key)
+	if ((was & ~(COUNT_MASK | OFFERED)) != key) {
+		displaces = was && !(was & OFFERED);
 		was = key;
+	}
 	if ((was & COUNT_MASK) < COUNT_MASK)
 		was++;
 	n = was & COUNT_MASK;
-	if (!(was & OFFERED))
-		note_other(p, unit, size, n);
+	/* One that comes in the place of another that was begun may have been there before,
+	 * and would be counted each time. */
+	if (!(was & OFFERED) && (n > 1 || !displaces))
+		note_other(a, unit, size, n);
 	due = now || (again && n > 1) ||
-	      (!(was & OFFERED) && n >= enough && reads_many(p));
+	      (!(was & OFFERED) && n >= enough && reads_many(a));
 	if (due && !(was & OFFERED))
-		note_offered(p, unit, size, n);
+		note_offered(a, unit, size, n);
 	/* Of two at once one may not count. */
 	atomic_store_explicit(slot, was | (due ? OFFERED : 0),
 			      memory_order_relaxed);
@@ -127,7 +135,7 @@ bool push_near_is_due(struct push *p, const struct reply *r, bool waited)
 		return false;
 	unit = atomic_load_explicit(&r->set->unit, memory_order_relaxed);
 	full = waited && cache_is_full(store_cache(p->fs->store), unit);
-	if (!note(p, r, min_u64(unit, OTHERS_MAX), waited, full))
+	if (!note(p, r, min_u64(unit, UNIT_BYTES), waited, full))
 		return false;
 	if (atomic_load_explicit(&p->barren, memory_order_relaxed) >= BARREN &&
 	    atomic_fetch_add(&p->turn, 1) % BARREN_TURN)

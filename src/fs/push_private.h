@@ -12,6 +12,12 @@
 #include "fs/push_worth.h"
 #include "fs/whole.h"
 
+/* Bytes of chunks that were begun, without the first file of each that was read; and those
+ * of them that were read. */
+struct push_account {
+	_Atomic uint64_t others, read;
+};
+#define PUSH_ACCOUNTS 64
 #define PUSH_CHUNKS 16384
 struct push {
 	struct fs *fs;
@@ -30,10 +36,9 @@ struct push {
 	_Atomic int failed; /* -errno that nobody was told of */
 	/* Chunks whose files are being read, by their hash, and how many were. */
 	_Atomic uint64_t chunks[PUSH_CHUNKS];
-	/* Bytes of chunks that were begun, without the first file of each that was read; and
-	 * those of them that were read. */
-	_Atomic uint64_t others, others_read;
-	_Atomic unsigned barren; /* walks in a row that found nothing */
+	struct push_account
+		accounts[PUSH_ACCOUNTS]; /* of chunk sets, by their number */
+	_Atomic unsigned barren;         /* walks in a row that found nothing */
 	_Atomic unsigned turn;
 };
 

@@ -10,9 +10,9 @@
  * request carries its identity, the worker compares it with what it has open,
  * and afterwards it is compared once more.  So both speak of the same bytes.
  *
- * A worker that crashed may owe that to a file it was asked about earlier.  The
- * call is therefore made once more with a fresh one, and only what crashes that
- * one, too, is called damaged.  A worker that reported damage is not used again.
+ * A worker that crashed may owe that to a file it was asked about earlier, or was
+ * killed by somebody.  The call is therefore made again until a fresh one was asked,
+ * and only what crashes that one, too, is called damaged.  A worker that reported damage is not used again.
  */
 #include <errno.h>
 #include <stdio.h>
