@@ -156,6 +156,12 @@ def pids_with(arg):
     return sorted(found)
 
 
+def daemons_of(mnt):
+    """The same; a daemon that makes its small one has that one's name for a moment."""
+    wait_until(lambda: pids_with(mnt), 60)
+    return pids_with(mnt)
+
+
 def parent(pid):
     try:
         with open("/proc/%d/stat" % pid) as f:
@@ -263,13 +269,16 @@ class Mount:
     @property
     def pid(self):
         """The daemon's; a Failure when it cannot be found."""
+        if self._pid is None and self.proc:
+            self._pid = self.proc.pid
         if self._pid is None:
-            pids = pids_with(self.path)
-            # A helper that has not begun yet looks as the daemon that forked it.
-            pids = [p for p in pids if parent(p) not in pids]
+            pids = daemons_of(self.path)
+            # A helper that has not begun yet looks as the daemon that forked it, and one
+            # that has ended has no parent.
+            pids = [p for p in pids if parent(p) not in pids + [0]]
             if not pids:
                 raise Failure("no daemon found for the mount " + self.path)
-            self._pid = self.proc.pid if self.proc else pids[-1]
+            self._pid = pids[-1]
         return self._pid
 
     def __exit__(self, *exc):

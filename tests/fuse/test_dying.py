@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 
 import lib
 from checks import check, equal, note
-from lib import TENSORFS, case, exits, mount_line, pids_with, run, wait_until
+from lib import TENSORFS, case, daemons_of, exits, mount_line, run, wait_until
 
 work = None
 source = None
@@ -22,7 +22,7 @@ def asks(mnt, *argv):
     has not come that far, it finds a dead mount, which it has to say as well."""
     exits(lib.tensorfs("mount", source, mnt), 0, "mount")
     os.stat(mnt)  # what the kernel keeps answers for the daemon
-    pids = pids_with(mnt)
+    pids = daemons_of(mnt)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     p = subprocess.Popen([TENSORFS, *argv], stdout=subprocess.PIPE,

@@ -331,7 +331,7 @@ def the_next_mount_stays():
     mnt = fresh("next")
     exits(tensorfs("mount", tar, mnt), 0, "mount")
     try:
-        old = pids_with(mnt)
+        old = lib.daemons_of(mnt)
         with open(os.path.join(mnt, "a"), "rb"):
             exits(tensorfs("umount", "-z", mnt), 0, "umount -z")
             exits(tensorfs("mount", tar, mnt), 0, "mount")

@@ -32,7 +32,7 @@ def usable(mnt):
 
 
 def kill_daemon(mnt):
-    pids = pids_with(mnt)
+    pids = lib.daemons_of(mnt)
     check(pids, "no daemon found for %s" % mnt)
     for pid in pids:
         try:
