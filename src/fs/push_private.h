@@ -36,9 +36,9 @@ struct push {
 	_Atomic int failed; /* -errno that nobody was told of */
 	/* Chunks whose files are being read, by their hash, and how many were. */
 	_Atomic uint64_t chunks[PUSH_CHUNKS];
-	struct push_account
-		accounts[PUSH_ACCOUNTS]; /* of chunk sets, by their number */
-	_Atomic unsigned barren;         /* walks in a row that found nothing */
+	/* Of chunk sets, by their number. */
+	struct push_account accounts[PUSH_ACCOUNTS];
+	_Atomic unsigned barren; /* walks in a row that found nothing */
 	_Atomic unsigned turn;
 };
 

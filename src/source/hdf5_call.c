@@ -12,7 +12,8 @@
  *
  * A worker that crashed may owe that to a file it was asked about earlier, or was
  * killed by somebody.  The call is therefore made again until a fresh one was asked,
- * and only what crashes that one, too, is called damaged.  A worker that reported damage is not used again.
+ * and only what crashes that one, too, is called damaged.  A worker that reported
+ * damage is not used again.
  */
 #include <errno.h>
 #include <stdio.h>
