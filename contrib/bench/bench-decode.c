@@ -6,6 +6,9 @@
  * chunks, held in memory, through the same pipeline code, into a buffer that
  * stays in place.  No file is read, nothing is cached, nobody waits.
  *
+ * With --fresh each chunk gets memory of its own, which nobody had before, and which is
+ * kept until all are decoded, as in a cache that fills (base/buf.c).
+ *
  * FLAT holds the stored chunks one after the other, INDEX has a line
  * "OFFSET LENGTH MASK" for each (contrib/bench/run writes both).
  */
@@ -16,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "codec/pipeline.h"
@@ -30,6 +34,7 @@ struct work {
 	size_t flat_len;
 	struct stored *chunk;
 	size_t n, room, chunk_bytes;
+	unsigned char *fresh; /* or NULL */
 	_Atomic size_t next;
 };
 
@@ -89,9 +94,11 @@ static void *decode(void *arg)
 	memset(out, 0, w->chunk_bytes);
 	while ((i = atomic_fetch_add(&w->next, 1)) < w->n) {
 		const struct stored *c = &w->chunk[i];
+		unsigned char *to =
+			w->fresh ? w->fresh + i * w->chunk_bytes : out;
 
 		if (pipeline_decode(&w->pipeline, c->mask, w->flat + c->pos,
-				    c->len, out, w->chunk_bytes, &err) < 0)
+				    c->len, to, w->chunk_bytes, &err) < 0)
 			die("chunk", err.text);
 	}
 	free(out);
@@ -104,6 +111,18 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void take_fresh(struct work *w)
+{
+	void *p = mmap(NULL, w->n * w->chunk_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("buffers", strerror(errno));
+	if (w->chunk_bytes >= (size_t)2 << 20)
+		madvise(p, w->n * w->chunk_bytes, MADV_HUGEPAGE);
+	w->fresh = p;
 }
 
 /* Decoded MB (10^6 bytes) a second. */
@@ -129,12 +148,14 @@ int main(int argc, char **argv)
 		{"rounds", required_argument, NULL, 'r'},
 		{"chunk-bytes", required_argument, NULL, 'c'},
 		{"elem", required_argument, NULL, 'e'},
+		{"fresh", no_argument, NULL, 'f'},
 		{NULL, 0, NULL, 0},
 	};
 	unsigned long threads = 1, rounds = 5, elem = 2;
 	struct work w = {.chunk_bytes = 131072};
 	struct error err = {0};
 	uint32_t level = 4, width;
+	bool fresh = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -146,12 +167,14 @@ int main(int argc, char **argv)
 			w.chunk_bytes = strtoul(optarg, NULL, 10);
 		else if (c == 'e')
 			elem = strtoul(optarg, NULL, 10);
+		else if (c == 'f')
+			fresh = true;
 		else
 			break;
 	}
 	if (c != -1 || argc - optind != 2 || threads < 1 || threads > 1024) {
 		fputs("Usage: bench-decode [--threads=N] [--rounds=N] "
-		      "[--chunk-bytes=N] [--elem=N] FLAT INDEX\n",
+		      "[--chunk-bytes=N] [--elem=N] [--fresh] FLAT INDEX\n",
 		      stderr);
 		return 2;
 	}
@@ -161,8 +184,13 @@ int main(int argc, char **argv)
 		die("pipeline", err.text);
 	load_flat(&w, argv[optind]);
 	load_index(&w, argv[optind + 1]);
-	for (unsigned long r = 0; r < rounds; r++)
+	for (unsigned long r = 0; r < rounds; r++) {
+		if (fresh)
+			take_fresh(&w);
 		printf("%.1f\n", decode_all(&w, (unsigned)threads));
+		if (fresh)
+			munmap(w.fresh, w.n * w.chunk_bytes);
+	}
 	free(w.chunk);
 	free(w.flat);
 	return 0;

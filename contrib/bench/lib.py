@@ -196,11 +196,12 @@ def fewest_decodes(wanted, room):
     return decodes
 
 
-def decode_rate(program, stored, threads, chunk_bytes=131072):
-    """MB/s of so many threads that do nothing but decode, once through."""
+def decode_rate(program, stored, threads, chunk_bytes=131072, fresh=False):
+    """MB/s of so many threads that do nothing but decode, once through; `fresh`: into
+    memory that nobody had before."""
     return float(output(program, "--rounds=1", "--threads=%d" % threads,
-                        "--chunk-bytes=%d" % chunk_bytes, stored,
-                        stored + ".index"))
+                        "--chunk-bytes=%d" % chunk_bytes,
+                        *["--fresh"] * fresh, stored, stored + ".index"))
 
 
 # ---- the report --------------------------------------------------------------

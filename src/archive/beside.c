@@ -182,7 +182,7 @@ static int bs_name_of(const struct files *f, uint64_t node, char *buf, size_t n)
 	unsigned row;
 
 	if (is_member(b, node))
-		return copy_name(m->names + m->at[node].name, buf, n);
+		return copy_name(member_name(m, &m->at[node]), buf, n);
 	v = view_of(b, &node, &row);
 	if (!v)
 		return -ENOENT;
@@ -395,7 +395,7 @@ static void list_row(struct beside *b, unsigned row)
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
 
-		if (strcmp(m->names + m->at[root->data + mid].name,
+		if (strcmp(member_name(m, &m->at[root->data + mid]),
 			   beside_table[row]->top) < 0)
 			lo = mid + 1;
 		else

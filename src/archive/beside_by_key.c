@@ -46,7 +46,7 @@ static uint64_t node_of_dir(const struct view *v, uint64_t record)
 
 static const char *name_of(const struct view *v, uint64_t record)
 {
-	return v->keys.m->names + v->keys.m->at[record].name;
+	return member_name(v->keys.m, &v->keys.m->at[record]);
 }
 
 /* Is it one of ours?  Numbers may come from anywhere. */

@@ -57,7 +57,7 @@ static const char *suffix_of(const struct view *v, uint64_t sample)
 {
 	const struct members *m = beside_args(v->b)->m;
 
-	return beside_extension(m->names + m->at[v->list->at[sample]].name);
+	return beside_extension(member_name(m, &m->at[v->list->at[sample]]));
 }
 
 static uint64_t member_of(const struct view *v, uint64_t sample)

@@ -104,9 +104,9 @@ int keys_find_group(const struct keys *k, uint64_t dir, const char *name,
 		return -ENOENT;
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
-		int c = compare_key(k->m->names +
-					    k->m->at[group_record(k, mid)].name,
-				    name, len);
+		int c = compare_key(
+			member_name(k->m, &k->m->at[group_record(k, mid)]),
+			name, len);
 
 		if (c == 0) {
 			*group = mid;
@@ -128,7 +128,7 @@ int keys_find_entry(const struct keys *k, const struct keys_group *g,
 
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
-		const char *name = k->m->names + k->m->at[k->entry[mid]].name;
+		const char *name = member_name(k->m, &k->m->at[k->entry[mid]]);
 		int c = keys_extension(name, have, sizeof have);
 
 		c = c < 0 ? 1 : strcmp(have, extension);

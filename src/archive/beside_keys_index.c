@@ -49,7 +49,7 @@ int keys_extension(const char *name, char *buf, size_t n)
 
 static const char *name_of(const struct keys *k, uint64_t record)
 {
-	return k->m->names + k->m->at[record].name;
+	return member_name(k->m, &k->m->at[record]);
 }
 
 static const char *extension_of(const struct keys *k, uint64_t record)
@@ -301,7 +301,7 @@ static int by_position(const void *a, const void *b)
 static uint64_t count_split(const struct building *x)
 {
 	cleanup_free struct position *p = calloc(x->entry.n + 1, sizeof *p);
-	const struct member_record *at = x->k->m->at;
+	const struct members *m = x->k->m;
 	uint64_t n = 0, runs = 0, groups = 0;
 
 	if (!p)
@@ -311,10 +311,12 @@ static uint64_t count_split(const struct building *x)
 
 		for (uint32_t i = 0; i < x->group.at[g].n; i++) {
 			uint32_t e = x->entry.at[x->group.at[g].first + i];
+			const struct member_record *r = &m->at[e];
 
-			if (at[e].kind == MEMBER_RANGE)
-				p[n++] = (struct position){at[e].data,
-							   at[e].volume, g};
+			if (r->kind == MEMBER_RANGE)
+				p[n++] = (struct position){
+					r->data, member_common(m, r)->volume,
+					g};
 		}
 		groups += n > before;
 	}

@@ -11,13 +11,13 @@ const char *beside_label(const struct beside *b, uint64_t record)
 	const struct members *m = beside_args(b)->m;
 	uint64_t dir = m->at[record].parent;
 
-	return dir == beside_args(b)->root ? "" : m->names + m->at[dir].name;
+	return dir == beside_args(b)->root ? "" : member_name(m, &m->at[dir]);
 }
 
 static const char *name_of(const struct members *m,
 			   const struct beside_labelled *l)
 {
-	return m->names + m->at[l->dir].name;
+	return member_name(m, &m->at[l->dir]);
 }
 
 static int by_name(const void *a, const void *b, void *members)

@@ -54,8 +54,8 @@ static int by_path(const void *a, const void *b, void *ctx)
 	const struct members *m = ctx;
 	const struct member_record *x = &m->at[*(const uint32_t *)a];
 	const struct member_record *y = &m->at[*(const uint32_t *)b];
-	const unsigned char *p = (const unsigned char *)m->names + x->name;
-	const unsigned char *q = (const unsigned char *)m->names + y->name;
+	const unsigned char *p = (const unsigned char *)member_name(m, x);
+	const unsigned char *q = (const unsigned char *)member_name(m, y);
 	unsigned c, d;
 
 	while (*p && *p == *q)
@@ -195,7 +195,7 @@ ssize_t beside_path(const struct beside *b, uint64_t record,
 	char *more;
 
 	for (uint64_t i = record; i != b->args.root; i = m->at[i].parent)
-		len += strlen(m->names + m->at[i].name) + 1;
+		len += strlen(member_name(m, &m->at[i])) + 1;
 	if (len + 1 > p->room) {
 		more = realloc(p->at, 2 * len + 64);
 		if (!more)
@@ -205,7 +205,7 @@ ssize_t beside_path(const struct beside *b, uint64_t record,
 	}
 	at = len;
 	for (uint64_t i = record; i != b->args.root; i = m->at[i].parent) {
-		const char *name = m->names + m->at[i].name;
+		const char *name = member_name(m, &m->at[i]);
 		size_t n = strlen(name);
 
 		p->at[--at] = i == record ? '\0' : '/';
@@ -246,8 +246,8 @@ void beside_attr(const struct beside *b, uint32_t type, struct attr *out)
 {
 	const struct member_record *root = &b->args.m->at[b->args.root];
 
-	out->mtime = root->mtime;
-	out->nsec = root->nsec;
+	out->mtime = member_mtime(b->args.m, root);
+	out->nsec = member_nsec(root);
 	out->mode = type | (S_ISDIR(type) ? 0555 : 0444);
 	out->nlink = S_ISDIR(type) ? 2 : 1;
 }

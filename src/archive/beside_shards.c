@@ -130,7 +130,8 @@ static int sh_attr(struct files *f, uint64_t node, struct pinner *p,
 {
 	struct beside_shards *s = self_of(f);
 
-	out->mtime = members_of(s)->at[beside_args(s->b)->root].mtime;
+	out->mtime = member_mtime(members_of(s),
+				  &members_of(s)->at[beside_args(s->b)->root]);
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
 	if (node == 0) {
@@ -185,7 +186,7 @@ static const char *plain_path(const struct beside_shards *s, uint64_t record,
 
 	buf[at] = '\0';
 	for (uint64_t i = record; i != root; i = m->at[i].parent) {
-		const char *name = m->names + m->at[i].name;
+		const char *name = member_name(m, &m->at[i]);
 		size_t n = strlen(name);
 
 		if (n + (i != record) > at)
@@ -201,14 +202,14 @@ static const char *plain_path(const struct beside_shards *s, uint64_t record,
 static void map_header(const struct beside_shards *s, uint64_t i, uint64_t size,
 		       uint64_t off, struct plan *p)
 {
-	const struct member_record *r =
-		&members_of(s)->at[beside_node(s->b, s->record[i])];
+	const struct members *t = members_of(s);
+	const struct member_record *r = &t->at[beside_node(s->b, s->record[i])];
 	unsigned char header[USTAR_BLOCK];
 	char buf[PATH_PLAIN + 1];
 	struct ustar m = {.path = plain_path(s, s->record[i], buf),
 			  .mode = r->mode,
 			  .size = r->size,
-			  .mtime = r->mtime};
+			  .mtime = member_mtime(t, r)};
 
 	if (size > USTAR_BLOCK || !m.path) {
 		plan_chunk(p, (struct chunk_set *)(uintptr_t)&s->set, i, off,

@@ -52,13 +52,14 @@ static int keep(void *ctx, const void *bytes, size_t n, bool data,
 static int make_header(const struct beside_shards *s, uint64_t i,
 		       struct header *h, struct error *err)
 {
-	const struct member_record *r =
-		&beside_args(s->b)->m->at[beside_node(s->b, s->record[i])];
+	const struct members *m = beside_args(s->b)->m;
+	const struct member_record *r = &m->at[beside_node(s->b, s->record[i])];
 	struct beside_path path = {0};
-	struct feed_unit u = {
-		.attr = {.mode = r->mode, .size = r->size, .mtime = r->mtime},
-		.first = true,
-		.last = true};
+	struct feed_unit u = {.attr = {.mode = r->mode,
+				       .size = r->size,
+				       .mtime = member_mtime(m, r)},
+			      .first = true,
+			      .last = true};
 	struct tar_writer *w;
 	int code;
 

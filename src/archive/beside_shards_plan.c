@@ -111,8 +111,9 @@ static int entry_size(void *ctx, uint64_t i, uint64_t *size, struct error *err)
 	struct planner *p = ctx;
 	struct entry *e = &p->list.at[i];
 	const struct member_record *r = &p->m->at[beside_node(p->b, e->record)];
-	const struct feed_attr a = {
-		.mode = r->mode, .size = r->size, .mtime = r->mtime};
+	const struct feed_attr a = {.mode = r->mode,
+				    .size = r->size,
+				    .mtime = member_mtime(p->m, r)};
 	int code = shards_sizer_member(p->sizer, p->text + e->path, &a,
 				       &e->size, err);
 

@@ -46,6 +46,15 @@ static const struct member_record *record_of(const struct files *f,
 	return node < s->m->n ? &s->m->at[node] : NULL;
 }
 
+/* Where its bytes are; NULL: its source is not there. */
+static const struct volume *volume_of(const struct member_files *s,
+				      const struct member_record *r)
+{
+	unsigned i = member_common(s->m, r)->volume;
+
+	return i < s->n ? &s->volumes[i] : NULL;
+}
+
 static uint64_t mf_count(const struct files *f, uint64_t dir)
 {
 	const struct member_record *r = record_of(f, dir);
@@ -67,7 +76,7 @@ static int mf_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
 		   size_t n)
 {
 	const struct members *m = self_of(f)->m;
-	const char *name = m->names + m->at[record_of(f, dir)->data + i].name;
+	const char *name = member_name(m, &m->at[record_of(f, dir)->data + i]);
 	size_t len = strlen(name) + 1;
 
 	if (len > n)
@@ -103,19 +112,21 @@ static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 		   struct attr *out, struct error *err)
 {
 	const struct member_record *r = record_of(f, node);
+	const struct member_common *common;
 
 	(void)p;
 	(void)err;
 	if (!r || r->kind == MEMBER_LINK)
 		return -ENOENT;
 	out->size = r->size;
-	out->mtime = r->mtime;
-	out->nsec = r->nsec;
+	common = member_common(self_of(f)->m, r);
+	out->mtime = member_mtime(self_of(f)->m, r);
+	out->nsec = member_nsec(r);
 	out->mode = r->mode;
-	out->nlink = r->nlink;
+	out->nlink = common->nlink;
 	out->stored = true;
-	out->uid = r->uid;
-	out->gid = r->gid;
+	out->uid = common->uid;
+	out->gid = common->gid;
 	if (S_ISBLK(r->mode) || S_ISCHR(r->mode))
 		out->rdev = r->data;
 	if (r->kind == MEMBER_SPARSE)
@@ -238,11 +249,11 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 		plan_file(p, (uint32_t)r->data, off, r->size - off);
 		return 0;
 	}
-	if (!r || r->volume >= s->n)
+	v = r ? volume_of(s, r) : NULL;
+	if (!v)
 		return error_set(err, -EIO,
 				 "the source of this member is not "
 				 "there");
-	v = &s->volumes[r->volume];
 	switch (r->kind) {
 	case MEMBER_RANGE:
 		b = volume_range(v, r->data, r->size);
@@ -312,22 +323,20 @@ static ssize_t mf_xattr(struct files *f, uint64_t node, const char *key,
 {
 	const struct member_files *s = self_of(f);
 	const struct member_record *r = record_of(f, node);
+	const struct volume *v = r ? volume_of(s, r) : NULL;
 	char text[512];
 	int len;
 
 	(void)p;
-	if (strcmp(key, "source") || !r || !S_ISREG(r->mode) ||
-	    r->volume >= s->n)
+	if (strcmp(key, "source") || !v || !S_ISREG(r->mode))
 		return -ENODATA;
 	len = snprintf(text, sizeof text, "%s%s",
-		       s->volumes[r->volume].backing.stream ? "decoded from "
-							    : "",
-		       backing_name(&s->volumes[r->volume].backing));
+		       v->backing.stream ? "decoded from " : "",
+		       backing_name(&v->backing));
 	if (r->kind == MEMBER_RANGE && len > 0 && (size_t)len < sizeof text)
-		len += snprintf(
-			text + len, sizeof text - (size_t)len, " at %llu",
-			(unsigned long long)(r->data + s->volumes[r->volume]
-							       .backing.pos));
+		len += snprintf(text + len, sizeof text - (size_t)len,
+				" at %llu",
+				(unsigned long long)(r->data + v->backing.pos));
 	return deliver(text, (size_t)len, buf, n);
 }
 
@@ -369,13 +378,14 @@ const char *member_files_place(const struct files *f, uint64_t node,
 {
 	const struct member_files *s = self_of(f);
 	const struct member_record *r = record_of(f, node);
+	const struct volume *v = r ? volume_of(s, r) : NULL;
 	const struct backing *b;
 	const char *name, *slash;
 
 	*at = UINT64_MAX;
-	if (!r || r->kind == MEMBER_FILE || r->volume >= s->n)
+	if (!v || r->kind == MEMBER_FILE)
 		return NULL;
-	b = &s->volumes[r->volume].backing;
+	b = &v->backing;
 	if (r->kind == MEMBER_RANGE && backing_is_plain(b))
 		*at = b->pos + r->data;
 	name = backing_name(b);
@@ -412,14 +422,16 @@ struct backing member_backing(struct handles *h, struct pinner *p,
 {
 	const struct member_record *r = &m->at[i];
 	struct backing b = {.handles = h, .pinner = p, .size = r->size};
+	const struct volume *v;
 
-	if (r->kind == MEMBER_RANGE)
-		return volume_range(&volumes[r->volume], r->data, r->size);
 	if (r->kind == MEMBER_FILE) {
 		b.file = (uint32_t)r->data;
 		return b;
 	}
-	b.file = volumes[r->volume].backing.file;
+	v = &volumes[member_common(m, r)->volume];
+	if (r->kind == MEMBER_RANGE)
+		return volume_range(v, r->data, r->size);
+	b.file = v->backing.file;
 	b.files = files;
 	b.node = i;
 	return b;

@@ -13,7 +13,8 @@ enum {
 	SECTION_EXTENTS,
 	SECTION_BLOCKS,
 	SECTION_XATTRS,
-	SECTION_NOTES
+	SECTION_NOTES,
+	SECTION_COMMON
 };
 
 /* What of a table is no array; a section of its own. */
@@ -35,6 +36,8 @@ unsigned members_sections(const struct members *m, struct index_section *out)
 		 NULL},
 		{SECTION_XATTRS, m->xattrs, m->xattrs_size, NULL},
 		{SECTION_NOTES, m->notes, m->notes_size, NULL},
+		{SECTION_COMMON, m->common, m->n_common * sizeof *m->common,
+		 NULL},
 	};
 	const unsigned n = sizeof all / sizeof all[0];
 
@@ -66,6 +69,9 @@ static int section_take(struct members *m, const struct index_section *s,
 	case SECTION_BLOCKS:
 		unit = sizeof *m->blocks;
 		break;
+	case SECTION_COMMON:
+		unit = sizeof *m->common;
+		break;
 	default:
 		break;
 	}
@@ -96,6 +102,10 @@ static int section_take(struct members *m, const struct index_section *s,
 	case SECTION_NOTES:
 		m->notes = s->data;
 		m->notes_size = n;
+		break;
+	case SECTION_COMMON:
+		m->common = s->data;
+		m->n_common = n;
 		break;
 	default:
 		break;
@@ -135,7 +145,7 @@ int members_of_index(struct members *m, struct index *x, struct error *err)
 	struct index_section s[MEMBERS_SECTIONS] = {0};
 	unsigned n = 0;
 
-	for (uint32_t id = SECTION_HEAD; id <= SECTION_NOTES; id++, n++) {
+	for (uint32_t id = SECTION_HEAD; id <= SECTION_COMMON; id++, n++) {
 		s[n].id = id;
 		s[n].data = index_section(x, id, &s[n].size);
 		if (!s[n].data)
@@ -164,7 +174,7 @@ int members_find(const struct members *m, uint64_t dir, const char *name,
 	hi = lo + m->at[dir].size;
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(m->names + m->at[mid].name, name);
+		int c = strcmp(member_name(m, &m->at[mid]), name);
 
 		if (c == 0) {
 			*record = mid;
@@ -186,7 +196,7 @@ void members_path(const struct members *m, uint64_t record, char *buf, size_t n)
 	if (record == 0 && at > 0)
 		buf[--at] = '/';
 	while (record && record < m->n && at > 0) {
-		const char *name = m->names + m->at[record].name;
+		const char *name = member_name(m, &m->at[record]);
 		size_t len = strlen(name);
 
 		if (len > at) {
@@ -207,10 +217,12 @@ void members_path(const struct members *m, uint64_t record, char *buf, size_t n)
 void member_xattr_first(const struct members *m, const struct member_record *r,
 			struct member_xattr_at *x)
 {
+	uint64_t xattrs = r ? member_common(m, r)->xattrs : 0;
+
 	x->left = 0;
-	if (!r || !r->xattrs)
+	if (!xattrs)
 		return;
-	x->at = m->xattrs + ((uint64_t)r->xattrs - 1) * 4;
+	x->at = m->xattrs + (xattrs - 1) * 4;
 	memcpy(&x->left, x->at, 4);
 	x->at += 4;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The member table of an archive: what is in it, 64 bytes a member. */
+/* The member table of an archive: what is in it, 40 bytes a member and its name. */
 #ifndef ARCHIVE_MEMBERS_H
 #define ARCHIVE_MEMBERS_H
 
@@ -19,6 +19,9 @@
  *
  * A second name of an inode (a hard link) is a record of kind MEMBER_LINK that
  * says which record the inode is.
+ *
+ * Owner, number of names and what else is the same for nearly all of them is in a
+ * table of its own, once for each set of it.
  */
 enum member_kind {
 	MEMBER_NONE,     /* no content: a device, a FIFO, an empty file */
@@ -36,19 +39,27 @@ enum member_kind {
 struct member_record {
 	uint64_t size; /* bytes; MEMBER_DIR: entries */
 	uint64_t data;
-	uint64_t name; /* offset in `names`, ends with NUL */
-	int64_t mtime; /* seconds */
-	uint32_t nsec; /* < 10^9 */
+	uint64_t when; /* seconds since that of `common` << 30 | nanoseconds */
 	uint32_t parent;
-	uint32_t mode; /* as st_mode; of a link: its inode's */
+	uint32_t common;   /* number in `common` */
+	uint32_t name;     /* offset in `names`, ends with NUL */
+	uint8_t name_high; /* << 32 */
+	uint8_t kind;
+	uint16_t mode; /* as st_mode; of a link: its inode's */
+};
+_Static_assert(sizeof(struct member_record) == 40, "40 bytes a member");
+#define MEMBER_NAMES_MAX (UINT64_C(1) << 40) /* bytes of `names` */
+
+/* What members have in common. */
+struct member_common {
+	int64_t since; /* seconds; a multiple of 2^34, so mostly 0 */
 	uint32_t uid, gid;
 	uint32_t nlink;
-	uint32_t xattrs; /* offset in `xattrs` / 4, plus 1; 0: none */
-	uint8_t kind;
-	uint8_t flags;   /* 0 */
-	uint16_t volume; /* which of the sources (union); else 0 */
+	uint32_t xattrs;    /* offset in `xattrs` / 4, plus 1; 0: none */
+	uint16_t volume;    /* which of the sources (union); else 0 */
+	uint16_t unused[3]; /* 0 */
 };
-_Static_assert(sizeof(struct member_record) == 64, "64 bytes a member");
+_Static_assert(sizeof(struct member_common) == 32, "no padding");
 
 /* Devices: data is makedev(3)'s number. */
 
@@ -93,6 +104,8 @@ struct member_block {
 struct members {
 	const struct member_record *at;
 	uint64_t n; /* > 0: there is a root */
+	const struct member_common *common;
+	uint64_t n_common;
 	const char *names;
 	uint64_t names_size;
 	const struct member_extent *extents;
@@ -108,9 +121,33 @@ struct members {
 	uint64_t backing_size; /* ranges are checked when they are read */
 	uint64_t bytes;        /* of all regular files, once for each inode */
 	uint64_t counts[5];    /* files, directories, symlinks, links, others */
-	void *own[6];          /* memory to free, or NULL */
+	void *own[7];          /* memory to free, or NULL */
 	struct index *index;   /* or the index it is in, owned; or NULL */
 };
+static inline uint64_t member_name_at(const struct member_record *r)
+{
+	return (uint64_t)r->name_high << 32 | r->name;
+}
+static inline const char *member_name(const struct members *m,
+				      const struct member_record *r)
+{
+	return m->names + member_name_at(r);
+}
+static inline const struct member_common *
+member_common(const struct members *m, const struct member_record *r)
+{
+	return &m->common[r->common];
+}
+/* When it was modified: seconds, and nanoseconds (< 10^9). */
+static inline int64_t member_mtime(const struct members *m,
+				   const struct member_record *r)
+{
+	return member_common(m, r)->since + (int64_t)(r->when >> 30);
+}
+static inline uint32_t member_nsec(const struct member_record *r)
+{
+	return (uint32_t)(r->when & ((1u << 30) - 1));
+}
 /* Sections of an index that members take; a format's own begin at 64. */
 enum {
 	MEMBERS_SECTION = 1, /* to 8 */

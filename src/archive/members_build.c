@@ -100,6 +100,8 @@ int64_t build_text(struct members_builder *b, const char *text, size_t n)
 {
 	size_t at = b->names.n;
 
+	if (n >= MEMBER_NAMES_MAX - at)
+		return -ENOMEM;
 	if (n >= b->names.room - at) {
 		size_t want = 2 * b->names.room + n + 64;
 		char *p = realloc(b->names.at, want);
@@ -144,11 +146,9 @@ uint32_t build_name(struct members_builder *b, uint32_t parent,
 /* ---- inodes -------------------------------------------------------------- */
 
 uint32_t build_new_inode(struct members_builder *b,
-			 const struct member_record *at)
+			 const struct build_inode *inode)
 {
-	const struct build_inode inode = {*at};
-
-	if (b->inodes.n >= ENTRY_NONE - 1 || !vec_push(&b->inodes, inode))
+	if (b->inodes.n >= ENTRY_NONE - 1 || !vec_push(&b->inodes, *inode))
 		return ENTRY_NONE;
 	return (uint32_t)b->inodes.n - 1;
 }
@@ -230,12 +230,12 @@ static int no_memory(struct error *err)
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
-static void record_of(const struct member *m, struct member_record *r)
+static void inode_of(const struct member *m, struct build_inode *r)
 {
 	memset(r, 0, sizeof *r);
 	r->mtime = m->mtime;
 	r->nsec = m->nsec < 1000000000 ? m->nsec : 0;
-	r->mode = m->mode;
+	r->mode = (uint16_t)m->mode;
 	r->uid = m->uid;
 	r->gid = m->gid;
 	r->volume = m->volume;
@@ -257,9 +257,9 @@ static void record_of(const struct member *m, struct member_record *r)
 }
 
 /* The attributes and the target of a new inode. */
-static int record_finish(struct members_builder *b, const struct member *m,
-			 const struct build_place *at, const char *stored,
-			 struct member_record *r, struct error *err)
+static int inode_finish(struct members_builder *b, const struct member *m,
+			const struct build_place *at, const char *stored,
+			struct build_inode *r, struct error *err)
 {
 	struct member_xattr more[64];
 	const struct member_xattr *x = m->xattrs;
@@ -295,11 +295,9 @@ static int record_finish(struct members_builder *b, const struct member *m,
 
 /* A directory that is there already: only what it is changes. */
 static int64_t renew_directory(struct members_builder *b, uint32_t entry,
-			       const struct member_record *r)
+			       const struct build_inode *r)
 {
-	struct member_record *have = build_inode(b, entry);
-
-	*have = *r;
+	*build_inode(b, entry) = *r;
 	return b->entries.at[entry].inode;
 }
 
@@ -393,17 +391,17 @@ static int64_t add_link(struct members_builder *b, const struct member *m,
 int64_t members_add(struct members_builder *b, const struct member *m,
 		    struct error *err)
 {
-	struct member_record r;
+	struct build_inode r;
 	struct build_place at;
 	uint32_t entry, inode;
 	int code;
 
 	if (m->kind == MEMBER_LINK)
 		return add_link(b, m, err);
-	record_of(m, &r);
+	inode_of(m, &r);
 	code = build_walk(b, m->path, m, &at, err);
 	if (code == 0)
-		code = record_finish(b, m, &at, m->path, &r, err);
+		code = inode_finish(b, m, &at, m->path, &r, err);
 	if (code < 0)
 		return code;
 	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
@@ -427,7 +425,7 @@ int members_builder_new(struct members_builder **out,
 			const struct members_options *o, struct error *err)
 {
 	const struct build_entry root = {0, 0, 0, 0, 0};
-	struct member_record r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	struct build_inode r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
 	struct members_builder *b = calloc(1, sizeof *b);
 
 	*out = NULL;

@@ -72,9 +72,9 @@ static bool name_fits(const struct members *m, const struct member_record *r)
 	const char *name;
 	size_t n;
 
-	if (r->name >= m->names_size)
+	if (member_name_at(r) >= m->names_size)
 		return false;
-	name = m->names + r->name;
+	name = member_name(m, r);
 	n = strnlen(name, 256);
 	return n > 0 && n <= 255 && !strchr(name, '/') && strcmp(name, ".") &&
 	       strcmp(name, "..");
@@ -93,8 +93,8 @@ static int check_dir(struct checking *c, uint64_t i)
 
 		if (kid->parent != i || !name_fits(c->m, kid))
 			return bad(c, k, "its name or directory is not valid");
-		if (k > c->next && strcmp(c->m->names + kid[-1].name,
-					  c->m->names + kid->name) >= 0)
+		if (k > c->next && strcmp(member_name(c->m, kid - 1),
+					  member_name(c->m, kid)) >= 0)
 			return bad(c, k, "names are not in order");
 	}
 	c->next = end;
@@ -171,14 +171,20 @@ static int check_blocks(struct checking *c, uint64_t i)
 	return 0;
 }
 
+static int bad_common(struct checking *c, uint64_t i, const char *what)
+{
+	return error_set(c->err, -EBADMSG, "members of kind %llu: %s",
+			 (unsigned long long)i, what);
+}
+
 static int check_xattrs(struct checking *c, uint64_t i)
 {
 	const struct members *m = c->m;
-	uint64_t at = ((uint64_t)m->at[i].xattrs - 1) * 4;
+	uint64_t at = ((uint64_t)m->common[i].xattrs - 1) * 4;
 	uint32_t count, head[2];
 
 	if (at > m->xattrs_size || m->xattrs_size - at < 4)
-		return bad(c, i, "its attributes are missing");
+		return bad_common(c, i, "their attributes are missing");
 	memcpy(&count, m->xattrs + at, 4);
 	at += 4;
 	while (count-- > 0) {
@@ -187,13 +193,29 @@ static int check_xattrs(struct checking *c, uint64_t i)
 		if (charge(c, 1) < 0)
 			return -EBADMSG;
 		if (m->xattrs_size - at < 8)
-			return bad(c, i, "its attributes are cut off");
+			return bad_common(c, i, "their attributes are cut off");
 		memcpy(head, m->xattrs + at, 8);
 		at += 8;
 		size = ((uint64_t)head[0] + head[1] + 3) & ~UINT64_C(3);
 		if (!head[0] || head[0] > 255 || size > m->xattrs_size - at)
-			return bad(c, i, "its attributes are not valid");
+			return bad_common(c, i,
+					  "their attributes are not valid");
 		at += size;
+	}
+	return 0;
+}
+
+static int check_common(struct checking *c)
+{
+	for (uint64_t i = 0; i < c->m->n_common; i++) {
+		const struct member_common *k = &c->m->common[i];
+
+		if (k->since & ((INT64_C(1) << 34) - 1))
+			return bad_common(c, i, "their time is not valid");
+		if (k->unused[0] || k->unused[1] || k->unused[2])
+			return bad_common(c, i, "their source is not valid");
+		if (k->xattrs && check_xattrs(c, i) < 0)
+			return -EBADMSG;
 	}
 	return 0;
 }
@@ -207,7 +229,8 @@ static int check_link(struct checking *c, uint64_t i)
 		return bad(c, i, "it is a link to nothing");
 	to = &m->at[r->data];
 	if (to->kind == MEMBER_LINK || to->kind == MEMBER_DIR ||
-	    (to->mode & S_IFMT) != (r->mode & S_IFMT) || r->xattrs)
+	    (to->mode & S_IFMT) != (r->mode & S_IFMT) ||
+	    member_common(m, r)->xattrs)
 		return bad(c, i, "it is a link to something else");
 	return 0;
 }
@@ -218,13 +241,11 @@ static int check_record(struct checking *c, uint64_t i)
 	const struct member_record *r = &m->at[i];
 	uint64_t end;
 
-	if (r->kind >= MEMBER_KINDS || r->flags || r->nsec >= 1000000000 ||
-	    !type_fits(r))
+	if (r->kind >= MEMBER_KINDS || member_nsec(r) >= 1000000000 ||
+	    r->common >= m->n_common || !type_fits(r))
 		return bad(c, i, "its type is not valid");
 	if (r->kind != MEMBER_DIR && r->size > INT64_MAX)
 		return bad(c, i, "its size is not valid");
-	if (r->xattrs && check_xattrs(c, i) < 0)
-		return -EBADMSG;
 	switch ((enum member_kind)r->kind) {
 	case MEMBER_DIR:
 		return check_dir(c, i);
@@ -306,7 +327,7 @@ int members_check(struct members *m, bool files, struct error *err)
 	if (m->damage_size > m->notes_size ||
 	    (m->damage_size && m->notes[m->damage_size - 1] != '\n'))
 		return error_set(err, -EBADMSG, "its notes are odd");
-	if (check_block_table(&c) < 0)
+	if (check_block_table(&c) < 0 || check_common(&c) < 0)
 		return -EBADMSG;
 	memset(m->counts, 0, sizeof m->counts);
 	m->bytes = 0;

@@ -24,6 +24,9 @@ struct packing {
 	uint64_t *record; /* inode -> record + 1, 0: none yet */
 	struct member_record *at;
 	uint64_t n;
+	vec(struct member_common) common;
+	uint32_t *slots; /* hash table of `common`: number + 1; 0: free */
+	size_t n_slots;  /* a power of two */
 };
 
 /* ---- versions ------------------------------------------------------------ */
@@ -33,7 +36,7 @@ static int add_versions(struct members_builder *b, uint32_t entry)
 {
 	uint32_t v = b->entries.at[entry].version, parent, dir, numbers = 0;
 	const char *name = b->names.at + b->entries.at[entry].name;
-	struct member_record r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	struct build_inode r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
 	cleanup_free char *longer = NULL;
 
 	for (uint32_t i = v; i; i = b->versions.at[i - 1].before)
@@ -54,7 +57,7 @@ static int add_versions(struct members_builder *b, uint32_t entry)
 		return 0;
 	}
 	dir = build_name(b, parent, longer, strlen(longer));
-	r.mtime = b->inodes.at[b->versions.at[v - 1].inode].at.mtime;
+	r.mtime = b->inodes.at[b->versions.at[v - 1].inode].mtime;
 	if (dir == ENTRY_NONE)
 		return -ENOMEM;
 	build_lead(b, dir, build_new_inode(b, &r));
@@ -121,30 +124,60 @@ static void sort_run(struct packing *p, uint32_t *run, size_t n)
 		qsort_r(run, n, sizeof *run, compare_names, p->b);
 }
 
+/* The root is as young as what is in it, where no member says. */
+static void date_root(struct packing *p)
+{
+	struct members_builder *b = p->b;
+	struct build_inode *root = &b->inodes.at[b->entries.at[0].inode];
+
+	if (root->mtime)
+		return;
+	for (uint32_t i = p->start[0]; i < p->start[1]; i++) {
+		const struct build_inode *kid = build_inode(b, p->kids[i]);
+
+		if (kid->mtime > root->mtime)
+			root->mtime = kid->mtime;
+	}
+}
+
 /* ---- number, pack -------------------------------------------------------- */
 
+/* Records have 34 bits for seconds: 544 years. */
+static int64_t since(const struct build_inode *inode)
+{
+	return (int64_t)((uint64_t)inode->mtime & ~((UINT64_C(1) << 34) - 1));
+}
+
+/* Until all are counted, `common` is how many names an inode has. */
 static void pack_entry(struct packing *p, uint64_t i, uint64_t parent)
 {
 	struct members_builder *b = p->b;
 	const struct build_entry *e = &b->entries.at[p->order[i]];
+	const struct build_inode *inode = &b->inodes.at[e->inode];
 	struct member_record *r = &p->at[i];
 
-	*r = b->inodes.at[e->inode].at;
-	r->name = e->name;
-	r->parent = (uint32_t)parent;
+	*r = (struct member_record){
+		.size = inode->size,
+		.data = inode->data,
+		.when = (uint64_t)(inode->mtime - since(inode)) << 30 |
+			inode->nsec,
+		.parent = (uint32_t)parent,
+		.common = 1,
+		.name = (uint32_t)e->name,
+		.name_high = (uint8_t)(e->name >> 32),
+		.kind = inode->kind,
+		.mode = inode->mode};
 	if (r->kind == MEMBER_DIR) {
-		r->nlink = 2;
-		p->at[parent].nlink += i > 0;
+		r->common = 2;
+		p->at[parent].common += i > 0;
 	} else if (p->record[e->inode]) {
 		r->kind = MEMBER_LINK;
 		r->data = p->record[e->inode] - 1;
 		r->size = 0;
-		r->nlink = 0;
-		r->xattrs = 0;
-		p->at[r->data].nlink++;
+		r->common = 0;
+		p->at[r->data].common++;
 	} else {
 		p->record[e->inode] = i + 1;
-		r->nlink = 1;
 	}
 }
 
@@ -172,6 +205,84 @@ static void pack_all(struct packing *p)
 	p->n = next;
 }
 
+/* ---- what they have in common -------------------------------------------- */
+
+static uint64_t hash_common(const struct member_common *c)
+{
+	uint64_t word[sizeof *c / 8], h = 0;
+
+	memcpy(word, c, sizeof *c);
+	for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+		h = (h ^ word[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+/* The slot where it is, or would be. */
+static size_t common_slot(const struct packing *p,
+			  const struct member_common *c)
+{
+	size_t i = (size_t)hash_common(c) & (p->n_slots - 1);
+
+	while (p->slots[i] &&
+	       memcmp(&p->common.at[p->slots[i] - 1], c, sizeof *c))
+		i = (i + 1) & (p->n_slots - 1);
+	return i;
+}
+
+static bool common_grow(struct packing *p)
+{
+	size_t want = p->n_slots ? 2 * p->n_slots : 64;
+	uint32_t *slots = calloc(want, sizeof *slots);
+
+	if (!slots)
+		return false;
+	free(p->slots);
+	p->slots = slots;
+	p->n_slots = want;
+	for (size_t i = 0; i < p->common.n; i++)
+		slots[common_slot(p, &p->common.at[i])] = (uint32_t)i + 1;
+	return true;
+}
+
+/* Its number; UINT32_MAX: no memory. */
+static uint32_t common_number(struct packing *p, const struct member_common *c)
+{
+	size_t slot;
+
+	if (2 * p->common.n >= p->n_slots && !common_grow(p))
+		return UINT32_MAX;
+	slot = common_slot(p, c);
+	if (!p->slots[slot]) {
+		if (!vec_push(&p->common, *c))
+			return UINT32_MAX;
+		p->slots[slot] = (uint32_t)p->common.n;
+	}
+	return p->slots[slot] - 1;
+}
+
+static int pack_common(struct packing *p)
+{
+	for (uint64_t i = 0; i < p->n; i++) {
+		const struct build_entry *e = &p->b->entries.at[p->order[i]];
+		const struct build_inode *inode = &p->b->inodes.at[e->inode];
+		struct member_record *r = &p->at[i];
+		const struct member_common c = {
+			.since = since(inode),
+			.uid = inode->uid,
+			.gid = inode->gid,
+			.nlink = r->common,
+			.xattrs = r->kind == MEMBER_LINK ? 0 : inode->xattrs,
+			.volume = inode->volume};
+
+		r->common = common_number(p, &c);
+		if (r->common == UINT32_MAX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Who brought a directory to nothing: entries of one that was replaced are never
  * reached, and cost nothing but their room. */
 static int pack(struct packing *p)
@@ -186,8 +297,9 @@ static int pack(struct packing *p)
 	p->at = malloc(n * sizeof *p->at);
 	if (!p->order || !p->record || !p->at)
 		return -ENOMEM;
+	date_root(p);
 	pack_all(p);
-	return 0;
+	return pack_common(p);
 }
 
 /* How many bytes of a sparse member are stored; the head of its map says so. */
@@ -206,18 +318,6 @@ static void sum_maps(struct packing *p)
 			sum += x[r->data + k].len;
 		x[r->data].pos = sum;
 	}
-}
-
-/* The root is as young as what is in it, where no member says. */
-static void date_root(struct packing *p)
-{
-	struct member_record *root = &p->at[0];
-
-	if (root->mtime)
-		return;
-	for (uint64_t i = 0; i < root->size; i++)
-		if (p->at[root->data + i].mtime > root->mtime)
-			root->mtime = p->at[root->data + i].mtime;
 }
 
 static void *give(void **from, void **own)
@@ -250,6 +350,8 @@ static int hand_over(struct packing *p, struct members *out)
 	out->block_size = b->block_size;
 	out->xattrs_size = b->xattrs.n;
 	out->xattrs = give((void **)&b->xattrs.at, &out->own[4]);
+	out->n_common = p->common.n;
+	out->common = give((void **)&p->common.at, &out->own[6]);
 	out->notes_size = text ? notes : 0;
 	out->damage_size = text ? damage : 0;
 	out->notes = out->own[5] = text;
@@ -270,7 +372,6 @@ int members_finish(struct members_builder *b, struct members *out,
 	if (r == 0)
 		r = pack(&p);
 	if (r == 0) {
-		date_root(&p);
 		sum_maps(&p);
 		r = hand_over(&p, out);
 	}
@@ -281,6 +382,8 @@ int members_finish(struct members_builder *b, struct members *out,
 	free(p.order);
 	free(p.record);
 	free(p.at);
+	free(p.slots);
+	vec_free(&p.common);
 	members_builder_free(b);
 	if (r == 0)
 		r = members_check(out, true, err);

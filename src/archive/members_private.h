@@ -10,9 +10,16 @@
 #define NOTES_KINDS 32
 #define NOTES_KEPT 3 /* sentences of a kind */
 
-/* What names lead to.  `at` is the record to be, without name and parent. */
+/* What names lead to: the record to be, and what it has in common with others. */
 struct build_inode {
-	struct member_record at;
+	uint64_t size, data;
+	int64_t mtime;
+	uint32_t nsec;
+	uint32_t uid, gid;
+	uint32_t xattrs;
+	uint16_t mode;
+	uint16_t volume;
+	uint8_t kind;
 };
 /* A name.  Entry 0 is the root.  One that was replaced by something leads to the
  * new inode; one that is gone leads to none. */
@@ -54,10 +61,10 @@ struct members_builder {
 	unsigned n_notes;
 };
 
-static inline struct member_record *build_inode(struct members_builder *b,
-						uint32_t entry)
+static inline struct build_inode *build_inode(struct members_builder *b,
+					      uint32_t entry)
 {
-	return &b->inodes.at[b->entries.at[entry].inode].at;
+	return &b->inodes.at[b->entries.at[entry].inode];
 }
 /* Is there something of that name, and is it a directory? */
 static inline bool build_is_dir(struct members_builder *b, uint32_t entry)
@@ -77,7 +84,7 @@ uint32_t build_name(struct members_builder *b, uint32_t parent,
 int64_t build_text(struct members_builder *b, const char *text, size_t n);
 /* Its number; ENTRY_NONE: no memory. */
 uint32_t build_new_inode(struct members_builder *b,
-			 const struct member_record *at);
+			 const struct build_inode *inode);
 /* Let an entry lead to `inode` and count it with its directory. */
 void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode);
 

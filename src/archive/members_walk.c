@@ -41,7 +41,7 @@ static int refuse(struct walking *w, const char *kind, const char *why)
 static int make_directory(struct walking *w, uint32_t entry)
 {
 	const struct member *like = w->like;
-	struct member_record r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	struct build_inode r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
 	uint32_t inode;
 
 	if (!like)

@@ -30,7 +30,10 @@ static bool same_tables(const struct members *a, const struct members *b)
 			  b->extents, b->n_extents * sizeof *b->extents) &&
 	       same_bytes(a->blocks, a->n_blocks * sizeof *a->blocks, b->blocks,
 			  b->n_blocks * sizeof *b->blocks) &&
-	       same_bytes(a->xattrs, a->xattrs_size, b->xattrs, b->xattrs_size);
+	       same_bytes(a->xattrs, a->xattrs_size, b->xattrs,
+			  b->xattrs_size) &&
+	       same_bytes(a->common, a->n_common * sizeof *a->common, b->common,
+			  b->n_common * sizeof *b->common);
 }
 
 static bool same_xattrs(const struct members *a, const struct member_record *r,
@@ -85,8 +88,11 @@ static bool same_content(const struct members *a, const struct member_record *r,
 static bool same_record(const struct members *a, const struct member_record *r,
 			const struct members *b, const struct member_record *s)
 {
-	return r->kind == s->kind && r->mode == s->mode && r->uid == s->uid &&
-	       r->gid == s->gid && r->mtime == s->mtime && r->nsec == s->nsec &&
+	const struct member_common *x = member_common(a, r),
+				   *y = member_common(b, s);
+
+	return r->kind == s->kind && r->mode == s->mode && x->uid == y->uid &&
+	       x->gid == y->gid && x->since == y->since && r->when == s->when &&
 	       same_content(a, r, b, s) && same_xattrs(a, r, b, s);
 }
 
@@ -105,8 +111,7 @@ static uint64_t compare_record(struct archive_check *k, uint64_t i,
 	const struct member_record *r = &a->at[i];
 	uint64_t dir = there[r->parent], j;
 
-	if (dir == NOWHERE ||
-	    members_find(b, dir, a->names + r->name, &j) < 0) {
+	if (dir == NOWHERE || members_find(b, dir, member_name(a, r), &j) < 0) {
 		archive_bad_member(k, i, -EBADMSG,
 				   "the index has it, and a scan of the "
 				   "archive does not find it");

@@ -99,6 +99,7 @@ static bool put_below(json_t *o, const struct members *m, uint64_t root)
 json_t *about_record(const struct members *m, uint64_t record)
 {
 	const struct member_record *r = &m->at[record];
+	const struct member_common *common = member_common(m, r);
 	json_t *o = json_object();
 	char mode[8];
 
@@ -107,12 +108,12 @@ json_t *about_record(const struct members *m, uint64_t record)
 	if (r->kind != MEMBER_DIR)
 		about_put(o, "size", r->size);
 	about_text(o, "mode", mode);
-	about_put(o, "uid", r->uid);
-	about_put(o, "gid", r->gid);
-	json_object_set_new(o, "mtime", json_integer(r->mtime));
-	about_put(o, "mtime_nsec", r->nsec);
-	about_put(o, "links", r->nlink);
-	if (r->kind != MEMBER_DIR && r->nlink > 1)
+	about_put(o, "uid", common->uid);
+	about_put(o, "gid", common->gid);
+	json_object_set_new(o, "mtime", json_integer(member_mtime(m, r)));
+	about_put(o, "mtime_nsec", member_nsec(r));
+	about_put(o, "links", common->nlink);
+	if (r->kind != MEMBER_DIR && common->nlink > 1)
 		json_object_set_new(o, "names", names_json(m, record));
 	if (r->kind == MEMBER_SYMLINK)
 		about_text(o, "target", m->names + r->data);

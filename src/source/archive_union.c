@@ -57,7 +57,7 @@ static const char *path_of(struct joining *x, uint64_t record)
 	char *p;
 
 	for (uint64_t i = record; i; i = x->m->at[i].parent)
-		need += strlen(x->m->names + x->m->at[i].name) + 1;
+		need += strlen(member_name(x->m, &x->m->at[i])) + 1;
 	if (need > x->path_room) {
 		p = realloc(x->path, 2 * need);
 		if (!p)
@@ -104,14 +104,15 @@ static int join_record(struct joining *x, uint64_t i)
 {
 	enum { XATTRS = 64 };
 	const struct member_record *r = &x->m->at[i];
+	const struct member_common *common = member_common(x->m, r);
 	struct member_xattr xattrs[XATTRS];
 	char names[XATTRS][256];
 	struct member m = {.path = path_of(x, i),
 			   .mode = r->mode,
-			   .uid = r->uid,
-			   .gid = r->gid,
-			   .mtime = r->mtime,
-			   .nsec = r->nsec,
+			   .uid = common->uid,
+			   .gid = common->gid,
+			   .mtime = member_mtime(x->m, r),
+			   .nsec = member_nsec(r),
 			   .size = r->size,
 			   .kind = r->kind,
 			   .data = data_of(x, r),

@@ -235,11 +235,11 @@ static bool is_candidate(const struct nest *nest, const struct members *m,
 			 uint64_t i, uint64_t root)
 {
 	const struct member_record *r = &m->at[i];
-	const char *name = m->names + r->name;
+	const char *name = member_name(m, r);
 	uint64_t up;
 
-	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK || r->nlink != 1 ||
-	    !r->size || !nest_likely(name))
+	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK ||
+	    member_common(m, r)->nlink != 1 || !r->size || !nest_likely(name))
 		return false;
 	if (!nest->archive.nested && has_suffix(name, sample_suffixes))
 		return false;
@@ -249,15 +249,18 @@ static bool is_candidate(const struct nest *nest, const struct members *m,
 }
 
 /* A directory that looks like the member. */
-static void attr_of(const struct member_record *r, struct attr *out)
+static void attr_of(const struct members *m, const struct member_record *r,
+		    struct attr *out)
 {
+	const struct member_common *common = member_common(m, r);
+
 	memset(out, 0, sizeof *out);
 	out->mode = S_IFDIR | (r->mode & 0666) | ((r->mode & 0444) >> 2);
 	out->nlink = 1; /* how many there will be is not known */
-	out->mtime = r->mtime;
-	out->nsec = r->nsec;
-	out->uid = r->uid;
-	out->gid = r->gid;
+	out->mtime = member_mtime(m, r);
+	out->nsec = member_nsec(r);
+	out->uid = common->uid;
+	out->gid = common->gid;
 	out->stored = true;
 }
 
@@ -275,7 +278,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 		return error_set(err, -ENOMEM, "out of memory");
 	}
 	x->graft.ops = &nested_ops;
-	attr_of(r, &x->graft.attr);
+	attr_of(m, r, &x->graft.attr);
 	x->graft.eager = eager;
 	x->nest = n;
 	x->path = c->path;
@@ -283,7 +286,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	x->bytes = c->bytes;
 	x->ops = c->ops;
 	code = tree_add_graft(b, dir, r->parent == root ? 0 : r->parent, i,
-			      m->names + r->name, &x->graft);
+			      member_name(m, r), &x->graft);
 	return code < 0 ? error_set(err, code, "out of memory") : 0;
 }
 
@@ -352,7 +355,7 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 
 		if (!is_candidate(n, m, i, root) ||
 		    (m->at[i].kind != MEMBER_FILE &&
-		     m->at[i].volume >= n_volumes))
+		     member_common(m, &m->at[i])->volume >= n_volumes))
 			continue;
 		c.bytes = member_backing(n->handles, n->pinner, m, i, volumes,
 					 files);

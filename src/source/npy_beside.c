@@ -54,12 +54,13 @@ static bool name_of(const struct beside_npy *b, uint64_t i,
 		    char name[FILES_NAME_MAX + 1])
 {
 	const struct member_record *r = &b->m->at[i];
-	const char *full = b->m->names + r->name;
+	const char *full = member_name(b->m, r);
 	size_t n = strlen(full);
 
 	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK || n < 5 ||
 	    n > FILES_NAME_MAX || strcasecmp(full + n - 4, ".npy") != 0 ||
-	    (r->kind != MEMBER_FILE && r->volume >= b->n_volumes))
+	    (r->kind != MEMBER_FILE &&
+	     member_common(b->m, r)->volume >= b->n_volumes))
 		return false;
 	memcpy(name, full, n - 4);
 	name[n - 4] = '\0';
@@ -167,7 +168,7 @@ int npy_beside(const struct source_args *a, const struct members *m,
 				 .n_volumes = n,
 				 .root = root,
 				 .files = files,
-				 .mtime = m->at[root].mtime};
+				 .mtime = member_mtime(m, &m->at[root])};
 	if (!has_any(b)) {
 		free(b);
 		return 0;

@@ -168,7 +168,7 @@ static int zip_list(struct zarr_store *store, const char *dir,
 		return -ENOENT;
 	d = &m->at[at];
 	for (uint64_t i = d->data; i < d->data + d->size && r == 0; i++)
-		r = each(ctx, m->names + m->at[i].name,
+		r = each(ctx, member_name(m, &m->at[i]),
 			 m->at[i].kind == MEMBER_DIR);
 	return r;
 }

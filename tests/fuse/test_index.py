@@ -493,8 +493,7 @@ def _million(t, n):
             equal((st.st_size, st.st_mtime, st.st_uid), (0, 1600000000, 1000),
                   "size, mtime, uid of " + name_of(i))
         check(not os.path.exists(m / "class0000/image_00000001.jpeg"), "found")
-        names = n * 20  # of each, its last component
-        bound = (16 + 64) * MIB + 64 * n + names
+        bound = (16 + 64) * MIB + 64 * n
         # Sanitizers keep books of their own.
         bound *= 4 if os.environ.get("TENSORFS_SANITIZED") else 1
         used = lib.rss(m.pid)

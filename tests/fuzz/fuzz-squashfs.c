@@ -62,8 +62,7 @@ static void use_table(const struct members *m)
 
 		members_path(m, i, path, sizeof path);
 		if (i > 0) {
-			FUZZ_CHECK(members_find(m, r->parent,
-						m->names + r->name,
+			FUZZ_CHECK(members_find(m, r->parent, member_name(m, r),
 						&found) == 0);
 			FUZZ_CHECK(found == i);
 		}

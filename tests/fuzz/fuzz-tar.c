@@ -70,7 +70,8 @@ static void check_table(const struct members *m)
 		const struct member_record *r = &m->at[i];
 		uint64_t end;
 
-		FUZZ_CHECK(r->nsec < 1000000000);
+		FUZZ_CHECK(member_nsec(r) < 1000000000);
+		FUZZ_CHECK(r->common < m->n_common);
 		FUZZ_CHECK(r->kind != MEMBER_LINK ||
 			   m->at[r->data].kind != MEMBER_LINK);
 		if (r->kind == MEMBER_RANGE)

@@ -310,17 +310,20 @@ IFDIR, IFREG, IFLNK, IFIFO = 0o40755, 0o100644, 0o120777, 0o10644
 
 def table(members, extents=(), blocks=(), xattrs=b"", block_size=0, notes=b""):
     """members: (name, parent, kind, mode, size, data, xattrs)."""
-    names, records = b"\0", b""
+    names, records, common = b"\0", b"", []
     for name, parent, kind, mode, size, data, xattr in members:
         if kind == SYMLINK:
             size, data, names = len(data), len(names), names + data + b"\0"
-        records += struct.pack("<QQQqIIIIIIIBBH", size, data, len(names), 1,
-                               2, parent, mode, 3, 4, 1, xattr, kind, 0, 0)
+        owner = struct.pack("<qIIIIHHHH", 0, 3, 4, 1, xattr, 0, 0, 0, 0)
+        if owner not in common:
+            common.append(owner)
+        records += struct.pack("<QQQIIIBBH", size, data, 1 << 30 | 2, parent,
+                               common.index(owner), len(names), 0, kind, mode)
         names += name + b"\0"
     return [(1, struct.pack("<II", block_size, 0)), (2, records), (3, names),
             (4, b"".join(struct.pack("<QQQ", *x) for x in extents)),
             (5, b"".join(struct.pack("<QIIII", *b, 0) for b in blocks)),
-            (6, xattrs), (7, notes)]
+            (6, xattrs), (7, notes), (8, b"".join(common))]
 
 
 def index(name, sections, lazy=0):

@@ -73,6 +73,17 @@ static uint64_t at(const struct members *m, const char *path)
 	return r;
 }
 
+static const struct member_common *common_of(const struct members *m,
+					     const char *path)
+{
+	return member_common(m, &m->at[at(m, path)]);
+}
+
+static uint32_t names_of(const struct members *m, const char *path)
+{
+	return common_of(m, path)->nlink;
+}
+
 static bool noted(const struct members *m, const char *what)
 {
 	return m->notes_size && strstr(m->notes, what);
@@ -93,7 +104,7 @@ TEST(sorted_and_numbered)
 	CHECK_EQ_U(at(&m, "b"), 2);
 	CHECK_EQ_U(at(&m, "b/x"), 3);
 	CHECK_EQ_U(m.at[2].mode, S_IFDIR | 0700);
-	CHECK_EQ_U(m.at[0].nlink, 3);
+	CHECK_EQ_U(names_of(&m, ""), 3);
 	CHECK_EQ_U(m.at[3].data, 10);
 	CHECK_EQ_U(m.bytes, 11);
 	CHECK_EQ_U(m.counts[0], 2);
@@ -176,9 +187,9 @@ TEST(hard_links_share_an_inode)
 	add_file(b, "one", 5, 5); /* the others keep the old one */
 	m = finish(b);
 	CHECK_EQ_U(m.at[at(&m, "one")].data, 5);
-	CHECK_EQ_U(m.at[at(&m, "one")].nlink, 1);
+	CHECK_EQ_U(names_of(&m, "one"), 1);
 	CHECK_EQ_U(m.at[at(&m, "three")].kind, MEMBER_RANGE);
-	CHECK_EQ_U(m.at[at(&m, "three")].nlink, 2);
+	CHECK_EQ_U(names_of(&m, "three"), 2);
 	CHECK_EQ_U(m.at[at(&m, "a/two")].kind, MEMBER_LINK);
 	CHECK_EQ_U(m.at[at(&m, "a/two")].data, at(&m, "three"));
 	CHECK(at(&m, "self") == UINT64_MAX);
@@ -321,6 +332,126 @@ TEST(sections_are_checked)
 	members_free(&m);
 }
 
+/* Any time that a header can hold. */
+TEST(times)
+{
+	static const int64_t seconds[] = {0,
+					  1700000000,
+					  (INT64_C(1) << 34) - 1,
+					  INT64_C(1) << 34,
+					  -1,
+					  -(INT64_C(1) << 34),
+					  -(INT64_C(1) << 34) - 1,
+					  INT64_MAX,
+					  INT64_MIN};
+	enum { N = sizeof seconds / sizeof *seconds };
+	struct members_builder *b = begin(false);
+	struct member f = {
+		.mode = S_IFREG | 0644, .size = 1, .kind = MEMBER_RANGE};
+	char name[16];
+	struct members m;
+
+	f.path = name;
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		f.mtime = seconds[i];
+		f.nsec = i % 2 ? 999999999 : i;
+		CHECK(members_add(b, &f, NULL) >= 0);
+	}
+	m = finish(b);
+	for (unsigned i = 0; i < N; i++) {
+		const struct member_record *r;
+
+		snprintf(name, sizeof name, "%u", i);
+		r = &m.at[at(&m, name)];
+		CHECK_EQ_I(member_mtime(&m, r), seconds[i]);
+		CHECK_EQ_U(member_nsec(r), i % 2 ? 999999999 : i);
+	}
+	CHECK_EQ_I(member_mtime(&m, &m.at[0]), INT64_MAX);
+	members_free(&m);
+}
+
+/* What members have in common is kept once, and each has its own. */
+TEST(in_common)
+{
+	enum { MANY = 5000, OWNERS = 300 };
+	const struct member_xattr x = {"user.x", "value", 5};
+	struct members_builder *b = begin(false);
+	struct member f = {
+		.mode = S_IFREG | 0644, .size = 1, .kind = MEMBER_RANGE};
+	struct members m;
+	char name[16];
+
+	f.path = name;
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		f.uid = i % OWNERS;
+		f.gid = i % OWNERS + 7;
+		f.volume = i % 2;
+		f.xattrs = &x;
+		f.n_xattrs = i < OWNERS;
+		CHECK(members_add(b, &f, NULL) >= 0);
+	}
+	CHECK(add_hard(b, "link", "7") >= 0);
+	m = finish(b);
+	/* The root; those with attributes and without; 7, and its name. */
+	CHECK_EQ_U(m.n_common, 1 + 2 * OWNERS + 1);
+	for (unsigned i = 0; i < MANY; i++) {
+		const struct member_common *c;
+
+		snprintf(name, sizeof name, "%u", i);
+		c = common_of(&m, name);
+		CHECK_EQ_U(c->uid, i % OWNERS);
+		CHECK_EQ_U(c->gid, i % OWNERS + 7);
+		CHECK_EQ_U(c->volume, i % 2);
+		CHECK_EQ_U(c->xattrs != 0, i < OWNERS);
+		CHECK_EQ_U(c->nlink, i == 7 ? 2 : 1);
+	}
+	members_free(&m);
+}
+
+/* A table of those that lies. */
+TEST(common_is_checked)
+{
+	const struct member_xattr x = {"user.x", "value", 5};
+	struct index_section s[MEMBERS_SECTIONS];
+	struct members_builder *b = begin(false);
+	const struct member f = {.path = "f",
+				 .mode = S_IFREG | 0644,
+				 .size = 1,
+				 .kind = MEMBER_RANGE,
+				 .xattrs = &x,
+				 .n_xattrs = 1};
+	struct member_common c[2];
+	struct members m, copy;
+	unsigned n;
+
+	CHECK(members_add(b, &f, NULL) >= 0);
+	m = finish(b);
+	CHECK_EQ_U(m.n_common, 2);
+	n = members_sections(&m, s);
+	for (unsigned i = 0; i < n; i++)
+		if (s[i].data == m.common)
+			s[i].data = c;
+#define WITH(change)                                    \
+	(memcpy(c, m.common, sizeof c), (void)(change), \
+	 members_of_sections(&copy, s, n, NULL, NULL))
+	CHECK_OK(WITH(0));
+	CHECK_OK(WITH(c[1].since = INT64_MIN));
+	CHECK_OK(WITH(c[1].volume = 9)); /* is seen where it is used */
+	CHECK_EQ_I(WITH(c[1].since = 1), -EBADMSG);
+	CHECK_EQ_I(WITH(c[1].since = INT64_MAX), -EBADMSG);
+	CHECK_EQ_I(WITH(c[0].unused[2] = 1), -EBADMSG);
+	CHECK_EQ_I(WITH(c[0].xattrs = 2), -EBADMSG);
+	CHECK_EQ_I(WITH(c[0].xattrs = UINT32_MAX), -EBADMSG);
+	for (unsigned i = 0; i < n; i++)
+		if (s[i].data == c)
+			s[i].size = sizeof *c; /* too few */
+	CHECK_EQ_I(WITH(0), -EBADMSG);
+#undef WITH
+	members_free(&m);
+}
+
 /* Many members with one long map: a small table, and no end of checking. */
 TEST(checking_is_bounded)
 {
@@ -389,6 +520,9 @@ int main(void)
 	RUN(links_in_the_way);
 	RUN(where_bytes_are);
 	RUN(sections_are_checked);
+	RUN(times);
+	RUN(in_common);
+	RUN(common_is_checked);
 	RUN(checking_is_bounded);
 	RUN(files_come_from_here_only);
 	return test_done();

@@ -98,6 +98,13 @@ static void compare_content(const char *path, uint64_t i)
 	fclose(f);
 }
 
+static const struct member_common *common_of(const struct image *im,
+					     const char *path)
+{
+	return member_common(&im->members,
+			     &im->members.at[record_of(im, path)]);
+}
+
 static int compare(const char *path, const struct stat *st, int flag,
 		   struct FTW *ftw)
 {
@@ -105,6 +112,7 @@ static int compare(const char *path, const struct stat *st, int flag,
 	size_t skip = strlen(in_scratch("tree"));
 	uint64_t i = record_of(current, path + skip + (path[skip] == '/'));
 	const struct member_record *r = &m->at[i], *to = r;
+	const struct member_common *common;
 	char target[4096] = "";
 
 	(void)flag;
@@ -112,14 +120,15 @@ static int compare(const char *path, const struct stat *st, int flag,
 	met++;
 	if (r->kind == MEMBER_LINK)
 		to = &m->at[r->data];
+	common = member_common(m, to);
 	CHECK_EQ_U(to->mode, st->st_mode);
 	CHECK_EQ_U(r->mode, st->st_mode);
-	CHECK_EQ_U(to->uid, st->st_uid);
-	CHECK_EQ_U(to->gid, st->st_gid);
-	CHECK_EQ_I(to->mtime, st->st_mtime);
+	CHECK_EQ_U(common->uid, st->st_uid);
+	CHECK_EQ_U(common->gid, st->st_gid);
+	CHECK_EQ_I(member_mtime(m, to), st->st_mtime);
 	/* mksquashfs stores each name of a symlink, gensquashfs of any file. */
 	if (S_ISDIR(st->st_mode) || (linked && S_ISREG(st->st_mode)))
-		CHECK_EQ_U(to->nlink, st->st_nlink);
+		CHECK_EQ_U(common->nlink, st->st_nlink);
 	if (S_ISREG(st->st_mode)) {
 		CHECK_EQ_U(to->size, (uint64_t)st->st_size);
 		compare_content(path, i);
@@ -212,7 +221,7 @@ TEST(gensquashfs_links)
 	open_or_fail(&im, "y.sqfs");
 	CHECK_EQ_U(im.members.n, 5);
 	CHECK_EQ_U(im.members.counts[3], 2);
-	CHECK_EQ_U(im.members.at[record_of(&im, "b")].nlink, 3);
+	CHECK_EQ_U(common_of(&im, "b")->nlink, 3);
 	image_close(&im);
 }
 
@@ -240,8 +249,8 @@ TEST(devices)
 	r = &im.members.at[record_of(&im, "null")];
 	CHECK_EQ_U(r->mode, S_IFCHR | 0666);
 	CHECK_EQ_U(r->data, makedev(1, 3));
-	CHECK_EQ_U(r->uid, 7);
-	CHECK_EQ_U(r->gid, 70000);
+	CHECK_EQ_U(common_of(&im, "null")->uid, 7);
+	CHECK_EQ_U(common_of(&im, "null")->gid, 70000);
 	r = &im.members.at[record_of(&im, "disk")];
 	CHECK_EQ_U(r->mode, S_IFBLK | 0640);
 	CHECK_EQ_U(r->data, makedev(259, 300000));
@@ -264,11 +273,11 @@ TEST(empty)
 static const void *xattr_of(const struct image *im, uint64_t i,
 			    const char *name, uint32_t *size)
 {
-	const unsigned char *p = im->members.xattrs +
-				 (im->members.at[i].xattrs - 1) * UINT64_C(4);
-	uint32_t n, head[2];
+	const struct members *m = &im->members;
+	uint32_t at = member_common(m, &m->at[i])->xattrs, n, head[2];
+	const unsigned char *p = m->xattrs + (at - 1) * UINT64_C(4);
 
-	CHECK(im->members.at[i].xattrs);
+	CHECK(at);
 	memcpy(&n, p, 4);
 	for (p += 4; n > 0; n--) {
 		memcpy(head, p, 8);
@@ -322,7 +331,7 @@ TEST(xattrs)
 	check_xattr(&im, "noise", "user.b", "2", 1);
 	check_xattr(&im, "fifo", "user.huge", value, sizeof value);
 	check_xattr(&im, "sym", "trusted.of-link", "3", 1);
-	CHECK_EQ_U(im.members.at[record_of(&im, "tail")].xattrs, 0);
+	CHECK_EQ_U(common_of(&im, "tail")->xattrs, 0);
 	image_close(&im);
 }
 

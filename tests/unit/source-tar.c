@@ -155,6 +155,11 @@ static const struct member_record *record(const char *path)
 	return &table.at[r];
 }
 
+static int64_t mtime(const char *path)
+{
+	return member_mtime(&table, record(path));
+}
+
 static bool noted(const char *words)
 {
 	return table.notes &&
@@ -381,11 +386,11 @@ TEST(members)
 	check_file("hard", "content");
 	check_file("empty", "");
 	r = record("d/file");
-	CHECK_EQ_U(r->nlink, 2);
+	CHECK_EQ_U(member_common(&table, r)->nlink, 2);
 	CHECK_EQ_U(r->mode, S_IFREG | 0644);
-	CHECK_EQ_U(r->uid, 10);
-	CHECK_EQ_U(r->gid, 11);
-	CHECK_EQ_I(r->mtime, 1000);
+	CHECK_EQ_U(member_common(&table, r)->uid, 10);
+	CHECK_EQ_U(member_common(&table, r)->gid, 11);
+	CHECK_EQ_I(member_mtime(&table, r), 1000);
 	r = record("sym");
 	CHECK_STR(table.names + r->data, "d/file");
 	CHECK_EQ_U(record("device")->mode, S_IFCHR | 0644);
@@ -439,10 +444,10 @@ TEST(global)
 	put_end();
 	put_member("d", '0', "d");
 	CHECK_OK(scan(NULL));
-	CHECK_EQ_I(record("a")->mtime, 77);
-	CHECK_EQ_I(record("b")->mtime, 78);
-	CHECK_EQ_I(record("c")->mtime, 1000);
-	CHECK_EQ_I(record("d")->mtime, 1000);
+	CHECK_EQ_I(mtime("a"), 77);
+	CHECK_EQ_I(mtime("b"), 78);
+	CHECK_EQ_I(mtime("c"), 1000);
+	CHECK_EQ_I(mtime("d"), 1000);
 	CHECK(noted("another archive") && noted("no mark at its end"));
 	CHECK(!scanned.damaged);
 	members_free(&table);

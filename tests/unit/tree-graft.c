@@ -59,7 +59,7 @@ static void make(struct tree_builder *b, struct members *m, unsigned depth)
 	CHECK_OK(member_files_new(&f, m, NULL, 0, 0, NULL));
 	tree_set_files(b, 0, f);
 	for (uint64_t i = 1; i < m->n && depth; i++) {
-		const char *name = m->names + m->at[i].name;
+		const char *name = member_name(m, &m->at[i]);
 
 		if (strstr(name, ".tar"))
 			CHECK_OK(tree_add_graft(b, 0, m->at[i].parent, i, name,
