@@ -42,9 +42,9 @@ struct buf *__wrap_cache_peek(struct cache *c, uint64_t set, uint64_t index);
 void __real_cache_expect(struct cache *c, uint64_t set, uint64_t index);
 void __wrap_cache_expect(struct cache *c, uint64_t set, uint64_t index);
 void __real_behind_add(struct behind *b, uint64_t set, uint64_t index,
-		       uint64_t bytes, size_t served);
+		       uint64_t bytes, size_t served, bool forward);
 void __wrap_behind_add(struct behind *b, uint64_t set, uint64_t index,
-		       uint64_t bytes, size_t served);
+		       uint64_t bytes, size_t served, bool forward);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *trace;
@@ -140,8 +140,8 @@ void __wrap_cache_expect(struct cache *c, uint64_t set, uint64_t index)
 }
 
 void __wrap_behind_add(struct behind *b, uint64_t set, uint64_t index,
-		       uint64_t bytes, size_t served)
+		       uint64_t bytes, size_t served, bool forward)
 {
 	note('f', set, index);
-	__real_behind_add(b, set, index, bytes, served);
+	__real_behind_add(b, set, index, bytes, served, forward);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunks that a forward reader is through with: kept for a while, then dropped. */
+/* Chunks of which all was handed out: kept for a while, then dropped. */
 #ifndef STORE_BEHIND_H
 #define STORE_BEHIND_H
 
@@ -8,26 +8,46 @@
 #include "store/cache.h"
 
 #define BEHIND_CHUNKS 512
+#define BEHIND_WATCHED 1024
 
 struct behind_chunk {
 	uint64_t set, index, bytes;
 	size_t served; /* bytes of it that were handed out by then */
+	bool forward;
 };
 struct behind {
 	struct cache *cache;
+	uint64_t budget;
 	uint64_t most;        /* bytes that are kept for those who lag */
-	pthread_mutex_t lock; /* protects the ring */
+	pthread_mutex_t lock; /* protects what follows, but for atomics */
 	unsigned first, n;
 	uint64_t bytes;
 	struct behind_chunk ring[BEHIND_CHUNKS];
+
+	/* Some of what was dropped behind nobody who goes forward. */
+	struct behind_watched {
+		uint64_t key; /* 0: free */
+		uint64_t at;  /* `decoded` then */
+	} watched[BEHIND_WATCHED];
+	_Atomic unsigned n_watched;
+	_Atomic uint64_t
+		other; /* keys with any of these bits are not watched */
+	_Atomic uint64_t decoded; /* bytes, for readers */
+	unsigned dropped, back;   /* of those that are watched, in this round */
+	_Atomic bool wary;
+	_Atomic unsigned turn;
 };
 /* `cache` is borrowed; `budget` is its size. */
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget);
 void behind_destroy(struct behind *b);
 /* Put a chunk on the list of those to drop, of which so many bytes were handed out by
- * now, and drop the oldest of them that do not fit there any longer; those that were
- * asked for meanwhile get another turn, while there are places. */
+ * now, the last of them to a reader that goes `forward` or not, and drop the oldest of
+ * them that do not fit there any longer; those that were asked for meanwhile get
+ * another turn, while there are places. */
 void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
-		size_t served);
+		size_t served, bool forward);
+/* A reader had to wait for this chunk to be decoded. */
+void behind_decoded(struct behind *b, uint64_t set, uint64_t index,
+		    uint64_t bytes);
 
 #endif

@@ -56,8 +56,7 @@ struct store {
 	struct sharing *sharing;   /* NULL until store_start, or for good */
 	uint64_t budget;
 	unsigned threads;
-	uint64_t
-		window; /* bytes ahead of forward readers; 0: nothing is guessed */
+	uint64_t window; /* bytes ahead of forward readers; 0: no guesses */
 	struct behind behind;
 };
 
@@ -234,9 +233,8 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
-/* The same, dropping behind a forward reader: once all of a chunk was handed out, the
- * kernel has it, and a scan neither pushes out what random readers use nor walks
- * through cold memory: the next chunk is decoded into pages that are still warm. */
+/* The same, dropping what was wholly handed out: the kernel has it, and the next chunk
+ * is decoded into pages that are still warm. */
 static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 		      bool forward, struct span *out, struct error *err)
 {
@@ -244,9 +242,10 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 	size_t served = atomic_fetch_add(&b->served, bytes) + bytes;
 	int r = pin_buf(x, b, out, err);
 
-	if (!r && forward && served - bytes < size && served >= size)
+	if (!r && !store_thread.guesses && served - bytes < size &&
+	    served >= size)
 		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
-			   size, served);
+			   size, served, forward);
 	return r;
 }
 
@@ -291,6 +290,8 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 		return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 	}
 	r = store_decoded(s, set, index, &c, &b, err);
+	if (r == 0 && !store_thread.guesses)
+		behind_decoded(&s->behind, set->id, index, c.size);
 	return r < 0 ? r : pin_served(s, x, b, forward, out, err);
 }
 

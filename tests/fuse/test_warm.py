@@ -14,12 +14,16 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import h5py
+import numpy as np
+
 import lib
 import skerch
 from checks import check, equal, flatten
 from heldlib import all_kept
 from lib import Mount, case, exits, run
 
+MIB = 1 << 20
 work = None
 tensor = None
 
@@ -44,6 +48,25 @@ for i in range(int(sys.argv[2]) - 1, -1, -1):
               buffering=1 << 17) as h:
         os.fstat(h.fileno())
         n += len(h.read())
+print(n)
+"""
+
+
+SHUFFLED = """
+import os, random, sys
+order = list(range(int(sys.argv[2])))
+random.Random(int(sys.argv[3])).shuffle(order)
+n = 0
+for i in order:
+    fd = os.open(os.path.join(sys.argv[1], '%06d.npy' % i), os.O_RDONLY)
+    while True:
+        b = os.read(fd, 1 << 20)
+        if not b:
+            break
+        n += len(b)
+    if len(sys.argv) > 4:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
 print(n)
 """
 
@@ -150,6 +173,44 @@ def two_readers():
                                stdout=subprocess.PIPE) for k in (1, 2, 3)]
         outs = [p.communicate(timeout=60)[0] for p in ps]
         check(outs[0] and outs[0] == outs[1] == outs[2], "the lists differ")
+
+
+def large_samples(n):
+    """A chunk of a MiB each; the path."""
+    path = os.path.join(work, "large-%d.h5" % n)
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=np.arange(n << 17, dtype="<i8").reshape(n, -1),
+                         chunks=(1, 1 << 17), compression="lzf")
+    return path
+
+
+def shuffled(m, n, seed, *more):
+    p = run("/usr/bin/python3", "-c", SHUFFLED, m / "data/samples", str(n), str(seed),
+            *more)
+    equal(exits(p, 0, "a pass").stdout, "%d\n" % (n * (MIB + 128)), "bytes")
+
+
+@case
+def once_is_enough():
+    """What the kernel has, the daemon need not have, in whatever order it was read."""
+    with Mount(large_samples(48), opts=["-o", "prefetch=off,cache-size=64M"]) as m:
+        shuffled(m, 48, 1)
+        have = m.stats()["cache_bytes"]
+        check(have < 12 * MIB, "%d MiB of 48 are in the cache, too" % (have // MIB))
+
+
+@case
+def what_the_kernel_drops_stays():
+    """... unless the kernel does not keep it, as for readers with little memory."""
+    with Mount(large_samples(40), opts=["-o", "prefetch=off,cache-size=64M"]) as m:
+        took = []
+        for epoch in range(12):
+            before = m.stats()["chunks_decoded"]
+            shuffled(m, 40, epoch, "drop")
+            took.append(m.stats()["chunks_decoded"] - before)
+            if epoch and took[-1] <= 10:
+                break
+        check(took[-1] <= 10, "chunks decoded in each epoch: %s" % took)
 
 
 def main():
