@@ -113,7 +113,7 @@ def begin(m, sub, end):
         fd = os.open(p, os.O_RDONLY)
         os.read(fd, 1 << 20)
         os.close(fd)
-    return wait_until(lambda: counter(m, "files_pushed") >= len(paths) // 3, 20)
+    return wait_until(lambda: counter(m, "files_pushed") >= len(paths) // 6, 20)
 
 
 def same_bytes(source, sub, end, fewer):
