@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <xxhash.h>
 
 #include "base/number.h"
 
@@ -18,19 +20,12 @@
  * that is replaced leads to another inode, one that is removed to none.
  */
 
-#define XATTRS_MAX (UINT32_C(64) << 20) /* of one member */
-
 /* ---- names --------------------------------------------------------------- */
 
-static uint64_t hash_of(uint32_t parent, const char *name, size_t n)
+static uint64_t hash_of(const struct members_builder *b, uint32_t parent,
+			const char *name, size_t n)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ parent;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-	/* FNV's low bits are its weak ones, and so are the high ones. */
-	h = (h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-	return h ^ h >> 32;
+	return XXH3_64bits_withSeed(name, n, b->seed + parent);
 }
 
 static bool entry_is(const struct members_builder *b, uint32_t entry,
@@ -73,7 +68,7 @@ static bool slots_grow(struct members_builder *b)
 	for (size_t i = 1; i < b->entries.n; i++) {
 		const struct build_entry *e = &b->entries.at[i];
 		const char *name = b->names.at + e->name;
-		uint64_t hash = hash_of(e->parent, name, strlen(name));
+		uint64_t hash = hash_of(b, e->parent, name, strlen(name));
 		size_t at = (size_t)hash & (want - 1);
 
 		while (slots[at].entry)
@@ -90,7 +85,7 @@ static bool slots_grow(struct members_builder *b)
 uint32_t build_find(const struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n)
 {
-	uint64_t hash = hash_of(parent, name, n);
+	uint64_t hash = hash_of(b, parent, name, n);
 	uint32_t found = b->slots[slot_of(b, hash, parent, name, n)].entry;
 
 	return found ? found - 1 : ENTRY_NONE;
@@ -121,7 +116,7 @@ uint32_t build_name(struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n)
 {
 	struct build_entry e = {0, parent, ENTRY_NONE, 0, 0};
-	uint64_t hash = hash_of(parent, name, n);
+	uint64_t hash = hash_of(b, parent, name, n);
 	struct build_slot *slot;
 	int64_t at;
 
@@ -160,67 +155,6 @@ void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode)
 	if (e->inode == ENTRY_NONE && entry != 0)
 		b->entries.at[e->parent].children++;
 	e->inode = inode;
-}
-
-/* ---- attributes ---------------------------------------------------------- */
-
-static size_t padded(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
-int build_xattrs(struct members_builder *b, const struct member_xattr *x,
-		 size_t n, uint32_t *at)
-{
-	size_t size = 4, used = b->xattrs.n, same;
-	unsigned char *to;
-	uint32_t word = (uint32_t)n;
-
-	*at = 0;
-	if (n == 0)
-		return 0;
-	for (size_t i = 0; i < n; i++) {
-		if (x[i].size > XATTRS_MAX || strlen(x[i].name) > 255)
-			return -E2BIG;
-		size += 8 + padded(strlen(x[i].name) + x[i].size);
-		if (size > XATTRS_MAX)
-			return -E2BIG;
-	}
-	if (used / 4 + size / 4 >= UINT32_MAX)
-		return -E2BIG;
-	if (size > b->xattrs.room - used) {
-		size_t want = 2 * b->xattrs.room + size;
-		unsigned char *p = realloc(b->xattrs.at, want);
-
-		if (!p)
-			return -ENOMEM;
-		b->xattrs.at = p;
-		b->xattrs.room = want;
-	}
-	to = b->xattrs.at + used;
-	memset(to, 0, size);
-	memcpy(to, &word, 4);
-	to += 4;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t head[2] = {(uint32_t)strlen(x[i].name),
-				    (uint32_t)x[i].size};
-
-		memcpy(to, head, 8);
-		memcpy(to + 8, x[i].name, head[0]);
-		if (head[1])
-			memcpy(to + 8 + head[0], x[i].value, head[1]);
-		to += 8 + padded((size_t)head[0] + head[1]);
-	}
-	/* Labels of a security module are the same a million times. */
-	same = b->last_xattrs ? ((size_t)b->last_xattrs - 1) * 4 : used;
-	if (same < used && used - same == size &&
-	    !memcmp(b->xattrs.at + same, b->xattrs.at + used, size)) {
-		*at = b->last_xattrs;
-		return 0;
-	}
-	b->xattrs.n = used + size;
-	*at = b->last_xattrs = (uint32_t)(used / 4) + 1;
-	return 0;
 }
 
 /* ---- adding -------------------------------------------------------------- */
@@ -433,6 +367,10 @@ int members_builder_new(struct members_builder **out,
 		return no_memory(err);
 	if (o)
 		b->options = *o;
+	/* Who knows it could put all names into one place of a table. */
+	if (getrandom(&b->seed, sizeof b->seed, GRND_NONBLOCK) !=
+	    sizeof b->seed)
+		b->seed = (uintptr_t)b;
 	if (build_text(b, "", 0) < 0 || !vec_push(&b->entries, root) ||
 	    build_new_inode(b, &r) == ENTRY_NONE || !slots_grow(b)) {
 		members_builder_free(b);
@@ -453,6 +391,7 @@ void members_builder_free(struct members_builder *b)
 	vec_free(&b->blocks);
 	vec_free(&b->names);
 	vec_free(&b->xattrs);
+	free(b->sets);
 	free(b->slots);
 	for (unsigned i = 0; i < b->n_notes; i++)
 		for (unsigned j = 0; j < NOTES_KEPT; j++)

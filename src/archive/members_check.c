@@ -320,7 +320,8 @@ int members_check(struct members *m, bool files, struct error *err)
 	if (!m->n || !m->names_size || m->names[m->names_size - 1] ||
 	    m->n > UINT32_MAX)
 		return error_set(err, -EBADMSG, "the table is empty");
-	if (m->at[0].kind != MEMBER_DIR)
+	if (m->at[0].kind != MEMBER_DIR ||
+	    member_name_at(&m->at[0]) >= m->names_size)
 		return error_set(err, -EBADMSG, "there is no root");
 	if (m->block_size > 1u << 20)
 		return error_set(err, -EBADMSG, "blocks are too large");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/cleanup.h"
 
@@ -207,23 +208,12 @@ static void pack_all(struct packing *p)
 
 /* ---- what they have in common -------------------------------------------- */
 
-static uint64_t hash_common(const struct member_common *c)
-{
-	uint64_t word[sizeof *c / 8], h = 0;
-
-	memcpy(word, c, sizeof *c);
-	for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
-		h = (h ^ word[i]) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 32;
-	}
-	return h;
-}
-
 /* The slot where it is, or would be. */
 static size_t common_slot(const struct packing *p,
 			  const struct member_common *c)
 {
-	size_t i = (size_t)hash_common(c) & (p->n_slots - 1);
+	size_t i = (size_t)XXH3_64bits_withSeed(c, sizeof *c, p->b->seed) &
+		   (p->n_slots - 1);
 
 	while (p->slots[i] &&
 	       memcmp(&p->common.at[p->slots[i] - 1], c, sizeof *c))

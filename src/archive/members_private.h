@@ -44,6 +44,10 @@ struct build_slot {
 	uint32_t entry; /* + 1; 0: free */
 	uint32_t hash;  /* the upper half */
 };
+struct build_set {
+	uint32_t at; /* as in member_common; 0: free */
+	uint32_t hash;
+};
 struct members_builder {
 	struct members_options options;
 	vec(struct build_entry) entries;
@@ -54,7 +58,9 @@ struct members_builder {
 	vec(char) names;
 	vec(unsigned char) xattrs;
 	uint32_t block_size;
-	uint32_t last_xattrs;     /* offset of the last set, / 4 + 1 */
+	struct build_set *sets;   /* hash table of sets of attributes */
+	size_t n_sets, sets_room; /* the latter a power of two */
+	uint64_t seed;            /* of the hashes */
 	struct build_slot *slots; /* hash table of entries by parent and name */
 	size_t n_slots;           /* a power of two */
 	struct build_note notes[NOTES_KINDS];

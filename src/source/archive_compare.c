@@ -91,8 +91,12 @@ static bool same_record(const struct members *a, const struct member_record *r,
 	const struct member_common *x = member_common(a, r),
 				   *y = member_common(b, s);
 
+	/* A directory's number of names is that of those in it. */
+	if (r->kind != MEMBER_DIR && x->nlink != y->nlink)
+		return false;
 	return r->kind == s->kind && r->mode == s->mode && x->uid == y->uid &&
-	       x->gid == y->gid && x->since == y->since && r->when == s->when &&
+	       x->gid == y->gid && x->volume == y->volume &&
+	       x->since == y->since && r->when == s->when &&
 	       same_content(a, r, b, s) && same_xattrs(a, r, b, s);
 }
 
@@ -101,6 +105,16 @@ static bool same_record(const struct members *a, const struct member_record *r,
 static bool is_spoilt(const struct archive_check *k)
 {
 	return k->a->stream && (k->fresh->damage || !k->fresh->stream);
+}
+
+static void compare_same(struct archive_check *k, uint64_t i, uint64_t j)
+{
+	const struct members *a = &k->a->members, *b = &k->fresh->members;
+
+	if (!same_record(a, &a->at[i], b, &b->at[j]))
+		archive_bad_member(k, i, -EBADMSG,
+				   "the archive says something else of it than "
+				   "its index");
 }
 
 /* Its counterpart's number, or NOWHERE. */
@@ -117,10 +131,7 @@ static uint64_t compare_record(struct archive_check *k, uint64_t i,
 				   "archive does not find it");
 		return NOWHERE;
 	}
-	if (!same_record(a, r, b, &b->at[j]))
-		archive_bad_member(k, i, -EBADMSG,
-				   "the archive says something else of it than "
-				   "its index");
+	compare_same(k, i, j);
 	return j;
 }
 
@@ -137,6 +148,7 @@ int archive_compare(struct archive_check *k, struct error *err)
 	if (!there)
 		return error_set(err, -ENOMEM, "out of memory");
 	there[0] = 0;
+	compare_same(k, 0, 0);
 	for (uint64_t i = 1; i < a->n; i++) {
 		there[i] = compare_record(k, i, there);
 		found += there[i] != NOWHERE;

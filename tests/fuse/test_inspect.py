@@ -6,6 +6,7 @@ programs say of them, and with what a mount of them can read.
 What verify calls bad is what cannot be read: members are read through a mount, and
 those that fail, or differ, have to be those that were named, and no others."""
 import bz2
+import ctypes
 import gzip
 import io
 import json
@@ -14,6 +15,7 @@ import os
 import random
 import re
 import stat
+import struct
 import subprocess
 import tarfile
 import zlib
@@ -570,6 +572,45 @@ def counted():
           s["chunks_decoded"] >= len(content(6)) // 16384, "decoded: %s" % s)
 
 
+def poke(index, section, at, new):
+    """Other bytes in a section of an index, with checksums that fit (docs/formats.md)."""
+    f = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
+    f.argtypes, f.restype = [ctypes.c_char_p, ctypes.c_size_t], ctypes.c_uint64
+    with open(index, "rb") as x:
+        b = bytearray(x.read())
+    for e in range(128, 640, 32):
+        id, _, off, size = struct.unpack_from("<IIQQ", b, e)
+        if id == section and size:
+            check(at + len(new) <= size, "the section is too short")
+            check(b[off + at:off + at + len(new)] != new, "it says so already")
+            b[off + at:off + at + len(new)] = new
+            struct.pack_into("<Q", b, e + 24, f(bytes(b[off:off + size]), size))
+    struct.pack_into("<Q", b, 120, 0)
+    struct.pack_into("<Q", b, 120, f(bytes(b[:640]), 640))
+    with open(index, "wb") as x:
+        x.write(b)
+
+
+def lying_index():
+    """verify finds whatever an index says of members that the archive does not."""
+    for what, section, at, new in (
+            ("size", 2, 41, b"\1"), ("where", 2, 49, b"\4"), ("time", 2, 56, b"\7"),
+            ("mode", 2, 78, b"\x24"), ("since", 8, 36, b"\4"), ("owner", 8, 40, b"x"),
+            ("group", 8, 44, b"x"), ("names", 8, 48, b"\7"), ("source", 8, 56, b"\1"),
+            ("the root's owner", 8, 8, b"x"), ("a name", 3, 1, b"e")):
+        t = os.path.join(scratch("lies"), "a.tar")
+        with tarfile.open(t, "w") as a:
+            for i in range(3):
+                m = tarfile.TarInfo("f%d" % i)
+                m.size, m.mtime = 700, 1000
+                m.uid, m.gid = 5, 6
+                a.addfile(m, io.BytesIO(bytes(700)))
+        verify(t, code=0)
+        poke(t + ".tfsidx", section, at, new)
+        j = verify(t, code=1)
+        check(j["bad"], what)
+
+
 def verifying():
     one("intact:tar", intact, plain_tar)
     for ext in COMPRESSORS:
@@ -578,7 +619,7 @@ def verifying():
         one("intact:sqfs-" + comp, intact, image, comp)
         one("blocks:" + comp, blocks, comp)
     for f in (tar_cut, tar_header, tar_shrunk, blocks_of_fragments, metadata,
-              part, hdf5):
+              part, hdf5, lying_index):
         one("verify:" + f.__name__, f)
     for ext in COMPRESSORS:
         for where in ("flip", "cut"):

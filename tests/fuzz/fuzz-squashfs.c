@@ -54,6 +54,7 @@ static void decode_blocks(const struct members *m,
 /* Whoever uses a table that was checked looks at nothing again. */
 static void use_table(const struct members *m)
 {
+	struct member_xattr_at x;
 	char path[300];
 	uint64_t found;
 
@@ -61,6 +62,12 @@ static void use_table(const struct members *m)
 		const struct member_record *r = &m->at[i];
 
 		members_path(m, i, path, sizeof path);
+		FUZZ_CHECK(r->common < m->n_common &&
+			   member_nsec(r) < 1000000000);
+		(void)member_mtime(m, r);
+		member_xattr_first(m, r, &x);
+		while (member_xattr_next(&x))
+			FUZZ_CHECK(x.name_len > 0 && x.name_len <= 255);
 		if (i > 0) {
 			FUZZ_CHECK(members_find(m, r->parent, member_name(m, r),
 						&found) == 0);

@@ -308,13 +308,14 @@ heap("h5py-sequences", *from_h5py(h5py.vlen_dtype("<i4"), [
 IFDIR, IFREG, IFLNK, IFIFO = 0o40755, 0o100644, 0o120777, 0o10644
 
 
-def table(members, extents=(), blocks=(), xattrs=b"", block_size=0, notes=b""):
+def table(members, extents=(), blocks=(), xattrs=b"", block_size=0, notes=b"",
+          since=0):
     """members: (name, parent, kind, mode, size, data, xattrs)."""
     names, records, common = b"\0", b"", []
     for name, parent, kind, mode, size, data, xattr in members:
         if kind == SYMLINK:
             size, data, names = len(data), len(names), names + data + b"\0"
-        owner = struct.pack("<qIIIIHHHH", 0, 3, 4, 1, xattr, 0, 0, 0, 0)
+        owner = struct.pack("<qIIIIHHHH", since, 3, 4, 1, xattr, 0, 0, 0, 0)
         if owner not in common:
             common.append(owner)
         records += struct.pack("<QQQIIIBBH", size, data, 1 << 30 | 2, parent,
@@ -384,6 +385,10 @@ index("link-to-directory", table([root[:4] + (2,) + root[5:],
                                   (b"y", 0, LINK, IFDIR, 0, 1, 0)]))
 index("own-parent", table([root[:4] + (1,) + root[5:],
                            (b"x", 1, DIR, IFDIR, 1, 1, 0)]))
+index("ancient", table([root[:4] + (1,) + root[5:], (b"x", 0, NONE, IFREG, 0, 0, 0)],
+                      since=-1 << 34))
+index("no-time", table([root[:4] + (0,) + root[5:]], since=5))
+index("no-common", tree[:-1])
 index("no-sections", [])
 index_file("file", tree, 0)
 index_file("file-repaired", tree, 1)

@@ -2,6 +2,8 @@
 /* Member tables: what adding leaves behind, and trees of files over them. */
 #include <errno.h>
 
+#include <sys/mman.h>
+
 #include "archive/member_files.h"
 #include "tree/tree.h"
 #include "test.h"
@@ -410,6 +412,84 @@ TEST(in_common)
 	members_free(&m);
 }
 
+/* Attributes, too, whoever has them. */
+TEST(equal_attributes)
+{
+	enum { MANY = 1000, SETS = 100 };
+	struct members_builder *b = begin(false);
+	struct member_xattr x[2] = {{"user.empty", NULL, 0},
+				    {"user.x", NULL, 2}};
+	struct member f = {.mode = S_IFREG | 0644,
+			   .size = 1,
+			   .kind = MEMBER_RANGE,
+			   .xattrs = x,
+			   .n_xattrs = 2};
+	char name[16], value[16];
+	struct members m;
+
+	f.path = name;
+	x[1].value = value;
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		snprintf(value, sizeof value, "%02u", i % SETS);
+		CHECK(members_add(b, &f, NULL) >= 0);
+	}
+	m = finish(b);
+	CHECK_EQ_U(m.xattrs_size, SETS * (4 + (8 + 12) + (8 + 8)));
+	CHECK_EQ_U(m.n_common, 1 + SETS);
+	for (unsigned i = 0; i < MANY; i++) {
+		struct member_xattr_at walk;
+
+		snprintf(name, sizeof name, "%u", i);
+		snprintf(value, sizeof value, "%02u", i % SETS);
+		member_xattr_first(&m, &m.at[at(&m, name)], &walk);
+		CHECK(member_xattr_next(&walk) && walk.size == 0);
+		CHECK(member_xattr_next(&walk) && walk.size == 2);
+		CHECK_MEM(walk.value, value, 2);
+		CHECK(!member_xattr_next(&walk));
+	}
+	members_free(&m);
+}
+
+/* More than 4 GiB of names. */
+TEST(names_far_away)
+{
+	const size_t size = (UINT64_C(1) << 32) + 64;
+	char *names = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const uint32_t head[2] = {0, 0};
+	const struct member_common common = {.nlink = 1};
+	struct member_record r[2] = {
+		{.size = 1, .data = 1, .kind = MEMBER_DIR, .mode = 0040755},
+		{.size = 5,
+		 .kind = MEMBER_RANGE,
+		 .mode = 0100644,
+		 .name = 3,
+		 .name_high = 1}};
+	const struct index_section s[] = {{1, head, sizeof head, NULL},
+					  {2, r, sizeof r, NULL},
+					  {3, names, size, NULL},
+					  {8, &common, sizeof common, NULL}};
+	uint64_t found;
+	struct members m;
+
+	if (names == MAP_FAILED) /* ulimit -v */
+		return;
+	strcpy(names + 3, "near");
+	strcpy(names + (UINT64_C(1) << 32) + 3, "far");
+	CHECK_OK(members_of_sections(&m, s, 4, NULL, NULL));
+	CHECK_OK(members_find(&m, 0, "far", &found));
+	CHECK_EQ_I(members_find(&m, 0, "near", &found), -ENOENT);
+	r[1].name_high = 2;
+	CHECK_EQ_I(members_of_sections(&m, s, 4, NULL, NULL), -EBADMSG);
+	r[1].name_high = 0;
+	CHECK_OK(members_of_sections(&m, s, 4, NULL, NULL));
+	CHECK_OK(members_find(&m, 0, "near", &found));
+	r[0].name_high = 255; /* nobody asks, yet */
+	CHECK_EQ_I(members_of_sections(&m, s, 4, NULL, NULL), -EBADMSG);
+	munmap(names, size);
+}
+
 /* A table of those that lies. */
 TEST(common_is_checked)
 {
@@ -522,6 +602,8 @@ int main(void)
 	RUN(sections_are_checked);
 	RUN(times);
 	RUN(in_common);
+	RUN(equal_attributes);
+	RUN(names_far_away);
 	RUN(common_is_checked);
 	RUN(checking_is_bounded);
 	RUN(files_come_from_here_only);
