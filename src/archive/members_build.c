@@ -25,7 +25,9 @@
 static uint64_t hash_of(const struct members_builder *b, uint32_t parent,
 			const char *name, size_t n)
 {
-	return XXH3_64bits_withSeed(name, n, b->seed + parent);
+	uint64_t seed = (b->seed ^ parent) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return XXH3_64bits_withSeed(name, n, seed ^ seed >> 32);
 }
 
 static bool entry_is(const struct members_builder *b, uint32_t entry,

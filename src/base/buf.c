@@ -258,6 +258,7 @@ static void buf_init(struct buf *b, size_t size, _Atomic uint64_t *gauge)
 	b->gauge = gauge;
 	atomic_init(&b->refs, 1);
 	atomic_init(&b->served, 0);
+	atomic_init(&b->read, 0);
 	if (gauge)
 		atomic_fetch_add(gauge, b->capacity);
 }

@@ -20,7 +20,8 @@ struct buf {
 	size_t capacity;         /* bytes allocated, what `gauge` counts */
 	_Atomic uint64_t *gauge; /* borrowed, may be NULL */
 	_Atomic unsigned refs;
-	_Atomic size_t served; /* bytes handed to readers, the store's count */
+	_Atomic size_t served; /* bytes handed out, the store's count */
+	_Atomic size_t read;   /* of these: those that a reader asked for */
 };
 
 /* A buffer of `size` bytes, contents undefined, one reference; NULL when

@@ -91,9 +91,6 @@ static bool same_record(const struct members *a, const struct member_record *r,
 	const struct member_common *x = member_common(a, r),
 				   *y = member_common(b, s);
 
-	/* A directory's number of names is that of those in it. */
-	if (r->kind != MEMBER_DIR && x->nlink != y->nlink)
-		return false;
 	return r->kind == s->kind && r->mode == s->mode && x->uid == y->uid &&
 	       x->gid == y->gid && x->volume == y->volume &&
 	       x->since == y->since && r->when == s->when &&
@@ -115,6 +112,20 @@ static void compare_same(struct archive_check *k, uint64_t i, uint64_t j)
 		archive_bad_member(k, i, -EBADMSG,
 				   "the archive says something else of it than "
 				   "its index");
+}
+
+/* Without its time, which is that of what is in it where no member says. */
+static void compare_roots(struct archive_check *k)
+{
+	const struct members *a = &k->a->members, *b = &k->fresh->members;
+	const struct member_common *x = member_common(a, a->at),
+				   *y = member_common(b, b->at);
+
+	if (a->at->mode != b->at->mode || x->uid != y->uid ||
+	    x->gid != y->gid || !same_xattrs(a, a->at, b, b->at))
+		archive_bad_member(k, 0, -EBADMSG,
+				   "the archive says something else of its "
+				   "root than its index");
 }
 
 /* Its counterpart's number, or NOWHERE. */
@@ -148,7 +159,7 @@ int archive_compare(struct archive_check *k, struct error *err)
 	if (!there)
 		return error_set(err, -ENOMEM, "out of memory");
 	there[0] = 0;
-	compare_same(k, 0, 0);
+	compare_roots(k);
 	for (uint64_t i = 1; i < a->n; i++) {
 		there[i] = compare_record(k, i, there);
 		found += there[i] != NOWHERE;

@@ -8,7 +8,6 @@
 #include "store/cache.h"
 
 #define BEHIND_CHUNKS 512
-#define BEHIND_WATCHED 1024
 
 struct behind_chunk {
 	uint64_t set, index, bytes;
@@ -17,25 +16,12 @@ struct behind_chunk {
 };
 struct behind {
 	struct cache *cache;
-	uint64_t budget;
-	uint64_t most;        /* bytes that are kept for those who lag */
-	pthread_mutex_t lock; /* protects what follows, but for atomics */
+	uint64_t most;  /* bytes that are kept for those who lag */
+	uint64_t least; /* smaller chunks are dropped behind `forward` only */
+	pthread_mutex_t lock; /* protects the ring */
 	unsigned first, n;
 	uint64_t bytes;
 	struct behind_chunk ring[BEHIND_CHUNKS];
-
-	/* Some of what was dropped behind nobody who goes forward. */
-	struct behind_watched {
-		uint64_t key; /* 0: free */
-		uint64_t at;  /* `decoded` then */
-	} watched[BEHIND_WATCHED];
-	_Atomic unsigned n_watched;
-	_Atomic uint64_t
-		other; /* keys with any of these bits are not watched */
-	_Atomic uint64_t decoded; /* bytes, for readers */
-	unsigned dropped, back;   /* of those that are watched, in this round */
-	_Atomic bool wary;
-	_Atomic unsigned turn;
 };
 /* `cache` is borrowed; `budget` is its size. */
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget);
@@ -46,8 +32,5 @@ void behind_destroy(struct behind *b);
  * another turn, while there are places. */
 void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 		size_t served, bool forward);
-/* A reader had to wait for this chunk to be decoded. */
-void behind_decoded(struct behind *b, uint64_t set, uint64_t index,
-		    uint64_t bytes);
 
 #endif

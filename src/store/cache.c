@@ -313,8 +313,18 @@ bool cache_has(struct cache *c, uint64_t set, uint64_t index)
 	return shard_find(s, hash, set, index) != NULL;
 }
 
-bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
-		     size_t *served)
+enum leaving { DROPPED, IDLE, RETIRED };
+
+/* A READY entry, with the lock. */
+static bool may_leave(struct cache *c, struct shard *s, struct entry *e,
+		      size_t now, size_t served, enum leaving how)
+{
+	return how == DROPPED ||
+	       (now == served && (how == IDLE || policy_retire(c, s, e)));
+}
+
+static bool leave(struct cache *c, uint64_t set, uint64_t index, size_t *served,
+		  enum leaving how)
 {
 	uint64_t hash = shard_hash(set, index);
 	struct shard *s = shard_of(c, hash);
@@ -325,7 +335,7 @@ bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
 	e = shard_find(s, hash, set, index);
 	if (e && e->buf)
 		now = atomic_load(&e->buf->served);
-	if (e && e->buf && now <= *served) {
+	if (e && e->buf && may_leave(c, s, e, now, *served, how)) {
 		policy_leave(c, s, e);
 		shard_remove(s, e);
 	} else {
@@ -340,11 +350,22 @@ bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
 	return false;
 }
 
+bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
+		     size_t *served)
+{
+	return leave(c, set, index, served, IDLE);
+}
+
+bool cache_retire(struct cache *c, uint64_t set, uint64_t index, size_t *served)
+{
+	return leave(c, set, index, served, RETIRED);
+}
+
 void cache_drop(struct cache *c, uint64_t set, uint64_t index)
 {
 	size_t whatever = SIZE_MAX;
 
-	cache_drop_idle(c, set, index, &whatever);
+	leave(c, set, index, &whatever, DROPPED);
 }
 
 void cache_expect(struct cache *c, uint64_t set, uint64_t index)

@@ -40,9 +40,14 @@ void cache_expect(struct cache *c, uint64_t set, uint64_t index);
  * will not be wanted again. */
 void cache_drop(struct cache *c, uint64_t set, uint64_t index);
 /* The same, unless more bytes of it were handed out than `*served`, which is then how
- * many: somebody is still reading it.  True: it is gone. */
+ * many: somebody is still reading it.  True: there is nothing more to do, for it is gone,
+ * or another buffer is there, of which fewer were. */
 bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
 		     size_t *served);
+/* The same for bytes that may be wanted again: it goes as if it were evicted.  What has
+ * come back before, is held, or is memory of somebody else stays, which is true, too. */
+bool cache_retire(struct cache *c, uint64_t set, uint64_t index,
+		  size_t *served);
 
 /* A moment, for cache_shed. */
 uint64_t cache_mark(struct cache *c);

@@ -47,6 +47,8 @@ void policy_enter(struct cache *c, struct shard *s, uint64_t hash,
 		  struct entry *e);
 void policy_use(struct cache *c, struct shard *s, struct entry *e);
 void policy_leave(struct cache *c, struct shard *s, struct entry *e);
+/* May it leave before its time?  It is known as a ghost then, and has to. */
+bool policy_retire(struct cache *c, struct shard *s, const struct entry *e);
 /* It was taken out by the shard. */
 void policy_left(struct cache *c, const struct entry *e);
 /* Evict until the budget holds, or nothing can be: without any lock. */

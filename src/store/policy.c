@@ -15,7 +15,8 @@
  * is a sixth where some chunks are wanted more often than others, and nearly all where
  * everything is used for a while and then something else: there this is least recently
  * used, and so it is at first, nearly: a row of a scan is over before anything is learnt.
- * Ghosts are remembered for as many bytes as nine tenths of the budget.
+ * Ghosts are remembered for as many bytes as nine tenths of the budget.  A young one
+ * that was handed out wholly may go before its time (behind.c).
  *
  * Bursts.  One read of a large chunk is a dozen requests.  So a use counts when the
  * shard saw BURST others since the last one that did: what was wanted by one reader,
@@ -217,6 +218,23 @@ static struct shard *oldest_shard(struct cache *c, enum shard_queue queue,
 	return best;
 }
 
+static void become_ghost(struct cache *c, struct shard *s,
+			 const struct entry *e)
+{
+	atomic_fetch_add(&c->gone[e->queue], bytes_of(c, e));
+	shard_ghost_add(s, shard_hash(e->set, e->index), e->queue,
+			ghost_time(c, e->queue));
+}
+
+bool policy_retire(struct cache *c, struct shard *s, const struct entry *e)
+{
+	if (e->queue != SHARD_YOUNG || e->buf->gauge != &c->alive ||
+	    atomic_load(&e->buf->refs) > 1)
+		return false;
+	become_ghost(c, s, e);
+	return true;
+}
+
 /* What becomes of the tail of a queue; under the lock. */
 static enum outcome judge(struct cache *c, struct shard *s, struct entry *e)
 {
@@ -238,9 +256,7 @@ static enum outcome judge(struct cache *c, struct shard *s, struct entry *e)
 			e->lives = (uint8_t)(lives - 1);
 		return STAYED;
 	}
-	atomic_fetch_add(&c->gone[queue], bytes_of(c, e));
-	shard_ghost_add(s, shard_hash(e->set, e->index), queue,
-			ghost_time(c, queue));
+	become_ghost(c, s, e);
 	shard_remove(s, e);
 	s->evictions++;
 	return WENT;

@@ -17,7 +17,7 @@
  * older one gives way.  When the table doubles, both buckets that one becomes get its ghosts,
  * because nobody knows any more to which of them they belong.
  */
-#define BUCKETS_MIN 64
+#define BUCKETS_MIN 512
 #define GHOSTS 2
 
 static struct entry **bucket_of(const struct shard *s, uint64_t hash)

@@ -239,11 +239,13 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 		      bool forward, struct span *out, struct error *err)
 {
 	size_t bytes = extent_bytes(x), size = b->size;
+	size_t asked = store_thread.guesses ? 0 : bytes;
 	size_t served = atomic_fetch_add(&b->served, bytes) + bytes;
+	size_t given = atomic_fetch_add(&b->read, asked) + asked;
 	int r = pin_buf(x, b, out, err);
 
-	if (!r && !store_thread.guesses && served - bytes < size &&
-	    served >= size)
+	given = forward ? served : given;
+	if (!r && asked && given - bytes < size && given >= size)
 		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
 			   size, served, forward);
 	return r;
@@ -290,8 +292,6 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 		return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 	}
 	r = store_decoded(s, set, index, &c, &b, err);
-	if (r == 0 && !store_thread.guesses)
-		behind_decoded(&s->behind, set->id, index, c.size);
 	return r < 0 ? r : pin_served(s, x, b, forward, out, err);
 }
 

@@ -596,7 +596,7 @@ def lying_index():
     for what, section, at, new in (
             ("size", 2, 41, b"\1"), ("where", 2, 49, b"\4"), ("time", 2, 56, b"\7"),
             ("mode", 2, 78, b"\x24"), ("since", 8, 36, b"\4"), ("owner", 8, 40, b"x"),
-            ("group", 8, 44, b"x"), ("names", 8, 48, b"\7"), ("source", 8, 56, b"\1"),
+            ("group", 8, 44, b"x"), ("source", 8, 56, b"\1"),
             ("the root's owner", 8, 8, b"x"), ("a name", 3, 1, b"e")):
         t = os.path.join(scratch("lies"), "a.tar")
         with tarfile.open(t, "w") as a:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was handed out wholly is dropped, unless it comes back. */
+/* What was handed out wholly is dropped, and what comes back stays. */
 #include "store/behind.h"
 #include "test.h"
 
@@ -21,12 +21,15 @@ static void end(void)
 	cache_free(cache);
 }
 
+static unsigned loads;
+
 static int load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 		struct error *err)
 {
 	(void)ctx;
 	(void)err;
-	*out = buf_new(SIZE / 2, gauge);
+	loads++;
+	*out = buf_new(SIZE, gauge);
 	return *out ? 0 : -1;
 }
 
@@ -35,14 +38,32 @@ static void read_chunk(uint64_t index, bool forward)
 {
 	struct buf *b = cache_peek(cache, 1, index);
 
-	if (!b) {
+	if (!b)
 		CHECK_OK(cache_get(cache, 1, index, SIZE, 0, load, NULL, &b,
 				   NULL));
-		behind_decoded(&behind, 1, index, SIZE);
-	}
 	if (atomic_fetch_add(&b->served, SIZE) < SIZE)
 		behind_add(&behind, 1, index, SIZE, SIZE, forward);
 	buf_unref(b);
+}
+
+/* In an order of its own; how many were loaded. */
+static unsigned epoch(unsigned n, unsigned which)
+{
+	unsigned before = loads, order[512];
+	uint32_t seed = which + 1;
+
+	CHECK(n <= 512);
+	for (unsigned i = 0; i < n; i++) {
+		unsigned j;
+
+		seed = seed * 1664525u + 1013904223u;
+		j = (seed >> 8) % (i + 1);
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (unsigned i = 0; i < n; i++)
+		read_chunk(order[i], false);
+	return loads - before;
 }
 
 /* Of chunks 0 to n - 1. */
@@ -67,16 +88,15 @@ TEST(dropped)
 	}
 }
 
-/* The kernel forgot what it was given: an epoch of what fits is decoded once or
- * twice, and then no more. */
+/* The kernel forgot what it was given: what fits is decoded twice, and no more. */
 TEST(what_comes_back_stays)
 {
 	begin();
-	for (unsigned epoch = 0; epoch < 3; epoch++)
-		for (unsigned i = 0; i < 200; i++)
-			read_chunk((i * 77 + epoch) % 200, false);
-	CHECK(behind.wary);
-	CHECK(kept(200) >= 150);
+	CHECK_EQ_U(epoch(200, 0), 200);
+	CHECK(epoch(200, 1) >= 200 - ROOM / 8);
+	epoch(200, 2); /* what was on the list still */
+	CHECK(epoch(200, 3) <= 10);
+	CHECK(kept(200) >= 190);
 	/* Who goes forward is another matter. */
 	for (unsigned i = 1000; i < 1200; i++)
 		read_chunk(i, true);
@@ -84,53 +104,29 @@ TEST(what_comes_back_stays)
 	end();
 }
 
-/* It comes back when no cache of this size would have it still. */
-TEST(too_late)
+/* More than fits: what comes back early enough fills the cache in time. */
+TEST(more_than_fits)
 {
+	unsigned last = 0;
+
 	begin();
-	for (unsigned epoch = 0; epoch < 3; epoch++)
-		for (unsigned i = 0; i < 2 * ROOM; i++)
-			read_chunk((i * 77 + epoch) % (2 * ROOM), false);
-	CHECK(!behind.wary);
-	CHECK_EQ_U(kept(2 * ROOM), ROOM / 8);
+	for (unsigned e = 0; e < 12; e++)
+		last = epoch(333, e);
+	CHECK(last < 333 * 3 / 4);
 	end();
 }
 
-/* The kernel forgot for a while. */
-TEST(again)
+/* Of more than the cache would know again nothing is dropped. */
+TEST(small_ones_stay)
 {
-	begin();
-	for (unsigned epoch = 0; epoch < 3; epoch++)
-		for (unsigned i = 0; i < 200; i++)
-			read_chunk(i, false);
-	CHECK(behind.wary);
-	for (unsigned i = 200; behind.wary && i < 100000; i++)
+	CHECK_OK(cache_new(&cache, (uint64_t)10000 * SIZE, NULL));
+	behind_init(&behind, cache, (uint64_t)10000 * SIZE);
+	for (unsigned i = 0; i < 600; i++)
 		read_chunk(i, false);
-	CHECK(!behind.wary);
-	for (unsigned i = 200000; i < 200100; i++)
-		read_chunk(i, false);
-	CHECK(!cache_has(cache, 1, 200000));
-	end();
-}
-
-/* Of more than can be watched some are, and these tell. */
-TEST(many)
-{
-	enum { MANY = 8000 };
-	unsigned watched = 0;
-
-	CHECK_OK(cache_new(&cache, (uint64_t)2 * MANY * SIZE, NULL));
-	behind_init(&behind, cache, (uint64_t)2 * MANY * SIZE);
-	for (unsigned i = 0; i < MANY; i++)
-		read_chunk(i, false);
-	for (unsigned i = 0; i < BEHIND_WATCHED; i++)
-		watched += behind.watched[i].key != 0;
-	CHECK_EQ_U(watched, behind.n_watched);
-	CHECK(watched > BEHIND_WATCHED / 8 && watched <= BEHIND_WATCHED / 2);
-	CHECK(!behind.wary);
-	for (unsigned i = 0; i < MANY; i++)
-		read_chunk(i, false);
-	CHECK(behind.wary);
+	CHECK_EQ_U(kept(600), 600);
+	for (unsigned i = 0; i < 600; i++)
+		read_chunk(1000 + i, true);
+	CHECK(!cache_has(cache, 1, 1000));
 	end();
 }
 
@@ -147,13 +143,51 @@ TEST(in_use)
 	end();
 }
 
+/* What is on the list has gone meanwhile, and come again, and is being read. */
+TEST(another_one)
+{
+	for (unsigned forward = 0; forward < 2; forward++) {
+		struct buf *b;
+
+		begin();
+		read_chunk(0, forward);
+		cache_drop(cache, 1, 0);
+		CHECK_OK(cache_get(cache, 1, 0, SIZE, 0, load, NULL, &b, NULL));
+		atomic_fetch_add(&b->served, SIZE / 2);
+		buf_unref(b);
+		for (unsigned i = 1; i < 100; i++)
+			read_chunk(i, forward);
+		CHECK(cache_has(cache, 1, 0));
+		CHECK(!cache_has(cache, 1, 1));
+		end();
+	}
+}
+
+/* Held by a reader, or memory of somebody else. */
+TEST(left_alone)
+{
+	struct buf *b;
+
+	begin();
+	CHECK_OK(cache_get(cache, 1, 0, SIZE, 0, load, NULL, &b, NULL));
+	atomic_fetch_add(&b->served, SIZE);
+	behind_add(&behind, 1, 0, SIZE, SIZE, false);
+	for (unsigned i = 1; i < 100; i++)
+		read_chunk(i, false);
+	CHECK(cache_has(cache, 1, 0));
+	CHECK(!cache_has(cache, 1, 1));
+	buf_unref(b);
+	end();
+}
+
 int main(void)
 {
 	RUN(dropped);
 	RUN(what_comes_back_stays);
-	RUN(too_late);
-	RUN(again);
-	RUN(many);
+	RUN(more_than_fits);
+	RUN(small_ones_stay);
 	RUN(in_use);
+	RUN(another_one);
+	RUN(left_alone);
 	return test_done();
 }
