@@ -247,7 +247,7 @@ static int pin_served(struct store *s, const struct extent *x, struct buf *b,
 	given = forward ? served : given;
 	if (!r && asked && given - bytes < size && given >= size)
 		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
-			   size, served, forward);
+			   size, atomic_load(&b->served), forward);
 	return r;
 }
 
