@@ -142,6 +142,7 @@ void __wrap_cache_expect(struct cache *c, uint64_t set, uint64_t index)
 void __wrap_behind_add(struct behind *b, uint64_t set, uint64_t index,
 		       uint64_t bytes, size_t served, bool forward)
 {
-	note('f', set, index);
+	if (forward)
+		note('f', set, index);
 	__real_behind_add(b, set, index, bytes, served, forward);
 }

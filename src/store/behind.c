@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chunks of which all was handed out: kept for a while, then dropped. */
 /*
- * The kernel's page cache has what was handed out.  To have it here as well is of use to
+ * The kernel's page cache has what readers were given.  To have it here as well is of use to
  * nobody, and takes memory from that page cache.
  *
  * That all of a chunk was handed out is counted in bytes, and some are handed out twice:
@@ -9,11 +9,11 @@
  * chunks, all of them seem finished a little early, and the next frame wants every one.
  * So what was read since it was put on the list is not dropped yet.
  *
- * Who goes forward does not come back.  Behind others a chunk goes as one that is evicted
- * before its time: the cache knows it when it returns, because the kernel did not keep
- * it (readers in a control group with little memory, and the daemon in another one), and
- * then it has proven that it is wanted here, and is not dropped again.  What is small
- * against the cache is left alone: of so many the cache would not know all.
+ * Who goes forward does not come back.  Behind others a chunk is retired: the cache
+ * knows it when it returns, because the kernel did not keep it (readers in a control
+ * group with little memory, and the daemon in another one), and then it has proven that it
+ * is wanted here, and is not retired again.  Small ones are left alone: of so many the
+ * cache would not know enough.
  */
 #include "store/behind.h"
 
@@ -21,14 +21,13 @@
 
 #define BEHIND (UINT64_C(256) << 20)
 #define BEHIND_SHARE 8
-#define KNOWN 8192
 
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget)
 {
 	pthread_mutex_init(&b->lock, NULL);
 	b->cache = cache;
 	b->most = min_u64(BEHIND, budget / BEHIND_SHARE);
-	b->least = budget / KNOWN;
+	b->least = cache_known(cache);
 	b->first = b->n = 0;
 	b->bytes = 0;
 }

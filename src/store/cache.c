@@ -52,6 +52,10 @@
  */
 #define GATE_MIN (UINT64_C(32) << 20)
 #define GATE_SHARE 4
+/* Of a shard at first: one for so many bytes of the budget. */
+#define BUCKETS_MIN 64
+#define BUCKETS_MOST 16384
+#define BUCKET_BYTES (UINT64_C(4) << 20)
 /* Nobody has 256 TiB; sums of such costs cannot overflow. */
 #define COST_MAX (UINT64_C(1) << 48)
 
@@ -315,37 +319,34 @@ bool cache_has(struct cache *c, uint64_t set, uint64_t index)
 
 enum leaving { DROPPED, IDLE, RETIRED };
 
-/* A READY entry, with the lock. */
-static bool may_leave(struct cache *c, struct shard *s, struct entry *e,
-		      size_t now, size_t served, enum leaving how)
-{
-	return how == DROPPED ||
-	       (now == served && (how == IDLE || policy_retire(c, s, e)));
-}
-
 static bool leave(struct cache *c, uint64_t set, uint64_t index, size_t *served,
 		  enum leaving how)
 {
 	uint64_t hash = shard_hash(set, index);
 	struct shard *s = shard_of(c, hash);
+	bool held = false, may;
 	struct entry *e;
 	size_t now = 0;
 
 	pthread_mutex_lock(&s->lock);
 	e = shard_find(s, hash, set, index);
-	if (e && e->buf)
+	if (e && e->buf) {
 		now = atomic_load(&e->buf->served);
-	if (e && e->buf && may_leave(c, s, e, now, *served, how)) {
+		held = how == RETIRED && now == *served &&
+		       atomic_load(&e->buf->refs) > 1;
+	}
+	may = e && e->buf && !held && (how == DROPPED || now == *served);
+	if (may && how == RETIRED)
+		may = policy_retire(c, s, e);
+	if (may) {
 		policy_leave(c, s, e);
 		shard_remove(s, e);
-	} else {
-		e = NULL;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (e)
+	if (may)
 		cache_entry_gone(c, e);
 	if (now <= *served)
-		return true;
+		return !held;
 	*served = now;
 	return false;
 }
@@ -432,6 +433,7 @@ bool cache_is_full(const struct cache *c, uint64_t size)
 int cache_new(struct cache **out, uint64_t budget, struct error *err)
 {
 	struct cache *c = aligned_alloc(_Alignof(struct cache), sizeof *c);
+	uint64_t buckets = BUCKETS_MIN;
 	bool ok = true;
 
 	*out = NULL;
@@ -441,14 +443,22 @@ int cache_new(struct cache **out, uint64_t budget, struct error *err)
 	c->budget = min_u64(budget, COST_MAX);
 	policy_init(c);
 	gate_init(&c->gate, max_u64(GATE_MIN, c->budget / GATE_SHARE));
+	while (buckets < BUCKETS_MOST && buckets * BUCKET_BYTES < c->budget)
+		buckets *= 2;
+	c->known = c->budget / (SHARDS / 2 * buckets);
 	for (unsigned i = 0; i < SHARDS; i++)
-		ok &= shard_init(&c->shard[i]);
+		ok &= shard_init(&c->shard[i], buckets);
 	if (!ok) {
 		cache_free(c);
 		return error_set(err, -ENOMEM, "out of memory for the cache");
 	}
 	*out = c;
 	return 0;
+}
+
+uint64_t cache_known(const struct cache *c)
+{
+	return c->known;
 }
 
 void cache_free(struct cache *c)

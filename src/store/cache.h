@@ -44,10 +44,13 @@ void cache_drop(struct cache *c, uint64_t set, uint64_t index);
  * or another buffer is there, of which fewer were. */
 bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
 		     size_t *served);
-/* The same for bytes that may be wanted again: it goes as if it were evicted.  What has
- * come back before, is held, or is memory of somebody else stays, which is true, too. */
+/* The same for bytes that may be wanted again, and not while anybody holds them: when
+ * they are, the cache knows it, and they stay.  What has come back before, or is memory
+ * of somebody else, stays now, and there is nothing more to do. */
 bool cache_retire(struct cache *c, uint64_t set, uint64_t index,
 		  size_t *served);
+/* Of smaller entries more can be retired than the cache would know again. */
+uint64_t cache_known(const struct cache *c);
 
 /* A moment, for cache_shed. */
 uint64_t cache_mark(struct cache *c);

@@ -15,7 +15,7 @@
 #define PACES 256
 struct cache {
 	struct shard shard[SHARDS];
-	uint64_t budget;
+	uint64_t budget, known;
 	struct gate gate;
 	/* Hits read the clock, loads advance it. */
 	_Alignas(64) _Atomic uint64_t clock;
@@ -24,7 +24,8 @@ struct cache {
 	_Atomic uint64_t young;  /* bytes of young entries, ENTRY_COST as well;
 				   changed under their shards' locks */
 	_Atomic uint64_t target; /* bytes that young entries may have */
-	_Atomic uint64_t gone[SHARD_QUEUES]; /* bytes that were evicted */
+	_Atomic uint64_t
+		gone[SHARD_GHOSTS]; /* bytes that were evicted, retired */
 	_Atomic uint32_t pace, paces[PACES]; /* see policy.c */
 };
 
@@ -47,8 +48,9 @@ void policy_enter(struct cache *c, struct shard *s, uint64_t hash,
 		  struct entry *e);
 void policy_use(struct cache *c, struct shard *s, struct entry *e);
 void policy_leave(struct cache *c, struct shard *s, struct entry *e);
-/* May it leave before its time?  It is known as a ghost then, and has to. */
-bool policy_retire(struct cache *c, struct shard *s, const struct entry *e);
+/* May it, which nobody holds, leave before its time?  It is known as a ghost then, and
+ * has to. */
+bool policy_retire(struct cache *c, struct shard *s, struct entry *e);
 /* It was taken out by the shard. */
 void policy_left(struct cache *c, const struct entry *e);
 /* Evict until the budget holds, or nothing can be: without any lock. */

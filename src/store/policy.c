@@ -15,8 +15,11 @@
  * is a sixth where some chunks are wanted more often than others, and nearly all where
  * everything is used for a while and then something else: there this is least recently
  * used, and so it is at first, nearly: a row of a scan is over before anything is learnt.
- * Ghosts are remembered for as many bytes as nine tenths of the budget.  A young one
- * that was handed out wholly may go before its time (behind.c).
+ * Ghosts are remembered for as many bytes as nine tenths of the budget.
+ *
+ * A young one that readers were given wholly is retired before its time (behind.c).
+ * That ghost is remembered for twice the budget, about as long as the entry and its ghost
+ * would have been, and says nothing of how large the young part should be.
  *
  * Bursts.  One read of a large chunk is a dozen requests.  So a use counts when the
  * shard saw BURST others since the last one that did: what was wanted by one reader,
@@ -100,9 +103,13 @@ static uint32_t uses(const struct shard *s)
 
 static uint32_t ghost_time(struct cache *c, enum shard_queue queue)
 {
-	return (uint32_t)(atomic_load_explicit(&c->gone[queue],
-					       memory_order_relaxed) /
-			  GHOST_UNIT);
+	uint64_t gone =
+		atomic_load_explicit(&c->gone[queue], memory_order_relaxed);
+
+	/* What was retired would have stayed until all else had gone. */
+	for (unsigned q = 0; queue == SHARD_RETIRED && q < SHARD_QUEUES; q++)
+		gone += atomic_load_explicit(&c->gone[q], memory_order_relaxed);
+	return (uint32_t)(gone / GHOST_UNIT);
 }
 
 void policy_init(struct cache *c)
@@ -132,11 +139,13 @@ static bool returns(struct cache *c, struct shard *s, uint64_t hash,
 {
 	uint64_t most = c->budget / GHOST_UNIT;
 
-	most = min_u64(most - most / 10, UINT32_MAX / 2);
+	most = queue == SHARD_RETIRED ? 2 * most : most - most / 10;
+	most = min_u64(most, UINT32_MAX / 2);
 	if (!shard_ghost_take(s, hash, queue, ghost_time(c, queue),
 			      (uint32_t)most))
 		return false;
-	learn(c, queue, bytes);
+	if (queue != SHARD_RETIRED)
+		learn(c, queue, bytes);
 	return true;
 }
 
@@ -168,7 +177,8 @@ void policy_enter(struct cache *c, struct shard *s, uint64_t hash,
 {
 	uint64_t bytes = bytes_of(c, e);
 	bool again = returns(c, s, hash, SHARD_YOUNG, bytes) ||
-		     returns(c, s, hash, SHARD_PROVEN, bytes);
+		     returns(c, s, hash, SHARD_PROVEN, bytes) ||
+		     returns(c, s, hash, SHARD_RETIRED, bytes);
 
 	e->used = cache_now(c);
 	e->noted = uses(s);
@@ -219,19 +229,23 @@ static struct shard *oldest_shard(struct cache *c, enum shard_queue queue,
 }
 
 static void become_ghost(struct cache *c, struct shard *s,
-			 const struct entry *e)
+			 const struct entry *e, enum shard_queue from)
 {
-	atomic_fetch_add(&c->gone[e->queue], bytes_of(c, e));
-	shard_ghost_add(s, shard_hash(e->set, e->index), e->queue,
-			ghost_time(c, e->queue));
+	atomic_fetch_add(&c->gone[from], bytes_of(c, e));
+	shard_ghost_add(s, shard_hash(e->set, e->index), from,
+			ghost_time(c, from));
 }
 
-bool policy_retire(struct cache *c, struct shard *s, const struct entry *e)
+bool policy_retire(struct cache *c, struct shard *s, struct entry *e)
 {
-	if (e->queue != SHARD_YOUNG || e->buf->gauge != &c->alive ||
-	    atomic_load(&e->buf->refs) > 1)
+	if (e->queue != SHARD_YOUNG || e->buf->gauge != &c->alive)
 		return false;
-	become_ghost(c, s, e);
+	if (atomic_load(&e->buf->read) / 2 >= e->buf->size) {
+		policy_leave(c, s, e); /* it has come back already */
+		join(c, s, e, SHARD_PROVEN);
+		return false;
+	}
+	become_ghost(c, s, e, SHARD_RETIRED);
 	return true;
 }
 
@@ -256,7 +270,7 @@ static enum outcome judge(struct cache *c, struct shard *s, struct entry *e)
 			e->lives = (uint8_t)(lives - 1);
 		return STAYED;
 	}
-	become_ghost(c, s, e);
+	become_ghost(c, s, e, queue);
 	shard_remove(s, e);
 	s->evictions++;
 	return WENT;

@@ -13,11 +13,10 @@
  * queue goes from the entry put there last to the one put there first.  LOADING
  * entries are in the table only.
  *
- * Ghosts are two places a bucket and queue, each with the lower half of a hash; the
+ * Ghosts are two places a bucket and queue (and for what was retired), each with the lower half of a hash; the
  * older one gives way.  When the table doubles, both buckets that one becomes get its ghosts,
  * because nobody knows any more to which of them they belong.
  */
-#define BUCKETS_MIN 512
 #define GHOSTS 2
 
 static struct entry **bucket_of(const struct shard *s, uint64_t hash)
@@ -25,14 +24,14 @@ static struct entry **bucket_of(const struct shard *s, uint64_t hash)
 	return &s->bucket[hash >> 32 & (s->buckets - 1)];
 }
 
-bool shard_init(struct shard *s)
+bool shard_init(struct shard *s, uint64_t buckets)
 {
-	*s = (struct shard){.buckets = BUCKETS_MIN};
+	*s = (struct shard){.buckets = buckets};
 	pthread_mutex_init(&s->lock, NULL);
 	for (unsigned q = 0; q < SHARD_QUEUES; q++)
 		atomic_init(&s->queue[q].tail_tick, UINT64_MAX);
 	s->bucket = calloc(s->buckets, sizeof *s->bucket);
-	s->ghost = calloc(s->buckets, GHOSTS * SHARD_QUEUES * sizeof *s->ghost);
+	s->ghost = calloc(s->buckets, GHOSTS * SHARD_GHOSTS * sizeof *s->ghost);
 	return s->bucket != NULL;
 }
 
@@ -64,7 +63,7 @@ struct entry *shard_find(const struct shard *s, uint64_t hash, uint64_t set,
 /* For twice the buckets; without memory what went is not known any more. */
 static void ghosts_grow(struct shard *s)
 {
-	size_t half = s->buckets * GHOSTS * SHARD_QUEUES;
+	size_t half = s->buckets * GHOSTS * SHARD_GHOSTS;
 	struct ghost *more = calloc(half * 2, sizeof *more);
 
 	if (more && s->ghost) {
@@ -157,7 +156,7 @@ void shard_list(struct shard *s, struct entry *e, uint64_t tick)
 static struct ghost *ghosts_of(const struct shard *s, uint64_t hash)
 {
 	return &s->ghost[(hash >> 32 & (s->buckets - 1)) * GHOSTS *
-			 SHARD_QUEUES];
+			 SHARD_GHOSTS];
 }
 
 /* The lowest bits have chosen the shard and say nothing. */
@@ -174,8 +173,8 @@ void shard_ghost_add(struct shard *s, uint64_t hash, enum shard_queue queue,
 	if (!s->ghost)
 		return;
 	g = ghosts_of(s, hash) + queue * GHOSTS;
-	if (when - g[0].when < when - g[1].when)
-		g++; /* the other one is older */
+	if (g[0].mark && (!g[1].mark || when - g[0].when < when - g[1].when))
+		g++; /* the other one is free, or older */
 	*g = (struct ghost){ghost_mark(hash, queue), when};
 }
 

@@ -27,7 +27,13 @@ struct entry {
 	bool ahead;           /* loaded for somebody yet to come */
 };
 
-enum shard_queue { SHARD_YOUNG, SHARD_PROVEN, SHARD_QUEUES };
+enum shard_queue {
+	SHARD_YOUNG,
+	SHARD_PROVEN,
+	SHARD_QUEUES,
+	SHARD_RETIRED = SHARD_QUEUES, /* no queue: ghosts of what went early */
+	SHARD_GHOSTS
+};
 struct queue {
 	struct entry *newest, *oldest;
 	_Atomic uint64_t tail_tick; /* of `oldest`, UINT64_MAX: none; may be
@@ -57,8 +63,9 @@ static inline uint64_t shard_hash(uint64_t set, uint64_t index)
 	return h ^ h >> 31;
 }
 
-/* False when memory is out; shard_destroy it even then. */
-bool shard_init(struct shard *s);
+/* With so many buckets at first, a power of two.  False when memory is out; shard_destroy
+ * it even then. */
+bool shard_init(struct shard *s, uint64_t buckets);
 /* Drops the references of READY entries; there must be no others. */
 void shard_destroy(struct shard *s);
 
@@ -73,12 +80,11 @@ void shard_remove(struct shard *s, struct entry *e);
  * shard never decrease. */
 void shard_list(struct shard *s, struct entry *e, uint64_t tick);
 void shard_unlist(struct shard *s, struct entry *e);
-/* Remember that an entry of this hash went from `queue` at `when`. */
+/* Remember that an entry of this hash went from `queue`, or was retired, at `when`. */
 void shard_ghost_add(struct shard *s, uint64_t hash, enum shard_queue queue,
 		     uint32_t when);
 /* Did one go from `queue` no longer than `most` before `when`?  It is forgotten then.
- * About twice as many are remembered as there are entries; there are mistakes, few
- * and harmless. */
+ * Two for each bucket are remembered; there are mistakes, few and harmless. */
 bool shard_ghost_take(struct shard *s, uint64_t hash, enum shard_queue queue,
 		      uint32_t when, uint32_t most);
 /* Take out entries that do not count in `gauge`, nobody holds, and were last used

@@ -41,6 +41,7 @@ static void read_chunk(uint64_t index, bool forward)
 	if (!b)
 		CHECK_OK(cache_get(cache, 1, index, SIZE, 0, load, NULL, &b,
 				   NULL));
+	atomic_fetch_add(&b->read, SIZE);
 	if (atomic_fetch_add(&b->served, SIZE) < SIZE)
 		behind_add(&behind, 1, index, SIZE, SIZE, forward);
 	buf_unref(b);
@@ -49,7 +50,7 @@ static void read_chunk(uint64_t index, bool forward)
 /* In an order of its own; how many were loaded. */
 static unsigned epoch(unsigned n, unsigned which)
 {
-	unsigned before = loads, order[512];
+	unsigned before = loads, order[512] = {0};
 	uint32_t seed = which + 1;
 
 	CHECK(n <= 512);
@@ -119,8 +120,9 @@ TEST(more_than_fits)
 /* Of more than the cache would know again nothing is dropped. */
 TEST(small_ones_stay)
 {
-	CHECK_OK(cache_new(&cache, (uint64_t)10000 * SIZE, NULL));
-	behind_init(&behind, cache, (uint64_t)10000 * SIZE);
+	CHECK_OK(cache_new(&cache, (uint64_t)20000 * SIZE, NULL));
+	behind_init(&behind, cache, (uint64_t)20000 * SIZE);
+	CHECK(cache_known(cache) > SIZE && cache_known(cache) < (4 << 20));
 	for (unsigned i = 0; i < 600; i++)
 		read_chunk(i, false);
 	CHECK_EQ_U(kept(600), 600);
@@ -163,8 +165,60 @@ TEST(another_one)
 	}
 }
 
-/* Held by a reader, or memory of somebody else. */
-TEST(left_alone)
+/* The same order each time, in all but a twentieth of the room. */
+TEST(nearly_all_of_it)
+{
+	begin();
+	behind.most = (uint64_t)ROOM * SIZE / 64;
+	for (unsigned e = 0; e < 3; e++)
+		epoch(243, 1);
+	CHECK(epoch(243, 1) <= 12);
+	end();
+}
+
+/* What was asked for twice when its turn comes has come back already. */
+TEST(twice)
+{
+	struct buf *b;
+
+	begin();
+	read_chunk(0, false);
+	b = cache_peek(cache, 1, 0);
+	CHECK(b);
+	atomic_fetch_add(&b->read, SIZE);
+	buf_unref(b);
+	for (unsigned i = 1; i < 100; i++)
+		read_chunk(i, false);
+	CHECK(cache_has(cache, 1, 0));
+	CHECK(!cache_has(cache, 1, 1));
+	end();
+}
+
+static _Atomic uint64_t elsewhere;
+
+static int load_other(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		      struct error *err)
+{
+	(void)gauge;
+	return load(ctx, &elsewhere, out, err);
+}
+
+TEST(memory_of_somebody_else)
+{
+	struct buf *b;
+
+	begin();
+	CHECK_OK(cache_get(cache, 1, 0, SIZE, 0, load_other, NULL, &b, NULL));
+	buf_unref(b);
+	for (unsigned i = 0; i < 100; i++)
+		read_chunk(i, false);
+	CHECK(cache_has(cache, 1, 0));
+	CHECK(!cache_has(cache, 1, 1));
+	end();
+}
+
+/* Held by a reader: until he is through with it. */
+TEST(held)
 {
 	struct buf *b;
 
@@ -177,6 +231,9 @@ TEST(left_alone)
 	CHECK(cache_has(cache, 1, 0));
 	CHECK(!cache_has(cache, 1, 1));
 	buf_unref(b);
+	for (unsigned i = 100; i < 200; i++)
+		read_chunk(i, false);
+	CHECK(!cache_has(cache, 1, 0));
 	end();
 }
 
@@ -188,6 +245,9 @@ int main(void)
 	RUN(small_ones_stay);
 	RUN(in_use);
 	RUN(another_one);
-	RUN(left_alone);
+	RUN(nearly_all_of_it);
+	RUN(twice);
+	RUN(memory_of_somebody_else);
+	RUN(held);
 	return test_done();
 }
