@@ -24,7 +24,7 @@ struct index_key {
 					 its bytes as stored: of a stream
 					 nothing is saved */
 	const char *path;  /* of the source; NULL (inside another): no saving */
-	const char *maker; /* "tar 1": format and version of what made it; an
+	const char *maker; /* "tar 2": format and version of what made it; an
 			      index of another maker is foreign */
 	uint64_t options;  /* that change what is in it */
 };

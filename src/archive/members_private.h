@@ -44,6 +44,7 @@ struct build_slot {
 	uint32_t entry; /* + 1; 0: free */
 	uint32_t hash;  /* the upper half */
 };
+/* A set of extended attributes, of which equal ones are kept once. */
 struct build_set {
 	uint32_t at; /* as in member_common; 0: free */
 	uint32_t hash;

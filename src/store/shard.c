@@ -13,9 +13,9 @@
  * queue goes from the entry put there last to the one put there first.  LOADING
  * entries are in the table only.
  *
- * Ghosts are two places a bucket and queue (and for what was retired), each with the lower half of a hash; the
- * older one gives way.  When the table doubles, both buckets that one becomes get its ghosts,
- * because nobody knows any more to which of them they belong.
+ * Ghosts are two places a bucket and queue (and two for what was retired), each with the
+ * lower half of a hash; the older one gives way.  When the table doubles, both buckets that
+ * one becomes get its ghosts, because nobody knows any more to which of them they belong.
  */
 #define GHOSTS 2
 

@@ -84,7 +84,7 @@ void shard_unlist(struct shard *s, struct entry *e);
 void shard_ghost_add(struct shard *s, uint64_t hash, enum shard_queue queue,
 		     uint32_t when);
 /* Did one go from `queue` no longer than `most` before `when`?  It is forgotten then.
- * Two for each bucket are remembered; there are mistakes, few and harmless. */
+ * Two of a kind are remembered for each bucket; there are mistakes, few and harmless. */
 bool shard_ghost_take(struct shard *s, uint64_t hash, enum shard_queue queue,
 		      uint32_t when, uint32_t most);
 /* Take out entries that do not count in `gauge`, nobody holds, and were last used
