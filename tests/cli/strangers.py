@@ -63,7 +63,7 @@ WHAT = {
     "b.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(99), "tensorfs pack"),
 }
 
-COLUMNS = os.path.join(os.environ.get("srcdir", "."), "tests/fuse/columns")
+COLUMNS = os.path.join(os.environ.get("srcdir", "."), "tests/lib/columns")
 A = np.arange(24, dtype="<u2").reshape(4, 2, 3)
 
 

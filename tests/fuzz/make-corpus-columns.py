@@ -7,7 +7,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuse"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import arrows as A
 import parquets as P
 
@@ -62,7 +62,7 @@ def arrow_messages(path):
 
 
 def arrow():
-    folder = os.path.join(HERE, "..", "fuse", "columns")
+    folder = os.path.join(HERE, "..", "lib", "columns")
     for name in ("batches.arrows", "zstd.arrow", "dictionary.arrow", "binary.arrow"):
         schema, *others = arrow_messages(os.path.join(folder, name))
         write("arrow", name, struct.pack("<H", len(schema)) + schema + others[-1])
@@ -71,7 +71,7 @@ def arrow():
 
 
 def parquet():
-    folder = os.path.join(HERE, "..", "fuse", "columns")
+    folder = os.path.join(HERE, "..", "lib", "columns")
     for name in ("pages1", "pages2", "zstd", "binary1"):
         with open(os.path.join(folder, name + ".parquet"), "rb") as f:
             data = f.read()
@@ -129,7 +129,7 @@ WHOLE = ("dictionary.arrow", "nested.arrow", "nested.arrows", "nested-uncompress
 
 def columns():
     for name in WHOLE:
-        with open(os.path.join(HERE, "..", "fuse", "columns", name), "rb") as f:
+        with open(os.path.join(HERE, "..", "lib", "columns", name), "rb") as f:
             write("columns", name, f.read())
     kind = A.schema([A.field("kind", A.UTF8, {}, dictionary=(7, -8)), A.int32("y")])
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "fuse"))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import tar_cases as t  # noqa: E402
 
 WANTED = """hardlinks hardlink-to-nothing v7-hardlink-with-size link-filled

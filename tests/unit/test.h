@@ -127,12 +127,28 @@ TEST_MAYBE static inline uint64_t test_random(void)
 /* The call returns 0. */
 #define CHECK_OK(call) test_eq_i(__FILE__, __LINE__, #call, (call), 0)
 
+/* Is this test among those that $TENSORFS_CASES names?  Without it, all are. */
+TEST_MAYBE static inline bool test_wanted(const char *name)
+{
+	const char *cases = getenv("TENSORFS_CASES");
+	size_t n = strlen(name);
+
+	if (!cases || !*cases)
+		return true;
+	for (const char *c = cases; (c = strstr(c, name)); c += n)
+		if ((c == cases || c[-1] == ' ') && (!c[n] || c[n] == ' '))
+			return true;
+	return false;
+}
+
 #define TEST(name) static void test_##name(void)
-#define RUN(name)                  \
-	do {                       \
-		test_name = #name; \
-		test_##name();     \
-		test_count++;      \
+#define RUN(name)                               \
+	do {                                    \
+		if (!test_wanted(#name))        \
+			break;                  \
+		test_name = #name;              \
+		test_##name();                  \
+		test_count++;                   \
 	} while (0)
 
 /* For main, where no test can run for want of `what`: the status that says so. */

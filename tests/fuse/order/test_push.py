@@ -1,0 +1,394 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files that are pushed into the page cache: the same bytes with fewer requests, and
+nothing that is told otherwise when sources change or daemons die."""
+import ctypes
+import errno
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
+
+import h5py
+import numpy as np
+
+import lib
+from checks import check, equal
+from lib import Mount, case, exits, run, wait_until
+from pushlib import Shortage, counters, in_time
+
+N = 1200
+work = None
+want = {}  # name -> bytes, of the archives
+
+# Prints a hash of every file below a directory, read in some order; an error for a
+# file is its number.
+READER = """
+import hashlib, os, random, sys
+paths = [os.path.join(t, f) for t, d, fs in os.walk(sys.argv[1]) for f in fs
+         if f.endswith(sys.argv[3])]
+paths.sort()
+if int(sys.argv[2]):
+    random.Random(int(sys.argv[2])).shuffle(paths)
+for p in paths:
+    try:
+        fd = os.open(p, os.O_RDONLY)
+        try:
+            b = b''
+            while True:
+                c = os.read(fd, 1 << 20)
+                if not c:
+                    break
+                b += c
+        finally:
+            os.close(fd)
+        print(os.path.relpath(p, sys.argv[1]), hashlib.sha1(b).hexdigest())
+    except OSError as e:
+        print(os.path.relpath(p, sys.argv[1]), e.errno)
+"""
+
+
+def reader(where, seed, end=""):
+    return ["/usr/bin/python3", "-c", READER, where, str(seed), end]
+
+
+def hashes(where, seed, end=""):
+    p = exits(run(*reader(where, seed, end)), 0, "reading")
+    return dict(line.rsplit(" ", 1) for line in p.stdout.splitlines())
+
+
+def counter(m, name):
+    found = [v for k, v in counters(m).items() if k.endswith(name)]
+    equal(len(found), 1, "counters %s" % name)
+    return found[0]
+
+
+def tensor(name, **kw):
+    path = os.path.join(work, name)
+    rng = np.random.default_rng(3)
+    data = np.repeat(rng.integers(0, 99, (N, 20, 8), dtype="u2"), 2, axis=2)
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=data, chunks=(64, 20, 16), **kw)
+    return path
+
+
+def tree():
+    top = os.path.join(work, "tree")
+    rng = random.Random(4)
+    for i in range(N):
+        d = os.path.join(top, "c%02d" % (i % 7))
+        os.makedirs(d, exist_ok=True)
+        size = rng.choice([0, 1, 900, 4096, 5000, 12000, 12288, 300000
+                           if i % 100 == 0 else 7000])
+        b = bytes([i % 251]) * (size // 2) + rng.randbytes(size - size // 2)
+        with open(os.path.join(d, "%05d.bin" % i), "wb") as f:
+            f.write(b)
+    return top
+
+
+def archive(kind):
+    path = os.path.join(work, "a." + kind)
+    if os.path.exists(path):
+        return path
+    top = os.path.join(work, "tree")
+    if not os.path.exists(top):
+        tree()
+    if kind == "sqfs":
+        exits(run("mksquashfs", top, path, "-comp", "zstd", "-quiet",
+                  "-no-progress"), 0, "mksquashfs")
+    else:
+        exits(lib.tensorfs("pack", "-q", top, path), 0, "pack")
+    return path
+
+
+def begin(m, sub, end):
+    """Reads one file of five, and waits until their neighbours are pushed: are they?"""
+    paths = sorted(os.path.join(t, f) for t, d, fs in os.walk(m / sub)
+                   for f in fs if f.endswith(end))
+    for p in random.Random(9).sample(paths, len(paths) // 5):
+        fd = os.open(p, os.O_RDONLY)
+        os.read(fd, 1 << 20)
+        os.close(fd)
+    return wait_until(lambda: counter(m, "files_pushed") >= len(paths) // 6, 20)
+
+
+def same_bytes(source, sub, end, fewer):
+    """Once without, to know what is in there; then with, in two orders."""
+    with Mount(source, opts=["-o", "prefetch=off"]) as m:
+        plain = hashes(m / sub, 1, end)
+        equal(counter(m, "files_pushed"), 0, "pushed with prefetch=off")
+        reads = counter(m, "read_requests")
+        check(reads >= len(plain) * 3 // 4, "%d READs" % reads)
+
+    def one(seed):
+        with Mount(source) as m:
+            begun = begin(m, sub, end)
+            got = hashes(m / sub, seed, end)
+            if got != plain:
+                bad = [k for k in plain if plain[k] != got.get(k)]
+                raise lib.Failure("%d files differ: %s" % (len(bad), bad[:3]))
+            asked = counter(m, "read_requests")
+            if begun and asked < reads * fewer:
+                return None
+            return Shortage(m, "%d READs, %d without" % (asked, reads), N)
+
+    for seed in (1, 0):
+        in_time(lambda: one(seed), os.path.basename(source))
+    return plain
+
+
+@case
+def tensors():
+    for name, kw in (("lzf.h5", {"compression": "lzf"}),
+                     ("gzip.h5", {"compression": "gzip", "shuffle": True})):
+        path = tensor(name, **kw)
+        got = same_bytes(path, "data/samples", ".npy", 0.6)
+        equal(len(got), N, "samples")
+
+
+@case
+def archives():
+    for kind in ("sqfs", "tar.zst"):
+        got = same_bytes(archive(kind), "", ".bin", 0.75)
+        here = hashes(os.path.join(work, "tree"), 0, ".bin")
+        check(got == here, "%s differs from what was packed" % kind)
+
+
+@case
+def a_source_that_changes():
+    """Truncated while it is read and pushed: right bytes or an error."""
+    path = os.path.join(work, "cut.h5")
+    subprocess.check_call(["cp", tensor("lzf.h5", compression="lzf"), path])
+    with Mount(path, opts=["-o", "prefetch=off"]) as m:
+        right = hashes(m / "data/samples", 1, ".npy")
+    with Mount(path) as m:
+        os.listdir(m / "data/samples")
+        for i in (5, 700, 1100):
+            with open(m / ("data/samples/%06d.npy" % i), "rb") as f:
+                f.read()
+        os.truncate(path, os.path.getsize(path) // 3)
+        got = hashes(m / "data/samples", 5, ".npy")
+        errors = [v for v in got.values() if len(v) < 10]
+        check(errors, "no read failed")
+        for k, v in got.items():
+            check(v == right[k] or int(v) in (5, 116), "%s: %s" % (k, v))
+
+
+def kill_while_pushing(how, mount=Mount):
+    """Readers end; the daemon and all of its processes, too."""
+    path = archive("sqfs")
+    for n in range(lib.rounds(4)):
+        with mount(path) as m:
+            pid = m.pid
+            # What they print would fill a pipe that nobody empties.
+            ps = [subprocess.Popen(reader(m.path, seed),
+                                   stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+                  for seed in (0, 7)]
+            wait_until(lambda: counter(m, "files_pushed") > 20 * n, 5, 0.01)
+            how(m, pid, ps)
+            for p in ps:
+                try:
+                    p.wait(60)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    raise lib.Failure("a reader hangs")
+            check(wait_until(lambda: not os.path.exists("/proc/%d" % pid) or
+                             lib.zombie(pid), 60), "the daemon stays")
+            check(wait_until(lambda: not guards(m.path), 60),
+                  "its guard stays")
+
+
+def guards(mnt):
+    found = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % p) as f, \
+                    open("/proc/%s/cmdline" % p, "rb") as g:
+                if f.read() == "tensorfs-guard\n" and \
+                        mnt.encode() in g.read().split(b"\0"):
+                    found.append(p)
+        except OSError:
+            pass
+    return found
+
+
+@case
+def killed_while_it_pushes():
+    kill_while_pushing(lambda m, pid, _: os.kill(pid, signal.SIGKILL))
+
+
+@case
+def ended_while_it_pushes():
+    kill_while_pushing(lambda m, pid, _: os.kill(pid, signal.SIGTERM))
+
+
+@case
+def unmounted_while_it_pushes():
+    def lazily(m, pid, _):
+        exits(lib.tensorfs("umount", "-z", m.path), 0, "umount -z")
+
+    kill_while_pushing(lazily)
+
+
+class Logged(Mount):
+    """In the foreground, with its log in a file."""
+    first = None  # what its process does before anything else
+
+    def __enter__(self):
+        self.log = os.path.join(work, "log")
+        with open(self.log, "w") as f:
+            self.proc = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
+                                         stdout=f, stderr=f,
+                                         preexec_fn=self.first)
+        lib._mounts.append(self)
+        lib._children.append(self.proc)
+        check(wait_until(lambda: lib.mount_line(self.path), 60), "no mount")
+        return self
+
+    def sentences(self):
+        """How often the log says that the guard is gone."""
+        with open(self.log) as f:
+            return f.read().count("tensorfs-guard")
+
+
+def lonely(m):
+    """Its guard is killed; one file more may be on its way then.  None: nothing was
+    pushed before."""
+    def pushed():
+        return counter(m, "files_pushed")
+
+    begun = wait_until(lambda: pushed() > 20, 20)
+    for p in guards(m.path):
+        os.kill(int(p), signal.SIGKILL)
+    check(wait_until(lambda: not guards(m.path), 60), "the guard stays")
+    return pushed if begun else None
+
+
+def without_guard(path, plain):
+    with Logged(path, foreground=True) as m:
+        # The other directories are there to be pushed when it is gone.
+        hashes(m / "c00", 3, ".bin")
+        pushed = lonely(m)
+        if not pushed:
+            return Shortage(m, "nothing was pushed", N)
+        most = pushed() + 1
+        equal(hashes(m.path, 3, ".bin"), plain, "files")
+        # What the kernel let go of would be pushed again.
+        forget(m.path)
+        before = counter(m, "read_requests")
+        equal(hashes(m.path, 2, ".bin"), plain, "files, again")
+        check(counter(m, "read_requests") - before >= len(plain) // 2,
+              "they were in the page cache")
+        check(pushed() <= most, "%d pushed, and %d before" % (pushed(), most))
+        equal([k for k, v in counters(m).items()
+               if v and "error" in k], [], "errors counted")
+        # It is said when something is to be pushed, by who handles the next request.
+        if not wait_until(lambda: m.sentences() or read_again(m), 30):
+            return Shortage(m, "nothing was to be pushed", N)
+        check(pushed() <= most, "%d pushed at last, and %d before" % (pushed(), most))
+        equal(m.sentences(), 1, "sentences in the log")
+    return None
+
+
+def read_again(m):
+    forget(m / "c01")
+    hashes(m / "c01", 4, ".bin")
+    return m.sentences()
+
+
+@case
+def the_guard_alone_is_killed():
+    path = archive("sqfs")
+    with Mount(path, opts=["-o", "prefetch=off"]) as m:
+        plain = hashes(m.path, 1, ".bin")
+    in_time(lambda: without_guard(path, plain), "without the guard")
+
+
+def forget(top):
+    """Pages of files; what is not read yet, too."""
+    for t, _, fs in os.walk(top):
+        for f in fs:
+            fd = os.open(os.path.join(t, f), os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+
+
+@case
+def killed_after_its_guard():
+    def how(m, pid, ps):
+        lonely(m)
+        # Whatever was being stored then has been when that is said: nothing more is.
+        wait_until(lambda: m.sentences() or
+                   all(p.poll() is not None for p in ps), 60)
+        os.kill(pid, signal.SIGKILL)
+
+    kill_while_pushing(how, lambda path: Logged(path, foreground=True))
+
+
+def no_close_range():
+    """close_range(2) is ENOSYS from now on, as before Linux 5.9 and under the system
+    call filters of old container managers."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = [(0x20, 0, 0, 0),           # load the number of the system call
+            (0x15, 0, 1, 436),         # is it close_range?
+            (0x06, 0, 0, 0x50000 | errno.ENOSYS),
+            (0x06, 0, 0, 0x7fff0000)]  # allow
+    raw = b"".join(struct.pack("=HBBI", *c) for c in code)
+    keep = ctypes.create_string_buffer(raw)
+    prog = struct.pack("@HP", len(code), ctypes.addressof(keep))
+    if libc.prctl(22, 2, prog, 0, 0):  # PR_SET_SECCOMP; root only
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def ended_without_close_range(path, how):
+    m = Logged(path, foreground=True)
+    m.first = no_close_range
+    with m:
+        short = None
+        if not begin(m, "", ".bin"):
+            short = Shortage(m, "little was pushed", N)
+        os.kill(m.pid, how)
+        check(wait_until(lambda: not guards(m.path), 60),
+              "its guard stays after signal %d" % how)
+        check(wait_until(lambda: m.proc.poll() is not None, 60),
+              "the daemon stays after signal %d" % how)
+    return short
+
+
+@case
+def without_close_range():
+    if not lib.ROOT:  # fusermount3 is not root below a filter of ours
+        return
+    # It takes the tables of two threads for one, and closing in the one for a race.
+    if os.environ.get("TENSORFS_SANITIZED") == "thread":
+        return
+    path = archive("sqfs")
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        in_time(lambda: ended_without_close_range(path, how), "signal %d" % how)
+
+
+@case
+def the_option():
+    p = lib.tensorfs("mount", "-o", "prefetch=maybe", archive("sqfs"), work)
+    exits(p, 2, "prefetch=maybe")
+    check("on or off" in p.stderr, p.stderr)
+    with Mount(archive("sqfs"), opts=["--prefetch=off"]) as m:
+        check("prefetch=off" in os.getxattr(
+            m.path, "user.tensorfs.config").decode(), "not in the config")
+        equal(guards(m.path), [], "guards of a mount that does not push")
+
+
+def main():
+    global work
+    work = lib.setup()
+    lib.main()
+
+
+if __name__ == "__main__":
+    main()
