@@ -3,9 +3,12 @@
 """SIGKILL at any time, to any process of a run: nothing stays, the next one works.
 
 A round starts a run whose command has a reader in its group, and one outside of its
-session with an empty environment; after up to 150 ms one of them is killed.
+session with an empty environment.  When a certain process or mount of the run is there,
+or after up to 150 ms, one or two of its processes are killed.  What is expected does
+not depend on how far the run has come by then.
 TENSORFS_KILL_ROUNDS, TENSORFS_KILL_SEED: how many rounds each way, which ones.
 """
+import contextlib
 import os
 import random
 import signal
@@ -18,14 +21,16 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
 
 import lib
+import runlib
 import user
 from checks import check, equal, note
 from lib import case, wait_until
+from runlib import Process, processes
 
-ROUNDS = int(os.environ.get("TENSORFS_KILL_ROUNDS") or lib.rounds(50))
+ROUNDS = int(os.environ.get("TENSORFS_KILL_ROUNDS") or
+             (lib.rounds(50) if lib.full() else 3))
 SEED = int(os.environ.get("TENSORFS_KILL_SEED", str(random.randrange(1 << 30))))
-# What is to be over within a second is waited for longer: machines are busy.
-PATIENCE = 60
+PATIENCE = 60  # seconds until something hangs
 
 LONG = 'setsid env -i /bin/sleep 61 & ' \
     '(while :; do cat "$0"/d/*; done) >/dev/null & wait'
@@ -33,32 +38,12 @@ SHORT = 'cat "$0"/d/* >/dev/null'
 VICTIMS = ["front", "keeper", "escort", "daemon", "command", "child", "helper",
            "group", "session", "front+keeper", "front+escort", "keeper+escort",
            "front+daemon", "keeper+daemon", "escort+daemon"]
+# When they are killed: as soon as this is there, or at a random time.
+POINTS = ["keeper", "escort", "place", "daemon", "mount", "command", "child", "time"]
+NO_MOUNT = [p for p in POINTS if p != "mount"]  # what is staged is not mounted
 
 work = source = base = place = None
-worst = [0.0, ""]
 hits = {}
-
-
-class Process:
-    def __init__(self, pid):
-        self.pid = pid
-        with open("/proc/%d/stat" % pid) as f:
-            text = f.read()
-        self.comm = text[text.index("(") + 1:text.rindex(")")]
-        rest = text[text.rindex(")") + 2:].split()
-        self.state, self.parent = rest[0], int(rest[1])
-        self.group, self.session = int(rest[2]), int(rest[3])
-
-
-def processes():
-    found = []
-    for p in os.listdir("/proc"):
-        if p.isdigit():
-            try:
-                found.append(Process(int(p)))
-            except OSError:
-                pass
-    return [p for p in found if p.state not in "ZX"]
 
 
 def marked(pid):
@@ -72,50 +57,55 @@ def marked(pid):
     return False
 
 
-def below(root, table):
-    found, todo = [], [root]
-    while todo:
-        parent = todo.pop()
-        kids = [p for p in table if p.parent == parent]
-        found += kids
-        todo += [p.pid for p in kids]
-    return found
-
-
 def left(known):
-    """What is there that should not be."""
+    """What is there that should not be; `known`: keys of processes of the run."""
     table = processes()
     found = ["process %d %s" % (p.pid, p.comm) for p in table
-             if p.pid != os.getpid() and (p.pid in known or marked(p.pid))]
+             if p.pid != os.getpid() and (p.key in known or marked(p.pid))]
     with open("/proc/self/mountinfo") as f:
         found += ["mount " + line.split()[4] for line in f if base in line]
     found += ["directory " + n for n in os.listdir(base)]
     found += ["staged " + n for n in os.listdir(place)]
+    # Where a run has its place if it cannot have it in TMPDIR.
+    pids = {str(pid) for pid, _ in known}
     found += ["/dev/shm/" + n for n in os.listdir("/dev/shm")
-              if n.startswith("tensorfs-%d-" % user.UID) and lib.ROOT]
+              if n.startswith("tensorfs-") and n.rpartition("-")[2] in pids]
     return found
 
 
-def victims(run, name):
-    """Pids of the one or two that `name` says, as far as they are there."""
+def roles(run):
+    """Pids of the run's processes by what they do, as far as they are there; and all
+    of them as runlib.Process."""
     table = processes()
-    all_ = below(run.pid, table)
-    by_comm = {p.comm: p.pid for p in reversed(all_)}
-    escort = by_comm.get("tensorfs-escort")
-    leader = next((p.pid for p in all_ if p.parent == escort), None)
-    roles = {"front": [run.pid],
-             "group": [p.pid for p in table if p.group == run.pid],
-             "session": [p.pid for p in table if p.session == run.pid],
-             "command": [leader],
-             "child": [p.pid for p in all_ if leader and p.parent == leader][:1],
-             "helper": [p.pid for p in all_ if p.comm in (
-                 "fusermount3", "tensorfs-hdf5")][:1]}
-    for n in ("keeper", "escort", "daemon"):
-        roles[n] = [by_comm.get("tensorfs-" + n)]
-    found = []
-    for n in name.split("+"):
-        found += [p for p in roles[n] if p]
-    return found, [p.pid for p in all_]
+    all_ = runlib.below(run.pid, table)
+    found = {n: [p.pid for p in all_ if p.comm == "tensorfs-" + n][:1]
+             for n in ("keeper", "escort", "daemon")}
+    leader = next((p.pid for p in all_ if p.parent in found["escort"]), None)
+    return {**found,
+            "front": [run.pid],
+            "group": [p.pid for p in table if p.group == run.pid],
+            "session": [p.pid for p in table if p.session == run.pid],
+            "command": [leader] if leader else [],
+            "child": [p.pid for p in all_ if leader and p.parent == leader][:1],
+            "helper": [p.pid for p in all_ if p.comm in (
+                "fusermount3", "tensorfs-hdf5")][:1]}, all_
+
+
+def victims(run, name):
+    """Pids of the one or two that `name` says, and keys of all."""
+    found, all_ = roles(run)
+    return [p for n in name.split("+") for p in found[n]], [p.key for p in all_]
+
+
+def reached(run, point):
+    """Has the run come to this point?"""
+    if point == "place":
+        return os.listdir(base)
+    if point == "mount":
+        with contextlib.suppress(OSError), open("/proc/%d/mountinfo" % run.pid) as f:
+            return any(base in line for line in f)
+        return False
+    return roles(run)[0][point]
 
 
 def kill(pids, sig=signal.SIGKILL, still=lambda p: True):
@@ -139,12 +129,9 @@ def start(options, as_user, command):
         stderr=subprocess.PIPE)
 
 
-def gone(known, begun, what):
+def gone(known, what):
     if not wait_until(lambda: not left(known), PATIENCE, 0.01):
         check(False, "%s: left after %d s: %s" % (what, PATIENCE, left(known)))
-    took = time.monotonic() - begun
-    if took > worst[0]:
-        worst[:] = took, what
 
 
 def works(options, as_user, what):
@@ -153,32 +140,44 @@ def works(options, as_user, what):
     equal((run.returncode, err), (0, b"content\n"), "the run after " + what)
 
 
-def one_round(rng, options, as_user, what):
-    name = rng.choice(VICTIMS)
+def wait_for(run, point, seconds):
+    """Until the run has come to `point` or has ended, or for a time."""
+    if point != "time":
+        check(wait_until(lambda: reached(run, point) or run.poll() is not None,
+                         PATIENCE, 0.001), "it does not come to the point " + point)
+        return
+    # The kill that follows is right at every moment of a run, also after its end;
+    # longer or shorter sleeps only change which moment is tried.
+    time.sleep(seconds)
+
+
+def one_round(rng, options, as_user, name, what):
     command = rng.choice([LONG, LONG, SHORT])
-    after = rng.uniform(0, rng.choice([0.15, 0.05]))
-    what = "%s: %s %s after %.0f ms" % (
-        what, name, "long" if command == LONG else "short", after * 1000)
+    point = rng.choice(NO_MOUNT if "--stage" in options else POINTS)
+    seconds = rng.uniform(0, rng.choice([0.15, 0.05]))
+    what = "%s: %s %s at %s (%.0f ms)" % (
+        what, name, "long" if command == LONG else "short", point, seconds * 1000)
     run = start(options, as_user, command)
     lib._children.append(run)
     try:
-        time.sleep(after)
+        wait_for(run, point, seconds)
         hit, known = victims(run, name)
-        # Who has left meanwhile is not in the group that is killed.
+        # What has left the group or session since then is not killed.
         kill(hit, still=lambda p: name not in ("group", "session") or
              getattr(p, name) == run.pid)
-        # The run may live on; then it ends as it is told to.
+        # SIGTERM comes at once, or when the others had a moment to see the death: the
+        # end has to be the same, so that the length of the moment does not matter.
         time.sleep(rng.choice([0, 0.02]))
         known += victims(run, "front")[1]
+        # A run that lives on ends as it is told to.
         if name != "front":
             kill([run.pid], signal.SIGTERM)
-        killed = time.monotonic()
         hits[name] = hits.get(name, 0) + bool(hit)
         try:
             _, err = run.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             check(False, what + ": the run does not end")
-        gone(set(known), killed, "%s %s" % (what, err.decode()))
+        gone(set(known), "%s %s" % (what, err.decode()))
     finally:
         lib._children.remove(run)
         if run.poll() is None:
@@ -195,12 +194,17 @@ def fresh_base():
     os.chmod(base, 0o1777)
 
 
+# All ways together go through all victims several times, also in the standard tier.
+order = random.Random(SEED).sample(VICTIMS, len(VICTIMS))
+
+
 def rounds(options, as_user, what):
     if "--stage" not in options:
         fresh_base()
     rng = random.Random("%d %s" % (SEED, what))
     for i in range(ROUNDS):
-        one_round(rng, options, as_user, "seed %d, %s, round %d" % (
+        order.append(order.pop(0))
+        one_round(rng, options, as_user, order[-1], "seed %d, %s, round %d" % (
             SEED, what, i))
 
 
@@ -234,30 +238,15 @@ def root_private():
         rounds(["--private"], False, "root, private")
 
 
-def freeze(run):
-    """All processes of a run, stopped.  Whoever was forked while the table was read, or
-    by one who had not stopped yet, is found by looking again."""
-    known, quiet = [], 0
-    while quiet < 3:
-        new = [p for p in [run.pid] + [b.pid for b in below(run.pid, processes())]
-               if p not in known]
-        kill(new, signal.SIGSTOP)
-        known += new
-        quiet = 0 if new else quiet + 1
-        time.sleep(0.02)
-    return known
-
-
 def all_at_once(options, as_user):
     """As a cgroup is killed: a dead mount may stay, until the next run."""
     fresh_base()
     run = start(options, as_user, LONG)
     check(wait_until(lambda: victims(run, "child")[0], 60), "no command")
-    known = freeze(run)
+    known = runlib.freeze(run.pid)
     kill(known)
     run.communicate(timeout=60)
-    check(wait_until(lambda: not [p for p in processes() if p.pid in known], 60),
-          "processes stay")
+    check(runlib.gone(*known), "processes stay")
     note("killed all at once: left are %s" % left(set()))
     works(options, as_user, "killing all at once")
     check(wait_until(lambda: not left(set()), PATIENCE),
@@ -290,7 +279,6 @@ def main():
         lib.main()
     finally:
         note("were there to be killed: %s" % hits)
-        note("the last thing was gone after at most %.2f s (%s)" % tuple(worst))
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def fusermount_is_missing():
 
 @needs_root
 def user_without_a_name():
-    """A uid that nobody has, as in containers: fusermount3 refuses it."""
+    """A uid without an entry in passwd, as in containers: fusermount3 refuses it."""
     nameless = ["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups"]
     p = run(*nameless, lib.TENSORFS, "run", source, "--", "sh", "-c", LOOK, "{}",
             env=environment())
@@ -167,7 +167,7 @@ def odd_search_paths():
 @case
 def place_is_changed():
     """A command that changes the modes of all there is in $TMPDIR."""
-    for mode in ("755", "0", "500", "1777"):
+    for mode in ("755", "0", "500", "1777") if lib.full() else ("0", "1777"):
         for options in (["--private"], ["--private=no"]):
             p = tfs_run("sh", "-c", "chmod %s {}/..; exit 3" % mode,
                         options=options)

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """run --stage and mount --stage: the command sees plain files, and then they go."""
+import contextlib
+import gzip
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
@@ -15,6 +17,8 @@ import h5py
 import numpy as np
 
 import lib
+import runlib
+import stagelib
 from checks import check, equal
 from lib import case, exits, run, wait_until
 
@@ -43,10 +47,10 @@ def staged_run(sources, *command, options=()):
     return p
 
 
-def start(*argv, **kw):
+def start(*argv, stdin=subprocess.DEVNULL):
     p = subprocess.Popen([lib.TENSORFS, *argv], env=environment(),
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, **kw)
+                         stdin=stdin, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
     lib._children.append(p)
     return p
 
@@ -106,15 +110,14 @@ def several_with_names():
 @case
 def ranks_share():
     """Several at once: one makes it, the last one removes it."""
-    go = os.path.join(work, "go")
     argv = ["run", "--stage", "--to", place, "--reserve=0", tar, "--", "sh", "-c",
-            'stat -c %i {}/d/a; while [ ! -e "$0" ]; do sleep 0.05; done', go]
-    runs = [start(*argv) for _ in range(4)]
+            'stat -c %i {}/d/a; read x; test -e {}/d/a']
+    runs = [start(*argv, stdin=subprocess.PIPE) for _ in range(4)]
     inodes = [p.stdout.readline() for p in runs]
-    with open(go, "w"):
-        pass
-    ends = [finish(p) for p in runs]
-    equal([e[0] for e in ends], [0] * 4, "exit statuses %s" % ends)
+    for p in runs:
+        p.stdin.write(b"\n")
+        # finish() closes its input; the others still wait for theirs.
+        equal(finish(p)[0], 0, "exit status")
     equal(len(set(inodes)), 1, "inodes")
     check(int(inodes[0]) > 0, "no inode")
     equal(left(), [], "left behind")
@@ -148,13 +151,16 @@ def no_room():
 
 @case
 def relative_places():
-    """--to and --index mean what they mean where run was started."""
+    """--to and --index are relative to where run was started."""
     os.mkdir(os.path.join(place, "sub"))
     os.mkdir(os.path.join(place, "idx"))
-    p = exits(tfs("run", "--stage", "--to", "sub", "--reserve=0", "--index",
-                  "idx", tar, "--", "echo", "{}", preexec=lambda: os.chdir(place)), 0, "run")
+
+    def there(*argv):
+        return exits(tfs("run", *argv, preexec=lambda: os.chdir(place)), 0, "run")
+    p = there("--stage", "--to", "sub", "--reserve=0", "--index", "idx", tar, "--",
+              "echo", "{}")
     equal(p.stdout.strip(), os.path.join(place, "sub", "a"), "the path")
-    exits(tfs("run", "--index", "idx", tar, "--", "true", preexec=lambda: os.chdir(place)), 0, "run")
+    there("--index", "idx", tar, "--", "true")
     equal(len(os.listdir(os.path.join(place, "idx"))), 1, "indexes")
     for n in os.listdir(os.path.join(place, "idx")):
         os.unlink(os.path.join(place, "idx", n))
@@ -183,33 +189,19 @@ def bad_sources():
     equal(left(), [], "left behind")
 
 
-def helpers(p):
-    out = run("ps", "-e", "-o", "pid=,ppid=,comm=").stdout.split("\n")
-    rows = [line.split(None, 2) for line in out if line.strip()]
-    found, todo = {}, [str(p.pid)]
-    while todo:
-        parent = todo.pop()
-        for pid, ppid, comm in rows:
-            if ppid == parent:
-                todo.append(pid)
-                found.setdefault(comm, int(pid))
-    return found
-
-
 @case
 def killed():
-    """Whoever is killed: soon nothing is there."""
-    for names in (["front"], ["keeper"], ["escort"], ["daemon"],
-                  ["front", "keeper"], ["front", "daemon"],
-                  ["keeper", "daemon"]):
+    """Whichever processes are killed, nothing is left soon after."""
+    together = (["front"], ["keeper"], ["escort"], ["daemon"], ["front", "keeper"],
+                ["front", "daemon"], ["keeper", "daemon"])
+    for names in together if lib.full() else together[3:]:
         p = start("run", "--stage", "--to", place, "--reserve=0", tar, "--",
                   "sh", "-c", "echo {}; sleep 60 & wait")
         path = p.stdout.readline().decode().strip()
         check(os.path.isdir(path), path)
-        pids = helpers(p)
+        pids = dict(runlib.helpers(p.pid), front=p.pid)
         for n in names:
-            os.kill(p.pid if n == "front" else pids["tensorfs-" + n],
-                    signal.SIGKILL)
+            os.kill(pids[n], signal.SIGKILL)
         if names == ["keeper"]:
             p.send_signal(signal.SIGTERM)
         finish(p)
@@ -219,18 +211,16 @@ def killed():
 
 @case
 def killed_all_at_once():
-    """What nobody could remove, the next one does."""
+    """What no process was left to remove, the next one removes."""
     p = start("run", "--stage", "--to", place, "--reserve=0", tar, "--", "sh",
               "-c", "echo {}; sleep 60")
     path = p.stdout.readline().decode().strip()
-    known = [p.pid] + list(helpers(p).values())
-    for sig in (signal.SIGSTOP, signal.SIGKILL):
-        for pid in known:
-            try:
-                os.kill(pid, sig)
-            except ProcessLookupError:
-                pass
+    known = runlib.freeze(p.pid)
+    for pid in known:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     finish(p)
+    check(runlib.gone(*known), "processes stay")
     exits(tfs("staged", "--to", place), 0, "staged")
     check(not os.path.exists(path), "it is still there")
     exits(staged_run([tar], "true"), 0, "the next run")
@@ -269,8 +259,8 @@ def mount_killed():
 
 @case
 def mount_killed_and_unmounted():
-    """umount and the next mount take away what was staged; in shared
-    memory and elsewhere; not what somebody has, or what `stage` made."""
+    """umount and the next mount take away what was staged, in shared memory and
+    elsewhere; but not what another process uses, or what `stage` made."""
     mnt = tempfile.mkdtemp(dir=work)
     kept = exits(tfs("stage", "--to", place, "--reserve=0", sqfs), 0,
                  "stage").stdout.strip()
@@ -280,25 +270,34 @@ def mount_killed_and_unmounted():
         check(wait_until(lambda: lib.mount_line(mnt), 60), "no mount")
         path = lib.mount_line(mnt)[1]
         check(os.path.isdir(path), path)
+        helpers = [h.pid for h in runlib.below(p.pid)]
         p.kill()
         if wait:
-            finish(p)
+            ended(p, helpers)
         check(os.path.isdir(path), path + " went by itself")
-        return p, path
-    for how in (["umount", mnt], ["umount", "-z", mnt], ["mount", tar, mnt]):
-        for to in (["--to", place], []):
-            _, path = killed_mount(to)
-            exits(tfs(*how), 0, " ".join(how))
-            check(not os.path.exists(path), "%s left %s" % (how, path))
-            if how[0] == "mount":
-                exits(tfs("umount", mnt), 0, "umount")
-    p, path = killed_mount(["--to", place], wait=False)
+        return p, path, helpers
+
+    def ended(p, helpers):
+        """Until then they hold the locks of what was staged."""
+        finish(p)
+        check(runlib.gone(*helpers), "helpers stay")
+    ways = [(how, to) for how in (["umount", mnt], ["umount", "-z", mnt],
+                                  ["mount", tar, mnt])
+            for to in (["--to", place], [])]
+    for how, to in ways if lib.full() else ways[::2] + ways[1:2]:
+        path = killed_mount(to)[1]
+        exits(tfs(*how), 0, " ".join(how))
+        check(not os.path.exists(path), "%s left %s" % (how, path))
+        if how[0] == "mount":
+            exits(tfs("umount", mnt), 0, "umount")
+    p, path, helpers = killed_mount(["--to", place], wait=False)
     exits(tfs("umount", "-z", mnt), 0, "umount")
-    finish(p)
-    # One that dies for long has kept it from umount; then the next one removes it.
+    ended(p, helpers)
+    # The mount may have died so slowly that umount found it alive; then the next
+    # command removes what it had staged.
     exits(tfs("staged", "--to", place), 0, "staged")
     check(not os.path.exists(path), "umount left " + path)
-    # Somebody else reads it.
+    # A run uses it as well.
     r = start("run", "--stage", "--to", place, "--reserve=0", tar, "--", "sh",
               "-c", "echo {}; sleep 60")
     path = r.stdout.readline().decode().strip()
@@ -312,20 +311,50 @@ def mount_killed_and_unmounted():
     equal(left(), [], "left behind")
 
 
+def big_archive():
+    """A tar of one file of 256 MiB of zeros, as a small gzip file."""
+    zeros = gzip.compress(bytes(8 << 20), 9)
+    member = tarfile.TarInfo("zeros")
+    member.size = 32 * (8 << 20)
+    path = os.path.join(work, "big.tar.gz")
+    with open(path, "wb") as f:
+        f.write(gzip.compress(member.tobuf()) + zeros * 32 +
+                gzip.compress(bytes(1024)))
+    return path
+
+
+def in_control(suffix):
+    """Is there such a file among those that are not staged data?"""
+    with contextlib.suppress(FileNotFoundError):
+        return any(n.endswith(suffix) for n in os.listdir(
+            os.path.join(place, ".tensorfs-%d" % os.geteuid())))
+    return False
+
+
 @case
 def mount_interrupted():
-    """^C while it is staged: nothing is there, nothing is mounted."""
+    """^C while the source is read for the first time, or while it is staged: nothing is
+    there, nothing is mounted."""
     mnt = tempfile.mkdtemp(dir=work)
-    big = os.path.join(work, "big.tar.xz")
-    with open(os.path.join(work, "zeros"), "wb") as f:
-        f.truncate(3 << 30)
-    subprocess.check_call(["tar", "-C", work, "-I", "xz -0 -T2", "-cf", big,
-                           "zeros"])
-    os.unlink(os.path.join(work, "zeros"))
+    big = big_archive()
+    for suffix, still in ((".use", lambda: not in_control(".tree")),
+                          (".tree", lambda: not in_control(".json"))):
+        lib.attempt(interrupt_mount, mnt, big, suffix, still)
+
+
+def interrupt_mount(mnt, big, suffix, still):
     p = start("mount", "--stage", "--to", place, "--reserve=0", "--index=none",
               big, mnt)
-    time.sleep(0.4)
+    check(wait_until(lambda: in_control(suffix) or p.poll() is not None, 60, 0.001),
+          "nothing begins")
+    try:
+        lib.stop(p, still)
+    except lib.TooFast:
+        lib.force_unmount(mnt)
+        lib._children.remove(p)
+        raise
     p.send_signal(signal.SIGINT)
+    p.send_signal(signal.SIGCONT)
     status, _, err = finish(p)
     equal(status, -signal.SIGINT, "status (%s)" % err)
     check(not [n for n in left() if n[0] != "."], "left: %s" % left())
@@ -359,6 +388,9 @@ def make_sources():
 
 def main():
     global work, base, place
+    if lib.ROOT:
+        # Every command that stages removes what is dead, and other tests stage there.
+        stagelib.private_shm("64M")
     work = lib.setup()
     base = tempfile.mkdtemp(prefix="base-", dir=work)
     place = tempfile.mkdtemp(prefix="place-", dir=work)
