@@ -26,6 +26,12 @@ enum cli_exit {
 
 #define OWNER_DEFAULT UINT32_MAX
 
+/* `stats --wait`: a number of the daemon's answer that is to become large enough. */
+struct stats_wait {
+	const char *name;
+	uint64_t least; /* at most INT64_MAX */
+};
+
 /* Every option of every command; what a command does not offer keeps its
  * default.  Strings point into argv or into `owned`. */
 struct settings {
@@ -67,6 +73,9 @@ struct settings {
 	bool prometheus, watch;
 	double interval;
 	uint64_t count;
+	struct stats_wait *waits; /* n_waits of them.  Owned */
+	size_t n_waits;
+	double wait_seconds; /* 0: not given */
 
 	/* run, and names of sources: of the directories that they become, NULL: as
 	 * the file; or there are none.  Owned */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,20 +282,214 @@ static int watch(const struct command *c, const struct settings *s,
 	return r;
 }
 
+/* ---- waiting --------------------------------------------------------------- */
+
+/*
+ * A daemon that is stopped does not answer, and a thread that waits for its answer
+ * returns only when the process ends.  So it is another thread that keeps --timeout: it
+ * ends the process.
+ */
+#define WAIT_PAUSE_MIN 0.001 /* seconds from one look to the next: at first */
+#define WAIT_PAUSE_MAX 0.05  /* and at last */
+
+struct waiting {
+	const struct command *c;
+	const struct settings *s;
+	const char *mount;
+	pthread_mutex_t lock; /* protects `seen` and `over` */
+	pthread_cond_t ended;
+	struct timespec until;
+	json_t *seen; /* the daemon's last answer; NULL: it has given none */
+	bool over;    /* the timeout is not to end the process any more */
+};
+
+static bool is_reached(const struct stats_wait *wanted, const json_t *o)
+{
+	const json_t *v = json_object_get(o, wanted->name);
+
+	if (json_is_integer(v))
+		return json_integer_value(v) >= (json_int_t)wanted->least;
+	return json_is_real(v) && json_real_value(v) >= (double)wanted->least;
+}
+
+static bool all_are_reached(const struct waiting *w)
+{
+	for (size_t i = 0; i < w->s->n_waits; i++)
+		if (!is_reached(&w->s->waits[i], w->seen))
+			return false;
+	return true;
+}
+
+/* Say of each number that is still too small what it is; the caller has the lock. */
+static void say_what_is_missing(const struct waiting *w, const char *when)
+{
+	for (size_t i = 0; i < w->s->n_waits; i++) {
+		const struct stats_wait *wanted = &w->s->waits[i];
+
+		if (!is_reached(wanted, w->seen))
+			cli_say(w->c,
+				"'%s' was %.15g %s, and %" PRIu64
+				" or more was wanted",
+				wanted->name,
+				json_number_value(
+					json_object_get(w->seen, wanted->name)),
+				when, wanted->least);
+	}
+}
+
+/* A thread: end the process with sentences unless waiting is over in time. */
+static void *keep_timeout(void *ctx)
+{
+	struct waiting *w = ctx;
+	char when[48];
+
+	lock_scope(&w->lock);
+	while (!w->over && pthread_cond_timedwait(&w->ended, &w->lock,
+						  &w->until) != ETIMEDOUT)
+		;
+	if (w->over)
+		return NULL;
+	snprintf(when, sizeof when, "after %g s", w->s->wait_seconds);
+	if (w->seen)
+		say_what_is_missing(w, when);
+	else
+		cli_say(w->c, "'%s' did not answer within %g s", w->mount,
+			w->s->wait_seconds);
+	_exit(CLI_INCOMPLETE);
+}
+
+/* CLI_USAGE with a sentence if the mount has no number of a name. */
+static int check_names(const struct waiting *w)
+{
+	for (size_t i = 0; i < w->s->n_waits; i++) {
+		const char *name = w->s->waits[i].name;
+
+		if (!json_is_number(json_object_get(w->seen, name)))
+			return cli_usage(
+				w->c,
+				"the mount has no counter '%s'; 'tensorfs "
+				"stats %s' lists those it has",
+				name, w->mount);
+	}
+	return CLI_DONE;
+}
+
+/* Judge the daemon's answer, taken over: NULL: it has none any more.  Sets w->over when
+ * there is nothing left to wait for; a code, with a sentence unless CLI_DONE. */
+static int judge_stats(struct waiting *w, json_t *answer)
+{
+	bool first = !w->seen;
+	int r = CLI_DONE;
+
+	lock_scope(&w->lock);
+	if (answer) {
+		json_decref(w->seen);
+		w->seen = answer;
+		if (first)
+			r = check_names(w);
+		w->over = r != CLI_DONE || all_are_reached(w);
+		return r;
+	}
+	if (w->seen)
+		say_what_is_missing(w, "before that");
+	w->over = true;
+	return CLI_INCOMPLETE;
+}
+
+/* Ask the daemon until all numbers are large enough; *text is the answer in which
+ * they are, malloc'ed.  A code with a sentence if the mount goes away. */
+static int poll_stats(struct waiting *w, char **text)
+{
+	double seconds = WAIT_PAUSE_MIN;
+
+	for (;;) {
+		cleanup_free char *answer = read_stats(w->c, w->mount);
+		int r = judge_stats(w,
+				    answer ? parse_stats(w->c, answer) : NULL);
+
+		if (w->over) {
+			*text = steal_pointer(&answer);
+			return r;
+		}
+		pause_for(seconds);
+		seconds = fmin(2 * seconds, WAIT_PAUSE_MAX);
+	}
+}
+
+static int start_timeout(struct waiting *w, pthread_t *thread)
+{
+	pthread_condattr_t attr;
+	double whole;
+	double part = modf(w->s->wait_seconds, &whole);
+	int r;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	clock_gettime(CLOCK_MONOTONIC, &w->until);
+	w->until.tv_sec += (time_t)whole;
+	w->until.tv_nsec += (long)(part * 1e9);
+	if (w->until.tv_nsec >= 1000000000) {
+		w->until.tv_nsec -= 1000000000;
+		w->until.tv_sec++;
+	}
+	r = pthread_create(thread, NULL, keep_timeout, w);
+	if (r == 0)
+		return CLI_DONE;
+	cli_say(w->c, "cannot start a thread that keeps the timeout: %s",
+		strerror(r));
+	pthread_cond_destroy(&w->ended);
+	return CLI_INCOMPLETE;
+}
+
+/* As poll_stats, and no longer than --timeout says. */
+static int wait_for_stats(const struct command *c, const struct settings *s,
+			  const char *mount, char **text)
+{
+	struct waiting w = {.c = c,
+			    .s = s,
+			    .mount = mount,
+			    .lock = PTHREAD_MUTEX_INITIALIZER};
+	bool limited = s->wait_seconds > 0;
+	pthread_t thread;
+	int r = limited ? start_timeout(&w, &thread) : CLI_DONE;
+
+	if (r != CLI_DONE)
+		return r;
+	r = poll_stats(&w, text);
+	if (limited) {
+		pthread_mutex_lock(&w.lock);
+		pthread_cond_signal(&w.ended);
+		pthread_mutex_unlock(&w.lock);
+		pthread_join(thread, NULL);
+		pthread_cond_destroy(&w.ended);
+	}
+	json_decref(w.seen);
+	return r;
+}
+
 int cmd_stats(const struct command *c, struct settings *s, int argc,
 	      char **argv)
 {
 	cleanup_free char *text = NULL;
 	json_t *o;
+	int r;
 
 	(void)argc;
 	if (s->json && s->prometheus)
 		return cli_usage(c, "--json or --prometheus, not both");
 	if (s->count && !s->watch)
 		return cli_usage(c, "--count goes with --watch");
+	if (s->wait_seconds > 0 && !s->n_waits)
+		return cli_usage(c, "--timeout goes with --wait");
+	r = s->n_waits ? wait_for_stats(c, s, argv[0], &text) : CLI_DONE;
+	if (r != CLI_DONE)
+		return r;
 	if (s->watch)
 		return watch(c, s, argv[0]);
-	text = read_stats(c, argv[0]);
+	if (!text)
+		text = read_stats(c, argv[0]);
 	o = text ? parse_stats(c, text) : NULL;
 	if (!o)
 		return CLI_INCOMPLETE;

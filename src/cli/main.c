@@ -81,7 +81,9 @@ void settings_free(struct settings *s)
 	free(s->owned);
 	free(s->names);
 	free(s->pack.exclude);
+	free(s->waits);
 	s->pack.exclude = NULL;
+	s->waits = NULL;
 	s->names = NULL;
 	s->owned = NULL;
 	s->n_owned = 0;

@@ -79,6 +79,20 @@ expect 2 "is not auto, plain or none" verify --progress=much plain.txt
 expect 2 "is not a number of seconds" stats --watch=soon empty
 expect 2 "--count goes with --watch" stats --count=3 empty
 expect 2 "--json or --prometheus, not both" stats --json --prometheus empty
+expect 2 "'read_requests' is not NAME=N" stats --wait=read_requests empty
+expect 2 "'=3' is not NAME=N" stats --wait =3 empty
+expect 2 "option '--wait' needs a value: NAME=N" stats --wait
+for n in '' -1 1x 0x10 1.5 1K; do
+	expect 2 "option '--wait': '$n' is not a whole number" \
+		stats --wait read_requests="$n" empty
+done
+expect 2 "is not between 0 and 9223372036854775807" \
+	stats --wait read_requests=9223372036854775808 empty
+for n in soon '' 0 -1 nan inf 86401; do
+	expect 2 "'$n' is not a number of seconds" \
+		stats --wait read_requests=1 --timeout="$n" empty
+done
+expect 2 "--timeout goes with --wait" stats --timeout=1 empty
 expect 2 "is not a list of modules" mount --debug=everything plain.txt empty
 expect 2 "--map takes SOURCE:PATH OFFSET LENGTH" info --map plain.txt
 expect 2 "'b' is too much" info a b c
@@ -126,6 +140,7 @@ expect 4 'is not /dev/fd/N' mount plain.txt /dev/fd/9x
 expect 1 'is not a mount point' umount empty
 expect 1 'No such file' umount no
 expect 1 'is not the top of a tensorfs mount' stats empty
+expect 1 'is not the top of a tensorfs mount' stats --wait read_requests=0 empty
 
 # Help
 prints 'Usage: tensorfs COMMAND' --help

@@ -3,11 +3,32 @@
 import os
 import shutil
 import tempfile
+import time
 
 import lib
 from lib import exits, run
 
 KIB, MIB = 1 << 10, 1 << 20
+SETTLE_NS = 3 * 10**9           # as in src/store/shared_key.c
+
+
+def _is_settled(path):
+    st = os.stat(path)
+    now = time.time_ns()
+    return st.st_ctime_ns < now - SETTLE_NS and \
+        (st.st_mtime_ns < now - SETTLE_NS or st.st_mtime_ns > now)
+
+
+def settled(*paths):
+    """Wait until chunks of these files, and of all below these directories, are shared:
+    those of a file that changed less than three seconds ago are not, by its own times,
+    since a second change within a tick of the clock could not be told."""
+    files = [p for p in paths if not os.path.isdir(p)]
+    for top in paths:
+        for d, _, names in os.walk(top):
+            files += [os.path.join(d, n) for n in names]
+    if not lib.wait_until(lambda: all(map(_is_settled, files)), 60):
+        raise lib.Failure("the clock of %s is ahead of ours" % files)
 
 
 class Shm:
