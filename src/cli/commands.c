@@ -97,58 +97,6 @@ static int set_stage_first(struct settings *s, const char *value,
 	return error_set(err, -EINVAL, "'%s' is not fit", value);
 }
 
-static int parse_seconds(const char *value, double *out, struct error *err)
-{
-	char *end;
-
-	*out = strtod(value, &end);
-	if (end == value || *end || !(*out >= 0.1) || *out > 86400)
-		return error_set(err, -EINVAL,
-				 "'%s' is not a number of seconds from 0.1 to "
-				 "86400",
-				 value);
-	return 0;
-}
-
-static int set_watch(struct settings *s, const char *value, struct error *err)
-{
-	s->watch = true;
-	return value ? parse_seconds(value, &s->interval, err) : 0;
-}
-
-static int set_wait_seconds(struct settings *s, const char *value,
-			    struct error *err)
-{
-	return parse_seconds(value, &s->wait_seconds, err);
-}
-
-/* NAME=N.  Only the daemon knows which names there are. */
-static int set_wait(struct settings *s, const char *value, struct error *err)
-{
-	struct stats_wait *grown =
-		realloc(s->waits, (s->n_waits + 1) * sizeof *grown);
-	char *name, *equals;
-
-	if (grown)
-		s->waits = grown;
-	name = grown ? settings_keep(s, value) : NULL;
-	if (!name)
-		return error_set(err, -ENOMEM, "out of memory for '%s'", value);
-	equals = strchr(name, '=');
-	if (!equals || equals == name)
-		return error_set(err, -EINVAL,
-				 "'%s' is not NAME=N, as in "
-				 "chunks_decoded=100",
-				 value);
-	*equals = '\0';
-	grown[s->n_waits].name = name;
-	if (parse_count(equals + 1, 0, INT64_MAX, &grown[s->n_waits].least,
-			err) < 0)
-		return err->code;
-	s->n_waits++;
-	return 0;
-}
-
 const struct option options_common[] = {
 	FLAG("help", 'h', help, "print this help"),
 	FLAG("version", 'V', version,
@@ -341,21 +289,6 @@ const struct option options_progress[] = {
 	     "auto (a line that moves, on a terminal), plain, none",
 	     set_progress),
 	FLAG("quiet", 'q', quiet, "no progress; nothing but what is wrong"),
-	END};
-
-const struct option options_stats[] = {
-	FLAG("json", 0, json, "JSON, as the daemon gives it"),
-	FLAG("prometheus", 0, prometheus, "Prometheus text format"),
-	CALL("watch", 0, "[SECONDS]", "1", "again and again, with rates",
-	     set_watch),
-	{"count", 0, OPTION_COUNT, "N", "0, for ever",
-	 "with --watch: stop after N times", AT(count), 0, UINT32_MAX, NULL},
-	CALL("wait", 0, "NAME=N", NULL,
-	     "first wait until the number NAME, as --json spells it, is N or "
-	     "more; several times: until all are",
-	     set_wait),
-	CALL("timeout", 0, "SECONDS", "for ever",
-	     "with --wait: fail when it takes longer", set_wait_seconds),
 	END};
 
 /* mount(8) passes most of what stands in /etc/fstab on to us. */
