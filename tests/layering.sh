@@ -5,87 +5,113 @@
 # Also: libfuse is known to src/fs/fuse* alone (not to its public fuse.h), libhdf5
 # to hdf5* in src/source and src/pack, libsquashfuse to src/source/squashfs_walk*,
 # libsquashfs to src/pack/image*; includes are written from src/; LAYERS itself has no
-# cycle; no file has grown over 500 lines.
+# cycle; no file has grown over 500 lines (a test is a list of cases: 800).
 srcdir=${srcdir:-$(dirname "$0")/..}
-cd "$srcdir/src" || exit 99
-status=0
-complain()
+cd "$srcdir" || exit 99
+for f in src/*/; do
+	folders="$folders ${f%/}"
+done
+
 {
-	echo "$*" >&2
-	status=1
+	# The first input: the table; then each include, as FILE:LINE:TEXT.
+	cat src/LAYERS
+	echo =
+	grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' src \
+		--include='*.[ch]' | LC_ALL=C sort -t: -k1,1 -k2,2n
+} | awk -v folders="$folders" '
+function complain(text)
+{
+	print text >"/dev/stderr"
+	status = 1
 }
-
+# The only files that may know a library, by the beginning of the name of its headers.
+function known(file, header)
+{
+	if (header ~ /^fuse/ && file !~ /^fs\/fuse[^\/]*\.c$/ && file !~ /^fs\/fuse_[^\/]*\.h$/)
+		return "only src/fs/fuse* knows libfuse"
+	if (header ~ /^(hdf5\.h|hdf5_|H5)/ && file !~ /^(source|pack)\/hdf5/)
+		return "only hdf5* in src/source and src/pack knows libhdf5"
+	if (header ~ /^squashfuse/ && file != "source/squashfs_walk.h")
+		return "include source/squashfs_walk.h"
+	if (header ~ /^sqfs\// && file !~ /^pack\/image/)
+		return "only src/pack/image* knows libsquashfs"
+	return ""
+}
+BEGIN {
+	n = split(folders, list, " ")
+	for (i = 1; i <= n; i++)
+		there[substr(list[i], 5)] = 1
+}
+!table_done && $0 == "=" {
+	table_done = 1
+	for (f in there)
+		if (!(f in layer))
+			complain("src/" f ": it is not in src/LAYERS")
+	next
+}
 # A folder may only list folders that stand above it: so there is no cycle.
-seen=" "
-while IFS=: read -r folder allowed; do
-	[ -n "$folder" ] || continue
-	for a in $allowed; do
-		case $seen in
-		*" $a "*) ;;
-		*) complain "LAYERS: $folder lists $a, which does not stand above it" ;;
-		esac
-	done
-	[ -d "$folder" ] || complain "LAYERS: there is no folder $folder"
-	seen="$seen$folder "
-done <LAYERS
+!table_done && NF {
+	split($0, parts, ":")
+	folder = parts[1]
+	layer[folder] = 1
+	allowed[folder, folder] = 1
+	words[folder] = parts[2]
+	n = split(parts[2], list, " ")
+	for (i = 1; i <= n; i++) {
+		if (!(list[i] in layer) || list[i] == folder)
+			complain("LAYERS: " folder " lists " list[i] \
+				", which does not stand above it")
+		allowed[folder, list[i]] = 1
+	}
+	if (!(folder in there))
+		complain("LAYERS: there is no folder " folder)
+	next
+}
+table_done {
+	includes++
+	file = $0
+	sub(/:.*/, "", file)
+	short = substr(file, 5)
+	folder = short
+	sub(/\/.*/, "", folder)
+	header = $0
+	sub(/^[^"<]*["<]/, "", header)
+	quoted = $0 ~ /^[^"<]*"/
+	sub(/[">].*/, "", header)
+	if (!quoted) {
+		why = known(short, header)
+		if (why)
+			complain(file ": <" header ">: " why)
+		next
+	}
+	if (header == "config.h")
+		next
+	if (header ~ /\.\./ || header !~ /\//) {
+		complain(file ": \"" header "\": includes are written from src/")
+		next
+	}
+	other = header
+	sub(/\/.*/, "", other)
+	if (!((folder, other) in allowed))
+		complain(file ": includes \"" header "\"; src/LAYERS allows:" words[folder])
+	if (!(header in exists))
+		exists[header] = (getline line <("src/" header)) >= 0
+	close("src/" header)
+	if (!exists[header])
+		complain(file ": \"" header "\": no such file in src/")
+}
+END {
+	if (!includes)
+		complain("no include was found: is this the source tree?")
+	exit status
+}' || status=1
 
-for file in $(find . -name '*.[ch]' | sed 's,^\./,,' | LC_ALL=C sort); do
-	folder=${file%%/*}
-	case $seen in
-	*" $folder "*) ;;
-	*) complain "src/$file: its folder is not in src/LAYERS" ; continue ;;
-	esac
-	allowed=" $folder $(sed -n "s/^$folder://p" LAYERS) "
-
-	for inc in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\(.*\)".*/\1/p' "$file"); do
-		case $inc in
-		config.h) continue ;;
-		*..*) complain "src/$file: \"$inc\": includes are written from src/" ;;
-		*/*) ;;
-		*) complain "src/$file: \"$inc\": includes are written from src/" ; continue ;;
-		esac
-		case $allowed in
-		*" ${inc%%/*} "*) ;;
-		*) complain "src/$file: includes \"$inc\"; src/LAYERS allows:$allowed" ;;
-		esac
-		[ -f "$inc" ] || complain "src/$file: \"$inc\": no such file in src/"
-	done
-
-	for inc in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*<\(.*\)>.*/\1/p' "$file"); do
-		case $inc in
-		fuse*)
-			case $file in
-			fs/fuse*.c | fs/fuse_*.h) ;;
-			*) complain "src/$file: <$inc>: only src/fs/fuse* knows libfuse" ;;
-			esac ;;
-		hdf5.h | hdf5_* | H5*)
-			case $file in
-			source/hdf5* | pack/hdf5*) ;;
-			*) complain "src/$file: <$inc>: only hdf5* in src/source and src/pack knows libhdf5" ;;
-			esac ;;
-		squashfuse*)
-			case $file in
-			source/squashfs_walk.h) ;;
-			*) complain "src/$file: <$inc>: include source/squashfs_walk.h" ;;
-			esac ;;
-		sqfs/*)
-			case $file in
-			pack/image*) ;;
-			*) complain "src/$file: <$inc>: only src/pack/image* knows libsquashfs" ;;
-			esac ;;
-		esac
-	done
-done
-
-# A test is a list of cases and may be longer.
-for file in $(cd .. && find src tests contrib \( -name '*.[ch]' -o -name '*.sh' \
-	-o -name '*.py' \) -type f); do
-	case $file in
-	tests/*) most=800 ;;
-	*) most=500 ;;
-	esac
-	lines=$(wc -l <"../$file")
-	[ "$lines" -le $most ] ||
-		complain "$file: $lines lines; which second idea moved in? (at most $most)"
-done
-exit $status
+find src tests contrib \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' \) -type f \
+	-exec wc -l {} + | awk '
+$2 == "total" { next }
+$1 > ($2 ~ /^tests\// ? 800 : 500) {
+	print $2 ": " $1 " lines; which second idea moved in?" >"/dev/stderr"
+	status = 1
+}
+END { exit status }' || status=1
+exit ${status:-0}
