@@ -33,6 +33,16 @@ def one(name, f, *args, **kw):
     lib.run_case(name, f, *args, **kw)
 
 
+def some(values, i=0):
+    """All values in the full tier, else one: with i = 0, 1, ... each has its turn."""
+    return values if lib.full() else [values[i % len(values)]]
+
+
+def tries(n):
+    """`n` in the full tier, else a quarter: of damage done at random."""
+    return n if lib.full() else (n + 3) // 4
+
+
 def asked(section):
     """May cases whose names begin with `section` run?"""
     return not sys.argv[1:] or any(
@@ -108,6 +118,7 @@ def _sparse(top, name, size, pieces):
             f.write(data)
 
 
+@functools.lru_cache(4)
 def text(n, seed=0):
     """n bytes that compress."""
     r = random.Random(seed)
@@ -208,7 +219,8 @@ def _attributes(top):
 
 
 @functools.lru_cache(None)
-def odd_tree(long_names=True, far=True, special=True, xattrs=True, many=300):
+def odd_tree(long_names=True, far=True, special=True, xattrs=True,
+             many=300 if lib.full() else 50):
     """A directory with every kind of name, content, link, time and mode."""
     top = os.fsencode(scratch("odd"))
     r = random.Random(7)
@@ -235,23 +247,32 @@ def odd_tree(long_names=True, far=True, special=True, xattrs=True, many=300):
 
 
 @functools.lru_cache(None)
-def data_tree():
-    """A data set: about 14 MiB in files of all sizes, in classes; times in
-    whole seconds, so that every format can say them."""
+def data_tree(part=1):
+    """A data set: about 18 MiB in files of all sizes, in classes; times in
+    whole seconds, so that every format can say them.  part=N: 1/N of each size."""
     top = os.fsencode(scratch("data"))
     r = random.Random(9)
     for i in range(120):
-        n = int(min(2e6, r.lognormvariate(10, 1.5)))
+        n = int(min(2e6, r.lognormvariate(10, 1.5))) // part
         data = r.randbytes(n) if i % 2 else text(n, i)
         _put(top, b"c%d/%04d.bin" % (i % 5, i), data)
-    _put(top, b"big/text", text(2500000, 3))
-    _put(top, b"big/random", r.randbytes(2500000))
-    _put(top, b"big/zeros", bytes(4000000))
+    _put(top, b"big/text", text(2500000 // part, 3))
+    _put(top, b"big/random", r.randbytes(2500000 // part))
+    _put(top, b"big/zeros", bytes(4000000 // part))
     for i, (d, dirs, files) in enumerate(os.walk(top, topdown=False)):
         for n in sorted(files) + [b"."]:
             t = (1600000000 + i * 1000 + len(n)) * 10**9
             os.utime(os.path.join(d, n), ns=(t, t))
     return os.fsdecode(top)
+
+
+def packed_tree():
+    """data_tree() for tests that pack it many times with slow compressors: less of
+    it in the standard tier.  PACKED_CACHE holds a part of it in either tier."""
+    return data_tree() if lib.full() else data_tree(5)
+
+
+PACKED_CACHE = ["--cache-size=%dM" % (8 if lib.full() else 2)]
 
 
 # --- unpacking and comparing ---------------------------------------------------
@@ -285,26 +306,27 @@ def mounted(archive, f, opts=(), twice=True):
 
 
 def compare(archive, want, opts=(), twice=True, **kw):
-    """What is mounted is the tree `want`."""
+    """What is mounted is the tree `want`; `twice`: with the index, too."""
     def f(m):
         tree.same(m.path, want, **kw)
         tree.lookups(m.path, want, 50)
     mounted(archive, f, opts, twice)
 
 
-def compare_together(archive, want, opts=()):
+def compare_together(archive, want, opts=(), twice=True, reads=tree.READS):
     """The same, between random ranges that several threads read: nothing of it
     is cached before, and more than the cache holds is read between."""
     def f(m):
-        tree.read_together(m.path, want)
+        tree.read_together(m.path, want, reads=reads)
         tree.same(m.path, want)
-        tree.read_together(m.path, want)
-    mounted(archive, f, opts)
+        if twice:
+            tree.read_together(m.path, want, reads=reads)
+    mounted(archive, f, opts, twice)
 
 
 def alive(m):
-    """The daemon is there and answers."""
-    check(os.path.exists("/proc/%d" % m.pid), "the daemon is gone")
+    """The daemon is there and answers: statvfs always asks it, and fails with
+    ENOTCONN where there is none."""
     os.statvfs(m.path)
     check(tree.dirents(m.path) is not None, "no listing")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tests of `tensorfs merge` share: the truth of a file, and of its stored chunks."""
+"""What tests of `tensorfs merge` share: the truth of a file and its stored chunks."""
 import os
 
 import h5py

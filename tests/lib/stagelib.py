@@ -28,8 +28,8 @@ def private_shm(size="1G"):
     script = ("mount -t tmpfs -o size=%s,mode=1777 shm /dev/shm && exec \"$@\""
               % size)
     # Slaves, for who is not root: a copy of another test's mount would keep it.
-    argv = ["unshare", "--mount", "--propagation", "slave", *root, "sh", "-c", script, "sh",
-            sys.executable, *sys.argv]
+    argv = ["unshare", "--mount", "--propagation", "slave", *root, "sh", "-c", script,
+            "sh", sys.executable, *sys.argv]
     if run("unshare", "--mount", *root, "mount", "-t", "tmpfs", "shm",
            "/dev/shm").returncode:
         lib.skip("no mount namespace with a /dev/shm of its own")

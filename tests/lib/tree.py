@@ -13,6 +13,7 @@ import os
 import random
 import stat
 
+import lib
 from checks import Failure, check, short
 
 rng = random.Random(20)
@@ -329,8 +330,9 @@ def lookups(got_root, want_root, n=200):
                       "%s is found" % show(missing))
 
 
-# Under a sanitizer everything takes ten times as long.
-READS = 10 if os.environ.get("TENSORFS_SANITIZED") else 60
+# Reads of each thread.  Each one may decode megabytes, and under a sanitizer
+# everything takes ten times as long.
+READS = 60 if lib.full() and not os.environ.get("TENSORFS_SANITIZED") else 10
 
 
 def read_together(got_root, want_root, threads=4, reads=READS):

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t, h5z
 
+import lib
 from checks import check, note
 from expect import Want, ZooFile
 from frames import fletcher32, lz4, shuffle, zstd
@@ -108,23 +109,35 @@ FULL = ("gzip_shuffle_fletcher32", "lzf_shuffle", "szip_nn8", "bzip2",
         "blosc_blosclz_bit")
 
 
-def pipes(f, z, missing):
-    for pipe, kw in PIPES.items():
+def some(values, i):
+    """All values in the full tier, else one: with i = 0, 1, ... each has its turn."""
+    return values if lib.full() else [values[i % len(values)]]
+
+
+def types_of(pipe, i):
+    """The element types that a pipe is tried with: always <i2, and others."""
+    more = [t for t in (TYPES if pipe in FULL else ("<i2", ">f8"))
+            if t != "<i2" and not refuses_complex(pipe, t)]
+    return ["<i2", *some(more, i)]
+
+
+def pipes(f, z, missing, every=True):
+    """`every`: all types and shapes, not <i2 alone."""
+    shapes = (("noise", numbers((50, 40), "<u2", 7), (17, 40)),
+              ("odd", smooth((1009,), "<u2"), (503,)),
+              ("large", smooth((200, 300), "<u4"), (200, 150)))
+    for i, (pipe, kw) in enumerate(PIPES.items()):
         fid = kw.get("compression")
         if isinstance(fid, int) and not h5z.filter_avail(fid):
             missing.add(fid)
             continue
-        for t in TYPES if pipe in FULL else ("<i2", ">f8"):
-            if refuses_complex(pipe, t):
-                continue
+        turn = FULL.index(pipe) if pipe in FULL else i
+        for t in types_of(pipe, turn) if every else ("<i2",):
             n = "%s/%s%s" % (pipe, t.strip("<>"), "be" * (t[0] == ">"))
             v = smooth((37, 29), t)
             f.create_dataset(n, data=v, chunks=(10, 13), **kw)
             z[n] = Want(value=v, chunks=(10, 13))
-        for tag, v, c in (
-                ("noise", numbers((50, 40), "<u2", 7), (17, 40)),
-                ("odd", smooth((1009,), "<u2"), (503,)),
-                ("large", smooth((200, 300), "<u4"), (200, 150))):
+        for tag, v, c in some(shapes, i) if every else ():
             n = "%s/%s" % (pipe, tag)
             f.create_dataset(n, data=v, chunks=c, **kw)
             z[n] = Want(value=v, chunks=c)
@@ -132,8 +145,8 @@ def pipes(f, z, missing):
 
 def scaleoffset(f, z):
     """Lossy ones by what h5py reads back."""
-    for t in ("u1", "i1", "<i2", "<u2", ">i4", "<u4", "<i8", ">u8"):
-        for bits in (0, 5, 7):
+    for i, t in enumerate(("u1", "i1", "<i2", "<u2", ">i4", "<u4", "<i8", ">u8")):
+        for bits in some((0, 5, 7), i):
             n = "scaleoffset/%s%s_%d" % (t.strip("<>"), "be" * (t[0] == ">"),
                                          bits)
             v = (smooth((31, 20), t) % 30).astype(t)
@@ -141,8 +154,8 @@ def scaleoffset(f, z):
                 v -= 12
             f.create_dataset(n, data=v, chunks=(8, 9), scaleoffset=bits)
             z[n] = Want(chunks=(8, 9))
-    for t in ("<f4", ">f4", "<f8", ">f8"):
-        for digits in (0, 2, 4):
+    for i, t in enumerate(("<f4", ">f4", "<f8", ">f8")):
+        for digits in some((0, 2, 4), i):
             n = "scaleoffset/%s%s_%d" % (t.strip("<>"), "be" * (t[0] == ">"),
                                          digits)
             v = (smooth((31, 20), "<i4") / 16.0 - 2).astype(t)
@@ -252,9 +265,9 @@ def encoded(f, z):
         lambda k, r: (zstd(shuffle(r, w)), 0))
     add("zstd/shuffle_fletcher32", [(2, (w,)), (ZSTD, (3,)), (3, ())],
         lambda k, r: (fletcher32(zstd(shuffle(r, w))), 0))
-    for t in ("u1", "<u2", "<u4", "<f8"):
+    for i, t in enumerate(("u1", "<u2", "<u4", "<f8")):
         b = smooth((40, 33), t)
-        for block in (8, 64, 1024):
+        for block in some((8, 64, 1024), i):
             add("bitshuffle_zstd/%s_%d" % (t.strip("<"), block), [
                 (BSHUF, bshuf_values(b.itemsize, block, 3, 3))],
                 lambda k, r, b=b, block=block: (bitshuffle(
@@ -366,9 +379,8 @@ def make(top):
         z, missing = {}, set()
         path = os.path.join(top, "pipes-%s.h5" % tag)
         with h5py.File(path, "w", libver=libver) as f:
-            pipes(f, z, missing)
-        if tag == "latest":  # the filters do not differ: a row of each
-            z = {n: w for n, w in z.items() if n.endswith("/i2")}
+            # The filters do not differ between formats: <i2 of each is enough.
+            pipes(f, z, missing, tag == "earliest")
         z.update(absent(missing))
         out.append(ZooFile("pipes-" + tag, path, z))
     for fill in (scaleoffset, nbit, encoded, damaged, skipped_lzf):

@@ -416,7 +416,7 @@ static int cannot_write_much(void)
 	fake_close(&f);
 	return 0;
 }
-TEST(full)
+TEST(full_disk)
 {
 	char path[700];
 
@@ -516,7 +516,7 @@ int main(void)
 	RUN(modes);
 	RUN(of_somebody_else);
 	RUN(other_group);
-	RUN(full);
+	RUN(full_disk);
 	RUN(bad_blob);
 	RUN(several_at_once);
 	fake_done();

@@ -85,14 +85,14 @@ TEST(random_boxes)
 	static const unsigned most[] = {4000, 1000, 120, 30, 12, 7};
 	unsigned done[6] = {0};
 
-	for (unsigned i = 0; i < 20000; i++) {
+	for (unsigned i = 0; i < test_rounds(20000); i++) {
 		unsigned rank = i % 6;
 		size_t len = pick(4) ? (size_t)1 << pick(5) : 1 + pick(200);
 
 		done[rank] += try_box(rank, most[rank], len);
 	}
 	for (unsigned i = 0; i < 6; i++)
-		CHECK(done[i] > 300);
+		CHECK(done[i] > test_rounds(300));
 }
 /* Every length, every alignment. */
 TEST(rows)

@@ -44,6 +44,7 @@ static int part(void *ctx, size_t i, struct error *err)
 		CHECK_OK(team_run(20, inner, &sum, err));
 		CHECK_EQ_U(atomic_load(&sum), 210);
 	}
+	/* Only makes it likelier that others are at work meanwhile. */
 	nanosleep(&moment, NULL);
 	atomic_fetch_sub(&s->together, 1);
 	if (s->fail_each && i >= s->fail_from &&
@@ -84,7 +85,8 @@ static int meets(void *ctx, size_t i, struct error *err)
 	_Atomic unsigned *begun = ctx;
 
 	atomic_fetch_add(begun, 1);
-	for (unsigned k = 0; k < 30000 && atomic_load(begun) < 2; k++)
+	/* It polls: the minute is only there to end a test that hangs. */
+	for (unsigned k = 0; k < 60000 && atomic_load(begun) < 2; k++)
 		nanosleep(&moment, NULL);
 	return atomic_load(begun) == 2
 		       ? 0

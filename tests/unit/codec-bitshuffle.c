@@ -148,7 +148,7 @@ TEST(round_trips)
 {
 	static const uint32_t compressions[] = {0, 2, 3};
 
-	for (unsigned round = 0; round < 400; round++) {
+	for (unsigned round = 0; round < test_rounds(400); round++) {
 		uint32_t elem =
 			1 + (uint32_t)(test_random() % (round % 9 ? 9 : 600));
 		uint32_t block = 8 * (1 + (uint32_t)(test_random() % 300));

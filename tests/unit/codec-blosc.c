@@ -288,7 +288,7 @@ TEST(round_trips)
 
 	for (size_t c = 0; c < sizeof names / sizeof *names; c++)
 		for (int shuffle = 0; shuffle <= 2; shuffle++)
-			for (unsigned i = 0; i < 40; i++)
+			for (unsigned i = 0; i < test_rounds(40); i++)
 				if (blosc_compname_to_compcode(names[c]) >= 0)
 					round_trip(names[c], shuffle, i);
 }

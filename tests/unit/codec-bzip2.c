@@ -91,10 +91,12 @@ static unsigned char *encode(const unsigned char *plain, size_t n, int level,
 
 TEST(round_trips)
 {
-	for (unsigned i = 0; i < 200; i++) {
-		size_t n = i < 20    ? i
-			   : i < 190 ? test_random() % 5000
-				     : 1500000;
+	unsigned large = test_rounds(10), small = 20 + test_rounds(170);
+
+	for (unsigned i = 0; i < small + large; i++) {
+		size_t n = i < 20      ? i
+			   : i < small ? test_random() % 5000
+				       : 1500000;
 		size_t len;
 		unsigned char *plain = codec_test_random(n, 1);
 		unsigned char *in = encode(plain, n, 1 + (int)(i % 9), &len);

@@ -76,7 +76,7 @@ static void check(const struct codec_test *t, bool words)
 	CHECK_MEM(out, t->plain, t->n);
 	team_stop();
 	CHECK_EQ_I(same(t, words), 0);
-	for (unsigned k = 0; k < 40; k++) {
+	for (unsigned k = 0; k < test_rounds(40); k++) {
 		in = codec_test_copy(t->in, t->in_len);
 		bad.in = in;
 		bad.in_len =

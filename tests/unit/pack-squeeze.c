@@ -53,6 +53,7 @@ static int take(void *ctx, const struct squeeze_block *b, struct error *err)
 	CHECK_EQ_I(atomic_fetch_add(&g->inside, 1), 0);
 	if (g->blocks.n > g->fail_at)
 		g->after++;
+	/* Only makes it likelier that blocks queue up; what must hold holds anyway. */
 	if (g->slow)
 		nanosleep(&(struct timespec){0, 300000}, NULL);
 	for (size_t i = 0; i < b->size; i++)

@@ -25,11 +25,15 @@ struct got {
 	size_t n;
 };
 
+/* Fails when it has enough: libarchive would write as many zeros as the header says
+ * that there are bytes, 8 GiB of them. */
 static la_ssize_t keep(struct archive *a, void *ctx, const void *data, size_t n)
 {
 	struct got *g = ctx;
 
 	(void)a;
+	if (g->n == sizeof g->bytes)
+		return -1;
 	for (size_t i = 0; i < n && g->n < sizeof g->bytes; i++)
 		g->bytes[g->n++] = ((const unsigned char *)data)[i];
 	return (la_ssize_t)n;
@@ -87,12 +91,6 @@ static const char *random_owner(char *name)
 	return name;
 }
 
-/* Of 10 ms each. */
-static unsigned rounds(void)
-{
-	return getenv("TENSORFS_SANITIZED") ? 2000 : 5000;
-}
-
 TEST(headers_as_libarchive)
 {
 	static const uint64_t sizes[] = {0, 1, 511, 8589934591u};
@@ -102,7 +100,7 @@ TEST(headers_as_libarchive)
 	unsigned long_ones = 0, fit = 0;
 	struct got g;
 
-	for (unsigned i = 0; i < rounds(); i++) {
+	for (unsigned i = 0; i < test_rounds(5000); i++) {
 		unsigned char mine[USTAR_BLOCK];
 		struct ustar m = {.path = path,
 				  .user = random_owner(user),
@@ -123,7 +121,7 @@ TEST(headers_as_libarchive)
 		CHECK(g.n >= USTAR_BLOCK);
 		CHECK_MEM(g.bytes, mine, USTAR_BLOCK);
 	}
-	CHECK(fit > rounds() / 4 && long_ones > rounds() / 40);
+	CHECK(fit > test_rounds(5000) / 4 && long_ones > test_rounds(5000) / 40);
 }
 
 TEST(what_does_not_fit)
@@ -192,7 +190,7 @@ TEST(even_samples_are_cut_as_any)
 {
 	static uint64_t samples[400];
 
-	for (unsigned round = 0; round < rounds(); round++) {
+	for (unsigned round = 0; round < test_rounds(5000); round++) {
 		uint64_t n = 1 + random_below(300);
 		uint64_t bytes = 512 * (1 + random_below(60)), at = 0, count;
 		struct shards_cut c = {0};

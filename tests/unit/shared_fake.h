@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/counters.h"
+#include "clock.h"
 #include "test.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -92,6 +93,7 @@ static int into(void *ctx, void *to, struct error *err)
 	if (f->stop)
 		raise(SIGSTOP);
 	fill(f->index, to, SIZE / 2);
+	/* Only makes it likelier that others come meanwhile. */
 	if (f->delay_us)
 		usleep(f->delay_us);
 	if (f->meanwhile)
@@ -232,7 +234,8 @@ TEST_MAYBE static void set_up(void)
 	CHECK(all != MAP_FAILED);
 	CHECK_OK(handles_new(&handles, 0, 1, &err));
 	file = handles_add(handles, source);
-	sleep(4); /* until the source is old enough to be believed */
+	/* The source is old enough to be believed. */
+	clock_forward(CLOCK_REALTIME, 4000);
 }
 
 TEST_MAYBE static void tear_down(void)

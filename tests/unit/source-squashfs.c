@@ -160,6 +160,8 @@ TEST(mksquashfs)
 {
 	for (unsigned c = 0; c < 5; c++)
 		for (unsigned s = 0; s < 3; s++) {
+			if (!test_full() && s != c % 3)
+				continue;
 			CHECK(shell("mksquashfs tree x.sqfs -comp %s -b %u "
 				    "-noappend -quiet -no-progress >/dev/null",
 				    compressors[c], sizes[s]));
@@ -198,6 +200,8 @@ TEST(gensquashfs)
 {
 	for (unsigned c = 0; c < 5; c++)
 		for (unsigned s = c % 2; s < 3; s += 2) {
+			if (!test_full() && s != c % 3 && c != 1)
+				continue;
 			CHECK(shell("gensquashfs -q -f -k -e -D tree -c %s "
 				    "-b %u y.sqfs",
 				    compressors[c], sizes[s]));
@@ -337,12 +341,12 @@ TEST(xattrs)
 
 TEST(large_directory)
 {
-	enum { N = 70000 };
+	unsigned entries = test_full() ? 70000 : 7000;
 	struct image im;
 	char name[64], target[64];
 
 	CHECK(shell("mkdir -p large/d"));
-	for (unsigned i = 0; i < N; i++) {
+	for (unsigned i = 0; i < entries; i++) {
 		snprintf(name, sizeof name, "large/d/%05u", i);
 		snprintf(target, sizeof target, "t%u", i);
 		make_link(target, name);
@@ -350,8 +354,8 @@ TEST(large_directory)
 	CHECK(shell("mksquashfs large x.sqfs -noappend -quiet -no-progress "
 		    ">/dev/null"));
 	open_or_fail(&im, "x.sqfs");
-	CHECK_EQ_U(im.members.n, N + 2);
-	for (unsigned i = 0; i < N; i += 7777) {
+	CHECK_EQ_U(im.members.n, entries + 2);
+	for (unsigned i = 0; i < entries; i += entries / 9) {
 		const struct member_record *r;
 
 		snprintf(name, sizeof name, "d/%05u", i);
@@ -437,9 +441,9 @@ static void *decode_all(void *arg)
 
 TEST(threads)
 {
-	enum { N = 4 };
-	pthread_t thread[N];
-	void *sum[N];
+	unsigned n = test_full() ? 4 : 2;
+	pthread_t thread[4];
+	void *sum[4];
 	struct image im;
 
 	for (unsigned c = 0; c < 5; c++) {
@@ -447,10 +451,10 @@ TEST(threads)
 			    "-noappend -quiet -no-progress >/dev/null",
 			    compressors[c]));
 		open_or_fail(&im, "x.sqfs");
-		for (unsigned i = 0; i < N; i++)
+		for (unsigned i = 0; i < n; i++)
 			CHECK_OK(pthread_create(&thread[i], NULL, decode_all,
 						&im));
-		for (unsigned i = 0; i < N; i++) {
+		for (unsigned i = 0; i < n; i++) {
 			CHECK_OK(pthread_join(thread[i], &sum[i]));
 			CHECK(sum[i] == sum[0]);
 		}
@@ -474,7 +478,8 @@ int main(void)
 	RUN(empty);
 	RUN(xattrs);
 	RUN(large_directory);
-	RUN(vast);
+	if (test_full())
+		RUN(vast); /* mksquashfs reads its 4 GB */
 	RUN(shared_blocks_and_order);
 	RUN(threads);
 	CHECK(shell("rm -rf %s", scratch));

@@ -32,11 +32,57 @@ static int foreign_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	return 0;
 }
 
+/* ---- threads that wait ---- */
+
+#define SLEEPERS 16
+static _Atomic pid_t sleeper[SLEEPERS];
+static _Atomic unsigned sleepers;
+
+/* How often thread `tid` went to sleep; -1: it is awake. */
+static long naps(pid_t tid)
+{
+	char path[64], line[128], state = 0;
+	long n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+	f = fopen(path, "r");
+	CHECK(f);
+	while (fgets(line, sizeof line, f)) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+	}
+	fclose(f);
+	return state == 'S' ? n : -1;
+}
+
+static bool all_sleep(long naps_of[SLEEPERS], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		naps_of[i] = sleeper[i] == gettid() ? 0 : naps(sleeper[i]);
+		if (naps_of[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Return once `n` threads said that they are going to sleep, and all but this one do: at
+ * two looks, and not awake between them, so there is a moment when none is on its way. */
+static void wait_for_sleepers(unsigned n)
+{
+	long before[SLEEPERS], now[SLEEPERS];
+
+	/* It polls, and how long it sleeps between two looks does not matter. */
+	while (atomic_load(&sleepers) < n || !all_sleep(before, n) ||
+	       !all_sleep(now, n) || memcmp(before, now, n * sizeof *now))
+		usleep(1000);
+}
+
 /* A loader that knows what its bytes must be and counts its calls. */
 struct fake {
 	uint64_t set, index;
 	size_t size;
-	unsigned delay_us;
+	unsigned others; /* threads that wait before it is loaded */
 	int fail; /* 0 or -errno */
 };
 static _Atomic unsigned loads[KEYS];
@@ -52,8 +98,8 @@ static int fake_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	const struct fake *f = ctx;
 
 	atomic_fetch_add(&loads[f->index % KEYS], 1);
-	if (f->delay_us)
-		usleep(f->delay_us);
+	if (f->others)
+		wait_for_sleepers(f->others + 1);
 	*out = buf_new(f->size, gauge);
 	CHECK(*out != NULL);
 	if (f->fail) {
@@ -403,7 +449,7 @@ TEST(larger_than_expected)
 
 static struct cache *shared;
 static struct fake shared_fake;
-static _Atomic unsigned failures;
+static _Atomic unsigned failures, arrived;
 
 static void *get_shared(void *arg)
 {
@@ -413,6 +459,12 @@ static void *get_shared(void *arg)
 	int r;
 
 	(void)arg;
+	if (f.others) {
+		unsigned i = atomic_fetch_add(&arrived, 1);
+
+		sleeper[i] = gettid();
+		atomic_fetch_add(&sleepers, 1);
+	}
 	r = cache_get(shared, f.set, f.index, f.size, 0, fake_load, &f, &b,
 		      &err);
 	CHECK_EQ_I(r, f.fail);
@@ -428,31 +480,39 @@ static void *get_shared(void *arg)
 	return NULL;
 }
 
+/* They all want the same; it is loaded when all but the loader wait for it. */
+static void run_sleepers(void)
+{
+	arrived = sleepers = 0;
+	run_threads(SLEEPERS, get_shared, NULL);
+}
+
 TEST(one_load_for_all_at_once)
 {
 	struct cache_usage u;
 
 	shared = new_cache(MIB);
-	shared_fake = (struct fake){3, 5, 1000, 50000, 0};
-	run_threads(16, get_shared, NULL);
+	shared_fake = (struct fake){3, 5, 1000, SLEEPERS - 1, 0};
+	run_sleepers();
 	CHECK_EQ_U(loads[5], 1);
 	u = usage(shared);
 	CHECK_EQ_U(u.misses, 1);
-	CHECK_EQ_U(u.hits, 15);
+	CHECK_EQ_U(u.hits, SLEEPERS - 1);
 	cache_free(shared);
 }
 
 TEST(failure_reaches_all_and_is_not_kept)
 {
 	shared = new_cache(MIB);
-	shared_fake = (struct fake){3, 5, 1000, 50000, -EBADMSG};
+	shared_fake = (struct fake){3, 5, 1000, SLEEPERS - 1, -EBADMSG};
 	failures = 0;
-	run_threads(16, get_shared, NULL);
-	CHECK_EQ_U(failures, 16);
-	CHECK(loads[5] < 16); /* 1, unless a thread was 50 ms late */
+	run_sleepers();
+	CHECK_EQ_U(failures, SLEEPERS);
+	CHECK_EQ_U(loads[5], 1);
 	CHECK(!cache_has(shared, 3, 5));
 	CHECK_EQ_U(usage(shared).bytes, 0);
 	shared_fake.fail = 0;
+	shared_fake.others = 0;
 	run_threads(1, get_shared, NULL);
 	CHECK(cache_has(shared, 3, 5));
 	cache_free(shared);
@@ -461,9 +521,9 @@ TEST(failure_reaches_all_and_is_not_kept)
 TEST(oversized_is_shared_by_those_who_wait)
 {
 	shared = new_cache(MIB);
-	shared_fake = (struct fake){3, 5, 3 * MIB, 50000, 0};
-	run_threads(16, get_shared, NULL);
-	CHECK(loads[5] < 16);
+	shared_fake = (struct fake){3, 5, 3 * MIB, SLEEPERS - 1, 0};
+	run_sleepers();
+	CHECK_EQ_U(loads[5], 1);
 	CHECK_EQ_U(usage(shared).bytes, 0);
 	CHECK_EQ_U(usage(shared).entries, 0);
 	cache_free(shared);
@@ -511,6 +571,8 @@ static int gated_load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 
 	(void)err;
 	inside_add(cost);
+	/* Only makes it likelier that too many would be inside at once, if they
+	 * could. */
 	usleep(2000);
 	atomic_fetch_sub(&inside, cost);
 	*out = buf_new(100, gauge);
@@ -605,14 +667,13 @@ TEST(loads_within_loads)
 /* ---- everything at once ---- */
 
 #define STRESS_KEYS 600
-#define STRESS_GETS 100000
 static void *stress(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)&seed;
 	struct cache *c = arg;
 	struct buf *held[4] = {NULL};
 
-	for (unsigned i = 0; i < STRESS_GETS; i++) {
+	for (unsigned i = 0; i < test_rounds(100000); i++) {
 		struct error err = {0};
 		struct fake f = {2, 0, 0, 0, 0};
 		struct buf *b;

@@ -34,6 +34,7 @@ static void wait_for_queue(pthread_t *t, void *(*fn)(void *), unsigned *arg)
 	pthread_mutex_unlock(&gate.lock);
 	CHECK_OK(pthread_create(t, NULL, fn, arg));
 	do {
+		/* It polls: only the queue ends the loop. */
 		usleep(100);
 		pthread_mutex_lock(&gate.lock);
 		now = gate.tail;

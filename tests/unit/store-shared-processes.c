@@ -138,7 +138,7 @@ TEST(killed_at_any_time)
 	struct seen s;
 	int status;
 
-	for (unsigned round = 0; round < 300; round++) {
+	for (unsigned round = 0; round < test_rounds(300); round++) {
 		unsigned i = round % 3;
 
 		if (pid[i]) {
@@ -150,6 +150,8 @@ TEST(killed_at_any_time)
 		pid[i] = fork();
 		if (pid[i] == 0)
 			read_until_killed(limit);
+		/* Any moment is as good as any other: what must hold holds
+		 * whenever the process is killed. */
 		usleep((useconds_t)(test_random() % 9000));
 		CHECK(look_locked().bytes <= limit + 3 * COST);
 	}
@@ -196,7 +198,10 @@ TEST(nobody_waits_for_the_stopped)
 	}
 	CHECK_EQ_I(waitpid(pid, &status, WUNTRACED), pid);
 	CHECK(WIFSTOPPED(status));
+	/* It is stopped for longer than any patience, so for this one. */
+	patience = 1000000;
 	sh = open_store(MIB);
+	patience = 0;
 	CHECK_EQ_U(look().parts, 1); /* it lives */
 	b = get(sh, 9);
 	CHECK(!is_mapped(b));

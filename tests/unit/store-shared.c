@@ -4,9 +4,8 @@
 
 #include <fcntl.h>
 
+#include "base/number.h"
 #include "store/shared_private.h"
-
-#define SECOND UINT64_C(1000000000)
 
 /* ---- keys ------------------------------------------------------------------ */
 
@@ -83,41 +82,33 @@ TEST(what_is_not_worth_it)
 
 TEST(a_file_just_written_is_not_kept)
 {
+	static const unsigned ages[] = {0, 2999, 3001}; /* milliseconds */
 	struct shared *sh = open_store(MIB);
 	struct fake f = {.index = 1};
 	struct error err = {0};
 	struct shared_key k;
+	struct stat st;
 	struct buf *b;
 
-	for (;;) {
-		uint64_t began = shared_now();
-		bool settled, mapped;
-
-		/* Its ctime, whatever else: a chmod will do. */
-		CHECK_OK(chmod(source, 0640));
+	/* Its ctime, whatever else: a chmod will do. */
+	CHECK_OK(chmod(source, 0640));
+	CHECK_OK(stat(source, &st));
+	for (unsigned i = 0; i < 3; i++) {
+		clock_stops(CLOCK_REALTIME,
+			    (int64_t)st.st_ctim.tv_sec * 1000000000 +
+				    st.st_ctim.tv_nsec +
+				    (int64_t)ages[i] * 1000000);
 		k = key_of(sh, 1);
-		settled = k.settled;
+		CHECK_EQ_U(k.settled, ages[i] > 3000);
 		shared_key_free(&k);
 		CHECK_OK(get_as(sh, &f, SIZE, &b, &err));
-		mapped = is_mapped(b);
+		CHECK_EQ_U(is_mapped(b), ages[i] > 3000);
 		check_bytes(b, 1);
 		buf_unref(b);
-		/* Who is held up that long has an old file. */
-		if (shared_now() - began > 2 * SECOND && (settled || mapped)) {
-			shared_close(sh);
-			clear();
-			sh = open_store(MIB);
-			continue;
-		}
-		CHECK(!settled);
-		CHECK(!mapped);
-		break;
+		CHECK_EQ_U(look().entries, ages[i] > 3000);
+		CHECK_EQ_U(look().parts, 0);
 	}
-	CHECK_EQ_U(look().entries + look().parts, 0);
-	sleep(4);
-	b = get(sh, 1);
-	CHECK(is_mapped(b));
-	buf_unref(b);
+	clock_runs(CLOCK_REALTIME);
 	shared_close(sh);
 	clear();
 }
@@ -384,6 +375,7 @@ TEST(full_of_what_is_in_use)
 		held[i] = get(sh, i);
 	CHECK(!shared_is_wanted(sh));
 	before = shared_now();
+	clock_stops(CLOCK_MONOTONIC, (int64_t)before);
 	b = get(sh, 20);
 	CHECK(!is_mapped(b));
 	CHECK_EQ_U(look().bytes, LIMIT);
@@ -391,20 +383,24 @@ TEST(full_of_what_is_in_use)
 	CHECK_EQ_U(counter_get(COUNT_SHARED_REFUSED), 1);
 	ledger_read(sh, &l);
 	CHECK(l.starved >= before);
-	CHECK(shared_is_wanted(sh) || shared_now() - before > 9 * SECOND);
+	CHECK(shared_is_wanted(sh));
 	buf_unref(b);
 	CHECK_EQ_U(atomic_load(&heap), 0);
 	buf_unref(held[7]);
 	/* Nothing is tried for a while. */
-	for (unsigned i = 0; i < 6000; i++) {
-		ledger_read(sh, &l);
-		if (l.next_scan <= shared_now() &&
-		    atomic_load(&sh->refuse_until) <= shared_now())
-			break;
-		usleep(10000);
-	}
+	b = get(sh, 20);
+	CHECK(!is_mapped(b));
+	buf_unref(b);
+	CHECK_EQ_U(counter_get(COUNT_SHARED_REFUSED), 2);
+	ledger_read(sh, &l);
+	CHECK(l.next_scan > before);
+	CHECK(atomic_load(&sh->refuse_until) > before);
+	clock_stops(CLOCK_MONOTONIC,
+		    (int64_t)max_u64(l.next_scan,
+				     atomic_load(&sh->refuse_until)));
 	b = get(sh, 20);
 	CHECK(is_mapped(b));
+	clock_runs(CLOCK_MONOTONIC);
 	buf_unref(b);
 	for (uint64_t i = 0; i < 20; i++) {
 		if (i != 7)

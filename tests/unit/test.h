@@ -74,6 +74,8 @@ TEST_MAYBE static inline void test_mem(const char *file, int line,
 {
 	const unsigned char *x = a, *y = b;
 
+	if (!n || !memcmp(a, b, n))
+		return;
 	for (size_t i = 0; i < n; i++)
 		if (x[i] != y[i])
 			test_fail(file, line,
@@ -102,15 +104,37 @@ TEST_MAYBE static inline bool test_has_tool(const char *name)
 	return system(cmd) == 0 || !test_lacks(name);
 }
 
-/* The next of a fixed sequence of random numbers, one sequence a thread. */
+/* Return the next of a fixed sequence of random numbers.  Each thread has its own,
+ * and that of main() begins anew with each test, so that a test has the same numbers
+ * when it is run alone. */
+#define TEST_SEED UINT64_C(88172645463325252)
+TEST_MAYBE static _Thread_local uint64_t test_random_state = TEST_SEED;
 TEST_MAYBE static inline uint64_t test_random(void)
 {
-	static _Thread_local uint64_t state = 88172645463325252u;
+	uint64_t x = test_random_state;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return test_random_state = x;
+}
+
+/* Return true if this is the full tier (contrib/check --full), or if the program was
+ * started by hand.  Exhaustive loops and grids belong there; the other tiers run a
+ * few cases of each kind. */
+TEST_MAYBE static inline bool test_full(void)
+{
+	const char *tier = getenv("TENSORFS_TIER");
+
+	return !tier || !strcmp(tier, "full");
+}
+/* Return how many random rounds to run: `n` in the full tier, a quarter of them (one
+ * at least) in the others and under sanitizers, which slow every round down. */
+TEST_MAYBE static inline unsigned test_rounds(unsigned n)
+{
+	if (test_full() && !getenv("TENSORFS_SANITIZED"))
+		return n;
+	return n / 4 ? n / 4 : 1;
 }
 
 /* The condition holds. */
@@ -147,6 +171,7 @@ TEST_MAYBE static inline bool test_wanted(const char *name)
 		if (!test_wanted(#name))        \
 			break;                  \
 		test_name = #name;              \
+		test_random_state = TEST_SEED;  \
 		test_##name();                  \
 		test_count++;                   \
 	} while (0)

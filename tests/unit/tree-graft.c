@@ -73,6 +73,7 @@ static int sprout_open(struct graft *g, struct tree **out, struct error *err)
 	struct tree_builder *b = tree_builder_new();
 
 	opened++;
+	/* Only makes it likelier that others want it meanwhile. */
 	usleep(1000);
 	if (failures_left) {
 		failures_left--;

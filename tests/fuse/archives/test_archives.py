@@ -22,7 +22,7 @@ import numpy as np
 import arc
 import lib
 import tree
-from arc import one, scratch, sh
+from arc import one, scratch, sh, some
 from checks import (Failure, check, equal, fails_with, flatten, note, read,
                     same_bytes)
 from heldlib import all_kept
@@ -264,17 +264,17 @@ def imagenet(sub):
 
 
 def nested(inner, outer):
-    """One kind in another."""
-    d = arc.data_tree()
+    """One kind in another; with the index only in the full tier, but for tar."""
+    d = arc.packed_tree()
     o = scratch("outer")
     pack(d, "in" + inner, o)
     text_file(o + "/plain", "plain")
     t = pack(o, "out" + outer)
-    for _ in range(2):
+    for _ in range(2 if lib.full() or outer == ".tar" else 1):
         with Mount(t, opts=R + ["--cache-size=24M"]) as m:
             p = inside(m, "in" + inner)
             tree.same(p, d, root=False)
-            tree.read_together(p, d, reads=20)
+            tree.read_together(p, d, reads=20 if lib.full() else 5)
             same_bytes(read(m / "plain"), b"plain", "plain")
 
 
@@ -397,7 +397,7 @@ def source_directory():
 
 
 def within():
-    for sub in ("", "train"):
+    for sub in some(("train", "")):
         one("imagenet:" + (sub or "root"), imagenet, sub)
     for inner, outer in ((".tar.gz", ".tar"), (".sqfs", ".tar"),
                          (".tar", ".tar.gz"), (".tar", ".tar.zst"),
@@ -416,7 +416,7 @@ def within():
 
 @functools.lru_cache(None)
 def commanded(name):
-    return pack(arc.data_tree(), name)
+    return pack(arc.packed_tree(), name)
 
 
 def names_below(d):
@@ -425,7 +425,7 @@ def names_below(d):
 
 
 def by_ls(name):
-    t, d = commanded(name), arc.data_tree()
+    t, d = commanded(name), arc.packed_tree()
     p = exits(tensorfs("ls", t), 0, "ls")
     equal(sorted(x.rstrip("/") for x in p.stdout.split()),
           sorted(os.listdir(d)), "ls")
@@ -450,7 +450,7 @@ def by_ls(name):
 
 
 def by_cat(name):
-    t, d = commanded(name), arc.data_tree()
+    t, d = commanded(name), arc.packed_tree()
     for f in ("c0/0000.bin", "big/text", "c4/0119.bin"):
         c = exits(tensorfs("cat", "%s:%s" % (t, f), text=False), 0, "cat")
         same_bytes(c.stdout, read(os.path.join(d, f)), "cat " + f)
@@ -460,7 +460,7 @@ def by_cat(name):
 
 def by_info(name):
     """Members, bytes, compression; of one member too."""
-    t, d = commanded(name), arc.data_tree()
+    t, d = commanded(name), arc.packed_tree()
     p = exits(tensorfs("info", t), 0, "info")
     check(len(p.stdout) > 40, "info: " + p.stdout)
     j = json.loads(exits(tensorfs("info", "--json", t), 0, "--json").stdout)
@@ -492,8 +492,15 @@ def warned():
     check(p.stdout.count("\n") > 1 and q.stdout, "info is one line")
 
 
+@functools.lru_cache(None)
+def texts():
+    return directory({"t%d" % i: arc.text(100000, i) for i in range(10)})
+
+
 def by_verify(name):
-    t = commanded(name)
+    """All is compressed: squashfs has no checksum of blocks that it stores as they
+    are, and a bit that flips there is not noticed."""
+    t = pack(texts(), name)
     exits(tensorfs("verify", t), 0, "verify")
     whole = bytearray(read(t))
     bad = os.path.join(scratch("bad"), name)
@@ -512,7 +519,7 @@ def by_stats(name):
         read(m / "c0/0000.bin")
         j = flatten(m.stats())
         check(any(isinstance(v, int) and v >= os.path.getsize(
-            arc.data_tree() + "/c0/0000.bin") for v in j.values()),
+            arc.packed_tree() + "/c0/0000.bin") for v in j.values()),
             "no bytes were served: %s" % j)
         for k in ("stats", "config", "version"):
             check(os.getxattr(m.path, "user.tensorfs." + k), k)
@@ -557,7 +564,7 @@ def in_run(name):
     p = tensorfs("run", commanded(name), "--", "sh", "-c", "ls {}/c0 | wc -l")
     if p.returncode == 2:
         return note("no `run` yet")
-    equal(p.stdout.strip(), str(len(os.listdir(arc.data_tree() + "/c0"))),
+    equal(p.stdout.strip(), str(len(os.listdir(arc.packed_tree() + "/c0"))),
           "ls in run")
 
 
@@ -591,7 +598,7 @@ print(h.hexdigest())
 
 def warm(name):
     """With the daemon stopped, a second pass over everything completes."""
-    want = run(PYTHON, "-c", EPOCH, arc.data_tree()).stdout
+    want = run(PYTHON, "-c", EPOCH, arc.packed_tree()).stdout
     with Mount(commanded(name)) as m:
         for left in (2, 1, 0):
             p = exits(run(PYTHON, "-c", EPOCH, m.path), 0, "first pass")
@@ -659,7 +666,7 @@ def image_folder(name):
 def epochs():
     for name in ("w.tar", "w.tar.gz", "w.tar.zst", "w.sqfs"):
         one("warm:" + name, warm, name)
-    for name in ("i.tar", "i.tar.zst", "i.sqfs"):
+    for name in some(("i.tar.zst", "i.tar", "i.sqfs")):
         one("torchvision:" + name, image_folder, name)
 
 

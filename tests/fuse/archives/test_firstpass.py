@@ -15,9 +15,9 @@ sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
 import arc
 import lib
 import stagelib
-from arc import one, scratch, sh
+from arc import one, scratch, sh, some
 from checks import check, equal, note, read, same_bytes
-from lib import Mount, exits, rss, run, tensorfs, wait_until
+from lib import Mount, exits, memory, run, tensorfs, wait_until
 
 MIB = 1 << 20
 FILES = 300
@@ -80,13 +80,14 @@ def in_threads(m, seeds):
 
 
 def not_decoded(m):
-    """Nothing, unless the kernel dropped pages before they were read: what is asked for
-    again may have to be decoded again."""
+    """Nothing was decoded.  Where memory is short, the kernel drops pages before they
+    are read, asks for them again, and they may have to be decoded again: then this
+    says nothing."""
     s = m.stats()
-    again = s["bytes_served"] - sum((len(b) + 4095) // 4096 * 4096
-                                    for b in truth.values())
-    check(s["chunks_decoded"] <= max(0, again) / 4096,
-          "%d chunks decoded, %d bytes asked for again" % (s["chunks_decoded"], again))
+    again = s["bytes_served"] - sum(map(len, truth.values()))
+    if again > 0:
+        return note("%d bytes were asked for again" % again)
+    equal(s["chunks_decoded"], 0, "chunks decoded")
 
 
 def decoded_once(t):
@@ -112,12 +113,12 @@ def beyond(m):
 
 def some_of_it(t):
     """Half of the cache holds a part only."""
-    for size in ("5M", "17M", "32M"):
+    for size in some(("17M", "5M", "32M")):
         with Mount(t, opts=("--index=none", "--cache-size=" + size)) as m:
             in_threads(m, range(2))
             check(m.stats()["chunks_decoded"] > 0, "all of it was kept in " + size)
             # Some are in use, and more while files are read ahead.
-            check(wait_until(lambda: beyond(m) <= 8 * MIB, 30), m.stats())
+            check(wait_until(lambda: beyond(m) <= 8 * MIB, 60), m.stats())
 
 
 def read_by_nobody(t):
@@ -126,11 +127,16 @@ def read_by_nobody(t):
         before = m.stats()
         check(before["cache_beside_bytes"] > 16 * MIB, before["cache_beside_bytes"])
         if not os.environ.get("TENSORFS_SANITIZED"):
-            check(rss(m.pid) < 64 * MIB + 64 * MIB, rss(m.pid))
+            check(memory(m.pid) < 64 * MIB + 64 * MIB, memory(m.pid))
         compare(m, ["0299", "0000"])
         after = m.stats()
         check(after["cache_beside_bytes"] < before["cache_beside_bytes"], after)
         check(after["cache_bytes"] > before["cache_bytes"], after)
+
+
+def within(m):
+    s = m.stats()
+    return max(s["cache_bytes"], s["cache_beside_bytes"]) <= s["cache_budget"]
 
 
 def family(pid):
@@ -143,9 +149,12 @@ def memory_of(pids):
     """What they take together, in bytes: what is shared counts once."""
     n = 0
     for pid in pids:
-        with open("/proc/%d/smaps_rollup" % pid) as f:
-            n += sum(int(line.split()[1]) * 1024 for line in f
-                     if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+        try:
+            with open("/proc/%d/smaps_rollup" % pid) as f:
+                n += sum(int(line.split()[1]) * 1024 for line in f
+                         if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # a helper that has ended takes nothing
     return n
 
 
@@ -155,9 +164,8 @@ def given_back(t):
     with Mount(t, opts=("--index=none", "--cache-size=48M")) as m:
         check(len(family(m.pid)) > 1, "a daemon without helpers")
         compare(m, sorted(truth, reverse=True))
-        s = m.stats()
-        for name in ("cache_bytes", "cache_beside_bytes"):
-            check(s[name] <= s["cache_budget"], s)
+        # What is in use, and read ahead, is given back when the last reader is done.
+        check(wait_until(lambda: within(m), 60), m.stats())
         compare(m, shuffled(5))
         if not os.environ.get("TENSORFS_SANITIZED"):
             used = memory_of(family(m.pid))
@@ -231,13 +239,12 @@ def in_a_group(t):
 
 def main():
     t = sources()
-    for ext in PACKERS:
+    for i, ext in enumerate(PACKERS):
         one("once:" + ext, decoded_once, t + "." + ext)
-        one("threads:" + ext, by_threads, t + "." + ext)
-        one("part:" + ext, some_of_it, t + "." + ext)
-        one("nobody:" + ext, read_by_nobody, t + "." + ext)
-        one("back:" + ext, given_back, t + "." + ext)
-    for ext in ("gz", "zst"):
+        for name, f in some((("threads:", by_threads), ("part:", some_of_it),
+                             ("nobody:", read_by_nobody), ("back:", given_back)), i):
+            one(name + ext, f, t + "." + ext)
+    for ext in some(("gz", "zst")):
         one("stage:" + ext, staged, t + "." + ext)
         one("group:" + ext, in_a_group, t + "." + ext)
         one("instead:" + ext, mounted_instead, t + "." + ext)

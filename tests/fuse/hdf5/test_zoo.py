@@ -240,8 +240,9 @@ def two_axes(src, z):
 
 
 def by_cat(m, src, z):
-    """`tensorfs cat` gives what the mount gives."""
-    for name, e in z.items():
+    """`tensorfs cat` gives what the mount gives.  It opens the whole file for each
+    name, so the standard tier asks for one data set in eight."""
+    for name, e in list(z.items())[::1 if lib.full() else 8]:
         if e.kind not in ("number", "string"):
             continue
         all_files = []

@@ -17,6 +17,7 @@ import numpy as np
 import lib
 from checks import check, equal, note, read, same_bytes
 from lib import TENSORFS, Missing, Mount, case, exits, run, tensorfs
+from packlib import peak
 from user import as_user
 
 SANITIZED = bool(os.environ.get("TENSORFS_SANITIZED"))
@@ -683,17 +684,7 @@ def full_disk():
     refused(1, "cannot write '%s.h5': " % top, top, preexec=tiny)
 
 
-# --- much data, little memory -----------------------------------------------------------
-
-def peak(*argv):
-    """Bytes that a command had resident at most.  It is started by a small process:
-    what is large counts as the child's until that has begun."""
-    p = run(sys.executable, "-c", "import os, subprocess, sys\n"
-            "p = subprocess.Popen(sys.argv[1:])\n"
-            "print(*os.wait4(p.pid, 0)[1:], sep='\\n')", *argv)
-    equal((p.returncode, p.stderr, p.stdout.split()[0]), (0, "", "0"), "pack")
-    return int(p.stdout.split("maxrss=")[1].split(",")[0]) * 1024
-
+# --- much data, little memory ---------------------------------------------------------
 
 @case
 def bounded_memory():

@@ -10,19 +10,18 @@ import shutil
 import signal
 import stat
 import struct
-import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
 
 import arc
 import lib
+import packlib
 import tree
 from arc import one, scratch, sh
 from checks import check, equal, note, read, same_bytes
-from lib import exits, run, tensorfs
+from lib import exits, tensorfs
 
 SECOND = 10**9
 XATTRS = ("user.", "trusted.") if lib.ROOT else ("user.",)
@@ -217,7 +216,7 @@ def formats():
     one("empty", empty)
 
 
-# --- metadata at its limits -------------------------------------------------------------
+# --- metadata at its limits -----------------------------------------------------------
 
 def attributes(n):
     """n different sets: tables of exactly one and two blocks of metadata, too."""
@@ -275,7 +274,7 @@ def metadata():
     one("ids:too-many", too_many_ids)
 
 
-# --- where bytes are ----------------------------------------------------------------------
+# --- where bytes are ------------------------------------------------------------------
 
 def made(files, top=None):
     top = top or scratch("files")
@@ -394,13 +393,10 @@ def large_holes():
             f.seek(64 << 30)
             f.write(b"12345")
     out = os.path.join(scratch("out"), "image.sqfs")
-    p = subprocess.Popen([lib.TENSORFS, "pack", "-q", "--block-size=4K",
-                          "--memory=64M", top, out])
-    _, status, usage = os.wait4(p.pid, 0)
-    p.returncode = os.waitstatus_to_exitcode(status)
-    equal(p.returncode, 0, "status")
+    used = packlib.peak(lib.TENSORFS, "pack", "-q", "--block-size=4K",
+                        "--memory=64M", top, out)
     if not os.environ.get("TENSORFS_SANITIZED"):
-        check(usage.ru_maxrss < 100 << 10, "%d KiB" % usage.ru_maxrss)
+        check(used < 100 << 20, "%d KiB" % (used >> 10))
     check(os.path.getsize(out) < 3 << 20, "the same file is in it once")
     with open(os.path.join(top, "h"), "wb") as f:
         f.truncate(9 << 40)
@@ -459,7 +455,7 @@ def layout():
     one("epoch", epoch)
 
 
-# --- what goes wrong --------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------
 
 def arguments():
     top = made({"f": b"x"})
@@ -497,16 +493,13 @@ def disk_full():
 
 
 def interrupted():
-    top = made({"%d" % i: arc.text(4 << 20, i) for i in range(4)})
-    for n, sig in enumerate((signal.SIGINT, signal.SIGTERM)):
+    """In the middle, before half of it is written."""
+    top = made({"%d" % i: noise(4 << 20, i) for i in range(4)})
+    for sig, after in ((signal.SIGINT, 1 << 16), (signal.SIGTERM, 4 << 20)):
         d = scratch("out")
-        p = subprocess.Popen(
-            [lib.TENSORFS, "pack", "-q", "--comp=xz:9", "--threads=1", top,
-             os.path.join(d, "image.sqfs")], stderr=subprocess.PIPE)
-        time.sleep(0.1 + n * 0.3)
-        p.send_signal(sig)
-        p.communicate(timeout=60)
-        check(p.returncode in (-sig, 128 + sig), "exit %d" % p.returncode)
+        check(packlib.interrupted(["-q", "--comp=xz:9", "--threads=1", top,
+                                   os.path.join(d, "image.sqfs")], d, sig, after),
+              "it was too fast, each time")
         equal(os.listdir(d), [], "what is left behind")
 
 

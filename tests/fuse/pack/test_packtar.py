@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """pack to tar: what GNU tar, bsdtar and Python take out of it is what was packed,
-and so is what we mount of it; the index beside it is the one that a mount would make."""
+and so is what we mount of it; the index beside it is the one that a mount makes."""
 import ctypes
 import grp
 import gzip

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
@@ -305,7 +304,7 @@ def force_while_it_is_written():
     equal(sorted(os.listdir(d)), ["r_00-04.h5", "r_04-08.h5", "r_ALL.h5"], "")
 
 
-# --- nothing is left --------------------------------------------------------------------
+# --- nothing is left ------------------------------------------------------------------
 
 def in_tmpfs(size, script, *args):
     """Output of a script in an empty directory of `size`, $1 and so on in it."""
@@ -353,13 +352,21 @@ def interrupted():
 
     def hidden():
         return [x[:10] for x in os.listdir(d)] == [".r_ALL.h5."]
+
+    def made(n):
+        """Are there n files in the directory that is not shown yet?"""
+        try:
+            return any(len(os.listdir(os.path.join(d, x))) >= n
+                       for x in os.listdir(d))
+        except OSError:
+            return True         # it has its names: this was too late
     for n, sig in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
                              signal.SIGKILL)):
         p = subprocess.Popen([TENSORFS, "create", d + "/r_{}.h5",
-                              "--shape=40000,3", "--block=1", "--dtype=f4"],
+                              "--shape=10000,3", "--block=1", "--dtype=f4"],
                              stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-        check(wait_until(lambda: os.listdir(d), 60, 0.005), "nothing is made")
-        time.sleep(0.05 * n)
+        check(wait_until(lambda: made(200 * n) or p.poll() is not None, 60, 0.001),
+              "nothing is made")
         stop(p, hidden)
         p.send_signal(sig)
         p.send_signal(signal.SIGCONT)

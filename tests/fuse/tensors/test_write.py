@@ -5,10 +5,10 @@ import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import termios
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
@@ -295,7 +295,7 @@ def a_mount_says_so():
         check((np.load(m / "data/array.npy") == a + 1).all(), "a new mount")
 
 
-# --- what is refused ---------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------
 
 @case
 def wrong_input():
@@ -423,7 +423,7 @@ def damaged_parts():
         nothing_beside(d)
 
 
-# --- others ----------------------------------------------------------------------------
+# --- others ---------------------------------------------------------------------------
 
 def catches(p, sig):
     """Does this process note the signal, which would have killed it at first?"""
@@ -431,6 +431,24 @@ def catches(p, sig):
         caught = [int(line.split()[1], 16) for line in f
                   if line.startswith("SigCgt:")]
     return bool(caught) and caught[0] >> sig - 1 & 1
+
+
+def waits_for_the_lock(p, part):
+    """Has it locked the part against others like it, and does it sleep until libhdf5,
+    which has it open for writing, lets go of it?"""
+    try:
+        with open("/proc/%d/wchan" % (child_of(p) or p.pid)) as f:
+            asleep = f.read() == "hrtimer_nanosleep"
+    except OSError:
+        return False    # it has ended
+    return asleep and locked_by_another(part)
+
+
+def locked_by_another(path):
+    with open(path, "rb") as f:
+        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        got = fcntl.fcntl(f, fcntl.F_OFD_GETLK, lock)
+    return struct.unpack("hhqqi4x", got)[0] != fcntl.F_UNLCK
 
 
 @case
@@ -442,11 +460,14 @@ def locks():
     with h5py.File(part, "r") as f:  # readers are not in the way
         write(part, npy("l", a), "--flag=OK")
         check(not f["data"][...].any(), "who has the old one open sees it")
+    inode = os.stat(part).st_ino
     with h5py.File(part, "r+") as f:
         f["data"][0] = 9
         p = subprocess.Popen([TENSORFS, "write", part, npy("l", a + 1)])
-        time.sleep(0.5)
+        check(lib.wait_until(lambda: p.poll() is not None or
+                             waits_for_the_lock(p, part), 60), "it does not wait")
         equal(p.poll(), None, "it waits for who writes it")
+        equal(os.stat(part).st_ino, inode, "inode of the part meanwhile")
     equal(p.wait(60), 0, "and goes on")
     data, flags = contents(main)
     check((data[:3] == a + 1).all(), "data")

@@ -65,13 +65,16 @@ class Round:
     def wait(self, p, k, r):
         """Some are killed anywhere, most where it matters: in the few milliseconds
         from the copy's beginning to its end."""
+        # These sleeps choose the moment at random.  A writer that has come further, or
+        # has ended, is as good: what is there must be right whenever it is killed.
         if r.random() < 0.3:
             time.sleep(r.random() * 0.06)
             return
         copy = os.path.join(self.d, "." + os.path.basename(self.part(k)) +
                             ".tensorfs-write")
-        lib.wait_until(lambda: os.path.exists(copy) or lib.zombie(p.pid), 5,
+        lib.wait_until(lambda: os.path.exists(copy) or lib.zombie(p.pid), 60,
                        0.0002)
+        # Chosen at random, as above.
         time.sleep(r.random() ** 2 * 0.004)
 
     def writer(self, seed):
@@ -132,7 +135,7 @@ def killed():
                    "--shape=%d,%d" % (BLOCKS * ROWS, WIDTH),
                    "--block=%d" % ROWS, "--chunk=1,%d" % WIDTH,
                    "--comp=none"), 0, "create")
-    rounds = 12 if os.environ.get("TENSORFS_SANITIZED") else ROUNDS
+    rounds = 12 if os.environ.get("TENSORFS_SANITIZED") else lib.rounds(ROUNDS)
     each = 3
     for n in range(1, rounds + 1):
         r = Round(d, main, n, each)

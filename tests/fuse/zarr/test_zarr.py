@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tensors and files as Zarr: read by zarr, dask and xarray, compared with h5py."""
 import errno
+import functools
 import itertools
 import json
 import os
@@ -89,6 +90,7 @@ SHAPES = {"full": ((8, 12), (4, 6)), "edge": ((10, 13), (4, 6)),
           "one": ((11,), (3,)), "cube": ((3, 14, 5), (2, 2, 5))}
 
 
+@functools.lru_cache(None)
 def matrix():
     """Filters x shapes x orders of bytes, some of the chunks missing."""
     path = path_of("matrix.h5")
@@ -264,6 +266,7 @@ def checksums_are_checked():
 # --- other layouts, types and shapes -----------------------------------------------
 
 
+@functools.lru_cache(None)
 def layouts():
     path = path_of("layouts.h5")
     x = numbers("f8", (100, 7, 3))
@@ -543,6 +546,7 @@ def attributes_and_dimensions():
 # --- a whole file ------------------------------------------------------------------
 
 
+@functools.lru_cache(None)
 def whole():
     path = path_of("whole.h5")
     with h5py.File(path, "w") as f:
