@@ -3,6 +3,7 @@
 #include "source/hdf5_type_private.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,12 +106,21 @@ struct float_format {
 	size_t size, precision, spos, epos, esize, msize, bias;
 	H5T_norm_t norm;
 };
-/* IEEE 754; x87's extended format as x86-64 stores it. */
+/*
+ * The types that NumPy has on this machine, smallest first.  Its longdouble is
+ * the C compiler's: x87's extended format on x86-64, IEEE 754's binary128 on
+ * aarch64.
+ */
 static const struct float_format float_formats[] = {
 	{"float16", 2, 16, 15, 10, 5, 10, 15, H5T_NORM_IMPLIED},
 	{"float32", 4, 32, 31, 23, 8, 23, 127, H5T_NORM_IMPLIED},
 	{"float64", 8, 64, 63, 52, 11, 52, 1023, H5T_NORM_IMPLIED},
-	{"longdouble", 16, 80, 79, 64, 15, 64, 16383, H5T_NORM_NONE}};
+#if LDBL_MANT_DIG == 64 && LDBL_MAX_EXP == 16384
+	{"longdouble", 16, 80, 79, 64, 15, 64, 16383, H5T_NORM_NONE},
+#elif LDBL_MANT_DIG == 113 && LDBL_MAX_EXP == 16384
+	{"longdouble", 16, 128, 127, 112, 15, 112, 16383, H5T_NORM_IMPLIED},
+#endif
+};
 /* NumPy has none of these. */
 static const struct float_format bit_formats[] = {
 	{"bfloat16", 2, 16, 15, 7, 8, 7, 127, H5T_NORM_IMPLIED},
@@ -171,12 +181,78 @@ static const char *bits_name(hid_t type)
 	return f ? f->name : NULL;
 }
 
+/* Bits behind the leading one, which some formats store. */
+static size_t fraction_bits(size_t msize, H5T_norm_t norm)
+{
+	return norm == H5T_NORM_IMPLIED ? msize : msize - 1;
+}
+
+/*
+ * Does `to` hold every value of a sound type, bit for bit?  The exponents of
+ * normal numbers go from 1 - bias to 2^esize - 2 - bias, and those of `to` must
+ * reach as far both ways; then numbers below the normal ones fit, too.
+ */
+static bool float_holds(const struct float_format *to, hid_t type)
+{
+	size_t spos, epos, esize, mpos, msize, bias = H5Tget_ebias(type);
+	int64_t top, bottom;
+
+	if (H5Tget_size(type) > to->size ||
+	    H5Tget_fields(type, &spos, &epos, &esize, &mpos, &msize) < 0 ||
+	    fraction_bits(msize, H5Tget_norm(type)) >
+		    fraction_bits(to->msize, to->norm) ||
+	    esize > to->esize || bias > INT32_MAX)
+		return false;
+	top = ((int64_t)1 << esize) - 2 - (int64_t)bias;
+	bottom = 1 - (int64_t)bias;
+	return top <= ((int64_t)1 << to->esize) - 2 - (int64_t)to->bias &&
+	       bottom >= 1 - (int64_t)to->bias;
+}
+
+size_t hdf5_type_float_room(hid_t type)
+{
+	size_t n = sizeof float_formats / sizeof *float_formats;
+	H5T_norm_t norm = H5Tget_norm(type);
+
+	/* The library stops the process when it converts any other kind. */
+	if (!hdf5_type_is_sound(type) ||
+	    (norm != H5T_NORM_IMPLIED && norm != H5T_NORM_NONE))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (float_holds(&float_formats[i], type))
+			return float_formats[i].size;
+	return 0;
+}
+
+/* No type of this machine holds it, or the library cannot convert it. */
+static int refuse_float(struct type_reader *r, hid_t type, struct element *e)
+{
+	size_t spos, epos, esize, mpos, msize;
+	char why[160];
+
+	if (!hdf5_type_is_sound(type) ||
+	    H5Tget_fields(type, &spos, &epos, &esize, &mpos, &msize) < 0)
+		return hdf5_type_refuse(r, e,
+					"a floating-point type with bits "
+					"outside of its bytes: damaged");
+	if (H5Tget_norm(type) == H5T_NORM_MSBSET)
+		return hdf5_type_refuse(r, e,
+					"a floating-point type whose highest "
+					"bit of the mantissa is always set, "
+					"which libhdf5 cannot convert");
+	snprintf(why, sizeof why,
+		 "%zu-bit float (exponent of %zu bits with bias %zu, mantissa "
+		 "of %zu bits): no NumPy type of this machine holds all its "
+		 "values",
+		 H5Tget_precision(type), esize, H5Tget_ebias(type), msize);
+	return hdf5_type_refuse(r, e, why);
+}
+
 int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
 {
 	size_t size = H5Tget_size(type), bits = H5Tget_precision(type);
 	const char *name = bits_name(type);
 	bool big = false;
-	hid_t native;
 
 	if (name) {
 		order_of(type, &big);
@@ -189,18 +265,9 @@ int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
 		serve(r, e, DTYPE_FLOAT, size, big);
 		return 0;
 	}
-	if (!hdf5_type_is_sound(type))
-		return hdf5_type_refuse(r, e,
-					"a floating-point type with bits "
-					"outside of its bytes: damaged");
-	native = H5Tget_native_type(type, H5T_DIR_ASCEND);
-	size = native < 0 ? 0 : H5Tget_size(native);
-	if (native >= 0)
-		H5Tclose(native);
-	if (size != 4 && size != 8 && size != 16)
-		return hdf5_type_refuse(r, e,
-					"a floating-point type that cannot be "
-					"converted");
+	size = hdf5_type_float_room(type);
+	if (!size)
+		return refuse_float(r, type, e);
 	convert(e, DTYPE_FLOAT, size);
 	return hdf5_type_say(r, e, "%zu-bit float, converted", bits);
 }

@@ -106,7 +106,7 @@ static int open_float(struct plan_node *n, hid_t type)
 	    H5Tequal(type, H5T_IEEE_F64LE) > 0)
 		return 0;
 	n->how = PLAN_BYTES;
-	if (n->size > PLAN_NUMBER_MAX || !hdf5_type_is_sound(type))
+	if (n->size > PLAN_NUMBER_MAX || !hdf5_type_float_room(type))
 		return 0;
 	return convert(n, type, H5Tcopy(H5T_NATIVE_LDOUBLE), PLAN_CONVERTED);
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""HDF5 files as programs other than h5py write them.
+
+What h5py reads from the file at test time is what the mount has to show.
+"""
+import io
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
+
+import h5py
+import numpy as np
+from h5py import h5d, h5p, h5s, h5t
+
+import lib
+from checks import check, equal, read, same_bytes
+from lib import Mount, case, exits, tensorfs
+
+work = None
+
+
+def path(name):
+    return os.path.join(work, name)
+
+
+def info(m, name):
+    return json.loads(read(m / (name + "/info.json")))
+
+
+def array(m, name):
+    return np.load(io.BytesIO(read(m / (name + "/array.npy"))))
+
+
+def same_array(m, name, want):
+    """Values and the size of their type; the order of bytes may differ."""
+    got = array(m, name)
+    want = want.astype(want.dtype.newbyteorder("<"))
+    equal(got.dtype, want.dtype, name + ": dtype")
+    same_bytes(got.tobytes(), want.tobytes(), name)
+
+
+def float_type(size, esize, msize, bias, at=0, norm=None, big=False):
+    """A sign, `esize` bits of exponent and `msize` of mantissa, from bit `at`."""
+    t = (h5t.IEEE_F64BE if big else h5t.IEEE_F64LE).copy()
+    if size > 8:
+        t.set_size(size)
+        t.set_precision(size * 8)
+    t.set_fields(at + esize + msize, at + msize, esize, at, msize)
+    t.set_ebias(bias)
+    if size <= 8:
+        t.set_precision(at + 1 + esize + msize)
+        t.set_size(size)
+    if norm is not None:
+        t.set_norm(norm)
+    return t
+
+
+FLOATS = {
+    # bytes, bits of exponent and mantissa, bias
+    "e11m20": (4, 11, 20, 1023),   # float32 would be inf, or lose small ones
+    "e5m26": (4, 5, 26, 15),       # float32 would lose bits
+    "e8m23_bias": (4, 8, 23, 100),  # reaches further than float32
+    "e8m23_same": (4, 8, 23, 127, 0),
+    "e5m10_bias": (2, 5, 10, 9),
+    "e6m9": (2, 6, 9, 31),
+    "e3m4": (1, 3, 4, 3),
+    "e9m14": (3, 9, 14, 255),
+    "e7m16": (3, 7, 16, 63),
+    "e11m48": (8, 11, 48, 1023, 4),
+    "e12m51": (8, 12, 51, 2047),   # float64 would be inf
+    "e5m58": (8, 5, 58, 15),       # float64 would lose bits
+}
+
+
+def float_patterns(size, esize, msize, at):
+    """Numbers of all kinds as integers: normal, below that, infinite, none."""
+    rng = np.random.default_rng(7)
+    top, ones = (1 << esize) - 1, (1 << msize) - 1
+    pairs = [(0, 0), (0, 1), (0, ones), (1, 0), (1, 1), (top // 2, 1),
+             (top - 1, ones), (top, 0), (top, 1 << (msize - 1))]
+    pairs += [(int(rng.integers(0, top)), int(rng.integers(0, 1 << msize)))
+              for _ in range(60)]
+    out = [(e << msize | m) << at for e, m in pairs]
+    sign = 1 << (at + esize + msize)
+    return [v.to_bytes(size, "little") for v in out + [v | sign for v in out]]
+
+
+@case
+def floats_in_a_type_that_holds_them():
+    src = path("floats.h5")
+    with h5py.File(src, "w") as f:
+        for name, (size, e, m, bias, *at) in FLOATS.items():
+            raws = float_patterns(size, e, m, *at or (0,))
+            t = float_type(size, e, m, bias, *at)
+            for chunks in (None, (50,)):
+                p = h5p.create(h5p.DATASET_CREATE)
+                n = name + ("_chunked" if chunks else "")
+                if chunks:
+                    p.set_chunk(chunks)
+                    p.set_deflate(1)
+                d = h5d.create(f.id, n.encode(), t,
+                               h5s.create_simple((len(raws),)), p)
+                d.write(h5s.ALL, h5s.ALL,
+                        np.frombuffer(b"".join(raws), "V%d" % size).copy(),
+                        mtype=t)
+    with Mount(src) as m, h5py.File(src) as f:
+        for n in f:
+            same_array(m, n, f[n][()])
+            check("converted" in info(m, n).get("stored_type", "") or
+                  n.startswith("e8m23_same"), n + ": stored_type")
+    exits(tensorfs("verify", src), 0, "verify")
+
+
+@case
+def floats_that_no_type_holds():
+    """binary128 on x86-64: said, and never rounded; in attributes as bytes."""
+    src = path("quad.h5")
+    t = float_type(16, 15, 112, 16383)
+    one = (16383 << 112 | 1).to_bytes(16, "little")
+    with h5py.File(src, "w") as f:
+        f["x"] = np.arange(3)
+        d = h5d.create(f.id, b"quad", t, h5s.create_simple((2,)))
+        d.write(h5s.ALL, h5s.ALL, np.frombuffer(one * 2, "V16").copy(),
+                mtype=t)
+        a = h5py.h5a.create(f["x"].id, b"quad", t, h5s.create(h5s.SCALAR))
+        a.write(np.frombuffer(one, "V16")[0:1].reshape(()).copy(), mtype=t)
+    with Mount(src) as m:
+        same_array(m, "x", np.arange(3))
+        if np.finfo(np.longdouble).nmant >= 112:
+            same_bytes(read(m / "quad/array.bin"), one * 2, "quad")
+            return
+        equal(os.listdir(m / "quad"), ["info.json"], "files of quad")
+        check("no NumPy type of this machine holds" in
+              info(m, "quad")["not_shown"], "not_shown")
+        equal(info(m, "x")["attributes"]["quad"], one.hex(), "attribute")
+    p = exits(tensorfs("verify", src), 0, "verify")
+    check("not checked: /quad" in p.stdout, "verify: " + p.stdout)
+
+
+# TAIL
+if __name__ == "__main__":
+    work = lib.setup()
+    lib.main()
