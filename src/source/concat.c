@@ -355,9 +355,11 @@ static int open_npy(const struct source_args *a, struct source **out,
 /* ---- which kind ---------------------------------------------------------- */
 
 /* The format of the first file. */
-static int first_format(const char *path, const struct source_ops **out,
-			struct error *err)
+static int first_format(const struct source_args *a,
+			const struct source_ops **out, struct error *err)
 {
+	const char *path = a->path;
+	struct source_args one = *a;
 	unsigned char head[SOURCE_HEAD];
 	cleanup_free char *name = NULL;
 	struct dirent **names = NULL;
@@ -380,7 +382,10 @@ static int first_format(const char *path, const struct source_ops **out,
 	got = fd < 0 ? -1 : read(fd, head, sizeof head);
 	if (got < 0)
 		return error_errno(err, -errno, "%s", name);
+	one.path = name;
 	*out = source_probe(head, (size_t)got, name);
+	if (!*out)
+		*out = source_probe_beyond(&one, head, (size_t)got);
 	return 0;
 }
 
@@ -388,7 +393,7 @@ int concat_open(const struct source_args *a, struct source **out,
 		struct error *err)
 {
 	const struct source_ops *ops = NULL;
-	int r = first_format(a->path, &ops, err);
+	int r = first_format(a, &ops, err);
 
 	*out = NULL;
 	if (r < 0) {

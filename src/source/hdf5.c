@@ -36,6 +36,20 @@ static int hdf5_probe(const unsigned char *head, size_t n, const char *path)
 	return 0;
 }
 
+/* The same beyond the bytes that a probe is given. */
+bool hdf5_is_behind(const struct backing *b)
+{
+	unsigned char magic[8];
+
+	for (uint64_t at = 512; at <= b->size && sizeof magic <= b->size - at;
+	     at *= 2)
+		if (at + sizeof magic > SOURCE_HEAD &&
+		    backing_read(b, at, magic, sizeof magic, NULL) == 0 &&
+		    hdf5_probe(magic, sizeof magic, NULL) == 100)
+			return true;
+	return false;
+}
+
 static void hdf5_close(struct source *source)
 {
 	struct hdf5_source *s = (struct hdf5_source *)source;

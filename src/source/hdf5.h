@@ -270,6 +270,10 @@ void hdf5_trial_beat(void);
  * dataset, for which s->file is made. */
 hdf5_walk hdf5_walk_file, hdf5_concat_walk;
 
+/* Is it an HDF5 file behind a user block of SOURCE_HEAD bytes or more?  Reads 8
+ * bytes at each power of two. */
+bool hdf5_is_behind(const struct backing *b);
+
 /* Operations of a tensor that is read from HDF5; no lock is wanted. */
 extern const struct tensor_ops hdf5_tensor_ops;
 extern const struct source_ops source_hdf5;

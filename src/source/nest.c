@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "source/bundles.h"
+#include "source/hdf5.h"
 #include "source/zarr.h"
 #include "tree/graft.h"
 
@@ -225,6 +226,9 @@ static enum looks looks_like(struct candidate *c, bool read)
 	if (backing_read(&c->bytes, 0, head, n, NULL) < 0)
 		return LOOKS_NOTHING;
 	c->ops = source_probe(head, n, c->path);
+	if (!c->ops && has_suffix(c->path, hdf5_suffixes) &&
+	    hdf5_is_behind(&c->bytes))
+		c->ops = &source_hdf5;
 	return !c->ops           ? LOOKS_NOTHING
 	       : c->ops->archive ? LOOKS_ARCHIVE
 				 : LOOKS_HDF5;

@@ -129,9 +129,9 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 	return best;
 }
 
-/* A format that is known by the end of a file. */
-static const struct source_ops *probe_end(const struct source_args *a,
-					  const unsigned char *head, size_t n)
+const struct source_ops *source_probe_beyond(const struct source_args *a,
+					     const unsigned char *head,
+					     size_t n)
 {
 	struct backing b;
 	uint32_t file;
@@ -144,7 +144,9 @@ static const struct source_ops *probe_end(const struct source_args *a,
 		    backing_file(&b, a->handles, a->pinner, file, 0, NULL) < 0)
 			return NULL;
 	}
-	return zip_is_behind(&b, head, n) ? &source_zip : NULL;
+	return zip_is_behind(&b, head, n) ? &source_zip
+	       : hdf5_is_behind(&b)       ? &source_hdf5
+					  : NULL;
 }
 
 /* Options of one family of formats, given for the other. */
@@ -240,7 +242,7 @@ int source_open(const struct source_args *a, struct source **out,
 		return r;
 	ops = source_probe(head, n, a->path);
 	if (!ops)
-		ops = probe_end(a, head, n);
+		ops = source_probe_beyond(a, head, n);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	r = check_options(ops, a, err);
@@ -267,7 +269,7 @@ static int load_archive(const struct source_args *a, struct source **out,
 		return r;
 	ops = source_probe(head, n, a->path);
 	if (!ops)
-		ops = probe_end(a, head, n);
+		ops = source_probe_beyond(a, head, n);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	if (!ops->archive)

@@ -141,6 +141,35 @@ def floats_that_no_type_holds():
     check("not checked: /quad" in p.stdout, "verify: " + p.stdout)
 
 
+@case
+def user_blocks_of_any_length():
+    """HDF5 looks for the superblock at 0 and at each power of two from 512 on."""
+    d = path("blocks")
+    os.mkdir(d)
+    for size in (512, 8192, 16384, 32768, 1 << 20):
+        src = os.path.join(d, "b%d.h5" % size)
+        with h5py.File(src, "w", userblock_size=size) as f:
+            f["x"] = np.arange(size, size + 7)
+            f.create_dataset("c", data=np.arange(50), chunks=(10,),
+                             compression="gzip")
+        with open(src, "r+b") as f:
+            f.write(b"SIMPLE  =                    T")
+        exits(tensorfs("verify", src), 0, "verify, block of %d" % size)
+        with Mount(src) as m:
+            same_array(m, "x", np.arange(size, size + 7))
+            same_array(m, "c", np.arange(50))
+    # In a directory, and as parts of one tensor.
+    with Mount(d, opts=["recursive"]) as m:
+        same_array(m, "b32768.h5/x", np.arange(32768, 32768 + 7))
+    one = path("one")
+    os.mkdir(one)
+    for i in range(2):
+        with h5py.File(one + "/p%d.h5" % i, "w", userblock_size=32768) as f:
+            f["x"] = np.arange(4) + 4 * i
+    with Mount(one, opts=["concat=0"]) as m:
+        same_array(m, "x", np.arange(8))
+
+
 # TAIL
 if __name__ == "__main__":
     work = lib.setup()
