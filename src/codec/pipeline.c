@@ -104,7 +104,7 @@ static void name_filter(struct pipeline_filter *f, const char *file_name)
 }
 
 /*
- * Only filters that we cannot decode have more values than we hold (nbit of a
+ * Only filters that we do not decode have more values than we hold (nbit of a
  * compound type).  Two such pipelines must not be taken for equal by their
  * beginnings, so the last value we hold becomes a hash (FNV-1a) of the rest.
  */
@@ -123,32 +123,46 @@ static void keep_params(struct codec_params *p, const uint32_t *cd, unsigned n)
 	p->cd[CODEC_CD_MAX - 1] = hash;
 }
 
-int pipeline_add(struct pipeline *p, uint32_t id, const char *file_name,
-		 const uint32_t *cd, unsigned n_cd, uint32_t elem_size,
-		 struct error *err)
+int pipeline_add_undecoded(struct pipeline *p, uint32_t id,
+			   const char *file_name, const uint32_t *cd,
+			   unsigned n_cd, uint32_t elem_size, struct error *err)
 {
-	struct pipeline_filter f;
-	int r;
+	struct pipeline_filter *f = &p->filter[p->n];
 
 	if (p->n >= PIPELINE_MAX)
 		return error_set(err, -EBADMSG,
 				 "pipeline: more than %d filters",
 				 PIPELINE_MAX);
-	memset(&f, 0, sizeof f);
-	f.id = id;
-	f.codec = codec_by_id(id);
-	name_filter(&f, file_name);
-	if (f.codec && n_cd > CODEC_CD_MAX)
-		return error_set(err, -EBADMSG, "%s: %u parameters", f.name,
-				 n_cd);
-	keep_params(&f.params, cd, n_cd);
-	f.params.elem_size = elem_size;
-	if (f.codec && f.codec->check) {
-		r = f.codec->check(&f.params, err);
-		if (r < 0)
+	memset(f, 0, sizeof *f);
+	f->id = id;
+	f->codec = codec_by_id(id);
+	name_filter(f, file_name);
+	f->codec = NULL;
+	keep_params(&f->params, cd, n_cd);
+	f->params.elem_size = elem_size;
+	p->n++;
+	return 0;
+}
+
+int pipeline_add(struct pipeline *p, uint32_t id, const char *file_name,
+		 const uint32_t *cd, unsigned n_cd, uint32_t elem_size,
+		 struct error *err)
+{
+	const struct codec *codec =
+		n_cd > CODEC_CD_MAX ? NULL : codec_by_id(id);
+	int r = pipeline_add_undecoded(p, id, file_name, cd, n_cd, elem_size,
+				       err);
+
+	if (r < 0 || !codec)
+		return r;
+	if (codec->check) {
+		r = codec->check(&p->filter[p->n - 1].params, err);
+		if (r < 0) {
+			p->n--;
 			return r;
+		}
 	}
-	p->filter[p->n++] = f;
+	p->filter[p->n - 1].codec = codec;
 	return 0;
 }
 

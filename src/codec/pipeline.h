@@ -21,10 +21,16 @@ struct pipeline {
 
 /* Append filter `id` (in writing order).  `file_name` is the comment the file
  * holds, may be NULL.  -EBADMSG: bad parameters or too many filters.  A filter
- * without decoder is accepted: decoding then fails unless it is skipped. */
+ * without decoder is accepted: decoding then fails unless it is skipped.  So is
+ * one with more than CODEC_CD_MAX parameters, which none of our decoders takes. */
 int pipeline_add(struct pipeline *p, uint32_t id, const char *file_name,
 		 const uint32_t *cd, unsigned n_cd, uint32_t elem_size,
 		 struct error *err);
+/* The same without our decoder, whether or not we have one. */
+int pipeline_add_undecoded(struct pipeline *p, uint32_t id,
+			   const char *file_name, const uint32_t *cd,
+			   unsigned n_cd, uint32_t elem_size,
+			   struct error *err);
 /* The first filter that we cannot undo and `skip_mask` does not skip, or NULL.*/
 const struct pipeline_filter *pipeline_missing(const struct pipeline *p,
 					       uint32_t skip_mask);

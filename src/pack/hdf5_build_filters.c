@@ -87,6 +87,13 @@ int build_filters(hid_t dcpl, const struct pipeline *p, struct error *err)
 		unsigned cd[CODEC_CD_MAX];
 		char why[256];
 
+		/* The last one that is kept may stand for others: see
+		 * pipeline.c, keep_params. */
+		if (!f->codec && n == CODEC_CD_MAX)
+			return error_set(err, -ENOTSUP,
+					 "filter %s has too many parameters to "
+					 "be copied (%d or more)",
+					 f->name, CODEC_CD_MAX);
 		for (size_t k = 0; k < n; k++)
 			cd[k] = f->params.cd[k];
 		if ((f->id < H5Z_FILTER_RESERVED || (c && c->encode) ||

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/number.h"
 #include "source/hdf5.h"
 #include "source/hdf5_mapping.h"
@@ -127,31 +128,42 @@ static int read_fill(hid_t dcpl, hid_t file_type, const struct hdf5_type *is,
 
 /* ---- chunked ------------------------------------------------------------- */
 
-/* A filter that we cannot undo, but the library can with what it has loaded or
- * finds among its plugins.  (More parameters than we keep: nobody's decoder but
- * its own.) */
+/* A filter message has 16 bits for the number of its parameters. */
+#define FILTER_PARAMETERS_MAX 65535u
+
+/*
+ * A filter that we cannot undo, but the library can: with what it has loaded, or
+ * finds among its plugins.  One with more parameters than our decoders take (n-bit
+ * for a structure of 5 members has 36) is the library's, too.
+ */
 static int add_filter(hid_t dcpl, unsigned i, uint32_t elem,
 		      struct hdf5_description *d, struct error *err)
 {
-	unsigned cd[CODEC_CD_MAX] = {0}, flags = 0;
-	size_t n = CODEC_CD_MAX;
+	cleanup_free unsigned *cd = NULL;
+	unsigned flags = 0;
+	size_t n = 0, room;
 	char name[64] = "";
-	struct pipeline_filter *f;
-	H5Z_filter_t id = H5Pget_filter2(dcpl, i, &flags, &n, cd, sizeof name,
-					 name, NULL);
+	H5Z_filter_t id =
+		H5Pget_filter2(dcpl, i, &flags, &n, NULL, 0, NULL, NULL);
 	int r;
 
-	if (id < 0)
+	room = n;
+	if (id >= 0 && n <= FILTER_PARAMETERS_MAX) {
+		cd = calloc(n + 1, sizeof *cd);
+		if (!cd)
+			return error_set(err, -ENOMEM, "out of memory");
+		id = H5Pget_filter2(dcpl, i, &flags, &n, cd, sizeof name, name,
+				    NULL);
+	}
+	if (id < 0 || !cd || n != room)
 		return error_set(err, -EIO, "filter %u cannot be read", i);
 	name[sizeof name - 1] = '\0';
-	r = pipeline_add(&d->pipeline, (uint32_t)id, name, cd,
-			 (unsigned)min_u64(n, CODEC_CD_MAX), elem, err);
+	r = pipeline_add(&d->pipeline, (uint32_t)id, name, cd, (unsigned)n,
+			 elem, err);
 	if (r < 0)
 		return r;
-	f = &d->pipeline.filter[d->pipeline.n - 1];
-	if (n > CODEC_CD_MAX)
-		f->codec = NULL;
-	if (!f->codec && H5Zfilter_avail(id) > 0)
+	if (!d->pipeline.filter[d->pipeline.n - 1].codec &&
+	    H5Zfilter_avail(id) > 0)
 		d->by_library = 1;
 	return 0;
 }

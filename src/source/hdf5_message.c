@@ -149,14 +149,12 @@ static bool rebuild_pipeline(struct pipeline *p, struct error *err)
 	memset(p, 0, sizeof *p);
 	for (unsigned i = 0; ok && i < is->n; i++) {
 		struct pipeline_filter *f = &is->filter[i];
-		bool ours = f->codec != NULL;
 
 		f->name[sizeof f->name - 1] = '\0';
 		ok = f->params.n <= CODEC_CD_MAX &&
-		     pipeline_add(p, f->id, f->name, f->params.cd, f->params.n,
-				  f->params.elem_size, err) == 0;
-		if (ok && !ours)
-			p->filter[i].codec = NULL;
+		     (f->codec ? pipeline_add : pipeline_add_undecoded)(
+			     p, f->id, f->name, f->params.cd, f->params.n,
+			     f->params.elem_size, err) == 0;
 	}
 	return ok;
 }

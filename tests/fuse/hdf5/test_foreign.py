@@ -170,6 +170,28 @@ def user_blocks_of_any_length():
         same_array(m, "x", np.arange(8))
 
 
+@case
+def n_bit_of_structures():
+    """5 members have 36 parameters, more than our own decoder takes."""
+    src = path("nbit.h5")
+    with h5py.File(src, "w") as f:
+        for n in (4, 5, 40):
+            dt = np.dtype([("m%d" % i, "<i4") for i in range(n)])
+            p = h5p.create(h5p.DATASET_CREATE)
+            p.set_chunk((3,))
+            p.set_filter(h5py.h5z.FILTER_NBIT, h5py.h5z.FLAG_OPTIONAL, ())
+            d = h5d.create(f.id, b"c%d" % n, h5t.py_create(dt),
+                           h5s.create_simple((7,)), p)
+            a = np.zeros(7, dt)
+            for i, k in enumerate(dt.names):
+                a[k] = np.arange(7) * 1000 - i
+            d.write(h5s.ALL, h5s.ALL, a)
+    exits(tensorfs("verify", src), 0, "verify")
+    with Mount(src) as m, h5py.File(src) as f:
+        for n in f:
+            same_bytes(array(m, n).tobytes(), f[n][()].tobytes(), n)
+
+
 # TAIL
 if __name__ == "__main__":
     work = lib.setup()
