@@ -40,7 +40,7 @@ enum {
 	CD_ELEMENTS,
 	CD_CLASS,
 	CD_SIZE,
-	CD_SIGN,
+	CD_SIGN, /* of integers; of floats libhdf5 leaves any number there */
 	CD_ORDER,
 	CD_HAS_FILL,
 	CD_FILL, /* up to three values, lowest bytes first */
@@ -72,6 +72,11 @@ static int check_integer(const struct codec_params *p, struct error *err)
 {
 	uint32_t size = p->cd[CD_SIZE], factor = p->cd[CD_SCALE_FACTOR];
 
+	if (p->cd[CD_SIGN] > 1)
+		return error_set(err, -EBADMSG,
+				 "scaleoffset: sign %u of integers is neither "
+				 "0 nor 1",
+				 p->cd[CD_SIGN]);
 	if (p->cd[CD_SCALE_TYPE] != SCALE_INTEGER)
 		return error_set(err, -EBADMSG,
 				 "scaleoffset: no scale type of integers is %u",
@@ -110,13 +115,13 @@ static int scaleoffset_check(const struct codec_params *p, struct error *err)
 				 p->n, (unsigned)CD_COUNT);
 	if (scaleoffset_is_identity(p))
 		return 0;
-	if (p->cd[CD_CLASS] > CLASS_FLOAT || p->cd[CD_SIGN] > 1 ||
-	    p->cd[CD_ORDER] > 1 || p->cd[CD_HAS_FILL] > 1)
+	if (p->cd[CD_CLASS] > CLASS_FLOAT || p->cd[CD_ORDER] > 1 ||
+	    p->cd[CD_HAS_FILL] > 1)
 		return error_set(err, -EBADMSG,
-				 "scaleoffset: class %u, sign %u, byte order "
-				 "%u and fill value %u are not all 0 or 1",
-				 p->cd[CD_CLASS], p->cd[CD_SIGN],
-				 p->cd[CD_ORDER], p->cd[CD_HAS_FILL]);
+				 "scaleoffset: class %u, byte order %u and "
+				 "fill value %u are not all 0 or 1",
+				 p->cd[CD_CLASS], p->cd[CD_ORDER],
+				 p->cd[CD_HAS_FILL]);
 	return p->cd[CD_CLASS] == CLASS_FLOAT ? check_float(p, err)
 					      : check_integer(p, err);
 }

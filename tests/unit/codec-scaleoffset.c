@@ -126,7 +126,8 @@ TEST(golden_floats)
 		single = {.n = 20, .cd = {0, 2, 45, 1, 4, 0, 0, 1, 0xbf800000}},
 		hundreds = {.n = 20,
 			    .cd = {0, (uint32_t)-2, 45, 1, 8, 0, 1, 1}},
-		nan = {.n = 20, .cd = {0, 1, 4, 1, 8, 0, 1, 1}};
+		/* (the sign of floats is any number) */
+		nan = {.n = 20, .cd = {0, 1, 4, 1, 8, 148433160, 1, 1}};
 	unsigned char plain[45 * 8];
 	const struct codec_test rows[] = {
 		{CODEC, &single, float32, sizeof float32, float32_plain,

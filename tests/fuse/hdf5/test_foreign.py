@@ -192,6 +192,28 @@ def n_bit_of_structures():
             same_bytes(array(m, n).tobytes(), f[n][()].tobytes(), n)
 
 
+@case
+def scale_offset_with_a_stray_sign():
+    """The sign is for integers; libhdf5 leaves anything in it for floats."""
+    src = path("sofloat.h5")
+    with h5py.File(src, "w") as f:
+        p = h5p.create(h5p.DATASET_CREATE)
+        p.set_chunk((4,))
+        p.set_filter(h5py.h5z.FILTER_SCALEOFFSET, h5py.h5z.FLAG_OPTIONAL,
+                     (0, 2) + (0,) * 18)
+        d = h5d.create(f.id, b"x", h5t.IEEE_F64LE, h5s.create_simple((4,)), p)
+        d.write(h5s.ALL, h5s.ALL, np.array([1.25, 2.5, 3.75, 100]))
+    with open(src, "r+b") as f:
+        b = f.read()
+        at = b.find(np.array([0, 2, 4, 1, 8, 0], "<u4").tobytes())
+        check(at > 0, "the parameters are not where they were")
+        f.seek(at + 20)
+        f.write(np.array([148433160], "<u4").tobytes())
+    exits(tensorfs("verify", src), 0, "verify")
+    with Mount(src) as m, h5py.File(src) as f:
+        same_array(m, "x", f["x"][()])
+
+
 # TAIL
 if __name__ == "__main__":
     work = lib.setup()
