@@ -91,6 +91,20 @@ static int read_cycle(struct walk *w, const struct group *in, const char *name,
 
 /* ---- groups -------------------------------------------------------------- */
 
+/* It costs this group, not the file. */
+static int list_too_deep(struct walk *w, const struct group *in,
+			 const char *name, const char *path)
+{
+	char why[160];
+
+	snprintf(why, sizeof why,
+		 "groups nested deeper than %d are not shown; the option "
+		 "dataset=PATH of this group mounts it by itself",
+		 DEPTH_MAX);
+	log_warn("%s: group %s: %s", w->s->path, path, why);
+	return hdf5_publish_listed(w, in, name, -ENOTSUP, why);
+}
+
 /* A group is entered: its directory, its members. */
 static int enter_group(struct walk *w, const struct group *in, const char *name,
 		       const struct target *t, const char *path, haddr_t addr)
@@ -99,8 +113,7 @@ static int enter_group(struct walk *w, const struct group *in, const char *name,
 	int r;
 
 	if (w->depth == DEPTH_MAX)
-		return error_set(w->err, -ENOTSUP,
-				 "groups are nested deeper than %d", DEPTH_MAX);
+		return list_too_deep(w, in, name, path);
 	g.id = H5Gopen2(t->from, t->name, H5P_DEFAULT);
 	if (g.id < 0) {
 		log_warn("%s: group %s cannot be opened", w->s->path, path);
@@ -289,9 +302,7 @@ static int read_external(struct walk *w, const struct group *in,
 
 static int read_link(struct walk *w, const struct group *in, struct link *link)
 {
-	if (++w->objects > OBJECTS_MAX)
-		return error_set(w->err, -ENOTSUP, "more than %u objects",
-				 OBJECTS_MAX);
+	w->objects++;
 	hdf5_trial_beat();
 	switch (link->type) {
 	case H5L_TYPE_HARD:
@@ -358,6 +369,33 @@ static int list_lost(struct walk *w, const struct group *g)
 	return hdf5_publish_listed(w, g, "(unreadable)", -EIO, why);
 }
 
+/* The rest of a group, when the file has had its share of the tree. */
+static int list_rest(struct walk *w, const struct group *g)
+{
+	char why[160];
+
+	snprintf(why, sizeof why,
+		 "the file has more than %u objects; the option dataset=PATH "
+		 "of a group mounts that group by itself",
+		 OBJECTS_MAX);
+	log_warn("%s: group %s is not listed to its end: %s", w->s->path,
+		 *g->path ? g->path : "/", why);
+	return hdf5_publish_listed(w, g, "(not listed)", -ENOTSUP, why);
+}
+
+/* Each member becomes an entry. */
+static int read_links(struct walk *w, const struct group *g, struct links *l)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->v.n && !r; i++) {
+		if (w->objects >= OBJECTS_MAX)
+			return list_rest(w, g);
+		r = read_link(w, g, &l->v.at[i]);
+	}
+	return r;
+}
+
 /* The root has it, unless a member has its name. */
 static bool has_merged(const struct walk *w, const struct group *g)
 {
@@ -400,8 +438,8 @@ int hdf5_walk_group(struct walk *w, const struct group *group)
 			 &l) >= 0;
 	with.labels = &labels;
 	r = look_for_labels(w, g, &l, &labels);
-	for (size_t i = 0; i < l.v.n && !r; i++)
-		r = read_link(w, g, &l.v.at[i]);
+	if (!r)
+		r = read_links(w, g, &l);
 	if (!all && !r)
 		r = list_lost(w, g);
 	connect_flags(&l);

@@ -159,14 +159,14 @@ def user_blocks_of_any_length():
             same_array(m, "x", np.arange(size, size + 7))
             same_array(m, "c", np.arange(50))
     # In a directory, and as parts of one tensor.
-    with Mount(d, opts=["recursive"]) as m:
+    with Mount(d, opts=["-o", "recursive"]) as m:
         same_array(m, "b32768.h5/x", np.arange(32768, 32768 + 7))
     one = path("one")
     os.mkdir(one)
     for i in range(2):
         with h5py.File(one + "/p%d.h5" % i, "w", userblock_size=32768) as f:
             f["x"] = np.arange(4) + 4 * i
-    with Mount(one, opts=["concat=0"]) as m:
+    with Mount(one, opts=["-o", "concat=0"]) as m:
         same_array(m, "x", np.arange(8))
 
 
@@ -212,6 +212,29 @@ def scale_offset_with_a_stray_sign():
     exits(tensorfs("verify", src), 0, "verify")
     with Mount(src) as m, h5py.File(src) as f:
         same_array(m, "x", f["x"][()])
+
+
+@case
+def groups_nested_too_deeply():
+    src = path("deep.h5")
+    with h5py.File(src, "w") as f:
+        g = f
+        for _ in range(150):
+            g = g.create_group("g")
+        g["x"] = np.arange(3)
+        f["top"] = np.arange(4)
+        f["g/beside"] = np.arange(5)
+    with Mount(src) as m:
+        same_array(m, "top", np.arange(4))
+        same_array(m, "g/beside", np.arange(5))
+        last = "/".join(["g"] * 100)
+        equal(os.listdir(m / last), ["info.json"], "the group at the limit")
+        check("nested deeper than 100" in info(m, last)["not_shown"],
+              "not_shown")
+    p = exits(tensorfs("verify", src), 0, "verify")
+    check("not checked: /g/g" in p.stdout, "verify: " + p.stdout)
+    with Mount(src, opts=["-o", "dataset=/" + last]) as m:
+        same_array(m, "/".join(["g"] * 50) + "/x", np.arange(3))
 
 
 # TAIL
