@@ -38,19 +38,62 @@ static void verify_link(struct verify *v, const struct tree *t,
 	}
 }
 
-void verify_links(struct verify *v, const struct tree *t,
-		  const struct node *dir, unsigned depth)
+/* What the source says of a directory; NULL: nothing, or `err` is set. */
+static char *about_of(const struct node *dir, struct error *err)
+{
+	struct tensor *t = dir->files ? tensor_of_files(dir->files) : NULL;
+
+	if (t)
+		return t->why_not || !t->ops->about ? NULL
+						    : t->ops->about(t, err);
+	return dir->files && dir->files->ops->about
+		       ? dir->files->ops->about(dir->files, dir->node, err)
+		       : NULL;
+}
+
+static void verify_attributes(struct verify *v, const struct tree *t,
+			      const struct node *dir)
+{
+	struct error err = {0};
+	char path[PATH_MAX];
+	cleanup_free char *text = about_of(dir, &err);
+	json_t *about = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+	const char *name;
+	json_t *why;
+
+	if (tree_path(t, dir->ino, path, sizeof path) < 0)
+		snprintf(path, sizeof path, "(a path that is too long)");
+	/* What is not there any more was said when its data were read. */
+	if (!text && err.code && err.code != -ENODATA && err.code != -ESTALE)
+		verify_bad(v, path, err.code, err.text);
+	json_object_foreach(json_object_get(about, "unreadable_attributes"),
+			    name, why)
+	{
+		cleanup_free char *whole = NULL;
+
+		if (asprintf(&whole, "%s@%s", path, name) < 0)
+			whole = NULL;
+		verify_bad(v, whole ? whole : path, -EIO,
+			   json_string_value(why));
+	}
+	json_decref(about);
+}
+
+void verify_beside(struct verify *v, const struct tree *t,
+		   const struct node *dir, unsigned depth)
 {
 	char name[FILES_NAME_MAX + 1];
 	struct node n;
 
+	if (dir->type == S_IFDIR)
+		verify_attributes(v, t, dir);
 	if (dir->type != S_IFDIR || (dir->files && tensor_of_files(dir->files)))
 		return;
 	for (uint64_t i = 0;
 	     depth < 128 && !tree_entry(t, dir->ino, i, &n, name, sizeof name);
 	     i++) {
 		if (n.type == S_IFDIR && !n.node)
-			verify_links(v, t, &n, depth + 1);
+			verify_beside(v, t, &n, depth + 1);
 		if (n.type == S_IFLNK)
 			verify_link(v, t, &n);
 	}

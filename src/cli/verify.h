@@ -38,9 +38,10 @@ int verify_tensor(void *v, struct tensor *t);
  * front of names of members. */
 int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 		const struct node *top, const char *prefix, unsigned depth);
-/* Links of an HDF5 file that lead nowhere, in directory `dir`. */
-void verify_links(struct verify *v, const struct tree *t,
-		  const struct node *dir, unsigned depth);
+/* What else there is in and below directory `dir`: links that lead nowhere,
+ * attributes that cannot be read. */
+void verify_beside(struct verify *v, const struct tree *t,
+		   const struct node *dir, unsigned depth);
 /* Fill in v->check. */
 void verify_source_init(struct verify *v);
 /* So many bytes are done. */

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "pack/hdf5_merge_private.h"
+#include "source/hdf5_lost.h"
 #include "source/hdf5_vlen.h"
 
 /* Bytes of an attribute, or of a dataset of references, that are in memory at once; and
@@ -257,9 +258,11 @@ int merge_attributes(struct merge *m, const struct item *it, hid_t from,
 {
 	struct attributes a = {m, it, to, references, err};
 	hsize_t at = 0;
+	char why[256];
 
 	err->code = 0;
-	if (H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, &at, each_attribute,
+	if (hdf5_lost_rest(from, why, sizeof why) == HDF5_REST_NONE &&
+	    H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, &at, each_attribute,
 			&a) >= 0)
 		return 0;
 	return err->code ? err->code

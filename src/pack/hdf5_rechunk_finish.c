@@ -24,6 +24,7 @@
 #include "base/number.h"
 #include "source/hdf5_dtype.h"
 #include "source/hdf5.h"
+#include "source/hdf5_lost.h"
 #include "source/hdf5_vlen.h"
 
 /* Bytes of an attribute, with what its values point to. */
@@ -190,8 +191,10 @@ static void copy_attributes(hid_t from, unsigned order, hid_t to,
 {
 	struct copying c = {to, left};
 	hsize_t at = 0;
+	char why[256];
 
-	if (H5Aiterate2(from,
+	if (hdf5_lost_rest(from, why, sizeof why) != HDF5_REST_NONE ||
+	    H5Aiterate2(from,
 			order & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER
 						      : H5_INDEX_NAME,
 			H5_ITER_INC, &at, each_attribute, &c) < 0)
@@ -223,8 +226,10 @@ static herr_t look_for_large(hid_t from, const char *name,
 static bool has_large_attribute(hid_t source)
 {
 	hsize_t at = 0;
+	char why[256];
 
-	return H5Aiterate2(source, H5_INDEX_NAME, H5_ITER_INC, &at,
+	return hdf5_lost_rest(source, why, sizeof why) == HDF5_REST_NONE &&
+	       H5Aiterate2(source, H5_INDEX_NAME, H5_ITER_INC, &at,
 			   look_for_large, NULL) > 0;
 }
 

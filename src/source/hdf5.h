@@ -178,7 +178,8 @@ int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
 /* Attributes of a group or dataset as a JSON object (malloc'ed text). */
 char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err);
 char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err);
-/* What else info.json has of a dataset, as tensor_ops.about. */
+/* What else info.json has of a dataset, as tensor_ops.about; of a group, its
+ * attributes. */
 char *hdf5_about_here(const struct hdf5_place *at, struct error *err);
 char *hdf5_call_about(const struct hdf5_place *at, struct error *err);
 

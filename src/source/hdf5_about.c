@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "source/hdf5_listing.h"
+#include "source/hdf5_lost.h"
 
 /* Longer units are no units. */
 #define WORDS_MAX 4096
@@ -277,18 +278,22 @@ static void read_about(struct hdf5_listing *l, hid_t dset, const char *path,
 char *hdf5_about_here(const struct hdf5_place *at, struct error *err)
 {
 	json_t *about, *attributes = NULL;
+	struct hdf5_lost lost;
 	struct hdf5_listing l;
 	struct hdf5_opened o;
 	char *text = NULL;
 
-	if (hdf5_place_open(at, &o, err) < 0)
+	if (hdf5_lost_open(at, &o, &lost, err) < 0)
 		return NULL;
 	about = json_object();
-	if (!hdf5_listing_open(&l, at->s, o.object, err))
+	if (!hdf5_listing_open(&l, at->s, o.object, &lost, err))
 		attributes = hdf5_list_attributes(&l, o.object, err);
 	if (attributes) {
 		if (json_object_set_new(about, "attributes", attributes) < 0)
 			l.failed = true;
+		if (l.lost.names)
+			json_object_set(about, "unreadable_attributes",
+					l.lost.names);
 		if (H5Iget_type(o.object) == H5I_DATASET)
 			read_about(&l, o.object, at->object, about);
 		text = l.failed ? NULL : json_dumps(about, HDF5_LISTING_DUMP);
@@ -299,6 +304,6 @@ char *hdf5_about_here(const struct hdf5_place *at, struct error *err)
 		hdf5_place_prefix(at, err);
 	json_decref(about);
 	hdf5_listing_close(&l);
-	hdf5_place_close(&o);
+	hdf5_lost_close(&o);
 	return text;
 }

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "source/hdf5_json.h"
+#include "source/hdf5_lost.h"
 #include "source/hdf5_vlen.h"
 
 /* Larger arrays are described, not listed. */
@@ -31,6 +32,12 @@ struct value {
 	int rank;
 	hsize_t dims[RANK_MAX];
 };
+
+static json_t *unread(struct hdf5_listing *l)
+{
+	l->unread = true;
+	return json_string("(cannot be read)");
+}
 
 static json_t *described(struct hdf5_listing *l, const struct value *v,
 			 const char *why)
@@ -115,7 +122,7 @@ static json_t *listed(struct hdf5_listing *l, const struct value *v,
 				       data);
 	if (dxpl >= 0)
 		H5Pclose(dxpl);
-	out = r < 0 ? json_string("(cannot be read)") : nest(j, v, 0, &p, err);
+	out = r < 0 ? unread(l) : nest(j, v, 0, &p, err);
 	l->values += v->n;
 	l->bytes += v->n * v->size + hdf5_vlen_used();
 	hdf5_vlen_end();
@@ -184,7 +191,7 @@ static json_t *value_of(struct hdf5_listing *l, hid_t id, bool is_dataset,
 	json_t *j;
 
 	if (!open_value(&v))
-		j = json_string("(cannot be read)");
+		j = unread(l);
 	else
 		j = why ? described(l, &v, why) : read_value(l, &v);
 	if (v.space >= 0)
@@ -199,8 +206,7 @@ json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
 			    const char *name)
 {
 	hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
-	json_t *v = attr < 0 ? json_string("(cannot be read)")
-			     : value_of(l, attr, false, NULL);
+	json_t *v = attr < 0 ? unread(l) : value_of(l, attr, false, NULL);
 
 	if (attr >= 0)
 		H5Aclose(attr);
@@ -220,16 +226,44 @@ struct attributes {
 	json_t *all;
 };
 
+static void lose(struct hdf5_listing *l, const char *name, const char *why)
+{
+	if (!l->lost.names)
+		l->lost.names = json_object();
+	if (json_object_set_new(l->lost.names, name, json_string(why)) < 0)
+		l->failed = true;
+}
+
+/* Words in the place of values. */
+static void add_lost(struct attributes *a)
+{
+	const char *name;
+	json_t *why;
+
+	json_object_foreach(a->l->lost.names, name, why)
+	{
+		json_t *text = json_sprintf("(cannot be read: %s)",
+					    json_string_value(why));
+
+		if (json_object_set_new(a->all, name, text) < 0)
+			a->l->failed = true;
+	}
+}
+
 static herr_t each(hid_t object, const char *name, const H5A_info_t *info,
 		   void *ctx)
 {
 	struct attributes *a = ctx;
-	json_t *key = json_text(name, strlen(name));
-	json_t *v = hdf5_list_attribute(a->l, object, name);
+	json_t *key = json_text(name, strlen(name)), *v;
 
 	(void)info;
+	a->l->unread = false;
+	v = hdf5_list_attribute(a->l, object, name);
 	if (!key || json_object_set_new(a->all, json_string_value(key), v) < 0)
 		a->l->failed = true;
+	else if (a->l->unread)
+		lose(a->l, json_string_value(key),
+		     "its value cannot be read: it is damaged");
 	json_decref(key);
 	return a->l->failed ? -1 : 0;
 }
@@ -239,27 +273,29 @@ json_t *hdf5_list_attributes(struct hdf5_listing *l, hid_t object,
 {
 	struct attributes a = {l, json_object()};
 	hsize_t at = 0;
-	char why[256];
 
 	if (!a.all)
 		l->failed = true;
-	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, each,
-			     &a) >= 0)
+	else
+		add_lost(&a);
+	if (!l->failed && l->lost.rest != HDF5_REST_ALL)
+		H5Aiterate2(object, H5_INDEX_NAME,
+			    l->lost.rest == HDF5_REST_SOME ? H5_ITER_NATIVE
+							   : H5_ITER_INC,
+			    &at, each, &a);
+	if (!l->failed)
 		return a.all;
 	json_decref(a.all);
-	if (l->failed) {
-		error_set(err, -ENOMEM, "out of memory");
-	} else {
-		hdf5_why(why, sizeof why);
-		error_set(err, -EIO, "the attributes cannot be read: %s", why);
-	}
+	error_set(err, -ENOMEM, "out of memory");
 	return NULL;
 }
 
 int hdf5_listing_open(struct hdf5_listing *l, struct hdf5_source *s,
-		      hid_t object, struct error *err)
+		      hid_t object, const struct hdf5_lost *lost,
+		      struct error *err)
 {
-	*l = (struct hdf5_listing){.s = s, .paths = hdf5_paths_new(object)};
+	*l = (struct hdf5_listing){
+		.s = s, .paths = hdf5_paths_new(object), .lost = *lost};
 	return l->paths ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
@@ -267,6 +303,8 @@ void hdf5_listing_close(struct hdf5_listing *l)
 {
 	hdf5_paths_free(l->paths);
 	l->paths = NULL;
+	json_decref(l->lost.names);
+	l->lost.names = NULL;
 }
 
 /* ---- the question --------------------------------------------------------- */
@@ -275,12 +313,13 @@ char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err)
 {
 	struct hdf5_listing l;
 	struct hdf5_opened o;
+	struct hdf5_lost lost;
 	json_t *all = NULL;
 	char *text = NULL;
 
-	if (hdf5_place_open(at, &o, err) < 0)
+	if (hdf5_lost_open(at, &o, &lost, err) < 0)
 		return NULL;
-	if (!hdf5_listing_open(&l, at->s, o.object, err))
+	if (!hdf5_listing_open(&l, at->s, o.object, &lost, err))
 		all = hdf5_list_attributes(&l, o.object, err);
 	if (all)
 		text = json_dumps(all, HDF5_LISTING_DUMP);
@@ -290,6 +329,6 @@ char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err)
 		hdf5_place_prefix(at, err);
 	json_decref(all);
 	hdf5_listing_close(&l);
-	hdf5_place_close(&o);
+	hdf5_lost_close(&o);
 	return text;
 }

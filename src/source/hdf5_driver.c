@@ -45,6 +45,7 @@
 #include "base/log.h"
 #include "extent/file.h"
 #include "source/hdf5_index.h"
+#include "source/hdf5_lost.h"
 #include "source/hdf5_vlen.h"
 
 #if H5_VERSION_GE(1, 14, 0)
@@ -237,6 +238,8 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		r = 0;
 	else
 		r = error_set(&failure, -EIO, "the self-test's file ends");
+	if (r == 0 && f->info.handles)
+		hdf5_lost_overlay(f->info.file, addr, buf, size);
 	if (r == 0)
 		return hdf5_index_saw(addr, buf, size);
 	driver_complain(__LINE__);

@@ -148,6 +148,14 @@ static const char *group_xattr_keys(const struct files *f, uint64_t node,
 	return keys;
 }
 
+static char *group_about(struct files *f, uint64_t node, struct error *err)
+{
+	const struct group_files *g = group_of(f);
+	const struct hdf5_place at = {g->s, g->file, g->object};
+
+	return node ? strdup("{}") : hdf5_call_about(&at, err);
+}
+
 static void group_free(struct files *f)
 {
 	hdf5_merged_free(group_of(f)->merged);
@@ -167,6 +175,7 @@ static const struct files_ops group_ops = {
 	.map = group_map,
 	.xattr = group_xattr,
 	.xattr_keys = group_xattr_keys,
+	.about = group_about,
 	.free = group_free,
 };
 

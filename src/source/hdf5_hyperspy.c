@@ -344,8 +344,12 @@ static void put_rest(struct dictionary *d, hid_t group, bool readable)
 static void read_items(struct dictionary *d, hid_t group)
 {
 	hsize_t at = 0;
-	herr_t r = H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
-			       each_attribute, d);
+	char why[256];
+	herr_t r = -1;
+
+	if (hdf5_lost_rest(group, why, sizeof why) != HDF5_REST_ALL)
+		r = H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
+				each_attribute, d);
 
 	at = 0;
 	if (r == 0)

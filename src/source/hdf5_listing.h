@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "source/hdf5.h"
+#include "source/hdf5_lost.h"
 #include "source/hdf5_reference.h"
 
 /* How all of it is dumped: doubles come back as they were. */
@@ -21,12 +22,17 @@ struct hdf5_listing {
 	struct hdf5_paths *paths;
 	uint64_t values, bytes; /* read so far */
 	bool failed;            /* no memory */
+	bool unread;            /* the last value could not be read */
+	/* Attributes of the object that could not be read, and why. */
+	struct hdf5_lost lost;
 };
 
-/* `object`: any of the file; it stays open until the listing is closed.  -ENOMEM
- * (then it need not be closed, but may be). */
+/* `object`: any of the file; it stays open until the listing is closed.  `lost` is
+ * what hdf5_lost_open said of it; its names become the listing's.  -ENOMEM (then it need
+ * not be closed, but may be). */
 int hdf5_listing_open(struct hdf5_listing *l, struct hdf5_source *s,
-		      hid_t object, struct error *err);
+		      hid_t object, const struct hdf5_lost *lost,
+		      struct error *err);
 void hdf5_listing_close(struct hdf5_listing *l);
 
 /* The value of an attribute.  NULL: no memory (l->failed). */
@@ -35,7 +41,8 @@ json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
 /* The values of a dataset, or (`why` not NULL) how many of what type they are,
  * and why they are not listed.  NULL: no memory. */
 json_t *hdf5_list_dataset(struct hdf5_listing *l, hid_t dset, const char *why);
-/* All attributes of an object.  NULL with a sentence: -ENOMEM, -EIO. */
+/* All attributes of the object; those that cannot be read are words in brackets, and
+ * in l->lost.  NULL with a sentence: -ENOMEM. */
 json_t *hdf5_list_attributes(struct hdf5_listing *l, hid_t object,
 			     struct error *err);
 

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "source/hdf5_lost.h"
 #include "source/hdf5_monolith.h"
 #include "source/hdf5_vlen.h"
 
@@ -121,14 +122,17 @@ int monolith_attributes(struct making *m, const char *path, hid_t from,
 {
 	struct attributes a = {m, path, to};
 	hsize_t at = 0;
+	enum hdf5_rest rest;
 	char why[256];
 
-	if (H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, &at, each_attribute,
-			&a) >= 0)
-		return 0;
-	if (m->err->code)
+	rest = hdf5_lost_rest(from, why, sizeof why);
+	if (rest != HDF5_REST_ALL)
+		H5Aiterate2(from, H5_INDEX_NAME,
+			    rest == HDF5_REST_SOME ? H5_ITER_NATIVE
+						   : H5_ITER_INC,
+			    &at, each_attribute, &a);
+	if (m->err->code || rest == HDF5_REST_NONE)
 		return m->err->code;
-	hdf5_why(why, sizeof why);
 	monolith_note(m, path, "its attributes cannot all be read: %s", why);
 	return 0;
 }

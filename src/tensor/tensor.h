@@ -114,8 +114,9 @@ struct tensor_ops {
 	/* Attributes as a JSON object (malloc'ed text). */
 	char *(*attributes)(struct tensor *t, struct error *err);
 	/* What info.json has beyond what we know ourselves, a JSON object
-	 * (malloc'ed text): `attributes`; where the file says, `axes`, for each
-	 * an object or null, and `metadata`. */
+	 * (malloc'ed text): `attributes`; of those that cannot be read, names and
+	 * why, `unreadable_attributes`; where the file says, `axes`, for each an
+	 * object or null, and `metadata`. */
 	char *(*about)(struct tensor *t, struct error *err);
 	/* Optional.  The tensor as an HDF5 file without its data, as in monolith.h
 	 * (malloc'ed, *len bytes).  Blocks. */

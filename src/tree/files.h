@@ -111,6 +111,10 @@ struct files_ops {
 	/* Keys this node has, NUL-separated, as listxattr; without prefix. */
 	const char *(*xattr_keys)(const struct files *f, uint64_t node,
 				  size_t *len);
+	/* Optional.  What is known of a directory that is no tensor, as a JSON
+	 * object (malloc'ed text), like tensor_ops.about.  NULL with a sentence.
+	 * Blocks. */
+	char *(*about)(struct files *f, uint64_t node, struct error *err);
 	/* Optional.  Target of a symlink; NULL: it is none. */
 	const char *(*link)(const struct files *f, uint64_t node);
 	/* Optional.  Stored extended attributes, under their whole names; as
