@@ -199,6 +199,20 @@ static void note_name(struct fs *fs, uint64_t parent, const char *name)
 		errors_replace(fs->errors, parent, err.code, err.text);
 }
 
+/* Nobody gets at a file whose attributes are not to be had, nor at its
+ * user.tensorfs.error: the directory has the sentence, too. */
+static int lookup_fill(struct fs *fs, uint64_t parent, const struct node *n,
+		       struct entry *out)
+{
+	char text[sizeof((struct error *)0)->text];
+	int r = entry_fill(fs, n, out);
+
+	if (r < 0 && r != -ENOENT &&
+	    errors_find(fs->errors, n->ino, text, sizeof text))
+		errors_replace(fs->errors, parent, r, text);
+	return r;
+}
+
 int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 	      struct entry *out)
 {
@@ -215,7 +229,8 @@ int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 	r = tree_lookup(fs->tree, parent, name, &n);
 	if (r < 0)
 		note_name(fs, parent, name);
-	return r < 0 ? fs_looked(fs, parent, r) : entry_fill(fs, &n, out);
+	return r < 0 ? fs_looked(fs, parent, r)
+		     : lookup_fill(fs, parent, &n, out);
 }
 
 int fs_readlink(struct fs *fs, uint64_t ino, const char **target)

@@ -4,6 +4,7 @@
 
 What h5py reads from the file at test time is what the mount has to show.
 """
+import errno
 import io
 import json
 import os
@@ -17,7 +18,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 import lib
-from checks import check, equal, read, same_bytes
+from checks import check, equal, fails_with, read, same_bytes
 from lib import Mount, case, exits, tensorfs
 
 work = None
@@ -341,6 +342,22 @@ def attributes_in_a_heap_that_cannot_be_decoded():
             check(k == "(others)" or v == int(k[1:]), "attribute " + k)
     p = exits(tensorfs("verify", src), 1, "verify")
     check("bad: /x@(others): " in p.stdout, "verify: " + p.stdout)
+
+
+@case
+def the_sentence_of_a_file_that_cannot_be_looked_up():
+    """Its own user.tensorfs.error cannot be asked for: the directory has it."""
+    src = path("gone.h5")
+    with h5py.File(src, "w") as f:
+        f["x"] = np.arange(4)
+    with Mount(src) as m:
+        os.listdir(m / "x")
+        with open(src, "r+b") as f:
+            f.truncate(100)
+        fails_with((errno.ESTALE, errno.EIO, errno.ENODATA),
+                   lambda: os.stat(m / "x/info.json"), "stat")
+        why = os.getxattr(m / "x", "user.tensorfs.error").decode()
+        check("gone.h5" in why, "the sentence of the directory: " + why)
 
 
 # TAIL
