@@ -64,7 +64,7 @@ static int places_new(const struct hdf5_merged *m, const struct monolith *is,
 		struct hdf5_tensor *h = m->s->items.at[i].tensor;
 		struct monolith_part part;
 
-		if (!h || !hdf5_has_data(h))
+		if (!h || !hdf5_has_data(h) || h->t.unreadable)
 			continue;
 		if (n < is->tail.nparts)
 			part = monolith_part_at(is, n);

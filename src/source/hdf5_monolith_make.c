@@ -233,6 +233,10 @@ static bool is_left_out(struct making *m, const struct dataset *d)
 		monolith_note(m, t->name, "%s", t->why_not);
 		return true;
 	}
+	if (!m->of && t->unreadable) {
+		monolith_note(m, t->name, "%s", t->unreadable);
+		return true;
+	}
 	if (dtype_is_binary(&t->dtype))
 		return false;
 	if (t->dtype.kind != DTYPE_STRING) {

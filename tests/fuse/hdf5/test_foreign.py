@@ -360,6 +360,48 @@ def the_sentence_of_a_file_that_cannot_be_looked_up():
         check("gone.h5" in why, "the sentence of the directory: " + why)
 
 
+def filter_nobody_has(f, name, mask, **kw):
+    """A dataset with filter 32099, its two chunks written as they are."""
+    p = h5p.create(h5p.DATASET_CREATE)
+    p.set_chunk((4,))
+    p.set_shuffle()
+    d = h5d.create(f.id, name, h5t.STD_I32LE, h5s.create_simple((8,)), p)
+    for i in range(2):
+        d.write_direct_chunk((4 * i,), np.arange(4 * i, 4 * i + 4,
+                                                 dtype="<i4").tobytes(), mask)
+
+
+def rename_filter(src):
+    """Shuffle (2) becomes 32099, which no plugin registers."""
+    with open(src, "r+b") as f:
+        b = f.read()
+        for at in [i for i in range(len(b)) if
+                   b.startswith(b"shuffle\0", i)]:
+            f.seek(at - 8)
+            f.write((32099).to_bytes(2, "little"))
+
+
+@case
+def filters_that_nobody_has():
+    src = path("unknown.h5")
+    with h5py.File(src, "w") as f:
+        filter_nobody_has(f, b"skipped", 1)
+        filter_nobody_has(f, b"needed", 0)
+        f["plain"] = np.arange(5)
+    rename_filter(src)
+    with Mount(src) as m:
+        same_array(m, "skipped", np.arange(8, dtype="<i4"))
+        fails_with(errno.ENOTSUP, lambda: array(m, "needed"), "needed")
+        check("32099" in info(m, "needed")["not_shown"], "not_shown")
+        with h5py.File(io.BytesIO(read(m / "merged.h5"))) as f:
+            check("needed" not in f, "needed is in merged.h5")
+            same_bytes(f["plain"][()].tobytes(), np.arange(5).tobytes(),
+                       "plain in merged.h5")
+        left = os.getxattr(m / "merged.h5", "user.tensorfs.left_out")
+        check(b"/needed: filter" in left, "left out: %r" % left)
+        # SHOWN
+
+
 # TAIL
 if __name__ == "__main__":
     work = lib.setup()
