@@ -85,12 +85,32 @@ int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
 		       : 0;
 }
 
+/*
+ * A path of HDF5 as that of a symlink.  There ".." is a name like any other, so it
+ * is shown as a member of that name would be: the symlink must not lead up, to what
+ * HDF5 does not find, or out of the mount.  `out` has room for three times as much.
+ */
+static void put_path(const char *path, char *out)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		bool up = n == 2 && path[0] == '.' && path[1] == '.';
+
+		memcpy(out, up ? "%2E%2E" : path, up ? 6 : n);
+		out += up ? 6 : n;
+		path += n;
+		while (*path == '/')
+			*out++ = *path++;
+	}
+	*out = '\0';
+}
+
 /* Links out of the file's root are shown from the root of that file's tree,
  * which for the main file is that of the mount. */
 int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 			   const char *name)
 {
-	char target[PATH_MAX] = "", shown[PATH_MAX + 3 * DEPTH_MAX] = "";
+	char target[PATH_MAX] = "", shown[3 * PATH_MAX + 3 * DEPTH_MAX] = "";
 	size_t used = 0;
 
 	if (hdf5_walk_note_link(w, g, name, NULL) < 0)
@@ -101,8 +121,8 @@ int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 	if (target[0] == '/')
 		for (unsigned i = 1; i < w->depth; i++)
 			used += (size_t)sprintf(shown + used, "../");
-	snprintf(shown + used, sizeof shown - used, "%s",
-		 target[0] == '/' ? target + strspn(target, "/") : target);
+	put_path(target[0] == '/' ? target + strspn(target, "/") : target,
+		 shown + used);
 	return tree_add_link(w->b, g->dir, name, *shown ? shown : ".",
 			     w->s->mtime) == UINT32_MAX
 		       ? hdf5_walk_no_memory(w)
