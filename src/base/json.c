@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -39,6 +40,54 @@ json_t *json_number(double v)
 	if (isnan(v))
 		return json_string("NaN");
 	return json_string(v < 0 ? "-Infinity" : "Infinity");
+}
+
+/* Shorten the number at *s, which is `len` long, to `to`; its length there. */
+static size_t shorten(const char *s, size_t len, char *to)
+{
+	char text[40];
+	double v = strtod(s, NULL);
+
+	/* (%g drops zeros, and 15 digits are the same double again if fewer are.) */
+	for (int digits = 15; digits < 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, v);
+		if (strtod(text, NULL) != v)
+			continue;
+		/* JSON tells a real number by its point or exponent. */
+		if (!strpbrk(text, ".e"))
+			strcat(text, ".0");
+		if (strlen(text) > len)
+			break;
+		memcpy(to, text, strlen(text));
+		return strlen(text);
+	}
+	memmove(to, s, len);
+	return len;
+}
+
+char *json_exact(const json_t *j, size_t flags)
+{
+	char *text = json_dumps(j, flags | JSON_REAL_PRECISION(17)), *to = text;
+	bool quoted = false;
+
+	for (const char *s = text; s && *s;) {
+		size_t len = quoted ? 0 : strspn(s, "+-.0123456789eE");
+
+		/* (Of true, false and null only an e is taken for one.) */
+		if (len > 1 && strcspn(s, ".eE") < len && *s != 'e') {
+			to += shorten(s, len, to);
+			s += len;
+			continue;
+		}
+		if (*s == '"')
+			quoted = !quoted;
+		if (*s == '\\' && s[1])
+			*to++ = *s++;
+		*to++ = *s++;
+	}
+	if (to)
+		*to = '\0';
+	return text;
 }
 
 void json_put_text(FILE *out, const char *text)

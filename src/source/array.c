@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "source/arrays.h"
 
@@ -265,7 +266,7 @@ static char *array_attributes(struct tensor *t, struct error *err)
 	const struct array *a = array_of(t);
 	json_t *o = a->ops && a->ops->attributes ? a->ops->attributes(a)
 						 : json_object();
-	char *text = o ? json_dumps(o, JSON_REAL_PRECISION(17)) : NULL;
+	char *text = o ? json_exact(o, 0) : NULL;
 
 	json_decref(o);
 	if (!text)
@@ -286,7 +287,7 @@ static char *array_about(struct tensor *t, struct error *err)
 	o = json_loads(attributes, JSON_ALLOW_NUL, NULL);
 	if (o)
 		json_object_set_new(all, "attributes", o);
-	text = all && o ? json_dumps(all, JSON_REAL_PRECISION(17)) : NULL;
+	text = all && o ? json_exact(all, 0) : NULL;
 	json_decref(all);
 	if (!text)
 		no_memory(err);

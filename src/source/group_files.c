@@ -16,7 +16,7 @@
 #include "base/json.h"
 
 #define VALUE_MAX 65536
-#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
+#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY)
 
 struct group_files {
 	struct files files;
@@ -91,7 +91,7 @@ static int group_map(const struct files *f, uint64_t node, uint64_t off,
 static size_t key_length(const char *key)
 {
 	json_t *j = json_string(key);
-	cleanup_free char *s = json_dumps(j, DUMP);
+	cleanup_free char *s = json_exact(j, DUMP);
 
 	json_decref(j);
 	return s ? strlen(s) + 2 : SIZE_MAX / 2;
@@ -108,7 +108,7 @@ static char *shorten(const char *text)
 
 	json_object_foreach(all, key, v)
 	{
-		cleanup_free char *s = json_dumps(v, DUMP);
+		cleanup_free char *s = json_exact(v, DUMP);
 		size_t len = s ? strlen(s) : SIZE_MAX / 2;
 		size_t room = key_length(key);
 		char words[64];
@@ -128,7 +128,7 @@ static char *shorten(const char *text)
 	if (dropped)
 		json_object_set_new(out, "(not listed)",
 				    json_integer((json_int_t)dropped));
-	dump = json_dumps(out, DUMP);
+	dump = json_exact(out, DUMP);
 	json_decref(all);
 	json_decref(out);
 	return dump;

@@ -296,7 +296,7 @@ char *hdf5_about_here(const struct hdf5_place *at, struct error *err)
 					l.lost.names);
 		if (H5Iget_type(o.object) == H5I_DATASET)
 			read_about(&l, o.object, at->object, about);
-		text = l.failed ? NULL : json_dumps(about, HDF5_LISTING_DUMP);
+		text = l.failed ? NULL : json_exact(about, HDF5_LISTING_DUMP);
 		if (!text)
 			error_set(err, -ENOMEM, "out of memory");
 	}

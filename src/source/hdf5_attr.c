@@ -322,7 +322,7 @@ char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err)
 	if (!hdf5_listing_open(&l, at->s, o.object, &lost, err))
 		all = hdf5_list_attributes(&l, o.object, err);
 	if (all)
-		text = json_dumps(all, HDF5_LISTING_DUMP);
+		text = json_exact(all, HDF5_LISTING_DUMP);
 	if (all && !text)
 		error_set(err, -ENOMEM, "out of memory");
 	if (!text)

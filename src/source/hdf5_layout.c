@@ -172,7 +172,8 @@ static int set_contiguous(struct hdf5_tensor *h, uint32_t file,
 {
 	int r;
 
-	if (l->by_library && !d->nraw)
+	l->called = l->by_library && !d->nraw ? "contiguous" : NULL;
+	if (l->called)
 		return set_rows(h->source, d, h->t.dtype.size, l, err);
 	r = set_whole(h->source, d, h->t.dtype.size, l, err);
 	if (r < 0)
@@ -248,7 +249,8 @@ static int set_kind(struct hdf5_tensor *h, uint32_t p,
 	case HDF5_VIRTUAL:
 		return set_nested(h, p, d, l, err);
 	case HDF5_UNALLOCATED:
-		if (l->by_library)
+		l->called = l->by_library ? "not allocated" : NULL;
+		if (l->called)
 			return set_rows(h->source, d, elem, l, err);
 		l->kind = LAYOUT_ABSENT;
 		break;

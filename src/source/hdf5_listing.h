@@ -8,8 +8,8 @@
 #include "source/hdf5_lost.h"
 #include "source/hdf5_reference.h"
 
-/* How all of it is dumped: doubles come back as they were. */
-#define HDF5_LISTING_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(17))
+/* How all of it is dumped: by json_exact. */
+#define HDF5_LISTING_DUMP JSON_COMPACT
 
 /*
  * The values listed for one question are limited, each and together; larger

@@ -97,8 +97,7 @@ static int put_json(const struct values *v, const char *p, struct error *err)
 
 	if (r < 0)
 		return r;
-	line = json_dumps(j, JSON_COMPACT | JSON_ENCODE_ANY |
-				     JSON_REAL_PRECISION(17));
+	line = json_exact(j, JSON_COMPACT | JSON_ENCODE_ANY);
 	json_decref(j);
 	if (!line)
 		return error_set(err, -ENOMEM, "out of memory");

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "source/group_files.h"
 
@@ -324,8 +325,7 @@ static char *group_attributes(void *source, uint32_t version, const char *path,
 			      struct error *err)
 {
 	json_t *o = zarr_attributes(source, path, version, err);
-	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17))
-		       : NULL;
+	char *text = o ? json_exact(o, JSON_COMPACT) : NULL;
 
 	json_decref(o);
 	return text;

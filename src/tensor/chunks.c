@@ -304,6 +304,48 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 	return fclose(out) == 0 && said;
 }
 
+/* Of a larger grid it is not found out whether a chunk needs the filter. */
+#define PLACES_MAX (UINT64_C(1) << 20)
+
+/* Was any chunk stored with a filter that we lack?  True when that is not known. */
+static bool needs_filter(struct tensor *t)
+{
+	const struct layout *l =
+		t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
+	cleanup_free struct location *at = NULL;
+
+	if (!l || l->kind != LAYOUT_CHUNKED || l->grid->count > PLACES_MAX ||
+	    !t->ops->locate)
+		return true;
+	at = malloc(TENSOR_SEGMENT * sizeof *at);
+	for (uint64_t k = 0; at && k < l->grid->count; k += TENSOR_SEGMENT) {
+		uint32_t n =
+			(uint32_t)min_u64(l->grid->count - k, TENSOR_SEGMENT);
+
+		if (t->ops->locate(t, 0, l, k, n, at, NULL) < 0)
+			return true;
+		for (uint32_t i = 0; i < n; i++)
+			if (at[i].pos != UINT64_MAX &&
+			    pipeline_missing(l->pipeline, at[i].mask))
+				return true;
+	}
+	return !at;
+}
+
+const char *tensor_undecoded(struct tensor *t)
+{
+	int is;
+
+	if (!t->unreadable)
+		return NULL;
+	is = atomic_load(&t->undecoded);
+	if (!is) {
+		is = needs_filter(t) ? 1 : 2;
+		atomic_store(&t->undecoded, is);
+	}
+	return is == 1 ? t->unreadable : NULL;
+}
+
 static void set_describe(const struct chunk_set *s, uint64_t index, char *buf,
 			 size_t n)
 {

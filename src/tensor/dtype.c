@@ -317,6 +317,13 @@ void dtype_name(const struct dtype *d, char *buf, size_t n)
 	if (n)
 		*buf = '\0';
 	put_name(&o, d);
+	if (o.used >= n && n > sizeof "...") {
+		char *end = buf + n - sizeof "...";
+
+		while (end > buf && *end != ' ' && *end != ',')
+			end--;
+		strcpy(end > buf ? end : buf + n - sizeof "...", "...");
+	}
 }
 
 /* ---- comparing ----------------------------------------------------------- */

@@ -51,9 +51,20 @@ uint32_t layout_external_files(const struct layout *l)
 
 /* ---- members ------------------------------------------------------------- */
 
+/* Above 2^63 a string of its digits, as in attributes. */
+static json_t *json_unsigned(uint64_t v)
+{
+	char digits[24];
+
+	if (v <= INT64_MAX)
+		return json_integer((json_int_t)v);
+	snprintf(digits, sizeof digits, "%llu", (unsigned long long)v);
+	return json_string(digits);
+}
+
 static void put(json_t *o, const char *key, uint64_t v)
 {
-	json_object_set_new(o, key, json_integer((json_int_t)v));
+	json_object_set_new(o, key, json_unsigned(v));
 }
 
 /* NULL: left out. */
@@ -68,7 +79,7 @@ static json_t *json_numbers(const uint64_t *v, unsigned n)
 	json_t *a = json_array();
 
 	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(a, json_integer((json_int_t)v[i]));
+		json_array_append_new(a, json_unsigned(v[i]));
 	return a;
 }
 
@@ -109,12 +120,15 @@ static void info_storage(const struct tensor *t, json_t *o)
 	l = t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
 	if (!l)
 		return;
-	put_text(o, "layout", l->nstretches ? "external" : kinds[l->kind]);
+	put_text(o, "layout",
+		 l->nstretches ? "external"
+		 : l->called   ? l->called
+			       : kinds[l->kind]);
 	if (l->nstretches)
 		put(o, "external_files", layout_external_files(l));
 	if (l->by_library)
 		put_text(o, "decoded_by", l->maker ? l->maker : "libhdf5");
-	if (l->kind != LAYOUT_CHUNKED)
+	if (l->kind != LAYOUT_CHUNKED || l->called)
 		return;
 	json_object_set_new(o, "chunks",
 			    json_numbers(l->grid->chunk, l->grid->rank));
@@ -128,7 +142,7 @@ static void info_type(const struct tensor *t, json_t *o)
 	cleanup_free char *stored = tensor_descr_text(&t->stored);
 	const char *says = t->stored.text ? t->stored.text : t->dtype.text;
 	json_t *fields = json_array();
-	char name[80];
+	char name[4096];
 
 	dtype_name(&t->dtype, name, sizeof name);
 	/* "bfloat16, shown as its bits" */
@@ -185,10 +199,11 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 				    : json_null());
 	put_text(o, "order", "C");
 	put(o, "offset", 0);
-	if (dtype_is_binary(&t->dtype) && tensor_has_shape(t))
+	/* (Of one that is too large it is not known.) */
+	if (dtype_is_binary(&t->dtype) && tensor_has_shape(t) && !t->why_not)
 		put(o, "nbytes", t->bytes);
 	info_storage(t, o);
-	put_text(o, "not_shown", t->why_not ? t->why_not : t->unreadable);
+	put_text(o, "not_shown", t->why_not ? t->why_not : tensor_undecoded(t));
 	info_note(t, o);
 	if (t->ops && t->ops->about)
 		more = t->ops->about(t, err);
@@ -197,7 +212,7 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 	/* What is said above is not said otherwise by a source. */
 	if (!t->ops || !t->ops->about ||
 	    (about && !json_object_update_missing(o, about)))
-		dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+		dump = json_exact(o, JSON_INDENT(2));
 	json_decref(about);
 	json_decref(o);
 	if (dump && asprintf(&text, "%s\n", dump) < 0)

@@ -36,6 +36,8 @@ struct layout {
 	uint32_t file;
 	bool by_library;   /* CHUNKED, LINEAR: ops->fetch makes the chunks */
 	const char *maker; /* by_library: who that is; NULL: libhdf5 */
+	/* CHUNKED: what the file has instead, which is cut into pieces; or NULL. */
+	const char *called;
 	bool indexed;   /* by_library: and ops->locate knows which there are */
 	bool raw_edges; /* partial edge chunks were stored unfiltered */
 	uint64_t pos;   /* LINEAR: first byte in the file, unless: */
@@ -180,8 +182,9 @@ struct tensor {
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */
 	uint64_t text_bytes;
 	unsigned sample_axes; /* that the file suggests; 0: it does not */
-	char *unreadable;     /* chunks need a filter that we lack: which */
-	struct text *text;    /* STRING, TEXT, RAGGED, BLOB: its values */
+	char *unreadable;     /* chunks may need a filter that we lack: which */
+	_Atomic int undecoded; /* do they?  0: not asked yet, 1: yes, 2: no */
+	struct text *text;     /* STRING, TEXT, RAGGED, BLOB: its values */
 	char suffix[TENSOR_SUFFIX_MAX + 1]; /* BLOB: of its files: ".jpg" */
 	char *why_not; /* not NULL: listed, not shown, and why; */
 	int why_code;  /* -ENOTSUP: nothing is wrong with it; else what is */
@@ -237,6 +240,9 @@ int tensor_find(struct tensor *t, const struct box *b, uint64_t at,
  * elements, which count as its chunks.
  */
 #define TENSOR_CHUNK_BITS 40
+/* t->unreadable, unless no chunk needs that filter (each says that it was stored
+ * without); NULL: it reads whole.  Blocks: looks at up to 2^20 places, once. */
+const char *tensor_undecoded(struct tensor *t);
 #define TENSOR_SEGMENT 1024 /* locations fetched at once; 24 KiB */
 #define TENSOR_CHUNK_MAX (UINT64_C(1) << TENSOR_CHUNK_BITS)
 #define TENSOR_PARTS_MAX (UINT32_C(1) << 24)

@@ -10,6 +10,7 @@
 #include <linux/limits.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 
 /* The box of a file (or of the whole tensor), and axes its shape lacks. */
 static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
@@ -107,7 +108,7 @@ static int short_value(const struct tensor_files *f, uint64_t node,
 		shape_value(f, node, &b, drop, buf, n);
 	else if (!strcmp(key, "dtype"))
 		dtype_descr(&t->dtype, buf, n);
-	else if (!strcmp(key, "error") && (t->why_not || t->unreadable))
+	else if (!strcmp(key, "error") && (t->why_not || tensor_undecoded(t)))
 		snprintf(buf, n, "%s", t->why_not ? t->why_not : t->unreadable);
 	else if (t->why_not)
 		return -ENODATA;
@@ -153,7 +154,7 @@ static char *shorten(const char *text)
 					    json_string("(see info.json)"));
 	}
 	if (o)
-		out = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+		out = json_exact(o, JSON_COMPACT);
 	json_decref(o);
 	return out;
 }
@@ -233,7 +234,7 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 		l = atomic_load(&t->parts[p].layout);
 	if (node && view_node_resolve(f, node, &w) == 0 && w.view.ops->left_out)
 		row = 6;
-	else if (t->unreadable)
+	else if (tensor_undecoded(f->tensor))
 		row = 5;
 	else if (!t->why_not)
 		row = 1 + (t->flags != NULL) +

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "tensor/zarr.h"
 
-#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
+#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY)
 
 static void *no_memory(struct error *err)
 {
@@ -37,7 +37,7 @@ static json_t *numbers(const uint64_t *v, unsigned n)
 /* Adds `"key": value` to the text; takes the value.  False: no memory. */
 static bool put(FILE *out, const char *key, json_t *value)
 {
-	cleanup_free char *s = value ? json_dumps(value, DUMP) : NULL;
+	cleanup_free char *s = value ? json_exact(value, DUMP) : NULL;
 
 	json_decref(value);
 	if (!s)
@@ -324,7 +324,7 @@ char *zarr_attributes_text(struct tensor *t, struct error *err)
 	if (!o)
 		return NULL;
 	json_object_set_new(o, "_ARRAY_DIMENSIONS", names);
-	text = json_dumps(o, DUMP);
+	text = json_exact(o, DUMP);
 	json_decref(o);
 	return text ? text : no_memory(err);
 }

@@ -399,7 +399,57 @@ def filters_that_nobody_has():
                        "plain in merged.h5")
         left = os.getxattr(m / "merged.h5", "user.tensorfs.left_out")
         check(b"/needed: filter" in left, "left out: %r" % left)
-        # SHOWN
+        check("not_shown" not in info(m, "skipped"), "skipped is not shown")
+        fails_with(errno.ENODATA, lambda: os.getxattr(
+            m / "skipped", "user.tensorfs.error"), "error of skipped")
+
+
+@case
+def what_info_says():
+    src = path("info.h5")
+    values = [53.23, 0.1, 1e22, 1.5, -0.0, 5e-324, 1 / 3, 2.0 ** 70]
+    with h5py.File(src, "w") as f:
+        d = h5d.create(f.id, b"odd", float_type(4, 11, 20, 1023),
+                       h5s.create_simple((5,)))
+        d.write(h5s.ALL, h5s.ALL, np.zeros(5, "<f4"))
+        f["odd"].attrs["v"] = values
+        f["odd"].attrs["text"] = "53.229999999999997, \"1.0e5\""
+        f.create_dataset("vast", (2 ** 62, 2), "<f8", chunks=(1024, 2))
+        t = np.dtype([("a long name of a member %d" % i, "<i4")
+                      for i in range(9)])
+        f["wide"] = np.zeros(2, t)
+    with Mount(src) as m:
+        odd = info(m, "odd")
+        equal(odd["layout"], "contiguous", "layout of odd")
+        check("chunks" not in odd, "chunks of what has none")
+        equal(odd["attributes"]["v"], values, "numbers")
+        equal(odd["attributes"]["text"],
+              "53.229999999999997, \"1.0e5\"", "text")
+        raw = read(m / "odd/info.json").decode()
+        for want in ("53.23,", "0.1,", "0.3333333333333333,"):
+            check(want in raw, "%s is not in info.json" % want)
+        check("nbytes" not in info(m, "vast"), "bytes of what is too large")
+        check(not info(m, "wide")["type"].endswith(("member", "mem")),
+              "type: " + info(m, "wide")["type"])
+
+
+@case
+def soft_links_up():
+    """'..' is a name like any other in HDF5, so these lead nowhere."""
+    src = path("up.h5")
+    with h5py.File(src, "w") as f:
+        f["g/a"] = np.arange(3)
+        f["g/up"] = h5py.SoftLink("../g/a")
+        f["out"] = h5py.SoftLink("../../../../../../etc/hostname")
+        f["abs"] = h5py.SoftLink("/g/../g/a")
+        for n in ("g/up", "out", "abs"):
+            check(f.get(n) is None, "h5py finds " + n)
+    with Mount(src) as m:
+        for n in ("g/up", "out", "abs"):
+            check(os.path.islink(m / n), n + " is no symlink")
+            check(".." not in os.readlink(m / n).split("/") or n == "abs",
+                  "%s: %s" % (n, os.readlink(m / n)))
+            check(not os.path.exists(m / n), n + " leads somewhere")
 
 
 # TAIL
