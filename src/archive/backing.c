@@ -43,9 +43,6 @@ struct backing backing_part(const struct backing *b, uint64_t off, uint64_t len)
 	return part;
 }
 
-/* No file is that long: a read there says that it is beyond the end. */
-#define NOWHERE (UINT64_MAX / 2)
-
 /* Windows follow each other without gaps; the backing is no longer than they. */
 static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
 			   struct plan *p)
@@ -117,6 +114,18 @@ static uint64_t files_map(const struct backing *b, uint64_t at, uint64_t len,
 	return append(p, &part);
 }
 
+/* Where bytes are mapped to that the backing does not have.  The file that it is in may go
+ * on behind its end, so it is never a position in that. */
+static uint64_t past_end(const struct backing *b, uint64_t off)
+{
+	uint64_t at = 0;
+
+	if (b->stream || b->files || add_overflows(b->pos, off, &at) ||
+	    at >= PLAN_PAST)
+		return PLAN_PAST;
+	return PLAN_PAST + at;
+}
+
 uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 		     struct plan *p)
 {
@@ -129,9 +138,9 @@ uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 		done = files_map(b, b->pos + off, there, p);
 	else if (there)
 		done = plan_file(p, b->file, b->pos + off, there);
-	/* The end of a part need not be that of its file. */
 	if (done == there && len > there)
-		done += plan_file(p, b->file, NOWHERE, len - there);
+		done += plan_file(p, b->file, past_end(b, off + there),
+				  len - there);
 	return done;
 }
 

@@ -21,6 +21,8 @@ enum {
 struct head {
 	uint32_t block_size;
 	uint32_t damage; /* bytes of the notes */
+	uint32_t left_out;
+	uint32_t unused; /* 0 */
 };
 
 unsigned members_sections(const struct members *m, struct index_section *out)
@@ -44,6 +46,7 @@ unsigned members_sections(const struct members *m, struct index_section *out)
 	_Static_assert(sizeof all / sizeof all[0] <= MEMBERS_SECTIONS, "room");
 	head.block_size = m->block_size;
 	head.damage = (uint32_t)m->damage_size;
+	head.left_out = m->left_out;
 	memcpy(out, all, sizeof all);
 	return n;
 }
@@ -59,6 +62,7 @@ static int section_take(struct members *m, const struct index_section *s,
 			return error_set(err, -EBADMSG, "its head is odd");
 		m->block_size = ((const struct head *)s->data)->block_size;
 		m->damage_size = ((const struct head *)s->data)->damage;
+		m->left_out = ((const struct head *)s->data)->left_out;
 		return 0;
 	case SECTION_RECORDS:
 		unit = sizeof *m->at;

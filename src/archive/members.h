@@ -118,6 +118,7 @@ struct members {
 	const char *notes; /* sentences about what was odd, a line each */
 	uint64_t notes_size;
 	uint64_t damage_size;  /* of these: those of damage, which come first */
+	uint32_t left_out;     /* members that the archive has, and this not */
 	uint64_t backing_size; /* ranges are checked when they are read */
 	uint64_t bytes;        /* of all regular files, once for each inode */
 	uint64_t counts[5];    /* files, directories, symlinks, links, others */
@@ -242,6 +243,10 @@ void members_block_size(struct members_builder *b, uint32_t size);
  * counted, the first few are kept whole. */
 void members_note(struct members_builder *b, const char *kind, const char *fmt,
 		  ...) __attribute__((format(printf, 3, 4)));
+/* The same for a member that is not in the table, so that nothing says all is well. */
+void members_left_out(struct members_builder *b, const char *kind,
+		      const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* The same for damage: what is said of a source that is not whole. */
 void members_damage(struct members_builder *b, const char *kind,
 		    const char *fmt, ...) __attribute__((format(printf, 3, 4)));

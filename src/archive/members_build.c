@@ -257,10 +257,10 @@ static int replace(struct members_builder *b, const struct member *m,
 {
 	if (build_is_dir(b, entry) &&
 	    (b->entries.at[entry].children || entry == 0)) {
-		members_note(b, "a directory stayed",
-			     "%s: is a directory that is not empty, and not "
-			     "replaced by a later file of this name",
-			     m->path);
+		members_left_out(b, "a directory stayed",
+				 "%s: is a directory that is not empty, and "
+				 "not replaced by a later file of this name",
+				 m->path);
 		return error_set(err, -EINVAL, "%s: not replaced", m->path);
 	}
 	if (b->entries.at[entry].inode != ENTRY_NONE &&
@@ -306,10 +306,10 @@ static int64_t add_link(struct members_builder *b, const struct member *m,
 	int r;
 
 	if (inode == -ENOENT || inode == -EINVAL)
-		members_note(b, "a hard link to nothing",
-			     "%s: is a hard link to %s, which is not there (or "
-			     "is a directory), and left out",
-			     m->path, m->link ? m->link : "nothing");
+		members_left_out(b, "a hard link to nothing",
+				 "%s: is a hard link to %s, which is not there "
+				 "(or is a directory), and left out",
+				 m->path, m->link ? m->link : "nothing");
 	if (inode < 0)
 		return inode;
 	r = build_walk(b, m->path, m, &at, err);

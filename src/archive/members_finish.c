@@ -344,6 +344,7 @@ static int hand_over(struct packing *p, struct members *out)
 	out->common = give((void **)&p->common.at, &out->own[6]);
 	out->notes_size = text ? notes : 0;
 	out->damage_size = text ? damage : 0;
+	out->left_out = b->left_out;
 	out->notes = out->own[5] = text;
 	return text ? 0 : -ENOMEM;
 }

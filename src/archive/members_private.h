@@ -66,6 +66,7 @@ struct members_builder {
 	size_t n_slots;           /* a power of two */
 	struct build_note notes[NOTES_KINDS];
 	unsigned n_notes;
+	uint32_t left_out; /* calls of members_left_out */
 };
 
 static inline struct build_inode *build_inode(struct members_builder *b,

@@ -32,7 +32,8 @@ static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
 static int refuse(struct walking *w, const char *kind, const char *why)
 {
 	if (w->like)
-		members_note(w->b, kind, "%s: %s, and left out", w->path, why);
+		members_left_out(w->b, kind, "%s: %s, and left out", w->path,
+				 why);
 	return error_set(w->err, w->like ? -EINVAL : -ENOENT, "%s: %s", w->path,
 			 why);
 }
@@ -226,6 +227,17 @@ void members_note(struct members_builder *b, const char *kind, const char *fmt,
 {
 	va_list ap;
 
+	va_start(ap, fmt);
+	add_note(b, false, kind, fmt, ap);
+	va_end(ap);
+}
+
+void members_left_out(struct members_builder *b, const char *kind,
+		      const char *fmt, ...)
+{
+	va_list ap;
+
+	b->left_out += b->left_out < UINT32_MAX;
 	va_start(ap, fmt);
 	add_note(b, false, kind, fmt, ap);
 	va_end(ap);

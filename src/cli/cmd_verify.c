@@ -129,6 +129,21 @@ static void verify_file(struct verify *v, struct fs *fs,
 	}
 }
 
+/* "all good" is said only of what was looked at wholly, and has checksums. */
+static void print_verdict(const struct verify *v)
+{
+	const char *what = v->skipped ? "the rest is" : "all";
+
+	if (v->bad)
+		printf("%" PRIu64 " bad\n", v->bad);
+	else if (atomic_load(&v->no_checksums))
+		printf("%s readable; data without checksums is among it, "
+		       "where changed bytes cannot be noticed\n",
+		       what);
+	else
+		printf("%s good\n", what);
+}
+
 static void print_summary(const struct verify *v, double seconds)
 {
 	uint64_t decoded = atomic_load(&v->decoded);
@@ -166,10 +181,7 @@ static void print_summary(const struct verify *v, double seconds)
 	       a, b, rate);
 	if (v->skipped)
 		printf("%" PRIu64 " not checked\n", v->skipped);
-	if (v->bad)
-		printf("%" PRIu64 " bad\n", v->bad);
-	else
-		printf("all good\n");
+	print_verdict(v);
 }
 
 static int verify_all(const struct command *c, const struct settings *s,

@@ -90,6 +90,18 @@ void verify_skipped(struct verify *v, const char *name, const char *why)
 	       name, why);
 }
 
+void verify_left_out(struct verify *v, const char *name, uint64_t n)
+{
+	lock_scope(&v->lock);
+	v->skipped += n;
+	if (v->settings->json || v->settings->quiet)
+		return;
+	progress_clear(&v->progress);
+	printf("not checked: %s: %" PRIu64 " member%s that cannot be shown "
+	       "(tensorfs info says why)\n",
+	       name, n, n == 1 ? "" : "s");
+}
+
 static void part_name(const struct tensor *t, uint32_t p, char *buf, size_t n)
 {
 	if (tensor_is_distributed(t))

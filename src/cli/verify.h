@@ -20,6 +20,8 @@ struct verify {
 	struct pool *pool;
 	struct gate gate; /* memory of the chunks being decoded */
 	_Atomic uint64_t done, members, chunks, unwritten, stored, decoded;
+	/* Some of what was read has no checksum: that it reads is all that is known. */
+	_Atomic bool no_checksums;
 	pthread_mutex_t lock; /* protects what follows, and stdout */
 	struct progress progress;
 	uint64_t bad;
@@ -48,6 +50,8 @@ void verify_source_init(struct verify *v);
 void verify_advance(struct verify *v, uint64_t bytes);
 /* Mention something that is left alone; nothing is wrong with it. */
 void verify_skipped(struct verify *v, const char *name, const char *why);
+/* The same for n members of an archive. */
+void verify_left_out(struct verify *v, const char *name, uint64_t n);
 /* List something bad, once. */
 void verify_bad(struct verify *v, const char *name, int code, const char *why);
 void verify_list(struct verify *v, const struct source_bad *bad);

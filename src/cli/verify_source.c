@@ -55,6 +55,16 @@ static void check_members(struct source_check *c, uint64_t n)
 	atomic_fetch_add(&of(c)->members, n);
 }
 
+static void check_left_out(struct source_check *c, const char *name, uint64_t n)
+{
+	verify_left_out(of(c), name, n);
+}
+
+static void check_no_checksums(struct source_check *c)
+{
+	atomic_store(&of(c)->no_checksums, true);
+}
+
 static void check_enter(struct source_check *c, uint64_t bytes)
 {
 	gate_enter(&of(c)->gate, bytes);
@@ -76,6 +86,8 @@ void verify_source_init(struct verify *v)
 		.advance = check_advance,
 		.count = check_count,
 		.members = check_members,
+		.left_out = check_left_out,
+		.no_checksums = check_no_checksums,
 		.enter = check_enter,
 		.leave = check_leave,
 	};

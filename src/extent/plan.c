@@ -2,6 +2,7 @@
 /* The extents of a file window: append, merge neighbours, print. */
 #include "extent/plan.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -76,6 +77,27 @@ uint64_t plan_file(struct plan *p, uint32_t file, uint64_t pos, uint64_t len)
 	x->u.file.file = file;
 	x->u.file.pos = pos;
 	return len;
+}
+
+int plan_say_past(const char *path, uint64_t size, uint64_t pos, uint64_t len,
+		  struct error *err)
+{
+	uint64_t end = UINT64_MAX;
+	bool unknown = pos == PLAN_PAST;
+
+	if (pos >= PLAN_PAST)
+		pos -= PLAN_PAST;
+	if (unknown || add_overflows(pos, len, &end) || end <= size ||
+	    end >= PLAN_PAST)
+		return error_set(err, -EIO,
+				 "%s: the bytes asked for lie behind the end "
+				 "of what holds them: truncated?",
+				 path);
+	return error_set(err, -EIO,
+			 "%s is %llu bytes long, but data goes to byte %llu: "
+			 "truncated?",
+			 path, (unsigned long long)size,
+			 (unsigned long long)end);
 }
 
 uint64_t plan_slice(struct plan *p, struct chunk_set *set, uint64_t index,

@@ -67,6 +67,14 @@ static inline bool plan_open(const struct plan *p)
  * before where the bytes continue, and returns the bytes taken (0: full).  Once
  * less than the window wants was taken for lack of room, the plan stays full. */
 uint64_t plan_file(struct plan *p, uint32_t file, uint64_t pos, uint64_t len);
+/* No file is that long.  Bytes that the file should have had, and that lie behind its
+ * end, are mapped to PLAN_PAST plus their position in the file; those that lie behind the
+ * end of something in the file, to PLAN_PAST itself.  Pinning them is -EIO, with a
+ * sentence that says so. */
+#define PLAN_PAST ((uint64_t)1 << 62)
+/* Say that file `path`, of `size` bytes, does not have those at `pos`.  -EIO. */
+int plan_say_past(const char *path, uint64_t size, uint64_t pos, uint64_t len,
+		  struct error *err);
 uint64_t plan_chunk(struct plan *p, struct chunk_set *set, uint64_t index,
 		    uint64_t skip, uint64_t len);
 uint64_t plan_slice(struct plan *p, struct chunk_set *set, uint64_t index,

@@ -104,6 +104,19 @@ static void say_damage(struct archive_check *k, const struct archive *now)
 	}
 }
 
+/* What a check cannot know. */
+static void say_unchecked(struct archive_check *k)
+{
+	const struct archive *now = k->fresh ? k->fresh : k->a;
+	uint32_t left_out = now->members.left_out;
+
+	if (k->root == 0 && left_out)
+		k->c->left_out(k->c, k->a->path, left_out);
+	/* Headers have checksums, the data of members has not. */
+	if (k->a->kind == &archive_tar)
+		k->c->no_checksums(k->c);
+}
+
 static int scan_again(struct archive_check *k, struct error *err)
 {
 	struct again s = {.c = k->c};
@@ -293,6 +306,7 @@ static int verify(struct archive_check *k, struct error *err)
 	}
 	if (r < 0)
 		return r;
+	say_unchecked(k);
 	k->places = &places;
 	r = places_check(k->a, k->wanted, k->c, &places);
 	if (r == 0)

@@ -37,6 +37,10 @@ struct source_check {
 		      uint64_t decoded);
 	/* Members that were looked at. */
 	void (*members)(struct source_check *c, uint64_t n);
+	/* Members of archive `name` that are not shown, so not looked at. */
+	void (*left_out)(struct source_check *c, const char *name, uint64_t n);
+	/* Bytes were read that no checksum covers: changed ones are not noticed. */
+	void (*no_checksums)(struct source_check *c);
 	/* Between these, so much memory is used; blocks while it is too much. */
 	void (*enter)(struct source_check *c, uint64_t bytes);
 	void (*leave)(struct source_check *c, uint64_t bytes);

@@ -256,9 +256,10 @@ static int check_path(struct squashfs_walk *w, size_t dir, size_t name)
 		return -EINVAL;
 	}
 	if (dir + 1 + name > PATH_LONGEST) {
-		members_note(w->b, "too deep",
-			     "%.200s...: is deeper than %d bytes, and left out",
-			     squashfs_walk_path(w), PATH_LONGEST);
+		members_left_out(
+			w->b, "too deep",
+			"%.200s...: is deeper than %d bytes, and left out",
+			squashfs_walk_path(w), PATH_LONGEST);
 		return -EINVAL;
 	}
 	return 0;

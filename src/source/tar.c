@@ -239,10 +239,10 @@ static int extension(struct scanner *s)
 		members_note(s->b, "label", "the volume is called \"%s\"",
 			     shown);
 	if (type == 'M')
-		members_note(s->b, "continued",
-			     "\"%s\" is continued from another volume: left "
-			     "out",
-			     shown);
+		members_left_out(s->b, "continued",
+				 "\"%s\" is continued from another volume: "
+				 "left out",
+				 shown);
 	if (type != 'A')
 		tar_context_clear(&s->c);
 	return pass_body(s, (uint64_t)size);

@@ -7,7 +7,7 @@
 #include "archive/members.h"
 
 /* Version of what tar_scan makes, for the index. */
-#define TAR_MAKER "tar 2"
+#define TAR_MAKER "tar 3"
 
 /* Is this the first block of a tar (a header with the right checksum, or zeros)?
  * 0 to 100.  `n` bytes of its beginning, TAR_PROBE of them if there are so many. */

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/number.h"
+#include "extent/plan.h"
 #include "source/tar_private.h"
 
 void tar_context_clear(struct tar_context *c)
@@ -61,19 +62,20 @@ static int header_path(struct tar_context *c, const struct tar_header *h)
 /* Linux takes 4095 bytes at once; each "a/" makes a directory. */
 #define PATH_LONGEST ((size_t)32 << 10)
 
-static int check_length(const char *name, const char *what,
+/* Whether a name can be shown; one that cannot is noted. */
+static bool fits_length(const char *name, const char *what,
 			struct members_builder *b)
 {
 	size_t n = strlen(name);
 	char shown[TAR_SHOWN];
 
 	if (n <= PATH_LONGEST)
-		return 0;
-	members_note(b, "long name",
-		     "a %s of %zu bytes is longer than can be: left out (it "
-		     "ends with \"%s\")",
-		     what, n, tar_shown(name, shown));
-	return -EBADMSG;
+		return true;
+	members_left_out(b, "long name",
+			 "a %s of %zu bytes is longer than can be: left out "
+			 "(it ends with \"%s\")",
+			 what, n, tar_shown(name, shown));
+	return false;
 }
 
 static int find_names(struct tar_entry *e, struct tar_context *c,
@@ -96,8 +98,9 @@ static int find_names(struct tar_entry *e, struct tar_context *c,
 		e->m.link = p->link.at;
 	if (c->local.set & PAX_NAME)
 		e->m.path = c->local.name.at;
-	r = check_length(e->m.path, "name", b);
-	return r < 0 ? r : check_length(e->m.link, "link", b);
+	e->left_out = !fits_length(e->m.path, "name", b) ||
+		      !fits_length(e->m.link, "link", b);
+	return 0;
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -308,9 +311,6 @@ int tar_entry(struct tar_entry *e, struct tar_context *c,
 
 /* ---- adding -------------------------------------------------------------- */
 
-/* No archive is that long: whoever reads there is told that it was cut. */
-#define NOWHERE ((uint64_t)1 << 62)
-
 static int sparse_data(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 		       struct members_builder *b)
 {
@@ -325,7 +325,8 @@ static int sparse_data(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 			"the sparse map of \"%s\" contradicts itself: it "
 			"cannot be read",
 			tar_shown(e->m.path, shown));
-		e->m.data = NOWHERE;
+		/* No archive is that long: reading it is an error. */
+		e->m.data = PLAN_PAST;
 		return 0;
 	}
 	if (r < 0)
@@ -367,6 +368,8 @@ int tar_entry_add(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 	struct error refused;
 	int64_t r = 0;
 
+	if (e->left_out)
+		return 0;
 	if (e->body == TAR_BODY_DATA)
 		r = file_data(e, c, pos, b);
 	if (r == 0)

@@ -178,11 +178,15 @@ struct tar_entry {
 	uint64_t stored; /* bytes behind the header (and its sparse map) */
 	uint64_t real;   /* bytes of a sparse file */
 	bool sparse, lines;
+	/* It cannot be shown (noted): only where its bytes end is of interest. */
+	bool left_out;
 };
-/* -EBADMSG: size or name make no sense (noted); -ENOMEM. */
+/* -EBADMSG: the size makes no sense (noted), so nothing says where the next header
+ * is; -ENOMEM. */
 int tar_entry(struct tar_entry *e, struct tar_context *c,
 	      const struct tar_header *h, struct members_builder *b);
-/* Add it; its bytes begin at `pos`.  0 or -ENOMEM: what is refused is noted. */
+/* Add it, unless it is left out; its bytes begin at `pos`.  0 or -ENOMEM: what is
+ * refused is noted. */
 int tar_entry_add(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 		  struct members_builder *b, struct error *err);
 

@@ -186,14 +186,10 @@ static int pin_file(struct store *s, uint32_t file, uint64_t pos, uint64_t len,
 	if (r < 0)
 		return r;
 	if (add_overflows(pos, len, &end) || end > out->handle.size) {
-		error_set(err, -EIO,
-			  "%s is %llu bytes long, but data goes to byte %llu: "
-			  "truncated?",
-			  handles_path(s->handles, file),
-			  (unsigned long long)out->handle.size,
-			  (unsigned long long)end);
+		r = plan_say_past(handles_path(s->handles, file),
+				  out->handle.size, pos, len, err);
 		handles_put(s->handles, &out->handle);
-		return -EIO;
+		return r;
 	}
 	if (s->warm && !store_thread.guesses)
 		warm_note(s->warm, file, len);

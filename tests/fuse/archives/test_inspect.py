@@ -188,7 +188,9 @@ def intact(make, *args):
                                         for i in range(FILES)), "decoded")
     for opt in ("--progress=plain", "-q"):
         p = exits(tensorfs("verify", opt, t), 0, opt)
-        equal("all good" in p.stdout, opt != "-q", opt + " output")
+        # The data of a plain tar has no checksums.
+        said = "all readable" if t.endswith(".tar") else "all good"
+        equal(said in p.stdout, opt != "-q", opt + " output")
 
 
 def tar_cut():

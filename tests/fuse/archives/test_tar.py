@@ -674,9 +674,75 @@ def flipped_headers(part):
             m.__exit__(None, None, None)
 
 
+def put(tf, name, data):
+    tf.addfile(info(name, data)[0], io.BytesIO(data))
+
+
+def long_names():
+    """A name that cannot be shown costs its member alone: its data is passed over, even
+    if it looks like headers."""
+    b = io.BytesIO()
+    with tarfile.open(fileobj=b, mode="w") as tf:
+        put(tf, "inner", b"abc")
+    data = b.getvalue()
+    for kind in ("path", "linkpath"):
+        f = path_in("long.tar")
+        with tarfile.open(f, "w", format=tarfile.PAX_FORMAT) as tf:
+            long = "x/" * 35000 + "y"
+            i, _ = info(long if kind == "path" else "short", data)
+            if kind == "linkpath":
+                i.pax_headers = {"linkpath": long}
+            tf.addfile(i, io.BytesIO(data))
+            put(tf, "after", b"ok")
+        with Mount(f) as m:
+            equal(sorted(os.listdir(m.path)), ["after"], kind)
+            equal(read(m / "after"), b"ok", "what follows")
+        p = lib.tensorfs("verify", f)
+        lib.exits(p, 0, "verify")
+        check("1 not checked" in p.stdout and "all good" not in p.stdout, p.stdout)
+
+
+def cut_sentence():
+    """What is said of a member that ends early has the positions in the file."""
+    f = path_in("cut.tar")
+    with tarfile.open(f, "w") as tf:
+        put(tf, "h", bytes(100000))
+    os.truncate(f, 50000)
+    p = lib.tensorfs("cat", f + ":h")
+    lib.exits(p, 1, "cat")
+    check("50000 bytes long, but data goes to byte 100512" in p.stderr, p.stderr)
+    # Nor is what lies behind it in the outer archive taken for its bytes.
+    outer = path_in("outer.tar")
+    with tarfile.open(outer, "w") as tf:
+        tf.add(f, "cut.tar")
+        put(tf, "b", b"b" * 200000)
+    p = lib.tensorfs("cat", "--nested", outer + ":cut.tar/h")
+    lib.exits(p, 1, "cat in an inner archive")
+    check("lie behind the end" in p.stderr and not p.stdout, p.stderr)
+
+
+def no_checksums():
+    """Bytes of a plain tar may change unnoticed: verify does not call them good."""
+    t = path_in("plain.tar")
+    with tarfile.open(t, "w") as tf:
+        put(tf, "a", b"a" * 4000)
+    with open(t, "r+b") as f:
+        f.seek(1000)
+        f.write(b"b")
+    p = lib.tensorfs("verify", t)
+    lib.exits(p, 0, "verify")
+    check("good" not in p.stdout and "without checksums" in p.stdout, p.stdout)
+    sh("gzip", t)
+    p = lib.tensorfs("verify", t + ".gz")
+    check("all good" in p.stdout, p.stdout)
+
+
 def damage():
     # The standard tier has every third of the places where an archive is cut.
     parts = 4 if lib.full() else 12
+    one("damage:long-names", long_names)
+    one("damage:cut-sentence", cut_sentence)
+    one("damage:no-checksums", no_checksums)
     for i in range(4):
         one("damage:truncated:%d" % i, truncated, i, parts)
     for i in range(3):
