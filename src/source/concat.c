@@ -385,7 +385,7 @@ static int first_format(const struct source_args *a,
 	one.path = name;
 	*out = source_probe(head, (size_t)got, name);
 	if (!*out)
-		*out = source_probe_beyond(&one, head, (size_t)got);
+		*out = source_probe_beyond(&one);
 	return 0;
 }
 

@@ -102,9 +102,7 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 				      const char *path);
 /* A format that is known by other bytes than these, where source_probe finds none:
  * a zip's directory, an HDF5 superblock behind a long user block. */
-const struct source_ops *source_probe_beyond(const struct source_args *a,
-					     const unsigned char *head,
-					     size_t n);
+const struct source_ops *source_probe_beyond(const struct source_args *a);
 /* Bytes that source_probe wants. */
 #define SOURCE_HEAD 16384
 /* Open with whichever format bids best.  The error's sentence names the path;

@@ -129,10 +129,9 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 	return best;
 }
 
-const struct source_ops *source_probe_beyond(const struct source_args *a,
-					     const unsigned char *head,
-					     size_t n)
+const struct source_ops *source_probe_beyond(const struct source_args *a)
 {
+	uint64_t offset = a->archive ? a->archive->offset : 0;
 	struct backing b;
 	uint32_t file;
 
@@ -141,12 +140,13 @@ const struct source_ops *source_probe_beyond(const struct source_args *a,
 	} else {
 		file = handles_add(a->handles, a->path);
 		if (file == UINT32_MAX ||
-		    backing_file(&b, a->handles, a->pinner, file, 0, NULL) < 0)
+		    backing_file(&b, a->handles, a->pinner, file, offset,
+				 NULL) < 0)
 			return NULL;
 	}
-	return zip_is_behind(&b, head, n) ? &source_zip
-	       : hdf5_is_behind(&b)       ? &source_hdf5
-					  : NULL;
+	return zip_is_behind(&b)    ? &source_zip
+	       : hdf5_is_behind(&b) ? &source_hdf5
+				    : NULL;
 }
 
 /* Options of one family of formats, given for the other. */
@@ -242,7 +242,7 @@ int source_open(const struct source_args *a, struct source **out,
 		return r;
 	ops = source_probe(head, n, a->path);
 	if (!ops)
-		ops = source_probe_beyond(a, head, n);
+		ops = source_probe_beyond(a);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	r = check_options(ops, a, err);
@@ -269,7 +269,7 @@ static int load_archive(const struct source_args *a, struct source **out,
 		return r;
 	ops = source_probe(head, n, a->path);
 	if (!ops)
-		ops = source_probe_beyond(a, head, n);
+		ops = source_probe_beyond(a);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
 	if (!ops->archive)

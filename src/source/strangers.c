@@ -189,7 +189,10 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 	static const struct stranger words = {"a text", DIRECTORY_OF_FILES};
 	static const struct stranger misnamed = {
 		"not what its name says",
-		"is its beginning damaged, or was it not copied as a whole?"};
+		"is its beginning damaged, or was it not copied as a whole?  "
+		"If "
+		"something else is in front of an archive, offset=N says how "
+		"many bytes"};
 
 	if (n == 0)
 		return &empty;

@@ -97,13 +97,17 @@ static int add_entry(const struct adding *a, const struct zip_entry *e,
 	int64_t r;
 
 	if (strlen(e->name) == 0 ||
-	    (S_ISREG(e->mode) && e->data == UINT64_MAX) ||
-	    !(S_ISREG(e->mode) || S_ISDIR(e->mode) || S_ISLNK(e->mode))) {
-		members_note(a->b, "left out",
-			     "what is no file, directory or symlink, or has no "
-			     "possible name or size, is left out");
+	    (S_ISREG(e->mode) && e->data == UINT64_MAX)) {
+		members_left_out(a->b, "left out",
+				 "a member without a possible name or size is "
+				 "left out");
 		return 0;
 	}
+	if (S_ISDIR(e->mode) && e->size)
+		members_left_out(a->b, "data of a directory",
+				 "%s: a directory with %llu bytes of data, "
+				 "which are left out",
+				 e->name, (unsigned long long)e->size);
 	if (S_ISLNK(e->mode))
 		return add_symlink(a, e, &m, err);
 	if (S_ISDIR(e->mode))

@@ -7,13 +7,13 @@
 #include "archive/stream.h"
 
 /* Version of what zip_scan makes, for the index. */
-#define ZIP_MAKER "zip 3"
+#define ZIP_MAKER "zip 4"
 
 /* 0 to 100 from the first bytes. */
 int zip_probe(const unsigned char *head, size_t n);
-/* A program that begins with `head`, and has a zip behind it that it extracts. */
-bool zip_is_behind(const struct backing *b, const unsigned char *head,
-		   size_t n);
+/* Whether a file ends with a zip archive, whatever it begins with (a program that
+ * extracts itself, a picture).  Reads up to 64 KiB. */
+bool zip_is_behind(const struct backing *b);
 
 /* A stored member: its bytes are those of the file. */
 struct zip_stored {

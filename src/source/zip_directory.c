@@ -5,8 +5,8 @@
  *
  * Only the end says where the directory is, and it ends with a comment of any length;
  * so it is looked for from behind.  What is in front of the first member (a program
- * that extracts itself) moves all positions, by as much as the directory is behind
- * where it should be.
+ * that extracts itself, a picture, text) moves all positions, by as much as the directory
+ * is behind where it should be.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,20 +153,16 @@ static int read_end64(const struct backing *b, uint64_t locator,
 			 "the zip64 end of the archive is damaged");
 }
 
-bool zip_is_behind(const struct backing *b, const unsigned char *head, size_t n)
+bool zip_is_behind(const struct backing *b)
 {
-	static const char *const programs[] = {"MZ", "\177ELF", "#!"};
 	uint64_t size = min_u64(b->size, END_SIZE + COMMENT_MAX), i = 0;
 	cleanup_free unsigned char *tail = malloc(size ? size : 1);
 	struct tail t = {b, tail, b->size - size, size};
-	bool program = false;
+	struct error ignored;
 
-	for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
-		program = program || (n > 4 && !memcmp(head, programs[k],
-						       strlen(programs[k])));
-	return program && tail && size > END_SIZE &&
-	       backing_read(b, t.pos, tail, size, NULL) == 0 &&
-	       find_end(&t, &i, NULL) == 0 && i != UINT64_MAX &&
+	return tail && size > END_SIZE &&
+	       backing_read(b, t.pos, tail, size, &ignored) == 0 &&
+	       find_end(&t, &i, &ignored) == 0 && i != UINT64_MAX &&
 	       has_entry(&t, i);
 }
 

@@ -6,7 +6,14 @@
  * UTF-8, they are that.
  *
  * A time of DOS has no zone: it is taken for UTC, so that it is the same on all
- * nodes.  Extra fields of Unix and NTFS have real ones.
+ * nodes.  Extra fields of Unix and NTFS have real ones.  Where several say it, the
+ * newer field counts (Info-ZIP's extrafld.txt describes them):
+ *
+ *	time   0x5855 (mac OS) < 0x000a (NTFS) < 0x5455
+ *	owner  0x5855, 0x7855 (16 bits, in the local header only) < 0x7875
+ *
+ * The type of a file in its mode is a hint, as in unzip: bytes from a pipe are stored
+ * with the mode of a pipe, and are a file.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -22,9 +29,13 @@ enum {
 	EXTRA_ZIP64 = 1,
 	EXTRA_NTFS = 0x000a,
 	EXTRA_TIME = 0x5455,
+	EXTRA_UNIX1 = 0x5855,
 	EXTRA_NAME = 0x7075,
+	EXTRA_UNIX2 = 0x7855,
 	EXTRA_OWNER = 0x7875
 };
+enum { TIME_DOS, TIME_UNIX1, TIME_NTFS, TIME_UNIX };
+enum { OWNER_NONE, OWNER_16_BIT, OWNER_ANY_SIZE };
 
 /* Bytes 128 to 255 of code page 437. */
 static const uint16_t cp437[128] = {
@@ -117,18 +128,22 @@ static char *from_cp437(const unsigned char *s, size_t n)
 static char *decode_name(const struct zip_entry *e, const unsigned char *name,
 			 size_t n, unsigned host)
 {
-	char *to, *p;
 	bool unix_host = host == HOST_UNIX || host == HOST_OSX;
 
 	if (e->flags & ZIP_FLAG_UTF8 || (unix_host && is_utf8(name, n)))
 		return copy_name(name, n);
-	to = from_cp437(name, n);
-	/* Programs of DOS that know no better. */
-	if (to && (host == HOST_DOS || host == HOST_NTFS) && !strchr(to, '/'))
-		for (p = to; *p; p++)
-			if (*p == '\\')
-				*p = '/';
-	return to;
+	return from_cp437(name, n);
+}
+
+/* Programs of DOS and Windows separate directories by '\\', whichever field and encoding
+ * the name is in.  As in unzip, a name that also has '/' is left as it is. */
+static void split_name(char *name, unsigned host)
+{
+	if ((host != HOST_DOS && host != HOST_NTFS) || strchr(name, '/'))
+		return;
+	for (char *p = name; *p; p++)
+		if (*p == '\\')
+			*p = '/';
 }
 
 /* ---- extra fields -------------------------------------------------------- */
@@ -150,6 +165,40 @@ static bool take_zip64(struct zip_entry *e, const unsigned char *x, size_t n)
 	return true;
 }
 
+static void set_time(struct zip_entry *e, unsigned by, int64_t sec,
+		     uint32_t nsec)
+{
+	if (by < e->time_by)
+		return;
+	e->time_by = (uint8_t)by;
+	e->mtime = sec;
+	e->nsec = nsec;
+}
+
+/*
+ * 32 bits with a sign, by the specification.  Writers with 64 bits cut times from 2038
+ * on, which then look like times before 1970.  The time of DOS, from 1980 to 2107, tells
+ * which of the two it is, as in unzip.
+ */
+static void set_time_32(struct zip_entry *e, unsigned by,
+			const unsigned char *x, unsigned dos_date)
+{
+	uint32_t t = load_le32(x);
+	bool far = t > INT32_MAX && 1980 + (dos_date >> 9) >= 2038;
+
+	set_time(e, by, far ? (int64_t)t : (int64_t)(int32_t)t, 0);
+}
+
+static void set_owner(struct zip_entry *e, unsigned by, uint32_t uid,
+		      uint32_t gid)
+{
+	if (by < e->owner_by)
+		return;
+	e->owner_by = (uint8_t)by;
+	e->uid = uid;
+	e->gid = gid;
+}
+
 static void take_ntfs(struct zip_entry *e, const unsigned char *x, size_t n)
 {
 	/* 100 ns since 1601. */
@@ -162,8 +211,8 @@ static void take_ntfs(struct zip_entry *e, const unsigned char *x, size_t n)
 	if (t < epoch || t > INT64_MAX)
 		return;
 	t -= epoch;
-	e->mtime = (int64_t)(t / 10000000);
-	e->nsec = (uint32_t)(t % 10000000 * 100);
+	set_time(e, TIME_NTFS, (int64_t)(t / 10000000),
+		 (uint32_t)(t % 10000000 * 100));
 }
 
 static void take_owner(struct zip_entry *e, const unsigned char *x, size_t n)
@@ -175,8 +224,8 @@ static void take_owner(struct zip_entry *e, const unsigned char *x, size_t n)
 	g = x[2 + u];
 	if (g > 8 || n < 3u + u + g)
 		return;
-	e->uid = (uint32_t)load_le(x + 2, u);
-	e->gid = (uint32_t)load_le(x + 3 + u, g);
+	set_owner(e, OWNER_ANY_SIZE, (uint32_t)load_le(x + 2, u),
+		  (uint32_t)load_le(x + 3 + u, g));
 }
 
 /* A name in UTF-8, if it belongs to this one. */
@@ -196,8 +245,15 @@ static int take_name(struct zip_entry *e, const unsigned char *x, size_t n,
 	return 0;
 }
 
+/* An entry of the directory: its name as stored, and its date of DOS. */
+struct raw_entry {
+	const unsigned char *name;
+	size_t name_len;
+	unsigned dos_date;
+};
+
 static int take_extra(struct zip_entry *e, unsigned id, const unsigned char *x,
-		      size_t n, const unsigned char *name, size_t name_len)
+		      size_t n, const struct raw_entry *raw)
 {
 	switch (id) {
 	case EXTRA_ZIP64:
@@ -206,18 +262,43 @@ static int take_extra(struct zip_entry *e, unsigned id, const unsigned char *x,
 		take_ntfs(e, x, n);
 		return 0;
 	case EXTRA_TIME:
-		if (n >= 5 && x[0] & 1) {
-			e->mtime = (int32_t)load_le32(x + 1);
-			e->nsec = 0;
-		}
+		if (n >= 5 && x[0] & 1)
+			set_time_32(e, TIME_UNIX, x + 1, raw->dos_date);
+		return 0;
+	case EXTRA_UNIX1: /* atime, mtime */
+		if (n >= 8)
+			set_time_32(e, TIME_UNIX1, x + 4, raw->dos_date);
+		e->local_owner = true;
+		return 0;
+	case EXTRA_UNIX2:
+		e->local_owner = true;
 		return 0;
 	case EXTRA_OWNER:
 		take_owner(e, x, n);
 		return 0;
 	case EXTRA_NAME:
-		return take_name(e, x, n, name, name_len);
+		return take_name(e, x, n, raw->name, raw->name_len);
 	default:
 		return 0;
+	}
+}
+
+void zip_entry_local(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	while (n >= 4) {
+		unsigned id = load_le16(x), size = load_le16(x + 2);
+		/* Behind the two times, if they are there. */
+		unsigned at = id == EXTRA_UNIX1 ? 8 : 0;
+
+		x += 4;
+		n -= 4;
+		if (size > n)
+			return;
+		if ((id == EXTRA_UNIX1 || id == EXTRA_UNIX2) && size >= at + 4)
+			set_owner(e, OWNER_16_BIT, load_le16(x + at),
+				  load_le16(x + at + 2));
+		x += size;
+		n -= size;
 	}
 }
 
@@ -245,25 +326,27 @@ static uint32_t mode_of(const struct zip_entry *e, unsigned host,
 			uint32_t attributes)
 {
 	size_t n = strlen(e->name);
-	uint32_t mode = 0;
-	bool dir = n && e->name[n - 1] == '/';
+	uint32_t mode = 0, type;
+	bool dir = n && e->name[n - 1] == '/', says_dir = false;
 
-	if (host == HOST_UNIX || host == HOST_OSX)
+	if (host == HOST_UNIX || host == HOST_OSX) {
 		mode = attributes >> 16;
-	else if (attributes & 0x10)
-		dir = true;
-	if (!(mode & 07777))
-		mode = (mode & S_IFMT) | (dir ? 0755 : 0644);
-	if (dir)
-		return S_IFDIR | (mode & 07777);
-	/* Python's writestr says no type. */
-	return mode & S_IFMT ? mode : S_IFREG | mode;
+		says_dir = S_ISDIR(mode);
+	} else {
+		says_dir = attributes & 0x10;
+	}
+	/* What has bytes is a file, unless its name says otherwise. */
+	dir = dir || (says_dir && !e->size);
+	type = dir ? S_IFDIR : S_ISLNK(mode) ? S_IFLNK : S_IFREG;
+	mode &= 07777;
+	return type | (mode ? mode : dir ? 0755u : 0644u);
 }
 
 int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
 		   unsigned extra, struct error *err)
 {
 	const unsigned char *at = p + ZIP_ENTRY_SIZE, *x = at + name;
+	const struct raw_entry raw = {at, name, load_le16(p + 14)};
 	unsigned host = p[5], left = extra;
 	bool large = e->size == UINT32_MAX || e->stored == UINT32_MAX ||
 		     e->header == UINT32_MAX;
@@ -279,7 +362,7 @@ int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
 
 		if (n > left - 4)
 			break;
-		r = take_extra(e, id, x + 4, n, at, name);
+		r = take_extra(e, id, x + 4, n, &raw);
 		large &= id != EXTRA_ZIP64;
 		x += 4 + n;
 		left -= 4 + n;
@@ -293,6 +376,7 @@ int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
 				 r == -ENOMEM ? "out of memory"
 					      : "sizes are missing");
 	}
+	split_name(e->name, host);
 	e->mode = mode_of(e, host, load_le32(p + 38));
 	return 0;
 }

@@ -146,6 +146,20 @@ static bool same_sizes(const struct zip_entry *e, const unsigned char *p)
 	       (size == UINT32_MAX || size == e->size);
 }
 
+/* Owners of old programs are in the `n` bytes behind a local header and its name. */
+static int find_owner(struct reader *r, struct zip_entry *e, uint64_t pos,
+		      size_t n, struct error *err)
+{
+	int code;
+
+	if (!e->local_owner || !n)
+		return 0;
+	code = want(r, pos, n, n, err);
+	if (code == 0)
+		zip_entry_local(e, r->buf + (pos - r->at), n);
+	return code;
+}
+
 /* Set e->data behind its header; or e->why. */
 static int find_data(const struct zip_directory *d, struct reader *r,
 		     struct zip_entry *e, bool close, struct error *err)
@@ -177,7 +191,7 @@ static int find_data(const struct zip_directory *d, struct reader *r,
 		return 0;
 	}
 	e->data = e->header + n;
-	return 0;
+	return find_owner(r, e, e->header + fixed, (size_t)(n - fixed), err);
 }
 
 static int find_all(struct zip_placing *p, struct zip_entry *const *order,

@@ -27,11 +27,14 @@ struct zip_entry {
 	uint64_t data; /* where its bytes are: the archive, then the stream's */
 	int64_t mtime;
 	uint32_t nsec;
-	uint32_t crc, mode, uid, gid;
+	uint32_t crc, mode, uid, gid; /* UINT32_MAX: no owner is said */
 	uint32_t raw,
 		raw_len; /* the name as stored, in the directory's bytes */
 	char *name;      /* UTF-8, malloc'ed */
 	uint16_t method, flags;
+	uint8_t time_by,
+		owner_by; /* which field said so; a greater one counts */
+	bool local_owner; /* only the local header has its owner */
 	enum zip_why why; /* ZIP_NO_REASON: it can be read */
 };
 struct zip_directory {
@@ -55,6 +58,8 @@ int zip_directory_parse(struct zip_directory *d, struct members_builder *notes,
  */
 int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
 		   unsigned extra, struct error *err);
+/* The owner, from the n bytes of extra fields of its local header. */
+void zip_entry_local(struct zip_entry *e, const unsigned char *x, size_t n);
 /* Where the bytes of each are: local headers are read, members that overlap found,
  * large ones decoded. */
 struct zip_placing {

@@ -273,6 +273,110 @@ def same_names():
     equal(cat(image, "twice"), b"second", "the later one wins")
 
 
+def split_names():
+    """Backslashes of Windows in any encoding: as unzip splits them."""
+    image = os.path.join(scratch("bs"), "b.zip")
+    field = "ä\\ü.txt".encode()
+    with zipfile.ZipFile(image, "w") as z:
+        i = zipfile.ZipInfo("a?u.txt", (2001, 2, 3, 4, 5, 6))
+        i.create_system = 0
+        i.extra = struct.pack("<HHBI", 0x7075, 5 + len(field), 1,
+                              zlib.crc32(b"a\\u.txt")) + field
+        z.writestr(i, b"by field")
+        i = zipfile.ZipInfo("é?ö.txt", (2001, 2, 3, 4, 5, 6))
+        i.create_system = 0
+        z.writestr(i, b"by flag")
+        i = zipfile.ZipInfo("u\\x", (2001, 2, 3, 4, 5, 6))
+        i.create_system = 3
+        z.writestr(i, b"of Unix")
+    with open(image, "rb") as f:
+        data = f.read()
+    with open(image, "wb") as f:
+        f.write(data.replace(b"a?u.txt", b"a\\u.txt").replace(
+            "é?ö.txt".encode(), "é\\ö.txt".encode()))
+    d = os.path.join(scratch("un"), "root")
+    sh("unzip", "-q", image, "-d", d, ok=(0, 1))
+    with Mount(image) as m:
+        # unzip 6.0 takes the flag for code page 437 here.
+        equal({n for n in names_of(d) if n[0] in "äu"},
+              {n for n in names_of(m.path) if n[0] in "äu"}, "as unzip leaves it")
+        equal(names_of(m.path), {"ä", "ä/ü.txt", "é", "é/ö.txt", "u\\x"}, "names")
+
+
+def piped():
+    """A mode that says pipe: bytes from standard input, which are a file."""
+    image = os.path.join(scratch("pipe"), "p.zip")
+    sh("zip", "-q", image, "-", input=b"hello world\n" * 1000)
+    compare_python(image)
+    sh("zip", "-q", image, "-", input=b"", cwd=scratch("pipe"))
+    compare_python(image)
+    image = os.path.join(scratch("types"), "t.zip")
+    with zipfile.ZipFile(image, "w") as z:
+        for n, mode in (("socket", 0o140600), ("block", 0o060644),
+                        ("char", 0o020000), ("file", 0o100640), ("dir", 0o040755)):
+            i = zipfile.ZipInfo(n)
+            i.external_attr = mode << 16
+            z.writestr(i, n)
+    compare_python(image)
+    exits(tensorfs("verify", image), 0, "verify")
+
+
+def times_and_owners():
+    """Of old extra fields, and behind 2038: what unzip makes of them."""
+    image = os.path.join(scratch("tm"), "t.zip")
+    far, old = 0x80000000 + 12345, 10**9 + 1
+    unix1 = struct.pack("<HHIIHH", 0x5855, 12, 5, old, 1001, 1002)
+    unix2 = struct.pack("<HHHH", 0x7855, 4, 1003, 1004)
+    new = struct.pack("<HHBI", 0x5455, 5, 1, old + 99)
+    owner = struct.pack("<HHBBIBI", 0x7875, 11, 1, 4, 70001, 4, 70002)
+    with zipfile.ZipFile(image, "w") as z:
+        for n, date, extra in (
+                ("mac", (2001, 9, 9), unix1), ("both", (2001, 9, 9), unix1 + new),
+                ("before", (2001, 9, 9), new + unix1),
+                ("unix2", (2001, 9, 9), unix2 + new),
+                ("owner", (2001, 9, 9), owner + new),
+                ("far", (2038, 1, 20), struct.pack("<HHBI", 0x5455, 5, 1, far)),
+                ("early", (1980, 1, 1), struct.pack("<HHBI", 0x5455, 5, 1, far)),
+                ("short", (2001, 9, 9), unix1[:2] + b"\x04\0abcd")):
+            i = zipfile.ZipInfo(n, date + ((0, 0, 0) if n == "early" else (4, 5, 6)))
+            i.extra = extra
+            i.create_system = 3
+            z.writestr(i, n)
+    un = unzipped(image)
+    with Mount(image) as m:
+        for n in sorted(names_of(m.path)):
+            have, want = os.stat(m / n), os.stat(os.path.join(un, n))
+            if n == "early":  # unzip leaves out times before 1970
+                equal(have.st_mtime, far - 2**32, "32 bits with a sign")
+                continue
+            equal(have.st_mtime, want.st_mtime, n + ": mtime")
+            if lib.ROOT and n in ("mac", "both", "unix2", "owner"):
+                equal((have.st_uid, have.st_gid), (want.st_uid, want.st_gid),
+                      n + ": owner")
+
+
+def behind_others():
+    """Behind text or a picture, as unzip and Python read it; never behind what is only
+    called a zip."""
+    image = archive([("d/a", b"x" * 5000), ("b", b"y" * 300)])
+    with open(image, "rb") as f:
+        data = f.read()
+    own = os.path.join(scratch("front"), "b.zip")
+    for head in (b"junk\n", b"\xff\xd8\xff\xe0JFIF" + bytes(9000), b"x"):
+        with open(own, "wb") as f:
+            f.write(head + data)
+        compare_python(own)
+        exits(tensorfs("verify", own), 0, "verify")
+    with open(own, "wb") as f:
+        f.write(b"junk\n" + data[:-22])
+    p = tensorfs("ls", own)
+    exits(p, 3, "no directory")
+    check("offset=" in p.stderr, p.stderr)
+    with open(own, "wb") as f:
+        f.write(b"junk\n" + data + b"more")
+    exits(tensorfs("ls", "--offset=5", own), 0, "offset")
+
+
 def behind_programs():
     """Positions from the archive's beginning, and (zip -A) from the file's."""
     image = archive([("d/a", b"x" * 5000), ("b", b"y" * 300)])
@@ -476,6 +580,10 @@ def zipfile_cases():
     one("python:same-names", same_names)
     one("python:in-front", in_front_and_behind)
     one("python:programs", behind_programs)
+    one("python:others", behind_others)
+    one("info-zip:piped", piped)
+    one("info-zip:times", times_and_owners)
+    one("info-zip:split", split_names)
     one("python:comments", signatures_in_comments)
     one("python:zip64-ends", zip64_ends)
     one("python:extras", odd_extras)
