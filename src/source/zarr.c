@@ -49,31 +49,6 @@ static const struct array_ops zarr_array_ops = {
 	.free = zarr_free_own,
 };
 
-/* Keys of NestedDirectoryStore before zarr 2.8: nothing says that they have '/'. */
-static int looks_nested(void *ctx, const char *name, bool is_dir)
-{
-	char *separator = ctx;
-	size_t digits = strspn(name, "0123456789");
-
-	if (!digits || (name[digits] && name[digits] != '.'))
-		return 0;
-	*separator = is_dir && !name[digits] ? '/' : '.';
-	return 1;
-}
-
-static int find_separator(struct zarr *s, const char *path,
-			  const struct zarr_array *z, char *out,
-			  struct error *err)
-{
-	int r;
-
-	*out = z->separator ? z->separator : '.';
-	if (z->separator || z->rank < 2)
-		return 0;
-	r = s->store->ops->list(s->store, path, looks_nested, out, err);
-	return r == -ENOENT || r > 0 ? 0 : r;
-}
-
 /* What an array needs to make its chunks. */
 static int own_new(struct zarr *s, const char *path,
 		   const struct zarr_node *node, const struct zarr_array *z,
@@ -102,7 +77,7 @@ static int own_new(struct zarr *s, const char *path,
 	if (!own->z || !own->path || !own->doc ||
 	    (!own->recode && !recode_is_identity(&recode)))
 		return no_memory(err);
-	return find_separator(s, path, z, &own->separator, err);
+	return zarr_find_separator(s, path, z, &own->separator, err);
 }
 
 /* One chunk that is the array, and stored as it is. */
@@ -286,6 +261,26 @@ static int publish_array(struct walk *w, const char *path, const char *name,
 	return array_publish(w->b, dir, name, a, NULL, w->err);
 }
 
+/* A node; or a directory without metadata that has nodes below, which is shown like a
+ * group.  -ENOENT: neither. */
+static int node_or_prefix(struct zarr *s, const char *path,
+			  struct zarr_node *out, struct error *err)
+{
+	int r = zarr_node_read(s, path, out, err);
+	struct zarr_node root;
+	struct error ignored;
+
+	if (r != -ENOENT)
+		return r;
+	r = zarr_nodes_below(s, path, 0, err);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	if (zarr_node_read(s, "", &root, &ignored) == 0)
+		out->version = root.version;
+	zarr_node_free(&root);
+	return 0;
+}
+
 static int walk_group(struct walk *w, const char *path, unsigned version,
 		      uint32_t dir, unsigned depth);
 
@@ -294,19 +289,18 @@ static int walk_node(struct walk *w, const char *path, const char *name,
 {
 	struct zarr_node node;
 	struct error why = {0};
-	int r = zarr_node_read(w->s, path, &node, &why);
+	int r = node_or_prefix(w->s, path, &node, &why);
 
 	if (r == -ENOENT)
 		return 0;
 	if (r == -ENOMEM)
 		return no_memory(w->err);
-	if (w->s->nodes++ == NODES_MAX || depth > DEPTH_MAX) {
-		zarr_node_free(&node);
-		return error_set(w->err, -ENOTSUP,
-				 "%s has groups that are too deep, or in each "
-				 "other: at %s",
-				 w->s->store->path, path);
-	}
+	/* Its neighbours are shown all the same. */
+	if (w->s->nodes++ >= NODES_MAX || depth > DEPTH_MAX)
+		r = error_set(&why, -ENOTSUP,
+			      "%s has groups that are too deep, or in each "
+			      "other: at %s",
+			      w->s->store->path, path);
 	if (r < 0 || node.is_array) {
 		r = publish_array(w, path, name, dir, &node, &why);
 	} else {
@@ -388,7 +382,7 @@ static int walk_root(struct walk *w, const struct source_args *a)
 		n--;
 	snprintf(clean, sizeof clean, "%.*s", (int)min_u64(n, sizeof clean - 1),
 		 path);
-	r = zarr_node_read(w->s, clean, &node, &why);
+	r = node_or_prefix(w->s, clean, &node, &why);
 	w->s->version = r < 0 ? 0 : node.version;
 	if (r == -ENOENT)
 		return error_set(w->err, -ENOENT,

@@ -28,6 +28,7 @@ struct zarr {
 	const char *consolidated_key;
 	uint64_t consolidated_identity[4];
 	uint64_t nodes;       /* that were read */
+	uint64_t searched;    /* directories without metadata */
 	unsigned version;     /* of what is shown as the root */
 	pthread_mutex_t lock; /* protects what follows */
 	struct zarr_index index[ZARR_INDEXES];
@@ -102,6 +103,16 @@ int zarr_consolidated(struct zarr *s, struct error *err);
 /* Names of nodes below `path`, sorted, each once: an array of strings. */
 int zarr_children(struct zarr *s, const char *path, json_t **out,
 		  struct error *err);
+/* Whether a directory without metadata has nodes below it (1, 0), which readers of Zarr
+ * find by their paths.  `depth` is 0 for callers outside.  -E2BIG: too many directories;
+ * errors of listing them. */
+int zarr_nodes_below(struct zarr *s, const char *path, unsigned depth,
+		     struct error *err);
+/* What separates the indices in keys of chunks of an array: what its document says, else
+ * what the names of its chunks look like. */
+int zarr_find_separator(struct zarr *s, const char *path,
+			const struct zarr_array *z, char *out,
+			struct error *err);
 /* Attributes of a node, an object; a new reference; NULL: they cannot be had. */
 json_t *zarr_attributes(struct zarr *s, const char *path, unsigned version,
 			struct error *err);

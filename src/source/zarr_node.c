@@ -306,3 +306,77 @@ int zarr_children(struct zarr *s, const char *path, json_t **out,
 	}
 	return r;
 }
+
+/* ---- what is not said by documents --------------------------------------- */
+
+/* Keys of NestedDirectoryStore before zarr 2.8: nothing says that they have '/'. */
+static int looks_nested(void *ctx, const char *name, bool is_dir)
+{
+	char *separator = ctx;
+	size_t digits = strspn(name, "0123456789");
+
+	if (!digits || (name[digits] && name[digits] != '.'))
+		return 0;
+	*separator = is_dir && !name[digits] ? '/' : '.';
+	return 1;
+}
+
+int zarr_find_separator(struct zarr *s, const char *path,
+			const struct zarr_array *z, char *out,
+			struct error *err)
+{
+	int r;
+
+	*out = z->separator ? z->separator : '.';
+	if (z->separator || z->rank < 2)
+		return 0;
+	r = s->store->ops->list(s->store, path, looks_nested, out, err);
+	return r == -ENOENT || r > 0 ? 0 : r;
+}
+
+/* Directories that are searched for nodes, in each other and altogether. */
+enum { SEARCH_DEPTH = 32, SEARCH_MAX = 1 << 16 };
+
+static int look_below(struct zarr *s, const char *path, const char *name,
+		      unsigned depth, struct error *err)
+{
+	struct zarr_node node;
+	char below[ZARR_KEY_MAX];
+	int r;
+
+	if (!zarr_key(below, path, name))
+		return 0;
+	r = zarr_node_read(s, below, &node, err);
+	zarr_node_free(&node);
+	/* One that cannot be read is there, too. */
+	if (r != -ENOENT)
+		return r == -ENOMEM ? r : 1;
+	return zarr_nodes_below(s, below, depth + 1, err);
+}
+
+int zarr_nodes_below(struct zarr *s, const char *path, unsigned depth,
+		     struct error *err)
+{
+	json_t *names, *v;
+	size_t i;
+	int r;
+
+	if (!*path)
+		return 0;
+	if (depth == SEARCH_DEPTH || s->searched++ == SEARCH_MAX)
+		return error_set(err, -E2BIG,
+				 "%s/%s: it has no Zarr metadata, and more "
+				 "directories than are searched for arrays",
+				 s->store->path, path);
+	r = zarr_children(s, path, &names, err);
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	json_array_foreach(names, i, v)
+	{
+		r = look_below(s, path, json_string_value(v), depth, err);
+		if (r)
+			break;
+	}
+	json_decref(names);
+	return r;
+}

@@ -434,6 +434,39 @@ def byte_order_of_the_source():
 
 
 @case
+def directories_without_metadata():
+    """OME-Zarr plates: only the root and the fields of view have metadata; zarr finds
+    the arrays by their paths."""
+    for version in ("directory", "zip", "consolidated"):
+        store = path_of("plate-%s.zarr" % version)
+        root = zarr.open_group(store, "w")
+        want = {}
+        for n in ("A/1/0/0", "A/1/0/1", "B/12/0/0"):
+            want[n] = numbers("<u2", (6, 8))
+            root.create_dataset(n, data=want[n], chunks=(4, 4))
+        if version == "consolidated":
+            zarr.consolidate_metadata(store)
+        for d, _, files in os.walk(store):
+            if d != store and ".zgroup" in files:
+                os.unlink(os.path.join(d, ".zgroup"))
+        os.makedirs(store + "/empty/nothing/below")
+        os.makedirs(store + "/loop")
+        os.symlink("..", store + "/loop/up")
+        z = zarr.open_group(store, "r")
+        if version == "zip":
+            shutil.rmtree(store + "/loop")
+            store = shutil.make_archive(path_of("plate"), "zip", store)
+        with Mount(store) as m:
+            for n, a in want.items():
+                equal(z[n][:].tolist(), a.tolist(), "zarr reads " + n)
+                same(np.load(m / (n + "/array.npy")), a, version + " " + n)
+            check(not os.path.exists(m / "empty"), "a directory without arrays")
+            check("A" in os.listdir(m.path), "A is not listed")
+        p = exits(tensorfs("verify", "--json", store), 0, "verify")
+        check(json.loads(p.stdout)["datasets"] >= 3, p.stdout)
+
+
+@case
 def hyperspy_store():
     import hyperspy.api as hs
     a = numbers("f4", (4, 3, 8, 6))
