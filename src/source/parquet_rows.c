@@ -12,6 +12,7 @@
 
 #include "base/number.h"
 #include "source/parquet_record.h"
+#include "source/parquet_schema.h"
 
 /* Of one request. */
 #define LOADED_MOST ((size_t)64 << 20)
@@ -164,18 +165,6 @@ static void put_value(struct putting *p, const struct parquet_node *n)
 
 static void put_node(struct putting *p, const struct parquet_node *n);
 
-/* The repeated element of a list that is an item itself, and not a wrap around it. */
-static bool is_item(const struct parquet_node *list,
-		    const struct parquet_node *n)
-{
-	size_t len = strlen(list->name);
-
-	return n->children != 1 || n->is_list || n->is_map ||
-	       n[1].repetition == 2 || !strcmp(n->name, "array") ||
-	       (!strncmp(n->name, list->name, len) &&
-		!strcmp(n->name + len, "_tuple"));
-}
-
 /* What is there of a node, once. */
 static void put_there(struct putting *p, const struct parquet_node *n)
 {
@@ -235,7 +224,8 @@ static void put_node(struct putting *p, const struct parquet_node *n)
 		return;
 	if (n->repetition == 2) {
 		bool in_list = n != p->m->nodes && up->is_list &&
-			       up->children == 1 && !is_item(up, n);
+			       up->children == 1 &&
+			       !parquet_tree_is_item(up, n);
 
 		put_list(p, n, in_list);
 	} else if (n->repetition == 1 && level_of(p, n) < n->levels) {
@@ -276,7 +266,7 @@ describe_list(const struct parquet_node *n, char *buf, size_t *at, size_t size)
 	bool in_list = up->is_list && up->children == 1;
 
 	*at += (size_t)snprintf(buf + *at, size - *at, "list of ");
-	return in_list && !is_item(up, n) ? n + 1 : n;
+	return in_list && !parquet_tree_is_item(up, n) ? n + 1 : n;
 }
 
 void parquet_describe(const struct parquet_meta *m,

@@ -276,45 +276,29 @@ static void set_type(struct parquet_column *c, const struct element *e)
 	}
 }
 
-/* From a top element down to a leaf. */
-struct path {
-	bool deep,
-		single; /* there are groups in it; each has one element only */
-	uint8_t levels, list_level, repeats;
-};
-
-static void path_step(struct path *p, const struct element *e, bool nested)
+/* Lists of numbers are sequences; what has names in it is lines of JSON. */
+static void find_lists(struct parquet_meta *m)
 {
-	if (!nested)
-		memset(p, 0, sizeof *p);
-	if (!nested)
-		p->single = true;
-	p->deep = nested && (p->deep || e->children);
-	p->single = p->single && e->children <= 1 && p->levels < 8;
-	p->levels = (uint8_t)(p->levels + (e->repetition != REQUIRED));
-	if (e->repetition != REPEATED)
-		return;
-	p->list_level = p->levels;
-	p->repeats++;
-}
+	const struct parquet_node *leaf, *repeated;
+	struct parquet_column *c;
 
-/* A list of numbers, whatever is around it. */
-static void find_list(struct parquet_column *c, const struct path *p)
-{
-	if (!p->single || p->repeats != 1 || c->why_not ||
-	    c->dtype.kind > DTYPE_FLOAT)
-		return;
-	c->nested = false;
-	c->optional = true;
-	c->levels = p->levels;
-	c->list_level = p->list_level;
-	c->item.name = "item";
-	c->item.type = c->dtype;
-	memset(&c->dtype, 0, sizeof c->dtype);
-	c->dtype.kind = DTYPE_RAGGED;
-	c->dtype.size = 4;
-	c->dtype.vlen = c->text = true;
-	c->dtype.nfields = 1;
+	for (uint32_t i = 0; i < m->n_nodes; i = m->nodes[i].next) {
+		leaf = parquet_tree_plain_list(&m->nodes[i], &repeated);
+		c = leaf ? &m->at[leaf->leaf] : NULL;
+		if (!c || c->why_not || c->dtype.kind > DTYPE_FLOAT)
+			continue;
+		c->nested = false;
+		c->optional = true;
+		c->levels = leaf->levels;
+		c->list_level = repeated->levels;
+		c->item.name = "item";
+		c->item.type = c->dtype;
+		memset(&c->dtype, 0, sizeof c->dtype);
+		c->dtype.kind = DTYPE_RAGGED;
+		c->dtype.size = 4;
+		c->dtype.vlen = c->text = true;
+		c->dtype.nfields = 1;
+	}
 }
 
 /* What it is of files as Hugging Face keeps them, {bytes, path}. */
@@ -392,7 +376,7 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 	uint64_t inside = 0; /* elements that are below a group */
 	struct element e, top;
 	uint32_t tops = 0;
-	struct path path = {false, false, 0, 0, 0};
+	bool deep = false; /* below groups in a top element */
 	int r = 0;
 
 	if (!n || m->at)
@@ -416,7 +400,7 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 						  e.converted == 2;
 		inside -= nested;
 		inside += (uint64_t)e.children;
-		path_step(&path, &e, nested);
+		deep = nested && (deep || e.children);
 		if (!nested) {
 			top = e;
 			tops++;
@@ -427,16 +411,17 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 		if (r == 0) {
 			m->at[m->n - 1].top = tops;
 			m->at[m->n - 1].member =
-				nested && !path.deep ? member_of(&e, &top) : 0;
-			find_list(&m->at[m->n - 1], &path);
+				nested && !deep ? member_of(&e, &top) : 0;
 		}
 	}
 	if (r == 0 && inside)
 		return damaged(err);
 	if (r == 0 && !t->bad)
 		r = parquet_tree_finish(m, err);
-	if (r == 0 && !t->bad)
+	if (r == 0 && !t->bad) {
+		find_lists(m);
 		find_files(m);
+	}
 	for (uint32_t i = 0; i < m->n; i++) /* that do not move any more */
 		if (m->at[i].dtype.kind == DTYPE_RAGGED)
 			m->at[i].dtype.fields = &m->at[i].item;

@@ -16,5 +16,15 @@ int parquet_tree_add(struct parquet_meta *m, const char *name, size_t len,
 		     int64_t repetition, uint32_t children, struct error *err);
 int parquet_tree_finish(struct parquet_meta *m, struct error *err);
 void parquet_tree_free(struct parquet_meta *m);
+/* Whether the repeated element `n` of a list is an item itself, rather than a group around
+ * each item: LogicalTypes.md of parquet-format, "backward-compatibility rules". */
+bool parquet_tree_is_item(const struct parquet_node *list,
+			  const struct parquet_node *n);
+/* The leaf of a list without structures, whose values have no names: the repeated element
+ * below the root, or the item of a list.  *repeated is what repeats.  NULL: `top` is
+ * anything else. */
+const struct parquet_node *
+parquet_tree_plain_list(const struct parquet_node *top,
+			const struct parquet_node **repeated);
 
 #endif

@@ -87,6 +87,33 @@ int parquet_tree_finish(struct parquet_meta *m, struct error *err)
 	return r;
 }
 
+bool parquet_tree_is_item(const struct parquet_node *list,
+			  const struct parquet_node *n)
+{
+	size_t len = strlen(list->name);
+
+	return n->children != 1 || n->is_list || n->is_map ||
+	       n[1].repetition == 2 || !strcmp(n->name, "array") ||
+	       (!strncmp(n->name, list->name, len) &&
+		!strcmp(n->name + len, "_tuple"));
+}
+
+const struct parquet_node *
+parquet_tree_plain_list(const struct parquet_node *top,
+			const struct parquet_node **repeated)
+{
+	const struct parquet_node *n = top;
+
+	if (n->is_list && n->children == 1 && n->repetition != 2)
+		n++;
+	*repeated = n;
+	if (n->repetition != 2)
+		return NULL;
+	if (n != top && !parquet_tree_is_item(top, n))
+		n++;
+	return n->children ? NULL : n;
+}
+
 void parquet_tree_free(struct parquet_meta *m)
 {
 	for (uint32_t i = 0; i < m->n_nodes; i++)

@@ -132,8 +132,9 @@ int unpack(enum unpack how, const void *in, size_t n, void *out, size_t size,
 		[UNPACK_ZSTD] = "zstd",      [UNPACK_LZ4_BLOCK] = "lz4",
 		[UNPACK_SNAPPY] = "snappy",  [UNPACK_GZIP] = "gzip",
 		[UNPACK_UNKNOWN] = "unknown"};
-	size_t got;
-	int r = decode(how, in, n, out, size, &got);
+	size_t got = 0;
+	/* No bytes of nothing: writers of pages that are all null leave them out. */
+	int r = n || size ? decode(how, in, n, out, size, &got) : 0;
 
 	if (r == -ENOMEM)
 		return error_set(err, r, "out of memory");

@@ -75,6 +75,21 @@ def check_lines(m, column, of, parse):
 
 
 @case
+def structures_of_one_field():
+    """As DuckDB's to_json has the rows: their names are not dropped."""
+    want = {"a": lambda i: [{"u": i}, {"u": i + 1}], "b": lambda i: {"z": [i, 2]},
+            "d": lambda i: {"z": None}, "e": lambda i: [None],
+            "g": lambda i: [[i]], "h": lambda i: {"s": {"t": [float(i)]}}}
+    with Mount(fixture("nested-one.parquet")) as m:
+        for name, f in want.items():
+            rows = read(m / (name + "/array.txt")).decode().splitlines()
+            equal([json.loads(r) for r in rows], [f(i) for i in range(5)], name)
+            equal(json.loads(read(m / (name + "/samples/000003.txt"))), f(3), name)
+        # A list of numbers stays a sequence.
+        equal(os.listdir(m / "f/samples")[0], "000000.npy", "a list of numbers")
+
+
+@case
 def every_row():
     for name, columns in COLUMNS.items():
         with Mount(fixture(name)) as m:

@@ -79,6 +79,11 @@ await db.run(`copy t to 'nested-duck.parquet' (format parquet, compression lz4_r
 	row_group_size 2048)`);
 await db.run(`copy (select label, tags from t) to 'brotli.parquet'
 	(format parquet, compression brotli)`);
+// Structures of one field: names are part of what they are.
+await db.run(`copy (select [{'u': i::int}, {'u': i::int + 1}] a, {'z': [i::int, 2]} b,
+	{'z': null::int[]} d, [null::struct(u int)] e, [i::int, null] f, [[i::int]] g,
+	{'s': {'t': [i::double]}} as h, i::int as "label" from range(5) t(i))
+	to 'nested-one.parquet' (format parquet)`);
 fs.unlinkSync('nested.json');
 
 // arrow-rs: groups of 40 rows, pages of few values, both versions.
