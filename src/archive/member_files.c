@@ -108,6 +108,20 @@ static int mf_parent(const struct files *f, uint64_t node, uint64_t *dir)
 	return 0;
 }
 
+/* Bytes of a member's blocks that are holes.  The last entry may be a piece of a fragment
+ * block. */
+static uint64_t hole_of_blocks(const struct members *m,
+			       const struct member_record *r)
+{
+	uint64_t n = m->block_size ? div_up(r->size, m->block_size) : 0;
+	uint64_t hole = 0;
+
+	for (uint64_t i = r->data; i < r->data + n; i++)
+		if (!m->blocks[i].stored && !(m->blocks[i].flags & MEMBER_TAIL))
+			hole += m->blocks[i].size;
+	return min_u64(hole, r->size);
+}
+
 static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 		   struct attr *out, struct error *err)
 {
@@ -131,6 +145,10 @@ static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 		out->rdev = r->data;
 	if (r->kind == MEMBER_SPARSE)
 		out->hole = r->size - self_of(f)->m->extents[r->data].pos;
+	else if (r->kind == MEMBER_BLOCKS)
+		out->hole = hole_of_blocks(self_of(f)->m, r);
+	else if (r->kind == MEMBER_FILE)
+		out->hole = min_u64((r->data >> 32) * 4096, r->size);
 	return 0;
 }
 

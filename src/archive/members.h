@@ -32,7 +32,7 @@ enum member_kind {
 	MEMBER_SPARSE,   /* data: first of its entries in `extents` */
 	MEMBER_BLOCKS,   /* data: first of its entries in `blocks` */
 	MEMBER_FRAGMENT, /* data: MEMBER_IN_BLOCK(block, offset) */
-	MEMBER_FILE, /* data: number in handles of a file that it is; only in
+	MEMBER_FILE,     /* data: MEMBER_IN_FILE of a file that it is; only in
 			    tables that are not saved */
 	MEMBER_KINDS
 };
@@ -95,6 +95,9 @@ struct member_block {
 #define MEMBER_LAST 8u /* block: the last entry of its member */
 /* Blocks are at most 1 MiB. */
 #define MEMBER_IN_BLOCK(block, off) ((uint64_t)(block) << 20 | (off))
+
+/* A file by its number in handles, and how many bytes of it are holes, in units of 4 KiB. */
+#define MEMBER_IN_FILE(file, hole) ((uint64_t)(hole) << 32 | (file))
 
 /* Extended attributes of an inode, each 4-byte aligned: a u32 count; for each u32
  * name length, u32 value length, name, value, padding to 4. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "source/archive.h"
 #include "source/archive_about.h"
 #include "source/zarr.h"
@@ -115,6 +116,16 @@ static bool member_of(struct reading *rd, const struct stat *st,
 
 static int read_entries(struct reading *rd, DIR *d);
 
+/* Bytes that its file system does not store. */
+static uint64_t hole_of(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	uint64_t stored = (uint64_t)st->st_blocks * 512;
+	uint64_t hole = stored < size ? size - stored : 0;
+
+	return min_u64(hole, (uint64_t)UINT32_MAX * 4096);
+}
+
 /* What is at rd->path. */
 static int read_entry(struct reading *rd)
 {
@@ -137,7 +148,7 @@ static int read_entry(struct reading *rd)
 		if (file == UINT32_MAX)
 			return no_memory(rd->err);
 		handles_expect(rd->handles, file, &st);
-		m.data = file;
+		m.data = MEMBER_IN_FILE(file, hole_of(&st) / 4096);
 	}
 	r = members_add(rd->b, &m, rd->err);
 	if (r < 0 || !S_ISDIR(st.st_mode))

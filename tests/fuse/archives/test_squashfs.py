@@ -179,6 +179,15 @@ def sparse():
         check(os.path.getsize(image) < 1 << 20, "the image is large")
         # unsquashfs writes 5 GiB; the source is as good.
         arc.compare(image, src, SMALL, mtime=10**9)
+        # So cp makes holes again.
+        with Mount(image, opts=SMALL) as m:
+            for n, at_most in (("large", 3 << 20), ("holes", 1000001 % (1 << 20))):
+                got = os.stat(m / n).st_blocks * 512
+                check(got <= at_most + 512, "%s takes %d bytes" % (n, got))
+    with Mount(src) as m:  # and from a directory
+        got = os.stat(m / "large").st_blocks * 512
+        stored = os.stat(src + "/large").st_blocks * 512
+        check(stored <= got <= stored + 4096, "large takes %d bytes" % got)
 
 
 def duplicates():
