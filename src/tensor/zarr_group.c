@@ -65,7 +65,7 @@ static int put(struct metadata *m, const char *path, const char *name,
 	if (text && asprintf(&key, "%s%s", path, name) < 0)
 		key = NULL;
 	j = key ? json_text(key, strlen(key)) : NULL;
-	quoted = j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
+	quoted = j ? json_dumps(j, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 	json_decref(j);
 	if (text && !quoted)
 		no_memory(m->err);

@@ -17,7 +17,8 @@
 #include "base/json.h"
 #include "tensor/zarr.h"
 
-#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY)
+/* ASCII as zarr itself writes it: some readers take documents for that. */
+#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
 
 static void *no_memory(struct error *err)
 {

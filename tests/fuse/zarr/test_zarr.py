@@ -578,6 +578,25 @@ def walk_arrays(group, prefix=""):
 
 
 @case
+def attributes_beyond_ascii():
+    """zarr writes escapes, and some of its versions read nothing else."""
+    path = path_of("units.h5")
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("d\u00e5ta", data=np.arange(4.0))
+        d.attrs["units"] = "\u00b5m"
+        d.attrs["\u00c5"] = "\u00b0\U0001d11e"
+    with Mount(path) as m:
+        for where in ("d\u00e5ta/zarr/.zattrs", ".zarr/.zmetadata",
+                      "d\u00e5ta/zarr3/zarr.json"):
+            text = read(m / where)
+            check(text.isascii(), where + " is not ASCII")
+            check("\u00b5m" in json.dumps(json.loads(text), ensure_ascii=False),
+                  where)
+        z = zarr.open_consolidated(m / ".zarr", mode="r")
+        equal(z["d\u00e5ta"].attrs["units"], "\u00b5m", "units")
+
+
+@case
 def hierarchy():
     path = whole()
     with Mount(path) as m, h5py.File(path) as f:
