@@ -105,13 +105,61 @@ static int by_row(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
+/* The number that a label begins with, if blanks or a semicolon follow it. */
+static bool begins_with_row(const char *text, int64_t *row)
+{
+	size_t n = strspn(text, "0123456789");
+
+	*row = n && n < 18 && strchr(" \t;", text[n]) && text[n]
+		       ? strtoll(text, NULL, 10)
+		       : -1;
+	return *row >= 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Lines of "row label" or "row;label" would each be a class of their own, without a word.
+ * They are told by numbers that all lines begin with, each another one; only the first may
+ * be a header.
+ */
+static int check_separator(const struct csv_labels *c, struct error *err)
+{
+	cleanup_free int64_t *rows = malloc((c->list.n + 1) * sizeof *rows);
+	size_t n = 0, from = 0;
+
+	if (!rows)
+		return no_memory(err);
+	from = !begins_with_row(c->list.at[0].text, rows) &&
+	       strpbrk(c->list.at[0].text, " \t;");
+	while (from + n < c->list.n &&
+	       begins_with_row(c->list.at[from + n].text, &rows[n]))
+		n++;
+	if (n < 2 || from + n < c->list.n)
+		return 0;
+	qsort(rows, n, sizeof *rows, by_number);
+	for (size_t i = 1; i < n; i++)
+		if (rows[i] == rows[i - 1])
+			return 0;
+	return error_set(err, -EBADMSG,
+			 "line %zu: '%.40s' looks like a row and its label: "
+			 "separate them by a comma, or put labels that begin "
+			 "with numbers in row,label lines",
+			 from + 1, c->list.at[from].text);
+}
+
 /* Each row once, from 0 on. */
 static int check_rows(struct csv_labels *c, struct error *err)
 {
 	if (!c->list.n)
 		return error_set(err, -EBADMSG, "it has no labels");
 	if (!c->numbered)
-		return 0;
+		return check_separator(c, err);
 	qsort(c->list.at, c->list.n, sizeof *c->list.at, by_row);
 	for (size_t i = 0; i < c->list.n; i++)
 		if (c->list.at[i].row != i)

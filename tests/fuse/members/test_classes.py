@@ -69,6 +69,25 @@ def array_folder(top):
 # --- what torchvision makes of them ------------------------------------------------
 
 @case
+def labels_with_other_separators():
+    """Rows and labels that no comma separates are refused: no classes of one sample."""
+    path = h5("separators.h5", x=numbers("u1", (4, 3, 3)))
+    for name, text, bad in (
+            ("blank.txt", "0 1\n1 0\n2 1\n3 0\n", True),
+            ("semicolon.csv", "row;label\n0;cat\n1;dog\n2;cat\n3;dog\n", True),
+            ("tab.csv", "3\ta\n1\tb\n0\ta\n2\tb\n", True),
+            ("words.txt", "2 cats\n1 dog\n2 cats\n1 dog\n", False),
+            ("plain.txt", "golden retriever\n1\n2 b\n3 c\n", False),
+            ("comma.csv", "0,1\n1,0\n2,1\n3,0\n", False)):
+        labels = os.path.join(work, name)
+        with open(labels, "w") as f:
+            f.write(text)
+        p = lib.tensorfs("ls", "--labels=" + labels, path + ":x/classes")
+        check((p.returncode != 0) == bad, "%s: %s%s" % (name, p.stdout, p.stderr))
+        check(not bad or "comma" in p.stderr, p.stderr)
+
+
+@case
 def folders_of_images():
     for name, shape, suffix in (("grey", (90, 7, 5), ".pgm"), ("rgb", (90, 6, 8, 3), ".ppm")):
         data, y = numbers("u1", shape), rng.integers(0, 12, 90)
