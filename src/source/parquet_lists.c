@@ -124,6 +124,7 @@ struct listing {
 	bool open;           /* there is a list; */
 	unsigned char *data; /* its numbers */
 	size_t used, room;
+	uint64_t row; /* of the column: that of the next list */
 	struct error *err;
 };
 
@@ -142,12 +143,16 @@ static int put(void *ctx, unsigned again, unsigned level,
 
 	if (again && level < l->c->list_level)
 		return error_set(l->err, -EBADMSG, "a page is damaged");
-	if (!again)
+	if (!again) {
 		finish(l);
+		l->row++;
+	}
 	l->open = true;
 	if (!v && level >= l->c->list_level)
 		return error_set(l->err, -EBADMSG,
-				 "values are missing (nulls) in a list");
+				 "values are missing (nulls) in the list of "
+				 "row %llu",
+				 (unsigned long long)l->row - 1);
 	if (l->room - l->used < len) {
 		size_t room = 2 * l->room + 256;
 		unsigned char *data = realloc(l->data, room);
@@ -167,10 +172,17 @@ int parquet_read_lists(struct array *a, uint32_t part, uint64_t first,
 		       uint64_t n, parquet_put *put_list, void *ctx,
 		       struct error *err)
 {
-	struct listing l = {
-		.c = a->own, .put = put_list, .ctx = ctx, .err = err};
+	struct listing l = {.c = a->own,
+			    .put = put_list,
+			    .ctx = ctx,
+			    .row = first,
+			    .err = err};
 	const struct parquet_entries to = {put, &l};
-	int e = parquet_read_entries(a->source, l.c, part, first, n, &to, err);
+	int e;
+
+	for (uint32_t i = 0; i < part; i++)
+		l.row += l.c->chunks[i].rows;
+	e = parquet_read_entries(a->source, l.c, part, first, n, &to, err);
 
 	if (e == 0)
 		finish(&l);

@@ -283,7 +283,8 @@ static int read_footer(struct thrift *t, struct parquet_meta *m, uint64_t file,
 	}
 	if (r < 0)
 		return r;
-	return t->bad || rows < 0 || (uint64_t)rows != m->rows
+	/* Some writers leave 0 there; what row groups and their columns say counts. */
+	return t->bad || rows < 0 || (rows && (uint64_t)rows != m->rows)
 		       ? damaged(err)
 		       : check_rows(m, err);
 }
