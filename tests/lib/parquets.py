@@ -139,8 +139,8 @@ class Column:
                         **{int(k[1:]): v for k, v in element.items()}}
 
 
-def write(path, columns, *rows):
-    """One row group for each number of rows."""
+def write(path, columns, *rows, total=None):
+    """One row group for each number of rows; `total` is what the footer says."""
     out, groups = b"PAR1", []
     for g, n in enumerate(rows):
         chunks = []
@@ -157,7 +157,7 @@ def write(path, columns, *rows):
         groups.append(struct_of({1: list_of(chunks), 2: i64(len(out)), 3: i64(n)}))
     schema = [struct_of({4: text("schema"), 5: i32(len(columns))}),
               *[struct_of(c.element) for c in columns]]
-    footer = struct_of({1: i32(2), 2: list_of(schema), 3: i64(sum(rows)),
+    footer = struct_of({1: i32(2), 2: list_of(schema), 3: i64(sum(rows) if total is None else total),
                         4: list_of(groups)})[1]
     with open(path, "wb") as f:
         f.write(out + footer + struct.pack("<I", len(footer)) + b"PAR1")

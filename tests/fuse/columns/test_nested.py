@@ -87,6 +87,8 @@ def structures_of_one_field():
             equal(json.loads(read(m / (name + "/samples/000003.txt"))), f(3), name)
         # A list of numbers stays a sequence.
         equal(os.listdir(m / "f/samples")[0], "000000.npy", "a list of numbers")
+    p = tensorfs("verify", fixture("nested-one.parquet"))
+    check("bad: f: " in p.stdout and "list of row 0" in p.stdout, p.stdout)
 
 
 @case

@@ -68,6 +68,16 @@ def pages_without_bytes():
 
 
 @case
+def footers_without_rows():
+    """0 in the footer, 6 in the row group: DuckDB reads 6; any other number is damage."""
+    a = np.arange(6, dtype="<i4")
+    c = P.Column("x", P.INT32, P.page1(a.tobytes(), 6))
+    with Mount(P.write(path("norows"), [c], 6, total=0)) as m:
+        equal(np.load(m / "x/array.npy").tolist(), a.tolist(), "rows")
+    exits(tensorfs("ls", P.write(path("rows5"), [c], 6, total=5)), 3, "5 rows of 6")
+
+
+@case
 def deltas_of_every_shape():
     """Blocks and miniblocks of other sizes, steps of every width, any count of values."""
     columns, want = [], {}
