@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/system.h"
+#include "cli/audience.h"
 #include "cli/options_fit.h"
 #include "cli/progress.h"
 #include "shm/home.h"
@@ -315,6 +316,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .offset = set->offset,
 			    .versions = set->versions,
 			    .nested = set->nested || set->within,
+			    .looks = set->looks,
 			    .as_is = set->as_is,
 			    .beside = set->beside,
 			    .stage = set->cache_size / STAGE_SHARE,
@@ -361,17 +363,6 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	return check_labels(s, set->views.labels, err);
 }
 
-/* Files that not everybody may read are not shown as if everybody might. */
-static bool all_world_readable(char *const *paths, size_t n)
-{
-	struct stat st;
-
-	for (size_t i = 0; i < n; i++)
-		if (stat(paths[i], &st) < 0 || !(st.st_mode & S_IROTH))
-			return false;
-	return true;
-}
-
 /* What df is to say. */
 static void add_usage(const struct session *s, struct fs_options *o)
 {
@@ -399,7 +390,7 @@ static int wire(struct session *s, char *const *paths, size_t n,
 		.shared = set->allow_other || set->allow_root,
 		.fmask = set->fmask,
 		.dmask = set->dmask,
-		.owner_only = !all_world_readable(paths, n),
+		.owner_only = audience_owner_only(s->handles, paths, n, set),
 		.version = cli_version};
 
 	s->config = describe_config(paths, n, set);
@@ -452,6 +443,8 @@ int session_open_shared(struct session **out, char *const *paths, size_t n,
 	if (r == 0)
 		r = handles_new(&s->handles, 0, set->threads + prefetch, err);
 	so.handles = s->handles;
+	if (r == 0)
+		r = audience_limit(s->handles, paths, n, set, err);
 	if (r == 0)
 		r = store_new(&s->store, &so, err);
 	if (r == 0)

@@ -234,6 +234,8 @@ static int open_and_enter(struct handles *h, uint32_t file, int cwd,
 
 	open_reserve(h);
 	r = open_some(h, cwd, path, &fd, &st, err);
+	if (r == 0)
+		r = guard_check(&h->guard, fd, &st, path, err);
 	if (r < 0) {
 		open_cancel(h);
 		return r;

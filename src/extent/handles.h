@@ -74,6 +74,24 @@ int handles_probe(struct handles *h, uint32_t file, struct stat *st,
 struct identity;
 bool handles_known(struct handles *h, uint32_t file, const char **path,
 		   struct identity *id);
+/*
+ * For mounts that let other users in (guard.h has the rules).  Call the first two
+ * before any file is opened, the others before there are threads.
+ *
+ * Files must lie below one of the directories that are named so.  False: no memory.
+ */
+bool handles_confine(struct handles *h, const char *dir);
+/* Take note of files that not everybody may read. */
+void handles_watch(struct handles *h);
+/* A file, opened or only registered, that not everybody may read; NULL: none is
+ * known.  Borrowed.  What is missing, or cannot be looked at, is asked for again when
+ * it is opened. */
+const char *handles_private(struct handles *h);
+/* Refuse such files from now on: -EIO. */
+void handles_refuse_private(struct handles *h);
+/* For files that are opened without a row here: may `fd` be shown?  0 or -EIO. */
+int handles_may_show(struct handles *h, int fd, const struct stat *st,
+		     const char *path, struct error *err);
 /* Descriptors open now, and the limit. */
 void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit);
 

@@ -8,6 +8,7 @@
 
 #include "base/vec.h"
 #include "extent/file.h"
+#include "extent/guard.h"
 #include "extent/handles.h"
 #include "extent/paths.h"
 
@@ -39,7 +40,8 @@ struct handles {
 	vec(struct file) files; /* row by row with paths */
 	uint32_t oldest, newest;
 	unsigned open_now, limit;
-	int cwd; /* where relative paths begin */
+	int cwd;            /* where relative paths begin */
+	struct guard guard; /* set before there are threads */
 };
 
 #endif

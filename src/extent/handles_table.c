@@ -56,6 +56,7 @@ void handles_free(struct handles *h)
 	}
 	vec_free(&h->files);
 	paths_free(&h->paths);
+	guard_free(&h->guard);
 	if (h->cwd >= 0)
 		close(h->cwd);
 	pthread_mutex_destroy(&h->lock);

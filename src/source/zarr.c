@@ -466,7 +466,7 @@ static int zarr_open(const struct source_args *a, struct source **out,
 		return no_memory(err);
 	r = arrays_begin(&s->arrays, a, err);
 	if (r == 0) {
-		s->store = zarr_directory_new(s->arrays.path);
+		s->store = zarr_directory_new(s->arrays.path, a->handles);
 		r = s->store ? 0 : no_memory(err);
 	}
 	return zarr_finish(s, r, a, out, err);

@@ -24,6 +24,7 @@
 struct directory_store {
 	struct zarr_store store; /* first member */
 	struct timespec opened;
+	struct handles *handles;
 };
 
 static int no_memory(struct error *err)
@@ -102,6 +103,8 @@ static int directory_key_open(struct zarr_store *store, const char *key,
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EIO, "%s is not a regular file", path);
 	r = check_time(s, key, &st, err);
+	if (r == 0)
+		r = handles_may_show(s->handles, fd, &st, path, err);
 	if (r < 0)
 		return r;
 	v->size = (uint64_t)st.st_size;
@@ -239,13 +242,14 @@ static const struct zarr_store_ops directory_ops = {
 	.free = directory_free,
 };
 
-struct zarr_store *zarr_directory_new(const char *path)
+struct zarr_store *zarr_directory_new(const char *path, struct handles *handles)
 {
 	struct directory_store *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
 	s->store.ops = &directory_ops;
+	s->handles = handles;
 	s->store.path = strdup(path);
 	if (!s->store.path) {
 		free(s);

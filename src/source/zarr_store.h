@@ -65,8 +65,10 @@ struct zarr_store {
 extern const char *const zarr_root_documents[];
 /* Is this directory a Zarr store, by its metadata? */
 bool zarr_is_store(const char *path);
-/* A directory's; `path` is copied.  NULL: no memory. */
-struct zarr_store *zarr_directory_new(const char *path);
+/* A directory's; `path` is copied, `handles` say what may be shown (handles_may_show).
+ * NULL: no memory. */
+struct zarr_store *zarr_directory_new(const char *path,
+				      struct handles *handles);
 void zarr_store_free(struct zarr_store *s);
 /* All of a key, NUL-terminated (malloc'ed); -ENOENT without a sentence: there is none;
  * -EFBIG: more than ZARR_DOCUMENT_MAX.  `identity` may be NULL. */

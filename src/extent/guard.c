@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which files may be shown where other users than the one who mounted may look. */
+/*
+ * The daemon reads with the permissions of the user who mounted.  With allow_other it
+ * hands out what it read to users who may not have those permissions, and which files
+ * it reads is decided by the files that it shows: an HDF5 file names others in links,
+ * in mappings of virtual datasets and as raw files; directories have symlinks.
+ *
+ * Two rules keep that from showing more than the file system would:
+ *
+ *   - A file that not everybody may read is never shown to everybody.  What is known
+ *     when the mount is made decides the mode of all files (0400 or 0444); what turns
+ *     up later in a mount of 0444 is refused.
+ *   - Where root mounts, a file must lie in the directory tree of a source, or where
+ *     prefix= says: files such as those in /proc show everybody what the kernel means
+ *     for the process that reads them.
+ *
+ * Both are applied to the open descriptor, through the path that the kernel has for it.
+ * A name that is checked first and opened later may have been replaced in between.
+ */
+#include "extent/guard.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "extent/file.h"
+
+#define FILE_BITS (S_IRGRP | S_IROTH)
+#define DIR_BITS (S_IXGRP | S_IXOTH)
+
+void guard_free(struct guard *g)
+{
+	for (size_t i = 0; i < g->trees.n; i++)
+		free(g->trees.at[i]);
+	vec_free(&g->trees);
+	free(g->private_file);
+	g->private_file = NULL;
+}
+
+bool guard_add_tree(struct guard *g, const char *dir)
+{
+	char *real = realpath(dir, NULL);
+
+	if (!real)
+		return errno != ENOMEM;
+	if (vec_push(&g->trees, real))
+		return true;
+	free(real);
+	return false;
+}
+
+bool guard_is_public(const char *real, const struct stat *st)
+{
+	cleanup_free char *dir = strdup(real);
+	struct stat up;
+	char *slash;
+
+	if (!dir || (st->st_mode & FILE_BITS) != FILE_BITS)
+		return false;
+	while ((slash = strrchr(dir, '/'))) {
+		slash[slash == dir] = '\0'; /* of "/x" the root stays */
+		if (stat(dir, &up) < 0 || (up.st_mode & DIR_BITS) != DIR_BITS)
+			return false;
+		if (slash == dir)
+			return true;
+	}
+	return false;
+}
+
+/* The path of an open file as the kernel has it; false: none leads there now. */
+static bool real_path(int fd, const struct stat *st, char out[PATH_MAX])
+{
+	char link[32];
+	struct stat now;
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, out, PATH_MAX - 1);
+	if (n <= 0 || out[0] != '/')
+		return false;
+	out[n] = '\0';
+	return stat(out, &now) == 0 && now.st_dev == st->st_dev &&
+	       now.st_ino == st->st_ino;
+}
+
+/* The root as a tree is the files in it, not the whole system. */
+static bool is_below(const char *path, const char *tree)
+{
+	size_t n = strlen(tree);
+
+	if (n == 1)
+		return strrchr(path, '/') == path;
+	return !strncmp(path, tree, n) && path[n] == '/';
+}
+
+static bool is_in_a_tree(const struct guard *g, const char *path)
+{
+	for (size_t i = 0; i < g->trees.n; i++)
+		if (is_below(path, g->trees.at[i]))
+			return true;
+	return !g->trees.n;
+}
+
+int guard_check(struct guard *g, int fd, const struct stat *st,
+		const char *path, struct error *err)
+{
+	char real[PATH_MAX];
+	bool known;
+
+	if (!g->trees.n && !g->watches && !g->refuses_private)
+		return 0;
+	known = real_path(fd, st, real);
+	if (g->trees.n && !(known && is_in_a_tree(g, real)))
+		return error_set(
+			err, -EIO,
+			"%s is outside of the directory of the source, "
+			"and root mounts for other users; if they may "
+			"see it, mount with -o prefix=DIRECTORY",
+			file_shown(path));
+	if (known && guard_is_public(real, st))
+		return 0;
+	if (g->refuses_private)
+		return error_set(err, -EIO,
+				 "%s is not for everybody to read, and this "
+				 "mount is: mount without allow_other, or "
+				 "change the mode of the file and of the "
+				 "directories above it",
+				 file_shown(path));
+	if (g->watches && !g->private_file)
+		g->private_file = strdup(path);
+	return g->watches && !g->private_file
+		       ? error_set(err, -ENOMEM, "out of memory")
+		       : 0;
+}
