@@ -28,7 +28,8 @@
  * whoever has told others a size before that.  Each get
  * compares what fstat says of the descriptor: that sees writes and truncation,
  * not a file that took the place of ours by rename.  For that the path is
- * looked at as well, at most once a second and file.  A write that leaves the
+ * looked at as well, at most once a second and file.  A file that was removed is
+ * read on as long as its descriptor stays open, as any program's would be.  A write that leaves the
  * size alone and falls into the same tick of the file system's clock as the
  * first open cannot be seen by anybody.  Failures are not remembered: a file
  * that appears later, or is put back, works from then on.
@@ -172,6 +173,52 @@ static void open_cancel(struct handles *h)
 	h->open_now--;
 }
 
+/* ---- a file that grows -------------------------------------------------- */
+
+/* Is `is`, of the open file `fd`, what `was` became by a writer that only appends? */
+static bool has_grown(struct handles *h, uint32_t file, int fd,
+		      const struct identity *is, const struct identity *was)
+{
+	unsigned char bits, wanted;
+	uint64_t mark;
+
+	{
+		lock_scope(&h->lock);
+		const struct file *f = &h->files.at[file];
+
+		mark = f->mark;
+		wanted = f->mark_bits;
+	}
+	return wanted && is->dev == was->dev && is->ino == was->ino &&
+	       is->size >= was->size && file_read(fd, mark, &bits, 1) == 1 &&
+	       (bits & wanted) == wanted;
+}
+
+bool handles_is_same(struct handles *h, uint32_t file, int fd,
+		     const struct identity *is, const struct identity *was)
+{
+	return identity_equal(is, was) || has_grown(h, file, fd, is, was);
+}
+
+/* Is `is`, of the open file `fd`, what row `file` knows?  Where it has grown, that is
+ * known from then on; *was is set to what was known. */
+static bool is_known(struct handles *h, uint32_t file, int fd,
+		     const struct identity *is, struct identity *was)
+{
+	{
+		lock_scope(&h->lock);
+		*was = h->files.at[file].id;
+	}
+	if (identity_equal(is, was))
+		return true;
+	if (!has_grown(h, file, fd, is, was))
+		return false;
+	lock_scope(&h->lock);
+	if (is->size >= h->files.at[file].id.size)
+		h->files.at[file].id = *is;
+	return true;
+}
+
 /* ---- opening and comparing ---------------------------------------------- */
 
 /* As file_open; closes idle files until there is a descriptor for it. */
@@ -191,11 +238,9 @@ static int open_some(struct handles *h, int cwd, const char *path, int *fd,
 	return r;
 }
 
-/* Enter a fresh descriptor and pin it, or pin the one that another thread
- * entered meanwhile.  *fd is what the caller has to close, or -1. */
-static bool file_enter(struct handles *h, uint32_t file,
-		       const struct identity *id, int *fd, struct handle *out,
-		       struct identity *was)
+/* What is opened first is what the file is. */
+static void file_learn(struct handles *h, uint32_t file,
+		       const struct identity *id)
 {
 	lock_scope(&h->lock);
 	struct file *f = &h->files.at[file];
@@ -204,11 +249,16 @@ static bool file_enter(struct handles *h, uint32_t file,
 		f->id = *id;
 		f->known = true;
 	}
-	*was = f->id;
-	if (!identity_equal(id, was)) {
-		h->open_now--;
-		return false;
-	}
+}
+
+/* Enter a fresh descriptor and pin it, or pin the one that another thread
+ * entered meanwhile.  *fd is what the caller has to close, or -1. */
+static void file_enter(struct handles *h, uint32_t file, int *fd,
+		       struct handle *out)
+{
+	lock_scope(&h->lock);
+	struct file *f = &h->files.at[file];
+
 	if (f->fd >= 0) {
 		h->open_now--;
 		file_pin(h, file);
@@ -220,7 +270,6 @@ static bool file_enter(struct handles *h, uint32_t file,
 	f->looked = now_ms();
 	f->doubtful = false;
 	*out = handle_of(h, file);
-	return true;
 }
 
 static int open_and_enter(struct handles *h, uint32_t file, int cwd,
@@ -241,30 +290,31 @@ static int open_and_enter(struct handles *h, uint32_t file, int cwd,
 		return r;
 	}
 	identity_of(&st, &id);
-	if (!file_enter(h, file, &id, &fd, out, &was))
+	file_learn(h, file, &id);
+	if (!is_known(h, file, fd, &id, &was)) {
+		open_cancel(h);
 		return file_fail_stale(err, path, &was, &id);
+	}
+	file_enter(h, file, &fd, out);
 	return 0;
 }
 
 /* Does the path still lead to the file we know? */
-static int path_check(struct handles *h, uint32_t file, int cwd,
-		      const char *path, const struct identity *was,
-		      struct error *err)
+static int path_check(struct handles *h, const struct handle *pin, int cwd,
+		      const char *path, struct error *err)
 {
-	struct identity is;
+	struct identity is, was;
 	struct stat st;
 	int r = 0;
 
 	if (fstatat(cwd, path, &st, 0) == 0) {
 		identity_of(&st, &is);
-		if (!identity_equal(&is, was))
-			r = file_fail_stale(err, path, was, &is);
-	} else if (errno == ENOENT || errno == ENOTDIR) {
-		r = file_fail_errno(err, path, errno);
-	} /* else it cannot be looked at, but the descriptor is still good */
+		if (!is_known(h, pin->file, pin->fd, &is, &was))
+			r = file_fail_stale(err, path, &was, &is);
+	} /* else it was removed, or cannot be looked at: the descriptor is good */
 
 	lock_scope(&h->lock);
-	h->files.at[file].doubtful = r < 0;
+	h->files.at[pin->file].doubtful = r < 0;
 	return r;
 }
 
@@ -282,7 +332,6 @@ int handles_check(struct handles *h, const struct handle *pin,
 		struct file *f = &h->files.at[pin->file];
 		uint32_t now = now_ms();
 
-		was = f->id;
 		path = path_of(h, pin->file);
 		cwd = h->cwd;
 		look = !f->kept && (f->doubtful || now - f->looked >= LOOK_MS);
@@ -292,9 +341,9 @@ int handles_check(struct handles *h, const struct handle *pin,
 	if (fstat(pin->fd, &st) < 0)
 		return file_fail_errno(err, path, errno);
 	identity_of(&st, &is);
-	if (!identity_equal(&was, &is))
+	if (!is_known(h, pin->file, pin->fd, &is, &was))
 		return file_fail_stale(err, path, &was, &is);
-	return look ? path_check(h, pin->file, cwd, path, &was, err) : 0;
+	return look ? path_check(h, pin, cwd, path, err) : 0;
 }
 
 int handles_get(struct handles *h, uint32_t file, struct handle *out,

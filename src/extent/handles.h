@@ -41,6 +41,18 @@ uint32_t handles_add_open(struct handles *h, int fd, const char *name);
 /* It was this when somebody was told its size: something else is -ESTALE from the
  * first open on. */
 void handles_expect(struct handles *h, uint32_t file, const struct stat *st);
+/*
+ * A writer is appending to it in a way that leaves alone what was there, and says so:
+ * all `bits` of the byte at `mark` (of the whole file) are set.  As long as they are,
+ * a file that grew, or was written to, is still the same file.
+ */
+void handles_may_grow(struct handles *h, uint32_t file, uint64_t mark,
+		      unsigned char bits);
+struct identity;
+/* Is `is`, of the open file `fd`, what `was` before: the same, or that and what such a
+ * writer has appended? */
+bool handles_is_same(struct handles *h, uint32_t file, int fd,
+		     const struct identity *is, const struct identity *was);
 /* Borrowed path of a registered file. */
 const char *handles_path(const struct handles *h, uint32_t file);
 /* The same for a sentence: no more than its last 240 bytes. */
@@ -71,7 +83,6 @@ int handles_probe(struct handles *h, uint32_t file, struct stat *st,
 		  struct error *err);
 /* What is known of a row: the path that is opened for it (borrowed; NULL: none
  * leads there), and if it was opened, its identity.  False: it was not. */
-struct identity;
 bool handles_known(struct handles *h, uint32_t file, const char **path,
 		   struct identity *id);
 /*

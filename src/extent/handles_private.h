@@ -25,7 +25,11 @@ struct file {
 	bool opened;           /* the file was open once */
 	bool doubtful;         /* the last look failed: look again at once */
 	bool kept;             /* no path leads to it: it stays open */
-	struct part *part;     /* NULL: all of the file */
+	/* A writer appends while all of these are set in the byte at `mark`; 0: no
+	 * writer is known. */
+	unsigned char mark_bits;
+	uint64_t mark;
+	struct part *part; /* NULL: all of the file */
 };
 
 /* A piece of a file that is a row of its own. */

@@ -180,6 +180,16 @@ void handles_expect(struct handles *h, uint32_t file, const struct stat *st)
 	f->known = true;
 }
 
+void handles_may_grow(struct handles *h, uint32_t file, uint64_t mark,
+		      unsigned char bits)
+{
+	lock_scope(&h->lock);
+	struct file *f = &h->files.at[file];
+
+	f->mark = mark;
+	f->mark_bits = bits;
+}
+
 const char *handles_path(const struct handles *h, uint32_t file)
 {
 	lock_scope((pthread_mutex_t *)&h->lock);

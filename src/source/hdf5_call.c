@@ -181,11 +181,14 @@ int hdf5_call_describe(const struct hdf5_place *at,
 		       struct hdf5_description *out, struct error *err)
 {
 	struct result is = {NULL, 0, false};
+	unsigned flags;
 	struct question x;
 	int r;
 
 	if (!hdf5_isolated())
 		return hdf5_describe_here(at, wanted, out, err);
+	/* The worker opens it, but its bytes are read here. */
+	(void)hdf5_superblock_find(at->s->handles, at->file, &flags, NULL);
 	x = question(DESCRIBE, at, NULL);
 	x.q.typed = wanted != NULL;
 	if (wanted)

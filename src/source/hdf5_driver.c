@@ -336,19 +336,15 @@ hid_t hdf5_driver_fopen(const char *name, const struct hdf5_driver_info *info,
 	return file;
 }
 
-/*
- * Find the superblock: at 0, or after a user block of 512, 1024, ... bytes.
- * *flags is how to open the file: what a SWMR writer has open, or left so when
- * it died, is only readable as such, for its superblock lags behind.
- */
-static int superblock_find(struct handles *h, uint32_t file, unsigned *flags,
-			   struct error *err)
+/* The superblock is at 0, or after a user block of 512, 1024, ... bytes. */
+int hdf5_superblock_find(struct handles *h, uint32_t file, unsigned *flags,
+			 struct error *err)
 {
 	static const unsigned char magic[] = "\x89HDF\r\n\x1a\n";
 	enum { VERSION = 8, STATUS = 11, HEAD = 12, SWMR_WRITER = 1 | 4 };
 	unsigned char head[HEAD];
 	struct handle pin;
-	uint64_t pos = 0;
+	uint64_t pos = 0, at = 0;
 	ssize_t n;
 	int r;
 
@@ -357,6 +353,7 @@ static int superblock_find(struct handles *h, uint32_t file, unsigned *flags,
 		return r;
 	r = -ENOMSG;
 	while (r == -ENOMSG && pin.size >= HEAD && pos <= pin.size - HEAD) {
+		at = pos;
 		n = file_read(pin.fd, pin.base + pos, head, HEAD);
 		if (n < 0)
 			r = (int)n;
@@ -372,8 +369,12 @@ static int superblock_find(struct handles *h, uint32_t file, unsigned *flags,
 		r = error_errno(err, r, "%s",
 				file_shown(handles_path(h, file)));
 	else if (head[VERSION] >= 3 &&
-		 (head[STATUS] & SWMR_WRITER) == SWMR_WRITER)
+		 (head[STATUS] & SWMR_WRITER) == SWMR_WRITER) {
 		*flags = H5F_ACC_SWMR_READ;
+		/* Such a writer neither moves nor frees what readers may use, and
+		 * takes the mark away when it closes the file. */
+		handles_may_grow(h, file, pin.base + at + STATUS, SWMR_WRITER);
+	}
 	handles_put(h, &pin);
 	return r;
 }
@@ -387,7 +388,7 @@ int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err)
 	hid_t id;
 	int r;
 
-	r = superblock_find(h, file, &flags, err);
+	r = hdf5_superblock_find(h, file, &flags, err);
 	if (r < 0)
 		return r;
 	id = hdf5_driver_fopen(path, &info, flags, why);

@@ -42,6 +42,13 @@ bool hdf5_driver_ok(void);
  * virtual datasets that the library would follow by itself fail (a link) or
  * read as fill (a virtual dataset!), so resolve both by hand. */
 int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err);
+/*
+ * Look at the superblock.  *flags is how to open the file: what a SWMR writer has open,
+ * or left so when it died, is only readable as such, for its superblock lags behind; it
+ * may grow from now on (handles_may_grow).
+ */
+int hdf5_superblock_find(struct handles *h, uint32_t file, unsigned *flags,
+			 struct error *err);
 
 /* The library's innermost complaint for the last failed call of this thread,
  * "no reason given" when there is none.  Always terminated.  Lock held. */

@@ -171,7 +171,7 @@ static int check_identity(const struct asked *a, struct error *err)
 		r = error_errno(err, -errno, "%s", handles_name(h, a->at.file));
 	} else {
 		identity_of(&st, &id);
-		if (!identity_equal(&id, &a->q.id))
+		if (!handles_is_same(h, a->at.file, pin.fd, &id, &a->q.id))
 			r = file_fail_stale(err, handles_path(h, a->at.file),
 					    &a->q.id, &id);
 	}
