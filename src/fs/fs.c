@@ -133,7 +133,10 @@ static void stat_fill(const struct fs *fs, const struct node *n,
 	memset(st, 0, sizeof *st);
 	st->st_ino = n->ino;
 	st->st_mode = (a->mode & S_IFMT) | permissions(fs, a);
-	st->st_nlink = a->nlink ? a->nlink : 1;
+	/* Of a directory 1 says that links do not count its subdirectories: which
+	 * there are may not be known before somebody looks, and programs that find
+	 * 2 or more stop looking when they have seen as many less 2. */
+	st->st_nlink = a->nlink && !S_ISDIR(a->mode) ? a->nlink : 1;
 	owner(fs, a, st);
 	st->st_rdev = (dev_t)a->rdev;
 	st->st_size = (off_t)a->size;

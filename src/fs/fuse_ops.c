@@ -36,6 +36,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/counters.h"
@@ -171,6 +172,21 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 		fuse_reply_err(req, -r);
 	else
 		fuse_reply_attr(req, &e.st, FOREVER);
+}
+
+/* The kernel checks nothing by itself without default_permissions, and the user who
+ * mounted may read everything.  But no file without an x bit can be executed. */
+static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
+	const mode_t any = S_IXUSR | S_IXGRP | S_IXOTH;
+	struct entry e;
+	int r = mask & X_OK ? fs_getattr(f->fs, ino, &e) : 0;
+
+	if (r == 0 && mask & X_OK && S_ISREG(e.st.st_mode) &&
+	    !(e.st.st_mode & any))
+		r = -EACCES;
+	fuse_reply_err(req, -r);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -419,6 +435,7 @@ const struct fuse_lowlevel_ops fuse_face_ops = {
 	.forget = op_forget,
 	.forget_multi = op_forget_multi,
 	.getattr = op_getattr,
+	.access = op_access,
 	.readlink = op_readlink,
 	.open = op_open,
 	.opendir = op_opendir,

@@ -5,7 +5,8 @@
  *                  user.tensorfs.errors   the last failures, newest first
  *                  user.tensorfs.config   the options in force
  *                  user.tensorfs.version
- *     any node     user.tensorfs.name     the stored name, where escaped
+ *     any node     user.tensorfs.list     names of the attributes that it has
+ *                  user.tensorfs.name     the stored name, where escaped
  *                  user.tensorfs.error    the last failure, if there was one
  *                  and what its `files` has: shape, dtype, chunks, ...
  *
@@ -16,6 +17,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +162,48 @@ static ssize_t get_of_root(struct fs *fs, const char *key, char *buf, size_t n)
 	return -ENODATA;
 }
 
+static void print_key(FILE *f, const char *key)
+{
+	fprintf(f, PREFIX "%s\n", key);
+}
+
+/* Names of attributes of ours that node `nd` has, one a line. */
+static void print_keys(struct fs *fs, const struct node *nd, FILE *f)
+{
+	static const char *const of_root[] = {"stats", "errors", "config",
+					      "version"};
+	const char *keys = NULL, *k;
+	bool has_error = false;
+	size_t len = 0;
+
+	for (size_t i = 0;
+	     nd->ino == TREE_ROOT && i < sizeof of_root / sizeof *of_root; i++)
+		print_key(f, of_root[i]);
+	if (tree_stored_name(fs->tree, nd))
+		print_key(f, "name");
+	if (nd->files && nd->files->ops->xattr_keys)
+		keys = nd->files->ops->xattr_keys(nd->files, nd->node, &len);
+	for (k = keys; k && k < keys + len; k += strlen(k) + 1) {
+		has_error = has_error || !strcmp(k, "error");
+		print_key(f, k);
+	}
+	if (!has_error && errors_find(fs->errors, nd->ino, NULL, 0))
+		print_key(f, "error");
+}
+
+static ssize_t get_list(struct fs *fs, const struct node *nd, char *buf,
+			size_t n)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return -ENOMEM;
+	print_keys(fs, nd, f);
+	return fclose(f) == 0 ? deliver(text, len, 0, buf, n) : -ENOMEM;
+}
+
 /* An attribute of a member, under its whole name. */
 static ssize_t get_stored(const struct node *nd, const char *name, char *buf,
 			  size_t n)
@@ -181,6 +225,8 @@ static ssize_t get_of_node(struct fs *fs, const struct node *nd,
 	if (!strcmp(key, "error") &&
 	    errors_find(fs->errors, nd->ino, text, sizeof text))
 		return deliver(text, strlen(text), 0, buf, n);
+	if (!strcmp(key, "list"))
+		return get_list(fs, nd, buf, n);
 	name = strcmp(key, "name") ? NULL : tree_stored_name(fs->tree, nd);
 	if (name)
 		return deliver(name, strlen(name), 0, buf, n);
@@ -214,65 +260,25 @@ ssize_t fs_getxattr(struct fs *fs, uint64_t ino, const char *name, char *buf,
 	return r;
 }
 
-struct names {
-	char *buf;
-	size_t n, used; /* `used` counts on when the buffer is full */
-};
-
-static void put_name(struct names *l, const char *key)
-{
-	size_t len = strlen(key) + 1;
-
-	if (l->used + PREFIX_LEN + len <= l->n) {
-		memcpy(l->buf + l->used, PREFIX, PREFIX_LEN);
-		memcpy(l->buf + l->used + PREFIX_LEN, key, len);
-	}
-	l->used += PREFIX_LEN + len;
-}
-
-/* Names of a member's own attributes, behind the others; their length. */
-static size_t list_stored(const struct node *nd, const struct names *l)
-{
-	const struct files_ops *ops = nd->files->ops;
-	size_t room = l->n > l->used ? l->n - l->used : 0;
-	ssize_t want = ops->stored_xattr_list(nd->files, nd->node, NULL, 0);
-
-	if (want > 0 && (size_t)want <= room)
-		ops->stored_xattr_list(nd->files, nd->node, l->buf + l->used,
-				       room);
-	return want > 0 ? (size_t)want : 0;
-}
-
+/* Only what is stored in the source is listed: programs that copy attributes would copy
+ * ours, too, which belong to the mount, change while they are read, and may be too long
+ * for where they are copied to.  user.tensorfs.list names those. */
 ssize_t fs_listxattr(struct fs *fs, uint64_t ino, char *buf, size_t n)
 {
-	struct names l = {.buf = buf, .n = n, .used = 0};
-	const char *keys = NULL, *k;
-	bool has_error = false;
+	const struct files_ops *ops;
 	struct node nd;
-	size_t len = 0;
+	ssize_t want;
 	int r = tree_node(fs->tree, ino, &nd);
 
 	if (r < 0)
 		return r;
-	if (ino == TREE_ROOT) {
-		put_name(&l, "stats");
-		put_name(&l, "errors");
-		put_name(&l, "config");
-		put_name(&l, "version");
-	}
-	if (tree_stored_name(fs->tree, &nd))
-		put_name(&l, "name");
-	if (nd.files && nd.files->ops->xattr_keys)
-		keys = nd.files->ops->xattr_keys(nd.files, nd.node, &len);
-	for (k = keys; k && k < keys + len; k += strlen(k) + 1) {
-		has_error = has_error || !strcmp(k, "error");
-		put_name(&l, k);
-	}
-	if (!has_error && errors_find(fs->errors, ino, NULL, 0))
-		put_name(&l, "error");
-	if (nd.files && nd.files->ops->stored_xattr_list)
-		l.used += list_stored(&nd, &l);
-	if (n && l.used > n)
-		return -ERANGE;
-	return (ssize_t)l.used;
+	ops = nd.files ? nd.files->ops : NULL;
+	if (!ops || !ops->stored_xattr_list)
+		return 0;
+	want = ops->stored_xattr_list(nd.files, nd.node, NULL, 0);
+	if (want <= 0 || n == 0)
+		return want > 0 ? want : 0;
+	return (size_t)want > n
+		       ? -ERANGE
+		       : ops->stored_xattr_list(nd.files, nd.node, buf, n);
 }

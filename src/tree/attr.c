@@ -33,10 +33,8 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	}
 	if (n->files) {
 		r = n->files->ops->attr(n->files, n->node, p, out, err);
-		if (r == 0 && n->node == 0) {
+		if (r == 0 && n->node == 0)
 			out->size += d->count;
-			out->nlink += d->subdirs;
-		}
 		return r;
 	}
 	out->mtime = d->mtime;
@@ -47,7 +45,7 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 	} else {
 		out->size = d->count;
 		out->mode = S_IFDIR | 0555;
-		out->nlink = 2 + d->subdirs;
+		out->nlink = 1;
 	}
 	return 0;
 }

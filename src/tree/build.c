@@ -272,13 +272,11 @@ static void dir_fill(struct tree *t, const struct tree_builder *b,
 	d->name = text_pack(t, b, from->name);
 	d->stored = text_pack(t, b, from->stored);
 	d->target = text_pack(t, b, from->target);
-	d->subdirs = 0;
 	for (j = 0; j < all; j++) {
 		const struct build_entry *kid;
 
 		kid = &b->entries.at[order[first + j]];
 		t->dir[first + j].parent = i;
-		d->subdirs += kid->target == TREE_NO_TEXT && !kid->hidden;
 		if (i == 0 && kid->mtime > d->mtime)
 			d->mtime = kid->mtime;
 	}

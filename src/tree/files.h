@@ -21,9 +21,9 @@
 
 struct attr {
 	uint64_t size;
-	int64_t mtime; /* seconds; stable across mounts */
-	uint32_t mode; /* type and permissions */
-	uint32_t nlink;
+	int64_t mtime;  /* seconds; stable across mounts */
+	uint32_t mode;  /* type and permissions */
+	uint32_t nlink; /* of directories: not used */
 	/* 0 where there is nothing to say. */
 	uint32_t nsec; /* of mtime */
 	bool stored;   /* owner and permissions are those of a member */

@@ -35,7 +35,7 @@ uint32_t tree_add_hidden(struct tree_builder *b, uint32_t parent,
 uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
 		       const char *name, const char *target, int64_t mtime);
 /* Back a directory by `files`; ownership goes to the tree.  They say what mode
- * and mtime it has; its own entries are added to their size and nlink. */
+ * and mtime it has; its own entries are added to their size. */
 void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f);
 /* One more file of a directory: `f` find its name in their node 0, and are asked of it with
  * a node number that the tree chose.  Not listed; where something else has the name, that

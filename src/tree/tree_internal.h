@@ -17,7 +17,6 @@ struct dir {
 	uint32_t parent;
 	uint32_t first, count; /* children, in order of names */
 	uint32_t hidden;       /* and those behind them that are not listed */
-	uint32_t subdirs;      /* of these, no symlinks; `files` not counted */
 	uint32_t name;         /* offsets in text */
 	uint32_t stored;       /* the name before it was changed, or none */
 	uint32_t target;       /* of a symlink; none: a directory */

@@ -701,11 +701,15 @@ TEST(xattrs)
 	char v[4096], *json;
 	ssize_t n;
 
-	n = fs_listxattr(fs, file_ino(TILES), v, sizeof v);
+	CHECK_EQ_I(fs_listxattr(fs, file_ino(TILES), v, sizeof v), 0);
+	CHECK_EQ_I(fs_listxattr(fs, file_ino(TILES), v, 0), 0);
+	n = fs_getxattr(fs, file_ino(TILES), "user.tensorfs.list", v, sizeof v);
 	CHECK_EQ_I(n, sizeof "user.tensorfs.dtype");
-	CHECK_STR(v, "user.tensorfs.dtype");
-	CHECK_EQ_I(fs_listxattr(fs, file_ino(TILES), v, 0), n);
-	CHECK_EQ_I(fs_listxattr(fs, file_ino(TILES), v, 5), -ERANGE);
+	CHECK_MEM(v, "user.tensorfs.dtype\n", n);
+	CHECK_EQ_I(fs_getxattr(fs, file_ino(TILES), "user.tensorfs.list", v, 0),
+		   n);
+	CHECK_EQ_I(fs_getxattr(fs, file_ino(TILES), "user.tensorfs.list", v, 5),
+		   -ERANGE);
 	CHECK_EQ_I(fs_getxattr(fs, file_ino(1), "user.tensorfs.dtype", v, 100),
 		   7);
 	CHECK_EQ_I(fs_getxattr(fs, 1, "user.tensorfs.config", v, 100), 1);
