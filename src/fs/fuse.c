@@ -25,10 +25,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,24 +53,14 @@ enum idle_end {
  * only the kernel knows. */
 static enum idle_end unmount_idle(struct fuse_face *f)
 {
-	char *argv[] = {(char *)"fusermount3", (char *)"-u",  (char *)"-q",
-			(char *)"--",          f->mountpoint, NULL};
-	int status;
-	pid_t pid;
+	int r;
 
 	if (fuse_face_on_fd(f->mountpoint))
 		return IDLE_LEAVE;
-	if (!fuse_face_is_there(f))
+	if (!fuse_face_find(f))
 		return IDLE_BUSY;
-	if (!umount2(f->mountpoint, UMOUNT_NOFOLLOW))
-		return IDLE_UNMOUNTED;
-	if (errno == EBUSY)
-		return IDLE_BUSY;
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ))
-		return IDLE_LEAVE;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status == 0 ? IDLE_UNMOUNTED : IDLE_BUSY;
+	r = fuse_unmount_path(f->mountpoint, false);
+	return r == 0 ? IDLE_UNMOUNTED : r == -EBUSY ? IDLE_BUSY : IDLE_LEAVE;
 }
 
 /* Ends an idle session; looks once a second. */

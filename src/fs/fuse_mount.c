@@ -366,7 +366,12 @@ static bool is_over(const struct fuse_face *f)
  * lazy umount that may be the mount which came next. */
 void fuse_face_unmount(struct fuse_face *f)
 {
-	if (f->mounted && (fuse_face_is_there(f) || is_over(f)))
+	bool there = f->mounted && !is_over(f) && fuse_face_find(f);
+
+	/* libfuse knows the path of the beginning. */
+	if (there && f->moved)
+		fuse_unmount_path(f->mountpoint, true);
+	else if (there || (f->mounted && is_over(f)))
 		fuse_session_unmount(f->session);
 	f->mounted = false;
 }

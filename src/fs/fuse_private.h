@@ -23,6 +23,7 @@ struct fuse_face {
 	dev_t device;     /* of our mount; 0: unknown */
 	unsigned threads, timeout;
 	bool debug, mounted, prefetch;
+	bool moved; /* a directory above the mount point was renamed */
 	struct fuse_buf first; /* of the thread that serves before others do */
 	struct push *push;     /* while it serves; NULL: nothing is pushed */
 	const struct follow_order *order; /* NULL: none is known */
@@ -44,6 +45,11 @@ struct fuse_face {
 bool fuse_face_on_fd(const char *mountpoint);
 /* Is it our mount that is at the mount point now?  Asks nobody's daemon. */
 bool fuse_face_is_there(const struct fuse_face *f);
+/* The same, wherever it is now: f->mountpoint follows it. */
+bool fuse_face_find(struct fuse_face *f);
+/* Unmount what is at `path`.  0; -EBUSY; -ENOENT: we may not, and there is no
+ * fusermount3. */
+int fuse_unmount_path(const char *path, bool lazy);
 /* Unmount unless that was done. */
 void fuse_face_unmount(struct fuse_face *f);
 
