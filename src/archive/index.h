@@ -35,6 +35,7 @@ struct index_key {
  * replaced when its name was given here (-EEXIST). */
 struct index_options {
 	const char *where;
+	bool looks; /* nothing is written beside the source */
 };
 enum { INDEX_SECTIONS_MAX = 16 };
 struct index_section {
@@ -50,6 +51,10 @@ struct index_section {
 int index_save(const struct index_key *key, const struct index_options *o,
 	       const struct index_section *sections, unsigned n, char **path,
 	       struct error *err);
+
+/* Is `path`, from directory `dir` as openat takes it, an index file, by its name and its
+ * first bytes? */
+bool index_is_file(int dir, const char *path);
 
 struct index;
 /* 0 and *out set, or *out NULL: -ENOENT there is none; -ESTALE the source has

@@ -17,6 +17,20 @@
  * 255 in all. */
 enum { NAME_SHOWN = 200 };
 
+bool index_is_file(int dir, const char *path)
+{
+	const size_t n = strlen(path), suffix = strlen(SUFFIX);
+	char magic[sizeof INDEX_MAGIC - 1];
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	if (n <= suffix || strcmp(path + n - suffix, SUFFIX) != 0)
+		return false;
+	return file_open(dir, path, &fd, &st, NULL) == 0 &&
+	       file_read(fd, 0, magic, sizeof magic) == sizeof magic &&
+	       !memcmp(magic, INDEX_MAGIC, sizeof magic);
+}
+
 static int no_memory(struct error *err)
 {
 	return error_set(err, -ENOMEM, "out of memory");

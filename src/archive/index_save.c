@@ -316,23 +316,37 @@ static int save_at(struct saving *s, const struct index_place *at,
 	return r;
 }
 
-static int save_somewhere(struct saving *s, const struct index_places *p,
-			  char **path, struct error *err)
+/* Who only looks at data leaves nothing beside them. */
+static bool is_allowed(const struct index_options *o,
+		       const struct index_place *at)
+{
+	return !o || !o->looks || o->where || at->cache;
+}
+
+static int save_somewhere(struct saving *s, const struct index_options *o,
+			  const struct index_places *p, char **path,
+			  struct error *err)
 {
 	struct error why, first = {0, ""};
+	unsigned tried = 0;
 	int r = -ENOENT;
 
 	for (unsigned i = 0; i < p->n && r < 0; i++) {
 		const struct index_place *at = &p->at[i];
 
+		if (!is_allowed(o, at))
+			continue;
 		r = save_at(s, at, &why);
 		if (r == 0 && path &&
 		    asprintf(path, "%s/%s", at->dir, at->name) < 0)
 			*path = NULL;
-		if (r < 0 && i == 0)
+		if (r < 0 && !first.code)
 			first = why;
+		tried++;
 	}
-	if (r < 0 && p->n > 1)
+	if (!tried)
+		return 0;
+	if (r < 0 && tried > 1)
 		return error_set(err, r, "%s; %.200s", first.text, why.text);
 	return r < 0 ? error_set(err, r, "%s", first.text) : 0;
 }
@@ -358,7 +372,7 @@ int index_save(const struct index_key *key, const struct index_options *o,
 		r = index_places(key, o, &p, err);
 	if (r < 0)
 		return r;
-	r = save_somewhere(&s, &p, path, err);
+	r = save_somewhere(&s, o, &p, path, err);
 	index_places_free(&p);
 	return r;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@
  * container's part: the walk then meets directories that are not there, which
  * is no error, and ends at the root, which is the container's own group.
  */
+#define THREAD_STACK ((size_t)8 << 20)
+
 static const struct {
 	const char *file;
 	bool v2;
@@ -321,6 +324,20 @@ unsigned system_cores(void)
 			return (unsigned)n;
 	}
 	return 1;
+}
+
+void system_thread_stacks(void)
+{
+	pthread_attr_t attr;
+	size_t size;
+
+	if (pthread_getattr_default_np(&attr) != 0)
+		return;
+	if (pthread_attr_getstacksize(&attr, &size) == 0 &&
+	    size < THREAD_STACK &&
+	    pthread_attr_setstacksize(&attr, THREAD_STACK) == 0)
+		pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
 }
 
 uint64_t system_raise_files(void)

@@ -45,6 +45,9 @@ unsigned system_stalled(void);
 unsigned system_cores(void);
 /* Raise the soft limit of open files to the hard one; the resulting limit. */
 uint64_t system_raise_files(void);
+/* Give threads that start from now on at least 8 MiB of stack: by default it is what
+ * `ulimit -s` says, which may be less than one of ours needs. */
+void system_thread_stacks(void);
 /* Resident bytes of this process now. */
 uint64_t system_resident(void);
 

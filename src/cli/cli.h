@@ -49,6 +49,7 @@ struct settings {
 	bool joined, versions, nested;
 	bool within; /* nested unasked: the source may be in an archive */
 	bool as_is;  /* files of a directory are files, whatever they hold */
+	bool looks; /* nothing is mounted: indexes stay out of the data's place */
 	bool shared; /* by other sources, which are opened by themselves */
 	/* mount */
 	bool foreground, allow_other, allow_root, nonempty, single;
@@ -135,6 +136,7 @@ struct command {
 	const struct option *const *tables;  /* NULL-terminated */
 	int (*run)(const struct command *c, struct settings *s, int argc,
 		   char **argv);
+	bool sources; /* operands are sources, as many as there are */
 };
 /* Rows end with a NULL name. */
 extern const struct command command_table[];
@@ -180,6 +182,13 @@ int cli_usage(const struct command *c, const char *fmt, ...)
 int cli_source_exit(int code);
 /* Flush stdout: CLI_DONE, or CLI_INCOMPLETE with a sentence. */
 int cli_flush(const struct command *c);
+/* The same for commands whose work is files: what they print only reports it, and who
+ * closed standard output wants no report. */
+int cli_flush_report(const struct command *c);
+/* Look at the operands of any command.  An empty one is wrong usage: it is a variable that
+ * is not set, and as a path it would be the working directory.  Index files among several
+ * sources, as `images.tar*` finds them, are left out with a note.  0; CLI_USAGE. */
+int operands_check(const struct command *c, char **argv, int *n);
 /* Bytes of a JSON string, as json_put_text. */
 static inline void cli_json_string(FILE *out, const char *s)
 {

@@ -139,5 +139,5 @@ int cmd_create(const struct command *c, struct settings *s, int argc,
 	else
 		puts(result.main);
 	create_result_free(&result);
-	return cli_flush(c);
+	return cli_flush_report(c);
 }

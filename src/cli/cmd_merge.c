@@ -62,7 +62,7 @@ static int say_json(const struct merging *g)
 	json_dumpf(j, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(j);
-	return cli_flush(g->c);
+	return cli_flush_report(g->c);
 }
 
 static int say(const struct merging *g)
@@ -76,7 +76,7 @@ static int say(const struct merging *g)
 		return CLI_DONE;
 	if (x->nothing) {
 		printf("%s is one file already: nothing to merge\n", g->main);
-		return cli_flush(g->c);
+		return cli_flush_report(g->c);
 	}
 	format_size(x->stored, stored, sizeof stored);
 	printf("%s: %s, %" PRIu64 " datasets of %" PRIu64
@@ -89,7 +89,7 @@ static int say(const struct merging *g)
 	if (x->kept_files)
 		printf("; %" PRIu64 " files stay", x->kept_files);
 	putchar('\n');
-	return cli_flush(g->c);
+	return cli_flush_report(g->c);
 }
 
 static int failed(const struct merging *g, const struct error *err)

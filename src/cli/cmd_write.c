@@ -54,7 +54,7 @@ static int write_parts(const struct command *c, const struct settings *s,
 	if (r == 0) {
 		if (s->json)
 			print_json(p, target, in, s->pack.flag);
-		return cli_flush(c);
+		return cli_flush_report(c);
 	}
 	if (done)
 		cli_say(c,

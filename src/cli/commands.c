@@ -369,63 +369,63 @@ const struct command command_table[] = {
 	 "named after the file, or NAME. "
 	 "The mount is read-only. `tensorfs SOURCE... MOUNTPOINT' is the same, "
 	 "so that mount -t fuse.tensorfs and /etc/fstab work.",
-	 2, 0, tables_mount, cmd_mount},
+	 2, 0, tables_mount, cmd_mount, true},
 	{"run", "SOURCE|NAME=SOURCE... -- COMMAND [ARG...]",
 	 "mount as long as a command runs, and leave nothing behind",
 	 "{} in the command's arguments, wherever it is, becomes the path of "
 	 "the "
 	 "mount, which is in $TENSORFS_MOUNT, too. The exit status is the "
 	 "command's, 128+N when signal N ended it.",
-	 1, 0, tables_run, cmd_run},
+	 1, 0, tables_run, cmd_run, true},
 	{"umount", "MOUNTPOINT...", "unmount, also when the daemon is dead",
-	 NULL, 0, 0, tables_umount, cmd_umount},
+	 NULL, 0, 0, tables_umount, cmd_umount, false},
 	{"ls", "SOURCE[:PATH]...",
 	 "list what a mount would show, without mounting", NULL, 1, 0,
-	 tables_ls, cmd_ls},
+	 tables_ls, cmd_ls, true},
 	{"cat", "SOURCE:PATH...",
 	 "write the bytes of a file of the mount, without mounting", NULL, 1, 0,
-	 tables_cat, cmd_cat},
+	 tables_cat, cmd_cat, false},
 	{"info", "SOURCE[:PATH] | --map SOURCE:PATH OFFSET LENGTH",
 	 "explain a source: shapes, chunks, filters, sizes, and what they "
 	 "cost",
-	 NULL, 1, 3, tables_info, cmd_info},
+	 NULL, 1, 3, tables_info, cmd_info, false},
 	{"verify", "SOURCE[:PATH]",
 	 "read and decode everything once; list every bad block", NULL, 1, 1,
-	 tables_verify, cmd_verify},
+	 tables_verify, cmd_verify, false},
 	{"stats", "MOUNTPOINT", "counters of a running mount", NULL, 1, 1,
-	 tables_stats, cmd_stats},
+	 tables_stats, cmd_stats, false},
 	{"stage", "SOURCE[:PATH]...",
 	 "copy sources to plain files in shared memory; print where",
 	 "Each source becomes a directory with what a mount would show. It is "
 	 "there when all of it is, and stays until `tensorfs unstage'. What is "
 	 "staged already is used again, as long as its source is the same.",
-	 0, 0, tables_stage, cmd_stage},
+	 0, 0, tables_stage, cmd_stage, true},
 	{"staged", "", "list what is staged", NULL, 0, 0, tables_staged,
-	 cmd_staged},
+	 cmd_staged, false},
 	{"unstage", "PATH|NAME...", "remove what was staged", NULL, 0, 0,
-	 tables_unstage, cmd_unstage},
+	 tables_unstage, cmd_unstage, false},
 	{"pack", "DIR OUT | SOURCE.h5[:PATH] OUT.h5",
 	 "pack a directory into one file that mounts well; rechunk a tensor",
 	 "OUT's suffix, or --format, says what it becomes: a tar, plain or "
 	 "compressed in independent blocks, a squashfs image, an HDF5 tensor. "
 	 "It gets its name when all of it is safe.",
-	 2, 2, tables_pack, cmd_pack},
+	 2, 2, tables_pack, cmd_pack, false},
 	{"create", "PATTERN",
 	 "make the files of a distributed tensor, to be filled with write",
 	 "PATTERN has one {}: it becomes ALL in the name of the main file, and "
 	 "the rows of a part in the parts' names.",
-	 1, 1, tables_create, cmd_create},
+	 1, 1, tables_create, cmd_create, false},
 	{"write", "TARGET[:PATH] [INPUT.npy|-]",
 	 "fill rows of a distributed tensor; many processes may at once",
 	 "TARGET is the main file or a part. A part is replaced at once, data "
 	 "and flags, when all is safe; without INPUT only flags are set.",
-	 1, 2, tables_write, cmd_write},
+	 1, 2, tables_write, cmd_write, false},
 	{"merge", "MAIN",
 	 "make one file with the same data of a distributed tensor", NULL, 1, 1,
-	 tables_merge, cmd_merge},
+	 tables_merge, cmd_merge, false},
 	{"help", "[COMMAND]", "explain a command", NULL, 0, 1, tables_help,
-	 cmd_help},
-	{NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}};
+	 cmd_help, false},
+	{NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, false}};
 
 const struct command *command_find(const char *name)
 {

@@ -52,6 +52,14 @@ int cli_source_exit(int code)
 				      : CLI_SOURCE;
 }
 
+/* Standard output was closed when the program started. */
+static bool output_was_closed;
+
+int cli_flush_report(const struct command *c)
+{
+	return output_was_closed ? CLI_DONE : cli_flush(c);
+}
+
 int cli_flush(const struct command *c)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -141,6 +149,21 @@ int cmd_help(const struct command *c, struct settings *s, int argc, char **argv)
 	return cli_flush(c);
 }
 
+static int check_operands(const struct command *c, char **argv, int *n)
+{
+	int r = operands_check(c, argv, n);
+
+	if (r != 0)
+		return r;
+	if ((unsigned)*n < c->min_operands)
+		return cli_usage(c, "%s is missing: %s",
+				 *n ? "an operand" : "everything", c->operands);
+	if (c->max_operands && (unsigned)*n > c->max_operands)
+		return cli_usage(c, "'%s' is too much: %s",
+				 argv[c->max_operands], c->operands);
+	return 0;
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
 	struct error err = {0};
@@ -160,14 +183,10 @@ static int run(const struct command *c, int argc, char **argv)
 	} else if (s.version) {
 		version_print(stdout);
 		r = cli_flush(c);
-	} else if ((unsigned)n < c->min_operands) {
-		r = cli_usage(c, "%s is missing: %s",
-			      n ? "an operand" : "everything", c->operands);
-	} else if (c->max_operands && (unsigned)n > c->max_operands) {
-		r = cli_usage(c, "'%s' is too much: %s", argv[c->max_operands],
-			      c->operands);
 	} else {
-		r = c->run(c, &s, n, argv);
+		r = check_operands(c, argv, &n);
+		if (r == 0)
+			r = c->run(c, &s, n, argv);
 	}
 	settings_free(&s);
 	return r;
@@ -180,9 +199,10 @@ static void fill_standard_descriptors(void)
 {
 	int fd;
 
-	do
+	do {
 		fd = open("/", O_PATH | O_CLOEXEC);
-	while (fd >= STDIN_FILENO && fd <= STDERR_FILENO);
+		output_was_closed |= fd == STDOUT_FILENO;
+	} while (fd >= STDIN_FILENO && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
 }
@@ -193,6 +213,7 @@ int main(int argc, char **argv)
 	const char *word;
 
 	fill_standard_descriptors();
+	system_thread_stacks();
 	/* Names of months for `ls -l`; numbers stay as JSON has them. */
 	setlocale(LC_TIME, "");
 	/* A file that may not grow (an index, under ulimit -f) is an error. */

@@ -6,9 +6,11 @@
  * is such a file, else the longest part before a colon that is one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/index.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
 
@@ -51,6 +53,38 @@ bool operand_split(const char *text, struct operand *out)
 	return false;
 }
 
+static int drop_indexes(const struct command *c, char **argv, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (index_is_file(AT_FDCWD, argv[i]))
+			cli_say(c,
+				"note: '%s' is left out: it is the index of an "
+				"archive, not a source",
+				argv[i]);
+		else
+			argv[kept++] = argv[i];
+	return kept;
+}
+
+int operands_check(const struct command *c, char **argv, int *n)
+{
+	int indexes = 0;
+
+	for (int i = 0; i < *n; i++) {
+		if (!*argv[i])
+			return cli_usage(c,
+					 "operand %d is empty (an unset "
+					 "variable?): %s",
+					 i + 1, c->operands);
+		indexes += c->sources && index_is_file(AT_FDCWD, argv[i]);
+	}
+	if (indexes && (unsigned)(*n - indexes) >= c->min_operands)
+		*n = drop_indexes(c, argv, *n);
+	return 0;
+}
+
 void operand_free(struct operand *o)
 {
 	free(o->source);
@@ -62,15 +96,17 @@ int operand_open(const struct command *c, const struct settings *s,
 		 const char *text, unsigned prefetch, struct operand *o,
 		 struct session **session, struct node *node)
 {
+	struct settings look = *s;
 	struct error err = {0};
 	int r;
 
+	look.looks = true;
 	*session = NULL;
 	if (!operand_split(text, o)) {
 		cli_say(c, "out of memory");
 		return CLI_MEMORY;
 	}
-	r = session_open(session, &o->source, 1, s, prefetch, &err);
+	r = session_open(session, &o->source, 1, &look, prefetch, &err);
 	if (r == 0)
 		r = source_isolate(true, &err);
 	if (r < 0) {

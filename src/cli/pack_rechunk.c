@@ -262,7 +262,7 @@ static int say(const struct rechunker *r, const struct rechunk_result *x)
 			r->out, x->chunks, bytes, stored, x->codec,
 			progress_seconds(&r->progress),
 			r->s->pack.verify ? ", verified" : "");
-	return cli_flush(r->c);
+	return cli_flush_report(r->c);
 }
 
 static int failed(const struct rechunker *r, int code,

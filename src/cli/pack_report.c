@@ -55,6 +55,11 @@ static void say_problems(const struct command *c, const struct scan *s)
 		cli_say(c, "and %" PRIu64 " more", s->n_problems - n);
 	if (s->sockets)
 		cli_say(c, "%" PRIu64 " sockets were left out", s->sockets);
+	if (s->indexes)
+		cli_say(c,
+			"%" PRIu64 " index files of archives (*.tfsidx) were "
+			"left out: they are made anew where they are missing",
+			s->indexes);
 }
 
 /* What is in the output, that is, without what could not be read. */
@@ -162,6 +167,6 @@ int pack_say(const struct command *c, const struct settings *s,
 		print_json(r);
 	else if (!s->quiet)
 		print_text(c, r);
-	flushed = cli_flush(c);
+	flushed = cli_flush_report(c);
 	return r->scan->n_problems || r->differences ? CLI_INCOMPLETE : flushed;
 }

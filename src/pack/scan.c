@@ -213,6 +213,7 @@ static bool gather(struct scan *s, struct scan_found *f)
 	}
 	s->n_problems += f->n_problems;
 	s->sockets += f->sockets;
+	s->indexes += f->indexes;
 	return ok;
 }
 

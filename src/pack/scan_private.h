@@ -12,7 +12,7 @@
 struct scan_found {
 	vec(struct scan_entry) list;
 	struct scan_text text, problems;
-	uint64_t n_problems, sockets;
+	uint64_t n_problems, sockets, indexes;
 	bool no_memory;
 };
 struct scan_job {

@@ -23,6 +23,7 @@
 #include <linux/openat2.h>
 #endif
 
+#include "archive/index.h"
 #include "base/cleanup.h"
 #include "pack/scan_private.h"
 
@@ -219,6 +220,10 @@ static void look(struct scan_walk *w, struct scan_found *f, int dir,
 		return;
 	if (S_ISSOCK(st.st_mode) && !w->o->sockets) {
 		f->sockets++;
+		return;
+	}
+	if (S_ISREG(st.st_mode) && index_is_file(dir, name)) {
+		f->indexes++;
 		return;
 	}
 	scan_add(f, path, &st);

@@ -128,7 +128,8 @@ static void forget_index(struct archive *a, struct index *x)
 /* 0: the archive is complete. */
 static int take_index(struct archive *a, struct error *err)
 {
-	const struct index_options where = {a->options->index};
+	const struct index_options where = {a->options->index,
+					    a->options->looks};
 	struct index_key key;
 	struct index *x;
 	int r;
@@ -154,7 +155,8 @@ static int take_index(struct archive *a, struct error *err)
 int archive_save_index(struct archive *a, struct error *err)
 {
 	struct index_section s[INDEX_SECTIONS_MAX];
-	const struct index_options where = {a->options->index};
+	const struct index_options where = {a->options->index,
+					    a->options->looks};
 	unsigned n = members_sections(&a->members, s);
 	struct index_key key;
 

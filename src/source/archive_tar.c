@@ -182,6 +182,16 @@ static int scan_inside(struct archive *a, struct stream_scan *scan,
 	return r;
 }
 
+/* What a->damage says, behind the path of the archive.  The sentence may begin with
+ * another spelling of the path, whose end is that of ours. */
+static const char *behind_path(const struct archive *a)
+{
+	const char *at = strstr(a->damage, a->path);
+
+	at = at ? at + strlen(a->path) : a->damage;
+	return at + strspn(at, ": ");
+}
+
 static int keep_damage(struct archive *a, const struct error *damage)
 {
 	bool named = strstr(damage->text, a->path) != NULL;
@@ -249,8 +259,7 @@ static unsigned stream_sections(struct archive *a, struct index_section *out)
 	head.is_tar = a->is_tar;
 	head.damaged = a->damage != NULL;
 	if (a->damage) /* without the path, which may be another next time */
-		snprintf(head.damage, sizeof head.damage, "%s",
-			 a->damage + strlen(a->path) + 2);
+		snprintf(head.damage, sizeof head.damage, "%s", behind_path(a));
 	out[0] = (struct index_section){SECTION_STREAM, &head, sizeof head,
 					NULL};
 	out[1] = (struct index_section){SECTION_POINTS, points,

@@ -20,6 +20,7 @@ struct archive_options {
 	uint64_t offset;    /* where in its file an archive begins */
 	bool versions;      /* show what later members replace */
 	bool nested;        /* show sources inside as directories */
+	bool looks;         /* as index_options.looks */
 	bool as_is;         /* a directory's own files are just files */
 	unsigned depth;     /* how many sources this one is in */
 	uint64_t stage;     /* bytes of members that may be copied to memory */

@@ -52,6 +52,15 @@ prints() {
 expect 2 'Usage: tensorfs COMMAND'
 expect 2 "'frobnicate' is neither a command nor an existing file" frobnicate
 expect 2 "Try 'tensorfs --help'" frobnicate a b
+for c in mount run umount ls cat info verify stats stage unstage create write merge; do
+	expect 2 "operand 1 is empty (an unset variable?)" $c ""
+done
+expect 2 "operand 2 is empty" mount plain.txt ""
+expect 2 "operand 1 is empty" mount "" empty
+expect 2 "operand 2 is empty" pack full ""
+expect 2 "operand 1 is empty" run "" -- ls '{}'
+expect 2 "'nope' is not a list of modules" mount -dnope plain.txt empty
+expect 2 "'nope' is not a list of modules" mount -d=nope plain.txt empty
 expect 2 "unknown option '--frobnicate'" ls --frobnicate plain.txt
 expect 2 "did you mean '--cache-size'" mount --cache-sise=1G plain.txt empty
 expect 2 "unknown option '-x'" umount -x empty

@@ -380,6 +380,20 @@ def hdf5():
 
 # --- info ---------------------------------------------------------------------
 
+def nothing_is_left_beside():
+    """Looking makes no index beside the data."""
+    d = scratch("clean")
+    t = os.path.join(d, "t.tar.gz")
+    with tarfile.open(t, "w:gz") as a:
+        x = tarfile.TarInfo("f")
+        x.size = 5
+        a.addfile(x, io.BytesIO(b"hello"))
+    for argv in (["ls"], ["info"], ["verify"]):
+        exits(tensorfs(*argv, t), 0, argv[0])
+    exits(tensorfs("cat", t + ":f"), 0, "cat")
+    equal(os.listdir(d), ["t.tar.gz"], "what is there")
+
+
 def info_tar():
     t = os.path.join(scratch("i"), "t.tar")
     with tarfile.open(t, "w", format=tarfile.PAX_FORMAT) as a:
@@ -396,7 +410,7 @@ def info_tar():
             x.devmajor, x.devminor = 1, 3
             a.addfile(x)
     for used in (False, True):
-        j = info(t)["archive"]
+        j = info(t, "--index=" + t + ".tfsidx")["archive"]
         equal({k: j[k] for k in (
             "format", "files", "directories", "symlinks", "hard_links",
             "devices_and_fifos", "bytes", "stored_bytes", "index_used",
@@ -611,7 +625,7 @@ def lying_index():
                 m.size, m.mtime = 700, 1000
                 m.uid, m.gid = 5, 6
                 a.addfile(m, io.BytesIO(bytes(700)))
-        verify(t, code=0)
+        verify("--index=" + t + ".tfsidx", t, code=0)
         poke(t + ".tfsidx", section, at, new)
         j = verify(t, code=1)
         check(j["bad"], what)
@@ -640,6 +654,7 @@ def verifying():
 
 
 def telling():
+    one("info:nothing-left", nothing_is_left_beside)
     one("info:tar", info_tar)
     for ext in COMPRESSORS:
         one("info:" + ext, info_stream, ext)
