@@ -29,6 +29,7 @@ struct mounting {
 	struct fuse_face *face;
 	struct daemon daemon;
 	struct stage_first first;
+	int lock; /* of the mount point, until it is mounted; -1: none */
 	bool ready;
 };
 
@@ -112,6 +113,9 @@ static int mount_and_serve(struct mounting *m, char *const *paths, size_t n,
 	struct error err = {0};
 	int r = mount_open(m->s, paths, n, point, &m->session, &m->face, &err);
 
+	if (m->lock >= 0)
+		close(m->lock);
+	m->lock = -1;
 	if (r != 0) {
 		cli_say(m->c, "%s", err.text);
 		return r;
@@ -160,12 +164,29 @@ static int check_notify_pipe(const struct command *c, struct settings *s)
 	return s->notify_pipe ? 0 : CLI_MEMORY;
 }
 
+/* Of several mounts that are made on one directory at a time the first one wins; the
+ * others find it mounted. */
+static int claim_point(struct mounting *m, char **argv, size_t n, char **point)
+{
+	struct error err = {0};
+	int r = mountpoint_check(m->c, argv[n], m->s, argv, n, point, &err);
+
+	if (r == 0 && strncmp(*point, "/dev/fd/", 8) != 0) {
+		m->lock = mountpoint_lock(m->c, *point);
+		free(steal_pointer(point));
+		r = mountpoint_check(m->c, argv[n], m->s, argv, n, point, &err);
+	}
+	if (r == 0)
+		return 0;
+	cli_say(m->c, "%s", err.text);
+	return CLI_MOUNT;
+}
+
 int cmd_mount(const struct command *c, struct settings *s, int argc,
 	      char **argv)
 {
-	struct mounting m = {.c = c, .s = s, .daemon = {.fd = -1}};
+	struct mounting m = {.c = c, .s = s, .daemon = {.fd = -1}, .lock = -1};
 	cleanup_free char *point = NULL;
-	struct error err = {0};
 	size_t n = (size_t)argc - 1;
 	int r;
 
@@ -183,11 +204,8 @@ int cmd_mount(const struct command *c, struct settings *s, int argc,
 	if (r != 0)
 		return r;
 	r = sources_prepare(c, s, argv, n);
-	if (r == 0 &&
-	    mountpoint_check(c, argv[n], s, argv, n, &point, &err) < 0) {
-		cli_say(c, "%s", err.text);
-		r = CLI_MOUNT;
-	}
+	if (r == 0)
+		r = claim_point(&m, argv, n, &point);
 	if (r == 0)
 		r = stage_and_serve(&m, argv, n, point);
 	if (r != 0 && s->notify_pipe && !m.ready)

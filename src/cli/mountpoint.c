@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -147,6 +148,12 @@ static int check_sources(const char *path, char *const *sources, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		cleanup_free char *real = realpath(sources[i], NULL);
 
+		if (real && !strcmp(real, path))
+			return error_set(
+				err, -EBUSY,
+				"'%s' is both the source and the mount "
+				"point; mount on another directory",
+				sources[i]);
 		if (real && !strncmp(real, path, len) && real[len] == '/')
 			return error_set(
 				err, -EBUSY,
@@ -219,13 +226,35 @@ int mountpoint_check(const struct command *c, const char *path,
 		if (!dead)
 			break;
 	}
-	if (!s->force)
+	r = check_sources(real, sources, n, err);
+	if (r == 0 && !s->force)
 		r = check_network(real, err);
 	if (r == 0 && !s->nonempty)
 		r = check_empty(real, err);
 	if (r == 0)
-		r = check_sources(real, sources, n, err);
-	if (r == 0)
 		*out = steal_pointer(&real);
 	return r;
+}
+
+int mountpoint_lock(const struct command *c, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -1;
+	r = flock(fd, LOCK_EX | LOCK_NB);
+	if (r < 0 && errno == EWOULDBLOCK) {
+		cli_say(c,
+			"note: waiting for another mount that is being made on "
+			"'%s'",
+			path);
+		do
+			r = flock(fd, LOCK_EX);
+		while (r < 0 && errno == EINTR);
+	}
+	if (r == 0)
+		return fd;
+	close(fd);
+	return -1;
 }

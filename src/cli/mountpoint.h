@@ -16,4 +16,9 @@ int mountpoint_check(const struct command *c, const char *path,
 		     const struct settings *s, char *const *sources, size_t n,
 		     char **out, struct error *err);
 
+/* Wait until no other mount is being made on directory `path`, and keep others waiting
+ * until the descriptor is closed.  Look at the directory again after that.  -1: it cannot
+ * be locked. */
+int mountpoint_lock(const struct command *c, const char *path);
+
 #endif

@@ -92,6 +92,88 @@ def already_mounted():
 
 
 @case
+def its_own_source():
+    mnt = fresh("itself")
+    for argv in ([mnt, mnt], ["-o", "nonempty", mnt, mnt],
+                 [tensor.all_path, mnt, mnt]):
+        p = exits(tensorfs("mount", *argv), 4, "mount %s" % argv)
+        check("both the source and the mount point" in p.stderr, p.stderr)
+
+
+@case
+def several_at_once():
+    """Four mounts on one directory: one wins, the others say so."""
+    mnt = fresh("race")
+    try:
+        for _ in range(lib.rounds(3)):
+            ps = [subprocess.Popen(
+                [lib.TENSORFS, "mount", tensor.all_path, mnt],
+                stderr=subprocess.DEVNULL) for _ in range(4)]
+            equal(sorted(p.wait(120) for p in ps), [0, 4, 4, 4], "statuses")
+            equal(len([l for l in open("/proc/self/mountinfo") if mnt in l]),
+                  1, "mounts there")
+            usable(mnt)
+            exits(tensorfs("umount", mnt), 0, "umount")
+    finally:
+        force_unmount(mnt)
+
+
+@case
+def parent_renamed():
+    """SIGTERM and timeout= find the mount where it is now."""
+    for i, opts in enumerate(([], ["-o", "timeout=2"])):
+        a, b = fresh("before %d" % i), os.path.join(work, "after %d" % i)
+        os.mkdir(a + "/mnt")
+        exits(tensorfs("mount", *opts, tensor.all_path, a + "/mnt"), 0, "mount")
+        pids = lib.daemons_of(a + "/mnt")
+        os.rename(a, b)
+        if not opts:
+            os.kill(min(pids), signal.SIGTERM)
+        check(wait_until(lambda: not mount_line(b + "/mnt"), 60),
+              "still mounted: %s" % opts)
+        wait_until(lambda: not any(os.path.exists("/proc/%d" % p) and
+                                   not lib.zombie(p) for p in pids), 60)
+        os.rmdir(b + "/mnt")
+
+
+@case
+def small_stacks():
+    """ulimit -s is not what our threads get."""
+    mnt = fresh("stack")
+    p = run("sh", "-c", 'ulimit -s 64 && exec "$0" mount "$1" "$2"',
+            lib.TENSORFS, tensor.all_path, mnt)
+    exits(p, 0, "mount")
+    try:
+        usable(mnt)
+    finally:
+        exits(tensorfs("umount", mnt), 0, "umount")
+
+
+@case
+def executable_is_what_has_an_x():
+    with Mount(tensor.all_path) as m:
+        path = m / "data/array.npy"
+        check(not os.access(path, os.X_OK), "X_OK of 0444")
+        check(os.access(path, os.R_OK), "R_OK")
+        check(os.access(m / "data", os.R_OK | os.X_OK), "a directory")
+        out = run("find", m.path, "-type", "f", "-executable")
+        equal(out.stdout, "", "find -executable")
+        # No directory says that it has so many subdirectories.
+        equal({os.stat(d).st_nlink for d, _, _ in os.walk(m.path)}, {1},
+              "st_nlink")
+
+
+@case
+def copies_without_a_word():
+    with Mount(tensor.all_path) as m:
+        for argv in (["cp", "-r", "--preserve=xattr", m.path, work + "/cp"],
+                     ["tar", "--xattrs", "--xattrs-include=*", "-cf",
+                      work + "/a.tar", "-C", m.path, "."]):
+            p = exits(run(*argv), 0, argv[0])
+            equal(p.stderr, "", argv[0])
+
+
+@case
 def bare_form():
     """tensorfs SOURCE MOUNTPOINT [-o opts], and paths relative to here."""
     mnt = fresh("bare")
