@@ -259,8 +259,10 @@ static int inform_all(struct informing *in, struct session *session,
 
 /* The plans of a window, until it is whole. */
 static int print_plans(const struct command *c, struct session *session,
-		       const struct node *node, uint64_t off, uint64_t len)
+		       const struct node *node, uint64_t off, uint64_t len,
+		       bool json)
 {
+	const uint64_t begin = off;
 	struct error err = {0};
 	struct files *f = node->files;
 	struct attr a;
@@ -273,6 +275,8 @@ static int print_plans(const struct command *c, struct session *session,
 		len = off < a.size ? min_u64(len, a.size - off) : 0;
 	if (r == 0 && len > 0 && f->ops->prepare)
 		r = f->ops->prepare(f, node->node, off, len, &err);
+	if (r == 0 && json)
+		putchar('[');
 	while (r == 0 && len > 0) {
 		struct plan plan;
 
@@ -280,17 +284,24 @@ static int print_plans(const struct command *c, struct session *session,
 		r = f->ops->map(f, node->node, off, &plan, &err);
 		if (r < 0)
 			break;
-		plan_print(&plan, session->handles, stdout);
+		if (json)
+			plan_print_json(&plan, session->handles, off,
+					off == begin, stdout);
+		else
+			plan_print(&plan, session->handles, stdout);
 		if (plan.have == 0)
 			r = error_set(&err, -EIO, "nothing mapped at %" PRIu64,
 				      off);
 		off += plan.have;
 		len -= plan.have;
 	}
+	/* An array that failed is left open: it is not to be taken for whole. */
 	if (r < 0) {
 		cli_say(c, "%s", err.text);
 		return CLI_INCOMPLETE;
 	}
+	if (json)
+		puts(off == begin ? "]" : "\n]");
 	return cli_flush(c);
 }
 
@@ -330,7 +341,7 @@ int cmd_info(const struct command *c, struct settings *s, int argc, char **argv)
 	if (!s->map) {
 		r = inform_all(&in, session, &o, &node);
 	} else if (node.type == S_IFREG && node.files) {
-		r = print_plans(c, session, &node, off, len);
+		r = print_plans(c, session, &node, off, len, s->json);
 	} else {
 		cli_say(c, "'%s' is not a file", argv[0]);
 		r = CLI_INCOMPLETE;

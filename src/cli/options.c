@@ -274,7 +274,15 @@ static int parse_long(const struct command *c, struct settings *s,
 	return apply(o, s, spelled, value, err);
 }
 
-/* -abc, -kVALUE, -k VALUE. */
+/* Are all of these letters options, as in -fds? */
+static bool all_keys(const struct command *c, const char *letters)
+{
+	while (*letters && find_key(c, *letters))
+		letters++;
+	return !*letters;
+}
+
+/* -abc, -kVALUE, -k VALUE, -k=VALUE.  An optional value is in the same word. */
 static int parse_short(const struct command *c, struct settings *s,
 		       const char *word, const char *next, bool *used,
 		       struct error *err)
@@ -298,6 +306,8 @@ static int parse_short(const struct command *c, struct settings *s,
 		if (o->arg && !arg_is_optional(o)) {
 			value = p[1] ? p + 1 : next;
 			*used = !p[1];
+		} else if (o->arg && p[1] && !all_keys(c, p + 1)) {
+			value = p + 1 + (p[1] == '=');
 		}
 		r = apply(o, s, spelled, value, err);
 		if (r < 0 || value)

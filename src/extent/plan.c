@@ -3,8 +3,11 @@
 #include "extent/plan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "extent/handles.h"
 
@@ -277,6 +280,45 @@ void plan_print(const struct plan *p, const struct handles *h, FILE *out)
 			(unsigned long long)p->ext[i].len);
 		extent_print(&p->ext[i], h, out);
 		putc('\n', out);
+		at += extent_bytes(&p->ext[i]);
+	}
+}
+
+static void extent_print_json(const struct extent *x, const struct handles *h,
+			      uint64_t at, FILE *out)
+{
+	static const char *const kinds[] = {[EXTENT_FILE] = "file",
+					    [EXTENT_CHUNK] = "chunk",
+					    [EXTENT_MEM] = "memory",
+					    [EXTENT_FILL] = "fill"};
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f) {
+		extent_print(x, h, f);
+		fclose(f);
+	}
+	fprintf(out, "{\"offset\": %llu, \"length\": %llu, \"kind\": \"%s\"",
+		(unsigned long long)at, (unsigned long long)extent_bytes(x),
+		kinds[x->kind]);
+	if (x->kind == EXTENT_FILE) {
+		fputs(", \"file\": ", out);
+		json_put_text(out, h ? handles_path(h, x->u.file.file) : "?");
+		fprintf(out, ", \"at\": %llu",
+			(unsigned long long)x->u.file.pos);
+	}
+	fputs(", \"where\": ", out);
+	json_put_text(out, text ? text : "?");
+	putc('}', out);
+}
+
+void plan_print_json(const struct plan *p, const struct handles *h, uint64_t at,
+		     bool first, FILE *out)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		fputs(first && i == 0 ? "\n " : ",\n ", out);
+		extent_print_json(&p->ext[i], h, at, out);
 		at += extent_bytes(&p->ext[i]);
 	}
 }

@@ -115,5 +115,9 @@ struct handles;
 /* One line an extent, for people and tests.  `h` has the names of files; NULL:
  * their numbers have to do. */
 void plan_print(const struct plan *p, const struct handles *h, FILE *out);
+/* The same as items of a JSON array, which begin at `at` of what is read: offset, length
+ * and, as above, where the bytes are.  `first`: no comma before the first one. */
+void plan_print_json(const struct plan *p, const struct handles *h, uint64_t at,
+		     bool first, FILE *out);
 
 #endif
