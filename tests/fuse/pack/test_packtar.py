@@ -361,7 +361,7 @@ def the_index_is_that_of_a_mount():
         p = exits(tensorfs("info", "--json", src), 0, "info")
         equal(json.loads(p.stdout)["archive"]["index_used"], True, "used")
         os.unlink(src + ".tfsidx")
-        exits(tensorfs("ls", src), 0, "ls")
+        exits(tensorfs("ls", "--index=" + src + ".tfsidx", src), 0, "ls")
         with open(src + ".tfsidx", "rb") as i:
             check(i.read() == ours, "%s: another index than by reading" % f)
         exits(tensorfs("verify", src), 0, "verify " + f)
