@@ -378,7 +378,8 @@ TEST(replacement_behind_an_open_descriptor_is_noticed)
 	write_file(in_dir("two"), "two");
 	CHECK_EQ_I(rename(in_dir("one"), in_dir("zero")), 0);
 	CHECK_EQ_I(rename(in_dir("two"), in_dir("one")), 0);
-	clock_forward(CLOCK_MONOTONIC_COARSE, 1100); /* it looks once a second */
+	clock_forward(CLOCK_MONOTONIC_COARSE,
+		      1100); /* it looks once a second */
 	CHECK_EQ_I(handles_check(h, &pin, &err), -ESTALE);
 	/* Not only once a second from now on. */
 	expect_error(h, f, -ESTALE, "another file took its place");

@@ -22,7 +22,7 @@
 #define MANY \
 	5000u /* files of an order, with 20 MB: half of the cache is less */
 #define KEEPS (CACHE / 2 / SIZE) /* of the small ones, at once */
-#define MIXED 1000u /* 20 of them vast */
+#define MIXED 1000u              /* 20 of them vast */
 
 static struct push *push;
 static struct follow *follow;

@@ -121,7 +121,8 @@ TEST(headers_as_libarchive)
 		CHECK(g.n >= USTAR_BLOCK);
 		CHECK_MEM(g.bytes, mine, USTAR_BLOCK);
 	}
-	CHECK(fit > test_rounds(5000) / 4 && long_ones > test_rounds(5000) / 40);
+	CHECK(fit > test_rounds(5000) / 4 &&
+	      long_ones > test_rounds(5000) / 40);
 }
 
 TEST(what_does_not_fit)

@@ -83,7 +83,7 @@ struct fake {
 	uint64_t set, index;
 	size_t size;
 	unsigned others; /* threads that wait before it is loaded */
-	int fail; /* 0 or -errno */
+	int fail;        /* 0 or -errno */
 };
 static _Atomic unsigned loads[KEYS];
 

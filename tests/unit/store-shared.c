@@ -395,9 +395,9 @@ TEST(full_of_what_is_in_use)
 	ledger_read(sh, &l);
 	CHECK(l.next_scan > before);
 	CHECK(atomic_load(&sh->refuse_until) > before);
-	clock_stops(CLOCK_MONOTONIC,
-		    (int64_t)max_u64(l.next_scan,
-				     atomic_load(&sh->refuse_until)));
+	clock_stops(
+		CLOCK_MONOTONIC,
+		(int64_t)max_u64(l.next_scan, atomic_load(&sh->refuse_until)));
 	b = get(sh, 20);
 	CHECK(is_mapped(b));
 	clock_runs(CLOCK_MONOTONIC);

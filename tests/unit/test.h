@@ -166,14 +166,14 @@ TEST_MAYBE static inline bool test_wanted(const char *name)
 }
 
 #define TEST(name) static void test_##name(void)
-#define RUN(name)                               \
-	do {                                    \
-		if (!test_wanted(#name))        \
-			break;                  \
-		test_name = #name;              \
-		test_random_state = TEST_SEED;  \
-		test_##name();                  \
-		test_count++;                   \
+#define RUN(name)                              \
+	do {                                   \
+		if (!test_wanted(#name))       \
+			break;                 \
+		test_name = #name;             \
+		test_random_state = TEST_SEED; \
+		test_##name();                 \
+		test_count++;                  \
 	} while (0)
 
 /* For main, where no test can run for want of `what`: the status that says so. */
