@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* follow: what the kernel does not take is kept, as far as there is room, and vast files. */
+/* follow: what the kernel does not take is kept, as far as there is room. */
 /*
- * The kernel takes nothing, or there is no memory to give it anything, so that each file is
- * asked for, and comes from what is kept.  Every 50th file is vast: larger than what one
- * read may pin.
+ * The kernel takes nothing, or there is no memory to give it anything, so that each
+ * file is asked for, and comes from what is kept.  Every 50th file is vast: larger than
+ * what one read may pin.
  */
 #include <time.h>
 
@@ -144,8 +144,8 @@ static bool is_quiet(void)
 	uint64_t decoded = counter_get(COUNT_ORDER_DECODED);
 	uint64_t refused = counter_get(COUNT_PUSH_REFUSED);
 
-	/* The caller looks again until this is true once, so it does not matter how long
-	 * a single pause turns out. */
+	/* The caller looks again until this is true once, so it does not matter how
+	 * long a single pause turns out. */
 	pause_ms(100);
 	return atomic_load(&offered) - asked <= 2 * PUSH_BATCH &&
 	       counter_get(COUNT_PUSH_REFUSED) - refused <= 2 * PUSH_BATCH &&
@@ -157,8 +157,8 @@ static void goes_on(void)
 	uint64_t reads = counter_get(COUNT_ORDER_KEPT_READ);
 	unsigned tries = 0;
 
-	/* There is no room: nobody is asked again and again meanwhile, once what was under
-	 * way has come. */
+	/* There is no room: nothing is tried again and again meanwhile, once what was
+	 * under way has come. */
 	while (!is_quiet())
 		CHECK(++tries < 600);
 	/* What is read makes room. */
@@ -177,9 +177,9 @@ TEST(what_the_kernel_refuses_is_kept)
 	end();
 }
 
-/* A reader that pauses after each 16 files, until three quarters of what has room is kept
- * ahead of it.  Most of its READs are answered with what is kept, though much more would
- * fit into the kernel. */
+/* A reader pauses after each 16 files, until three quarters of what has room is kept
+ * ahead of it.  Most of its READs are answered with what is kept, though much more
+ * would fit into the kernel. */
 TEST(paced)
 {
 	uint64_t before, read, left;

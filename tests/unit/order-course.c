@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* course: simulated readers with workers, a kernel that forgets, a cache of chunks. */
 /*
- * A DataLoader deals batches out to workers, two each at a time.  A sample is read from the
- * kernel, if it has it, without a word; else from what the course keeps; else somebody waits.
+ * A DataLoader deals batches out to workers, two each at a time.  A sample is read from
+ * the kernel, if it has it, without a word; else from what the course keeps; else a
+ * worker waits.
  */
 #include <stdlib.h>
 
@@ -182,8 +183,8 @@ static void load(const uint32_t *order, uint32_t from, uint32_t to)
 	} while (busy || from + b * batch < to);
 }
 
-/* An epoch from a position on; the share of its reads that waited, in thousandths, but for
- * the first `start` of them. */
+/* An epoch from a position on; returns the share of its reads that waited, in
+ * thousandths, without the first `start` of them. */
 static uint64_t epoch(uint32_t e, uint32_t from, uint32_t start)
 {
 	uint32_t n = sim.o.length;
@@ -385,8 +386,8 @@ TEST(unknown_to_the_kernel)
 	end();
 }
 
-/* Readers are faster than what is made ready.  What they have decoded is made use of, so
- * that each chunk is decoded about once: 200 of them. */
+/* Readers are faster than what is made ready.  What they have decoded is made use of,
+ * so that each chunk is decoded about once: 200 of them. */
 TEST(overtaken)
 {
 	begin("torch:batch=16:workers=2", 10000, 50, 20000);
@@ -508,8 +509,8 @@ TEST(few_names)
 	CHECK_EQ_U(end().found, 1);
 }
 
-/* The kernel has all of it after an epoch, which is not decoded for the next one; what it
- * loses is made ready again. */
+/* The kernel has all of it after an epoch, which is not decoded for the next one; what
+ * it loses is made ready again. */
 TEST(all_of_it)
 {
 	uint64_t decoded;

@@ -66,8 +66,8 @@ static bool all_sleep(long naps_of[SLEEPERS], unsigned n)
 	return true;
 }
 
-/* Return once `n` threads said that they are going to sleep, and all but this one do: at
- * two looks, and not awake between them, so there is a moment when none is on its way. */
+/* Return once `n` threads have said that they will wait, and all but this one sleep: at
+ * two looks, and without waking up in between, so that at one moment all of them do. */
 static void wait_for_sleepers(unsigned n)
 {
 	long before[SLEEPERS], now[SLEEPERS];

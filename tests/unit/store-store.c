@@ -517,7 +517,8 @@ TEST(sharing_with_another_store)
 		CHECK_OK(shared_survey(base, &was, &err));
 		if (was.used == 0)
 			break;
-		usleep(20000); /* between two looks; only their number counts */
+		/* It polls: the minute is only there to end a test that hangs. */
+		usleep(20000);
 	}
 	for (int i = 0; i < 2; i++)
 		cache_verify(store_cache(w[i].store));
