@@ -108,17 +108,17 @@ static int mf_parent(const struct files *f, uint64_t node, uint64_t *dir)
 	return 0;
 }
 
-/* Bytes of a member's blocks that are holes.  The last entry may be a piece of a fragment
- * block. */
+/* Bytes of a member's blocks that are holes; each read asks, so they were counted.  The last
+ * block may be short. */
 static uint64_t hole_of_blocks(const struct members *m,
 			       const struct member_record *r)
 {
+	const struct member_block *b = &m->blocks[r->data];
 	uint64_t n = m->block_size ? div_up(r->size, m->block_size) : 0;
-	uint64_t hole = 0;
+	uint64_t hole = (uint64_t)b->holes * m->block_size;
 
-	for (uint64_t i = r->data; i < r->data + n; i++)
-		if (!m->blocks[i].stored && !(m->blocks[i].flags & MEMBER_TAIL))
-			hole += m->blocks[i].size;
+	if (n && member_block_is_hole(&b[n - 1]))
+		hole -= min_u64(hole, n * m->block_size - r->size);
 	return min_u64(hole, r->size);
 }
 

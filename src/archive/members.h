@@ -85,7 +85,8 @@ struct member_block {
 	uint32_t stored; /* bytes; 0: a hole, zeros */
 	uint32_t size;   /* decoded bytes */
 	uint32_t flags;
-	uint32_t unused; /* 0 */
+	/* Of the first entry of a member: how many of its entries are holes. */
+	uint32_t holes;
 };
 #define MEMBER_STORED 1u /* block: not compressed */
 #define MEMBER_TAIL 2u   /* block: no block, see above */
@@ -93,6 +94,10 @@ struct member_block {
  * up to block_size. */
 #define MEMBER_SHARED 4u
 #define MEMBER_LAST 8u /* block: the last entry of its member */
+static inline bool member_block_is_hole(const struct member_block *b)
+{
+	return !b->stored && !(b->flags & MEMBER_TAIL);
+}
 /* Blocks are at most 1 MiB. */
 #define MEMBER_IN_BLOCK(block, off) ((uint64_t)(block) << 20 | (off))
 

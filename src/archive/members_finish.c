@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 
 /*
  * As in tree/build.c: a counting sort gathers each directory's entries, they are
@@ -349,6 +350,24 @@ static int hand_over(struct packing *p, struct members *out)
 	return text ? 0 : -ENOMEM;
 }
 
+static void count_holes(struct packing *p)
+{
+	struct members_builder *b = p->b;
+
+	for (uint64_t i = 0; i < p->n && b->block_size; i++) {
+		const struct member_record *r = &p->at[i];
+		uint64_t n = div_up(r->size, b->block_size);
+		uint32_t holes = 0;
+
+		if (r->kind != MEMBER_BLOCKS || r->data >= b->blocks.n ||
+		    n > b->blocks.n - r->data)
+			continue;
+		for (uint64_t k = r->data; k < r->data + n; k++)
+			holes += member_block_is_hole(&b->blocks.at[k]);
+		b->blocks.at[r->data].holes = holes;
+	}
+}
+
 int members_finish(struct members_builder *b, struct members *out,
 		   struct error *err)
 {
@@ -363,6 +382,7 @@ int members_finish(struct members_builder *b, struct members *out,
 	if (r == 0)
 		r = pack(&p);
 	if (r == 0) {
+		count_holes(&p);
 		sum_maps(&p);
 		r = hand_over(&p, out);
 	}

@@ -6,7 +6,7 @@
 #include "archive/members.h"
 #include "extent/chunk.h"
 
-#define SQUASHFS_MAKER "squashfs 2"
+#define SQUASHFS_MAKER "squashfs 3"
 
 /* 0 to 100 from the first bytes. */
 int squashfs_probe(const unsigned char *head, size_t n);

@@ -186,7 +186,7 @@ TEST(relative_cache)
 
 TEST(asked)
 {
-	struct index_options o = {"x.idx"};
+	struct index_options o = {.where = "x.idx"};
 	struct error err;
 	struct fake f;
 	char *at;
@@ -319,7 +319,7 @@ TEST(huge)
 	head.sum = index_head_sum(&head);
 	CHECK(pwrite(fd, &head, sizeof head, 0) == sizeof head);
 	if (ftruncate(fd, (off_t)head.size) == 0) {
-		struct index_options o = {NULL};
+		struct index_options o = {.where = NULL};
 		struct index *x;
 		struct fake f;
 

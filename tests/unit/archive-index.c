@@ -74,7 +74,7 @@ TEST(many_sections)
 
 TEST(nothing_wanted)
 {
-	struct index_options none = {"none"};
+	struct index_options none = {.where = "none"};
 	char *path = (char *)1;
 	struct index *x;
 	struct fake f;
