@@ -42,40 +42,69 @@ json_t *json_number(double v)
 	return json_string(v < 0 ? "-Infinity" : "Infinity");
 }
 
-/* Shorten the number at *s, which is `len` long, to `to`; its length there. */
-static size_t shorten(const char *s, size_t len, char *to)
-{
-	char text[40];
-	double v = strtod(s, NULL);
+#define NUMBER_MAX 40 /* longer than any number that jansson writes */
 
-	/* (%g drops zeros, and 15 digits are the same double again if fewer are.) */
+/* Write the real number `text`, which is `len` long, with the fewest digits that make the
+ * same double again to `to`, where there is as much room.  Returns its length there. */
+static size_t shorten(const char *text, size_t len, char *to)
+{
+	char shorter[NUMBER_MAX];
+	double v = strtod(text, NULL);
+
+	/* %g drops zeros, and 15 digits are the same double again if fewer are. */
 	for (int digits = 15; digits < 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, v);
-		if (strtod(text, NULL) != v)
+		snprintf(shorter, sizeof shorter, "%.*g", digits, v);
+		if (strtod(shorter, NULL) != v)
 			continue;
 		/* JSON tells a real number by its point or exponent. */
-		if (!strpbrk(text, ".e"))
-			strcat(text, ".0");
-		if (strlen(text) > len)
+		if (!strpbrk(shorter, ".e"))
+			strcat(shorter, ".0");
+		if (strlen(shorter) > len)
 			break;
-		memcpy(to, text, strlen(text));
-		return strlen(text);
+		memcpy(to, shorter, strlen(shorter));
+		return strlen(shorter);
 	}
-	memmove(to, s, len);
+	memcpy(to, text, len);
 	return len;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* The length of the number that begins at `s`, 0 if none does; *real is set to whether it
+ * has a point or an exponent. */
+static size_t number_length(const char *s, bool *real)
+{
+	size_t n = s[0] == '-';
+
+	*real = false;
+	if (!is_digit(s[n]))
+		return 0;
+	for (;; n++) {
+		bool mark = s[n] == '.' || s[n] == 'e' || s[n] == 'E';
+
+		if (!mark && !is_digit(s[n]) && s[n] != '+' && s[n] != '-')
+			return n;
+		*real |= mark;
+	}
 }
 
 char *json_exact(const json_t *j, size_t flags)
 {
 	char *text = json_dumps(j, flags | JSON_REAL_PRECISION(17)), *to = text;
+	char number[NUMBER_MAX];
 	bool quoted = false;
 
 	for (const char *s = text; s && *s;) {
-		size_t len = quoted ? 0 : strspn(s, "+-.0123456789eE");
+		bool real;
+		size_t len = quoted ? 0 : number_length(s, &real);
 
-		/* (Of true, false and null only an e is taken for one.) */
-		if (len > 1 && strcspn(s, ".eE") < len && *s != 'e') {
-			to += shorten(s, len, to);
+		if (len > 0 && len < sizeof number && real) {
+			memcpy(number, s, len);
+			number[len] = '\0';
+			to += shorten(number, len, to);
 			s += len;
 			continue;
 		}
