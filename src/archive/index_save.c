@@ -316,7 +316,7 @@ static int save_at(struct saving *s, const struct index_place *at,
 	return r;
 }
 
-/* Who only looks at data leaves nothing beside them. */
+/* Commands that only look at data write nothing beside it. */
 static bool is_allowed(const struct index_options *o,
 		       const struct index_place *at)
 {

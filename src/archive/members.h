@@ -85,7 +85,7 @@ struct member_block {
 	uint32_t stored; /* bytes; 0: a hole, zeros */
 	uint32_t size;   /* decoded bytes */
 	uint32_t flags;
-	/* Of the first entry of a member: how many of its entries are holes. */
+	/* In the first entry of a member: the number of its entries that are holes. */
 	uint32_t holes;
 };
 #define MEMBER_STORED 1u /* block: not compressed */

@@ -182,8 +182,8 @@ int cli_usage(const struct command *c, const char *fmt, ...)
 int cli_source_exit(int code);
 /* Flush stdout: CLI_DONE, or CLI_INCOMPLETE with a sentence. */
 int cli_flush(const struct command *c);
-/* The same for commands whose work is files: what they print only reports it, and who
- * closed standard output wants no report. */
+/* As cli_flush, for commands whose result is files and whose output only reports on them:
+ * CLI_DONE as well if standard output was closed when the program started. */
 int cli_flush_report(const struct command *c);
 /* Look at the operands of any command.  An empty one is wrong usage: it is a variable that
  * is not set, and as a path it would be the working directory.  Index files among several

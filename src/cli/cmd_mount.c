@@ -164,8 +164,8 @@ static int check_notify_pipe(const struct command *c, struct settings *s)
 	return s->notify_pipe ? 0 : CLI_MEMORY;
 }
 
-/* Of several mounts that are made on one directory at a time the first one wins; the
- * others find it mounted. */
+/* Lock the mount point and look whether it is free: of several mounts that start on one
+ * directory at once, the first one wins and the others find it mounted. */
 static int claim_point(struct mounting *m, char **argv, size_t n, char **point)
 {
 	struct error err = {0};

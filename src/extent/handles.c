@@ -238,7 +238,7 @@ static int open_some(struct handles *h, int cwd, const char *path, int *fd,
 	return r;
 }
 
-/* What is opened first is what the file is. */
+/* Remember the identity of a file when it is opened for the first time. */
 static void file_learn(struct handles *h, uint32_t file,
 		       const struct identity *id)
 {
