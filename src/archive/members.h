@@ -251,7 +251,7 @@ void members_block_size(struct members_builder *b, uint32_t size);
  * counted, the first few are kept whole. */
 void members_note(struct members_builder *b, const char *kind, const char *fmt,
 		  ...) __attribute__((format(printf, 3, 4)));
-/* The same for a member that is not in the table, so that nothing says all is well. */
+/* Note a member that is left out of the table; verify counts it as not checked. */
 void members_left_out(struct members_builder *b, const char *kind,
 		      const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

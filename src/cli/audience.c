@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who else may look into a mount, and what of its sources they may see. */
+/* Decides which files of a mount other users may read. */
 #include "cli/audience.h"
 
 #include <errno.h>
@@ -96,8 +96,8 @@ int audience_limit(struct handles *h, char *const *paths, size_t n,
 	return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* May everybody read it?  Where nobody else can enter the mount, its own mode is
- * what matters: copies of files get it. */
+/* Return whether every user may read the source.  Without allow_other only its own mode
+ * counts, because copies of files get that mode. */
 static bool source_is_public(const char *path, const struct settings *set)
 {
 	cleanup_free char *real = realpath(path, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who else may look into a mount, and what of its sources they may see. */
+/* Decides which files of a mount other users may read. */
 #ifndef CLI_AUDIENCE_H
 #define CLI_AUDIENCE_H
 

@@ -63,7 +63,7 @@ static void verify_attributes(struct verify *v, const struct tree *t,
 
 	if (tree_path(t, dir->ino, path, sizeof path) < 0)
 		snprintf(path, sizeof path, "(a path that is too long)");
-	/* What is not there any more was said when its data were read. */
+	/* A part that is missing or changed was listed when its data was read. */
 	if (!text && err.code && err.code != -ENODATA && err.code != -ESTALE)
 		verify_bad(v, path, err.code, err.text);
 	json_object_foreach(json_object_get(about, "unreadable_attributes"),
@@ -129,7 +129,7 @@ static void verify_file(struct verify *v, struct fs *fs,
 	}
 }
 
-/* "all good" is said only of what was looked at wholly, and has checksums. */
+/* Print "all good" only if everything was read and everything has checksums. */
 static void print_verdict(const struct verify *v)
 {
 	const char *what = v->skipped ? "the rest is" : "all";

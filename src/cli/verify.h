@@ -50,7 +50,7 @@ void verify_source_init(struct verify *v);
 void verify_advance(struct verify *v, uint64_t bytes);
 /* Mention something that is left alone; nothing is wrong with it. */
 void verify_skipped(struct verify *v, const char *name, const char *why);
-/* The same for n members of an archive. */
+/* Mention n members of an archive that were not checked. */
 void verify_left_out(struct verify *v, const char *name, uint64_t n);
 /* List something bad, once. */
 void verify_bad(struct verify *v, const char *name, int code, const char *why);

@@ -26,7 +26,7 @@ struct pipeline {
 int pipeline_add(struct pipeline *p, uint32_t id, const char *file_name,
 		 const uint32_t *cd, unsigned n_cd, uint32_t elem_size,
 		 struct error *err);
-/* The same without our decoder, whether or not we have one. */
+/* As pipeline_add, but the filter is never decoded by us, even where we could. */
 int pipeline_add_undecoded(struct pipeline *p, uint32_t id,
 			   const char *file_name, const uint32_t *cd,
 			   unsigned n_cd, uint32_t elem_size,

@@ -115,8 +115,8 @@ struct handles;
 /* One line an extent, for people and tests.  `h` has the names of files; NULL:
  * their numbers have to do. */
 void plan_print(const struct plan *p, const struct handles *h, FILE *out);
-/* The same as items of a JSON array, which begin at `at` of what is read: offset, length
- * and, as above, where the bytes are.  `first`: no comma before the first one. */
+/* Print the extents as items of a JSON array: offset (the first extent is at byte `at` of
+ * the file), length, and where the bytes are.  `first` leaves out the leading comma. */
 void plan_print_json(const struct plan *p, const struct handles *h, uint64_t at,
 		     bool first, FILE *out);
 

@@ -133,9 +133,9 @@ static void stat_fill(const struct fs *fs, const struct node *n,
 	memset(st, 0, sizeof *st);
 	st->st_ino = n->ino;
 	st->st_mode = (a->mode & S_IFMT) | permissions(fs, a);
-	/* Of a directory 1 says that links do not count its subdirectories: which
-	 * there are may not be known before somebody looks, and programs that find
-	 * 2 or more stop looking when they have seen as many less 2. */
+	/* A link count of 1 tells programs that it does not count subdirectories.
+	 * These may be unknown until the directory is listed, and programs such as
+	 * File::Find stop after nlink - 2 subdirectories if nlink is 2 or more. */
 	st->st_nlink = a->nlink && !S_ISDIR(a->mode) ? a->nlink : 1;
 	owner(fs, a, st);
 	st->st_rdev = (dev_t)a->rdev;

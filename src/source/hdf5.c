@@ -36,7 +36,7 @@ static int hdf5_probe(const unsigned char *head, size_t n, const char *path)
 	return 0;
 }
 
-/* The same beyond the bytes that a probe is given. */
+/* Look for the superblock at every power of two that the bytes of a probe do not reach. */
 bool hdf5_is_behind(const struct backing *b)
 {
 	unsigned char magic[8];

@@ -53,8 +53,8 @@ hid_t hdf5_type_of_bits(const char *text, bool big);
 bool hdf5_type_is_sound(hid_t number_type);
 /*
  * Bytes of the smallest NumPy float of this machine that holds every value of a
- * float type exactly.  0: there is none, or the type is not sound, or libhdf5
- * cannot convert it.
+ * float type exactly; 0 if there is none, if the type is not sound, or if
+ * libhdf5 cannot convert it.
  */
 size_t hdf5_type_float_room(hid_t type);
 /* What h5py writes for bool: an enum FALSE = 0, TRUE = 1 of one byte. */

@@ -288,7 +288,7 @@ def changed_under_the_workers():
         shutil.copy(t.parts[0][2], other)
         os.rename(other, t.parts[1][2])
         # The daemon looks whether a name leads to another file at most once a second.
-        # A longer sleep is as good, and a shorter one there is not.
+        # sleep never returns early, and a longer sleep makes no difference.
         time.sleep(1.1)
         fails_with(errno.ESTALE,
                    lambda: read(m / ("flags/samples/" + names[10])), "flag")

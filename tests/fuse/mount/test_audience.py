@@ -197,5 +197,6 @@ def main():
 
 if __name__ == "__main__":
     if not lib.ROOT:
-        lib.skip("two users are needed, and only root has them")
+        lib.note("skipped: two users are needed, and only root has them")
+        sys.exit(77)
     main()

@@ -230,7 +230,7 @@ def source_removed():
         os.unlink(src)
         for i in (50, 51):      # the second one after the path was looked at
             same_bytes(sample(m, i), a[i].tobytes(), "sample %d" % i)
-            time.sleep(1.1)     # longer than a look lasts; never too short
+            time.sleep(1.1)     # looks are 1 s apart; longer is as good
 
 
 def chunked_change(name, change, codes):
