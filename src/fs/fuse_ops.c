@@ -94,7 +94,7 @@ static void param_of(const struct entry *e, struct fuse_entry_param *p)
 {
 	memset(p, 0, sizeof *p);
 	/* ino 0 in a listing: "a name and a type, look it up if you want". */
-	p->ino = e->attr_known ? e->st.st_ino : 0;
+	p->ino = e->attr_known ? fuse_nodeid(e->st.st_ino) : 0;
 	p->generation = e->generation;
 	p->attr = e->st;
 	p->attr_timeout = FOREVER;
@@ -127,7 +127,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_face *f = face_of(req, COUNT_REQ_LOOKUP);
 	struct fuse_entry_param p;
 	struct entry e;
-	int r = look(f->fs, parent, name, &e);
+	int r = look(f->fs, fuse_nodeid(parent), name, &e);
 
 	if (r == 0) {
 		param_of(&e, &p);
@@ -139,14 +139,14 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	if (fuse_reply_entry(req, &p) < 0 && r == 0)
-		forget(f->fs, p.ino, 1); /* it never heard of it */
+		forget(f->fs, e.st.st_ino, 1); /* it never heard of it */
 }
 
-static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+static void op_forget(fuse_req_t req, fuse_ino_t nodeid, uint64_t nlookup)
 {
 	struct fuse_face *f = fuse_req_userdata(req);
 
-	forget(f->fs, ino, nlookup);
+	forget(f->fs, fuse_nodeid(nodeid), nlookup);
 	fuse_reply_none(req);
 }
 
@@ -156,16 +156,16 @@ static void op_forget_multi(fuse_req_t req, size_t count,
 	struct fuse_face *f = fuse_req_userdata(req);
 
 	for (size_t i = 0; i < count; i++)
-		forget(f->fs, forgets[i].ino, forgets[i].nlookup);
+		forget(f->fs, fuse_nodeid(forgets[i].ino), forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 
-static void op_getattr(fuse_req_t req, fuse_ino_t ino,
+static void op_getattr(fuse_req_t req, fuse_ino_t nodeid,
 		       struct fuse_file_info *fi)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_GETATTR);
 	struct entry e;
-	int r = fs_getattr(f->fs, ino, &e);
+	int r = fs_getattr(f->fs, fuse_nodeid(nodeid), &e);
 
 	(void)fi;
 	if (r < 0)
@@ -176,12 +176,12 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 
 /* The kernel checks nothing by itself without default_permissions, and the user who
  * mounted may read everything.  But no file without an x bit can be executed. */
-static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+static void op_access(fuse_req_t req, fuse_ino_t nodeid, int mask)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
 	const mode_t any = S_IXUSR | S_IXGRP | S_IXOTH;
 	struct entry e;
-	int r = mask & X_OK ? fs_getattr(f->fs, ino, &e) : 0;
+	int r = mask & X_OK ? fs_getattr(f->fs, fuse_nodeid(nodeid), &e) : 0;
 
 	if (r == 0 && mask & X_OK && S_ISREG(e.st.st_mode) &&
 	    !(e.st.st_mode & any))
@@ -189,11 +189,11 @@ static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	fuse_reply_err(req, -r);
 }
 
-static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+static void op_readlink(fuse_req_t req, fuse_ino_t nodeid)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
 	const char *target;
-	int r = fs_readlink(f->fs, ino, &target);
+	int r = fs_readlink(f->fs, fuse_nodeid(nodeid), &target);
 
 	if (r < 0)
 		fuse_reply_err(req, -r);
@@ -201,13 +201,13 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 		fuse_reply_readlink(req, target);
 }
 
-static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+static void op_statfs(fuse_req_t req, fuse_ino_t nodeid)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
 	struct statvfs st;
 	int r = fs_statfs(f->fs, &st);
 
-	(void)ino;
+	(void)nodeid;
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
@@ -218,11 +218,12 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* Stateless: the kernel does not ask again.  Else opens are counted, so that a
  * mount in use is not idle. */
-static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void op_open(fuse_req_t req, fuse_ino_t nodeid,
+		    struct fuse_file_info *fi)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
 
-	(void)ino;
+	(void)nodeid;
 	if (f->stateless) {
 		fuse_reply_err(req, ENOSYS);
 		return;
@@ -238,12 +239,12 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		atomic_fetch_sub(&f->opens, 1);
 }
 
-static void op_opendir(fuse_req_t req, fuse_ino_t ino,
+static void op_opendir(fuse_req_t req, fuse_ino_t nodeid,
 		       struct fuse_file_info *fi)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
 
-	(void)ino;
+	(void)nodeid;
 	if (f->stateless) {
 		fuse_reply_err(req, ENOSYS);
 		return;
@@ -255,12 +256,12 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino,
 		atomic_fetch_sub(&f->opens, 1);
 }
 
-static void op_release(fuse_req_t req, fuse_ino_t ino,
+static void op_release(fuse_req_t req, fuse_ino_t nodeid,
 		       struct fuse_file_info *fi)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
 
-	(void)ino;
+	(void)nodeid;
 	(void)fi;
 	if (!f->stateless)
 		atomic_fetch_sub(&f->opens, 1);
@@ -311,7 +312,7 @@ static void give_back(struct fuse_face *f, char *buf)
 	free(atomic_exchange(&f->listing, buf));
 }
 
-static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t pos,
+static void list(fuse_req_t req, uint64_t ino, size_t size, off_t pos,
 		 bool plus)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_READDIR);
@@ -334,18 +335,18 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t pos,
 	give_back(f, l.buf);
 }
 
-static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t pos,
-		       struct fuse_file_info *fi)
+static void op_readdir(fuse_req_t req, fuse_ino_t nodeid, size_t size,
+		       off_t pos, struct fuse_file_info *fi)
 {
 	(void)fi;
-	list(req, ino, size, pos, false);
+	list(req, fuse_nodeid(nodeid), size, pos, false);
 }
 
-static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size,
+static void op_readdirplus(fuse_req_t req, fuse_ino_t nodeid, size_t size,
 			   off_t pos, struct fuse_file_info *fi)
 {
 	(void)fi;
-	list(req, ino, size, pos, true);
+	list(req, fuse_nodeid(nodeid), size, pos, true);
 }
 
 /* ---- extended attributes ------------------------------------------------ */
@@ -361,7 +362,7 @@ static void reply_value(fuse_req_t req, ssize_t r, const char *buf, size_t size)
 		fuse_reply_buf(req, buf, (size_t)r);
 }
 
-static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+static void op_getxattr(fuse_req_t req, fuse_ino_t nodeid, const char *name,
 			size_t size)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_XATTR);
@@ -370,11 +371,13 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 	if (size && !buf)
 		fuse_reply_err(req, ENOMEM);
 	else
-		reply_value(req, fs_getxattr(f->fs, ino, name, buf, size), buf,
-			    size);
+		reply_value(req,
+			    fs_getxattr(f->fs, fuse_nodeid(nodeid), name, buf,
+					size),
+			    buf, size);
 }
 
-static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+static void op_listxattr(fuse_req_t req, fuse_ino_t nodeid, size_t size)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_XATTR);
 	cleanup_free char *buf = size ? malloc(size) : NULL;
@@ -382,17 +385,18 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 	if (size && !buf)
 		fuse_reply_err(req, ENOMEM);
 	else
-		reply_value(req, fs_listxattr(f->fs, ino, buf, size), buf,
-			    size);
+		reply_value(req,
+			    fs_listxattr(f->fs, fuse_nodeid(nodeid), buf, size),
+			    buf, size);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_READ);
-	uint64_t before = store_thread.loads;
+	uint64_t before = store_thread.loads, ino = fuse_nodeid(nodeid);
 	struct reply reply;
 	int r;
 
@@ -413,11 +417,11 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		follow_note(f->follow, ino);
 }
 
-static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
+static void op_ioctl(fuse_req_t req, fuse_ino_t nodeid, unsigned cmd, void *arg,
 		     struct fuse_file_info *fi, unsigned flags,
 		     const void *in_buf, size_t in_size, size_t out_size)
 {
-	(void)ino;
+	(void)nodeid;
 	(void)cmd;
 	(void)arg;
 	(void)fi;

@@ -41,6 +41,15 @@ struct fuse_face {
 	pthread_t watcher, server;
 };
 
+/* The number by which the kernel calls the inode `ino`, and back: it is its own inverse,
+ * and the root stays 1.  The kernel finds inodes by a hash that barely stirs the upper
+ * bits, and the first nodes of all directories (tree.h) have equal lower ones: listing
+ * 20 000 data sets took 16 s of system time in its chains. */
+static inline uint64_t fuse_nodeid(uint64_t ino)
+{
+	return ino ^ ino >> 40;
+}
+
 /* Is the mount point an opened descriptor, /dev/fd/N? */
 bool fuse_face_on_fd(const char *mountpoint);
 /* Is it our mount that is at the mount point now?  Asks nobody's daemon. */

@@ -167,7 +167,8 @@ int fuse_store_put(void *ctx, uint64_t ino, uint64_t off,
 		   const struct iovec *iov, unsigned niov)
 {
 	struct fuse_store *s = ctx;
-	struct fuse_notify_store_out store = {.nodeid = ino, .offset = off};
+	struct fuse_notify_store_out store = {.nodeid = fuse_nodeid(ino),
+					      .offset = off};
 	struct fuse_out_header out = {.error = FUSE_NOTIFY_STORE};
 	struct iovec v[PIECES + 2];
 	size_t len = 0;
