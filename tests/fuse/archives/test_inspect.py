@@ -7,6 +7,7 @@ What verify calls bad is what cannot be read: members are read through a mount, 
 those that fail, or differ, have to be those that were named, and no others."""
 import bz2
 import ctypes
+import functools
 import gzip
 import io
 import json
@@ -32,6 +33,7 @@ from lib import Mount, exits, tensorfs
 FILES = 40
 
 
+@functools.lru_cache(None)
 def content(i):
     r = random.Random(i)
     n = r.randrange(1000, 200000)
@@ -52,10 +54,21 @@ def of_tree(path):
     return content(int(path[-3:]))
 
 
-def plain_tar(n=FILES):
-    t = os.path.join(scratch("tar"), "t.tar")
-    sh("tar", "-c", "-f", t, "--sort=name", "-C", tree(n), ".")
+@functools.lru_cache(None)
+def tar_bytes(n=FILES):
+    return sh("tar", "-c", "-f", "-", "--sort=name", "-C", tree(n), ".")
+
+
+def written(name, data):
+    """A new file of these bytes, in a directory of its own."""
+    t = os.path.join(scratch("a"), name)
+    with open(t, "wb") as f:
+        f.write(data)
     return t
+
+
+def plain_tar(n=FILES):
+    return written("t.tar", tar_bytes(n))
 
 
 def pipe(*argv):
@@ -82,6 +95,7 @@ COMPRESSORS = {
 }
 
 
+@functools.lru_cache(None)
 def known(ext):
     """Does this build decode it?"""
     unknown = os.path.join(scratch("known"), "unknown")
@@ -93,20 +107,27 @@ def known(ext):
     return name in p.stderr
 
 
-def compressed(ext, n=FILES):
+@functools.lru_cache(None)
+def compressed_bytes(ext):
     if not known(ext):
         raise arc.Missing(ext)
-    t = os.path.join(scratch("c"), "t.tar." + ext)
-    with open(t, "wb") as f:
-        f.write(COMPRESSORS[ext](read(plain_tar(n))))
-    return t
+    return COMPRESSORS[ext](tar_bytes())
 
 
-def image(comp="gzip", block="16K", n=FILES, *more):
+def compressed(ext):
+    return written("t.tar." + ext, compressed_bytes(ext))
+
+
+@functools.lru_cache(None)
+def image_bytes(comp, block, n):
     t = os.path.join(scratch("sq"), "t.sqfs")
     sh("mksquashfs", tree(n), t, "-comp", comp, "-b", block, "-noappend",
-       "-no-progress", "-quiet", *more)
-    return t
+       "-no-progress", "-quiet")
+    return read(t)
+
+
+def image(comp="gzip", block="16K", n=FILES):
+    return written("t.sqfs", image_bytes(comp, block, n))
 
 
 def change(path, at, data):
@@ -440,7 +461,7 @@ def info_tar():
 
 def info_stream(ext):
     t = compressed(ext)
-    plain = os.path.getsize(plain_tar())
+    plain = len(tar_bytes())
     j = info(t)["archive"]
     s = j["storage"]
     equal((j["files"], j["stored_bytes"], s["decoded_bytes"]),
