@@ -25,13 +25,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "extent/file.h"
 
-#define FILE_BITS (S_IRGRP | S_IROTH)
-#define DIR_BITS (S_IXGRP | S_IXOTH)
+/* What everybody needs of a file, and of a directory on the way to it: a bit of each of
+ * the mode's three digits. */
+#define READ 4u
+#define PASS 1u
+
+/* Linux's POSIX access control list, linux/posix_acl_xattr.h: a version, then entries of
+ * a tag, a permission and an id. */
+#define ACL_NAME "system.posix_acl_access"
+#define ACL_VERSION 2
+#define ACL_HEAD 4
+#define ACL_ENTRY 8
+#define ACL_OWNER 0x01
+#define ACL_MASK 0x10
+/* More is not for everybody, whatever it says. */
+#define ACL_BYTES_MAX 4096
 
 void guard_free(struct guard *g)
 {
@@ -54,17 +69,47 @@ bool guard_add_tree(struct guard *g, const char *dir)
 	return false;
 }
 
+/* Does an access control list take `bit` from anybody whom the mode does not name?
+ * The mask need not be looked at: it is the group's digit of the mode. */
+static bool is_denied_by_acl(const char *path, unsigned bit)
+{
+	uint8_t acl[ACL_BYTES_MAX];
+	ssize_t n = getxattr(path, ACL_NAME, acl, sizeof acl);
+
+	if (n < 0)
+		return errno != ENODATA && errno != EOPNOTSUPP;
+	if (n < ACL_HEAD || (n - ACL_HEAD) % ACL_ENTRY != 0 ||
+	    load_le32(acl) != ACL_VERSION)
+		return true;
+	for (ssize_t i = ACL_HEAD; i < n; i += ACL_ENTRY) {
+		unsigned tag = load_le16(acl + i);
+
+		if (tag != ACL_OWNER && tag != ACL_MASK &&
+		    !(load_le16(acl + i + 2) & bit))
+			return true;
+	}
+	return false;
+}
+
+/* `bit` of the owner's group, of all others, and of whom a list names. */
+static bool everybody_has(unsigned bit, const char *path, mode_t mode)
+{
+	const mode_t both = bit << 3 | bit;
+
+	return (mode & both) == both && !is_denied_by_acl(path, bit);
+}
+
 bool guard_is_public(const char *real, const struct stat *st)
 {
 	cleanup_free char *dir = strdup(real);
 	struct stat up;
 	char *slash;
 
-	if (!dir || (st->st_mode & FILE_BITS) != FILE_BITS)
+	if (!dir || !everybody_has(READ, real, st->st_mode))
 		return false;
 	while ((slash = strrchr(dir, '/'))) {
 		slash[slash == dir] = '\0'; /* of "/x" the root stays */
-		if (stat(dir, &up) < 0 || (up.st_mode & DIR_BITS) != DIR_BITS)
+		if (stat(dir, &up) < 0 || !everybody_has(PASS, dir, up.st_mode))
 			return false;
 		if (slash == dir)
 			return true;

@@ -22,7 +22,8 @@ void guard_free(struct guard *g);
  * opened.  A directory that does not exist adds nothing.  False: no memory. */
 bool guard_add_tree(struct guard *g, const char *dir);
 /* True when the owner's group and all others may read the file and may pass through
- * each directory on the way to it.  `real` has no symlinks. */
+ * each directory on the way to it, and no POSIX access control list of these says
+ * otherwise of anybody.  `real` has no symlinks. */
 bool guard_is_public(const char *real, const struct stat *st);
 /* Call for each file that was opened, before a byte of it is used.  -EIO with a
  * sentence when it may not be shown; `path` is how it was named. */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """allow_other: what other users may see of what the daemon may read."""
 import os
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -102,6 +103,38 @@ def a_source_in_a_private_directory():
     with Mount(src) as m:
         equal(os.stat(m / "mine/array.bin").st_mode & 0o777, 0o444,
               "without allow_other")
+
+
+def acl(path, *named):
+    """Give `path` an access control list: its mode's entries, a mask of rwx, and
+    (tag, permissions, id) as linux/posix_acl.h has them."""
+    mode, nobody = os.stat(path).st_mode, 0xffffffff
+    entries = [(0x01, mode >> 6 & 7, nobody), (0x04, mode >> 3 & 7, nobody),
+               (0x10, 7, nobody), (0x20, mode & 7, nobody), *named]
+    os.setxattr(path, "system.posix_acl_access", struct.pack("<I", 2) + b"".join(
+        struct.pack("<HHI", *e) for e in sorted(entries)))
+
+
+@case
+def access_control_lists():
+    """One that takes from a user or a group what the mode gives to all; and one that
+    only gives."""
+    user_tag, group_tag, other = 0x02, 0x08, user.UID
+    for name, entry, public in (("user", (user_tag, 0, other), False),
+                                ("group", (group_tag, 2, other), False),
+                                ("giving", (user_tag, 7, other), True)):
+        for on in ("file", "directory"):
+            d = place("acl-%s-%s" % (name, on))
+            os.mkdir(d + "/in")
+            path = d + "/in/secret"
+            secret(path, "raw")
+            acl(path if on == "file" else d + "/in", entry)
+            src = master(d, raw=path)
+            if not public:
+                is_private(src, "raw")
+                continue
+            with Mount(src, opts=OPTS) as m:
+                equal(as_other(m / "raw/array.bin"), (0, SECRET), on)
 
 
 @case
