@@ -18,7 +18,7 @@ python3-tables python3-netcdf4 python3-hyperspy python3-dask python3-pil \
 python3-tifffile python3-zarr python3-xarray python3-fsspec octave \
 libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng squashfuse \
 bzip2 lbzip2 pigz zstd lz4 pixz lzop tar zip unzip sshfs openssh-sftp-server systemd \
-strace gdb ccache"
+rsync strace gdb ccache"
 # The Slurm rehearsal, in the full tier only.
 packages_full="slurm-wlm munge iproute2"
 # To build for the processor that this one is not, and to run that.

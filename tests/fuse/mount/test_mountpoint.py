@@ -168,7 +168,8 @@ def copies_without_a_word():
     with Mount(tensor.all_path) as m:
         for argv in (["cp", "-r", "--preserve=xattr", m.path, work + "/cp"],
                      ["tar", "--xattrs", "--xattrs-include=*", "-cf",
-                      work + "/a.tar", "-C", m.path, "."]):
+                      work + "/a.tar", "-C", m.path, "."],
+                     ["rsync", "-aX", m.path + "/", work + "/rsync"]):
             p = exits(run(*argv), 0, argv[0])
             equal(p.stderr, "", argv[0])
 
