@@ -245,6 +245,10 @@ void operand_free(struct operand *o);
 int operand_open(const struct command *c, const struct settings *s,
 		 const char *text, unsigned prefetch, struct operand *o,
 		 struct session **session, struct node *node);
+/* The operand's path in a session of its source: 0; else an exit code and a sentence on
+ * stderr. */
+int operand_find(const struct command *c, const struct operand *o,
+		 struct session *session, struct node *node);
 /* Say why `ino` could not be read, unless fs has already logged it. */
 void cli_read_failed(const struct command *c, struct fs *fs, uint64_t ino,
 		     const char *path, int code);

@@ -64,31 +64,74 @@ static int copy_out(const struct command *c, struct fs *fs,
 	}
 }
 
+/* The source that is open. */
+struct opened {
+	struct operand o;
+	struct session *session; /* NULL: none */
+};
+
+static void close_source(struct opened *at)
+{
+	if (at->session) {
+		session_free(at->session);
+		operand_free(&at->o);
+	}
+	at->session = NULL;
+}
+
+/* Open the source of `text` and start what reads it; or an exit code. */
+static int open_source(const struct command *c, struct settings *s,
+		       const char *text, struct opened *at, struct node *node)
+{
+	struct error err = {0};
+	int r;
+
+	close_source(at);
+	r = operand_open(c, s, text, system_cores(), &at->o, &at->session,
+			 node);
+	if (r == 0 && session_start(at->session, &err) < 0) {
+		cli_say(c, "%s", err.text);
+		close_source(at);
+		r = CLI_MEMORY;
+	}
+	return r;
+}
+
+/* Find the file of an operand; a source that is named several times in a row is opened
+ * once. */
+static int find_file(const struct command *c, struct settings *s,
+		     const char *text, struct opened *at, struct node *node)
+{
+	struct operand o;
+	int r;
+
+	if (!at->session)
+		return open_source(c, s, text, at, node);
+	if (!operand_split(text, &o)) {
+		cli_say(c, "out of memory");
+		return CLI_MEMORY;
+	}
+	r = strcmp(o.source, at->o.source)
+		    ? open_source(c, s, text, at, node)
+		    : operand_find(c, &o, at->session, node);
+	operand_free(&o);
+	return r;
+}
+
 int cmd_cat(const struct command *c, struct settings *s, int argc, char **argv)
 {
+	struct opened at = {.session = NULL};
 	int worst = CLI_DONE;
 
 	s->threads = 1;
 	for (int i = 0; i < argc; i++) {
-		struct session *session;
-		struct operand o;
 		struct node node;
-		struct error err = {0};
-		int r = operand_open(c, s, argv[i], system_cores(), &o,
-				     &session, &node);
+		int r = find_file(c, s, argv[i], &at, &node);
 
-		if (r == 0) {
-			r = session_start(session, &err);
-			if (r < 0) {
-				cli_say(c, "%s", err.text);
-				r = CLI_MEMORY;
-			} else {
-				r = copy_out(c, session->fs, &node, argv[i]);
-			}
-			session_free(session);
-			operand_free(&o);
-		}
+		if (r == CLI_DONE)
+			r = copy_out(c, at.session->fs, &node, argv[i]);
 		worst = r > worst ? r : worst;
 	}
+	close_source(&at);
 	return worst;
 }

@@ -116,15 +116,24 @@ int operand_open(const struct command *c, const struct settings *s,
 		operand_free(o);
 		return cli_source_exit(r);
 	}
-	r = tree_walk(fs_tree((*session)->fs), o->path, node, &err);
-	if (r < 0) {
-		cli_say(c, "%s: %s", o->source, err.text);
+	r = operand_find(c, o, *session, node);
+	if (r != 0) {
 		session_free(*session);
 		*session = NULL;
 		operand_free(o);
-		return CLI_INCOMPLETE;
 	}
-	return 0;
+	return r;
+}
+
+int operand_find(const struct command *c, const struct operand *o,
+		 struct session *session, struct node *node)
+{
+	struct error err = {0};
+
+	if (tree_walk(fs_tree(session->fs), o->path, node, &err) == 0)
+		return 0;
+	cli_say(c, "%s: %s", o->source, err.text);
+	return CLI_INCOMPLETE;
 }
 
 void cli_read_failed(const struct command *c, struct fs *fs, uint64_t ino,

@@ -586,6 +586,20 @@ def listed():
           "1001" in out[2], out[2])
 
 
+def several():
+    """cat of many files, of one source in a row and of others between."""
+    a, b = plain_tar(), image()
+    names = [(a, 1), (a, 2), (b, 4), (a, 2), (a, 3), (b, 4)]
+    argv = ["%s:d%d/f%03d" % (t, i % 3, i) for t, i in names]
+    want = b"".join(content(i) for _, i in names)
+    p = exits(tensorfs("cat", *argv, text=False), 0, "cat")
+    same_bytes(p.stdout, want, "all of them")
+    argv.insert(2, a + ":none")
+    p = exits(tensorfs("cat", *argv, text=False), 1, "cat, one is missing")
+    same_bytes(p.stdout, want, "the others")
+    check("none" in str(p.stderr), "stderr: %r" % p.stderr)
+
+
 def space():
     for make in (plain_tar, image):
         t = make()
@@ -683,7 +697,7 @@ def telling():
         one("info:sqfs-" + comp, info_image, comp)
     for f in (holes, slow, damaged_info):
         one("info:" + f.__name__, f)
-    for f in (listed, space, counted):
+    for f in (listed, several, space, counted):
         one("rest:" + f.__name__, f)
 
 
