@@ -117,6 +117,8 @@ struct settings {
 		const char *rows, *flag, *check_flag;
 		uint64_t block_number;
 		bool block_given, delete_parts, no_lock;
+		/* Of the other objects of a file whose tensor gets other chunks. */
+		enum { KEEP_NOT_GIVEN, KEEP_ALL, KEEP_MOST, KEEP_NONE } keep;
 	} pack;
 
 	char **owned; /* copies that values point into */

@@ -48,6 +48,8 @@ static void set_args(struct packer *p)
 {
 	struct settings *s = p->s;
 	struct sink_args *a = &p->args;
+	/* A sample is what a chunk is anyway. */
+	const char *chunk = pack_chunk_is_sample(s) ? NULL : s->pack.chunk;
 
 	*a = (struct sink_args){.path = p->out,
 				.replace = s->pack.force,
@@ -62,7 +64,7 @@ static void set_args(struct packer *p)
 				.epoch = p->feed_options.mtime_most == INT64_MAX
 						 ? INT64_MIN
 						 : p->feed_options.mtime_most,
-				.chunk = s->pack.chunk,
+				.chunk = chunk,
 				.shape = s->pack.shape,
 				.dtype = s->pack.dtype,
 				.labels = s->pack.labels,
@@ -225,6 +227,7 @@ static const char *tensor_option(const struct settings *s)
 	return s->pack.shape    ? "shape"
 	       : s->pack.dtype  ? "dtype"
 	       : s->pack.chunk  ? "chunk"
+	       : s->pack.keep   ? "keep"
 	       : s->pack.labels ? "labels"
 	       : s->dataset     ? "dataset"
 				: NULL;
@@ -253,5 +256,10 @@ int cmd_pack(const struct command *c, struct settings *s, int argc, char **argv)
 		return pack_shards(c, s, p.top, p.out, p.ops);
 	if (!is_directory && p.ops == &sink_hdf5)
 		return pack_rechunk(c, s, p.top, p.out);
+	if (s->pack.keep)
+		return cli_usage(c,
+				 "--keep is for files, and '%s' is a "
+				 "directory",
+				 p.top);
 	return pack_directory(&p);
 }

@@ -106,6 +106,18 @@ static int set_shards(struct settings *s, const char *value, struct error *err)
 					  "shards of 0 bytes hold nothing");
 }
 
+static int set_keep(struct settings *s, const char *value, struct error *err)
+{
+	s->pack.keep = !strcmp(value, "all")    ? KEEP_ALL
+		       : !strcmp(value, "most") ? KEEP_MOST
+		       : !strcmp(value, "none") ? KEEP_NONE
+						: KEEP_NOT_GIVEN;
+	return s->pack.keep
+		       ? 0
+		       : error_set(err, -EINVAL,
+				   "'%s' is none of all, most and none", value);
+}
+
 static int set_mtime(struct settings *s, const char *value, struct error *err)
 {
 	return parse_time(value, &s->pack.mtime, err);
@@ -192,7 +204,12 @@ static const struct option options_tensor[] = {
 	     pack.shape),
 	TEXT("dtype", 0, "TYPE", NULL,
 	     "of files without a header: float32, <u2, ...", pack.dtype),
-	TEXT("chunk", 0, "N,...", "a sample", "shape of a chunk", pack.chunk),
+	TEXT("chunk", 0, "N,...|sample", "a sample",
+	     "shape of a chunk; sample: one sample", pack.chunk),
+	CALL("keep", 0, "all|most|none", "all",
+	     "other chunks: what comes along of the tensor's file (most: "
+	     "without what cannot be copied)",
+	     set_keep),
 	TEXT("labels", 0, "dirs|FILE.csv", NULL,
 	     "a label for each sample: its directory's name, or from FILE",
 	     pack.labels),

@@ -67,4 +67,7 @@ bool pack_wants_shards(const struct settings *s);
 int pack_shards(const struct command *c, struct settings *s, const char *top,
 		const char *pattern, const struct sink_ops *ops);
 
+/* --chunk=sample: a sample is a chunk. */
+bool pack_chunk_is_sample(const struct settings *s);
+
 #endif

@@ -30,6 +30,11 @@ void pack_defaults(struct settings *s, const char *top)
 		s->pack.memory = MEMORY_LEAST;
 }
 
+bool pack_chunk_is_sample(const struct settings *s)
+{
+	return s->pack.chunk && !strcmp(s->pack.chunk, "sample");
+}
+
 static int read_all(FILE *f, const char *file, char **text, size_t *n,
 		    struct error *err)
 {

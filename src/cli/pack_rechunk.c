@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `pack SOURCE[:PATH] OUT.h5`: a tensor in other chunks. */
+/* `pack SOURCE[:PATH] OUT.h5`: a file whose tensor gets other chunks. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,10 @@
 #include "cli/pack.h"
 #include "cli/report.h"
 #include "pack/hdf5_rechunk.h"
+#include "tensor/view.h"
 
+/* Samples that are single numbers go so many into a chunk. */
+#define SCALARS_CHUNK 1024
 /* Of the memory, for decoded chunks. */
 #define CACHE_SHARE 4
 /* Tensors that are named when it is not clear which one is meant. */
@@ -26,7 +30,9 @@ struct rechunker {
 	struct session *session;
 	struct tensor *tensor;
 	uint64_t chunk[RANK_MAX];
-	unsigned rank; /* of --chunk; 0: not given */
+	unsigned rank;   /* of --chunk; 0: not given */
+	bool sample;     /* --chunk=sample */
+	uint64_t others; /* tensors that are not rechunked */
 	struct progress progress;
 };
 
@@ -69,6 +75,9 @@ static int parse_chunk(struct rechunker *r)
 	struct error err = {0};
 	char number[24];
 
+	r->sample = pack_chunk_is_sample(r->s);
+	if (r->sample)
+		return 0;
 	while (at && *at) {
 		size_t n = strcspn(at, ",");
 
@@ -98,7 +107,8 @@ static int parse_chunk(struct rechunker *r)
 
 struct tensors {
 	struct tensor *at[LISTED];
-	uint64_t n;
+	struct tensor *signal; /* the last one that the file calls samples */
+	uint64_t n, signals;
 	uint64_t others; /* text, single values: what cannot be rechunked */
 };
 
@@ -109,6 +119,10 @@ static int collect(void *ctx, struct tensor *t)
 	if (t->why_not || !dtype_is_binary(&t->dtype) || !t->rank) {
 		all->others++;
 		return 0;
+	}
+	if (t->sample_axes) {
+		all->signal = t;
+		all->signals++;
 	}
 	if (all->n < LISTED)
 		all->at[all->n] = t;
@@ -135,7 +149,7 @@ static void list(const struct rechunker *r, const struct tensors *all)
 static int find_tensor(struct rechunker *r, const struct node *node)
 {
 	struct tree *tree = fs_tree(r->session->fs);
-	struct tensors all = {{NULL}, 0, 0};
+	struct tensors all = {.n = 0};
 
 	r->tensor = node->files ? tensor_of_files(node->files) : NULL;
 	if (r->tensor)
@@ -144,13 +158,10 @@ static int find_tensor(struct rechunker *r, const struct node *node)
 		cli_say(r->c, "out of memory");
 		return CLI_MEMORY;
 	}
-	if (all.n == 1) {
-		r->tensor = all.at[0];
-		if (all.others && !r->s->quiet)
-			cli_say(r->c,
-				"%s: only %s is taken; %" PRIu64
-				" other datasets are left out",
-				r->source.source, r->tensor->name, all.others);
+	/* HyperSpy and NeXus files say which one the others are about. */
+	if (all.n == 1 || all.signals == 1) {
+		r->tensor = all.n == 1 ? all.at[0] : all.signal;
+		r->others = all.n - 1 + all.others;
 		return CLI_DONE;
 	}
 	if (all.n)
@@ -162,9 +173,25 @@ static int find_tensor(struct rechunker *r, const struct node *node)
 	return CLI_SOURCE;
 }
 
-static int check_rank(const struct rechunker *r)
+/* A sample is what `info` and a mount take for one; single numbers go many into one. */
+static void chunk_of_sample(struct rechunker *r)
+{
+	const struct tensor *t = r->tensor;
+	unsigned axes = view_sample_axes(&r->s->views, t);
+
+	r->rank = t->rank;
+	for (unsigned i = 0; i < t->rank; i++)
+		r->chunk[i] = i < axes ? 1 : t->shape[i] ? t->shape[i] : 1;
+	if (t->rank && axes >= t->rank)
+		r->chunk[t->rank - 1] = SCALARS_CHUNK;
+}
+
+static int check_rank(struct rechunker *r)
 {
 	char shape[256];
+
+	if (r->sample)
+		chunk_of_sample(r);
 
 	/* What cannot be rechunked at all is said later. */
 	if (!r->rank || r->rank == r->tensor->rank || !r->tensor->rank)
@@ -242,27 +269,49 @@ static void print_json(const struct rechunker *r,
 	       ", \"unwritten\": %" PRIu64 ", \"source_chunks\": %" PRIu64
 	       ", \"decodes\": %" PRIu64 ", \"tiles\": %" PRIu64
 	       ", \"threads\": %u, \"memory\": %" PRIu64
+	       ", \"kept\": %s, \"other_datasets\": %" PRIu64
+	       ", \"left_out\": %" PRIu64
 	       ", \"seconds\": %.3f, \"verified\": %s}\n",
 	       t->bytes, x->stored, ratio(r, x), x->chunks, x->unwritten,
 	       x->plan.chunks, x->plan.decodes, x->plan.tiles, x->threads,
-	       r->s->pack.memory, progress_seconds(&r->progress),
+	       r->s->pack.memory, x->rest ? "true" : "false", x->datasets,
+	       x->lost, progress_seconds(&r->progress),
 	       r->s->pack.verify ? "true" : "false");
+}
+
+static void say_summary(const struct rechunker *r,
+			const struct rechunk_result *x)
+{
+	char bytes[32], stored[32], others[64] = "";
+
+	format_size(r->tensor->bytes, bytes, sizeof bytes);
+	format_size(x->stored, stored, sizeof stored);
+	if (x->datasets)
+		snprintf(others, sizeof others,
+			 ", %" PRIu64 " other dataset%s as %s", x->datasets,
+			 x->datasets == 1 ? "" : "s",
+			 x->datasets == 1 ? "it was" : "they were");
+	cli_say(r->c, "%s: %" PRIu64 " chunks, %s in %s (%s)%s, %.1f s%s",
+		r->out, x->chunks, bytes, stored, x->codec, others,
+		progress_seconds(&r->progress),
+		r->s->pack.verify ? ", verified" : "");
 }
 
 static int say(const struct rechunker *r, const struct rechunk_result *x)
 {
-	char bytes[32], stored[32];
+	int code;
 
-	format_size(r->tensor->bytes, bytes, sizeof bytes);
-	format_size(x->stored, stored, sizeof stored);
+	if (!x->rest && r->others && !r->s->quiet)
+		cli_say(r->c,
+			"%s: only %s is taken; %" PRIu64
+			" other datasets are left out",
+			r->source.source, r->tensor->name, r->others);
 	if (r->s->json)
 		print_json(r, x);
 	else if (!r->s->quiet)
-		cli_say(r->c, "%s: %" PRIu64 " chunks, %s in %s (%s), %.1f s%s",
-			r->out, x->chunks, bytes, stored, x->codec,
-			progress_seconds(&r->progress),
-			r->s->pack.verify ? ", verified" : "");
-	return cli_flush_report(r->c);
+		say_summary(r, x);
+	code = cli_flush_report(r->c);
+	return code == CLI_DONE && x->rest && x->lost ? CLI_INCOMPLETE : code;
 }
 
 static int failed(const struct rechunker *r, int code,
@@ -280,6 +329,13 @@ static int failed(const struct rechunker *r, int code,
 
 /* ---- all of it ----------------------------------------------------------- */
 
+static enum rechunk_keep keep_of(const struct settings *s)
+{
+	return s->pack.keep == KEEP_NONE   ? RECHUNK_KEEP_NONE
+	       : s->pack.keep == KEEP_MOST ? RECHUNK_KEEP_MOST
+					   : RECHUNK_KEEP_ALL;
+}
+
 static int rechunk(struct rechunker *r)
 {
 	struct settings *s = r->s;
@@ -288,6 +344,7 @@ static int rechunk(struct rechunker *r)
 				    .cache = s->cache_size,
 				    .path = r->out,
 				    .dataset = r->dataset,
+				    .keep = keep_of(s),
 				    .replace = s->pack.force,
 				    .chunk = r->rank ? r->chunk : NULL,
 				    .comp = s->pack.comp_given ? &s->pack.comp
@@ -327,6 +384,9 @@ int pack_rechunk(const struct command *c, struct settings *s,
 	if (foreign)
 		return cli_usage(c, "--%s is for directories, and '%s' is none",
 				 foreign, source);
+	if (s->dataset && s->pack.keep && s->pack.keep != KEEP_NONE)
+		return cli_usage(c, "--dataset takes the tensor alone: "
+				    "without --keep, or with --keep=none");
 	code = parse_chunk(&r);
 	if (code)
 		return code;

@@ -52,6 +52,10 @@ void report_print(const struct report *r, FILE *out);
 void report_print_line(const struct report *r, FILE *out);
 json_t *report_json(const struct report *r);
 
+/* Where a sample decodes far more than it has, or touches many chunks: the command that
+ * makes a file with a chunk for each sample (malloc'ed); else NULL. */
+char *report_cheaper(const struct report *r);
+
 /* Part p's layout: -ENODATA when its file is gone, whatever missing= says. */
 int report_part(struct tensor *t, uint32_t p, const struct layout **l,
 		struct error *err);

@@ -184,6 +184,7 @@ static void print_blocks(const struct report *r, FILE *out)
 static void print_cost(const struct report *r, FILE *out)
 {
 	const struct sample_cost *c = &r->sample;
+	cleanup_free char *cheaper = report_cheaper(r);
 	char sample[32], decoded[32], all[32];
 	uint64_t share;
 
@@ -202,6 +203,8 @@ static void print_cost(const struct report *r, FILE *out)
 	if (share > 1)
 		fprintf(out, ", which %" PRIu64 " samples share", share);
 	putc('\n', out);
+	if (cheaper)
+		fprintf(out, "  cheaper      %s\n", cheaper);
 	if (share <= 1) {
 		fprintf(out, "  cache-size   %s is enough in any order\n",
 			decoded);
@@ -366,6 +369,7 @@ static json_t *json_blocks(const struct report *r)
 
 static json_t *json_sample(const struct report *r)
 {
+	cleanup_free char *cheaper = report_cheaper(r);
 	json_t *o = json_object();
 
 	put(o, "axes", r->sample_axes);
@@ -378,6 +382,8 @@ static json_t *json_sample(const struct report *r)
 	    !decodes(r)                ? 0
 	    : samples_per_chunk(r) > 1 ? r->tensor->bytes
 				       : r->sample.decoded);
+	if (cheaper)
+		put_text(o, "cheaper", cheaper);
 	return o;
 }
 

@@ -51,9 +51,17 @@ int build_new(struct build **out, int fd, const char *path, uint64_t end,
 		return no_memory(err);
 	}
 	b->fd = fd;
+	b->first = BUILD_FIRST;
 	b->end = b->behind = end;
 	*out = b;
 	return 0;
+}
+
+void build_user_block(struct build *b, uint64_t n)
+{
+	b->first = n + BUILD_FIRST;
+	if (build_end(b) < b->first)
+		b->end = b->behind = b->first;
 }
 
 uint64_t build_end(const struct build *b)
@@ -204,10 +212,15 @@ int build_copy(struct build *b, int from, uint64_t from_pos, size_t n,
 
 int build_open(struct build *b, hid_t *file, struct error *err)
 {
+	return build_open_with(b, H5P_DEFAULT, file, err);
+}
+
+int build_open_with(struct build *b, hid_t fcpl, hid_t *file, struct error *err)
+{
 	/* Addresses of metadata are multiples of 8 by custom. */
 	b->chunks_end = div_up(build_end(b), 8) * 8;
 	b->failure.code = 0;
-	return build_driver_create(b, file, err);
+	return build_driver_create(b, fcpl, file, err);
 }
 
 int build_close(struct build *b, hid_t file, struct error *err)
@@ -223,7 +236,7 @@ int build_close(struct build *b, hid_t file, struct error *err)
 		return error_set(err, -EIO, "cannot finish '%s': %s",
 				 file_shown(b->path),
 				 closed < 0 ? why : "it is still in use");
-	if (b->eoa < b->chunks_end && b->chunks_end > BUILD_FIRST)
+	if (b->eoa < b->chunks_end && b->chunks_end > b->first)
 		b->eoa = b->chunks_end;
 	return ftruncate(b->fd, (off_t)b->eoa) < 0
 		       ? cannot_write(b, -errno, err)
@@ -291,7 +304,7 @@ static int check_chunks(const struct build *b, const struct build_dataset *d,
 			return bad_chunk(d, c, "is not in the grid", err);
 		if (i && c[-1].number == c->number)
 			return bad_chunk(d, c, "is there twice", err);
-		if (c->len == 0 || c->pos < BUILD_FIRST ||
+		if (c->len == 0 || c->pos < b->first ||
 		    c->pos > b->chunks_end || c->len > b->chunks_end - c->pos)
 			return bad_chunk(d, c, "is not in the file", err);
 		if (c->len > *longest)

@@ -26,6 +26,9 @@ struct build;
  * nobody opens it; `end`: where the next chunk goes, >= BUILD_FIRST. */
 int build_new(struct build **out, int fd, const char *path, uint64_t end,
 	      struct error *err);
+/* Before any chunk: the file has so many bytes (0, or what HDF5 takes for a user block) in
+ * front of its superblock.  They are the caller's to write. */
+void build_user_block(struct build *b, uint64_t n);
 /* Any thread: `n` bytes are at *pos now.  -ENOSPC, ... with a sentence. */
 int build_put(struct build *b, const void *data, size_t n, uint64_t *pos,
 	      struct error *err);
@@ -49,6 +52,10 @@ uint64_t build_end(const struct build *b);
  * Once a write has failed, the library is told no more of it: build_close says so.
  */
 int build_open(struct build *b, hid_t *file, struct error *err);
+/* The same with properties of the file: the user block, if there is one, and those of the
+ * root group. */
+int build_open_with(struct build *b, hid_t fcpl, hid_t *file,
+		    struct error *err);
 struct build_chunk {
 	uint64_t number; /* in C order of the grid of chunks */
 	uint64_t pos;

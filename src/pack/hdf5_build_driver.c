@@ -140,8 +140,7 @@ static haddr_t driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		return b->spot.pos;
 	}
 	at = b->eoa;
-	if (at > BUILD_FIRST || size > BUILD_FIRST - at ||
-	    type != H5FD_MEM_SUPER)
+	if (at > b->first || size > b->first - at || type != H5FD_MEM_SUPER)
 		at = at < b->chunks_end ? b->chunks_end : at;
 	if (size > ADDRESS_MAX - at) {
 		fail(b, -EFBIG, "asks for more than a file can have");
@@ -203,7 +202,7 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		return 0;
 	}
 	if (addr < b->chunks_end &&
-	    (addr > BUILD_FIRST || size > BUILD_FIRST - addr)) {
+	    (addr > b->first || size > b->first - addr)) {
 		fail(b, -ENOTSUP, "writes to where chunks are");
 		return -1;
 	}
@@ -232,7 +231,8 @@ static const H5FD_class_t driver_class = {
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-int build_driver_create(struct build *b, hid_t *file, struct error *err)
+int build_driver_create(struct build *b, hid_t fcpl, hid_t *file,
+			struct error *err)
 {
 	static hid_t driver = H5I_INVALID_HID; /* the library's lock */
 	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), f = H5I_INVALID_HID;
@@ -242,7 +242,7 @@ int build_driver_create(struct build *b, hid_t *file, struct error *err)
 		driver = H5FDregister(&driver_class);
 	if (fapl >= 0 && driver >= 0 && H5Pset_driver(fapl, driver, &b) >= 0 &&
 	    H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG) >= 0)
-		f = H5Fcreate(b->path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+		f = H5Fcreate(b->path, H5F_ACC_TRUNC, fcpl, fapl);
 	if (f < 0)
 		hdf5_why(why, sizeof why);
 	if (fapl >= 0)

@@ -16,6 +16,7 @@ struct build_spot {
 struct build {
 	int fd;
 	char *path;
+	uint64_t first;          /* no chunk is before it */
 	_Atomic uint64_t end;    /* where the next chunk goes */
 	_Atomic uint64_t behind; /* written back, or on the way, up to here */
 	_Atomic bool no_copy;    /* the kernel does not copy for us */
@@ -33,6 +34,7 @@ struct build_file {
 };
 
 /* Make the file with the driver; lock held. */
-int build_driver_create(struct build *b, hid_t *file, struct error *err);
+int build_driver_create(struct build *b, hid_t fcpl, hid_t *file,
+			struct error *err);
 
 #endif

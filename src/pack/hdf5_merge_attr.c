@@ -2,11 +2,9 @@
 /* Attributes, and references, which are addresses of objects. */
 
 /*
- * A reference to an object is its address in the file, so it has to become that of the
- * same object in the output: the list of items knows where each was, H5Oget_info says
- * where it is.  Values are gone through as their type says, for references may be in
- * sequences and structures (dimension scales have both).  What an object refers to has to
- * be there already, so these values are written last.
+ * References (hdf5_refer.c) become those to the same objects of the output: the list of items
+ * knows where each was, H5Oget_info says where it is.  What an object refers to has to be
+ * there already, so these values are written last.
  *
  * What leads to nothing that was taken along becomes null.
  */
@@ -18,6 +16,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "pack/hdf5_merge_private.h"
+#include "pack/hdf5_refer.h"
 #include "source/hdf5_lost.h"
 #include "source/hdf5_vlen.h"
 
@@ -28,8 +27,7 @@
 struct referring {
 	struct merge *m;
 	uint32_t file; /* that the references are of */
-	hid_t from, to;
-	uint64_t lost;
+	struct refer refer;
 };
 
 static int failed(const struct item *it, const char *what, struct error *err)
@@ -42,140 +40,35 @@ static int failed(const struct item *it, const char *what, struct error *err)
 
 /* ---- references ---------------------------------------------------------- */
 
-bool merge_type_refers(hid_t type)
+static haddr_t find_item(void *ctx, haddr_t addr)
 {
-	return H5Tdetect_class(type, H5T_REFERENCE) > 0;
-}
-
-/* The address of the same object in the output; 0: there is none. */
-static void translate_object(struct referring *x, void *data)
-{
-	const struct item *it;
-	hobj_ref_t ref;
+	struct referring *x = ctx;
+	const struct item *it = merge_item_of(x->m, x->file, addr);
 	H5O_info_t info;
 
-	memcpy(&ref, data, sizeof ref);
-	if (!ref)
-		return;
-	it = merge_item_of(x->m, x->file, ref);
-	if (it && H5Oget_info_by_name2(x->to, it->path, &info, H5O_INFO_BASIC,
-				       H5P_DEFAULT) >= 0) {
-		ref = info.addr;
-	} else {
-		ref = 0;
-		x->lost++;
-	}
-	memcpy(data, &ref, sizeof ref);
+	return it && H5Oget_info_by_name2(x->refer.to, it->path, &info,
+					  H5O_INFO_BASIC, H5P_DEFAULT) >= 0
+		       ? info.addr
+		       : HADDR_UNDEF;
 }
 
-/* The same elements of the same dataset. */
-static void translate_region(struct referring *x, void *data)
+static void refer_begin(struct referring *x, struct merge *m,
+			const struct item *it, hid_t from, hid_t to)
 {
-	static const hdset_reg_ref_t null;
-	hdset_reg_ref_t ref, out;
-	const struct item *it = NULL;
-	hid_t object, space;
-	H5O_info_t info;
-
-	memcpy(&ref, data, sizeof ref);
-	memset(data, 0, sizeof ref);
-	if (!memcmp(&ref, &null, sizeof ref))
-		return;
-	object =
-		H5Rdereference2(x->from, H5P_DEFAULT, H5R_DATASET_REGION, &ref);
-	space = H5Rget_region(x->from, H5R_DATASET_REGION, &ref);
-	if (object >= 0 && H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0)
-		it = merge_item_of(x->m, x->file, info.addr);
-	if (it && space >= 0 &&
-	    H5Rcreate(&out, x->to, it->path, H5R_DATASET_REGION, space) >= 0)
-		memcpy(data, &out, sizeof out);
-	else
-		x->lost++;
-	if (object >= 0)
-		H5Oclose(object);
-	if (space >= 0)
-		H5Sclose(space);
-}
-
-static void translate(struct referring *x, hid_t type, unsigned char *data,
-		      uint64_t n);
-
-static void translate_members(struct referring *x, hid_t type,
-			      unsigned char *data)
-{
-	int n = H5Tget_nmembers(type);
-
-	for (int i = 0; i < n; i++) {
-		hid_t member = H5Tget_member_type(type, (unsigned)i);
-
-		if (member >= 0 && merge_type_refers(member))
-			translate(
-				x, member,
-				data + H5Tget_member_offset(type, (unsigned)i),
-				1);
-		if (member >= 0)
-			H5Tclose(member);
-	}
-}
-
-static void translate_one(struct referring *x, hid_t type, hid_t inner,
-			  unsigned char *data, uint64_t inside)
-{
-	hvl_t list;
-
-	switch (H5Tget_class(type)) {
-	case H5T_REFERENCE:
-		if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) {
-			translate_object(x, data);
-		} else if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) {
-			translate_region(x, data);
-		} else {
-			memset(data, 0, H5Tget_size(type));
-			x->lost++;
-		}
-		break;
-	case H5T_COMPOUND:
-		translate_members(x, type, data);
-		break;
-	case H5T_ARRAY:
-		translate(x, inner, data, inside);
-		break;
-	case H5T_VLEN:
-		memcpy(&list, data, sizeof list);
-		translate(x, inner, list.p, list.len);
-		break;
-	default:
-		break;
-	}
-}
-
-/* `n` elements in memory. */
-static void translate(struct referring *x, hid_t type, unsigned char *data,
-		      uint64_t n)
-{
-	size_t size = H5Tget_size(type);
-	H5T_class_t class = H5Tget_class(type);
-	hid_t inner = class == H5T_ARRAY || class == H5T_VLEN
-			      ? H5Tget_super(type)
-			      : H5I_INVALID_HID;
-	uint64_t inside = class == H5T_ARRAY && inner >= 0
-				  ? size / max_u64(H5Tget_size(inner), 1)
-				  : 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		translate_one(x, type, inner, data + i * size, inside);
-	if (inner >= 0)
-		H5Tclose(inner);
+	x->m = m;
+	x->file = it->file;
+	x->refer = (struct refer){
+		.from = from, .to = to, .find = find_item, .ctx = x};
 }
 
 static void say_lost(const struct referring *x, const struct item *it,
 		     const char *name)
 {
-	if (x->lost)
+	if (x->refer.lost)
 		log_warn("%s%s%s: references to what is not in the output, "
 			 "and null in it: %llu",
 			 it->path, name ? ": attribute " : "", name ? name : "",
-			 (unsigned long long)x->lost);
+			 (unsigned long long)x->refer.lost);
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -191,8 +84,7 @@ struct attributes {
 static bool copy_value(struct attributes *a, hid_t from, hid_t type,
 		       hid_t space, hid_t to, const char *name)
 {
-	struct referring x = {
-		.m = a->m, .file = a->it->file, .from = from, .to = a->to};
+	struct referring x;
 	hssize_t n = H5Sget_simple_extent_npoints(space);
 	size_t size = H5Tget_size(type);
 	cleanup_free unsigned char *data =
@@ -204,7 +96,8 @@ static bool copy_value(struct attributes *a, hid_t from, hid_t type,
 	hdf5_vlen_begin(from, VALUES_MOST);
 	ok = ok && H5Aread(from, type, data) >= 0;
 	if (ok && a->references) {
-		translate(&x, type, data, (uint64_t)n);
+		refer_begin(&x, a->m, a->it, from, a->to);
+		refer_translate(&x.refer, type, data, (uint64_t)n);
 		say_lost(&x, a->it, name);
 	}
 	ok = ok && H5Awrite(to, type, data) >= 0;
@@ -219,7 +112,7 @@ static int copy_attribute(struct attributes *a, hid_t from, const char *name)
 	hid_t acpl = H5Aget_create_plist(from);
 	bool ok = type >= 0 && space >= 0 && acpl >= 0;
 
-	if (ok && merge_type_refers(type) == a->references) {
+	if (ok && refer_is_in(type) == a->references) {
 		to = H5Acreate2(a->to, name, type, space, acpl, H5P_DEFAULT);
 		ok = to >= 0 && copy_value(a, from, type, space, to, name);
 		if (to >= 0)
@@ -274,7 +167,7 @@ int merge_attributes(struct merge *m, const struct item *it, hid_t from,
 int merge_references(struct merge *m, const struct item *it, hid_t from,
 		     hid_t to, struct error *err)
 {
-	struct referring x = {.m = m, .file = it->file, .from = from, .to = to};
+	struct referring x;
 	hid_t type = H5Dget_type(from), space = H5Dget_space(from);
 	hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
 	size_t size = type < 0 ? 0 : H5Tget_size(type);
@@ -295,7 +188,8 @@ int merge_references(struct merge *m, const struct item *it, hid_t from,
 	    H5Dread(from, type, H5S_ALL, H5S_ALL, dxpl, data) < 0)
 		r = failed(it, "it cannot be read", err);
 	if (r == 0 && n > 0) {
-		translate(&x, type, data, (uint64_t)n);
+		refer_begin(&x, m, it, from, to);
+		refer_translate(&x.refer, type, data, (uint64_t)n);
 		say_lost(&x, it, NULL);
 		if (H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
 			r = failed(it, "it cannot be written", err);

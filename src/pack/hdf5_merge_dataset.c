@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "pack/hdf5_refer.h"
 #include "source/hdf5_vlen.h"
 
 /* ---- as it is ------------------------------------------------------------ */
@@ -79,7 +80,7 @@ static int read_shape(struct making *x, const struct item *it, hid_t from,
 		s->dims[i] = t->shape[i];
 	ok = ok && s->type >= 0 && H5Pfill_value_defined(dcpl, &defined) >= 0;
 	s->odd_fill = ok && defined == H5D_FILL_VALUE_USER_DEFINED &&
-		      merge_type_points(s->type);
+		      refer_points(s->type);
 	if (ok && defined == H5D_FILL_VALUE_USER_DEFINED && !s->odd_fill) {
 		s->fill = calloc(1, H5Tget_size(s->type));
 		ok = s->fill && H5Pget_fill_value(dcpl, s->type, s->fill) >= 0;
@@ -207,7 +208,7 @@ int making_values(struct making *x, const struct item *it, hid_t from,
 
 	H5Pset_obj_track_times(dcpl, false);
 	H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC); /* h5py's */
-	if (r == 0 && merge_type_refers(s.type))
+	if (r == 0 && refer_is_in(s.type))
 		r = error_set(x->err, -ENOTSUP,
 			      "%s: references in other files cannot be merged",
 			      it->path);
@@ -291,8 +292,7 @@ int making_pointing(struct making *x, const struct item *it, hid_t from,
 bool making_points(hid_t dset)
 {
 	hid_t type = H5Dget_type(dset);
-	bool is = type >= 0 &&
-		  (merge_type_points(type) || merge_type_refers(type));
+	bool is = type >= 0 && (refer_points(type) || refer_is_in(type));
 
 	if (type >= 0)
 		H5Tclose(type);

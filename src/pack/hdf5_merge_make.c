@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "pack/hdf5_refer.h"
 
 int making_failed(struct making *x, const struct item *it, const char *what)
 {
@@ -189,7 +190,7 @@ static int refer(struct making *x, const struct item *it)
 		r = merge_attributes(x->m, it, from, to, true, x->err);
 	if (r == 0 && it->kind == ITEM_KEPT) {
 		type = H5Dget_type(from);
-		if (type >= 0 && merge_type_refers(type))
+		if (type >= 0 && refer_is_in(type))
 			r = merge_references(x->m, it, from, to, x->err);
 	}
 	if (type >= 0)

@@ -229,8 +229,6 @@ int merge_values_runs(struct merge *m, struct values *v, struct error *err);
  * as it is, into an open dataset of the output, with its type; lock held. */
 int merge_values_write(struct merge *m, const struct item *it, hid_t to,
 		       bool odd_fill, struct error *err);
-/* Are there strings or sequences of variable length in it? */
-bool merge_type_points(hid_t type);
 
 /* hdf5_merge_apart.c: merge_make in a process of its own. */
 int merge_make_apart(struct merge *m, struct error *err);
@@ -243,8 +241,6 @@ int merge_attributes(struct merge *m, const struct item *it, hid_t from,
 /* A dataset of references, of which the library's copy has none. */
 int merge_references(struct merge *m, const struct item *it, hid_t from,
 		     hid_t to, struct error *err);
-/* Does a type have references to objects in it? */
-bool merge_type_refers(hid_t type);
 
 static inline int merge_no_memory(struct error *err)
 {

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "pack/hdf5_merge_private.h"
+#include "pack/hdf5_refer.h"
 #include "source/hdf5_vlen.h"
 
 /* Elements that are read at once: bytes of memory, without what they point to, and
@@ -55,30 +56,6 @@ static int library_failed(struct writing *w, const char *what)
 
 	hdf5_why(why, sizeof why);
 	return error_set(w->err, -EIO, "%s: %s: %s", w->path, what, why);
-}
-
-/* Does a value consist of more than the bytes of its element? */
-bool merge_type_points(hid_t type)
-{
-	H5T_class_t class = H5Tget_class(type);
-	bool points = class == H5T_VLEN ||
-		      (class == H5T_STRING && H5Tis_variable_str(type) > 0);
-	int n = class == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
-	hid_t inner;
-
-	for (int i = 0; i < n && !points; i++) {
-		inner = H5Tget_member_type(type, (unsigned)i);
-		points = inner < 0 || merge_type_points(inner);
-		if (inner >= 0)
-			H5Tclose(inner);
-	}
-	if (class == H5T_ARRAY) {
-		inner = H5Tget_super(type);
-		points = inner < 0 || merge_type_points(inner);
-		if (inner >= 0)
-			H5Tclose(inner);
-	}
-	return points;
 }
 
 /* ---- parts --------------------------------------------------------------- */
@@ -297,7 +274,7 @@ static int write_all(struct writing *w)
 	int rank = H5Sget_simple_extent_dims(w->space, dims, NULL), r;
 
 	w->elem = H5Tget_size(w->type);
-	w->points = merge_type_points(w->type);
+	w->points = refer_points(w->type);
 	if (rank < 0 || !w->elem)
 		return library_failed(w, "it cannot be written");
 	if (H5Sget_simple_extent_type(w->space) == H5S_NULL)

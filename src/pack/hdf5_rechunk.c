@@ -336,22 +336,43 @@ static int decide(struct rechunk *w, struct error *err)
 		r = find_written(w, err);
 	if (r == 0)
 		r = divide_memory(w, err);
+	w->rest = rechunk_has_rest(w);
+	if (r == 0 && w->rest)
+		r = rechunk_look_rest(w, err);
 	return r < 0 ? r : make_plan(w, err);
+}
+
+static int finish(struct rechunk *w, const char *dataset,
+		  struct rest_found *found, struct error *err)
+{
+	struct rechunk_answer a;
+	int r = rechunk_apart(w,
+			      w->rest ? rechunk_make_rest : rechunk_make_alone,
+			      dataset, &a, err);
+
+	if (r < 0)
+		return r;
+	*found = a.found;
+	w->others = found->datasets;
+	w->lost = found->lost.n;
+	return w->rest ? rechunk_judge_rest(w, found, err) : 0;
 }
 
 static int write_all(struct rechunk *w, const char *dataset, struct error *err)
 {
 	const struct rechunk_options *o = w->o;
-	char left_out[512] = "", text[640];
+	struct rest_found found = {0};
 	int r = out_new(&w->out, o->path, 0666, o->replace, err);
 
 	if (r == 0)
 		r = build_new(&w->build, out_fd(w->out), o->path, BUILD_FIRST,
 			      err);
 	if (r == 0)
+		r = rechunk_put_user_block(w, err);
+	if (r == 0)
 		r = rechunk_run(w, err);
 	if (r == 0)
-		r = rechunk_finish(w, dataset, left_out, sizeof left_out, err);
+		r = finish(w, dataset, &found, err);
 	if (r == 0 && o->stop && atomic_load(o->stop))
 		r = error_set(err, -EINTR, "interrupted");
 	if (r == 0 && o->check) {
@@ -360,13 +381,8 @@ static int write_all(struct rechunk *w, const char *dataset, struct error *err)
 	}
 	if (r == 0)
 		r = out_publish(w->out, err);
-	if (r == 0 && left_out[0] && o->note) {
-		snprintf(text, sizeof text,
-			 "attributes that refer to other objects, or cannot be "
-			 "copied, were left out: %s",
-			 left_out);
-		o->note(o->ctx, text);
-	}
+	if (r == 0)
+		rechunk_note_rest(w, &found);
 	return r;
 }
 
@@ -385,6 +401,9 @@ static void report(const struct rechunk *w, const char *dataset,
 	out->chunk_bytes = w->chunk_bytes;
 	out->threads = w->threads;
 	out->of_source = w->of_source;
+	out->rest = w->rest;
+	out->datasets = w->others;
+	out->lost = w->lost;
 	if (stat(w->o->path, &st) == 0)
 		out->stored = (uint64_t)st.st_size;
 }

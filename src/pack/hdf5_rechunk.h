@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor in other chunks, with other filters: one HDF5 dataset of its own. */
+/* A tensor in other chunks, with other filters, and the file that it is in. */
 #ifndef PACK_HDF5_RECHUNK_H
 #define PACK_HDF5_RECHUNK_H
 
@@ -12,13 +12,21 @@
 #include "store/store.h"
 #include "tensor/tensor.h"
 
+/* Of the other objects of the source's file, where it is an HDF5 file. */
+enum rechunk_keep {
+	RECHUNK_KEEP_ALL,  /* or nothing is written */
+	RECHUNK_KEEP_MOST, /* without what cannot be copied */
+	RECHUNK_KEEP_NONE
+};
 struct rechunk_options {
 	struct store
 		*store; /* its cache has `cache` bytes, no thread runs in it */
 	struct tensor *tensor; /* served in the file's byte order */
 	uint64_t cache;
-	const char *path;    /* of the output */
-	const char *dataset; /* in it; NULL: where it is in the source */
+	const char *path; /* of the output */
+	/* In it; NULL: where it is in the source.  With a name the tensor comes alone. */
+	const char *dataset;
+	enum rechunk_keep keep;
 	bool replace;
 	const uint64_t *chunk; /* [rank]; NULL: the source's, or a sample */
 	const struct pack_comp *comp; /* NULL: the source's filters */
@@ -43,13 +51,16 @@ struct rechunk_result {
 	uint64_t chunk_bytes; /* of those that were written, encoded */
 	uint64_t stored;      /* bytes of the file */
 	unsigned threads;     /* that there was memory for */
+	bool rest;         /* the other objects of the file are there, too, */
+	uint64_t datasets; /* ... so many other datasets among them, */
+	uint64_t lost;     /* ... but for so many things, which were noted */
 	/* The failure is one of the source: a part is missing, bytes do not decode. */
 	bool of_source;
 };
 /*
  * Memory is never more than o->memory: -ENOMEM, with how much it takes, where a chunk of the
  * source and one of the output do not fit.  -EINVAL: chunks or filters that cannot be;
- * -ENOTSUP: what is no array; -EINTR: *stop; what box_read and out_new say.  0: the file has
+ * -ENOTSUP: what is no array, or a file of which not all can be copied; -EINTR: *stop; what box_read and out_new say.  0: the file has
  * its name; else nothing has changed.
  */
 int hdf5_rechunk(const struct rechunk_options *o, struct rechunk_result *out,

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "pack/hdf5_build.h"
 #include "pack/hdf5_rechunk.h"
+#include "pack/hdf5_rest.h"
 #include "pack/out.h"
 #include "pack/rechunk_cells.h"
 #include "pack/rechunk_written.h"
@@ -28,11 +29,15 @@ struct rechunk {
 	struct rechunk_plan plan;
 	uint64_t room; /* bytes that chunks in the making may take together */
 	unsigned threads;
+	bool rest; /* the other objects of the source's file come along */
+	uint64_t user_block; /* bytes in front of the HDF5 file */
 	struct out *out;
 	struct build *build;
 	/* What came of it. */
 	vec(struct build_chunk) chunks;
 	uint64_t unwritten, chunk_bytes;
+	uint64_t others; /* datasets that came along */
+	uint64_t lost;   /* what did not */
 	bool of_source;
 };
 
@@ -54,11 +59,42 @@ int rechunk_write(struct rechunk *w, const void *stored,
 		  const struct rechunk_encoded *is, struct error *err);
 /* Make all new chunks, put them, list them. */
 int rechunk_run(struct rechunk *w, struct error *err);
-/* The file around them: type, shape, fill value, attributes.  In a process of its own:
- * libhdf5 reads the source there, which may be damaged.  *left_out is what to note, or
- * empty. */
-int rechunk_finish(struct rechunk *w, const char *dataset, char *left_out,
-		   size_t n, struct error *err);
+
+/* hdf5_rechunk_apart.c: what a process of its own says, for libhdf5 reads the source there,
+ * which may be damaged. */
+struct rechunk_answer {
+	int code;
+	char text[sizeof((struct error){0}.text)];
+	uint64_t user_block;
+	struct rest_found found;
+};
+typedef int rechunk_task(struct rechunk *w, const char *name,
+			 struct rechunk_answer *a, struct error *err);
+int rechunk_apart(struct rechunk *w, rechunk_task *task, const char *name,
+		  struct rechunk_answer *a, struct error *err);
+
+/* hdf5_rechunk_finish.c: the tensor's HDF5 part; NULL: it is of another format. */
+const struct hdf5_tensor *rechunk_hdf5(const struct tensor *t);
+/* The new dataset, without attributes.  `source`: the old one, or negative; `named`: the
+ * named type of the new file that is the source's, or negative. */
+int rechunk_make_dataset(struct rechunk *w, const char *name, hid_t group,
+			 hid_t source, hid_t named, hid_t *dset,
+			 struct error *err);
+/* A file with it alone; attributes that are not in it are a->found.lost. */
+rechunk_task rechunk_make_alone;
+
+/* hdf5_rechunk_rest.c: the other objects of the source's file. */
+bool rechunk_has_rest(const struct rechunk *w);
+/* Can all of them be copied? */
+int rechunk_look_rest(struct rechunk *w, struct error *err);
+/* Before any chunk: what is in front of the file. */
+int rechunk_put_user_block(struct rechunk *w, struct error *err);
+rechunk_task rechunk_make_rest;
+int rechunk_judge_rest(struct rechunk *w, const struct rest_found *found,
+		       struct error *err);
+/* What there is to say when the output has its name. */
+void rechunk_note_rest(const struct rechunk *w, const struct rest_found *found);
+
 /* How far the dataset may grow; false: no further than it is. */
 bool rechunk_max_shape(const struct tensor *t, uint64_t *max);
 /* The path of the dataset in its file. */

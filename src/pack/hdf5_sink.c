@@ -391,7 +391,8 @@ static int finish_sink_hdf5(struct sink *sink, struct sink_result *result,
 const struct sink_ops sink_hdf5 = {
 	.name = "h5",
 	.summary = "arrays or images of one shape as one HDF5 dataset",
-	.suffixes = ".h5 .hdf5 .hdf .he5",
+	.suffixes = ".h5 .hdf5 .hdf .he5 .hspy .nxs .emd .mat .nc .nc4 .cxi "
+		    ".h5ad",
 	.no_links = true,
 	.check = refuse_options,
 	.open = open_sink_hdf5,

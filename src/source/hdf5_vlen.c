@@ -45,8 +45,12 @@ struct arena {
 static struct {
 	bool ignored; /* values are empty */
 	bool lengths; /* sequences have a length only */
+	bool given;   /* what values point to is malloc'ed, and the library's */
 	struct hdf5_heap *heap;
 	unsigned address; /* bytes of one in the file */
+	struct hdf5_heap
+		*other; /* of the file that is written, or that is read */
+	unsigned other_address;
 	struct arena arena;
 	struct error why;
 } now;
@@ -66,6 +70,13 @@ static void *arena_alloc(struct arena *a, uint64_t n)
 		return NULL;
 	}
 	n = (max_u64(n, 1) + 15) & ~UINT64_C(15);
+	if (now.given) {
+		p = malloc(n);
+		if (!p)
+			error_set(&now.why, -ENOMEM, "out of memory");
+		a->used += n;
+		return p;
+	}
 	if (n > a->left) {
 		room = n > ARENA_BLOCK / 4 ? (size_t)n : ARENA_BLOCK;
 		b = malloc(sizeof *b + room);
@@ -129,7 +140,8 @@ static void *items(const struct conversion *c, const unsigned char *data,
 	if (c->text)
 		out[served] = '\0';
 	if (c->same) {
-		memcpy(out, data, stored);
+		if (stored)
+			memcpy(out, data, stored);
 		return out;
 	}
 	work = malloc(room);
@@ -150,15 +162,20 @@ static void *items(const struct conversion *c, const unsigned char *data,
 	return out;
 }
 
-/* Without an address there is no sequence. */
-static size_t length_of(const struct conversion *c,
-			const unsigned char *reference)
+/* Without an address there is no value. */
+static bool is_null(const struct conversion *c, const unsigned char *reference)
 {
 	bool null = true;
 
 	for (size_t i = 4; i + 4 < c->reference; i++)
 		null = null && !reference[i];
-	return null ? 0 : load_le32(reference);
+	return null;
+}
+
+static size_t length_of(const struct conversion *c,
+			const unsigned char *reference)
+{
+	return is_null(c, reference) ? 0 : load_le32(reference);
 }
 
 static int value(const struct conversion *c, const unsigned char *reference,
@@ -180,7 +197,8 @@ static int value(const struct conversion *c, const unsigned char *reference,
 	if (!now.ignored && hdf5_heap_get(now.heap, reference, c->from_size,
 					  &data, &n, &now.why) < 0)
 		return now.why.code;
-	if (n > 0) {
+	/* A text without characters is not the same as none. */
+	if (n > 0 || (c->text && now.heap && !is_null(c, reference))) {
 		s.len = (size_t)n;
 		s.p = items(c, data, n);
 		if (!s.p)
@@ -397,11 +415,31 @@ void hdf5_vlen_forget(void)
 	now.why.code = 0;
 }
 
+bool hdf5_vlen_output(const struct hdf5_heap_file *f)
+{
+	hdf5_heap_free(now.other);
+	now.other = hdf5_heap_new(f);
+	now.other_address = f->address;
+	return now.other;
+}
+
+void hdf5_vlen_turn(void)
+{
+	struct hdf5_heap *heap = now.heap;
+	unsigned address = now.address;
+
+	now.heap = now.other;
+	now.address = now.other_address;
+	now.other = heap;
+	now.other_address = address;
+}
+
 void hdf5_vlen_end(void)
 {
 	hdf5_vlen_forget();
 	hdf5_heap_free(now.heap);
-	now.heap = NULL;
+	hdf5_heap_free(now.other);
+	now.heap = now.other = NULL;
 	now.lengths = false;
 }
 
@@ -418,5 +456,15 @@ hid_t hdf5_vlen_create_plist(hid_t dset)
 	now.ignored = true;
 	dcpl = H5Dget_create_plist(dset);
 	now.ignored = false;
+	return dcpl;
+}
+
+hid_t hdf5_vlen_fill_plist(hid_t dset)
+{
+	hid_t dcpl;
+
+	now.given = true;
+	dcpl = H5Dget_create_plist(dset);
+	now.given = false;
 	return dcpl;
 }

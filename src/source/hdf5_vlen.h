@@ -4,6 +4,7 @@
 #define SOURCE_HDF5_VLEN_H
 
 #include <hdf5.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -30,6 +31,14 @@ void hdf5_vlen_forget(void);
 void hdf5_vlen_end(void);
 /* Bytes that values refer to now. */
 uint64_t hdf5_vlen_used(void);
+/*
+ * Where the library fills what it allocates for H5Dwrite, it reads the fill value from the
+ * file that it writes.  That file, until hdf5_vlen_end; false: no memory.  hdf5_vlen_turn,
+ * before H5Dwrite and after it, makes values those of one file, then of the other again.
+ */
+struct hdf5_heap_file;
+bool hdf5_vlen_output(const struct hdf5_heap_file *f);
+void hdf5_vlen_turn(void);
 /* Why a call since _begin or _forget failed, when that was here: its code, with a
  * sentence; else 0. */
 int hdf5_vlen_failed(struct error *err);
@@ -37,5 +46,7 @@ int hdf5_vlen_failed(struct error *err);
 /* H5Dget_create_plist, with a fill value of variable length (which nobody looks
  * at) left empty. */
 hid_t hdf5_vlen_create_plist(hid_t dset);
+/* The same with that fill value, between hdf5_vlen_begin and hdf5_vlen_end. */
+hid_t hdf5_vlen_fill_plist(hid_t dset);
 
 #endif
