@@ -52,6 +52,8 @@ struct walk {
 	bool even;            /* all others but the last have as many */
 	uint64_t last;
 	uint64_t dictionary; /* its bytes */
+	bool gzip;           /* the codec, which has checksums */
+	uint64_t spare;      /* bytes of the dictionary's header */
 };
 
 static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
@@ -78,12 +80,23 @@ static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
 	return 0;
 }
 
+/* The CRC-32 of gzip is of what was compressed, which the levels of a page of version 2
+ * are not. */
+static bool is_checked(const struct walk *w, const struct parquet_page *p)
+{
+	if (p->has_crc || !p->stored)
+		return true;
+	return w->gzip &&
+	       (p->type != PARQUET_PAGE_DATA_2 || (p->packed && !p->levels));
+}
+
 static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 		    struct error *err)
 {
 	bool data =
 		p->type == PARQUET_PAGE_DATA || p->type == PARQUET_PAGE_DATA_2;
 
+	w->x->checked &= is_checked(w, p);
 	if (p->type == PARQUET_PAGE_DICTIONARY) {
 		if (w->x->dictionary)
 			return error_set(err, -EBADMSG,
@@ -140,8 +153,14 @@ static int make_index(const struct arrays *s, const struct parquet_column *c,
 		      const struct parquet_chunk *k, struct parquet_index *x,
 		      struct error *err)
 {
-	struct walk w = {.x = x, .rows = k->values, .even = true};
-	int r = look(s, k, &w, err);
+	struct walk w = {.x = x,
+			 .rows = k->values,
+			 .even = true,
+			 .gzip = k->codec == PARQUET_GZIP};
+	int r;
+
+	x->checked = true;
+	r = look(s, k, &w, err);
 
 	if (r == 0 && (c->dtype.kind == DTYPE_RAGGED || c->nested)) {
 		x->lists = malloc((x->n + 1) * sizeof *x->lists);
@@ -200,3 +219,12 @@ size_t parquet_index_find(const struct parquet_index *x, uint64_t row)
 	}
 	return low;
 }
+bool parquet_has_checksum(const struct arrays *s,
+			  const struct parquet_column *c, uint32_t part)
+{
+	const struct parquet_index *x;
+
+	return parquet_index(s, c, &c->chunks[part], &x, NULL) == 0 &&
+	       x->checked;
+}
+

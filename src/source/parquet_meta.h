@@ -33,6 +33,7 @@ enum {
 	PARQUET_RLE_DICTIONARY = 8,
 	PARQUET_SPLIT = 9
 };
+#define PARQUET_GZIP 2 /* of CompressionCodec */
 /* A column in one row group: its pages, one after the other. */
 struct parquet_index;
 struct parquet_chunk {

@@ -94,6 +94,16 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 	return e;
 }
 
+static bool has_checksum(struct array *a, uint32_t part)
+{
+	const struct record *r = a->own;
+	bool all = true;
+
+	for (uint32_t i = 0; all && i < r->node->leaves; i++)
+		all = parquet_has_checksum(a->source, first_of(r) + i, part);
+	return all;
+}
+
 static json_t *attributes(const struct array *a)
 {
 	const struct record *r = a->own;
@@ -108,6 +118,7 @@ static void record_free(struct array *a)
 
 static const struct array_ops record_ops = {.learn = learn,
 					    .values = values,
+					    .has_checksum = has_checksum,
 					    .attributes = attributes,
 					    .free = record_free};
 
