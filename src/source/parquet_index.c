@@ -103,6 +103,7 @@ static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 					 "a column has two dictionaries");
 		w->x->dictionary = pos;
 		w->dictionary = p->size;
+		w->spare = p->header;
 	}
 	if (!data || !p->values)
 		return 0;
@@ -112,17 +113,39 @@ static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 	return 0;
 }
 
+/* Writers that did not count the dictionary's header as part of a chunk (parquet-mr before
+ * 1.2.9, IMPALA-694): its last page then ends behind it, by exactly so many bytes. */
+static int look_beyond(const struct arrays *s, struct walk *w,
+		       struct parquet_page *p, struct error *err)
+{
+	struct parquet_index *x = w->x;
+	uint64_t limit = x->limit + w->spare;
+	int r = limit > s->size
+			? error_set(err, -EBADMSG,
+				    "a page does not fit in its chunk")
+			: parquet_head(s, x->end, limit - x->end, p, err);
+
+	if (r == 0 && x->end + p->header + p->stored != limit)
+		r = error_set(err, -EBADMSG,
+			      "a page does not fit in its chunk");
+	if (r == 0)
+		x->limit = limit;
+	return r;
+}
+
 static int look(const struct arrays *s, const struct parquet_chunk *k,
 		struct walk *w, struct error *err)
 {
-	uint64_t end = k->pos + k->size;
 	struct parquet_index *x = w->x;
 	int r = 0;
 
-	for (x->end = k->pos; r == 0 && !x->wrong && x->end < end;) {
+	x->limit = k->pos + k->size;
+	for (x->end = k->pos; r == 0 && !x->wrong && x->end < x->limit;) {
 		struct parquet_page p;
 
-		r = parquet_head(s, x->end, end - x->end, &p, err);
+		r = parquet_head(s, x->end, x->limit - x->end, &p, err);
+		if (r == -EBADMSG && w->spare)
+			r = look_beyond(s, w, &p, err);
 		if (r == 0)
 			r = add_page(w, &p, x->end, err);
 		if (r == 0)
@@ -205,6 +228,15 @@ int parquet_index(const struct arrays *s, const struct parquet_column *c,
 	return r;
 }
 
+bool parquet_has_checksum(const struct arrays *s,
+			  const struct parquet_column *c, uint32_t part)
+{
+	const struct parquet_index *x;
+
+	return parquet_index(s, c, &c->chunks[part], &x, NULL) == 0 &&
+	       x->checked;
+}
+
 size_t parquet_index_find(const struct parquet_index *x, uint64_t row)
 {
 	size_t low = 0, high = x->n;
@@ -219,12 +251,3 @@ size_t parquet_index_find(const struct parquet_index *x, uint64_t row)
 	}
 	return low;
 }
-bool parquet_has_checksum(const struct arrays *s,
-			  const struct parquet_column *c, uint32_t part)
-{
-	const struct parquet_index *x;
-
-	return parquet_index(s, c, &c->chunks[part], &x, NULL) == 0 &&
-	       x->checked;
-}
-

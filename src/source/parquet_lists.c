@@ -44,7 +44,7 @@ static int read_page(struct walking *w, const struct parquet_index *x, size_t i)
 	cleanup_free unsigned char *data = NULL;
 	const struct parquet_entries to = {entry, w};
 	struct parquet_reading *r = &w->r;
-	uint64_t end = r->chunk->pos + r->chunk->size, pos = x->at[i].pos;
+	uint64_t end = x->limit, pos = x->at[i].pos;
 	uint64_t values =
 		(i + 1 < x->n ? x->at[i + 1].row : x->rows) - x->at[i].row;
 	struct parquet_page p;

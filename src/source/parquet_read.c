@@ -60,7 +60,7 @@ int parquet_read_body(const struct parquet_reading *r,
 int parquet_read_dictionary(struct parquet_reading *r,
 			    const struct parquet_index *x)
 {
-	uint64_t left = r->chunk->pos + r->chunk->size - x->dictionary;
+	uint64_t left = x->limit - x->dictionary;
 	struct parquet_page p;
 	unsigned char *data;
 	int e;
@@ -151,7 +151,7 @@ static bool put_kept(struct parquet_reading *r, const struct parquet_index *x,
 static int read_pages(struct parquet_reading *r, const struct parquet_index *x)
 {
 	size_t i = parquet_index_find(x, r->first);
-	uint64_t end = r->chunk->pos + r->chunk->size;
+	uint64_t end = x->limit;
 	int e = 0;
 
 	r->row = i < x->n ? x->at[i].row : x->rows;
