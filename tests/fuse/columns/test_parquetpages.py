@@ -101,6 +101,27 @@ def a_dictionary_header_that_is_not_counted():
 
 
 @case
+def decimals_in_json():
+    """With nulls, or in lists: their digits, whatever they are stored as."""
+    values = [150, -7, 0, 2 ** 31 - 1]
+    want = [None, "1.50", "-0.07", "0.00", "21474836.47"]
+    levels = P.runs([0, 1, 1, 1, 1], 1)
+    for name, kind, data, more in (
+            ("i4", P.INT32, b"".join(v.to_bytes(4, "little", signed=True)
+                                     for v in values), {}),
+            ("i8", P.INT64, b"".join(v.to_bytes(8, "little", signed=True)
+                                     for v in values), {}),
+            ("fixed", P.FIXED, b"".join(v.to_bytes(7, "big", signed=True)
+                                        for v in values), {"_2": P.i32(7)})):
+        c = P.Column("x", kind, P.page2(data, 5, levels=levels, nulls=1), optional=True,
+                     nulls=1, _10=decimal_of(2), **more)
+        with Mount(P.write(path(name), [c], 5)) as m:
+            equal([json.loads(x) for x in read(m / "x/array.txt").split()], want, name)
+            note = json.loads(read(m / "x/info.json")).get("note", "")
+            check("divided" not in note, note)
+
+
+@case
 def deltas_of_every_shape():
     """Blocks and miniblocks of other sizes, steps of every width, any count of values."""
     columns, want = [], {}
