@@ -111,7 +111,7 @@ int parquet_read_entries(const struct arrays *s, const struct parquet_column *c,
 		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
 		e = read_pages(&w, x);
-	parquet_dictionary_free(&w.r.dictionary);
+	parquet_reading_end(&w.r);
 	return e;
 }
 

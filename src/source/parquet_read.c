@@ -67,12 +67,27 @@ int parquet_read_dictionary(struct parquet_reading *r,
 
 	if (!x->dictionary)
 		return 0;
+	r->kept = parquet_kept_dictionary(x, &r->dictionary);
+	if (r->kept)
+		return 0;
 	e = parquet_head(r->s, x->dictionary, left, &p, r->err);
 	if (e == 0)
 		e = parquet_read_body(r, &p, x->dictionary + p.header, &data);
-	return e < 0 ? e
-		     : parquet_dictionary_read(r->c, &p, data, p.size,
-					       &r->dictionary, r->err);
+	if (e == 0)
+		e = parquet_dictionary_read(r->c, &p, data, p.size,
+					    &r->dictionary, r->err);
+	if (e == 0)
+		r->kept =
+			parquet_kept_put_dictionary(x, &r->dictionary, p.size);
+	return e;
+}
+
+void parquet_reading_end(struct parquet_reading *r)
+{
+	if (r->kept)
+		parquet_kept_release(r->kept);
+	else
+		parquet_dictionary_free(&r->dictionary);
 }
 
 /* Hands on what of a page's values is wanted. */
@@ -123,7 +138,7 @@ static int read_values(struct parquet_reading *r, const struct parquet_index *x,
 	if (e < 0)
 		return e;
 	if (!r->c->width)
-		k.keep = parquet_kept_new(x, page);
+		k.keep = parquet_kept_new(x, page, p->values, p->size);
 	e = parquet_page_values(r->c, p, data, p->size, &r->dictionary, put_cut,
 				&k, r->err);
 	parquet_kept_end(k.keep, e == 0);
@@ -195,7 +210,7 @@ int parquet_read(struct array *a, uint32_t part, uint64_t first, uint64_t n,
 		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
 		e = read_pages(&r, x);
-	parquet_dictionary_free(&r.dictionary);
+	parquet_reading_end(&r);
 	return e;
 }
 

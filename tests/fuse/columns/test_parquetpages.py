@@ -409,11 +409,11 @@ def texts_of_many_pages():
         for a in range(0, n, per))
     large = b"".join(P.page1(P.delta([len(t) for t in some]) + b"".join(some), n // 2,
                              P.DELTA_LENGTHS) for some in (
-        [b"x" * (i % 1000) for i in range(n // 2)],
+        [b"x" * (i % 8000) for i in range(n // 2)],
         [b"y%d" % i for i in range(n // 2)]))
     want = {"plain": [t.decode() for t in texts],
             "few": ["v%d" % (i % 251) for i in range(n)],
-            "large": ["x" * (i % 1000) if i < n // 2 else "y%d" % (i - n // 2)
+            "large": ["x" * (i % 8000) if i < n // 2 else "y%d" % (i - n // 2)
                       for i in range(n)]}
     columns = [P.Column(k, P.BYTES, v, encoding=e, _6=P.i32(0)) for k, v, e in (
         ("plain", plain, P.PLAIN), ("few", few, P.RLE_DICTIONARY),
@@ -431,6 +431,34 @@ def texts_of_many_pages():
         with futures.ThreadPoolExecutor(4) as pool:
             for f in [pool.submit(check_column, k) for k in [*want, "plain"]]:
                 f.result()
+
+
+@case
+def texts_at_random():
+    """A row group of one page, as DuckDB writes it, and one with a large dictionary: what
+    was decoded for a sample serves others, so that it is not read again for each."""
+    n = 200_000
+    texts = [b"%060d" % i for i in range(n)]
+    one = P.page1(b"".join(map(P.long, texts)), n)
+    index = np.arange(n, dtype="<u4")
+    bits = (index[:, None] >> np.arange(18)) & 1
+    some = P.dictionary(b"".join(map(P.long, texts)), n)
+    for a in range(0, n, 8000):
+        packed = np.packbits(bits[a:a + 8000].astype("u1").reshape(-1), bitorder="little")
+        some += P.page1(b"\x12" + P.varint(1000 << 1 | 1) + packed.tobytes(), 8000,
+                        P.RLE_DICTIONARY)
+    for name, data, encoding in (("one", one, P.PLAIN), ("some", some, P.RLE_DICTIONARY)):
+        p = P.write(path(name), [P.Column("x", P.BYTES, data, encoding=encoding,
+                                          _6=P.i32(0))], n)
+        with Mount(p, opts=["-o", "cache-size=16M"]) as m:
+            def bytes_read():
+                with open("/proc/%d/io" % m.pid) as f:
+                    return int(f.readline().split()[1])
+            before = bytes_read()
+            for i in rng.integers(0, n, 40):
+                equal(read(m / ("x/samples/%06d.txt" % i)), b"%060d\n" % i, (name, i))
+            times = (bytes_read() - before) / os.path.getsize(p)
+            check(times < 4, "%s: read %.1f times" % (name, times))
 
 
 work = lib.setup()
