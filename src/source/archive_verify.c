@@ -73,10 +73,9 @@ static void so_far(void *ctx, const char *path, uint64_t done, uint64_t total)
 /* What is wrong with its stream, without the name of the file. */
 static const char *damage_of(const struct archive *a)
 {
-	const char *file = backing_name(&a->stored);
-	size_t n = strlen(file);
+	size_t n = strlen(a->path);
 
-	if (a->damage && !strncmp(a->damage, file, n) &&
+	if (a->damage && !strncmp(a->damage, a->path, n) &&
 	    !strncmp(a->damage + n, ": ", 2))
 		return a->damage + n + 2;
 	return a->damage;

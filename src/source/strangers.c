@@ -104,6 +104,8 @@ static const struct magic magics[] = {
 	{MAGIC(0, "Obj\x01"), {"an Avro file", "write it as Parquet"}},
 	{MAGIC(0, "GGUF"), {"a GGUF model", "use its safetensors"}},
 	/* what is there by mistake */
+	{MAGIC(0, "tfsidx\r\n"),
+	 {"an index file of tensorfs", "name the archive that it is of"}},
 	{MAGIC(0, "\x7f"
 		  "ELF"),
 	 {"a program", NULL}},
