@@ -377,6 +377,11 @@ struct chunk_set *stream_set(struct stream *s)
 	return &s->set;
 }
 
+bool stream_has_checksums(const struct stream *s)
+{
+	return !s->unchecked;
+}
+
 uint64_t stream_window_at(const struct stream *s, uint64_t off)
 {
 	uint64_t low = 0, high = s->n;

@@ -103,6 +103,9 @@ const struct backing *stream_from(const struct stream *s);
 /* The window that decoded byte `off` is in; pure, O(log n). */
 uint64_t stream_window_at(const struct stream *s, uint64_t off);
 struct chunk_set *stream_set(struct stream *s);
+/* False: the first pass, if it was just made, found bytes without checksums of the
+ * format.  (Each window has one of ours since then.) */
+bool stream_has_checksums(const struct stream *s);
 /* Decoded bytes that must be decoded to get at one byte, in the worst case: a
  * window's, or, where points are POINT_LATER, all up to it. */
 uint64_t stream_worst(const struct stream *s);

@@ -142,6 +142,8 @@ static int gather_one(struct decoder *d, struct unit *u, struct error *err)
 		if (r <= 0)
 			return r;
 		d->within = true;
+		if (!(d->frame.flags & (LZ4_BLOCK_SUMS | LZ4_CONTENT_SUM)))
+			scan_unchecked(d->base.stream.scan);
 		part.frame = d->frame;
 		return vec_push(&u->parts, part) ? 1 : no_memory(err);
 	}

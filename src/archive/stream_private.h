@@ -48,6 +48,7 @@ struct stream {
 	struct stream_point *point;
 	uint64_t n, size;
 	struct blob *states;
+	bool unchecked;    /* the format has no checksums of some bytes */
 	void *own;         /* of the format: parked decoders, for example */
 	struct kept *kept; /* or NULL */
 };
@@ -86,6 +87,8 @@ int scan_point(struct stream_scan *s, const struct stream_point *p,
  * bytes are delivered: then no intact window has been joined to theirs.  The first
  * sentence is kept for stream_scan_finish; decoding may go on. */
 void scan_bad(struct stream_scan *s, uint64_t out, const struct error *why);
+/* What comes next has no checksum of the format.  On the thread that reads. */
+void scan_unchecked(struct stream_scan *s);
 /* For tests: other sizes of windows, and of states in memory, than the usual; before
  * the first byte is read. */
 void scan_limit(struct stream_scan *s, uint32_t window, uint32_t most,

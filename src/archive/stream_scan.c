@@ -27,6 +27,7 @@ struct stream_scan {
 	_Atomic uint64_t got;
 	struct row row;
 	struct kept *kept; /* or NULL */
+	bool unchecked;    /* some bytes have no checksum of the format */
 	bool ended;
 	bool fatal;           /* a failure that is not the data's */
 	struct error failure; /* code 0: none */
@@ -106,6 +107,11 @@ void scan_bad(struct stream_scan *s, uint64_t out, const struct error *why)
 		return;
 	s->bad = *why;
 	error_prefix(&s->bad, "%s: ", backing_name(&s->from));
+}
+
+void scan_unchecked(struct stream_scan *s)
+{
+	s->unchecked = true;
 }
 
 /* ---- the input ----------------------------------------------------------- */
@@ -279,6 +285,7 @@ static int hand_over(struct stream_scan *s, struct stream **out,
 		       err);
 	if (r == 0) {
 		(*out)->kept = s->kept;
+		(*out)->unchecked = s->unchecked;
 		s->kept = NULL;
 	}
 	return r;

@@ -232,6 +232,8 @@ static int next_stream(struct decoder *d, struct error *err)
 		return xz_truncated(0, err);
 	if (r <= 0)
 		return r;
+	if (d->check == LZMA_CHECK_NONE)
+		scan_unchecked(d->base.stream.scan);
 	hash = lzma_index_hash_init(d->hash, NULL);
 	if (!hash)
 		return no_memory(err);

@@ -182,6 +182,8 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 				*err = why;
 			return u->parts.n ? 0 : r;
 		}
+		if (!d->frame.checksum)
+			scan_unchecked(d->base.stream.scan);
 		if (!measure(d, &part.len, &decoded))
 			return 1;
 		if (u->parts.n && u->room + decoded > 2 * d->window)

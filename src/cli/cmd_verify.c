@@ -12,7 +12,8 @@
 #include "base/system.h"
 #include "cli/inside.h"
 #include "cli/report.h"
-#include "cli/verify.h"
+#include "cli/verify_private.h"
+#include "source/archive.h"
 
 /* A link to a file that is not there is a part that is missing: a symlink whose
  * text is an absolute path.  Links within a file are relative, and may lead
@@ -108,10 +109,36 @@ static int add_bytes(void *ctx, struct tensor *t)
 	return 0;
 }
 
+/* Do checksums cover the bytes of a file, as a mount reads it?  Of a member that is stored
+ * as it is, that of the archive is not compared then. */
+static bool file_has_checksums(struct session *session, const struct node *node)
+{
+	struct source *source = inside_source(session, node);
+	struct tensor *t = tensor_of_files(node->files);
+	struct archive *a = source ? archive_of_source(source) : NULL;
+	struct plan plan;
+	bool all = true;
+
+	for (uint32_t p = 0; t && all && p < t->nparts; p++) {
+		const struct layout *l = atomic_load(&t->parts[p].layout);
+
+		all = !l || l->kind == LAYOUT_NESTED ||
+		      verify_has_checksum(t, p, l);
+	}
+	if (t)
+		return all;
+	plan_init(&plan, 1);
+	return a && archive_has_checksums(a) &&
+	       node->files->ops->map(node->files, node->node, 0, &plan, NULL) ==
+		       0 &&
+	       !(plan.n && plan.ext[0].kind == EXTENT_FILE);
+}
+
 /* One file of a tensor's directory: read it as a mount would. */
-static void verify_file(struct verify *v, struct fs *fs,
+static void verify_file(struct verify *v, struct session *session,
 			const struct node *node, const char *name)
 {
+	struct fs *fs = session->fs;
 	enum { STEP = 1 << 20 };
 	cleanup_free char *buf = malloc(STEP);
 	char why[512];
@@ -123,6 +150,8 @@ static void verify_file(struct verify *v, struct fs *fs,
 		off += n > 0 ? (uint64_t)n : 0;
 	}
 	atomic_fetch_add(&v->decoded, off);
+	if (off && !file_has_checksums(session, node))
+		v->no_checksums = true;
 	if (n < 0) {
 		fs_last_error(fs, node->ino, why, sizeof why);
 		verify_bad(v, name, (int)n, *why ? why : strerror((int)-n));
@@ -136,7 +165,7 @@ static void print_verdict(const struct verify *v)
 
 	if (v->bad)
 		printf("%" PRIu64 " bad\n", v->bad);
-	else if (atomic_load(&v->no_checksums))
+	else if (v->no_checksums)
 		printf("%s readable; data without checksums is among it, "
 		       "where changed bytes cannot be noticed\n",
 		       what);
@@ -157,10 +186,12 @@ static void print_summary(const struct verify *v, double seconds)
 		       ", \"never_written\": %" PRIu64
 		       ",\n \"stored_bytes\": %" PRIu64
 		       ", \"decoded_bytes\": %" PRIu64 ", \"seconds\": %.3f"
-		       ",\n \"bad_count\": %" PRIu64 ", \"ok\": %s}\n",
+		       ",\n \"bad_count\": %" PRIu64
+		       ", \"all_checksums\": %s, \"ok\": %s}\n",
 		       v->bad ? "\n" : "", v->tensors, members, v->skipped,
 		       atomic_load(&v->chunks), atomic_load(&v->unwritten),
 		       stored, decoded, seconds, v->bad,
+		       v->no_checksums ? "false" : "true",
 		       v->bad ? "false" : "true");
 		return;
 	}
@@ -201,7 +232,7 @@ static int verify_all(const struct command *c, const struct settings *s,
 		return CLI_MEMORY;
 	}
 	if (node->type == S_IFREG)
-		verify_file(&v, session->fs, node, name);
+		verify_file(&v, session, node, name);
 	else
 		r = verify_tree(&v, tree, inside_source(session, node), node,
 				"", 0);

@@ -122,6 +122,19 @@ void verify_spoil(struct part_check *c, int code, const struct error *err)
 	verify_bad(c->v, name, code, err->text);
 }
 
+bool verify_has_checksum(struct tensor *t, uint32_t p, const struct layout *l)
+{
+	bool text = !dtype_is_binary(&t->dtype);
+
+	if (t->ops->has_checksum && t->ops->has_checksum(t, p))
+		return true;
+	/* Values of variable length are in heaps, which have none. */
+	if (l->kind != LAYOUT_CHUNKED ||
+	    (text && (t->dtype.kind != DTYPE_STRING || t->stored.vlen)))
+		return false;
+	return pipeline_has_checksum(l->pipeline, 0);
+}
+
 void verify_put(struct part_check *c)
 {
 	struct error err = {0};
@@ -139,6 +152,10 @@ void verify_put(struct part_check *c)
 				       " were found",
 				       written - 1, atomic_load(&c->found)),
 			     &err);
+	if (atomic_load(&c->unsummed) ||
+	    (atomic_load(&c->read) && !atomic_load(&c->spoiled) &&
+	     !verify_has_checksum(c->t, c->part, c->layout)))
+		atomic_store(&c->v->unsummed, true);
 	free(c);
 }
 

@@ -20,14 +20,18 @@ struct verify {
 	struct pool *pool;
 	struct gate gate; /* memory of the chunks being decoded */
 	_Atomic uint64_t done, members, chunks, unwritten, stored, decoded;
-	/* Some of what was read has no checksum: that it reads is all that is known. */
-	_Atomic bool no_checksums;
+	/* Some of what was read of the present source has no checksum of its own. */
+	_Atomic bool unsummed;
 	pthread_mutex_t lock; /* protects what follows, and stdout */
 	struct progress progress;
 	uint64_t bad;
 	bool out_of_memory;
 	/* used by the main thread only */
 	uint64_t tensors, skipped;
+	/* Some of what was read has no checksum at all: that it reads is all that is
+	 * known. */
+	bool no_checksums;
+	bool within;     /* checksums of an archive cover the present source */
 	uint32_t nested; /* parts of parts of this tensor */
 };
 int verify_init(struct verify *v, const struct settings *s, struct store *store,

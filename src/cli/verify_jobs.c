@@ -87,6 +87,18 @@ static void check_chunk(struct part_check *c, uint64_t chunk,
 	}
 }
 
+/* A chunk was read that has been stored without the filters of `mask`. */
+static void note_chunk(struct part_check *c, uint64_t chunk, uint64_t mask)
+{
+	const struct layout *l = c->layout;
+	bool raw = l->raw_edges && grid_is_partial(l->grid, chunk);
+
+	atomic_store(&c->read, true);
+	if (l->pipeline->n &&
+	    (raw || !pipeline_has_checksum(l->pipeline, (uint32_t)mask)))
+		atomic_store(&c->unsummed, true);
+}
+
 /* A chunk whose place is known; `segment` is room for it. */
 static void check_located(struct part_check *c, uint64_t chunk,
 			  const struct location *at, struct buf *segment)
@@ -98,6 +110,7 @@ static void check_located(struct part_check *c, uint64_t chunk,
 	} else {
 		slots[chunk % SEGMENT] = *at;
 		check_chunk(c, chunk, segment);
+		note_chunk(c, chunk, at->mask);
 		atomic_fetch_add(&c->found, 1);
 	}
 	verify_advance(c->v, c->layout->grid->chunk_bytes);
@@ -157,8 +170,10 @@ static void run_fetches(void *arg)
 		bool is = at[i].pos != UINT64_MAX;
 
 		atomic_fetch_add(is ? &c->found : &c->v->unwritten, 1);
-		if (is)
+		if (is) {
 			check_chunk(c, job->first + i, NULL);
+			note_chunk(c, job->first + i, at[i].mask);
+		}
 		verify_advance(c->v, c->layout->grid->chunk_bytes);
 	}
 	verify_put(c);
@@ -166,28 +181,6 @@ static void run_fetches(void *arg)
 }
 
 /* ---- bytes and values ---------------------------------------------------- */
-
-/* How many of n bytes lie in a hole of the file, which is zeros for sure. */
-static uint64_t hole_of(struct handles *h, uint32_t file, uint64_t pos,
-			uint64_t n)
-{
-	struct error err = {0};
-	struct handle pin;
-	off_t data;
-	uint64_t hole = 0;
-
-	if (handles_get(h, file, &pin, &err) < 0)
-		return 0; /* reading will say why */
-	if (pos <= pin.size && n <= pin.size - pos) {
-		data = lseek(pin.fd, (off_t)(pin.base + pos), SEEK_DATA);
-		if (data > 0 && (uint64_t)data > pin.base + pos)
-			hole = min_u64((uint64_t)data - pin.base - pos, n);
-		else if (data < 0 && errno == ENXIO)
-			hole = n;
-	}
-	handles_put(h, &pin);
-	return hole;
-}
 
 /* Contiguous bytes have no checksum: that they can be read is all there is. */
 static void run_bytes(void *arg)
@@ -202,7 +195,8 @@ static void run_bytes(void *arg)
 	while (r == 0 && done < job->n && !atomic_load(&c->spoiled)) {
 		struct handles *h = c->t->handles;
 		uint64_t pos = job->first + done;
-		uint64_t n = hole_of(h, job->file, pos, job->n - done);
+		uint64_t n = handles_before(h, job->file, pos, job->n - done,
+					    SEEK_DATA);
 
 		if (!n) {
 			n = min_u64(job->n - done, READ_BYTES);
@@ -211,6 +205,7 @@ static void run_bytes(void *arg)
 		if (r < 0)
 			break;
 		done += n;
+		atomic_store(&c->read, true);
 		atomic_fetch_add(&c->v->stored, n);
 		atomic_fetch_add(&c->v->decoded, n);
 		verify_advance(c->v, n);
@@ -242,6 +237,8 @@ static void check_values(struct part_check *c, const struct box *b)
 	int r = c->t->ops->values(c->t, c->part, b, count_value, &bytes, &err);
 
 	atomic_fetch_add(&c->v->decoded, bytes);
+	if (bytes)
+		atomic_store(&c->read, true);
 	if (r < 0)
 		verify_spoil(c, r, &err);
 	verify_advance(c->v, 0);
@@ -491,6 +488,7 @@ int verify_queue(struct part_check *c)
 		return submit_bytes(c);
 	case LAYOUT_FETCHED:
 		check_chunk(c, 0, NULL);
+		atomic_store(&c->read, true);
 		break;
 	case LAYOUT_ABSENT:
 	case LAYOUT_NESTED:

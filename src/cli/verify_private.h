@@ -14,6 +14,8 @@ struct part_check {
 	const struct layout *layout;
 	_Atomic unsigned refs; /* jobs, and the main thread */
 	_Atomic bool spoiled;
+	_Atomic bool read;      /* some bytes of it were, */
+	_Atomic bool unsummed;  /* and some of these have no checksum */
 	bool whole;             /* all places of its grid are looked at, so */
 	_Atomic uint64_t found; /* as many chunks as its index counts */
 };
@@ -22,6 +24,9 @@ void verify_spoil(struct part_check *c, int code, const struct error *err);
 /* The last one to put it compares what was found with the index. */
 void verify_put(struct part_check *c);
 
+/* Do checksums cover what there is of part p?  Chunks that were stored without filters are
+ * not looked for.  Blocks. */
+bool verify_has_checksum(struct tensor *t, uint32_t p, const struct layout *l);
 /* Queue a part that is no mosaic of others.  -ENOMEM. */
 int verify_queue(struct part_check *c);
 

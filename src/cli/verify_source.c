@@ -62,7 +62,7 @@ static void check_left_out(struct source_check *c, const char *name, uint64_t n)
 
 static void check_no_checksums(struct source_check *c)
 {
-	atomic_store(&of(c)->no_checksums, true);
+	atomic_store(&of(c)->unsummed, true);
 }
 
 static void check_enter(struct source_check *c, uint64_t bytes)
@@ -167,6 +167,7 @@ static int verify_inside(struct verify *v, struct tree *tree, struct graft *g,
 int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 		const struct node *top, const char *prefix, unsigned depth)
 {
+	const bool within = v->within;
 	struct error err = {0};
 	struct node n;
 	struct graft *g;
@@ -174,6 +175,8 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 	int r;
 
 	v->prefix = prefix;
+	v->check.covered = within;
+	atomic_store(&v->unsummed, false);
 	r = report_walk(tree, top, verify_tensor, v);
 	if (top->files && tensor_of_files(top->files))
 		source = NULL; /* a tensor in it is all that is asked for */
@@ -185,7 +188,10 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 	}
 	pool_drain(v->pool);
 	v->prefix = "";
+	v->within = within || v->check.covered;
+	v->no_checksums |= atomic_load(&v->unsummed) && !v->within;
 	while (r == 0 && (g = inside_next(tree, top, &i, &n)))
 		r = verify_inside(v, tree, g, &n, prefix, depth);
+	v->within = within;
 	return r;
 }

@@ -108,6 +108,7 @@ static int bzip2_decode(const struct codec_params *p, const void *in,
 
 const struct codec codec_bzip2 = {
 	.name = "bzip2",
+	.has_checksum = true,
 	.id = 307,
 	.kind = CODEC_COMPRESS,
 	.decode = bzip2_decode,

@@ -29,6 +29,8 @@ struct codec {
 	uint32_t id;      /* HDF5 filter id (registered number) */
 	enum codec_kind kind;
 	uint32_t trailer; /* CODEC_TRAILER: bytes added */
+	/* Decoding compares a checksum that covers all decoded bytes. */
+	bool has_checksum;
 	/* Optional: refuse parameters that cannot be right (-EBADMSG). */
 	int (*check)(const struct codec_params *p, struct error *err);
 	/*

@@ -161,6 +161,7 @@ static size_t deflate_encode_memory(const struct codec_params *p, size_t size)
 
 const struct codec codec_deflate = {
 	.name = "deflate",
+	.has_checksum = true,
 	.id = 1,
 	.kind = CODEC_COMPRESS,
 	.decode = deflate_decode,

@@ -138,6 +138,7 @@ static int fletcher32_encode(const struct codec_params *p, const void *in,
 
 const struct codec codec_fletcher32 = {
 	.name = "fletcher32",
+	.has_checksum = true,
 	.id = 3,
 	.kind = CODEC_TRAILER,
 	.trailer = 4,

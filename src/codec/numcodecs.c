@@ -79,6 +79,7 @@ static int gzip_decode(const struct codec_params *p, const void *in,
 
 const struct codec codec_gzip = {
 	.name = "gzip",
+	.has_checksum = true,
 	.kind = CODEC_COMPRESS,
 	.decode = gzip_decode,
 };

@@ -252,6 +252,7 @@ static int check_sum(const char *name, uint32_t (*sum)(const void *, size_t),
 	}                                                                      \
 	const struct codec codec_##NAME = {                                    \
 		.name = #NAME,                                                 \
+		.has_checksum = true,                                          \
 		.kind = CODEC_COMPRESS,                                        \
 		.decode = NAME##_decode,                                       \
 	}

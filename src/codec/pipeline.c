@@ -183,6 +183,15 @@ bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask)
 	return true;
 }
 
+bool pipeline_has_checksum(const struct pipeline *p, uint32_t skip_mask)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (!is_skipped(i, skip_mask) && p->filter[i].codec &&
+		    p->filter[i].codec->has_checksum)
+			return true;
+	return false;
+}
+
 static int missing_error(const struct pipeline_filter *f, struct error *err)
 {
 	const char *package = codec_package_of_id(f->id);

@@ -41,6 +41,9 @@ int pipeline_lacks(const struct pipeline *p, struct error *err);
  */
 bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask);
 
+/* True when decoding a chunk with this mask compares a checksum of its bytes. */
+bool pipeline_has_checksum(const struct pipeline *p, uint32_t skip_mask);
+
 /*
  * Decode one chunk: `stored` bytes to exactly `size` bytes at `out`.
  * -EBADMSG: does not decode, or to another length (HDF5 itself would accept a

@@ -74,6 +74,10 @@ int handles_check(struct handles *h, const struct handle *pin,
 void handles_put(struct handles *h, struct handle *pin);
 /* Close it, unless it is pinned or has no path: it is going to be deleted. */
 void handles_let_go(struct handles *h, uint32_t file);
+/* How many of n bytes at `pos` lie in front of the first that is data (SEEK_DATA) or in a hole
+ * (SEEK_HOLE) of the file; a file that cannot be asked is all data. */
+uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
+			uint64_t n, int whence);
 /* Whole read of `len` bytes at `pos`, identity compared before and after; -EIO
  * beyond the end ("... lie beyond the end of FILE (N bytes): truncated?"). */
 int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,

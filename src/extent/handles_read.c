@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading from backing files, with their identity compared afterwards. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "extent/file.h"
@@ -51,4 +52,25 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 	r = read_pinned(h, &pin, pos, data, len, err);
 	handles_put(h, &pin);
 	return r;
+}
+
+uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
+			uint64_t n, int whence)
+{
+	uint64_t none = whence == SEEK_DATA ? 0 : n, found = none;
+	struct error ignored;
+	struct handle pin;
+	off_t at;
+
+	if (handles_get(h, file, &pin, &ignored) < 0)
+		return none; /* reading will say why */
+	if (pos <= pin.size && n <= pin.size - pos) {
+		at = lseek(pin.fd, (off_t)(pin.base + pos), whence);
+		if (at < 0 && errno == ENXIO && whence == SEEK_DATA)
+			found = n; /* a hole up to the end of the file */
+		else if (at >= 0 && (uint64_t)at >= pin.base + pos)
+			found = min_u64((uint64_t)at - pin.base - pos, n);
+	}
+	handles_put(h, &pin);
+	return found;
 }

@@ -65,6 +65,10 @@ struct reply {
 int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	    struct reply *out);
 void fs_release(struct fs *fs, struct reply *r);
+/* As lseek with SEEK_DATA or SEEK_HOLE: the first byte from `off` on that is data, or in a
+ * hole (the end counts as one).  -ENXIO: there is none.  Blocks. */
+int fs_seek(struct fs *fs, uint64_t ino, uint64_t off, int whence,
+	    uint64_t *out);
 /* Copy a whole window to `buf`; the bytes read (short only at the end of the
  * file) or -errno.  For cat and tests. */
 ssize_t fs_read_copy(struct fs *fs, uint64_t ino, uint64_t off, void *buf,

@@ -417,6 +417,22 @@ static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 		follow_note(f->follow, ino);
 }
 
+static void op_lseek(fuse_req_t req, fuse_ino_t nodeid, off_t off, int whence,
+		     struct fuse_file_info *fi)
+{
+	struct fuse_face *f = face_of(req, COUNT_REQ_OTHER);
+	uint64_t at;
+	int r = off < 0 ? -ENXIO
+			: fs_seek(f->fs, fuse_nodeid(nodeid), (uint64_t)off,
+				  whence, &at);
+
+	(void)fi;
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_lseek(req, (off_t)at);
+}
+
 static void op_ioctl(fuse_req_t req, fuse_ino_t nodeid, unsigned cmd, void *arg,
 		     struct fuse_file_info *fi, unsigned flags,
 		     const void *in_buf, size_t in_size, size_t out_size)
@@ -444,6 +460,7 @@ const struct fuse_lowlevel_ops fuse_face_ops = {
 	.open = op_open,
 	.opendir = op_opendir,
 	.read = op_read,
+	.lseek = op_lseek,
 	.readdir = op_readdir,
 	.readdirplus = op_readdirplus,
 	.release = op_release,

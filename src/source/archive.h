@@ -80,6 +80,8 @@ int archive_save_index(struct archive *a, struct error *err);
 json_t *archive_about(const struct source *s, uint64_t node);
 int archive_verify(struct source *s, uint64_t node, struct source_check *c,
 		   struct error *err);
+/* Do checksums that archive_verify compares cover all bytes of its members? */
+bool archive_has_checksums(const struct archive *a);
 void archive_usage(const struct source *s, uint64_t *bytes, uint64_t *inodes);
 /* The archive that a source is; NULL: something else. */
 static inline struct archive *archive_of_source(struct source *s)

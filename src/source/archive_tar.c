@@ -182,22 +182,32 @@ static int scan_inside(struct archive *a, struct stream_scan *scan,
 	return r;
 }
 
-/* What a->damage says, behind the path of the archive.  The sentence may begin with
- * another spelling of the path, whose end is that of ours. */
-static const char *behind_path(const struct archive *a)
+/* A sentence without the name in front of it, which is that of the file, or the archive's. */
+static const char *without_name(const struct archive *a, const char *text)
 {
-	const char *at = strstr(a->damage, a->path);
+	const char *const names[] = {a->path, backing_name(&a->stored)};
 
-	at = at ? at + strlen(a->path) : a->damage;
-	return at + strspn(at, ": ");
+	for (size_t i = 0; i < 2; i++) {
+		size_t n = strlen(names[i]);
+
+		if (n && !strncmp(text, names[i], n) &&
+		    !strncmp(text + n, ": ", 2))
+			return text + n + 2;
+	}
+	return text;
 }
 
+/* What a->damage says, behind the path of the archive. */
+static const char *behind_path(const struct archive *a)
+{
+	return without_name(a, a->damage);
+}
+
+/* The archive is named as the user names it, now and when this is in an index. */
 static int keep_damage(struct archive *a, const struct error *damage)
 {
-	bool named = strstr(damage->text, a->path) != NULL;
-
-	if (asprintf(&a->damage, "%s%s%s", named ? "" : a->path,
-		     named ? "" : ": ", damage->text) < 0) {
+	if (asprintf(&a->damage, "%s: %s", a->path,
+		     without_name(a, damage->text)) < 0) {
 		a->damage = NULL;
 		return -ENOMEM;
 	}

@@ -73,10 +73,9 @@ static void so_far(void *ctx, const char *path, uint64_t done, uint64_t total)
 /* What is wrong with its stream, without the name of the file. */
 static const char *damage_of(const struct archive *a)
 {
-	const char *file = backing_name(&a->stored);
-	size_t n = strlen(file);
+	size_t n = strlen(a->path);
 
-	if (a->damage && !strncmp(a->damage, file, n) &&
+	if (a->damage && !strncmp(a->damage, a->path, n) &&
 	    !strncmp(a->damage + n, ": ", 2))
 		return a->damage + n + 2;
 	return a->damage;
@@ -104,6 +103,27 @@ static void say_damage(struct archive_check *k, const struct archive *now)
 	}
 }
 
+/* Of an image: only its compressor may have them, so raw blocks have none. */
+static bool blocks_have_checksums(const struct archive *a)
+{
+	const struct members *m = &a->members;
+	const struct codec *codec = squashfs_block_codec(&a->info);
+	bool all = codec && codec->has_checksum;
+
+	for (uint64_t i = 0; all && i < m->n_blocks; i++)
+		all = !m->blocks[i].stored ||
+		      !(m->blocks[i].flags & MEMBER_STORED);
+	return all;
+}
+
+/* A plain tar has checksums of its headers, and none of the data of members. */
+bool archive_has_checksums(const struct archive *a)
+{
+	if (a->volume.blocks)
+		return blocks_have_checksums(a);
+	return a->stream ? stream_has_checksums(a->stream) : a->zip != NULL;
+}
+
 /* What a check cannot know. */
 static void say_unchecked(struct archive_check *k)
 {
@@ -112,8 +132,9 @@ static void say_unchecked(struct archive_check *k)
 
 	if (k->root == 0 && left_out)
 		k->c->left_out(k->c, k->a->path, left_out);
-	/* Headers have checksums, the data of members has not. */
-	if (k->a->kind == &archive_tar)
+	/* An image is published only once, a stream is seen anew. */
+	k->c->covered = archive_has_checksums(k->a->volume.blocks ? k->a : now);
+	if (!k->c->covered)
 		k->c->no_checksums(k->c);
 }
 

@@ -261,6 +261,13 @@ static int array_length(struct tensor *t, uint32_t p, const struct box *b,
 	return a->ops->length ? a->ops->length(a, p, b, bytes, err) : 0;
 }
 
+static bool array_has_checksum(struct tensor *t, uint32_t p)
+{
+	struct array *a = array_of(t);
+
+	return a->ops && a->ops->has_checksum && a->ops->has_checksum(a, p);
+}
+
 static char *array_attributes(struct tensor *t, struct error *err)
 {
 	const struct array *a = array_of(t);
@@ -311,6 +318,7 @@ static const struct tensor_ops array_tensor_ops = {
 	.origin = array_origin,
 	.values = array_values,
 	.length = array_length,
+	.has_checksum = array_has_checksum,
 	.attributes = array_attributes,
 	.about = array_about,
 	.monolith = array_monolith,

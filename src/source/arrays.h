@@ -90,6 +90,9 @@ struct array_ops {
 	/* Optional: as tensor_ops.length. */
 	int (*length)(struct array *a, uint32_t part, const struct box *b,
 		      uint64_t *bytes, struct error *err);
+	/* Optional: do checksums that are compared cover the bytes that `make` and
+	 * `values` make a part of?  May block on I/O. */
+	bool (*has_checksum)(struct array *a, uint32_t part);
 	/* Optional: attributes, an object; NULL: no memory. */
 	json_t *(*attributes)(const struct array *a);
 	/* Optional: what info.json has beside those, an object: tensor_ops.about. */

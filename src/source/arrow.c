@@ -289,17 +289,42 @@ static int read_stream(struct arrow *s, struct error *err)
 
 /* ---- the source ---------------------------------------------------------- */
 
-static bool is_stream(const unsigned char *head, size_t n)
+/* A message with a schema, behind how many bytes it has. */
+static bool is_schema(const unsigned char *at, size_t n)
 {
-	uint32_t size = n >= 8 ? load_le32(head + 4) : 0;
-	struct flat f = {head + 8, n >= 8 ? min_u64(n - 8, size) : 0, false};
+	uint32_t size = n >= 8 ? load_le32(at) : 0;
+	struct flat f = {at + 4, n >= 8 ? min_u64(n - 4, size) : 0, false};
 	struct flat_table t;
 
-	if (n < 16 || load_le32(head) != CONTINUED || size < 8 ||
-	    size > METADATA_MOST)
+	if (n < 12 || size < 8 || size > METADATA_MOST)
 		return false;
 	t = flat_root(&f);
 	return flat_unsigned(&t, 1, 1, 0) == ARROW_SCHEMA && !f.bad;
+}
+
+static bool is_stream(const unsigned char *head, size_t n)
+{
+	return n >= 16 && load_le32(head) == CONTINUED &&
+	       is_schema(head + 4, n - 4);
+}
+
+/* Before Arrow 0.15 messages began with their length: nothing says that this is one but that
+ * it makes sense.  (Format.md of these versions, "Encapsulated message format".) */
+static bool is_old_stream(const unsigned char *head, size_t n)
+{
+	struct flat f = {head + 4,
+			 n >= 16 ? min_u64(n - 4, load_le32(head)) : 0, false};
+	struct flat_table t, schema;
+	int64_t version;
+
+	if (n < 16 || load_le32(head) % 4 || !is_schema(head, n))
+		return false;
+	t = flat_root(&f);
+	version = flat_signed(&t, 0, 2, 0);
+	schema = flat_child(&t, 2);
+	return version >= 0 && version < 5 && schema.pos &&
+	       flat_signed(&t, 3, 8, 0) == 0 &&
+	       flat_signed(&schema, 0, 2, 0) <= 1 && !f.bad;
 }
 
 static int arrow_probe(const unsigned char *head, size_t n, const char *path)
@@ -309,7 +334,7 @@ static int arrow_probe(const unsigned char *head, size_t n, const char *path)
 		return 100;
 	if (n >= 4 && !memcmp(head, MAGIC_OLD, 4))
 		return 60;
-	return is_stream(head, n) ? 90 : 0;
+	return is_stream(head, n) ? 90 : is_old_stream(head, n) ? 50 : 0;
 }
 
 static int publish_column(struct arrow *s, const struct source_args *a,

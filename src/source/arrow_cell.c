@@ -83,6 +83,8 @@ static bool set_number_type(struct arrow_cell *c, uint64_t type,
 	case T_BOOL:
 		return set_fixed(c, CELL_BOOL, 1);
 	case T_DECIMAL:
+		c->decimal = true;
+		c->scale = flat_signed(of, 1, 4, 0);
 		return set_fixed(c, CELL_FIXED, flat_signed(of, 2, 4, 128) / 8);
 	case T_FIXED_BINARY:
 		return set_fixed(c, CELL_FIXED, flat_signed(of, 0, 4, 0));
@@ -277,6 +279,8 @@ void arrow_cell_describe(const struct arrow_cell *c, char *buf, size_t n)
 
 	c = arrow_cell_value(c);
 	name = names[c->kind];
+	if (c->decimal)
+		name = "decimal";
 	if (c->kind == CELL_INT || c->kind == CELL_UINT ||
 	    c->kind == CELL_FLOAT)
 		snprintf(buf, n, "%s%u", name, 8 * c->size);

@@ -34,6 +34,8 @@ struct arrow_cell {
 	bool is_signed; /* DICTIONARY */
 	bool wide;      /* BYTES, TEXT, LIST: offsets of 8 bytes; */
 	bool view;      /* or pairs of them and lengths (LIST), or views */
+	bool decimal;   /* FIXED: an integer, to be divided by 10^scale */
+	int64_t scale;
 	uint64_t per;
 	struct arrow_counts at;   /* its node, its first buffer; before it */
 	struct arrow_cell *child; /* members, items */

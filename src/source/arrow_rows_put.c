@@ -104,7 +104,10 @@ static void put_there(const struct arrow_rows *r, uint64_t i,
 		put_bool(r, i, out);
 		break;
 	case CELL_FIXED:
-		jsonline_hex(out, p, c->size);
+		if (c->decimal)
+			jsonline_decimal(out, p, c->size, c->scale);
+		else
+			jsonline_hex(out, p, c->size);
 		break;
 	case CELL_BYTES:
 		jsonline_hex(out, r->where[i], r->len[i]);

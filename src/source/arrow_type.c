@@ -276,6 +276,10 @@ bool arrow_column_as_cells(struct arrow_column *c, bool nulls)
 		c->dtype.text = "variable-length UTF-8 string";
 	} else {
 		c->dtype.kind = DTYPE_TEXT;
+		if (v->decimal) { /* said of the integer, which is not shown */
+			free(c->note);
+			c->note = NULL;
+		}
 		arrow_cell_describe(&c->cell, c->what, sizeof c->what - 8);
 		c->dtype.text = c->what;
 		if (nulls) {

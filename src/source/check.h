@@ -41,6 +41,9 @@ struct source_check {
 	void (*left_out)(struct source_check *c, const char *name, uint64_t n);
 	/* Bytes were read that no checksum covers: changed ones are not noticed. */
 	void (*no_checksums)(struct source_check *c);
+	/* Set by source_ops.verify when it compared checksums that cover all bytes of
+	 * the source: those of the tensors and sources in it need none of their own. */
+	bool covered;
 	/* Between these, so much memory is used; blocks while it is too much. */
 	void (*enter)(struct source_check *c, uint64_t bytes);
 	void (*leave)(struct source_check *c, uint64_t bytes);

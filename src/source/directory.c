@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "source/archive.h"
 #include "source/archive_about.h"
+#include "source/check.h"
 #include "source/zarr.h"
 
 /*
@@ -28,6 +29,7 @@
 struct directory {
 	struct source source; /* first member */
 	struct members members;
+	struct handles *handles;
 	struct nest *nest;
 };
 
@@ -274,6 +276,103 @@ static void directory_usage(const struct source *source, uint64_t *bytes,
 	*inodes = s->members.n - s->members.counts[3] - 1;
 }
 
+/* ---- verify -------------------------------------------------------------- */
+
+struct file_check {
+	const struct directory *s;
+	struct source_check *c;
+	uint64_t record;
+};
+
+static void say_bad(const struct file_check *k, int code, const char *why)
+{
+	cleanup_free char *name = NULL;
+	char path[PATH_MAX];
+	struct source_bad bad = {.name = path, .code = code, .why = why};
+
+	members_path(&k->s->members, k->record, path, sizeof path);
+	if (asprintf(&name, "%s%s", k->c->prefix, path) > 0)
+		bad.name = name;
+	k->c->bad(k->c, &bad);
+}
+
+/* Read a file, past the cache: that it can be read is all there is to find out. */
+static void check_file(void *arg)
+{
+	enum { STEP = 1 << 20 };
+	struct file_check *k = arg;
+	const struct member_record *m = &k->s->members.at[k->record];
+	cleanup_free void *buf = malloc(STEP);
+	struct error err = {0};
+	int r = buf ? 0 : error_set(&err, -ENOMEM, "out of memory");
+	uint64_t done = 0;
+
+	while (r == 0 && done < m->size) {
+		uint64_t n = min_u64(m->size - done, STEP);
+
+		r = handles_read(k->s->handles, (uint32_t)m->data, done, buf, n,
+				 &err);
+		done += r == 0 ? n : 0;
+		k->c->advance(k->c, n);
+	}
+	if (r < 0)
+		say_bad(k, r, err.text);
+	if (done)
+		k->c->no_checksums(k->c);
+	k->c->count(k->c, 0, done, done);
+	k->c->members(k->c, 1);
+	free(k);
+}
+
+static bool is_shown_apart(const struct directory *s, uint64_t record)
+{
+	size_t n = 0;
+	const uint64_t *at = s->nest ? nest_shown(s->nest, &n) : NULL;
+
+	for (size_t low = 0; low < n;) {
+		size_t middle = low + (n - low) / 2;
+
+		if (at[middle] == record)
+			return true;
+		if (at[middle] < record)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return false;
+}
+
+/* Its own files; what is shown as a source of its own is checked as that. */
+static int directory_verify(struct source *source, uint64_t node,
+			    struct source_check *c, struct error *err)
+{
+	struct directory *s = (struct directory *)source;
+	const struct members *m = &s->members;
+	cleanup_free unsigned char *below = calloc(m->n, 1);
+	int r = below ? 0 : no_memory(err);
+
+	for (uint64_t i = node; i < m->n && r == 0; i++) {
+		struct file_check *k;
+
+		below[i] = i == node || below[m->at[i].parent];
+		if (!below[i] || m->at[i].kind != MEMBER_FILE ||
+		    is_shown_apart(s, i))
+			continue;
+		k = malloc(sizeof *k);
+		if (!k) {
+			r = no_memory(err);
+			break;
+		}
+		*k = (struct file_check){s, c, i};
+		c->expect(c, m->at[i].size);
+		pool_submit(c->pool, check_file, k);
+	}
+	pool_drain(c->pool);
+	return r;
+}
+
+/* ---- the source ---------------------------------------------------------- */
+
 static int directory_open(const struct source_args *a, struct source **out,
 			  struct error *err)
 {
@@ -286,6 +385,7 @@ static int directory_open(const struct source_args *a, struct source **out,
 	if (!s)
 		return no_memory(err);
 	s->source.ops = &source_directory;
+	s->handles = a->handles;
 	r = read_all(s, a, err);
 	if (r == 0)
 		r = archive_files(&f, a, &s->members, NULL, 0, 0, false, err);
@@ -318,6 +418,7 @@ const struct source_ops source_directory = {
 	.probe = directory_probe,
 	.open = directory_open,
 	.about = directory_about,
+	.verify = directory_verify,
 	.usage = directory_usage,
 	.close = directory_close,
 };

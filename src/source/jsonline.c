@@ -103,6 +103,68 @@ void jsonline_integer(struct jsonline *l, const unsigned char *s,
 	jsonline_put(l, digits, (size_t)n);
 }
 
+#define DECIMAL_BYTES 64
+#define DECIMAL_SCALE 400 /* digits behind the point, or zeros in front of it */
+
+/* Digits of a magnitude of n bytes, which becomes 0, from the last one to the front; how
+ * many, at least one. */
+static unsigned digits_of(unsigned char *v, size_t n, char *end)
+{
+	unsigned digits = 0;
+	bool more = true;
+
+	while (more || !digits) {
+		unsigned rest = 0;
+
+		more = false;
+		for (size_t i = n; i-- > 0;) {
+			unsigned all = rest << 8 | v[i];
+
+			v[i] = (unsigned char)(all / 10);
+			rest = all % 10;
+			more |= v[i] != 0;
+		}
+		*--end = (char)('0' + rest);
+		digits++;
+	}
+	return digits;
+}
+
+void jsonline_decimal(struct jsonline *l, const unsigned char *s, size_t n,
+		      int64_t scale)
+{
+	char room[3 * DECIMAL_BYTES + DECIMAL_SCALE], *end = room + sizeof room;
+	unsigned char v[DECIMAL_BYTES];
+	bool negative = n && s[n - 1] >> 7;
+	unsigned carry = 1, digits;
+
+	if (!n || n > sizeof v || scale > DECIMAL_SCALE ||
+	    scale < -DECIMAL_SCALE) {
+		jsonline_hex(l, s, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		unsigned byte = negative ? (s[i] ^ 0xffu) + carry : s[i];
+
+		carry = byte >> 8;
+		v[i] = (unsigned char)byte;
+	}
+	digits = digits_of(v, n, end);
+	while ((int64_t)digits <= scale) {
+		digits++;
+		end[-(ptrdiff_t)digits] = '0';
+	}
+	jsonline_put(l, negative ? "\"-" : "\"", negative ? 2 : 1);
+	jsonline_put(l, end - digits, digits - (scale > 0 ? (size_t)scale : 0));
+	if (scale > 0) {
+		jsonline_char(l, '.');
+		jsonline_put(l, end - scale, (size_t)scale);
+	}
+	for (; scale < 0 && (digits > 1 || end[-1] != '0'); scale++)
+		jsonline_char(l, '0');
+	jsonline_char(l, '"');
+}
+
 static double half(uint32_t v)
 {
 	int exponent = v >> 10 & 31;

@@ -30,6 +30,10 @@ void jsonline_hex(struct jsonline *l, const unsigned char *s, size_t n);
 /* `bytes` of a little-endian number: 1, 2, 4 or 8. */
 void jsonline_integer(struct jsonline *l, const unsigned char *s,
 		      unsigned bytes, bool is_signed);
+/* A decimal, in quotes: "-1.50".  `s` is an integer of n bytes in two's complement,
+ * little-endian, to be divided by 10^scale; where that has too many digits, hexadecimal. */
+void jsonline_decimal(struct jsonline *l, const unsigned char *s, size_t n,
+		      int64_t scale);
 /* 2, 4 or 8 bytes. */
 void jsonline_float(struct jsonline *l, const unsigned char *s, unsigned bytes);
 /* 0, or what went wrong with the line, which then is empty. */

@@ -131,6 +131,11 @@ static bool origin(const struct array *a, uint32_t part, FILE *out)
 		       c - s->meta.at, k->rows, k->pos, k->size) > 0;
 }
 
+static bool has_checksum(struct array *a, uint32_t part)
+{
+	return parquet_has_checksum(a->source, a->own, part);
+}
+
 static json_t *attributes(const struct array *a)
 {
 	return json_deep_copy(((struct parquet *)a->source)->meta.attributes);
@@ -139,9 +144,12 @@ static json_t *attributes(const struct array *a)
 static const struct array_ops parquet_ops = {.learn = learn,
 					     .make = make,
 					     .origin = origin,
+					     .has_checksum = has_checksum,
 					     .attributes = attributes};
-static const struct array_ops parquet_text_ops = {
-	.learn = learn, .values = values, .attributes = attributes};
+static const struct array_ops parquet_text_ops = {.learn = learn,
+						  .values = values,
+						  .has_checksum = has_checksum,
+						  .attributes = attributes};
 
 /* ---- the tree ------------------------------------------------------------- */
 

@@ -52,6 +52,8 @@ struct walk {
 	bool even;            /* all others but the last have as many */
 	uint64_t last;
 	uint64_t dictionary; /* its bytes */
+	bool gzip;           /* the codec, which has checksums */
+	uint64_t spare;      /* bytes of the dictionary's header */
 };
 
 static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
@@ -78,18 +80,30 @@ static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
 	return 0;
 }
 
+/* The CRC-32 of gzip is of what was compressed, which the levels of a page of version 2
+ * are not. */
+static bool is_checked(const struct walk *w, const struct parquet_page *p)
+{
+	if (p->has_crc || !p->stored)
+		return true;
+	return w->gzip &&
+	       (p->type != PARQUET_PAGE_DATA_2 || (p->packed && !p->levels));
+}
+
 static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 		    struct error *err)
 {
 	bool data =
 		p->type == PARQUET_PAGE_DATA || p->type == PARQUET_PAGE_DATA_2;
 
+	w->x->checked &= is_checked(w, p);
 	if (p->type == PARQUET_PAGE_DICTIONARY) {
 		if (w->x->dictionary)
 			return error_set(err, -EBADMSG,
 					 "a column has two dictionaries");
 		w->x->dictionary = pos;
 		w->dictionary = p->size;
+		w->spare = p->header;
 	}
 	if (!data || !p->values)
 		return 0;
@@ -99,17 +113,39 @@ static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 	return 0;
 }
 
+/* Writers that did not count the dictionary's header as part of a chunk (parquet-mr before
+ * 1.2.9, IMPALA-694): its last page then ends behind it, by exactly so many bytes. */
+static int look_beyond(const struct arrays *s, struct walk *w,
+		       struct parquet_page *p, struct error *err)
+{
+	struct parquet_index *x = w->x;
+	uint64_t limit = x->limit + w->spare;
+	int r = limit > s->size
+			? error_set(err, -EBADMSG,
+				    "a page does not fit in its chunk")
+			: parquet_head(s, x->end, limit - x->end, p, err);
+
+	if (r == 0 && x->end + p->header + p->stored != limit)
+		r = error_set(err, -EBADMSG,
+			      "a page does not fit in its chunk");
+	if (r == 0)
+		x->limit = limit;
+	return r;
+}
+
 static int look(const struct arrays *s, const struct parquet_chunk *k,
 		struct walk *w, struct error *err)
 {
-	uint64_t end = k->pos + k->size;
 	struct parquet_index *x = w->x;
 	int r = 0;
 
-	for (x->end = k->pos; r == 0 && !x->wrong && x->end < end;) {
+	x->limit = k->pos + k->size;
+	for (x->end = k->pos; r == 0 && !x->wrong && x->end < x->limit;) {
 		struct parquet_page p;
 
-		r = parquet_head(s, x->end, end - x->end, &p, err);
+		r = parquet_head(s, x->end, x->limit - x->end, &p, err);
+		if (r == -EBADMSG && w->spare)
+			r = look_beyond(s, w, &p, err);
 		if (r == 0)
 			r = add_page(w, &p, x->end, err);
 		if (r == 0)
@@ -140,8 +176,14 @@ static int make_index(const struct arrays *s, const struct parquet_column *c,
 		      const struct parquet_chunk *k, struct parquet_index *x,
 		      struct error *err)
 {
-	struct walk w = {.x = x, .rows = k->values, .even = true};
-	int r = look(s, k, &w, err);
+	struct walk w = {.x = x,
+			 .rows = k->values,
+			 .even = true,
+			 .gzip = k->codec == PARQUET_GZIP};
+	int r;
+
+	x->checked = true;
+	r = look(s, k, &w, err);
 
 	if (r == 0 && (c->dtype.kind == DTYPE_RAGGED || c->nested)) {
 		x->lists = malloc((x->n + 1) * sizeof *x->lists);
@@ -184,6 +226,15 @@ int parquet_index(const struct arrays *s, const struct parquet_column *c,
 	parquet_index_free(x);
 	*out = none; /* somebody else's */
 	return r;
+}
+
+bool parquet_has_checksum(const struct arrays *s,
+			  const struct parquet_column *c, uint32_t part)
+{
+	const struct parquet_index *x;
+
+	return parquet_index(s, c, &c->chunks[part], &x, NULL) == 0 &&
+	       x->checked;
 }
 
 size_t parquet_index_find(const struct parquet_index *x, uint64_t row)

@@ -14,7 +14,9 @@ struct parquet_index {
 	struct parquet_mark *at; /* those with values */
 	size_t n;
 	uint64_t rows, end;  /* behind them: the next row, the next header */
+	uint64_t limit;      /* where the chunk ends in the file */
 	uint64_t dictionary; /* its header, or 0 */
+	bool checked;        /* checksums cover all pages */
 	const char *wrong;   /* of the number of values in all pages, or NULL */
 	uint64_t piece;      /* rows that are decoded at once */
 	/* RAGGED and nested, where the pages' `row` counts values: the lists that begin before
@@ -29,6 +31,9 @@ int parquet_head(const struct arrays *s, uint64_t pos, uint64_t left,
 int parquet_index(const struct arrays *s, const struct parquet_column *c,
 		  struct parquet_chunk *k, const struct parquet_index **out,
 		  struct error *err);
+/* Do checksums cover all bytes of a column in row group `part`?  Blocks. */
+bool parquet_has_checksum(const struct arrays *s,
+			  const struct parquet_column *c, uint32_t part);
 void parquet_index_free(struct parquet_index *x);
 /* The first page that has rows from `row` on. */
 size_t parquet_index_find(const struct parquet_index *x, uint64_t row);

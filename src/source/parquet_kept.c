@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of Parquet pages that were decoded not long ago. */
+/* Texts of Parquet pages, and dictionaries, that were decoded not long ago. */
 #include "source/parquet_kept.h"
 
 #include <pthread.h>
@@ -8,9 +8,12 @@
 
 #include "base/cleanup.h"
 
-#define PAGES_MAX 8
-#define BYTES_MAX (UINT32_C(8) << 20) /* of a page: texts and their ends */
-#define IS_NULL (UINT32_C(1) << 31)   /* in an end */
+#define PAGES_MAX 16
+/* Of all of them: texts, their ends, dictionaries.  One page may take all of it, for some
+ * writers make a row group of one page. */
+#define BYTES_MAX ((size_t)64 << 20)
+#define IS_NULL (UINT32_C(1) << 31) /* in an end */
+#define DICTIONARY SIZE_MAX         /* in place of a page's number */
 
 struct parquet_kept {
 	const void *of;
@@ -20,17 +23,21 @@ struct parquet_kept {
 	unsigned char *text;
 	uint32_t *ends; /* of each text */
 	size_t len, room, n, ends_room;
+	size_t bytes; /* in the table: all that it takes */
 	bool given_up;
+	struct parquet_dictionary dictionary;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct parquet_kept *kept[PAGES_MAX];
 static uint64_t accesses;
+static size_t kept_bytes; /* of all in the table */
 
 static void kept_free(struct parquet_kept *k)
 {
 	free(k->text);
 	free(k->ends);
+	parquet_dictionary_free(&k->dictionary);
 	free(k);
 }
 
@@ -82,7 +89,8 @@ void parquet_kept_put(const struct parquet_kept *k, uint64_t from, uint64_t to,
 
 /* ---- making ----------------------------------------------------------------- */
 
-struct parquet_kept *parquet_kept_new(const void *of, size_t page)
+struct parquet_kept *parquet_kept_new(const void *of, size_t page,
+				      uint32_t values, size_t bytes)
 {
 	struct parquet_kept *k = calloc(1, sizeof *k);
 
@@ -91,7 +99,11 @@ struct parquet_kept *parquet_kept_new(const void *of, size_t page)
 	k->of = of;
 	k->page = page;
 	k->users = 1;
-	k->room = k->ends_room = 1024;
+	k->room = bytes + 1;
+	k->ends_room = (size_t)values + 1;
+	k->given_up = k->room + k->ends_room * sizeof *k->ends > BYTES_MAX;
+	if (k->given_up)
+		return k;
 	k->text = malloc(k->room);
 	k->ends = malloc(k->ends_room * sizeof *k->ends);
 	k->given_up = !k->text || !k->ends;
@@ -102,7 +114,7 @@ static bool make_room(struct parquet_kept *k, size_t len)
 {
 	void *p;
 
-	if (len > BYTES_MAX ||
+	if (len > BYTES_MAX || k->len + len > INT32_MAX ||
 	    k->len + len + (k->n + 1) * sizeof *k->ends > BYTES_MAX)
 		return false;
 	if (k->n == k->ends_room) {
@@ -136,29 +148,96 @@ void parquet_kept_add(struct parquet_kept *k, const unsigned char *v,
 	k->ends[k->n++] = (uint32_t)k->len | (v ? 0 : IS_NULL);
 }
 
-/* In place of the one that was used least recently. */
-static void put_in(struct parquet_kept *k)
+static void forget_slot(unsigned i)
+{
+	if (kept[i])
+		kept_bytes -= kept[i]->bytes;
+	drop(kept[i]);
+	kept[i] = NULL;
+}
+
+/* The free slot, or that of the one that was used least recently. */
+static unsigned oldest_slot(void)
 {
 	unsigned at = 0;
-	lock_scope(&kept_lock);
 
 	for (unsigned i = 0; i < PAGES_MAX; i++) {
-		if (!kept[i] || (kept[at] && kept[i]->used < kept[at]->used))
-			at = i;
 		if (!kept[i])
-			break;
+			return i;
+		if (kept[i]->used < kept[at]->used)
+			at = i;
 	}
-	drop(kept[at]);
+	return at;
+}
+
+/* With the lock: in place of those that were used least recently. */
+static void put_in(struct parquet_kept *k)
+{
+	unsigned at = oldest_slot();
+
+	forget_slot(at);
+	while (kept_bytes + k->bytes > BYTES_MAX) {
+		unsigned old = PAGES_MAX;
+
+		for (unsigned i = 0; i < PAGES_MAX; i++)
+			if (kept[i] && (old == PAGES_MAX ||
+					kept[i]->used < kept[old]->used))
+				old = i;
+		forget_slot(old);
+	}
 	k->used = ++accesses;
+	kept_bytes += k->bytes;
 	kept[at] = k;
 }
 
 void parquet_kept_end(struct parquet_kept *k, bool finished)
 {
-	if (k && finished && !k->given_up)
-		put_in(k);
-	else if (k)
+	if (k && finished && !k->given_up) {
+		lock_scope(&kept_lock);
+		k->bytes = sizeof *k + k->room + k->ends_room * sizeof *k->ends;
+		if (k->bytes <= BYTES_MAX) {
+			put_in(k);
+			return;
+		}
+	}
+	if (k)
 		kept_free(k);
+}
+
+/* ---- dictionaries ------------------------------------------------------------ */
+
+const struct parquet_kept *
+parquet_kept_dictionary(const void *of, struct parquet_dictionary *out)
+{
+	const struct parquet_kept *k = parquet_kept_get(of, DICTIONARY);
+
+	if (k)
+		*out = k->dictionary;
+	return k;
+}
+
+const struct parquet_kept *
+parquet_kept_put_dictionary(const void *of, const struct parquet_dictionary *d,
+			    size_t bytes)
+{
+	struct parquet_kept *k = calloc(1, sizeof *k);
+
+	if (!k)
+		return NULL;
+	k->bytes = sizeof *k + bytes;
+	if (d->at)
+		k->bytes += ((size_t)d->n + 1) * sizeof *d->at;
+	if (k->bytes > BYTES_MAX) {
+		free(k);
+		return NULL;
+	}
+	k->of = of;
+	k->page = DICTIONARY;
+	k->dictionary = *d;
+	k->users = 2; /* the table, and the caller */
+	lock_scope(&kept_lock);
+	put_in(k);
+	return k;
 }
 
 void parquet_kept_forget(const void *of)
@@ -166,8 +245,6 @@ void parquet_kept_forget(const void *of)
 	lock_scope(&kept_lock);
 
 	for (unsigned i = 0; i < PAGES_MAX; i++)
-		if (kept[i] && kept[i]->of == of) {
-			drop(kept[i]);
-			kept[i] = NULL;
-		}
+		if (kept[i] && kept[i]->of == of)
+			forget_slot(i);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of Parquet pages that were decoded not long ago. */
+/* Texts of Parquet pages, and dictionaries, that were decoded not long ago. */
 #ifndef SOURCE_PARQUET_KEPT_H
 #define SOURCE_PARQUET_KEPT_H
 
@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "source/parquet_page.h"
+
 /*
  * Texts are asked for a few at a time, and a page has many, of which none can be found
- * without those before it.  A few pages are kept, of all files together.
+ * without those before it; a dictionary is needed for each page.  A few are kept, of all
+ * files together, 64 MiB of them.
  */
 struct parquet_kept;
 /* Page `page` of the chunk that has the index `of`; NULL: it is not kept.  Unchanged
@@ -22,8 +25,20 @@ void parquet_kept_put(const struct parquet_kept *k, uint64_t from, uint64_t to,
 				  size_t len),
 		      void *ctx);
 
-/* One in the making, which all texts of the page are added to; NULL: no memory. */
-struct parquet_kept *parquet_kept_new(const void *of, size_t page);
+/* The dictionary of the chunk that has the index `of`, which is borrowed until *k is released;
+ * NULL: it is not kept. */
+const struct parquet_kept *
+parquet_kept_dictionary(const void *of, struct parquet_dictionary *out);
+/* Keep one of so many decoded bytes, which is borrowed from then on.  NULL: it is too large, and
+ * stays the caller's. */
+const struct parquet_kept *
+parquet_kept_put_dictionary(const void *of, const struct parquet_dictionary *d,
+			    size_t bytes);
+
+/* One in the making, which all texts of the page are added to, as many as `values`, of about so
+ * many bytes; NULL: no memory. */
+struct parquet_kept *parquet_kept_new(const void *of, size_t page,
+				      uint32_t values, size_t bytes);
 /* `v` may be NULL.  What is too much is not kept. */
 void parquet_kept_add(struct parquet_kept *k, const unsigned char *v,
 		      size_t len);

@@ -44,7 +44,7 @@ static int read_page(struct walking *w, const struct parquet_index *x, size_t i)
 	cleanup_free unsigned char *data = NULL;
 	const struct parquet_entries to = {entry, w};
 	struct parquet_reading *r = &w->r;
-	uint64_t end = r->chunk->pos + r->chunk->size, pos = x->at[i].pos;
+	uint64_t end = x->limit, pos = x->at[i].pos;
 	uint64_t values =
 		(i + 1 < x->n ? x->at[i + 1].row : x->rows) - x->at[i].row;
 	struct parquet_page p;
@@ -111,7 +111,7 @@ int parquet_read_entries(const struct arrays *s, const struct parquet_column *c,
 		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
 		e = read_pages(&w, x);
-	parquet_dictionary_free(&w.r.dictionary);
+	parquet_reading_end(&w.r);
 	return e;
 }
 

@@ -33,6 +33,7 @@ enum {
 	PARQUET_RLE_DICTIONARY = 8,
 	PARQUET_SPLIT = 9
 };
+#define PARQUET_GZIP 2 /* of CompressionCodec */
 /* A column in one row group: its pages, one after the other. */
 struct parquet_index;
 struct parquet_chunk {
@@ -49,8 +50,10 @@ struct parquet_column {
 	struct dtype dtype;  /* as served */
 	bool text, optional; /* its rows vary; some may be null, */
 	bool nulls;          /* and are */
-	bool hidden;         /* another one has what there is to show */
-	bool nested;         /* read with its levels: parquet_record.c */
+	bool decimal;        /* in JSON: to be divided by 10^scale */
+	int64_t scale;
+	bool hidden; /* another one has what there is to show */
+	bool nested; /* read with its levels: parquet_record.c */
 	uint8_t max_levels, max_repeats; /* of its definition, of lists */
 	uint8_t levels;          /* the definition level of what is there */
 	uint8_t list_level;      /* RAGGED: of an element, which may be null; */

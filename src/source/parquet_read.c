@@ -60,19 +60,34 @@ int parquet_read_body(const struct parquet_reading *r,
 int parquet_read_dictionary(struct parquet_reading *r,
 			    const struct parquet_index *x)
 {
-	uint64_t left = r->chunk->pos + r->chunk->size - x->dictionary;
+	uint64_t left = x->limit - x->dictionary;
 	struct parquet_page p;
 	unsigned char *data;
 	int e;
 
 	if (!x->dictionary)
 		return 0;
+	r->kept = parquet_kept_dictionary(x, &r->dictionary);
+	if (r->kept)
+		return 0;
 	e = parquet_head(r->s, x->dictionary, left, &p, r->err);
 	if (e == 0)
 		e = parquet_read_body(r, &p, x->dictionary + p.header, &data);
-	return e < 0 ? e
-		     : parquet_dictionary_read(r->c, &p, data, p.size,
-					       &r->dictionary, r->err);
+	if (e == 0)
+		e = parquet_dictionary_read(r->c, &p, data, p.size,
+					    &r->dictionary, r->err);
+	if (e == 0)
+		r->kept =
+			parquet_kept_put_dictionary(x, &r->dictionary, p.size);
+	return e;
+}
+
+void parquet_reading_end(struct parquet_reading *r)
+{
+	if (r->kept)
+		parquet_kept_release(r->kept);
+	else
+		parquet_dictionary_free(&r->dictionary);
 }
 
 /* Hands on what of a page's values is wanted. */
@@ -123,7 +138,7 @@ static int read_values(struct parquet_reading *r, const struct parquet_index *x,
 	if (e < 0)
 		return e;
 	if (!r->c->width)
-		k.keep = parquet_kept_new(x, page);
+		k.keep = parquet_kept_new(x, page, p->values, p->size);
 	e = parquet_page_values(r->c, p, data, p->size, &r->dictionary, put_cut,
 				&k, r->err);
 	parquet_kept_end(k.keep, e == 0);
@@ -151,7 +166,7 @@ static bool put_kept(struct parquet_reading *r, const struct parquet_index *x,
 static int read_pages(struct parquet_reading *r, const struct parquet_index *x)
 {
 	size_t i = parquet_index_find(x, r->first);
-	uint64_t end = r->chunk->pos + r->chunk->size;
+	uint64_t end = x->limit;
 	int e = 0;
 
 	r->row = i < x->n ? x->at[i].row : x->rows;
@@ -195,7 +210,7 @@ int parquet_read(struct array *a, uint32_t part, uint64_t first, uint64_t n,
 		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
 		e = read_pages(&r, x);
-	parquet_dictionary_free(&r.dictionary);
+	parquet_reading_end(&r);
 	return e;
 }
 

@@ -4,6 +4,7 @@
 #define SOURCE_PARQUET_READ_H
 
 #include "source/parquet_index.h"
+#include "source/parquet_kept.h"
 #include "source/unpack.h"
 
 /* Values [first, end) of a chunk are wanted; the next page begins with `row`. */
@@ -14,9 +15,12 @@ struct parquet_reading {
 	uint64_t first, end, row;
 	parquet_put *put;
 	void *ctx;
-	struct parquet_dictionary dictionary;
+	struct parquet_dictionary dictionary; /* borrowed of: */
+	const struct parquet_kept *kept;      /* NULL: it is ours */
 	struct error *err;
 };
+/* Let go what it has. */
+void parquet_reading_end(struct parquet_reading *r);
 enum unpack parquet_unpack(int64_t codec);
 /* All of a page, decoded (malloc'ed): page->size bytes. */
 int parquet_read_body(const struct parquet_reading *r,

@@ -94,6 +94,16 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 	return e;
 }
 
+static bool has_checksum(struct array *a, uint32_t part)
+{
+	const struct record *r = a->own;
+	bool all = true;
+
+	for (uint32_t i = 0; all && i < r->node->leaves; i++)
+		all = parquet_has_checksum(a->source, first_of(r) + i, part);
+	return all;
+}
+
 static json_t *attributes(const struct array *a)
 {
 	const struct record *r = a->own;
@@ -108,6 +118,7 @@ static void record_free(struct array *a)
 
 static const struct array_ops record_ops = {.learn = learn,
 					    .values = values,
+					    .has_checksum = has_checksum,
 					    .attributes = attributes,
 					    .free = record_free};
 
@@ -139,15 +150,20 @@ int parquet_record_new(struct arrays *s, struct parquet_meta *meta,
 	struct array_layout l = {.kind = ARRAY_ABSENT};
 	struct array_spec spec = {.rank = 1, .ops = &record_ops};
 	struct record *r = calloc(1, sizeof *r);
+	bool nulls;
 
 	if (!r)
 		return no_memory(err);
 	*r = (struct record){meta, n, "", ""};
 	parquet_describe(meta, n, r->what, sizeof r->what - 8);
-	if (n->leaves == 1 && c->nulls && !c->nested)
-		note_nulls(r, c);
-	for (uint32_t i = 0; i < n->leaves; i++)
+	nulls = n->leaves == 1 && c->nulls && !c->nested;
+	for (uint32_t i = 0; i < n->leaves; i++) {
 		c[i].nested = true;
+		if (c[i].decimal) /* said of the integer, which is not shown */
+			*c[i].note = '\0';
+	}
+	if (nulls)
+		note_nulls(r, c);
 	spec.own = r;
 	spec.name = c->name;
 	spec.note = *r->note                     ? r->note

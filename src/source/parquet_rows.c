@@ -130,6 +130,20 @@ static void skip(struct putting *p, const struct parquet_node *n)
 	}
 }
 
+/* Those of fixed length are big-endian. */
+static void put_decimal(struct putting *p, const struct parquet_column *c,
+			const unsigned char *v, size_t len)
+{
+	unsigned char turned[64];
+
+	for (size_t i = 0; i < len && len <= sizeof turned; i++)
+		turned[i] = v[c->type == PARQUET_FIXED ? len - 1 - i : i];
+	if (len <= sizeof turned)
+		jsonline_decimal(p->out, turned, len, c->scale);
+	else
+		jsonline_hex(p->out, v, len);
+}
+
 static void put_value(struct putting *p, const struct parquet_node *n)
 {
 	struct parquet_rows *r = rows_of(p, n->leaf);
@@ -148,7 +162,9 @@ static void put_value(struct putting *p, const struct parquet_node *n)
 		len = r->ends[r->value] - from;
 	}
 	r->value++;
-	if (d->kind == DTYPE_INT || d->kind == DTYPE_UINT)
+	if (r->c->decimal)
+		put_decimal(p, r->c, r->data + from, len);
+	else if (d->kind == DTYPE_INT || d->kind == DTYPE_UINT)
 		jsonline_integer(p->out, r->data + from, d->size,
 				 d->kind == DTYPE_INT);
 	else if (d->kind == DTYPE_FLOAT)

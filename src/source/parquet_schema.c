@@ -182,6 +182,16 @@ static void read_converted(struct element *e)
 }
 
 /* What numbers, or bytes, mean. */
+static void set_decimal(struct parquet_column *c, const struct element *e)
+{
+	c->decimal = e->type == PARQUET_INT32 || e->type == PARQUET_INT64 ||
+		     e->type == PARQUET_FIXED;
+	c->scale = e->scale;
+	snprintf(c->note, sizeof c->note, "decimal: %sto be divided by 10^%lld",
+		 e->type == PARQUET_FIXED ? "big-endian, " : "",
+		 (long long)e->scale);
+}
+
 static void set_note(struct parquet_column *c, const struct element *e)
 {
 	static const char *const units[] = {"an unknown unit", "milliseconds",
@@ -197,9 +207,7 @@ static void set_note(struct parquet_column *c, const struct element *e)
 		snprintf(c->note, n, "time since 1970-01-01: %s%s",
 			 units[e->unit], zone);
 	else if (e->logical == L_DECIMAL)
-		snprintf(c->note, n, "decimal: %sto be divided by 10^%lld",
-			 e->type == PARQUET_FIXED ? "big-endian, " : "",
-			 (long long)e->scale);
+		set_decimal(c, e);
 	else if (e->logical == L_UUID)
 		snprintf(c->note, n, "UUID");
 	else if (e->logical == L_INTERVAL)

@@ -41,6 +41,8 @@ int squashfs_blocks_new(struct chunk_set **out, const struct members *m,
 			const struct backing *b,
 			const struct squashfs_info *info, struct error *err);
 void squashfs_blocks_free(struct chunk_set *s);
+/* What decodes its blocks; NULL: nothing that was built in. */
+const struct codec *squashfs_block_codec(const struct squashfs_info *info);
 const char *squashfs_compressor_name(unsigned compressor);
 
 #endif

@@ -79,7 +79,8 @@ static int xz_block(const struct codec_params *p, const void *in, size_t in_len,
 	*out_len = made;
 	return 0;
 }
-static const struct codec xz = {.name = "xz", .decode = xz_block};
+static const struct codec xz = {
+	.name = "xz", .has_checksum = true, .decode = xz_block};
 #define XZ_CODEC &xz
 #else
 #define XZ_CODEC NULL
@@ -130,6 +131,13 @@ const char *squashfs_compressor_name(unsigned compressor)
 	const struct squashfs_codec *c = squashfs_codec(compressor);
 
 	return c ? c->name : "unknown";
+}
+
+const struct codec *squashfs_block_codec(const struct squashfs_info *info)
+{
+	const struct squashfs_codec *c = squashfs_codec(info->compressor);
+
+	return c ? c->codec : NULL;
 }
 
 int squashfs_block_decode(const struct squashfs_info *info,

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
+
 #define DIRECTORY_OF_FILES                                               \
 	"one such file is one sample: mount or pack the directory that " \
 	"it is in"
@@ -60,6 +62,9 @@ static const struct magic magics[] = {
 	  "mount it with fuse2fs, or pack its files as squashfs"}},
 	{MAGIC(0, "\x1f\x9d"),
 	 {"a file of compress(1)", "unpack it with gzip -d"}},
+	{MAGIC(0, "\x89LZO\0\r\n\x1a\n"),
+	 {"a file of lzop (.lzo)",
+	  "compress it in another way: lzop -dc FILE | zstd >FILE.zst"}},
 	{MAGIC(0, "LZIP"),
 	 {"an lzip file", "unpack it, and use zstd or xz instead"}},
 	/* arrays and tables */
@@ -99,6 +104,8 @@ static const struct magic magics[] = {
 	{MAGIC(0, "Obj\x01"), {"an Avro file", "write it as Parquet"}},
 	{MAGIC(0, "GGUF"), {"a GGUF model", "use its safetensors"}},
 	/* what is there by mistake */
+	{MAGIC(0, "tfsidx\r\n"),
+	 {"an index file of tensorfs", "name the archive that it is of"}},
 	{MAGIC(0, "\x7f"
 		  "ELF"),
 	 {"a program", NULL}},
@@ -155,6 +162,27 @@ static bool ends_with(const char *path, const char *suffix)
 	return n > m && !strcasecmp(path + n - m, suffix);
 }
 
+/* The old format of LZMA has no magic: properties (0x5d by default), the size of a dictionary,
+ * a length, which may be unknown, and a first byte that is 0 (lzma-file-format.txt of XZ Utils,
+ * LZMA specification). */
+static bool is_lzma(const unsigned char *head, size_t n, const char *path)
+{
+	uint64_t length = n > 13 ? load_le64(head + 5) : 0;
+
+	return n > 13 && head[13] == 0 && head[0] < 9 * 5 * 5 &&
+	       load_le32(head + 1) >= 4096 &&
+	       (length == UINT64_MAX || length < UINT64_C(1) << 40) &&
+	       ((head[0] == 0x5d && !load_le16(head + 1)) ||
+		ends_with(path, ".lzma") || ends_with(path, ".tlz"));
+}
+
+/* RFC 1950: deflate with a window of 32 KiB, no dictionary; the sum of the header is right. */
+static bool is_zlib(const unsigned char *head, size_t n)
+{
+	return n > 2 && head[0] == 0x78 && !(head[1] & 0x20) &&
+	       load_be16(head) % 31 == 0;
+}
+
 /* Opcode PROTO, and protocols 2 to 5; Python's pickletools. */
 static bool is_pickle(const unsigned char *head, size_t n)
 {
@@ -185,6 +213,13 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 	static const struct stranger pickle = {
 		"a Python pickle, which is left alone",
 		"only the program that wrote it can read it"};
+	static const struct stranger lzma = {
+		"an LZMA file of the old format (.lzma)",
+		"make it xz: xz -dc --format=lzma FILE | xz -T0 "
+		"--block-size=16MiB >FILE.xz"};
+	static const struct stranger zlib = {
+		"a bare zlib stream (.zz)",
+		"make it gzip: pigz -dc <FILE | gzip >FILE.gz"};
 	static const struct stranger empty = {"empty", NULL};
 	static const struct stranger words = {"a text", DIRECTORY_OF_FILES};
 	static const struct stranger misnamed = {
@@ -204,6 +239,10 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 	}
 	if (is_pickle(head, n))
 		return &pickle;
+	if (is_lzma(head, n, path))
+		return &lzma;
+	if (is_zlib(head, n) && !is_words(head, n))
+		return &zlib;
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
 		if (ends_with(path, suffixes[i].suffix))
 			return &suffixes[i].is;

@@ -44,6 +44,7 @@ static void zarr_free_own(struct array *a)
 
 static const struct array_ops zarr_array_ops = {
 	.make = zarr_make,
+	.has_checksum = zarr_has_checksum,
 	.attributes = zarr_array_attributes,
 	.about = zarr_array_about,
 	.free = zarr_free_own,

@@ -65,6 +65,8 @@ struct zarr_own {
 /* ops->make of arrays. */
 int zarr_make(struct array *a, uint32_t part, const struct grid *g,
 	      uint64_t chunk, void *out, size_t size, struct error *err);
+/* ops->has_checksum of arrays. */
+bool zarr_has_checksum(struct array *a, uint32_t part);
 /* The key of a chunk (of a shard), by its place in the grid.  False: too long. */
 bool zarr_chunk_key(const struct zarr_own *own, unsigned rank,
 		    const uint64_t *at, char out[ZARR_KEY_MAX]);

@@ -173,6 +173,14 @@ static const struct {
 	{"bitround", NULL, NULL},
 };
 
+bool zarr_has_numcodec(const char *name)
+{
+	for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
+		if (!strcmp(codecs[i].name, name))
+			return true;
+	return false;
+}
+
 int zarr_add_numcodec(struct zarr_codecs *c, const char *name,
 		      const json_t *config, struct error *err)
 {

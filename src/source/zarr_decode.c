@@ -157,3 +157,15 @@ int zarr_decode(const struct zarr_own *own, const struct zarr_bytes *from,
 	buf_unref(b);
 	return r;
 }
+
+bool zarr_has_checksum(struct array *a, uint32_t part)
+{
+	const struct zarr_own *own = a->own;
+	const struct zarr_codecs *c = &own->z->codecs;
+
+	(void)part;
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->step[i].codec->has_checksum)
+			return true;
+	return false;
+}

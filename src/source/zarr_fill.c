@@ -133,6 +133,12 @@ static bool int_fill(const json_t *v, const struct dtype *d, unsigned char *out)
 	bool negative, is_signed = d->kind == DTYPE_INT;
 	uint64_t size, most;
 
+	/* Of dates: NumPy's "not a time" is the least number. */
+	if (d->text && d->size == 8 && json_is_string(v) &&
+	    !strcmp(json_string_value(v), "NaT")) {
+		store_le64(out, UINT64_C(1) << 63);
+		return true;
+	}
 	if (!whole(v, &negative, &size))
 		return false;
 	most = d->kind == DTYPE_BOOL ? 1 : UINT64_MAX >> (64 - bits);

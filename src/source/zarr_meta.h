@@ -79,6 +79,8 @@ int zarr_v3_type(const json_t *v, struct intern *in, struct dtype *out,
 /* z->fill, z->no_fill from a fill value; z->stored is there. */
 int zarr_read_fill(const json_t *v, struct intern *in, struct zarr_array *z,
 		   struct error *err);
+/* Is it one that we decode? */
+bool zarr_has_numcodec(const char *name);
 /* Append the codec `name` of numcodecs. */
 int zarr_add_numcodec(struct zarr_codecs *c, const char *name,
 		      const json_t *config, struct error *err);

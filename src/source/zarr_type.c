@@ -28,47 +28,12 @@ static int check_size(const struct dtype *d, struct error *err)
 
 /* ---- version 2 ----------------------------------------------------------- */
 
-/* "<M8[ns]": a count of units, as NumPy keeps it. */
-static int read_date(const char *text, struct intern *in, struct dtype *out,
-		     struct error *err)
-{
-	const char *at = text + (*text && strchr("<>|=", *text));
-	char says[96];
-
-	if (at[1] != '8' || strlen(text) > 32)
-		return error_set(err, -EBADMSG, "'%.40s' is no type of NumPy",
-				 text);
-	*out = (struct dtype){
-		.kind = DTYPE_INT, .size = 8, .big_endian = *text == '>'};
-	snprintf(says, sizeof says, "%s%s, shown as int64",
-		 *at == 'M' ? "datetime64" : "timedelta64", at + 2);
-	out->text = intern_text(in, says);
-	return out->text ? 0 : no_memory(err);
-}
-
 static int read_text(const char *text, struct intern *in, struct dtype *out,
 		     struct error *err)
 {
-	const char *at = text + (*text && strchr("<>|=", *text));
 	struct error why = {0};
-	int r;
+	int r = dtype_parse_stored(text, in, out, &why);
 
-	switch (*at) {
-	case 'M':
-	case 'm':
-		return read_date(text, in, out, err);
-	case 'U':
-		return error_set(err, -ENOTSUP,
-				 "its elements are text (%.20s), which is not "
-				 "supported",
-				 text);
-	case 'O':
-		return error_set(err, -ENOTSUP,
-				 "its elements are objects of Python or of "
-				 "variable length, which are not supported");
-	default:
-		r = dtype_parse(text, out, &why);
-	}
 	if (r == -EINVAL)
 		return error_set(err, -EBADMSG, "'%.40s' is no type of NumPy",
 				 text);
@@ -216,6 +181,39 @@ static bool read_raw(const char *name, struct dtype *out)
 	return true;
 }
 
+/* The extensions numpy.datetime64 and numpy.timedelta64 of zarr-extensions: a count of units,
+ * each `scale_factor` of those that `unit` names.  1: it is neither. */
+static int read_date_3(const char *name, const json_t *config,
+		       struct intern *in, struct dtype *out, struct error *err)
+{
+	const char *unit = json_string_value(json_object_get(config, "unit"));
+	const json_t *factor = json_object_get(config, "scale_factor");
+	char spelled[80], scale[24] = "";
+	uint64_t n = 1;
+	int r;
+
+	if (strcmp(name, "numpy.datetime64") != 0 &&
+	    strcmp(name, "numpy.timedelta64") != 0)
+		return 1;
+	if (!unit || strlen(unit) > 8 || (factor && !zarr_count(factor, &n)))
+		return error_set(err, -EBADMSG,
+				 "'data_type' %s has no unit or scale_factor "
+				 "that makes sense",
+				 name);
+	if (n != 1)
+		snprintf(scale, sizeof scale, "%llu", (unsigned long long)n);
+	if (!strcmp(unit, "generic"))
+		snprintf(spelled, sizeof spelled, "%s", name + 6);
+	else
+		snprintf(spelled, sizeof spelled, "%s[%s%s]", name + 6, scale,
+			 unit);
+	r = dtype_parse_stored(spelled, in, out, err);
+	return r == -EINVAL
+		       ? error_set(err, -EBADMSG,
+				   "'data_type' %s has an unknown unit", name)
+		       : r;
+}
+
 int zarr_v3_type(const json_t *v, struct intern *in, struct dtype *out,
 		 struct error *err)
 {
@@ -226,10 +224,15 @@ int zarr_v3_type(const json_t *v, struct intern *in, struct dtype *out,
 	const json_t *as = json_is_object(v) ? json_object_get(v, "name") : v;
 	const char *name = json_string_value(as);
 
-	(void)in;
+	int r;
+
 	memset(out, 0, sizeof *out);
 	if (!name)
 		return error_set(err, -EBADMSG, "'data_type' is no type");
+	r = read_date_3(name, json_object_get(v, "configuration"), in, out,
+			err);
+	if (r <= 0)
+		return r;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i]))
 			return dtype_parse(name, out, err);

@@ -77,6 +77,11 @@ static int read_transpose(struct reading *x, const json_t *config)
 
 static int read_sharding(struct reading *x, const json_t *config);
 
+static int unknown_codec(const char *name, struct error *err)
+{
+	return error_set(err, -ENOTSUP, "codec '%.40s' is not supported", name);
+}
+
 static int misplaced(const char *name, struct error *err)
 {
 	return error_set(err, -EBADMSG, "codec '%.40s' is not in its place",
@@ -90,6 +95,8 @@ static int read_numcodec(struct reading *x, const char *name,
 	bool of_array = !strcmp(name, "shuffle") || !strcmp(name, "delta") ||
 			!strcmp(name, "bitround");
 
+	if (!zarr_has_numcodec(name))
+		return unknown_codec(name, x->err);
 	if (x->stage == ARRAYS && !of_array)
 		return misplaced(name, x->err);
 	if (x->stage == ARRAYS && x->c->turned)
@@ -123,13 +130,14 @@ static int read_codec(struct reading *x, const json_t *v)
 	}
 	if (!strncmp(name, "numcodecs.", 10))
 		return read_numcodec(x, name + 10, config);
+	if (!strcmp(name, "bitround")) /* registered without numcodecs, too */
+		return read_numcodec(x, name, config);
 	for (size_t i = 0; i < sizeof core / sizeof *core; i++)
 		if (!strcmp(name, core[i]))
 			return arrays ? misplaced(name, x->err)
 				      : zarr_add_numcodec(x->c, name, config,
 							  x->err);
-	return error_set(x->err, -ENOTSUP, "codec '%.40s' is not supported",
-			 name);
+	return unknown_codec(name, x->err);
 }
 
 static int check_codecs(struct reading *x, unsigned filters)

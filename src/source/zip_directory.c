@@ -19,6 +19,8 @@
 
 enum { END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, COMMENT_MAX = 65535 };
 #define SIG_ENTRY 0x02014b50u
+#define SIG_MEMBER 0x04034b50u
+#define SIG_EXTRA_DATA 0x08064b50u
 #define SIG_END 0x06054b50u
 #define SIG_END64 0x06064b50u
 #define SIG_LOCATOR 0x07064b50u
@@ -52,7 +54,8 @@ void zip_directory_free(struct zip_directory *d)
 /* ---- the end ------------------------------------------------------------- */
 
 struct end {
-	uint64_t at; /* where what follows the directory begins */
+	bool encrypted; /* what it leads to */
+	uint64_t at;    /* where what follows the directory begins */
 	uint64_t disk, first_disk, entries, size, pos;
 };
 
@@ -118,6 +121,12 @@ static int find_end(const struct tail *t, uint64_t *out, struct error *err)
 	return 0;
 }
 
+/* The zip64 end of an encrypted directory: longer by 28 bytes that say how. */
+static bool is_version_2(const unsigned char *p)
+{
+	return load_le16(p + 14) >= 62 && load_le64(p + 4) >= 44 + 28;
+}
+
 /* What does not fit is in another record. */
 static int read_end64(const struct backing *b, uint64_t locator,
 		      struct end *end, struct error *err)
@@ -141,7 +150,8 @@ static int read_end64(const struct backing *b, uint64_t locator,
 			return r;
 		if (load_le32(p) != SIG_END64)
 			continue;
-		*end = (struct end){.at = at,
+		*end = (struct end){.encrypted = is_version_2(p),
+				    .at = at,
 				    .disk = load_le32(p + 16),
 				    .first_disk = load_le32(p + 20),
 				    .entries = load_le64(p + 32),
@@ -200,6 +210,28 @@ static int read_end(const struct backing *b, struct end *end, struct error *err)
 	return read_end64(b, at - LOCATOR_SIZE, end, err);
 }
 
+/* PKWARE's encryption of the directory (APPNOTE 7.3, since version 6.2): the zip64 end has a
+ * version of its own, a record of its own is in front, and values in the headers of members
+ * are masked. */
+static bool is_encrypted(const struct backing *b, const struct end *end)
+{
+	struct error ignored;
+	unsigned char p[8];
+
+	if (end->size >= 4 && end->size <= end->at &&
+	    backing_read(b, end->at - end->size, p, 4, &ignored) == 0 &&
+	    load_le32(p) == SIG_ENTRY)
+		return false;
+	if (end->encrypted)
+		return true;
+	if (end->pos < b->size && b->size - end->pos >= 4 &&
+	    backing_read(b, end->pos, p, 4, &ignored) == 0 &&
+	    load_le32(p) == SIG_EXTRA_DATA)
+		return true;
+	return b->size >= 8 && backing_read(b, 0, p, 8, &ignored) == 0 &&
+	       load_le32(p) == SIG_MEMBER && load_le16(p + 6) & ZIP_FLAG_MASKED;
+}
+
 int zip_directory_read(struct zip_directory *d, const struct backing *b,
 		       struct error *err)
 {
@@ -208,6 +240,13 @@ int zip_directory_read(struct zip_directory *d, const struct backing *b,
 
 	if (r < 0)
 		return r;
+	if (is_encrypted(b, &end))
+		return error_set(
+			err, -ENOTSUP,
+			"the directory of the zip archive is encrypted "
+			"(PKWARE), so that not even names can be read: "
+			"unpack it with its password, and pack it "
+			"again");
 	if (end.disk || end.first_disk)
 		return error_set(err, -ENOTSUP,
 				 "it is the last of several files of a split "

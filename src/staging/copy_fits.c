@@ -11,15 +11,41 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "base/parse.h"
 #include "base/system.h"
 #include "shm/home.h"
-#include "staging/copy.h"
+#include "staging/copy_private.h"
 
 /* Of the kernel's memory for an inode, a name, and what points to pages. */
 #define INODE_BYTES 1024
+
+/* Of so many holes of a file it is known how much they are; what follows counts as data. */
+#define HOLES_MOST (1u << 16)
+
+uint64_t copy_space(struct fs *fs, const struct copy_file *f)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), off = 0, space = 0;
+	uint64_t data, hole;
+
+	if (!(f->flags & COPY_HOLES))
+		return div_up(f->size, page) * page;
+	for (unsigned i = 0; off < f->size && i < HOLES_MOST; i++) {
+		int r = fs_seek(fs, f->ino, off, SEEK_DATA, &data);
+
+		if (r == -ENXIO)
+			return space;
+		if (r < 0 || fs_seek(fs, f->ino, data, SEEK_HOLE, &hole) < 0)
+			break; /* reading will say why */
+		data = max_u64(data / page * page, off);
+		off = div_up(hole, page) * page;
+		space += off - data;
+	}
+	return off < f->size ? space + div_up(f->size - off, page) * page
+			     : space;
+}
 
 struct number {
 	char text[80];

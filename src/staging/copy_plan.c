@@ -23,8 +23,6 @@
 #define DEPTH_MAX 2000u /* levels of directories */
 /* So often it is looked whether anybody has had enough. */
 #define LOOK 4096
-/* Smaller files are not looked at for holes. */
-#define HOLES_FROM (UINT64_C(128) << 10)
 
 struct walk {
 	struct copy_plan *p;
@@ -129,44 +127,34 @@ static bool locate_extent(const struct extent *x, struct copy_file *f)
 	return x->kind == EXTENT_FILE || x->kind == EXTENT_CHUNK;
 }
 
-/* The same for a file, if it can be told without opening anything, and how many
- * bytes of it are stored nowhere. */
-static uint64_t locate(struct walk *w, const struct node *n,
-		       struct copy_file *f)
+/* The same for a file, if it can be told without opening anything. */
+static void locate(struct walk *w, const struct node *n, struct copy_file *f)
 {
 	const struct files_ops *ops = n->files->ops;
-	uint64_t off = 0, holes = 0;
+	uint64_t off = 0;
 	bool found = false;
 
 	if (tensor_of_files(n->files)) {
 		f->flags |= COPY_TENSOR;
 		f->set = UINT32_MAX;
 		f->index = w->seen;
-		return 0;
+		return;
 	}
-	while (off < f->size && (!found || f->size >= HOLES_FROM)) {
+	while (off < f->size && !found) {
 		plan_init(&w->map, f->size - off);
 		if (ops->map(n->files, n->node, off, &w->map, NULL) < 0 ||
 		    !w->map.have)
 			break; /* reading will say why */
-		for (unsigned i = 0; i < w->map.n; i++) {
-			const struct extent *x = &w->map.ext[i];
-
-			if (!found)
-				found = locate_extent(x, f);
-			if (x->kind == EXTENT_FILL)
-				holes += x->len;
-		}
+		for (unsigned i = 0; i < w->map.n && !found; i++)
+			found = locate_extent(&w->map.ext[i], f);
 		off += w->map.have;
 	}
-	return holes;
 }
 
 static int add_regular(struct walk *w, const struct node *n,
 		       struct copy_file *f)
 {
 	struct copy_plan *p = w->p;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), stored;
 	struct entry e;
 	int r = fs_getattr(p->fs, n->ino, &e);
 	bool ok;
@@ -178,8 +166,8 @@ static int add_regular(struct walk *w, const struct node *n,
 	if (r < 0)
 		return copy_fail(p->fs, n->ino, r, w->err);
 	f->size = (uint64_t)e.st.st_size;
-	stored = f->size - locate(w, n, f);
-	if (stored < f->size)
+	locate(w, n, f);
+	if ((uint64_t)e.st.st_blocks < div_up(f->size, 512))
 		f->flags |= COPY_HOLES;
 	if (e.st.st_mode & S_IXUSR)
 		f->flags |= COPY_EXEC;
@@ -188,8 +176,7 @@ static int add_regular(struct walk *w, const struct node *n,
 	} else {
 		ok = vec_push(&p->files, *f);
 		if (add_overflows(p->bytes, f->size, &p->bytes) ||
-		    add_overflows(p->space, div_up(stored, page) * page,
-				  &p->space))
+		    add_overflows(p->space, copy_space(p->fs, f), &p->space))
 			return error_set(w->err, -ENOSPC,
 					 "there is more to stage than can be "
 					 "counted");
@@ -429,7 +416,6 @@ static int by_inode(const void *a, const void *b)
 static int sort_names(struct walk *w)
 {
 	struct copy_plan *p = w->p;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (p->names.n)
 		qsort(p->names.at, p->names.n, sizeof *p->names.at, by_inode);
@@ -443,7 +429,7 @@ static int sort_names(struct walk *w)
 		if (!vec_push(&p->files, *f))
 			return no_memory(w->err);
 		p->bytes += f->size;
-		p->space += div_up(f->size, page) * page; /* at most */
+		p->space += copy_space(p->fs, f);
 	}
 	return 0;
 }

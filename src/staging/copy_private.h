@@ -16,6 +16,10 @@
 /* Say that reading `ino` failed with `code`, which becomes the error's. */
 int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err);
 
+/* Bytes of whole pages that a copy of `f` takes: pages that lie in holes are not written.
+ * Blocks. */
+uint64_t copy_space(struct fs *fs, const struct copy_file *f);
+
 /* ---- order (copy_order.c) ------------------------------------------------ */
 
 /* Sort the files by where their bytes are, find those that share chunks. */

@@ -83,6 +83,21 @@ static int write_sparse(int fd, const struct iovec *iov, unsigned n,
 	return r;
 }
 
+/* Pass over a hole at *off, which is one in the copy already. */
+static void pass_hole(struct copy_run *r, const struct copy_file *f,
+		      uint64_t *off, uint64_t *len)
+{
+	uint64_t data = *off, n;
+	int code = fs_seek(r->job->plan->fs, f->ino, *off, SEEK_DATA, &data);
+
+	if (code == -ENXIO)
+		data = *off + *len;
+	n = min_u64(data - *off, *len);
+	*off += n;
+	*len -= n;
+	atomic_fetch_add_explicit(&r->done, n, memory_order_relaxed);
+}
+
 /* Bytes [off, off + len) of a file of the source into `fd`. */
 static int copy_range(struct copy_run *r, const struct copy_file *f, int fd,
 		      const char *name, uint64_t off, uint64_t len,
@@ -92,8 +107,13 @@ static int copy_range(struct copy_run *r, const struct copy_file *f, int fd,
 	int code = 0;
 
 	while (len && code == 0 && !copy_ends(r)) {
-		size_t n = min_u64(len, COPY_WINDOW);
+		size_t n;
 
+		if (f->flags & COPY_HOLES)
+			pass_hole(r, f, &off, &len);
+		if (!len)
+			break;
+		n = min_u64(len, COPY_WINDOW);
 		code = fs_read(fs, f->ino, off, n, reply);
 		if (code < 0)
 			return copy_fail(fs, f->ino, code, err);

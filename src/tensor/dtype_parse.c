@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <float.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/number.h"
 
 /* Bytes of one element, at most: what the rest of the program counts in 32 bits, and
@@ -23,61 +25,38 @@ static const struct {
 	char kind;
 	uint8_t size;
 } names[] = {
-	{"bool", 'b', 1},
-	{"bool_", 'b', 1},
-	{"?", 'b', 1},
-	{"int8", 'i', 1},
-	{"byte", 'i', 1},
-	{"b", 'i', 1},
-	{"uint8", 'u', 1},
-	{"ubyte", 'u', 1},
-	{"B", 'u', 1},
-	{"int16", 'i', 2},
-	{"short", 'i', 2},
-	{"h", 'i', 2},
-	{"uint16", 'u', 2},
-	{"ushort", 'u', 2},
-	{"H", 'u', 2},
-	{"int32", 'i', 4},
-	{"intc", 'i', 4},
-	{"i", 'i', 4},
-	{"uint32", 'u', 4},
-	{"uintc", 'u', 4},
-	{"I", 'u', 4},
-	{"int64", 'i', 8},
-	{"int", 'i', 8},
-	{"int_", 'i', 8},
-	{"longlong", 'i', 8},
-	{"l", 'i', 8},
-	{"q", 'i', 8},
-	{"uint64", 'u', 8},
-	{"uint", 'u', 8},
-	{"ulonglong", 'u', 8},
-	{"L", 'u', 8},
-	{"Q", 'u', 8},
-	{"float16", 'f', 2},
-	{"half", 'f', 2},
-	{"e", 'f', 2},
-	{"float32", 'f', 4},
-	{"single", 'f', 4},
-	{"f", 'f', 4},
-	{"float64", 'f', 8},
-	{"double", 'f', 8},
-	{"float", 'f', 8},
-	{"d", 'f', 8},
-	{"longdouble", 'f', 16},
-	{"float128", 'f', 16},
-	{"g", 'f', 16},
-	{"complex64", 'c', 8},
-	{"csingle", 'c', 8},
-	{"F", 'c', 8},
-	{"complex128", 'c', 16},
-	{"cdouble", 'c', 16},
-	{"complex", 'c', 16},
-	{"D", 'c', 16},
-	{"clongdouble", 'c', 32},
-	{"complex256", 'c', 32},
-	{"G", 'c', 32},
+	{"bool", 'b', 1},        {"bool_", 'b', 1},
+	{"?", 'b', 1},           {"int8", 'i', 1},
+	{"byte", 'i', 1},        {"b", 'i', 1},
+	{"uint8", 'u', 1},       {"ubyte", 'u', 1},
+	{"B", 'u', 1},           {"int16", 'i', 2},
+	{"short", 'i', 2},       {"h", 'i', 2},
+	{"uint16", 'u', 2},      {"ushort", 'u', 2},
+	{"H", 'u', 2},           {"int32", 'i', 4},
+	{"intc", 'i', 4},        {"i", 'i', 4},
+	{"uint32", 'u', 4},      {"uintc", 'u', 4},
+	{"I", 'u', 4},           {"int64", 'i', 8},
+	{"int", 'i', 8},         {"int_", 'i', 8},
+	{"longlong", 'i', 8},    {"l", 'i', 8},
+	{"q", 'i', 8},           {"intp", 'i', 8},
+	{"long", 'i', 8},        {"p", 'i', 8},
+	{"uint64", 'u', 8},      {"uint", 'u', 8},
+	{"ulonglong", 'u', 8},   {"uintp", 'u', 8},
+	{"ulong", 'u', 8},       {"P", 'u', 8},
+	{"L", 'u', 8},           {"Q", 'u', 8},
+	{"float16", 'f', 2},     {"half", 'f', 2},
+	{"e", 'f', 2},           {"float32", 'f', 4},
+	{"single", 'f', 4},      {"f", 'f', 4},
+	{"float64", 'f', 8},     {"double", 'f', 8},
+	{"float", 'f', 8},       {"float_", 'f', 8},
+	{"d", 'f', 8},           {"longdouble", 'f', 16},
+	{"float128", 'f', 16},   {"g", 'f', 16},
+	{"complex64", 'c', 8},   {"csingle", 'c', 8},
+	{"F", 'c', 8},           {"complex128", 'c', 16},
+	{"cdouble", 'c', 16},    {"complex", 'c', 16},
+	{"complex_", 'c', 16},   {"cfloat", 'c', 16},
+	{"D", 'c', 16},          {"clongdouble", 'c', 32},
+	{"complex256", 'c', 32}, {"G", 'c', 32},
 };
 
 static const struct {
@@ -96,14 +75,14 @@ static int refuse_kind(const char *text, char letter, struct error *err)
 	switch (letter) {
 	case 'U':
 		return error_set(err, -ENOTSUP,
-				 "%s: HDF5 has no type for NumPy's text; save "
-				 "it as bytes (S)",
+				 "%s: NumPy's text is not supported; save it "
+				 "as bytes (S)",
 				 text);
 	case 'M':
 	case 'm':
 		return error_set(err, -ENOTSUP,
-				 "%s: HDF5 has no type for NumPy's dates and "
-				 "times; save them as int64",
+				 "%s: NumPy's dates and times have no type "
+				 "here; save them as int64",
 				 text);
 	case 'O':
 		return error_set(err, -ENOTSUP,
@@ -191,4 +170,97 @@ int dtype_parse(const char *text, struct dtype *out, struct error *err)
 				 "bfloat16: NumPy and HDF5 have no such type; "
 				 "its bits are uint16");
 	return parse_sized(text, at, big, out, err);
+}
+
+/* ---- of files that are shown --------------------------------------------- */
+
+/* What follows "M8", "datetime64": nothing, or a unit in brackets. */
+static bool is_unit(const char *at)
+{
+	static const char *const units[] = {"Y",  "M",  "W",  "D",      "h",
+					    "m",  "s",  "ms", "us",     "ns",
+					    "ps", "fs", "as", "generic"};
+	size_t n;
+
+	if (!*at)
+		return true;
+	if (*at++ != '[')
+		return false;
+	at += strspn(at, "0123456789");
+	n = strcspn(at, "/]");
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		if (strlen(units[i]) != n || strncmp(at, units[i], n) != 0)
+			continue;
+		at += n;
+		if (*at == '/')
+			at += 1 + strspn(at + 1, "0123456789");
+		return !strcmp(at, "]");
+	}
+	return false;
+}
+
+/* Dates and times are counts of a unit.  False: it is none. */
+static bool parse_date(const char *text, struct intern *in, struct dtype *out)
+{
+	static const struct {
+		const char *spelled, *name;
+	} kinds_of_dates[] = {{"M8", "datetime64"},
+			      {"m8", "timedelta64"},
+			      {"datetime64", "datetime64"},
+			      {"timedelta64", "timedelta64"}};
+	const char *at = text + (*text && strchr("<>=|", *text));
+	char says[96];
+
+	for (size_t i = 0; i < 4; i++) {
+		size_t n = strlen(kinds_of_dates[i].spelled);
+
+		if (strncmp(at, kinds_of_dates[i].spelled, n) != 0 ||
+		    strlen(at) > 48 || !is_unit(at + n))
+			continue;
+		memset(out, 0, sizeof *out);
+		out->kind = DTYPE_INT;
+		out->size = 8;
+		out->big_endian = *text == '>';
+		snprintf(says, sizeof says, "%s%s, shown as int64",
+			 kinds_of_dates[i].name, at + n);
+		out->text = intern_text(in, says);
+		return true;
+	}
+	return false;
+}
+
+/* "S", "|V0": elements without bytes. */
+static bool is_nothing(const char *at)
+{
+	return *at && strchr("SaVU", *at) && at[1 + strspn(at + 1, "0")] == 0;
+}
+
+int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,
+		       struct error *err)
+{
+	const char *at = text + (*text && strchr("<>=|", *text));
+
+	if (parse_date(text, in, out))
+		return out->text ? 0 : error_set(err, -ENOMEM, "out of memory");
+	if (is_nothing(at))
+		return error_set(err, -ENOTSUP,
+				 "its elements ('%.40s') have no bytes, so "
+				 "there is nothing to show",
+				 text);
+	if (*at == 'U' || !strcmp(at, "str"))
+		return error_set(err, -ENOTSUP,
+				 "its elements are text (%.20s), which is not "
+				 "supported: save them as bytes (S)",
+				 text);
+	if (*at == 'O' || !strcmp(at, "object"))
+		return error_set(err, -ENOTSUP,
+				 "its elements are Python objects, or of "
+				 "variable length, which is not supported");
+	if (*at == '(' || *at == '[' || *at == '{' || strchr(at, ','))
+		return error_set(err, -ENOTSUP,
+				 "its type '%.40s' is a structure as one text, "
+				 "which is not supported: load it with NumPy, "
+				 "and save it again",
+				 text);
+	return dtype_parse(text, out, err);
 }

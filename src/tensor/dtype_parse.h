@@ -15,5 +15,12 @@
  * with the text and says what to do.
  */
 int dtype_parse(const char *text, struct dtype *out, struct error *err);
+/*
+ * The same for the elements of a file that is shown: NumPy's dates and times, "<M8[ns]", are
+ * their int64, which out->text says (kept by `in`).  -ENOTSUP says what the elements are.
+ */
+struct intern;
+int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,
+		       struct error *err);
 
 #endif

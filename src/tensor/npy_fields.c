@@ -47,14 +47,20 @@ static int take_type(struct npy_text *t, struct intern *in, unsigned depth,
 	memset(out, 0, sizeof *out);
 	if (npy_next(t, '['))
 		return take_list(t, in, depth + 1, out, err);
+	if (npy_next(t, '('))
+		return error_set(err, -ENOTSUP,
+				 "a field's type is a pair of type and shape, "
+				 "which is not supported: load it with NumPy, "
+				 "and save it again");
 	if (!npy_take_string(t, text, sizeof text))
 		return error_set(err, -EBADMSG, "a field's type is no text");
-	r = dtype_parse(text, &plain, err);
+	r = dtype_parse_stored(text, in, &plain, err);
 	if (r < 0)
 		return r;
 	out->kind = plain.kind;
 	out->size = plain.size;
 	out->big_endian = plain.big_endian;
+	out->text = plain.text;
 	return 0;
 }
 
@@ -94,9 +100,15 @@ static int take_dims(struct npy_text *t, struct intern *in,
 		     struct dtype_field *f, struct error *err)
 {
 	uint64_t dims[RANK_MAX] = {0};
-	unsigned rank;
-	int r = npy_take_shape(t, &rank, dims, err);
+	unsigned rank = 1;
+	int r = 0;
 
+	if (npy_next(t, '('))
+		r = npy_take_shape(t, &rank, dims, err);
+	else if (!npy_take_number(t, &dims[0]))
+		r = no_list(err);
+	else
+		rank = dims[0] != 1; /* ('a', '<i4', 1) is ('a', '<i4') */
 	if (r < 0 || !rank)
 		return r;
 	for (unsigned i = 0; i < rank; i++)

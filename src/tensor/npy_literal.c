@@ -8,10 +8,22 @@
 #include "base/number.h"
 #include "tensor/grid.h"
 
+/* Blanks, comments, ends of lines behind a backslash. */
 static void skip_blanks(struct npy_text *t)
 {
-	while (t->at < t->end && strchr(" \t\r\n\f", *t->at) && *t->at)
-		t->at++;
+	while (t->at < t->end && *t->at) {
+		if (strchr(" \t\r\n\f", *t->at)) {
+			t->at++;
+		} else if (*t->at == '#') {
+			while (t->at < t->end && *t->at != '\n')
+				t->at++;
+		} else if (*t->at == '\\' && t->end - t->at > 1 &&
+			   t->at[1] == '\n') {
+			t->at += 2;
+		} else {
+			return;
+		}
+	}
 }
 
 bool npy_next(struct npy_text *t, char c)
@@ -45,22 +57,66 @@ bool npy_take_word(struct npy_text *t, const char *word)
 	return true;
 }
 
+static int digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+}
+
+/* The base that a number's prefix says, which is passed: 0x, 0o, 0b. */
+static int take_base(struct npy_text *t)
+{
+	static const char letters[] = "xob";
+	static const int bases[] = {16, 8, 2};
+	const char *at;
+
+	if (t->end - t->at < 3 || *t->at != '0')
+		return 10;
+	at = strchr(letters, t->at[1] | 0x20);
+	if (!at || !*at)
+		return 10;
+	t->at += 2;
+	return bases[at - letters];
+}
+
+/* Digits of a base, with underscores between them. */
+static bool take_digits(struct npy_text *t, int base, uint64_t *out)
+{
+	const char *from = t->at;
+	uint64_t v = 0;
+	int d;
+
+	for (; t->at < t->end; t->at++) {
+		if (*t->at == '_' && t->end - t->at > 1 && t->at > from &&
+		    t->at[-1] != '_' && digit_of(t->at[1]) < base)
+			continue;
+		d = digit_of(*t->at);
+		if (d >= base)
+			break;
+		/* 010 was 8 for Python 2, and is an error since. */
+		if (base == 10 && v == 0 && t->at > from && d)
+			return false;
+		if (mul_overflows(v, (uint64_t)base, &v) ||
+		    add_overflows(v, (uint64_t)d, &v))
+			return false;
+	}
+	*out = v;
+	return t->at > from;
+}
+
 bool npy_take_number(struct npy_text *t, uint64_t *out)
 {
-	uint64_t v = 0;
-	const char *from;
+	int base;
 
+	npy_take(t, '+');
 	skip_blanks(t);
-	for (from = t->at; t->at < t->end && *t->at >= '0' && *t->at <= '9';
-	     t->at++)
-		if (mul_overflows(v, 10, &v) ||
-		    add_overflows(v, (uint64_t)(*t->at - '0'), &v))
-			return false;
-	if (t->at == from)
+	base = take_base(t);
+	if (!take_digits(t, base, out))
 		return false;
 	if (t->at < t->end && *t->at == 'L')
 		t->at++;
-	*out = v;
 	return true;
 }
 
@@ -79,6 +135,12 @@ int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 			return error_set(err, -ENOTSUP,
 					 "an array of more than %d axes",
 					 RANK_MAX);
+		if (npy_next(t, '-'))
+			return error_set(
+				err, -ENOTSUP,
+				"its shape has a negative size, which NumPy "
+				"takes for all that follows: load it with "
+				"NumPy, and save it again");
 		if (!npy_take_number(t, &shape[n++]))
 			return error_set(err, -EBADMSG,
 					 "a shape has what is no size");
@@ -146,10 +208,21 @@ static bool take_hex(struct npy_text *t, unsigned digits, uint32_t *out)
 	return true;
 }
 
-/* Behind the backslash: what repr() writes. */
+/* Up to three digits. */
+static bool take_octal(struct npy_text *t, uint32_t *out)
+{
+	*out = 0;
+	for (unsigned i = 0;
+	     i < 3 && t->at < t->end && *t->at >= '0' && *t->at <= '7'; i++)
+		*out = *out << 3 | (uint32_t)(*t->at++ - '0');
+	return true;
+}
+
+/* Behind the backslash. */
 static bool take_escape(struct npy_text *t, struct out *o)
 {
-	static const char plain[] = "\\'\"tnr", meant[] = "\\'\"\t\n\r";
+	static const char plain[] = "\\'\"tnrabfv",
+			  meant[] = "\\'\"\t\n\r\a\b\f\v";
 	const char *at;
 	uint32_t c;
 
@@ -160,36 +233,78 @@ static bool take_escape(struct npy_text *t, struct out *o)
 		t->at++;
 		return put(o, (unsigned char)meant[at - plain]);
 	}
+	if (*t->at >= '0' && *t->at <= '7')
+		return take_octal(t, &c) && put_char(o, c);
 	switch (*t->at++) {
+	case '\n':
+		return true;
 	case 'x':
 		return take_hex(t, 2, &c) && put_char(o, c);
 	case 'u':
 		return take_hex(t, 4, &c) && put_char(o, c);
 	case 'U':
 		return take_hex(t, 8, &c) && put_char(o, c);
-	default:
+	case 'N': /* by a character's name */
 		return false;
+	default: /* none: the backslash stays */
+		t->at--;
+		return put(o, '\\');
 	}
+}
+
+static bool ends_here(const struct npy_text *t, char quote, size_t n)
+{
+	if ((size_t)(t->end - t->at) < n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (t->at[i] != quote)
+			return false;
+	return true;
+}
+
+/* One literal, between single quotes or three of them. */
+static bool take_quoted(struct npy_text *t, struct out *o)
+{
+	char quote = *t->at;
+	size_t n = ends_here(t, quote, 3) ? 3 : 1;
+
+	for (t->at += n; !ends_here(t, quote, n);) {
+		unsigned char c;
+		bool ok;
+
+		if (t->at == t->end)
+			return false;
+		c = (unsigned char)*t->at++;
+		ok = c == '\\' ? take_escape(t, o)
+		     : t->utf8 ? put(o, c)
+			       : put_char(o, c);
+		if (!ok)
+			return false;
+	}
+	t->at += n;
+	return true;
+}
+
+/* Is there a literal, perhaps behind a u (which means nothing)? */
+static bool next_is_string(struct npy_text *t)
+{
+	skip_blanks(t);
+	if (t->end - t->at > 1 && (*t->at | 0x20) == 'u' &&
+	    (t->at[1] == '\'' || t->at[1] == '"'))
+		t->at++;
+	return t->at < t->end && (*t->at == '\'' || *t->at == '"');
 }
 
 bool npy_take_string(struct npy_text *t, char *out, size_t room)
 {
 	struct out o = {.at = out, .room = room - 1};
-	char quote;
 
-	skip_blanks(t);
-	if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
+	if (!next_is_string(t))
 		return false;
-	quote = *t->at++;
-	while (t->at < t->end && *t->at != quote) {
-		unsigned char c = (unsigned char)*t->at++;
-		bool ok = c == '\\' ? take_escape(t, &o)
-			  : t->utf8 ? put(&o, c)
-				    : put_char(&o, c);
-
-		if (!ok)
+	do /* literals side by side are one string */
+		if (!take_quoted(t, &o))
 			return false;
-	}
+	while (next_is_string(t));
 	out[o.n] = '\0';
-	return t->at++ < t->end;
+	return true;
 }

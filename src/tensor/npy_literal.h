@@ -21,10 +21,10 @@ struct npy_text {
 bool npy_take(struct npy_text *t, char c);
 /* The same, which stays. */
 bool npy_next(struct npy_text *t, char c);
-/* Is nothing left but blanks? */
+/* Is nothing left but blanks?  Comments count as such. */
 bool npy_ends(struct npy_text *t);
 bool npy_take_word(struct npy_text *t, const char *word);
-/* Digits, with the L of Python 2 or without. */
+/* A whole number as Python writes it: 12, 0xc, 1_000; with the L of Python 2 or without. */
 bool npy_take_number(struct npy_text *t, uint64_t *out);
 /*
  * A string, escapes undone, as UTF-8; \udc80 to \udcff are the bytes that
@@ -38,7 +38,7 @@ int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 /*
  * The list of a structure's fields, as dtype.descr of NumPy 1.24 has it: padding is
  * a nameless void, a name may be a tuple of title and name.  `in` keeps the fields.
- * -EBADMSG: no such list; -ENOTSUP: fields of a type that dtype_parse refuses,
+ * -EBADMSG: no such list; -ENOTSUP: fields of a type that dtype_parse_stored refuses,
  * without bytes, or too many or too deep.
  */
 int npy_take_fields(struct npy_text *t, struct intern *in, struct dtype *out,

@@ -12,8 +12,8 @@
 
 /*
  * The header is a literal of Python: {'descr': '<f4', 'fortran_order': False, 'shape':
- * (3, 4), }.  It is read as that language has it (blanks anywhere, both quotes, a comma
- * at the end or not).
+ * (3, 4), }.  It is read as that language has it (blanks and comments anywhere, all quotes,
+ * a comma at the end or not; of equal keys the last one counts).
  */
 static int damaged(struct error *err, const char *what)
 {
@@ -37,9 +37,16 @@ static int read_descr(struct npy_text *t, struct intern *in, struct npy_file *f,
 			  : error_set(err, -ENOTSUP,
 				      "its elements are structures; save each "
 				      "field as an array of its own");
+	if (npy_next(t, '('))
+		return error_set(
+			err, -ENOTSUP,
+			"its elements are arrays of a type (a subarray "
+			"without a field), which NumPy itself does "
+			"not save");
 	if (!npy_take_string(t, text, sizeof text))
 		return damaged(err, "its type is no text");
-	return dtype_parse(text, &f->dtype, err);
+	return in ? dtype_parse_stored(text, in, &f->dtype, err)
+		  : dtype_parse(text, &f->dtype, err);
 }
 
 static int read_order(struct npy_text *t, struct intern *in, struct npy_file *f,
@@ -89,7 +96,7 @@ static int read_dictionary(struct npy_text *t, struct intern *in,
 			return damaged(err, "it is no dictionary");
 		for (i = 0; i < 3 && strcmp(name, keys[i].name) != 0; i++)
 			;
-		if (i == 3 || (seen & 1u << i) || !npy_take(t, ':'))
+		if (i == 3 || !npy_take(t, ':'))
 			return damaged(err, "it is no dictionary of descr, "
 					    "fortran_order and shape");
 		seen |= 1u << i;

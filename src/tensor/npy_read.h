@@ -17,9 +17,8 @@
 #define NPY_HEADER_MOST (UINT32_C(1) << 20)
 
 struct npy_file {
-	struct dtype
-		dtype; /* of any kind that dtype_parse knows, or a structure */
-	bool fortran;  /* elements lie with the first axis innermost */
+	struct dtype dtype; /* that dtype_parse_stored knows, or a structure */
+	bool fortran;       /* elements lie with the first axis innermost */
 	unsigned rank;
 	uint64_t shape[RANK_MAX];
 	uint64_t elements;
@@ -30,8 +29,8 @@ struct npy_file {
  * `n` bytes from the beginning of a file, all of it or at least NPY_HEADER_MOST.
  * Versions 1, 2 and 3 (numpy/lib/format.py 1.24), the dictionary with its keys in any
  * order, numbers with the "L" of Python 2.  `in` keeps the fields of structures; NULL:
- * these are refused.  -EBADMSG: it is no .npy file, or damaged; -ENOTSUP: a type that
- * dtype_parse refuses, also as a field.  The sentence names no file.
+ * these are refused, and so are dates.  -EBADMSG: it is no .npy file, or damaged; -ENOTSUP: a
+ * type that is not supported, also as a field.  The sentence names no file.
  */
 int npy_read(const void *data, size_t n, struct intern *in,
 	     struct npy_file *out, struct error *err);

@@ -113,6 +113,9 @@ struct tensor_ops {
 	 * without reading them.  1: known, 0: it has to be read after all. */
 	int (*length)(struct tensor *t, uint32_t p, const struct box *b,
 		      uint64_t *bytes, struct error *err);
+	/* Optional: do checksums that the source compares cover the bytes that `fetch`
+	 * and `values` make part p of?  Blocks.  NULL: those of its filters, if any. */
+	bool (*has_checksum)(struct tensor *t, uint32_t p);
 	/* Attributes as a JSON object (malloc'ed text). */
 	char *(*attributes)(struct tensor *t, struct error *err);
 	/* What info.json has beyond what we know ourselves, a JSON object

@@ -16,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+import zlib
 
 import h5py
 import numpy as np
@@ -60,6 +61,12 @@ WHAT = {
     "a.txt": ("words, ä\n".encode(), "is a text: neither an HDF5 file"),
     "a.npy": (bytes(99), "not what its name says: neither an HDF5 file"),
     "a.H5": (b"\x89HDG\r\n\x1a\n" + bytes(99), "not what its name says"),
+    "a.tar.lzma": (lzma.compress(b"words" * 99, lzma.FORMAT_ALONE), "make it xz"),
+    "b.tlz": (lzma.compress(b"words" * 99, lzma.FORMAT_ALONE, filters=[
+        {"id": lzma.FILTER_LZMA1, "lc": 0, "dict_size": 1 << 16}]), "an LZMA file"),
+    "a.tar.lzo": (b"\x89LZO\0\r\n\x1a\n" + bytes(99), "lzop -dc"),
+    "a.tar.zz": (zlib.compress(bytes(range(256)) * 4), "pigz -dc"),
+    "x.txt": (b"x\x5e2 + 1", "is a text: neither an HDF5 file"),
     "b.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(99), "tensorfs pack"),
 }
 

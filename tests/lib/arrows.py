@@ -107,9 +107,22 @@ def plain(rows, *buffers, nodes=None, **how):
     return batch(rows, nodes or [(rows, 0)], at, **how), body
 
 
+# Version of the metadata, as Schema.fbs numbers them: 4 is V5; and whether a message begins
+# as since Arrow 0.15.
+framing = {"version": 4, "continued": True}
+
+
+def end_of(stream):
+    return stream + (struct.pack("<II", 0xffffffff, 0) if framing["continued"]
+                     else struct.pack("<I", 0))
+
+
 def message(kind, header, body=b"", length=None):
-    meta = flat(Table({0: ("h", 4), 1: ("B", kind), 2: header,
+    meta = flat(Table({0: ("h", framing["version"]), 1: ("B", kind), 2: header,
                        3: ("q", len(body) if length is None else length)}))
+    if not framing["continued"]:
+        meta += bytes(-(len(meta) + 4) % 8)
+        return struct.pack("<I", len(meta)) + meta + body
     meta += bytes(-len(meta) % 8)
     return struct.pack("<II", 0xffffffff, len(meta)) + meta + body
 
@@ -120,9 +133,8 @@ def kind_of(batch):
 
 def stream(schema, *batches):
     """Batches: (table, body), or as `values` makes them."""
-    return message(1, schema) + \
-        b"".join(message(kind_of(b), b[0], b[1]) for b in batches) + \
-        struct.pack("<II", 0xffffffff, 0)
+    return end_of(message(1, schema) +
+                  b"".join(message(kind_of(b), b[0], b[1]) for b in batches))
 
 
 def file(schema, *batches, repeat=1):
@@ -131,6 +143,6 @@ def file(schema, *batches, repeat=1):
         m = message(kind_of(b), b[0], b[1])
         blocks[kind_of(b)] += [(len(out), len(m) - len(b[1]), 0, len(b[1]))] * repeat
         out += m
-    footer = flat(Table({0: ("h", 4), 1: schema, 2: ("qiiq", blocks[2]),
+    footer = flat(Table({0: ("h", framing["version"]), 1: schema, 2: ("qiiq", blocks[2]),
                          3: ("qiiq", blocks[3])}))
     return out + footer + struct.pack("<I", len(footer)) + b"ARROW1"

@@ -131,7 +131,8 @@ class Column:
     """`pages`: bytes, or those of each row group."""
 
     def __init__(self, name, kind, pages, optional=False, encoding=PLAIN, codec=0,
-                 nulls=None, values=None, **element):
+                 nulls=None, values=None, short=0, **element):
+        self.short = short  # bytes that the footer does not count
         self.name, self.kind, self.codec, self.nulls = name, kind, codec, nulls
         self.pages = [pages] if isinstance(pages, bytes) else pages
         self.encoding, self.values = encoding, values
@@ -148,7 +149,8 @@ def write(path, columns, *rows, total=None):
             about = {1: i32(c.kind), 2: list_of([i32(c.encoding)]),
                      3: list_of([text(c.name)]), 4: i32(c.codec),
                      5: i64(c.values[g] if c.values else n),
-                     6: i64(len(c.pages[g])), 7: i64(len(c.pages[g])),
+                     6: i64(len(c.pages[g]) - c.short),
+                     7: i64(len(c.pages[g]) - c.short),
                      9: i64(len(out))}
             if c.nulls is not None:
                 about[12] = struct_of({3: i64(c.nulls)})

@@ -499,7 +499,64 @@ def _million(t, n):
           "%d MiB of its own, %d with a few members" % (used // MIB, little // MIB))
 
 
+def beside_others():
+    """What a shell's pattern finds the second time: the index is no source, and in no pack."""
+    top = scratch("glob")
+    with open(os.path.join(top, "words"), "wb") as f:
+        f.write(b"words" * 999)
+    here = scratch("here")
+    sh("tar", "-cf", os.path.join(here, "images.tar"), "-C", top, "words")
+    mnt = scratch("mnt")
+    for index in (False, True):
+        equal(os.path.exists(os.path.join(here, "images.tar" + SUFFIX)), index, "an index")
+        p = run("sh", "-c", 'cd "$2" && exec "$1" mount images.tar* "$3"', "sh",
+                lib.TENSORFS, here, mnt)
+        try:
+            exits(p, 0, "mount images.tar*")
+            equal(os.listdir(mnt), ["words"], "what is mounted")
+            equal("images.tar%s' is left out" % SUFFIX in p.stderr, index, p.stderr)
+        finally:
+            exits(tensorfs("umount", mnt), 0, "umount")
+    # Alone it is no source, and that is said.
+    p = exits(tensorfs("ls", os.path.join(here, "images.tar" + SUFFIX)), (2, 3), "alone")
+    check("index" in p.stderr, p.stderr)
+    for kind in ("tar", "sqfs"):
+        out = os.path.join(scratch("out"), "p." + kind)
+        p = exits(tensorfs("pack", here, out), 0, "pack")
+        check("1 index file" in p.stderr, p.stderr)
+        equal(exits(tensorfs("ls", out), 0, "ls").stdout.split(), ["images.tar"], kind)
+    # As a directory it has none either.
+    equal(exits(tensorfs("ls", here), 0, "ls").stdout.split(), ["images.tar"], "directory")
+
+
+def same_words():
+    """What is said of damage is said again from an index, with the path as it was given."""
+    here = scratch("words")
+    t = os.path.join(here, "dmg.tgz")
+    with open(os.path.join(here, "f"), "wb") as f:
+        f.write(random.Random(4).randbytes(3 * MIB))
+    sh("tar", "-czf", t, "-C", here, "f")
+    with open(t, "r+b") as f:
+        f.seek(-8, 2)
+        f.write(b"\x55")
+    name, above = os.path.basename(here), os.path.dirname(here)
+    for cwd, path in ((above, name + "/dmg.tgz"), (here, "../%s/dmg.tgz" % name),
+                      (here, "dmg.tgz"), (above, "./%s/dmg.tgz" % name), (above, t)):
+        index = os.path.join(scratch("i"), "x" + SUFFIX)
+        said = []
+        for _ in range(2):
+            p = run("sh", "-c", 'cd "$2" && exec "$1" ls --index="$3" "$4"', "sh",
+                    lib.TENSORFS, cwd, index, path)
+            exits(p, 0, "ls")
+            said.append(p.stderr)
+            check(os.path.exists(index), "no index")
+        check(("warning: %s: the checksum" % path) in said[0], said[0])
+        equal(said[1], said[0], "from the index")
+
+
 def many():
+    one("many:beside", beside_others)
+    one("many:words", same_words)
     one("many:together", together)
     one("many:killed", killed)
     one("many:million", million, False)

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import warnings
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
@@ -219,10 +220,10 @@ def structures_that_are_none():
             ("large", b"(3,)", b"(999999999,)", "too large"),
             ("larger", b"(3,)", b"(9223372036854775807, 9223372036854775807)",
              "too large"),
-            ("number", b"(3,)", b"3", "shape"),
+            ("number", b"(3,)", b"3", ""),
             ("no name", b"'bb'", b"''", "without a name"),
             ("title", b"'bb'", b"('aaaaaa', 'bb')", "two fields"),
-            ("escape", b"'bb'", b"'\\q'", "name"),
+            ("escape", b"'bb'", b"'\\N{DIGIT ONE}'", "name"),
             ("nul", b"'bb'", b"'\\x00'", "name"),
             ("open", b")]", b") ", "list"),
             ("deep", b"'<i4'", b"[('a'," * 40 + b"'<i4'" + b")]" * 40, "complicated"),
@@ -239,6 +240,110 @@ def structures_that_are_none():
             check(says in p.stderr and "bad.npy" in p.stderr, what + ": " + p.stderr)
         else:
             exits(p, 0, what)
+
+
+def with_header(name, head, data=b"", version=1):
+    if isinstance(head, str):
+        head = head.encode("utf-8" if version == 3 else "latin-1")
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    path = os.path.join(work, name)
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY" + bytes([version, 0]) +
+                len(head).to_bytes(2 if version == 1 else 4, "little") + head + data)
+    return path
+
+
+def loaded(path):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.load(path)
+    except (ValueError, TypeError, OSError, KeyError, SyntaxError):
+        return None
+
+
+ODD = {  # header: whether it is shown; None: NumPy refuses it, too
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (0x3, 2)}": True,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (0b11, 0o2)}": True,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (+3, 2)}": True,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (1_2,)}": True,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (3L, 2L)}": True,
+    "{'descr': '<i4', # bytes\n 'fortran_order': False, 'shape': (6,)} # all": True,
+    "{'descr': '<' 'i4', \"\"\"fortran_order\"\"\": False, 'shape': (6,)}": True,
+    "{u'descr': u'<i4', u'fortran_order': False, u'shape': (6,)}": True,
+    "{'d\\x65scr': '\\74i4', 'fortran_order': False, 'shape': (6,)}": True,
+    "{'descr': '<i4', 'shape': (9,), 'fortran_order': False, 'shape': (6,)}": True,
+    "{'descr': '<i4', 'fortran_order': False, \\\n 'shape': (6,)}": True,
+    "{'descr': 'intp', 'fortran_order': False, 'shape': (3,)}": True,
+    "{'descr': [('a', '<i4', 2), ('b', '<i4', 1)], 'fortran_order': False, "
+    "'shape': (2,)}": True,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}": False,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (-1, 2)}": False,
+    "{'descr': '|S0', 'fortran_order': False, 'shape': (4,)}": False,
+    "{'descr': '|V0', 'fortran_order': False, 'shape': (4,)}": False,
+    "{'descr': '<U1', 'fortran_order': False, 'shape': (6,)}": False,
+    "{'descr': 'i4,i4', 'fortran_order': False, 'shape': (3,)}": False,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (010,)}": None,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (True, 6)}": None,
+    "{'descr': '<i4', 'fortran_order': 0, 'shape': (6,)}": None,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': 6}": None,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (6,), 'x': 1}": None,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (6__0,)}": None,
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (6,)} + 1": None,
+}
+
+
+@case
+def odd_headers():
+    """What NumPy takes is shown, or refused with the reason; nothing else is shown."""
+    data = np.arange(12, dtype="<i4").tobytes()
+    for i, (head, shown) in enumerate(ODD.items()):
+        path = with_header("odd%d.npy" % i, head, data)
+        want = loaded(path)
+        equal(want is None, shown is None, "NumPy and " + head)
+        if shown:
+            same(cat(path + ":data/array.npy"), want, head)
+            continue
+        p = exits(tensorfs("info", path), 3, head)
+        if shown is False:
+            check("damaged" not in p.stderr, head + ": " + p.stderr)
+
+
+@case
+def dates():
+    """Their int64, and what these count."""
+    for dtype in ("<M8[ns]", ">M8[D]", "<m8[25s]", "<M8", "<m8[as]"):
+        a = np.arange(-3, 9, dtype="i8").view("<M8[s]" if "M" in dtype else "<m8[s]")
+        a = a.view("i8").astype(dtype[0] + "i8").view(dtype).reshape(3, 4)
+        name = np.dtype(dtype).name
+        for turned in (a, np.asfortranarray(a)):
+            path = save("date.npy", turned)
+            same(cat(path + ":data/array.npy"), a.view(dtype[0] + "i8"), dtype)
+            info = json.loads(cat(path + ":data/info.json"))
+            check(name in info["stored_type"] and "int64" in info["stored_type"],
+                  info["stored_type"])
+    both = np.zeros(3, [("when", "<M8[ms]"), ("n", "<i4")])
+    both["when"] = np.arange(3).view("M8[ms]")
+    path = save("fields.npy", both)
+    same(cat(path + ":data/fields/when/array.npy"), both["when"].view("i8"), "a field")
+    info = json.loads(cat(path + ":data/fields/when/info.json"))
+    check("datetime64[ms]" in json.dumps(info), str(info))
+    os.makedirs(os.path.join(work, "units"), exist_ok=True)
+    save("units/a-0.npy", np.zeros(3, "M8[s]"))
+    save("units/a-1.npy", np.zeros(3, "M8[ms]"))
+    p = exits(tensorfs("info", "--concat=0", os.path.join(work, "units")), 3, "units")
+    check("a-1.npy" in p.stderr, p.stderr)
+
+
+@case
+def sentences():
+    """Of what cannot be shown it is said what it is, and nothing else is blamed."""
+    for descr, words in (("'<U2'", "text"), ("'|S0'", "no bytes"), ("'|O'", "objects"),
+                         ("[('a', '|S0'), ('b', '<i4')]", "no bytes"),
+                         ("[('a', '<U3'), ('b', '<i4')]", "text")):
+        p = exits(tensorfs("info", with_header("no.npy", "{'descr': %s, 'fortran_order': "
+                                               "False, 'shape': (2,)}" % descr)), 3, descr)
+        check(words in p.stderr and "HDF5 has" not in p.stderr, p.stderr)
 
 
 @case

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Dictionaries, views and lists of Arrow IPC files by hand (arrows.py): replaced, added
 to, in any order, empty, and such as lead astray."""
+import decimal
+import json
 import os
 import struct
 import sys
@@ -234,6 +236,59 @@ def what_is_not_shown():
     check("unions" in out, out)
     with Mount(path("union.arrow", data)) as m:
         equal(np.load(m / "n/array.npy").tolist(), [3, 4], "beside a union")
+
+
+@case
+def decimals_with_nulls():
+    """Their digits, as Python's decimal has them; without nulls the integers."""
+    def kind(bits, scale):
+        return A.field("d", A.DECIMAL, {0: ("i", 9), 1: ("i", scale), 2: ("i", bits)})
+    values = [0, 1, -1, 12345, -12345, 2 ** 31 - 1, -2 ** 31]
+    for bits in (32, 64, 128, 256):
+        more = [2 ** (bits - 1) - 1, -2 ** (bits - 1)]
+        body = b"".join(v.to_bytes(bits // 8, "little", signed=True) for v in values + more)
+        n = len(values + more)
+        for scale in (0, 2, 12, 50, -3):
+            schema = A.schema([kind(bits, scale)])
+            got = lines(A.stream(schema, A.plain(n + 1, (2 ** n - 1).to_bytes(2, "little"),
+                                                 body + bytes(bits // 8),
+                                                 nodes=[(n + 1, 1)])), "d")
+            with decimal.localcontext() as c:
+                c.prec = 200
+                want = [format(decimal.Decimal(v).scaleb(-scale), "f")
+                        for v in values + more]
+            equal([json.loads(x) for x in got], want + [None], (bits, scale))
+    with Mount(path("d.arrows", A.stream(A.schema([kind(128, 2)]), A.plain(
+            1, b"", (150).to_bytes(16, "little"))))) as m:
+        equal(bytes(np.load(m / "d/array.npy")[0]), (150).to_bytes(16, "little"), "plain")
+        check("10^2" in json.loads(read(m / "d/info.json"))["note"], "note")
+
+
+@case
+def before_0_15():
+    """Messages that begin with their length, as Arrow 0.8 to 0.14 wrote them: columns,
+    dictionaries, files and streams; what is older is refused, and called so."""
+    schema = A.schema([A.int32("n"), A.field("t", A.UTF8, {}),
+                       A.field("kind", A.UTF8, {}, dictionary=(7, -8))])
+    batch = A.plain(3, b"", ints([1, 2, 3]), b"", *texts("x", "", "yz"),
+                    b"", ints([0, 1, 0], "i1"), nodes=[(3, 0)] * 3)
+    try:
+        A.framing.update(version=3, continued=False)
+        made = {"old.arrow": A.file(schema, words(7, "a", "b"), batch),
+                "old.arrows": A.stream(schema, words(7, "a", "b"), batch)}
+        made["unended.arrows"] = made["old.arrows"][:-4]
+        A.framing.update(version=1)
+        older = [A.file(schema, batch), A.stream(schema, batch)]
+    finally:
+        A.framing.update(version=4, continued=True)
+    for name, data in made.items():
+        with Mount(path(name, data)) as m:
+            equal(np.load(m / "n/array.npy").tolist(), [1, 2, 3], name)
+            equal(read(m / "t/array.txt"), b"x\n\nyz\n", name)
+            equal(read(m / "kind/array.txt"), b"a\nb\na\n", name)
+    for data in older:
+        p = exits(tensorfs("ls", path("older", data)), 3, "metadata of version 2")
+        check("written by Arrow before 0.15" in p.stderr, p.stderr)
 
 
 work = lib.setup()

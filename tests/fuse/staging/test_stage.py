@@ -563,6 +563,32 @@ def directories():
 
 
 @cleaned
+def holes():
+    """Of a directory and of archives: they take no room, and are not even read (64 GiB)."""
+    top = scratch("holes")
+    with open(os.path.join(top, "large"), "wb") as f:
+        f.truncate(64 << 30)
+        f.seek(40 << 30)
+        f.write(b"data" * 2048)
+    with open(os.path.join(top, "small"), "wb") as f:
+        f.truncate(3 << 20)
+        f.seek(1 << 20)
+        f.write(b"some")
+    os.link(os.path.join(top, "small"), os.path.join(top, "again"))
+    for source in (top, tar_of("holes.tar", top)):
+        got = stage_one("-q", source)
+        for name, size in (("large", 64 << 30), ("small", 3 << 20)):
+            st = os.stat(os.path.join(got, name))
+            equal(st.st_size, size, name)
+            check(st.st_blocks * 512 <= 32 << 10, "%s of %s takes %d bytes" % (
+                name, source, st.st_blocks * 512))
+        with open(os.path.join(got, "large"), "rb") as f:
+            f.seek((40 << 30) - 4)
+            equal(f.read(8200), bytes(4) + b"data" * 2048 + bytes(4), "what is in it")
+        unstage("--all")
+
+
+@cleaned
 def directories_of_nothing():
     """What was empty, or a link to nothing, may become something; what cannot be
     listed is not nothing."""

@@ -397,6 +397,41 @@ def two_at_once():
     equal((data.shape, set(flags)), ((300, 3), {"initialized"}), "contents")
 
 
+# --- standard output ----------------------------------------------------------------
+
+@case
+def without_standard_output():
+    """What is made is there, whether or not its name can be said: 0 where nobody listens
+    (1>&-), 1 where the name was wanted and cannot be written (a full disk).  Commands whose
+    work is to print fail in both."""
+    d = scratch("silent")
+    for i, (to, code) in enumerate((("1>&-", 0), (">/dev/full", 1))):
+        for more in ("", "--json"):
+            name = "%s/s%d%s_{}.h5" % (d, i, more)
+            p = run("sh", "-c", 'exec "$1" create --shape=8,4 --block=4 --dtype=f4 %s "$2" %s'
+                    % (more, to), "sh", TENSORFS, name)
+            exits(p, code, "create " + to)
+            equal(bool(p.stderr), code == 1, p.stderr)
+            with h5py.File(name.format("ALL"), "r") as f:
+                equal(f["data"].shape, (8, 4), "what was made")
+        for command in ("ls", "info"):
+            p = run("sh", "-c", 'exec "$1" "$2" "$3" ' + to, "sh", TENSORFS, command,
+                    name.format("ALL"))
+            exits(p, 1, command + " " + to)
+            check("standard output" in p.stderr, p.stderr)
+    # Nothing that is opened later takes the place of what was closed.
+    a = os.path.join(d, "a")
+    os.mkdir(a)
+    with open(a + "/x", "wb") as f:
+        f.write(b"x" * 9999)
+    for out in ("p.tar", "p.sqfs"):
+        p = run("sh", "-c", 'exec "$1" pack "$2" "$3" <&- >&- 2>&-', "sh", TENSORFS, a,
+                os.path.join(d, out))
+        exits(p, 0, "pack without streams")
+        q = tensorfs("cat", os.path.join(d, out) + ":x", text=False)
+        check(q.stdout == b"x" * 9999, "what is in " + out)
+
+
 if __name__ == "__main__":
     work = lib.setup(fuse=False)
     if lib.ROOT:

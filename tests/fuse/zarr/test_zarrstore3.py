@@ -106,6 +106,8 @@ def encode(a, codecs, fill=0):
             a = np.frombuffer(numcodecs.Shuffle(c["elementsize"]).encode(a), "u1").tobytes()
         elif name == "numcodecs.zlib":
             a = numcodecs.Zlib(c["level"]).encode(a)
+        elif name in ("bitround", "numcodecs.bitround"):
+            a = numcodecs.BitRound(c["keepbits"]).encode(a).view(a.dtype).reshape(a.shape)
         elif name == "numcodecs.delta":
             a = numcodecs.Delta(c["dtype"]).encode(a).reshape(a.shape)
         else:
@@ -337,6 +339,55 @@ def root_is_an_array():
 def shown(p):
     got = json.loads(exits(tensorfs("cat", p + "/info.json"), 0, p).stdout)
     return got.get("not_shown", "")
+
+
+@case
+def bit_rounding():
+    """By both names that it is registered under; decoding it changes nothing."""
+    a = numbers("f4", (8, 6))
+    for name in ("bitround", "numcodecs.bitround"):
+        p = store(name + ".zarr")
+        write(p + "/x", a, (4, 3), [codec(name, keepbits=4), LITTLE, ZSTD])
+        with Mount(p) as m:
+            want = numcodecs.BitRound(4).encode(a).view("f4").reshape(a.shape)
+            equal(np.load(m / "x/array.npy").tobytes(), want.tobytes(), name)
+
+
+@case
+def dates():
+    """numpy.datetime64 and numpy.timedelta64 of zarr-extensions, as their int64."""
+    a = np.arange(-4, 44, dtype="i8").reshape(8, 6)
+    p = store("dates.zarr")
+    for name, unit, factor, called in (
+            ("datetime64", "ns", 1, "datetime64[ns]"), ("timedelta64", "s", 25,
+                                                        "timedelta64[25s]"),
+            ("datetime64", "generic", 1, "datetime64")):
+        write(p + "/d", a, (4, 3), [LITTLE], skip=[(1, 1)], fill=-2 ** 63, fill_json="NaT",
+              data_type=codec("numpy." + name, unit=unit, scale_factor=factor))
+        want = a.copy()
+        want[4:, 3:] = -2 ** 63
+        with Mount(p) as m:
+            equal(np.load(m / "d/array.npy").tolist(), want.tolist(), called)
+            said = json.loads(read(m / "d/info.json"))["stored_type"]
+            equal(said, called + ", shown as int64", called)
+    write(p + "/d", a, (4, 3), [LITTLE], fill=7,
+          data_type=codec("numpy.datetime64", unit="year"))
+    check("unit" in shown(p + ":d"), shown(p + ":d"))
+
+
+@case
+def codecs_that_are_unknown():
+    """They are called so, wherever they are."""
+    a = numbers("f4", (8, 6))
+    p = store("unknown.zarr")
+    for name in ("numcodecs.quantize", "numcodecs.packbits", "numcodecs.pcodec", "zfp"):
+        for codecs in ([codec(name), LITTLE], [LITTLE, codec(name)]):
+            write(p + "/x", a, (4, 3), [LITTLE])
+            with open(p + "/x/zarr.json") as f:
+                doc = json.load(f)
+            dump(p + "/x", dict(doc, codecs=codecs))
+            said = shown(p + ":x")
+            check("'%s' is not supported" % name.replace("numcodecs.", "") in said, said)
 
 
 @case
