@@ -667,6 +667,15 @@ TEST(loads_within_loads)
 /* ---- everything at once ---- */
 
 #define STRESS_KEYS 600
+static void peek_at(struct cache *c, uint64_t index)
+{
+	struct buf *b = cache_peek(c, 2, index);
+
+	if (b)
+		CHECK_EQ_U(b->data[b->size / 2], byte_of(2, index));
+	buf_unref(b);
+}
+
 static void *stress(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)&seed;
@@ -700,6 +709,7 @@ static void *stress(void *arg)
 		CHECK_EQ_U(b->data[f.size / 2], byte_of(f.set, f.index));
 		buf_unref(held[i % 4]);
 		held[i % 4] = b;
+		peek_at(c, (seed >> 4) % STRESS_KEYS);
 		if (i % 4096 == 0)
 			cache_verify(c);
 	}
