@@ -50,7 +50,7 @@ def sentence_of(path, error, mount):
     """errno's name, and what the mount says of the error of this file."""
     code = errno.errorcode.get(error.errno, str(error.errno))
     said = _xattr(path, "user.tensorfs.error") or _recent(path, mount) or \
-        os.strerror(error.errno or 0)
+        error.strerror or os.strerror(error.errno or 0)
     return "%s: %s" % (code, said.strip())
 
 
@@ -150,16 +150,17 @@ class Found:
         """Something about the comparison itself that a person has to know."""
         self.send(note=text)
 
-    def judge(self, name, compare):
+    def judge(self, name, compare, drain=None):
         """Compare one object.  compare() raises MountFails or ReaderFails, or returns
-        None (equal), a sentence (differs), or (result, sentence)."""
+        None (equal), a sentence (differs), or (result, sentence).  drain() reads all of
+        it by the reader: does that fail where the mount does?"""
         if name in self.judged:
             return
         self.reading(name)
         try:
             got = compare()
         except MountFails as e:
-            self.result(UNREADABLE, name, str(e))
+            self.result(*self._mount_failed(name, e, drain))
         except ReaderFails as e:
             self.result(NO_ANSWER, name, str(e))
         except MemoryError:
@@ -175,6 +176,15 @@ class Found:
                 self.result(got[0], name, got[1])
             else:
                 self.result(DIFFERS, name, got)
+
+
+    def _mount_failed(self, name, error, drain):
+        try:
+            if drain:
+                drain()
+        except ReaderFails as e:
+            return BOTH, name, "%s; %s" % (error, e)
+        return UNREADABLE, name, str(error)
 
 
 # --- reading files of a mount ---------------------------------------------------------

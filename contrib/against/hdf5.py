@@ -15,6 +15,8 @@ OURS = ("(not listed)", "(unreadable)")
 
 def load():
     """Import the reader; its version.  NoReader."""
+    # Raw files are beside the file that names them, not in the working directory.
+    os.environ.setdefault("HDF5_EXTFILE_PREFIX", "${ORIGIN}")
     try:
         import h5py
     except ImportError as e:
@@ -69,27 +71,29 @@ class Walk:
         names = self._list(name, group)
         if names is None or self._replaced(name, directory, names, shown):
             return
-        for member in names:
+        for member, stored in names.items():
             path = (name.rstrip("/") + "/") + member
             if member not in shown:
-                self._absent(path, group, member, shown)
+                self._absent(path, group, stored, shown)
                 continue
-            if first or not self._is_group(group, member):
-                self.member(path, os.path.join(directory, shown[member]), group, member)
+            if first or not self._is_group(group, stored):
+                self.member(path, os.path.join(directory, shown[member]), group, stored)
         for member in sorted(set(shown) - set(names) - set(OURS)):
             self.c.result(DIFFERS, (name.rstrip("/") + "/") + member,
                           "the reader does not list it")
 
     def _list(self, name, group):
+        """{name: as the reader has it}: one that is not UTF-8 is bytes there."""
         try:
-            return self.c.ask(name, lambda: list(group))
+            names = self.c.ask(name, lambda: list(group))
+            return {os.fsdecode(n): n for n in names}
         except ReaderFails as e:
             self.c.result(found.NO_ANSWER, name, str(e))
             return None
 
     def _replaced(self, name, directory, names, shown):
         """Is there an info.json in place of the members of a group?"""
-        if set(shown) != {"info.json"} or names == ["info.json"]:
+        if set(shown) != {"info.json"} or set(names) == {"info.json"}:
             return False
         why = self._why_not(os.path.join(directory, "info.json"))
         self.c.result(NOT_SHOWN if why else DIFFERS, name,
@@ -163,7 +167,8 @@ class Walk:
             self.attributes(name, path, obj, True)
             self.group(name, path, obj)
         elif isinstance(obj, h5py.Dataset):
-            self.c.judge(name, lambda: self.dataset(name, path, obj))
+            self.c.judge(name, lambda: self.dataset(name, path, obj),
+                         lambda: hdf5_data.drain(self.c, name, obj))
             self.attributes(name, path, obj, False)
         else:
             self.c.result(DIFFERS, name, "the reader says that it is a %s" %
@@ -226,6 +231,7 @@ class Walk:
     def attributes(self, name, path, obj, is_group):
         try:
             names = self.c.ask(name, lambda: list(obj.attrs))
+            names = [n if isinstance(n, str) else n.decode("latin-1") for n in names]
         except ReaderFails as e:
             self.c.result(found.NO_ANSWER, name + "@", str(e))
             return

@@ -100,9 +100,14 @@ def _mtime(info):
     return int((value * 10 ** 9).to_integral_value(decimal.ROUND_FLOOR))
 
 
+def _keyword(text):
+    """GNU tar writes the characters that end a keyword of pax as %3D and %25."""
+    return text.replace("%3D", "=").replace("%25", "%")
+
+
 def _entry(number, info):
     kind = KINDS.get(info.type, stat.S_IFREG)
-    xattrs = {k[len(XATTR):]: v.encode("utf-8", "surrogateescape")
+    xattrs = {_keyword(k[len(XATTR):]): v.encode("utf-8", "surrogateescape")
               for k, v in info.pax_headers.items() if k.startswith(XATTR + "user.")}
     owner = (info.uid, info.gid)
     if not all(0 <= x < 2 ** 32 - 1 for x in owner):

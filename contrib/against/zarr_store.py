@@ -109,7 +109,9 @@ def _unlisted(c, path, at, root):
 
 def compare_node(c, path, at, node, root=None):
     if is_array(node):
-        c.judge(path, lambda: compare_array(c, path, at, node))
+        c.judge(path, lambda: compare_array(c, path, at, node),
+                lambda: arrays.drain(c, path, Tensor(node.shape, np.dtype(node.dtype),
+                                                     lambda i: node[i])))
         attributes(c, path, at, node, False)
     else:
         attributes(c, path, at, node, True)

@@ -57,7 +57,10 @@ def name_of(info, fields):
     unicode = fields.get(0x7075, b"")
     if len(unicode) > 5 and unicode[0] == 1 and \
             struct.unpack_from("<I", unicode, 1)[0] == zlib.crc32(raw):
-        name = unicode[5:].decode("utf-8", "surrogateescape")
+        try:
+            name = unicode[5:].decode("utf-8")
+        except UnicodeDecodeError:
+            pass  # Info-ZIP writes overlong ones of control characters
     if info.create_system in (DOS, NTFS) and "/" not in name:
         name = name.replace("\\", "/")
     return name
