@@ -19,6 +19,7 @@ FAULTS = (CRASH, HANG, MEMORY, DIFFERS)
 
 USAGE, MOUNT = 2, 4     # exit statuses of tensorfs mount
 RESTARTS = 20           # of the process that compares, when its reader was killed
+READER_TIMES = 8        # as long as a mount a reader may take
 WALKER_BYTES = 6 << 30  # memory of its own that this process may use
 SCAN_RATE = 5 << 20     # bytes a second that the first pass of an archive has to do
 
@@ -234,10 +235,14 @@ class Job:
                         return end
             elif self.daemon and self.daemon.pidfd in events:
                 return {"end": "dead"}
-            elif time.monotonic() - heard > self.settings.timeout:
+            elif time.monotonic() - heard > self.patience():
                 return {"end": "hang"}
             if self.daemon and self.is_too_much():
                 return {"end": "memory"}
+
+    def patience(self):
+        """Seconds without a word: a reader may have to extract a whole image first."""
+        return self.settings.timeout * (1 if self.at == "mount" else READER_TIMES)
 
     def _reap(self, pid):
         """It may be waiting for a daemon that does not answer."""

@@ -433,6 +433,30 @@ def without_the_reader():
 
 
 @case
+def a_reader_that_dies():
+    """It costs the object that it died of; the others are compared."""
+    where = path("deadly/hdf5plugin")
+    os.makedirs(where)
+    with open(where + "/__init__.py", "w") as f:
+        f.write("import h5py, os\n"
+                "get = h5py.Dataset.__getitem__\n"
+                "def deadly(d, *index):\n"
+                "    if d.name in ('/chunks', '/scalar'):\n"
+                "        os.kill(os.getpid(), 11)\n"
+                "    return get(d, *index)\n"
+                "h5py.Dataset.__getitem__ = deadly\n")
+    source = write_hdf5("right.h5")
+    whole = json.loads(strangers("--json", source).stdout)
+    p = exits(strangers("--json", source, PYTHONPATH=path("deadly")), 0, "strangers")
+    row = json.loads(p.stdout)
+    equal(row["result"], "equal in part", p.stdout)
+    equal({f["object"]: f["why"] for f in row["found"]
+           if f["result"] == "reader refuses"},
+          {n: "the reader was killed" for n in ("/chunks", "/scalar")}, "what it died of")
+    equal(row["equal"], whole["equal"] - 2, "objects that are equal")
+
+
+@case
 def usage():
     source = write_zip("right.zip")
     p = exits(verify("--against=excel", source), 2, "an unknown reader")
