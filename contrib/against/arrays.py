@@ -2,7 +2,7 @@
 """Arrays of a mount (array.npy, array.bin, samples/) against those of a reader.
 
 Numbers are compared bit by bit, so that each NaN has to be the same NaN.  The order of
-bytes is that of the types on either side, and what pads structures is nobody's data.
+bytes is that of the types on either side, and padding of structures is not compared.
 """
 import os
 import random

@@ -80,7 +80,7 @@ def words_of(error):
 
 
 def fault_of(error):
-    """An exception that nobody expected, and where it was raised."""
+    """An unexpected exception, and where it was raised."""
     at = traceback.extract_tb(error.__traceback__)[-1]
     return "%s (%s:%d)" % (words_of(error), os.path.basename(at.filename), at.lineno)
 

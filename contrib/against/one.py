@@ -8,7 +8,7 @@ import signal
 import time
 
 from against import found, kinds, mounting
-from against.mounting import ENDED, READY, SILENT
+from against.mounting import READY, SILENT
 
 # Results for a whole source, the worst first.  Those of FAULTS are tensorfs's.
 CRASH, HANG, MEMORY, DIFFERS = "crash", "hang", "memory", "differs"
@@ -159,8 +159,7 @@ class Job:
         elif how == SILENT:
             r.say(HANG, "it was not mounted after %d seconds" % s.timeout)
             r.stacks = self.daemon.stacks()
-        else:
-            assert how == ENDED
+        else:   # ENDED
             self.refused(self.daemon.process.wait())
         return False
 

@@ -168,9 +168,10 @@ def difference(c, entry, path, st):
 class Trees:
     """An Expected and a mount, compared."""
 
-    def __init__(self, c, expected, broken=None):
+    def __init__(self, c, expected, broken=None, doubtful=False):
         self.c, self.expected = c, expected
         self.broken = broken        # the reader's error, after which it read no more
+        self.doubtful = doubtful    # the error may be one of any file
         self.shown = walk(c)
 
     def names(self):
@@ -204,7 +205,7 @@ class Trees:
             if entry.kind != stat.S_IFDIR:
                 why = why or self._inode(path, entry, st, first)
             if why:
-                c.judge(path, lambda: why)
+                c.judge(path, lambda: (NO_ANSWER, why) if self.doubtful else why)
             elif entry.kind != stat.S_IFREG or first.get(id(entry)) != path:
                 c.judge(path, lambda: None)
 
@@ -224,6 +225,8 @@ class Trees:
         if self.broken and isinstance(got, tuple) and got[0] == UNREADABLE:
             # A checksum that fails covers what the reader had given out before.
             return BOTH, "%s; %s" % (got[1], self.broken)
+        if self.doubtful and isinstance(got, str):
+            return NO_ANSWER, "%s; %s" % (got, self.broken)
         return got
 
     def rest(self):
@@ -324,9 +327,9 @@ def first_difference(got, want, at):
         at + i, got[i:i + 8].hex(), want[i:i + 8].hex())
 
 
-def compare_all(c, expected, contents, broken=None):
+def compare_all(c, expected, contents, broken=None, doubtful=False):
     """`contents` gives (number of a member, read) in the order of the reader."""
-    t = Trees(c, expected, broken)
+    t = Trees(c, expected, broken, doubtful)
     t.names()
     t.attributes()
     first = expected.first_paths()

@@ -117,7 +117,7 @@ def expect(c, z):
         except ReaderFails as e:
             expected.refused[name] = str(e)
         except ValueError as e:
-            expected.refused[name] = "its time is none: %s" % e
+            expected.refused[name] = "its time cannot be read: %s" % e
     return expected
 
 

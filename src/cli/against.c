@@ -40,7 +40,7 @@ int against_check_reader(const char *reader, struct error *err)
 	if (is_listed(readers, reader))
 		return 0;
 	return error_set(err, -EINVAL,
-			 "'%s' is no reader to compare with; they are auto "
+			 "'%s' is not a reader to compare with; they are auto "
 			 "(by what the file is), h5py, tar, zip, squashfs, "
 			 "zarr, numpy, parquet, arrow",
 			 reader);
