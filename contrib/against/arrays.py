@@ -231,10 +231,10 @@ class Pieces:
 
 class Tensor:
     """An array of the reader: `read(index)` gives the elements of a piece, index being
-    a tuple of numbers and one slice for the first axes.  `inner`: axes that each element
-    of the reader has itself, which follow its own in the mount.  doubt(got, want) says
-    of two pieces that differ what is to be thought of it: None, a difference; "", none;
-    or (result, sentence)."""
+    a tuple of numbers and one slice for the first axes.  `inner`: axes that each
+    element of the reader has itself, which follow its own in the mount.
+    doubt(got, want) is asked about two pieces that differ: None means that they differ,
+    "" that this is no fault; else it gives (result, sentence)."""
 
     def __init__(self, shape, dtype, read, inner=(), doubt=lambda got, want: None):
         self.outer, self.inner = tuple(shape), tuple(inner)

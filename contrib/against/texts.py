@@ -176,7 +176,7 @@ def _compare_line(line, want, number):
 def compare_sequences(c, name, directory, tensor, element=None, other=None):
     """samples/ with a .npy for each sequence: tensor.read(index of numbers) gives one.
     `element`: their type, of which those that are empty say nothing themselves.
-    other(value, element): what it may also be, where the reader is known to be wrong."""
+    other(value, element): what it may also be where the reader is known to be wrong."""
     shape = tensor.outer
     if not shape:
         return _compare_sequence(c, name, os.path.join(directory, "array.npy"), tensor,

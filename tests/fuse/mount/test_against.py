@@ -31,8 +31,8 @@ TOP = os.path.abspath(__file__ + "/../../../..")
 STRANGERS = os.path.join(TOP, "contrib/strangers")
 PYTHON = "/usr/bin/python3"
 
-# Runs tensorfs with the last source changed into $INSTEAD, and sends the signal $DO to it
-# when it is mounted; then it writes the number of its process into $PID.
+# Runs tensorfs with the last source changed into $INSTEAD, and sends the signal $DO to
+# it when it is mounted; then it writes the number of its process into $PID.
 WRAPPER = r"""#!/usr/bin/python3
 import os, select, signal, sys
 argv, me = [os.environ["REAL"]] + sys.argv[1:], os.getpid()
@@ -452,7 +452,8 @@ def a_reader_that_dies():
     equal(row["result"], "equal in part", p.stdout)
     equal({f["object"]: f["why"] for f in row["found"]
            if f["result"] == "reader refuses"},
-          {n: "the reader was killed" for n in ("/chunks", "/scalar")}, "what it died of")
+          {n: "the reader was killed" for n in ("/chunks", "/scalar")},
+          "what it died of")
     equal(row["equal"], whole["equal"] - 2, "objects that are equal")
 
 
