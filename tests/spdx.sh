@@ -8,7 +8,7 @@ status=0
 
 # Beside files that are told by their suffix: programs without one.
 programs="configure.ac Makefile.am contrib/check contrib/quickstart
-	contrib/make-tensor contrib/bench/run contrib/bench/stem tests/run tests/tiers"
+	contrib/make-tensor contrib/strangers contrib/bench/run contrib/bench/stem tests/run tests/tiers"
 for file in $programs; do
 	[ -f "$file" ] || { echo "$file: not there" >&2; status=1; }
 done

@@ -70,6 +70,11 @@ struct settings {
 	bool lazy, all, dead;
 	/* ls, info, verify, stats */
 	bool long_list, recursive, json, map, quiet;
+	const char
+		*against; /* verify: compare with this reader; NULL: do not */
+	const char **
+		given; /* names of the n_given options that were given.  Owned */
+	size_t n_given;
 	const char *progress;
 	bool prometheus, watch;
 	double interval;

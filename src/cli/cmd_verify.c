@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/parse.h"
 #include "base/system.h"
+#include "cli/against.h"
 #include "cli/inside.h"
 #include "cli/report.h"
 #include "cli/verify_private.h"
@@ -256,6 +257,8 @@ int cmd_verify(const struct command *c, struct settings *s, int argc,
 	int r;
 
 	(void)argc;
+	if (s->against)
+		return against_exec(c, s, argv[0]);
 	s->views.missing = MISSING_ERROR;
 	s->threads = system_cores();
 	r = operand_open(c, s, argv[0], 0, &o, &session, &node);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/system.h"
+#include "cli/against.h"
 #include "shm/home.h"
 
 /* "a:b" means "a,b": inside -o a comma ends the option. */
@@ -281,7 +282,20 @@ const struct option options_info[] = {
 	     "file"),
 	END};
 
-const struct option options_verify[] = {FLAG("json", 0, json, "JSON"), END};
+static int set_against(struct settings *s, const char *value, struct error *err)
+{
+	s->against = value;
+	return against_check_reader(value, err);
+}
+
+const struct option options_verify[] = {
+	FLAG("json", 0, json, "JSON"),
+	CALL("against", 0, "READER", NULL,
+	     "mount the source, and compare it with what h5py, tar, zip, "
+	     "squashfs, zarr, numpy, parquet or arrow reads; auto: by what it "
+	     "is",
+	     set_against),
+	END};
 
 /* Of what takes long: verifying, reading an archive for the first time. */
 const struct option options_progress[] = {

@@ -90,6 +90,9 @@ void settings_free(struct settings *s)
 	free(s->names);
 	free(s->pack.exclude);
 	free(s->waits);
+	free(s->given);
+	s->given = NULL;
+	s->n_given = 0;
 	s->pack.exclude = NULL;
 	s->waits = NULL;
 	s->names = NULL;

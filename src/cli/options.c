@@ -17,6 +17,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -141,6 +142,18 @@ static bool arg_is_optional(const struct option *o)
 	return o->arg && o->arg[0] == '[';
 }
 
+static int note_given(struct settings *s, const char *name, struct error *err)
+{
+	const char **grown =
+		realloc(s->given, (s->n_given + 1) * sizeof *grown);
+
+	if (!grown)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->given = grown;
+	s->given[s->n_given++] = name;
+	return 0;
+}
+
 /* Apply one option; `spelled` is how the user wrote it. */
 static int apply(const struct option *o, struct settings *s,
 		 const char *spelled, const char *value, struct error *err)
@@ -184,7 +197,9 @@ static int apply(const struct option *o, struct settings *s,
 		r = o->set(s, value, err);
 		break;
 	}
-	return r < 0 ? error_prefix(err, "option '%s': ", spelled) : 0;
+	if (r < 0)
+		return error_prefix(err, "option '%s': ", spelled);
+	return note_given(s, o->name, err);
 }
 
 /* One item of -o: "key" or "key=value". */

@@ -7,7 +7,7 @@
 #include "archive/stream.h"
 
 /* Version of what zip_scan makes, for the index. */
-#define ZIP_MAKER "zip 4"
+#define ZIP_MAKER "zip 5"
 
 /* 0 to 100 from the first bytes. */
 int zip_probe(const unsigned char *head, size_t n);

@@ -338,8 +338,8 @@ static uint32_t mode_of(const struct zip_entry *e, unsigned host,
 	/* What has bytes is a file, unless its name says otherwise. */
 	dir = dir || (says_dir && !e->size);
 	type = dir ? S_IFDIR : S_ISLNK(mode) ? S_IFLNK : S_IFREG;
-	mode &= 07777;
-	return type | (mode ? mode : dir ? 0755u : 0644u);
+	/* 0100000 is a mode: a file without any permission. */
+	return type | (mode ? mode & 07777 : dir ? 0755u : 0644u);
 }
 
 int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
