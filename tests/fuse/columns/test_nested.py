@@ -92,6 +92,16 @@ def structures_of_one_field():
 
 
 @case
+def a_sentence_where_stat_fails():
+    """How long a list with a null would be as an array nobody can say."""
+    with Mount(fixture("nested-one.parquet")) as m:
+        fails_with(errno.EBADMSG, lambda: os.stat(m / "f/samples/000000.npy"),
+                   "stat")
+        why = os.getxattr(m / "f/samples", "user.tensorfs.error")
+        check(b"null" in why and b"row 0" in why, "error: %r" % why)
+
+
+@case
 def every_row():
     for name, columns in COLUMNS.items():
         with Mount(fixture(name)) as m:
