@@ -358,6 +358,8 @@ static bool judge_dataset(struct rest *r, const char *path, hid_t from,
 		by_hand = refer_points(type) || refer_is_in(type);
 	if (readable)
 		*lost = is_too_large(r, path, type, dcpl);
+	if (by_hand && !*lost && rest_is_deadly(r, 'v', path))
+		*lost = !rest_begin(r, 'v', path);
 	if (by_hand && !*lost) {
 		reason = rest_values_check(r, path, from, why, sizeof why);
 		*lost = reason;
@@ -414,10 +416,8 @@ static void make_other(const struct rest_group *g, const char *name, hid_t from,
 	struct rest_object *x;
 	hid_t to = H5I_INVALID_HID;
 
-	if (type == H5O_TYPE_DATASET) {
+	if (type == H5O_TYPE_DATASET)
 		by_hand = judge_dataset(r, path, from, &lost);
-		r->found->datasets++;
-	}
 	if (lost)
 		return;
 	if (!rest_looks(r)) {
@@ -432,8 +432,10 @@ static void make_other(const struct rest_group *g, const char *name, hid_t from,
 			return;
 	}
 	x = rest_add(r, from, to, path);
-	if (x)
+	if (x) {
 		x->values = by_hand;
+		r->found->datasets += type == H5O_TYPE_DATASET;
+	}
 	if (to >= 0)
 		H5Oclose(to);
 }
