@@ -392,6 +392,8 @@ static void make_target(const struct rest_group *g, const char *name,
 	if (!rest_looks(r) && !r->err->code &&
 	    r->o->make(r->o->ctx, g->to, name, named, &to, r->err) < 0)
 		to = H5I_INVALID_HID;
+	if (to >= 0 && from >= 0)
+		copy_comment(from, to);
 	if (named >= 0)
 		H5Tclose(named);
 	x = r->err->code ? NULL : rest_add(r, from, to, path);

@@ -21,6 +21,9 @@
 
 #define ELEMENTS 4096  /* at a time */
 #define MEMORY_SHARE 4 /* for what values point to */
+#define DATA_SHARE 16  /* for elements */
+/* A file of a few KiB can announce any number of chunks. */
+#define BOXES_MOST (UINT64_C(1) << 26)
 
 struct filling {
 	struct rest *r;
@@ -151,7 +154,8 @@ static int copy_or_halve(struct filling *f, const struct box *b, void *data)
 /* The shape of boxes. */
 static void choose_step(const struct filling *f, uint64_t *step)
 {
-	uint64_t room = ELEMENTS, n = 1;
+	uint64_t most = f->r->o->memory / DATA_SHARE / max_u64(f->elem, 1);
+	uint64_t room = max_u64(min_u64(ELEMENTS, most), 1), n = 1;
 
 	for (unsigned k = f->rank; k-- > 0;) {
 		if (f->d.storage == HDF5_CHUNKED && k < f->d.own_rank)
@@ -162,23 +166,32 @@ static void choose_step(const struct filling *f, uint64_t *step)
 		n *= step[k];
 		room = step[k] >= f->shape[k] ? max_u64(room / step[k], 1) : 1;
 	}
-	if (f->d.storage == HDF5_CHUNKED && f->rank && n < ELEMENTS &&
-	    !f->by_chunk)
-		step[0] = min_u64(step[0] * (ELEMENTS / n), f->shape[0]);
+	most = min_u64(ELEMENTS, most);
+	if (f->d.storage == HDF5_CHUNKED && f->rank && n < most && !f->by_chunk)
+		step[0] = min_u64(step[0] * (most / n), f->shape[0]);
 }
 
 static int copy_boxes(struct filling *f)
 {
-	uint64_t step[RANK_MAX], most = 1, bytes;
+	uint64_t step[RANK_MAX], most = 1, boxes = 1, bytes;
 	cleanup_free void *data = NULL;
 	struct box b = {{0}, {0}};
 	unsigned k;
 	int r = 0;
 
 	choose_step(f, step);
-	for (k = 0; k < f->rank; k++)
+	for (k = 0; k < f->rank; k++) {
+		uint64_t n = div_up(f->shape[k], step[k]);
+
 		if (mul_overflows(most, step[k], &most))
 			most = UINT64_MAX;
+		if (mul_overflows(boxes, n, &boxes))
+			boxes = UINT64_MAX;
+	}
+	if (boxes > BOXES_MOST)
+		return error_set(&f->err, -EFBIG,
+				 "strings, sequences or references in more "
+				 "than 2^26 chunks");
 	if (mul_overflows(most, f->elem, &bytes) ||
 	    !(data = malloc(max_u64(bytes, 1))))
 		return error_set(&f->err, -ENOMEM, "there is no memory for it");
@@ -326,6 +339,8 @@ const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 		said = "strings, sequences or references in raw data files";
 	else if (lack && !f.d.by_library)
 		said = "it has a filter that is not supported";
+	else if (code == 0 && pipeline_cannot_encode(&f.d.pipeline, &f.err) < 0)
+		said = f.err.text;
 	else if (f.filled && refer_points(f.type) && f.early)
 		said = "a fill value of variable length in a dataset whose "
 		       "storage is allocated when it is made";

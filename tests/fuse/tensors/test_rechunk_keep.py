@@ -202,7 +202,8 @@ def hyperspy_opens_it_calibrated():
     src = os.path.join(d, "scan.hspy")
     s.save(src, chunks=(3, 4, 4, 4))
     out = os.path.join(d, "frames.hspy")
-    pack(src, out, "--chunk=sample")
+    text = pack(src, out, "--chunk=sample")
+    check(": the signal is /Experiments/" in text, text)
     target = [n for n in walk(src) if n.endswith("/data")][0]
     same_files(src, out, target)
     with h5py.File(out) as f:
@@ -356,6 +357,7 @@ def links_types_references_and_orders():
         f["b"].attrs["words"] = ["a", "", "b"]
         h5py.h5o.set_comment(f["z"].id, b"a comment")
         h5py.h5o.set_comment(f["tiny"].id, b"another")
+        h5py.h5o.set_comment(d.id, b"the tensor")
     out, text = kept(src, "/b/c/data", "1,5,64")
     equal(text.count("relative paths"), 0, "beside the source: " + text)
     with h5py.File(out) as f:
@@ -369,8 +371,8 @@ def links_types_references_and_orders():
         check(".tensorfs-named-type" not in f, "a link that is not the file's")
     comments = [n for n in run("h5dump", "-H", out).stdout.split("\n")
                 if "COMMENT" in n]
-    equal(len(comments), 2, "comments")
-    check("a comment" in "".join(comments), comments)
+    for words in "a comment", "another", "the tensor":
+        check(any(words in n for n in comments), "%s: %s" % (words, comments))
     elsewhere = os.path.join(path(""), "x.h5")
     os.makedirs(os.path.dirname(elsewhere))
     text = pack(src + ":b/c/data", elsewhere, "--chunk=1,5,64")
@@ -512,12 +514,13 @@ def what_cannot_be_kept_is_said_before_anything_is_written():
         f.create_dataset("large", (1 << 25,), "u1", chunks=(1 << 25,))
         f["dangling"] = np.zeros(2)
         f["dangling"].attrs["to"] = f["large"].ref
+        f.create_dataset("vast", (1 << 50,), h5py.ref_dtype, chunks=(1,))[7] = f.ref
         f["small"] = 5
     options = "--chunk=1,5,64", "--memory=64M"
     for more in (), ("--keep=all",):
         text = pack(src + ":data", path(), *options, *more, code=3)
         check("'/large'" in text and "--memory=" in text and
-              "--keep=most" in text, text)
+              "'/vast' (" in text and "--keep=most" in text, text)
     out = path()
     text = pack(src + ":data", out, *options, "--keep=most", code=1)
     check("'/large'" in text and "'/dangling'" in text, text)
@@ -528,7 +531,7 @@ def what_cannot_be_kept_is_said_before_anything_is_written():
     p = exits(tensorfs("pack", src + ":data", out, *options, "--keep=most",
                        "--json"), 1, "json")
     j = json.loads(p.stdout)
-    equal((j["kept"], j["other_datasets"], j["left_out"]), (True, 2, 1), "json")
+    equal((j["kept"], j["other_datasets"], j["left_out"]), (True, 2, 2), "json")
     out = path()
     text = pack(src + ":data", out, *options, "--keep=none")
     equal(walk(out), ["/data"], "alone")
@@ -573,7 +576,7 @@ def truncated_files_lose_what_is_not_there():
         f.create_dataset("far", data=np.arange(1 << 16), chunks=(1 << 12,))
         f["far"].attrs["n"] = 1
     with h5py.File(src) as f:
-        at = f["far"].id.get_chunk_info(3).byte_offset
+        at = f["far"].id.get_chunk_info(14).byte_offset
         for n in "data", "near":
             d = f[n].id
             check((d.get_chunk_info(0).byte_offset if f[n].chunks
