@@ -162,6 +162,9 @@ static int find_tensor(struct rechunker *r, const struct node *node)
 	if (all.n == 1 || all.signals == 1) {
 		r->tensor = all.n == 1 ? all.at[0] : all.signal;
 		r->others = all.n - 1 + all.others;
+		if (all.n > 1 && !r->s->quiet)
+			cli_say(r->c, "%s: the signal is %s", r->source.source,
+				r->tensor->name);
 		return CLI_DONE;
 	}
 	if (all.n)

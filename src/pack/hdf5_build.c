@@ -223,6 +223,11 @@ int build_open_with(struct build *b, hid_t fcpl, hid_t *file, struct error *err)
 	return build_driver_create(b, fcpl, file, err);
 }
 
+void build_stop(struct build *b, const _Atomic int *stop)
+{
+	b->stop = stop;
+}
+
 int build_close(struct build *b, hid_t file, struct error *err)
 {
 	herr_t closed = H5Fclose(file);

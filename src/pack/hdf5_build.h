@@ -56,6 +56,9 @@ int build_open(struct build *b, hid_t *file, struct error *err);
  * root group. */
 int build_open_with(struct build *b, hid_t fcpl, hid_t *file,
 		    struct error *err);
+/* From here on writes fail with -EINTR, "interrupted", when *stop is set: for copies of data
+ * that the library makes by itself. */
+void build_stop(struct build *b, const _Atomic int *stop);
 struct build_chunk {
 	uint64_t number; /* in C order of the grid of chunks */
 	uint64_t pos;

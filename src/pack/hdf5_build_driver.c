@@ -196,6 +196,10 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	(void)dxpl;
 	if (!b || b->failure.code)
 		return 0;
+	if (b->stop && atomic_load(b->stop)) {
+		error_set(&b->failure, -EINTR, "interrupted");
+		return -1;
+	}
 	if (b->spot.on && type == H5FD_MEM_DRAW && addr == b->spot.pos &&
 	    size == b->spot.len) {
 		b->spot.written++;

@@ -26,6 +26,7 @@ struct build {
 	struct build_spot spot;
 	struct error failure; /* the first one, and the last that counts */
 	struct build_file *file;
+	const _Atomic int *stop; /* NULL: nothing stops it */
 };
 /* As the library has it open; outlives a build that was given up. */
 struct build_file {

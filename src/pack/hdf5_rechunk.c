@@ -429,6 +429,7 @@ int hdf5_rechunk(const struct rechunk_options *o, struct rechunk_result *out,
 	if (r == 0)
 		r = write_all(w, dataset, err);
 	report(w, dataset, out);
+	rechunk_apart_free(w);
 	build_free(w->build);
 	out_free(w->out);
 	vec_free(&w->chunks);

@@ -13,6 +13,8 @@
 #include "pack/rechunk_cells.h"
 #include "pack/rechunk_written.h"
 
+/* So many objects may kill the process that copies them. */
+#define RECHUNK_DEADLY 64
 /* What is done, once everything was decided. */
 struct rechunk {
 	const struct rechunk_options *o;
@@ -31,6 +33,10 @@ struct rechunk {
 	unsigned threads;
 	bool rest; /* the other objects of the source's file come along */
 	uint64_t user_block; /* bytes in front of the HDF5 file */
+	/* Shared with the process that copies them: what it does; and what killed one. */
+	char *trail;
+	char *deadly[RECHUNK_DEADLY];
+	unsigned n_deadly;
 	struct out *out;
 	struct build *build;
 	/* What came of it. */
@@ -72,6 +78,8 @@ typedef int rechunk_task(struct rechunk *w, const char *name,
 			 struct rechunk_answer *a, struct error *err);
 int rechunk_apart(struct rechunk *w, rechunk_task *task, const char *name,
 		  struct rechunk_answer *a, struct error *err);
+
+void rechunk_apart_free(struct rechunk *w);
 
 /* hdf5_rechunk_finish.c: the tensor's HDF5 part; NULL: it is of another format. */
 const struct hdf5_tensor *rechunk_hdf5(const struct tensor *t);

@@ -103,6 +103,9 @@ static int copy_rest(struct rechunk *w, struct opened *x, hid_t to,
 							: w->t->name,
 				 .make = make_target,
 				 .ctx = x,
+				 .trail = w->trail,
+				 .deadly = w->deadly,
+				 .n_deadly = w->n_deadly,
 				 .memory = w->o->memory,
 				 .stop = w->o->stop ? w->o->stop : &never};
 	H5O_info_t info;
@@ -123,6 +126,24 @@ static void judge_user_block(struct rechunk_answer *a)
 		 "what is in front of the HDF5 file is no user block");
 }
 
+/* Data that are not there are found out before the library reads them.  A file that ends
+ * before its half may be one of those whose addresses have gaps (the multi driver): that is
+ * left to who reads them. */
+static void judge_length(const struct rechunk *w, hid_t file,
+			 struct rest_found *found)
+{
+	uint64_t size = rechunk_hdf5(w->t)->source->size;
+	haddr_t end;
+	char why[96];
+
+	if (H5Fget_eoa(file, &end) < 0 || end <= size || end / 2 > size)
+		return;
+	snprintf(why, sizeof why,
+		 "the file is truncated: it has %" PRIu64 " bytes of %" PRIu64,
+		 size, (uint64_t)end);
+	rest_say(&found->lost, "/", why);
+}
+
 static int look(struct rechunk *w, const char *name, struct rechunk_answer *a,
 		struct error *err)
 {
@@ -139,6 +160,7 @@ static int look(struct rechunk *w, const char *name, struct rechunk_answer *a,
 			H5Pclose(fcpl);
 		r = copy_rest(w, &x, H5I_INVALID_HID, &a->found, err);
 		judge_user_block(a);
+		judge_length(w, x.file, &a->found);
 		close_rest(&x);
 	}
 	hdf5_unlock();
@@ -162,6 +184,7 @@ int rechunk_make_rest(struct rechunk *w, const char *name,
 	fcpl = hdf5_rest_file_plist(x.file, &a->user_block);
 	r = build_open_with(w->build, fcpl, &to, err);
 	if (r == 0) {
+		build_stop(w->build, w->o->stop);
 		r = copy_rest(w, &x, to, &a->found, err);
 		judge_user_block(a);
 		if (r == 0)

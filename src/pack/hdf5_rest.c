@@ -55,6 +55,36 @@ void rest_say_why(struct rest_said *s, const char *path, const char *what)
 	rest_say(s, path, all);
 }
 
+/* ---- what kills the library ---------------------------------------------- */
+
+bool rest_is_deadly(const struct rest *r, char what, const char *path)
+{
+	char key[REST_TRAIL];
+
+	snprintf(key, sizeof key, "%c%s", what, path);
+	for (unsigned i = 0; i < r->o->n_deadly; i++)
+		if (!strcmp(r->o->deadly[i], key))
+			return true;
+	return false;
+}
+
+bool rest_begin(struct rest *r, char what, const char *path)
+{
+	if (rest_is_deadly(r, what, path)) {
+		rest_say(&r->found->lost, path,
+			 what == 'a'   ? "its attributes are damaged: libhdf5 "
+					 "does not survive them"
+			 : what == 'l' ? "its links are damaged: libhdf5 does "
+					 "not survive them"
+				       : "it is damaged: libhdf5 does not "
+					 "survive it");
+		return false;
+	}
+	if (r->o->trail)
+		snprintf(r->o->trail, REST_TRAIL, "%c%s", what, path);
+	return true;
+}
+
 /* ---- the table of objects ------------------------------------------------ */
 
 static int order(const void *one, const void *two)
@@ -163,6 +193,8 @@ static void keep_hard(const struct rest_group *g, const char *name,
 		link_again(g, name, path, x, lcpl);
 		return;
 	}
+	if (!rest_begin(g->r, 'o', path))
+		return;
 	from = H5Oopen(g->from, name, H5P_DEFAULT);
 	if (from < 0) {
 		rest_say_why(&g->r->found->lost, path, "it cannot be opened");
@@ -281,13 +313,16 @@ static void keep_values(struct rest *r, struct rest_object *x, hid_t from,
 /* Open an object in both files. */
 static void visit(struct rest *r, struct rest_object *x, rest_each *each)
 {
+	char what = each == keep_links        ? 'l'
+		    : each == keep_attributes ? 'a'
+					      : 'v';
 	hid_t from = H5Oopen_by_addr(r->o->from, x->from);
 	hid_t to = rest_looks(r) ? H5I_INVALID_HID
 				 : H5Oopen_by_addr(r->o->to, x->to);
 
 	if (from < 0 || (to < 0 && !rest_looks(r)))
 		rest_say_why(&r->found->lost, x->path, "it cannot be opened");
-	else
+	else if (rest_begin(r, what, x->path))
 		each(r, x, from, to);
 	if (from >= 0)
 		H5Oclose(from);

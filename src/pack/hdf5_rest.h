@@ -10,6 +10,7 @@
 
 #include "source/hdf5.h"
 
+#define REST_TRAIL 1024
 struct rest_options {
 	struct hdf5_source *source;
 	uint32_t file; /* its number in the source's handles, */
@@ -27,6 +28,12 @@ struct rest_options {
 	int (*make)(void *ctx, hid_t group, const char *name, hid_t type,
 		    hid_t *dset, struct error *err);
 	void *ctx;
+	/* What is being done, as "oPATH" (o: the object, l: its links, a: attributes, v:
+	 * elements), for who sees this process die; and what has to be left alone, because
+	 * another one has died of it. */
+	char *trail; /* [REST_TRAIL], shared memory */
+	char *const *deadly;
+	unsigned n_deadly;
 	uint64_t memory; /* bytes, for one value or chunk of another dataset */
 	const _Atomic int *stop;
 };

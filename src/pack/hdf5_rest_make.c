@@ -358,6 +358,8 @@ static bool judge_dataset(struct rest *r, const char *path, hid_t from,
 		by_hand = refer_points(type) || refer_is_in(type);
 	if (readable)
 		*lost = is_too_large(r, path, type, dcpl);
+	if (by_hand && !*lost && rest_is_deadly(r, 'v', path))
+		*lost = !rest_begin(r, 'v', path);
 	if (by_hand && !*lost) {
 		reason = rest_values_check(r, path, from, why, sizeof why);
 		*lost = reason;
@@ -390,6 +392,8 @@ static void make_target(const struct rest_group *g, const char *name,
 	if (!rest_looks(r) && !r->err->code &&
 	    r->o->make(r->o->ctx, g->to, name, named, &to, r->err) < 0)
 		to = H5I_INVALID_HID;
+	if (to >= 0 && from >= 0)
+		copy_comment(from, to);
 	if (named >= 0)
 		H5Tclose(named);
 	x = r->err->code ? NULL : rest_add(r, from, to, path);
@@ -414,10 +418,8 @@ static void make_other(const struct rest_group *g, const char *name, hid_t from,
 	struct rest_object *x;
 	hid_t to = H5I_INVALID_HID;
 
-	if (type == H5O_TYPE_DATASET) {
+	if (type == H5O_TYPE_DATASET)
 		by_hand = judge_dataset(r, path, from, &lost);
-		r->found->datasets++;
-	}
 	if (lost)
 		return;
 	if (!rest_looks(r)) {
@@ -432,8 +434,10 @@ static void make_other(const struct rest_group *g, const char *name, hid_t from,
 			return;
 	}
 	x = rest_add(r, from, to, path);
-	if (x)
+	if (x) {
 		x->values = by_hand;
+		r->found->datasets += type == H5O_TYPE_DATASET;
+	}
 	if (to >= 0)
 		H5Oclose(to);
 }

@@ -40,6 +40,10 @@ static inline bool rest_looks(const struct rest *r)
 /* hdf5_rest.c */
 /* rest_say, with the library's words. */
 void rest_say_why(struct rest_said *s, const char *path, const char *what);
+/* Is libhdf5 known to die of this? */
+bool rest_is_deadly(const struct rest *r, char what, const char *path);
+/* Leave a trail; false: it is deadly, which is said. */
+bool rest_begin(struct rest *r, char what, const char *path);
 struct rest_object *rest_find(const struct rest *r, haddr_t from);
 /* Note a new object; NULL: no memory, or too many of them (r->err). */
 struct rest_object *rest_add(struct rest *r, hid_t from, hid_t to,

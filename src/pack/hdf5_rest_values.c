@@ -21,6 +21,9 @@
 
 #define ELEMENTS 4096  /* at a time */
 #define MEMORY_SHARE 4 /* for what values point to */
+#define DATA_SHARE 16  /* for elements */
+/* A file of a few KiB can announce any number of chunks. */
+#define BOXES_MOST (UINT64_C(1) << 26)
 
 struct filling {
 	struct rest *r;
@@ -33,6 +36,7 @@ struct filling {
 	uint64_t shape[RANK_MAX];
 	bool filled; /* it has a fill value of its own */
 	bool early;  /* storage is allocated when it is made */
+	bool by_chunk; /* a box is a chunk, for one that was never written cannot be read */
 	bool refers;
 	struct refer refer;
 	struct error err; /* of values */
@@ -75,6 +79,24 @@ static int write_box(struct filling *f, hid_t memory, hid_t dxpl,
 	return done < 0 ? fail(f, "its values cannot be written") : 0;
 }
 
+/* libhdf5 1.10 does not read what was never written, if the fill value has a variable
+ * length; and nothing has to be written for it. */
+static int is_absent(struct filling *f, const struct box *b, bool *absent)
+{
+	struct hdf5_location where;
+	hsize_t at[RANK_MAX];
+	int r;
+
+	*absent = false;
+	if (!f->by_chunk)
+		return 0;
+	for (unsigned i = 0; i < f->rank; i++)
+		at[i] = b->start[i];
+	r = hdf5_locate(f->from, at, &where, &f->err);
+	*absent = r == 0 && where.pos == HDF5_ABSENT;
+	return r == -ENOTSUP ? 0 : r;
+}
+
 static int copy_box(struct filling *f, const struct box *b, void *data)
 {
 	hsize_t n = box_size(f, b), start[RANK_MAX], count[RANK_MAX];
@@ -97,9 +119,9 @@ static int copy_box(struct filling *f, const struct box *b, void *data)
 	if (r == 0 &&
 	    H5Dread(f->from, f->type, memory, f->space, dxpl, data) < 0)
 		r = fail(f, "its values cannot be read");
-	if (r == 0 && f->refers)
+	if (r == 0 && f->refers && f->to >= 0)
 		refer_translate(&f->refer, f->type, data, n);
-	if (r == 0 && (f->filled || !is_zero(data, n * f->elem)))
+	if (r == 0 && f->to >= 0 && (f->filled || !is_zero(data, n * f->elem)))
 		r = write_box(f, memory, dxpl, data);
 	hdf5_vlen_forget();
 	if (memory >= 0)
@@ -132,7 +154,8 @@ static int copy_or_halve(struct filling *f, const struct box *b, void *data)
 /* The shape of boxes. */
 static void choose_step(const struct filling *f, uint64_t *step)
 {
-	uint64_t room = ELEMENTS, n = 1;
+	uint64_t most = f->r->o->memory / DATA_SHARE / max_u64(f->elem, 1);
+	uint64_t room = max_u64(min_u64(ELEMENTS, most), 1), n = 1;
 
 	for (unsigned k = f->rank; k-- > 0;) {
 		if (f->d.storage == HDF5_CHUNKED && k < f->d.own_rank)
@@ -143,29 +166,43 @@ static void choose_step(const struct filling *f, uint64_t *step)
 		n *= step[k];
 		room = step[k] >= f->shape[k] ? max_u64(room / step[k], 1) : 1;
 	}
-	if (f->d.storage == HDF5_CHUNKED && f->rank && n < ELEMENTS)
-		step[0] = min_u64(step[0] * (ELEMENTS / n), f->shape[0]);
+	most = min_u64(ELEMENTS, most);
+	if (f->d.storage == HDF5_CHUNKED && f->rank && n < most && !f->by_chunk)
+		step[0] = min_u64(step[0] * (most / n), f->shape[0]);
 }
 
 static int copy_boxes(struct filling *f)
 {
-	uint64_t step[RANK_MAX], most = 1, bytes;
+	uint64_t step[RANK_MAX], most = 1, boxes = 1, bytes;
 	cleanup_free void *data = NULL;
 	struct box b = {{0}, {0}};
 	unsigned k;
 	int r = 0;
 
 	choose_step(f, step);
-	for (k = 0; k < f->rank; k++)
+	for (k = 0; k < f->rank; k++) {
+		uint64_t n = div_up(f->shape[k], step[k]);
+
 		if (mul_overflows(most, step[k], &most))
 			most = UINT64_MAX;
+		if (mul_overflows(boxes, n, &boxes))
+			boxes = UINT64_MAX;
+	}
+	if (boxes > BOXES_MOST)
+		return error_set(&f->err, -EFBIG,
+				 "strings, sequences or references in more "
+				 "than 2^26 chunks");
 	if (mul_overflows(most, f->elem, &bytes) ||
 	    !(data = malloc(max_u64(bytes, 1))))
 		return error_set(&f->err, -ENOMEM, "there is no memory for it");
 	do {
+		bool absent;
+
 		for (k = 0; k < f->rank; k++)
 			b.count[k] = min_u64(step[k], f->shape[k] - b.start[k]);
-		r = copy_or_halve(f, &b, data);
+		r = is_absent(f, &b, &absent);
+		if (r == 0 && !absent)
+			r = copy_or_halve(f, &b, data);
 		if (r == 0 && *f->r->o->stop)
 			return error_set(f->r->err, -EINTR, "interrupted");
 		for (k = f->rank; k-- > 0;) {
@@ -178,7 +215,7 @@ static int copy_boxes(struct filling *f)
 	return r;
 }
 
-/* What H5Dread is to be told; 1: it has no elements. */
+/* What H5Dread is to be told; 1: it has no elements that were written. */
 static int prepare(struct filling *f)
 {
 	hid_t stored = H5Dget_type(f->from), dcpl;
@@ -211,7 +248,11 @@ static int prepare(struct filling *f)
 	if (r == 0)
 		r = hdf5_describe(f->r->o->source, f->from, NULL, &f->d,
 				  &f->err);
-	if (r == 0 && H5Sget_simple_extent_npoints(f->space) <= 0)
+	f->by_chunk = f->filled && f->d.storage == HDF5_CHUNKED && r == 0 &&
+		      refer_points(f->type);
+	/* Nothing was written, if there is anything at all. */
+	if (r == 0 && (H5Sget_simple_extent_npoints(f->space) <= 0 ||
+		       H5Dget_storage_size(f->from) == 0))
 		return 1;
 	return r;
 }
@@ -239,7 +280,7 @@ static int begin_values(struct filling *f)
 				      .length = 8};
 
 	hdf5_vlen_begin(f->from, o->memory / MEMORY_SHARE);
-	if (!f->filled || !refer_points(f->type))
+	if (f->to < 0 || !f->filled || !refer_points(f->type))
 		return 0;
 	return H5Fflush(f->to, H5F_SCOPE_LOCAL) < 0 || !hdf5_vlen_output(&file)
 		       ? fail(f, "its fill value cannot be set")
@@ -268,6 +309,17 @@ static void end(struct filling *f)
 		H5Sclose(f->space);
 }
 
+/* NULL, or why not. */
+static const char *read_all(struct filling *f)
+{
+	int code = begin_values(f);
+
+	if (code == 0)
+		code = copy_boxes(f);
+	hdf5_vlen_end();
+	return code < 0 && !f->r->err->code ? f->err.text : NULL;
+}
+
 const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 			      char *why, size_t n)
 {
@@ -287,9 +339,14 @@ const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 		said = "strings, sequences or references in raw data files";
 	else if (lack && !f.d.by_library)
 		said = "it has a filter that is not supported";
+	else if (code == 0 && pipeline_cannot_encode(&f.d.pipeline, &f.err) < 0)
+		said = f.err.text;
 	else if (f.filled && refer_points(f.type) && f.early)
 		said = "a fill value of variable length in a dataset whose "
 		       "storage is allocated when it is made";
+	/* What cannot be read is not made: an empty dataset in its place would lie. */
+	if (!said && code == 0)
+		said = read_all(&f);
 	if (said)
 		snprintf(why, n, "%s", said);
 	end(&f);
@@ -308,8 +365,8 @@ void rest_values(struct rest *r, const char *path, hid_t from, hid_t to)
 	if (code == 0)
 		code = copy_boxes(&f);
 	hdf5_vlen_end();
-	if (code < 0 && !r->err->code)
-		rest_say(&r->found->lost, path, f.err.text);
+	if (code < 0 && !r->err->code) /* it could be read before */
+		error_set(r->err, code, "%s: %s", path, f.err.text);
 	if (f.refer.lost)
 		rest_say(&r->found->null, path, NULL);
 	end(&f);

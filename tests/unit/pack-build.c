@@ -393,6 +393,75 @@ TEST(any_filter)
 	check_whole("any.h5");
 }
 
+/* ---- what is in front, and what stops it ---- */
+
+TEST(user_block)
+{
+	const uint64_t shape = 3;
+	const unsigned char text[4] = "text";
+	unsigned char data[3] = {7, 8, 9}, back[4];
+	struct build_chunk one = {.len = 3};
+	struct build_dataset d = {.path = "data",
+				  .type = H5T_STD_U8LE,
+				  .rank = 1,
+				  .shape = &shape,
+				  .chunk = &shape,
+				  .chunks = &one,
+				  .n_chunks = 1};
+
+	for (uint64_t n = 512; n <= 16384; n *= 2) {
+		int fd = created("block.h5");
+		hid_t f, dset, fcpl = H5Pcreate(H5P_FILE_CREATE);
+		struct build *b;
+		hsize_t is;
+
+		CHECK_OK(build_new(&b, fd, path_of("block.h5"), BUILD_FIRST,
+				   &err));
+		build_user_block(b, n);
+		CHECK_OK(build_put_at(b, text, 4, n - 4, &err));
+		CHECK_OK(build_put(b, data, 3, &one.pos, &err));
+		CHECK(one.pos >= n + 96); /* behind the superblock */
+		CHECK(H5Pset_userblock(fcpl, n) >= 0);
+		CHECK_OK(build_open_with(b, fcpl, &f, &err));
+		CHECK_OK(build_dataset(b, f, &d, &dset, &err));
+		CHECK_OK(build_close(b, f, &err));
+		build_free(b);
+		CHECK_EQ_I(pread(fd, back, 4, (off_t)n - 4), 4);
+		CHECK(!memcmp(back, text, 4));
+		close(fd);
+		H5Pclose(fcpl);
+		f = reopened("block.h5");
+		fcpl = H5Fget_create_plist(f);
+		CHECK(H5Pget_userblock(fcpl, &is) >= 0);
+		CHECK_EQ_U(is, n);
+		H5Pclose(fcpl);
+		dset = H5Dopen2(f, "data", H5P_DEFAULT);
+		CHECK(H5Dread(dset, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL,
+			      H5P_DEFAULT, back) >= 0);
+		CHECK(!memcmp(back, data, 3));
+		H5Dclose(dset);
+		H5Fclose(f);
+		check_whole("block.h5");
+	}
+}
+
+TEST(stopped)
+{
+	_Atomic int stop = 0;
+	int fd = created("stop.h5");
+	struct build *b;
+	hid_t f;
+
+	CHECK_OK(build_new(&b, fd, path_of("stop.h5"), BUILD_FIRST, &err));
+	CHECK_OK(build_open(b, &f, &err));
+	build_stop(b, &stop);
+	stop = SIGTERM;
+	CHECK_EQ_I(build_close(b, f, &err), -EINTR);
+	CHECK(strstr(err.text, "interrupted"));
+	build_free(b);
+	close(fd);
+}
+
 /* ---- sizes ---- */
 
 TEST(many_chunks)
@@ -557,6 +626,8 @@ int main(int argc, char **argv)
 	RUN(everything_is_there);
 	RUN(stored_bytes_stay);
 	RUN(any_filter);
+	RUN(user_block);
+	RUN(stopped);
 	RUN(many_chunks);
 	RUN(nothing_in_it);
 	RUN(bad_chunks);

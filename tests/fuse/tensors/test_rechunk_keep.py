@@ -5,7 +5,10 @@ import itertools
 import json
 import os
 import random
+import signal
+import subprocess
 import sys
+import time
 import warnings
 
 sys.dont_write_bytecode = True
@@ -199,7 +202,8 @@ def hyperspy_opens_it_calibrated():
     src = os.path.join(d, "scan.hspy")
     s.save(src, chunks=(3, 4, 4, 4))
     out = os.path.join(d, "frames.hspy")
-    pack(src, out, "--chunk=sample")
+    text = pack(src, out, "--chunk=sample")
+    check(": the signal is /Experiments/" in text, text)
     target = [n for n in walk(src) if n.endswith("/data")][0]
     same_files(src, out, target)
     with h5py.File(out) as f:
@@ -353,6 +357,7 @@ def links_types_references_and_orders():
         f["b"].attrs["words"] = ["a", "", "b"]
         h5py.h5o.set_comment(f["z"].id, b"a comment")
         h5py.h5o.set_comment(f["tiny"].id, b"another")
+        h5py.h5o.set_comment(d.id, b"the tensor")
     out, text = kept(src, "/b/c/data", "1,5,64")
     equal(text.count("relative paths"), 0, "beside the source: " + text)
     with h5py.File(out) as f:
@@ -366,8 +371,8 @@ def links_types_references_and_orders():
         check(".tensorfs-named-type" not in f, "a link that is not the file's")
     comments = [n for n in run("h5dump", "-H", out).stdout.split("\n")
                 if "COMMENT" in n]
-    equal(len(comments), 2, "comments")
-    check("a comment" in "".join(comments), comments)
+    for words in "a comment", "another", "the tensor":
+        check(any(words in n for n in comments), "%s: %s" % (words, comments))
     elsewhere = os.path.join(path(""), "x.h5")
     os.makedirs(os.path.dirname(elsewhere))
     text = pack(src + ":b/c/data", elsewhere, "--chunk=1,5,64")
@@ -509,12 +514,13 @@ def what_cannot_be_kept_is_said_before_anything_is_written():
         f.create_dataset("large", (1 << 25,), "u1", chunks=(1 << 25,))
         f["dangling"] = np.zeros(2)
         f["dangling"].attrs["to"] = f["large"].ref
+        f.create_dataset("vast", (1 << 50,), h5py.ref_dtype, chunks=(1,))[7] = f.ref
         f["small"] = 5
     options = "--chunk=1,5,64", "--memory=64M"
     for more in (), ("--keep=all",):
         text = pack(src + ":data", path(), *options, *more, code=3)
         check("'/large'" in text and "--memory=" in text and
-              "--keep=most" in text, text)
+              "'/vast' (" in text and "--keep=most" in text, text)
     out = path()
     text = pack(src + ":data", out, *options, "--keep=most", code=1)
     check("'/large'" in text and "'/dangling'" in text, text)
@@ -525,7 +531,7 @@ def what_cannot_be_kept_is_said_before_anything_is_written():
     p = exits(tensorfs("pack", src + ":data", out, *options, "--keep=most",
                        "--json"), 1, "json")
     j = json.loads(p.stdout)
-    equal((j["kept"], j["other_datasets"], j["left_out"]), (True, 3, 1), "json")
+    equal((j["kept"], j["other_datasets"], j["left_out"]), (True, 2, 2), "json")
     out = path()
     text = pack(src + ":data", out, *options, "--keep=none")
     equal(walk(out), ["/data"], "alone")
@@ -539,7 +545,7 @@ def what_cannot_be_kept_is_said_before_anything_is_written():
 
 @case
 def damage_costs_itself():
-    """An attribute whose type nobody knows; a chunk of words that does not decode."""
+    """A chunk of words that does not decode."""
     src = path()
     with h5py.File(src, "w") as f:
         scan(f)
@@ -556,7 +562,93 @@ def damage_costs_itself():
     text = pack(src + ":data", out, "--chunk=1,5,64", "--keep=most", code=1)
     check("'/words'" in text, text)
     with h5py.File(out) as f, h5py.File(src) as g:
+        equal(list(f), ["data"], "no words instead of wrong ones")
         same_bytes(f["data"][()].tobytes(), g["data"][()].tobytes(), "data")
+
+
+@case
+def truncated_files_lose_what_is_not_there():
+    """libhdf5 1.10 dies of copying a chunk that it cannot read."""
+    src = path()
+    with h5py.File(src, "w") as f:
+        scan(f)
+        f["near"] = np.arange(3)
+        f.create_dataset("far", data=np.arange(1 << 16), chunks=(1 << 12,))
+        f["far"].attrs["n"] = 1
+    with h5py.File(src) as f:
+        at = f["far"].id.get_chunk_info(14).byte_offset
+        for n in "data", "near":
+            d = f[n].id
+            check((d.get_chunk_info(0).byte_offset if f[n].chunks
+                   else d.get_offset()) < at, n + " is behind what is cut off")
+        whole = f["data"][()]
+    os.truncate(src, at)
+    text = pack(src + ":data", path(), "--chunk=1,5,64", code=3)
+    check("truncated" in text and "--keep=most" in text, text)
+    out = path()
+    text = pack(src + ":data", out, "--chunk=1,5,64", "--keep=most", code=1)
+    check("'/far'" in text, text)
+    with h5py.File(out) as f:
+        equal(sorted(f), ["data", "near"], "objects")
+        equal(f["near"][()].tolist(), [0, 1, 2], "near")
+        same_bytes(f["data"][()].tobytes(), whole.tobytes(), "data")
+
+
+@case
+def strings_that_were_never_written_have_their_fill_value():
+    src = path()
+    with h5py.File(src, "w") as f:
+        scan(f)
+        text = h5py.string_dtype()
+        d = f.create_dataset("some", (9,), text, chunks=(2,), maxshape=(None,),
+                             fillvalue=b"unset", compression="gzip")
+        d[3] = "x"
+        f.create_dataset("none", (9,), text, fillvalue=b"unset")
+        f.create_dataset("all", (2,), text, fillvalue=b"unset")[:] = ["", "b"]
+    out = path()
+    pack(src + ":data", out, "--chunk=1,5,64")
+    for name in src, out:
+        with h5py.File(name) as f:
+            # all of it at once is what libhdf5 1.10 cannot read
+            equal([f["some"][2:4].tolist(), f["some"].id.get_num_chunks(),
+                   f["none"][()].tolist(), f["all"][()].tolist()],
+                  [[b"unset", b"x"], 1, [b"unset"] * 9, [b"", b"b"]], name)
+    fills = [[n for n in run("h5dump", "-pH", x).stdout.split("\n") if "VALUE " in n]
+             for x in (src, out)]
+    equal(fills[1], fills[0], "fill values")
+    check(any("unset" in n for n in fills[1]), fills)
+    # a text without characters is not one that is not there
+    words = [run("h5dump", "-d", "/all", x).stdout.split("DATA {")[1]
+             for x in (src, out)]
+    equal(words[1], words[0], "empty and null")
+    check('""' in words[1], words[1])
+
+
+@case
+def a_signal_ends_it_while_the_rest_is_copied():
+    d = path("")
+    os.makedirs(d)
+    with h5py.File(d + "/in.h5", "w") as f:
+        scan(f)
+        f.create_dataset("big", (100, 1 << 20), "u1", chunks=(1, 1 << 20))[:] = 3
+    argv = [lib.TENSORFS, "pack", d + "/in.h5:data", d + "/out.h5", "-q",
+            "--chunk=1,5,64"]
+    start = time.monotonic()
+    subprocess.run(argv, check=True)
+    took = time.monotonic() - start
+    rng = random.Random(3)
+    for _ in range(lib.rounds(6)):
+        os.unlink(d + "/out.h5") if os.path.exists(d + "/out.h5") else None
+        p = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        # Whatever it has come to, what is there afterwards must be right.
+        time.sleep(rng.random() * took)
+        p.terminate()
+        text = p.communicate()[1]
+        check(p.returncode in (0, -signal.SIGTERM), "%d %s" % (p.returncode, text))
+        if os.path.exists(d + "/out.h5"):
+            with h5py.File(d + "/out.h5") as f:
+                check((f["big"][::33] == 3).all(), "half a file")
+        equal(set(os.listdir(d)) - {"out.h5"}, {"in.h5"}, "left behind")
 
 
 @case
