@@ -272,7 +272,7 @@ int hdf5_describe(struct hdf5_source *s, hid_t dset,
 	if (!r)
 		r = read_type(s, dset, wanted, out, &is, err);
 	if (!r && !out->null)
-		r = read_storage(dset, dcpl, is.stored.size, out, err);
+		r = read_storage(dset, dcpl, hdf5_type_bytes(&is), out, err);
 	if (!r && !out->null)
 		r = read_fill(dcpl, type, &is, out, err);
 	if (type >= 0)

@@ -83,5 +83,8 @@ int hdf5_filters_register(struct error *err);
  * HDF5_FILTERS_LIMIT.  Returns what was set before. */
 #define HDF5_FILTERS_LIMIT ((size_t)256 << 20)
 size_t hdf5_filters_limit(size_t bytes);
+/* Bytes of one element of the dataset that this thread is about to read, for filters
+ * that take it from the type; 0: not known. */
+void hdf5_filters_element(uint32_t bytes);
 
 #endif

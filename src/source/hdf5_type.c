@@ -316,3 +316,13 @@ int hdf5_type_read(struct intern *in, hid_t of, bool source_order,
 	memcpy(out->dims, e.dims, e.rank * sizeof *e.dims);
 	return 0;
 }
+
+uint32_t hdf5_type_bytes(const struct hdf5_type *type)
+{
+	uint64_t bytes = type->stored.size;
+
+	for (unsigned i = 0; i < type->rank; i++)
+		if (mul_overflows(bytes, type->dims[i], &bytes))
+			return 0;
+	return bytes <= UINT32_MAX ? (uint32_t)bytes : 0;
+}
