@@ -144,7 +144,7 @@ static hid_t element_of(hid_t type, const struct dtype *is,
 	if (class == H5T_ENUM && kept)
 		return enum_of(type, as);
 	if ((class == H5T_INTEGER || class == H5T_FLOAT ||
-	     class == H5T_BITFIELD) &&
+	     class == H5T_BITFIELD || class == H5T_TIME) &&
 	    kept)
 		return number_of(type, as);
 	return hdf5_type_memory(type, as, NULL);

@@ -244,9 +244,7 @@ static int read_class(struct type_reader *r, hid_t type, struct element *e)
 	case H5T_COMPOUND:
 		return hdf5_type_read_compound(r, type, e);
 	case H5T_TIME:
-		return hdf5_type_refuse(r, e,
-					"HDF5's time (each program has its "
-					"own idea of it)");
+		return hdf5_type_read_time(r, type, e);
 	default:
 		return hdf5_type_refuse(r, e, "a type of an unknown class");
 	}
