@@ -204,6 +204,8 @@ int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 			r = walk_root(w, file, a->dataset, a->dir);
 		if (!r)
 			r = hdf5_labels_check(w, nested);
+		if (!r)
+			r = hdf5_dimensions_set(w);
 		H5Fclose(file);
 	}
 	hdf5_walk_warn_missing(w);

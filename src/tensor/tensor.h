@@ -147,7 +147,15 @@ struct tensor {
 	/* Not NULL: the tensor is this field of each stored element. */
 	const struct dtype_field *field;
 	unsigned rank;
-	const uint64_t *shape;    /* [rank]; the source's */
+	const uint64_t *shape; /* [rank]; the source's */
+	/*
+	 * Lengths of the dimensions that its axes are of, where the file shares
+	 * them among arrays and one is longer than `shape`: what is beyond that is
+	 * fill value.  For views that show arrays side by side (Zarr); the
+	 * source's.  NULL: as `shape`.
+	 */
+	const uint64_t *full_shape;
+	bool only_dimension; /* a length with a name, no array to its writer */
 	uint64_t elements, bytes; /* bytes of array.bin; 0 for strings.  Without
 				* axes and elements: the shape is not known,
 				* or null */
