@@ -147,6 +147,20 @@ uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
 	return row_add(h, path);
 }
 
+bool handles_part(struct handles *h, uint32_t file, uint64_t *pos,
+		  uint64_t *size)
+{
+	lock_scope(&h->lock);
+	const struct part *part =
+		file < h->files.n ? h->files.at[file].part : NULL;
+
+	if (!part)
+		return false;
+	*pos = part->pos;
+	*size = part->size;
+	return true;
+}
+
 uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 {
 	cleanup_close int own = fd;
@@ -167,6 +181,14 @@ uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 	f->pins = 1;
 	h->open_now++;
 	return file;
+}
+
+uint32_t handles_find_open(struct handles *h, const char *name)
+{
+	lock_scope(&h->lock);
+	uint32_t file = row_add(h, name);
+
+	return file != NONE && h->files.at[file].kept ? file : NONE;
 }
 
 void handles_expect(struct handles *h, uint32_t file, const struct stat *st)

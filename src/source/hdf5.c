@@ -60,7 +60,10 @@ static void hdf5_close(struct source *source)
 	for (size_t i = 0; i < s->labels.n; i++)
 		classes_free(s->labels.at[i]);
 	vec_free(&s->labels);
+	hdf5_inside_free(s);
 	intern_free(&s->intern);
+	free(s->archive);
+	free(s->format);
 	free(s->path);
 	free(s->dir);
 	free(s->real_dir);
@@ -88,6 +91,8 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 
 	s->mtime = a->like->mtime;
 	s->size = b->size;
+	s->around = a->around;
+	s->archive = strdup(outer);
 	s->dir = directory_of(outer);
 	s->file = backing_is_plain(b) ? handles_add_part(a->handles, b->file,
 							 b->pos, b->size)
@@ -97,7 +102,9 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 	s->path = s->file == UINT32_MAX
 			  ? NULL
 			  : strdup(handles_path(a->handles, s->file));
-	return s->path && s->dir ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return s->path && s->dir && s->archive
+		       ? 0
+		       : error_set(err, -ENOMEM, "out of memory");
 }
 
 static int source_paths(struct hdf5_source *s, const struct source_args *a,
