@@ -39,8 +39,8 @@ static int read_pinned(struct handles *h, const struct handle *pin,
 	return 0;
 }
 
-int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
-		 size_t len, struct error *err)
+static int read_one(struct handles *h, uint32_t file, uint64_t pos, void *data,
+		    size_t len, struct error *err)
 {
 	struct handle pin;
 	int r;
@@ -50,5 +50,30 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 		return r;
 	r = read_pinned(h, &pin, pos, data, len, err);
 	handles_put(h, &pin);
+	return r;
+}
+
+int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
+		 size_t len, struct error *err)
+{
+	unsigned char *to = data;
+	int r = 0;
+
+	do {
+		struct handles_piece p;
+		size_t n;
+
+		if (!handles_piece_at(h, file, pos, &p))
+			return error_set(err, -EIO,
+					 "byte %llu of %s is in none of its "
+					 "files: damaged?",
+					 (unsigned long long)pos,
+					 handles_name(h, file));
+		n = (size_t)min_u64(len, p.size - (pos - p.begin));
+		r = read_one(h, p.file, pos - p.begin, to, n, err);
+		pos += n;
+		to += n;
+		len -= n;
+	} while (len && !r);
 	return r;
 }

@@ -53,6 +53,7 @@ void handles_free(struct handles *h)
 		if (h->files.at[i].fd >= 0)
 			close(h->files.at[i].fd);
 		free(h->files.at[i].part);
+		free(h->files.at[i].joined);
 	}
 	vec_free(&h->files);
 	paths_free(&h->paths);
@@ -235,7 +236,9 @@ bool handles_known(struct handles *h, uint32_t file, const char **path,
 	lock_scope(&h->lock);
 	const struct file *f = &h->files.at[file];
 
-	*path = f->kept ? NULL : f->part ? f->part->path : h->paths.at[file];
+	*path = f->kept || f->joined ? NULL
+		: f->part            ? f->part->path
+				     : h->paths.at[file];
 	if (f->opened)
 		*id = f->id;
 	return f->opened;

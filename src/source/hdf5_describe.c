@@ -225,6 +225,8 @@ static int read_contiguous(hid_t dset, hid_t dcpl, struct hdf5_description *d,
 		/* (A user block is added to an address that there is not.) */
 		if (d->pos == HADDR_UNDEF || d->stored_bytes == 0)
 			d->storage = HDF5_UNALLOCATED;
+		else
+			d->pos = hdf5_driver_position(dset, d->pos);
 		return 0;
 	}
 	d->raw = calloc((size_t)n, sizeof *d->raw);

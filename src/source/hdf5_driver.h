@@ -57,6 +57,9 @@ void hdf5_why(char *buf, size_t n);
  * message = ..."; 0: nothing. */
 int hdf5_why_errno(const char *why);
 
+/* Where in its row of the table of files the bytes at an address are; lock held. */
+uint64_t hdf5_driver_position(hid_t object, uint64_t address);
+
 struct hdf5_location {
 	uint64_t pos;    /* absolute in the file, HDF5_ABSENT: not allocated */
 	uint64_t stored; /* bytes */

@@ -121,10 +121,10 @@ static void info_storage(const struct tensor *t, json_t *o)
 	if (!l)
 		return;
 	put_text(o, "layout",
-		 l->nstretches ? "external"
-		 : l->called   ? l->called
-			       : kinds[l->kind]);
-	if (l->nstretches)
+		 l->nstretches && !l->joined ? "external"
+		 : l->called                 ? l->called
+					     : kinds[l->kind]);
+	if (l->nstretches && !l->joined)
 		put(o, "external_files", layout_external_files(l));
 	if (l->by_library)
 		put_text(o, "decoded_by", l->maker ? l->maker : "libhdf5");

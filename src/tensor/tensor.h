@@ -39,6 +39,7 @@ struct layout {
 	/* CHUNKED: what the file has instead, which is cut into pieces; or NULL. */
 	const char *called;
 	bool indexed;   /* by_library: and ops->locate knows which there are */
+	bool joined;    /* `file` is several that are one: handles_in_one */
 	bool raw_edges; /* partial edge chunks were stored unfiltered */
 	uint64_t pos;   /* LINEAR: first byte in the file, unless: */
 	uint32_t nstretches;

@@ -178,7 +178,7 @@ bool zarr_can_store(const struct tensor *t)
 	const struct layout *l = atomic_load(&t->parts[0].layout);
 	const struct pipeline *p = l->pipeline;
 
-	if (l->by_library || l->kind != LAYOUT_CHUNKED ||
+	if (l->by_library || l->joined || l->kind != LAYOUT_CHUNKED ||
 	    !zarr_stored_dtype(t) || (l->raw_edges && p->n && l->grid->count))
 		return false;
 	for (unsigned i = 0; i < p->n; i++)
