@@ -37,8 +37,9 @@ static bool add_source(struct handles *h, const char *path)
 	cleanup_free char *real = realpath(path, NULL);
 	struct stat st;
 
+	/* A pattern of files, or opening it says what is wrong. */
 	if (!real || stat(real, &st) < 0)
-		return errno != ENOMEM; /* opening it says what is wrong */
+		return errno != ENOMEM && add_parent(h, path);
 	if (S_ISDIR(st.st_mode))
 		return handles_confine(h, real);
 	return add_parent(h, path) && add_parent(h, real);

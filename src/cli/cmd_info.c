@@ -64,9 +64,7 @@ static int inform(void *ctx, struct tensor *t)
 /* What a source is, in a word or two. */
 static const char *format_of(const struct source *s)
 {
-	return s->ops->format                  ? s->ops->format(s)
-	       : !strcmp(s->ops->name, "hdf5") ? "HDF5"
-					       : s->ops->name;
+	return s->ops->format ? s->ops->format(s) : s->ops->name;
 }
 
 /* The datasets below a node: a heading, and what there is to say of each. */

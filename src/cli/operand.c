@@ -13,6 +13,7 @@
 #include "archive/index.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "source/hdf5_members.h"
 
 char *session_base_name(const char *path)
 {
@@ -68,6 +69,22 @@ static int drop_indexes(const struct command *c, char **argv, int n)
 	return kept;
 }
 
+/* "x_%d.h5" is its first file to whatever asks about a source: its directory, its mode.
+ * 0, or -ENOMEM. */
+static int take_first(char **argv, int n)
+{
+	for (int i = 0; i < n; i++) {
+		char *first;
+		int r = hdf5_members_first(argv[i], &first);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			argv[i] = first; /* as long as the process */
+	}
+	return 0;
+}
+
 int operands_check(const struct command *c, char **argv, int *n)
 {
 	int indexes = 0;
@@ -82,6 +99,10 @@ int operands_check(const struct command *c, char **argv, int *n)
 	}
 	if (indexes && (unsigned)(*n - indexes) >= c->min_operands)
 		*n = drop_indexes(c, argv, *n);
+	if (c->sources && take_first(argv, *n) < 0) {
+		cli_say(c, "out of memory");
+		return CLI_MEMORY;
+	}
 	return 0;
 }
 

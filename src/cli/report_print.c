@@ -21,7 +21,7 @@ static const char *layout_word(const struct layout *l)
 
 	if (!l)
 		return "unknown";
-	return l->nstretches ? "external" : words[l->kind];
+	return l->nstretches && !l->joined ? "external" : words[l->kind];
 }
 
 static bool is_chunked(const struct report *r)

@@ -3,7 +3,10 @@
 /*
  * The client data are { major, minor, element size, block size, compression,
  * level }; versions before a field was there, and writers who left defaults,
- * end earlier.  Elements are taken in blocks of `block size` (in elements, a
+ * end earlier.  Fewer than three values are what a user gives: { block size,
+ * compression }, which the filter's set_local callback would have put behind the first
+ * three, had it been there when the file was made; the element is then the whole of
+ * the dataset's type (codec_params.elem_size).  Elements are taken in blocks of `block size` (in elements, a
  * multiple of 8; 0: what gives about 8 KiB).  The last block is as many of the
  * rest as are a multiple of 8, and the up to 7 elements after it are never
  * touched.  In each block, bits are transposed as bitplane.h says.
@@ -56,9 +59,27 @@ struct job {
 	unsigned char *scratch; /* ... for one block, when compressed */
 };
 
+/* Values that set_local puts in front of the user's. */
+static unsigned prefix(const struct codec_params *p)
+{
+	return p->n > CD_ELEM ? CD_BLOCK : 0;
+}
+
+static uint32_t value(const struct codec_params *p, unsigned which)
+{
+	unsigned i = which - CD_BLOCK + prefix(p);
+
+	return i < p->n ? p->cd[i] : 0;
+}
+
 static uint32_t compression(const struct codec_params *p)
 {
-	return p->n > CD_COMPRESSION ? p->cd[CD_COMPRESSION] : COMPRESSION_NONE;
+	return value(p, CD_COMPRESSION);
+}
+
+static uint32_t element(const struct codec_params *p)
+{
+	return prefix(p) ? p->cd[CD_ELEM] : p->elem_size;
 }
 
 /* Files depend on this rule: about 8 KiB, but at least 128 elements. */
@@ -72,28 +93,25 @@ static uint64_t default_block(uint32_t elem)
 /* Bytes of a block as the client data have it. */
 static uint64_t block_size(const struct codec_params *p)
 {
-	uint32_t elem = p->cd[CD_ELEM];
+	uint32_t elem = element(p), block = value(p, CD_BLOCK);
 
-	if (p->n > CD_BLOCK && p->cd[CD_BLOCK])
-		return (uint64_t)p->cd[CD_BLOCK] * elem;
-	return default_block(elem);
+	return block ? (uint64_t)block * elem : default_block(elem);
 }
 
 static int bitshuffle_check(const struct codec_params *p, struct error *err)
 {
-	if (p->n <= CD_ELEM)
+	if (!element(p))
 		return error_set(err, -EBADMSG,
-				 "bitshuffle: %u parameters, at least 3 are "
-				 "needed",
-				 p->n);
-	if (!p->cd[CD_ELEM])
-		return error_set(err, -EBADMSG,
-				 "bitshuffle: element size is 0");
-	if (p->n > CD_BLOCK && p->cd[CD_BLOCK] % 8)
+				 prefix(p)
+					 ? "bitshuffle: element size is 0"
+					 : "bitshuffle: its parameters do not "
+					   "say the size of elements, and it "
+					   "is not known here");
+	if (value(p, CD_BLOCK) % 8)
 		return error_set(err, -EBADMSG,
 				 "bitshuffle: blocks of %u elements, which is "
 				 "no multiple of 8",
-				 p->cd[CD_BLOCK]);
+				 value(p, CD_BLOCK));
 	switch (compression(p)) {
 	case COMPRESSION_NONE:
 	case COMPRESSION_LZ4:
@@ -240,12 +258,12 @@ static int read_header(const struct codec_params *p, const unsigned char *in,
 				 "expected at most %zu",
 				 (unsigned long long)total, out_cap);
 	if (!block)
-		block = default_block(p->cd[CD_ELEM]);
-	if (block % (8 * (uint64_t)p->cd[CD_ELEM]))
+		block = default_block(element(p));
+	if (block % (8 * (uint64_t)element(p)))
 		return error_set(err, -EBADMSG,
 				 "bitshuffle: blocks of %llu bytes are not a "
 				 "multiple of 8 elements of %u",
-				 (unsigned long long)block, p->cd[CD_ELEM]);
+				 (unsigned long long)block, element(p));
 	j->total = (size_t)total;
 	j->block = (size_t)block;
 	return 0;
@@ -286,7 +304,7 @@ static int bitshuffle_decode(const struct codec_params *p, const void *in,
 
 	if (r < 0)
 		return r;
-	j.elem = p->cd[CD_ELEM];
+	j.elem = element(p);
 	j.block = (size_t)block_size(p);
 	if (compression(p) != COMPRESSION_NONE) {
 		r = decode_compressed(p, &j, in, in_len, out, out_cap, err);

@@ -14,7 +14,9 @@
 struct codec_params {
 	uint32_t n;                /* values in cd */
 	uint32_t cd[CODEC_CD_MAX]; /* HDF5 "client data" */
-	uint32_t elem_size;        /* bytes of one element of the dataset */
+	/* Bytes of one element of the dataset, that is of its whole type: an array
+	 * type's axes are part of it.  0: not known. */
+	uint32_t elem_size;
 };
 
 /* How the size of a filter's output relates to its input (writing side). */

@@ -352,9 +352,11 @@ int handles_get(struct handles *h, uint32_t file, struct handle *out,
 	const char *path = NULL;
 	int cwd = AT_FDCWD, r;
 
-	*out = (struct handle){-1, file, 0, 0};
 	{
 		lock_scope(&h->lock);
+		if (file < h->files.n && h->files.at[file].joined)
+			file = h->files.at[file].joined->piece[0].file;
+		*out = (struct handle){-1, file, 0, 0};
 		if (file < h->files.n) {
 			path = path_of(h, file);
 			cwd = h->cwd;
@@ -396,13 +398,21 @@ void handles_put(struct handles *h, struct handle *pin)
 int handles_probe(struct handles *h, uint32_t file, struct stat *st,
 		  struct error *err)
 {
-	const char *path;
-	int cwd;
+	unsigned n = 1;
+	int cwd, r = 0;
 
-	{
-		lock_scope(&h->lock);
-		path = path_of(h, file);
-		cwd = h->cwd;
+	for (unsigned i = 0; i < n && !r; i++) {
+		const char *path;
+
+		{
+			lock_scope(&h->lock);
+			const struct joined *j = h->files.at[file].joined;
+
+			path = path_of(h, j ? j->piece[i].file : file);
+			n = j ? j->n : 1;
+			cwd = h->cwd;
+		}
+		r = file_stat(cwd, path, st, err);
 	}
-	return file_stat(cwd, path, st, err);
+	return r;
 }

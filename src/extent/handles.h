@@ -35,9 +35,37 @@ uint32_t handles_add(struct handles *h, const char *path);
  */
 uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
 			  uint64_t size);
+/* Which piece of which file row `file` is (its path is not that of a row); false: it is
+ * all of one. */
+bool handles_part(struct handles *h, uint32_t file, uint64_t *pos,
+		  uint64_t *size);
+/* Bytes [begin, begin + size) of a row that consists of several files. */
+struct handles_piece {
+	uint64_t begin, size;
+	uint32_t file;
+};
+/*
+ * Register n files as one, pieces ascending and apart.  `name` is the row's path for
+ * sentences, and its own.  handles_read reads across them; handles_get gives the first
+ * one, so whoever wants other bytes of a descriptor asks handles_piece_at.
+ */
+uint32_t handles_add_joined(struct handles *h, const char *name,
+			    const struct handles_piece *p, unsigned n);
+/* Does it consist of several? */
+bool handles_is_joined(struct handles *h, uint32_t file);
+/* The piece of row `file` that byte `pos` is in; of a row that is one file, all of
+ * it.  False: no piece has it. */
+bool handles_piece_at(struct handles *h, uint32_t file, uint64_t pos,
+		      struct handles_piece *out);
+/* The one file that has bytes [*pos, *pos + len) of row *file, and their place there;
+ * false: several have them, or none. */
+bool handles_in_one(struct handles *h, uint32_t *file, uint64_t *pos,
+		    uint64_t len);
 /* Register what `fd` (taken over) refers to, under a name that is no path.  It
  * stays open. */
 uint32_t handles_add_open(struct handles *h, int fd, const char *name);
+/* The row that was registered so under this name; UINT32_MAX: none. */
+uint32_t handles_find_open(struct handles *h, const char *name);
 /* It was this when somebody was told its size: something else is -ESTALE from the
  * first open on. */
 void handles_expect(struct handles *h, uint32_t file, const struct stat *st);

@@ -42,7 +42,7 @@ const char *handles_private(struct handles *h)
 		const struct file *f = &h->files.at[i];
 		const char *path = f->part ? f->part->path : h->paths.at[i];
 
-		if (!f->kept && path_is_private(h->cwd, path))
+		if (!f->kept && !f->joined && path_is_private(h->cwd, path))
 			return path;
 	}
 	return NULL;

@@ -30,6 +30,14 @@ struct file {
 	unsigned char mark_bits;
 	uint64_t mark;
 	struct part *part; /* NULL: all of the file */
+	struct joined
+		*joined; /* not NULL: several others, and no file of its own */
+};
+
+/* Files that are one. */
+struct joined {
+	unsigned n;
+	struct handles_piece piece[];
 };
 
 /* A piece of a file that is a row of its own. */

@@ -40,8 +40,8 @@ static int read_pinned(struct handles *h, const struct handle *pin,
 	return 0;
 }
 
-int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
-		 size_t len, struct error *err)
+static int read_one(struct handles *h, uint32_t file, uint64_t pos, void *data,
+		    size_t len, struct error *err)
 {
 	struct handle pin;
 	int r;
@@ -54,8 +54,9 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 	return r;
 }
 
-uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
-			uint64_t n, int whence)
+/* Of one file: as handles_before. */
+static uint64_t before_in(struct handles *h, uint32_t file, uint64_t pos,
+			  uint64_t n, int whence)
 {
 	uint64_t none = whence == SEEK_DATA ? 0 : n, found = none;
 	struct error ignored;
@@ -73,4 +74,50 @@ uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
 	}
 	handles_put(h, &pin);
 	return found;
+}
+
+int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
+		 size_t len, struct error *err)
+{
+	unsigned char *to = data;
+	int r = 0;
+
+	do {
+		struct handles_piece p;
+		size_t n;
+
+		if (!handles_piece_at(h, file, pos, &p))
+			return error_set(err, -EIO,
+					 "byte %llu of %s is in none of its "
+					 "files: damaged?",
+					 (unsigned long long)pos,
+					 handles_name(h, file));
+		n = (size_t)min_u64(len, p.size - (pos - p.begin));
+		r = read_one(h, p.file, pos - p.begin, to, n, err);
+		pos += n;
+		to += n;
+		len -= n;
+	} while (len && !r);
+	return r;
+}
+
+uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
+			uint64_t n, int whence)
+{
+	uint64_t done = 0;
+
+	while (done < n) {
+		struct handles_piece p;
+		uint64_t at = pos + done, part, found;
+
+		/* Reading it will say that it is in none of the files. */
+		if (!handles_piece_at(h, file, at, &p))
+			return whence == SEEK_DATA ? done : n;
+		part = min_u64(n - done, p.size - (at - p.begin));
+		found = before_in(h, p.file, at - p.begin, part, whence);
+		done += found;
+		if (found < part)
+			break;
+	}
+	return done;
 }

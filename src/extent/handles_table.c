@@ -53,6 +53,7 @@ void handles_free(struct handles *h)
 		if (h->files.at[i].fd >= 0)
 			close(h->files.at[i].fd);
 		free(h->files.at[i].part);
+		free(h->files.at[i].joined);
 	}
 	vec_free(&h->files);
 	paths_free(&h->paths);
@@ -147,6 +148,20 @@ uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
 	return row_add(h, path);
 }
 
+bool handles_part(struct handles *h, uint32_t file, uint64_t *pos,
+		  uint64_t *size)
+{
+	lock_scope(&h->lock);
+	const struct part *part =
+		file < h->files.n ? h->files.at[file].part : NULL;
+
+	if (!part)
+		return false;
+	*pos = part->pos;
+	*size = part->size;
+	return true;
+}
+
 uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 {
 	cleanup_close int own = fd;
@@ -167,6 +182,14 @@ uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 	f->pins = 1;
 	h->open_now++;
 	return file;
+}
+
+uint32_t handles_find_open(struct handles *h, const char *name)
+{
+	lock_scope(&h->lock);
+	uint32_t file = row_add(h, name);
+
+	return file != NONE && h->files.at[file].kept ? file : NONE;
 }
 
 void handles_expect(struct handles *h, uint32_t file, const struct stat *st)
@@ -213,7 +236,9 @@ bool handles_known(struct handles *h, uint32_t file, const char **path,
 	lock_scope(&h->lock);
 	const struct file *f = &h->files.at[file];
 
-	*path = f->kept ? NULL : f->part ? f->part->path : h->paths.at[file];
+	*path = f->kept || f->joined ? NULL
+		: f->part            ? f->part->path
+				     : h->paths.at[file];
 	if (f->opened)
 		*id = f->id;
 	return f->opened;

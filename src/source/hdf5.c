@@ -15,6 +15,8 @@
 #include "base/system.h"
 #include "base/vec.h"
 #include "archive/backing.h"
+#include "source/hdf5_members.h"
+#include "source/hdf5_super.h"
 #include "source/stage.h"
 #include "tensor/classes.h"
 
@@ -60,7 +62,10 @@ static void hdf5_close(struct source *source)
 	for (size_t i = 0; i < s->labels.n; i++)
 		classes_free(s->labels.at[i]);
 	vec_free(&s->labels);
+	hdf5_inside_free(s);
 	intern_free(&s->intern);
+	free(s->archive);
+	free(s->format);
 	free(s->path);
 	free(s->dir);
 	free(s->real_dir);
@@ -78,6 +83,27 @@ static char *directory_of(const char *path)
 			     : strndup(path, (size_t)(slash - path));
 }
 
+/* A member of an archive that is one of several files of the family or multi driver:
+ * which others there are is not known there. */
+static int refuse_members(const struct backing *b, struct error *err)
+{
+	cleanup_free unsigned char *head = malloc(HDF5_SUPER_HEAD);
+	size_t n =
+		b->size < HDF5_SUPER_HEAD ? (size_t)b->size : HDF5_SUPER_HEAD;
+	const char *driver;
+	int r = head ? backing_read(b, 0, head, n, err)
+		     : error_set(err, -ENOMEM, "out of memory");
+
+	driver = r ? NULL : hdf5_members_driver(head, n);
+	if (r || !driver)
+		return r;
+	return error_set(err, -ENOTSUP,
+			 "it is one of several files that the HDF5 driver '%s' "
+			 "divided one HDF5 file into: extract them all, and "
+			 "mount one of them",
+			 driver);
+}
+
 /* A member of an archive: it has its directory, and is a part of its file (or
  * was copied). */
 static int inside_paths(struct hdf5_source *s, const struct source_args *a,
@@ -85,10 +111,16 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 {
 	const struct backing *b = a->inside;
 	const char *outer = handles_path(a->handles, b->file);
+	int r;
 
 	s->mtime = a->like->mtime;
 	s->size = b->size;
+	s->around = a->around;
+	s->archive = strdup(outer);
 	s->dir = directory_of(outer);
+	r = refuse_members(b, err);
+	if (r < 0)
+		return r;
 	s->file = backing_is_plain(b) ? handles_add_part(a->handles, b->file,
 							 b->pos, b->size)
 				      : source_staged(a, err);
@@ -97,27 +129,30 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 	s->path = s->file == UINT32_MAX
 			  ? NULL
 			  : strdup(handles_path(a->handles, s->file));
-	return s->path && s->dir ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return s->path && s->dir && s->archive
+		       ? 0
+		       : error_set(err, -ENOMEM, "out of memory");
 }
 
-static int source_paths(struct hdf5_source *s, const struct source_args *a,
-			struct error *err)
+/* Absolute, without following symlinks; NULL: no memory. */
+static char *absolute(const char *path)
 {
-	cleanup_free char *real = realpath(a->path, NULL);
 	cleanup_free char *cwd = NULL;
-	struct stat st;
+	char *out;
 
-	if (!real || stat(real, &st) < 0)
-		return error_errno(err, -errno, "%s", a->path);
-	s->mtime = st.st_mtime;
-	s->size = (uint64_t)st.st_size;
-	if (a->path[0] == '/') {
-		s->path = strdup(a->path);
-	} else {
-		cwd = realpath(".", NULL);
-		if (!cwd || asprintf(&s->path, "%s/%s", cwd, a->path) < 0)
-			s->path = NULL;
-	}
+	if (path[0] == '/')
+		return strdup(path);
+	cwd = realpath(".", NULL);
+	return cwd && asprintf(&out, "%s/%s", cwd, path) >= 0 ? out : NULL;
+}
+
+/* Where names in the file lead from: s->path is known, and that of a file on disk. */
+static int set_dirs(struct hdf5_source *s, const char *path, struct error *err)
+{
+	cleanup_free char *real = realpath(path, NULL);
+
+	if (!real)
+		return error_errno(err, -errno, "%s", path);
 	s->dir = s->path ? directory_of(s->path) : NULL;
 	s->real_dir = directory_of(real);
 	if (!s->dir || !s->real_dir)
@@ -126,6 +161,54 @@ static int source_paths(struct hdf5_source *s, const struct source_args *a,
 		free(s->real_dir);
 		s->real_dir = NULL;
 	}
+	return 0;
+}
+
+/* One HDF5 file that is several on disk. */
+static int members_paths(struct hdf5_source *s, const struct source_args *a,
+			 const struct hdf5_members *x, struct error *err)
+{
+	int r;
+
+	s->mtime = x->mtime;
+	for (size_t i = 0; i < x->list.n; i++)
+		s->size += x->list.at[i].is;
+	r = hdf5_members_add(x, a->handles, &s->file, err);
+	if (r < 0)
+		return r;
+	if (asprintf(&s->format, "HDF5 (%zu files of the driver '%s')",
+		     x->list.n, x->driver) < 0) {
+		s->format = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	s->path = strdup(handles_path(a->handles, s->file));
+	return set_dirs(s, x->list.at[0].path, err);
+}
+
+static int source_paths(struct hdf5_source *s, const struct source_args *a,
+			struct error *err)
+{
+	cleanup_free char *path = absolute(a->path);
+	struct hdf5_members members;
+	struct stat st;
+	int r = path ? hdf5_members_find(path, &members, err)
+		     : error_set(err, -ENOMEM, "out of memory");
+
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		r = members_paths(s, a, &members, err);
+		hdf5_members_free(&members);
+		return r;
+	}
+	if (stat(a->path, &st) < 0)
+		return error_errno(err, -errno, "%s", a->path);
+	s->mtime = st.st_mtime;
+	s->size = (uint64_t)st.st_size;
+	s->path = steal_pointer(&path);
+	r = set_dirs(s, a->path, err);
+	if (r < 0)
+		return r;
 	s->file = handles_add(a->handles, s->path);
 	return s->file == UINT32_MAX ? error_set(err, -ENOMEM, "out of memory")
 				     : 0;
@@ -204,6 +287,8 @@ int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 			r = walk_root(w, file, a->dataset, a->dir);
 		if (!r)
 			r = hdf5_labels_check(w, nested);
+		if (!r)
+			r = hdf5_dimensions_set(w);
 		H5Fclose(file);
 	}
 	hdf5_walk_warn_missing(w);
@@ -262,11 +347,19 @@ static void hdf5_usage(const struct source *source, uint64_t *bytes,
 	*inodes = 0;
 }
 
+static const char *hdf5_format(const struct source *source)
+{
+	const struct hdf5_source *s = (const struct hdf5_source *)source;
+
+	return s->format ? s->format : "HDF5";
+}
+
 const struct source_ops source_hdf5 = {
 	.name = "hdf5",
 	.summary = "HDF5 files, distributed tensors (virtual datasets)",
 	.probe = hdf5_probe,
 	.open = hdf5_source_open,
+	.format = hdf5_format,
 	.usage = hdf5_usage,
 	.close = hdf5_close,
 };

@@ -23,6 +23,11 @@ struct hdf5_item {
 	const char *target; /* LINK: path in the mount; the source's */
 	struct hdf5_tensor *tensor; /* DATASET: borrowed, the tree's */
 };
+/* A member of an archive that is a row of its own. */
+struct hdf5_inside {
+	uint32_t file;
+	char *path; /* from the archive's root */
+};
 struct hdf5_source {
 	struct source source;
 	struct handles *handles;
@@ -35,6 +40,12 @@ struct hdf5_source {
 	uint64_t size; /* of the main file */
 	struct view_options views;
 	char *prefix; /* option prefix=: where else sources may be; or NULL */
+	/* What it is a member of; NULL: it is a file. */
+	const struct source_around *around;
+	char *format; /* what it is called where it is several files; or NULL */
+	char *archive; /* path of the file that this archive is in */
+	vec(struct hdf5_inside)
+		inside; /* members that names led to, and itself */
 	vec(struct hdf5_item) items;
 	struct pinner *pinner;
 	vec(struct classes *) labels; /* that were found; owned */
@@ -257,6 +268,17 @@ struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
 enum hdf5_prefix { HDF5_PREFIX_VDS, HDF5_PREFIX_LINK, HDF5_PREFIX_RAW };
 int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 		 enum hdf5_prefix kind, uint32_t *file, struct error *err);
+/*
+ * hdf5_inside.c: the same where the file is a member of an archive.  1: there is no
+ * such member, and *file is a row that is missing.  -ENOMEM; -EFBIG, -ENOTSUP: the
+ * member is compressed, and cannot be kept in memory.
+ */
+int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
+			uint32_t *file, struct error *err);
+/* A name by which hdf5_resolve finds a file again, from any other (malloc'ed; NULL: no
+ * memory). */
+char *hdf5_inside_name(struct hdf5_source *s, uint32_t file);
+void hdf5_inside_free(struct hdf5_source *s);
 
 /* ---- mount time ---------------------------------------------------------- */
 

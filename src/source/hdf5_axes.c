@@ -13,8 +13,7 @@
 #include "source/hdf5_vlen.h"
 #include "source/hdf5_walk.h"
 
-/* A text attribute, cut to n bytes; false: there is none. */
-static bool text_attribute(hid_t object, const char *name, char *buf, size_t n)
+bool hdf5_axes_text(hid_t object, const char *name, char *buf, size_t n)
 {
 	hid_t attr, type, space;
 	char *text = NULL;
@@ -61,7 +60,7 @@ static unsigned by_interpretation(hid_t dset, unsigned rank)
 		     {"cmyk-image", 3}};
 	char text[64];
 
-	if (!text_attribute(dset, "interpretation", text, sizeof text))
+	if (!hdf5_axes_text(dset, "interpretation", text, sizeof text))
 		return 0;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(text, words[i].word) && words[i].axes < rank)

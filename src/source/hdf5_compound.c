@@ -135,6 +135,7 @@ static int keep_fields(struct type_reader *r, const struct members *all,
 		f[i].offset = (uint32_t)m->in_file;
 		f[i].rank = m->e.rank;
 		f[i].dims = m->dims;
+		f[i].declared = (uint32_t)m->declared;
 		memcpy(&f[i].type, served ? &m->e.served : &m->e.stored,
 		       sizeof f[i].type);
 	}

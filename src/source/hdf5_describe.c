@@ -225,6 +225,8 @@ static int read_contiguous(hid_t dset, hid_t dcpl, struct hdf5_description *d,
 		/* (A user block is added to an address that there is not.) */
 		if (d->pos == HADDR_UNDEF || d->stored_bytes == 0)
 			d->storage = HDF5_UNALLOCATED;
+		else
+			d->pos = hdf5_driver_position(dset, d->pos);
 		return 0;
 	}
 	d->raw = calloc((size_t)n, sizeof *d->raw);
@@ -272,7 +274,7 @@ int hdf5_describe(struct hdf5_source *s, hid_t dset,
 	if (!r)
 		r = read_type(s, dset, wanted, out, &is, err);
 	if (!r && !out->null)
-		r = read_storage(dset, dcpl, is.stored.size, out, err);
+		r = read_storage(dset, dcpl, hdf5_type_bytes(&is), out, err);
 	if (!r && !out->null)
 		r = read_fill(dcpl, type, &is, out, err);
 	if (type >= 0)

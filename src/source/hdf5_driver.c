@@ -46,6 +46,7 @@
 #include "extent/file.h"
 #include "source/hdf5_index.h"
 #include "source/hdf5_lost.h"
+#include "source/hdf5_members.h"
 #include "source/hdf5_vlen.h"
 
 #if H5_VERSION_GE(1, 14, 0)
@@ -59,10 +60,13 @@
 
 /* Leaves room for the library's sums of two addresses. */
 #define ADDRESS_MAX ((haddr_t)INT64_MAX / 2)
+#define WIDE_MAX (HADDR_MAX - 1)
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool library_ready; /* library_lock */
 static hid_t driver_id = H5I_INVALID_HID;
+/* The same under the names that libhdf5 asks for where a superblock has them. */
+static hid_t family_id = H5I_INVALID_HID, multi_id = H5I_INVALID_HID;
 static bool initialised; /* library_lock */
 static bool usable;      /* set once, by hdf5_init */
 
@@ -193,10 +197,18 @@ static herr_t driver_query(const H5FD_t *file, unsigned long *flags)
 	return 0;
 }
 
+static bool is_wide(const struct driver_file *f)
+{
+	return hdf5_members_is_wide(f->info.handles, f->info.file);
+}
+
 static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
 {
-	(void)type;
-	return ((const struct driver_file *)(const void *)file)->eoa;
+	const struct driver_file *f = (const void *)file;
+
+	return is_wide(f) ? hdf5_members_end(f->info.handles, f->info.file,
+					     (int)type)
+			  : f->eoa;
 }
 
 static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
@@ -213,6 +225,8 @@ static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
 	const struct driver_file *f = (const void *)file;
 
 	(void)type;
+	if (is_wide(f))
+		return WIDE_MAX;
 	return f->info.handles ? ADDRESS_MAX : (haddr_t)f->st.st_size;
 }
 
@@ -220,26 +234,28 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 			  haddr_t addr, size_t size, void *buf)
 {
 	struct driver_file *f = (void *)file;
+	uint64_t pos =
+		hdf5_members_position(f->info.handles, f->info.file, addr);
 	int r;
 
 	(void)dxpl;
 	if (spy.on && type == H5FD_MEM_DRAW) {
 		spy.reads++;
-		spy.pos = addr;
+		spy.pos = pos;
 		spy.size = size;
 		return 0;
 	}
-	if (addr > ADDRESS_MAX || size > ADDRESS_MAX)
+	if (pos > ADDRESS_MAX || size > ADDRESS_MAX)
 		r = error_set(&failure, -EIO, "address beyond any file");
 	else if (f->info.handles)
-		r = handles_read(f->info.handles, f->info.file, addr, buf, size,
+		r = handles_read(f->info.handles, f->info.file, pos, buf, size,
 				 &failure);
 	else if (file_read(f->info.fd, addr, buf, size) == (ssize_t)size)
 		r = 0;
 	else
 		r = error_set(&failure, -EIO, "the self-test's file ends");
 	if (r == 0 && f->info.handles)
-		hdf5_lost_overlay(f->info.file, addr, buf, size);
+		hdf5_lost_overlay(f->info.file, pos, buf, size);
 	if (r == 0)
 		return hdf5_index_saw(addr, buf, size);
 	driver_complain(__LINE__);
@@ -290,7 +306,34 @@ static const H5FD_class_t driver_class = {
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
+static hid_t register_as(hid_t before, const char *name, haddr_t most)
+{
+	H5FD_class_t class = driver_class;
+
+	if (before >= 0)
+		return before;
+	class.name = name;
+	class.maxaddr = most;
+	return H5FDregister(&class);
+}
+
+static bool register_drivers(void)
+{
+	driver_id = register_as(driver_id, driver_class.name, ADDRESS_MAX);
+	family_id = register_as(family_id, "family", ADDRESS_MAX);
+	multi_id = register_as(multi_id, "multi", WIDE_MAX);
+	return driver_id >= 0 && family_id >= 0 && multi_id >= 0;
+}
+
 /* ---- opening ---- */
+
+uint64_t hdf5_driver_position(hid_t object, uint64_t address)
+{
+	const struct hdf5_driver_info *info = hdf5_driver_info(object);
+
+	return info ? hdf5_members_position(info->handles, info->file, address)
+		    : address;
+}
 
 /* H5Fget_vfd_handle says of any file of ours which one it is. */
 const struct hdf5_driver_info *hdf5_driver_info(hid_t object)
@@ -308,7 +351,14 @@ const struct hdf5_driver_info *hdf5_driver_info(hid_t object)
 
 herr_t hdf5_driver_set(hid_t fapl, const struct hdf5_driver_info *info)
 {
-	return H5Pset_driver(fapl, driver_id, info);
+	struct handles *h = info->handles;
+	hid_t id = driver_id;
+
+	if (hdf5_members_is_wide(h, info->file))
+		id = multi_id;
+	else if (h && handles_is_joined(h, info->file))
+		id = family_id;
+	return H5Pset_driver(fapl, id, info);
 }
 
 /*
@@ -334,49 +384,6 @@ hid_t hdf5_driver_fopen(const char *name, const struct hdf5_driver_info *info,
 	if (fapl >= 0)
 		H5Pclose(fapl);
 	return file;
-}
-
-/* The superblock is at 0, or after a user block of 512, 1024, ... bytes. */
-int hdf5_superblock_find(struct handles *h, uint32_t file, unsigned *flags,
-			 struct error *err)
-{
-	static const unsigned char magic[] = "\x89HDF\r\n\x1a\n";
-	enum { VERSION = 8, STATUS = 11, HEAD = 12, SWMR_WRITER = 1 | 4 };
-	unsigned char head[HEAD];
-	struct handle pin;
-	uint64_t pos = 0, at = 0;
-	ssize_t n;
-	int r;
-
-	r = handles_get(h, file, &pin, err);
-	if (r < 0)
-		return r;
-	r = -ENOMSG;
-	while (r == -ENOMSG && pin.size >= HEAD && pos <= pin.size - HEAD) {
-		at = pos;
-		n = file_read(pin.fd, pin.base + pos, head, HEAD);
-		if (n < 0)
-			r = (int)n;
-		else if (n == HEAD && !memcmp(head, magic, VERSION))
-			r = 0;
-		pos = pos ? pos * 2 : 512;
-	}
-	if (r == -ENOMSG)
-		r = error_set(err, -EIO, "%s: not an HDF5 file%s",
-			      file_shown(handles_path(h, file)),
-			      pin.size ? "" : ", it is empty");
-	else if (r < 0)
-		r = error_errno(err, r, "%s",
-				file_shown(handles_path(h, file)));
-	else if (head[VERSION] >= 3 &&
-		 (head[STATUS] & SWMR_WRITER) == SWMR_WRITER) {
-		*flags = H5F_ACC_SWMR_READ;
-		/* Such a writer neither moves nor frees what readers may use, and
-		 * takes the mark away when it closes the file. */
-		handles_may_grow(h, file, pin.base + at + STATUS, SWMR_WRITER);
-	}
-	handles_put(h, &pin);
-	return r;
 }
 
 int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err)
@@ -469,9 +476,7 @@ int hdf5_init(struct error *err)
 	hdf5_lock();
 	if (initialised)
 		goto out;
-	if (driver_id < 0)
-		driver_id = H5FDregister(&driver_class);
-	if (driver_id < 0)
+	if (!register_drivers())
 		r = error_set(err, -EIO, "libhdf5 refuses our file driver");
 	else
 		r = hdf5_filters_register(err);

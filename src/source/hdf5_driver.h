@@ -57,6 +57,9 @@ void hdf5_why(char *buf, size_t n);
  * message = ..."; 0: nothing. */
 int hdf5_why_errno(const char *why);
 
+/* Where in its row of the table of files the bytes at an address are; lock held. */
+uint64_t hdf5_driver_position(hid_t object, uint64_t address);
+
 struct hdf5_location {
 	uint64_t pos;    /* absolute in the file, HDF5_ABSENT: not allocated */
 	uint64_t stored; /* bytes */
@@ -83,5 +86,8 @@ int hdf5_filters_register(struct error *err);
  * HDF5_FILTERS_LIMIT.  Returns what was set before. */
 #define HDF5_FILTERS_LIMIT ((size_t)256 << 20)
 size_t hdf5_filters_limit(size_t bytes);
+/* Bytes of one element of the dataset that this thread is about to read, for filters
+ * that take it from the type; 0: not known. */
+void hdf5_filters_element(uint32_t bytes);
 
 #endif

@@ -272,6 +272,7 @@ static int fetch_read(hid_t dset, const struct hdf5_description *d,
 
 	memset(out, 0, size);
 	hdf5_filters_limit(filters_limit(d, size));
+	hdf5_filters_element(hdf5_type_bytes(&d->type));
 	ok = as && as->kind == DTYPE_RAGGED
 		     ? fetch_lengths(dset, g, chunk, as, member, out, size, &f)
 		     : fetch(dset, g, chunk, as, member, out, size, &f);
@@ -282,6 +283,7 @@ static int fetch_read(hid_t dset, const struct hdf5_description *d,
 		r = error_set(err, -EIO, "%s", why);
 	}
 	hdf5_filters_limit(0);
+	hdf5_filters_element(0);
 	if (f.type >= 0)
 		H5Tclose(f.type);
 	if (f.file_space >= 0)

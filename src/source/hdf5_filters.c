@@ -31,10 +31,17 @@ size_t hdf5_filters_limit(size_t bytes)
 	return before;
 }
 
+static _Thread_local uint32_t element;
+
+void hdf5_filters_element(uint32_t bytes)
+{
+	element = bytes;
+}
+
 static int filter_params(const struct codec *c, size_t n, const unsigned *cd,
 			 struct codec_params *p, struct error *err)
 {
-	*p = (struct codec_params){.n = (uint32_t)n, .elem_size = 1};
+	*p = (struct codec_params){.n = (uint32_t)n, .elem_size = element};
 	if (n > CODEC_CD_MAX)
 		return error_set(err, -EBADMSG,
 				 "%s: %zu parameters are too many", c->name, n);

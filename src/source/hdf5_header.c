@@ -25,7 +25,7 @@
 #include "base/number.h"
 
 #define BLOCKS_MAX 1024u
-#define BLOCK_MAX (UINT32_C(16) << 20)
+#define BLOCK_MAX (UINT32_C(16) << 20) /* of one, and of all of an object */
 #define ATTRIBUTES_MAX 65536u
 
 /* No message has this number: the library skips what it does not know. */
@@ -103,6 +103,22 @@ static uint32_t block_sum(const struct hdf5_header_block *b)
 
 /* ---- blocks -------------------------------------------------------------- */
 
+/* No byte of a header is in two blocks: else a continuation that leads back to a block
+ * would be read again and again, and what is hidden in one be shown in the other. */
+static bool fits_in(const struct hdf5_header *x, uint64_t pos, uint64_t size)
+{
+	uint64_t all = size;
+
+	for (size_t i = 0; i < x->blocks.n; i++) {
+		const struct hdf5_header_block *b = &x->blocks.at[i];
+
+		if (pos < b->pos + b->size && b->pos < pos + size)
+			return false;
+		all += b->size;
+	}
+	return all <= BLOCK_MAX;
+}
+
 /* One more, which is `size` bytes long. */
 static int add_block(struct handles *h, struct hdf5_header *x, uint64_t pos,
 		     uint64_t size, bool summed, struct error *err)
@@ -111,7 +127,8 @@ static int add_block(struct handles *h, struct hdf5_header *x, uint64_t pos,
 	int r;
 
 	if (x->blocks.n >= BLOCKS_MAX || size > BLOCK_MAX ||
-	    size < (summed ? 8u : 1u) || pos > INT64_MAX - size)
+	    size < (summed ? 8u : 1u) || pos > INT64_MAX - size ||
+	    !fits_in(x, pos, size))
 		return damaged(err);
 	b.size = (uint32_t)size;
 	b.bytes = malloc(b.size);

@@ -295,6 +295,7 @@ static json_t *value(struct hdf5_json *j, const struct plan_node *n,
 	switch (n->class) {
 	case H5T_INTEGER:
 	case H5T_BITFIELD:
+	case H5T_TIME:
 		return number(j, n, p);
 	case H5T_FLOAT:
 		return real(j, n, p);

@@ -166,6 +166,45 @@ static int set_stretches(struct hdf5_tensor *h, uint32_t file,
 	return 0;
 }
 
+/* Contiguous data of a file that is several on disk. */
+static int set_joined(struct hdf5_tensor *h, uint32_t file,
+		      const struct hdf5_description *d, struct layout *l,
+		      struct error *err)
+{
+	uint64_t want = stored_bytes(l), begin = 0, pos = d->pos;
+	struct handles *handles = h->source->handles;
+	struct handles_piece piece;
+	struct stretch *x = NULL;
+	uint32_t n = 0;
+
+	while (begin < want) {
+		struct stretch *more;
+
+		if (!handles_piece_at(handles, file, pos, &piece)) {
+			free(x);
+			return error_set(err, -EBADMSG,
+					 "its bytes are in none of the files");
+		}
+		more = reallocarray(x, n + 1, sizeof *x);
+		if (!more) {
+			free(x);
+			return error_set(err, -ENOMEM, "out of memory");
+		}
+		x = more;
+		x[n] = (struct stretch){
+			.begin = begin,
+			.file = piece.file,
+			.pos = pos - piece.begin,
+			.len = min_u64(want - begin,
+				       piece.size - (pos - piece.begin))};
+		begin += x[n].len;
+		pos += x[n++].len;
+	}
+	l->stretches = x;
+	l->nstretches = n;
+	return 0;
+}
+
 static int set_contiguous(struct hdf5_tensor *h, uint32_t file,
 			  const struct hdf5_description *d, struct layout *l,
 			  struct error *err)
@@ -190,7 +229,7 @@ static int set_contiguous(struct hdf5_tensor *h, uint32_t file,
 		return error_set(err, -EBADMSG,
 				 "it stores %" PRIu64 " bytes of %" PRIu64,
 				 d->stored_bytes, stored_bytes(l));
-	return 0;
+	return l->joined ? set_joined(h, file, d, l, err) : 0;
 }
 
 static int set_chunked(struct hdf5_tensor *h, const struct hdf5_description *d,
@@ -268,6 +307,7 @@ int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
 	if (!l)
 		return error_set(err, -ENOMEM, "out of memory");
 	l->file = h->t.parts[p].file;
+	l->joined = handles_is_joined(h->source->handles, l->file);
 	l->fill = h->t.fill;
 	r = find_recode(h, d, l, err);
 	if (!r && !l->by_library && dtype_is_binary(&h->t.dtype))

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "source/hdf5_mapping.h"
 #include "source/hdf5_walk.h"
 
@@ -72,6 +73,7 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 {
 	int open = d->storage == HDF5_VIRTUAL ? open_axis(d) : -1;
 	struct hdf5_mapping *m = calloc(1, sizeof *m);
+	cleanup_free char *name = NULL;
 	struct hdf5_description all = {.null = d->null,
 				       .rank = d->rank,
 				       .own_rank = d->own_rank,
@@ -89,7 +91,8 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 		all.match = HDF5_SAME;
 	memcpy(all.shape, d->shape, sizeof all.shape);
 	memcpy(all.said, d->said, sizeof all.said);
-	m->file = escaped(handles_path(to->s->handles, to->file));
+	name = hdf5_inside_name(to->s, to->file);
+	m->file = name ? escaped(name) : NULL;
 	m->dataset = escaped(to->object);
 	m->to = slab_of(d, open);
 	m->all = open < 0;

@@ -183,4 +183,5 @@ void hdf5_walk_forget(struct walk *w)
 {
 	tdestroy(w->visited, free_visited);
 	w->visited = NULL;
+	vec_free(&w->axes);
 }

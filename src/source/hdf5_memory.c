@@ -71,6 +71,9 @@ static hid_t integer_of(hid_t type, const struct dtype *d)
 
 	if (bits >= 0)
 		return bits;
+	/* The library does not convert it; it stays what it is. */
+	if (H5Tget_class(type) == H5T_TIME)
+		return with_order(type, d->big_endian);
 	if (H5Tget_class(type) == H5T_BITFIELD)
 		row = 2;
 	return with_order(table[row][log2_of(d->size)], d->big_endian);

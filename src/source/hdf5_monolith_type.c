@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "source/hdf5_monolith.h"
 
 static hid_t element_of(hid_t type, const struct dtype *is,
@@ -107,8 +108,14 @@ static hid_t structure_of(hid_t type, const struct dtype *is,
 	hid_t t = is->nfields == as->nfields ? H5Tcreate(H5T_COMPOUND, as->size)
 					     : H5I_INVALID_HID;
 
+	cleanup_free uint32_t *order = calloc(as->nfields + 1, sizeof *order);
+
+	if (!order)
+		return close_failed(t);
+	dtype_declared(as, order);
 	for (uint32_t i = 0; t >= 0 && i < as->nfields; i++)
-		if (!insert_field(t, type, &is->fields[i], &as->fields[i]))
+		if (!insert_field(t, type, &is->fields[order[i]],
+				  &as->fields[order[i]]))
 			t = close_failed(t);
 	return t;
 }
@@ -144,7 +151,7 @@ static hid_t element_of(hid_t type, const struct dtype *is,
 	if (class == H5T_ENUM && kept)
 		return enum_of(type, as);
 	if ((class == H5T_INTEGER || class == H5T_FLOAT ||
-	     class == H5T_BITFIELD) &&
+	     class == H5T_BITFIELD || class == H5T_TIME) &&
 	    kept)
 		return number_of(type, as);
 	return hdf5_type_memory(type, as, NULL);

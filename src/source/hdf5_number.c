@@ -99,6 +99,32 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 	return hdf5_type_say(r, e, "%zu-bit %s, converted", bits, name);
 }
 
+/* ---- time ----------------------------------------------------------------- */
+
+/*
+ * HDF5's class for time is a number of which the library knows no more than its size;
+ * it does not convert it, either.  H5T_UNIX_D32 and _D64 are named after Unix's
+ * time_t.  PyTables (typeconv.c) writes Time32 so; its Time64 is seconds in the upper
+ * and microseconds in the lower half.  So it is shown as the integer that is stored.
+ */
+int hdf5_type_read_time(struct type_reader *r, hid_t type, struct element *e)
+{
+	size_t size = H5Tget_size(type);
+	bool big;
+
+	if ((size != 4 && size != 8) || !is_whole(type, size) ||
+	    !order_of(type, &big))
+		return hdf5_type_refuse(r, e,
+					"HDF5's time of another size than 4 or "
+					"8 bytes");
+	serve(r, e, DTYPE_INT, size, big);
+	return hdf5_type_say_text(
+		r, e,
+		size == 4 ? "HDF5's time: seconds since 1970"
+			  : "HDF5's time: seconds since 1970, or as PyTables "
+			    "writes it: seconds << 32 | microseconds");
+}
+
 /* ---- floats -------------------------------------------------------------- */
 
 struct float_format {

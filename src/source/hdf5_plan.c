@@ -80,7 +80,8 @@ static int open_integer(struct plan_node *n, hid_t type)
 	hid_t native = H5T_NATIVE_B64;
 
 	n->big = order == H5T_ORDER_BE;
-	n->sign = n->class == H5T_INTEGER && H5Tget_sign(type) != H5T_SGN_NONE;
+	n->sign = n->class == H5T_TIME || (n->class == H5T_INTEGER &&
+					   H5Tget_sign(type) != H5T_SGN_NONE);
 	if (n->class == H5T_INTEGER)
 		native = n->sign ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
 	n->how = PLAN_DIRECT;
@@ -89,7 +90,8 @@ static int open_integer(struct plan_node *n, hid_t type)
 	    (order == H5T_ORDER_LE || order == H5T_ORDER_BE || n->size == 1))
 		return 0;
 	n->how = PLAN_BYTES;
-	if (n->size > PLAN_NUMBER_MAX || !hdf5_type_is_sound(type))
+	if (n->class == H5T_TIME || n->size > PLAN_NUMBER_MAX ||
+	    !hdf5_type_is_sound(type))
 		return 0;
 	if (bits <= 64)
 		return convert(n, type, H5Tcopy(native), PLAN_CONVERTED);
@@ -222,6 +224,7 @@ static int open_class(struct plan_node *n, hid_t type, unsigned depth)
 	switch (n->class) {
 	case H5T_INTEGER:
 	case H5T_BITFIELD:
+	case H5T_TIME:
 		return open_integer(n, type);
 	case H5T_FLOAT:
 		return open_float(n, type);
@@ -241,7 +244,6 @@ static int open_class(struct plan_node *n, hid_t type, unsigned depth)
 	case H5T_VLEN:
 		return open_super(n, type, depth);
 	case H5T_OPAQUE:
-	case H5T_TIME: /* seconds, or what a program takes for time */
 		return 0;
 	default:
 		return -EIO;

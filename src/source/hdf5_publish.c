@@ -197,6 +197,8 @@ static int publish_described(struct walk *w, const struct group *g,
 		return hdf5_walk_no_memory(w);
 	suggest_axes(g, dset, h);
 	r = hdf5_labels_set(w, g, dset, h);
+	if (!r)
+		r = hdf5_dimensions_note(w, dset, at->file, h);
 	if (r < 0) {
 		tensor_free(&h->t);
 		return r;

@@ -6,6 +6,8 @@
  * file is gone is looked for by its last two components beside the file that
  * names it: result containers that hold absolute names can be moved together
  * with the directory of their parts.
+ *
+ * In an archive names are those of other members (hdf5_inside.c).
  */
 #include <errno.h>
 #include <limits.h>
@@ -141,8 +143,9 @@ static const char *last_components(const char *name, unsigned n)
 	return at;
 }
 
-int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
-		 enum hdf5_prefix kind, uint32_t *file, struct error *err)
+static int resolve_on_disk(struct hdf5_source *s, uint32_t from,
+			   const char *name, enum hdf5_prefix kind,
+			   uint32_t *file, struct error *err)
 {
 	const char *path = handles_path(s->handles, from);
 	struct search x = {
@@ -152,11 +155,6 @@ int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 		.last_two = last_components(name, 2),
 	};
 
-	if (!strcmp(name, ".")) {
-		*file = from;
-		free(x.dir);
-		return 0;
-	}
 	x.real_dir = real_directory(s, from, path);
 	x.failed |= !x.dir;
 	if (!x.failed)
@@ -169,4 +167,39 @@ int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 	free(x.found);
 	return *file == UINT32_MAX ? error_set(err, -ENOMEM, "out of memory")
 				   : 0;
+}
+
+/* Beside the members of an archive only where prefix= says so. */
+static int resolve_inside(struct hdf5_source *s, uint32_t from,
+			  const char *name, uint32_t *file, struct error *err)
+{
+	struct search x = {
+		.dir = strdup(s->dir), /* "${ORIGIN}" is the archive's */
+		.name = name,
+		.last = last_components(name, 1),
+		.last_two = last_components(name, 2),
+	};
+	int r = x.dir ? hdf5_inside_resolve(s, from, name, file, err) : -ENOMEM;
+
+	if (r == 1) {
+		try_prefixes(&x, s->prefix);
+		if (x.found)
+			*file = handles_add(s->handles, x.found);
+		r = x.failed || *file == UINT32_MAX ? -ENOMEM : 0;
+	}
+	free(x.dir);
+	free(x.first);
+	free(x.found);
+	return r == -ENOMEM ? error_set(err, r, "out of memory") : r;
+}
+
+int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
+		 enum hdf5_prefix kind, uint32_t *file, struct error *err)
+{
+	if (!strcmp(name, ".")) {
+		*file = from;
+		return 0;
+	}
+	return s->around ? resolve_inside(s, from, name, file, err)
+			 : resolve_on_disk(s, from, name, kind, file, err);
 }

@@ -244,9 +244,7 @@ static int read_class(struct type_reader *r, hid_t type, struct element *e)
 	case H5T_COMPOUND:
 		return hdf5_type_read_compound(r, type, e);
 	case H5T_TIME:
-		return hdf5_type_refuse(r, e,
-					"HDF5's time (each program has its "
-					"own idea of it)");
+		return hdf5_type_read_time(r, type, e);
 	default:
 		return hdf5_type_refuse(r, e, "a type of an unknown class");
 	}
@@ -315,4 +313,14 @@ int hdf5_type_read(struct intern *in, hid_t of, bool source_order,
 	out->rank = e.rank;
 	memcpy(out->dims, e.dims, e.rank * sizeof *e.dims);
 	return 0;
+}
+
+uint32_t hdf5_type_bytes(const struct hdf5_type *type)
+{
+	uint64_t bytes = type->stored.size;
+
+	for (unsigned i = 0; i < type->rank; i++)
+		if (mul_overflows(bytes, type->dims[i], &bytes))
+			return 0;
+	return bytes <= UINT32_MAX ? (uint32_t)bytes : 0;
 }

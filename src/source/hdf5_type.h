@@ -57,6 +57,8 @@ hid_t hdf5_type_memory(hid_t type, const struct dtype *served,
  * more than RANK_MAX axes. */
 hid_t hdf5_type_member(hid_t type, const char *member, unsigned *rank,
 		       uint64_t *dims);
+/* Bytes of one element in the file, axes of array types included; 0: 4 GiB and more. */
+uint32_t hdf5_type_bytes(const struct hdf5_type *type);
 /* For sentences: "<i4", "|i1 (enum: A = 0, B = 1)"; cut off where it is long. */
 void hdf5_type_describe(const struct dtype *d, char *buf, size_t n);
 /*

@@ -33,6 +33,7 @@ int hdf5_type_read_compound(struct type_reader *r, hid_t type,
 int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 			   struct element *e);
 int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e);
+int hdf5_type_read_time(struct type_reader *r, hid_t type, struct element *e);
 int hdf5_type_read_enum(struct type_reader *r, hid_t type, struct element *e);
 /* Words for people, into both types. */
 int hdf5_type_say_text(struct type_reader *r, struct element *e,

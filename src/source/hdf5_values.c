@@ -383,10 +383,12 @@ static int read_values(const struct hdf5_place *at, struct values *v,
 	r = hdf5_fetch_check(at, v->dset, &d, b, err);
 	if (!r) {
 		limit_filters(v->dset, &d.type);
+		hdf5_filters_element(hdf5_type_bytes(&d.type));
 		hdf5_vlen_begin(v->dset, VALUES_MAX);
 		r = put_box(v, b, err);
 		hdf5_vlen_end();
 		hdf5_filters_limit(0);
+		hdf5_filters_element(0);
 	}
 	hdf5_description_free(&d);
 	return r;

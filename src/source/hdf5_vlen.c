@@ -27,6 +27,7 @@
 #include "base/number.h"
 #include "source/hdf5_driver_private.h"
 #include "source/hdf5_heap.h"
+#include "source/hdf5_members.h"
 
 #define ARENA_BLOCK ((size_t)256 << 10)
 
@@ -341,7 +342,10 @@ static int read_file(void *ctx, uint64_t pos, void *buf, size_t n,
 {
 	const struct hdf5_driver_info *info = ctx;
 
-	return handles_read(info->handles, info->file, pos, buf, n, err);
+	return handles_read(
+		info->handles, info->file,
+		hdf5_members_position(info->handles, info->file, pos), buf, n,
+		err);
 }
 
 /* What the superblock says. */

@@ -18,6 +18,13 @@ struct level {
 	haddr_t addr; /* in its file, to notice cycles */
 	uint32_t dir;
 };
+/* An axis that may grow, and the dimension scale of it. */
+struct axis_use {
+	struct hdf5_tensor *h;
+	unsigned axis;
+	uint32_t file; /* of both */
+	haddr_t scale; /* address of the scale */
+};
 struct walk {
 	struct hdf5_source *s;
 	struct tree_builder *b;
@@ -32,6 +39,7 @@ struct walk {
 		own; /* or the attribute of each dataset that has its labels; */
 	bool own_used;
 	struct error own_why; /* the first one is wrong; code 0: none is */
+	vec(struct axis_use) axes;
 	struct error *err;
 };
 /* Datasets of a group that may be labels of the others. */
@@ -128,5 +136,14 @@ int hdf5_labels_attribute(hid_t object, const char *name, const char *called,
 /* hdf5_axes.c: how many leading axes a sample fixes, where files of this kind
  * say so; 0: they do not. */
 unsigned hdf5_axes_suggested(hid_t group, hid_t dset, unsigned rank);
+/* A text attribute, cut to n bytes; false: there is none. */
+bool hdf5_axes_text(hid_t object, const char *name, char *buf, size_t n);
+
+/* hdf5_dimensions.c.  Note which dimensions the axes of a published dataset (open
+ * as `dset`) are of; and when all is walked, set full_shape of those that are shorter
+ * than their dimension.  0, or -ENOMEM. */
+int hdf5_dimensions_note(struct walk *w, hid_t dset, uint32_t file,
+			 struct hdf5_tensor *h);
+int hdf5_dimensions_set(struct walk *w);
 
 #endif

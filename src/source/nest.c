@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "source/bundles.h"
 #include "source/hdf5.h"
+#include "source/nest_around.h"
 #include "source/zarr.h"
 #include "tree/graft.h"
 
@@ -42,14 +43,17 @@ struct nest {
 	struct archive_options archive;
 	struct view_options views;
 	char *prefix;
-	vec(uint64_t) shown; /* records, ascending */
+	vec(uint64_t) shown;     /* records, ascending */
+	struct nest_table table; /* of the members */
+	char *path;              /* of the archive, for sentences */
 };
 
 /* A member, or (`path` only) a file, that is a source. */
 struct nested {
 	struct graft graft; /* first member */
-	struct nest *nest;  /* borrowed */
-	char *path;         /* for sentences; or of the file or directory */
+	struct nest_around around;
+	struct nest *nest; /* borrowed */
+	char *path;        /* for sentences; or of the file or directory */
 	bool is_file;
 	struct backing bytes;
 	const struct source_ops *ops; /* by its first bytes, or NULL */
@@ -87,6 +91,7 @@ void nest_free(struct nest *n)
 		return;
 	vec_free(&n->shown);
 	free(n->prefix);
+	free(n->path);
 	free(n);
 }
 
@@ -104,6 +109,7 @@ int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
 		.path = x->path,
 		.inside = x->is_file ? NULL : &x->bytes,
 		.like = &g->attr,
+		.around = x->is_file ? NULL : &x->around.is,
 		.handles = x->nest->handles,
 		.pinner = x->nest->pinner,
 		.archive = &x->nest->archive,
@@ -285,6 +291,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	attr_of(m, r, &x->graft.attr);
 	x->graft.eager = eager;
 	x->nest = n;
+	nest_around_init(&x->around, &n->table, &n->archive, n->path, i);
 	x->path = c->path;
 	x->is_file = r->kind == MEMBER_FILE || r->kind == MEMBER_DIR;
 	x->bytes = c->bytes;
@@ -351,7 +358,15 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 		 const char *path, struct error *err)
 {
 	unsigned probes = 0;
-	int r = n_volumes ? 0 : nest_stores(n, b, dir, m, path, err);
+	int r;
+
+	n->table = (struct nest_table){n->handles, n->pinner, m,
+				       volumes,    n_volumes, files};
+	free(n->path);
+	n->path = strdup(path ? path : "");
+	if (!n->path)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = n_volumes ? 0 : nest_stores(n, b, dir, m, path, err);
 
 	for (uint64_t i = 1; i < m->n && r == 0; i++) {
 		struct candidate c = {0};

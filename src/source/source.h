@@ -34,12 +34,35 @@ struct archive_options {
 };
 struct backing;
 struct source_check;
+/*
+ * The source that a member is in, for a format that may name other files: these are
+ * members, too, and nothing outside of that source is meant.
+ */
+struct source_around {
+	const struct archive_options *archive;
+	/* Bytes of the member at `path`, from the root of that source, and its path
+	 * without links and dots (malloc'ed).  -ENOENT: there is no file; -ENOMEM.
+	 * Does not block. */
+	int (*find)(const struct source_around *a, const char *path,
+		    struct backing *out, char **is);
+	/* The source's name and that of a member, for sentences (malloc'ed). */
+	char *(*shown)(const struct source_around *a, const char *path);
+	/* Path there of the member whose bytes are [pos, pos + size) of the file that
+	 * all of it is in; of a member that is `self`.  -ENOENT; -ENOMEM. */
+	int (*path_at)(const struct source_around *a, uint64_t pos,
+		       uint64_t size, char **out);
+	/* Path of the member itself (malloc'ed); NULL: no memory. */
+	char *(*self)(const struct source_around *a);
+};
 struct source_args {
 	const char *path; /* as the user gave it */
 	/* A member of another source is meant: these bytes, these attributes;
 	 * `path` is for sentences. */
 	const struct backing *inside;
 	const struct attr *like;
+	/* What it is a member of; lives as long as the source.  NULL: nothing that other
+	 * members can be found in. */
+	const struct source_around *around;
 	struct handles *handles; /* backing files are registered here */
 	struct pinner *pinner;   /* the store, for what has to be decoded */
 	const struct archive_options *archive;

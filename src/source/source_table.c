@@ -17,6 +17,7 @@
 #include "source/camera.h"
 #include "source/concat.h"
 #include "source/hdf5.h"
+#include "source/hdf5_members.h"
 #include "source/hdf5_worker.h"
 #include "source/npy.h"
 #include "source/parquet.h"
@@ -213,6 +214,14 @@ static int open_raw(const struct source_args *a, struct source **out,
 	return r < 0 ? r : raw_open(a, out, err);
 }
 
+static int open_as(const struct source_ops *ops, const struct source_args *a,
+		   struct source **out, struct error *err)
+{
+	int r = check_options(ops, a, err);
+
+	return r < 0 ? r : ops->open(a, out, err);
+}
+
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err)
 {
@@ -237,16 +246,20 @@ int source_open(const struct source_args *a, struct source **out,
 				 a->path);
 	if (a->raw && !a->inside)
 		return open_raw(a, out, err);
+	if (!a->inside && stat(a->path, &st) < 0 && errno == ENOENT &&
+	    hdf5_members_has(a->path))
+		return open_as(&source_hdf5, a, out, err); /* "x_%d.h5" */
 	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
 	ops = source_probe(head, n, a->path);
+	if (!ops && !a->inside && hdf5_members_has(a->path))
+		ops = &source_hdf5;
 	if (!ops)
 		ops = source_probe_beyond(a);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
-	r = check_options(ops, a, err);
-	return r < 0 ? r : ops->open(a, out, err);
+	return open_as(ops, a, out, err);
 }
 
 /* The member table of one of several, published by nobody. */

@@ -53,11 +53,11 @@ static int refuse(const struct source_args *a, struct error *err)
 			 size, most);
 }
 
-uint32_t source_staged(const struct source_args *a, struct error *err)
+static uint32_t stage_anew(const struct source_args *a, const char *name,
+			   struct error *err)
 {
 	const struct backing *b = a->inside;
 	cleanup_close int fd = -1;
-	cleanup_free char *name = NULL;
 	uint32_t file = UINT32_MAX;
 
 	if (atomic_fetch_add(&staged, b->size) > a->archive->stage ||
@@ -66,15 +66,26 @@ uint32_t source_staged(const struct source_args *a, struct error *err)
 	else if ((fd = memfd_create("tensorfs", MFD_CLOEXEC)) < 0)
 		error_errno(err, -errno, "cannot keep a copy of it");
 	else if (copy(b, fd, err) == 0) {
-		if (asprintf(&name, "%s (decoded)", a->path) < 0)
-			name = NULL;
-		else
-			file = handles_add_open(a->handles, steal_fd(&fd),
-						name);
+		file = handles_add_open(a->handles, steal_fd(&fd), name);
 		if (file == UINT32_MAX)
 			error_set(err, -ENOMEM, "out of memory");
 	}
 	if (file == UINT32_MAX)
 		atomic_fetch_sub(&staged, b->size);
 	return file;
+}
+
+/* A member that others name may be there already. */
+uint32_t source_staged(const struct source_args *a, struct error *err)
+{
+	cleanup_free char *name = NULL;
+	uint32_t file;
+
+	if (asprintf(&name, "%s (decoded)", a->path) < 0) {
+		name = NULL;
+		error_set(err, -ENOMEM, "out of memory");
+		return UINT32_MAX;
+	}
+	file = handles_find_open(a->handles, name);
+	return file != UINT32_MAX ? file : stage_anew(a, name, err);
 }

@@ -155,8 +155,15 @@ static int set_locate(const struct chunk_set *s, uint64_t index,
 	c->file = l->file;
 	c->recode = l->recode;
 	c->fill = l->fill;
-	if (l->kind == LAYOUT_CHUNKED && !l->by_library)
-		return locate_chunked(t, l, index, segment, c, err);
+	if (l->kind == LAYOUT_CHUNKED && !l->by_library) {
+		int r = locate_chunked(t, l, index, segment, c, err);
+
+		/* In several files that are one: it is read, not mapped. */
+		if (!r && l->joined && c->state == CHUNK_STORED &&
+		    !handles_in_one(t->handles, &c->file, &c->pos, c->stored))
+			c->state = CHUNK_FETCH;
+		return r;
+	}
 	if (l->kind == LAYOUT_LINEAR) {
 		locate_linear(l, index, c);
 		return 0;
@@ -215,6 +222,35 @@ static int fetch_recoded(struct tensor *t, uint64_t index,
 	return r;
 }
 
+/* A chunk of which each file has some. */
+static int fetch_spread(struct chunk_set *s, uint64_t index,
+			_Atomic uint64_t *gauge, struct buf **out,
+			struct error *err)
+{
+	struct tensor *t = tensor_of(s);
+	struct buf *segment, *b;
+	struct chunk c;
+	int r = set_load_segment(s, set_segment_of(s, index), gauge, &segment,
+				 err);
+
+	if (r < 0)
+		return r;
+	r = set_locate(s, index, segment, &c, err);
+	buf_unref(segment);
+	if (r < 0)
+		return r;
+	c.state = CHUNK_STORED;
+	b = buf_new(c.size, gauge);
+	if (!b)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = chunk_load(t->handles, &c, b->data, err);
+	if (r < 0)
+		buf_unref(b);
+	else
+		*out = b;
+	return r;
+}
+
 static int set_fetch(struct chunk_set *s, uint64_t index,
 		     _Atomic uint64_t *gauge, struct buf **out,
 		     struct error *err)
@@ -223,8 +259,11 @@ static int set_fetch(struct chunk_set *s, uint64_t index,
 	const struct layout *l = layout_of(s, index);
 	struct chunk c;
 	struct buf *b;
-	int r = set_locate(s, index, NULL, &c, err);
+	int r;
 
+	if (l && l->kind == LAYOUT_CHUNKED && !l->by_library)
+		return fetch_spread(s, index, gauge, out, err);
+	r = set_locate(s, index, NULL, &c, err);
 	if (r < 0)
 		return r;
 	b = buf_new(c.size, gauge);

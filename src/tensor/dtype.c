@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -358,4 +359,24 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b)
 		    !dtype_equal(&a->fields[i].type, &b->fields[i].type))
 			return false;
 	return true;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+static int by_declaration(const void *a, const void *b, void *fields)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct dtype_field *f = fields;
+
+	if (f[x].declared != f[y].declared)
+		return f[x].declared < f[y].declared ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+void dtype_declared(const struct dtype *d, uint32_t *out)
+{
+	for (uint32_t i = 0; i < d->nfields; i++)
+		out[i] = i;
+	qsort_r(out, d->nfields, sizeof *out, by_declaration,
+		(void *)(uintptr_t)d->fields);
 }

@@ -58,6 +58,9 @@ struct dtype_field {
 	 * dtype's `fields` always do. */
 	const uint64_t *strides;
 	const char *title; /* NumPy's second name for it, or NULL */
+	/* Which one it is in the order that its file declares them in, which need
+	 * not be that of their offsets; all 0: it is. */
+	uint32_t declared;
 };
 
 /* Is there a NumPy array of it? */
@@ -72,6 +75,9 @@ bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
 bool dtype_same_place(const struct dtype_field *a, const struct dtype_field *b);
 /* The same layout, names and order of bytes, and the same to people (`text`). */
 bool dtype_equal(const struct dtype *a, const struct dtype *b);
+/* Numbers of a type's fields in the order that they are declared in; `out` has room
+ * for d->nfields. */
+void dtype_declared(const struct dtype *d, uint32_t *out);
 /* NumPy's descr without quotes: "<f4", "|b1", "|V12"; structures as np.save
  * spells them, "[('a', '<i4'), ('', '|V4'), ('b', '<f8', (3,))]" (padding is a
  * nameless void, as dtype.descr of NumPy; a title makes a tuple of the name); strings "str"; TEXT "json"; ragged

@@ -121,10 +121,10 @@ static void info_storage(const struct tensor *t, json_t *o)
 	if (!l)
 		return;
 	put_text(o, "layout",
-		 l->nstretches ? "external"
-		 : l->called   ? l->called
-			       : kinds[l->kind]);
-	if (l->nstretches)
+		 l->nstretches && !l->joined ? "external"
+		 : l->called                 ? l->called
+					     : kinds[l->kind]);
+	if (l->nstretches && !l->joined)
 		put(o, "external_files", layout_external_files(l));
 	if (l->by_library)
 		put_text(o, "decoded_by", l->maker ? l->maker : "libhdf5");
@@ -141,6 +141,8 @@ static void info_type(const struct tensor *t, json_t *o)
 	cleanup_free char *descr = tensor_descr_text(&t->dtype);
 	cleanup_free char *stored = tensor_descr_text(&t->stored);
 	const char *says = t->stored.text ? t->stored.text : t->dtype.text;
+	cleanup_free uint32_t *order =
+		calloc(t->dtype.nfields + 1, sizeof *order);
 	json_t *fields = json_array();
 	char name[4096];
 
@@ -154,9 +156,11 @@ static void info_type(const struct tensor *t, json_t *o)
 	put_text(o, "stored_type", says);
 	if (descr && stored && strcmp(stored, descr))
 		put_text(o, "stored_dtype", stored);
+	if (order)
+		dtype_declared(&t->dtype, order);
 	if (t->dtype.kind == DTYPE_STRUCT || t->dtype.kind == DTYPE_TEXT)
-		for (uint32_t i = 0; i < t->dtype.nfields; i++) {
-			const char *field = t->dtype.fields[i].name;
+		for (uint32_t i = 0; order && i < t->dtype.nfields; i++) {
+			const char *field = t->dtype.fields[order[i]].name;
 
 			json_array_append_new(fields,
 					      json_text(field, strlen(field)));

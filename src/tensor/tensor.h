@@ -39,6 +39,7 @@ struct layout {
 	/* CHUNKED: what the file has instead, which is cut into pieces; or NULL. */
 	const char *called;
 	bool indexed;   /* by_library: and ops->locate knows which there are */
+	bool joined;    /* `file` is several that are one: handles_in_one */
 	bool raw_edges; /* partial edge chunks were stored unfiltered */
 	uint64_t pos;   /* LINEAR: first byte in the file, unless: */
 	uint32_t nstretches;
@@ -150,7 +151,15 @@ struct tensor {
 	/* Not NULL: the tensor is this field of each stored element. */
 	const struct dtype_field *field;
 	unsigned rank;
-	const uint64_t *shape;    /* [rank]; the source's */
+	const uint64_t *shape; /* [rank]; the source's */
+	/*
+	 * Lengths of the dimensions that its axes are of, where the file shares
+	 * them among arrays and one is longer than `shape`: what is beyond that is
+	 * fill value.  For views that show arrays side by side (Zarr); the
+	 * source's.  NULL: as `shape`.
+	 */
+	const uint64_t *full_shape;
+	bool only_dimension; /* a length with a name, no array to its writer */
 	uint64_t elements, bytes; /* bytes of array.bin; 0 for strings.  Without
 				* axes and elements: the shape is not known,
 				* or null */

@@ -232,15 +232,17 @@ static char *document(const struct view *v, const uint64_t *at, size_t *len,
 			   len);
 }
 
-/* Its grid's places in the order of names, or what the index says of them. */
+/* Its grid's places in the order of names, or what the index says of them: numbers
+ * of stored chunks. */
 static uint64_t place_of(const struct tensor *t, uint64_t chunk)
 {
+	const struct layout *l = atomic_load(&t->parts[0].layout);
 	uint64_t index[RANK_MAX], place = 0;
 	struct grid room;
 	const struct grid *g = zarr_grid(t, &room);
 
-	for (unsigned i = g->rank; i-- > 0; chunk /= g->chunks[i])
-		index[i] = chunk % g->chunks[i];
+	for (unsigned i = g->rank; i-- > 0; chunk /= l->grid->chunks[i])
+		index[i] = chunk % l->grid->chunks[i];
 	for (unsigned i = 0; i < g->rank; i++)
 		place = place * g->chunks[i] +
 			view_decimal_place(index[i], g->chunks[i]);

@@ -17,6 +17,16 @@
  *	shape (9, 1000, 1000), chunks (1, 400, 1000):   1 .. 1 | rows | all .. all
  *
  * so that a chunk is a run of the array's bytes, and what overhangs comes last.
+ *
+ * An array may be shorter than a dimension that it shares with others
+ * (tensor.full_shape).  The grid is then that of the dimensions:
+ *
+ *	stored    |  0  |  1 .|             "." overhangs, and may be anything
+ *	shown     |  0  |  1 f|  f  |  f  |  "f" is fill value (padded.h)
+ *
+ * Such chunks are decoded, unless the stored ones end where the array does.  Where
+ * all stored ones are there, those behind them are files, too, so that no fill value
+ * need be named (see zarr_text.c); they cannot be that in a compressed array.
  */
 #include "tensor/zarr.h"
 
@@ -25,6 +35,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "tensor/padded.h"
 
 /* Of a chunk where the file has none: reading it should neither be slow nor tiny. */
 #define CHUNK_BYTES (UINT64_C(16) << 20)
@@ -61,38 +72,43 @@ static uint64_t rows_a_chunk(const struct tensor *t, unsigned axis,
 			     uint64_t bytes)
 {
 	uint64_t rows = max_u64(CHUNK_BYTES / bytes, 1), unit;
+	uint64_t length = zarr_shape(t)[axis];
 	struct box b;
 
 	if (axis || tensor_blocks(t) <= 1)
-		return min_u64(rows, t->shape[axis]);
+		return min_u64(rows, length);
 	tensor_block_box(t, 0, &b);
 	unit = max_u64(b.count[0], 1);
 	if (unit <= rows)
 		rows -= rows % unit;
 	else if (unit <= BLOCK_BYTES / bytes)
 		rows = unit;
-	return min_u64(rows, t->shape[axis]);
+	return min_u64(rows, length);
 }
 
 const struct grid *zarr_grid(const struct tensor *t, struct grid *room)
 {
 	uint64_t chunk[RANK_MAX], bytes = t->dtype.size;
+	const uint64_t *shape = zarr_shape(t);
 	unsigned i = t->rank;
 
-	if (is_chunked(t))
+	if (is_chunked(t) && !t->full_shape)
 		return layout_of(t)->grid;
-	for (; i > 1 && bytes <= CHUNK_BYTES / max_u64(t->shape[i - 1], 1);
-	     i--) {
-		chunk[i - 1] = max_u64(t->shape[i - 1], 1);
+	if (is_chunked(t))
+		return grid_init(room, t->rank, shape,
+				 layout_of(t)->grid->chunk, t->dtype.size) < 0
+			       ? NULL
+			       : room;
+	for (; i > 1 && bytes <= CHUNK_BYTES / max_u64(shape[i - 1], 1); i--) {
+		chunk[i - 1] = max_u64(shape[i - 1], 1);
 		bytes *= chunk[i - 1];
 	}
 	if (i-- > 0)
 		chunk[i] = max_u64(rows_a_chunk(t, i, bytes), 1);
 	for (unsigned k = 0; t->rank && k < i; k++)
 		chunk[k] = 1;
-	return grid_init(room, t->rank, t->shape, chunk, t->dtype.size) < 0
-		       ? NULL
-		       : room;
+	return grid_init(room, t->rank, shape, chunk, t->dtype.size) < 0 ? NULL
+									 : room;
 }
 
 /* ---- how chunks are served ----------------------------------------------- */
@@ -180,6 +196,15 @@ static int look_at_all(struct tensor *t, bool filtered, struct look *out,
 /* Beside the mode: all chunks are there. */
 #define WHOLE 4
 
+/* Are the chunks that are behind the stored ones so few that they may be files? */
+static bool can_list(const struct tensor *t)
+{
+	struct grid room;
+	const struct grid *g = t->full_shape ? zarr_grid(t, &room) : NULL;
+
+	return !t->full_shape || (g && g->count <= SCAN_MAX);
+}
+
 static int choose(struct tensor *t, int *out, struct error *err)
 {
 	bool can_store = is_chunked(t) && zarr_can_store(t);
@@ -196,8 +221,12 @@ static int choose(struct tensor *t, int *out, struct error *err)
 		return r;
 	if (r < 0)
 		look = (struct look){!filtered, false};
+	look.whole = look.whole && can_list(t);
 	*out = can_store && (look.alike || !filtered) ? ZARR_STORED
 						      : ZARR_DECODED;
+	/* What is behind the stored chunks cannot be made as one of these. */
+	if (look.whole && t->full_shape)
+		*out = ZARR_DECODED;
 	*out |= look.whole ? WHOLE : 0;
 	return 0;
 }
@@ -251,9 +280,15 @@ static bool is_absent(const struct tensor *t)
 	return l && l->kind == LAYOUT_ABSENT;
 }
 
-/* The elements of chunk k that there are: they come first in it. */
-static int chunk_box(const struct zarr_chunk *c, struct box *b, uint64_t *bytes,
-		     uint64_t *size, struct error *err)
+/* A chunk: what of it there is (`box`; maybe nothing), in all that it shows. */
+struct piece {
+	struct padded p;
+	struct box box;
+	uint64_t bytes, size; /* of the box; of the chunk's file */
+};
+
+static int piece_of(const struct zarr_chunk *c, struct piece *x,
+		    struct error *err)
 {
 	const struct tensor *t = c->t;
 	struct grid room;
@@ -261,30 +296,65 @@ static int chunk_box(const struct zarr_chunk *c, struct box *b, uint64_t *bytes,
 
 	if (!g || c->k >= g->count)
 		return error_set(err, -ENOENT, "no such file");
-	grid_origin(g, c->k, b->start);
-	for (unsigned i = 0; i < t->rank; i++)
-		b->count[i] = min_u64(g->chunk[i], t->shape[i] - b->start[i]);
-	*bytes = box_elements(b, t->rank) * t->dtype.size;
-	*size = g->chunk_bytes;
+	grid_origin(g, c->k, x->box.start);
+	x->p.rank = t->rank;
+	x->p.elem = t->dtype.size;
+	for (unsigned i = 0; i < t->rank; i++) {
+		uint64_t from = min_u64(x->box.start[i], t->shape[i]);
+
+		x->box.count[i] = min_u64(g->chunk[i], t->shape[i] - from);
+		x->p.there[i] = x->box.count[i];
+		x->p.full[i] = g->chunk[i];
+	}
+	x->bytes = box_elements(&x->box, t->rank) * t->dtype.size;
+	x->size = g->chunk_bytes;
 	return 0;
+}
+
+/* Its number among the stored chunks, of which it has some elements. */
+static uint64_t stored_number(const struct zarr_chunk *c, const struct piece *x)
+{
+	const struct grid *g = layout_of(c->t)->grid;
+	uint64_t k = 0;
+
+	for (unsigned i = 0; i < g->rank; i++)
+		k = k * g->chunks[i] + x->box.start[i] / g->chunk[i];
+	return k;
+}
+
+/* A chunk that is behind all that is stored: a file where no fill value is named. */
+static int size_behind(const struct zarr_chunk *c, const struct piece *x,
+		       uint64_t *size, struct error *err)
+{
+	bool whole = false;
+	int r = zarr_is_whole(c->t, &whole, err);
+
+	*size = x->size;
+	return r < 0 ? r : whole ? 0 : -ENOENT;
 }
 
 int zarr_chunk_size(const struct zarr_chunk *c, struct pinner *p,
 		    uint64_t *size, struct error *err)
 {
 	enum zarr_mode mode = ZARR_DECODED;
-	uint64_t bytes;
+	struct piece x;
 	struct chunk at;
-	struct box b;
 	int r = c->decoded ? 0 : zarr_mode(c->t, &mode, err);
 
 	if (r < 0)
 		return r;
 	if (is_absent(c->t))
 		return -ENOENT;
+	r = piece_of(c, &x, err);
+	if (r < 0)
+		return r;
+	if (!x.bytes && c->t->full_shape)
+		return size_behind(c, &x, size, err);
+	*size = x.size;
 	if (!is_chunked(c->t))
-		return chunk_box(c, &b, &bytes, size, err);
-	r = p->locate(p, set_of(c), tensor_chunk_id(0, c->k), &at, err);
+		return 0;
+	r = p->locate(p, set_of(c), tensor_chunk_id(0, stored_number(c, &x)),
+		      &at, err);
 	if (r < 0)
 		return r;
 	*size = at.size;
@@ -295,37 +365,83 @@ int zarr_chunk_prepare(const struct zarr_chunk *c, uint64_t off, uint64_t len,
 		       struct error *err)
 {
 	enum zarr_mode mode;
-	uint64_t bytes, size;
-	struct box b;
+	struct piece x;
 	int r;
 
 	if (is_chunked(c->t))
 		return c->decoded ? 0 : zarr_mode(c->t, &mode, err);
-	r = chunk_box(c, &b, &bytes, &size, err);
-	if (r < 0 || off >= bytes)
+	r = piece_of(c, &x, err);
+	if (r < 0 || !x.bytes)
 		return r;
-	return tensor_prepare_box(c->t, &b, off, min_u64(len, bytes - off),
-				  err);
+	if (c->t->full_shape)
+		return tensor_prepare_box(c->t, &x.box, 0, x.bytes, err);
+	return off >= x.bytes
+		       ? 0
+		       : tensor_prepare_box(c->t, &x.box, off,
+					    min_u64(len, x.bytes - off), err);
+}
+
+/* One run of a padded chunk that exists, from `off` of the chunk on. */
+static int map_there(const struct zarr_chunk *c, const struct piece *x,
+		     uint64_t off, uint64_t inside, uint64_t run,
+		     struct plan *plan, struct error *err)
+{
+	uint64_t want = plan->want;
+	int r;
+
+	if (is_chunked(c->t)) {
+		plan_chunk(plan, &c->t->set,
+			   tensor_chunk_id(0, stored_number(c, x)), off, run);
+		return 0;
+	}
+	plan->want = min_u64(want, plan->have + run);
+	r = tensor_map_box(c->t, &x->box, inside, plan, err);
+	plan->want = want;
+	return r;
+}
+
+static int map_padded(const struct zarr_chunk *c, const struct piece *x,
+		      uint64_t off, struct plan *plan, struct error *err)
+{
+	const struct layout *l = layout_of(c->t);
+	uint64_t inside, run, before;
+	int r = 0;
+
+	while (!r && off < x->size && plan_open(plan)) {
+		before = plan->have;
+		if (padded_run(&x->p, off, &inside, &run))
+			r = map_there(c, x, off, inside, run, plan, err);
+		else
+			plan_fill(plan, l ? l->fill : c->t->fill, off, run);
+		if (plan->have == before)
+			break;
+		off += plan->have - before;
+	}
+	return r;
 }
 
 int zarr_chunk_map(const struct zarr_chunk *c, uint64_t off, struct plan *plan,
 		   struct error *err)
 {
 	const struct layout *l = layout_of(c->t);
-	uint64_t bytes, size, before = plan->have;
-	struct box b;
-	int r;
+	struct chunk_set *set = set_of(c);
+	uint64_t before = plan->have;
+	struct piece x;
+	int r = piece_of(c, &x, err);
 
+	if (r < 0)
+		return r;
+	if (c->t->full_shape && set == &c->t->set)
+		return map_padded(c, &x, off, plan, err);
 	if (is_chunked(c->t)) {
-		plan_chunk(plan, set_of(c), tensor_chunk_id(0, c->k), off,
-			   plan->want - plan->have);
+		plan_chunk(plan, set, tensor_chunk_id(0, stored_number(c, &x)),
+			   off, plan->want - plan->have);
 		return 0;
 	}
-	r = chunk_box(c, &b, &bytes, &size, err);
-	if (r == 0 && off < bytes)
-		r = tensor_map_box(c->t, &b, off, plan, err);
+	if (off < x.bytes)
+		r = tensor_map_box(c->t, &x.box, off, plan, err);
 	off += plan->have - before;
-	if (r == 0 && off >= bytes && off < size && plan_open(plan))
-		plan_fill(plan, l ? l->fill : c->t->fill, off, size - off);
+	if (r == 0 && off >= x.bytes && off < x.size && plan_open(plan))
+		plan_fill(plan, l ? l->fill : c->t->fill, off, x.size - off);
 	return r;
 }

@@ -15,6 +15,11 @@ enum zarr_mode {
 	ZARR_DECODED
 };
 
+/* The shape that Zarr is told: that of its dimensions. */
+static inline const uint64_t *zarr_shape(const struct tensor *t)
+{
+	return t->full_shape ? t->full_shape : t->shape;
+}
 /* Are there Zarr data types for its elements? */
 bool zarr_fits(const struct tensor *t);
 /* The grid of chunks: that of the file, else one in `room` of chunks that are runs of

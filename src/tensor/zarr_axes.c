@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "tensor/view_name.h"
+#include "tensor/zarr.h"
 #include "tensor/zarr_store.h"
 
 struct walk {
@@ -16,7 +17,7 @@ static struct tensor *array_of(const struct node *n)
 {
 	struct tensor *t = n->files ? tensor_of_files(n->files) : NULL;
 
-	return t && view_is_numeric(t) ? t : NULL;
+	return t && view_is_numeric(t) && !t->only_dimension ? t : NULL;
 }
 
 /* Do axes of the same number differ among the arrays of a directory?  1, 0, or -ENOMEM.
@@ -41,8 +42,8 @@ static int compare(struct walk *w, uint64_t dir)
 				return -ENOMEM;
 		for (unsigned a = 0; t && a < t->rank; a++) {
 			if (a == known)
-				length[known++] = t->shape[a];
-			differ = differ || length[a] != t->shape[a];
+				length[known++] = zarr_shape(t)[a];
+			differ = differ || length[a] != zarr_shape(t)[a];
 		}
 	}
 	return differ;

@@ -75,7 +75,8 @@ static int add(struct making *m, const struct node *n, uint32_t parent,
 	struct view v;
 
 	if (t) {
-		if (!view_of(tensor_files_of(n->files), m->v3, &v))
+		if (t->only_dimension ||
+		    !view_of(tensor_files_of(n->files), m->v3, &v))
 			return 0;
 		numbers = view_numbers(&v) + 1;
 		e.from = v.base;

@@ -74,9 +74,11 @@ zarr_places(struct tensor *t,
 					 ? atomic_load(&t->parts[0].layout)
 					 : NULL;
 	struct zarr_places *all = atomic_load(&t->zarr_places), *empty = NULL;
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
 
-	if (!l || l->kind != LAYOUT_CHUNKED || l->by_library ||
-	    l->grid->count <= PLACES_MIN || !t->ops->list)
+	if (!l || l->kind != LAYOUT_CHUNKED || l->by_library || !g ||
+	    g->count <= PLACES_MIN || !t->ops->list)
 		return NULL;
 	if (!all) {
 		all = find_out(t, l, place_of);

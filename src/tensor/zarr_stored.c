@@ -162,18 +162,29 @@ const char *zarr_blosc_name(uint32_t code)
 	return code < sizeof names / sizeof *names ? names[code] : NULL;
 }
 
+/* What overhangs stored chunks is shown where the array is shorter than its
+ * dimensions, and nothing says what it is. */
+static bool ends_with_chunks(const struct tensor *t, const struct grid *g)
+{
+	for (unsigned i = 0; t->full_shape && i < t->rank; i++)
+		if (t->full_shape[i] != t->shape[i] &&
+		    t->shape[i] % g->chunk[i])
+			return false;
+	return true;
+}
+
 bool zarr_can_store(const struct tensor *t)
 {
 	const struct layout *l = atomic_load(&t->parts[0].layout);
 	const struct pipeline *p = l->pipeline;
 
-	if (l->by_library || l->kind != LAYOUT_CHUNKED ||
+	if (l->by_library || l->joined || l->kind != LAYOUT_CHUNKED ||
 	    !zarr_stored_dtype(t) || (l->raw_edges && p->n && l->grid->count))
 		return false;
 	for (unsigned i = 0; i < p->n; i++)
 		if (!can_filter(p, i, l->grid->chunk_bytes))
 			return false;
-	return true;
+	return ends_with_chunks(t, l->grid);
 }
 
 /* One compressor, without what only numcodecs has. */

@@ -185,7 +185,7 @@ static bool put_array(FILE *out, const struct tensor *t, const struct grid *g,
 	bool ok;
 
 	fputs("{", out);
-	ok = put(out, "shape", numbers(t->shape, t->rank));
+	ok = put(out, "shape", numbers(zarr_shape(t), t->rank));
 	ok = put(out, "chunks", numbers(g->chunk, t->rank)) && ok;
 	ok = put(out, "dtype",
 		 type_of(stored ? zarr_stored_dtype(t) : &t->dtype)) &&
@@ -274,7 +274,7 @@ static json_t *dimensions(const struct tensor *t, const json_t *attributes,
 		snprintf(number, sizeof number, "dim_%u", i);
 		if (t->sized_axes)
 			snprintf(number, sizeof number, "dim_%u_%" PRIu64, i,
-				 t->shape[i]);
+				 zarr_shape(t)[i]);
 		if (!name || !*name || has_name(names, name))
 			name = number;
 		json_array_append_new(names, json_text(name, strlen(name)));
@@ -377,7 +377,7 @@ static bool put_array3(FILE *out, const struct tensor *t, const struct grid *g,
 	bool ok;
 
 	fputs("{\"zarr_format\": 3, \"node_type\": \"array\", ", out);
-	ok = put(out, "shape", numbers(t->shape, t->rank));
+	ok = put(out, "shape", numbers(zarr_shape(t), t->rank));
 	fprintf(out, "\"data_type\": \"%s\", ",
 		type3_of(&t->dtype, type, sizeof type));
 	ok = put(out, "chunk_grid",

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of fuzz-codec, fuzz-pipeline, fuzz-heap and fuzz-index into
-corpus/ beside it.
+"""Writes the seeds of fuzz-codec, fuzz-pipeline, fuzz-heap, fuzz-header and fuzz-index
+into corpus/ beside it.
 
 Encoders: zlib, bz2, liblzf, liblz4, libzstd and libblosc (through ctypes), and
 h5py, whose read_direct_chunk gives chunks as HDF5 and its plugins (Debian
@@ -301,6 +301,47 @@ heap("nowhere", struct.pack("<IQI", 3, 0, 1), collection(words))
 heap("h5py-text", *from_h5py(h5py.string_dtype(), ["a", "", "longer " * 9]))
 heap("h5py-sequences", *from_h5py(h5py.vlen_dtype("<i4"), [
     np.arange(n, dtype="<i4") for n in (3, 1, 40)]), 4)
+
+
+# --- fuzz-header: an object of a file, and which of its attributes to hide ----
+
+def header(name, hide=0x55, cut=None, change=lambda data, at: data, at=None,
+           widths=(0, 0), attributes=3, **kw):
+    """A dataset that h5py wrote with some attributes, a file of the library's."""
+    with tempfile.NamedTemporaryFile(suffix=".h5") as t:
+        with h5py.File(t.name, "w", **kw) as f:
+            d = f.create_dataset("d", (2,), "u1", track_times=False)
+            for i in range(attributes):
+                d.attrs["a%d" % i] = np.arange(i % 5 + 1, dtype="u1")
+            where = h5py.h5o.get_info(d.id).addr
+        data = open(t.name, "rb").read()
+    base = kw.get("userblock_size", 0)
+    data = change(bytearray(data), where + base)[:cut]
+    at = where if at is None else at
+    save("header", name, bytes((*widths, base // 256, hide)) +
+         struct.pack("<I", at) + data)
+
+
+def put(offset, *values):
+    def change(data, at):
+        data[at + offset:at + offset + len(values)] = bytes(values)
+        return data
+    return change
+
+
+for v in "earliest", "latest":
+    header(v, libver=v)
+    header(v + "-all", hide=255, libver=v)
+    # The library continues a header in another block when there is no room left.
+    header(v + "-continued", libver=v, attributes=8 if v == "latest" else 12)
+    header(v + "-cut", libver=v, cut=-1900 if v == "earliest" else 60)
+    header(v + "-size", libver=v, change=put(8, 255, 255, 255, 1))
+    header(v + "-version", libver=v, change=put(0 if v == "earliest" else 4, 3))
+header("userblock", userblock_size=512)
+header("checksum", libver="latest", change=put(6, 1))
+header("beyond", at=1 << 31)
+header("narrow", widths=(2, 3))
+header("too-wide", widths=(5, 0))
 
 
 # Indexes: the head as archive/index_private.h has it, the sections as members.c.

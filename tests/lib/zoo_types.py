@@ -703,7 +703,7 @@ def from_c(top):
          "ragged_of_compound": Want("ragged", vst, readable=False),
          "ragged_of_array": Want("any"), "ragged_of_strings": Want("any"),
          "ragged_of_ragged": Want("any"),
-         "time": Want("hidden", words=["time"]),
+         "time": Want(value=np.zeros(2, "<i4"), readable=False),
          "user_link": Want("hidden", words=["links of its kind"]),
          "array_of_vlen": Want("text", obj(["p", "", "q", "rr"], (2, 2))),
          "array_of_references": Want("text", obj(["/target"] * 4, (2, 2))),

@@ -78,6 +78,14 @@ TEST(golden)
 					 defaults = {.n = 3, .cd = {0, 3, 2}},
 					 zstd = {.n = 6,
 						 .cd = {0, 4, 2, 0, 3, 7}};
+	/* The user's alone: the type says how large an element is. */
+	static const struct codec_params user_plain = {.n = 1,
+						       .cd = {16},
+						       .elem_size = 2},
+					 user_lz4 = {.n = 2,
+						     .cd = {16, 2},
+						     .elem_size = 2},
+					 user_none = {.n = 0, .elem_size = 2};
 	const void *want = codec_test_numbers('u', 2, GOLDEN, false);
 	const struct codec_test rows[] = {
 		{CODEC, &plain, by_plugin, sizeof by_plugin, want, 2 * GOLDEN},
@@ -86,6 +94,12 @@ TEST(golden)
 		{CODEC, &defaults, by_plugin_default, sizeof by_plugin_default,
 		 want, 2 * GOLDEN},
 		{CODEC, &zstd, by_zstd, sizeof by_zstd, want, 2 * GOLDEN},
+		{CODEC, &user_plain, by_plugin, sizeof by_plugin, want,
+		 2 * GOLDEN},
+		{CODEC, &user_lz4, by_plugin_lz4, sizeof by_plugin_lz4, want,
+		 2 * GOLDEN},
+		{CODEC, &user_none, by_plugin_default, sizeof by_plugin_default,
+		 want, 2 * GOLDEN},
 	};
 
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -224,7 +238,10 @@ TEST(parameters)
 		int r;
 	} rows[] = {
 		{{.n = 0}, -EBADMSG},
-		{{.n = 2, .cd = {0, 3}}, -EBADMSG},
+		{{.n = 2, .cd = {0, 3}}, -EBADMSG}, /* size not known */
+		{{.n = 2, .cd = {0, 3}, .elem_size = 2}, 0},
+		{{.n = 2, .cd = {12, 2}, .elem_size = 2}, -EBADMSG},
+		{{.n = 2, .cd = {0, 1}, .elem_size = 2}, -EBADMSG},
 		{{.n = 3, .cd = {0, 3, 0}}, -EBADMSG},
 		{{.n = 3, .cd = {0, 3, 2}}, 0},
 		{{.n = 4, .cd = {0, 3, 2, 12}}, -EBADMSG},

@@ -469,6 +469,49 @@ TEST(threads_share_the_table)
 	handles_free(h);
 }
 
+TEST(several_files_are_one)
+{
+	struct handles *h = new_handles(0);
+	struct handles_piece p[3] = {{0, 4, 0}, {4, 3, 0}, {100, 5, 0}}, at;
+	const char *names[] = {"j0", "j1", "j2"};
+	const char *texts[] = {"abcd", "efg", "vwxyz"};
+	struct error err = {0, ""};
+	struct stat st;
+	uint64_t pos = 5;
+	uint32_t all, file;
+	char got[8] = "";
+
+	for (int i = 0; i < 3; i++) {
+		write_file(in_dir(names[i]), texts[i]);
+		p[i].file = handles_add(h, in_dir(names[i]));
+	}
+	all = handles_add_joined(h, in_dir("j0 + j1 + j2"), p, 3);
+	CHECK(all != UINT32_MAX && handles_is_joined(h, all));
+	CHECK(!handles_is_joined(h, p[0].file));
+	expect_text(h, all, "abcdefg");
+	CHECK_OK(handles_read(h, all, 2, got, 4, &err));
+	CHECK_STR(got, "cdef");
+	CHECK_OK(handles_read(h, all, 101, got, 4, &err));
+	CHECK_STR(got, "wxyz");
+	/* Between pieces, behind them, and across a gap. */
+	CHECK_EQ_I(handles_read(h, all, 7, got, 1, &err), -EIO);
+	CHECK_EQ_I(handles_read(h, all, 105, got, 1, &err), -EIO);
+	CHECK_EQ_I(handles_read(h, all, 6, got, 2, &err), -EIO);
+	file = all;
+	CHECK(handles_in_one(h, &file, &pos, 2));
+	CHECK(file == p[1].file && pos == 1);
+	file = all;
+	pos = 3;
+	CHECK(!handles_in_one(h, &file, &pos, 2));
+	CHECK(file == all && pos == 3);
+	CHECK(handles_piece_at(h, all, 102, &at));
+	CHECK_EQ_I(at.file, p[2].file);
+	CHECK_OK(handles_probe(h, all, &st, &err));
+	CHECK_EQ_I(unlink(in_dir("j1")), 0);
+	CHECK_EQ_I(handles_probe(h, all, &st, &err), -ENODATA);
+	handles_free(h);
+}
+
 static void remove_dir(void)
 {
 	char command[96];
@@ -499,5 +542,6 @@ int main(void)
 	RUN(reads_are_whole_or_fail);
 	RUN(relative_paths_survive_chdir);
 	RUN(threads_share_the_table);
+	RUN(several_files_are_one);
 	return test_done();
 }

@@ -75,7 +75,8 @@ TEST(integers)
 	check_made(sized(H5T_STD_I16LE, 2, 7, 3), "\xff\x07", "-1");
 	check(H5T_STD_B16BE, "\1\2", "258");
 	check_made(sized(H5T_STD_B16LE, 2, 9, 2), "\xff\x07", "511");
-	check(H5T_UNIX_D32BE, "\0\0\1\0", "\"00000100\""); /* its bytes */
+	check(H5T_UNIX_D32BE, "\0\0\1\0", "256");
+	check(H5T_UNIX_D64LE, "\xff\xff\xff\xff\xff\xff\xff\xff", "-1");
 }
 
 /* 2^100 - 1 and friends: Python says 1267650600228229401496703205375. */

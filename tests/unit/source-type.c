@@ -215,8 +215,11 @@ TEST(strings_and_bytes)
 	check(&t.served, DTYPE_TEXT, 8, false, "object reference");
 	t = read_type(H5Tcopy(H5T_STD_REF_DSETREG));
 	check(&t.served, DTYPE_TEXT, 12, false, "region reference");
-	check_refused(H5Tcopy(H5T_UNIX_D32LE),
-		      "HDF5's time (each program has its own idea of it)");
+	check_direct(H5T_UNIX_D32BE, DTYPE_INT, 4, true,
+		     "HDF5's time: seconds since 1970");
+	check_direct(H5T_UNIX_D64LE, DTYPE_INT, 8, false,
+		     "HDF5's time: seconds since 1970, or as PyTables writes "
+		     "it: seconds << 32 | microseconds");
 }
 
 static hid_t array_of(hid_t base, hsize_t a, hsize_t b)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """xarray over .zarr with its defaults: zeros stay zeros, types stay types, and what was
 never written is what it calls missing."""
+import json
 import os
 import sys
 
@@ -10,6 +11,7 @@ sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
 
 import h5py
 import lib
+import netCDF4
 import numpy as np
 import xarray
 import zarr
@@ -122,6 +124,112 @@ def of_other_stores():
         x = xarray.open_zarr(m / ".zarr")
         for name in "full", "holes":
             same(x[name].values, g[name][...], name)
+
+
+# --- dimensions without limit ----------------------------------------------------
+
+def netcdf(path):
+    """Variables of other lengths than the dimensions that they share."""
+    with netCDF4.Dataset(path, "w") as d:
+        d.createDimension("time")
+        d.createDimension("obs")
+        d.createDimension("late")
+        d.createDimension("x", 4)
+        g = d.createGroup("g")
+
+        def var(group, name, dims, part, dtype="f4", **kw):
+            v = group.createVariable(name, dtype, dims, **kw)
+            v[tuple(slice(0, n) for n in part)] = some(dtype, part)
+
+        var(d, "a", ("time", "x"), (5, 4))
+        var(d, "b", ("time",), (3,), fill_value=-9.)
+        var(d, "time", ("time",), (4,), "i4")
+        var(d, "rows", ("time", "x"), (2, 4), "i2", chunksizes=(2, 3), zlib=True)
+        var(d, "inner", ("x", "obs"), (4, 3), "f8", chunksizes=(3, 5))
+        var(d, "longer", ("obs", "x"), (13, 4), "u1", chunksizes=(4, 4), zlib=True)
+        var(d, "both", ("time", "obs"), (1, 2), chunksizes=(2, 2), fill_value=5.)
+        var(d, "none", ("late", "x"), (0, 4), "i4")
+        var(g, "deep", ("time",), (7,), ">i8")
+        var(g, "alone", ("late",), (2,))
+
+
+# Of these netCDF-C 4.9.0 puts stored values in the places of others: it takes what it
+# has read of a variable that is short along an axis behind the first for its leading
+# rows.
+MISPLACED = {"inner", "both"}
+
+
+def same_variables(got, want, what, f):
+    equal(sorted(got.variables), sorted(want.variables), what + ": variables")
+    for name in want.variables:
+        a, b = got[name], want[name]
+        equal((a.dims, a.shape), (b.dims, b.shape), what + ": " + name)
+        values = b.values
+        if name in MISPLACED:
+            d = f[name]
+            values = np.pad(d[...], [(0, n - k) for n, k in zip(b.shape, d.shape)],
+                            constant_values=d.fillvalue)
+            if "_FillValue" in d.attrs:
+                values[values == d.attrs["_FillValue"]] = np.nan
+        np.testing.assert_array_equal(a.values, values, what + ": " + name)
+
+
+@case
+def unlimited_dimensions():
+    """What xarray shows of the file by netCDF-C, it shows of its Zarr view."""
+    path = path_of("unlimited.nc")
+    netcdf(path)
+    with Mount(path) as m:
+        with h5py.File(path) as f:
+            for kw in {}, {"consolidated": False}:
+                for group in None, "g":
+                    got = xarray.open_zarr(m / ".zarr", group=group, decode_times=False,
+                                           **kw)
+                    with xarray.open_dataset(path, group=group,
+                                             decode_times=False) as x:
+                        same_variables(got, x, "group %s" % group, f)
+            for name in "rows", "inner", "both", "g/deep":
+                same(np.load(m.path + "/%s/array.npy" % name),
+                     f[name][...].astype(f[name].dtype.newbyteorder("<")), name)
+        with open(m.path + "/both/zarr3/zarr.json") as f:
+            equal(json.load(f)["shape"], [7, 13], "zarr3: shape")
+        names = [n for n in os.listdir(m.path + "/rows/zarr") if n[0] != "."]
+        equal(sorted(names), ["%d.%d" % (i, k) for i in range(4) for k in range(2)],
+              "chunks of rows")
+
+
+@case
+def unlimited_by_h5py():
+    """The same of scales that are not netCDF's, with zeros as fill value, and where
+    chunks were never written (a fill value is then named, for these, too)."""
+    path = path_of("scales.h5")
+    want = {}
+    with h5py.File(path, "w") as f:
+        f["t"] = np.zeros(0, "f8")
+        del f["t"]
+        f.create_dataset("t", data=np.arange(3.), maxshape=(None,), chunks=(2,))
+        f["t"].make_scale("t")
+        for name, n, chunk, kw in (("a", 9, 4, {}),
+                                   ("b", 5, 2, {"compression": "gzip"}),
+                                   ("c", 4, 4, {"compression": "gzip"}),
+                                   ("d", 6, 4, {"compression": "lzf"}),
+                                   ("holes", 6, 2, {"fillvalue": 7})):
+            d = f.create_dataset(name, (n,), "i4", maxshape=(None,), chunks=(chunk,),
+                                 **kw)
+            d.dims[0].attach_scale(f["t"])
+            part = slice(2) if name == "holes" else slice(None)
+            d[part] = some("i4", (n,))[part]
+            want[name] = np.pad(d[...], (0, 9 - n), constant_values=d.fillvalue)
+        f.create_dataset("apart", data=some("i4", (2,)), maxshape=(None,))
+        want["apart"] = f["apart"][...]
+        want["t"] = np.pad(f["t"][...], (0, 6))
+    with Mount(path) as m:
+        x = xarray.open_zarr(m / ".zarr", mask_and_scale=False)
+        equal(sorted(x.variables), sorted(want), "variables")
+        for name in want:
+            same(x[name].values, want[name], name)
+            z = zarr.open(os.path.join(m.path, name, "zarr"), "r")
+            equal(z.fill_value, 7 if name == "holes" else None, name + ": fill value")
 
 
 work = lib.setup()

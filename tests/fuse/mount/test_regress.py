@@ -58,7 +58,8 @@ def long_strings_in_a_small_cache():
 
 @case
 def time_in_a_structure():
-    """Its bits were served as if they were a number."""
+    """Its bits were served as if they were a number of another type; then the whole was
+    lines of JSON. It is the integer that is stored, and says what that is."""
     src = os.path.join(work, "time.h5")
     t = h5py.h5t.create(h5py.h5t.COMPOUND, 8)
     t.insert(b"i", 0, h5py.h5t.STD_I32LE)
@@ -68,9 +69,11 @@ def time_in_a_structure():
         p.set_chunk((2,))
         d = h5py.h5d.create(f.id, b"tab", t, h5py.h5s.create_simple((2,)), p)
         d.write_direct_chunk((0,), np.array([5, 1, 6, 258], "<i4").tobytes())
-    got = tensorfs("cat", src + ":tab/array.txt", text=False).stdout
-    same_bytes(got, b'{"i":5,"t":"01000000"}\n{"i":6,"t":"02010000"}\n',
-               "lines")
+    got = tensorfs("cat", src + ":tab/array.npy", text=False).stdout
+    want = np.array([(5, 1), (6, 258)], [("i", "<i4"), ("t", "<i4")])
+    same_bytes(got, npy(want), "the structure")
+    got = tensorfs("cat", src + ":tab/fields/t/info.json").stdout
+    check("HDF5's time" in got, "what it is: " + got)
     got = tensorfs("cat", src + ":tab/fields/i/array.npy", text=False).stdout
     same_bytes(got, npy(np.array([5, 6], "<i4")), "the other member")
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of the table of backing files that are several files. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "extent/handles_private.h"
+
+uint32_t handles_add_joined(struct handles *h, const char *name,
+			    const struct handles_piece *p, unsigned n)
+{
+	struct joined *j = malloc(sizeof *j + n * sizeof *p);
+	uint32_t file = n && j ? handles_add(h, name) : NONE;
+
+	if (file == NONE) {
+		free(j);
+		return NONE;
+	}
+	j->n = n;
+	memcpy(j->piece, p, n * sizeof *p);
+	lock_scope(&h->lock);
+	free(h->files.at[file].joined);
+	h->files.at[file].joined = j;
+	return file;
+}
+
+bool handles_is_joined(struct handles *h, uint32_t file)
+{
+	lock_scope(&h->lock);
+
+	return file < h->files.n && h->files.at[file].joined;
+}
+
+/* The lock is held; `pos` is at or behind the first one. */
+static const struct handles_piece *piece_of(const struct joined *j,
+					    uint64_t pos)
+{
+	unsigned low = 0, high = j->n;
+
+	while (high - low > 1) {
+		unsigned mid = low + (high - low) / 2;
+
+		if (j->piece[mid].begin <= pos)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &j->piece[low];
+}
+
+bool handles_piece_at(struct handles *h, uint32_t file, uint64_t pos,
+		      struct handles_piece *out)
+{
+	lock_scope(&h->lock);
+	const struct joined *j =
+		file < h->files.n ? h->files.at[file].joined : NULL;
+
+	*out = j ? *piece_of(j, pos)
+		 : (struct handles_piece){0, UINT64_MAX, file};
+	return pos >= out->begin && pos - out->begin < out->size;
+}
+
+bool handles_in_one(struct handles *h, uint32_t *file, uint64_t *pos,
+		    uint64_t len)
+{
+	struct handles_piece p;
+
+	if (!handles_piece_at(h, *file, *pos, &p) ||
+	    len > p.size - (*pos - p.begin))
+		return false;
+	*file = p.file;
+	*pos -= p.begin;
+	return true;
+}
