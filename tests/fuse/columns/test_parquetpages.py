@@ -448,17 +448,21 @@ def texts_at_random():
                              bitorder="little")
         some += P.page1(b"\x12" + P.varint(1000 << 1 | 1) + packed.tobytes(), 8000,
                         P.RLE_DICTIONARY)
-    for name, data, encoding in (("one", one, P.PLAIN),
-                                 ("some", some, P.RLE_DICTIONARY)):
+    there = P.varint(1 << 1) + b"\0" + P.varint(n - 1 << 1) + b"\1"  # the first is null
+    nulls = P.page1(P.long(there) + b"".join(map(P.long, texts[1:])), n)
+    for name, data, encoding, more in (
+            ("one", one, P.PLAIN, {}), ("some", some, P.RLE_DICTIONARY, {}),
+            ("nulls", nulls, P.PLAIN, {"optional": True, "nulls": 1})):
         p = P.write(path(name), [P.Column("x", P.BYTES, data, encoding=encoding,
-                                          _6=P.i32(0))], n)
+                                          _6=P.i32(0), **more)], n)
+        line = b'"%060d"\n' if more else b"%060d\n"
         with Mount(p, opts=["-o", "cache-size=16M"]) as m:
             def bytes_read():
                 with open("/proc/%d/io" % m.pid) as f:
                     return int(f.readline().split()[1])
             before = bytes_read()
-            for i in rng.integers(0, n, 40):
-                equal(read(m / ("x/samples/%06d.txt" % i)), b"%060d\n" % i, (name, i))
+            for i in rng.integers(1, n, 40):
+                equal(read(m / ("x/samples/%06d.txt" % i)), line % i, (name, i))
             times = (bytes_read() - before) / os.path.getsize(p)
             check(times < 4, "%s: read %.1f times" % (name, times))
 
