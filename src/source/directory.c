@@ -308,10 +308,15 @@ static void check_file(void *arg)
 	uint64_t done = 0;
 
 	while (r == 0 && done < m->size) {
-		uint64_t n = min_u64(m->size - done, STEP);
+		struct handles *h = k->s->handles;
+		uint32_t file = (uint32_t)m->data;
+		uint64_t n = handles_before(h, file, done, m->size - done,
+					    SEEK_DATA);
 
-		r = handles_read(k->s->handles, (uint32_t)m->data, done, buf, n,
-				 &err);
+		if (!n) { /* no hole */
+			n = min_u64(m->size - done, STEP);
+			r = handles_read(h, file, done, buf, n, &err);
+		}
 		done += r == 0 ? n : 0;
 		k->c->advance(k->c, n);
 	}

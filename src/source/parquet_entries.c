@@ -176,10 +176,12 @@ static int decode_texts(struct page *g, const struct parquet_page *head,
 	return g->failed || g->n_ends != g->p.values ? damaged(g->p.err) : 0;
 }
 
-static int put_entries(struct page *g, const struct parquet_entries *to)
+int parquet_decoded_put(const struct parquet_column *c,
+			const struct parquet_decoded *g,
+			const struct parquet_entries *to, struct error *err)
 {
-	const struct parquet_column *c = g->p.c;
 	static const unsigned char none[1];
+	struct parquet_runs repeats = g->repeats, levels = g->levels;
 	size_t at = 0, value = 0;
 	uint32_t again, v;
 	int r = 0;
@@ -187,10 +189,9 @@ static int put_entries(struct page *g, const struct parquet_entries *to)
 	for (uint32_t i = 0; i < g->n && r == 0; i++) {
 		size_t len = g->size;
 
-		if (!parquet_runs_next(&g->repeats, &again) ||
-		    !parquet_runs_next(&g->levels, &v) ||
-		    again > c->max_repeats)
-			return damaged(g->p.err);
+		if (!parquet_runs_next(&repeats, &again) ||
+		    !parquet_runs_next(&levels, &v) || again > c->max_repeats)
+			return damaged(err);
 		if (v != c->max_levels) {
 			r = to->entry(to->ctx, again, v, NULL, 0);
 			continue;
@@ -205,16 +206,64 @@ static int put_entries(struct page *g, const struct parquet_entries *to)
 	return r;
 }
 
-int parquet_page_entries(const struct parquet_column *c,
-			 const struct parquet_page *head,
-			 const unsigned char *data, size_t size,
-			 const struct parquet_dictionary *d,
-			 const struct parquet_entries *to, struct error *err)
+void parquet_decoded_free(struct parquet_decoded *g)
+{
+	free(g->runs);
+	free(g->data);
+	free(g->ends);
+	memset(g, 0, sizeof *g);
+}
+
+/* Bytes of runs at `to`, which go on there. */
+static size_t move_runs(struct parquet_runs *h, unsigned char *to)
+{
+	size_t n = h->at ? (size_t)(h->end - h->at) : 0;
+
+	if (n)
+		memcpy(to, h->at, n);
+	h->at = to;
+	h->end = to + n;
+	return n;
+}
+
+/* What outlives the page's own bytes. */
+static int hand_over(struct page *g, struct parquet_decoded *out)
+{
+	size_t n = g->repeats.at ? (size_t)(g->repeats.end - g->repeats.at) : 0;
+	unsigned char *data;
+
+	n += g->levels.at ? (size_t)(g->levels.end - g->levels.at) : 0;
+	out->runs = malloc(n + 1);
+	if (!out->runs)
+		return error_set(g->p.err, -ENOMEM, "out of memory");
+	if (!g->size && g->used && g->used < g->room) {
+		data = realloc(g->data, g->used);
+		g->data = data ? data : g->data;
+	}
+	out->repeats = g->repeats;
+	out->levels = g->levels;
+	move_runs(&out->levels,
+		  out->runs + move_runs(&out->repeats, out->runs));
+	out->n = g->n;
+	out->size = g->size;
+	out->data = steal_pointer(&g->data);
+	out->ends = steal_pointer(&g->ends);
+	out->bytes = n + (g->size ? g->p.values * g->size
+				  : g->used + g->p.values * sizeof *g->ends);
+	return 0;
+}
+
+int parquet_page_decode(const struct parquet_column *c,
+			const struct parquet_page *head,
+			const unsigned char *data, size_t size,
+			const struct parquet_dictionary *d,
+			struct parquet_decoded *out, struct error *err)
 {
 	struct page g = {.p = {.c = c, .at = data, .n = size, .err = err},
 			 .n = head->values};
 	int r;
 
+	memset(out, 0, sizeof *out);
 	if (head->levels > size)
 		return damaged(err);
 	if (head->values > ENTRIES_MOST)
@@ -230,7 +279,7 @@ int parquet_page_entries(const struct parquet_column *c,
 		r = c->width ? decode_fixed(&g, head, d)
 			     : decode_texts(&g, head, d);
 	if (r == 0)
-		r = put_entries(&g, to);
+		r = hand_over(&g, out);
 	free(g.data);
 	free(g.ends);
 	return r;

@@ -13,11 +13,12 @@
  * writers make a row group of one page. */
 #define BYTES_MAX ((size_t)64 << 20)
 #define IS_NULL (UINT32_C(1) << 31) /* in an end */
-#define DICTIONARY SIZE_MAX         /* in place of a page's number */
 
+enum kind { TEXTS, DECODED, DICTIONARY };
 struct parquet_kept {
 	const void *of;
 	size_t page;
+	enum kind kind;
 	unsigned users; /* under the lock: those who have it, and the table */
 	uint64_t used;  /* when, in accesses */
 	unsigned char *text;
@@ -26,6 +27,7 @@ struct parquet_kept {
 	size_t bytes; /* in the table: all that it takes */
 	bool given_up;
 	struct parquet_dictionary dictionary;
+	struct parquet_decoded decoded;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,6 +40,7 @@ static void kept_free(struct parquet_kept *k)
 	free(k->text);
 	free(k->ends);
 	parquet_dictionary_free(&k->dictionary);
+	parquet_decoded_free(&k->decoded);
 	free(k);
 }
 
@@ -50,20 +53,26 @@ static void drop(struct parquet_kept *k)
 
 /* ---- use -------------------------------------------------------------------- */
 
-const struct parquet_kept *parquet_kept_get(const void *of, size_t page)
+static const struct parquet_kept *get(const void *of, size_t page,
+				      enum kind kind)
 {
 	lock_scope(&kept_lock);
 
 	for (unsigned i = 0; i < PAGES_MAX; i++) {
 		struct parquet_kept *k = kept[i];
 
-		if (!k || k->of != of || k->page != page)
+		if (!k || k->of != of || k->page != page || k->kind != kind)
 			continue;
 		k->users++;
 		k->used = ++accesses;
 		return k;
 	}
 	return NULL;
+}
+
+const struct parquet_kept *parquet_kept_get(const void *of, size_t page)
+{
+	return get(of, page, TEXTS);
 }
 
 void parquet_kept_release(const struct parquet_kept *k)
@@ -209,10 +218,27 @@ void parquet_kept_end(struct parquet_kept *k, bool finished)
 const struct parquet_kept *
 parquet_kept_dictionary(const void *of, struct parquet_dictionary *out)
 {
-	const struct parquet_kept *k = parquet_kept_get(of, DICTIONARY);
+	const struct parquet_kept *k = get(of, 0, DICTIONARY);
 
 	if (k)
 		*out = k->dictionary;
+	return k;
+}
+
+/* One of so many bytes, which the caller has, too; NULL: too many. */
+static struct parquet_kept *new_kept(const void *of, size_t page,
+				     enum kind kind, size_t bytes)
+{
+	struct parquet_kept *k =
+		bytes <= BYTES_MAX - sizeof *k ? calloc(1, sizeof *k) : NULL;
+
+	if (!k)
+		return NULL;
+	k->bytes = sizeof *k + bytes;
+	k->of = of;
+	k->page = page;
+	k->kind = kind;
+	k->users = 2; /* the table, and the caller */
 	return k;
 }
 
@@ -220,25 +246,45 @@ const struct parquet_kept *
 parquet_kept_put_dictionary(const void *of, const struct parquet_dictionary *d,
 			    size_t bytes)
 {
-	struct parquet_kept *k = calloc(1, sizeof *k);
+	size_t more = d->at ? ((size_t)d->n + 1) * sizeof *d->at : 0;
+	struct parquet_kept *k = new_kept(of, 0, DICTIONARY, bytes + more);
 
 	if (!k)
 		return NULL;
-	k->bytes = sizeof *k + bytes;
-	if (d->at)
-		k->bytes += ((size_t)d->n + 1) * sizeof *d->at;
-	if (k->bytes > BYTES_MAX) {
-		free(k);
-		return NULL;
-	}
-	k->of = of;
-	k->page = DICTIONARY;
 	k->dictionary = *d;
-	k->users = 2; /* the table, and the caller */
 	lock_scope(&kept_lock);
 	put_in(k);
 	return k;
 }
+
+/* ---- pages with levels ------------------------------------------------------- */
+
+const struct parquet_kept *
+parquet_kept_decoded(const void *of, size_t page,
+		     const struct parquet_decoded **out)
+{
+	const struct parquet_kept *k = get(of, page, DECODED);
+
+	if (k)
+		*out = &k->decoded;
+	return k;
+}
+
+const struct parquet_kept *
+parquet_kept_put_decoded(const void *of, size_t page,
+			 const struct parquet_decoded *d)
+{
+	struct parquet_kept *k = new_kept(of, page, DECODED, d->bytes);
+
+	if (!k)
+		return NULL;
+	k->decoded = *d;
+	lock_scope(&kept_lock);
+	put_in(k);
+	return k;
+}
+
+/* ---- the end of an index ------------------------------------------------------ */
 
 void parquet_kept_forget(const void *of)
 {

@@ -35,6 +35,14 @@ const struct parquet_kept *
 parquet_kept_put_dictionary(const void *of, const struct parquet_dictionary *d,
 			    size_t bytes);
 
+/* The same for pages that are read with their levels. */
+const struct parquet_kept *
+parquet_kept_decoded(const void *of, size_t page,
+		     const struct parquet_decoded **out);
+const struct parquet_kept *
+parquet_kept_put_decoded(const void *of, size_t page,
+			 const struct parquet_decoded *d);
+
 /* One in the making, which all texts of the page are added to, as many as `values`, of about so
  * many bytes; NULL: no memory. */
 struct parquet_kept *parquet_kept_new(const void *of, size_t page,

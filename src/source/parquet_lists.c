@@ -39,10 +39,10 @@ static int entry(void *ctx, unsigned again, unsigned level,
 	return w->to->entry(w->to->ctx, again, level, v, len);
 }
 
-static int read_page(struct walking *w, const struct parquet_index *x, size_t i)
+static int decode_page(struct walking *w, const struct parquet_index *x,
+		       size_t i, struct parquet_decoded *out)
 {
 	cleanup_free unsigned char *data = NULL;
-	const struct parquet_entries to = {entry, w};
 	struct parquet_reading *r = &w->r;
 	uint64_t end = x->limit, pos = x->at[i].pos;
 	uint64_t values =
@@ -54,11 +54,30 @@ static int read_page(struct walking *w, const struct parquet_index *x, size_t i)
 		e = error_set(r->err, -EBADMSG, "a page is not what it was");
 	if (e == 0)
 		e = parquet_read_body(r, &p, pos + p.header, &data);
+	return e < 0 ? e
+		     : parquet_page_decode(r->c, &p, data, p.size,
+					   &r->dictionary, out, r->err);
+}
+
+static int read_page(struct walking *w, const struct parquet_index *x, size_t i)
+{
+	const struct parquet_entries to = {entry, w};
+	struct parquet_reading *r = &w->r;
+	struct parquet_decoded own = {.n = 0};
+	const struct parquet_decoded *d = &own;
+	const struct parquet_kept *k = parquet_kept_decoded(x, i, &d);
+	int e = k ? 0 : decode_page(w, x, i, &own);
+
+	if (e == 0 && !k)
+		k = parquet_kept_put_decoded(x, i, &own);
 	if (e == 0)
-		e = parquet_page_entries(r->c, &p, data, p.size, &r->dictionary,
-					 &to, r->err);
+		e = parquet_decoded_put(r->c, d, &to, r->err);
 	if (e == 0)
 		atomic_store(&x->lists[i + 1], r->row);
+	if (k)
+		parquet_kept_release(k);
+	else
+		parquet_decoded_free(&own);
 	return e;
 }
 

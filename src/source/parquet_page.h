@@ -4,6 +4,7 @@
 #define SOURCE_PARQUET_PAGE_H
 
 #include "source/parquet_meta.h"
+#include "source/parquet_runs.h"
 
 enum {
 	PARQUET_PAGE_DATA,
@@ -62,11 +63,25 @@ struct parquet_entries {
 		     const unsigned char *v, size_t len);
 	void *ctx;
 };
-int parquet_page_entries(const struct parquet_column *c,
-			 const struct parquet_page *head,
-			 const unsigned char *data, size_t size,
-			 const struct parquet_dictionary *d,
-			 const struct parquet_entries *to, struct error *err);
+/* A page decoded: kept for who wants other rows of it. */
+struct parquet_decoded {
+	struct parquet_runs repeats, levels; /* from the first entry on */
+	unsigned char *runs;                 /* the bytes of both */
+	uint32_t n;                          /* entries */
+	size_t size;         /* of a value as it is served; 0: they vary */
+	unsigned char *data; /* those that are there, one after the other */
+	size_t *ends;        /* where each ends, if they vary */
+	size_t bytes;        /* that all of this takes */
+};
+int parquet_page_decode(const struct parquet_column *c,
+			const struct parquet_page *head,
+			const unsigned char *data, size_t size,
+			const struct parquet_dictionary *d,
+			struct parquet_decoded *out, struct error *err);
+int parquet_decoded_put(const struct parquet_column *c,
+			const struct parquet_decoded *g,
+			const struct parquet_entries *to, struct error *err);
+void parquet_decoded_free(struct parquet_decoded *g);
 /* What a value of such a column is. */
 const struct dtype *parquet_value_type(const struct parquet_column *c);
 

@@ -80,7 +80,13 @@ static int entries(struct counting *k, const struct parquet_page *p,
 {
 	const struct parquet_entries to = {entry, k};
 
-	return parquet_page_entries(k->c, p, page, n, d, &to, err);
+	struct parquet_decoded x;
+	int r = parquet_page_decode(k->c, p, page, n, d, &x, err);
+
+	if (r == 0)
+		r = parquet_decoded_put(k->c, &x, &to, err);
+	parquet_decoded_free(&x);
+	return r;
 }
 
 /* A page header, what follows it is the page; a dictionary comes first. */

@@ -107,8 +107,8 @@ def plain(rows, *buffers, nodes=None, **how):
     return batch(rows, nodes or [(rows, 0)], at, **how), body
 
 
-# Version of the metadata, as Schema.fbs numbers them: 4 is V5; and whether a message begins
-# as since Arrow 0.15.
+# Version of the metadata, as Schema.fbs numbers them (4 is V5); and whether a message
+# begins as since Arrow 0.15.
 framing = {"version": 4, "continued": True}
 
 
@@ -143,6 +143,7 @@ def file(schema, *batches, repeat=1):
         m = message(kind_of(b), b[0], b[1])
         blocks[kind_of(b)] += [(len(out), len(m) - len(b[1]), 0, len(b[1]))] * repeat
         out += m
-    footer = flat(Table({0: ("h", framing["version"]), 1: schema, 2: ("qiiq", blocks[2]),
+    footer = flat(Table({0: ("h", framing["version"]), 1: schema,
+                         2: ("qiiq", blocks[2]),
                          3: ("qiiq", blocks[3])}))
     return out + footer + struct.pack("<I", len(footer)) + b"ARROW1"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """verify says "all good" only of what has checksums: where it does, a changed byte is
-found wherever it is; where it says "readable", a byte can change and nothing notices."""
+found wherever it is; where it says "readable", a byte can change unnoticed."""
 import json
 import os
 import shutil
@@ -137,7 +137,8 @@ def columns():
     a = A24[0]
     body, n = a.tobytes(), len(a)
     for name, page in (("v1", P.page1), ("v2", P.page2)):
-        plain = P.write(path(name + ".parquet"), [P.Column("x", P.INT64, page(body, n))], n)
+        plain = P.write(path(name + ".parquet"),
+                        [P.Column("x", P.INT64, page(body, n))], n)
         is_readable(plain, find(plain, body))
         crc = zlib.crc32(body) - ((zlib.crc32(body) >> 31) << 32)
         summed = P.write(path(name + "c.parquet"),
@@ -200,7 +201,8 @@ def archives():
     for tool, suffix, want in (
             (["gzip", "-c"], "gz", "good"), (["bzip2", "-c"], "bz2", "good"),
             (["xz", "-c"], "xz", "good"), (["xz", "-c", "--check=none"], "x.xz", None),
-            (["zstd", "-qc"], "zst", "good"), (["zstd", "-qc", "--no-check"], "n.zst", None),
+            (["zstd", "-qc"], "zst", "good"),
+            (["zstd", "-qc", "--no-check"], "n.zst", None),
             (["lz4", "-qc"], "lz4", "good"),
             (["lz4", "-qc", "--no-frame-crc"], "n.lz4", None)):
         p = tar + "." + suffix
@@ -266,7 +268,8 @@ def directories():
     top = tree()
     q = tensorfs("verify", top)
     equal(q.returncode, 0, q.stderr)
-    check(q.stdout.startswith("4 members") and "without checksums" in q.stdout, q.stdout)
+    check(q.stdout.startswith("4 members") and "without checksums" in q.stdout,
+          q.stdout)
     only = path("only")
     os.makedirs(only, exist_ok=True)
     shutil.copy(dataset("gzip", chunks=(10, 24), compression="gzip")[0], only)
@@ -278,8 +281,8 @@ def directories():
 @case
 def one_file():
     """SOURCE:PATH of a file is judged by what its bytes come from."""
-    for name, how, want in (("contiguous", {}, "readable"),
-                            ("gzip", {"chunks": (10, 24), "compression": "gzip"}, "good")):
+    gzip = {"chunks": (10, 24), "compression": "gzip"}
+    for name, how, want in (("contiguous", {}, "readable"), ("gzip", gzip, "good")):
         p, _ = dataset(name, **how)
         equal(verdict(p + ":d/array.npy")[1], want, name)
     tar = path("t.tar")

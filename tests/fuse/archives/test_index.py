@@ -500,15 +500,16 @@ def _million(t, n):
 
 
 def beside_others():
-    """What a shell's pattern finds the second time: the index is no source, and in no pack."""
+    """What a shell's pattern finds the second time: an index is no source, and in no
+    pack."""
     top = scratch("glob")
     with open(os.path.join(top, "words"), "wb") as f:
         f.write(b"words" * 999)
     here = scratch("here")
     sh("tar", "-cf", os.path.join(here, "images.tar"), "-C", top, "words")
-    mnt = scratch("mnt")
+    mnt, beside = scratch("mnt"), os.path.join(here, "images.tar" + SUFFIX)
     for index in (False, True):
-        equal(os.path.exists(os.path.join(here, "images.tar" + SUFFIX)), index, "an index")
+        equal(os.path.exists(beside), index, "an index")
         p = run("sh", "-c", 'cd "$2" && exec "$1" mount images.tar* "$3"', "sh",
                 lib.TENSORFS, here, mnt)
         try:
@@ -518,7 +519,7 @@ def beside_others():
         finally:
             exits(tensorfs("umount", mnt), 0, "umount")
     # Alone it is no source, and that is said.
-    p = exits(tensorfs("ls", os.path.join(here, "images.tar" + SUFFIX)), (2, 3), "alone")
+    p = exits(tensorfs("ls", beside), (2, 3), "alone")
     check("index" in p.stderr, p.stderr)
     for kind in ("tar", "sqfs"):
         out = os.path.join(scratch("out"), "p." + kind)
@@ -526,11 +527,12 @@ def beside_others():
         check("1 index file" in p.stderr, p.stderr)
         equal(exits(tensorfs("ls", out), 0, "ls").stdout.split(), ["images.tar"], kind)
     # As a directory it has none either.
-    equal(exits(tensorfs("ls", here), 0, "ls").stdout.split(), ["images.tar"], "directory")
+    p = exits(tensorfs("ls", here), 0, "ls")
+    equal(p.stdout.split(), ["images.tar"], "directory")
 
 
 def same_words():
-    """What is said of damage is said again from an index, with the path as it was given."""
+    """What is said of damage is said again from an index, with the path that was given."""
     here = scratch("words")
     t = os.path.join(here, "dmg.tgz")
     with open(os.path.join(here, "f"), "wb") as f:

@@ -452,10 +452,11 @@ def info_tar():
             p = exits(tensorfs("info", "--map", t + ":" + x.name, "10",
                                "5"), 0, "--map")
             check("%s at %d" % (t, x.offset_data + 10) in p.stdout, p.stdout)
-            p = exits(tensorfs("info", "--map", "--json", t + ":" + x.name, "10", "5"), 0,
-                      "--map --json")
+            p = exits(tensorfs("info", "--map", "--json", t + ":" + x.name, "10",
+                               "5"), 0, "--map --json")
             m = json.loads(p.stdout)
-            equal([(e["offset"], e["length"], e["kind"], e["file"], e["at"]) for e in m],
+            keys = ("offset", "length", "kind", "file", "at")
+            equal([tuple(e[k] for k in keys) for e in m],
                   [(10, 5, "file", t, x.offset_data + 10)], p.stdout)
     j = info(t + ":d/f001")["member"]
     equal((j["links"], sorted(j["names"]), j["xattrs"]),

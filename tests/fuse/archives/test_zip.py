@@ -754,7 +754,7 @@ def flipped(tries=60):
 
 
 def encrypted_directory():
-    """PKWARE's encryption of the directory, as APPNOTE 7.3 has it: each sign by itself."""
+    """PKWARE's encryption of the directory (APPNOTE 7.3): each sign by itself."""
     image = archive([("a", b"words"), ("b", b"more")])
     with open(image, "rb") as f:
         data = f.read()
@@ -764,16 +764,18 @@ def encrypted_directory():
     masked = bytearray(data[:at] + noise + data[end:])
     masked[6:8] = struct.pack("<H", 0x2041)
     extra = b"PK\6\x08" + struct.pack("<I", 9) + noise[8:]
-    version_2 = struct.pack("<IQHHIIQQQQ", 0x06064b50, 72, 62, 62, 0, 0, 2, 2, size, at) + \
-        struct.pack("<HQQHHHHH", 8, size, size, 0x6610, 256, 1, 0, 0)
+    version_2 = struct.pack("<IQHHIIQQQQ", 0x06064b50, 72, 62, 62, 0, 0, 2, 2, size,
+                            at) + struct.pack("<HQQHHHHH", 8, size, size, 0x6610, 256, 1, 0, 0)
     locator = struct.pack("<IIQI", 0x07064b50, 0, at + size, 1)
     bad = os.path.join(scratch("pk"), "pk.zip")
+    ends = version_2 + locator + data[end:]
     for name, made in (("masked", masked), ("record", data[:at] + extra + data[end:]),
-                       ("version 2", data[:at] + noise + version_2 + locator + data[end:])):
+                       ("version 2", data[:at] + noise + ends)):
         with open(bad, "wb") as f:
             f.write(made)
         p = exits(tensorfs("info", bad), 3, name)
-        check("encrypted" in p.stderr and "damaged" not in p.stderr, name + ": " + p.stderr)
+        check("encrypted" in p.stderr and "damaged" not in p.stderr,
+              name + ": " + p.stderr)
     # One that is only damaged is called so.
     with open(bad, "wb") as f:
         f.write(data[:at] + noise + data[end:])

@@ -341,8 +341,9 @@ def sentences():
     for descr, words in (("'<U2'", "text"), ("'|S0'", "no bytes"), ("'|O'", "objects"),
                          ("[('a', '|S0'), ('b', '<i4')]", "no bytes"),
                          ("[('a', '<U3'), ('b', '<i4')]", "text")):
-        p = exits(tensorfs("info", with_header("no.npy", "{'descr': %s, 'fortran_order': "
-                                               "False, 'shape': (2,)}" % descr)), 3, descr)
+        path = with_header("no.npy", "{'descr': %s, 'fortran_order': False, "
+                           "'shape': (2,)}" % descr)
+        p = exits(tensorfs("info", path), 3, descr)
         check(words in p.stderr and "HDF5 has" not in p.stderr, p.stderr)
 
 

@@ -246,12 +246,13 @@ def decimals_with_nulls():
     values = [0, 1, -1, 12345, -12345, 2 ** 31 - 1, -2 ** 31]
     for bits in (32, 64, 128, 256):
         more = [2 ** (bits - 1) - 1, -2 ** (bits - 1)]
-        body = b"".join(v.to_bytes(bits // 8, "little", signed=True) for v in values + more)
+        body = b"".join(v.to_bytes(bits // 8, "little", signed=True)
+                        for v in values + more)
         n = len(values + more)
         for scale in (0, 2, 12, 50, -3):
             schema = A.schema([kind(bits, scale)])
-            got = lines(A.stream(schema, A.plain(n + 1, (2 ** n - 1).to_bytes(2, "little"),
-                                                 body + bytes(bits // 8),
+            there = (2 ** n - 1).to_bytes(2, "little")
+            got = lines(A.stream(schema, A.plain(n + 1, there, body + bytes(bits // 8),
                                                  nodes=[(n + 1, 1)])), "d")
             with decimal.localcontext() as c:
                 c.prec = 200
@@ -260,7 +261,8 @@ def decimals_with_nulls():
             equal([json.loads(x) for x in got], want + [None], (bits, scale))
     with Mount(path("d.arrows", A.stream(A.schema([kind(128, 2)]), A.plain(
             1, b"", (150).to_bytes(16, "little"))))) as m:
-        equal(bytes(np.load(m / "d/array.npy")[0]), (150).to_bytes(16, "little"), "plain")
+        equal(bytes(np.load(m / "d/array.npy")[0]), (150).to_bytes(16, "little"),
+              "plain")
         check("10^2" in json.loads(read(m / "d/info.json"))["note"], "note")
 
 

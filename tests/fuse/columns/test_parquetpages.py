@@ -80,8 +80,8 @@ def footers_without_rows():
 @case
 def a_dictionary_header_that_is_not_counted():
     """Chunks of parquet-mr before 1.2.9 are too short by the header of their dictionary
-    (as in nation.dict-malformed.parquet of parquet-testing); DuckDB reads them.  A chunk
-    that is too short otherwise is damaged."""
+    (nation.dict-malformed.parquet of parquet-testing); DuckDB reads them.  A chunk that
+    is too short otherwise is damaged."""
     words = [b"abc", b"d", b"efgh"]
     some = P.dictionary(b"".join(map(P.long, words)), 3)
     data = P.page1(b"\x02" + P.runs([0, 2, 1, 1, 0, 2], 2), 6, P.RLE_DICTIONARY)
@@ -435,8 +435,8 @@ def texts_of_many_pages():
 
 @case
 def texts_at_random():
-    """A row group of one page, as DuckDB writes it, and one with a large dictionary: what
-    was decoded for a sample serves others, so that it is not read again for each."""
+    """A row group of one page, as DuckDB writes it, and one with a large dictionary:
+    what was decoded for a sample serves others; it is not read again for each."""
     n = 200_000
     texts = [b"%060d" % i for i in range(n)]
     one = P.page1(b"".join(map(P.long, texts)), n)
@@ -444,19 +444,25 @@ def texts_at_random():
     bits = (index[:, None] >> np.arange(18)) & 1
     some = P.dictionary(b"".join(map(P.long, texts)), n)
     for a in range(0, n, 8000):
-        packed = np.packbits(bits[a:a + 8000].astype("u1").reshape(-1), bitorder="little")
+        packed = np.packbits(bits[a:a + 8000].astype("u1").reshape(-1),
+                             bitorder="little")
         some += P.page1(b"\x12" + P.varint(1000 << 1 | 1) + packed.tobytes(), 8000,
                         P.RLE_DICTIONARY)
-    for name, data, encoding in (("one", one, P.PLAIN), ("some", some, P.RLE_DICTIONARY)):
+    there = P.varint(1 << 1) + b"\0" + P.varint(n - 1 << 1) + b"\1"  # the first is null
+    nulls = P.page1(P.long(there) + b"".join(map(P.long, texts[1:])), n)
+    for name, data, encoding, more in (
+            ("one", one, P.PLAIN, {}), ("some", some, P.RLE_DICTIONARY, {}),
+            ("nulls", nulls, P.PLAIN, {"optional": True, "nulls": 1})):
         p = P.write(path(name), [P.Column("x", P.BYTES, data, encoding=encoding,
-                                          _6=P.i32(0))], n)
+                                          _6=P.i32(0), **more)], n)
+        line = b'"%060d"\n' if more else b"%060d\n"
         with Mount(p, opts=["-o", "cache-size=16M"]) as m:
             def bytes_read():
                 with open("/proc/%d/io" % m.pid) as f:
                     return int(f.readline().split()[1])
             before = bytes_read()
-            for i in rng.integers(0, n, 40):
-                equal(read(m / ("x/samples/%06d.txt" % i)), b"%060d\n" % i, (name, i))
+            for i in rng.integers(1, n, 40):
+                equal(read(m / ("x/samples/%06d.txt" % i)), line % i, (name, i))
             times = (bytes_read() - before) / os.path.getsize(p)
             check(times < 4, "%s: read %.1f times" % (name, times))
 

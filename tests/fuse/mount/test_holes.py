@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""SEEK_DATA and SEEK_HOLE of files with holes: of a directory as its own file system has
+"""SEEK_DATA and SEEK_HOLE of files with holes: of a directory as its file system has
 them, of archives as they are stored; so programs that copy need not read zeros."""
 import errno
 import os
@@ -77,7 +77,7 @@ def sample(path):
 
 
 def is_right(path, original, block):
-    """What is called a hole is zeros; data are no longer than the blocks they are in."""
+    """What is called a hole is zeros; data are no longer than their blocks."""
     data = read(original)
     equal(read(path) == data, True, path + ": content")
     found = map_of(path)
@@ -88,7 +88,8 @@ def is_right(path, original, block):
     check(not any(data[covered:]), "%s: data behind the last" % path)
     most = sum(-(-end // block) * block - begin // block * block
                for begin, end in map_of(original))
-    check(sum(e - b for b, e in found) <= most, "%s: %s is too much data" % (path, found))
+    check(sum(e - b for b, e in found) <= most,
+          "%s: %s is too much data" % (path, found))
 
 
 @case
@@ -99,7 +100,8 @@ def of_a_directory():
             equal(map_of(m / name), map_of(os.path.join(top, name)), name)
             equal(sample(m / name), sample(os.path.join(top, name)), name)
         with open(m / "full", "rb") as f:
-            fails_with(errno.ENXIO, lambda: os.lseek(f.fileno(), 300000, os.SEEK_DATA), "end")
+            fails_with(errno.ENXIO,
+                       lambda: os.lseek(f.fileno(), 300000, os.SEEK_DATA), "end")
 
 
 @case

@@ -563,7 +563,7 @@ def refused_arrays():
             ("are structures", as_array(np.zeros(3, "i4,f4"))),
             ("too many elements",
              header(head % ("<f4", "(%d, %d)" % (1 << 40, 1 << 40)))),
-            ("no size", header(head % ("<f4", "(-6, 5)"))),
+            ("negative size", header(head % ("<f4", "(-6, 5)"))),
             ("no tuple", header(head % ("<f4", "30"))),
             ("no type of NumPy", header(head % ("<q4", "(6, 5)"))),
             ("no dictionary", header("import os")),

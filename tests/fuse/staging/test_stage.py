@@ -564,7 +564,7 @@ def directories():
 
 @cleaned
 def holes():
-    """Of a directory and of archives: they take no room, and are not even read (64 GiB)."""
+    """Of a directory and of archives: they take no room, and are not read (64 GiB)."""
     top = scratch("holes")
     with open(os.path.join(top, "large"), "wb") as f:
         f.truncate(64 << 30)

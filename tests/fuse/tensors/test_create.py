@@ -401,15 +401,15 @@ def two_at_once():
 
 @case
 def without_standard_output():
-    """What is made is there, whether or not its name can be said: 0 where nobody listens
-    (1>&-), 1 where the name was wanted and cannot be written (a full disk).  Commands whose
-    work is to print fail in both."""
+    """What is made is there, whether or not its name can be said: 0 where nobody
+    listens (1>&-), 1 where the name was wanted and cannot be written (a full disk).
+    Commands whose work is to print fail in both."""
     d = scratch("silent")
     for i, (to, code) in enumerate((("1>&-", 0), (">/dev/full", 1))):
         for more in ("", "--json"):
             name = "%s/s%d%s_{}.h5" % (d, i, more)
-            p = run("sh", "-c", 'exec "$1" create --shape=8,4 --block=4 --dtype=f4 %s "$2" %s'
-                    % (more, to), "sh", TENSORFS, name)
+            p = run("sh", "-c", 'exec "$1" create --shape=8,4 --block=4 --dtype=f4 '
+                    '%s "$2" %s' % (more, to), "sh", TENSORFS, name)
             exits(p, code, "create " + to)
             equal(bool(p.stderr), code == 1, p.stderr)
             with h5py.File(name.format("ALL"), "r") as f:

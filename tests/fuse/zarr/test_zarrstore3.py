@@ -107,7 +107,8 @@ def encode(a, codecs, fill=0):
         elif name == "numcodecs.zlib":
             a = numcodecs.Zlib(c["level"]).encode(a)
         elif name in ("bitround", "numcodecs.bitround"):
-            a = numcodecs.BitRound(c["keepbits"]).encode(a).view(a.dtype).reshape(a.shape)
+            rounded = numcodecs.BitRound(c["keepbits"]).encode(a)
+            a = rounded.view(a.dtype).reshape(a.shape)
         elif name == "numcodecs.delta":
             a = numcodecs.Delta(c["dtype"]).encode(a).reshape(a.shape)
         else:
@@ -362,8 +363,8 @@ def dates():
             ("datetime64", "ns", 1, "datetime64[ns]"), ("timedelta64", "s", 25,
                                                         "timedelta64[25s]"),
             ("datetime64", "generic", 1, "datetime64")):
-        write(p + "/d", a, (4, 3), [LITTLE], skip=[(1, 1)], fill=-2 ** 63, fill_json="NaT",
-              data_type=codec("numpy." + name, unit=unit, scale_factor=factor))
+        write(p + "/d", a, (4, 3), [LITTLE], skip=[(1, 1)], fill=-2 ** 63,
+              fill_json="NaT", data_type=codec("numpy." + name, unit=unit, scale_factor=factor))
         want = a.copy()
         want[4:, 3:] = -2 ** 63
         with Mount(p) as m:
@@ -387,7 +388,8 @@ def codecs_that_are_unknown():
                 doc = json.load(f)
             dump(p + "/x", dict(doc, codecs=codecs))
             said = shown(p + ":x")
-            check("'%s' is not supported" % name.replace("numcodecs.", "") in said, said)
+            check("'%s' is not supported" % name.replace("numcodecs.", "") in said,
+                  said)
 
 
 @case
