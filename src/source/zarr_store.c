@@ -153,13 +153,42 @@ static void directory_key_close(struct zarr_store *s, struct zarr_value *v)
 	v->fd = -1;
 }
 
-static bool entry_is_dir(DIR *d, const struct dirent *e)
+/* Is it the directory `path`, or one above it, up to that of the store, whose path is
+ * `top` bytes long? */
+static bool is_above(char *path, size_t top, const struct stat *it)
+{
+	size_t n = strlen(path);
+	struct stat st;
+	bool is;
+
+	for (;;) {
+		char end = path[n];
+
+		path[n] = '\0';
+		is = stat(path, &st) == 0 && st.st_dev == it->st_dev &&
+		     st.st_ino == it->st_ino;
+		path[n] = end;
+		if (is || n <= top)
+			return is;
+		while (n > top && path[--n] != '/')
+			;
+	}
+}
+
+enum entry { ENTRY_FILE, ENTRY_DIR, ENTRY_LOOP };
+
+/* What an entry of the directory `path` is, symlinks followed; ENTRY_LOOP: one that leads
+ * back up.  Followed, there would be a store in the store without end. */
+static enum entry entry_kind(DIR *d, const struct dirent *e, char *path,
+			     size_t top)
 {
 	struct stat st;
 
 	if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
-		return e->d_type == DT_DIR;
-	return fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+		return e->d_type == DT_DIR ? ENTRY_DIR : ENTRY_FILE;
+	if (fstatat(dirfd(d), e->d_name, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+		return ENTRY_FILE;
+	return is_above(path, top, &st) ? ENTRY_LOOP : ENTRY_DIR;
 }
 
 static int directory_list(struct zarr_store *s, const char *dir,
@@ -180,8 +209,12 @@ static int directory_list(struct zarr_store *s, const char *dir,
 		return error_errno(err, -errno, "%s", path);
 	errno = 0;
 	while (r == 0 && (e = readdir(d))) {
+		enum entry kind = ENTRY_LOOP;
+
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = each(ctx, e->d_name, entry_is_dir(d, e));
+			kind = entry_kind(d, e, path, strlen(s->path));
+		if (kind != ENTRY_LOOP)
+			r = each(ctx, e->d_name, kind == ENTRY_DIR);
 		errno = 0;
 	}
 	if (r == 0 && errno)

@@ -40,7 +40,8 @@ struct zarr_store_ops {
 	void (*close)(struct zarr_store *s, struct zarr_value *v);
 	/*
 	 * What is directly below the prefix `dir` ("" or "a/b"), in no order, until
-	 * `each` returns something else than 0, which is returned.
+	 * `each` returns something else than 0, which is returned.  Symlinks that lead
+	 * to `dir` or a directory above it are left out.
 	 */
 	int (*list)(struct zarr_store *s, const char *dir,
 		    int (*each)(void *ctx, const char *name, bool is_dir),
