@@ -54,6 +54,8 @@ struct handles {
 	unsigned open_now, limit;
 	int cwd;            /* where relative paths begin */
 	struct guard guard; /* set before there are threads */
+	/* Any row is several files; most tables have none, and reading is spared to look. */
+	_Atomic bool any_joined; /* without the lock */
 };
 
 #endif
