@@ -42,7 +42,8 @@ struct joined {
 
 /* A piece of a file that is a row of its own. */
 struct part {
-	uint64_t pos, size;
+	uint64_t pos, size, tag;
+	bool tagged;
 	char path[]; /* of the whole */
 };
 
