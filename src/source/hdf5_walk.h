@@ -24,6 +24,7 @@ struct axis_use {
 	unsigned axis;
 	uint32_t file; /* of both */
 	haddr_t scale; /* address of the scale */
+	const uint64_t *chunk; /* shape of the dataset's; NULL: it has none */
 };
 struct walk {
 	struct hdf5_source *s;
