@@ -127,6 +127,7 @@ def never_outside():
     os.symlink("../../outside.h5", d + "/sub/up.h5")
     names = ["outside.h5", "../outside.h5", "../../outside.h5", "../../../outside.h5",
              outside, "link.h5", "up.h5", "//member:/../outside.h5",
+             "/elsewhere/../outside.h5",
              "/proc/self/cwd/outside.h5", "//member:" + outside]
     with h5py.File(d + "/sub/main.h5", "w") as f:
         for i, n in enumerate(names):
@@ -153,6 +154,12 @@ def never_outside():
         with h5py.File(outside) as f:
             got = np.load(m.path + "/sub/main.h5/v0/array.npy")
             check(np.array_equal(got, f["d"][...]), "prefix=")
+    # Not what ".." makes of that.
+    os.mkdir(path("allowed"))
+    with Mount(path("escape.tar"), opts=R + ["-o", "prefix=" + path("allowed")]) as m:
+        for i in range(len(names)):
+            at = m.path + "/sub/main.h5/v%d/array.npy" % i
+            fails_with((errno.ENODATA,), lambda: read(at), "prefix=, " + names[i])
     origin = ["-o", "prefix=${ORIGIN}"]  # the archive's directory
     with Mount(path("escape.tar"), opts=R + origin) as m, h5py.File(outside) as f:
         got = np.load(m.path + "/sub/main.h5/v0/array.npy")
