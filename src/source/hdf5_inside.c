@@ -4,8 +4,8 @@
  * Such a name means another member: beside the one that names it, as files would be
  * beside each other if the archive were extracted.  An absolute name is one of where
  * the archive was made, so its last two components and the last one are looked for
- * there, as on disk (hdf5_resolve.c).  Nothing leads out of the archive: ".." ends at
- * its root, and where there is no member there is no file.
+ * there, as on disk (hdf5_resolve.c).  Nothing leads out of the archive: a ".." in its
+ * root leads to no member, and where there is no member there is no file.
  *
  * One run of bytes may be several members: hard links, symlinks, equal files of a
  * squashfs image.  Names in it are relative to the member that led to it, so each of
