@@ -135,6 +135,8 @@ int hdf5_members_add(const struct hdf5_members *x, struct handles *h,
 		piece[i].file = handles_add(h, m->path);
 		if (piece[i].file == UINT32_MAX)
 			return error_set(err, -ENOMEM, "out of memory");
+		/* What says where data are was read from another one. */
+		handles_expect(h, piece[i].file, &m->st);
 	}
 	*file = handles_add_joined(h, name, piece, (unsigned)x->list.n);
 	if (*file == UINT32_MAX || (wide && note_wide(x, h, *file) < 0))

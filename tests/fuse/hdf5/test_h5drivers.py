@@ -283,6 +283,23 @@ def gone_while_mounted():
 
 
 @case
+def changed_since_the_mount():
+    """A file that only has data, and that nothing has opened yet: the first one, which
+    says where data are, was read before."""
+    d = path("changed")
+    os.mkdir(d)
+    pattern = d + "/x_%d.h5"
+    make(pattern, family(7000))
+    p = fapl(family(7000), h5f.LIBVER_EARLIEST)
+    with h5py.File(h5f.open(pattern.encode(), h5f.ACC_RDONLY, fapl=p)) as f:
+        inner = f["plain"].id.get_offset() // 7000 + 1  # 20 000 bytes: in the middle
+    with Mount(pattern % 0) as m:
+        with open(pattern % inner, "r+b") as f:
+            f.write(bytes(b ^ 255 for b in data(pattern % inner)))
+        fails_with((errno.ESTALE,), lambda: read(m.path + "/plain/array.npy"), "plain")
+
+
+@case
 def in_archives():
     """There the others are not looked for, and that is said."""
     import tarfile
