@@ -84,6 +84,11 @@ static int add_part(struct parts *out, const struct tensor *t, uint32_t part,
 		    struct write_part *p, struct error *err)
 {
 	p->file = t->parts[part].file;
+	if (handles_is_joined(t->handles, p->file))
+		return error_set(err, -ENOTSUP,
+				 "%s is one HDF5 file in several, which a "
+				 "driver of HDF5 wrote: these are only read",
+				 handles_name(t->handles, p->file));
 	p->path = strdup(handles_path(t->handles, p->file));
 	p->data = strdup(t->parts[part].dataset);
 	if (p->path && p->data && vec_push(&out->list, *p))

@@ -6,10 +6,12 @@
  * end earlier.  Fewer than three values are what a user gives: { block size,
  * compression }, which the filter's set_local callback would have put behind the first
  * three, had it been there when the file was made; the element is then the whole of
- * the dataset's type (codec_params.elem_size).  Elements are taken in blocks of `block size` (in elements, a
- * multiple of 8; 0: what gives about 8 KiB).  The last block is as many of the
- * rest as are a multiple of 8, and the up to 7 elements after it are never
- * touched.  In each block, bits are transposed as bitplane.h says.
+ * the dataset's type (codec_params.elem_size).
+ *
+ * Elements are taken in blocks of `block size` (in elements, a multiple of 8; 0: what
+ * gives about 8 KiB).  The last block is as many of the rest as are a multiple of 8, and
+ * the up to 7 elements after it are never touched.  In each block, bits are transposed as
+ * bitplane.h says.
  *
  * Without compression, that is all.  With LZ4 (2) or Zstandard (3):
  *

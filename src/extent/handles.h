@@ -35,10 +35,11 @@ uint32_t handles_add(struct handles *h, const char *path);
  */
 uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
 			  uint64_t size);
-/* Which piece of which file row `file` is (its path is not that of a row); false: it is
- * all of one. */
-bool handles_part(struct handles *h, uint32_t file, uint64_t *pos,
-		  uint64_t *size);
+/* The same with a number of the caller's: equal pieces with other tags are other rows. */
+uint32_t handles_add_tagged(struct handles *h, uint32_t file, uint64_t pos,
+			    uint64_t size, uint64_t tag);
+/* That number; false: the row has none. */
+bool handles_tag(struct handles *h, uint32_t file, uint64_t *tag);
 /* Bytes [begin, begin + size) of a row that consists of several files. */
 struct handles_piece {
 	uint64_t begin, size;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of the table of backing files that are several files. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ uint32_t handles_add_joined(struct handles *h, const char *name,
 	lock_scope(&h->lock);
 	free(h->files.at[file].joined);
 	h->files.at[file].joined = j;
+	atomic_store(&h->any_joined, true);
 	return file;
 }
 

@@ -42,7 +42,8 @@ struct joined {
 
 /* A piece of a file that is a row of its own. */
 struct part {
-	uint64_t pos, size;
+	uint64_t pos, size, tag;
+	bool tagged;
 	char path[]; /* of the whole */
 };
 
@@ -54,6 +55,8 @@ struct handles {
 	unsigned open_now, limit;
 	int cwd;            /* where relative paths begin */
 	struct guard guard; /* set before there are threads */
+	/* Any row is several files; most tables have none, and reading is spared to look. */
+	_Atomic bool any_joined; /* without the lock */
 };
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading from backing files, with their identity compared afterwards. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "extent/file.h"
-#include "extent/handles.h"
+#include "extent/handles_private.h"
 
 static int read_pinned(struct handles *h, const struct handle *pin,
 		       uint64_t pos, void *data, size_t len, struct error *err)
@@ -82,6 +83,8 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 	unsigned char *to = data;
 	int r = 0;
 
+	if (!atomic_load(&h->any_joined))
+		return read_one(h, file, pos, data, len, err);
 	do {
 		struct handles_piece p;
 		size_t n;

@@ -80,26 +80,30 @@ static void cwd_keep(struct handles *h)
 		h->cwd = steal_fd(&fd);
 }
 
-/* "PATH//@POS+SIZE": NULL, and *part NULL, for any other; false: no memory. */
+/* "PATH//@POS+SIZE", or with "+TAG" behind it: NULL, and *part NULL, for any other;
+ * false: no memory. */
 static bool part_parse(const char *path, struct part **part)
 {
-	const char *mark = strstr(path, PART_MARK);
-	unsigned long long pos, size;
+	const char *mark = strstr(path, PART_MARK), *rest;
+	unsigned long long pos, size, tag = 0;
+	bool tagged;
 	int end = 0;
 	size_t n;
 
 	*part = NULL;
-	if (!mark ||
-	    sscanf(mark + strlen(PART_MARK), "%20llu+%20llu%n", &pos, &size,
-		   &end) != 2 ||
-	    mark[strlen(PART_MARK) + (size_t)end])
+	if (!mark || sscanf(mark + strlen(PART_MARK), "%20llu+%20llu%n", &pos,
+			    &size, &end) != 2)
+		return true;
+	rest = mark + strlen(PART_MARK) + (size_t)end;
+	tagged = sscanf(rest, "+%20llu%n", &tag, &end) == 1;
+	if (rest[tagged ? (size_t)end : 0])
 		return true;
 	n = (size_t)(mark - path);
 	*part = malloc(sizeof **part + n + 1);
 	if (!*part)
 		return false;
-	(*part)->pos = pos;
-	(*part)->size = size;
+	**part = (struct part){
+		.pos = pos, .size = size, .tagged = tagged, .tag = tag};
 	memcpy((*part)->path, path, n);
 	(*part)->path[n] = '\0';
 	return true;
@@ -131,34 +135,49 @@ uint32_t handles_add(struct handles *h, const char *path)
 	return row_add(h, path);
 }
 
-uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
-			  uint64_t size)
+static uint32_t part_add(struct handles *h, uint32_t file, uint64_t pos,
+			 uint64_t size, const uint64_t *tag)
 {
 	cleanup_free char *path = NULL;
+	char suffix[24] = "";
 	uint64_t end;
 
+	if (tag)
+		snprintf(suffix, sizeof suffix, "+%llu",
+			 (unsigned long long)*tag);
 	lock_scope(&h->lock);
 	if (file >= h->files.n || h->files.at[file].part ||
 	    add_overflows(pos, size, &end) ||
-	    asprintf(&path, "%s" PART_MARK "%llu+%llu", h->paths.at[file],
-		     (unsigned long long)pos, (unsigned long long)size) < 0) {
+	    asprintf(&path, "%s" PART_MARK "%llu+%llu%s", h->paths.at[file],
+		     (unsigned long long)pos, (unsigned long long)size,
+		     suffix) < 0) {
 		path = NULL;
 		return NONE;
 	}
 	return row_add(h, path);
 }
 
-bool handles_part(struct handles *h, uint32_t file, uint64_t *pos,
-		  uint64_t *size)
+uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
+			  uint64_t size)
+{
+	return part_add(h, file, pos, size, NULL);
+}
+
+uint32_t handles_add_tagged(struct handles *h, uint32_t file, uint64_t pos,
+			    uint64_t size, uint64_t tag)
+{
+	return part_add(h, file, pos, size, &tag);
+}
+
+bool handles_tag(struct handles *h, uint32_t file, uint64_t *tag)
 {
 	lock_scope(&h->lock);
 	const struct part *part =
 		file < h->files.n ? h->files.at[file].part : NULL;
 
-	if (!part)
+	if (!part || !part->tagged)
 		return false;
-	*pos = part->pos;
-	*size = part->size;
+	*tag = part->tag;
 	return true;
 }
 

@@ -342,12 +342,24 @@ static int look_group(struct look *x, const struct place *g)
 	return r;
 }
 
+/* One file would take the place of one of several, and the others stay behind. */
+static int refuse_joined(const struct merge *m, struct error *err)
+{
+	return error_set(err, -ENOTSUP,
+			 "%s is one HDF5 file in several, which a driver of "
+			 "HDF5 wrote: make one file of it first (a family: "
+			 "h5repart -family_to_sec2)",
+			 handles_name(m->handles, m->s->file));
+}
+
 int merge_look(struct merge *m, struct error *err)
 {
 	struct look x = {.m = m, .err = err};
 	hid_t file, root;
 	int r;
 
+	if (handles_is_joined(m->handles, m->s->file))
+		return refuse_joined(m, err);
 	x.w = calloc(1, sizeof *x.w);
 	if (!x.w)
 		return merge_no_memory(err);

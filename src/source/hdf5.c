@@ -62,7 +62,6 @@ static void hdf5_close(struct source *source)
 	for (size_t i = 0; i < s->labels.n; i++)
 		classes_free(s->labels.at[i]);
 	vec_free(&s->labels);
-	hdf5_inside_free(s);
 	intern_free(&s->intern);
 	free(s->archive);
 	free(s->format);
@@ -104,6 +103,23 @@ static int refuse_members(const struct backing *b, struct error *err)
 			 driver);
 }
 
+/* The member itself, copied to memory: maybe another one that names it has done so. */
+static uint32_t stage_self(struct hdf5_source *s, const struct source_args *a,
+			   struct error *err)
+{
+	uint32_t file = UINT32_MAX;
+
+	if (s->around)
+		file = hdf5_inside_kept(s, s->around->self);
+	if (file != UINT32_MAX)
+		return file;
+	file = source_staged(a, err);
+	if (file != UINT32_MAX && s->around &&
+	    hdf5_inside_keep(s, s->around->self, file) < 0)
+		file = UINT32_MAX;
+	return file;
+}
+
 /* A member of an archive: it has its directory, and is a part of its file (or
  * was copied). */
 static int inside_paths(struct hdf5_source *s, const struct source_args *a,
@@ -123,7 +139,7 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 		return r;
 	s->file = backing_is_plain(b) ? handles_add_part(a->handles, b->file,
 							 b->pos, b->size)
-				      : source_staged(a, err);
+				      : stage_self(s, a, err);
 	if (s->file == UINT32_MAX && err->code)
 		return err->code;
 	s->path = s->file == UINT32_MAX

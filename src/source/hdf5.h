@@ -23,11 +23,6 @@ struct hdf5_item {
 	const char *target; /* LINK: path in the mount; the source's */
 	struct hdf5_tensor *tensor; /* DATASET: borrowed, the tree's */
 };
-/* A member of an archive that is a row of its own. */
-struct hdf5_inside {
-	uint32_t file;
-	char *path; /* from the archive's root */
-};
 struct hdf5_source {
 	struct source source;
 	struct handles *handles;
@@ -44,8 +39,6 @@ struct hdf5_source {
 	const struct source_around *around;
 	char *format; /* what it is called where it is several files; or NULL */
 	char *archive; /* path of the file that this archive is in */
-	vec(struct hdf5_inside)
-		inside; /* members that names led to, and itself */
 	vec(struct hdf5_item) items;
 	struct pinner *pinner;
 	vec(struct classes *) labels; /* that were found; owned */
@@ -278,7 +271,10 @@ int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 /* A name by which hdf5_resolve finds a file again, from any other (malloc'ed; NULL: no
  * memory). */
 char *hdf5_inside_name(struct hdf5_source *s, uint32_t file);
-void hdf5_inside_free(struct hdf5_source *s);
+/* The row of a member that was copied to memory; UINT32_MAX: it was not. */
+uint32_t hdf5_inside_kept(const struct hdf5_source *s, uint64_t member);
+/* Note that; -ENOMEM. */
+int hdf5_inside_keep(struct hdf5_source *s, uint64_t member, uint32_t file);
 
 /* ---- mount time ---------------------------------------------------------- */
 

@@ -25,6 +25,9 @@
 
 /* The references of one attribute: RANK_MAX of them are expected. */
 #define LIST_BYTES_MAX (UINT64_C(1) << 20)
+/* Chunks of an array that is made longer.  Each is a file of its Zarr views, and the numbers of
+ * all files of a tensor have 40 bits (architecture.md, Numbers of things). */
+#define PLACES_MAX (UINT64_C(1) << 32)
 /* netCDF-C, nc4internal.h: DIM_WITHOUT_VARIABLE. */
 #define NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
 
@@ -52,12 +55,33 @@ static bool growing_axes(hid_t dset, unsigned rank, bool *grows)
 	return any;
 }
 
-static int note(struct walk *w, struct hdf5_tensor *h, unsigned axis,
-		uint32_t file, haddr_t scale)
+/* The shape of its chunks, for axis_use; -ENOMEM. */
+static int chunk_of(struct walk *w, hid_t dset, unsigned rank,
+		    const uint64_t **out)
 {
-	const struct axis_use use = {h, axis, file, scale};
+	hid_t dcpl = hdf5_vlen_create_plist(dset);
+	hsize_t dims[RANK_MAX];
+	uint64_t chunk[RANK_MAX];
+	bool is = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED &&
+		  H5Pget_chunk(dcpl, RANK_MAX, dims) == (int)rank;
 
-	return vec_push(&w->axes, use) ? 0 : no_memory(w);
+	if (dcpl >= 0)
+		H5Pclose(dcpl);
+	*out = NULL;
+	if (!is)
+		return 0;
+	for (unsigned i = 0; i < rank; i++)
+		chunk[i] = max_u64(dims[i], 1);
+	*out = intern_bytes(&w->s->intern, chunk, rank * sizeof *chunk);
+	return *out ? 0 : no_memory(w);
+}
+
+/* `use` but for the chunk. */
+static int note(struct walk *w, hid_t dset, struct axis_use use)
+{
+	int r = chunk_of(w, dset, use.h->t.rank, &use.chunk);
+
+	return r < 0 ? r : vec_push(&w->axes, use) ? 0 : no_memory(w);
 }
 
 /* A list of sequences of references, one for each axis. */
@@ -79,7 +103,7 @@ static bool is_list(hid_t attr, hid_t type, unsigned rank)
 
 /* The first scale of each axis: a reference to an object is its address. */
 static int note_list(struct walk *w, struct hdf5_tensor *h, uint32_t file,
-		     hid_t attr, const bool *grows)
+		     hid_t dset, hid_t attr, const bool *grows)
 {
 	hvl_t list[RANK_MAX] = {{0, NULL}};
 	hid_t type = H5Aget_type(attr);
@@ -94,7 +118,8 @@ static int note_list(struct walk *w, struct hdf5_tensor *h, uint32_t file,
 			if (!grows[i] || !list[i].len || !list[i].p)
 				continue;
 			memcpy(&scale, list[i].p, sizeof scale);
-			r = note(w, h, i, file, scale);
+			r = note(w, dset,
+				 (struct axis_use){h, i, file, scale, NULL});
 		}
 	hdf5_vlen_end();
 	if (type >= 0)
@@ -128,7 +153,9 @@ int hdf5_dimensions_note(struct walk *w, hid_t dset, uint32_t file,
 		if (!h->t.only_dimension &&
 		    growing_axes(dset, h->t.rank, grows) && grows[0] &&
 		    H5Oget_info2(dset, &info, H5O_INFO_BASIC) >= 0)
-			r = note(w, h, 0, file, info.addr);
+			r = note(
+				w, dset,
+				(struct axis_use){h, 0, file, info.addr, NULL});
 		return r;
 	}
 	/* (Axes of an array type are behind those of the dataset: not growing_axes.) */
@@ -138,7 +165,7 @@ int hdf5_dimensions_note(struct walk *w, hid_t dset, uint32_t file,
 	attr = H5Aopen(dset, "DIMENSION_LIST", H5P_DEFAULT);
 	if (attr < 0)
 		return 0;
-	r = note_list(w, h, file, attr, grows);
+	r = note_list(w, h, file, dset, attr, grows);
 	H5Aclose(attr);
 	return r;
 }
@@ -154,33 +181,39 @@ static int by_scale(const void *a, const void *b)
 	return (x->scale > y->scale) - (x->scale < y->scale);
 }
 
-/* Can a tensor have this shape: do its bytes have numbers? */
-static bool is_countable(const struct tensor *t, const uint64_t *shape)
+/* Can a tensor have this shape: do its bytes and its chunks have numbers? */
+static bool is_countable(const struct tensor *t, const uint64_t *shape,
+			 const uint64_t *chunk)
 {
-	uint64_t bytes = max_u64(t->dtype.size, 1);
+	uint64_t bytes = max_u64(t->dtype.size, 1), places = 1;
 
-	for (unsigned i = 0; i < t->rank; i++)
-		if (mul_overflows(bytes, max_u64(shape[i], 1), &bytes))
+	for (unsigned i = 0; i < t->rank; i++) {
+		uint64_t n = max_u64(shape[i], 1);
+
+		if (mul_overflows(bytes, n, &bytes) ||
+		    (chunk &&
+		     mul_overflows(places, div_up(n, chunk[i]), &places)))
 			return false;
-	return bytes <= INT64_MAX;
+	}
+	return bytes <= INT64_MAX && places <= PLACES_MAX;
 }
 
-static int lengthen(struct walk *w, struct hdf5_tensor *h, unsigned axis,
-		    uint64_t length)
+static int lengthen(struct walk *w, const struct axis_use *use, uint64_t length)
 {
 	uint64_t shape[RANK_MAX];
-	struct tensor *t = &h->t;
+	struct tensor *t = &use->h->t;
+	unsigned axis = use->axis;
 
 	if (t->shape[axis] >= length)
 		return 0;
 	memcpy(shape, t->full_shape ? t->full_shape : t->shape,
 	       t->rank * sizeof *shape);
 	shape[axis] = length;
-	if (!is_countable(t, shape)) {
-		log_warn(
-			"%s: %s: axis %u is shorter in the Zarr view than its "
-			"dimension, which is too long for an array of its type",
-			w->s->path, t->name, axis);
+	if (!is_countable(t, shape, use->chunk)) {
+		log_warn("%s: %s: axis %u is shorter in the Zarr view than its "
+			 "dimension: as long as that, the array would have too "
+			 "many bytes or chunks to be numbered",
+			 w->s->path, t->name, axis);
 		return 0;
 	}
 	t->full_shape =
@@ -204,7 +237,7 @@ int hdf5_dimensions_set(struct walk *w)
 			longest = max_u64(longest,
 					  at[end].h->t.shape[at[end].axis]);
 		for (size_t i = first; i < end && !r; i++)
-			r = lengthen(w, at[i].h, at[i].axis, longest);
+			r = lengthen(w, &at[i], longest);
 	}
 	return r;
 }

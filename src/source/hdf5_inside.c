@@ -4,8 +4,12 @@
  * Such a name means another member: beside the one that names it, as files would be
  * beside each other if the archive were extracted.  An absolute name is one of where
  * the archive was made, so its last two components and the last one are looked for
- * there, as on disk (hdf5_resolve.c).  Nothing leads out of the archive: ".." ends at
- * its root, and where there is no member there is no file.
+ * there, as on disk (hdf5_resolve.c).  Nothing leads out of the archive: a ".." in its
+ * root leads to no member, and where there is no member there is no file.
+ *
+ * One run of bytes may be several members: hard links, symlinks, equal files of a
+ * squashfs image.  Names in it are relative to the member that led to it, so each of
+ * these is a row of its own in the table of files; the row's tag is the member's number.
  *
  * A member that is stored as it is becomes a piece of the archive's file.  One that is
  * compressed has to be copied to memory, which is only possible while the source is
@@ -26,107 +30,111 @@
  * into a file means a member, as with any other name. */
 #define FROM_ROOT "//member:"
 
-void hdf5_inside_free(struct hdf5_source *s)
-{
-	for (size_t i = 0; i < s->inside.n; i++)
-		free(s->inside.at[i].path);
-	vec_free(&s->inside);
-}
-
 /* ---- which member a row is ----------------------------------------------- */
 
-/* Note a row; takes the path.  -ENOMEM. */
-static int note(struct hdf5_source *s, uint32_t file, char *path)
+static bool member_of(const struct hdf5_source *s, uint32_t file,
+		      uint64_t *member)
 {
-	const struct hdf5_inside is = {file, path};
+	const struct source_kept *kept = s->around->kept;
 
-	if (path && vec_push(&s->inside, is))
-		return 0;
-	free(path);
-	return -ENOMEM;
+	*member = s->around->self;
+	if (file == s->file || handles_tag(s->handles, file, member))
+		return true;
+	for (size_t i = kept->v.n; i-- > 0;)
+		if (kept->v.at[i].file == file) {
+			*member = kept->v.at[i].member;
+			return true;
+		}
+	return false;
 }
 
-/* Its path from the archive's root; NULL: it is none, or no memory (then *r). */
-static const char *path_of(struct hdf5_source *s, uint32_t file, int *r)
+uint32_t hdf5_inside_kept(const struct hdf5_source *s, uint64_t member)
 {
-	uint64_t pos, size;
-	char *path = NULL;
+	const struct source_kept *kept = s->around->kept;
 
-	*r = 0;
-	for (size_t i = 0; i < s->inside.n; i++)
-		if (s->inside.at[i].file == file)
-			return s->inside.at[i].path;
-	if (file == s->file) {
-		path = s->around->self(s->around);
-		*r = note(s, file, path);
-	} else if (handles_part(s->handles, file, &pos, &size)) {
-		*r = s->around->path_at(s->around, pos, size, &path);
-		*r = *r == -ENOENT ? 0 : *r < 0 ? *r : note(s, file, path);
-	}
-	return *r < 0 ? NULL : path;
+	for (size_t i = kept->v.n; i-- > 0;)
+		if (kept->v.at[i].member == member)
+			return kept->v.at[i].file;
+	return UINT32_MAX;
+}
+
+int hdf5_inside_keep(struct hdf5_source *s, uint64_t member, uint32_t file)
+{
+	const struct source_kept_member one = {member, file};
+
+	return vec_push(&s->around->kept->v, one) ? 0 : -ENOMEM;
 }
 
 char *hdf5_inside_name(struct hdf5_source *s, uint32_t file)
 {
-	const char *path;
+	cleanup_free char *path = NULL;
+	uint64_t member;
 	char *name;
-	int r = 0;
 
-	path = s->around ? path_of(s, file, &r) : NULL;
-	if (r < 0)
-		return NULL;
-	if (!path)
+	if (!s->around || !member_of(s, file, &member))
 		return strdup(handles_path(s->handles, file));
-	return asprintf(&name, FROM_ROOT "%s", path) < 0 ? NULL : name;
+	path = s->around->path(s->around, member, false);
+	return path && asprintf(&name, FROM_ROOT "%s", path) >= 0 ? name : NULL;
 }
 
 /* ---- finding one --------------------------------------------------------- */
 
+/* Copy a member to memory. */
 static int stage(struct hdf5_source *s, const struct backing *b,
 		 const char *path, uint32_t *file, struct error *err)
 {
-	cleanup_free char *shown = NULL;
-	struct source_args a = {.inside = b,
+	cleanup_free char *shown = s->around->shown(s->around, path);
+	struct source_args a = {.path = shown,
+				.inside = b,
 				.archive = s->around->archive,
 				.handles = s->handles};
 	struct error why = {0};
 
+	if (!shown)
+		return -ENOMEM;
 	if (source_isolated())
 		return error_set(err, -ENOTSUP,
 				 "%s: it is compressed in the archive, and was "
 				 "not kept when that was opened: extract it",
 				 path);
-	a.path = shown = s->around->shown(s->around, path);
-	if (!shown)
-		return -ENOMEM;
 	*file = source_staged(&a, &why);
 	return *file == UINT32_MAX
 		       ? error_set(err, why.code, "%s: %s", path, why.text)
 		       : 0;
 }
 
+static int stage_once(struct hdf5_source *s, const struct backing *b,
+		      uint64_t member, uint32_t *file, struct error *err)
+{
+	cleanup_free char *path = NULL;
+	int r;
+
+	*file = hdf5_inside_kept(s, member);
+	if (*file != UINT32_MAX)
+		return 0;
+	path = s->around->path(s->around, member, false);
+	r = path ? stage(s, b, path, file, err) : -ENOMEM;
+	return r < 0 ? r : hdf5_inside_keep(s, member, *file);
+}
+
 /* A member as a row.  -ENOENT: there is none. */
 static int try_path(struct hdf5_source *s, const char *path, uint32_t *file,
 		    struct error *err)
 {
-	cleanup_free char *is = NULL;
+	uint64_t member;
 	struct backing b;
-	int r = s->around->find(s->around, path, &b, &is);
+	int r = s->around->find(s->around, path, &b, &member);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->inside.n; i++)
-		if (!strcmp(s->inside.at[i].path, is)) {
-			*file = s->inside.at[i].file;
-			return 0;
-		}
-	if (backing_is_plain(&b)) {
-		*file = handles_add_part(s->handles, b.file, b.pos, b.size);
-		r = *file == UINT32_MAX ? -ENOMEM : 0;
-	} else {
-		r = stage(s, &b, is, file, err);
-	}
-	return r < 0 ? r : note(s, *file, steal_pointer(&is));
+	if (member == s->around->self)
+		*file = s->file;
+	else if (backing_is_plain(&b))
+		*file = handles_add_tagged(s->handles, b.file, b.pos, b.size,
+					   member);
+	else
+		return stage_once(s, &b, member, file, err);
+	return *file == UINT32_MAX ? -ENOMEM : 0;
 }
 
 /* DIR/NAME, `dir` being `len` bytes. */
@@ -151,6 +159,28 @@ static const char *last_components(const char *name, unsigned n)
 	return at;
 }
 
+static size_t directory_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+/* Beside the member at `path`. */
+static int try_name(struct hdf5_source *s, const char *path, const char *name,
+		    uint32_t *file, struct error *err)
+{
+	size_t len = directory_length(path);
+	int r;
+
+	if (name[0] != '/')
+		return try_beside(s, path, len, name, file, err);
+	r = try_beside(s, path, len, last_components(name, 2), file, err);
+	return r == -ENOENT ? try_beside(s, path, len, last_components(name, 1),
+					 file, err)
+			    : r;
+}
+
 /* What says of a member that it is not there: below the archive's file, where the
  * system finds nothing either. */
 static uint32_t missing(struct hdf5_source *s, const char *dir, size_t len,
@@ -166,15 +196,31 @@ static uint32_t missing(struct hdf5_source *s, const char *dir, size_t len,
 	return handles_add(s->handles, path);
 }
 
+/* As on disk: beside the member as it is named, then beside what a symlink leads to. */
+static int resolve_from(struct hdf5_source *s, uint64_t from, const char *name,
+			uint32_t *file, struct error *err)
+{
+	cleanup_free char *path = s->around->path(s->around, from, false);
+	cleanup_free char *real = s->around->path(s->around, from, true);
+	int r;
+
+	if (!path || !real)
+		return -ENOMEM;
+	r = try_name(s, path, name, file, err);
+	if (r == -ENOENT && strcmp(path, real) != 0)
+		r = try_name(s, real, name, file, err);
+	if (r != -ENOENT)
+		return r;
+	*file = missing(s, path, directory_length(path), name);
+	return 1;
+}
+
 int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 			uint32_t *file, struct error *err)
 {
+	uint64_t member;
 	int r;
-	const char *path = path_of(s, from, &r), *slash;
-	size_t len;
 
-	if (r < 0)
-		return r;
 	if (!strncmp(name, FROM_ROOT, strlen(FROM_ROOT))) {
 		name += strlen(FROM_ROOT);
 		r = try_path(s, name, file, err);
@@ -184,17 +230,8 @@ int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 		}
 		return r;
 	}
-	path = path ? path : "";
-	slash = strrchr(path, '/');
-	len = slash ? (size_t)(slash - path) : 0;
-	r = name[0] == '/' ? try_beside(s, path, len, last_components(name, 2),
-					file, err)
-			   : try_beside(s, path, len, name, file, err);
-	if (r == -ENOENT && name[0] == '/')
-		r = try_beside(s, path, len, last_components(name, 1), file,
-			       err);
-	if (r != -ENOENT)
-		return r;
-	*file = missing(s, path, len, name);
-	return 1;
+	/* (What prefix= found outside is no member: names in it are of the root.) */
+	if (!member_of(s, from, &member))
+		member = 0;
+	return resolve_from(s, member, name, file, err);
 }

@@ -60,7 +60,7 @@ size_t hdf5_members_base(const char *path)
 int hdf5_members_push(struct hdf5_members *x, char *path, uint64_t address,
 		      uint64_t size, struct error *err)
 {
-	struct hdf5_member m = {path, address, size, 0};
+	struct hdf5_member m = {.path = path, .address = address, .size = size};
 
 	if (path && vec_push(&x->list, m))
 		return 0;
@@ -84,6 +84,7 @@ int hdf5_members_look(struct hdf5_members *x, struct error *err)
 				x->driver);
 		if (stat(m->path, &st) < 0)
 			return error_errno(err, -errno, "%s", m->path);
+		m->st = st;
 		m->is = (uint64_t)st.st_size;
 		if (!S_ISREG(st.st_mode) || m->is < m->size)
 			return error_set(err, -EBADMSG,

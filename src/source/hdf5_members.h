@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/vec.h"
@@ -19,6 +20,7 @@ struct hdf5_member {
 	uint64_t address; /* its first byte's */
 	uint64_t size;    /* bytes that it has to have, at least */
 	uint64_t is;      /* bytes that it has */
+	struct stat st;   /* when that was looked at */
 };
 struct hdf5_members {
 	const char *driver; /* "family", "split", "multi" */

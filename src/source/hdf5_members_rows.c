@@ -7,8 +7,10 @@
  * addresses to positions for all that the library reads.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/number.h"
@@ -62,8 +64,10 @@ uint64_t hdf5_members_position(const struct handles *h, uint32_t file,
 
 	if (!w)
 		return address;
-	while (i > 1 && w->address[i - 1] > address)
+	while (i > 0 && w->address[i - 1] > address)
 		i--;
+	if (!i)
+		return UINT64_MAX;
 	address -= w->address[i - 1];
 	return address >> MEMBER_SHIFT
 		       ? UINT64_MAX
@@ -95,14 +99,30 @@ static int note_wide(const struct hdf5_members *x, const struct handles *h,
 	return ok ? 0 : -ENOMEM;
 }
 
+/* A name that no file has, for the row of one that is really called "x_%d.h5" is that
+ * file's.  NULL: no memory. */
+static char *row_name(const struct hdf5_members *x)
+{
+	char *name = strdup(x->name);
+
+	while (name && access(name, F_OK) == 0) {
+		cleanup_free char *taken = name;
+
+		if (asprintf(&name, "%s (%s)", taken, x->driver) < 0)
+			name = NULL;
+	}
+	return name;
+}
+
 int hdf5_members_add(const struct hdf5_members *x, struct handles *h,
 		     uint32_t *file, struct error *err)
 {
 	bool wide = strcmp(x->driver, "family") != 0;
+	cleanup_free char *name = row_name(x);
 	cleanup_free struct handles_piece *piece =
 		calloc(x->list.n, sizeof *piece);
 
-	if (!piece)
+	if (!piece || !name)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < x->list.n; i++) {
 		const struct hdf5_member *m = &x->list.at[i];
@@ -115,8 +135,10 @@ int hdf5_members_add(const struct hdf5_members *x, struct handles *h,
 		piece[i].file = handles_add(h, m->path);
 		if (piece[i].file == UINT32_MAX)
 			return error_set(err, -ENOMEM, "out of memory");
+		/* What says where data are was read from another one. */
+		handles_expect(h, piece[i].file, &m->st);
 	}
-	*file = handles_add_joined(h, x->name, piece, (unsigned)x->list.n);
+	*file = handles_add_joined(h, name, piece, (unsigned)x->list.n);
 	if (*file == UINT32_MAX || (wide && note_wide(x, h, *file) < 0))
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;

@@ -25,6 +25,7 @@ struct search {
 	const char *name, *last, *last_two;
 	char *first, *found; /* the first place, and where the file is */
 	bool failed;         /* out of memory */
+	bool inside;         /* the name is one of a member of an archive */
 };
 
 static char *directory_of(const char *path)
@@ -37,12 +38,26 @@ static char *directory_of(const char *path)
 			     : strndup(path, (size_t)(slash - path));
 }
 
+/* Has a name a component ".."? */
+static bool goes_up(const char *name)
+{
+	for (size_t n; *name; name += n + (name[n] == '/')) {
+		n = strcspn(name, "/");
+		if (n == 2 && name[0] == '.' && name[1] == '.')
+			return true;
+	}
+	return false;
+}
+
 /* Is it DIR/NAME?  Done when it is. */
 static bool try_place(struct search *x, const char *dir, size_t len,
 		      const char *name)
 {
 	char *path;
 
+	/* Who made an archive has no say in where outside of it we look. */
+	if (x->inside && goes_up(name))
+		return false;
 	if (asprintf(&path, "%.*s%s%s", (int)len, dir, len ? "/" : "", name) <
 	    0) {
 		x->failed = true;
@@ -175,6 +190,7 @@ static int resolve_inside(struct hdf5_source *s, uint32_t from,
 {
 	struct search x = {
 		.dir = strdup(s->dir), /* "${ORIGIN}" is the archive's */
+		.inside = true,
 		.name = name,
 		.last = last_components(name, 1),
 		.last_two = last_components(name, 2),

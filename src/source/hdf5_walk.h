@@ -22,8 +22,9 @@ struct level {
 struct axis_use {
 	struct hdf5_tensor *h;
 	unsigned axis;
-	uint32_t file; /* of both */
-	haddr_t scale; /* address of the scale */
+	uint32_t file;         /* of both */
+	haddr_t scale;         /* address of the scale */
+	const uint64_t *chunk; /* shape of the dataset's; NULL: it has none */
 };
 struct walk {
 	struct hdf5_source *s;

@@ -45,6 +45,7 @@ struct nest {
 	char *prefix;
 	vec(uint64_t) shown;     /* records, ascending */
 	struct nest_table table; /* of the members */
+	struct source_kept kept; /* those that were copied to memory */
 	char *path;              /* of the archive, for sentences */
 };
 
@@ -90,6 +91,7 @@ void nest_free(struct nest *n)
 	if (!n)
 		return;
 	vec_free(&n->shown);
+	vec_free(&n->kept.v);
 	free(n->prefix);
 	free(n->path);
 	free(n);
@@ -291,7 +293,8 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	attr_of(m, r, &x->graft.attr);
 	x->graft.eager = eager;
 	x->nest = n;
-	nest_around_init(&x->around, &n->table, &n->archive, n->path, i);
+	nest_around_init(&x->around, &n->table, &n->archive, &n->kept, n->path,
+			 i);
 	x->path = c->path;
 	x->is_file = r->kind == MEMBER_FILE || r->kind == MEMBER_DIR;
 	x->bytes = c->bytes;

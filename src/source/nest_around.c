@@ -17,17 +17,19 @@ static const struct nest_around *self_of(const struct source_around *a)
 /* Links to follow on the way to a member. */
 #define LINKS_MAX 40
 
-/* Go from directory `dir` to `path`, "" and "." being where one is; symlinks are
- * followed, "..", and whatever else would lead out of the archive, ends there. */
+/* Go from directory `dir` to `path` and follow symlinks.  *named is the member that the
+ * last component names, *out is what it leads to (they differ for a symlink).  -ENOENT:
+ * there is none, or a ".." or a symlink would lead out of the archive. */
 static int walk_to(const struct members *m, uint64_t dir, const char *path,
-		   unsigned *links, uint64_t *out)
+		   unsigned *links, uint64_t *named, uint64_t *out)
 {
 	cleanup_free char *copy = strdup(path);
 	char *save = NULL;
-	uint64_t at = path[0] == '/' ? 0 : dir;
+	uint64_t at = path[0] == '/' ? 0 : dir, ignored;
 
 	if (!copy)
 		return -ENOMEM;
+	*named = at;
 	for (char *part = strtok_r(copy, "/", &save); part;
 	     part = strtok_r(NULL, "/", &save)) {
 		uint64_t next;
@@ -35,21 +37,24 @@ static int walk_to(const struct members *m, uint64_t dir, const char *path,
 
 		if (m->at[at].kind != MEMBER_DIR)
 			return -ENOENT;
-		if (!strcmp(part, "."))
+		if (!strcmp(part, ".")) {
+			*named = at;
 			continue;
+		}
 		if (!strcmp(part, "..")) {
 			if (!at)
 				return -ENOENT;
-			at = m->at[at].parent;
+			*named = at = m->at[at].parent;
 			continue;
 		}
 		if (members_find(m, at, part, &next) < 0)
 			return -ENOENT;
+		*named = next;
 		if (m->at[next].kind == MEMBER_SYMLINK) {
 			if (++*links > LINKS_MAX)
 				return -ENOENT;
 			r = walk_to(m, at, m->names + m->at[next].data, links,
-				    &next);
+				    &ignored, &next);
 			if (r < 0)
 				return r;
 		}
@@ -75,12 +80,12 @@ static char *path_from_root(const struct members *m, uint64_t record)
 }
 
 static int around_find(const struct source_around *a, const char *path,
-		       struct backing *out, char **is)
+		       struct backing *out, uint64_t *member)
 {
 	const struct nest_table *n = self_of(a)->table;
 	unsigned links = 0;
 	uint64_t at;
-	int r = walk_to(n->m, 0, path, &links, &at);
+	int r = walk_to(n->m, 0, path, &links, member, &at);
 
 	if (r < 0)
 		return r;
@@ -91,35 +96,23 @@ static int around_find(const struct source_around *a, const char *path,
 		return -ENOENT;
 	*out = member_backing(n->handles, n->pinner, n->m, at, n->volumes,
 			      n->files);
-	*is = path_from_root(n->m, at);
-	return *is ? 0 : -ENOMEM;
+	return 0;
 }
 
-static int around_path_at(const struct source_around *a, uint64_t pos,
-			  uint64_t size, char **out)
+static char *around_path(const struct source_around *a, uint64_t member,
+			 bool follow)
 {
-	const struct nest_table *n = self_of(a)->table;
+	const struct members *m = self_of(a)->table->m;
+	uint64_t named, at = member;
+	unsigned links = 0;
 
-	for (uint64_t i = 1; i < n->m->n; i++) {
-		const struct member_record *r = &n->m->at[i];
-		struct backing b;
-
-		if (r->kind != MEMBER_RANGE || r->size != size ||
-		    member_common(n->m, r)->volume >= n->n_volumes)
-			continue;
-		b = member_backing(n->handles, n->pinner, n->m, i, n->volumes,
-				   n->files);
-		if (!backing_is_plain(&b) || b.pos != pos)
-			continue;
-		*out = path_from_root(n->m, i);
-		return *out ? 0 : -ENOMEM;
-	}
-	return -ENOENT;
-}
-
-static char *around_self(const struct source_around *a)
-{
-	return path_from_root(self_of(a)->table->m, self_of(a)->record);
+	if (member >= m->n)
+		return NULL;
+	if (follow && m->at[member].kind == MEMBER_SYMLINK &&
+	    walk_to(m, m->at[member].parent, m->names + m->at[member].data,
+		    &links, &named, &at) < 0)
+		return NULL;
+	return path_from_root(m, at);
 }
 
 static char *around_shown(const struct source_around *a, const char *path)
@@ -131,12 +124,16 @@ static char *around_shown(const struct source_around *a, const char *path)
 }
 
 void nest_around_init(struct nest_around *x, const struct nest_table *table,
-		      const struct archive_options *archive, const char *source,
+		      const struct archive_options *archive,
+		      struct source_kept *kept, const char *source,
 		      uint64_t record)
 {
-	x->is = (struct source_around){archive, around_find, around_shown,
-				       around_path_at, around_self};
+	x->is = (struct source_around){.archive = archive,
+				       .self = record,
+				       .kept = kept,
+				       .find = around_find,
+				       .path = around_path,
+				       .shown = around_shown};
 	x->table = table;
 	x->source = source;
-	x->record = record;
 }

@@ -20,11 +20,11 @@ struct nest_around {
 	struct source_around is; /* first */
 	const struct nest_table *table;
 	const char *source; /* name of the archive */
-	uint64_t record;    /* the member itself */
 };
-/* `table`, `archive` and `source` are borrowed, as long as the source is open. */
+/* Member `record` of it; all others are borrowed, as long as the source is open. */
 void nest_around_init(struct nest_around *x, const struct nest_table *table,
-		      const struct archive_options *archive, const char *source,
+		      const struct archive_options *archive,
+		      struct source_kept *kept, const char *source,
 		      uint64_t record);
 
 #endif

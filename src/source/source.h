@@ -8,6 +8,7 @@
 
 #include "archive/beside.h"
 #include "base/json.h"
+#include "base/vec.h"
 #include "extent/handles.h"
 #include "extent/pinner.h"
 #include "tensor/view.h"
@@ -40,19 +41,27 @@ struct source_check;
  */
 struct source_around {
 	const struct archive_options *archive;
-	/* Bytes of the member at `path`, from the root of that source, and its path
-	 * without links and dots (malloc'ed).  -ENOENT: there is no file; -ENOMEM.
-	 * Does not block. */
+	uint64_t self; /* number of the member itself */
+	/* Members that were copied to memory, whichever member named them. */
+	struct source_kept *kept;
+	/* Bytes of the file at `path`, from the root of that source, and the number of the
+	 * member that the path names; it may be a link.  -ENOENT: there is no file;
+	 * -ENOMEM.  Does not block. */
 	int (*find)(const struct source_around *a, const char *path,
-		    struct backing *out, char **is);
+		    struct backing *out, uint64_t *member);
+	/* Path of a member from there (malloc'ed); `follow`: of what it leads to, where it
+	 * is a symlink.  NULL: no memory, or no such member. */
+	char *(*path)(const struct source_around *a, uint64_t member,
+		      bool follow);
 	/* The source's name and that of a member, for sentences (malloc'ed). */
 	char *(*shown)(const struct source_around *a, const char *path);
-	/* Path there of the member whose bytes are [pos, pos + size) of the file that
-	 * all of it is in; of a member that is `self`.  -ENOENT; -ENOMEM. */
-	int (*path_at)(const struct source_around *a, uint64_t pos,
-		       uint64_t size, char **out);
-	/* Path of the member itself (malloc'ed); NULL: no memory. */
-	char *(*self)(const struct source_around *a);
+};
+struct source_kept_member {
+	uint64_t member;
+	uint32_t file; /* number in the table of files */
+};
+struct source_kept {
+	vec(struct source_kept_member) v;
 };
 struct source_args {
 	const char *path; /* as the user gave it */

@@ -75,17 +75,29 @@ static uint32_t stage_anew(const struct source_args *a, const char *name,
 	return file;
 }
 
-/* A member that others name may be there already. */
+/* A name that no other copy has: those of long paths are cut, and may be equal. */
+static char *unique_name(const struct source_args *a)
+{
+	for (unsigned i = 1;; i++) {
+		char *name;
+
+		if ((i == 1 ? asprintf(&name, "%s (decoded)", a->path)
+			    : asprintf(&name, "%s (decoded, %u)", a->path, i)) <
+		    0)
+			return NULL;
+		if (handles_find_open(a->handles, name) == UINT32_MAX)
+			return name;
+		free(name);
+	}
+}
+
 uint32_t source_staged(const struct source_args *a, struct error *err)
 {
-	cleanup_free char *name = NULL;
-	uint32_t file;
+	cleanup_free char *name = unique_name(a);
 
-	if (asprintf(&name, "%s (decoded)", a->path) < 0) {
-		name = NULL;
+	if (!name) {
 		error_set(err, -ENOMEM, "out of memory");
 		return UINT32_MAX;
 	}
-	file = handles_find_open(a->handles, name);
-	return file != UINT32_MAX ? file : stage_anew(a, name, err);
+	return stage_anew(a, name, err);
 }

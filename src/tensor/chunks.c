@@ -319,8 +319,10 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 	FILE *out;
 	bool said;
 
-	if (!l || !l->by_library || l->file == UINT32_MAX || !t->ops->origin ||
-	    !dtype_is_binary(d) || (d->kind == DTYPE_STRUCT && !t->descr))
+	/* (A key has the identity of one file, and a joined row has several.) */
+	if (!l || !l->by_library || l->joined || l->file == UINT32_MAX ||
+	    !t->ops->origin || !dtype_is_binary(d) ||
+	    (d->kind == DTYPE_STRUCT && !t->descr))
 		return false;
 	part = &t->parts[part_of(index)];
 	text[n - 1] = '\0'; /* none is written where there is no room */

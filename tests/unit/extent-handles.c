@@ -521,6 +521,32 @@ static void remove_dir(void)
 		fprintf(stderr, "%s stays behind\n", dir);
 }
 
+/* Equal bytes under two tags are two rows, and each name leads to its own again. */
+static void test_tags_make_rows_of_equal_pieces(void)
+{
+	struct handles *h = new_handles(LIMIT);
+	uint32_t all, plain, one, two;
+	uint64_t tag = 7;
+
+	write_file(in_dir("tagged"), "0123456789");
+	all = handles_add(h, in_dir("tagged"));
+	plain = handles_add_part(h, all, 2, 3);
+	one = handles_add_tagged(h, all, 2, 3, 0);
+	two = handles_add_tagged(h, all, 2, 3, UINT64_MAX);
+	CHECK(plain != one && plain != two && one != two);
+	CHECK(handles_add_tagged(h, all, 2, 3, 0) == one);
+	CHECK(handles_add(h, handles_path(h, two)) == two);
+	expect_text(h, plain, "234");
+	expect_text(h, one, "234");
+	expect_text(h, two, "234");
+	CHECK(!handles_tag(h, plain, &tag) && !handles_tag(h, all, &tag));
+	CHECK_EQ_I(tag, 7);
+	CHECK(handles_tag(h, one, &tag) && !tag);
+	CHECK(handles_tag(h, two, &tag) && tag == UINT64_MAX);
+	CHECK(handles_add_tagged(h, one, 0, 1, 0) == UINT32_MAX);
+	handles_free(h);
+}
+
 int main(void)
 {
 	strcpy(dir, "/tmp/extent-handles.XXXXXX");
@@ -543,5 +569,6 @@ int main(void)
 	RUN(relative_paths_survive_chdir);
 	RUN(threads_share_the_table);
 	RUN(several_files_are_one);
+	RUN(tags_make_rows_of_equal_pieces);
 	return test_done();
 }

@@ -17,6 +17,7 @@ import numpy as np
 from checks import check, equal, fails_with, read
 from h5py import h5f, h5p
 from lib import Mount, case, exits, tensorfs
+from sharedlib import Shm, settled
 
 work = None
 rng = np.random.default_rng(5)
@@ -24,6 +25,11 @@ rng = np.random.default_rng(5)
 
 def path(name):
     return os.path.join(work, name)
+
+
+def data(name):
+    with open(name, "rb") as f:
+        return f.read()
 
 
 def fill(f):
@@ -170,6 +176,95 @@ def missing_and_cut():
 
 
 @case
+def a_file_called_like_the_pattern():
+    """x_%d.h5 is a file of its own, beside a family whose members are called so."""
+    d = path("literal")
+    os.mkdir(d)
+    pattern = d + "/x_%d.h5"
+    make(pattern, family(7000))
+    want = expected(pattern, family(7000))["plain"]
+    with h5py.File(pattern, "w") as f:
+        f["plain"] = -want
+    for sources in (pattern, pattern % 0), (pattern % 0, pattern):
+        with Mount(None, sources=list(sources)) as m:
+            got = np.load(m.path + "/x_0.h5/plain/array.npy")
+            check(np.array_equal(got, want), "the family")
+            got = np.load(m.path + "/x_%d.h5/plain/array.npy")
+            check(np.array_equal(got, -want), "the file")
+
+
+@case
+def not_written():
+    """merge would put one file in the place of one of several."""
+    d = path("writing")
+    os.mkdir(d)
+    part = d + "/part.h5"
+    with h5py.File(part, "w") as f:
+        f["d"] = np.zeros((30, 10), "i4")
+    virtual = h5py.VirtualLayout((30, 10), "i4")
+    virtual[...] = h5py.VirtualSource("part.h5", "d", (30, 10))
+    p = fapl(family(2000), h5f.LIBVER_EARLIEST)
+    with h5py.File(h5f.create((d + "/x_%d.h5").encode(), h5f.ACC_TRUNC, fapl=p)) as f:
+        f.create_virtual_dataset("data", virtual)
+        f["own"] = np.zeros((30, 10), "i4")
+    np.save(d + "/rows.npy", np.ones((30, 10), "i4"))
+    before = {n: data(d + "/" + n) for n in os.listdir(d)}
+    for command in (("merge", d + "/x_0.h5"),
+                    ("write", d + "/x_0.h5:own", d + "/rows.npy")):
+        p = exits(tensorfs(*command), 3, command[0])
+        check("in several" in p.stderr and "missing" not in p.stderr, p.stderr)
+    check(before == {n: data(d + "/" + n) for n in os.listdir(d)}, "files changed")
+    exits(tensorfs("write", d + "/x_0.h5:data", d + "/rows.npy"), 0, "write of a part")
+    with h5py.File(part) as f:
+        check((f["d"][...] == 1).all(), "the part's rows")
+
+
+@case
+def shared_chunks_of_several_files():
+    """A key in shared memory is bound to one file: chunks of several have none."""
+    d = path("shared")
+    os.mkdir(d)
+    pattern = d + "/x_%d.h5"
+    small = h5py.h5t.STD_I32LE.copy()
+    small.set_size(3)  # which only libhdf5 converts
+    chunks = h5p.create(h5p.DATASET_CREATE)
+    chunks.set_chunk((100, 70))
+
+    def write(flags, first):
+        p = fapl(family(20000), h5f.LIBVER_EARLIEST)
+        f = h5py.File(h5f.create(pattern.encode(), flags, fapl=p) if first else
+                      h5f.open(pattern.encode(), flags, fapl=p))
+        with f:
+            if first:
+                f["pad"] = np.zeros(8000)
+                h5py.h5d.create(f.id, b"d", small, h5py.h5s.create_simple((200, 70)),
+                                chunks)
+            want = rng.integers(0, 1 << 22, (200, 70)).astype("i4")
+            h5py.h5d.open(f.id, b"d").write(h5py.h5s.ALL, h5py.h5s.ALL, want)
+        return want
+
+    want = write(h5f.ACC_TRUNC, True)
+    head = os.stat(pattern % 0)
+    settled(d)
+    with Shm() as shm:
+        with Mount(pattern % 0, opts=shm.opts()) as m:
+            check(np.array_equal(np.load(m.path + "/d/array.npy"), want), "first")
+        kept, other = d, path("shared2")
+        shutil.copytree(kept, other)
+        pattern = other + "/x_%d.h5"
+        want = write(h5f.ACC_RDWR, False)
+        changed = [n for n in os.listdir(kept)
+                   if data(other + "/" + n) != data(kept + "/" + n)]
+        for n in changed:
+            with open(kept + "/" + n, "r+b") as f:
+                f.write(data(other + "/" + n))
+        check(changed and "x_0.h5" not in changed, changed)
+        equal(os.stat(kept + "/x_0.h5").st_ctime_ns, head.st_ctime_ns, "the first file")
+        with Mount(kept + "/x_0.h5", opts=shm.opts()) as m:
+            check(np.array_equal(np.load(m.path + "/d/array.npy"), want), "changed")
+
+
+@case
 def gone_while_mounted():
     """What is in a file that goes is an error of that read, and no other's."""
     d = path("going")
@@ -185,6 +280,23 @@ def gone_while_mounted():
     os.remove(d + "/s-r.h5")
     make(d + "/s", split)
     check(want.size, "nothing was written")
+
+
+@case
+def changed_since_the_mount():
+    """A file that only has data, and that nothing has opened yet: the first one, which
+    says where data are, was read before."""
+    d = path("changed")
+    os.mkdir(d)
+    pattern = d + "/x_%d.h5"
+    make(pattern, family(7000))
+    p = fapl(family(7000), h5f.LIBVER_EARLIEST)
+    with h5py.File(h5f.open(pattern.encode(), h5f.ACC_RDONLY, fapl=p)) as f:
+        inner = f["plain"].id.get_offset() // 7000 + 1  # 20 000 bytes: in the middle
+    with Mount(pattern % 0) as m:
+        with open(pattern % inner, "r+b") as f:
+            f.write(bytes(b ^ 255 for b in data(pattern % inner)))
+        fails_with((errno.ESTALE,), lambda: read(m.path + "/plain/array.npy"), "plain")
 
 
 @case

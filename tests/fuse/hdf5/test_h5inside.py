@@ -4,9 +4,11 @@
 nothing outside of it."""
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
@@ -125,6 +127,7 @@ def never_outside():
     os.symlink("../../outside.h5", d + "/sub/up.h5")
     names = ["outside.h5", "../outside.h5", "../../outside.h5", "../../../outside.h5",
              outside, "link.h5", "up.h5", "//member:/../outside.h5",
+             "/elsewhere/../outside.h5",
              "/proc/self/cwd/outside.h5", "//member:" + outside]
     with h5py.File(d + "/sub/main.h5", "w") as f:
         for i, n in enumerate(names):
@@ -151,10 +154,81 @@ def never_outside():
         with h5py.File(outside) as f:
             got = np.load(m.path + "/sub/main.h5/v0/array.npy")
             check(np.array_equal(got, f["d"][...]), "prefix=")
+    # Not what ".." makes of that.
+    os.mkdir(path("allowed"))
+    with Mount(path("escape.tar"), opts=R + ["-o", "prefix=" + path("allowed")]) as m:
+        for i in range(len(names)):
+            at = m.path + "/sub/main.h5/v%d/array.npy" % i
+            fails_with((errno.ENODATA,), lambda: read(at), "prefix=, " + names[i])
     origin = ["-o", "prefix=${ORIGIN}"]  # the archive's directory
     with Mount(path("escape.tar"), opts=R + origin) as m, h5py.File(outside) as f:
         got = np.load(m.path + "/sub/main.h5/v0/array.npy")
         check(np.array_equal(got, f["d"][...]), "prefix=${ORIGIN}")
+
+
+LINKS = ("a/inner.h5", "b/inner.h5", "run/link.h5", "run/up.h5", "run/dir/inner.h5")
+
+
+@case
+def links_name_from_where_they_are():
+    """One run of bytes under several names: a hard link, a symlink, two equal files.
+    Names in it are relative to the name that led there, as h5py has it on disk."""
+    d = path("links")
+    for i, sub in enumerate(("a", "b", "run", "other")):
+        os.makedirs(d + "/" + sub)
+        part(d + "/%s/p.h5" % sub, 100 * i)
+    with h5py.File(d + "/a/inner.h5", "w") as f:
+        virtual(f, "d", ["p.h5"])
+    os.link(d + "/a/inner.h5", d + "/b/inner.h5")
+    shutil.copy(d + "/a/inner.h5", d + "/other/inner.h5")
+    os.symlink("../other/inner.h5", d + "/run/link.h5")
+    os.symlink("../other", d + "/run/dir")
+    part(d + "/run/only.h5", 900)
+    with h5py.File(d + "/other/up.h5", "w") as f:
+        virtual(f, "d", ["only.h5"])
+    os.symlink("../other/up.h5", d + "/run/up.h5")
+    with h5py.File(d + "/main.h5", "w") as f:
+        for i, n in enumerate(LINKS):
+            virtual(f, "v%d" % i, [n])
+            f["x%d" % i] = h5py.ExternalLink(n, "/d")
+    code = ("import h5py, sys\nwith h5py.File('main.h5') as f:\n"
+            "    print(*(f[k + str(i)][0, 0] for k in 'vx' for i in range(%d)))\n")
+    p = subprocess.run([sys.executable, "-c", code % len(LINKS)], cwd=d, check=True,
+                       stdout=subprocess.PIPE, text=True)
+    want = [int(n) for n in p.stdout.split()]
+    check(len(set(want)) == 5 and min(want) >= 0, p.stdout)
+    names = ["%s%d" % (k, i) for k in "vx" for i in range(len(LINKS))]
+    out = [path(n) for n in ("links.tar", "links.tgz", "links.sqfs")]
+    subprocess.run(["tar", "-C", d, "-cf", out[0], *os.listdir(d)], check=True)
+    subprocess.run(["tar", "-C", d, "-czf", out[1], *os.listdir(d)], check=True)
+    subprocess.run(["mksquashfs", d, out[2], "-quiet", "-noappend", "-no-progress",
+                    "-noD", "-noF", "-no-fragments"], check=True,
+                   stdout=subprocess.DEVNULL)
+    for archive in out:
+        with Mount(archive, opts=R) as m:
+            got = [int(np.load("%s/main.h5/%s/array.npy" % (m.path, n))[0, 0])
+                   for n in names]
+            equal(got, want, os.path.basename(archive))
+
+
+@case
+def long_paths_are_other_members():
+    """Compressed members whose paths differ in front of the last 1023 bytes only."""
+    tail = ("d" * 250 + "/") * 5 + "x.h5"
+    with zipfile.ZipFile(path("long.zip"), "w", zipfile.ZIP_DEFLATED) as z:
+        for i, top in enumerate("ab"):
+            part(path("x.h5"), 100 * i)
+            z.write(path("x.h5"), top + "/" + tail)
+    with Mount(path("long.zip"), opts=R) as m:
+        for top in "ab":
+            with zipfile.ZipFile(path("long.zip")) as z:
+                with z.open(top + "/" + tail) as x, h5py.File(x) as f:
+                    want = f["d"][...]
+            at = m.path + "/" + top
+            os.chdir(at)  # longer paths than PATH_MAX may be
+            got = np.load(tail + "/d/array.npy")
+            os.chdir(work)
+            equal(got.tolist(), want.tolist(), top)
 
 
 @case

@@ -232,5 +232,25 @@ def unlimited_by_h5py():
             equal(z.fill_value, 7 if name == "holes" else None, name + ": fill value")
 
 
+@case
+def unlimited_and_vast():
+    """A dimension so long that its chunks have no numbers: what is stored stays."""
+    path = path_of("vast.h5")
+    with h5py.File(path, "w") as f:
+        f.create_dataset("t", (1 << 45,), "f8", maxshape=(None,), chunks=(1024,))
+        f["t"].make_scale("t")
+        for name, kw in ("a", {}), ("b", {"compression": "gzip"}):
+            d = f.create_dataset(name, data=some("i4", (10, 3)), maxshape=(None, 3),
+                                 chunks=(4, 3), **kw)
+            d.dims[0].attach_scale(f["t"])
+        want = {n: f[n][...] for n in "ab"}
+    with Mount(path) as m:
+        for name in want:
+            z = zarr.open(os.path.join(m.path, name, "zarr"), "r")
+            same(z[...], want[name], name)
+            names = [n for n in os.listdir(m.path + "/%s/zarr" % name) if n[0] != "."]
+            equal(sorted(names), ["0.0", "1.0", "2.0"], name + ": chunks")
+
+
 work = lib.setup()
 lib.main()
