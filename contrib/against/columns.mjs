@@ -4,15 +4,14 @@
 //
 //     node columns.mjs [--version] FILE
 //
-// Modules are looked for in $NODE_PATH, in node_modules of the working directory, and
-// where npm installs them for all.  Exit status 3: they are not there.
+// Modules are looked for in $NODE_PATH, and where npm installs them for all: not in the
+// working directory, where anybody's files may be.  Exit status 3: they are not there.
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const places = [...(process.env.NODE_PATH ?? '').split(':').filter(p => p),
-	join(process.cwd(), 'node_modules'),
 	join(dirname(process.execPath), '../lib/node_modules'), '/usr/lib/node_modules',
 	'/usr/share/nodejs']
 

@@ -186,14 +186,26 @@ def _same_nan(a):
     return a
 
 
+def _array_of(values, t):
+    """Values of the reader as an array of type t.  ValueError: they do not fit, so that
+    NumPy would change them without a word."""
+    raw = np.asarray(values)
+    if raw.dtype == object and t.kind == "f":
+        raw = np.asarray([math.nan if v is None else v for v in values])
+    out = raw.astype(t)
+    for i in np.flatnonzero((out != raw) & (raw == raw)):
+        raise ValueError("value %d is %s" % (i, texts.short(raw.reshape(-1)[i])))
+    return out
+
+
 def _compare_numbers(c, name, directory, column):
     npy = c.look(arrays.Npy, os.path.join(directory, "array.npy"))
     try:
         if npy.dtype.kind == "V":
             want = np.frombuffer(b"".join(column.values), npy.dtype)
         else:
-            want = np.asarray(column.values if column.numbers is None
-                              else column.numbers).astype(npy.dtype)
+            want = _array_of(column.values if column.numbers is None
+                             else column.numbers, npy.dtype)
     except (TypeError, ValueError, OverflowError) as e:
         return "an array of %s, which the values of the reader are not: %s" % (
             npy.dtype, e)
@@ -241,6 +253,8 @@ def _compare_files(c, name, directory, column):
     n = len(column.values)
     if len(listed) != n:
         return "samples/ lists %d names, the reader has %d rows" % (len(listed), n)
+    if n > ROWS:
+        c.note("%s: %d of %d rows were compared" % (name, ROWS, n))
     for i in arrays.some_indices(n, ROWS, name):
         path = os.path.join(top, listed.get(arrays.number_name(i, n), "?"))
         value = column.values[i]
@@ -251,7 +265,7 @@ def _compare_files(c, name, directory, column):
         npy = c.look(arrays.Npy, path)
         got = c.look(lambda _: npy.whole(), path)
         try:
-            want = np.asarray(value or [], npy.dtype)
+            want = _array_of(value or [], npy.dtype)
         except (TypeError, ValueError, OverflowError) as e:
             return "row %d: %s" % (i, e)
         why = arrays.difference(_same_nan(got), _same_nan(want))

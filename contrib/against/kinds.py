@@ -39,6 +39,8 @@ def kind_of(path):
     """The kind of a file; None: nothing that is compared."""
     if os.path.isdir(path):
         return kind_of_directory(path)
+    if not os.path.isfile(path):
+        return None     # opening a pipe would wait for its writer
     ending = os.path.splitext(path)[1].lower()
     with open(path, "rb") as f:
         head = f.read(512)

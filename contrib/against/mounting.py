@@ -65,7 +65,8 @@ class Daemon:
     """tensorfs mount -f SOURCE; `options` are words for its command line."""
 
     def __init__(self, program, source, options, cache):
-        self.top = tempfile.mkdtemp(prefix="tensorfs-against-")
+        # As mountinfo spells it, also where TMPDIR is a symbolic link.
+        self.top = os.path.realpath(tempfile.mkdtemp(prefix="tensorfs-against-"))
         self.point = os.path.join(self.top, "mnt")
         self.scratch = os.path.join(self.top, "scratch")
         os.mkdir(self.point)

@@ -317,10 +317,19 @@ class Job:
             r.say(DIFFERS, "")
         elif worst == found.FAILED:
             r.say(FAILED, "")
+        elif worst and not n.get(found.EQUAL):
+            r.say(*self.nothing_equal(worst))
         elif worst in (found.UNREADABLE, found.NOT_SHOWN, found.NO_ANSWER):
             r.say(PART, "")
-        elif worst == found.BOTH and not n.get(found.EQUAL):
-            r.say(BOTH, "")
+
+    @staticmethod
+    def nothing_equal(worst):
+        """The result where no object could be compared, and why."""
+        if worst in (found.UNREADABLE, found.NOT_SHOWN):
+            return REFUSED, "it is mounted, but shows nothing that could be compared"
+        if worst == found.NO_ANSWER:
+            return READER, "the reader reads nothing of it"
+        return BOTH, "neither reads anything of it"
 
     def run(self):
         """The Result."""

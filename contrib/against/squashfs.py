@@ -60,7 +60,8 @@ def _extract(c, to):
 def _expected(c, root):
     """The extracted tree."""
     expected, inodes = Expected(), {}
-    for directory, dirs, files in os.walk(root):
+    os.chmod(root, 0o700)
+    for directory, dirs, files in os.walk(root, onerror=_raise):
         for n in dirs + files:
             path = os.path.join(directory, n)
             st = os.lstat(path)
@@ -68,8 +69,21 @@ def _expected(c, root):
             entry = inodes.get(st.st_ino)
             if entry is None or stat.S_ISDIR(st.st_mode):
                 entry = inodes[st.st_ino] = _entry(name, path, st)
+                _open_up(path, st)
             expected.put(name, entry)
     return expected
+
+
+def _raise(error):
+    raise error
+
+
+def _open_up(path, st):
+    """Let us read what was stored without permission, now that its mode is known."""
+    if stat.S_ISDIR(st.st_mode):
+        os.chmod(path, 0o700)
+    elif stat.S_ISREG(st.st_mode) and not st.st_mode & stat.S_IRUSR:
+        os.chmod(path, 0o600)
 
 
 def _entry(name, path, st):
@@ -113,6 +127,11 @@ def compare(c):
 
 def _remove(root):
     """Directories may have been stored without permission to remove what is in them."""
-    for directory, _, _ in os.walk(root):
-        os.chmod(directory, 0o700)
+    if os.path.isdir(root):
+        os.chmod(root, 0o700)
+    for directory, dirs, _ in os.walk(root):
+        for n in dirs:
+            path = os.path.join(directory, n)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
     shutil.rmtree(root, ignore_errors=True)

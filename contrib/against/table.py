@@ -11,8 +11,9 @@ WIDTH = 400         # letters of a line
 
 
 def plain(text):
-    """Printable, on one line, in any locale."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\n", "\\n")
+    """On one line, and safe for a terminal: what is not printable is escaped as in
+    Python."""
+    return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
 def name(text):
@@ -97,6 +98,8 @@ def status_of(r):
     """The exit status of `verify --against`."""
     if r.counts.get(found.UNREADABLE) or r.counts.get(found.BOTH):
         return 1
+    if r.counts and not r.counts.get(found.EQUAL):
+        return 1    # mounted, and compared with nothing
     if r.result == one.REFUSED and r.status == 5:  # out of memory
         return 5
     return STATUS.get(r.result, 1)

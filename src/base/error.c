@@ -7,6 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names and words of files that anybody may have made are in the sentence: none of them
+ * moves a terminal's cursor, or begins a line of the log. */
+static void make_harmless(struct error *e)
+{
+	for (unsigned char *c = (unsigned char *)e->text; *c; c++)
+		if (*c < ' ' || *c == 0x7f)
+			*c = '?';
+		else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+			c[0] = c[1] = '?'; /* U+0080 to U+009F in UTF-8 */
+}
+
 int error_set(struct error *e, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -17,6 +28,7 @@ int error_set(struct error *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof e->text, fmt, ap);
 	va_end(ap);
+	make_harmless(e);
 	return code;
 }
 
@@ -35,6 +47,7 @@ int error_errno(struct error *e, int code, const char *fmt, ...)
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof e->text - n, ": %s",
 		 strerror_r(-code, what, sizeof what));
+	make_harmless(e);
 	return code;
 }
 
@@ -52,6 +65,7 @@ int error_prefix(struct error *e, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof e->text - n, "%s", old);
+	make_harmless(e);
 	return e->code;
 }
 

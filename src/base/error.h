@@ -11,7 +11,7 @@
  */
 struct error {
 	int code;       /* 0 or -errno */
-	char text[504]; /* no newline at the end */
+	char text[504]; /* one line; control characters are question marks */
 };
 
 /* Set code (a negative errno) and sentence; returns `code`. */

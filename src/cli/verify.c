@@ -42,14 +42,26 @@ static void list_json(const struct verify *v, const struct source_bad *bad)
 	putchar('}');
 }
 
+/* A name that is stored in a file, on one line; it moves no terminal's cursor. */
+static void print_name(const char *name)
+{
+	for (; *name; name++)
+		putchar((unsigned char)*name < ' ' || *name == 0x7f ? '?'
+								    : *name);
+}
+
 static void list_line(const struct source_bad *bad)
 {
 	printf("bad: ");
-	if (strncmp(bad->why, bad->name, strlen(bad->name)))
-		printf("%s: ", bad->name);
+	if (strncmp(bad->why, bad->name, strlen(bad->name))) {
+		print_name(bad->name);
+		printf(": ");
+	}
 	printf("%s", bad->why);
-	for (size_t i = 0; i < bad->listed && i < LISTED; i++)
-		printf("%s%s", i ? ", " : "; in ", bad->members[i]);
+	for (size_t i = 0; i < bad->listed && i < LISTED; i++) {
+		printf(i ? ", " : "; in ");
+		print_name(bad->members[i]);
+	}
 	if (bad->n_members > LISTED)
 		printf(" and %" PRIu64 " more", bad->n_members - LISTED);
 	putchar('\n');

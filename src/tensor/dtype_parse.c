@@ -242,6 +242,11 @@ int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,
 
 	if (parse_date(text, in, out))
 		return out->text ? 0 : error_set(err, -ENOMEM, "out of memory");
+	if ((*at == 'M' || *at == 'm') && at[1] == '8')
+		return error_set(err, -EINVAL,
+				 "'%.40s' is a date or time of a unit that "
+				 "NumPy does not have",
+				 text);
 	if (is_nothing(at))
 		return error_set(err, -ENOTSUP,
 				 "its elements ('%.40s') have no bytes, so "

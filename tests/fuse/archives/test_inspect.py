@@ -20,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import zipfile
 import zlib
 
 sys.dont_write_bytecode = True
@@ -400,6 +401,21 @@ def hdf5():
     check(j["bad"][0]["name"].startswith("/b.h5:"), str(j))
 
 
+def hostile_names():
+    """What verify prints of damaged members stays on its line."""
+    image = os.path.join(scratch("names"), "a.zip")
+    with zipfile.ZipFile(image, "w") as z:
+        z.writestr("a\x1b[2J\x07\nbad: forged", b"words")
+    with open(image, "rb") as f:
+        data = f.read()
+    with open(image, "wb") as f:
+        f.write(data.replace(b"words", b"sword", 1))
+    lines = exits(tensorfs("verify", image), 1, "verify").stdout.splitlines()
+    equal([x for x in lines if x.startswith("bad: ")][0].split(": ")[1:3],
+          ["/a?[2J??bad", "forged"], "the name")
+    check(all(x.isprintable() for x in lines) and len(lines) == 3, lines)
+
+
 # --- info ---------------------------------------------------------------------
 
 def nothing_is_left_beside():
@@ -681,7 +697,7 @@ def verifying():
         one("intact:sqfs-" + comp, intact, image, comp)
         one("blocks:" + comp, blocks, comp)
     for f in (tar_cut, tar_header, tar_shrunk, blocks_of_fragments, metadata,
-              part, hdf5, lying_index):
+              part, hdf5, hostile_names, lying_index):
         one("verify:" + f.__name__, f)
     for ext in COMPRESSORS:
         for where in ("flip", "cut"):

@@ -310,6 +310,21 @@ def odd_headers():
 
 
 @case
+def sentences_about_odd_types():
+    """One line each, whatever the file has in it."""
+    for i, (descr, want) in enumerate((
+            ("<f4\\x1b[31m\\n\\x7f\\x9b", "'<f4?[31m????' is no type of NumPy"),
+            ("<M8[xx]", "a unit that NumPy does not have"))):
+        path = with_header("type%d.npy" % i, "{'descr': '%s', 'fortran_order': False, "
+                           "'shape': (3,)}" % descr, bytes(12))
+        equal(loaded(path), None, "NumPy and " + descr)
+        p = exits(tensorfs("info", path), 3, descr)
+        check(want in p.stderr, p.stderr)
+        equal(p.stderr.count("\n"), 1, "lines of " + repr(p.stderr))
+        check(p.stderr.strip().isprintable(), repr(p.stderr))
+
+
+@case
 def dates():
     """Their int64, and what these count."""
     for dtype in ("<M8[ns]", ">M8[D]", "<m8[25s]", "<M8", "<m8[as]"):

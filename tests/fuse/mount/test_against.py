@@ -13,10 +13,13 @@ import struct
 import subprocess
 import sys
 import tarfile
+import tempfile
+import traceback
 import zipfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
+sys.path[:0] = [os.path.abspath(__file__ + "/../../../" + d)
+                for d in ("lib", "../contrib")]
 
 import h5py
 import numpy as np
@@ -355,6 +358,9 @@ def a_daemon_that_hangs():
 def a_daemon_that_is_killed():
     row = fault("crash", DO=str(int(signal.SIGKILL)))
     check("SIGKILL" in row["why"], row["why"])
+    # Its mount, which is dead, is found also where TMPDIR is a link.
+    os.symlink(places(), path("link"))
+    fault("crash", DO=str(int(signal.SIGKILL)), TMPDIR=path("link"))
 
 
 @case
@@ -389,6 +395,89 @@ def shown_by_the_mount_alone():
     """What h5py refuses: a zip is mounted, and it is no HDF5 file."""
     p = exits(verify("--against=h5py", write_zip("right.zip")), 1, "a zip by h5py")
     check("reader refuses" in p.stderr, p.stderr)
+
+
+@case
+def nothing_is_equal():
+    """Objects that no one can compare are not said to be equal."""
+    with h5py.File(path("dangling.h5"), "w") as f:
+        f["link"] = h5py.SoftLink("/nowhere")
+    row = json.loads(exits(strangers("--json", path("dangling.h5")), 0, "one").stdout)
+    equal((row["result"], row["equal"], row["counts"]),
+          ("refused by both", 0, {"shown by neither": 1}), "a dangling link")
+    exits(verify("--against=h5py", path("dangling.h5")), 1, "verify of it")
+    with h5py.File(path("dangling.h5"), "a") as f:
+        f.attrs["name"] = 1
+    row = json.loads(exits(strangers("--json", path("dangling.h5")), 0, "two").stdout)
+    equal((row["result"], row["equal"]), ("equal", 1), "and an attribute")
+
+
+@case
+def values_that_do_not_fit():
+    """A type of the mount that would change values of the reader."""
+    from against.columns import _array_of
+    equal(_array_of([1.5, None], np.dtype("<f4")).tolist()[0], 1.5, "with a null")
+    equal(_array_of([-1, 2 ** 62], np.dtype("<i8")).tolist(), [-1, 2 ** 62], "integers")
+    for values, t in (([300], "u1"), ([-1], "<u4"), ([1.5], "<i4"), ([2 ** 40], "<i4"),
+                      ([0.1], "<f4")):
+        try:
+            got = _array_of(values, np.dtype(t))
+        except (ValueError, OverflowError):
+            continue
+        check(False, "%s became %s" % (values, got))
+
+
+@case
+def without_permission():
+    """What an ordinary user extracts of directories that nobody may read."""
+    from against import squashfs as reader
+    top = tempfile.mkdtemp()    # where the user may go
+    os.chmod(top, 0o777)
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            if os.geteuid() == 0:
+                os.setresgid(65534, 65534, 65534)
+                os.setresuid(65534, 65534, 65534)
+            root = top + "/unsquashed"
+            os.makedirs(root + "/shut/below")
+            with open(root + "/shut/below/f", "w") as f:
+                f.write("x")
+            modes = {"shut/below/f": 0, "shut/below": 0o111, "shut": 0}
+            for n, mode in modes.items():
+                os.chmod(root + "/" + n, mode)
+            os.chmod(root, 0)
+            entries = reader._expected(None, root).entries
+            equal({n: entries[n].mode for n in entries}, modes, "modes")
+            contents = reader._contents(root, reader._expected(None, root), "")
+            equal(next(contents)[1](9), b"x", "bytes")
+            contents.close()
+            for n, mode in modes.items():
+                os.chmod(root + "/" + n, mode)
+            reader._remove(root)
+            equal(os.listdir(top), [], "what is left")
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    equal(os.waitpid(pid, 0)[1], 0, "how it ended")
+    shutil.rmtree(top)
+
+
+@case
+def names_for_a_terminal():
+    os.mkdir(path("odd"))
+    for n in ("a\x1b[31m\r.npy", "\u00e9.npy", "\udcff.npy"):
+        np.save(path("odd/" + n), np.arange(3))
+    os.mkfifo(path("odd/pipe.npy"))
+    p = exits(strangers(path("odd"), PYTHONIOENCODING="ascii"), 0, "odd names")
+    check("3 equal" in p.stdout and "a\\x1b[31m\\r.npy" in p.stdout and
+          "\\xe9.npy" in p.stdout, p.stdout)
+    check("\x1b" not in p.stdout and "\r" not in p.stdout, "raw letters")
+    p = exits(strangers(path("odd/pipe.npy")), 0, "a pipe")
+    check("nothing to compare" in p.stdout, p.stdout)
 
 
 @case

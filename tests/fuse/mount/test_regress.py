@@ -152,7 +152,7 @@ def verify_of_a_vast_empty_grid():
         d = f.create_dataset("v", (1 << 38,), "u1", chunks=(1,))
         d[12345] = 7
     p = exits(tensorfs("verify", path("vast.h5")), 0, "verify")
-    check("all readable" in p.stdout, p.stdout)
+    check("1 chunk:" in p.stdout and "all readable" in p.stdout, p.stdout)
 
 
 @case
