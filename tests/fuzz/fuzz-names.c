@@ -56,11 +56,38 @@ static struct files *make(const uint8_t *choice)
 	l->grid = g;
 	atomic_init(&t->parts[0].layout, l);
 	view_options_default(&o);
+	for (unsigned i = 0; view_table[i];
+	     i++) /* whatever is there is listed */
+		o.views |= UINT64_C(1) << i;
 	o.sample_axes_given = true;
 	o.sample_axes = 1 + choice[0] / 4 % 4;
 	if (tensor_files_new(&f, t, &o, NULL) < 0)
 		fail();
 	return f;
+}
+
+/* Is it the directory of a view that finds entries which it does not list: slices, and
+ * epochs beyond the first ones? */
+static bool has_no_listing(const char *name)
+{
+	for (unsigned i = 0; view_table[i]; i++)
+		if (view_table[i]->name && !strcmp(view_table[i]->name, name))
+			return view_table[i]->lookup_only ||
+			       view_table[i]->dirs;
+	return false;
+}
+
+/* Is it an unlisted view?  No entry of the tensor's directory is called so. */
+static bool is_unlisted(struct files *f, const char *name)
+{
+	char have[FILES_NAME_MAX + 1];
+	uint64_t n = f->ops->count(f, 0);
+
+	for (uint64_t i = 0; i < n; i++)
+		if (f->ops->name(f, 0, i, have, sizeof have) < 0 ||
+		    !strcmp(have, name))
+			return false;
+	return true;
 }
 
 /* Found: entry number i of its directory must be called that, and its parent
@@ -93,6 +120,7 @@ static void walk(struct files *f, char *path)
 {
 	uint64_t dir = 0, node;
 	char *save = NULL;
+	bool listed = true;
 
 	for (char *name = strtok_r(path, "/", &save); name;
 	     name = strtok_r(NULL, "/", &save)) {
@@ -100,7 +128,9 @@ static void walk(struct files *f, char *path)
 
 		if (f->ops->find(f, dir, name, &node) < 0)
 			return;
-		check_found(f, dir, name, node);
+		if (listed && !(dir == 0 && is_unlisted(f, name)))
+			check_found(f, dir, name, node);
+		listed = listed && !(dir == 0 && has_no_listing(name));
 		if (!f->ops->attr_is_slow(f, node) &&
 		    f->ops->attr(f, node, NULL, &a, NULL) < 0)
 			fail();
