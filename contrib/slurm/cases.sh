@@ -23,17 +23,19 @@ epilog_on()
 	[ $((SECONDS - begin)) -le 25 ] || wrong "the epilog is slow: $said"
 }
 
-# slow_data: an archive that takes seconds to stage.
+# slow_data SIZE: an archive of two files of that size; of 24M they take seconds to stage.
 slow_data()
 {
-	local file=$scratch/share/slow.tar.bz2
+	local file=$scratch/share/slow$1.tar.bz2 dir=$scratch/slow$1
 	[ -s "$file" ] || {
-		mkdir "$scratch/slow"
-		head -c 9M /dev/urandom | base64 -w 0 >"$scratch/slow/a"
-		head -c 9M /dev/urandom | base64 -w 0 >"$scratch/slow/b"
-		tar -cjf "$file" -C "$scratch/slow" a b
-		# The index has to be there, or the first pass takes as long.
-		"$program" ls "$file" >/dev/null
+		mkdir "$dir"
+		head -c "$1" /dev/urandom | base64 -w 0 >"$dir/a"
+		head -c "$1" /dev/urandom | base64 -w 0 >"$dir/b"
+		tar -cjf "$file" -C "$dir" a b
+		# With an index, files grow as long as staging takes; without, nothing is
+		# written during a first pass, and the rest takes no time.
+		"$program" info --index="$file.tfsidx" "$file" >/dev/null &&
+			[ -s "$file.tfsidx" ]
 	} || die "no archive"
 	printf '%s\n' "$file"
 }
@@ -82,7 +84,7 @@ stage_runs()
 stop_while_staging()
 {
 	local file
-	file=$(slow_data)
+	file=$(slow_data 24M)
 	TENSORFS_RUN_OPTIONS=--stage submit --nodes="$2" "$here/$1" "$file" \
 		echo started {} || return
 	on_node "$scratch" "$2" timeout 60 bash -c \
@@ -192,7 +194,7 @@ stage_does_not_fit()
 {
 	local file
 	memory_is_limited || { say "# memory is not limited here"; return; }
-	file=$(slow_data)
+	file=$(slow_data 9M)
 	TENSORFS_RUN_OPTIONS=--stage submit --wait --mem=30M "$here/job.sbatch" \
 		"$file" echo started {}
 	[ "$(sacct_status "$job")" = 5 ] || wrong "exit status" || return
@@ -200,7 +202,7 @@ stage_does_not_fit()
 	nothing_left || wrong "it began" || return
 	TENSORFS_RUN_OPTIONS=--stage=fit submit --wait --mem=30M "$here/job.sbatch" \
 		"$file" sh -c 'cmp "$1/a" "$2/a" && echo "equal in $1"' \
-		sh {} "$scratch/slow" || wrong "the second failed" || return
+		sh {} "$scratch/slow9M" || wrong "the second failed" || return
 	output_has "equal in /tmp/tensorfs-" 5 || wrong "it was not mounted" ||
 		return
 	output_has "mounting instead" 5 || wrong "it does not say"
