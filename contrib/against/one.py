@@ -249,7 +249,7 @@ class Job:
         while time.monotonic() < end:
             if os.waitpid(pid, os.WNOHANG)[0]:
                 return
-            time.sleep(0.02)
+            time.sleep(0.02)  # a poll: nothing depends on how long it is
         if self.daemon:
             self.daemon.unmount()
             if self.daemon.status() is None:
