@@ -34,7 +34,7 @@ def plain(t):
 
 
 def little(a):
-    """The same values in plain(a.dtype)."""
+    """Returns the values of `a` as an array of the type plain(a.dtype)."""
     a = np.asarray(a)
     t = plain(a.dtype)
     if t.names is None:
@@ -233,8 +233,8 @@ class Tensor:
     """An array of the reader: `read(index)` gives the elements of a piece, index being
     a tuple of numbers and one slice for the first axes.  `inner`: axes that each
     element of the reader has itself, which follow its own in the mount.
-    doubt(got, want) is asked about two pieces that differ: None means that they differ,
-    "" that this is no fault; else it gives (result, sentence)."""
+    doubt(got, want) is asked about two pieces that differ.  It returns None if they do
+    differ, "" if that is no fault, and else (result, sentence)."""
 
     def __init__(self, shape, dtype, read, inner=(), doubt=lambda got, want: None):
         self.outer, self.inner = tuple(shape), tuple(inner)

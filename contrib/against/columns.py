@@ -179,7 +179,7 @@ def compare_column(c, name, directory, column):
 
 
 def _same_nan(a):
-    """Of a reader that does not say which NaN it is."""
+    """Replaces each NaN by one and the same: the node readers lose its payload."""
     if a.dtype.kind == "f":
         a = a.copy()
         a[np.isnan(a)] = math.nan
@@ -240,7 +240,7 @@ def _compare_lines(c, name, directory, column):
 
 
 def _bytes_of(value):
-    """Of binary, and of Hugging Face's {bytes, path}."""
+    """Returns the bytes of a binary value, or of a Hugging Face {bytes, path}."""
     if isinstance(value, dict):
         value = value.get("bytes")
     return b"" if value is None else value

@@ -94,7 +94,7 @@ class Found:
         self.limit = limit          # bytes of one object that are compared whole
         self.judged = set(judged)   # objects that an earlier process dealt with
         self.told = {}
-        self.side = ""              # who is waited for: mount or reader
+        self.side = ""              # what the walk waits for: "mount" or "reader"
         self.on = "/"
 
     def send(self, **what):
@@ -189,18 +189,23 @@ class Found:
 
 # --- reading files of a mount ---------------------------------------------------------
 
+def pread(fd, n, at):
+    """Returns n bytes of an open file from `at` on; fewer at its end."""
+    parts = []
+    while n > 0:
+        part = os.pread(fd, n, at)
+        if not part:
+            break
+        parts.append(part)
+        n, at = n - len(part), at + len(part)
+    return b"".join(parts)
+
+
 def read_range(path, n, at):
-    """n bytes of a file from `at` on; fewer at its end."""
+    """The same of a file that is not open."""
     fd = os.open(path, os.O_RDONLY)
     try:
-        parts = []
-        while n > 0:
-            part = os.pread(fd, n, at)
-            if not part:
-                break
-            parts.append(part)
-            n, at = n - len(part), at + len(part)
-        return b"".join(parts)
+        return pread(fd, n, at)
     finally:
         os.close(fd)
 

@@ -275,8 +275,8 @@ def _stored(d, index, t):
 # --- where h5py has no filter ---------------------------------------------------------
 
 def compare_dump(c, name, path, d, error):
-    """The same by h5dump, whose libhdf5 may have filters that h5py's has not.  Raises
-    `error` where it does not read the dataset either."""
+    """Compares the dataset with what h5dump reads, whose libhdf5 may have filters that
+    h5py's has not.  Raises `error` where it does not read the dataset either."""
     binary = os.path.join(path, "array.bin")
     dump = shutil.which("h5dump")
     stored = d.name if not isinstance(d.name, bytes) else os.fsdecode(d.name)

@@ -29,7 +29,7 @@ class Usage(Exception):
 
 
 class Settings:
-    """What is the same for all sources."""
+    """The options of a run, which are the same for all its sources."""
 
     def __init__(self, tensorfs, options=(), timeout=120, memory=1 << 30,
                  limit=1 << 30):
@@ -354,7 +354,7 @@ class Job:
         return self.result
 
     def unread(self, end):
-        """There is no reader; was all readable?"""
+        """Judges a source without a reader: only whether all of it could be read."""
         if end["end"] != "done":
             self.judge(end)
         bad = self.result.counts.pop(found.UNREADABLE, 0)

@@ -175,7 +175,7 @@ class Trees:
         self.shown = walk(c)
 
     def names(self):
-        """What is in one of the two only, and what was refused."""
+        """Reports names that only one of the two has, and refused ones."""
         c, entries = self.c, self.expected.entries
         for path in sorted(set(entries) - set(self.shown)):
             c.judge(path, lambda: "the mount does not show it")
@@ -273,7 +273,7 @@ def compare_bytes(c, name, path, read):
                 return _reader_failed(c, path, at, e)
             c.reading(name)
             try:
-                got = c.look(lambda _: pread(fd, len(want) or 1, at), path)
+                got = c.look(lambda _: found.pread(fd, len(want) or 1, at), path)
             except MountFails as e:
                 return _mount_failed(c, name, read, e)
             if got != want:
@@ -286,17 +286,6 @@ def compare_bytes(c, name, path, read):
                 return None
     finally:
         os.close(fd)
-
-
-def pread(fd, n, at):
-    parts = []
-    while n > 0:
-        part = os.pread(fd, n, at)
-        if not part:
-            break
-        parts.append(part)
-        n, at = n - len(part), at + len(part)
-    return b"".join(parts)
 
 
 def _reader_failed(c, path, at, error):
