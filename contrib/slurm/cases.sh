@@ -131,6 +131,20 @@ staging_a_copy_is_cancelled()
 	stop_while_staging sbcast-stage.sbatch "$nodes" scancel
 }
 
+# The copies are mounted by the index that was copied with them.
+copied_index_is_used()
+{
+	local file
+	file=$(slow_data 2M)
+	TENSORFS_RUN_OPTIONS=--debug=archive submit --wait --nodes="$nodes" \
+		"$here/sbcast-stage.sbatch" "$file" \
+		sh -c 'echo started; cat "$1/a" >/dev/null' look {} \
+		>/dev/null || wrong "the job failed" || return
+	output_has ^started || wrong "it did not run" || return
+	[ "$(grep -c ': index /' "$scratch/share/$job.out")" = "$nodes" ] ||
+		wrong "a node made its own index"
+}
+
 # command_is_killed TEMPLATE NODES SCANCEL...: while it reads staged files.
 command_is_killed()
 {
