@@ -305,6 +305,15 @@ int place_bury(const struct staging *s, struct doomed *d, struct error *err)
 	return r;
 }
 
+/* Has it no tree, begun or on its way out? */
+static bool is_bare(const struct staging *s, const char *id)
+{
+	char file[PLACE_FILE];
+
+	place_file(file, id, "tree");
+	return faccessat(s->control.fd, file, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
 static int sweep_one(struct staging *s, const char *id, bool all,
 		     struct doomed *d, struct error *err)
 {
@@ -320,8 +329,11 @@ static int sweep_one(struct staging *s, const char *id, bool all,
 	r = record_read(s, id, &rec);
 	there = r == 0 && place_has(s, &rec);
 	/* Without its record nobody would know a tree any more: one that cannot be
-	 * read stays. */
-	goes = there ? rec.transient : all && (r == 0 || r == -ENOENT);
+	 * read stays.  Where nothing is, whoever had it removed it just now, without our
+	 * lock, and its lock is a file that we have made. */
+	goes = there ? rec.transient
+		     : (all && r == 0) ||
+			       (r == -ENOENT && (all || is_bare(s, id)));
 	r = 0;
 	if (goes) {
 		r = place_condemn(s, d, id, there ? rec.name : NULL, fd, err);
