@@ -153,23 +153,56 @@ def walk(top):
 
 
 class Course:
-    """How the files of a mount are read: (name, what it does with a mount)."""
+    """How the files of a mount are read; each says how many MB a second it were."""
 
     def __init__(self, seed):
-        self.seed = seed
+        self.rng = random.Random(seed)
 
-    def shuffled(self, top):
+    def shuffled(self, top, readers):
         names = walk(top)
-        random.Random(self.seed).shuffle(names)
-        return shares(names, 2)
+        self.rng.shuffle(names)
+        return shares(names, readers)
 
-    def in_order(self, top):
-        return shares(walk(top), 1)
+    def in_order(self, top, readers):
+        return shares(walk(top), readers)
 
-    def some(self, top):
-        """A tenth of them, at random: what is pushed in vain costs most here."""
+    def every_eighth(self, top, readers):
+        return shares(walk(top)[::8], readers)
+
+    def some(self, top, readers):
+        """A tenth of them, at random: what is read ahead in vain costs most here."""
         names = walk(top)
-        return shares(random.Random(self.seed).sample(names, len(names) // 10), 1)
+        return shares(self.rng.sample(names, len(names) // 10), readers)
+
+    def again(self, top, readers):
+        """One file again and again, which the kernel forgets each time."""
+        name = walk(top)[0]
+
+        def work():
+            total = 0
+            for _ in range(5000):
+                fd = os.open(name, os.O_RDONLY)
+                total += len(os.read(fd, 1 << 20))
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(fd)
+            return total
+        took, numbers = race(readers, lambda r: work)
+        return sum(numbers) / took / 1e6
+
+    def only_stat(self, top, readers):
+        """Attributes alone; a size counts as if it had been read."""
+        took, numbers = race(readers, lambda r: lambda: sum(
+            os.stat(n).st_size for n in walk(top)))
+        return sum(numbers) / took / 1e6
+
+
+COURSES = [
+    ("shuffled", "all, shuffled", (1, 2, 8)),
+    ("in_order", "all, in order of names", (1, 2, 8)),
+    ("every_eighth", "every eighth", (1, 8)),
+    ("some", "a tenth at random", (1, 2)),
+    ("again", "one again and again", (1,)),
+    ("only_stat", "attributes alone", (1,))]
 
 
 def prefetch(a):
@@ -184,26 +217,25 @@ def prefetch(a):
     samples.write_tree(tree, files, samples.text)
     samples.write_archive(tree, image, "sqfs-zstd")
     write_tensor(tensor, rows, 4096, 64)
-    courses = [
-        (image, "", "shuffled", "%d files of a squashfs image, shuffled, 2 readers"
-         % files),
-        (image, "", "in_order", "the same in order of names, 1 reader"),
-        (image, "", "some", "a tenth of the files at random, 1 reader"),
-        (tensor, "data/samples", "in_order",
-         "%d samples in order, 1 reader" % rows),
-        (tensor, "data/samples", "some",
-         "a tenth of the samples at random, 1 reader")]
-    for source, top, how, what in courses:
-        def one(value):
-            def f(n):
-                warm_up(source)
-                with Mount(a.tensorfs, source, a.mnt, "--prefetch=" + value):
-                    course = Course(n)
-                    return {"": getattr(course, how)(os.path.join(a.mnt, top))}
-            return f
-        got = turns(max(a.rounds, 3), {v: one(v) for v in ("on", "off")})
-        yield report.row("prefetch", "first epoch, " + what, got["on", ""],
-                         "prefetch=off", got["off", ""], "MB/s", ">= 0.97")
+    for source, top, what in ((image, "", "%d files of a squashfs image" % files),
+                              (tensor, "data/samples", "%d samples" % rows)):
+        for how, said, numbers in COURSES:
+            for readers in numbers:
+                yield prefetch_row(a, source, top, how, readers, "%s, %s, %d reader%s" % (
+                    what, said, readers, "s" * (readers > 1)))
+
+
+def prefetch_row(a, source, top, how, readers, what):
+    def one(value):
+        def f(n):
+            warm_up(source)
+            with Mount(a.tensorfs, source, a.mnt, "--prefetch=" + value):
+                return {"": getattr(Course(n), how)(os.path.join(a.mnt, top),
+                                                    readers)}
+        return f
+    got = turns(max(a.rounds, 3), {v: one(v) for v in ("on", "off")})
+    return report.row("prefetch", "first epoch, " + what, got["on", ""],
+                      "prefetch=off", got["off", ""], "MB/s", ">= 0.97")
 
 
 # ---- an order that is known ------------------------------------------------------

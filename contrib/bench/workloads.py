@@ -25,7 +25,7 @@ from contenders import (Contender, Daemon, Directory, disk_name, evict, kernel,
                         peer, tensorfs, warm_up)
 from lib import MIB, Mount, TOP, decode_rate, export_chunks, median, output, say, seconds
 
-sys.path.insert(0, os.path.join(TOP, "tests", "fuse"))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 import skerch
 
 FORK = multiprocessing.get_context("fork")
