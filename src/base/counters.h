@@ -11,7 +11,7 @@
 	X(REQ_LOOKUP, "lookup_requests", "LOOKUP requests")                  \
 	X(REQ_GETATTR, "getattr_requests", "GETATTR requests")               \
 	X(REQ_READDIR, "readdir_requests", "READDIR(PLUS) requests")         \
-	X(REQ_READ, "read_requests", "READ requests")                        \
+	X(REQ_READ, "read_requests", "READ requests by readers")             \
 	X(REQ_WAITED, "read_requests_waited",                                \
 	  "of these, those that had to decode")                              \
 	X(REQ_XATTR, "xattr_requests", "GETXATTR and LISTXATTR requests")    \
@@ -32,16 +32,12 @@
 	  "chunks that could be shared, decoded for this mount alone")       \
 	X(SHARED_DAMAGED, "shared_damaged",                                  \
 	  "chunks in shared memory that somebody wrote to")                  \
-	X(FILES_PUSHED, "files_pushed",                                      \
-	  "small files given to the kernel before it asked")                 \
-	X(BYTES_PUSHED, "bytes_pushed", "bytes of these")                    \
-	X(PUSH_HELD, "push_held_back",                                       \
-	  "files left for their readers to ask for, to see whether they do") \
-	X(PUSH_HELD_READ, "push_held_back_read", "of these, asked for")      \
-	X(PUSH_VAIN, "push_in_vain", "files asked for in spite of a push")   \
-	X(PUSH_UNKNOWN, "push_unknown",                                      \
-	  "files not pushed because the kernel does not know them")          \
-	X(PUSH_REFUSED, "push_refused", "pushes refused for want of memory") \
+	X(REQ_AHEAD, "read_requests_ahead",                                  \
+	  "READ requests for files that are read ahead")                     \
+	X(FILES_AHEAD, "files_read_ahead",                                   \
+	  "files that the kernel was asked to read ahead")                   \
+	X(AHEAD_REFUSED, "read_ahead_refused",                               \
+	  "times it was not asked, because memory is short")                 \
 	X(ORDER_FOUND, "order_found",                                        \
 	  "times readers were found to follow the order")                    \
 	X(ORDER_LOST, "order_lost", "times they ceased to")                  \

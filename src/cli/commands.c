@@ -154,7 +154,7 @@ const struct option options_mount[] = {
 	UINT("threads", "N", "2 x cores", "threads that answer requests",
 	     threads, 1, 1024),
 	CALL("prefetch", 0, "on|off", "on",
-	     "decode and hand over what will probably be read next",
+	     "decode, and read, what will probably be asked for next",
 	     option_set_prefetch),
 	CALL("order", 0, "ORDER", NULL,
 	     "what will be read next: torch:seed=S:world=W:rank=R, with "

@@ -3,9 +3,9 @@
 /*
  *	READ answered --note--> thread     which sample of which tensor is it?
  *	                          |        course: how far are readers, what is next?
- *	                          |        files made ready (follow_work.c)
- *	storer of push <-- batch -'
- *	      '------ what the kernel did not take ------> kept
+ *	                          |        files made ready (follow_work.c):
+ *	                          |----> kept here, which shows us where readers are
+ *	                          '----> asked for, so that the kernel has them (readahead.c)
  *
  * Workers that answer only leave a number.  All else is done by one thread, which others
  * help to decode; it has no lock while it does.  Each tensor that is read has a course of
@@ -61,22 +61,21 @@ static void track_clear(struct track *t)
 	atomic_store(&t->files, NULL);
 }
 
-/* Bytes that may be ready and not read yet, were it the only one, when the kernel takes
- * nothing: as far as it is kept, only a part of that is ready. */
+/* Bytes that may be ready and not read yet, were it the only one, when the kernel has lost
+ * what it was given. */
 static uint64_t least_of(const struct follow *f)
 {
-	return f->push ? f->keep_max * KEEP_SHARE : f->keep_max;
+	return f->ask ? f->keep_max * KEEP_SHARE : f->keep_max;
 }
 
-/* When it does: only the marks of it are in the cache. */
-static uint64_t window_of(const struct track *t)
+/* As a rule: only the marks of it are in the cache. */
+static uint64_t window_of(const struct follow *f)
 {
-	const struct follow *f = t->f;
-
-	if (!f->push || !f->room || t->refused ||
-	    t->sample > push_file_max(f->push))
-		return least_of(f);
-	return min_u64(f->room, f->keep_max / MARKS_SHARE * COURSE_MARK);
+	if (!f->ask || !f->room)
+		return f->keep_max;
+	return max_u64(
+		min_u64(f->room, f->keep_max / MARKS_SHARE * COURSE_MARK),
+		f->keep_max);
 }
 
 /* As many samples for each. */
@@ -84,7 +83,6 @@ static void share_window(struct follow *f)
 {
 	double sum = 0;
 
-	f->changed = false;
 	for (unsigned i = 0; i < TRACKS; i++)
 		if (f->track[i].course)
 			sum += (double)f->track[i].sample;
@@ -94,7 +92,7 @@ static void share_window(struct follow *f)
 
 		if (t->course)
 			course_limit(t->course,
-				     (uint64_t)((double)window_of(t) * share),
+				     (uint64_t)((double)window_of(f) * share),
 				     (uint64_t)((double)least_of(f) * share));
 	}
 }
@@ -141,13 +139,11 @@ static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 	int r = track_order(t, n, &err);
 
 	memset(&t->state, 0, sizeof t->state);
-	t->reluctant = 0;
-	t->refused = t->last_refused = false;
 	t->sample = f->order->ino                     ? mean_size(f)
 		    : whole_find(f->fs, ino, &w) == 0 ? max_u64(w.size, 1)
 						      : 1;
 	if (r == 0) {
-		t->course = course_new(&t->order, window_of(t), &follow_ops, t);
+		t->course = course_new(&t->order, window_of(f), &follow_ops, t);
 		if (!t->course)
 			r = error_set(&err, -ENOMEM, "out of memory");
 	}
@@ -166,7 +162,7 @@ static struct track *track_free(struct follow *f)
 
 		if (!atomic_load(&t->files))
 			return t;
-		if (!t->in_flight && f->reads - t->used > IDLE_READS &&
+		if (f->reads - t->used > IDLE_READS &&
 		    (!best || t->used < best->used))
 			best = t;
 	}
@@ -279,7 +275,6 @@ static void look_at(struct follow *f, uint64_t ino)
 struct round {
 	unsigned n;
 	uint64_t note[ROUND];
-	struct batch *done;
 	bool busy, later; /* there is more to do; but not now */
 };
 
@@ -298,30 +293,25 @@ static void wait_later(struct follow *f)
 static bool collect(struct follow *f, struct round *x)
 {
 	lock_scope(&f->lock);
-	if (x->later && !f->stop && !f->done && !f->n_notes)
+	if (x->later && !f->stop && !f->n_notes)
 		wait_later(f);
 	else
-		while (!x->busy && !x->later && !f->stop && !f->done &&
-		       !f->n_notes)
+		while (!x->busy && !x->later && !f->stop && !f->n_notes)
 			pthread_cond_wait(&f->wake, &f->lock);
 	for (x->n = 0; x->n < ROUND && f->n_notes; x->n++, f->n_notes--)
 		x->note[x->n] = f->note[(f->next_note - f->n_notes) % NOTES];
-	x->done = f->done;
-	f->done = NULL;
 	return !f->stop;
 }
 
 /* Memory comes and goes. */
 static void look_at_memory(struct follow *f)
 {
-	uint64_t now = f->push ? push_may_fill(f->push) : 0, was = f->room;
+	uint64_t now = room_left(f->memory), was = f->room;
 
-	if (max_u64(now, was) - min_u64(now, was) > was / 8) {
-		f->room = now;
-		f->changed = true;
-	}
-	if (f->changed)
-		share_window(f);
+	if (max_u64(now, was) - min_u64(now, was) <= was / 8)
+		return;
+	f->room = now;
+	share_window(f);
 }
 
 /* Some files of each track. */
@@ -355,14 +345,11 @@ static void *run(void *arg)
 
 	store_thread.guesses = true;
 	while (collect(f, &x)) {
-		/* In that order: who asked before a file was stored lost nothing. */
 		for (unsigned i = 0; i < x.n; i++)
 			look_at(f, x.note[i]);
-		follow_settle(x.done);
 		look_at_memory(f);
 		work(f, &x);
 	}
-	follow_discard(x.done);
 	return NULL;
 }
 
@@ -389,9 +376,8 @@ static bool is_expected(const struct follow *f, uint64_t ino)
 	return false;
 }
 
-bool follow_note(void *follow, uint64_t ino)
+bool follow_note(struct follow *f, uint64_t ino)
 {
-	struct follow *f = follow;
 	bool expected = is_expected(f, ino);
 
 	lock_scope(&f->lock);
@@ -403,8 +389,9 @@ bool follow_note(void *follow, uint64_t ino)
 	return expected;
 }
 
-int follow_new(struct follow **out, struct fs *fs, struct push *push,
-	       const struct follow_order *o, struct error *err)
+int follow_new(struct follow **out, struct fs *fs, const struct follow_order *o,
+	       struct room *room, readahead_fn *ask, void *ctx,
+	       struct error *err)
 {
 	struct follow *f = calloc(1, sizeof *f);
 	pthread_condattr_t attr;
@@ -415,11 +402,13 @@ int follow_new(struct follow **out, struct fs *fs, struct push *push,
 	if (!f)
 		return error_set(err, -ENOMEM, "out of memory");
 	f->fs = fs;
-	f->push = push;
+	f->memory = room;
+	f->ask = ask;
+	f->ctx = ctx;
 	f->order = o;
 	cache_usage(store_cache(fs->store), &u);
 	f->keep_max = u.budget / KEEP_SHARE;
-	f->room = push ? push_may_fill(push) : 0;
+	f->room = room_left(room);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -436,8 +425,6 @@ int follow_new(struct follow **out, struct fs *fs, struct push *push,
 		return error_errno(err, -r, "cannot start a thread");
 	}
 	f->started = true;
-	if (push)
-		push_set_first(push, follow_note, f);
 	*out = f;
 	return 0;
 }
@@ -452,23 +439,15 @@ void follow_stop(struct follow *f)
 	pthread_cond_signal(&f->wake);
 }
 
-void follow_join(struct follow *f)
-{
-	if (!f || !f->started)
-		return;
-	pthread_join(f->thread, NULL);
-	f->started = false;
-}
-
 void follow_free(struct follow *f)
 {
 	if (!f)
 		return;
+	follow_stop(f);
+	if (f->started)
+		pthread_join(f->thread, NULL);
 	for (unsigned i = 0; i < TRACKS; i++)
 		track_clear(&f->track[i]);
-	follow_discard(f->done);
-	if (f->batch)
-		follow_discard(f->batch);
 	atomic_store(&f->fs->kept, 0);
 	pthread_cond_destroy(&f->wake);
 	pthread_mutex_destroy(&f->lock);

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fs/readahead.h"
+#include "fs/room.h"
 #include "order/spec.h"
 
 struct fs;
-struct push;
 /* Samples as option order= says; or, with spec.file, these files: file k of the order has
  * the inode number ino[list[k]].  `ino` ascends, each is there once. */
 struct follow_order {
@@ -23,19 +24,19 @@ struct follow_order {
 void follow_order_free(struct follow_order *o);
 
 /*
- * Whoever reads samples in that order finds them in the kernel's page cache, given to it by
- * `push` (NULL: that is not possible), or kept here until he asks.  Borrows all; starts a
- * thread.  One follow at a time for an fs.
+ * Whoever reads samples in that order finds them in the kernel's page cache, which `ask`
+ * has filled (NULL: that is not possible), or kept here until he asks.  Borrows all; starts
+ * a thread.  One follow at a time for an fs.
  */
 struct follow;
-int follow_new(struct follow **out, struct fs *fs, struct push *push,
-	       const struct follow_order *o, struct error *err);
-/* A READ of `ino` was answered.  True: that was to be expected.  Never blocks for long. */
-bool follow_note(void *follow, uint64_t ino);
-/* Each may be given NULL.  No more is done; the thread has ended (after follow_stop); gone
- * (after the end of `push`). */
+int follow_new(struct follow **out, struct fs *fs, const struct follow_order *o,
+	       struct room *room, readahead_fn *ask, void *ctx,
+	       struct error *err);
+/* A READ of `ino` by a reader was answered.  True: that was to be expected.  Never blocks
+ * for long. */
+bool follow_note(struct follow *f, uint64_t ino);
+/* Each may be given NULL.  No more is done; the thread has ended and all is gone. */
 void follow_stop(struct follow *f);
-void follow_join(struct follow *f);
 void follow_free(struct follow *f);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #include "fs/follow.h"
-#include "fs/push.h"
 #include "fs/whole.h"
 #include "order/course.h"
 
@@ -35,23 +34,24 @@ struct track {
 
 struct follow {
 	struct fs *fs;
-	struct push *push;
+	struct room *memory;
+	readahead_fn *ask; /* NULL: nobody */
+	void *ctx;
 	const struct follow_order *order;
 	pthread_t thread;
 	bool started;
-	uint64_t room;           /* bytes for what the kernel has */
+	uint64_t room; /* bytes for what the kernel has; 0: it is short */
 	uint64_t keep_max, kept; /* bytes: at most, now */
 	struct track track[TRACKS];
 	uint64_t reads;
-	bool found, warned;  /* anything; that nothing was */
-	struct batch *batch; /* being filled; NULL */
-	bool changed;        /* the windows are to be shared anew */
+	bool found, warned; /* anything; that nothing was */
+	unsigned n_asked;   /* files that are to be asked for */
+	uint64_t asked[READAHEAD_FILES];
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;
 	uint64_t note[NOTES];
 	unsigned n_notes, next_note;
-	struct batch *done; /* that came back */
 	bool stop;
 	_Atomic bool stopping;
 };
@@ -65,11 +65,8 @@ enum follow_what {
 	FOLLOW_LATER /* there is no room now */
 };
 enum follow_what follow_work(struct track *t);
-/* Have the last files stored. */
+/* Have the last files asked for. */
 void follow_flush(struct follow *f);
-/* What came back from there; and where nobody is interested any more. */
-void follow_settle(struct batch *list);
-void follow_discard(struct batch *list);
 extern const struct course_ops follow_ops;
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "fs/fs_private.h"
+#include "store/thread.h"
 #include "tree/graft.h"
 
 #define STATFS_BLOCK 4096
@@ -79,6 +80,9 @@ int fs_report(struct fs *fs, uint64_t ino, int code, const struct error *err)
 	default:
 		code = -EIO;
 	}
+	/* The kernel asks again when a reader does, who is told then. */
+	if (store_thread.guesses)
+		return code;
 	if (tree_path(fs->tree, ino, path, sizeof path) < 0)
 		snprintf(path, sizeof path, "inode %" PRIu64, ino);
 	errors_add(fs->errors, ino, code, err->text);

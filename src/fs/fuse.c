@@ -22,8 +22,6 @@
 #include "fs/fuse.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,9 +30,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/fuse_private.h"
-
-/* Milliseconds between looks whether the last push has come to an end. */
-#define END_WAIT 5
 
 const char *fuse_face_version(void)
 {
@@ -137,57 +132,49 @@ static int serve_loop(struct fuse_face *f)
 	return r;
 }
 
-/* What is pushed is a favour: when it cannot be done the mount is as good. */
-static void push_begin(struct fuse_face *f, struct fuse_store **store)
+/* What is read ahead is a favour: when it cannot be done the mount is as good. */
+static void ahead_begin(struct fuse_face *f)
 {
-	const struct push_options o = {.threads = 0};
 	struct error err = {0};
 
-	if (f->prefetch && f->threads > 1 &&
-	    (fuse_store_new(store, fuse_session_fd(f->session), &err) < 0 ||
-	     push_new(&f->push, f->fs, &o, fuse_store_put, *store, &err) < 0))
-		log_info("small files are not read ahead: %s", err.text);
-	if (f->order && f->threads > 1 &&
-	    follow_new(&f->follow, f->fs, f->push, f->order, &err) < 0)
+	if (!f->prefetch || f->threads == 1)
+		return;
+	f->room = room_new(NULL, NULL);
+	/* There is no path to a mount that is only a descriptor to us. */
+	if (f->room && !fuse_face_on_fd(f->mountpoint) &&
+	    (readahead_new(&f->readahead, fs_tree(f->fs), f->mountpoint, &err) <
+		     0 ||
+	     guess_new(&f->guess, f->fs, f->room, readahead_files, f->readahead,
+		       &err) < 0))
+		log_info("files are not read ahead: %s", err.text);
+	if (f->room && f->order &&
+	    follow_new(&f->follow, f->fs, f->order, f->room,
+		       f->readahead ? readahead_files : NULL, f->readahead,
+		       &err) < 0)
 		log_warn("order: %s", err.text);
 }
 
-/* What is being stored may wait for a READ that nobody answers any more. */
-static void push_end(struct fuse_face *f, struct fuse_store *store)
+/* All requests that were taken are answered, and those that were not let go of who is
+ * killed: so the helper ends, and after it the threads that wait for it. */
+static void ahead_end(struct fuse_face *f)
 {
-	const struct timespec pause = {.tv_nsec = END_WAIT * 1000000L};
-	struct fuse_buf buf = {.mem = NULL};
-	int fd = fuse_session_fd(f->session);
-
-	/* What poll saw may be gone again. */
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	follow_stop(f->follow);
-	push_stop(f->push);
-	while (!push_is_still(f->push)) {
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-
-		if (poll(&p, 1, END_WAIT) != 1)
-			continue;
-		if (fuse_receive(f->session, &buf) > 0)
-			fuse_session_process_buf(f->session, &buf);
-		else
-			nanosleep(&pause, NULL);
-	}
-	free(buf.mem);
+	readahead_stop(f->readahead);
 	/* What is being decoded yet is for nobody. */
 	fuse_face_unmount(f);
-	follow_join(f->follow);
-	push_free(f->push);
-	f->push = NULL;
 	follow_free(f->follow);
+	guess_free(f->guess);
+	readahead_free(f->readahead);
+	room_free(f->room);
 	f->follow = NULL;
-	fuse_store_free(store);
+	f->guess = NULL;
+	f->readahead = NULL;
+	f->room = NULL;
 }
 
 int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 		    struct error *err)
 {
-	struct fuse_store *store = NULL;
 	bool watched = false;
 	int r;
 
@@ -203,14 +190,14 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 			watched = r == 0;
 		}
 		if (r == 0)
-			push_begin(f, &store);
+			ahead_begin(f);
 		if (r == 0 && ready)
 			ready(ctx);
 		if (r == 0)
 			r = serve_loop(f);
 		if (watched)
 			watch_stop(f);
-		push_end(f, store);
+		ahead_end(f);
 	}
 	free(f->first.mem);
 	f->first.mem = NULL;

@@ -2,10 +2,10 @@
 /* The threads that answer requests. */
 /*
  * libfuse has such a loop, and fuse_session_receive_buf.  Both drop a request that was
- * taken just before the end (seen in 3.14): its reader is told by the end of the
- * connection.  But what is being stored in the page cache waits for the page of that
- * READ, and the connection for what is being stored (see fuse_store.c).  Here a worker
- * only ends between two requests; what nobody took stays in the queue.
+ * taken just before the end (seen in 3.14): who waits for it is told by the end of the
+ * connection.  But we wait for our helper (readahead.c) before that.  Here a worker only
+ * ends between two requests; what nobody took stays in the queue, and who waits for that
+ * can be killed.
  *
  * A worker waits in read(2), where the kernel wakes one for each request (from poll(2) it
  * would wake all of them), and a signal gets it out of there.  It may come just before the

@@ -392,15 +392,29 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t nodeid, size_t size)
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* What is read next? */
+static void note_read(struct fuse_face *f, pid_t reader, uint64_t ino,
+		      uint64_t off, const struct reply *r, bool waited)
+{
+	if (f->follow && follow_note(f->follow, ino))
+		return;
+	if (f->guess)
+		guess_note(f->guess, reader, ino, off, r, waited);
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	struct fuse_face *f = face_of(req, COUNT_REQ_READ);
+	struct fuse_face *f = fuse_req_userdata(req);
+	pid_t reader = fuse_req_ctx(req)->pid;
+	bool ahead = readahead_sent(f->readahead, reader), waited;
 	uint64_t before = store_thread.loads, ino = fuse_nodeid(nodeid);
 	struct reply reply;
 	int r;
 
 	(void)fi;
+	face_of(req, ahead ? COUNT_REQ_AHEAD : COUNT_REQ_READ);
+	store_thread.guesses = ahead;
 	r = fs_read(f->fs, ino, (uint64_t)off, size, &reply);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -408,13 +422,12 @@ static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 	}
 	fuse_reply_iov(req, reply.iov, (int)reply.niov);
 	fs_release(f->fs, &reply);
-	if (store_thread.loads != before)
+	if (ahead)
+		return;
+	waited = store_thread.loads != before;
+	if (waited)
 		counter_add(COUNT_REQ_WAITED, 1);
-	if (f->push)
-		push_note(f->push, ino, (uint64_t)off, &reply,
-			  store_thread.loads != before);
-	else if (f->follow)
-		follow_note(f->follow, ino);
+	note_read(f, reader, ino, (uint64_t)off, &reply, waited);
 }
 
 static void op_lseek(fuse_req_t req, fuse_ino_t nodeid, off_t off, int whence,

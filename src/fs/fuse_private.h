@@ -9,7 +9,8 @@
 
 #include "fs/follow.h"
 #include "fs/fuse.h"
-#include "fs/push.h"
+#include "fs/guess.h"
+#include "fs/readahead.h"
 
 /* One request at most; the kernel's own limit is 256 pages. */
 #define FUSE_FACE_READ_MAX (1u << 20)
@@ -25,9 +26,12 @@ struct fuse_face {
 	bool debug, mounted, prefetch;
 	bool moved; /* a directory above the mount point was renamed */
 	struct fuse_buf first; /* of the thread that serves before others do */
-	struct push *push;     /* while it serves; NULL: nothing is pushed */
+	/* While it serves; NULL: files are not read ahead. */
+	struct room *room;
+	struct readahead *readahead;
+	struct guess *guess;
+	struct follow *follow;
 	const struct follow_order *order; /* NULL: none is known */
-	struct follow *follow;            /* while it serves */
 	bool stateless;                   /* opens are answered ENOSYS */
 	bool connected;                   /* INIT came */
 	_Atomic unsigned opens;           /* files and directories open now */
@@ -73,15 +77,6 @@ int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf,
  * taken is answered.  0; -ENOMEM: not one thread had memory; another -errno: the
  * connection broke. */
 int fuse_loop(struct fuse_session *session, unsigned threads);
-
-/* What is stored in the page cache unasked; see fuse_store.c.  Forks. */
-struct fuse_store;
-int fuse_store_new(struct fuse_store **out, int connection, struct error *err);
-/* A push_store_fn, `ctx` is the struct fuse_store. */
-int fuse_store_put(void *ctx, uint64_t ino, uint64_t off,
-		   const struct iovec *iov, unsigned niov);
-/* The thread that stored has ended. */
-void fuse_store_free(struct fuse_store *s);
 
 /* The requests; user data is the struct fuse_face. */
 extern const struct fuse_lowlevel_ops fuse_face_ops;

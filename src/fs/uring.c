@@ -3,8 +3,6 @@
 /*
  * A request then takes less processor time (docs/performance.md), but:
  *
- *	- When the daemon is killed while it stores in the page cache (fuse_store.c),
- *	  readers hang for good: what they ask is in rings, which the guard does not see.
  *	- Each processor has a queue of its own, which one thread answers.  Ours takes from
  *	  10 microseconds to seconds for an answer, so that others have to take what waits
  *	  behind a slow one.

@@ -38,18 +38,46 @@ bool whole_is_sibling(const struct whole *a, const struct whole *b)
 	       f->ops->parent(f, b->node.node, &y) == 0 && x == y;
 }
 
-struct whole_chunk whole_end(const struct whole *w)
+static int prepare(const struct whole *w, struct error *err)
 {
-	struct whole_chunk x = {NULL, 0};
+	const struct files_ops *ops = w->node.files->ops;
+
+	return ops->prepare ? ops->prepare(w->node.files, w->node.node, 0,
+					   w->size, err)
+			    : 0;
+}
+
+bool whole_end(const struct whole *w, struct whole_chunk *out)
+{
 	struct error err = {0};
 	struct plan plan;
 
+	*out = (struct whole_chunk){NULL, 0};
+	if (prepare(w, &err) < 0)
+		return false;
 	if (reply_map(&w->node, w->size - 1, 1, &plan, &err) == 0 &&
 	    plan.ext[0].kind == EXTENT_CHUNK) {
-		x.set = plan.ext[0].u.chunk.set;
-		x.index = plan.ext[0].u.chunk.index;
+		out->set = plan.ext[0].u.chunk.set;
+		out->index = plan.ext[0].u.chunk.index;
 	}
-	return x;
+	return true;
+}
+
+bool whole_want(struct fs *fs, const struct whole *w, uint64_t *ahead)
+{
+	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
+	struct whole_chunk x;
+	uint64_t bytes;
+
+	if (!whole_end(w, &x) || !x.set)
+		return true;
+	e.u.chunk.set = (struct chunk_set *)(uintptr_t)x.set;
+	e.u.chunk.index = x.index;
+	e.u.chunk.slice = EXTENT_WHOLE;
+	if (!store_want(fs->store, &e, *ahead, &bytes))
+		return false;
+	*ahead += bytes;
+	return true;
 }
 
 static bool is_same(const struct whole_chunk *a, const struct whole_chunk *b)
@@ -100,13 +128,20 @@ bool whole_is_decoded(struct fs *fs, struct whole *w)
 
 int whole_read(struct fs *fs, const struct whole *w, struct reply *out)
 {
-	const struct files_ops *ops = w->node.files->ops;
 	struct error err = {0};
-	int r = 0;
+	int r = prepare(w, &err);
 
-	if (ops->prepare)
-		r = ops->prepare(w->node.files, w->node.node, 0, w->size, &err);
 	return r < 0 ? r
 		     : reply_collect(fs, &w->node, 0, (size_t)w->size, out,
 				     &err);
+}
+
+bool whole_decode(struct fs *fs, const struct whole *w)
+{
+	struct reply reply;
+
+	if (whole_read(fs, w, &reply) < 0)
+		return false;
+	fs_release(fs, &reply);
+	return true;
 }

@@ -17,6 +17,7 @@
  * readers ask for it.  `bytes` should be no more than COURSE_MARK times what can be kept.
  */
 #define COURSE_MARK 32
+#define COURSE_SENDING 256
 #define COURSE_WINDOW_MAX (UINT32_C(1) << 18)
 
 struct course;
@@ -55,12 +56,10 @@ struct course_step {
 bool course_next(struct course *c, struct course_step *out);
 enum course_result {
 	COURSE_READY, /* with what is kept, or NULL: the kernel has it */
-	COURSE_SENT,  /* to the kernel; what became of it is said later on */
+	COURSE_SENT, /* the kernel is going to have it, before COURSE_SENDING others */
 	COURSE_LATER, /* there is no room */
 	COURSE_FAILED
 };
-/* After SENT once more: READY; READY with what is kept instead, if the kernel did not take
- * it; or LATER. */
 void course_done(struct course *c, uint64_t position, enum course_result r,
 		 void *kept);
 /* Another size of the window, from now on; not below `least` where the kernel loses what it

@@ -12,7 +12,7 @@
 /* Positions made ready at once, besides those being read: readers show once a mark. */
 #define COURSE_LEAD (4 * COURSE_MARK)
 
-/* SENT: on its way to the kernel. */
+/* SENT: on its way to the kernel, or there. */
 enum slot_state { SLOT_WAITS, SLOT_READY, SLOT_LEFT, SLOT_SENT };
 /* A position of the window.  Links are numbers of slots + 1; 0: none. */
 struct slot {
@@ -20,6 +20,7 @@ struct slot {
 	void *kept;
 	uint32_t sample;
 	uint32_t next_key, next_sample;
+	uint32_t sent; /* its number of those that were */
 	uint8_t state; /* enum slot_state */
 	bool seen;
 };
@@ -52,10 +53,10 @@ struct course {
 		group; /* the last position of a chunk that was given out; UINT64_MAX */
 	/* Positions that a chunk is made ready for: fewer when there was no room. */
 	uint64_t reach;
-	bool is_cut; /* since the last step */
 	/* Keys of chunks that readers had decoded themselves, the last ones. */
 	uint64_t at_hand[COURSE_AT_HAND];
 	unsigned n_at_hand, next_at_hand;
+	uint32_t sent; /* to the kernel, the last one's number */
 	/* A bit a sample: the kernel was given it, or it was read. */
 	uint64_t *has;
 	bool fits; /* all of it, so that it need not be made ready again */

@@ -92,13 +92,20 @@ static uint64_t reach_of(const struct course *c)
 	return min_u64(c->reach, (uint64_t)(n * most / (double)c->sum) + 1);
 }
 
+/* The kernel was given it and has had the time to take it. */
+static bool is_given(const struct course *c, const struct slot *s)
+{
+	return (s->state == SLOT_READY && !s->kept) ||
+	       (s->state == SLOT_SENT && c->sent - s->sent > COURSE_SENDING);
+}
+
 static void forget(struct course *c)
 {
 	memset(c->has, 0, course_has_size(&c->order));
 	for (uint64_t p = max_u64(c->front, c->high + 1); p < c->top; p++) {
 		struct slot *s = course_slot(c, p);
 
-		if (s->state == SLOT_READY && !s->seen && !s->kept)
+		if (is_given(c, s) && !s->seen)
 			s->state = SLOT_WAITS;
 	}
 	go_back(c);
@@ -155,7 +162,7 @@ void course_was_read(struct course *c, struct slot *s)
 
 	if (waits(c, s))
 		at_hand(c, s->key);
-	else if (s->state == SLOT_WAITS || (s->state == SLOT_READY && !s->kept))
+	else if (s->state == SLOT_WAITS || is_given(c, s))
 		lost = has_lost(c);
 	if (s->state == SLOT_WAITS)
 		s->state = SLOT_LEFT;
@@ -266,7 +273,6 @@ bool course_next(struct course *c, struct course_step *out)
 		return false;
 	course_extend(c);
 	course_look_at_room(c);
-	c->is_cut = false;
 	if (!next_of_group(c, &p) && !next_at_hand(c, &p)) {
 		begins = next_alone(c, &p);
 		c->group = UINT64_MAX;
@@ -289,23 +295,21 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 			c->ops->drop(c->ctx, kept);
 		return;
 	}
-	if (!s->seen && r != COURSE_SENT)
-		set_has(c, s->sample, r == COURSE_READY && !kept);
+	if (!s->seen)
+		set_has(c, s->sample,
+			(r == COURSE_READY && !kept) || r == COURSE_SENT);
 	if (r == COURSE_LATER) {
 		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
 		c->next = min_u64(c->next, position);
 		c->group = UINT64_MAX;
-		/* Once for all of a batch that comes back. */
-		if (!c->is_cut)
-			c->reach =
-				min_u64(c->reach, c->top - c->front) / 4 * 3 +
-				1;
-		c->is_cut = true;
+		c->reach = min_u64(c->reach, c->top - c->front) / 4 * 3 + 1;
 		return;
 	}
 	s->state = r == COURSE_READY  ? SLOT_READY
 		   : r == COURSE_SENT ? SLOT_SENT
 				      : SLOT_LEFT;
+	if (r == COURSE_SENT)
+		s->sent = ++c->sent;
 	s->kept = kept;
 }
 

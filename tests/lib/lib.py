@@ -173,7 +173,7 @@ def wait_until(f, seconds, step=0.01):
 
 def pids_with(arg):
     """Processes of the program that have `arg` among their arguments, without the
-    small one that only waits for the daemon's death."""
+    small one that reads files ahead for the daemon."""
     found = []
     for p in os.listdir("/proc"):
         if not p.isdigit() or int(p) == os.getpid():
@@ -186,7 +186,7 @@ def pids_with(arg):
                 comm = f.read()
         except OSError:
             continue
-        if arg.encode() in argv and comm != "tensorfs-guard\n" and \
+        if arg.encode() in argv and comm != "tensorfs-ahead\n" and \
                 os.path.basename(exe).startswith("tensorfs"):
             found.append(int(p))
     return sorted(found)

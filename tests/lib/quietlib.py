@@ -9,7 +9,7 @@ from checks import note
 
 def memory_is_ample():
     """Is a fifth of the memory free?  The daemon shares chunks while a sixteenth is,
-    and pushes files into the page cache while a sixth is."""
+    and has files read ahead while a sixth is."""
     with open("/proc/meminfo") as f:
         kib = {k: int(v.split()[0]) for k, v in (line.split(":") for line in f)}
     return kib["MemAvailable"] > kib["MemTotal"] // 5
@@ -37,13 +37,31 @@ def _threads(pid):
     return found
 
 
+def _helpers(pid):
+    """The children that read files of the mount ahead."""
+    found = []
+    for t in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/children" % (pid, t)) as f:
+                children = f.read().split()
+            for c in children:
+                with open("/proc/%s/comm" % c) as f:
+                    if f.read() == "tensorfs-ahead\n":
+                        found.append(int(c))
+        except OSError:
+            continue
+    return found
+
+
 def is_at_rest(pid):
     """Do all threads of this process sleep at the same moment?  Then it has answered
     what it was asked, and has read ahead as far as it wants to, unless it waits for
-    another process (of its own, where libhdf5 decodes)."""
-    first = _threads(pid)
-    return all(state == "S" for state, *_ in first.values()) and \
-        _threads(pid) == first
+    another process (of its own, where libhdf5 decodes).  The one that reads files ahead
+    counts."""
+    pids = [pid, *_helpers(pid)]
+    first = [_threads(p) for p in pids]
+    return all(state == "S" for threads in first for state, *_ in threads.values()) and \
+        [_threads(p) for p in pids] == first
 
 
 def rests(m):

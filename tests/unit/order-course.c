@@ -119,8 +119,6 @@ static void make_ready(void)
 		} else if (!sim.unknown && below(100) >= sim.forgets) {
 			give(s.sample);
 		}
-		if (!kept)
-			course_done(sim.c, s.position, COURSE_SENT, NULL);
 		course_done(sim.c, s.position, COURSE_READY, kept);
 	}
 }
@@ -414,31 +412,6 @@ TEST(a_dip)
 	end();
 }
 
-/* A batch that comes back refused is one reason to make less ready, not 32. */
-TEST(a_batch_comes_back)
-{
-	struct course_step s[32];
-	unsigned n = 0, begun = 0;
-
-	begin("torch:batch=16:workers=2", 10000, 50, 20000);
-	CHECK(order_epoch(&sim.o, 0, sim.o.length, sim.order));
-	sim.steps = 0;
-	load(sim.order, 0, 300);
-	while (n < 32 && course_next(sim.c, &s[n])) {
-		course_done(sim.c, s[n].position, COURSE_SENT, NULL);
-		n++;
-	}
-	CHECK_EQ_U(n, 32);
-	for (unsigned i = 0; i < n; i++)
-		course_done(sim.c, s[i].position, COURSE_LATER, NULL);
-	for (unsigned i = 0; i < 500 && course_next(sim.c, &s[0]); i++) {
-		begun += s[0].begins;
-		course_done(sim.c, s[0].position, COURSE_READY, NULL);
-	}
-	AT_MOST(begun, 30);
-	end();
-}
-
 /* What the kernel has lost shows within some reads, wherever in an epoch. */
 TEST(lost_in_the_middle)
 {
@@ -638,7 +611,6 @@ int main(void)
 	RUN(unknown_to_the_kernel);
 	RUN(overtaken);
 	RUN(a_dip);
-	RUN(a_batch_comes_back);
 	RUN(lost_in_the_middle);
 	RUN(left_early);
 	RUN(a_dip_with_losses);

@@ -61,9 +61,9 @@ def is_followed(kind, order, names):
     equal(c["order_lost"], 0, kind + ": lost")
     check(c["order_ready"] > len(names) * 2 / 3,
           "%s: %d files made ready" % (kind, c["order_ready"]))
-    check(c["order_ready"] <= c["files_pushed"] + c["order_kept"],
-          "%s: %d files made ready, %d of them pushed, and %d kept" % (
-              kind, c["order_ready"], c["files_pushed"], c["order_kept"]))
+    check(c["order_ready"] <= c["files_read_ahead"] + c["order_kept"],
+          "%s: %d files made ready, %d of them asked for, and %d kept" % (
+              kind, c["order_ready"], c["files_read_ahead"], c["order_kept"]))
     # A mark in 32 is asked for, and kept here; the kernel has the others, unless it let
     # go of them because memory was short.
     asked = c["read_requests"] - c["order_kept_read"]

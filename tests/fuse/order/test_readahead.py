@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that are pushed into the page cache: the same bytes, and nothing that is told
-otherwise when sources change or daemons die.
+"""Files that are read ahead: the same bytes, and nothing that is told otherwise when
+sources change; and nothing stays or hangs, whatever is killed when.
 
-How many are pushed is the kernel's affair, and none are while memory is short: only
-that some are is looked at, and not even that where the daemon says that it refused.
+How many are is the kernel's affair, and none are while memory is short: only that some
+are is looked at, and not even that where the daemon says that it refused.
 """
+import contextlib
 import ctypes
 import errno
 import os
@@ -105,22 +106,22 @@ def archive(kind):
 
 
 def begin(m, sub="", end=".bin"):
-    """Read one file of five, so that their neighbours are pushed, and wait until the
-    daemon is at rest.  False: it refused to push, for want of memory."""
+    """Read one file of three, so that their neighbours are read ahead, and wait until the
+    daemon is at rest.  False: it refused, for want of memory."""
     paths = sorted(os.path.join(t, f) for t, d, fs in os.walk(m / sub)
                    for f in fs if f.endswith(end))
-    for p in random.Random(9).sample(paths, len(paths) // 5):
+    for p in random.Random(9).sample(paths, len(paths) // 3):
         fd = os.open(p, os.O_RDONLY)
         os.read(fd, 1 << 20)
         os.close(fd)
     rests(m)
     c = numbers(m)
-    if c["files_pushed"]:
+    if c["read_requests_ahead"]:
         return True
-    if c["push_refused"]:
-        note("nothing was pushed: memory is short")
+    if c["read_ahead_refused"]:
+        note("nothing was read ahead: memory is short")
         return False
-    return again("nothing was pushed: %s" % {k: v for k, v in c.items() if v})
+    return again("nothing was read ahead: %s" % {k: v for k, v in c.items() if v})
 
 
 def same_bytes(source, sub, end):
@@ -128,7 +129,7 @@ def same_bytes(source, sub, end):
     with Mount(source, opts=["-o", "prefetch=off"]) as m:
         plain = hashes(m / sub, 1, end)
         c = numbers(m)
-        equal(c["files_pushed"], 0, "pushed with prefetch=off")
+        equal(c["files_read_ahead"], 0, "read ahead with prefetch=off")
         check(c["read_requests"] >= len(plain) * 3 // 4,
               "%d READs" % c["read_requests"])
     for seed in (1, 0):
@@ -160,7 +161,7 @@ def archives():
 
 @case
 def a_source_that_changes():
-    """Truncated while it is read and pushed: right bytes or an error."""
+    """Truncated while it is read, and read ahead: right bytes or an error."""
     path = os.path.join(work, "cut.h5")
     subprocess.check_call(["cp", tensor("lzf.h5", compression="lzf"), path])
     with Mount(path, opts=["-o", "prefetch=off"]) as m:
@@ -178,7 +179,22 @@ def a_source_that_changes():
             check(v == right[k] or int(v) in (5, 116), "%s: %s" % (k, v))
 
 
-def kill_while_pushing(how, mount=Mount):
+def helpers(mnt):
+    """Processes that read files of that mount ahead."""
+    found = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/comm" % p) as f, \
+                    open("/proc/%s/cmdline" % p, "rb") as g:
+                if f.read() == "tensorfs-ahead\n" and \
+                        mnt.encode() in g.read().split(b"\0"):
+                    found.append(int(p))
+        except OSError:
+            pass
+    return found
+
+
+def kill_while_reading_ahead(how, mount=Mount):
     """Readers end; the daemon and all of its processes, too."""
     path = archive("sqfs")
     for n in range(lib.rounds(4)):
@@ -189,8 +205,8 @@ def kill_while_pushing(how, mount=Mount):
                                    stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
                   for seed in (0, 7)]
-            # Sooner or later; where memory is short nothing is pushed.
-            wait_until(lambda: numbers(m)["files_pushed"] > 20 * n or
+            # Sooner or later; where memory is short nothing is read ahead.
+            wait_until(lambda: numbers(m)["files_read_ahead"] > 20 * n or
                        all(p.poll() is not None for p in ps), 60)
             how(m, pid, ps)
             for p in ps:
@@ -201,40 +217,37 @@ def kill_while_pushing(how, mount=Mount):
                     raise lib.Failure("a reader hangs")
             check(wait_until(lambda: not os.path.exists("/proc/%d" % pid) or
                              lib.zombie(pid), 60), "the daemon stays")
-            check(wait_until(lambda: not guards(m.path), 60),
-                  "its guard stays")
-
-
-def guards(mnt):
-    found = []
-    for p in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/comm" % p) as f, \
-                    open("/proc/%s/cmdline" % p, "rb") as g:
-                if f.read() == "tensorfs-guard\n" and \
-                        mnt.encode() in g.read().split(b"\0"):
-                    found.append(p)
-        except OSError:
-            pass
-    return found
+            check(wait_until(lambda: not helpers(m.path), 60),
+                  "its helper stays")
 
 
 @case
-def killed_while_it_pushes():
-    kill_while_pushing(lambda m, pid, _: os.kill(pid, signal.SIGKILL))
+def killed_while_it_reads_ahead():
+    kill_while_reading_ahead(lambda m, pid, _: os.kill(pid, signal.SIGKILL))
 
 
 @case
-def ended_while_it_pushes():
-    kill_while_pushing(lambda m, pid, _: os.kill(pid, signal.SIGTERM))
+def ended_while_it_reads_ahead():
+    kill_while_reading_ahead(lambda m, pid, _: os.kill(pid, signal.SIGTERM))
 
 
 @case
-def unmounted_while_it_pushes():
+def unmounted_while_it_reads_ahead():
     def lazily(m, pid, _):
         exits(lib.tensorfs("umount", "-z", m.path), 0, "umount -z")
 
-    kill_while_pushing(lazily)
+    kill_while_reading_ahead(lazily)
+
+
+@case
+def all_killed_at_once():
+    """Daemon, helper and readers, as the end of a control group does it."""
+    def all_of_them(m, pid, ps):
+        for p in [pid, *helpers(m.path), *(p.pid for p in ps)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(p, signal.SIGKILL)
+
+    kill_while_reading_ahead(all_of_them)
 
 
 class Logged(Mount):
@@ -253,40 +266,40 @@ class Logged(Mount):
         return self
 
     def sentences(self):
-        """How often the log says that the guard is gone."""
+        """How often the log says that the helper is gone."""
         with open(self.log) as f:
-            return f.read().count("tensorfs-guard")
+            return f.read().count("tensorfs-ahead")
 
 
 def lonely(m):
-    """Its guard is killed."""
-    for p in guards(m.path):
-        os.kill(int(p), signal.SIGKILL)
-    check(wait_until(lambda: not guards(m.path), 60), "the guard stays")
+    """Its helper is killed."""
+    for p in helpers(m.path):
+        os.kill(p, signal.SIGKILL)
+    check(wait_until(lambda: not helpers(m.path), 60), "the helper stays")
 
 
 @case
-def the_guard_alone_is_killed():
+def the_helper_alone_is_killed():
     path = archive("sqfs")
     with Mount(path, opts=["-o", "prefetch=off"]) as m:
         plain = hashes(m.path, 1, ".bin")
     with Logged(path, foreground=True) as m:
-        # The other directories are there to be pushed when it is gone.
+        # The other directories are there to be read ahead when it is gone.
         if not begin(m, "c00"):
             return
         lonely(m)
-        pushed = numbers(m)["files_pushed"]
+        asked = numbers(m)["files_read_ahead"]
         for seed in (3, 2):
             equal(hashes(m.path, seed, ".bin"), plain, "files")
-            # What the kernel let go of would be pushed again.
+            # What the kernel let go of would be asked for again.
             forget(m.path)
-        # It is said by the thread that handles the next request after something was to
-        # be pushed, which is not while memory is short.
+        # It is said when something was to be read ahead, which is not while memory is
+        # short.
         if not wait_until(lambda: m.sentences() or read_again(m), 60):
-            again("nothing was to be pushed")
+            again("nothing was to be read ahead")
         equal(m.sentences(), 1, "sentences in the log")
         c = numbers(m)
-        equal(c["files_pushed"], pushed, "pushed, and before the guard was killed")
+        equal(c["files_read_ahead"], asked, "files, and before the helper was killed")
         equal([k for k, v in c.items() if v and "error" in k], [], "errors counted")
 
 
@@ -306,15 +319,27 @@ def forget(top):
 
 
 @case
-def killed_after_its_guard():
+def killed_after_its_helper():
     def how(m, pid, ps):
         lonely(m)
-        # Whatever was being stored then has been when that is said: nothing more is.
-        wait_until(lambda: m.sentences() or
-                   all(p.poll() is not None for p in ps), 60)
         os.kill(pid, signal.SIGKILL)
 
-    kill_while_pushing(how, lambda path: Logged(path, foreground=True))
+    kill_while_reading_ahead(how, lambda path: Logged(path, foreground=True))
+
+
+@case
+def it_holds_nothing_of_the_mount():
+    """It is there when the mount is at rest, and umount is not told that it is busy."""
+    with Mount(archive("sqfs")) as m:
+        begin(m)
+        found = helpers(m.path)
+        equal(len(found), 1, "helpers")
+        for fd in os.listdir("/proc/%d/fd" % found[0]):
+            to = os.readlink("/proc/%d/fd/%s" % (found[0], fd))
+            check(to.startswith("socket:"), "it has %s open" % to)
+        equal(os.readlink("/proc/%d/cwd" % found[0]), "/", "its directory")
+        exits(run("umount" if lib.ROOT else "fusermount3", *([] if lib.ROOT else ["-u"]),
+                  m.path), 0, "umount")
 
 
 def no_close_range():
@@ -338,8 +363,8 @@ def ended_without_close_range(path, how):
     with m:
         begin(m)
         os.kill(m.pid, how)
-        check(wait_until(lambda: not guards(m.path), 60),
-              "its guard stays after signal %d" % how)
+        check(wait_until(lambda: not helpers(m.path), 60),
+              "its helper stays after signal %d" % how)
         check(wait_until(lambda: m.proc.poll() is not None, 60),
               "the daemon stays after signal %d" % how)
 
@@ -364,7 +389,7 @@ def the_option():
     with Mount(archive("sqfs"), opts=["--prefetch=off"]) as m:
         check("prefetch=off" in os.getxattr(
             m.path, "user.tensorfs.config").decode(), "not in the config")
-        equal(guards(m.path), [], "guards of a mount that does not push")
+        equal(helpers(m.path), [], "helpers of a mount that reads nothing ahead")
 
 
 def main():

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much memory guesses may fill, looked at now and then. */
+/* How much memory may be filled ahead of readers, looked at now and then. */
 /*
- * Pushed pages are page cache like any other: clean, and the first to go.  But to
- * make them others go first, and where a control group is full, that is where the
- * reader's own memory is reclaimed.  So pushing ends well before that: below an
- * eighth of the memory, or when tasks of the group stand still for want of it (PSI).
- * It goes on once there is a sixth, so that it does not flicker.
+ * Pages that are read ahead are page cache like any other: clean, and the first to go.
+ * But others go to make room for them, and where a control group is full these are the
+ * reader's own memory.  So reading ahead ends well before that: below an eighth of the
+ * memory, or when tasks of the group stand still for want of it (PSI).  It goes on once
+ * there is a sixth, so that it does not flicker.
  */
-#include "fs/push_room.h"
+#include "fs/room.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,8 +24,8 @@
 #define LOOK UINT64_C(200000000)
 #define STALLED 20
 
-struct push_room {
-	push_memory_fn *memory;
+struct room {
+	room_memory_fn *memory;
 	void *ctx;
 	_Atomic uint64_t next; /* look, when the clock says so */
 	_Atomic uint64_t room;
@@ -45,9 +45,9 @@ static uint64_t memory_now(void *ctx, uint64_t *total)
 	return min_u64(system_available(), h.left);
 }
 
-struct push_room *push_room_new(push_memory_fn *memory, void *ctx)
+struct room *room_new(room_memory_fn *memory, void *ctx)
 {
-	struct push_room *r = calloc(1, sizeof *r);
+	struct room *r = calloc(1, sizeof *r);
 
 	if (!r)
 		return NULL;
@@ -57,12 +57,12 @@ struct push_room *push_room_new(push_memory_fn *memory, void *ctx)
 	return r;
 }
 
-void push_room_free(struct push_room *r)
+void room_free(struct room *r)
 {
 	free(r);
 }
 
-static void look(struct push_room *r)
+static void look(struct room *r)
 {
 	uint64_t total, left = r->memory(r->ctx, &total);
 	bool was = atomic_load(&r->is_short);
@@ -72,7 +72,7 @@ static void look(struct push_room *r)
 	atomic_store(&r->room, is ? 0 : left / SHARE);
 }
 
-uint64_t push_room(struct push_room *r)
+uint64_t room_left(struct room *r)
 {
 	uint64_t next = atomic_load(&r->next), now;
 	struct timespec t;

@@ -3,21 +3,18 @@
 /*
  *        last                  mark            frontier
  *     ----|======= window ======m================|------>  numbers, `step` apart
- *      read          pushed, or on its way          not asked for
+ *      read          asked for                    not yet
  *
  * Numbers follow names, so `cat samples/\*` goes by ones, and a rank that takes every
- * eighth file by eights.  The kernel shows us only what it does not have, and a good
- * part was pushed already: as neighbours, or by us.  So a READ continues a stream when
- * all the files that it left out on its way are known to have been pushed; the step is
- * what makes that true.  The fourth READ of that kind begins a window, and each
- * doubles it.  One file in it, the mark, is left for the reader to ask for, as with the
- * kernel's own readahead: when he does, the next window is begun while he has half of
- * this one before him, and those before the mark were of use.
+ * eighth file by eights.  The fourth READ with the same step between begins a window, and
+ * each doubles it.  What was asked for is read without a word to us.  So one file of the
+ * window, the mark, is left for the reader to ask for, as with the kernel's own readahead:
+ * when he does, the next window is begun while he has half of this one before him.
  *
  * A few streams are remembered for all directories.  Random reading hits one by chance
  * now and then, hardly four times in a row by the same step.
  */
-#include "fs/push_ahead.h"
+#include "fs/guess_stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,11 +22,14 @@
 #include "base/number.h"
 
 #define STREAMS 16
+/* Files between two that are one step: ranks of the largest jobs read so far apart. */
 #define STEP_MAX 1024
-/* Files left out on the way that are looked up, at most. */
-#define GAP_MAX 128
+/* Several who share the files of a stream do not ask in order: by so many steps. */
 #define BEHIND_MAX 64
-#define BEGIN 3 /* equal steps until something is pushed */
+/* Equal steps until something is asked for. */
+#define BEGIN 3
+/* Files of the first window, and of the largest: 2 MiB of 16 KiB each, which a reader
+ * needs a hundred times as long for as we need to ask. */
 #define WINDOW_MIN 8
 #define WINDOW_MAX 128
 
@@ -39,27 +39,27 @@ struct stream {
 	unsigned steps, window;
 	uint64_t tick;
 };
-struct push_ahead {
+struct streams {
 	pthread_mutex_t lock; /* all below */
 	uint64_t tick;
 	struct stream stream[STREAMS];
 };
 
-struct push_ahead *push_ahead_new(void)
+struct streams *streams_new(void)
 {
-	struct push_ahead *a = calloc(1, sizeof *a);
+	struct streams *s = calloc(1, sizeof *s);
 
-	if (a)
-		pthread_mutex_init(&a->lock, NULL);
-	return a;
+	if (s)
+		pthread_mutex_init(&s->lock, NULL);
+	return s;
 }
 
-void push_ahead_free(struct push_ahead *a)
+void streams_free(struct streams *s)
 {
-	if (!a)
+	if (!s)
 		return;
-	pthread_mutex_destroy(&a->lock);
-	free(a);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
 }
 
 static uint64_t distance(int64_t d)
@@ -67,30 +67,6 @@ static uint64_t distance(int64_t d)
 	return d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
 }
 
-static uint64_t common(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t r = a % b;
-
-		a = b;
-		b = r;
-	}
-	return a;
-}
-
-/* Does whoever read `from` need nothing of us until `to`? */
-static bool is_covered(struct push_worth *w, uint64_t from, uint64_t to,
-		       int64_t step)
-{
-	uint64_t gap = 0;
-
-	for (from += (uint64_t)step; from != to; from += (uint64_t)step)
-		if (++gap > GAP_MAX || !push_worth_has(w, from))
-			return false;
-	return true;
-}
-
-/* Several who share the files of a stream do not ask in order. */
 static bool is_behind(const struct stream *s, uint64_t ino)
 {
 	int64_t d = (int64_t)(s->last - ino);
@@ -100,33 +76,25 @@ static bool is_behind(const struct stream *s, uint64_t ino)
 }
 
 /* The step by which `ino` continues the stream; 0: it does not. */
-static int64_t step_to(struct push_worth *w, const struct stream *s,
-		       uint64_t ino)
+static int64_t step_to(const struct stream *s, uint64_t ino)
 {
-	int64_t d = (int64_t)(ino - s->last), sign = d < 0 ? -1 : 1, g;
+	int64_t d = (int64_t)(ino - s->last);
+	int64_t asked = (int64_t)(s->frontier - s->last);
 
 	if (!s->last || d == 0)
 		return 0;
-	if (!s->step) {
-		if (distance(d) > STEP_MAX)
-			return 0;
-		return is_covered(w, s->last, ino, sign) ? sign : d;
-	}
+	if (!s->step)
+		return distance(d) <= STEP_MAX ? d : 0;
 	if (is_behind(s, ino))
 		return s->step;
-	if (sign != (s->step < 0 ? -1 : 1) ||
-	    distance(d) > distance(s->step) * GAP_MAX)
+	if ((d < 0) != (s->step < 0) || d % s->step)
 		return 0;
-	g = sign * (int64_t)common(distance(s->step), distance(d));
-	/* Ours are not all stored yet. */
-	if (g == s->step &&
-	    distance(d) <= distance((int64_t)(s->frontier - s->last)))
-		return g;
-	return is_covered(w, s->last, ino, g) ? g : 0;
+	/* A mark, or the first behind what was asked for. */
+	return distance(d) <= distance(asked) + distance(s->step) ? s->step : 0;
 }
 
-static struct stream *stream_find(struct push_ahead *a, struct push_worth *w,
-				  uint64_t ino, int64_t *step)
+static struct stream *stream_find(struct streams *a, uint64_t ino,
+				  int64_t *step)
 {
 	/* Those that have proved themselves first. */
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -135,14 +103,14 @@ static struct stream *stream_find(struct push_ahead *a, struct push_worth *w,
 
 			if ((s->step == 0) != (pass == 1))
 				continue;
-			*step = step_to(w, s, ino);
+			*step = step_to(s, ino);
 			if (*step)
 				return s;
 		}
 	return NULL;
 }
 
-static void stream_start(struct push_ahead *a, uint64_t ino)
+static void stream_start(struct streams *a, uint64_t ino)
 {
 	struct stream *s = &a->stream[0];
 
@@ -153,22 +121,19 @@ static void stream_start(struct push_ahead *a, uint64_t ino)
 }
 
 static bool stream_go(struct stream *s, uint64_t ino, int64_t step,
-		      struct push_range *out)
+		      struct stream_range *out)
 {
 	uint64_t before = 0;
 
 	if (is_behind(s, ino))
 		return false;
-	if (step == s->step && distance((int64_t)(s->frontier - s->last)) >
-				       distance((int64_t)(ino - s->last)))
+	if (distance((int64_t)(s->frontier - s->last)) >
+	    distance((int64_t)(ino - s->last)))
 		before =
 			distance((int64_t)(s->frontier - ino)) / distance(step);
 	else
 		s->frontier = ino;
 	s->last = ino;
-	/* Another one is a guess of its own. */
-	if (step != s->step)
-		s->steps = s->window = 0;
 	s->steps++;
 	s->step = step;
 	if (s->steps < BEGIN)
@@ -185,8 +150,7 @@ static bool stream_go(struct stream *s, uint64_t ino, int64_t step,
 	return true;
 }
 
-bool push_ahead_note(struct push_ahead *a, struct push_worth *w, uint64_t ino,
-		     struct push_range *out)
+bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
 {
 	struct stream *s;
 	bool more = false;
@@ -195,7 +159,7 @@ bool push_ahead_note(struct push_ahead *a, struct push_worth *w, uint64_t ino,
 	/* Another reader will be noticed soon enough. */
 	if (pthread_mutex_trylock(&a->lock))
 		return false;
-	s = stream_find(a, w, ino, &step);
+	s = stream_find(a, ino, &step);
 	if (s) {
 		s->tick = ++a->tick;
 		more = stream_go(s, ino, step, out);

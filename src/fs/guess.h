@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Guess by what is read which small files are read next, and have them read ahead. */
+/*
+ * The other files of a chunk that had to be decoded twice are read ahead.  So are, while a
+ * processor is idle (idle.c), those that are next for a reader who reads
+ * file after file (four with the same distance), and those of a chunk of which a second one
+ * is asked for, where an eighth of what such chunks have was.  Nothing is while memory is
+ * short.
+ */
+#ifndef FS_GUESS_H
+#define FS_GUESS_H
+
+#include "fs/fs.h"
+#include "fs/readahead.h"
+#include "fs/room.h"
+
+/* Bytes.  Larger files are not guessed at: for these a READ costs little beside its
+ * bytes. */
+#define GUESS_FILE_MAX (UINT64_C(256) << 10)
+
+struct guess;
+/* Starts a thread.  Borrows all; `ask` and `ctx` are called until guess_free. */
+int guess_new(struct guess **out, struct fs *fs, struct room *room,
+	      readahead_fn *ask, void *ctx, struct error *err);
+/* A READ by thread `reader` was answered by `r` (of which the bytes may be released);
+ * `waited`: it had to decode.  Never blocks. */
+void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
+		const struct reply *r, bool waited);
+/* As idle_set_cores, for tests. */
+void guess_set_cores(struct guess *g, unsigned cores);
+/* Wait until nothing is queued or under way; for tests. */
+void guess_drain(struct guess *g);
+/* Stops its thread; what that waits for has to end.  NULL is allowed. */
+void guess_free(struct guess *g);
+
+#endif

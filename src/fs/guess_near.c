@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The neighbours of a file in a decoded chunk. */
+/*
+ * Files that lie together in a chunk mostly have names, and so numbers, that follow
+ * each other: samples of a tensor do, and what packers write in order of names.  So
+ * nothing needs to be kept of which files a chunk has: going out from the one that was
+ * read, in both directions, each is mapped and the cache is asked, until the first that
+ * is not all there or has no chunk in common with it.
+ *
+ * To read a file ahead of somebody who never reads it is a loss.  Who reads all files in some
+ * random order soon comes back to each chunk, and who reads a tenth seldom does.  So we count,
+ * for all chunks of a set, how many bytes of the files that lie beside the first one that was
+ * asked for are asked for, too: an eighth is more than he ever asks for who reads a tenth, and early
+ * for who reads all.  Where a chunk was evicted before that and had to be decoded again, its
+ * files are better off in the page cache: decoding costs as much as reading dozens of them
+ * ahead.
+ */
+#include "base/number.h"
+#include "fs/guess_private.h"
+
+/* Files, and bytes, of one walk in one direction. */
+#define STEPS 4096
+#define BYTES (UINT64_C(8) << 20)
+/* Numbers in a row that are no files: directories, second names. */
+#define OTHERS 64
+/* One of so many has to be asked for. */
+#define SHARE 8
+/* Of so many bytes half are forgotten: habits change. */
+#define FORGET (UINT64_C(1) << 36)
+/* A chunk counts with so many bytes at most. */
+#define UNIT (UINT64_C(1) << 30)
+/* Of an entry of `chunks`: READs; that one of them decoded it; that the others were asked
+ * for. */
+#define COUNT_MASK UINT64_C(1023)
+#define DECODED UINT64_C(1024)
+#define ASKED UINT64_C(2048)
+#define OF_CHUNK (COUNT_MASK | DECODED | ASKED)
+
+static uint64_t value(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+/* What others add meanwhile may be lost. */
+static void set(_Atomic uint64_t *n, uint64_t to)
+{
+	atomic_store_explicit(n, to, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *n, uint64_t more)
+{
+	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
+}
+
+/* The `nth` READ in a chunk, of a file of `size` of its `unit` bytes. */
+static void account(struct guess_account *a, uint64_t nth, uint64_t unit,
+		    uint64_t size)
+{
+	if (nth > 1) {
+		add(&a->read, size);
+		return;
+	}
+	add(&a->others, unit - size);
+	if (value(&a->others) > FORGET) {
+		set(&a->others, value(&a->others) / 2);
+		set(&a->read, value(&a->read) / 2);
+	}
+}
+
+/* The entry of the chunk that `r` ends in, and its account; *was is what it says. */
+static _Atomic uint64_t *find(struct guess *g, const struct reply *r,
+			      struct guess_account **a, uint64_t *was)
+{
+	uint64_t key = ((r->set->id * 0x9e3779b97f4a7c15 ^ r->index) *
+			0xbf58476d1ce4e5b9) &
+		       ~OF_CHUNK;
+	_Atomic uint64_t *slot = &g->chunks[(key >> 40) % GUESS_CHUNKS];
+
+	*a = &g->accounts[r->set->id % GUESS_ACCOUNTS];
+	*was = value(slot);
+	if ((*was & ~OF_CHUNK) != key)
+		*was = key;
+	return slot;
+}
+
+/* Bytes of the chunk; 0: nobody knows, or it has no room for another file. */
+static uint64_t unit_of(const struct reply *r)
+{
+	uint64_t unit = r->set ? min_u64(value(&r->set->unit), UNIT) : 0;
+
+	return unit > r->size ? unit : 0;
+}
+
+enum guess_due guess_near_note(struct guess *g, const struct reply *r,
+			       bool waited)
+{
+	uint64_t unit = unit_of(r), was, nth;
+	struct guess_account *a;
+	_Atomic uint64_t *slot;
+
+	if (!unit)
+		return GUESS_NOT;
+	slot = find(g, r, &a, &was);
+	nth = (was & COUNT_MASK) + 1;
+	/* Of two at once one may not count. */
+	set(slot, (nth <= COUNT_MASK ? was + 1 : was) | (waited ? DECODED : 0));
+	if (!(was & ASKED))
+		account(a, nth, unit, r->size);
+	if (waited && was & DECODED)
+		return GUESS_NOW;
+	return was & ASKED || nth < 2 ||
+			       value(&a->read) < value(&a->others) / SHARE
+		       ? GUESS_NOT
+		       : GUESS_IDLE;
+}
+
+/* No more is heard of them: it counts as if an eighth had been read. */
+void guess_near_begin(struct guess *g, const struct reply *r)
+{
+	struct guess_account *a;
+	uint64_t was, others = unit_of(r) - r->size, read;
+	_Atomic uint64_t *slot = find(g, r, &a, &was);
+
+	read = was & COUNT_MASK ? ((was & COUNT_MASK) - 1) * r->size : 0;
+	if (!(was & ASKED) && others / SHARE > read)
+		add(&a->read, others / SHARE - read);
+	set(slot, was | ASKED);
+}
+
+static void walk(struct guess_list *list, const struct whole *from, int step)
+{
+	struct fs *fs = list->guess->fs;
+	uint64_t ino = from->ino, bytes = 0;
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < STEPS && bytes < BYTES; i++) {
+		struct whole w;
+
+		ino += (uint64_t)(int64_t)step;
+		if (whole_find(fs, ino, &w) < 0 || !w.size) {
+			if (++others > OTHERS)
+				break;
+			continue;
+		}
+		others = 0;
+		if (!whole_is_sibling(&w, from))
+			break;
+		if (w.size > GUESS_FILE_MAX)
+			continue;
+		if (!whole_is_decoded(fs, &w) || !whole_shares(&w, from))
+			break;
+		bytes += w.size;
+		if (!guess_add(list, ino))
+			break;
+	}
+}
+
+void guess_near(struct guess *g, uint64_t ino)
+{
+	struct guess_list list = {.guess = g};
+	struct whole from;
+
+	if (whole_find(g->fs, ino, &from) < 0 || !from.node.node)
+		return;
+	/* What is stored as it is has no decoded neighbours, either. */
+	if (whole_is_decoded(g->fs, &from)) {
+		walk(&list, &from, 1);
+		walk(&list, &from, -1);
+	}
+	guess_flush(&list);
+}
