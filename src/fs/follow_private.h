@@ -25,10 +25,6 @@ struct track {
 	struct course_state state; /* as it was counted */
 	uint64_t sample;           /* bytes of one */
 	uint64_t used;             /* the last READ */
-	unsigned in_flight;        /* files on their way to the kernel */
-	/* One more for each that it did not take, one less for others; many; the last one. */
-	unsigned reluctant;
-	bool refused, last_refused;
 	_Atomic bool known;
 };
 

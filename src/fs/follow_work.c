@@ -140,9 +140,12 @@ const struct course_ops follow_ops = {.file = file, .drop = drop};
 
 void follow_flush(struct follow *f)
 {
-	/* Who could be asked is gone, and said so. */
-	if (f->n_asked && f->ask(f->ctx, f->asked, f->n_asked) < 0)
+	/* The helper is gone, and that was said. */
+	if (f->n_asked && f->ask(f->ctx, f->asked, f->n_asked) < 0) {
 		f->ask = NULL;
+		f->room =
+			0; /* the next look at memory shares the window anew */
+	}
 	f->n_asked = 0;
 }
 
@@ -226,8 +229,10 @@ enum follow_what follow_work(struct track *t)
 		return FOLLOW_NOTHING;
 	r = malloc(sizeof *r);
 	if (r && whole_find(f->fs, track_ino(t, s.sample), &w) == 0) {
-		if (s.begins)
+		if (s.begins) {
+			follow_flush(f);
 			want_next(t);
+		}
 		how = make_ready(f, s.keep, &w, r, &kept);
 	}
 	free(r);

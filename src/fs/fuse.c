@@ -142,8 +142,8 @@ static void ahead_begin(struct fuse_face *f)
 	f->room = room_new(NULL, NULL);
 	/* There is no path to a mount that is only a descriptor to us. */
 	if (f->room && !fuse_face_on_fd(f->mountpoint) &&
-	    (readahead_new(&f->readahead, fs_tree(f->fs), f->mountpoint, &err) <
-		     0 ||
+	    (readahead_new(&f->readahead, fs_tree(f->fs), f->mountpoint,
+			   f->device, &err) < 0 ||
 	     guess_new(&f->guess, f->fs, f->room, readahead_files, f->readahead,
 		       &err) < 0))
 		log_info("files are not read ahead: %s", err.text);
@@ -154,8 +154,9 @@ static void ahead_begin(struct fuse_face *f)
 		log_warn("order: %s", err.text);
 }
 
-/* All requests that were taken are answered, and those that were not let go of who is
- * killed: so the helper ends, and after it the threads that wait for it. */
+/* The workers have answered all requests that they took.  A request that none has taken does
+ * not keep a process that is killed.  So the helper ends, and the threads that wait for it
+ * return. */
 static void ahead_end(struct fuse_face *f)
 {
 	follow_stop(f->follow);

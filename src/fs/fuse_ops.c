@@ -416,6 +416,7 @@ static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 	face_of(req, ahead ? COUNT_REQ_AHEAD : COUNT_REQ_READ);
 	store_thread.guesses = ahead;
 	r = fs_read(f->fs, ino, (uint64_t)off, size, &reply);
+	store_thread.guesses = false;
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;

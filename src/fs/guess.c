@@ -123,25 +123,27 @@ static bool submit(struct guess *g, uint64_t ino, struct stream_range range)
 void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 		const struct reply *r, bool waited)
 {
-	struct stream_range range = {.n = 0};
-	enum guess_due due;
+	const struct stream_range none = {.n = 0};
+	struct stream_range range = none;
+	enum guess_due due = GUESS_NOT;
+	bool in_stream;
 
 	if (!r->len || r->size > GUESS_FILE_MAX ||
 	    atomic_load_explicit(&g->stop, memory_order_relaxed))
 		return;
 	idle_note(g->idle, reader);
-	/* With no processor idle, what the helper and a worker do for a file that is read
-	 * ahead is done in readers' time, and takes longer than what they save. */
-	if (off == 0 && streams_note(g->streams, ino, &range)) {
-		if (idle_now(g->idle))
-			submit(g, ino, range);
-	} else if (off + r->len == r->size) {
+	in_stream = off == 0 && streams_note(g->streams, ino, &range);
+	if (off + r->len == r->size)
 		due = guess_near_note(g, r, waited);
-		if ((due == GUESS_NOW ||
-		     (due == GUESS_IDLE && idle_now(g->idle))) &&
-		    submit(g, ino, range))
-			guess_near_begin(g, r);
-	}
+	/* With no processor idle, what the helper and a worker do for a file that is read
+	 * ahead is done in readers' time, and takes longer than what they save.  In a stream
+	 * neighbours would be read ahead twice, and its marks among them. */
+	if ((due == GUESS_NOW ||
+	     (due == GUESS_IDLE && !in_stream && idle_now(g->idle))) &&
+	    submit(g, ino, none))
+		guess_near_begin(g, r);
+	if (range.n && idle_now(g->idle))
+		submit(g, ino, range);
 }
 
 void guess_set_cores(struct guess *g, unsigned cores)

@@ -118,13 +118,15 @@ enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 void guess_near_begin(struct guess *g, const struct reply *r)
 {
 	struct guess_account *a;
-	uint64_t was, others = unit_of(r) - r->size, read;
+	uint64_t unit = unit_of(r), was, others, read;
 	_Atomic uint64_t *slot = find(g, r, &a, &was);
 
+	others = unit ? unit - r->size : 0;
 	read = was & COUNT_MASK ? ((was & COUNT_MASK) - 1) * r->size : 0;
 	if (!(was & ASKED) && others / SHARE > read)
 		add(&a->read, others / SHARE - read);
-	set(slot, was | ASKED);
+	/* Decoded twice more, it is asked for again. */
+	set(slot, (was | ASKED) & ~DECODED);
 }
 
 static void walk(struct guess_list *list, const struct whole *from, int step)

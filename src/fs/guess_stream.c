@@ -120,13 +120,13 @@ static void stream_start(struct streams *a, uint64_t ino)
 	*s = (struct stream){.last = ino, .frontier = ino, .tick = ++a->tick};
 }
 
-static bool stream_go(struct stream *s, uint64_t ino, int64_t step,
+static void stream_go(struct stream *s, uint64_t ino, int64_t step,
 		      struct stream_range *out)
 {
 	uint64_t before = 0;
 
 	if (is_behind(s, ino))
-		return false;
+		return;
 	if (distance((int64_t)(s->frontier - s->last)) >
 	    distance((int64_t)(ino - s->last)))
 		before =
@@ -137,35 +137,36 @@ static bool stream_go(struct stream *s, uint64_t ino, int64_t step,
 	s->steps++;
 	s->step = step;
 	if (s->steps < BEGIN)
-		return false;
+		return;
 	s->window = (unsigned)min_u64(max_u64(2 * s->window, WINDOW_MIN),
 				      WINDOW_MAX);
 	if (before * 2 > s->window)
-		return false;
+		return;
 	out->first = s->frontier + (uint64_t)step;
 	out->step = step;
 	out->n = s->window - (unsigned)before;
 	out->mark = out->n / 2;
 	s->frontier += (uint64_t)step * out->n;
-	return true;
 }
 
 bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
 {
 	struct stream *s;
-	bool more = false;
+	bool goes_on = false;
 	int64_t step;
 
+	out->n = 0;
 	/* Another reader will be noticed soon enough. */
 	if (pthread_mutex_trylock(&a->lock))
 		return false;
 	s = stream_find(a, ino, &step);
 	if (s) {
 		s->tick = ++a->tick;
-		more = stream_go(s, ino, step, out);
+		stream_go(s, ino, step, out);
+		goes_on = s->steps + 1 >= BEGIN;
 	} else {
 		stream_start(a, ino);
 	}
 	pthread_mutex_unlock(&a->lock);
-	return more;
+	return goes_on;
 }

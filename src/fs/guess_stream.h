@@ -17,7 +17,8 @@ struct stream_range {
 	int64_t step;
 	unsigned n, mark;
 };
-/* A file was read from its beginning.  True: *out is probably next.  Never blocks. */
+/* A file was read from its beginning.  True: it goes on a stream, and *out is probably next,
+ * or nothing yet (n is 0).  Never blocks. */
 bool streams_note(struct streams *s, uint64_t ino, struct stream_range *out);
 
 #endif

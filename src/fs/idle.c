@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Is a processor idle?  Looked at now and then. */
 /*
- * One is if fewer threads read than there are processors: of these, each keeps one busy, or
- * the worker that answers him.  Of more, all may wait for a disk or do something else than
- * read; so the kernel's account of what each processor did since the last look counts as
- * well (proc_stat(5)), where it says that half of one was not used.
+ * The kernel says what each processor did since the last look (proc_stat(5)): if half of one
+ * was not used, one is idle.  But what we read ahead uses it, so that the next look would find
+ * none.  Where there are few processors the number of threads that read is known as well: as
+ * long as there are fewer of them than processors, a processor is idle but for our own work.
  */
 #include "fs/idle.h"
 
@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -30,18 +31,20 @@ struct idle {
 	bool fixed; /* nobody looks; for tests */
 	_Atomic pid_t reader[READERS];
 	_Atomic unsigned reads;
-	_Atomic uint64_t next; /* look, when the clock says so */
-	_Atomic bool unused;
-	/* Of the one who looks: ticks, and those of them that nobody used, so far. */
-	uint64_t ticks, idle;
+	_Atomic bool unused;  /* half of one was, at the last look */
+	atomic_flag looks;    /* protects what follows */
+	uint64_t next;        /* nanoseconds of the clock at the next look */
+	uint64_t ticks, idle; /* since the machine began, at the last look */
 };
 
 struct idle *idle_new(void)
 {
 	struct idle *i = calloc(1, sizeof *i);
 
-	if (i)
-		i->cores = system_cores();
+	if (!i)
+		return NULL;
+	i->cores = system_cores();
+	atomic_flag_clear(&i->looks);
 	return i;
 }
 
@@ -82,15 +85,20 @@ static bool account(uint64_t *ticks, uint64_t *idle)
 {
 	cleanup_fclose FILE *f = fopen("/proc/stat", "re");
 	cpu_set_t ours;
+	/* A mask of more than CPU_SETSIZE processors: all count. */
+	bool all = sched_getaffinity(0, sizeof ours, &ours) < 0;
 	char line[256];
 
 	*ticks = *idle = 0;
-	if (!f || sched_getaffinity(0, sizeof ours, &ours) < 0)
+	if (!f)
 		return false;
 	while (fgets(line, sizeof line, f)) {
 		uint64_t t[8];
 		unsigned cpu;
 
+		/* The first line is the sum of all. */
+		if (!strncmp(line, "cpu ", 4))
+			continue;
 		if (sscanf(line,
 			   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 			   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
@@ -100,7 +108,7 @@ static bool account(uint64_t *ticks, uint64_t *idle)
 				break;
 			continue;
 		}
-		if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &ours))
+		if (!all && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &ours)))
 			continue;
 		*idle += t[3] + t[4];
 		for (unsigned k = 0; k < 8; k++)
@@ -126,16 +134,21 @@ static void look(struct idle *i)
 
 bool idle_now(struct idle *i)
 {
-	uint64_t next = atomic_load(&i->next), now;
 	struct timespec t;
+	uint64_t now;
 
-	if (readers(i) < i->cores)
+	if (i->cores <= READERS && readers(i) < i->cores)
 		return true;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-	if (!i->fixed && now >= next &&
-	    atomic_compare_exchange_strong(&i->next, &next, now + LOOK))
-		look(i);
+	/* Another thread that looks just now is as good. */
+	if (!i->fixed && !atomic_flag_test_and_set(&i->looks)) {
+		if (now >= i->next) {
+			i->next = now + LOOK;
+			look(i);
+		}
+		atomic_flag_clear(&i->looks);
+	}
 	return atomic_load(&i->unused);
 }
 

@@ -16,18 +16,19 @@
 typedef int readahead_fn(void *ctx, const uint64_t *ino, unsigned n);
 
 struct readahead;
-/* Forks the process that opens them, below `mountpoint`, an absolute path; it has
- * nothing else of ours open, and ends with us.  Borrows `tree`. */
+/* Forks the process that opens them, below `mountpoint`, an absolute path, while that is of
+ * the file system `device` (0: unknown); it has nothing else of ours open, and ends with us.
+ * Borrows `tree`. */
 int readahead_new(struct readahead **out, const struct tree *tree,
-		  const char *mountpoint, struct error *err);
+		  const char *mountpoint, dev_t device, struct error *err);
 /* A readahead_fn, `ctx` is the struct readahead.  May be called by several threads. */
 int readahead_files(void *ctx, const uint64_t *ino, unsigned n);
 /* Was a request sent for that process?  `r` may be NULL. */
 bool readahead_sent(const struct readahead *r, pid_t pid);
-/* Kills it; who waits in readahead_files comes back.  NULL is allowed. */
+/* Kills it; a readahead_files that waits returns.  NULL is allowed. */
 void readahead_stop(struct readahead *r);
-/* Waits for its end, so requests must be answered, or the connection be gone.  NULL is
- * allowed. */
+/* Waits two seconds at most for its end, which comes when what it has asked of us is answered
+ * or the connection is gone.  NULL is allowed. */
 void readahead_free(struct readahead *r);
 
 #endif

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "fs/guess.h"
+#include "fs/idle.h"
 #include "store/thread.h"
 
 #define FILES 6000u
@@ -177,6 +178,31 @@ TEST(where_no_processor_is_idle_nothing_follows)
 	end();
 }
 
+TEST(idle_processors)
+{
+	struct idle *i = idle_new();
+
+	CHECK(i);
+	idle_set_cores(i, 2);
+	for (unsigned k = 0; k < 100; k++)
+		idle_note(i, 1);
+	CHECK(idle_now(i));
+	idle_note(i, 2);
+	CHECK(!idle_now(i));
+	/* Of so many readers of many processors nobody knows how many there are. */
+	idle_set_cores(i, 64);
+	CHECK(!idle_now(i));
+	idle_free(i);
+	/* Whatever this machine says. */
+	i = idle_new();
+	CHECK(i);
+	for (pid_t k = 1; k < 100; k++) {
+		idle_note(i, k);
+		idle_now(i);
+	}
+	idle_free(i);
+}
+
 TEST(what_was_decoded_twice_follows_at_once)
 {
 	begin();
@@ -342,6 +368,7 @@ int main(void)
 	pieces_setup(64 << 20);
 	RUN(when_an_eighth_was_read_the_others_follow);
 	RUN(where_no_processor_is_idle_nothing_follows);
+	RUN(idle_processors);
 	RUN(what_was_decoded_twice_follows_at_once);
 	RUN(who_reads_a_tenth_gets_none);
 	RUN(an_epoch_in_any_order_needs_few_reads);

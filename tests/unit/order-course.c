@@ -119,7 +119,8 @@ static void make_ready(void)
 		} else if (!sim.unknown && below(100) >= sim.forgets) {
 			give(s.sample);
 		}
-		course_done(sim.c, s.position, COURSE_READY, kept);
+		course_done(sim.c, s.position,
+			    kept ? COURSE_READY : COURSE_SENT, kept);
 	}
 }
 
