@@ -279,6 +279,73 @@ def lonely(m):
 
 
 @case
+def errors_are_counted_after_reading_ahead():
+    """Every worker has answered the helper, and then readers, who are told of failures."""
+    broken = os.path.join(lib.COLUMNS, "nested-one.parquet")
+    with Mount(None, sources=[tensor("lzf.h5", compression="lzf"), broken],
+               opts=["-o", "threads=2"]) as m:
+        # In order of names, so that the last READs are the helper's.
+        for i in range(N // 2):
+            with open(m / ("lzf.h5/data/samples/%06d.npy" % i), "rb") as f:
+                f.read()
+        rests(m)
+        c = numbers(m)
+        if not c["read_requests_ahead"] and not c["read_ahead_refused"]:
+            again("nothing was read ahead")
+        before = c["errors"]
+        for _ in range(40):
+            try:
+                os.stat(m / "nested-one.parquet/f/samples/000000.npy")
+                raise lib.Failure("stat succeeded")
+            except OSError as e:
+                equal(e.errno, errno.EBADMSG, "errno")
+        equal(numbers(m)["errors"] - before, 40, "errors counted")
+
+
+@case
+def files_beyond_the_kernels_readahead():
+    """Of 200 KiB each: all of a file is read ahead, not the first 128 KiB of it."""
+    path = os.path.join(work, "long.h5")
+    data = np.random.default_rng(5).integers(0, 9, (200, 200 << 10), "u1")
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=data, chunks=(8, 200 << 10), compression="lzf")
+    with Mount(path) as m:
+        for i in range(200):
+            with open(m / ("data/samples/%06d.npy" % i), "rb") as f:
+                equal(f.read()[128:], data[i].tobytes(), "bytes of %d" % i)
+            rests(m)
+        c = numbers(m)
+    if c["read_requests"] > 100 and not c["read_ahead_refused"]:
+        again("%d READs of readers" % c["read_requests"])
+
+
+@case
+def a_mount_that_is_moved():
+    """The helper does not open what lies at the old path now, and ends."""
+    up, then = os.path.join(work, "up"), os.path.join(work, "then")
+    os.makedirs(up + "/mnt")
+    with Logged(archive("sqfs"), mnt=up + "/mnt", foreground=True) as m:
+        found = helpers(m.path)
+        os.rename(up, then)
+        os.makedirs(up + "/mnt/c00")
+        m.path = then + "/mnt"
+        equal(begin_reading(m), hashes(os.path.join(work, "tree"), 0, ".bin"), "files")
+        if not wait_until(lambda: lib.zombie(found[0]), 60):
+            c = numbers(m)
+            if c["read_ahead_refused"]:
+                return
+            raise lib.Failure("the helper stays: %s" % c)
+        equal(numbers(m)["read_requests_ahead"], 0, "READs of the helper")
+        exits(run("umount" if lib.ROOT else "fusermount3", *([] if lib.ROOT else ["-u"]),
+                  m.path), 0, "umount")
+        check(wait_until(lambda: m.proc.poll() is not None, 60), "the daemon stays")
+
+
+def begin_reading(m):
+    return hashes(m.path, 7, ".bin")
+
+
+@case
 def the_helper_alone_is_killed():
     path = archive("sqfs")
     with Mount(path, opts=["-o", "prefetch=off"]) as m:
