@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Guess by what is read which small files are read next, and have them read ahead. */
 /*
- * The other files of a chunk that had to be decoded twice are read ahead.  So are, while a
- * processor is idle (idle.c), those that are next for a reader who reads
- * file after file (four with the same distance), and those of a chunk of which a second one
- * is asked for, where an eighth of what such chunks have was.  Nothing is while memory is
- * short.
+ * Three kinds of files are read ahead: the other files of a chunk that had to be decoded
+ * twice; while a processor is idle (idle.c), the next files of a reader that reads file after
+ * file, four or more with the same distance; and, while one is idle, the other files of a
+ * chunk that readers come back to, once readers have asked for an eighth of such files
+ * (guess_near.c).  Nothing is read ahead while memory is short.
  */
 #ifndef FS_GUESS_H
 #define FS_GUESS_H

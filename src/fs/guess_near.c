@@ -7,13 +7,15 @@
  * read, in both directions, each is mapped and the cache is asked, until the first that
  * is not all there or has no chunk in common with it.
  *
- * To read a file ahead of somebody who never reads it is a loss.  Who reads all files in some
- * random order soon comes back to each chunk, and who reads a tenth seldom does.  So we count,
- * for all chunks of a set, how many bytes of the files that lie beside the first one that was
- * asked for are asked for, too: an eighth is more than he ever asks for who reads a tenth, and early
- * for who reads all.  Where a chunk was evicted before that and had to be decoded again, its
- * files are better off in the page cache: decoding costs as much as reading dozens of them
- * ahead.
+ * Reading a file ahead is a loss when no reader wants it.  A reader of all files, in a random
+ * order, soon comes back to each chunk; a reader of a tenth of them seldom does.  So an account
+ * is kept for each chunk set.  It has the bytes of all chunks that were begun, without the file
+ * that was asked for first in each; and how many of these bytes were asked for, too.  Neighbours
+ * are read ahead once that is an eighth: the reader of a tenth stays below it, the reader of all
+ * files passes it early.
+ *
+ * A chunk that was evicted and decoded again is read ahead at once: decoding costs as much as
+ * reading dozens of its files ahead, and the page cache keeps them when our cache does not.
  */
 #include "base/number.h"
 #include "fs/guess_private.h"
@@ -29,8 +31,8 @@
 #define FORGET (UINT64_C(1) << 36)
 /* A chunk counts with so many bytes at most. */
 #define UNIT (UINT64_C(1) << 30)
-/* Of an entry of `chunks`: READs; that one of them decoded it; that the others were asked
- * for. */
+/* The bits of an entry of `chunks`: the number of READs, whether one of them decoded the
+ * chunk, and whether its neighbours were read ahead. */
 #define COUNT_MASK UINT64_C(1023)
 #define DECODED UINT64_C(1024)
 #define ASKED UINT64_C(2048)
@@ -114,7 +116,7 @@ enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 		       : GUESS_IDLE;
 }
 
-/* No more is heard of them: it counts as if an eighth had been read. */
+/* Its neighbours will be asked for without a word to us, so an eighth counts as read. */
 void guess_near_begin(struct guess *g, const struct reply *r)
 {
 	struct guess_account *a;

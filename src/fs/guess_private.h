@@ -13,8 +13,8 @@
 
 /* Chunks whose READs are counted at a time. */
 #define GUESS_CHUNKS 16384
-/* Bytes of the chunks of a set that were begun, but for the first file of each that was
- * asked for; and those of them that were asked for as well. */
+/* Bytes of one chunk set: `others` are of all chunks that were begun, without the file that
+ * was asked for first in each; `read` is the part of `others` that was asked for. */
 struct guess_account {
 	_Atomic uint64_t others, read;
 };

@@ -8,8 +8,8 @@
  * Numbers follow names, so `cat samples/\*` goes by ones, and a rank that takes every
  * eighth file by eights.  The fourth READ with the same step between begins a window, and
  * each doubles it.  What was asked for is read without a word to us.  So one file of the
- * window, the mark, is left for the reader to ask for, as with the kernel's own readahead:
- * when he does, the next window is begun while he has half of this one before him.
+ * window, the mark, is left for the reader to ask for, as with the kernel's own readahead.
+ * That begins the next window, while half of this one is still before the reader.
  *
  * A few streams are remembered for all directories.  Random reading hits one by chance
  * now and then, hardly four times in a row by the same step.

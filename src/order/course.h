@@ -17,6 +17,7 @@
  * readers ask for it.  `bytes` should be no more than COURSE_MARK times what can be kept.
  */
 #define COURSE_MARK 32
+/* Files that are asked for and may not have arrived yet, at most (readahead.c). */
 #define COURSE_SENDING 256
 #define COURSE_WINDOW_MAX (UINT32_C(1) << 18)
 
@@ -56,7 +57,7 @@ struct course_step {
 bool course_next(struct course *c, struct course_step *out);
 enum course_result {
 	COURSE_READY, /* with what is kept, or NULL: the kernel has it */
-	COURSE_SENT, /* the kernel is going to have it, before COURSE_SENDING others */
+	COURSE_SENT, /* asked for: the kernel has it when COURSE_SENDING others were */
 	COURSE_LATER, /* there is no room */
 	COURSE_FAILED
 };
