@@ -207,7 +207,7 @@ static enum course_result make_ready(struct follow *f, bool mark,
 		return mark || !asks ? COURSE_FAILED : ask_for(f, w->ino);
 	if (mark || !asks)
 		return keep(f, w, r, kept);
-	/* What is large is decoded by the workers that answer for it, all at once. */
+	/* The chunks of a large file are decoded by the workers that answer its READs. */
 	if (w->size <= GUESS_FILE_MAX) {
 		if (read_whole(f, w, r) < 0)
 			return COURSE_FAILED;

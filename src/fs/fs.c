@@ -80,7 +80,8 @@ int fs_report(struct fs *fs, uint64_t ino, int code, const struct error *err)
 	default:
 		code = -EIO;
 	}
-	/* The kernel asks again when a reader does, who is told then. */
+	/* This READ is ahead of its reader.  The kernel repeats it for that reader, and
+	 * then the failure is reported. */
 	if (store_thread.guesses)
 		return code;
 	if (tree_path(fs->tree, ino, path, sizeof path) < 0)

@@ -132,7 +132,7 @@ static int serve_loop(struct fuse_face *f)
 	return r;
 }
 
-/* What is read ahead is a favour: when it cannot be done the mount is as good. */
+/* Start what reads files ahead.  A mount that cannot start it serves all the same. */
 static void ahead_begin(struct fuse_face *f)
 {
 	struct error err = {0};
@@ -140,7 +140,7 @@ static void ahead_begin(struct fuse_face *f)
 	if (!f->prefetch || f->threads == 1)
 		return;
 	f->room = room_new(NULL, NULL);
-	/* There is no path to a mount that is only a descriptor to us. */
+	/* A mount that was given to us as a descriptor has no path for the helper. */
 	if (f->room && !fuse_face_on_fd(f->mountpoint) &&
 	    (readahead_new(&f->readahead, fs_tree(f->fs), f->mountpoint,
 			   f->device, &err) < 0 ||

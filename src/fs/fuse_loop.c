@@ -2,10 +2,10 @@
 /* The threads that answer requests. */
 /*
  * libfuse has such a loop, and fuse_session_receive_buf.  Both drop a request that was
- * taken just before the end (seen in 3.14): who waits for it is told by the end of the
- * connection.  But we wait for our helper (readahead.c) before that.  Here a worker only
- * ends between two requests; what nobody took stays in the queue, and who waits for that
- * can be killed.
+ * taken just before the end (seen in 3.14).  The process that waits for it then hears of the
+ * end of the connection only; but we wait for one such process, our helper (readahead.c),
+ * before that end.  Here a worker ends only between two requests.  A request that no worker
+ * took stays in the queue, and the process that waits for it can be killed.
  *
  * A worker waits in read(2), where the kernel wakes one for each request (from poll(2) it
  * would wake all of them), and a signal gets it out of there.  It may come just before the

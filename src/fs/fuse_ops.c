@@ -392,7 +392,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t nodeid, size_t size)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* What is read next? */
+/* Tell those that read ahead of a READ by a reader. */
 static void note_read(struct fuse_face *f, pid_t reader, uint64_t ino,
 		      uint64_t off, const struct reply *r, bool waited)
 {

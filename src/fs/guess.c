@@ -99,7 +99,7 @@ static void run_job(void *arg)
 	free(j);
 }
 
-/* False: there is no room for it. */
+/* False: memory is short, or the queue of jobs is full. */
 static bool submit(struct guess *g, uint64_t ino, struct stream_range range)
 {
 	struct job *j;

@@ -27,7 +27,7 @@
 #define OTHERS 64
 /* One of so many has to be asked for. */
 #define SHARE 8
-/* Of so many bytes half are forgotten: habits change. */
+/* Bytes.  An account that is larger is halved, so that it follows readers that change. */
 #define FORGET (UINT64_C(1) << 36)
 /* A chunk counts with so many bytes at most. */
 #define UNIT (UINT64_C(1) << 30)
