@@ -263,6 +263,8 @@ class Logged(Mount):
         lib._mounts.append(self)
         lib._children.append(self.proc)
         check(wait_until(lambda: lib.mount_line(self.path), 60), "no mount")
+        # The daemon answers once it has forked its helper and has its own name again.
+        numbers(self)
         return self
 
     def sentences(self):
@@ -326,6 +328,7 @@ def a_mount_that_is_moved():
     os.makedirs(up + "/mnt")
     with Logged(archive("sqfs"), mnt=up + "/mnt", foreground=True) as m:
         found = helpers(m.path)
+        equal(len(found), 1, "helpers")
         os.rename(up, then)
         os.makedirs(up + "/mnt/c00")
         m.path = then + "/mnt"
