@@ -88,7 +88,7 @@ def sh(*argv, ok=(0,), cwd=None, input=None, stdout=None):
     p = subprocess.run(argv, cwd=cwd, env=env, input=input,
                        stdin=None if input is not None else subprocess.DEVNULL,
                        stdout=stdout or subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=300)
+                       stderr=subprocess.PIPE)
     if ok is not None and p.returncode not in ok:
         raise Failure("%s: exit %d: %s" % (
             short(" ".join(map(os.fsdecode, argv))), p.returncode,

@@ -16,6 +16,7 @@ import fcntl
 import fnmatch
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -64,8 +65,10 @@ def skip(reason):
     sys.exit(1)
 
 
-def run(*argv, timeout=120, input=None, env=None, preexec=None, text=True):
-    """Run a command; never raises for its status (124: it hung)."""
+def run(*argv, timeout=None, input=None, env=None, preexec=None, text=True):
+    """Run a command; never raises for its status.  One that hangs is ended with its
+    test, by tests/run, which then says where it stands; `timeout` is for who goes on
+    without it (status 124)."""
     p = subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE,
                          stdin=subprocess.PIPE if input else
@@ -121,6 +124,12 @@ def fixture(name, make):
             make(partial)
             os.rename(partial, where)
     return where
+
+
+def our_words(said):
+    """What a command said.  A sanitizer tells of each signal that ends a process, also of
+    the child that libhdf5 may kill in the program's place."""
+    return re.sub(r"^(Address|Thread)Sanitizer:DEADLYSIGNAL\n", "", said, flags=re.M)
 
 
 def exits(p, codes, what):

@@ -131,8 +131,8 @@ class Running:
                 pass
         return False
 
-    def end(self, *codes, timeout=120):
-        out, err = self.p.communicate(timeout=timeout)
+    def end(self, *codes):
+        out, err = self.p.communicate()
         p = subprocess.CompletedProcess(self.p.args, self.p.returncode, out,
                                         err)
         check("Sanitizer" not in err, err)
@@ -146,7 +146,7 @@ def peak(*argv):
     a small process: what is large counts as the child's until that has begun."""
     p = run(sys.executable, "-c", "import os, subprocess, sys\n"
             "p = subprocess.Popen(sys.argv[1:])\n"
-            "print(*os.wait4(p.pid, 0)[1:], sep='\\n')", *argv, timeout=600)
+            "print(*os.wait4(p.pid, 0)[1:], sep='\\n')", *argv)
     equal((p.returncode, p.stderr, p.stdout.split()[0]), (0, "", "0"),
           "status, stderr and exit of %s" % (argv,))
     return int(p.stdout.split("maxrss=")[1].split(",")[0]) * 1024

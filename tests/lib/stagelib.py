@@ -154,8 +154,8 @@ class Running:
                 pass
         return None
 
-    def end(self, timeout=120):
-        out, err = self.p.communicate(timeout=timeout)
+    def end(self):
+        out, err = self.p.communicate()
         return subprocess.CompletedProcess(self.p.args, self.p.returncode, out,
                                            err)
 

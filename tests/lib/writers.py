@@ -275,7 +275,7 @@ def octave(path):
     if not exe:
         raise Missing("octave: no such program")
     p = subprocess.run([exe, "--no-gui", "--norc", "--eval",
-                        OCTAVE.replace("ARG", "'%s'" % path)], timeout=120,
+                        OCTAVE.replace("ARG", "'%s'" % path)],
                        stdin=subprocess.DEVNULL, capture_output=True)
     if p.returncode or not os.path.exists(path):
         raise Missing("octave -hdf5: " + p.stderr.decode()[-300:])
@@ -288,7 +288,7 @@ def octave_v73(path):
         raise Missing("octave: no such program")
     p = subprocess.run([exe, "--no-gui", "--norc", "--eval",
                         "x = [1 2; 3 4]; save('-v7.3', '%s', 'x')" % path],
-                       timeout=120, stdin=subprocess.DEVNULL,
+                       stdin=subprocess.DEVNULL,
                        capture_output=True)
     return p.returncode == 0 and os.path.exists(path)
 

@@ -647,7 +647,7 @@ def images():
         a = r.integers(0, 255, (24, 24, 3), dtype=np.uint8)
         Image.fromarray(a).save(os.path.join(p, "%03d.%s" % (
             i, "png" if i % 3 else "jpg")))
-    return d, run(PYTHON, "-c", LOADER, d + "/train", timeout=300)
+    return d, run(PYTHON, "-c", LOADER, d + "/train")
 
 
 def image_folder(name):
@@ -658,7 +658,7 @@ def image_folder(name):
     exits(want, 0, "ImageFolder on the directory")
     check(want.stdout.startswith("60 "), "images: " + want.stdout)
     with Mount(pack(d, name)) as m:
-        got = exits(run(PYTHON, "-c", LOADER, m / "train", timeout=300), 0,
+        got = exits(run(PYTHON, "-c", LOADER, m / "train"), 0,
                     "ImageFolder on the mount")
         equal(got.stdout, want.stdout, "number and digest of the images")
 

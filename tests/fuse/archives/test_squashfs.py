@@ -437,7 +437,7 @@ def by_command(comp, n):
         with open(image, "wb") as f:
             f.write(bad)
         for argv in (("ls", "-R", image), ("verify", image)):
-            p = tensorfs(*argv, timeout=120)
+            p = tensorfs(*argv)
             exits(p, (0, 1, 3), "%s, byte %d is now %d" % (argv[0], at,
                                                            bad[at]))
 

@@ -432,7 +432,7 @@ def extraction(tool, archive):
     argv = {"tar": gnu, "tar -i": gnu[:1] + ["-i"] + gnu[1:],
             "bsdtar": ["bsdtar", "-x", "-p", "-f"]}[tool]
     arc.need(argv[0])
-    p = lib.run(*argv, archive, "-C", d, timeout=60)
+    p = lib.run(*argv, archive, "-C", d)
     return tree.digest(d), p.returncode != 0
 
 

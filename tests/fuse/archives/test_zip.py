@@ -746,9 +746,9 @@ def flipped(tries=60):
         broken[at] ^= 1 << r.randrange(8)
         with open(bad, "wb") as f:
             f.write(broken)
-        p = tensorfs("verify", bad, timeout=120)
+        p = tensorfs("verify", bad)
         exits(p, (0, 1, 3), "verify, byte %d" % at)
-        p = tensorfs("cat", bad + ":d/3", timeout=120, text=False)
+        p = tensorfs("cat", bad + ":d/3", text=False)
         check(p.returncode or p.stdout == members[3][1],
               "other bytes with byte %d changed" % at)
 

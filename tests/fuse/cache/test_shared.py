@@ -134,7 +134,7 @@ def eight_mounts_decode_once():
                 m.__enter__()
             readers = [start_reader(m, i) for i, m in enumerate(mounts)]
             for p in readers:
-                out, err = p.communicate(timeout=120)
+                out, err = p.communicate()
                 equal((p.returncode, out.strip(), err), (0, digest(truth), ""),
                       "a reader")
             had = sum(total(mounts, "shared_" + k) for k in ("hits", "taken"))
@@ -671,7 +671,7 @@ def a_stopped_daemon_stops_nobody():
                 rows(b, shuffled(10))
             finally:
                 os.kill(pid, signal.SIGCONT)
-            out, err = reader.communicate(timeout=60)
+            out, err = reader.communicate()
             equal((out.strip(), err), (digest(truth), ""), "the other reader")
 
 
@@ -688,7 +688,7 @@ def killed_at_any_time():
             return m, start_reader(m, rng.random().__hash__() % 1000, *pause)
 
         def finish(m, p, dead):
-            out, err = p.communicate("\n", timeout=60)
+            out, err = p.communicate("\n")
             if p.returncode == 0:
                 equal(out.strip(), digest(truth), "what was read")
             else:

@@ -58,7 +58,7 @@ def lines(data, column="kind", name="x.arrows"):
 
 
 def is_damaged(name, data, word=""):
-    out = tensorfs("verify", path(name, data), timeout=60)
+    out = tensorfs("verify", path(name, data))
     exits(out, (1, 3), name)
     check((out.stderr.strip() or "bad" in out.stdout) and
           word in out.stderr + out.stdout, (name, out.stdout, out.stderr))
@@ -223,7 +223,7 @@ def without_end():
     is_damaged("null.arrows", data, "not shown as JSON")
     long = "x" * (1 << 20)
     many = A.stream(KIND, words(7, long), *[rows(*[0] * 120)] * 40)
-    exits(tensorfs("verify", path("many.arrows", many), timeout=120), (0, 1), "many")
+    exits(tensorfs("verify", path("many.arrows", many)), (0, 1), "many")
 
 
 @case

@@ -64,7 +64,7 @@ def batches_that_lie():
         for kind in ("arrow", "arrows"):
             p = path("%s.%s" % (name, kind), A.file(SCHEMA, batch) if kind == "arrow"
                      else A.stream(SCHEMA, batch))
-            out = tensorfs("verify", p, timeout=120)
+            out = tensorfs("verify", p)
             exits(out, (1, 3), name)
             check(out.stderr.strip() or "bad:" in out.stdout, (name, out.stdout))
 
@@ -87,7 +87,7 @@ def texts_shared_often():
             ("names", [A.int32(text)] * 20_000, False),
             ("attributes", [A.int32("c", metadata=pairs)] * 20_000, False)):
         p = path(name + ".arrows", A.stream(A.schema(columns)))
-        out = exits(tensorfs("ls", p, timeout=120), 0 if ok else 3, name)
+        out = exits(tensorfs("ls", p), 0 if ok else 3, name)
         check(ok or "schema is damaged" in out.stderr, (name, out.stderr))
 
 

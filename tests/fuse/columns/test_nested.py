@@ -162,11 +162,11 @@ def cut_and_changed():
             low = 0 if i % 2 else len(whole) - min(3000, len(whole))
             for at in rng.integers(low, len(whole), 4):
                 data[int(at)] = rng.choice([0, 1, 127, 128, 255])
-            p = tensorfs("verify", copy("changed-" + name, data), timeout=100)
+            p = tensorfs("verify", copy("changed-" + name, data))
             exits(p, (0, 1, 3, 4, 5), "%s %d" % (name, i))
         for n in rng.integers(8, len(whole), 6 if lib.full() else 2):
             codes = (0, 3, 4) if name.endswith("s") else (3, 4)
-            exits(tensorfs("verify", copy("cut-" + name, whole[:n]), timeout=100), codes,
+            exits(tensorfs("verify", copy("cut-" + name, whole[:n])), codes,
                   str(n))
 
 

@@ -110,7 +110,7 @@ def cut_anywhere():
         whole = read(fixture(name))
         for n in [4, 8, 11, 12, *rng.integers(12, len(whole), 12 if lib.full() else 4),
                   len(whole) - 1]:
-            p = tensorfs("verify", copy("cut.parquet", whole[:n]), timeout=100)
+            p = tensorfs("verify", copy("cut.parquet", whole[:n]))
             exits(p, 3, str(n))
             check("cut.parquet" in p.stderr, p.stderr)
     p = tensorfs("ls", copy("e.parquet", whole[:-4] + b"PARE"))
@@ -127,7 +127,7 @@ def bytes_changed_at_random():
             low = 0 if i % 2 else len(whole) - 2500
             for at in rng.integers(low, len(whole), 3):
                 data[int(at)] = rng.choice([0, 1, 127, 128, 255])
-            p = tensorfs("verify", copy("changed.parquet", data), timeout=100)
+            p = tensorfs("verify", copy("changed.parquet", data))
             exits(p, (0, 1, 3, 4, 5), "%s %d" % (name, i))
 
 

@@ -38,7 +38,7 @@ def refused(src, codes=3, mention=None):
     for argv in (["mount", src, mnt], ["mount", "-f", src, mnt], [src, mnt],
                  ["ls", src], ["info", src], ["verify", src],
                  ["cat", src + ":data/array.npy"]):
-        p = tensorfs(*argv, timeout=30)
+        p = tensorfs(*argv)
         if p.returncode == 0 and argv[-1] == mnt:
             lib.force_unmount(mnt)
         exits(p, codes, " ".join(argv[:2]))

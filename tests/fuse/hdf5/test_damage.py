@@ -365,8 +365,7 @@ def command(*argv):
         late.cancel()
         err.seek(0)
         said = err.read(4000).decode("utf-8", "replace")
-    # (Sanitizers announce crashes in the child that is there for them.)
-    said = said.replace("AddressSanitizer:DEADLYSIGNAL\n", "").strip()
+    said = lib.our_words(said).strip()
     check(left <= 0 or code in (0, 1, 3, 5), "%s: exit %d; stderr: %s" % (
         argv[0], code, said))
     check(code not in (3, 5) or said, "%s: no sentence" % argv[0])

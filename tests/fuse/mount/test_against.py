@@ -94,7 +94,7 @@ def wrapper():
 
 
 def strangers(*argv, **more):
-    p = run(PYTHON, STRANGERS, *argv, env=environment(**more), timeout=250)
+    p = run(PYTHON, STRANGERS, *argv, env=environment(**more))
     nothing_left()
     return p
 
@@ -109,7 +109,7 @@ def instead(source, other, *argv):
 
 
 def verify(*argv, **more):
-    p = run(lib.TENSORFS, "verify", *argv, env=environment(**more), timeout=250)
+    p = run(lib.TENSORFS, "verify", *argv, env=environment(**more))
     nothing_left()
     return p
 
@@ -494,7 +494,7 @@ def interrupted():
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         check(lib.wait_until(lambda: os.path.exists(note), 60), "it was not mounted")
         p.send_signal(s)
-        p.communicate(timeout=100)
+        p.communicate()
         equal(p.returncode, -s, "how it ended")
         with open(note) as f:
             pid = f.read()

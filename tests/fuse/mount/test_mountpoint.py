@@ -280,7 +280,7 @@ def no_fuse(script):
         return
     for flag in ([], ["-f"]):
         p = run(*how, "sh", "-ec", script + '\nexec "$@"', "sh", lib.TENSORFS,
-                "mount", *flag, tensor.all_path, mnt, timeout=30)
+                "mount", *flag, tensor.all_path, mnt)
         exits(p, 4, "mount without FUSE")
         check("fuse" in p.stderr.lower(), "stderr does not say fuse: " +
               p.stderr)

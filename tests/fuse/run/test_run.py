@@ -52,7 +52,7 @@ def start(*argv, options=(), **kw):
 
 
 def finish(p):
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate()
     lib._children.remove(p)
     equal(left(), [], "left behind")
     return p.returncode, out.decode(), err.decode()
@@ -176,7 +176,7 @@ def same_as_without():
         os.dup2(0, 9)
     for how in (None, odd):
         kw = dict(preexec_fn=how, stdin=subprocess.DEVNULL, text=True,
-                  stdout=subprocess.PIPE, close_fds=False, timeout=60,
+                  stdout=subprocess.PIPE, close_fds=False,
                   env=environment())
         want = subprocess.run(["/bin/bash", "-c", LOOK], **kw).stdout
         got = subprocess.run([lib.TENSORFS, "run", source, "--", "/bin/bash",

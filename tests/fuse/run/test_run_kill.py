@@ -136,7 +136,7 @@ def gone(known, what):
 
 def works(options, as_user, what):
     run = start(options, as_user, "cat \"$0\"/d/f >&2")
-    _, err = run.communicate(timeout=60)
+    _, err = run.communicate()
     equal((run.returncode, err), (0, b"content\n"), "the run after " + what)
 
 
@@ -245,7 +245,7 @@ def all_at_once(options, as_user):
     check(wait_until(lambda: victims(run, "child")[0], 60), "no command")
     known = runlib.freeze(run.pid)
     kill(known)
-    run.communicate(timeout=60)
+    run.communicate()
     check(runlib.gone(*known), "processes stay")
     note("killed all at once: left are %s" % left(set()))
     works(options, as_user, "killing all at once")

@@ -102,7 +102,7 @@ def outside_sees_nothing():
     path = p.stdout.readline().decode().strip()
     equal(os.listdir(path), [], "what is outside")
     check(lib.mount_line(path) is None, "it is mounted outside")
-    p.communicate(b"\n", timeout=60)
+    p.communicate(b"\n")
     lib._children.remove(p)
     equal(os.listdir(base), [], "left behind")
 

@@ -56,7 +56,7 @@ def start(*argv, stdin=subprocess.DEVNULL):
 
 
 def finish(p):
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate()
     lib._children.remove(p)
     return p.returncode, out.decode(), err.decode()
 

@@ -370,7 +370,7 @@ def interrupted():
         stop(p, hidden)
         p.send_signal(sig)
         p.send_signal(signal.SIGCONT)
-        p.communicate(timeout=60)
+        p.communicate()
         equal(p.returncode, -sig, "status")
         left = os.listdir(d)
         if sig != signal.SIGKILL:
@@ -390,7 +390,7 @@ def two_at_once():
     ps = [subprocess.Popen(argv, stderr=subprocess.PIPE,
                            stdout=subprocess.DEVNULL) for _ in range(6)]
     for p in ps:
-        p.communicate(timeout=120)
+        p.communicate()
     equal(sorted(p.returncode for p in ps), [0, 1, 1, 1, 1, 1], "statuses")
     equal(len(os.listdir(d)), 301, "files")
     data, flags = contents(d + "/r_ALL.h5")

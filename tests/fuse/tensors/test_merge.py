@@ -577,7 +577,7 @@ def thousands_of_parts():
         f.create_virtual_dataset("data", v)
         f.create_virtual_dataset("flags", w)
     p = exits(tensorfs("merge", "--json", "--check-flag=OK", "--delete-parts",
-                       d + "/p_ALL.h5", preexec=limit_files(64), timeout=300),
+                       d + "/p_ALL.h5", preexec=limit_files(64)),
               0, "merge")
     equal(summary(p)["deleted"], n, "deleted")
     with h5py.File(d + "/p_ALL.h5") as f:

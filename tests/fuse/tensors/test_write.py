@@ -338,7 +338,7 @@ def wrong_input():
         equal(all_bytes(d), before, "files after %d raw bytes" % len(raw))
     ours, terminal = os.openpty()
     p = subprocess.run([TENSORFS, "write", main, "-"], stdin=terminal,
-                       stderr=subprocess.PIPE, timeout=30)
+                       stderr=subprocess.PIPE)
     equal((p.returncode, b"terminal" in p.stderr), (3, True), "a terminal")
     os.close(ours)
     os.close(terminal)
@@ -407,7 +407,7 @@ def damaged_parts():
             bad[int(rng.integers(96, len(bad)))] = int(rng.integers(256))
         with open(path, "wb") as f:
             f.write(bad)
-        p = tensorfs("write", path, a, "--rows=3:9", "--flag=X", timeout=100,
+        p = tensorfs("write", path, a, "--rows=3:9", "--flag=X",
                      input=None)
         if i % 2:
             p = tensorfs("write", path, a, "--flag=X")
@@ -479,7 +479,7 @@ def locks():
         check(lib.wait_until(lambda: catches(p, signal.SIGTERM), 30),
               "it does not catch SIGTERM")
         p.send_signal(signal.SIGTERM)
-        err = p.communicate(timeout=60)[1].decode()
+        err = p.communicate()[1].decode()
         equal(p.returncode, -signal.SIGTERM, "status")
         check("nothing was changed" in err, err)
     nothing_beside(d)
