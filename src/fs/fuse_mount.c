@@ -201,8 +201,9 @@ static void refuse_uring(void)
 {
 	if (!uring_is_wanted(fuse_version(), getenv(URING_VARIABLE)))
 		return;
-	log_warn(URING_VARIABLE " is ignored: with io_uring, readers would "
-				"hang for good if the daemon were killed");
+	log_warn(URING_VARIABLE
+		 " is ignored: with io_uring, quick requests would wait "
+		 "behind chunks that are being decoded");
 	unsetenv(URING_VARIABLE);
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FUSE over io_uring, and why not. */
+/* FUSE over io_uring, and why it is not used. */
 /*
  * A request then takes less processor time (docs/performance.md), but:
  *
- *	- Each processor has a queue of its own, which one thread answers.  Ours takes from
- *	  10 microseconds to seconds for an answer, so that others have to take what waits
- *	  behind a slow one.
+ *	- Each processor has a queue of its own, which one thread of libfuse answers.  An
+ *	  answer takes from 10 microseconds to seconds, and what waits behind a slow one is not
+ *	  taken by an idle thread.  Samples of compressed chunks are read more slowly for it.
  *	- The queues take 8 MiB for each processor, used or not.
+ *	- libfuse ends its threads where it likes: a request that was taken may get no answer,
+ *	  for which a reader then waits until the connection ends (fuse_loop.c).
  *
- * So what a user sets for all of his mounts is not for this one.
+ * So FUSE_URING_ENABLE, which a user sets for all mounts, does not hold for ours.
  */
 #include "fs/uring.h"
 
