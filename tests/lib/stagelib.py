@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 
 import lib
@@ -47,13 +48,13 @@ def memory_group(limit):
     """A control group of ours with this limit, or None."""
     for base, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
                        ("/sys/fs/cgroup", "memory.max")):
-        d = "%s/tensorfs-test-%d" % (base, os.getpid())
         try:
-            os.mkdir(d)
+            d = tempfile.mkdtemp(prefix="tensorfs-test-", dir=base)
         except OSError:
             continue
         try:
-            with open(os.path.join(d, file), "w") as f:
+            # Not made here: /sys/fs/cgroup may be the tmpfs of hierarchies beside it.
+            with open(os.path.join(d, file), "r+") as f:
                 f.write(str(limit))
             return d
         except OSError:
