@@ -126,23 +126,23 @@ void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 	const struct stream_range none = {.n = 0};
 	struct stream_range range = none;
 	enum guess_due due = GUESS_NOT;
-	bool in_stream;
+	bool idle, in_stream;
 
 	if (!r->len || r->size > GUESS_FILE_MAX ||
 	    atomic_load_explicit(&g->stop, memory_order_relaxed))
 		return;
 	idle_note(g->idle, reader);
-	in_stream = off == 0 && streams_note(g->streams, ino, &range);
+	/* With no processor idle, what the helper and a worker do for a file that is read
+	 * ahead is done in readers' time, and takes longer than what they save. */
+	idle = idle_now(g->idle);
+	in_stream = idle && off == 0 && streams_note(g->streams, ino, &range);
 	if (off + r->len == r->size)
 		due = guess_near_note(g, r, waited);
-	/* With no processor idle, what the helper and a worker do for a file that is read
-	 * ahead is done in readers' time, and takes longer than what they save.  In a stream
-	 * neighbours would be read ahead twice, and its marks among them. */
-	if ((due == GUESS_NOW ||
-	     (due == GUESS_IDLE && !in_stream && idle_now(g->idle))) &&
+	/* In a stream neighbours would be read ahead twice, and its marks among them. */
+	if ((due == GUESS_NOW || (due == GUESS_IDLE && idle && !in_stream)) &&
 	    submit(g, ino, none))
 		guess_near_begin(g, r);
-	if (range.n && idle_now(g->idle))
+	if (range.n)
 		submit(g, ino, range);
 }
 
