@@ -143,8 +143,8 @@ void follow_flush(struct follow *f)
 	/* The helper is gone, and that was said. */
 	if (f->n_asked && f->ask(f->ctx, f->asked, f->n_asked) < 0) {
 		f->ask = NULL;
-		f->room =
-			0; /* the next look at memory shares the window anew */
+		/* So the next look at memory shares the window anew. */
+		f->room = 0;
 	}
 	f->n_asked = 0;
 }

@@ -5,10 +5,8 @@
  *
  *	- Each processor has a queue of its own, which one thread of libfuse answers.  An
  *	  answer takes from 10 microseconds to seconds, and what waits behind a slow one is not
- *	  taken by an idle thread.  Samples of compressed chunks are read more slowly for it.
+ *	  taken by an idle thread.  Samples of compressed chunks are mostly read more slowly.
  *	- The queues take 8 MiB for each processor, used or not.
- *	- libfuse ends its threads where it likes: a request that was taken may get no answer,
- *	  for which a reader then waits until the connection ends (fuse_loop.c).
  *
  * So FUSE_URING_ENABLE, which a user sets for all mounts, does not hold for ours.
  */

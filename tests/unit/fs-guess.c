@@ -189,7 +189,7 @@ TEST(idle_processors)
 	CHECK(idle_now(i));
 	idle_note(i, 2);
 	CHECK(!idle_now(i));
-	/* Of so many readers of many processors nobody knows how many there are. */
+	/* The last 16 READs do not say whether fewer than 64 threads read. */
 	idle_set_cores(i, 64);
 	CHECK(!idle_now(i));
 	idle_free(i);

@@ -282,7 +282,7 @@ def write_sparse(path, kind, n=CELLS):
 
 
 def verified(src, status=0):
-    """What verify says, soon."""
+    """What verify says."""
     return json.loads(exits(tensorfs("verify", "--json", src),
                             status, "verify").stdout)
 

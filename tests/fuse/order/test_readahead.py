@@ -306,7 +306,7 @@ def errors_are_counted_after_reading_ahead():
 
 @case
 def files_beyond_the_kernels_readahead():
-    """Of 200 KiB each: all of a file is read ahead, not the first 128 KiB of it."""
+    """A file of 200 KiB is read ahead whole, not only its first 128 KiB."""
     path = os.path.join(work, "long.h5")
     data = np.random.default_rng(5).integers(0, 9, (200, 200 << 10), "u1")
     with h5py.File(path, "w") as f:

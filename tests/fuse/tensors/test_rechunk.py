@@ -306,7 +306,7 @@ def sparse_sources_take_no_time():
     _, info = rechunk(p + ":/none", "--chunk=1000,1000")
     equal(info["chunks"], 0, "chunks of what was never written")
     part = source(np.full((100, 100), 3, "u1"))
-    # Each of the new chunks is looked at here, which takes sanitizers ten times as long.
+    # Each of the new chunks is looked at here: a million take ThreadSanitizer minutes.
     n = 1000000 if lib.full() and not SANITIZED else 200000
     layout = h5py.VirtualLayout((n, n), "u1")
     for at in 0, n // 2, n - 100:
