@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Is a processor idle?  Looked at now and then. */
 /*
- * The kernel says what each processor did since the last look (proc_stat(5)): if half of one
+ * The kernel says what each processor did since the last look (proc_stat(5)).  If half of one
  * was not used, one is idle.  But what we read ahead uses it, so that the next look would find
- * none.  Where there are few processors the number of threads that read is known as well: as
- * long as there are fewer of them than processors, a processor is idle but for our own work.
+ * none.  Where there are few processors the threads that read are counted as well.  While they
+ * are fewer than the processors, one is idle but for our own work.  A thread counts for some
+ * time after each READ, because a chunk that it waits for keeps a processor busy, too.
  */
 #include "fs/idle.h"
 
@@ -20,20 +21,30 @@
 #include "base/cleanup.h"
 #include "base/system.h"
 
-/* READs by which it is known how many read. */
-#define READERS 16
-/* Nanoseconds between two looks: reading the account of a hundred processors takes about
- * a millisecond. */
-#define LOOK UINT64_C(200000000)
+/* Processors up to which readers are counted. */
+#define FEW 16
+/* Places for readers.  Two in one place count as one. */
+#define PLACES 64
+/* Milliseconds after its last READ that a reader counts: longer than most chunks take to
+ * decode. */
+#define COUNTS 100
+/* Milliseconds between two counts of the readers: two ticks of the coarse clock. */
+#define COUNT_AGAIN 8
+/* Milliseconds between two looks: reading the account of a hundred processors takes about
+ * one. */
+#define LOOK 200
 
 struct idle {
 	unsigned cores;
-	bool fixed; /* nobody looks; for tests */
-	_Atomic pid_t reader[READERS];
-	_Atomic unsigned reads;
-	_Atomic bool unused;  /* half of one was, at the last look */
-	atomic_flag looks;    /* protects what follows */
-	uint64_t next;        /* nanoseconds of the clock at the next look */
+	bool fixed; /* nobody looks, and time passes by idle_pass only: for tests */
+	_Atomic uint64_t fixed_time; /* milliseconds */
+	/* Milliseconds of the clock at the last READ of a thread; 0: none yet. */
+	_Atomic uint64_t last[PLACES];
+	_Atomic uint64_t counted; /* the same, of the last count of readers */
+	_Atomic bool few;         /* they were fewer than the processors */
+	_Atomic bool unused;      /* half of one was, at the last look */
+	atomic_flag looks;        /* protects what follows */
+	uint64_t next;        /* milliseconds of the clock at the next look */
 	uint64_t ticks, idle; /* since the machine began, at the last look */
 };
 
@@ -53,31 +64,59 @@ void idle_free(struct idle *i)
 	free(i);
 }
 
-void idle_note(struct idle *i, pid_t reader)
+static uint64_t value(const _Atomic uint64_t *n)
 {
-	unsigned n =
-		atomic_fetch_add_explicit(&i->reads, 1, memory_order_relaxed);
-
-	atomic_store_explicit(&i->reader[n % READERS], reader,
-			      memory_order_relaxed);
+	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static unsigned readers(const struct idle *i)
+static void set(_Atomic uint64_t *n, uint64_t to)
 {
-	pid_t seen[READERS];
+	atomic_store_explicit(n, to, memory_order_relaxed);
+}
+
+static uint64_t now_ms(const struct idle *i)
+{
+	struct timespec t;
+
+	if (i->fixed)
+		return value(&i->fixed_time);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void idle_note(struct idle *i, pid_t reader)
+{
+	_Atomic uint64_t *last = &i->last[(uint32_t)reader % PLACES];
+	uint64_t now = now_ms(i);
+
+	/* Written only when it changes, so that processors can share it. */
+	if (value(last) != now)
+		set(last, now);
+}
+
+static unsigned readers(const struct idle *i, uint64_t now)
+{
 	unsigned n = 0;
 
-	for (unsigned k = 0; k < READERS; k++) {
-		pid_t pid = atomic_load_explicit(&i->reader[k],
-						 memory_order_relaxed);
-		unsigned j = 0;
+	for (unsigned k = 0; k < PLACES; k++) {
+		uint64_t last = value(&i->last[k]);
 
-		while (j < n && seen[j] != pid)
-			j++;
-		if (pid && j == n)
-			seen[n++] = pid;
+		n += last && last + COUNTS > now;
 	}
 	return n;
+}
+
+/* Return true if fewer threads read than there are processors, which are few. */
+static bool few_read(struct idle *i, uint64_t now)
+{
+	if (i->cores > FEW)
+		return false;
+	if (i->fixed || now - value(&i->counted) >= COUNT_AGAIN) {
+		set(&i->counted, now);
+		atomic_store_explicit(&i->few, readers(i, now) < i->cores,
+				      memory_order_relaxed);
+	}
+	return atomic_load_explicit(&i->few, memory_order_relaxed);
 }
 
 /* Of the processors that we may use, since the machine began; false: nobody knows. */
@@ -134,13 +173,10 @@ static void look(struct idle *i)
 
 bool idle_now(struct idle *i)
 {
-	struct timespec t;
-	uint64_t now;
+	uint64_t now = now_ms(i);
 
-	if (i->cores <= READERS && readers(i) < i->cores)
+	if (few_read(i, now))
 		return true;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 	/* Another thread that looks just now is as good. */
 	if (!i->fixed && !atomic_flag_test_and_set(&i->looks)) {
 		if (now >= i->next) {
@@ -156,4 +192,10 @@ void idle_set_cores(struct idle *i, unsigned cores)
 {
 	i->cores = cores;
 	i->fixed = true;
+	i->fixed_time = 1;
+}
+
+void idle_pass(struct idle *i, unsigned ms)
+{
+	atomic_fetch_add(&i->fixed_time, ms);
 }

@@ -189,7 +189,15 @@ TEST(idle_processors)
 	CHECK(idle_now(i));
 	idle_note(i, 2);
 	CHECK(!idle_now(i));
-	/* The last 16 READs do not say whether fewer than 64 threads read. */
+	/* The second reader waits for a chunk meanwhile ... */
+	idle_pass(i, 60);
+	for (unsigned k = 0; k < 100; k++)
+		idle_note(i, 1);
+	CHECK(!idle_now(i));
+	/* ... and has gone away by now. */
+	idle_pass(i, 60);
+	CHECK(idle_now(i));
+	/* Readers are not counted where there are many processors. */
 	idle_set_cores(i, 64);
 	CHECK(!idle_now(i));
 	idle_free(i);
