@@ -35,6 +35,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "base/system.h"
 
 /* Room is asked for in such steps, so much before it is needed. */
 #define STEP ((size_t)2 << 20)
@@ -109,17 +110,6 @@ static size_t page_size(void)
 
 /* ---- the pass ------------------------------------------------------------ */
 
-static bool populate(void *at, size_t n)
-{
-#ifdef MADV_POPULATE_WRITE
-	return madvise(at, n, MADV_POPULATE_WRITE) == 0;
-#else
-	(void)at;
-	(void)n;
-	return false;
-#endif
-}
-
 /* Fresh pages cost as much as decoding does: another thread asks for them. */
 static void *touch(void *arg)
 {
@@ -129,7 +119,8 @@ static void *touch(void *arg)
 	for (;;) {
 		while (sem_wait(&k->steps) < 0)
 			;
-		if (atomic_load(&k->stop) || !populate(k->data + at, STEP))
+		if (atomic_load(&k->stop) ||
+		    !system_populate(k->data + at, STEP))
 			return NULL;
 		at += STEP;
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/system.h"
 
 _Atomic uint64_t buf_beside;
 buf_beside_fn *_Atomic buf_beside_less;
@@ -20,15 +21,16 @@ buf_beside_fn *_Atomic buf_beside_less;
  * threshold and then keep freed chunks in its arenas, where fragmentation makes
  * the resident size drift away from what the gauges say.
  *
- * The price of fresh pages is a fault each, which for chunks of a megabyte costs
- * as much as decoding them.  So the last buffers given up are kept, a few
- * megabytes of them, and a cache that is full and evicts one chunk for each it
- * loads goes round in the same pages.  `kept` is ordered by age; taking looks
- * from the youngest, whose pages are likely still in the CPU's cache, and the
- * oldest go first when there is too much, so sizes that are no longer in use
- * drain away.  Where buffers are so large that two of them are more than the usual few
- * megabytes, there is room for two, as far as the limit permits.  The table is small and its capacities are side by side: a search
- * is one pass over at most two kilobytes.
+ * A fresh page costs a fault, which for chunks of a megabyte takes as long as to
+ * decode them.  So the last buffers given up are kept, a few megabytes of them, and
+ * a cache that is full and evicts one chunk for each it loads goes round in the same
+ * pages.  `kept` is ordered by age; taking looks from the youngest, whose pages are
+ * likely still in the CPU's cache, and the oldest go first when there is too much, so
+ * sizes that are no longer in use drain away.  Where two buffers are larger than the
+ * usual few megabytes, there is room for two, as far as the limit permits.  The table
+ * is small and its capacities are side by side: a search is one pass over at most two
+ * kilobytes.  Fresh pages are populated with one call, which takes the kernel a third less
+ * time than a fault for each.
  *
  * The kernel limits the number of mappings of a process (65 530 by default).
  * At that limit mmap fails, and so does an munmap that would have to split one
@@ -111,8 +113,12 @@ static void *pages_new(size_t capacity)
 		return MAP_FAILED;
 	p = mmap(NULL, capacity + more, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED || !more)
+	if (p == MAP_FAILED)
 		return p;
+	if (!more) {
+		system_populate(p, capacity);
+		return p;
+	}
 	before = (HUGE - (uintptr_t)p % HUGE) % HUGE;
 	/* That these cannot be unmapped costs addresses, and no memory. */
 	if (before)
@@ -254,11 +260,10 @@ static void large_give_up(struct buf *b)
 
 static void buf_init(struct buf *b, size_t size, _Atomic uint64_t *gauge)
 {
-	b->size = size;
+	b->size = b->useful = size;
 	b->gauge = gauge;
 	atomic_init(&b->refs, 1);
 	atomic_init(&b->served, 0);
-	atomic_init(&b->read, 0);
 	if (gauge)
 		atomic_fetch_add(gauge, b->capacity);
 }

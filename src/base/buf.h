@@ -20,8 +20,9 @@ struct buf {
 	size_t capacity;         /* bytes allocated, what `gauge` counts */
 	_Atomic uint64_t *gauge; /* borrowed, may be NULL */
 	_Atomic unsigned refs;
-	_Atomic size_t served; /* bytes handed out, the store's count */
-	_Atomic size_t read;   /* of these: those that a reader asked for */
+	size_t useful; /* bytes that readers can be given; `size` unless its maker sets it */
+	_Atomic size_t
+		served; /* bytes handed out to readers, counted by the store */
 };
 
 /* A buffer of `size` bytes, contents undefined, one reference; NULL when

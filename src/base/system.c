@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -362,6 +363,17 @@ uint64_t system_resident(void)
 	if (!f || fscanf(f, "%*u %" SCNu64, &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+bool system_populate(void *memory, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	return madvise(memory, bytes, MADV_POPULATE_WRITE) == 0;
+#else
+	(void)memory;
+	(void)bytes;
+	return false;
+#endif
 }
 
 uint64_t system_limit_growth(uint64_t more)

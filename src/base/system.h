@@ -4,6 +4,7 @@
 #define BASE_SYSTEM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of memory this process may use: the smaller of RAM and the limits of
@@ -50,6 +51,10 @@ uint64_t system_raise_files(void);
 void system_thread_stacks(void);
 /* Resident bytes of this process now. */
 uint64_t system_resident(void);
+/* Populate all pages of this private anonymous memory now, instead of one by one when they
+ * are touched.  Return false if the kernel populated none (Linux before 5.14) or not all of
+ * them; the rest is populated when it is touched. */
+bool system_populate(void *memory, size_t bytes);
 
 /* Let this process have `more` bytes of memory beyond what it has now
  * (RLIMIT_DATA); what asks for more is told that there is none.  Returns what to
