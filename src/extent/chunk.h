@@ -33,6 +33,7 @@ struct chunk {
 	uint64_t pos;       /* where its stored bytes begin in the file */
 	uint64_t stored;    /* stored bytes */
 	uint64_t size;      /* bytes as served, decoded and recoded */
+	uint64_t useful;    /* of `size`, the bytes within the array; 0: all */
 	const struct pipeline *pipeline; /* NULL: stored verbatim */
 	const struct recode *recode;     /* NULL: served as decoded */
 	struct fill fill;

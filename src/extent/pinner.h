@@ -15,6 +15,13 @@ struct span {
 	uint32_t phase;
 	struct buf *buf;      /* SPAN_MEM: the reference held, or NULL */
 	struct handle handle; /* SPAN_FD */
+	/* Of SPAN_MEM only: the chunk, NULL if the bytes are of none, and whether its reader
+	 * goes forward.  `used` is the number of its bytes that the caller hands out before
+	 * it unpins: `len`, unless the caller sets another number. */
+	const struct chunk_set *set;
+	uint64_t index;
+	size_t used;
+	bool forward;
 };
 
 /* The store, seen from below (tensor, tree): only what attributes of generated

@@ -104,12 +104,17 @@ static struct buf *copy_reply(const struct reply *r)
 	return b;
 }
 
-/* All of a file, in *r. */
-static int read_whole(struct follow *f, const struct whole *w, struct reply *r)
+/* Read a whole file into *r.  `keeps`: the caller keeps the bytes; otherwise the chunks are
+ * decoded only, and the kernel reads the file later. */
+static int read_whole(struct follow *f, const struct whole *w, bool keeps,
+		      struct reply *r)
 {
 	uint64_t before = store_thread.loads;
-	int code = whole_read(f->fs, w, r);
+	int code;
 
+	store_thread.decodes = !keeps;
+	code = whole_read(f->fs, w, r);
+	store_thread.decodes = false;
 	counter_add(COUNT_ORDER_DECODED, store_thread.loads - before);
 	return code;
 }
@@ -183,7 +188,7 @@ static enum course_result keep(struct follow *f, const struct whole *w,
 
 	if (max_u64(w->size, KEPT_LEAST) > f->keep_max - f->kept)
 		return COURSE_LATER;
-	if (read_whole(f, w, r) < 0)
+	if (read_whole(f, w, true, r) < 0)
 		return COURSE_FAILED;
 	bytes = copy_reply(r);
 	fs_release(f->fs, r);
@@ -209,7 +214,7 @@ static enum course_result make_ready(struct follow *f, bool mark,
 		return keep(f, w, r, kept);
 	/* The chunks of a large file are decoded by the workers that answer its READs. */
 	if (w->size <= GUESS_FILE_MAX) {
-		if (read_whole(f, w, r) < 0)
+		if (read_whole(f, w, false, r) < 0)
 			return COURSE_FAILED;
 		fs_release(f->fs, r);
 	}

@@ -415,6 +415,7 @@ static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 	(void)fi;
 	face_of(req, ahead ? COUNT_REQ_AHEAD : COUNT_REQ_READ);
 	store_thread.guesses = ahead;
+	store_thread.forward = f->guess && guess_is_in_order(f->guess, ino);
 	r = fs_read(f->fs, ino, (uint64_t)off, size, &reply);
 	store_thread.guesses = false;
 	if (r < 0) {

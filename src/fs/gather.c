@@ -259,6 +259,7 @@ static int slot_copy(struct gather *g, struct gather_slot *slot,
 			       g->to, run->len, run->len, err);
 	if (r < 0 || n < 0)
 		return r < 0 ? r : (int)n;
+	slot->span.used += run->len;
 	gather_advance(g, run->len);
 	return 0;
 }
@@ -270,6 +271,7 @@ static void slot_set(struct gather *g, struct gather_slot *slot,
 	slot->set = run->set;
 	slot->index = run->index;
 	slot->span = *s;
+	slot->span.used = 0; /* copies add to it */
 	slot->used = true;
 	slot->win_pos = 0;
 	slot->win_len = 0;
@@ -391,7 +393,7 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 		       const struct extent *x)
 {
 	struct run run = {.set = x->u.chunk.set->id, .index = x->u.chunk.index};
-	const struct gather_slot *slot = slot_of(g, &run);
+	struct gather_slot *slot = slot_of(g, &run);
 	uint64_t rows = x->u.chunk.rows, step = x->u.chunk.step;
 	uint64_t skip = x->u.chunk.skip, len = x->len, size;
 	const unsigned char *from;
@@ -406,6 +408,7 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 	from = slot->span.buf->data + skip;
 	copy_rows(to + x->u.chunk.pitch, x->u.chunk.pitch, from + step, step,
 		  rows - 1, len);
+	slot->span.used += (rows - 1) * len;
 	return true;
 }
 

@@ -89,7 +89,7 @@ static void run_job(void *arg)
 {
 	struct job *j = arg;
 
-	store_thread.guesses = true;
+	store_thread.guesses = store_thread.decodes = true;
 	if (atomic_load(&j->guess->stop))
 		;
 	else if (j->range.n)
@@ -144,6 +144,11 @@ void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 		guess_near_begin(g, r);
 	if (range.n)
 		submit(g, ino, range);
+}
+
+bool guess_is_in_order(const struct guess *g, uint64_t ino)
+{
+	return streams_has(g->streams, ino);
 }
 
 void guess_set_cores(struct guess *g, unsigned cores)

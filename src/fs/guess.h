@@ -26,6 +26,9 @@ int guess_new(struct guess **out, struct fs *fs, struct room *room,
  * `waited`: it had to decode.  Never blocks. */
 void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 		const struct reply *r, bool waited);
+/* Return true if this file is probably one of several that a reader reads in order.
+ * Takes no lock. */
+bool guess_is_in_order(const struct guess *g, uint64_t ino);
 /* As idle_set_cores, for tests. */
 void guess_set_cores(struct guess *g, unsigned cores);
 /* Wait until nothing is queued or under way; for tests. */

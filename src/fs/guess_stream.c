@@ -17,6 +17,7 @@
 #include "fs/guess_stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/number.h"
@@ -39,8 +40,15 @@ struct stream {
 	unsigned steps, window;
 	uint64_t tick;
 };
+/* Files that a stream has just passed or is about to read: inode numbers from..to.
+ * Written with the lock, read without it, so that a reader may see one new and one old
+ * number: streams_has is a hint. */
+struct reach {
+	_Atomic uint64_t from, to; /* to 0: none */
+};
 struct streams {
-	pthread_mutex_t lock; /* all below */
+	struct reach reach[STREAMS]; /* of stream[i] */
+	pthread_mutex_t lock;        /* protects all below */
 	uint64_t tick;
 	struct stream stream[STREAMS];
 };
@@ -93,6 +101,26 @@ static int64_t step_to(const struct stream *s, uint64_t ino)
 	return distance(d) <= distance(asked) + distance(s->step) ? s->step : 0;
 }
 
+static void reach_set(struct reach *r, uint64_t from, uint64_t to)
+{
+	atomic_store_explicit(&r->from, from, memory_order_relaxed);
+	atomic_store_explicit(&r->to, to, memory_order_relaxed);
+}
+
+/* Publish what the stream reaches.  With the lock. */
+static void reach_update(struct streams *a, const struct stream *s)
+{
+	uint64_t back = distance(s->step) * BEHIND_MAX;
+	struct reach *r = &a->reach[s - a->stream];
+
+	if (s->steps < BEGIN)
+		reach_set(r, 0, 0);
+	else if (s->step > 0)
+		reach_set(r, s->last - min_u64(back, s->last), s->frontier);
+	else
+		reach_set(r, s->frontier, s->last + back);
+}
+
 static struct stream *stream_find(struct streams *a, uint64_t ino,
 				  int64_t *step)
 {
@@ -118,6 +146,7 @@ static void stream_start(struct streams *a, uint64_t ino)
 		if (a->stream[i].tick < s->tick)
 			s = &a->stream[i];
 	*s = (struct stream){.last = ino, .frontier = ino, .tick = ++a->tick};
+	reach_update(a, s);
 }
 
 static void stream_go(struct stream *s, uint64_t ino, int64_t step,
@@ -163,10 +192,24 @@ bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
 	if (s) {
 		s->tick = ++a->tick;
 		stream_go(s, ino, step, out);
+		reach_update(a, s);
 		goes_on = s->steps + 1 >= BEGIN;
 	} else {
 		stream_start(a, ino);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return goes_on;
+}
+
+bool streams_has(const struct streams *a, uint64_t ino)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct reach *r = &a->reach[i];
+
+		if (atomic_load_explicit(&r->from, memory_order_relaxed) <=
+			    ino &&
+		    ino <= atomic_load_explicit(&r->to, memory_order_relaxed))
+			return true;
+	}
+	return false;
 }

@@ -20,5 +20,8 @@ struct stream_range {
 /* A file was read from its beginning.  True: it goes on a stream, and *out is probably next,
  * or nothing yet (n is 0).  Never blocks. */
 bool streams_note(struct streams *s, uint64_t ino, struct stream_range *out);
+/* Return true if a stream has probably just passed this file, or will read it soon.  Takes
+ * no lock. */
+bool streams_has(const struct streams *s, uint64_t ino);
 
 #endif

@@ -1,35 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chunks of which all was handed out: kept for a while, then dropped. */
 /*
- * The kernel's page cache has what readers were given.  To have it here as well is of use to
+ * The kernel's page cache has what readers were given.  A second copy here is of use to
  * nobody, and takes memory from that page cache.
  *
- * That all of a chunk was handed out is counted in bytes, and some are handed out twice:
- * what is pushed while it is asked for, or read again.  Where a row of frames touches many
- * chunks, all of them seem finished a little early, and the next frame wants every one.
- * So what was read since it was put on the list is not dropped yet.
+ * That all of a chunk was handed out is counted in bytes, and some are handed out twice,
+ * when the kernel lost them or another file has them too.  Where a row of frames touches
+ * many chunks, all of them may seem finished a little early, and the next frame wants
+ * every one.  So what was read since it was put on the list is not dropped yet.
  *
- * Who goes forward does not come back.  Behind others a chunk is retired: the cache
- * knows it when it returns, because the kernel did not keep it (readers in a control
- * group with little memory, and the daemon in another one), and then it has proven that it
- * is wanted here, and is not retired again.  Small ones are left alone: of so many the
- * cache would not know enough.
+ * A reader that goes forward does not come back, so few of its chunks are kept: the next
+ * ones are then decoded into the same memory, which is still in the processor's cache.
+ * With many, each is decoded into pages that were never touched, and to get those from the
+ * kernel takes as long as to decode (docs/performance.md).
+ *
+ * Behind others a chunk is retired: the cache knows it when it returns, because the kernel
+ * did not keep it (readers in a control group with little memory, and the daemon in another
+ * one).  Then it has proven that it is wanted here, and is not retired again.  Small ones are
+ * left alone: of so many the cache would not know enough.
  */
 #include "store/behind.h"
 
 #include "base/number.h"
 
-#define BEHIND (UINT64_C(256) << 20)
-#define BEHIND_SHARE 8
+/* Bytes that are kept behind readers that go forward, at most, and at most 1/SHARE of the
+ * cache. */
+#define FORWARD_MAX (UINT64_C(16) << 20)
+#define FORWARD_SHARE 32
+/* The same behind other readers. */
+#define OTHERS_MAX (UINT64_C(256) << 20)
+#define OTHERS_SHARE 8
 
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget)
 {
+	*b = (struct behind){.cache = cache, .least = cache_known(cache)};
 	pthread_mutex_init(&b->lock, NULL);
-	b->cache = cache;
-	b->most = min_u64(BEHIND, budget / BEHIND_SHARE);
-	b->least = cache_known(cache);
-	b->first = b->n = 0;
-	b->bytes = 0;
+	b->forward.most = min_u64(FORWARD_MAX, budget / FORWARD_SHARE);
+	b->others.most = min_u64(OTHERS_MAX, budget / OTHERS_SHARE);
 }
 
 void behind_destroy(struct behind *b)
@@ -38,48 +45,51 @@ void behind_destroy(struct behind *b)
 }
 
 /* With the lock. */
-static void put(struct behind *b, const struct behind_chunk *c)
+static void put(struct behind_list *l, const struct behind_chunk *c)
 {
-	b->ring[(b->first + b->n++) % BEHIND_CHUNKS] = *c;
-	b->bytes += c->bytes;
+	l->ring[(l->first + l->n++) % BEHIND_CHUNKS] = *c;
+	l->bytes += c->bytes;
 }
 
-static struct behind_chunk take(struct behind *b)
+static struct behind_chunk take(struct behind_list *l)
 {
-	struct behind_chunk c = b->ring[b->first];
+	struct behind_chunk c = l->ring[l->first];
 
-	b->bytes -= c.bytes;
-	b->first = (b->first + 1) % BEHIND_CHUNKS;
-	b->n--;
+	l->bytes -= c.bytes;
+	l->first = (l->first + 1) % BEHIND_CHUNKS;
+	l->n--;
 	return c;
+}
+
+/* False: it is in use, or more of it was handed out meanwhile. */
+static bool give_up(struct behind *b, struct behind_chunk *c, bool forward)
+{
+	return forward ? cache_drop_idle(b->cache, c->set, c->index, &c->served)
+		       : cache_retire(b->cache, c->set, c->index, &c->served);
 }
 
 void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 		size_t served, bool forward)
 {
-	const struct behind_chunk new = {set, index, bytes, served, forward};
+	const struct behind_chunk new = {set, index, bytes, served};
+	struct behind_list *l = forward ? &b->forward : &b->others;
 	struct behind_chunk old[2];
 	unsigned n = 0;
 
 	if (!forward && bytes < b->least)
 		return;
 	pthread_mutex_lock(&b->lock);
-	put(b, &new);
-	while (n < 2 && (b->n == BEHIND_CHUNKS || b->bytes > b->most))
-		old[n++] = take(b);
+	put(l, &new);
+	while (n < 2 && (l->n == BEHIND_CHUNKS || l->bytes > l->most))
+		old[n++] = take(l);
 	pthread_mutex_unlock(&b->lock);
 	while (n--) {
-		const struct behind_chunk *c = &old[n];
-
-		if (c->forward ? cache_drop_idle(b->cache, c->set, c->index,
-						 &old[n].served)
-			       : cache_retire(b->cache, c->set, c->index,
-					      &old[n].served))
+		if (give_up(b, &old[n], forward))
 			continue;
 		pthread_mutex_lock(&b->lock);
-		/* Else it is forgotten, and the cache's own affair. */
-		if (b->n < BEHIND_CHUNKS - 2)
-			put(b, c);
+		/* Without a place it is the cache's own affair. */
+		if (l->n < BEHIND_CHUNKS - 2)
+			put(l, &old[n]);
 		pthread_mutex_unlock(&b->lock);
 	}
 }

@@ -11,17 +11,19 @@
 
 struct behind_chunk {
 	uint64_t set, index, bytes;
-	size_t served; /* bytes of it that were handed out by then */
-	bool forward;
+	size_t served; /* bytes of it that were handed out when it was put there */
+};
+struct behind_list {
+	uint64_t most, bytes; /* of its chunks: at most, now */
+	unsigned first, n;
+	struct behind_chunk ring[BEHIND_CHUNKS];
 };
 struct behind {
 	struct cache *cache;
-	uint64_t most;  /* bytes that are kept for those who lag */
-	uint64_t least; /* smaller chunks are dropped behind `forward` only */
-	pthread_mutex_t lock; /* protects the ring */
-	unsigned first, n;
-	uint64_t bytes;
-	struct behind_chunk ring[BEHIND_CHUNKS];
+	uint64_t least; /* bytes of a chunk that the cache would know again */
+	pthread_mutex_t lock;       /* protects the lists */
+	struct behind_list forward; /* behind readers that go forward */
+	struct behind_list others;
 };
 /* `cache` is borrowed; `budget` is its size. */
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget);

@@ -40,6 +40,11 @@
 #define BUCKETS 16
 #define STREAMS 8 /* per bucket */
 #define QUEUE 512
+#define STREAM_WANT 64 /* chunks that one note may ask for */
+/* Chunks.  A reader of rows returns to the first chunk of a row of chunks, and READs that
+ * the kernel sends in parallel arrive out of turn.  Up to this far behind its last chunk a
+ * READ belongs to the stream. */
+#define STREAM_BACK 64
 
 struct stream {
 	uint64_t set;      /* id; 0: free */
@@ -157,6 +162,19 @@ static struct stream *stream_find(struct bucket *b, struct chunk_set *set,
 	return NULL;
 }
 
+/* Return true if a stream that goes forward has just passed chunk `index`. */
+static bool stream_passed(const struct bucket *b, uint64_t id, uint64_t index)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct stream *s = &b->stream[i];
+
+		if (s->set == id && s->steps >= 2 && s->first <= index &&
+		    index < s->last && s->last - index <= STREAM_BACK)
+			return true;
+	}
+	return false;
+}
+
 static void stream_start(struct bucket *b, struct chunk_set *set,
 			 uint64_t index)
 {
@@ -228,11 +246,32 @@ static unsigned stream_advance(struct prefetch *p, struct stream *s,
 	return k;
 }
 
+/* Return true if the reader goes forward.  want[0..*n-1] are the chunks to decode ahead of
+ * it.  With the bucket's lock. */
+static bool note_reader(struct prefetch *p, struct bucket *b,
+			struct chunk_set *set, uint64_t index, uint64_t *want,
+			unsigned *n)
+{
+	struct stream *s = stream_find(b, set, index);
+
+	if (!s && stream_passed(b, set->id, index))
+		return true;
+	if (!s) {
+		stream_start(b, set, index);
+		return false;
+	}
+	s->tick = ++b->tick;
+	if (index != s->last)
+		*n = stream_advance(p, s, set, index, want, STREAM_WANT);
+	return s->steps >= 2;
+}
+
 bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 {
 	struct bucket *b = bucket_of(p, set);
-	uint64_t key = (set->id << 48 ^ (index + 1)) << 1, want[64], seen;
-	bool forward = false;
+	uint64_t key = (set->id << 48 ^ (index + 1)) << 1, seen;
+	uint64_t want[STREAM_WANT];
+	bool forward;
 	unsigned n = 0;
 
 	if (!set->ops->next)
@@ -242,16 +281,7 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 		return seen & 1;
 	{
 		lock_scope(&b->lock);
-		struct stream *s = stream_find(b, set, index);
-
-		if (!s) {
-			stream_start(b, set, index);
-		} else {
-			s->tick = ++b->tick;
-			if (index != s->last)
-				n = stream_advance(p, s, set, index, want, 64);
-			forward = s->steps >= 2;
-		}
+		forward = note_reader(p, b, set, index, want, &n);
 	}
 	atomic_store_explicit(&b->recent, key | forward, memory_order_relaxed);
 	for (unsigned i = 0; i < n; i++)

@@ -136,10 +136,14 @@ static int load_shared(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 		.into = load_into,
 		.make = load_alone,
 		.ctx = l};
+	int r;
 
 	if (shared_is_crowded(l->s->shared))
 		cache_shed(l->s->cache, UINT64_MAX, shared_crowd(l->s->shared));
-	return shared_get(l->s->shared, l->key, &m, gauge, out, err);
+	r = shared_get(l->s->shared, l->key, &m, gauge, out, err);
+	if (r >= 0 && *out && l->chunk->useful)
+		(*out)->useful = l->chunk->useful;
+	return r;
 }
 
 int sharing_get(struct sharing *s, struct chunk_set *set, uint64_t index,

@@ -72,9 +72,15 @@ struct load {
 static int load_segment(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 			struct error *err)
 {
+	bool decodes = store_thread.decodes;
 	struct load *l = ctx;
+	int r;
 
-	return l->set->ops->load_segment(l->set, l->index, gauge, out, err);
+	/* What is read to make a segment is handed out to it, whatever the segment is for. */
+	store_thread.decodes = false;
+	r = l->set->ops->load_segment(l->set, l->index, gauge, out, err);
+	store_thread.decodes = decodes;
+	return r;
 }
 
 static int store_locate(struct store *s, struct chunk_set *set, uint64_t index,
@@ -114,16 +120,24 @@ static int prefix_chunk(struct chunk_set *set, uint64_t index, int r,
 	return r;
 }
 
-static int load_chunk(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
-		      struct error *err)
+static int fetch_chunk(struct load *l, _Atomic uint64_t *gauge,
+		       struct buf **out, struct error *err)
 {
-	struct load *l = ctx;
+	bool decodes = store_thread.decodes;
+	int r;
+
+	store_thread.decodes = false;
+	r = l->set->ops->fetch(l->set, l->index, gauge, out, err);
+	store_thread.decodes = decodes;
+	return r;
+}
+
+static int decode_chunk(struct load *l, _Atomic uint64_t *gauge,
+			struct buf **out, struct error *err)
+{
 	struct buf *b;
 	int r;
 
-	store_thread.loads++;
-	if (l->chunk->state == CHUNK_FETCH)
-		return l->set->ops->fetch(l->set, l->index, gauge, out, err);
 	b = buf_new(l->chunk->size, gauge);
 	if (!b)
 		return error_set(err, -ENOMEM,
@@ -136,6 +150,20 @@ static int load_chunk(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	}
 	*out = b;
 	return 0;
+}
+
+static int load_chunk(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		      struct error *err)
+{
+	struct load *l = ctx;
+	int r;
+
+	store_thread.loads++;
+	r = l->chunk->state == CHUNK_FETCH ? fetch_chunk(l, gauge, out, err)
+					   : decode_chunk(l, gauge, out, err);
+	if (r >= 0 && *out && l->chunk->useful)
+		(*out)->useful = l->chunk->useful;
+	return r;
 }
 
 static void warn_size(struct store *s, struct chunk_set *set, uint64_t index,
@@ -229,22 +257,32 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
-/* The same, dropping what was wholly handed out: the kernel has it, and the next chunk
- * is decoded into pages that are still warm. */
-static int pin_served(struct store *s, const struct extent *x, struct buf *b,
-		      bool forward, struct span *out, struct error *err)
+/* The same, noting of which chunk it is. */
+static int pin_noted(const struct extent *x, struct buf *b, bool forward,
+		     struct span *out, struct error *err)
 {
-	size_t bytes = extent_bytes(x), size = b->size;
-	size_t asked = store_thread.guesses ? 0 : bytes;
-	size_t served = atomic_fetch_add(&b->served, bytes) + bytes;
-	size_t given = atomic_fetch_add(&b->read, asked) + asked;
 	int r = pin_buf(x, b, out, err);
 
-	given = forward ? served : given;
-	if (!r && asked && given - bytes < size && given >= size)
-		behind_add(&s->behind, x->u.chunk.set->id, x->u.chunk.index,
-			   size, atomic_load(&b->served), forward);
-	return r;
+	if (r < 0)
+		return r;
+	out->set = x->u.chunk.set;
+	out->index = x->u.chunk.index;
+	out->used = out->len;
+	out->forward = forward;
+	return 0;
+}
+
+/* Count what was handed out.  A chunk that is complete goes to the list of those to drop: the
+ * kernel has its bytes, and the next chunk is decoded into pages that are still warm. */
+static void count_served(struct store *s, const struct span *span)
+{
+	struct buf *b = span->buf;
+	size_t bytes = store_thread.decodes ? 0 : span->used;
+	size_t before = atomic_fetch_add(&b->served, bytes);
+
+	if (before < b->useful && before + bytes >= b->useful)
+		behind_add(&s->behind, span->set->id, span->index, b->size,
+			   before + bytes, span->forward);
 }
 
 static bool wants_fd(const struct chunk *c, uint64_t len)
@@ -258,14 +296,17 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 {
 	struct chunk_set *set = x->u.chunk.set;
 	uint64_t index = x->u.chunk.index;
-	bool forward = !store_thread.guesses && s->prefetch &&
-		       prefetch_note(s->prefetch, set, index);
-	struct buf *b = cache_peek(s->cache, set->id, index);
+	bool forward = store_thread.forward;
 	struct chunk c;
+	struct buf *b;
 	int r;
 
+	if (!store_thread.guesses && s->prefetch &&
+	    prefetch_note(s->prefetch, set, index))
+		forward = true;
+	b = cache_peek(s->cache, set->id, index);
 	if (b)
-		return pin_served(s, x, b, forward, out, err);
+		return pin_noted(x, b, forward, out, err);
 	r = store_locate(s, set, index, &c, err);
 	if (r < 0)
 		return r;
@@ -277,18 +318,12 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 		return 0;
 	}
 	if (wants_fd(&c, x->len)) {
-		r = c.stored == c.size
-			    ? pin_file(s, c.file, c.pos + x->u.chunk.skip,
-				       x->len, out, err)
-			    : error_set(err, -EBADMSG,
-					"stored without filters, but %llu "
-					"bytes long instead of %llu",
-					(unsigned long long)c.stored,
-					(unsigned long long)c.size);
+		r = pin_file(s, c.file, c.pos + x->u.chunk.skip, x->len, out,
+			     err);
 		return r < 0 ? prefix_chunk(set, index, r, err) : 0;
 	}
 	r = store_decoded(s, set, index, &c, &b, err);
-	return r < 0 ? r : pin_served(s, x, b, forward, out, err);
+	return r < 0 ? r : pin_noted(x, b, forward, out, err);
 }
 
 int store_pin(struct store *s, const struct extent *x, struct span *out,
@@ -320,6 +355,8 @@ void store_unpin(struct store *s, struct span *span)
 {
 	if (span->kind == SPAN_FD && span->handle.fd >= 0)
 		handles_put(s->handles, &span->handle);
+	if (span->buf && span->set)
+		count_served(s, span);
 	buf_unref(span->buf);
 	span->buf = NULL;
 	span->handle.fd = -1;
@@ -361,7 +398,7 @@ static void ahead_load(void *ctx, struct chunk_set *set, uint64_t index)
 	    store_locate(s, set, index, &c, &err) < 0 ||
 	    c.state == CHUNK_ABSENT || buf_cost(c.size) > s->budget)
 		return;
-	if (!wants_fd(&c, TINY_RUN)) {
+	if (!chunk_is_verbatim(&c)) {
 		if (store_decoded(s, set, index, &c, &b, &err) < 0)
 			return;
 		buf_unref(b);

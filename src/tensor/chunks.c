@@ -113,6 +113,7 @@ static int locate_chunked(const struct tensor *t, const struct layout *l,
 		c->state = CHUNK_ABSENT;
 		return 0;
 	}
+	c->useful = grid_chunk_useful(l->grid, k);
 	c->pos = at->pos;
 	c->stored = at->stored;
 	c->skip_mask = (uint32_t)at->mask;
@@ -170,6 +171,7 @@ static int set_locate(const struct chunk_set *s, uint64_t index,
 	}
 	c->state = CHUNK_FETCH;
 	c->size = l->grid->chunk_bytes;
+	c->useful = grid_chunk_useful(l->grid, chunk_of(index));
 	return 0;
 }
 

@@ -146,6 +146,16 @@ bool grid_is_partial(const struct grid *g, uint64_t index)
 	return false;
 }
 
+uint64_t grid_chunk_useful(const struct grid *g, uint64_t index)
+{
+	uint64_t origin[RANK_MAX], n = g->elem;
+
+	grid_origin(g, index, origin);
+	for (unsigned i = 0; i < g->rank; i++)
+		n *= min_u64(g->chunk[i], g->shape[i] - origin[i]);
+	return n;
+}
+
 uint64_t grid_touched(const struct grid *g, const struct box *b)
 {
 	uint64_t n = 1, last;

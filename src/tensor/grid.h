@@ -59,6 +59,8 @@ unsigned grid_carry(const struct grid *g, uint64_t index);
 void grid_origin(const struct grid *g, uint64_t index, uint64_t *origin);
 /* True when chunk `index` overhangs the array. */
 bool grid_is_partial(const struct grid *g, uint64_t index);
+/* Decoded bytes of chunk `index` that lie within the array. */
+uint64_t grid_chunk_useful(const struct grid *g, uint64_t index);
 /* Chunks that a box touches (saturating). */
 uint64_t grid_touched(const struct grid *g, const struct box *b);
 

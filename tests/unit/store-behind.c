@@ -3,7 +3,8 @@
 #include "store/behind.h"
 #include "test.h"
 
-enum { SIZE = 64 << 10, ROOM = 256 }; /* the list: an eighth of ROOM chunks */
+/* Of ROOM chunks, behind.c keeps these behind a reader that goes forward, and others. */
+enum { SIZE = 64 << 10, ROOM = 256, FORWARD = ROOM / 32, OTHERS = ROOM / 8 };
 
 static struct cache *cache;
 static struct behind behind;
@@ -22,6 +23,7 @@ static void end(void)
 }
 
 static unsigned loads;
+static size_t size = SIZE; /* of a chunk */
 
 static int load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 		struct error *err)
@@ -29,7 +31,7 @@ static int load(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	(void)ctx;
 	(void)err;
 	loads++;
-	*out = buf_new(SIZE, gauge);
+	*out = buf_new(size, gauge);
 	return *out ? 0 : -1;
 }
 
@@ -39,11 +41,10 @@ static void read_chunk(uint64_t index, bool forward)
 	struct buf *b = cache_peek(cache, 1, index);
 
 	if (!b)
-		CHECK_OK(cache_get(cache, 1, index, SIZE, 0, load, NULL, &b,
+		CHECK_OK(cache_get(cache, 1, index, size, 0, load, NULL, &b,
 				   NULL));
-	atomic_fetch_add(&b->read, SIZE);
-	if (atomic_fetch_add(&b->served, SIZE) < SIZE)
-		behind_add(&behind, 1, index, SIZE, SIZE, forward);
+	if (atomic_fetch_add(&b->served, size) < size)
+		behind_add(&behind, 1, index, size, size, forward);
 	buf_unref(b);
 }
 
@@ -83,7 +84,7 @@ TEST(dropped)
 		begin();
 		for (unsigned i = 0; i < 100; i++)
 			read_chunk(i, forward);
-		CHECK_EQ_U(kept(100), ROOM / 8);
+		CHECK_EQ_U(kept(100), forward ? FORWARD : OTHERS);
 		CHECK(cache_has(cache, 1, 99) && !cache_has(cache, 1, 0));
 		end();
 	}
@@ -94,7 +95,7 @@ TEST(what_comes_back_stays)
 {
 	begin();
 	CHECK_EQ_U(epoch(200, 0), 200);
-	CHECK(epoch(200, 1) >= 200 - ROOM / 8);
+	CHECK(epoch(200, 1) >= 200 - OTHERS);
 	epoch(200, 2); /* what was on the list still */
 	CHECK(epoch(200, 3) <= 10);
 	CHECK(kept(200) >= 190);
@@ -103,6 +104,22 @@ TEST(what_comes_back_stays)
 		read_chunk(i, true);
 	CHECK(!cache_has(cache, 1, 1000));
 	end();
+}
+
+/* Of a forward reader 16 MiB are kept, however large the cache is. */
+TEST(few_behind_a_forward_reader)
+{
+	const uint64_t large = UINT64_C(1) << 30;
+
+	size = 512 << 10;
+	CHECK_OK(cache_new(&cache, large, NULL));
+	behind_init(&behind, cache, large);
+	CHECK(cache_known(cache) <= size);
+	for (unsigned i = 0; i < 100; i++)
+		read_chunk(i, true);
+	CHECK_EQ_U(kept(100), (16 << 20) / size);
+	end();
+	size = SIZE;
 }
 
 /* More than fits: what comes back early enough fills the cache in time. */
@@ -169,7 +186,7 @@ TEST(another_one)
 TEST(nearly_all_of_it)
 {
 	begin();
-	behind.most = (uint64_t)ROOM * SIZE / 64;
+	behind.others.most = (uint64_t)ROOM * SIZE / 64;
 	for (unsigned e = 0; e < 3; e++)
 		epoch(243, 1);
 	CHECK(epoch(243, 1) <= 12);
@@ -185,7 +202,7 @@ TEST(twice)
 	read_chunk(0, false);
 	b = cache_peek(cache, 1, 0);
 	CHECK(b);
-	atomic_fetch_add(&b->read, SIZE);
+	atomic_fetch_add(&b->served, SIZE);
 	buf_unref(b);
 	for (unsigned i = 1; i < 100; i++)
 		read_chunk(i, false);
@@ -241,6 +258,7 @@ int main(void)
 {
 	RUN(dropped);
 	RUN(what_comes_back_stays);
+	RUN(few_behind_a_forward_reader);
 	RUN(more_than_fits);
 	RUN(small_ones_stay);
 	RUN(in_use);

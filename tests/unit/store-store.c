@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "store/prefetch.h"
 #include "store/store.h"
+#include "store/thread.h"
 #include "clock.h"
 #include "test.h"
 
@@ -205,6 +206,40 @@ TEST(every_kind_of_chunk)
 	CHECK_EQ_U(w.plain.segments, CHUNKS / 16);
 	CHECK_EQ_U(w.plain.fetches, CHUNKS / 8);
 	cache_verify(store_cache(w.store));
+	world_free(&w);
+}
+
+static unsigned decoded_now(struct world *w)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < CHUNKS; i++)
+		n += cache_has(store_cache(w->store), w->swapped.set.id, i);
+	return n;
+}
+
+static void check_parts(struct world *w, uint64_t skip, uint64_t len)
+{
+	for (uint64_t i = 0; i < CHUNKS; i++)
+		check_chunk(w, &w->swapped, i, skip, len);
+}
+
+/* What is decoded for others is there until these were given all of it. */
+TEST(what_is_only_decoded_was_handed_to_nobody)
+{
+	struct world w = {.shared = NULL};
+	unsigned all;
+
+	world_new(&w, 4 << 20, 0);
+	store_thread.decodes = true;
+	check_parts(&w, 0, SIZE);
+	store_thread.decodes = false;
+	all = decoded_now(&w);
+	CHECK(all >= CHUNKS / 4 * 3);
+	check_parts(&w, 0, SIZE / 2);
+	CHECK_EQ_U(decoded_now(&w), all);
+	check_parts(&w, SIZE / 2, SIZE / 2);
+	CHECK(decoded_now(&w) <= all / 4);
 	world_free(&w);
 }
 
@@ -536,6 +571,7 @@ TEST(sharing_with_another_store)
 int main(void)
 {
 	RUN(every_kind_of_chunk);
+	RUN(what_is_only_decoded_was_handed_to_nobody);
 	RUN(verbatim_chunks_are_not_copied);
 	RUN(a_short_source_is_an_error_not_zeros);
 	RUN(windows_outside_a_chunk_are_refused);

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Behind a reader that goes forward, chunks are dropped: whatever their shape, and whether
+the reader asks for a file or it is read ahead.  Each is decoded once all the same."""
+import os
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
+
+import h5py
+import numpy as np
+
+import lib
+from checks import check, equal
+from lib import Mount, case, exits, run
+from quietlib import numbers, rests
+
+MIB = 1 << 20
+# Behind readers 16 MiB stay; as much again is decoded ahead, or on its way.
+MOST = 40 * MIB
+# 96 MiB each, but for what lies beyond an edge.
+ARRAYS = {
+    "whole rows": ((96, 512, 1024), (1, 512, 1024)),
+    "halves of rows": ((96, 512, 1024), (1, 512, 512)),
+    "tiles": ((96, 1024, 512), (1, 256, 256)),
+    "across samples": ((96, 512, 1024), (8, 256, 256)),
+    "beyond edges": ((96, 512, 1024), (1, 384, 1024)),
+    "a small chunk a sample": ((768, 256, 256), (1, 256, 256)),
+}
+work = None
+
+
+def array(name):
+    shape, chunks = ARRAYS[name]
+    path = os.path.join(work, name.replace(" ", "-") + ".h5")
+    if not os.path.exists(path):
+        one = np.arange(np.prod(shape[1:]), dtype="u2").reshape(shape[1:])
+        with h5py.File(path, "w") as f:
+            d = f.create_dataset("data", shape, "u2", chunks=chunks,
+                                 compression="lzf", shuffle=True)
+            for i in range(0, shape[0], 16):
+                d[i:i + 16] = one
+        # Of a file that was written just now nothing is shared.
+        os.utime(path, (1600000000, 1600000000))
+    with h5py.File(path) as f:
+        return path, f["data"].id.get_num_chunks()
+
+
+def check_reading(name, script, *opts):
+    path, n = array(name)
+    with Mount(path, opts=list(opts)) as m:
+        exits(run("sh", "-c", script, "sh", m / "data"), 0, "reading " + name)
+        rests(m)
+        c = numbers(m)
+        equal(c["chunks_decoded"], n, "chunks decoded of " + name)
+        check(c["cache_bytes"] < MOST, "%s: %d bytes in the cache" % (
+            name, c["cache_bytes"]))
+
+
+@case
+def the_array():
+    for name in ARRAYS:
+        check_reading(name, 'cat "$1"/array.npy >/dev/null')
+
+
+@case
+def the_array_without_prefetching():
+    check_reading("tiles", 'cat "$1"/array.npy >/dev/null', "-o", "prefetch=off")
+
+
+@case
+def all_samples_in_order():
+    for name in ARRAYS:
+        check_reading(name, 'cat "$1"/samples/*.npy >/dev/null')
+
+
+@case
+def chunks_that_are_shared():
+    """What is mapped is given up as well: a store that is smaller than the array has all of
+    it, one chunk after the other."""
+    path, n = array("whole rows")
+    where = tempfile.mkdtemp(prefix="tensorfs-test-", dir="/dev/shm")
+    try:
+        with Mount(path, opts=["-o", "shm-cache=64M,shm-dir=" + where]) as m:
+            exits(run("sh", "-c", 'cat "$1"/array.npy >/dev/null', "sh", m / "data"), 0,
+                  "reading")
+            c = numbers(m)
+            equal((c["shared_added"], c["shared_refused"]), (n, 0), "added, refused")
+    finally:
+        shutil.rmtree(where)
+
+
+def main():
+    global work
+    work = lib.setup()
+    lib.main()
+
+
+if __name__ == "__main__":
+    main()
