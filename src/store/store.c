@@ -10,7 +10,9 @@
  *     anything else        read, decoded, kept in the cache
  *
  * Tiny runs out of a verbatim chunk go through the cache after all: a pread of
- * the whole chunk is cheaper than a thousand of 64 bytes.
+ * the whole chunk is cheaper than a thousand of 64 bytes.  A run that begins or ends with
+ * the chunk is mostly what one READ leaves to the next, because the header of a .npy file
+ * shifts chunks by 128 bytes; the rest of the chunk is not wanted again.
  */
 #include "store/store.h"
 
@@ -285,10 +287,16 @@ static void count_served(struct store *s, const struct span *span)
 			   before + bytes, span->forward);
 }
 
-static bool wants_fd(const struct chunk *c, uint64_t len)
+/* Return true if the bytes `x` of the chunk are to be read from its file whenever they are
+ * wanted. */
+static bool wants_fd(const struct chunk *c, const struct extent *x)
 {
+	uint64_t skip = x->u.chunk.skip;
+	bool edge = skip == 0 || (skip < c->size && x->len >= c->size - skip);
+
 	return c->state == CHUNK_STORED && chunk_is_verbatim(c) &&
-	       (len >= TINY_RUN || len >= c->size || c->size > TINY_CHUNK);
+	       (x->len >= TINY_RUN || c->size > TINY_CHUNK ||
+		(edge && x->u.chunk.rows <= 1));
 }
 
 static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
@@ -317,7 +325,7 @@ static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
 		out->phase = (uint32_t)(x->u.chunk.skip % c.fill.width);
 		return 0;
 	}
-	if (wants_fd(&c, x->len)) {
+	if (wants_fd(&c, x)) {
 		r = pin_file(s, c.file, c.pos + x->u.chunk.skip, x->len, out,
 			     err);
 		return r < 0 ? prefix_chunk(set, index, r, err) : 0;

@@ -78,6 +78,22 @@ def all_samples_in_order():
 
 
 @case
+def chunks_that_did_not_compress():
+    """They are stored as they are, and the page cache has the file: none is kept here."""
+    path = os.path.join(work, "noise.h5")
+    noise = np.random.default_rng(3).integers(0, 1 << 16, (16, 512, 1024), "u2")
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=noise, chunks=(1, 512, 1024), compression="lzf")
+    with Mount(path) as m:
+        with open(m / "data/array.npy", "rb") as f:
+            check(np.array_equal(np.load(f), noise), "the array differs from h5py's")
+        rests(m)
+        c = numbers(m)
+        equal(c["chunks_decoded"], 0, "chunks decoded")
+        check(c["cache_bytes"] < MIB, "%d bytes in the cache" % c["cache_bytes"])
+
+
+@case
 def chunks_that_are_shared():
     """What is mapped is given up as well: a store that is smaller than the array has all of
     it, one chunk after the other."""
