@@ -36,9 +36,14 @@ void want_ahead(struct store *s, const struct plan *plan, unsigned i,
 {
 	uint64_t *of = a->of;
 
+	/* The first chunk is decoded by this thread. */
 	if (i == 0) {
-		a->asked = 1; /* the first is decoded by this thread */
-		a->bytes = of[0] = 0;
+		a->bytes = a->asked = 0;
+		while (a->asked < plan->n) {
+			of[a->asked] = 0;
+			if (plan->ext[a->asked++].kind == EXTENT_CHUNK)
+				break;
+		}
 	}
 	if (i < a->asked) {
 		a->bytes -= of[i];

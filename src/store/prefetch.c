@@ -279,10 +279,12 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 	seen = atomic_load_explicit(&b->recent, memory_order_relaxed);
 	if ((seen & ~UINT64_C(1)) == key)
 		return seen & 1;
-	{
-		lock_scope(&b->lock);
-		forward = note_reader(p, b, set, index, want, &n);
-	}
+	/* All readers of a set share this lock.  A READ that is not noted costs a forward
+	 * reader nothing: its next one continues the stream within the window. */
+	if (pthread_mutex_trylock(&b->lock))
+		return false;
+	forward = note_reader(p, b, set, index, want, &n);
+	pthread_mutex_unlock(&b->lock);
 	atomic_store_explicit(&b->recent, key | forward, memory_order_relaxed);
 	for (unsigned i = 0; i < n; i++)
 		if (!p->has(p->ctx, set, want[i]) &&
