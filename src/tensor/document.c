@@ -18,14 +18,16 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "tensor/view_node.h"
+#include "tensor/view_state.h"
 
 #define ENTRY_BITS 40
 #define AXES_BITS 8
 
 static struct tensor *tensor_of(const struct chunk_set *s)
 {
-	return (struct tensor *)((char *)(uintptr_t)s -
-				 offsetof(struct tensor, documents));
+	return ((struct view_state *)((char *)(uintptr_t)s -
+				      offsetof(struct view_state, documents)))
+		->tensor;
 }
 
 /* The view that has a row and axes, and the indices of one of its files. */
@@ -111,7 +113,7 @@ static const struct chunk_set_ops document_ops = {
 
 void tensor_document_init(struct tensor *t)
 {
-	t->documents.ops = &document_ops;
-	t->documents.id = chunk_set_new_id();
-	t->documents.unit = 4096;
+	t->views->documents.ops = &document_ops;
+	t->views->documents.id = chunk_set_new_id();
+	t->views->documents.unit = 4096;
 }

@@ -22,13 +22,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "base/lookups.h"
-#include "tensor/bundle.h"
-#include "tensor/shards_sized.h"
 #include "tensor/text.h"
-#include "tensor/view_lists.h"
-#include "tensor/zarr.h"
-#include "tree/epochs.h"
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -432,12 +426,6 @@ void tensor_free(struct tensor *t)
 		return;
 	for (uint32_t p = 0; t->parts && p < t->nparts; p++)
 		layout_free((struct layout *)atomic_load(&t->parts[p].layout));
-	epochs_free(atomic_load(&t->epochs));
-	lookups_free(atomic_load(&t->slices));
-	lists_free(atomic_load(&t->lists));
-	shards_sized_free(atomic_load(&t->sized));
-	zarr_places_free(t);
-	bundle_free(atomic_load(&t->bundle));
 	text_free(t->text);
 	mosaic_free(t->mosaic);
 	free(t->parts);

@@ -133,14 +133,9 @@ enum tensor_missing { MISSING_ERROR, MISSING_FILL };
 
 #define TENSOR_SUFFIX_MAX 16
 
-struct bundle;
 struct classes;
-struct epochs;
-struct lists;
-struct lookups;
-struct shards_sized;
 struct text;
-struct zarr_places;
+struct view_state;
 struct tensor {
 	struct chunk_set set; /* first member: all chunks of all parts */
 	const struct tensor_ops *ops;
@@ -175,20 +170,7 @@ struct tensor {
 	_Atomic bool nests;      /* some of them are NESTED */
 	struct tensor *flags;    /* strings, one a row; borrowed; or NULL */
 	struct classes *classes; /* labels of its samples; borrowed; or NULL */
-	_Atomic(struct epochs *)
-		epochs; /* of its samples; NULL: not asked for */
-	_Atomic(struct lookups *) slices; /* names that were asked for; NULL */
-	_Atomic(struct bundle *)
-		bundle;                /* tensor.safetensors; NULL: the same */
-	_Atomic(struct lists *) lists; /* of its samples; NULL: not asked for */
-	/* shards/ of samples that differ in size; NULL: the same */
-	_Atomic(struct shards_sized *) sized;
-	struct chunk_set documents; /* info.json and others, made when read */
-	_Atomic uint64_t h5_front;  /* of array.h5, before data; 0: not known */
-	struct chunk_set stored_chunks; /* of part 0, not decoded (zarr.h) */
-	_Atomic int zarr;               /* enum zarr_mode */
-	/* Chunks of a sparse grid; NULL: nobody asked. */
-	_Atomic(struct zarr_places *) zarr_places;
+	struct view_state *views; /* of its files; NULL: it has none */
 	/* Axes of the same number differ in size among its siblings. */
 	bool sized_axes;
 	/* Mean bytes of a string or a sequence, at most; 0: unknown */

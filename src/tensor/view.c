@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
+#include "tensor/view_state.h"
 
 static uint64_t files_count(const struct files *files, uint64_t dir)
 {
@@ -225,7 +226,7 @@ static int document_size(const struct view_node *w, struct pinner *p,
 
 	if (r < 0)
 		return r;
-	e.u.chunk.set = &w->view.tensor->documents;
+	e.u.chunk.set = &w->view.tensor->views->documents;
 	e.u.chunk.index = tensor_document_chunk(&w->view, w->at);
 	e.u.chunk.slice = EXTENT_WHOLE;
 	r = p->pin(p, &e, &span, err);
@@ -361,7 +362,7 @@ static int files_map(const struct files *files, uint64_t node, uint64_t off,
 	if (r < 0)
 		return r;
 	if (is_document(&w)) {
-		plan_chunk(plan, &w.view.tensor->documents,
+		plan_chunk(plan, &w.view.tensor->views->documents,
 			   tensor_document_chunk(&w.view, w.at), off,
 			   plan->want - plan->have);
 		return 0;
@@ -396,6 +397,7 @@ static void files_free(struct files *files)
 {
 	struct tensor_files *f = (struct tensor_files *)files;
 
+	view_state_free(f->tensor);
 	tensor_free(f->tensor);
 	free(f);
 }

@@ -17,6 +17,7 @@
 #include "tensor/view_name.h"
 #include "tensor/view_node.h"
 #include "tensor/view_samples.h"
+#include "tensor/view_state.h"
 #include "tensor/view_table.h"
 #include "tree/epochs.h"
 
@@ -43,12 +44,13 @@ static bool epochs_fits(struct tensor *t, unsigned axes)
 /* Made when somebody asks for the first directory. */
 static struct epochs *epochs_get(const struct view *v)
 {
-	struct epochs *e = atomic_load(&v->tensor->epochs), *none = NULL;
+	struct epochs *e = atomic_load(&v->tensor->views->epochs), *none = NULL;
 
 	if (e)
 		return e;
 	e = epochs_new(samples_of(v->tensor, v->sample_axes));
-	if (!e || atomic_compare_exchange_strong(&v->tensor->epochs, &none, e))
+	if (!e ||
+	    atomic_compare_exchange_strong(&v->tensor->views->epochs, &none, e))
 		return e;
 	epochs_free(e);
 	return none;
@@ -77,7 +79,7 @@ static bool samples_view(const struct tensor_files *f, struct view *out)
 static uint64_t dirs_count(const struct tensor_files *f,
 			   const struct view_node *dir)
 {
-	struct epochs *e = atomic_load(&f->tensor->epochs);
+	struct epochs *e = atomic_load(&f->tensor->views->epochs);
 
 	return e && dir->depth ? epochs_count(e, number_of(dir)) : 0;
 }
@@ -134,7 +136,7 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 static int dirs_parent(const struct tensor_files *f,
 		       const struct view_node *entry, uint64_t *dir)
 {
-	struct epochs *e = atomic_load(&f->tensor->epochs);
+	struct epochs *e = atomic_load(&f->tensor->views->epochs);
 	uint64_t at[1] = {entry->at[0]};
 	uint32_t up;
 	int r;
@@ -155,7 +157,7 @@ static int dirs_parent(const struct tensor_files *f,
 static int dirs_name(const struct tensor_files *f,
 		     const struct view_node *entry, char *buf, size_t n)
 {
-	struct epochs *e = atomic_load(&f->tensor->epochs);
+	struct epochs *e = atomic_load(&f->tensor->views->epochs);
 
 	if (entry->depth == 1)
 		return e ? epochs_name(e, number_of(entry), buf, n) : -ENOENT;
@@ -218,14 +220,14 @@ static void order_name(const struct view *v, unsigned level, const uint64_t *at,
 
 static uint32_t generation(const struct view *v, const uint64_t *at)
 {
-	struct epochs *e = atomic_load(&v->tensor->epochs);
+	struct epochs *e = atomic_load(&v->tensor->views->epochs);
 
 	return e ? epochs_generation(e, (uint32_t)at[0]) : 0;
 }
 
 static int hold(const struct view *v, const uint64_t *at, int64_t n)
 {
-	struct epochs *e = atomic_load(&v->tensor->epochs);
+	struct epochs *e = atomic_load(&v->tensor->views->epochs);
 
 	return e ? epochs_hold(e, (uint32_t)at[0], n) : -ENOENT;
 }

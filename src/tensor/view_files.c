@@ -11,7 +11,7 @@
 #include "tensor/classes.h"
 #include "tensor/text.h"
 #include "tensor/view_node.h"
-#include "tensor/zarr.h"
+#include "tensor/view_state.h"
 
 unsigned view_sample_axes(const struct view_options *o, const struct tensor *t)
 {
@@ -131,7 +131,8 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	int r = files_text(t, axes, err);
 
 	f = r < 0 ? NULL : malloc(sizeof *f + VIEWS_MAX);
-	if (!f) {
+	if (!f || !view_state_new(t)) {
+		free(f);
 		tensor_free(t);
 		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
 	}
@@ -141,8 +142,6 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	t->shards = shards_cut_usual(&o->shards);
 	f->sample_axes = (uint8_t)axes;
 	f->n = f->listed = 0;
-	tensor_document_init(t);
-	zarr_stored_init(t);
 	if (!files_add_all(f, o->views | view_always())) {
 		tensor_files_ops.free(&f->files);
 		return error_set(err, -ENOMEM, "out of memory");

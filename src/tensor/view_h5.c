@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "tensor/monolith.h"
 #include "tensor/view_name.h"
+#include "tensor/view_state.h"
 #include "tensor/view_table.h"
 
 static bool h5_fits(struct tensor *t, unsigned axes)
@@ -30,7 +31,7 @@ static bool h5_fits(struct tensor *t, unsigned axes)
 static int check(const struct tensor *t, const struct monolith *m,
 		 struct error *err)
 {
-	uint64_t known = atomic_load(&t->h5_front);
+	uint64_t known = atomic_load(&t->views->h5_front);
 
 	if (m->tail.nparts != (t->bytes > 0) ||
 	    (t->bytes && monolith_part_at(m, 0).bytes != t->bytes))
@@ -71,7 +72,7 @@ static int pin_document(const struct view *v, const uint64_t *at,
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 
-	e.u.chunk.set = &v->tensor->documents;
+	e.u.chunk.set = &v->tensor->views->documents;
 	e.u.chunk.index = tensor_document_chunk(v, at);
 	e.u.chunk.slice = EXTENT_WHOLE;
 	return p->pin(p, &e, span, err);
@@ -83,7 +84,7 @@ static int h5_size(const struct view *v, const uint64_t *at, struct pinner *p,
 		   uint64_t *size, struct error *err)
 {
 	struct tensor *t = v->tensor;
-	uint64_t front = atomic_load(&t->h5_front);
+	uint64_t front = atomic_load(&t->views->h5_front);
 	struct monolith m;
 	struct span span;
 	int r;
@@ -94,7 +95,7 @@ static int h5_size(const struct view *v, const uint64_t *at, struct pinner *p,
 			return r;
 		r = monolith_read(span.buf->data, span.buf->size - 1, &m, err);
 		if (!r)
-			atomic_store(&t->h5_front, front = m.tail.front);
+			atomic_store(&t->views->h5_front, front = m.tail.front);
 		p->unpin(p, &span);
 		if (r < 0)
 			return r;
@@ -106,7 +107,7 @@ static int h5_size(const struct view *v, const uint64_t *at, struct pinner *p,
 /* The size was asked for before, always. */
 static int front_of(const struct tensor *t, uint64_t *front, struct error *err)
 {
-	*front = atomic_load(&t->h5_front);
+	*front = atomic_load(&t->views->h5_front);
 	return *front ? 0
 		      : error_set(err, -EIO, "%s: array.h5 was not made yet",
 				  t->name);
@@ -141,7 +142,7 @@ static int h5_map(const struct view *v, const uint64_t *at, uint64_t off,
 	if (r < 0)
 		return r;
 	if (off < front)
-		off += plan_chunk(plan, &t->documents,
+		off += plan_chunk(plan, &t->views->documents,
 				  tensor_document_chunk(v, at), off,
 				  front - off);
 	if (off < front || !plan_open(plan))

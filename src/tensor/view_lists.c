@@ -17,6 +17,7 @@
 #include "tensor/view_lists.h"
 #include "tensor/view_name.h"
 #include "tensor/view_node.h"
+#include "tensor/view_state.h"
 #include "tensor/view_table.h"
 
 #define LINES 1024
@@ -155,12 +156,12 @@ static int table_new(struct list_table **out, const struct view *v,
 
 static struct lists *lists_of(struct tensor *t)
 {
-	struct lists *l = atomic_load(&t->lists), *none = NULL;
+	struct lists *l = atomic_load(&t->views->lists), *none = NULL;
 
 	if (l)
 		return l;
 	l = calloc(1, sizeof *l);
-	if (!l || atomic_compare_exchange_strong(&t->lists, &none, l))
+	if (!l || atomic_compare_exchange_strong(&t->views->lists, &none, l))
 		return l;
 	free(l);
 	return none;
@@ -247,7 +248,7 @@ static uint64_t block_at(const struct list_table *l, uint64_t off)
 static int list_map(const struct view *v, const uint64_t *at, uint64_t off,
 		    struct plan *plan, struct error *err)
 {
-	struct lists *all = atomic_load(&v->tensor->lists);
+	struct lists *all = atomic_load(&v->tensor->views->lists);
 	const struct list_table *l =
 		all ? atomic_load(&all->of[kind_of(v)]) : NULL;
 	uint64_t first = tensor_document_chunk(v, at), block, took, len;
@@ -258,8 +259,9 @@ static int list_map(const struct view *v, const uint64_t *at, uint64_t off,
 	for (block = block_at(l, off); block < l->blocks && plan_open(plan);
 	     block++) {
 		len = block_start(l, block + 1) - off;
-		took = plan_chunk(plan, &v->tensor->documents, first + block,
-				  off - block_start(l, block), len);
+		took = plan_chunk(plan, &v->tensor->views->documents,
+				  first + block, off - block_start(l, block),
+				  len);
 		off += took;
 		if (took < len)
 			break;

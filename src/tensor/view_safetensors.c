@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "tensor/bundle.h"
+#include "tensor/view_state.h"
 #include "tensor/view_table.h"
 
 static bool safetensors_fits(struct tensor *t, unsigned axes)
@@ -14,12 +15,12 @@ static bool safetensors_fits(struct tensor *t, unsigned axes)
 /* Made when somebody asks for its size. */
 static struct bundle *bundle_get(struct tensor *t)
 {
-	struct bundle *b = atomic_load(&t->bundle), *none = NULL;
+	struct bundle *b = atomic_load(&t->views->bundle), *none = NULL;
 
 	if (b)
 		return b;
 	b = bundle_new(&t, NULL, 1);
-	if (!b || atomic_compare_exchange_strong(&t->bundle, &none, b))
+	if (!b || atomic_compare_exchange_strong(&t->views->bundle, &none, b))
 		return b;
 	bundle_free(b);
 	return none;
@@ -48,7 +49,7 @@ static int safetensors_prepare(const struct view *v, const uint64_t *at,
 static int safetensors_map(const struct view *v, const uint64_t *at,
 			   uint64_t off, struct plan *plan, struct error *err)
 {
-	const struct bundle *b = atomic_load(&v->tensor->bundle);
+	const struct bundle *b = atomic_load(&v->tensor->views->bundle);
 
 	(void)at;
 	return b ? bundle_map(b, off, plan, err)

@@ -26,6 +26,7 @@
 #include "tensor/view_name.h"
 #include "tensor/view_samples.h"
 #include "tensor/view_shards.h"
+#include "tensor/view_state.h"
 #include "tensor/view_table.h"
 
 #define SAMPLES_MAX (UINT64_C(1) << 26)
@@ -122,7 +123,7 @@ static int sized_get(const struct view *v, struct pinner *p,
 		     const struct shards_sized **out, struct error *err)
 {
 	struct tensor *t = v->tensor;
-	struct shards_sized *x = atomic_load(&t->sized), *none = NULL;
+	struct shards_sized *x = atomic_load(&t->views->sized), *none = NULL;
 	struct making m = {.t = t, .front = front(has_labels(v))};
 	uint64_t n;
 	int r;
@@ -151,7 +152,7 @@ static int sized_get(const struct view *v, struct pinner *p,
 		shards_sized_free(x);
 		return r;
 	}
-	if (!atomic_compare_exchange_strong(&t->sized, &none, x)) {
+	if (!atomic_compare_exchange_strong(&t->views->sized, &none, x)) {
 		shards_sized_free(x);
 		x = none;
 	}

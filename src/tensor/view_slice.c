@@ -16,6 +16,7 @@
 #include "base/lookups.h"
 #include "tensor/slice.h"
 #include "tensor/view_name.h"
+#include "tensor/view_state.h"
 #include "tensor/view_table.h"
 
 #define SUFFIX ".npy"
@@ -48,7 +49,8 @@ static bool slice_of(const struct view *v, const uint64_t *at,
 {
 	char name[LOOKUPS_NAME_MAX];
 
-	return lookups_name(atomic_load(&v->tensor->slices), at[0], name) &&
+	return lookups_name(atomic_load(&v->tensor->views->slices), at[0],
+			    name) &&
 	       parse(v->tensor, name, out) == 0;
 }
 
@@ -58,7 +60,7 @@ static void slice_name(const struct view *v, unsigned level, const uint64_t *at,
 	char name[LOOKUPS_NAME_MAX];
 
 	(void)level;
-	if (!lookups_name(atomic_load(&v->tensor->slices), at[0], name))
+	if (!lookups_name(atomic_load(&v->tensor->views->slices), at[0], name))
 		*name = '\0';
 	snprintf(buf, n, "%s", name);
 }
@@ -73,7 +75,8 @@ static int slice_find(const struct view *v, unsigned level, const uint64_t *at,
 	(void)level;
 	(void)at;
 	if (r == 0)
-		r = lookups_number(&v->tensor->slices, name, false, &number);
+		r = lookups_number(&v->tensor->views->slices, name, false,
+				   &number);
 	*index = r == 0 ? number : 0;
 	return r;
 }
@@ -254,12 +257,13 @@ static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
 
 static uint32_t slice_generation(const struct view *v, const uint64_t *at)
 {
-	return lookups_generation(atomic_load(&v->tensor->slices), at[0]);
+	return lookups_generation(atomic_load(&v->tensor->views->slices),
+				  at[0]);
 }
 
 static int slice_hold(const struct view *v, const uint64_t *at, int64_t n)
 {
-	return lookups_hold(atomic_load(&v->tensor->slices), at[0], n);
+	return lookups_hold(atomic_load(&v->tensor->views->slices), at[0], n);
 }
 
 const struct view_ops view_slice = {

@@ -36,6 +36,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "tensor/padded.h"
+#include "tensor/view_state.h"
 
 /* Of a chunk where the file has none: reading it should neither be slow nor tiny. */
 #define CHUNK_BYTES (UINT64_C(16) << 20)
@@ -234,14 +235,15 @@ static int choose(struct tensor *t, int *out, struct error *err)
 static int chosen(struct tensor *t, int *out, struct error *err)
 {
 	struct error why = {0};
-	int made = atomic_load(&t->zarr), none = ZARR_UNKNOWN;
+	int made = atomic_load(&t->views->zarr), none = ZARR_UNKNOWN;
 	int r;
 
 	if (made == ZARR_UNKNOWN) {
 		r = choose(t, &made, &why);
 		if (r < 0)
 			return error_set(err, r, "%s", why.text);
-		if (!atomic_compare_exchange_strong(&t->zarr, &none, made))
+		if (!atomic_compare_exchange_strong(&t->views->zarr, &none,
+						    made))
 			made = none;
 	}
 	*out = made;
@@ -268,8 +270,9 @@ int zarr_is_whole(struct tensor *t, bool *out, struct error *err)
 
 static struct chunk_set *set_of(const struct zarr_chunk *c)
 {
-	return !c->decoded && (atomic_load(&c->t->zarr) & ~WHOLE) == ZARR_STORED
-		       ? &c->t->stored_chunks
+	return !c->decoded && (atomic_load(&c->t->views->zarr) & ~WHOLE) ==
+				       ZARR_STORED
+		       ? &c->t->views->stored_chunks
 		       : &c->t->set;
 }
 

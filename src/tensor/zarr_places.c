@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "tensor/view_state.h"
 #include "tensor/zarr.h"
 
 /* Smaller grids are gone through place by place. */
@@ -73,7 +74,8 @@ zarr_places(struct tensor *t,
 	const struct layout *l = !t->mosaic && t->nparts
 					 ? atomic_load(&t->parts[0].layout)
 					 : NULL;
-	struct zarr_places *all = atomic_load(&t->zarr_places), *empty = NULL;
+	struct zarr_places *all = atomic_load(&t->views->zarr_places),
+			   *empty = NULL;
 	struct grid room;
 	const struct grid *g = zarr_grid(t, &room);
 
@@ -82,8 +84,8 @@ zarr_places(struct tensor *t,
 		return NULL;
 	if (!all) {
 		all = find_out(t, l, place_of);
-		if (!atomic_compare_exchange_strong(&t->zarr_places, &empty,
-						    all)) {
+		if (!atomic_compare_exchange_strong(&t->views->zarr_places,
+						    &empty, all)) {
 			if (all != &none)
 				free(all);
 			all = empty;
@@ -96,12 +98,12 @@ void zarr_places_unknown(struct tensor *t)
 {
 	struct zarr_places *empty = NULL;
 
-	atomic_compare_exchange_strong(&t->zarr_places, &empty, &none);
+	atomic_compare_exchange_strong(&t->views->zarr_places, &empty, &none);
 }
 
 void zarr_places_free(struct tensor *t)
 {
-	struct zarr_places *all = atomic_load(&t->zarr_places);
+	struct zarr_places *all = atomic_load(&t->views->zarr_places);
 
 	if (all != &none)
 		free(all);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "tensor/view_state.h"
 #include "tensor/zarr.h"
 
 /* Filters expand what they cannot compress, by a little. */
@@ -25,8 +26,10 @@ static const struct pipeline checksum = {1,
 
 static struct tensor *tensor_of(const struct chunk_set *s)
 {
-	return (struct tensor *)((char *)(uintptr_t)s -
-				 offsetof(struct tensor, stored_chunks));
+	return ((struct view_state *)((char *)(uintptr_t)s -
+				      offsetof(struct view_state,
+					       stored_chunks)))
+		->tensor;
 }
 
 static const struct layout *layout_of(const struct chunk_set *s)
@@ -101,9 +104,9 @@ static const struct chunk_set_ops stored_ops = {
 
 void zarr_stored_init(struct tensor *t)
 {
-	t->stored_chunks.ops = &stored_ops;
-	t->stored_chunks.id = chunk_set_new_id();
-	t->stored_chunks.unit = t->set.unit;
+	t->views->stored_chunks.ops = &stored_ops;
+	t->views->stored_chunks.id = chunk_set_new_id();
+	t->views->stored_chunks.unit = t->set.unit;
 }
 
 /* ---- what Zarr can say --------------------------------------------------- */
