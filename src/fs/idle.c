@@ -36,8 +36,7 @@
 
 struct idle {
 	unsigned cores;
-	bool fixed; /* nobody looks, and time passes by idle_pass only: for tests */
-	_Atomic uint64_t fixed_time; /* milliseconds */
+	bool fixed; /* the kernel's account is not read: for tests */
 	/* Milliseconds of the clock at the last READ of a thread; 0: none yet. */
 	_Atomic uint64_t last[PLACES];
 	_Atomic uint64_t counted; /* the same, of the last count of readers */
@@ -74,12 +73,10 @@ static void set(_Atomic uint64_t *n, uint64_t to)
 	atomic_store_explicit(n, to, memory_order_relaxed);
 }
 
-static uint64_t now_ms(const struct idle *i)
+static uint64_t now_ms(void)
 {
 	struct timespec t;
 
-	if (i->fixed)
-		return value(&i->fixed_time);
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
@@ -87,7 +84,7 @@ static uint64_t now_ms(const struct idle *i)
 void idle_note(struct idle *i, pid_t reader)
 {
 	_Atomic uint64_t *last = &i->last[(uint32_t)reader % PLACES];
-	uint64_t now = now_ms(i);
+	uint64_t now = now_ms();
 
 	/* Written only when it changes, so that processors can share it. */
 	if (value(last) != now)
@@ -173,7 +170,7 @@ static void look(struct idle *i)
 
 bool idle_now(struct idle *i)
 {
-	uint64_t now = now_ms(i);
+	uint64_t now = now_ms();
 
 	if (few_read(i, now))
 		return true;
@@ -192,10 +189,4 @@ void idle_set_cores(struct idle *i, unsigned cores)
 {
 	i->cores = cores;
 	i->fixed = true;
-	i->fixed_time = 1;
-}
-
-void idle_pass(struct idle *i, unsigned ms)
-{
-	atomic_fetch_add(&i->fixed_time, ms);
 }

@@ -14,9 +14,7 @@ void idle_free(struct idle *i);
 void idle_note(struct idle *i, pid_t reader);
 /* Is one of the processors that this process may use probably idle?  Never blocks. */
 bool idle_now(struct idle *i);
-/* For tests: there are `cores` processors, all of them in use, and time stands still. */
+/* For tests: there are `cores` processors, all of them in use. */
 void idle_set_cores(struct idle *i, unsigned cores);
-/* For tests, after idle_set_cores: let `ms` milliseconds pass. */
-void idle_pass(struct idle *i, unsigned ms);
 
 #endif
