@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/options.h"
 
 #define HELPER "strangers"
 

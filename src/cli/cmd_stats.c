@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/parse.h"
 #include "cli/cli.h"
@@ -208,14 +209,6 @@ static void print_table(json_t *o, json_t *before, double seconds)
 	}
 }
 
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void pause_for(double seconds)
 {
 	struct timespec t = {(time_t)seconds,
@@ -259,7 +252,7 @@ static int watch(const struct command *c, const struct settings *s,
 		if (interrupted)
 			break;
 		text = read_stats(c, mount);
-		now = seconds_now();
+		now = clock_seconds();
 		o = text ? parse_stats(c, text) : NULL;
 		if (!o) {
 			r = CLI_INCOMPLETE;
@@ -427,13 +420,8 @@ static int start_timeout(struct waiting *w, pthread_t *thread)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->ended, &attr);
 	pthread_condattr_destroy(&attr);
-	clock_gettime(CLOCK_MONOTONIC, &w->until);
+	w->until = clock_after((uint64_t)(part * 1e9));
 	w->until.tv_sec += (time_t)whole;
-	w->until.tv_nsec += (long)(part * 1e9);
-	if (w->until.tv_nsec >= 1000000000) {
-		w->until.tv_nsec -= 1000000000;
-		w->until.tv_sec++;
-	}
 	r = pthread_create(thread, NULL, keep_timeout, w);
 	if (r == 0)
 		return CLI_DONE;

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/netfs.h"
-#include "cli/run.h"
 #include "staging/staging.h"
 
 /* Who was killed holds his locks until his memory is freed. */
@@ -77,7 +77,7 @@ void leftover_of_mount(const struct mount_list *all,
 	const struct timespec moment = {0, LOOK_MS * 1000000L};
 	cleanup_free char *dir = strdup(m->source);
 	char *slash = dir ? strrchr(dir, '/') : NULL;
-	long long end = run_clock() + ENDING_MS;
+	uint64_t end = clock_ms() + ENDING_MS;
 	const char *to = dir;
 	struct staging home;
 
@@ -90,6 +90,6 @@ void leftover_of_mount(const struct mount_list *all,
 			to = NULL;
 		staging_close(&home);
 	}
-	while (is_held(to, slash + 1) && run_clock() < end)
+	while (is_held(to, slash + 1) && clock_ms() < end)
 		nanosleep(&moment, NULL);
 }

@@ -7,15 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/parse.h"
-
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void progress_init(struct progress *p, const char *mode, const char *what,
 		   uint64_t total)
@@ -29,12 +22,12 @@ void progress_init(struct progress *p, const char *mode, const char *what,
 		p->kind = PROGRESS_NONE;
 	p->what = what;
 	p->total = total;
-	p->began = p->last = seconds_now();
+	p->began = p->last = clock_seconds();
 }
 
 double progress_seconds(const struct progress *p)
 {
-	return seconds_now() - p->began;
+	return clock_seconds() - p->began;
 }
 
 static void show(struct progress *p, uint64_t done, double elapsed)
@@ -67,7 +60,7 @@ void progress_update(struct progress *p, uint64_t done)
 
 	if (p->kind == PROGRESS_NONE)
 		return;
-	now = seconds_now();
+	now = clock_seconds();
 	if (now - p->last < every)
 		return;
 	p->last = now;

@@ -126,8 +126,6 @@ void run_signals_restore(const struct run *r);
 void run_let_go(void);
 /* Wait, without blocking, for children; notes what run_children has. */
 void run_reap(struct run *r);
-/* Milliseconds of a clock that only goes forward. */
-long long run_clock(void);
 
 /* The processes.  All return the status to exit with. */
 int run_front(struct run *r);
@@ -143,7 +141,7 @@ int run_daemon(struct run *r, int report);
  * are left; none can be but those that the kernel holds, or that are not ours to
  * kill.
  */
-unsigned run_tree_end(struct run *r, int grace);
+unsigned run_tree_end(struct run *r, unsigned grace);
 /* Note the children that this process has now: they are nobody's business. */
 void run_tree_begin(struct run *r);
 /* How many of these are alive. */

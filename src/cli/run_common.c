@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/run.h"
 #include "cli/stage_first.h"
 
@@ -99,25 +100,17 @@ void run_reap(struct run *r)
 	}
 }
 
-long long run_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
 /* True when it has ended, and was reaped if it is ours. */
 static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 {
 	const struct timespec moment = {0, 2000000};
-	long long end = run_clock() + ms;
+	uint64_t end = clock_ms() + (unsigned)ms;
 
 	for (;;) {
 		run_reap(r);
 		if (!*pid || !run_process_lives(*pid))
 			return true;
-		if (run_clock() > end)
+		if (clock_ms() > end)
 			return false;
 		nanosleep(&moment, NULL);
 	}
@@ -126,9 +119,9 @@ static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 void run_wait_gone(pid_t pid)
 {
 	const struct timespec moment = {0, 1000000};
-	long long end = run_clock() + HELPER_KILLED_MS;
+	uint64_t end = clock_ms() + HELPER_KILLED_MS;
 
-	while (run_process_lives(pid) && run_clock() < end)
+	while (run_process_lives(pid) && clock_ms() < end)
 		nanosleep(&moment, NULL);
 }
 
@@ -145,11 +138,11 @@ static bool end_helper(struct run *r, volatile pid_t *pid)
 static void end_daemons_group(pid_t group)
 {
 	const struct timespec moment = {0, 1000000};
-	long long begun = run_clock();
+	uint64_t begun = clock_ms();
 	bool killed = false;
 
 	while (group && run_group_lives(group)) {
-		long long past = run_clock() - begun;
+		uint64_t past = clock_ms() - begun;
 
 		if (past > HELPER_MS && !killed) {
 			kill(-group, SIGKILL);

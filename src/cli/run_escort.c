@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/run.h"
 
 #define GROUP_MS 500
@@ -42,7 +43,7 @@ struct escort {
 	int go;      /* the child waits for its other end */
 	int exec;    /* where the child tells why exec failed; -1: it did not */
 	pid_t group; /* 0: none, or nobody is left in it */
-	long long kill_at; /* 0: the group is not to be ended */
+	uint64_t kill_at; /* 0: the group is not to be ended */
 	bool killed;
 };
 
@@ -52,7 +53,7 @@ static void end_group(struct escort *e)
 		return;
 	kill(-e->group, SIGTERM);
 	kill(-e->group, SIGCONT);
-	e->kill_at = run_clock() + GROUP_MS;
+	e->kill_at = clock_ms() + GROUP_MS;
 }
 
 static void become_command(struct escort *e, int go, int failed)
@@ -194,7 +195,7 @@ static bool turn(struct escort *e, int ms)
 			 k->stopped);
 		k->stopped = 0;
 	}
-	if (e->kill_at && !e->killed && run_clock() >= e->kill_at && e->group) {
+	if (e->kill_at && !e->killed && clock_ms() >= e->kill_at && e->group) {
 		kill(-e->group, SIGKILL);
 		e->killed = true;
 	}
@@ -234,10 +235,10 @@ static bool wait_group(struct escort *e)
 
 static void end_rest(struct escort *e)
 {
-	long long end = run_clock() + LINGER_MS;
+	uint64_t end = clock_ms() + LINGER_MS;
 	unsigned n;
 
-	while ((n = run_tree_count(e->run)) > 0 && run_clock() < end)
+	while ((n = run_tree_count(e->run)) > 0 && clock_ms() < end)
 		poll(NULL, 0, LOOK_MIN_MS);
 	if (n == 0)
 		return;

@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/mountinfo.h"
 #include "cli/netfs.h"
 #include "cli/run.h"
@@ -143,7 +144,7 @@ static bool remove_place(const char *dir, const char *point, int ms,
 			 struct error *err)
 {
 	const struct timespec moment = {0, 5000000};
-	long long end = run_clock() + ms;
+	uint64_t end = clock_ms() + (unsigned)ms;
 
 	while (!rmdir_gone(point)) {
 		int r = errno == EBUSY
@@ -153,7 +154,7 @@ static bool remove_place(const char *dir, const char *point, int ms,
 
 		if (r == 0 && rmdir_gone(point))
 			break;
-		if (run_clock() > end)
+		if (clock_ms() > end)
 			return false;
 		nanosleep(&moment, NULL);
 	}

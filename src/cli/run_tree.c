@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "cli/run.h"
 
@@ -189,14 +190,14 @@ static void wait_child(void)
 	sigtimedwait(&child, NULL, &moment);
 }
 
-unsigned run_tree_end(struct run *r, int grace)
+unsigned run_tree_end(struct run *r, unsigned grace)
 {
-	long long begun = run_clock();
+	uint64_t begun = clock_ms();
 	bool asked = false;
 	unsigned n;
 
 	for (;;) {
-		long long past = run_clock() - begun;
+		uint64_t past = clock_ms() - begun;
 
 		run_reap(r);
 		if (grace == 0 || past >= grace) {

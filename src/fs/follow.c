@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -280,12 +281,8 @@ struct round {
 
 static void wait_later(struct follow *f)
 {
-	struct timespec t;
+	struct timespec t = clock_after(LATER);
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec += LATER;
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
 	pthread_cond_timedwait(&f->wake, &f->lock, &t);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/system.h"
 
@@ -74,11 +75,8 @@ static void look(struct room *r)
 
 uint64_t room_left(struct room *r)
 {
-	uint64_t next = atomic_load(&r->next), now;
-	struct timespec t;
+	uint64_t next = atomic_load(&r->next), now = clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 	if ((r->always || now >= next) &&
 	    atomic_compare_exchange_strong(&r->next, &next, now + LOOK))
 		look(r);

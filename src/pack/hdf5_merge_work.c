@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/pool.h"
 #include "pack/hdf5_merge_bits.h"
@@ -203,26 +204,12 @@ static void thread_main(void *arg)
 /* Wait a little; false: no thread is left. */
 static bool wait_a_little(struct work *w)
 {
-	struct timespec until;
+	struct timespec until = clock_after(LOOK_NS);
 	lock_scope(&w->lock);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOOK_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	if (w->running)
 		pthread_cond_timedwait(&w->news, &w->lock, &until);
 	return w->running > 0;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* For tests: commit at once, whatever it costs. */
@@ -246,7 +233,7 @@ static int commit_now(struct work *w, struct error *err)
 static int coordinate(struct work *w, struct error *err)
 {
 	struct merge *m = w->m;
-	double last = now();
+	double last = clock_seconds();
 	bool running = true;
 	int r = 0;
 
@@ -263,9 +250,10 @@ static int coordinate(struct work *w, struct error *err)
 				      m->rehearsal ? "checked" : "merged", done,
 				      m->bytes_all);
 		if (running && r == 0 &&
-		    (waiting >= w->limit || now() - last > COMMIT_SECONDS)) {
+		    (waiting >= w->limit ||
+		     clock_seconds() - last > COMMIT_SECONDS)) {
 			r = commit_now(w, err);
-			last = now();
+			last = clock_seconds();
 			if (r < 0)
 				fail(m, err);
 		}

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "store/cache_private.h"
@@ -78,13 +79,6 @@ static _Thread_local struct running *running;
 static struct shard *shard_of(struct cache *c, uint64_t hash)
 {
 	return &c->shard[hash % SHARDS];
-}
-static uint64_t nanoseconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* A READY entry's buffer with a reference for the caller. */
@@ -196,7 +190,7 @@ static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 	atomic_fetch_add(&c->reserved, cost);
 	policy_evict(c);
 	running = &me;
-	start = nanoseconds();
+	start = clock_ns();
 	r = load(ctx, &making, &b, &f->err);
 	running = me.outer;
 	if (r < 0)
@@ -217,7 +211,7 @@ static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 	assert(atomic_load(&making) == 0);
 	if (*keep) {
 		e->weight =
-			policy_weigh(c, e->set, nanoseconds() - start, b->size);
+			policy_weigh(c, e->set, clock_ns() - start, b->size);
 		atomic_fetch_add(&c->alive, ENTRY_COST);
 		atomic_fetch_add(&c->ready, 1);
 	}

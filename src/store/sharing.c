@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define LOOK_SECONDS 2
 
@@ -35,10 +36,8 @@ struct sharing {
 /* Wait for the next look; false: it is the end. */
 static bool doze(struct sharing *s)
 {
-	struct timespec until;
+	struct timespec until = clock_after(LOOK_SECONDS * CLOCK_SECOND);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LOOK_SECONDS;
 	lock_scope(&s->lock);
 	while (!s->stop &&
 	       pthread_cond_timedwait(&s->ended, &s->lock, &until) == 0)

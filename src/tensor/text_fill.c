@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
 
@@ -25,17 +26,9 @@ struct filling {
 	struct text *x;
 	struct lines lines;
 	uint64_t first; /* sample of the segment */
-	time_t until;   /* no halving after this */
+	uint64_t until; /* nanoseconds of the clock; no halving after this */
 	struct error why, first_why;
 };
-
-static time_t seconds_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
 
 /* missing=fill: values of a part that is not there are empty. */
 static bool fills_missing(struct text *x)
@@ -114,7 +107,7 @@ static int fill_box(struct filling *f, struct tensor *t, uint32_t part,
 	lines_rewind(&f->lines, &mark);
 	f->why.code = r;
 	if (r == -ENOMEM || r == -ENODATA ||
-	    value / per == (value + n - 1) / per || seconds_now() > f->until)
+	    value / per == (value + n - 1) / per || clock_ns() > f->until)
 		return fill_failed(f, n);
 	r = fill_from(f, t, part, rank, b, 0, n / 2);
 	return r < 0 ? r : fill_from(f, t, part, rank, b, n / 2, n - n / 2);
@@ -191,7 +184,8 @@ int text_fill(struct chunk_set *s, uint64_t segment, _Atomic uint64_t *gauge,
 	      struct buf **out, struct error *err)
 {
 	struct text *x = text_of(s);
-	struct filling f = {.x = x, .until = seconds_now() + HALVE_SECONDS};
+	struct filling f = {.x = x,
+			    .until = clock_ns() + HALVE_SECONDS * CLOCK_SECOND};
 	struct box whole;
 	uint64_t n;
 	int r;
