@@ -24,6 +24,7 @@
 #include "cli/progress.h"
 #include "shm/home.h"
 #include "source/bundles.h"
+#include "source/nest.h"
 #include "tensor/classes.h"
 #include "tensor/zarr_store.h"
 #include "tree/graft.h"
@@ -315,7 +316,9 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 			    .subdir = set->subdir,
 			    .offset = set->offset,
 			    .versions = set->versions,
-			    .nested = set->nested || set->within,
+			    .nest = set->nested || set->within
+					    ? &nest_in_members
+					    : NULL,
 			    .looks = set->looks,
 			    .as_is = set->as_is,
 			    .beside = set->beside,

@@ -48,7 +48,8 @@ void archive_close(struct source *source)
 		return;
 	if (a->volume.blocks)
 		squashfs_blocks_free(a->volume.blocks);
-	nest_free(a->nest);
+	if (a->nest)
+		a->nest->ops->close(a->nest);
 	members_free(&a->members);
 	stream_free(a->stream);
 	zip_free(a->zip);
@@ -298,26 +299,16 @@ int archive_again(const struct archive *a, const struct archive_options *o,
 	return r;
 }
 
-int archive_nest(struct nest **out, const struct source_args *args,
-		 const struct members *m, const struct volume *volumes,
-		 unsigned n, struct files *f, uint64_t root, struct error *err)
+int archive_nest(struct nest **out, const struct nest_ops *ops,
+		 const struct source_args *args, const struct members *m,
+		 const struct volume *volumes, unsigned n, struct files *f,
+		 uint64_t root, struct error *err)
 {
-	const uint64_t *shown;
-	struct nest *nest;
-	size_t n_shown;
-	int r = nest_new(&nest, args, err);
+	int r = ops->open(out, args, m, volumes, n, f, root, err);
 
 	if (r == 0)
-		r = nest_members(nest, args->tree, args->dir, m, volumes, n, f,
-				 root, args->path, err);
-	if (r < 0) {
-		nest_free(nest);
-		return r;
-	}
-	shown = nest_shown(nest, &n_shown);
-	beside_hide(f, shown, n_shown);
-	*out = nest;
-	return 0;
+		beside_hide(f, (*out)->shown.at, (*out)->shown.n);
+	return r;
 }
 
 int archive_files(struct files **out, const struct source_args *args,
@@ -421,9 +412,9 @@ int archive_publish(struct archive *a, const struct source_args *args,
 		return r;
 	}
 	tree_set_files(args->tree, args->dir, f);
-	if (args->archive && args->archive->nested)
-		r = archive_nest(&a->nest, args, &a->members, &a->volume, 1, f,
-				 root, err);
+	if (args->archive && args->archive->nest)
+		r = archive_nest(&a->nest, args->archive->nest, args,
+				 &a->members, &a->volume, 1, f, root, err);
 	if (r < 0) {
 		archive_close(&a->source);
 		return r;

@@ -5,7 +5,6 @@
 
 #include "archive/member_files.h"
 #include "archive/stream.h"
-#include "source/nest.h"
 #include "source/source.h"
 #include "source/squashfs.h"
 #include "source/zip.h"
@@ -106,10 +105,12 @@ int archive_union(struct source *const *archives, unsigned n,
 int archive_files(struct files **out, const struct source_args *a,
 		  const struct members *m, const struct volume *volumes,
 		  unsigned n, uint64_t root, bool tar, struct error *err);
-/* nest_new and nest_members with what has just been published. */
-int archive_nest(struct nest **out, const struct source_args *a,
-		 const struct members *m, const struct volume *volumes,
-		 unsigned n, struct files *f, uint64_t root, struct error *err);
+/* Show members that are sources as directories, and hide the files of them that archive_files
+ * has just shown.  *out is to be closed after the tree. */
+int archive_nest(struct nest **out, const struct nest_ops *ops,
+		 const struct source_args *a, const struct members *m,
+		 const struct volume *volumes, unsigned n, struct files *f,
+		 uint64_t root, struct error *err);
 
 /* A tar that was written by us: what reading it for the first time would learn. */
 struct archive_made {

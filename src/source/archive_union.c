@@ -41,7 +41,8 @@ static void joined_close(struct source *source)
 
 	if (!j)
 		return;
-	nest_free(j->nest);
+	if (j->nest)
+		j->nest->ops->close(j->nest);
 	for (unsigned i = 0; j->volumes && i < j->n; i++)
 		if (j->volumes[i].blocks)
 			squashfs_blocks_free(j->volumes[i].blocks);
@@ -234,10 +235,10 @@ static int publish(struct joined *j, const struct source_args *a,
 	if (r < 0)
 		return r;
 	tree_set_files(a->tree, a->dir, f);
-	if (!a->archive->nested)
+	if (!a->archive->nest)
 		return 0;
-	return archive_nest(&j->nest, a, &j->members, j->volumes, j->n, f, 0,
-			    err);
+	return archive_nest(&j->nest, a->archive->nest, a, &j->members,
+			    j->volumes, j->n, f, 0, err);
 }
 
 static const struct source_ops source_union = {

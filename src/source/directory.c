@@ -15,6 +15,7 @@
 #include "source/archive.h"
 #include "source/archive_about.h"
 #include "source/check.h"
+#include "source/nest.h"
 #include "source/zarr.h"
 
 /*
@@ -246,7 +247,8 @@ static void directory_close(struct source *source)
 
 	if (!s)
 		return;
-	nest_free(s->nest);
+	if (s->nest)
+		s->nest->ops->close(s->nest);
 	members_free(&s->members);
 	free(s);
 }
@@ -331,8 +333,8 @@ static void check_file(void *arg)
 
 static bool is_shown_apart(const struct directory *s, uint64_t record)
 {
-	size_t n = 0;
-	const uint64_t *at = s->nest ? nest_shown(s->nest, &n) : NULL;
+	const uint64_t *at = s->nest ? s->nest->shown.at : NULL;
+	size_t n = s->nest ? s->nest->shown.n : 0;
 
 	for (size_t low = 0; low < n;) {
 		size_t middle = low + (n - low) / 2;
@@ -397,8 +399,8 @@ static int directory_open(const struct source_args *a, struct source **out,
 	if (r == 0) {
 		tree_set_files(a->tree, a->dir, f);
 		if (!a->archive || !a->archive->as_is)
-			r = archive_nest(&s->nest, a, &s->members, NULL, 0, f,
-					 0, err);
+			r = archive_nest(&s->nest, &nest_in_members, a,
+					 &s->members, NULL, 0, f, 0, err);
 	}
 	if (r < 0) {
 		directory_close(&s->source);

@@ -37,13 +37,13 @@
 #define NEST_DEPTH 16
 #define PROBE_BYTES SOURCE_HEAD
 
-struct nest {
+struct members_nest {
+	struct nest nest; /* first member */
 	struct handles *handles;
 	struct pinner *pinner;
 	struct archive_options archive;
 	struct view_options views;
 	char *prefix;
-	vec(uint64_t) shown;     /* records, ascending */
 	struct nest_table table; /* of the members */
 	struct source_kept kept; /* those that were copied to memory */
 	char *path;              /* of the archive, for sentences */
@@ -53,8 +53,8 @@ struct nest {
 struct nested {
 	struct graft graft; /* first member */
 	struct nest_around around;
-	struct nest *nest; /* borrowed */
-	char *path;        /* for sentences; or of the file or directory */
+	struct members_nest *nest; /* borrowed */
+	char *path; /* for sentences; or of the file or directory */
 	bool is_file;
 	struct backing bytes;
 	const struct source_ops *ops; /* by its first bytes, or NULL */
@@ -62,13 +62,24 @@ struct nested {
 	bool tried;                   /* eager ones are opened once */
 };
 
-int nest_new(struct nest **out, const struct source_args *a, struct error *err)
+static void members_nest_close(struct nest *nest)
 {
-	struct nest *n = calloc(1, sizeof *n);
+	struct members_nest *n = (struct members_nest *)nest;
 
-	*out = NULL;
+	vec_free(&n->nest.shown);
+	vec_free(&n->kept.v);
+	free(n->prefix);
+	free(n->path);
+	free(n);
+}
+
+static struct members_nest *members_nest_new(const struct source_args *a)
+{
+	struct members_nest *n = calloc(1, sizeof *n);
+
 	if (!n)
-		return error_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	n->nest.ops = &nest_in_members;
 	n->handles = a->handles;
 	n->pinner = a->pinner;
 	n->archive = *a->archive;
@@ -76,31 +87,15 @@ int nest_new(struct nest **out, const struct source_args *a, struct error *err)
 	n->archive.subdir = NULL;
 	n->archive.progress = NULL;
 	n->archive.depth++;
-	n->archive.nested &= n->archive.depth < NEST_DEPTH;
+	if (n->archive.depth >= NEST_DEPTH)
+		n->archive.nest = NULL;
 	n->views = a->views;
-	if (a->prefix && !(n->prefix = strdup(a->prefix))) {
-		free(n);
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	*out = n;
-	return 0;
-}
-
-void nest_free(struct nest *n)
-{
-	if (!n)
-		return;
-	vec_free(&n->shown);
-	vec_free(&n->kept.v);
-	free(n->prefix);
-	free(n->path);
-	free(n);
-}
-
-const uint64_t *nest_shown(const struct nest *n, size_t *count)
-{
-	*count = n->shown.n;
-	return n->shown.at;
+	n->path = strdup(a->path ? a->path : "");
+	n->prefix = a->prefix ? strdup(a->prefix) : NULL;
+	if (n->path && (n->prefix || !a->prefix))
+		return n;
+	members_nest_close(&n->nest);
+	return NULL;
 }
 
 int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
@@ -243,8 +238,8 @@ static enum looks looks_like(struct candidate *c, bool read)
 }
 
 /* Under `root`, and not under two names: a directory has only one. */
-static bool is_candidate(const struct nest *nest, const struct members *m,
-			 uint64_t i, uint64_t root)
+static bool is_candidate(const struct members_nest *nest,
+			 const struct members *m, uint64_t i, uint64_t root)
 {
 	const struct member_record *r = &m->at[i];
 	const char *name = member_name(m, r);
@@ -253,7 +248,7 @@ static bool is_candidate(const struct nest *nest, const struct members *m,
 	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK ||
 	    member_common(m, r)->nlink != 1 || !r->size || !nest_likely(name))
 		return false;
-	if (!nest->archive.nested && has_suffix(name, sample_suffixes))
+	if (!nest->archive.nest && has_suffix(name, sample_suffixes))
 		return false;
 	for (up = i; up != root && up != 0; up = m->at[up].parent)
 		;
@@ -276,7 +271,7 @@ static void attr_of(const struct members *m, const struct member_record *r,
 	out->stored = true;
 }
 
-static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
+static int add(struct members_nest *n, struct tree_builder *b, uint32_t dir,
 	       const struct members *m, uint64_t i, uint64_t root,
 	       const struct candidate *c, bool eager, struct error *err)
 {
@@ -284,7 +279,7 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	struct nested *x = c->path ? calloc(1, sizeof *x) : NULL;
 	int code;
 
-	if (!x || (S_ISREG(r->mode) && !vec_push(&n->shown, i))) {
+	if (!x || (S_ISREG(r->mode) && !vec_push(&n->nest.shown, i))) {
 		free(x);
 		free(c->path);
 		return error_set(err, -ENOMEM, "out of memory");
@@ -304,8 +299,8 @@ static int add(struct nest *n, struct tree_builder *b, uint32_t dir,
 	return code < 0 ? error_set(err, code, "out of memory") : 0;
 }
 
-static char *path_of(const struct nest *n, const struct members *m, uint64_t i,
-		     const char *path, const struct backing *bytes)
+static char *path_of(const struct members_nest *n, const struct members *m,
+		     uint64_t i, const char *path, const struct backing *bytes)
 {
 	char inside[1024];
 	char *text;
@@ -339,8 +334,8 @@ static int find_store(const struct members *m, uint64_t i, const char *dir,
 }
 
 /* Zarr stores among the directories of a directory. */
-static int nest_stores(struct nest *n, struct tree_builder *b, uint32_t dir,
-		       const struct members *m, const char *path,
+static int nest_stores(struct members_nest *n, struct tree_builder *b,
+		       uint32_t dir, const struct members *m, const char *path,
 		       struct error *err)
 {
 	int r = 0;
@@ -355,21 +350,13 @@ static int nest_stores(struct nest *n, struct tree_builder *b, uint32_t dir,
 	return r;
 }
 
-int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
-		 const struct members *m, const struct volume *volumes,
-		 unsigned n_volumes, struct files *files, uint64_t root,
-		 const char *path, struct error *err)
+static int add_members(struct members_nest *n, struct tree_builder *b,
+		       uint32_t dir, uint64_t root, struct error *err)
 {
+	const struct nest_table *t = &n->table;
+	const struct members *m = t->m;
 	unsigned probes = 0;
-	int r;
-
-	n->table = (struct nest_table){n->handles, n->pinner, m,
-				       volumes,    n_volumes, files};
-	free(n->path);
-	n->path = strdup(path ? path : "");
-	if (!n->path)
-		return error_set(err, -ENOMEM, "out of memory");
-	r = n_volumes ? 0 : nest_stores(n, b, dir, m, path, err);
+	int r = t->n_volumes ? 0 : nest_stores(n, b, dir, m, n->path, err);
 
 	for (uint64_t i = 1; i < m->n && r == 0; i++) {
 		struct candidate c = {0};
@@ -377,11 +364,11 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 
 		if (!is_candidate(n, m, i, root) ||
 		    (m->at[i].kind != MEMBER_FILE &&
-		     member_common(m, &m->at[i])->volume >= n_volumes))
+		     member_common(m, &m->at[i])->volume >= t->n_volumes))
 			continue;
-		c.bytes = member_backing(n->handles, n->pinner, m, i, volumes,
-					 files);
-		c.path = path_of(n, m, i, path, &c.bytes);
+		c.bytes = member_backing(n->handles, n->pinner, m, i,
+					 t->volumes, t->files);
+		c.path = path_of(n, m, i, n->path, &c.bytes);
 		looks = c.path ? looks_like(&c, backing_is_plain(&c.bytes) &&
 							probes++ < PROBES_MAX)
 			       : LOOKS_ARCHIVE;
@@ -395,3 +382,30 @@ int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
 	}
 	return r;
 }
+
+static int members_nest_open(struct nest **out, const struct source_args *a,
+			     const struct members *m,
+			     const struct volume *volumes, unsigned n_volumes,
+			     struct files *files, uint64_t root,
+			     struct error *err)
+{
+	struct members_nest *n = members_nest_new(a);
+	int r;
+
+	*out = NULL;
+	if (!n)
+		return error_set(err, -ENOMEM, "out of memory");
+	n->table = (struct nest_table){n->handles, n->pinner, m,
+				       volumes,    n_volumes, files};
+	r = add_members(n, a->tree, a->dir, root, err);
+	if (r < 0)
+		members_nest_close(&n->nest);
+	else
+		*out = &n->nest;
+	return r;
+}
+
+const struct nest_ops nest_in_members = {
+	.open = members_nest_open,
+	.close = members_nest_close,
+};

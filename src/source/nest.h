@@ -6,27 +6,10 @@
 #include "archive/member_files.h"
 #include "source/source.h"
 
-/*
- * What is opened later, in the place of members, with the options of the source
- * they are in.  Owned by that source; closed after its tree.
- */
-struct nest;
+extern const struct nest_ops nest_in_members;
+
 struct graft;
-/* `a` is copied as far as it is needed later; a->path is not. */
-int nest_new(struct nest **out, const struct source_args *a, struct error *err);
-void nest_free(struct nest *n);
-/*
- * Show the members of a table that look like sources, by name, and by their first
- * bytes where reading these costs little, as grafts of the tree directory `dir`,
- * which is backed by `files` of the table under record `root`.
- */
-int nest_members(struct nest *n, struct tree_builder *b, uint32_t dir,
-		 const struct members *m, const struct volume *volumes,
-		 unsigned n_volumes, struct files *files, uint64_t root,
-		 const char *path, struct error *err);
-/* The records that nest_members has shown so, ascending; borrowed. */
-const uint64_t *nest_shown(const struct nest *n, size_t *count);
-/* What is known of one of these; borrowed, as long as the graft is there. */
+/* What is known of a member that is shown so; borrowed, as long as the graft is there. */
 struct nest_inside {
 	const char *path; /* for sentences */
 	uint64_t size;    /* bytes of the member */

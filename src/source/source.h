@@ -14,18 +14,43 @@
 #include "tensor/view.h"
 #include "tree/tree.h"
 
+struct files;
+struct members;
+struct source_args;
+struct volume;
+/* Members of a table that are sources, shown as directories of their own: opened when
+ * somebody looks, with the options of the source they are in.  nest.h has the only kind;
+ * formats know it by these functions alone, because it knows all formats. */
+struct nest {
+	const struct nest_ops *ops;
+	vec(uint64_t) shown; /* their records, ascending */
+};
+struct nest_ops {
+	/* Look for them among the members below record `root`, which `files` shows as the
+	 * tree directory a->dir.  Most of `a` is copied.  `n_volumes` 0: the members are
+	 * the files of a directory.  Sources look like it by name, and by their first bytes
+	 * where reading these costs little.  -ENOMEM, or why one cannot be shown. */
+	int (*open)(struct nest **out, const struct source_args *a,
+		    const struct members *m, const struct volume *volumes,
+		    unsigned n_volumes, struct files *files, uint64_t root,
+		    struct error *err);
+	/* After the tree that shows them. */
+	void (*close)(struct nest *n);
+};
+
 /* How archives are opened. */
 struct archive_options {
 	const char *index;  /* as index_options.where */
 	const char *subdir; /* what to show as the root; NULL: everything */
 	uint64_t offset;    /* where in its file an archive begins */
 	bool versions;      /* show what later members replace */
-	bool nested;        /* show sources inside as directories */
-	bool looks;         /* as index_options.looks */
-	bool as_is;         /* a directory's own files are just files */
-	unsigned depth;     /* how many sources this one is in */
-	uint64_t stage;     /* bytes of members that may be copied to memory */
-	unsigned threads;   /* to decode a stream with for the first time */
+	/* Shows members that are sources as directories; NULL: they stay files. */
+	const struct nest_ops *nest;
+	bool looks;       /* as index_options.looks */
+	bool as_is;       /* a directory's own files are just files */
+	unsigned depth;   /* how many sources this one is in */
+	uint64_t stage;   /* bytes of members that may be copied to memory */
+	unsigned threads; /* to decode a stream with for the first time */
 	struct beside_options beside; /* which views are listed */
 	/* How far reading an archive for the first time is, in bytes of `total`;
 	 * may be NULL. */
