@@ -337,21 +337,13 @@ int archive_files(struct files **out, const struct source_args *args,
 int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 		    struct source **out, struct error *err)
 {
-	static const struct archive_kind *const kinds[] = {
-		&archive_tar, &archive_stream, &archive_squashfs, &archive_zip,
-		&archive_npz};
 	struct archive *archive;
+	int r = ops->archive
+			? archive_load(ops->archive, a, &archive, err)
+			: error_set(err, -ENOTSUP, "%s: no archive", a->path);
 
-	*out = NULL;
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (kinds[i]->ops == ops) {
-			int r = archive_load(kinds[i], a, &archive, err);
-
-			if (r == 0)
-				*out = &archive->source;
-			return r;
-		}
-	return error_set(err, -ENOTSUP, "%s: no archive", a->path);
+	*out = r == 0 ? &archive->source : NULL;
+	return r;
 }
 
 /* The record that `subdir` names; follows no links. */

@@ -27,8 +27,13 @@ struct archive_kind {
 	int (*load)(struct archive *a, const struct index *x,
 		    struct error *err);
 };
-extern const struct archive_kind archive_tar, archive_stream, archive_squashfs,
-	archive_zip, archive_npz;
+extern const struct archive_kind archive_tar, archive_stream, archive_squashfs;
+/* The functions of an archive_kind that is a zip. */
+int archive_zip_scan(struct archive *a, const struct members_options *o,
+		     struct error *err);
+unsigned archive_zip_sections(struct archive *a, struct index_section *out);
+int archive_zip_load(struct archive *a, const struct index *x,
+		     struct error *err);
 /* An open archive; a source. */
 struct archive {
 	struct source source; /* first member */

@@ -65,7 +65,7 @@ static int squashfs_open(const struct source_args *a, struct source **out,
 const struct source_ops source_squashfs = {
 	.name = "squashfs",
 	.summary = "squashfs 4.0 images",
-	.archive = true,
+	.archive = &archive_squashfs,
 	.probe = squashfs_source_probe,
 	.open = squashfs_open,
 	.about = archive_about,

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "source/concat_names.h"
 #include "source/hdf5.h"
 #include "source/npy.h"
 #include "tensor/view.h"

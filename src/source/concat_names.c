@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "source/concat.h"
+#include "source/concat_names.h"
 
 static bool is_digit(char c)
 {

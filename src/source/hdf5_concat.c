@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "source/concat.h"
+#include "source/concat_names.h"
 #include "source/hdf5_walk.h"
 
 /* A dataset of one of the files. */

@@ -148,7 +148,7 @@ static int npz_open(const struct source_args *args, struct source **out,
 		    struct error *err)
 {
 	struct archive *a;
-	int r = archive_open(&archive_npz, args, out, err);
+	int r = archive_open(source_npz.archive, args, out, err);
 
 	if (r < 0 || (args->archive && args->archive->subdir))
 		return r;
@@ -174,10 +174,19 @@ static int npz_probe(const unsigned char *head, size_t n, const char *path)
 								     : 0;
 }
 
+/* A zip in all but what is made of its members. */
+static const struct archive_kind archive_npz = {
+	.ops = &source_npz,
+	.maker = ZIP_MAKER,
+	.scan = archive_zip_scan,
+	.sections = archive_zip_sections,
+	.load = archive_zip_load,
+};
+
 const struct source_ops source_npz = {
 	.name = "npz",
 	.summary = "NumPy arrays in a zip (.npz)",
-	.archive = true,
+	.archive = &archive_npz,
 	.probe = npz_probe,
 	.open = npz_open,
 	.about = archive_about,

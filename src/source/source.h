@@ -58,6 +58,7 @@ struct archive_options {
 			 uint64_t total);
 	void *progress_ctx;
 };
+struct archive_kind;
 struct backing;
 struct source_check;
 /*
@@ -116,8 +117,9 @@ struct source_ops {
 	const char *name, *summary;
 	/* How sure are we?  0 (no) to 100, from the first bytes of the file. */
 	int (*probe)(const unsigned char *head, size_t n, const char *path);
-	/* True: options of archives (offset, subdir) mean something. */
-	bool archive;
+	/* How its table of members is read (archive.h): it is an archive, and the options
+	 * of archives (offset, subdir) mean something.  NULL: it is none. */
+	const struct archive_kind *archive;
 	/* Publish the tree.  -ENOENT, -EACCES, -EBADMSG, ... with a sentence. */
 	int (*open)(const struct source_args *a, struct source **out,
 		    struct error *err);

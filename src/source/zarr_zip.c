@@ -288,7 +288,7 @@ static int zarr_zip_probe(const unsigned char *head, size_t n, const char *path)
 	(void)head;
 	(void)n;
 	(void)path;
-	return 0; /* its directory says what it is: archive_zip.c asks */
+	return 0; /* its directory says what it is: zip_source.c asks */
 }
 
 /* Never by its first bytes. */

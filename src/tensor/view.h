@@ -54,6 +54,10 @@ struct view_dirs;
 struct view_ops {
 	const char *name, *summary; /* of option views=; NULL: always there */
 	const char *top;            /* name in the tensor's directory */
+	/* Optional: set up what the view keeps of a tensor (view_state.h), and free it.
+	 * Rows that keep the same may all have the same functions. */
+	void (*begin)(struct tensor *t);
+	void (*end)(struct tensor *t);
 	/* Levels; with `samples`, one for each sample axis, which the shapes of
 	 * its files lack. */
 	unsigned levels;

@@ -240,6 +240,11 @@ static const struct view_dirs epochs_dirs = {
 	.parent = dirs_parent,
 	.name = dirs_name,
 };
+static void epochs_end(struct tensor *t)
+{
+	epochs_free(atomic_exchange(&t->views->epochs, NULL));
+}
+
 const struct view_ops view_epochs = {
 	.name = "epochs",
 	.summary = "epochs/E/rank-R-of-W/, samples in the order of a rank",
@@ -250,6 +255,7 @@ const struct view_ops view_epochs = {
 	.generation = generation,
 	.hold = hold,
 	.fits = epochs_fits,
+	.end = epochs_end,
 	.count = epochs_numbers,
 	.name_of = order_name, /* for sentences */
 	.document = order_text,

@@ -167,7 +167,7 @@ static struct lists *lists_of(struct tensor *t)
 	return none;
 }
 
-void lists_free(struct lists *l)
+static void lists_free(struct lists *l)
 {
 	for (unsigned i = 0; l && i < LISTS; i++)
 		free(atomic_load(&l->of[i]));
@@ -298,6 +298,11 @@ static char *list_block(const struct view *v, const uint64_t *at, size_t *len,
 	return text;
 }
 
+static void lists_end(struct tensor *t)
+{
+	lists_free(atomic_exchange(&t->views->lists, NULL));
+}
+
 #define LIST(variable, file, what, test)    \
 	const struct view_ops variable = {  \
 		.name = "lists",            \
@@ -305,6 +310,7 @@ static char *list_block(const struct view *v, const uint64_t *at, size_t *len,
 		.top = file,                \
 		.unlisted = true,           \
 		.fits = test,               \
+		.end = lists_end,           \
 		.size = list_size,          \
 		.prepare = list_prepare,    \
 		.map = list_map,            \

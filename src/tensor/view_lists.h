@@ -6,10 +6,6 @@
 #include "tensor/classes.h"
 #include "tensor/view.h"
 
-struct lists;
-/* Where lines begin, of a tensor; NULL is nothing. */
-void lists_free(struct lists *l);
-
 enum list_kind { LIST_CSV, LIST_JSONL, LIST_FILES, LIST_DALI, LIST_HF, LISTS };
 
 /* What lines are made of; for view_lists*.c only. */

@@ -57,12 +57,18 @@ static int safetensors_map(const struct view *v, const uint64_t *at,
 			     v->tensor->name);
 }
 
+static void safetensors_end(struct tensor *t)
+{
+	bundle_free(atomic_exchange(&t->views->bundle, NULL));
+}
+
 const struct view_ops view_safetensors = {
 	.name = "safetensors",
 	.summary = BUNDLE_NAME ", the whole tensor",
 	.top = BUNDLE_NAME,
 	.unlisted = true,
 	.fits = safetensors_fits,
+	.end = safetensors_end,
 	.size = safetensors_size,
 	.prepare = safetensors_prepare,
 	.map = safetensors_map,

@@ -21,7 +21,6 @@
 #include "base/number.h"
 #include "base/vec.h"
 #include "shards/cut.h"
-#include "tensor/shards_sized.h"
 #include "tensor/text.h"
 #include "tensor/view_name.h"
 #include "tensor/view_samples.h"
@@ -39,7 +38,7 @@ struct shards_sized {
 	uint64_t at[];
 };
 
-void shards_sized_free(struct shards_sized *x)
+static void shards_sized_free(struct shards_sized *x)
 {
 	if (!x)
 		return;
@@ -411,12 +410,18 @@ static int sized_map(const struct view *v, const uint64_t *at, uint64_t off,
 	return r;
 }
 
+static void sized_end(struct tensor *t)
+{
+	shards_sized_free(atomic_exchange(&t->views->sized, NULL));
+}
+
 const struct view_ops view_shards_sized = {
 	.name = "shards",
 	.top = "shards",
 	.levels = 1,
 	.unlisted = true,
 	.fits = sized_fits,
+	.end = sized_end,
 	.count = sized_count,
 	.name_of = sized_name_of,
 	.find = sized_find,

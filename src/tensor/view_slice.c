@@ -266,6 +266,11 @@ static int slice_hold(const struct view *v, const uint64_t *at, int64_t n)
 	return lookups_hold(atomic_load(&v->tensor->views->slices), at[0], n);
 }
 
+static void slice_end(struct tensor *t)
+{
+	lookups_free(atomic_exchange(&t->views->slices, NULL));
+}
+
 const struct view_ops view_slice = {
 	.name = "slice",
 	.summary = "slice/EXPRESSION.npy, as NumPy slices",
@@ -276,6 +281,7 @@ const struct view_ops view_slice = {
 	.generation = slice_generation,
 	.hold = slice_hold,
 	.fits = slice_fits,
+	.end = slice_end,
 	.count = slice_count,
 	.name_of = slice_name,
 	.find = slice_find,

@@ -4,36 +4,28 @@
 
 #include <stdlib.h>
 
-#include "base/lookups.h"
-#include "tensor/bundle.h"
-#include "tensor/shards_sized.h"
-#include "tensor/view_lists.h"
-#include "tensor/zarr.h"
-#include "tree/epochs.h"
+#include "tensor/view_node.h"
 
 struct view_state *view_state_new(struct tensor *t)
 {
 	t->views = calloc(1, sizeof *t->views);
-	if (t->views) {
-		t->views->tensor = t;
-		tensor_document_init(t);
-		zarr_stored_init(t);
-	}
+	if (!t->views)
+		return NULL;
+	t->views->tensor = t;
+	tensor_document_init(t);
+	for (unsigned i = 0; view_table[i]; i++)
+		if (view_table[i]->begin)
+			view_table[i]->begin(t);
 	return t->views;
 }
 
 void view_state_free(struct tensor *t)
 {
-	struct view_state *s = t->views;
-
-	if (!s)
+	if (!t->views)
 		return;
-	epochs_free(atomic_load(&s->epochs));
-	lookups_free(atomic_load(&s->slices));
-	lists_free(atomic_load(&s->lists));
-	shards_sized_free(atomic_load(&s->sized));
-	zarr_places_free(t);
-	bundle_free(atomic_load(&s->bundle));
-	free(s);
+	for (unsigned i = 0; view_table[i]; i++)
+		if (view_table[i]->end)
+			view_table[i]->end(t);
+	free(t->views);
 	t->views = NULL;
 }

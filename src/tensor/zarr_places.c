@@ -103,7 +103,7 @@ void zarr_places_unknown(struct tensor *t)
 
 void zarr_places_free(struct tensor *t)
 {
-	struct zarr_places *all = atomic_load(&t->views->zarr_places);
+	struct zarr_places *all = atomic_exchange(&t->views->zarr_places, NULL);
 
 	if (all != &none)
 		free(all);
