@@ -1,16 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A folder of src/ includes only what src/LAYERS allows; files stay small.
+# A folder below src/ includes only what src/LAYERS allows.
 #
-# Also: libfuse is known to src/fs/fuse* alone (not to its public fuse.h), libhdf5
-# to hdf5* in src/source and src/pack, libsquashfuse to src/source/squashfs_walk*,
-# libsquashfs to src/pack/image*; includes are written from src/; LAYERS itself has no
-# cycle; no file has grown over 500 lines (a test is a list of cases: 800).
+# Also: libfuse is known to src/fuse alone (not to its public fuse.h), libhdf5 to
+# src/formats/hdf5, src/tensors and src/pack/hdf5, libsquashfuse to
+# src/formats/squashfs/walk*, libsquashfs to src/pack/squashfs; includes are written from
+# src/; LAYERS itself has no cycle.  Files of more than 800 lines are listed: perhaps a
+# second idea has moved in.
 srcdir=${srcdir:-$(dirname "$0")/..}
 cd "$srcdir" || exit 99
-for f in src/*/; do
-	folders="$folders ${f%/}"
-done
+folders=$(find src -name '*.[ch]' -type f | sed 's:/[^/]*$::' | sort -u | tr '\n' ' ')
 
 {
 	# The first input: the table; then each include, as FILE:LINE:TEXT.
@@ -27,14 +26,14 @@ function complain(text)
 # The only files that may know a library, by the beginning of the name of its headers.
 function known(file, header)
 {
-	if (header ~ /^fuse/ && file !~ /^fs\/fuse[^\/]*\.c$/ && file !~ /^fs\/fuse_[^\/]*\.h$/)
-		return "only src/fs/fuse* knows libfuse"
-	if (header ~ /^(hdf5\.h|hdf5_|H5)/ && file !~ /^(source|pack)\/hdf5/)
-		return "only hdf5* in src/source and src/pack knows libhdf5"
-	if (header ~ /^squashfuse/ && file != "source/squashfs_walk.h")
-		return "include source/squashfs_walk.h"
-	if (header ~ /^sqfs\// && file !~ /^pack\/image/)
-		return "only src/pack/image* knows libsquashfs"
+	if (header ~ /^fuse/ && file !~ /^fuse\/[^\/]*\.c$/ && file !~ /^fuse\/private\.h$/)
+		return "only src/fuse knows libfuse"
+	if (header ~ /^(hdf5\.h|hdf5_|H5)/ && file !~ /^(formats\/hdf5|tensors|pack\/hdf5)\//)
+		return "only src/formats/hdf5, src/tensors and src/pack/hdf5 know libhdf5"
+	if (header ~ /^squashfuse/ && file != "formats/squashfs/walk.h")
+		return "include formats/squashfs/walk.h"
+	if (header ~ /^sqfs\// && file !~ /^pack\/squashfs\//)
+		return "only src/pack/squashfs knows libsquashfs"
 	return ""
 }
 BEGIN {
@@ -73,7 +72,7 @@ table_done {
 	sub(/:.*/, "", file)
 	short = substr(file, 5)
 	folder = short
-	sub(/\/.*/, "", folder)
+	sub(/\/[^\/]*$/, "", folder)
 	header = $0
 	sub(/^[^"<]*["<]/, "", header)
 	quoted = $0 ~ /^[^"<]*"/
@@ -91,7 +90,7 @@ table_done {
 		next
 	}
 	other = header
-	sub(/\/.*/, "", other)
+	sub(/\/[^\/]*$/, "", other)
 	if (!((folder, other) in allowed))
 		complain(file ": includes \"" header "\"; src/LAYERS allows:" words[folder])
 	if (!(header in exists))
@@ -108,10 +107,7 @@ END {
 
 find src tests contrib \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' \) -type f \
 	-exec wc -l {} + | awk '
-$2 == "total" { next }
-$1 > ($2 ~ /^tests\// ? 800 : 500) {
-	print $2 ": " $1 " lines; which second idea moved in?" >"/dev/stderr"
-	status = 1
-}
-END { exit status }' || status=1
+$2 != "total" && $1 > 800 {
+	print "note: " $2 ": " $1 " lines; has a second idea moved in?"
+}'
 exit ${status:-0}

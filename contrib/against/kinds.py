@@ -10,7 +10,7 @@ from against import (columns, hdf5, numpy_files, squashfs, streams, tar, zarr_st
 KINDS = {"hdf5": hdf5, "tar": tar, "zip": zip, "squashfs": squashfs,
          "zarr": zarr_store, "npy": numpy_files, "npz": numpy_files,
          "parquet": columns, "arrow": columns}
-# What `verify --against` takes, and the kinds that it is for; cli/against.c has the
+# What `verify --against` takes, and the kinds that it is for; app/against.c has the
 # same list.
 READERS = {"auto": set(KINDS), "h5py": {"hdf5"}, "tar": {"tar"}, "zip": {"zip"},
            "squashfs": {"squashfs"}, "zarr": {"zarr"}, "numpy": {"npy", "npz"},

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/cli.h"
 #include "base/cleanup.h"
 #include "base/system.h"
-#include "cli/cli.h"
 
 #define CAT_BYTES (1u << 20)
 

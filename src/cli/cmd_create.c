@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "app/cli.h"
+#include "app/interrupt.h"
 #include "base/parse.h"
-#include "cli/cli.h"
-#include "cli/interrupt.h"
 #include "pack/comp.h"
-#include "pack/hdf5_create.h"
+#include "tensors/create/hdf5_create.h"
 
 #define JOBS 16
 

@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "app/about.h"
+#include "app/inside.h"
+#include "app/report.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "base/parse.h"
-#include "cli/about.h"
-#include "cli/inside.h"
-#include "cli/report.h"
 
 /* With more tensors than this, a line each. */
 #define PARAGRAPHS 8

@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/cli.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "cli/cli.h"
 
 #define FIRST_ENTRY 2 /* after "." and ".." */
 

@@ -6,11 +6,11 @@
 #include <signal.h>
 #include <string.h>
 
+#include "app/interrupt.h"
+#include "app/pack.h"
 #include "base/log.h"
 #include "base/parse.h"
-#include "cli/interrupt.h"
-#include "cli/pack.h"
-#include "pack/hdf5_merge.h"
+#include "tensors/merge/hdf5_merge.h"
 
 struct merging {
 	const struct command *c;

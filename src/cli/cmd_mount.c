@@ -14,13 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/cli.h"
+#include "app/daemon.h"
+#include "app/mountpoint.h"
+#include "app/serving.h"
+#include "app/stage_first.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cli/cli.h"
-#include "cli/daemon.h"
-#include "cli/mountpoint.h"
-#include "cli/serving.h"
-#include "cli/stage_first.h"
 
 struct mounting {
 	const struct command *c;

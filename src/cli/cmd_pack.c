@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/interrupt.h"
-#include "cli/pack.h"
+#include "app/interrupt.h"
+#include "app/pack.h"
 #include "pack/out.h"
 
 struct packer {

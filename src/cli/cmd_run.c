@@ -2,9 +2,9 @@
 /* tensorfs run: mount in a place of one's own as long as a command runs. */
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/run.h"
-#include "cli/serving.h"
+#include "app/cli.h"
+#include "app/serving.h"
+#include "run/run.h"
 
 static bool goes_private(const struct settings *s)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/stage.h"
+#include "app/stage.h"
 
 static int stage_one(const struct command *c, struct settings *s,
 		     const struct stage_group *g)

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "app/stage.h"
 #include "base/number.h"
 #include "base/parse.h"
-#include "cli/stage.h"
-#include "store/shared.h"
+#include "store/shared/shared.h"
 
 #define CHUNKS_NAME ".chunks"
 

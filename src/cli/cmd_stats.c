@@ -18,12 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/cli.h"
+#include "app/mountinfo.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/parse.h"
-#include "cli/cli.h"
-#include "cli/mountinfo.h"
 
 #define STATS "user.tensorfs.stats"
 #define VALUE_MAX 65536

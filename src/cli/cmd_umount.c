@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/cli.h"
+#include "app/leftover.h"
+#include "app/mountinfo.h"
 #include "base/cleanup.h"
-#include "cli/cli.h"
-#include "cli/leftover.h"
-#include "cli/mountinfo.h"
 
 static int umount_one(const struct command *c, const struct settings *s,
 		      const struct mount_list *mounts, const char *path)

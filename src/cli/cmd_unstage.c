@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "app/stage.h"
 #include "base/cleanup.h"
-#include "cli/stage.h"
-#include "store/shared.h"
+#include "store/shared/shared.h"
 
 static bool is_old(const struct settings *s, const struct staging_item *it)
 {

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/against.h"
+#include "app/inside.h"
+#include "app/report.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/parse.h"
 #include "base/system.h"
-#include "cli/against.h"
-#include "cli/inside.h"
-#include "cli/report.h"
-#include "cli/verify_private.h"
-#include "source/archive.h"
+#include "formats/archive/archive.h"
+#include "verify/verify_private.h"
 
 /* A link to a file that is not there is a part that is missing: a symlink whose
  * text is an absolute path.  Links within a file are relative, and may lead

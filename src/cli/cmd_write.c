@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/interrupt.h"
-#include "cli/write.h"
+#include "app/interrupt.h"
+#include "app/write.h"
 
 static void print_json(const struct write_plan *p, const char *target,
 		       const struct write_input *in, const char *flag)

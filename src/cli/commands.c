@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/against.h"
+#include "base/home.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/system.h"
-#include "cli/against.h"
-#include "shm/home.h"
 
 /* "a:b" means "a,b": inside -o a comma ends the option. */
 static char *as_list(struct settings *s, const char *value)

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "archive/index.h"
+#include "app/cli.h"
 #include "base/cleanup.h"
-#include "cli/cli.h"
-#include "source/hdf5_members.h"
+#include "formats/hdf5/members.h"
+#include "members/index.h"
 
 char *session_base_name(const char *path)
 {

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "cli/cli.h"
+#include "app/cli.h"
 
 enum option_kind {
 	OPTION_FLAG,  /* bool */

@@ -5,9 +5,9 @@
 
 #include "base/parse.h"
 #include "cli/option_rows.h"
-#include "order/spec.h"
-#include "source/raw.h"
-#include "source/suffix.h"
+#include "formats/raw/raw.h"
+#include "formats/suffix.h"
+#include "readahead/order/spec.h"
 #include "tree/tree.h"
 
 int option_set_sample_axes(struct settings *s, const char *value,

@@ -12,10 +12,10 @@
 #include <lz4.h>
 #include <zstd.h>
 
-#include "cli/cli.h"
+#include "app/cli.h"
 #include "codec/codec.h"
-#include "fs/fuse.h"
-#include "source/hdf5_driver.h"
+#include "formats/hdf5/driver.h"
+#include "fuse/fuse.h"
 
 const char cli_version[] = PACKAGE_VERSION;
 

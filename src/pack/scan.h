@@ -35,7 +35,7 @@ struct scan {
 				      read */
 	uint64_t n_problems;
 	uint64_t sockets; /* that were left out */
-	uint64_t indexes; /* of archives (archive/index.h), left out as well */
+	uint64_t indexes; /* of archives (members/index.h), left out as well */
 };
 /* Strings are borrowed; NULL-terminated lists, or NULL. */
 struct scan_options {

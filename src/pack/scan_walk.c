@@ -23,8 +23,8 @@
 #include <linux/openat2.h>
 #endif
 
-#include "archive/index.h"
 #include "base/cleanup.h"
+#include "members/index.h"
 #include "pack/scan_private.h"
 
 /* Longer paths are opened piece by piece. */

@@ -13,10 +13,10 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/number.h"
 #include "base/parse.h"
 #include "base/system.h"
-#include "shm/home.h"
 #include "staging/copy_private.h"
 
 /* Of the kernel's memory for an inode, a name, and what points to pages. */

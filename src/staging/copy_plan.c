@@ -17,8 +17,8 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "staging/copy_private.h"
-#include "tensor/view.h"
 #include "tree/graft.h"
+#include "views/view.h"
 
 #define DEPTH_MAX 2000u /* levels of directories */
 /* So often it is looked whether anybody has had enough. */

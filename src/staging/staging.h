@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/home.h"
 #include "base/vec.h"
 #include "extent/file.h"
-#include "shm/home.h"
 
 #define STAGING_ID 17  /* of an instance: 16 digits, NUL */
 #define STAGING_KEY 33 /* of what is wanted: 32 digits, NUL */

@@ -4,7 +4,7 @@
 #define STORE_SHARING_H
 
 #include "store/cache.h"
-#include "store/shared.h"
+#include "store/shared/shared.h"
 
 struct sharing;
 /* All are borrowed.  Starts a thread. */

@@ -5,7 +5,7 @@
 
 #include "extent/pinner.h"
 #include "store/cache.h"
-#include "store/shared.h"
+#include "store/shared/shared.h"
 
 struct store;
 struct store_options {

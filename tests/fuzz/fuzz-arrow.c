@@ -4,7 +4,7 @@
 
 #include "base/number.h"
 #include "fuzz.h"
-#include "source/arrow_schema.h"
+#include "formats/arrow/schema.h"
 
 static void check_failed(const struct error *err)
 {

@@ -4,9 +4,9 @@
  * The input is the paths of an archive's members, a line each: one that ends in '/' is a
  * directory, one that begins with '>' another name of the file before.
  */
-#include "archive/beside_keys.h"
-#include "archive/beside_text.h"
-#include "archive/member_files.h"
+#include "views/members/keys.h"
+#include "views/members/text.h"
+#include "members/member_files.h"
 #include "base/log.h"
 #include "fuzz.h"
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/camera.h"
-#include "source/raw.h"
+#include "formats/numpy/camera.h"
+#include "formats/raw/raw.h"
 
 static void check_header(const struct camera_header *h)
 {

@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/backing.h"
+#include "stream/backing.h"
 #include "base/log.h"
 #include "fuzz.h"
-#include "source/arrow.h"
-#include "source/parquet.h"
+#include "formats/arrow/arrow.h"
+#include "formats/parquet/parquet.h"
 #include "store/store.h"
-#include "tensor/classes.h"
+#include "views/classes.h"
 #include "tensor/read.h"
 #include "tensor/text.h"
 

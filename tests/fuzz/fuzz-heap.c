@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/hdf5_heap.h"
+#include "formats/hdf5/heap.h"
 
 struct file {
 	const uint8_t *data;

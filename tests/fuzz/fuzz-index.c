@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "archive/index_private.h"
-#include "archive/member_files.h"
+#include "members/index_private.h"
+#include "members/member_files.h"
 #include "base/number.h"
 #include "extent/handles.h"
 #include "fuzz.h"

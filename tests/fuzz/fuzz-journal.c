@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "fuzz.h"
-#include "pack/hdf5_merge_record.h"
+#include "tensors/merge/record.h"
 
 static void check(const struct journal *j, size_t n)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tensor/classes.h"
+#include "views/classes.h"
 
 static void check_index(const struct class_index *x)
 {

@@ -11,7 +11,7 @@
 
 #include "base/parse.h"
 #include "fuzz.h"
-#include "tensor/view.h"
+#include "views/view.h"
 #include "tree/tree.h"
 
 static void fail(void)

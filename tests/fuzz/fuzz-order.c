@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "order/lines.h"
-#include "order/order.h"
+#include "readahead/order/lines.h"
+#include "readahead/order/order.h"
 
 static void check_spec(const char *text)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/parquet_page.h"
+#include "formats/parquet/page.h"
 
 #define FILE_SIZE 100000
 /* Of all pages; what claims more takes long, and nothing else. */

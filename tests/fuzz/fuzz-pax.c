@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any bytes as pax records: values lie where they should. */
 #include "fuzz.h"
-#include "source/tar_private.h"
+#include "formats/tar/private.h"
 
 static void check_text(const struct tar_text *t)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tensor/pnm.h"
+#include "views/pnm.h"
 
 #define ROOM 65536
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/safetensors_header.h"
+#include "formats/safetensors/header.h"
 #include "tensor/grid.h"
 
 static void check(const struct safetensors *s, uint64_t bytes)

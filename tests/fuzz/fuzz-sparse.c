@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/tar_private.h"
+#include "formats/tar/private.h"
 
 static int read_map(struct tar_sparse *m, unsigned kind, struct fuzz_input *in)
 {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "source/squashfs_private.h"
+#include "formats/squashfs/private.h"
 
 #define BLOCKS_MAX 32
 

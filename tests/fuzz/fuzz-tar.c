@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/tar_private.h"
-#include "source/tar.h"
+#include "formats/tar/private.h"
+#include "formats/tar/tar.h"
 
 struct memory_input {
 	struct input in;

@@ -10,8 +10,8 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/hdf5_request.h"
-#include "tensor/view.h"
+#include "formats/hdf5/request.h"
+#include "views/view.h"
 
 struct bytes {
 	uint8_t *at;

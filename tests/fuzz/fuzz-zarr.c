@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "source/zarr.h"
+#include "formats/zarr/zarr.h"
 
 #define DECODED_MOST (1 << 20)
 

@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "fuzz_stream.h"
-#include "source/archive.h"
-#include "source/bundles.h"
+#include "formats/archive/archive.h"
+#include "formats/bundles.h"
 #include "tensor/read.h"
 
 #define CHUNK_MOST (UINT64_C(1) << 20)

@@ -7,7 +7,7 @@
 #include <libdeflate.h>
 
 #include "fuzz_stream.h"
-#include "source/zip.h"
+#include "formats/zip/zip.h"
 
 #define MOST ((uint64_t)4 << 20)
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "archive/stream_private.h"
+#include "stream/stream_private.h"
 #include "base/log.h"
 #include "fuzz.h"
 

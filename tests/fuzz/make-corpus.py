@@ -344,7 +344,7 @@ header("narrow", widths=(2, 3))
 header("too-wide", widths=(5, 0))
 
 
-# Indexes: the head as archive/index_private.h has it, the sections as members.c.
+# Indexes: the head as members/index_private.h has it, the sections as members.c.
 (NONE, DIR, SYMLINK, LINK, RANGE, SPARSE, BLOCKS, FRAGMENT) = range(8)
 IFDIR, IFREG, IFLNK, IFIFO = 0o40755, 0o100644, 0o120777, 0o10644
 

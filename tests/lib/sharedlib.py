@@ -9,7 +9,7 @@ import lib
 from lib import exits, run
 
 KIB, MIB = 1 << 10, 1 << 20
-SETTLE_NS = 3 * 10**9           # as in src/store/shared_key.c
+SETTLE_NS = 3 * 10**9           # as in src/store/shared/key.c
 
 
 def _is_settled(path):

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "archive/input.h"
+#include "stream/input.h"
 #include "extent/handles.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a first pass decodes and keeps: all of it, a part, nothing; taken once. */
-#include "archive/kept.h"
+#include "stream/kept.h"
 
 #include <pthread.h>
 #include <signal.h>

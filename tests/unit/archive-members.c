@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "archive/member_files.h"
+#include "members/member_files.h"
 #include "tree/tree.h"
 #include "test.h"
 

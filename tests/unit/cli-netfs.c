@@ -4,7 +4,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "cli/netfs.h"
+#include "app/netfs.h"
 #include "test.h"
 
 /* Lines as kernels, clusters and containers have them. */

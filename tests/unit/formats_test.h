@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/stream.h"
-#include "archive/stream_private.h"
+#include "stream/stream.h"
+#include "stream/stream_private.h"
 #include "extent/handles.h"
 
 #include "test.h"

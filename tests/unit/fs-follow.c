@@ -7,7 +7,7 @@
  */
 #include <time.h>
 
-#include "fs/follow.h"
+#include "readahead/follow.h"
 #include "store/thread.h"
 
 #define FILES 6000u

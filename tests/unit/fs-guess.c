@@ -6,8 +6,8 @@
  */
 #include <pthread.h>
 
-#include "fs/guess.h"
-#include "fs/idle.h"
+#include "readahead/guess.h"
+#include "readahead/idle.h"
 #include "store/thread.h"
 
 #define FILES 6000u

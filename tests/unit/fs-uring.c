@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When libfuse would speak through io_uring. */
-#include "fs/uring.h"
+#include "fuse/uring.h"
 
 #include "test.h"
 

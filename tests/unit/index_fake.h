@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "archive/index_private.h"
+#include "members/index_private.h"
 #include "base/cleanup.h"
 #include "extent/handles.h"
 #include "test.h"

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "order/course.h"
+#include "readahead/order/course.h"
 #include "test.h"
 
 #define SAMPLES_MAX 40000

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "order/lines.h"
+#include "readahead/order/lines.h"
 #include "test.h"
 
 static char seen[4 * ORDER_LINE_MAX];

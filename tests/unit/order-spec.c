@@ -2,7 +2,7 @@
 /* order=: what may be said, and DistributedSampler's vectors. */
 #include <errno.h>
 
-#include "order/order.h"
+#include "readahead/order/order.h"
 #include "test.h"
 
 static void accepts(const char *text, struct order_spec want)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pack/hdf5_build.h"
-#include "source/hdf5_driver.h"
+#include "tensors/build.h"
+#include "formats/hdf5/driver.h"
 
 static char dir[] = "/tmp/pack-build-XXXXXX";
 static struct error err;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "pack/chunker.h"
+#include "tensors/chunker.h"
 
 /* What was put, chunk after chunk. */
 struct heap {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pack/image_private.h"
+#include "pack/squashfs/private.h"
 
 #define BLOCK 4096
 #define N 300

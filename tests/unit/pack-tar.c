@@ -7,9 +7,9 @@
 
 #include "base/vec.h"
 #include "pack/sink.h"
-#include "pack/tar_private.h"
-#include "source/archive.h"
-#include "source/tar.h"
+#include "pack/tar/private.h"
+#include "formats/archive/archive.h"
+#include "formats/tar/tar.h"
 #include "tests/unit/test.h"
 
 /* The bytes of a tar as an input: what are members' own are not kept. */

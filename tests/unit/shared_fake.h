@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_SHARED_FAKE_H
 #define TESTS_UNIT_SHARED_FAKE_H
 
-#include "store/shared.h"
+#include "store/shared/shared.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* shm/home: what is believed, what is locked, what is removed. */
-#include "shm/home.h"
+#include "base/home.h"
 
 #include <errno.h>
 #include <fcntl.h>

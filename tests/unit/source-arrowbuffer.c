@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #include "base/bytes.h"
-#include "source/arrow_private.h"
+#include "formats/arrow/private.h"
 
 #define BUFFERS 12             /* more of them than are kept */
 #define SIZE ((size_t)3 << 20) /* decoded */

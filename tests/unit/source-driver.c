@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "codec/pipeline.h"
-#include "source/hdf5_driver.h"
+#include "formats/hdf5/driver.h"
 
 static char dir[] = "/tmp/source-driver-XXXXXX";
 static struct handles *handles;

@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "source/hdf5_driver.h"
-#include "source/hdf5_vlen.h"
+#include "formats/hdf5/driver.h"
+#include "formats/hdf5/vlen.h"
 
 enum { STRINGS = 5000, ZEROS = 1 << 20 };
 static char path[] = "/tmp/source-filters-XXXXXX";

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "source/hdf5.h"
+#include "formats/hdf5/hdf5.h"
 
 static char path[] = "/tmp/source-heap-XXXXXX";
 static struct hdf5_source source;

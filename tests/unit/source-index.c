@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/hdf5.h"
-#include "source/hdf5_index.h"
+#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/index.h"
 
 static char dir[] = "/tmp/source-index-XXXXXX";
 static struct hdf5_source source;

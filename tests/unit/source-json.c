@@ -6,9 +6,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "source/hdf5.h"
-#include "source/hdf5_group.h"
-#include "source/hdf5_json.h"
+#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/group.h"
+#include "formats/hdf5/json.h"
 
 static char path[] = "/tmp/source-json-XXXXXX";
 static struct hdf5_source source;

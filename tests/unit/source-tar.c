@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "source/tar_private.h"
-#include "source/tar.h"
+#include "formats/tar/private.h"
+#include "formats/tar/tar.h"
 #include "test.h"
 
 /* ---- an archive in memory ------------------------------------------------ */

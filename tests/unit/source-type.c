@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "source/hdf5_driver.h"
-#include "source/hdf5_type.h"
+#include "formats/hdf5/driver.h"
+#include "formats/hdf5/type.h"
 
 static struct intern in;
 static char path[] = "/tmp/source-type-XXXXXX";

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "source/hdf5.h"
+#include "formats/hdf5/hdf5.h"
 
 static char path[] = "/tmp/source-values-XXXXXX";
 static struct hdf5_source source;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "source/squashfs_private.h"
+#include "formats/squashfs/private.h"
 #include "test.h"
 
 static char scratch[64] = "/tmp/source-squashfs-XXXXXX";

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 
 #include "base/number.h"
-#include "store/shared_private.h"
+#include "store/shared/private.h"
 
 /* ---- keys ------------------------------------------------------------------ */
 

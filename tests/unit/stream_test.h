@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "archive/stream_private.h"
+#include "stream/stream_private.h"
 #include "store/store.h"
 #include "test.h"
 

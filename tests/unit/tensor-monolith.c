@@ -2,7 +2,7 @@
 /* The message of array.h5 and merged.h5: whole ones are read, all others refused. */
 #include <errno.h>
 
-#include "tensor/monolith.h"
+#include "views/monolith.h"
 #include "test.h"
 
 #define NOTES "/x: left out\n"

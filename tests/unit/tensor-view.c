@@ -3,7 +3,7 @@
 #include <malloc.h>
 
 #include "base/lookups.h"
-#include "tensor/view_name.h"
+#include "views/name.h"
 #include "view_fake.h"
 
 /* The byte at `inside` of a part's chunk, the naive way: coordinates, one axis

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "archive/member_files.h"
+#include "members/member_files.h"
 #include "tree/graft.h"
 #include "test.h"
 

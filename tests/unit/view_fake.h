@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "tensor/text.h"
-#include "tensor/view.h"
+#include "views/view.h"
 #include "test.h"
 
 static uint64_t rnd(uint64_t below)

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a mount leaves behind whose daemon was killed: the tree that it staged. */
+
+/*
+ * The source of a staged mount, as the kernel has it, is the path of the tree, so
+ * that --to need not be said again.  Of other mounts it is a file of the user:
+ * where there is no directory of ours beside it, nothing was staged there.  It may
+ * be on a file system that does not answer, and is looked at only where that is
+ * none of a network.
+ */
+#include "app/leftover.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/netfs.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "staging/staging.h"
+
+/* Who was killed holds his locks until his memory is freed. */
+#define ENDING_MS 500
+#define LOOK_MS 10
+
+/* Remove what nobody holds; is a transient tree of this name left? */
+static bool is_held(const char *to, const char *name)
+{
+	struct staging_list list;
+	struct staging place;
+	struct error err;
+	bool held = false;
+
+	if (staging_open(&place, to, false, &err) < 0)
+		return false;
+	if (staging_list(&place, &list, &err) == 0) {
+		for (size_t i = 0; i < list.list.n; i++)
+			held |= list.list.at[i].transient &&
+				!strcmp(list.list.at[i].name, name);
+		staging_list_free(&list);
+	}
+	staging_tidy(&place);
+	staging_close(&place);
+	return held;
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t n = strcmp(dir, "/") ? strlen(dir) : 0;
+
+	return !strncmp(path, dir, n) && path[n] == '/';
+}
+
+/* By the names alone: nobody is asked. */
+static bool may_look(const struct mount_list *all, const char *path)
+{
+	const struct mount_entry *on = NULL;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (is_below(path, all->at[i].point) &&
+		    (!on || strlen(all->at[i].point) >= strlen(on->point)))
+			on = &all->at[i];
+	return on && strncmp(on->type, "fuse", 4) &&
+	       strcmp(on->type, "autofs") &&
+	       !network_fs_of_type(on->type, on->source);
+}
+
+void leftover_sweep(void)
+{
+	staging_sweep_place(NULL);
+}
+
+void leftover_of_mount(const struct mount_list *all,
+		       const struct mount_entry *m)
+{
+	const struct timespec moment = {0, LOOK_MS * 1000000L};
+	cleanup_free char *dir = strdup(m->source);
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+	uint64_t end = clock_ms() + ENDING_MS;
+	const char *to = dir;
+	struct staging home;
+
+	if (!slash || slash == dir || dir[0] != '/' ||
+	    mount_user(m) != (long)geteuid() || !may_look(all, dir))
+		return;
+	*slash = '\0';
+	if (staging_open(&home, NULL, false, NULL) == 0) {
+		if (!strcmp(home.at.path, dir))
+			to = NULL;
+		staging_close(&home);
+	}
+	while (is_held(to, slash + 1) && clock_ms() < end)
+		nanosleep(&moment, NULL);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options that change nothing: without another option, or for these sources. */
+
+/*
+ * What is given and does nothing was meant to do something.  Options that say how tensors
+ * are shown are not here: there may be tensors in any archive.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/options_fit.h"
+#include "formats/archive/archive.h"
+#include "formats/hdf5/hdf5.h"
+#include "formats/zarr/zarr.h"
+
+int options_check(const struct command *c, const struct settings *s)
+{
+	if (s->stage.first == STAGE_NOT && s->stage.reserve)
+		return cli_usage(c, "--reserve goes with --stage");
+	if (s->stage.first == STAGE_NOT && s->stage.to)
+		return cli_usage(c, "--to goes with --stage");
+	if (!s->shm_cache && s->shm_dir)
+		return cli_usage(c, "--shm-dir goes with --shm-cache");
+	if (s->order && s->stage.first == STAGE_ALL)
+		return cli_usage(c,
+				 "order= reads ahead in a mount, and --stage "
+				 "has all in memory; --stage=fit takes both");
+	if (s->order && s->no_prefetch)
+		return cli_usage(c, "order= reads ahead, and prefetch=off "
+				    "forbids it");
+	if (s->order && (s->single || s->threads == 1))
+		return cli_usage(c, "order= takes more than one thread");
+	return 0;
+}
+
+enum kind { OF_ARCHIVES = 1, OF_DIRECTORIES = 2, OF_HDF5 = 4, OF_OTHERS = 8 };
+
+static unsigned kind_of(const struct source_ops *ops)
+{
+	return ops->archive || ops == &source_zarr_zip ? OF_ARCHIVES
+	       : ops == &source_directory              ? OF_DIRECTORIES
+	       : ops == &source_hdf5                   ? OF_HDF5
+						       : OF_OTHERS;
+}
+
+int options_fit(const struct settings *s, struct source *const *sources,
+		size_t n, struct error *err)
+{
+	const struct {
+		bool given;
+		const char *name, *is_for;
+		unsigned kinds;
+	} rows[] = {
+		{s->joined, "union", "archives", OF_ARCHIVES},
+		{s->versions, "versions", "archives",
+		 OF_ARCHIVES | OF_DIRECTORIES},
+		{s->nested, "recursive (nested)", "archives",
+		 OF_ARCHIVES | OF_DIRECTORIES},
+		{s->index && strcmp(s->index, "none"), "index=", "archives",
+		 OF_ARCHIVES | OF_DIRECTORIES},
+		{s->prefix, "prefix=", "HDF5 files",
+		 OF_ARCHIVES | OF_DIRECTORIES | OF_HDF5},
+	};
+	unsigned kinds = 0;
+
+	if (s->shared) /* another one may have a use for it */
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		kinds |= kind_of(sources[i]->ops);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows && !s->as_is; i++)
+		if (rows[i].given && !(kinds & rows[i].kinds))
+			return error_set(
+				err, SOURCE_USAGE,
+				"%s is for %s, and there is none among "
+				"the sources",
+				rows[i].name, rows[i].is_for);
+	return 0;
+}

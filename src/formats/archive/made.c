@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The index of an archive that we have just written, without reading it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/archive/archive.h"
+
+/* Descriptors that are held: of the archive. */
+enum { OPEN_MOST = 4 };
+
+static int take_points(struct archive *a, const struct archive_made *m,
+		       struct error *err)
+{
+	struct blob *states;
+	int r;
+
+	if (!m->format)
+		return 0;
+	r = blob_of_memory(&states, "", 0, err);
+	if (r < 0)
+		return r;
+	a->is_tar = true;
+	return stream_of_points(&a->stream, stream_find(m->format), &a->stored,
+				m->points, m->n_points, states, err);
+}
+
+int archive_index_made(const struct archive_made *m, char **index,
+		       struct error *err)
+{
+	static const struct archive_options options;
+	struct source_args args = {.path = m->path};
+	struct archive *a = calloc(1, sizeof *a);
+	int r;
+
+	*index = NULL;
+	if (!a) {
+		members_free(m->members);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	a->kind = m->format ? &archive_stream : &archive_tar;
+	a->options = &options;
+	a->members = *m->members;
+	*m->members = (struct members){.n = 0};
+	a->path = strdup(m->path);
+	r = a->path ? handles_new(&args.handles, OPEN_MOST, 1, err)
+		    : error_set(err, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = archive_find_bytes(a, &args, err);
+	if (r == 0)
+		r = take_points(a, m, err);
+	if (r == 0)
+		r = archive_save_index(a, err);
+	if (r == 0) {
+		*index = a->index;
+		a->index = NULL;
+	}
+	archive_close(&a->source);
+	handles_free(args.handles);
+	return r;
+}

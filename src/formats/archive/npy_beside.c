@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensor.safetensors of the .npy files in the root of a directory or archive. */
+
+/*
+ * They are looked at when somebody asks for its size: it has those whose type the format has,
+ * under their names without the ending.  Arrays of other types are not in it, as elsewhere; a
+ * file that is damaged or cannot be read is an error, for nobody would miss what is left out.
+ */
+#include "formats/archive/npy_beside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/vec.h"
+#include "formats/bundles.h"
+#include "formats/numpy/npy_member.h"
+#include "views/bundle.h"
+
+/* Each header is read, and each array takes about a KiB of memory. */
+#define ARRAYS_MAX 10000
+
+struct beside_npy {
+	struct handles *handles;
+	struct pinner *pinner;
+	struct view_options views;
+	const struct members *m;
+	const struct volume *volumes;
+	struct files *files;
+	unsigned n_volumes;
+	uint64_t root;
+	int64_t mtime;
+};
+struct beside_found {
+	struct bundle_found found; /* first member */
+	struct arrays arrays;
+	vec(struct tensor *) t;
+};
+
+static void beside_free(struct bundle_found *f)
+{
+	struct beside_found *x = (struct beside_found *)f;
+
+	for (size_t i = 0; i < x->t.n; i++)
+		tensor_free(x->t.at[i]);
+	vec_free(&x->t);
+	arrays_end(&x->arrays);
+	free(x);
+}
+
+/* "a" of "a.npy". */
+static bool name_of(const struct beside_npy *b, uint64_t i,
+		    char name[FILES_NAME_MAX + 1])
+{
+	const struct member_record *r = &b->m->at[i];
+	const char *full = member_name(b->m, r);
+	size_t n = strlen(full);
+
+	if (!S_ISREG(r->mode) || r->kind == MEMBER_LINK || n < 5 ||
+	    n > FILES_NAME_MAX || strcasecmp(full + n - 4, ".npy") != 0 ||
+	    (r->kind != MEMBER_FILE &&
+	     member_common(b->m, r)->volume >= b->n_volumes))
+		return false;
+	memcpy(name, full, n - 4);
+	name[n - 4] = '\0';
+	return true;
+}
+
+static int add(struct beside_found *x, const struct beside_npy *b, uint64_t i,
+	       const char *name, struct error *err)
+{
+	const struct backing bytes = member_backing(b->handles, b->pinner, b->m,
+						    i, b->volumes, b->files);
+	struct npy_member m;
+	struct array *a;
+	int r = npy_member_read(&x->arrays, &bytes, &m, err);
+
+	if (r == 0)
+		r = npy_member_array(&x->arrays, &m, NULL, name, &a, err);
+	if (r == -ENOTSUP)
+		return 0;
+	if (r < 0)
+		return error_prefix(err, "%s.npy: ", name);
+	if (!bundle_takes(&a->t) || !bundle_takes_name(name)) {
+		tensor_free(&a->t);
+		return 0;
+	}
+	if (vec_push(&x->t, &a->t))
+		return 0;
+	tensor_free(&a->t);
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static int add_all(struct beside_found *x, const struct beside_npy *b,
+		   struct error *err)
+{
+	const struct member_record *root = &b->m->at[b->root];
+	char name[FILES_NAME_MAX + 1];
+	unsigned n = 0;
+	int r = 0;
+
+	for (uint64_t i = 0; i < root->size && r == 0; i++) {
+		if (!name_of(b, root->data + i, name))
+			continue;
+		if (n++ == ARRAYS_MAX)
+			return error_set(err, -EFBIG,
+					 BUNDLE_NAME
+					 ": more than %d .npy files "
+					 "are too many for it",
+					 ARRAYS_MAX);
+		r = add(x, b, root->data + i, name, err);
+	}
+	if (r == 0)
+		x->found.bundle = bundle_new(x->t.at, NULL, x->t.n);
+	return r == 0 && !x->found.bundle
+		       ? error_set(err, -ENOMEM, "out of memory")
+		       : r;
+}
+
+static struct bundle_found *find(void *ctx, struct error *err)
+{
+	const struct beside_npy *b = ctx;
+	struct beside_found *x = calloc(1, sizeof *x);
+
+	if (!x || !(x->arrays.path = strdup(BUNDLE_NAME))) {
+		free(x);
+		error_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	x->found.free = beside_free;
+	intern_init(&x->arrays.intern);
+	x->arrays.handles = b->handles;
+	x->arrays.views = b->views;
+	x->arrays.file = UINT32_MAX;
+	x->arrays.mtime = b->mtime;
+	if (add_all(x, b, err) == 0)
+		return &x->found;
+	beside_free(&x->found);
+	return NULL;
+}
+
+static bool has_any(const struct beside_npy *b)
+{
+	const struct member_record *root = &b->m->at[b->root];
+	char name[FILES_NAME_MAX + 1];
+
+	for (uint64_t i = 0; i < root->size; i++)
+		if (name_of(b, root->data + i, name))
+			return true;
+	return false;
+}
+
+int npy_beside(const struct source_args *a, const struct members *m,
+	       const struct volume *volumes, unsigned n, uint64_t root,
+	       struct files *files, struct error *err)
+{
+	struct beside_npy *b = calloc(1, sizeof *b);
+	struct files *f;
+
+	if (!b)
+		return error_set(err, -ENOMEM, "out of memory");
+	*b = (struct beside_npy){.handles = a->handles,
+				 .pinner = a->pinner,
+				 .views = a->views,
+				 .m = m,
+				 .volumes = volumes,
+				 .n_volumes = n,
+				 .root = root,
+				 .files = files,
+				 .mtime = member_mtime(m, &m->at[root])};
+	if (!has_any(b)) {
+		free(b);
+		return 0;
+	}
+	f = bundle_files_late(find, b, b->mtime);
+	if (!f)
+		return error_set(err, -ENOMEM, "out of memory");
+	tree_set_extra(a->tree, a->dir, f);
+	return 0;
+}

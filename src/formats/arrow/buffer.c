@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Compressed buffers of Arrow batches: decoded whole, read piece by piece. */
+/*
+ * Rows are asked for some thousands at a time, and nothing of a compressed buffer can
+ * be had without all that is before it.  So a few buffers are kept decoded, of all files
+ * together: the next rows want the same ones.  One that somebody is decoding is waited
+ * for, of whatever size it is; it takes the place of others when it has been decoded.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "formats/arrow/private.h"
+#include "formats/columns/unpack.h"
+
+/* Of what is compressed in one piece, decoded. */
+#define PIECE_MOST (UINT64_C(4) << 30)
+/* A buffer begins with its decoded length; with this: it is stored as it is. */
+#define PREFIX_PLAIN UINT64_MAX
+/* Kept buffers, and their bytes together. */
+#define KEPT_MAX 16
+#define KEPT_BYTES (UINT64_C(24) << 20)
+
+struct decoded {
+	const struct arrays *of;
+	enum arrow_codec codec;
+	uint64_t pos, stored, size;
+	struct decoded *next; /* under the lock: of those that are being made */
+	unsigned users; /* under the lock: those who have it, and the table */
+	uint64_t used;  /* under the lock: when, in accesses */
+	bool is_made;   /* under the lock; then, what does not change: */
+	int r;          /* 0, or why there are no data */
+	struct error why;
+	unsigned char *data;
+};
+
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t was_made = PTHREAD_COND_INITIALIZER;
+static struct decoded *making; /* no more than there are threads */
+static struct decoded *kept[KEPT_MAX];
+static uint64_t kept_bytes, accesses;
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- those that are kept ---------------------------------------------------- */
+
+/* With the lock. */
+static void drop(struct decoded *d)
+{
+	if (--d->users)
+		return;
+	free(d->data);
+	free(d);
+}
+
+static void take_out(struct decoded **at)
+{
+	kept_bytes -= (*at)->size;
+	drop(*at);
+	*at = NULL;
+}
+
+static struct decoded **oldest(void)
+{
+	struct decoded **old = NULL;
+
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (kept[i] && (!old || kept[i]->used < (*old)->used))
+			old = &kept[i];
+	return old;
+}
+
+static bool is_of(const struct decoded *d, const struct arrow_buffer *b)
+{
+	return d && d->of == b->s && d->pos == b->pos && d->stored == b->size &&
+	       d->codec == b->codec;
+}
+
+/* With the lock: in place of those that were used least recently. */
+static void keep(struct decoded *d)
+{
+	struct decoded **place = NULL;
+
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (!kept[i])
+			place = &kept[i];
+	while (kept_bytes > KEPT_BYTES - d->size || !place) {
+		place = oldest();
+		take_out(place);
+	}
+	kept_bytes += d->size;
+	d->users++;
+	d->used = ++accesses;
+	*place = d;
+}
+
+/* With the lock. */
+static struct decoded *find(const struct arrow_buffer *b)
+{
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (is_of(kept[i], b))
+			return kept[i];
+	for (struct decoded *d = making; d; d = d->next)
+		if (is_of(d, b))
+			return d;
+	return NULL;
+}
+
+/* The buffer, of `size` bytes; NULL: out of memory.  When `mine`, the caller is to decode
+ * it, and to say so by made(). */
+static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
+			   bool *mine)
+{
+	struct decoded *d;
+	lock_scope(&kept_lock);
+
+	d = find(b);
+	*mine = !d;
+	if (*mine) {
+		d = calloc(1, sizeof *d);
+		if (!d)
+			return NULL;
+		d->of = b->s;
+		d->codec = b->codec;
+		d->pos = b->pos;
+		d->stored = b->size;
+		d->size = size;
+		d->next = making;
+		making = d;
+	}
+	d->users++;
+	d->used = ++accesses;
+	while (!*mine && !d->is_made)
+		pthread_cond_wait(&was_made, &kept_lock);
+	return d;
+}
+
+/* What failed is tried again by who comes next. */
+static void made(struct decoded *d, bool once)
+{
+	struct decoded **at = &making;
+	lock_scope(&kept_lock);
+
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	d->is_made = true;
+	if (d->r == 0 && !once && d->size <= KEPT_BYTES)
+		keep(d);
+	pthread_cond_broadcast(&was_made);
+}
+
+static void release(struct decoded *d)
+{
+	lock_scope(&kept_lock);
+
+	drop(d);
+}
+
+/* Its data, when nobody else has it, or will have it: it is not kept (any more). */
+static unsigned char *data_of_last(struct decoded *d)
+{
+	lock_scope(&kept_lock);
+
+	return d->users == 1 ? steal_pointer(&d->data) : NULL;
+}
+
+void arrow_buffers_forget(const struct arrays *of)
+{
+	lock_scope(&kept_lock);
+
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (kept[i] && kept[i]->of == of)
+			take_out(&kept[i]);
+}
+
+/* ---- decoding --------------------------------------------------------------- */
+
+static enum unpack unpack_of(enum arrow_codec c)
+{
+	return c == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME;
+}
+
+/* Nothing gets smaller than by so much: a block of zstd has 128 KiB at most. */
+static uint64_t ratio_of(enum arrow_codec c)
+{
+	return c == ARROW_ZSTD ? 65536 : 256;
+}
+
+int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
+		      struct error *err)
+{
+	unsigned char p[ARROW_PREFIX];
+	uint64_t size = b->size - ARROW_PREFIX;
+	int r;
+
+	if (b->size < ARROW_PREFIX)
+		return error_set(err, -EBADMSG, "a buffer is too short");
+	r = arrays_read(b->s, b->pos, p, sizeof p, err);
+	if (r < 0)
+		return r;
+	*out = load_le64(p);
+	*plain = *out == PREFIX_PLAIN;
+	if (*plain)
+		*out = size;
+	if (*out < b->least || *out > b->most)
+		return error_set(err, -EBADMSG,
+				 "a buffer has %" PRIu64
+				 " bytes when it is decoded, and should have "
+				 "%" PRIu64,
+				 *out, b->least);
+	if (*plain)
+		return 0;
+	if (*out > PIECE_MOST)
+		return error_set(err, -ENOTSUP,
+				 "a batch has more than 4 GiB that are "
+				 "compressed in one piece");
+	if (*out / ratio_of(b->codec) > size)
+		return error_set(err, -EBADMSG,
+				 "a buffer of %" PRIu64
+				 " bytes cannot decode to %" PRIu64,
+				 size, *out);
+	return 0;
+}
+
+/* Its n bytes, decoded (malloc'ed). */
+static int decode(const struct arrow_buffer *b, uint64_t n, unsigned char **out,
+		  struct error *err)
+{
+	cleanup_free unsigned char *stored = malloc(b->size);
+	cleanup_free unsigned char *data = malloc(n ? n : 1);
+	uint64_t size = b->size - ARROW_PREFIX;
+	int r;
+
+	if (!stored || !data)
+		return no_memory(err);
+	r = arrays_read(b->s, b->pos + ARROW_PREFIX, stored, size, err);
+	if (r == 0)
+		r = unpack(unpack_of(b->codec), stored, size, data, n, err);
+	if (r == 0)
+		*out = steal_pointer(&data);
+	return r;
+}
+
+static int copy(const unsigned char *from, uint64_t n, unsigned char **out,
+		struct error *err)
+{
+	*out = malloc(n ? n : 1);
+	if (!*out)
+		return no_memory(err);
+	memcpy(*out, from, n);
+	return 0;
+}
+
+static int read_stored(const struct arrow_buffer *b, uint64_t from, uint64_t n,
+		       unsigned char **out, struct error *err)
+{
+	cleanup_free unsigned char *data = malloc(n ? n : 1);
+	int r;
+
+	if (!data)
+		return no_memory(err);
+	r = arrays_read(b->s, b->pos + ARROW_PREFIX + from, data, n, err);
+	if (r == 0)
+		*out = steal_pointer(&data);
+	return r;
+}
+
+/* Bytes of what has been made. */
+static int take_part(struct decoded *d, uint64_t from, uint64_t n,
+		     unsigned char **out, struct error *err)
+{
+	unsigned char *data, *less;
+
+	if (d->r < 0 && err)
+		*err = d->why;
+	if (d->r < 0)
+		return d->r;
+	data = data_of_last(d);
+	if (!data)
+		return copy(d->data + from, n, out, err);
+	memmove(data, data + from, n);
+	less = realloc(data, n ? n : 1);
+	*out = less ? less : data;
+	return 0;
+}
+
+int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
+		      unsigned char **out, uint64_t *decoded, struct error *err)
+{
+	struct decoded *d;
+	bool plain, mine;
+	uint64_t all;
+	int r = arrow_buffer_size(b, &all, &plain, err);
+
+	if (decoded)
+		*decoded = 0;
+	if (r < 0)
+		return r;
+	if (from > all || n > all - from)
+		return error_set(err, -EBADMSG,
+				 "a batch has fewer bytes than its rows take");
+	if (plain)
+		return read_stored(b, from, n, out, err);
+	d = get(b, all, &mine);
+	if (!d)
+		return no_memory(err);
+	if (mine) {
+		d->r = decode(b, all, &d->data, &d->why);
+		made(d, b->once);
+		if (d->r == 0 && decoded)
+			*decoded = all;
+	}
+	/* If it had another length before, the file is not what it was. */
+	r = d->size == all ? take_part(d, from, n, out, err)
+			   : error_set(err, -EIO, "a batch is not what it was");
+	release(d);
+	return r;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Dictionaries of an Arrow IPC file, and the batches that were kept. */
+/*
+ * In a stream a dictionary is replaced, or gets more values, between batches: what counts
+ * for a batch is what came before it.  In a file the order means nothing, and nothing is
+ * replaced.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "formats/arrow/private.h"
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- batches -------------------------------------------------------------- */
+
+static void kept_free(struct arrow_kept *k)
+{
+	if (k)
+		free(k->metadata);
+	free(k);
+}
+
+/* Of the metadata only the three lists, which is all that is asked for later. */
+static int keep_lists(struct arrow_kept *k, struct error *err)
+{
+	struct flat_vector *lists[] = {&k->batch.nodes, &k->batch.buffers,
+				       &k->batch.more};
+	static const size_t width[] = {16, 16, 8};
+	size_t n = 0;
+	char *to;
+
+	for (unsigned i = 0; i < 3; i++)
+		n += lists[i]->n * width[i];
+	to = malloc(n ? n : 1);
+	if (!to)
+		return no_memory(err);
+	n = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		size_t bytes = lists[i]->n * width[i];
+
+		if (bytes)
+			memcpy(to + n, k->metadata + lists[i]->pos, bytes);
+		lists[i]->pos = (uint32_t)n;
+		lists[i]->in = &k->flat;
+		n += bytes;
+	}
+	free(k->metadata);
+	k->metadata = to;
+	k->flat = (struct flat){(unsigned char *)to, n, false};
+	return 0;
+}
+
+int arrow_keep(struct arrow *s, const struct arrow_head *h, char *metadata,
+	       size_t n, uint64_t body, const struct arrow_counts *all,
+	       struct arrow_kept **out, struct error *err)
+{
+	struct arrow_kept *k = calloc(1, sizeof *k);
+	struct flat_table t = h->header;
+	int r;
+
+	if (!k || !vec_push(&s->kept, k)) {
+		free(k);
+		free(metadata);
+		return no_memory(err);
+	}
+	k->metadata = metadata;
+	k->flat = (struct flat){(unsigned char *)metadata, n, false};
+	k->body = body;
+	k->time = s->is_file ? UINT64_MAX : s->time;
+	t.in = &k->flat;
+	r = arrow_batch_read(&t, h->body, all, &k->batch, err);
+	if (r == 0)
+		r = keep_lists(k, err);
+	if (r == 0)
+		*out = k;
+	return r;
+}
+
+void arrow_forget(struct arrow *s)
+{
+	for (size_t i = 0; i < s->kept.n; i++)
+		kept_free(s->kept.at[i]);
+	vec_free(&s->kept);
+	for (size_t i = 0; i < s->dictionaries.n; i++)
+		vec_free(&s->dictionaries.at[i].batches);
+	vec_free(&s->dictionaries);
+}
+
+/* ---- dictionaries ---------------------------------------------------------- */
+
+static struct arrow_dictionary *find(const struct arrow *s, int64_t id)
+{
+	for (size_t i = 0; i < s->dictionaries.n; i++)
+		if (s->dictionaries.at[i].id == id)
+			return &s->dictionaries.at[i];
+	return NULL;
+}
+
+static int find_in(struct arrow *s, const struct arrow_cell *c,
+		   struct error *err)
+{
+	const struct arrow_dictionary *d =
+		c->kind == CELL_DICTIONARY ? find(s, c->id) : NULL;
+	struct arrow_dictionary fresh = {c->id, c, VEC_EMPTY};
+	int r = 0;
+
+	if (d && memcmp(&d->cell->all, &c->all, sizeof c->all))
+		return error_set(err, -EBADMSG,
+				 "its schema has two kinds of dictionary "
+				 "%" PRId64,
+				 c->id);
+	if (c->kind == CELL_DICTIONARY && !d) {
+		if (!vec_push(&s->dictionaries, fresh))
+			return no_memory(err);
+	}
+	for (uint32_t i = 0; r == 0 && i < c->n; i++)
+		r = find_in(s, &c->child[i], err);
+	return r == 0 && c->values ? find_in(s, c->values, err) : r;
+}
+
+int arrow_dictionaries_find(struct arrow *s, struct error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++)
+		if (!s->schema.at[i].cell_why)
+			r = find_in(s, &s->schema.at[i].cell, err);
+	return r;
+}
+
+static int add(struct arrow *s, struct arrow_dictionary *d,
+	       const struct arrow_kept *k, bool delta, struct error *err)
+{
+	const struct arrow_addition *last =
+		d->batches.n ? &d->batches.at[d->batches.n - 1] : NULL;
+	struct arrow_addition a = {k, 0, delta};
+
+	if (delta && !last && !s->is_file)
+		return error_set(err, -EBADMSG,
+				 "there is more of dictionary %" PRId64
+				 " before there is one",
+				 d->id);
+	if (!delta && last && s->is_file)
+		return error_set(err, -EBADMSG,
+				 "dictionary %" PRId64
+				 " is there twice, which a file may not have",
+				 d->id);
+	if (delta && last &&
+	    add_overflows(last->first, last->kept->batch.rows, &a.first))
+		return error_set(err, -EBADMSG, "a dictionary is too long");
+	return vec_push(&d->batches, a) ? 0 : no_memory(err);
+}
+
+int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
+			 char *metadata, size_t n, uint64_t body,
+			 struct error *err)
+{
+	struct arrow_dictionary *d = find(s, flat_signed(&h->header, 0, 8, 0));
+	bool delta = flat_unsigned(&h->header, 2, 1, 0);
+	struct arrow_head values = *h;
+	struct arrow_kept *k;
+	int r;
+
+	values.header = flat_child(&h->header, 1);
+	if (h->header.in->bad || !values.header.pos) {
+		free(metadata);
+		return error_set(err, -EBADMSG,
+				 "a message's metadata are damaged");
+	}
+	if (body > s->arrays.size || h->body > s->arrays.size - body) {
+		free(metadata);
+		return error_set(err, -EBADMSG,
+				 "a dictionary of %" PRIu64
+				 " bytes does not fit in the file: truncated?",
+				 h->body);
+	}
+	if (!d) { /* of a column that is not shown */
+		free(metadata);
+		return 0;
+	}
+	r = arrow_keep(s, &values, metadata, n, body, &d->cell->all, &k, err);
+	if (r == 0)
+		r = add(s, d, k, delta, err);
+	s->time++;
+	return r;
+}
+
+/* Those before `time` are sorted by it. */
+size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
+			   const struct arrow_addition **out)
+{
+	const struct arrow_dictionary *d = find(s, id);
+	size_t low = 0, high = d ? d->batches.n : 0, end;
+
+	*out = NULL;
+	if (!high)
+		return 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->is_file || d->batches.at[middle].kept->time < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; low > 1 && d->batches.at[low - 1].delta; low--)
+		;
+	low -= low > 0;
+	*out = d->batches.at + low;
+	return end - low;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* merged.h5: everything in a mounted HDF5 file, as one plain HDF5 file. */
+
+/*
+ *	front (a document, kept by the cache) | data of a tensor | zeros | data of ...
+ *
+ * Where data begin is learnt when somebody asks for the size (no offset and no size is
+ * believed to be another later): a table of 16 bytes for each tensor, made once.
+ */
+#include "formats/hdf5/merged.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/limits.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "views/monolith.h"
+
+struct place {
+	uint64_t at; /* of its data in the file */
+	struct tensor *tensor;
+};
+struct places {
+	uint64_t front, size;
+	size_t n;
+	struct place place[];
+};
+struct hdf5_merged {
+	struct chunk_set set; /* one chunk: the message of monolith.h */
+	struct hdf5_source *s;
+	_Atomic(struct places *) places; /* NULL: not known yet */
+};
+
+static struct hdf5_merged *merged_of(const struct chunk_set *s)
+{
+	return (struct hdf5_merged *)(uintptr_t)s;
+}
+
+/* ---- places -------------------------------------------------------------- */
+
+static int fail_odd(const struct hdf5_merged *m, struct error *err)
+{
+	return error_set(err, -EIO,
+			 "%s: the HDF5 file made of it has other data",
+			 m->s->path);
+}
+
+/* The parts of a message as places of tensors. */
+static int places_new(const struct hdf5_merged *m, const struct monolith *is,
+		      struct places **out, struct error *err)
+{
+	struct places *p;
+	size_t n = 0;
+
+	if (is->tail.nparts > m->s->items.n)
+		return fail_odd(m, err);
+	p = malloc(sizeof *p + is->tail.nparts * sizeof *p->place);
+	if (!p)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < m->s->items.n; i++) {
+		struct hdf5_tensor *h = m->s->items.at[i].tensor;
+		struct monolith_part part;
+
+		if (!h || !hdf5_has_data(h) || h->t.unreadable)
+			continue;
+		if (n < is->tail.nparts)
+			part = monolith_part_at(is, n);
+		if (n >= is->tail.nparts || part.bytes != h->t.bytes) {
+			free(p);
+			return fail_odd(m, err);
+		}
+		p->place[n++] = (struct place){part.at, &h->t};
+	}
+	if (n != is->tail.nparts) {
+		free(p);
+		return fail_odd(m, err);
+	}
+	p->front = is->tail.front;
+	p->size = is->tail.size;
+	p->n = n;
+	*out = p;
+	return 0;
+}
+
+/* A message that was dropped and made again is what it was. */
+static int check(struct hdf5_merged *m, const struct monolith *is,
+		 struct error *err)
+{
+	const struct places *known = atomic_load(&m->places);
+
+	if (!known ||
+	    (known->front == is->tail.front && known->size == is->tail.size))
+		return 0;
+	return error_set(err, -ESTALE,
+			 "%s: " HDF5_MERGED_NAME
+			 " is not what it was: its source changed, mount again",
+			 m->s->path);
+}
+
+/* ---- the document -------------------------------------------------------- */
+
+static uint64_t merged_segment_of(const struct chunk_set *s, uint64_t index)
+{
+	(void)s, (void)index;
+	return UINT64_MAX;
+}
+
+static int merged_locate(const struct chunk_set *s, uint64_t index,
+			 const struct buf *segment, struct chunk *c,
+			 struct error *err)
+{
+	(void)s, (void)index, (void)segment, (void)err;
+	memset(c, 0, sizeof *c);
+	c->state = CHUNK_FETCH;
+	c->size = MONOLITH_PAGE;
+	return 0;
+}
+
+static int merged_fetch(struct chunk_set *s, uint64_t index,
+			_Atomic uint64_t *gauge, struct buf **out,
+			struct error *err)
+{
+	struct hdf5_merged *m = merged_of(s);
+	struct error why = {0};
+	struct monolith is;
+	struct buf *b;
+	size_t len;
+	cleanup_free char *made = hdf5_monolith_new(m->s, NULL, &len, &why);
+
+	(void)index;
+	if (!made || monolith_read(made, len, &is, &why) < 0 ||
+	    check(m, &is, &why) < 0)
+		return error_set(err, why.code ? why.code : -EIO, "%s",
+				 why.text);
+	b = buf_new(len, gauge);
+	if (!b)
+		return error_set(err, -ENOMEM, "out of memory");
+	memcpy(b->data, made, len);
+	*out = b;
+	return 0;
+}
+
+static void merged_describe(const struct chunk_set *s, uint64_t index,
+			    char *buf, size_t n)
+{
+	(void)index;
+	snprintf(buf, n, "%s " HDF5_MERGED_NAME, merged_of(s)->s->path);
+}
+
+static const struct chunk_set_ops merged_ops = {
+	.segment_of = merged_segment_of,
+	.locate = merged_locate,
+	.fetch = merged_fetch,
+	.describe = merged_describe,
+};
+
+static int pin_document(struct hdf5_merged *m, struct pinner *p,
+			struct span *span, struct monolith *is,
+			struct error *err)
+{
+	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
+	int r;
+
+	e.u.chunk.set = &m->set;
+	e.u.chunk.slice = EXTENT_WHOLE;
+	r = p->pin(p, &e, span, err);
+	if (r < 0)
+		return r;
+	r = monolith_read(span->buf->data, span->buf->size, is, err);
+	if (r < 0)
+		p->unpin(p, span);
+	return r;
+}
+
+/* ---- the file ------------------------------------------------------------ */
+
+struct hdf5_merged *hdf5_merged_new(struct hdf5_source *s)
+{
+	struct hdf5_merged *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->set.ops = &merged_ops;
+	m->set.id = chunk_set_new_id();
+	m->set.unit = MONOLITH_PAGE;
+	m->s = s;
+	return m;
+}
+
+void hdf5_merged_free(struct hdf5_merged *m)
+{
+	if (m)
+		free(atomic_load(&m->places));
+	free(m);
+}
+
+static int learn(struct hdf5_merged *m, struct pinner *p, struct error *err)
+{
+	struct places *fresh, *before = NULL;
+	struct monolith is;
+	struct span span;
+	int r = pin_document(m, p, &span, &is, err);
+
+	if (r < 0)
+		return r;
+	r = places_new(m, &is, &fresh, err);
+	p->unpin(p, &span);
+	if (r == 0 &&
+	    !atomic_compare_exchange_strong(&m->places, &before, fresh))
+		free(fresh);
+	return r;
+}
+
+int hdf5_merged_attr(struct hdf5_merged *m, struct pinner *p, struct attr *out,
+		     struct error *err)
+{
+	int r = atomic_load(&m->places) ? 0 : learn(m, p, err);
+
+	if (r < 0)
+		return r;
+	*out = (struct attr){.size = atomic_load(&m->places)->size,
+			     .mtime = m->s->mtime,
+			     .mode = S_IFREG | 0444,
+			     .nlink = 1};
+	return 0;
+}
+
+/* The last place that begins at or before `off`; off >= front. */
+static size_t place_of(const struct places *x, uint64_t off)
+{
+	size_t low = 0, high = x->n;
+
+	while (high - low > 1) {
+		size_t mid = low + (high - low) / 2;
+
+		if (x->place[mid].at <= off)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void whole_box(const struct tensor *t, struct box *b)
+{
+	for (unsigned i = 0; i < t->rank; i++) {
+		b->start[i] = 0;
+		b->count[i] = t->shape[i];
+	}
+}
+
+/* The size was asked for before, always. */
+static const struct places *places_of(const struct hdf5_merged *m,
+				      struct error *err)
+{
+	const struct places *x = atomic_load(&m->places);
+
+	if (!x)
+		error_set(err, -EIO, "%s: it was not made yet", m->s->path);
+	return x;
+}
+
+int hdf5_merged_prepare(struct hdf5_merged *m, uint64_t off, uint64_t len,
+			struct error *err)
+{
+	const struct places *x = places_of(m, err);
+	uint64_t end = off + len;
+	int r = 0;
+
+	if (!x)
+		return err->code;
+	off = max_u64(off, x->front);
+	for (size_t i = off < end && x->n ? place_of(x, off) : x->n;
+	     i < x->n && !r && x->place[i].at < end; i++) {
+		struct tensor *t = x->place[i].tensor;
+		uint64_t at = x->place[i].at, from = max_u64(off, at) - at;
+		uint64_t to = min_u64(end - at, t->bytes);
+		struct box b;
+
+		whole_box(t, &b);
+		if (from < to)
+			r = tensor_prepare_box(t, &b, from, to - from, err);
+	}
+	return r;
+}
+
+/* Zeros up to the next page, where the next data are. */
+static uint64_t map_gap(const struct places *x, size_t i, uint64_t off,
+			struct plan *plan)
+{
+	static const unsigned char zero;
+	const struct fill zeros = {&zero, 1};
+	uint64_t end = i + 1 < x->n ? x->place[i + 1].at : x->size;
+
+	return plan_fill(plan, zeros, 0, end - off);
+}
+
+/* What of tensor i is in the window: at most so much of the plan is for it. */
+static int map_data(const struct places *x, size_t i, uint64_t off,
+		    struct plan *plan, struct error *err)
+{
+	struct tensor *t = x->place[i].tensor;
+	uint64_t from = off - x->place[i].at, want = plan->want;
+	struct box b;
+	int r;
+
+	whole_box(t, &b);
+	plan->want = min_u64(want, plan->have + (t->bytes - from));
+	r = tensor_map_box(t, &b, from, plan, err);
+	plan->want = want;
+	return r;
+}
+
+int hdf5_merged_map(const struct hdf5_merged *m, uint64_t off,
+		    struct plan *plan, struct error *err)
+{
+	const struct places *x = places_of(m, err);
+	uint64_t begin = off - plan->have;
+	int r = 0;
+
+	if (!x)
+		return err->code;
+	if (off < x->front)
+		plan_chunk(plan, (struct chunk_set *)(uintptr_t)&m->set, 0, off,
+			   x->front - off);
+	while (!r && plan_open(plan) && x->n) {
+		uint64_t have = plan->have;
+		size_t i;
+
+		off = begin + have;
+		if (off < x->front || off >= x->size)
+			break;
+		i = place_of(x, off);
+		if (off - x->place[i].at < x->place[i].tensor->bytes)
+			r = map_data(x, i, off, plan, err);
+		else
+			map_gap(x, i, off, plan);
+		if (plan->have == have)
+			break;
+	}
+	return r;
+}
+
+ssize_t hdf5_merged_left_out(struct hdf5_merged *m, struct pinner *p, char *buf,
+			     size_t n)
+{
+	struct error err = {0};
+	struct monolith is;
+	struct span span;
+	ssize_t len;
+	int r = pin_document(m, p, &span, &is, &err);
+
+	if (r < 0)
+		return r;
+	len = (ssize_t)min_u64(is.tail.notes, XATTR_SIZE_MAX);
+	if (n && (size_t)len > n)
+		len = -ERANGE;
+	else if (n)
+		memcpy(buf, is.notes, (size_t)len);
+	p->unpin(p, &span);
+	return len;
+}

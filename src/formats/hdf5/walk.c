@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The walk through HDF5 files' groups: what becomes which directory. */
+/*
+ * Each group and dataset is opened once, by name (the library's calls by index
+ * are slow), and closed again.  Links that lead to a group we are inside of
+ * become symlinks, so the tree is finite; other links are followed, into other
+ * files, too: those we look for and open ourselves, for the library would also
+ * look in the working directory.  What cannot be shown is listed all the same,
+ * with the reason in its info.json; what is not there is a dangling symlink.
+ */
+#include "formats/hdf5/walk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "formats/hdf5/group.h"
+#include "formats/hdf5/merged.h"
+#include "views/classes.h"
+
+/* One link of a group. */
+struct link {
+	char *name;
+	H5L_type_t type;
+	struct tensor *tensor; /* when it became one */
+};
+struct links {
+	vec(struct link) v;
+};
+
+/* Where a link leads: an object in a group that is open. */
+struct target {
+	hid_t from;         /* group or file */
+	const char *name;   /* of the object, from there */
+	uint32_t file;      /* that has it */
+	const char *object; /* path in that file; the source's */
+};
+
+/* ---- what was met --------------------------------------------------------- */
+
+int hdf5_walk_note(struct walk *w, const struct hdf5_item *item)
+{
+	return vec_push(&w->s->items, *item) ? 0 : hdf5_walk_no_memory(w);
+}
+
+int hdf5_walk_note_link(struct walk *w, const struct group *in,
+			const char *name, const char *target)
+{
+	struct hdf5_item item = {.kind = target ? HDF5_ITEM_LINK
+						: HDF5_ITEM_LOST};
+	cleanup_free char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	item.name = intern_text(&w->s->intern, path);
+	item.target = target ? intern_text(&w->s->intern, target) : NULL;
+	return item.name && (!target || item.target) ? hdf5_walk_note(w, &item)
+						     : hdf5_walk_no_memory(w);
+}
+
+static int note_group(struct walk *w, const struct group *g)
+{
+	struct hdf5_item item = {.kind = HDF5_ITEM_GROUP, .file = g->file};
+
+	item.name = intern_text(&w->s->intern, g->path);
+	item.object = *g->object ? g->object : "/";
+	return item.name ? hdf5_walk_note(w, &item) : hdf5_walk_no_memory(w);
+}
+
+/* The group `up` levels above is met again. */
+static int read_cycle(struct walk *w, const struct group *in, const char *name,
+		      unsigned up)
+{
+	cleanup_free char *path = strdup(in->path);
+	int r;
+
+	if (!path)
+		return hdf5_walk_no_memory(w);
+	for (unsigned i = 0; i < up && strrchr(path, '/'); i++)
+		*strrchr(path, '/') = '\0';
+	r = hdf5_walk_note_link(w, in, name, *path ? path : "/");
+	return r < 0 ? r : hdf5_walk_add_cycle(w, in->dir, name, up);
+}
+
+/* ---- groups -------------------------------------------------------------- */
+
+/* It costs this group, not the file. */
+static int list_too_deep(struct walk *w, const struct group *in,
+			 const char *name, const char *path)
+{
+	char why[160];
+
+	snprintf(why, sizeof why,
+		 "groups nested deeper than %d are not shown; the option "
+		 "dataset=PATH of this group mounts it by itself",
+		 DEPTH_MAX);
+	log_warn("%s: group %s: %s", w->s->path, path, why);
+	return hdf5_publish_listed(w, in, name, -ENOTSUP, why);
+}
+
+/* A group is entered: its directory, its members. */
+static int enter_group(struct walk *w, const struct group *in, const char *name,
+		       const struct target *t, const char *path, haddr_t addr)
+{
+	struct group g = {-1, t->file, t->object, path, 0, NULL};
+	int r;
+
+	if (w->depth == DEPTH_MAX)
+		return list_too_deep(w, in, name, path);
+	g.id = H5Gopen2(t->from, t->name, H5P_DEFAULT);
+	if (g.id < 0) {
+		log_warn("%s: group %s cannot be opened", w->s->path, path);
+		return hdf5_publish_listed(w, in, name, -EIO,
+					   "the group cannot be opened");
+	}
+	g.dir = tree_add_dir(w->b, in->dir, name, w->s->mtime);
+	if (g.dir == UINT32_MAX) {
+		H5Gclose(g.id);
+		return hdf5_walk_no_memory(w);
+	}
+	w->level[w->depth++] = (struct level){t->file, addr, g.dir};
+	r = hdf5_walk_group(w, &g);
+	w->depth--;
+	H5Gclose(g.id);
+	return r;
+}
+
+static int read_group(struct walk *w, const struct group *in, const char *name,
+		      const struct target *t, haddr_t addr)
+{
+	cleanup_free char *path = NULL;
+	const char *before;
+	int r;
+
+	for (unsigned i = 0; i < w->depth; i++)
+		if (w->level[i].addr == addr && w->level[i].file == t->file)
+			return read_cycle(w, in, name, w->depth - 1 - i);
+	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
+		path = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	r = hdf5_walk_visit(w, t->file, addr, path, &before);
+	if (r < 0)
+		return r;
+	if (before && ++w->revisits > REVISITS_MAX) {
+		r = hdf5_walk_note_link(w, in, name, before);
+		return r < 0 ? r
+			     : hdf5_walk_add_revisit(w, in->dir, name, before);
+	}
+	return enter_group(w, in, name, t, path, addr);
+}
+
+/* ---- objects ------------------------------------------------------------- */
+
+static int read_dataset(struct walk *w, const struct group *in,
+			struct link *link, const struct target *t)
+{
+	struct hdf5_place at = {w->s, t->file, t->object};
+	hid_t dset = H5Dopen2(t->from, t->name, H5P_DEFAULT);
+	char why[256], text[320];
+	int r;
+
+	if (dset < 0) {
+		hdf5_why(why, sizeof why);
+		snprintf(text, sizeof text, "the dataset cannot be opened: %s",
+			 why);
+		return hdf5_publish_listed(w, in, link->name, -EIO, text);
+	}
+	r = hdf5_publish_dataset(w, in, link->name, dset, &at, &link->tensor);
+	H5Dclose(dset);
+	return r;
+}
+
+/* -ENOENT: there is no object where the link leads. */
+static int read_object(struct walk *w, const struct group *in,
+		       struct link *link, const struct target *t)
+{
+	H5O_info_t info;
+
+	if (H5Oget_info_by_name2(t->from, t->name, &info, H5O_INFO_BASIC,
+				 H5P_DEFAULT) < 0)
+		return -ENOENT;
+	if (info.type == H5O_TYPE_GROUP)
+		return read_group(w, in, link->name, t, info.addr);
+	if (info.type == H5O_TYPE_DATASET)
+		return read_dataset(w, in, link, t);
+	return 0; /* a named type has no data */
+}
+
+/* Nothing is where a link leads (or it goes round in circles). */
+static bool is_nowhere(int r)
+{
+	return r == -ENOENT || r == -ENODATA || r == -ELOOP;
+}
+
+/* The object that a path leads to, through links into other files.  One of these
+ * that cannot be opened costs this link, no more. */
+static int read_through(struct walk *w, const struct group *in,
+			struct link *link, hid_t file, uint32_t number,
+			const char *path)
+{
+	struct hdf5_place at = {w->s, number, NULL};
+	struct target t = {-1, NULL, number, NULL};
+	hid_t object = -1;
+	struct error why = {0}, *err = w->err;
+	int r;
+
+	w->err = &why;
+	r = hdf5_walk_find(w, file, path, &at, &object);
+	w->err = err;
+	if (r == -ENOMEM)
+		return hdf5_walk_no_memory(w);
+	if (r < 0)
+		return is_nowhere(r) ? r
+				     : hdf5_publish_listed(w, in, link->name, r,
+							   why.text);
+	t.from = H5Iget_file_id(object);
+	t.file = at.file;
+	t.object = at.object;
+	t.name = *at.object ? at.object : "/";
+	r = t.from < 0 ? -ENOENT : read_object(w, in, link, &t);
+	if (t.from >= 0)
+		H5Fclose(t.from);
+	H5Oclose(object);
+	return r;
+}
+
+static int read_local(struct walk *w, const struct group *in, struct link *link)
+{
+	struct target t = {in->id, link->name, in->file, NULL};
+	cleanup_free char *object = NULL;
+	hid_t file;
+	int r;
+
+	if (asprintf(&object, "%s/%s", in->object, link->name) < 0) {
+		object = NULL;
+		return hdf5_walk_no_memory(w);
+	}
+	t.object = intern_text(&w->s->intern, object);
+	if (!t.object)
+		return hdf5_walk_no_memory(w);
+	r = read_object(w, in, link, &t);
+	if (r != -ENOENT)
+		return r;
+	if (link->type != H5L_TYPE_SOFT)
+		return hdf5_publish_listed(w, in, link->name, -EIO,
+					   "the object cannot be read");
+	/* The library does not follow it where it leads into another file. */
+	file = H5Iget_file_id(in->id);
+	r = file < 0 ? -ENOENT
+		     : read_through(w, in, link, file, in->file, object);
+	if (file >= 0)
+		H5Fclose(file);
+	return is_nowhere(r) ? hdf5_walk_add_dangling(w, in, link->name) : r;
+}
+
+/* ---- external links ------------------------------------------------------ */
+
+static int read_elsewhere(struct walk *w, const struct group *in,
+			  struct link *link, uint32_t file, const char *object)
+{
+	struct error why = {0};
+	hid_t id;
+	int r;
+
+	r = hdf5_open(w->s->handles, file, &id, &why);
+	if (r == -ENODATA)
+		return hdf5_walk_add_missing(w, in, link->name,
+					     handles_path(w->s->handles, file),
+					     "");
+	if (r < 0)
+		return hdf5_publish_listed(w, in, link->name, why.code,
+					   why.text);
+	r = read_through(w, in, link, id, file, object);
+	H5Fclose(id);
+	if (!is_nowhere(r))
+		return r;
+	return hdf5_walk_add_missing(w, in, link->name,
+				     handles_path(w->s->handles, file), object);
+}
+
+static int read_external(struct walk *w, const struct group *in,
+			 struct link *link)
+{
+	cleanup_free char *object = NULL;
+	uint32_t file;
+	int r = hdf5_walk_external(w, in->id, in->file, link->name, &file,
+				   &object);
+
+	if (r == -EIO)
+		return hdf5_publish_listed(w, in, link->name, -EIO,
+					   "the external link cannot be read");
+	return r < 0 ? r : read_elsewhere(w, in, link, file, object);
+}
+
+static int read_link(struct walk *w, const struct group *in, struct link *link)
+{
+	w->objects++;
+	hdf5_trial_beat();
+	switch (link->type) {
+	case H5L_TYPE_HARD:
+	case H5L_TYPE_SOFT:
+		return read_local(w, in, link);
+	case H5L_TYPE_EXTERNAL:
+		return read_external(w, in, link);
+	default:
+		return hdf5_publish_listed(
+			w, in, link->name, -ENOTSUP,
+			"links of its kind are not supported");
+	}
+}
+
+/* ---- one group ----------------------------------------------------------- */
+
+/* Numbers, and strings of fixed length. */
+static bool may_have_flags(const struct tensor *t)
+{
+	return !t->why_not &&
+	       (dtype_is_binary(&t->dtype) ||
+		(t->dtype.kind == DTYPE_STRING && !t->dtype.vlen));
+}
+
+/* Rows of `flags` belong to its siblings of as many rows (skerch). */
+static void connect_flags(struct links *l)
+{
+	struct tensor *flags = NULL;
+
+	for (size_t i = 0; i < l->v.n; i++)
+		if (l->v.at[i].tensor && !strcmp(l->v.at[i].name, "flags"))
+			flags = l->v.at[i].tensor;
+	if (!flags || flags->why_not || flags->dtype.kind != DTYPE_STRING ||
+	    flags->rank != 1)
+		return;
+	for (size_t i = 0; i < l->v.n; i++) {
+		struct tensor *t = l->v.at[i].tensor;
+
+		if (t && t != flags && may_have_flags(t) && t->rank &&
+		    t->shape[0] == flags->shape[0])
+			t->flags = flags;
+	}
+}
+
+static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
+		      void *ctx)
+{
+	struct links *l = ctx;
+	struct link link = {strdup(name), info->type, NULL};
+
+	(void)group;
+	if (link.name && vec_push(&l->v, link))
+		return 0;
+	free(link.name);
+	return -1;
+}
+
+/* Nobody knows their names. */
+static int list_lost(struct walk *w, const struct group *g)
+{
+	static const char why[] = "the members of its group cannot all be read";
+
+	log_warn("%s: group %s: %s", w->s->path, *g->path ? g->path : "/", why);
+	return hdf5_publish_listed(w, g, "(unreadable)", -EIO, why);
+}
+
+/* The rest of a group, when the file has had its share of the tree. */
+static int list_rest(struct walk *w, const struct group *g)
+{
+	char why[160];
+
+	snprintf(why, sizeof why,
+		 "the file has more than %u objects; the option dataset=PATH "
+		 "of a group mounts that group by itself",
+		 OBJECTS_MAX);
+	log_warn("%s: group %s is not listed to its end: %s", w->s->path,
+		 *g->path ? g->path : "/", why);
+	return hdf5_publish_listed(w, g, "(not listed)", -ENOTSUP, why);
+}
+
+/* Each member becomes an entry. */
+static int read_links(struct walk *w, const struct group *g, struct links *l)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->v.n && !r; i++) {
+		if (w->objects >= OBJECTS_MAX)
+			return list_rest(w, g);
+		r = read_link(w, g, &l->v.at[i]);
+	}
+	return r;
+}
+
+/* The root has it, unless a member has its name. */
+static bool has_merged(const struct walk *w, const struct group *g)
+{
+	return w->depth == 1 &&
+	       H5Lexists(g->id, HDF5_MERGED_NAME, H5P_DEFAULT) == 0;
+}
+
+/* What may be labels has to be known before what they may belong to is published. */
+static int look_for_labels(struct walk *w, const struct group *g,
+			   const struct links *l, struct group_labels *labels)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->v.n && !r; i++)
+		if (l->v.at[i].type != H5L_TYPE_EXTERNAL &&
+		    classes_is_name(l->v.at[i].name))
+			r = hdf5_labels_look(w, g, l->v.at[i].name, labels);
+	return r;
+}
+
+int hdf5_walk_group(struct walk *w, const struct group *group)
+{
+	struct group_labels labels = {0};
+	struct group with = *group, *g = &with;
+	struct links l = {VEC_EMPTY};
+	struct files *f;
+	hsize_t at = 0;
+	bool all;
+	int r = 0;
+
+	r = note_group(w, g);
+	if (r < 0)
+		return r;
+	f = hdf5_group_files_new(w->s, g->file, *g->object ? g->object : "/",
+				 w->s->mtime, has_merged(w, g));
+	if (!f)
+		return hdf5_walk_no_memory(w);
+	tree_set_files(w->b, g->dir, f);
+	all = H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at, collect,
+			 &l) >= 0;
+	with.labels = &labels;
+	r = look_for_labels(w, g, &l, &labels);
+	if (!r)
+		r = read_links(w, g, &l);
+	if (!all && !r)
+		r = list_lost(w, g);
+	connect_flags(&l);
+	for (size_t i = 0; i < l.v.n; i++)
+		free(l.v.at[i].name);
+	vec_free(&l.v);
+	return r;
+}

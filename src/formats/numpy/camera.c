@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sources: .blo, .tvips, .mib and .seq, whose frames are samples of a tensor. */
+/*
+ * Frames are shown where they are.  A .tvips goes on in further files, NAME_001.tvips
+ * beside NAME_000.tvips, without headers of their own: each is a part.  A file that has
+ * fewer frames than its header says (.blo of a scan that was stopped) is refused.
+ */
+#include "formats/numpy/camera.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/vec.h"
+#include "formats/numpy/frames.h"
+
+/* Files of one .tvips: their numbers have three digits. */
+#define FILES_MAX 1000
+
+static const struct source_ops *const formats[] = {[CAMERA_BLO] = &source_blo,
+						   [CAMERA_TVIPS] =
+							   &source_tvips,
+						   [CAMERA_MIB] = &source_mib,
+						   [CAMERA_SEQ] = &source_seq};
+
+struct opening {
+	struct arrays *s;
+	const struct source_args *a;
+	struct camera_header h;
+	vec(struct frames_part) parts;
+	uint64_t frames;
+	struct error *err;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* What records begin with is there in the first one and in the last. */
+static int check_marks(struct opening *o, uint32_t file, uint64_t first,
+		       uint64_t n)
+{
+	const uint64_t at[] = {0, n - 1};
+	size_t len = o->h.mark ? strlen(o->h.mark) : 0;
+	char mark[8];
+
+	for (unsigned i = 0; len && i < 2; i++) {
+		int r = handles_read(o->s->handles, file,
+				     first + at[i] * o->h.record, mark, len,
+				     o->err);
+
+		if (r < 0)
+			return r;
+		if (memcmp(mark, o->h.mark, len) != 0)
+			return error_set(o->err, -EBADMSG,
+					 "where frame %" PRIu64
+					 " should begin is no frame: damaged, "
+					 "or frames of several sizes",
+					 at[i]);
+	}
+	return 0;
+}
+
+/* Frames of a file of `size` bytes, whose records begin at `first`. */
+static int add_part(struct opening *o, uint32_t file, uint64_t size,
+		    uint64_t first)
+{
+	struct frames_part p = {
+		.file = file, .pos = first + o->h.skip, .stride = o->h.record};
+	int r = frames_count(size, first, o->h.record, false, &p.n, o->err);
+
+	if (r == 0)
+		r = check_marks(o, file, first, p.n);
+	if (r < 0)
+		return r;
+	o->frames += p.n;
+	return vec_push(&o->parts, p) ? 0 : no_memory(o->err);
+}
+
+/* "NAME_000.tvips" ends with "_000.tvips"; where its digits are, or NULL. */
+static char *part_digits(char *path)
+{
+	size_t n = strlen(path);
+	char *at = n > 10 ? path + n - 10 : NULL;
+
+	return at && at[0] == '_' && at[4] == '.' &&
+			       strspn(at + 1, "0123456789") == 3
+		       ? at + 1
+		       : NULL;
+}
+
+static void set_digits(char *digits, unsigned i)
+{
+	digits[0] = (char)('0' + i / 100);
+	digits[1] = (char)('0' + i / 10 % 10);
+	digits[2] = (char)('0' + i % 10);
+}
+
+/* Files behind one that there is not. */
+static int check_gap(struct opening *o, char *path, char *digits,
+		     unsigned missing)
+{
+	struct stat st;
+
+	for (unsigned i = missing + 1; i < FILES_MAX; i++) {
+		set_digits(digits, i);
+		if (stat(path, &st) < 0)
+			continue;
+		set_digits(digits, missing);
+		return error_set(o->err, -EBADMSG,
+				 "%s is missing, and there is one with number "
+				 "%03u",
+				 path, i);
+	}
+	return 0;
+}
+
+static int add_next(struct opening *o, const char *path, struct stat *st)
+{
+	uint32_t file = handles_add(o->s->handles, path);
+	int r;
+
+	if (file == UINT32_MAX)
+		return no_memory(o->err);
+	handles_expect(o->s->handles, file, st);
+	r = add_part(o, file, (uint64_t)st->st_size, 0);
+	if (r < 0)
+		error_prefix(o->err, "%s: ", path);
+	return r;
+}
+
+static int add_others(struct opening *o)
+{
+	cleanup_free char *path = strdup(o->s->path);
+	char *digits = path ? part_digits(path) : NULL;
+	struct stat st;
+	int r = path ? 0 : no_memory(o->err);
+
+	if (digits && memcmp(digits, "000", 3) != 0)
+		return 0;
+	for (unsigned i = 1; r == 0 && digits && i < FILES_MAX; i++) {
+		set_digits(digits, i);
+		if (stat(path, &st) < 0)
+			return errno == ENOENT ? check_gap(o, path, digits, i)
+					       : error_errno(o->err, -errno,
+							     "%s", path);
+		r = add_next(o, path, &st);
+	}
+	return r;
+}
+
+/* The first file has the header. */
+static int check_first(struct opening *o)
+{
+	cleanup_free char *path = strdup(o->s->path);
+	char *digits = path ? part_digits(path) : NULL;
+	struct stat st;
+
+	if (!digits || !memcmp(digits, "000", 3))
+		return 0;
+	set_digits(digits, 0);
+	return stat(path, &st) < 0
+		       ? 0
+		       : error_set(o->err, -EINVAL,
+				   "it goes on from other files: %s is the "
+				   "first of them",
+				   path);
+}
+
+/* A scan has as many frames as positions. */
+static int check_scan(struct opening *o)
+{
+	uint64_t n = o->h.scan[0] * o->h.scan[1];
+
+	if (o->frames < n)
+		return error_set(o->err, -EBADMSG,
+				 "it has %" PRIu64 " frames, and its header "
+				 "says %" PRIu64 " x %" PRIu64
+				 " positions: truncated, or the scan was "
+				 "stopped",
+				 o->frames, o->h.scan[0], o->h.scan[1]);
+	return 0;
+}
+
+static int find_frames(struct opening *o, enum camera_format format)
+{
+	unsigned char head[CAMERA_HEAD];
+	size_t n = (size_t)min_u64(o->s->size, sizeof head);
+	int r = arrays_read(o->s, 0, head, n, o->err);
+
+	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
+		r = check_first(o);
+	if (r == 0)
+		r = camera_read(format, head, n, &o->h, o->err);
+	if (r == 0)
+		r = add_part(o, o->s->file, o->s->size, o->h.first);
+	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
+		r = add_others(o);
+	if (r == 0 && o->frames < o->h.frames)
+		log_warn("%s: it has %" PRIu64 " frames, and its header says "
+			 "%" PRIu64 ": truncated, or stopped?",
+			 o->s->path, o->frames, o->h.frames);
+	return r == 0 && o->h.scan[0] ? check_scan(o) : r;
+}
+
+static int publish(struct opening *o, enum camera_format format)
+{
+	struct frames f = {.name = "/data"};
+	struct array *array;
+	int r = find_frames(o, format);
+
+	if (r < 0)
+		return r;
+	f.dtype = o->h.dtype;
+	f.lead = o->h.scan[0] ? 2 : 1;
+	f.rank = f.lead + 2;
+	f.shape[0] = o->h.scan[0] ? o->h.scan[0] : o->frames;
+	f.shape[f.lead - 1] = o->h.scan[0] ? o->h.scan[1] : o->frames;
+	f.shape[f.lead] = o->h.height;
+	f.shape[f.lead + 1] = o->h.width;
+	f.parts = o->parts.at;
+	f.nparts = (unsigned)o->parts.n;
+	if (format == CAMERA_MIB)
+		f.note = "rows are in the file's order; many readers show them "
+			 "from the last one to the first";
+	r = frames_array(o->s, &f, &array, o->err);
+	return r < 0 ? r
+		     : array_publish(o->a->tree, o->a->dir, "data", array, NULL,
+				     o->err);
+}
+
+static void camera_close(struct source *source)
+{
+	arrays_end((struct arrays *)source);
+	free(source);
+}
+
+static int camera_open(enum camera_format format, const struct source_args *a,
+		       struct source **out, struct error *err)
+{
+	struct arrays *s = calloc(1, sizeof *s);
+	struct opening o = {.s = s, .a = a, .err = err};
+	int r;
+
+	*out = NULL;
+	if (!s)
+		return no_memory(err);
+	s->source.ops = formats[format];
+	r = arrays_begin(s, a, err);
+	if (r == 0)
+		r = publish(&o, format);
+	vec_free(&o.parts);
+	if (r < 0) {
+		if (!strstr(err->text, a->path))
+			error_prefix(err, "%s: ", a->path);
+		camera_close(&s->source);
+		return r;
+	}
+	*out = &s->source;
+	return 0;
+}
+
+/* ---- the formats --------------------------------------------------------- */
+
+#define CAMERA(name_, format, words)                                      \
+	static int name_##_probe(const unsigned char *head, size_t n,     \
+				 const char *path)                        \
+	{                                                                 \
+		return camera_probe(format, head, n, path);               \
+	}                                                                 \
+	static int name_##_open(const struct source_args *a,              \
+				struct source **out, struct error *err)   \
+	{                                                                 \
+		return camera_open(format, a, out, err);                  \
+	}                                                                 \
+	const struct source_ops source_##name_ = {.name = #name_,         \
+						  .summary = words,       \
+						  .probe = name_##_probe, \
+						  .open = name_##_open,   \
+						  .usage = arrays_usage,  \
+						  .close = camera_close}
+
+CAMERA(blo, CAMERA_BLO, "NanoMEGAS block files (.blo)");
+CAMERA(tvips, CAMERA_TVIPS, "TVIPS streams, of several files (.tvips)");
+CAMERA(mib, CAMERA_MIB, "Merlin frames (.mib)");
+CAMERA(seq, CAMERA_SEQ, "Norpix sequences (.seq)");

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parquet's delta encodings, and the one that splits values into their bytes. */
+/* As parquet-format's Encodings.md has it. */
+#include "formats/parquet/encoding.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#define BLOCK_MOST (UINT32_C(1) << 30)
+#define SPLIT_SOME 4096 /* bytes that are put together at once */
+
+static int damaged(struct error *err)
+{
+	return error_set(err, -EBADMSG, "a page is damaged");
+}
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- numbers as differences ------------------------------------------------ */
+
+struct delta {
+	const unsigned char *at, *end;
+	uint64_t in_mini, minis; /* values of a miniblock; those of a block */
+	uint64_t left;           /* values that follow */
+	uint64_t value, least;   /* the next one; the block's least step */
+	const unsigned char *widths; /* of the block's miniblocks: */
+	uint64_t mini;               /* how many of them are done */
+	const unsigned char *bits;   /* of this miniblock, */
+	unsigned width;
+	uint64_t i; /* and how many of its steps were taken */
+};
+
+static bool varint(struct delta *d, uint64_t *out)
+{
+	*out = 0;
+	for (unsigned shift = 0; shift < 64 && d->at < d->end; shift += 7) {
+		unsigned char b = *d->at++;
+
+		*out |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static bool zigzag(struct delta *d, uint64_t *out)
+{
+	uint64_t v;
+
+	if (!varint(d, &v))
+		return false;
+	*out = v >> 1 ^ (0 - (v & 1));
+	return true;
+}
+
+static bool delta_begin(struct delta *d, const unsigned char *at, size_t n,
+			uint32_t values)
+{
+	uint64_t block, count;
+
+	memset(d, 0, sizeof *d);
+	d->at = at;
+	d->end = at + n;
+	if (!varint(d, &block) || !varint(d, &d->minis) || !varint(d, &count) ||
+	    !zigzag(d, &d->value))
+		return false;
+	if (!block || block > BLOCK_MOST || block % 128 || !d->minis ||
+	    d->minis > block || block % d->minis)
+		return false;
+	d->in_mini = block / d->minis;
+	d->i = d->in_mini;
+	d->mini = d->minis;
+	d->left = values;
+	return d->in_mini % 32 == 0 && count == values;
+}
+
+/* The next miniblock; all of it is there, also where it is longer than the values. */
+static bool next_mini(struct delta *d)
+{
+	uint64_t bytes;
+
+	if (d->mini == d->minis) {
+		if (!zigzag(d, &d->least) ||
+		    (uint64_t)(d->end - d->at) < d->minis)
+			return false;
+		d->widths = d->at;
+		d->at += d->minis;
+		d->mini = 0;
+	}
+	d->width = d->widths[d->mini++];
+	bytes = d->in_mini / 8 * d->width;
+	if (d->width > 64 || bytes > (uint64_t)(d->end - d->at))
+		return false;
+	d->bits = d->at;
+	d->at += bytes;
+	d->i = 0;
+	return true;
+}
+
+static uint64_t step(const struct delta *d)
+{
+	uint64_t bit = d->i * d->width, v;
+	const unsigned char *p = d->bits + bit / 8;
+	unsigned shift = bit % 8, bytes = (shift + d->width + 7) / 8;
+
+	v = load_le(p, bytes < 8 ? bytes : 8) >> shift;
+	if (bytes > 8)
+		v |= (uint64_t)p[8] << (64 - shift);
+	return d->width < 64 ? v & ((UINT64_C(1) << d->width) - 1) : v;
+}
+
+/* All arithmetic is modulo 2^64, and so modulo 2^32 for those who keep the low half. */
+static bool delta_next(struct delta *d, uint64_t *out)
+{
+	*out = d->value;
+	if (!d->left)
+		return false;
+	if (!--d->left)
+		return true;
+	if (d->i == d->in_mini && !next_mini(d))
+		return false;
+	d->value += d->least + step(d);
+	d->i++;
+	return true;
+}
+
+int parquet_put_delta(const struct parquet_values *p)
+{
+	struct delta d;
+	uint64_t v;
+
+	if (!delta_begin(&d, p->at, p->n, p->values))
+		return damaged(p->err);
+	for (uint32_t i = 0; i < p->values; i++) {
+		unsigned char b[8];
+
+		if (!delta_next(&d, &v))
+			return damaged(p->err);
+		store_le64(b, v);
+		p->put(p->ctx, b, p->c->width);
+	}
+	return 0;
+}
+
+/* ---- byte arrays ------------------------------------------------------------ */
+
+/* Lengths, one behind the other: what they sum up to, and where they end. */
+static bool pass_lengths(const struct delta *from, uint64_t *sum,
+			 const unsigned char **end)
+{
+	struct delta d = *from;
+	uint64_t v;
+
+	*sum = 0;
+	while (d.left) {
+		if (!delta_next(&d, &v) || (v & UINT32_MAX) > INT32_MAX ||
+		    add_overflows(*sum, v & UINT32_MAX, sum))
+			return false;
+	}
+	*end = d.at;
+	return true;
+}
+
+/* Lengths at `at`, whose bytes (*data) are those up to `end`. */
+static bool lengths_begin(struct delta *d, const unsigned char *at,
+			  const unsigned char *end, uint32_t values,
+			  const unsigned char **data, uint64_t *sum)
+{
+	return delta_begin(d, at, (size_t)(end - at), values) &&
+	       pass_lengths(d, sum, data) && *sum <= (uint64_t)(end - *data);
+}
+
+static uint32_t length(struct delta *d)
+{
+	uint64_t v;
+
+	delta_next(d, &v); /* it succeeded when they were passed */
+	return (uint32_t)v;
+}
+
+int parquet_put_delta_lengths(const struct parquet_values *p)
+{
+	const unsigned char *data;
+	struct delta d;
+	uint64_t sum;
+
+	if (!lengths_begin(&d, p->at, p->at + p->n, p->values, &data, &sum))
+		return damaged(p->err);
+	for (uint32_t i = 0; i < p->values; i++) {
+		uint32_t n = length(&d);
+
+		p->put(p->ctx, data, n);
+		data += n;
+	}
+	return 0;
+}
+
+/* Each value: how much of the one before it begins with, and the rest. */
+int parquet_put_delta_bytes(const struct parquet_values *p)
+{
+	const unsigned char *end = p->at + p->n, *rest, *data;
+	cleanup_free unsigned char *value = NULL;
+	struct delta prefixes, lengths;
+	uint64_t sum, len = 0;
+
+	if (!delta_begin(&prefixes, p->at, p->n, p->values) ||
+	    !pass_lengths(&prefixes, &sum, &rest) ||
+	    !lengths_begin(&lengths, rest, end, p->values, &data, &sum))
+		return damaged(p->err);
+	value = malloc(sum ? sum : 1); /* none is longer than all that is new */
+	if (!value)
+		return no_memory(p->err);
+	for (uint32_t i = 0; i < p->values; i++) {
+		uint32_t prefix = length(&prefixes), n = length(&lengths);
+
+		if (prefix > len)
+			return damaged(p->err);
+		memcpy(value + prefix, data, n);
+		data += n;
+		len = (uint64_t)prefix + n;
+		if (p->c->width && len != p->c->width)
+			return damaged(p->err);
+		p->put(p->ctx, value, len);
+	}
+	return 0;
+}
+
+/* ---- bytes apart ------------------------------------------------------------ */
+
+/* The first bytes of all values, then the second ones, and so on. */
+int parquet_put_split(const struct parquet_values *p)
+{
+	size_t width = p->c->width, some = max_u64(SPLIT_SOME / width, 1);
+	cleanup_free unsigned char *to = NULL;
+
+	if (p->n % width || p->n / width != p->values)
+		return damaged(p->err);
+	to = malloc(some * width);
+	if (!to)
+		return no_memory(p->err);
+	for (size_t first = 0; first < p->values; first += some) {
+		size_t n = min_u64(some, p->values - first);
+
+		for (size_t b = 0; b < width; b++)
+			for (size_t i = 0; i < n; i++)
+				to[i * width + b] =
+					p->at[b * p->values + first + i];
+		p->put(p->ctx, to, n * width);
+	}
+	return 0;
+}

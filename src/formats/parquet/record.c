@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Columns of a Parquet file that are no array: each row a line of JSON. */
+#include "formats/parquet/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+/* Handed on for one request. */
+#define HANDED_MOST (UINT64_C(1) << 30)
+
+struct record {
+	const struct parquet_meta *meta;
+	const struct parquet_node *node;
+	char what[96]; /* it is */
+	char note[192];
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static const struct parquet_column *first_of(const struct record *r)
+{
+	return &r->meta->at[r->node->leaf];
+}
+
+static void part_layout(const struct arrays *s, const struct record *r,
+			uint32_t part, struct array_layout *out)
+{
+	out->kind = ARRAY_MADE;
+	out->maker = "tensorfs: from Parquet pages";
+	out->file = s->file;
+	out->shape[0] = out->chunk[0] = first_of(r)->chunks[part].rows;
+}
+
+static int learn(struct array *a, uint32_t part, struct array_layout *out,
+		 struct error *err)
+{
+	(void)err;
+	part_layout(a->source, a->own, part, out);
+	out->stored = a->t.dtype;
+	return 0;
+}
+
+static int hand_on(const struct record *r, struct parquet_rows *rows,
+		   uint64_t n,
+		   void (*put)(void *ctx, const char *s, size_t len), void *ctx,
+		   struct error *err)
+{
+	struct jsonline line = {NULL, 0, 0, false, false};
+	uint64_t left = HANDED_MOST;
+	int e = 0;
+
+	for (uint64_t i = 0; e == 0 && i < n; i++) {
+		line.n = 0;
+		e = parquet_rows_put(r->meta, r->node, rows, &line, err);
+		if (e == 0)
+			e = jsonline_check(&line, err);
+		if (e == 0 && line.n > left)
+			e = error_set(err, -ENOTSUP,
+				      "rows of more than 1 GiB together");
+		if (e < 0)
+			break;
+		left -= line.n;
+		put(ctx, line.at, line.n);
+	}
+	jsonline_free(&line);
+	return e;
+}
+
+static int values(struct array *a, uint32_t part, const struct box *b,
+		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
+		  struct error *err)
+{
+	const struct record *r = a->own;
+	uint32_t n = r->node->leaves;
+	struct parquet_rows *rows = calloc(n, sizeof *rows);
+	int e = rows ? 0 : no_memory(err);
+
+	for (uint32_t i = 0; e == 0 && i < n; i++)
+		e = parquet_rows_load(a->source, first_of(r) + i, part,
+				      b->start[0], b->count[0], &rows[i], err);
+	if (e == 0)
+		e = hand_on(r, rows, b->count[0], put, ctx, err);
+	for (uint32_t i = 0; rows && i < n; i++)
+		parquet_rows_free(&rows[i]);
+	free(rows);
+	return e;
+}
+
+static bool has_checksum(struct array *a, uint32_t part)
+{
+	const struct record *r = a->own;
+	bool all = true;
+
+	for (uint32_t i = 0; all && i < r->node->leaves; i++)
+		all = parquet_has_checksum(a->source, first_of(r) + i, part);
+	return all;
+}
+
+static json_t *attributes(const struct array *a)
+{
+	const struct record *r = a->own;
+
+	return json_deep_copy(r->meta->attributes);
+}
+
+static void record_free(struct array *a)
+{
+	free(a->own);
+}
+
+static const struct array_ops record_ops = {.learn = learn,
+					    .values = values,
+					    .has_checksum = has_checksum,
+					    .attributes = attributes,
+					    .free = record_free};
+
+static uint64_t mean_of(const struct record *r)
+{
+	uint64_t mean = 0;
+
+	for (uint32_t i = 0; i < r->node->leaves; i++)
+		mean += 2 * parquet_column_mean(first_of(r) + i);
+	return mean;
+}
+
+/* A column that would be an array without them. */
+static void note_nulls(struct record *r, const struct parquet_column *c)
+{
+	strcat(r->what, " or null");
+	snprintf(r->note, sizeof r->note,
+		 "%s%svalues are missing in it (nulls), so each row is a line "
+		 "of JSON, null where it is",
+		 c->note, *c->note ? "; " : "");
+}
+
+int parquet_record_new(struct arrays *s, struct parquet_meta *meta,
+		       const struct parquet_node *n, struct array **out,
+		       struct error *err)
+{
+	struct parquet_column *c = &meta->at[n->leaf];
+	cleanup_free struct array_part *parts = NULL;
+	struct array_layout l = {.kind = ARRAY_ABSENT};
+	struct array_spec spec = {.rank = 1, .ops = &record_ops};
+	struct record *r = calloc(1, sizeof *r);
+	bool nulls;
+
+	if (!r)
+		return no_memory(err);
+	*r = (struct record){meta, n, "", ""};
+	parquet_describe(meta, n, r->what, sizeof r->what - 8);
+	nulls = n->leaves == 1 && c->nulls && !c->nested;
+	for (uint32_t i = 0; i < n->leaves; i++) {
+		c[i].nested = true;
+		if (c[i].decimal) /* said of the integer, which is not shown */
+			*c[i].note = '\0';
+	}
+	if (nulls)
+		note_nulls(r, c);
+	spec.own = r;
+	spec.name = c->name;
+	spec.note = *r->note                     ? r->note
+		    : n->leaves == 1 && *c->note ? c->note
+						 : NULL;
+	spec.shape[0] = meta->rows;
+	spec.stored.kind = DTYPE_TEXT;
+	spec.stored.size = 8;
+	spec.stored.vlen = true;
+	spec.stored.text = r->what;
+	spec.text_bytes = c->n_chunks ? mean_of(r) : 0;
+	l.stored = spec.stored;
+	l.file = s->file;
+	spec.layout = &l;
+	if (c->n_chunks == 1) {
+		part_layout(s, r, 0, &l);
+		l.stored = spec.stored;
+	} else if (c->n_chunks) {
+		parts = calloc(c->n_chunks, sizeof *parts);
+		if (!parts) {
+			free(r);
+			return no_memory(err);
+		}
+		for (uint32_t i = 0; i < c->n_chunks; i++)
+			parts[i] = (struct array_part){s->file, c->name,
+						       c->chunks[i].rows};
+		spec.layout = NULL;
+		spec.parts = parts;
+		spec.nparts = c->n_chunks;
+	}
+	return array_new(s, &spec, out, err);
+}

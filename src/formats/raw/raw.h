@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Raw binary files, of which the user says what is in them. */
+#ifndef FORMATS_RAW_RAW_H
+#define FORMATS_RAW_RAW_H
+
+#include "formats/source.h"
+#include "tensor/dtype.h"
+
+extern const struct source_ops source_raw;
+
+/* A file is `offset` bytes, then records: header, one array, footer. */
+struct raw_spec {
+	struct dtype dtype;
+	unsigned rank; /* of the array in a record; 0: one element */
+	uint64_t shape[RANK_MAX];
+	uint64_t offset, header, footer; /* bytes */
+	uint64_t count;                  /* records; 0: as many as there are */
+	bool fortran;
+};
+/* From "dtype=u2,shape=256x256,header=64,footer=0,offset=1024,order=C,count=9", in any
+ * order; only dtype has to be there.  -EINVAL with a sentence. */
+int raw_parse(const char *text, struct raw_spec *out, struct error *err);
+/* a->raw is such a text. */
+int raw_open(const struct source_args *a, struct source **out,
+	     struct error *err);
+
+#endif

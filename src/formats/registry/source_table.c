@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The formats there are; the one that bids most opens the file. */
+#include "formats/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "formats/archive/archive.h"
+#include "formats/arrow/arrow.h"
+#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/members.h"
+#include "formats/hdf5/worker.h"
+#include "formats/numpy/camera.h"
+#include "formats/numpy/npy.h"
+#include "formats/parquet/parquet.h"
+#include "formats/raw/raw.h"
+#include "formats/registry/concat.h"
+#include "formats/registry/strangers.h"
+#include "formats/safetensors/safetensors.h"
+#include "formats/zarr/zarr.h"
+#include "formats/zip/zip.h"
+#include "stream/stream.h"
+
+/* A format a line: they are many. */
+/* clang-format off */
+const struct source_ops *const source_table[] = {
+	&source_hdf5,
+	&source_arrow,
+	&source_blo,
+	&source_mib,
+	&source_npy,
+	&source_npz,
+	&source_parquet,
+	&source_raw,
+	&source_safetensors,
+	&source_seq,
+	&source_squashfs,
+	&source_stream,
+	&source_tar,
+	&source_tvips,
+	&source_zarr,
+	&source_zarr_zip,
+	&source_zip,
+	NULL
+};
+/* clang-format on */
+
+static int read_file(const struct source_args *a, unsigned char *head,
+		     size_t *n, struct error *err)
+{
+	cleanup_close int fd = open(a->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t got;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", a->path);
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", a->path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "%s is not a regular file",
+				 a->path);
+	if (a->archive && a->archive->offset &&
+	    a->archive->offset >= (uint64_t)st.st_size)
+		return error_set(err, -EINVAL,
+				 "%s ends before offset=%" PRIu64
+				 ": it has %" PRIu64 " bytes",
+				 a->path, a->archive->offset,
+				 (uint64_t)st.st_size);
+	got = pread(fd, head, SOURCE_HEAD,
+		    a->archive ? (off_t)a->archive->offset : 0);
+	if (got < 0)
+		return error_errno(err, -errno, "%s", a->path);
+	*n = (size_t)got;
+	return 0;
+}
+
+static int read_head(const struct source_args *a, unsigned char *head,
+		     size_t *n, struct error *err)
+{
+	if (!a->inside)
+		return read_file(a, head, n, err);
+	*n = min_u64(a->inside->size, SOURCE_HEAD);
+	return backing_read(a->inside, 0, head, *n, err);
+}
+
+/* What else it may be that people take for data. */
+static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
+			  struct error *err)
+{
+	const struct stranger *is = stranger_of(head, n, path);
+
+	if (is)
+		return error_set(err, -ENOTSUP,
+				 "%s is %s: neither an HDF5 file nor an "
+				 "archive, nor anything else that is "
+				 "mounted%s%s",
+				 path, is->is, is->then ? "; " : "",
+				 is->then ? is->then : "");
+	return error_set(
+		err, -ENOTSUP,
+		"%s is neither an HDF5 file nor an archive (tar, also "
+		"compressed with %s; squashfs; zip), nor anything else that "
+		"is mounted (tensorfs --version lists the formats)",
+		path, stream_format_names());
+}
+
+const struct source_ops *source_probe(const unsigned char *head, size_t n,
+				      const char *path)
+{
+	const struct source_ops *best = NULL;
+	int bid = 0;
+
+	/* To tar(1) nothing is an empty archive; to people it is a mistake. */
+	if (n == 0)
+		return NULL;
+	for (size_t i = 0; source_table[i]; i++) {
+		int b = source_table[i]->probe(head, n, path);
+
+		if (b > bid) {
+			bid = b;
+			best = source_table[i];
+		}
+	}
+	return best;
+}
+
+const struct source_ops *source_probe_beyond(const struct source_args *a)
+{
+	uint64_t offset = a->archive ? a->archive->offset : 0;
+	struct backing b;
+	uint32_t file;
+
+	if (a->inside) {
+		b = *a->inside;
+	} else {
+		file = handles_add(a->handles, a->path);
+		if (file == UINT32_MAX ||
+		    backing_file(&b, a->handles, a->pinner, file, offset,
+				 NULL) < 0)
+			return NULL;
+	}
+	return zip_is_behind(&b)    ? &source_zip
+	       : hdf5_is_behind(&b) ? &source_hdf5
+				    : NULL;
+}
+
+/* Options of one family of formats, given for the other. */
+static int check_options(const struct source_ops *ops,
+			 const struct source_args *a, struct error *err)
+{
+	const struct archive_options *of_archives = a->archive;
+	const char *odd = NULL;
+
+	if (ops->archive && ops != &source_zip && a->dataset && !a->inside)
+		odd = "dataset= is for HDF5 files; for archives it is subdir=";
+	else if (ops == &source_directory && a->dataset)
+		odd = "dataset= is for HDF5 files, and this is a directory: "
+		      "name the file in it";
+	else if (ops != &source_hdf5 && ops != &source_zarr &&
+		 ops != &source_zip && a->dataset && !a->inside)
+		odd = "dataset= is for HDF5 files and Zarr stores";
+	else if (ops == &source_directory && of_archives && of_archives->offset)
+		odd = "offset= is for archives, and this is a directory";
+	else if (!ops->archive && of_archives && of_archives->offset)
+		odd = "offset= is for archives";
+	else if (ops == &source_directory && of_archives && of_archives->subdir)
+		odd = "subdir= is for archives, and this is a directory: name "
+		      "the one in it";
+	else if (!ops->archive && of_archives && of_archives->subdir)
+		odd = "subdir= is for archives; for HDF5 files it is dataset=";
+	else if (!ops->archive && ops != &source_directory &&
+		 ops != &source_hdf5 && ops != &source_arrow &&
+		 ops != &source_parquet && a->views.labels &&
+		 !(of_archives && of_archives->depth))
+		odd = "labels= is a dataset or attribute of an HDF5 file, a "
+		      "column of an Arrow or Parquet file, or a .csv or .txt "
+		      "file";
+	return odd ? error_set(err, SOURCE_USAGE, "%s: %s", a->path, odd) : 0;
+}
+
+/* A store that is a directory, parts of a tensor, or files. */
+static int open_directory(const struct source_args *a, struct source **out,
+			  struct error *err)
+{
+	bool as_is = a->archive && a->archive->as_is;
+	const struct source_ops *ops = as_is || !zarr_is_store(a->path)
+					       ? &source_directory
+					       : &source_zarr;
+	int r;
+
+	/* Of .npy files it says what it does not take. */
+	r = check_options(a->joined ? &source_hdf5 : ops, a, err);
+	if (r < 0)
+		return r;
+	return a->joined ? concat_open(a, out, err) : ops->open(a, out, err);
+}
+
+static int open_raw(const struct source_args *a, struct source **out,
+		    struct error *err)
+{
+	int r = check_options(&source_raw, a, err);
+	struct stat st;
+
+	if (r == 0 && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
+		r = error_set(err, SOURCE_USAGE,
+			      "%s is a directory, and raw= is for files",
+			      a->path);
+	return r < 0 ? r : raw_open(a, out, err);
+}
+
+static int open_as(const struct source_ops *ops, const struct source_args *a,
+		   struct source **out, struct error *err)
+{
+	int r = check_options(ops, a, err);
+
+	return r < 0 ? r : ops->open(a, out, err);
+}
+
+int source_open(const struct source_args *a, struct source **out,
+		struct error *err)
+{
+	unsigned char head[SOURCE_HEAD];
+	const struct source_ops *ops;
+	struct stat st;
+	size_t n;
+	int r;
+
+	*out = NULL;
+	if (!a->inside && !a->raw && stat(a->path, &st) == 0 &&
+	    S_ISDIR(st.st_mode))
+		return open_directory(a, out, err);
+	if (a->joined && a->raw)
+		return error_set(err, SOURCE_USAGE,
+				 "%s: concat= and raw= do not go together",
+				 a->path);
+	if (a->joined)
+		return error_set(err, SOURCE_USAGE,
+				 "%s is no directory, and concat= is for "
+				 "directories of .npy or HDF5 files",
+				 a->path);
+	if (a->raw && !a->inside)
+		return open_raw(a, out, err);
+	if (!a->inside && stat(a->path, &st) < 0 && errno == ENOENT &&
+	    hdf5_members_has(a->path))
+		return open_as(&source_hdf5, a, out, err); /* "x_%d.h5" */
+	r = read_head(a, head, &n, err);
+	if (r < 0)
+		return r;
+	ops = source_probe(head, n, a->path);
+	if (!ops && !a->inside && hdf5_members_has(a->path))
+		ops = &source_hdf5;
+	if (!ops)
+		ops = source_probe_beyond(a);
+	if (!ops)
+		return say_what_it_is(a->path, head, n, err);
+	return open_as(ops, a, out, err);
+}
+
+/* The member table of one of several, published by nobody. */
+static int load_archive(const struct source_args *a, struct source **out,
+			struct error *err)
+{
+	unsigned char head[SOURCE_HEAD];
+	const struct source_ops *ops;
+	size_t n;
+	struct stat st;
+	int r;
+
+	if (stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
+		return error_set(err, SOURCE_USAGE,
+				 "%s is a directory: only archives can be one "
+				 "tree (union)",
+				 a->path);
+	r = read_head(a, head, &n, err);
+	if (r < 0)
+		return r;
+	ops = source_probe(head, n, a->path);
+	if (!ops)
+		ops = source_probe_beyond(a);
+	if (!ops)
+		return say_what_it_is(a->path, head, n, err);
+	if (!ops->archive)
+		return error_set(err, SOURCE_USAGE,
+				 "%s is no archive: only archives can be one "
+				 "tree (union)",
+				 a->path);
+	r = check_options(ops, a, err);
+	if (r == 0 && a->dataset)
+		r = error_set(err, SOURCE_USAGE,
+			      "%s: dataset= is for HDF5 files; for archives it "
+			      "is subdir=",
+			      a->path);
+	if (r < 0)
+		return r;
+	return archive_load_as(ops, a, out, err);
+}
+
+int source_open_union(const struct source_args *a, char *const *paths, size_t n,
+		      struct source **sources, struct error *err)
+{
+	struct source_args one = *a;
+	size_t open = 0;
+	int r = 0;
+
+	if (n > UINT16_MAX)
+		return error_set(err, -E2BIG, "more than %u archives",
+				 UINT16_MAX);
+	for (; open < n; open++) {
+		one.path = paths[open];
+		r = load_archive(&one, &sources[open], err);
+		if (r < 0)
+			break;
+	}
+	if (r == 0)
+		r = archive_union(sources, (unsigned)n, a, &sources[n], err);
+	if (r < 0)
+		while (open-- > 0)
+			source_close(sources[open]);
+	return r;
+}
+
+void source_close(struct source *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+int source_isolate(bool keep_stderr, struct error *err)
+{
+	stream_keep_alone();
+	return hdf5_isolate_start(keep_stderr, err);
+}
+
+void source_isolate_end(void)
+{
+	hdf5_isolate_stop();
+}
+
+bool source_isolated(void)
+{
+	return hdf5_isolated();
+}

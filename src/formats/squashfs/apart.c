@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* squashfs: libsquashfuse in a child, and what it found through a pipe. */
+/*
+ * libsquashfuse believes what it reads: it does not hold indexes against the length
+ * of tables, nor positions in a block against its end.  On a damaged image it may
+ * crash, read for hours, or ask for all the memory there is.  So it works in a
+ * child, with a limit of memory, that sends
+ *
+ *	BEAT     a number, larger than the last one: things found so far
+ *	FAIL     a code and a sentence
+ *	TABLE    the sections of the member table, their sizes first
+ *
+ * The one who waits gives it up after a minute without any of these, and checks
+ * what it gets.  The parent may have threads: so the child touches nothing that has
+ * a lock (no log, no handles), but malloc, which glibc mends in a fork.
+ */
+#include "formats/squashfs/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/system.h"
+
+#define SILENCE_MS 60000
+#define GROWTH_MIN (UINT64_C(256) << 20)
+
+enum { BEAT, FAIL, TABLE };
+struct message {
+	uint32_t what;
+	int32_t n;      /* FAIL: code; TABLE: sections */
+	uint64_t value; /* BEAT: number; FAIL: bytes of text */
+};
+struct section {
+	uint64_t id, size; /* its bytes are followed by padding to 8 */
+};
+
+static uint64_t padded(uint64_t size)
+{
+	return (size + 7) & ~UINT64_C(7);
+}
+
+/* ---- the child ----------------------------------------------------------- */
+
+/* Nobody reads any more: nothing is left to do. */
+static void put(int fd, const void *data, size_t n)
+{
+	const char *at = data;
+
+	while (n > 0) {
+		ssize_t done = write(fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			_exit(1);
+		at += done;
+		n -= (size_t)done;
+	}
+}
+
+static void beat(void *ctx, uint64_t n)
+{
+	const struct message m = {BEAT, 0, n};
+
+	put(*(const int *)ctx, &m, sizeof m);
+}
+
+static _Noreturn void fail(int fd, const struct error *err)
+{
+	const struct message m = {FAIL, err->code, strlen(err->text)};
+
+	put(fd, &m, sizeof m);
+	put(fd, err->text, (size_t)m.value);
+	_exit(0);
+}
+
+static void put_table(int fd, const struct members *table)
+{
+	static const char zeros[8];
+	struct index_section s[MEMBERS_SECTIONS];
+	unsigned n = members_sections(table, s);
+	const struct message m = {TABLE, (int32_t)n, 0};
+
+	put(fd, &m, sizeof m);
+	for (unsigned i = 0; i < n; i++) {
+		const struct section head = {s[i].id, s[i].size};
+
+		put(fd, &head, sizeof head);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		put(fd, s[i].data, s[i].size);
+		put(fd, zeros, padded(s[i].size) - s[i].size);
+	}
+}
+
+static uint64_t growth(void)
+{
+	return max_u64(GROWTH_MIN, system_memory() / 2);
+}
+
+static _Noreturn void child(int fd, const struct squashfs_image *im,
+			    const struct squashfs_info *info,
+			    const struct members_options *o)
+{
+	const struct rlimit none = {0, 0};
+	struct members_builder *b;
+	struct members table;
+	struct error err = {0};
+	int r;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_CORE, &none);
+	system_limit_growth(growth());
+	r = members_builder_new(&b, o, &err);
+	if (r < 0)
+		fail(fd, &err);
+	r = squashfs_walk(im->fd, im->offset, info, b, beat, &fd, &err);
+	if (r < 0)
+		fail(fd, &err);
+	r = members_finish(b, &table, &err);
+	if (r < 0)
+		fail(fd, &err);
+	put_table(fd, &table);
+	_exit(0);
+}
+
+/* ---- the parent ---------------------------------------------------------- */
+
+struct listening {
+	int fd;
+	squashfs_beat *so_far;
+	void *ctx;
+	bool silent; /* it was, for too long */
+};
+
+/* Exactly n bytes; -EPIPE: the child is gone, or silent. */
+static int get(struct listening *l, void *data, size_t n)
+{
+	char *at = data;
+
+	while (n > 0) {
+		struct pollfd p = {l->fd, POLLIN, 0};
+		int ready = poll(&p, 1, SILENCE_MS);
+		ssize_t got;
+
+		l->silent = ready == 0;
+		if (ready == 0)
+			return -EPIPE;
+		got = ready < 0 ? -1 : read(l->fd, at, n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -EPIPE;
+		at += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int get_failure(struct listening *l, const struct message *m,
+		       struct error *err)
+{
+	struct error e = {0};
+
+	if (m->n >= 0 || m->value >= sizeof e.text ||
+	    get(l, e.text, (size_t)m->value) < 0)
+		return -EPIPE;
+	return error_set(err, m->n, "%s", e.text);
+}
+
+/* The sections into one piece of memory. */
+static int get_sections(struct listening *l, struct index_section *s,
+			unsigned n, void **own, struct error *err)
+{
+	uint64_t total = 0, at = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct section head;
+
+		if (get(l, &head, sizeof head) < 0)
+			return -EPIPE;
+		if (head.size > growth() || head.id > UINT32_MAX)
+			return error_set(err, -EBADMSG,
+					 "its list of members is damaged");
+		s[i] = (struct index_section){(uint32_t)head.id, NULL,
+					      head.size, NULL};
+		total += padded(head.size);
+	}
+	*own = malloc(total ? total : 1);
+	if (!*own)
+		return error_set(
+			err, -ENOMEM,
+			"no memory for its list of members, %llu bytes",
+			(unsigned long long)total);
+	for (unsigned i = 0; i < n; i++) {
+		s[i].data = (char *)*own + at;
+		at += padded(s[i].size);
+	}
+	return get(l, *own, total);
+}
+
+static int get_table(struct listening *l, const struct message *m,
+		     struct members *out, struct error *err)
+{
+	struct index_section s[MEMBERS_SECTIONS];
+	cleanup_free void *own = NULL;
+	int r;
+
+	if (m->n < 1 || m->n > MEMBERS_SECTIONS)
+		return -EPIPE;
+	r = get_sections(l, s, (unsigned)m->n, &own, err);
+	if (r == 0)
+		r = members_of_sections(out, s, (unsigned)m->n, own, err);
+	if (r == 0)
+		own = NULL; /* the table's */
+	return r;
+}
+
+/* -EPIPE: no sentence yet. */
+static int listen_to(struct listening *l, struct members *out,
+		     struct error *err)
+{
+	struct message m;
+
+	for (;;) {
+		if (get(l, &m, sizeof m) < 0)
+			return -EPIPE;
+		switch (m.what) {
+		case BEAT:
+			if (l->so_far)
+				l->so_far(l->ctx, m.value);
+			break;
+		case FAIL:
+			return get_failure(l, &m, err);
+		case TABLE:
+			return get_table(l, &m, out, err);
+		default:
+			return -EPIPE;
+		}
+	}
+}
+
+/* Why there was no answer. */
+static int say_why(const struct listening *l, int status, struct error *err)
+{
+	if (l->silent)
+		return error_set(
+			err, -EBADMSG,
+			"it is damaged: its metadata cannot be read "
+			"(libsquashfuse does not come back from them)");
+	return error_set(err, -EBADMSG,
+			 "it is damaged: its metadata cannot be read "
+			 "(libsquashfuse crashes on them: %s)",
+			 WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+					     : "it ended");
+}
+
+int squashfs_walk_apart(const struct squashfs_image *im,
+			const struct squashfs_info *info,
+			const struct members_options *o, struct members *out,
+			squashfs_beat *so_far, void *ctx, struct error *err)
+{
+	struct listening l = {.so_far = so_far, .ctx = ctx};
+	int pipes[2], status = 0, r;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "cannot make a pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(pipes[0]);
+		child(pipes[1], im, info, o);
+	}
+	close(pipes[1]);
+	if (pid < 0) {
+		r = error_errno(err, -errno, "cannot fork");
+		close(pipes[0]);
+		return r;
+	}
+	l.fd = pipes[0];
+	r = listen_to(&l, out, err);
+	close(pipes[0]);
+	if (l.silent || r != -EPIPE)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return r == -EPIPE ? say_why(&l, status, err) : r;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* squashfs: data blocks and fragment blocks as a set of chunks. */
+/*
+ * Chunk i is entry i of the table of blocks.  Holes are absent, blocks that are not
+ * compressed lie in the source as they are, all others are read and decoded here,
+ * by whatever thread wants one; the cache sees to it that it is one.
+ *
+ * Whoever reads forward wants the next block of the file, or, going through small
+ * files in the order in which they were packed, the next fragment block.
+ */
+#include "formats/squashfs/private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "base/number.h"
+
+/* Entries that are looked at for the next one to decode. */
+#define LOOK_AHEAD 64
+
+struct block_set {
+	struct chunk_set set; /* first member */
+	const struct members *m;
+	struct backing from;
+	struct squashfs_info info;
+};
+
+static struct block_set *of(const struct chunk_set *s)
+{
+	return (struct block_set *)s;
+}
+
+static const struct member_block *block_at(const struct chunk_set *s,
+					   uint64_t index)
+{
+	const struct members *m = of(s)->m;
+
+	if (index >= m->n_blocks || (m->blocks[index].flags & MEMBER_TAIL))
+		return NULL;
+	return &m->blocks[index];
+}
+
+static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
+{
+	(void)s;
+	(void)index;
+	return UINT64_MAX;
+}
+
+static int no_block(uint64_t index, struct error *err)
+{
+	return error_set(err, -EINVAL, "there is no block %llu",
+			 (unsigned long long)index);
+}
+
+static int locate(const struct chunk_set *s, uint64_t index,
+		  const struct buf *segment, struct chunk *out,
+		  struct error *err)
+{
+	static const unsigned char zero;
+	const struct member_block *b = block_at(s, index);
+
+	(void)segment;
+	if (!b)
+		return no_block(index, err);
+	*out = (struct chunk){.state = CHUNK_FETCH,
+			      .file = of(s)->from.file,
+			      .stored = b->stored,
+			      .size = b->size,
+			      .fill = {&zero, 1}};
+	if (!b->stored) {
+		out->state = CHUNK_ABSENT;
+	} else if ((b->flags & MEMBER_STORED) &&
+		   backing_is_plain(&of(s)->from)) {
+		out->state = CHUNK_STORED;
+		out->pos = of(s)->from.pos + b->pos;
+	}
+	return 0;
+}
+
+/* ---- decoding ------------------------------------------------------------ */
+
+/* -EAGAIN: `size` bytes were too few for a fragment block of unknown length. */
+static int decode(const struct block_set *s, const struct member_block *b,
+		  const void *stored, size_t size, _Atomic uint64_t *gauge,
+		  struct buf **out, struct error *err)
+{
+	struct buf *to = buf_new(size ? size : 1, gauge);
+	size_t made = 0;
+	int r;
+
+	if (!to)
+		return error_set(err, -ENOMEM,
+				 "out of memory for a block of %zu bytes",
+				 size);
+	r = squashfs_block_decode(&s->info, b, stored, to->data, size, &made,
+				  err);
+	if (r < 0) {
+		buf_unref(to);
+		return r == -EBADMSG && (b->flags & MEMBER_SHARED) &&
+				       size < s->info.block_size
+			       ? -EAGAIN
+			       : r;
+	}
+	to->size = made;
+	counter_add(COUNT_CHUNKS_DECODED, 1);
+	counter_add(COUNT_BYTES_STORED, b->stored);
+	counter_add(COUNT_BYTES_DECODED, made);
+	*out = to;
+	return 0;
+}
+
+static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
+		 struct buf **out, struct error *err)
+{
+	const struct block_set *s = of(set);
+	const struct member_block *b = block_at(set, index);
+	struct buf *stored;
+	int r;
+
+	if (!b || !b->stored)
+		return no_block(index, err);
+	if (b->pos > s->info.bytes_used ||
+	    b->stored > s->info.bytes_used - b->pos)
+		return error_set(err, -EBADMSG,
+				 "what the image says of this block is "
+				 "impossible");
+	stored = buf_new(b->stored, b->flags & MEMBER_STORED ? gauge : NULL);
+	if (!stored)
+		return error_set(err, -ENOMEM,
+				 "out of memory for %u stored bytes",
+				 b->stored);
+	r = backing_read(&s->from, b->pos, stored->data, b->stored, err);
+	if (r == 0 && (b->flags & MEMBER_STORED)) { /* in a decoded stream */
+		*out = stored;
+		return 0;
+	}
+	if (r == 0)
+		r = decode(s, b, stored->data, b->size, gauge, out, err);
+	if (r == -EAGAIN)
+		r = decode(s, b, stored->data, s->info.block_size, gauge, out,
+			   err);
+	buf_unref(stored);
+	return r;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out,
+		 unsigned *carry)
+{
+	const struct members *m = of(s)->m;
+	uint32_t shared = index < m->n_blocks
+				  ? m->blocks[index].flags & MEMBER_SHARED
+				  : 0;
+
+	for (unsigned i = 0; i < LOOK_AHEAD && index < m->n_blocks; i++) {
+		const struct member_block *b = &m->blocks[index];
+
+		if (!shared && (b->flags & (MEMBER_LAST | MEMBER_TAIL)))
+			return false;
+		if (++index >= m->n_blocks)
+			return false;
+		b++;
+		if ((b->flags & MEMBER_SHARED) != shared)
+			continue;
+		if (!b->stored || (b->flags & (MEMBER_STORED | MEMBER_TAIL)))
+			continue;
+		*out = index;
+		*carry = 0;
+		return true;
+	}
+	return false;
+}
+
+static bool origin(const struct chunk_set *s, uint64_t index,
+		   const struct chunk *c, char *text, size_t n)
+{
+	const struct squashfs_info *info = &of(s)->info;
+	const struct member_block *b = block_at(s, index);
+	int len;
+
+	if (!b || (b->flags & MEMBER_STORED))
+		return false;
+	len = snprintf(text, n,
+		       "squashfs %u, blocks of %u, %llu bytes long: %u bytes, "
+		       "flags %x, stored as %u at %llu of ",
+		       info->compressor, (unsigned)info->block_size,
+		       (unsigned long long)info->bytes_used, (unsigned)c->size,
+		       (unsigned)b->flags, (unsigned)b->stored,
+		       (unsigned long long)b->pos);
+	return len > 0 && (size_t)len < n &&
+	       backing_origin(&of(s)->from, text + len, n - (size_t)len);
+}
+
+static void describe(const struct chunk_set *s, uint64_t index, char *buf,
+		     size_t n)
+{
+	const struct member_block *b = block_at(s, index);
+
+	if (!b || b->pos > of(s)->info.bytes_used)
+		snprintf(buf, n, "%s: block %llu", backing_name(&of(s)->from),
+			 (unsigned long long)index);
+	else
+		snprintf(buf, n, "%s: %sblock at byte %llu",
+			 backing_name(&of(s)->from),
+			 b->flags & MEMBER_SHARED ? "fragment " : "",
+			 (unsigned long long)b->pos);
+}
+
+int squashfs_blocks_new(struct chunk_set **out, const struct members *m,
+			const struct backing *b,
+			const struct squashfs_info *info, struct error *err)
+{
+	static const struct chunk_set_ops ops = {
+		.segment_of = segment_of,
+		.locate = locate,
+		.fetch = fetch,
+		.next = next,
+		.origin = origin,
+		.describe = describe,
+	};
+	struct block_set *s = calloc(1, sizeof *s);
+
+	*out = NULL;
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->set.ops = &ops;
+	s->set.id = chunk_set_new_id();
+	s->set.unit = info->block_size;
+	s->m = m;
+	s->from = *b;
+	s->info = *info;
+	*out = &s->set;
+	return 0;
+}
+
+void squashfs_blocks_free(struct chunk_set *s)
+{
+	free(s ? of(s) : NULL);
+}

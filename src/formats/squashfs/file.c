@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* squashfs: where a regular file's bytes are; in the child. */
+/*
+ * A file is a list of blocks, and a piece of a fragment block for what is left.
+ * Holes have an entry of 0 bytes.  Files with the same content have the same
+ * blocks, and then share their entries here.
+ *
+ * A block that cannot be right (longer than a block, outside of the image) keeps
+ * its place in the table, as one whose position is BAD: reading it is an error,
+ * and the rest of the file is not affected.  A file whose list cannot be read at
+ * all is a range that lies nowhere.
+ */
+#include "formats/squashfs/walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/number.h"
+
+/* A list is read in pieces; those that fit in one are looked for in `runs`. */
+#define PIECE 8192
+/* No source is that long, and adding a size to it does not overflow. */
+#define BAD (UINT64_MAX / 2)
+
+static int no_memory(struct squashfs_walk *w)
+{
+	return error_set(w->err, -ENOMEM, "no memory for its list of members");
+}
+
+static struct member_block bad_block(uint32_t size)
+{
+	return (struct member_block){.pos = BAD, .stored = 1, .size = size};
+}
+
+/* What a header of the image says of `size` bytes (0: not known). */
+static struct member_block block_of(const struct squashfs_walk *w, uint64_t pos,
+				    uint32_t header, uint32_t size)
+{
+	uint32_t stored = header & (SQUASHFS_COMPRESSED_BIT_BLOCK - 1);
+	bool plain = header & SQUASHFS_COMPRESSED_BIT_BLOCK;
+
+	if (header & ~(2u * SQUASHFS_COMPRESSED_BIT_BLOCK - 1) ||
+	    stored > w->info->block_size || pos > w->info->bytes_used ||
+	    stored > w->info->bytes_used - pos ||
+	    (plain && size && stored && stored != size))
+		return bad_block(size);
+	if (!stored)
+		return (struct member_block){.size = size};
+	return (struct member_block){.pos = pos,
+				     .stored = stored,
+				     .size = plain ? stored : size,
+				     .flags = plain ? MEMBER_STORED : 0};
+}
+
+/* ---- fragments ----------------------------------------------------------- */
+
+int squashfs_walk_fragments(struct squashfs_walk *w)
+{
+	for (uint32_t i = 0; i < w->info->fragments; i++) {
+		struct member_block x = bad_block(0);
+		unsigned char raw[16];
+		int64_t at;
+
+		errno = 0;
+		if (squashfs_walk_table(w, &w->fs.frag_table,
+					w->info->fragments, i, raw) == SQFS_OK)
+			x = block_of(w, load_le64(raw), load_le32(raw + 8), 0);
+		else if (squashfs_walk_failed(w) < 0)
+			return w->err->code;
+		x.flags |= MEMBER_SHARED;
+		at = members_add_blocks(w->b, &x, 1);
+		if (at < 0)
+			return no_memory(w);
+		if (i == 0)
+			w->fragments = (uint64_t)at;
+		w->blocks++;
+		squashfs_walk_beat(w);
+	}
+	return 0;
+}
+
+/* Where `size` bytes of a fragment are, as MEMBER_IN_BLOCK; WALK_BAD. */
+static uint64_t fragment_place(struct squashfs_walk *w, const sqfs_inode *inode,
+			       uint32_t size)
+{
+	uint32_t i = inode->xtra.reg.frag_idx, off = inode->xtra.reg.frag_off;
+	struct member_block *b;
+
+	if (i >= w->info->fragments || off >= w->info->block_size ||
+	    size > w->info->block_size - off)
+		return WALK_BAD;
+	b = members_block(w->b, w->fragments + i);
+	if (!b->stored || b->pos == BAD ||
+	    ((b->flags & MEMBER_STORED) && off + size > b->stored))
+		return WALK_BAD;
+	if (b->size < off + size)
+		b->size = off + size;
+	return MEMBER_IN_BLOCK(w->fragments + i, off);
+}
+
+/* ---- lists --------------------------------------------------------------- */
+
+/* A file that is being read: its blocks, and what is behind them. */
+struct content {
+	uint64_t size, full; /* bytes; blocks that are whole */
+	uint32_t rest;
+	bool fragment;  /* the rest is in one ... */
+	uint64_t where; /* ... there */
+	uint64_t n;     /* entries */
+};
+
+/* Entries from `from` on, up to a piece, into w->list.  -EINVAL: they cannot be
+ * read. */
+static int read_list(struct squashfs_walk *w, sqfs_blocklist *bl,
+		     const struct content *c, uint64_t from)
+{
+	w->list.n = 0;
+	for (uint64_t i = from; i < c->n && i < from + PIECE; i++) {
+		bool whole = i < c->full;
+		uint32_t size = whole ? w->info->block_size : c->rest;
+		struct member_block x = {
+			.pos = c->where, .size = size, .flags = MEMBER_TAIL};
+
+		if (whole || !c->fragment) {
+			if (sqfs_blocklist_next(bl) != SQFS_OK)
+				return -EINVAL;
+			x = block_of(w, bl->block, bl->header, size);
+		} else if (c->where == WALK_BAD) {
+			x = bad_block(size);
+		}
+		if (i + 1 == c->n)
+			x.flags |= MEMBER_LAST;
+		if (!vec_push(&w->list, x))
+			return no_memory(w);
+	}
+	return 0;
+}
+
+static uint64_t run_hash(const struct squashfs_run *r)
+{
+	uint64_t h = r->start * UINT64_C(0x9e3779b97f4a7c15);
+
+	h = (h ^ r->size) * UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ ((uint64_t)r->fragment << 32 | r->offset)) *
+	    UINT64_C(0x9e3779b97f4a7c15);
+	return h >> 1; /* a key is no UINT64_MAX */
+}
+
+/* The first entry of a run that is the same as w->list; WALK_BAD. */
+static uint64_t find_run(struct squashfs_walk *w, const struct squashfs_run *as)
+{
+	const uint64_t *known = squashfs_map_find(&w->shared, run_hash(as));
+	const struct squashfs_run *r = known ? &w->runs.at[*known] : NULL;
+
+	if (!r || r->start != as->start || r->size != as->size ||
+	    r->fragment != as->fragment || r->offset != as->offset ||
+	    memcmp(members_block(w->b, r->first), w->list.at,
+		   w->list.n * sizeof *w->list.at))
+		return WALK_BAD;
+	return r->first;
+}
+
+/* Add w->list, or find it. */
+static int add_run(struct squashfs_walk *w, struct squashfs_run *run,
+		   uint64_t *first)
+{
+	int64_t added;
+
+	*first = find_run(w, run);
+	if (*first != WALK_BAD)
+		return 0;
+	added = members_add_blocks(w->b, w->list.at, w->list.n);
+	if (added < 0)
+		return no_memory(w);
+	*first = run->first = (uint64_t)added;
+	w->blocks += w->list.n;
+	if (!vec_push(&w->runs, *run) ||
+	    !squashfs_map_set(&w->shared, run_hash(run), w->runs.n - 1))
+		return no_memory(w);
+	return 0;
+}
+
+/* A list of more than a piece. */
+static int add_long(struct squashfs_walk *w, sqfs_blocklist *bl,
+		    const struct content *c, uint64_t *first)
+{
+	for (uint64_t i = 0; i < c->n; i += PIECE) {
+		int r = i ? read_list(w, bl, c, i) : 0;
+		int64_t added;
+
+		if (r < 0)
+			return r;
+		added = members_add_blocks(w->b, w->list.at, w->list.n);
+		if (added < 0)
+			return no_memory(w);
+		if (i == 0)
+			*first = (uint64_t)added;
+		w->blocks += w->list.n;
+		squashfs_walk_beat(w);
+	}
+	return 0;
+}
+
+static int add_list(struct squashfs_walk *w, sqfs_inode *inode,
+		    const struct content *c, uint64_t *first)
+{
+	struct squashfs_run run = {inode->xtra.reg.start_block, c->size,
+				   inode->xtra.reg.frag_idx,
+				   inode->xtra.reg.frag_off, 0};
+	uint64_t stored = c->n - c->fragment;
+	sqfs_blocklist bl;
+	int r;
+
+	if (stored > w->lists_left / 4 ||
+	    (stored && !squashfs_walk_cursor(w, &inode->next)))
+		return -EINVAL;
+	w->lists_left -= stored * 4;
+	sqfs_blocklist_init(&w->fs, inode, &bl);
+	r = read_list(w, &bl, c, 0);
+	if (r < 0)
+		return r;
+	return c->n <= PIECE ? add_run(w, &run, first)
+			     : add_long(w, &bl, c, first);
+}
+
+/* ---- a file -------------------------------------------------------------- */
+
+static int unreadable(struct squashfs_walk *w, struct member *m)
+{
+	int r = squashfs_walk_failed(w);
+
+	if (r < 0)
+		return r;
+	members_damage(
+		w->b, "unreadable list of blocks",
+		"%s: the list of its blocks is damaged, and it cannot be "
+		"read",
+		squashfs_walk_path(w));
+	m->kind = MEMBER_RANGE;
+	m->data = BAD;
+	return 0;
+}
+
+int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
+		       struct member *m)
+{
+	struct content c = {.size = inode->xtra.reg.file_size};
+	int r;
+
+	m->size = c.size;
+	if (c.size == 0)
+		return 0;
+	if (c.size > INT64_MAX) {
+		members_damage(
+			w->b, "impossible size",
+			"%s: a file of %llu bytes cannot be, and is left "
+			"out",
+			squashfs_walk_path(w), (unsigned long long)c.size);
+		return -EINVAL;
+	}
+	c.full = c.size / w->info->block_size;
+	c.rest = (uint32_t)(c.size % w->info->block_size);
+	c.fragment =
+		c.rest && inode->xtra.reg.frag_idx != SQUASHFS_INVALID_FRAG;
+	c.n = c.full + (c.rest != 0);
+	if (c.fragment)
+		c.where = fragment_place(w, inode, c.rest);
+	if (c.fragment && !c.full && c.where != WALK_BAD) {
+		m->kind = MEMBER_FRAGMENT;
+		m->data = c.where;
+		return 0;
+	}
+	m->kind = MEMBER_BLOCKS;
+	r = add_list(w, inode, &c, &m->data);
+	return r == -EINVAL ? unreadable(w, m) : r;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Members that have to be in one piece, and are not: copied to memory. */
+#include "formats/stage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/parse.h"
+#include "stream/backing.h"
+
+#define PIECE (UINT64_C(1) << 20)
+
+/* All that were copied, in this process. */
+static _Atomic uint64_t staged;
+
+static int copy(const struct backing *b, int fd, struct error *err)
+{
+	cleanup_free void *buf = malloc(PIECE);
+	uint64_t n;
+
+	if (!buf)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (uint64_t at = 0; at < b->size; at += n) {
+		int r;
+
+		n = min_u64(b->size - at, PIECE);
+		r = backing_read(b, at, buf, n, err);
+		if (r < 0)
+			return r;
+		if (pwrite(fd, buf, n, (off_t)at) != (ssize_t)n)
+			return error_set(err, -ENOMEM,
+					 "no memory for %llu bytes",
+					 (unsigned long long)b->size);
+	}
+	return 0;
+}
+
+static int refuse(const struct source_args *a, struct error *err)
+{
+	char size[32], most[32];
+
+	format_size(a->inside->size, size, sizeof size);
+	format_size(a->archive->stage, most, sizeof most);
+	return error_set(err, -EFBIG,
+			 "%s of it are compressed and would have to be kept in "
+			 "memory, where a quarter of cache-size (%s in all) is "
+			 "for that: raise cache-size, or extract it",
+			 size, most);
+}
+
+static uint32_t stage_anew(const struct source_args *a, const char *name,
+			   struct error *err)
+{
+	const struct backing *b = a->inside;
+	cleanup_close int fd = -1;
+	uint32_t file = UINT32_MAX;
+
+	if (atomic_fetch_add(&staged, b->size) > a->archive->stage ||
+	    atomic_load(&staged) > a->archive->stage)
+		refuse(a, err);
+	else if ((fd = memfd_create("tensorfs", MFD_CLOEXEC)) < 0)
+		error_errno(err, -errno, "cannot keep a copy of it");
+	else if (copy(b, fd, err) == 0) {
+		file = handles_add_open(a->handles, steal_fd(&fd), name);
+		if (file == UINT32_MAX)
+			error_set(err, -ENOMEM, "out of memory");
+	}
+	if (file == UINT32_MAX)
+		atomic_fetch_sub(&staged, b->size);
+	return file;
+}
+
+/* A name that no other copy has: those of long paths are cut, and may be equal. */
+static char *unique_name(const struct source_args *a)
+{
+	for (unsigned i = 1;; i++) {
+		char *name;
+
+		if ((i == 1 ? asprintf(&name, "%s (decoded)", a->path)
+			    : asprintf(&name, "%s (decoded, %u)", a->path, i)) <
+		    0)
+			return NULL;
+		if (handles_find_open(a->handles, name) == UINT32_MAX)
+			return name;
+		free(name);
+	}
+}
+
+uint32_t source_staged(const struct source_args *a, struct error *err)
+{
+	cleanup_free char *name = unique_name(a);
+
+	if (!name) {
+		error_set(err, -ENOMEM, "out of memory");
+		return UINT32_MAX;
+	}
+	return stage_anew(a, name, err);
+}

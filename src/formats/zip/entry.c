@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* zip: what an entry of the directory says: names, modes, times, large sizes. */
+/*
+ * Names are UTF-8 where a flag or an extra field says so.  Others are in code page
+ * 437 by the specification; of those that Unix programs wrote, and that are valid
+ * UTF-8, they are that.
+ *
+ * A time of DOS has no zone: it is taken for UTC, so that it is the same on all
+ * nodes.  Extra fields of Unix and NTFS have real ones.  Where several say it, the
+ * newer field counts (Info-ZIP's extrafld.txt describes them):
+ *
+ *	time   0x5855 (mac OS) < 0x000a (NTFS) < 0x5455
+ *	owner  0x5855, 0x7855 (16 bits, in the local header only) < 0x7875
+ *
+ * The type of a file in its mode is a hint, as in unzip: bytes from a pipe are stored
+ * with the mode of a pipe, and are a file.
+ */
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "formats/zip/private.h"
+
+enum { HOST_DOS = 0, HOST_UNIX = 3, HOST_NTFS = 10, HOST_OSX = 19 };
+enum {
+	EXTRA_ZIP64 = 1,
+	EXTRA_NTFS = 0x000a,
+	EXTRA_TIME = 0x5455,
+	EXTRA_UNIX1 = 0x5855,
+	EXTRA_NAME = 0x7075,
+	EXTRA_UNIX2 = 0x7855,
+	EXTRA_OWNER = 0x7875
+};
+enum { TIME_DOS, TIME_UNIX1, TIME_NTFS, TIME_UNIX };
+enum { OWNER_NONE, OWNER_16_BIT, OWNER_ANY_SIZE };
+
+/* Bytes 128 to 255 of code page 437. */
+static const uint16_t cp437[128] = {
+	0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea,
+	0x00eb, 0x00e8, 0x00ef, 0x00ee, 0x00ec, 0x00c4, 0x00c5, 0x00c9, 0x00e6,
+	0x00c6, 0x00f4, 0x00f6, 0x00f2, 0x00fb, 0x00f9, 0x00ff, 0x00d6, 0x00dc,
+	0x00a2, 0x00a3, 0x00a5, 0x20a7, 0x0192, 0x00e1, 0x00ed, 0x00f3, 0x00fa,
+	0x00f1, 0x00d1, 0x00aa, 0x00ba, 0x00bf, 0x2310, 0x00ac, 0x00bd, 0x00bc,
+	0x00a1, 0x00ab, 0x00bb, 0x2591, 0x2592, 0x2593, 0x2502, 0x2524, 0x2561,
+	0x2562, 0x2556, 0x2555, 0x2563, 0x2551, 0x2557, 0x255d, 0x255c, 0x255b,
+	0x2510, 0x2514, 0x2534, 0x252c, 0x251c, 0x2500, 0x253c, 0x255e, 0x255f,
+	0x255a, 0x2554, 0x2569, 0x2566, 0x2560, 0x2550, 0x256c, 0x2567, 0x2568,
+	0x2564, 0x2565, 0x2559, 0x2558, 0x2552, 0x2553, 0x256b, 0x256a, 0x2518,
+	0x250c, 0x2588, 0x2584, 0x258c, 0x2590, 0x2580, 0x03b1, 0x00df, 0x0393,
+	0x03c0, 0x03a3, 0x03c3, 0x00b5, 0x03c4, 0x03a6, 0x0398, 0x03a9, 0x03b4,
+	0x221e, 0x03c6, 0x03b5, 0x2229, 0x2261, 0x00b1, 0x2265, 0x2264, 0x2320,
+	0x2321, 0x00f7, 0x2248, 0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2,
+	0x25a0, 0x00a0};
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Bytes of the character that begins here; 0: no UTF-8. */
+static unsigned utf8_char(const unsigned char *s, size_t n)
+{
+	unsigned len = s[0] < 0x80                   ? 1
+		       : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		       : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		       : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						     : 0;
+
+	if (!len || len > n)
+		return 0;
+	for (unsigned i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than need be, surrogates, beyond Unicode. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static bool is_utf8(const unsigned char *s, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		unsigned len = utf8_char(s + i, n - i);
+
+		if (!len)
+			return false;
+		i += len;
+	}
+	return true;
+}
+
+static char *copy_name(const unsigned char *s, size_t n)
+{
+	char *to = malloc(n + 1);
+
+	if (!to)
+		return NULL;
+	memcpy(to, s, n);
+	to[n] = '\0';
+	return to;
+}
+
+static char *from_cp437(const unsigned char *s, size_t n)
+{
+	char *to = malloc(3 * n + 1), *p = to;
+
+	for (size_t i = 0; to && i < n; i++) {
+		unsigned c = s[i] < 128 ? s[i] : cp437[s[i] - 128];
+
+		if (c < 0x80) {
+			*p++ = (char)c;
+			continue;
+		}
+		if (c >= 0x800) {
+			*p++ = (char)(0xe0 | c >> 12);
+			*p++ = (char)(0x80 | (c >> 6 & 0x3f));
+		} else {
+			*p++ = (char)(0xc0 | c >> 6);
+		}
+		*p++ = (char)(0x80 | (c & 0x3f));
+	}
+	if (to)
+		*p = '\0';
+	return to;
+}
+
+static char *decode_name(const struct zip_entry *e, const unsigned char *name,
+			 size_t n, unsigned host)
+{
+	bool unix_host = host == HOST_UNIX || host == HOST_OSX;
+
+	if (e->flags & ZIP_FLAG_UTF8 || (unix_host && is_utf8(name, n)))
+		return copy_name(name, n);
+	return from_cp437(name, n);
+}
+
+/* Programs of DOS and Windows separate directories by '\\', whichever field and encoding
+ * the name is in.  As in unzip, a name that also has '/' is left as it is. */
+static void split_name(char *name, unsigned host)
+{
+	if ((host != HOST_DOS && host != HOST_NTFS) || strchr(name, '/'))
+		return;
+	for (char *p = name; *p; p++)
+		if (*p == '\\')
+			*p = '/';
+}
+
+/* ---- extra fields -------------------------------------------------------- */
+
+/* Sizes that did not fit, in this order, those only. */
+static bool take_zip64(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	uint64_t *const fields[] = {&e->size, &e->stored, &e->header};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (*fields[i] != UINT32_MAX)
+			continue;
+		if (n < 8)
+			return false;
+		*fields[i] = load_le64(x);
+		x += 8;
+		n -= 8;
+	}
+	return true;
+}
+
+static void set_time(struct zip_entry *e, unsigned by, int64_t sec,
+		     uint32_t nsec)
+{
+	if (by < e->time_by)
+		return;
+	e->time_by = (uint8_t)by;
+	e->mtime = sec;
+	e->nsec = nsec;
+}
+
+/*
+ * 32 bits with a sign, by the specification.  Writers with 64 bits cut times from 2038
+ * on, which then look like times before 1970.  The time of DOS, from 1980 to 2107, tells
+ * which of the two it is, as in unzip.
+ */
+static void set_time_32(struct zip_entry *e, unsigned by,
+			const unsigned char *x, unsigned dos_date)
+{
+	uint32_t t = load_le32(x);
+	bool far = t > INT32_MAX && 1980 + (dos_date >> 9) >= 2038;
+
+	set_time(e, by, far ? (int64_t)t : (int64_t)(int32_t)t, 0);
+}
+
+static void set_owner(struct zip_entry *e, unsigned by, uint32_t uid,
+		      uint32_t gid)
+{
+	if (by < e->owner_by)
+		return;
+	e->owner_by = (uint8_t)by;
+	e->uid = uid;
+	e->gid = gid;
+}
+
+static void take_ntfs(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	/* 100 ns since 1601. */
+	const uint64_t epoch = UINT64_C(116444736000000000);
+	uint64_t t;
+
+	if (n < 32 || load_le16(x + 4) != 1 || load_le16(x + 6) < 24)
+		return;
+	t = load_le64(x + 8);
+	if (t < epoch || t > INT64_MAX)
+		return;
+	t -= epoch;
+	set_time(e, TIME_NTFS, (int64_t)(t / 10000000),
+		 (uint32_t)(t % 10000000 * 100));
+}
+
+static void take_owner(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	unsigned u = n > 1 ? x[1] : 0, g;
+
+	if (n < 3 || x[0] != 1 || u > 8 || n < 3u + u)
+		return;
+	g = x[2 + u];
+	if (g > 8 || n < 3u + u + g)
+		return;
+	set_owner(e, OWNER_ANY_SIZE, (uint32_t)load_le(x + 2, u),
+		  (uint32_t)load_le(x + 3 + u, g));
+}
+
+/* A name in UTF-8, if it belongs to this one. */
+static int take_name(struct zip_entry *e, const unsigned char *x, size_t n,
+		     const unsigned char *name, size_t name_len)
+{
+	char *to;
+
+	if (n < 6 || x[0] != 1 || !is_utf8(x + 5, n - 5) ||
+	    load_le32(x + 1) != libdeflate_crc32(0, name, name_len))
+		return 0;
+	to = copy_name(x + 5, n - 5);
+	if (!to)
+		return -ENOMEM;
+	free(e->name);
+	e->name = to;
+	return 0;
+}
+
+/* An entry of the directory: its name as stored, and its date of DOS. */
+struct raw_entry {
+	const unsigned char *name;
+	size_t name_len;
+	unsigned dos_date;
+};
+
+static int take_extra(struct zip_entry *e, unsigned id, const unsigned char *x,
+		      size_t n, const struct raw_entry *raw)
+{
+	switch (id) {
+	case EXTRA_ZIP64:
+		return take_zip64(e, x, n) ? 0 : -EBADMSG;
+	case EXTRA_NTFS:
+		take_ntfs(e, x, n);
+		return 0;
+	case EXTRA_TIME:
+		if (n >= 5 && x[0] & 1)
+			set_time_32(e, TIME_UNIX, x + 1, raw->dos_date);
+		return 0;
+	case EXTRA_UNIX1: /* atime, mtime */
+		if (n >= 8)
+			set_time_32(e, TIME_UNIX1, x + 4, raw->dos_date);
+		e->local_owner = true;
+		return 0;
+	case EXTRA_UNIX2:
+		e->local_owner = true;
+		return 0;
+	case EXTRA_OWNER:
+		take_owner(e, x, n);
+		return 0;
+	case EXTRA_NAME:
+		return take_name(e, x, n, raw->name, raw->name_len);
+	default:
+		return 0;
+	}
+}
+
+void zip_entry_local(struct zip_entry *e, const unsigned char *x, size_t n)
+{
+	while (n >= 4) {
+		unsigned id = load_le16(x), size = load_le16(x + 2);
+		/* Behind the two times, if they are there. */
+		unsigned at = id == EXTRA_UNIX1 ? 8 : 0;
+
+		x += 4;
+		n -= 4;
+		if (size > n)
+			return;
+		if ((id == EXTRA_UNIX1 || id == EXTRA_UNIX2) && size >= at + 4)
+			set_owner(e, OWNER_16_BIT, load_le16(x + at),
+				  load_le16(x + at + 2));
+		x += size;
+		n -= size;
+	}
+}
+
+/* ---- modes and times ----------------------------------------------------- */
+
+/* Days since 1970 of a day of the Gregorian calendar. */
+static int64_t days_of(int64_t y, unsigned m, unsigned d)
+{
+	y -= m <= 2;
+	return 365 * y + y / 4 - y / 100 + y / 400 +
+	       (153 * (m + (m > 2 ? -3u : 9u)) + 2) / 5 + d - 1 - 719468;
+}
+
+static int64_t dos_time(unsigned time, unsigned date)
+{
+	unsigned month = date >> 5 & 15, day = date & 31;
+
+	if (month < 1 || month > 12 || day < 1)
+		return 0;
+	return days_of(1980 + (date >> 9), month, day) * 86400 +
+	       (time >> 11) * 3600 + (time >> 5 & 63) * 60 + (time & 31) * 2;
+}
+
+static uint32_t mode_of(const struct zip_entry *e, unsigned host,
+			uint32_t attributes)
+{
+	size_t n = strlen(e->name);
+	uint32_t mode = 0, type;
+	bool dir = n && e->name[n - 1] == '/', says_dir = false;
+
+	if (host == HOST_UNIX || host == HOST_OSX) {
+		mode = attributes >> 16;
+		says_dir = S_ISDIR(mode);
+	} else {
+		says_dir = attributes & 0x10;
+	}
+	/* What has bytes is a file, unless its name says otherwise. */
+	dir = dir || (says_dir && !e->size);
+	type = dir ? S_IFDIR : S_ISLNK(mode) ? S_IFLNK : S_IFREG;
+	/* 0100000 is a mode: a file without any permission. */
+	return type | (mode ? mode & 07777 : dir ? 0755u : 0644u);
+}
+
+int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
+		   unsigned extra, struct error *err)
+{
+	const unsigned char *at = p + ZIP_ENTRY_SIZE, *x = at + name;
+	const struct raw_entry raw = {at, name, load_le16(p + 14)};
+	unsigned host = p[5], left = extra;
+	bool large = e->size == UINT32_MAX || e->stored == UINT32_MAX ||
+		     e->header == UINT32_MAX;
+	int r = 0;
+
+	e->mtime = dos_time(load_le16(p + 12), load_le16(p + 14));
+	e->uid = e->gid = UINT32_MAX;
+	e->name = decode_name(e, at, name, host);
+	if (!e->name)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (left >= 4 && r == 0) {
+		unsigned id = load_le16(x), n = load_le16(x + 2);
+
+		if (n > left - 4)
+			break;
+		r = take_extra(e, id, x + 4, n, &raw);
+		large &= id != EXTRA_ZIP64;
+		x += 4 + n;
+		left -= 4 + n;
+	}
+	if (large && r == 0 && load_le16(p + 6) >= 45)
+		r = -EBADMSG;
+	if (r < 0) {
+		free(e->name);
+		e->name = NULL;
+		return error_set(err, r,
+				 r == -ENOMEM ? "out of memory"
+					      : "sizes are missing");
+	}
+	split_name(e->name, host);
+	e->mode = mode_of(e, host, load_le32(p + 38));
+	return 0;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Index files: finding one, and believing nothing in it. */
+#include "members/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/system.h"
+#include "extent/file.h"
+#include "members/index_private.h"
+
+/*
+ * An index lies where others may write: it is hostile until shown otherwise, and
+ * may be of any kind of file.  What is shown here is that head and sections are
+ * what somebody wrote, whole; that what he wrote makes sense is for those to show
+ * who use the sections.
+ *
+ * Everything but the lazy sections is read, not mapped.  That has a price: 100 MB
+ * (a million members) in the page cache take 20 ms to read and 5 ms to map, beside
+ * 8 ms for the checksums, and the memory is ours alone.  But a mapping of a file that
+ * somebody truncates, or that a network file system loses, is SIGBUS in the middle
+ * of a lookup; and what was checked here stays as it was when it was checked.
+ */
+#define LARGE (UINT64_C(64) << 20) /* below, memory is not asked for */
+
+struct index {
+	struct index_head head;  /* as it was checked */
+	struct buf *buf;         /* the file up to the first lazy section, */
+	const unsigned char *at; /* aligned */
+	uint64_t eager;          /* bytes of it */
+	char *path;
+	int fd; /* for the lazy sections; -1: there are none */
+};
+
+uint64_t index_head_sum(const struct index_head *head)
+{
+	struct index_head copy = *head;
+
+	copy.sum = 0;
+	return XXH3_64bits(&copy, sizeof copy);
+}
+
+static int damaged(struct error *err, const char *what)
+{
+	return error_set(err, -EBADMSG, "damaged: %s", what);
+}
+
+/* ---- checking ------------------------------------------------------------ */
+
+static int check_head(const struct index_head *h, struct error *err)
+{
+	if (memcmp(h->magic, INDEX_MAGIC, sizeof h->magic) != 0)
+		return damaged(err, "it does not begin as an index does");
+	if (h->endian == __builtin_bswap32(INDEX_ENDIAN))
+		return error_set(err, -EINVAL,
+				 "foreign: made on a machine of the other byte "
+				 "order");
+	if (h->endian != INDEX_ENDIAN)
+		return damaged(err, "its byte order is none");
+	if (h->layout != INDEX_LAYOUT)
+		return error_set(
+			err, -EINVAL,
+			"foreign: it has layout %lu, this program reads %d",
+			(unsigned long)h->layout, INDEX_LAYOUT);
+	if (h->sum != index_head_sum(h))
+		return damaged(err, "the checksum of its head is wrong");
+	return 0;
+}
+
+/* Sections stand side by side, those in front that must be read, and end where the
+ * file does. */
+static int check_table(const struct index_head *h, uint64_t size,
+		       struct error *err)
+{
+	const struct index_entry none = {0}, *before = &none;
+	uint64_t end = sizeof *h;
+
+	if (h->n > INDEX_SECTIONS_MAX)
+		return damaged(err, "it has too many sections");
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct index_entry *e = &h->table[i];
+
+		if (e->off % INDEX_ALIGN || e->off < end ||
+		    e->off - end >= INDEX_ALIGN || e->flags > INDEX_LAZY ||
+		    e->flags < before->flags ||
+		    (before->flags && e->size < before->size) ||
+		    add_overflows(e->off, e->size, &end) ||
+		    end > INT64_MAX - INDEX_ALIGN)
+			return damaged(err, "a section is out of place");
+		before = e;
+	}
+	if (end != h->size)
+		return damaged(err, "its sections do not fill it");
+	if (h->size == size)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "damaged: it should have %llu bytes, and has %llu",
+			 (unsigned long long)h->size, (unsigned long long)size);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int read_whole(int fd, uint64_t pos, void *to, uint64_t len,
+		      struct error *err)
+{
+	ssize_t n = file_read(fd, pos, to, len);
+
+	if (n < 0)
+		return error_errno(err, (int)n, "cannot be read");
+	if ((uint64_t)n < len)
+		return damaged(err, "it ends early");
+	return 0;
+}
+
+/* The sections that are not lazy, and whether they are what was written. */
+static int read_sections(struct index *x, int fd, uint64_t lazy,
+			 struct error *err)
+{
+	const struct index_entry *e = x->head.table;
+	unsigned n = 0;
+	int r;
+
+	while (n < x->head.n && (!e[n].flags || e[n].size <= lazy))
+		n++;
+	x->eager = n ? e[n - 1].off + e[n - 1].size : 0;
+	if (x->eager > LARGE && x->eager > system_memory() / 2)
+		return error_set(err, -ENOMEM,
+				 "it takes %llu bytes, more than half of the "
+				 "memory",
+				 (unsigned long long)x->eager);
+	x->buf = buf_new(x->eager + INDEX_ALIGN, NULL);
+	if (!x->buf)
+		return error_set(err, -ENOMEM, "out of memory");
+	x->at = x->buf->data +
+		(INDEX_ALIGN - (uintptr_t)x->buf->data % INDEX_ALIGN) %
+			INDEX_ALIGN;
+	r = read_whole(fd, 0, (void *)(uintptr_t)x->at, x->eager, err);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		if (XXH3_64bits(x->at + e[i].off, e[i].size) != e[i].sum)
+			r = damaged(err, "the checksum of a section is wrong");
+	return r;
+}
+
+static int read_index(struct index *x, const struct index_key *key, int *fd,
+		      uint64_t size, uint64_t lazy, struct error *err)
+{
+	int r;
+
+	r = read_whole(*fd, 0, &x->head, min_u64(size, sizeof x->head), err);
+	if (r < 0)
+		return r;
+	if (size < sizeof x->head)
+		return damaged(err, "it is shorter than its head");
+	r = check_head(&x->head, err);
+	if (r == 0)
+		r = check_table(&x->head, size, err);
+	if (r == 0)
+		r = index_compare(key, &x->head, err);
+	if (r == 0)
+		r = read_sections(x, *fd, lazy, err);
+	if (r == 0 && max_u64(x->eager, sizeof x->head) < size)
+		x->fd = steal_fd(fd);
+	return r;
+}
+
+/* ---- finding ------------------------------------------------------------- */
+
+static int load_at(const struct index_key *key, const struct index_place *at,
+		   uint64_t lazy, struct index **out, struct error *err)
+{
+	struct index *x = calloc(1, sizeof *x);
+	cleanup_close int fd = -1;
+	struct stat st;
+	int r;
+
+	if (!x)
+		return error_set(err, -ENOMEM, "out of memory");
+	x->fd = -1;
+	if (asprintf(&x->path, "%s/%s", at->dir, at->name) < 0) {
+		x->path = NULL;
+		r = error_set(err, -ENOMEM, "out of memory");
+	} else {
+		r = file_open(AT_FDCWD, x->path, &fd, &st, err);
+		if (r == -ENODATA)
+			r = error_set(err, -ENOENT, "there is no index");
+	}
+	if (fd >= 0 && !at->asked && !index_is_ours(key, &st))
+		r = error_set(err, -EINVAL,
+			      "%s: it is of another user than the archive, and "
+			      "not believed",
+			      file_shown(x->path));
+	else if (fd >= 0) {
+		r = read_index(x, key, &fd, (uint64_t)st.st_size, lazy, err);
+		if (r < 0)
+			error_prefix(err, "%s: ", file_shown(x->path));
+	}
+	if (r == 0)
+		*out = x;
+	else
+		index_free(x);
+	return r;
+}
+
+int index_load(const struct index_key *key, const struct index_options *o,
+	       uint64_t lazy, struct index **out, struct error *err)
+{
+	struct index_places p;
+	struct error why;
+	int r, first;
+
+	*out = NULL;
+	if (!index_wanted(key, o))
+		return error_set(err, -ENOENT, "no index is wanted");
+	r = index_places(key, o, &p, err);
+	if (r < 0)
+		return r;
+	first = r = load_at(key, &p.at[0], lazy, out, err);
+	if (r < 0 && p.n > 1) {
+		r = load_at(key, &p.at[1], lazy, out, &why);
+		/* That one is damaged is worth more than that another is not
+		 * there. */
+		if (r < 0 && first == -ENOENT)
+			error_set(err, r, "%s", why.text);
+		else if (r < 0)
+			r = first;
+	}
+	index_places_free(&p);
+	return r;
+}
+
+/* ---- using --------------------------------------------------------------- */
+
+static const struct index_entry *find(const struct index *x, uint32_t id)
+{
+	for (unsigned i = 0; i < x->head.n; i++)
+		if (x->head.table[i].id == id)
+			return &x->head.table[i];
+	return NULL;
+}
+
+const void *index_section(const struct index *x, uint32_t id, uint64_t *size)
+{
+	const struct index_entry *e = find(x, id);
+
+	*size = 0;
+	if (!e || e->off + e->size > x->eager)
+		return NULL;
+	*size = e->size;
+	return x->at + e->off;
+}
+
+int index_blob(const struct index *x, uint32_t id, struct blob **out,
+	       struct error *err)
+{
+	const struct index_entry *e = find(x, id);
+	int fd;
+
+	*out = NULL;
+	if (!e || !e->size)
+		return blob_of_memory(out, "", 0, err);
+	if (e->off + e->size <= x->eager)
+		return blob_of_memory(out, x->at + e->off, e->size, err);
+	fd = fcntl(x->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", file_shown(x->path));
+	return blob_of_file(out, fd, e->off, e->size, err);
+}
+
+const char *index_path(const struct index *x)
+{
+	return x->path;
+}
+
+void index_free(struct index *x)
+{
+	if (!x)
+		return;
+	buf_unref(x->buf);
+	free(x->path);
+	if (x->fd >= 0)
+		close(x->fd);
+	free(x);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an index belongs to: which source, as it was when. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/xattr.h>
+#include <xxhash.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "extent/file.h"
+#include "members/index_private.h"
+
+/*
+ * An index travels with its archive: neither path nor inode nor device are
+ * compared, but size, mtime and a sample of the content, which together tell a
+ * source from what it was before, and from another one.  A copy that did not keep
+ * the time (cp without -p) gets an index of its own.
+ *
+ * The sample is what still works where times lie: two shards of one size that were
+ * unpacked with one mtime differ in their headers.  It is no proof: who changes a
+ * byte in the middle of a large archive, keeps its size and puts the mtime back is
+ * not seen, and the members' bytes come from the archive anyway.
+ *
+ * The pieces are announced to the kernel before the first is read, so that a
+ * network file system can fetch them at once rather than one after the other.
+ */
+#define END_PIECE (UINT64_C(64) << 10)
+#define MID_PIECE UINT64_C(4096)
+enum { MID_PIECES = 10, PIECES = MID_PIECES + 2 };
+
+struct piece {
+	uint64_t off, len;
+};
+
+/* Ascending, not overlapping; how many. */
+static unsigned sample_pieces(uint64_t size, struct piece out[PIECES])
+{
+	const uint64_t whole = 2 * END_PIECE + MID_PIECES * MID_PIECE;
+	uint64_t gap;
+
+	out[0] = (struct piece){0, min_u64(size, whole)};
+	if (size <= whole)
+		return 1;
+	out[0].len = END_PIECE;
+	gap = (size - whole) / (MID_PIECES + 1);
+	for (unsigned i = 0; i < MID_PIECES; i++)
+		out[1 + i] = (struct piece){
+			END_PIECE + gap + i * (MID_PIECE + gap), MID_PIECE};
+	out[PIECES - 1] = (struct piece){size - END_PIECE, END_PIECE};
+	return PIECES;
+}
+
+static int sample_read(const struct backing *b, const struct handle *h,
+		       XXH3_state_t *hash, void *buf, struct error *err)
+{
+	struct piece piece[PIECES];
+	unsigned n = sample_pieces(b->size, piece);
+
+	for (unsigned i = 0; i < n; i++)
+		posix_fadvise(h->fd, (off_t)(b->pos + piece[i].off),
+			      (off_t)piece[i].len, POSIX_FADV_WILLNEED);
+	for (unsigned i = 0; i < n; i++) {
+		ssize_t got = file_read(h->fd, b->pos + piece[i].off, buf,
+					piece[i].len);
+
+		if (got < 0)
+			return error_errno(err, (int)got, "%s",
+					   backing_name(b));
+		if ((uint64_t)got < piece[i].len)
+			return error_set(
+				err, -EIO,
+				"%s ended after %llu bytes: truncated?",
+				backing_name(b),
+				(unsigned long long)(b->pos + piece[i].off) +
+					(unsigned long long)got);
+		XXH3_128bits_update(hash, buf, (size_t)got);
+	}
+	return handles_check(b->handles, h, err);
+}
+
+static void cleanup_hash_fn(XXH3_state_t **s)
+{
+	XXH3_freeState(*s);
+}
+
+int index_sample(const struct backing *b, unsigned char sample[16],
+		 struct error *err)
+{
+	__attribute__((cleanup(cleanup_hash_fn))) XXH3_state_t *hash =
+		XXH3_createState();
+	cleanup_free void *buf = malloc(2 * END_PIECE + MID_PIECES * MID_PIECE);
+	XXH128_canonical_t sum;
+	struct handle h;
+	int r;
+
+	if (!hash || !buf)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = handles_get(b->handles, b->file, &h, err);
+	if (r < 0)
+		return r;
+	XXH3_128bits_reset(hash);
+	r = sample_read(b, &h, hash, buf, err);
+	handles_put(b->handles, &h);
+	if (r < 0)
+		return r;
+	XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(hash));
+	memcpy(sample, sum.digest, 16);
+	return 0;
+}
+
+bool index_wanted(const struct index_key *key, const struct index_options *o)
+{
+	if (!key->path || !backing_is_plain(key->source))
+		return false;
+	return !o || !o->where || strcmp(o->where, "none") != 0;
+}
+
+static int source_stat(const struct backing *b, struct stat *st,
+		       struct error *err)
+{
+	struct handle h;
+	int r = handles_get(b->handles, b->file, &h, err);
+
+	if (r < 0)
+		return r;
+	if (fstat(h.fd, st) < 0)
+		r = error_errno(err, -errno, "%s", backing_name(b));
+	handles_put(b->handles, &h);
+	return r;
+}
+
+bool index_is_ours(const struct index_key *key, const struct stat *of)
+{
+	struct stat st;
+
+	if (of->st_uid == geteuid() || of->st_uid == 0)
+		return true;
+	return source_stat(key->source, &st, NULL) == 0 &&
+	       of->st_uid == st.st_uid;
+}
+
+int index_identify(const struct index_key *key, struct index_head *head,
+		   struct error *err)
+{
+	struct stat st;
+	int r;
+
+	if (strlen(key->maker) >= sizeof head->maker)
+		return error_set(err, -EINVAL, "'%s' is too long for an index",
+				 key->maker);
+	r = source_stat(key->source, &st, err);
+	if (r < 0)
+		return r;
+	memcpy(head->magic, INDEX_MAGIC, sizeof head->magic);
+	head->endian = INDEX_ENDIAN;
+	head->layout = INDEX_LAYOUT;
+	memset(head->maker, 0, sizeof head->maker);
+	memcpy(head->maker, key->maker, strlen(key->maker));
+	head->options = key->options;
+	head->pos = key->source->pos;
+	head->part = key->source->size;
+	head->file_size = (uint64_t)st.st_size;
+	head->mtime = st.st_mtim.tv_sec;
+	head->nsec = (uint32_t)st.st_mtim.tv_nsec;
+	return 0;
+}
+
+int index_compare(const struct index_key *key, const struct index_head *head,
+		  struct error *err)
+{
+	struct index_head is = {0};
+	int r = index_identify(key, &is, err);
+
+	if (r < 0)
+		return r;
+	if (memcmp(head->maker, is.maker, sizeof is.maker) != 0)
+		return error_set(err, -EINVAL,
+				 "foreign: made by '%.*s', this is '%s'",
+				 (int)strnlen(head->maker, sizeof head->maker),
+				 head->maker, key->maker);
+	if (head->options != is.options || head->pos != is.pos)
+		return error_set(err, -EINVAL,
+				 "foreign: made with other options");
+	if (head->file_size != is.file_size)
+		return error_set(
+			err, -ESTALE,
+			"out of date: %s had %llu bytes then, %llu now",
+			backing_name(key->source),
+			(unsigned long long)head->file_size,
+			(unsigned long long)is.file_size);
+	if (head->part != is.part)
+		return error_set(err, -EINVAL,
+				 "foreign: made of another part of %s",
+				 backing_name(key->source));
+	if (head->mtime != is.mtime || head->nsec != is.nsec)
+		return error_set(err, -ESTALE,
+				 "out of date: %s was written to since",
+				 backing_name(key->source));
+	r = index_sample(key->source, is.sample, err);
+	if (r == 0 && memcmp(head->sample, is.sample, sizeof is.sample) != 0)
+		r = error_set(err, -ESTALE,
+			      "out of date: made of another file than %s, of "
+			      "the same size "
+			      "and time",
+			      backing_name(key->source));
+	return r;
+}
+
+/* ---- permissions --------------------------------------------------------- */
+
+/* umask(2) can only be asked by changing it, for all threads. */
+static mode_t umask_now(void)
+{
+	cleanup_fclose FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	unsigned mask;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "Umask: %o", &mask) == 1)
+			return mask & 0777;
+	return 077;
+}
+
+mode_t index_mode(const struct backing *b, int fd)
+{
+	mode_t allowed, common;
+	struct stat is, st;
+	struct handle h;
+	ssize_t acl;
+
+	if (handles_get(b->handles, b->file, &h, NULL) < 0)
+		return 0600;
+	acl = fgetxattr(h.fd, "system.posix_acl_access", NULL, 0);
+	if (fstat(h.fd, &st) < 0)
+		st.st_mode = 0;
+	handles_put(b->handles, &h);
+	/* With an ACL the group's bits are not the group's. */
+	if (acl > 0 || !st.st_mode || fstat(fd, &is) < 0)
+		return 0600;
+	allowed = st.st_mode & 066 & ~umask_now();
+	if (is.st_gid == st.st_gid || fchown(fd, (uid_t)-1, st.st_gid) == 0)
+		return 0600 | allowed;
+	/* Who is in our group may be anybody to the source, and the reverse. */
+	common = allowed >> 3 & allowed & 6;
+	return 0600 | common << 3 | common;
+}

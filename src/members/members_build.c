@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Building a member table: names, inodes, and what replaces what. */
+#include "members/members_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+#include "base/number.h"
+
+/*
+ * While building there are entries (a name in a directory) and inodes (what a name
+ * leads to), as in a file system, because an archive is a list of orders to one:
+ * "make this file", "give it that name too", "make it again".  Each is carried out
+ * as it comes, so the end is what `tar x` would leave behind.
+ *
+ * Entries are found by parent and name in a hash table that never forgets: an entry
+ * that is replaced leads to another inode, one that is removed to none.
+ */
+
+/* ---- names --------------------------------------------------------------- */
+
+static uint64_t hash_of(const struct members_builder *b, uint32_t parent,
+			const char *name, size_t n)
+{
+	uint64_t seed = (b->seed ^ parent) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return XXH3_64bits_withSeed(name, n, seed ^ seed >> 32);
+}
+
+static bool entry_is(const struct members_builder *b, uint32_t entry,
+		     uint32_t parent, const char *name, size_t n)
+{
+	const struct build_entry *e = &b->entries.at[entry];
+	const char *have = b->names.at + e->name;
+
+	return e->parent == parent && !memcmp(have, name, n) && !have[n];
+}
+
+/* Slot where the entry is, or would be. */
+static size_t slot_of(const struct members_builder *b, uint64_t hash,
+		      uint32_t parent, const char *name, size_t n)
+{
+	size_t mask = b->n_slots - 1, i = (size_t)hash & mask;
+
+	for (; b->slots[i].entry; i = (i + 1) & mask) {
+		const struct build_entry *e;
+
+		if (b->slots[i].hash != (uint32_t)(hash >> 32))
+			continue;
+		e = &b->entries.at[b->slots[i].entry - 1];
+		/* Names end with NUL, so memcmp must not go beyond the pool. */
+		if (n < b->names.n - e->name &&
+		    entry_is(b, b->slots[i].entry - 1, parent, name, n))
+			break;
+	}
+	return i;
+}
+
+/* What is in the table has no equal there: a free slot will do. */
+static bool slots_grow(struct members_builder *b)
+{
+	size_t want = b->n_slots ? 2 * b->n_slots : 1024;
+	struct build_slot *slots = calloc(want, sizeof *slots);
+
+	if (!slots)
+		return false;
+	for (size_t i = 1; i < b->entries.n; i++) {
+		const struct build_entry *e = &b->entries.at[i];
+		const char *name = b->names.at + e->name;
+		uint64_t hash = hash_of(b, e->parent, name, strlen(name));
+		size_t at = (size_t)hash & (want - 1);
+
+		while (slots[at].entry)
+			at = (at + 1) & (want - 1);
+		slots[at] = (struct build_slot){(uint32_t)i + 1,
+						(uint32_t)(hash >> 32)};
+	}
+	free(b->slots);
+	b->slots = slots;
+	b->n_slots = want;
+	return true;
+}
+
+uint32_t build_find(const struct members_builder *b, uint32_t parent,
+		    const char *name, size_t n)
+{
+	uint64_t hash = hash_of(b, parent, name, n);
+	uint32_t found = b->slots[slot_of(b, hash, parent, name, n)].entry;
+
+	return found ? found - 1 : ENTRY_NONE;
+}
+
+int64_t build_text(struct members_builder *b, const char *text, size_t n)
+{
+	size_t at = b->names.n;
+
+	if (n >= MEMBER_NAMES_MAX - at)
+		return -ENOMEM;
+	if (n >= b->names.room - at) {
+		size_t want = 2 * b->names.room + n + 64;
+		char *p = realloc(b->names.at, want);
+
+		if (!p)
+			return -ENOMEM;
+		b->names.at = p;
+		b->names.room = want;
+	}
+	memcpy(b->names.at + at, text, n);
+	b->names.at[at + n] = '\0';
+	b->names.n += n + 1;
+	return (int64_t)at;
+}
+
+uint32_t build_name(struct members_builder *b, uint32_t parent,
+		    const char *name, size_t n)
+{
+	struct build_entry e = {0, parent, ENTRY_NONE, 0, 0};
+	uint64_t hash = hash_of(b, parent, name, n);
+	struct build_slot *slot;
+	int64_t at;
+
+	if (2 * b->entries.n >= b->n_slots && !slots_grow(b))
+		return ENTRY_NONE;
+	slot = &b->slots[slot_of(b, hash, parent, name, n)];
+	if (slot->entry)
+		return slot->entry - 1;
+	if (b->entries.n >= ENTRY_NONE - 1)
+		return ENTRY_NONE;
+	at = build_text(b, name, n);
+	if (at < 0)
+		return ENTRY_NONE;
+	e.name = (uint64_t)at;
+	if (!vec_push(&b->entries, e))
+		return ENTRY_NONE;
+	*slot = (struct build_slot){(uint32_t)b->entries.n,
+				    (uint32_t)(hash >> 32)};
+	return (uint32_t)b->entries.n - 1;
+}
+
+/* ---- inodes -------------------------------------------------------------- */
+
+uint32_t build_new_inode(struct members_builder *b,
+			 const struct build_inode *inode)
+{
+	if (b->inodes.n >= ENTRY_NONE - 1 || !vec_push(&b->inodes, *inode))
+		return ENTRY_NONE;
+	return (uint32_t)b->inodes.n - 1;
+}
+
+void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode)
+{
+	struct build_entry *e = &b->entries.at[entry];
+
+	if (e->inode == ENTRY_NONE && entry != 0)
+		b->entries.at[e->parent].children++;
+	e->inode = inode;
+}
+
+/* ---- adding -------------------------------------------------------------- */
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static void inode_of(const struct member *m, struct build_inode *r)
+{
+	memset(r, 0, sizeof *r);
+	r->mtime = m->mtime;
+	r->nsec = m->nsec < 1000000000 ? m->nsec : 0;
+	r->mode = (uint16_t)m->mode;
+	r->uid = m->uid;
+	r->gid = m->gid;
+	r->volume = m->volume;
+	r->kind = (uint8_t)m->kind;
+	if (S_ISDIR(m->mode))
+		r->kind = MEMBER_DIR;
+	else if (S_ISLNK(m->mode))
+		r->kind = MEMBER_SYMLINK;
+	else if (!S_ISREG(m->mode))
+		r->kind = MEMBER_NONE;
+	if (S_ISREG(m->mode) && m->size > 0) {
+		r->size = m->size;
+		r->data = m->data;
+	} else if (S_ISREG(m->mode)) {
+		r->kind = MEMBER_NONE;
+	} else if (S_ISBLK(m->mode) || S_ISCHR(m->mode)) {
+		r->data = m->data;
+	}
+}
+
+/* The attributes and the target of a new inode. */
+static int inode_finish(struct members_builder *b, const struct member *m,
+			const struct build_place *at, const char *stored,
+			struct build_inode *r, struct error *err)
+{
+	struct member_xattr more[64];
+	const struct member_xattr *x = m->xattrs;
+	size_t n = m->n_xattrs;
+	int64_t text;
+	int code;
+
+	if (at->shortened && n < sizeof more / sizeof *more) {
+		if (n)
+			memcpy(more, x, n * sizeof *x);
+		more[n++] = (struct member_xattr){"user.tensorfs.name", stored,
+						  strlen(stored)};
+		x = more;
+	}
+	code = build_xattrs(b, x, n, &r->xattrs);
+	if (code == -E2BIG)
+		members_note(b, "attributes too large",
+			     "%s: its extended attributes are too large and "
+			     "are left out",
+			     m->path);
+	else if (code < 0)
+		return no_memory(err);
+	if (r->kind == MEMBER_SYMLINK) {
+		text = build_text(b, m->link ? m->link : "",
+				  m->link ? strlen(m->link) : 0);
+		if (text < 0)
+			return no_memory(err);
+		r->data = (uint64_t)text;
+		r->size = m->link ? strlen(m->link) : 0;
+	}
+	return 0;
+}
+
+/* A directory that is there already: only what it is changes. */
+static int64_t renew_directory(struct members_builder *b, uint32_t entry,
+			       const struct build_inode *r)
+{
+	*build_inode(b, entry) = *r;
+	return b->entries.at[entry].inode;
+}
+
+int build_keep(struct members_builder *b, uint32_t entry)
+{
+	struct build_entry *e = &b->entries.at[entry];
+	struct build_version v = {e->inode, e->version};
+
+	if (!b->options.versions || e->inode == ENTRY_NONE ||
+	    build_is_dir(b, entry))
+		return 0;
+	if (!vec_push(&b->versions, v))
+		return -ENOMEM;
+	e->version = (uint32_t)b->versions.n;
+	return 0;
+}
+
+/* Give `entry` this inode; -EEXIST: a directory that is not empty is there. */
+static int replace(struct members_builder *b, const struct member *m,
+		   uint32_t entry, uint32_t inode, struct error *err)
+{
+	if (build_is_dir(b, entry) &&
+	    (b->entries.at[entry].children || entry == 0)) {
+		members_left_out(b, "a directory stayed",
+				 "%s: is a directory that is not empty, and "
+				 "not replaced by a later file of this name",
+				 m->path);
+		return error_set(err, -EINVAL, "%s: not replaced", m->path);
+	}
+	if (b->entries.at[entry].inode != ENTRY_NONE &&
+	    build_inode(b, entry)->volume != m->volume)
+		members_note(b, "members of two sources",
+			     "%s: is in more than one source, the last one "
+			     "wins",
+			     m->path);
+	if (build_keep(b, entry) < 0)
+		return no_memory(err);
+	build_lead(b, entry, inode);
+	return 0;
+}
+
+/* The inode that a hard link means; -ENOENT. */
+static int64_t linked_inode(struct members_builder *b, const struct member *m,
+			    struct error *err)
+{
+	struct build_place at;
+	uint32_t entry;
+	int r;
+
+	if (!m->link)
+		return m->same_as < b->inodes.n
+			       ? (int64_t)m->same_as
+			       : error_set(err, -ENOENT, "no such inode");
+	r = build_walk(b, m->link, NULL, &at, err);
+	if (r < 0)
+		return r;
+	entry = at.n ? build_find(b, at.dir, at.name, at.n) : at.dir;
+	if (entry == ENTRY_NONE || b->entries.at[entry].inode == ENTRY_NONE ||
+	    build_is_dir(b, entry))
+		return error_set(err, -ENOENT, "%s: no such member", m->link);
+	return b->entries.at[entry].inode;
+}
+
+static int64_t add_link(struct members_builder *b, const struct member *m,
+			struct error *err)
+{
+	int64_t inode = linked_inode(b, m, err);
+	struct build_place at;
+	uint32_t entry;
+	int r;
+
+	if (inode == -ENOENT || inode == -EINVAL)
+		members_left_out(b, "a hard link to nothing",
+				 "%s: is a hard link to %s, which is not there "
+				 "(or is a directory), and left out",
+				 m->path, m->link ? m->link : "nothing");
+	if (inode < 0)
+		return inode;
+	r = build_walk(b, m->path, m, &at, err);
+	if (r < 0)
+		return r;
+	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
+	if (entry == ENTRY_NONE)
+		return no_memory(err);
+	if (b->entries.at[entry].inode == (uint32_t)inode)
+		return inode;
+	r = replace(b, m, entry, (uint32_t)inode, err);
+	return r < 0 ? r : inode;
+}
+
+int64_t members_add(struct members_builder *b, const struct member *m,
+		    struct error *err)
+{
+	struct build_inode r;
+	struct build_place at;
+	uint32_t entry, inode;
+	int code;
+
+	if (m->kind == MEMBER_LINK)
+		return add_link(b, m, err);
+	inode_of(m, &r);
+	code = build_walk(b, m->path, m, &at, err);
+	if (code == 0)
+		code = inode_finish(b, m, &at, m->path, &r, err);
+	if (code < 0)
+		return code;
+	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
+	if (entry == ENTRY_NONE)
+		return no_memory(err);
+	if (r.kind == MEMBER_DIR && build_is_dir(b, entry))
+		return renew_directory(b, entry, &r);
+	inode = build_new_inode(b, &r);
+	if (inode == ENTRY_NONE)
+		return no_memory(err);
+	code = replace(b, m, entry, inode, err);
+	return code < 0 ? code : (int64_t)inode;
+}
+
+uint64_t members_count(const struct members_builder *b)
+{
+	return b->entries.n;
+}
+
+int members_builder_new(struct members_builder **out,
+			const struct members_options *o, struct error *err)
+{
+	const struct build_entry root = {0, 0, 0, 0, 0};
+	struct build_inode r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	struct members_builder *b = calloc(1, sizeof *b);
+
+	*out = NULL;
+	if (!b)
+		return no_memory(err);
+	if (o)
+		b->options = *o;
+	/* Who knows it could put all names into one place of a table. */
+	if (getrandom(&b->seed, sizeof b->seed, GRND_NONBLOCK) !=
+	    sizeof b->seed)
+		b->seed = (uintptr_t)b;
+	if (build_text(b, "", 0) < 0 || !vec_push(&b->entries, root) ||
+	    build_new_inode(b, &r) == ENTRY_NONE || !slots_grow(b)) {
+		members_builder_free(b);
+		return no_memory(err);
+	}
+	*out = b;
+	return 0;
+}
+
+void members_builder_free(struct members_builder *b)
+{
+	if (!b)
+		return;
+	vec_free(&b->entries);
+	vec_free(&b->inodes);
+	vec_free(&b->versions);
+	vec_free(&b->extents);
+	vec_free(&b->blocks);
+	vec_free(&b->names);
+	vec_free(&b->xattrs);
+	free(b->sets);
+	free(b->slots);
+	for (unsigned i = 0; i < b->n_notes; i++)
+		for (unsigned j = 0; j < NOTES_KEPT; j++)
+			free(b->notes[i].said[j]);
+	free(b);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a stored path to a safe place in the tree, and notes of what was odd. */
+#include "members/members_private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tree/tree.h"
+
+/*
+ * The path of a member is whatever somebody wrote there.  Leading slashes and "."
+ * go; ".." anywhere makes it refused.  What stands in the way of a directory is
+ * treated as extraction would: a link to a directory of the archive is followed, a
+ * link that leads elsewhere is not, nor is a file replaced (the member is refused).
+ */
+#define LINKS_MAX 40
+#define ELSEWHERE "its directory is a link that leads elsewhere"
+
+struct walking {
+	struct members_builder *b;
+	const struct member *like;
+	const char *path; /* the whole, for sentences */
+	unsigned links;
+	struct error *err;
+};
+static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
+		struct build_place *out);
+
+static int refuse(struct walking *w, const char *kind, const char *why)
+{
+	if (w->like)
+		members_left_out(w->b, kind, "%s: %s, and left out", w->path,
+				 why);
+	return error_set(w->err, w->like ? -EINVAL : -ENOENT, "%s: %s", w->path,
+			 why);
+}
+
+/* An entry that has to be a directory, and is missing. */
+static int make_directory(struct walking *w, uint32_t entry)
+{
+	const struct member *like = w->like;
+	struct build_inode r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
+	uint32_t inode;
+
+	if (!like)
+		return error_set(w->err, -ENOENT, "%s: no such member",
+				 w->path);
+	r.uid = like->uid;
+	r.gid = like->gid;
+	r.mtime = like->mtime;
+	r.volume = like->volume;
+	inode = build_new_inode(w->b, &r);
+	if (inode == ENTRY_NONE || build_keep(w->b, entry) < 0)
+		return error_set(w->err, -ENOMEM, "out of memory");
+	build_lead(w->b, entry, inode);
+	return 0;
+}
+
+/* The directory that entry `*dir` is, or leads to. */
+static int enter(struct walking *w, uint32_t *dir)
+{
+	struct build_entry *e = &w->b->entries.at[*dir];
+	struct build_place at;
+	const char *target;
+	char *copy;
+	int r;
+
+	if (build_is_dir(w->b, *dir))
+		return 0;
+	if (e->inode == ENTRY_NONE)
+		return make_directory(w, *dir);
+	if (build_inode(w->b, *dir)->kind != MEMBER_SYMLINK)
+		return refuse(w, "a file in the way",
+			      "its directory is a file");
+	target = w->b->names.at + build_inode(w->b, *dir)->data;
+	if (*target == '/' || ++w->links > LINKS_MAX)
+		return refuse(w, "a link in the way", ELSEWHERE);
+	/* The pool of names may move. */
+	copy = strdup(target);
+	if (!copy)
+		return error_set(w->err, -ENOMEM, "out of memory");
+	r = walk(w, e->parent, copy, false, &at);
+	free(copy);
+	if (r == 0)
+		*dir = at.dir;
+	return r;
+}
+
+/* One component: ENTRY_NONE with an error where there is no way. */
+static int step(struct walking *w, uint32_t *dir, const char *name, size_t n)
+{
+	uint32_t next;
+
+	if (n == 2 && !memcmp(name, "..", 2)) { /* of a link's target */
+		if (*dir == 0)
+			return refuse(w, "a link in the way", ELSEWHERE);
+		*dir = w->b->entries.at[*dir].parent;
+		return 0;
+	}
+	next = w->like ? build_name(w->b, *dir, name, n)
+		       : build_find(w->b, *dir, name, n);
+	if (next == ENTRY_NONE)
+		return w->like ? error_set(w->err, -ENOMEM, "out of memory")
+			       : error_set(w->err, -ENOENT,
+					   "%s: no such member", w->path);
+	*dir = next;
+	return enter(w, dir);
+}
+
+/* A component as a file can be named. */
+static const char *usable(const char *name, size_t *n, struct build_place *out)
+{
+	char whole[4096];
+
+	out->shortened = false;
+	if (*n <= FILES_NAME_MAX)
+		return name;
+	if (*n >= sizeof whole)
+		*n = sizeof whole - 1;
+	memcpy(whole, name, *n);
+	whole[*n] = '\0';
+	out->shortened = tree_escape(whole, out->text);
+	*n = strlen(out->text);
+	return out->text;
+}
+
+/* Is there no component but "."? */
+static bool names_nothing(const char *path)
+{
+	for (;;) {
+		path += strspn(path, "/");
+		if (*path == '.' && (path[1] == '/' || !path[1]))
+			path++;
+		else
+			return !*path;
+	}
+}
+
+/* `last`: the last component is not entered but handed over. */
+static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
+		struct build_place *out)
+{
+	out->n = 0;
+	out->shortened = false;
+	for (;;) {
+		const char *name;
+		size_t n, len;
+		int r;
+
+		path += strspn(path, "/");
+		n = len = strcspn(path, "/");
+		if (n == 0)
+			break;
+		name = path;
+		path += len;
+		if (n == 1 && *name == '.')
+			continue;
+		name = usable(name, &n, out);
+		if (last && names_nothing(path)) {
+			out->name = name;
+			out->n = n;
+			break;
+		}
+		r = step(w, &dir, name, n);
+		if (r < 0)
+			return r;
+	}
+	out->dir = dir;
+	return 0;
+}
+
+static bool has_dot_dot(const char *path)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && !memcmp(path, "..", 2))
+			return true;
+		path += n;
+		path += strspn(path, "/");
+	}
+	return false;
+}
+
+int build_walk(struct members_builder *b, const char *path,
+	       const struct member *like, struct build_place *out,
+	       struct error *err)
+{
+	struct walking w = {b, like, path, 0, err};
+
+	if (has_dot_dot(path))
+		return refuse(&w, "a path with ..", "its path contains '..'");
+	if (*path == '/' && like)
+		members_note(b, "an absolute path",
+			     "%s: shown without the leading slash", path);
+	return walk(&w, 0, path, true, out);
+}
+
+/* ---- notes --------------------------------------------------------------- */
+
+static void add_note(struct members_builder *b, bool damage, const char *kind,
+		     const char *fmt, va_list ap)
+{
+	struct build_note *note = NULL;
+
+	for (unsigned i = 0; i < b->n_notes && !note; i++)
+		if (!strcmp(b->notes[i].kind, kind))
+			note = &b->notes[i];
+	if (!note && b->n_notes == NOTES_KINDS)
+		return;
+	if (!note) {
+		note = &b->notes[b->n_notes++];
+		note->kind = kind;
+		note->damage = damage;
+	}
+	if (note->count++ >= NOTES_KEPT)
+		return;
+	if (vasprintf(&note->said[note->count - 1], fmt, ap) < 0)
+		note->said[note->count - 1] = NULL;
+}
+
+void members_note(struct members_builder *b, const char *kind, const char *fmt,
+		  ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_note(b, false, kind, fmt, ap);
+	va_end(ap);
+}
+
+void members_left_out(struct members_builder *b, const char *kind,
+		      const char *fmt, ...)
+{
+	va_list ap;
+
+	b->left_out += b->left_out < UINT32_MAX;
+	va_start(ap, fmt);
+	add_note(b, false, kind, fmt, ap);
+	va_end(ap);
+}
+
+void members_damage(struct members_builder *b, const char *kind,
+		    const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_note(b, true, kind, fmt, ap);
+	va_end(ap);
+}
+
+/* A line, with what would end it, or hide it, made visible. */
+static void print_line(FILE *f, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x20 || c == 0x7f)
+			fprintf(f, "\\%03o", c);
+		else
+			putc(c, f);
+	}
+	putc('\n', f);
+}
+
+static void print_note(FILE *f, const struct build_note *n)
+{
+	for (unsigned j = 0; j < NOTES_KEPT; j++)
+		if (n->said[j])
+			print_line(f, n->said[j]);
+	if (n->count > NOTES_KEPT)
+		fprintf(f, "%s: %llu more\n", n->kind,
+			(unsigned long long)n->count - NOTES_KEPT);
+}
+
+char *build_notes_text(const struct members_builder *b, size_t *size,
+		       size_t *damage)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	for (unsigned i = 0; i < b->n_notes; i++)
+		if (b->notes[i].damage)
+			print_note(f, &b->notes[i]);
+	fflush(f);
+	*damage = *size;
+	for (unsigned i = 0; i < b->n_notes; i++)
+		if (!b->notes[i].damage)
+			print_note(f, &b->notes[i]);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

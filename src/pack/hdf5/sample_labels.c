@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What --labels says of each sample. */
+#include "pack/hdf5/sample_labels.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/csv.h"
+#include "base/vec.h"
+
+/* A list of labels is text of some bytes for each sample. */
+#define TEXT_MOST (INT64_C(4) << 30)
+
+struct labeled {
+	const char *path;
+	const char *text; /* NULL: none so far */
+	uint64_t line;
+	int64_t label;
+};
+struct labels {
+	const struct sample_list *samples;
+	vec(const char *) classes; /* sorted */
+	bool by_dirs, numbers;
+	/* Of a file: */
+	char *text;
+	vec(struct labeled) list; /* samples, sorted by path */
+	size_t path_at, label_at; /* columns */
+	size_t columns;           /* 0: not known */
+	uint64_t unknown;
+	char unknown_path[128];
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int64_t class_of(const struct labels *l, const char *name)
+{
+	const char **at = l->classes.n
+				  ? bsearch(&name, l->classes.at, l->classes.n,
+					    sizeof name, by_text)
+				  : NULL;
+
+	return at ? at - l->classes.at : -1;
+}
+
+/* ---- directories ------------------------------------------------------------------ */
+
+/* The class of a path: its first component.  NULL: it has none, or no memory. */
+static char *first_of(const char *path)
+{
+	const char *slash = strchr(path, '/');
+
+	return slash ? strndup(path, (size_t)(slash - path)) : NULL;
+}
+
+static int from_dirs(struct labels *l, struct error *err)
+{
+	const struct scan *s = l->samples->scan;
+
+	l->by_dirs = true;
+	for (uint64_t i = 0; i < s->list.n; i++)
+		if (S_ISDIR(s->list.at[i].mode) &&
+		    !strchr(scan_path(s, i), '/') &&
+		    !vec_push(&l->classes, scan_path(s, i)))
+			return no_memory(err);
+	if (l->classes.n)
+		qsort(l->classes.at, l->classes.n, sizeof *l->classes.at,
+		      by_text);
+	for (uint64_t i = 0; i < s->list.n; i++)
+		if (sample_is(l->samples, i) && labels_at(l, i) < 0)
+			return error_set(
+				err, -EBADMSG,
+				"'%s' is in no directory that could be "
+				"its label; put it into one, or leave "
+				"it out with --exclude",
+				scan_path(s, i));
+	return 0;
+}
+
+/* ---- a file ----------------------------------------------------------------------- */
+
+static int read_text(struct labels *l, const char *path, size_t *n,
+		     struct error *err)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t got = 1;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "labels: '%s'", path);
+	if (!S_ISREG(st.st_mode) || st.st_size > TEXT_MOST)
+		return error_set(err, -EINVAL,
+				 "labels: '%s' is no file of at most 4 GiB; "
+				 "--labels is 'dirs' or the name of one",
+				 path);
+	l->text = malloc((size_t)st.st_size + 1);
+	if (!l->text)
+		return no_memory(err);
+	for (*n = 0; *n < (size_t)st.st_size && got; *n += (size_t)got) {
+		got = read(fd, l->text + *n, (size_t)st.st_size - *n);
+		if (got < 0)
+			return error_errno(err, -errno, "labels: '%s'", path);
+	}
+	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct labeled *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static struct labeled *find(const struct labels *l, const char *path)
+{
+	struct labeled key = {.path = path};
+
+	while (path[0] == '.' && path[1] == '/')
+		path += 2;
+	key.path = path;
+	return bsearch(&key, l->list.at, l->list.n, sizeof key, by_path);
+}
+
+/* Without the blanks around it: many write "path, label". */
+static char *trim(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " \t");
+	for (n = strlen(text); n && strchr(" \t", text[n - 1]); n--)
+		text[n - 1] = '\0';
+	return text;
+}
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcasecmp(word, *list))
+			return true;
+	return false;
+}
+
+/* Columns by their names; false: this is no header. */
+static bool read_header(struct labels *l, char **field, size_t n)
+{
+	static const char *const paths[] = {"path",     "file",   "file_name",
+					    "filename", "fname",  "name",
+					    "image",    "sample", NULL};
+	static const char *const labels[] = {"label",  "labels",   "class",
+					     "target", "category", NULL};
+	size_t path = n, label = n;
+
+	for (size_t i = n; i-- > 0;) {
+		const char *name = trim(field[i]);
+
+		if (is_one_of(name, paths))
+			path = i;
+		if (is_one_of(name, labels))
+			label = i;
+	}
+	if (path == n || label == n || path == label)
+		return false;
+	l->path_at = path;
+	l->label_at = label;
+	l->columns = n;
+	return true;
+}
+
+static int take_row(void *ctx, uint64_t line, char **field, size_t n,
+		    struct error *err)
+{
+	struct labels *l = ctx;
+	struct labeled *of;
+
+	if (!l->columns) {
+		if (!find(l, field[0]) && read_header(l, field, n))
+			return 0;
+		l->label_at = 1;
+		l->columns = 2;
+	}
+	if (n != l->columns)
+		return error_set(err, -EBADMSG,
+				 "line %" PRIu64 ": %zu field%s and not %zu; "
+				 "rows are path,label",
+				 line, n, n == 1 ? "" : "s", l->columns);
+	of = find(l, field[l->path_at]);
+	if (!of) {
+		if (l->unknown++ == 0)
+			snprintf(l->unknown_path, sizeof l->unknown_path, "%s",
+				 field[l->path_at]);
+		return 0;
+	}
+	if (of->text)
+		return error_set(err, -EBADMSG,
+				 "line %" PRIu64
+				 ": '%s' has a label already, in line "
+				 "%" PRIu64,
+				 line, of->path, of->line);
+	of->text = trim(field[l->label_at]);
+	if (!*of->text)
+		return error_set(err, -EBADMSG,
+				 "line %" PRIu64 ": an empty label", line);
+	of->line = line;
+	return 0;
+}
+
+/* A whole number, written as printf would. */
+static bool read_number(const char *text, int64_t *out)
+{
+	char again[32];
+	char *end;
+
+	errno = 0;
+	*out = strtoll(text, &end, 10);
+	snprintf(again, sizeof again, "%" PRId64, *out);
+	return !errno && !strcmp(text, again);
+}
+
+static int number_classes(struct labels *l, struct error *err)
+{
+	size_t n = 0;
+
+	l->numbers = true;
+	for (size_t i = 0; i < l->list.n && l->numbers; i++)
+		l->numbers =
+			read_number(l->list.at[i].text, &l->list.at[i].label);
+	if (l->numbers)
+		return 0;
+	for (size_t i = 0; i < l->list.n; i++)
+		if (!vec_push(&l->classes, l->list.at[i].text))
+			return no_memory(err);
+	qsort(l->classes.at, l->classes.n, sizeof *l->classes.at, by_text);
+	for (size_t i = 0; i < l->classes.n; i++)
+		if (n == 0 || strcmp(l->classes.at[n - 1], l->classes.at[i]))
+			l->classes.at[n++] = l->classes.at[i];
+	l->classes.n = n;
+	for (size_t i = 0; i < l->list.n; i++)
+		l->list.at[i].label = class_of(l, l->list.at[i].text);
+	return 0;
+}
+
+static int check_missing(const struct labels *l, const char *file,
+			 struct error *err)
+{
+	const char *first = NULL;
+	uint64_t missing = 0;
+
+	for (size_t i = l->list.n; i-- > 0;)
+		if (!l->list.at[i].text) {
+			first = l->list.at[i].path;
+			missing++;
+		}
+	if (!missing)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "labels: '%s' has none for %" PRIu64
+			 " of %zu samples, the first is '%.150s'%s%.120s%s",
+			 file, missing, l->list.n, first,
+			 l->unknown ? "; it has one for '" : "",
+			 l->unknown_path,
+			 l->unknown ? "', which is no sample" : "");
+}
+
+static void note_unknown(const struct labels *l, const struct sink_args *a)
+{
+	char sentence[400];
+
+	if (!l->unknown || !a->note)
+		return;
+	snprintf(sentence, sizeof sentence,
+		 "labels: %" PRIu64 " row%s for what is no sample, the first "
+		 "is '%s'",
+		 l->unknown, l->unknown == 1 ? "" : "s", l->unknown_path);
+	a->note(a->note_ctx, sentence);
+}
+
+static int from_file(struct labels *l, const char *file,
+		     const struct sink_args *a, struct error *err)
+{
+	const struct scan *s = l->samples->scan;
+	size_t n = 0;
+	int r = read_text(l, file, &n, err);
+
+	if (r < 0)
+		return r;
+	for (uint64_t i = 0; i < s->list.n; i++) {
+		struct labeled one = {.path = scan_path(s, i)};
+
+		if (sample_is(l->samples, i) && !vec_push(&l->list, one))
+			return no_memory(err);
+	}
+	qsort(l->list.at, l->list.n, sizeof *l->list.at, by_path);
+	r = csv_parse(l->text, n, take_row, l, err);
+	if (r < 0)
+		return error_prefix(err, "labels: '%s': ", file);
+	r = check_missing(l, file, err);
+	if (r == 0)
+		r = number_classes(l, err);
+	if (r == 0)
+		note_unknown(l, a);
+	return r;
+}
+
+/* ---- what is asked ----------------------------------------------------------------- */
+
+int labels_new(struct labels **out, const char *how,
+	       const struct sample_list *samples, const struct sink_args *a,
+	       struct error *err)
+{
+	struct labels *l = calloc(1, sizeof *l);
+	int r;
+
+	*out = NULL;
+	if (!l)
+		return no_memory(err);
+	l->samples = samples;
+	r = strcmp(how, "dirs") ? from_file(l, how, a, err) : from_dirs(l, err);
+	if (r < 0)
+		labels_free(l);
+	else
+		*out = l;
+	return r;
+}
+
+int64_t labels_at(const struct labels *l, uint64_t entry)
+{
+	const char *path = scan_path(l->samples->scan, entry);
+	const struct labeled *of;
+
+	if (l->by_dirs) {
+		cleanup_free char *name = first_of(path);
+
+		return name ? class_of(l, name) : -1;
+	}
+	of = find(l, path);
+	return of ? of->label : -1;
+}
+
+const char *const *labels_classes(const struct labels *l, size_t *n)
+{
+	*n = l->classes.n;
+	return l->numbers ? NULL : l->classes.at;
+}
+
+void labels_free(struct labels *l)
+{
+	if (!l)
+		return;
+	vec_free(&l->classes);
+	vec_free(&l->list);
+	free(l->text);
+	free(l);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files that hold one sample each, as a stream of elements. */
+#include "pack/hdf5/sample.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/copies.h"
+#include "base/number.h"
+#include "base/parse.h"
+
+/*
+ * A header has to be in the first unit, which is at least as long as the longest
+ * headers that are read.  What follows goes through as it is, with two exceptions.
+ * Plain images are text, whose numbers become those that a raw image has.  An array in
+ * Fortran order is kept until it is whole, and given out turned.
+ */
+#define TEXT_PIECE (UINT32_C(64) << 10)
+#define TURN_PIECE (UINT32_C(64) << 10)
+
+void sample_form_text(const struct sample_form *f, char *buf, size_t n)
+{
+	char type[32], shape[256];
+
+	dtype_descr(&f->dtype, type, sizeof type);
+	dtype_shape_text(f->shape, f->rank, shape, sizeof shape);
+	snprintf(buf, n, f->maxval ? "%s %s, maxval %u" : "%s %s", type, shape,
+		 (unsigned)f->maxval);
+}
+
+/* ---- headers ---------------------------------------------------------------------- */
+
+/* The file has `size` bytes; those from `data` on are `want`. */
+static int check_size(uint64_t size, uint64_t data, uint64_t want,
+		      const char *what, struct error *err)
+{
+	if (size < data + want)
+		return error_set(err, -EBADMSG,
+				 "it is cut off: %" PRIu64
+				 " bytes, its header says %" PRIu64,
+				 size, data + want);
+	if (size > data + want)
+		return error_set(err, -EBADMSG,
+				 "%" PRIu64 " bytes behind its %s; files of "
+				 "several are not packed",
+				 size - data - want, what);
+	return 0;
+}
+
+static int begin_npy(struct sample_reader *r, const struct feed_unit *u,
+		     struct sample_form *f, struct error *err)
+{
+	const struct npy_file *h = &r->npy;
+	int rc = npy_read(u->data ? u->data : "", u->data ? u->size : 0, NULL,
+			  &r->npy, err);
+
+	if (rc == 0)
+		rc = check_size(u->attr.size, h->data, h->bytes, "array", err);
+	if (rc < 0)
+		return rc;
+	f->dtype = h->dtype;
+	f->rank = h->rank;
+	memcpy(f->shape, h->shape, h->rank * sizeof *h->shape);
+	f->bytes = h->bytes;
+	return 0;
+}
+
+static int begin_pnm(struct sample_reader *r, const struct feed_unit *u,
+		     struct sample_form *f, struct error *err)
+{
+	const struct pnm *h = &r->pnm;
+	int rc = pnm_read(u->data ? u->data : "", u->data ? u->size : 0,
+			  &r->pnm, err);
+
+	if (rc == 0 && !h->plain)
+		rc = check_size(u->attr.size, h->data, h->bytes, "image", err);
+	if (rc < 0)
+		return rc;
+	f->dtype = (struct dtype){.kind = DTYPE_UINT,
+				  .size = h->depth,
+				  .big_endian = h->depth == 2};
+	f->shape[0] = h->height;
+	f->shape[1] = h->width;
+	f->shape[2] = 3;
+	f->rank = h->channels == 3 ? 3 : 2;
+	f->bytes = h->bytes;
+	f->maxval = h->maxval;
+	r->plain = (struct pnm_plain){.value = 0};
+	return 0;
+}
+
+static int begin_raw(struct sample_reader *r, const struct feed_unit *u,
+		     struct sample_form *f, struct error *err)
+{
+	*f = r->list->raw;
+	if (u->attr.size == f->bytes)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "%" PRIu64 " bytes, and --shape and --dtype make "
+			 "%" PRIu64,
+			 u->attr.size, f->bytes);
+}
+
+static bool same_form(const struct sample_form *a, const struct sample_form *b)
+{
+	return a->rank == b->rank && a->maxval == b->maxval &&
+	       a->dtype.kind == b->dtype.kind &&
+	       a->dtype.size == b->dtype.size &&
+	       a->dtype.big_endian == b->dtype.big_endian &&
+	       !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
+}
+
+static int settle(struct sample_reader *r, const struct feed_unit *u,
+		  const struct sample_form *f, struct error *err)
+{
+	char is[128], first[128];
+
+	if (!r->known) {
+		if (f->rank == RANK_MAX)
+			return error_set(err, -ENOTSUP,
+					 "'%s' has %d axes; with one more for "
+					 "the files HDF5 has no such dataset",
+					 u->path, RANK_MAX);
+		r->form = *f;
+		r->first = u->entry;
+		r->known = true;
+	}
+	if (same_form(f, &r->form))
+		return 0;
+	sample_form_text(f, is, sizeof is);
+	sample_form_text(&r->form, first, sizeof first);
+	return error_set(err, -EBADMSG,
+			 "'%.100s' is %s, but '%.100s' is %s: all have to be "
+			 "of one type and shape",
+			 u->path, is, scan_path(r->list->scan, r->first),
+			 first);
+}
+
+int sample_begin(struct sample_reader *r, const struct feed_unit *u,
+		 struct error *err)
+{
+	struct sample_form f = {.rank = 0};
+	int rc;
+
+	r->given = 0;
+	switch (r->list->kind) {
+	case SAMPLE_NPY:
+		rc = begin_npy(r, u, &f, err);
+		break;
+	case SAMPLE_PNM:
+		rc = begin_pnm(r, u, &f, err);
+		break;
+	default:
+		rc = begin_raw(r, u, &f, err);
+	}
+	if (rc < 0)
+		return error_prefix(err, "'%s': ", u->path);
+	return settle(r, u, &f, err);
+}
+
+/* ---- plain images ------------------------------------------------------------------ */
+
+static int put_text(struct sample_reader *r, const struct feed_unit *u,
+		    const unsigned char *text, uint64_t n, sample_take *take,
+		    void *ctx, struct error *err)
+{
+	size_t made;
+	int rc = 0;
+
+	if (!r->text)
+		r->text = malloc(TEXT_PIECE + 2);
+	if (!r->text)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (n > 0 && rc == 0) {
+		size_t piece = min_u64(n, TEXT_PIECE);
+
+		rc = pnm_plain_take(&r->plain, &r->pnm, text, piece, r->text,
+				    &made, err);
+		if (rc < 0)
+			return error_prefix(err, "'%s': ", u->path);
+		rc = take(ctx, r->text, made, err);
+		r->given += made;
+		text += piece;
+		n -= piece;
+	}
+	if (rc < 0 || !u->last)
+		return rc;
+	rc = pnm_plain_end(&r->plain, &r->pnm, r->text, &made, err);
+	if (rc < 0)
+		return error_prefix(err, "'%s': ", u->path);
+	r->given += made;
+	return take(ctx, r->text, made, err);
+}
+
+/* ---- Fortran order ----------------------------------------------------------------- */
+
+/* Does it matter?  Not where at most one axis has more than one element. */
+static bool is_turned(const struct sample_reader *r)
+{
+	unsigned long_axes = 0;
+
+	for (unsigned i = 0; i < r->form.rank; i++)
+		long_axes += r->form.shape[i] > 1;
+	return r->list->kind == SAMPLE_NPY && r->npy.fortran && long_axes > 1 &&
+	       r->form.bytes > 0;
+}
+
+static int keep(struct sample_reader *r, const struct feed_unit *u,
+		const void *data, uint64_t n, struct error *err)
+{
+	if (!r->turn) {
+		char need[32];
+
+		format_size(r->form.bytes, need, sizeof need);
+		if (r->form.bytes > r->memory)
+			return error_set(err, -ENOMEM,
+					 "'%s' is in Fortran order, and takes "
+					 "%s of memory to be turned; --memory "
+					 "allows less",
+					 u->path, need);
+		r->turn = malloc(r->form.bytes);
+		if (!r->turn)
+			return error_set(err, -ENOMEM, "out of memory");
+	}
+	if (data)
+		memcpy(r->turn + r->given, data, n);
+	else
+		memset(r->turn + r->given, 0, n);
+	r->given += n;
+	return 0;
+}
+
+/* From element `done` on, in C order, as many as are a box that fits into a piece; how
+ * many. */
+static uint64_t turn_piece(const struct sample_reader *r, uint64_t done,
+			   uint64_t most, unsigned char *piece)
+{
+	const struct sample_form *f = &r->form;
+	size_t in = f->dtype.size, out = in, from = 0;
+	struct copy_axis a[RANK_MAX];
+	struct box all = {{0}, {0}}, b;
+	uint64_t n;
+
+	memcpy(all.count, f->shape, f->rank * sizeof *f->shape);
+	n = box_front(&all, f->rank, done, most, &b);
+	for (unsigned i = 0; i < f->rank; i++) {
+		a[i].n = b.count[i];
+		a[i].in = in;
+		from += b.start[i] * in;
+		in *= f->shape[i];
+	}
+	for (unsigned i = f->rank; i-- > 0; out *= b.count[i])
+		a[i].out = out;
+	copy_box(piece, r->turn + from, a, f->rank, f->dtype.size);
+	return n;
+}
+
+static int give_turned(const struct sample_reader *r, sample_take *take,
+		       void *ctx, struct error *err)
+{
+	uint32_t elem = r->form.dtype.size;
+	uint64_t most = max_u64(TURN_PIECE / elem, 1), done = 0;
+	unsigned char *piece = malloc(most * elem);
+	int rc = piece ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	while (rc == 0 && done < r->form.bytes / elem) {
+		uint64_t n = turn_piece(r, done, most, piece);
+
+		rc = take(ctx, piece, n * elem, err);
+		done += n;
+	}
+	free(piece);
+	return rc;
+}
+
+/* ---- bodies ------------------------------------------------------------------------ */
+
+static uint64_t header_bytes(const struct sample_reader *r)
+{
+	switch (r->list->kind) {
+	case SAMPLE_NPY:
+		return r->npy.data;
+	case SAMPLE_PNM:
+		return r->pnm.data;
+	default:
+		return 0;
+	}
+}
+
+static int changed(const struct feed_unit *u, struct error *err)
+{
+	return error_set(err, -EIO, "'%s' changed its size while it was read",
+			 u->path);
+}
+
+int sample_put(struct sample_reader *r, const struct feed_unit *u,
+	       sample_take *take, void *ctx, struct error *err)
+{
+	uint64_t skip = u->first ? header_bytes(r) : 0, n = u->size - skip;
+	const unsigned char *data = u->data;
+	int rc = 0;
+
+	/* What came before is in chunks already, so it cannot be left out. */
+	if (u->lost)
+		return error_set(err, -EIO, "'%s' could not be read to its end",
+				 u->path);
+	if (skip > u->size)
+		return changed(u, err);
+	data = data ? data + skip : NULL;
+	if (r->list->kind == SAMPLE_PNM && r->pnm.plain) {
+		if (!data)
+			return error_set(err, -EBADMSG,
+					 "'%s': zeros where numbers should be",
+					 u->path);
+		rc = put_text(r, u, data, n, take, ctx, err);
+	} else if (n > r->form.bytes - r->given) {
+		return changed(u, err);
+	} else if (is_turned(r)) {
+		rc = keep(r, u, data, n, err);
+		if (rc == 0 && r->given == r->form.bytes)
+			rc = give_turned(r, take, ctx, err);
+	} else {
+		r->given += n;
+		rc = n ? take(ctx, data, n, err) : 0;
+	}
+	if (rc == 0 && u->last && r->given != r->form.bytes)
+		return changed(u, err);
+	return rc;
+}
+
+void sample_reader_free(struct sample_reader *r)
+{
+	free(r->turn);
+	free(r->text);
+	r->turn = r->text = NULL;
+}

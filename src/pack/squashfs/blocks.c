@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocks of an image: compressed by all threads, taken out in order. */
+
+/*
+ * One thread fills slots and takes them out again, in the same order; others compress
+ * what is in between.  So everything that depends on order (positions, tables, which of
+ * two equal files is the first) is done by one thread, without a lock, and is the same
+ * whatever the number of threads.  It waits only when all slots are under way: these are
+ * its memory.
+ *
+ * What is stored as it is and small is no slot, but a copy in the queue: there may be
+ * dozens between two blocks that take long, and these shall be compressed at the same time.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/pool.h"
+#include "pack/squashfs/private.h"
+
+/* Beside those that are compressed or wait for it: two that are being filled. */
+#define EXTRA 3
+/* Copies in the queue: so many blocks for each slot. */
+#define COPIES 4
+
+struct image_blocks {
+	image_done *done;
+	void *ctx;
+	const _Atomic int *stop;
+	struct pool *pool;
+	uint32_t block;
+	unsigned n;
+	struct image_slot *slots;
+	struct image_slot *free;         /* by `next` */
+	struct image_slot *first, *last; /* of the queue */
+	uint64_t copies;                 /* bytes of them */
+	pthread_mutex_t lock; /* guards `ready` of slots, and what follows */
+	pthread_cond_t changed;
+	struct image_press **press; /* n_press that nobody uses */
+	unsigned n_press;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static void work(void *arg)
+{
+	struct image_slot *s = arg;
+	struct image_blocks *b = s->of;
+	struct image_press *p;
+
+	pthread_mutex_lock(&b->lock);
+	p = b->press[--b->n_press];
+	pthread_mutex_unlock(&b->lock);
+	if (b->stop && *b->stop)
+		error_set(&s->err, -EINTR, "interrupted");
+	else
+		image_press(p, s->data, s->len, s->packed, &s->packed_len,
+			    &s->err);
+	lock_scope(&b->lock);
+	b->press[b->n_press++] = p;
+	s->ready = true;
+	pthread_cond_signal(&b->changed);
+}
+
+static void release(struct image_blocks *b, struct image_slot *s)
+{
+	if (s->packed) {
+		s->next = b->free;
+		b->free = s;
+	} else {
+		b->copies -= s->len;
+		free(s);
+	}
+}
+
+/* The first of the queue, if it is ready, or in any case. */
+static int take(struct image_blocks *b, bool wait, struct error *err)
+{
+	struct image_slot *s = b->first;
+	bool ready;
+	int r;
+
+	pthread_mutex_lock(&b->lock);
+	while (wait && !s->ready)
+		pthread_cond_wait(&b->changed, &b->lock);
+	ready = s->ready;
+	pthread_mutex_unlock(&b->lock);
+	if (!ready)
+		return 0;
+	b->first = s->next;
+	if (s->err.code && err)
+		*err = s->err;
+	r = s->err.code ? s->err.code : b->done(b->ctx, s, err);
+	release(b, s);
+	return r < 0 ? r : 1;
+}
+
+/* Take out what is ready; wait until there is a slot, and room for `copy` bytes. */
+static int make_room(struct image_blocks *b, size_t copy, struct error *err)
+{
+	uint64_t most = (uint64_t)b->n * COPIES * b->block;
+	int r = 1;
+
+	while (b->first && r == 1)
+		r = take(b, false, err);
+	while (r >= 0 && b->first &&
+	       (copy ? b->copies + copy > most : !b->free))
+		r = take(b, true, err);
+	return r < 0 ? r : 0;
+}
+
+static void enqueue(struct image_blocks *b, struct image_slot *s)
+{
+	s->next = NULL;
+	if (b->first)
+		b->last->next = s;
+	else
+		b->first = s;
+	b->last = s;
+}
+
+static void clear(struct image_slot *s)
+{
+	s->len = 0;
+	s->packed_len = 0;
+	s->fragment = s->node = IMAGE_NONE;
+	s->last = s->ready = false;
+	s->err.code = 0;
+}
+
+int image_blocks_get(struct image_blocks *b, struct image_slot **out,
+		     struct error *err)
+{
+	int r = make_room(b, 0, err);
+
+	if (r < 0)
+		return r;
+	*out = b->free;
+	b->free = b->free->next;
+	clear(*out);
+	return 0;
+}
+
+void image_blocks_put(struct image_blocks *b, struct image_slot *s)
+{
+	enqueue(b, s);
+	if (s->len)
+		pool_submit(b->pool, work, s);
+	else
+		s->ready = true;
+}
+
+int image_blocks_store(struct image_blocks *b, const void *data, uint32_t n,
+		       uint32_t node, uint64_t size_at, struct error *err)
+{
+	struct image_slot *s;
+	int r = make_room(b, n, err);
+
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof *s + n);
+	if (!s)
+		return no_memory(err);
+	clear(s);
+	s->data = (unsigned char *)(s + 1);
+	memcpy(s->data, data, n);
+	s->len = n;
+	s->node = node;
+	s->size_at = size_at;
+	s->last = s->ready = true;
+	b->copies += n;
+	enqueue(b, s);
+	return 0;
+}
+
+int image_blocks_drain(struct image_blocks *b, struct error *err)
+{
+	int r = 1;
+
+	while (b->first && r >= 0)
+		r = take(b, true, err);
+	return r < 0 ? r : 0;
+}
+
+const unsigned char *image_blocks_find(const struct image_blocks *b,
+				       uint32_t fragment)
+{
+	for (const struct image_slot *s = b->first; s; s = s->next)
+		if (s->fragment == fragment)
+			return s->data;
+	return NULL;
+}
+
+/* ---- making ---------------------------------------------------------------- */
+
+/* As many threads, and slots for each, as memory allows; one is always there. */
+static unsigned fit(struct image_blocks *b, const struct image_codec *c,
+		    unsigned threads, uint64_t memory)
+{
+	uint64_t slot = (2 + COPIES) * (uint64_t)b->block;
+	uint64_t each = image_codec_memory(c) + 2 * slot;
+	uint64_t rest = EXTRA * slot;
+	uint64_t room = memory > rest ? (memory - rest) / each : 0;
+
+	if (threads > room)
+		threads = room ? (unsigned)room : 1;
+	b->n = 2 * threads + EXTRA;
+	if (memory > rest + threads * each) {
+		/* Small blocks: more of them, so that nobody waits for another. */
+		uint64_t more = (memory - rest - threads * each) / slot;
+		uint64_t most = 2 * threads;
+
+		b->n += (unsigned)(more < most ? more : most);
+	}
+	return threads;
+}
+
+static bool make_slots(struct image_blocks *b)
+{
+	b->slots = calloc(b->n, sizeof *b->slots);
+	for (unsigned i = 0; b->slots && i < b->n; i++) {
+		struct image_slot *s = &b->slots[i];
+
+		s->of = b;
+		s->data = malloc(b->block);
+		s->packed = malloc(b->block);
+		if (!s->data || !s->packed)
+			return false;
+		release(b, s);
+	}
+	return b->slots != NULL;
+}
+
+static int make_threads(struct image_blocks *b, const struct image_codec *c,
+			unsigned threads, struct error *err)
+{
+	int r = 0;
+
+	b->press = calloc(threads, sizeof(struct image_press *));
+	if (!b->press)
+		return no_memory(err);
+	while (r == 0 && b->n_press < threads) {
+		r = image_press_new(&b->press[b->n_press], c, b->block, err);
+		b->n_press += r == 0;
+	}
+	return r < 0 ? r : pool_new(&b->pool, "squashfs", threads, b->n, err);
+}
+
+int image_blocks_new(struct image_blocks **out, const struct image_codec *c,
+		     uint32_t block, unsigned threads, uint64_t memory,
+		     image_done *done, void *ctx, const _Atomic int *stop,
+		     struct error *err)
+{
+	struct image_blocks *b = calloc(1, sizeof *b);
+	int r;
+
+	*out = NULL;
+	if (!b)
+		return no_memory(err);
+	b->done = done;
+	b->ctx = ctx;
+	b->stop = stop;
+	b->block = block;
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->changed, NULL);
+	threads = fit(b, c, threads, memory);
+	r = make_slots(b) ? make_threads(b, c, threads, err) : no_memory(err);
+	if (r < 0) {
+		image_blocks_free(b);
+		return r;
+	}
+	*out = b;
+	return 0;
+}
+
+void image_blocks_free(struct image_blocks *b)
+{
+	if (!b)
+		return;
+	pool_free(b->pool);
+	while (b->first) {
+		struct image_slot *s = b->first;
+
+		b->first = s->next;
+		release(b, s);
+	}
+	while (b->n_press)
+		image_press_free(b->press[--b->n_press]);
+	free(b->press);
+	for (unsigned i = 0; b->slots && i < b->n; i++) {
+		free(b->slots[i].data);
+		free(b->slots[i].packed);
+	}
+	free(b->slots);
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files made ready: the kernel is asked to read them, or they are kept in the cache. */
+/*
+ *	asked for   its chunk is decoded, and readahead.c asks the kernel, whose READs find
+ *	            it in the cache
+ *	kept        a mark, or while the kernel has no memory to give: a copy is kept in the
+ *	            cache, counted in its budget, and READs are answered with it
+ *	neither     a mark that is larger than what one read may pin: its readers wait for it
+ *
+ * What is kept may take a part of the cache, and where there is no room it is later.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counters.h"
+#include "base/number.h"
+#include "readahead/follow_private.h"
+#include "readahead/guess.h"
+#include "store/thread.h"
+
+/* Chunks that other threads decode meanwhile. */
+#define AHEAD 4
+/* What is kept of a file is counted with at least so many bytes: beside its copy there is
+ * what belongs to it here and in the cache. */
+#define KEPT_LEAST 256
+
+/* What is kept of a file. */
+struct kept {
+	struct follow *f;
+	uint64_t ino, size;
+	struct buf *copy; /* in the cache */
+};
+
+/* ---- keeping ------------------------------------------------------------- */
+
+static void drop(void *ctx, void *held)
+{
+	struct kept *k = held;
+	struct follow *f = k->f;
+
+	(void)ctx;
+	f->kept -= k->size;
+	if (k->copy) {
+		buf_unref(k->copy);
+		cache_drop(store_cache(f->fs->store), f->fs->kept, k->ino);
+	}
+	free(k);
+}
+
+static struct kept *kept_new(struct follow *f, uint64_t ino, uint64_t size)
+{
+	struct kept *k;
+
+	size = max_u64(size, KEPT_LEAST);
+	k = size <= f->keep_max - f->kept ? calloc(1, sizeof *k) : NULL;
+	if (!k)
+		return NULL;
+	*k = (struct kept){.f = f, .ino = ino, .size = size};
+	f->kept += size;
+	counter_add(COUNT_ORDER_KEPT, 1);
+	return k;
+}
+
+static int load_copy(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+		     struct error *err)
+{
+	const struct buf *from = ctx;
+	struct buf *b = buf_new(from->size, gauge);
+
+	if (!b)
+		return error_set(err, -ENOMEM, "out of memory");
+	memcpy(b->data, from->data, from->size);
+	*out = b;
+	return 0;
+}
+
+/* NULL: there is no room. */
+static struct kept *keep_copy(struct follow *f, uint64_t ino, struct buf *bytes)
+{
+	struct kept *k = kept_new(f, ino, bytes->size);
+	struct error err = {0};
+
+	if (k && cache_get(store_cache(f->fs->store), f->fs->kept, ino,
+			   buf_cost(bytes->size), 0, load_copy, bytes, &k->copy,
+			   &err) < 0) {
+		drop(NULL, k);
+		return NULL;
+	}
+	return k;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static struct buf *copy_reply(const struct reply *r)
+{
+	struct buf *b = buf_new(r->len, NULL);
+	unsigned char *to = b ? b->data : NULL;
+
+	for (unsigned i = 0; b && i < r->niov; i++) {
+		memcpy(to, r->iov[i].iov_base, r->iov[i].iov_len);
+		to += r->iov[i].iov_len;
+	}
+	return b;
+}
+
+/* Read a whole file into *r.  `keeps`: the caller keeps the bytes; otherwise the chunks are
+ * decoded only, and the kernel reads the file later. */
+static int read_whole(struct follow *f, const struct whole *w, bool keeps,
+		      struct reply *r)
+{
+	uint64_t before = store_thread.loads;
+	int code;
+
+	store_thread.decodes = !keeps;
+	code = whole_read(f->fs, w, r);
+	store_thread.decodes = false;
+	counter_add(COUNT_ORDER_DECODED, store_thread.loads - before);
+	return code;
+}
+
+/* ---- what a course asks --------------------------------------------------- */
+
+static bool file(void *ctx, uint32_t sample, struct course_file *out)
+{
+	const struct track *t = ctx;
+	struct whole_chunk x;
+	struct whole w;
+
+	if (whole_find(t->f->fs, track_ino(t, sample), &w) < 0 || !w.size ||
+	    !whole_end(&w, &x))
+		return false;
+	out->size = w.size;
+	if (x.set)
+		out->key = (x.set->id * UINT64_C(0x9e3779b97f4a7c15) ^
+			    (x.index + 1) * UINT64_C(0xbf58476d1ce4e5b9)) |
+			   1;
+	/* The kernel reads ahead by itself in what is large and stored as it is. */
+	return x.set || w.size <= GUESS_FILE_MAX;
+}
+
+const struct course_ops follow_ops = {.file = file, .drop = drop};
+
+/* ---- the kernel ---------------------------------------------------------- */
+
+void follow_flush(struct follow *f)
+{
+	/* The helper is gone, and that was said. */
+	if (f->n_asked && f->ask(f->ctx, f->asked, f->n_asked) < 0) {
+		f->ask = NULL;
+		/* So the next look at memory shares the window anew. */
+		f->room = 0;
+	}
+	f->n_asked = 0;
+}
+
+static enum course_result ask_for(struct follow *f, uint64_t ino)
+{
+	f->asked[f->n_asked++] = ino;
+	if (f->n_asked == READAHEAD_FILES)
+		follow_flush(f);
+	counter_add(COUNT_ORDER_READY, 1);
+	return COURSE_SENT;
+}
+
+/* ---- work ---------------------------------------------------------------- */
+
+/* Others decode what comes after this chunk. */
+static void want_next(struct track *t)
+{
+	uint32_t sample[AHEAD];
+	unsigned n = course_ahead(t->course, sample, AHEAD);
+	struct fs *fs = t->f->fs;
+	uint64_t ahead = 0;
+	struct whole w;
+
+	for (unsigned i = 0; i < n; i++)
+		if (whole_find(fs, track_ino(t, sample[i]), &w) == 0 &&
+		    w.size && !whole_want(fs, &w, &ahead))
+			return;
+}
+
+/* A copy of its bytes, in *kept. */
+static enum course_result keep(struct follow *f, const struct whole *w,
+			       struct reply *r, struct kept **kept)
+{
+	struct buf *bytes;
+
+	if (max_u64(w->size, KEPT_LEAST) > f->keep_max - f->kept)
+		return COURSE_LATER;
+	if (read_whole(f, w, true, r) < 0)
+		return COURSE_FAILED;
+	bytes = copy_reply(r);
+	fs_release(f->fs, r);
+	if (!bytes)
+		return COURSE_FAILED;
+	*kept = keep_copy(f, w->ino, bytes);
+	buf_unref(bytes);
+	if (!*kept)
+		return COURSE_LATER;
+	counter_add(COUNT_ORDER_READY, 1);
+	return COURSE_READY;
+}
+
+static enum course_result make_ready(struct follow *f, bool mark,
+				     const struct whole *w, struct reply *r,
+				     struct kept **kept)
+{
+	bool asks = f->ask && f->room;
+
+	if (w->size > f->fs->pin_budget)
+		return mark || !asks ? COURSE_FAILED : ask_for(f, w->ino);
+	if (mark || !asks)
+		return keep(f, w, r, kept);
+	/* The chunks of a large file are decoded by the workers that answer its READs. */
+	if (w->size <= GUESS_FILE_MAX) {
+		if (read_whole(f, w, false, r) < 0)
+			return COURSE_FAILED;
+		fs_release(f->fs, r);
+	}
+	return ask_for(f, w->ino);
+}
+
+enum follow_what follow_work(struct track *t)
+{
+	struct follow *f = t->f;
+	enum course_result how = COURSE_FAILED;
+	struct kept *kept = NULL;
+	struct course_step s;
+	struct reply *r;
+	struct whole w;
+
+	if (!course_next(t->course, &s))
+		return FOLLOW_NOTHING;
+	r = malloc(sizeof *r);
+	if (r && whole_find(f->fs, track_ino(t, s.sample), &w) == 0) {
+		if (s.begins) {
+			follow_flush(f);
+			want_next(t);
+		}
+		how = make_ready(f, s.keep, &w, r, &kept);
+	}
+	free(r);
+	course_done(t->course, s.position, how, kept);
+	return how == COURSE_LATER ? FOLLOW_LATER : FOLLOW_MORE;
+}

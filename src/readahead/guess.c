@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Guess by what is read which small files are read next, and have them read ahead. */
+/*
+ *     READ answered --note--> job    (bounded; full: dropped)
+ *                              |
+ *     one thread     which files?    maps, asks the cache, decodes what is next
+ *                              |
+ *     helper         asks the kernel (readahead.c), which sends READs like any other
+ *
+ * What a READ waits for never waits for this: workers that answer only drop a job.  Nor is
+ * a guess followed by another: READs that the helper has caused are no reader's.
+ */
+#include "readahead/guess.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "readahead/guess_private.h"
+#include "store/thread.h"
+
+#define JOBS 64
+/* Bytes of page cache that one job may fill; with less than that memory is short. */
+#define JOB_BYTES (READAHEAD_FILES * GUESS_FILE_MAX)
+
+struct job {
+	struct guess *guess;
+	uint64_t ino;              /* the file that was read */
+	struct stream_range range; /* files that are next; n 0: neighbours */
+};
+
+/* ---- asking ---------------------------------------------------------------- */
+
+void guess_flush(struct guess_list *l)
+{
+	struct guess *g = l->guess;
+
+	if (l->n && g->ask(g->ctx, l->ino, l->n) < 0)
+		atomic_store(&g->stop, true);
+	l->n = 0;
+}
+
+bool guess_add(struct guess_list *l, uint64_t ino)
+{
+	l->ino[l->n++] = ino;
+	if (l->n == READAHEAD_FILES)
+		guess_flush(l);
+	return !atomic_load(&l->guess->stop);
+}
+
+/* The file number `i` that is next.  False: there are no more. */
+static bool next_file(const struct job *j, const struct whole *of, unsigned i,
+		      struct whole *out)
+{
+	uint64_t ino = j->range.first + (uint64_t)j->range.step * i;
+
+	if (whole_find(j->guess->fs, ino, out) < 0)
+		out->size = 0; /* a directory, a second name */
+	return !out->size || whole_is_sibling(out, of);
+}
+
+static bool is_wanted(const struct job *j, const struct whole *w, unsigned i)
+{
+	return w->size && w->size <= GUESS_FILE_MAX && i != j->range.mark;
+}
+
+/* Siblings of the file that was read.  Their chunks are decoded first: else all workers
+ * might wait for one that is needed next, and none be left for what is needed now. */
+static void ask_for_range(const struct job *j)
+{
+	struct guess_list list = {.guess = j->guess};
+	struct fs *fs = j->guess->fs;
+	struct whole of, w;
+	uint64_t ahead = 0;
+
+	if (whole_find(fs, j->ino, &of) < 0)
+		return;
+	for (unsigned i = 0; i < j->range.n && next_file(j, &of, i, &w); i++)
+		if (is_wanted(j, &w, i) && !whole_want(fs, &w, &ahead))
+			break;
+	for (unsigned i = 0; i < j->range.n && next_file(j, &of, i, &w); i++)
+		if (is_wanted(j, &w, i) && whole_decode(fs, &w) &&
+		    !guess_add(&list, w.ino))
+			break;
+	guess_flush(&list);
+}
+
+static void run_job(void *arg)
+{
+	struct job *j = arg;
+
+	store_thread.guesses = store_thread.decodes = true;
+	if (atomic_load(&j->guess->stop))
+		;
+	else if (j->range.n)
+		ask_for_range(j);
+	else
+		guess_near(j->guess, j->ino);
+	free(j);
+}
+
+/* False: memory is short, or the queue of jobs is full. */
+static bool submit(struct guess *g, uint64_t ino, struct stream_range range)
+{
+	struct job *j;
+
+	if (room_left(g->room) < JOB_BYTES) {
+		counter_add(COUNT_AHEAD_REFUSED, 1);
+		return false;
+	}
+	j = malloc(sizeof *j);
+	if (!j)
+		return false;
+	*j = (struct job){g, ino, range};
+	if (pool_try_submit(g->pool, run_job, j))
+		return true;
+	free(j);
+	return false;
+}
+
+/* ---- what others call ------------------------------------------------------ */
+
+void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
+		const struct reply *r, bool waited)
+{
+	const struct stream_range none = {.n = 0};
+	struct stream_range range = none;
+	enum guess_due due = GUESS_NOT;
+	bool idle, in_stream;
+
+	if (!r->len || r->size > GUESS_FILE_MAX ||
+	    atomic_load_explicit(&g->stop, memory_order_relaxed))
+		return;
+	idle_note(g->idle, reader);
+	/* With no processor idle, what the helper and a worker do for a file that is read
+	 * ahead is done in readers' time, and takes longer than what they save. */
+	idle = idle_now(g->idle);
+	in_stream = idle && off == 0 && streams_note(g->streams, ino, &range);
+	if (off + r->len == r->size)
+		due = guess_near_note(g, r, waited);
+	/* In a stream neighbours would be read ahead twice, and its marks among them. */
+	if ((due == GUESS_NOW || (due == GUESS_IDLE && idle && !in_stream)) &&
+	    submit(g, ino, none))
+		guess_near_begin(g, r);
+	if (range.n)
+		submit(g, ino, range);
+}
+
+bool guess_is_in_order(const struct guess *g, uint64_t ino)
+{
+	return streams_has(g->streams, ino);
+}
+
+void guess_set_cores(struct guess *g, unsigned cores)
+{
+	idle_set_cores(g->idle, cores);
+}
+
+void guess_drain(struct guess *g)
+{
+	pool_drain(g->pool);
+}
+
+int guess_new(struct guess **out, struct fs *fs, struct room *room,
+	      readahead_fn *ask, void *ctx, struct error *err)
+{
+	struct guess *g = calloc(1, sizeof *g);
+	int r = 0;
+
+	*out = NULL;
+	if (!g)
+		return error_set(err, -ENOMEM, "out of memory");
+	g->fs = fs;
+	g->room = room;
+	g->ask = ask;
+	g->ctx = ctx;
+	g->idle = idle_new();
+	g->streams = streams_new();
+	if (!g->idle || !g->streams)
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = pool_new(&g->pool, "guess", 1, JOBS, err);
+	if (r < 0) {
+		guess_free(g);
+		return r;
+	}
+	*out = g;
+	return 0;
+}
+
+void guess_free(struct guess *g)
+{
+	if (!g)
+		return;
+	atomic_store(&g->stop, true);
+	pool_free(g->pool);
+	streams_free(g->streams);
+	idle_free(g->idle);
+	free(g);
+}

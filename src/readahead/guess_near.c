@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The neighbours of a file in a decoded chunk. */
+/*
+ * Files that lie together in a chunk mostly have names, and so numbers, that follow
+ * each other: samples of a tensor do, and what packers write in order of names.  So
+ * nothing needs to be kept of which files a chunk has: going out from the one that was
+ * read, in both directions, each is mapped and the cache is asked, until the first that
+ * is not all there or has no chunk in common with it.
+ *
+ * Reading a file ahead is a loss when no reader wants it.  A reader of all files, in a random
+ * order, soon comes back to each chunk; a reader of a tenth of them seldom does.  So an account
+ * is kept for each chunk set.  It has the bytes of all chunks that were begun, without the file
+ * that was asked for first in each; and how many of these bytes were asked for, too.  Neighbours
+ * are read ahead once that is an eighth: the reader of a tenth stays below it, the reader of all
+ * files passes it early.
+ *
+ * A chunk that was evicted and decoded again is read ahead at once: decoding costs as much as
+ * reading dozens of its files ahead, and the page cache keeps them when our cache does not.
+ */
+#include "base/number.h"
+#include "readahead/guess_private.h"
+
+/* Files, and bytes, of one walk in one direction. */
+#define STEPS 4096
+#define BYTES (UINT64_C(8) << 20)
+/* Numbers in a row that are no files: directories, second names. */
+#define OTHERS 64
+/* One of so many has to be asked for. */
+#define SHARE 8
+/* Bytes.  An account that is larger is halved, so that it follows readers that change. */
+#define FORGET (UINT64_C(1) << 36)
+/* A chunk counts with so many bytes at most. */
+#define UNIT (UINT64_C(1) << 30)
+/* The bits of an entry of `chunks`: the number of READs, whether one of them decoded the
+ * chunk, and whether its neighbours were read ahead. */
+#define COUNT_MASK UINT64_C(1023)
+#define DECODED UINT64_C(1024)
+#define ASKED UINT64_C(2048)
+#define OF_CHUNK (COUNT_MASK | DECODED | ASKED)
+
+static uint64_t value(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+/* What others add meanwhile may be lost. */
+static void set(_Atomic uint64_t *n, uint64_t to)
+{
+	atomic_store_explicit(n, to, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *n, uint64_t more)
+{
+	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
+}
+
+/* The `nth` READ in a chunk, of a file of `size` of its `unit` bytes. */
+static void account(struct guess_account *a, uint64_t nth, uint64_t unit,
+		    uint64_t size)
+{
+	if (nth > 1) {
+		add(&a->read, size);
+		return;
+	}
+	add(&a->others, unit - size);
+	if (value(&a->others) > FORGET) {
+		set(&a->others, value(&a->others) / 2);
+		set(&a->read, value(&a->read) / 2);
+	}
+}
+
+/* The entry of the chunk that `r` ends in, and its account; *was is what it says. */
+static _Atomic uint64_t *find(struct guess *g, const struct reply *r,
+			      struct guess_account **a, uint64_t *was)
+{
+	uint64_t key = ((r->set->id * 0x9e3779b97f4a7c15 ^ r->index) *
+			0xbf58476d1ce4e5b9) &
+		       ~OF_CHUNK;
+	_Atomic uint64_t *slot = &g->chunks[(key >> 40) % GUESS_CHUNKS];
+
+	*a = &g->accounts[r->set->id % GUESS_ACCOUNTS];
+	*was = value(slot);
+	if ((*was & ~OF_CHUNK) != key)
+		*was = key;
+	return slot;
+}
+
+/* Bytes of the chunk; 0: nobody knows, or it has no room for another file. */
+static uint64_t unit_of(const struct reply *r)
+{
+	uint64_t unit = r->set ? min_u64(value(&r->set->unit), UNIT) : 0;
+
+	return unit > r->size ? unit : 0;
+}
+
+enum guess_due guess_near_note(struct guess *g, const struct reply *r,
+			       bool waited)
+{
+	uint64_t unit = unit_of(r), was, nth;
+	struct guess_account *a;
+	_Atomic uint64_t *slot;
+
+	if (!unit)
+		return GUESS_NOT;
+	slot = find(g, r, &a, &was);
+	nth = (was & COUNT_MASK) + 1;
+	/* Of two at once one may not count. */
+	set(slot, (nth <= COUNT_MASK ? was + 1 : was) | (waited ? DECODED : 0));
+	if (!(was & ASKED))
+		account(a, nth, unit, r->size);
+	if (waited && was & DECODED)
+		return GUESS_NOW;
+	return was & ASKED || nth < 2 ||
+			       value(&a->read) < value(&a->others) / SHARE
+		       ? GUESS_NOT
+		       : GUESS_IDLE;
+}
+
+/* Its neighbours will be asked for without a word to us, so an eighth counts as read. */
+void guess_near_begin(struct guess *g, const struct reply *r)
+{
+	struct guess_account *a;
+	uint64_t unit = unit_of(r), was, others, read;
+	_Atomic uint64_t *slot = find(g, r, &a, &was);
+
+	others = unit ? unit - r->size : 0;
+	read = was & COUNT_MASK ? ((was & COUNT_MASK) - 1) * r->size : 0;
+	if (!(was & ASKED) && others / SHARE > read)
+		add(&a->read, others / SHARE - read);
+	/* Decoded twice more, it is asked for again. */
+	set(slot, (was | ASKED) & ~DECODED);
+}
+
+static void walk(struct guess_list *list, const struct whole *from, int step)
+{
+	struct fs *fs = list->guess->fs;
+	uint64_t ino = from->ino, bytes = 0;
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < STEPS && bytes < BYTES; i++) {
+		struct whole w;
+
+		ino += (uint64_t)(int64_t)step;
+		if (whole_find(fs, ino, &w) < 0 || !w.size) {
+			if (++others > OTHERS)
+				break;
+			continue;
+		}
+		others = 0;
+		if (!whole_is_sibling(&w, from))
+			break;
+		if (w.size > GUESS_FILE_MAX)
+			continue;
+		if (!whole_is_decoded(fs, &w) || !whole_shares(&w, from))
+			break;
+		bytes += w.size;
+		if (!guess_add(list, ino))
+			break;
+	}
+}
+
+void guess_near(struct guess *g, uint64_t ino)
+{
+	struct guess_list list = {.guess = g};
+	struct whole from;
+
+	if (whole_find(g->fs, ino, &from) < 0 || !from.node.node)
+		return;
+	/* What is stored as it is has no decoded neighbours, either. */
+	if (whole_is_decoded(g->fs, &from)) {
+		walk(&list, &from, 1);
+		walk(&list, &from, -1);
+	}
+	guess_flush(&list);
+}

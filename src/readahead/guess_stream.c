@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notice who reads file after file, and say which ones come next. */
+/*
+ *        last                  mark            frontier
+ *     ----|======= window ======m================|------>  numbers, `step` apart
+ *      read          asked for                    not yet
+ *
+ * Numbers follow names, so `cat samples/\*` goes by ones, and a rank that takes every
+ * eighth file by eights.  The fourth READ with the same step between begins a window, and
+ * each doubles it.  What was asked for is read without a word to us.  So one file of the
+ * window, the mark, is left for the reader to ask for, as with the kernel's own readahead.
+ * That begins the next window, while half of this one is still before the reader.
+ *
+ * A few streams are remembered for all directories.  Random reading hits one by chance
+ * now and then, hardly four times in a row by the same step.
+ */
+#include "readahead/guess_stream.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+
+#define STREAMS 16
+/* Files between two that are one step: ranks of the largest jobs read so far apart. */
+#define STEP_MAX 1024
+/* Several who share the files of a stream do not ask in order: by so many steps. */
+#define BEHIND_MAX 64
+/* Equal steps until something is asked for. */
+#define BEGIN 3
+/* Files of the first window, and of the largest: 2 MiB of 16 KiB each, which a reader
+ * needs a hundred times as long for as we need to ask. */
+#define WINDOW_MIN 8
+#define WINDOW_MAX 128
+
+struct stream {
+	uint64_t last, frontier; /* last 0: free */
+	int64_t step;            /* 0: one READ so far */
+	unsigned steps, window;
+	uint64_t tick;
+};
+/* Files that a stream has just passed or is about to read: inode numbers from..to.
+ * Written with the lock, read without it, so that a reader may see one new and one old
+ * number: streams_has is a hint. */
+struct reach {
+	_Atomic uint64_t from, to; /* to 0: none */
+};
+struct streams {
+	struct reach reach[STREAMS]; /* of stream[i] */
+	pthread_mutex_t lock;        /* protects all below */
+	uint64_t tick;
+	struct stream stream[STREAMS];
+};
+
+struct streams *streams_new(void)
+{
+	struct streams *s = calloc(1, sizeof *s);
+
+	if (s)
+		pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+void streams_free(struct streams *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static uint64_t distance(int64_t d)
+{
+	return d < 0 ? 0 - (uint64_t)d : (uint64_t)d;
+}
+
+static bool is_behind(const struct stream *s, uint64_t ino)
+{
+	int64_t d = (int64_t)(s->last - ino);
+
+	return s->steps >= BEGIN && (d < 0) == (s->step < 0) &&
+	       distance(d) <= distance(s->step) * BEHIND_MAX;
+}
+
+/* The step by which `ino` continues the stream; 0: it does not. */
+static int64_t step_to(const struct stream *s, uint64_t ino)
+{
+	int64_t d = (int64_t)(ino - s->last);
+	int64_t asked = (int64_t)(s->frontier - s->last);
+
+	if (!s->last || d == 0)
+		return 0;
+	if (!s->step)
+		return distance(d) <= STEP_MAX ? d : 0;
+	if (is_behind(s, ino))
+		return s->step;
+	if ((d < 0) != (s->step < 0) || d % s->step)
+		return 0;
+	/* A mark, or the first behind what was asked for. */
+	return distance(d) <= distance(asked) + distance(s->step) ? s->step : 0;
+}
+
+static void reach_set(struct reach *r, uint64_t from, uint64_t to)
+{
+	atomic_store_explicit(&r->from, from, memory_order_relaxed);
+	atomic_store_explicit(&r->to, to, memory_order_relaxed);
+}
+
+/* Publish what the stream reaches.  With the lock. */
+static void reach_update(struct streams *a, const struct stream *s)
+{
+	uint64_t back = distance(s->step) * BEHIND_MAX;
+	struct reach *r = &a->reach[s - a->stream];
+
+	if (s->steps < BEGIN)
+		reach_set(r, 0, 0);
+	else if (s->step > 0)
+		reach_set(r, s->last - min_u64(back, s->last), s->frontier);
+	else
+		reach_set(r, s->frontier, s->last + back);
+}
+
+static struct stream *stream_find(struct streams *a, uint64_t ino,
+				  int64_t *step)
+{
+	/* Those that have proved themselves first. */
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (unsigned i = 0; i < STREAMS; i++) {
+			struct stream *s = &a->stream[i];
+
+			if ((s->step == 0) != (pass == 1))
+				continue;
+			*step = step_to(s, ino);
+			if (*step)
+				return s;
+		}
+	return NULL;
+}
+
+static void stream_start(struct streams *a, uint64_t ino)
+{
+	struct stream *s = &a->stream[0];
+
+	for (unsigned i = 1; i < STREAMS; i++)
+		if (a->stream[i].tick < s->tick)
+			s = &a->stream[i];
+	*s = (struct stream){.last = ino, .frontier = ino, .tick = ++a->tick};
+	reach_update(a, s);
+}
+
+static void stream_go(struct stream *s, uint64_t ino, int64_t step,
+		      struct stream_range *out)
+{
+	uint64_t before = 0;
+
+	if (is_behind(s, ino))
+		return;
+	if (distance((int64_t)(s->frontier - s->last)) >
+	    distance((int64_t)(ino - s->last)))
+		before =
+			distance((int64_t)(s->frontier - ino)) / distance(step);
+	else
+		s->frontier = ino;
+	s->last = ino;
+	s->steps++;
+	s->step = step;
+	if (s->steps < BEGIN)
+		return;
+	s->window = (unsigned)min_u64(max_u64(2 * s->window, WINDOW_MIN),
+				      WINDOW_MAX);
+	if (before * 2 > s->window)
+		return;
+	out->first = s->frontier + (uint64_t)step;
+	out->step = step;
+	out->n = s->window - (unsigned)before;
+	out->mark = out->n / 2;
+	s->frontier += (uint64_t)step * out->n;
+}
+
+bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
+{
+	struct stream *s;
+	bool goes_on = false;
+	int64_t step;
+
+	out->n = 0;
+	/* Another reader will be noticed soon enough. */
+	if (pthread_mutex_trylock(&a->lock))
+		return false;
+	s = stream_find(a, ino, &step);
+	if (s) {
+		s->tick = ++a->tick;
+		stream_go(s, ino, step, out);
+		reach_update(a, s);
+		goes_on = s->steps + 1 >= BEGIN;
+	} else {
+		stream_start(a, ino);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return goes_on;
+}
+
+bool streams_has(const struct streams *a, uint64_t ino)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct reach *r = &a->reach[i];
+
+		if (atomic_load_explicit(&r->from, memory_order_relaxed) <=
+			    ino &&
+		    ino <= atomic_load_explicit(&r->to, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The daemon of a run: opens, mounts, serves; what the command is told. */
+
+/*
+ * It ends when it is unmounted, and not by signals that are meant for the command:
+ * a batch system sends them to every process of a step, and the command may have
+ * to read on to save its work.  When front and keeper are gone it unmounts by
+ * itself: while it opens, the end of file of `alive` is a signal that kills it (no
+ * thread may run then); while it serves, a thread waits for it.
+ *
+ * r->shared->view is the path that the command sees: the mount, or what was staged.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "app/daemon.h"
+#include "app/mountinfo.h"
+#include "app/serving.h"
+#include "app/stage_first.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "run/run.h"
+
+/* To free what is in memory. */
+#define END_SECONDS 2
+
+struct serving {
+	struct run *run;
+	struct daemon daemon;
+	struct session *session;
+	struct fuse_face *face;
+	struct stage_first first;
+};
+
+static void tell(struct serving *v, const char *view)
+{
+	if (chdir("/") < 0)
+		log_warn("cannot change to /: %s", strerror(errno));
+	snprintf(v->run->shared->view, sizeof v->run->shared->view, "%s", view);
+	v->run->shared->ready = true;
+	daemon_ready(&v->daemon);
+}
+
+static void on_ready(void *ctx)
+{
+	struct serving *v = ctx;
+
+	tell(v, v->run->shared->point);
+}
+
+/* Nobody ever writes. */
+static void wait_for_end(const struct run *r)
+{
+	struct pollfd p = {.fd = r->alive[0], .events = POLLIN};
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+}
+
+static void quiet(const struct run *r)
+{
+	int fd = r->alive[0];
+
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC);
+}
+
+static void *watch(void *arg)
+{
+	struct serving *v = arg;
+	struct error err;
+
+	wait_for_end(v->run);
+	/* If the keeper has done it already, we are about to end. */
+	if (mount_detach(v->run->shared->point, true, &err) < 0) {
+		sleep(END_SECONDS);
+		kill(getpid(), SIGKILL);
+	}
+	return NULL;
+}
+
+static int watch_start(struct serving *v, struct error *err)
+{
+	pthread_t thread;
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&thread, NULL, watch, v);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r)
+		return error_errno(err, -r, "cannot start a thread");
+	pthread_detach(thread);
+	quiet(v->run);
+	return 0;
+}
+
+/* Nothing is served: what was staged is held until we are killed by whoever then
+ * sweeps, or until there is nobody to do that. */
+static int hold_staged(struct serving *v)
+{
+	v->run->shared->staged = true;
+	quiet(v->run);
+	tell(v, v->first.held.path);
+	wait_for_end(v->run);
+	stage_first_release(&v->first);
+	return 0;
+}
+
+/* An exit code; 0: served until it was unmounted. */
+static int open_and_serve(struct serving *v, struct error *err)
+{
+	struct run *run = v->run;
+	int r;
+
+	signal(SIGIO, stage_interrupt);
+	r = stage_first(&v->first, run->c, run->s, run->sources, run->n_sources,
+			err);
+	if (r == 0 && v->first.active)
+		return hold_staged(v);
+	signal(SIGIO, SIG_DFL);
+	if (stage_signal())
+		return CLI_INCOMPLETE;
+	if (r == 0)
+		r = mount_open(run->s, run->sources, run->n_sources,
+			       run->shared->point, &v->session, &v->face, err);
+	if (r != 0)
+		return r;
+	r = source_isolate(true, err);
+	if (r == 0)
+		r = session_start(v->session, err);
+	if (r == 0)
+		r = watch_start(v, err);
+	if (r == 0)
+		r = fuse_face_serve(v->face, on_ready, v, err);
+	if (r < 0)
+		return r == -ENOMEM         ? CLI_MEMORY
+		       : run->shared->ready ? CLI_INCOMPLETE
+					    : CLI_MOUNT;
+	return 0;
+}
+
+/* Dies of SIGIO when front and keeper are gone. */
+static void prepare(struct run *r)
+{
+	static const int ignored[] = {
+		SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,   SIGPIPE, SIGTSTP,
+		SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,   SIGALRM, SIGXFSZ,
+		SIGABRT, SIGPROF, SIGXCPU, SIGVTALRM, SIGPWR,  SIGSTKFLT};
+	int fd = r->alive[0];
+	struct pollfd gone = {.fd = fd, .events = POLLIN};
+	sigset_t none;
+
+	prctl(PR_SET_NAME, "tensorfs-daemon");
+	setsid();
+	r->shared->group = getpid();
+	run_let_go();
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+		signal(ignored[i], SIG_IGN);
+	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
+		signal(i, SIG_IGN);
+	signal(SIGIO, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	fcntl(fd, F_SETOWN, getpid());
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
+	if (poll(&gone, 1, 0) != 0)
+		_exit(CLI_INCOMPLETE);
+}
+
+int run_daemon(struct run *r, int report)
+{
+	struct serving v = {.run = r,
+			    .daemon = {.fd = report, .keep_stderr = true}};
+	struct error err = {0};
+	int code;
+
+	r->shared->daemon = getpid();
+	prepare(r);
+	code = open_and_serve(&v, &err);
+	if (!r->shared->ready)
+		daemon_fail(&v.daemon, code ? code : CLI_MOUNT,
+			    code ? err.text : "unmounted before it was ready");
+	else if (code)
+		log_error("%s", err.text);
+	fuse_face_free(v.face);
+	session_free(v.session);
+	/* The keeper does, too, and says if it cannot; but it may be killed just
+	 * before. */
+	if (r->shared->ready)
+		run_place_remove(r->shared, &err);
+	return code;
+}

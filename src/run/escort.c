@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parent of a run's command: starts it, waits for all that it starts. */
+
+/*
+ *	start     the child makes its own process group and waits
+ *	go        (front has given it the terminal) it executes the command
+ *	leader    the command ends or stops; signals are passed on to its group
+ *	group     it has ended by itself: the others may finish.  By a signal: they
+ *	          get SIGTERM, and after GROUP_MS SIGKILL
+ *	rest      who left the group (daemons) would lose the mount: SIGTERM, and
+ *	          after REST_MS SIGKILL
+ *
+ * Signals go to the group as long as somebody lives in it, which keeps its number
+ * from becoming another's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "run/run.h"
+
+#define GROUP_MS 500
+#define REST_MS 1000
+/* Children that are about to end need not be told to. */
+#define LINGER_MS 100
+/* Members of the group that are nobody's child here are looked for. */
+#define LOOK_MIN_MS 5
+#define LOOK_MAX_MS 1000
+
+struct escort {
+	struct run *run;
+	pid_t keeper;
+	int signals; /* signalfd */
+	int go;      /* the child waits for its other end */
+	int exec;    /* where the child tells why exec failed; -1: it did not */
+	pid_t group; /* 0: none, or nobody is left in it */
+	uint64_t kill_at; /* 0: the group is not to be ended */
+	bool killed;
+};
+
+static void end_group(struct escort *e)
+{
+	if (!e->group || e->kill_at)
+		return;
+	kill(-e->group, SIGTERM);
+	kill(-e->group, SIGCONT);
+	e->kill_at = clock_ms() + GROUP_MS;
+}
+
+static void become_command(struct escort *e, int go, int failed)
+{
+	struct run *r = e->run;
+	char **argv;
+	char byte;
+
+	setpgid(0, 0);
+	/* Closed without a word: there is nothing to start any more. */
+	if (read(go, &byte, 1) != 1)
+		_exit(0);
+	argv = run_command_args(r->s->command, r->shared->view);
+	if (argv && setenv("TENSORFS_MOUNT", r->shared->view, 1) == 0) {
+		run_signals_restore(r);
+		execvp(argv[0], argv);
+	}
+	byte = (char)errno;
+	while (write(failed, &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(127);
+}
+
+static bool start(struct escort *e)
+{
+	int go[2], failed[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		become_command(e, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	if (pid < 0)
+		return false;
+	setpgid(pid, pid);
+	e->go = go[1];
+	e->exec = failed[0];
+	e->group = e->run->children.leader = pid;
+	run_let_go();
+	run_send(e->run->control[1], RUN_STARTED, pid);
+	return true;
+}
+
+/* Front is gone: nobody is there to wait for the command.  The keeper cleans; when
+ * it is gone as well, and has not, it is our turn. */
+static _Noreturn void bereft(struct escort *e)
+{
+	struct pollfd p = {.fd = e->run->alive[0], .events = POLLIN};
+
+	run_tree_end(e->run, 0);
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	run_wait_gone(e->keeper);
+	run_clean(e->run, 0);
+	_exit(CLI_INCOMPLETE);
+}
+
+/* Until whoever cleans up kills us; should they be killed meanwhile, we do it. */
+static _Noreturn void stay(struct escort *e)
+{
+	struct run_message m;
+
+	while (run_receive(e->run->control[1], &m))
+		;
+	bereft(e);
+}
+
+/* False: the run is over. */
+static bool obey(struct escort *e)
+{
+	struct run_message m;
+
+	if (!run_receive(e->run->control[1], &m))
+		bereft(e);
+	if (m.word == RUN_START) {
+		int error;
+
+		if (start(e))
+			return true;
+		error = errno;
+		run_send(e->run->control[1], RUN_NO_EXEC, error);
+		return false;
+	}
+	if (m.word == RUN_GO && write(e->go, "", 1) == 1)
+		close(steal_fd(&e->go));
+	if (m.word == RUN_SIGNAL && e->group &&
+	    (!e->run->children.leader_ended || run_group_lives(e->group)))
+		kill(-e->group, m.value);
+	if (m.word == RUN_END) {
+		if (!e->group)
+			return false;
+		end_group(e);
+	}
+	return true;
+}
+
+/* Whether the child has become the command: before its end is noticed.  False: it
+ * has not, and the run is over. */
+static bool hear_exec(struct escort *e)
+{
+	unsigned char error;
+
+	if (read(e->exec, &error, 1) == 1) {
+		run_send(e->run->control[1], RUN_NO_EXEC, error);
+		return false;
+	}
+	close(steal_fd(&e->exec));
+	return true;
+}
+
+/* Front's words, children, and exec.  False: the run is over. */
+static bool turn(struct escort *e, int ms)
+{
+	struct pollfd p[] = {{.fd = e->run->control[1], .events = POLLIN},
+			     {.fd = e->signals, .events = POLLIN},
+			     {.fd = e->exec, .events = POLLIN}};
+	struct signalfd_siginfo info;
+	struct run_children *k = &e->run->children;
+
+	if (poll(p, 3, ms) > 0) {
+		if (p[0].revents && !obey(e))
+			return false;
+		if (p[1].revents && read(e->signals, &info, sizeof info) < 0)
+			return false;
+		if (p[2].revents && !hear_exec(e))
+			return false;
+	}
+	run_reap(e->run);
+	if (k->leader_ended && e->exec >= 0 && !hear_exec(e))
+		return false;
+	if (k->stopped) {
+		run_send(e->run->control[1],
+			 k->stopped == SIGCONT ? RUN_CONTINUED : RUN_STOPPED,
+			 k->stopped);
+		k->stopped = 0;
+	}
+	if (e->kill_at && !e->killed && clock_ms() >= e->kill_at && e->group) {
+		kill(-e->group, SIGKILL);
+		e->killed = true;
+	}
+	return true;
+}
+
+static bool wait_leader(struct escort *e)
+{
+	const struct run_children *k = &e->run->children;
+
+	while (!k->leader_ended)
+		if (!turn(e, e->kill_at ? LOOK_MIN_MS : -1))
+			return false;
+	return true;
+}
+
+static bool wait_group(struct escort *e)
+{
+	int ms = LOOK_MIN_MS;
+
+	if (WIFSIGNALED(e->run->children.leader_status))
+		end_group(e);
+	else if (run_group_lives(e->group))
+		/* Who is stopped has nobody to continue him any more. */
+		kill(-e->group, SIGCONT);
+	while (run_group_lives(e->group)) {
+		if (!turn(e, ms))
+			return false;
+		if (e->kill_at)
+			ms = LOOK_MIN_MS;
+		else if (ms < LOOK_MAX_MS)
+			ms *= 2;
+	}
+	e->group = 0;
+	return true;
+}
+
+static void end_rest(struct escort *e)
+{
+	uint64_t end = clock_ms() + LINGER_MS;
+	unsigned n;
+
+	while ((n = run_tree_count(e->run)) > 0 && clock_ms() < end)
+		poll(NULL, 0, LOOK_MIN_MS);
+	if (n == 0)
+		return;
+	cli_say(e->run->c,
+		"%u process%s of the command %s still running outside of its "
+		"process group: ended, for the mount ends with the command",
+		n, n > 1 ? "es" : "", n > 1 ? "were" : "was");
+	n = run_tree_end(e->run, REST_MS);
+	if (n > 0)
+		cli_say(e->run->c, "%u of them cannot be ended", n);
+}
+
+void run_escort(struct run *r)
+{
+	struct escort e = {.run = r, .keeper = getppid(), .go = -1, .exec = -1};
+	sigset_t child;
+
+	r->shared->escort = getpid();
+	prctl(PR_SET_NAME, "tensorfs-escort");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	setpgid(0, 0);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	e.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	while (!r->children.leader)
+		if (!turn(&e, -1))
+			stay(&e);
+	if (wait_leader(&e) && wait_group(&e)) {
+		end_rest(&e);
+		run_send(r->control[1], RUN_ENDED, r->children.leader_status);
+	}
+	stay(&e);
+}

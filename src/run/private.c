@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A mount namespace of one's own: mounting without root and fusermount3. */
+
+/*
+ * Root needs the mount namespace only.  Others get it together with a user
+ * namespace, in which they may mount (FUSE, that is) and are who they were: one
+ * uid and one gid are mapped, each to itself.  Mounts that are made outside go on
+ * to appear inside, ours never appear outside.  The capabilities end with exec:
+ * the command has none.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "run/run.h"
+
+static int write_text(const char *path, const char *text, struct error *err)
+{
+	cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return error_errno(err, -errno,
+				   "a user namespace cannot be set up (%s)",
+				   path);
+	return 0;
+}
+
+static int map_self(uid_t uid, gid_t gid, struct error *err)
+{
+	char line[64];
+	int r;
+
+	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)uid, (unsigned)uid);
+	r = write_text("/proc/self/uid_map", line, err);
+	/* A kernel before 3.19 has no such file, and does not ask for it. */
+	if (r == 0 && access("/proc/self/setgroups", F_OK) == 0)
+		r = write_text("/proc/self/setgroups", "deny", err);
+	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)gid, (unsigned)gid);
+	return r < 0 ? r : write_text("/proc/self/gid_map", line, err);
+}
+
+static long sysctl_number(const char *path)
+{
+	cleanup_fclose FILE *f = fopen(path, "re");
+	long value;
+
+	return f && fscanf(f, "%ld", &value) == 1 ? value : -1;
+}
+
+/* Which switch forbids it? */
+static int refused(int code, struct error *err)
+{
+	const char *what = "the kernel, or the container that we are in, does "
+			   "not permit them";
+
+	if (sysctl_number("/proc/sys/user/max_user_namespaces") == 0)
+		what = "root has set the sysctl user.max_user_namespaces to 0";
+	else if (sysctl_number("/proc/sys/kernel/unprivileged_userns_clone") ==
+		 0)
+		what = "root has set the sysctl "
+		       "kernel.unprivileged_userns_clone to 0";
+	else if (sysctl_number("/proc/sys/kernel/"
+			       "apparmor_restrict_unprivileged_userns") > 0)
+		what = "root has set the sysctl "
+		       "kernel.apparmor_restrict_unprivileged_userns";
+	else if (code == -ENOSPC)
+		what = "there are as many as the sysctl "
+		       "user.max_user_namespaces permits";
+	return error_set(err, code,
+			 "mounting without fusermount3 (--private) takes a "
+			 "user namespace, and %s (%s)",
+			 what, strerror(-code));
+}
+
+int run_private_enter(struct error *err)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r;
+
+	if (unshare(CLONE_NEWNS) < 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+			return refused(-errno, err);
+		r = map_self(uid, gid, err);
+		if (r < 0)
+			return refused(r, err);
+	}
+	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return refused(-errno, err);
+	return 0;
+}

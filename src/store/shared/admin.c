@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looking at the shared chunks of this user, and removing them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/shared/private.h"
+
+/* Without making anything.  1: there is nothing. */
+static int look(struct shared *sh, const char *base, struct error *err)
+{
+	int r;
+
+	*sh = (struct shared){.limit = UINT64_MAX};
+	sh->home = sh->dir = (struct shm_dir)SHM_DIR_INIT;
+	r = shm_home_open(&sh->home, base, false, err);
+	if (r == 0)
+		r = shm_dir_open(&sh->dir, &sh->home, SHARED_DIR, false, err);
+	if (r < 0)
+		shm_dir_close(&sh->home);
+	return r == -ENOENT ? 1 : r;
+}
+
+static void leave(struct shared *sh)
+{
+	shm_dir_close(&sh->dir);
+	shm_dir_close(&sh->home);
+}
+
+static bool is_live(const struct shared *sh)
+{
+	if (flock(sh->dir.fd, LOCK_EX | LOCK_NB) < 0)
+		return true;
+	flock(sh->dir.fd, LOCK_UN);
+	return false;
+}
+
+/* Each entry, and what it is; removed with `away`. */
+static int visit(struct shared *sh, bool away, struct shared_summary *out,
+		 struct error *err)
+{
+	int fd = openat(sh->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	struct stat st;
+	int r = 0;
+
+	if (!d) {
+		r = error_errno(err, -errno, "'%s'", sh->dir.path);
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	while ((e = readdir(d))) {
+		if (!scan_is_entry(e->d_name) ||
+		    fstatat(sh->dir.fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) <
+			    0)
+			continue;
+		out->entries++;
+		out->bytes += ledger_cost((uint64_t)st.st_size);
+		out->used += scan_in_use(sh, e->d_name);
+		if (away && unlinkat(sh->dir.fd, e->d_name, 0) < 0 &&
+		    errno != ENOENT && r == 0)
+			r = error_errno(err, -errno, "cannot remove '%s/%s'",
+					sh->dir.path, e->d_name);
+	}
+	closedir(d);
+	return r;
+}
+
+int shared_survey(const char *base, struct shared_summary *out,
+		  struct error *err)
+{
+	struct shared sh;
+	int r;
+
+	*out = (struct shared_summary){0};
+	r = look(&sh, base, err);
+	if (r)
+		return r < 0 ? r : 0;
+	out->live = is_live(&sh);
+	r = visit(&sh, false, out, err);
+	leave(&sh);
+	return r;
+}
+
+int shared_clear(const char *base, struct shared_summary *out,
+		 struct error *err)
+{
+	struct shared sh;
+	int r;
+
+	*out = (struct shared_summary){0};
+	r = look(&sh, base, err);
+	if (r)
+		return r < 0 ? r : 0;
+	out->live = flock(sh.dir.fd, LOCK_EX | LOCK_NB) < 0;
+	r = visit(&sh, true, out, err);
+	if (r == 0 && out->live)
+		r = ledger_settle(&sh, err);
+	else if (r == 0) /* nobody can open it while we have the lock */
+		r = shm_remove(&sh.home, SHARED_DIR, err);
+	if (r == 0)
+		rmdir(sh.home.path); /* if nothing else is there */
+	leave(&sh);
+	return r;
+}

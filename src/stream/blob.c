@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes appended once and read anywhere, that need not all be in memory. */
+#include "stream/blob.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "extent/file.h"
+
+/*
+ * Bytes [0, head) are in memory, [head, size) in the file at base + (at - head).
+ * Once the file has been begun nothing is added in memory, so one number tells
+ * the two apart, and a read needs no lock.
+ */
+struct blob {
+	unsigned char *mem;
+	size_t head, room, memory; /* in memory: bytes, allocated, at most */
+	uint64_t size, base;
+	int fd; /* -1: none yet */
+	char *dir;
+};
+
+static struct blob *blob_alloc(int fd)
+{
+	struct blob *b = calloc(1, sizeof *b);
+
+	if (b)
+		b->fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return b;
+}
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory for states of a decoder");
+}
+
+int blob_new(struct blob **out, size_t memory, const char *dir,
+	     struct error *err)
+{
+	struct blob *b = blob_alloc(-1);
+
+	*out = NULL;
+	if (!dir)
+		dir = getenv("TMPDIR");
+	if (!dir || !*dir)
+		dir = "/tmp";
+	if (b)
+		b->dir = strdup(dir);
+	if (!b || !b->dir) {
+		free(b);
+		return no_memory(err);
+	}
+	b->memory = memory;
+	*out = b;
+	return 0;
+}
+
+int blob_of_file(struct blob **out, int fd, uint64_t pos, uint64_t size,
+		 struct error *err)
+{
+	struct blob *b = blob_alloc(fd);
+
+	*out = NULL;
+	if (!b)
+		return no_memory(err);
+	b->base = pos;
+	b->size = size;
+	*out = b;
+	return 0;
+}
+
+int blob_of_memory(struct blob **out, const void *data, size_t size,
+		   struct error *err)
+{
+	struct blob *b = blob_alloc(-1);
+
+	*out = NULL;
+	if (b)
+		b->mem = malloc(size ? size : 1);
+	if (!b || !b->mem) {
+		free(b);
+		return no_memory(err);
+	}
+	if (size)
+		memcpy(b->mem, data, size);
+	b->size = b->head = b->room = b->memory = size;
+	*out = b;
+	return 0;
+}
+
+void blob_free(struct blob *b)
+{
+	if (!b)
+		return;
+	if (b->fd >= 0)
+		close(b->fd);
+	free(b->mem);
+	free(b->dir);
+	free(b);
+}
+
+uint64_t blob_size(const struct blob *b)
+{
+	return b->size;
+}
+
+/* ---- appending ----------------------------------------------------------- */
+
+static bool append_memory(struct blob *b, const void *data, size_t n)
+{
+	size_t room = b->room;
+	unsigned char *mem;
+
+	if (n > b->room - b->head) {
+		room = (size_t)max_u64(b->head + n,
+				       min_u64(b->memory, room * 2));
+		mem = realloc(b->mem, room);
+		if (!mem)
+			return false;
+		b->mem = mem;
+		b->room = room;
+	}
+	memcpy(b->mem + b->head, data, n);
+	b->head += n;
+	return true;
+}
+
+/* A file that nobody else can find, gone when it is closed. */
+static int temporary_file(const char *dir, struct error *err)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	cleanup_free char *name = NULL;
+
+	if (fd >= 0)
+		return fd;
+	if (asprintf(&name, "%s/tensorfs-XXXXXX", dir) < 0) {
+		name = NULL;
+		return no_memory(err);
+	}
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return error_errno(err, -errno,
+				   "no temporary file in %s (see TMPDIR)", dir);
+	unlink(name);
+	return fd;
+}
+
+static int append_file(struct blob *b, const unsigned char *data, size_t n,
+		       struct error *err)
+{
+	uint64_t pos = b->base + (b->size - b->head);
+
+	int fd = b->fd < 0 ? temporary_file(b->dir, err) : b->fd;
+
+	if (fd < 0)
+		return fd;
+	b->fd = fd;
+	for (size_t done = 0; done < n;) {
+		ssize_t w = pwrite(b->fd, data + done, n - done,
+				   (off_t)(pos + done));
+
+		if (w < 0 && errno != EINTR)
+			return error_errno(err, -errno,
+					   "temporary file in %s (see TMPDIR)",
+					   b->dir);
+		if (w > 0)
+			done += (size_t)w;
+	}
+	return 0;
+}
+
+int blob_append(struct blob *b, const void *data, size_t n, uint64_t *at,
+		struct error *err)
+{
+	bool fits = b->size == b->head && b->head <= b->memory &&
+		    n <= b->memory - b->head;
+	int r;
+
+	if (!b->dir && !fits) /* made of what there is: it does not grow */
+		return error_set(err, -EINVAL, "these states are complete");
+	if (!n || (fits && append_memory(b, data, n))) {
+		r = 0;
+	} else {
+		r = append_file(b, data, n, err);
+		if (r < 0)
+			return r;
+	}
+	*at = b->size;
+	b->size += n;
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int not_there(struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "states of a decoder end before the one that is "
+			 "needed");
+}
+
+int blob_read(const struct blob *b, uint64_t at, void *to, size_t n,
+	      struct error *err)
+{
+	unsigned char *p = to;
+	size_t here;
+	ssize_t got;
+
+	if (at > b->size || n > b->size - at)
+		return not_there(err);
+	if (at < b->head && n > 0) {
+		here = (size_t)min_u64(n, b->head - at);
+		memcpy(p, b->mem + at, here);
+		p += here;
+		at += here;
+		n -= here;
+	}
+	if (!n)
+		return 0;
+	got = file_read(b->fd, b->base + (at - b->head), p, n);
+	if (got < 0)
+		return error_errno(err, (int)got, "states of a decoder");
+	return (size_t)got < n ? not_there(err) : 0;
+}

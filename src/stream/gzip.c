@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gzip: windows that begin anywhere in its members. */
+/*
+ * A deflate decoder can go on in the middle of a stream, given the bit where a code
+ * begins, the codes of the block it is in, and those of the 32 KiB before that will
+ * be copied from.  Our decoder stops between any two codes, so a window ends where
+ * it has become large enough, even in a block that never ends (some writers make
+ * one of a whole file).  A point says where the bit is, its state has
+ *
+ *	8 bytes		where the header of the block is, in bits: it is read again
+ *			there (GZIP_NO_HEADER: the point is between two blocks)
+ *	0 to 32 KiB	the bytes before
+ *
+ * Most of the bytes before are never copied from.  Which ones are is known as soon
+ * as the next 32 KiB are decoded, so that is waited for; the others become zeros,
+ * and the state a kilobyte or two, deflated.
+ *
+ * A member needs no state at its beginning.  Its checksum tells only at its end
+ * whether its bytes are right: when it does not match, or the data stop making sense
+ * somewhere, all windows of the member are bad, because nothing says where the
+ * damage begins; and where its length is wrong, too, so are all that follow, because
+ * nothing says where their bytes belong.  A file that is cut off, without any other
+ * damage, is another matter: what is there may well be right, and is shown.
+ *
+ * But damage may look like that.  Codes that are out of step go on to the end of the
+ * file, if they never meet one that ends their block.  They meet it within some tens
+ * of KiB, or stop making sense; so it is the last of the file that would be wrong.
+ * Such a file still ends with the length of what was packed, and where it does, or
+ * what could be one, the last of it is bad, too.
+ */
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/number.h"
+#include "stream/gzip.h"
+
+/* Decoded at a time, at most: four of them make a window, whatever they lack. */
+#define CHUNK (((size_t)256 << 10) + 512)
+/* What follows a point may copy from before it for so long; decoding stops up to
+ * a match short of where it should. */
+#define REACH ((size_t)INFLATE_HISTORY + 258)
+/* Compressed bytes for which codes may be out of step. */
+#define DOUBT (UINT64_C(512) << 10)
+
+/* ---- the first pass ------------------------------------------------------ */
+
+struct gzip {
+	struct stream_decoder d; /* first member */
+	struct slide feed;
+	struct inflate_out o;
+	const unsigned char *given; /* what was delivered ends here */
+	uint64_t at;                /* decoded bytes before o.next */
+	bool begun, inside;         /* a member, ever and now */
+	bool spoiled;               /* there was damage */
+	bool displaced;             /* and nobody knows how much is missing */
+	uint64_t member;            /* decoded bytes before it */
+	uint64_t member_in;         /* where its data begin */
+	/* Decoded bytes before two places in it, DOUBT apart, and where the later
+	 * one is: what follows the first is in doubt when the file ends early. */
+	uint64_t doubt, recent, recent_in;
+	uint32_t crc;
+	bool ended;
+	struct error failure;
+	unsigned char in[GZIP_FEED];
+	unsigned char out[INFLATE_HISTORY + CHUNK];
+	unsigned char used[INFLATE_HISTORY];
+	unsigned char state[GZIP_STATE_HEAD + INFLATE_HISTORY];
+};
+
+static int gzip_probe(const unsigned char *head, size_t n)
+{
+	if (n < 4 || head[0] != 0x1f || head[1] != 0x8b || head[2] != 8)
+		return 0;
+	return head[3] & 0xe0 ? 20 : 90;
+}
+
+static int gzip_open(struct stream_decoder **out, const struct stream_format *f,
+		     struct stream_scan *scan, struct error *err)
+{
+	struct gzip *g = malloc(sizeof *g);
+
+	if (!g)
+		return error_set(err, -ENOMEM, "out of memory");
+	memset(g, 0, offsetof(struct gzip, in));
+	g->d.format = f;
+	g->d.scan = scan;
+	g->feed.scan = scan;
+	g->feed.buf = g->in;
+	g->feed.size = GZIP_FEED;
+	feed_begin(&g->feed, 0);
+	g->o.next = g->out;
+	g->o.start = g->given = g->out;
+	*out = &g->d;
+	return 0;
+}
+
+static void gzip_close(struct stream_decoder *d)
+{
+	free((struct gzip *)d);
+}
+
+/* Decode up to `end`, at most.  INFLATE_INPUT: the input failed. */
+static enum inflate_end run(struct gzip *g, unsigned char *end,
+			    struct error *err)
+{
+	unsigned char *from = g->o.next;
+	enum inflate_end r;
+
+	g->o.end = end;
+	do
+		r = inflate_run(&g->feed.x, &g->o);
+	while (r == INFLATE_INPUT && feed_more(&g->feed, err) == 0);
+	g->crc = libdeflate_crc32(g->crc, from, (size_t)(g->o.next - from));
+	g->at += (uint64_t)(g->o.next - from);
+	return r;
+}
+
+/* The bytes before a point that were copied from, as its state. */
+static size_t make_state(struct gzip *g, uint64_t header)
+{
+	const unsigned char *since = g->o.since;
+	size_t n = INFLATE_HISTORY, first = 0;
+	unsigned char *to = g->state + GZIP_STATE_HEAD;
+
+	store_le64(g->state, header);
+	while (first < n && !g->used[first])
+		first++;
+	for (size_t i = first; i < n; i++)
+		*to++ = g->used[i] ? *(since - (n - i)) : 0;
+	return (size_t)(to - g->state);
+}
+
+/* A point here, made once the next 32 KiB are decoded. */
+static enum inflate_end run_to_point(struct gzip *g, struct error *err)
+{
+	const struct inflate *x = &g->feed.x;
+	uint64_t bit = inflate_bit(x);
+	uint64_t header =
+		x->block == INFLATE_BETWEEN ? GZIP_NO_HEADER : x->header_at;
+	struct stream_point p = {.out = g->at,
+				 .in = div_up(bit, 8),
+				 .bits = (uint8_t)(-bit & 7),
+				 .flags = g->displaced ? POINT_BAD : 0};
+	enum inflate_end r;
+	size_t n;
+
+	memset(g->used, 0, sizeof g->used);
+	g->o.used = g->used;
+	g->o.since = g->o.next;
+	r = run(g, g->o.next + REACH, err);
+	g->o.used = NULL;
+	n = make_state(g, header);
+	if (r != INFLATE_INPUT &&
+	    scan_point(g->d.scan, &p, g->state, n, err) < 0)
+		return INFLATE_INPUT;
+	return r;
+}
+
+/* Keep what matches may reach back to, at the front. */
+static void slide(struct gzip *g)
+{
+	size_t keep = (size_t)min_u64((uint64_t)(g->o.next - g->o.start),
+				      INFLATE_HISTORY);
+
+	memmove(g->out, g->o.next - keep, keep);
+	g->o.start = g->out;
+	g->o.next = g->out + keep;
+	g->given = g->o.next;
+}
+
+static int begin_member(struct gzip *g, struct error *err)
+{
+	struct stream_point p = {.out = g->at, .flags = POINT_START};
+	int r;
+
+	if (g->displaced)
+		p.flags |= POINT_BAD;
+	g->feed.quiet = g->spoiled;
+	r = gzip_header(&g->feed, !g->begun, &p.in, err);
+	if (r <= 0)
+		return r;
+	r = scan_point(g->d.scan, &p, NULL, 0, err);
+	if (r < 0)
+		return r;
+	inflate_reset(&g->feed.x);
+	g->begun = g->inside = true;
+	g->member = g->doubt = g->recent = g->at;
+	g->member_in = g->recent_in = feed_at(&g->feed);
+	g->crc = 0;
+	g->o.start = g->o.next;
+	return 1;
+}
+
+/* Nothing that the member decodes to can be trusted. */
+static void spoil(struct gzip *g, const struct error *why)
+{
+	g->spoiled = true;
+	scan_bad(g->d.scan, g->member, why);
+}
+
+/* Before its last bytes are delivered. */
+static int end_member(struct gzip *g, struct error *err)
+{
+	uint64_t size = g->at - g->member;
+	struct error why = {0};
+	uint32_t crc, low;
+	int r = gzip_trailer(&g->feed, &crc, &low, err);
+
+	if (r < 0 && g->spoiled)
+		spoil(g, err);
+	if (r < 0)
+		return r;
+	g->inside = false;
+	if (crc != g->crc)
+		error_set(&why, -EBADMSG,
+			  "the checksum of a gzip member of %llu bytes does "
+			  "not match: it is damaged, and nothing says where",
+			  (unsigned long long)size);
+	else if (low != (uint32_t)size)
+		error_set(&why, -EBADMSG,
+			  "a gzip member decodes to %llu bytes, which is not "
+			  "what it says: damaged",
+			  (unsigned long long)size);
+	g->displaced |= crc != g->crc && low != (uint32_t)size;
+	if (why.code)
+		spoil(g, &why);
+	return 0;
+}
+
+static int bad_data(struct gzip *g, struct error *err)
+{
+	error_set(err, -EBADMSG,
+		  "gzip data stop making sense at %llu, %llu bytes into a "
+		  "member (%s): damaged, and nothing says where",
+		  (unsigned long long)(inflate_bit(&g->feed.x) / 8),
+		  (unsigned long long)(g->at - g->member), g->feed.x.fault);
+	spoil(g, err);
+	return -EBADMSG;
+}
+
+static void follow(struct gzip *g)
+{
+	uint64_t in = inflate_bit(&g->feed.x) / 8;
+
+	if (in - g->recent_in < DOUBT)
+		return;
+	g->doubt = g->recent;
+	g->recent = g->at;
+	g->recent_in = in;
+}
+
+/* Could its last bytes be the length that a member ends with?  In the middle of
+ * one they may be any number. */
+static bool ends_with_length(const struct gzip *g)
+{
+	const struct backing *from = scan_from(g->d.scan);
+	unsigned char b[4];
+
+	/* Behind a checksum. */
+	if (from->size < g->member_in + 2 * sizeof b)
+		return false;
+	if (backing_read(from, from->size - sizeof b, b, sizeof b, NULL) < 0)
+		return true;
+	return load_le32(b) <= 4096 + 16 * (g->at - g->member);
+}
+
+/* Damage may look like this, too; where there was some, that is what it is. */
+static int cut_off(struct gzip *g, struct error *err)
+{
+	error_set(err, -EIO,
+		  "ends early, %llu bytes into a gzip member: truncated?",
+		  (unsigned long long)(g->at - g->member));
+	if (g->spoiled)
+		spoil(g, err);
+	else if (ends_with_length(g))
+		scan_bad(g->d.scan, g->doubt, err);
+	return -EIO;
+}
+
+static int decode_some(struct gzip *g, struct error *err)
+{
+	size_t chunk = (size_t)min_u64(scan_window(g->d.scan), CHUNK);
+	enum inflate_end r = INFLATE_OUTPUT;
+	struct error e = {0};
+	unsigned char *end;
+
+	slide(g);
+	follow(g);
+	end = g->o.next + max_u64(chunk, REACH);
+	if (g->at > g->member && scan_wants_point(g->d.scan, g->at))
+		r = run_to_point(g, &e);
+	if (r == INFLATE_OUTPUT)
+		r = run(g, end, &e);
+	switch (r) {
+	case INFLATE_OUTPUT:
+		return 1;
+	case INFLATE_DONE:
+		return end_member(g, err) < 0 ? err->code : 1;
+	case INFLATE_BAD:
+		return bad_data(g, err);
+	case INFLATE_CUT:
+		return cut_off(g, err);
+	case INFLATE_INPUT:
+		break;
+	}
+	*err = e;
+	return e.code;
+}
+
+static ssize_t gzip_read(struct stream_decoder *d, void *to, size_t n,
+			 struct error *err)
+{
+	struct gzip *g = (struct gzip *)d;
+
+	while (g->given == g->o.next) {
+		struct error e = {0};
+		int r = 1;
+
+		if (g->failure.code)
+			return error_set(err, g->failure.code, "%s",
+					 g->failure.text);
+		if (g->ended)
+			return 0;
+		if (!g->inside)
+			r = begin_member(g, &e);
+		if (r == 1)
+			r = decode_some(g, &e);
+		if (r < 0)
+			g->failure = e;
+		g->ended = r == 0;
+	}
+	n = (size_t)min_u64(n, (uint64_t)(g->o.next - g->given));
+	memcpy(to, g->given, n);
+	g->given += n;
+	return (ssize_t)n;
+}
+
+/* ---- the format ---------------------------------------------------------- */
+
+static const char *const suffixes[] = {".tgz=.tar", ".taz=.tar", ".svgz=.svg",
+				       ".gz=",      ".bgz=",     NULL};
+
+const struct stream_format stream_gzip = {
+	.name = "gzip",
+	.suffixes = suffixes,
+	.probe = gzip_probe,
+	.open = gzip_open,
+	.read = gzip_read,
+	.close = gzip_close,
+	.window = gzip_window,
+};

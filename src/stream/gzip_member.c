@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gzip files (RFC 1952): members, and the compressed bytes they are read from. */
+#include <errno.h>
+#include <libdeflate.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "stream/gzip.h"
+
+enum {
+	FLAG_CRC = 2,
+	FLAG_EXTRA = 4,
+	FLAG_NAME = 8,
+	FLAG_COMMENT = 16,
+	FLAGS_UNKNOWN = 0xe0
+};
+
+/* ---- bytes --------------------------------------------------------------- */
+
+void feed_begin(struct slide *f, uint64_t at)
+{
+	f->x.bits = 0;
+	f->x.n_bits = 0;
+	f->x.in = f->x.end = f->buf;
+	f->x.end_at = at;
+	f->x.more = true;
+}
+
+static ssize_t get(struct slide *f, unsigned char *to, size_t n,
+		   struct error *err)
+{
+	int r;
+
+	if (f->scan)
+		return scan_get(f->scan, to, n, err);
+	if (f->x.end_at >= f->limit)
+		return 0;
+	n = (size_t)min_u64(n, f->limit - f->x.end_at);
+	r = stream_get(f->stream, f->x.end_at, to, n, err);
+	return r < 0 ? r : (ssize_t)n;
+}
+
+int feed_more(struct slide *f, struct error *err)
+{
+	struct inflate *x = &f->x;
+	size_t left;
+	ssize_t r;
+
+	inflate_unread(x);
+	left = (size_t)(x->end - x->in);
+	memmove(f->buf, x->in, left);
+	x->in = f->buf;
+	x->end = f->buf + left;
+	r = get(f, f->buf + left, f->size - left, err);
+	if (r < 0)
+		return (int)r;
+	x->end += r;
+	x->end_at += (uint64_t)r;
+	x->more = r > 0;
+	return 0;
+}
+
+int feed_byte(struct slide *f, unsigned char *c, struct error *err)
+{
+	while (f->x.in == f->x.end) {
+		int r = f->x.more ? feed_more(f, err) : 0;
+
+		if (r < 0)
+			return r;
+		if (!f->x.more)
+			return 0;
+	}
+	*c = *f->x.in++;
+	return 1;
+}
+
+uint64_t feed_at(const struct slide *f)
+{
+	return f->x.end_at - (uint64_t)(f->x.end - f->x.in);
+}
+
+/* ---- headers ------------------------------------------------------------- */
+
+struct header {
+	struct slide *f;
+	uint32_t crc; /* of the bytes so far */
+	uint64_t at;
+};
+
+static int cut(const struct header *h, struct error *err)
+{
+	return error_set(
+		err, -EIO,
+		"ends early, in the header of the gzip member at %llu: "
+		"truncated?",
+		(unsigned long long)h->at);
+}
+
+static int damaged(const struct header *h, const char *how, struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "the header of the gzip member at %llu is damaged: %s",
+			 (unsigned long long)h->at, how);
+}
+
+/* `n` bytes, of which the last four at most are in `b`. */
+static int next_bytes(struct header *h, unsigned n, unsigned char b[4],
+		      struct error *err)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned char *c = &b[i % 4];
+		int r = feed_byte(h->f, c, err);
+
+		if (r <= 0)
+			return r < 0 ? r : cut(h, err);
+		h->crc = libdeflate_crc32(h->crc, c, 1);
+	}
+	return 0;
+}
+
+static int skip_name(struct header *h, struct error *err)
+{
+	unsigned char c[4] = {1};
+	int r = 0;
+
+	while (r == 0 && c[0])
+		r = next_bytes(h, 1, c, err);
+	return r;
+}
+
+static int skip_extra(struct header *h, struct error *err)
+{
+	unsigned char b[4];
+	int r = next_bytes(h, 2, b, err);
+
+	return r < 0 ? r : next_bytes(h, load_le16(b), b, err);
+}
+
+static int check_crc(struct header *h, struct error *err)
+{
+	uint32_t crc = h->crc & 0xffff;
+	unsigned char b[4];
+	int r = next_bytes(h, 2, b, err);
+
+	if (r == 0 && load_le16(b) != crc)
+		r = damaged(h, "its checksum does not match", err);
+	return r;
+}
+
+/* What follows the three bytes by which a member is known. */
+static int read_rest(struct header *h, struct error *err)
+{
+	unsigned char b[4], flags;
+	int r = next_bytes(h, 1, b, err);
+
+	if (r < 0)
+		return r;
+	flags = b[0];
+	if (flags & FLAGS_UNKNOWN)
+		return damaged(h, "unknown flags", err);
+	r = next_bytes(h, 6, b, err);
+	if (r == 0 && flags & FLAG_EXTRA)
+		r = skip_extra(h, err);
+	if (r == 0 && flags & FLAG_NAME)
+		r = skip_name(h, err);
+	if (r == 0 && flags & FLAG_COMMENT)
+		r = skip_name(h, err);
+	if (r == 0 && flags & FLAG_CRC)
+		r = check_crc(h, err);
+	return r;
+}
+
+/* Bytes behind the last member that begin like none. */
+static int leave(const struct header *h)
+{
+	const struct backing *b =
+		h->f->scan ? scan_from(h->f->scan) : &h->f->stream->from;
+
+	if (h->f->quiet)
+		return 0;
+	log_warn("%s: %llu bytes behind the gzip data, from %llu on, are "
+		 "something else, and ignored",
+		 backing_name(b), (unsigned long long)(b->size - h->at),
+		 (unsigned long long)h->at);
+	return 0;
+}
+
+/* 1: a member begins; 0: what follows is something else, or nothing. */
+static int read_magic(struct header *h, bool first, struct error *err)
+{
+	static const unsigned char magic[3] = {0x1f, 0x8b, 8};
+	unsigned n = 0, alike = 0;
+	unsigned char b[3];
+
+	while (n < 3) {
+		int r = feed_byte(h->f, &b[n], err);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			break;
+		alike += b[n] == magic[n];
+		n++;
+	}
+	if (n == 3 && alike == 3) {
+		h->crc = libdeflate_crc32(0, b, 3);
+		return 1;
+	}
+	if (n < 3 && alike == n)
+		return n || first ? cut(h, err) : 0;
+	if (first)
+		return damaged(h, "no gzip data", err);
+	return alike == 2 ? damaged(h, "not its first bytes", err) : leave(h);
+}
+
+int gzip_header(struct slide *f, bool first, uint64_t *at, struct error *err)
+{
+	struct header h = {f, 0, feed_at(f)};
+	unsigned char c = 0;
+	int r = 1;
+
+	while (!first && r == 1 && !c) {
+		h.at = feed_at(f);
+		r = feed_byte(f, &c, err);
+	}
+	if (!first && r == 1)
+		f->x.in--; /* it was taken from there */
+	if (r == 1)
+		r = read_magic(&h, first, err);
+	if (r == 1) {
+		*at = h.at;
+		r = read_rest(&h, err);
+		r = r < 0 ? r : 1;
+	}
+	return r;
+}
+
+int gzip_trailer(struct slide *f, uint32_t *crc, uint32_t *size,
+		 struct error *err)
+{
+	uint32_t v[2] = {0, 0};
+
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned char c;
+		int r = feed_byte(f, &c, err);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return error_set(err, -EIO,
+					 "ends early, before the checksum of "
+					 "the last gzip member: truncated?");
+		v[i / 4] |= (uint32_t)c << 8 * (i % 4);
+	}
+	*crc = v[0];
+	*size = v[1];
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gzip: decoding one window, from the state of the decoder where it begins. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/number.h"
+#include "stream/gzip.h"
+
+struct window {
+	struct slide feed;
+	struct inflate_out o;
+	unsigned char state[GZIP_STATE_HEAD + INFLATE_HISTORY];
+};
+
+static int not_there(struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "no gzip data where there were some when it was first "
+			 "read: damaged, or a stale index");
+}
+
+/* Be in the middle of the block whose header is at bit `at`. */
+static int enter_block(struct window *w, const struct stream_point *p,
+		       uint64_t at, struct error *err)
+{
+	const struct stream *s = w->feed.stream;
+	struct inflate *x = &w->feed.x;
+	unsigned char head[INFLATE_HEADER_MAX];
+	uint64_t byte = at / 8, data;
+	size_t n;
+	int r;
+
+	if (byte >= p->in)
+		return not_there(err);
+	n = (size_t)min_u64(sizeof head, s->from.size - byte);
+	r = stream_get(s, byte, head, n, err);
+	if (r < 0)
+		return r;
+	x->in = head;
+	x->end = head + n;
+	x->end_at = byte + n;
+	x->more = false;
+	if (!inflate_skip(x, at % 8) || !inflate_header(x))
+		return not_there(err);
+	data = inflate_bit(x) / 8;
+	if (x->block == INFLATE_STORED) {
+		if (p->bits || p->in < data || p->in - data > x->stored)
+			return not_there(err);
+		x->stored -= (uint32_t)(p->in - data);
+	}
+	x->bits = 0;
+	x->n_bits = 0;
+	return 0;
+}
+
+static int enter_state(struct window *w, uint64_t i, struct error *err)
+{
+	const struct stream_point *p = &w->feed.stream->point[i];
+	ssize_t n =
+		stream_state(w->feed.stream, i, w->state, sizeof w->state, err);
+	uint64_t header;
+	int r = 0;
+
+	if (n < 0)
+		return (int)n;
+	if (n < GZIP_STATE_HEAD)
+		return not_there(err);
+	header = load_le64(w->state);
+	w->o.before = w->state + GZIP_STATE_HEAD;
+	w->o.n_before = (size_t)n - GZIP_STATE_HEAD;
+	inflate_reset(&w->feed.x);
+	if (header != GZIP_NO_HEADER)
+		r = enter_block(w, p, header, err);
+	return r;
+}
+
+/* To where the window's bytes begin. */
+static int enter(struct window *w, uint64_t i, struct error *err)
+{
+	const struct stream_point *p = &w->feed.stream->point[i];
+	uint64_t at;
+	int r;
+
+	if (p->flags & POINT_START) {
+		feed_begin(&w->feed, p->in);
+		r = gzip_header(&w->feed, true, &at, err);
+		inflate_reset(&w->feed.x);
+		return r < 0 ? r : 0;
+	}
+	r = enter_state(w, i, err);
+	if (r < 0)
+		return r;
+	feed_begin(&w->feed, p->in - (p->bits ? 1 : 0));
+	r = feed_more(&w->feed, err);
+	if (r == 0 && p->bits && !inflate_skip(&w->feed.x, 8u - p->bits))
+		r = not_there(err);
+	return r;
+}
+
+/* From the end of a member's data to the next one's. */
+static int next_member(struct window *w, struct error *err)
+{
+	uint32_t crc, size;
+	uint64_t at;
+	int r = gzip_trailer(&w->feed, &crc, &size, err);
+
+	if (r == 0) {
+		r = gzip_header(&w->feed, false, &at, err);
+		if (r == 0)
+			return not_there(err);
+	}
+	inflate_reset(&w->feed.x);
+	w->o.start = w->o.next;
+	w->o.n_before = 0;
+	return r < 0 ? r : 0;
+}
+
+static int decode(struct window *w, uint64_t i, struct error *err)
+{
+	int r = enter(w, i, err);
+
+	while (r == 0 && w->o.next < w->o.end) {
+		enum inflate_end why = inflate_run(&w->feed.x, &w->o);
+
+		if (w->o.next == w->o.end)
+			break;
+		if (why == INFLATE_INPUT)
+			r = feed_more(&w->feed, err);
+		else if (why == INFLATE_DONE)
+			r = next_member(w, err);
+		else
+			r = not_there(err);
+	}
+	return r;
+}
+
+/* Compressed bytes are read up to the next point, and a little more: the decoder
+ * is fast while there are some. */
+int gzip_window(struct stream *s, uint64_t i, unsigned char *out,
+		struct error *err)
+{
+	const struct stream_point *p = &s->point[i];
+	uint64_t limit = s->from.size, begin = p->in - (p->bits ? 1 : 0);
+	struct window *w = malloc(sizeof *w);
+	struct buf *buf;
+	int r;
+
+	if (i + 1 < s->n)
+		limit = min_u64(limit, p[1].in + 64);
+	buf = buf_new((size_t)min_u64(limit - begin + 1024, GZIP_FEED), NULL);
+	if (w && buf) {
+		memset(w, 0, offsetof(struct window, state));
+		w->feed.stream = s;
+		w->feed.limit = limit;
+		w->feed.quiet = true;
+		w->feed.buf = buf->data;
+		w->feed.size = buf->size;
+		w->o.start = w->o.next = out;
+		w->o.end = out + p->size;
+		r = decode(w, i, err);
+	} else {
+		r = error_set(err, -ENOMEM, "out of memory");
+	}
+	buf_unref(buf);
+	free(w);
+	return r;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the two halves of the deflate decoder share. */
+#ifndef STREAM_INFLATE_PRIVATE_H
+#define STREAM_INFLATE_PRIVATE_H
+
+#include "stream/inflate.h"
+
+/* Entries of the tables, as inflate.c draws them. */
+#define LIT_BITS 11
+#define DIST_BITS 8
+#define LITERAL (UINT32_C(1) << 31)
+#define SPECIAL (UINT32_C(1) << 15)
+#define SUBTABLE (UINT32_C(1) << 14)
+#define END (UINT32_C(1) << 13)
+
+/* 56 bits at least, if there are so many, and 63 at most. */
+static inline void fill(struct inflate *x)
+{
+	while (x->n_bits < 56 && x->in < x->end) {
+		x->bits |= (uint64_t)*x->in++ << x->n_bits;
+		x->n_bits += 8;
+	}
+}
+
+/* The next n (at most 32) bits, all of which are there. */
+static inline uint32_t take(struct inflate *x, unsigned n)
+{
+	uint32_t v = (uint32_t)(x->bits & ((UINT64_C(1) << n) - 1));
+
+	x->bits >>= n;
+	x->n_bits -= n;
+	return v;
+}
+
+static inline enum inflate_end bad(struct inflate *x, const char *fault)
+{
+	x->fault = fault;
+	return INFLATE_BAD;
+}
+
+/* INFLATE_OUTPUT: the header of a block is read, and its bytes follow. */
+enum inflate_end inflate_read_header(struct inflate *x);
+
+#endif

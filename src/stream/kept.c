@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the first pass over a stream decodes, kept for its first reader. */
+/*
+ * Without an index everything is decoded once to learn where it can be decoded from,
+ * and by whoever wants it once more.  So the beginning, of all as a rule, is kept
+ * until then:
+ *
+ *	|==============================|- - - - - - - - - -|
+ *	 kept: pages that are used       addresses, given back
+ *	|-------|------|-------|------|--
+ *	 window: a buffer over its bytes when it is taken, once
+ *
+ * Where windows will end nobody knows during the pass (small ones are joined later),
+ * so bytes are kept in a row, at addresses that are reserved for as many as there may
+ * be.  A window that is taken is a reader's, or the cache's; with its last reference
+ * its pages are given back, but for those that it shares with a neighbour: these go
+ * with the last of all.  The pages are shared ones, and removed, not just unmapped: helper
+ * processes that are forked later would keep copies of private ones.  (They do not have
+ * these either, once the daemon is alone; but it was forked after the pass itself.)
+ *
+ * All streams share one bound.  What counts in it are bytes that are kept and that
+ * nobody took.  Where the cache needs room, they are the first to go, from the end: nobody
+ * has asked for them.
+ */
+#include "stream/kept.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/system.h"
+
+/* Room is asked for in such steps, so much before it is needed. */
+#define STEP ((size_t)2 << 20)
+#define AHEAD (4 * STEP)
+
+struct kept {
+	_Atomic unsigned refs;
+	unsigned char *data;
+	size_t reserved; /* bytes of addresses */
+	size_t room, n;  /* bytes that there is room for; that are there */
+	_Atomic size_t counts; /* bytes that count in the bound */
+	bool beside;           /* they count in the budget of caches, too */
+	sem_t steps;           /* of room that nobody touched; or the end */
+	pthread_t thread;      /* touches them */
+	bool threaded;
+	_Atomic bool stop;
+	bool ended;            /* no more are kept */
+	uint64_t windows;      /* of these bytes */
+	uint64_t *out;         /* bytes before each, and in all */
+	uint64_t last;         /* those before may not be given up yet */
+	struct kept *next;     /* of all that have ended */
+	_Atomic uint8_t *took; /* a bit for each window */
+};
+
+static struct {
+	_Atomic uint64_t most, used;
+	_Atomic bool beside, alone;
+	pthread_mutex_t lock; /* the list, and `last` of those in it */
+	struct kept *first;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void stream_keep(uint64_t bytes, bool beside)
+{
+	atomic_store(&all.most, bytes);
+	atomic_store(&all.beside, beside);
+	atomic_store(&all.alone, false);
+}
+
+uint64_t stream_kept(void)
+{
+	return atomic_load(&all.used);
+}
+
+/* ---- room ---------------------------------------------------------------- */
+
+static bool room_take(struct kept *k, size_t n)
+{
+	uint64_t used = atomic_fetch_add(&all.used, n) + n;
+
+	if (used > atomic_load(&all.most)) {
+		atomic_fetch_sub(&all.used, n);
+		return false;
+	}
+	if (k->beside)
+		atomic_fetch_add(&buf_beside, n);
+	atomic_fetch_add(&k->counts, n);
+	return true;
+}
+
+static void room_give(struct kept *k, size_t n)
+{
+	atomic_fetch_sub(&k->counts, n);
+	atomic_fetch_sub(&all.used, n);
+	if (k->beside)
+		atomic_fetch_sub(&buf_beside, n);
+}
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- the pass ------------------------------------------------------------ */
+
+/* Fresh pages cost as much as decoding does: another thread asks for them. */
+static void *touch(void *arg)
+{
+	struct kept *k = arg;
+	size_t at = 0;
+
+	for (;;) {
+		while (sem_wait(&k->steps) < 0)
+			;
+		if (atomic_load(&k->stop) ||
+		    !system_populate(k->data + at, STEP))
+			return NULL;
+		at += STEP;
+	}
+}
+
+static void touch_begin(struct kept *k)
+{
+	sigset_t every, old;
+
+	sem_init(&k->steps, 0, 0);
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &old);
+	k->threaded = pthread_create(&k->thread, NULL, touch, k) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void touch_end(struct kept *k)
+{
+	if (!k->threaded)
+		return;
+	atomic_store(&k->stop, true);
+	sem_post(&k->steps);
+	pthread_join(k->thread, NULL);
+	k->threaded = false;
+}
+
+struct kept *kept_new(void)
+{
+	uint64_t most = atomic_load(&all.most);
+	struct kept *k;
+	void *p;
+
+	most -= min_u64(most, stream_kept());
+	most = min_u64(most, SIZE_MAX / 2) / STEP * STEP;
+	k = most ? calloc(1, sizeof *k) : NULL;
+	if (!k)
+		return NULL;
+	p = mmap(NULL, most, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED) {
+		free(k);
+		return NULL;
+	}
+	k->data = p;
+	k->reserved = most;
+	k->beside = atomic_load(&all.beside);
+	if (atomic_load(&all.alone))
+		madvise(p, most, MADV_DONTFORK);
+	atomic_init(&k->refs, 1);
+	touch_begin(k);
+	return k;
+}
+
+void kept_add(struct kept *k, const void *data, size_t n)
+{
+	if (!k || k->ended)
+		return;
+	while (k->room < k->reserved && k->room - k->n < n + AHEAD &&
+	       room_take(k, STEP)) {
+		k->room += STEP;
+		sem_post(&k->steps);
+	}
+	if (n > k->room - k->n) {
+		k->ended = true;
+		return;
+	}
+	memcpy(k->data + k->n, data, n);
+	k->n += n;
+}
+
+/* Pages that are wholly in [from, to), of all processes that have them. */
+static void remove_pages(struct kept *k, size_t from, size_t to)
+{
+	size_t page = page_size();
+
+	to = to / page * page;
+	from = (from + page - 1) / page * page;
+	if (from < to)
+		madvise(k->data + from, to - from, MADV_REMOVE);
+}
+
+/* Addresses from byte `n` on are not needed. */
+static void trim(struct kept *k, size_t n)
+{
+	size_t page = page_size();
+	size_t stay = (n + page - 1) / page * page;
+
+	remove_pages(k, stay, k->reserved);
+	if (stay < k->reserved &&
+	    munmap(k->data + stay, k->reserved - stay) == 0)
+		k->reserved = stay;
+	room_give(k, k->room - n);
+	k->room = k->n = n;
+}
+
+/* Nobody had window `i`, and nobody will: its bytes; 0: somebody had. */
+static uint64_t give_up(struct kept *k, uint64_t i)
+{
+	uint8_t bit = (uint8_t)(1 << i % 8);
+	uint64_t size = k->out[i + 1] - k->out[i];
+
+	if (atomic_fetch_or(&k->took[i / 8], bit) & bit)
+		return 0;
+	remove_pages(k, k->out[i], k->out[i + 1]);
+	room_give(k, size);
+	return size;
+}
+
+static void less(uint64_t bytes)
+{
+	uint64_t done = 0;
+
+	if (!stream_kept())
+		return;
+	lock_scope(&all.lock);
+	for (struct kept *k = all.first; k && done < bytes; k = k->next)
+		while (k->beside && k->last && done < bytes)
+			done += give_up(k, --k->last);
+}
+
+static void list(struct kept *k)
+{
+	lock_scope(&all.lock);
+	k->last = k->windows;
+	k->next = all.first;
+	all.first = k;
+	atomic_store(&buf_beside_less, less);
+}
+
+void stream_keep_alone(void)
+{
+	lock_scope(&all.lock);
+	atomic_store(&all.alone, true);
+	for (struct kept *k = all.first; k; k = k->next)
+		if (k->reserved)
+			madvise(k->data, k->reserved, MADV_DONTFORK);
+}
+
+static void unlist(struct kept *k)
+{
+	struct kept **p = &all.first;
+
+	lock_scope(&all.lock);
+	while (*p && *p != k)
+		p = &(*p)->next;
+	if (*p)
+		*p = k->next;
+}
+
+/* Where windows begin; false: out of memory. */
+static bool measure(struct kept *k, const struct stream_point *points,
+		    uint64_t n)
+{
+	k->took = calloc(n / 8 + 1, 1);
+	k->out = malloc((n + 1) * sizeof *k->out);
+	if (!k->took || !k->out)
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		k->out[i] = points[i].out;
+	k->out[n] = n ? points[n - 1].out + points[n - 1].size : 0;
+	return true;
+}
+
+void kept_end(struct kept *k, const struct stream_point *points, uint64_t n)
+{
+	uint64_t whole = 0;
+
+	if (!k)
+		return;
+	k->ended = true;
+	touch_end(k);
+	while (whole < n && points[whole].size <= k->n - points[whole].out)
+		whole++;
+	if (!measure(k, points, whole))
+		whole = 0;
+	k->windows = whole;
+	trim(k, whole ? (size_t)k->out[whole] : 0);
+	/* A damaged one is an error, whatever it decodes to. */
+	for (uint64_t i = 0; i < whole; i++)
+		if (points[i].flags & POINT_BAD)
+			give_up(k, i);
+	list(k);
+}
+
+/* ---- afterwards ---------------------------------------------------------- */
+
+static void unref(struct kept *k)
+{
+	if (atomic_fetch_sub(&k->refs, 1) != 1)
+		return;
+	remove_pages(k, 0, k->reserved);
+	if (k->reserved)
+		munmap(k->data, k->reserved);
+	sem_destroy(&k->steps);
+	free(k->took);
+	free(k->out);
+	free(k);
+}
+
+/* With the last reference to a window that was taken. */
+static void release(void *ctx, void *data, size_t size)
+{
+	struct kept *k = ctx;
+	size_t from = (size_t)((unsigned char *)data - k->data);
+
+	remove_pages(k, from, from + size);
+	unref(k);
+}
+
+struct buf *kept_take(struct kept *k, const struct stream_point *p, uint64_t i,
+		      _Atomic uint64_t *gauge)
+{
+	uint8_t bit = (uint8_t)(1 << i % 8);
+	struct buf *b;
+
+	if (!k || i >= k->windows ||
+	    atomic_fetch_or(&k->took[i / 8], bit) & bit)
+		return NULL;
+	atomic_fetch_add(&k->refs, 1);
+	b = buf_around(k->data + p->out, p->size, p->size, gauge, release, k);
+	room_give(k, p->size);
+	/* Out of memory: decoded anew, should there be some then. */
+	if (!b)
+		release(k, k->data + p->out, p->size);
+	return b;
+}
+
+void kept_free(struct kept *k)
+{
+	if (!k)
+		return;
+	touch_end(k);
+	unlist(k);
+	room_give(k, atomic_load(&k->counts));
+	unref(k);
+}

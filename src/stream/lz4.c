@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams of LZ4 frames, and of the legacy frames before them. */
+/*
+ * Blocks are gathered until they are worth a job.  Independent ones (the tool's
+ * choice) and whole frames are decoded on as many threads as there are; where
+ * linked blocks go on from one job to the next (the library's choice), that waits
+ * for the last 64 KiB of the other.
+ *
+ * A point is where a block begins.  Its state is how the frame is, and the 64 KiB
+ * before it where blocks are linked; at the beginning of a frame it needs none.
+ *
+ * Sums of blocks are verified with each block.  The sum of a whole frame is made in
+ * order, when units are taken.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/number.h"
+#include "stream/ahead.h"
+#include "stream/lz4_frame.h"
+
+/* Blocks that share a job: windows, at least. */
+#define JOB 2
+
+struct piece {
+	size_t off; /* of the block's header, in unit.in */
+	struct lz4_block block;
+	uint64_t at; /* the same in the file */
+	uint32_t frame;
+};
+/* A frame, or some of it, in a unit. */
+struct part {
+	struct lz4_frame frame;
+	bool begins, ends;
+	uint32_t sum;
+	size_t from, to; /* of what was decoded */
+};
+struct unit {
+	struct ahead_unit base;
+	vec(struct piece) pieces;
+	vec(struct part) parts;
+	size_t room;
+	unsigned char *history; /* base.before bytes of it */
+	bool open;              /* a linked frame goes on behind it */
+};
+struct decoder {
+	struct ahead_decoder base;
+	/* Gathering. */
+	bool within; /* a frame: */
+	struct lz4_frame frame;
+	bool flying; /* its history is being made */
+	unsigned char history[LZ4_HISTORY];
+	size_t history_size;
+	/* Taking. */
+	XXH32_state_t *sum;
+	uint64_t verified; /* decoded bytes up to which frames are right */
+	uint64_t frame_at,
+		content; /* of a frame: decoded bytes before, of it */
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "lz4: out of memory");
+}
+
+/* ---- gathering ----------------------------------------------------------- */
+
+static void unit_clear(struct ahead_unit *base)
+{
+	struct unit *u = (struct unit *)base;
+
+	vec_free(&u->pieces);
+	vec_free(&u->parts);
+	free(u->history);
+}
+
+/* A unit that begins within a linked frame has what precedes it. */
+static struct unit *unit_new(struct decoder *d)
+{
+	struct unit *u = calloc(1, sizeof *u);
+	struct part part = {.frame = d->frame};
+
+	if (!u)
+		return NULL;
+	if (d->within) {
+		if (!vec_push(&u->parts, part))
+			goto out;
+		if (d->frame.flags & LZ4_LINKED) {
+			u->base.before = d->history_size;
+			u->history = malloc(d->history_size + 1);
+			if (!u->history)
+				goto out;
+			memcpy(u->history, d->history, d->history_size);
+		}
+	}
+	return u;
+out:
+	ahead_discard(&d->base, &u->base);
+	return NULL;
+}
+
+static int unit_add(struct unit *u, struct slide *f,
+		    const struct lz4_frame *frame, struct lz4_block block,
+		    size_t n, struct error *err)
+{
+	struct piece piece = {.off = u->base.in_size,
+			      .block = block,
+			      .at = f->at,
+			      .frame = (uint32_t)(u->parts.n - 1)};
+
+	if (!ahead_gather(&u->base, f, n) || !vec_push(&u->pieces, piece))
+		return no_memory(err);
+	u->room += lz4_block_most(frame, &block);
+	return 0;
+}
+
+/* The frame ends here. */
+static int end_frame(struct decoder *d, struct unit *u, struct error *err)
+{
+	struct part *part = &u->parts.at[u->parts.n - 1];
+	int r = 0;
+
+	if (d->frame.flags & LZ4_CONTENT_SUM)
+		r = lz4_content_sum(&d->base.feed, &part->sum, err);
+	part->ends = r == 0;
+	d->within = false;
+	return r;
+}
+
+/* 1: go on, 0: the stream ends, -errno. */
+static int gather_one(struct decoder *d, struct unit *u, struct error *err)
+{
+	struct part part = {.begins = true};
+	struct lz4_block block;
+	size_t n;
+	int r;
+
+	if (!d->within) {
+		r = lz4_next_frame(&d->base.feed, &d->frame, err);
+		if (r <= 0)
+			return r;
+		d->within = true;
+		if (!(d->frame.flags & (LZ4_BLOCK_SUMS | LZ4_CONTENT_SUM)))
+			scan_unchecked(d->base.stream.scan);
+		part.frame = d->frame;
+		return vec_push(&u->parts, part) ? 1 : no_memory(err);
+	}
+	r = lz4_next_block(&d->base.feed, &d->frame, &block, &n, err);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		r = end_frame(d, u, err);
+	else
+		r = unit_add(u, &d->base.feed, &d->frame, block, n, err);
+	return r < 0 ? r : 1;
+}
+
+static int next(void *own, struct ahead_unit **out, struct error *err)
+{
+	struct decoder *d = own;
+	struct error why = {0};
+	size_t job = JOB * (size_t)scan_window(d->base.stream.scan);
+	struct unit *u;
+	int r = 1;
+
+	if (d->flying)
+		return AHEAD_WAIT;
+	u = unit_new(d);
+	if (!u)
+		return no_memory(err);
+	while (r == 1 && u->room < job && u->parts.n < 4096)
+		r = gather_one(d, u, &why);
+	if (r == -EIO || r == -EBADMSG) {
+		/* Damage comes behind what was gathered. */
+		u->base.err = why;
+	} else if (r < 0 || (r == 0 && !u->parts.n)) {
+		ahead_discard(&d->base, &u->base);
+		if (r < 0)
+			*err = why;
+		return r;
+	}
+	u->open = d->within && d->frame.flags & LZ4_LINKED;
+	d->flying = u->open;
+	u->base.cost = u->base.in_size + u->room + u->base.before;
+	*out = &u->base;
+	return AHEAD_UNIT;
+}
+
+/* ---- decoding ------------------------------------------------------------ */
+
+static bool mark_here(struct unit *u, const struct piece *piece)
+{
+	const struct part *part = &u->parts.at[piece->frame];
+	bool first = part->begins && part->from == u->base.out_size;
+
+	return ahead_add_mark(
+		&u->base,
+		(struct ahead_mark){.out = u->base.out_size,
+				    .in = first ? part->frame.at : piece->at,
+				    .flags = first ? POINT_START : 0,
+				    .state = !first,
+				    .tag = piece->frame});
+}
+
+/* Bytes of the frame that are there before `out` of the unit. */
+static size_t frame_before(const struct unit *u, const struct part *part,
+			   size_t out)
+{
+	return part->begins ? out - part->from : u->base.before + out;
+}
+
+static int decode(struct unit *u, struct error *err)
+{
+	struct ahead_unit *b = &u->base;
+	size_t frame = 0;
+
+	for (size_t i = 0; i < u->pieces.n; i++) {
+		const struct piece *piece = &u->pieces.at[i];
+		struct part *part = &u->parts.at[piece->frame];
+		bool linked = part->frame.flags & LZ4_LINKED;
+		ssize_t got;
+
+		for (; frame < piece->frame; frame++)
+			u->parts.at[frame + 1].from =
+				u->parts.at[frame + 1].to = b->out_size;
+		if (!mark_here(u, piece))
+			return no_memory(err);
+		got = lz4_decode_block(
+			&part->frame, b->in + piece->off, &piece->block,
+			b->out + b->before + b->out_size, u->room - b->out_size,
+			linked ? frame_before(u, part, b->out_size) : 0, err);
+		if (got < 0) {
+			/* What follows does not count. */
+			u->parts.n = piece->frame + 1;
+			part->ends = false;
+			return error_prefix(err, "at %llu: ",
+					    (unsigned long long)piece->at);
+		}
+		b->out_size += (size_t)got;
+		part->to = b->out_size;
+	}
+	for (frame++; frame < u->parts.n; frame++)
+		u->parts.at[frame].from = u->parts.at[frame].to = b->out_size;
+	return 0;
+}
+
+static int run(struct ahead_unit *base, struct error *err)
+{
+	struct unit *u = (struct unit *)base;
+
+	base->out = malloc(base->before + u->room + 1);
+	if (!base->out)
+		return no_memory(err);
+	if (base->before)
+		memcpy(base->out, u->history, base->before);
+	return decode(u, err);
+}
+
+static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
+		    unsigned char to[AHEAD_STATE_MOST])
+{
+	const struct unit *u = (const struct unit *)base;
+	const struct part *part = &u->parts.at[m->tag];
+	const unsigned char *p = base->out + base->before + m->out;
+	size_t n = 0;
+
+	if (part->frame.flags & LZ4_LINKED)
+		n = (size_t)min_u64(frame_before(u, part, m->out), LZ4_HISTORY);
+	return lz4_state_make(&part->frame, p - n, n, to);
+}
+
+/* ---- in order ------------------------------------------------------------ */
+
+static void bad_frame(struct decoder *d, struct unit *u, size_t i,
+		      const char *why)
+{
+	const struct part *part = &u->parts.at[i];
+
+	error_set(&u->base.why, -EBADMSG, "lz4: %s of the frame at %llu %s",
+		  why, (unsigned long long)part->frame.at, "does not match");
+	if (!part->begins || part->to == part->from) {
+		u->base.bad = true;
+		u->base.bad_from = d->frame_at;
+		u->base.bad_until = part->to;
+		return;
+	}
+	for (size_t k = 0; k < u->base.marks.n; k++)
+		if (u->base.marks.at[k].tag == i)
+			u->base.marks.at[k].bad = true;
+}
+
+static void check_part(struct decoder *d, struct unit *u, size_t i)
+{
+	const struct part *part = &u->parts.at[i];
+	bool summed = part->frame.flags & LZ4_CONTENT_SUM;
+
+	if (part->begins) {
+		d->frame_at = d->verified = u->base.at + part->from;
+		d->content = 0;
+		XXH32_reset(d->sum, 0);
+	}
+	d->content += part->to - part->from;
+	if (summed)
+		XXH32_update(d->sum, u->base.out + u->base.before + part->from,
+			     part->to - part->from);
+	if (!part->ends)
+		return;
+	u->base.displaced |= part->frame.content != d->content &&
+			     (summed ? XXH32_digest(d->sum) != part->sum
+				     : part->frame.content != UINT64_MAX);
+	if (summed && XXH32_digest(d->sum) != part->sum)
+		bad_frame(d, u, i, "the checksum");
+	else if (part->frame.content != UINT64_MAX &&
+		 part->frame.content != d->content)
+		bad_frame(d, u, i, "the size");
+	else
+		d->verified = u->base.at + part->to;
+}
+
+/* The last 64 KiB of a frame that goes on. */
+static void keep_history(struct decoder *d, const struct unit *u)
+{
+	const struct part *part = &u->parts.at[u->parts.n - 1];
+	size_t n = frame_before(u, part, u->base.out_size);
+
+	n = (size_t)min_u64(n, LZ4_HISTORY);
+	memcpy(d->history, u->base.out + u->base.before + u->base.out_size - n,
+	       n);
+	d->history_size = n;
+}
+
+static int taken(void *own, struct ahead_unit *base, struct error *err)
+{
+	struct unit *u = (struct unit *)base;
+	struct decoder *d = own;
+
+	(void)err;
+	for (size_t i = 0; i < u->parts.n && base->out; i++)
+		check_part(d, u, i);
+	base->verified = d->verified;
+	if (u->open) {
+		if (base->out)
+			keep_history(d, u);
+		d->flying = false;
+	}
+	return 0;
+}
+
+/* ---- the format ---------------------------------------------------------- */
+
+static int begin(void *own, struct error *err)
+{
+	struct decoder *d = own;
+
+	d->sum = XXH32_createState();
+	return d->sum ? 0 : no_memory(err);
+}
+
+static void end(void *own)
+{
+	XXH32_freeState(((struct decoder *)own)->sum);
+}
+
+static const struct ahead_ops ahead_ops = {
+	.size = sizeof(struct decoder),
+	.open = begin,
+	.close = end,
+	.next = next,
+	.run = run,
+	.taken = taken,
+	.state = state,
+	.clear = unit_clear,
+};
+
+static int probe(const unsigned char *head, size_t n)
+{
+	return frame_probe(&lz4_frames, head, n);
+}
+
+static const char *const suffixes[] = {".tar.lz4=.tar", ".tlz4=.tar",
+				       ".lz4=", NULL};
+
+const struct stream_format stream_lz4 = {
+	.name = "lz4",
+	.suffixes = suffixes,
+	.probe = probe,
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+	.ahead = &ahead_ops,
+	.window = lz4_window,
+};

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decoders that wait in the middle of a stream to be taken on. */
+/*
+ * In the middle of an xz block or a zstd frame there is no state that could be
+ * kept.  What can be kept is the decoder itself, stopped where a window ends:
+ *
+ *	START  LATER  LATER  LATER  LATER  LATER
+ *	|------|------|------|------|------|------
+ *	              ^ parked             ^ parked
+ *
+ * A request takes the nearest one at or before its window, and passes over what
+ * lies between, or begins anew where that is not much further.  One that is at work
+ * counts as parked where it will be: whoever needs it waits.  Of several that wait
+ * for it the lowest window goes first, so readers and prefetch threads that walk
+ * together decode everything once.
+ *
+ * What is passed over is decoded, too, and likely to be wanted: those windows are
+ * asked for one after the other, of the cache (through the pinner), before the one
+ * that was wanted.  Each is then one step of the decoder.  Where they are in the
+ * cache already, or there is none, they are passed over in silence.
+ *
+ * Decoders are large (an xz dictionary, a zstd window): there are few of them, and
+ * the one used longest ago goes first.  What they may take is for all streams
+ * together, for there can be a thousand of these (archives in archives): a stream
+ * that needs one more takes the room of others that rest, whosesoever they are.  It
+ * never waits for those of other streams, which may be waiting for it in turn (the
+ * compressed bytes of one stream can be decoded bytes of another), and rather
+ * exceeds the bound.  What is more than PARKED_MEMORY counts in the cache's budget.
+ */
+#include "stream/parked.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#define PARKED_MOST 8
+#define PASS_BYTES ((size_t)256 << 10)
+
+struct slot {
+	bool used, busy;
+	void *decoder;
+	uint64_t at;   /* the window that it is at, or will be when not busy */
+	uint64_t last; /* when it was used */
+	size_t memory;
+};
+struct waiter {
+	uint64_t window;
+	struct waiter *next;
+};
+struct lot {
+	const struct parked_ops *ops;
+	struct lot *next;
+	pthread_cond_t change;
+	struct slot slot[PARKED_MOST];
+	struct waiter *waiting;
+	bool known;     /* `largest` was measured */
+	size_t largest; /* decoder seen so far; before: what one may be */
+};
+
+/* Of all streams.  The lock protects what is in their lots, too. */
+static struct {
+	pthread_mutex_t lock;
+	struct lot *first;
+	uint64_t clock;
+	size_t memory; /* for them at rest, but one there may always be */
+	size_t beside; /* of what they take: counted in buf_beside */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = PARKED_MEMORY};
+
+void stream_memory(uint64_t bytes)
+{
+	lock_scope(&all.lock);
+	all.memory = (size_t)max_u64(bytes, PARKED_MEMORY);
+}
+
+/* Under the lock. */
+static struct lot *lot_new(const struct parked_ops *ops)
+{
+	struct lot *lot = calloc(1, sizeof *lot);
+
+	if (!lot)
+		return NULL;
+	lot->ops = ops;
+	pthread_cond_init(&lot->change, NULL);
+	lot->largest = PARKED_MEMORY / 2;
+	lot->next = all.first;
+	all.first = lot;
+	return lot;
+}
+
+/* The stream's, made by whoever needs it first. */
+static struct lot *lot_of(struct stream *s, const struct parked_ops *ops)
+{
+	lock_scope(&all.lock);
+	if (!s->own)
+		s->own = lot_new(ops);
+	return s->own;
+}
+
+/* ---- who goes on with what ----------------------------------------------- */
+
+static bool is_later(const struct stream *s, uint64_t i)
+{
+	return i < s->n && s->point[i].flags & POINT_LATER;
+}
+
+/* The one nearest to window `i` in [start, i]; NULL: none.  Under the lock. */
+static struct slot *nearest(struct lot *lot, uint64_t start, uint64_t i)
+{
+	struct slot *best = NULL;
+
+	for (unsigned k = 0; k < PARKED_MOST; k++) {
+		struct slot *x = &lot->slot[k];
+
+		if (x->used && x->at >= start && x->at <= i &&
+		    (!best || x->at > best->at ||
+		     (x->at == best->at && best->busy)))
+			best = x;
+	}
+	return best;
+}
+
+/* A slot for one more decoder; NULL: there is no room.  Under the lock. */
+static struct slot *vacancy(struct lot *lot)
+{
+	struct slot *empty = NULL;
+	size_t memory = lot->largest;
+	bool any = false;
+
+	for (unsigned k = 0; k < PARKED_MOST; k++) {
+		struct slot *x = &lot->slot[k];
+
+		if (!x->used) {
+			empty = x;
+			continue;
+		}
+		any = true;
+		memory += max_u64(x->memory, lot->largest);
+	}
+	return any && memory > all.memory ? NULL : empty;
+}
+
+/* The one of `lot` that was used longest ago and rests, if that was before *old
+ * (NULL: whenever it was). */
+static void older(struct lot *lot, struct slot **old)
+{
+	for (unsigned k = 0; k < PARKED_MOST; k++) {
+		struct slot *x = &lot->slot[k];
+
+		if (x->used && !x->busy && (!*old || x->last < (*old)->last))
+			*old = x;
+	}
+}
+
+static void drop(struct lot *lot, struct slot *x)
+{
+	lot->ops->close(x->decoder);
+	*x = (struct slot){0};
+}
+
+/* Close what was used longest ago; false: all are at work.  Under the lock. */
+static bool evict(struct lot *lot)
+{
+	struct slot *old = NULL;
+
+	older(lot, &old);
+	if (old)
+		drop(lot, old);
+	return old != NULL;
+}
+
+/* Close what rests, of any stream, until `more` bytes have room; but `keep` of
+ * them.  Under the lock. */
+static void make_room(size_t more, unsigned keep)
+{
+	size_t memory;
+
+	for (;;) {
+		struct lot *of = NULL;
+		struct slot *old = NULL;
+		unsigned resting = 0;
+
+		memory = 0;
+		for (struct lot *lot = all.first; lot; lot = lot->next) {
+			struct slot *was = old;
+
+			older(lot, &old);
+			of = old != was ? lot : of;
+			for (unsigned k = 0; k < PARKED_MOST; k++) {
+				memory += lot->slot[k].memory;
+				resting +=
+					lot->slot[k].used && !lot->slot[k].busy;
+			}
+		}
+		if (resting <= keep || memory + more <= all.memory)
+			break;
+		drop(of, old);
+	}
+	memory += more;
+	memory -= min_u64(memory, PARKED_MEMORY);
+	atomic_fetch_add(&buf_beside, memory - all.beside);
+	all.beside = memory;
+}
+
+static void lot_free(struct lot *lot)
+{
+	struct lot **p = &all.first;
+
+	pthread_mutex_lock(&all.lock);
+	while (*p != lot)
+		p = &(*p)->next;
+	*p = lot->next;
+	make_room(0, 1);
+	pthread_mutex_unlock(&all.lock);
+	for (unsigned i = 0; i < PARKED_MOST; i++)
+		if (lot->slot[i].decoder)
+			lot->ops->close(lot->slot[i].decoder);
+	pthread_cond_destroy(&lot->change);
+	free(lot);
+}
+
+void parked_free(struct stream *s)
+{
+	if (s->own)
+		lot_free(s->own);
+	s->own = NULL;
+}
+
+/* Somebody waits who needs the decoder at `at` before us.  Under the lock. */
+static bool is_overtaken(const struct lot *lot, uint64_t at, uint64_t i)
+{
+	for (const struct waiter *w = lot->waiting; w; w = w->next)
+		if (w->window >= at && w->window < i)
+			return true;
+	return false;
+}
+
+/* One attempt to find a decoder for `i`; NULL: wait.  Under the lock. */
+static struct slot *choose(struct lot *lot, uint64_t start, uint64_t i)
+{
+	struct slot *best = nearest(lot, start, i), *empty = vacancy(lot);
+
+	/* To begin anew costs little more, and leaves the other where it is. */
+	if (best && empty && i - best->at > (i - start) / 2)
+		return empty;
+	if (best)
+		return best->busy || is_overtaken(lot, best->at, i) ? NULL
+								    : best;
+	while (!empty && evict(lot))
+		empty = vacancy(lot);
+	return empty;
+}
+
+/* The decoder for window `i`, ours until it is put back; *from is where it is,
+ * with slot->decoder NULL where it has to be opened. */
+static struct slot *take(struct lot *lot, uint64_t start, uint64_t i,
+			 uint64_t *from)
+{
+	struct waiter me = {i, NULL}, **p;
+	struct slot *x;
+
+	lock_scope(&all.lock);
+	me.next = lot->waiting;
+	lot->waiting = &me;
+	while (!(x = choose(lot, start, i)))
+		pthread_cond_wait(&lot->change, &all.lock);
+	for (p = &lot->waiting; *p != &me;)
+		p = &(*p)->next;
+	*p = me.next;
+	*from = x->used ? x->at : start;
+	if (!x->used) {
+		make_room(lot->largest, 0);
+		x->memory = lot->largest;
+	}
+	x->used = x->busy = true;
+	x->at = i + 1;
+	pthread_cond_broadcast(&lot->change);
+	return x;
+}
+
+/* `keep`: somebody may go on from here. */
+static void put(struct lot *lot, struct slot *x, bool keep)
+{
+	void *decoder = x->decoder;
+	size_t memory = decoder ? lot->ops->memory(decoder) : 0;
+
+	{
+		lock_scope(&all.lock);
+		x->busy = false;
+		x->last = ++all.clock;
+		x->memory = memory;
+		if (memory)
+			lot->largest = lot->known
+					       ? max_u64(lot->largest, memory)
+					       : memory;
+		lot->known |= memory > 0;
+		if (keep)
+			decoder = NULL;
+		else
+			*x = (struct slot){0};
+		make_room(0, 1);
+		pthread_cond_broadcast(&lot->change);
+	}
+	if (decoder)
+		lot->ops->close(decoder);
+}
+
+/* ---- windows ------------------------------------------------------------- */
+
+static int pass_over(struct lot *lot, struct stream *s, void *decoder,
+		     uint64_t from, uint64_t to, struct error *err)
+{
+	cleanup_free unsigned char *waste = NULL;
+	int r = 0;
+
+	if (from == to)
+		return 0;
+	waste = malloc(PASS_BYTES);
+	if (!waste)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (uint64_t i = from; i < to && r == 0; i++) {
+		uint64_t left = s->point[i].size;
+
+		while (left && r == 0) {
+			size_t n = (size_t)min_u64(left, PASS_BYTES);
+
+			r = lot->ops->read(decoder, s, i, waste, n, err);
+			left -= n;
+		}
+	}
+	return r;
+}
+
+static int decode(struct lot *lot, struct stream *s, uint64_t start, uint64_t i,
+		  unsigned char *out, struct error *err)
+{
+	uint64_t from;
+	struct slot *x = take(lot, start, i, &from);
+	void *decoder = x->decoder;
+	int r = 0;
+
+	if (!decoder)
+		r = lot->ops->open(&decoder, s, start, err);
+	x->decoder = r == 0 ? decoder : NULL;
+	if (r == 0)
+		r = pass_over(lot, s, decoder, from, i, err);
+	if (r == 0)
+		r = lot->ops->read(decoder, s, i, out, s->point[i].size, err);
+	put(lot, x, r == 0 && is_later(s, i + 1));
+	return r;
+}
+
+/* One that nothing before leads to, and nothing behind goes on from. */
+static int decode_alone(const struct parked_ops *ops, struct stream *s,
+			uint64_t i, unsigned char *out, struct error *err)
+{
+	void *decoder;
+	int r = ops->open(&decoder, s, i, err);
+
+	if (r < 0)
+		return r;
+	r = ops->read(decoder, s, i, out, s->point[i].size, err);
+	ops->close(decoder);
+	return r;
+}
+
+/* Have the windows between the decoder and `i` made in order, for the cache.  What
+ * fails here fails again, or is not needed. */
+static void lead_up(struct lot *lot, struct stream *s, uint64_t start,
+		    uint64_t i)
+{
+	static _Thread_local bool leading;
+	struct pinner *pinner = s->from.pinner;
+	uint64_t from = start;
+	struct slot *x;
+
+	if (!pinner || leading)
+		return;
+	{
+		lock_scope(&all.lock);
+		x = nearest(lot, start, i);
+		if (x)
+			from = x->at;
+	}
+	leading = true;
+	for (; from < i; from++) {
+		struct plan p;
+		struct span span;
+
+		plan_init(&p, 1);
+		if (plan_chunk(&p, &s->set, from, 0, 1) == 1 &&
+		    pinner->pin(pinner, &p.ext[0], &span, NULL) == 0)
+			pinner->unpin(pinner, &span);
+	}
+	leading = false;
+}
+
+int parked_window(struct stream *s, const struct parked_ops *ops, uint64_t i,
+		  unsigned char *out, struct error *err)
+{
+	uint64_t start = i;
+	struct lot *lot;
+
+	if (!is_later(s, i) && !is_later(s, i + 1))
+		return decode_alone(ops, s, i, out, err);
+	lot = lot_of(s, ops);
+	if (!lot)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (start && is_later(s, start))
+		start--;
+	lead_up(lot, s, start, i);
+	return decode(lot, s, start, i, out, err);
+}

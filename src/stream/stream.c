@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A compressed stream whose seek points are known: windows as a chunk set. */
+/*
+ * Points come from the first pass (stream/scan.c) or from an index, which is
+ * somebody's file: each number is compared with the others here, so decoders may
+ * believe that windows follow each other, that their sizes are bounded, and that
+ * states lie within the blob.  What the numbers lead to is another matter: a state
+ * or compressed bytes may be anything, decoders never write beyond a window, and
+ * its CRC tells whether they made what was there at first.
+ */
+#include "stream/stream.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "base/number.h"
+#include "codec/codec.h"
+#include "stream/kept.h"
+#include "stream/stream_private.h"
+
+#define POINT_FLAGS (POINT_BAD | POINT_START | POINT_LATER)
+
+/* ---- help for formats ---------------------------------------------------- */
+
+static _Thread_local struct libdeflate_decompressor *inflater;
+
+static void inflater_free(void)
+{
+	if (inflater)
+		libdeflate_free_decompressor(inflater);
+	inflater = NULL;
+}
+
+struct libdeflate_decompressor *stream_inflater(void)
+{
+	if (!inflater && codec_thread_at_exit(inflater_free) == 0)
+		inflater = libdeflate_alloc_decompressor();
+	return inflater;
+}
+
+int stream_get(const struct stream *s, uint64_t in, void *to, size_t n,
+	       struct error *err)
+{
+	int r = backing_read(&s->from, in, to, n, err);
+
+	if (r == 0)
+		counter_add(COUNT_BYTES_STORED, n);
+	return r;
+}
+
+static int bad_state(struct error *err)
+{
+	return error_set(err, -EBADMSG,
+			 "the state of the decoder there is damaged");
+}
+
+static int inflate_state(const unsigned char *stored, size_t n, void *to,
+			 size_t size, struct error *err)
+{
+	struct libdeflate_decompressor *d = stream_inflater();
+
+	if (!d)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (libdeflate_deflate_decompress(d, stored, n, to, size, NULL) !=
+	    LIBDEFLATE_SUCCESS)
+		return bad_state(err);
+	return 0;
+}
+
+/* Four bytes of size, and as many bytes, or fewer: then they are deflated. */
+ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
+		     size_t room, struct error *err)
+{
+	const struct stream_point *p = &s->point[point];
+	unsigned char *stored;
+	size_t size, n;
+	int r;
+
+	if (p->state_size < 4 || p->state_size > STREAM_STATE_MAX + 4)
+		return bad_state(err);
+	stored = malloc(p->state_size);
+	if (!stored)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = blob_read(s->states, p->state, stored, p->state_size, err);
+	n = p->state_size - 4;
+	size = load_le32(stored);
+	if (r == 0 && (size > room || n > size))
+		r = bad_state(err);
+	if (r == 0 && n < size)
+		r = inflate_state(stored + 4, n, to, size, err);
+	else if (r == 0)
+		memcpy(to, stored + 4, size);
+	free(stored);
+	return r < 0 ? r : (ssize_t)size;
+}
+
+/* ---- the chunk set ------------------------------------------------------- */
+
+static uint64_t no_segment(const struct chunk_set *set, uint64_t index)
+{
+	(void)set;
+	(void)index;
+	return UINT64_MAX;
+}
+
+static int locate(const struct chunk_set *set, uint64_t index,
+		  const struct buf *segment, struct chunk *out,
+		  struct error *err)
+{
+	const struct stream *s = (const struct stream *)set;
+
+	(void)segment;
+	if (index >= s->n)
+		return error_set(err, -EIO, "there is no window %llu",
+				 (unsigned long long)index);
+	*out = (struct chunk){.state = CHUNK_FETCH,
+			      .file = s->from.file,
+			      .size = s->point[index].size};
+	return 0;
+}
+
+static int check_crc(const struct stream_point *p, const unsigned char *data,
+		     struct error *err)
+{
+	uint32_t crc = libdeflate_crc32(0, data, p->size);
+
+	if (crc == p->crc)
+		return 0;
+	return error_set(err, -EBADMSG,
+			 "decodes to other bytes than when it was first read "
+			 "(CRC-32 %08x instead of %08x): damaged, or a stale "
+			 "index",
+			 (unsigned)crc, (unsigned)p->crc);
+}
+
+static int decode(struct stream *s, uint64_t index, _Atomic uint64_t *gauge,
+		  struct buf **out, struct error *err)
+{
+	uint32_t size = s->point[index].size;
+
+	*out = buf_new(size, gauge);
+	if (!*out)
+		return error_set(err, -ENOMEM,
+				 "out of memory for a window of %u bytes",
+				 (unsigned)size);
+	return s->format->window(s, index, (*out)->data, err);
+}
+
+static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
+		 struct buf **out, struct error *err)
+{
+	struct stream *s = (struct stream *)set;
+	const struct stream_point *p = &s->point[index];
+	struct buf *b;
+	bool kept;
+	int r = 0;
+
+	if (p->flags & POINT_BAD)
+		return error_set(err, -EBADMSG,
+				 "the checksum of the %s data does not match",
+				 s->format->name);
+	b = kept_take(s->kept, p, index, gauge);
+	kept = b != NULL;
+	if (!kept)
+		r = decode(s, index, gauge, &b, err);
+	if (r == 0)
+		r = check_crc(p, b->data, err);
+	if (r < 0) {
+		buf_unref(b);
+		return r;
+	}
+	if (!kept) {
+		counter_add(COUNT_CHUNKS_DECODED, 1);
+		counter_add(COUNT_BYTES_DECODED, p->size);
+	}
+	*out = b;
+	return 0;
+}
+
+static bool next(const struct chunk_set *set, uint64_t index, uint64_t *out,
+		 unsigned *carry)
+{
+	const struct stream *s = (const struct stream *)set;
+
+	*out = index + 1;
+	*carry = 0;
+	return *out < s->n;
+}
+
+/* A window is some of the decoded bytes: those from `out` on, and their CRC. */
+static bool origin(const struct chunk_set *set, uint64_t index,
+		   const struct chunk *c, char *text, size_t n)
+{
+	const struct stream *s = (const struct stream *)set;
+	const struct stream_point *p = &s->point[index];
+	int len = snprintf(text, n,
+			   "%s: %u decoded at %llu, CRC-32 %08x, stored at "
+			   "%llu (%u), of ",
+			   s->format->name, (unsigned)p->size,
+			   (unsigned long long)p->out, (unsigned)p->crc,
+			   (unsigned long long)p->in, (unsigned)p->bits);
+
+	(void)c;
+	return len > 0 && (size_t)len < n && !(p->flags & POINT_BAD) &&
+	       backing_origin(&s->from, text + len, n - (size_t)len);
+}
+
+static void describe(const struct chunk_set *set, uint64_t index, char *buf,
+		     size_t n)
+{
+	const struct stream *s = (const struct stream *)set;
+	const struct stream_point *p;
+
+	if (index >= s->n) {
+		snprintf(buf, n, "%s", backing_name(&s->from));
+		return;
+	}
+	p = &s->point[index];
+	snprintf(buf, n, "%s: %s window %llu (bytes %llu to %llu, decoded)",
+		 backing_name(&s->from), s->format->name,
+		 (unsigned long long)index, (unsigned long long)p->out,
+		 (unsigned long long)(p->out + p->size));
+}
+
+static const struct chunk_set_ops set_ops = {
+	.segment_of = no_segment,
+	.locate = locate,
+	.fetch = fetch,
+	.next = next,
+	.origin = origin,
+	.describe = describe,
+};
+
+/* ---- making one ---------------------------------------------------------- */
+
+int stream_new(struct stream **out, const struct stream_format *f,
+	       const struct backing *from, struct stream_point *points,
+	       uint64_t n, struct blob *states, struct error *err)
+{
+	struct stream *s = calloc(1, sizeof *s);
+
+	*out = NULL;
+	if (!s) {
+		free(points);
+		blob_free(states);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	s->set.ops = &set_ops;
+	s->set.id = chunk_set_new_id();
+	s->format = f;
+	s->from = *from;
+	s->point = points;
+	s->n = n;
+	s->states = states;
+	if (n)
+		s->size = points[n - 1].out + points[n - 1].size;
+	atomic_init(&s->set.unit, n ? s->size / n : STREAM_WINDOW);
+	*out = s;
+	return 0;
+}
+
+/* What is wrong with point `i`; NULL: nothing. */
+static const char *point_fault(const struct stream_point *p, uint64_t i,
+			       const struct backing *from, uint64_t states)
+{
+	const struct stream_point *was = i ? p - 1 : NULL;
+
+	if (p->flags & ~POINT_FLAGS || p->unused || p->bits > 7)
+		return "unknown flags";
+	if (!p->size || p->size > STREAM_WINDOW_MAX)
+		return "the size of its window";
+	if (p->out != (was ? was->out + was->size : 0) ||
+	    p->out > INT64_MAX - STREAM_WINDOW_MAX)
+		return "where its window begins";
+	if (p->in > from->size || (p->bits && !p->in) ||
+	    (was && p->in < was->in))
+		return "where its compressed bytes begin";
+	if (p->state > states || p->state_size > states - p->state)
+		return "where its state is";
+	if (p->flags & (POINT_START | POINT_LATER) && p->state_size)
+		return "a state that it cannot have";
+	if (p->flags & POINT_LATER && (!was || p->flags & POINT_START))
+		return "that it is not the first";
+	return NULL;
+}
+
+static int check_points(const struct backing *from,
+			const struct stream_point *points, uint64_t n,
+			uint64_t states, struct error *err)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		const char *fault = point_fault(&points[i], i, from, states);
+
+		if (fault)
+			return error_set(err, -EBADMSG,
+					 "seek point %llu of %s is impossible: "
+					 "%s",
+					 (unsigned long long)i,
+					 backing_name(from), fault);
+	}
+	return 0;
+}
+
+int stream_of_points(struct stream **out, const struct stream_format *f,
+		     const struct backing *from,
+		     const struct stream_point *points, uint64_t n,
+		     struct blob *states, struct error *err)
+{
+	struct stream_point *copy = NULL;
+	int r;
+
+	*out = NULL;
+	r = check_points(from, points, n, blob_size(states), err);
+	if (r == 0) {
+		copy = n < SIZE_MAX / sizeof *copy
+			       ? malloc(n ? n * sizeof *copy : 1)
+			       : NULL;
+		if (!copy)
+			r = error_set(err, -ENOMEM, "out of memory");
+	}
+	if (r < 0) {
+		blob_free(states);
+		return r;
+	}
+	if (n)
+		memcpy(copy, points, n * sizeof *copy);
+	return stream_new(out, f, from, copy, n, states, err);
+}
+
+void stream_free(struct stream *s)
+{
+	if (!s)
+		return;
+	if (s->format->free_own)
+		s->format->free_own(s);
+	kept_free(s->kept);
+	blob_free(s->states);
+	free(s->point);
+	free(s);
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+uint64_t stream_size(const struct stream *s)
+{
+	return s->size;
+}
+
+const struct stream_point *stream_points(const struct stream *s, uint64_t *n)
+{
+	*n = s->n;
+	return s->point;
+}
+
+const struct blob *stream_states(const struct stream *s)
+{
+	return s->states;
+}
+
+const struct stream_format *stream_format_of(const struct stream *s)
+{
+	return s->format;
+}
+
+const struct backing *stream_from(const struct stream *s)
+{
+	return &s->from;
+}
+
+struct chunk_set *stream_set(struct stream *s)
+{
+	return &s->set;
+}
+
+bool stream_has_checksums(const struct stream *s)
+{
+	return !s->unchecked;
+}
+
+uint64_t stream_window_at(const struct stream *s, uint64_t off)
+{
+	uint64_t low = 0, high = s->n;
+
+	while (high - low > 1) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (s->point[mid].out <= off)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+uint64_t stream_worst(const struct stream *s)
+{
+	uint64_t worst = 0, run = 0;
+
+	for (uint64_t i = 0; i < s->n; i++) {
+		if (!(s->point[i].flags & POINT_LATER))
+			run = 0;
+		run += s->point[i].size;
+		worst = max_u64(worst, run);
+	}
+	return worst;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams of Zstandard frames: zstd, pzstd, the seekable format. */
+/*
+ * A frame needs nothing that comes before it.  Small ones are put together until
+ * they are worth a job, larger ones are jobs of their own, on as many threads as
+ * there are; how large a frame is its block headers tell, without decoding.  What
+ * is too large for that (one frame of a whole tar, usually) is decoded in pieces
+ * of whole blocks, one after the other, by one cursor.  A window that begins in
+ * such a frame is POINT_LATER: see parked.c.
+ *
+ * Skippable frames are passed, the seek table of the seekable format among them:
+ * it says nothing that the frames do not say.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/number.h"
+#include "stream/ahead.h"
+#include "stream/parked.h"
+#include "stream/zstd_frame.h"
+
+/* In windows: frames are jobs where they decode to no more than this, ... */
+#define WHOLE_THREADS 32
+#define WHOLE_ALONE 8
+/* ... and one window where to no more than this. */
+#define WINDOW_WHOLE 8
+/* Decoded bytes of a piece of a large one, about. */
+#define PIECE 4
+
+struct part {
+	size_t off, len;
+	uint64_t at; /* in the file */
+	bool blocks; /* windows may begin within */
+};
+struct unit {
+	struct ahead_unit base;
+	vec(struct part)
+		parts; /* frames; one of a large frame is a part, too */
+	size_t room;   /* what they decode to, at most */
+	uint64_t file_size;
+	struct zstd_cursor *large; /* NULL: whole frames */
+	bool first, last;          /* of a large frame */
+};
+struct decoder {
+	struct ahead_decoder base;
+	uint64_t window, whole;  /* bytes */
+	bool large;              /* within a large frame, ... */
+	bool begun;              /* ... some of which was gathered, ... */
+	bool flying;             /* ... and is not taken yet */
+	struct zstd_frame frame; /* that one */
+	uint64_t frame_at;       /* decoded bytes before it */
+	struct zstd_cursor cursor;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "zstd: out of memory");
+}
+
+/* ---- gathering ----------------------------------------------------------- */
+
+static void unit_clear(struct ahead_unit *base)
+{
+	struct unit *u = (struct unit *)base;
+
+	vec_free(&u->parts);
+}
+
+static struct unit *unit_new(const struct decoder *d)
+{
+	struct unit *u = calloc(1, sizeof *u);
+
+	if (u)
+		u->file_size = scan_from(d->base.stream.scan)->size;
+	return u;
+}
+
+/* What the next frame takes, and what it decodes to at most; false: too much, or
+ * it is damaged, or an error occurs: whoever decodes it piece by piece will see. */
+static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
+{
+	const struct zstd_frame *frame = &d->frame;
+	size_t n = frame->header;
+	uint64_t sum = 0;
+	struct zstd_block b = {.last = false};
+
+	if (frame->content != UINT64_MAX && frame->content > d->whole)
+		return false;
+	while (!b.last) {
+		if (slide_need(&d->base.feed, n + 3, NULL) < (ssize_t)(n + 3) ||
+		    zstd_parse_block(frame, d->base.feed.data + n, &b, NULL) <
+			    0)
+			return false;
+		n += 3 + b.stored;
+		sum += b.decoded;
+		if (sum > d->whole + ZSTD_BLOCK_MOST || n > d->whole)
+			return false;
+	}
+	n += frame->checksum ? 4 : 0;
+	if (slide_need(&d->base.feed, n, NULL) < (ssize_t)n)
+		return false;
+	*stored = n;
+	*decoded = min_u64(sum, frame->content);
+	return true;
+}
+
+/* Move n more bytes to the unit; -EIO where there are fewer. */
+static int gather(struct decoder *d, struct unit *u, size_t n,
+		  struct error *err)
+{
+	int r = frame_need(&zstd_frames, &d->base.feed, n, err);
+
+	if (r < 0)
+		return r;
+	return ahead_gather(&u->base, &d->base.feed, n) ? 0 : no_memory(err);
+}
+
+/* A block of a large frame, the frame's header before the first. */
+static int gather_block(struct decoder *d, struct unit *u, struct error *err)
+{
+	size_t skip = d->begun ? 0 : d->frame.header;
+	struct zstd_block b = {0};
+	int r = frame_need(&zstd_frames, &d->base.feed, skip + 3, err);
+
+	if (r == 0)
+		r = zstd_parse_block(&d->frame, d->base.feed.data + skip, &b,
+				     err);
+	if (r == 0)
+		r = gather(d, u, skip + 3 + b.stored, err);
+	if (r < 0)
+		return r;
+	d->begun = true;
+	u->room += b.decoded;
+	if (b.last && d->frame.checksum)
+		r = gather(d, u, 4, err);
+	u->last = b.last;
+	return r;
+}
+
+static int gather_large(struct decoder *d, struct unit *u, struct error *err)
+{
+	struct part part = {.at = d->base.feed.at, .blocks = true};
+	struct error why = {0};
+	int r = 0;
+
+	u->large = &d->cursor;
+	u->first = !d->begun;
+	while (r == 0 && !u->last &&
+	       (!u->room || u->room + d->frame.block <= PIECE * d->window))
+		r = gather_block(d, u, &why);
+	/* Damage comes behind what was gathered. */
+	if (r == -EIO || r == -EBADMSG) {
+		u->base.err = why;
+		u->last = true;
+	} else if (r < 0) {
+		*err = why;
+		return r;
+	}
+	part.len = u->base.in_size;
+	if (part.len && !vec_push(&u->parts, part))
+		return no_memory(err);
+	d->flying = true;
+	return 0;
+}
+
+/* Small frames: 0, or 1 where the next one is large. */
+static int gather_small(struct decoder *d, struct unit *u, struct error *err)
+{
+	int r = 0;
+
+	while (u->room < d->window) {
+		struct part part;
+		struct error why;
+		uint64_t decoded;
+
+		r = zstd_next_frame(&d->base.feed, &d->frame, &why);
+		if (r <= 0) {
+			/* It will be met again when these were taken. */
+			if (r < 0 && !u->parts.n)
+				*err = why;
+			return u->parts.n ? 0 : r;
+		}
+		if (!d->frame.checksum)
+			scan_unchecked(d->base.stream.scan);
+		if (!measure(d, &part.len, &decoded))
+			return 1;
+		if (u->parts.n && u->room + decoded > 2 * d->window)
+			return 0;
+		part.off = u->base.in_size;
+		part.at = d->base.feed.at;
+		part.blocks = decoded > WINDOW_WHOLE * d->window;
+		if (!ahead_gather(&u->base, &d->base.feed, part.len) ||
+		    !vec_push(&u->parts, part))
+			return no_memory(err);
+		u->room += decoded;
+	}
+	return 0;
+}
+
+static int next(void *own, struct ahead_unit **out, struct error *err)
+{
+	struct decoder *d = own;
+	const struct stream_scan *scan = d->base.stream.scan;
+	struct unit *u;
+	int r = 0;
+
+	if (d->flying)
+		return AHEAD_WAIT;
+	d->window = scan_window(scan);
+	d->whole = d->window *
+		   (scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE);
+	u = unit_new(d);
+	if (!u)
+		return no_memory(err);
+	if (!d->large) {
+		r = gather_small(d, u, err);
+		if (r == 1 && !u->parts.n) {
+			d->large = true;
+			d->begun = false;
+		}
+	}
+	if (r >= 0 && d->large)
+		r = gather_large(d, u, err);
+	if (r < 0 || (!u->parts.n && !u->large)) {
+		ahead_discard(&d->base, &u->base);
+		return r < 0 ? r : AHEAD_END;
+	}
+	u->base.cost = u->base.in_size + u->room;
+	*out = &u->base;
+	return AHEAD_UNIT;
+}
+
+/* ---- decoding ------------------------------------------------------------ */
+
+static bool mark_here(struct unit *u, const struct zstd_cursor *c)
+{
+	struct ahead_mark mark = {.out = u->base.out_size, .in = c->feed.at};
+
+	if (c->state == ZSTD_BETWEEN) {
+		mark.flags = POINT_START;
+		mark.must = c->blocks;
+	} else if (c->state == ZSTD_BLOCKS)
+		mark.flags = POINT_LATER;
+	else
+		return true;
+	return ahead_add_mark(&u->base, mark);
+}
+
+/* The checksum of a frame failed: of one that has marks, or began before the unit,
+ * or has no bytes. */
+static void mark_bad(struct unit *u, const struct error *why)
+{
+	struct ahead_unit *b = &u->base;
+	size_t i = b->marks.n;
+
+	b->why = *why;
+	b->why.code = -EBADMSG;
+	if (u->large || b->marks.at[i - 1].out == b->out_size) {
+		b->bad = true;
+		b->bad_until = b->out_size;
+		return;
+	}
+	while (i-- > 0) {
+		b->marks.at[i].bad = true;
+		if (b->marks.at[i].flags & POINT_START)
+			break;
+	}
+}
+
+static int run_part(struct unit *u, struct zstd_cursor *c,
+		    const struct part *part, struct error *err)
+{
+	int r = 1;
+
+	slide_of_memory(&c->feed, u->base.in + part->off, part->len, part->at);
+	c->blocks = part->blocks;
+	c->file_size = u->file_size;
+	/* What the decoder has left is always flushed: there is room. */
+	while (r > 0 && (c->feed.n || c->state == ZSTD_FLUSH)) {
+		size_t got;
+
+		if (!mark_here(u, c))
+			return no_memory(err);
+		r = zstd_cursor_step(c, u->base.out + u->base.out_size,
+				     u->room + 1 - u->base.out_size, &got, err);
+		u->base.out_size += got;
+		if (r == -EILSEQ) {
+			mark_bad(u, err);
+			u->base.displaced |= c->frame.content == UINT64_MAX;
+			r = 1;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+static int run(struct ahead_unit *base, struct error *err)
+{
+	struct unit *u = (struct unit *)base;
+	struct zstd_cursor own = {0}, *c = u->large ? u->large : &own;
+	int r = 0;
+
+	base->out = malloc(u->room + 1);
+	if (!base->out)
+		r = no_memory(err);
+	for (size_t i = 0; i < u->parts.n && r == 0; i++)
+		r = run_part(u, c, &u->parts.at[i], err);
+	zstd_cursor_free(&own);
+	return r;
+}
+
+static int taken(void *own, struct ahead_unit *base, struct error *err)
+{
+	struct unit *u = (struct unit *)base;
+	struct decoder *d = own;
+
+	(void)err;
+	base->bad_from = base->at + base->bad_until;
+	if (!u->large) {
+		/* Where an error is, all frames before were decoded. */
+		for (size_t i = 0; i < base->marks.n; i++)
+			if (base->marks.at[i].flags & POINT_START)
+				base->verified =
+					base->at + base->marks.at[i].out;
+		return 0;
+	}
+	if (u->first)
+		d->frame_at = base->at;
+	base->verified = base->bad_from = d->frame_at;
+	d->flying = false;
+	if (u->last) {
+		d->large = false;
+		zstd_cursor_free(&d->cursor);
+		d->cursor = (struct zstd_cursor){0};
+	}
+	return 0;
+}
+
+/* ---- the format ---------------------------------------------------------- */
+
+static void end(void *own)
+{
+	zstd_cursor_free(&((struct decoder *)own)->cursor);
+}
+
+static const struct ahead_ops ahead_ops = {
+	.size = sizeof(struct decoder),
+	.close = end,
+	.next = next,
+	.run = run,
+	.taken = taken,
+	.clear = unit_clear,
+};
+
+static int probe(const unsigned char *head, size_t n)
+{
+	return frame_probe(&zstd_frames, head, n);
+}
+
+static const char *const suffixes[] = {
+	".tar.zst=.tar", ".tzst=.tar", ".tzs=.tar", ".zst=", ".zstd=", NULL};
+
+const struct stream_format stream_zstd = {
+	.name = "zstd",
+	.suffixes = suffixes,
+	.probe = probe,
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+	.ahead = &ahead_ops,
+	.window = zstd_window,
+	.free_own = parked_free,
+};

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A stream of elements, cut into chunks, which all threads encode. */
+
+/*
+ * A slab is the buffer of one band, or of some small ones.  A full one goes to the
+ * threads, which take its chunks one by one; the last who leaves it puts it back among
+ * the free ones.  There are as many slabs as memory allows, so a writer who cannot keep
+ * up stops the reader.
+ *
+ * Encoded chunks are written in order, so that the file is the same every time, and read
+ * forward by who reads it in order: a thread that has one waits until those before it are
+ * written.  Chunks are taken in order, too, and who has taken the first of those that are
+ * not written does not wait: so there is always one who goes on.
+ */
+#include "tensors/chunker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/parse.h"
+#include "base/pool.h"
+#include "tensors/chunker_bands.h"
+
+/* Small bands go together until they are so many bytes, for the sake of fewer locks. */
+#define SLAB_BYTES (UINT64_C(256) << 10)
+
+struct slab {
+	struct chunker *c;
+	struct slab *next;
+	unsigned char *data;
+	uint64_t first, bands; /* numbers of bands */
+	uint64_t chunks;       /* in all of them */
+	_Atomic uint64_t taken;
+	_Atomic unsigned busy; /* jobs that are not done */
+};
+/* Of one thread at a time. */
+struct scratch {
+	struct scratch *next;
+	unsigned char *chunk, *encoded; /* NULL: not needed */
+};
+struct chunker {
+	struct chunker_options o;
+	struct bands b;
+	size_t bound;
+	uint64_t slab_bands, slab_bytes;
+
+	struct slab *current;
+	uint64_t filled, band; /* bytes in `current`; its first band */
+
+	struct pool *pool;
+	pthread_mutex_t lock;
+	pthread_cond_t freed, turn;
+	uint64_t written;   /* chunks: the next one's number */
+	struct slab *slabs; /* free */
+	unsigned n_slabs, most_slabs;
+	struct scratch *scratch; /* free */
+	_Atomic int failed;
+	struct error why;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+static void fail(struct chunker *c, const struct error *why)
+{
+	lock_scope(&c->lock);
+	if (!c->failed) {
+		c->why = *why;
+		c->failed = why->code;
+	}
+	pthread_cond_broadcast(&c->turn);
+}
+
+static int failure(struct chunker *c, struct error *err)
+{
+	if (!c->failed)
+		return 0;
+	lock_scope(&c->lock);
+	return error_set(err, c->why.code, "%s", c->why.text);
+}
+
+/* ---- encoding ------------------------------------------------------------------------ */
+
+/* When all before it are written. */
+static int put_in_turn(struct chunker *c, uint64_t number, uint32_t mask,
+		       const void *data, size_t n, struct error *err)
+{
+	int r;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->failed && c->written != number)
+		pthread_cond_wait(&c->turn, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+	if (c->failed)
+		return failure(c, err);
+	r = c->o.put(c->o.ctx, number, mask, data, n, err);
+	if (r < 0) {
+		fail(c, err); /* before anybody else has his turn */
+		return r;
+	}
+	lock_scope(&c->lock);
+	c->written++;
+	pthread_cond_broadcast(&c->turn);
+	return r;
+}
+
+static int encode(struct chunker *c, const struct slab *s, uint64_t i,
+		  struct scratch *x, struct error *err)
+{
+	uint64_t band = s->first + i / c->b.per_band;
+	uint64_t number = band * c->b.per_band + i % c->b.per_band;
+	uint64_t slices = band_slices(&c->b, band);
+	const unsigned char *data = s->data + (band_start(&c->b, band) -
+					       band_start(&c->b, s->first));
+	uint32_t mask = 0;
+	size_t n;
+	int r;
+
+	if (c->b.flat != c->b.axis || slices < c->b.chunk[c->b.axis]) {
+		band_cut(&c->b, data, slices, i % c->b.per_band, x->chunk);
+		data = x->chunk;
+	}
+	if (!c->o.pipeline.n)
+		return put_in_turn(c, number, 0, data, c->b.chunk_bytes, err);
+	r = pipeline_encode(&c->o.pipeline, data, c->b.chunk_bytes, x->encoded,
+			    c->bound, &n, &mask, err);
+	if (r < 0)
+		return r;
+	return put_in_turn(c, number, mask, x->encoded, n, err);
+}
+
+static struct scratch *get_scratch(struct chunker *c)
+{
+	struct scratch *x;
+
+	lock_scope(&c->lock);
+	x = c->scratch;
+	c->scratch = x->next;
+	return x;
+}
+
+static void work(void *arg)
+{
+	struct slab *s = arg;
+	struct chunker *c = s->c;
+	struct scratch *x = get_scratch(c);
+	struct error err = {0};
+	uint64_t i;
+
+	while (!c->failed && (i = s->taken++) < s->chunks)
+		if (encode(c, s, i, x, &err) < 0)
+			fail(c, &err);
+	lock_scope(&c->lock);
+	x->next = c->scratch;
+	c->scratch = x;
+	if (--s->busy == 0) {
+		s->next = c->slabs;
+		c->slabs = s;
+		pthread_cond_signal(&c->freed);
+	}
+}
+
+/* ---- filling -------------------------------------------------------------------------- */
+
+static struct slab *slab_new(struct chunker *c)
+{
+	struct slab *s = calloc(1, sizeof *s);
+
+	if (s)
+		s->data = malloc(c->slab_bytes);
+	if (!s || !s->data) {
+		free(s);
+		return NULL;
+	}
+	s->c = c;
+	return s;
+}
+
+/* A slab to fill: a free one, a new one, or the first that gets free. */
+static int get_slab(struct chunker *c, struct error *err)
+{
+	lock_scope(&c->lock);
+	if (!c->slabs && c->n_slabs < c->most_slabs) {
+		c->current = slab_new(c);
+		if (c->current)
+			c->n_slabs++;
+		else if (c->n_slabs == 0)
+			return no_memory(err);
+	}
+	while (!c->current) {
+		while (!c->slabs)
+			pthread_cond_wait(&c->freed, &c->lock);
+		c->current = c->slabs;
+		c->slabs = c->current->next;
+	}
+	c->filled = 0;
+	return 0;
+}
+
+static void submit(struct chunker *c, uint64_t bands)
+{
+	struct slab *s = c->current;
+	uint64_t jobs = min_u64(c->o.threads, bands * c->b.per_band);
+
+	s->first = c->band;
+	s->bands = bands;
+	s->chunks = bands * c->b.per_band;
+	s->taken = 0;
+	s->busy = (unsigned)jobs;
+	c->band += bands;
+	c->current = NULL;
+	for (uint64_t i = 0; i < jobs; i++)
+		pool_submit(c->pool, work, s);
+}
+
+static uint64_t slab_end(const struct chunker *c)
+{
+	return band_start(&c->b, c->band + c->slab_bands) -
+	       band_start(&c->b, c->band);
+}
+
+int chunker_add(struct chunker *c, const void *data, uint64_t n,
+		struct error *err)
+{
+	const unsigned char *at = data;
+
+	while (n > 0) {
+		uint64_t take;
+		int r = failure(c, err);
+
+		if (r == 0 && !c->current)
+			r = get_slab(c, err);
+		if (r < 0)
+			return r;
+		take = min_u64(n, slab_end(c) - c->filled);
+		if (at) {
+			memcpy(c->current->data + c->filled, at, take);
+			at += take;
+		} else {
+			memset(c->current->data + c->filled, 0, take);
+		}
+		c->filled += take;
+		n -= take;
+		if (c->filled == slab_end(c))
+			submit(c, c->slab_bands);
+	}
+	return 0;
+}
+
+int chunker_finish(struct chunker *c, uint64_t rows, struct error *err)
+{
+	if (c->b.axis == 0 && rows > 0) {
+		/* Fewer than a chunk: none was cut yet. */
+		if (rows < c->b.chunk[0]) {
+			c->b.chunk_bytes =
+				c->b.chunk_bytes / c->b.chunk[0] * rows;
+			c->b.chunk[0] = rows;
+		}
+		pool_drain(c->pool);
+		c->b.length = rows;
+	}
+	if (c->current && c->filled > 0) {
+		uint64_t bands = 0, from = band_start(&c->b, c->band);
+
+		while (band_start(&c->b, c->band + bands) - from < c->filled)
+			bands++;
+		submit(c, bands);
+	}
+	pool_drain(c->pool);
+	return failure(c, err);
+}
+
+uint64_t chunker_rows_of_chunk(const struct chunker *c)
+{
+	return c->b.chunk[0];
+}
+
+/* ---- making --------------------------------------------------------------------------- */
+
+static int measure(struct chunker *c, struct error *err)
+{
+	int r = bands_init(&c->b, c->o.rank, c->o.elem, c->o.shape, c->o.chunk,
+			   err);
+
+	if (r < 0)
+		return r;
+	c->slab_bytes = c->b.inner * c->b.chunk[c->b.axis];
+	c->slab_bands = max_u64(1, min_u64(SLAB_BYTES, c->o.memory / 8) /
+					   c->slab_bytes);
+	c->slab_bytes *= c->slab_bands;
+	c->bound = pipeline_bound(&c->o.pipeline, c->b.chunk_bytes);
+	return 0;
+}
+
+/* Are there chunks that do not lie in their band as they are? */
+static bool are_cut(const struct chunker *c)
+{
+	const struct bands *b = &c->b;
+	uint64_t chunk = b->chunk[b->axis];
+
+	return b->flat != b->axis || (b->axis ? b->length % chunk : chunk > 1);
+}
+
+/* What one thread needs beside slabs. */
+static uint64_t thread_bytes(const struct chunker *c)
+{
+	uint64_t bytes = are_cut(c) ? c->b.chunk_bytes : 0;
+
+	if (c->o.pipeline.n)
+		bytes += c->bound + pipeline_encode_memory(&c->o.pipeline,
+							   c->b.chunk_bytes);
+	return bytes;
+}
+
+/* As many threads as memory allows with two slabs, one for him who fills and one for
+ * them; then as many slabs as still fit, and are of use. */
+static int share_memory(struct chunker *c, struct error *err)
+{
+	uint64_t each = thread_bytes(c), least, slabs;
+	char need[32], have[32];
+
+	while (c->o.threads > 1 &&
+	       2 * c->slab_bytes + c->o.threads * each > c->o.memory)
+		c->o.threads--;
+	least = c->slab_bytes + each;
+	if (least > c->o.memory) {
+		format_size(least, need, sizeof need);
+		format_size(c->o.memory, have, sizeof have);
+		return error_set(
+			err, -ENOMEM,
+			"a row of chunks takes %s of memory, and %s are for "
+			"it; give %.1f times as much with --memory, smaller "
+			"chunks with --chunk, or a lower level with --comp",
+			need, have, (double)least / (double)c->o.memory + 0.05);
+	}
+	slabs = (c->o.memory - c->o.threads * each) / c->slab_bytes;
+	c->most_slabs = (unsigned)max_u64(
+		1, min_u64(slabs, 2 * (uint64_t)c->o.threads + 2));
+	return 0;
+}
+
+static int make_scratch(struct chunker *c, struct error *err)
+{
+	for (unsigned i = 0; i < c->o.threads; i++) {
+		struct scratch *x = calloc(1, sizeof *x);
+
+		if (!x)
+			return no_memory(err);
+		x->next = c->scratch;
+		c->scratch = x;
+		if (are_cut(c) && !(x->chunk = malloc(c->b.chunk_bytes)))
+			return no_memory(err);
+		if (c->o.pipeline.n && !(x->encoded = malloc(c->bound)))
+			return no_memory(err);
+	}
+	return 0;
+}
+
+int chunker_new(struct chunker **out, const struct chunker_options *o,
+		struct error *err)
+{
+	struct chunker *c = calloc(1, sizeof *c);
+	int r;
+
+	*out = NULL;
+	if (!c)
+		return no_memory(err);
+	c->o = *o;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->freed, NULL);
+	pthread_cond_init(&c->turn, NULL);
+	r = measure(c, err);
+	if (r == 0)
+		r = share_memory(c, err);
+	if (r == 0)
+		r = make_scratch(c, err);
+	if (r == 0)
+		r = pool_new(&c->pool, "encode", c->o.threads, 4 * c->o.threads,
+			     err);
+	if (r < 0)
+		chunker_free(c);
+	else
+		*out = c;
+	return r;
+}
+
+static void slab_free(struct slab *s)
+{
+	if (s)
+		free(s->data);
+	free(s);
+}
+
+void chunker_free(struct chunker *c)
+{
+	if (!c)
+		return;
+	pool_free(c->pool);
+	slab_free(c->current);
+	while (c->slabs) {
+		struct slab *s = c->slabs;
+
+		c->slabs = s->next;
+		slab_free(s);
+	}
+	while (c->scratch) {
+		struct scratch *x = c->scratch;
+
+		c->scratch = x->next;
+		free(x->chunk);
+		free(x->encoded);
+		free(x);
+	}
+	pthread_cond_destroy(&c->turn);
+	pthread_cond_destroy(&c->freed);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}

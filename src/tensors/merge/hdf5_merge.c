@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One HDF5 file that needs no other: virtual datasets and links put together. */
+
+/*
+ *   begin    names, lock, journal of an earlier attempt
+ *   look     everything in the main file and behind its links        (_look)
+ *   plan     datasets that are put together; chunks and filters      (_plan)
+ *   check    parts, flags, room: nothing has been touched so far     (_check, _ready)
+ *   rehearse with --delete-parts: all that could fail later, while all parts are there
+ *   work     chunks, by all threads, one behind the other            (_work, _chunk)
+ *              with --delete-parts: sync, journal, delete, again and again (_commit)
+ *   make     the file around the chunks                              (_make, _values, _attr)
+ *   publish  sync, journal, rename
+ *   delete   parts that were needed until now; the journal
+ *
+ * When we are killed in the middle, the next attempt looks and plans again, and takes
+ * over what the journal has (_resume); what it says stands in for parts that are gone.
+ * Without --delete-parts nothing is lost but work, and the next attempt begins anew.
+ */
+#include "tensors/merge/private.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "tensors/merge/bits.h"
+
+int merge_begin(struct merge **out, const struct merge_options *o,
+		struct merge_result *result, struct error *err)
+{
+	struct merge *m = calloc(1, sizeof *m);
+	int r;
+
+	*out = NULL;
+	*result = (struct merge_result){.datasets = 0};
+	if (!m)
+		return merge_no_memory(err);
+	m->o = *o;
+	m->result = result;
+	m->dir_fd = m->lock_fd = m->main_fd = m->data_fd = -1;
+	pthread_mutex_init(&m->lock, NULL);
+	*out = m;
+	if (!m->o.out)
+		m->o.out = m->o.main;
+	r = merge_place_open(m, err);
+	if (r == 0 && m->j.made) {
+		result->resumed = true;
+		result->parts = m->j.parts.n;
+		if (!o->delete_parts)
+			return error_set(err, -EBADMSG,
+					 "a merge that was to delete its parts "
+					 "was interrupted: go on with it, with "
+					 "--delete-parts");
+		r = merge_place_finish(m, err);
+		return r < 0 ? r : 1;
+	}
+	if (r == 0 && m->mode && !m->in_place && !m->o.replace)
+		r = error_set(err, -EEXIST,
+			      "'%s' is there already; --force replaces it",
+			      m->o.out);
+	return r;
+}
+
+/* A part is read while the output is written. */
+static int refuse_part_as_output(struct merge *m, struct error *err)
+{
+	struct identity is;
+	struct stat st;
+
+	if (stat(m->out, &st) < 0 || m->in_place)
+		return 0;
+	identity_of(&st, &is);
+	for (size_t i = 0; i < m->files.n; i++)
+		if (m->files.at[i].id.dev == is.dev &&
+		    m->files.at[i].id.ino == is.ino)
+			return error_set(err, -EINVAL,
+					 "'%s' is a part of what is merged",
+					 m->out);
+	return 0;
+}
+
+/* Nothing is touched by all this. */
+static int look_and_check(struct merge *m, struct error *err)
+{
+	int r = merge_look(m, err);
+
+	if (r == 0)
+		r = merge_plan(m, err);
+	if (r == 0)
+		r = merge_journal_resume(m, err);
+	/* 1: the journal has the layouts */
+	for (size_t i = 0; i < m->streams.n && r == 0; i++)
+		r = merge_plan_layout(m, &m->streams.at[i],
+				      m->streams.at[i].t->name, err);
+	if (r >= 0)
+		r = merge_check_flags(m, err);
+	if (r == 0)
+		r = merge_check_parts(m, err);
+	if (r == 0)
+		r = merge_protect_files(m, err);
+	if (r == 0)
+		r = merge_keep_files(m, err);
+	if (r == 0)
+		r = refuse_part_as_output(m, err);
+	return r == 0 ? merge_check_room(m, err) : r;
+}
+
+static bool nothing_to_do(const struct merge *m)
+{
+	for (size_t i = 0; i < m->items.n; i++) {
+		const struct item *it = &m->items.at[i];
+
+		if (it->kind == ITEM_STREAM || it->kind == ITEM_VALUES ||
+		    it->file != m->s->file)
+			return false;
+	}
+	return true;
+}
+
+/* Nobody has written to any file since it was looked at.  Where parts are deleted it is
+ * then that this is seen: there is no way back. */
+static int check_unchanged(struct merge *m, struct error *err)
+{
+	int r = merge_place_unchanged(m->o.main, &m->main_id, err);
+
+	for (size_t i = 0; i < m->files.n && r == 0; i++)
+		r = merge_place_unchanged(
+			handles_path(m->handles, m->files.at[i].file),
+			&m->files.at[i].id, err);
+	return r;
+}
+
+/* The journal has the names that parts had when the first attempt began. */
+static int delete_renamed(struct merge *m, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < m->files.n && r == 0; i++) {
+		const struct merge_file *f = &m->files.at[i];
+
+		if (!f->journaled && !f->main && !f->kept && !f->gone)
+			r = merge_place_delete(
+				m, handles_path(m->handles, f->file), &f->id,
+				err);
+	}
+	return r;
+}
+
+static int make_and_publish(struct merge *m, struct error *err)
+{
+	int r = merge_make_apart(m, err);
+
+	if (r == 0 && !m->o.delete_parts)
+		r = check_unchanged(m, err);
+	if (r == 0)
+		r = merge_place_publish(m, err);
+	if (r < 0)
+		return r;
+	if (m->o.delete_parts)
+		r = merge_place_delete_listed(m, err);
+	else
+		merge_place_remove(m, true);
+	if (r == 0 && m->result->resumed)
+		r = delete_renamed(m, err);
+	m->ended = r == 0 || r == -ESTALE;
+	m->began = false;
+	return r;
+}
+
+/* Data that does not decode, or what the library cannot copy, is found before the first
+ * part is deleted: afterwards there would be no way on, nor back. */
+static int rehearse(struct merge *m, struct error *err)
+{
+	int r = merge_work_rehearse(m, err);
+
+	if (r == 0)
+		r = merge_make_apart(m, err);
+	if (r == 0 && ftruncate(m->data_fd, 0) < 0)
+		r = error_errno(err, -errno, "cannot write '%s'",
+				file_shown(m->data_path));
+	return r;
+}
+
+static int put_together(struct merge *m, struct error *err)
+{
+	bool resumed = m->result->resumed;
+	int r;
+
+	m->began = true;
+	r = resumed ? 0 : merge_journal_begin(m, err);
+	if (r == 0)
+		r = merge_place_data(m, resumed, err);
+	if (r == 0)
+		r = build_new(&m->b, m->data_fd, m->data_path,
+			      resumed ? m->j.end : BUILD_FIRST, err);
+	if (r == 0 && m->o.delete_parts && !resumed)
+		r = rehearse(m, err);
+	if (r == 0)
+		r = merge_work(m, err);
+	return r < 0 ? r : make_and_publish(m, err);
+}
+
+int merge_run(struct merge *m, struct source *source, struct store *store,
+	      struct error *err)
+{
+	int r;
+
+	if (source->ops != &source_hdf5)
+		return error_set(err, -ENOTSUP, "%s is no HDF5 file",
+				 m->o.main);
+	m->s = (struct hdf5_source *)source;
+	m->store = store;
+	m->handles = m->s->handles;
+	r = look_and_check(m, err);
+	if (r == 0 && m->in_place && nothing_to_do(m)) {
+		m->result->nothing = true;
+		return 0;
+	}
+	if (r < 0) {
+		/* An earlier attempt's files stay as they are; where they are refused,
+		 * to try again does not help. */
+		m->result->kept =
+			m->j.chunks.n > 0 &&
+			(r == -EINTR || (m->result->resumed && r != -ESTALE));
+		return r;
+	}
+	r = put_together(m, err);
+	if (r < 0)
+		m->result->kept = m->o.delete_parts && !m->ended &&
+				  (m->written > 0 || m->j.made);
+	return r;
+}
+
+/* ---- letting go ---------------------------------------------------------- */
+
+static void free_streams(struct merge *m)
+{
+	for (size_t i = 0; i < m->streams.n; i++) {
+		struct stream *s = &m->streams.at[i];
+
+		tensor_free(s->t);
+		free(s->part);
+		free((void *)s->claimed);
+		free(s->safe);
+		free(s->first);
+		free(s->tile);
+	}
+	vec_free(&m->streams);
+}
+
+static void free_values(struct merge *m)
+{
+	for (size_t i = 0; i < m->values.n; i++) {
+		struct values *v = &m->values.at[i];
+
+		tensor_free(v->t);
+		journal_text_free(&v->text);
+	}
+	vec_free(&m->values);
+}
+
+static void free_file(struct merge_file *f)
+{
+	vec_free(&f->uses);
+	vec_free(&f->taken);
+}
+
+static void close_files(struct merge *m)
+{
+	struct stat st;
+
+	/* What nobody can go on with is not left behind; nor is a lock without a
+	 * journal. */
+	if (m->began && !m->result->kept)
+		merge_place_remove(m, m->j.made);
+	else if (m->lock_fd >= 0 && fstat(m->lock_fd, &st) == 0 &&
+		 st.st_size == 0)
+		unlink(m->journal_path);
+	if (m->data_fd >= 0)
+		close(m->data_fd);
+	if (m->dir_fd >= 0)
+		close(m->dir_fd);
+	if (m->lock_fd >= 0)
+		close(m->lock_fd);
+	if (m->main_fd >= 0)
+		close(m->main_fd);
+}
+
+void merge_free(struct merge *m)
+{
+	if (!m)
+		return;
+	build_free(m->b);
+	close_files(m);
+	free_streams(m);
+	free_values(m);
+	tdestroy(m->seen, free);
+	for (size_t i = 0; i < m->items.n; i++) {
+		free(m->items.at[i].path);
+		free(m->items.at[i].target);
+	}
+	vec_free(&m->items);
+	for (size_t i = 0; i < m->files.n; i++)
+		free_file(&m->files.at[i]);
+	vec_free(&m->files);
+	vec_free(&m->file_index);
+	journal_free(&m->j);
+	pthread_mutex_destroy(&m->lock);
+	free(m->out);
+	free(m->dir);
+	free(m->data_path);
+	free(m->journal_path);
+	free(m);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files that --delete-parts does not delete. */
+
+/*
+ * A link or a mapping may lead to anything: a calibration that others use, one dataset of
+ * a file with many.  So only files below the directory of the main file go (or below one
+ * that the user has named with --prefix), and only those of which all is in the output:
+ *
+ *   datasets    that are mapped, all their elements; or that a link leads to
+ *   groups      if all in them is
+ *   raw files   that are one dataset's, from the first byte to the last
+ *
+ * The others are copied from as well, stay, and are named.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "formats/hdf5/walk.h"
+#include "tensors/merge/private.h"
+
+/* Files that are named; of the others it is said how many they are. */
+#define NAMED 5
+/* Objects of a file that are looked at, before it is not worth while. */
+#define LOOKS 100000
+
+/* ---- below a directory ---------------------------------------------------- */
+
+struct roots {
+	vec(char *) v; /* real paths */
+};
+
+static bool add_root(struct roots *roots, const char *path, size_t n)
+{
+	cleanup_free char *name = strndup(path, n);
+	char *real = name ? realpath(name, NULL) : NULL;
+
+	if (!real) /* it is not there: nothing is below it */
+		return name != NULL;
+	if (vec_push(&roots->v, real))
+		return true;
+	free(real);
+	return false;
+}
+
+static bool find_roots(const struct merge *m, struct roots *roots)
+{
+	const char *main = m->s->real_dir ? m->s->real_dir : m->s->dir;
+	const char *at = m->s->prefix;
+	bool ok = add_root(roots, main, strlen(main));
+
+	while (ok && at && *at) {
+		size_t n = strcspn(at, ":");
+
+		ok = !n || add_root(roots, at, n);
+		at += n + (at[n] == ':');
+	}
+	return ok;
+}
+
+static void free_roots(struct roots *roots)
+{
+	for (size_t i = 0; i < roots->v.n; i++)
+		free(roots->v.at[i]);
+	vec_free(&roots->v);
+}
+
+/* Where its name is, whatever it leads to: it is the name that is deleted. */
+static bool is_below(const struct roots *roots, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	cleanup_free char *dir = NULL, *real = NULL;
+
+	if (!slash)
+		return false;
+	dir = strndup(path, (size_t)(slash - path) + (slash == path));
+	real = dir ? realpath(dir, NULL) : NULL;
+	for (size_t i = 0; real && i < roots->v.n; i++) {
+		const char *root = roots->v.at[i];
+		size_t n = strlen(root);
+
+		if (!strcmp(root, "/") || (!strncmp(real, root, n) &&
+					   (real[n] == '\0' || real[n] == '/')))
+			return true;
+	}
+	return false;
+}
+
+/* ---- all of it is in the output ------------------------------------------- */
+
+struct cover {
+	struct merge *m;
+	const struct merge_file *f;
+	unsigned looks, depth;
+	char left[200]; /* the first object that is not */
+	const char *at; /* path of the group, "" is the root */
+};
+
+static bool is_taken(const struct merge_file *f, const char *path)
+{
+	for (size_t i = 0; i < f->taken.n; i++) {
+		const char *have = f->taken.at[i];
+
+		if (!strcmp(have + (*have == '/'), path + 1))
+			return true;
+	}
+	return false;
+}
+
+static herr_t look_link(hid_t group, const char *name, const H5L_info_t *info,
+			void *ctx);
+
+/* 0: all of it is there. */
+static herr_t look_object(struct cover *c, hid_t id, const char *path)
+{
+	const char *above = c->at;
+	hsize_t at = 0;
+	H5O_info_t info;
+	herr_t r = 1;
+
+	if (H5Oget_info2(id, &info, H5O_INFO_BASIC) >= 0) {
+		if (info.type == H5O_TYPE_NAMED_DATATYPE ||
+		    merge_item_of(c->m, c->f->file, info.addr))
+			return 0;
+		if (info.type == H5O_TYPE_GROUP && c->depth < DEPTH_MAX) {
+			c->at = path;
+			c->depth++;
+			r = H5Literate(id, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
+				       look_link, c);
+			c->depth--;
+			c->at = above;
+		}
+	}
+	if (r != 0 && !*c->left)
+		snprintf(c->left, sizeof c->left, "%s", path);
+	return r;
+}
+
+static herr_t look_link(hid_t group, const char *name, const H5L_info_t *info,
+			void *ctx)
+{
+	struct cover *c = ctx;
+	cleanup_free char *path = NULL;
+	herr_t r;
+	hid_t id;
+
+	if (info->type != H5L_TYPE_HARD) /* only a name */
+		return 0;
+	if (asprintf(&path, "%s/%s", c->at, name) < 0) {
+		path = NULL;
+		return -1;
+	}
+	if (is_taken(c->f, path))
+		return 0;
+	id = c->looks++ < LOOKS ? H5Oopen(group, name, H5P_DEFAULT)
+				: H5I_INVALID_HID;
+	r = id < 0 ? 1 : look_object(c, id, path);
+	if (r != 0 && !*c->left)
+		snprintf(c->left, sizeof c->left, "%s", path);
+	if (id >= 0)
+		H5Oclose(id);
+	return r;
+}
+
+static bool is_covered(struct cover *c)
+{
+	struct hdf5_place at = {c->m->s, c->f->file, "/"};
+	struct hdf5_opened o;
+	struct error ignored;
+	herr_t r;
+
+	if (c->f->partly) {
+		snprintf(c->left, sizeof c->left, "rows of %s", c->f->partly);
+		return false;
+	}
+	if (c->f->raw)
+		return c->f->raw_whole;
+	if (hdf5_place_open(&at, &o, &ignored) < 0)
+		return false;
+	r = look_object(c, o.object, "");
+	hdf5_place_close(&o);
+	return r == 0;
+}
+
+/* ---- what the output takes ------------------------------------------------ */
+
+static struct merge_file *file_of(struct merge *m, uint32_t file)
+{
+	uint32_t i =
+		file < m->file_index.n ? m->file_index.at[file] : UINT32_MAX;
+
+	return i == UINT32_MAX ? NULL : &m->files.at[i];
+}
+
+static uint64_t product(const uint64_t *shape, unsigned rank)
+{
+	uint64_t n = 1;
+
+	for (unsigned i = 0; i < rank; i++)
+		n *= shape[i];
+	return n;
+}
+
+/* What is mapped of a part. */
+struct mapped {
+	uint64_t elements;
+	uint64_t end; /* row behind them */
+};
+
+/* A row that is mapped twice counts once: rows that come after those before. */
+static void map_tile(const struct tile *tile, unsigned rank, struct mapped *x)
+{
+	const struct slab *f = &tile->from;
+	bool some = !tile->all && tile->rank;
+
+	if (x->elements && (!some || f->start[0] < x->end))
+		return;
+	x->elements +=
+		product(tile->to.count, rank) * product(tile->to.block, rank);
+	x->end = some ? f->start[0] + (f->count[0] - 1) * f->stride[0] +
+				 f->block[0]
+		      : UINT64_MAX;
+}
+
+/* For each part; malloc'ed. */
+static struct mapped *mapped(const struct tensor *t)
+{
+	struct mapped *x = calloc((size_t)t->nparts + 1, sizeof *x);
+	struct tile tile;
+
+	if (x && !t->mosaic)
+		x[0].elements = product(t->shape, t->rank);
+	for (uint32_t i = 0; x && t->mosaic && i < mosaic_count(t->mosaic);
+	     i++) {
+		mosaic_tile(t->mosaic, i, &tile);
+		map_tile(&tile, t->rank, &x[tile.part]);
+	}
+	return x;
+}
+
+/* A raw file goes if one dataset is all of it. */
+static void take_raw(struct merge *m, const struct stretch *x)
+{
+	struct merge_file *f = file_of(m, x->file);
+
+	if (!f)
+		return;
+	f->raw = true;
+	f->raw_whole = f->raw_whole || (!x->pos && x->len == f->id.size);
+}
+
+static bool take_tensor(struct merge *m, const struct tensor *t, bool whole);
+
+static bool take_part(struct merge *m, const struct tensor *t, uint32_t p,
+		      uint64_t n, bool whole)
+{
+	const struct layout *l = atomic_load(&t->parts[p].layout);
+	struct merge_file *f = file_of(m, t->parts[p].file);
+
+	if (l && l->kind == LAYOUT_NESTED)
+		whole = whole &&
+			n >= product(l->nested->shape, l->nested->rank);
+	else if (l)
+		whole = whole && n >= product(l->grid->shape, l->grid->rank);
+	if (f && !whole)
+		f->partly = t->parts[p].dataset;
+	if (f && !vec_push(&f->taken, t->parts[p].dataset))
+		return false;
+	if (l && l->kind == LAYOUT_NESTED)
+		return take_tensor(m, l->nested, whole);
+	for (uint32_t i = 0; l && i < l->nstretches; i++)
+		take_raw(m, &l->stretches[i]);
+	return true;
+}
+
+static bool take_tensor(struct merge *m, const struct tensor *t, bool whole)
+{
+	cleanup_free struct mapped *x = mapped(t);
+	bool ok = x != NULL;
+
+	for (uint32_t p = 0; p < t->nparts && ok; p++)
+		ok = take_part(m, t, p, x[p].elements, whole);
+	return ok;
+}
+
+static bool take_all(struct merge *m)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < m->streams.n && ok; i++)
+		ok = take_tensor(m, m->streams.at[i].t, true);
+	for (size_t i = 0; i < m->values.n && ok; i++)
+		ok = take_tensor(m, m->values.at[i].t, true);
+	return ok;
+}
+
+/* ---- all files ------------------------------------------------------------ */
+
+static void say(const struct merge *m, const struct merge_file *f,
+		const char *left)
+{
+	const char *path = handles_path(m->handles, f->file);
+
+	if (m->result->kept_files > NAMED)
+		return;
+	if (!left)
+		log_warn("%s is not deleted: it is not below the directory of "
+			 "the main file",
+			 file_shown(path));
+	else if (*left)
+		log_warn("%s is not deleted: it has %s, which the main file "
+			 "does not show",
+			 file_shown(path), file_shown(left));
+	else
+		log_warn("%s is not deleted: it may have more than the main "
+			 "file shows",
+			 file_shown(path));
+}
+
+static void decide(struct merge *m, const struct roots *roots,
+		   struct merge_file *f)
+{
+	struct cover c = {.m = m, .f = f};
+	bool below = is_below(roots, handles_path(m->handles, f->file));
+
+	if (!f->kept && below && is_covered(&c))
+		return;
+	f->kept = true;
+	m->result->kept_files++;
+	say(m, f, below ? c.left : NULL);
+}
+
+int merge_keep_files(struct merge *m, struct error *err)
+{
+	struct roots roots = {VEC_EMPTY};
+	bool ok;
+
+	if (!m->o.delete_parts)
+		return 0;
+	ok = find_roots(m, &roots) && take_all(m);
+	for (size_t i = 0; i < m->files.n && ok && !*m->o.stop; i++) {
+		struct merge_file *f = &m->files.at[i];
+
+		/* What an attempt before has copied was looked at by it. */
+		if (!f->main && !f->gone && !(f->journaled && !f->kept))
+			decide(m, &roots, f);
+	}
+	free_roots(&roots);
+	if (m->result->kept_files > NAMED)
+		log_warn("and %" PRIu64 " more files are not deleted",
+			 m->result->kept_files - NAMED);
+	if (*m->o.stop)
+		return error_set(err, -EINTR, "interrupted");
+	return ok ? 0 : merge_no_memory(err);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files of a merge: the output in the making, its journal, and parts that go. */
+
+/*
+ * Beside OUT, while it is made:
+ *
+ *   .OUT.tensorfs-merge            the file that becomes OUT
+ *   .OUT.tensorfs-merge.journal    locked as long as somebody is at it; with
+ *                                  --delete-parts, what is done (tensors/merge/journal.h)
+ *
+ * The names are always the same, so that the next attempt finds what the last one has
+ * left.  Whoever has the lock has to look whether the name still leads to what he has
+ * locked: the one before may have removed it just then.
+ *
+ * When the file is made, the journal says so before it gets its name: from then on all
+ * that is left to do, by whoever comes, is a rename and to delete parts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "tensors/lock.h"
+#include "tensors/merge/private.h"
+
+/* So much of OUT's name is in those of the other two, which have an end of their own. */
+#define NAME_MOST 200
+
+/* ---- names --------------------------------------------------------------- */
+
+static int name_files(struct merge *m, struct error *err)
+{
+	const char *slash = strrchr(m->out, '/');
+	const char *base = slash ? slash + 1 : m->out;
+
+	if (!*base)
+		return error_set(err, -EISDIR, "'%s' is a directory", m->out);
+	m->dir = slash ? strndup(m->out,
+				 (size_t)(slash - m->out) + (slash == m->out))
+		       : strdup(".");
+	if (!m->dir || asprintf(&m->data_path, "%s/.%.*s.tensorfs-merge",
+				m->dir, NAME_MOST, base) < 0) {
+		m->data_path = NULL;
+		return merge_no_memory(err);
+	}
+	if (asprintf(&m->journal_path, "%s.journal", m->data_path) < 0) {
+		m->journal_path = NULL;
+		return merge_no_memory(err);
+	}
+	return 0;
+}
+
+/* The file behind links, which is what is replaced. */
+static int find_out(struct merge *m, struct error *err)
+{
+	struct stat main, out, link;
+	const char *path = m->o.out ? m->o.out : m->o.main;
+	bool there = stat(path, &out) == 0;
+
+	if (!strcmp(path, "-"))
+		return error_set(
+			err, -EINVAL,
+			"'-' is no output: the file gets its name when "
+			"it is whole (a file of that name is ./-)");
+	if (stat(m->o.main, &main) < 0)
+		return error_set(err, errno == ENOENT ? -ENODATA : -EIO,
+				 "%s: %s", file_shown(m->o.main),
+				 strerror(errno));
+	identity_of(&main, &m->main_id);
+	m->in_place =
+		there && out.st_dev == main.st_dev && out.st_ino == main.st_ino;
+	m->mode = 0;
+	if (!there && lstat(path, &link) == 0)
+		return error_set(err, -EEXIST,
+				 "'%s' is a symbolic link to what is not there",
+				 path);
+	if (there && S_ISDIR(out.st_mode))
+		return error_set(err, -EISDIR, "'%s' is a directory", path);
+	if (there && !S_ISREG(out.st_mode))
+		return error_set(err, -EINVAL, "'%s' is no regular file", path);
+	if (there)
+		m->mode = out.st_mode & 07777;
+	m->out = there ? realpath(path, NULL) : strdup(path);
+	return m->out ? name_files(m, err) : merge_no_memory(err);
+}
+
+/* ---- the lock ------------------------------------------------------------ */
+
+/* Of libhdf5's kind; 0: of ours, for writing. */
+static int try_lock(int fd, int flock_how)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return flock_how ? flock(fd, flock_how | LOCK_NB)
+			 : fcntl(fd, F_OFD_SETLK, &l);
+}
+
+/* One that was killed may have a child that dies a moment later.  -EBUSY: it has not. */
+static int lock_patiently(int fd, int flock_how)
+{
+	const struct timespec a_little = {.tv_nsec = 20000000};
+
+	for (int i = 0;; i++) {
+		if (try_lock(fd, flock_how) == 0)
+			return 0;
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		if (i == 50)
+			return -EBUSY;
+		nanosleep(&a_little, NULL);
+	}
+}
+
+/* 0: it is ours; -EAGAIN: what was locked has no name any more. */
+static int lock_once(struct merge *m, struct error *err)
+{
+	struct stat is, named;
+	int r;
+
+	m->lock_fd = open(m->journal_path,
+			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (m->lock_fd < 0)
+		return error_errno(err, -errno, "cannot write beside '%s'",
+				   m->out);
+	r = lock_patiently(m->lock_fd, LOCK_EX);
+	if (r < 0) {
+		if (r == -EBUSY) {
+			close(m->lock_fd);
+			m->lock_fd = -1;
+			return error_set(err, -EBUSY,
+					 "'%s' is being merged by another "
+					 "process",
+					 m->out);
+		}
+		log_warn("'%s' cannot be locked (%s): make sure that no other "
+			 "merge is at it",
+			 m->journal_path, strerror(-r));
+		return 0;
+	}
+	if (fstat(m->lock_fd, &is) == 0 && stat(m->journal_path, &named) == 0 &&
+	    is.st_ino == named.st_ino && is.st_dev == named.st_dev)
+		return 0;
+	close(m->lock_fd);
+	m->lock_fd = -1;
+	return -EAGAIN;
+}
+
+/*
+ * Whoever deletes parts has the main file locked: another merge, into another OUT, would
+ * have some of the parts, and this one the others.  So has who replaces it: rows that are
+ * written meanwhile would not be in the result.  The second lock is libhdf5's own, which
+ * then opens the file for reading only.
+ */
+static int lock_main(struct merge *m, struct error *err)
+{
+	struct stat st;
+
+	m->main_fd = open(m->o.main, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (m->main_fd < 0)
+		m->main_fd = open(m->o.main, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (m->main_fd >= 0 && lock_patiently(m->main_fd, 0) == -EBUSY)
+		return error_set(err, -EBUSY,
+				 "'%s' is being merged or written by another "
+				 "process",
+				 m->o.main);
+	if (m->main_fd >= 0 && lock_patiently(m->main_fd, LOCK_SH) == -EBUSY)
+		return error_set(err, -EBUSY,
+				 "'%s' is open for writing in another program",
+				 m->o.main);
+	/* It may have been replaced while we waited for locks. */
+	if (stat(m->o.main, &st) < 0)
+		return error_errno(err, errno == ENOENT ? -ENODATA : -EIO, "%s",
+				   m->o.main);
+	identity_of(&st, &m->main_id);
+	if (m->main_fd >= 0 && fstat(m->main_fd, &st) == 0 &&
+	    (uint64_t)st.st_ino != m->main_id.ino)
+		return error_set(err, -EBUSY, "'%s' was just replaced",
+				 m->o.main);
+	return 0;
+}
+
+int merge_place_open(struct merge *m, struct error *err)
+{
+	struct stat st;
+	int r = find_out(m, err);
+
+	if (r < 0)
+		return r;
+	m->dir_fd = open(m->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (m->dir_fd < 0)
+		return error_errno(err, -errno, "'%s'", m->dir);
+	if (fstat(m->dir_fd, &st) == 0)
+		m->dir_dev = st.st_dev;
+	do
+		r = lock_once(m, err);
+	while (r == -EAGAIN);
+	if (r == 0 && (m->o.delete_parts || m->in_place))
+		r = lock_main(m, err);
+	return r < 0 ? r
+		     : journal_read(&m->j, m->lock_fd, m->journal_path, err);
+}
+
+/* ---- the data file ------------------------------------------------------- */
+
+int merge_place_sync_journal(struct merge *m, struct error *err)
+{
+	return fdatasync(m->lock_fd) < 0
+		       ? error_errno(err, -errno, "cannot write '%s'",
+				     m->journal_path)
+		       : 0;
+}
+
+static int sync_dir(struct merge *m, struct error *err)
+{
+	if (fsync(m->dir_fd) < 0 && errno != EINVAL)
+		return error_errno(err, -errno, "cannot sync '%s'", m->dir);
+	return 0;
+}
+
+int merge_place_data(struct merge *m, bool resume, struct error *err)
+{
+	mode_t mask = umask(0);
+	struct stat st;
+
+	umask(mask);
+	if (!m->mode)
+		m->mode = 0666 & ~mask;
+	/* Who wrote the journal may have been killed before it was synced; and one that
+	 * was emptied must not come back and speak of what is here now. */
+	if (merge_place_sync_journal(m, err) < 0)
+		return err->code;
+	m->data_fd = open(m->data_path,
+			  O_RDWR | O_CLOEXEC | O_NOFOLLOW |
+				  (resume ? 0 : O_CREAT | O_TRUNC),
+			  0600);
+	if (m->data_fd < 0 || fstat(m->data_fd, &st) < 0)
+		return error_errno(err, -errno, "cannot write '%s'",
+				   m->data_path);
+	if (resume && (uint64_t)st.st_size < m->j.end)
+		return error_set(err, -EBADMSG,
+				 "'%s' is shorter than its journal says",
+				 m->data_path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "'%s' is no regular file",
+				 m->data_path);
+	if (ftruncate(m->data_fd, resume ? (off_t)m->j.end : 0) < 0)
+		return error_errno(err, -errno, "cannot write '%s'",
+				   m->data_path);
+	return sync_dir(m, err);
+}
+
+/* Never over a file that came meanwhile, if the file system can say so. */
+static int rename_new(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (access(to, F_OK) == 0)
+		return -EEXIST;
+	return rename(from, to) < 0 ? -errno : 0;
+}
+
+static int rename_data(struct merge *m, struct error *err)
+{
+	int r;
+
+	if (m->o.replace || m->in_place)
+		r = rename(m->data_path, m->out) < 0 ? -errno : 0;
+	else
+		r = rename_new(m->data_path, m->out);
+	if (r == -EEXIST)
+		return error_set(err, r,
+				 "'%s' is there now; --force replaces it",
+				 m->out);
+	return r < 0 ? error_errno(err, r, "cannot make '%s'", m->out) : 0;
+}
+
+int merge_place_publish(struct merge *m, struct error *err)
+{
+	struct identity id;
+	struct stat st;
+	int r = 0;
+
+	if (fchmod(m->data_fd, m->mode) < 0 || fsync(m->data_fd) < 0 ||
+	    fstat(m->data_fd, &st) < 0)
+		return error_errno(err, -errno, "cannot write '%s'",
+				   m->data_path);
+	identity_of(&st, &id);
+	m->result->stored = id.size;
+	if (m->o.delete_parts)
+		r = journal_write_made(&m->j, m->lock_fd, &id, err);
+	m->j.made = m->o.delete_parts && r == 0;
+	m->j.file = id;
+	if (r == 0)
+		r = rename_data(m, err);
+	return r < 0 ? r : sync_dir(m, err);
+}
+
+void merge_place_remove(struct merge *m, bool published)
+{
+	if (m->data_fd >= 0 && !published)
+		unlink(m->data_path);
+	/* It does not come back when power is lost, and speak of a file that was
+	 * written to since. */
+	if (m->lock_fd >= 0 && unlink(m->journal_path) == 0 && published)
+		fsync(m->dir_fd);
+	/* What has that name from now on is not ours. */
+	if (m->lock_fd >= 0)
+		close(m->lock_fd);
+	m->lock_fd = -1;
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+/* dev differs from node to node. */
+static bool same_file(const struct identity *a, const struct identity *b)
+{
+	return a->ino == b->ino && a->size == b->size && a->mtime == b->mtime;
+}
+
+int merge_place_unchanged(const char *path, const struct identity *id,
+			  struct error *err)
+{
+	struct identity is;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_errno(err, errno == ENOENT ? -ESTALE : -errno,
+				   "%s", file_shown(path));
+	identity_of(&st, &is);
+	return same_file(&is, id)
+		       ? 0
+		       : error_set(err, -ESTALE,
+				   "%s has changed while it was merged",
+				   file_shown(path));
+}
+
+int merge_place_delete(struct merge *m, const char *path,
+		       const struct identity *id, struct error *err)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct identity is;
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+			unlink(path); /* it led to another part */
+		return 0;
+	}
+	/* Nobody writes to it now, nor puts another file in its place. */
+	if (fd >= 0 && hdf5_lock_idle(fd, path, "and is not deleted", err) < 0)
+		return err->code;
+	if (stat(path, &st) < 0)
+		return error_errno(err, -errno, "cannot delete %s",
+				   file_shown(path));
+	identity_of(&st, &is);
+	if (!same_file(&is, id))
+		return error_set(err, -ESTALE,
+				 "%s has changed since it was merged, and is "
+				 "not deleted",
+				 file_shown(path));
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "cannot delete %s",
+				   file_shown(path));
+	m->result->deleted++;
+	return 0;
+}
+
+int merge_place_delete_listed(struct merge *m, struct error *err)
+{
+	struct error changed = {.code = 0};
+	int r = 0;
+
+	/* What was put there since is not ours; but the others go. */
+	for (size_t i = 0; i < m->j.parts.n && r == 0; i++) {
+		const struct journal_file *f = &m->j.parts.at[i];
+
+		if (!f->kept)
+			r = merge_place_delete(m, f->path, &f->id, err);
+		if (r != -ESTALE)
+			continue;
+		changed = *err;
+		r = 0;
+	}
+	if (r < 0)
+		return r;
+	merge_place_remove(m, true);
+	if (changed.code)
+		*err = changed;
+	return changed.code;
+}
+
+int merge_place_finish(struct merge *m, struct error *err)
+{
+	const char *why = merge_journal_foreign(m);
+	struct identity is;
+	struct stat st;
+	bool unnamed = stat(m->data_path, &st) == 0;
+	int r;
+
+	if (why)
+		return error_set(err, -EBADMSG,
+				 "another merge into '%s' was interrupted, and "
+				 "has to be ended first: %s; nothing was "
+				 "touched",
+				 m->out, why);
+	if (!unnamed && stat(m->out, &st) < 0)
+		return error_errno(err, -errno, "'%s'", m->out);
+	identity_of(&st, &is);
+	if (!merge_place_alike(&is, &m->j.file))
+		return error_set(err, -EBADMSG,
+				 "'%s' is not what its journal says: nothing "
+				 "was touched",
+				 unnamed ? m->data_path : m->out);
+	m->result->stored = is.size;
+	/* Who renamed it, and wrote so, may have been killed before syncs. */
+	r = merge_place_sync_journal(m, err);
+	if (r == 0 && unnamed)
+		r = rename_data(m, err);
+	if (r == 0)
+		r = sync_dir(m, err);
+	if (r == 0)
+		r = merge_place_delete_listed(m, err);
+	return r;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of a sparse source there is, and which boxes of the array that touches. */
+#include "tensors/rechunk/rechunk_written.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+/* Asked for at once; each question goes through the whole index. */
+#define ROOM_LEAST 4096
+#define ROOM_MOST (UINT32_C(1) << 20)
+/* Numbers that are sorted, and those that are there twice dropped. */
+#define SORT_LEAST 4096
+/* Of this much of a virtual dataset at most one part is in files. */
+#define SPARSE 16
+/* Of fewer chunks nothing is gained. */
+#define CHUNKS_LEAST 32
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- which there are ------------------------------------------------------ */
+
+/* 1: all of them are listed; 0: they are too many. */
+static int list(struct tensor *t, const struct layout *l, uint64_t most,
+		struct rechunk_written *out, struct error *err)
+{
+	uint64_t room = min_u64(max_u64(most / 8, ROOM_LEAST), ROOM_MOST);
+	cleanup_free struct written *at = malloc(room * sizeof *at);
+	uint64_t from = 0;
+
+	if (!at)
+		return no_memory(err);
+	while (from < l->grid->count) {
+		uint32_t n = 0;
+		int r = t->ops->list(t, 0, l, &from, at, (uint32_t)room, &n,
+				     err);
+
+		if (r)
+			return r == 1 || r == -ENOTSUP ? 0 : r;
+		if (out->chunks.n + n > most)
+			return 0;
+		for (uint32_t i = 0; i < n; i++)
+			if (!vec_push(&out->chunks, at[i].chunk))
+				return no_memory(err);
+	}
+	return 1;
+}
+
+/* The boxes that parts of a virtual dataset are in. */
+static int list_blocks(const struct tensor *t, uint64_t most,
+		       struct rechunk_written *out, struct error *err)
+{
+	uint64_t n = tensor_blocks(t), sum = 0;
+	struct box b;
+
+	if (!n || n > most)
+		return 0;
+	for (uint64_t i = 0; i < n; i++) {
+		tensor_block_box(t, i, &b);
+		if (add_overflows(sum, box_elements(&b, t->rank), &sum) ||
+		    sum > t->elements / SPARSE)
+			return 0;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		if (!vec_push(&out->chunks, i))
+			return no_memory(err);
+	out->blocks_of = t;
+	return 1;
+}
+
+static int list_chunks(struct tensor *t, uint64_t most,
+		       struct rechunk_written *out, struct error *err)
+{
+	const struct layout *l;
+	int r = tensor_learn(t, 0, &l, err);
+
+	if (r < 0)
+		return r;
+	if (l->kind == LAYOUT_ABSENT)
+		return 1;
+	if (l->kind != LAYOUT_CHUNKED || l->grid->rank != t->rank ||
+	    l->grid->count < CHUNKS_LEAST || !t->ops->list ||
+	    (l->by_library && !l->indexed))
+		return 0;
+	out->grid = *l->grid;
+	return list(t, l, most, out, err);
+}
+
+int rechunk_written_find(struct tensor *t, uint64_t most,
+			 struct rechunk_written *out, struct error *err)
+{
+	int r = 0;
+
+	memset(out, 0, sizeof *out);
+	if (t->mosaic)
+		r = list_blocks(t, most, out, err);
+	else if (t->nparts == 1)
+		r = list_chunks(t, most, out, err);
+	out->known = r == 1;
+	if (r != 1)
+		vec_free(&out->chunks);
+	return r < 0 ? r : 0;
+}
+
+void rechunk_written_free(struct rechunk_written *w)
+{
+	vec_free(&w->chunks);
+}
+
+/* ---- what they touch ------------------------------------------------------ */
+
+static void box_of(const struct rechunk_written *w, uint64_t chunk,
+		   struct box *out)
+{
+	if (w->blocks_of) {
+		tensor_block_box(w->blocks_of, chunk, out);
+		return;
+	}
+	grid_origin(&w->grid, chunk, out->start);
+	for (unsigned i = 0; i < w->grid.rank; i++)
+		out->count[i] = min_u64(w->grid.chunk[i],
+					w->grid.shape[i] - out->start[i]);
+}
+
+/* The boxes of `g` that a chunk touches: along each axis the first, and how many. */
+static uint64_t touched(const struct rechunk_written *w, uint64_t chunk,
+			const struct grid *g, uint64_t *first, uint64_t *n)
+{
+	uint64_t all = 1;
+	struct box b;
+
+	box_of(w, chunk, &b);
+	for (unsigned i = 0; i < g->rank; i++) {
+		uint64_t last = b.start[i] + b.count[i] - 1;
+
+		first[i] = b.start[i] / g->chunk[i];
+		n[i] = last / g->chunk[i] - first[i] + 1;
+		if (mul_overflows(all, n[i], &all))
+			all = UINT64_MAX;
+	}
+	return all;
+}
+
+uint64_t rechunk_written_touch(const struct rechunk_written *w,
+			       const struct grid *g)
+{
+	uint64_t first[RANK_MAX], n[RANK_MAX], sum = 0;
+
+	for (size_t i = 0; i < w->chunks.n; i++)
+		if (add_overflows(sum, touched(w, w->chunks.at[i], g, first, n),
+				  &sum))
+			return g->count;
+	return min_u64(sum, g->count);
+}
+
+static int by_number(const void *one, const void *two)
+{
+	const uint64_t *a = one, *b = two;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Each once. */
+static size_t sort(uint64_t *at, size_t n)
+{
+	size_t kept = 0;
+
+	if (n)
+		qsort(at, n, sizeof *at, by_number);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || at[kept - 1] != at[i])
+			at[kept++] = at[i];
+	return kept;
+}
+
+static uint64_t number_of(const struct grid *g, const uint64_t *first,
+			  const uint64_t *at)
+{
+	uint64_t number = 0;
+
+	for (unsigned i = 0; i < g->rank; i++)
+		number = number * g->chunks[i] + first[i] + at[i];
+	return number;
+}
+
+int rechunk_written_boxes(const struct rechunk_written *w, const struct grid *g,
+			  uint64_t most, uint64_t **out, uint64_t *n,
+			  struct error *err)
+{
+	uint64_t first[RANK_MAX], wide[RANK_MAX];
+	vec(uint64_t) all = VEC_EMPTY;
+	size_t enough = SORT_LEAST;
+
+	*out = NULL;
+	*n = 0;
+	for (size_t i = 0; i < w->chunks.n; i++) {
+		uint64_t at[RANK_MAX] = {0};
+
+		if (touched(w, w->chunks.at[i], g, first, wide) > most)
+			goto too_many;
+		do {
+			/* Neighbours touch the same ones. */
+			if (all.n == enough) {
+				all.n = sort(all.at, all.n);
+				enough = 2 * all.n;
+				enough = max_u64(enough, SORT_LEAST);
+			}
+			if (all.n >= most)
+				goto too_many;
+			if (!vec_push(&all, number_of(g, first, at))) {
+				vec_free(&all);
+				return no_memory(err);
+			}
+		} while (grid_step(g->rank, at, wide));
+	}
+	*n = sort(all.at, all.n);
+	*out = all.at;
+	return 1;
+too_many:
+	vec_free(&all);
+	return 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A part that consists of gaps for the most part is made anew. */
+
+/*
+ * libhdf5 forgets what it has freed when it closes a file.  A part of many chunks that is
+ * written a few rows at a time grows with each write: the chunk got longer, and was put
+ * at the end.  When more than half of the copy is such gaps its chunks are copied, as
+ * they are stored, to a new file, which becomes the copy.
+ *
+ * Only files that are nothing but a part, as skerch and `create` make them: two
+ * datasets and no attributes.  What else there may be (references from one object to
+ * another, links, a user block) would have to survive, and others can judge that better
+ * (h5repack).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "formats/hdf5/vlen.h"
+#include "tensors/rows/private.h"
+
+/* Not worth the work. */
+#define GAPS_LEAST (UINT64_C(256) << 10)
+/* A flag's string in the heap, and its place in a chunk. */
+#define FLAG_BYTES 64
+/* All strings of a part. */
+#define STRINGS_MOST (UINT64_C(1) << 30)
+
+/* A dataset of the root, with one name and no attributes; its stored bytes. */
+static bool is_plain(hid_t file, const char *path, uint64_t *bytes)
+{
+	hid_t dset = H5Dopen2(file, path, H5P_DEFAULT);
+	H5O_info_t info;
+	bool ok;
+
+	if (dset < 0)
+		return false;
+	path += path[0] == '/';
+	ok = !strchr(path, '/') &&
+	     H5Oget_info2(dset, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) >=
+		     0 &&
+	     info.rc == 1 && info.num_attrs == 0;
+	*bytes = H5Dget_storage_size(dset);
+	H5Dclose(dset);
+	return ok;
+}
+
+/* Bytes of another format in front? */
+static bool has_user_block(hid_t file)
+{
+	hid_t fcpl = H5Fget_create_plist(file);
+	hsize_t n = 1;
+	bool has = fcpl < 0 || H5Pget_userblock(fcpl, &n) < 0 || n > 0;
+
+	if (fcpl >= 0)
+		H5Pclose(fcpl);
+	return has;
+}
+
+/* Is it a part, and more than half gaps? */
+static bool is_wanted(const struct writer *w, hid_t file)
+{
+	H5F_info2_t about;
+	H5G_info_t root;
+	H5O_info_t info;
+	uint64_t data, flags, live, size;
+	struct stat st;
+
+	if (!w->rows->flags || fstat(w->copy.fd, &st) < 0 ||
+	    H5Fget_info2(file, &about) < 0 || about.super.version != 0 ||
+	    has_user_block(file) || H5Gget_info(file, &root) < 0 ||
+	    root.nlinks != 2 ||
+	    H5Oget_info2(file, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) <
+		    0 ||
+	    info.num_attrs != 0 || !is_plain(file, w->rows->data, &data) ||
+	    !is_plain(file, w->rows->flags, &flags))
+		return false;
+	size = (uint64_t)st.st_size;
+	live = data + flags + FLAG_BYTES * w->d.shape[0];
+	return size / 2 > live && size - live > GAPS_LEAST;
+}
+
+/* Strings, read and written: those of variable length are read by us alone
+ * (formats/hdf5/vlen.c), so H5Ocopy cannot do it. */
+static bool copy_values(hid_t from, hid_t to, hid_t type, hid_t space)
+{
+	hssize_t n = H5Sget_simple_extent_npoints(space);
+	size_t size = H5Tget_size(type);
+	cleanup_free void *values = n > 0 ? calloc((size_t)n, size) : NULL;
+	hid_t transfer;
+	bool ok;
+
+	hdf5_vlen_begin(from, STRINGS_MOST);
+	transfer = hdf5_vlen_transfer();
+	ok = values && transfer >= 0 &&
+	     H5Dread(from, type, H5S_ALL, H5S_ALL, transfer, values) >= 0 &&
+	     H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+	if (transfer >= 0)
+		H5Pclose(transfer);
+	hdf5_vlen_end();
+	return ok;
+}
+
+static bool copy_flags(const struct writer *w, hid_t file, hid_t to)
+{
+	const char *path = w->rows->flags;
+	hid_t from = H5Dopen2(file, path, H5P_DEFAULT);
+	hid_t type = H5Dget_type(from), space = H5Dget_space(from);
+	hid_t dcpl = hdf5_vlen_create_plist(from), dset;
+	bool ok;
+
+	dset = H5Dcreate2(to, path, type, space, H5P_DEFAULT, dcpl,
+			  H5P_DEFAULT);
+	ok = dset >= 0 && H5Tget_class(type) == H5T_STRING &&
+	     copy_values(from, dset, type, space);
+	if (dset >= 0)
+		ok = H5Dclose(dset) >= 0 && ok;
+	H5Pclose(dcpl);
+	H5Sclose(space);
+	H5Tclose(type);
+	H5Dclose(from);
+	return ok;
+}
+
+/* The same chunks, as far as their bytes say. */
+static bool same_size(const struct writer *w, hid_t file, hid_t to)
+{
+	hid_t a = H5Dopen2(file, w->rows->data, H5P_DEFAULT);
+	hid_t b = H5Dopen2(to, w->rows->data, H5P_DEFAULT);
+	bool same = a >= 0 && b >= 0 &&
+		    H5Dget_storage_size(a) == H5Dget_storage_size(b);
+
+	if (a >= 0)
+		H5Dclose(a);
+	if (b >= 0)
+		H5Dclose(b);
+	return same;
+}
+
+/* Whatever goes wrong: the copy with its gaps is right, too. */
+static bool make_compact(const struct writer *w, hid_t file, const char *path)
+{
+	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+	hid_t fcpl = H5Fget_create_plist(file), to;
+	bool ok;
+
+	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
+#if H5_VERSION_GE(1, 10, 7)
+	H5Pset_file_locking(fapl, false, true);
+#endif
+	to = H5Fcreate(path, H5F_ACC_EXCL, fcpl, fapl);
+	ok = to >= 0 &&
+	     H5Ocopy(file, w->rows->data, to, w->rows->data, H5P_DEFAULT,
+		     H5P_DEFAULT) >= 0 &&
+	     copy_flags(w, file, to) && same_size(w, file, to);
+	if (to >= 0)
+		ok = H5Fclose(to) >= 0 && ok;
+	H5Pclose(fcpl);
+	H5Pclose(fapl);
+	return ok;
+}
+
+int write_compact(struct writer *w, struct error *err)
+{
+	struct hdf5_place at = {&w->source, UINT32_MAX, "/"};
+	const char *path = w->copy.second;
+	struct error ignored = {0};
+	struct hdf5_opened o;
+	bool ok;
+
+	at.file = path ? handles_add(w->source.handles, w->copy.fresh)
+		       : UINT32_MAX;
+	if (at.file == UINT32_MAX || hdf5_place_open(&at, &o, &ignored) < 0)
+		return 0;
+	ok = is_wanted(w, o.file);
+	if (ok) {
+		unlink(path);
+		ok = make_compact(w, o.file, path);
+		if (!ok)
+			unlink(path);
+	}
+	hdf5_place_close(&o);
+	return ok ? write_copy_second(&w->copy, err) : 0;
+}

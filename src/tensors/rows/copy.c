@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who writes a part has it locked, and a copy of it that takes its place. */
+
+/*
+ * Two locks, on the part itself, so that no lock files lie about and the kernel undoes
+ * them:
+ *
+ *	a POSIX lock of the open file, for writing: whoever else writes the part with us
+ *	waits for it;
+ *	flock, shared: libhdf5 takes the same for reading, so readers (h5py, skerch)
+ *	are not disturbed; who has it open for writing has it exclusively, and would
+ *	go on writing to a file that has no name any more.  We wait for him, but not for
+ *	ever: it may be a notebook.
+ *
+ * Having waited for a lock we may hold one of a file that was replaced meanwhile.  Then
+ * the path is another file, which is opened and locked instead.
+ *
+ * The copy's name follows from the part's: who has the lock knows that a file of that
+ * name is what a killed writer left.
+ */
+#include "tensors/rows/private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "extent/file.h"
+#include "tensors/copy.h"
+
+#define SUFFIX ".tensorfs-write"
+#define SUFFIX_SECOND ".tensorfs-write-2"
+/* Where there are no locks writers must not have one name. */
+#define SUFFIX_UNLOCKED ".tensorfs-XXXXXX"
+#define WAIT_MS 50
+#define PATIENCE_MS 60000 /* with a writer that is not one of us */
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- locking ------------------------------------------------------------------- */
+
+static bool no_locks_here(int e)
+{
+	return e == ENOLCK || e == ENOTSUP || e == ENOSYS || e == EINVAL;
+}
+
+static int lock_failed(const struct write_copy *c, int e, struct error *err)
+{
+	if (no_locks_here(e))
+		return error_set(err, -ENOLCK,
+				 "'%s': this file system has no locks; with "
+				 "--no-lock it is you who sees to it that no "
+				 "two processes write one part",
+				 c->path);
+	return error_errno(err, -e, "cannot lock '%s'", c->path);
+}
+
+static int wait_a_little(const _Atomic int *stop, struct error *err)
+{
+	const struct timespec t = {0, WAIT_MS * 1000000L};
+
+	if (!*stop)
+		nanosleep(&t, NULL);
+	return *stop ? error_set(err, -EINTR, "interrupted") : 0;
+}
+
+/* Against others like us.  Not F_OFD_SETLKW: the signal to stop might come just before
+ * it waits. */
+static int lock_ours(const struct write_copy *c, const _Atomic int *stop,
+		     struct error *err)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int r;
+
+	while (fcntl(c->locked, F_OFD_SETLK, &l) < 0) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			return lock_failed(c, errno, err);
+		r = wait_a_little(stop, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Against libhdf5. */
+static int lock_theirs(const struct write_copy *c, const _Atomic int *stop,
+		       struct error *err)
+{
+	unsigned waited = 0;
+	int r;
+
+	while (flock(c->locked, LOCK_SH | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return lock_failed(c, errno, err);
+		if (waited >= PATIENCE_MS)
+			return error_set(err, -EAGAIN,
+					 "'%s' is open for writing in another "
+					 "program",
+					 c->path);
+		r = wait_a_little(stop, err);
+		if (r < 0)
+			return r;
+		waited += WAIT_MS;
+	}
+	return 0;
+}
+
+static int open_part(struct write_copy *c, struct stat *st, struct error *err)
+{
+	c->locked = open(c->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (c->locked < 0 && errno == ENOENT)
+		return error_set(err, -ENODATA, "'%s' does not exist", c->path);
+	if (c->locked < 0)
+		return error_errno(err, -errno, "cannot write '%s'", c->path);
+	if (fstat(c->locked, st) < 0)
+		return error_errno(err, -errno, "'%s'", c->path);
+	if (!S_ISREG(st->st_mode))
+		return error_set(err, -EINVAL, "'%s' is no regular file",
+				 c->path);
+	return 0;
+}
+
+static int open_dir(struct write_copy *c, const char *path, struct error *err)
+{
+	cleanup_free char *dir = NULL;
+	char *slash;
+
+	c->path = realpath(path, NULL);
+	if (!c->path && errno == ENOENT)
+		return error_set(err, -ENODATA, "'%s' does not exist", path);
+	if (!c->path)
+		return error_errno(err, -errno, "'%s'", path);
+	slash = strrchr(c->path, '/');
+	dir = strndup(c->path, (size_t)(slash - c->path) + (slash == c->path));
+	if (!dir)
+		return no_memory(err);
+	c->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return c->dir < 0 ? error_errno(err, -errno, "'%s'", dir) : 0;
+}
+
+int write_copy_lock(struct write_copy *c, const char *path, bool no_lock,
+		    const _Atomic int *stop, struct error *err)
+{
+	struct stat held, now;
+	int r = open_dir(c, path, err);
+
+	while (r == 0) {
+		r = open_part(c, &held, err);
+		if (r < 0 || no_lock)
+			break;
+		r = lock_ours(c, stop, err);
+		if (r == 0)
+			r = lock_theirs(c, stop, err);
+		if (r < 0)
+			break;
+		if (lstat(c->path, &now) == 0 && now.st_dev == held.st_dev &&
+		    now.st_ino == held.st_ino)
+			return 0;
+		close(steal_fd(&c->locked));
+	}
+	return r;
+}
+
+/* ---- the copy ---------------------------------------------------------------------- */
+
+/* "/a/.NAME" and a suffix; malloc'ed. */
+static char *fresh_path(const char *path, const char *suffix)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	char *out;
+
+	return asprintf(&out, "%.*s.%s%s", (int)(base - path), path, base,
+			suffix) < 0
+		       ? NULL
+		       : out;
+}
+
+/* Extended attributes (access lists among them) where we may. */
+static int copy_attributes(const struct write_copy *c, struct error *err)
+{
+	cleanup_free char *names = malloc(XATTR_LIST_MAX);
+	cleanup_free void *value = malloc(XATTR_SIZE_MAX);
+	ssize_t n, len;
+
+	if (!names || !value)
+		return no_memory(err);
+	n = flistxattr(c->locked, names, XATTR_LIST_MAX);
+	for (const char *at = names; n > 0 && at < names + n;
+	     at += strlen(at) + 1) {
+		len = fgetxattr(c->locked, at, value, XATTR_SIZE_MAX);
+		if (len >= 0)
+			(void)!fsetxattr(c->fd, at, value, (size_t)len, 0);
+	}
+	return 0;
+}
+
+/* Owner, too. */
+static int take_after(const struct write_copy *c, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(c->locked, &st) < 0)
+		return error_errno(err, -errno, "'%s'", c->path);
+	if (fchown(c->fd, st.st_uid, st.st_gid) < 0 &&
+	    fchown(c->fd, (uid_t)-1, st.st_gid) < 0 && errno != EPERM)
+		return error_errno(err, -errno, "'%s'", c->fresh);
+	if (fchmod(c->fd, st.st_mode & 0777) < 0)
+		return error_errno(err, -errno, "'%s'", c->fresh);
+	return copy_attributes(c, err);
+}
+
+int write_copy_make(struct write_copy *c, bool no_lock, const _Atomic int *stop,
+		    struct error *err)
+{
+	char *path = fresh_path(c->path, no_lock ? SUFFIX_UNLOCKED : SUFFIX);
+	int r;
+
+	if (!path)
+		return no_memory(err);
+	if (!no_lock)
+		unlink(path);
+	c->fd = no_lock ? mkostemp(path, O_CLOEXEC)
+			: open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			       0600);
+	if (c->fd < 0) {
+		r = error_errno(err, -errno, "cannot write beside '%s'",
+				c->path);
+		free(path);
+		return r;
+	}
+	c->fresh = path;
+	c->second = no_lock ? NULL : fresh_path(c->path, SUFFIX_SECOND);
+	r = copy_file(c->locked, c->fd, stop, err);
+	if (r < 0)
+		return error_prefix(err, "'%s': ", c->path);
+	return take_after(c, err);
+}
+
+int write_copy_second(struct write_copy *c, struct error *err)
+{
+	int fd = open(c->second, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || rename(c->second, c->fresh) < 0) {
+		int code = error_errno(err, -errno, "'%s'", c->second);
+
+		if (fd >= 0)
+			close(fd);
+		unlink(c->second);
+		return code;
+	}
+	close(c->fd);
+	c->fd = fd;
+	return take_after(c, err);
+}
+
+int write_copy_publish(struct write_copy *c, struct error *err)
+{
+	if (fsync(c->fd) < 0)
+		return error_errno(err, -errno, "cannot write '%s'", c->path);
+	if (rename(c->fresh, c->path) < 0)
+		return error_errno(err, -errno, "cannot replace '%s'", c->path);
+	free(steal_pointer(&c->fresh));
+	/* It is there; whether that survives a crash now is not certain. */
+	if (fsync(c->dir) < 0 && errno != EINVAL)
+		return error_errno(err, -errno,
+				   "cannot sync the directory of '%s'",
+				   c->path);
+	return 0;
+}
+
+void write_copy_free(struct write_copy *c)
+{
+	if (c->fresh)
+		unlink(c->fresh);
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->locked >= 0)
+		close(c->locked);
+	if (c->dir >= 0)
+		close(c->dir);
+	free(c->fresh);
+	free(c->second);
+	free(c->path);
+	*c = (struct write_copy)WRITE_COPY_INIT;
+}
+
+/* ---- what the dead have left ------------------------------------------------------- */
+
+void hdf5_write_sweep(const char *path)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct write_copy c = WRITE_COPY_INIT;
+	struct error ignored = {0};
+	struct stat held, now;
+
+	if (open_dir(&c, path, &ignored) == 0 &&
+	    open_part(&c, &held, &ignored) == 0 &&
+	    fcntl(c.locked, F_OFD_SETLK, &l) == 0 && lstat(c.path, &now) == 0 &&
+	    now.st_dev == held.st_dev && now.st_ino == held.st_ino) {
+		cleanup_free char *fresh = fresh_path(c.path, SUFFIX);
+		cleanup_free char *second = fresh_path(c.path, SUFFIX_SECOND);
+
+		if (fresh)
+			unlink(fresh);
+		if (second)
+			unlink(second);
+	}
+	write_copy_free(&c);
+}
+
+/* ".NAME" and one of the suffixes: how long NAME is; else 0. */
+static size_t part_of(const char *name)
+{
+	const char *const suffixes[] = {SUFFIX, SUFFIX_SECOND};
+	size_t n = strlen(name);
+
+	for (unsigned i = 0; i < 2; i++) {
+		size_t tail = strlen(suffixes[i]);
+
+		if (name[0] == '.' && n > tail + 1 &&
+		    !strcmp(name + n - tail, suffixes[i]))
+			return n - tail - 1;
+	}
+	return 0;
+}
+
+void hdf5_write_sweep_beside(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+	cleanup_free char *dir = n ? strndup(path, n) : strdup("./");
+	DIR *d = dir ? opendir(dir) : NULL;
+	const struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		size_t len = part_of(e->d_name);
+		char *part;
+
+		if (!len)
+			continue;
+		if (asprintf(&part, "%s%.*s", dir, (int)len, e->d_name + 1) < 0)
+			break;
+		hdf5_write_sweep(part);
+		free(part);
+	}
+	if (d)
+		closedir(d);
+}

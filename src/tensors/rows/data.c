@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows into chunks: read in bands, encoded by all threads, written in order. */
+
+/*
+ * A band is some layers of chunks, as many as there is memory for: its rows are read at
+ * once, in the order that they come.
+ *
+ *	band      | rows of the input, in the file's byte order               |
+ *	slots     chunk, chunk, chunk ...    made by threads: elements taken together
+ *	                                     (or, of a chunk that keeps some of
+ *	                                     its rows, laid over the old ones), encoded
+ *	libhdf5   H5Dwrite_chunk             by this thread, in order of the grid
+ *
+ * A chunk that lies in the band as it should be stored is encoded from there.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/copies.h"
+#include "base/number.h"
+#include "base/pool.h"
+#include "tensors/rows/private.h"
+
+#define BAND_MOST (UINT64_C(64) << 20)
+/* Locations of old chunks that are asked for at once. */
+#define LOCATIONS 512
+
+struct slot {
+	struct band *band;
+	uint64_t number;       /* of the chunk */
+	struct location old;   /* of a chunk that keeps rows */
+	unsigned char *plain;  /* room for the elements */
+	unsigned char *stored; /* room for the encoded ones; */
+	const void *out;       /* what is to be written */
+	size_t len;
+	uint32_t mask;
+	bool done; /* under band->lock, with what follows */
+	int code;
+	struct error err;
+};
+struct band {
+	struct writer *w;
+	hid_t dset;
+	bool all_at_once;
+	struct pool *pool;
+	unsigned n_slots;
+	struct slot *slots;
+	size_t cap; /* of stored */
+	unsigned char *rows;
+	uint64_t first, end; /* rows that are there */
+	uint64_t per_layer;  /* chunks */
+	uint64_t layers;     /* that a band may have */
+	uint64_t located;    /* first chunk in `old`, UINT64_MAX: none */
+	uint32_t n_located;
+	struct location *old; /* LOCATIONS of them */
+	pthread_mutex_t lock;
+	pthread_cond_t ready;
+};
+
+/* ---- one chunk, by any thread ------------------------------------------------------ */
+
+/* Its elements that there are. */
+static void chunk_box(const struct grid *g, uint64_t number, struct box *b)
+{
+	grid_origin(g, number, b->start);
+	for (unsigned i = 0; i < g->rank; i++)
+		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
+}
+
+/* All of a chunk is fill value. */
+static void fill_chunk(const struct writer *w, unsigned char *to)
+{
+	uint64_t n = w->grid.chunk_bytes;
+
+	if (!w->d.fill_size) {
+		memset(to, 0, n);
+		return;
+	}
+	for (uint64_t at = 0; at < n; at += w->d.fill_size)
+		memcpy(to + at, w->d.fill, min_u64(w->d.fill_size, n - at));
+}
+
+static int load_old(struct slot *s, struct error *err)
+{
+	struct writer *w = s->band->w;
+	uint64_t size = w->grid.chunk_bytes;
+	cleanup_free void *stored = NULL;
+	int r;
+
+	if (s->old.pos == UINT64_MAX) {
+		fill_chunk(w, s->plain);
+		return 0;
+	}
+	if (s->old.stored > 2 * size + 65536)
+		return error_set(err, -EBADMSG,
+				 "chunk %" PRIu64 " of '%s' has %" PRIu64
+				 " stored bytes, which cannot be",
+				 s->number, w->rows->path, s->old.stored);
+	stored = malloc(s->old.stored ? s->old.stored : 1);
+	if (!stored)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = handles_read(w->source.handles, w->source.file, s->old.pos, stored,
+			 s->old.stored, err);
+	if (r == 0)
+		r = pipeline_decode(&w->d.pipeline, (uint32_t)s->old.mask,
+				    stored, s->old.stored, s->plain, size, err);
+	return r < 0 ? error_prefix(err,
+				    "'%s': chunk %" PRIu64
+				    ", of which other rows are kept: ",
+				    w->rows->path, s->number)
+		     : 0;
+}
+
+/* Elements of the band to their places in the chunk. */
+static void gather(const struct slot *s, const struct box *b, uint64_t first,
+		   uint64_t end)
+{
+	const struct band *band = s->band;
+	const struct grid *g = &band->w->grid;
+	size_t in = g->elem, out = g->elem, from = 0, to;
+	struct copy_axis a[RANK_MAX];
+
+	for (unsigned i = g->rank; i-- > 1;) {
+		a[i] = (struct copy_axis){b->count[i], out, in};
+		from += b->start[i] * in;
+		in *= g->shape[i];
+		out *= g->chunk[i];
+	}
+	a[0] = (struct copy_axis){end - first, out, in};
+	from += (first - band->first) * in;
+	to = (first - b->start[0]) * out;
+	copy_box(s->plain + to, band->rows + from, a, g->rank, g->elem);
+}
+
+/* Does the chunk lie in the band as it is to be stored? */
+static const unsigned char *lies_there(const struct band *band,
+				       const struct box *b)
+{
+	const struct grid *g = &band->w->grid;
+
+	if (b->count[0] != g->chunk[0])
+		return NULL;
+	for (unsigned i = 1; i < g->rank; i++)
+		if (g->chunk[i] != g->shape[i])
+			return NULL;
+	return band->rows + (b->start[0] - band->first) * band->w->row_bytes;
+}
+
+static int make_chunk(struct slot *s, struct error *err)
+{
+	struct band *band = s->band;
+	const struct grid *g = &band->w->grid;
+	const unsigned char *plain = NULL;
+	uint64_t first, end;
+	struct box b;
+	bool whole;
+	int r = 0;
+
+	chunk_box(g, s->number, &b);
+	first = max_u64(b.start[0], band->first);
+	end = min_u64(b.start[0] + b.count[0], band->end);
+	whole = end - first == b.count[0];
+	if (whole)
+		plain = lies_there(band, &b);
+	if (!plain) {
+		if (!whole)
+			r = load_old(s, err);
+		else if (box_elements(&b, g->rank) * g->elem < g->chunk_bytes)
+			fill_chunk(band->w, s->plain);
+		if (r < 0)
+			return r;
+		gather(s, &b, first, end);
+		plain = s->plain;
+	}
+	s->out = plain;
+	s->len = g->chunk_bytes;
+	s->mask = 0;
+	if (!band->w->d.pipeline.n)
+		return 0;
+	s->out = s->stored;
+	r = pipeline_encode(&band->w->d.pipeline, plain, g->chunk_bytes,
+			    s->stored, band->cap, &s->len, &s->mask, err);
+	return r;
+}
+
+static void chunk_job(void *arg)
+{
+	struct slot *s = arg;
+	int r = make_chunk(s, &s->err);
+	lock_scope(&s->band->lock);
+
+	s->code = r;
+	s->done = true;
+	pthread_cond_signal(&s->band->ready);
+}
+
+/* ---- all chunks of a band ---------------------------------------------------------- */
+
+static int wait_for(struct slot *s, struct error *err)
+{
+	lock_scope(&s->band->lock);
+
+	while (!s->done)
+		pthread_cond_wait(&s->band->ready, &s->band->lock);
+	if (s->code < 0)
+		*err = s->err;
+	return s->code;
+}
+
+/* All chunks are allocated when the first one is written. */
+static bool allocates_all(hid_t dset)
+{
+	hid_t dcpl = H5Dget_create_plist(dset);
+	H5D_alloc_time_t when = H5D_ALLOC_TIME_EARLY;
+
+	if (dcpl >= 0) {
+		H5Pget_alloc_time(dcpl, &when);
+		H5Pclose(dcpl);
+	}
+	return when != H5D_ALLOC_TIME_INCR;
+}
+
+/*
+ * libhdf5 puts a chunk of the old one's length in its place and leaves the old filter
+ * mask in the index: one of another length in between makes it forget that.  Lock
+ * held.
+ */
+static bool forget_mask(const struct band *band, const hsize_t *offset,
+			size_t len)
+{
+	static const unsigned char nothing[2];
+	hsize_t old = 0;
+
+	if (!band->w->d.pipeline.n)
+		return true;
+	if (H5Dget_chunk_storage_size(band->dset, offset, &old) < 0)
+		old = 0; /* nothing was ever written */
+	if (old != len && !(old == 0 && band->all_at_once))
+		return true;
+	return H5Dwrite_chunk(band->dset, H5P_DEFAULT, 0, offset,
+			      len == 1 ? 2 : 1, nothing) >= 0;
+}
+
+static int store(struct slot *s, struct error *err)
+{
+	struct writer *w = s->band->w;
+	uint64_t origin[RANK_MAX];
+	hsize_t offset[RANK_MAX];
+	int r = wait_for(s, err);
+
+	if (r < 0)
+		return r;
+	grid_origin(&w->grid, s->number, origin);
+	for (unsigned i = 0; i < w->d.own_rank; i++)
+		offset[i] = origin[i];
+	hdf5_lock();
+	if (!forget_mask(s->band, offset, s->len) ||
+	    H5Dwrite_chunk(s->band->dset, H5P_DEFAULT, s->mask, offset, s->len,
+			   s->out) < 0)
+		r = write_failed(w, "a chunk", err);
+	hdf5_unlock();
+	return r;
+}
+
+/* Where is the old one, if the new one keeps rows of it? */
+static int locate_old(struct band *band, struct slot *s, struct error *err)
+{
+	const struct grid *g = &band->w->grid;
+	struct box b;
+	uint64_t n = 0;
+	int r;
+
+	chunk_box(g, s->number, &b);
+	if (b.start[0] >= band->first && b.start[0] + b.count[0] <= band->end)
+		return 0;
+	if (band->located > s->number ||
+	    s->number - band->located >= band->n_located) {
+		band->n_located =
+			(uint32_t)min_u64(LOCATIONS, g->count - s->number);
+		r = hdf5_locate_here(&band->w->at, g, s->number,
+				     band->n_located, &n, band->old, err);
+		if (r < 0) {
+			band->n_located = 0;
+			return r;
+		}
+		band->located = s->number;
+	}
+	s->old = band->old[s->number - band->located];
+	return 0;
+}
+
+/* Chunks [from, to): the slots are a ring. */
+static int store_all(struct band *band, uint64_t from, uint64_t to,
+		     struct error *err)
+{
+	uint64_t next = from, done = from;
+	int r = 0;
+
+	while (done < to && r == 0) {
+		while (next < to && next - done < band->n_slots && r == 0) {
+			struct slot *s =
+				&band->slots[(next - from) % band->n_slots];
+
+			s->number = next;
+			s->done = false;
+			s->err.code = 0;
+			r = locate_old(band, s, err);
+			if (r == 0) {
+				pool_submit(band->pool, chunk_job, s);
+				next++;
+			}
+		}
+		if (r == 0)
+			r = store(&band->slots[(done - from) % band->n_slots],
+				  err);
+		if (r == 0)
+			done++;
+		if (r == 0 && *band->w->o->stop)
+			r = error_set(err, -EINTR, "interrupted");
+	}
+	pool_drain(band->pool);
+	return r;
+}
+
+static int write_band(struct band *band, struct error *err)
+{
+	struct writer *w = band->w;
+	uint64_t rows = band->end - band->first, layer = w->grid.chunk[0];
+	int r = write_read_rows(w, band->first, rows, band->rows, err);
+
+	if (r == 0)
+		r = store_all(band, band->first / layer * band->per_layer,
+			      div_up(band->end, layer) * band->per_layer, err);
+	if (r == 0)
+		atomic_fetch_add(w->o->done, rows * w->row_bytes);
+	return r;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* A layer in the band, and a chunk in a slot: as it is, encoded, and an old one as it
+ * was stored (the two have scratch of the codecs'). */
+static int share_memory(struct band *band, struct error *err)
+{
+	struct writer *w = band->w;
+	uint64_t chunk = w->grid.chunk_bytes, layer, most, slots;
+	uint64_t have = w->o->memory, each = 4 * chunk + (UINT64_C(1) << 16);
+
+	if (mul_overflows(min_u64(w->grid.chunk[0], w->rows->rows),
+			  w->row_bytes, &layer) ||
+	    layer > SIZE_MAX / 4 || layer + each > have)
+		return error_set(err, -ENOMEM,
+				 "'%s': chunks of %" PRIu64
+				 " bytes, of which %" PRIu64
+				 " are side by side, take more than %" PRIu64
+				 " bytes of memory: --memory",
+				 w->rows->path, chunk, band->per_layer, have);
+	most = min_u64(have / 2, max_u64(BAND_MOST, layer));
+	band->layers = max_u64(most / max_u64(layer, 1), 1);
+	slots = min_u64(2 * (uint64_t)w->o->threads,
+			(have - band->layers * layer) / each);
+	band->n_slots = (unsigned)max_u64(
+		min_u64(slots, band->layers * band->per_layer), 1);
+	return 0;
+}
+
+static int make_room(struct band *band, struct error *err)
+{
+	struct writer *w = band->w;
+	uint64_t rows = min_u64(w->rows->rows, band->layers * w->grid.chunk[0]);
+
+	band->cap = pipeline_bound(&w->d.pipeline, w->grid.chunk_bytes);
+	band->rows = malloc(max_u64(rows * w->row_bytes, 1));
+	band->old = malloc(LOCATIONS * sizeof *band->old);
+	band->slots = calloc(band->n_slots, sizeof *band->slots);
+	if (!band->rows || !band->old || !band->slots)
+		return no_memory(err);
+	for (unsigned i = 0; i < band->n_slots; i++) {
+		struct slot *s = &band->slots[i];
+
+		s->band = band;
+		s->plain = malloc(w->grid.chunk_bytes);
+		s->stored = malloc(band->cap);
+		if (!s->plain || !s->stored)
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static void free_room(struct band *band)
+{
+	for (unsigned i = 0; band->slots && i < band->n_slots; i++) {
+		free(band->slots[i].plain);
+		free(band->slots[i].stored);
+	}
+	free(band->slots);
+	free(band->rows);
+	free(band->old);
+}
+
+/* ---- all of it ---------------------------------------------------------------------- */
+
+static int write_bands(struct band *band, struct error *err)
+{
+	struct writer *w = band->w;
+	uint64_t layer = w->grid.chunk[0], at = w->rows->first;
+	uint64_t end = at + w->rows->rows;
+	int r = 0;
+
+	while (at < end && r == 0) {
+		band->first = at;
+		/* The first one ends where a layer does. */
+		band->end = min_u64(end, (at / layer + band->layers) * layer);
+		at = band->end;
+		r = write_band(band, err);
+	}
+	return r;
+}
+
+static int write_chunks(struct writer *w, hid_t dset, struct error *err)
+{
+	struct band band = {.w = w,
+			    .dset = dset,
+			    .per_layer = w->grid.count / w->grid.chunks[0],
+			    .located = UINT64_MAX,
+			    .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .ready = PTHREAD_COND_INITIALIZER};
+	int r = share_memory(&band, err);
+
+	hdf5_lock();
+	band.all_at_once = allocates_all(dset);
+	hdf5_unlock();
+	if (r == 0)
+		r = make_room(&band, err);
+	if (r == 0)
+		r = pool_new(&band.pool, "encode",
+			     (unsigned)min_u64(w->o->threads, band.n_slots),
+			     band.n_slots, err);
+	if (r == 0)
+		r = write_bands(&band, err);
+	pool_free(band.pool);
+	free_room(&band);
+	return r;
+}
+
+int write_data(struct writer *w, struct error *err)
+{
+	struct error cannot = {0};
+	bool ours = w->d.storage == HDF5_CHUNKED && !w->d.raw_edges &&
+		    pipeline_cannot_encode(&w->d.pipeline, &cannot) == 0;
+	hid_t dset;
+	int r;
+
+	if (!w->rows->rows)
+		return 0;
+	hdf5_lock();
+	r = write_open_dataset(w, w->rows->data, &dset, err);
+	hdf5_unlock();
+	if (r < 0)
+		return r;
+	r = ours ? write_chunks(w, dset, err) : write_data_plain(w, dset, err);
+	hdf5_lock();
+	if (H5Dclose(dset) < 0 && r == 0)
+		r = write_failed(w, "the data", err);
+	hdf5_unlock();
+	return r;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Labels that are a file: a label in each row, or a row's number and its label. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/csv.h"
+#include "base/vec.h"
+#include "views/classes.h"
+
+#define CSV_MOST (INT64_C(4) << 30)
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+struct csv_labels {
+	vec(struct class_label) list;
+	bool begun, numbered;
+};
+
+static bool whole_number(const char *s, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(s, &end, 10);
+	return *s && (isdigit((unsigned char)*s) || *s == '-') && !*end &&
+	       !errno;
+}
+
+static char *trim(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " \t");
+	for (n = strlen(text); n && strchr(" \t", text[n - 1]); n--)
+		text[n - 1] = '\0';
+	return text;
+}
+
+/* "label", or "row,label" where no row has such a number. */
+static bool is_header(char **field, size_t n)
+{
+	static const char *const words[] = {"label",  "labels", "class",
+					    "target", "y",      "category"};
+	int64_t number;
+
+	if (n == 2)
+		return !whole_number(trim(field[0]), &number);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcasecmp(trim(field[0]), words[i]))
+			return true;
+	return false;
+}
+
+static int take_row(void *ctx, uint64_t line, char **field, size_t n,
+		    struct error *err)
+{
+	struct csv_labels *c = ctx;
+	struct class_label one = {.row = (uint32_t)c->list.n};
+	bool first = !c->begun;
+	int64_t row = 0;
+
+	c->begun = true;
+	if (first)
+		c->numbered = n == 2;
+	if (n != 1u + c->numbered)
+		return error_set(err, -EBADMSG,
+				 "line %" PRIu64 ": %zu fields; rows are a "
+				 "label, or row,label",
+				 line, n);
+	if (first && is_header(field, n))
+		return 0;
+	one.text = trim(field[n - 1]);
+	if (!*one.text)
+		return error_set(err, -EBADMSG,
+				 "line %" PRIu64 ": an empty label", line);
+	if (c->numbered && (!whole_number(trim(field[0]), &row) || row < 0 ||
+			    row >= CLASSES_SAMPLES_MAX))
+		return error_set(err, -EBADMSG,
+				 "line %" PRIu64 ": '%.40s' is no number of a "
+				 "row",
+				 line, field[0]);
+	if (c->numbered)
+		one.row = (uint32_t)row;
+	if (c->list.n >= CLASSES_SAMPLES_MAX || !vec_push(&c->list, one))
+		return no_memory(err);
+	return 0;
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct class_label *x = a, *y = b;
+
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* The number that a label begins with, if blanks or a semicolon follow it. */
+static bool begins_with_row(const char *text, int64_t *row)
+{
+	size_t n = strspn(text, "0123456789");
+
+	*row = n && n < 18 && strchr(" \t;", text[n]) && text[n]
+		       ? strtoll(text, NULL, 10)
+		       : -1;
+	return *row >= 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Lines of "row label" or "row;label" would each be a class of their own, without a word.
+ * They are told by numbers that all lines begin with, each another one; only the first may
+ * be a header.
+ */
+static int check_separator(const struct csv_labels *c, struct error *err)
+{
+	cleanup_free int64_t *rows = malloc((c->list.n + 1) * sizeof *rows);
+	size_t n = 0, from = 0;
+
+	if (!rows)
+		return no_memory(err);
+	from = !begins_with_row(c->list.at[0].text, rows) &&
+	       strpbrk(c->list.at[0].text, " \t;");
+	while (from + n < c->list.n &&
+	       begins_with_row(c->list.at[from + n].text, &rows[n]))
+		n++;
+	if (n < 2 || from + n < c->list.n)
+		return 0;
+	qsort(rows, n, sizeof *rows, by_number);
+	for (size_t i = 1; i < n; i++)
+		if (rows[i] == rows[i - 1])
+			return 0;
+	return error_set(err, -EBADMSG,
+			 "line %zu: '%.40s' looks like a row and its label: "
+			 "separate them by a comma, or put labels that begin "
+			 "with numbers in row,label lines",
+			 from + 1, c->list.at[from].text);
+}
+
+/* Each row once, from 0 on. */
+static int check_rows(struct csv_labels *c, struct error *err)
+{
+	if (!c->list.n)
+		return error_set(err, -EBADMSG, "it has no labels");
+	if (!c->numbered)
+		return check_separator(c, err);
+	qsort(c->list.at, c->list.n, sizeof *c->list.at, by_row);
+	for (size_t i = 0; i < c->list.n; i++)
+		if (c->list.at[i].row != i)
+			return error_set(
+				err, -EBADMSG, "row %zu has %s", i,
+				i && c->list.at[i].row == i - 1
+					? "no label, the one before has two"
+					: "no label");
+	return 0;
+}
+
+/* Numbers, if all of them are written as printf would. */
+static void find_numbers(struct csv_labels *c)
+{
+	char again[32];
+	bool all = true;
+
+	for (size_t i = 0; i < c->list.n && all; i++) {
+		struct class_label *l = &c->list.at[i];
+
+		all = whole_number(l->text, &l->number);
+		snprintf(again, sizeof again, "%" PRId64, l->number);
+		all = all && !strcmp(again, l->text);
+	}
+	for (size_t i = 0; i < c->list.n && all; i++)
+		c->list.at[i].text = NULL;
+}
+
+int classes_of_text(struct classes **out, char *text, size_t n,
+		    const char *path, struct error *err)
+{
+	struct csv_labels csv = {.begun = false};
+	struct class_labels l = {0};
+	struct class_index *x = NULL;
+	int r = csv_parse(text, n, take_row, &csv, err);
+
+	if (r == 0)
+		r = check_rows(&csv, err);
+	if (r == 0) {
+		find_numbers(&csv);
+		l.at = csv.list.at;
+		l.n = csv.list.n;
+		r = class_index_new(&x, &l, err);
+	}
+	vec_free(&csv.list);
+	return r < 0 ? error_prefix(err, "labels '%s': ", path)
+		     : classes_of_index(out, x, path, err);
+}
+
+static int read_file(const char *path, char **text, size_t *n,
+		     struct error *err)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t got = 1;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "labels '%s'", path);
+	if (!S_ISREG(st.st_mode) || st.st_size > CSV_MOST)
+		return error_set(err, -EINVAL,
+				 "labels '%s' are no file of at most 4 GiB",
+				 path);
+	*text = malloc((size_t)st.st_size + 1);
+	if (!*text)
+		return no_memory(err);
+	for (*n = 0; *n < (size_t)st.st_size && got; *n += (size_t)got) {
+		got = read(fd, *text + *n, (size_t)st.st_size - *n);
+		if (got < 0)
+			return error_errno(err, -errno, "labels '%s'", path);
+	}
+	return 0;
+}
+
+int classes_of_csv(struct classes **out, const char *path, struct error *err)
+{
+	cleanup_free char *text = NULL;
+	size_t n = 0;
+	int r = read_file(path, &text, &n, err);
+
+	return r < 0 ? r : classes_of_text(out, text, n, path, err);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* epochs/E/rank-R-of-W/: samples in the order of a rank; see tree/epochs.h. */
+
+/*
+ * Directories are asked for, and numbered as they are; what is in them are the files of
+ * samples/ under other names: the same nodes, as hard links are.  So what the kernel has of a
+ * sample serves every epoch and every rank, and the second epoch asks for names alone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lookups.h"
+#include "base/number.h"
+#include "tree/epochs.h"
+#include "views/name.h"
+#include "views/node.h"
+#include "views/samples.h"
+#include "views/state.h"
+#include "views/table.h"
+
+#define ORDER "order.txt"
+
+static uint64_t samples_of(const struct tensor *t, unsigned axes)
+{
+	uint64_t n = 1;
+
+	for (unsigned i = 0; i < axes; i++)
+		if (mul_overflows(n, t->shape[i], &n))
+			return UINT64_MAX;
+	return n;
+}
+
+static bool epochs_fits(struct tensor *t, unsigned axes)
+{
+	uint64_t n = samples_of(t, axes);
+
+	return axes && n && n <= EPOCHS_SAMPLES_MAX &&
+	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
+}
+
+/* Made when somebody asks for the first directory. */
+static struct epochs *epochs_get(const struct view *v)
+{
+	struct epochs *e = atomic_load(&v->tensor->views->epochs), *none = NULL;
+
+	if (e)
+		return e;
+	e = epochs_new(samples_of(v->tensor, v->sample_axes));
+	if (!e ||
+	    atomic_compare_exchange_strong(&v->tensor->views->epochs, &none, e))
+		return e;
+	epochs_free(e);
+	return none;
+}
+
+static uint32_t number_of(const struct view_node *w)
+{
+	return w->depth ? (uint32_t)w->at[0] : EPOCHS_TOP;
+}
+
+/* ---- samples ------------------------------------------------------------- */
+
+/* The view that has the samples' files; false: there is none. */
+static bool samples_view(const struct tensor_files *f, struct view *out)
+{
+	for (unsigned k = 0; k < f->n; k++)
+		if (!strcmp(view_table[f->row[k]]->top, "samples")) {
+			view_at(f, k, out);
+			return true;
+		}
+	return false;
+}
+
+/* ---- directories --------------------------------------------------------- */
+
+static uint64_t dirs_count(const struct tensor_files *f,
+			   const struct view_node *dir)
+{
+	struct epochs *e = atomic_load(&f->tensor->views->epochs);
+
+	return e && dir->depth ? epochs_count(e, number_of(dir)) : 0;
+}
+
+static bool dirs_endless(const struct tensor_files *f,
+			 const struct view_node *dir)
+{
+	struct epochs *e = epochs_get(&dir->view);
+
+	(void)f;
+	return e && epochs_endless(e, number_of(dir));
+}
+
+static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
+		      uint64_t i, uint64_t *node, char *buf, size_t n)
+{
+	struct epochs *e = epochs_get(&dir->view);
+	struct view samples;
+	uint64_t sample;
+	int r;
+
+	if (!e || !samples_view(f, &samples))
+		return e ? -ENOENT : -ENOMEM;
+	r = epochs_entry(e, number_of(dir), i, view_samples_suffix(&samples),
+			 &sample, buf, n);
+	if (r == 0)
+		*node = view_entry_node(&samples, sample);
+	return r;
+}
+
+static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
+		     const char *name, uint64_t *node)
+{
+	struct epochs *e = epochs_get(&dir->view);
+	struct view samples;
+	struct epochs_entry x;
+	uint64_t at[2] = {0};
+	int r;
+
+	if (!e || !samples_view(f, &samples))
+		return e ? -ENOENT : -ENOMEM;
+	r = epochs_find(e, number_of(dir), name, view_samples_suffix(&samples),
+			&x);
+	if (r < 0)
+		return r;
+	at[0] = x.number;
+	*node = x.kind == EPOCHS_SAMPLE
+			? view_entry_node(&samples, x.number)
+			: view_node_number(&dir->view,
+					   x.kind == EPOCHS_ORDER ? 2 : 1, at);
+	return 0;
+}
+
+static int dirs_parent(const struct tensor_files *f,
+		       const struct view_node *entry, uint64_t *dir)
+{
+	struct epochs *e = atomic_load(&f->tensor->views->epochs);
+	uint64_t at[1] = {entry->at[0]};
+	uint32_t up;
+	int r;
+
+	if (!e)
+		return -ENOENT;
+	r = epochs_parent(e, number_of(entry), &up);
+	if (r < 0)
+		return r;
+	if (entry->depth == 1)
+		at[0] = up;
+	*dir = entry->depth == 1 && up == EPOCHS_TOP
+		       ? 1 + (uint64_t)entry->view.index
+		       : view_node_number(&entry->view, 1, at);
+	return 0;
+}
+
+static int dirs_name(const struct tensor_files *f,
+		     const struct view_node *entry, char *buf, size_t n)
+{
+	struct epochs *e = atomic_load(&f->tensor->views->epochs);
+
+	if (entry->depth == 1)
+		return e ? epochs_name(e, number_of(entry), buf, n) : -ENOENT;
+	snprintf(buf, n, ORDER);
+	return 0;
+}
+
+/* ---- order.txt ----------------------------------------------------------- */
+
+static uint64_t epochs_numbers(const struct view *v, unsigned level)
+{
+	(void)v;
+	return level ? 1 : LOOKUPS_NUMBERS;
+}
+
+/* A sample as it is called in samples/, without the suffix. */
+static int put_name(FILE *out, const struct view *samples, uint64_t sample)
+{
+	uint64_t at[RANK_MAX];
+
+	view_entry_indices(samples, sample, at);
+	for (unsigned i = 0; i < samples->levels; i++)
+		fprintf(out, "%s%0*" PRIu64, i ? "/" : "",
+			(int)view_width(samples->ops->count(samples, i) - 1),
+			at[i]);
+	return fputc('\n', out);
+}
+
+static char *order_text(const struct view *v, const uint64_t *at, size_t *len,
+			struct error *err)
+{
+	struct view samples = {.ops = &view_samples,
+			       .tensor = v->tensor,
+			       .levels = v->sample_axes};
+	struct epochs *e = epochs_get(v);
+	char *text = NULL;
+	FILE *out = e ? open_memstream(&text, len) : NULL;
+	uint64_t n = e ? epochs_count(e, (uint32_t)at[0]) : 0, sample;
+	bool ok = out;
+
+	for (uint64_t i = 0; i < n && ok; i++)
+		ok = epochs_entry(e, (uint32_t)at[0], i, "", &sample, NULL,
+				  0) == 0 &&
+		     put_name(out, &samples, sample) != EOF;
+	if (out && fclose(out) == 0 && ok)
+		return text;
+	free(text);
+	error_set(err, -ENOMEM, "out of memory");
+	return NULL;
+}
+
+static void order_name(const struct view *v, unsigned level, const uint64_t *at,
+		       char *buf, size_t n)
+{
+	(void)v;
+	(void)level;
+	(void)at;
+	snprintf(buf, n, ORDER);
+}
+
+static uint32_t generation(const struct view *v, const uint64_t *at)
+{
+	struct epochs *e = atomic_load(&v->tensor->views->epochs);
+
+	return e ? epochs_generation(e, (uint32_t)at[0]) : 0;
+}
+
+static int hold(const struct view *v, const uint64_t *at, int64_t n)
+{
+	struct epochs *e = atomic_load(&v->tensor->views->epochs);
+
+	return e ? epochs_hold(e, (uint32_t)at[0], n) : -ENOENT;
+}
+
+static const struct view_dirs epochs_dirs = {
+	.count = dirs_count,
+	.endless = dirs_endless,
+	.entry = dirs_entry,
+	.find = dirs_find,
+	.parent = dirs_parent,
+	.name = dirs_name,
+};
+static void epochs_end(struct tensor *t)
+{
+	epochs_free(atomic_exchange(&t->views->epochs, NULL));
+}
+
+const struct view_ops view_epochs = {
+	.name = "epochs",
+	.summary = "epochs/E/rank-R-of-W/, samples in the order of a rank",
+	.top = "epochs",
+	.levels = 2,
+	.unlisted = true,
+	.dirs = &epochs_dirs,
+	.generation = generation,
+	.hold = hold,
+	.fits = epochs_fits,
+	.end = epochs_end,
+	.count = epochs_numbers,
+	.name_of = order_name, /* for sentences */
+	.document = order_text,
+};

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* manifest.csv, files.txt and others: a line for each sample, for loaders that want a list. */
+
+/*
+ * Lines are made in blocks of LINES, each a document that the cache keeps, so a list of a
+ * billion samples is made where it is read.  Lines of the same length say where a block
+ * begins.  Else they are counted once, and kept is where blocks begin: lines that differ in
+ * their labels by the sizes of these, those of samples in several files by writing them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "views/lists.h"
+#include "views/name.h"
+#include "views/node.h"
+#include "views/state.h"
+#include "views/table.h"
+
+#define LINES 1024
+#define COUNTED_MAX (UINT64_C(1) << 32)
+
+struct list_table {
+	uint64_t header, line; /* bytes; line 0: they differ, and */
+	uint64_t blocks, total;
+	uint64_t start[]; /* [blocks + 1] */
+};
+struct lists {
+	_Atomic(struct list_table *) of[LISTS];
+};
+
+static const struct view_ops *const list_ops[LISTS] = {
+	&view_manifest_csv, &view_manifest_jsonl, &view_files_txt,
+	&view_file_list, &view_metadata_csv};
+
+static enum list_kind kind_of(const struct view *v)
+{
+	unsigned k = 0;
+
+	while (list_ops[k] != v->ops)
+		k++;
+	return (enum list_kind)k;
+}
+
+static bool list_fits(struct tensor *t, unsigned axes)
+{
+	uint64_t n = axes ? listing_samples(t, axes) : 0;
+
+	return n && n < FILES_NODE_MAX &&
+	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
+}
+
+static bool labels_fit(struct tensor *t, unsigned axes)
+{
+	return list_fits(t, axes) && view_classes.fits(t, axes);
+}
+
+/* ---- where blocks begin ----------------------------------------------------------------- */
+
+static int measure(const struct listing *x, uint64_t first, uint64_t end,
+		   uint64_t *bytes, struct error *err)
+{
+	size_t len = 0;
+	char *text = listing_lines(x, first, end, &len, err);
+
+	free(text);
+	*bytes = len;
+	return text ? 0 : err->code;
+}
+
+static int count_blocks(struct list_table *l, const struct listing *x,
+			struct error *err)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < l->blocks && r == 0; i++) {
+		uint64_t n = 0;
+
+		r = measure(x, i * LINES, min_u64((i + 1) * LINES, x->samples),
+			    &n, err);
+		l->start[i + 1] = l->start[i] + n;
+	}
+	l->total = l->start[l->blocks];
+	return r;
+}
+
+/* The same where lines differ in their labels alone. */
+static int count_labels(struct list_table *l, const struct listing *x,
+			struct error *err)
+{
+	const uint64_t last = x->samples - 1;
+	uint32_t *sizes = listing_label_sizes(x);
+	const uint32_t *of = x->classes->of;
+	uint64_t rest = 0;
+	int r = sizes ? measure(x, last, x->samples, &rest, err)
+		      : error_set(err, -ENOMEM, "out of memory");
+
+	if (r == 0) {
+		rest -= (last ? 0 : l->header) + sizes[of[last]];
+		l->total = l->header;
+		for (uint64_t i = 0; i < x->samples; i++) {
+			l->total += rest + sizes[of[i]];
+			l->start[i / LINES + 1] = l->total;
+		}
+	}
+	free(sizes);
+	return r;
+}
+
+static int table_new(struct list_table **out, const struct view *v,
+		     struct error *err)
+{
+	struct listing x;
+	struct list_table *l;
+	uint64_t blocks, line = 0;
+	bool same, sources;
+	int r = listing_begin(&x, kind_of(v), v, err);
+
+	if (r < 0)
+		return r;
+	sources = v->tensor->mosaic &&
+		  (x.kind == LIST_CSV || x.kind == LIST_JSONL);
+	same = !x.classes && !sources;
+	blocks = div_up(x.samples, LINES);
+	if (!same && x.samples > COUNTED_MAX)
+		r = error_set(err, -EFBIG,
+			      "%s: too many samples to count the bytes of "
+			      "their lines",
+			      v->tensor->name);
+	l = r < 0 ? NULL : calloc(1, sizeof *l + (same ? 0 : blocks + 1) * 8);
+	if (r == 0 && !l)
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r == 0) {
+		l->blocks = blocks;
+		l->header = strlen(listing_header(x.kind));
+	}
+	if (r == 0 && same)
+		r = measure(&x, x.samples - 1, x.samples, &line, err);
+	if (r == 0 && same) {
+		l->line = line - (x.samples == 1 ? l->header : 0);
+		l->total = l->header + l->line * x.samples;
+	}
+	if (r == 0 && !same)
+		r = sources ? count_blocks(l, &x, err)
+			    : count_labels(l, &x, err);
+	listing_done(&x);
+	if (r < 0)
+		free(l);
+	else
+		*out = l;
+	return r;
+}
+
+static struct lists *lists_of(struct tensor *t)
+{
+	struct lists *l = atomic_load(&t->views->lists), *none = NULL;
+
+	if (l)
+		return l;
+	l = calloc(1, sizeof *l);
+	if (!l || atomic_compare_exchange_strong(&t->views->lists, &none, l))
+		return l;
+	free(l);
+	return none;
+}
+
+static void lists_free(struct lists *l)
+{
+	for (unsigned i = 0; l && i < LISTS; i++)
+		free(atomic_load(&l->of[i]));
+	free(l);
+}
+
+static int table_get(const struct view *v, const struct list_table **out,
+		     struct error *err)
+{
+	struct lists *all = lists_of(v->tensor);
+	struct list_table *l, *none = NULL;
+	int r;
+
+	if (!all)
+		return error_set(err, -ENOMEM, "out of memory");
+	*out = atomic_load(&all->of[kind_of(v)]);
+	if (*out)
+		return 0;
+	r = table_new(&l, v, err);
+	if (r < 0)
+		return r;
+	if (!atomic_compare_exchange_strong(&all->of[kind_of(v)], &none, l)) {
+		free(l);
+		l = none;
+	}
+	*out = l;
+	return 0;
+}
+
+/* ---- operations --------------------------------------------------------------------------- */
+
+static int list_size(const struct view *v, const uint64_t *at, struct pinner *p,
+		     uint64_t *size, struct error *err)
+{
+	const struct list_table *l;
+	int r = table_get(v, &l, err);
+
+	(void)at, (void)p;
+	if (r == 0)
+		*size = l->total;
+	return r;
+}
+
+static int list_prepare(const struct view *v, const uint64_t *at, uint64_t off,
+			uint64_t len, struct error *err)
+{
+	const struct list_table *l;
+
+	(void)at, (void)off, (void)len;
+	return table_get(v, &l, err);
+}
+
+static uint64_t block_start(const struct list_table *l, uint64_t block)
+{
+	if (!l->line)
+		return l->start[block];
+	if (block == l->blocks)
+		return l->total;
+	return block ? l->header + block * LINES * l->line : 0;
+}
+
+/* The block that has byte `off`. */
+static uint64_t block_at(const struct list_table *l, uint64_t off)
+{
+	uint64_t lo = 0, hi = l->blocks;
+
+	while (hi - lo > 1) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (block_start(l, mid) <= off)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int list_map(const struct view *v, const uint64_t *at, uint64_t off,
+		    struct plan *plan, struct error *err)
+{
+	struct lists *all = atomic_load(&v->tensor->views->lists);
+	const struct list_table *l =
+		all ? atomic_load(&all->of[kind_of(v)]) : NULL;
+	uint64_t first = tensor_document_chunk(v, at), block, took, len;
+
+	if (!l)
+		return error_set(err, -EIO, "%s: the list was not prepared",
+				 v->tensor->name);
+	for (block = block_at(l, off); block < l->blocks && plan_open(plan);
+	     block++) {
+		len = block_start(l, block + 1) - off;
+		took = plan_chunk(plan, &v->tensor->views->documents,
+				  first + block, off - block_start(l, block),
+				  len);
+		off += took;
+		if (took < len)
+			break;
+	}
+	return 0;
+}
+
+static bool never_whole(const struct view *v, const uint64_t *at)
+{
+	(void)v, (void)at;
+	return false;
+}
+
+/* Block at[0]. */
+static char *list_block(const struct view *v, const uint64_t *at, size_t *len,
+			struct error *err)
+{
+	const struct list_table *l;
+	struct listing x;
+	char *text;
+
+	if (table_get(v, &l, err) < 0 ||
+	    listing_begin(&x, kind_of(v), v, err) < 0)
+		return NULL;
+	text = listing_lines(&x, at[0] * LINES,
+			     min_u64((at[0] + 1) * LINES, x.samples), len, err);
+	listing_done(&x);
+	if (text && *len != block_start(l, at[0] + 1) - block_start(l, at[0])) {
+		free(text);
+		error_set(err, -EIO, "%s: lines of another length: a defect",
+			  v->tensor->name);
+		return NULL;
+	}
+	return text;
+}
+
+static void lists_end(struct tensor *t)
+{
+	lists_free(atomic_exchange(&t->views->lists, NULL));
+}
+
+#define LIST(variable, file, what, test)    \
+	const struct view_ops variable = {  \
+		.name = "lists",            \
+		.summary = what,            \
+		.top = file,                \
+		.unlisted = true,           \
+		.fits = test,               \
+		.end = lists_end,           \
+		.size = list_size,          \
+		.prepare = list_prepare,    \
+		.map = list_map,            \
+		.document = list_block,     \
+		.is_document = never_whole, \
+	}
+LIST(view_manifest_csv, "manifest.csv", "manifest.csv, a row for each sample",
+     list_fits);
+LIST(view_manifest_jsonl, "manifest.jsonl", "the same as lines of JSON",
+     list_fits);
+LIST(view_files_txt, "files.txt", "files.txt, the paths of samples", list_fits);
+LIST(view_file_list, "file_list", "file_list, paths and labels for DALI",
+     labels_fit);
+LIST(view_metadata_csv, "metadata.csv",
+     "metadata.csv, paths and labels for Hugging Face", labels_fit);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* epochs/E/rank-R-of-W/: files in the order of a rank; see tree/epochs.h. */
+
+/*
+ * The number of a sample is the place of its path in the sorted list of all (files.txt).  What
+ * is listed are the files themselves, under their positions.  Nodes:
+ *
+ *	0 epochs/ | 1 + number of a directory | 1 + LOOKUPS_NUMBERS + number: its order.txt
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/lookups.h"
+#include "tree/epochs.h"
+#include "views/members/table.h"
+#include "views/members/text.h"
+
+#define ORDER "order.txt"
+
+struct view {
+	struct files files; /* first member */
+	struct beside_text
+		text; /* order.txt, of the directory with this number */
+	struct beside *b;
+	const struct beside_list *list;
+	struct epochs *epochs; /* NULL: there are no samples, or too many */
+};
+
+static struct view *self_of(const struct files *f)
+{
+	return (struct view *)(uintptr_t)f;
+}
+
+static bool is_order(uint64_t node)
+{
+	return node > LOOKUPS_NUMBERS;
+}
+
+static uint32_t number_of(uint64_t node)
+{
+	if (node == 0)
+		return EPOCHS_TOP;
+	return (uint32_t)(is_order(node) ? node - 1 - LOOKUPS_NUMBERS
+					 : node - 1);
+}
+
+static uint64_t node_of(uint32_t number)
+{
+	return number == EPOCHS_TOP ? 0 : 1 + (uint64_t)number;
+}
+
+static const char *suffix_of(const struct view *v, uint64_t sample)
+{
+	const struct members *m = beside_args(v->b)->m;
+
+	return beside_extension(member_name(m, &m->at[v->list->at[sample]]));
+}
+
+static uint64_t member_of(const struct view *v, uint64_t sample)
+{
+	return BESIDE_MEMBER | beside_node(v->b, v->list->at[sample]);
+}
+
+/* ---- directories --------------------------------------------------------- */
+
+static uint64_t ev_count(const struct files *f, uint64_t dir)
+{
+	const struct view *v = self_of(f);
+
+	return v->epochs && !is_order(dir)
+		       ? epochs_count(v->epochs, number_of(dir))
+		       : 0;
+}
+
+static bool ev_endless(const struct files *f, uint64_t dir)
+{
+	const struct view *v = self_of(f);
+
+	return v->epochs && !is_order(dir) &&
+	       epochs_endless(v->epochs, number_of(dir));
+}
+
+static uint64_t ev_child(const struct files *f, uint64_t dir, uint64_t i,
+			 uint32_t *type)
+{
+	const struct view *v = self_of(f);
+	uint64_t sample;
+
+	*type = S_IFREG;
+	if (epochs_entry(v->epochs, number_of(dir), i, "", &sample, NULL, 0) <
+	    0)
+		return 0;
+	return member_of(v, sample);
+}
+
+static int ev_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
+		   size_t n)
+{
+	const struct view *v = self_of(f);
+	uint64_t sample;
+	size_t len;
+	int r = epochs_entry(v->epochs, number_of(dir), i, "", &sample, buf, n);
+
+	if (r < 0)
+		return r;
+	len = strlen(buf);
+	return snprintf(buf + len, n - len, "%s", suffix_of(v, sample)) <
+			       (int)(n - len)
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static int ev_name_of(const struct files *f, uint64_t node, char *buf, size_t n)
+{
+	const struct view *v = self_of(f);
+
+	if (!is_order(node))
+		return v->epochs
+			       ? epochs_name(v->epochs, number_of(node), buf, n)
+			       : -ENOENT;
+	snprintf(buf, n, ORDER);
+	return 0;
+}
+
+static int ev_find(const struct files *f, uint64_t dir, const char *name,
+		   uint64_t *node)
+{
+	const struct view *v = self_of(f);
+	struct epochs_entry x;
+	int r = v->epochs && !is_order(dir)
+			? epochs_find(v->epochs, number_of(dir), name, NULL, &x)
+			: -ENOENT;
+
+	if (r < 0)
+		return r;
+	if (x.kind == EPOCHS_SAMPLE) {
+		if (strcmp(name + strspn(name, "0123456789"),
+			   suffix_of(v, x.number)) != 0)
+			return -ENOENT;
+		*node = member_of(v, x.number);
+		return 0;
+	}
+	*node = 1 + x.number + (x.kind == EPOCHS_ORDER ? LOOKUPS_NUMBERS : 0);
+	return 0;
+}
+
+static int ev_parent(const struct files *f, uint64_t node, uint64_t *dir)
+{
+	const struct view *v = self_of(f);
+	uint32_t up;
+	int r = v->epochs ? epochs_parent(v->epochs, number_of(node), &up)
+			  : -ENOENT;
+
+	if (r == 0)
+		*dir = is_order(node) ? node_of(number_of(node)) : node_of(up);
+	return r;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static bool ev_attr_is_slow(const struct files *f, uint64_t node)
+{
+	(void)f;
+	return is_order(node);
+}
+
+static int ev_attr(struct files *f, uint64_t node, struct pinner *p,
+		   struct attr *out, struct error *err)
+{
+	struct view *v = self_of(f);
+	uint64_t dir;
+
+	if (node && ev_parent(f, node, &dir) < 0)
+		return -ENOENT;
+	beside_attr(v->b, is_order(node) ? S_IFREG : S_IFDIR, out);
+	if (node)
+		out->generation = epochs_generation(v->epochs, number_of(node));
+	return is_order(node) ? beside_text_size(&v->text, number_of(node), p,
+						 &out->size, err)
+			      : 0;
+}
+
+static int ev_hold(struct files *f, uint64_t node, int64_t n)
+{
+	const struct view *v = self_of(f);
+
+	return node && v->epochs ? epochs_hold(v->epochs, number_of(node), n)
+				 : 0;
+}
+
+static int ev_map(const struct files *f, uint64_t node, uint64_t off,
+		  struct plan *p, struct error *err)
+{
+	if (!is_order(node))
+		return error_set(err, -EISDIR, "it is a directory");
+	beside_text_map(&self_of(f)->text, number_of(node), off, p);
+	return 0;
+}
+
+static void ev_free(struct files *f)
+{
+	struct view *v = self_of(f);
+
+	epochs_free(v->epochs);
+	free(v);
+}
+
+static const struct files_ops view_ops = {
+	.count = ev_count,
+	.endless = ev_endless,
+	.child = ev_child,
+	.name = ev_name,
+	.name_of = ev_name_of,
+	.find = ev_find,
+	.parent = ev_parent,
+	.attr_is_slow = ev_attr_is_slow,
+	.attr = ev_attr,
+	.hold = ev_hold,
+	.map = ev_map,
+	.free = ev_free,
+};
+
+/* ---- order.txt ----------------------------------------------------------- */
+
+static const struct view *view_of(const struct beside_text *t)
+{
+	return (const struct view *)((const char *)t -
+				     offsetof(struct view, text));
+}
+
+static uint64_t order_count(const struct beside_text *t, uint32_t text)
+{
+	return epochs_count(view_of(t)->epochs, text);
+}
+
+static int order_line(const struct beside_text *t, uint32_t text, uint64_t i,
+		      struct beside_path *path, FILE *out, struct error *err)
+{
+	const struct view *v = view_of(t);
+	uint64_t sample;
+	int r = epochs_entry(v->epochs, text, i, "", &sample, NULL, 0);
+
+	if (r < 0)
+		return error_errno(err, r, "the order of an epoch");
+	return beside_put_path(v->b, v->list->at[sample], path, out, err);
+}
+
+static void order_describe(const struct beside_text *t, uint32_t text,
+			   char *buf, size_t n)
+{
+	(void)text;
+	snprintf(buf, n, "%s: epochs " ORDER,
+		 beside_args(view_of(t)->b)->source);
+}
+
+static const struct beside_text_ops order_ops = {
+	.count = order_count,
+	.line = order_line,
+	.describe = order_describe,
+};
+
+/* ---- the view ------------------------------------------------------------ */
+
+static bool fits(const struct beside_args *a)
+{
+	return a->m->counts[0] > 0;
+}
+
+static uint64_t numbers(const struct beside_args *a)
+{
+	(void)a;
+	return 2 * (uint64_t)LOOKUPS_NUMBERS;
+}
+
+static int make(struct beside *b, struct files **out, struct error *err)
+{
+	struct view *v = calloc(1, sizeof *v);
+	int r;
+
+	if (!v)
+		return error_set(err, -ENOMEM, "out of memory");
+	v->files.ops = &view_ops;
+	v->b = b;
+	beside_text_init(&v->text, &order_ops);
+	r = beside_list(b, &v->list, err);
+	if (r == 0 && v->list->n && v->list->n <= EPOCHS_SAMPLES_MAX &&
+	    !(v->epochs = epochs_new(v->list->n)))
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r < 0)
+		free(v);
+	else
+		*out = &v->files;
+	return r;
+}
+
+const struct beside_ops beside_epochs = {
+	.name = "epochs",
+	.summary = "epochs/E/rank-R-of-W/, files in the order of a rank",
+	.top = "epochs",
+	.type = S_IFDIR,
+	.fits = fits,
+	.numbers = numbers,
+	.make = make,
+};

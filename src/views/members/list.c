@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The files that views are over, in order of their paths. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "views/members/private.h"
+
+const struct beside_args *beside_args(const struct beside *b)
+{
+	return &b->args;
+}
+
+static bool is_hidden(const struct beside *b, uint64_t record)
+{
+	size_t lo = 0, hi = b->n_hidden;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (b->hidden[mid] == record)
+			return true;
+		if (b->hidden[mid] < record)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return false;
+}
+
+bool beside_is_file(const struct beside *b, uint64_t record)
+{
+	return S_ISREG(b->args.m->at[record].mode) && !is_hidden(b, record);
+}
+
+uint64_t beside_node(const struct beside *b, uint64_t record)
+{
+	const struct member_record *r = &b->args.m->at[record];
+
+	return r->kind == MEMBER_LINK ? r->data : record;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+/*
+ * Entries of a directory are sorted by name; whole paths compare as if a directory's name
+ * ended in '/': "a-b" is before "a/c", and "a" before both.  Where a directory has none in
+ * it, the order is the same, and there is nothing to sort.
+ */
+static int by_path(const void *a, const void *b, void *ctx)
+{
+	const struct members *m = ctx;
+	const struct member_record *x = &m->at[*(const uint32_t *)a];
+	const struct member_record *y = &m->at[*(const uint32_t *)b];
+	const unsigned char *p = (const unsigned char *)member_name(m, x);
+	const unsigned char *q = (const unsigned char *)member_name(m, y);
+	unsigned c, d;
+
+	while (*p && *p == *q)
+		p++, q++;
+	c = !*p && x->kind == MEMBER_DIR ? '/' : *p;
+	d = !*q && y->kind == MEMBER_DIR ? '/' : *q;
+	return (c > d) - (c < d);
+}
+
+typedef vec(uint32_t) records;
+
+/* Entries of a directory are put on the stack, the last one first. */
+static bool push_entries(const struct members *m, uint32_t dir, records *stack)
+{
+	const struct member_record *r = &m->at[dir];
+	size_t from = stack->n;
+	bool dirs = false;
+
+	for (uint64_t i = r->size; i-- > 0;) {
+		uint32_t entry = (uint32_t)(r->data + i);
+
+		dirs |= m->at[entry].kind == MEMBER_DIR;
+		if (!vec_push(stack, entry))
+			return false;
+	}
+	if (!dirs)
+		return true;
+	qsort_r(stack->at + from, stack->n - from, sizeof *stack->at, by_path,
+		(void *)(uintptr_t)m);
+	for (size_t i = from, j = stack->n; i + 1 < j; i++) {
+		uint32_t t = stack->at[i];
+
+		stack->at[i] = stack->at[--j];
+		stack->at[j] = t;
+	}
+	return true;
+}
+
+static struct beside_list *list_make(const struct beside *b)
+{
+	const struct members *m = b->args.m;
+	struct beside_list *list = NULL;
+	records stack = VEC_EMPTY, found = VEC_EMPTY;
+	bool ok = push_entries(m, (uint32_t)b->args.root, &stack);
+
+	while (ok && stack.n) {
+		uint32_t i = stack.at[--stack.n];
+
+		if (m->at[i].kind == MEMBER_DIR)
+			ok = push_entries(m, i, &stack);
+		else if (beside_is_file(b, i))
+			ok = vec_push(&found, i);
+	}
+	if (ok)
+		list = malloc(sizeof *list + found.n * sizeof *list->at);
+	if (list) {
+		list->n = found.n;
+		if (found.n)
+			memcpy(list->at, found.at, found.n * sizeof *list->at);
+	}
+	vec_free(&stack);
+	vec_free(&found);
+	return list;
+}
+
+int beside_list(struct beside *b, const struct beside_list **out,
+		struct error *err)
+{
+	struct beside_list *list = atomic_load(&b->list), *none = NULL;
+
+	if (!list) {
+		list = list_make(b);
+		if (!list)
+			return error_set(err, -ENOMEM, "out of memory");
+		if (!atomic_compare_exchange_strong(&b->list, &none, list)) {
+			free(list);
+			list = none;
+		}
+	}
+	*out = list;
+	return 0;
+}
+
+/* ---- samples ------------------------------------------------------------- */
+
+/* Made when it is first asked for, 4 bytes a member.  An inode with several names is at the
+ * first of them. */
+static const uint32_t *places_of(struct beside *b,
+				 const struct beside_list *list)
+{
+	uint32_t *places = atomic_load(&b->places), *none = NULL;
+	size_t n = b->args.m->n;
+
+	if (places)
+		return places;
+	places = malloc((n ? n : 1) * sizeof *places);
+	if (!places)
+		return NULL;
+	memset(places, 0xff, n * sizeof *places);
+	for (uint64_t i = list->n; i-- > 0;)
+		places[beside_node(b, list->at[i])] = (uint32_t)i;
+	if (atomic_compare_exchange_strong(&b->places, &none, places))
+		return places;
+	free(places);
+	return none;
+}
+
+bool beside_sample(struct files *f, uint64_t node, struct files_sample *out)
+{
+	struct beside *b = (struct beside *)f;
+	const struct beside_list *list;
+	const uint32_t *places;
+
+	if (node >= b->args.m->n || !S_ISREG(b->args.m->at[node].mode) ||
+	    beside_list(b, &list, NULL) < 0 || !(places = places_of(b, list)) ||
+	    places[node] == UINT32_MAX)
+		return false;
+	*out = (struct files_sample){0, places[node], list->n};
+	return true;
+}
+
+uint64_t beside_sample_node(const struct files *f, uint32_t set, uint64_t i)
+{
+	const struct beside *b = (const struct beside *)f;
+
+	(void)set;
+	return beside_node(b, atomic_load(&b->list)->at[i]);
+}
+
+/* ---- paths --------------------------------------------------------------- */
+
+ssize_t beside_path(const struct beside *b, uint64_t record,
+		    struct beside_path *p)
+{
+	const struct members *m = b->args.m;
+	size_t len = 0, at;
+	char *more;
+
+	for (uint64_t i = record; i != b->args.root; i = m->at[i].parent)
+		len += strlen(member_name(m, &m->at[i])) + 1;
+	if (len + 1 > p->room) {
+		more = realloc(p->at, 2 * len + 64);
+		if (!more)
+			return -ENOMEM;
+		p->at = more;
+		p->room = 2 * len + 64;
+	}
+	at = len;
+	for (uint64_t i = record; i != b->args.root; i = m->at[i].parent) {
+		const char *name = member_name(m, &m->at[i]);
+		size_t n = strlen(name);
+
+		p->at[--at] = i == record ? '\0' : '/';
+		at -= n;
+		memcpy(p->at + at, name, n);
+	}
+	return (ssize_t)len - 1;
+}
+
+int beside_put_path(const struct beside *b, uint64_t record,
+		    struct beside_path *p, FILE *out, struct error *err)
+{
+	ssize_t len = beside_path(b, record, p);
+
+	if (len < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (memchr(p->at, '\n', (size_t)len))
+		return error_set(
+			err, -EINVAL,
+			"the name of a file has a newline in it, so "
+			"there is no list of them with a line for each "
+			"(manifest.csv and manifest.jsonl have it)");
+	if (out) {
+		fwrite(p->at, 1, (size_t)len, out);
+		fputc('\n', out);
+	}
+	return 0;
+}
+
+const char *beside_extension(const char *name)
+{
+	const char *dot = *name ? strchr(name + 1, '.') : NULL;
+
+	return dot ? dot : "";
+}
+
+void beside_attr(const struct beside *b, uint32_t type, struct attr *out)
+{
+	const struct member_record *root = &b->args.m->at[b->args.root];
+
+	out->mtime = member_mtime(b->args.m, root);
+	out->nsec = member_nsec(root);
+	out->mode = type | (S_ISDIR(type) ? 0555 : 0444);
+	out->nlink = S_ISDIR(type) ? 2 : 1;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists of files for programs that take one: paths, sizes, labels. */
+
+/*
+ * Files are in order of their paths, so a line's place among them is the number that epochs/
+ * has for it.  Texts are made a block at a time (views/members/text.h); how long they are is known
+ * once all lines were made, when somebody first looks.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "members/member_files.h"
+#include "views/members/labels.h"
+#include "views/members/table.h"
+#include "views/members/text.h"
+
+struct view {
+	struct files files; /* first member */
+	struct beside_text text;
+	struct beside *b;
+	const struct beside_ops *row;
+	const struct beside_list *list;
+	struct beside_labels *labels; /* of file_list */
+	struct beside_blocks *_Atomic blocks;
+};
+
+static struct view *self_of(const struct files *f)
+{
+	return (struct view *)(uintptr_t)f;
+}
+
+static const struct view *view_of(const struct beside_text *t)
+{
+	return (const struct view *)((const char *)t -
+				     offsetof(struct view, text));
+}
+
+/* ---- fields -------------------------------------------------------------- */
+
+/* What a line is about. */
+struct file {
+	uint64_t id, record, bytes;
+	const char *path, *label;
+	const char *source; /* NULL: it is a file itself */
+	uint64_t offset;    /* UINT64_MAX: none */
+};
+
+static int file_of(const struct view *v, uint64_t i, struct beside_path *path,
+		   struct file *out, struct error *err)
+{
+	const struct beside_args *a = beside_args(v->b);
+	uint64_t node;
+
+	out->id = i;
+	out->record = v->list->at[i];
+	node = beside_node(v->b, out->record);
+	if (beside_path(v->b, out->record, path) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	out->path = path->at;
+	out->bytes = a->m->at[node].size;
+	out->label = beside_label(v->b, out->record);
+	out->source = member_files_place(a->members, node, &out->offset);
+	return 0;
+}
+
+/* Quoted where it has to be (RFC 4180), or could be taken for something else. */
+static void put_csv(FILE *out, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n && !text[strcspn(text, ",\"\r\n")] && *text != ' ' &&
+	    text[n - 1] != ' ') {
+		fputs(text, out);
+		return;
+	}
+	if (!n)
+		return;
+	fputc('"', out);
+	for (; *text; text++)
+		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+	fputc('"', out);
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+static int files_line(const struct beside_text *t, uint32_t text, uint64_t i,
+		      struct beside_path *path, FILE *out, struct error *err)
+{
+	(void)text;
+	return beside_put_path(view_of(t)->b, view_of(t)->list->at[i], path,
+			       out, err);
+}
+
+static int csv_line(const struct beside_text *t, uint32_t text, uint64_t i,
+		    struct beside_path *path, FILE *out, struct error *err)
+{
+	struct file x;
+	int r;
+
+	(void)text;
+	if (i == 0) {
+		fputs("id,path,label,nbytes,source,offset\n", out);
+		return 0;
+	}
+	r = file_of(view_of(t), i - 1, path, &x, err);
+	if (r < 0)
+		return r;
+	fprintf(out, "%" PRIu64 ",", x.id);
+	put_csv(out, x.path);
+	fputc(',', out);
+	put_csv(out, x.label);
+	fprintf(out, ",%" PRIu64 ",", x.bytes);
+	put_csv(out, x.source ? x.source : "");
+	fputc(',', out);
+	if (x.offset != UINT64_MAX)
+		fprintf(out, "%" PRIu64, x.offset);
+	fputc('\n', out);
+	return 0;
+}
+
+static int jsonl_line(const struct beside_text *t, uint32_t text, uint64_t i,
+		      struct beside_path *path, FILE *out, struct error *err)
+{
+	struct file x;
+	int r = file_of(view_of(t), i, path, &x, err);
+
+	(void)text;
+	if (r < 0)
+		return r;
+	fprintf(out, "{\"id\": %" PRIu64 ", \"path\": ", x.id);
+	json_put_text(out, x.path);
+	fputs(", \"label\": ", out);
+	json_put_text(out, x.label);
+	fprintf(out, ", \"nbytes\": %" PRIu64 ", \"source\": ", x.bytes);
+	if (x.source)
+		json_put_text(out, x.source);
+	else
+		fputs("null", out);
+	fputs(", \"offset\": ", out);
+	if (x.offset != UINT64_MAX)
+		fprintf(out, "%" PRIu64 "}\n", x.offset);
+	else
+		fputs("null}\n", out);
+	return 0;
+}
+
+/* Path and number of the label; nothing for a file without one. */
+static int labelled_line(const struct beside_text *t, uint32_t text, uint64_t i,
+			 struct beside_path *path, FILE *out, struct error *err)
+{
+	const struct view *v = view_of(t);
+	uint32_t label;
+	int r;
+
+	(void)text;
+	if (!beside_labels_find(v->labels, v->b, v->list->at[i], &label))
+		return 0;
+	r = beside_put_path(v->b, v->list->at[i], path, NULL, err);
+	if (r == 0)
+		fprintf(out, "%s %" PRIu32 "\n", path->at, label);
+	return r;
+}
+
+static int metadata_line(const struct beside_text *t, uint32_t text, uint64_t i,
+			 struct beside_path *path, FILE *out, struct error *err)
+{
+	struct file x;
+	int r;
+
+	(void)text;
+	if (i == 0) {
+		fputs("file_name,label\n", out);
+		return 0;
+	}
+	r = file_of(view_of(t), i - 1, path, &x, err);
+	if (r < 0)
+		return r;
+	put_csv(out, x.path);
+	fputc(',', out);
+	put_csv(out, x.label);
+	fputc('\n', out);
+	return 0;
+}
+
+static uint64_t count(const struct beside_text *t, uint32_t text)
+{
+	(void)text;
+	return view_of(t)->list->n;
+}
+
+static uint64_t count_with_head(const struct beside_text *t, uint32_t text)
+{
+	return 1 + count(t, text);
+}
+
+static void describe(const struct beside_text *t, uint32_t text, char *buf,
+		     size_t n)
+{
+	(void)text;
+	snprintf(buf, n, "%s: %s", beside_args(view_of(t)->b)->source,
+		 view_of(t)->row->top);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static int learn(struct view *v, struct error *err)
+{
+	struct beside_blocks *none = NULL, *made;
+
+	if (atomic_load(&v->blocks))
+		return 0;
+	made = beside_blocks_new(&v->text, 0, err);
+	if (!made)
+		return err ? err->code : -EIO;
+	if (!atomic_compare_exchange_strong(&v->blocks, &none, made))
+		free(made);
+	return 0;
+}
+
+static bool lv_attr_is_slow(const struct files *f, uint64_t node)
+{
+	(void)node;
+	return !atomic_load(&self_of(f)->blocks);
+}
+
+static int lv_attr(struct files *f, uint64_t node, struct pinner *p,
+		   struct attr *out, struct error *err)
+{
+	struct view *v = self_of(f);
+	int r = node ? -ENOENT : learn(v, err);
+
+	(void)p;
+	if (r < 0)
+		return r;
+	beside_attr(v->b, S_IFREG, out);
+	out->size = beside_blocks_size(atomic_load(&v->blocks));
+	return 0;
+}
+
+static int lv_prepare(struct files *f, uint64_t node, uint64_t off,
+		      uint64_t len, struct error *err)
+{
+	(void)node;
+	(void)off;
+	(void)len;
+	return learn(self_of(f), err);
+}
+
+static int lv_map(const struct files *f, uint64_t node, uint64_t off,
+		  struct plan *p, struct error *err)
+{
+	const struct view *v = self_of(f);
+	const struct beside_blocks *blocks = atomic_load(&v->blocks);
+
+	if (node || !blocks)
+		return error_set(err, -EIO, "it was not prepared");
+	beside_blocks_map(&v->text, 0, blocks, off, p);
+	return 0;
+}
+
+static uint64_t lv_count(const struct files *f, uint64_t dir)
+{
+	(void)f;
+	(void)dir;
+	return 0;
+}
+
+static int lv_find(const struct files *f, uint64_t dir, const char *name,
+		   uint64_t *node)
+{
+	(void)f;
+	(void)dir;
+	(void)name;
+	(void)node;
+	return -ENOENT;
+}
+
+static int lv_parent(const struct files *f, uint64_t node, uint64_t *dir)
+{
+	(void)f;
+	(void)node;
+	(void)dir;
+	return -ENOENT;
+}
+
+static void lv_free(struct files *f)
+{
+	struct view *v = self_of(f);
+
+	free(atomic_load(&v->blocks));
+	free(v->labels);
+	free(v);
+}
+
+static const struct files_ops view_ops = {
+	.count = lv_count,
+	.find = lv_find,
+	.parent = lv_parent,
+	.attr_is_slow = lv_attr_is_slow,
+	.attr = lv_attr,
+	.prepare = lv_prepare,
+	.map = lv_map,
+	.free = lv_free,
+};
+
+/* ---- views --------------------------------------------------------------- */
+
+static bool fits(const struct beside_args *a)
+{
+	return a->m->counts[0] > 0;
+}
+
+static uint64_t numbers(const struct beside_args *a)
+{
+	(void)a;
+	return 0;
+}
+
+static int make(const struct beside_ops *row, const struct beside_text_ops *ops,
+		struct beside *b, struct files **out, struct error *err)
+{
+	struct view *v = calloc(1, sizeof *v);
+	int r;
+
+	if (!v)
+		return error_set(err, -ENOMEM, "out of memory");
+	v->files.ops = &view_ops;
+	v->b = b;
+	v->row = row;
+	beside_text_init(&v->text, ops);
+	r = beside_list(b, &v->list, err);
+	if (r == 0 && row == &beside_file_list &&
+	    !(v->labels = beside_labels_new(b, v->list)))
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r < 0)
+		free(v);
+	else
+		*out = &v->files;
+	return r;
+}
+
+/* A view: identifier, name of option views=, file, what it is, its lines. */
+#define LIST(id, called, file, about, count_of, line_of)                      \
+	static int make_##id(struct beside *b, struct files **out,            \
+			     struct error *err)                               \
+	{                                                                     \
+		static const struct beside_text_ops ops = {count_of, line_of, \
+							   describe};         \
+		return make(&beside_##id, &ops, b, out, err);                 \
+	}                                                                     \
+	const struct beside_ops beside_##id = {                               \
+		.name = called,                                               \
+		.summary = about,                                             \
+		.top = file,                                                  \
+		.type = S_IFREG,                                              \
+		.fits = fits,                                                 \
+		.numbers = numbers,                                           \
+		.make = make_##id,                                            \
+	};
+LIST(files_txt, "lists", "files.txt", "files.txt, the paths of all files",
+     count, files_line)
+LIST(manifest_csv, "lists", "manifest.csv",
+     "manifest.csv and .jsonl: path, label, size and place of each file",
+     count_with_head, csv_line)
+LIST(manifest_jsonl, "lists", "manifest.jsonl",
+     "manifest.csv and .jsonl: path, label, size and place of each file", count,
+     jsonl_line)
+LIST(file_list, "lists", "file_list", "file_list, paths and labels for DALI",
+     count, labelled_line)
+LIST(metadata, "lists", "metadata.csv",
+     "metadata.csv, names and labels for Hugging Face", count_with_head,
+     metadata_line)

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* shards/NAME-000000.tar: the members as WebDataset shards, which nobody has to write. */
+
+/*
+ * Byte for byte what `pack --shards --owner=0:0 --numeric-owner` makes of the members: the
+ * same code says which is where (shards/layout.h) and writes headers.  Kept is, for each
+ * member of a shard, its record and where it begins, 12 bytes; a shard is
+ *
+ *	| header 512 | bytes of the member | zeros | header | ... | zeros to 10240 |
+ *
+ * A header that fits one block is made while mapping; what needs an extended one (names that
+ * cannot be cut, sizes from 8 GiB on, times before 1970) is a chunk, made when it is read.
+ * Owners are 0, so that a shard is the same whoever shows it where.
+ */
+#include "views/members/shards.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "shards/names.h"
+#include "shards/ustar.h"
+#include "views/members/table.h"
+
+/* Longer ones do not fit a header. */
+#define PATH_PLAIN 256
+
+static struct beside_shards *self_of(const struct files *f)
+{
+	return (struct beside_shards *)(uintptr_t)f;
+}
+
+static const struct members *members_of(const struct beside_shards *s)
+{
+	return beside_args(s->b)->m;
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* Node 0 is the directory, k + 1 its file k: shards, and the index. */
+static uint64_t sh_count(const struct files *f, uint64_t dir)
+{
+	const struct beside_shards *s = self_of(f);
+
+	return dir || s->why.code ? 0 : s->n_shards + 1;
+}
+
+static uint64_t sh_child(const struct files *f, uint64_t dir, uint64_t i,
+			 uint32_t *type)
+{
+	(void)f;
+	(void)dir;
+	*type = S_IFREG;
+	return i + 1;
+}
+
+static int sh_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
+		   size_t n)
+{
+	const struct beside_shards *s = self_of(f);
+
+	(void)dir;
+	if (i > s->n_shards)
+		return -ENOENT;
+	shards_file_name(s->name, i, s->n_shards, buf, n);
+	return 0;
+}
+
+static int sh_name_of(const struct files *f, uint64_t node, char *buf, size_t n)
+{
+	return sh_name(f, 0, node - 1, buf, n);
+}
+
+static int sh_find(const struct files *f, uint64_t dir, const char *name,
+		   uint64_t *node)
+{
+	const struct beside_shards *s = self_of(f);
+	int r;
+
+	if (s->why.code)
+		return s->why.code;
+	r = dir ? -ENOENT : shards_file_find(s->name, s->n_shards, name, node);
+	if (r == 0)
+		++*node;
+	return r;
+}
+
+static int sh_parent(const struct files *f, uint64_t node, uint64_t *dir)
+{
+	if (node > sh_count(f, 0))
+		return -ENOENT;
+	*dir = 0;
+	return 0;
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+static bool is_index(const struct beside_shards *s, uint64_t node)
+{
+	return node == s->n_shards + 1;
+}
+
+static bool sh_attr_is_slow(const struct files *f, uint64_t node)
+{
+	return is_index(self_of(f), node);
+}
+
+static int index_size(struct beside_shards *s, struct pinner *p, uint64_t *size,
+		      struct error *err)
+{
+	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
+	struct span span;
+	int r;
+
+	e.u.chunk.set = &s->set;
+	e.u.chunk.index = s->n;
+	e.u.chunk.slice = EXTENT_WHOLE;
+	r = p->pin(p, &e, &span, err);
+	if (r < 0)
+		return r;
+	*size = span.buf->size;
+	p->unpin(p, &span);
+	return 0;
+}
+
+static int sh_attr(struct files *f, uint64_t node, struct pinner *p,
+		   struct attr *out, struct error *err)
+{
+	struct beside_shards *s = self_of(f);
+
+	out->mtime = member_mtime(members_of(s),
+				  &members_of(s)->at[beside_args(s->b)->root]);
+	out->mode = S_IFREG | 0444;
+	out->nlink = 1;
+	if (node == 0) {
+		out->mode = S_IFDIR | 0555;
+		out->nlink = 2;
+		return 0;
+	}
+	if (node > sh_count(f, 0))
+		return -ENOENT;
+	if (is_index(s, node))
+		return index_size(s, p, &out->size, err);
+	out->size =
+		ustar_archive_size(beside_shard_taken(s, &s->shard[node - 1]));
+	return 0;
+}
+
+/* Why there are none. */
+static ssize_t sh_xattr(struct files *f, uint64_t node, const char *key,
+			struct pinner *p, char *buf, size_t n)
+{
+	const struct beside_shards *s = self_of(f);
+	size_t len = strlen(s->why.text);
+
+	(void)p;
+	if (node || !s->why.code || strcmp(key, "error"))
+		return -ENODATA;
+	if (n && n < len)
+		return -ERANGE;
+	if (n)
+		memcpy(buf, s->why.text, len);
+	return (ssize_t)len;
+}
+
+static const char *sh_xattr_keys(const struct files *f, uint64_t node,
+				 size_t *len)
+{
+	bool has = !node && self_of(f)->why.code;
+
+	*len = has ? sizeof "error" : 0;
+	return has ? "error" : NULL;
+}
+
+/* ---- content ------------------------------------------------------------- */
+
+/* The path of a record, if it is one that fits a header; in `buf`, or NULL. */
+static const char *plain_path(const struct beside_shards *s, uint64_t record,
+			      char buf[PATH_PLAIN + 1])
+{
+	const struct members *m = members_of(s);
+	const uint64_t root = beside_args(s->b)->root;
+	size_t at = PATH_PLAIN;
+
+	buf[at] = '\0';
+	for (uint64_t i = record; i != root; i = m->at[i].parent) {
+		const char *name = member_name(m, &m->at[i]);
+		size_t n = strlen(name);
+
+		if (n + (i != record) > at)
+			return NULL;
+		if (i != record)
+			buf[--at] = '/';
+		at -= n;
+		memcpy(buf + at, name, n);
+	}
+	return buf + at;
+}
+
+static void map_header(const struct beside_shards *s, uint64_t i, uint64_t size,
+		       uint64_t off, struct plan *p)
+{
+	const struct members *t = members_of(s);
+	const struct member_record *r = &t->at[beside_node(s->b, s->record[i])];
+	unsigned char header[USTAR_BLOCK];
+	char buf[PATH_PLAIN + 1];
+	struct ustar m = {.path = plain_path(s, s->record[i], buf),
+			  .mode = r->mode,
+			  .size = r->size,
+			  .mtime = member_mtime(t, r)};
+
+	if (size > USTAR_BLOCK || !m.path) {
+		plan_chunk(p, (struct chunk_set *)(uintptr_t)&s->set, i, off,
+			   size - off);
+		return;
+	}
+	ustar_header(header, &m);
+	plan_copy(p, header + off, USTAR_BLOCK - off);
+}
+
+static void map_zeros(struct plan *p, uint64_t n)
+{
+	static const unsigned char zero[1];
+
+	plan_fill(p, (struct fill){.pattern = zero, .width = 1}, 0, n);
+}
+
+/* Member i from byte `off` of what it takes, up to where something else begins. */
+static int map_member(const struct beside_shards *s, uint64_t i, uint64_t off,
+		      struct plan *p, struct error *err)
+{
+	const struct beside_args *a = beside_args(s->b);
+	const uint64_t node = beside_node(s->b, s->record[i]);
+	const uint64_t size = a->m->at[node].size, want = p->want;
+	const uint64_t all = s->at[i + 1] - s->at[i];
+	const uint64_t header = all - ustar_padded(size);
+	int r;
+
+	if (off < header) {
+		map_header(s, i, header, off, p);
+		return 0;
+	}
+	if (off >= header + size) {
+		map_zeros(p, all - off);
+		return 0;
+	}
+	off -= header;
+	p->want = min_u64(want, p->have + size - off);
+	r = a->members->ops->map(a->members, node, off, p, err);
+	p->want = want;
+	return r;
+}
+
+/* The member that byte `at` of all is in. */
+static uint64_t member_at(const struct beside_shards *s,
+			  const struct beside_shard *shard, uint64_t at)
+{
+	uint64_t lo = shard->first, hi = shard->first + shard->files;
+
+	while (hi - lo > 1) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (s->at[mid] <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int map_shard(const struct beside_shards *s,
+		     const struct beside_shard *shard, uint64_t off,
+		     struct plan *p, struct error *err)
+{
+	const uint64_t base = s->at[shard->first],
+		       end = beside_shard_taken(s, shard);
+	uint64_t i = off < end ? member_at(s, shard, base + off) : 0;
+	int r = 0;
+
+	while (r == 0 && plan_open(p)) {
+		const uint64_t before = p->have;
+
+		if (off >= end) {
+			map_zeros(p, p->want - p->have);
+		} else {
+			while (s->at[i + 1] <= base + off)
+				i++;
+			r = map_member(s, i, base + off - s->at[i], p, err);
+		}
+		if (p->have == before)
+			break;
+		off += p->have - before;
+	}
+	return r;
+}
+
+static int sh_map(const struct files *f, uint64_t node, uint64_t off,
+		  struct plan *p, struct error *err)
+{
+	struct beside_shards *s = self_of(f);
+
+	if (!node || node > sh_count(f, 0))
+		return error_set(err, -ENOENT, "no such file");
+	if (!is_index(s, node))
+		return map_shard(s, &s->shard[node - 1], off, p, err);
+	plan_chunk(p, &s->set, s->n, off, p->want - p->have);
+	return 0;
+}
+
+static void sh_free(struct files *f)
+{
+	struct beside_shards *s = self_of(f);
+
+	free(s->record);
+	free(s->at);
+	free(s->shard);
+	free(s);
+}
+
+static const struct files_ops shards_files_ops = {
+	.count = sh_count,
+	.child = sh_child,
+	.name = sh_name,
+	.name_of = sh_name_of,
+	.find = sh_find,
+	.parent = sh_parent,
+	.attr_is_slow = sh_attr_is_slow,
+	.attr = sh_attr,
+	.map = sh_map,
+	.xattr = sh_xattr,
+	.xattr_keys = sh_xattr_keys,
+	.free = sh_free,
+};
+
+/* ---- the view ------------------------------------------------------------ */
+
+/* Up to the first dot: "train.tar.zst" has "train". */
+static void make_name(struct beside_shards *s, const char *source)
+{
+	size_t end = strlen(source), begin;
+
+	while (end && source[end - 1] == '/')
+		end--;
+	for (begin = end; begin && source[begin - 1] != '/';)
+		begin--;
+	shards_name_made(s->name, source + begin,
+			 min_u64(end - begin, strcspn(source + begin, "./")));
+}
+
+static bool shards_fit(const struct beside_args *a)
+{
+	return a->m->counts[0] > 0;
+}
+
+static uint64_t shards_numbers(const struct beside_args *a)
+{
+	return min_u64(a->m->counts[0] + a->m->counts[3], SHARDS_MOST) + 2;
+}
+
+static int shards_make(struct beside *b, struct files **out, struct error *err)
+{
+	struct beside_shards *s = calloc(1, sizeof *s);
+	int r;
+
+	*out = NULL;
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->files.ops = &shards_files_ops;
+	s->b = b;
+	beside_shards_chunks(s);
+	make_name(s, beside_args(b)->source ? beside_args(b)->source : "");
+	r = beside_shards_plan(s, &s->why);
+	if (r == -ENOMEM) {
+		sh_free(&s->files);
+		return error_set(err, r, "out of memory");
+	}
+	*out = &s->files;
+	return 0;
+}
+
+const struct beside_ops beside_shards = {
+	.name = "shards",
+	.summary = "shards/NAME-NUMBER.tar, members as WebDataset shards",
+	.top = "shards",
+	.type = S_IFDIR,
+	.fits = shards_fit,
+	.numbers = shards_numbers,
+	.make = shards_make,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of the view shards/ is made when it is read: long headers, and the index. */
+#include "views/members/shards.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "shards/tar_entry.h"
+#include "shards/ustar.h"
+
+static struct beside_shards *of_set(const struct chunk_set *set)
+{
+	return (struct beside_shards *)((char *)(uintptr_t)set -
+					offsetof(struct beside_shards, set));
+}
+
+static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
+{
+	const struct beside_shards *s = ctx;
+	const struct beside_shard *x = &s->shard[k];
+
+	*out = (struct shards_line){
+		.samples = x->samples,
+		.files = x->files,
+		.size = ustar_archive_size(beside_shard_taken(s, x))};
+}
+
+struct header {
+	unsigned char *at;
+	size_t n, room;
+};
+
+static int keep(void *ctx, const void *bytes, size_t n, bool data,
+		struct error *err)
+{
+	struct header *h = ctx;
+
+	(void)data;
+	if (n > h->room - h->n)
+		return error_set(err, -EIO,
+				 "a header became longer than it was");
+	memcpy(h->at + h->n, bytes, n);
+	h->n += n;
+	return 0;
+}
+
+/* By who writes those of pack; into `h`. */
+static int make_header(const struct beside_shards *s, uint64_t i,
+		       struct header *h, struct error *err)
+{
+	const struct members *m = beside_args(s->b)->m;
+	const struct member_record *r = &m->at[beside_node(s->b, s->record[i])];
+	struct beside_path path = {0};
+	struct feed_unit u = {.attr = {.mode = r->mode,
+				       .size = r->size,
+				       .mtime = member_mtime(m, r)},
+			      .first = true,
+			      .last = true};
+	struct tar_writer *w;
+	int code;
+
+	if (beside_path(s->b, s->record[i], &path) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	u.path = path.at;
+	code = tar_writer_new(&w, true, keep, h, err);
+	if (code == 0) {
+		code = tar_writer_begin(w, &u, err);
+		tar_writer_free(w);
+	}
+	free(path.at);
+	if (code == 0 && h->n != h->room)
+		code = error_set(err, -EIO,
+				 "a header became shorter than it was");
+	return code;
+}
+
+static struct buf *copy_of(const void *data, size_t n, _Atomic uint64_t *gauge)
+{
+	struct buf *b = data ? buf_new(n, gauge) : NULL;
+
+	if (b)
+		memcpy(b->data, data, n);
+	return b;
+}
+
+static int set_fetch(struct chunk_set *set, uint64_t index,
+		     _Atomic uint64_t *gauge, struct buf **out,
+		     struct error *err)
+{
+	const struct beside_shards *s = of_set(set);
+	cleanup_free void *bytes = NULL;
+	struct header h = {0};
+	int r = 0;
+
+	if (index >= s->n) {
+		bytes = shards_index_text(s->name, s->n_shards, index_line, s,
+					  &h.n);
+	} else {
+		const struct member_record *m =
+			&beside_args(s->b)
+				 ->m->at[beside_node(s->b, s->record[index])];
+
+		h.room = (size_t)(s->at[index + 1] - s->at[index] -
+				  ustar_padded(m->size));
+		bytes = h.at = malloc(h.room);
+		r = bytes ? make_header(s, index, &h, err) : 0;
+	}
+	if (r < 0)
+		return r;
+	*out = copy_of(bytes, h.n, gauge);
+	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static void set_describe(const struct chunk_set *set, uint64_t index, char *buf,
+			 size_t n)
+{
+	const struct beside_shards *s = of_set(set);
+
+	if (index >= s->n)
+		snprintf(buf, n, "%s shards/%s-index.json",
+			 beside_args(s->b)->source, s->name);
+	else
+		snprintf(buf, n, "%s shards: header of a member",
+			 beside_args(s->b)->source);
+}
+
+static const struct chunk_set_ops shards_set_ops = {
+	.segment_of = chunk_text_segment_of,
+	.locate = chunk_text_locate,
+	.fetch = set_fetch,
+	.describe = set_describe,
+};
+
+void beside_shards_chunks(struct beside_shards *s)
+{
+	s->set.ops = &shards_set_ops;
+	s->set.id = chunk_set_new_id();
+	s->set.unit = 4096;
+}

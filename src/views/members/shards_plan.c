@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which members are in which shard of the view shards/, and where. */
+
+/*
+ * Members are gone through as a pack goes through a directory: by name, what is below a
+ * directory where its name is.  While this goes on each takes some 100 bytes and its path.
+ */
+#include "views/members/shards.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/vec.h"
+#include "shards/key.h"
+#include "shards/layout.h"
+#include "shards/sizer.h"
+
+struct entry {
+	uint64_t path; /* offset in `text` */
+	uint64_t size; /* in a tar, once asked for */
+	uint32_t record;
+};
+struct planner {
+	const struct beside *b;
+	const struct members *m;
+	struct shards_sizer *sizer;
+	struct beside_path path;
+	vec(uint32_t) stack;
+	vec(struct entry) list;
+	char *text;
+	size_t text_n, text_room;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+/* ---- members ------------------------------------------------------------- */
+
+static bool keep_path(struct planner *p, const char *path, size_t n)
+{
+	if (p->text_room - p->text_n < n) {
+		size_t room = 2 * (p->text_room + n) + 4096;
+		char *more = realloc(p->text, room);
+
+		if (!more)
+			return false;
+		p->text = more;
+		p->text_room = room;
+	}
+	memcpy(p->text + p->text_n, path, n);
+	p->text_n += n;
+	return true;
+}
+
+/* False: no memory. */
+static bool add_member(struct planner *p, uint32_t record)
+{
+	struct entry e = {.path = p->text_n, .record = record};
+	ssize_t n;
+
+	if (!S_ISREG(p->m->at[record].mode))
+		return true;
+	n = beside_path(p->b, record, &p->path);
+	if (n < 0)
+		return false;
+	if (!shards_key(p->path.at))
+		return true;
+	return keep_path(p, p->path.at, (size_t)n + 1) && vec_push(&p->list, e);
+}
+
+/* The last one first: what is on the stack comes off in order. */
+static bool push_entries(struct planner *p, uint64_t dir)
+{
+	const struct member_record *r = &p->m->at[dir];
+
+	for (uint64_t i = r->size; i-- > 0;)
+		if (!vec_push(&p->stack, (uint32_t)(r->data + i)))
+			return false;
+	return true;
+}
+
+static int find_members(struct planner *p, struct error *err)
+{
+	bool ok = push_entries(p, beside_args(p->b)->root);
+
+	while (ok && p->stack.n) {
+		uint32_t i = p->stack.at[--p->stack.n];
+
+		ok = p->m->at[i].kind == MEMBER_DIR ? push_entries(p, i)
+						    : add_member(p, i);
+	}
+	return ok ? 0 : no_memory(err);
+}
+
+/* ---- as entries of a layout ---------------------------------------------- */
+
+static const char *entry_path(void *ctx, uint64_t i)
+{
+	const struct planner *p = ctx;
+
+	return p->text + p->list.at[i].path;
+}
+
+static int entry_size(void *ctx, uint64_t i, uint64_t *size, struct error *err)
+{
+	struct planner *p = ctx;
+	struct entry *e = &p->list.at[i];
+	const struct member_record *r = &p->m->at[beside_node(p->b, e->record)];
+	const struct feed_attr a = {.mode = r->mode,
+				    .size = r->size,
+				    .mtime = member_mtime(p->m, r)};
+	int code = shards_sizer_member(p->sizer, p->text + e->path, &a,
+				       &e->size, err);
+
+	*size = e->size;
+	return code;
+}
+
+static int fill(struct beside_shards *s, const struct planner *p,
+		const struct shards_layout *l, struct error *err)
+{
+	uint64_t at = 0;
+
+	s->n = p->list.n;
+	s->n_shards = l->list.n;
+	s->record = calloc(s->n, sizeof *s->record);
+	s->at = calloc(s->n + 1, sizeof *s->at);
+	s->shard = calloc(s->n_shards, sizeof *s->shard);
+	if (!s->record || !s->at || !s->shard)
+		return no_memory(err);
+	for (uint64_t i = 0; i < s->n; i++) {
+		const struct entry *e = &p->list.at[l->order[i]];
+
+		s->record[i] = e->record;
+		s->at[i] = at;
+		if (add_overflows(at, e->size, &at))
+			return error_set(err, -EOVERFLOW,
+					 "its members are larger than any tar");
+	}
+	s->at[s->n] = at;
+	for (uint64_t k = 0; k < s->n_shards; k++) {
+		const struct shard *x = &l->list.at[k];
+
+		s->shard[k] =
+			(struct beside_shard){x->first, x->files, x->samples};
+	}
+	return 0;
+}
+
+static int lay_out(struct beside_shards *s, struct planner *p,
+		   struct error *err)
+{
+	const struct shards_entries entries = {.ctx = p,
+					       .n = p->list.n,
+					       .top = beside_args(p->b)->source,
+					       .path = entry_path,
+					       .size = entry_size};
+	const struct shards_order sorted = {0};
+	struct shards_cut cut =
+		shards_cut_usual(&beside_args(p->b)->options.shards);
+	struct shards_layout l;
+	int r = shards_layout_make(&l, &entries, &cut, &sorted, err);
+
+	if (r < 0)
+		return r;
+	r = l.list.n > SHARDS_MOST ? error_set(err, -EOVERFLOW,
+					       "there would be %" PRIu64
+					       " shards, more than %" PRIu64,
+					       (uint64_t)l.list.n, SHARDS_MOST)
+				   : fill(s, p, &l, err);
+	shards_layout_free(&l);
+	return r;
+}
+
+int beside_shards_plan(struct beside_shards *s, struct error *err)
+{
+	struct planner p = {.b = s->b, .m = beside_args(s->b)->m};
+	int r = shards_sizer_new(&p.sizer, true, err);
+
+	if (r == 0)
+		r = find_members(&p, err);
+	if (r == 0)
+		r = lay_out(s, &p, err);
+	shards_sizer_free(p.sizer);
+	free(p.path.at);
+	free(p.text);
+	vec_free(&p.stack);
+	vec_free(&p.list);
+	return r;
+}

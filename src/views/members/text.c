@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Texts of lines, made when they are read. */
+
+/*
+ * A chunk is a block: its number is text << 32 | block, WHOLE for all of a text.  There are
+ * no chunks without bytes, so each has one more than its text.
+ */
+#include "views/members/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#define WHOLE UINT32_MAX
+
+static const struct beside_text *text_of(const struct chunk_set *s)
+{
+	return (const struct beside_text *)s;
+}
+
+static uint64_t chunk_of(uint32_t text, uint64_t block)
+{
+	return (uint64_t)text << 32 | block;
+}
+
+/* ---- blocks -------------------------------------------------------------- */
+
+/* Lines of a block, as text (malloc'ed). */
+static int block_make(const struct beside_text *t, uint32_t text,
+		      uint64_t block, char **out, size_t *len,
+		      struct error *err)
+{
+	uint64_t n = t->ops->count(t, text), from = 0, to = n;
+	struct beside_path path = {0};
+	int r = 0;
+	FILE *f;
+
+	if (block != WHOLE) {
+		from = min_u64(block * BESIDE_TEXT_LINES, n);
+		to = min_u64(from + BESIDE_TEXT_LINES, n);
+	}
+	*out = NULL;
+	f = open_memstream(out, len);
+	if (!f)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (uint64_t i = from; i < to && r == 0; i++)
+		r = t->ops->line(t, text, i, &path, f, err);
+	free(path.at);
+	if ((ferror(f) | fclose(f)) && r == 0)
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r < 0) {
+		free(*out);
+		*out = NULL;
+	}
+	return r;
+}
+
+static int text_fetch(struct chunk_set *s, uint64_t index,
+		      _Atomic uint64_t *gauge, struct buf **out,
+		      struct error *err)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	struct buf *b;
+	int r = block_make(text_of(s), (uint32_t)(index >> 32),
+			   index & UINT32_MAX, &text, &len, err);
+
+	if (r < 0)
+		return r;
+	b = buf_new(len + 1, gauge);
+	if (!b)
+		return error_set(err, -ENOMEM, "out of memory");
+	memcpy(b->data, text, len);
+	b->data[len] = 0;
+	*out = b;
+	return 0;
+}
+
+static void text_describe(const struct chunk_set *s, uint64_t index, char *buf,
+			  size_t n)
+{
+	text_of(s)->ops->describe(text_of(s), (uint32_t)(index >> 32), buf, n);
+}
+
+static const struct chunk_set_ops text_ops = {
+	.segment_of = chunk_text_segment_of,
+	.locate = chunk_text_locate,
+	.fetch = text_fetch,
+	.describe = text_describe,
+};
+
+void beside_text_init(struct beside_text *t, const struct beside_text_ops *ops)
+{
+	t->set.ops = &text_ops;
+	t->set.id = chunk_set_new_id();
+	t->set.unit = 4096;
+	t->ops = ops;
+}
+
+static struct chunk_set *set_of(const struct beside_text *t)
+{
+	return (struct chunk_set *)(uintptr_t)&t->set;
+}
+
+/* ---- whole texts --------------------------------------------------------- */
+
+int beside_text_size(struct beside_text *t, uint32_t text, struct pinner *p,
+		     uint64_t *size, struct error *err)
+{
+	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
+	struct span span;
+	int r;
+
+	e.u.chunk.set = &t->set;
+	e.u.chunk.index = chunk_of(text, WHOLE);
+	e.u.chunk.slice = EXTENT_WHOLE;
+	r = p->pin(p, &e, &span, err);
+	if (r < 0)
+		return r;
+	*size = span.buf->size - 1;
+	p->unpin(p, &span);
+	return 0;
+}
+
+void beside_text_map(const struct beside_text *t, uint32_t text, uint64_t off,
+		     struct plan *p)
+{
+	plan_chunk(p, set_of(t), chunk_of(text, WHOLE), off, p->want - p->have);
+}
+
+/* ---- texts in blocks ----------------------------------------------------- */
+
+struct beside_blocks *beside_blocks_new(const struct beside_text *t,
+					uint32_t text, struct error *err)
+{
+	uint64_t n = div_up(t->ops->count(t, text), BESIDE_TEXT_LINES);
+	struct beside_blocks *b =
+		malloc(sizeof *b + (n + 1) * sizeof *b->begin);
+
+	if (!b) {
+		error_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	b->n = n;
+	b->begin[0] = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		char *lines;
+		size_t len;
+
+		if (block_make(t, text, i, &lines, &len, err) < 0) {
+			free(b);
+			return NULL;
+		}
+		free(lines);
+		b->begin[i + 1] = b->begin[i] + len;
+	}
+	return b;
+}
+
+/* The block that byte `off` (of the text) is in. */
+static uint64_t block_at(const struct beside_blocks *b, uint64_t off)
+{
+	uint64_t lo = 0, hi = b->n - 1;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo + 1) / 2;
+
+		if (b->begin[mid] <= off)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo;
+}
+
+void beside_blocks_map(const struct beside_text *t, uint32_t text,
+		       const struct beside_blocks *b, uint64_t off,
+		       struct plan *p)
+{
+	uint64_t i;
+
+	if (off >= beside_blocks_size(b))
+		return;
+	for (i = block_at(b, off); i < b->n && plan_open(p); i++) {
+		uint64_t left = b->begin[i + 1] - off;
+
+		if (plan_chunk(p, set_of(t), chunk_of(text, i),
+			       off - b->begin[i], left) < left)
+			return;
+		off = b->begin[i + 1];
+	}
+}

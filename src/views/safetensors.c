@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tensor.safetensors of a tensor alone; that of a directory is formats/bundles.c. */
+#include <errno.h>
+
+#include "views/bundle.h"
+#include "views/state.h"
+#include "views/table.h"
+
+static bool safetensors_fits(struct tensor *t, unsigned axes)
+{
+	(void)axes;
+	return bundle_takes(t) && bundle_takes_name(bundle_name(t));
+}
+
+/* Made when somebody asks for its size. */
+static struct bundle *bundle_get(struct tensor *t)
+{
+	struct bundle *b = atomic_load(&t->views->bundle), *none = NULL;
+
+	if (b)
+		return b;
+	b = bundle_new(&t, NULL, 1);
+	if (!b || atomic_compare_exchange_strong(&t->views->bundle, &none, b))
+		return b;
+	bundle_free(b);
+	return none;
+}
+
+static int safetensors_size(const struct view *v, const uint64_t *at,
+			    struct pinner *p, uint64_t *size, struct error *err)
+{
+	struct bundle *b = bundle_get(v->tensor);
+
+	(void)at, (void)p;
+	return b ? bundle_size(b, size, err)
+		 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int safetensors_prepare(const struct view *v, const uint64_t *at,
+			       uint64_t off, uint64_t len, struct error *err)
+{
+	struct bundle *b = bundle_get(v->tensor);
+
+	(void)at;
+	return b ? bundle_prepare(b, off, len, err)
+		 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int safetensors_map(const struct view *v, const uint64_t *at,
+			   uint64_t off, struct plan *plan, struct error *err)
+{
+	const struct bundle *b = atomic_load(&v->tensor->views->bundle);
+
+	(void)at;
+	return b ? bundle_map(b, off, plan, err)
+		 : error_set(err, -EIO, "%s: it was not prepared",
+			     v->tensor->name);
+}
+
+static void safetensors_end(struct tensor *t)
+{
+	bundle_free(atomic_exchange(&t->views->bundle, NULL));
+}
+
+const struct view_ops view_safetensors = {
+	.name = "safetensors",
+	.summary = BUNDLE_NAME ", the whole tensor",
+	.top = BUNDLE_NAME,
+	.unlisted = true,
+	.fits = safetensors_fits,
+	.end = safetensors_end,
+	.size = safetensors_size,
+	.prepare = safetensors_prepare,
+	.map = safetensors_map,
+};

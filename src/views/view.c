@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A tensor's directory: its views as files, all computed from node numbers. */
+#include "views/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "tensor/text.h"
+#include "views/node.h"
+#include "views/state.h"
+
+static uint64_t files_count(const struct files *files, uint64_t dir)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+
+	if (dir == 0)
+		return f->listed;
+	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w) ||
+	    w.view.ops->lookup_only)
+		return 0;
+	if (w.view.ops->dirs)
+		return w.view.ops->dirs->count(f, &w);
+	return w.view.ops->count(&w.view, w.depth);
+}
+
+static bool files_endless(const struct files *files, uint64_t dir)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	const struct view_ops *ops;
+	struct view_node w;
+
+	if (!dir || view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
+		return false;
+	ops = w.view.ops;
+	return ops->lookup_only ||
+	       (ops->dirs && ops->dirs->endless && ops->dirs->endless(f, &w));
+}
+
+static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
+			    uint32_t *type)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+
+	if (dir == 0) {
+		view_at(f, (unsigned)i, &w.view);
+		*type = w.view.levels ? S_IFDIR : S_IFREG;
+		return 1 + i;
+	}
+	view_node_resolve(f, dir, &w);
+	if (w.view.ops->dirs) {
+		uint64_t node = 0;
+
+		w.view.ops->dirs->entry(f, &w, i, &node, NULL, 0);
+		*type = view_node_resolve(f, node, &w) < 0 ||
+					view_node_is_file(&w)
+				? S_IFREG
+				: S_IFDIR;
+		return node;
+	}
+	w.at[w.depth++] = i;
+	*type = view_node_is_file(&w) ? S_IFREG : S_IFDIR;
+	return view_node_number(&w.view, w.depth, w.at);
+}
+
+static int files_name(const struct files *files, uint64_t dir, uint64_t i,
+		      char *buf, size_t n)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+
+	if (dir == 0) {
+		snprintf(buf, n, "%s", view_table[f->row[i]]->top);
+		return 0;
+	}
+	if (view_node_resolve(f, dir, &w) < 0 || view_node_is_file(&w))
+		return -ENOENT;
+	if (w.view.ops->dirs) {
+		uint64_t node;
+
+		return w.view.ops->dirs->entry(f, &w, i, &node, buf, n);
+	}
+	w.at[w.depth] = i;
+	w.view.ops->name_of(&w.view, w.depth, w.at, buf, n);
+	return 0;
+}
+
+static int files_name_of(const struct files *files, uint64_t node, char *buf,
+			 size_t n)
+{
+	struct view_node w;
+
+	if (view_node_resolve(tensor_files_of(files), node, &w) < 0)
+		return -ENOENT;
+	if (w.depth == 0)
+		snprintf(buf, n, "%s", w.view.ops->top);
+	else if (w.view.ops->dirs)
+		return w.view.ops->dirs->name(tensor_files_of(files), &w, buf,
+					      n);
+	else
+		w.view.ops->name_of(&w.view, w.depth - 1, w.at, buf, n);
+	return 0;
+}
+
+static int files_find(const struct files *files, uint64_t dir, const char *name,
+		      uint64_t *node)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+	int r;
+
+	for (unsigned k = 0; dir == 0 && k < f->n; k++)
+		if (!strcmp(view_table[f->row[k]]->top, name)) {
+			*node = 1 + k;
+			return 0;
+		}
+	if (dir == 0 || view_node_resolve(f, dir, &w) < 0 ||
+	    view_node_is_file(&w))
+		return -ENOENT;
+	if (w.view.ops->dirs)
+		return w.view.ops->dirs->find(f, &w, name, node);
+	r = w.view.ops->find(&w.view, w.depth, w.at, name, &w.at[w.depth]);
+	if (r < 0)
+		return r;
+	*node = view_node_number(&w.view, w.depth + 1, w.at);
+	return 0;
+}
+
+static int files_skip(struct files *files, uint64_t dir, uint64_t *i,
+		      struct pinner *p, struct error *err)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+
+	if (!dir || view_node_resolve(f, dir, &w) < 0 ||
+	    view_node_is_file(&w) || !w.view.ops->skip)
+		return 0;
+	return w.view.ops->skip(&w.view, w.depth, w.at, i, p, err);
+}
+
+static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+
+	if (view_node_resolve(f, node, &w) < 0)
+		return -ENOENT;
+	if (w.depth == 0)
+		*dir = 0;
+	else if (w.view.ops->dirs)
+		return w.view.ops->dirs->parent(f, &w, dir);
+	else if (w.depth == 1)
+		*dir = 1 + (uint64_t)w.view.index;
+	else
+		*dir = view_node_number(&w.view, w.depth - 1, w.at);
+	return 0;
+}
+
+/* ---- sizes and extents --------------------------------------------------- */
+
+static int file_resolve(const struct files *files, uint64_t node,
+			struct view_node *w, struct error *err)
+{
+	if (view_node_resolve(tensor_files_of(files), node, w) < 0 ||
+	    !view_node_is_file(w))
+		return error_set(err, -ENOENT, "no such file");
+	return 0;
+}
+
+static bool is_document(const struct view_node *w)
+{
+	const struct view_ops *ops = w->view.ops;
+
+	return ops->document &&
+	       (!ops->is_document || ops->is_document(&w->view, w->at));
+}
+
+/* What a file consists of: a header (of 0 bytes when it has none) and a box. */
+static int file_box(const struct view_node *w, struct box *b,
+		    struct npy_header *header, struct error *err)
+{
+	const struct view *v = &w->view;
+	const struct tensor *t = v->tensor;
+
+	header->total = 0;
+	v->ops->box_of(v, w->at, b);
+	if (v->ops->header) {
+		unsigned char *raw = (unsigned char *)header->back;
+
+		header->front_len = header->descr_len = 0;
+		header->total = header->back_len =
+			v->ops->header(v, w->at, raw);
+		return 0;
+	}
+	if (!v->ops->npy ||
+	    dtype_npy_header(&t->dtype, t->descr, t->rank - v->drop,
+			     b->count + v->drop, header))
+		return 0;
+	return error_set(err, -ENOTSUP,
+			 "%s: its shape is too long for a .npy file", t->name);
+}
+
+static bool files_attr_is_slow(const struct files *files, uint64_t node)
+{
+	struct view_node w;
+
+	return node && !view_node_resolve(tensor_files_of(files), node, &w) &&
+	       view_node_is_file(&w) &&
+	       ((w.view.ops->size && !w.view.ops->size_is_known) ||
+		is_document(&w));
+}
+
+static int document_size(const struct view_node *w, struct pinner *p,
+			 uint64_t *size, struct error *err)
+{
+	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
+	struct span span;
+	int r = w->view.ops->ready ? w->view.ops->ready(&w->view, p, err) : 0;
+
+	if (r < 0)
+		return r;
+	e.u.chunk.set = &w->view.tensor->views->documents;
+	e.u.chunk.index = tensor_document_chunk(&w->view, w->at);
+	e.u.chunk.slice = EXTENT_WHOLE;
+	r = p->pin(p, &e, &span, err);
+	if (r < 0)
+		return r;
+	*size = span.buf->size - 1;
+	p->unpin(p, &span);
+	return 0;
+}
+
+static int file_size(const struct view_node *w, struct pinner *p,
+		     uint64_t *size, struct error *err)
+{
+	const struct view *v = &w->view;
+	struct npy_header header;
+	struct box b;
+	int r;
+
+	if (is_document(w))
+		return document_size(w, p, size, err);
+	if (v->ops->size)
+		return v->ops->size(v, w->at, p, size, err);
+	r = file_box(w, &b, &header, err);
+	*size = header.total +
+		box_elements(&b, v->tensor->rank) * v->tensor->dtype.size;
+	return r;
+}
+
+static int files_attr(struct files *files, uint64_t node, struct pinner *p,
+		      struct attr *out, struct error *err)
+{
+	const struct tensor_files *f = tensor_files_of(files);
+	struct view_node w;
+
+	out->mtime = f->tensor->mtime;
+	out->mode = S_IFDIR | 0555;
+	out->nlink = 2;
+	out->size = 0;
+	if (node == 0) {
+		for (unsigned k = 0; k < f->listed; k++) {
+			view_at(f, k, &w.view);
+			out->nlink += w.view.levels > 0;
+		}
+		return 0;
+	}
+	if (view_node_resolve(f, node, &w) < 0)
+		return -ENOENT;
+	if (w.depth && w.view.ops->generation)
+		out->generation = w.view.ops->generation(&w.view, w.at);
+	if (!view_node_is_file(&w)) {
+		if (w.depth + 1 < w.view.levels && !w.view.ops->dirs)
+			out->nlink += (uint32_t)min_u64(
+				w.view.ops->count(&w.view, w.depth),
+				UINT32_MAX - 2);
+		return 0;
+	}
+	out->mode = S_IFREG | 0444;
+	out->nlink = 1;
+	return file_size(&w, p, &out->size, err);
+}
+
+static int files_hold(struct files *files, uint64_t node, int64_t n)
+{
+	struct view_node w;
+
+	if (view_node_resolve(tensor_files_of(files), node, &w) < 0 ||
+	    !w.depth || !w.view.ops->hold)
+		return 0;
+	return w.view.ops->hold(&w.view, w.at, n);
+}
+
+/* A view with a file for each sample is a set of them. */
+static bool files_sample(struct files *files, uint64_t node,
+			 struct files_sample *out)
+{
+	struct view_node w;
+
+	if (view_node_resolve(tensor_files_of(files), node, &w) < 0 ||
+	    !w.view.ops->samples || w.depth != w.view.levels)
+		return false;
+	out->set = w.view.index;
+	out->n = view_entries(&w.view);
+	out->i = 0;
+	for (unsigned i = 0; i < w.depth; i++)
+		out->i = out->i * w.view.ops->count(&w.view, i) + w.at[i];
+	return true;
+}
+
+static uint64_t files_sample_node(const struct files *files, uint32_t set,
+				  uint64_t i)
+{
+	struct view v;
+
+	view_at(tensor_files_of(files), set, &v);
+	return view_entry_node(&v, i);
+}
+
+static int files_prepare(struct files *files, uint64_t node, uint64_t off,
+			 uint64_t len, struct error *err)
+{
+	struct npy_header header;
+	struct view_node w;
+	struct box b;
+	int r = file_resolve(files, node, &w, err);
+
+	if (r < 0 || is_document(&w))
+		return r;
+	if (w.view.ops->prepare)
+		return w.view.ops->prepare(&w.view, w.at, off, len, err);
+	if (w.view.ops->size)
+		return 0;
+	r = file_box(&w, &b, &header, err);
+	if (r < 0)
+		return r;
+	if (off + len <= header.total)
+		return 0;
+	if (off < header.total) {
+		len -= header.total - off;
+		off = header.total;
+	}
+	return tensor_prepare_box(w.view.tensor, &b, off - header.total, len,
+				  err);
+}
+
+static int files_map(const struct files *files, uint64_t node, uint64_t off,
+		     struct plan *plan, struct error *err)
+{
+	struct npy_header header;
+	struct view_node w;
+	struct box b;
+	int r = file_resolve(files, node, &w, err);
+
+	if (r < 0)
+		return r;
+	if (is_document(&w)) {
+		plan_chunk(plan, &w.view.tensor->views->documents,
+			   tensor_document_chunk(&w.view, w.at), off,
+			   plan->want - plan->have);
+		return 0;
+	}
+	if (w.view.ops->map)
+		return w.view.ops->map(&w.view, w.at, off, plan, err);
+	r = file_box(&w, &b, &header, err);
+	if (r < 0)
+		return r;
+	if (off < header.total)
+		off += dtype_npy_map(&header, off, plan);
+	if (!plan_open(plan) || off < header.total)
+		return 0;
+	return tensor_map_box(w.view.tensor, &b, off - header.total, plan, err);
+}
+
+static unsigned files_reversed(const struct files *files, uint64_t node,
+			       uint64_t *from)
+{
+	struct npy_header header;
+	struct view_node w;
+	struct box b;
+
+	if (file_resolve(files, node, &w, NULL) < 0 || !w.view.ops->reversed ||
+	    file_box(&w, &b, &header, NULL) < 0)
+		return 0;
+	*from = header.total;
+	return w.view.ops->reversed(&w.view);
+}
+
+static void files_free(struct files *files)
+{
+	struct tensor_files *f = (struct tensor_files *)files;
+
+	view_state_free(f->tensor);
+	tensor_free(f->tensor);
+	free(f);
+}
+
+const struct files_ops tensor_files_ops = {
+	.count = files_count,
+	.endless = files_endless,
+	.why_not = view_node_why_not,
+	.child = files_child,
+	.name = files_name,
+	.name_of = files_name_of,
+	.find = files_find,
+	.skip = files_skip,
+	.parent = files_parent,
+	.attr_is_slow = files_attr_is_slow,
+	.attr = files_attr,
+	.hold = files_hold,
+	.sample = files_sample,
+	.sample_node = files_sample_node,
+	.prepare = files_prepare,
+	.map = files_map,
+	.reversed = files_reversed,
+	.xattr = view_node_xattr,
+	.xattr_keys = view_node_xattr_keys,
+	.free = files_free,
+};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Documents of the groups in a Zarr hierarchy, consolidated metadata among them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "views/zarr/catalog.h"
+#include "views/zarr/zarr.h"
+
+#define ZGROUP "{\"zarr_format\": 2}"
+
+static void *no_memory(struct error *err)
+{
+	error_set(err, -ENOMEM, "out of memory");
+	return NULL;
+}
+
+/* A JSON object; what has none has "{}". */
+static char *attributes_of(const struct zarr_entry *e, struct error *err)
+{
+	const struct files_ops *ops = e->files ? e->files->ops : NULL;
+	char *text;
+	ssize_t n = ops && ops->xattr
+			    ? ops->xattr(e->files, 0, "attrs", NULL, NULL, 0)
+			    : -ENODATA;
+
+	if (n == -ENODATA || n == 0) {
+		text = strdup("{}");
+		return text ? text : no_memory(err);
+	}
+	text = n < 0 ? NULL : malloc((size_t)n + 1);
+	if (n > 0 && !text)
+		return no_memory(err);
+	if (n > 0)
+		n = ops->xattr(e->files, 0, "attrs", NULL, text, (size_t)n);
+	if (n < 0) {
+		error_set(err, (int)n,
+			  "the attributes of a group cannot be read");
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+/* ---- .zmetadata ------------------------------------------------------------ */
+
+struct metadata {
+	const struct zarr_catalog *c;
+	FILE *out;
+	bool more;
+	struct error *err;
+};
+
+/* `"PATH/NAME": TEXT`; takes the text, which may be NULL. */
+static int put(struct metadata *m, const char *path, const char *name,
+	       char *text)
+{
+	cleanup_free char *key = NULL, *quoted = NULL;
+	json_t *j;
+
+	if (text && asprintf(&key, "%s%s", path, name) < 0)
+		key = NULL;
+	j = key ? json_text(key, strlen(key)) : NULL;
+	quoted = j ? json_dumps(j, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+	json_decref(j);
+	if (text && !quoted)
+		no_memory(m->err);
+	if (quoted)
+		fprintf(m->out, "%s\n%s: %s", m->more ? "," : "", quoted, text);
+	m->more = true;
+	free(text);
+	return quoted ? 0 : m->err->code;
+}
+
+static int put_entry(struct metadata *m, const struct zarr_entry *e,
+		     const char *path)
+{
+	int r;
+
+	if (e->tensor) {
+		r = put(m, path, ".zarray", zarr_array_text(e->tensor, m->err));
+		return r < 0 ? r
+			     : put(m, path, ".zattrs",
+				   zarr_attributes_text(e->tensor, m->err));
+	}
+	r = put(m, path, ".zgroup", strdup(ZGROUP));
+	if (r == 0)
+		r = put(m, path, ".zattrs", attributes_of(e, m->err));
+	for (uint32_t i = 0; i < e->count && r == 0; i++) {
+		const struct zarr_entry *below = &m->c->entry[e->first + i];
+		cleanup_free char *longer = NULL;
+
+		if (asprintf(&longer, "%s%s/", path,
+			     zarr_entry_name(m->c, below)) < 0) {
+			longer = NULL;
+			return error_set(m->err, -ENOMEM, "out of memory");
+		}
+		r = put_entry(m, below, longer);
+	}
+	return r;
+}
+
+static char *metadata_text(const struct zarr_catalog *c,
+			   const struct zarr_entry *e, struct error *err)
+{
+	char *text = NULL;
+	size_t len;
+	struct metadata m = {c, open_memstream(&text, &len), false, err};
+	int r;
+
+	if (!m.out)
+		return no_memory(err);
+	fputs("{\"metadata\": {", m.out);
+	r = put_entry(&m, e, "");
+	fputs("}, \"zarr_consolidated_format\": 1}\n", m.out);
+	if (fclose(m.out) == 0 && r == 0)
+		return text;
+	free(text);
+	return r < 0 ? NULL : no_memory(err);
+}
+
+/* ---- the others ------------------------------------------------------------ */
+
+static char *group3_text(const struct zarr_entry *e, struct error *err)
+{
+	cleanup_free char *attributes = attributes_of(e, err);
+	char *text;
+
+	if (!attributes)
+		return NULL;
+	if (asprintf(&text,
+		     "{\"zarr_format\": 3, \"node_type\": \"group\", "
+		     "\"attributes\": %s}\n",
+		     attributes) >= 0)
+		return text;
+	return no_memory(err);
+}
+
+char *zarr_group_text(const struct zarr_catalog *c, const struct zarr_entry *e,
+		      bool v3, unsigned i, struct error *err)
+{
+	char *text;
+
+	if (v3)
+		return group3_text(e, err);
+	switch (i) {
+	case 0:
+		return attributes_of(e, err);
+	case 1:
+		text = strdup(ZGROUP "\n");
+		return text ? text : no_memory(err);
+	default:
+		return metadata_text(c, e, err);
+	}
+}

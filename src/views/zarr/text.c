@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a Zarr array says of itself: .zarray, .zattrs, zarr.json. */
+
+/*
+ * Sources: zarr-specs v2 and v3 core; names and parameters of codecs are numcodecs'.
+ * xarray takes the names of axes from _ARRAY_DIMENSIONS, wants one for each, no two of
+ * them equal in an array, and each of one size in a group: axes that the file does not name
+ * are dim_0, dim_1; where siblings differ in their sizes, dim_0_100.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "views/zarr/zarr.h"
+
+/* ASCII as zarr itself writes it: some readers take documents for that. */
+#define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
+
+static void *no_memory(struct error *err)
+{
+	error_set(err, -ENOMEM, "out of memory");
+	return NULL;
+}
+
+static json_t *numbers(const uint64_t *v, unsigned n)
+{
+	json_t *a = json_array();
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(a, json_integer((json_int_t)v[i]));
+	return a;
+}
+
+/* Adds `"key": value` to the text; takes the value.  False: no memory. */
+static bool put(FILE *out, const char *key, json_t *value)
+{
+	cleanup_free char *s = value ? json_exact(value, DUMP) : NULL;
+
+	json_decref(value);
+	if (!s)
+		return false;
+	fprintf(out, "\"%s\": %s, ", key, s);
+	return true;
+}
+
+/* ---- types ---------------------------------------------------------------- */
+
+static json_t *type_of(const struct dtype *d);
+
+static void put_padding(json_t *fields, uint64_t n)
+{
+	char name[32], type[32];
+
+	snprintf(name, sizeof name, "padding_%zu", json_array_size(fields));
+	snprintf(type, sizeof type, "|V%" PRIu64, n);
+	json_array_append_new(fields, json_pack("[s, s]", name, type));
+}
+
+/* Fields as NumPy lists them, but that padding has names. */
+static json_t *structure_of(const struct dtype *d)
+{
+	json_t *all = json_array();
+	uint64_t at = 0, count, size;
+
+	for (uint32_t i = 0; i < d->nfields; i++) {
+		const struct dtype_field *f = &d->fields[i];
+		json_t *one = json_array();
+
+		if (f->offset > at)
+			put_padding(all, f->offset - at);
+		json_array_append_new(one, json_text(f->name, strlen(f->name)));
+		json_array_append_new(one, type_of(&f->type));
+		if (f->rank)
+			json_array_append_new(one, numbers(f->dims, f->rank));
+		json_array_append_new(all, one);
+		at = f->offset;
+		if (dtype_field_size(f, &count, &size))
+			at += size;
+	}
+	if (d->size > at)
+		put_padding(all, d->size - at);
+	return all;
+}
+
+static json_t *type_of(const struct dtype *d)
+{
+	char descr[32];
+
+	if (d->kind == DTYPE_STRUCT)
+		return structure_of(d);
+	dtype_descr(d, descr, sizeof descr);
+	return json_string(descr);
+}
+
+/* v3's name; NULL: it has none. */
+static const char *type3_of(const struct dtype *d, char *buf, size_t n)
+{
+	switch (d->kind) {
+	case DTYPE_BOOL:
+		return "bool";
+	case DTYPE_FLOAT:
+	case DTYPE_COMPLEX:
+		if (d->size > (d->kind == DTYPE_FLOAT ? 8 : 16) ||
+		    (d->kind == DTYPE_COMPLEX && d->size < 8))
+			return NULL;
+		break;
+	case DTYPE_INT:
+	case DTYPE_UINT:
+		break;
+	default:
+		return NULL;
+	}
+	dtype_name(d, buf, n);
+	return buf;
+}
+
+bool zarr3_fits(const struct tensor *t)
+{
+	char name[80];
+
+	return zarr_fits(t) && type3_of(&t->dtype, name, sizeof name);
+}
+
+/* ---- codecs --------------------------------------------------------------- */
+
+static json_t *codec_of(const struct pipeline_filter *f)
+{
+	const struct codec_params *p = &f->params;
+
+	switch (f->id) {
+	case ZARR_SHUFFLE:
+		return json_pack("{s:s, s:i}", "id", "shuffle", "elementsize",
+				 (int)p->cd[0]);
+	case ZARR_ZLIB:
+		return json_pack("{s:s, s:i}", "id", "zlib", "level",
+				 p->n && p->cd[0] <= 9 ? (int)p->cd[0] : 1);
+	case ZARR_ZSTD:
+		return json_pack("{s:s, s:i}", "id", "zstd", "level",
+				 p->n ? (int)p->cd[0] : 1);
+	default: /* blosc, whose parameters were looked at */
+		return json_pack("{s:s, s:s, s:i, s:i, s:i}", "id", "blosc",
+				 "cname", zarr_blosc_name(p->cd[6]), "clevel",
+				 p->cd[4] <= 9 ? (int)p->cd[4] : 5, "shuffle",
+				 p->cd[5] <= 2 ? (int)p->cd[5] : 1, "blocksize",
+				 0);
+	}
+}
+
+/* The last filter is the compressor, unless it is none. */
+static bool put_codecs(FILE *out, const struct pipeline *p)
+{
+	json_t *filters = json_array(), *compressor = json_null();
+	unsigned n = p ? p->n : 0;
+	bool ok;
+
+	if (n && p->filter[n - 1].id == ZARR_FLETCHER32)
+		n--;
+	if (n && p->filter[n - 1].id != ZARR_SHUFFLE)
+		compressor = codec_of(&p->filter[--n]);
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(filters, codec_of(&p->filter[i]));
+	if (!n) {
+		json_decref(filters);
+		filters = json_null();
+	}
+	ok = put(out, "compressor", compressor);
+	return put(out, "filters", filters) && ok;
+}
+
+/* ---- .zarray --------------------------------------------------------------- */
+
+/*
+ * To xarray an array's fill value is what stands for data that are missing, and becomes
+ * NaN: zeros would, too.  So it is named only where a chunk is missing that it stands for.
+ */
+static bool put_array(FILE *out, const struct tensor *t, const struct grid *g,
+		      bool stored, bool whole)
+{
+	const struct layout *l =
+		stored ? atomic_load(&t->parts[0].layout) : NULL;
+	bool ok;
+
+	fputs("{", out);
+	ok = put(out, "shape", numbers(zarr_shape(t), t->rank));
+	ok = put(out, "chunks", numbers(g->chunk, t->rank)) && ok;
+	ok = put(out, "dtype",
+		 type_of(stored ? zarr_stored_dtype(t) : &t->dtype)) &&
+	     ok;
+	ok = put_codecs(out, l ? l->pipeline : NULL) && ok;
+	fputs("\"fill_value\": ", out);
+	if (whole)
+		fputs("null", out);
+	else
+		zarr_put_fill(out, t, false);
+	fputs(", \"order\": \"C\", \"zarr_format\": 2}\n", out);
+	return ok;
+}
+
+char *zarr_array_text(struct tensor *t, struct error *err)
+{
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
+	enum zarr_mode mode;
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+	bool ok, whole;
+
+	if (!g || zarr_mode(t, &mode, err) < 0 ||
+	    zarr_is_whole(t, &whole, err) < 0)
+		return NULL;
+	out = open_memstream(&text, &len);
+	if (!out)
+		return no_memory(err);
+	ok = put_array(out, t, g, mode == ZARR_STORED, whole);
+	if (fclose(out) == 0 && ok)
+		return text;
+	free(text);
+	return no_memory(err);
+}
+
+/* ---- attributes ------------------------------------------------------------ */
+
+static json_t *object_of(struct tensor *t,
+			 char *(*ask)(struct tensor *t, struct error *err),
+			 struct error *err)
+{
+	cleanup_free char *text = ask ? ask(t, err) : NULL;
+	json_t *o = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+
+	if (!ask)
+		o = json_object();
+	if (text && !o)
+		error_set(err, -EIO, "%s: its attributes are no JSON", t->name);
+	return o;
+}
+
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool has_name(const json_t *names, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(names); i++)
+		if (!strcmp(json_string_value(json_array_get(names, i)), name))
+			return true;
+	return false;
+}
+
+/* Names of axes; `axes` is what the source says of them, or NULL. */
+static json_t *dimensions(const struct tensor *t, const json_t *attributes,
+			  const json_t *axes)
+{
+	const char *class =
+		json_string_value(json_object_get(attributes, "CLASS"));
+	bool is_scale =
+		t->rank == 1 && class && !strcmp(class, "DIMENSION_SCALE");
+	json_t *names = json_array();
+
+	for (unsigned i = 0; i < t->rank; i++) {
+		const char *name = json_string_value(
+			json_object_get(json_array_get(axes, i), "name"));
+		char number[64];
+
+		if (is_scale)
+			name = last_name(t->name);
+		snprintf(number, sizeof number, "dim_%u", i);
+		if (t->sized_axes)
+			snprintf(number, sizeof number, "dim_%u_%" PRIu64, i,
+				 zarr_shape(t)[i]);
+		if (!name || !*name || has_name(names, name))
+			name = number;
+		json_array_append_new(names, json_text(name, strlen(name)));
+	}
+	return names;
+}
+
+/* What HDF5 keeps there for itself. */
+static void drop_internal(json_t *attributes)
+{
+	static const char *const names[] = {
+		"DIMENSION_LIST", "DIMENSION_LABELS",    "REFERENCE_LIST",
+		"CLASS",          "_Netcdf4Coordinates", "_Netcdf4Dimid",
+		"_nc3_strict",    "_NCProperties",       "NAME"};
+	const char *class =
+		json_string_value(json_object_get(attributes, "CLASS"));
+	bool scale = class && !strcmp(class, "DIMENSION_SCALE");
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (scale || (strcmp(names[i], "CLASS") != 0 &&
+			      strcmp(names[i], "NAME") != 0))
+			json_object_del(attributes, names[i]);
+}
+
+/* Attributes, and names of axes; NULL: err. */
+static json_t *described(struct tensor *t, json_t **names, struct error *err)
+{
+	json_t *about = object_of(t, t->ops ? t->ops->about : NULL, err);
+	json_t *o = json_incref(json_object_get(about, "attributes"));
+
+	if (about && !o)
+		o = object_of(t, t->ops ? t->ops->attributes : NULL, err);
+	if (!o) {
+		json_decref(about);
+		return NULL;
+	}
+	*names = dimensions(t, o, json_object_get(about, "axes"));
+	drop_internal(o);
+	json_decref(about);
+	return o;
+}
+
+char *zarr_attributes_text(struct tensor *t, struct error *err)
+{
+	json_t *names, *o = described(t, &names, err);
+	char *text;
+
+	if (!o)
+		return NULL;
+	json_object_set_new(o, "_ARRAY_DIMENSIONS", names);
+	text = json_exact(o, DUMP);
+	json_decref(o);
+	return text ? text : no_memory(err);
+}
+
+/* ---- zarr.json ------------------------------------------------------------- */
+
+/* Zstd and blosc say most of it in each chunk; these have to be named all the same. */
+static json_t *compressor3(const struct pipeline_filter *f)
+{
+	static const char *const shuffles[] = {"noshuffle", "shuffle",
+					       "bitshuffle"};
+	const struct codec_params *p = &f->params;
+	uint32_t type;
+
+	if (f->id == ZARR_ZSTD)
+		return json_pack("{s:s, s:{s:i, s:b}}", "name", "zstd",
+				 "configuration", "level",
+				 p->n ? (int)p->cd[0] : 1, "checksum", 0);
+	type = p->cd[2] && p->cd[2] < 256 ? p->cd[2] : 1;
+	return json_pack("{s:s, s:{s:s, s:i, s:s, s:i, s:i}}", "name", "blosc",
+			 "configuration", "cname", zarr_blosc_name(p->cd[6]),
+			 "clevel", p->cd[4] <= 9 ? (int)p->cd[4] : 5, "shuffle",
+			 shuffles[p->cd[5] <= 2 ? p->cd[5] : 1], "typesize",
+			 (int)type, "blocksize", 0);
+}
+
+/* `d` is the type of elements in a chunk, `l` not NULL: chunks are as stored there. */
+static json_t *codecs3(const struct dtype *d, const struct layout *l)
+{
+	unsigned one = d->kind == DTYPE_COMPLEX ? d->size / 2 : d->size;
+	json_t *all = one == 1 ? json_pack("[{s:s}]", "name", "bytes")
+			       : json_pack("[{s:s, s:{s:s}}]", "name", "bytes",
+					   "configuration", "endian",
+					   d->big_endian ? "big" : "little");
+
+	if (l)
+		json_array_append_new(all,
+				      compressor3(&l->pipeline->filter[0]));
+	return all;
+}
+
+static bool put_array3(FILE *out, const struct tensor *t, const struct grid *g,
+		       bool stored, json_t *attributes, json_t *names)
+{
+	const struct layout *l =
+		stored ? atomic_load(&t->parts[0].layout) : NULL;
+	const struct dtype *d = stored ? zarr_stored_dtype(t) : &t->dtype;
+	char type[80];
+	bool ok;
+
+	fputs("{\"zarr_format\": 3, \"node_type\": \"array\", ", out);
+	ok = put(out, "shape", numbers(zarr_shape(t), t->rank));
+	fprintf(out, "\"data_type\": \"%s\", ",
+		type3_of(&t->dtype, type, sizeof type));
+	ok = put(out, "chunk_grid",
+		 json_pack("{s:s, s:{s:o}}", "name", "regular", "configuration",
+			   "chunk_shape", numbers(g->chunk, t->rank))) &&
+	     ok;
+	ok = put(out, "chunk_key_encoding",
+		 json_pack("{s:s, s:{s:s}}", "name", "default", "configuration",
+			   "separator", "/")) &&
+	     ok;
+	ok = put(out, "codecs", codecs3(d, l)) && ok;
+	ok = put(out, "attributes", attributes) && ok;
+	ok = put(out, "dimension_names", names) && ok;
+	fputs("\"fill_value\": ", out);
+	zarr_put_fill(out, t, true);
+	fputs("}\n", out);
+	return ok;
+}
+
+char *zarr3_array_text(struct tensor *t, struct error *err)
+{
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
+	enum zarr_mode mode = ZARR_DECODED;
+	json_t *names, *o;
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+	bool ok;
+
+	if (!g || (zarr3_can_store(t) && zarr_mode(t, &mode, err) < 0))
+		return NULL;
+	o = described(t, &names, err);
+	if (!o)
+		return NULL;
+	out = open_memstream(&text, &len);
+	if (!out) {
+		json_decref(o);
+		json_decref(names);
+		return no_memory(err);
+	}
+	ok = put_array3(out, t, g, mode == ZARR_STORED, o, names);
+	if (fclose(out) == 0 && ok)
+		return text;
+	free(text);
+	return no_memory(err);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* zarr/ and zarr3/: a tensor as a Zarr array. */
+
+/*
+ *	zarr/    .zarray  .zattrs  0.0  0.1  1.0 ...     a file for each chunk
+ *	zarr3/   c/0/0  c/0/1  c/1/0 ...  zarr.json       a directory for each axis
+ *
+ * Entries are numbered in the order of their names: of decimals without leading zeros,
+ * axis by axis.  ('.' is less than any digit, so that is the order of names in zarr/, too.)
+ * Chunks that were never written have numbers, and no files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "views/name.h"
+#include "views/table.h"
+#include "views/zarr/zarr.h"
+
+/* Places without a chunk, in a row, that a listing goes through. */
+#define SKIP_MAX (UINT64_C(1) << 20)
+#define DOCUMENTS 2 /* of zarr/, before its chunks */
+enum { ARRAY, ATTRIBUTES };
+enum { CHUNKS3, ARRAY3 };
+
+/* ---- numbers in names ----------------------------------------------------- */
+
+/* A decimal below n at *s, which moves behind it; -ENOENT. */
+static int take_decimal(const char **s, uint64_t n, uint64_t *out)
+{
+	size_t digits = strspn(*s, "0123456789");
+
+	if (!digits || digits > 18 || (**s == '0' && digits > 1))
+		return -ENOENT;
+	*out = strtoull(*s, NULL, 10);
+	*s += digits;
+	return *out < n ? 0 : -ENOENT;
+}
+
+/* Entry `place` of the grid: the index of its chunk along each axis. */
+static void indices_at(const struct grid *g, uint64_t place, uint64_t *at)
+{
+	for (unsigned i = g->rank; i-- > 0; place /= g->chunks[i])
+		at[i] = view_decimal_at(place % g->chunks[i], g->chunks[i]);
+}
+
+static uint64_t chunk_number(const struct grid *g, const uint64_t *at)
+{
+	uint64_t k = 0;
+
+	for (unsigned i = 0; i < g->rank; i++)
+		k = k * g->chunks[i] + at[i];
+	return k;
+}
+
+/* ---- chunks ---------------------------------------------------------------- */
+
+static bool is_v3(const struct view *v)
+{
+	return v->ops == &view_zarr3;
+}
+
+/* The chunk that an entry is. */
+static struct zarr_chunk chunk_of(const struct view *v, const uint64_t *at)
+{
+	struct zarr_chunk c = {v->tensor, 0,
+			       is_v3(v) && !zarr3_can_store(v->tensor)};
+	uint64_t index[RANK_MAX];
+	struct grid room;
+	const struct grid *g = zarr_grid(v->tensor, &room);
+
+	if (is_v3(v))
+		for (unsigned i = 0; i < g->rank; i++)
+			index[i] = view_decimal_at(at[i + 1], g->chunks[i]);
+	else
+		indices_at(g, at[0] - DOCUMENTS, index);
+	c.k = chunk_number(g, index);
+	return c;
+}
+
+static int chunk_size(const struct view *v, const uint64_t *at,
+		      struct pinner *p, uint64_t *size, struct error *err)
+{
+	const struct zarr_chunk c = chunk_of(v, at);
+
+	return zarr_chunk_size(&c, p, size, err);
+}
+
+static bool chunk_is_there(const struct view *v, const uint64_t *at,
+			   struct pinner *p)
+{
+	struct error err = {0};
+	uint64_t size;
+
+	/* What cannot be found out is said to who reads it. */
+	return v->ops->is_document(v, at) ||
+	       chunk_size(v, at, p, &size, &err) != -ENOENT;
+}
+
+/* To the first one that is there. */
+static int skip_absent(const struct view *v, unsigned level, uint64_t *at,
+		       uint64_t *i, struct pinner *p, struct error *err)
+{
+	uint64_t n = v->ops->count(v, level), k = *i;
+
+	if (is_v3(v) && level < v->tensor->rank)
+		return 0; /* directories */
+	for (; k < n; k++) {
+		at[level] = k;
+		if (chunk_is_there(v, at, p))
+			break;
+		if (k - *i >= SKIP_MAX)
+			return error_set(err, -ENOTSUP,
+					 "%s: the listing ends here: its grid "
+					 "has %" PRIu64 " places, of which "
+					 "%" PRIu64 " in a row have no chunk, "
+					 "and its index does not tell quickly "
+					 "which have; chunks can be read by "
+					 "name",
+					 v->tensor->name, n, k - *i);
+	}
+	*i = k;
+	return 0;
+}
+
+static int chunk_prepare(const struct view *v, const uint64_t *at, uint64_t off,
+			 uint64_t len, struct error *err)
+{
+	const struct zarr_chunk c = chunk_of(v, at);
+
+	return zarr_chunk_prepare(&c, off, len, err);
+}
+
+static int chunk_map(const struct view *v, const uint64_t *at, uint64_t off,
+		     struct plan *plan, struct error *err)
+{
+	const struct zarr_chunk c = chunk_of(v, at);
+
+	return zarr_chunk_map(&c, off, plan, err);
+}
+
+static char *with_length(char *text, size_t *len)
+{
+	*len = text ? strlen(text) : 0;
+	return text;
+}
+
+/* ---- zarr/ ----------------------------------------------------------------- */
+
+static bool grid_fits(const struct tensor *t)
+{
+	struct grid room;
+
+	return zarr_grid(t, &room) != NULL;
+}
+
+static bool fits(struct tensor *t, unsigned axes)
+{
+	(void)axes;
+	return zarr_fits(t) && grid_fits(t);
+}
+
+static uint64_t count(const struct view *v, unsigned level)
+{
+	struct grid room;
+
+	(void)level;
+	return zarr_grid(v->tensor, &room)->count + DOCUMENTS;
+}
+
+static bool is_document(const struct view *v, const uint64_t *at)
+{
+	(void)v;
+	return at[0] < DOCUMENTS;
+}
+
+static void name_of(const struct view *v, unsigned level, const uint64_t *at,
+		    char *buf, size_t n)
+{
+	uint64_t index[RANK_MAX] = {0};
+	struct grid room;
+	const struct grid *g = zarr_grid(v->tensor, &room);
+	size_t used;
+
+	(void)level;
+	if (is_document(v, at)) {
+		snprintf(buf, n, at[0] == ARRAY ? ".zarray" : ".zattrs");
+		return;
+	}
+	indices_at(g, at[0] - DOCUMENTS, index);
+	used = (size_t)snprintf(buf, n, "%" PRIu64, index[0]);
+	for (unsigned i = 1; i < g->rank && used < n; i++)
+		used += (size_t)snprintf(buf + used, n - used, ".%" PRIu64,
+					 index[i]);
+}
+
+static int find(const struct view *v, unsigned level, const uint64_t *at,
+		const char *name, uint64_t *index)
+{
+	struct grid room;
+	const struct grid *g = zarr_grid(v->tensor, &room);
+	uint64_t place = 0, k;
+
+	(void)level;
+	(void)at;
+	*index = strcmp(name, ".zarray") ? ATTRIBUTES : ARRAY;
+	if (*index == ARRAY || !strcmp(name, ".zattrs"))
+		return 0;
+	*index = DOCUMENTS;
+	if (!g->rank)
+		return strcmp(name, "0") ? -ENOENT : 0;
+	for (unsigned i = 0; i < g->rank; i++) {
+		if ((i && *name++ != '.') ||
+		    take_decimal(&name, g->chunks[i], &k) < 0)
+			return -ENOENT;
+		place = place * g->chunks[i] +
+			view_decimal_place(k, g->chunks[i]);
+	}
+	*index += place;
+	return *name ? -ENOENT : 0;
+}
+
+static char *document(const struct view *v, const uint64_t *at, size_t *len,
+		      struct error *err)
+{
+	return with_length(at[0] == ARRAY
+				   ? zarr_array_text(v->tensor, err)
+				   : zarr_attributes_text(v->tensor, err),
+			   len);
+}
+
+/* Its grid's places in the order of names, or what the index says of them: numbers
+ * of stored chunks. */
+static uint64_t place_of(const struct tensor *t, uint64_t chunk)
+{
+	const struct layout *l = atomic_load(&t->parts[0].layout);
+	uint64_t index[RANK_MAX], place = 0;
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
+
+	for (unsigned i = g->rank; i-- > 0; chunk /= l->grid->chunks[i])
+		index[i] = chunk % l->grid->chunks[i];
+	for (unsigned i = 0; i < g->rank; i++)
+		place = place * g->chunks[i] +
+			view_decimal_place(index[i], g->chunks[i]);
+	return place;
+}
+
+static int skip_listed(const struct view *v, unsigned level, uint64_t *at,
+		       uint64_t *i, struct pinner *p, struct error *err)
+{
+	const struct zarr_places *all =
+		*i < DOCUMENTS ? NULL : zarr_places(v->tensor, place_of);
+	uint64_t lo = 0, hi = all ? all->n : 0;
+
+	if (!all)
+		return skip_absent(v, level, at, i, p, err);
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (all->at[mid] < *i - DOCUMENTS)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*i = lo < all->n ? DOCUMENTS + all->at[lo] : count(v, level);
+	return 0;
+}
+
+const struct view_ops view_zarr = {
+	.name = "zarr",
+	.summary = "zarr/, a Zarr v2 array",
+	.top = "zarr",
+	.levels = 1,
+	.unlisted = true,
+	.fits = fits,
+	.begin = zarr_stored_init,
+	.end = zarr_places_free,
+	.count = count,
+	.name_of = name_of,
+	.find = find,
+	.box_of = view_whole_box,
+	.document = document,
+	.is_document = is_document,
+	.skip = skip_listed,
+	.size = chunk_size,
+	.prepare = chunk_prepare,
+	.map = chunk_map,
+};
+
+/* ---- zarr3/ ---------------------------------------------------------------- */
+
+static bool fits3(struct tensor *t, unsigned axes)
+{
+	(void)axes;
+	return zarr3_fits(t) && t->rank < RANK_MAX && grid_fits(t);
+}
+
+static unsigned levels3(const struct tensor *t)
+{
+	return t->rank + 1;
+}
+
+static uint64_t count3(const struct view *v, unsigned level)
+{
+	struct grid room;
+
+	return level ? zarr_grid(v->tensor, &room)->chunks[level - 1] : 2;
+}
+
+static bool is_document3(const struct view *v, const uint64_t *at)
+{
+	(void)v;
+	return at[0] == ARRAY3;
+}
+
+static bool is_leaf3(const struct view *v, unsigned depth, const uint64_t *at)
+{
+	return depth == 1 && is_document3(v, at);
+}
+
+static void name_of3(const struct view *v, unsigned level, const uint64_t *at,
+		     char *buf, size_t n)
+{
+	if (!level)
+		snprintf(buf, n, at[0] == CHUNKS3 ? "c" : "zarr.json");
+	else
+		snprintf(buf, n, "%" PRIu64,
+			 view_decimal_at(at[level], count3(v, level)));
+}
+
+static int find3(const struct view *v, unsigned level, const uint64_t *at,
+		 const char *name, uint64_t *index)
+{
+	uint64_t n = count3(v, level), k;
+
+	(void)at;
+	if (!level) {
+		*index = strcmp(name, "c") ? ARRAY3 : CHUNKS3;
+		return *index == CHUNKS3 || !strcmp(name, "zarr.json")
+			       ? 0
+			       : -ENOENT;
+	}
+	if (take_decimal(&name, n, &k) < 0 || *name)
+		return -ENOENT;
+	*index = view_decimal_place(k, n);
+	return 0;
+}
+
+static char *document3(const struct view *v, const uint64_t *at, size_t *len,
+		       struct error *err)
+{
+	(void)at;
+	return with_length(zarr3_array_text(v->tensor, err), len);
+}
+
+const struct view_ops view_zarr3 = {
+	.name = "zarr3",
+	.summary = "zarr3/, a Zarr v3 array",
+	.top = "zarr3",
+	.levels_of = levels3,
+	.is_leaf = is_leaf3,
+	.unlisted = true,
+	.fits = fits3,
+	.count = count3,
+	.name_of = name_of3,
+	.find = find3,
+	.box_of = view_whole_box,
+	.document = document3,
+	.is_document = is_document3,
+	.skip = skip_absent,
+	.size = chunk_size,
+	.prepare = chunk_prepare,
+	.map = chunk_map,
+};

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A tensor's chunks as files of a Zarr array. */
+
+/*
+ * A chunked dataset keeps its grid.  Where Zarr v2 has codecs for its filters a chunk's
+ * file is what is stored; the chunks are then a set of their own (views/zarr/stored.c), for
+ * which nothing has to be decoded.  Otherwise it is the chunk decoded, and so it is in Zarr
+ * v3 where that has no codecs.
+ *
+ * A .zarray says once for all chunks how they are encoded, while HDF5 may skip filters
+ * for each of them.  So all are looked at before the first is served as it is stored; which
+ * says, too, if any is missing.
+ *
+ * Anything else (contiguous, virtual) is cut along one axis, in whole blocks
+ * of it where there are some:
+ *
+ *	shape (9, 1000, 1000), chunks (1, 400, 1000):   1 .. 1 | rows | all .. all
+ *
+ * so that a chunk is a run of the array's bytes, and what overhangs comes last.
+ *
+ * An array may be shorter than a dimension that it shares with others
+ * (tensor.full_shape).  The grid is then that of the dimensions:
+ *
+ *	stored    |  0  |  1 .|             "." overhangs, and may be anything
+ *	shown     |  0  |  1 f|  f  |  f  |  "f" is fill value (padded.h)
+ *
+ * Such chunks are decoded, unless the stored ones end where the array does.  Where
+ * all stored ones are there, those behind them are files, too, so that no fill value
+ * need be named (see views/zarr/text.c); they cannot be that in a compressed array.
+ */
+#include "views/zarr/zarr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "tensor/padded.h"
+#include "views/state.h"
+
+/* Of a chunk where the file has none: reading it should neither be slow nor tiny. */
+#define CHUNK_BYTES (UINT64_C(16) << 20)
+/* A block that is larger is cut. */
+#define BLOCK_BYTES (UINT64_C(128) << 20)
+/* Chunks that are looked at one by one, at most. */
+#define SCAN_MAX (UINT64_C(1) << 20)
+/* And how many at a time, where the index lists them. */
+#define LIST_ROOM 4096
+
+static const struct layout *layout_of(const struct tensor *t)
+{
+	return !t->mosaic && t->nparts ? atomic_load(&t->parts[0].layout)
+				       : NULL;
+}
+
+static bool is_chunked(const struct tensor *t)
+{
+	const struct layout *l = layout_of(t);
+
+	return l && l->kind == LAYOUT_CHUNKED;
+}
+
+bool zarr_fits(const struct tensor *t)
+{
+	return !t->why_not && dtype_is_binary(&t->dtype) && t->dtype.size &&
+	       (t->mosaic || layout_of(t));
+}
+
+/* ---- the grid ------------------------------------------------------------ */
+
+/* Indices of `axis` that a chunk has, of `bytes` each. */
+static uint64_t rows_a_chunk(const struct tensor *t, unsigned axis,
+			     uint64_t bytes)
+{
+	uint64_t rows = max_u64(CHUNK_BYTES / bytes, 1), unit;
+	uint64_t length = zarr_shape(t)[axis];
+	struct box b;
+
+	if (axis || tensor_blocks(t) <= 1)
+		return min_u64(rows, length);
+	tensor_block_box(t, 0, &b);
+	unit = max_u64(b.count[0], 1);
+	if (unit <= rows)
+		rows -= rows % unit;
+	else if (unit <= BLOCK_BYTES / bytes)
+		rows = unit;
+	return min_u64(rows, length);
+}
+
+const struct grid *zarr_grid(const struct tensor *t, struct grid *room)
+{
+	uint64_t chunk[RANK_MAX], bytes = t->dtype.size;
+	const uint64_t *shape = zarr_shape(t);
+	unsigned i = t->rank;
+
+	if (is_chunked(t) && !t->full_shape)
+		return layout_of(t)->grid;
+	if (is_chunked(t))
+		return grid_init(room, t->rank, shape,
+				 layout_of(t)->grid->chunk, t->dtype.size) < 0
+			       ? NULL
+			       : room;
+	for (; i > 1 && bytes <= CHUNK_BYTES / max_u64(shape[i - 1], 1); i--) {
+		chunk[i - 1] = max_u64(shape[i - 1], 1);
+		bytes *= chunk[i - 1];
+	}
+	if (i-- > 0)
+		chunk[i] = max_u64(rows_a_chunk(t, i, bytes), 1);
+	for (unsigned k = 0; t->rank && k < i; k++)
+		chunk[k] = 1;
+	return grid_init(room, t->rank, shape, chunk, t->dtype.size) < 0 ? NULL
+									 : room;
+}
+
+/* ---- how chunks are served ----------------------------------------------- */
+
+/* What is learnt of all chunks. */
+struct look {
+	bool alike; /* filters were skipped for none of them */
+	bool whole; /* all were written */
+};
+
+static void look_at(struct look *out, const struct location *at)
+{
+	if (at->pos == UINT64_MAX)
+		out->whole = false;
+	else
+		out->alike &= !at->mask;
+}
+
+/* One by one. */
+static int scan(struct tensor *t, const struct layout *l, struct look *out,
+		struct error *err)
+{
+	cleanup_free struct location *at = malloc(TENSOR_SEGMENT * sizeof *at);
+	uint64_t k = 0;
+
+	if (!at)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (k < l->grid->count && (out->alike || out->whole)) {
+		uint32_t n =
+			(uint32_t)min_u64(l->grid->count - k, TENSOR_SEGMENT);
+		int r = t->ops->locate(t, 0, l, k, n, at, err);
+
+		if (r < 0)
+			return r;
+		for (uint32_t i = 0; i < n; i++)
+			look_at(out, &at[i]);
+		k += n;
+	}
+	return 0;
+}
+
+/* The same by the index of a sparse grid; -ENOTSUP: it does not tell. */
+static int scan_list(struct tensor *t, const struct layout *l, struct look *out,
+		     struct error *err)
+{
+	cleanup_free struct written *at = malloc(LIST_ROOM * sizeof *at);
+	uint64_t from = 0, found = 0;
+	uint32_t n;
+	int r = at ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	if (r == 0 && !t->ops->list)
+		return -ENOTSUP;
+	while (r == 0 && from != UINT64_MAX) {
+		n = 0;
+		r = t->ops->list(t, 0, l, &from, at, LIST_ROOM, &n, err);
+		for (uint32_t i = 0; r == 0 && i < n; i++)
+			look_at(out, &at[i].at);
+		found += n;
+	}
+	if (r == 0)
+		out->whole &= found == l->grid->count;
+	return r < 0 ? r : 0; /* 1: all of them, and none with a mask */
+}
+
+/* Of a large grid nothing is looked at but for masks: -ENOTSUP. */
+static int look_at_all(struct tensor *t, bool filtered, struct look *out,
+		       struct error *err)
+{
+	const struct layout *l = layout_of(t);
+	int r;
+
+	*out = (struct look){true, !l || l->kind != LAYOUT_ABSENT};
+	/* The library makes what was never written, too. */
+	if (!is_chunked(t) || l->by_library || !l->grid->count)
+		return 0;
+	if (!filtered && l->grid->count > SCAN_MAX)
+		return -ENOTSUP;
+	r = scan_list(t, l, out, err);
+	if (r != -ENOTSUP || l->grid->count > SCAN_MAX)
+		return r;
+	*out = (struct look){true, true};
+	return scan(t, l, out, err);
+}
+
+/* Beside the mode: all chunks are there. */
+#define WHOLE 4
+
+/* Are the chunks that are behind the stored ones so few that they may be files? */
+static bool can_list(const struct tensor *t)
+{
+	struct grid room;
+	const struct grid *g = t->full_shape ? zarr_grid(t, &room) : NULL;
+
+	return !t->full_shape || (g && g->count <= SCAN_MAX);
+}
+
+static int choose(struct tensor *t, int *out, struct error *err)
+{
+	bool can_store = is_chunked(t) && zarr_can_store(t);
+	bool filtered = can_store && layout_of(t)->pipeline->n;
+	bool large = is_chunked(t) && layout_of(t)->grid->count > SCAN_MAX;
+	struct look look;
+	int r = look_at_all(t, filtered, &look, err);
+
+	/* Of a damaged index the chunks that can be found are decoded, and so are
+	 * those of a large one that cannot be gone through in time. */
+	if (r < 0 && filtered && large)
+		zarr_places_unknown(t);
+	else if (r < 0 && filtered && r != -EBADMSG && r != -ENOTSUP)
+		return r;
+	if (r < 0)
+		look = (struct look){!filtered, false};
+	look.whole = look.whole && can_list(t);
+	*out = can_store && (look.alike || !filtered) ? ZARR_STORED
+						      : ZARR_DECODED;
+	/* What is behind the stored chunks cannot be made as one of these. */
+	if (look.whole && t->full_shape)
+		*out = ZARR_DECODED;
+	*out |= look.whole ? WHOLE : 0;
+	return 0;
+}
+
+static int chosen(struct tensor *t, int *out, struct error *err)
+{
+	struct error why = {0};
+	int made = atomic_load(&t->views->zarr), none = ZARR_UNKNOWN;
+	int r;
+
+	if (made == ZARR_UNKNOWN) {
+		r = choose(t, &made, &why);
+		if (r < 0)
+			return error_set(err, r, "%s", why.text);
+		if (!atomic_compare_exchange_strong(&t->views->zarr, &none,
+						    made))
+			made = none;
+	}
+	*out = made;
+	return 0;
+}
+
+int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err)
+{
+	int made = ZARR_UNKNOWN, r = chosen(t, &made, err);
+
+	*out = (enum zarr_mode)(made & ~WHOLE);
+	return r;
+}
+
+int zarr_is_whole(struct tensor *t, bool *out, struct error *err)
+{
+	int made = 0, r = chosen(t, &made, err);
+
+	*out = made & WHOLE;
+	return r;
+}
+
+/* ---- a chunk's file ------------------------------------------------------ */
+
+static struct chunk_set *set_of(const struct zarr_chunk *c)
+{
+	return !c->decoded && (atomic_load(&c->t->views->zarr) & ~WHOLE) ==
+				       ZARR_STORED
+		       ? &c->t->views->stored_chunks
+		       : &c->t->set;
+}
+
+static bool is_absent(const struct tensor *t)
+{
+	const struct layout *l = layout_of(t);
+
+	return l && l->kind == LAYOUT_ABSENT;
+}
+
+/* A chunk: what of it there is (`box`; maybe nothing), in all that it shows. */
+struct piece {
+	struct padded p;
+	struct box box;
+	uint64_t bytes, size; /* of the box; of the chunk's file */
+};
+
+static int piece_of(const struct zarr_chunk *c, struct piece *x,
+		    struct error *err)
+{
+	const struct tensor *t = c->t;
+	struct grid room;
+	const struct grid *g = zarr_grid(t, &room);
+
+	if (!g || c->k >= g->count)
+		return error_set(err, -ENOENT, "no such file");
+	grid_origin(g, c->k, x->box.start);
+	x->p.rank = t->rank;
+	x->p.elem = t->dtype.size;
+	for (unsigned i = 0; i < t->rank; i++) {
+		uint64_t from = min_u64(x->box.start[i], t->shape[i]);
+
+		x->box.count[i] = min_u64(g->chunk[i], t->shape[i] - from);
+		x->p.there[i] = x->box.count[i];
+		x->p.full[i] = g->chunk[i];
+	}
+	x->bytes = box_elements(&x->box, t->rank) * t->dtype.size;
+	x->size = g->chunk_bytes;
+	return 0;
+}
+
+/* Its number among the stored chunks, of which it has some elements. */
+static uint64_t stored_number(const struct zarr_chunk *c, const struct piece *x)
+{
+	const struct grid *g = layout_of(c->t)->grid;
+	uint64_t k = 0;
+
+	for (unsigned i = 0; i < g->rank; i++)
+		k = k * g->chunks[i] + x->box.start[i] / g->chunk[i];
+	return k;
+}
+
+/* A chunk that is behind all that is stored: a file where no fill value is named. */
+static int size_behind(const struct zarr_chunk *c, const struct piece *x,
+		       uint64_t *size, struct error *err)
+{
+	bool whole = false;
+	int r = zarr_is_whole(c->t, &whole, err);
+
+	*size = x->size;
+	return r < 0 ? r : whole ? 0 : -ENOENT;
+}
+
+int zarr_chunk_size(const struct zarr_chunk *c, struct pinner *p,
+		    uint64_t *size, struct error *err)
+{
+	enum zarr_mode mode = ZARR_DECODED;
+	struct piece x;
+	struct chunk at;
+	int r = c->decoded ? 0 : zarr_mode(c->t, &mode, err);
+
+	if (r < 0)
+		return r;
+	if (is_absent(c->t))
+		return -ENOENT;
+	r = piece_of(c, &x, err);
+	if (r < 0)
+		return r;
+	if (!x.bytes && c->t->full_shape)
+		return size_behind(c, &x, size, err);
+	*size = x.size;
+	if (!is_chunked(c->t))
+		return 0;
+	r = p->locate(p, set_of(c), tensor_chunk_id(0, stored_number(c, &x)),
+		      &at, err);
+	if (r < 0)
+		return r;
+	*size = at.size;
+	return at.state == CHUNK_ABSENT ? -ENOENT : 0;
+}
+
+int zarr_chunk_prepare(const struct zarr_chunk *c, uint64_t off, uint64_t len,
+		       struct error *err)
+{
+	enum zarr_mode mode;
+	struct piece x;
+	int r;
+
+	if (is_chunked(c->t))
+		return c->decoded ? 0 : zarr_mode(c->t, &mode, err);
+	r = piece_of(c, &x, err);
+	if (r < 0 || !x.bytes)
+		return r;
+	if (c->t->full_shape)
+		return tensor_prepare_box(c->t, &x.box, 0, x.bytes, err);
+	return off >= x.bytes
+		       ? 0
+		       : tensor_prepare_box(c->t, &x.box, off,
+					    min_u64(len, x.bytes - off), err);
+}
+
+/* One run of a padded chunk that exists, from `off` of the chunk on. */
+static int map_there(const struct zarr_chunk *c, const struct piece *x,
+		     uint64_t off, uint64_t inside, uint64_t run,
+		     struct plan *plan, struct error *err)
+{
+	uint64_t want = plan->want;
+	int r;
+
+	if (is_chunked(c->t)) {
+		plan_chunk(plan, &c->t->set,
+			   tensor_chunk_id(0, stored_number(c, x)), off, run);
+		return 0;
+	}
+	plan->want = min_u64(want, plan->have + run);
+	r = tensor_map_box(c->t, &x->box, inside, plan, err);
+	plan->want = want;
+	return r;
+}
+
+static int map_padded(const struct zarr_chunk *c, const struct piece *x,
+		      uint64_t off, struct plan *plan, struct error *err)
+{
+	const struct layout *l = layout_of(c->t);
+	uint64_t inside, run, before;
+	int r = 0;
+
+	while (!r && off < x->size && plan_open(plan)) {
+		before = plan->have;
+		if (padded_run(&x->p, off, &inside, &run))
+			r = map_there(c, x, off, inside, run, plan, err);
+		else
+			plan_fill(plan, l ? l->fill : c->t->fill, off, run);
+		if (plan->have == before)
+			break;
+		off += plan->have - before;
+	}
+	return r;
+}
+
+int zarr_chunk_map(const struct zarr_chunk *c, uint64_t off, struct plan *plan,
+		   struct error *err)
+{
+	const struct layout *l = layout_of(c->t);
+	struct chunk_set *set = set_of(c);
+	uint64_t before = plan->have;
+	struct piece x;
+	int r = piece_of(c, &x, err);
+
+	if (r < 0)
+		return r;
+	if (c->t->full_shape && set == &c->t->set)
+		return map_padded(c, &x, off, plan, err);
+	if (is_chunked(c->t)) {
+		plan_chunk(plan, set, tensor_chunk_id(0, stored_number(c, &x)),
+			   off, plan->want - plan->have);
+		return 0;
+	}
+	if (off < x.bytes)
+		r = tensor_map_box(c->t, &x.box, off, plan, err);
+	off += plan->have - before;
+	if (r == 0 && off >= x.bytes && off < x.size && plan_open(plan))
+		plan_fill(plan, l ? l->fill : c->t->fill, off, x.size - off);
+	return r;
+}
