@@ -417,7 +417,7 @@ static void op_read(fuse_req_t req, fuse_ino_t nodeid, size_t size, off_t off,
 	store_thread.guesses = ahead;
 	store_thread.forward = f->guess && guess_is_in_order(f->guess, ino);
 	r = fs_read(f->fs, ino, (uint64_t)off, size, &reply);
-	store_thread.guesses = false;
+	store_thread.guesses = store_thread.forward = false;
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;
