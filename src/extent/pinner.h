@@ -16,11 +16,11 @@ struct span {
 	struct buf *buf;      /* SPAN_MEM: the reference held, or NULL */
 	struct handle handle; /* SPAN_FD */
 	/* Of SPAN_MEM only: the chunk, NULL if the bytes are of none, and whether its reader
-	 * goes forward.  `used` is the number of its bytes that the caller hands out before
+	 * goes forward.  `given` is the number of its bytes that the caller hands out before
 	 * it unpins: `len`, unless the caller sets another number. */
 	const struct chunk_set *set;
 	uint64_t index;
-	size_t used;
+	size_t given;
 	bool forward;
 };
 

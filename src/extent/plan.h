@@ -24,6 +24,8 @@ struct extent {
 			uint64_t
 				skip; /* bytes of the chunk (or slice) before */
 			uint32_t slice; /* EXTENT_WHOLE, or a slice number */
+			/* The READ has no other run in this chunk; false: not known. */
+			bool alone;
 			/* A strip of a band, see plan_band; rows 0: none. */
 			uint32_t rows;
 			uint64_t step;  /* bytes from row to row in the chunk */

@@ -259,7 +259,7 @@ static int slot_copy(struct gather *g, struct gather_slot *slot,
 			       g->to, run->len, run->len, err);
 	if (r < 0 || n < 0)
 		return r < 0 ? r : (int)n;
-	slot->span.used += run->len;
+	slot->span.given += run->len;
 	gather_advance(g, run->len);
 	return 0;
 }
@@ -271,7 +271,7 @@ static void slot_set(struct gather *g, struct gather_slot *slot,
 	slot->set = run->set;
 	slot->index = run->index;
 	slot->span = *s;
-	slot->span.used = 0; /* copies add to it */
+	slot->span.given = 0; /* copies add to it */
 	slot->used = true;
 	slot->win_pos = 0;
 	slot->win_len = 0;
@@ -408,7 +408,7 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 	from = slot->span.buf->data + skip;
 	copy_rows(to + x->u.chunk.pitch, x->u.chunk.pitch, from + step, step,
 		  rows - 1, len);
-	slot->span.used += (rows - 1) * len;
+	slot->span.given += (rows - 1) * len;
 	return true;
 }
 

@@ -27,6 +27,8 @@
 #define RUN_MIN PLAN_RUN
 /* So few runs are always worth it. */
 #define RUN_FEW 4
+/* Extents of a READ in which each is compared with the others (mark_alone). */
+#define ALONE_MAX 16
 
 /* What long runs of zeros point to; never written. */
 #define ZEROS 131072
@@ -107,6 +109,28 @@ static bool pins_exhausted(const struct collector *c)
 {
 	return c->out->npins == REPLY_PINS ||
 	       (c->out->npins > 0 && c->pinned >= c->fs->pin_budget);
+}
+
+static bool same_chunk(const struct extent *a, const struct extent *b)
+{
+	return a->kind == EXTENT_CHUNK && b->kind == EXTENT_CHUNK &&
+	       a->u.chunk.set == b->u.chunk.set &&
+	       a->u.chunk.index == b->u.chunk.index;
+}
+
+/* Mark a run that is the only one of its chunk in a READ.  READs of many runs are gathered, and
+ * do without. */
+static void mark_alone(struct plan *plan, unsigned i)
+{
+	struct extent *x = &plan->ext[i];
+
+	if (plan->n > ALONE_MAX || plan->have < plan->want ||
+	    x->kind != EXTENT_CHUNK || x->u.chunk.rows > 1)
+		return;
+	for (unsigned k = 0; k < plan->n; k++)
+		if (k != i && same_chunk(x, &plan->ext[k]))
+			return;
+	x->u.chunk.alone = true;
 }
 
 static int collect_extent(struct collector *c, const struct plan *plan,
@@ -266,6 +290,7 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 			r = collect_gather(&c, err);
 		for (i = 0; r == 0 && i < plan.n; i++) {
 			want_ahead(fs->store, &plan, i, &ahead);
+			mark_alone(&plan, i);
 			r = collect_extent(&c, &plan, &plan.ext[i], err);
 		}
 		note_end(out, &plan);

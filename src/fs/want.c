@@ -38,12 +38,14 @@ void want_ahead(struct store *s, const struct plan *plan, unsigned i,
 
 	/* The first chunk is decoded by this thread. */
 	if (i == 0) {
-		a->bytes = a->asked = 0;
-		while (a->asked < plan->n) {
-			of[a->asked] = 0;
-			if (plan->ext[a->asked++].kind == EXTENT_CHUNK)
-				break;
-		}
+		unsigned first = 0;
+
+		while (first < plan->n && plan->ext[first].kind != EXTENT_CHUNK)
+			of[first++] = 0;
+		if (first < plan->n)
+			of[first++] = 0;
+		a->asked = first;
+		a->bytes = 0;
 	}
 	if (i < a->asked) {
 		a->bytes -= of[i];

@@ -104,19 +104,10 @@ static struct buf *copy_reply(const struct reply *r)
 	return b;
 }
 
-/* Read a whole file into *r.  `keeps`: the caller keeps the bytes; otherwise the chunks are
- * decoded only, and the kernel reads the file later. */
-static int read_whole(struct follow *f, const struct whole *w, bool keeps,
-		      struct reply *r)
+/* Count the chunks that this thread decoded since it had decoded `before`. */
+static void count_decoded(uint64_t before)
 {
-	uint64_t before = store_thread.loads;
-	int code;
-
-	store_thread.decodes = !keeps;
-	code = whole_read(f->fs, w, r);
-	store_thread.decodes = false;
 	counter_add(COUNT_ORDER_DECODED, store_thread.loads - before);
-	return code;
 }
 
 /* ---- what a course asks --------------------------------------------------- */
@@ -184,11 +175,15 @@ static void want_next(struct track *t)
 static enum course_result keep(struct follow *f, const struct whole *w,
 			       struct reply *r, struct kept **kept)
 {
+	uint64_t before = store_thread.loads;
 	struct buf *bytes;
+	int code;
 
 	if (max_u64(w->size, KEPT_LEAST) > f->keep_max - f->kept)
 		return COURSE_LATER;
-	if (read_whole(f, w, true, r) < 0)
+	code = whole_read(f->fs, w, r);
+	count_decoded(before);
+	if (code < 0)
 		return COURSE_FAILED;
 	bytes = copy_reply(r);
 	fs_release(f->fs, r);
@@ -214,9 +209,12 @@ static enum course_result make_ready(struct follow *f, bool mark,
 		return keep(f, w, r, kept);
 	/* The chunks of a large file are decoded by the workers that answer its READs. */
 	if (w->size <= GUESS_FILE_MAX) {
-		if (read_whole(f, w, false, r) < 0)
+		uint64_t before = store_thread.loads;
+		bool decoded = whole_decode(f->fs, w);
+
+		count_decoded(before);
+		if (!decoded)
 			return COURSE_FAILED;
-		fs_release(f->fs, r);
 	}
 	return ask_for(f, w->ino);
 }

@@ -61,7 +61,8 @@ static bool next_file(const struct job *j, const struct whole *of, unsigned i,
 
 static bool is_wanted(const struct job *j, const struct whole *w, unsigned i)
 {
-	return w->size && w->size <= GUESS_FILE_MAX && i != j->range.mark;
+	return w->size && w->size <= GUESS_FILE_MAX && i != j->range.mark &&
+	       !streams_passed(j->guess->streams, w->ino);
 }
 
 /* Siblings of the file that was read.  Their chunks are decoded first: else all workers

@@ -44,7 +44,9 @@ struct stream {
  * Written with the lock, read without it, so that a reader may see one new and one old
  * number: streams_has is a hint. */
 struct reach {
-	_Atomic uint64_t from, to; /* to 0: none */
+	_Atomic uint64_t from, to; /* to 0: no file */
+	_Atomic uint64_t last;     /* the one that was read last */
+	_Atomic bool down;         /* it goes to smaller numbers */
 };
 struct streams {
 	struct reach reach[STREAMS]; /* of stream[i] */
@@ -113,6 +115,8 @@ static void reach_update(struct streams *a, const struct stream *s)
 	uint64_t back = distance(s->step) * BEHIND_MAX;
 	struct reach *r = &a->reach[s - a->stream];
 
+	atomic_store_explicit(&r->last, s->last, memory_order_relaxed);
+	atomic_store_explicit(&r->down, s->step < 0, memory_order_relaxed);
 	if (s->steps < BEGIN)
 		reach_set(r, 0, 0);
 	else if (s->step > 0)
@@ -201,14 +205,33 @@ bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
 	return goes_on;
 }
 
+static uint64_t number(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static bool reach_has(const struct reach *r, uint64_t ino)
+{
+	return number(&r->from) <= ino && ino <= number(&r->to);
+}
+
 bool streams_has(const struct streams *a, uint64_t ino)
+{
+	for (unsigned i = 0; i < STREAMS; i++)
+		if (reach_has(&a->reach[i], ino))
+			return true;
+	return false;
+}
+
+bool streams_passed(const struct streams *a, uint64_t ino)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		const struct reach *r = &a->reach[i];
+		bool down =
+			atomic_load_explicit(&r->down, memory_order_relaxed);
 
-		if (atomic_load_explicit(&r->from, memory_order_relaxed) <=
-			    ino &&
-		    ino <= atomic_load_explicit(&r->to, memory_order_relaxed))
+		if (reach_has(r, ino) &&
+		    (down ? ino >= number(&r->last) : ino <= number(&r->last)))
 			return true;
 	}
 	return false;

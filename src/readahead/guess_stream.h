@@ -23,5 +23,7 @@ bool streams_note(struct streams *s, uint64_t ino, struct stream_range *out);
 /* Return true if a stream has probably just passed this file, or will read it soon.  Takes
  * no lock. */
 bool streams_has(const struct streams *s, uint64_t ino);
+/* Return true if a stream has probably passed this file already.  Takes no lock. */
+bool streams_passed(const struct streams *s, uint64_t ino);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "readahead/whole.h"
+#include "store/thread.h"
 
 /* Extents of a file that are looked at before it is not small any more. */
 #define LOOKS 1024
@@ -138,10 +139,15 @@ int whole_read(struct fs *fs, const struct whole *w, struct reply *out)
 
 bool whole_decode(struct fs *fs, const struct whole *w)
 {
+	bool decodes = store_thread.decodes;
 	struct reply reply;
+	int r;
 
-	if (whole_read(fs, w, &reply) < 0)
-		return false;
-	fs_release(fs, &reply);
-	return true;
+	/* Until it is released, too: then what was handed out is counted. */
+	store_thread.decodes = true;
+	r = whole_read(fs, w, &reply);
+	if (r == 0)
+		fs_release(fs, &reply);
+	store_thread.decodes = decodes;
+	return r == 0;
 }

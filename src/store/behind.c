@@ -14,29 +14,27 @@
  * With many, each is decoded into pages that were never touched, and to get those from the
  * kernel takes as long as to decode (docs/performance.md).
  *
- * Behind others a chunk is retired: the cache knows it when it returns, because the kernel
- * did not keep it (readers in a control group with little memory, and the daemon in another
- * one).  Then it has proven that it is wanted here, and is not retired again.  Small ones are
- * left alone: of so many the cache would not know enough.
+ * A chunk is retired: the cache knows it when it returns, because the kernel did not keep
+ * it (readers in a control group with little memory, and the daemon in another one).  Then
+ * it has proven that it is wanted here, and is not retired again.  Small ones are left alone
+ * behind readers that do not go forward: of so many the cache would not know enough.
  */
 #include "store/behind.h"
 
 #include "base/number.h"
 
-/* Bytes that are kept behind readers that go forward, at most, and at most 1/SHARE of the
- * cache. */
+/* Bytes that are kept behind readers that go forward, and behind others, at most. */
 #define FORWARD_MAX (UINT64_C(16) << 20)
-#define FORWARD_SHARE 32
-/* The same behind other readers. */
 #define OTHERS_MAX (UINT64_C(256) << 20)
-#define OTHERS_SHARE 8
+/* Each is at most 1/SHARE of the cache. */
+#define SHARE 8
 
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget)
 {
 	*b = (struct behind){.cache = cache, .least = cache_known(cache)};
 	pthread_mutex_init(&b->lock, NULL);
-	b->forward.most = min_u64(FORWARD_MAX, budget / FORWARD_SHARE);
-	b->others.most = min_u64(OTHERS_MAX, budget / OTHERS_SHARE);
+	b->forward.most = min_u64(FORWARD_MAX, budget / SHARE);
+	b->others.most = min_u64(OTHERS_MAX, budget / SHARE);
 }
 
 void behind_destroy(struct behind *b)
@@ -61,10 +59,12 @@ static struct behind_chunk take(struct behind_list *l)
 	return c;
 }
 
-/* False: it is in use, or more of it was handed out meanwhile. */
-static bool give_up(struct behind *b, struct behind_chunk *c, bool forward)
+/* Return false if the chunk is in use, or more of it was handed out meanwhile, or if it has
+ * proven that it is wanted here. */
+static bool give_up(struct behind *b, struct behind_chunk *c)
 {
-	return forward ? cache_drop_idle(b->cache, c->set, c->index, &c->served)
+	return b->elsewhere
+		       ? cache_drop_idle(b->cache, c->set, c->index, &c->served)
 		       : cache_retire(b->cache, c->set, c->index, &c->served);
 }
 
@@ -84,7 +84,7 @@ void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 		old[n++] = take(l);
 	pthread_mutex_unlock(&b->lock);
 	while (n--) {
-		if (give_up(b, &old[n], forward))
+		if (give_up(b, &old[n]))
 			continue;
 		pthread_mutex_lock(&b->lock);
 		/* Without a place it is the cache's own affair. */

@@ -21,6 +21,8 @@ struct behind_list {
 struct behind {
 	struct cache *cache;
 	uint64_t least; /* bytes of a chunk that the cache would know again */
+	/* Chunks are in memory that is not the cache's own, and cannot be retired. */
+	_Atomic bool elsewhere;
 	pthread_mutex_t lock;       /* protects the lists */
 	struct behind_list forward; /* behind readers that go forward */
 	struct behind_list others;

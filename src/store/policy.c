@@ -240,7 +240,7 @@ bool policy_retire(struct cache *c, struct shard *s, struct entry *e)
 {
 	if (e->queue != SHARD_YOUNG || e->buf->gauge != &c->alive)
 		return false;
-	if (atomic_load(&e->buf->served) / 2 >= e->buf->size) {
+	if (atomic_load(&e->buf->served) / 2 >= e->buf->useful) {
 		policy_leave(c, s, e); /* it has come back already */
 		join(c, s, e, SHARD_PROVEN);
 		return false;

@@ -79,7 +79,8 @@ struct job {
 	struct prefetch *p;
 	struct chunk_set *set;
 	uint64_t index;
-	uint64_t wanted; /* bytes; 0: only expected */
+	uint64_t wanted; /* bytes that prefetch_want counts; 0: none */
+	bool sure;       /* a READ under way needs it */
 };
 
 static struct bucket *bucket_of(struct prefetch *p, const struct chunk_set *set)
@@ -107,7 +108,7 @@ static void job_run(void *arg)
 {
 	struct job *j = arg;
 
-	if (j->wanted || !job_is_late(j))
+	if (j->sure || !job_is_late(j))
 		j->p->load(j->p->ctx, j->set, j->index);
 	atomic_fetch_sub(&j->p->wanted, j->wanted);
 	free(j);
@@ -115,13 +116,13 @@ static void job_run(void *arg)
 
 /* Queue one chunk; false: the queue is full (or memory is out). */
 static bool job_submit(struct prefetch *p, struct chunk_set *set,
-		       uint64_t index, uint64_t wanted)
+		       uint64_t index, uint64_t wanted, bool sure)
 {
 	struct job *j = malloc(sizeof *j);
 
 	if (!j)
 		return false;
-	*j = (struct job){p, set, index, wanted};
+	*j = (struct job){p, set, index, wanted, sure};
 	if (pool_try_submit(p->pool, job_run, j))
 		return true;
 	free(j);
@@ -129,12 +130,12 @@ static bool job_submit(struct prefetch *p, struct chunk_set *set,
 }
 
 bool prefetch_want(struct prefetch *p, struct chunk_set *set, uint64_t index,
-		   uint64_t bytes)
+		   uint64_t bytes, bool sure)
 {
 	bytes = max_u64(bytes, 1);
 	if (bytes <= p->most &&
 	    atomic_fetch_add(&p->wanted, bytes) <= p->most - bytes &&
-	    job_submit(p, set, index, bytes))
+	    job_submit(p, set, index, bytes, sure))
 		return true;
 	if (bytes <= p->most)
 		atomic_fetch_sub(&p->wanted, bytes);
@@ -279,8 +280,9 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 	seen = atomic_load_explicit(&b->recent, memory_order_relaxed);
 	if ((seen & ~UINT64_C(1)) == key)
 		return seen & 1;
-	/* All readers of a set share this lock.  A READ that is not noted costs a forward
-	 * reader nothing: its next one continues the stream within the window. */
+	/* All readers of a set share this lock, and none waits for it.  Within its window a
+	 * stream goes on with the next READ; a chunk that this READ completes is kept as
+	 * behind readers that do not go forward. */
 	if (pthread_mutex_trylock(&b->lock))
 		return false;
 	forward = note_reader(p, b, set, index, want, &n);
@@ -288,7 +290,7 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 	atomic_store_explicit(&b->recent, key | forward, memory_order_relaxed);
 	for (unsigned i = 0; i < n; i++)
 		if (!p->has(p->ctx, set, want[i]) &&
-		    !job_submit(p, set, want[i], 0))
+		    !job_submit(p, set, want[i], 0, false))
 			break;
 	return forward;
 }

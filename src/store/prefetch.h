@@ -22,10 +22,11 @@ int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
 /* A reader wants this chunk.  Cheap; never blocks on I/O.  True when the reader
  * is going forward, chunk after chunk. */
 bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index);
-/* A reader is about to want this chunk, whose decoded bytes are so many: begin
- * now.  False: too much was begun already, it had better do that itself. */
+/* A reader is about to want this chunk of `bytes` decoded bytes: begin now.  `sure`: it has
+ * asked already; otherwise the chunk is left alone once a reader has passed it.  Return false
+ * if too much was begun already, and the caller had better decode the chunk itself. */
 bool prefetch_want(struct prefetch *p, struct chunk_set *set, uint64_t index,
-		   uint64_t bytes);
+		   uint64_t bytes, bool sure);
 /* Finishes what is queued; `p` may be NULL. */
 void prefetch_free(struct prefetch *p);
 

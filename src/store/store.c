@@ -71,17 +71,30 @@ struct load {
 	const struct chunk *chunk;
 };
 
+/* What is read to make a chunk or a segment is handed out to it, whatever that is made for,
+ * and by no reader's order. */
+static struct store_thread nested_begin(void)
+{
+	struct store_thread was = store_thread;
+
+	store_thread.decodes = store_thread.forward = false;
+	return was;
+}
+
+static void nested_end(const struct store_thread *was)
+{
+	store_thread.decodes = was->decodes;
+	store_thread.forward = was->forward;
+}
+
 static int load_segment(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 			struct error *err)
 {
-	bool decodes = store_thread.decodes;
+	struct store_thread was = nested_begin();
 	struct load *l = ctx;
-	int r;
+	int r = l->set->ops->load_segment(l->set, l->index, gauge, out, err);
 
-	/* What is read to make a segment is handed out to it, whatever the segment is for. */
-	store_thread.decodes = false;
-	r = l->set->ops->load_segment(l->set, l->index, gauge, out, err);
-	store_thread.decodes = decodes;
+	nested_end(&was);
 	return r;
 }
 
@@ -93,7 +106,10 @@ static int store_locate(struct store *s, struct chunk_set *set, uint64_t index,
 	int r;
 
 	if (set->ops->prepare) {
+		struct store_thread was = nested_begin();
+
 		r = set->ops->prepare(set, index, err);
+		nested_end(&was);
 		if (r < 0)
 			return r;
 	}
@@ -125,12 +141,10 @@ static int prefix_chunk(struct chunk_set *set, uint64_t index, int r,
 static int fetch_chunk(struct load *l, _Atomic uint64_t *gauge,
 		       struct buf **out, struct error *err)
 {
-	bool decodes = store_thread.decodes;
-	int r;
+	struct store_thread was = nested_begin();
+	int r = l->set->ops->fetch(l->set, l->index, gauge, out, err);
 
-	store_thread.decodes = false;
-	r = l->set->ops->fetch(l->set, l->index, gauge, out, err);
-	store_thread.decodes = decodes;
+	nested_end(&was);
 	return r;
 }
 
@@ -259,7 +273,7 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	return 0;
 }
 
-/* The same, noting of which chunk it is. */
+/* As pin_buf, and note what store_unpin needs to count the bytes that are handed out. */
 static int pin_noted(const struct extent *x, struct buf *b, bool forward,
 		     struct span *out, struct error *err)
 {
@@ -267,9 +281,13 @@ static int pin_noted(const struct extent *x, struct buf *b, bool forward,
 
 	if (r < 0)
 		return r;
+	/* What is read ahead of readers in no order does not count: the chunks of such
+	 * files are wanted again in the next epoch. */
+	if (store_thread.guesses && !forward)
+		return 0;
 	out->set = x->u.chunk.set;
 	out->index = x->u.chunk.index;
-	out->used = out->len;
+	out->given = out->len;
 	out->forward = forward;
 	return 0;
 }
@@ -279,7 +297,7 @@ static int pin_noted(const struct extent *x, struct buf *b, bool forward,
 static void count_served(struct store *s, const struct span *span)
 {
 	struct buf *b = span->buf;
-	size_t bytes = store_thread.decodes ? 0 : span->used;
+	size_t bytes = store_thread.decodes ? 0 : span->given;
 	size_t before = atomic_fetch_add(&b->served, bytes);
 
 	if (before < b->useful && before + bytes >= b->useful)
@@ -296,7 +314,7 @@ static bool wants_fd(const struct chunk *c, const struct extent *x)
 
 	return c->state == CHUNK_STORED && chunk_is_verbatim(c) &&
 	       (x->len >= TINY_RUN || c->size > TINY_CHUNK ||
-		(edge && x->u.chunk.rows <= 1));
+		(edge && x->u.chunk.alone));
 }
 
 static int pin_chunk(struct store *s, const struct extent *x, struct span *out,
@@ -436,7 +454,8 @@ bool store_want(struct store *s, const struct extent *x, uint64_t ahead,
 	    ahead > s->budget / WANT_SHARE - buf_cost(c.size))
 		return false;
 	*bytes = buf_cost(c.size);
-	return prefetch_want(s->prefetch, set, index, *bytes);
+	return prefetch_want(s->prefetch, set, index, *bytes,
+			     !store_thread.guesses);
 }
 
 int store_start(struct store *s, struct error *err)
@@ -448,6 +467,7 @@ int store_start(struct store *s, struct error *err)
 				err);
 		if (r < 0)
 			return r;
+		s->behind.elsewhere = true;
 	}
 	if (!s->threads || s->prefetch)
 		return 0;

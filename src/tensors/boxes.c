@@ -225,7 +225,7 @@ static int pin_until_data(struct store *s, const struct plan *plan,
 
 		if (r < 0)
 			return r;
-		hold->used = 0; /* only compared, not handed out */
+		hold->given = 0; /* only compared, not handed out */
 		*is = hold->kind == SPAN_FILL &&
 		      (!fill || fill_equal(&hold->fill, fill));
 		if (*is)

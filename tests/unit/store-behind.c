@@ -3,8 +3,8 @@
 #include "store/behind.h"
 #include "test.h"
 
-/* Of ROOM chunks, behind.c keeps these behind a reader that goes forward, and others. */
-enum { SIZE = 64 << 10, ROOM = 256, FORWARD = ROOM / 32, OTHERS = ROOM / 8 };
+/* Of ROOM chunks, behind.c keeps BEHIND behind readers. */
+enum { SIZE = 64 << 10, ROOM = 256, BEHIND = ROOM / 8 };
 
 static struct cache *cache;
 static struct behind behind;
@@ -84,7 +84,7 @@ TEST(dropped)
 		begin();
 		for (unsigned i = 0; i < 100; i++)
 			read_chunk(i, forward);
-		CHECK_EQ_U(kept(100), forward ? FORWARD : OTHERS);
+		CHECK_EQ_U(kept(100), BEHIND);
 		CHECK(cache_has(cache, 1, 99) && !cache_has(cache, 1, 0));
 		end();
 	}
@@ -95,7 +95,7 @@ TEST(what_comes_back_stays)
 {
 	begin();
 	CHECK_EQ_U(epoch(200, 0), 200);
-	CHECK(epoch(200, 1) >= 200 - OTHERS);
+	CHECK(epoch(200, 1) >= 200 - BEHIND);
 	epoch(200, 2); /* what was on the list still */
 	CHECK(epoch(200, 3) <= 10);
 	CHECK(kept(200) >= 190);

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Behind a reader that goes forward, chunks are dropped: whatever their shape, and whether
-the reader asks for a file or it is read ahead.  Each is decoded once all the same."""
+the reader asks for a file or it is read ahead.  Each is decoded once all the same.  Behind
+others they stay, and so do those that the kernel lost."""
 import os
 import shutil
 import sys
@@ -91,6 +92,69 @@ def chunks_that_did_not_compress():
         c = numbers(m)
         equal(c["chunks_decoded"], 0, "chunks decoded")
         check(c["cache_bytes"] < MIB, "%d bytes in the cache" % c["cache_bytes"])
+
+
+@case
+def reversed_slices_of_stored_chunks():
+    """Elements that a READ takes from a chunk one by one are no reason to read its file for
+    each of them."""
+    path = os.path.join(work, "vector.h5")
+    values = np.random.default_rng(4).integers(0, 256, 4 * MIB, "u1")
+    with h5py.File(path, "w") as f:
+        f.create_dataset("data", data=values, chunks=(65536,))
+    with Mount(path, opts=["-o", "prefetch=off"]) as m:
+        with open(m / "data/slice/::-1.npy", "rb") as f:
+            check(np.array_equal(np.load(f), values[::-1]), "the slice differs")
+        c = numbers(m)
+        check(c["bytes_verbatim"] + c["bytes_decoded"] <= 8 * MIB,
+              "bytes read for 4 MiB: %d" % (c["bytes_verbatim"] + c["bytes_decoded"]))
+
+
+def read_in_order(top, names):
+    for name in names:
+        with open(os.path.join(top, name), "rb", buffering=0) as f:
+            while f.read(MIB):
+                pass
+
+
+def forget(top, names):
+    """Let the kernel lose the pages of these files."""
+    for name in names:
+        fd = os.open(os.path.join(top, name), os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+
+
+@case
+def what_the_kernel_lost_stays_the_second_time():
+    path, n = array("a small chunk a sample")
+    took = []
+    with Mount(path, opts=["-o", "cache-size=1G"]) as m:
+        top = m / "data/samples"
+        names = sorted(os.listdir(top))
+        for _ in range(3):
+            before = numbers(m)["chunks_decoded"]
+            read_in_order(top, names)
+            rests(m)
+            took.append(numbers(m)["chunks_decoded"] - before)
+            forget(top, names)
+    check(took[0] == n and took[2] <= n // 20, "chunks decoded in each pass: %s" % took)
+
+
+@case
+def a_known_order_with_room_for_all():
+    """Files that are read ahead of a reader in no order leave their chunks in the cache."""
+    path, n = array("a small chunk a sample")
+    with Mount(path) as m:
+        names = ["data/samples/" + x for x in sorted(os.listdir(m / "data/samples"))]
+    np.random.default_rng(5).shuffle(names)
+    order = os.path.join(work, "order.txt")
+    with open(order, "w") as f:
+        f.write("".join(x + "\n" for x in names))
+    with Mount(path, opts=["-o", "cache-size=192M,order=" + order]) as m:
+        read_in_order(m / ".", names)
+        rests(m)
+        equal(numbers(m)["chunks_decoded"], n, "chunks decoded")
 
 
 @case
