@@ -30,6 +30,7 @@ ARRAYS = {
     "across samples": ((96, 512, 1024), (8, 256, 256)),
     "beyond edges": ((96, 512, 1024), (1, 384, 1024)),
     "a small chunk a sample": ((768, 256, 256), (1, 256, 256)),
+    "many samples a chunk": ((1536, 256, 128), (16, 256, 128)),
 }
 work = None
 
@@ -144,7 +145,7 @@ def what_the_kernel_lost_stays_the_second_time():
 @case
 def a_known_order_with_room_for_all():
     """Files that are read ahead of a reader in no order leave their chunks in the cache."""
-    path, n = array("a small chunk a sample")
+    path, n = array("many samples a chunk")
     with Mount(path) as m:
         names = ["data/samples/" + x for x in sorted(os.listdir(m / "data/samples"))]
     np.random.default_rng(5).shuffle(names)
