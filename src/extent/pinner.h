@@ -15,8 +15,8 @@ struct span {
 	uint32_t phase;
 	struct buf *buf;      /* SPAN_MEM: the reference held, or NULL */
 	struct handle handle; /* SPAN_FD */
-	/* Of SPAN_MEM only: the chunk, NULL if the bytes are of none, and whether its reader
-	 * goes forward.  `given` is the number of its bytes that the caller hands out before
+	/* SPAN_MEM has the chunk that the bytes are in, or NULL, and whether its reader goes
+	 * forward.  `given` is the number of its bytes that the caller hands out before
 	 * it unpins: `len`, unless the caller sets another number. */
 	const struct chunk_set *set;
 	uint64_t index;

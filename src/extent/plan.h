@@ -109,6 +109,14 @@ static inline uint64_t extent_bytes(const struct extent *x)
 		       ? x->len * x->u.chunk.rows
 		       : x->len;
 }
+/* Return true if both extents are of one chunk. */
+static inline bool extent_same_chunk(const struct extent *a,
+				     const struct extent *b)
+{
+	return a->kind == EXTENT_CHUNK && b->kind == EXTENT_CHUNK &&
+	       a->u.chunk.set == b->u.chunk.set &&
+	       a->u.chunk.index == b->u.chunk.index;
+}
 /* Copies `data` into the plan (bounded by PLAN_SCRATCH). */
 uint64_t plan_copy(struct plan *p, const void *data, uint64_t len);
 /* `data` is not copied: it belongs to the tree, or lives as long. */

@@ -18,18 +18,21 @@ struct files;
 struct members;
 struct source_args;
 struct volume;
-/* Members of a table that are sources, shown as directories of their own: opened when
- * somebody looks, with the options of the source they are in.  nest.h has the only kind;
- * formats know it by these functions alone, because it knows all formats. */
+/* The members of a table that are sources themselves.  Each is shown as a directory, and opened
+ * when that is first looked up, with the options of the source that it is in.  The only
+ * implementation is formats/registry/nest.c, which includes all formats; so formats call it
+ * through these functions. */
 struct nest {
 	const struct nest_ops *ops;
 	vec(uint64_t) shown; /* their records, ascending */
 };
 struct nest_ops {
-	/* Look for them among the members below record `root`, which `files` shows as the
-	 * tree directory a->dir.  Most of `a` is copied.  `n_volumes` 0: the members are
-	 * the files of a directory.  Sources look like it by name, and by their first bytes
-	 * where reading these costs little.  -ENOMEM, or why one cannot be shown. */
+	/* Find sources among the members below record `root`, which `files` shows as the
+	 * tree directory a->dir.  They are found by name, and by their first bytes where
+	 * reading these costs little.  If `n_volumes` is 0, the members are the files of a
+	 * directory.  Strings of `a` are copied; its handles and pinner, and all other
+	 * arguments, are borrowed until close.  Return 0, or -ENOMEM or another error with
+	 * a sentence. */
 	int (*open)(struct nest **out, const struct source_args *a,
 		    const struct members *m, const struct volume *volumes,
 		    unsigned n_volumes, struct files *files, uint64_t root,
@@ -118,7 +121,7 @@ struct source_ops {
 	/* How sure are we?  0 (no) to 100, from the first bytes of the file. */
 	int (*probe)(const unsigned char *head, size_t n, const char *path);
 	/* How its table of members is read (archive.h): it is an archive, and the options
-	 * of archives (offset, subdir) mean something.  NULL: it is none. */
+	 * of archives (offset, subdir) mean something.  NULL if it is not an archive. */
 	const struct archive_kind *archive;
 	/* Publish the tree.  -ENOENT, -EACCES, -EBADMSG, ... with a sentence. */
 	int (*open)(const struct source_args *a, struct source **out,

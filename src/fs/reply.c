@@ -111,13 +111,6 @@ static bool pins_exhausted(const struct collector *c)
 	       (c->out->npins > 0 && c->pinned >= c->fs->pin_budget);
 }
 
-static bool same_chunk(const struct extent *a, const struct extent *b)
-{
-	return a->kind == EXTENT_CHUNK && b->kind == EXTENT_CHUNK &&
-	       a->u.chunk.set == b->u.chunk.set &&
-	       a->u.chunk.index == b->u.chunk.index;
-}
-
 /* Mark a run that is the only one of its chunk in a READ.  READs of many runs are gathered, and
  * do without. */
 static void mark_alone(struct plan *plan, unsigned i)
@@ -128,7 +121,7 @@ static void mark_alone(struct plan *plan, unsigned i)
 	    x->kind != EXTENT_CHUNK || x->u.chunk.rows > 1)
 		return;
 	for (unsigned k = 0; k < plan->n; k++)
-		if (k != i && same_chunk(x, &plan->ext[k]))
+		if (k != i && extent_same_chunk(x, &plan->ext[k]))
 			return;
 	x->u.chunk.alone = true;
 }

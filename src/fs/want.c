@@ -24,9 +24,7 @@ static bool seen_lately(const struct plan *p, unsigned k)
 	unsigned first = k > WANT_LOOK ? k - WANT_LOOK : 0;
 
 	while (k-- > first)
-		if (p->ext[k].kind == EXTENT_CHUNK &&
-		    p->ext[k].u.chunk.index == x->u.chunk.index &&
-		    p->ext[k].u.chunk.set == x->u.chunk.set)
+		if (extent_same_chunk(&p->ext[k], x))
 			return true;
 	return false;
 }

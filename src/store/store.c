@@ -71,8 +71,8 @@ struct load {
 	const struct chunk *chunk;
 };
 
-/* What is read to make a chunk or a segment is handed out to it, whatever that is made for,
- * and by no reader's order. */
+/* Begin a load that may read other chunks.  Their bytes become part of what is loaded, so they
+ * count as handed out, even if this thread only decodes ahead. */
 static struct store_thread nested_begin(void)
 {
 	struct store_thread was = store_thread;
@@ -281,8 +281,8 @@ static int pin_noted(const struct extent *x, struct buf *b, bool forward,
 
 	if (r < 0)
 		return r;
-	/* What is read ahead of readers in no order does not count: the chunks of such
-	 * files are wanted again in the next epoch. */
+	/* READs ahead of readers in a random order do not count, because the next epoch
+	 * needs these chunks again. */
 	if (store_thread.guesses && !forward)
 		return 0;
 	out->set = x->u.chunk.set;

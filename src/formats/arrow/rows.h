@@ -42,7 +42,8 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		     unsigned char **out);
 /* So many bytes were had, and so many decoded for them. */
 void arrow_rows_charge(struct arrow_reading *r, uint64_t n, uint64_t work);
-/* Of a cell of views; x->valid is known.  formats/arrow/rows_views.c. */
+/* Load the rows of a cell of Arrow views from row `first` on; x->valid is set already.  In
+ * formats/arrow/rows_views.c. */
 int arrow_views_load(struct arrow_reading *r, struct arrow_rows *x,
 		     uint64_t first);
 /* The length of one row of such a cell, which alone is read. */

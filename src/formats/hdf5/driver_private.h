@@ -22,7 +22,8 @@ struct hdf5_complaint {
 	char where[48], text[HDF5_WHY];
 };
 
-/* Of this thread's last call that failed; formats/hdf5/complaint.c. */
+/* Get what libhdf5 complained of in this thread's last call that failed.  In
+ * formats/hdf5/complaint.c. */
 void hdf5_complaint_get(struct hdf5_complaint *c);
 bool hdf5_complaint_equal(const struct hdf5_complaint *a,
 			  const struct hdf5_complaint *b);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Source: the files of a directory, side by side along an axis, are a tensor. */
 /*
- * Of .npy files here; formats/hdf5/concat.c has those of HDF5.  Their headers are read once, when
- * it is mounted; then each is a part, whose bytes are shown where they are.  They come in
- * order of their names, numbers in these counting as numbers: part-2.npy is before
- * part-10.npy.
+ * This file joins .npy files; formats/hdf5/concat.c joins HDF5 files.  The headers are read
+ * once, when the directory is mounted.  Then each file is a part, whose bytes are shown where
+ * they are.  Parts are in order of the files' names, in which numbers count as numbers:
+ * part-2.npy is before part-10.npy.
  */
 #include "formats/registry/concat.h"
 

@@ -9,7 +9,7 @@
 extern const struct nest_ops nest_in_members;
 
 struct graft;
-/* What is known of a member that is shown so; borrowed, as long as the graft is there. */
+/* A member that is shown as a directory.  Pointers are borrowed as long as the graft is there. */
 struct nest_inside {
 	const char *path; /* for sentences */
 	uint64_t size;    /* bytes of the member */
