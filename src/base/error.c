@@ -51,6 +51,11 @@ int error_errno(struct error *e, int code, const char *fmt, ...)
 	return code;
 }
 
+int error_no_memory(struct error *e, const char *what)
+{
+	return error_set(e, -ENOMEM, "out of memory for %s", what);
+}
+
 int error_prefix(struct error *e, const char *fmt, ...)
 {
 	va_list ap;

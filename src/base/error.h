@@ -22,6 +22,10 @@ int error_set(struct error *e, int code, const char *fmt, ...)
 int error_errno(struct error *e, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Set -ENOMEM and "out of memory for WHAT"; returns -ENOMEM. `what` is a noun in the
+ * words of the user's world: "the table of members", not the name of a variable. */
+int error_no_memory(struct error *e, const char *what);
+
 /* Put text in front of the sentence; returns the code that was set. */
 int error_prefix(struct error *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
