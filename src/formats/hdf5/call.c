@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/hdf5/monolith.h"
 #include "formats/hdf5/request.h"
 
 /* ---- one call --------------------------------------------- */
@@ -380,9 +381,9 @@ char *hdf5_call_about(const struct hdf5_place *at, struct error *err)
 			       : hdf5_about_here(at, err);
 }
 
-char *hdf5_call_monolith(const struct hdf5_place *at,
-			 const struct hdf5_tensor *of, const void *text,
-			 size_t text_len, size_t *len, struct error *err)
+static char *ask_for_monolith(const struct hdf5_place *at,
+			      const struct hdf5_tensor *of, const void *text,
+			      size_t text_len, size_t *len, struct error *err)
 {
 	struct result is = {NULL, 0, false};
 	struct question x;
@@ -397,4 +398,16 @@ char *hdf5_call_monolith(const struct hdf5_place *at,
 		return NULL;
 	*len = is.size;
 	return is.data;
+}
+
+char *hdf5_monolith_new(struct hdf5_source *s, const struct hdf5_tensor *of,
+			size_t *len, struct error *err)
+{
+	struct hdf5_place at = {s, of ? of->file : s->file, "/"};
+	cleanup_free char *text = NULL;
+	size_t text_len;
+
+	if (hdf5_texts_read(s, of, &text, &text_len, err) < 0)
+		return NULL;
+	return ask_for_monolith(&at, of, text, text_len, len, err);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths through links into other files, which the library must not follow. */
+/* Objects by path, through links into other files, which libhdf5 must not follow. */
+#include "formats/hdf5/find.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,12 +9,17 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "formats/hdf5/walk.h"
 
 #define LINKS_MAX 40
 
-int hdf5_walk_external(struct walk *w, hid_t group, uint32_t file,
-		       const char *name, uint32_t *to, char **object)
+static int find_no_memory(struct error *err)
+{
+	return error_no_memory(err, "a path in an HDF5 file");
+}
+
+int hdf5_find_external(struct hdf5_source *s, hid_t group, uint32_t file,
+		       const char *name, uint32_t *to, char **object,
+		       struct error *err)
 {
 	char value[2 * PATH_MAX];
 	const char *path, *target;
@@ -26,108 +33,115 @@ int hdf5_walk_external(struct walk *w, hid_t group, uint32_t file,
 	    H5Lunpack_elink_val(value, info.u.val_size, &flags, &path,
 				&target) < 0)
 		return -EIO;
-	r = hdf5_resolve(w->s, file, path, HDF5_PREFIX_LINK, to, w->err);
+	r = hdf5_resolve(s, file, path, HDF5_PREFIX_LINK, to, err);
 	if (r < 0)
 		return r;
-	/* "result_0" is meant from the root of that file. */
+	/* A relative target starts at the root of the other file, too. */
 	if (asprintf(object, "/%s", target + strspn(target, "/")) < 0) {
 		*object = NULL;
-		return hdf5_walk_no_memory(w);
+		return find_no_memory(err);
 	}
 	return 0;
 }
 
-/* A position on the way: a path in a file that is open. */
-struct place {
-	hid_t id;    /* the file */
-	hid_t first; /* where the way began, the caller's */
+/* How far the search has come: a path in a file that is open. */
+struct search {
+	struct hdf5_source *s;
+	hid_t id;    /* the open file */
+	hid_t first; /* the file where the search began; the caller closes it */
 	uint32_t file;
-	char *path; /* malloc'ed, "" for the root */
+	char *path; /* malloc'ed; "" for the root */
+	struct error *err;
 };
 
-static int not_there(struct walk *w, const struct place *p, const char *name)
+static int object_missing(const struct search *x, const char *name)
 {
-	return error_set(w->err, -ENOENT, "there is no '%s' in %s of %s", name,
-			 *p->path ? p->path : "/",
-			 handles_name(w->s->handles, p->file));
+	return error_set(x->err, -ENOENT, "there is no '%s' in %s of %s", name,
+			 *x->path ? x->path : "/",
+			 handles_name(x->s->handles, x->file));
 }
 
-/* What is at `path` cannot be opened or looked up in, though it should be. */
-static int damaged(struct walk *w, const struct place *p, const char *path)
+/* Fail because `path` exists and cannot be opened, or looked up in. */
+static int object_unreadable(const struct search *x, const char *path)
 {
 	char why[256];
 
 	hdf5_why(why, sizeof why);
-	return error_set(w->err, -EIO, "%s of %s cannot be read: %s",
+	return error_set(x->err, -EIO, "%s of %s cannot be read: %s",
 			 *path ? path : "/",
-			 handles_name(w->s->handles, p->file), why);
+			 handles_name(x->s->handles, x->file), why);
 }
 
-/* There is no link `full`: is there none, or is the group it is in damaged? */
-static int no_link(struct walk *w, const struct place *p, const char *full)
+/* Fail because the lookup of `full` failed: tell a link that is missing from a group
+ * that is damaged. */
+static int link_unfound(const struct search *x, const char *full)
 {
-	const char *group = *p->path ? p->path : "/";
+	const char *group = *x->path ? x->path : "/";
 	H5O_info_t info;
 
-	if (H5Lexists(p->id, full, H5P_DEFAULT) == 0)
-		return not_there(w, p, full);
-	if (H5Oget_info_by_name2(p->id, group, &info, H5O_INFO_BASIC,
+	if (H5Lexists(x->id, full, H5P_DEFAULT) == 0)
+		return object_missing(x, full);
+	if (H5Oget_info_by_name2(x->id, group, &info, H5O_INFO_BASIC,
 				 H5P_DEFAULT) >= 0 &&
 	    info.type != H5O_TYPE_GROUP)
-		return not_there(w, p, full);
-	return damaged(w, p, group);
+		return object_missing(x, full);
+	return object_unreadable(x, group);
 }
 
-/* A file of a link is open until the next one leads on. */
-static void leave(const struct place *p)
+/* Close the file that a link led into, when the search goes on in another one. */
+static void leave_file(const struct search *x)
 {
-	if (p->id != p->first)
-		H5Fclose(p->id);
+	if (x->id != x->first)
+		H5Fclose(x->id);
 }
 
-/* Go where a link leads: another path (malloc'ed in *rest), perhaps in another
- * file. */
-static int follow(struct walk *w, struct place *p, const char *full,
-		  H5L_type_t type, const char *rest, char **next)
+/* Go where the link `full` leads, perhaps into another file.  *next (malloc'ed) is the
+ * target's path followed by `rest`. */
+static int follow_link(struct search *x, const char *full, H5L_type_t type,
+		       const char *rest, char **next)
 {
 	cleanup_free char *object = NULL;
 	char value[2 * PATH_MAX];
-	uint32_t file = p->file;
+	uint32_t file = x->file;
 	bool absolute = true;
 	hid_t id;
 	int r;
 
 	if (type == H5L_TYPE_EXTERNAL) {
-		r = hdf5_walk_external(w, p->id, p->file, full, &file, &object);
+		r = hdf5_find_external(x->s, x->id, x->file, full, &file,
+				       &object, x->err);
 		if (r == -EIO)
-			return error_set(w->err, r, "'%s' cannot be read",
-					 full);
+			return error_set(x->err, r,
+					 "the external link '%s' of %s cannot "
+					 "be read",
+					 full,
+					 handles_name(x->s->handles, x->file));
 		if (!r)
-			r = hdf5_open(w->s->handles, file, &id, w->err);
+			r = hdf5_open(x->s->handles, file, &id, x->err);
 		if (r < 0)
 			return r;
-		leave(p);
-		p->id = id;
+		leave_file(x);
+		x->id = id;
 	} else {
-		if (H5Lget_val(p->id, full, value, sizeof value, H5P_DEFAULT) <
+		if (H5Lget_val(x->id, full, value, sizeof value, H5P_DEFAULT) <
 		    0)
-			return not_there(w, p, full);
+			return object_missing(x, full);
 		value[sizeof value - 1] = '\0';
 		object = strdup(value);
 		absolute = value[0] == '/';
 	}
 	if (!object || asprintf(next, "%s/%s", object, rest) < 0) {
 		*next = NULL;
-		return hdf5_walk_no_memory(w);
+		return find_no_memory(x->err);
 	}
-	p->file = file;
+	x->file = file;
 	if (absolute)
-		p->path[0] = '\0';
+		x->path[0] = '\0';
 	return 0;
 }
 
-/* One component; *rest is what is left to go. */
-static int step(struct walk *w, struct place *p, char **rest, unsigned *links)
+/* Take the first component off *rest (malloc'ed, replaced) and go there. */
+static int find_component(struct search *x, char **rest, unsigned *links)
 {
 	char *name = *rest + strspn(*rest, "/"), *next = NULL, *full = NULL;
 	size_t n = strcspn(name, "/");
@@ -138,19 +152,22 @@ static int step(struct walk *w, struct place *p, char **rest, unsigned *links)
 		memmove(*rest, name + n, strlen(name + n) + 1);
 		return 0;
 	}
-	if (asprintf(&full, "%s/%.*s", p->path, (int)n, name) < 0)
-		return hdf5_walk_no_memory(w);
-	if (H5Lget_info(p->id, full, &info, H5P_DEFAULT) < 0) {
-		r = no_link(w, p, full);
+	if (asprintf(&full, "%s/%.*s", x->path, (int)n, name) < 0)
+		return find_no_memory(x->err);
+	if (H5Lget_info(x->id, full, &info, H5P_DEFAULT) < 0) {
+		r = link_unfound(x, full);
 	} else if (info.type == H5L_TYPE_HARD) {
-		free(p->path);
-		p->path = steal_pointer(&full);
+		free(x->path);
+		x->path = steal_pointer(&full);
 		next = strdup(name + n);
-		r = next ? 0 : hdf5_walk_no_memory(w);
+		r = next ? 0 : find_no_memory(x->err);
 	} else if (++*links > LINKS_MAX) {
-		r = error_set(w->err, -ELOOP, "too many links");
+		r = error_set(x->err, -ELOOP,
+			      "'%s' of %s leads through more than %d links",
+			      full, handles_name(x->s->handles, x->file),
+			      LINKS_MAX);
 	} else {
-		r = follow(w, p, full, info.type, name + n, &next);
+		r = follow_link(x, full, info.type, name + n, &next);
 	}
 	free(full);
 	if (!r) {
@@ -160,27 +177,27 @@ static int step(struct walk *w, struct place *p, char **rest, unsigned *links)
 	return r;
 }
 
-int hdf5_walk_find(struct walk *w, hid_t file, const char *path,
-		   struct hdf5_place *at, hid_t *id)
+int hdf5_find_object(struct hdf5_source *s, hid_t file, const char *path,
+		     struct hdf5_place *at, hid_t *id, struct error *err)
 {
-	struct place p = {file, file, at->file, strdup("")};
+	struct search x = {s, file, file, at->file, strdup(""), err};
 	char *rest = strdup(path);
 	unsigned links = 0;
-	int r = p.path && rest ? 0 : hdf5_walk_no_memory(w);
+	int r = x.path && rest ? 0 : find_no_memory(err);
 
 	while (!r && rest[strspn(rest, "/")])
-		r = step(w, &p, &rest, &links);
+		r = find_component(&x, &rest, &links);
 	if (!r) {
-		at->file = p.file;
-		at->object = intern_text(&w->s->intern, p.path);
-		*id = H5Oopen(p.id, *p.path ? p.path : "/", H5P_DEFAULT);
-		r = !at->object ? hdf5_walk_no_memory(w)
-		    : *id < 0   ? damaged(w, &p, p.path)
+		at->file = x.file;
+		at->object = intern_text(&s->intern, x.path);
+		*id = H5Oopen(x.id, *x.path ? x.path : "/", H5P_DEFAULT);
+		r = !at->object ? find_no_memory(err)
+		    : *id < 0   ? object_unreadable(&x, x.path)
 				: 0;
 	}
 	if (r < 0)
-		leave(&p);
-	free(p.path);
+		leave_file(&x);
+	free(x.path);
 	free(rest);
 	return r;
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/system.h"
 #include "base/vec.h"
+#include "formats/hdf5/find.h"
 #include "formats/hdf5/members.h"
 #include "formats/hdf5/super.h"
 #include "formats/stage.h"
@@ -254,7 +255,8 @@ static int walk_root(struct walk *w, hid_t file, const char *name, uint32_t dir)
 	char why[256];
 	int r = 0;
 
-	if (name && (r = hdf5_walk_find(w, file, name, &at, &g.id)) < 0)
+	if (name &&
+	    (r = hdf5_find_object(w->s, file, name, &at, &g.id, w->err)) < 0)
 		return r;
 	if (!name)
 		g.id = H5Gopen2(file, "/", H5P_DEFAULT);

@@ -200,10 +200,6 @@ bool hdf5_has_data(const struct hdf5_tensor *h);
 char *hdf5_monolith_here(const struct hdf5_place *at,
 			 const struct hdf5_tensor *of, const void *text,
 			 size_t text_len, size_t *len, struct error *err);
-char *hdf5_call_monolith(const struct hdf5_place *at,
-			 const struct hdf5_tensor *of, const void *text,
-			 size_t text_len, size_t *len, struct error *err);
-
 /* An object of a file, open while the lock is held. */
 struct hdf5_opened {
 	hid_t file, object;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "formats/hdf5/find.h"
 #include "formats/hdf5/walk.h"
 #include "views/classes.h"
 
@@ -63,7 +64,7 @@ static int attribute_given(struct walk *w, hid_t file, const char *sign,
 		w->own = sign + 1;
 		return 0;
 	}
-	r = hdf5_walk_find(w, file, object, &at, &id);
+	r = hdf5_find_object(w->s, file, object, &at, &id, w->err);
 	if (r == -ENOENT && one_of_several)
 		return 0;
 	if (r < 0)
@@ -89,7 +90,7 @@ int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several)
 
 	if (!name)
 		return 0;
-	r = hdf5_walk_find(w, file, name, &at, &id);
+	r = hdf5_find_object(w->s, file, name, &at, &id, w->err);
 	if (r == -ENOENT && sign && sign[1])
 		return attribute_given(w, file, sign, one_of_several);
 	if (r == -ENOENT && one_of_several)

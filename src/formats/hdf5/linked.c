@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "formats/hdf5/mapping.h"
-#include "formats/hdf5/walk.h"
+#include "formats/hdf5/find.h"
 
 /* A name as mappings have it: '%' is "%%". */
 static char *escaped(const char *s)
@@ -115,10 +115,9 @@ static int describe_end(const struct hdf5_place *at, hid_t file,
 			const struct hdf5_type *wanted,
 			struct hdf5_description *out, struct error *err)
 {
-	struct walk w = {.s = at->s, .err = err};
 	struct hdf5_place to = *at;
 	hid_t id, end;
-	int r = hdf5_walk_find(&w, file, at->object, &to, &id);
+	int r = hdf5_find_object(at->s, file, at->object, &to, &id, err);
 
 	if (r == -ENOENT)
 		return err->code = -ENODATA;

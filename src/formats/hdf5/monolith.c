@@ -15,20 +15,6 @@ bool hdf5_has_data(const struct hdf5_tensor *h)
 	return !h->t.why_not && dtype_is_binary(&h->t.dtype) && h->t.bytes;
 }
 
-/* ---- asking for it ------------------------------------------------------- */
-
-char *hdf5_monolith_new(struct hdf5_source *s, const struct hdf5_tensor *of,
-			size_t *len, struct error *err)
-{
-	struct hdf5_place at = {s, of ? of->file : s->file, "/"};
-	cleanup_free char *text = NULL;
-	size_t text_len;
-
-	if (hdf5_texts_read(s, of, &text, &text_len, err) < 0)
-		return NULL;
-	return hdf5_call_monolith(&at, of, text, text_len, len, err);
-}
-
 /* ---- making it ----------------------------------------------------------- */
 
 /* Times would make other bytes each time. */

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "formats/hdf5/find.h"
 #include "formats/hdf5/group.h"
 #include "formats/hdf5/merged.h"
 #include "views/classes.h"
@@ -213,7 +214,7 @@ static int read_through(struct walk *w, const struct group *in,
 	int r;
 
 	w->err = &why;
-	r = hdf5_walk_find(w, file, path, &at, &object);
+	r = hdf5_find_object(w->s, file, path, &at, &object, w->err);
 	w->err = err;
 	if (r == -ENOMEM)
 		return hdf5_walk_no_memory(w);
@@ -291,8 +292,8 @@ static int read_external(struct walk *w, const struct group *in,
 {
 	cleanup_free char *object = NULL;
 	uint32_t file;
-	int r = hdf5_walk_external(w, in->id, in->file, link->name, &file,
-				   &object);
+	int r = hdf5_find_external(w->s, in->id, in->file, link->name, &file,
+				   &object, w->err);
 
 	if (r == -EIO)
 		return hdf5_publish_listed(w, in, link->name, -EIO,

@@ -71,15 +71,6 @@ struct visited {
 /* formats/hdf5/walk.c: everything in a group becomes an entry of its directory. */
 int hdf5_walk_group(struct walk *w, const struct group *g);
 
-/* The object that a path of the main file (open as `file`) names, through links
- * of all kinds; *id stays open, and so does a file that a link led into. */
-int hdf5_walk_find(struct walk *w, hid_t file, const char *path,
-		   struct hdf5_place *at, hid_t *id);
-/* Where an external link of an open group leads: number of the file, and the
- * object's path from its root (malloc'ed).  -EIO: it cannot be read. */
-int hdf5_walk_external(struct walk *w, hid_t group, uint32_t file,
-		       const char *name, uint32_t *to, char **object);
-
 /* Note what was met; -ENOMEM. */
 int hdf5_walk_note(struct walk *w, const struct hdf5_item *item);
 /* A link in a group, to a path of the mount (NULL: to nothing). */

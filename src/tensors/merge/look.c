@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/hdf5/find.h"
 #include "formats/hdf5/vlen.h"
 #include "formats/hdf5/walk.h"
 #include "tensors/merge/private.h"
@@ -228,7 +229,7 @@ static int resolve(struct look *x, uint32_t file, const char *object,
 	if (r < 0)
 		return r;
 	*at = (struct hdf5_place){x->m->s, file, NULL};
-	r = hdf5_walk_find(x->w, first, object, at, &id);
+	r = hdf5_find_object(x->w->s, first, object, at, &id, x->w->err);
 	last = r == 0 ? H5Iget_file_id(id) : H5I_INVALID_HID;
 	if (last >= 0) {
 		H5Oclose(id);
@@ -247,7 +248,8 @@ static int look_external(struct look *x, const struct place *g,
 	struct hdf5_place at;
 	uint32_t file;
 	hid_t f, id;
-	int r = hdf5_walk_external(x->w, g->id, g->file, name, &file, &object);
+	int r = hdf5_find_external(x->w->s, g->id, g->file, name, &file,
+				   &object, x->w->err);
 
 	if (r == -EIO)
 		return error_set(x->err, r,
