@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "extent/guard.h"
 
-/* Variables of libhdf5 that are used as prefix= is (formats/hdf5/resolve.c). */
+/* Variables of libhdf5 that are used as prefix= is (formats/hdf5/file/resolve.c). */
 static const char *const prefix_variables[] = {
 	"HDF5_VDS_PREFIX", "HDF5_EXT_PREFIX", "HDF5_EXTFILE_PREFIX"};
 

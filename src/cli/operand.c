@@ -12,7 +12,7 @@
 
 #include "app/cli.h"
 #include "base/cleanup.h"
-#include "formats/hdf5/members.h"
+#include "formats/hdf5/file/members.h"
 #include "members/index.h"
 
 char *session_base_name(const char *path)

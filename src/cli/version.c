@@ -14,7 +14,7 @@
 
 #include "app/cli.h"
 #include "codec/codec.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 #include "fuse/fuse.h"
 
 const char cli_version[] = PACKAGE_VERSION;

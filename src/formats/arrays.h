@@ -144,7 +144,7 @@ bool arrays_served(struct arrays *s, const struct dtype *stored,
  * fit in its file; -ENOMEM. */
 int array_new(struct arrays *s, const struct array_spec *spec,
 	      struct array **out, struct error *err);
-/* formats/hdf5/monolith.c: tensor_ops.monolith of arrays. */
+/* formats/hdf5/export/monolith.c: tensor_ops.monolith of arrays. */
 char *array_monolith(struct tensor *t, size_t *len, struct error *err);
 /* A directory `name` of `parent` with its views; NULL: `parent` itself is that.  The
  * tree owns the array, also when it fails.  *dir may be NULL. */

@@ -23,7 +23,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "extent/file.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensor/grid.h"
 
 /* The kernel is asked to write back what is so far behind, so that the sync at the end

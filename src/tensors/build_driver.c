@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "extent/file.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>

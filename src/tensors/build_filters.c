@@ -4,7 +4,7 @@
 /*
  * Filters are numbers and parameters in the file; the library wants more, someone who can
  * encode, when a dataset is made.  Its own it has.  Those that we encode are registered
- * with it (formats/hdf5/filters.c).  For others, whose chunks are copied as they are, a filter
+ * with it (formats/hdf5/file/filters.c).  For others, whose chunks are copied as they are, a filter
  * that does nothing but exist is registered, in place of a plugin too: that might have its
  * own idea of the parameters, which are those of chunks that exist.  From then on this
  * process cannot have the library decode them.
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 
 static size_t never(unsigned flags, size_t n, const unsigned *cd, size_t in_len,
 		    size_t *room, void **buf)

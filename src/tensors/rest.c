@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensors/rest_private.h"
 
 /* Of the memory, for the list of objects. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/file/source.h"
 
 #define REST_TRAIL 1024
 struct rest_options {

@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "formats/hdf5/lost.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/lost.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/refer.h"
 #include "tensors/rest_private.h"
 

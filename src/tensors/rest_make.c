@@ -5,7 +5,7 @@
  * Datasets are copied by H5Ocopy, which leaves chunks as they are stored, virtual datasets
  * virtual, and raw data in other files there.  Not so where elements have references, which
  * it does not translate inside of other types, or strings and sequences, which are read by
- * us alone (formats/hdf5/vlen.c): such datasets are made empty, and filled in the last pass.
+ * us alone (formats/hdf5/file/vlen.c): such datasets are made empty, and filled in the last pass.
  *
  * H5Ocopy makes a new copy of a named type for each dataset that has it, unless it is told
  * the path of one to take: the type gets a name for as long as that takes.
@@ -18,7 +18,8 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/parse.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/build.h"
 #include "tensors/refer.h"
 #include "tensors/rest_private.h"

@@ -14,8 +14,11 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "extent/file.h"
-#include "formats/hdf5/heap.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/chunk/chunk.h"
+#include "formats/hdf5/dataset/description.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/heap.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/refer.h"
 #include "tensors/rest_private.h"
 

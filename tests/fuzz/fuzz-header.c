@@ -12,7 +12,7 @@
 
 #include "extent/handles.h"
 #include "fuzz.h"
-#include "formats/hdf5/header.h"
+#include "formats/hdf5/file/header.h"
 
 static uint32_t add_file(struct handles *h, const uint8_t *data, size_t size,
 			 const char *name)

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "formats/hdf5/heap.h"
+#include "formats/hdf5/file/heap.h"
 
 struct file {
 	const uint8_t *data;

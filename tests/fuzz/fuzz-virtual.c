@@ -9,8 +9,10 @@
  */
 #include <errno.h>
 
+#include "formats/hdf5/file/source.h"
+#include "formats/hdf5/layout/tensor.h"
 #include "fuzz.h"
-#include "formats/hdf5/request.h"
+#include "formats/hdf5/worker/request.h"
 #include "views/view.h"
 
 struct bytes {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tensors/build.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 
 static char dir[] = "/tmp/pack-build-XXXXXX";
 static struct error err;

@@ -6,8 +6,8 @@
 #include <float.h>
 
 #include "base/error.h"
-#include "formats/hdf5/dtype.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/type/dtype.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensor/dtype_parse.h"
 
 /* H5Tencode of what h5py 3.7 makes: h5py.h5t.py_create(numpy.dtype(D),

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "codec/pipeline.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 
 static char dir[] = "/tmp/source-driver-XXXXXX";
 static struct handles *handles;

@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "formats/hdf5/driver.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/vlen.h"
 
 enum { STRINGS = 5000, ZEROS = 1 << 20 };
 static char path[] = "/tmp/source-filters-XXXXXX";

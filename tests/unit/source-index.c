@@ -7,8 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/hdf5/hdf5.h"
-#include "formats/hdf5/index.h"
+#include "formats/hdf5/chunk/chunk.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/index.h"
 
 static char dir[] = "/tmp/source-index-XXXXXX";
 static struct hdf5_source source;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any HDF5 element as JSON; attributes of every kind. */
 #include <errno.h>
+#include "formats/hdf5/file/driver.h"
 #include "test.h"
 
 #include <math.h>
 #include <unistd.h>
 
-#include "formats/hdf5/hdf5.h"
 #include "formats/hdf5/group.h"
-#include "formats/hdf5/json.h"
+#include "formats/hdf5/value/json.h"
+#include "formats/hdf5/value/value.h"
 
 static char path[] = "/tmp/source-json-XXXXXX";
 static struct hdf5_source source;

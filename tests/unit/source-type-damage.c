@@ -2,8 +2,8 @@
 /* HDF5 types that a damaged file can have: libhdf5 takes them, we do not. */
 #include "test.h"
 
-#include "formats/hdf5/driver.h"
-#include "formats/hdf5/type.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/type/type.h"
 
 static struct intern in;
 

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "formats/hdf5/driver.h"
-#include "formats/hdf5/type.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/type/type.h"
 
 static struct intern in;
 static char path[] = "/tmp/source-type-XXXXXX";

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/type/type.h"
+#include "formats/hdf5/value/value.h"
 
 static char path[] = "/tmp/source-values-XXXXXX";
 static struct hdf5_source source;

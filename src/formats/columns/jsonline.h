@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /*
- * As formats/hdf5/json.h has it: integers beyond int64 are strings of their digits, bytes are
+ * As formats/hdf5/value/json.h has it: integers beyond int64 are strings of their digits, bytes are
  * strings of hexadecimal digits, what is not UTF-8 is read as Latin-1.
  */
 struct jsonline {

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "formats/concat_names.h"
+#include "formats/hdf5/file/driver.h"
 #include "formats/hdf5/walk.h"
 
 /* A dataset of one of the files. */

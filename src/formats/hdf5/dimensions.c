@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/vlen.h"
 #include "formats/hdf5/walk.h"
 
 /* The references of one attribute: RANK_MAX of them are expected. */

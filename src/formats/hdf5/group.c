@@ -10,6 +10,7 @@
 
 #include "formats/group_files.h"
 #include "formats/hdf5/merged.h"
+#include "formats/hdf5/worker/call.h"
 
 struct group_files {
 	struct files files;

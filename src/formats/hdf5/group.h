@@ -3,7 +3,7 @@
 #ifndef FORMATS_HDF5_GROUP_H
 #define FORMATS_HDF5_GROUP_H
 
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/file/place.h"
 #include "tree/files.h"
 
 /* The attributes of any object as the value of an xattr (see files.xattr): what is

@@ -8,7 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "formats/hdf5/find.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/find.h"
 #include "formats/hdf5/walk.h"
 #include "views/classes.h"
 

@@ -17,6 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "formats/hdf5/export/export.h"
+#include "formats/hdf5/worker/call.h"
 #include "views/monolith.h"
 
 struct place {

@@ -3,7 +3,7 @@
 #ifndef FORMATS_HDF5_MERGED_H
 #define FORMATS_HDF5_MERGED_H
 
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/file/source.h"
 #include "tree/files.h"
 
 #define HDF5_MERGED_NAME "merged.h5"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/hdf5/file/driver.h"
 #include "formats/hdf5/group.h"
 #include "formats/hdf5/walk.h"
 

@@ -3,7 +3,11 @@
 #ifndef FORMATS_HDF5_WALK_H
 #define FORMATS_HDF5_WALK_H
 
+#include "formats/hdf5/dataset/description.h"
 #include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/layout/tensor.h"
+#include "formats/hdf5/value/value.h"
+#include "formats/hdf5/worker/trial.h"
 
 #define DEPTH_MAX 100
 /* Objects in one file at most: groups with many names can multiply. */
@@ -66,6 +70,10 @@ struct visited {
 	char *path; /* where it was met first, in the mount */
 };
 
+/* Publish the contents of a file (s->file); and the files of the directory s->dir as one
+ * dataset, for which s->file is made (formats/hdf5/concat.c). */
+hdf5_walk hdf5_walk_file, hdf5_concat_walk;
+
 /* All calls below: the library's lock is held, and is so again afterwards. */
 
 /* formats/hdf5/walk.c: everything in a group becomes an entry of its directory. */
@@ -120,17 +128,6 @@ int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
  * -ENOMEM. */
 int hdf5_labels_set(struct walk *w, const struct group *g, hid_t dset,
 		    struct hdf5_tensor *h);
-/* formats/hdf5/labels_attr.c: those that an attribute of an object has; `called` is for
- * sentences.  -ENOENT: there is none. */
-int hdf5_labels_attribute(hid_t object, const char *name, const char *called,
-			  struct classes **out, struct error *err);
-
-/* formats/hdf5/axes.c: how many leading axes a sample fixes, where files of this kind
- * say so; 0: they do not. */
-unsigned hdf5_axes_suggested(hid_t group, hid_t dset, unsigned rank);
-/* A text attribute, cut to n bytes; false: there is none. */
-bool hdf5_axes_text(hid_t object, const char *name, char *buf, size_t n);
-
 /* formats/hdf5/dimensions.c.  Note which dimensions the axes of a published dataset (open
  * as `dset`) are of; and when all is walked, set full_shape of those that are shorter
  * than their dimension.  0, or -ENOMEM. */

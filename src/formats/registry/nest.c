@@ -28,7 +28,7 @@
  *
  * Archives are opened when somebody looks into them.  HDF5 files are opened at once,
  * for libhdf5 is only trusted in processes that are forked before the tree is served
- * (formats/hdf5/worker.c); those in archives that are opened later stay files.
+ * (formats/hdf5/worker/worker.c); those in archives that are opened later stay files.
  */
 #define PROBES_MAX 4096
 /* A source in so many others shows what is in it as files.  An archive can have

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 
 /* ---- names ------------------------------------------------------------------------- */
 

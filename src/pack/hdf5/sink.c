@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 
 #include "base/number.h"
-#include "formats/hdf5/driver.h"
-#include "formats/hdf5/dtype.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/type/dtype.h"
 #include "pack/comp.h"
 #include "pack/out.h"
 #include "tensors/build.h"

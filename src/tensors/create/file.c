@@ -16,8 +16,8 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "formats/hdf5/driver.h"
-#include "formats/hdf5/dtype.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/type/dtype.h"
 #include "pack/comp.h"
 #include "tensor/dtype_parse.h"
 

@@ -15,8 +15,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "formats/hdf5/lost.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/lost.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/merge/private.h"
 #include "tensors/refer.h"
 

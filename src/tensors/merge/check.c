@@ -18,6 +18,8 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/pool.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/place.h"
 #include "tensors/merge/bits.h"
 #include "tensors/merge/private.h"
 

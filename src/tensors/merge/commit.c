@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "formats/hdf5/worker.h"
+#include "formats/hdf5/worker/worker.h"
 #include "tensors/merge/bits.h"
 
 /* Chunks of the list, whose data is written. */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/refer.h"
 
 /* ---- as it is ------------------------------------------------------------ */

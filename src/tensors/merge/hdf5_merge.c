@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "formats/hdf5/file/source.h"
+#include "formats/hdf5/hdf5.h"
 #include "tensors/merge/bits.h"
 
 int merge_begin(struct merge **out, const struct merge_options *o,

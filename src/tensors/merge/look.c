@@ -14,8 +14,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "formats/hdf5/find.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/find.h"
+#include "formats/hdf5/file/vlen.h"
 #include "formats/hdf5/walk.h"
 #include "tensors/merge/private.h"
 

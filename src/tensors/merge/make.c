@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensors/refer.h"
 
 int making_failed(struct making *x, const struct item *it, const char *what)

@@ -17,6 +17,8 @@
 
 #include "base/number.h"
 #include "base/parse.h"
+#include "formats/hdf5/dataset/description.h"
+#include "formats/hdf5/layout/tensor.h"
 #include "pack/comp.h"
 #include "tensors/merge/private.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/file/source.h"
 #include "tensors/merge/hdf5_merge.h"
 #include "tensors/merge/journal.h"
 

@@ -4,7 +4,7 @@
 /*
  * A box is read part by part, with the type that the output has in memory, too: what is
  * read are the elements as they will be stored, converted by the library where a part's
- * type is another one, or pointers to strings and sequences, which come by formats/hdf5/vlen.c.
+ * type is another one, or pointers to strings and sequences, which come by formats/hdf5/file/vlen.c.
  * These live until they are written, part by part.  The library is never asked to read a
  * virtual dataset, or raw data in other files.
  *
@@ -18,7 +18,11 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/chunk/chunk.h"
+#include "formats/hdf5/dataset/description.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/place.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/merge/private.h"
 #include "tensors/refer.h"
 

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "formats/hdf5/driver.h"
+#include "formats/hdf5/file/driver.h"
 
 /* How often it is seen whether we are to stop. */
 #define LOOK_MS 100

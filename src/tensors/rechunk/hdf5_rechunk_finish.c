@@ -15,8 +15,9 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "formats/hdf5/dtype.h"
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/layout/tensor.h"
+#include "formats/hdf5/type/dtype.h"
 
 /* Bytes of an attribute, with what its values point to. */
 #define ATTRIBUTE_MOST (UINT64_C(64) << 20)

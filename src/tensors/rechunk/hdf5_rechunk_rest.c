@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "formats/hdf5/file/driver.h"
 
 #define PIECE ((size_t)1 << 20)
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "formats/hdf5/vlen.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/rows/private.h"
 
 /* Not worth the work. */
@@ -84,7 +84,7 @@ static bool is_wanted(const struct writer *w, hid_t file)
 }
 
 /* Strings, read and written: those of variable length are read by us alone
- * (formats/hdf5/vlen.c), so H5Ocopy cannot do it. */
+ * (formats/hdf5/file/vlen.c), so H5Ocopy cannot do it. */
 static bool copy_values(hid_t from, hid_t to, hid_t type, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);

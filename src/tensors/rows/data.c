@@ -23,6 +23,8 @@
 #include "base/copies.h"
 #include "base/number.h"
 #include "base/pool.h"
+#include "formats/hdf5/chunk/chunk.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensors/rows/private.h"
 
 #define BAND_MOST (UINT64_C(64) << 20)

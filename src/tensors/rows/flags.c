@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensors/rows/private.h"
 
 /* Of variable length: an address for each row.  *list and *words are the caller's. */

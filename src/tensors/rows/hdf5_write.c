@@ -26,6 +26,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "formats/hdf5/file/driver.h"
 
 int write_failed(const struct writer *w, const char *what, struct error *err)
 {

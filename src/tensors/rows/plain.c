@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "formats/hdf5/file/driver.h"
 #include "tensors/rows/private.h"
 
 #define BUFFER_MOST (UINT64_C(64) << 20)

@@ -3,7 +3,7 @@
 #ifndef TENSORS_ROWS_PRIVATE_H
 #define TENSORS_ROWS_PRIVATE_H
 
-#include "formats/hdf5/hdf5.h"
+#include "formats/hdf5/dataset/description.h"
 #include "tensors/rows/hdf5_write.h"
 
 /* ---- the lock, and the copy that becomes the part (tensors/rows/copy.c) --------- */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of other files in an HDF5 file that is a member of an archive. */
+/*
+ * Such a name means another member: beside the one that names it, as files would be
+ * beside each other if the archive were extracted.  An absolute name is one of where
+ * the archive was made, so its last two components and the last one are looked for
+ * there, as on disk (formats/hdf5/file/resolve.c).  Nothing leads out of the archive: a ".." in its
+ * root leads to no member, and where there is no member there is no file.
+ *
+ * One run of bytes may be several members: hard links, symlinks, equal files of a
+ * squashfs image.  Names in it are relative to the member that led to it, so each of
+ * these is a row of its own in the table of files; the row's tag is the member's number.
+ *
+ * A member that is stored as it is becomes a piece of the archive's file.  One that is
+ * compressed has to be copied to memory, which is only possible while the source is
+ * opened: the processes that libhdf5 runs in later were forked then, and see no copy
+ * that is made after.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "formats/hdf5/file/resolve.h"
+#include "formats/stage.h"
+#include "stream/backing.h"
+
+/* In front of a path from the archive's root (hdf5_inside_name).  Whoever writes it
+ * into a file means a member, as with any other name. */
+#define FROM_ROOT "//member:"
+
+/* ---- which member a row is ----------------------------------------------- */
+
+static bool member_of(const struct hdf5_source *s, uint32_t file,
+		      uint64_t *member)
+{
+	const struct source_kept *kept = s->around->kept;
+
+	*member = s->around->self;
+	if (file == s->file || handles_tag(s->handles, file, member))
+		return true;
+	for (size_t i = kept->v.n; i-- > 0;)
+		if (kept->v.at[i].file == file) {
+			*member = kept->v.at[i].member;
+			return true;
+		}
+	return false;
+}
+
+uint32_t hdf5_inside_kept(const struct hdf5_source *s, uint64_t member)
+{
+	const struct source_kept *kept = s->around->kept;
+
+	for (size_t i = kept->v.n; i-- > 0;)
+		if (kept->v.at[i].member == member)
+			return kept->v.at[i].file;
+	return UINT32_MAX;
+}
+
+int hdf5_inside_keep(struct hdf5_source *s, uint64_t member, uint32_t file)
+{
+	const struct source_kept_member one = {member, file};
+
+	return vec_push(&s->around->kept->v, one) ? 0 : -ENOMEM;
+}
+
+char *hdf5_inside_name(struct hdf5_source *s, uint32_t file)
+{
+	cleanup_free char *path = NULL;
+	uint64_t member;
+	char *name;
+
+	if (!s->around || !member_of(s, file, &member))
+		return strdup(handles_path(s->handles, file));
+	path = s->around->path(s->around, member, false);
+	return path && asprintf(&name, FROM_ROOT "%s", path) >= 0 ? name : NULL;
+}
+
+/* ---- finding one --------------------------------------------------------- */
+
+/* Copy a member to memory. */
+static int stage(struct hdf5_source *s, const struct backing *b,
+		 const char *path, uint32_t *file, struct error *err)
+{
+	cleanup_free char *shown = s->around->shown(s->around, path);
+	struct source_args a = {.path = shown,
+				.inside = b,
+				.archive = s->around->archive,
+				.handles = s->handles};
+	struct error why = {0};
+
+	if (!shown)
+		return -ENOMEM;
+	if (source_isolated())
+		return error_set(err, -ENOTSUP,
+				 "%s: it is compressed in the archive, and was "
+				 "not kept when that was opened: extract it",
+				 path);
+	*file = source_staged(&a, &why);
+	return *file == UINT32_MAX
+		       ? error_set(err, why.code, "%s: %s", path, why.text)
+		       : 0;
+}
+
+static int stage_once(struct hdf5_source *s, const struct backing *b,
+		      uint64_t member, uint32_t *file, struct error *err)
+{
+	cleanup_free char *path = NULL;
+	int r;
+
+	*file = hdf5_inside_kept(s, member);
+	if (*file != UINT32_MAX)
+		return 0;
+	path = s->around->path(s->around, member, false);
+	r = path ? stage(s, b, path, file, err) : -ENOMEM;
+	return r < 0 ? r : hdf5_inside_keep(s, member, *file);
+}
+
+/* A member as a row.  -ENOENT: there is none. */
+static int try_path(struct hdf5_source *s, const char *path, uint32_t *file,
+		    struct error *err)
+{
+	uint64_t member;
+	struct backing b;
+	int r = s->around->find(s->around, path, &b, &member);
+
+	if (r < 0)
+		return r;
+	if (member == s->around->self)
+		*file = s->file;
+	else if (backing_is_plain(&b))
+		*file = handles_add_tagged(s->handles, b.file, b.pos, b.size,
+					   member);
+	else
+		return stage_once(s, &b, member, file, err);
+	return *file == UINT32_MAX ? -ENOMEM : 0;
+}
+
+/* DIR/NAME, `dir` being `len` bytes. */
+static int try_beside(struct hdf5_source *s, const char *dir, size_t len,
+		      const char *name, uint32_t *file, struct error *err)
+{
+	cleanup_free char *path = NULL;
+
+	if (asprintf(&path, "%.*s/%s", (int)len, dir, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return try_path(s, path, file, err);
+}
+
+static const char *last_components(const char *name, unsigned n)
+{
+	const char *at = name + strlen(name);
+
+	while (at > name && (at[-1] != '/' || --n > 0))
+		at--;
+	return at;
+}
+
+static size_t directory_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+/* Beside the member at `path`. */
+static int try_name(struct hdf5_source *s, const char *path, const char *name,
+		    uint32_t *file, struct error *err)
+{
+	size_t len = directory_length(path);
+	int r;
+
+	if (name[0] != '/')
+		return try_beside(s, path, len, name, file, err);
+	r = try_beside(s, path, len, last_components(name, 2), file, err);
+	return r == -ENOENT ? try_beside(s, path, len, last_components(name, 1),
+					 file, err)
+			    : r;
+}
+
+/* What says of a member that it is not there: below the archive's file, where the
+ * system finds nothing either. */
+static uint32_t missing(struct hdf5_source *s, const char *dir, size_t len,
+			const char *name)
+{
+	cleanup_free char *path = NULL;
+
+	if (asprintf(&path, "%s/.%.*s/%s", s->archive, (int)len, dir, name) <
+	    0) {
+		path = NULL;
+		return UINT32_MAX;
+	}
+	return handles_add(s->handles, path);
+}
+
+/* As on disk: beside the member as it is named, then beside what a symlink leads to. */
+static int resolve_from(struct hdf5_source *s, uint64_t from, const char *name,
+			uint32_t *file, struct error *err)
+{
+	cleanup_free char *path = s->around->path(s->around, from, false);
+	cleanup_free char *real = s->around->path(s->around, from, true);
+	int r;
+
+	if (!path || !real)
+		return -ENOMEM;
+	r = try_name(s, path, name, file, err);
+	if (r == -ENOENT && strcmp(path, real) != 0)
+		r = try_name(s, real, name, file, err);
+	if (r != -ENOENT)
+		return r;
+	*file = missing(s, path, directory_length(path), name);
+	return 1;
+}
+
+int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
+			uint32_t *file, struct error *err)
+{
+	uint64_t member;
+	int r;
+
+	if (!strncmp(name, FROM_ROOT, strlen(FROM_ROOT))) {
+		name += strlen(FROM_ROOT);
+		r = try_path(s, name, file, err);
+		if (r == -ENOENT) {
+			*file = missing(s, "", 0, name);
+			r = 1;
+		}
+		return r;
+	}
+	/* (What prefix= found outside is no member: names in it are of the root.) */
+	if (!member_of(s, from, &member))
+		member = 0;
+	return resolve_from(s, member, name, file, err);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Objects of which libhdf5 cannot decode an attribute. */
+
+/*
+ * The library decodes attributes one after the other, and ends with an error at one
+ * that it does not know (a datatype of HDF5 2.0), whatever follows.  So these are
+ * looked for: all attributes are hidden but a half, which the library is asked to
+ * decode; a half that it cannot is halved again.  One bad attribute of a hundred
+ * costs about 14 attempts.
+ */
+#include "formats/hdf5/file/lost.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/header.h"
+
+#define ATTEMPTS_MAX 1024 /* to find all bad ones of an object */
+
+/* What the driver puts over the bytes of a file while `hiding`; the library's
+ * lock. */
+static struct hdf5_header header;
+static bool hiding;
+
+struct search {
+	const struct hdf5_place *at;
+	struct hdf5_opened *o;
+	json_t *lost;
+	unsigned attempts;
+	enum hdf5_rest rest; /* what the last attempt left */
+	char why[256];
+	struct error *err;
+};
+
+void hdf5_lost_overlay(uint32_t file, uint64_t pos, void *buf, size_t n)
+{
+	if (hiding && header.file == file)
+		hdf5_header_overlay(&header, pos, buf, n);
+}
+
+static herr_t look(hid_t object, const char *name, const H5A_info_t *info,
+		   void *ctx)
+{
+	(void)object, (void)name, (void)info, (void)ctx;
+	return 0;
+}
+
+/*
+ * libhdf5 (1.10 at least) collects attributes of a header in a table before it gives
+ * them out, and when one of them cannot be decoded it frees entries that it never
+ * set.  Looking for a name that is not there decodes all of them without a table;
+ * those in a heap are given out one by one where no order is asked for.
+ */
+enum hdf5_rest hdf5_lost_rest(hid_t object, char *why, size_t n)
+{
+	static const char nobody[] = "\x01(tensorfs: no such attribute)";
+	enum hdf5_rest rest = HDF5_REST_NONE;
+	hsize_t at = 0;
+
+	if (H5Aexists(object, nobody) < 0)
+		rest = HDF5_REST_ALL;
+	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, look,
+			     NULL) < 0)
+		rest = HDF5_REST_SOME;
+	if (rest != HDF5_REST_NONE)
+		hdf5_why(why, n);
+	return rest;
+}
+
+static bool decodes(struct search *s)
+{
+	s->rest = hdf5_lost_rest(s->o->object, s->why, sizeof s->why);
+	return s->rest == HDF5_REST_NONE;
+}
+
+/* ---- the search ---------------------------------------------------------- */
+
+/* The file anew, for the library remembers what it has read. */
+static int reopen(struct search *s)
+{
+	int r;
+
+	H5Oclose(s->o->object);
+	H5Fclose(s->o->file);
+	s->o->object = s->o->file = H5I_INVALID_HID;
+	r = hdf5_open(s->at->s->handles, s->at->file, &s->o->file, s->err);
+	if (r < 0) {
+		s->o->file = H5I_INVALID_HID;
+		return r;
+	}
+	s->o->object = H5Oopen(s->o->file, s->at->object, H5P_DEFAULT);
+	if (s->o->object >= 0)
+		return 0;
+	hdf5_why(s->why, sizeof s->why);
+	return error_set(s->err, -EIO, "it cannot be opened: %s", s->why);
+}
+
+/* 1: the library decodes attributes [from, to); 0: it does not. */
+static int attempt(struct search *s, size_t from, size_t to)
+{
+	int r;
+
+	for (size_t i = 0; i < header.attributes.n; i++)
+		header.attributes.at[i].hidden = i < from || i >= to;
+	hdf5_header_hide(&header);
+	r = reopen(s);
+	return r < 0 ? r : decodes(s);
+}
+
+static int lose(struct search *s, const char *name, size_t number,
+		const char *why)
+{
+	char some[40];
+	json_t *key, *text;
+	int r;
+
+	snprintf(some, sizeof some, "(attribute %zu)", number + 1);
+	name = name ? name : some;
+	key = json_text(name, strlen(name));
+	text = json_text(why, strlen(why));
+	r = json_object_set_new(s->lost, key ? json_string_value(key) : some,
+				text);
+	json_decref(key);
+	return r < 0 ? error_set(s->err, -ENOMEM, "out of memory") : 0;
+}
+
+static int lose_one(struct search *s, size_t i)
+{
+	unsigned major = 0, minor = 0, release = 0;
+	char why[sizeof s->why + 80];
+
+	H5get_libversion(&major, &minor, &release);
+	snprintf(why, sizeof why,
+		 "libhdf5 %u.%u.%u cannot decode it (a newer one may): %s",
+		 major, minor, release, s->why);
+	return lose(s, header.attributes.at[i].name, i, why);
+}
+
+/* Find the bad ones in [from, to); `bad` has a byte for each. */
+static int sift(struct search *s, size_t from, size_t to, char *bad)
+{
+	size_t middle = from + (to - from) / 2;
+	int r;
+
+	if (from == to)
+		return 0;
+	if (++s->attempts > ATTEMPTS_MAX)
+		return error_set(s->err, -ENOTSUP, "too many are damaged");
+	r = attempt(s, from, to);
+	if (r)
+		return r < 0 ? r : 0;
+	if (to - from == 1) {
+		bad[from] = 1;
+		return lose_one(s, from);
+	}
+	r = sift(s, from, middle, bad);
+	return r < 0 ? r : sift(s, middle, to, bad);
+}
+
+/* Open with all hidden that are bad.  1: the library decodes the others. */
+static int hide(struct search *s, const char *bad)
+{
+	int r;
+
+	for (size_t i = 0; i < header.attributes.n; i++)
+		header.attributes.at[i].hidden = bad[i];
+	hdf5_header_hide(&header);
+	r = reopen(s);
+	return r < 0 ? r : decodes(s);
+}
+
+/* Where the object's header is, and how numbers are stored there. */
+static int read_header(struct search *s)
+{
+	hid_t fcpl = H5Fget_create_plist(s->o->file);
+	size_t addr = 0, len = 0;
+	hsize_t base = 0;
+	H5O_info_t info;
+	bool ok = fcpl >= 0 && H5Pget_sizes(fcpl, &addr, &len) >= 0 &&
+		  H5Pget_userblock(fcpl, &base) >= 0 &&
+		  H5Oget_info2(s->o->object, &info, H5O_INFO_BASIC) >= 0 &&
+		  addr <= 8 && len <= 8;
+
+	if (fcpl >= 0)
+		H5Pclose(fcpl);
+	if (!ok)
+		return error_set(s->err, -EIO, "its header is not found");
+	return hdf5_header_read(s->at->s->handles, s->at->file, base,
+				(unsigned)addr, (unsigned)len, info.addr,
+				&header, s->err);
+}
+
+static int search_and_hide(struct search *s)
+{
+	char *bad;
+	int r = read_header(s);
+
+	if (r < 0)
+		return r;
+	bad = calloc(header.attributes.n + 1, 1);
+	if (!bad)
+		return error_set(s->err, -ENOMEM, "out of memory");
+	hiding = true;
+	r = sift(s, 0, header.attributes.n, bad);
+	if (!r)
+		r = hide(s, bad);
+	free(bad);
+	return r;
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+static void stop_hiding(void)
+{
+	if (hiding || header.blocks.n)
+		hdf5_header_free(&header);
+	hiding = false;
+}
+
+/* Open it as it is: attributes that the library gets at before it fails are
+ * listed. */
+static int give_up(struct search *s, struct error *err)
+{
+	char why[sizeof s->err->text];
+	int r;
+
+	snprintf(why, sizeof why, "%s", s->err->code ? s->err->text : s->why);
+	stop_hiding();
+	hdf5_place_close(s->o);
+	r = hdf5_place_open(s->at, s->o, err);
+	if (r < 0)
+		return r;
+	json_object_clear(s->lost);
+	s->err = err;
+	r = lose(s,
+		 decodes(s) || s->rest == HDF5_REST_ALL ? "(all)" : "(others)",
+		 0, why);
+	if (r < 0)
+		hdf5_place_close(s->o);
+	return r;
+}
+
+int hdf5_lost_open(const struct hdf5_place *at, struct hdf5_opened *o,
+		   struct hdf5_lost *lost, struct error *err)
+{
+	struct error why = {0};
+	struct search s = {.at = at, .o = o, .err = &why};
+	int r = hdf5_place_open(at, o, err);
+
+	*lost = (struct hdf5_lost){.rest = HDF5_REST_NONE};
+	if (r < 0 || decodes(&s))
+		return r;
+	s.lost = json_object();
+	if (!s.lost) {
+		hdf5_place_close(o);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	r = search_and_hide(&s);
+	if (r != 1)
+		r = give_up(&s, err);
+	if (r < 0) {
+		json_decref(s.lost);
+		return r;
+	}
+	lost->names = s.lost;
+	lost->rest = s.rest;
+	return 0;
+}
+
+void hdf5_lost_close(struct hdf5_opened *o)
+{
+	stop_hiding();
+	hdf5_place_close(o);
+}

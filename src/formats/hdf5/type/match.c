@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* May elements of one type stand where another is mapped? */
+
+/*
+ * A virtual dataset and its source may differ in type; then a reader of libhdf5
+ * gets what H5Tconvert makes of the source for the type in memory, and that of
+ * h5py, what h5py's own converter makes of integers for enums.  We do the same
+ * for numbers.  What they mean counts, not only how they look: bits that are a
+ * float (bfloat16) are converted as the number that they are, and enums by
+ * name.  Names are not kept here, so two enums have to be the same one;
+ * between others, as between structures, it is an error.
+ */
+#include "formats/hdf5/type/type.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a number that is served means. */
+enum meaning {
+	NUMBER,
+	FLOAT_BITS, /* a float that NumPy has not, shown as unsigned */
+	BITFIELD,
+	ENUM,
+	BOOL, /* an enum, too */
+	NO_NUMBER
+};
+
+static enum meaning meaning_of(const struct dtype *d)
+{
+	const char *t = d->text;
+
+	if (d->kind == DTYPE_BOOL)
+		return BOOL;
+	if (d->kind != DTYPE_INT && d->kind != DTYPE_UINT &&
+	    d->kind != DTYPE_FLOAT)
+		return NO_NUMBER;
+	if (!t)
+		return NUMBER;
+	return !strncmp(t, "enum: ", 6)   ? ENUM
+	       : strstr(t, "as its bits") ? FLOAT_BITS
+	       : strstr(t, "bitfield")    ? BITFIELD
+					  : NUMBER;
+}
+
+static bool same_text(const struct dtype *a, const struct dtype *b)
+{
+	return a->text == b->text ||
+	       (a->text && b->text && !strcmp(a->text, b->text));
+}
+
+/* A string in a file that is shorter keeps its characters; one of variable
+ * length takes any. */
+static bool string_fits(const struct dtype *is, const struct dtype *wanted)
+{
+	return wanted->vlen || (!is->vlen && is->size <= wanted->size);
+}
+
+static bool is_same(const struct hdf5_type *is, const struct hdf5_type *wanted)
+{
+	if (is->rank != wanted->rank ||
+	    memcmp(is->dims, wanted->dims, is->rank * sizeof *is->dims))
+		return false;
+	if (is->served.kind == wanted->served.kind) {
+		if (is->served.kind == DTYPE_STRING)
+			return string_fits(&is->served, &wanted->served);
+		/* A line is made of whatever there is; but for the fields of a
+		 * compound that have bytes of their own. */
+		if (is->served.kind == DTYPE_TEXT && !wanted->served.nfields)
+			return same_text(&is->served, &wanted->served);
+	}
+	return is->stored.kind != DTYPE_OTHER &&
+	       dtype_equal(&is->stored, &wanted->stored);
+}
+
+/* Bits without a meaning are unsigned numbers, and the other way round, where
+ * not one has to move. */
+static bool bits_are_number(const struct dtype *a, const struct dtype *b)
+{
+	return a->kind == DTYPE_UINT && b->kind == DTYPE_UINT &&
+	       a->size == b->size && !a->big_endian && !b->big_endian;
+}
+
+/* The same names for the same integers, which the library converts (3 bytes). */
+static bool same_odd_enum(const struct hdf5_type *a, const struct hdf5_type *b)
+{
+	return a->stored.kind == DTYPE_OTHER && b->stored.kind == DTYPE_OTHER &&
+	       a->stored.size == b->stored.size &&
+	       dtype_equal(&a->served, &b->served);
+}
+
+static bool number_converts(const struct hdf5_type *is,
+			    const struct hdf5_type *wanted)
+{
+	enum meaning from = meaning_of(&is->served);
+
+	if (from == NO_NUMBER)
+		return false;
+	switch (meaning_of(&wanted->served)) {
+	case NUMBER:
+		return from != BITFIELD ||
+		       bits_are_number(&is->stored, &wanted->stored);
+	case FLOAT_BITS:
+		return from != BITFIELD;
+	case BITFIELD:
+		return from == BITFIELD ||
+		       (from == NUMBER &&
+			bits_are_number(&is->stored, &wanted->stored));
+	case ENUM:
+		return (from == NUMBER && is->served.kind != DTYPE_FLOAT) ||
+		       (from == ENUM && same_odd_enum(is, wanted));
+	default:
+		return false;
+	}
+}
+
+/* Is it more than a recode can say? */
+static bool needs_library(const struct dtype *is, const struct dtype *wanted)
+{
+	enum meaning a = meaning_of(is), b = meaning_of(wanted);
+
+	return a == FLOAT_BITS || b == FLOAT_BITS ||
+	       (a == BITFIELD && b == BITFIELD);
+}
+
+void hdf5_type_describe(const struct dtype *d, char *buf, size_t n)
+{
+	size_t used = dtype_descr(d, buf, n);
+
+	if (d->text && d->kind != DTYPE_OTHER && used < n)
+		snprintf(buf + used, n - used, " (%s)", d->text);
+}
+
+enum hdf5_match hdf5_type_match(const struct hdf5_type *is,
+				const struct hdf5_type *wanted,
+				struct dtype *stored)
+{
+	if (is_same(is, wanted))
+		return HDF5_SAME;
+	if (is->rank || wanted->rank ||
+	    (!number_converts(is, wanted) &&
+	     (is->served.kind != DTYPE_COMPLEX ||
+	      wanted->served.kind != DTYPE_COMPLEX)))
+		return HDF5_DIFFERENT;
+	/* Without what points into the memory of this process. */
+	memset(stored, 0, sizeof *stored);
+	stored->kind = needs_library(&is->served, &wanted->served)
+			       ? DTYPE_OTHER
+			       : is->stored.kind;
+	stored->size = is->stored.size;
+	stored->big_endian = is->stored.big_endian;
+	return HDF5_CONVERTIBLE;
+}
