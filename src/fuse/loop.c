@@ -80,7 +80,7 @@ static void wait_for_request(struct fuse_session *session)
 	poll(&p, 1, -1);
 }
 
-static void *serve(void *arg)
+static void *serve_requests(void *arg)
 {
 	struct fuse_buf buf = {.mem = NULL};
 	struct worker *w = arg;
@@ -123,7 +123,7 @@ static unsigned start(struct fuse_loop *l, unsigned threads)
 		struct worker *w = &l->worker[n];
 
 		w->loop = l;
-		if (pthread_create(&w->thread, NULL, serve, w))
+		if (pthread_create(&w->thread, NULL, serve_requests, w))
 			break;
 		snprintf(name, sizeof name, "serve-%u", n++ % 10000);
 		pthread_setname_np(w->thread, name);
