@@ -61,7 +61,7 @@ static char *output_name(const char *source)
 	dot = strrchr(base, '.');
 	n = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
 	if (asprintf(&name, "%.*s-samples%s", n, base,
-		     sink == &sink_hdf5 && dot ? dot : ".h5") < 0)
+		     sink && sink->tensors && dot ? dot : ".h5") < 0)
 		return NULL;
 	return name;
 }

@@ -194,7 +194,7 @@ static int pack_directory(struct packer *p)
 	int code, r = pack_options(p->c, p->s, p->out, &p->scan_options,
 				   &p->feed_options, &lists);
 
-	p->scan_options.sockets = p->ops == &sink_squashfs;
+	p->scan_options.sockets = p->ops->sockets;
 	if (r != 0) {
 		pack_lists_free(&lists);
 		return r;
@@ -247,14 +247,14 @@ int cmd_pack(const struct command *c, struct settings *s, int argc, char **argv)
 				 "'%s' is no format; --format is tar, tar.gz, "
 				 "tar.zst, squashfs or h5",
 				 s->pack.format ? s->pack.format : p.out);
-	if (p.ops != &sink_hdf5 && tensor_option(s))
+	if (!p.ops->tensors && tensor_option(s))
 		return cli_usage(c, "--%s is for tensors, and '%s' is a %s",
 				 tensor_option(s), p.out, p.ops->name);
 	p.report.output = p.out;
 	p.report.format = p.ops->name;
 	if (pack_wants_shards(s))
 		return pack_shards(c, s, p.top, p.out, p.ops);
-	if (!is_directory && p.ops == &sink_hdf5)
+	if (!is_directory && p.ops->tensors)
 		return pack_rechunk(c, s, p.top, p.out);
 	if (s->pack.keep)
 		return cli_usage(c,

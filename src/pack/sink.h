@@ -65,6 +65,9 @@ struct sink_ops {
 	/* It has no links: each name of an inode comes with all its bytes
 	 * (scan_entry.same_as is its own number everywhere). */
 	bool no_links;
+	bool sockets; /* it stores sockets, too */
+	bool tensors; /* its contents are one data set: options of tensors apply */
+	bool shards; /* a part of the input makes a whole file: --shard-size applies */
 	/* -EINVAL with a sentence: an option that this format cannot do.  `scan` and
 	 * `top` are not known yet; `open` asks it, too. */
 	int (*check)(const struct sink_args *a, struct error *err);

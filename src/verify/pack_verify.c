@@ -332,7 +332,7 @@ int64_t pack_verify(const struct command *c, struct settings *s,
 	s->views.source_order = true;
 	s->dataset = NULL; /* of a mount it would be all that is shown */
 	if (r == 0)
-		r = compare(&v, s, top, feed, ops == &sink_hdf5, err);
+		r = compare(&v, s, top, feed, ops->tensors, err);
 	session_free(v.session);
 	free(v.parent);
 	free(v.buf);

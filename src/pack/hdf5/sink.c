@@ -394,6 +394,7 @@ const struct sink_ops sink_hdf5 = {
 	.suffixes = ".h5 .hdf5 .hdf .he5 .hspy .nxs .emd .mat .nc .nc4 .cxi "
 		    ".h5ad",
 	.no_links = true,
+	.tensors = true,
 	.check = refuse_options,
 	.open = open_sink_hdf5,
 	.put = put_sink_hdf5,

@@ -224,16 +224,10 @@ static int write_index(struct writer *w, struct error *err)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static bool is_tar(const struct sink_ops *ops)
-{
-	return ops == &sink_tar || ops == &sink_tar_gzip ||
-	       ops == &sink_tar_zstd;
-}
-
 static int parse(const struct shards_options *o, struct shards_name *name,
 		 struct error *err)
 {
-	if (!is_tar(o->ops))
+	if (!o->ops->shards)
 		return error_set(err, -EINVAL,
 				 "shards are tar, tar.gz or tar.zst, not %s",
 				 o->ops->name);

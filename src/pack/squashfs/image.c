@@ -415,6 +415,7 @@ const struct sink_ops sink_squashfs = {
 	.name = "squashfs",
 	.summary = "an image that the kernel mounts, too",
 	.suffixes = ".sqfs .squashfs .squash .sfs .img",
+	.sockets = true,
 	.check = check_sink_squashfs,
 	.open = open_sink_squashfs,
 	.put = put_sink_squashfs,
