@@ -9,9 +9,6 @@
 #include <string.h>
 
 #include "app/options_fit.h"
-#include "formats/archive/archive.h"
-#include "formats/hdf5/hdf5.h"
-#include "formats/zarr/zarr.h"
 
 int options_check(const struct command *c, const struct settings *s)
 {
@@ -33,14 +30,15 @@ int options_check(const struct command *c, const struct settings *s)
 	return 0;
 }
 
-enum kind { OF_ARCHIVES = 1, OF_DIRECTORIES = 2, OF_HDF5 = 4, OF_OTHERS = 8 };
+/* The sources that an option is for. */
+enum { OF_ARCHIVES = 1, OF_DIRECTORIES = 2, OF_FILES = 4, OF_OTHERS = 8 };
 
 static unsigned kind_of(const struct source_ops *ops)
 {
-	return ops->archive || ops == &source_zarr_zip ? OF_ARCHIVES
-	       : ops == &source_directory              ? OF_DIRECTORIES
-	       : ops == &source_hdf5                   ? OF_HDF5
-						       : OF_OTHERS;
+	return ops->archive || ops->flags & SOURCE_IN_ARCHIVE ? OF_ARCHIVES
+	       : ops->flags & SOURCE_DIRECTORY                ? OF_DIRECTORIES
+	       : ops->flags & SOURCE_NAMES_FILES              ? OF_FILES
+							      : OF_OTHERS;
 }
 
 int options_fit(const struct settings *s, struct source *const *sources,
@@ -59,7 +57,7 @@ int options_fit(const struct settings *s, struct source *const *sources,
 		{s->index && strcmp(s->index, "none"), "index=", "archives",
 		 OF_ARCHIVES | OF_DIRECTORIES},
 		{s->prefix, "prefix=", "HDF5 files",
-		 OF_ARCHIVES | OF_DIRECTORIES | OF_HDF5},
+		 OF_ARCHIVES | OF_DIRECTORIES | OF_FILES},
 	};
 	unsigned kinds = 0;
 

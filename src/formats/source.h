@@ -116,10 +116,33 @@ struct source_args {
 	const char *raw; /* files are raw records; as raw_parse; or NULL */
 };
 struct source; /* what stays alive as long as the tree */
+/* Which options mean something for a format, besides those of archives. */
+enum source_flags {
+	/* It is a directory of files that are not one data set. */
+	SOURCE_DIRECTORY = 1,
+	/* dataset= may name the object that is shown as the root. */
+	SOURCE_HAS_DATASETS = 2,
+	/* labels= may name a dataset, an attribute or a column in it. */
+	SOURCE_HAS_LABELS = 4,
+	/* It may name other files, which prefix= helps to find. */
+	SOURCE_NAMES_FILES = 8,
+	/* concat=: `open` takes a directory of its files (source_args.joined). */
+	SOURCE_JOINS = 16,
+	/* It is stored in an archive, though it is not shown as one. */
+	SOURCE_IN_ARCHIVE = 32
+};
 struct source_ops {
 	const char *name, *summary;
-	/* How sure are we?  0 (no) to 100, from the first bytes of the file. */
+	unsigned flags; /* enum source_flags */
+	/* Return how certainly these first bytes of the file at `path` are of this format:
+	 * 0 (they are not) to 100. */
 	int (*probe)(const unsigned char *head, size_t n, const char *path);
+	/* Optional: `probe` for a format that may begin later in a file, or be known by its
+	 * end; asked if no format knows the first bytes.  Reads from `b`. */
+	int (*probe_beyond)(const struct backing *b);
+	/* Optional: return true if `path`, which need not exist, names several files that
+	 * are one source, such as "x_%d.h5". */
+	bool (*is_files)(const char *path);
 	/* How its table of members is read (archive.h): it is an archive, and the options
 	 * of archives (offset, subdir) mean something.  NULL if it is not an archive. */
 	const struct archive_kind *archive;

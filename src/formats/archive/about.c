@@ -320,9 +320,9 @@ static json_t *about_archive(const struct archive *a)
 	memcpy(counts, a->members.counts, sizeof counts);
 	counts[1]--; /* the root */
 	about_text(o, "format",
-		   a->source.ops == &source_npz ? "npz (zip)"
-		   : a->format                  ? a->format
-						: "tar");
+		   a->kind->format ? a->kind->format
+		   : a->format     ? a->format
+				   : "tar");
 	about_counts(o, counts, a->members.bytes);
 	about_put(o, "stored_bytes", stored);
 	json_object_set_new(

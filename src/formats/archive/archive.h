@@ -17,6 +17,8 @@ struct archive;
 struct archive_kind {
 	const struct source_ops *ops;
 	const char *maker; /* as index_key.maker */
+	/* What its files are called; NULL: `scan` sets archive.format, or it is "tar". */
+	const char *format;
 	/* Make a->members (and a->stream, a->info).  0 or an error; what is only
 	 * partly damaged is a note in the table. */
 	int (*scan)(struct archive *a, const struct members_options *o,

@@ -178,6 +178,7 @@ static int npz_probe(const unsigned char *head, size_t n, const char *path)
 static const struct archive_kind archive_npz = {
 	.ops = &source_npz,
 	.maker = ZIP_MAKER,
+	.format = "npz (zip)",
 	.scan = archive_zip_scan,
 	.sections = archive_zip_sections,
 	.load = archive_zip_load,

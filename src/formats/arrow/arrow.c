@@ -444,6 +444,7 @@ static int arrow_open(const struct source_args *a, struct source **out,
 }
 
 const struct source_ops source_arrow = {
+	.flags = SOURCE_HAS_LABELS,
 	.name = "arrow",
 	.summary = "Arrow IPC files and streams, Feather",
 	.probe = arrow_probe,

@@ -374,7 +374,22 @@ static const char *hdf5_format(const struct source *source)
 	return s->format ? s->format : "HDF5";
 }
 
+/* A zip that stores an HDF5 file is more certain (zip_source_probe_beyond). */
+static int hdf5_probe_beyond(const struct backing *b)
+{
+	return hdf5_is_behind(b) ? 50 : 0;
+}
+
+struct hdf5_source *hdf5_source_of(struct source *s)
+{
+	return s->ops == &source_hdf5 ? (struct hdf5_source *)s : NULL;
+}
+
 const struct source_ops source_hdf5 = {
+	.flags = SOURCE_HAS_DATASETS | SOURCE_HAS_LABELS | SOURCE_NAMES_FILES |
+		 SOURCE_JOINS,
+	.probe_beyond = hdf5_probe_beyond,
+	.is_files = hdf5_members_has,
 	.name = "hdf5",
 	.summary = "HDF5 files, distributed tensors (virtual datasets)",
 	.probe = hdf5_probe,

@@ -11,4 +11,8 @@ bool hdf5_is_behind(const struct backing *b);
 
 extern const struct source_ops source_hdf5;
 
+/* Return `s` as an HDF5 source (formats/hdf5/file/source.h), NULL if it is another. */
+struct hdf5_source;
+struct hdf5_source *hdf5_source_of(struct source *s);
+
 #endif

@@ -369,6 +369,7 @@ static int parquet_open(const struct source_args *a, struct source **out,
 }
 
 const struct source_ops source_parquet = {
+	.flags = SOURCE_HAS_LABELS,
 	.name = "parquet",
 	.summary = "Parquet files",
 	.probe = parquet_probe,

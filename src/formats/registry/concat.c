@@ -402,7 +402,7 @@ int concat_open(const struct source_args *a, struct source **out,
 			error_prefix(err, "%s: ", a->path);
 		return r;
 	}
-	if (ops == &source_hdf5)
+	if (ops && ops->flags & SOURCE_JOINS)
 		return ops->open(a, out, err);
 	if (a->dataset)
 		return error_set(err, SOURCE_USAGE,

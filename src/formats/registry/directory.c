@@ -420,6 +420,7 @@ static int directory_probe(const unsigned char *head, size_t n,
 }
 
 const struct source_ops source_directory = {
+	.flags = SOURCE_DIRECTORY,
 	.name = "directory",
 	.summary = "directories: archives and HDF5 files in them",
 	.probe = directory_probe,

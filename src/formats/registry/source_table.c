@@ -14,7 +14,6 @@
 #include "formats/archive/archive.h"
 #include "formats/arrow/arrow.h"
 #include "formats/hdf5/hdf5.h"
-#include "formats/hdf5/file/members.h"
 #include "formats/hdf5/worker/worker.h"
 #include "formats/numpy/camera.h"
 #include "formats/numpy/npy.h"
@@ -133,8 +132,10 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 const struct source_ops *source_probe_beyond(const struct source_args *a)
 {
 	uint64_t offset = a->archive ? a->archive->offset : 0;
+	const struct source_ops *best = NULL;
 	struct backing b;
 	uint32_t file;
+	int bid = 0;
 
 	if (a->inside) {
 		b = *a->inside;
@@ -145,43 +146,66 @@ const struct source_ops *source_probe_beyond(const struct source_args *a)
 				 NULL) < 0)
 			return NULL;
 	}
-	return zip_is_behind(&b)    ? &source_zip
-	       : hdf5_is_behind(&b) ? &source_hdf5
-				    : NULL;
+	for (size_t i = 0; source_table[i]; i++) {
+		int (*probe)(const struct backing *) =
+			source_table[i]->probe_beyond;
+		int bid_here = probe ? probe(&b) : 0;
+
+		if (bid_here > bid) {
+			bid = bid_here;
+			best = source_table[i];
+		}
+	}
+	return best;
 }
 
-/* Options of one family of formats, given for the other. */
-static int check_options(const struct source_ops *ops,
-			 const struct source_args *a, struct error *err)
+/* Return the format of which `path` names several files that are one source; else NULL. */
+static const struct source_ops *files_format(const char *path)
+{
+	for (size_t i = 0; source_table[i]; i++)
+		if (source_table[i]->is_files &&
+		    source_table[i]->is_files(path))
+			return source_table[i];
+	return NULL;
+}
+
+/* Refuse options that mean nothing for a format that has these flags. */
+static int check_flags(unsigned flags, bool is_archive,
+		       const struct source_args *a, struct error *err)
 {
 	const struct archive_options *of_archives = a->archive;
+	bool is_directory = flags & SOURCE_DIRECTORY;
+	bool dataset = a->dataset && !(flags & SOURCE_HAS_DATASETS);
 	const char *odd = NULL;
 
-	if (ops->archive && ops != &source_zip && a->dataset && !a->inside)
+	if (dataset && is_archive && !a->inside)
 		odd = "dataset= is for HDF5 files; for archives it is subdir=";
-	else if (ops == &source_directory && a->dataset)
+	else if (dataset && is_directory)
 		odd = "dataset= is for HDF5 files, and this is a directory: "
 		      "name the file in it";
-	else if (ops != &source_hdf5 && ops != &source_zarr &&
-		 ops != &source_zip && a->dataset && !a->inside)
+	else if (dataset && !a->inside)
 		odd = "dataset= is for HDF5 files and Zarr stores";
-	else if (ops == &source_directory && of_archives && of_archives->offset)
+	else if (is_directory && of_archives && of_archives->offset)
 		odd = "offset= is for archives, and this is a directory";
-	else if (!ops->archive && of_archives && of_archives->offset)
+	else if (!is_archive && of_archives && of_archives->offset)
 		odd = "offset= is for archives";
-	else if (ops == &source_directory && of_archives && of_archives->subdir)
+	else if (is_directory && of_archives && of_archives->subdir)
 		odd = "subdir= is for archives, and this is a directory: name "
 		      "the one in it";
-	else if (!ops->archive && of_archives && of_archives->subdir)
+	else if (!is_archive && of_archives && of_archives->subdir)
 		odd = "subdir= is for archives; for HDF5 files it is dataset=";
-	else if (!ops->archive && ops != &source_directory &&
-		 ops != &source_hdf5 && ops != &source_arrow &&
-		 ops != &source_parquet && a->views.labels &&
-		 !(of_archives && of_archives->depth))
+	else if (!is_archive && !is_directory && !(flags & SOURCE_HAS_LABELS) &&
+		 a->views.labels && !(of_archives && of_archives->depth))
 		odd = "labels= is a dataset or attribute of an HDF5 file, a "
 		      "column of an Arrow or Parquet file, or a .csv or .txt "
 		      "file";
 	return odd ? error_set(err, SOURCE_USAGE, "%s: %s", a->path, odd) : 0;
+}
+
+static int check_options(const struct source_ops *ops,
+			 const struct source_args *a, struct error *err)
+{
+	return check_flags(ops->flags, ops->archive, a, err);
 }
 
 /* A store that is a directory, parts of a tensor, or files. */
@@ -194,8 +218,10 @@ static int open_directory(const struct source_args *a, struct source **out,
 					       : &source_zarr;
 	int r;
 
-	/* Of .npy files it says what it does not take. */
-	r = check_options(a->joined ? &source_hdf5 : ops, a, err);
+	/* concat_open refuses what files of the first one's format do not take. */
+	r = a->joined ? check_flags(SOURCE_HAS_DATASETS | SOURCE_HAS_LABELS,
+				    false, a, err)
+		      : check_options(ops, a, err);
 	if (r < 0)
 		return r;
 	return a->joined ? concat_open(a, out, err) : ops->open(a, out, err);
@@ -247,14 +273,14 @@ int source_open(const struct source_args *a, struct source **out,
 	if (a->raw && !a->inside)
 		return open_raw(a, out, err);
 	if (!a->inside && stat(a->path, &st) < 0 && errno == ENOENT &&
-	    hdf5_members_has(a->path))
-		return open_as(&source_hdf5, a, out, err); /* "x_%d.h5" */
+	    (ops = files_format(a->path)))
+		return open_as(ops, a, out, err); /* "x_%d.h5" */
 	r = read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
 	ops = source_probe(head, n, a->path);
-	if (!ops && !a->inside && hdf5_members_has(a->path))
-		ops = &source_hdf5;
+	if (!ops && !a->inside)
+		ops = files_format(a->path);
 	if (!ops)
 		ops = source_probe_beyond(a);
 	if (!ops)

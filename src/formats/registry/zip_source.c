@@ -13,6 +13,12 @@ static int zip_source_probe(const unsigned char *head, size_t n,
 	return zip_probe(head, n);
 }
 
+/* A zip ends with its directory, whatever stands in front of it. */
+static int zip_source_probe_beyond(const struct backing *b)
+{
+	return zip_is_behind(b) ? 60 : 0;
+}
+
 /* Who asks for members, or a part of them, gets these. */
 static bool may_be_store(const struct archive *a,
 			 const struct source_args *args)
@@ -54,12 +60,15 @@ static int zip_open(const struct source_args *args, struct source **out,
 static const struct archive_kind archive_zip = {
 	.ops = &source_zip,
 	.maker = ZIP_MAKER,
+	.format = "zip",
 	.scan = archive_zip_scan,
 	.sections = archive_zip_sections,
 	.load = archive_zip_load,
 };
 
 const struct source_ops source_zip = {
+	.flags = SOURCE_HAS_DATASETS,
+	.probe_beyond = zip_source_probe_beyond,
 	.name = "zip",
 	.summary = "zip archives: stored and deflated members",
 	.archive = &archive_zip,

@@ -482,6 +482,7 @@ static int zarr_probe(const unsigned char *head, size_t n, const char *path)
 }
 
 const struct source_ops source_zarr = {
+	.flags = SOURCE_HAS_DATASETS,
 	.name = "zarr",
 	.format = zarr_format,
 	.summary = "Zarr stores (directories), versions 2 and 3",

@@ -299,6 +299,7 @@ static int open_zip(const struct source_args *a, struct source **out,
 }
 
 const struct source_ops source_zarr_zip = {
+	.flags = SOURCE_IN_ARCHIVE,
 	.name = "zarr-zip",
 	.format = zarr_format,
 	.summary = "Zarr stores in a zip (.zarr.zip, .zspy), versions 2 and 3",

@@ -210,10 +210,10 @@ int merge_run(struct merge *m, struct source *source, struct store *store,
 {
 	int r;
 
-	if (source->ops != &source_hdf5)
+	m->s = hdf5_source_of(source);
+	if (!m->s)
 		return error_set(err, -ENOTSUP, "%s is no HDF5 file",
 				 m->o.main);
-	m->s = (struct hdf5_source *)source;
 	m->store = store;
 	m->handles = m->s->handles;
 	r = look_and_check(m, err);
