@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Serving a FUSE mount: from INIT to the end. */
 /*
- *     INIT is handled alone  ->  ready()  ->  loop until exit  ->  unmount
+ *     INIT is answered alone  ->  ready()  ->  loop until exit  ->  unmount
  *
- * so that `ready` means what it says: the kernel has its answer, the first
- * open() will not wait.
+ * When `ready` is called the kernel has its answer, so the first open() does not wait.
  *
  * The loop (fuse/loop.c) ends on unmount, on SIGINT, SIGTERM or SIGHUP (libfuse's handlers
- * set a flag; the signal interrupts the serving thread), or when the watcher
- * finds that for `timeout` seconds nothing was open and nothing was asked.  The
- * watcher unmounts, and the kernel ends the session; not at once where a container
- * has a copy of the mount in its namespace, which is served until it has gone, too.
- * What cannot be unmounted (/dev/fd/N) is left: the watcher signals the serving
- * thread, and repeats that until the loop has noticed.
+ * set a flag, and the signal interrupts the serving thread), or when the watcher thread
+ * finds that nothing was open and nothing was asked for `timeout` seconds.  The watcher
+ * unmounts, and the kernel ends the session; if a container has a copy of the mount in its
+ * namespace, that copy is served until it is gone, too.  A mount that cannot be unmounted
+ * (/dev/fd/N) stays: the watcher signals the serving thread until the loop has noticed.
  *
- * Left out: a larger read_ahead_kb of the mount's backing device (root only), for
- * it made no difference above the noise for sequential reads of verbatim or of
- * decoded bytes; and a descriptor per worker (clone_fd), which made none either, and
- * wants /dev/fuse opened again after the mount, where a container may not have it.
+ * Not used:
+ *
+ *	- A larger read_ahead_kb of the mount's backing device.  Only root can set it, and it
+ *	  made no difference above the noise for sequential reads.
+ *	- A descriptor of /dev/fuse for each worker (clone_fd).  It made no difference either,
+ *	  and /dev/fuse would have to be opened after the mount, where a container may lack it.
+ *	- FUSE passthrough (Linux 6.9, libfuse 3.17), by which the kernel reads a file from a
+ *	  backing file of the daemon.  Registering one needs CAP_SYS_ADMIN on the machine, which
+ *	  our users lack.  A backing file is used from its first byte, without an offset, but
+ *	  members and chunks lie inside of files and are mostly compressed.  It is chosen in the
+ *	  answer to OPEN, so each open would cost a request.  It would save only the requests
+ *	  of the first read, because pages are kept.
+ *	- FUSE over io_uring: see fuse/uring.c.
  */
 #include "fuse/fuse.h"
 
