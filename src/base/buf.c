@@ -67,7 +67,7 @@ static struct {
 	((sizeof(struct buf) + _Alignof(max_align_t) - 1) / \
 	 _Alignof(max_align_t) * _Alignof(max_align_t))
 
-static size_t page_size(void)
+static size_t buf_page_size(void)
 {
 	static _Atomic size_t size;
 	size_t s = atomic_load_explicit(&size, memory_order_relaxed);
@@ -81,7 +81,7 @@ static size_t page_size(void)
 
 size_t buf_cost(size_t size)
 {
-	size_t page = page_size();
+	size_t page = buf_page_size();
 
 	if (size < LARGE)
 		return size;
@@ -106,7 +106,7 @@ static struct buf *small_new(size_t size)
  * stays small, so that neighbours share none, and what is freed is free. */
 static void *pages_new(size_t capacity)
 {
-	size_t more = capacity < HUGE ? 0 : HUGE - page_size(), before;
+	size_t more = capacity < HUGE ? 0 : HUGE - buf_page_size(), before;
 	unsigned char *p;
 
 	if (capacity > (size_t)PTRDIFF_MAX - more)

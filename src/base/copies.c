@@ -105,8 +105,8 @@ turn_square(const struct plane *p, unsigned char *restrict to,
  * are turned in words: word i has elements of row i, and two words exchange what is on
  * the wrong side of the diagonal: halves of blocks, then halves of these.
  */
-static inline void exchange(uint64_t *a, uint64_t *b, unsigned bits,
-			    uint64_t mask)
+static inline void exchange_corners(uint64_t *a, uint64_t *b, unsigned bits,
+				    uint64_t mask)
 {
 	uint64_t t = (*a >> bits ^ *b) & mask;
 
@@ -130,18 +130,18 @@ static inline void turn_bytes(unsigned char *restrict to, size_t to_step,
 	uint64_t w6 = load_le64(from + 6 * SQUARE);
 	uint64_t w7 = load_le64(from + 7 * SQUARE);
 
-	exchange(&w0, &w4, 32, FOURS);
-	exchange(&w1, &w5, 32, FOURS);
-	exchange(&w2, &w6, 32, FOURS);
-	exchange(&w3, &w7, 32, FOURS);
-	exchange(&w0, &w2, 16, TWOS);
-	exchange(&w1, &w3, 16, TWOS);
-	exchange(&w4, &w6, 16, TWOS);
-	exchange(&w5, &w7, 16, TWOS);
-	exchange(&w0, &w1, 8, ONES);
-	exchange(&w2, &w3, 8, ONES);
-	exchange(&w4, &w5, 8, ONES);
-	exchange(&w6, &w7, 8, ONES);
+	exchange_corners(&w0, &w4, 32, FOURS);
+	exchange_corners(&w1, &w5, 32, FOURS);
+	exchange_corners(&w2, &w6, 32, FOURS);
+	exchange_corners(&w3, &w7, 32, FOURS);
+	exchange_corners(&w0, &w2, 16, TWOS);
+	exchange_corners(&w1, &w3, 16, TWOS);
+	exchange_corners(&w4, &w6, 16, TWOS);
+	exchange_corners(&w5, &w7, 16, TWOS);
+	exchange_corners(&w0, &w1, 8, ONES);
+	exchange_corners(&w2, &w3, 8, ONES);
+	exchange_corners(&w4, &w5, 8, ONES);
+	exchange_corners(&w6, &w7, 8, ONES);
 	store_le64(to, w0);
 	store_le64(to + to_step, w1);
 	store_le64(to + 2 * to_step, w2);
@@ -160,10 +160,10 @@ static inline void turn_pairs(unsigned char *restrict to, size_t to_step,
 	uint64_t w2 = load_le64(from + 2 * SQUARE);
 	uint64_t w3 = load_le64(from + 3 * SQUARE);
 
-	exchange(&w0, &w2, 32, FOURS);
-	exchange(&w1, &w3, 32, FOURS);
-	exchange(&w0, &w1, 16, TWOS);
-	exchange(&w2, &w3, 16, TWOS);
+	exchange_corners(&w0, &w2, 32, FOURS);
+	exchange_corners(&w1, &w3, 32, FOURS);
+	exchange_corners(&w0, &w1, 16, TWOS);
+	exchange_corners(&w2, &w3, 16, TWOS);
 	store_le64(to, w0);
 	store_le64(to + to_step, w1);
 	store_le64(to + 2 * to_step, w2);
@@ -221,7 +221,8 @@ turn_squares(const struct plane *p, unsigned char *restrict out,
 		}
 }
 
-static void turn(const struct plane *p, void *out, const void *in, size_t len)
+static void turn_plane(const struct plane *p, void *out, const void *in,
+		       size_t len)
 {
 	switch (len) {
 	case 1:
@@ -305,8 +306,9 @@ static unsigned choose_other(const struct copy_axis *a, unsigned rank,
 }
 
 /* The next place of the outer axes. */
-static bool step(const struct copy_axis *a, unsigned rank, size_t *at,
-		 unsigned char **to, const unsigned char **from)
+static bool next_place_of_box(const struct copy_axis *a, unsigned rank,
+			      size_t *at, unsigned char **to,
+			      const unsigned char **from)
 {
 	for (unsigned i = rank; i-- > 0;) {
 		*to += a[i].out;
@@ -346,11 +348,11 @@ void copy_box(void *out, const void *in, const struct copy_axis *axes,
 	rank -= 2;
 	do {
 		if (turned) {
-			turn(&p, to, from, len);
+			turn_plane(&p, to, from, len);
 			continue;
 		}
 		for (size_t i = 0; i < p.y.n; i++)
 			copy_rows(to + i * p.y.out, p.x.out, from + i * p.y.in,
 				  p.x.in, p.x.n, len);
-	} while (step(a, rank, at, &to, &from));
+	} while (next_place_of_box(a, rank, at, &to, &from));
 }

@@ -12,18 +12,18 @@ struct csv {
 	uint64_t line;
 };
 
-static int wrong(const struct csv *c, const char *what, struct error *err)
+static int csv_error(const struct csv *c, const char *what, struct error *err)
 {
 	return error_set(err, -EBADMSG, "line %" PRIu64 ": %s", c->line, what);
 }
 
 /* What is between quotes, moved to the front; c->at is behind the second. */
-static int take_quoted(struct csv *c, char *to, struct error *err)
+static int csv_read_quoted(struct csv *c, char *to, struct error *err)
 {
 	c->at++;
 	for (;;) {
 		if (c->at == c->end)
-			return wrong(c, "a quote that does not end", err);
+			return csv_error(c, "a quote that does not end", err);
 		if (*c->at == '"' && (++c->at == c->end || *c->at != '"'))
 			break;
 		c->line += *c->at == '\n';
@@ -35,19 +35,20 @@ static int take_quoted(struct csv *c, char *to, struct error *err)
 	else if (c->at < c->end && *c->at == ',')
 		return 0;
 	if (c->at < c->end && *c->at != '\n')
-		return wrong(c, "text behind a quote that ended", err);
+		return csv_error(c, "text behind a quote that ended", err);
 	return 0;
 }
 
 /* A field, and what ends it: ',', '\n', or '\0' at the end of everything. */
-static int take_field(struct csv *c, char **out, char *ended, struct error *err)
+static int csv_read_field(struct csv *c, char **out, char *ended,
+			  struct error *err)
 {
 	bool quoted = c->at < c->end && *c->at == '"';
 	int r = 0;
 
 	*out = c->at;
 	if (quoted)
-		r = take_quoted(c, *out, err);
+		r = csv_read_quoted(c, *out, err);
 	else
 		while (c->at < c->end && *c->at != ',' && *c->at != '\n')
 			c->at++;
@@ -81,8 +82,9 @@ int csv_parse(char *text, size_t n, csv_row *row, void *ctx, struct error *err)
 
 		do {
 			if (fields == CSV_FIELDS_MOST)
-				return wrong(&c, "more than 256 fields", err);
-			r = take_field(&c, &field[fields++], &ended, err);
+				return csv_error(&c, "more than 256 fields",
+						 err);
+			r = csv_read_field(&c, &field[fields++], &ended, err);
 			if (r < 0)
 				return r;
 		} while (ended == ',');

@@ -9,7 +9,7 @@
 /* Of descriptors that are closed one by one. */
 #define FILES_MOST (1u << 20)
 
-static bool close_all(unsigned from, unsigned to)
+static bool close_range_of_descriptors(unsigned from, unsigned to)
 {
 	struct rlimit l;
 
@@ -31,7 +31,7 @@ bool descriptors_keep_only(const int *fds, unsigned n, unsigned from)
 		for (unsigned i = 0; i < n; i++)
 			if ((unsigned)fds[i] >= from && (unsigned)fds[i] < next)
 				next = (unsigned)fds[i];
-		if (next > from && !close_all(from, next - 1))
+		if (next > from && !close_range_of_descriptors(from, next - 1))
 			return false;
 		from = next + 1;
 	} while (next != UINT32_MAX);

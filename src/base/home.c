@@ -26,8 +26,8 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-static int refuse(const char *path, int code, const char *why,
-		  struct error *err)
+static int shm_refuse(const char *path, int code, const char *why,
+		      struct error *err)
 {
 	return error_set(err, code,
 			 "'%s' is not to be trusted: %s; remove it, or choose "
@@ -36,24 +36,24 @@ static int refuse(const char *path, int code, const char *why,
 }
 
 /* Believe an open directory, or say why not. */
-static int judge(int fd, const char *path, struct error *err)
+static int shm_check_trusted(int fd, const char *path, struct error *err)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "'%s'", path);
 	if (st.st_uid != geteuid())
-		return refuse(path, -EPERM, "it is somebody else's", err);
+		return shm_refuse(path, -EPERM, "it is somebody else's", err);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return refuse(path, -EPERM, "others may write to it", err);
+		return shm_refuse(path, -EPERM, "others may write to it", err);
 	if ((st.st_mode & 0777) != 0700 && fchmod(fd, 0700) < 0)
 		return error_errno(err, -errno, "'%s': closing it to others",
 				   path);
 	return 0;
 }
 
-static int open_ours(struct shm_dir *out, int parent, const char *name,
-		     bool make, struct error *err)
+static int shm_open_trusted(struct shm_dir *out, int parent, const char *name,
+			    bool make, struct error *err)
 {
 	const char *path = out->path;
 	int r;
@@ -63,7 +63,7 @@ static int open_ours(struct shm_dir *out, int parent, const char *name,
 	out->fd = openat(parent, name,
 			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (out->fd >= 0) {
-		r = judge(out->fd, path, err);
+		r = shm_check_trusted(out->fd, path, err);
 		if (r < 0)
 			shm_dir_close(out);
 		return r;
@@ -74,11 +74,11 @@ static int open_ours(struct shm_dir *out, int parent, const char *name,
 		r = -errno;
 		if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISLNK(st.st_mode))
-			return refuse(path, -ELOOP, "it is a symlink", err);
-		return refuse(path, r, "it is not a directory", err);
+			return shm_refuse(path, -ELOOP, "it is a symlink", err);
+		return shm_refuse(path, r, "it is not a directory", err);
 	}
 	if (errno == EACCES)
-		return refuse(path, -EPERM, "it is closed to us", err);
+		return shm_refuse(path, -EPERM, "it is closed to us", err);
 	return error_errno(err, -errno, "'%s'", path);
 }
 
@@ -98,9 +98,9 @@ int shm_home_open(struct shm_dir *out, const char *base, bool make,
 	snprintf(name, sizeof name, "tensorfs-%lu", (unsigned long)geteuid());
 	if (asprintf(&out->path, "%s/%s", base, name) < 0) {
 		out->path = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a directory");
 	}
-	r = open_ours(out, parent, name, make, err);
+	r = shm_open_trusted(out, parent, name, make, err);
 	if (r < 0)
 		shm_dir_close(out);
 	return r;
@@ -114,9 +114,9 @@ int shm_dir_open(struct shm_dir *out, const struct shm_dir *in,
 	*out = (struct shm_dir)SHM_DIR_INIT;
 	if (asprintf(&out->path, "%s/%s", in->path, name) < 0) {
 		out->path = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a directory");
 	}
-	r = open_ours(out, in->fd, name, make, err);
+	r = shm_open_trusted(out, in->fd, name, make, err);
 	if (r < 0)
 		shm_dir_close(out);
 	return r;
@@ -158,8 +158,8 @@ int shm_space(int fd, uint64_t *available, uint64_t *total, struct error *err)
 
 /* ---- locks --------------------------------------------------------------- */
 
-static int open_lock(const struct shm_dir *d, const char *name,
-		     struct error *err)
+static int shm_open_lock(const struct shm_dir *d, const char *name,
+			 struct error *err)
 {
 	int fd = openat(d->fd, name,
 			O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
@@ -177,7 +177,7 @@ static int open_lock(const struct shm_dir *d, const char *name,
 }
 
 /* Has the open file still this name? */
-static bool is_named(const struct shm_dir *d, const char *name, int fd)
+static bool shm_has_name(const struct shm_dir *d, const char *name, int fd)
 {
 	struct stat a, b;
 
@@ -205,14 +205,14 @@ int shm_lock(const struct shm_dir *d, const char *name, enum shm_lock how,
 		(how == SHM_SHARED ? LOCK_SH : LOCK_EX) | (wait ? 0 : LOCK_NB);
 
 	for (;;) {
-		int fd = open_lock(d, name, err), r;
+		int fd = shm_open_lock(d, name, err), r;
 
 		if (fd < 0)
 			return fd;
 		do
 			r = flock(fd, op);
 		while (r < 0 && errno == EINTR);
-		if (r == 0 && is_named(d, name, fd))
+		if (r == 0 && shm_has_name(d, name, fd))
 			return fd;
 		r = r < 0 ? -errno : 0;
 		close(fd);
@@ -244,7 +244,7 @@ struct removal {
 	struct error *err;
 };
 
-static void failed(struct removal *r, int code, const char *name)
+static void removal_failed(struct removal *r, int code, const char *name)
 {
 	if (r->code == 0)
 		r->code =
@@ -263,7 +263,7 @@ static void move_up(struct removal *r, int in, const char *name)
 			 (unsigned long long)r->moved++);
 	while (faccessat(r->top, moved, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
 	if (renameat(in, name, r->top, moved) < 0)
-		failed(r, -errno, name);
+		removal_failed(r, -errno, name);
 }
 
 static void remove_entry(struct removal *r, int in, const char *name,
@@ -275,7 +275,7 @@ static void remove_entry(struct removal *r, int in, const char *name,
 	if (unlinkat(in, name, 0) == 0 || errno == ENOENT)
 		return;
 	if (errno != EISDIR && errno != EPERM) {
-		failed(r, -errno, name);
+		removal_failed(r, -errno, name);
 		return;
 	}
 	if (level >= LEVELS) {
@@ -288,9 +288,9 @@ static void remove_entry(struct removal *r, int in, const char *name,
 		fd = openat(in, name,
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		failed(r, -errno, name);
+		removal_failed(r, -errno, name);
 	} else if (st.st_dev != r->dev) {
-		failed(r, -EBUSY, name);
+		removal_failed(r, -EBUSY, name);
 	} else {
 		if ((st.st_mode & 0700) != 0700)
 			fchmod(fd, 0700);
@@ -299,7 +299,7 @@ static void remove_entry(struct removal *r, int in, const char *name,
 	if (fd >= 0)
 		close(fd);
 	if (unlinkat(in, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		failed(r, -errno, name);
+		removal_failed(r, -errno, name);
 }
 
 static void empty_dir(struct removal *r, int fd, unsigned level)
@@ -310,7 +310,7 @@ static void empty_dir(struct removal *r, int fd, unsigned level)
 	struct dirent *e;
 
 	if (!d) {
-		failed(r, -errno, "a directory");
+		removal_failed(r, -errno, "a directory");
 		if (copy >= 0)
 			close(copy);
 		return;
@@ -336,7 +336,7 @@ int shm_remove(const struct shm_dir *d, const char *name, struct error *err)
 				   d->path, name);
 	if (asprintf(&path, "%s/%s", d->path, name) < 0) {
 		path = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a directory");
 	}
 	fd = openat(d->fd, name,
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -43,7 +43,7 @@ void intern_init(struct intern *in)
 		in->key[0] = (uint64_t)(uintptr_t)in;
 }
 
-static uint64_t rotate(uint64_t x, unsigned by)
+static uint64_t rotate_left(uint64_t x, unsigned by)
 {
 	return x << by | x >> (64 - by);
 }
@@ -51,19 +51,20 @@ static uint64_t rotate(uint64_t x, unsigned by)
 static void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
-	v[1] = rotate(v[1], 13) ^ v[0];
-	v[0] = rotate(v[0], 32);
+	v[1] = rotate_left(v[1], 13) ^ v[0];
+	v[0] = rotate_left(v[0], 32);
 	v[2] += v[3];
-	v[3] = rotate(v[3], 16) ^ v[2];
+	v[3] = rotate_left(v[3], 16) ^ v[2];
 	v[0] += v[3];
-	v[3] = rotate(v[3], 21) ^ v[0];
+	v[3] = rotate_left(v[3], 21) ^ v[0];
 	v[2] += v[1];
-	v[1] = rotate(v[1], 17) ^ v[2];
-	v[2] = rotate(v[2], 32);
+	v[1] = rotate_left(v[1], 17) ^ v[2];
+	v[2] = rotate_left(v[2], 32);
 }
 
 /* One round a word, three at the end.  Words are as the machine has them. */
-static uint32_t hash_of(const uint64_t key[2], const unsigned char *p, size_t n)
+static uint32_t intern_hash(const uint64_t key[2], const unsigned char *p,
+			    size_t n)
 {
 	uint64_t v[4] = {key[0] ^ UINT64_C(0x736f6d6570736575),
 			 key[1] ^ UINT64_C(0x646f72616e646f6d),
@@ -93,7 +94,7 @@ static uint32_t hash_of(const uint64_t key[2], const unsigned char *p, size_t n)
 }
 
 /* `size` bytes behind those that the open slab has given away. */
-static void *slab_take(struct intern *in, size_t size)
+static void *intern_cut_from_slab(struct intern *in, size_t size)
 {
 	struct intern_slab *s = in->slabs;
 	size_t room = size > LARGE ? size : SLAB - sizeof *s;
@@ -119,7 +120,7 @@ static void *slab_take(struct intern *in, size_t size)
 }
 
 /* Twice the buckets; without memory for them chains get longer instead. */
-static void table_grow(struct intern *in)
+static void intern_double_buckets(struct intern *in)
 {
 	size_t n = in->buckets ? in->buckets * 2 : 16;
 	struct intern_entry **bucket = calloc(n, sizeof *bucket);
@@ -140,16 +141,16 @@ static void table_grow(struct intern *in)
 	in->buckets = n;
 }
 
-static const void *entry_add(struct intern *in, uint32_t hash, const void *data,
-			     size_t n)
+static const void *intern_add(struct intern *in, uint32_t hash,
+			      const void *data, size_t n)
 {
 	struct intern_entry *e, **at;
 
 	if (in->entries >= in->buckets)
-		table_grow(in);
+		intern_double_buckets(in);
 	if (!in->buckets)
 		return NULL;
-	e = slab_take(in, (sizeof *e + n + 7) & ~(size_t)7);
+	e = intern_cut_from_slab(in, (sizeof *e + n + 7) & ~(size_t)7);
 	if (!e)
 		return NULL;
 	at = &in->bucket[hash & (in->buckets - 1)];
@@ -169,7 +170,7 @@ const void *intern_bytes(struct intern *in, const void *data, size_t n)
 
 	if (n > UINT32_MAX / 2)
 		return NULL;
-	hash = hash_of(in->key, data, n);
+	hash = intern_hash(in->key, data, n);
 	lock_scope(&in->lock);
 	if (in->buckets)
 		for (struct intern_entry *e =
@@ -178,7 +179,7 @@ const void *intern_bytes(struct intern *in, const void *data, size_t n)
 			if (e->hash == hash && e->n == n &&
 			    (!n || !memcmp(e->bytes, data, n)))
 				return e->bytes;
-	return entry_add(in, hash, data, n);
+	return intern_add(in, hash, data, n);
 }
 
 const char *intern_text(struct intern *in, const char *text)

@@ -46,7 +46,7 @@ json_t *json_number(double v)
 
 /* Write the real number `text`, which is `len` long, with the fewest digits that make the
  * same double again to `to`, where there is as much room.  Returns its length there. */
-static size_t shorten(const char *text, size_t len, char *to)
+static size_t json_shorten_number(const char *text, size_t len, char *to)
 {
 	char shorter[NUMBER_MAX];
 	double v = strtod(text, NULL);
@@ -68,7 +68,7 @@ static size_t shorten(const char *text, size_t len, char *to)
 	return len;
 }
 
-static bool is_digit(char c)
+static bool json_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -80,12 +80,12 @@ static size_t number_length(const char *s, bool *real)
 	size_t n = s[0] == '-';
 
 	*real = false;
-	if (!is_digit(s[n]))
+	if (!json_is_digit(s[n]))
 		return 0;
 	for (;; n++) {
 		bool mark = s[n] == '.' || s[n] == 'e' || s[n] == 'E';
 
-		if (!mark && !is_digit(s[n]) && s[n] != '+' && s[n] != '-')
+		if (!mark && !json_is_digit(s[n]) && s[n] != '+' && s[n] != '-')
 			return n;
 		*real |= mark;
 	}
@@ -104,7 +104,7 @@ char *json_exact(const json_t *j, size_t flags)
 		if (len > 0 && len < sizeof number && real) {
 			memcpy(number, s, len);
 			number[len] = '\0';
-			to += shorten(number, len, to);
+			to += json_shorten_number(number, len, to);
 			s += len;
 			continue;
 		}

@@ -92,7 +92,7 @@ int log_set_debug(const char *modules)
 }
 
 /* One line to wherever lines go; `text` is clean. */
-static void emit(int priority, const char *kind, const char *text)
+static void log_emit(int priority, const char *kind, const char *text)
 {
 	char line[LINE_BYTES + 64];
 	ssize_t done;
@@ -112,7 +112,7 @@ static void emit(int priority, const char *kind, const char *text)
 	(void)done;
 }
 
-static void emit_level(enum log_level level, const char *text)
+static void log_emit_level(enum log_level level, const char *text)
 {
 	static const struct {
 		int priority;
@@ -123,26 +123,26 @@ static void emit_level(enum log_level level, const char *text)
 		[LOG_LEVEL_INFO] = {LOG_INFO, ""},
 	};
 
-	emit(how[level].priority, how[level].kind, text);
+	log_emit(how[level].priority, how[level].kind, text);
 }
 
-static void emit_repeats(const struct recent *r)
+static void log_emit_repeats(const struct recent *r)
 {
 	char text[LINE_BYTES + 48];
 
 	snprintf(text, sizeof text, "message repeated %llu times: %s",
 		 (unsigned long long)r->repeats, r->text);
-	emit_level(r->level, text);
+	log_emit_level(r->level, text);
 }
 
-static bool is_over(const struct recent *r, time_t now)
+static bool log_line_is_old(const struct recent *r, time_t now)
 {
 	return now - r->printed >= FOLD;
 }
 
 /* Forget one line whose time is over; true when its repeats, in *out, are to
  * be printed. */
-static bool take_over(time_t now, struct recent *out)
+static bool log_forget_old_line(time_t now, struct recent *out)
 {
 	bool found = false;
 
@@ -150,7 +150,7 @@ static bool take_over(time_t now, struct recent *out)
 	for (unsigned i = 0; i < RECENT && !found; i++) {
 		struct recent *r = &recent[i];
 
-		if (!r->used || !is_over(r, now))
+		if (!r->used || !log_line_is_old(r, now))
 			continue;
 		r->used = false;
 		found = r->repeats > 0;
@@ -163,8 +163,8 @@ static bool take_over(time_t now, struct recent *out)
 
 /* Count a line that was printed lately: true.  Else remember it: false, and
  * *out is the line that had to go, if it has repeats. */
-static bool fold(enum log_level level, const char *text, time_t now,
-		 struct recent *out)
+static bool log_count_repeat(enum log_level level, const char *text, time_t now,
+			     struct recent *out)
 {
 	struct recent *slot = NULL;
 	bool folded = false;
@@ -218,13 +218,13 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
 		return;
 	format_clean(text, fmt, ap);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	while (take_over(ts.tv_sec, &old))
-		emit_repeats(&old);
-	if (fold(level, text, ts.tv_sec, &old))
+	while (log_forget_old_line(ts.tv_sec, &old))
+		log_emit_repeats(&old);
+	if (log_count_repeat(level, text, ts.tv_sec, &old))
 		return;
 	if (old.repeats)
-		emit_repeats(&old);
-	emit_level(level, text);
+		log_emit_repeats(&old);
+	log_emit_level(level, text);
 }
 
 void log_error(const char *fmt, ...)
@@ -263,5 +263,5 @@ void log_debug_line(enum log_module m, const char *fmt, ...)
 	format_clean(text, fmt, ap);
 	va_end(ap);
 	snprintf(kind, sizeof kind, "%s[%d]: ", module_names[m], (int)gettid());
-	emit(LOG_DEBUG, kind, text);
+	log_emit(LOG_DEBUG, kind, text);
 }

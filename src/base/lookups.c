@@ -35,33 +35,34 @@ struct lookups {
 	bool again;                /* all numbers were given */
 };
 
-static int by_name(const void *a, const void *b)
+static int compare_lookup_names(const void *a, const void *b)
 {
 	const struct lookup *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_lookup_numbers(const void *a, const void *b)
 {
 	const struct lookup *x = a, *y = b;
 
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static struct lookup *of_number(const struct lookups *l, uint64_t number)
+static struct lookup *lookup_find_number(const struct lookups *l,
+					 uint64_t number)
 {
 	struct lookup key = {.number = (uint32_t)number};
 	struct lookup **found = NULL;
 
 	if (number < LOOKUPS_NUMBERS)
-		found = tfind(&key, &l->numbers, by_number);
+		found = tfind(&key, &l->numbers, compare_lookup_numbers);
 	return found ? *found : NULL;
 }
 
 /* ---- the list ------------------------------------------------------------ */
 
-static void list_add(struct lookups *l, struct lookup *x)
+static void lookup_list_append(struct lookups *l, struct lookup *x)
 {
 	x->before = l->last;
 	x->behind = NULL;
@@ -69,33 +70,33 @@ static void list_add(struct lookups *l, struct lookup *x)
 	l->last = x;
 }
 
-static void list_take(struct lookups *l, struct lookup *x)
+static void lookup_list_remove(struct lookups *l, struct lookup *x)
 {
 	*(x->before ? &x->before->behind : &l->first) = x->behind;
 	*(x->behind ? &x->behind->before : &l->last) = x->before;
 }
 
-static void touch(struct lookups *l, struct lookup *x)
+static void lookup_mark_used(struct lookups *l, struct lookup *x)
 {
 	if (x->holds || x == l->last)
 		return;
-	list_take(l, x);
-	list_add(l, x);
+	lookup_list_remove(l, x);
+	lookup_list_append(l, x);
 }
 
-static void drop(struct lookups *l, struct lookup *x)
+static void lookup_forget(struct lookups *l, struct lookup *x)
 {
-	list_take(l, x);
-	tdelete(x, &l->names, by_name);
-	tdelete(x, &l->numbers, by_number);
+	lookup_list_remove(l, x);
+	tdelete(x, &l->names, compare_lookup_names);
+	tdelete(x, &l->numbers, compare_lookup_numbers);
 	free(x);
 	l->n--;
 }
 
-static void make_room(struct lookups *l)
+static void lookups_make_room(struct lookups *l)
 {
 	while (l->n - l->held > LOOKUPS_MAX)
-		drop(l, l->first);
+		lookup_forget(l, l->first);
 }
 
 /* ---- making -------------------------------------------------------------- */
@@ -109,7 +110,7 @@ static uint32_t new_generation(void)
 	return (uint32_t)(now.tv_sec * 1000 + now.tv_nsec / 1000000) | 1;
 }
 
-static struct lookups *made(_Atomic(struct lookups *) *where)
+static struct lookups *lookups_get_or_make(_Atomic(struct lookups *) *where)
 {
 	struct lookups *l = atomic_load(where), *none = NULL;
 
@@ -138,19 +139,19 @@ static bool new_number(struct lookups *l, bool once, uint32_t *out)
 		if (once && l->again)
 			return false;
 		*out = l->next++;
-	} while (l->again && of_number(l, *out));
+	} while (l->again && lookup_find_number(l, *out));
 	return true;
 }
 
-static bool insert(struct lookups *l, struct lookup *x)
+static bool lookup_insert(struct lookups *l, struct lookup *x)
 {
-	if (!tsearch(x, &l->names, by_name))
+	if (!tsearch(x, &l->names, compare_lookup_names))
 		return false;
-	if (!tsearch(x, &l->numbers, by_number)) {
-		tdelete(x, &l->names, by_name);
+	if (!tsearch(x, &l->numbers, compare_lookup_numbers)) {
+		tdelete(x, &l->names, compare_lookup_names);
 		return false;
 	}
-	list_add(l, x);
+	lookup_list_append(l, x);
 	l->n++;
 	return true;
 }
@@ -158,7 +159,7 @@ static bool insert(struct lookups *l, struct lookup *x)
 int lookups_number(_Atomic(struct lookups *) *where, const char *name,
 		   bool once, uint32_t *out)
 {
-	struct lookups *l = made(where);
+	struct lookups *l = lookups_get_or_make(where);
 	size_t size = strlen(name) + 1;
 	cleanup_free struct lookup *mine = NULL;
 	struct lookup **found;
@@ -170,19 +171,19 @@ int lookups_number(_Atomic(struct lookups *) *where, const char *name,
 		return -ENOMEM;
 	memcpy(mine->name, name, size);
 	lock_scope(&l->lock);
-	found = tfind(mine, &l->names, by_name);
+	found = tfind(mine, &l->names, compare_lookup_names);
 	if (found) {
-		touch(l, *found);
+		lookup_mark_used(l, *found);
 		*out = (*found)->number;
 		return 0;
 	}
 	if (l->held >= LOOKUPS_HELD_MAX || !new_number(l, once, &mine->number))
 		return -ENOSPC;
 	mine->generation = l->generation;
-	if (!insert(l, mine))
+	if (!lookup_insert(l, mine))
 		return -ENOMEM;
 	*out = steal_pointer(&mine)->number;
-	make_room(l);
+	lookups_make_room(l);
 	return 0;
 }
 
@@ -196,10 +197,10 @@ bool lookups_name(struct lookups *l, uint64_t number,
 	if (!l)
 		return false;
 	lock_scope(&l->lock);
-	x = of_number(l, number);
+	x = lookup_find_number(l, number);
 	if (!x)
 		return false;
-	touch(l, x);
+	lookup_mark_used(l, x);
 	memcpy(buf, x->name, strlen(x->name) + 1);
 	return true;
 }
@@ -212,11 +213,11 @@ int lookups_hold(struct lookups *l, uint64_t number, int64_t n)
 	if (!l)
 		return -ENOENT;
 	lock_scope(&l->lock);
-	x = of_number(l, number);
+	x = lookup_find_number(l, number);
 	if (!x)
 		return -ENOENT;
 	if (n > 0 && !x->holds) {
-		list_take(l, x);
+		lookup_list_remove(l, x);
 		l->held++;
 	}
 	if (n > 0)
@@ -225,9 +226,9 @@ int lookups_hold(struct lookups *l, uint64_t number, int64_t n)
 		return 0;
 	x->holds -= min_u64(less, x->holds);
 	if (!x->holds) {
-		list_add(l, x);
+		lookup_list_append(l, x);
 		l->held--;
-		make_room(l);
+		lookups_make_room(l);
 	}
 	return 0;
 }
@@ -239,7 +240,7 @@ uint32_t lookups_generation(struct lookups *l, uint64_t number)
 	if (!l)
 		return 1;
 	lock_scope(&l->lock);
-	x = of_number(l, number);
+	x = lookup_find_number(l, number);
 	return x ? x->generation : l->generation;
 }
 
@@ -249,7 +250,7 @@ void lookups_skip(struct lookups *l, uint32_t number)
 	l->next = number;
 }
 
-static void nothing(void *x)
+static void lookup_is_freed_by_name(void *x)
 {
 	(void)x;
 }
@@ -258,7 +259,7 @@ void lookups_free(struct lookups *l)
 {
 	if (!l)
 		return;
-	tdestroy(l->numbers, nothing);
+	tdestroy(l->numbers, lookup_is_freed_by_name);
 	tdestroy(l->names, free);
 	pthread_mutex_destroy(&l->lock);
 	free(l);

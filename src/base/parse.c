@@ -18,19 +18,19 @@
  * fits in 64 bits. */
 #define MILLION UINT64_C(1000000)
 
-static bool is_digit(char c)
+static bool parse_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 /* Read digits at *p; false when there are none or the value does not fit. */
-static bool take_digits(const char **p, uint64_t *out)
+static bool parse_digits(const char **p, uint64_t *out)
 {
 	uint64_t v = 0;
 
-	if (!is_digit(**p))
+	if (!parse_is_digit(**p))
 		return false;
-	for (; is_digit(**p); (*p)++)
+	for (; parse_is_digit(**p); (*p)++)
 		if (mul_overflows(v, 10, &v) ||
 		    add_overflows(v, (uint64_t)(**p - '0'), &v))
 			return false;
@@ -39,7 +39,7 @@ static bool take_digits(const char **p, uint64_t *out)
 }
 
 /* Read ".5" at *p, if it is there, in millionths; digits beyond are dropped. */
-static bool take_fraction(const char **p, uint64_t *millionths)
+static bool parse_fraction(const char **p, uint64_t *millionths)
 {
 	uint64_t place = MILLION / 10;
 
@@ -47,15 +47,15 @@ static bool take_fraction(const char **p, uint64_t *millionths)
 	if (**p != '.')
 		return true;
 	(*p)++;
-	if (!is_digit(**p))
+	if (!parse_is_digit(**p))
 		return false;
-	for (; is_digit(**p); (*p)++, place /= 10)
+	for (; parse_is_digit(**p); (*p)++, place /= 10)
 		*millionths += place * (uint64_t)(**p - '0');
 	return true;
 }
 
 /* The factor that "K", "KB", "KiB", "B" or "" stand for; 0: none of them. */
-static uint64_t unit_of(const char *s)
+static uint64_t parse_unit(const char *s)
 {
 	static const char letters[] = "kmgt";
 	uint64_t unit = 1;
@@ -75,7 +75,7 @@ static uint64_t unit_of(const char *s)
 	return *s ? 0 : unit;
 }
 
-static int too_large(const char *text, struct error *err)
+static int size_too_large(const char *text, struct error *err)
 {
 	return error_set(err, -EINVAL, "size '%.40s' is too large", text);
 }
@@ -106,15 +106,15 @@ int parse_size(const char *text, uint64_t whole, uint64_t *out,
 	const char *p = text;
 	uint64_t v, millionths, unit;
 
-	if (!take_digits(&p, &v)) {
-		if (is_digit(*text))
-			return too_large(text, err);
+	if (!parse_digits(&p, &v)) {
+		if (parse_is_digit(*text))
+			return size_too_large(text, err);
 		return error_set(err, -EINVAL,
 				 "'%.40s' is not a size such as 512M, 1.5G or "
 				 "25%%",
 				 text);
 	}
-	if (!take_fraction(&p, &millionths))
+	if (!parse_fraction(&p, &millionths))
 		return error_set(err, -EINVAL,
 				 "size '%.40s': digits must follow the point",
 				 text);
@@ -122,7 +122,7 @@ int parse_size(const char *text, uint64_t whole, uint64_t *out,
 		return percent_of(text, v, millionths, whole, out, err);
 	if (p[0] == ' ' && p[1])
 		p++;
-	unit = unit_of(p);
+	unit = parse_unit(p);
 	if (!unit)
 		return error_set(err, -EINVAL,
 				 "size '%.40s': unknown unit '%.20s'; K, M, G, "
@@ -134,7 +134,7 @@ int parse_size(const char *text, uint64_t whole, uint64_t *out,
 				 text);
 	if (mul_overflows(v, unit, &v) ||
 	    add_overflows(v, millionths * unit / MILLION, &v))
-		return too_large(text, err);
+		return size_too_large(text, err);
 	*out = v;
 	return 0;
 }
@@ -146,13 +146,13 @@ int parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *out,
 	uint64_t v = 0;
 	bool fits;
 
-	while (is_digit(*p))
+	while (parse_is_digit(*p))
 		p++;
 	if (p == text || *p)
 		return error_set(err, -EINVAL, "'%.40s' is not a whole number",
 				 text);
 	p = text;
-	fits = take_digits(&p, &v);
+	fits = parse_digits(&p, &v);
 	if (!fits || v < min || v > max)
 		return error_set(err, -EINVAL,
 				 "%.40s is not between %" PRIu64
@@ -185,7 +185,7 @@ int parse_age(const char *text, uint64_t *seconds, struct error *err)
 	const char *p = text, *unit = letters;
 	uint64_t v;
 
-	if (!take_digits(&p, &v) ||
+	if (!parse_digits(&p, &v) ||
 	    (*p && (!(unit = strchr(letters, *p)) || p[1])))
 		return error_set(
 			err, -EINVAL,
@@ -240,7 +240,8 @@ static bool is_same_date(const struct tm *a, const struct tm *b)
 static bool read_date(const char *text, const char *form, int64_t *seconds)
 {
 	struct tm tm = {0}, said;
-	const char *rest = is_digit(*text) ? strptime(text, form, &tm) : NULL;
+	const char *rest =
+		parse_is_digit(*text) ? strptime(text, form, &tm) : NULL;
 
 	if (!rest || *rest)
 		return false;
@@ -255,7 +256,7 @@ static bool read_seconds(const char *text, int64_t *seconds)
 
 	errno = 0;
 	*seconds = strtoll(text, &end, 10);
-	return (is_digit(*text) || *text == '-') && end > text && !*end &&
+	return (parse_is_digit(*text) || *text == '-') && end > text && !*end &&
 	       !errno;
 }
 

@@ -30,7 +30,7 @@ static void seed_with(struct twister *t, uint32_t seed)
 	t->next = WORDS;
 }
 
-static void turn(struct twister *t)
+static void twister_refill(struct twister *t)
 {
 	for (unsigned i = 0; i < WORDS; i++) {
 		uint32_t y = (t->at[i] & 0x80000000u) |
@@ -47,7 +47,7 @@ static uint32_t next_32(struct twister *t)
 	uint32_t y;
 
 	if (t->next == WORDS)
-		turn(t);
+		twister_refill(t);
 	y = t->at[t->next++];
 	y ^= y >> 11;
 	y ^= y << 7 & 0x9d2c5680u;
@@ -63,7 +63,7 @@ static uint64_t next_64(struct twister *t)
 }
 
 /* Which of the n - i that are left comes next. */
-static uint64_t draw(struct twister *t, uint64_t n, uint64_t i)
+static uint64_t draw_position(struct twister *t, uint64_t n, uint64_t i)
 {
 	uint64_t r = n < MANY ? next_32(t) : next_64(t);
 
@@ -78,7 +78,7 @@ void shuffle_order(uint64_t *order, uint64_t n, uint64_t seed)
 	for (uint64_t i = 0; i < n; i++)
 		order[i] = i;
 	for (uint64_t i = 0; i + 1 < n; i++) {
-		uint64_t j = draw(&t, n, i), was = order[i];
+		uint64_t j = draw_position(&t, n, i), was = order[i];
 
 		order[i] = order[j];
 		order[j] = was;
@@ -93,7 +93,7 @@ void shuffle_order_32(uint32_t *order, uint32_t n, uint64_t seed)
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	for (uint32_t i = 0; (uint64_t)i + 1 < n; i++) {
-		uint32_t j = (uint32_t)draw(&t, n, i), was = order[i];
+		uint32_t j = (uint32_t)draw_position(&t, n, i), was = order[i];
 
 		order[i] = order[j];
 		order[j] = was;
@@ -143,7 +143,7 @@ bool shuffle_head(uint32_t *order, uint32_t k, uint32_t n, uint64_t seed)
 	memset(table, 0xff, ((size_t)mask + 1) * sizeof *table);
 	seed_with(&t, (uint32_t)seed);
 	for (uint32_t i = 0; i < k; i++) {
-		uint32_t j = i + 1 < n ? (uint32_t)draw(&t, n, i) : i;
+		uint32_t j = i + 1 < n ? (uint32_t)draw_position(&t, n, i) : i;
 
 		order[i] = element_at(table, mask, j);
 		if (j != i) /* nobody asks for the place i again */

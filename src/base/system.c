@@ -157,7 +157,7 @@ uint64_t system_cgroup_limit(const char *proc_self_cgroup,
 }
 
 /* The number after `key` at the beginning of a line; 0: there is none. */
-static uint64_t read_field(const char *path, const char *key)
+static uint64_t read_number_after_key(const char *path, const char *key)
 {
 	cleanup_fclose FILE *f = fopen(path, "re");
 	size_t n = strlen(key);
@@ -192,9 +192,10 @@ static void least_headroom(void *ctx, const char *dir, const char *path,
 	if (h.used == UINT64_MAX)
 		h.used = 0;
 	snprintf(name, sizeof name, "%s/memory.stat", dir);
-	h.reclaimable = min_u64(read_field(name, v2 ? "inactive_file "
-						    : "total_inactive_file "),
-				h.used);
+	h.reclaimable = min_u64(
+		read_number_after_key(name, v2 ? "inactive_file "
+					       : "total_inactive_file "),
+		h.used);
 	have = h.used - h.reclaimable;
 	h.left = h.limit > have ? h.limit - have : 0;
 	if (h.left >= least->left)
@@ -244,7 +245,7 @@ bool system_group_is_in(const char *group, const char *in)
 
 uint64_t system_available(void)
 {
-	uint64_t kib = read_field("/proc/meminfo", "MemAvailable:");
+	uint64_t kib = read_number_after_key("/proc/meminfo", "MemAvailable:");
 
 	return kib ? kib * 1024 : UINT64_MAX;
 }

@@ -68,7 +68,8 @@ unsigned team_size(void)
 
 /* ---- a piece of work ----------------------------------------------------- */
 
-static void finish(struct work *w, size_t i, int r, const struct error *why)
+static void team_part_done(struct work *w, size_t i, int r,
+			   const struct error *why)
 {
 	lock_scope(&w->lock);
 	if (r < 0 && i < w->failed) {
@@ -80,18 +81,18 @@ static void finish(struct work *w, size_t i, int r, const struct error *why)
 		pthread_cond_signal(&w->all_done);
 }
 
-static void take_parts(struct work *w)
+static void team_do_parts(struct work *w)
 {
 	size_t i;
 
 	while ((i = atomic_fetch_add(&w->next, 1)) < w->n) {
 		struct error why = {0};
 
-		finish(w, i, w->fn(w->ctx, i, &why), &why);
+		team_part_done(w, i, w->fn(w->ctx, i, &why), &why);
 	}
 }
 
-static void leave(struct work *w)
+static void team_work_unref(struct work *w)
 {
 	if (atomic_fetch_sub(&w->refs, 1) != 1)
 		return;
@@ -100,10 +101,10 @@ static void leave(struct work *w)
 	free(w);
 }
 
-static void help(void *arg)
+static void team_help(void *arg)
 {
-	take_parts(arg);
-	leave(arg);
+	team_do_parts(arg);
+	team_work_unref(arg);
 }
 
 static void ask_for_help(struct work *w)
@@ -113,9 +114,9 @@ static void ask_for_help(struct work *w)
 
 	while (n-- > 0) {
 		atomic_fetch_add(&w->refs, 1);
-		if (pool_try_submit(p, help, w))
+		if (pool_try_submit(p, team_help, w))
 			continue;
-		leave(w);
+		team_work_unref(w);
 		return;
 	}
 }
@@ -144,7 +145,7 @@ int team_run(size_t n, team_fn *fn, void *ctx, struct error *err)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->all_done, NULL);
 	ask_for_help(w);
-	take_parts(w);
+	team_do_parts(w);
 	pthread_mutex_lock(&w->lock);
 	while (w->done < w->n)
 		pthread_cond_wait(&w->all_done, &w->lock);
@@ -154,6 +155,6 @@ int team_run(size_t n, team_fn *fn, void *ctx, struct error *err)
 			*err = w->why;
 	}
 	pthread_mutex_unlock(&w->lock);
-	leave(w);
+	team_work_unref(w);
 	return r;
 }
