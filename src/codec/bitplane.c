@@ -40,7 +40,7 @@
 #define SLICE_ELEMENTS 256u /* a slice is a multiple of these: AVX2's stride */
 
 /* Exchange the bits `mask` << `shift` with those at `mask`. */
-static uint64_t exchange(uint64_t x, unsigned shift, uint64_t mask)
+static uint64_t exchange_bits(uint64_t x, unsigned shift, uint64_t mask)
 {
 	uint64_t t = (x ^ x >> shift) & mask;
 
@@ -48,16 +48,16 @@ static uint64_t exchange(uint64_t x, unsigned shift, uint64_t mask)
 }
 
 /* Turn the square whose row k is byte k, from the lowest. */
-static uint64_t turn(uint64_t x)
+static uint64_t turn_square_of_bits(uint64_t x)
 {
-	x = exchange(x, 7, 0x00aa00aa00aa00aa);
-	x = exchange(x, 14, 0x0000cccc0000cccc);
-	return exchange(x, 28, 0x00000000f0f0f0f0);
+	x = exchange_bits(x, 7, 0x00aa00aa00aa00aa);
+	x = exchange_bits(x, 14, 0x0000cccc0000cccc);
+	return exchange_bits(x, 28, 0x00000000f0f0f0f0);
 }
 
 /* Elements [first, n), for any size; first is a multiple of 8. */
-static void undo_plain(const unsigned char *in, size_t n, size_t elem,
-		       size_t first, unsigned char *out)
+static void bitplane_undo_plain(const unsigned char *in, size_t n, size_t elem,
+				size_t first, unsigned char *out)
 {
 	size_t row = n / 8;
 
@@ -70,7 +70,7 @@ static void undo_plain(const unsigned char *in, size_t n, size_t elem,
 
 			for (unsigned k = 0; k < 8; k++)
 				x |= (uint64_t)from[k * row] << 8 * k;
-			x = turn(x);
+			x = turn_square_of_bits(x);
 			for (unsigned e = 0; e < 8; e++)
 				to[e * elem + j] = (unsigned char)(x >> 8 * e);
 		}
@@ -265,5 +265,5 @@ void bitplane_undo(enum shuffle_path path, const void *in, size_t n,
 #else
 	(void)path;
 #endif
-	undo_plain(in, n, elem, done, out);
+	bitplane_undo_plain(in, n, elem, done, out);
 }

@@ -62,26 +62,26 @@ struct job {
 };
 
 /* Values that set_local puts in front of the user's. */
-static unsigned prefix(const struct codec_params *p)
+static unsigned values_before_users(const struct codec_params *p)
 {
 	return p->n > CD_ELEM ? CD_BLOCK : 0;
 }
 
-static uint32_t value(const struct codec_params *p, unsigned which)
+static uint32_t bitshuffle_value(const struct codec_params *p, unsigned which)
 {
-	unsigned i = which - CD_BLOCK + prefix(p);
+	unsigned i = which - CD_BLOCK + values_before_users(p);
 
 	return i < p->n ? p->cd[i] : 0;
 }
 
-static uint32_t compression(const struct codec_params *p)
+static uint32_t bitshuffle_compression(const struct codec_params *p)
 {
-	return value(p, CD_COMPRESSION);
+	return bitshuffle_value(p, CD_COMPRESSION);
 }
 
-static uint32_t element(const struct codec_params *p)
+static uint32_t bitshuffle_element_size(const struct codec_params *p)
 {
-	return prefix(p) ? p->cd[CD_ELEM] : p->elem_size;
+	return values_before_users(p) ? p->cd[CD_ELEM] : p->elem_size;
 }
 
 /* Files depend on this rule: about 8 KiB, but at least 128 elements. */
@@ -93,28 +93,29 @@ static uint64_t default_block(uint32_t elem)
 }
 
 /* Bytes of a block as the client data have it. */
-static uint64_t block_size(const struct codec_params *p)
+static uint64_t bitshuffle_block_size(const struct codec_params *p)
 {
-	uint32_t elem = element(p), block = value(p, CD_BLOCK);
+	uint32_t elem = bitshuffle_element_size(p),
+		 block = bitshuffle_value(p, CD_BLOCK);
 
 	return block ? (uint64_t)block * elem : default_block(elem);
 }
 
 static int bitshuffle_check(const struct codec_params *p, struct error *err)
 {
-	if (!element(p))
+	if (!bitshuffle_element_size(p))
 		return error_set(err, -EBADMSG,
-				 prefix(p)
+				 values_before_users(p)
 					 ? "bitshuffle: element size is 0"
 					 : "bitshuffle: its parameters do not "
 					   "say the size of elements, and it "
 					   "is not known here");
-	if (value(p, CD_BLOCK) % 8)
+	if (bitshuffle_value(p, CD_BLOCK) % 8)
 		return error_set(err, -EBADMSG,
 				 "bitshuffle: blocks of %u elements, which is "
 				 "no multiple of 8",
-				 value(p, CD_BLOCK));
-	switch (compression(p)) {
+				 bitshuffle_value(p, CD_BLOCK));
+	switch (bitshuffle_compression(p)) {
 	case COMPRESSION_NONE:
 	case COMPRESSION_LZ4:
 	case COMPRESSION_ZSTD:
@@ -122,12 +123,12 @@ static int bitshuffle_check(const struct codec_params *p, struct error *err)
 	default:
 		return error_set(err, -EBADMSG,
 				 "bitshuffle: unknown compression %u",
-				 compression(p));
+				 bitshuffle_compression(p));
 	}
 }
 
 /* Plain bytes of the block that starts at `done`; 0: no block does. */
-static size_t block_at(const struct job *j, size_t done)
+static size_t plain_size_of_block_at(const struct job *j, size_t done)
 {
 	size_t left = j->total - done;
 
@@ -149,7 +150,7 @@ static void decode_plain(const struct job *j, const unsigned char *in,
 {
 	size_t done = 0, n;
 
-	for (; (n = block_at(j, done)); done += n)
+	for (; (n = plain_size_of_block_at(j, done)); done += n)
 		bitplane_undo(j->path, in + done, n / j->elem, j->elem,
 			      out + done);
 	if (j->total > done)
@@ -157,8 +158,9 @@ static void decode_plain(const struct job *j, const unsigned char *in,
 }
 
 /* Decompress one block to exactly `plain` bytes of scratch. */
-static int decompress(const struct job *j, const unsigned char *in,
-		      uint32_t stored, size_t plain, struct error *err)
+static int bitshuffle_decompress_block(const struct job *j,
+				       const unsigned char *in, uint32_t stored,
+				       size_t plain, struct error *err)
 {
 	size_t made = 0;
 	int r;
@@ -189,7 +191,8 @@ static int decode_blocks(const struct job *j, const struct part *p,
 	size_t in_len = p->in_len, done = p->from, n;
 	int r;
 
-	for (; done < p->to && (n = block_at(j, done)); done += n) {
+	for (; done < p->to && (n = plain_size_of_block_at(j, done));
+	     done += n) {
 		uint32_t stored;
 
 		if (in_len < 4 || load_be32(in) > in_len - 4)
@@ -198,7 +201,7 @@ static int decode_blocks(const struct job *j, const struct part *p,
 					 "to %zu is cut off",
 					 done, done + n);
 		stored = load_be32(in);
-		r = decompress(j, in + 4, stored, n, err);
+		r = bitshuffle_decompress_block(j, in + 4, stored, n, err);
 		if (r < 0)
 			return r;
 		bitplane_undo(j->path, j->scratch, n / j->elem, j->elem,
@@ -217,11 +220,12 @@ static int decode_blocks(const struct job *j, const struct part *p,
 }
 
 /* Decode with scratch for the largest block. */
-static int decode_part(void *ctx, const struct part *p, struct error *err)
+static int bitshuffle_decode_part(void *ctx, const struct part *p,
+				  struct error *err)
 {
 	struct job j = *(const struct job *)ctx;
 	unsigned char small[SMALL_BLOCK];
-	size_t largest = block_at(&j, p->from);
+	size_t largest = plain_size_of_block_at(&j, p->from);
 	struct buf *large = NULL;
 	int r;
 
@@ -241,9 +245,10 @@ static int decode_part(void *ctx, const struct part *p, struct error *err)
 }
 
 /* The header's numbers into the job. */
-static int read_header(const struct codec_params *p, const unsigned char *in,
-		       size_t in_len, size_t out_cap, struct job *j,
-		       struct error *err)
+static int bitshuffle_read_header(const struct codec_params *p,
+				  const unsigned char *in, size_t in_len,
+				  size_t out_cap, struct job *j,
+				  struct error *err)
 {
 	uint64_t total, block;
 
@@ -260,12 +265,13 @@ static int read_header(const struct codec_params *p, const unsigned char *in,
 				 "expected at most %zu",
 				 (unsigned long long)total, out_cap);
 	if (!block)
-		block = default_block(element(p));
-	if (block % (8 * (uint64_t)element(p)))
+		block = default_block(bitshuffle_element_size(p));
+	if (block % (8 * (uint64_t)bitshuffle_element_size(p)))
 		return error_set(err, -EBADMSG,
 				 "bitshuffle: blocks of %llu bytes are not a "
 				 "multiple of 8 elements of %u",
-				 (unsigned long long)block, element(p));
+				 (unsigned long long)block,
+				 bitshuffle_element_size(p));
 	j->total = (size_t)total;
 	j->block = (size_t)block;
 	return 0;
@@ -277,7 +283,7 @@ static int decode_compressed(const struct codec_params *p, struct job *j,
 {
 	int r;
 
-	if (compression(p) == COMPRESSION_ZSTD) {
+	if (bitshuffle_compression(p) == COMPRESSION_ZSTD) {
 		j->zstd = codec_by_id(ZSTD_ID);
 		if (!j->zstd)
 			return error_set(err, -ENOTSUP,
@@ -285,7 +291,7 @@ static int decode_compressed(const struct codec_params *p, struct job *j,
 					 "Zstandard, which was left out when "
 					 "this program was built");
 	}
-	r = read_header(p, in, in_len, out_cap, j, err);
+	r = bitshuffle_read_header(p, in, in_len, out_cap, j, err);
 	if (r < 0)
 		return r;
 	r = check_total(j, err);
@@ -293,8 +299,8 @@ static int decode_compressed(const struct codec_params *p, struct job *j,
 		return r;
 	j->out = out;
 	return parts_of_blocks((const unsigned char *)in + HEADER,
-			       in_len - HEADER, j->total, j->block, decode_part,
-			       j, err);
+			       in_len - HEADER, j->total, j->block,
+			       bitshuffle_decode_part, j, err);
 }
 
 static int bitshuffle_decode(const struct codec_params *p, const void *in,
@@ -306,9 +312,9 @@ static int bitshuffle_decode(const struct codec_params *p, const void *in,
 
 	if (r < 0)
 		return r;
-	j.elem = element(p);
-	j.block = (size_t)block_size(p);
-	if (compression(p) != COMPRESSION_NONE) {
+	j.elem = bitshuffle_element_size(p);
+	j.block = (size_t)bitshuffle_block_size(p);
+	if (bitshuffle_compression(p) != COMPRESSION_NONE) {
 		r = decode_compressed(p, &j, in, in_len, out, out_cap, err);
 	} else if (in_len > out_cap) {
 		r = error_set(err, -ENOSPC,

@@ -90,7 +90,7 @@ static int check_version(const unsigned char *in, size_t in_len,
 	return 0;
 }
 
-static int read_header(struct frame *f, struct error *err)
+static int blosc_read_header(struct frame *f, struct error *err)
 {
 	int r = check_version(f->in, f->len, err);
 
@@ -118,7 +118,7 @@ static int read_header(struct frame *f, struct error *err)
 	return 0;
 }
 
-static int check_compressor(const struct frame *f, struct error *err)
+static int blosc_check_compressor(const struct frame *f, struct error *err)
 {
 	if (f->format >= sizeof formats / sizeof *formats)
 		return error_set(err, -EBADMSG, "blosc: unknown compressor %u",
@@ -147,7 +147,7 @@ static bool split_is_safe(const struct frame *f, const unsigned char *in,
 }
 
 /* The block that starts at `at` and has `size` plain bytes.  -EBADMSG. */
-static int walk_block(struct frame *f, size_t at, size_t size)
+static int blosc_check_block(struct frame *f, size_t at, size_t size)
 {
 	size_t splits = 1;
 
@@ -174,7 +174,7 @@ static int walk_block(struct frame *f, size_t at, size_t size)
 	return 0;
 }
 
-static int walk_blocks(struct frame *f, struct error *err)
+static int blosc_check_blocks(struct frame *f, struct error *err)
 {
 	size_t n = (f->plain - 1) / f->block + 1;
 
@@ -186,8 +186,8 @@ static int walk_blocks(struct frame *f, struct error *err)
 	for (size_t i = 0; i < n; i++) {
 		size_t left = f->plain - i * f->block;
 
-		if (walk_block(f, load_le32(f->in + HEADER + i * 4),
-			       left < f->block ? left : f->block) < 0)
+		if (blosc_check_block(f, load_le32(f->in + HEADER + i * 4),
+				      left < f->block ? left : f->block) < 0)
 			return error_set(err, -EBADMSG,
 					 "blosc: block %zu of %zu is damaged",
 					 i, n);
@@ -195,16 +195,16 @@ static int walk_blocks(struct frame *f, struct error *err)
 	return 0;
 }
 
-static int walk(struct frame *f, struct error *err)
+static int blosc_check_frame(struct frame *f, struct error *err)
 {
 	int r = 0;
 
 	if (f->plain && f->flags & BLOSC_MEMCPYED)
 		f->used += f->plain;
 	else if (f->plain)
-		r = check_compressor(f, err);
+		r = blosc_check_compressor(f, err);
 	if (r == 0 && f->plain && !(f->flags & BLOSC_MEMCPYED))
-		r = walk_blocks(f, err);
+		r = blosc_check_blocks(f, err);
 	if (r == 0 && f->used != f->len)
 		return error_set(err, -EBADMSG,
 				 "blosc: %zu stored bytes, but the frame's "
@@ -231,7 +231,7 @@ static bool may_cut(const struct frame *f)
 	       f->plain % f->typesize == 0;
 }
 
-static int decode_part(void *ctx, size_t i, struct error *err)
+static int blosc_decode_part(void *ctx, size_t i, struct error *err)
 {
 	const struct blosc_job *j = ctx;
 	const struct frame *f = j->frame;
@@ -249,7 +249,8 @@ static int decode_part(void *ctx, size_t i, struct error *err)
 }
 
 /* A frame that was walked and is not empty. */
-static int decompress(const struct frame *f, void *out, struct error *err)
+static int blosc_decompress_frame(const struct frame *f, void *out,
+				  struct error *err)
 {
 	int r;
 
@@ -263,7 +264,7 @@ static int decompress(const struct frame *f, void *out, struct error *err)
 		j.size = parts_blocks(f->plain, f->block) * f->block;
 		if (j.size < f->plain)
 			return team_run((f->plain - 1) / j.size + 1,
-					decode_part, &j, err);
+					blosc_decode_part, &j, err);
 	}
 	r = blosc_decompress_ctx(f->in, out, f->plain, 1);
 	if (r < 0 || (size_t)r != f->plain)
@@ -278,7 +279,7 @@ static int blosc_decode(const struct codec_params *p, const void *in,
 			size_t *out_len, struct error *err)
 {
 	struct frame f = {.in = in, .len = in_len};
-	int r = read_header(&f, err);
+	int r = blosc_read_header(&f, err);
 
 	(void)p;
 	if (r < 0)
@@ -288,9 +289,9 @@ static int blosc_decode(const struct codec_params *p, const void *in,
 				 "blosc: the header promises %zu bytes, "
 				 "expected at most %zu",
 				 f.plain, out_cap);
-	r = walk(&f, err);
+	r = blosc_check_frame(&f, err);
 	if (r == 0 && f.plain)
-		r = decompress(&f, out, err);
+		r = blosc_decompress_frame(&f, out, err);
 	if (r == 0)
 		*out_len = f.plain;
 	return r;

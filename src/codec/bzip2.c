@@ -59,7 +59,7 @@ static bool refill(bz_stream *s, struct ends *e)
 }
 
 /* Undo the stream: bytes not used of both sides stay in `s` and `e`. */
-static int run(bz_stream *s, struct ends *e, struct error *err)
+static int bzip2_decompress(bz_stream *s, struct ends *e, struct error *err)
 {
 	int r = BZ_OK;
 
@@ -70,7 +70,7 @@ static int run(bz_stream *s, struct ends *e, struct error *err)
 				 "bzip2: the stream decodes to more than the "
 				 "expected bytes");
 	if (r == BZ_MEM_ERROR)
-		return error_set(err, -ENOMEM, "bzip2: no memory for decoding");
+		return error_no_memory(err, "a bzip2 decompressor");
 	if (r == BZ_OK)
 		return error_set(err, -EBADMSG, "bzip2: the stream is cut off");
 	if (r != BZ_STREAM_END)
@@ -98,8 +98,8 @@ static int bzip2_decode(const struct codec_params *p, const void *in,
 
 	(void)p;
 	if (BZ2_bzDecompressInit(&s, 0, 0) != BZ_OK)
-		return error_set(err, -ENOMEM, "bzip2: no memory for decoding");
-	r = run(&s, &e, err);
+		return error_no_memory(err, "a bzip2 decompressor");
+	r = bzip2_decompress(&s, &e, err);
 	BZ2_bzDecompressEnd(&s);
 	if (r == 0)
 		*out_len = out_cap - e.room - (e.spared ? 0 : s.avail_out);

@@ -134,7 +134,7 @@ static void thread_ends(void *arg)
 	codec_thread_cleanup();
 }
 
-static void make_key(void)
+static void make_cleanup_key(void)
 {
 	key_error = pthread_key_create(&key, thread_ends);
 }
@@ -144,7 +144,7 @@ int codec_thread_at_exit(codec_cleanup_fn *fn)
 	for (unsigned i = 0; i < n_cleanups; i++)
 		if (cleanups[i] == fn)
 			return 0;
-	pthread_once(&key_once, make_key);
+	pthread_once(&key_once, make_cleanup_key);
 	if (key_error || n_cleanups == CLEANUP_MAX ||
 	    pthread_setspecific(key, cleanups))
 		return -ENOMEM;

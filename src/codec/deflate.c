@@ -84,8 +84,7 @@ static int deflate_decode(const struct codec_params *p, const void *in,
 
 	(void)p;
 	if (!s)
-		return error_set(err, -ENOMEM,
-				 "deflate: no memory for a decompressor");
+		return error_no_memory(err, "a deflate decompressor");
 	if (decode_padded(s, in, in_len, out, out_cap, &made)) {
 		*out_len = made;
 		return 0;
@@ -116,19 +115,19 @@ static int deflate_decode(const struct codec_params *p, const void *in,
 static _Thread_local struct libdeflate_compressor *compressor;
 static _Thread_local int compressor_level;
 
-static void compressor_free(void)
+static void deflate_compressor_free(void)
 {
 	libdeflate_free_compressor(compressor);
 	compressor = NULL;
 }
 
-static struct libdeflate_compressor *compressor_get(int level)
+static struct libdeflate_compressor *deflate_compressor_get(int level)
 {
 	if (compressor && compressor_level == level)
 		return compressor;
-	if (codec_thread_at_exit(compressor_free) < 0)
+	if (codec_thread_at_exit(deflate_compressor_free) < 0)
 		return NULL;
-	compressor_free();
+	deflate_compressor_free();
 	compressor = libdeflate_alloc_compressor(level);
 	compressor_level = level;
 	return compressor;
@@ -140,13 +139,12 @@ static int deflate_encode(const struct codec_params *p, const void *in,
 			  size_t *out_len, struct error *err)
 {
 	uint32_t level = p->n ? p->cd[0] : LEVEL_DEFAULT;
-	struct libdeflate_compressor *c =
-		compressor_get(level < LEVEL_MAX ? (int)level : LEVEL_MAX);
+	struct libdeflate_compressor *c = deflate_compressor_get(
+		level < LEVEL_MAX ? (int)level : LEVEL_MAX);
 	size_t n;
 
 	if (!c)
-		return error_set(err, -ENOMEM,
-				 "deflate: no memory for a compressor");
+		return error_no_memory(err, "a deflate compressor");
 	n = libdeflate_zlib_compress(c, in, in_len, out, out_cap);
 	*out_len = n;
 	return n ? 0 : 1;

@@ -28,7 +28,7 @@
 typedef uint16_t words __attribute__((vector_size(2 * LANES)));
 typedef uint32_t sums __attribute__((vector_size(4 * LANES)));
 
-static uint64_t fold(uint64_t sum)
+static uint64_t fold_to_16_bits(uint64_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -56,8 +56,8 @@ static void add_lanes(const unsigned char *data, size_t m, uint64_t *a,
 		*a += lane_a[l];
 		*b += (uint64_t)LANES * lane_b[l] - (uint64_t)l * lane_a[l];
 	}
-	*a = fold(*a);
-	*b = fold(*b);
+	*a = fold_to_16_bits(*a);
+	*b = fold_to_16_bits(*b);
 }
 
 static uint32_t fletcher32(const unsigned char *data, size_t len)
@@ -74,9 +74,9 @@ static uint32_t fletcher32(const unsigned char *data, size_t len)
 		len -= m * 2 * LANES;
 	}
 	for (; len; data += 2, len -= 2) {
-		a = fold(a +
-			 ((uint32_t)data[0] << 8 | (len > 1 ? data[1] : 0)));
-		b = fold(b + a);
+		a = fold_to_16_bits(
+			a + ((uint32_t)data[0] << 8 | (len > 1 ? data[1] : 0)));
+		b = fold_to_16_bits(b + a);
 		if (len == 1)
 			break;
 	}

@@ -26,8 +26,8 @@
 #define DEFAULT_BLOCK ((size_t)1 << 30)
 
 /* One block of `stored` bytes that must decode to exactly `plain` (> 0). */
-static int decode_block(const unsigned char *in, uint32_t stored,
-			unsigned char *out, size_t plain)
+static int lz4_filter_decode_block(const unsigned char *in, uint32_t stored,
+				   unsigned char *out, size_t plain)
 {
 	int n;
 
@@ -47,7 +47,7 @@ struct job {
 	size_t block;
 };
 
-static int decode_part(void *ctx, const struct part *p, struct error *err)
+static int lz4_decode_part(void *ctx, const struct part *p, struct error *err)
 {
 	const struct job *j = ctx;
 	const unsigned char *in = p->in;
@@ -64,7 +64,8 @@ static int decode_part(void *ctx, const struct part *p, struct error *err)
 		stored = load_be32(in);
 		in += 4;
 		in_len -= 4;
-		if (decode_block(in, stored, j->out + done, plain) < 0)
+		if (lz4_filter_decode_block(in, stored, j->out + done, plain) <
+		    0)
 			return error_set(err, -EBADMSG,
 					 "lz4: block %zu of %u bytes does not "
 					 "decode to %zu bytes",
@@ -110,7 +111,7 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 				 block);
 	j.block = block;
 	r = parts_of_blocks(h + HEADER, in_len - HEADER, (size_t)total, block,
-			    decode_part, &j, err);
+			    lz4_decode_part, &j, err);
 	if (r < 0)
 		return r;
 	*out_len = (size_t)total;
@@ -118,7 +119,7 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 }
 
 /* Blocks of the first client value, 0: 1 GiB, as the reference filter has it. */
-static size_t block_size(const struct codec_params *p, size_t in_len)
+static size_t lz4_block_size(const struct codec_params *p, size_t in_len)
 {
 	size_t block = p->n && p->cd[0] ? p->cd[0] : DEFAULT_BLOCK;
 
@@ -155,7 +156,7 @@ static int lz4_encode(const struct codec_params *p, const void *in,
 		      size_t in_len, void *out, size_t out_cap, size_t *out_len,
 		      struct error *err)
 {
-	size_t block = block_size(p, in_len), made = HEADER, done = 0;
+	size_t block = lz4_block_size(p, in_len), made = HEADER, done = 0;
 	const unsigned char *from = in;
 	unsigned char *to = out;
 

@@ -63,14 +63,14 @@ struct extent {
 	uint64_t size, bits;
 };
 
-static uint32_t peek(const struct cursor *c)
+static uint32_t cursor_peek(const struct cursor *c)
 {
 	return c->at < c->n ? c->cd[c->at] : 0;
 }
 
-static uint32_t next(struct cursor *c)
+static uint32_t cursor_next(struct cursor *c)
 {
-	uint32_t v = peek(c);
+	uint32_t v = cursor_peek(c);
 
 	c->at++;
 	return v;
@@ -80,14 +80,14 @@ static struct atomic next_atomic(struct cursor *c)
 {
 	struct atomic a;
 
-	a.size = next(c);
-	a.big_endian = next(c);
-	a.precision = next(c);
-	a.offset = next(c);
+	a.size = cursor_next(c);
+	a.big_endian = cursor_next(c);
+	a.precision = cursor_next(c);
+	a.offset = cursor_next(c);
 	return a;
 }
 
-static int check_end(const struct cursor *c, struct error *err)
+static int cursor_check_end(const struct cursor *c, struct error *err)
 {
 	if (c->at <= c->n)
 		return 0;
@@ -97,8 +97,8 @@ static int check_end(const struct cursor *c, struct error *err)
 			 c->n);
 }
 
-static int measure(struct cursor *c, uint32_t class, uint64_t room,
-		   struct extent *e, struct error *err);
+static int measure_type(struct cursor *c, uint32_t class, uint64_t room,
+			struct extent *e, struct error *err);
 
 static int measure_atomic(struct cursor *c, struct extent *e, struct error *err)
 {
@@ -113,7 +113,7 @@ static int measure_atomic(struct cursor *c, struct extent *e, struct error *err)
 				 "nbit: %u bits from bit %u on are not in a "
 				 "number of %u bytes",
 				 a.precision, a.offset, a.size);
-	return check_end(c, err);
+	return cursor_check_end(c, err);
 }
 
 static int measure_array(struct cursor *c, struct extent *e, struct error *err)
@@ -122,15 +122,15 @@ static int measure_array(struct cursor *c, struct extent *e, struct error *err)
 	uint32_t class;
 	int r;
 
-	next(c); /* its size */
-	class = next(c);
+	cursor_next(c); /* its size */
+	class = cursor_next(c);
 	if (class == NBIT_OTHER) { /* its own size need not be right */
-		next(c);
+		cursor_next(c);
 		e->bits = 8 * e->size;
-		return check_end(c, err);
+		return cursor_check_end(c, err);
 	}
 	c->lost = false;
-	r = measure(c, class, e->size, &base, err);
+	r = measure_type(c, class, e->size, &base, err);
 	if (r < 0)
 		return r;
 	c->lost = class != NBIT_ATOMIC;
@@ -150,11 +150,11 @@ static int measure_compound(struct cursor *c, struct extent *e,
 	uint64_t left = e->size;
 	uint32_t members;
 
-	next(c); /* its size */
-	members = next(c);
+	cursor_next(c); /* its size */
+	members = cursor_next(c);
 	e->bits = 0;
 	for (uint32_t i = 0; i < members; i++) {
-		uint32_t offset = next(c), class = next(c);
+		uint32_t offset = cursor_next(c), class = cursor_next(c);
 		struct extent part = {0, 0};
 		int r;
 
@@ -168,26 +168,26 @@ static int measure_compound(struct cursor *c, struct extent *e,
 					 "nbit: member %u is outside its "
 					 "compound of %llu bytes",
 					 i, (unsigned long long)e->size);
-		r = measure(c, class, min_u64(left, e->size - offset), &part,
-			    err);
+		r = measure_type(c, class, min_u64(left, e->size - offset),
+				 &part, err);
 		if (r < 0)
 			return r;
 		left -= part.size;
 		e->bits += part.bits;
 	}
-	return check_end(c, err);
+	return cursor_check_end(c, err);
 }
 
 /* Check a type that must fit into `room` bytes, and what it comes to. */
-static int measure(struct cursor *c, uint32_t class, uint64_t room,
-		   struct extent *e, struct error *err)
+static int measure_type(struct cursor *c, uint32_t class, uint64_t room,
+			struct extent *e, struct error *err)
 {
 	int r;
 
-	e->size = peek(c);
+	e->size = cursor_peek(c);
 	if (c->at >= c->n) {
-		next(c);
-		return check_end(c, err);
+		cursor_next(c);
+		return cursor_check_end(c, err);
 	}
 	if (!e->size || e->size > room)
 		return error_set(err, -EBADMSG,
@@ -206,7 +206,7 @@ static int measure(struct cursor *c, uint32_t class, uint64_t room,
 		r = measure_compound(c, e, err);
 		break;
 	case NBIT_OTHER:
-		next(c);
+		cursor_next(c);
 		e->bits = 8 * e->size;
 		r = 0;
 		break;
@@ -223,9 +223,9 @@ static int measure(struct cursor *c, uint32_t class, uint64_t room,
  * bytes stored through `out` could otherwise change them for all that the
  * compiler knows.  Returns where the stream is then.
  */
-static inline uint64_t take_numbers(struct bits in, struct atomic a,
-				    unsigned size, uint64_t n,
-				    unsigned char *out)
+static inline uint64_t unpack_numbers(struct bits in, struct atomic a,
+				      unsigned size, uint64_t n,
+				      unsigned char *out)
 {
 	for (uint64_t i = 0; i < n; i++)
 		bits_store(out + size * i,
@@ -235,8 +235,8 @@ static inline uint64_t take_numbers(struct bits in, struct atomic a,
 }
 
 /* Any number, highest byte first; only bytes that hold bits are written. */
-static void take_wide(struct bits *in, const struct atomic *a,
-		      unsigned char *out)
+static void unpack_wide_number(struct bits *in, const struct atomic *a,
+			       unsigned char *out)
 {
 	uint64_t low = a->offset, high = low + a->precision;
 
@@ -252,29 +252,29 @@ static void take_wide(struct bits *in, const struct atomic *a,
 }
 
 /* `n` numbers in a row. */
-static void take_atomics(struct bits *in, const struct atomic *a, uint64_t n,
-			 unsigned char *out)
+static void unpack_atomics(struct bits *in, const struct atomic *a, uint64_t n,
+			   unsigned char *out)
 {
 	switch (a->size) {
 	case 1:
-		in->at = take_numbers(*in, *a, 1, n, out);
+		in->at = unpack_numbers(*in, *a, 1, n, out);
 		break;
 	case 2:
-		in->at = take_numbers(*in, *a, 2, n, out);
+		in->at = unpack_numbers(*in, *a, 2, n, out);
 		break;
 	case 4:
-		in->at = take_numbers(*in, *a, 4, n, out);
+		in->at = unpack_numbers(*in, *a, 4, n, out);
 		break;
 	case 8:
-		in->at = take_numbers(*in, *a, 8, n, out);
+		in->at = unpack_numbers(*in, *a, 8, n, out);
 		break;
 	default:
 		for (uint64_t i = 0; i < n; i++)
-			take_wide(in, a, out + a->size * i);
+			unpack_wide_number(in, a, out + a->size * i);
 	}
 }
 
-static void take_bytes(struct bits *in, uint64_t n, unsigned char *out)
+static void unpack_bytes(struct bits *in, uint64_t n, unsigned char *out)
 {
 	if (in->at % 8 == 0) {
 		memcpy(out, in->in + in->at / 8, n);
@@ -285,57 +285,59 @@ static void take_bytes(struct bits *in, uint64_t n, unsigned char *out)
 		out[i] = (unsigned char)bits_take(in, 8);
 }
 
-static void take(struct cursor *c, uint32_t class, uint64_t n, struct bits *in,
-		 unsigned char *out);
+static void unpack_type(struct cursor *c, uint32_t class, uint64_t n,
+			struct bits *in, unsigned char *out);
 
-static void take_array(struct cursor *c, struct bits *in, unsigned char *out)
+static void unpack_array(struct cursor *c, struct bits *in, unsigned char *out)
 {
-	uint32_t size = next(c), class = next(c), base = peek(c);
+	uint32_t size = cursor_next(c), class = cursor_next(c),
+		 base = cursor_peek(c);
 
 	if (class == NBIT_OTHER) {
 		c->at++;
-		take_bytes(in, size, out);
+		unpack_bytes(in, size, out);
 		return;
 	}
-	take(c, class, size / base, in, out);
+	unpack_type(c, class, size / base, in, out);
 }
 
-static void take_compound(struct cursor *c, struct bits *in, unsigned char *out)
+static void unpack_compound(struct cursor *c, struct bits *in,
+			    unsigned char *out)
 {
 	uint32_t members;
 
-	next(c); /* its size */
-	members = next(c);
+	cursor_next(c); /* its size */
+	members = cursor_next(c);
 	for (uint32_t i = 0; i < members; i++) {
-		uint32_t offset = next(c), class = next(c);
+		uint32_t offset = cursor_next(c), class = cursor_next(c);
 
-		take(c, class, 1, in, out + offset);
+		unpack_type(c, class, 1, in, out + offset);
 	}
 }
 
 /* `n` (> 0) elements of one type, into bytes that are 0. */
-static void take(struct cursor *c, uint32_t class, uint64_t n, struct bits *in,
-		 unsigned char *out)
+static void unpack_type(struct cursor *c, uint32_t class, uint64_t n,
+			struct bits *in, unsigned char *out)
 {
-	uint32_t start = c->at, size = peek(c);
+	uint32_t start = c->at, size = cursor_peek(c);
 	struct atomic a;
 
 	if (class == NBIT_ATOMIC) {
 		a = next_atomic(c);
-		take_atomics(in, &a, n, out);
+		unpack_atomics(in, &a, n, out);
 		return;
 	}
 	if (class == NBIT_OTHER) {
 		c->at++;
-		take_bytes(in, n * size, out);
+		unpack_bytes(in, n * size, out);
 		return;
 	}
 	for (uint64_t i = 0; i < n; i++) {
 		c->at = start;
 		if (class == NBIT_ARRAY)
-			take_array(c, in, out + i * size);
+			unpack_array(c, in, out + i * size);
 		else
-			take_compound(c, in, out + i * size);
+			unpack_compound(c, in, out + i * size);
 	}
 }
 
@@ -362,7 +364,7 @@ static int measure_element(const struct codec_params *p, struct extent *e,
 	if (p->n <= CD_SIZE)
 		return error_set(err, -EBADMSG,
 				 "nbit: %u parameters describe no type", p->n);
-	r = measure(&c, p->cd[CD_CLASS], UINT32_MAX, e, err);
+	r = measure_type(&c, p->cd[CD_CLASS], UINT32_MAX, e, err);
 	if (r == 0 && c.at != p->n)
 		return error_set(err, -EBADMSG,
 				 "nbit: %u numbers follow the description of "
@@ -379,8 +381,8 @@ static int nbit_check(const struct codec_params *p, struct error *err)
 }
 
 /* Are these all the bytes that `n` elements take, and no more? */
-static int check_length(size_t in_len, uint64_t n, uint64_t element_bits,
-			struct error *err)
+static int nbit_check_length(size_t in_len, uint64_t n, uint64_t element_bits,
+			     struct error *err)
 {
 	uint64_t bits;
 
@@ -419,14 +421,14 @@ static int nbit_decode(const struct codec_params *p, const void *in,
 		if (in_len)
 			memcpy(out, in, in_len);
 	} else {
-		r = check_length(in_len, n, e.bits, err);
+		r = nbit_check_length(in_len, n, e.bits, err);
 		if (r < 0)
 			return r;
 		if (p->cd[CD_CLASS] != NBIT_ATOMIC || e.size > 8 ||
 		    e.size & (e.size - 1))
 			memset(out, 0, (size_t)total);
 		if (n)
-			take(&c, p->cd[CD_CLASS], n, &stream, out);
+			unpack_type(&c, p->cd[CD_CLASS], n, &stream, out);
 	}
 	*out_len = (size_t)total;
 	return 0;

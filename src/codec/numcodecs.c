@@ -49,8 +49,7 @@ static int gzip_decode(const struct codec_params *p, const void *in,
 
 	(void)p;
 	if (!d)
-		return error_set(err, -ENOMEM,
-				 "gzip: no memory for a decompressor");
+		return error_no_memory(err, "a gzip decompressor");
 	do {
 		size_t used, made;
 		enum libdeflate_result r = libdeflate_gzip_decompress_ex(
@@ -137,7 +136,7 @@ static int lzma_fail(lzma_ret r, size_t in_len, size_t out_cap,
 	switch (r) {
 	case LZMA_MEM_ERROR:
 	case LZMA_MEMLIMIT_ERROR:
-		return error_set(err, -ENOMEM, "lzma: no memory for decoding");
+		return error_no_memory(err, "an lzma decompressor");
 	case LZMA_BUF_ERROR:
 		return error_set(err, -EBADMSG,
 				 "lzma: the stored bytes are cut off or decode "

@@ -35,7 +35,7 @@ size_t parts_blocks(size_t total, size_t block)
 	return max_u64(max_u64(part, PART_LEAST) / block, 1);
 }
 
-static int run_part(void *ctx, size_t i, struct error *err)
+static int run_part_of_chunk(void *ctx, size_t i, struct error *err)
 {
 	const struct parts *p = ctx;
 
@@ -55,8 +55,8 @@ static size_t stored_size(const unsigned char *in, size_t in_len, size_t blocks)
 	return at;
 }
 
-static void cut(struct parts *p, const struct part *all, size_t blocks,
-		size_t size)
+static void cut_into_parts(struct parts *p, const struct part *all,
+			   size_t blocks, size_t size)
 {
 	struct part rest = *all;
 
@@ -87,7 +87,7 @@ int parts_of_blocks(const unsigned char *in, size_t in_len, size_t total,
 		return fn(ctx, &all, err);
 	p.at = at = calloc(total / size + 1, sizeof *at);
 	if (!at)
-		return error_set(err, -ENOMEM, "no memory for parts");
-	cut(&p, &all, blocks, size);
-	return team_run(p.n, run_part, &p, err);
+		return error_no_memory(err, "decoding a chunk in parts");
+	cut_into_parts(&p, &all, blocks, size);
+	return team_run(p.n, run_part_of_chunk, &p, err);
 }

@@ -76,12 +76,12 @@ void pipeline_scratch_release(void)
 		scratch_trim(i);
 }
 
-static bool is_skipped(unsigned filter, uint32_t skip_mask)
+static bool filter_is_skipped(unsigned filter, uint32_t skip_mask)
 {
 	return skip_mask >> filter & 1;
 }
 
-static bool is_identity(const struct pipeline_filter *f)
+static bool filter_is_identity(const struct pipeline_filter *f)
 {
 	return f->codec && f->codec->is_identity &&
 	       f->codec->is_identity(&f->params);
@@ -170,7 +170,7 @@ const struct pipeline_filter *pipeline_missing(const struct pipeline *p,
 					       uint32_t skip_mask)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (!p->filter[i].codec && !is_skipped(i, skip_mask))
+		if (!p->filter[i].codec && !filter_is_skipped(i, skip_mask))
 			return &p->filter[i];
 	return NULL;
 }
@@ -178,7 +178,8 @@ const struct pipeline_filter *pipeline_missing(const struct pipeline *p,
 bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (!is_skipped(i, skip_mask) && !is_identity(&p->filter[i]))
+		if (!filter_is_skipped(i, skip_mask) &&
+		    !filter_is_identity(&p->filter[i]))
 			return false;
 	return true;
 }
@@ -186,7 +187,7 @@ bool pipeline_is_verbatim(const struct pipeline *p, uint32_t skip_mask)
 bool pipeline_has_checksum(const struct pipeline *p, uint32_t skip_mask)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (!is_skipped(i, skip_mask) && p->filter[i].codec &&
+		if (!filter_is_skipped(i, skip_mask) && p->filter[i].codec &&
 		    p->filter[i].codec->has_checksum)
 			return true;
 	return false;
@@ -243,7 +244,8 @@ static unsigned plan_stages(const struct pipeline *p, uint32_t skip_mask,
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct pipeline_filter *f = &p->filter[i];
 
-		if (!f->codec || is_skipped(i, skip_mask) || is_identity(f))
+		if (!f->codec || filter_is_skipped(i, skip_mask) ||
+		    filter_is_identity(f))
 			continue;
 		stages[n].filter = f;
 		stages[n].size = size;
@@ -260,7 +262,8 @@ static unsigned plan_stages(const struct pipeline *p, uint32_t skip_mask,
 }
 
 /* Is `len` what stage `s` had to give back? */
-static int check_length(const struct stage *s, size_t len, struct error *err)
+static int stage_check_length(const struct stage *s, size_t len,
+			      struct error *err)
 {
 	if (s->exact ? len == s->size : len <= s->size)
 		return 0;
@@ -281,7 +284,7 @@ static int run_stage(const struct stage *s, const void *in, size_t in_len,
 			err->code = -EBADMSG;
 		return -EBADMSG;
 	}
-	return r < 0 ? r : check_length(s, *len, err);
+	return r < 0 ? r : stage_check_length(s, *len, err);
 }
 
 static int run_stages(const struct stage *stages, unsigned n,
@@ -302,7 +305,7 @@ static int run_stages(const struct stage *stages, unsigned n,
 			if (r < 0)
 				return r;
 			len -= s->filter->codec->trailer;
-			r = check_length(s, len, err);
+			r = stage_check_length(s, len, err);
 			if (r < 0)
 				return r;
 			continue;

@@ -55,7 +55,7 @@ size_t pipeline_bound(const struct pipeline *p, size_t size)
 	return size;
 }
 
-static bool is_identity(const struct pipeline_filter *f)
+static bool encoding_is_identity(const struct pipeline_filter *f)
 {
 	return f->codec && f->codec->is_identity &&
 	       f->codec->is_identity(&f->params);
@@ -67,7 +67,7 @@ static bool needs_scratch(const struct pipeline *p)
 	unsigned active = 0;
 
 	for (unsigned i = 0; i < p->n; i++)
-		active += !is_identity(&p->filter[i]);
+		active += !encoding_is_identity(&p->filter[i]);
 	return active > 1;
 }
 
@@ -84,7 +84,7 @@ size_t pipeline_encode_memory(const struct pipeline *p, size_t size)
 	return sum;
 }
 
-static void moved(struct passage *w, size_t len)
+static void passage_moved(struct passage *w, size_t len)
 {
 	w->at = w->next;
 	w->len = len;
@@ -101,7 +101,7 @@ static int add_trailer(struct passage *w, const struct pipeline_filter *f,
 	if (w->at == data) { /* which is not ours to write behind */
 		if (w->len)
 			memcpy(w->next, w->at, w->len);
-		moved(w, w->len);
+		passage_moved(w, w->len);
 	}
 	end = (w->at == w->out ? w->out : w->scratch) + w->len;
 	r = f->codec->encode(&f->params, w->at, w->len, end, f->codec->trailer,
@@ -120,14 +120,14 @@ static int run_filter(struct passage *w, const struct pipeline_filter *f,
 
 	if (f->codec->kind == CODEC_TRAILER)
 		return add_trailer(w, f, data, err);
-	if (is_identity(f))
+	if (encoding_is_identity(f))
 		return 0;
 	if (compressor && !w->len)
 		return 1;
 	r = f->codec->encode(&f->params, w->at, w->len, w->next,
 			     compressor ? w->len - 1 : w->len, &made, err);
 	if (r == 0)
-		moved(w, made);
+		passage_moved(w, made);
 	return r;
 }
 
@@ -178,7 +178,7 @@ static uint32_t all_skipped(const struct pipeline *p)
 
 	for (unsigned i = 0; i < p->n; i++)
 		if (p->filter[i].codec->kind != CODEC_TRAILER &&
-		    !is_identity(&p->filter[i]))
+		    !encoding_is_identity(&p->filter[i]))
 			mask |= UINT32_C(1) << i;
 	return mask;
 }
@@ -190,12 +190,12 @@ static unsigned count_moves(const struct pipeline *p)
 
 	for (unsigned i = 0; i < p->n; i++)
 		n += p->filter[i].codec->kind != CODEC_TRAILER &&
-		     !is_identity(&p->filter[i]);
+		     !encoding_is_identity(&p->filter[i]);
 	return n;
 }
 
-static int encode(struct passage *w, const struct pipeline *p, const void *data,
-		  size_t size, struct error *err)
+static int run_all_filters(struct passage *w, const struct pipeline *p,
+			   const void *data, size_t size, struct error *err)
 {
 	bool squeezed;
 	int r;
@@ -233,7 +233,7 @@ int pipeline_encode(const struct pipeline *p, const void *data, size_t size,
 	if (!w.scratch && needs_scratch(p))
 		return error_set(err, -ENOMEM,
 				 "no memory for %zu bytes of scratch", bound);
-	r = encode(&w, p, size ? data : &nothing, size, err);
+	r = run_all_filters(&w, p, size ? data : &nothing, size, err);
 	if (r == 0) {
 		if (w.at != w.out && w.len)
 			memcpy(w.out, w.at, w.len);

@@ -81,8 +81,8 @@ bool recode_is_valid(const struct recode *r)
 
 /* `n` pieces of `width` bytes, `stride` bytes apart, side by side.  The widths
  * of numbers are known to the compiler. */
-static void take(const unsigned char *in, size_t stride, size_t width,
-		 unsigned char *out, size_t n)
+static void gather_pieces(const unsigned char *in, size_t stride, size_t width,
+			  unsigned char *out, size_t n)
 {
 #define TAKE(w)                                                      \
 	case w:                                                      \
@@ -106,8 +106,8 @@ static void take(const unsigned char *in, size_t stride, size_t width,
 }
 
 /* Step 1 where it goes along axes. */
-static void take_pieces(const struct recode *r, const unsigned char *in,
-			unsigned char *out, size_t n)
+static void gather_along_axes(const struct recode *r, const unsigned char *in,
+			      unsigned char *out, size_t n)
 {
 	const struct recode_axis *inner = &r->axis[0];
 	size_t runs = 1, piece;
@@ -126,7 +126,8 @@ static void take_pieces(const struct recode *r, const unsigned char *in,
 				at += left % a->count * a->stride;
 				left /= a->count;
 			}
-			take(at, inner->stride, piece, out, inner->count);
+			gather_pieces(at, inner->stride, piece, out,
+				      inner->count);
 			out += piece * inner->count;
 		}
 }
@@ -215,7 +216,7 @@ static void convert_block(const struct recode *r, const unsigned char *in,
 	unsigned char taken[CONVERT_MAX * 8];
 
 	if (r->width != r->from || r->nswaps) {
-		take(in + r->offset, r->from, r->width, taken, n);
+		gather_pieces(in + r->offset, r->from, r->width, taken, n);
 		swap_elements(r, taken, n);
 		in = taken;
 	}
@@ -236,9 +237,10 @@ void recode_run(const struct recode *r, const void *in, void *out, size_t n)
 
 	if (keeps_bits(r)) {
 		if (r->naxes)
-			take_pieces(r, from, to, n);
+			gather_along_axes(r, from, to, n);
 		else if (in != out)
-			take(from + r->offset, r->from, r->width, to, n);
+			gather_pieces(from + r->offset, r->from, r->width, to,
+				      n);
 		swap_elements(r, to, n);
 		return;
 	}

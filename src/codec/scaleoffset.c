@@ -146,7 +146,8 @@ static struct rule read_rule(const struct codec_params *p,
 }
 
 /* Are there as many bytes as the values take, and no more? */
-static int check_length(const struct rule *r, size_t in_len, struct error *err)
+static int scaleoffset_check_length(const struct rule *r, size_t in_len,
+				    struct error *err)
 {
 	uint64_t bits = r->n * r->bits;
 
@@ -179,8 +180,8 @@ static inline uint64_t next_value(unsigned bits, struct bits *in)
  * otherwise change them for all that the compiler knows.  `size` is r.size, a
  * constant where this is called from.
  */
-static inline void take_integers(struct rule r, struct bits in, unsigned size,
-				 unsigned char *out)
+static inline void unpack_integers(struct rule r, struct bits in, unsigned size,
+				   unsigned char *out)
 {
 	uint64_t fill_code = ((uint64_t)1 << r.bits) - 1;
 
@@ -192,7 +193,7 @@ static inline void take_integers(struct rule r, struct bits in, unsigned size,
 	}
 }
 
-static void take_floats(struct rule r, struct bits in, unsigned char *out)
+static void unpack_floats(struct rule r, struct bits in, unsigned char *out)
 {
 	float scale = powf(10.0f, (float)r.decimals), minimum, v;
 	uint32_t fill_code = ((uint32_t)1 << r.bits) - 1;
@@ -210,7 +211,7 @@ static void take_floats(struct rule r, struct bits in, unsigned char *out)
 	}
 }
 
-static void take_doubles(struct rule r, struct bits in, unsigned char *out)
+static void unpack_doubles(struct rule r, struct bits in, unsigned char *out)
 {
 	double scale = pow(10.0, r.decimals), minimum, v;
 	uint64_t fill_code = ((uint64_t)1 << r.bits) - 1;
@@ -228,8 +229,9 @@ static void take_doubles(struct rule r, struct bits in, unsigned char *out)
 	}
 }
 
-static void take(const struct rule *r, bool is_float, const unsigned char *in,
-		 size_t in_len, unsigned char *out)
+static void unpack_values(const struct rule *r, bool is_float,
+			  const unsigned char *in, size_t in_len,
+			  unsigned char *out)
 {
 	struct bits b = {.in = in, .len = in_len, .at = 0};
 
@@ -239,17 +241,17 @@ static void take(const struct rule *r, bool is_float, const unsigned char *in,
 		if (r->big_endian)
 			swap_bytes(out, r->n * r->size, r->size);
 	} else if (is_float && r->size == 4) {
-		take_floats(*r, b, out);
+		unpack_floats(*r, b, out);
 	} else if (is_float) {
-		take_doubles(*r, b, out);
+		unpack_doubles(*r, b, out);
 	} else if (r->size == 1) {
-		take_integers(*r, b, 1, out);
+		unpack_integers(*r, b, 1, out);
 	} else if (r->size == 2) {
-		take_integers(*r, b, 2, out);
+		unpack_integers(*r, b, 2, out);
 	} else if (r->size == 4) {
-		take_integers(*r, b, 4, out);
+		unpack_integers(*r, b, 4, out);
 	} else {
-		take_integers(*r, b, 8, out);
+		unpack_integers(*r, b, 8, out);
 	}
 }
 
@@ -283,11 +285,11 @@ static int scaleoffset_decode(const struct codec_params *p, const void *in,
 				 "a header",
 				 in_len);
 	rule = read_rule(p, stored);
-	r = check_length(&rule, in_len - HEADER, err);
+	r = scaleoffset_check_length(&rule, in_len - HEADER, err);
 	if (r < 0)
 		return r;
-	take(&rule, p->cd[CD_CLASS] == CLASS_FLOAT, stored + HEADER,
-	     in_len - HEADER, out);
+	unpack_values(&rule, p->cd[CD_CLASS] == CLASS_FLOAT, stored + HEADER,
+		      in_len - HEADER, out);
 	*out_len = (size_t)total;
 	return 0;
 }

@@ -41,8 +41,8 @@
 #define PLAIN_BYTES 8192u /* of output per round */
 
 /* Elements [first, n) of `elem` bytes each. */
-static void undo_plain(const unsigned char *in, unsigned char *out, size_t n,
-		       size_t elem, size_t first)
+static void shuffle_undo_plain(const unsigned char *in, unsigned char *out,
+			       size_t n, size_t elem, size_t first)
 {
 	size_t step = elem < PLAIN_BYTES ? PLAIN_BYTES / elem : 1;
 
@@ -63,7 +63,8 @@ static void undo_plain(const unsigned char *in, unsigned char *out, size_t n,
 #ifdef HAVE_V128
 /* Sixteen elements from `elem` planes, n bytes apart, as `size` registers, side by
  * side in elements of `size` bytes: a power of two, at least elem. */
-INLINE void zip(const unsigned char *in, size_t n, int elem, int size, v128 *a)
+INLINE void interleave_planes(const unsigned char *in, size_t n, int elem,
+			      int size, v128 *a)
 {
 	v128 b[16];
 
@@ -92,7 +93,7 @@ INLINE size_t undo_whole(const unsigned char *in, unsigned char *out, size_t n,
 	for (i = 0; i + 16 <= n; i += 16) {
 		v128 a[16];
 
-		zip(in + i, n, elem, elem, a);
+		interleave_planes(in + i, n, elem, elem, a);
 		UNROLL
 		for (int j = 0; j < elem; j++)
 			v128_store(out + i * (size_t)elem + 16 * j, a[j]);
@@ -111,7 +112,7 @@ INLINE size_t undo_part(const unsigned char *in, unsigned char *out, size_t n,
 		unsigned char *to = out + i * (size_t)elem;
 		v128 a[16];
 
-		zip(in + i, n, elem, size, a);
+		interleave_planes(in + i, n, elem, size, a);
 		UNROLL
 		for (int j = 0; j < 16; j++)
 			memcpy(to + j * elem,
@@ -134,7 +135,7 @@ static size_t undo_long(const unsigned char *in, unsigned char *out, size_t n,
 			unsigned char *to = out + i * elem + first;
 			v128 a[16];
 
-			zip(in + first * n + i, n, 16, 16, a);
+			interleave_planes(in + first * n + i, n, 16, 16, a);
 			UNROLL
 			for (int k = 0; k < 16; k++)
 				v128_store(to + (size_t)k * elem, a[k]);
@@ -269,7 +270,7 @@ void shuffle_undo(enum shuffle_path path, const void *in, size_t in_len,
 		done = undo_by_v128(in, out, n, elem);
 #endif
 	(void)path;
-	undo_plain(in, out, n, elem, done);
+	shuffle_undo_plain(in, out, n, elem, done);
 	if (in_len > body)
 		memcpy((char *)out + body, (const char *)in + body,
 		       in_len - body);

@@ -87,8 +87,8 @@ static int check_params(const struct codec_params *p, struct error *err)
 }
 
 /* How the coder was set up, from parameters that were checked. */
-static int set_up(const struct codec_params *p, struct aec_stream *s,
-		  struct lines *l, struct error *err)
+static int set_up_decoder(const struct codec_params *p, struct aec_stream *s,
+			  struct lines *l, struct error *err)
 {
 	uint32_t block = p->cd[1], bits = p->cd[2], line = p->cd[3];
 	size_t pixel;
@@ -126,8 +126,8 @@ static bool has_zeros(const unsigned char *in, size_t in_len)
 
 /* The next n coded bytes, at l->done of the plain ones: the first ones of all
  * words are followed by all second ones, and so on. */
-static void put(struct lines *l, const unsigned char *from, size_t n,
-		unsigned char *out)
+static void place_coded_bytes(struct lines *l, const unsigned char *from,
+			      size_t n, unsigned char *out)
 {
 	size_t count = l->plain / l->word;
 
@@ -151,15 +151,16 @@ static void put(struct lines *l, const unsigned char *from, size_t n,
 
 /* The lines of a window, without what they were filled up with.  -EBADMSG when
  * the `made` bytes are not all that is wanted of them. */
-static int put_lines(struct lines *l, size_t lines, const unsigned char *window,
-		     size_t made, unsigned char *out)
+static int place_lines(struct lines *l, size_t lines,
+		       const unsigned char *window, size_t made,
+		       unsigned char *out)
 {
 	for (size_t i = 0; i < lines; i++) {
 		size_t n = min_u64(l->line, l->plain - l->done);
 
 		if (made < n)
 			return -EBADMSG;
-		put(l, window, n, out);
+		place_coded_bytes(l, window, n, out);
 		window += l->padded;
 		made -= min_u64(made, l->padded);
 	}
@@ -185,7 +186,7 @@ static int decode_lines(struct aec_stream *s, struct lines *l,
 					 "szip: the code is damaged behind "
 					 "%zu of %zu bytes",
 					 l->done, l->plain);
-		if (put_lines(l, lines, window, want - s->avail_out, out) < 0)
+		if (place_lines(l, lines, window, want - s->avail_out, out) < 0)
 			return error_set(err, -EBADMSG,
 					 "szip: the code ends behind %zu of "
 					 "%zu bytes",
@@ -220,7 +221,7 @@ static int szip_decode(const struct codec_params *p, const void *in,
 				 "szip: the header promises %zu bytes, "
 				 "expected at most %zu",
 				 l.plain, out_cap);
-	r = set_up(p, &s, &l, err);
+	r = set_up_decoder(p, &s, &l, err);
 	if (r < 0)
 		return r;
 	s.next_in = from + HEADER;
@@ -230,7 +231,7 @@ static int szip_decode(const struct codec_params *p, const void *in,
 				 "szip: the code has %zu zero bytes in a row",
 				 ZEROS);
 	if (aec_decode_init(&s) != AEC_OK)
-		return error_set(err, -ENOMEM, "szip: no memory for decoding");
+		return error_no_memory(err, "an szip decompressor");
 	r = decode_lines(&s, &l, out, err);
 	aec_decode_end(&s);
 	if (r == 0)

@@ -32,7 +32,7 @@ static ZSTD_DCtx *context_get(void)
 	return context;
 }
 
-static int is_frame(const unsigned char *in, size_t in_len)
+static int zstd_is_frame(const unsigned char *in, size_t in_len)
 {
 	uint32_t magic;
 
@@ -44,7 +44,7 @@ static int is_frame(const unsigned char *in, size_t in_len)
 		       ZSTD_MAGIC_SKIPPABLE_START;
 }
 
-static int fail(size_t code, size_t room, struct error *err)
+static int zstd_fail(size_t code, size_t room, struct error *err)
 {
 	switch (ZSTD_getErrorCode(code)) {
 	case ZSTD_error_dstSize_tooSmall:
@@ -53,7 +53,7 @@ static int fail(size_t code, size_t room, struct error *err)
 				 "%zu bytes left",
 				 room);
 	case ZSTD_error_memory_allocation:
-		return error_set(err, -ENOMEM, "zstd: no memory for decoding");
+		return error_no_memory(err, "a zstd decompressor");
 	default:
 		return error_set(err, -EBADMSG, "zstd: %s",
 				 ZSTD_getErrorName(code));
@@ -71,22 +71,22 @@ static int zstd_decode(const struct codec_params *p, const void *in,
 
 	(void)p;
 	if (!d)
-		return error_set(err, -ENOMEM, "zstd: no memory for decoding");
+		return error_no_memory(err, "a zstd decompressor");
 	do {
 		size_t frame, n;
 
-		if (!is_frame(from, in_len))
+		if (!zstd_is_frame(from, in_len))
 			return error_set(err, -EBADMSG,
 					 "zstd: %zu of the stored bytes are "
 					 "not a Zstandard frame",
 					 in_len);
 		frame = ZSTD_findFrameCompressedSize(from, in_len);
 		if (ZSTD_isError(frame))
-			return fail(frame, out_cap - made, err);
+			return zstd_fail(frame, out_cap - made, err);
 		n = ZSTD_decompressDCtx(d, to + made, out_cap - made, from,
 					frame);
 		if (ZSTD_isError(n))
-			return fail(n, out_cap - made, err);
+			return zstd_fail(n, out_cap - made, err);
 		made += n;
 		from += frame;
 		in_len -= frame;
@@ -97,24 +97,24 @@ static int zstd_decode(const struct codec_params *p, const void *in,
 
 static _Thread_local ZSTD_CCtx *compressor;
 
-static void compressor_free(void)
+static void zstd_compressor_free(void)
 {
 	ZSTD_freeCCtx(compressor);
 	compressor = NULL;
 }
 
-static ZSTD_CCtx *compressor_get(void)
+static ZSTD_CCtx *zstd_compressor_get(void)
 {
 	if (compressor)
 		return compressor;
-	if (codec_thread_at_exit(compressor_free) < 0)
+	if (codec_thread_at_exit(zstd_compressor_free) < 0)
 		return NULL;
 	compressor = ZSTD_createCCtx();
 	return compressor;
 }
 
 /* The first client value; without one, or with 0, libzstd's own. */
-static int level_of(const struct codec_params *p)
+static int zstd_level(const struct codec_params *p)
 {
 	int level = p->n ? (int)p->cd[0] : 0;
 
@@ -127,12 +127,12 @@ static int zstd_encode(const struct codec_params *p, const void *in,
 		       size_t in_len, void *out, size_t out_cap,
 		       size_t *out_len, struct error *err)
 {
-	ZSTD_CCtx *c = compressor_get();
+	ZSTD_CCtx *c = zstd_compressor_get();
 	size_t n;
 
 	if (!c)
-		return error_set(err, -ENOMEM, "zstd: no memory for encoding");
-	n = ZSTD_compressCCtx(c, out, out_cap, in, in_len, level_of(p));
+		return error_no_memory(err, "a zstd compressor");
+	n = ZSTD_compressCCtx(c, out, out_cap, in, in_len, zstd_level(p));
 	if (!ZSTD_isError(n)) {
 		*out_len = n;
 		return 0;
@@ -159,7 +159,7 @@ static size_t zstd_encode_memory(const struct codec_params *p, size_t size)
 	size_t by_level = (size_t)650 << 20;
 
 	for (unsigned i = 0; i < sizeof most / sizeof *most; i++)
-		if (level_of(p) <= most[i].level) {
+		if (zstd_level(p) <= most[i].level) {
 			by_level = (size_t)most[i].mib << 20;
 			break;
 		}
