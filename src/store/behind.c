@@ -43,13 +43,14 @@ void behind_destroy(struct behind *b)
 }
 
 /* With the lock. */
-static void put(struct behind_list *l, const struct behind_chunk *c)
+static void behind_list_append(struct behind_list *l,
+			       const struct behind_chunk *c)
 {
 	l->ring[(l->first + l->n++) % BEHIND_CHUNKS] = *c;
 	l->bytes += c->bytes;
 }
 
-static struct behind_chunk take(struct behind_list *l)
+static struct behind_chunk behind_list_take_oldest(struct behind_list *l)
 {
 	struct behind_chunk c = l->ring[l->first];
 
@@ -61,7 +62,7 @@ static struct behind_chunk take(struct behind_list *l)
 
 /* Return false if the chunk is in use, or more of it was handed out meanwhile, or if it has
  * proven that it is wanted here. */
-static bool give_up(struct behind *b, struct behind_chunk *c)
+static bool drop_chunk_behind(struct behind *b, struct behind_chunk *c)
 {
 	return b->elsewhere
 		       ? cache_drop_idle(b->cache, c->set, c->index, &c->served)
@@ -79,17 +80,17 @@ void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 	if (!forward && bytes < b->least)
 		return;
 	pthread_mutex_lock(&b->lock);
-	put(l, &new);
+	behind_list_append(l, &new);
 	while (n < 2 && (l->n == BEHIND_CHUNKS || l->bytes > l->most))
-		old[n++] = take(l);
+		old[n++] = behind_list_take_oldest(l);
 	pthread_mutex_unlock(&b->lock);
 	while (n--) {
-		if (give_up(b, &old[n]))
+		if (drop_chunk_behind(b, &old[n]))
 			continue;
 		pthread_mutex_lock(&b->lock);
 		/* Without a place it is the cache's own affair. */
 		if (l->n < BEHIND_CHUNKS - 2)
-			put(l, &old[n]);
+			behind_list_append(l, &old[n]);
 		pthread_mutex_unlock(&b->lock);
 	}
 }

@@ -76,7 +76,7 @@ struct running {
 };
 static _Thread_local struct running *running;
 
-static struct shard *shard_of(struct cache *c, uint64_t hash)
+static struct shard *cache_shard_of(struct cache *c, uint64_t hash)
 {
 	return &c->shard[hash % SHARDS];
 }
@@ -262,7 +262,7 @@ int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
 	      struct buf **out, struct error *err)
 {
 	uint64_t hash = shard_hash(set, index), cost;
-	struct shard *s = shard_of(c, hash);
+	struct shard *s = cache_shard_of(c, hash);
 	struct entry *e;
 
 	*out = NULL;
@@ -278,7 +278,7 @@ int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
 	e = entry_new(s, hash, set, index);
 	pthread_mutex_unlock(&s->lock);
 	if (!e)
-		return error_set(err, -ENOMEM, "out of memory in the cache");
+		return error_no_memory(err, "an entry of the cache");
 	cost = min_u64(expect, COST_MAX / 2) + min_u64(scratch, COST_MAX / 2) +
 	       ENTRY_COST;
 	log_debug(DEBUG_CACHE,
@@ -290,7 +290,7 @@ int cache_get(struct cache *c, uint64_t set, uint64_t index, uint64_t expect,
 struct buf *cache_peek(struct cache *c, uint64_t set, uint64_t index)
 {
 	uint64_t hash = shard_hash(set, index);
-	struct shard *s = shard_of(c, hash);
+	struct shard *s = cache_shard_of(c, hash);
 	struct buf *b = NULL;
 	struct entry *e;
 
@@ -305,7 +305,7 @@ struct buf *cache_peek(struct cache *c, uint64_t set, uint64_t index)
 bool cache_has(struct cache *c, uint64_t set, uint64_t index)
 {
 	uint64_t hash = shard_hash(set, index);
-	struct shard *s = shard_of(c, hash);
+	struct shard *s = cache_shard_of(c, hash);
 
 	lock_scope(&s->lock);
 	return shard_find(s, hash, set, index) != NULL;
@@ -313,11 +313,11 @@ bool cache_has(struct cache *c, uint64_t set, uint64_t index)
 
 enum leaving { DROPPED, IDLE, RETIRED };
 
-static bool leave(struct cache *c, uint64_t set, uint64_t index, size_t *served,
-		  enum leaving how)
+static bool cache_remove_entry(struct cache *c, uint64_t set, uint64_t index,
+			       size_t *served, enum leaving how)
 {
 	uint64_t hash = shard_hash(set, index);
-	struct shard *s = shard_of(c, hash);
+	struct shard *s = cache_shard_of(c, hash);
 	bool held = false, may;
 	struct entry *e;
 	size_t now = 0;
@@ -348,25 +348,25 @@ static bool leave(struct cache *c, uint64_t set, uint64_t index, size_t *served,
 bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
 		     size_t *served)
 {
-	return leave(c, set, index, served, IDLE);
+	return cache_remove_entry(c, set, index, served, IDLE);
 }
 
 bool cache_retire(struct cache *c, uint64_t set, uint64_t index, size_t *served)
 {
-	return leave(c, set, index, served, RETIRED);
+	return cache_remove_entry(c, set, index, served, RETIRED);
 }
 
 void cache_drop(struct cache *c, uint64_t set, uint64_t index)
 {
 	size_t whatever = SIZE_MAX;
 
-	leave(c, set, index, &whatever, DROPPED);
+	cache_remove_entry(c, set, index, &whatever, DROPPED);
 }
 
 void cache_expect(struct cache *c, uint64_t set, uint64_t index)
 {
 	uint64_t hash = shard_hash(set, index);
-	struct shard *s = shard_of(c, hash);
+	struct shard *s = cache_shard_of(c, hash);
 	struct entry *e;
 
 	lock_scope(&s->lock);
@@ -432,7 +432,7 @@ int cache_new(struct cache **out, uint64_t budget, struct error *err)
 
 	*out = NULL;
 	if (!c)
-		return error_set(err, -ENOMEM, "out of memory for the cache");
+		return error_no_memory(err, "the cache of decoded chunks");
 	memset(c, 0, sizeof *c);
 	c->budget = min_u64(budget, COST_MAX);
 	policy_init(c);
@@ -444,7 +444,7 @@ int cache_new(struct cache **out, uint64_t budget, struct error *err)
 		ok &= shard_init(&c->shard[i], buckets);
 	if (!ok) {
 		cache_free(c);
-		return error_set(err, -ENOMEM, "out of memory for the cache");
+		return error_no_memory(err, "the cache of decoded chunks");
 	}
 	*out = c;
 	return 0;

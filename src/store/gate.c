@@ -42,20 +42,20 @@ void gate_destroy(struct gate *g)
 	pthread_mutex_destroy(&g->lock);
 }
 
-static bool is_small(const struct gate *g, uint64_t cost)
+static bool gate_cost_is_small(const struct gate *g, uint64_t cost)
 {
 	return cost <= g->limit / SMALL_SHARE;
 }
 
-static bool fits(const struct gate *g, uint64_t cost)
+static bool gate_fits(const struct gate *g, uint64_t cost)
 {
 	return !g->large || (g->sum <= g->limit && cost <= g->limit - g->sum);
 }
 
-static void let_in(struct gate *g, uint64_t cost)
+static void gate_let_in(struct gate *g, uint64_t cost)
 {
 	g->sum += cost;
-	g->large += !is_small(g, cost);
+	g->large += !gate_cost_is_small(g, cost);
 }
 
 void gate_enter(struct gate *g, uint64_t cost)
@@ -63,8 +63,8 @@ void gate_enter(struct gate *g, uint64_t cost)
 	struct gate_waiter w = {.cost = cost};
 
 	lock_scope(&g->lock);
-	if (is_small(g, cost) || (!g->head && fits(g, cost))) {
-		let_in(g, cost);
+	if (gate_cost_is_small(g, cost) || (!g->head && gate_fits(g, cost))) {
+		gate_let_in(g, cost);
 		return;
 	}
 	pthread_cond_init(&w.turn, NULL);
@@ -78,7 +78,7 @@ void gate_enter(struct gate *g, uint64_t cost)
 void gate_force(struct gate *g, uint64_t cost)
 {
 	lock_scope(&g->lock);
-	let_in(g, cost);
+	gate_let_in(g, cost);
 }
 
 void gate_leave(struct gate *g, uint64_t cost)
@@ -87,12 +87,12 @@ void gate_leave(struct gate *g, uint64_t cost)
 
 	lock_scope(&g->lock);
 	g->sum -= cost;
-	g->large -= !is_small(g, cost);
-	while ((w = g->head) && fits(g, w->cost)) {
+	g->large -= !gate_cost_is_small(g, cost);
+	while ((w = g->head) && gate_fits(g, w->cost)) {
 		g->head = w->next;
 		if (!g->head)
 			g->tail = &g->head;
-		let_in(g, w->cost);
+		gate_let_in(g, w->cost);
 		w->admitted = true;
 		pthread_cond_signal(&w->turn);
 	}

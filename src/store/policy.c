@@ -90,13 +90,13 @@ uint8_t policy_weigh(struct cache *c, uint64_t set, uint64_t ns, uint64_t bytes)
 
 /* ---- joining, using, leaving ---------------------------------------------- */
 
-static uint64_t bytes_of(const struct cache *c, const struct entry *e)
+static uint64_t entry_bytes(const struct cache *c, const struct entry *e)
 {
 	return ENTRY_COST + (e->buf->gauge == &c->alive ? e->buf->capacity : 0);
 }
 
 /* The shard's time: uses of any of its entries. */
-static uint32_t uses(const struct shard *s)
+static uint32_t shard_uses(const struct shard *s)
 {
 	return (uint32_t)(s->hits + s->misses);
 }
@@ -119,7 +119,8 @@ void policy_init(struct cache *c)
 
 /* The young part should have been larger, or smaller, by so many bytes.  (Two
  * threads that say so at once may lose a word.) */
-static void learn(struct cache *c, enum shard_queue queue, uint64_t bytes)
+static void adapt_young_target(struct cache *c, enum shard_queue queue,
+			       uint64_t bytes)
 {
 	uint64_t least = c->budget / YOUNG_LEAST;
 	uint64_t most = c->budget - c->budget / 10;
@@ -134,8 +135,8 @@ static void learn(struct cache *c, enum shard_queue queue, uint64_t bytes)
 }
 
 /* Was there such an entry until lately? */
-static bool returns(struct cache *c, struct shard *s, uint64_t hash,
-		    enum shard_queue queue, uint64_t bytes)
+static bool recall_ghost(struct cache *c, struct shard *s, uint64_t hash,
+			 enum shard_queue queue, uint64_t bytes)
 {
 	uint64_t most = c->budget / GHOST_UNIT;
 
@@ -145,16 +146,16 @@ static bool returns(struct cache *c, struct shard *s, uint64_t hash,
 			      (uint32_t)most))
 		return false;
 	if (queue != SHARD_RETIRED)
-		learn(c, queue, bytes);
+		adapt_young_target(c, queue, bytes);
 	return true;
 }
 
-static void join(struct cache *c, struct shard *s, struct entry *e,
-		 enum shard_queue queue)
+static void join_queue(struct cache *c, struct shard *s, struct entry *e,
+		       enum shard_queue queue)
 {
 	e->queue = (uint8_t)queue;
 	if (queue == SHARD_YOUNG)
-		atomic_fetch_add(&c->young, bytes_of(c, e));
+		atomic_fetch_add(&c->young, entry_bytes(c, e));
 	else
 		e->lives = (uint8_t)(e->weight - 1);
 	shard_list(s, e, cache_now(c));
@@ -163,7 +164,7 @@ static void join(struct cache *c, struct shard *s, struct entry *e,
 void policy_left(struct cache *c, const struct entry *e)
 {
 	if (e->queue == SHARD_YOUNG)
-		atomic_fetch_sub(&c->young, bytes_of(c, e));
+		atomic_fetch_sub(&c->young, entry_bytes(c, e));
 }
 
 void policy_leave(struct cache *c, struct shard *s, struct entry *e)
@@ -175,32 +176,32 @@ void policy_leave(struct cache *c, struct shard *s, struct entry *e)
 void policy_enter(struct cache *c, struct shard *s, uint64_t hash,
 		  struct entry *e)
 {
-	uint64_t bytes = bytes_of(c, e);
-	bool again = returns(c, s, hash, SHARD_YOUNG, bytes) ||
-		     returns(c, s, hash, SHARD_PROVEN, bytes) ||
-		     returns(c, s, hash, SHARD_RETIRED, bytes);
+	uint64_t bytes = entry_bytes(c, e);
+	bool again = recall_ghost(c, s, hash, SHARD_YOUNG, bytes) ||
+		     recall_ghost(c, s, hash, SHARD_PROVEN, bytes) ||
+		     recall_ghost(c, s, hash, SHARD_RETIRED, bytes);
 
 	e->used = cache_now(c);
-	e->noted = uses(s);
-	join(c, s, e, again ? SHARD_PROVEN : SHARD_YOUNG);
+	e->noted = shard_uses(s);
+	join_queue(c, s, e, again ? SHARD_PROVEN : SHARD_YOUNG);
 }
 
 void policy_use(struct cache *c, struct shard *s, struct entry *e)
 {
-	bool counts = !e->ahead && uses(s) - e->noted >= BURST;
+	bool counts = !e->ahead && shard_uses(s) - e->noted >= BURST;
 
 	e->used = cache_now(c);
 	if (!e->ahead && !counts)
 		return;
 	e->ahead = false;
-	e->noted = uses(s);
+	e->noted = shard_uses(s);
 	if (!counts)
 		return;
 	if (e->queue == SHARD_YOUNG) {
 		e->lives = 1; /* is to be proven */
 	} else {
 		policy_leave(c, s, e);
-		join(c, s, e, SHARD_PROVEN);
+		join_queue(c, s, e, SHARD_PROVEN);
 	}
 }
 
@@ -231,7 +232,7 @@ static struct shard *oldest_shard(struct cache *c, enum shard_queue queue,
 static void become_ghost(struct cache *c, struct shard *s,
 			 const struct entry *e, enum shard_queue from)
 {
-	atomic_fetch_add(&c->gone[from], bytes_of(c, e));
+	atomic_fetch_add(&c->gone[from], entry_bytes(c, e));
 	shard_ghost_add(s, shard_hash(e->set, e->index), from,
 			ghost_time(c, from));
 }
@@ -242,7 +243,7 @@ bool policy_retire(struct cache *c, struct shard *s, struct entry *e)
 		return false;
 	if (atomic_load(&e->buf->served) / 2 >= e->buf->useful) {
 		policy_leave(c, s, e); /* it has come back already */
-		join(c, s, e, SHARD_PROVEN);
+		join_queue(c, s, e, SHARD_PROVEN);
 		return false;
 	}
 	become_ghost(c, s, e, SHARD_RETIRED);
@@ -250,7 +251,8 @@ bool policy_retire(struct cache *c, struct shard *s, struct entry *e)
 }
 
 /* What becomes of the tail of a queue; under the lock. */
-static enum outcome judge(struct cache *c, struct shard *s, struct entry *e)
+static enum outcome evict_or_pass_over(struct cache *c, struct shard *s,
+				       struct entry *e)
 {
 	enum shard_queue queue = e->queue;
 	bool pinned = atomic_load(&e->buf->refs) > 1;
@@ -260,12 +262,12 @@ static enum outcome judge(struct cache *c, struct shard *s, struct entry *e)
 	policy_leave(c, s, e);
 	if (pinned || ahead) {
 		e->turns += !pinned;
-		join(c, s, e, queue);
+		join_queue(c, s, e, queue);
 		e->lives = lives;
 		return pinned ? PINNED : STAYED;
 	}
 	if (lives) {
-		join(c, s, e, SHARD_PROVEN);
+		join_queue(c, s, e, SHARD_PROVEN);
 		if (queue == SHARD_PROVEN)
 			e->lives = (uint8_t)(lives - 1);
 		return STAYED;
@@ -285,7 +287,7 @@ static enum outcome evict_tail(struct cache *c, struct shard *s,
 	pthread_mutex_lock(&s->lock);
 	e = s->queue[queue].oldest;
 	if (e)
-		what = judge(c, s, e);
+		what = evict_or_pass_over(c, s, e);
 	pthread_mutex_unlock(&s->lock);
 	if (what == WENT)
 		cache_entry_gone(c, e);
@@ -302,7 +304,7 @@ static uint64_t over_budget(struct cache *c)
 }
 
 /* What nobody has asked for yet goes before what somebody has. */
-static void take_from_beside(struct cache *c)
+static void shrink_bytes_beside(struct cache *c)
 {
 	buf_beside_fn *less = atomic_load(&buf_beside_less);
 	uint64_t over = less ? over_budget(c) : 0;
@@ -331,7 +333,7 @@ void policy_evict(struct cache *c)
 	uint64_t ready = atomic_load(&c->ready) + SHARDS, pinned = 0;
 	uint64_t start = cache_now(c), tries = ready * PASSES;
 
-	take_from_beside(c);
+	shrink_bytes_beside(c);
 	while (tries-- > 0 && pinned <= ready && over_budget(c)) {
 		enum shard_queue queue;
 		struct shard *s = next_shard(c, start, &queue);

@@ -83,15 +83,16 @@ struct job {
 	bool sure;       /* a READ under way needs it */
 };
 
-static struct bucket *bucket_of(struct prefetch *p, const struct chunk_set *set)
+static struct bucket *prefetch_bucket_of(struct prefetch *p,
+					 const struct chunk_set *set)
 {
 	return &p->bucket[set->id % BUCKETS];
 }
 
 /* Has the reader come here first?  Then the chunk may be gone again already. */
-static bool job_is_late(const struct job *j)
+static bool prefetch_job_is_late(const struct job *j)
 {
-	struct bucket *b = bucket_of(j->p, j->set);
+	struct bucket *b = prefetch_bucket_of(j->p, j->set);
 
 	lock_scope(&b->lock);
 	for (unsigned i = 0; i < STREAMS; i++) {
@@ -104,26 +105,26 @@ static bool job_is_late(const struct job *j)
 	return false;
 }
 
-static void job_run(void *arg)
+static void prefetch_job_run(void *arg)
 {
 	struct job *j = arg;
 
-	if (j->sure || !job_is_late(j))
+	if (j->sure || !prefetch_job_is_late(j))
 		j->p->load(j->p->ctx, j->set, j->index);
 	atomic_fetch_sub(&j->p->wanted, j->wanted);
 	free(j);
 }
 
 /* Queue one chunk; false: the queue is full (or memory is out). */
-static bool job_submit(struct prefetch *p, struct chunk_set *set,
-		       uint64_t index, uint64_t wanted, bool sure)
+static bool prefetch_job_submit(struct prefetch *p, struct chunk_set *set,
+				uint64_t index, uint64_t wanted, bool sure)
 {
 	struct job *j = malloc(sizeof *j);
 
 	if (!j)
 		return false;
 	*j = (struct job){p, set, index, wanted, sure};
-	if (pool_try_submit(p->pool, job_run, j))
+	if (pool_try_submit(p->pool, prefetch_job_run, j))
 		return true;
 	free(j);
 	return false;
@@ -135,7 +136,7 @@ bool prefetch_want(struct prefetch *p, struct chunk_set *set, uint64_t index,
 	bytes = max_u64(bytes, 1);
 	if (bytes <= p->most &&
 	    atomic_fetch_add(&p->wanted, bytes) <= p->most - bytes &&
-	    job_submit(p, set, index, bytes, sure))
+	    prefetch_job_submit(p, set, index, bytes, sure))
 		return true;
 	if (bytes <= p->most)
 		atomic_fetch_sub(&p->wanted, bytes);
@@ -143,8 +144,8 @@ bool prefetch_want(struct prefetch *p, struct chunk_set *set, uint64_t index,
 }
 
 /* The stream that `index` continues: within its window, or its next chunk. */
-static struct stream *stream_find(struct bucket *b, struct chunk_set *set,
-				  uint64_t index)
+static struct stream *
+prefetch_stream_find(struct bucket *b, struct chunk_set *set, uint64_t index)
 {
 	unsigned carry;
 	uint64_t next;
@@ -164,7 +165,8 @@ static struct stream *stream_find(struct bucket *b, struct chunk_set *set,
 }
 
 /* Return true if a stream that goes forward has just passed chunk `index`. */
-static bool stream_passed(const struct bucket *b, uint64_t id, uint64_t index)
+static bool prefetch_stream_passed(const struct bucket *b, uint64_t id,
+				   uint64_t index)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		const struct stream *s = &b->stream[i];
@@ -176,8 +178,8 @@ static bool stream_passed(const struct bucket *b, uint64_t id, uint64_t index)
 	return false;
 }
 
-static void stream_start(struct bucket *b, struct chunk_set *set,
-			 uint64_t index)
+static void prefetch_stream_start(struct bucket *b, struct chunk_set *set,
+				  uint64_t index)
 {
 	struct stream *s = &b->stream[0];
 
@@ -193,8 +195,8 @@ static void stream_start(struct bucket *b, struct chunk_set *set,
 
 /* Chunks between the stream's last one and `to` in reading order, counted up to
  * `most`; notes what is crossed on the way. */
-static uint64_t stream_steps(struct stream *s, struct chunk_set *set,
-			     uint64_t to, uint64_t most)
+static uint64_t prefetch_stream_steps(struct stream *s, struct chunk_set *set,
+				      uint64_t to, uint64_t most)
 {
 	uint64_t from = s->last, n = 0;
 	unsigned carry = 0;
@@ -218,12 +220,12 @@ static uint64_t window_chunks(const struct prefetch *p,
 }
 
 /* Move the stream to `index` and say which chunks to ask for: up to n. */
-static unsigned stream_advance(struct prefetch *p, struct stream *s,
-			       struct chunk_set *set, uint64_t index,
-			       uint64_t *want, unsigned n)
+static unsigned prefetch_stream_advance(struct prefetch *p, struct stream *s,
+					struct chunk_set *set, uint64_t index,
+					uint64_t *want, unsigned n)
 {
 	uint64_t most = window_chunks(p, set), next;
-	uint64_t gone = stream_steps(s, set, index, s->ahead + 1);
+	uint64_t gone = prefetch_stream_steps(s, set, index, s->ahead + 1);
 	unsigned k = 0, carry;
 
 	s->ahead = s->ahead > gone ? s->ahead - gone : 0;
@@ -253,23 +255,24 @@ static bool note_reader(struct prefetch *p, struct bucket *b,
 			struct chunk_set *set, uint64_t index, uint64_t *want,
 			unsigned *n)
 {
-	struct stream *s = stream_find(b, set, index);
+	struct stream *s = prefetch_stream_find(b, set, index);
 
-	if (!s && stream_passed(b, set->id, index))
+	if (!s && prefetch_stream_passed(b, set->id, index))
 		return true;
 	if (!s) {
-		stream_start(b, set, index);
+		prefetch_stream_start(b, set, index);
 		return false;
 	}
 	s->tick = ++b->tick;
 	if (index != s->last)
-		*n = stream_advance(p, s, set, index, want, STREAM_WANT);
+		*n = prefetch_stream_advance(p, s, set, index, want,
+					     STREAM_WANT);
 	return s->steps >= 2;
 }
 
 bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 {
-	struct bucket *b = bucket_of(p, set);
+	struct bucket *b = prefetch_bucket_of(p, set);
 	uint64_t key = (set->id << 48 ^ (index + 1)) << 1, seen;
 	uint64_t want[STREAM_WANT];
 	bool forward;
@@ -290,7 +293,7 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 	atomic_store_explicit(&b->recent, key | forward, memory_order_relaxed);
 	for (unsigned i = 0; i < n; i++)
 		if (!p->has(p->ctx, set, want[i]) &&
-		    !job_submit(p, set, want[i], 0, false))
+		    !prefetch_job_submit(p, set, want[i], 0, false))
 			break;
 	return forward;
 }
@@ -304,7 +307,7 @@ int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
 
 	*out = NULL;
 	if (!p)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "decoding ahead of readers");
 	p->window = window;
 	p->most = most;
 	p->threads = threads;

@@ -19,7 +19,7 @@
  */
 #define GHOSTS 2
 
-static struct entry **bucket_of(const struct shard *s, uint64_t hash)
+static struct entry **shard_bucket_of(const struct shard *s, uint64_t hash)
 {
 	return &s->bucket[hash >> 32 & (s->buckets - 1)];
 }
@@ -53,7 +53,7 @@ void shard_destroy(struct shard *s)
 struct entry *shard_find(const struct shard *s, uint64_t hash, uint64_t set,
 			 uint64_t index)
 {
-	struct entry *e = *bucket_of(s, hash);
+	struct entry *e = *shard_bucket_of(s, hash);
 
 	while (e && (e->index != index || e->set != set))
 		e = e->chain;
@@ -88,8 +88,8 @@ static void shard_grow(struct shard *s)
 	s->buckets = n * 2;
 	for (uint64_t i = 0; i < n; i++) {
 		for (e = old[i]; e; e = next) {
-			struct entry **b =
-				bucket_of(s, shard_hash(e->set, e->index));
+			struct entry **b = shard_bucket_of(
+				s, shard_hash(e->set, e->index));
 
 			next = e->chain;
 			e->chain = *b;
@@ -105,7 +105,7 @@ void shard_insert(struct shard *s, uint64_t hash, struct entry *e)
 
 	if (s->used >= s->buckets)
 		shard_grow(s);
-	b = bucket_of(s, hash);
+	b = shard_bucket_of(s, hash);
 	e->chain = *b;
 	*b = e;
 	s->used++;
@@ -113,7 +113,7 @@ void shard_insert(struct shard *s, uint64_t hash, struct entry *e)
 
 void shard_remove(struct shard *s, struct entry *e)
 {
-	struct entry **b = bucket_of(s, shard_hash(e->set, e->index));
+	struct entry **b = shard_bucket_of(s, shard_hash(e->set, e->index));
 
 	while (*b != e)
 		b = &(*b)->chain;
@@ -260,7 +260,7 @@ uint64_t shard_verify(const struct shard *s, unsigned which, unsigned shards,
 			uint64_t hash = shard_hash(e->set, e->index);
 
 			MUST(hash % shards == which);
-			MUST(bucket_of(s, hash) == &s->bucket[i]);
+			MUST(shard_bucket_of(s, hash) == &s->bucket[i]);
 			MUST(++used <= s->used);
 			MUST(!e->buf != !e->flight);
 			if (!e->buf)

@@ -67,7 +67,7 @@ int sharing_new(struct sharing **out, struct shared *shared,
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the chunks in shared memory");
 	s->shared = shared;
 	s->cache = cache;
 	s->handles = handles;

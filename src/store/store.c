@@ -488,7 +488,7 @@ int store_new(struct store **out, const struct store_options *o,
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the store of decoded chunks");
 	s->pinner.pin = pinner_pin;
 	s->pinner.unpin = pinner_unpin;
 	s->pinner.locate = pinner_locate;

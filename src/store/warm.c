@@ -47,7 +47,7 @@ struct warm {
 	struct slot slot[SLOTS];
 };
 
-static bool wants_more(struct slot *s)
+static bool warm_wants_more(struct slot *s)
 {
 	uint64_t asked = atomic_load(&s->asked), done = atomic_load(&s->done);
 
@@ -55,7 +55,7 @@ static bool wants_more(struct slot *s)
 }
 
 /* The next piece; UINT64_MAX: there is none, or no use. */
-static uint64_t read_piece(struct warm *w, uint32_t file, uint64_t at)
+static uint64_t warm_read_piece(struct warm *w, uint32_t file, uint64_t at)
 {
 	struct handle pin;
 	uint64_t n;
@@ -76,19 +76,19 @@ static uint64_t read_piece(struct warm *w, uint32_t file, uint64_t at)
 	return n ? at + n : UINT64_MAX;
 }
 
-static void run(void *arg)
+static void warm_run(void *arg)
 {
 	struct slot *s = arg;
 	uint32_t file = atomic_load(&s->file);
 
 	do {
-		while (wants_more(s) && !atomic_load(&s->w->stop))
-			atomic_store(
-				&s->done,
-				read_piece(s->w, file, atomic_load(&s->done)));
+		while (warm_wants_more(s) && !atomic_load(&s->w->stop))
+			atomic_store(&s->done,
+				     warm_read_piece(s->w, file,
+						     atomic_load(&s->done)));
 		atomic_store(&s->queued, false);
 		/* What was asked for in between found it queued. */
-	} while (wants_more(s) && !atomic_load(&s->w->stop) &&
+	} while (warm_wants_more(s) && !atomic_load(&s->w->stop) &&
 		 !atomic_exchange(&s->queued, true));
 }
 
@@ -105,8 +105,8 @@ void warm_note(struct warm *w, uint32_t file, uint64_t len)
 	if (atomic_load_explicit(&s->done, memory_order_relaxed) == UINT64_MAX)
 		return;
 	atomic_fetch_add(&s->asked, len);
-	if (wants_more(s) && !atomic_exchange(&s->queued, true) &&
-	    !pool_try_submit(w->pool, run, s))
+	if (warm_wants_more(s) && !atomic_exchange(&s->queued, true) &&
+	    !pool_try_submit(w->pool, warm_run, s))
 		atomic_store(&s->queued, false);
 }
 
@@ -118,7 +118,7 @@ int warm_new(struct warm **out, struct handles *h, uint64_t most,
 
 	*out = NULL;
 	if (!w)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "reading source files ahead");
 	w->handles = h;
 	w->most = most;
 	for (unsigned i = 0; i < SLOTS; i++) {

@@ -11,7 +11,7 @@
 #include "store/shared/private.h"
 
 /* Without making anything.  1: there is nothing. */
-static int look(struct shared *sh, const char *base, struct error *err)
+static int survey_open(struct shared *sh, const char *base, struct error *err)
 {
 	int r;
 
@@ -25,13 +25,13 @@ static int look(struct shared *sh, const char *base, struct error *err)
 	return r == -ENOENT ? 1 : r;
 }
 
-static void leave(struct shared *sh)
+static void survey_close(struct shared *sh)
 {
 	shm_dir_close(&sh->dir);
 	shm_dir_close(&sh->home);
 }
 
-static bool is_live(const struct shared *sh)
+static bool store_is_open(const struct shared *sh)
 {
 	if (flock(sh->dir.fd, LOCK_EX | LOCK_NB) < 0)
 		return true;
@@ -40,8 +40,8 @@ static bool is_live(const struct shared *sh)
 }
 
 /* Each entry, and what it is; removed with `away`. */
-static int visit(struct shared *sh, bool away, struct shared_summary *out,
-		 struct error *err)
+static int survey_entries(struct shared *sh, bool away,
+			  struct shared_summary *out, struct error *err)
 {
 	int fd = openat(sh->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -79,12 +79,12 @@ int shared_survey(const char *base, struct shared_summary *out,
 	int r;
 
 	*out = (struct shared_summary){0};
-	r = look(&sh, base, err);
+	r = survey_open(&sh, base, err);
 	if (r)
 		return r < 0 ? r : 0;
-	out->live = is_live(&sh);
-	r = visit(&sh, false, out, err);
-	leave(&sh);
+	out->live = store_is_open(&sh);
+	r = survey_entries(&sh, false, out, err);
+	survey_close(&sh);
 	return r;
 }
 
@@ -95,17 +95,17 @@ int shared_clear(const char *base, struct shared_summary *out,
 	int r;
 
 	*out = (struct shared_summary){0};
-	r = look(&sh, base, err);
+	r = survey_open(&sh, base, err);
 	if (r)
 		return r < 0 ? r : 0;
 	out->live = flock(sh.dir.fd, LOCK_EX | LOCK_NB) < 0;
-	r = visit(&sh, true, out, err);
+	r = survey_entries(&sh, true, out, err);
 	if (r == 0 && out->live)
 		r = ledger_settle(&sh, err);
 	else if (r == 0) /* nobody can open it while we have the lock */
 		r = shm_remove(&sh.home, SHARED_DIR, err);
 	if (r == 0)
 		rmdir(sh.home.path); /* if nothing else is there */
-	leave(&sh);
+	survey_close(&sh);
 	return r;
 }

@@ -62,7 +62,7 @@ static uint64_t align8(uint64_t n)
 }
 
 /* Bytes of the file; 0: too many. */
-static uint64_t file_size(uint64_t size, uint64_t text)
+static uint64_t entry_file_size(uint64_t size, uint64_t text)
 {
 	if (size > INT64_MAX / 2 || text > INT64_MAX / 2)
 		return 0;
@@ -85,8 +85,8 @@ static void unmap(void *ctx, void *data, size_t capacity)
 }
 
 /* A buffer on a mapping, which is given up if there is no memory for one. */
-static struct buf *wrap(struct shared *sh, void *map, uint64_t total,
-			uint64_t size, _Atomic uint64_t *gauge)
+static struct buf *buf_on_mapping(struct shared *sh, void *map, uint64_t total,
+				  uint64_t size, _Atomic uint64_t *gauge)
 {
 	size_t capacity = mapped_size(total);
 	struct buf *b =
@@ -102,15 +102,15 @@ static struct buf *wrap(struct shared *sh, void *map, uint64_t total,
 /* ---- entries --------------------------------------------------------------- */
 
 /* NULL: it is all that it should be, and *size is the chunk's. */
-static const char *fault_of(const unsigned char *map, uint64_t total,
-			    const struct shared_key *k, uint64_t *size)
+static const char *entry_fault(const unsigned char *map, uint64_t total,
+			       const struct shared_key *k, uint64_t *size)
 {
 	struct tail t;
 	XXH128_hash_t sum;
 
 	memcpy(&t, map + total - sizeof t, sizeof t);
 	if (t.magic != TAIL_MAGIC || (*size && t.size != *size) ||
-	    t.text != k->len || file_size(t.size, t.text) != total)
+	    t.text != k->len || entry_file_size(t.size, t.text) != total)
 		return "it is of another size";
 	if (memcmp(map + align8(t.size), k->text, k->len))
 		return "it is of another chunk";
@@ -122,7 +122,7 @@ static const char *fault_of(const unsigned char *map, uint64_t total,
 }
 
 /* Its time of modification is that of its last use, about. */
-static void touch(int fd, const struct stat *st)
+static void entry_mark_used(int fd, const struct stat *st)
 {
 	const struct timespec now[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
 	struct timespec t;
@@ -132,8 +132,8 @@ static void touch(int fd, const struct stat *st)
 		futimens(fd, now);
 }
 
-static int damaged(struct shared *sh, const struct shared_key *k, int fd,
-		   const char *why, struct error *err)
+static int entry_damaged(struct shared *sh, const struct shared_key *k, int fd,
+			 const char *why, struct error *err)
 {
 	ledger_remove(sh, k->name, fd, NULL);
 	return error_set(err, -EBADMSG, "'%s/%s' is damaged (%s), and removed",
@@ -141,8 +141,8 @@ static int damaged(struct shared *sh, const struct shared_key *k, int fd,
 }
 
 /* A copy on the heap, where there are too many mappings already. */
-static struct buf *copy_of(const void *map, uint64_t size,
-			   _Atomic uint64_t *gauge)
+static struct buf *entry_copy(const void *map, uint64_t size,
+			      _Atomic uint64_t *gauge)
 {
 	struct buf *b = buf_new((size_t)size, gauge);
 
@@ -152,7 +152,7 @@ static struct buf *copy_of(const void *map, uint64_t size,
 }
 
 /* O_NONBLOCK: one that is being evicted is gone, there is nothing to wait for. */
-static int open_entry(const struct shared *sh, const char *name)
+static int entry_open_file(const struct shared *sh, const char *name)
 {
 	return openat(sh->dir.fd, name,
 		      O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK |
@@ -162,7 +162,7 @@ static int open_entry(const struct shared *sh, const char *name)
 int entry_open(struct shared *sh, const struct shared_key *k, uint64_t size,
 	       _Atomic uint64_t *gauge, struct buf **out, struct error *err)
 {
-	cleanup_close int fd = open_entry(sh, k->name);
+	cleanup_close int fd = entry_open_file(sh, k->name);
 	const char *fault;
 	uint64_t total;
 	struct stat st;
@@ -179,8 +179,8 @@ int entry_open(struct shared *sh, const struct shared_key *k, uint64_t size,
 				   k->name);
 	total = (uint64_t)st.st_size;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    total < file_size(size, k->len))
-		return damaged(sh, k, fd, "it is of another size", err);
+	    total < entry_file_size(size, k->len))
+		return entry_damaged(sh, k, fd, "it is of another size", err);
 	if (total > SIZE_MAX / 2)
 		return error_set(err, -ENOMEM, "'%s/%s' is too large",
 				 sh->dir.path, k->name);
@@ -188,19 +188,19 @@ int entry_open(struct shared *sh, const struct shared_key *k, uint64_t size,
 	if (map == MAP_FAILED)
 		return error_errno(err, -errno, "mapping '%s/%s'", sh->dir.path,
 				   k->name);
-	fault = fault_of(map, total, k, &size);
+	fault = entry_fault(map, total, k, &size);
 	if (fault) {
 		munmap(map, mapped_size(total));
-		return damaged(sh, k, fd, fault, err);
+		return entry_damaged(sh, k, fd, fault, err);
 	}
-	touch(fd, &st);
+	entry_mark_used(fd, &st);
 	if (shared_is_crowded(sh)) {
-		*out = copy_of(map, size, gauge);
+		*out = entry_copy(map, size, gauge);
 		munmap(map, mapped_size(total));
 	} else {
-		*out = wrap(sh, map, total, size, &sh->mapped);
+		*out = buf_on_mapping(sh, map, total, size, &sh->mapped);
 	}
-	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return *out ? 0 : error_no_memory(err, "the buffer of a shared chunk");
 }
 
 /* ---- parts ----------------------------------------------------------------- */
@@ -214,7 +214,7 @@ int part_take(struct shared *sh, const struct shared_key *k, struct part *p,
 	return p->fd < 0 ? p->fd : 0;
 }
 
-static int allocate(int fd, uint64_t total, struct error *err)
+static int part_allocate(int fd, uint64_t total, struct error *err)
 {
 	int r;
 
@@ -229,7 +229,7 @@ static int allocate(int fd, uint64_t total, struct error *err)
 int part_room(struct shared *sh, const struct shared_key *k, struct part *p,
 	      uint64_t size, struct error *err)
 {
-	uint64_t total = file_size(size, k->len);
+	uint64_t total = entry_file_size(size, k->len);
 	void *map;
 	int r;
 
@@ -240,7 +240,7 @@ int part_room(struct shared *sh, const struct shared_key *k, struct part *p,
 		return error_set(err, -ENOMEM, "too many chunks are mapped");
 	r = ledger_grow(sh, p->fd, total, err);
 	if (r == 0)
-		r = allocate(p->fd, total, err);
+		r = part_allocate(p->fd, total, err);
 	if (r < 0)
 		return r;
 	map = mmap(NULL, mapped_size(total), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -255,7 +255,7 @@ int part_room(struct shared *sh, const struct shared_key *k, struct part *p,
 }
 
 /* The text and the tail; nothing is written after this. */
-static bool seal(const struct shared_key *k, const struct part *p)
+static bool part_seal(const struct shared_key *k, const struct part *p)
 {
 	struct tail t = {.magic = TAIL_MAGIC,
 			 .size = p->size,
@@ -272,7 +272,7 @@ static bool seal(const struct shared_key *k, const struct part *p)
 }
 
 /* Without /proc only who may read everything can do it by descriptor alone. */
-static bool give_name(const struct shared *sh, int fd, const char *name)
+static bool part_give_name(const struct shared *sh, int fd, const char *name)
 {
 	char self[40];
 
@@ -284,11 +284,11 @@ static bool give_name(const struct shared *sh, int fd, const char *name)
 }
 
 /* Without the ledger's lock the sum may be wrong until the next count. */
-static bool rename_open(struct shared *sh, const struct part *p,
+static bool part_rename(struct shared *sh, const struct part *p,
 			const char *name)
 {
 	int book = ledger_lock(sh, NULL);
-	bool named = give_name(sh, p->fd, name);
+	bool named = part_give_name(sh, p->fd, name);
 
 	if (named)
 		unlinkat(sh->dir.fd, p->name, 0);
@@ -310,11 +310,12 @@ struct buf *part_publish(struct shared *sh, const struct shared_key *k,
 			 struct part *p, _Atomic uint64_t *gauge)
 {
 	struct buf *b;
-	bool named = seal(k, p) && shared_key_holds(k) &&
-		     rename_open(sh, p, k->name);
+	bool named = part_seal(k, p) && shared_key_holds(k) &&
+		     part_rename(sh, p, k->name);
 
 	/* Without a name nobody else has it: it counts as our own. */
-	b = wrap(sh, p->map, p->total, p->size, named ? &sh->mapped : gauge);
+	b = buf_on_mapping(sh, p->map, p->total, p->size,
+			   named ? &sh->mapped : gauge);
 	p->map = NULL;
 	if (!named) {
 		part_drop(sh, p);

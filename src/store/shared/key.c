@@ -45,7 +45,7 @@ static int64_t ns_of(const struct timespec *t)
 	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static void source_of(const struct stat *st, uint64_t source[5])
+static void source_identity(const struct stat *st, uint64_t source[5])
 {
 	source[0] = st->st_dev;
 	source[1] = st->st_ino;
@@ -54,7 +54,7 @@ static void source_of(const struct stat *st, uint64_t source[5])
 	source[4] = (uint64_t)ns_of(&st->st_ctim);
 }
 
-static bool is_settled(const struct stat *st)
+static bool source_is_settled(const struct stat *st)
 {
 	struct timespec now;
 	int64_t t;
@@ -67,7 +67,8 @@ static bool is_settled(const struct stat *st)
 }
 
 /* The path without symlinks; false where it has none any more. */
-static bool path_of(int fd, const struct stat *st, char *path, size_t room)
+static bool path_of_source(int fd, const struct stat *st, char *path,
+			   size_t room)
 {
 	char link[40];
 	ssize_t n;
@@ -82,8 +83,8 @@ static bool path_of(int fd, const struct stat *st, char *path, size_t room)
 	return path[0] == '/';
 }
 
-static bool write_origin(const struct chunk_set *set, uint64_t index,
-			 const struct chunk *c, FILE *out)
+static bool key_write_origin(const struct chunk_set *set, uint64_t index,
+			     const struct chunk *c, FILE *out)
 {
 	char text[ORIGIN_MAX];
 
@@ -98,16 +99,16 @@ static bool write_origin(const struct chunk_set *set, uint64_t index,
 }
 
 /* False: no memory, or it cannot be said. */
-static bool write_text(const struct shared *sh, struct shared_key *k,
-		       const struct handle *pin, const struct stat *st,
-		       const struct chunk_set *set, uint64_t index,
-		       const struct chunk *c)
+static bool key_write_text(const struct shared *sh, struct shared_key *k,
+			   const struct handle *pin, const struct stat *st,
+			   const struct chunk_set *set, uint64_t index,
+			   const struct chunk *c)
 {
 	char path[PATH_ROOM];
 	FILE *out;
 	bool ok;
 
-	if (!path_of(pin->fd, st, path, sizeof path))
+	if (!path_of_source(pin->fd, st, path, sizeof path))
 		return false;
 	out = open_memstream(&k->text, &k->len);
 	if (!out)
@@ -118,12 +119,13 @@ static bool write_text(const struct shared *sh, struct shared_key *k,
 		" mtime %" PRIu64 " ctime %" PRIu64 " from %" PRIu64 "\n",
 		sh->version, strlen(path), path, k->source[0], k->source[1],
 		k->source[2], k->source[3], k->source[4], pin->base);
-	ok = write_origin(set, index, c, out);
+	ok = key_write_origin(set, index, c, out);
 	ok &= !ferror(out);
 	return fclose(out) == 0 && ok;
 }
 
-static bool is_worth_it(const struct chunk_set *set, const struct chunk *c)
+static bool chunk_is_worth_sharing(const struct chunk_set *set,
+				   const struct chunk *c)
 {
 	/* What is made of many files, or of none, has no file to go by. */
 	if (c->size < SHARED_CHUNK_MIN || c->file == UINT32_MAX)
@@ -143,16 +145,16 @@ int shared_key_of(const struct shared *sh, struct shared_key *k,
 	int r;
 
 	*k = (struct shared_key){.handles = h, .file = c->file};
-	if (!is_worth_it(set, c))
+	if (!chunk_is_worth_sharing(set, c))
 		return 1;
 	r = handles_get(h, c->file, &pin, err);
 	if (r < 0)
 		return r;
 	r = 1;
 	if (fstat(pin.fd, &st) == 0) {
-		source_of(&st, k->source);
-		k->settled = is_settled(&st);
-		r = write_text(sh, k, &pin, &st, set, index, c) ? 0 : 1;
+		source_identity(&st, k->source);
+		k->settled = source_is_settled(&st);
+		r = key_write_text(sh, k, &pin, &st, set, index, c) ? 0 : 1;
 	}
 	handles_put(h, &pin);
 	if (r) {
@@ -184,6 +186,6 @@ bool shared_key_holds(const struct shared_key *k)
 	handles_put(k->handles, &pin);
 	if (!same)
 		return false;
-	source_of(&st, source);
+	source_identity(&st, source);
 	return !memcmp(source, k->source, sizeof source);
 }

@@ -70,13 +70,13 @@ int ledger_lock(struct shared *sh, struct error *err)
 	}
 }
 
-static bool load(int fd, struct ledger *l)
+static bool ledger_load(int fd, struct ledger *l)
 {
 	return pread(fd, l, sizeof *l, 0) == (ssize_t)sizeof *l &&
 	       !memcmp(l->magic, LEDGER_MAGIC, sizeof l->magic);
 }
 
-static int save(int fd, const struct ledger *l, struct error *err)
+static int ledger_save(int fd, const struct ledger *l, struct error *err)
 {
 	ssize_t n = pwrite(fd, l, sizeof *l, 0);
 
@@ -86,8 +86,8 @@ static int save(int fd, const struct ledger *l, struct error *err)
 			   "the ledger of the shared chunks");
 }
 
-static int recount(struct shared *sh, struct ledger *l, struct scan *s,
-		   struct error *err)
+static int ledger_recount(struct shared *sh, struct ledger *l, struct scan *s,
+			  struct error *err)
 {
 	int r = scan_run(sh, s, err);
 
@@ -99,22 +99,22 @@ static int recount(struct shared *sh, struct ledger *l, struct scan *s,
 }
 
 /* Lock it and have it right; the descriptor, or -errno. */
-static int begin(struct shared *sh, struct ledger *l, struct error *err)
+static int ledger_begin(struct shared *sh, struct ledger *l, struct error *err)
 {
 	int fd = ledger_lock(sh, err), r = 0;
 	struct scan s = {0};
 
 	if (fd < 0)
 		return fd;
-	if (!load(fd, l) || l->dirty) {
+	if (!ledger_load(fd, l) || l->dirty) {
 		*l = (struct ledger){.magic = LEDGER_MAGIC};
-		r = recount(sh, l, &s, err);
+		r = ledger_recount(sh, l, &s, err);
 		free(s.oldest);
 	}
 	/* From here on a count is due unless `end` is reached. */
 	l->dirty = 1;
 	if (r == 0)
-		r = save(fd, l, err);
+		r = ledger_save(fd, l, err);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -122,12 +122,12 @@ static int begin(struct shared *sh, struct ledger *l, struct error *err)
 	return fd;
 }
 
-static int end(int fd, struct ledger *l, struct error *err)
+static int ledger_end(int fd, struct ledger *l, struct error *err)
 {
 	int r;
 
 	l->dirty = 0;
-	r = save(fd, l, err);
+	r = ledger_save(fd, l, err);
 	close(fd);
 	return r;
 }
@@ -138,19 +138,19 @@ void ledger_read(const struct shared *sh, struct ledger *out)
 		openat(sh->dir.fd, SHARED_LEDGER,
 		       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd < 0 || !load(fd, out))
+	if (fd < 0 || !ledger_load(fd, out))
 		*out = (struct ledger){0};
 }
 
 /* ---- making room ----------------------------------------------------------- */
 
 /* Remove old entries until the sum is `target`, as far as possible. */
-static int evict(struct shared *sh, struct ledger *l, uint64_t target,
-		 struct error *err)
+static int ledger_evict(struct shared *sh, struct ledger *l, uint64_t target,
+			struct error *err)
 {
 	uint64_t began = shared_now(), now;
 	struct scan s;
-	int r = recount(sh, l, &s, err);
+	int r = ledger_recount(sh, l, &s, err);
 
 	for (unsigned i = 0; r == 0 && i < s.n && l->bytes > target; i++) {
 		if (!scan_evict(sh, s.oldest[i].name))
@@ -166,8 +166,8 @@ static int evict(struct shared *sh, struct ledger *l, uint64_t target,
 }
 
 /* -ENOSPC unless `cost` fits beside what there is. */
-static int make_room(struct shared *sh, struct ledger *l, uint64_t cost,
-		     struct error *err)
+static int ledger_make_room(struct shared *sh, struct ledger *l, uint64_t cost,
+			    struct error *err)
 {
 	uint64_t now = shared_now(), most, least;
 	int r;
@@ -180,7 +180,7 @@ static int make_room(struct shared *sh, struct ledger *l, uint64_t cost,
 	if (l->next_scan > now && l->next_scan < now + TIME_MAX)
 		goto full;
 	least = cost + most / SPARE_SHARE;
-	r = evict(sh, l, least < most ? most - least : 0, err);
+	r = ledger_evict(sh, l, least < most ? most - least : 0, err);
 	if (r < 0)
 		return r;
 	if (cost <= most && l->bytes <= most - cost)
@@ -206,14 +206,14 @@ int ledger_grow(struct shared *sh, int part, uint64_t size, struct error *err)
 				 "a chunk of %" PRIu64 " bytes is more than "
 				 "all of it may take",
 				 size);
-	fd = begin(sh, &l, err);
+	fd = ledger_begin(sh, &l, err);
 	if (fd < 0)
 		return fd;
 	r = fstat(part, &st) < 0 ? error_errno(err, -errno, "a new chunk") : 0;
 	/* What a dead process left; counted under a name that is ours now. */
 	had = r < 0 ? 0 : ledger_cost((uint64_t)st.st_size);
 	if (r == 0 && cost > had)
-		r = make_room(sh, &l, cost - had, err);
+		r = ledger_make_room(sh, &l, cost - had, err);
 	if (r == 0 && ftruncate(part, (off_t)size) < 0)
 		r = error_errno(err, -errno, "a new chunk");
 	if (r == 0) {
@@ -221,15 +221,15 @@ int ledger_grow(struct shared *sh, int part, uint64_t size, struct error *err)
 		l.entries += had == 0;
 		room_take(sh, cost - min_u64(cost, had));
 	}
-	if (end(fd, &l, r == 0 ? err : NULL) < 0 && r == 0)
+	if (ledger_end(fd, &l, r == 0 ? err : NULL) < 0 && r == 0)
 		r = err ? err->code : -EIO;
 	return r;
 }
 
 /* ---- names ----------------------------------------------------------------- */
 
-static bool is_of(const struct shared *sh, const char *name, int fd,
-		  struct stat *st)
+static bool name_is_of_file(const struct shared *sh, const char *name, int fd,
+			    struct stat *st)
 {
 	struct stat own;
 
@@ -243,18 +243,18 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 {
 	struct ledger l = {0};
 	struct stat st;
-	int book = begin(sh, &l, err);
+	int book = ledger_begin(sh, &l, err);
 
 	/* Without the ledger the sum is too large until the next count. */
-	if (is_of(sh, name, fd, &st) && unlinkat(sh->dir.fd, name, 0) == 0 &&
-	    st.st_nlink == 1) {
+	if (name_is_of_file(sh, name, fd, &st) &&
+	    unlinkat(sh->dir.fd, name, 0) == 0 && st.st_nlink == 1) {
 		l.bytes -= min_u64(l.bytes, ledger_cost((uint64_t)st.st_size));
 		l.entries -= st.st_size > 0 && l.entries > 0;
 	}
 	if (book < 0)
 		return book;
 	if (!scan_is_entry(name))
-		return end(book, &l, err);
+		return ledger_end(book, &l, err);
 	/* An entry that is damaged may have had another size: count anew. */
 	close(book);
 	return 0;
@@ -263,12 +263,12 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 int ledger_settle(struct shared *sh, struct error *err)
 {
 	struct ledger l;
-	int fd = begin(sh, &l, err), r;
+	int fd = ledger_begin(sh, &l, err), r;
 
 	if (fd < 0)
 		return fd;
-	r = evict(sh, &l, sh->limit, err);
-	if (end(fd, &l, r == 0 ? err : NULL) < 0 && r == 0)
+	r = ledger_evict(sh, &l, sh->limit, err);
+	if (ledger_end(fd, &l, r == 0 ? err : NULL) < 0 && r == 0)
 		r = err ? err->code : -EIO;
 	return r;
 }

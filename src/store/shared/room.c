@@ -34,7 +34,7 @@ uint64_t room_most(int fd)
 	return total == UINT64_MAX ? total : total - total / KEEP_OF_TMPFS;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t less_or_zero(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -45,8 +45,9 @@ static uint64_t room_of_tmpfs(int fd)
 
 	if (shm_space(fd, &available, &total, NULL) < 0)
 		return 0;
-	return total == UINT64_MAX ? total
-				   : less(available, total / KEEP_OF_TMPFS);
+	return total == UINT64_MAX
+		       ? total
+		       : less_or_zero(available, total / KEEP_OF_TMPFS);
 }
 
 uint64_t room_memory(void)
@@ -56,16 +57,18 @@ uint64_t room_memory(void)
 
 	system_headroom(&group);
 	if (available != UINT64_MAX)
-		available = less(available, system_memory() / KEEP_OF_MACHINE);
+		available = less_or_zero(available,
+					 system_memory() / KEEP_OF_MACHINE);
 	if (group.left == UINT64_MAX)
 		return available;
-	return min_u64(available,
-		       less(group.left, max_u64(group.limit / KEEP_OF_GROUP,
-						KEEP_AT_LEAST)));
+	return min_u64(
+		available,
+		less_or_zero(group.left, max_u64(group.limit / KEEP_OF_GROUP,
+						 KEEP_AT_LEAST)));
 }
 
 /* What is believed of memory; *look: not any longer. */
-static uint64_t believed(struct room *r, bool *look)
+static uint64_t memory_believed(struct room *r, bool *look)
 {
 	uint64_t now = shared_now();
 
@@ -75,13 +78,13 @@ static uint64_t believed(struct room *r, bool *look)
 		r->until = now + BELIEVED_NS;
 		r->taken = 0;
 	}
-	return less(r->memory, r->taken);
+	return less_or_zero(r->memory, r->taken);
 }
 
 uint64_t room_now(struct shared *sh)
 {
 	bool look;
-	uint64_t memory = believed(&sh->room, &look);
+	uint64_t memory = memory_believed(&sh->room, &look);
 
 	if (look) {
 		memory = sh->memory_left();

@@ -44,7 +44,7 @@ static bool is_part(const char *name)
 /* ---- in use? --------------------------------------------------------------- */
 
 /* A descriptor that is the only one of the file, and stays that; -EBUSY; -errno. */
-static int lease(const struct shared *sh, const char *name)
+static int take_lease(const struct shared *sh, const char *name)
 {
 	int fd = openat(sh->dir.fd, name,
 			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK |
@@ -64,21 +64,21 @@ static int lease(const struct shared *sh, const char *name)
 
 bool scan_evict(const struct shared *sh, const char *name)
 {
-	cleanup_close int fd = lease(sh, name);
+	cleanup_close int fd = take_lease(sh, name);
 
 	return fd >= 0 && unlinkat(sh->dir.fd, name, 0) == 0;
 }
 
 bool scan_in_use(const struct shared *sh, const char *name)
 {
-	cleanup_close int fd = lease(sh, name);
+	cleanup_close int fd = take_lease(sh, name);
 
 	return fd == -EBUSY;
 }
 
 /* ---- counting -------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static int compare_victim_times(const void *a, const void *b)
 {
 	const struct victim *x = a, *y = b;
 
@@ -86,14 +86,15 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Keep the oldest half when there is no more room. */
-static void collect(struct scan *s, const char *name, const struct stat *st)
+static void scan_collect(struct scan *s, const char *name,
+			 const struct stat *st)
 {
 	struct victim *v;
 
 	if (!s->oldest)
 		return;
 	if (s->n == 2 * VICTIMS) {
-		qsort(s->oldest, s->n, sizeof *s->oldest, by_time);
+		qsort(s->oldest, s->n, sizeof *s->oldest, compare_victim_times);
 		s->n = VICTIMS;
 	}
 	v = &s->oldest[s->n++];
@@ -104,7 +105,7 @@ static void collect(struct scan *s, const char *name, const struct stat *st)
 }
 
 /* Has the process that made it died?  Then it is removed. */
-static bool bury(const struct shared *sh, const char *name)
+static bool remove_dead_part(const struct shared *sh, const char *name)
 {
 	cleanup_close int fd =
 		openat(sh->dir.fd, name,
@@ -114,7 +115,8 @@ static bool bury(const struct shared *sh, const char *name)
 	       unlinkat(sh->dir.fd, name, 0) == 0;
 }
 
-static void count(const struct shared *sh, struct scan *s, const char *name)
+static void scan_count(const struct shared *sh, struct scan *s,
+		       const char *name)
 {
 	bool part = is_part(name);
 	struct stat st;
@@ -124,10 +126,11 @@ static void count(const struct shared *sh, struct scan *s, const char *name)
 	    !S_ISREG(st.st_mode))
 		return;
 	/* Of one with two names the other one counts. */
-	if (part && (bury(sh, name) || st.st_nlink > 1 || !st.st_size))
+	if (part &&
+	    (remove_dead_part(sh, name) || st.st_nlink > 1 || !st.st_size))
 		return;
 	if (!part)
-		collect(s, name, &st);
+		scan_collect(s, name, &st);
 	s->bytes += ledger_cost((uint64_t)st.st_size);
 	s->entries++;
 }
@@ -149,9 +152,9 @@ int scan_run(const struct shared *sh, struct scan *s, struct error *err)
 	/* Without memory for it there is nothing to evict. */
 	s->oldest = malloc(2 * VICTIMS * sizeof *s->oldest);
 	while ((e = readdir(d)))
-		count(sh, s, e->d_name);
+		scan_count(sh, s, e->d_name);
 	closedir(d);
 	if (s->oldest)
-		qsort(s->oldest, s->n, sizeof *s->oldest, by_time);
+		qsort(s->oldest, s->n, sizeof *s->oldest, compare_victim_times);
 	return 0;
 }

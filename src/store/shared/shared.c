@@ -72,7 +72,7 @@ static uint64_t mappings_max(void)
 }
 
 /* Who has the store open has its directory locked, so nobody removes that. */
-static int open_dir(struct shared *sh, struct error *err)
+static int shared_open_dir(struct shared *sh, struct error *err)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		struct stat own, named;
@@ -96,7 +96,8 @@ static int open_dir(struct shared *sh, struct error *err)
 	return error_set(err, -EBUSY, "'%s' is being removed", sh->home.path);
 }
 
-static int open_once(struct shared *sh, const char *base, struct error *err)
+static int shared_open_once(struct shared *sh, const char *base,
+			    struct error *err)
 {
 	int r = shm_home_open(&sh->home, base, true, err);
 
@@ -107,16 +108,17 @@ static int open_once(struct shared *sh, const char *base, struct error *err)
 				 "'%s' is not in memory (no tmpfs): decoded "
 				 "chunks cannot be shared there",
 				 sh->home.path);
-	return open_dir(sh, err);
+	return shared_open_dir(sh, err);
 }
 
 /* Again if somebody who found the user's directory empty has just removed it. */
-static int open_home(struct shared *sh, const char *base, struct error *err)
+static int shared_open_home(struct shared *sh, const char *base,
+			    struct error *err)
 {
 	int r;
 
 	for (unsigned i = 0; i < 100; i++) {
-		r = open_once(sh, base, err);
+		r = shared_open_once(sh, base, err);
 		if (r != -ENOENT || sh->home.fd < 0)
 			break;
 		shm_dir_close(&sh->home);
@@ -124,7 +126,7 @@ static int open_home(struct shared *sh, const char *base, struct error *err)
 	return r;
 }
 
-static void fit(struct shared *sh, uint64_t size)
+static void shared_fit_limit(struct shared *sh, uint64_t size)
 {
 	uint64_t most = room_most(sh->dir.fd);
 	char asked[32], used[32];
@@ -148,7 +150,7 @@ int shared_open(struct shared **out, const struct shared_options *o,
 
 	*out = NULL;
 	if (!sh)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the chunks in shared memory");
 	sh->home = sh->dir = (struct shm_dir)SHM_DIR_INIT;
 	sh->version = o->version;
 	sh->wait_ns = o->patience ? o->patience : WAIT_NS;
@@ -156,12 +158,12 @@ int shared_open(struct shared **out, const struct shared_options *o,
 	sh->memory_left = o->memory ? o->memory : room_memory;
 	sh->mappings_max = mappings_max();
 	pthread_mutex_init(&sh->room.lock, NULL);
-	r = open_home(sh, o->base, err);
+	r = shared_open_home(sh, o->base, err);
 	if (r < 0) {
 		shared_close(sh);
 		return r;
 	}
-	fit(sh, o->size);
+	shared_fit_limit(sh, o->size);
 	if (ledger_settle(sh, &why) < 0)
 		log_warn("shared chunks: %s", why.text);
 	*out = sh;
@@ -186,7 +188,7 @@ bool shared_has(const struct shared *sh, const struct shared_key *k)
 }
 
 /* Nothing is added for a while; the first time it is said why. */
-static void refuse(struct shared *sh, int code, const struct error *why)
+static void shared_refuse(struct shared *sh, int code, const struct error *why)
 {
 	uint64_t pause = code == -ENOSPC ? REFUSE_NS : REFUSE_LONG_NS;
 
@@ -204,9 +206,9 @@ static bool may_add(const struct shared *sh, const struct shared_key *k)
 }
 
 /* The entry; NULL: there is none that is good. */
-static struct buf *find(struct shared *sh, const struct shared_key *k,
-			const struct shared_maker *m, _Atomic uint64_t *gauge,
-			enum counter counts)
+static struct buf *shared_find(struct shared *sh, const struct shared_key *k,
+			       const struct shared_maker *m,
+			       _Atomic uint64_t *gauge, enum counter counts)
 {
 	struct error why = {0};
 	struct buf *b;
@@ -239,8 +241,9 @@ static int wait_turn(struct shared *sh, const struct shared_key *k,
 		if (r < 0 && r != -EWOULDBLOCK)
 			return r;
 		/* Whoever had the lock may have been through with it. */
-		*out = find(sh, k, m, gauge,
-			    waited ? COUNT_SHARED_TAKEN : COUNT_SHARED_HITS);
+		*out = shared_find(sh, k, m, gauge,
+				   waited ? COUNT_SHARED_TAKEN
+					  : COUNT_SHARED_HITS);
 		if (*out && r == 0)
 			part_drop(sh, p);
 		if (*out || r == 0)
@@ -266,7 +269,7 @@ static int make_into(struct shared *sh, const struct shared_key *k,
 	int r = part_room(sh, k, p, m->size, &why);
 
 	if (r < 0) {
-		refuse(sh, r, &why);
+		shared_refuse(sh, r, &why);
 		return 0;
 	}
 	r = m->into(m->ctx, p->map, err);
@@ -288,7 +291,7 @@ static int make_copy(struct shared *sh, const struct shared_key *k,
 		return r;
 	r = part_room(sh, k, p, made->size, &why);
 	if (r < 0) {
-		refuse(sh, r, &why);
+		shared_refuse(sh, r, &why);
 	} else {
 		memcpy(p->map, made->data, made->size);
 		copy = part_publish(sh, k, p, gauge);
@@ -309,7 +312,7 @@ static int make_shared(struct shared *sh, const struct shared_key *k,
 	int r = wait_turn(sh, k, m, gauge, &p, out, &why);
 
 	if (r < 0) {
-		refuse(sh, r, &why);
+		shared_refuse(sh, r, &why);
 		return 0;
 	}
 	if (*out)
@@ -329,7 +332,7 @@ int shared_get(struct shared *sh, const struct shared_key *k,
 	bool add = may_add(sh, k);
 	int r;
 
-	*out = find(sh, k, m, gauge, COUNT_SHARED_HITS);
+	*out = shared_find(sh, k, m, gauge, COUNT_SHARED_HITS);
 	if (*out)
 		return 0;
 	if (add) {
