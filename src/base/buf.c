@@ -16,37 +16,38 @@ _Atomic uint64_t buf_beside;
 buf_beside_fn *_Atomic buf_beside_less;
 
 /*
- * Two kinds of memory.  Below LARGE a buffer is one malloc, header and bytes.
- * From LARGE on the bytes are pages of their own: malloc would raise its own
- * threshold and then keep freed chunks in its arenas, where fragmentation makes
- * the resident size drift away from what the gauges say.
+ * A buffer of less than LARGE bytes is one malloc: header and bytes.  A larger one has
+ * its bytes in pages of its own: malloc would raise its own threshold and then keep freed
+ * chunks in its arenas, where fragmentation makes the resident size drift away from what
+ * the gauges say.
  *
- * A fresh page costs a fault, which for chunks of a megabyte takes as long as to
- * decode them.  So the last buffers given up are kept, a few megabytes of them, and
- * a cache that is full and evicts one chunk for each it loads goes round in the same
- * pages.  `kept` is ordered by age; taking looks from the youngest, whose pages are
- * likely still in the CPU's cache, and the oldest go first when there is too much, so
- * sizes that are no longer in use drain away.  Where two buffers are larger than the
- * usual few megabytes, there is room for two, as far as the limit permits.  The table
- * is small and its capacities are side by side: a search is one pass over at most two
- * kilobytes.  Fresh pages are populated with one call, which takes the kernel a third less
- * time than a fault for each.
+ * A fresh page costs a fault, which for chunks of a megabyte takes as long as decoding
+ * them.  So the buffers freed last are kept, a few megabytes of them, and a full cache
+ * that evicts one chunk for each one it loads keeps using the same pages.  `kept` is
+ * ordered by age.  A new buffer is taken from the youngest, whose pages are likely still
+ * in the CPU's cache; when there is too much, the oldest are freed first, so sizes that
+ * are no longer in use drain away.  Where two buffers together exceed the usual few
+ * megabytes, the limit is raised to hold two, as far as buf_reuse_large permits.  The
+ * table is small and its capacities are side by side: a search is one pass over at most
+ * two kilobytes.  Fresh pages are populated with one call, which takes the kernel a third
+ * less time than a fault for each page.
  *
- * The kernel limits the number of mappings of a process (65 530 by default).
- * At that limit mmap fails, and so does an munmap that would have to split one
- * mapping in two: then malloc is asked instead, and the pages, at least, are
- * given back.
+ * The kernel limits the number of mappings of a process (65 530 by default).  At that
+ * limit mmap fails, and so does an munmap that would have to split one mapping in two.
+ * Then malloc is asked instead of mmap, and in place of munmap the pages are at least
+ * given back with MADV_DONTNEED.
  */
 #define LARGE ((size_t)64 << 10)
 #define HUGE ((size_t)2 << 20)
 #define KEPT_MAX 256
 #define REUSE_DEFAULT ((size_t)8 << 20)
 
-/* A buffer whose bytes are elsewhere, in pages of its own unless somebody gave
- * them to us; a small one is a bare struct buf and its bytes behind. */
+/* A buffer whose bytes are outside of this struct: in pages of their own, or in memory
+ * that buf_around was given.  A small buffer is a bare struct buf with its bytes behind
+ * it. */
 struct large {
 	struct buf b;
-	bool mapped; /* else malloc'ed, because mmap failed */
+	bool mapped; /* false: malloc'ed, because mmap failed */
 	void (*release)(void *ctx, void *data, size_t capacity);
 	void *ctx;
 };
@@ -55,14 +56,14 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	unsigned n;
 	size_t bytes, limit, most;
-	size_t beside; /* of `bytes`, counted in buf_beside */
+	size_t beside; /* the part of `bytes` that buf_beside counts */
 	size_t capacity[KEPT_MAX];
 	struct buf *buf[KEPT_MAX];
 } kept = {
 	.limit = REUSE_DEFAULT,
 }; /* under kept_lock */
 
-/* Where the bytes of a small buffer begin: behind the header, aligned. */
+/* Offset of a small buffer's bytes: behind the header, aligned. */
 #define SMALL_HEAD                                          \
 	((sizeof(struct buf) + _Alignof(max_align_t) - 1) / \
 	 _Alignof(max_align_t) * _Alignof(max_align_t))
@@ -101,9 +102,10 @@ static struct buf *small_new(size_t size)
 	return b;
 }
 
-/* Pages of their own.  From HUGE on they begin where a huge page may, and the
- * kernel is asked for those: 512 faults less.  The rest behind the last whole one
- * stays small, so that neighbours share none, and what is freed is free. */
+/* Map `capacity` bytes.  From HUGE on they begin where a huge page may begin, and the
+ * kernel is asked for huge pages, which saves 512 faults for each.  The rest behind the
+ * last whole huge page keeps small pages, so that neighbouring buffers share no huge
+ * page, and a freed buffer's memory is really free. */
 static void *pages_new(size_t capacity)
 {
 	size_t more = capacity < HUGE ? 0 : HUGE - buf_page_size(), before;
@@ -120,7 +122,7 @@ static void *pages_new(size_t capacity)
 		return p;
 	}
 	before = (HUGE - (uintptr_t)p % HUGE) % HUGE;
-	/* That these cannot be unmapped costs addresses, and no memory. */
+	/* An munmap that fails here leaves unused addresses behind, but no memory. */
 	if (before)
 		munmap(p, before);
 	if (before < more)
@@ -164,7 +166,8 @@ static void large_free(struct buf *b)
 	free(l);
 }
 
-/* What is more than usual counts in the budget of caches; under kept_lock. */
+/* Count the kept bytes beyond REUSE_DEFAULT in the budget of caches.  The caller holds
+ * kept_lock. */
 static void count_beside(void)
 {
 	size_t now =
@@ -174,7 +177,7 @@ static void count_beside(void)
 	kept.beside = now;
 }
 
-/* Remove and return kept buffer `i`; under kept_lock. */
+/* Remove and return kept buffer `i`.  The caller holds kept_lock. */
 static struct buf *kept_remove(unsigned i)
 {
 	struct buf *b = kept.buf[i];
@@ -189,7 +192,9 @@ static struct buf *kept_remove(unsigned i)
 	return b;
 }
 
-/* The tightest of the youngest that fit without wasting more than a quarter. */
+/* Take a kept buffer of at least `need` bytes that wastes at most a quarter: an exact fit
+ * if there is one, else the tightest, and of equals the youngest.  Return NULL if none
+ * fits. */
 static struct buf *kept_take(size_t need)
 {
 	size_t most = need + need / 4;
@@ -209,8 +214,8 @@ static struct buf *kept_take(size_t need)
 	return best < KEPT_MAX ? kept_remove(best) : NULL;
 }
 
-/* The oldest, while `more` bytes do not fit beside what is kept; to be freed
- * by the caller, outside the lock. */
+/* Remove and return the oldest kept buffer while `more` bytes do not fit beside what is
+ * kept; NULL once they fit.  The caller frees it outside the lock. */
 static struct buf *kept_overflow(size_t more)
 {
 	lock_scope(&kept_lock);
@@ -236,7 +241,8 @@ static bool kept_add(struct buf *b)
 	return true;
 }
 
-/* The largest has room twice: one is made while another goes. */
+/* Raise the limit to twice the largest buffer: one fills while another drains.  Return
+ * true if a buffer of this capacity may be kept at all. */
 static bool kept_wants(size_t capacity)
 {
 	lock_scope(&kept_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers as files have them: of either byte order, at any address. */
+/* Numbers as files store them: in either byte order, at any address. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Little-endian; as many bytes as the name says have to be there. */
+/* Little-endian.  The bytes read or written are as many as the name has bits, divided by
+ * 8; the caller has checked that they are there. */
 static inline uint16_t load_le16(const void *p)
 {
 	uint16_t v;
@@ -29,7 +30,7 @@ static inline uint64_t load_le64(const void *p)
 	memcpy(&v, p, sizeof v);
 	return le64toh(v);
 }
-/* Of n bytes, 0 to 8. */
+/* A little-endian number of n bytes, 0 to 8. */
 static inline uint64_t load_le(const void *p, unsigned n)
 {
 	const unsigned char *b = p;

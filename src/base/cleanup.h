@@ -33,9 +33,9 @@ static inline pthread_mutex_t *cleanup_lock(pthread_mutex_t *m)
 	return m;
 }
 
-/* cleanup_free char *p = ...; is freed at the end of the scope. */
+/* `cleanup_free char *p = ...;` frees p at the end of the scope. */
 #define cleanup_free __attribute__((cleanup(cleanup_free_fn)))
-/* cleanup_close int fd = -1; is closed at the end of the scope. */
+/* `cleanup_close int fd = -1;` closes fd at the end of the scope. */
 #define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
 #define cleanup_fclose __attribute__((cleanup(cleanup_fclose_fn)))
 
@@ -46,7 +46,7 @@ static inline pthread_mutex_t *cleanup_lock(pthread_mutex_t *m)
 	__attribute__((cleanup(cleanup_unlock_fn), unused)) pthread_mutex_t * \
 	CLEANUP_CAT(lock_, __LINE__) = cleanup_lock(m)
 
-/* Hand over what a cleanup variable owns: returns it and leaves 0 behind. */
+/* Hand over what a cleanup variable owns: return it and leave NULL (or -1) behind. */
 #define steal_pointer(pp)                          \
 	__extension__({                            \
 		__typeof__(*(pp)) stolen_ = *(pp); \

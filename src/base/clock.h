@@ -26,7 +26,8 @@ static inline double clock_seconds(void)
 	return (double)clock_ns() / 1e9;
 }
 
-/* `ns` nanoseconds from now, for a condition variable that has CLOCK_MONOTONIC. */
+/* The time `ns` nanoseconds from now, for a condition variable that uses
+ * CLOCK_MONOTONIC. */
 static inline struct timespec clock_after(uint64_t ns)
 {
 	uint64_t at = clock_ns() + ns;

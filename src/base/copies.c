@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Boxes from one array in memory to another. */
+/* Copy boxes of elements from one array in memory to another. */
 /*
- * A box is made as flat as it is: axes of one element go, axes that follow each
- * other without a gap on both sides are one, and what is contiguous on both
- * sides is a longer element.  What is left is a plane, repeated along the other
+ * A box is first made as flat as possible: axes of one element are dropped, axes that
+ * follow each other without a gap on both sides are joined, and a run that is contiguous
+ * on both sides becomes one longer element.  A plane remains, repeated along the other
  * axes.  Its rows are those of the output:
  *
  *	in   aaaa....bbbb....cccc       rows: one loop, of a known width
@@ -12,8 +12,8 @@
  *	in   adgbehcfi                  turned: neighbours of the input are far
  *	out  abcdefghi                  apart in the output; square by square
  *
- * Neither has a call for each element: widths of numbers are known to the
- * compiler, and other short runs are two moves that may overlap.
+ * Neither case calls a function for each element: the compiler knows the widths of
+ * numbers, and other short runs are two moves that may overlap.
  */
 #include "base/copies.h"
 
@@ -22,7 +22,7 @@
 
 #include "base/bytes.h"
 
-/* A square of so many bytes a side is read and written in the first cache. */
+/* Bytes a side of a square: it is read and written within the first-level cache. */
 #define SQUARE 64
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -32,7 +32,7 @@
 		body;                                           \
 	}                                                       \
 	break
-/* All bytes of w to 2 w. */
+/* Copy `len` bytes, w <= len <= 2 w, as two moves that may overlap. */
 #define ENDS(w)                \
 	memcpy(to, from, (w)); \
 	memcpy(to + len - (w), from + len - (w), (w))
@@ -101,9 +101,10 @@ turn_square(const struct plane *p, unsigned char *restrict to,
 }
 
 /*
- * Where both sides have their neighbours side by side, elements of one and two bytes
- * are turned in words: word i has elements of row i, and two words exchange what is on
- * the wrong side of the diagonal: halves of blocks, then halves of these.
+ * Where the neighbours of both sides are contiguous, elements of one and two bytes are
+ * turned in words.  Word i has elements of row i, and pairs of words exchange what is on
+ * the wrong side of the diagonal: first the halves of blocks, then the halves of these
+ * halves.
  */
 static inline void exchange_corners(uint64_t *a, uint64_t *b, unsigned bits,
 				    uint64_t mask)
@@ -118,7 +119,7 @@ static inline void exchange_corners(uint64_t *a, uint64_t *b, unsigned bits,
 #define TWOS UINT64_C(0x0000ffff0000ffff)
 #define ONES UINT64_C(0x00ff00ff00ff00ff)
 
-/* A square of 8 bytes a side. */
+/* Turn a square of 8 bytes a side. */
 static inline void turn_bytes(unsigned char *restrict to, size_t to_step,
 			      const unsigned char *restrict from)
 {
@@ -152,7 +153,7 @@ static inline void turn_bytes(unsigned char *restrict to, size_t to_step,
 	store_le64(to + 7 * to_step, w7);
 }
 
-/* One of 4 elements of two bytes a side. */
+/* Turn a square of 4 elements of two bytes a side. */
 static inline void turn_pairs(unsigned char *restrict to, size_t to_step,
 			      const unsigned char *restrict from)
 {
@@ -170,8 +171,9 @@ static inline void turn_pairs(unsigned char *restrict to, size_t to_step,
 	store_le64(to + 3 * to_step, w3);
 }
 
-/* Lines of the input are read once: far apart by powers of two, as they often are, they
- * would push each other out.  What is no whole square of words is at the edges. */
+/* Turn a square by way of a packed copy, so that cache lines of the input are read once:
+ * they are often apart by powers of two and would then evict each other.  The edges that
+ * are not whole squares of words are turned element by element. */
 static inline __attribute__((always_inline)) void
 turn_packed(const struct plane *p, unsigned char *restrict to,
 	    const unsigned char *restrict from, size_t nx, size_t ny,
@@ -247,8 +249,8 @@ static void turn_plane(const struct plane *p, void *out, const void *in,
 
 /* ---- boxes --------------------------------------------------------------- */
 
-/* Axes of more than one element, the outermost of the output first.  False:
- * there is nothing to copy. */
+/* Collect in `a` the axes of more than one element, the outermost of the output first.
+ * Return false if there is nothing to copy. */
 static bool sort_axes(const struct copy_axis *axes, unsigned *rank,
 		      struct copy_axis *a)
 {
@@ -269,7 +271,7 @@ static bool sort_axes(const struct copy_axis *axes, unsigned *rank,
 	return true;
 }
 
-/* Join what follows each other; the new rank. */
+/* Join axes and elements that follow each other without a gap; return the new rank. */
 static unsigned join_axes(struct copy_axis *a, unsigned rank, size_t *len)
 {
 	unsigned n = 0;
@@ -291,8 +293,8 @@ static unsigned join_axes(struct copy_axis *a, unsigned rank, size_t *len)
 	return n;
 }
 
-/* The axis beside the last that makes the plane: the one along which the input
- * is next, if that is not the last itself, else the one before it. */
+/* Choose the axis that makes a plane together with the last one: the axis along which the
+ * input is contiguous, or the one before the last if that is the last itself. */
 static unsigned choose_other(const struct copy_axis *a, unsigned rank,
 			     bool *turned)
 {
@@ -305,7 +307,7 @@ static unsigned choose_other(const struct copy_axis *a, unsigned rank,
 	return *turned ? best : last - 1;
 }
 
-/* The next place of the outer axes. */
+/* Move to the next place of the outer axes; return false after the last one. */
 static bool next_place_of_box(const struct copy_axis *a, unsigned rank,
 			      size_t *at, unsigned char **to,
 			      const unsigned char **from)

@@ -17,7 +17,8 @@ static int csv_error(const struct csv *c, const char *what, struct error *err)
 	return error_set(err, -EBADMSG, "line %" PRIu64 ": %s", c->line, what);
 }
 
-/* What is between quotes, moved to the front; c->at is behind the second. */
+/* Move the text between quotes to `to`, doubled quotes made single. c->at is then behind
+ * the closing quote. */
 static int csv_read_quoted(struct csv *c, char *to, struct error *err)
 {
 	c->at++;
@@ -39,7 +40,8 @@ static int csv_read_quoted(struct csv *c, char *to, struct error *err)
 	return 0;
 }
 
-/* A field, and what ends it: ',', '\n', or '\0' at the end of everything. */
+/* Read a field; *ended is the character that ends it: ',', '\n', or '\0' at the end of
+ * the text. */
 static int csv_read_field(struct csv *c, char **out, char *ended,
 			  struct error *err)
 {

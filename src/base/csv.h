@@ -9,15 +9,17 @@
 #include "base/error.h"
 
 #define CSV_FIELDS_MOST 256
-/* A row of `n` fields (>= 1); it begins in line `line`.  Not 0: the end. */
+/* Called for a row of `n` fields (>= 1) that begins in line `line`.  Any result but 0
+ * ends the parsing. */
 typedef int csv_row(void *ctx, uint64_t line, char **field, size_t n,
 		    struct error *err);
 /*
- * Every row of `n` bytes at `text` (with room for one more; changed; fields point into
- * it).  Quotes with commas, newlines and doubled quotes in them; lines end with "\n" or
- * "\r\n"; a mark of UTF-8 at the beginning and empty lines are skipped.  -EBADMSG with the
- * line: a quote that does not end, or text behind one, a NUL, too many fields; or what
- * `row` returned.
+ * Call `row` for every row of the `n` bytes at `text`, which are changed (there must be
+ * room for one byte more); fields point into them.  Quoted fields may hold commas,
+ * newlines and doubled quotes.  Lines end with "\n" or "\r\n".  A UTF-8 byte order mark
+ * at the beginning and empty lines are skipped.  Return 0, what `row` returned, or
+ * -EBADMSG with the line: a quote that does not end, text behind a closing quote, a NUL,
+ * or too many fields.
  */
 int csv_parse(char *text, size_t n, csv_row *row, void *ctx, struct error *err);
 

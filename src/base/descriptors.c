@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Closing descriptors by the range. */
+/* Close ranges of file descriptors. */
 #include "base/descriptors.h"
 
 #include <stdint.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of descriptors that are closed one by one. */
+/* The most descriptors that are closed one by one. */
 #define FILES_MOST (1u << 20)
 
 static bool close_range_of_descriptors(unsigned from, unsigned to)

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names and words of files that anybody may have made are in the sentence: none of them
- * moves a terminal's cursor, or begins a line of the log. */
+/* The sentence may quote names and text from untrusted files.  Replace control
+ * characters, so that they neither move a terminal's cursor nor begin a line of the
+ * log. */
 static void make_harmless(struct error *e)
 {
 	for (unsigned char *c = (unsigned char *)e->text; *c; c++)
@@ -87,7 +88,7 @@ const char *error_name(int code)
 		return "ENOTSUP";
 	case ENOMEM:
 		return "ENOMEM";
-	/* of names, in directories that list none */
+	/* of names, in directories that can be opened but list nothing */
 	case ENOENT:
 		return "ENOENT";
 	case EINVAL:

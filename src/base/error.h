@@ -4,10 +4,10 @@
 #define BASE_ERROR_H
 
 /*
- * The lowest level that knows what went wrong fills in the sentence, callers
- * put in front of it where they are ("run7.h5: "), and only the edges (fs, cli)
- * print or log it.  A function that takes a `struct error *` returns 0 or
- * -errno and sets the error exactly when it returns an error.  `e` may be NULL.
+ * The lowest level that knows what went wrong writes the sentence, its callers prefix it
+ * with where they are ("run7.h5: "), and only the edges (fs, cli) print or log it.  A
+ * function that takes a `struct error *` returns 0 or -errno and sets the error exactly
+ * when it returns an error.  `e` may be NULL.
  */
 struct error {
 	int code;       /* 0 or -errno */
@@ -30,7 +30,8 @@ int error_no_memory(struct error *e, const char *what);
 int error_prefix(struct error *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* "ENODATA" for the codes that readers see; "EIO" for any other. */
+/* The errno's name, such as "ENODATA", for the codes that readers see; "EIO" for any
+ * other. */
 const char *error_name(int code);
 
 #endif

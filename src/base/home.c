@@ -2,12 +2,12 @@
 /* The user's private directory: opened without trust, removed without traces. */
 
 /*
- * /dev/shm is writable by everybody.  Whoever is there first may plant what he
- * likes under the name that we are going to use: a symlink to a place of ours that
- * he wants filled, or a directory of his own in which he can exchange our files.
- * So a name is opened without following, and believed only when the open
- * descriptor is a directory of our own that nobody else can write to.  From there
- * on everything is relative to descriptors: paths are for sentences.
+ * /dev/shm is writable by every user.  Another user who is there first may plant anything
+ * under the name that we are going to use: a symlink to a directory of ours that he wants
+ * filled, or a directory of his own in which he can exchange our files.  So a name is
+ * opened without following symlinks, and trusted only if the open descriptor is a
+ * directory of our own that no other user can write to.  From there on everything is
+ * relative to descriptors: paths are for sentences only.
  */
 #include "base/home.h"
 
@@ -35,7 +35,8 @@ static int shm_refuse(const char *path, int code, const char *why,
 			 path, why);
 }
 
-/* Believe an open directory, or say why not. */
+/* Check that an open directory is ours and closed to others, closing it to readers if it
+ * was open to them. */
 static int shm_check_trusted(int fd, const char *path, struct error *err)
 {
 	struct stat st;
@@ -176,7 +177,7 @@ static int shm_open_lock(const struct shm_dir *d, const char *name,
 	return fd;
 }
 
-/* Has the open file still this name? */
+/* Return true if `name` still names the open file `fd`. */
 static bool shm_has_name(const struct shm_dir *d, const char *name, int fd)
 {
 	struct stat a, b;
@@ -222,25 +223,26 @@ int shm_lock(const struct shm_dir *d, const char *name, enum shm_lock how,
 		if (r < 0)
 			return error_errno(err, r, "locking '%s/%s'", d->path,
 					   name);
-		/* Whoever held it removed it: the next one has the name. */
+		/* The last holder has removed the file: lock the one that has the name
+		 * now. */
 	}
 }
 
 /* ---- removing ------------------------------------------------------------ */
 
 /*
- * Depth first, with a descriptor a level.  What lies deeper than LEVELS is moved
- * up to the top under a name of its own and taken from there: so any depth needs
- * LEVELS descriptors and no path is ever longer than a name.
+ * Remove depth first, with one open descriptor a level.  A directory deeper than LEVELS
+ * is moved up to the top under a name of its own and removed from there.  So any depth
+ * needs LEVELS descriptors only, and no path is ever longer than a name.
  */
 #define LEVELS 32
 
 struct removal {
 	int top;
 	dev_t dev;
-	const char *path; /* of the whole, for the sentence */
+	const char *path; /* of the whole tree, for the sentence */
 	uint64_t moved;
-	int code; /* first failure */
+	int code; /* of the first failure; 0: none */
 	struct error *err;
 };
 
@@ -284,7 +286,7 @@ static void remove_entry(struct removal *r, int in, const char *name,
 	}
 	fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES &&
-	    fchmodat(in, name, 0700, 0) == 0) /* ours, or it would fail */
+	    fchmodat(in, name, 0700, 0) == 0) /* fails unless ours */
 		fd = openat(in, name,
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
@@ -304,7 +306,8 @@ static void remove_entry(struct removal *r, int in, const char *name,
 
 static void empty_dir(struct removal *r, int fd, unsigned level)
 {
-	/* With a position of its own: this may be the second reading. */
+	/* A descriptor of its own begins at the first entry: this may be the second
+	 * reading. */
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
@@ -345,7 +348,8 @@ int shm_remove(const struct shm_dir *d, const char *name, struct error *err)
 	r.top = fd;
 	r.dev = st.st_dev;
 	r.path = path;
-	/* Again while something was moved here behind the reader's back. */
+	/* Read the top again while directories were moved there, which the reading may
+	 * have missed. */
 	do {
 		moved = r.moved;
 		empty_dir(&r, fd, 0);

@@ -9,14 +9,13 @@
 #include "base/cleanup.h"
 
 /*
- * A hash table with chains.  Entries are never removed, so they are cut one
- * behind the other from slabs: 16 bytes and the rounding to 8 is all that one
- * costs beside its bytes and half a pointer in the table.  What is large gets a
- * slab of its own.
+ * A hash table with chains.  Entries are never removed, so they are cut one behind the
+ * other from slabs: an entry costs 16 bytes and rounding to 8 in addition to its bytes,
+ * and half a pointer in the table.  A large entry gets a slab of its own.
  *
- * What is interned are names and shapes out of files, chosen by anybody.  The
- * hash is therefore SipHash-1-3 with a key that is new in every table: nobody
- * can write a file whose hundred thousand names all meet in one chain.
+ * Interned bytes are names and shapes out of untrusted files.  The hash is therefore
+ * SipHash-1-3 with a key that is new in every table: a file cannot be made so that its
+ * hundred thousand names all meet in one chain.
  */
 #define SLAB ((size_t)32 << 10)
 #define LARGE (SLAB / 8)
@@ -29,7 +28,7 @@ struct intern_entry {
 };
 struct intern_slab {
 	struct intern_slab *next;
-	size_t used, size; /* of bytes */
+	size_t used, size; /* in bytes */
 	_Alignas(8) unsigned char bytes[];
 };
 
@@ -37,7 +36,7 @@ void intern_init(struct intern *in)
 {
 	memset(in, 0, sizeof *in);
 	pthread_mutex_init(&in->lock, NULL);
-	/* Without randomness the address has to do: slower at worst. */
+	/* Without random numbers the address is the key: slower at worst. */
 	if (getrandom(in->key, sizeof in->key, GRND_NONBLOCK) !=
 	    (ssize_t)sizeof in->key)
 		in->key[0] = (uint64_t)(uintptr_t)in;
@@ -62,7 +61,8 @@ static void sip_round(uint64_t v[4])
 	v[2] = rotate_left(v[2], 32);
 }
 
-/* One round a word, three at the end.  Words are as the machine has them. */
+/* SipHash-1-3: one round for each word, three at the end.  Words are in the machine's
+ * byte order. */
 static uint32_t intern_hash(const uint64_t key[2], const unsigned char *p,
 			    size_t n)
 {
@@ -93,7 +93,7 @@ static uint32_t intern_hash(const uint64_t key[2], const unsigned char *p,
 	return (uint32_t)(word ^ word >> 32);
 }
 
-/* `size` bytes behind those that the open slab has given away. */
+/* Take `size` bytes from the open slab, or from a new one if they do not fit. */
 static void *intern_cut_from_slab(struct intern *in, size_t size)
 {
 	struct intern_slab *s = in->slabs;
@@ -106,7 +106,7 @@ static void *intern_cut_from_slab(struct intern *in, size_t size)
 		in->memory += sizeof *s + room;
 		s->used = 0;
 		s->size = room;
-		/* One that is full at once goes behind the open one. */
+		/* A slab that is full at once goes behind the open one. */
 		if (size > LARGE && in->slabs) {
 			s->next = in->slabs->next;
 			in->slabs->next = s;
@@ -119,7 +119,7 @@ static void *intern_cut_from_slab(struct intern *in, size_t size)
 	return s->bytes + s->used - size;
 }
 
-/* Twice the buckets; without memory for them chains get longer instead. */
+/* Double the buckets.  Without memory for them chains get longer instead. */
 static void intern_double_buckets(struct intern *in)
 {
 	size_t n = in->buckets ? in->buckets * 2 : 16;

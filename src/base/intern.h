@@ -16,16 +16,16 @@ struct intern {
 	size_t entries;
 	struct intern_slab *slabs; /* memory of entries, the open one first */
 	size_t memory;             /* bytes taken from malloc */
-	uint64_t key[2];           /* of the hash */
+	uint64_t key[2];           /* of SipHash */
 };
 void intern_init(struct intern *in);
-/* A kept copy of these bytes (8-aligned), valid until intern_free; NULL when
- * memory is out.  Equal bytes have one address.  Padding counts: clear
- * structures before filling them in. */
+/* Return a copy of these bytes (8-aligned) that is valid until intern_free, or NULL if
+ * memory is out.  Equal bytes have one address.  Padding counts: clear structures before
+ * filling them in.  Thread-safe. */
 const void *intern_bytes(struct intern *in, const void *data, size_t n);
-/* The same for a string, its end included. */
+/* As intern_bytes for a string, its NUL included. */
 const char *intern_text(struct intern *in, const char *text);
-/* Bytes of memory that it takes, for accounts. */
+/* The bytes of memory that the table takes. */
 size_t intern_memory(struct intern *in);
 void intern_free(struct intern *in);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What jansson does not do: text of unknown encoding, numbers that JSON lacks. */
+/* What jansson lacks: text of unknown encoding, numbers that JSON does not have. */
 #include "base/json.h"
 
 #include <math.h>

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What jansson does not do: text of unknown encoding, numbers that JSON lacks. */
+/* What jansson lacks: text of unknown encoding, numbers that JSON does not have. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
 #include <jansson.h>
 #include <stdio.h>
 
-/* A string of any bytes: what is not UTF-8 is read as Latin-1. */
+/* Make a string of any bytes: those that are not UTF-8 are read as Latin-1.  NULL if
+ * memory is out. */
 json_t *json_text(const char *s, size_t len);
-/* A JSON string, quotes included.  A byte that is not UTF-8 becomes \udcXX, as Python's
- * surrogateescape. */
+/* Write a JSON string, quotes included.  A byte that is not UTF-8 becomes \udcXX, as with
+ * Python's surrogateescape. */
 void json_put_text(FILE *out, const char *s);
-/* As json_dumps, with the fewest digits of each number that make the same double
- * again. */
+/* As json_dumps, but each real number has the fewest digits that make the same double
+ * again.  The caller frees the text; NULL if memory is out. */
 char *json_exact(const json_t *j, size_t flags);
-/* A finite number, or "NaN", "Infinity", "-Infinity". */
+/* Make a number if `v` is finite, else the string "NaN", "Infinity" or "-Infinity". */
 json_t *json_number(double v);
 
 #endif

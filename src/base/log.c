@@ -13,15 +13,14 @@
 #include <unistd.h>
 
 /*
- * A training job that meets one bad chunk asks for it again and again, from
- * many processes, and a second bad chunk in between.  So the last RECENT lines
- * are remembered, not just the last one: a line that was printed less than FOLD
- * seconds ago is only counted.  The count is printed, with the line, by the
- * next one that is logged after that time is over, or when the line must make
- * room for another.
+ * A training job that meets one bad chunk asks for it again and again, from many
+ * processes, and for a second bad chunk in between.  So the last RECENT lines are
+ * remembered, not just the last one: a line that was printed less than FOLD seconds ago
+ * is only counted.  The count is printed, with the line, when the next line is logged
+ * after that time, or when the line must make room for another.
  *
- * The text may hold names out of hostile files: control characters become '?',
- * so nobody forges a line or drives the terminal.  A line is one write(2), so
+ * The text may hold names out of untrusted files: control characters become '?', so that
+ * a name can neither forge a line nor drive the terminal.  A line is one write(2), so
  * lines of threads and processes do not mix.  No lock is held while writing.
  */
 #define LINE_BYTES 1024
@@ -91,7 +90,7 @@ int log_set_debug(const char *modules)
 	return 0;
 }
 
-/* One line to wherever lines go; `text` is clean. */
+/* Write one line to syslog or stderr.  `text` has no control characters. */
 static void log_emit(int priority, const char *kind, const char *text)
 {
 	char line[LINE_BYTES + 64];
@@ -107,7 +106,7 @@ static void log_emit(int priority, const char *kind, const char *text)
 		n = sizeof line - 1;
 		line[n - 1] = '\n';
 	}
-	/* A stderr that cannot be written to leaves nobody to tell. */
+	/* There is nowhere to report that stderr cannot be written to. */
 	done = write(STDERR_FILENO, line, (size_t)n);
 	(void)done;
 }
@@ -140,8 +139,8 @@ static bool log_line_is_old(const struct recent *r, time_t now)
 	return now - r->printed >= FOLD;
 }
 
-/* Forget one line whose time is over; true when its repeats, in *out, are to
- * be printed. */
+/* Forget remembered lines that are old.  Return true if one of them, now in *out, has
+ * repeats to be printed; the caller then calls again. */
 static bool log_forget_old_line(time_t now, struct recent *out)
 {
 	bool found = false;
@@ -161,8 +160,8 @@ static bool log_forget_old_line(time_t now, struct recent *out)
 	return found;
 }
 
-/* Count a line that was printed lately: true.  Else remember it: false, and
- * *out is the line that had to go, if it has repeats. */
+/* Return true if the line was printed lately; its repeat is counted.  Otherwise remember
+ * it and return false; *out is the line that had to make room, with its repeats. */
 static bool log_count_repeat(enum log_level level, const char *text, time_t now,
 			     struct recent *out)
 {
@@ -195,7 +194,7 @@ static bool log_count_repeat(enum log_level level, const char *text, time_t now,
 	return folded;
 }
 
-/* Format, and replace what a terminal or a log would misunderstand. */
+/* Format the line and replace control characters with '?'. */
 static void format_clean(char text[LINE_BYTES], const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 static void format_clean(char text[LINE_BYTES], const char *fmt, va_list ap)

@@ -6,14 +6,15 @@
 #include <stdbool.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO };
-/* A fresh process logs to stderr at WARN. Thread-safe. */
+/* A new process logs to stderr at LOG_LEVEL_WARN.  All of these are thread-safe. */
 void log_to_syslog(const char *ident);
 void log_set_level(enum log_level level);
-/* "cache,hdf5" or "all": debug lines of these modules; -1: unknown module. */
+/* Enable the debug lines of these modules ("cache,hdf5" or "all").  Return -1 for an
+ * unknown module. */
 int log_set_debug(const char *modules);
-/* Known modules, comma-separated, for help. */
+/* The known modules, comma-separated, for help. */
 const char *log_modules(void);
-/* The same line again within a minute is counted, not printed. */
+/* A line that was printed less than a minute ago is counted, not printed. */
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

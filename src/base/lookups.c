@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that somebody has asked for. */
+/* Names that were looked up, and their numbers. */
 /*
- * A name is held as often as the kernel has been told of it, until it forgets that.  Those
- * that nobody holds are in a list, the one that was used last at its end; room is made at
- * its front.  Between being found and being held a name may go, after many others were
- * used: who holds it is told, and no other name has its number by then.
+ * A name is held as many times as the kernel has looked it up and not yet forgotten it.
+ * Names with no holds are in a list, the most recently used at its end; the first ones
+ * are dropped to make room.  Between finding a name and holding it, the name may have
+ * been dropped, if many others were used meanwhile: lookups_hold then says so, and no
+ * other name has got its number by then.
  */
 #include "base/lookups.h"
 
@@ -21,18 +22,18 @@
 #include "base/number.h"
 
 struct lookup {
-	struct lookup *before, *behind; /* in the list, unless it is held */
+	struct lookup *before, *behind; /* in the list of names with no holds */
 	uint64_t holds;
 	uint32_t number, generation;
 	char name[];
 };
 struct lookups {
-	pthread_mutex_t lock;  /* of all below */
-	void *names, *numbers; /* trees */
+	pthread_mutex_t lock;  /* protects all below */
+	void *names, *numbers; /* trees of tsearch(3) */
 	struct lookup *first, *last;
 	uint32_t n, held;
-	uint32_t next, generation; /* of the next name */
-	bool again;                /* all numbers were given */
+	uint32_t next, generation; /* those of the next name */
+	bool again;                /* all numbers were given once */
 };
 
 static int compare_lookup_names(const void *a, const void *b)
@@ -101,7 +102,7 @@ static void lookups_make_room(struct lookups *l)
 
 /* ---- making -------------------------------------------------------------- */
 
-/* What the clock says, which is later the next time. */
+/* A number made of the time, so that it is another one after a restart; odd. */
 static uint32_t new_generation(void)
 {
 	struct timespec now;
@@ -127,14 +128,15 @@ static struct lookups *lookups_get_or_make(_Atomic(struct lookups *) *where)
 	return none;
 }
 
-/* The next number that no name has; false: they are out. */
+/* Set *out to the next number that no name has.  Return false if all numbers were given
+ * and `once` is set. */
 static bool new_number(struct lookups *l, bool once, uint32_t *out)
 {
 	do {
 		if (l->next == LOOKUPS_NUMBERS) {
 			l->next = 0;
 			l->again = true;
-			l->generation += 2; /* odd: never 0 */
+			l->generation += 2; /* stays odd, so it is never 0 */
 		}
 		if (once && l->again)
 			return false;

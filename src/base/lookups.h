@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that somebody has asked for, where there are too many to number them all. */
+/* Names that were looked up, where there are too many to number them all. */
 #ifndef BASE_LOOKUPS_H
 #define BASE_LOOKUPS_H
 
@@ -7,33 +7,37 @@
 #include <stdint.h>
 
 /*
- * Of those that nobody holds so many are kept, which were used last; of those that somebody
- * holds all, and others are refused when they are too many.  (The kernel holds what it has an
- * inode for, which takes it many times the memory.)  The number of one that went stays its
- * own: they are given in turn, from 0 to LOOKUPS_NUMBERS - 1, and again only when all were
- * given.
+ * The kernel holds a name while it has an inode for it, which takes it many times the
+ * memory.  All held names are kept, up to LOOKUPS_HELD_MAX, and then further names are
+ * refused; of the others the LOOKUPS_MAX that were used last are kept.  Numbers are given
+ * in turn, from 0 to LOOKUPS_NUMBERS - 1.  The number of a name that was dropped is given
+ * to another name only after all numbers were given.
  */
 #define LOOKUPS_MAX 65536
 #define LOOKUPS_HELD_MAX (UINT32_C(1) << 24)
 #define LOOKUPS_NUMBERS (UINT32_C(1) << 26)
-#define LOOKUPS_NAME_MAX 512 /* with its end */
+#define LOOKUPS_NAME_MAX 512 /* bytes, with its NUL */
 
 struct lookups;
 /*
- * The number of `name`, the same as long as it is kept; *where is made with the first one.
- * `once`: no number is given to a second name.  Thread-safe, as all of these.
- * -ENOMEM; -ENAMETOOLONG; -ENOSPC: too many are held, or numbers are out.
+ * Set *out to the number of `name`, which stays the same as long as the name is kept.
+ * The first call makes *where.  With `once`, no number is given to a second name.
+ * Thread-safe, as are all of these.  Return 0, -ENOMEM, -ENAMETOOLONG, or -ENOSPC if too
+ * many names are held or no number is left.
  */
 int lookups_number(_Atomic(struct lookups *) *where, const char *name,
 		   bool once, uint32_t *out);
-/* The name that has a number; false: none, or none any more.  `l` may be NULL. */
+/* Copy the name that has this number to `buf`.  Return false if there is none, or no
+ * longer.  `l` may be NULL. */
 bool lookups_name(struct lookups *l, uint64_t number,
 		  char buf[LOOKUPS_NAME_MAX]);
-/* Hold a name n times more, or (n < 0) less.  -ENOENT: it is not kept any more. */
+/* Add n to the holds of a name (n may be negative).  Return 0, or -ENOENT if the name is
+ * no longer kept. */
 int lookups_hold(struct lookups *l, uint64_t number, int64_t n);
-/* Never 0; another one for each *where that is made, and for each name that has the number. */
+/* The generation of a number; never 0.  It differs for each *where that is made, and for
+ * each name that gets the same number. */
 uint32_t lookups_generation(struct lookups *l, uint64_t number);
-/* Tests: the next name gets this number, or one behind it. */
+/* For tests: the next name gets this number, or a later one if it is taken. */
 void lookups_skip(struct lookups *l, uint32_t number);
 void lookups_free(struct lookups *l);
 

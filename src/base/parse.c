@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers as people write them: sizes with suffixes, counts, durations. */
+/* Numbers as users write them: sizes with suffixes, counts, ages, times. */
 #include "base/parse.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 #include "base/number.h"
 
-/* All by hand: strtoull takes signs and blanks, strtod the locale's comma. */
+/* All parsing is by hand: strtoull accepts signs and blanks, strtod the locale's
+ * comma. */
 
 /* A fraction is kept to millionths, which times the largest unit (2^40) still
  * fits in 64 bits. */
@@ -23,7 +24,7 @@ static bool parse_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Read digits at *p; false when there are none or the value does not fit. */
+/* Read the digits at *p.  Return false if there are none or the value does not fit. */
 static bool parse_digits(const char **p, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -54,7 +55,8 @@ static bool parse_fraction(const char **p, uint64_t *millionths)
 	return true;
 }
 
-/* The factor that "K", "KB", "KiB", "B" or "" stand for; 0: none of them. */
+/* Return the factor that "K", "KB", "KiB", "B" or "" stand for, or 0 for any other
+ * unit. */
 static uint64_t parse_unit(const char *s)
 {
 	static const char letters[] = "kmgt";
@@ -80,7 +82,7 @@ static int size_too_large(const char *text, struct error *err)
 	return error_set(err, -EINVAL, "size '%.40s' is too large", text);
 }
 
-/* Hundredths of `whole`; both parts of the product stay below 2^64. */
+/* Set *out to v.millionths percent of `whole`.  Both terms of the sum stay below 2^64. */
 static int percent_of(const char *text, uint64_t v, uint64_t millionths,
 		      uint64_t whole, uint64_t *out, struct error *err)
 {
@@ -215,7 +217,7 @@ void format_size(uint64_t bytes, char *buf, size_t n)
 		snprintf(buf, n, "%" PRIu64 " %ciB", bytes / unit, units[u]);
 		return;
 	}
-	/* The rest is a whole number of bytes below 2^60: ten times fits. */
+	/* The remainder is below 2^60, so ten times it fits. */
 	tenths = bytes / unit * 10 + (bytes % unit * 10 + unit / 2) / unit;
 	if (tenths >= 10240 && u < 5) {
 		tenths = 10;
@@ -225,18 +227,20 @@ void format_size(uint64_t bytes, char *buf, size_t n)
 		 tenths % 10, units[u]);
 }
 
-/* Of the years 1000 to 9999: others are slips, and no program shows them. */
+/* Seconds of the first and the last moment of the years 1000 to 9999.  Other years are
+ * typing errors, and no program shows them. */
 #define TIME_LEAST INT64_C(-30610224000)
 #define TIME_MOST INT64_C(253402300799)
 
-/* timegm takes February 31 for March 3. */
+/* timegm turns February 31 into March 3: such a date is refused. */
 static bool is_same_date(const struct tm *a, const struct tm *b)
 {
 	return a->tm_sec == b->tm_sec && a->tm_mday == b->tm_mday &&
 	       a->tm_mon == b->tm_mon && a->tm_year == b->tm_year;
 }
 
-/* Digits and what is between them; strptime takes blanks and signs, too. */
+/* Read a date that begins with a digit.  (strptime alone would accept blanks and
+ * signs.) */
 static bool read_date(const char *text, const char *form, int64_t *seconds)
 {
 	struct tm tm = {0}, said;

@@ -11,23 +11,23 @@
 #include "base/cleanup.h"
 
 /*
- * A ring of jobs under one lock, and a condition for each thing that somebody
- * waits for: a job (workers), room (submitters), rest (drainers).  Workers run
- * with every signal blocked, so signals go to the thread that handles them.
+ * A ring of jobs under one lock, with a condition for each event that threads wait for: a
+ * job (workers), room (submitters), rest (pool_drain).  Workers run with every signal
+ * blocked, so signals go to the thread that handles them.
  */
 struct job {
 	pool_fn *fn;
 	void *arg;
 };
 struct pool {
-	pthread_mutex_t lock; /* all below, but `threads` and `thread` */
+	pthread_mutex_t lock; /* protects all but `threads`, `thread` */
 	pthread_cond_t has_job, has_room, at_rest;
 	bool stopping;
-	unsigned busy;    /* workers that run a job now */
-	unsigned depth;   /* room in `ring` */
-	unsigned head, n; /* first job, and how many */
+	unsigned busy;    /* workers that are running a job */
+	unsigned depth;   /* jobs that fit in `ring` */
+	unsigned head, n; /* index of the first job, and number of jobs */
 	struct job *ring;
-	unsigned threads; /* started and not joined */
+	unsigned threads; /* number of threads started and not joined */
 	pthread_t *thread;
 };
 
@@ -62,7 +62,7 @@ static int pool_start(struct pool *p, const char *name, unsigned threads,
 		      struct error *err)
 {
 	sigset_t all, old;
-	char label[16]; /* what the kernel keeps of a thread's name */
+	char label[16]; /* the kernel keeps 16 bytes of a thread's name */
 	int r = 0;
 
 	sigfillset(&all);
@@ -114,7 +114,7 @@ int pool_new(struct pool **out, const char *name, unsigned threads,
 	return 0;
 }
 
-/* Under the lock, when there is room. */
+/* Append a job.  The caller holds the lock and has checked that there is room. */
 static void pool_push(struct pool *p, pool_fn *fn, void *arg)
 {
 	p->ring[(p->head + p->n) % p->depth] = (struct job){fn, arg};

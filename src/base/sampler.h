@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which places of an order are a rank's: torch.utils.data.DistributedSampler's arithmetic. */
+/* Which places of an order a rank gets, by the rules of
+ * torch.utils.data.DistributedSampler. */
 #ifndef BASE_SAMPLER_H
 #define BASE_SAMPLER_H
 
@@ -7,17 +8,17 @@
 #include <stdint.h>
 
 /*
- * Of an order of n samples (n > 0) rank r of `world` has the places r, r + world, ...  All
- * have equally many: behind the last place the first come again, as often as it takes, or
- * with drop_last what is left over is nobody's.  in_turn: each sample once, and some ranks
- * have one less.
+ * In an order of n samples (n > 0), rank r of `world` gets the places r, r + world, and
+ * so on.  All ranks get equally many: behind the last place the order begins again, as
+ * often as necessary, or with drop_last the remainder is left out.  With in_turn each
+ * sample is used once, and some ranks get one less.
  */
 struct sampler {
 	uint64_t n, world, rank;
 	bool drop_last, in_turn;
 };
 
-/* How many a rank has. */
+/* The number of samples that this rank gets. */
 static inline uint64_t sampler_count(const struct sampler *s)
 {
 	if (s->in_turn)
@@ -25,7 +26,7 @@ static inline uint64_t sampler_count(const struct sampler *s)
 	return s->drop_last ? s->n / s->world : (s->n - 1) / s->world + 1;
 }
 
-/* The place in the order that its k-th is at. */
+/* The place in the order of this rank's k-th sample. */
 static inline uint64_t sampler_place(const struct sampler *s, uint64_t k)
 {
 	return (k * s->world + s->rank) % s->n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A random order that a seed makes: the same everywhere, and that of PyTorch. */
+/* A random order from a seed: the same everywhere, and the one that PyTorch makes. */
 
 /*
- * Any good generator would do.  This one has the merit that users can make the same
- * order themselves, with one line of Python, and compare.  It is MT19937 (Matsumoto and
- * Nishimura, 1998), seeded with one word, and the shuffle of ATen's randperm on a CPU:
- * forward Fisher-Yates with numbers of 32 bits.  From MANY elements on their remainders
- * would be uneven, and numbers have 64.
+ * Any good generator would do.  This one lets users make the same order themselves, with
+ * one line of Python, and compare.  It is MT19937 (Matsumoto and Nishimura, 1998), seeded
+ * with one word, and the shuffle of ATen's randperm on a CPU: a forward Fisher-Yates
+ * shuffle with numbers of 32 bits.  From MANY elements on, remainders of these would be
+ * uneven, and numbers of 64 bits are used.
  */
 #include "base/shuffle.h"
 
@@ -62,7 +62,7 @@ static uint64_t next_64(struct twister *t)
 	return high << 32 | next_32(t);
 }
 
-/* Which of the n - i that are left comes next. */
+/* Choose one of the n - i places that are left, from i on. */
 static uint64_t draw_position(struct twister *t, uint64_t n, uint64_t i)
 {
 	uint64_t r = n < MANY ? next_32(t) : next_64(t);
@@ -103,15 +103,15 @@ void shuffle_order_32(uint32_t *order, uint32_t n, uint64_t seed)
 /* ---- only its head ------------------------------------------------------- */
 
 /*
- * After k steps the first k elements are final.  Of the others all are in their places but
- * for k at most, and these are kept in a hash table: position -> element.
+ * After k steps the first k elements are final.  All others are in their own places
+ * except at most k, and these are kept in a hash table: place -> element.
  */
 struct moved {
 	uint32_t place, element;
 };
 #define NOWHERE UINT32_MAX
 
-/* Where `place` is in the table, or would be. */
+/* Return the slot of `place` in the table, or the empty slot where it would be. */
 static struct moved *moved_at(struct moved *table, uint32_t mask,
 			      uint32_t place)
 {
@@ -146,7 +146,7 @@ bool shuffle_head(uint32_t *order, uint32_t k, uint32_t n, uint64_t seed)
 		uint32_t j = i + 1 < n ? (uint32_t)draw_position(&t, n, i) : i;
 
 		order[i] = element_at(table, mask, j);
-		if (j != i) /* nobody asks for the place i again */
+		if (j != i) /* the place i is never asked for again */
 			*moved_at(table, mask, j) =
 				(struct moved){j, element_at(table, mask, i)};
 	}

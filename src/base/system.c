@@ -19,18 +19,18 @@
 #include "base/number.h"
 
 /*
- * Control groups.  /proc/self/cgroup has a line "id:controllers:path" for each
- * hierarchy: "0::/a/b" is version 2, "9:memory:/a/b" version 1.  A group is
- * bound by its own limits and those of all its ancestors, so we walk from
- * /a/b up to the root of the mount and take the smallest number found.
+ * Control groups (cgroups(7)). /proc/self/cgroup has a line "id:controllers:path" for
+ * each hierarchy: "0::/a/b" is version 2, "9:memory:/a/b" version 1.  A group is bound by
+ * its own limits and those of all its ancestors, so the walk goes from /a/b up to the
+ * root of the mount and takes the smallest number found.
  *
- *	version 2	ROOT/a/b/memory.max, memory.high ("max": none);
+ *	version 2	ROOT/a/b/memory.max, memory.high ("max": no limit);
  *			ROOT/unified/a/b on systems that run both versions
  *	version 1	ROOT/memory/a/b/memory.limit_in_bytes
  *
- * In a container the path may be the host's while the mount shows only the
- * container's part: the walk then meets directories that are not there, which
- * is no error, and ends at the root, which is the container's own group.
+ * In a container the path may be the host's while the mount shows only the container's
+ * part.  The walk then meets directories that do not exist, which is not an error, and
+ * ends at the root, which is the container's own group.
  */
 #define THREAD_STACK ((size_t)8 << 20)
 
@@ -46,7 +46,8 @@ static const struct {
 /* Version 1 writes "none" as a number: LONG_MAX, rounded down to pages. */
 #define LIMIT_NONE (UINT64_C(1) << 62)
 
-/* The number in a file; UINT64_MAX when there is no such file or no number. */
+/* Return the number in a file, or UINT64_MAX if there is no such file or no number in
+ * it. */
 static uint64_t read_limit(const char *path)
 {
 	cleanup_fclose FILE *f = fopen(path, "re");
@@ -57,12 +58,12 @@ static uint64_t read_limit(const char *path)
 	return v;
 }
 
-/* Called with a directory of the file system of groups, and the path that the
- * group has among groups. */
+/* Called for a group with its directory in the cgroup file system and the path of the
+ * group. */
 typedef void group_fn(void *ctx, const char *dir, const char *path, bool v2);
 
-/* Each group from `path` up to the root, wherever it may be mounted; eats
- * `path`. */
+/* Call `fn` for each group from `path` up to the root, wherever the hierarchy may be
+ * mounted.  Changes `path`. */
 static void walk_up(const char *root, char *path, bool v2, group_fn *fn,
 		    void *ctx)
 {
@@ -115,8 +116,8 @@ static void walk_groups(const char *proc_self_cgroup, const char *cgroup_root,
 			continue;
 		*path++ = '\0';
 		path[strcspn(path, "\n")] = '\0';
-		/* A group outside our namespace is shown as "/../x": all that
-		 * can be seen of its ancestors is the root. */
+		/* A group outside our namespace is shown as "/../x": of its ancestors
+		 * only the root can be seen. */
 		if (*path != '/' || !path[1] || strstr(path, "/.."))
 			*path = '\0';
 		if (!*controllers || lists_memory(controllers))
@@ -124,7 +125,7 @@ static void walk_groups(const char *proc_self_cgroup, const char *cgroup_root,
 	}
 }
 
-/* The limits of one group. */
+/* The smallest limit of one group, in bytes; UINT64_MAX: no limit. */
 static uint64_t group_limit(const char *dir, bool v2)
 {
 	uint64_t least = UINT64_MAX;
@@ -156,7 +157,7 @@ uint64_t system_cgroup_limit(const char *proc_self_cgroup,
 	return least;
 }
 
-/* The number after `key` at the beginning of a line; 0: there is none. */
+/* Return the number after `key` at the beginning of a line, or 0 if there is none. */
 static uint64_t read_number_after_key(const char *path, const char *key)
 {
 	cleanup_fclose FILE *f = fopen(path, "re");
@@ -172,9 +173,9 @@ static uint64_t read_number_after_key(const char *path, const char *key)
 }
 
 /*
- * What is used counts the page cache, too, and of that the kernel gives back what
- * was not used lately before it refuses anything: inactive_file, as container
- * managers reckon.  Files on a tmpfs are not in it.
+ * The used bytes include the page cache.  Before the kernel refuses memory it gives back
+ * the page cache that was not used lately, inactive_file, which container managers
+ * subtract, too.  Files on a tmpfs are not in it.
  */
 static void least_headroom(void *ctx, const char *dir, const char *path,
 			   bool v2)
@@ -250,7 +251,7 @@ uint64_t system_available(void)
 	return kib ? kib * 1024 : UINT64_MAX;
 }
 
-/* Pressure stall information.  False: none there. */
+/* Read pressure stall information.  Return false if there is none. */
 static bool read_stalled(const char *path, unsigned *percent)
 {
 	cleanup_fclose FILE *f = fopen(path, "re");
@@ -263,8 +264,8 @@ struct stalled {
 	unsigned percent;
 };
 
-/* The tasks of a group are counted in those above it, too: the nearest one tells what
- * befalls ours. */
+/* The tasks of a group are counted in its ancestors, too: the nearest group says best
+ * what happens to our tasks. */
 static void nearest_stalled(void *ctx, const char *dir, const char *path,
 			    bool v2)
 {
@@ -308,7 +309,8 @@ uint64_t system_memory(void)
 
 unsigned system_cores(void)
 {
-	/* The kernel refuses a mask smaller than its own: double until fine. */
+	/* The kernel refuses a mask smaller than its own: double the size until it
+	 * fits. */
 	for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
 		size_t size = CPU_ALLOC_SIZE(cpus);
 		cpu_set_t *set = CPU_ALLOC(cpus);
@@ -384,7 +386,7 @@ uint64_t system_limit_growth(uint64_t more)
 	struct rlimit r;
 	uint64_t before;
 
-	/* The sixth number: pages of data and stack. */
+	/* The sixth number: pages of data and stack (proc_pid_statm(5)). */
 	if (!f || fscanf(f, "%*u %*u %*u %*u %*u %llu", &data) != 1 ||
 	    getrlimit(RLIMIT_DATA, &r) < 0)
 		return RLIM_INFINITY;

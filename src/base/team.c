@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of one piece of work, on this thread and on others that are idle. */
+/* Run the parts of one piece of work on this thread and on others that are idle. */
 /*
- * Whoever calls takes parts like everybody else, so nothing waits for a helper but parts
- * that one has begun.  A helper that comes late, because all were busy, finds none left;
- * the work is there until the last of them has looked.
+ * The calling thread takes parts like every helper, so it only waits for parts that a
+ * helper has begun.  A helper that comes late, because all were busy, finds no part left;
+ * the work is freed when the last thread has looked.
  */
 #include "base/team.h"
 
@@ -17,21 +17,21 @@
 
 struct work {
 	_Atomic unsigned refs;
-	_Atomic size_t next; /* part that nobody took */
+	_Atomic size_t next; /* the next part to take */
 	size_t n;
 	team_fn *fn;
-	void *ctx;            /* the caller's: only while parts are left */
-	pthread_mutex_t lock; /* all below */
+	void *ctx;            /* the caller's; used only while parts are left */
+	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t all_done;
-	size_t done, failed; /* parts; the first that failed, or n */
+	size_t done, failed; /* parts done; the first part that failed, or n */
 	struct error why;
 };
 
 static struct {
-	pthread_mutex_t lock; /* starting and stopping */
+	pthread_mutex_t lock; /* held while the team starts and stops */
 	unsigned users;
 	_Atomic unsigned threads;
-	struct pool *_Atomic pool; /* NULL: no team */
+	struct pool *_Atomic pool; /* NULL: there is no team */
 } team = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int team_start(unsigned threads, struct error *err)
@@ -121,7 +121,7 @@ static void ask_for_help(struct work *w)
 	}
 }
 
-/* On the caller's thread, one after the other. */
+/* Run all parts on the caller's thread, one after the other. */
 static int run_alone(size_t n, team_fn *fn, void *ctx, struct error *err)
 {
 	int r = 0;

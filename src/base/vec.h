@@ -17,7 +17,7 @@
 		NULL, 0, 0 \
 	}
 
-/* True when there is room for one more of `size` bytes each. */
+/* Make room for one more element of `size` bytes.  Return false if memory is out. */
 static inline bool vec_grow(void **at, size_t n, size_t *room, size_t size)
 {
 	size_t want = *room ? *room * 2 : 8;
@@ -34,7 +34,7 @@ static inline bool vec_grow(void **at, size_t n, size_t *room, size_t size)
 	*room = want;
 	return true;
 }
-/* Append a value; false when memory is out. */
+/* Append a value.  False if memory is out. */
 #define vec_push(v, value)                                                \
 	(vec_grow((void **)&(v)->at, (v)->n, &(v)->room, sizeof *(v)->at) \
 		 ? ((v)->at[(v)->n++] = (value), true)                    \
