@@ -13,9 +13,9 @@
 	X(REQ_READDIR, "readdir_requests", "READDIR(PLUS) requests")         \
 	X(REQ_READ, "read_requests", "READ requests by readers")             \
 	X(REQ_WAITED, "read_requests_waited",                                \
-	  "of these, those that had to decode")                              \
+	  "of these, requests that had to decode")                           \
 	X(REQ_XATTR, "xattr_requests", "GETXATTR and LISTXATTR requests")    \
-	X(REQ_IOCTL, "ioctl_requests", "IOCTL requests (is it a terminal?)") \
+	X(REQ_IOCTL, "ioctl_requests", "IOCTL requests (isatty and others)") \
 	X(REQ_OTHER, "other_requests", "all other requests")                 \
 	X(BYTES_SERVED, "bytes_served", "bytes given to readers")            \
 	X(CHUNKS_DECODED, "chunks_decoded", "chunks decoded")                \
@@ -31,23 +31,25 @@
 	X(SHARED_REFUSED, "shared_refused",                                  \
 	  "chunks that could be shared, decoded for this mount alone")       \
 	X(SHARED_DAMAGED, "shared_damaged",                                  \
-	  "chunks in shared memory that somebody wrote to")                  \
+	  "chunks in shared memory that were found changed")                 \
 	X(REQ_AHEAD, "read_requests_ahead",                                  \
 	  "READ requests for files that are read ahead")                     \
 	X(FILES_AHEAD, "files_read_ahead",                                   \
 	  "files that the kernel was asked to read ahead")                   \
 	X(AHEAD_REFUSED, "read_ahead_refused",                               \
-	  "times it was not asked, because memory is short")                 \
+	  "times reading ahead was skipped for want of memory")              \
 	X(ORDER_FOUND, "order_found",                                        \
 	  "times readers were found to follow the order")                    \
-	X(ORDER_LOST, "order_lost", "times they ceased to")                  \
-	X(ORDER_READY, "order_ready", "files made ready in that order")      \
+	X(ORDER_LOST, "order_lost", "times readers left the order")          \
+	X(ORDER_READY, "order_ready",                                        \
+	  "files made ready ahead of readers in order")                      \
 	X(ORDER_KEPT, "order_kept",                                          \
-	  "of these, kept here for their readers to ask for")                \
+	  "of these, files kept in the daemon until they are read")          \
 	X(ORDER_KEPT_READ, "order_kept_read",                                \
-	  "READ requests answered with what was kept")                       \
-	X(ORDER_DECODED, "order_decoded", "chunks decoded for that")         \
-	X(PARTS_OPENED, "parts_opened", "parts whose layout was learnt")     \
+	  "READ requests answered from such files")                          \
+	X(ORDER_DECODED, "order_decoded",                                    \
+	  "chunks decoded for files made ready")                             \
+	X(PARTS_OPENED, "parts_opened", "parts whose layout was read")       \
 	X(FILES_OPENED, "files_opened", "backing files opened")              \
 	X(ERRORS, "errors", "requests answered with a data error")
 

@@ -24,7 +24,7 @@ static int csv_read_quoted(struct csv *c, char *to, struct error *err)
 	c->at++;
 	for (;;) {
 		if (c->at == c->end)
-			return csv_error(c, "a quote that does not end", err);
+			return csv_error(c, "a quoted field does not end", err);
 		if (*c->at == '"' && (++c->at == c->end || *c->at != '"'))
 			break;
 		c->line += *c->at == '\n';
@@ -36,7 +36,7 @@ static int csv_read_quoted(struct csv *c, char *to, struct error *err)
 	else if (c->at < c->end && *c->at == ',')
 		return 0;
 	if (c->at < c->end && *c->at != '\n')
-		return csv_error(c, "text behind a quote that ended", err);
+		return csv_error(c, "text follows a closing quote", err);
 	return 0;
 }
 
@@ -73,7 +73,8 @@ int csv_parse(char *text, size_t n, csv_row *row, void *ctx, struct error *err)
 	char *field[CSV_FIELDS_MOST];
 
 	if (memchr(text, '\0', n))
-		return error_set(err, -EBADMSG, "it has a NUL in it: no text");
+		return error_set(err, -EBADMSG,
+				 "it is not a text: it contains a NUL byte");
 	if (n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
 		c.at += 3;
 	while (c.at < c.end) {

@@ -30,7 +30,7 @@ static int shm_refuse(const char *path, int code, const char *why,
 		      struct error *err)
 {
 	return error_set(err, code,
-			 "'%s' is not to be trusted: %s; remove it, or choose "
+			 "'%s' cannot be trusted: %s; remove it, or choose "
 			 "another place",
 			 path, why);
 }
@@ -42,14 +42,16 @@ static int shm_check_trusted(int fd, const char *path, struct error *err)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return error_errno(err, -errno, "'%s'", path);
+		return error_errno(err, -errno, "cannot open '%s'", path);
 	if (st.st_uid != geteuid())
-		return shm_refuse(path, -EPERM, "it is somebody else's", err);
+		return shm_refuse(path, -EPERM, "it belongs to another user",
+				  err);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return shm_refuse(path, -EPERM, "others may write to it", err);
+		return shm_refuse(path, -EPERM, "other users may write to it",
+				  err);
 	if ((st.st_mode & 0777) != 0700 && fchmod(fd, 0700) < 0)
-		return error_errno(err, -errno, "'%s': closing it to others",
-				   path);
+		return error_errno(err, -errno,
+				   "cannot close '%s' to other users", path);
 	return 0;
 }
 
@@ -60,7 +62,7 @@ static int shm_open_trusted(struct shm_dir *out, int parent, const char *name,
 	int r;
 
 	if (make && mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
-		return error_errno(err, -errno, "cannot make '%s'", path);
+		return error_errno(err, -errno, "cannot create '%s'", path);
 	out->fd = openat(parent, name,
 			 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (out->fd >= 0) {
@@ -79,8 +81,8 @@ static int shm_open_trusted(struct shm_dir *out, int parent, const char *name,
 		return shm_refuse(path, r, "it is not a directory", err);
 	}
 	if (errno == EACCES)
-		return shm_refuse(path, -EPERM, "it is closed to us", err);
-	return error_errno(err, -errno, "'%s'", path);
+		return shm_refuse(path, -EPERM, "you may not open it", err);
+	return error_errno(err, -errno, "cannot open '%s'", path);
 }
 
 int shm_home_open(struct shm_dir *out, const char *base, bool make,
@@ -95,7 +97,7 @@ int shm_home_open(struct shm_dir *out, const char *base, bool make,
 		base = SHM_DEFAULT;
 	parent = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0)
-		return error_errno(err, -errno, "'%s'", base);
+		return error_errno(err, -errno, "cannot open '%s'", base);
 	snprintf(name, sizeof name, "tensorfs-%lu", (unsigned long)geteuid());
 	if (asprintf(&out->path, "%s/%s", base, name) < 0) {
 		out->path = NULL;
@@ -144,7 +146,8 @@ int shm_space(int fd, uint64_t *available, uint64_t *total, struct error *err)
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) < 0)
-		return error_errno(err, -errno, "free space");
+		return error_errno(err, -errno,
+				   "cannot tell how much space is free");
 	if (fs.f_blocks == 0) {
 		*available = *total = UINT64_MAX;
 		return 0;
@@ -168,11 +171,12 @@ static int shm_open_lock(const struct shm_dir *d, const char *name,
 	struct stat st;
 
 	if (fd < 0)
-		return error_errno(err, -errno, "'%s/%s'", d->path, name);
+		return error_errno(err, -errno, "cannot open '%s/%s'", d->path,
+				   name);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return error_set(err, -EPERM, "'%s/%s' is not a file", d->path,
-				 name);
+		return error_set(err, -EPERM, "'%s/%s' is not a regular file",
+				 d->path, name);
 	}
 	return fd;
 }
@@ -221,8 +225,8 @@ int shm_lock(const struct shm_dir *d, const char *name, enum shm_lock how,
 			return error_set(err, r, "'%s/%s' is in use", d->path,
 					 name);
 		if (r < 0)
-			return error_errno(err, r, "locking '%s/%s'", d->path,
-					   name);
+			return error_errno(err, r, "cannot lock '%s/%s'",
+					   d->path, name);
 		/* The last holder has removed the file: lock the one that has the name
 		 * now. */
 	}
@@ -250,7 +254,7 @@ static void removal_failed(struct removal *r, int code, const char *name)
 {
 	if (r->code == 0)
 		r->code =
-			error_errno(r->err, code, "cannot remove '%s' of '%s'",
+			error_errno(r->err, code, "cannot remove '%s' in '%s'",
 				    name, r->path);
 }
 

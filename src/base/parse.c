@@ -89,12 +89,12 @@ static int percent_of(const char *text, uint64_t v, uint64_t millionths,
 	uint64_t share;
 
 	if (v > 100 || (v == 100 && millionths))
-		return error_set(err, -EINVAL, "size '%.40s' is over 100%%",
-				 text);
+		return error_set(err, -EINVAL,
+				 "size '%.40s' is more than 100%%", text);
 	if (!whole)
 		return error_set(err, -EINVAL,
-				 "size '%.40s': a share of nothing known; "
-				 "write bytes, such as 512M",
+				 "size '%.40s': a percentage is not possible "
+				 "here; write bytes, such as 512M",
 				 text);
 	share = v * MILLION + millionths;
 	*out = whole / (100 * MILLION) * share +
@@ -131,9 +131,9 @@ int parse_size(const char *text, uint64_t whole, uint64_t *out,
 				 "T and %% are known",
 				 text, p);
 	if (unit == 1 && millionths)
-		return error_set(err, -EINVAL,
-				 "size '%.40s': there are no parts of a byte",
-				 text);
+		return error_set(
+			err, -EINVAL,
+			"size '%.40s': a number of bytes must be whole", text);
 	if (mul_overflows(v, unit, &v) ||
 	    add_overflows(v, millionths * unit / MILLION, &v))
 		return size_too_large(text, err);
@@ -195,7 +195,7 @@ int parse_age(const char *text, uint64_t *seconds, struct error *err)
 			"1d",
 			text);
 	if (mul_overflows(v, units[unit - letters], seconds))
-		return error_set(err, -EINVAL, "'%.40s' is too long", text);
+		return error_set(err, -EINVAL, "age '%.40s' is too long", text);
 	return 0;
 }
 
@@ -276,7 +276,7 @@ int parse_time(const char *text, int64_t *seconds, struct error *err)
 	if (ok && *seconds >= TIME_LEAST && *seconds <= TIME_MOST)
 		return 0;
 	return error_set(err, -EINVAL,
-			 "'%s' is no time; write @SECONDS, YYYY-MM-DD or "
+			 "'%s' is not a time; write @SECONDS, YYYY-MM-DD or "
 			 "YYYY-MM-DDTHH:MM:SS, in UTC",
 			 text);
 }

@@ -78,7 +78,7 @@ TEST(planted)
 	if (geteuid() == 0) {
 		CHECK_EQ_I(chown(home, 12345, 12345), 0);
 		CHECK_EQ_I(shm_home_open(&d, base, true, &err), -EPERM);
-		CHECK(strstr(err.text, "somebody else's"));
+		CHECK(strstr(err.text, "belongs to another user"));
 		CHECK_EQ_I(chown(home, 0, 0), 0);
 	}
 	CHECK_EQ_I(rmdir_in_home("x"), 0);

@@ -281,7 +281,7 @@ def planted():
     if lib.ROOT:
         os.mkdir(HOME, 0o700)
         os.chown(HOME, 12345, 12345)
-        sentence(stage("-q", source, code=1), HOME, "somebody else's")
+        sentence(stage("-q", source, code=1), HOME, "belongs to another user")
         os.rmdir(HOME)
     # The same one level below.
     os.mkdir(HOME, 0o700)
