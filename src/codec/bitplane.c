@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of bits back into elements. */
+/* Undo the transposition of bits: rows of bits become elements again. */
 /*
- * Eight rows belong to one byte of the elements.  Byte i of each of them, one
- * below the other, is a square of 8 by 8 bits: its rows are bits, its columns
- * elements 8 i to 8 i + 7.  Turn it over its diagonal, and its rows are those
- * elements' bytes.
+ * Eight rows belong to one byte of the elements.  Byte i of each of them, one below the
+ * other, is a square of 8 by 8 bits: its rows are bits, its columns elements 8 i to 8 i +
+ * 7.  Turned over its diagonal, its rows are those elements' bytes.
  *
- * Squares are turned by exchanging quarters: the upper right half of the bits
- * with the lower left, then within each quarter, then within each pair.  In a
- * 64-bit word that is one square (the plain way).  With one register for each
- * of the eight rows it is as many squares as a register has bytes, and whole
- * registers are exchanged:
+ * Squares are turned by exchanging quarters: the upper right half of the bits with the
+ * lower left, then within each quarter, then within each pair.  In a 64-bit word that
+ * turns one square (the plain way).  With one register for each of the eight rows it
+ * turns as many squares as a register has bytes, and whole registers exchange bits:
  *
  *	row 0   a b c d  e f g h      rows 0 and 4 exchange e f g h of the
  *	...                           one with A B C D of the other; so do
  *	row 4   A B C D  E F G H      1 and 5, 2 and 6, 3 and 7
  *
- * Afterwards register e holds the bytes of elements e, 8 + e, 16 + e ..., which
- * is a byte shuffle of 8-byte elements; it is undone as in shuffle.c.
+ * Afterwards register e holds the bytes of elements e, 8 + e, 16 + e ..., which is a byte
+ * shuffle of 8-byte elements; it is undone as in shuffle.c.
  *
- * So we have byte planes, which is what the shuffle filter makes of elements,
- * and let shuffle_undo do the rest.  The planes between the two are a slice of
- * the elements that stays in the first-level cache.  What is left over, and
- * elements too large for slices, take the plain way.
+ * The result is byte planes, which is what the shuffle filter makes of elements, and
+ * shuffle_undo does the rest.  The planes between the two steps are of a slice of the
+ * elements, which stays in the first-level cache.  Elements that are left over, or too
+ * large for slices, take the plain way.
  */
 #include "codec/bitplane.h"
 
@@ -37,7 +35,8 @@
 #endif
 
 #define SLICE_BYTES 16384u
-#define SLICE_ELEMENTS 256u /* a slice is a multiple of these: AVX2's stride */
+#define SLICE_ELEMENTS \
+	256u /* a slice is a multiple of this: the stride of AVX2 */
 
 /* Exchange the bits `mask` << `shift` with those at `mask`. */
 static uint64_t exchange_bits(uint64_t x, unsigned shift, uint64_t mask)
@@ -47,7 +46,7 @@ static uint64_t exchange_bits(uint64_t x, unsigned shift, uint64_t mask)
 	return x ^ t ^ t << shift;
 }
 
-/* Turn the square whose row k is byte k, from the lowest. */
+/* Turn the square whose row k is byte k, counted from the lowest byte. */
 static uint64_t turn_square_of_bits(uint64_t x)
 {
 	x = exchange_bits(x, 7, 0x00aa00aa00aa00aa);
@@ -55,7 +54,7 @@ static uint64_t turn_square_of_bits(uint64_t x)
 	return exchange_bits(x, 28, 0x00000000f0f0f0f0);
 }
 
-/* Elements [first, n), for any size; first is a multiple of 8. */
+/* Undo elements [first, n), of any size, the plain way; `first` is a multiple of 8. */
 static void bitplane_undo_plain(const unsigned char *in, size_t n, size_t elem,
 				size_t first, unsigned char *out)
 {
@@ -78,7 +77,7 @@ static void bitplane_undo_plain(const unsigned char *in, size_t n, size_t elem,
 }
 
 #ifdef HAVE_V128
-/* The names that Intel has for AVX2, for 16 bytes. */
+/* Intel's names of the AVX2 instructions, for 16 bytes. */
 INLINE v128 v128_xor_si128(v128 a, v128 b)
 {
 	return a ^ b;
@@ -98,7 +97,7 @@ INLINE v128 v128_slli_epi16(v128 a, int bits)
 #define v128_unpacklo_epi8 v128_zip_low
 #define v128_unpackhi_epi8 v128_zip_high
 
-/* Two registers exchange bits: low ones' `mask` << bits with high ones' mask. */
+/* Exchange the bits `mask` << `bits` of register `low` with the bits `mask` of `high`. */
 #define SWAP(ISA, WIDTH, low, high, bits, mask)                             \
 	do {                                                                \
 		t = ISA##_xor_si##WIDTH(ISA##_srli_epi16(low, bits), high); \
@@ -107,7 +106,7 @@ INLINE v128 v128_slli_epi16(v128 a, int bits)
 		low = ISA##_xor_si##WIDTH(low, ISA##_slli_epi16(t, bits));  \
 	} while (0)
 
-/* Rows of squares into their columns, r0 to r7, by way of t. */
+/* Turn the squares whose rows are the registers r0 to r7; `t` is scratch. */
 #define TURN(ISA, WIDTH, m4, m2, m1)             \
 	do {                                     \
 		SWAP(ISA, WIDTH, r0, r4, 4, m4); \
@@ -124,7 +123,8 @@ INLINE v128 v128_slli_epi16(v128 a, int bits)
 		SWAP(ISA, WIDTH, r6, r7, 1, m1); \
 	} while (0)
 
-/* Bytes of two registers, one from each in turn: the low and the high halves. */
+/* Interleave the bytes of two registers: the low halves go to `a`, the high halves to
+ * `b`. */
 #define ZIP(ISA, a, b)                         \
 	do {                                   \
 		t = ISA##_unpackhi_epi8(a, b); \
@@ -132,8 +132,8 @@ INLINE v128 v128_slli_epi16(v128 a, int bits)
 		b = t;                         \
 	} while (0)
 
-/* A byte shuffle of 8-byte elements undone, in each 128 bits: three perfect
- * shuffles of eight registers put each back where it was. */
+/* Undo a byte shuffle of 8-byte elements in each 128 bits: three perfect shuffles of
+ * eight registers put each byte back in its place. */
 #define UNSHUFFLE(ISA)            \
 	do {                      \
 		ZIP(ISA, r0, r4); \
@@ -150,8 +150,8 @@ INLINE v128 v128_slli_epi16(v128 a, int bits)
 		ZIP(ISA, r6, r7); \
 	} while (0)
 
-/* Eight rows, `row` bytes apart, into one plane of 8 * n bytes; n is a multiple
- * of 16. */
+/* Turn eight rows of n bytes, `row` bytes apart, into one plane of 8 * n bytes; n is a
+ * multiple of 16. */
 static void plane_v128(const unsigned char *in, size_t row, size_t n,
 		       unsigned char *out)
 {
@@ -180,7 +180,7 @@ static void plane_v128(const unsigned char *in, size_t row, size_t n,
 }
 
 #ifdef HAVE_AVX2
-/* The same, n being a multiple of 32. */
+/* As plane_v128; n is a multiple of 32. */
 TARGET("avx2")
 static void plane_avx2(const unsigned char *in, size_t row, size_t n,
 		       unsigned char *out)
@@ -211,7 +211,7 @@ static void plane_avx2(const unsigned char *in, size_t row, size_t n,
 }
 #endif
 
-/* Elements [first, first + n), n a multiple of SLICE_ELEMENTS and n * elem at
+/* Undo elements [first, first + n); n is a multiple of SLICE_ELEMENTS, and n * elem at
  * most SLICE_BYTES. */
 static void undo_slice(enum shuffle_path path, const unsigned char *in,
 		       size_t row, size_t elem, size_t first, size_t n,
@@ -235,7 +235,7 @@ static void undo_slice(enum shuffle_path path, const unsigned char *in,
 		shuffle_undo(path, planes, n * elem, elem, out + first * elem);
 }
 
-/* How many elements were done, a multiple of 8. */
+/* Return how many elements were done, a multiple of 8. */
 static size_t undo_slices(enum shuffle_path path, const unsigned char *in,
 			  size_t n, size_t elem, unsigned char *out)
 {

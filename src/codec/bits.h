@@ -11,23 +11,22 @@
 #include "base/bytes.h"
 
 /*
- * Bit 0 of the stream is the highest bit of byte 0.  Whoever reads has to know
- * beforehand that the bits are there: nothing is checked here, so that a value
- * costs one load and two shifts.
+ * Bit 0 of the stream is the highest bit of byte 0.  The caller has to know that the bits
+ * are there: nothing is checked here, so that a value costs one load and two shifts.
  */
 struct bits {
 	const unsigned char *in;
-	size_t len;  /* bytes */
-	uint64_t at; /* the next bit */
+	size_t len;  /* in bytes */
+	uint64_t at; /* number of the next bit */
 };
 
-/* Bytes that hold `bits` bits. */
+/* The number of bytes that hold `bits` bits. */
 static inline uint64_t bits_bytes(uint64_t bits)
 {
 	return bits / 8 + (bits % 8 != 0);
 }
 
-/* The next `n` bits (1 to 64) as a number; at + n <= 8 * len must hold. */
+/* Return the next `n` bits (1 to 64) as a number; at + n <= 8 * len must hold. */
 static inline uint64_t bits_take(struct bits *b, unsigned n)
 {
 	size_t byte = (size_t)(b->at / 8);
@@ -45,7 +44,7 @@ static inline uint64_t bits_take(struct bits *b, unsigned n)
 	return v >> (64 - n);
 }
 
-/* The low `size` bytes of `v`, in either byte order. */
+/* Store the low `size` bytes of `v`, in either byte order. */
 static inline void bits_store(unsigned char *out, uint64_t v, unsigned size,
 			      bool big_endian)
 {

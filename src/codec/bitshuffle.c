@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Filter 32008, bitshuffle: blocks of bit planes, often compressed. */
 /*
- * The client data are { major, minor, element size, block size, compression,
- * level }; versions before a field was there, and writers who left defaults,
- * end earlier.  Fewer than three values are what a user gives: { block size,
- * compression }, which the filter's set_local callback would have put behind the first
- * three, had it been there when the file was made; the element is then the whole of
- * the dataset's type (codec_params.elem_size).
+ * The client data are { major, minor, element size, block size, compression, level }.
+ * Older versions of the filter, and writers that left defaults, wrote fewer values.
+ * Fewer than three values are what a user gives: { block size, compression }, which the
+ * filter's set_local callback would have put behind the first three, had it been present
+ * when the file was made.  The element is then the whole type of the dataset
+ * (codec_params.elem_size).
  *
- * Elements are taken in blocks of `block size` (in elements, a multiple of 8; 0: what
- * gives about 8 KiB).  The last block is as many of the rest as are a multiple of 8, and
- * the up to 7 elements after it are never touched.  In each block, bits are transposed as
- * bitplane.h says.
+ * Elements are taken in blocks of `block size` (in elements, a multiple of 8; 0 stands
+ * for about 8 KiB).  The last block has as many of the remaining elements as are a
+ * multiple of 8, and up to 7 elements after it are stored unchanged.  In each block, bits
+ * are transposed as bitplane.h says.
  *
- * Without compression, that is all.  With LZ4 (2) or Zstandard (3):
+ * Without compression, that is all.  With LZ4 (2) or Zstandard (3) the chunk is:
  *
  *	u64 BE  plain bytes in all
  *	u32 BE  plain bytes in each block but the last
@@ -22,14 +22,14 @@
  *		n bytes: one LZ4 block, or Zstandard frames
  *	up to 7 elements as they are
  *
- * and the size in the header is the one that counts.  It looks like filter
- * 32004, but has no raw blocks: what LZ4 cannot compress, it lengthens.
+ * and the block size in the header is the one that counts.  The format looks like filter
+ * 32004, but has no raw blocks: a block that LZ4 cannot compress becomes longer.
  *
- * (bshuf_h5filter.c, bitshuffle_core.c and bitshuffle.c of bitshuffle by
- * K. Masui, 0.1 to 0.5.)
+ * (bshuf_h5filter.c, bitshuffle_core.c and bitshuffle.c of bitshuffle by K. Masui, 0.1 to
+ * 0.5.)
  *
- * A block is decompressed and transposed while it is in the first-level cache.
- * Blocks larger than that are rare; they get a buffer of their own.
+ * A block is decompressed and transposed while it is in the first-level cache.  Blocks
+ * larger than that are rare; they get a buffer of their own.
  */
 #include "codec/codec.h"
 
@@ -53,15 +53,15 @@ enum { COMPRESSION_NONE = 0, COMPRESSION_LZ4 = 2, COMPRESSION_ZSTD = 3 };
 /* A chunk being decoded; sizes in bytes. */
 struct job {
 	enum shuffle_path path;
-	const struct codec *zstd; /* NULL: LZ4 */
+	const struct codec *zstd; /* NULL: blocks are LZ4 */
 	size_t elem;
-	size_t block;           /* of each block but the last */
+	size_t block;           /* bytes of each block but the last */
 	size_t total;           /* plain bytes of the chunk */
-	unsigned char *out;     /* of the chunk, and ... */
-	unsigned char *scratch; /* ... for one block, when compressed */
+	unsigned char *out;     /* the decoded chunk */
+	unsigned char *scratch; /* room for one block, if compressed */
 };
 
-/* Values that set_local puts in front of the user's. */
+/* The number of values that set_local put in front of the user's. */
 static unsigned values_before_users(const struct codec_params *p)
 {
 	return p->n > CD_ELEM ? CD_BLOCK : 0;
@@ -84,7 +84,8 @@ static uint32_t bitshuffle_element_size(const struct codec_params *p)
 	return values_before_users(p) ? p->cd[CD_ELEM] : p->elem_size;
 }
 
-/* Files depend on this rule: about 8 KiB, but at least 128 elements. */
+/* The block size in bytes that 0 stands for.  Files depend on this rule: about 8 KiB, but
+ * at least 128 elements. */
 static uint64_t default_block(uint32_t elem)
 {
 	uint32_t n = 8192 / elem / 8 * 8;
@@ -92,7 +93,7 @@ static uint64_t default_block(uint32_t elem)
 	return (uint64_t)(n < 128 ? 128 : n) * elem;
 }
 
-/* Bytes of a block as the client data have it. */
+/* The bytes of a block as the client data say. */
 static uint64_t bitshuffle_block_size(const struct codec_params *p)
 {
 	uint32_t elem = bitshuffle_element_size(p),
@@ -127,7 +128,8 @@ static int bitshuffle_check(const struct codec_params *p, struct error *err)
 	}
 }
 
-/* Plain bytes of the block that starts at `done`; 0: no block does. */
+/* Return the plain bytes of the block that starts at byte `done`, or 0 if no block
+ * does. */
 static size_t plain_size_of_block_at(const struct job *j, size_t done)
 {
 	size_t left = j->total - done;
@@ -219,7 +221,7 @@ static int decode_blocks(const struct job *j, const struct part *p,
 	return 0;
 }
 
-/* Decode with scratch for the largest block. */
+/* Decode one part, with scratch for its largest block. */
 static int bitshuffle_decode_part(void *ctx, const struct part *p,
 				  struct error *err)
 {
@@ -244,7 +246,7 @@ static int bitshuffle_decode_part(void *ctx, const struct part *p,
 	return r;
 }
 
-/* The header's numbers into the job. */
+/* Read the header's numbers into the job. */
 static int bitshuffle_read_header(const struct codec_params *p,
 				  const unsigned char *in, size_t in_len,
 				  size_t out_cap, struct job *j,

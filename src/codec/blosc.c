@@ -10,15 +10,14 @@
  *		u32  stored bytes n
  *		n bytes: compressed, or plain when n is the split's size
  *
- * or, with flag 2, the plain bytes behind the header.  All numbers are little-
- * endian.
+ * or, with flag 2, the plain bytes behind the header.  All numbers are little-endian.
  *
- * libblosc checks what it reads, but not quite: blosclz adds up a length
- * beyond 2^31 and then writes where it points, zstd comes with decoders of its
- * earliest formats (see zstd.c), and a failed allocation is used.  So the frame
- * is walked here first; as every byte of it belongs to something, anything left
- * over is found too.  Only the calls that take a context of their own are used:
- * the others share one, and a lock.
+ * libblosc checks most of what it reads, but not all: blosclz adds up a length beyond
+ * 2^31 and then writes where it points, zstd comes with decoders of its earliest formats
+ * (see zstd.c), and a failed allocation is used.  So the frame is checked here first.
+ * Every byte of a frame belongs to some part of it, so bytes left over are found, too.
+ * Only the calls that take a context of their own are used: the others share one context,
+ * and a lock.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -42,11 +41,12 @@
 #define FLAG_DONT_SPLIT 0x10u
 #define FLAGS_FORMAT_SHIFT 5
 
-/* When a block is split: libblosc's constants, and part of the format. */
+/* When a block is split: constants of libblosc that are part of the format. */
 #define SPLITS_MAX 16u
 #define SPLIT_MIN 128u /* elements */
 
-/* So many bytes of 255 cannot add up to 2^31. */
+/* The most stored bytes of a blosclz split: as many bytes of 255 cannot add up to
+ * 2^31. */
 #define BLOSCLZ_MAX ((size_t)8 << 20)
 
 static const char *const formats[] = {
@@ -59,14 +59,14 @@ struct frame {
 	size_t len;
 	size_t plain, block;
 	unsigned typesize, flags, format;
-	size_t used; /* bytes that are known to belong to something */
+	size_t used; /* bytes known to belong to the frame */
 };
 
-/* One that is decoded in parts. */
+/* A frame that is decoded in parts. */
 struct blosc_job {
 	const struct frame *frame;
 	unsigned char *out;
-	size_t size; /* decoded bytes of a part, but the last */
+	size_t size; /* decoded bytes of each part but the last */
 };
 
 static int check_version(const unsigned char *in, size_t in_len,
@@ -131,7 +131,7 @@ static int blosc_check_compressor(const struct frame *f, struct error *err)
 	return 0;
 }
 
-/* What the compressor of this split must not be given. */
+/* Return false for bytes that the decompressor of this split must not be given. */
 static bool split_is_safe(const struct frame *f, const unsigned char *in,
 			  size_t len)
 {
@@ -146,7 +146,8 @@ static bool split_is_safe(const struct frame *f, const unsigned char *in,
 	}
 }
 
-/* The block that starts at `at` and has `size` plain bytes.  -EBADMSG. */
+/* Check the block that starts at `at` and has `size` plain bytes.  Return 0 or
+ * -EBADMSG. */
 static int blosc_check_block(struct frame *f, size_t at, size_t size)
 {
 	size_t splits = 1;
@@ -213,7 +214,8 @@ static int blosc_check_frame(struct frame *f, struct error *err)
 	return r;
 }
 
-/* libblosc does not look whether it gets this. */
+/* Return true if the memory that libblosc allocates is there: it does not check that
+ * itself. */
 static bool has_memory(const struct frame *f)
 {
 	void *p;
@@ -224,7 +226,8 @@ static bool has_memory(const struct frame *f)
 	return true;
 }
 
-/* Parts are blocks, asked for by the numbers of their elements. */
+/* Return true if the frame can be decoded in parts.  Parts are whole blocks, asked for by
+ * the numbers of their elements. */
 static bool may_cut(const struct frame *f)
 {
 	return !(f->flags & BLOSC_MEMCPYED) && f->block % f->typesize == 0 &&
@@ -238,7 +241,7 @@ static int blosc_decode_part(void *ctx, size_t i, struct error *err)
 	size_t from = i * j->size, n = min_u64(j->size, f->plain - from);
 	int r = -1;
 
-	/* Others may have taken what was there. */
+	/* Other threads may have taken the memory meanwhile. */
 	if (has_memory(f))
 		r = blosc_getitem(f->in, (int)(from / f->typesize),
 				  (int)(n / f->typesize), j->out + from);
@@ -248,7 +251,7 @@ static int blosc_decode_part(void *ctx, size_t i, struct error *err)
 			 from, from + n);
 }
 
-/* A frame that was walked and is not empty. */
+/* Decode a frame that was checked and is not empty. */
 static int blosc_decompress_frame(const struct frame *f, void *out,
 				  struct error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Filter 307, bzip2: one bzip2 stream, by libbz2. */
 /*
- * HDF5's plugin and PyTables write one stream, and read no second one.  Each
- * block of a stream, and the stream, has a CRC, which libbz2 checks.  It counts
- * in 32 bits what it may take and give at a time, so both go in pieces.
+ * HDF5's plugin and PyTables write one stream, and do not read a second one.  Each block
+ * of a stream, and the stream, has a CRC, which libbz2 checks. libbz2 counts in 32 bits
+ * what it takes and gives at a time, so both sides go in pieces.
  *
- * When it asks for room that is not there, only another byte tells whether the
- * data is too long or its end was cut off.
+ * When libbz2 asks for more room than there is, only one byte more of output tells
+ * whether the data is too long or its end was cut off.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -21,17 +21,18 @@
 
 #define PIECE ((size_t)1 << 30)
 
-/* What libbz2 has not been given yet. */
+/* Input and room that libbz2 has not been given yet. */
 struct ends {
 	char *in;
 	size_t in_len;
 	char *out;
 	size_t room;
-	char spare; /* room for one byte more than there may be */
+	char spare; /* room for one byte more than allowed */
 	bool spared;
 };
 
-/* Give the stream what it has used up; false when there is no more. */
+/* Give the stream more input or room where it has used up its own.  Return false if there
+ * is no more. */
 static bool refill(bz_stream *s, struct ends *e)
 {
 	bool more = false;
@@ -58,7 +59,7 @@ static bool refill(bz_stream *s, struct ends *e)
 	return more;
 }
 
-/* Undo the stream: bytes not used of both sides stay in `s` and `e`. */
+/* Decompress the stream.  Bytes of both sides that were not used stay in `s` and `e`. */
 static int bzip2_decompress(bz_stream *s, struct ends *e, struct error *err)
 {
 	int r = BZ_OK;
@@ -88,7 +89,7 @@ static int bzip2_decode(const struct codec_params *p, const void *in,
 			size_t in_len, void *out, size_t out_cap,
 			size_t *out_len, struct error *err)
 {
-	/* libbz2 knows no const, but only reads. */
+	/* libbz2's interface has no const, but it only reads the input. */
 	struct ends e = {.in = (char *)in,
 			 .in_len = in_len,
 			 .out = out,

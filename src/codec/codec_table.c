@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* Without its library a filter is one that we only know by name. */
+/* A filter whose library was missing at build time is known by name only. */
 const struct codec *const codec_table[] = {
 	&codec_deflate,
 	&codec_shuffle,
@@ -32,9 +32,9 @@ const struct codec *const codec_table[] = {
 };
 
 /*
- * Filters of the HDF5 library and of the HDF Group's registry.  A package is
- * named where Debian has an HDF5 plugin that works: hdf5-plugin-lzf cannot be
- * loaded (it misses lzf_decompress), the bitshuffle package brings one.
+ * Filters of the HDF5 library and of the HDF Group's registry.  A package is named where
+ * Debian has an HDF5 plugin that works: hdf5-plugin-lzf cannot be loaded (lzf_decompress
+ * is missing in it), but the bitshuffle package has an LZF plugin.
  */
 struct known {
 	uint32_t id;
@@ -115,10 +115,10 @@ const char *codec_package_of_id(uint32_t id)
 }
 
 /*
- * What is kept per thread.  Those who keep something (a decompressor, scratch
- * memory) register a function that frees it; a pthread key, set to anything
- * but NULL, makes the C library call it when the thread ends.  The main thread
- * ends with the process and frees nothing unless it calls the cleanup itself.
+ * Memory kept for each thread.  A codec that keeps something (a decompressor, scratch
+ * memory) registers a function that frees it.  A pthread key, set to anything but NULL,
+ * makes the C library call it when the thread ends.  The main thread ends with the
+ * process and frees nothing unless it calls the cleanup itself.
  */
 #define CLEANUP_MAX 16
 

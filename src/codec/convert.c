@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One type of number becomes another, as H5Tconvert has it. */
+/* Convert numbers from one type to another, with the results of H5Tconvert. */
 #include "codec/convert.h"
 
 #include <float.h>
@@ -7,31 +7,31 @@
 #include <string.h>
 
 /*
- * By way of the widest number of a kind: 11 loops that load (int8_t to int64_t,
- * ...), 3 x 11 that store, instead of 110 for all pairs.  Nothing is lost on the
- * way: each type goes exactly into the widest of its kind.
+ * A number is converted by way of the widest type of its kind: 11 loops that load (int8_t
+ * to int64_t, ...) and 3 x 11 that store, instead of 110 for all pairs.  Nothing is lost
+ * on the way: each type converts exactly to the widest of its kind.
  *
- * What a conversion gives is what H5Tconvert gives, and that has two halves.
- * Numbers in the machine's own order are converted by C casts behind range
- * checks; those of the other order, and all 16-bit floats, by loops over bits.
- * The two differ in corners, which are kept here, because a user compares with
- * what h5py reads ("by bits" below means the second way):
+ * The results are those of H5Tconvert, which has two ways.  Numbers in the machine's own
+ * byte order are converted by C casts behind range checks; numbers of the other order,
+ * and all 16-bit floats, by loops over bits.  The two ways differ in corner cases, which
+ * are reproduced here, because users compare with what h5py reads ("by bits" below is the
+ * second way):
  *
- *   integers of one width  clipped (-1 -> 0u); by bits the bits stay (-1 -> max)
- *   NaN -> integer         what the processor's cast makes of it; by bits 0
- *   2^31 as float -> int32, 2^63 -> int64, and so on: the same; by bits clipped
- *   NaN -> float           payload kept; by bits all of the mantissa is set
- *   float -> smaller float to nearest, ties to even, but infinity for anything
- *                          beyond the largest number; by bits ties go away from
- *                          zero, nothing is rounded up to infinity, and in a
- *                          subnormal result a carry out of the mantissa is lost
- *   integer -> 16 bits     65537 to 131071 get the exponent of infinity and keep
- *                          their mantissa: they are NaN
+ *	integers of one width     clipped (-1 -> 0u); by bits the bits stay (-1 -> max)
+ *	NaN -> integer            the result of the processor's cast; by bits 0
+ *	2^31 as float -> int32, 2^63 -> int64, and so on: the same; by bits clipped
+ *	NaN -> float              payload kept; by bits all of the mantissa is set
+ *	float -> smaller float    to nearest, ties to even, but infinity for anything
+ *	                          beyond the largest number; by bits ties go away from
+ *	                          zero, nothing is rounded up to infinity, and in a
+ *	                          subnormal result a carry out of the mantissa is lost
+ *	integer -> 16 bits        65537 to 131071 get the exponent of infinity and keep
+ *	                          their mantissa: they are NaN
  *
- * Two corners are not, for what an element becomes here never depends on
- * anything else: libhdf5 1.10 forgets to reset a flag, so that by bits, after a
- * subnormal number in the same call, 1.9999 -> 16 bits is 1 instead of 2; and
- * it makes int64 of negative 16-bit floats with bytes from behind a buffer.
+ * Two corner cases are not reproduced, because an element's result here never depends on
+ * anything else. libhdf5 1.10 forgets to reset a flag, so that by bits, after a subnormal
+ * number in the same call, 1.9999 -> 16 bits is 1 instead of 2; and it makes int64 of
+ * negative 16-bit floats with bytes from behind a buffer.
  */
 
 enum kind { SIGNED, UNSIGNED, FLOATING, KINDS };
@@ -96,7 +96,7 @@ LOAD(f16, uint16_t, f, double_of_half(v))
 LOAD(f32, float, f, (double)v)
 LOAD(f64, double, f, v)
 
-/* All of a NaN's mantissa is set where numbers are converted by bits. */
+/* Set all of a NaN's mantissa, as conversion by bits does. */
 static void fill_nans(union wide *w, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -108,7 +108,8 @@ static void fill_nans(union wide *w, size_t n)
 
 /* ---- storing ------------------------------------------------------------- */
 
-/* A double as a float of `m` bits of mantissa and `ebits` of exponent, by bits. */
+/* Convert a double to a float of `m` bits of mantissa and `ebits` bits of exponent, by
+ * bits. */
 static uint64_t narrow(double d, unsigned m, unsigned ebits)
 {
 	uint64_t x = bits_of_double(d), f = x & MANTISSA;
@@ -139,7 +140,7 @@ static uint64_t narrow(double d, unsigned m, unsigned ebits)
 	return sign | UINT64_C(1) << (m - shift) | f >> cut;
 }
 
-/* A magnitude as a 16-bit float, by bits. */
+/* Convert a sign and a magnitude to a 16-bit float, by bits. */
 static uint16_t half_of_integer(bool negative, uint64_t mag)
 {
 	unsigned first, e, cut;
@@ -167,14 +168,14 @@ static uint16_t half_of_integer(bool negative, uint64_t mag)
 	return (uint16_t)((unsigned)negative << 15 | e << 10 | (m & 0x3ff));
 }
 
-/* How a float got here decides what the corners are. */
+/* The way of a conversion, which decides the corner cases. */
 enum way { CAST, CAST_F32, BY_BITS };
 
 /*
- * The library casts what its range check lets through: NaN, and the first power
- * of two that does not fit where the largest number of the type rounds up to it
- * (of 64 bits always, of 32 bits as a float).  x86 makes these of it, others
- * the nearest number there is.
+ * The library casts whatever passes its range check: NaN, and the first power of two that
+ * does not fit where the largest number of the type rounds up to it (64-bit integers
+ * always, 32-bit integers as a float).  On x86 the results are the following; other
+ * processors give the nearest number of the type.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #define NAN_64 (UINT64_C(1) << 63)
@@ -233,7 +234,7 @@ STORE_U(f16, uint16_t, half_of_integer(false, v))
 STORE_U(f32, float, v)
 STORE_U(f64, double, v)
 
-/* `over`: the first power of two that does not fit, exact as a double. */
+/* `over` is the first power of two that does not fit; it is exact as a double. */
 #define F_CLIP(type, lo, hi, over, at_over, nan) \
 	(isnan(v)           ? (type)(nan)        \
 	 : v > (over)       ? (hi)               \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One type of number becomes another, as H5Tconvert has it. */
+/* Convert numbers from one type to another, with the results of H5Tconvert. */
 #ifndef CODEC_CONVERT_H
 #define CODEC_CONVERT_H
 
@@ -9,14 +9,16 @@
 
 #include "codec/recode.h"
 
-/* Numbers at once: what is in between stays in the nearest cache. */
+/* The most numbers that one call converts: intermediate values stay in the first-level
+ * cache. */
 #define CONVERT_MAX 256
 
-/* Bytes of an enum recode_number; 0: there is no such number. */
+/* The bytes of a number of type `number` (enum recode_number), or 0 if there is no such
+ * type. */
 uint32_t convert_width(uint32_t number);
-/* n <= CONVERT_MAX numbers, both native; `in` may be `out`.  `swapped`: they were
- * stored in the other byte order, for which libhdf5 has another way, with other
- * results in corners; convert.c lists these. */
+/* Convert n <= CONVERT_MAX numbers from one native type to another; `in` may be `out`.
+ * `swapped` says that they were stored in the other byte order, for which libhdf5
+ * converts in another way, with other results in corner cases; convert.c lists these. */
 void convert_run(uint32_t from, uint32_t to, bool swapped, const void *in,
 		 void *out, size_t n);
 

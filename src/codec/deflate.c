@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Filter 1, deflate: one zlib stream, by libdeflate. */
 /*
- * HDF5 calls it gzip, but what is stored is a zlib stream (RFC 1950) with an
- * Adler-32 of the plain bytes at its end, which libdeflate checks.  Bytes
- * after the stream are ignored, as HDF5's own inflate does: some writers pad.
- * A stream may hold fewer bytes than the caller has room for; whether that is
- * right only the pipeline can tell.
+ * HDF5 calls the filter gzip, but what is stored is a zlib stream (RFC 1950) with an
+ * Adler-32 of the plain bytes at its end, which libdeflate checks.  Bytes after the
+ * stream are ignored, as HDF5's own inflate does: some writers pad.  A stream may hold
+ * fewer bytes than the caller has room for; only the pipeline can tell whether that is
+ * right.
  *
- * libdeflate leaves its fast loop when fewer than some 32 bytes of input are
- * left, and copies matches byte by byte from there.  A shuffled chunk often
- * ends in a plane of zeros, 64 KiB of which are just such a handful of bytes:
- * half of all time went there.  So small streams are copied to where more
- * bytes follow.  Only a success that did not use those counts; anything else
- * is judged by a second run on the stream as it is.
+ * libdeflate leaves its fast loop when fewer than about 32 bytes of input are left, and
+ * copies matches byte by byte from there.  A shuffled chunk often ends in a plane of
+ * zeros, and 64 KiB of them are compressed to just such a few bytes: half of all time was
+ * spent there.  So small streams are copied to a place where more bytes follow.  Only a
+ * success that did not use the following bytes counts; any other result is discarded, and
+ * the stream is decoded again where it is.
  */
 #include "codec/codec.h"
 
@@ -58,7 +58,7 @@ static struct state *state_get(void)
 	return s;
 }
 
-/* True when the stream was good and ended within its own in_len bytes. */
+/* Return true if the stream was good and ended within its own in_len bytes. */
 static bool decode_padded(struct state *s, const void *in, size_t in_len,
 			  void *out, size_t out_cap, size_t *out_len)
 {
@@ -91,8 +91,8 @@ static int deflate_decode(const struct codec_params *p, const void *in,
 	}
 	r = libdeflate_zlib_decompress_ex(s->decompressor, in, in_len, out,
 					  out_cap, &used, &made);
-	/* Zeros are read behind the end of a stream that is cut off, which may
-	 * look like this too. */
+	/* libdeflate reads zeros behind the end of a stream that is cut off, which may
+	 * give this result, too. */
 	if (r == LIBDEFLATE_INSUFFICIENT_SPACE)
 		return error_set(err, -ENOSPC,
 				 "deflate: %zu stored bytes are cut off or "
@@ -133,7 +133,8 @@ static struct libdeflate_compressor *deflate_compressor_get(int level)
 	return compressor;
 }
 
-/* The first client value is zlib's level, 0 to 9; libdeflate's are much the same. */
+/* The first client value is zlib's level, 0 to 9; libdeflate's levels are about the
+ * same. */
 static int deflate_encode(const struct codec_params *p, const void *in,
 			  size_t in_len, void *out, size_t out_cap,
 			  size_t *out_len, struct error *err)
@@ -150,7 +151,7 @@ static int deflate_encode(const struct codec_params *p, const void *in,
 	return n ? 0 : 1;
 }
 
-/* What libdeflate 1.14 takes, rounded up. */
+/* The memory that libdeflate 1.14 takes for a compressor, rounded up. */
 static size_t deflate_encode_memory(const struct codec_params *p, size_t size)
 {
 	(void)size;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filter 3, fletcher32: four bytes of checksum behind the data. */
+/* Filter 3, fletcher32: a checksum of four bytes behind the data. */
 /*
- * The sum is over 16-bit big-endian words, an odd last byte being the high one
- * of a word, modulo 65535 in ones' complement (so a sum is 0 only when all
- * words are).  It is stored as a little-endian number: sum of sums, then sum.
- * Before 1.6.3 HDF5 wrote both halves byte-swapped on little-endian machines;
- * like HDF5 we accept either.
+ * The sum is over 16-bit big-endian words, an odd last byte being the high one of a word,
+ * modulo 65535 in ones' complement (so a sum is 0 only when all words are).  It is stored
+ * as a little-endian number: sum of sums, then sum.  Before 1.6.3 HDF5 wrote both halves
+ * byte-swapped on little-endian machines; like HDF5 we accept either form.
  *
- * Eight words are summed at a time, each in a lane of its own.  With A the
- * lane's sum of m words and B its sum of sums, lane l stands for the words
- * l, l + 8, ..., and counting how often each word enters the sum of sums gives
+ * Eight words are summed at a time, each in a lane of its own.  With A the lane's sum of
+ * m words and B its sum of sums, lane l stands for the words l, l + 8, ..., and counting
+ * how often each word enters the sum of sums gives
  *
  *	a' = a + sum of A		b' = b + 8 m a + sum of (8 B - l A)
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filter 32004, lz4: a frame of its own around independent LZ4 blocks. */
+/* Filter 32004, lz4: a frame of the filter's own around independent LZ4 blocks. */
 /*
  *	u64 BE  plain bytes in all
  *	u32 BE  plain bytes in each block but the last
@@ -8,8 +8,8 @@
  *		n bytes: one raw LZ4 block, or, when n is the block's
  *		plain size, the plain bytes themselves
  *
- * The frame says how long everything is, so each number is held against what
- * is really there, and bytes after the last block are an error.
+ * The frame has the length of each of its parts, so each number is checked against the
+ * bytes that are really there, and bytes after the last block are an error.
  */
 #include "codec/codec.h"
 
@@ -25,7 +25,7 @@
 #define HEADER 12u
 #define DEFAULT_BLOCK ((size_t)1 << 30)
 
-/* One block of `stored` bytes that must decode to exactly `plain` (> 0). */
+/* Decode one block of `stored` bytes, which must give exactly `plain` bytes (> 0). */
 static int lz4_filter_decode_block(const unsigned char *in, uint32_t stored,
 				   unsigned char *out, size_t plain)
 {
@@ -118,7 +118,8 @@ static int lz4_decode(const struct codec_params *p, const void *in,
 	return 0;
 }
 
-/* Blocks of the first client value, 0: 1 GiB, as the reference filter has it. */
+/* The block size in bytes: the first client value, where 0 stands for 1 GiB as in the
+ * reference filter. */
 static size_t lz4_block_size(const struct codec_params *p, size_t in_len)
 {
 	size_t block = p->n && p->cd[0] ? p->cd[0] : DEFAULT_BLOCK;
@@ -128,7 +129,8 @@ static size_t lz4_block_size(const struct codec_params *p, size_t in_len)
 	return block < in_len ? block : in_len;
 }
 
-/* One block with its length in front; bytes written, 0: there is no room. */
+/* Encode one block with its length in front.  Return the bytes written, or 0 if there is
+ * no room. */
 static size_t encode_block(const unsigned char *in, size_t plain,
 			   unsigned char *out, size_t room)
 {
@@ -137,7 +139,7 @@ static size_t encode_block(const unsigned char *in, size_t plain,
 
 	if (room < 4)
 		return 0;
-	/* A block of its plain size is a raw one. */
+	/* A block whose stored size is its plain size is read as a raw one. */
 	most = room - 4 < plain ? room - 4 : plain - 1;
 	if (most)
 		n = LZ4_compress_default((const char *)in, (char *)out + 4,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Filter 5, n-bit: numbers without the bits that their type does not use. */
 /*
- * A chunk is one stream of bits, elements one after the other without gaps.
- * Of an integer or float only its `precision` bits are there, the highest
- * first, whatever the byte order of the type; the bits around them are 0.
- * Other types are there byte by byte.  Padding in compounds is left out and
- * reads as 0.
+ * A chunk is one stream of bits, elements one after the other without gaps.  An integer
+ * or float has only its `precision` bits there, the highest first, whatever the byte
+ * order of the type; the bits around them are 0.  Values of other types are there byte by
+ * byte.  Padding in compounds is left out and reads as 0.
  *
  * The client data describe the type, as numbers in a row:
  *
@@ -17,24 +16,24 @@
  *		| 3 size members { offset type } ...	compound
  *		| 4 size				anything else
  *
- * (read off H5Z__set_parms_* of H5Znbit.c in HDF5; `order` is 1 for big-endian,
- * all sizes and offsets are bytes, but precision and an atomic's offset are
- * bits.  The writer counts bytes as bits / 8 + 1, so a stream that ends with a
- * byte is one byte longer than it need be.)
+ * (from H5Z__set_parms_* of H5Znbit.c in HDF5; `order` is 1 for big-endian.  All sizes
+ * and offsets are in bytes, but precision and an atomic's offset are in bits.  The writer
+ * counts bytes as bits / 8 + 1, so a stream that ends with a whole byte is one byte
+ * longer than necessary.)
  *
- * The type is hostile, the stream no less.  So it is walked once to measure
- * it: each number of it is checked, every part lies within the whole, and we
- * know how many bits an element takes.  When as many as all elements need are
- * there, decoding has nothing left to check.
+ * Neither the type nor the stream can be trusted.  So the type is walked once to measure
+ * it: each of its numbers is checked, every part must lie within the whole, and the
+ * result is the number of bits of an element.  If the stream has as many bits as all
+ * elements need, decoding has nothing left to check.
  *
- * After an array of arrays or compounds the library goes on reading at the
- * description of the array's base (H5Z__nbit_compress_one_array), takes it for
- * the next member's, and writes something else or nothing, if it does not
- * crash.  What such a chunk should have held is lost, and we say so.
+ * After an array of arrays or compounds the library goes on reading at the description of
+ * the array's base (H5Z__nbit_compress_one_array), takes it for the next member's, and
+ * writes something else or nothing, if it does not crash.  What such a chunk should have
+ * held is lost, and the error says so.
  *
- * Parts of a compound may overlap, but are together not larger than it, and
- * none is empty: the work is bounded by the size of the output.  So is the
- * depth, by the parameters: every level takes two of them.
+ * Parts of a compound may overlap, but together they are not larger than it, and none is
+ * empty: the work is bounded by the size of the output.  The depth is bounded by the
+ * parameters: every level takes two of them.
  */
 #include "codec/codec.h"
 
@@ -47,18 +46,19 @@
 enum { NBIT_ATOMIC = 1, NBIT_ARRAY, NBIT_COMPOUND, NBIT_OTHER };
 enum { CD_COUNT, CD_VERBATIM, CD_ELEMENTS, CD_CLASS, CD_SIZE };
 
-/* A walk over the description of a type; `at` beyond `n`: it was too short. */
+/* A position in the description of a type; `at` beyond `n` means that it was too
+ * short. */
 struct cursor {
 	const uint32_t *cd;
 	uint32_t n, at;
-	bool lost; /* by libhdf5, while it wrote */
+	bool lost; /* libhdf5 lost what follows while writing */
 };
 
 struct atomic {
 	uint32_t size, big_endian, precision, offset;
 };
 
-/* What a type comes to: bytes, and bits in the stream, at most 8 a byte. */
+/* The size of a type in bytes, and in bits of the stream, at most 8 for each byte. */
 struct extent {
 	uint64_t size, bits;
 };
@@ -122,9 +122,9 @@ static int measure_array(struct cursor *c, struct extent *e, struct error *err)
 	uint32_t class;
 	int r;
 
-	cursor_next(c); /* its size */
+	cursor_next(c); /* skip its size */
 	class = cursor_next(c);
-	if (class == NBIT_OTHER) { /* its own size need not be right */
+	if (class == NBIT_OTHER) { /* its own size need not be right: skip it */
 		cursor_next(c);
 		e->bits = 8 * e->size;
 		return cursor_check_end(c, err);
@@ -150,7 +150,7 @@ static int measure_compound(struct cursor *c, struct extent *e,
 	uint64_t left = e->size;
 	uint32_t members;
 
-	cursor_next(c); /* its size */
+	cursor_next(c); /* skip its size */
 	members = cursor_next(c);
 	e->bits = 0;
 	for (uint32_t i = 0; i < members; i++) {
@@ -178,7 +178,7 @@ static int measure_compound(struct cursor *c, struct extent *e,
 	return cursor_check_end(c, err);
 }
 
-/* Check a type that must fit into `room` bytes, and what it comes to. */
+/* Check a type that must fit into `room` bytes, and measure it. */
 static int measure_type(struct cursor *c, uint32_t class, uint64_t room,
 			struct extent *e, struct error *err)
 {
@@ -218,10 +218,10 @@ static int measure_type(struct cursor *c, uint32_t class, uint64_t room,
 }
 
 /*
- * `n` numbers of `size` bytes, at most 8, all of which are written; `size` is
- * a constant where this is called from.  Type and stream are copies, because
- * bytes stored through `out` could otherwise change them for all that the
- * compiler knows.  Returns where the stream is then.
+ * Unpack `n` numbers of `size` bytes, at most 8, all of which are written; `size` is a
+ * constant in every call.  Type and stream are copies, because the compiler must assume
+ * that bytes stored through `out` could change the originals.  Returns the new position
+ * in the stream.
  */
 static inline uint64_t unpack_numbers(struct bits in, struct atomic a,
 				      unsigned size, uint64_t n,
@@ -234,7 +234,8 @@ static inline uint64_t unpack_numbers(struct bits in, struct atomic a,
 	return in.at;
 }
 
-/* Any number, highest byte first; only bytes that hold bits are written. */
+/* Unpack a number of any size, highest byte first; only bytes that hold bits are
+ * written. */
 static void unpack_wide_number(struct bits *in, const struct atomic *a,
 			       unsigned char *out)
 {
@@ -251,7 +252,7 @@ static void unpack_wide_number(struct bits *in, const struct atomic *a,
 	}
 }
 
-/* `n` numbers in a row. */
+/* Unpack `n` numbers in a row. */
 static void unpack_atomics(struct bits *in, const struct atomic *a, uint64_t n,
 			   unsigned char *out)
 {
@@ -306,7 +307,7 @@ static void unpack_compound(struct cursor *c, struct bits *in,
 {
 	uint32_t members;
 
-	cursor_next(c); /* its size */
+	cursor_next(c); /* skip its size */
 	members = cursor_next(c);
 	for (uint32_t i = 0; i < members; i++) {
 		uint32_t offset = cursor_next(c), class = cursor_next(c);
@@ -315,7 +316,7 @@ static void unpack_compound(struct cursor *c, struct bits *in,
 	}
 }
 
-/* `n` (> 0) elements of one type, into bytes that are 0. */
+/* Unpack `n` (> 0) elements of one type into bytes that are 0. */
 static void unpack_type(struct cursor *c, uint32_t class, uint64_t n,
 			struct bits *in, unsigned char *out)
 {
@@ -346,7 +347,7 @@ static bool nbit_is_identity(const struct codec_params *p)
 	return p->n > CD_VERBATIM && p->cd[CD_VERBATIM];
 }
 
-/* One element; an extent of 0 when nothing is packed. */
+/* Measure one element; its extent is 0 if nothing is packed. */
 static int measure_element(const struct codec_params *p, struct extent *e,
 			   struct error *err)
 {
@@ -380,7 +381,7 @@ static int nbit_check(const struct codec_params *p, struct error *err)
 	return measure_element(p, &e, err);
 }
 
-/* Are these all the bytes that `n` elements take, and no more? */
+/* Check that there are all the bytes that `n` elements take, and no more. */
 static int nbit_check_length(size_t in_len, uint64_t n, uint64_t element_bits,
 			     struct error *err)
 {

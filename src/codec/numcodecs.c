@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressors of numcodecs that HDF5 does not have, or frames otherwise. */
+/* Compressors of numcodecs that HDF5 does not have, or frames in another way. */
 /*
- * gzip: Python's gzip module writes one member, and reads several; so do we.  The
- * CRC and the length of each are checked by libdeflate.
- * lz4: the plain size as 4 bytes, little-endian, then one raw LZ4 block; which says
- * by itself where it ends.
+ * gzip: Python's gzip module writes one member and reads several; so do we. libdeflate
+ * checks the CRC and the length of each (RFC 1952).
+ * lz4: the plain size as 4 bytes, little-endian, then one raw LZ4 block, which itself
+ * says where it ends.
  * lzma: what Python's lzma writes with FORMAT_XZ (numcodecs' default) or FORMAT_ALONE.
  */
 #ifdef HAVE_CONFIG_H
@@ -127,7 +127,7 @@ const struct codec codec_lz4_sized = {
 /* ---- lzma ---------------------------------------------------------------- */
 
 #if HAVE_LZMA
-/* Dictionaries of the highest preset, and more than that. */
+/* Bytes: enough for the dictionaries of the highest preset. */
 #define LZMA_MEMORY (UINT64_C(256) << 20)
 
 static int lzma_fail(lzma_ret r, size_t in_len, size_t out_cap,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filters of numcodecs that count: differences, checksums. */
+/* Filters of numcodecs that compute: differences, checksums. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -14,9 +14,9 @@
 
 /* ---- delta --------------------------------------------------------------- */
 /*
- * The first number, then differences, which may be of another type: numpy.cumsum of
- * them into an array of the decoded type.  Integers wrap around there.  Floats are
- * added one after the other in their own precision.
+ * The first number is followed by differences, which may be of another type.  Decoding is
+ * numpy.cumsum of them into an array of the decoded type: integers wrap around, floats
+ * are added one after the other in their own precision.
  */
 
 static bool delta_type_is_right(uint32_t t)
@@ -49,7 +49,7 @@ static uint64_t load_number(const unsigned char *p, uint32_t type)
 			v = v << 8 | p[i];
 	else
 		v = load_le(p, n);
-	if (type & DELTA_INT) /* its sign goes on to the left */
+	if (type & DELTA_INT) /* extend its sign */
 		v = (uint64_t)((int64_t)(v << shift) >> shift);
 	return v;
 }
@@ -92,7 +92,8 @@ static float to_float(uint64_t bits)
 	return v;
 }
 
-/* NumPy adds the first one to nothing: a negative zero stays one. */
+/* The first number is not added to anything, as in NumPy: a negative zero stays
+ * negative. */
 static void add_up_floats(const unsigned char *in, size_t n, unsigned char *out,
 			  uint32_t into, uint32_t of)
 {

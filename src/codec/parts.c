@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A very large chunk in parts, for formats that are made of blocks. */
+/* Decode a very large chunk in parts, for formats that are made of blocks. */
 /*
- * Chunks are decoded on as many threads as there are readers, and ahead of those who go
- * forward.  One who wants a single large chunk (a detector's frame, at random) would wait
- * for one core while the others are idle.
+ * Chunks are decoded on as many threads as there are readers, and ahead of readers that
+ * go forward.  A reader of a single large chunk (a detector's frame, at random) would
+ * wait for one core while the others are idle.
  */
 #include "codec/parts.h"
 
@@ -15,7 +15,7 @@
 #include "base/number.h"
 #include "base/team.h"
 
-/* Threads are not equally fast: parts for each. */
+/* Parts for each thread: threads are not equally fast. */
 #define EACH 4
 
 struct parts {
@@ -42,7 +42,7 @@ static int run_part_of_chunk(void *ctx, size_t i, struct error *err)
 	return p->fn(p->ctx, &p->at[i], err);
 }
 
-/* The stored bytes of the next `blocks` blocks; 0: they are not all there. */
+/* Return the stored bytes of the next `blocks` blocks, or 0 if they are not all there. */
 static size_t stored_size(const unsigned char *in, size_t in_len, size_t blocks)
 {
 	size_t at = 0;

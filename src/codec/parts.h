@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interface: a very large chunk in parts, for formats that are made of blocks. */
+/* Decode a very large chunk in parts, for formats that are made of blocks. */
 #ifndef CODEC_PARTS_H
 #define CODEC_PARTS_H
 
@@ -7,29 +7,31 @@
 
 #include "base/error.h"
 
-/* Chunks of fewer decoded bytes are not cut, ... */
+/* A chunk of fewer decoded bytes is not cut into parts. */
 #define PARTS_LEAST ((size_t)2 << 20)
-/* ... and parts have so many at least. */
+/* A part has at least this many decoded bytes. */
 #define PART_LEAST ((size_t)512 << 10)
 
-/* Some blocks that follow each other. */
+/* A part: consecutive blocks of a chunk. */
 struct part {
-	const unsigned char
-		*in; /* stored bytes: where the first begins, and how many */
+	const unsigned char *in; /* the stored bytes of the blocks */
 	size_t in_len;
-	size_t from, to; /* decoded bytes: [from, to) of the chunk's */
+	size_t from, to; /* decoded bytes of the chunk: [from, to) */
 };
-/* Decode a part; several at once.  0 or -errno with a sentence. */
+/* Decode a part; several parts are decoded at once.  Return 0, or -errno with a
+ * sentence. */
 typedef int part_fn(void *ctx, const struct part *p, struct error *err);
 
-/* How many blocks of `block` decoded bytes a part should have, in a chunk of `total`: all
- * where it is not worth cutting, or nobody is there to help. */
+/* How many blocks of `block` decoded bytes a part should have, in a chunk of `total`
+ * decoded bytes: all of them if the chunk is not worth cutting, or there are no helper
+ * threads. */
 size_t parts_blocks(size_t total, size_t block);
 /*
- * Decode `total` bytes, from blocks that have their stored size in front (u32, big-endian)
- * and decode to `block` bytes each, the last one to fewer: in parts, on a team.  What is
- * behind the last block belongs to the last part.  Where the sizes lead out of `in`, one
- * part has the rest: it is to find out.  -ENOMEM, or what the first part that failed says.
+ * Decode `total` bytes, in parts on a team of threads.  The stored blocks have their
+ * stored size in front (u32, big-endian) and decode to `block` bytes each, the last one
+ * to fewer.  Bytes behind the last block belong to the last part.  Where the sizes lead
+ * out of `in`, one part gets all the rest and has to report the damage.  Return 0,
+ * -ENOMEM, or the error of the first part that failed.
  */
 int parts_of_blocks(const unsigned char *in, size_t in_len, size_t total,
 		    size_t block, part_fn *fn, void *ctx, struct error *err);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An ordered list of filters, undone last to first, with a skip mask. */
 /*
- * A chunk was written through filters 0, 1, ... n-1; undoing them is n stages
- * from the back.  What a stage must give back is what its filter once got:
+ * A chunk was written through filters 0, 1, ... n-1; undoing them is n stages from the
+ * back.  A stage must give back as many bytes as its filter once got:
  *
  *	size -> shuffle -> size -> deflate -> ? -> fletcher32 -> ? + 4
  *
- * so the length is exactly known up to the first compressor, and checked; the
- * lengths behind it can only be bounded, by what a compressor could at worst
- * have made of its input.  Trailers are checked where they are and cut off
- * without a copy, filters that change nothing are left out, the last stage
- * writes into the caller's buffer.  So [deflate] copies nothing, [shuffle,
- * deflate] needs one scratch buffer, and no pipeline needs more than two,
- * which take turns.
+ * So the length is exactly known up to the first compressor, and checked.  The lengths
+ * behind it can only be bounded, by the most that a compressor could have made of its
+ * input.  Trailers are checked in place and cut off without a copy, filters that change
+ * nothing are left out, and the last stage writes into the caller's buffer.  So [deflate]
+ * copies nothing, [shuffle, deflate] needs one scratch buffer, and no pipeline needs more
+ * than two, which take turns.
  *
- * Scratch is a `buf`: what is too large to be kept by the thread goes to the
- * buffers' own free list, which is bounded for the process, and comes back
- * with its pages in place.
+ * Scratch is a `buf`: one that is too large for the thread to keep goes to the buffers'
+ * own free list, which is bounded for the process, and comes back with its pages in
+ * place.
  */
 #include "codec/pipeline.h"
 
@@ -29,7 +28,7 @@
 
 struct stage {
 	const struct pipeline_filter *filter;
-	size_t size; /* bytes it gives back: exactly, or at most */
+	size_t size; /* bytes it gives back: if `exact` exactly, else at most */
 	bool exact;
 };
 
@@ -87,7 +86,7 @@ static bool filter_is_identity(const struct pipeline_filter *f)
 	       f->codec->is_identity(&f->params);
 }
 
-/* The filter's name as people know it, else as the file says, made printable.*/
+/* Set the filter's usual name, or else the one that the file gives, made printable. */
 static void name_filter(struct pipeline_filter *f, const char *file_name)
 {
 	const char *ours = codec_name_of_id(f->id);
@@ -104,9 +103,9 @@ static void name_filter(struct pipeline_filter *f, const char *file_name)
 }
 
 /*
- * Only filters that we do not decode have more values than we hold (nbit of a
- * compound type).  Two such pipelines must not be taken for equal by their
- * beginnings, so the last value we hold becomes a hash (FNV-1a) of the rest.
+ * Only filters that we do not decode have more values than CODEC_CD_MAX (nbit of a
+ * compound type).  Two such pipelines must not be taken for equal because their first
+ * values are, so the last value kept becomes a hash (FNV-1a) of it and the rest.
  */
 static void keep_params(struct codec_params *p, const uint32_t *cd, unsigned n)
 {
@@ -223,17 +222,16 @@ int pipeline_lacks(const struct pipeline *p, struct error *err)
 }
 
 /*
- * More than any of our compressors makes of `size` bytes, and enough for any
- * number of them: what one left incompressible, the next can only pad.  Not
- * compounded, so that a list of 32 compressors cannot ask for 40 times the
- * chunk.
+ * More than any of our compressors makes of `size` bytes, and enough for any number of
+ * them: what one compressor left incompressible, the next can only pad.  The bound is not
+ * compounded, so that a list of 32 compressors cannot ask for 40 times the chunk.
  */
 static size_t compressed_bound(size_t size)
 {
 	return size + size / 8 + 4096;
 }
 
-/* The stages that are not skipped, in writing order; how many. */
+/* List the stages that are not skipped, in writing order; return their number. */
 static unsigned plan_stages(const struct pipeline *p, uint32_t skip_mask,
 			    size_t size, struct stage *stages)
 {
@@ -261,7 +259,7 @@ static unsigned plan_stages(const struct pipeline *p, uint32_t skip_mask,
 	return n;
 }
 
-/* Is `len` what stage `s` had to give back? */
+/* Check that stage `s` gave back as many bytes as it had to. */
 static int stage_check_length(const struct stage *s, size_t len,
 			      struct error *err)
 {
@@ -272,7 +270,7 @@ static int stage_check_length(const struct stage *s, size_t len,
 			 s->filter->name, len, s->size);
 }
 
-/* Undo one filter into `to`, which has room for what the stage may give. */
+/* Undo one filter into `to`, which has room for all that the stage may give. */
 static int run_stage(const struct stage *s, const void *in, size_t in_len,
 		     void *to, size_t *len, struct error *err)
 {

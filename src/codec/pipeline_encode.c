@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The other direction: a chunk through its filters, first to last. */
+/* Encode a chunk: through its filters, first to last. */
 /*
- * A compressor gets one byte less room than it has input: what it cannot make smaller is
- * skipped, and the mask of the chunk says so, as the library does it with optional filters.
- * So nothing ever grows but by trailers, and pipeline_bound is exact.
+ * A compressor gets one byte less room than it has input: if it cannot make the chunk
+ * smaller it is skipped, and the mask of the chunk says so, as the library does with
+ * optional filters.  So nothing but trailers ever adds bytes, and pipeline_bound is
+ * exact.
  *
- * The library would leave a chunk shuffled that no compressor could do anything about.
- * We skip the shuffle, too: what is stored is then the data itself, which a mount serves
- * from the page cache without decoding it.  But see has_lzf.
+ * The library would leave a chunk shuffled that no compressor could make smaller.  We
+ * skip the shuffle, too: the stored chunk is then the data itself, which a mount serves
+ * from the page cache without decoding it. has_lzf says where this is not possible.
  *
- * Bytes go to and fro between the caller's room and one scratch buffer, beginning with
- * the one that makes the last filter end in the caller's; trailers are added in place.
+ * Bytes alternate between the caller's room and one scratch buffer, beginning with the
+ * one that makes the last filter end in the caller's room; trailers are added in place.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct passage {
 	const unsigned char *at;
 	size_t len;
 	unsigned char *out;     /* room for pipeline_bound */
-	unsigned char *scratch; /* the same, NULL when it is not needed */
+	unsigned char *scratch; /* the same room; NULL: not needed */
 	unsigned char *next;    /* where the next filter writes */
 	uint32_t mask;
 };
@@ -61,7 +62,7 @@ static bool encoding_is_identity(const struct pipeline_filter *f)
 	       f->codec->is_identity(&f->params);
 }
 
-/* What one filter makes goes right to where the caller wants it. */
+/* One filter alone writes right to the caller's room. */
 static bool needs_scratch(const struct pipeline *p)
 {
 	unsigned active = 0;
@@ -98,7 +99,7 @@ static int add_trailer(struct passage *w, const struct pipeline_filter *f,
 	size_t more = 0;
 	int r;
 
-	if (w->at == data) { /* which is not ours to write behind */
+	if (w->at == data) { /* not ours to write behind */
 		if (w->len)
 			memcpy(w->next, w->at, w->len);
 		passage_moved(w, w->len);
@@ -110,7 +111,7 @@ static int add_trailer(struct passage *w, const struct pipeline_filter *f,
 	return r;
 }
 
-/* 0; 1: the filter can do nothing with these bytes. */
+/* Return 0, 1 if the filter is to be skipped for these bytes, or -errno. */
 static int run_filter(struct passage *w, const struct pipeline_filter *f,
 		      const void *data, struct error *err)
 {
@@ -131,7 +132,8 @@ static int run_filter(struct passage *w, const struct pipeline_filter *f,
 	return r;
 }
 
-/* All filters but those that are masked already; *squeezed: some bytes were saved. */
+/* Run all filters except those that are masked already; *squeezed says whether one of
+ * them saved bytes. */
 static int run_filters(struct passage *w, const struct pipeline *p,
 		       const void *data, bool *squeezed, struct error *err)
 {
@@ -159,9 +161,9 @@ static bool has_compressor(const struct pipeline *p)
 }
 
 /*
- * libhdf5 keeps what the filters in front of LZF made when that gives up.  So must we:
- * when it stores another chunk of that length there, it leaves the mask as it is.
- * (Its other compressors make such a chunk longer.)
+ * When LZF cannot make a chunk smaller, libhdf5 keeps the output of the filters in front
+ * of it.  So must we: when libhdf5 stores another chunk of that length there, it leaves
+ * the mask as it is.  (Its other compressors make such a chunk longer.)
  */
 static bool has_lzf(const struct pipeline *p)
 {
@@ -171,7 +173,7 @@ static bool has_lzf(const struct pipeline *p)
 	return false;
 }
 
-/* Everything but trailers. */
+/* The mask that skips all filters except trailers. */
 static uint32_t all_skipped(const struct pipeline *p)
 {
 	uint32_t mask = 0;
@@ -183,7 +185,8 @@ static uint32_t all_skipped(const struct pipeline *p)
 	return mask;
 }
 
-/* Filters that write their bytes somewhere else than they read them. */
+/* The number of filters that write their bytes to another place than they read them
+ * from. */
 static unsigned count_moves(const struct pipeline *p)
 {
 	unsigned n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From elements as they are stored to elements as they are served. */
+/* Turn elements as they are stored into elements as they are served. */
 #include "codec/recode.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "codec/convert.h"
 #include "codec/pipeline.h"
 
-/* Taking out and swapping are copies; numbers are converted in blocks. */
+/* Taking fields and swapping bytes are copies; numbers are converted in blocks. */
 
 /* ---- what is valid ------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ bool recode_is_identity(const struct recode *r)
 	       r->width == r->from && r->to == r->from;
 }
 
-/* Does all that is taken lie in the element? */
+/* Return true if all pieces lie in the element. */
 static bool pieces_are_valid(const struct recode *r)
 {
 	uint64_t pieces = 1, span = 0, reach;
@@ -65,7 +65,7 @@ bool recode_is_valid(const struct recode *r)
 {
 	if (!r->to || !pieces_are_valid(r) || !swaps_are_valid(r))
 		return false;
-	/* (In place, elements that stay as large as they are do not move.) */
+	/* (In place, elements that keep their size do not move.) */
 	if (r->naxes && (r->of || r->into || r->width >= r->from))
 		return false;
 	if (!r->of && !r->into)
@@ -79,8 +79,8 @@ bool recode_is_valid(const struct recode *r)
 
 /* ---- running ------------------------------------------------------------- */
 
-/* `n` pieces of `width` bytes, `stride` bytes apart, side by side.  The widths
- * of numbers are known to the compiler. */
+/* Copy `n` pieces of `width` bytes, which are `stride` bytes apart, side by side.  The
+ * compiler knows the widths of numbers. */
 static void gather_pieces(const unsigned char *in, size_t stride, size_t width,
 			  unsigned char *out, size_t n)
 {
@@ -105,7 +105,7 @@ static void gather_pieces(const unsigned char *in, size_t stride, size_t width,
 	}
 }
 
-/* Step 1 where it goes along axes. */
+/* Do step 1 (recode.h) along axes. */
 static void gather_along_axes(const struct recode *r, const unsigned char *in,
 			      unsigned char *out, size_t n)
 {
@@ -132,7 +132,7 @@ static void gather_along_axes(const struct recode *r, const unsigned char *in,
 		}
 }
 
-/* `count` strings side by side get NULs at their ends. */
+/* Fill the ends of `count` strings, which are side by side, with NULs. */
 static void clean_strings(unsigned char *p, const struct recode_swap *s)
 {
 	size_t width = recode_swap_width(s);
@@ -151,7 +151,7 @@ static void clean_strings(unsigned char *p, const struct recode_swap *s)
 	}
 }
 
-/* One entry's numbers in each of `n` elements of `stride` bytes. */
+/* Reverse one entry's numbers in each of `n` elements, which are `stride` bytes apart. */
 static void swap_entry(unsigned char *p, size_t stride, size_t n,
 		       const struct recode_swap *s)
 {
@@ -189,7 +189,7 @@ static void swap_entry(unsigned char *p, size_t stride, size_t n,
 	}
 }
 
-/* Step 2 in elements of r->width bytes. */
+/* Do step 2 in elements of r->width bytes. */
 static void swap_elements(const struct recode *r, unsigned char *p, size_t n)
 {
 	size_t block = r->width < 16384 ? 16384 / r->width : 1;
@@ -209,7 +209,7 @@ static void swap_elements(const struct recode *r, unsigned char *p, size_t n)
 	}
 }
 
-/* All steps of at most CONVERT_MAX elements; `in` may be `out`. */
+/* Do all steps for at most CONVERT_MAX elements; `in` may be `out`. */
 static void convert_block(const struct recode *r, const unsigned char *in,
 			  unsigned char *out, size_t n)
 {
@@ -223,7 +223,8 @@ static void convert_block(const struct recode *r, const unsigned char *in,
 	convert_run(r->of, r->into, r->nswaps > 0, in, out, n);
 }
 
-/* Step 3 is none: other numbers, but by bits they stay what they are. */
+/* Return true if step 3 changes no bytes: there is none, or the numbers get another type
+ * but by bits stay the same. */
 static bool keeps_bits(const struct recode *r)
 {
 	return !r->of || (r->nswaps && r->width == r->to &&

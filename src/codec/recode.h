@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From elements as they are stored to elements as they are served. */
+/* Turn elements as they are stored into elements as they are served. */
 #ifndef CODEC_RECODE_H
 #define CODEC_RECODE_H
 
@@ -9,7 +9,7 @@
 
 /* Numbers that can be converted into each other. */
 enum recode_number {
-	RECODE_NONE, /* bytes stay what they are */
+	RECODE_NONE, /* bytes are not converted */
 	RECODE_I8,
 	RECODE_I16,
 	RECODE_I32,
@@ -23,10 +23,11 @@ enum recode_number {
 	RECODE_F64
 };
 
-/* `count` numbers of `width` bytes (2, 4, 8, 16) from byte `offset` of the
- * element on are reversed.  Or they are strings, `width` is their length and one
- * of these: what they end with becomes NULs. */
-#define RECODE_AFTER_NUL UINT32_C(0x80000000) /* the first one ends it */
+/* The bytes of `count` numbers of `width` bytes (2, 4, 8, 16), from byte `offset` of the
+ * element on, are reversed.  Or, if `width` is a length with one of these flags, they are
+ * strings, whose ends become NULs. */
+#define RECODE_AFTER_NUL \
+	UINT32_C(0x80000000) /* the first NUL ends the string */
 #define RECODE_SPACES UINT32_C(0x40000000)
 struct recode_swap {
 	uint32_t offset, width, count;
@@ -41,7 +42,7 @@ static inline uint32_t recode_swap_width(const struct recode_swap *s)
 }
 #define RECODE_SWAPS_MAX 64
 
-/* What is taken lies in `count` pieces, `stride` bytes apart. */
+/* The pieces taken along an axis: `count` pieces, `stride` bytes apart. */
 struct recode_axis {
 	uint32_t count, stride;
 };
@@ -50,15 +51,15 @@ struct recode_axis {
 /*
  * One element of `from` stored bytes becomes one of `to` served bytes:
  *
- *   1. take `width` bytes from `offset` on (a field of a structure; else all),
- *      side by side, or in equal pieces along axes, the innermost axis first (a
- *      field of an array of structures; and of arrays of these),
- *   2. reverse the numbers that `swap` lists, and clean the strings (offsets
- *      count from step 1's first byte),
- *   3. convert: one number of type `of` to one of type `into`, both native.
+ *	1. take `width` bytes from `offset` on (a field of a structure, or all), side by
+ *	   side, or in equal pieces along axes, the innermost axis first (a field of an
+ *	   array of structures, or of arrays of these),
+ *	2. reverse the numbers that `swap` lists, and clean the strings (offsets count
+ *	   from step 1's first byte),
+ *	3. convert one number of type `of` to one of type `into`, both native.
  *
- * Without step 3 `to` == `width`; with it there are no axes.  Plain data: compared
- * and copied as bytes, so clear it before filling it in.
+ * Without step 3 `to` == `width`; with it there are no axes.  This is plain data,
+ * compared and copied as bytes: clear it before filling it in.
  */
 struct recode {
 	uint32_t from, to;
@@ -69,15 +70,15 @@ struct recode {
 	uint32_t naxes;
 	struct recode_axis axis[RECODE_AXES_MAX];
 };
-/* Nothing to do: stored bytes are served bytes. */
+/* Return true if nothing is to be done: stored bytes are served bytes. */
 bool recode_is_identity(const struct recode *r);
-/* Numbers in range, pieces and swaps inside the element, widths that fit: for
- * recodes that came from elsewhere. */
+/* Return true if all numbers are in range, pieces and swaps lie in the element, and
+ * widths fit: for recodes from untrusted places. */
 bool recode_is_valid(const struct recode *r);
 /*
- * Recode n elements.  `in` and `out` may be the same place when from == to,
- * else they do not overlap.  Conversions are those of H5Tconvert, corners
- * included (out of range, NaN, halves); convert.c lists these.
+ * Recode n elements.  `in` and `out` may be the same place if from == to; else they must
+ * not overlap.  Conversions are those of H5Tconvert, corner cases included (out of range,
+ * NaN, halves); convert.c lists these.
  */
 void recode_run(const struct recode *r, const void *in, void *out, size_t n);
 

@@ -2,25 +2,25 @@
 /* Filter 6, scale-offset: small numbers above a minimum, bit-packed. */
 /*
  *	u32 LE		bits of each value
- *	u8		bytes of the minimum that count (the writer's long
- *			long: 8)
+ *	u8		bytes of the minimum that count (the size of the writer's
+ *			long long: 8)
  *	16 bytes	the minimum, LE; 8 of them are always 0
  *	bits, most significant first: one value after the other
  *
- * (read off H5Z__filter_scaleoffset of H5Zscaleoffset.c in HDF5.  The writer
- * counts bytes as bits / 8 + 1, so a stream that ends with a byte is one byte
- * longer than it need be.)
+ * (from H5Z__filter_scaleoffset of H5Zscaleoffset.c in HDF5.  The writer counts bytes as
+ * bits / 8 + 1, so a stream that ends with a whole byte is one byte longer than
+ * necessary.)
  *
- * An integer is value + minimum, modulo its size.  A float is value divided by
- * 10^D, plus the minimum, which is then the float's own bytes; the writer has
- * rounded it to D decimals.  Each step is done in the precision of the type,
- * as the library does it, or the last bit would differ.  When the dataset has
- * a fill value, the largest value (all bits set) stands for it.
+ * An integer is value + minimum, modulo its size.  A float is value divided by 10^D, plus
+ * the minimum, which is then the float's own bytes; the writer has rounded it to D
+ * decimals.  Each step is done in the precision of the type, as the library does it, or
+ * the last bit would differ.  If the dataset has a fill value, the largest value (all
+ * bits set) stands for it.
  *
- * Two things are stored as they are: everything, when a file's integers were
- * to have all their bits (the filter then changes nothing at all), and the
- * values of a chunk whose range needed all bits; these have the header still,
- * and are little-endian whatever the dataset, as the writer's memory was.
+ * Two things are stored verbatim: everything, if a file's integers were to have all their
+ * bits (the filter then changes nothing at all), and the values of a chunk whose range
+ * needed all bits.  Such a chunk still has the header, and its values are little-endian
+ * whatever the dataset, as the writer's memory was.
  */
 #include "codec/codec.h"
 
@@ -36,11 +36,11 @@
 
 enum {
 	CD_SCALE_TYPE,
-	CD_SCALE_FACTOR, /* integers: bits, 0: as needed.  Floats: D, signed */
+	CD_SCALE_FACTOR, /* integers: bits, 0: as needed; floats: D, signed */
 	CD_ELEMENTS,
 	CD_CLASS,
 	CD_SIZE,
-	CD_SIGN, /* of integers; of floats libhdf5 leaves any number there */
+	CD_SIGN, /* of integers; for floats libhdf5 leaves any number there */
 	CD_ORDER,
 	CD_HAS_FILL,
 	CD_FILL, /* up to three values, lowest bytes first */
@@ -49,7 +49,7 @@ enum {
 enum { SCALE_FLOAT_D, SCALE_FLOAT_E, SCALE_INTEGER };
 enum { CLASS_INTEGER, CLASS_FLOAT };
 
-/* What each value of a chunk becomes. */
+/* How the values of a chunk become elements. */
 struct rule {
 	uint64_t n;
 	unsigned bits; /* of a value */
@@ -59,7 +59,7 @@ struct rule {
 	int32_t decimals;
 };
 
-/* An integer that was to be stored with all its bits is left alone. */
+/* Integers that were to be stored with all their bits are unchanged. */
 static bool scaleoffset_is_identity(const struct codec_params *p)
 {
 	return p->n == CD_COUNT && p->cd[CD_CLASS] == CLASS_INTEGER &&
@@ -84,7 +84,7 @@ static int check_integer(const struct codec_params *p, struct error *err)
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return error_set(err, -EBADMSG,
 				 "scaleoffset: integers of %u bytes", size);
-	if (factor > 8 * size && factor <= INT32_MAX) /* below 0: as needed */
+	if (factor > 8 * size && factor <= INT32_MAX) /* negative: as needed */
 		return error_set(err, -EBADMSG,
 				 "scaleoffset: %u bits for integers of %u "
 				 "bytes",
@@ -126,7 +126,7 @@ static int scaleoffset_check(const struct codec_params *p, struct error *err)
 					      : check_integer(p, err);
 }
 
-/* The chunk's header, and all that the parameters say about its values. */
+/* Combine the chunk's header and all that the parameters say about its values. */
 static struct rule read_rule(const struct codec_params *p,
 			     const unsigned char *header)
 {
@@ -145,7 +145,7 @@ static struct rule read_rule(const struct codec_params *p,
 	return r;
 }
 
-/* Are there as many bytes as the values take, and no more? */
+/* Check that there are as many bytes as the values take, and no more. */
 static int scaleoffset_check_length(const struct rule *r, size_t in_len,
 				    struct error *err)
 {
@@ -176,9 +176,8 @@ static inline uint64_t next_value(unsigned bits, struct bits *in)
 }
 
 /*
- * Rule and stream are copies here, because bytes stored through `out` could
- * otherwise change them for all that the compiler knows.  `size` is r.size, a
- * constant where this is called from.
+ * Rule and stream are copies here, because the compiler must assume that bytes stored
+ * through `out` could change the originals.  `size` is r.size, a constant in every call.
  */
 static inline void unpack_integers(struct rule r, struct bits in, unsigned size,
 				   unsigned char *out)

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filter 2, shuffle: byte planes back into elements; and byte order. */
+/* Filter 2, shuffle: byte planes back into elements; and reversing of bytes. */
 /*
- * Shuffled bytes are all first bytes of the elements, then all second bytes,
- * and so on; what is left over when the elements do not fill the chunk follows
- * unchanged.  Undoing it is a transposition of `elem` rows of n bytes.
+ * Shuffled bytes are all first bytes of the elements, then all second bytes, and so on;
+ * bytes left over when the elements do not fill the chunk follow unchanged.  Undoing it
+ * is a transposition of `elem` rows of n bytes.
  *
- * For 2, 4, 8 and 16 bytes it is done in registers.  Take one register from
- * each plane and interleave register j bytewise with register j + elem/2, the
- * low halves giving register 2j of the next round, the high halves 2j + 1;
- * after log2(elem) rounds the registers hold the elements in order:
+ * For 2, 4, 8 and 16 bytes it is done in registers.  Take one register from each plane
+ * and interleave register j bytewise with register j + elem/2, the low halves giving
+ * register 2j of the next round, the high halves 2j + 1; after log2(elem) rounds the
+ * registers hold the elements in order:
  *
  *	planes		p0 = a0 b0 c0 ...   p1 = a1 b1 c1 ...
  *	low halves	a0 a1 b0 b1 ...     high halves  i0 i1 j0 j1 ...
  *
- * AVX2 interleaves within its two 128-bit lanes, which thus do the same work
- * for two neighbouring groups of 16 elements; a last step sorts the lanes.
+ * AVX2 interleaves within its two 128-bit lanes, which thus do the same work for two
+ * neighbouring groups of 16 elements; a last step sorts the lanes.
  *
- * Other sizes below 16 are done as the next power of two, with zeros for the
- * planes that there are not; an element is written with them, and the next one
- * over them.  Longer elements are done 16 planes at a time.
+ * Other sizes below 16 are done as the next power of two, with zeros for the missing
+ * planes; an element is written with its zeros, and the next one over them.  Longer
+ * elements are done 16 planes at a time.
  *
- * The last few elements, and other processors, take the plain way: byte by byte,
- * but for as many elements at a time as stay in the first level cache, so that
- * each line of the output is written to memory once.
+ * The last few elements, and other processors, take the plain way: byte by byte, but for
+ * as many elements at a time as stay in the first-level cache, so that each line of the
+ * output is written to memory once.
  */
 #include "codec/codec.h"
 #include "codec/pipeline.h"
@@ -38,9 +38,9 @@
 #define TARGET(isa) __attribute__((target(isa)))
 #endif
 
-#define PLAIN_BYTES 8192u /* of output per round */
+#define PLAIN_BYTES 8192u /* bytes of output per round */
 
-/* Elements [first, n) of `elem` bytes each. */
+/* Undo elements [first, n) of `elem` bytes each, byte by byte. */
 static void shuffle_undo_plain(const unsigned char *in, unsigned char *out,
 			       size_t n, size_t elem, size_t first)
 {
@@ -61,8 +61,8 @@ static void shuffle_undo_plain(const unsigned char *in, unsigned char *out,
 }
 
 #ifdef HAVE_V128
-/* Sixteen elements from `elem` planes, n bytes apart, as `size` registers, side by
- * side in elements of `size` bytes: a power of two, at least elem. */
+/* Load sixteen elements from `elem` planes, n bytes apart, as `size` registers.  They are
+ * side by side in elements of `size` bytes, a power of two that is at least elem. */
 INLINE void interleave_planes(const unsigned char *in, size_t n, int elem,
 			      int size, v128 *a)
 {
@@ -84,7 +84,7 @@ INLINE void interleave_planes(const unsigned char *in, size_t n, int elem,
 	}
 }
 
-/* Elements of 2, 4, 8, 16 bytes. */
+/* Undo elements of 2, 4, 8 or 16 bytes; return how many were done. */
 INLINE size_t undo_whole(const unsigned char *in, unsigned char *out, size_t n,
 			 int elem)
 {
@@ -101,8 +101,8 @@ INLINE size_t undo_whole(const unsigned char *in, unsigned char *out, size_t n,
 	return i;
 }
 
-/* Elements of fewer bytes than the power of two `size`: each is written with what
- * is too much, which the next one is written over; there must be one. */
+/* Undo elements of fewer bytes than the power of two `size`: each is written with surplus
+ * bytes, over which the next one is written; so there must be a next one. */
 INLINE size_t undo_part(const unsigned char *in, unsigned char *out, size_t n,
 			int elem, int size)
 {
@@ -122,8 +122,8 @@ INLINE size_t undo_part(const unsigned char *in, unsigned char *out, size_t n,
 	return i;
 }
 
-/* Elements of more than 16 bytes: sixteen planes at a time, the last sixteen once
- * more where they are no whole number of times. */
+/* Undo elements of more than 16 bytes: sixteen planes at a time, and the last sixteen
+ * planes once more if their number is not a multiple of sixteen. */
 static size_t undo_long(const unsigned char *in, unsigned char *out, size_t n,
 			size_t elem)
 {
@@ -143,7 +143,7 @@ static size_t undo_long(const unsigned char *in, unsigned char *out, size_t n,
 	return i;
 }
 
-/* How many elements were done, a multiple of 16. */
+/* Return how many elements were done, a multiple of 16. */
 static size_t undo_by_v128(const unsigned char *in, unsigned char *out,
 			   size_t n, size_t elem)
 {
@@ -277,7 +277,8 @@ void shuffle_undo(enum shuffle_path path, const void *in, size_t in_len,
 }
 
 #ifdef HAVE_AVX2
-/* Whole registers of `width`-byte numbers; how many bytes were done. */
+/* Reverse the numbers of `width` bytes in whole registers; return how many bytes were
+ * done. */
 TARGET("ssse3")
 static size_t swap_ssse3(unsigned char *data, size_t size, unsigned width)
 {
@@ -298,7 +299,7 @@ static size_t swap_ssse3(unsigned char *data, size_t size, unsigned width)
 	return i;
 }
 #elif defined(HAVE_V128)
-/* The same where all machines have one instruction for it. */
+/* As swap_ssse3, for processors that all have one instruction for it. */
 static size_t swap_v128(unsigned char *data, size_t size, unsigned width)
 {
 	size_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filter 2, shuffle, the other way: elements into byte planes. */
+/* Filter 2, shuffle, for writing: elements into byte planes. */
 /*
  * Undoing a shuffle interleaves registers bytewise, round after round (shuffle.c has the
- * drawing).  Doing it takes them apart: of two neighbouring registers all even bytes are
+ * drawing).  Shuffling takes them apart: all even bytes of two neighbouring registers are
  * register j of the next round, all odd ones register j + elem/2; after log2(elem) rounds
  * each register is a piece of one plane.
  */
@@ -12,9 +12,10 @@
 
 #include "codec/vector.h"
 
-#define PLAIN_BYTES 8192u /* of input per round */
+#define PLAIN_BYTES 8192u /* bytes of input per round */
 
-/* Elements [first, n) of `elem` bytes each, so many at a time as stay in the cache. */
+/* Shuffle elements [first, n) of `elem` bytes each, as many at a time as stay in the
+ * cache. */
 static void do_plain(const unsigned char *in, unsigned char *out, size_t n,
 		     size_t elem, size_t first)
 {
@@ -65,7 +66,8 @@ INLINE size_t do_whole(const unsigned char *in, unsigned char *out, size_t n,
 	return i;
 }
 
-/* How many elements were done, a multiple of 16; 0: no such loop. */
+/* Return how many elements were done, a multiple of 16; 0 for sizes without a loop
+ * here. */
 static size_t do_by_v128(const unsigned char *in, unsigned char *out, size_t n,
 			 size_t elem)
 {

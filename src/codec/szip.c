@@ -8,17 +8,16 @@
  *	      -> cut into lines of "pixels per scanline", the last may be short
  *	      -> each line is filled up to whole blocks, as the last one is to a
  *		 whole line
- *	      -> coded; a line is a "reference sample interval"
+ *	      -> coded; a line is a "reference sample interval" (CCSDS 121.0)
  *
- * libaec has a function for the way back, but it takes two numbers that a file
- * holds as they are (a block of 0 pixels is a division by zero, one of an odd
- * number runs over a buffer), and where coded bytes are missing it hands out
- * memory that was never written.  So the lines are asked for here, a window of
- * them at a time, and go from there to where they belong; the decoder keeps
- * its state between two windows.
+ * libaec has a function for the way back.  But it takes two numbers from the file
+ * unchecked (a block of 0 pixels is a division by zero, one of an odd number runs over a
+ * buffer), and where coded bytes are missing it returns memory that was never written.
+ * So the lines are decoded here, a window of them at a time, and go from there to their
+ * places; the decoder keeps its state between two windows.
  *
- * There is no checksum.  That the code ends where the last line does is all
- * that can be checked.
+ * There is no checksum.  All that can be checked is that the code ends where the last
+ * line does.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -36,20 +35,20 @@
 #define HEADER 4u
 #define PARAMS 4u
 
-/* Options that say how a line was coded; the others concern szip's encoder. */
+/* Options that say how a line was coded; the others concern szip's encoder only. */
 #define OPTION_MSB 16u
 #define OPTION_NN 32u
 
-#define BLOCK_MAX 32u  /* pixels, as H5Pset_szip has it */
-#define LINE_MAX 4096u /* pixels, as szip has it */
+#define BLOCK_MAX 32u  /* pixels, the limit of H5Pset_szip */
+#define LINE_MAX 4096u /* pixels, szip's limit */
 #define WINDOW 32768u
 _Static_assert((LINE_MAX + BLOCK_MAX) * 4 <= WINDOW, "a line fits");
 
 /*
- * libaec counts the zero bits of a code in 32 bits and multiplies the count,
- * unchecked: 2^27 of them make it write beyond its buffer.  No block is that
- * long.  Every run of twice this many zero bytes has an aligned one of this
- * many in it, and shorter ones are harmless.
+ * libaec counts the zero bits of a code in 32 bits and multiplies the count, unchecked:
+ * 2^27 of them make it write beyond its buffer.  No block is that long.  Every run of
+ * twice this many zero bytes contains an aligned run of this many, and shorter runs are
+ * harmless.
  */
 #define ZEROS ((size_t)1 << 20)
 
@@ -57,12 +56,12 @@ struct lines {
 	size_t plain;  /* bytes in all */
 	size_t line;   /* bytes of a line */
 	size_t padded; /* bytes of a line as coded */
-	size_t word;   /* bytes of what was shuffled, or 1 */
+	size_t word;   /* bytes of a shuffled word, or 1 */
 	size_t done;   /* bytes put in place */
 };
 
-/* Not the codec's `check`: where every chunk skips the filter (strings), the
- * library leaves parameters behind that nobody completed. */
+/* This is not the codec's `check`: where every chunk skips the filter (strings), the
+ * library leaves incomplete parameters behind. */
 static int check_params(const struct codec_params *p, struct error *err)
 {
 	uint32_t block = p->cd[1], bits = p->cd[2], line = p->cd[3];
@@ -86,7 +85,7 @@ static int check_params(const struct codec_params *p, struct error *err)
 	return 0;
 }
 
-/* How the coder was set up, from parameters that were checked. */
+/* Set up the decoder from parameters that were checked. */
 static int set_up_decoder(const struct codec_params *p, struct aec_stream *s,
 			  struct lines *l, struct error *err)
 {
@@ -124,8 +123,8 @@ static bool has_zeros(const unsigned char *in, size_t in_len)
 	return false;
 }
 
-/* The next n coded bytes, at l->done of the plain ones: the first ones of all
- * words are followed by all second ones, and so on. */
+/* Put the next n coded bytes in place, at l->done of the plain ones: the first bytes of
+ * all words are followed by all second bytes, and so on. */
 static void place_coded_bytes(struct lines *l, const unsigned char *from,
 			      size_t n, unsigned char *out)
 {
@@ -149,8 +148,8 @@ static void place_coded_bytes(struct lines *l, const unsigned char *from,
 	}
 }
 
-/* The lines of a window, without what they were filled up with.  -EBADMSG when
- * the `made` bytes are not all that is wanted of them. */
+/* Put the lines of a window in place, without their padding.  Return -EBADMSG if the
+ * `made` bytes are not all that is needed. */
 static int place_lines(struct lines *l, size_t lines,
 		       const unsigned char *window, size_t made,
 		       unsigned char *out)

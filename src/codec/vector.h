@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registers of 16 bytes in the compiler's own terms: SSE2 here, NEON there. */
+/* Registers of 16 bytes in the compiler's own terms: SSE2 on x86, NEON on ARM. */
 #ifndef CODEC_VECTOR_H
 #define CODEC_VECTOR_H
 
@@ -7,10 +7,10 @@
 #include <string.h>
 
 /*
- * What the loops of shuffle and bitshuffle want of a register (loads, zips, and
- * their inverse) is one instruction on either machine, and both gcc and clang find
- * it behind a shuffle of constants.  So there is one loop for both, which the
- * tests of either hold against the plain one.
+ * Each operation that the loops of shuffle and bitshuffle need (loads, zips, and their
+ * inverse) is one instruction on either processor, and both gcc and clang find it behind
+ * a shuffle of constants.  So there is one loop for both, which the tests on either
+ * processor compare with the plain one.
  */
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__GNUC__) && \
 	defined(__has_builtin)
@@ -19,10 +19,10 @@
 #endif
 #endif
 
-/* To be unrolled into their callers, where the count of rounds is constant. */
+/* Functions to be unrolled into their callers, where the number of rounds is constant. */
 #define INLINE static inline __attribute__((always_inline))
 #ifndef __OPTIMIZE__
-#define UNROLL /* compilers complain about an unrolling that they ignore */
+#define UNROLL /* compilers warn of an unrolling that they ignore */
 #elif defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
@@ -46,7 +46,7 @@ INLINE void v128_store(void *p, v128 v)
 	memcpy(p, &v, sizeof v);
 }
 
-/* One byte from each in turn: the low halves of both, the high halves. */
+/* Interleave the bytes of the low halves, or of the high halves. */
 INLINE v128 v128_zip_low(v128 a, v128 b)
 {
 	return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
@@ -59,7 +59,7 @@ INLINE v128 v128_zip_high(v128 a, v128 b)
 				       28, 13, 29, 14, 30, 15, 31);
 }
 
-/* Of the 32 bytes of both those at even, at odd places. */
+/* Take the bytes at even, or odd, places of the 32 bytes of both. */
 INLINE v128 v128_even(v128 a, v128 b)
 {
 	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Filter 32015, zstd: one or more Zstandard frames. */
 /*
- * Frames are decoded one by one, each only after its magic number was seen:
- * libzstd is often built with the decoders of the formats before 1.0 too,
- * which no HDF5 file holds and no hostile one shall reach.  The content size
- * in a frame's header is never used to allocate anything.
+ * Frames (RFC 8878) are decoded one by one, each only after its magic number was checked:
+ * libzstd is often built with the decoders of the formats before 1.0 as well, which no
+ * HDF5 file holds and no hostile file must reach.  The content size in a frame's header
+ * is never used to allocate anything.
  */
 #include "codec/codec.h"
 
@@ -113,7 +113,7 @@ static ZSTD_CCtx *zstd_compressor_get(void)
 	return compressor;
 }
 
-/* The first client value; without one, or with 0, libzstd's own. */
+/* The first client value; if it is missing or 0, libzstd's default level. */
 static int zstd_level(const struct codec_params *p)
 {
 	int level = p->n ? (int)p->cd[0] : 0;
@@ -146,8 +146,8 @@ static int zstd_encode(const struct codec_params *p, const void *in,
 			 "zstd: %s", ZSTD_getErrorName(n));
 }
 
-/* MiB that libzstd 1.5 takes for large chunks at most, by level; smaller ones make do with
- * 17 times their size and one. */
+/* The memory that libzstd 1.5 takes: at most so many MiB by level for large chunks, and
+ * about 17 times the size of a smaller chunk and 1 MiB. */
 static size_t zstd_encode_memory(const struct codec_params *p, size_t size)
 {
 	static const struct {
