@@ -113,8 +113,8 @@ static int bitshuffle_check(const struct codec_params *p, struct error *err)
 					   "is not known here");
 	if (bitshuffle_value(p, CD_BLOCK) % 8)
 		return error_set(err, -EBADMSG,
-				 "bitshuffle: blocks of %u elements, which is "
-				 "no multiple of 8",
+				 "bitshuffle: blocks of %u elements are not a "
+				 "multiple of 8",
 				 bitshuffle_value(p, CD_BLOCK));
 	switch (bitshuffle_compression(p)) {
 	case COMPRESSION_NONE:
@@ -236,8 +236,8 @@ static int bitshuffle_decode_part(void *ctx, const struct part *p,
 		large = buf_new(largest, NULL);
 		if (!large)
 			return error_set(err, -ENOMEM,
-					 "bitshuffle: no memory for a block of "
-					 "%zu bytes",
+					 "bitshuffle: out of memory for a "
+					 "block of %zu bytes",
 					 largest);
 		j.scratch = large->data;
 	}

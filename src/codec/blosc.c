@@ -83,10 +83,10 @@ static int check_version(const unsigned char *in, size_t in_len,
 				 "libblosc knows (%d)",
 				 in[0], BLOSC_VERSION_FORMAT);
 	if (in[0] < BLOSC_VERSION_FORMAT)
-		return error_set(err, -EBADMSG,
-				 "blosc: no frame: it would be of the format "
-				 "version %u",
-				 in[0]);
+		return error_set(
+			err, -EBADMSG,
+			"blosc: not a Blosc 1 frame: its format version is %u",
+			in[0]);
 	return 0;
 }
 
@@ -98,8 +98,8 @@ static int blosc_read_header(struct frame *f, struct error *err)
 		return r;
 	if (blosc_cbuffer_validate(f->in, f->len, &f->plain) < 0)
 		return error_set(err, -EBADMSG,
-				 "blosc: the frame says that it has %u bytes "
-				 "for %u, but %zu are stored",
+				 "blosc: the header says %u stored bytes for "
+				 "%u decoded ones, but %zu are stored",
 				 load_le32(f->in + 12), load_le32(f->in + 4),
 				 f->len);
 	f->flags = f->in[2];
@@ -181,7 +181,8 @@ static int blosc_check_blocks(struct frame *f, struct error *err)
 
 	if (n > (f->len - HEADER) / 4)
 		return error_set(err, -EBADMSG,
-				 "blosc: no room for the starts of %zu blocks",
+				 "blosc: the frame is too short for the starts "
+				 "of %zu blocks",
 				 n);
 	f->used += n * 4;
 	for (size_t i = 0; i < n; i++) {
@@ -259,7 +260,7 @@ static int blosc_decompress_frame(const struct frame *f, void *out,
 
 	if (!has_memory(f))
 		return error_set(err, -ENOMEM,
-				 "blosc: no memory for blocks of %zu bytes",
+				 "blosc: out of memory for blocks of %zu bytes",
 				 f->block);
 	if (may_cut(f)) {
 		struct blosc_job j = {.frame = f, .out = out};

@@ -77,7 +77,7 @@ static int bzip2_decompress(bz_stream *s, struct ends *e, struct error *err)
 	if (r != BZ_STREAM_END)
 		return error_set(
 			err, -EBADMSG,
-			"bzip2: the stream is damaged (libbz2 says %d)", r);
+			"bzip2: the stream is damaged (libbz2 error %d)", r);
 	if (s->avail_in || e->in_len)
 		return error_set(err, -EBADMSG,
 				 "bzip2: %zu bytes follow the stream",

@@ -100,8 +100,8 @@ static int deflate_decode(const struct codec_params *p, const void *in,
 				 in_len, out_cap);
 	if (r != LIBDEFLATE_SUCCESS)
 		return error_set(err, -EBADMSG,
-				 "deflate: %zu stored bytes are no whole zlib "
-				 "stream with a right checksum",
+				 "deflate: %zu stored bytes are not a whole "
+				 "zlib stream with a correct checksum",
 				 in_len);
 	*out_len = made;
 	return 0;

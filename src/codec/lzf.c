@@ -127,7 +127,8 @@ static int lzf_decode(const struct codec_params *p, const void *in,
 
 	(void)p;
 	if (!in_len)
-		return error_set(err, -EBADMSG, "lzf: nothing is stored");
+		return error_set(err, -EBADMSG,
+				 "lzf: the chunk has no stored bytes");
 	r = lzf_undo(from, from + in_len, to, to + out_cap, out_len);
 	if (r == -ENOSPC)
 		return error_set(err, r,

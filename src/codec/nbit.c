@@ -106,11 +106,11 @@ static int measure_atomic(struct cursor *c, struct extent *e, struct error *err)
 
 	e->bits = a.precision;
 	if (a.big_endian > 1)
-		return error_set(err, -EBADMSG, "nbit: no byte order is %u",
+		return error_set(err, -EBADMSG, "nbit: unknown byte order %u",
 				 a.big_endian);
 	if (!a.precision || (uint64_t)a.precision + a.offset > 8 * e->size)
 		return error_set(err, -EBADMSG,
-				 "nbit: %u bits from bit %u on are not in a "
+				 "nbit: %u bits from bit %u on do not fit in a "
 				 "number of %u bytes",
 				 a.precision, a.offset, a.size);
 	return cursor_check_end(c, err);
@@ -159,10 +159,11 @@ static int measure_compound(struct cursor *c, struct extent *e,
 		int r;
 
 		if (c->lost)
-			return error_set(err, -EBADMSG,
-					 "nbit: members that follow an array "
-					 "of arrays or compounds were not "
-					 "stored, a fault of libhdf5");
+			return error_set(
+				err, -EBADMSG,
+				"nbit: members that follow an array "
+				"of arrays or compounds were not stored, "
+				"because of a defect of libhdf5 in the writer");
 		if (offset > e->size)
 			return error_set(err, -EBADMSG,
 					 "nbit: member %u is outside its "
@@ -191,8 +192,8 @@ static int measure_type(struct cursor *c, uint32_t class, uint64_t room,
 	}
 	if (!e->size || e->size > room)
 		return error_set(err, -EBADMSG,
-				 "nbit: a part of %llu bytes where %llu are "
-				 "left",
+				 "nbit: a part of %llu bytes does not fit in "
+				 "the %llu that are left",
 				 (unsigned long long)e->size,
 				 (unsigned long long)room);
 	switch (class) {
@@ -211,7 +212,7 @@ static int measure_type(struct cursor *c, uint32_t class, uint64_t room,
 		r = 0;
 		break;
 	default:
-		r = error_set(err, -EBADMSG, "nbit: no type has class %u",
+		r = error_set(err, -EBADMSG, "nbit: unknown class %u of a type",
 			      class);
 	}
 	return r;
@@ -356,15 +357,17 @@ static int measure_element(const struct codec_params *p, struct extent *e,
 
 	if (p->n <= CD_VERBATIM || p->n > CODEC_CD_MAX ||
 	    p->cd[CD_COUNT] != p->n)
-		return error_set(err, -EBADMSG,
-				 "nbit: %u parameters, which say that they are "
-				 "%u",
-				 p->n, p->n ? p->cd[CD_COUNT] : 0);
+		return error_set(
+			err, -EBADMSG,
+			"nbit: %u parameters, but the first one says %u", p->n,
+			p->n ? p->cd[CD_COUNT] : 0);
 	if (nbit_is_identity(p))
 		return 0;
 	if (p->n <= CD_SIZE)
-		return error_set(err, -EBADMSG,
-				 "nbit: %u parameters describe no type", p->n);
+		return error_set(
+			err, -EBADMSG,
+			"nbit: %u parameters are too few to describe a type",
+			p->n);
 	r = measure_type(&c, p->cd[CD_CLASS], UINT32_MAX, e, err);
 	if (r == 0 && c.at != p->n)
 		return error_set(err, -EBADMSG,

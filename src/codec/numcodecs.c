@@ -63,11 +63,11 @@ static int gzip_decode(const struct codec_params *p, const void *in,
 				"decode to more than %zu bytes",
 				out_cap);
 		if (r != LIBDEFLATE_SUCCESS)
-			return error_set(err, -EBADMSG,
-					 "gzip: %zu of the stored bytes are no "
-					 "whole gzip member with a right "
-					 "checksum",
-					 in_len);
+			return error_set(
+				err, -EBADMSG,
+				"gzip: %zu of the stored bytes are not a whole "
+				"gzip member with a correct checksum",
+				in_len);
 		from += used;
 		in_len -= used;
 		done += made;
@@ -94,19 +94,20 @@ static int lz4_sized_decode(const struct codec_params *p, const void *in,
 
 	(void)p;
 	if (in_len < 4 || in_len - 4 > INT_MAX)
-		return error_set(err, -EBADMSG,
-				 "lz4: %zu stored bytes are no size and a "
-				 "block",
-				 in_len);
+		return error_set(
+			err, -EBADMSG,
+			"lz4: %zu stored bytes are not a size and a block",
+			in_len);
 	plain = load_le32(in);
 	if (plain > out_cap)
-		return error_set(err, -ENOSPC,
-				 "lz4: it promises %u bytes, expected at most "
-				 "%zu",
-				 plain, out_cap);
+		return error_set(
+			err, -ENOSPC,
+			"lz4: the header promises %u bytes, expected at most "
+			"%zu",
+			plain, out_cap);
 	if (plain > INT_MAX)
-		return error_set(err, -EBADMSG, "lz4: %u bytes in one block",
-				 plain);
+		return error_set(err, -EBADMSG,
+				 "lz4: a block cannot have %u bytes", plain);
 	n = LZ4_decompress_safe((const char *)in + 4, out, (int)(in_len - 4),
 				(int)plain);
 	if (n < 0 || (uint32_t)n != plain)
@@ -144,8 +145,8 @@ static int lzma_fail(lzma_ret r, size_t in_len, size_t out_cap,
 				 out_cap);
 	default:
 		return error_set(err, -EBADMSG,
-				 "lzma: %zu stored bytes are no whole stream "
-				 "with a right checksum",
+				 "lzma: %zu stored bytes are not a whole "
+				 "stream with a correct checksum",
 				 in_len);
 	}
 }

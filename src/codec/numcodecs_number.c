@@ -135,7 +135,8 @@ static int delta_decode(const struct codec_params *p, const void *in,
 	n = in_len / (of & DELTA_BYTES);
 	if (in_len % (of & DELTA_BYTES))
 		return error_set(err, -EBADMSG,
-				 "delta: %zu bytes are no whole numbers of %u",
+				 "delta: %zu bytes are not a whole number of "
+				 "%u-byte numbers",
 				 in_len, of & DELTA_BYTES);
 	if (n > out_cap / (into & DELTA_BYTES))
 		return error_set(err, -ENOSPC,

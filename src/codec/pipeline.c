@@ -313,10 +313,10 @@ static int run_stages(const struct stage *stages, unsigned n,
 			turn = turn == SCRATCH_A ? SCRATCH_B : SCRATCH_A;
 		}
 		if (!to)
-			return error_set(err, -ENOMEM,
-					 "%s: no memory for %zu bytes of "
-					 "scratch",
-					 s->filter->name, s->size);
+			return error_set(
+				err, -ENOMEM,
+				"%s: out of memory for %zu bytes of scratch",
+				s->filter->name, s->size);
 		r = run_stage(s, at, len, to, &len, err);
 		if (r < 0)
 			return r;

@@ -230,12 +230,13 @@ int pipeline_encode(const struct pipeline *p, const void *data, size_t size,
 	if (cap < bound)
 		return error_set(err, -EINVAL,
 				 "%zu bytes of room for a chunk that may need "
-				 "%zu: a defect",
+				 "%zu: a defect of tensorfs",
 				 cap, bound);
 	w.scratch = needs_scratch(p) ? scratch_get(SCRATCH_A, bound) : NULL;
 	if (!w.scratch && needs_scratch(p))
 		return error_set(err, -ENOMEM,
-				 "no memory for %zu bytes of scratch", bound);
+				 "out of memory for %zu bytes of scratch",
+				 bound);
 	r = run_all_filters(&w, p, size ? data : &nothing, size, err);
 	if (r == 0) {
 		if (w.at != w.out && w.len)

@@ -78,12 +78,14 @@ static int check_integer(const struct codec_params *p, struct error *err)
 				 "0 nor 1",
 				 p->cd[CD_SIGN]);
 	if (p->cd[CD_SCALE_TYPE] != SCALE_INTEGER)
-		return error_set(err, -EBADMSG,
-				 "scaleoffset: no scale type of integers is %u",
-				 p->cd[CD_SCALE_TYPE]);
+		return error_set(
+			err, -EBADMSG,
+			"scaleoffset: unknown scale type %u of integers",
+			p->cd[CD_SCALE_TYPE]);
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		return error_set(err, -EBADMSG,
-				 "scaleoffset: integers of %u bytes", size);
+				 "scaleoffset: integers cannot have %u bytes",
+				 size);
 	if (factor > 8 * size && factor <= INT32_MAX) /* negative: as needed */
 		return error_set(err, -EBADMSG,
 				 "scaleoffset: %u bits for integers of %u "
@@ -103,7 +105,8 @@ static int check_float(const struct codec_params *p, struct error *err)
 				 p->cd[CD_SCALE_TYPE]);
 	if (size != sizeof(float) && size != sizeof(double))
 		return error_set(err, -EBADMSG,
-				 "scaleoffset: floats of %u bytes", size);
+				 "scaleoffset: floats cannot have %u bytes",
+				 size);
 	return 0;
 }
 
@@ -154,8 +157,8 @@ static int scaleoffset_check_length(const struct rule *r, size_t in_len,
 	if (r->bits > 8 * r->size)
 		return error_set(err, -EBADMSG,
 				 "scaleoffset: values of %u bits for elements "
-				 "of %u bytes; libhdf5 stores such a chunk "
-				 "without values when floats are not a number",
+				 "of %u bytes; libhdf5 writes such a chunk, "
+				 "without its values, when floats are NaN",
 				 r->bits, r->size);
 	if (bits_bytes(bits) > in_len)
 		return error_set(err, -EBADMSG,

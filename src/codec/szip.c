@@ -76,8 +76,10 @@ static int check_params(const struct codec_params *p, struct error *err)
 				 "number up to %u",
 				 block, BLOCK_MAX);
 	if (!bits || (bits > 32 && bits != 64))
-		return error_set(err, -EBADMSG, "szip: %u bits per pixel",
-				 bits);
+		return error_set(
+			err, -EBADMSG,
+			"szip: %u bits per pixel, expected 1 to 32, or 64",
+			bits);
 	if (!line || line > LINE_MAX)
 		return error_set(err, -EBADMSG,
 				 "szip: %u pixels per line, expected 1 to %u",
@@ -182,12 +184,12 @@ static int decode_lines(struct aec_stream *s, struct lines *l,
 		s->avail_out = want;
 		if (aec_decode(s, AEC_FLUSH) != AEC_OK)
 			return error_set(err, -EBADMSG,
-					 "szip: the code is damaged behind "
-					 "%zu of %zu bytes",
+					 "szip: the code is damaged after %zu "
+					 "of %zu bytes",
 					 l->done, l->plain);
 		if (place_lines(l, lines, window, want - s->avail_out, out) < 0)
 			return error_set(err, -EBADMSG,
-					 "szip: the code ends behind %zu of "
+					 "szip: the code ends after %zu of "
 					 "%zu bytes",
 					 l->done, l->plain);
 	}
