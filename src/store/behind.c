@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunks of which all was handed out: kept for a while, then dropped. */
+/* Chunks whose bytes were all handed out: kept for a while, then dropped. */
 /*
- * The kernel's page cache has what readers were given.  A second copy here is of use to
- * nobody, and takes memory from that page cache.
+ * The kernel's page cache has the bytes that readers were given.  A second copy here is
+ * useless, and takes memory from that page cache.
  *
- * That all of a chunk was handed out is counted in bytes, and some are handed out twice,
- * when the kernel lost them or another file has them too.  Where a row of frames touches
- * many chunks, all of them may seem finished a little early, and the next frame wants
- * every one.  So what was read since it was put on the list is not dropped yet.
+ * Whether all of a chunk was handed out is counted in bytes, and some bytes are handed
+ * out twice, when the kernel lost them or another file has them, too.  Where a row of
+ * frames touches many chunks, all of them may seem finished a little early, and the next
+ * frame needs every one.  So a chunk that was read since it was put on the list is not
+ * dropped yet.
  *
  * A reader that goes forward does not come back, so few of its chunks are kept: the next
  * ones are then decoded into the same memory, which is still in the processor's cache.
- * With many, each is decoded into pages that were never touched, and to get those from the
- * kernel takes as long as to decode (docs/performance.md).
+ * With many kept, each chunk is decoded into pages that were never touched, and getting
+ * those from the kernel takes as long as decoding (docs/performance.md).
  *
- * A chunk is retired: the cache knows it when it returns, because the kernel did not keep
- * it (readers in a control group with little memory, and the daemon in another one).  Then
- * it has proven that it is wanted here, and is not retired again.  Small ones are left alone
- * behind readers that do not go forward: of so many the cache would not know enough.
+ * Chunks are dropped with cache_retire, which leaves a ghost: the cache recognises the
+ * chunk if it is loaded again because the kernel did not keep it (for readers in a
+ * control group with little memory, and the daemon in another one).  Such a chunk has
+ * proven that it is needed here, and is not retired again.  Small chunks behind readers
+ * that do not go forward are left alone: there are too many of them for the ghosts that
+ * the cache can keep.
  */
 #include "store/behind.h"
 
 #include "base/number.h"
 
-/* Bytes that are kept behind readers that go forward, and behind others, at most. */
+/* The most bytes that are kept behind readers that go forward, and behind others. */
 #define FORWARD_MAX (UINT64_C(16) << 20)
 #define OTHERS_MAX (UINT64_C(256) << 20)
-/* Each is at most 1/SHARE of the cache. */
+/* Each of the two is at most 1/SHARE of the cache. */
 #define SHARE 8
 
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget)
@@ -42,7 +45,7 @@ void behind_destroy(struct behind *b)
 	pthread_mutex_destroy(&b->lock);
 }
 
-/* With the lock. */
+/* Append a chunk to the list.  The caller holds the lock. */
 static void behind_list_append(struct behind_list *l,
 			       const struct behind_chunk *c)
 {
@@ -60,8 +63,8 @@ static struct behind_chunk behind_list_take_oldest(struct behind_list *l)
 	return c;
 }
 
-/* Return false if the chunk is in use, or more of it was handed out meanwhile, or if it has
- * proven that it is wanted here. */
+/* Drop a chunk from the cache.  Return false if it is in use, or more of it was handed
+ * out meanwhile; c->served then says how much. */
 static bool drop_chunk_behind(struct behind *b, struct behind_chunk *c)
 {
 	return b->elsewhere
@@ -88,7 +91,7 @@ void behind_add(struct behind *b, uint64_t set, uint64_t index, uint64_t bytes,
 		if (drop_chunk_behind(b, &old[n]))
 			continue;
 		pthread_mutex_lock(&b->lock);
-		/* Without a place it is the cache's own affair. */
+		/* If there is no place, eviction is left to the cache's own policy. */
 		if (l->n < BEHIND_CHUNKS - 2)
 			behind_list_append(l, &old[n]);
 		pthread_mutex_unlock(&b->lock);

@@ -17,58 +17,57 @@
 #include "store/cache_private.h"
 
 /*
- * Keys are spread over SHARDS shards, each a hash table, queues of its ready
+ * Keys are spread over SHARDS shards.  Each has a hash table, queues of its ready
  * entries, and one lock.  An entry is in one of two states:
  *
  *	miss -> LOADING ----load fails, or larger than the budget----> gone
  *	           |                                                    ^
  *	           +---------load succeeds---> READY ---eviction--------+
  *
- * A LOADING entry has a `flight`: where the one who loads and those who wait
- * meet.  The load runs without any lock.  The outcome is written into the
- * flight, and waiters take it from there, never from the entry, which may be
- * gone before they wake; the last of them frees the flight.
+ * A LOADING entry has a `flight`: where the loading thread and the waiting threads meet.
+ * The load runs without any lock.  The outcome is written into the flight, and waiters
+ * take it from there, never from the entry, which may be gone before they wake; the last
+ * of them frees the flight.
  *
- * Pins.  The cache holds one reference to the buffer of a READY entry, readers
- * hold one each.  They take theirs under the shard's lock, so an entry whose
- * count is 1 under that lock is used by nobody and stays so.
+ * Pins.  The cache holds one reference to the buffer of a READY entry, readers hold one
+ * each.  Readers take theirs under the shard's lock, so an entry whose count is 1 under
+ * that lock is unused and stays so.
  *
- * Bytes.  The budget covers what is alive: buffers that readers still hold
- * after eviction, and what the tables themselves take, included.  That is
- * `alive`, the gauge of all published buffers.  Running loads have `reserved`
- * what they said they need.  The buffer of a load in progress counts in a gauge
- * of the load's own and moves to `alive` when it is published, in exchange for
- * the reservation; counting it in both would evict one good chunk too many for
- * every load at work.
+ * Bytes.  The budget covers all that is alive, including buffers that readers still hold
+ * after eviction, and the tables themselves.  That is `alive`, the gauge of all published
+ * buffers.  Running loads have `reserved` the bytes that they said they need.  The buffer
+ * of a load in progress counts in a gauge of the load's own and moves to `alive` when it
+ * is published, in exchange for the reservation; counting it in both would evict one good
+ * chunk too many for every load at work.
  *
- * Who goes first is policy.c's to say.  The clock that orders entries advances
- * once a load, not once a use, so hits only read it.
+ * The order of eviction is up to policy.c.  The clock that orders entries advances once a
+ * load, not once a use, so hits only read it.
  *
- * A load may itself ask the cache (a text made from other chunks), as long as
- * keys do not depend on themselves.  It passes the gate at once, and while it
- * waits for another's flight it lends its share of the gate, because that
- * other one may be standing in the queue.
+ * A load may itself ask the cache (a text made from other chunks), as long as keys do not
+ * depend on themselves.  Such a nested load passes the gate at once.  While it waits for
+ * another thread's flight it lends its share of the gate, because that other thread may
+ * be standing in the queue.
  *
- * Locks are leaves, none is held across a load or the freeing of a buffer.
+ * Locks are leaves: none is held across a load or while a buffer is freed.
  */
 #define GATE_MIN (UINT64_C(32) << 20)
 #define GATE_SHARE 4
-/* Of a shard at first: one for so many bytes of the budget. */
+/* Buckets of a shard at first: one for each BUCKET_BYTES of the budget, within bounds. */
 #define BUCKETS_MIN 64
 #define BUCKETS_MOST 16384
 #define BUCKET_BYTES (UINT64_C(4) << 20)
-/* Nobody has 256 TiB; sums of such costs cannot overflow. */
+/* No machine has 256 TiB of memory; sums of such costs cannot overflow. */
 #define COST_MAX (UINT64_C(1) << 48)
 
 struct flight {
 	pthread_cond_t landed;
-	unsigned users; /* the loader and those who wait */
+	unsigned users; /* the loading thread and the waiting ones */
 	bool done;
 	struct error err;
-	struct buf *buf; /* the result; a reference of the flight's own */
+	struct buf *buf; /* the result, with a reference of the flight's own */
 };
 
-/* The load that this thread runs, so that loads inside it can tell. */
+/* The load that this thread runs, by which loads inside it know that they are nested. */
 struct running {
 	struct gate *gate;
 	uint64_t cost;
@@ -81,7 +80,7 @@ static struct shard *cache_shard_of(struct cache *c, uint64_t hash)
 	return &c->shard[hash % SHARDS];
 }
 
-/* A READY entry's buffer with a reference for the caller. */
+/* Note a use of a READY entry; return its buffer with a reference for the caller. */
 static struct buf *entry_use(struct cache *c, struct shard *s, struct entry *e)
 {
 	s->hits++;
@@ -106,7 +105,7 @@ static void flight_free(struct flight *f)
 	free(f);
 }
 
-/* A LOADING entry with its flight, in the table; NULL: out of memory. */
+/* Add a LOADING entry with its flight to the table.  Return NULL if memory is out. */
 static struct entry *entry_new(struct shard *s, uint64_t hash, uint64_t set,
 			       uint64_t index)
 {
@@ -127,7 +126,7 @@ static struct entry *entry_new(struct shard *s, uint64_t hash, uint64_t set,
 	return e;
 }
 
-/* Give this thread's share of the gate, all loads it is in, away or back. */
+/* Lend this thread's share of the gate, for all loads that it is in, or take it back. */
 static void lend_share(void)
 {
 	for (struct running *r = running; r; r = r->outer)
@@ -139,7 +138,8 @@ static void reclaim_share(void)
 		gate_force(r->gate, r->cost);
 }
 
-/* Share somebody else's load.  Called with the lock, returns without. */
+/* Wait for another thread's load and share its outcome.  Called with the shard's lock,
+ * returns without it. */
 static int flight_wait(struct shard *s, struct flight *f, struct buf **out,
 		       struct error *err)
 {
@@ -170,8 +170,8 @@ static int flight_wait(struct shard *s, struct flight *f, struct buf **out,
 	return r;
 }
 
-/* Call `load` with room made for it; the buffer counts in c->alive then, and so
- * does the entry if *keep.  The outcome is in f->err. */
+/* Call `load` with room made for it.  The buffer then counts in c->alive, and so does the
+ * entry if *keep.  The outcome is in f->err. */
 static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 			    cache_load_fn *load, void *ctx, bool *keep)
 {
@@ -207,7 +207,8 @@ static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 		atomic_fetch_add(&c->alive, b->capacity);
 		b->gauge = &c->alive;
 	}
-	/* Anything left would count in this stack frame when it is freed. */
+	/* Bytes still counted here would be subtracted from this stack frame when they
+	 * are freed. */
 	assert(atomic_load(&making) == 0);
 	if (*keep) {
 		e->weight =
@@ -219,7 +220,7 @@ static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 	return b;
 }
 
-/* Load a LOADING entry of ours and tell those who wait for it. */
+/* Load a LOADING entry of this thread and wake the threads that wait for it. */
 static int entry_load(struct cache *c, struct shard *s, uint64_t hash,
 		      struct entry *e, uint64_t cost, cache_load_fn *load,
 		      void *ctx, struct buf **out, struct error *err)
@@ -252,7 +253,7 @@ static int entry_load(struct cache *c, struct shard *s, uint64_t hash,
 		free(e);
 	if (last)
 		flight_free(f);
-	policy_evict(c); /* the result may be larger than was expected */
+	policy_evict(c); /* the result may be larger than expected */
 	*out = b;
 	return r;
 }
@@ -480,8 +481,8 @@ void cache_verify(struct cache *c)
 		ready += s->ready;
 		loading += s->used - s->ready;
 	}
-	/* A reservation is made after its entry and ends before it.  Bytes that
-	 * readers hold after eviction are alive without an entry. */
+	/* A reservation is made after its entry and ends before it.  Bytes that readers
+	 * hold after eviction are alive without an entry. */
 	if ((!loading && atomic_load(&c->reserved)) ||
 	    atomic_load(&c->alive) < bytes || atomic_load(&c->ready) < ready ||
 	    atomic_load(&c->young) != young) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cache from inside: what loading and choosing whom to evict share. */
+/* The inside of the cache: what loading and the policy of eviction share. */
 #ifndef STORE_CACHE_PRIVATE_H
 #define STORE_CACHE_PRIVATE_H
 
@@ -8,8 +8,8 @@
 #include "store/shard.h"
 
 #define SHARDS 16
-/* Beside the bytes: entry, its share of the buckets and ghosts, the buffer's
- * header, and what malloc adds to them. */
+/* Bytes of an entry in addition to its buffer's: the entry, its share of the buckets and
+ * ghosts, the buffer's header, and malloc's overhead. */
 #define ENTRY_COST (sizeof(struct entry) + sizeof(struct buf) + 96)
 
 #define PACES 256
@@ -20,12 +20,12 @@ struct cache {
 	/* Hits read the clock, loads advance it. */
 	_Alignas(64) _Atomic uint64_t clock;
 	_Alignas(64) _Atomic uint64_t alive, reserved;
-	_Atomic uint64_t ready;  /* entries, for the bound of eviction */
-	_Atomic uint64_t young;  /* bytes of young entries, ENTRY_COST as well;
-				   changed under their shards' locks */
-	_Atomic uint64_t target; /* bytes that young entries may have */
-	_Atomic uint64_t
-		gone[SHARD_GHOSTS]; /* bytes that were evicted, retired */
+	_Atomic uint64_t ready; /* number of READY entries, to bound eviction */
+	/* Bytes of young entries, ENTRY_COST included; changed under their shards' locks. */
+	_Atomic uint64_t young;
+	_Atomic uint64_t target; /* bytes that young entries may take */
+	/* Bytes that were evicted from each queue, and retired, so far. */
+	_Atomic uint64_t gone[SHARD_GHOSTS];
 	_Atomic uint32_t pace, paces[PACES]; /* see policy.c */
 };
 
@@ -34,26 +34,28 @@ static inline uint64_t cache_now(struct cache *c)
 	return atomic_load_explicit(&c->clock, memory_order_relaxed);
 }
 
-/* An entry that is out of every queue and table. */
+/* Free an entry that is out of every queue and table. */
 void cache_entry_gone(struct cache *c, struct entry *e);
 
-/* Before anything else. */
+/* Initialise the policy; called before all others. */
 void policy_init(struct cache *c);
-/* What it takes to load an entry: `ns` for `bytes` of that set this time; 1 for as
- * much as others take, more for more. */
+/* Return the weight of an entry: 1 if it takes as long to load as others, more if it
+ * takes longer.  It took `ns` nanoseconds for `bytes` bytes of that set this time. */
 uint8_t policy_weigh(struct cache *c, uint64_t set, uint64_t ns,
 		     uint64_t bytes);
-/* A READY entry joins a queue, is used, leaves it; under its shard's lock. */
+/* A READY entry joins a queue, is used, or leaves its queue.  The caller holds its
+ * shard's lock. */
 void policy_enter(struct cache *c, struct shard *s, uint64_t hash,
 		  struct entry *e);
 void policy_use(struct cache *c, struct shard *s, struct entry *e);
 void policy_leave(struct cache *c, struct shard *s, struct entry *e);
-/* May it, which nobody holds, leave before its time?  It is known as a ghost then, and
- * has to. */
+/* Return true if an entry that no reader holds may leave before its turn.  It is then a
+ * ghost already, and the caller must remove it.  The caller holds its shard's lock. */
 bool policy_retire(struct cache *c, struct shard *s, struct entry *e);
-/* It was taken out by the shard. */
+/* Account for an entry that the shard has taken out. */
 void policy_left(struct cache *c, const struct entry *e);
-/* Evict until the budget holds, or nothing can be: without any lock. */
+/* Evict until the budget holds, or nothing more can be evicted.  Called without any
+ * lock. */
 void policy_evict(struct cache *c);
 
 #endif

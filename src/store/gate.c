@@ -8,15 +8,14 @@
 #include "base/cleanup.h"
 
 /*
- * Those who must wait stand in a queue, and only its head may go in: a giant
- * that needs the place for itself is not overtaken for ever by others that
- * still fit.  When nothing large is inside the head goes in whatever it costs,
- * so the queue always moves as long as those inside leave.
+ * Threads that must wait stand in a queue, and only its head may go in: a giant load that
+ * needs all the room is not overtaken for ever by others that still fit.  When nothing
+ * large is inside, the head goes in whatever it costs, so the queue always moves as long
+ * as those inside leave.
  *
- * The small (tables of chunk locations, texts) never wait.  They count, but a
- * few of them behind a giant's seconds of decoding would stall readers that
- * need hardly any memory, and together they are bounded by the number of
- * threads: 64 of them make one limit.
+ * Small loads (tables of chunk locations, texts) never wait.  They count, but a few of
+ * them behind a giant's seconds of decoding would stall readers that need hardly any
+ * memory.  Their sum is bounded by the number of threads: 64 of them make one limit.
  */
 #define SMALL_SHARE 64
 

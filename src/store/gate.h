@@ -6,19 +6,19 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Embedded by its user, who calls gate_init. */
+/* Embedded in its user's struct, which calls gate_init. */
 struct gate {
 	pthread_mutex_t lock;
 	uint64_t limit;
-	uint64_t sum;   /* bytes of all that are inside */
-	unsigned large; /* how many of them are not small */
+	uint64_t sum;   /* bytes of all costs inside */
+	unsigned large; /* number of those that are not small */
 	struct gate_waiter *head, **tail;
 };
 
 void gate_init(struct gate *g, uint64_t limit);
 void gate_destroy(struct gate *g);
-/* Wait until `cost` bytes fit beside what is inside, or nothing large is
- * inside.  First come, first served; small costs go in at once. */
+/* Wait until `cost` bytes fit in addition to those inside, or nothing large is inside.
+ * First come, first served; small costs go in at once. */
 void gate_enter(struct gate *g, uint64_t cost);
 /* Go in whatever the sum; never blocks. */
 void gate_force(struct gate *g, uint64_t cost);

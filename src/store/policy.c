@@ -1,68 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who stays in the cache: new ones on trial, proven ones, and what they cost. */
+/* Which entries stay in the cache: new ones on trial, proven ones, and what they cost to
+ * load. */
 /*
- * Two queues, each with the ghosts of what went from it lately:
+ * Two queues, each with ghosts, which remember the entries that went from it lately:
  *
  *	load --> young --used meanwhile--> proven --> gone, a ghost
  *	             |                       ^  |
- *	             '--> gone, a ghost      |  '-- in order of use; what is dear
- *	                        |            |      is passed over some times
+ *	             '--> gone, a ghost      |  '-- in order of use; an entry that is dear
+ *	                        |            |      to load is passed over some times
  *	                        '--loaded again
  *
- * A scan goes through the young part and leaves the rest alone.  How large that part
- * may be is learnt, as in ARC (Megiddo and Modha, 2003): a ghost of a young one that is
- * wanted says that it was too small, one of a proven one that it was too large.  So it
- * is a sixth where some chunks are wanted more often than others, and nearly all where
- * everything is used for a while and then something else: there this is least recently
- * used, and so it is at first, nearly: a row of a scan is over before anything is learnt.
- * Ghosts are remembered for as many bytes as nine tenths of the budget.
+ * A scan goes through the young part and leaves the rest alone.  How large that part may
+ * be is learnt, as in ARC (Megiddo and Modha, 2003): a young entry's ghost that is asked
+ * for says that the part was too small, a proven entry's ghost that it was too large.  So
+ * it is a sixth where some chunks are needed more often than others, and nearly all where
+ * everything is used for a while and then something else.  There the policy is least
+ * recently used, which it nearly is at first, too: a row of a scan is over before
+ * anything is learnt.  Ghosts are remembered for as many bytes as nine tenths of the
+ * budget.
  *
- * A young one that readers were given wholly is retired before its time (behind.c).
- * That ghost is remembered for twice the budget, about as long as the entry and its ghost
- * would have been, and says nothing of how large the young part should be.
+ * A young entry whose bytes were all handed out to readers is retired before its turn
+ * (behind.c).  Its ghost is remembered for twice the budget, about as long as the entry
+ * and its ghost would have been, and says nothing about the size of the young part.
  *
- * Bursts.  One read of a large chunk is a dozen requests.  So a use counts when the
- * shard saw BURST others since the last one that did: what was wanted by one reader,
- * and is not wanted again, proves nothing.
+ * Bursts.  One read of a large chunk is a dozen requests.  So a use counts only if the
+ * shard saw BURST others since the last use that counted: a chunk that one reader wanted,
+ * and then not again, proves nothing.
  *
- * Ahead.  What is decoded ahead of a reader was never used; its first use is not a
+ * Ahead.  An entry decoded ahead of a reader was never used.  Its first use is not a
  * second one, and it is passed over TURNS times before it goes.
  *
- * Cost.  Loads are timed.  Each set has its pace (time for a byte, as a running mean,
- * sets that share a place share it), and so have all together; what takes several
- * times as long as others is passed over as many times less one when it is proven.
- * So bzip2 stays longer than LZ4, and an index longer than both.
+ * Cost.  Loads are timed.  Each set has its pace (time for a byte, as a running mean;
+ * sets that share a slot share it), and so have all sets together.  A proven entry that
+ * takes several times as long as others is passed over as many times, less one.  So bzip2
+ * stays longer than LZ4, and an index longer than both.
  *
  * Most hits move nothing: they write two numbers into the entry.  Between shards the
- * oldest goes first, by the tick at which it was put where it stands; each shard
- * shows those of its tails without a lock.  What is pinned is passed over.  When all
- * is, we over-commit: waiting while holding pins would deadlock.
+ * oldest entry goes first, by the tick at which it was put into its place; each shard
+ * shows the ticks of its tails without a lock.  Pinned entries are passed over.  When all
+ * are pinned, we over-commit: waiting while holding pins would deadlock.
  *
  * contrib/bench/bench-cache.c has the traces, other policies, and one that knows the
- * future; docs/performance.md the figures.
+ * future; docs/performance.md has the figures.
  */
 #include <stdlib.h>
 
 #include "base/number.h"
 #include "store/cache_private.h"
 
-#define YOUNG_LEAST 6 /* a sixth */
-#define YOUNG_FIRST 3 /* quarters */
+#define YOUNG_LEAST 6 /* a sixth of the budget */
+#define YOUNG_FIRST 3 /* quarters of the budget */
 #define YOUNG_STEP 2  /* times the bytes of a ghost */
 #define BURST 8
 #define TURNS 2
 #define WEIGHT_MAX 8
-/* Passes that an entry can need before it goes, and one. */
+/* The most passes that an entry can need before it goes, and one more. */
 #define PASSES (WEIGHT_MAX + TURNS + 2)
-/* Paces are in picoseconds a byte; a mean is of so many loads.  It is the same
- * number for a set and for all, so that one set alone is exactly as all are. */
+/* A pace is in picoseconds a byte, and the mean of MEAN loads.  MEAN is the same for one
+ * set and for all, so that a single set has exactly the pace of all. */
 #define MEAN 64
-/* Ghosts' time goes in units of so many bytes. */
+/* The time of ghosts is counted in bytes that went, in units of GHOST_UNIT bytes. */
 #define GHOST_UNIT 4096
 
 /* ---- what loads cost ------------------------------------------------------ */
 
-/* Two threads that do this at once lose one of their figures. */
+/* Add a value to a running mean and return the mean.  Of two threads that do so at once,
+ * one value may be lost. */
 static uint32_t mean_add(_Atomic uint32_t *mean, uint32_t value)
 {
 	int64_t old = atomic_load_explicit(mean, memory_order_relaxed);
@@ -78,7 +81,7 @@ uint8_t policy_weigh(struct cache *c, uint64_t set, uint64_t ns, uint64_t bytes)
 	uint64_t slot = shard_hash(set, 0) % PACES, weight;
 	uint32_t pace, mine, all;
 
-	/* A minute is enough, and a page the least. */
+	/* At most a minute and at least a page are counted. */
 	ns = min_u64(ns, UINT64_C(60000000000));
 	bytes = max_u64(bytes, 4096);
 	pace = (uint32_t)min_u64(ns * 1000 / bytes, UINT32_MAX / 2);
@@ -95,7 +98,7 @@ static uint64_t entry_bytes(const struct cache *c, const struct entry *e)
 	return ENTRY_COST + (e->buf->gauge == &c->alive ? e->buf->capacity : 0);
 }
 
-/* The shard's time: uses of any of its entries. */
+/* The shard's time: the number of uses of its entries. */
 static uint32_t shard_uses(const struct shard *s)
 {
 	return (uint32_t)(s->hits + s->misses);
@@ -106,7 +109,7 @@ static uint32_t ghost_time(struct cache *c, enum shard_queue queue)
 	uint64_t gone =
 		atomic_load_explicit(&c->gone[queue], memory_order_relaxed);
 
-	/* What was retired would have stayed until all else had gone. */
+	/* A retired entry would have stayed until all others had gone. */
 	for (unsigned q = 0; queue == SHARD_RETIRED && q < SHARD_QUEUES; q++)
 		gone += atomic_load_explicit(&c->gone[q], memory_order_relaxed);
 	return (uint32_t)(gone / GHOST_UNIT);
@@ -117,8 +120,9 @@ void policy_init(struct cache *c)
 	atomic_init(&c->target, c->budget / 4 * YOUNG_FIRST);
 }
 
-/* The young part should have been larger, or smaller, by so many bytes.  (Two
- * threads that say so at once may lose a word.) */
+/* Make the young part larger, or smaller if the ghost is of a proven entry, for a ghost
+ * of `bytes` bytes that is asked for.  (Of two threads that do so at once, one change may
+ * be lost.) */
 static void adapt_young_target(struct cache *c, enum shard_queue queue,
 			       uint64_t bytes)
 {
@@ -134,7 +138,8 @@ static void adapt_young_target(struct cache *c, enum shard_queue queue,
 	atomic_store_explicit(&c->target, t, memory_order_relaxed);
 }
 
-/* Was there such an entry until lately? */
+/* Return true if such an entry went from `queue` until lately; its ghost is then
+ * forgotten. */
 static bool recall_ghost(struct cache *c, struct shard *s, uint64_t hash,
 			 enum shard_queue queue, uint64_t bytes)
 {
@@ -198,7 +203,7 @@ void policy_use(struct cache *c, struct shard *s, struct entry *e)
 	if (!counts)
 		return;
 	if (e->queue == SHARD_YOUNG) {
-		e->lives = 1; /* is to be proven */
+		e->lives = 1; /* its next turn makes it proven */
 	} else {
 		policy_leave(c, s, e);
 		join_queue(c, s, e, SHARD_PROVEN);
@@ -209,7 +214,8 @@ void policy_use(struct cache *c, struct shard *s, struct entry *e)
 
 enum outcome { WENT, STAYED, PINNED };
 
-/* The shard whose tail in that queue is the oldest; NULL: all are empty. */
+/* Return the shard whose tail in that queue is the oldest, and its tick, or NULL if all
+ * queues are empty. */
 static struct shard *oldest_shard(struct cache *c, enum shard_queue queue,
 				  uint64_t *tick)
 {
@@ -242,7 +248,7 @@ bool policy_retire(struct cache *c, struct shard *s, struct entry *e)
 	if (e->queue != SHARD_YOUNG || e->buf->gauge != &c->alive)
 		return false;
 	if (atomic_load(&e->buf->served) / 2 >= e->buf->useful) {
-		policy_leave(c, s, e); /* it has come back already */
+		policy_leave(c, s, e); /* it was read twice already */
 		join_queue(c, s, e, SHARD_PROVEN);
 		return false;
 	}
@@ -250,7 +256,7 @@ bool policy_retire(struct cache *c, struct shard *s, struct entry *e)
 	return true;
 }
 
-/* What becomes of the tail of a queue; under the lock. */
+/* Evict the tail of a queue, or move it to a newer place.  The caller holds the lock. */
 static enum outcome evict_or_pass_over(struct cache *c, struct shard *s,
 				       struct entry *e)
 {
@@ -281,7 +287,7 @@ static enum outcome evict_or_pass_over(struct cache *c, struct shard *s,
 static enum outcome evict_tail(struct cache *c, struct shard *s,
 			       enum shard_queue queue)
 {
-	enum outcome what = STAYED; /* somebody was faster */
+	enum outcome what = STAYED; /* another thread was faster */
 	struct entry *e;
 
 	pthread_mutex_lock(&s->lock);
@@ -294,7 +300,7 @@ static enum outcome evict_tail(struct cache *c, struct shard *s,
 	return what;
 }
 
-/* By so many bytes. */
+/* The bytes by which the cache is over its budget. */
 static uint64_t over_budget(struct cache *c)
 {
 	uint64_t all = atomic_load(&c->alive) + atomic_load(&c->reserved) +
@@ -303,7 +309,8 @@ static uint64_t over_budget(struct cache *c)
 	return all - min_u64(all, c->budget);
 }
 
-/* What nobody has asked for yet goes before what somebody has. */
+/* Bytes outside of buffers (buf_beside) that are not asked for yet go before entries that
+ * were. */
 static void shrink_bytes_beside(struct cache *c)
 {
 	buf_beside_fn *less = atomic_load(&buf_beside_less);
@@ -313,8 +320,9 @@ static void shrink_bytes_beside(struct cache *c)
 		less(over);
 }
 
-/* Young ones while they have more than they may, but none that was looked at
- * since `start`: it is pinned, or just came. */
+/* Choose the shard and queue to evict from: young entries while they take more than they
+ * may, but not one that was put into its place since `start`, because it is pinned or
+ * just came. */
 static struct shard *next_shard(struct cache *c, uint64_t start,
 				enum shard_queue *queue)
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notice readers that go forward, and decode ahead of them. */
+/* Detect readers that go forward, and decode ahead of them. */
 /*
- * A stream is a reader who wants chunk after chunk in the order that the set
- * calls `next`: C order, which is also the order of first touch, whatever the
- * chunk shape.  A few streams a set are remembered, so that several readers in
- * different places do not disturb each other:
+ * A stream is a reader that wants chunk after chunk in the order that the set's `next`
+ * gives: C order, which is also the order of first touch, whatever the chunk shape.  A
+ * few streams a bucket are remembered, so that several readers in different places do not
+ * disturb each other:
  *
- *        last             frontier
- *     ----|====== window =====|---------->  chunks in reading order
- *      wanted    on their way   not asked for
+ *	       last             frontier
+ *	    ----|====== window =====|---------->  chunks in reading order
+ *	     wanted    on their way   not asked for
  *
- * The window is half of the steps that the reader has made, until it is full:
- * what is decoded in vain when it stops is a third of all at most.  A jump
- * starts a new stream, which is worth nothing until it has gone forward twice.
- * Random reading therefore prefetches nothing.
+ * The window is half of the steps that the reader has made, until it is full: at most a
+ * third of all decoding is in vain when the reader stops.  A jump starts a new stream,
+ * which has no effect until it has gone forward twice.  Random reading therefore
+ * prefetches nothing.
  *
- * Readers stop where axes end: after a frame, after a row of frames.  So nobody
- * is expected to go from one line of chunks to the next, from one plane to the
- * next, or to another part, before having done so once (`carry`, see `next` in
- * chunk.h).  Whoever reads all of an array waits once an axis for that, and
- * whoever reads a row makes us decode that row.
+ * Readers stop where axes end: after a frame, after a row of frames.  So a stream is not
+ * expected to go from one line of chunks to the next, from one plane to the next, or to
+ * another part, before it has done so once (`carry`, see `next` in chunk.h).  A reader of
+ * all of an array waits once an axis for that, and a reader of one row has only that row
+ * decoded.
  *
- * What a read under way needs for certain is another matter: prefetch_want takes
- * it whatever streams there are, so that all threads work on one reader's frame.  And
- * where the frame is one very large chunk, its decoder cuts it for a team of as many
- * (codec/parts.h).
+ * Chunks that a read under way needs for certain are another matter: prefetch_want takes
+ * them whatever streams there are, so that all threads work on one reader's frame.  If
+ * the frame is one very large chunk, its decoder cuts it into parts for a team of as many
+ * threads (codec/parts.h).
  */
 #include "store/prefetch.h"
 
@@ -40,10 +40,10 @@
 #define BUCKETS 16
 #define STREAMS 8 /* per bucket */
 #define QUEUE 512
-#define STREAM_WANT 64 /* chunks that one note may ask for */
-/* Chunks.  A reader of rows returns to the first chunk of a row of chunks, and READs that
- * the kernel sends in parallel arrive out of turn.  Up to this far behind its last chunk a
- * READ belongs to the stream. */
+#define STREAM_WANT 64 /* chunks that one prefetch_note may ask for */
+/* In chunks.  A reader of rows returns to the first chunk of a row of chunks, and READs
+ * that the kernel sends in parallel arrive out of turn.  A READ up to this far behind a
+ * stream's last chunk belongs to the stream. */
 #define STREAM_BACK 64
 
 struct stream {
@@ -53,21 +53,22 @@ struct stream {
 	uint64_t frontier; /* last chunk asked for ahead; == last: none */
 	uint64_t ahead;    /* chunks from last to frontier */
 	uint64_t window;   /* chunks ahead that are wanted */
-	uint64_t steps;    /* forward, in a row */
-	unsigned carry;    /* the most axes that a step of it went across */
+	uint64_t steps;    /* steps forward, in a row */
+	unsigned carry;    /* the most axes that one of its steps went across */
 	uint64_t tick;
 };
 struct bucket {
 	pthread_mutex_t lock; /* protects streams and tick */
 	struct stream stream[STREAMS];
 	uint64_t tick;
-	/* The last note, read unlocked: a key, and whether it was forward. */
+	/* The last chunk noted, read without the lock: a key, and whether the reader goes
+	 * forward. */
 	_Atomic uint64_t recent;
 };
 struct prefetch {
 	struct pool *pool;
 	bool in_team;
-	uint64_t window, most; /* bytes */
+	uint64_t window, most; /* in bytes */
 	unsigned threads;
 	prefetch_load_fn *load;
 	prefetch_has_fn *has;
@@ -79,7 +80,7 @@ struct job {
 	struct prefetch *p;
 	struct chunk_set *set;
 	uint64_t index;
-	uint64_t wanted; /* bytes that prefetch_want counts; 0: none */
+	uint64_t wanted; /* bytes counted in prefetch.wanted */
 	bool sure;       /* a READ under way needs it */
 };
 
@@ -89,7 +90,8 @@ static struct bucket *prefetch_bucket_of(struct prefetch *p,
 	return &p->bucket[set->id % BUCKETS];
 }
 
-/* Has the reader come here first?  Then the chunk may be gone again already. */
+/* Return true if the reader has passed the chunk first: it may be gone from the cache
+ * again. */
 static bool prefetch_job_is_late(const struct job *j)
 {
 	struct bucket *b = prefetch_bucket_of(j->p, j->set);
@@ -115,7 +117,7 @@ static void prefetch_job_run(void *arg)
 	free(j);
 }
 
-/* Queue one chunk; false: the queue is full (or memory is out). */
+/* Queue one chunk.  Return false if the queue is full or memory is out. */
 static bool prefetch_job_submit(struct prefetch *p, struct chunk_set *set,
 				uint64_t index, uint64_t wanted, bool sure)
 {
@@ -143,7 +145,8 @@ bool prefetch_want(struct prefetch *p, struct chunk_set *set, uint64_t index,
 	return false;
 }
 
-/* The stream that `index` continues: within its window, or its next chunk. */
+/* Return the stream that `index` continues, within its window or as its next chunk, or
+ * NULL. */
 static struct stream *
 prefetch_stream_find(struct bucket *b, struct chunk_set *set, uint64_t index)
 {
@@ -193,8 +196,8 @@ static void prefetch_stream_start(struct bucket *b, struct chunk_set *set,
 			     .tick = ++b->tick};
 }
 
-/* Chunks between the stream's last one and `to` in reading order, counted up to
- * `most`; notes what is crossed on the way. */
+/* Return the number of chunks from the stream's last one to `to` in reading order, at
+ * most `most`.  Notes which axes are crossed on the way. */
 static uint64_t prefetch_stream_steps(struct stream *s, struct chunk_set *set,
 				      uint64_t to, uint64_t most)
 {
@@ -219,7 +222,8 @@ static uint64_t window_chunks(const struct prefetch *p,
 	return max_u64(p->window / unit, min_u64(p->threads, p->most / unit));
 }
 
-/* Move the stream to `index` and say which chunks to ask for: up to n. */
+/* Move the stream to `index`; put up to n chunks to ask for into `want` and return their
+ * number. */
 static unsigned prefetch_stream_advance(struct prefetch *p, struct stream *s,
 					struct chunk_set *set, uint64_t index,
 					uint64_t *want, unsigned n)
@@ -249,8 +253,8 @@ static unsigned prefetch_stream_advance(struct prefetch *p, struct stream *s,
 	return k;
 }
 
-/* Return true if the reader goes forward.  want[0..*n-1] are the chunks to decode ahead of
- * it.  With the bucket's lock. */
+/* Return true if the reader goes forward. want[0..*n-1] are the chunks to decode ahead of
+ * it.  The caller holds the bucket's lock. */
 static bool note_reader(struct prefetch *p, struct bucket *b,
 			struct chunk_set *set, uint64_t index, uint64_t *want,
 			unsigned *n)
@@ -283,9 +287,9 @@ bool prefetch_note(struct prefetch *p, struct chunk_set *set, uint64_t index)
 	seen = atomic_load_explicit(&b->recent, memory_order_relaxed);
 	if ((seen & ~UINT64_C(1)) == key)
 		return seen & 1;
-	/* All readers of a set share this lock, and none waits for it.  Within its window a
-	 * stream goes on with the next READ; a chunk that this READ completes is kept as
-	 * behind readers that do not go forward. */
+	/* All readers of a set share this lock, and none waits for it.  A stream that
+	 * misses a READ goes on with the next one within its window.  A chunk that this
+	 * READ completes is kept as long as behind readers that do not go forward. */
 	if (pthread_mutex_trylock(&b->lock))
 		return false;
 	forward = note_reader(p, b, set, index, want, &n);
@@ -317,7 +321,7 @@ int prefetch_new(struct prefetch **out, unsigned threads, uint64_t window,
 	for (unsigned i = 0; i < BUCKETS; i++)
 		pthread_mutex_init(&p->bucket[i].lock, NULL);
 	r = pool_new(&p->pool, "prefetch", threads, QUEUE, err);
-	/* One for each core beside the reader's. */
+	/* One team thread for each core in addition to the reader's. */
 	if (r == 0)
 		r = team_start(threads - 1, err);
 	p->in_team = r == 0;

@@ -8,14 +8,15 @@
 #include "base/log.h"
 
 /*
- * Chains in a table that doubles when it holds an entry a bucket; the upper
- * half of the hash chooses the bucket, the lower one has chosen the shard.  A
- * queue goes from the entry put there last to the one put there first.  LOADING
- * entries are in the table only.
+ * The table has chains and doubles when it has an entry a bucket.  The upper half of the
+ * hash chooses the bucket, the lower half has chosen the shard.  A queue goes from the
+ * entry put there last to the one put there first.  LOADING entries are in the table
+ * only.
  *
- * Ghosts are two places a bucket and queue (and two for what was retired), each with the
- * lower half of a hash; the older one gives way.  When the table doubles, both buckets that
- * one becomes get its ghosts, because nobody knows any more to which of them they belong.
+ * Ghosts have two places for each bucket and queue (and two for retired entries), each
+ * with the lower half of a hash; a new one replaces the older.  When the table doubles,
+ * both buckets that come from one get its ghosts, because it is no longer known to which
+ * of them they belong.
  */
 #define GHOSTS 2
 
@@ -60,7 +61,8 @@ struct entry *shard_find(const struct shard *s, uint64_t hash, uint64_t set,
 	return e;
 }
 
-/* For twice the buckets; without memory what went is not known any more. */
+/* Make room for the ghosts of twice the buckets.  Without memory all ghosts are
+ * forgotten. */
 static void ghosts_grow(struct shard *s)
 {
 	size_t half = s->buckets * GHOSTS * SHARD_GHOSTS;
@@ -74,7 +76,7 @@ static void ghosts_grow(struct shard *s)
 	s->ghost = more;
 }
 
-/* Twice the buckets; without memory chains just get longer. */
+/* Double the buckets.  Without memory chains just get longer. */
 static void shard_grow(struct shard *s)
 {
 	struct entry **old = s->bucket, *e, *next;
@@ -159,7 +161,8 @@ static struct ghost *ghosts_of(const struct shard *s, uint64_t hash)
 			 SHARD_GHOSTS];
 }
 
-/* The lowest bits have chosen the shard and say nothing. */
+/* The lowest bits of the hash have chosen the shard and tell nothing: the queue is kept
+ * there. */
 static uint32_t ghost_mark(uint64_t hash, enum shard_queue queue)
 {
 	return ((uint32_t)hash & ~UINT32_C(3)) | (uint32_t)(queue + 1);
@@ -174,7 +177,7 @@ void shard_ghost_add(struct shard *s, uint64_t hash, enum shard_queue queue,
 		return;
 	g = ghosts_of(s, hash) + queue * GHOSTS;
 	if (g[0].mark && (!g[1].mark || when - g[0].when < when - g[1].when))
-		g++; /* the other one is free, or older */
+		g++; /* the second one is free, or older */
 	*g = (struct ghost){ghost_mark(hash, queue), when};
 }
 
@@ -225,7 +228,7 @@ struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
 		}                                                \
 	} while (0)
 
-/* How many entries stand in a queue. */
+/* Check a queue and return its number of entries. */
 static uint64_t verify_queue(const struct shard *s, unsigned which)
 {
 	const struct queue *q = &s->queue[which];

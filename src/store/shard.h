@@ -10,47 +10,50 @@
 
 #include "base/buf.h"
 
-/* Either READY, with a buffer and in a queue, or LOADING, with a flight. */
+/* An entry is READY, with a buffer and in a queue, or LOADING, with a flight. */
 struct entry {
 	uint64_t set, index;
-	uint64_t tick; /* when it was put where it stands */
-	uint64_t used; /* tick of its last use */
+	uint64_t tick; /* clock when it was put into its place */
+	uint64_t used; /* clock at its last use */
 	struct entry *chain;
 	struct entry *newer, *older; /* READY */
 	struct buf *buf;             /* READY */
 	struct flight *flight;       /* LOADING */
-	/* What policy.c goes by. */
-	uint32_t noted;       /* uses of the shard when a use last counted */
-	uint8_t queue;        /* READY: enum shard_queue */
-	uint8_t lives, turns; /* times it is still, was passed over */
-	uint8_t weight;       /* what it takes to load, 1: as others */
-	bool ahead;           /* loaded for somebody yet to come */
+	/* For policy.c. */
+	uint32_t noted; /* the shard's uses when a use of it last counted */
+	uint8_t queue;  /* READY: enum shard_queue */
+	uint8_t lives,
+		turns;  /* times it will be passed over, was passed over */
+	uint8_t weight; /* cost of loading; 1: as much as others */
+	bool ahead;     /* loaded ahead of its reader, not used so far */
 };
 
 enum shard_queue {
 	SHARD_YOUNG,
 	SHARD_PROVEN,
 	SHARD_QUEUES,
-	SHARD_RETIRED = SHARD_QUEUES, /* no queue: ghosts of what went early */
+	SHARD_RETIRED =
+		SHARD_QUEUES, /* not a queue: ghosts of retired entries */
 	SHARD_GHOSTS
 };
 struct queue {
 	struct entry *newest, *oldest;
-	_Atomic uint64_t tail_tick; /* of `oldest`, UINT64_MAX: none; may be
-				       read without the lock */
+	/* Tick of `oldest`, UINT64_MAX if there is none; may be read without the lock. */
+	_Atomic uint64_t tail_tick;
 };
-/* What was here, in which queue, and when it went. */
+/* A ghost: remembers that an entry was evicted or retired, from which queue, and when. */
 struct ghost {
 	uint32_t mark, when;
 };
 
 struct shard {
-	_Alignas(64) pthread_mutex_t lock; /* all below */
+	_Alignas(64) pthread_mutex_t lock; /* protects all below */
 	struct entry **bucket;
-	struct ghost *ghost;    /* some a bucket; NULL: none */
-	uint64_t buckets, used; /* a power of two; entries in the table */
+	struct ghost *ghost; /* several for each bucket; NULL: memory was out */
+	uint64_t buckets,
+		used; /* a power of two; number of entries in the table */
 	struct queue queue[SHARD_QUEUES];
-	uint64_t ready; /* entries in the queues */
+	uint64_t ready; /* number of entries in the queues */
 	uint64_t hits, misses, evictions;
 };
 
@@ -63,37 +66,40 @@ static inline uint64_t shard_hash(uint64_t set, uint64_t index)
 	return h ^ h >> 31;
 }
 
-/* With so many buckets at first, a power of two.  False when memory is out; shard_destroy
- * it even then. */
+/* Initialise with this many buckets, a power of two.  Return false if memory is out; call
+ * shard_destroy even then. */
 bool shard_init(struct shard *s, uint64_t buckets);
-/* Drops the references of READY entries; there must be no others. */
+/* Drop the references of READY entries; there must be no LOADING ones. */
 void shard_destroy(struct shard *s);
 
-/* What follows wants the lock held by the caller. */
+/* The caller of all below holds the lock. */
 
 struct entry *shard_find(const struct shard *s, uint64_t hash, uint64_t set,
 			 uint64_t index);
-/* Into and out of the table; keys are unique, entries the caller's. */
+/* Put an entry into the table, or take it out.  Keys are unique; the caller owns the
+ * entry. */
 void shard_insert(struct shard *s, uint64_t hash, struct entry *e);
 void shard_remove(struct shard *s, struct entry *e);
-/* Into its queue (e->queue) as the newest, at `tick`; out of it.  Ticks of one
- * shard never decrease. */
+/* Put an entry into its queue (e->queue) as the newest, at `tick`, or take it out.  Ticks
+ * of one shard never decrease. */
 void shard_list(struct shard *s, struct entry *e, uint64_t tick);
 void shard_unlist(struct shard *s, struct entry *e);
-/* Remember that an entry of this hash went from `queue`, or was retired, at `when`. */
+/* Leave a ghost: an entry with this hash went from `queue`, or was retired, at `when`. */
 void shard_ghost_add(struct shard *s, uint64_t hash, enum shard_queue queue,
 		     uint32_t when);
-/* Did one go from `queue` no longer than `most` before `when`?  It is forgotten then.
- * Two of a kind are remembered for each bucket; there are mistakes, few and harmless. */
+/* Return true if a ghost with this hash went from `queue` at most `most` before `when`;
+ * it is then forgotten.  Only two for each bucket and queue are remembered; errors are
+ * few and harmless. */
 bool shard_ghost_take(struct shard *s, uint64_t hash, enum shard_queue queue,
 		      uint32_t when, uint32_t most);
-/* Take out entries that do not count in `gauge`, nobody holds, and were last used
- * before `tick`: at most `most`, the first to go.  Chained; the caller's. */
+/* Take out at most `most` entries that do not count in `gauge`, that no reader holds, and
+ * that were last used before `tick`, the first to be evicted first.  Return them as a
+ * chain (e->chain), which the caller owns. */
 struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
 			 uint64_t tick, uint64_t most);
-/* Abort unless table and queues are sound, and each hash is `which` modulo
- * `shards`.  Returns the bytes of READY entries that count in `gauge`; *young gets
- * those of the young ones added, and `beside` for each of them. */
+/* Abort unless table and queues are sound, and each hash is `which` modulo `shards`.
+ * Return the bytes of READY entries that count in `gauge`; add those of the young ones to
+ * *young, and `beside` for each young entry. */
 uint64_t shard_verify(const struct shard *s, unsigned which, unsigned shards,
 		      const _Atomic uint64_t *gauge, uint64_t beside,
 		      uint64_t *young);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cache in front of the shared chunks: loads through them, gives up mappings. */
+/* The cache in front of the shared chunks: loads through them, and gives up mappings. */
 
 /*
- * A cache entry may be a mapping of a shared chunk.  Its bytes are in memory once
- * for all processes and count in the limit of the store, so they do not count in the
- * budget of the cache, which is for what this process has for itself.
+ * A cache entry may be a mapping of a shared chunk.  Its bytes are in memory once for all
+ * processes and count in the limit of the shared store.  So they do not count in the
+ * budget of the cache, which is for the memory of this process alone.
  *
- * But what is mapped is not evicted from the store.  So mappings that were not used
- * lately are given up when somebody needs their room (a thread looks every few
- * seconds), and the oldest ones when there are more of them than a process had better
+ * But a mapped chunk is not evicted from the shared store.  So mappings that were not
+ * used lately are given up when another process needs their room (a thread looks every
+ * few seconds), and the oldest ones when there are more of them than a process should
  * have.  To map a chunk again is cheap.
  */
 #include "store/sharing.h"
@@ -33,7 +33,7 @@ struct sharing {
 
 /* ---- giving up ------------------------------------------------------------- */
 
-/* Wait for the next look; false: it is the end. */
+/* Wait for the next look.  Return false when the thread is to end. */
 static bool doze(struct sharing *s)
 {
 	struct timespec until = clock_after(LOOK_SECONDS * CLOCK_SECOND);
@@ -160,7 +160,7 @@ int sharing_get(struct sharing *s, struct chunk_set *set, uint64_t index,
 	if (r > 0)
 		return cache_get(s->cache, set->id, index, cost, scratch, load,
 				 ctx, out, err);
-	/* What is there needs no memory of ours. */
+	/* A chunk that is there already needs no memory of this process. */
 	if (shared_has(s->shared, &key))
 		cost = scratch = 0;
 	r = cache_get(s->cache, set->id, index, cost, scratch, load_shared, &l,

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turn an extent into bytes that stay put while pinned: the store's facade. */
+/* Turn extents into bytes that stay in place while they are pinned: the store's
+ * facade. */
 /*
  * A chunk goes one of four ways, tried in this order:
  *
- *     decoded already      a reference to the cache's buffer
- *     never written        a fill: nothing is read
- *     stored verbatim      a range of the backing file: the page cache has it,
- *                          so we keep no copy
- *     anything else        read, decoded, kept in the cache
+ *	decoded already      a reference to the cache's buffer
+ *	never written        a fill: nothing is read
+ *	stored verbatim      a range of the backing file: the page cache has it,
+ *	                     so no copy is kept here
+ *	anything else        read, decoded, kept in the cache
  *
- * Tiny runs out of a verbatim chunk go through the cache after all: a pread of
- * the whole chunk is cheaper than a thousand of 64 bytes.  A run that begins or ends with
- * the chunk is mostly what one READ leaves to the next, because the header of a .npy file
- * shifts chunks by 128 bytes; the rest of the chunk is not wanted again.
+ * Tiny runs out of a verbatim chunk go through the cache after all: one pread of the
+ * whole chunk is cheaper than a thousand of 64 bytes.  But a run that begins or ends with
+ * the chunk is mostly the remainder of a READ, because the header of a .npy file shifts
+ * chunks by 128 bytes; then the rest of the chunk is not needed again.
  */
 #include "store/store.h"
 
@@ -36,29 +37,29 @@
 
 /* Locations of chunks are cached under the set's id and this bit. */
 #define SEGMENT_KEY (UINT64_C(1) << 63)
-/* Shorter runs of a verbatim chunk no larger than this are cached. */
+/* Bytes: shorter runs of a verbatim chunk of at most TINY_CHUNK are cached. */
 #define TINY_RUN 4096
 #define TINY_CHUNK (UINT64_C(4) << 20)
-/* Decoded ahead of a forward reader: small enough to be still in the CPU's
- * cache when it is served, and no more than a share of ours. */
+/* Bytes decoded ahead of a forward reader: few enough to be still in the CPU's cache when
+ * they are served, and at most 1/WINDOW_SHARE of the chunk cache. */
 #define WINDOW (UINT64_C(8) << 20)
 #define WINDOW_SHARE 4
-/* Decoded at once for one read. */
+/* At most this share of the cache is decoded at once for one read. */
 #define WANT_SHARE 8
-/* Of the memory, for a file that is brought into the page cache. */
+/* A file is brought into the page cache only if it is at most this share of memory. */
 #define WARM_SHARE 2
 
 struct store {
 	struct pinner pinner; /* first member */
 	struct cache *cache;
 	struct handles *handles;
-	struct prefetch *prefetch; /* NULL until store_start, or for good */
-	struct warm *warm;         /* the same */
-	struct shared *shared;     /* NULL: none */
-	struct sharing *sharing;   /* NULL until store_start, or for good */
+	struct prefetch *prefetch; /* NULL until store_start, or always */
+	struct warm *warm;         /* as prefetch */
+	struct shared *shared;     /* NULL: chunks are not shared */
+	struct sharing *sharing;   /* NULL until store_start, or always */
 	uint64_t budget;
 	unsigned threads;
-	uint64_t window; /* bytes ahead of forward readers; 0: no guesses */
+	uint64_t window; /* bytes decoded ahead of forward readers; 0: none */
 	struct behind behind;
 };
 
@@ -71,8 +72,8 @@ struct load {
 	const struct chunk *chunk;
 };
 
-/* Begin a load that may read other chunks.  Their bytes become part of what is loaded, so they
- * count as handed out, even if this thread only decodes ahead. */
+/* Begin a load that may read other chunks.  Their bytes become part of the loaded chunk,
+ * so they count as handed out, even if this thread only decodes ahead. */
 static struct store_thread nested_begin(void)
 {
 	struct store_thread was = store_thread;
@@ -199,7 +200,7 @@ static void warn_size(struct store *s, struct chunk_set *set, uint64_t index,
 		 what, size, budget);
 }
 
-/* The decoded bytes, from the cache or into it. */
+/* Get the decoded bytes of a chunk, loading them into the cache if they are not there. */
 static int store_decoded(struct store *s, struct chunk_set *set, uint64_t index,
 			 const struct chunk *c, struct buf **out,
 			 struct error *err)
@@ -243,7 +244,7 @@ static int pin_file(struct store *s, uint32_t file, uint64_t pos, uint64_t len,
 	return 0;
 }
 
-/* A window of a buffer whose reference becomes the span's. */
+/* Set the span to a window of a buffer, whose reference becomes the span's. */
 static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 		   struct error *err)
 {
@@ -254,7 +255,7 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 
 	if (x->u.chunk.slice != EXTENT_WHOLE)
 		r = set->ops->slice(set, b, x->u.chunk.slice, &off, &len);
-	if (r < 0) { /* what is there is why the slice is not */
+	if (r < 0) { /* the buffer has the reason as text */
 		r = error_set(err, r, "%.*s", (int)len,
 			      (const char *)b->data + off);
 		buf_unref(b);
@@ -292,8 +293,9 @@ static int pin_noted(const struct extent *x, struct buf *b, bool forward,
 	return 0;
 }
 
-/* Count what was handed out.  A chunk that is complete goes to the list of those to drop: the
- * kernel has its bytes, and the next chunk is decoded into pages that are still warm. */
+/* Count the bytes that were handed out.  A chunk that is complete goes to the list of
+ * those to drop: the kernel has its bytes, and the next chunk is decoded into pages that
+ * are still warm. */
 static void count_served(struct store *s, const struct span *span)
 {
 	struct buf *b = span->buf;
@@ -305,7 +307,7 @@ static void count_served(struct store *s, const struct span *span)
 			   before + bytes, span->forward);
 }
 
-/* Return true if the bytes `x` of the chunk are to be read from its file whenever they are
+/* Return true if the bytes `x` of the chunk are read from its file whenever they are
  * wanted. */
 static bool wants_fd(const struct chunk *c, const struct extent *x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the store knows of the calling thread. */
+/* What the store knows about the calling thread. */
 #ifndef STORE_THREAD_H
 #define STORE_THREAD_H
 
@@ -7,14 +7,15 @@
 #include <stdint.h>
 
 extern _Thread_local struct store_thread {
-	/* It reads on behalf of a reader that may come: no reader is detected by this READ,
-	 * and nothing is decoded ahead of it. */
+	/* The thread reads for a reader that may come: this READ does not count for
+	 * detecting readers, and nothing is decoded ahead of it. */
 	bool guesses;
-	/* The file that it reads is one of several that are read in order. */
+	/* The file that the thread reads is one of several that are read in order. */
 	bool forward;
-	/* It reads only to have chunks decoded, and gives their bytes to no reader. */
+	/* The thread reads only to have chunks decoded, and gives their bytes to no
+	 * reader. */
 	bool decodes;
-	/* Chunks that it decoded, or fetched, so far. */
+	/* Chunks that the thread has decoded or fetched so far. */
 	uint64_t loads;
 } store_thread;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bring source files into the page cache that are read here and there. */
+/* Bring source files that are read in a random order into the page cache. */
 #include "store/warm.h"
 
 #include <errno.h>
@@ -13,30 +13,32 @@
 #include "base/pool.h"
 
 /*
- * The first epoch over an archive of small files asks for all of it, in an order
- * that no disk likes: tens of thousands of reads of some KiB each, where the same
- * bytes come ten times as fast one after the other.  So while such reads go on, a
- * thread reads the file from its beginning in large pieces, and the readers find
- * more and more of it there.
+ * The first epoch over an archive of small files asks for all of it, in an order that is
+ * slow on any disk: tens of thousands of reads of some KiB each, where the same bytes
+ * come ten times as fast one after the other.  So while such reads go on, a thread reads
+ * the file from its beginning in large pieces, and the readers find more and more of it
+ * in the page cache.
  *
- * It is a guess that more will be wanted, so it is bounded by what was: for each
- * byte asked for, AHEAD more are read.  Who looks at three files and leaves has
- * cost three times that; an epoch has the whole file there when it is an eighth
- * done.  Files that would take more than a share of the memory are left alone: the
- * beginning would be gone before the end is read.  Large reads are left to the
- * kernel, which reads ahead by itself.
+ * That more will be needed is a guess, so it is bounded by what was read: for each byte
+ * asked for, AHEAD bytes are read.  A reader of three files has cost AHEAD times their
+ * size; an epoch has the whole file in the page cache when an eighth of it is done.
+ * Files that would take more than a share of the memory are left alone: their beginning
+ * would be gone before their end is read.  Large reads are left to the kernel, which
+ * reads ahead by itself.
  */
 #define AHEAD 8
 #define SMALL (UINT64_C(256) << 10)
 #define PIECE (UINT64_C(1) << 20)
-/* Files that are looked at, by number; others with the same slot are not. */
+/* Slots for files, by number; of files with the same slot only the first is read
+ * ahead. */
 #define SLOTS 256
 #define NOBODY UINT32_MAX
 
 struct slot {
 	struct warm *w;
 	_Atomic uint32_t file;
-	_Atomic uint64_t asked, done; /* done: UINT64_MAX when it is finished */
+	_Atomic uint64_t asked,
+		done; /* bytes; done: UINT64_MAX when the file is finished */
 	_Atomic bool queued;
 };
 struct warm {
@@ -54,7 +56,8 @@ static bool warm_wants_more(struct slot *s)
 	return done != UINT64_MAX && done / AHEAD + PIECE / AHEAD <= asked;
 }
 
-/* The next piece; UINT64_MAX: there is none, or no use. */
+/* Read the piece at `at`.  Return the position behind it, or UINT64_MAX if there is no
+ * more to read or it is of no use. */
 static uint64_t warm_read_piece(struct warm *w, uint32_t file, uint64_t at)
 {
 	struct handle pin;
@@ -66,7 +69,8 @@ static uint64_t warm_read_piece(struct warm *w, uint32_t file, uint64_t at)
 	n = at < pin.size ? min_u64(PIECE, pin.size - at) : 0;
 	if (pin.size > w->most)
 		n = 0;
-	/* Asked for without copying; waited for by its last byte. */
+	/* The piece is asked for without copying it; reading its last byte waits for
+	 * it. */
 	if (n && (posix_fadvise(pin.fd, (off_t)(pin.base + at), (off_t)n,
 				POSIX_FADV_WILLNEED) != 0 ||
 		  pread(pin.fd, &last, 1, (off_t)(pin.base + at + n - 1)) != 1))
@@ -87,7 +91,8 @@ static void warm_run(void *arg)
 				     warm_read_piece(s->w, file,
 						     atomic_load(&s->done)));
 		atomic_store(&s->queued, false);
-		/* What was asked for in between found it queued. */
+		/* warm_note calls since the loop ended found the slot queued, so look
+		 * again. */
 	} while (warm_wants_more(s) && !atomic_load(&s->w->stop) &&
 		 !atomic_exchange(&s->queued, true));
 }
