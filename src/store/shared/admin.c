@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looking at the shared chunks of this user, and removing them. */
+/* List the shared chunks of this user, and remove them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,8 @@
 
 #include "store/shared/private.h"
 
-/* Without making anything.  1: there is nothing. */
+/* Open the store without creating anything.  Return 0, 1 if there is no store, or
+ * -errno. */
 static int survey_open(struct shared *sh, const char *base, struct error *err)
 {
 	int r;
@@ -39,7 +40,7 @@ static bool store_is_open(const struct shared *sh)
 	return false;
 }
 
-/* Each entry, and what it is; removed with `away`. */
+/* Add each entry to the summary; with `away` remove it, too. */
 static int survey_entries(struct shared *sh, bool away,
 			  struct shared_summary *out, struct error *err)
 {
@@ -102,10 +103,10 @@ int shared_clear(const char *base, struct shared_summary *out,
 	r = survey_entries(&sh, true, out, err);
 	if (r == 0 && out->live)
 		r = ledger_settle(&sh, err);
-	else if (r == 0) /* nobody can open it while we have the lock */
+	else if (r == 0) /* no process can open it while we have the lock */
 		r = shm_remove(&sh.home, SHARED_DIR, err);
 	if (r == 0)
-		rmdir(sh.home.path); /* if nothing else is there */
+		rmdir(sh.home.path); /* only succeeds if nothing else is there */
 	survey_close(&sh);
 	return r;
 }

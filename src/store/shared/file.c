@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A chunk as a file in memory: how it comes to be, and how it is believed. */
+/* A chunk as a file in memory: how it is made, and how it is checked. */
 
 /*
  *	bytes of the chunk | 0s | text of its key | 0s | struct tail
  *
- * An entry is whole from the moment that it has its name, and never written to
+ * An entry is complete from the moment that it has its name, and is never written to
  * again.  Until then it is a *part*:
  *
- *     part_take     NAME.part is created and locked        dies here: an empty file
- *     part_room     it gets its size, then its memory      a file of some size
- *     (decoding, into its mapping)                         the same
- *     part_publish  the tail, read-only, link to NAME      both names of a whole file
- *                   NAME.part is removed, the lock ends
+ *	part_take     NAME.part is created and locked        dies here: an empty file
+ *	part_room     it gets its size, then its memory      a file of some size
+ *	(decoding, into its mapping)                         the same
+ *	part_publish  the tail, read-only, link to NAME      both names of a whole file
+ *	              NAME.part is removed, the lock ends
  *
- * The second name is given and the first one removed under the ledger's lock: whoever
- * counts names meanwhile would find both, or neither, and whoever evicts the one would
- * leave the other to nobody's account.
+ * The second name is given and the first one removed under the ledger's lock.  Without
+ * it, a process that counts names would find both, or neither, and one that evicts one
+ * name would leave the other uncounted.
  *
- * A lock ends with the process that has it.  What dead ones leave behind is a part
- * that nobody has locked: whoever wants that chunk next goes on with it, from the
- * beginning, and whoever goes through the directory removes it.  So the lock that
- * makes the others wait, the reservation of its bytes, and the file that is written
- * to are one thing, and there is nothing to repair.
+ * A lock ends with the process that has it.  A dead process leaves a part that is not
+ * locked: the next process that wants that chunk makes it again in that part, from the
+ * beginning, and a process that goes through the directory removes it.  So the lock for
+ * which others wait, the reservation of bytes, and the file that is written to are one
+ * thing, and nothing needs repair.
  *
- * The name is given to the open file (its descriptor), not to whatever is called
- * NAME.part by then: somebody may have cleared the directory meanwhile.
+ * The name is given to the open file (its descriptor), not to the file that is called
+ * NAME.part by then: the directory may have been cleared meanwhile.
  *
- * Mapping.  Memory is allocated before a page is touched: on a file system that is
- * full that would be SIGBUS.  Nobody truncates entries; the user can, as he can kill
- * us.  What he writes into one is noticed when it is next mapped: the tail has a hash
- * of the bytes.
+ * Mapping.  Memory is allocated before a page is touched: on a full file system touching
+ * it would be SIGBUS.  No daemon truncates entries; the user can, as he can kill the
+ * daemon.  A change that he makes to an entry is noticed when it is next mapped: the tail
+ * has a hash of the bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,13 +46,13 @@
 #include "store/shared/private.h"
 
 #define TAIL_MAGIC UINT64_C(0x314b4e5548434654) /* "TFCHUNK1" */
-/* Use is noted once in so many seconds. */
+/* Seconds: a use is noted at most once in this time. */
 #define TOUCH_SECONDS 1
 
 struct tail {
 	uint64_t magic;
 	uint64_t size; /* bytes of the chunk */
-	uint64_t text; /* of the text */
+	uint64_t text; /* bytes of the key's text */
 	XXH128_hash_t sum;
 };
 
@@ -61,7 +61,7 @@ static uint64_t align8(uint64_t n)
 	return (n + 7) & ~UINT64_C(7);
 }
 
-/* Bytes of the file; 0: too many. */
+/* The bytes of the file, or 0 if they are too many. */
 static uint64_t entry_file_size(uint64_t size, uint64_t text)
 {
 	if (size > INT64_MAX / 2 || text > INT64_MAX / 2)
@@ -84,7 +84,8 @@ static void unmap(void *ctx, void *data, size_t capacity)
 	atomic_fetch_sub(&sh->mappings, 1);
 }
 
-/* A buffer on a mapping, which is given up if there is no memory for one. */
+/* Return a buffer around a mapping.  If memory for the buffer is out, unmap and return
+ * NULL. */
 static struct buf *buf_on_mapping(struct shared *sh, void *map, uint64_t total,
 				  uint64_t size, _Atomic uint64_t *gauge)
 {
@@ -101,7 +102,8 @@ static struct buf *buf_on_mapping(struct shared *sh, void *map, uint64_t total,
 
 /* ---- entries --------------------------------------------------------------- */
 
-/* NULL: it is all that it should be, and *size is the chunk's. */
+/* Check a mapped entry.  Return NULL if it is right, and set *size to the chunk's bytes;
+ * otherwise return what is wrong with it. */
 static const char *entry_fault(const unsigned char *map, uint64_t total,
 			       const struct shared_key *k, uint64_t *size)
 {
@@ -121,7 +123,7 @@ static const char *entry_fault(const unsigned char *map, uint64_t total,
 	return NULL;
 }
 
-/* Its time of modification is that of its last use, about. */
+/* The file's modification time is about that of its last use. */
 static void entry_mark_used(int fd, const struct stat *st)
 {
 	const struct timespec now[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
@@ -140,7 +142,7 @@ static int entry_damaged(struct shared *sh, const struct shared_key *k, int fd,
 			 sh->dir.path, k->name, why);
 }
 
-/* A copy on the heap, where there are too many mappings already. */
+/* Return a copy on the heap, for when there are too many mappings already. */
 static struct buf *entry_copy(const void *map, uint64_t size,
 			      _Atomic uint64_t *gauge)
 {
@@ -151,7 +153,8 @@ static struct buf *entry_copy(const void *map, uint64_t size,
 	return b;
 }
 
-/* O_NONBLOCK: one that is being evicted is gone, there is nothing to wait for. */
+/* With O_NONBLOCK, an entry that is being evicted counts as gone: there is no reason to
+ * wait. */
 static int entry_open_file(const struct shared *sh, const char *name)
 {
 	return openat(sh->dir.fd, name,
@@ -254,7 +257,7 @@ int part_room(struct shared *sh, const struct shared_key *k, struct part *p,
 	return 0;
 }
 
-/* The text and the tail; nothing is written after this. */
+/* Write the text and the tail; nothing is written after this. */
 static bool part_seal(const struct shared_key *k, const struct part *p)
 {
 	struct tail t = {.magic = TAIL_MAGIC,
@@ -263,7 +266,7 @@ static bool part_seal(const struct shared_key *k, const struct part *p)
 			 .sum = XXH3_128bits(p->map, (size_t)p->size)};
 	unsigned char *at = p->map + align8(p->size);
 
-	/* A part of a process that died may have had bytes here. */
+	/* A part left by a dead process may have had bytes here. */
 	memset(p->map + p->size, 0, (size_t)(p->total - p->size));
 	memcpy(at, k->text, k->len);
 	memcpy(p->map + p->total - sizeof t, &t, sizeof t);
@@ -271,7 +274,8 @@ static bool part_seal(const struct shared_key *k, const struct part *p)
 	       fchmod(p->fd, 0400) == 0;
 }
 
-/* Without /proc only who may read everything can do it by descriptor alone. */
+/* Give the open file a name.  Without /proc only a process that may read everything can
+ * do it by descriptor alone. */
 static bool part_give_name(const struct shared *sh, int fd, const char *name)
 {
 	char self[40];
@@ -283,7 +287,8 @@ static bool part_give_name(const struct shared *sh, int fd, const char *name)
 		linkat(fd, "", sh->dir.fd, name, AT_EMPTY_PATH) == 0);
 }
 
-/* Without the ledger's lock the sum may be wrong until the next count. */
+/* Give the part the entry's name.  If the ledger cannot be locked, its sum may be wrong
+ * until the next count. */
 static bool part_rename(struct shared *sh, const struct part *p,
 			const char *name)
 {
@@ -299,7 +304,7 @@ static bool part_rename(struct shared *sh, const struct part *p,
 
 static void part_end(struct part *p)
 {
-	/* The mapping holds the file open, and with it its lock. */
+	/* The mapping keeps the file open, and with it the lock. */
 	flock(p->fd, LOCK_UN);
 	close(p->fd);
 	p->fd = -1;
@@ -313,7 +318,8 @@ struct buf *part_publish(struct shared *sh, const struct shared_key *k,
 	bool named = part_seal(k, p) && shared_key_holds(k) &&
 		     part_rename(sh, p, k->name);
 
-	/* Without a name nobody else has it: it counts as our own. */
+	/* Without a name no other process has it: it counts as this process's own
+	 * memory. */
 	b = buf_on_mapping(sh, p->map, p->total, p->size,
 			   named ? &sh->mapped : gauge);
 	p->map = NULL;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What decides the bytes of a chunk, written down and hashed. */
+/* The key of a chunk: all that decides its bytes, as text, and the hash of it. */
 
 /*
- * An entry outlives the process that made it, so what it is has to be told from
- * everything that it is not, for ever: the text of a key has all that goes into the
- * bytes of a chunk, and nothing that does not.
+ * An entry outlives the process that made it, so it must never be mistaken for another
+ * one: the text of a key has everything that goes into the bytes of a chunk, and nothing
+ * else.
  *
- *     the program's version       a decoder that was wrong once is not believed
- *     path, device, inode         two are not enough: some file systems give out
- *                                 inode numbers anew at each mount
- *     size, mtime, ctime          who sets mtime back changes ctime
- *     position, length, filters,  of stored chunks; of others, what their set
- *     recoding                    says (`origin` in extent/chunk.h)
+ *	the program's version       a decoder that was wrong once is not trusted
+ *	path, device, inode         two are not enough: some file systems give out
+ *	                            inode numbers anew at each mount
+ *	size, mtime, ctime          a program that sets mtime back changes ctime
+ *	position, length, filters,  of stored chunks; for other chunks, the text
+ *	recoding                    of their set (`origin` in extent/chunk.h)
  *
- * The hash of it is only a name: an entry has the text in it, which is compared.
- * Entries of a file that was written to are never stale, then, only unused.
+ * The hash of the text is only a name: an entry has the text in it, which is compared.
+ * So entries of a file that was written to are never stale, only unused.
  *
- * One thing time stamps cannot tell: a second write within the same tick of the file
- * system's clock.  So chunks of a file that changed less than SETTLE ago are not kept
- * (git does the same for its index): when they were read, a later write was certain
- * to leave another ctime.
+ * Time stamps cannot tell a second write within the same tick of the file system's clock.
+ * So chunks of a file that changed less than SETTLE_NS ago are not kept (git does the
+ * same for its index): if the file was older when they were read, a later write was
+ * certain to give another ctime.
  */
 #include "store/shared/shared.h"
 
@@ -35,7 +35,7 @@
 
 #include "store/shared/private.h"
 
-/* The coarsest clock that file systems have (FAT), and then some. */
+/* Longer than the tick of the coarsest clock of any file system (FAT: 2 s). */
 #define SETTLE_NS (INT64_C(3) * 1000000000)
 #define ORIGIN_MAX 8192
 #define PATH_ROOM 4200
@@ -61,12 +61,13 @@ static bool source_is_settled(const struct stat *st)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	t = ns_of(&now);
-	/* An mtime in the future may have been set; a ctime cannot. */
+	/* An mtime in the future may have been set by a program; a ctime cannot. */
 	return ns_of(&st->st_ctim) < t - SETTLE_NS &&
 	       (ns_of(&st->st_mtim) < t - SETTLE_NS || ns_of(&st->st_mtim) > t);
 }
 
-/* The path without symlinks; false where it has none any more. */
+/* Set `path` to the file's path without symlinks.  Return false if it has none any
+ * more. */
 static bool path_of_source(int fd, const struct stat *st, char *path,
 			   size_t room)
 {
@@ -98,7 +99,7 @@ static bool key_write_origin(const struct chunk_set *set, uint64_t index,
 	return true;
 }
 
-/* False: no memory, or it cannot be said. */
+/* Write the key's text.  Return false if memory is out, or a part of it is not known. */
 static bool key_write_text(const struct shared *sh, struct shared_key *k,
 			   const struct handle *pin, const struct stat *st,
 			   const struct chunk_set *set, uint64_t index,
@@ -127,10 +128,10 @@ static bool key_write_text(const struct shared *sh, struct shared_key *k,
 static bool chunk_is_worth_sharing(const struct chunk_set *set,
 				   const struct chunk *c)
 {
-	/* What is made of many files, or of none, has no file to go by. */
+	/* A chunk made of many files, or of none, has no file to identify it by. */
 	if (c->size < SHARED_CHUNK_MIN || c->file == UINT32_MAX)
 		return false;
-	if (c->state == CHUNK_STORED) /* the page cache has those */
+	if (c->state == CHUNK_STORED) /* the page cache has verbatim ones */
 		return !chunk_is_verbatim(c);
 	return c->state == CHUNK_FETCH && set->ops->origin;
 }

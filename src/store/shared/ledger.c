@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who takes how much: one sum for all processes, and how it is kept. */
+/* The ledger: one sum of the bytes of all processes, and how it is kept right. */
 
 /*
- * The truth is the directory: an entry, or one in the making, takes its size, be its
- * memory allocated yet or not.  Counting that for each chunk would be a stat for each
- * entry, so the sum stands in a file, which is changed under its lock, together with
- * the names that it counts:
+ * The directory is what counts: an entry or part takes its size, whether its memory is
+ * allocated yet or not.  Adding that up for each chunk would be a stat for each entry, so
+ * the sum stands in a file.  It is changed under the file's lock, together with the names
+ * that it counts:
  *
- *     lock - read - mark dirty - change names or sizes - write - unlock
+ *	lock - read - mark dirty - change names or sizes - write - unlock
  *
- * The lock ends with the process that has it; whoever finds the mark then counts all
- * anew, and so does whoever cannot make sense of the file.  What a user removes by
- * hand is noticed at the next count, which comes when the store seems full.
+ * The lock ends with the process that has it.  A process that finds the mark, or a file
+ * that makes no sense, counts everything anew.  Files that a user removes by hand are
+ * noticed at the next count, which comes when the store seems full.
  *
- * When it is full the oldest entries are removed that nobody has mapped, a sixteenth
- * of the limit more than needed, so that going through the directory pays.  Where all
- * are in use nothing is added: chunks are decoded on heaps, for their process alone,
- * and the ledger says that somebody is starving, upon which all processes give up
- * mappings that they did not use lately.  Counts that did not make the room that they
- * should take a twentieth of the time at most.
+ * When it is full, the oldest entries that no process has mapped are removed, a sixteenth
+ * of the limit more than necessary, so that going through the directory pays.  Where all
+ * entries are in use nothing is added: chunks are decoded on the heap, for their process
+ * alone, and the ledger says that a process is starved, upon which all processes give up
+ * mappings that they did not use lately.  Counts that did not make enough room take a
+ * twentieth of the time at most.
  *
- * The limit is each process's own; the smallest one of those that add rules.
+ * Each process has a limit of its own; the smallest limit of those that add entries
+ * decides.
  *
- * No lock is waited for longer than SHARED_LOCK_NS: its holder may have been stopped.
+ * No process waits for a lock longer than SHARED_LOCK_NS: its holder may have been
+ * stopped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +43,7 @@
 /* A count that took t is not repeated for SCAN_SHARE * t. */
 #define SCAN_SHARE 20
 #define STARVED_NS (UINT64_C(200) * 1000000)
-/* Times further ahead than that are not of this boot. */
+/* Nanoseconds: times further ahead than this are not of this boot. */
 #define TIME_MAX (UINT64_C(600) * 1000000000)
 
 uint64_t ledger_cost(uint64_t size)
@@ -98,7 +100,8 @@ static int ledger_recount(struct shared *sh, struct ledger *l, struct scan *s,
 	return 0;
 }
 
-/* Lock it and have it right; the descriptor, or -errno. */
+/* Lock the ledger, count anew if it is not right, and mark it dirty.  Return the
+ * descriptor, or -errno. */
 static int ledger_begin(struct shared *sh, struct ledger *l, struct error *err)
 {
 	int fd = ledger_lock(sh, err), r = 0;
@@ -111,7 +114,7 @@ static int ledger_begin(struct shared *sh, struct ledger *l, struct error *err)
 		r = ledger_recount(sh, l, &s, err);
 		free(s.oldest);
 	}
-	/* From here on a count is due unless `end` is reached. */
+	/* From here on a count is due unless ledger_end is reached. */
 	l->dirty = 1;
 	if (r == 0)
 		r = ledger_save(fd, l, err);
@@ -165,7 +168,8 @@ static int ledger_evict(struct shared *sh, struct ledger *l, uint64_t target,
 	return r;
 }
 
-/* -ENOSPC unless `cost` fits beside what there is. */
+/* Make `cost` bytes fit in addition to those in use.  Return 0, -ENOSPC if they do not
+ * fit, or another -errno. */
 static int ledger_make_room(struct shared *sh, struct ledger *l, uint64_t cost,
 			    struct error *err)
 {
@@ -210,7 +214,8 @@ int ledger_grow(struct shared *sh, int part, uint64_t size, struct error *err)
 	if (fd < 0)
 		return fd;
 	r = fstat(part, &st) < 0 ? error_errno(err, -errno, "a new chunk") : 0;
-	/* What a dead process left; counted under a name that is ours now. */
+	/* A dead process left these bytes; they are counted under a name that is ours
+	 * now. */
 	had = r < 0 ? 0 : ledger_cost((uint64_t)st.st_size);
 	if (r == 0 && cost > had)
 		r = ledger_make_room(sh, &l, cost - had, err);
@@ -245,7 +250,7 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 	struct stat st;
 	int book = ledger_begin(sh, &l, err);
 
-	/* Without the ledger the sum is too large until the next count. */
+	/* If the ledger cannot be locked, the sum is too large until the next count. */
 	if (name_is_of_file(sh, name, fd, &st) &&
 	    unlinkat(sh->dir.fd, name, 0) == 0 && st.st_nlink == 1) {
 		l.bytes -= min_u64(l.bytes, ledger_cost((uint64_t)st.st_size));
@@ -255,7 +260,8 @@ int ledger_remove(struct shared *sh, const char *name, int fd,
 		return book;
 	if (!scan_is_entry(name))
 		return ledger_end(book, &l, err);
-	/* An entry that is damaged may have had another size: count anew. */
+	/* A damaged entry may have had another size before: leave the mark, so that all
+	 * is counted anew. */
 	close(book);
 	return 0;
 }

@@ -2,14 +2,14 @@
 /* How much shared memory may be taken without taking it from others. */
 
 /*
- * Shared memory is what PyTorch's workers pass batches in, and what is full of it is
- * full for all users of the node; and its bytes count in the memory of the control
- * group that touches them first, which is killed when there are too many.  So a
- * quarter of the file system stays free, an eighth of a group's limit (and enough for
- * what a daemon has beside its cache), and a sixteenth of the machine's memory.
+ * PyTorch's workers pass batches in shared memory, and when it is full it is full for all
+ * users of the node.  Its bytes count in the memory of the control group that touches
+ * them first, and that group is killed when there are too many.  So a quarter of the file
+ * system stays free, an eighth of a group's limit (and enough for what a daemon has in
+ * addition to its cache), and a sixteenth of the machine's memory.
  *
- * What a group may still have is its limit less what is in use, without the page
- * cache that is at rest; the smallest such number of it and its ancestors.
+ * A group may still take its limit less the bytes in use, not counting page cache that
+ * was not used lately; the smallest such number of the group and its ancestors counts.
  */
 #include "base/cleanup.h"
 #include "base/number.h"
@@ -20,8 +20,8 @@
 #define KEEP_OF_GROUP 8
 #define KEEP_AT_LEAST (UINT64_C(16) << 20)
 #define KEEP_OF_MACHINE 16
-/* Looking at memory reads a dozen files, so what was seen is believed for so long, or
- * until so much of it was taken (others take some, too). */
+/* Looking at memory reads a dozen files.  So its result is trusted for BELIEVED_NS, or
+ * until 1/TAKEN_SHARE of it was taken (other processes take some, too). */
 #define BELIEVED_NS (UINT64_C(100) * 1000000)
 #define TAKEN_SHARE 16
 
@@ -67,7 +67,7 @@ uint64_t room_memory(void)
 						 KEEP_AT_LEAST)));
 }
 
-/* What is believed of memory; *look: not any longer. */
+/* The bytes of memory that may be taken, as last seen; *look: look again. */
 static uint64_t memory_believed(struct room *r, bool *look)
 {
 	uint64_t now = shared_now();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Going through the entries: counting them, telling which are in use. */
+/* Go through the entries: count them, and tell which are in use. */
 
 /*
- * Whether an entry is in use is the kernel's knowledge, and so right whatever died
- * when: a write lease is only given on a file that nobody else has open, and what is
- * mapped is open.  While we have it nobody can open the file either (O_NONBLOCK: he
- * is told at once that he cannot), so what is tested to be free is free when its name
- * is removed.  Whoever tries "breaks" the lease, of which we are told by a signal:
- * SIGURG, which does nothing.
+ * The kernel knows whether an entry is in use, and is right whatever died when: a write
+ * lease is only given on a file that no other process has open, and a mapped file is
+ * open.  While we have the lease no process can open the file either (with O_NONBLOCK it
+ * is told so at once), so an entry that was found free is still free when its name is
+ * removed.  A process that tries to open it "breaks" the lease, of which the kernel tells
+ * us with a signal: SIGURG, which does nothing.
  *
- * Evicting only what is in nobody's hands keeps the promise of SIZE: bytes of a file
- * that is mapped would stay in memory without its name.
+ * Only entries that no process uses are evicted, or the limit would not hold: bytes of a
+ * mapped file would stay in memory without its name.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "store/shared/private.h"
 
 #define NAME_LEN 32
-/* Entries that are collected at once; twice as many have room. */
+/* The oldest entries that are collected; there is room for twice as many. */
 #define VICTIMS 2048
 
 bool scan_is_entry(const char *name)
@@ -43,7 +43,8 @@ static bool is_part(const char *name)
 
 /* ---- in use? --------------------------------------------------------------- */
 
-/* A descriptor that is the only one of the file, and stays that; -EBUSY; -errno. */
+/* Take a write lease.  Return a descriptor that is the file's only one, and stays so;
+ * -EBUSY if there are others; or another -errno. */
 static int take_lease(const struct shared *sh, const char *name)
 {
 	int fd = openat(sh->dir.fd, name,
@@ -52,7 +53,7 @@ static int take_lease(const struct shared *sh, const char *name)
 
 	if (fd < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	/* Where there are no leases (EINVAL), nobody can tell. */
+	/* Where the file system has no leases (EINVAL), it is not known. */
 	if (fcntl(fd, F_SETSIG, SIGURG) < 0 ||
 	    (fcntl(fd, F_SETLEASE, F_WRLCK) < 0 &&
 	     (errno == EAGAIN || errno == EBUSY))) {
@@ -85,7 +86,7 @@ static int compare_victim_times(const void *a, const void *b)
 	return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Keep the oldest half when there is no more room. */
+/* Collect an entry; keep the oldest half when there is no more room. */
 static void scan_collect(struct scan *s, const char *name,
 			 const struct stat *st)
 {
@@ -104,7 +105,7 @@ static void scan_collect(struct scan *s, const char *name,
 	memcpy(v->name, name, sizeof v->name);
 }
 
-/* Has the process that made it died?  Then it is removed. */
+/* Remove a part if the process that made it has died; return true if it was removed. */
 static bool remove_dead_part(const struct shared *sh, const char *name)
 {
 	cleanup_close int fd =
@@ -125,7 +126,7 @@ static void scan_count(const struct shared *sh, struct scan *s,
 	    fstatat(sh->dir.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return;
-	/* Of one with two names the other one counts. */
+	/* For a file with two names the entry's name counts. */
 	if (part &&
 	    (remove_dead_part(sh, name) || st.st_nlink > 1 || !st.st_size))
 		return;
@@ -149,7 +150,7 @@ int scan_run(const struct shared *sh, struct scan *s, struct error *err)
 			close(fd);
 		return r;
 	}
-	/* Without memory for it there is nothing to evict. */
+	/* If memory for the list is out there is nothing to evict. */
 	s->oldest = malloc(2 * VICTIMS * sizeof *s->oldest);
 	while ((e = readdir(d)))
 		scan_count(sh, s, e->d_name);

@@ -2,30 +2,30 @@
 /* Decoded chunks in shared memory: each is decoded once on a node. */
 
 /*
- *     DIR/tensorfs-UID/.chunks/    0700, ours, in memory
- *         ledger                   the sum of all bytes, and its lock
- *         NAME                     a decoded chunk, 0400, whole (store/shared/file.c)
- *         NAME.part                one in the making, locked by who makes it
+ *	DIR/tensorfs-UID/.chunks/    0700, ours, in memory
+ *	    ledger                   the sum of all bytes, and its lock
+ *	    NAME                     a decoded chunk, 0400, whole (store/shared/file.c)
+ *	    NAME.part                one in the making, locked by its maker
  *
  * A chunk that is wanted and not in the cache:
  *
- *     NAME is there ------------------------------> map it, compare, use it
- *        | no
- *     NAME.part: take its lock
- *        | held by another process --- wait, look for NAME again, ...
- *     room for it? -------------- no -------------> decode on the heap
- *        | yes
- *     decode into its mapping, give it its name --> use that mapping
+ *	NAME is there ------------------------------> map it, compare, use it
+ *	   | no
+ *	NAME.part: take its lock
+ *	   | held by another process --- wait, look for NAME again, ...
+ *	room for it? -------------- no -------------> decode on the heap
+ *	   | yes
+ *	decode into its mapping, give it its name --> use that mapping
  *
- * Nothing but locks that die with their holder keeps processes apart, and nothing
- * depends on them but work: two that make the same chunk make the same bytes, and one
- * of them gets the name.  So who waits does not wait for ever (the holder may have
- * been stopped), and every failure of this store, whatever it is, ends in decoding on
- * the heap, as if there were none.  Only failures to decode are failures.
+ * Only locks that die with their holder keep processes apart, and nothing but work
+ * depends on them: two processes that make the same chunk make the same bytes, and one of
+ * them gets the name.  So a waiting process does not wait for ever (the holder may have
+ * been stopped), and every failure of this store ends in decoding on the heap, as if
+ * there were no store.  Only failures to decode are failures.
  *
- * This is the one place where a thread waits for a lock that another one, of another
- * process, holds across decoding.  It cannot deadlock: chunks that are made from other
- * chunks never depend on themselves, so waiting follows that order; and it ends.
+ * This is the one place where a thread waits for a lock that a thread of another process
+ * holds while it decodes.  It cannot deadlock: chunks that are made from other chunks
+ * never depend on themselves, so waiting follows that order; and the wait ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,19 +43,20 @@
 #include "base/parse.h"
 #include "store/shared/private.h"
 
-/* Who decodes is given that long: so much, and a second for so many bytes. */
+/* A process that decodes is waited for WAIT_NS, and a second for each WAIT_BYTES_PER_S
+ * bytes. */
 #define WAIT_NS (UINT64_C(5) * 1000000000)
 #define WAIT_BYTES_PER_S (UINT64_C(32) << 20)
-/* Between looks: from so long to so long. */
+/* The pause between two looks grows from PAUSE_MIN_NS to PAUSE_MAX_NS. */
 #define PAUSE_MIN_NS 50000
 #define PAUSE_MAX_NS 4000000
-/* Nothing is added for so long after there was no room, or no answer. */
+/* Nothing is added for this long after there was no room, or another error. */
 #define REFUSE_NS (UINT64_C(200) * 1000000)
 #define REFUSE_LONG_NS (UINT64_C(5) * 1000000000)
-/* Of the mappings that a process may have. */
+/* At most 1/MAPPINGS_SHARE of the mappings that a process may have are used. */
 #define MAPPINGS_SHARE 2
 #define MAPPINGS_GUESS 65530
-/* Of these, to be given up at once. */
+/* 1/CROWD_SHARE of these are given up at once. */
 #define CROWD_SHARE 16
 #define WANTED_NS (UINT64_C(10) * 1000000000)
 
@@ -71,7 +72,8 @@ static uint64_t mappings_max(void)
 	return max_u64(n / MAPPINGS_SHARE, 16);
 }
 
-/* Who has the store open has its directory locked, so nobody removes that. */
+/* Open the directory of entries and lock it shared, so that no process removes it while
+ * the store is open. */
 static int shared_open_dir(struct shared *sh, struct error *err)
 {
 	for (unsigned i = 0; i < 100; i++) {
@@ -80,7 +82,7 @@ static int shared_open_dir(struct shared *sh, struct error *err)
 				     err);
 
 		if (r == -ENOENT && fstat(sh->home.fd, &own) == 0 &&
-		    own.st_nlink > 0) /* removed in between */
+		    own.st_nlink > 0) /* it was removed in between */
 			continue;
 		if (r < 0)
 			return r;
@@ -111,7 +113,8 @@ static int shared_open_once(struct shared *sh, const char *base,
 	return shared_open_dir(sh, err);
 }
 
-/* Again if somebody who found the user's directory empty has just removed it. */
+/* Open the user's directory and that of entries, again if another process found the
+ * user's directory empty and has just removed it. */
 static int shared_open_home(struct shared *sh, const char *base,
 			    struct error *err)
 {
@@ -187,12 +190,13 @@ bool shared_has(const struct shared *sh, const struct shared_key *k)
 	return faccessat(sh->dir.fd, k->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Nothing is added for a while; the first time it is said why. */
+/* Add nothing for a while; the first time, log why. */
 static void shared_refuse(struct shared *sh, int code, const struct error *why)
 {
 	uint64_t pause = code == -ENOSPC ? REFUSE_NS : REFUSE_LONG_NS;
 
-	if (code != -EFBIG && code != -ETIMEDOUT) /* one chunk's fault */
+	if (code != -EFBIG &&
+	    code != -ETIMEDOUT) /* these concern one chunk only */
 		atomic_store(&sh->refuse_until, shared_now() + pause);
 	if (!atomic_exchange(&sh->said, true))
 		log_warn("shared chunks: %s: what does not fit is decoded for "
@@ -205,7 +209,7 @@ static bool may_add(const struct shared *sh, const struct shared_key *k)
 	return k->settled && shared_now() >= atomic_load(&sh->refuse_until);
 }
 
-/* The entry; NULL: there is none that is good. */
+/* Return the entry's buffer, or NULL if there is no good one. */
 static struct buf *shared_find(struct shared *sh, const struct shared_key *k,
 			       const struct shared_maker *m,
 			       _Atomic uint64_t *gauge, enum counter counts)
@@ -223,8 +227,9 @@ static struct buf *shared_find(struct shared *sh, const struct shared_key *k,
 	return b;
 }
 
-/* Another one is making it.  0: it is our turn (p is locked), unless *out is the
- * result; -errno: it is not to be had in time. */
+/* Wait while another process makes the chunk.  Return 0 with the result in *out, or 0
+ * with *out NULL if it is our turn (`p` is then locked), or -errno if the chunk is not to
+ * be had in time. */
 static int wait_turn(struct shared *sh, const struct shared_key *k,
 		     const struct shared_maker *m, _Atomic uint64_t *gauge,
 		     struct part *p, struct buf **out, struct error *why)
@@ -240,7 +245,7 @@ static int wait_turn(struct shared *sh, const struct shared_key *k,
 		r = part_take(sh, k, p, why);
 		if (r < 0 && r != -EWOULDBLOCK)
 			return r;
-		/* Whoever had the lock may have been through with it. */
+		/* The process that had the lock may have finished the chunk. */
 		*out = shared_find(sh, k, m, gauge,
 				   waited ? COUNT_SHARED_TAKEN
 					  : COUNT_SHARED_HITS);
@@ -260,7 +265,7 @@ static int wait_turn(struct shared *sh, const struct shared_key *k,
 	}
 }
 
-/* Its size is known: decode to where it stays. */
+/* The chunk's size is known: decode right into the entry. */
 static int make_into(struct shared *sh, const struct shared_key *k,
 		     const struct shared_maker *m, _Atomic uint64_t *gauge,
 		     struct part *p, struct buf **out, struct error *err)
@@ -278,7 +283,7 @@ static int make_into(struct shared *sh, const struct shared_key *k,
 	return r;
 }
 
-/* It is known when it is made. */
+/* The size is known only when the chunk is made: make it on the heap and copy it. */
 static int make_copy(struct shared *sh, const struct shared_key *k,
 		     const struct shared_maker *m, _Atomic uint64_t *gauge,
 		     struct part *p, struct buf **out, struct error *err)
@@ -302,7 +307,8 @@ static int make_copy(struct shared *sh, const struct shared_key *k,
 	return 0;
 }
 
-/* *out stays NULL where there was no room, or no turn. */
+/* Make the chunk as an entry.  *out stays NULL if there was no room, or no turn in
+ * time. */
 static int make_shared(struct shared *sh, const struct shared_key *k,
 		       const struct shared_maker *m, _Atomic uint64_t *gauge,
 		       struct buf **out, struct error *err)
