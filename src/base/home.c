@@ -3,8 +3,8 @@
 
 /*
  * /dev/shm is writable by every user.  Another user who is there first may plant anything
- * under the name that we are going to use: a symlink to a directory of ours that he wants
- * filled, or a directory of his own in which he can exchange our files.  So a name is
+ * under the name that we are going to use: a symlink that leads to a directory of
+ * ours, or a directory in which that user can exchange our files.  So a name is
  * opened without following symlinks, and trusted only if the open descriptor is a
  * directory of our own that no other user can write to.  From there on everything is
  * relative to descriptors: paths are for sentences only.

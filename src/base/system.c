@@ -86,7 +86,7 @@ static void walk_up(const char *root, char *path, bool v2, group_fn *fn,
 	}
 }
 
-/* Is "memory" one of the names in "cpu,memory"? */
+/* Return true if "memory" is one of the names in a list such as "cpu,memory". */
 static bool lists_memory(const char *controllers)
 {
 	for (const char *p = controllers; *p;) {

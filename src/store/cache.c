@@ -196,7 +196,9 @@ static struct buf *run_load(struct cache *c, struct entry *e, uint64_t cost,
 	if (r < 0)
 		b = NULL;
 	else if (!b)
-		r = error_set(&f->err, -EIO, "the load made no bytes");
+		r = error_set(
+			&f->err, -EIO,
+			"loading a chunk gave no bytes: a defect of tensorfs");
 	else
 		r = 0;
 	f->err.code = r;

@@ -220,12 +220,12 @@ struct entry *shard_shed(struct shard *s, const _Atomic uint64_t *gauge,
 
 /* ---- consistency, for tests ---- */
 
-#define MUST(cond)                                               \
-	do {                                                     \
-		if (!(cond)) {                                   \
-			log_error("cache: not true: %s", #cond); \
-			abort();                                 \
-		}                                                \
+#define MUST(cond)                                                     \
+	do {                                                           \
+		if (!(cond)) {                                         \
+			log_error("cache: a check failed: %s", #cond); \
+			abort();                                       \
+		}                                                      \
 	} while (0)
 
 /* Check a queue and return its number of entries. */

@@ -81,7 +81,9 @@ int sharing_new(struct sharing **out, struct shared *shared,
 		pthread_cond_destroy(&s->ended);
 		pthread_mutex_destroy(&s->lock);
 		free(s);
-		return error_errno(err, -r, "cannot start a thread");
+		return error_errno(
+			err, -r,
+			"cannot start the thread that gives up shared chunks");
 	}
 	*out = s;
 	return 0;

@@ -264,7 +264,8 @@ static int pin_buf(const struct extent *x, struct buf *b, struct span *out,
 	if (skip > len || x->len > len - skip) {
 		buf_unref(b);
 		return error_set(err, -EIO,
-				 "a window lies outside its chunk of %zu bytes",
+				 "the bytes asked for lie outside of their "
+				 "chunk of %zu bytes",
 				 len);
 	}
 	out->kind = SPAN_MEM;

@@ -32,7 +32,7 @@
 /* Slots for files, by number; of files with the same slot only the first is read
  * ahead. */
 #define SLOTS 256
-#define NOBODY UINT32_MAX
+#define NO_FILE UINT32_MAX
 
 struct slot {
 	struct warm *w;
@@ -100,12 +100,12 @@ static void warm_run(void *arg)
 void warm_note(struct warm *w, uint32_t file, uint64_t len)
 {
 	struct slot *s = &w->slot[file % SLOTS];
-	uint32_t nobody = NOBODY;
+	uint32_t none = NO_FILE;
 
 	if (len > SMALL)
 		return;
 	if (atomic_load_explicit(&s->file, memory_order_relaxed) != file &&
-	    !atomic_compare_exchange_strong(&s->file, &nobody, file))
+	    !atomic_compare_exchange_strong(&s->file, &none, file))
 		return;
 	if (atomic_load_explicit(&s->done, memory_order_relaxed) == UINT64_MAX)
 		return;
@@ -128,7 +128,7 @@ int warm_new(struct warm **out, struct handles *h, uint64_t most,
 	w->most = most;
 	for (unsigned i = 0; i < SLOTS; i++) {
 		w->slot[i].w = w;
-		atomic_init(&w->slot[i].file, NOBODY);
+		atomic_init(&w->slot[i].file, NO_FILE);
 	}
 	r = pool_new(&w->pool, "warm", 1, SLOTS, err);
 	if (r < 0)

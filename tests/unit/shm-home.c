@@ -73,7 +73,7 @@ TEST(planted)
 	/* Others could have put anything into it. */
 	CHECK_EQ_I(chmod(home, 0770), 0);
 	CHECK_EQ_I(shm_home_open(&d, base, true, &err), -EPERM);
-	CHECK(strstr(err.text, "others may write"));
+	CHECK(strstr(err.text, "other users may write"));
 	CHECK_EQ_I(chmod(home, 0700), 0);
 	if (geteuid() == 0) {
 		CHECK_EQ_I(chown(home, 12345, 12345), 0);

@@ -51,7 +51,7 @@ static int survey_entries(struct shared *sh, bool away,
 	int r = 0;
 
 	if (!d) {
-		r = error_errno(err, -errno, "'%s'", sh->dir.path);
+		r = error_errno(err, -errno, "cannot read '%s'", sh->dir.path);
 		if (fd >= 0)
 			close(fd);
 		return r;

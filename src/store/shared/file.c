@@ -27,8 +27,8 @@
  * NAME.part by then: the directory may have been cleared meanwhile.
  *
  * Mapping.  Memory is allocated before a page is touched: on a full file system touching
- * it would be SIGBUS.  No daemon truncates entries; the user can, as he can kill the
- * daemon.  A change that he makes to an entry is noticed when it is next mapped: the tail
+ * it would be SIGBUS.  No daemon truncates entries; the user can, as well as kill the
+ * daemon.  A change that the user makes is noticed when the entry is next mapped: the tail
  * has a hash of the bytes.
  */
 #include <errno.h>
@@ -113,9 +113,9 @@ static const char *entry_fault(const unsigned char *map, uint64_t total,
 	memcpy(&t, map + total - sizeof t, sizeof t);
 	if (t.magic != TAIL_MAGIC || (*size && t.size != *size) ||
 	    t.text != k->len || entry_file_size(t.size, t.text) != total)
-		return "it is of another size";
+		return "its size is wrong";
 	if (memcmp(map + align8(t.size), k->text, k->len))
-		return "it is of another chunk";
+		return "it belongs to another chunk";
 	sum = XXH3_128bits(map, (size_t)t.size);
 	if (!XXH128_isEqual(sum, t.sum))
 		return "its checksum differs";
@@ -138,7 +138,8 @@ static int entry_damaged(struct shared *sh, const struct shared_key *k, int fd,
 			 const char *why, struct error *err)
 {
 	ledger_remove(sh, k->name, fd, NULL);
-	return error_set(err, -EBADMSG, "'%s/%s' is damaged (%s), and removed",
+	return error_set(err, -EBADMSG,
+			 "'%s/%s' was damaged (%s) and has been removed",
 			 sh->dir.path, k->name, why);
 }
 
@@ -175,22 +176,23 @@ int entry_open(struct shared *sh, const struct shared_key *k, uint64_t size,
 	if (fd < 0)
 		return errno == ENOENT || errno == EWOULDBLOCK
 			       ? 0
-			       : error_errno(err, -errno, "'%s/%s'",
+			       : error_errno(err, -errno, "cannot open '%s/%s'",
 					     sh->dir.path, k->name);
 	if (fstat(fd, &st) < 0)
-		return error_errno(err, -errno, "'%s/%s'", sh->dir.path,
-				   k->name);
+		return error_errno(err, -errno, "cannot open '%s/%s'",
+				   sh->dir.path, k->name);
 	total = (uint64_t)st.st_size;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    total < entry_file_size(size, k->len))
-		return entry_damaged(sh, k, fd, "it is of another size", err);
+		return entry_damaged(sh, k, fd, "its size is wrong", err);
 	if (total > SIZE_MAX / 2)
-		return error_set(err, -ENOMEM, "'%s/%s' is too large",
+		return error_set(err, -ENOMEM,
+				 "'%s/%s' is too large to be mapped",
 				 sh->dir.path, k->name);
 	map = mmap(NULL, mapped_size(total), PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
-		return error_errno(err, -errno, "mapping '%s/%s'", sh->dir.path,
-				   k->name);
+		return error_errno(err, -errno, "cannot map '%s/%s'",
+				   sh->dir.path, k->name);
 	fault = entry_fault(map, total, k, &size);
 	if (fault) {
 		munmap(map, mapped_size(total));
@@ -224,8 +226,10 @@ static int part_allocate(int fd, uint64_t total, struct error *err)
 	do
 		r = fallocate(fd, 0, 0, (off_t)total);
 	while (r < 0 && errno == EINTR);
-	return r < 0 ? error_errno(err, -errno, "%llu bytes of shared memory",
-				   (unsigned long long)total)
+	return r < 0 ? error_errno(
+			       err, -errno,
+			       "cannot allocate %llu bytes of shared memory",
+			       (unsigned long long)total)
 		     : 0;
 }
 
@@ -237,10 +241,14 @@ int part_room(struct shared *sh, const struct shared_key *k, struct part *p,
 	int r;
 
 	if (!total || total > SIZE_MAX / 2)
-		return error_set(err, -EFBIG, "a chunk of %llu bytes",
-				 (unsigned long long)size);
+		return error_set(
+			err, -EFBIG,
+			"a chunk of %llu bytes is too large to be shared",
+			(unsigned long long)size);
 	if (shared_is_crowded(sh))
-		return error_set(err, -ENOMEM, "too many chunks are mapped");
+		return error_set(
+			err, -ENOMEM,
+			"this process has too many shared chunks mapped");
 	r = ledger_grow(sh, p->fd, total, err);
 	if (r == 0)
 		r = part_allocate(p->fd, total, err);
@@ -249,7 +257,8 @@ int part_room(struct shared *sh, const struct shared_key *k, struct part *p,
 	map = mmap(NULL, mapped_size(total), PROT_READ | PROT_WRITE, MAP_SHARED,
 		   p->fd, 0);
 	if (map == MAP_FAILED)
-		return error_errno(err, -errno, "mapping %llu bytes",
+		return error_errno(err, -errno,
+				   "cannot map %llu bytes of shared memory",
 				   (unsigned long long)total);
 	p->map = map;
 	p->total = total;

@@ -85,7 +85,7 @@ static int ledger_save(int fd, const struct ledger *l, struct error *err)
 	if (n == (ssize_t)sizeof *l)
 		return 0;
 	return error_errno(err, n < 0 ? -errno : -ENOSPC,
-			   "the ledger of the shared chunks");
+			   "cannot write the ledger of the shared chunks");
 }
 
 static int ledger_recount(struct shared *sh, struct ledger *l, struct scan *s,
@@ -193,8 +193,8 @@ static int ledger_make_room(struct shared *sh, struct ledger *l, uint64_t cost,
 	l->next_scan = max_u64(l->next_scan, l->starved + STARVED_NS);
 full:
 	return error_set(err, -ENOSPC,
-			 "%" PRIu64 " bytes do not fit beside the %" PRIu64
-			 " that are in use, and %" PRIu64 " may be taken",
+			 "%" PRIu64 " bytes do not fit: %" PRIu64
+			 " are in use, and the limit is now %" PRIu64,
 			 cost, l->bytes, most);
 }
 
@@ -207,20 +207,22 @@ int ledger_grow(struct shared *sh, int part, uint64_t size, struct error *err)
 
 	if (cost > sh->limit)
 		return error_set(err, -EFBIG,
-				 "a chunk of %" PRIu64 " bytes is more than "
-				 "all of it may take",
+				 "a chunk of %" PRIu64
+				 " bytes is larger than shm-cache",
 				 size);
 	fd = ledger_begin(sh, &l, err);
 	if (fd < 0)
 		return fd;
-	r = fstat(part, &st) < 0 ? error_errno(err, -errno, "a new chunk") : 0;
+	r = fstat(part, &st) < 0
+		    ? error_errno(err, -errno, "cannot make room for a chunk")
+		    : 0;
 	/* A dead process left these bytes; they are counted under a name that is ours
 	 * now. */
 	had = r < 0 ? 0 : ledger_cost((uint64_t)st.st_size);
 	if (r == 0 && cost > had)
 		r = ledger_make_room(sh, &l, cost - had, err);
 	if (r == 0 && ftruncate(part, (off_t)size) < 0)
-		r = error_errno(err, -errno, "a new chunk");
+		r = error_errno(err, -errno, "cannot make room for a chunk");
 	if (r == 0) {
 		l.bytes = l.bytes - min_u64(l.bytes, had) + cost;
 		l.entries += had == 0;

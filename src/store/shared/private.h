@@ -79,7 +79,7 @@ struct buf *part_publish(struct shared *sh, const struct shared_key *k,
 /* Remove a part that was not published; does nothing for one that was. */
 void part_drop(struct shared *sh, struct part *p);
 
-/* ---- store/shared/ledger.c: who takes how much ----------------------------------- */
+/* ---- store/shared/ledger.c: the sum of bytes ------------------------------------- */
 
 struct ledger {
 	char magic[8];

@@ -144,7 +144,8 @@ int scan_run(const struct shared *sh, struct scan *s, struct error *err)
 
 	*s = (struct scan){0};
 	if (!d) {
-		int r = error_errno(err, -errno, "'%s'", sh->dir.path);
+		int r = error_errno(err, -errno, "cannot read '%s'",
+				    sh->dir.path);
 
 		if (fd >= 0)
 			close(fd);

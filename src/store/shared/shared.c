@@ -95,7 +95,8 @@ static int shared_open_dir(struct shared *sh, struct error *err)
 		shm_dir_close(&sh->dir);
 		nanosleep(&(struct timespec){0, 20000000}, NULL);
 	}
-	return error_set(err, -EBUSY, "'%s' is being removed", sh->home.path);
+	return error_set(err, -EBUSY, "'%s' is being removed; try again",
+			 sh->home.path);
 }
 
 static int shared_open_once(struct shared *sh, const char *base,
@@ -107,8 +108,8 @@ static int shared_open_once(struct shared *sh, const char *base,
 		return r;
 	if (!shm_in_memory(sh->home.fd))
 		return error_set(err, -EINVAL,
-				 "'%s' is not in memory (no tmpfs): decoded "
-				 "chunks cannot be shared there",
+				 "'%s' is not in memory (not on a tmpfs): "
+				 "decoded chunks cannot be shared there",
 				 sh->home.path);
 	return shared_open_dir(sh, err);
 }
@@ -139,8 +140,8 @@ static void shared_fit_limit(struct shared *sh, uint64_t size)
 		return;
 	format_size(size, asked, sizeof asked);
 	format_size(most, used, sizeof used);
-	log_warn("'%s' cannot take %s of decoded chunks, a quarter of its file "
-		 "system stays free: shm-cache is %s",
+	log_warn("'%s' cannot hold %s of decoded chunks, because a quarter of "
+		 "its file system stays free: shm-cache is reduced to %s",
 		 sh->home.path, asked, used);
 }
 
@@ -199,8 +200,8 @@ static void shared_refuse(struct shared *sh, int code, const struct error *why)
 	    code != -ETIMEDOUT) /* these concern one chunk only */
 		atomic_store(&sh->refuse_until, shared_now() + pause);
 	if (!atomic_exchange(&sh->said, true))
-		log_warn("shared chunks: %s: what does not fit is decoded for "
-			 "this mount alone",
+		log_warn("shared chunks: %s; chunks that do not fit are "
+			 "decoded for this mount alone",
 			 why->text);
 }
 
@@ -255,8 +256,8 @@ static int wait_turn(struct shared *sh, const struct shared_key *k,
 			return 0;
 		if (shared_now() > until)
 			return error_set(why, -ETIMEDOUT,
-					 "another process does not get ready "
-					 "with a chunk");
+					 "another process has not finished a "
+					 "chunk in time");
 		waited = true;
 		nanosleep(&pause, NULL);
 		pause.tv_nsec = pause.tv_nsec * 3 / 2;

@@ -586,7 +586,7 @@ def places_that_are_refused():
         if lib.ROOT:
             os.mkdir(home)
             os.chown(home, 65534, 65534)
-            refused(shm.path, "somebody else")
+            refused(shm.path, "another user")
             os.rmdir(home)
         with open(home, "w"):
             pass
@@ -597,7 +597,7 @@ def places_that_are_refused():
         refused(shm.path, "symlink")
         os.unlink(shm.chunks)
         os.chmod(home, 0o777)
-        refused(shm.path, "others may write")
+        refused(shm.path, "other users may write")
         os.chmod(home, 0o700)
         refused(os.path.join(shm.path, "missing"), "missing")
     refused(work, "memory")
