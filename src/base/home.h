@@ -13,7 +13,7 @@
 /* An open directory that belongs to this user and is closed to others. */
 struct shm_dir {
 	int fd;     /* -1: not open */
-	char *path; /* for sentences and for users */
+	char *path; /* its path, for sentences and users */
 };
 #define SHM_DIR_INIT  \
 	{             \

@@ -52,8 +52,8 @@ enum { CLASS_INTEGER, CLASS_FLOAT };
 /* How the values of a chunk become elements. */
 struct rule {
 	uint64_t n;
-	unsigned bits; /* of a value */
-	unsigned size; /* of an element */
+	unsigned bits; /* bits of a value */
+	unsigned size; /* bytes of an element */
 	bool big_endian, has_fill;
 	uint64_t fill, minimum;
 	int32_t decimals;

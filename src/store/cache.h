@@ -16,7 +16,10 @@ struct cache;
 typedef int cache_load_fn(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 			  struct error *err);
 
+/* Make a cache of `budget` bytes.  Return 0, or -ENOMEM with a sentence. */
 int cache_new(struct cache **out, uint64_t budget, struct error *err);
+/* Free it; `c` may be NULL.  No load may be running; buffers that readers hold must not
+ * outlive it, because they count in its gauge. */
 void cache_free(struct cache *c);
 
 /* Return the entry's buffer, with a reference for the caller, if it is ready; else NULL.

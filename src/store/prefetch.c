@@ -38,7 +38,7 @@
 #include "base/team.h"
 
 #define BUCKETS 16
-#define STREAMS 8 /* per bucket */
+#define STREAMS 8 /* in each bucket */
 #define QUEUE 512
 #define STREAM_WANT 64 /* chunks that one prefetch_note may ask for */
 /* In chunks.  A reader of rows returns to the first chunk of a row of chunks, and READs
@@ -47,7 +47,7 @@
 #define STREAM_BACK 64
 
 struct stream {
-	uint64_t set;      /* id; 0: free */
+	uint64_t set;      /* id of the set; 0: the slot is free */
 	uint64_t first;    /* chunk it began with */
 	uint64_t last;     /* chunk wanted last */
 	uint64_t frontier; /* last chunk asked for ahead; == last: none */

@@ -10,19 +10,21 @@
 
 struct store;
 struct store_options {
-	uint64_t cache_size;       /* bytes */
+	uint64_t cache_size;       /* in bytes */
 	unsigned prefetch_threads; /* 0: no prefetching (as for ls and cat) */
 	struct handles *handles;   /* borrowed, outlives the store */
 	struct shared
 		*shared; /* borrowed, outlives the store; NULL: not shared */
 	bool no_guesses; /* threads decode only what a read needs */
 };
+/* Make a store; no thread is started yet.  Return 0, or -errno with a sentence. */
 int store_new(struct store **out, const struct store_options *o,
 	      struct error *err);
 /* Start the prefetch threads and the sharing of chunks.  Call it after the daemon has
  * forked: a child that inherits a mapping would keep the chunk in use.  Return 0, or
  * -errno with a sentence. */
 int store_start(struct store *s, struct error *err);
+/* End its threads and free it; `s` may be NULL.  All spans must be unpinned before. */
 void store_free(struct store *s);
 
 /* Pin the bytes of an extent until store_unpin.  Bytes of a chunk come from the cache,
@@ -37,6 +39,7 @@ int store_pin(struct store *s, const struct extent *x, struct span *out,
  * the cache until then. */
 bool store_want(struct store *s, const struct extent *x, uint64_t ahead,
 		uint64_t *bytes);
+/* Give up what store_pin pinned. */
 void store_unpin(struct store *s, struct span *span);
 /* The store through the interface that lower layers know; the store owns it. */
 struct pinner *store_pinner(struct store *s);
