@@ -69,7 +69,7 @@ TEST(sizes_refused)
 	refuse_size(" 1", 1, "not a size");
 	refuse_size(".5G", 1, "not a size");
 	refuse_size("1.G", 1, "digits");
-	refuse_size("1.5", 1, "parts of a byte");
+	refuse_size("1.5", 1, "must be whole");
 	refuse_size("1,5G", 1, "unknown unit");
 	refuse_size("12Q", 1, "unknown unit");
 	refuse_size("1Ki", 1, "unknown unit");
