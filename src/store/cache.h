@@ -52,9 +52,9 @@ void cache_drop(struct cache *c, uint64_t set, uint64_t index);
 bool cache_drop_idle(struct cache *c, uint64_t set, uint64_t index,
 		     size_t *served);
 /* As cache_drop_idle, but drop only an entry whose buffer no reader holds, and leave a
- * ghost, so that a reload is recognised and the entry then kept.  An entry that was
- * reloaded before, or whose memory is not the cache's own, is not dropped; that returns
- * true, too.  Return false also if a reader holds the buffer. */
+ * ghost, so that a reload is recognised and the entry then kept.  An entry that is proven
+ * (policy.c), or was read twice, or whose memory is not the cache's own, is not dropped;
+ * that returns true, too.  Return false also if a reader holds the buffer. */
 bool cache_retire(struct cache *c, uint64_t set, uint64_t index,
 		  size_t *served);
 /* The size in bytes from which the cache has enough ghosts: more of the smaller entries
