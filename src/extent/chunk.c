@@ -167,12 +167,14 @@ static int chunk_prefix(struct handles *h, const struct chunk *c, int code,
 	return code;
 }
 
-static int no_memory(struct handles *h, const struct chunk *c, const char *what,
-		     uint64_t n, struct error *err)
+static int chunk_no_memory(struct handles *h, const struct chunk *c,
+			   const char *what, uint64_t n, struct error *err)
 {
-	error_set(err, -ENOMEM, "no memory for %llu %s bytes",
-		  (unsigned long long)n, what);
-	return chunk_prefix(h, c, -ENOMEM, err);
+	char text[64];
+
+	snprintf(text, sizeof text, "%llu %s bytes", (unsigned long long)n,
+		 what);
+	return chunk_prefix(h, c, error_no_memory(err, text), err);
 }
 
 /* The chunk without its filters. */
@@ -186,7 +188,7 @@ static int chunk_decode(struct handles *h, const struct chunk *c, void *out,
 		return handles_read(h, c->file, c->pos, out, size, err);
 	stored = pipeline_stored_scratch((size_t)c->stored);
 	if (!stored)
-		return no_memory(h, c, "stored", c->stored, err);
+		return chunk_no_memory(h, c, "stored", c->stored, err);
 	r = handles_read(h, c->file, c->pos, stored, (size_t)c->stored, err);
 	if (r < 0)
 		return r;
@@ -206,7 +208,7 @@ static int chunk_recode(struct handles *h, const struct chunk *c, void *out,
 	if (chunk_is_resized(c)) {
 		scratch = buf_new(decoded ? decoded : 1, NULL);
 		if (!scratch)
-			return no_memory(h, c, "decoded", decoded, err);
+			return chunk_no_memory(h, c, "decoded", decoded, err);
 		at = scratch->data;
 	}
 	r = chunk_decode(h, c, at, decoded, err);

@@ -118,7 +118,7 @@ bool guard_is_public(const char *real, const struct stat *st)
 }
 
 /* The path of an open file as the kernel has it; false: none leads there now. */
-static bool real_path(int fd, const struct stat *st, char out[PATH_MAX])
+static bool guard_real_path(int fd, const struct stat *st, char out[PATH_MAX])
 {
 	char link[32];
 	struct stat now;
@@ -134,7 +134,7 @@ static bool real_path(int fd, const struct stat *st, char out[PATH_MAX])
 }
 
 /* The root as a tree is the files in it, not the whole system. */
-static bool is_below(const char *path, const char *tree)
+static bool guard_is_below(const char *path, const char *tree)
 {
 	size_t n = strlen(tree);
 
@@ -143,10 +143,10 @@ static bool is_below(const char *path, const char *tree)
 	return !strncmp(path, tree, n) && path[n] == '/';
 }
 
-static bool is_in_a_tree(const struct guard *g, const char *path)
+static bool guard_is_in_a_tree(const struct guard *g, const char *path)
 {
 	for (size_t i = 0; i < g->trees.n; i++)
-		if (is_below(path, g->trees.at[i]))
+		if (guard_is_below(path, g->trees.at[i]))
 			return true;
 	return !g->trees.n;
 }
@@ -159,8 +159,8 @@ int guard_check(struct guard *g, int fd, const struct stat *st,
 
 	if (!g->trees.n && !g->watches && !g->refuses_private)
 		return 0;
-	known = real_path(fd, st, real);
-	if (g->trees.n && !(known && is_in_a_tree(g, real)))
+	known = guard_real_path(fd, st, real);
+	if (g->trees.n && !(known && guard_is_in_a_tree(g, real)))
 		return error_set(
 			err, -EIO,
 			"%s is outside of the directory of the source, "
@@ -179,6 +179,7 @@ int guard_check(struct guard *g, int fd, const struct stat *st,
 	if (g->watches && !g->private_file)
 		g->private_file = strdup(path);
 	return g->watches && !g->private_file
-		       ? error_set(err, -ENOMEM, "out of memory")
+		       ? error_no_memory(
+				 err, "the name of a file that is not public")
 		       : 0;
 }

@@ -43,7 +43,7 @@
 
 /* ---- small things ------------------------------------------------------- */
 
-static uint32_t now_ms(void)
+static uint32_t handles_now_ms(void)
 {
 	struct timespec ts;
 
@@ -53,7 +53,7 @@ static uint32_t now_ms(void)
 }
 
 /* What is opened for row `file`; the lock is held.  It stays where it is. */
-static const char *path_of(const struct handles *h, uint32_t file)
+static const char *row_path(const struct handles *h, uint32_t file)
 {
 	const struct part *part = h->files.at[file].part;
 
@@ -61,7 +61,7 @@ static const char *path_of(const struct handles *h, uint32_t file)
 }
 
 /* A pin of an open row; the lock is held. */
-static struct handle handle_of(const struct handles *h, uint32_t file)
+static struct handle row_handle(const struct handles *h, uint32_t file)
 {
 	const struct file *f = &h->files.at[file];
 	struct handle pin = {f->fd, file, f->id.size, 0};
@@ -176,8 +176,8 @@ static void open_cancel(struct handles *h)
 /* ---- a file that grows -------------------------------------------------- */
 
 /* Is `is`, of the open file `fd`, what `was` became by a writer that only appends? */
-static bool has_grown(struct handles *h, uint32_t file, int fd,
-		      const struct identity *is, const struct identity *was)
+static bool row_has_grown(struct handles *h, uint32_t file, int fd,
+			  const struct identity *is, const struct identity *was)
 {
 	unsigned char bits, wanted;
 	uint64_t mark;
@@ -197,13 +197,13 @@ static bool has_grown(struct handles *h, uint32_t file, int fd,
 bool handles_is_same(struct handles *h, uint32_t file, int fd,
 		     const struct identity *is, const struct identity *was)
 {
-	return identity_equal(is, was) || has_grown(h, file, fd, is, was);
+	return identity_equal(is, was) || row_has_grown(h, file, fd, is, was);
 }
 
 /* Is `is`, of the open file `fd`, what row `file` knows?  Where it has grown, that is
  * known from then on; *was is set to what was known. */
-static bool is_known(struct handles *h, uint32_t file, int fd,
-		     const struct identity *is, struct identity *was)
+static bool row_is_known(struct handles *h, uint32_t file, int fd,
+			 const struct identity *is, struct identity *was)
 {
 	{
 		lock_scope(&h->lock);
@@ -211,7 +211,7 @@ static bool is_known(struct handles *h, uint32_t file, int fd,
 	}
 	if (identity_equal(is, was))
 		return true;
-	if (!has_grown(h, file, fd, is, was))
+	if (!row_has_grown(h, file, fd, is, was))
 		return false;
 	lock_scope(&h->lock);
 	if (is->size >= h->files.at[file].id.size)
@@ -222,8 +222,8 @@ static bool is_known(struct handles *h, uint32_t file, int fd,
 /* ---- opening and comparing ---------------------------------------------- */
 
 /* As file_open; closes idle files until there is a descriptor for it. */
-static int open_some(struct handles *h, int cwd, const char *path, int *fd,
-		     struct stat *st, struct error *err)
+static int open_with_room(struct handles *h, int cwd, const char *path, int *fd,
+			  struct stat *st, struct error *err)
 {
 	int r;
 
@@ -267,9 +267,9 @@ static void file_enter(struct handles *h, uint32_t file, int *fd,
 		f->pins = 1;
 	}
 	f->opened = true;
-	f->looked = now_ms();
+	f->looked = handles_now_ms();
 	f->doubtful = false;
-	*out = handle_of(h, file);
+	*out = row_handle(h, file);
 }
 
 static int open_and_enter(struct handles *h, uint32_t file, int cwd,
@@ -282,7 +282,7 @@ static int open_and_enter(struct handles *h, uint32_t file, int cwd,
 	int r;
 
 	open_reserve(h);
-	r = open_some(h, cwd, path, &fd, &st, err);
+	r = open_with_room(h, cwd, path, &fd, &st, err);
 	if (r == 0)
 		r = guard_check(&h->guard, fd, &st, path, err);
 	if (r < 0) {
@@ -291,7 +291,7 @@ static int open_and_enter(struct handles *h, uint32_t file, int cwd,
 	}
 	identity_of(&st, &id);
 	file_learn(h, file, &id);
-	if (!is_known(h, file, fd, &id, &was)) {
+	if (!row_is_known(h, file, fd, &id, &was)) {
 		open_cancel(h);
 		return file_fail_stale(err, path, &was, &id);
 	}
@@ -300,8 +300,8 @@ static int open_and_enter(struct handles *h, uint32_t file, int cwd,
 }
 
 /* Does the path still lead to the file we know? */
-static int path_check(struct handles *h, const struct handle *pin, int cwd,
-		      const char *path, struct error *err)
+static int row_check_path(struct handles *h, const struct handle *pin, int cwd,
+			  const char *path, struct error *err)
 {
 	struct identity is, was;
 	struct stat st;
@@ -309,7 +309,7 @@ static int path_check(struct handles *h, const struct handle *pin, int cwd,
 
 	if (fstatat(cwd, path, &st, 0) == 0) {
 		identity_of(&st, &is);
-		if (!is_known(h, pin->file, pin->fd, &is, &was))
+		if (!row_is_known(h, pin->file, pin->fd, &is, &was))
 			r = file_fail_stale(err, path, &was, &is);
 	} /* else it was removed, or cannot be looked at: the descriptor is good */
 
@@ -330,9 +330,9 @@ int handles_check(struct handles *h, const struct handle *pin,
 	{
 		lock_scope(&h->lock);
 		struct file *f = &h->files.at[pin->file];
-		uint32_t now = now_ms();
+		uint32_t now = handles_now_ms();
 
-		path = path_of(h, pin->file);
+		path = row_path(h, pin->file);
 		cwd = h->cwd;
 		look = !f->kept && (f->doubtful || now - f->looked >= LOOK_MS);
 		if (look)
@@ -341,9 +341,9 @@ int handles_check(struct handles *h, const struct handle *pin,
 	if (fstat(pin->fd, &st) < 0)
 		return file_fail_errno(err, path, errno);
 	identity_of(&st, &is);
-	if (!is_known(h, pin->file, pin->fd, &is, &was))
+	if (!row_is_known(h, pin->file, pin->fd, &is, &was))
 		return file_fail_stale(err, path, &was, &is);
-	return look ? path_check(h, pin, cwd, path, err) : 0;
+	return look ? row_check_path(h, pin, cwd, path, err) : 0;
 }
 
 int handles_get(struct handles *h, uint32_t file, struct handle *out,
@@ -358,11 +358,11 @@ int handles_get(struct handles *h, uint32_t file, struct handle *out,
 			file = h->files.at[file].joined->piece[0].file;
 		*out = (struct handle){-1, file, 0, 0};
 		if (file < h->files.n) {
-			path = path_of(h, file);
+			path = row_path(h, file);
 			cwd = h->cwd;
 			if (h->files.at[file].fd >= 0) {
 				file_pin(h, file);
-				*out = handle_of(h, file);
+				*out = row_handle(h, file);
 			}
 		}
 	}
@@ -408,7 +408,7 @@ int handles_probe(struct handles *h, uint32_t file, struct stat *st,
 			lock_scope(&h->lock);
 			const struct joined *j = h->files.at[file].joined;
 
-			path = path_of(h, j ? j->piece[i].file : file);
+			path = row_path(h, j ? j->piece[i].file : file);
 			n = j ? j->n : 1;
 			cwd = h->cwd;
 		}

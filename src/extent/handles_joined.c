@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "extent/handles_private.h"
 
@@ -34,20 +35,14 @@ bool handles_is_joined(struct handles *h, uint32_t file)
 }
 
 /* The lock is held; `pos` is at or behind the first one. */
-static const struct handles_piece *piece_of(const struct joined *j,
-					    uint64_t pos)
+static const struct handles_piece *joined_piece_at(const struct joined *j,
+						   uint64_t pos)
 {
-	unsigned low = 0, high = j->n;
+	struct bisect b = bisect_in(1, j->n);
 
-	while (high - low > 1) {
-		unsigned mid = low + (high - low) / 2;
-
-		if (j->piece[mid].begin <= pos)
-			low = mid;
-		else
-			high = mid;
-	}
-	return &j->piece[low];
+	while (bisect_next(&b))
+		bisect_answer(&b, j->piece[b.mid].begin > pos);
+	return &j->piece[b.lo - 1];
 }
 
 bool handles_piece_at(struct handles *h, uint32_t file, uint64_t pos,
@@ -57,7 +52,7 @@ bool handles_piece_at(struct handles *h, uint32_t file, uint64_t pos,
 	const struct joined *j =
 		file < h->files.n ? h->files.at[file].joined : NULL;
 
-	*out = j ? *piece_of(j, pos)
+	*out = j ? *joined_piece_at(j, pos)
 		 : (struct handles_piece){0, UINT64_MAX, file};
 	return pos >= out->begin && pos - out->begin < out->size;
 }

@@ -41,8 +41,8 @@ static int read_pinned(struct handles *h, const struct handle *pin,
 	return 0;
 }
 
-static int read_one(struct handles *h, uint32_t file, uint64_t pos, void *data,
-		    size_t len, struct error *err)
+static int handles_read_one(struct handles *h, uint32_t file, uint64_t pos,
+			    void *data, size_t len, struct error *err)
 {
 	struct handle pin;
 	int r;
@@ -56,8 +56,8 @@ static int read_one(struct handles *h, uint32_t file, uint64_t pos, void *data,
 }
 
 /* Of one file: as handles_before. */
-static uint64_t before_in(struct handles *h, uint32_t file, uint64_t pos,
-			  uint64_t n, int whence)
+static uint64_t handles_before_in_file(struct handles *h, uint32_t file,
+				       uint64_t pos, uint64_t n, int whence)
 {
 	uint64_t none = whence == SEEK_DATA ? 0 : n, found = none;
 	struct error ignored;
@@ -84,7 +84,7 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 	int r = 0;
 
 	if (!atomic_load(&h->any_joined))
-		return read_one(h, file, pos, data, len, err);
+		return handles_read_one(h, file, pos, data, len, err);
 	do {
 		struct handles_piece p;
 		size_t n;
@@ -96,7 +96,7 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 					 (unsigned long long)pos,
 					 handles_name(h, file));
 		n = (size_t)min_u64(len, p.size - (pos - p.begin));
-		r = read_one(h, p.file, pos - p.begin, to, n, err);
+		r = handles_read_one(h, p.file, pos - p.begin, to, n, err);
 		pos += n;
 		to += n;
 		len -= n;
@@ -117,7 +117,8 @@ uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
 		if (!handles_piece_at(h, file, at, &p))
 			return whence == SEEK_DATA ? done : n;
 		part = min_u64(n - done, p.size - (at - p.begin));
-		found = before_in(h, p.file, at - p.begin, part, whence);
+		found = handles_before_in_file(h, p.file, at - p.begin, part,
+					       whence);
 		done += found;
 		if (found < part)
 			break;

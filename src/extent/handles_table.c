@@ -34,7 +34,7 @@ int handles_new(struct handles **out, unsigned max_open, unsigned threads,
 
 	*out = NULL;
 	if (!h)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the table of backing files");
 	pthread_mutex_init(&h->lock, NULL);
 	h->oldest = h->newest = NONE;
 	h->limit = max_open ? max_open : limit_default(threads);
@@ -110,7 +110,7 @@ static bool part_parse(const char *path, struct part **part)
 }
 
 /* The lock is held. */
-static uint32_t row_add(struct handles *h, const char *path)
+static uint32_t handles_add_row(struct handles *h, const char *path)
 {
 	struct file f = {.fd = -1, .newer = NONE, .older = NONE};
 	uint32_t file = paths_add(&h->paths, path);
@@ -132,7 +132,7 @@ uint32_t handles_add(struct handles *h, const char *path)
 	if (path[0] != '/')
 		cwd_keep(h);
 	lock_scope(&h->lock);
-	return row_add(h, path);
+	return handles_add_row(h, path);
 }
 
 static uint32_t part_add(struct handles *h, uint32_t file, uint64_t pos,
@@ -154,7 +154,7 @@ static uint32_t part_add(struct handles *h, uint32_t file, uint64_t pos,
 		path = NULL;
 		return NONE;
 	}
-	return row_add(h, path);
+	return handles_add_row(h, path);
 }
 
 uint32_t handles_add_part(struct handles *h, uint32_t file, uint64_t pos,
@@ -191,7 +191,7 @@ uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 	if (fstat(fd, &st) < 0)
 		return NONE;
 	lock_scope(&h->lock);
-	file = row_add(h, name);
+	file = handles_add_row(h, name);
 	if (file == NONE || h->files.at[file].fd >= 0)
 		return NONE;
 	f = &h->files.at[file];
@@ -206,7 +206,7 @@ uint32_t handles_add_open(struct handles *h, int fd, const char *name)
 uint32_t handles_find_open(struct handles *h, const char *name)
 {
 	lock_scope(&h->lock);
-	uint32_t file = row_add(h, name);
+	uint32_t file = handles_add_row(h, name);
 
 	return file != NONE && h->files.at[file].kept ? file : NONE;
 }

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 
 /* The slot of `path`, or the free one where it belongs. */
-static uint32_t *slot_of(const struct paths *p, const char *path)
+static uint32_t *paths_slot(const struct paths *p, const char *path)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 	const char *c;
@@ -22,7 +22,7 @@ static uint32_t *slot_of(const struct paths *p, const char *path)
 }
 
 /* Room for one more in the hash table, which is at most three quarters full. */
-static bool slots_grow(struct paths *p)
+static bool paths_grow_slots(struct paths *p)
 {
 	size_t want = p->nslots ? p->nslots * 2 : 16, i;
 	uint32_t *slots;
@@ -36,7 +36,7 @@ static bool slots_grow(struct paths *p)
 	p->slots = slots;
 	p->nslots = want;
 	for (i = 0; i < p->n; i++)
-		*slot_of(p, p->at[i]) = (uint32_t)i + 1;
+		*paths_slot(p, p->at[i]) = (uint32_t)i + 1;
 	return true;
 }
 
@@ -45,9 +45,9 @@ uint32_t paths_add(struct paths *p, const char *path)
 	uint32_t *slot;
 	char *copy;
 
-	if (p->n >= PATHS_NONE - 1 || !slots_grow(p))
+	if (p->n >= PATHS_NONE - 1 || !paths_grow_slots(p))
 		return PATHS_NONE;
-	slot = slot_of(p, path);
+	slot = paths_slot(p, path);
 	if (*slot)
 		return *slot - 1;
 	copy = strdup(path);
