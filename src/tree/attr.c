@@ -4,7 +4,7 @@
 
 #include "tree/tree_internal.h"
 
-static const char *text_at(const struct tree *t, uint32_t offset)
+static const char *tree_text_at(const struct tree *t, uint32_t offset)
 {
 	return offset == TREE_NO_TEXT ? NULL : t->text + offset;
 }
@@ -13,7 +13,7 @@ const char *tree_stored_name(const struct tree *t, const struct node *n)
 {
 	(void)t;
 	return n->node == 0 && !n->graft
-		       ? text_at(n->tree, n->tree->dir[n->dir].stored)
+		       ? tree_text_at(n->tree, n->tree->dir[n->dir].stored)
 		       : NULL;
 }
 
@@ -56,7 +56,7 @@ const char *tree_link_target(const struct tree *t, const struct node *n)
 	if (n->graft)
 		return NULL;
 	if (n->node == 0)
-		return text_at(n->tree, n->tree->dir[n->dir].target);
+		return tree_text_at(n->tree, n->tree->dir[n->dir].target);
 	return n->files->ops->link ? n->files->ops->link(n->files, n->node)
 				   : NULL;
 }

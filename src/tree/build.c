@@ -57,7 +57,7 @@ uint32_t build_text_add(struct tree_builder *b, const char *s)
 		char *p = realloc(b->text, want);
 
 		if (!p) {
-			build_fail(b, -ENOMEM, "out of memory");
+			build_fail(b, -ENOMEM, NULL);
 			return TREE_NO_TEXT;
 		}
 		b->text = p;
@@ -110,8 +110,9 @@ void tree_builder_free(struct tree_builder *b)
 	free(b);
 }
 
-static uint32_t entry_add(struct tree_builder *b, uint32_t parent,
-			  const char *name, const char *target, int64_t mtime)
+static uint32_t build_add_entry(struct tree_builder *b, uint32_t parent,
+				const char *name, const char *target,
+				int64_t mtime)
 {
 	struct build_entry e = {.mtime = mtime,
 				.parent = parent,
@@ -142,7 +143,7 @@ static uint32_t entry_add(struct tree_builder *b, uint32_t parent,
 			return UINT32_MAX;
 	}
 	if (!vec_push(&b->entries, e)) {
-		build_fail(b, -ENOMEM, "out of memory");
+		build_fail(b, -ENOMEM, NULL);
 		return UINT32_MAX;
 	}
 	return (uint32_t)b->entries.n - 1;
@@ -151,13 +152,13 @@ static uint32_t entry_add(struct tree_builder *b, uint32_t parent,
 uint32_t tree_add_dir(struct tree_builder *b, uint32_t parent, const char *name,
 		      int64_t mtime)
 {
-	return entry_add(b, parent, name, NULL, mtime);
+	return build_add_entry(b, parent, name, NULL, mtime);
 }
 
 uint32_t tree_add_hidden(struct tree_builder *b, uint32_t parent,
 			 const char *name, int64_t mtime)
 {
-	uint32_t dir = entry_add(b, parent, name, NULL, mtime);
+	uint32_t dir = build_add_entry(b, parent, name, NULL, mtime);
 
 	if (dir != UINT32_MAX)
 		b->entries.at[dir].hidden = true;
@@ -167,7 +168,7 @@ uint32_t tree_add_hidden(struct tree_builder *b, uint32_t parent,
 uint32_t tree_add_link(struct tree_builder *b, uint32_t parent,
 		       const char *name, const char *target, int64_t mtime)
 {
-	return entry_add(b, parent, name, target, mtime);
+	return build_add_entry(b, parent, name, target, mtime);
 }
 
 void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f)
@@ -201,7 +202,7 @@ int tree_add_graft(struct tree_builder *b, uint32_t dir, uint64_t in,
 	g->name = strdup(name);
 	if (g->name && dir < b->entries.n && vec_push(&b->grafts, at))
 		return 0;
-	build_fail(b, -ENOMEM, "out of memory");
+	build_fail(b, -ENOMEM, NULL);
 	free(g->name);
 	g->ops->free(g);
 	return -ENOMEM;
@@ -367,10 +368,10 @@ int tree_finish(struct tree_builder *b, struct tree **out, struct error *err)
 		if (t)
 			t->n = t->n_grafts = 0, t->graft = NULL;
 		tree_free(t);
+		if (r == -ENOMEM)
+			return error_no_memory(err, "the tree of directories");
 		return error_set(err, r, "the tree cannot be built: %s",
-				 b->why         ? b->why
-				 : r == -ENOMEM ? "out of memory"
-						: "too many equal names");
+				 b->why ? b->why : "too many equal names");
 	}
 	b->entries.n = b->grafts.n = 0;
 	b->grafts.at = NULL;

@@ -147,7 +147,7 @@ struct place {
 };
 
 /* Digits as they are printed: no zero in front. */
-static bool take_number(const char **s, uint64_t most, uint64_t *out)
+static bool parse_place_number(const char **s, uint64_t most, uint64_t *out)
 {
 	const char *p = *s;
 	uint64_t v = 0;
@@ -163,7 +163,7 @@ static bool take_number(const char **s, uint64_t most, uint64_t *out)
 	return true;
 }
 
-static bool take_word(const char **s, const char *word)
+static bool parse_place_word(const char **s, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -174,71 +174,73 @@ static bool take_word(const char **s, const char *word)
 }
 
 /* A-of-B, A below B. */
-static bool take_part(const char **s, uint64_t *a, uint64_t *b)
+static bool parse_place_part(const char **s, uint64_t *a, uint64_t *b)
 {
-	return take_number(s, WORLD_MAX, a) && take_word(s, "-of-") &&
-	       take_number(s, WORLD_MAX, b) && *a < *b;
+	return parse_place_number(s, WORLD_MAX, a) &&
+	       parse_place_word(s, "-of-") &&
+	       parse_place_number(s, WORLD_MAX, b) && *a < *b;
 }
 
 /* An option at most once, so that a place has one name for each order of options. */
-static bool take_flag(const char **s, const char *word, bool *flag)
+static bool parse_place_flag(const char **s, const char *word, bool *flag)
 {
-	return !*flag && take_word(s, word) && (*flag = true);
+	return !*flag && parse_place_word(s, word) && (*flag = true);
 }
 
-static bool take_option(const char **s, struct place *p, unsigned *seen)
+static bool parse_place_option(const char **s, struct place *p, unsigned *seen)
 {
 	enum { SEED = 1, WORKER = 2, BATCH = 4 };
 
-	if (take_flag(s, "drop-last", &p->drop_last) ||
-	    take_flag(s, "drop_last", &p->drop_last) ||
-	    take_flag(s, "no-shuffle", &p->no_shuffle) ||
-	    take_flag(s, "no_shuffle", &p->no_shuffle) ||
-	    take_flag(s, "in-turn", &p->in_turn) ||
-	    take_flag(s, "in_turn", &p->in_turn))
+	if (parse_place_flag(s, "drop-last", &p->drop_last) ||
+	    parse_place_flag(s, "drop_last", &p->drop_last) ||
+	    parse_place_flag(s, "no-shuffle", &p->no_shuffle) ||
+	    parse_place_flag(s, "no_shuffle", &p->no_shuffle) ||
+	    parse_place_flag(s, "in-turn", &p->in_turn) ||
+	    parse_place_flag(s, "in_turn", &p->in_turn))
 		return true;
-	if (!(*seen & SEED) && take_word(s, "seed=")) {
+	if (!(*seen & SEED) && parse_place_word(s, "seed=")) {
 		*seen |= SEED;
-		return take_number(s, UINT64_MAX, &p->seed);
+		return parse_place_number(s, UINT64_MAX, &p->seed);
 	}
-	if (!(*seen & WORKER) && take_word(s, "worker-")) {
+	if (!(*seen & WORKER) && parse_place_word(s, "worker-")) {
 		*seen |= WORKER;
-		return take_part(s, &p->worker, &p->workers);
+		return parse_place_part(s, &p->worker, &p->workers);
 	}
 	*seen |= BATCH;
-	return take_word(s, "batch=") &&
-	       take_number(s, UINT32_MAX, &p->batch) && p->batch;
+	return parse_place_word(s, "batch=") &&
+	       parse_place_number(s, UINT32_MAX, &p->batch) && p->batch;
 }
 
 /* rank-R-of-W and its options, up to the end or '/'. */
-static bool take_rank(const char **s, struct place *p)
+static bool parse_place_rank(const char **s, struct place *p)
 {
 	unsigned seen = 0;
 
 	p->workers = p->batch = 1;
-	if (!take_word(s, "rank-") || !take_part(s, &p->rank, &p->world))
+	if (!parse_place_word(s, "rank-") ||
+	    !parse_place_part(s, &p->rank, &p->world))
 		return false;
-	while (take_word(s, ","))
-		if (!take_option(s, p, &seen))
+	while (parse_place_word(s, ","))
+		if (!parse_place_option(s, p, &seen))
 			return false;
 	return !(p->drop_last && p->in_turn);
 }
 
-static bool parse(const char *s, struct place *p)
+static bool place_parse(const char *s, struct place *p)
 {
 	*p = (struct place){.depth = DEPTH_EPOCH};
-	if (!take_number(&s, UINT32_MAX, &p->epoch))
+	if (!parse_place_number(&s, UINT32_MAX, &p->epoch))
 		return false;
-	if (take_word(&s, "/")) {
+	if (parse_place_word(&s, "/")) {
 		p->depth = DEPTH_RANK;
-		if (!take_rank(&s, p))
+		if (!parse_place_rank(&s, p))
 			return false;
 	}
-	if (p->depth == DEPTH_RANK && take_word(&s, "/" FROM)) {
+	if (p->depth == DEPTH_RANK && parse_place_word(&s, "/" FROM)) {
 		p->depth = DEPTH_FROM;
-		if (take_word(&s, "/")) {
+		if (parse_place_word(&s, "/")) {
 			p->depth = DEPTH_FROM_K;
-			if (!take_number(&s, UINT64_MAX, &p->from))
+			if (!parse_place_number(&s, UINT64_MAX, &p->from))
 				return false;
 		}
 	}
@@ -246,19 +248,20 @@ static bool parse(const char *s, struct place *p)
 }
 
 /* What a directory's path says; false: there is no such number. */
-static bool place_of(struct epochs *e, uint32_t dir, struct place *p)
+static bool place_of_directory(struct epochs *e, uint32_t dir, struct place *p)
 {
 	char path[LOOKUPS_NAME_MAX];
 
 	*p = (struct place){.depth = DEPTH_TOP};
 	return dir == EPOCHS_TOP ||
 	       (lookups_name(atomic_load(&e->paths), dir, path) &&
-		parse(path, p));
+		place_parse(path, p));
 }
 
 /* ---- which samples ------------------------------------------------------- */
 
-static struct sampler sampler_of(const struct epochs *e, const struct place *p)
+static struct sampler place_sampler(const struct epochs *e,
+				    const struct place *p)
 {
 	return (struct sampler){.n = e->n,
 				.world = p->world,
@@ -270,7 +273,7 @@ static struct sampler sampler_of(const struct epochs *e, const struct place *p)
 /* Those of one worker. */
 static uint64_t worker_samples(const struct epochs *e, const struct place *p)
 {
-	struct sampler s = sampler_of(e, p);
+	struct sampler s = place_sampler(e, p);
 	uint64_t n = sampler_count(&s), round = p->batch * p->workers;
 	uint64_t before = p->batch * p->worker, rest = n % round;
 
@@ -279,21 +282,21 @@ static uint64_t worker_samples(const struct epochs *e, const struct place *p)
 }
 
 /* Index in the order of all that position k of the worker's has. */
-static uint64_t in_order(const struct epochs *e, const struct place *p,
-			 uint64_t k)
+static uint64_t worker_place_in_order(const struct epochs *e,
+				      const struct place *p, uint64_t k)
 {
 	uint64_t batch = k / p->batch * p->workers + p->worker;
-	struct sampler s = sampler_of(e, p);
+	struct sampler s = place_sampler(e, p);
 
 	return sampler_place(&s, batch * p->batch + k % p->batch);
 }
 
-static int sample_at(struct epochs *e, const struct place *p, uint64_t k,
-		     uint64_t *sample)
+static int worker_sample(struct epochs *e, const struct place *p, uint64_t k,
+			 uint64_t *sample)
 {
 	struct order *o;
 
-	*sample = in_order(e, p, k);
+	*sample = worker_place_in_order(e, p, k);
 	if (p->no_shuffle)
 		return 0;
 	o = order_get(e, (uint32_t)(p->seed + p->epoch));
@@ -306,7 +309,7 @@ static int sample_at(struct epochs *e, const struct place *p, uint64_t k,
 
 /* ---- entries ------------------------------------------------------------- */
 
-static bool has_samples(const struct place *p)
+static bool place_has_samples(const struct place *p)
 {
 	return p->depth == DEPTH_RANK || p->depth == DEPTH_FROM_K;
 }
@@ -316,7 +319,7 @@ uint64_t epochs_count(struct epochs *e, uint32_t dir)
 	struct place p;
 	uint64_t n;
 
-	if (!place_of(e, dir, &p) || !has_samples(&p))
+	if (!place_of_directory(e, dir, &p) || !place_has_samples(&p))
 		return 0;
 	n = worker_samples(e, &p);
 	return n - min_u64(n, p.from);
@@ -326,10 +329,10 @@ bool epochs_endless(struct epochs *e, uint32_t dir)
 {
 	struct place p;
 
-	return place_of(e, dir, &p) && !has_samples(&p);
+	return place_of_directory(e, dir, &p) && !place_has_samples(&p);
 }
 
-static unsigned width_of(uint64_t n)
+static unsigned epochs_name_width(uint64_t n)
 {
 	unsigned width = digits_of(n ? n - 1 : 0);
 
@@ -342,21 +345,21 @@ int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
 	struct place p;
 	uint64_t all;
 
-	if (!place_of(e, dir, &p) || !has_samples(&p))
+	if (!place_of_directory(e, dir, &p) || !place_has_samples(&p))
 		return -ENOENT;
 	all = worker_samples(e, &p);
 	if (p.from > all || i >= all - p.from)
 		return -ENOENT;
 	i += p.from;
 	if (buf)
-		snprintf(buf, n, "%0*" PRIu64 "%s", (int)width_of(all), i,
-			 suffix);
-	return sample_at(e, &p, i, sample);
+		snprintf(buf, n, "%0*" PRIu64 "%s", (int)epochs_name_width(all),
+			 i, suffix);
+	return worker_sample(e, &p, i, sample);
 }
 
 /* A directory below `dir` called `name`. */
-static int find_directory(struct epochs *e, uint32_t dir, const char *name,
-			  struct epochs_entry *out)
+static int epochs_find_directory(struct epochs *e, uint32_t dir,
+				 const char *name, struct epochs_entry *out)
 {
 	char above[LOOKUPS_NAME_MAX] = "";
 	cleanup_free char *path = NULL;
@@ -370,7 +373,7 @@ static int find_directory(struct epochs *e, uint32_t dir, const char *name,
 		return -ENOENT;
 	if (asprintf(&path, "%s%s%s", above, *above ? "/" : "", name) < 0)
 		return -ENOMEM;
-	if (!parse(path, &p))
+	if (!place_parse(path, &p))
 		return -ENOENT;
 	if (p.depth == DEPTH_FROM_K && p.from > worker_samples(e, &p))
 		return -ENOENT;
@@ -379,12 +382,12 @@ static int find_directory(struct epochs *e, uint32_t dir, const char *name,
 	return r;
 }
 
-static int find_sample(struct epochs *e, const struct place *p,
-		       const char *name, const char *suffix,
-		       struct epochs_entry *out)
+static int epochs_find_sample(struct epochs *e, const struct place *p,
+			      const char *name, const char *suffix,
+			      struct epochs_entry *out)
 {
 	uint64_t all = worker_samples(e, p), k = 0;
-	unsigned width = width_of(all);
+	unsigned width = epochs_name_width(all);
 
 	if (strspn(name, "0123456789") != width ||
 	    (suffix && strcmp(name + width, suffix) != 0))
@@ -393,7 +396,7 @@ static int find_sample(struct epochs *e, const struct place *p,
 	if (k >= all || k < p->from)
 		return -ENOENT;
 	out->kind = EPOCHS_SAMPLE;
-	return sample_at(e, p, k, &out->number);
+	return worker_sample(e, p, k, &out->number);
 }
 
 int epochs_find(struct epochs *e, uint32_t dir, const char *name,
@@ -402,18 +405,18 @@ int epochs_find(struct epochs *e, uint32_t dir, const char *name,
 	struct place p;
 	int r;
 
-	if (!place_of(e, dir, &p))
+	if (!place_of_directory(e, dir, &p))
 		return -ENOENT;
-	if (has_samples(&p)) {
+	if (place_has_samples(&p)) {
 		if (!strcmp(name, "order.txt")) {
 			*out = (struct epochs_entry){EPOCHS_ORDER, dir};
 			return 0;
 		}
-		r = find_sample(e, &p, name, suffix, out);
+		r = epochs_find_sample(e, &p, name, suffix, out);
 		if (r != -ENOENT)
 			return r;
 	}
-	return find_directory(e, dir, name, out);
+	return epochs_find_directory(e, dir, name, out);
 }
 
 int epochs_parent(struct epochs *e, uint32_t dir, uint32_t *parent)

@@ -59,7 +59,7 @@ struct graft *tree_ino_graft(const struct tree *t, uint64_t ino, uint32_t *dir,
 	return tree_graft(t, (uint32_t)(ino >> GRAFT_SHIFT) & (GRAFTS_MAX - 1));
 }
 
-static int compare(const void *a, const void *b)
+static int compare_grafts(const void *a, const void *b)
 {
 	const struct tree_graft *x = a, *y = b;
 
@@ -75,7 +75,8 @@ struct graft *tree_graft_at(const struct tree *t, uint32_t dir, uint64_t node)
 
 	if (!t->n_grafts)
 		return NULL;
-	found = bsearch(&key, t->graft, t->n_grafts, sizeof key, compare);
+	found = bsearch(&key, t->graft, t->n_grafts, sizeof key,
+			compare_grafts);
 	return found ? found->graft : NULL;
 }
 
@@ -98,7 +99,7 @@ static int forest_grow(struct forest *f)
 }
 
 /* Give every graft of `t` the next number of `f`, or none of them. */
-static int number_grafts(struct forest *f, struct tree *t)
+static int forest_number_grafts(struct forest *f, struct tree *t)
 {
 	const uint32_t before = f->n;
 
@@ -127,14 +128,14 @@ int tree_forest_new(struct tree *t)
 
 	/* Equal nodes cannot be: numbers depend on the order alone. */
 	if (t->n_grafts)
-		qsort(t->graft, t->n_grafts, sizeof *t->graft, compare);
+		qsort(t->graft, t->n_grafts, sizeof *t->graft, compare_grafts);
 	f = calloc(1, sizeof *f);
 	if (!f)
 		return -ENOMEM;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->opened, NULL);
 	t->forest = f;
-	return number_grafts(f, t);
+	return forest_number_grafts(f, t);
 }
 
 static void forest_destroy(struct forest *f)
@@ -170,8 +171,8 @@ void tree_forest_free(struct tree *t)
 /* ---- opening ------------------------------------------------------------- */
 
 /* Make a finished tree part of the forest. */
-static int attach(struct forest *f, struct graft *g, struct tree *sub,
-		  struct error *err)
+static int graft_attach(struct forest *f, struct graft *g, struct tree *sub,
+			struct error *err)
 {
 	struct forest *own = sub->forest;
 	int r;
@@ -183,7 +184,7 @@ static int attach(struct forest *f, struct graft *g, struct tree *sub,
 				 GRAFT_DIR_MAX);
 	sub->number = g->number + 1;
 	pthread_mutex_lock(&f->lock);
-	r = number_grafts(f, sub);
+	r = forest_number_grafts(f, sub);
 	pthread_mutex_unlock(&f->lock);
 	if (r < 0)
 		return error_set(err, r, "more than %u archives in others",
@@ -193,13 +194,14 @@ static int attach(struct forest *f, struct graft *g, struct tree *sub,
 	return 0;
 }
 
-static int open_now(struct forest *f, struct graft *g, struct error *err)
+static int graft_open_unlocked(struct forest *f, struct graft *g,
+			       struct error *err)
 {
 	struct tree *sub = NULL;
 	int r = g->ops->open(g, &sub, err);
 
 	if (r == 0)
-		r = attach(f, g, sub, err);
+		r = graft_attach(f, g, sub, err);
 	if (r < 0)
 		tree_free(sub);
 	else
@@ -225,7 +227,7 @@ int tree_graft_open(const struct tree *t, struct graft *g, struct error *err)
 	g->opening = true;
 	pthread_mutex_unlock(&f->lock);
 
-	r = open_now(f, g, &why);
+	r = graft_open_unlocked(f, g, &why);
 
 	pthread_mutex_lock(&f->lock);
 	g->opening = false;

@@ -23,7 +23,7 @@ static uint64_t name_hash(const char *s)
 }
 
 /* How one byte is written: itself, or "%XX" when `all` or it is a slash. */
-static size_t put_byte(unsigned char c, bool all, char out[4])
+static size_t escape_byte(unsigned char c, bool all, char out[4])
 {
 	if (all || c == '/')
 		return (size_t)snprintf(out, 4, "%%%02X", c);
@@ -40,7 +40,7 @@ static size_t escape_some(const char *name, bool all, char *out, size_t max,
 
 	for (; *name; name++) {
 		char one[4];
-		size_t len = put_byte((unsigned char)*name, all, one);
+		size_t len = escape_byte((unsigned char)*name, all, one);
 
 		if (n + len > max)
 			break;

@@ -31,8 +31,8 @@ static size_t next_component(const char **path, const char **component)
 }
 
 /* What the directory itself says about a name that is not in it. */
-static bool directory_says(const struct tree *t, uint64_t dir, const char *name,
-			   struct error *why)
+static bool walk_ask_directory(const struct tree *t, uint64_t dir,
+			       const char *name, struct error *why)
 {
 	struct node n;
 
@@ -52,7 +52,7 @@ static int walk_fail(const struct tree *t, uint64_t dir, const char *component,
 	if (len < sizeof name) {
 		memcpy(name, component, len);
 		name[len] = '\0';
-		if (code != -ENOTDIR && directory_says(t, dir, name, &why))
+		if (code != -ENOTDIR && walk_ask_directory(t, dir, name, &why))
 			return error_set(err, code, "in %s: %s", where,
 					 why.text);
 	}
@@ -86,7 +86,7 @@ static int link_fail(const struct tree *t, const struct node *dir,
 }
 
 /* Some directories are there only when they have something; attributes say so. */
-static int is_there(const struct tree *t, const struct node *n)
+static int walk_check_exists(const struct tree *t, const struct node *n)
 {
 	struct attr a;
 
@@ -113,7 +113,7 @@ static int walk_from(const struct tree *t, struct node *at, const char *path,
 		name[len] = '\0';
 		r = tree_lookup(t, at->ino, name, &next);
 		if (r == 0)
-			r = is_there(t, &next);
+			r = walk_check_exists(t, &next);
 		if (r < 0)
 			return walk_fail(t, at->ino, part, len, r, err);
 		if (next.type == S_IFLNK) {
@@ -170,8 +170,8 @@ static int prepend(char *buf, size_t *at, const char *name)
  * directories are numbered in order of names as a rule, so try that; where it
  * does not hold, look at the first entries one by one.
  */
-static int files_entry(const struct files *f, uint64_t dir, uint64_t node,
-		       uint64_t *entry)
+static int files_entry_of_node(const struct files *f, uint64_t dir,
+			       uint64_t node, uint64_t *entry)
 {
 	uint64_t count = f->ops->count(f, dir), lo = 0, hi = count, i;
 	uint32_t type;
@@ -199,15 +199,15 @@ static int files_entry(const struct files *f, uint64_t dir, uint64_t node,
 }
 
 /* What `node` is called in `dir`. */
-static int files_name(const struct files *f, uint64_t dir, uint64_t node,
-		      char *buf, size_t n)
+static int files_name_of_node(const struct files *f, uint64_t dir,
+			      uint64_t node, char *buf, size_t n)
 {
 	uint64_t i;
 	int r;
 
 	if (f->ops->name_of)
 		return f->ops->name_of(f, node, buf, n);
-	r = files_entry(f, dir, node, &i);
+	r = files_entry_of_node(f, dir, node, &i);
 	return r < 0 ? r : f->ops->name(f, dir, i, buf, n);
 }
 
@@ -225,7 +225,7 @@ static int files_path(const struct files *f, uint64_t node, char *buf,
 			return -ELOOP;
 		r = f->ops->parent(f, node, &dir);
 		if (r == 0)
-			r = files_name(f, dir, node, name, sizeof name);
+			r = files_name_of_node(f, dir, node, name, sizeof name);
 		if (r == 0)
 			r = prepend(buf, at, name);
 		if (r < 0)

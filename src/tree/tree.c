@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
+
 /*
  * Only directories (and symlinks) are in memory; a file is a number.
  *
@@ -316,7 +318,7 @@ int tree_lookup(const struct tree *t, uint64_t parent, const char *name,
 	return r < 0 ? r : out->graft ? 0 : files_type(out);
 }
 
-static int name_copy(const char *from, char *name, size_t n)
+static int tree_copy_name(const char *from, char *name, size_t n)
 {
 	size_t len = strlen(from) + 1;
 
@@ -327,11 +329,11 @@ static int name_copy(const char *from, char *name, size_t n)
 }
 
 /* Children that the tree itself has there, and those of `files`. */
-static uint32_t own_count(const struct node *dir)
+static uint32_t dir_own_count(const struct node *dir)
 {
 	return dir->node == 0 ? dir->tree->dir[dir->dir].count : 0;
 }
-static uint64_t files_count(const struct node *dir)
+static uint64_t dir_files_count(const struct node *dir)
 {
 	return dir->files ? dir->files->ops->count(dir->files, dir->node) : 0;
 }
@@ -342,12 +344,12 @@ uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino)
 
 	if (tree_dir_node(t, dir_ino, &dir) < 0)
 		return 0;
-	return own_count(&dir) + files_count(&dir);
+	return dir_own_count(&dir) + dir_files_count(&dir);
 }
 
 /* Entry i of a directory's own children. */
-static int own_entry(const struct node *dir, uint64_t i, struct node *out,
-		     char *name, size_t n)
+static int dir_own_entry(const struct node *dir, uint64_t i, struct node *out,
+			 char *name, size_t n)
 {
 	const struct tree *t = dir->tree;
 	const struct dir *d = &t->dir[dir->dir];
@@ -355,12 +357,12 @@ static int own_entry(const struct node *dir, uint64_t i, struct node *out,
 	if (i >= d->count)
 		return -EIO; /* `files` do not list in order of names */
 	dir_node(t, d->first + (uint32_t)i, out);
-	return name_copy(t->text + t->dir[out->dir].name, name, n);
+	return tree_copy_name(t->text + t->dir[out->dir].name, name, n);
 }
 
 /* Entry j of what `files` have there. */
-static int files_entry(const struct node *dir, uint64_t j, struct node *out,
-		       char *name, size_t n)
+static int dir_files_entry(const struct node *dir, uint64_t j, struct node *out,
+			   char *name, size_t n)
 {
 	const struct files_ops *ops = dir->files->ops;
 	uint32_t type;
@@ -391,23 +393,19 @@ static int merged_position(const struct node *dir, uint64_t j,
 static int merged_before(const struct node *dir, uint64_t i, uint64_t *before,
 			 bool *exact)
 {
-	uint64_t lo = 0, hi = files_count(dir), position;
+	struct bisect b = bisect_in(0, dir_files_count(dir));
+	uint64_t position;
 
 	*exact = false;
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		int r = merged_position(dir, mid, &position);
+	while (bisect_next(&b)) {
+		int r = merged_position(dir, b.mid, &position);
 
 		if (r < 0)
 			return r;
-		if (position < i) {
-			lo = mid + 1;
-		} else {
-			*exact |= position == i;
-			hi = mid;
-		}
+		*exact |= position == i;
+		bisect_answer(&b, position >= i);
 	}
-	*before = lo;
+	*before = b.lo;
 	return 0;
 }
 
@@ -422,19 +420,19 @@ int tree_entry(const struct tree *t, uint64_t dir_ino, uint64_t i,
 	r = tree_dir_node(t, dir_ino, &dir);
 	if (r < 0)
 		return r;
-	own = own_count(&dir);
-	others = files_count(&dir);
+	own = dir_own_count(&dir);
+	others = dir_files_count(&dir);
 	if (i >= own + others)
 		return -ENOENT;
 	if (!others)
-		return own_entry(&dir, i, out, name, n);
+		return dir_own_entry(&dir, i, out, name, n);
 	if (!own)
-		return files_entry(&dir, i, out, name, n);
+		return dir_files_entry(&dir, i, out, name, n);
 	r = merged_before(&dir, i, &before, &exact);
 	if (r < 0)
 		return r;
-	return exact ? files_entry(&dir, before, out, name, n)
-		     : own_entry(&dir, i - before, out, name, n);
+	return exact ? dir_files_entry(&dir, before, out, name, n)
+		     : dir_own_entry(&dir, i - before, out, name, n);
 }
 
 int tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
@@ -443,7 +441,7 @@ int tree_skip(const struct tree *t, uint64_t dir_ino, uint64_t *i,
 	struct node dir;
 
 	if (tree_dir_node(t, dir_ino, &dir) == 0 && dir.files &&
-	    dir.files->ops->skip && !own_count(&dir))
+	    dir.files->ops->skip && !dir_own_count(&dir))
 		return dir.files->ops->skip(dir.files, dir.node, i, p, err);
 	return 0;
 }

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "tree/build_internal.h"
 
 #define RENAME_ROUNDS 16
 
-static const char *name_of(const struct tree_builder *b, uint32_t entry)
+static const char *build_entry_name(const struct tree_builder *b,
+				    uint32_t entry)
 {
 	return b->text + b->entries.at[entry].name;
 }
@@ -22,7 +24,8 @@ static int compare_kids(const void *a, const void *b, void *builder)
 	int c = (int)t->entries.at[x].hidden - (int)t->entries.at[y].hidden;
 
 	if (!c)
-		c = strcmp(name_of(builder, x), name_of(builder, y));
+		c = strcmp(build_entry_name(builder, x),
+			   build_entry_name(builder, y));
 	return c ? c : (x > y) - (x < y);
 }
 
@@ -38,7 +41,7 @@ void run_sort(struct tree_builder *b, const struct run *run)
 }
 
 /* Do the directory's `files` have this name? */
-static bool files_have(const struct run *run, const char *name)
+static bool run_files_have(const struct run *run, const char *name)
 {
 	uint64_t node;
 
@@ -49,38 +52,32 @@ static bool files_have(const struct run *run, const char *name)
 static bool run_has(const struct tree_builder *b, const struct run *run,
 		    const char *name)
 {
-	size_t lo = 0, hi = run->n;
+	struct bisect at = bisect_in(0, run->n);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(name_of(b, run->at[mid]), name);
-
-		if (c == 0)
-			return true;
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return files_have(run, name);
+	while (bisect_next(&at))
+		bisect_answer(&at, strcmp(build_entry_name(b, run->at[at.mid]),
+					  name) >= 0);
+	return (at.lo < run->n &&
+		!strcmp(build_entry_name(b, run->at[at.lo]), name)) ||
+	       run_files_have(run, name);
 }
 
 /* Is the name of child i that of the child before it? */
 static bool run_repeats(const struct tree_builder *b, const struct run *run,
 			size_t i)
 {
-	return i > 0 &&
-	       !strcmp(name_of(b, run->at[i - 1]), name_of(b, run->at[i]));
+	return i > 0 && !strcmp(build_entry_name(b, run->at[i - 1]),
+				build_entry_name(b, run->at[i]));
 }
 
 /* Give entry `e` the next free name of the form "base~N", N > *number. */
-static int entry_number(struct tree_builder *b, const struct run *run,
-			uint32_t e, unsigned *number, uint32_t *name)
+static int run_number_entry(struct tree_builder *b, const struct run *run,
+			    uint32_t e, unsigned *number, uint32_t *name)
 {
 	char longer[FILES_NAME_MAX + 16], usable[FILES_NAME_MAX + 1];
 
 	do {
-		snprintf(longer, sizeof longer, "%s~%u", name_of(b, e),
+		snprintf(longer, sizeof longer, "%s~%u", build_entry_name(b, e),
 			 ++*number);
 		tree_escape(longer, usable);
 	} while (run_has(b, run, usable));
@@ -105,10 +102,11 @@ static ssize_t run_rename(struct tree_builder *b, const struct run *run,
 		fresh[i] = TREE_NO_TEXT;
 		if (!run_repeats(b, run, i)) {
 			number = 1;
-			if (!files_have(run, name_of(b, run->at[i])))
+			if (!run_files_have(run,
+					    build_entry_name(b, run->at[i])))
 				continue;
 		}
-		r = entry_number(b, run, run->at[i], &number, &fresh[i]);
+		r = run_number_entry(b, run, run->at[i], &number, &fresh[i]);
 		if (r < 0)
 			return r;
 		changed++;
@@ -139,7 +137,7 @@ int run_unique(struct tree_builder *b, const struct run *run)
 
 	for (i = 0; i < run->n; i++)
 		if (run_repeats(b, run, i) ||
-		    files_have(run, name_of(b, run->at[i])))
+		    run_files_have(run, build_entry_name(b, run->at[i])))
 			break;
 	if (i >= run->n)
 		return 0;
