@@ -35,7 +35,8 @@ bool shards_cut_here(const struct shards_cut *c, uint64_t n, uint64_t last,
 }
 
 /* Samples of every shard but the last; without `shards`. */
-static uint64_t each(const struct shards_cut *c, uint64_t n, uint64_t bytes)
+static uint64_t cut_samples_per_shard(const struct shards_cut *c, uint64_t n,
+				      uint64_t bytes)
 {
 	uint64_t most = c->count ? min_u64(c->count, n) : n;
 	/* What all of a tar but its end may take. */
@@ -51,7 +52,7 @@ uint64_t shards_even(const struct shards_cut *c, uint64_t n, uint64_t bytes)
 {
 	if (c->shards)
 		return c->shards <= n ? c->shards : 0;
-	return (n - 1) / each(c, n, bytes) + 1;
+	return (n - 1) / cut_samples_per_shard(c, n, bytes) + 1;
 }
 
 void shards_even_at(const struct shards_cut *c, uint64_t n, uint64_t bytes,
@@ -65,7 +66,7 @@ void shards_even_at(const struct shards_cut *c, uint64_t n, uint64_t bytes,
 		*samples = m + (k < n % c->shards);
 		return;
 	}
-	m = each(c, n, bytes);
+	m = cut_samples_per_shard(c, n, bytes);
 	*first = k * m;
 	*samples = min_u64(m, n - *first);
 }

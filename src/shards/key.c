@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* "__NAME__", as the first of the path's names; "$" matches before a last newline. */
-static bool is_meta(const char *path)
+static bool key_is_meta(const char *path)
 {
 	size_t n = strcspn(path, "/");
 
@@ -33,7 +33,7 @@ size_t shards_key(const char *path)
 	const char *dot = strchr(base, '.');
 	const char *line = strchr(path, '\n');
 
-	if (!dot || dot == base || is_meta(path))
+	if (!dot || dot == base || key_is_meta(path))
 		return 0;
 	if (line && line < base) {
 		while (line > path && line[-1] != '/')
@@ -44,16 +44,16 @@ size_t shards_key(const char *path)
 	return (size_t)(dot - path);
 }
 
-static int lower(char c)
+static int key_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
 }
 
 int shards_compare_fields(const char *a, const char *b)
 {
-	while (*a && lower(*a) == lower(*b)) {
+	while (*a && key_lower(*a) == key_lower(*b)) {
 		a++;
 		b++;
 	}
-	return lower(*a) - lower(*b);
+	return key_lower(*a) - key_lower(*b);
 }

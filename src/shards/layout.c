@@ -43,12 +43,7 @@ struct planner {
 	vec(struct sample) samples;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static const char *path_of(const struct shards_entries *e, uint64_t i)
+static const char *layout_path(const struct shards_entries *e, uint64_t i)
 {
 	return e->path(e->ctx, i);
 }
@@ -60,17 +55,17 @@ static int find_runs(struct planner *p, struct error *err)
 	const struct shards_entries *e = p->e;
 
 	for (uint64_t i = 0; i < e->n; i++) {
-		const char *path = path_of(e, i);
+		const char *path = layout_path(e, i);
 		struct run fresh = {
 			.first = i, .n = 1, .key = shards_key(path)};
 		struct run *last =
 			p->runs.n ? &p->runs.at[p->runs.n - 1] : NULL;
 
 		if (last && last->key == fresh.key &&
-		    !memcmp(path_of(e, last->first), path, fresh.key))
+		    !memcmp(layout_path(e, last->first), path, fresh.key))
 			last->n++;
 		else if (!vec_push(&p->runs, fresh))
-			return no_memory(err);
+			return error_no_memory(err, "the list of samples");
 	}
 	return 0;
 }
@@ -79,7 +74,7 @@ static int compare_keys(const struct shards_entries *e, const struct run *a,
 			const struct run *b)
 {
 	size_t n = a->key < b->key ? a->key : b->key;
-	int r = memcmp(path_of(e, a->first), path_of(e, b->first), n);
+	int r = memcmp(layout_path(e, a->first), layout_path(e, b->first), n);
 
 	return r ? r : a->key < b->key ? -1 : a->key > b->key;
 }
@@ -117,12 +112,12 @@ static void gather_runs(struct planner *p)
 }
 
 /* The order is that of the runs; p->samples are made. */
-static int group(struct planner *p, struct error *err)
+static int layout_group(struct planner *p, struct error *err)
 {
 	uint64_t *order = calloc(p->e->n + 1, sizeof *order), n = 0;
 
 	if (!order)
-		return no_memory(err);
+		return error_no_memory(err, "the order of samples");
 	p->out->order = order;
 	gather_runs(p);
 	for (size_t i = 0; i < p->runs.n; i++) {
@@ -131,7 +126,7 @@ static int group(struct planner *p, struct error *err)
 
 		if ((!i || r[-1].sample != r->sample) &&
 		    !vec_push(&p->samples, fresh))
-			return no_memory(err);
+			return error_no_memory(err, "the list of samples");
 		p->samples.at[p->samples.n - 1].n += r->n;
 		for (uint64_t k = 0; k < r->n; k++)
 			order[n++] = r->first + k;
@@ -156,7 +151,7 @@ static int check_sample(const struct planner *p, const struct sample *x,
 			const char **paths, struct error *err)
 {
 	for (uint64_t i = 0; i < x->n; i++)
-		paths[i] = path_of(p->e, p->out->order[x->first + i]);
+		paths[i] = layout_path(p->e, p->out->order[x->first + i]);
 	qsort(paths, x->n, sizeof *paths, by_field);
 	for (uint64_t i = 1; i < x->n; i++)
 		if (!by_field(&paths[i - 1], &paths[i]))
@@ -180,7 +175,7 @@ static int check_samples(const struct planner *p, struct error *err)
 			most = p->samples.at[i].n;
 	paths = calloc(most + 1, sizeof *paths);
 	if (!paths)
-		return no_memory(err);
+		return error_no_memory(err, "the fields of a sample");
 	for (size_t i = 0; i < p->samples.n && r == 0; i++)
 		if (p->samples.at[i].n > 1)
 			r = check_sample(p, &p->samples.at[i], paths, err);
@@ -188,7 +183,7 @@ static int check_samples(const struct planner *p, struct error *err)
 	return r;
 }
 
-static int shuffle(struct planner *p, uint64_t seed, struct error *err)
+static int layout_shuffle(struct planner *p, uint64_t seed, struct error *err)
 {
 	uint64_t n = p->samples.n, at = 0;
 	cleanup_free uint64_t *turn = calloc(n + 1, sizeof *turn);
@@ -198,7 +193,7 @@ static int shuffle(struct planner *p, uint64_t seed, struct error *err)
 	if (!turn || !order || !samples) {
 		free(order);
 		free(samples);
-		return no_memory(err);
+		return error_no_memory(err, "the shuffled order of samples");
 	}
 	shuffle_order(turn, n, seed);
 	for (uint64_t i = 0; i < n; i++) {
@@ -234,7 +229,7 @@ static int sample_size(const struct planner *p, const struct sample *x,
 		if (add_overflows(*size, one, size) || *size > BYTES_MAX)
 			return error_set(err, -EOVERFLOW,
 					 "'%s' is larger than any tar",
-					 path_of(e, p->out->order[i]));
+					 layout_path(e, p->out->order[i]));
 	}
 	return 0;
 }
@@ -251,7 +246,7 @@ static int add_sample(struct planner *p, uint64_t i, uint64_t size,
 	if (!last || shards_cut_here(p->cut, p->samples.n, list->n - 1,
 				     last->samples, last->size, size)) {
 		if (!vec_push(list, fresh))
-			return no_memory(err);
+			return error_no_memory(err, "the list of shards");
 		last = &list->at[list->n - 1];
 	}
 	last->samples++;
@@ -263,7 +258,7 @@ static int add_sample(struct planner *p, uint64_t i, uint64_t size,
 	return 0;
 }
 
-static int cut(struct planner *p, struct error *err)
+static int layout_cut(struct planner *p, struct error *err)
 {
 	shards_list *list = &p->out->list;
 	int r = 0;
@@ -280,7 +275,7 @@ static int cut(struct planner *p, struct error *err)
 	return r;
 }
 
-static int enough(const struct planner *p, struct error *err)
+static int layout_check_enough(const struct planner *p, struct error *err)
 {
 	if (!p->samples.n)
 		return error_set(
@@ -307,15 +302,15 @@ int shards_layout_make(struct shards_layout *out,
 	*out = (struct shards_layout){0};
 	r = find_runs(&p, err);
 	if (r == 0)
-		r = group(&p, err);
+		r = layout_group(&p, err);
 	if (r == 0)
-		r = enough(&p, err);
+		r = layout_check_enough(&p, err);
 	if (r == 0)
 		r = check_samples(&p, err);
 	if (r == 0 && order->shuffle)
-		r = shuffle(&p, order->seed, err);
+		r = layout_shuffle(&p, order->seed, err);
 	if (r == 0)
-		r = cut(&p, err);
+		r = layout_cut(&p, err);
 	vec_free(&p.runs);
 	vec_free(&p.samples);
 	if (r < 0)

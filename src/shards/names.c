@@ -29,7 +29,7 @@ void shards_name_made(char out[SHARDS_NAME_MOST + 1], const char *base,
 	out[len] = '\0';
 }
 
-static unsigned width_of(uint64_t n)
+static unsigned shards_number_width(uint64_t n)
 {
 	unsigned width = digits_of(n ? n - 1 : 0);
 
@@ -44,7 +44,7 @@ void shards_file_name(const char *name, uint64_t k, uint64_t n, char *buf,
 		snprintf(buf, room, "%s-index.json", name);
 	else
 		snprintf(buf, room, "%s-%0*" PRIu64 ".tar", name,
-			 (int)width_of(n), k);
+			 (int)shards_number_width(n), k);
 }
 
 int shards_file_find(const char *name, uint64_t n, const char *file,
@@ -52,7 +52,7 @@ int shards_file_find(const char *name, uint64_t n, const char *file,
 {
 	size_t len = strlen(name);
 	uint64_t number = 0;
-	unsigned width = width_of(n);
+	unsigned width = shards_number_width(n);
 
 	if (strncmp(file, name, len) || file[len] != '-')
 		return -ENOENT;
@@ -72,8 +72,8 @@ int shards_file_find(const char *name, uint64_t n, const char *file,
 	return 0;
 }
 
-static json_t *line_json(const char *name, uint64_t k, uint64_t n,
-			 const struct shards_line *l)
+static json_t *shards_line_json(const char *name, uint64_t k, uint64_t n,
+				const struct shards_line *l)
 {
 	char url[SHARDS_NAME_MOST + 40];
 
@@ -96,8 +96,8 @@ char *shards_index_text(const char *name, uint64_t n,
 		struct shards_line l;
 
 		line(ctx, k, &l);
-		ok = json_array_append_new(list, line_json(name, k, n, &l)) ==
-		     0;
+		ok = json_array_append_new(
+			     list, shards_line_json(name, k, n, &l)) == 0;
 	}
 	if (ok)
 		all = json_pack("{s:s, s:i, s:s, s:O}", "__kind__",

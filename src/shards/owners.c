@@ -13,7 +13,8 @@
 #define ANSWER_MOST ((size_t)16 << 20)
 
 /* In `buf`; ERANGE: it is too small. */
-static int ask(uint32_t id, bool group, char *buf, size_t n, const char **name)
+static int owners_query(uint32_t id, bool group, char *buf, size_t n,
+			const char **name)
 {
 	struct passwd p, *user = NULL;
 	struct group g, *found = NULL;
@@ -25,7 +26,7 @@ static int ask(uint32_t id, bool group, char *buf, size_t n, const char **name)
 }
 
 /* Groups come with all of their members, of which there may be thousands. */
-static void look_up(uint32_t id, bool group, char name[OWNER_NAME_MOST])
+static void owners_look_up(uint32_t id, bool group, char name[OWNER_NAME_MOST])
 {
 	const char *found = NULL;
 	int r = ERANGE;
@@ -36,30 +37,31 @@ static void look_up(uint32_t id, bool group, char name[OWNER_NAME_MOST])
 
 		if (!buf)
 			return;
-		r = ask(id, group, buf, n, &found);
+		r = owners_query(id, group, buf, n, &found);
 		if (found && strlen(found) < OWNER_NAME_MOST)
 			strcpy(name, found);
 	}
 }
 
-static const char *name_of(struct owner_name *table, uint32_t id, bool group)
+static const char *owners_name(struct owner_name *table, uint32_t id,
+			       bool group)
 {
 	struct owner_name *at = &table[id % OWNERS];
 
 	if (!at->known || at->id != id) {
 		at->known = true;
 		at->id = id;
-		look_up(id, group, at->name);
+		owners_look_up(id, group, at->name);
 	}
 	return at->name[0] ? at->name : NULL;
 }
 
 const char *owners_user(struct owners *o, uint32_t uid)
 {
-	return name_of(o->users, uid, false);
+	return owners_name(o->users, uid, false);
 }
 
 const char *owners_group(struct owners *o, uint32_t gid)
 {
-	return name_of(o->groups, gid, true);
+	return owners_name(o->groups, gid, true);
 }

@@ -28,8 +28,8 @@ struct shards_sizer {
 		plain; /* whose headers are one block; mode 0: none yet */
 };
 
-static int add(void *ctx, const void *bytes, size_t n, bool data,
-	       struct error *err)
+static int sizer_count_bytes(void *ctx, const void *bytes, size_t n, bool data,
+			     struct error *err)
 {
 	struct shards_sizer *s = ctx;
 
@@ -46,9 +46,10 @@ int shards_sizer_new(struct shards_sizer **out, bool numeric_owner,
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the sizes of a tar's members");
 	s->numeric_owner = numeric_owner;
-	r = tar_writer_new(&s->writer, numeric_owner, add, s, err);
+	r = tar_writer_new(&s->writer, numeric_owner, sizer_count_bytes, s,
+			   err);
 	if (r < 0) {
 		free(s);
 		return r;
@@ -66,11 +67,11 @@ void shards_sizer_free(struct shards_sizer *s)
 }
 
 /* A writer of its own: this one will not get the data that it is told of. */
-static int measure_large(struct shards_sizer *s, const struct feed_unit *u,
-			 struct error *err)
+static int sizer_measure_large(struct shards_sizer *s,
+			       const struct feed_unit *u, struct error *err)
 {
 	struct tar_writer *w;
-	int r = tar_writer_new(&w, s->numeric_owner, add, s, err);
+	int r = tar_writer_new(&w, s->numeric_owner, sizer_count_bytes, s, err);
 	uint64_t header;
 
 	if (r < 0)
@@ -85,23 +86,23 @@ static int measure_large(struct shards_sizer *s, const struct feed_unit *u,
 
 /* s->count: bytes of the headers.  The size of what is not large is in the same field
  * whatever it is, and told to be 0, so that no data has to follow. */
-static int measure(struct shards_sizer *s, const char *path,
-		   const struct feed_attr *a, struct error *err)
+static int sizer_measure(struct shards_sizer *s, const char *path,
+			 const struct feed_attr *a, struct error *err)
 {
 	struct feed_unit u = {
 		.path = path, .attr = *a, .first = true, .last = true};
 	int r;
 
 	if (a->size >= LARGE)
-		return measure_large(s, &u, err);
+		return sizer_measure_large(s, &u, err);
 	u.attr.size = 0;
 	s->count = 0;
 	r = tar_writer_begin(s->writer, &u, err);
 	return r < 0 ? r : tar_writer_end(s->writer, err);
 }
 
-static bool is_plain(const struct shards_sizer *s, const char *path,
-		     const struct feed_attr *a)
+static bool sizer_is_plain(const struct shards_sizer *s, const char *path,
+			   const struct feed_attr *a)
 {
 	return s->plain.mode == a->mode && s->plain.uid == a->uid &&
 	       s->plain.gid == a->gid && a->mtime >= 0 &&
@@ -116,11 +117,11 @@ int shards_sizer_member(struct shards_sizer *s, const char *path,
 	uint64_t data = ustar_padded(a->size);
 	int r;
 
-	if (is_plain(s, path, a)) {
+	if (sizer_is_plain(s, path, a)) {
 		*size = BLOCK + data;
 		return 0;
 	}
-	r = measure(s, path, a, err);
+	r = sizer_measure(s, path, a, err);
 	if (r < 0)
 		return r;
 	if (s->count == BLOCK)

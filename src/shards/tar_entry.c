@@ -61,14 +61,9 @@ struct tar_writer {
 /* Zeros in holes, and at the end. */
 static unsigned char zeros[1 << 20];
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- libarchive ---------------------------------------------------------- */
 
-static void emit(struct tar_writer *w, const void *bytes, size_t n)
+static void tar_writer_emit(struct tar_writer *w, const void *bytes, size_t n)
 {
 	if (!w->failure.code)
 		w->emit(w->ctx, bytes, n, w->data, &w->failure);
@@ -76,19 +71,20 @@ static void emit(struct tar_writer *w, const void *bytes, size_t n)
 }
 
 /* It is not told of failures, but we look: after one it would not free what it has. */
-static la_ssize_t on_write(struct archive *a, void *ctx, const void *bytes,
-			   size_t n)
+static la_ssize_t tar_writer_on_write(struct archive *a, void *ctx,
+				      const void *bytes, size_t n)
 {
 	struct tar_writer *w = ctx;
 
 	(void)a;
 	if (!w->ended)
-		emit(w, bytes, n);
+		tar_writer_emit(w, bytes, n);
 	return (la_ssize_t)n;
 }
 
 /* What went wrong, in our words where it was us. */
-static int fail(const struct tar_writer *w, const char *path, struct error *err)
+static int tar_writer_fail(const struct tar_writer *w, const char *path,
+			   struct error *err)
 {
 	const char *why;
 
@@ -100,7 +96,8 @@ static int fail(const struct tar_writer *w, const char *path, struct error *err)
 			 why ? why : "libarchive does not say why");
 }
 
-static bool set_up(struct tar_writer *w, struct archive *a, int which)
+static bool tar_writer_set_up(struct tar_writer *w, struct archive *a,
+			      int which)
 {
 	static const char *const options[WRITERS] = {
 		[PAX] = "pax:xattrheader=SCHILY",
@@ -114,10 +111,11 @@ static bool set_up(struct tar_writer *w, struct archive *a, int which)
 	/* No blocks: bytes come at once, by whichever writer. */
 	return r == ARCHIVE_OK &&
 	       archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
-	       archive_write_open(a, w, NULL, on_write, NULL) == ARCHIVE_OK;
+	       archive_write_open(a, w, NULL, tar_writer_on_write, NULL) ==
+		       ARCHIVE_OK;
 }
 
-static int choose(struct tar_writer *w, int which, struct error *err)
+static int tar_writer_choose(struct tar_writer *w, int which, struct error *err)
 {
 	if (which == PLAIN) {
 		w->now = NULL;
@@ -126,10 +124,10 @@ static int choose(struct tar_writer *w, int which, struct error *err)
 	if (!w->to[which]) {
 		struct archive *a = archive_write_new();
 
-		if (!a || !set_up(w, a, which)) {
+		if (!a || !tar_writer_set_up(w, a, which)) {
 			if (a)
 				archive_write_free(a);
-			return no_memory(err);
+			return error_no_memory(err, "a writer of tar headers");
 		}
 		w->to[which] = a;
 	}
@@ -140,7 +138,7 @@ static int choose(struct tar_writer *w, int which, struct error *err)
 /* ---- which writer? ------------------------------------------------------- */
 
 /* RFC 3629: no bytes that no character has. */
-static bool is_utf8(const char *text)
+static bool tar_text_is_utf8(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
@@ -162,7 +160,7 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-static bool is_ascii(const char *text)
+static bool tar_text_is_ascii(const char *text)
 {
 	for (; text && *text; text++)
 		if (*text & 0x80)
@@ -171,7 +169,7 @@ static bool is_ascii(const char *text)
 }
 
 /* Names that libarchive escapes. */
-static bool is_odd(const char *name)
+static bool tar_name_is_odd(const char *name)
 {
 	for (; *name; name++)
 		if (*name < '!' || *name > '~' || *name == '%' || *name == '=')
@@ -206,12 +204,12 @@ static int which_writer(const struct tar_writer *w, const struct feed_unit *u,
 	if (fits_ustar(m, u))
 		return S_ISREG(m->mode) && !u->same_as ? PLAIN : USTAR;
 	for (size_t i = 0; !u->same_as && i < u->n_xattrs; i++)
-		if (is_odd(u->xattrs[i].name))
+		if (tar_name_is_odd(u->xattrs[i].name))
 			return ODD;
 	for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
-		if (!text[i] || is_ascii(text[i]))
+		if (!text[i] || tar_text_is_ascii(text[i]))
 			continue;
-		if (!is_utf8(text[i]))
+		if (!tar_text_is_utf8(text[i]))
 			return BINARY;
 		ascii = false;
 	}
@@ -220,8 +218,8 @@ static int which_writer(const struct tar_writer *w, const struct feed_unit *u,
 
 /* ---- an entry ------------------------------------------------------------ */
 
-static int set_path(struct tar_writer *w, const struct feed_unit *u,
-		    struct error *err)
+static int tar_writer_set_path(struct tar_writer *w, const struct feed_unit *u,
+			       struct error *err)
 {
 	bool ok = true;
 
@@ -230,7 +228,9 @@ static int set_path(struct tar_writer *w, const struct feed_unit *u,
 		ok = vec_push(&w->path, *p);
 	if (ok && S_ISDIR(u->attr.mode))
 		ok = vec_push(&w->path, '/');
-	return ok && vec_push(&w->path, '\0') ? 0 : no_memory(err);
+	return ok && vec_push(&w->path, '\0')
+		       ? 0
+		       : error_no_memory(err, "the path of a tar's member");
 }
 
 /*
@@ -238,7 +238,8 @@ static int set_path(struct tar_writer *w, const struct feed_unit *u,
  * and a half seconds before 1970; the kernel's name for that is -2 s and 0.5e9 ns.  In the
  * last second before 1970 it cannot say a fraction.
  */
-static void set_mtime(struct archive_entry *e, const struct feed_attr *a)
+static void tar_entry_set_mtime(struct archive_entry *e,
+				const struct feed_attr *a)
 {
 	int64_t s = a->mtime;
 	long ns = (long)a->mtime_ns;
@@ -252,7 +253,8 @@ static void set_mtime(struct archive_entry *e, const struct feed_attr *a)
 	archive_entry_set_mtime(e, s, ns);
 }
 
-static void set_sparse(struct archive_entry *e, const struct feed_unit *u)
+static void tar_entry_set_sparse(struct archive_entry *e,
+				 const struct feed_unit *u)
 {
 	for (size_t i = 0; i < u->n_extents; i++)
 		archive_entry_sparse_add_entry(e, (int64_t)u->extents[i].at,
@@ -283,7 +285,7 @@ static void fill_entry(struct tar_writer *w, const struct feed_unit *u,
 		archive_entry_copy_uname(e, user);
 	if (group)
 		archive_entry_copy_gname(e, group);
-	set_mtime(e, a);
+	tar_entry_set_mtime(e, a);
 	if (S_ISCHR(a->mode) || S_ISBLK(a->mode))
 		archive_entry_set_rdev(e, a->rdev);
 	if (u->same_as)
@@ -294,10 +296,10 @@ static void fill_entry(struct tar_writer *w, const struct feed_unit *u,
 		return;
 	archive_entry_set_size(e, (int64_t)a->size);
 	if (u->sparse && can_be_sparse(w))
-		set_sparse(e, u);
+		tar_entry_set_sparse(e, u);
 }
 
-static int write_header(struct tar_writer *w)
+static int tar_writer_write_header(struct tar_writer *w)
 {
 	locale_t was = w->utf8 && w->now == w->to[PAX] ? uselocale(w->utf8)
 						       : (locale_t)0;
@@ -315,7 +317,7 @@ static int begin_plain(struct tar_writer *w, const struct ustar *m)
 	ustar_header(header, m);
 	w->left = m->size;
 	w->data = false;
-	emit(w, header, sizeof header);
+	tar_writer_emit(w, header, sizeof header);
 	w->data = true;
 	return w->failure.code ? ARCHIVE_FATAL : ARCHIVE_OK;
 }
@@ -332,7 +334,7 @@ static int begin_entry(struct tar_writer *w, const struct feed_unit *u,
 					      u->xattrs[i].value,
 					      u->xattrs[i].len);
 	w->data = false;
-	r = write_header(w);
+	r = tar_writer_write_header(w);
 	/* The map of a sparse member comes with the first of its data. */
 	if (r >= ARCHIVE_WARN && u->sparse && !u->same_as && can_be_sparse(w))
 		r = archive_write_data(w->now, zeros, 0) < 0 ? ARCHIVE_FATAL
@@ -349,7 +351,7 @@ int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
 			  .gid = u->attr.gid,
 			  .size = u->attr.size,
 			  .mtime = u->attr.mtime};
-	int r = set_path(w, u, err);
+	int r = tar_writer_set_path(w, u, err);
 
 	if (r < 0)
 		return r;
@@ -358,11 +360,13 @@ int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
 		m.user = owners_user(&w->owners, m.uid);
 		m.group = owners_group(&w->owners, m.gid);
 	}
-	r = choose(w, which_writer(w, u, &m), err);
+	r = tar_writer_choose(w, which_writer(w, u, &m), err);
 	if (r < 0)
 		return r;
 	r = w->now ? begin_entry(w, u, &m) : begin_plain(w, &m);
-	return r < ARCHIVE_WARN || w->failure.code ? fail(w, u->path, err) : 0;
+	return r < ARCHIVE_WARN || w->failure.code
+		       ? tar_writer_fail(w, u->path, err)
+		       : 0;
 }
 
 /* The next `n` bytes of a plain member, or zeros. */
@@ -370,7 +374,7 @@ static la_ssize_t plain_data(struct tar_writer *w, const void *data, size_t n)
 {
 	n = (size_t)min_u64(n, w->left);
 	if (n)
-		emit(w, data, n);
+		tar_writer_emit(w, data, n);
 	w->left -= n;
 	return (la_ssize_t)n;
 }
@@ -388,7 +392,7 @@ int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
 			       : plain_data(w, from, part);
 
 		if (done <= 0 || w->failure.code)
-			return fail(w, w->path.at, err);
+			return tar_writer_fail(w, w->path.at, err);
 		if (data)
 			at += done;
 		n -= (uint64_t)done;
@@ -402,7 +406,7 @@ static int end_plain(struct tar_writer *w)
 	uint64_t n = ustar_padded(w->size + w->left) - w->size;
 
 	for (; n && !w->failure.code; n -= min_u64(n, sizeof zeros))
-		emit(w, zeros, (size_t)min_u64(n, sizeof zeros));
+		tar_writer_emit(w, zeros, (size_t)min_u64(n, sizeof zeros));
 	return ARCHIVE_OK;
 }
 
@@ -412,8 +416,9 @@ int tar_writer_end(struct tar_writer *w, struct error *err)
 
 	w->data = false;
 	r = w->now ? archive_write_finish_entry(w->now) : end_plain(w);
-	return r < ARCHIVE_WARN || w->failure.code ? fail(w, w->path.at, err)
-						   : 0;
+	return r < ARCHIVE_WARN || w->failure.code
+		       ? tar_writer_fail(w, w->path.at, err)
+		       : 0;
 }
 
 /* ---- making -------------------------------------------------------------- */
@@ -423,8 +428,8 @@ int tar_writer_finish(struct tar_writer *w, struct error *err)
 	uint64_t end = ustar_archive_size(w->size);
 
 	w->data = false;
-	emit(w, zeros, (size_t)(end - w->size));
-	return w->failure.code ? fail(w, "", err) : 0;
+	tar_writer_emit(w, zeros, (size_t)(end - w->size));
+	return w->failure.code ? tar_writer_fail(w, "", err) : 0;
 }
 
 int tar_writer_new(struct tar_writer **out, bool numeric_owner, tar_emit *to,
@@ -434,7 +439,7 @@ int tar_writer_new(struct tar_writer **out, bool numeric_owner, tar_emit *to,
 
 	*out = NULL;
 	if (!w)
-		return no_memory(err);
+		return error_no_memory(err, "the writer of a tar");
 	w->emit = to;
 	w->ctx = ctx;
 	w->numeric_owner = numeric_owner;
@@ -442,7 +447,7 @@ int tar_writer_new(struct tar_writer **out, bool numeric_owner, tar_emit *to,
 	w->entry = archive_entry_new();
 	if (!w->entry) {
 		tar_writer_free(w);
-		return no_memory(err);
+		return error_no_memory(err, "the writer of a tar");
 	}
 	*out = w;
 	return 0;

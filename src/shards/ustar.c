@@ -15,7 +15,7 @@
 #define OWNER_MOST 32
 
 /* The '/' at which a name that is too long is cut; NULL: there is none. */
-static const char *cut_of(const char *path, size_t n)
+static const char *ustar_path_cut(const char *path, size_t n)
 {
 	const char *cut = strchr(path + n - NAME_MOST - 1, '/');
 
@@ -24,7 +24,7 @@ static const char *cut_of(const char *path, size_t n)
 	return cut && cut[1] && cut - path <= PREFIX_MOST ? cut : NULL;
 }
 
-static bool owner_fits(const char *name)
+static bool ustar_owner_fits(const char *name)
 {
 	return !name || strlen(name) <= OWNER_MOST;
 }
@@ -35,11 +35,11 @@ bool ustar_fits(const struct ustar *m)
 
 	return m->mtime >= 0 && m->mtime < INT32_MAX && m->uid < 1u << 18 &&
 	       m->gid < 1u << 18 && m->size < UINT64_C(1) << 33 &&
-	       owner_fits(m->user) && owner_fits(m->group) &&
-	       (n <= NAME_MOST || cut_of(m->path, n));
+	       ustar_owner_fits(m->user) && ustar_owner_fits(m->group) &&
+	       (n <= NAME_MOST || ustar_path_cut(m->path, n));
 }
 
-static void octal(unsigned char *to, unsigned digits, uint64_t v)
+static void ustar_put_octal(unsigned char *to, unsigned digits, uint64_t v)
 {
 	while (digits-- > 0) {
 		to[digits] = (unsigned char)('0' + (v & 7));
@@ -47,7 +47,7 @@ static void octal(unsigned char *to, unsigned digits, uint64_t v)
 	}
 }
 
-static void put_path(unsigned char *out, const char *path)
+static void ustar_put_path(unsigned char *out, const char *path)
 {
 	size_t n = strlen(path);
 	const char *cut;
@@ -56,7 +56,7 @@ static void put_path(unsigned char *out, const char *path)
 		memcpy(out, path, n);
 		return;
 	}
-	cut = cut_of(path, n);
+	cut = ustar_path_cut(path, n);
 	memcpy(out + 345, path, (size_t)(cut - path));
 	memcpy(out, cut + 1, n - (size_t)(cut + 1 - path));
 }
@@ -66,13 +66,13 @@ void ustar_header(unsigned char out[USTAR_BLOCK], const struct ustar *m)
 	unsigned sum = 0;
 
 	memset(out, 0, USTAR_BLOCK);
-	put_path(out, m->path);
-	octal(out + 100, 6, m->mode & 07777);
-	octal(out + 108, 6, m->uid);
-	octal(out + 116, 6, m->gid);
+	ustar_put_path(out, m->path);
+	ustar_put_octal(out + 100, 6, m->mode & 07777);
+	ustar_put_octal(out + 108, 6, m->uid);
+	ustar_put_octal(out + 116, 6, m->gid);
 	out[106] = out[114] = out[122] = ' ';
-	octal(out + 124, 11, m->size);
-	octal(out + 136, 11, (uint64_t)m->mtime);
+	ustar_put_octal(out + 124, 11, m->size);
+	ustar_put_octal(out + 136, 11, (uint64_t)m->mtime);
 	out[135] = out[147] = ' ';
 	memset(out + 148, ' ', 8); /* the sum counts itself as spaces */
 	out[156] = '0';            /* a regular file */
@@ -84,11 +84,11 @@ void ustar_header(unsigned char out[USTAR_BLOCK], const struct ustar *m)
 		memcpy(out + 265, m->user, strlen(m->user));
 	if (m->group)
 		memcpy(out + 297, m->group, strlen(m->group));
-	octal(out + 329, 6, 0); /* of a device: none */
-	octal(out + 337, 6, 0);
+	ustar_put_octal(out + 329, 6, 0); /* of a device: none */
+	ustar_put_octal(out + 337, 6, 0);
 	out[335] = out[343] = ' ';
 	for (unsigned i = 0; i < USTAR_BLOCK; i++)
 		sum += out[i];
-	octal(out + 148, 6, sum);
+	ustar_put_octal(out + 148, 6, sum);
 	out[154] = '\0';
 }
