@@ -14,12 +14,8 @@
 #define WIDTH_MAX 20
 #define NAME_BYTES 255
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int wrong(struct error *err, const char *pattern, const char *why)
+static int shards_name_refuse(struct error *err, const char *pattern,
+			      const char *why)
 {
 	return error_set(err, -EINVAL,
 			 "'%s' cannot name shards: %s; it should be like "
@@ -58,10 +54,10 @@ static int parse_base(struct shards_name *n, const char *base,
 	n->before = malloc(len + 1);
 	n->after = malloc(len + 1);
 	if (!n->before || !n->after)
-		return no_memory(err);
+		return error_no_memory(err, "the names of shards");
 	at = copy_text(n->before, base);
 	if (!*at)
-		return wrong(
+		return shards_name_refuse(
 			err, pattern,
 			strchr(pattern, '%') && !strchr(base, '%')
 				? "the number has to be in the name, not in "
@@ -69,15 +65,16 @@ static int parse_base(struct shards_name *n, const char *base,
 				: "there is no number in its name");
 	at = parse_number(n, at);
 	if (!at)
-		return wrong(err, pattern,
-			     "a number is %d or %06d (a '%' is %%)");
+		return shards_name_refuse(
+			err, pattern, "a number is %d or %06d (a '%' is %%)");
 	if (*copy_text(n->after, at))
-		return wrong(err, pattern, "it has more than one number");
+		return shards_name_refuse(err, pattern,
+					  "it has more than one number");
 	return 0;
 }
 
 /* "train-%06d.tar.gz": "train-index.json". */
-static char *index_name(const struct shards_name *n)
+static char *shards_index_name(const struct shards_name *n)
 {
 	size_t len = strlen(n->before);
 	char *name;
@@ -91,22 +88,22 @@ static char *index_name(const struct shards_name *n)
 }
 
 /* Names that can be in the index, and be there at all. */
-static int check_name(const struct shards_name *n, const char *pattern,
-		      struct error *err)
+static int shards_name_check(const struct shards_name *n, const char *pattern,
+			     struct error *err)
 {
 	cleanup_free char *name = shards_name_of(n, UINT64_C(999999));
 	json_t *text = name ? json_string(name) : NULL;
 
 	if (!name)
-		return no_memory(err);
+		return error_no_memory(err, "the names of shards");
 	if (!text)
-		return wrong(
+		return shards_name_refuse(
 			err, pattern,
 			"its name is not UTF-8, and an index of shards has "
 			"to be");
 	json_decref(text);
 	if (strlen(name) > NAME_BYTES || strlen(n->index) > NAME_BYTES)
-		return wrong(err, pattern, "its name is too long");
+		return shards_name_refuse(err, pattern, "its name is too long");
 	return 0;
 }
 
@@ -122,13 +119,13 @@ int shards_name_parse(struct shards_name *out, const char *pattern,
 				(size_t)(slash - pattern) + (slash == pattern))
 		      : strdup(".");
 	if (!n.dir)
-		r = no_memory(err);
+		r = error_no_memory(err, "the names of shards");
 	if (r == 0)
 		r = parse_base(&n, slash ? slash + 1 : pattern, pattern, err);
-	if (r == 0 && !(n.index = index_name(&n)))
-		r = no_memory(err);
+	if (r == 0 && !(n.index = shards_index_name(&n)))
+		r = error_no_memory(err, "the names of shards");
 	if (r == 0)
-		r = check_name(&n, pattern, err);
+		r = shards_name_check(&n, pattern, err);
 	if (r < 0)
 		shards_name_free(&n);
 	else

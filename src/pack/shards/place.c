@@ -30,11 +30,6 @@
 #define INDEX_SUFFIX ".tfsidx" /* members/index_path.c */
 #define NAME_SHOWN 230
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- files of ours ------------------------------------------------------- */
 
 int shards_own_find(struct shards_own *own, const struct shards_name *name,
@@ -53,7 +48,7 @@ int shards_own_find(struct shards_own *own, const struct shards_name *name,
 	if (asprintf(&own->prefix, "%s%s", b[n] == '/' ? b + n + 1 : "",
 		     b[n] == '/' && b[n + 1] ? "/" : "") < 0) {
 		own->prefix = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the path of earlier shards");
 	}
 	return 0;
 }
@@ -65,7 +60,7 @@ void shards_own_free(struct shards_own *own)
 }
 
 /* ".INDEX.tensorfs-XXXXXX" */
-static bool is_hidden(const struct shards_name *name, const char *base)
+static bool place_is_stage(const struct shards_name *name, const char *base)
 {
 	size_t n = strnlen(name->index, NAME_SHOWN);
 
@@ -73,7 +68,8 @@ static bool is_hidden(const struct shards_name *name, const char *base)
 	       !strncmp(base + 1 + n, HIDDEN, strlen(HIDDEN));
 }
 
-static bool is_index_of_shard(const struct shards_name *name, const char *base)
+static bool place_is_member_index(const struct shards_name *name,
+				  const char *base)
 {
 	size_t n = strlen(base), tail = strlen(INDEX_SUFFIX);
 	cleanup_free char *of = NULL;
@@ -93,11 +89,11 @@ bool shards_own_is(const struct shards_own *own, const char *path)
 
 	if (!own->prefix || strncmp(path, own->prefix, n))
 		return false;
-	if (is_hidden(own->name, base))
+	if (place_is_stage(own->name, base))
 		return true;
 	return !strchr(base, '/') && (!strcmp(base, own->name->index) ||
 				      shards_name_is(own->name, base, &k) ||
-				      is_index_of_shard(own->name, base));
+				      place_is_member_index(own->name, base));
 }
 
 /* ---- what is there ------------------------------------------------------- */
@@ -108,8 +104,8 @@ struct there {
 };
 
 /* A name that is in the way: a shard, which of `n`; or the index. */
-static bool in_the_way(const struct shards_place *p, const char *base,
-		       uint64_t n, bool replace)
+static bool place_is_in_the_way(const struct shards_place *p, const char *base,
+				uint64_t n, bool replace)
 {
 	uint64_t k;
 
@@ -119,8 +115,8 @@ static bool in_the_way(const struct shards_place *p, const char *base,
 }
 
 /* 0: it can be replaced, if it is one of ours. */
-static int check_kind(const struct shards_place *p, const char *base,
-		      struct error *err)
+static int place_check_kind(const struct shards_place *p, const char *base,
+			    struct error *err)
 {
 	struct stat st;
 	uint64_t k;
@@ -135,8 +131,9 @@ static int check_kind(const struct shards_place *p, const char *base,
 					     : "no regular file");
 }
 
-static int look(struct shards_place *p, uint64_t n, bool replace,
-		struct there *t, struct error *err)
+static int place_list_in_the_way(struct shards_place *p, uint64_t n,
+				 bool replace, struct there *t,
+				 struct error *err)
 {
 	int fd = openat(p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -149,8 +146,8 @@ static int look(struct shards_place *p, uint64_t n, bool replace,
 		return r;
 	}
 	while (r == 0 && (e = readdir(d))) {
-		r = check_kind(p, e->d_name, err);
-		if (r < 0 || !in_the_way(p, e->d_name, n, replace))
+		r = place_check_kind(p, e->d_name, err);
+		if (r < 0 || !place_is_in_the_way(p, e->d_name, n, replace))
 			continue;
 		if (!t->n++ || strcmp(e->d_name, t->first) < 0)
 			snprintf(t->first, sizeof t->first, "%s", e->d_name);
@@ -159,12 +156,12 @@ static int look(struct shards_place *p, uint64_t n, bool replace,
 	return r;
 }
 
-static int check_there(struct shards_place *p, uint64_t n, bool replace,
-		       struct error *err)
+static int place_check_free(struct shards_place *p, uint64_t n, bool replace,
+			    struct error *err)
 {
 	struct there t = {0};
 	char more[64] = "";
-	int r = look(p, n, replace, &t, err);
+	int r = place_list_in_the_way(p, n, replace, &t, err);
 
 	if (r < 0 || !t.n)
 		return r;
@@ -183,14 +180,15 @@ static int check_there(struct shards_place *p, uint64_t n, bool replace,
 
 /* ---- the place ----------------------------------------------------------- */
 
-static int make_stage(struct shards_place *p, struct error *err)
+static int place_make_stage(struct shards_place *p, struct error *err)
 {
 	cleanup_free char *path = NULL;
 
 	if (asprintf(&path, "%s/.%.*s" HIDDEN "XXXXXX", p->name->dir,
 		     NAME_SHOWN, p->name->index) < 0) {
 		path = NULL;
-		return no_memory(err);
+		return error_no_memory(err,
+				       "the name of the temporary directory");
 	}
 	if (!mkdtemp(path))
 		return error_errno(err, -errno, "cannot write in '%s'",
@@ -199,7 +197,8 @@ static int make_stage(struct shards_place *p, struct error *err)
 	p->stage = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (p->stage < 0 || !p->hidden) {
 		int r = p->hidden ? error_errno(err, -errno, "'%s'", path)
-				  : no_memory(err);
+				  : error_no_memory(err, "the name of the "
+							 "temporary directory");
 
 		rmdir(path);
 		return r;
@@ -216,9 +215,9 @@ int shards_place_open(struct shards_place *p, const struct shards_name *name,
 	p->dir = open(name->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
 		return error_errno(err, -errno, "'%s'", name->dir);
-	r = check_there(p, n, replace, err);
+	r = place_check_free(p, n, replace, err);
 	if (r == 0)
-		r = make_stage(p, err);
+		r = place_make_stage(p, err);
 	if (r < 0)
 		shards_place_close(p);
 	return r;
@@ -233,7 +232,7 @@ int shards_place_check(const struct shards_name *name, bool replace,
 	p.dir = open(name->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p.dir < 0)
 		return error_errno(err, -errno, "'%s'", name->dir);
-	r = check_there(&p, UINT64_MAX, replace, err);
+	r = place_check_free(&p, UINT64_MAX, replace, err);
 	if (r == 0 && faccessat(p.dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		r = error_errno(err, -errno, "cannot write in '%s'", name->dir);
 	close(p.dir);
@@ -271,13 +270,13 @@ static void names_free(struct names *names)
 	vec_free(&names->list);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_listed_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* What is in a directory, but "old". */
-static int list_names(int at, struct names *out, struct error *err)
+static int place_list_names(int at, struct names *out, struct error *err)
 {
 	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -299,12 +298,13 @@ static int list_names(int at, struct names *out, struct error *err)
 		name = strdup(e->d_name);
 		if (!name || !vec_push(&out->list, name)) {
 			free(name);
-			r = no_memory(err);
+			r = error_no_memory(err, "the names of the new shards");
 		}
 	}
 	closedir(d);
 	if (out->list.n)
-		qsort(out->list.at, out->list.n, sizeof *out->list.at, by_name);
+		qsort(out->list.at, out->list.n, sizeof *out->list.at,
+		      compare_listed_names);
 	return r;
 }
 
@@ -323,8 +323,8 @@ static int keep_old(const struct shards_place *p, int old, const char *name)
 	return renameat(p->dir, name, old, name) < 0 ? -errno : 0;
 }
 
-static int publish_one(const struct shards_place *p, int old, const char *name,
-		       struct error *err)
+static int place_publish_one(const struct shards_place *p, int old,
+			     const char *name, struct error *err)
 {
 	int r = keep_old(p, old, name);
 
@@ -336,8 +336,8 @@ static int publish_one(const struct shards_place *p, int old, const char *name,
 }
 
 /* The first `n` names are as they were. */
-static void put_back(const struct shards_place *p, int old,
-		     const struct names *names, size_t n)
+static void place_put_back(const struct shards_place *p, int old,
+			   const struct names *names, size_t n)
 {
 	while (n--) {
 		const char *name = names->list.at[n];
@@ -347,7 +347,7 @@ static void put_back(const struct shards_place *p, int old,
 	}
 }
 
-static void index_last(const struct shards_place *p, struct names *names)
+static void place_index_last(const struct shards_place *p, struct names *names)
 {
 	size_t n = names->list.n;
 
@@ -361,13 +361,13 @@ static void index_last(const struct shards_place *p, struct names *names)
 		}
 }
 
-static int publish_all(const struct shards_place *p, int old,
-		       const struct names *names, struct error *err)
+static int place_publish_all(const struct shards_place *p, int old,
+			     const struct names *names, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < names->list.n; i++) {
-		r = publish_one(p, old, names->list.at[i], err);
+		r = place_publish_one(p, old, names->list.at[i], err);
 		if (r == 0)
 			continue;
 		/* The name that failed may be without its old file. */
@@ -375,7 +375,7 @@ static int publish_all(const struct shards_place *p, int old,
 			      AT_SYMLINK_NOFOLLOW) < 0)
 			renameat(old, names->list.at[i], p->dir,
 				 names->list.at[i]);
-		put_back(p, old, names, i);
+		place_put_back(p, old, names, i);
 		return r;
 	}
 	if (fsync(p->dir) < 0 && errno != EINVAL)
@@ -394,20 +394,20 @@ int shards_place_publish(struct shards_place *p, struct error *err)
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
 		return error_errno(err, -errno, "cannot write in '%s'",
 				   p->name->dir);
-	r = list_names(p->stage, &names, err);
+	r = place_list_names(p->stage, &names, err);
 	if (r == 0) {
-		index_last(p, &names);
-		r = publish_all(p, old, &names, err);
+		place_index_last(p, &names);
+		r = place_publish_all(p, old, &names, err);
 	}
 	names_free(&names);
 	return r;
 }
 
-static void remove_all(int at)
+static void place_remove_files(int at)
 {
 	struct names names = {VEC_EMPTY};
 
-	list_names(at, &names, NULL);
+	place_list_names(at, &names, NULL);
 	for (size_t i = 0; i < names.list.n; i++)
 		unlinkat(at, names.list.at[i], 0);
 	names_free(&names);
@@ -420,11 +420,11 @@ void shards_place_close(struct shards_place *p)
 				 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (old >= 0) {
-			remove_all(old);
+			place_remove_files(old);
 			close(old);
 			unlinkat(p->stage, OLD, AT_REMOVEDIR);
 		}
-		remove_all(p->stage);
+		place_remove_files(p->stage);
 		unlinkat(p->dir, p->hidden, AT_REMOVEDIR);
 		close(p->stage);
 	}

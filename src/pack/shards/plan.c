@@ -16,15 +16,10 @@ struct planner {
 	struct shards_sizer *sizer;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- what is a member ---------------------------------------------------- */
 
 /* False: no memory. */
-static bool note_other(struct shards_plan *plan, const char *path)
+static bool shards_plan_note_other(struct shards_plan *plan, const char *path)
 {
 	if (!plan->others++)
 		plan->other = strdup(path);
@@ -32,8 +27,9 @@ static bool note_other(struct shards_plan *plan, const char *path)
 }
 
 /* 1: a member; 0: not; -ENOMEM. */
-static int judge(struct planner *p, const struct shards_own *own,
-		 const struct scan_entry *e, const char *path)
+static int shards_plan_is_member(struct planner *p,
+				 const struct shards_own *own,
+				 const struct scan_entry *e, const char *path)
 {
 	bool ok = true;
 
@@ -47,7 +43,7 @@ static int judge(struct planner *p, const struct shards_own *own,
 				  "a symlink: readers of shards skip links; it "
 				  "was left out");
 	} else if (S_ISREG(e->mode) || S_ISLNK(e->mode)) {
-		ok = note_other(p->plan, path);
+		ok = shards_plan_note_other(p->plan, path);
 	} else {
 		p->plan->not_files++;
 	}
@@ -55,17 +51,19 @@ static int judge(struct planner *p, const struct shards_own *own,
 }
 
 /* The list keeps members only. */
-static int filter(struct planner *p, const struct shards_own *own,
-		  struct error *err)
+static int shards_plan_filter(struct planner *p, const struct shards_own *own,
+			      struct error *err)
 {
 	struct scan *s = p->s;
 	uint64_t to = 0;
 
 	for (uint64_t i = 0; i < s->list.n; i++) {
-		int r = judge(p, own, &s->list.at[i], scan_path(s, i));
+		int r = shards_plan_is_member(p, own, &s->list.at[i],
+					      scan_path(s, i));
 
 		if (r < 0)
-			return no_memory(err);
+			return error_no_memory(
+				err, "the list of files that are left out");
 		if (r)
 			s->list.at[to++] = s->list.at[i];
 	}
@@ -75,14 +73,15 @@ static int filter(struct planner *p, const struct shards_own *own,
 
 /* ---- as entries of a layout ---------------------------------------------- */
 
-static const char *entry_path(void *ctx, uint64_t i)
+static const char *shards_plan_entry_path(void *ctx, uint64_t i)
 {
 	const struct planner *p = ctx;
 
 	return scan_path(p->s, i);
 }
 
-static int entry_size(void *ctx, uint64_t i, uint64_t *size, struct error *err)
+static int shards_plan_entry_size(void *ctx, uint64_t i, uint64_t *size,
+				  struct error *err)
 {
 	struct planner *p = ctx;
 	struct feed_attr a;
@@ -92,12 +91,13 @@ static int entry_size(void *ctx, uint64_t i, uint64_t *size, struct error *err)
 	return shards_sizer_member(p->sizer, scan_path(p->s, i), &a, size, err);
 }
 
-static int reorder(struct scan *s, const uint64_t *order, struct error *err)
+static int shards_plan_reorder(struct scan *s, const uint64_t *order,
+			       struct error *err)
 {
 	struct scan_entry *to = calloc(s->list.n + 1, sizeof *to);
 
 	if (!to)
-		return no_memory(err);
+		return error_no_memory(err, "the order of the shards' members");
 	for (uint64_t i = 0; i < s->list.n; i++)
 		to[i] = s->list.at[order[i]];
 	free(s->list.at);
@@ -107,7 +107,7 @@ static int reorder(struct scan *s, const uint64_t *order, struct error *err)
 }
 
 /* Each name has its bytes: a shard stands alone. */
-static void count(struct planner *p)
+static void shards_plan_count_bytes(struct planner *p)
 {
 	struct scan *s = p->s;
 
@@ -120,13 +120,13 @@ static void count(struct planner *p)
 	p->plan->files = s->list.n;
 }
 
-static int lay_out(struct planner *p, struct error *err)
+static int shards_plan_lay_out(struct planner *p, struct error *err)
 {
 	const struct shards_entries entries = {.ctx = p,
 					       .n = p->s->list.n,
 					       .top = p->r->top,
-					       .path = entry_path,
-					       .size = entry_size};
+					       .path = shards_plan_entry_path,
+					       .size = shards_plan_entry_size};
 	struct shards_layout l;
 	int r = shards_sizer_new(&p->sizer, p->r->numeric_owner, err);
 
@@ -136,12 +136,12 @@ static int lay_out(struct planner *p, struct error *err)
 	shards_sizer_free(p->sizer);
 	if (r < 0)
 		return r;
-	r = reorder(p->s, l.order, err);
+	r = shards_plan_reorder(p->s, l.order, err);
 	if (r == 0) {
 		p->plan->list = l.list;
 		p->plan->samples = l.samples;
 		l.list = (shards_list)VEC_EMPTY;
-		count(p);
+		shards_plan_count_bytes(p);
 	}
 	shards_layout_free(&l);
 	return r;
@@ -157,9 +157,9 @@ int shards_plan(struct shards_plan *out, struct scan *s,
 	*out = (struct shards_plan){0};
 	code = shards_own_find(&own, r->name, r->top, err);
 	if (code == 0)
-		code = filter(&p, &own, err);
+		code = shards_plan_filter(&p, &own, err);
 	if (code == 0)
-		code = lay_out(&p, err);
+		code = shards_plan_lay_out(&p, err);
 	shards_own_free(&own);
 	if (code < 0)
 		shards_plan_free(out);

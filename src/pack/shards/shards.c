@@ -21,11 +21,6 @@ struct writer {
 	char *last;    /* path of the member before */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 void shards_attr(struct feed_attr *a)
 {
 	a->mtime_ns = 0;
@@ -33,7 +28,7 @@ void shards_attr(struct feed_attr *a)
 
 /* ---- one shard ----------------------------------------------------------- */
 
-static int open_shard(struct writer *w, struct error *err)
+static int shards_open_shard(struct writer *w, struct error *err)
 {
 	cleanup_free char *base = shards_name_of(&w->result->name, w->now);
 	cleanup_free char *path =
@@ -41,14 +36,14 @@ static int open_shard(struct writer *w, struct error *err)
 	struct sink_args a = w->o->sink;
 
 	if (!path)
-		return no_memory(err);
+		return error_no_memory(err, "the path of a shard");
 	a.path = path;
 	a.replace = false;
 	free(steal_pointer(&w->last));
 	return w->o->ops->open(&a, &w->sink, err);
 }
 
-static int finish_shard(struct writer *w, struct error *err)
+static int shards_finish_shard(struct writer *w, struct error *err)
 {
 	struct shards_result *all = w->result;
 	struct sink_result *r = &all->shards[w->now].sink;
@@ -56,7 +51,7 @@ static int finish_shard(struct writer *w, struct error *err)
 
 	if (code == 0 && !all->codec && r->codec &&
 	    !(all->codec = strdup(r->codec)))
-		code = no_memory(err);
+		code = error_no_memory(err, "the name of the compression");
 	r->codec = all->codec;
 	all->stored += r->stored;
 	w->sink->ops->close(steal_pointer(&w->sink));
@@ -65,7 +60,8 @@ static int finish_shard(struct writer *w, struct error *err)
 }
 
 /* Shards before that of `entry` are whole, that one is open. */
-static int go_to(struct writer *w, uint64_t entry, struct error *err)
+static int shards_advance_to(struct writer *w, uint64_t entry,
+			     struct error *err)
 {
 	const struct shards_plan *p = &w->result->plan;
 	int r = 0;
@@ -74,16 +70,17 @@ static int go_to(struct writer *w, uint64_t entry, struct error *err)
 		const struct shard *s = &p->list.at[w->now];
 
 		if (!w->sink)
-			r = open_shard(w, err);
+			r = shards_open_shard(w, err);
 		if (r < 0 || entry < s->first + s->files)
 			break;
-		r = finish_shard(w, err);
+		r = shards_finish_shard(w, err);
 	}
 	return r;
 }
 
 /* Is it of another sample than the member before? */
-static int count(struct writer *w, const char *path, struct error *err)
+static int shards_count_member(struct writer *w, const char *path,
+			       struct error *err)
 {
 	struct shard_result *r = &w->result->shards[w->now];
 	size_t n = shards_key(path);
@@ -94,33 +91,33 @@ static int count(struct writer *w, const char *path, struct error *err)
 	r->samples++;
 	free(w->last);
 	w->last = strdup(path);
-	return w->last ? 0 : no_memory(err);
+	return w->last ? 0 : error_no_memory(err, "the path of a member");
 }
 
 /* Sizes were planned: one that is another now may make its shard too large. */
-static int check_planned(struct scan *scan, const struct feed_unit *u,
-			 struct error *err)
+static int shards_check_planned(struct scan *scan, const struct feed_unit *u,
+				struct error *err)
 {
 	if (u->attr.size == scan->list.at[u->entry].size ||
 	    scan_problem(scan, u->path, "it changed while it was packed"))
 		return 0;
-	return no_memory(err);
+	return error_no_memory(err, "the list of problems");
 }
 
-static int put(struct writer *w, struct scan *scan,
-	       const struct feed_unit *unit, struct error *err)
+static int shards_put_unit(struct writer *w, struct scan *scan,
+			   const struct feed_unit *unit, struct error *err)
 {
 	struct feed_unit u = *unit;
-	int r = go_to(w, u.entry, err);
+	int r = shards_advance_to(w, u.entry, err);
 
 	shards_attr(&u.attr);
 	u.sparse = false;
 	u.extents = NULL;
 	u.n_extents = 0;
 	if (r == 0 && u.first)
-		r = count(w, u.path, err);
+		r = shards_count_member(w, u.path, err);
 	if (r == 0 && u.first)
-		r = check_planned(scan, &u, err);
+		r = shards_check_planned(scan, &u, err);
 	if (r == 0)
 		r = w->sink->ops->put(w->sink, &u, err);
 	w->done += u.size;
@@ -129,7 +126,8 @@ static int put(struct writer *w, struct scan *scan,
 	return r;
 }
 
-static int write_shards(struct writer *w, struct scan *scan, struct error *err)
+static int shards_write_units(struct writer *w, struct scan *scan,
+			      struct error *err)
 {
 	struct feed_options options = w->o->feed;
 	struct feed_unit u;
@@ -140,10 +138,10 @@ static int write_shards(struct writer *w, struct scan *scan, struct error *err)
 	options.data = true;
 	r = feed_new(&f, scan, w->o->top, &options, w->o->stop, err);
 	while (r == 0 && (r = feed_next(f, &u, err)) > 0)
-		r = put(w, scan, &u, err);
+		r = shards_put_unit(w, scan, &u, err);
 	feed_close(f);
 	if (r == 0)
-		r = go_to(w, UINT64_MAX, err);
+		r = shards_advance_to(w, UINT64_MAX, err);
 	return r;
 }
 
@@ -193,7 +191,7 @@ static json_t *index_json(const struct writer *w)
 	return all;
 }
 
-static int write_index(struct writer *w, struct error *err)
+static int shards_write_index(struct writer *w, struct error *err)
 {
 	const char *base = w->result->name.index;
 	cleanup_free char *path = shards_place_path(&w->place, base);
@@ -209,7 +207,7 @@ static int write_index(struct writer *w, struct error *err)
 	    asprintf(&w->result->index, "%s/%s", w->result->name.dir, base) <
 		    0) {
 		w->result->index = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the index of the shards");
 	}
 	r = out_new(&out, path, 0666, false, err);
 	if (r == 0)
@@ -224,8 +222,8 @@ static int write_index(struct writer *w, struct error *err)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static int parse(const struct shards_options *o, struct shards_name *name,
-		 struct error *err)
+static int shards_parse_options(const struct shards_options *o,
+				struct shards_name *name, struct error *err)
 {
 	if (!o->ops->shards)
 		return error_set(err, -EINVAL,
@@ -238,7 +236,7 @@ int shards_check(const struct shards_options *o, struct error *err)
 {
 	struct sink_args a = o->sink;
 	struct shards_name name;
-	int r = parse(o, &name, err);
+	int r = shards_parse_options(o, &name, err);
 
 	if (r < 0)
 		return r;
@@ -250,11 +248,12 @@ int shards_check(const struct shards_options *o, struct error *err)
 	return r;
 }
 
-static int plan(struct writer *w, struct scan *scan, struct error *err)
+static int shards_make_plan(struct writer *w, struct scan *scan,
+			    struct error *err)
 {
 	struct shards_rules rules = w->o->rules;
 	struct shards_result *out = w->result;
-	int r = parse(w->o, &out->name, err);
+	int r = shards_parse_options(w->o, &out->name, err);
 
 	rules.name = &out->name;
 	rules.top = w->o->top;
@@ -263,7 +262,8 @@ static int plan(struct writer *w, struct scan *scan, struct error *err)
 	if (r < 0)
 		return r;
 	out->shards = calloc(out->plan.list.n, sizeof *out->shards);
-	return out->shards ? 0 : no_memory(err);
+	return out->shards ? 0
+			   : error_no_memory(err, "the results of the shards");
 }
 
 int shards_pack(struct shards_result *out, const struct shards_options *o,
@@ -277,14 +277,14 @@ int shards_pack(struct shards_result *out, const struct shards_options *o,
 	*out = (struct shards_result){0};
 	if (!err)
 		err = &own;
-	r = plan(&w, scan, err);
+	r = shards_make_plan(&w, scan, err);
 	if (r == 0)
 		r = shards_place_open(&w.place, &out->name, out->plan.list.n,
 				      o->sink.replace, err);
 	if (r == 0)
-		r = write_shards(&w, scan, err);
+		r = shards_write_units(&w, scan, err);
 	if (r == 0)
-		r = write_index(&w, err);
+		r = shards_write_index(&w, err);
 	if (r == 0 && *o->stop)
 		r = error_set(err, -EINTR, "interrupted");
 	if (r == 0)
