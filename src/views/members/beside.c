@@ -17,10 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "views/members/private.h"
 
-static struct beside *self_of(const struct files *f)
+static struct beside *beside_self(const struct files *f)
 {
 	return (struct beside *)(uintptr_t)f;
 }
@@ -28,7 +29,8 @@ static struct beside *self_of(const struct files *f)
 /* ---- views --------------------------------------------------------------- */
 
 /* The row whose top is called so. */
-static bool row_named(const struct beside *b, const char *name, unsigned *row)
+static bool beside_row_named(const struct beside *b, const char *name,
+			     unsigned *row)
 {
 	for (unsigned i = 0; beside_table[i]; i++)
 		if (b->row[i].shown && !strcmp(beside_table[i]->top, name)) {
@@ -39,7 +41,7 @@ static bool row_named(const struct beside *b, const char *name, unsigned *row)
 }
 
 /* Its files are made, if they are not yet. */
-static int view_make(struct beside *b, unsigned row)
+static int beside_make_view(struct beside *b, unsigned row)
 {
 	struct files *none = NULL, *made = NULL;
 	int r;
@@ -55,8 +57,8 @@ static int view_make(struct beside *b, unsigned row)
 
 /* The view that a node is of; *node becomes its own.  NULL: there is none, or it was
  * never asked for. */
-static struct files *view_of(const struct beside *b, uint64_t *node,
-			     unsigned *row)
+static struct files *beside_view_of_node(const struct beside *b, uint64_t *node,
+					 unsigned *row)
 {
 	for (unsigned i = 0; beside_table[i]; i++) {
 		const struct beside_row *x = &b->row[i];
@@ -72,13 +74,14 @@ static struct files *view_of(const struct beside *b, uint64_t *node,
 }
 
 /* The number that a view's node has among all. */
-static uint64_t outer(const struct beside *b, unsigned row, uint64_t node)
+static uint64_t beside_outer_node(const struct beside *b, unsigned row,
+				  uint64_t node)
 {
 	return node & BESIDE_MEMBER ? node & ~BESIDE_MEMBER
 				    : b->row[row].first + node;
 }
 
-static bool is_member(const struct beside *b, uint64_t node)
+static bool beside_is_member(const struct beside *b, uint64_t node)
 {
 	return node < b->args.m->n;
 }
@@ -97,40 +100,41 @@ static unsigned listed_before(const struct beside *b, uint64_t i, bool *here)
 
 /* ---- directories --------------------------------------------------------- */
 
-static struct files *members_of(const struct files *f)
+static struct files *beside_members(const struct files *f)
 {
-	return self_of(f)->args.members;
+	return beside_self(f)->args.members;
 }
 
-static uint64_t bs_count(const struct files *f, uint64_t dir)
+static uint64_t beside_files_count(const struct files *f, uint64_t dir)
 {
-	struct beside *b = self_of(f);
-	struct files *m = members_of(f), *v;
+	struct beside *b = beside_self(f);
+	struct files *m = beside_members(f), *v;
 	unsigned row;
 
 	if (dir == 0)
 		return m->ops->count(m, 0) + b->n_listed;
-	if (is_member(b, dir))
+	if (beside_is_member(b, dir))
 		return m->ops->count(m, dir);
-	v = view_of(b, &dir, &row);
+	v = beside_view_of_node(b, &dir, &row);
 	return v ? v->ops->count(v, dir) : 0;
 }
 
-static bool bs_endless(const struct files *f, uint64_t dir)
+static bool beside_files_endless(const struct files *f, uint64_t dir)
 {
 	unsigned row;
-	struct files *v = dir && !is_member(self_of(f), dir)
-				  ? view_of(self_of(f), &dir, &row)
-				  : NULL;
+	struct files *v =
+		dir && !beside_is_member(beside_self(f), dir)
+			? beside_view_of_node(beside_self(f), &dir, &row)
+			: NULL;
 
 	return v && v->ops->endless && v->ops->endless(v, dir);
 }
 
-static uint64_t bs_child(const struct files *f, uint64_t dir, uint64_t i,
-			 uint32_t *type)
+static uint64_t beside_files_child(const struct files *f, uint64_t dir,
+				   uint64_t i, uint32_t *type)
 {
-	struct beside *b = self_of(f);
-	struct files *m = members_of(f), *v;
+	struct beside *b = beside_self(f);
+	struct files *m = beside_members(f), *v;
 	unsigned row, k;
 	bool here;
 
@@ -140,90 +144,94 @@ static uint64_t bs_child(const struct files *f, uint64_t dir, uint64_t i,
 			return m->ops->child(m, 0, i - k, type);
 		row = b->listed[k].row;
 		*type = beside_table[row]->type;
-		return view_make(b, row) == 0 ? b->row[row].first : 0;
+		return beside_make_view(b, row) == 0 ? b->row[row].first : 0;
 	}
-	if (is_member(b, dir))
+	if (beside_is_member(b, dir))
 		return m->ops->child(m, dir, i, type);
-	v = view_of(b, &dir, &row);
+	v = beside_view_of_node(b, &dir, &row);
 	*type = S_IFREG;
-	return v ? outer(b, row, v->ops->child(v, dir, i, type)) : 0;
+	return v ? beside_outer_node(b, row, v->ops->child(v, dir, i, type))
+		 : 0;
 }
 
-static int copy_name(const char *name, char *buf, size_t n)
+static int beside_copy_name(const char *name, char *buf, size_t n)
 {
 	return snprintf(buf, n, "%s", name) < (int)n ? 0 : -ENAMETOOLONG;
 }
 
-static int bs_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
-		   size_t n)
+static int beside_files_name(const struct files *f, uint64_t dir, uint64_t i,
+			     char *buf, size_t n)
 {
-	struct beside *b = self_of(f);
-	struct files *m = members_of(f), *v;
+	struct beside *b = beside_self(f);
+	struct files *m = beside_members(f), *v;
 	unsigned row, k;
 	bool here;
 
 	if (dir == 0) {
 		k = listed_before(b, i, &here);
-		return here ? copy_name(beside_table[b->listed[k].row]->top,
-					buf, n)
+		return here ? beside_copy_name(
+				      beside_table[b->listed[k].row]->top, buf,
+				      n)
 			    : m->ops->name(m, 0, i - k, buf, n);
 	}
-	if (is_member(b, dir))
+	if (beside_is_member(b, dir))
 		return m->ops->name(m, dir, i, buf, n);
-	v = view_of(b, &dir, &row);
+	v = beside_view_of_node(b, &dir, &row);
 	return v ? v->ops->name(v, dir, i, buf, n) : -ENOENT;
 }
 
-static int bs_name_of(const struct files *f, uint64_t node, char *buf, size_t n)
+static int beside_files_name_of(const struct files *f, uint64_t node, char *buf,
+				size_t n)
 {
-	const struct beside *b = self_of(f);
+	const struct beside *b = beside_self(f);
 	const struct members *m = b->args.m;
 	struct files *v;
 	unsigned row;
 
-	if (is_member(b, node))
-		return copy_name(member_name(m, &m->at[node]), buf, n);
-	v = view_of(b, &node, &row);
+	if (beside_is_member(b, node))
+		return beside_copy_name(member_name(m, &m->at[node]), buf, n);
+	v = beside_view_of_node(b, &node, &row);
 	if (!v)
 		return -ENOENT;
 	return node ? v->ops->name_of(v, node, buf, n)
-		    : copy_name(beside_table[row]->top, buf, n);
+		    : beside_copy_name(beside_table[row]->top, buf, n);
 }
 
-static int bs_find(const struct files *f, uint64_t dir, const char *name,
-		   uint64_t *node)
+static int beside_files_find(const struct files *f, uint64_t dir,
+			     const char *name, uint64_t *node)
 {
-	struct beside *b = self_of(f);
-	struct files *m = members_of(f), *v;
+	struct beside *b = beside_self(f);
+	struct files *m = beside_members(f), *v;
 	unsigned row;
 	int r;
 
-	if (is_member(b, dir)) {
+	if (beside_is_member(b, dir)) {
 		r = m->ops->find(m, dir, name, node);
-		if (r != -ENOENT || dir || !row_named(b, name, &row))
+		if (r != -ENOENT || dir || !beside_row_named(b, name, &row))
 			return r;
 		*node = b->row[row].first;
-		return view_make(b, row);
+		return beside_make_view(b, row);
 	}
-	v = view_of(b, &dir, &row);
+	v = beside_view_of_node(b, &dir, &row);
 	if (!v)
 		return -ENOENT;
 	r = v->ops->find(v, dir, name, node);
 	if (r == 0)
-		*node = outer(b, row, *node);
+		*node = beside_outer_node(b, row, *node);
 	return r;
 }
 
-static int bs_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int beside_files_parent(const struct files *f, uint64_t node,
+			       uint64_t *dir)
 {
-	const struct beside *b = self_of(f);
-	struct files *m = members_of(f), *v;
+	const struct beside *b = beside_self(f);
+	struct files *m = beside_members(f), *v;
 	unsigned row;
 	int r;
 
-	if (is_member(b, node))
+	if (beside_is_member(b, node))
 		return m->ops->parent(m, node, dir);
-	v = view_of(b, &node, &row);
+	v = beside_view_of_node(b, &node, &row);
 	if (!v)
 		return -ENOENT;
 	if (node == 0) {
@@ -232,117 +240,120 @@ static int bs_parent(const struct files *f, uint64_t node, uint64_t *dir)
 	}
 	r = v->ops->parent(v, node, dir);
 	if (r == 0)
-		*dir = outer(b, row, *dir);
+		*dir = beside_outer_node(b, row, *dir);
 	return r;
 }
 
 /* ---- files --------------------------------------------------------------- */
 
 /* Whose node it is; `node` becomes the one it has there.  NULL: nobody's. */
-static struct files *owner_of(const struct files *f, uint64_t *node)
+static struct files *beside_owner(const struct files *f, uint64_t *node)
 {
 	unsigned row;
 
-	return is_member(self_of(f), *node) ? members_of(f)
-					    : view_of(self_of(f), node, &row);
+	return beside_is_member(beside_self(f), *node)
+		       ? beside_members(f)
+		       : beside_view_of_node(beside_self(f), node, &row);
 }
 
-static bool bs_attr_is_slow(const struct files *f, uint64_t node)
+static bool beside_files_attr_is_slow(const struct files *f, uint64_t node)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->attr_is_slow && v->ops->attr_is_slow(v, node);
 }
 
-static int bs_attr(struct files *f, uint64_t node, struct pinner *p,
-		   struct attr *out, struct error *err)
+static int beside_files_attr(struct files *f, uint64_t node, struct pinner *p,
+			     struct attr *out, struct error *err)
 {
-	struct beside *b = self_of(f);
+	struct beside *b = beside_self(f);
 	struct files *v;
 	bool root = node == 0;
 	int r;
 
-	v = owner_of(f, &node);
+	v = beside_owner(f, &node);
 	r = v ? v->ops->attr(v, node, p, out, err) : -ENOENT;
 	if (root && r == 0)
 		out->size += b->n_listed;
 	return r;
 }
 
-static int bs_hold(struct files *f, uint64_t node, int64_t n)
+static int beside_files_hold(struct files *f, uint64_t node, int64_t n)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->hold ? v->ops->hold(v, node, n) : 0;
 }
 
-static int bs_prepare(struct files *f, uint64_t node, uint64_t off,
-		      uint64_t len, struct error *err)
+static int beside_files_prepare(struct files *f, uint64_t node, uint64_t off,
+				uint64_t len, struct error *err)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->prepare ? v->ops->prepare(v, node, off, len, err)
 				    : 0;
 }
 
-static int bs_map(const struct files *f, uint64_t node, uint64_t off,
-		  struct plan *p, struct error *err)
+static int beside_files_map(const struct files *f, uint64_t node, uint64_t off,
+			    struct plan *p, struct error *err)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->map ? v->ops->map(v, node, off, p, err)
 				: error_set(err, -EIO, "there is no such file");
 }
 
-static ssize_t bs_xattr(struct files *f, uint64_t node, const char *key,
-			struct pinner *p, char *buf, size_t n)
+static ssize_t beside_files_xattr(struct files *f, uint64_t node,
+				  const char *key, struct pinner *p, char *buf,
+				  size_t n)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->xattr ? v->ops->xattr(v, node, key, p, buf, n)
 				  : -ENODATA;
 }
 
-static const char *bs_xattr_keys(const struct files *f, uint64_t node,
-				 size_t *len)
+static const char *beside_files_xattr_keys(const struct files *f, uint64_t node,
+					   size_t *len)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	*len = 0;
 	return v && v->ops->xattr_keys ? v->ops->xattr_keys(v, node, len)
 				       : NULL;
 }
 
-static const char *bs_link(const struct files *f, uint64_t node)
+static const char *beside_files_link(const struct files *f, uint64_t node)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->link ? v->ops->link(v, node) : NULL;
 }
 
-static ssize_t bs_stored_xattr(const struct files *f, uint64_t node,
-			       const char *name, char *buf, size_t n)
+static ssize_t beside_files_stored_xattr(const struct files *f, uint64_t node,
+					 const char *name, char *buf, size_t n)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->stored_xattr
 		       ? v->ops->stored_xattr(v, node, name, buf, n)
 		       : -ENODATA;
 }
 
-static ssize_t bs_stored_xattr_list(const struct files *f, uint64_t node,
-				    char *buf, size_t n)
+static ssize_t beside_files_stored_xattr_list(const struct files *f,
+					      uint64_t node, char *buf,
+					      size_t n)
 {
-	struct files *v = owner_of(f, &node);
+	struct files *v = beside_owner(f, &node);
 
 	return v && v->ops->stored_xattr_list
 		       ? v->ops->stored_xattr_list(v, node, buf, n)
 		       : 0;
 }
 
-static void bs_free(struct files *f)
+static void beside_files_free(struct files *f)
 {
-	struct beside *b = self_of(f);
+	struct beside *b = beside_self(f);
 
 	for (unsigned i = 0; beside_table[i]; i++) {
 		struct files *v = atomic_load(&b->row[i].files);
@@ -358,55 +369,50 @@ static void bs_free(struct files *f)
 }
 
 static const struct files_ops beside_files_ops = {
-	.count = bs_count,
-	.endless = bs_endless,
-	.child = bs_child,
-	.name = bs_name,
-	.name_of = bs_name_of,
-	.find = bs_find,
-	.parent = bs_parent,
-	.attr_is_slow = bs_attr_is_slow,
-	.attr = bs_attr,
-	.hold = bs_hold,
+	.count = beside_files_count,
+	.endless = beside_files_endless,
+	.child = beside_files_child,
+	.name = beside_files_name,
+	.name_of = beside_files_name_of,
+	.find = beside_files_find,
+	.parent = beside_files_parent,
+	.attr_is_slow = beside_files_attr_is_slow,
+	.attr = beside_files_attr,
+	.hold = beside_files_hold,
 	.sample = beside_sample,
 	.sample_node = beside_sample_node,
-	.prepare = bs_prepare,
-	.map = bs_map,
-	.xattr = bs_xattr,
-	.xattr_keys = bs_xattr_keys,
-	.link = bs_link,
-	.stored_xattr = bs_stored_xattr,
-	.stored_xattr_list = bs_stored_xattr_list,
-	.free = bs_free,
+	.prepare = beside_files_prepare,
+	.map = beside_files_map,
+	.xattr = beside_files_xattr,
+	.xattr_keys = beside_files_xattr_keys,
+	.link = beside_files_link,
+	.stored_xattr = beside_files_stored_xattr,
+	.stored_xattr_list = beside_files_stored_xattr_list,
+	.free = beside_files_free,
 };
 
 /* ---- making -------------------------------------------------------------- */
 
 /* Listed views come before the first member whose name is higher. */
-static void list_row(struct beside *b, unsigned row)
+static void beside_list_row(struct beside *b, unsigned row)
 {
 	const struct members *m = b->args.m;
 	const struct member_record *root = &m->at[b->args.root];
-	uint64_t lo = 0, hi = root->size;
+	struct bisect at = bisect_in(0, root->size);
 	unsigned k = b->n_listed++;
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (strcmp(member_name(m, &m->at[root->data + mid]),
-			   beside_table[row]->top) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	while (bisect_next(&at))
+		bisect_answer(
+			&at, strcmp(member_name(m, &m->at[root->data + at.mid]),
+				    beside_table[row]->top) >= 0);
 	for (; k && strcmp(beside_table[b->listed[k - 1].row]->top,
 			   beside_table[row]->top) > 0;
 	     k--)
 		b->listed[k] = b->listed[k - 1];
-	b->listed[k] = (struct beside_listed){row, lo};
+	b->listed[k] = (struct beside_listed){row, at.lo};
 }
 
-static void add_row(struct beside *b, unsigned row, uint64_t *next)
+static void beside_add_row(struct beside *b, unsigned row, uint64_t *next)
 {
 	const struct beside_ops *ops = beside_table[row];
 	struct beside_row *x = &b->row[row];
@@ -423,7 +429,7 @@ static void add_row(struct beside *b, unsigned row, uint64_t *next)
 	*next = after + 1;
 	x->shown = true;
 	if (b->args.options.listed >> row & 1)
-		list_row(b, row);
+		beside_list_row(b, row);
 }
 
 int beside_new(struct files **out, const struct beside_args *a,
@@ -437,13 +443,13 @@ int beside_new(struct files **out, const struct beside_args *a,
 	if (!source) {
 		free(b);
 		a->members->ops->free(a->members);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the views of an archive");
 	}
 	b->files.ops = &beside_files_ops;
 	b->args = *a;
 	b->args.source = source;
 	for (unsigned i = 0; beside_table[i]; i++)
-		add_row(b, i, &next);
+		beside_add_row(b, i, &next);
 	*out = &b->files;
 	return 0;
 }
@@ -455,12 +461,12 @@ bool beside_are(const struct files *f)
 
 bool beside_is_view(const struct files *f, uint64_t node)
 {
-	return beside_are(f) && !is_member(self_of(f), node);
+	return beside_are(f) && !beside_is_member(beside_self(f), node);
 }
 
 void beside_hide(struct files *f, const uint64_t *records, size_t n)
 {
-	struct beside *b = self_of(f);
+	struct beside *b = beside_self(f);
 
 	if (!beside_are(f))
 		return;

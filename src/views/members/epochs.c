@@ -30,203 +30,213 @@ struct view {
 	struct epochs *epochs; /* NULL: there are no samples, or too many */
 };
 
-static struct view *self_of(const struct files *f)
+static struct view *rank_view_self(const struct files *f)
 {
 	return (struct view *)(uintptr_t)f;
 }
 
-static bool is_order(uint64_t node)
+static bool rank_view_is_order(uint64_t node)
 {
 	return node > LOOKUPS_NUMBERS;
 }
 
-static uint32_t number_of(uint64_t node)
+static uint32_t rank_view_number(uint64_t node)
 {
 	if (node == 0)
 		return EPOCHS_TOP;
-	return (uint32_t)(is_order(node) ? node - 1 - LOOKUPS_NUMBERS
-					 : node - 1);
+	return (uint32_t)(rank_view_is_order(node) ? node - 1 - LOOKUPS_NUMBERS
+						   : node - 1);
 }
 
-static uint64_t node_of(uint32_t number)
+static uint64_t rank_view_node(uint32_t number)
 {
 	return number == EPOCHS_TOP ? 0 : 1 + (uint64_t)number;
 }
 
-static const char *suffix_of(const struct view *v, uint64_t sample)
+static const char *rank_view_suffix(const struct view *v, uint64_t sample)
 {
 	const struct members *m = beside_args(v->b)->m;
 
 	return beside_extension(member_name(m, &m->at[v->list->at[sample]]));
 }
 
-static uint64_t member_of(const struct view *v, uint64_t sample)
+static uint64_t rank_view_member_node(const struct view *v, uint64_t sample)
 {
 	return BESIDE_MEMBER | beside_node(v->b, v->list->at[sample]);
 }
 
 /* ---- directories --------------------------------------------------------- */
 
-static uint64_t ev_count(const struct files *f, uint64_t dir)
+static uint64_t rank_view_count(const struct files *f, uint64_t dir)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 
-	return v->epochs && !is_order(dir)
-		       ? epochs_count(v->epochs, number_of(dir))
+	return v->epochs && !rank_view_is_order(dir)
+		       ? epochs_count(v->epochs, rank_view_number(dir))
 		       : 0;
 }
 
-static bool ev_endless(const struct files *f, uint64_t dir)
+static bool rank_view_endless(const struct files *f, uint64_t dir)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 
-	return v->epochs && !is_order(dir) &&
-	       epochs_endless(v->epochs, number_of(dir));
+	return v->epochs && !rank_view_is_order(dir) &&
+	       epochs_endless(v->epochs, rank_view_number(dir));
 }
 
-static uint64_t ev_child(const struct files *f, uint64_t dir, uint64_t i,
-			 uint32_t *type)
+static uint64_t rank_view_child(const struct files *f, uint64_t dir, uint64_t i,
+				uint32_t *type)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 	uint64_t sample;
 
 	*type = S_IFREG;
-	if (epochs_entry(v->epochs, number_of(dir), i, "", &sample, NULL, 0) <
-	    0)
+	if (epochs_entry(v->epochs, rank_view_number(dir), i, "", &sample, NULL,
+			 0) < 0)
 		return 0;
-	return member_of(v, sample);
+	return rank_view_member_node(v, sample);
 }
 
-static int ev_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
-		   size_t n)
+static int rank_view_name(const struct files *f, uint64_t dir, uint64_t i,
+			  char *buf, size_t n)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 	uint64_t sample;
 	size_t len;
-	int r = epochs_entry(v->epochs, number_of(dir), i, "", &sample, buf, n);
+	int r = epochs_entry(v->epochs, rank_view_number(dir), i, "", &sample,
+			     buf, n);
 
 	if (r < 0)
 		return r;
 	len = strlen(buf);
-	return snprintf(buf + len, n - len, "%s", suffix_of(v, sample)) <
+	return snprintf(buf + len, n - len, "%s", rank_view_suffix(v, sample)) <
 			       (int)(n - len)
 		       ? 0
 		       : -ENAMETOOLONG;
 }
 
-static int ev_name_of(const struct files *f, uint64_t node, char *buf, size_t n)
+static int rank_view_name_of(const struct files *f, uint64_t node, char *buf,
+			     size_t n)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 
-	if (!is_order(node))
-		return v->epochs
-			       ? epochs_name(v->epochs, number_of(node), buf, n)
-			       : -ENOENT;
+	if (!rank_view_is_order(node))
+		return v->epochs ? epochs_name(v->epochs,
+					       rank_view_number(node), buf, n)
+				 : -ENOENT;
 	snprintf(buf, n, ORDER);
 	return 0;
 }
 
-static int ev_find(const struct files *f, uint64_t dir, const char *name,
-		   uint64_t *node)
+static int rank_view_find(const struct files *f, uint64_t dir, const char *name,
+			  uint64_t *node)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 	struct epochs_entry x;
-	int r = v->epochs && !is_order(dir)
-			? epochs_find(v->epochs, number_of(dir), name, NULL, &x)
+	int r = v->epochs && !rank_view_is_order(dir)
+			? epochs_find(v->epochs, rank_view_number(dir), name,
+				      NULL, &x)
 			: -ENOENT;
 
 	if (r < 0)
 		return r;
 	if (x.kind == EPOCHS_SAMPLE) {
 		if (strcmp(name + strspn(name, "0123456789"),
-			   suffix_of(v, x.number)) != 0)
+			   rank_view_suffix(v, x.number)) != 0)
 			return -ENOENT;
-		*node = member_of(v, x.number);
+		*node = rank_view_member_node(v, x.number);
 		return 0;
 	}
 	*node = 1 + x.number + (x.kind == EPOCHS_ORDER ? LOOKUPS_NUMBERS : 0);
 	return 0;
 }
 
-static int ev_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int rank_view_parent(const struct files *f, uint64_t node, uint64_t *dir)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 	uint32_t up;
-	int r = v->epochs ? epochs_parent(v->epochs, number_of(node), &up)
-			  : -ENOENT;
+	int r = v->epochs
+			? epochs_parent(v->epochs, rank_view_number(node), &up)
+			: -ENOENT;
 
 	if (r == 0)
-		*dir = is_order(node) ? node_of(number_of(node)) : node_of(up);
+		*dir = rank_view_is_order(node)
+			       ? rank_view_node(rank_view_number(node))
+			       : rank_view_node(up);
 	return r;
 }
 
 /* ---- files --------------------------------------------------------------- */
 
-static bool ev_attr_is_slow(const struct files *f, uint64_t node)
+static bool rank_view_attr_is_slow(const struct files *f, uint64_t node)
 {
 	(void)f;
-	return is_order(node);
+	return rank_view_is_order(node);
 }
 
-static int ev_attr(struct files *f, uint64_t node, struct pinner *p,
-		   struct attr *out, struct error *err)
+static int rank_view_attr(struct files *f, uint64_t node, struct pinner *p,
+			  struct attr *out, struct error *err)
 {
-	struct view *v = self_of(f);
+	struct view *v = rank_view_self(f);
 	uint64_t dir;
 
-	if (node && ev_parent(f, node, &dir) < 0)
+	if (node && rank_view_parent(f, node, &dir) < 0)
 		return -ENOENT;
-	beside_attr(v->b, is_order(node) ? S_IFREG : S_IFDIR, out);
+	beside_attr(v->b, rank_view_is_order(node) ? S_IFREG : S_IFDIR, out);
 	if (node)
-		out->generation = epochs_generation(v->epochs, number_of(node));
-	return is_order(node) ? beside_text_size(&v->text, number_of(node), p,
-						 &out->size, err)
-			      : 0;
+		out->generation =
+			epochs_generation(v->epochs, rank_view_number(node));
+	return rank_view_is_order(node)
+		       ? beside_text_size(&v->text, rank_view_number(node), p,
+					  &out->size, err)
+		       : 0;
 }
 
-static int ev_hold(struct files *f, uint64_t node, int64_t n)
+static int rank_view_hold(struct files *f, uint64_t node, int64_t n)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = rank_view_self(f);
 
-	return node && v->epochs ? epochs_hold(v->epochs, number_of(node), n)
-				 : 0;
+	return node && v->epochs
+		       ? epochs_hold(v->epochs, rank_view_number(node), n)
+		       : 0;
 }
 
-static int ev_map(const struct files *f, uint64_t node, uint64_t off,
-		  struct plan *p, struct error *err)
+static int rank_view_map(const struct files *f, uint64_t node, uint64_t off,
+			 struct plan *p, struct error *err)
 {
-	if (!is_order(node))
+	if (!rank_view_is_order(node))
 		return error_set(err, -EISDIR, "it is a directory");
-	beside_text_map(&self_of(f)->text, number_of(node), off, p);
+	beside_text_map(&rank_view_self(f)->text, rank_view_number(node), off,
+			p);
 	return 0;
 }
 
-static void ev_free(struct files *f)
+static void rank_view_free(struct files *f)
 {
-	struct view *v = self_of(f);
+	struct view *v = rank_view_self(f);
 
 	epochs_free(v->epochs);
 	free(v);
 }
 
 static const struct files_ops view_ops = {
-	.count = ev_count,
-	.endless = ev_endless,
-	.child = ev_child,
-	.name = ev_name,
-	.name_of = ev_name_of,
-	.find = ev_find,
-	.parent = ev_parent,
-	.attr_is_slow = ev_attr_is_slow,
-	.attr = ev_attr,
-	.hold = ev_hold,
-	.map = ev_map,
-	.free = ev_free,
+	.count = rank_view_count,
+	.endless = rank_view_endless,
+	.child = rank_view_child,
+	.name = rank_view_name,
+	.name_of = rank_view_name_of,
+	.find = rank_view_find,
+	.parent = rank_view_parent,
+	.attr_is_slow = rank_view_attr_is_slow,
+	.attr = rank_view_attr,
+	.hold = rank_view_hold,
+	.map = rank_view_map,
+	.free = rank_view_free,
 };
 
 /* ---- order.txt ----------------------------------------------------------- */
 
-static const struct view *view_of(const struct beside_text *t)
+static const struct view *rank_view_of_text(const struct beside_text *t)
 {
 	return (const struct view *)((const char *)t -
 				     offsetof(struct view, text));
@@ -234,13 +244,13 @@ static const struct view *view_of(const struct beside_text *t)
 
 static uint64_t order_count(const struct beside_text *t, uint32_t text)
 {
-	return epochs_count(view_of(t)->epochs, text);
+	return epochs_count(rank_view_of_text(t)->epochs, text);
 }
 
 static int order_line(const struct beside_text *t, uint32_t text, uint64_t i,
 		      struct beside_path *path, FILE *out, struct error *err)
 {
-	const struct view *v = view_of(t);
+	const struct view *v = rank_view_of_text(t);
 	uint64_t sample;
 	int r = epochs_entry(v->epochs, text, i, "", &sample, NULL, 0);
 
@@ -254,7 +264,7 @@ static void order_describe(const struct beside_text *t, uint32_t text,
 {
 	(void)text;
 	snprintf(buf, n, "%s: epochs " ORDER,
-		 beside_args(view_of(t)->b)->source);
+		 beside_args(rank_view_of_text(t)->b)->source);
 }
 
 static const struct beside_text_ops order_ops = {
@@ -265,31 +275,32 @@ static const struct beside_text_ops order_ops = {
 
 /* ---- the view ------------------------------------------------------------ */
 
-static bool fits(const struct beside_args *a)
+static bool rank_view_fits(const struct beside_args *a)
 {
 	return a->m->counts[0] > 0;
 }
 
-static uint64_t numbers(const struct beside_args *a)
+static uint64_t rank_view_numbers(const struct beside_args *a)
 {
 	(void)a;
 	return 2 * (uint64_t)LOOKUPS_NUMBERS;
 }
 
-static int make(struct beside *b, struct files **out, struct error *err)
+static int rank_view_make(struct beside *b, struct files **out,
+			  struct error *err)
 {
 	struct view *v = calloc(1, sizeof *v);
 	int r;
 
 	if (!v)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the view epochs/");
 	v->files.ops = &view_ops;
 	v->b = b;
 	beside_text_init(&v->text, &order_ops);
 	r = beside_list(b, &v->list, err);
 	if (r == 0 && v->list->n && v->list->n <= EPOCHS_SAMPLES_MAX &&
 	    !(v->epochs = epochs_new(v->list->n)))
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the orders of epochs/");
 	if (r < 0)
 		free(v);
 	else
@@ -302,7 +313,7 @@ const struct beside_ops beside_epochs = {
 	.summary = "epochs/E/rank-R-of-W/, files in the order of a rank",
 	.top = "epochs",
 	.type = S_IFDIR,
-	.fits = fits,
-	.numbers = numbers,
-	.make = make,
+	.fits = rank_view_fits,
+	.numbers = rank_view_numbers,
+	.make = rank_view_make,
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "views/members/keys.h"
 
 static uint32_t group_record(const struct keys *k, uint64_t g)
@@ -13,32 +14,20 @@ static uint32_t group_record(const struct keys *k, uint64_t g)
 /* Groups whose records are below `record`. */
 static uint64_t groups_below(const struct keys *k, uint64_t record)
 {
-	uint64_t lo = 0, hi = k->n_groups;
+	struct bisect b = bisect_in(0, k->n_groups);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (group_record(k, mid) < record)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, group_record(k, b.mid) >= record);
+	return b.lo;
 }
 
 static uint64_t dirs_below(const struct keys *k, uint64_t record)
 {
-	uint64_t lo = 0, hi = k->n_dirs;
+	struct bisect b = bisect_in(0, k->n_dirs);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (k->dir[mid] < record)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, k->dir[b.mid] >= record);
+	return b.lo;
 }
 
 struct keys_slice keys_groups_in(const struct keys *k, uint64_t dir)
@@ -68,23 +57,21 @@ bool keys_has_dir(const struct keys *k, uint64_t record)
 
 const struct keys_group *keys_moved_in(const struct keys *k, uint64_t dir)
 {
-	uint64_t lo = 0, hi = k->n_moved;
+	struct bisect b = bisect_in(0, k->n_moved);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (k->moved[mid].dir < dir)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < k->n_moved && k->moved[lo].dir == dir ? &k->moved[lo].group
-							  : NULL;
+	while (bisect_next(&b))
+		bisect_answer(&b, k->moved[b.mid].dir >= dir);
+	return b.lo < k->n_moved && k->moved[b.lo].dir == dir
+		       ? &k->moved[b.lo].group
+		       : NULL;
 }
 
-/* A member's name and "NAME.", as far as the latter goes. */
-static int compare_key(const char *member, const char *name, size_t len)
+/* Compare a group's name with "NAME.", as far as the latter goes. */
+static int compare_key(const struct keys *k, uint64_t group, const char *name,
+		       size_t len)
 {
+	const char *member =
+		member_name(k->m, &k->m->at[group_record(k, group)]);
 	int c = strncmp(member, name, len);
 
 	if (c)
@@ -97,49 +84,41 @@ int keys_find_group(const struct keys *k, uint64_t dir, const char *name,
 		    uint64_t *group)
 {
 	struct keys_slice s = keys_groups_in(k, dir);
-	uint64_t lo = s.first, hi = s.first + s.n;
+	struct bisect b = bisect_in(s.first, s.first + s.n);
 	size_t len = strlen(name);
 
 	if (!len || strchr(name, '.'))
 		return -ENOENT;
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		int c = compare_key(
-			member_name(k->m, &k->m->at[group_record(k, mid)]),
-			name, len);
+	while (bisect_next(&b))
+		bisect_answer(&b, compare_key(k, b.mid, name, len) >= 0);
+	if (b.lo == s.first + s.n || compare_key(k, b.lo, name, len))
+		return -ENOENT;
+	*group = b.lo;
+	return 0;
+}
 
-		if (c == 0) {
-			*group = mid;
-			return 0;
-		}
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return -ENOENT;
+/* Compare the extension of entry `i` with `extension`; one that is too long comes last. */
+static int compare_extension(const struct keys *k, uint64_t i,
+			     const char *extension)
+{
+	const char *name = member_name(k->m, &k->m->at[k->entry[i]]);
+	char have[FILES_NAME_MAX + 1];
+
+	return keys_extension(name, have, sizeof have) < 0
+		       ? 1
+		       : strcmp(have, extension);
 }
 
 int keys_find_entry(const struct keys *k, const struct keys_group *g,
 		    const char *extension, uint64_t *record)
 {
-	uint64_t lo = g->first, hi = lo + g->n;
-	char have[FILES_NAME_MAX + 1];
+	const uint64_t end = (uint64_t)g->first + g->n;
+	struct bisect b = bisect_in(g->first, end);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		const char *name = member_name(k->m, &k->m->at[k->entry[mid]]);
-		int c = keys_extension(name, have, sizeof have);
-
-		c = c < 0 ? 1 : strcmp(have, extension);
-		if (c == 0) {
-			*record = k->entry[mid];
-			return 0;
-		}
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return -ENOENT;
+	while (bisect_next(&b))
+		bisect_answer(&b, compare_extension(k, b.mid, extension) >= 0);
+	if (b.lo == end || compare_extension(k, b.lo, extension))
+		return -ENOENT;
+	*record = k->entry[b.lo];
+	return 0;
 }

@@ -18,16 +18,16 @@
 
 /* ---- names --------------------------------------------------------------- */
 
-static unsigned char lower(char c)
+static unsigned char keys_lower(char c)
 {
 	return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
 static int compare_lower(const char *a, const char *b)
 {
-	while (*a && lower(*a) == lower(*b))
+	while (*a && keys_lower(*a) == keys_lower(*b))
 		a++, b++;
-	return lower(*a) - lower(*b);
+	return keys_lower(*a) - keys_lower(*b);
 }
 
 size_t keys_base(const char *name)
@@ -42,19 +42,19 @@ int keys_extension(const char *name, char *buf, size_t n)
 	if (strlen(e) >= n)
 		return -ENAMETOOLONG;
 	do
-		*buf++ = (char)lower(*e);
+		*buf++ = (char)keys_lower(*e);
 	while (*e++);
 	return 0;
 }
 
-static const char *name_of(const struct keys *k, uint64_t record)
+static const char *keys_member_name(const struct keys *k, uint64_t record)
 {
 	return member_name(k->m, &k->m->at[record]);
 }
 
-static const char *extension_of(const struct keys *k, uint64_t record)
+static const char *keys_member_extension(const struct keys *k, uint64_t record)
 {
-	const char *name = name_of(k, record);
+	const char *name = keys_member_name(k, record);
 
 	return name + keys_base(name) + 1;
 }
@@ -62,17 +62,18 @@ static const char *extension_of(const struct keys *k, uint64_t record)
 /* Has it a key, and an extension that a file can be called? */
 static bool has_key(const struct keys *k, uint64_t record)
 {
-	const char *name = name_of(k, record), *dot = strchr(name, '.');
+	const char *name = keys_member_name(k, record),
+		   *dot = strchr(name, '.');
 	uint64_t dir = k->m->at[record].parent;
 
 	if (!dot || !dot[1] || !strcmp(dot, "..") || !strcmp(dot, "..."))
 		return false;
 	/* ".h.txt" in "a/b" has key "a/b/". */
 	return dot != name || (dir != beside_args(k->b)->root &&
-			       !strchr(name_of(k, dir), '.'));
+			       !strchr(keys_member_name(k, dir), '.'));
 }
 
-static bool is_meta(const char *name)
+static bool keys_is_meta(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -94,14 +95,14 @@ struct building {
 
 static bool same_key(const struct keys *k, uint64_t a, uint64_t b)
 {
-	const char *x = name_of(k, a), *y = name_of(k, b);
+	const char *x = keys_member_name(k, a), *y = keys_member_name(k, b);
 	size_t n = keys_base(x);
 
 	return k->m->at[a].parent == k->m->at[b].parent && keys_base(y) == n &&
 	       !memcmp(x, y, n);
 }
 
-static bool add_entry(struct building *x, uint32_t record)
+static bool keys_add_entry(struct building *x, uint32_t record)
 {
 	const struct keys_group next = {(uint32_t)x->entry.n, 0};
 	uint64_t root = beside_args(x->k->b)->root;
@@ -122,7 +123,7 @@ static bool add_entry(struct building *x, uint32_t record)
 }
 
 /* Records of a directory come after it, in one piece. */
-static bool find_groups(struct building *x)
+static bool keys_find_groups(struct building *x)
 {
 	const struct members *m = x->k->m;
 	uint64_t root = beside_args(x->k->b)->root;
@@ -130,18 +131,19 @@ static bool find_groups(struct building *x)
 	x->mark[root] = UNDER;
 	for (uint64_t i = root + 1; i < m->n; i++) {
 		if (!(x->mark[m->at[i].parent] & UNDER) ||
-		    (m->at[i].parent == root && is_meta(name_of(x->k, i))))
+		    (m->at[i].parent == root &&
+		     keys_is_meta(keys_member_name(x->k, i))))
 			continue;
 		if (m->at[i].kind == MEMBER_DIR)
 			x->mark[i] = UNDER;
 		else if (beside_is_file(x->k->b, i) && has_key(x->k, i) &&
-			 !add_entry(x, (uint32_t)i))
+			 !keys_add_entry(x, (uint32_t)i))
 			return false;
 	}
 	return true;
 }
 
-static bool find_dirs(struct building *x)
+static bool keys_find_dirs(struct building *x)
 {
 	struct keys *k = x->k;
 	uint64_t root = beside_args(k->b)->root, n = 0;
@@ -158,10 +160,13 @@ static bool find_dirs(struct building *x)
 static int by_extension(const void *a, const void *b, void *keys)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int c = compare_lower(extension_of(keys, x), extension_of(keys, y));
+	int c = compare_lower(keys_member_extension(keys, x),
+			      keys_member_extension(keys, y));
 
 	/* Of equal ones the one that is lower case comes first. */
-	return c ? c : -strcmp(extension_of(keys, x), extension_of(keys, y));
+	return c ? c
+		 : -strcmp(keys_member_extension(keys, x),
+			   keys_member_extension(keys, y));
 }
 
 /* In order, each extension once. */
@@ -171,21 +176,21 @@ static void sort_group(struct building *x, struct keys_group *g)
 
 	qsort_r(at, g->n, sizeof *at, by_extension, x->k);
 	for (uint32_t i = 0; i < g->n; i++)
-		if (!n || compare_lower(extension_of(x->k, at[n - 1]),
-					extension_of(x->k, at[i])))
+		if (!n || compare_lower(keys_member_extension(x->k, at[n - 1]),
+					keys_member_extension(x->k, at[i])))
 			at[n++] = at[i];
 	x->doubles += g->n - n;
 	g->n = n;
 }
 
 /* The directory that a group's files are in, if its key is called as one. */
-static bool moves(const struct building *x, const struct keys_group *g,
-		  uint32_t *dir)
+static bool keys_group_moves(const struct building *x,
+			     const struct keys_group *g, uint32_t *dir)
 {
 	const struct keys *k = x->k;
 	uint32_t record = k->entry[g->first];
 	char name[FILES_NAME_MAX + 1];
-	size_t n = keys_base(name_of(k, record));
+	size_t n = keys_base(keys_member_name(k, record));
 	uint64_t found;
 
 	*dir = k->m->at[record].parent;
@@ -193,7 +198,7 @@ static bool moves(const struct building *x, const struct keys_group *g,
 		return true;
 	if (n > FILES_NAME_MAX)
 		return false;
-	memcpy(name, name_of(k, record), n);
+	memcpy(name, keys_member_name(k, record), n);
 	name[n] = '\0';
 	if (members_find(k->m, *dir, name, &found) < 0 ||
 	    !keys_has_dir(k, found))
@@ -202,7 +207,7 @@ static bool moves(const struct building *x, const struct keys_group *g,
 	return true;
 }
 
-static int by_dir(const void *a, const void *b)
+static int compare_moved_dirs(const void *a, const void *b)
 {
 	const struct keys_moved *x = a, *y = b;
 
@@ -217,7 +222,8 @@ static void drop_homeless(struct building *x, struct keys_moved *v)
 	uint64_t found;
 
 	for (uint32_t i = 0; i < v->group.n; i++) {
-		keys_extension(name_of(x->k, at[i]), name, sizeof name);
+		keys_extension(keys_member_name(x->k, at[i]), name,
+			       sizeof name);
 		if (keys_find_group(x->k, v->dir, name, &found) == 0 ||
 		    (members_find(x->k->m, v->dir, name, &found) == 0 &&
 		     keys_has_dir(x->k, found)))
@@ -229,7 +235,7 @@ static void drop_homeless(struct building *x, struct keys_moved *v)
 }
 
 /* Two may move to one directory: "a" and "a/".  Their files are joined behind all others. */
-static bool join_moved(struct building *x)
+static bool keys_join_moved(struct building *x)
 {
 	struct keys *k = x->k;
 	uint64_t end = k->n_entries, total = end;
@@ -242,7 +248,8 @@ static bool join_moved(struct building *x)
 		return false;
 	k->entry = more;
 	if (x->moved.n)
-		qsort(x->moved.at, x->moved.n, sizeof *x->moved.at, by_dir);
+		qsort(x->moved.at, x->moved.n, sizeof *x->moved.at,
+		      compare_moved_dirs);
 	for (size_t i = 0; i < x->moved.n; i++) {
 		const struct keys_moved *v = &x->moved.at[i];
 
@@ -262,14 +269,14 @@ static bool join_moved(struct building *x)
 	return true;
 }
 
-static bool move_groups(struct building *x)
+static bool keys_move_groups(struct building *x)
 {
 	struct keys *k = x->k;
 
 	for (uint64_t i = 0; i < x->group.n; i++) {
 		struct keys_moved v = {0, x->group.at[i]};
 
-		if (!moves(x, &v.group, &v.dir)) {
+		if (!keys_group_moves(x, &v.group, &v.dir)) {
 			k->group[k->n_groups++] = v.group;
 			sort_group(x, &k->group[k->n_groups - 1]);
 		} else if (!vec_push(&x->moved, v)) {
@@ -277,7 +284,7 @@ static bool move_groups(struct building *x)
 		}
 	}
 	k->moved = malloc((x->moved.n + 1) * sizeof *k->moved);
-	return k->moved && join_moved(x);
+	return k->moved && keys_join_moved(x);
 }
 
 /* ---- what is odd --------------------------------------------------------- */
@@ -327,7 +334,7 @@ static uint64_t count_split(const struct building *x)
 	return runs - groups;
 }
 
-static void say_odd(const struct building *x, uint64_t split)
+static void keys_log_odd(const struct building *x, uint64_t split)
 {
 	const char *source = beside_args(x->k->b)->source;
 
@@ -349,22 +356,22 @@ static void say_odd(const struct building *x, uint64_t split)
 			 source, x->homeless);
 }
 
-static bool build(struct building *x)
+static bool keys_build(struct building *x)
 {
 	struct keys *k = x->k;
 	uint64_t split = 0;
 
 	x->mark = calloc(k->m->n, 1);
-	if (!x->mark || !find_groups(x) || !find_dirs(x))
+	if (!x->mark || !keys_find_groups(x) || !keys_find_dirs(x))
 		return false;
 	if (beside_args(k->b)->tar)
 		split = count_split(x);
 	k->entry = steal_pointer(&x->entry.at);
 	k->n_entries = x->entry.n;
 	k->group = malloc((x->group.n + 1) * sizeof *k->group);
-	if (split == UINT64_MAX || !k->group || !move_groups(x))
+	if (split == UINT64_MAX || !k->group || !keys_move_groups(x))
 		return false;
-	say_odd(x, split);
+	keys_log_odd(x, split);
 	return true;
 }
 
@@ -374,7 +381,7 @@ int keys_init(struct keys *k, const struct beside *b, struct error *err)
 	bool ok;
 
 	*k = (struct keys){.b = b, .m = beside_args(b)->m};
-	ok = build(&x);
+	ok = keys_build(&x);
 	free(x.mark);
 	vec_free(&x.entry);
 	vec_free(&x.group);
@@ -382,7 +389,7 @@ int keys_init(struct keys *k, const struct beside *b, struct error *err)
 	if (ok)
 		return 0;
 	keys_free(k);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "the samples of by-key/");
 }
 
 void keys_free(struct keys *k)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/vec.h"
 #include "views/members/labels.h"
 
@@ -14,18 +15,18 @@ const char *beside_label(const struct beside *b, uint64_t record)
 	return dir == beside_args(b)->root ? "" : member_name(m, &m->at[dir]);
 }
 
-static const char *name_of(const struct members *m,
-			   const struct beside_labelled *l)
+static const char *label_name(const struct members *m,
+			      const struct beside_labelled *l)
 {
 	return member_name(m, &m->at[l->dir]);
 }
 
-static int by_name(const void *a, const void *b, void *members)
+static int compare_label_names(const void *a, const void *b, void *members)
 {
-	return strcmp(name_of(members, a), name_of(members, b));
+	return strcmp(label_name(members, a), label_name(members, b));
 }
 
-static int by_dir(const void *a, const void *b)
+static int compare_labelled_dirs(const void *a, const void *b)
 {
 	const struct beside_labelled *x = a, *y = b;
 
@@ -33,23 +34,24 @@ static int by_dir(const void *a, const void *b)
 }
 
 /* Each directory once, though those below one may come between its files. */
-static void number(struct beside_labels *l, const struct members *m)
+static void labels_number(struct beside_labels *l, const struct members *m)
 {
 	uint32_t label = 0;
 	uint64_t n = 0;
 
-	qsort(l->at, l->n, sizeof *l->at, by_dir);
+	qsort(l->at, l->n, sizeof *l->at, compare_labelled_dirs);
 	for (uint64_t i = 0; i < l->n; i++)
 		if (!n || l->at[n - 1].dir != l->at[i].dir)
 			l->at[n++] = l->at[i];
 	l->n = n;
-	qsort_r(l->at, n, sizeof *l->at, by_name, (void *)(uintptr_t)m);
+	qsort_r(l->at, n, sizeof *l->at, compare_label_names,
+		(void *)(uintptr_t)m);
 	for (uint64_t i = 0; i < n; i++) {
-		label += i && strcmp(name_of(m, &l->at[i - 1]),
-				     name_of(m, &l->at[i])) != 0;
+		label += i && strcmp(label_name(m, &l->at[i - 1]),
+				     label_name(m, &l->at[i])) != 0;
 		l->at[i].label = label;
 	}
-	qsort(l->at, n, sizeof *l->at, by_dir);
+	qsort(l->at, n, sizeof *l->at, compare_labelled_dirs);
 }
 
 struct beside_labels *beside_labels_new(const struct beside *b,
@@ -74,7 +76,7 @@ struct beside_labels *beside_labels_new(const struct beside *b,
 		l->n = dirs.n;
 		if (dirs.n) {
 			memcpy(l->at, dirs.at, dirs.n * sizeof *l->at);
-			number(l, m);
+			labels_number(l, m);
 		}
 	}
 	vec_free(&dirs);
@@ -85,18 +87,12 @@ bool beside_labels_find(const struct beside_labels *l, const struct beside *b,
 			uint64_t record, uint32_t *label)
 {
 	uint32_t dir = beside_args(b)->m->at[record].parent;
-	uint64_t lo = 0, hi = l->n;
+	struct bisect at = bisect_in(0, l->n);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (l->at[mid].dir < dir)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == l->n || l->at[lo].dir != dir)
+	while (bisect_next(&at))
+		bisect_answer(&at, l->at[at.mid].dir >= dir);
+	if (at.lo == l->n || l->at[at.lo].dir != dir)
 		return false;
-	*label = l->at[lo].label;
+	*label = l->at[at.lo].label;
 	return true;
 }

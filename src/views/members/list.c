@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/bisect.h"
 #include "base/vec.h"
 #include "views/members/private.h"
 
@@ -13,26 +13,19 @@ const struct beside_args *beside_args(const struct beside *b)
 	return &b->args;
 }
 
-static bool is_hidden(const struct beside *b, uint64_t record)
+static bool beside_is_hidden(const struct beside *b, uint64_t record)
 {
-	size_t lo = 0, hi = b->n_hidden;
+	struct bisect at = bisect_in(0, b->n_hidden);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (b->hidden[mid] == record)
-			return true;
-		if (b->hidden[mid] < record)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	while (bisect_next(&at))
+		bisect_answer(&at, b->hidden[at.mid] >= record);
+	return at.lo < b->n_hidden && b->hidden[at.lo] == record;
 }
 
 bool beside_is_file(const struct beside *b, uint64_t record)
 {
-	return S_ISREG(b->args.m->at[record].mode) && !is_hidden(b, record);
+	return S_ISREG(b->args.m->at[record].mode) &&
+	       !beside_is_hidden(b, record);
 }
 
 uint64_t beside_node(const struct beside *b, uint64_t record)
@@ -49,7 +42,7 @@ uint64_t beside_node(const struct beside *b, uint64_t record)
  * ended in '/': "a-b" is before "a/c", and "a" before both.  Where a directory has none in
  * it, the order is the same, and there is nothing to sort.
  */
-static int by_path(const void *a, const void *b, void *ctx)
+static int compare_member_paths(const void *a, const void *b, void *ctx)
 {
 	const struct members *m = ctx;
 	const struct member_record *x = &m->at[*(const uint32_t *)a];
@@ -68,7 +61,8 @@ static int by_path(const void *a, const void *b, void *ctx)
 typedef vec(uint32_t) records;
 
 /* Entries of a directory are put on the stack, the last one first. */
-static bool push_entries(const struct members *m, uint32_t dir, records *stack)
+static bool list_push_entries(const struct members *m, uint32_t dir,
+			      records *stack)
 {
 	const struct member_record *r = &m->at[dir];
 	size_t from = stack->n;
@@ -83,8 +77,8 @@ static bool push_entries(const struct members *m, uint32_t dir, records *stack)
 	}
 	if (!dirs)
 		return true;
-	qsort_r(stack->at + from, stack->n - from, sizeof *stack->at, by_path,
-		(void *)(uintptr_t)m);
+	qsort_r(stack->at + from, stack->n - from, sizeof *stack->at,
+		compare_member_paths, (void *)(uintptr_t)m);
 	for (size_t i = from, j = stack->n; i + 1 < j; i++) {
 		uint32_t t = stack->at[i];
 
@@ -99,13 +93,13 @@ static struct beside_list *list_make(const struct beside *b)
 	const struct members *m = b->args.m;
 	struct beside_list *list = NULL;
 	records stack = VEC_EMPTY, found = VEC_EMPTY;
-	bool ok = push_entries(m, (uint32_t)b->args.root, &stack);
+	bool ok = list_push_entries(m, (uint32_t)b->args.root, &stack);
 
 	while (ok && stack.n) {
 		uint32_t i = stack.at[--stack.n];
 
 		if (m->at[i].kind == MEMBER_DIR)
-			ok = push_entries(m, i, &stack);
+			ok = list_push_entries(m, i, &stack);
 		else if (beside_is_file(b, i))
 			ok = vec_push(&found, i);
 	}
@@ -129,7 +123,8 @@ int beside_list(struct beside *b, const struct beside_list **out,
 	if (!list) {
 		list = list_make(b);
 		if (!list)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(
+				err, "the list of an archive's files");
 		if (!atomic_compare_exchange_strong(&b->list, &none, list)) {
 			free(list);
 			list = none;
@@ -143,8 +138,8 @@ int beside_list(struct beside *b, const struct beside_list **out,
 
 /* Made when it is first asked for, 4 bytes a member.  An inode with several names is at the
  * first of them. */
-static const uint32_t *places_of(struct beside *b,
-				 const struct beside_list *list)
+static const uint32_t *beside_places(struct beside *b,
+				     const struct beside_list *list)
 {
 	uint32_t *places = atomic_load(&b->places), *none = NULL;
 	size_t n = b->args.m->n;
@@ -170,8 +165,8 @@ bool beside_sample(struct files *f, uint64_t node, struct files_sample *out)
 	const uint32_t *places;
 
 	if (node >= b->args.m->n || !S_ISREG(b->args.m->at[node].mode) ||
-	    beside_list(b, &list, NULL) < 0 || !(places = places_of(b, list)) ||
-	    places[node] == UINT32_MAX)
+	    beside_list(b, &list, NULL) < 0 ||
+	    !(places = beside_places(b, list)) || places[node] == UINT32_MAX)
 		return false;
 	*out = (struct files_sample){0, places[node], list->n};
 	return true;
@@ -221,7 +216,7 @@ int beside_put_path(const struct beside *b, uint64_t record,
 	ssize_t len = beside_path(b, record, p);
 
 	if (len < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a file");
 	if (memchr(p->at, '\n', (size_t)len))
 		return error_set(
 			err, -EINVAL,

@@ -29,12 +29,12 @@ struct view {
 	struct beside_blocks *_Atomic blocks;
 };
 
-static struct view *self_of(const struct files *f)
+static struct view *lists_self(const struct files *f)
 {
 	return (struct view *)(uintptr_t)f;
 }
 
-static const struct view *view_of(const struct beside_text *t)
+static const struct view *lists_view_of_text(const struct beside_text *t)
 {
 	return (const struct view *)((const char *)t -
 				     offsetof(struct view, text));
@@ -50,8 +50,9 @@ struct file {
 	uint64_t offset;    /* UINT64_MAX: none */
 };
 
-static int file_of(const struct view *v, uint64_t i, struct beside_path *path,
-		   struct file *out, struct error *err)
+static int lists_file_of_line(const struct view *v, uint64_t i,
+			      struct beside_path *path, struct file *out,
+			      struct error *err)
 {
 	const struct beside_args *a = beside_args(v->b);
 	uint64_t node;
@@ -60,7 +61,7 @@ static int file_of(const struct view *v, uint64_t i, struct beside_path *path,
 	out->record = v->list->at[i];
 	node = beside_node(v->b, out->record);
 	if (beside_path(v->b, out->record, path) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a file");
 	out->path = path->at;
 	out->bytes = a->m->at[node].size;
 	out->label = beside_label(v->b, out->record);
@@ -69,7 +70,7 @@ static int file_of(const struct view *v, uint64_t i, struct beside_path *path,
 }
 
 /* Quoted where it has to be (RFC 4180), or could be taken for something else. */
-static void put_csv(FILE *out, const char *text)
+static void lists_put_csv(FILE *out, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -92,8 +93,9 @@ static int files_line(const struct beside_text *t, uint32_t text, uint64_t i,
 		      struct beside_path *path, FILE *out, struct error *err)
 {
 	(void)text;
-	return beside_put_path(view_of(t)->b, view_of(t)->list->at[i], path,
-			       out, err);
+	return beside_put_path(lists_view_of_text(t)->b,
+			       lists_view_of_text(t)->list->at[i], path, out,
+			       err);
 }
 
 static int csv_line(const struct beside_text *t, uint32_t text, uint64_t i,
@@ -107,15 +109,15 @@ static int csv_line(const struct beside_text *t, uint32_t text, uint64_t i,
 		fputs("id,path,label,nbytes,source,offset\n", out);
 		return 0;
 	}
-	r = file_of(view_of(t), i - 1, path, &x, err);
+	r = lists_file_of_line(lists_view_of_text(t), i - 1, path, &x, err);
 	if (r < 0)
 		return r;
 	fprintf(out, "%" PRIu64 ",", x.id);
-	put_csv(out, x.path);
+	lists_put_csv(out, x.path);
 	fputc(',', out);
-	put_csv(out, x.label);
+	lists_put_csv(out, x.label);
 	fprintf(out, ",%" PRIu64 ",", x.bytes);
-	put_csv(out, x.source ? x.source : "");
+	lists_put_csv(out, x.source ? x.source : "");
 	fputc(',', out);
 	if (x.offset != UINT64_MAX)
 		fprintf(out, "%" PRIu64, x.offset);
@@ -127,7 +129,7 @@ static int jsonl_line(const struct beside_text *t, uint32_t text, uint64_t i,
 		      struct beside_path *path, FILE *out, struct error *err)
 {
 	struct file x;
-	int r = file_of(view_of(t), i, path, &x, err);
+	int r = lists_file_of_line(lists_view_of_text(t), i, path, &x, err);
 
 	(void)text;
 	if (r < 0)
@@ -153,7 +155,7 @@ static int jsonl_line(const struct beside_text *t, uint32_t text, uint64_t i,
 static int labelled_line(const struct beside_text *t, uint32_t text, uint64_t i,
 			 struct beside_path *path, FILE *out, struct error *err)
 {
-	const struct view *v = view_of(t);
+	const struct view *v = lists_view_of_text(t);
 	uint32_t label;
 	int r;
 
@@ -177,38 +179,40 @@ static int metadata_line(const struct beside_text *t, uint32_t text, uint64_t i,
 		fputs("file_name,label\n", out);
 		return 0;
 	}
-	r = file_of(view_of(t), i - 1, path, &x, err);
+	r = lists_file_of_line(lists_view_of_text(t), i - 1, path, &x, err);
 	if (r < 0)
 		return r;
-	put_csv(out, x.path);
+	lists_put_csv(out, x.path);
 	fputc(',', out);
-	put_csv(out, x.label);
+	lists_put_csv(out, x.label);
 	fputc('\n', out);
 	return 0;
 }
 
-static uint64_t count(const struct beside_text *t, uint32_t text)
+static uint64_t lists_count_files(const struct beside_text *t, uint32_t text)
 {
 	(void)text;
-	return view_of(t)->list->n;
+	return lists_view_of_text(t)->list->n;
 }
 
-static uint64_t count_with_head(const struct beside_text *t, uint32_t text)
+static uint64_t lists_count_with_head(const struct beside_text *t,
+				      uint32_t text)
 {
-	return 1 + count(t, text);
+	return 1 + lists_count_files(t, text);
 }
 
-static void describe(const struct beside_text *t, uint32_t text, char *buf,
-		     size_t n)
+static void lists_describe(const struct beside_text *t, uint32_t text,
+			   char *buf, size_t n)
 {
 	(void)text;
-	snprintf(buf, n, "%s: %s", beside_args(view_of(t)->b)->source,
-		 view_of(t)->row->top);
+	snprintf(buf, n, "%s: %s",
+		 beside_args(lists_view_of_text(t)->b)->source,
+		 lists_view_of_text(t)->row->top);
 }
 
 /* ---- files --------------------------------------------------------------- */
 
-static int learn(struct view *v, struct error *err)
+static int lists_find_blocks(struct view *v, struct error *err)
 {
 	struct beside_blocks *none = NULL, *made;
 
@@ -222,17 +226,17 @@ static int learn(struct view *v, struct error *err)
 	return 0;
 }
 
-static bool lv_attr_is_slow(const struct files *f, uint64_t node)
+static bool list_file_attr_is_slow(const struct files *f, uint64_t node)
 {
 	(void)node;
-	return !atomic_load(&self_of(f)->blocks);
+	return !atomic_load(&lists_self(f)->blocks);
 }
 
-static int lv_attr(struct files *f, uint64_t node, struct pinner *p,
-		   struct attr *out, struct error *err)
+static int list_file_attr(struct files *f, uint64_t node, struct pinner *p,
+			  struct attr *out, struct error *err)
 {
-	struct view *v = self_of(f);
-	int r = node ? -ENOENT : learn(v, err);
+	struct view *v = lists_self(f);
+	int r = node ? -ENOENT : lists_find_blocks(v, err);
 
 	(void)p;
 	if (r < 0)
@@ -242,19 +246,19 @@ static int lv_attr(struct files *f, uint64_t node, struct pinner *p,
 	return 0;
 }
 
-static int lv_prepare(struct files *f, uint64_t node, uint64_t off,
-		      uint64_t len, struct error *err)
+static int list_file_prepare(struct files *f, uint64_t node, uint64_t off,
+			     uint64_t len, struct error *err)
 {
 	(void)node;
 	(void)off;
 	(void)len;
-	return learn(self_of(f), err);
+	return lists_find_blocks(lists_self(f), err);
 }
 
-static int lv_map(const struct files *f, uint64_t node, uint64_t off,
-		  struct plan *p, struct error *err)
+static int list_file_map(const struct files *f, uint64_t node, uint64_t off,
+			 struct plan *p, struct error *err)
 {
-	const struct view *v = self_of(f);
+	const struct view *v = lists_self(f);
 	const struct beside_blocks *blocks = atomic_load(&v->blocks);
 
 	if (node || !blocks)
@@ -263,15 +267,15 @@ static int lv_map(const struct files *f, uint64_t node, uint64_t off,
 	return 0;
 }
 
-static uint64_t lv_count(const struct files *f, uint64_t dir)
+static uint64_t list_file_count(const struct files *f, uint64_t dir)
 {
 	(void)f;
 	(void)dir;
 	return 0;
 }
 
-static int lv_find(const struct files *f, uint64_t dir, const char *name,
-		   uint64_t *node)
+static int list_file_find(const struct files *f, uint64_t dir, const char *name,
+			  uint64_t *node)
 {
 	(void)f;
 	(void)dir;
@@ -280,7 +284,7 @@ static int lv_find(const struct files *f, uint64_t dir, const char *name,
 	return -ENOENT;
 }
 
-static int lv_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int list_file_parent(const struct files *f, uint64_t node, uint64_t *dir)
 {
 	(void)f;
 	(void)node;
@@ -288,9 +292,9 @@ static int lv_parent(const struct files *f, uint64_t node, uint64_t *dir)
 	return -ENOENT;
 }
 
-static void lv_free(struct files *f)
+static void list_file_free(struct files *f)
 {
-	struct view *v = self_of(f);
+	struct view *v = lists_self(f);
 
 	free(atomic_load(&v->blocks));
 	free(v->labels);
@@ -298,37 +302,38 @@ static void lv_free(struct files *f)
 }
 
 static const struct files_ops view_ops = {
-	.count = lv_count,
-	.find = lv_find,
-	.parent = lv_parent,
-	.attr_is_slow = lv_attr_is_slow,
-	.attr = lv_attr,
-	.prepare = lv_prepare,
-	.map = lv_map,
-	.free = lv_free,
+	.count = list_file_count,
+	.find = list_file_find,
+	.parent = list_file_parent,
+	.attr_is_slow = list_file_attr_is_slow,
+	.attr = list_file_attr,
+	.prepare = list_file_prepare,
+	.map = list_file_map,
+	.free = list_file_free,
 };
 
 /* ---- views --------------------------------------------------------------- */
 
-static bool fits(const struct beside_args *a)
+static bool lists_fit(const struct beside_args *a)
 {
 	return a->m->counts[0] > 0;
 }
 
-static uint64_t numbers(const struct beside_args *a)
+static uint64_t lists_numbers(const struct beside_args *a)
 {
 	(void)a;
 	return 0;
 }
 
-static int make(const struct beside_ops *row, const struct beside_text_ops *ops,
-		struct beside *b, struct files **out, struct error *err)
+static int lists_make(const struct beside_ops *row,
+		      const struct beside_text_ops *ops, struct beside *b,
+		      struct files **out, struct error *err)
 {
 	struct view *v = calloc(1, sizeof *v);
 	int r;
 
 	if (!v)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a list of files");
 	v->files.ops = &view_ops;
 	v->b = b;
 	v->row = row;
@@ -336,7 +341,7 @@ static int make(const struct beside_ops *row, const struct beside_text_ops *ops,
 	r = beside_list(b, &v->list, err);
 	if (r == 0 && row == &beside_file_list &&
 	    !(v->labels = beside_labels_new(b, v->list)))
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the labels of file_list");
 	if (r < 0)
 		free(v);
 	else
@@ -350,28 +355,28 @@ static int make(const struct beside_ops *row, const struct beside_text_ops *ops,
 			     struct error *err)                               \
 	{                                                                     \
 		static const struct beside_text_ops ops = {count_of, line_of, \
-							   describe};         \
-		return make(&beside_##id, &ops, b, out, err);                 \
+							   lists_describe};   \
+		return lists_make(&beside_##id, &ops, b, out, err);           \
 	}                                                                     \
 	const struct beside_ops beside_##id = {                               \
 		.name = called,                                               \
 		.summary = about,                                             \
 		.top = file,                                                  \
 		.type = S_IFREG,                                              \
-		.fits = fits,                                                 \
-		.numbers = numbers,                                           \
+		.fits = lists_fit,                                            \
+		.numbers = lists_numbers,                                     \
 		.make = make_##id,                                            \
 	};
 LIST(files_txt, "lists", "files.txt", "files.txt, the paths of all files",
-     count, files_line)
+     lists_count_files, files_line)
 LIST(manifest_csv, "lists", "manifest.csv",
      "manifest.csv and .jsonl: path, label, size and place of each file",
-     count_with_head, csv_line)
+     lists_count_with_head, csv_line)
 LIST(manifest_jsonl, "lists", "manifest.jsonl",
-     "manifest.csv and .jsonl: path, label, size and place of each file", count,
-     jsonl_line)
+     "manifest.csv and .jsonl: path, label, size and place of each file",
+     lists_count_files, jsonl_line)
 LIST(file_list, "lists", "file_list", "file_list, paths and labels for DALI",
-     count, labelled_line)
+     lists_count_files, labelled_line)
 LIST(metadata, "lists", "metadata.csv",
-     "metadata.csv, names and labels for Hugging Face", count_with_head,
+     "metadata.csv, names and labels for Hugging Face", lists_count_with_head,
      metadata_line)

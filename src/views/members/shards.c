@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "shards/names.h"
 #include "shards/ustar.h"
@@ -27,12 +28,12 @@
 /* Longer ones do not fit a header. */
 #define PATH_PLAIN 256
 
-static struct beside_shards *self_of(const struct files *f)
+static struct beside_shards *shards_view_self(const struct files *f)
 {
 	return (struct beside_shards *)(uintptr_t)f;
 }
 
-static const struct members *members_of(const struct beside_shards *s)
+static const struct members *shards_view_members(const struct beside_shards *s)
 {
 	return beside_args(s->b)->m;
 }
@@ -40,15 +41,15 @@ static const struct members *members_of(const struct beside_shards *s)
 /* ---- names --------------------------------------------------------------- */
 
 /* Node 0 is the directory, k + 1 its file k: shards, and the index. */
-static uint64_t sh_count(const struct files *f, uint64_t dir)
+static uint64_t shards_view_count(const struct files *f, uint64_t dir)
 {
-	const struct beside_shards *s = self_of(f);
+	const struct beside_shards *s = shards_view_self(f);
 
 	return dir || s->why.code ? 0 : s->n_shards + 1;
 }
 
-static uint64_t sh_child(const struct files *f, uint64_t dir, uint64_t i,
-			 uint32_t *type)
+static uint64_t shards_view_child(const struct files *f, uint64_t dir,
+				  uint64_t i, uint32_t *type)
 {
 	(void)f;
 	(void)dir;
@@ -56,10 +57,10 @@ static uint64_t sh_child(const struct files *f, uint64_t dir, uint64_t i,
 	return i + 1;
 }
 
-static int sh_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
-		   size_t n)
+static int shards_view_name(const struct files *f, uint64_t dir, uint64_t i,
+			    char *buf, size_t n)
 {
-	const struct beside_shards *s = self_of(f);
+	const struct beside_shards *s = shards_view_self(f);
 
 	(void)dir;
 	if (i > s->n_shards)
@@ -68,15 +69,16 @@ static int sh_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
 	return 0;
 }
 
-static int sh_name_of(const struct files *f, uint64_t node, char *buf, size_t n)
+static int shards_view_name_of(const struct files *f, uint64_t node, char *buf,
+			       size_t n)
 {
-	return sh_name(f, 0, node - 1, buf, n);
+	return shards_view_name(f, 0, node - 1, buf, n);
 }
 
-static int sh_find(const struct files *f, uint64_t dir, const char *name,
-		   uint64_t *node)
+static int shards_view_find(const struct files *f, uint64_t dir,
+			    const char *name, uint64_t *node)
 {
-	const struct beside_shards *s = self_of(f);
+	const struct beside_shards *s = shards_view_self(f);
 	int r;
 
 	if (s->why.code)
@@ -87,9 +89,10 @@ static int sh_find(const struct files *f, uint64_t dir, const char *name,
 	return r;
 }
 
-static int sh_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int shards_view_parent(const struct files *f, uint64_t node,
+			      uint64_t *dir)
 {
-	if (node > sh_count(f, 0))
+	if (node > shards_view_count(f, 0))
 		return -ENOENT;
 	*dir = 0;
 	return 0;
@@ -97,18 +100,18 @@ static int sh_parent(const struct files *f, uint64_t node, uint64_t *dir)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static bool is_index(const struct beside_shards *s, uint64_t node)
+static bool shards_view_is_index(const struct beside_shards *s, uint64_t node)
 {
 	return node == s->n_shards + 1;
 }
 
-static bool sh_attr_is_slow(const struct files *f, uint64_t node)
+static bool shards_view_attr_is_slow(const struct files *f, uint64_t node)
 {
-	return is_index(self_of(f), node);
+	return shards_view_is_index(shards_view_self(f), node);
 }
 
-static int index_size(struct beside_shards *s, struct pinner *p, uint64_t *size,
-		      struct error *err)
+static int shards_view_index_size(struct beside_shards *s, struct pinner *p,
+				  uint64_t *size, struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 	struct span span;
@@ -125,13 +128,14 @@ static int index_size(struct beside_shards *s, struct pinner *p, uint64_t *size,
 	return 0;
 }
 
-static int sh_attr(struct files *f, uint64_t node, struct pinner *p,
-		   struct attr *out, struct error *err)
+static int shards_view_attr(struct files *f, uint64_t node, struct pinner *p,
+			    struct attr *out, struct error *err)
 {
-	struct beside_shards *s = self_of(f);
+	struct beside_shards *s = shards_view_self(f);
 
-	out->mtime = member_mtime(members_of(s),
-				  &members_of(s)->at[beside_args(s->b)->root]);
+	out->mtime = member_mtime(
+		shards_view_members(s),
+		&shards_view_members(s)->at[beside_args(s->b)->root]);
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
 	if (node == 0) {
@@ -139,20 +143,21 @@ static int sh_attr(struct files *f, uint64_t node, struct pinner *p,
 		out->nlink = 2;
 		return 0;
 	}
-	if (node > sh_count(f, 0))
+	if (node > shards_view_count(f, 0))
 		return -ENOENT;
-	if (is_index(s, node))
-		return index_size(s, p, &out->size, err);
+	if (shards_view_is_index(s, node))
+		return shards_view_index_size(s, p, &out->size, err);
 	out->size =
 		ustar_archive_size(beside_shard_taken(s, &s->shard[node - 1]));
 	return 0;
 }
 
 /* Why there are none. */
-static ssize_t sh_xattr(struct files *f, uint64_t node, const char *key,
-			struct pinner *p, char *buf, size_t n)
+static ssize_t shards_view_xattr(struct files *f, uint64_t node,
+				 const char *key, struct pinner *p, char *buf,
+				 size_t n)
 {
-	const struct beside_shards *s = self_of(f);
+	const struct beside_shards *s = shards_view_self(f);
 	size_t len = strlen(s->why.text);
 
 	(void)p;
@@ -165,10 +170,10 @@ static ssize_t sh_xattr(struct files *f, uint64_t node, const char *key,
 	return (ssize_t)len;
 }
 
-static const char *sh_xattr_keys(const struct files *f, uint64_t node,
-				 size_t *len)
+static const char *shards_view_xattr_keys(const struct files *f, uint64_t node,
+					  size_t *len)
 {
-	bool has = !node && self_of(f)->why.code;
+	bool has = !node && shards_view_self(f)->why.code;
 
 	*len = has ? sizeof "error" : 0;
 	return has ? "error" : NULL;
@@ -177,10 +182,11 @@ static const char *sh_xattr_keys(const struct files *f, uint64_t node,
 /* ---- content ------------------------------------------------------------- */
 
 /* The path of a record, if it is one that fits a header; in `buf`, or NULL. */
-static const char *plain_path(const struct beside_shards *s, uint64_t record,
-			      char buf[PATH_PLAIN + 1])
+static const char *shards_view_plain_path(const struct beside_shards *s,
+					  uint64_t record,
+					  char buf[PATH_PLAIN + 1])
 {
-	const struct members *m = members_of(s);
+	const struct members *m = shards_view_members(s);
 	const uint64_t root = beside_args(s->b)->root;
 	size_t at = PATH_PLAIN;
 
@@ -199,14 +205,14 @@ static const char *plain_path(const struct beside_shards *s, uint64_t record,
 	return buf + at;
 }
 
-static void map_header(const struct beside_shards *s, uint64_t i, uint64_t size,
-		       uint64_t off, struct plan *p)
+static void shards_view_map_header(const struct beside_shards *s, uint64_t i,
+				   uint64_t size, uint64_t off, struct plan *p)
 {
-	const struct members *t = members_of(s);
+	const struct members *t = shards_view_members(s);
 	const struct member_record *r = &t->at[beside_node(s->b, s->record[i])];
 	unsigned char header[USTAR_BLOCK];
 	char buf[PATH_PLAIN + 1];
-	struct ustar m = {.path = plain_path(s, s->record[i], buf),
+	struct ustar m = {.path = shards_view_plain_path(s, s->record[i], buf),
 			  .mode = r->mode,
 			  .size = r->size,
 			  .mtime = member_mtime(t, r)};
@@ -220,7 +226,7 @@ static void map_header(const struct beside_shards *s, uint64_t i, uint64_t size,
 	plan_copy(p, header + off, USTAR_BLOCK - off);
 }
 
-static void map_zeros(struct plan *p, uint64_t n)
+static void shards_view_map_zeros(struct plan *p, uint64_t n)
 {
 	static const unsigned char zero[1];
 
@@ -228,8 +234,9 @@ static void map_zeros(struct plan *p, uint64_t n)
 }
 
 /* Member i from byte `off` of what it takes, up to where something else begins. */
-static int map_member(const struct beside_shards *s, uint64_t i, uint64_t off,
-		      struct plan *p, struct error *err)
+static int shards_view_map_member(const struct beside_shards *s, uint64_t i,
+				  uint64_t off, struct plan *p,
+				  struct error *err)
 {
 	const struct beside_args *a = beside_args(s->b);
 	const uint64_t node = beside_node(s->b, s->record[i]);
@@ -239,11 +246,11 @@ static int map_member(const struct beside_shards *s, uint64_t i, uint64_t off,
 	int r;
 
 	if (off < header) {
-		map_header(s, i, header, off, p);
+		shards_view_map_header(s, i, header, off, p);
 		return 0;
 	}
 	if (off >= header + size) {
-		map_zeros(p, all - off);
+		shards_view_map_zeros(p, all - off);
 		return 0;
 	}
 	off -= header;
@@ -254,40 +261,38 @@ static int map_member(const struct beside_shards *s, uint64_t i, uint64_t off,
 }
 
 /* The member that byte `at` of all is in. */
-static uint64_t member_at(const struct beside_shards *s,
-			  const struct beside_shard *shard, uint64_t at)
+static uint64_t shards_view_member_at(const struct beside_shards *s,
+				      const struct beside_shard *shard,
+				      uint64_t at)
 {
-	uint64_t lo = shard->first, hi = shard->first + shard->files;
+	struct bisect b =
+		bisect_in(shard->first + 1, shard->first + shard->files);
 
-	while (hi - lo > 1) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (s->at[mid] <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, s->at[b.mid] > at);
+	return b.lo - 1;
 }
 
-static int map_shard(const struct beside_shards *s,
-		     const struct beside_shard *shard, uint64_t off,
-		     struct plan *p, struct error *err)
+static int shards_view_map_shard(const struct beside_shards *s,
+				 const struct beside_shard *shard, uint64_t off,
+				 struct plan *p, struct error *err)
 {
 	const uint64_t base = s->at[shard->first],
 		       end = beside_shard_taken(s, shard);
-	uint64_t i = off < end ? member_at(s, shard, base + off) : 0;
+	uint64_t i =
+		off < end ? shards_view_member_at(s, shard, base + off) : 0;
 	int r = 0;
 
 	while (r == 0 && plan_open(p)) {
 		const uint64_t before = p->have;
 
 		if (off >= end) {
-			map_zeros(p, p->want - p->have);
+			shards_view_map_zeros(p, p->want - p->have);
 		} else {
 			while (s->at[i + 1] <= base + off)
 				i++;
-			r = map_member(s, i, base + off - s->at[i], p, err);
+			r = shards_view_map_member(s, i, base + off - s->at[i],
+						   p, err);
 		}
 		if (p->have == before)
 			break;
@@ -296,22 +301,23 @@ static int map_shard(const struct beside_shards *s,
 	return r;
 }
 
-static int sh_map(const struct files *f, uint64_t node, uint64_t off,
-		  struct plan *p, struct error *err)
+static int shards_view_map(const struct files *f, uint64_t node, uint64_t off,
+			   struct plan *p, struct error *err)
 {
-	struct beside_shards *s = self_of(f);
+	struct beside_shards *s = shards_view_self(f);
 
-	if (!node || node > sh_count(f, 0))
+	if (!node || node > shards_view_count(f, 0))
 		return error_set(err, -ENOENT, "no such file");
-	if (!is_index(s, node))
-		return map_shard(s, &s->shard[node - 1], off, p, err);
+	if (!shards_view_is_index(s, node))
+		return shards_view_map_shard(s, &s->shard[node - 1], off, p,
+					     err);
 	plan_chunk(p, &s->set, s->n, off, p->want - p->have);
 	return 0;
 }
 
-static void sh_free(struct files *f)
+static void shards_view_free(struct files *f)
 {
-	struct beside_shards *s = self_of(f);
+	struct beside_shards *s = shards_view_self(f);
 
 	free(s->record);
 	free(s->at);
@@ -320,24 +326,24 @@ static void sh_free(struct files *f)
 }
 
 static const struct files_ops shards_files_ops = {
-	.count = sh_count,
-	.child = sh_child,
-	.name = sh_name,
-	.name_of = sh_name_of,
-	.find = sh_find,
-	.parent = sh_parent,
-	.attr_is_slow = sh_attr_is_slow,
-	.attr = sh_attr,
-	.map = sh_map,
-	.xattr = sh_xattr,
-	.xattr_keys = sh_xattr_keys,
-	.free = sh_free,
+	.count = shards_view_count,
+	.child = shards_view_child,
+	.name = shards_view_name,
+	.name_of = shards_view_name_of,
+	.find = shards_view_find,
+	.parent = shards_view_parent,
+	.attr_is_slow = shards_view_attr_is_slow,
+	.attr = shards_view_attr,
+	.map = shards_view_map,
+	.xattr = shards_view_xattr,
+	.xattr_keys = shards_view_xattr_keys,
+	.free = shards_view_free,
 };
 
 /* ---- the view ------------------------------------------------------------ */
 
 /* Up to the first dot: "train.tar.zst" has "train". */
-static void make_name(struct beside_shards *s, const char *source)
+static void shards_view_set_name(struct beside_shards *s, const char *source)
 {
 	size_t end = strlen(source), begin;
 
@@ -366,15 +372,16 @@ static int shards_make(struct beside *b, struct files **out, struct error *err)
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the view shards/");
 	s->files.ops = &shards_files_ops;
 	s->b = b;
 	beside_shards_chunks(s);
-	make_name(s, beside_args(b)->source ? beside_args(b)->source : "");
+	shards_view_set_name(s, beside_args(b)->source ? beside_args(b)->source
+						       : "");
 	r = beside_shards_plan(s, &s->why);
 	if (r == -ENOMEM) {
-		sh_free(&s->files);
-		return error_set(err, r, "out of memory");
+		shards_view_free(&s->files);
+		return error_no_memory(err, "the layout of shards/");
 	}
 	*out = &s->files;
 	return 0;

@@ -12,13 +12,14 @@
 #include "shards/tar_entry.h"
 #include "shards/ustar.h"
 
-static struct beside_shards *of_set(const struct chunk_set *set)
+static struct beside_shards *shards_of_set(const struct chunk_set *set)
 {
 	return (struct beside_shards *)((char *)(uintptr_t)set -
 					offsetof(struct beside_shards, set));
 }
 
-static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
+static void shards_set_index_line(const void *ctx, uint64_t k,
+				  struct shards_line *out)
 {
 	const struct beside_shards *s = ctx;
 	const struct beside_shard *x = &s->shard[k];
@@ -34,8 +35,8 @@ struct header {
 	size_t n, room;
 };
 
-static int keep(void *ctx, const void *bytes, size_t n, bool data,
-		struct error *err)
+static int header_keep_bytes(void *ctx, const void *bytes, size_t n, bool data,
+			     struct error *err)
 {
 	struct header *h = ctx;
 
@@ -49,8 +50,8 @@ static int keep(void *ctx, const void *bytes, size_t n, bool data,
 }
 
 /* By who writes those of pack; into `h`. */
-static int make_header(const struct beside_shards *s, uint64_t i,
-		       struct header *h, struct error *err)
+static int shards_set_make_header(const struct beside_shards *s, uint64_t i,
+				  struct header *h, struct error *err)
 {
 	const struct members *m = beside_args(s->b)->m;
 	const struct member_record *r = &m->at[beside_node(s->b, s->record[i])];
@@ -64,9 +65,9 @@ static int make_header(const struct beside_shards *s, uint64_t i,
 	int code;
 
 	if (beside_path(s->b, s->record[i], &path) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a member");
 	u.path = path.at;
-	code = tar_writer_new(&w, true, keep, h, err);
+	code = tar_writer_new(&w, true, header_keep_bytes, h, err);
 	if (code == 0) {
 		code = tar_writer_begin(w, &u, err);
 		tar_writer_free(w);
@@ -78,7 +79,8 @@ static int make_header(const struct beside_shards *s, uint64_t i,
 	return code;
 }
 
-static struct buf *copy_of(const void *data, size_t n, _Atomic uint64_t *gauge)
+static struct buf *shards_set_copy(const void *data, size_t n,
+				   _Atomic uint64_t *gauge)
 {
 	struct buf *b = data ? buf_new(n, gauge) : NULL;
 
@@ -87,18 +89,18 @@ static struct buf *copy_of(const void *data, size_t n, _Atomic uint64_t *gauge)
 	return b;
 }
 
-static int set_fetch(struct chunk_set *set, uint64_t index,
-		     _Atomic uint64_t *gauge, struct buf **out,
-		     struct error *err)
+static int shards_set_fetch(struct chunk_set *set, uint64_t index,
+			    _Atomic uint64_t *gauge, struct buf **out,
+			    struct error *err)
 {
-	const struct beside_shards *s = of_set(set);
+	const struct beside_shards *s = shards_of_set(set);
 	cleanup_free void *bytes = NULL;
 	struct header h = {0};
 	int r = 0;
 
 	if (index >= s->n) {
-		bytes = shards_index_text(s->name, s->n_shards, index_line, s,
-					  &h.n);
+		bytes = shards_index_text(s->name, s->n_shards,
+					  shards_set_index_line, s, &h.n);
 	} else {
 		const struct member_record *m =
 			&beside_args(s->b)
@@ -107,18 +109,19 @@ static int set_fetch(struct chunk_set *set, uint64_t index,
 		h.room = (size_t)(s->at[index + 1] - s->at[index] -
 				  ustar_padded(m->size));
 		bytes = h.at = malloc(h.room);
-		r = bytes ? make_header(s, index, &h, err) : 0;
+		r = bytes ? shards_set_make_header(s, index, &h, err) : 0;
 	}
 	if (r < 0)
 		return r;
-	*out = copy_of(bytes, h.n, gauge);
-	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+	*out = shards_set_copy(bytes, h.n, gauge);
+	return *out ? 0
+		    : error_no_memory(err, "a header or the index of shards/");
 }
 
-static void set_describe(const struct chunk_set *set, uint64_t index, char *buf,
-			 size_t n)
+static void shards_set_describe(const struct chunk_set *set, uint64_t index,
+				char *buf, size_t n)
 {
-	const struct beside_shards *s = of_set(set);
+	const struct beside_shards *s = shards_of_set(set);
 
 	if (index >= s->n)
 		snprintf(buf, n, "%s shards/%s-index.json",
@@ -131,8 +134,8 @@ static void set_describe(const struct chunk_set *set, uint64_t index, char *buf,
 static const struct chunk_set_ops shards_set_ops = {
 	.segment_of = chunk_text_segment_of,
 	.locate = chunk_text_locate,
-	.fetch = set_fetch,
-	.describe = set_describe,
+	.fetch = shards_set_fetch,
+	.describe = shards_set_describe,
 };
 
 void beside_shards_chunks(struct beside_shards *s)

@@ -34,14 +34,9 @@ struct planner {
 	size_t text_n, text_room;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- members ------------------------------------------------------------- */
 
-static bool keep_path(struct planner *p, const char *path, size_t n)
+static bool beside_plan_keep_path(struct planner *p, const char *path, size_t n)
 {
 	if (p->text_room - p->text_n < n) {
 		size_t room = 2 * (p->text_room + n) + 4096;
@@ -58,7 +53,7 @@ static bool keep_path(struct planner *p, const char *path, size_t n)
 }
 
 /* False: no memory. */
-static bool add_member(struct planner *p, uint32_t record)
+static bool beside_plan_add_member(struct planner *p, uint32_t record)
 {
 	struct entry e = {.path = p->text_n, .record = record};
 	ssize_t n;
@@ -70,11 +65,12 @@ static bool add_member(struct planner *p, uint32_t record)
 		return false;
 	if (!shards_key(p->path.at))
 		return true;
-	return keep_path(p, p->path.at, (size_t)n + 1) && vec_push(&p->list, e);
+	return beside_plan_keep_path(p, p->path.at, (size_t)n + 1) &&
+	       vec_push(&p->list, e);
 }
 
 /* The last one first: what is on the stack comes off in order. */
-static bool push_entries(struct planner *p, uint64_t dir)
+static bool beside_plan_push_entries(struct planner *p, uint64_t dir)
 {
 	const struct member_record *r = &p->m->at[dir];
 
@@ -84,29 +80,31 @@ static bool push_entries(struct planner *p, uint64_t dir)
 	return true;
 }
 
-static int find_members(struct planner *p, struct error *err)
+static int beside_plan_find_members(struct planner *p, struct error *err)
 {
-	bool ok = push_entries(p, beside_args(p->b)->root);
+	bool ok = beside_plan_push_entries(p, beside_args(p->b)->root);
 
 	while (ok && p->stack.n) {
 		uint32_t i = p->stack.at[--p->stack.n];
 
-		ok = p->m->at[i].kind == MEMBER_DIR ? push_entries(p, i)
-						    : add_member(p, i);
+		ok = p->m->at[i].kind == MEMBER_DIR
+			     ? beside_plan_push_entries(p, i)
+			     : beside_plan_add_member(p, i);
 	}
-	return ok ? 0 : no_memory(err);
+	return ok ? 0 : error_no_memory(err, "the paths of members");
 }
 
 /* ---- as entries of a layout ---------------------------------------------- */
 
-static const char *entry_path(void *ctx, uint64_t i)
+static const char *beside_plan_entry_path(void *ctx, uint64_t i)
 {
 	const struct planner *p = ctx;
 
 	return p->text + p->list.at[i].path;
 }
 
-static int entry_size(void *ctx, uint64_t i, uint64_t *size, struct error *err)
+static int beside_plan_entry_size(void *ctx, uint64_t i, uint64_t *size,
+				  struct error *err)
 {
 	struct planner *p = ctx;
 	struct entry *e = &p->list.at[i];
@@ -121,8 +119,8 @@ static int entry_size(void *ctx, uint64_t i, uint64_t *size, struct error *err)
 	return code;
 }
 
-static int fill(struct beside_shards *s, const struct planner *p,
-		const struct shards_layout *l, struct error *err)
+static int beside_plan_fill(struct beside_shards *s, const struct planner *p,
+			    const struct shards_layout *l, struct error *err)
 {
 	uint64_t at = 0;
 
@@ -132,7 +130,7 @@ static int fill(struct beside_shards *s, const struct planner *p,
 	s->at = calloc(s->n + 1, sizeof *s->at);
 	s->shard = calloc(s->n_shards, sizeof *s->shard);
 	if (!s->record || !s->at || !s->shard)
-		return no_memory(err);
+		return error_no_memory(err, "the layout of shards/");
 	for (uint64_t i = 0; i < s->n; i++) {
 		const struct entry *e = &p->list.at[l->order[i]];
 
@@ -152,14 +150,14 @@ static int fill(struct beside_shards *s, const struct planner *p,
 	return 0;
 }
 
-static int lay_out(struct beside_shards *s, struct planner *p,
-		   struct error *err)
+static int beside_plan_lay_out(struct beside_shards *s, struct planner *p,
+			       struct error *err)
 {
 	const struct shards_entries entries = {.ctx = p,
 					       .n = p->list.n,
 					       .top = beside_args(p->b)->source,
-					       .path = entry_path,
-					       .size = entry_size};
+					       .path = beside_plan_entry_path,
+					       .size = beside_plan_entry_size};
 	const struct shards_order sorted = {0};
 	struct shards_cut cut =
 		shards_cut_usual(&beside_args(p->b)->options.shards);
@@ -172,7 +170,7 @@ static int lay_out(struct beside_shards *s, struct planner *p,
 					       "there would be %" PRIu64
 					       " shards, more than %" PRIu64,
 					       (uint64_t)l.list.n, SHARDS_MOST)
-				   : fill(s, p, &l, err);
+				   : beside_plan_fill(s, p, &l, err);
 	shards_layout_free(&l);
 	return r;
 }
@@ -183,9 +181,9 @@ int beside_shards_plan(struct beside_shards *s, struct error *err)
 	int r = shards_sizer_new(&p.sizer, true, err);
 
 	if (r == 0)
-		r = find_members(&p, err);
+		r = beside_plan_find_members(&p, err);
 	if (r == 0)
-		r = lay_out(s, &p, err);
+		r = beside_plan_lay_out(s, &p, err);
 	shards_sizer_free(p.sizer);
 	free(p.path.at);
 	free(p.text);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 
@@ -21,7 +22,7 @@ static const struct beside_text *text_of(const struct chunk_set *s)
 	return (const struct beside_text *)s;
 }
 
-static uint64_t chunk_of(uint32_t text, uint64_t block)
+static uint64_t text_chunk_index(uint32_t text, uint64_t block)
 {
 	return (uint64_t)text << 32 | block;
 }
@@ -45,12 +46,12 @@ static int block_make(const struct beside_text *t, uint32_t text,
 	*out = NULL;
 	f = open_memstream(out, len);
 	if (!f)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "lines of a list of files");
 	for (uint64_t i = from; i < to && r == 0; i++)
 		r = t->ops->line(t, text, i, &path, f, err);
 	free(path.at);
 	if ((ferror(f) | fclose(f)) && r == 0)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "lines of a list of files");
 	if (r < 0) {
 		free(*out);
 		*out = NULL;
@@ -58,9 +59,9 @@ static int block_make(const struct beside_text *t, uint32_t text,
 	return r;
 }
 
-static int text_fetch(struct chunk_set *s, uint64_t index,
-		      _Atomic uint64_t *gauge, struct buf **out,
-		      struct error *err)
+static int text_set_fetch(struct chunk_set *s, uint64_t index,
+			  _Atomic uint64_t *gauge, struct buf **out,
+			  struct error *err)
 {
 	cleanup_free char *text = NULL;
 	size_t len;
@@ -72,15 +73,15 @@ static int text_fetch(struct chunk_set *s, uint64_t index,
 		return r;
 	b = buf_new(len + 1, gauge);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a list of files");
 	memcpy(b->data, text, len);
 	b->data[len] = 0;
 	*out = b;
 	return 0;
 }
 
-static void text_describe(const struct chunk_set *s, uint64_t index, char *buf,
-			  size_t n)
+static void text_set_describe(const struct chunk_set *s, uint64_t index,
+			      char *buf, size_t n)
 {
 	text_of(s)->ops->describe(text_of(s), (uint32_t)(index >> 32), buf, n);
 }
@@ -88,8 +89,8 @@ static void text_describe(const struct chunk_set *s, uint64_t index, char *buf,
 static const struct chunk_set_ops text_ops = {
 	.segment_of = chunk_text_segment_of,
 	.locate = chunk_text_locate,
-	.fetch = text_fetch,
-	.describe = text_describe,
+	.fetch = text_set_fetch,
+	.describe = text_set_describe,
 };
 
 void beside_text_init(struct beside_text *t, const struct beside_text_ops *ops)
@@ -100,7 +101,7 @@ void beside_text_init(struct beside_text *t, const struct beside_text_ops *ops)
 	t->ops = ops;
 }
 
-static struct chunk_set *set_of(const struct beside_text *t)
+static struct chunk_set *text_set(const struct beside_text *t)
 {
 	return (struct chunk_set *)(uintptr_t)&t->set;
 }
@@ -115,7 +116,7 @@ int beside_text_size(struct beside_text *t, uint32_t text, struct pinner *p,
 	int r;
 
 	e.u.chunk.set = &t->set;
-	e.u.chunk.index = chunk_of(text, WHOLE);
+	e.u.chunk.index = text_chunk_index(text, WHOLE);
 	e.u.chunk.slice = EXTENT_WHOLE;
 	r = p->pin(p, &e, &span, err);
 	if (r < 0)
@@ -128,7 +129,8 @@ int beside_text_size(struct beside_text *t, uint32_t text, struct pinner *p,
 void beside_text_map(const struct beside_text *t, uint32_t text, uint64_t off,
 		     struct plan *p)
 {
-	plan_chunk(p, set_of(t), chunk_of(text, WHOLE), off, p->want - p->have);
+	plan_chunk(p, text_set(t), text_chunk_index(text, WHOLE), off,
+		   p->want - p->have);
 }
 
 /* ---- texts in blocks ----------------------------------------------------- */
@@ -141,7 +143,7 @@ struct beside_blocks *beside_blocks_new(const struct beside_text *t,
 		malloc(sizeof *b + (n + 1) * sizeof *b->begin);
 
 	if (!b) {
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "the sizes of a list of files");
 		return NULL;
 	}
 	b->n = n;
@@ -161,19 +163,13 @@ struct beside_blocks *beside_blocks_new(const struct beside_text *t,
 }
 
 /* The block that byte `off` (of the text) is in. */
-static uint64_t block_at(const struct beside_blocks *b, uint64_t off)
+static uint64_t text_block_at(const struct beside_blocks *b, uint64_t off)
 {
-	uint64_t lo = 0, hi = b->n - 1;
+	struct bisect x = bisect_in(1, b->n);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo + 1) / 2;
-
-		if (b->begin[mid] <= off)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
+	while (bisect_next(&x))
+		bisect_answer(&x, b->begin[x.mid] > off);
+	return x.lo - 1;
 }
 
 void beside_blocks_map(const struct beside_text *t, uint32_t text,
@@ -184,10 +180,10 @@ void beside_blocks_map(const struct beside_text *t, uint32_t text,
 
 	if (off >= beside_blocks_size(b))
 		return;
-	for (i = block_at(b, off); i < b->n && plan_open(p); i++) {
+	for (i = text_block_at(b, off); i < b->n && plan_open(p); i++) {
 		uint64_t left = b->begin[i + 1] - off;
 
-		if (plan_chunk(p, set_of(t), chunk_of(text, i),
+		if (plan_chunk(p, text_set(t), text_chunk_index(text, i),
 			       off - b->begin[i], left) < left)
 			return;
 		off = b->begin[i + 1];
