@@ -13,7 +13,7 @@ struct walk {
 	vec(uint64_t) dirs; /* still to be looked into */
 };
 
-static struct tensor *array_of(const struct node *n)
+static struct tensor *axes_array(const struct node *n)
 {
 	struct tensor *t = n->files ? tensor_of_files(n->files) : NULL;
 
@@ -22,7 +22,7 @@ static struct tensor *array_of(const struct node *n)
 
 /* Do axes of the same number differ among the arrays of a directory?  1, 0, or -ENOMEM.
  * Its directories are noted. */
-static int compare(struct walk *w, uint64_t dir)
+static int axes_compare_lengths(struct walk *w, uint64_t dir)
 {
 	uint64_t length[RANK_MAX];
 	char name[FILES_NAME_MAX + 1];
@@ -32,7 +32,7 @@ static int compare(struct walk *w, uint64_t dir)
 
 	for (uint64_t i = 0;
 	     tree_entry(w->tree, dir, i, &n, name, sizeof name) == 0; i++) {
-		const struct tensor *t = array_of(&n);
+		const struct tensor *t = axes_array(&n);
 
 		if (n.type != S_IFDIR || n.node || n.graft)
 			continue;
@@ -49,14 +49,14 @@ static int compare(struct walk *w, uint64_t dir)
 	return differ;
 }
 
-static void mark(const struct tree *tree, uint64_t dir)
+static void axes_mark_sized(const struct tree *tree, uint64_t dir)
 {
 	char name[FILES_NAME_MAX + 1];
 	struct node n;
 
 	for (uint64_t i = 0;
 	     tree_entry(tree, dir, i, &n, name, sizeof name) == 0; i++) {
-		struct tensor *t = n.node ? NULL : array_of(&n);
+		struct tensor *t = n.node ? NULL : axes_array(&n);
 
 		if (t)
 			t->sized_axes = true;
@@ -71,9 +71,9 @@ int zarr_name_axes(const struct tree *t)
 	while (r >= 0 && w.dirs.n) {
 		uint64_t dir = w.dirs.at[--w.dirs.n];
 
-		r = compare(&w, dir);
+		r = axes_compare_lengths(&w, dir);
 		if (r > 0)
-			mark(t, dir);
+			axes_mark_sized(t, dir);
 	}
 	vec_free(&w.dirs);
 	return r < 0 ? r : 0;

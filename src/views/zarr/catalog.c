@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "views/table.h"
@@ -40,7 +41,8 @@ struct making {
 };
 
 /* The tensor's view; false: it has none. */
-static bool view_of(const struct tensor_files *f, bool v3, struct view *out)
+static bool catalog_find_view(const struct tensor_files *f, bool v3,
+			      struct view *out)
 {
 	const struct view_ops *want = v3 ? &view_zarr3 : &view_zarr;
 
@@ -52,7 +54,7 @@ static bool view_of(const struct tensor_files *f, bool v3, struct view *out)
 	return false;
 }
 
-static bool is_reserved(const char *name)
+static bool catalog_is_reserved(const char *name)
 {
 	for (size_t i = 0; i < N(reserved); i++)
 		if (!strcmp(name, reserved[i]))
@@ -61,8 +63,8 @@ static bool is_reserved(const char *name)
 }
 
 /* 1: it became an entry; 0: it is nothing that Zarr has; -ENOMEM. */
-static int add(struct making *m, const struct node *n, uint32_t parent,
-	       const char *name)
+static int catalog_add(struct making *m, const struct node *n, uint32_t parent,
+		       const char *name)
 {
 	struct tensor *t = n->files ? tensor_of_files(n->files) : NULL;
 	struct zarr_entry e = {.base = m->numbers,
@@ -76,7 +78,7 @@ static int add(struct making *m, const struct node *n, uint32_t parent,
 
 	if (t) {
 		if (t->only_dimension ||
-		    !view_of(tensor_files_of(n->files), m->v3, &v))
+		    !catalog_find_view(tensor_files_of(n->files), m->v3, &v))
 			return 0;
 		numbers = view_numbers(&v) + 1;
 		e.from = v.base;
@@ -98,7 +100,7 @@ static int add(struct making *m, const struct node *n, uint32_t parent,
 	return vec_push(&m->entries, e) ? 1 : -ENOMEM;
 }
 
-static int add_children(struct making *m, uint32_t parent)
+static int catalog_add_children(struct making *m, uint32_t parent)
 {
 	uint64_t ino = m->entries.at[parent].ino;
 	char name[FILES_NAME_MAX + 1];
@@ -110,9 +112,10 @@ static int add_children(struct making *m, uint32_t parent)
 	     r >= 0 && tree_entry(m->tree, ino, i, &n, name, sizeof name) == 0;
 	     i++) {
 		if (n.type != S_IFDIR || n.node || n.graft ||
-		    is_reserved(name) || (n.files && zarr_files_are(n.files)))
+		    catalog_is_reserved(name) ||
+		    (n.files && zarr_files_are(n.files)))
 			continue;
-		r = add(m, &n, parent, name);
+		r = catalog_add(m, &n, parent, name);
 	}
 	m->entries.at[parent].first = first;
 	m->entries.at[parent].count = (uint32_t)m->entries.n - first;
@@ -127,11 +130,11 @@ struct zarr_catalog *zarr_catalog_new(const struct tree *t, bool v3)
 	int r = c ? tree_node(t, TREE_ROOT, &root) : -ENOMEM;
 
 	if (r == 0)
-		r = add(&m, &root, 0, "");
+		r = catalog_add(&m, &root, 0, "");
 	/* A tensor that is the root and has no such view: there is nothing. */
 	for (uint32_t i = 0; r >= 0 && i < m.entries.n; i++)
 		if (!m.entries.at[i].tensor)
-			r = add_children(&m, i);
+			r = catalog_add_children(&m, i);
 	if (r < 0) {
 		vec_free(&m.entries);
 		vec_free(&m.text);
@@ -155,34 +158,24 @@ void zarr_catalog_free(struct zarr_catalog *c)
 const struct zarr_entry *zarr_entry_of(const struct zarr_catalog *c,
 				       uint64_t node)
 {
-	uint32_t lo = 0, hi = c->n;
+	struct bisect b = bisect_in(0, c->n);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (c->entry[mid].base <= node)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &c->entry[lo - 1] : NULL;
+	while (bisect_next(&b))
+		bisect_answer(&b, c->entry[b.mid].base > node);
+	return b.lo ? &c->entry[b.lo - 1] : NULL;
 }
 
 /* Children of a group with lower names. */
-static uint32_t rank_of(const struct zarr_catalog *c,
-			const struct zarr_entry *group, const char *name)
+static uint32_t catalog_rank(const struct zarr_catalog *c,
+			     const struct zarr_entry *group, const char *name)
 {
-	uint32_t lo = group->first, hi = group->first + group->count;
+	struct bisect b =
+		bisect_in(group->first, (uint64_t)group->first + group->count);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (strcmp(zarr_entry_name(c, &c->entry[mid]), name) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo - group->first;
+	while (bisect_next(&b))
+		bisect_answer(&b, strcmp(zarr_entry_name(c, &c->entry[b.mid]),
+					 name) >= 0);
+	return (uint32_t)b.lo - group->first;
 }
 
 const struct zarr_entry *zarr_entry_at(const struct zarr_catalog *c,
@@ -192,7 +185,8 @@ const struct zarr_entry *zarr_entry_at(const struct zarr_catalog *c,
 	uint64_t before = 0;
 
 	for (unsigned d = 0; d < zarr_documents(v3); d++) {
-		uint64_t at = d + rank_of(c, group, zarr_document_name(v3, d));
+		uint64_t at =
+			d + catalog_rank(c, group, zarr_document_name(v3, d));
 
 		*document = d;
 		if (at == i)
@@ -206,7 +200,7 @@ const struct zarr_entry *zarr_entry_find(const struct zarr_catalog *c,
 					 const struct zarr_entry *group,
 					 const char *name)
 {
-	uint32_t k = rank_of(c, group, name);
+	uint32_t k = catalog_rank(c, group, name);
 	const struct zarr_entry *e = &c->entry[group->first + k];
 
 	return k < group->count && !strcmp(zarr_entry_name(c, e), name) ? e

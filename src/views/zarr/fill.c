@@ -15,7 +15,7 @@
 
 #define ELEMENT_MAX 32 /* a complex number of two long doubles */
 
-static struct fill fill_of(const struct tensor *t)
+static struct fill zarr_fill_value(const struct tensor *t)
 {
 	const struct layout *l = !t->mosaic && t->nparts
 					 ? atomic_load(&t->parts[0].layout)
@@ -50,7 +50,7 @@ static void put_base64(FILE *out, struct fill f, uint32_t n)
 }
 
 /* A number of up to 8 bytes, little-endian. */
-static uint64_t bits_of(const unsigned char *raw, unsigned size)
+static uint64_t fill_bits(const unsigned char *raw, unsigned size)
 {
 	uint64_t v = 0;
 
@@ -59,7 +59,7 @@ static uint64_t bits_of(const unsigned char *raw, unsigned size)
 	return v;
 }
 
-static double float_of(const unsigned char *raw, unsigned size)
+static double fill_float_value(const unsigned char *raw, unsigned size)
 {
 	struct recode r = {.from = size,
 			   .width = size,
@@ -91,12 +91,12 @@ static bool is_plain_nan(uint64_t bits, unsigned size)
 static void put_float(FILE *out, const unsigned char *raw, unsigned size,
 		      bool v3)
 {
-	double v = float_of(raw, size);
+	double v = fill_float_value(raw, size);
 	char text[40];
 
-	if (isnan(v) && v3 && !is_plain_nan(bits_of(raw, size), size)) {
+	if (isnan(v) && v3 && !is_plain_nan(fill_bits(raw, size), size)) {
 		fprintf(out, "\"0x%0*" PRIx64 "\"", (int)size * 2,
-			bits_of(raw, size));
+			fill_bits(raw, size));
 	} else if (isnan(v)) {
 		fputs("\"NaN\"", out);
 	} else if (isinf(v)) {
@@ -109,7 +109,7 @@ static void put_float(FILE *out, const unsigned char *raw, unsigned size,
 
 static void put_int(FILE *out, const unsigned char *raw, unsigned size)
 {
-	uint64_t v = bits_of(raw, size), sign = UINT64_C(1) << (size * 8 - 1);
+	uint64_t v = fill_bits(raw, size), sign = UINT64_C(1) << (size * 8 - 1);
 
 	if (v & sign)
 		fprintf(out, "-%" PRIu64, (sign - (v & (sign - 1))));
@@ -118,7 +118,8 @@ static void put_int(FILE *out, const unsigned char *raw, unsigned size)
 }
 
 /* An element in this machine's order, which is little-endian. */
-static void native(const struct dtype *d, struct fill f, unsigned char *raw)
+static void fill_native_bytes(const struct dtype *d, struct fill f,
+			      unsigned char *raw)
 {
 	unsigned one = d->kind == DTYPE_COMPLEX ? d->size / 2 : d->size;
 
@@ -131,19 +132,19 @@ void zarr_put_fill(FILE *out, const struct tensor *t, bool v3)
 {
 	unsigned char raw[ELEMENT_MAX] = {0};
 	const struct dtype *d = &t->dtype;
-	struct fill f = fill_of(t);
+	struct fill f = zarr_fill_value(t);
 
 	if (d->kind > DTYPE_BOOL || d->size > ELEMENT_MAX) {
 		put_base64(out, f, d->size);
 		return;
 	}
-	native(d, f, raw);
+	fill_native_bytes(d, f, raw);
 	switch (d->kind) {
 	case DTYPE_INT:
 		put_int(out, raw, d->size);
 		break;
 	case DTYPE_UINT:
-		fprintf(out, "%" PRIu64, bits_of(raw, d->size));
+		fprintf(out, "%" PRIu64, fill_bits(raw, d->size));
 		break;
 	case DTYPE_FLOAT:
 		put_float(out, raw, d->size, v3);

@@ -12,14 +12,9 @@
 
 #define ZGROUP "{\"zarr_format\": 2}"
 
-static void *no_memory(struct error *err)
-{
-	error_set(err, -ENOMEM, "out of memory");
-	return NULL;
-}
-
 /* A JSON object; what has none has "{}". */
-static char *attributes_of(const struct zarr_entry *e, struct error *err)
+static char *zarr_group_attributes(const struct zarr_entry *e,
+				   struct error *err)
 {
 	const struct files_ops *ops = e->files ? e->files->ops : NULL;
 	char *text;
@@ -29,11 +24,15 @@ static char *attributes_of(const struct zarr_entry *e, struct error *err)
 
 	if (n == -ENODATA || n == 0) {
 		text = strdup("{}");
-		return text ? text : no_memory(err);
+		if (!text)
+			error_no_memory(err, "the attributes of a group");
+		return text;
 	}
 	text = n < 0 ? NULL : malloc((size_t)n + 1);
-	if (n > 0 && !text)
-		return no_memory(err);
+	if (n > 0 && !text) {
+		error_no_memory(err, "the attributes of a group");
+		return NULL;
+	}
 	if (n > 0)
 		n = ops->xattr(e->files, 0, "attrs", NULL, text, (size_t)n);
 	if (n < 0) {
@@ -56,8 +55,8 @@ struct metadata {
 };
 
 /* `"PATH/NAME": TEXT`; takes the text, which may be NULL. */
-static int put(struct metadata *m, const char *path, const char *name,
-	       char *text)
+static int metadata_put(struct metadata *m, const char *path, const char *name,
+			char *text)
 {
 	cleanup_free char *key = NULL, *quoted = NULL;
 	json_t *j;
@@ -68,7 +67,7 @@ static int put(struct metadata *m, const char *path, const char *name,
 	quoted = j ? json_dumps(j, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 	json_decref(j);
 	if (text && !quoted)
-		no_memory(m->err);
+		error_no_memory(m->err, "consolidated metadata");
 	if (quoted)
 		fprintf(m->out, "%s\n%s: %s", m->more ? "," : "", quoted, text);
 	m->more = true;
@@ -76,20 +75,23 @@ static int put(struct metadata *m, const char *path, const char *name,
 	return quoted ? 0 : m->err->code;
 }
 
-static int put_entry(struct metadata *m, const struct zarr_entry *e,
-		     const char *path)
+static int metadata_put_entry(struct metadata *m, const struct zarr_entry *e,
+			      const char *path)
 {
 	int r;
 
 	if (e->tensor) {
-		r = put(m, path, ".zarray", zarr_array_text(e->tensor, m->err));
+		r = metadata_put(m, path, ".zarray",
+				 zarr_array_text(e->tensor, m->err));
 		return r < 0 ? r
-			     : put(m, path, ".zattrs",
-				   zarr_attributes_text(e->tensor, m->err));
+			     : metadata_put(
+				       m, path, ".zattrs",
+				       zarr_attributes_text(e->tensor, m->err));
 	}
-	r = put(m, path, ".zgroup", strdup(ZGROUP));
+	r = metadata_put(m, path, ".zgroup", strdup(ZGROUP));
 	if (r == 0)
-		r = put(m, path, ".zattrs", attributes_of(e, m->err));
+		r = metadata_put(m, path, ".zattrs",
+				 zarr_group_attributes(e, m->err));
 	for (uint32_t i = 0; i < e->count && r == 0; i++) {
 		const struct zarr_entry *below = &m->c->entry[e->first + i];
 		cleanup_free char *longer = NULL;
@@ -97,9 +99,9 @@ static int put_entry(struct metadata *m, const struct zarr_entry *e,
 		if (asprintf(&longer, "%s%s/", path,
 			     zarr_entry_name(m->c, below)) < 0) {
 			longer = NULL;
-			return error_set(m->err, -ENOMEM, "out of memory");
+			return error_no_memory(m->err, "the path of a group");
 		}
-		r = put_entry(m, below, longer);
+		r = metadata_put_entry(m, below, longer);
 	}
 	return r;
 }
@@ -112,22 +114,26 @@ static char *metadata_text(const struct zarr_catalog *c,
 	struct metadata m = {c, open_memstream(&text, &len), false, err};
 	int r;
 
-	if (!m.out)
-		return no_memory(err);
+	if (!m.out) {
+		error_no_memory(err, "consolidated metadata");
+		return NULL;
+	}
 	fputs("{\"metadata\": {", m.out);
-	r = put_entry(&m, e, "");
+	r = metadata_put_entry(&m, e, "");
 	fputs("}, \"zarr_consolidated_format\": 1}\n", m.out);
 	if (fclose(m.out) == 0 && r == 0)
 		return text;
 	free(text);
-	return r < 0 ? NULL : no_memory(err);
+	if (r == 0)
+		error_no_memory(err, "consolidated metadata");
+	return NULL;
 }
 
 /* ---- the others ------------------------------------------------------------ */
 
-static char *group3_text(const struct zarr_entry *e, struct error *err)
+static char *zarr3_group_text(const struct zarr_entry *e, struct error *err)
 {
-	cleanup_free char *attributes = attributes_of(e, err);
+	cleanup_free char *attributes = zarr_group_attributes(e, err);
 	char *text;
 
 	if (!attributes)
@@ -137,7 +143,8 @@ static char *group3_text(const struct zarr_entry *e, struct error *err)
 		     "\"attributes\": %s}\n",
 		     attributes) >= 0)
 		return text;
-	return no_memory(err);
+	error_no_memory(err, "zarr.json of a group");
+	return NULL;
 }
 
 char *zarr_group_text(const struct zarr_catalog *c, const struct zarr_entry *e,
@@ -146,13 +153,15 @@ char *zarr_group_text(const struct zarr_catalog *c, const struct zarr_entry *e,
 	char *text;
 
 	if (v3)
-		return group3_text(e, err);
+		return zarr3_group_text(e, err);
 	switch (i) {
 	case 0:
-		return attributes_of(e, err);
+		return zarr_group_attributes(e, err);
 	case 1:
 		text = strdup(ZGROUP "\n");
-		return text ? text : no_memory(err);
+		if (!text)
+			error_no_memory(err, ".zgroup");
+		return text;
 	default:
 		return metadata_text(c, e, err);
 	}

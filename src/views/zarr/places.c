@@ -18,7 +18,7 @@
 /* What is known of all grids of which nothing is known. */
 static struct zarr_places none;
 
-static int by_number(const void *a, const void *b)
+static int compare_place_numbers(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -30,7 +30,8 @@ struct found {
 };
 
 /* False: the index does not say it, or they are too many. */
-static bool ask_index(struct tensor *t, const struct layout *l, struct found *f)
+static bool places_list_chunks(struct tensor *t, const struct layout *l,
+			       struct found *f)
 {
 	cleanup_free struct written *at = malloc(LIST_ROOM * sizeof *at);
 	uint64_t from = 0;
@@ -48,20 +49,20 @@ static bool ask_index(struct tensor *t, const struct layout *l, struct found *f)
 	return at && from == UINT64_MAX;
 }
 
-static struct zarr_places *find_out(struct tensor *t, const struct layout *l,
-				    uint64_t (*place_of)(const struct tensor *t,
-							 uint64_t chunk))
+static struct zarr_places *
+places_find(struct tensor *t, const struct layout *l,
+	    uint64_t (*place_of)(const struct tensor *t, uint64_t chunk))
 {
 	struct zarr_places *out = NULL;
 	struct found f = {0};
 
-	if (ask_index(t, l, &f))
+	if (places_list_chunks(t, l, &f))
 		out = malloc(sizeof *out + (f.chunks.n + 1) * sizeof *out->at);
 	if (out) {
 		out->n = f.chunks.n;
 		for (size_t i = 0; i < f.chunks.n; i++)
 			out->at[i] = place_of(t, f.chunks.at[i]);
-		qsort(out->at, out->n, sizeof *out->at, by_number);
+		qsort(out->at, out->n, sizeof *out->at, compare_place_numbers);
 	}
 	vec_free(&f.chunks);
 	return out ? out : &none;
@@ -83,7 +84,7 @@ zarr_places(struct tensor *t,
 	    g->count <= PLACES_MIN || !t->ops->list)
 		return NULL;
 	if (!all) {
-		all = find_out(t, l, place_of);
+		all = places_find(t, l, place_of);
 		if (!atomic_compare_exchange_strong(&t->views->zarr_places,
 						    &empty, all)) {
 			if (all != &none)

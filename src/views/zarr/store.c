@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "views/zarr/catalog.h"
 
-struct store_files {
+struct zarr_store_files {
 	struct files files;
 	bool v3, found_only;
 	const struct tree *tree;
@@ -25,15 +25,15 @@ struct store_files {
 	struct chunk_set documents; /* of groups, by node */
 };
 
-static struct store_files *store_of(const struct files *f)
+static struct zarr_store_files *zarr_store_of(const struct files *f)
 {
-	return (struct store_files *)f;
+	return (struct zarr_store_files *)f;
 }
 
 /* NULL: no memory, or nothing there. */
 static const struct zarr_catalog *catalog_of(const struct files *f)
 {
-	struct store_files *s = store_of(f);
+	struct zarr_store_files *s = zarr_store_of(f);
 	struct zarr_catalog *c = atomic_load(&s->catalog), *none = NULL;
 
 	if (c || !s->tree)
@@ -52,7 +52,8 @@ struct place {
 	uint64_t n; /* 0: its directory */
 };
 
-static int resolve(const struct files *f, uint64_t node, struct place *out)
+static int zarr_store_resolve(const struct files *f, uint64_t node,
+			      struct place *out)
 {
 	out->c = catalog_of(f);
 	if (!out->c)
@@ -61,41 +62,43 @@ static int resolve(const struct files *f, uint64_t node, struct place *out)
 	if (!out->e)
 		return -ENOENT;
 	out->n = node - out->e->base;
-	return out->e->tensor || out->n <= zarr_documents(store_of(f)->v3)
+	return out->e->tensor || out->n <= zarr_documents(zarr_store_of(f)->v3)
 		       ? 0
 		       : -ENOENT;
 }
 
-static bool is_document(const struct place *p)
+static bool zarr_store_is_document(const struct place *p)
 {
 	return !p->e->tensor && p->n;
 }
 
 /* The number that a node of an array has in its tensor's directory; and back. */
-static uint64_t inner(const struct place *p)
+static uint64_t zarr_store_inner_node(const struct place *p)
 {
 	return p->n ? p->e->from + p->n - 1 : p->e->top;
 }
-static uint64_t outer(const struct zarr_entry *e, uint64_t node)
+static uint64_t zarr_store_outer_node(const struct zarr_entry *e, uint64_t node)
 {
 	return node == e->top ? e->base : e->base + 1 + (node - e->from);
 }
 
 /* ---- names ------------------------------------------------------------------ */
 
-static uint64_t store_count(const struct files *f, uint64_t dir)
+static uint64_t zarr_store_count(const struct files *f, uint64_t dir)
 {
 	struct place p;
 
-	if (resolve(f, dir, &p) < 0 || is_document(&p))
+	if (zarr_store_resolve(f, dir, &p) < 0 || zarr_store_is_document(&p))
 		return 0;
-	return p.e->tensor ? p.e->files->ops->count(p.e->files, inner(&p))
-			   : zarr_documents(store_of(f)->v3) + p.e->count;
+	return p.e->tensor ? p.e->files->ops->count(p.e->files,
+						    zarr_store_inner_node(&p))
+			   : zarr_documents(zarr_store_of(f)->v3) + p.e->count;
 }
 
 /* Entry i of a group that has as many; its node. */
-static uint64_t group_child(const struct place *p, bool v3, uint64_t i,
-			    const char **name, bool *is_dir)
+static uint64_t zarr_store_group_child(const struct place *p, bool v3,
+				       uint64_t i, const char **name,
+				       bool *is_dir)
 {
 	unsigned document;
 	const struct zarr_entry *e =
@@ -106,8 +109,8 @@ static uint64_t group_child(const struct place *p, bool v3, uint64_t i,
 	return e ? e->base : p->e->base + 1 + document;
 }
 
-static uint64_t store_child(const struct files *f, uint64_t dir, uint64_t i,
-			    uint32_t *type)
+static uint64_t zarr_store_child(const struct files *f, uint64_t dir,
+				 uint64_t i, uint32_t *type)
 {
 	const char *name;
 	struct place p;
@@ -115,17 +118,20 @@ static uint64_t store_child(const struct files *f, uint64_t dir, uint64_t i,
 	bool is_dir;
 
 	*type = S_IFREG;
-	if (resolve(f, dir, &p) < 0)
+	if (zarr_store_resolve(f, dir, &p) < 0)
 		return 0;
 	if (p.e->tensor)
-		return outer(p.e, p.e->files->ops->child(p.e->files, inner(&p),
-							 i, type));
-	node = group_child(&p, store_of(f)->v3, i, &name, &is_dir);
+		return zarr_store_outer_node(
+			p.e, p.e->files->ops->child(p.e->files,
+						    zarr_store_inner_node(&p),
+						    i, type));
+	node = zarr_store_group_child(&p, zarr_store_of(f)->v3, i, &name,
+				      &is_dir);
 	*type = is_dir ? S_IFDIR : S_IFREG;
 	return node;
 }
 
-static int put_name(const char *name, char *buf, size_t n)
+static int zarr_store_put_name(const char *name, char *buf, size_t n)
 {
 	size_t len = strlen(name) + 1;
 
@@ -135,55 +141,59 @@ static int put_name(const char *name, char *buf, size_t n)
 	return 0;
 }
 
-static int store_name(const struct files *f, uint64_t dir, uint64_t i,
-		      char *buf, size_t n)
+static int zarr_store_name(const struct files *f, uint64_t dir, uint64_t i,
+			   char *buf, size_t n)
 {
 	const char *name;
 	struct place p;
 	bool is_dir;
-	int r = resolve(f, dir, &p);
+	int r = zarr_store_resolve(f, dir, &p);
 
 	if (r < 0)
 		return r;
 	if (p.e->tensor)
-		return p.e->files->ops->name(p.e->files, inner(&p), i, buf, n);
-	if (i >= store_count(f, dir))
+		return p.e->files->ops->name(
+			p.e->files, zarr_store_inner_node(&p), i, buf, n);
+	if (i >= zarr_store_count(f, dir))
 		return -ENOENT;
-	group_child(&p, store_of(f)->v3, i, &name, &is_dir);
-	return put_name(name, buf, n);
+	zarr_store_group_child(&p, zarr_store_of(f)->v3, i, &name, &is_dir);
+	return zarr_store_put_name(name, buf, n);
 }
 
-static int store_name_of(const struct files *f, uint64_t node, char *buf,
-			 size_t n)
+static int zarr_store_name_of(const struct files *f, uint64_t node, char *buf,
+			      size_t n)
 {
 	struct place p;
-	int r = resolve(f, node, &p);
+	int r = zarr_store_resolve(f, node, &p);
 
 	if (r < 0)
 		return r;
 	if (!p.n)
-		return put_name(zarr_entry_name(p.c, p.e), buf, n);
+		return zarr_store_put_name(zarr_entry_name(p.c, p.e), buf, n);
 	if (!p.e->tensor)
-		return put_name(
-			zarr_document_name(store_of(f)->v3, (unsigned)p.n - 1),
+		return zarr_store_put_name(
+			zarr_document_name(zarr_store_of(f)->v3,
+					   (unsigned)p.n - 1),
 			buf, n);
-	return p.e->files->ops->name_of(p.e->files, inner(&p), buf, n);
+	return p.e->files->ops->name_of(p.e->files, zarr_store_inner_node(&p),
+					buf, n);
 }
 
-static int store_find(const struct files *f, uint64_t dir, const char *name,
-		      uint64_t *node)
+static int zarr_store_find(const struct files *f, uint64_t dir,
+			   const char *name, uint64_t *node)
 {
-	bool v3 = store_of(f)->v3;
+	bool v3 = zarr_store_of(f)->v3;
 	const struct zarr_entry *below;
 	struct place p;
-	int r = resolve(f, dir, &p);
+	int r = zarr_store_resolve(f, dir, &p);
 
-	if (r < 0 || is_document(&p))
+	if (r < 0 || zarr_store_is_document(&p))
 		return r < 0 ? r : -ENOENT;
 	if (p.e->tensor) {
-		r = p.e->files->ops->find(p.e->files, inner(&p), name, node);
+		r = p.e->files->ops->find(p.e->files, zarr_store_inner_node(&p),
+					  name, node);
 		if (r == 0)
-			*node = outer(p.e, *node);
+			*node = zarr_store_outer_node(p.e, *node);
 		return r;
 	}
 	for (unsigned i = 0; i < zarr_documents(v3); i++)
@@ -198,21 +208,23 @@ static int store_find(const struct files *f, uint64_t dir, const char *name,
 	return 0;
 }
 
-static int store_skip(struct files *f, uint64_t dir, uint64_t *i,
-		      struct pinner *pinner, struct error *err)
+static int zarr_store_skip(struct files *f, uint64_t dir, uint64_t *i,
+			   struct pinner *pinner, struct error *err)
 {
 	struct place p;
 
-	if (resolve(f, dir, &p) == 0 && p.e->tensor && p.e->files->ops->skip)
-		return p.e->files->ops->skip(p.e->files, inner(&p), i, pinner,
-					     err);
+	if (zarr_store_resolve(f, dir, &p) == 0 && p.e->tensor &&
+	    p.e->files->ops->skip)
+		return p.e->files->ops->skip(
+			p.e->files, zarr_store_inner_node(&p), i, pinner, err);
 	return 0;
 }
 
-static int store_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int zarr_store_parent(const struct files *f, uint64_t node,
+			     uint64_t *dir)
 {
 	struct place p;
-	int r = resolve(f, node, &p);
+	int r = zarr_store_resolve(f, node, &p);
 
 	if (r < 0)
 		return r;
@@ -223,27 +235,28 @@ static int store_parent(const struct files *f, uint64_t node, uint64_t *dir)
 	*dir = p.e->base;
 	if (!p.e->tensor)
 		return 0;
-	r = p.e->files->ops->parent(p.e->files, inner(&p), dir);
+	r = p.e->files->ops->parent(p.e->files, zarr_store_inner_node(&p), dir);
 	if (r == 0)
-		*dir = outer(p.e, *dir);
+		*dir = zarr_store_outer_node(p.e, *dir);
 	return r;
 }
 
 /* ---- attributes and bytes ---------------------------------------------------- */
 
-static bool store_attr_is_slow(const struct files *f, uint64_t node)
+static bool zarr_store_attr_is_slow(const struct files *f, uint64_t node)
 {
 	struct place p;
 
-	if (resolve(f, node, &p) < 0)
+	if (zarr_store_resolve(f, node, &p) < 0)
 		return false;
-	return p.e->tensor
-		       ? p.e->files->ops->attr_is_slow(p.e->files, inner(&p))
-		       : is_document(&p);
+	return p.e->tensor ? p.e->files->ops->attr_is_slow(
+				     p.e->files, zarr_store_inner_node(&p))
+			   : zarr_store_is_document(&p);
 }
 
-static int document_size(const struct store_files *s, uint64_t node,
-			 struct pinner *p, uint64_t *size, struct error *err)
+static int group_document_size(const struct zarr_store_files *s, uint64_t node,
+			       struct pinner *p, uint64_t *size,
+			       struct error *err)
 {
 	struct extent x = {.kind = EXTENT_CHUNK, .len = 1};
 	struct span span;
@@ -260,21 +273,24 @@ static int document_size(const struct store_files *s, uint64_t node,
 	return 0;
 }
 
-static int store_attr(struct files *f, uint64_t node, struct pinner *pinner,
-		      struct attr *out, struct error *err)
+static int zarr_store_attr(struct files *f, uint64_t node,
+			   struct pinner *pinner, struct attr *out,
+			   struct error *err)
 {
-	const struct store_files *s = store_of(f);
+	const struct zarr_store_files *s = zarr_store_of(f);
 	struct place p;
 	struct node n;
-	int r = resolve(f, node, &p);
+	int r = zarr_store_resolve(f, node, &p);
 
 	if (r == -ENOMEM)
-		return error_set(err, r, "out of memory");
+		return error_no_memory(
+			err, "the list of groups and arrays for Zarr");
 	if (r < 0 || (s->found_only && !node && !p.c->arrays))
 		return -ENOENT;
 	if (p.e->tensor)
-		return p.e->files->ops->attr(p.e->files, inner(&p), pinner, out,
-					     err);
+		return p.e->files->ops->attr(p.e->files,
+					     zarr_store_inner_node(&p), pinner,
+					     out, err);
 	if (tree_node(s->tree, p.e->ino, &n) == 0)
 		tree_attr(s->tree, &n, NULL, out, err);
 	*out = (struct attr){
@@ -285,112 +301,117 @@ static int store_attr(struct files *f, uint64_t node, struct pinner *pinner,
 	}
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
-	return document_size(s, node, pinner, &out->size, err);
+	return group_document_size(s, node, pinner, &out->size, err);
 }
 
-static int store_prepare(struct files *f, uint64_t node, uint64_t off,
-			 uint64_t len, struct error *err)
+static int zarr_store_prepare(struct files *f, uint64_t node, uint64_t off,
+			      uint64_t len, struct error *err)
 {
 	struct place p;
 
-	if (resolve(f, node, &p) < 0 || !p.e->tensor)
+	if (zarr_store_resolve(f, node, &p) < 0 || !p.e->tensor)
 		return 0;
-	return p.e->files->ops->prepare(p.e->files, inner(&p), off, len, err);
+	return p.e->files->ops->prepare(p.e->files, zarr_store_inner_node(&p),
+					off, len, err);
 }
 
-static int store_map(const struct files *f, uint64_t node, uint64_t off,
-		     struct plan *plan, struct error *err)
+static int zarr_store_map(const struct files *f, uint64_t node, uint64_t off,
+			  struct plan *plan, struct error *err)
 {
 	struct place p;
 
-	if (resolve(f, node, &p) < 0 || (!p.e->tensor && !p.n))
+	if (zarr_store_resolve(f, node, &p) < 0 || (!p.e->tensor && !p.n))
 		return error_set(err, -ENOENT, "no such file");
 	if (p.e->tensor)
-		return p.e->files->ops->map(p.e->files, inner(&p), off, plan,
-					    err);
-	plan_chunk(plan, &store_of(f)->documents, node, off,
+		return p.e->files->ops->map(
+			p.e->files, zarr_store_inner_node(&p), off, plan, err);
+	plan_chunk(plan, &zarr_store_of(f)->documents, node, off,
 		   plan->want - plan->have);
 	return 0;
 }
 
-static ssize_t store_xattr(struct files *f, uint64_t node, const char *key,
-			   struct pinner *pinner, char *buf, size_t n)
+static ssize_t zarr_store_xattr(struct files *f, uint64_t node, const char *key,
+				struct pinner *pinner, char *buf, size_t n)
 {
 	struct place p;
 
-	if (resolve(f, node, &p) < 0 || !p.e->tensor)
+	if (zarr_store_resolve(f, node, &p) < 0 || !p.e->tensor)
 		return -ENODATA;
-	return p.e->files->ops->xattr(p.e->files, inner(&p), key, pinner, buf,
-				      n);
+	return p.e->files->ops->xattr(p.e->files, zarr_store_inner_node(&p),
+				      key, pinner, buf, n);
 }
 
-static const char *store_xattr_keys(const struct files *f, uint64_t node,
-				    size_t *len)
+static const char *zarr_store_xattr_keys(const struct files *f, uint64_t node,
+					 size_t *len)
 {
 	struct place p;
 
 	*len = 0;
-	if (resolve(f, node, &p) < 0 || !p.e->tensor)
+	if (zarr_store_resolve(f, node, &p) < 0 || !p.e->tensor)
 		return NULL;
-	return p.e->files->ops->xattr_keys(p.e->files, inner(&p), len);
+	return p.e->files->ops->xattr_keys(p.e->files,
+					   zarr_store_inner_node(&p), len);
 }
 
-static void store_free(struct files *f)
+static void zarr_store_destroy(struct files *f)
 {
-	zarr_catalog_free(atomic_load(&store_of(f)->catalog));
+	zarr_catalog_free(atomic_load(&zarr_store_of(f)->catalog));
 	free(f);
 }
 
-static const struct files_ops store_ops = {
-	.count = store_count,
-	.child = store_child,
-	.name = store_name,
-	.name_of = store_name_of,
-	.find = store_find,
-	.skip = store_skip,
-	.parent = store_parent,
-	.attr_is_slow = store_attr_is_slow,
-	.attr = store_attr,
-	.prepare = store_prepare,
-	.map = store_map,
-	.xattr = store_xattr,
-	.xattr_keys = store_xattr_keys,
-	.free = store_free,
+static const struct files_ops zarr_store_ops = {
+	.count = zarr_store_count,
+	.child = zarr_store_child,
+	.name = zarr_store_name,
+	.name_of = zarr_store_name_of,
+	.find = zarr_store_find,
+	.skip = zarr_store_skip,
+	.parent = zarr_store_parent,
+	.attr_is_slow = zarr_store_attr_is_slow,
+	.attr = zarr_store_attr,
+	.prepare = zarr_store_prepare,
+	.map = zarr_store_map,
+	.xattr = zarr_store_xattr,
+	.xattr_keys = zarr_store_xattr_keys,
+	.free = zarr_store_destroy,
 };
 
 /* ---- documents of groups ------------------------------------------------------ */
 
-static struct store_files *store_of_set(const struct chunk_set *s)
+static struct zarr_store_files *zarr_store_of_set(const struct chunk_set *s)
 {
-	return (struct store_files *)((char *)(uintptr_t)s -
-				      offsetof(struct store_files, documents));
+	return (struct zarr_store_files *)((char *)(uintptr_t)s -
+					   offsetof(struct zarr_store_files,
+						    documents));
 }
 
-static uint64_t document_segment_of(const struct chunk_set *s, uint64_t index)
+static uint64_t group_document_segment_of(const struct chunk_set *s,
+					  uint64_t index)
 {
 	(void)s, (void)index;
 	return UINT64_MAX;
 }
 
-static int document_locate(const struct chunk_set *s, uint64_t index,
-			   const struct buf *segment, struct chunk *c,
-			   struct error *err)
+static int group_document_locate(const struct chunk_set *s, uint64_t index,
+				 const struct buf *segment, struct chunk *c,
+				 struct error *err)
 {
 	(void)s, (void)index, (void)segment, (void)err;
 	*c = (struct chunk){.state = CHUNK_FETCH, .size = 4096};
 	return 0;
 }
 
-static int document_fetch(struct chunk_set *set, uint64_t index,
-			  _Atomic uint64_t *gauge, struct buf **out,
-			  struct error *err)
+static int group_document_fetch(struct chunk_set *set, uint64_t index,
+				_Atomic uint64_t *gauge, struct buf **out,
+				struct error *err)
 {
-	struct store_files *s = store_of_set(set);
+	struct zarr_store_files *s = zarr_store_of_set(set);
 	cleanup_free char *text = NULL;
 	struct place p;
 	size_t len;
 
-	if (resolve(&s->files, index, &p) < 0 || !is_document(&p))
+	if (zarr_store_resolve(&s->files, index, &p) < 0 ||
+	    !zarr_store_is_document(&p))
 		return error_set(err, -EIO, "no such file");
 	text = zarr_group_text(p.c, p.e, s->v3, (unsigned)p.n - 1, err);
 	if (!text)
@@ -398,36 +419,36 @@ static int document_fetch(struct chunk_set *set, uint64_t index,
 	len = strlen(text);
 	*out = buf_new(len + 1, gauge);
 	if (!*out)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the metadata of a Zarr group");
 	memcpy((*out)->data, text, len + 1);
 	return 0;
 }
 
-static void document_describe(const struct chunk_set *s, uint64_t index,
-			      char *buf, size_t n)
+static void group_document_describe(const struct chunk_set *s, uint64_t index,
+				    char *buf, size_t n)
 {
-	const struct store_files *f = store_of_set(s);
+	const struct zarr_store_files *f = zarr_store_of_set(s);
 	struct place p;
-	bool known = resolve(&f->files, index, &p) == 0;
+	bool known = zarr_store_resolve(&f->files, index, &p) == 0;
 
 	snprintf(buf, n, "Zarr v%d group '%s'", f->v3 ? 3 : 2,
 		 known ? zarr_entry_name(p.c, p.e) : "");
 }
 
 static const struct chunk_set_ops document_ops = {
-	.segment_of = document_segment_of,
-	.locate = document_locate,
-	.fetch = document_fetch,
-	.describe = document_describe,
+	.segment_of = group_document_segment_of,
+	.locate = group_document_locate,
+	.fetch = group_document_fetch,
+	.describe = group_document_describe,
 };
 
 struct files *zarr_store_new(bool v3, bool found_only)
 {
-	struct store_files *s = calloc(1, sizeof *s);
+	struct zarr_store_files *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
-	s->files.ops = &store_ops;
+	s->files.ops = &zarr_store_ops;
 	s->v3 = v3;
 	s->found_only = found_only;
 	s->documents.ops = &document_ops;
@@ -438,10 +459,10 @@ struct files *zarr_store_new(bool v3, bool found_only)
 
 bool zarr_files_are(const struct files *f)
 {
-	return f->ops == &store_ops;
+	return f->ops == &zarr_store_ops;
 }
 
 void zarr_store_bind(struct files *f, const struct tree *t)
 {
-	store_of(f)->tree = t;
+	zarr_store_of(f)->tree = t;
 }

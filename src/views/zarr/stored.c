@@ -24,7 +24,7 @@ static const struct pipeline checksum = {1,
 					   .codec = &codec_fletcher32,
 					   .name = "fletcher32"}}};
 
-static struct tensor *tensor_of(const struct chunk_set *s)
+static struct tensor *stored_tensor(const struct chunk_set *s)
 {
 	return ((struct view_state *)((char *)(uintptr_t)s -
 				      offsetof(struct view_state,
@@ -32,14 +32,14 @@ static struct tensor *tensor_of(const struct chunk_set *s)
 		->tensor;
 }
 
-static const struct layout *layout_of(const struct chunk_set *s)
+static const struct layout *stored_layout(const struct chunk_set *s)
 {
-	return atomic_load(&tensor_of(s)->parts[0].layout);
+	return atomic_load(&stored_tensor(s)->parts[0].layout);
 }
 
 static uint64_t stored_segment_of(const struct chunk_set *s, uint64_t index)
 {
-	const struct chunk_set *all = &tensor_of(s)->set;
+	const struct chunk_set *all = &stored_tensor(s)->set;
 
 	return all->ops->segment_of(all, index);
 }
@@ -48,12 +48,12 @@ static int stored_load_segment(struct chunk_set *s, uint64_t segment,
 			       _Atomic uint64_t *gauge, struct buf **out,
 			       struct error *err)
 {
-	struct chunk_set *all = &tensor_of(s)->set;
+	struct chunk_set *all = &stored_tensor(s)->set;
 
 	return all->ops->load_segment(all, segment, gauge, out, err);
 }
 
-static bool has_checksum(const struct pipeline *p)
+static bool stored_has_checksum(const struct pipeline *p)
 {
 	return p->n && p->filter[p->n - 1].id == ZARR_FLETCHER32;
 }
@@ -62,8 +62,8 @@ static int stored_locate(const struct chunk_set *s, uint64_t index,
 			 const struct buf *segment, struct chunk *c,
 			 struct error *err)
 {
-	const struct chunk_set *all = &tensor_of(s)->set;
-	const struct pipeline *p = layout_of(s)->pipeline;
+	const struct chunk_set *all = &stored_tensor(s)->set;
+	const struct pipeline *p = stored_layout(s)->pipeline;
 	uint64_t decoded;
 	int r = all->ops->locate(all, index, segment, c, err);
 
@@ -72,15 +72,17 @@ static int stored_locate(const struct chunk_set *s, uint64_t index,
 	decoded = c->size;
 	if (c->state != CHUNK_STORED || c->skip_mask ||
 	    c->stored > EXPANSION_MAX * decoded + EXPANSION_SLACK ||
-	    c->stored < (has_checksum(p) ? codec_fletcher32.trailer : 0) ||
+	    c->stored <
+		    (stored_has_checksum(p) ? codec_fletcher32.trailer : 0) ||
 	    (!p->n && c->stored != decoded))
 		return error_set(err, -EBADMSG,
 				 "%s: chunk %llu is not stored as the others "
 				 "are: %llu bytes for %llu, filter mask %#x",
-				 tensor_of(s)->name, (unsigned long long)index,
+				 stored_tensor(s)->name,
+				 (unsigned long long)index,
 				 (unsigned long long)c->stored,
 				 (unsigned long long)decoded, c->skip_mask);
-	c->pipeline = has_checksum(p) ? &checksum : NULL;
+	c->pipeline = stored_has_checksum(p) ? &checksum : NULL;
 	c->recode = NULL;
 	c->size = c->stored;
 	if (c->pipeline)
@@ -91,7 +93,7 @@ static int stored_locate(const struct chunk_set *s, uint64_t index,
 static void stored_describe(const struct chunk_set *s, uint64_t index,
 			    char *buf, size_t n)
 {
-	snprintf(buf, n, "%s stored chunk %llu", tensor_of(s)->name,
+	snprintf(buf, n, "%s stored chunk %llu", stored_tensor(s)->name,
 		 (unsigned long long)index);
 }
 
@@ -112,7 +114,7 @@ void zarr_stored_init(struct tensor *t)
 /* ---- what Zarr can say --------------------------------------------------- */
 
 /* Elements differ from stored ones by their order of bytes at most. */
-static bool is_swapped(const struct tensor *t, const struct recode *r)
+static bool stored_is_swapped(const struct tensor *t, const struct recode *r)
 {
 	return !t->field && t->stored.kind == t->dtype.kind &&
 	       t->stored.kind <= DTYPE_COMPLEX &&
@@ -130,11 +132,12 @@ const struct dtype *zarr_stored_dtype(const struct tensor *t)
 
 	if (!l->recode || recode_is_identity(l->recode))
 		return &t->dtype;
-	return is_swapped(t, l->recode) ? &t->stored : NULL;
+	return stored_is_swapped(t, l->recode) ? &t->stored : NULL;
 }
 
 /* numcodecs wants whole elements, so a shuffle comes before what compresses. */
-static bool can_filter(const struct pipeline *p, unsigned i, uint64_t bytes)
+static bool stored_can_filter(const struct pipeline *p, unsigned i,
+			      uint64_t bytes)
 {
 	const struct pipeline_filter *f = &p->filter[i];
 	uint64_t size = f->params.n ? f->params.cd[0] : 0;
@@ -185,7 +188,7 @@ bool zarr_can_store(const struct tensor *t)
 	    !zarr_stored_dtype(t) || (l->raw_edges && p->n && l->grid->count))
 		return false;
 	for (unsigned i = 0; i < p->n; i++)
-		if (!can_filter(p, i, l->grid->chunk_bytes))
+		if (!stored_can_filter(p, i, l->grid->chunk_bytes))
 			return false;
 	return ends_with_chunks(t, l->grid);
 }
@@ -198,7 +201,7 @@ bool zarr3_can_store(const struct tensor *t)
 					 : atomic_load(&t->parts[0].layout);
 	unsigned n = l && l->kind == LAYOUT_CHUNKED ? l->pipeline->n : 0;
 
-	if (n && has_checksum(l->pipeline))
+	if (n && stored_has_checksum(l->pipeline))
 		n--;
 	return n == 1 &&
 	       (l->pipeline->filter[0].id == ZARR_ZSTD ||

@@ -20,13 +20,7 @@
 /* ASCII as zarr itself writes it: some readers take documents for that. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
 
-static void *no_memory(struct error *err)
-{
-	error_set(err, -ENOMEM, "out of memory");
-	return NULL;
-}
-
-static json_t *numbers(const uint64_t *v, unsigned n)
+static json_t *zarr_numbers_json(const uint64_t *v, unsigned n)
 {
 	json_t *a = json_array();
 
@@ -36,7 +30,7 @@ static json_t *numbers(const uint64_t *v, unsigned n)
 }
 
 /* Adds `"key": value` to the text; takes the value.  False: no memory. */
-static bool put(FILE *out, const char *key, json_t *value)
+static bool zarr_put_json(FILE *out, const char *key, json_t *value)
 {
 	cleanup_free char *s = value ? json_exact(value, DUMP) : NULL;
 
@@ -49,9 +43,9 @@ static bool put(FILE *out, const char *key, json_t *value)
 
 /* ---- types ---------------------------------------------------------------- */
 
-static json_t *type_of(const struct dtype *d);
+static json_t *zarr_type_json(const struct dtype *d);
 
-static void put_padding(json_t *fields, uint64_t n)
+static void zarr_put_padding(json_t *fields, uint64_t n)
 {
 	char name[32], type[32];
 
@@ -61,7 +55,7 @@ static void put_padding(json_t *fields, uint64_t n)
 }
 
 /* Fields as NumPy lists them, but that padding has names. */
-static json_t *structure_of(const struct dtype *d)
+static json_t *zarr_structure_json(const struct dtype *d)
 {
 	json_t *all = json_array();
 	uint64_t at = 0, count, size;
@@ -71,33 +65,34 @@ static json_t *structure_of(const struct dtype *d)
 		json_t *one = json_array();
 
 		if (f->offset > at)
-			put_padding(all, f->offset - at);
+			zarr_put_padding(all, f->offset - at);
 		json_array_append_new(one, json_text(f->name, strlen(f->name)));
-		json_array_append_new(one, type_of(&f->type));
+		json_array_append_new(one, zarr_type_json(&f->type));
 		if (f->rank)
-			json_array_append_new(one, numbers(f->dims, f->rank));
+			json_array_append_new(
+				one, zarr_numbers_json(f->dims, f->rank));
 		json_array_append_new(all, one);
 		at = f->offset;
 		if (dtype_field_size(f, &count, &size))
 			at += size;
 	}
 	if (d->size > at)
-		put_padding(all, d->size - at);
+		zarr_put_padding(all, d->size - at);
 	return all;
 }
 
-static json_t *type_of(const struct dtype *d)
+static json_t *zarr_type_json(const struct dtype *d)
 {
 	char descr[32];
 
 	if (d->kind == DTYPE_STRUCT)
-		return structure_of(d);
+		return zarr_structure_json(d);
 	dtype_descr(d, descr, sizeof descr);
 	return json_string(descr);
 }
 
 /* v3's name; NULL: it has none. */
-static const char *type3_of(const struct dtype *d, char *buf, size_t n)
+static const char *zarr3_type_name(const struct dtype *d, char *buf, size_t n)
 {
 	switch (d->kind) {
 	case DTYPE_BOOL:
@@ -122,12 +117,12 @@ bool zarr3_fits(const struct tensor *t)
 {
 	char name[80];
 
-	return zarr_fits(t) && type3_of(&t->dtype, name, sizeof name);
+	return zarr_fits(t) && zarr3_type_name(&t->dtype, name, sizeof name);
 }
 
 /* ---- codecs --------------------------------------------------------------- */
 
-static json_t *codec_of(const struct pipeline_filter *f)
+static json_t *zarr_codec_json(const struct pipeline_filter *f)
 {
 	const struct codec_params *p = &f->params;
 
@@ -151,7 +146,7 @@ static json_t *codec_of(const struct pipeline_filter *f)
 }
 
 /* The last filter is the compressor, unless it is none. */
-static bool put_codecs(FILE *out, const struct pipeline *p)
+static bool zarr_put_codecs(FILE *out, const struct pipeline *p)
 {
 	json_t *filters = json_array(), *compressor = json_null();
 	unsigned n = p ? p->n : 0;
@@ -160,15 +155,15 @@ static bool put_codecs(FILE *out, const struct pipeline *p)
 	if (n && p->filter[n - 1].id == ZARR_FLETCHER32)
 		n--;
 	if (n && p->filter[n - 1].id != ZARR_SHUFFLE)
-		compressor = codec_of(&p->filter[--n]);
+		compressor = zarr_codec_json(&p->filter[--n]);
 	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(filters, codec_of(&p->filter[i]));
+		json_array_append_new(filters, zarr_codec_json(&p->filter[i]));
 	if (!n) {
 		json_decref(filters);
 		filters = json_null();
 	}
-	ok = put(out, "compressor", compressor);
-	return put(out, "filters", filters) && ok;
+	ok = zarr_put_json(out, "compressor", compressor);
+	return zarr_put_json(out, "filters", filters) && ok;
 }
 
 /* ---- .zarray --------------------------------------------------------------- */
@@ -177,20 +172,24 @@ static bool put_codecs(FILE *out, const struct pipeline *p)
  * To xarray an array's fill value is what stands for data that are missing, and becomes
  * NaN: zeros would, too.  So it is named only where a chunk is missing that it stands for.
  */
-static bool put_array(FILE *out, const struct tensor *t, const struct grid *g,
-		      bool stored, bool whole)
+static bool zarr_put_array(FILE *out, const struct tensor *t,
+			   const struct grid *g, bool stored, bool whole)
 {
 	const struct layout *l =
 		stored ? atomic_load(&t->parts[0].layout) : NULL;
 	bool ok;
 
 	fputs("{", out);
-	ok = put(out, "shape", numbers(zarr_shape(t), t->rank));
-	ok = put(out, "chunks", numbers(g->chunk, t->rank)) && ok;
-	ok = put(out, "dtype",
-		 type_of(stored ? zarr_stored_dtype(t) : &t->dtype)) &&
+	ok = zarr_put_json(out, "shape",
+			   zarr_numbers_json(zarr_shape(t), t->rank));
+	ok = zarr_put_json(out, "chunks",
+			   zarr_numbers_json(g->chunk, t->rank)) &&
 	     ok;
-	ok = put_codecs(out, l ? l->pipeline : NULL) && ok;
+	ok = zarr_put_json(out, "dtype",
+			   zarr_type_json(stored ? zarr_stored_dtype(t)
+						 : &t->dtype)) &&
+	     ok;
+	ok = zarr_put_codecs(out, l ? l->pipeline : NULL) && ok;
 	fputs("\"fill_value\": ", out);
 	if (whole)
 		fputs("null", out);
@@ -214,20 +213,24 @@ char *zarr_array_text(struct tensor *t, struct error *err)
 	    zarr_is_whole(t, &whole, err) < 0)
 		return NULL;
 	out = open_memstream(&text, &len);
-	if (!out)
-		return no_memory(err);
-	ok = put_array(out, t, g, mode == ZARR_STORED, whole);
+	if (!out) {
+		error_no_memory(err, ".zarray");
+		return NULL;
+	}
+	ok = zarr_put_array(out, t, g, mode == ZARR_STORED, whole);
 	if (fclose(out) == 0 && ok)
 		return text;
 	free(text);
-	return no_memory(err);
+	error_no_memory(err, ".zarray");
+	return NULL;
 }
 
 /* ---- attributes ------------------------------------------------------------ */
 
-static json_t *object_of(struct tensor *t,
-			 char *(*ask)(struct tensor *t, struct error *err),
-			 struct error *err)
+static json_t *zarr_source_json(struct tensor *t,
+				char *(*ask)(struct tensor *t,
+					     struct error *err),
+				struct error *err)
 {
 	cleanup_free char *text = ask ? ask(t, err) : NULL;
 	json_t *o = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
@@ -246,7 +249,7 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool has_name(const json_t *names, const char *name)
+static bool axes_have_name(const json_t *names, const char *name)
 {
 	for (size_t i = 0; i < json_array_size(names); i++)
 		if (!strcmp(json_string_value(json_array_get(names, i)), name))
@@ -255,8 +258,8 @@ static bool has_name(const json_t *names, const char *name)
 }
 
 /* Names of axes; `axes` is what the source says of them, or NULL. */
-static json_t *dimensions(const struct tensor *t, const json_t *attributes,
-			  const json_t *axes)
+static json_t *zarr_axis_names(const struct tensor *t, const json_t *attributes,
+			       const json_t *axes)
 {
 	const char *class =
 		json_string_value(json_object_get(attributes, "CLASS"));
@@ -275,7 +278,7 @@ static json_t *dimensions(const struct tensor *t, const json_t *attributes,
 		if (t->sized_axes)
 			snprintf(number, sizeof number, "dim_%u_%" PRIu64, i,
 				 zarr_shape(t)[i]);
-		if (!name || !*name || has_name(names, name))
+		if (!name || !*name || axes_have_name(names, name))
 			name = number;
 		json_array_append_new(names, json_text(name, strlen(name)));
 	}
@@ -283,7 +286,7 @@ static json_t *dimensions(const struct tensor *t, const json_t *attributes,
 }
 
 /* What HDF5 keeps there for itself. */
-static void drop_internal(json_t *attributes)
+static void zarr_drop_internal(json_t *attributes)
 {
 	static const char *const names[] = {
 		"DIMENSION_LIST", "DIMENSION_LABELS",    "REFERENCE_LIST",
@@ -300,26 +303,28 @@ static void drop_internal(json_t *attributes)
 }
 
 /* Attributes, and names of axes; NULL: err. */
-static json_t *described(struct tensor *t, json_t **names, struct error *err)
+static json_t *zarr_attributes_and_axes(struct tensor *t, json_t **names,
+					struct error *err)
 {
-	json_t *about = object_of(t, t->ops ? t->ops->about : NULL, err);
+	json_t *about = zarr_source_json(t, t->ops ? t->ops->about : NULL, err);
 	json_t *o = json_incref(json_object_get(about, "attributes"));
 
 	if (about && !o)
-		o = object_of(t, t->ops ? t->ops->attributes : NULL, err);
+		o = zarr_source_json(t, t->ops ? t->ops->attributes : NULL,
+				     err);
 	if (!o) {
 		json_decref(about);
 		return NULL;
 	}
-	*names = dimensions(t, o, json_object_get(about, "axes"));
-	drop_internal(o);
+	*names = zarr_axis_names(t, o, json_object_get(about, "axes"));
+	zarr_drop_internal(o);
 	json_decref(about);
 	return o;
 }
 
 char *zarr_attributes_text(struct tensor *t, struct error *err)
 {
-	json_t *names, *o = described(t, &names, err);
+	json_t *names, *o = zarr_attributes_and_axes(t, &names, err);
 	char *text;
 
 	if (!o)
@@ -327,13 +332,15 @@ char *zarr_attributes_text(struct tensor *t, struct error *err)
 	json_object_set_new(o, "_ARRAY_DIMENSIONS", names);
 	text = json_exact(o, DUMP);
 	json_decref(o);
-	return text ? text : no_memory(err);
+	if (!text)
+		error_no_memory(err, ".zattrs");
+	return text;
 }
 
 /* ---- zarr.json ------------------------------------------------------------- */
 
 /* Zstd and blosc say most of it in each chunk; these have to be named all the same. */
-static json_t *compressor3(const struct pipeline_filter *f)
+static json_t *zarr3_compressor_json(const struct pipeline_filter *f)
 {
 	static const char *const shuffles[] = {"noshuffle", "shuffle",
 					       "bitshuffle"};
@@ -353,7 +360,7 @@ static json_t *compressor3(const struct pipeline_filter *f)
 }
 
 /* `d` is the type of elements in a chunk, `l` not NULL: chunks are as stored there. */
-static json_t *codecs3(const struct dtype *d, const struct layout *l)
+static json_t *zarr3_codecs_json(const struct dtype *d, const struct layout *l)
 {
 	unsigned one = d->kind == DTYPE_COMPLEX ? d->size / 2 : d->size;
 	json_t *all = one == 1 ? json_pack("[{s:s}]", "name", "bytes")
@@ -362,13 +369,14 @@ static json_t *codecs3(const struct dtype *d, const struct layout *l)
 					   d->big_endian ? "big" : "little");
 
 	if (l)
-		json_array_append_new(all,
-				      compressor3(&l->pipeline->filter[0]));
+		json_array_append_new(
+			all, zarr3_compressor_json(&l->pipeline->filter[0]));
 	return all;
 }
 
-static bool put_array3(FILE *out, const struct tensor *t, const struct grid *g,
-		       bool stored, json_t *attributes, json_t *names)
+static bool zarr3_put_array(FILE *out, const struct tensor *t,
+			    const struct grid *g, bool stored,
+			    json_t *attributes, json_t *names)
 {
 	const struct layout *l =
 		stored ? atomic_load(&t->parts[0].layout) : NULL;
@@ -377,20 +385,22 @@ static bool put_array3(FILE *out, const struct tensor *t, const struct grid *g,
 	bool ok;
 
 	fputs("{\"zarr_format\": 3, \"node_type\": \"array\", ", out);
-	ok = put(out, "shape", numbers(zarr_shape(t), t->rank));
+	ok = zarr_put_json(out, "shape",
+			   zarr_numbers_json(zarr_shape(t), t->rank));
 	fprintf(out, "\"data_type\": \"%s\", ",
-		type3_of(&t->dtype, type, sizeof type));
-	ok = put(out, "chunk_grid",
-		 json_pack("{s:s, s:{s:o}}", "name", "regular", "configuration",
-			   "chunk_shape", numbers(g->chunk, t->rank))) &&
+		zarr3_type_name(&t->dtype, type, sizeof type));
+	ok = zarr_put_json(out, "chunk_grid",
+			   json_pack("{s:s, s:{s:o}}", "name", "regular",
+				     "configuration", "chunk_shape",
+				     zarr_numbers_json(g->chunk, t->rank))) &&
 	     ok;
-	ok = put(out, "chunk_key_encoding",
-		 json_pack("{s:s, s:{s:s}}", "name", "default", "configuration",
-			   "separator", "/")) &&
+	ok = zarr_put_json(out, "chunk_key_encoding",
+			   json_pack("{s:s, s:{s:s}}", "name", "default",
+				     "configuration", "separator", "/")) &&
 	     ok;
-	ok = put(out, "codecs", codecs3(d, l)) && ok;
-	ok = put(out, "attributes", attributes) && ok;
-	ok = put(out, "dimension_names", names) && ok;
+	ok = zarr_put_json(out, "codecs", zarr3_codecs_json(d, l)) && ok;
+	ok = zarr_put_json(out, "attributes", attributes) && ok;
+	ok = zarr_put_json(out, "dimension_names", names) && ok;
 	fputs("\"fill_value\": ", out);
 	zarr_put_fill(out, t, true);
 	fputs("}\n", out);
@@ -410,18 +420,20 @@ char *zarr3_array_text(struct tensor *t, struct error *err)
 
 	if (!g || (zarr3_can_store(t) && zarr_mode(t, &mode, err) < 0))
 		return NULL;
-	o = described(t, &names, err);
+	o = zarr_attributes_and_axes(t, &names, err);
 	if (!o)
 		return NULL;
 	out = open_memstream(&text, &len);
 	if (!out) {
 		json_decref(o);
 		json_decref(names);
-		return no_memory(err);
+		error_no_memory(err, "zarr.json");
+		return NULL;
 	}
-	ok = put_array3(out, t, g, mode == ZARR_STORED, o, names);
+	ok = zarr3_put_array(out, t, g, mode == ZARR_STORED, o, names);
 	if (fclose(out) == 0 && ok)
 		return text;
 	free(text);
-	return no_memory(err);
+	error_no_memory(err, "zarr.json");
+	return NULL;
 }

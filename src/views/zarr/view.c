@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "views/name.h"
 #include "views/table.h"
@@ -29,7 +30,7 @@ enum { CHUNKS3, ARRAY3 };
 /* ---- numbers in names ----------------------------------------------------- */
 
 /* A decimal below n at *s, which moves behind it; -ENOENT. */
-static int take_decimal(const char **s, uint64_t n, uint64_t *out)
+static int parse_chunk_index(const char **s, uint64_t n, uint64_t *out)
 {
 	size_t digits = strspn(*s, "0123456789");
 
@@ -64,7 +65,8 @@ static bool is_v3(const struct view *v)
 }
 
 /* The chunk that an entry is. */
-static struct zarr_chunk chunk_of(const struct view *v, const uint64_t *at)
+static struct zarr_chunk zarr_view_chunk(const struct view *v,
+					 const uint64_t *at)
 {
 	struct zarr_chunk c = {v->tensor, 0,
 			       is_v3(v) && !zarr3_can_store(v->tensor)};
@@ -81,10 +83,11 @@ static struct zarr_chunk chunk_of(const struct view *v, const uint64_t *at)
 	return c;
 }
 
-static int chunk_size(const struct view *v, const uint64_t *at,
-		      struct pinner *p, uint64_t *size, struct error *err)
+static int zarr_view_chunk_size(const struct view *v, const uint64_t *at,
+				struct pinner *p, uint64_t *size,
+				struct error *err)
 {
-	const struct zarr_chunk c = chunk_of(v, at);
+	const struct zarr_chunk c = zarr_view_chunk(v, at);
 
 	return zarr_chunk_size(&c, p, size, err);
 }
@@ -97,7 +100,7 @@ static bool chunk_is_there(const struct view *v, const uint64_t *at,
 
 	/* What cannot be found out is said to who reads it. */
 	return v->ops->is_document(v, at) ||
-	       chunk_size(v, at, p, &size, &err) != -ENOENT;
+	       zarr_view_chunk_size(v, at, p, &size, &err) != -ENOENT;
 }
 
 /* To the first one that is there. */
@@ -126,18 +129,20 @@ static int skip_absent(const struct view *v, unsigned level, uint64_t *at,
 	return 0;
 }
 
-static int chunk_prepare(const struct view *v, const uint64_t *at, uint64_t off,
-			 uint64_t len, struct error *err)
+static int zarr_view_chunk_prepare(const struct view *v, const uint64_t *at,
+				   uint64_t off, uint64_t len,
+				   struct error *err)
 {
-	const struct zarr_chunk c = chunk_of(v, at);
+	const struct zarr_chunk c = zarr_view_chunk(v, at);
 
 	return zarr_chunk_prepare(&c, off, len, err);
 }
 
-static int chunk_map(const struct view *v, const uint64_t *at, uint64_t off,
-		     struct plan *plan, struct error *err)
+static int zarr_view_chunk_map(const struct view *v, const uint64_t *at,
+			       uint64_t off, struct plan *plan,
+			       struct error *err)
 {
-	const struct zarr_chunk c = chunk_of(v, at);
+	const struct zarr_chunk c = zarr_view_chunk(v, at);
 
 	return zarr_chunk_map(&c, off, plan, err);
 }
@@ -157,13 +162,13 @@ static bool grid_fits(const struct tensor *t)
 	return zarr_grid(t, &room) != NULL;
 }
 
-static bool fits(struct tensor *t, unsigned axes)
+static bool zarr_view_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;
 	return zarr_fits(t) && grid_fits(t);
 }
 
-static uint64_t count(const struct view *v, unsigned level)
+static uint64_t zarr_view_count(const struct view *v, unsigned level)
 {
 	struct grid room;
 
@@ -171,14 +176,14 @@ static uint64_t count(const struct view *v, unsigned level)
 	return zarr_grid(v->tensor, &room)->count + DOCUMENTS;
 }
 
-static bool is_document(const struct view *v, const uint64_t *at)
+static bool zarr_view_is_document(const struct view *v, const uint64_t *at)
 {
 	(void)v;
 	return at[0] < DOCUMENTS;
 }
 
-static void name_of(const struct view *v, unsigned level, const uint64_t *at,
-		    char *buf, size_t n)
+static void zarr_view_name_of(const struct view *v, unsigned level,
+			      const uint64_t *at, char *buf, size_t n)
 {
 	uint64_t index[RANK_MAX] = {0};
 	struct grid room;
@@ -186,7 +191,7 @@ static void name_of(const struct view *v, unsigned level, const uint64_t *at,
 	size_t used;
 
 	(void)level;
-	if (is_document(v, at)) {
+	if (zarr_view_is_document(v, at)) {
 		snprintf(buf, n, at[0] == ARRAY ? ".zarray" : ".zattrs");
 		return;
 	}
@@ -197,8 +202,8 @@ static void name_of(const struct view *v, unsigned level, const uint64_t *at,
 					 index[i]);
 }
 
-static int find(const struct view *v, unsigned level, const uint64_t *at,
-		const char *name, uint64_t *index)
+static int zarr_view_find(const struct view *v, unsigned level,
+			  const uint64_t *at, const char *name, uint64_t *index)
 {
 	struct grid room;
 	const struct grid *g = zarr_grid(v->tensor, &room);
@@ -214,7 +219,7 @@ static int find(const struct view *v, unsigned level, const uint64_t *at,
 		return strcmp(name, "0") ? -ENOENT : 0;
 	for (unsigned i = 0; i < g->rank; i++) {
 		if ((i && *name++ != '.') ||
-		    take_decimal(&name, g->chunks[i], &k) < 0)
+		    parse_chunk_index(&name, g->chunks[i], &k) < 0)
 			return -ENOENT;
 		place = place * g->chunks[i] +
 			view_decimal_place(k, g->chunks[i]);
@@ -223,8 +228,8 @@ static int find(const struct view *v, unsigned level, const uint64_t *at,
 	return *name ? -ENOENT : 0;
 }
 
-static char *document(const struct view *v, const uint64_t *at, size_t *len,
-		      struct error *err)
+static char *zarr_view_document(const struct view *v, const uint64_t *at,
+				size_t *len, struct error *err)
 {
 	return with_length(at[0] == ARRAY
 				   ? zarr_array_text(v->tensor, err)
@@ -234,7 +239,7 @@ static char *document(const struct view *v, const uint64_t *at, size_t *len,
 
 /* Its grid's places in the order of names, or what the index says of them: numbers
  * of stored chunks. */
-static uint64_t place_of(const struct tensor *t, uint64_t chunk)
+static uint64_t zarr_view_place(const struct tensor *t, uint64_t chunk)
 {
 	const struct layout *l = atomic_load(&t->parts[0].layout);
 	uint64_t index[RANK_MAX], place = 0;
@@ -253,20 +258,15 @@ static int skip_listed(const struct view *v, unsigned level, uint64_t *at,
 		       uint64_t *i, struct pinner *p, struct error *err)
 {
 	const struct zarr_places *all =
-		*i < DOCUMENTS ? NULL : zarr_places(v->tensor, place_of);
-	uint64_t lo = 0, hi = all ? all->n : 0;
+		*i < DOCUMENTS ? NULL : zarr_places(v->tensor, zarr_view_place);
+	struct bisect b = bisect_in(0, all ? all->n : 0);
 
 	if (!all)
 		return skip_absent(v, level, at, i, p, err);
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (all->at[mid] < *i - DOCUMENTS)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*i = lo < all->n ? DOCUMENTS + all->at[lo] : count(v, level);
+	while (bisect_next(&b))
+		bisect_answer(&b, all->at[b.mid] >= *i - DOCUMENTS);
+	*i = b.lo < all->n ? DOCUMENTS + all->at[b.lo]
+			   : zarr_view_count(v, level);
 	return 0;
 }
 
@@ -276,66 +276,69 @@ const struct view_ops view_zarr = {
 	.top = "zarr",
 	.levels = 1,
 	.unlisted = true,
-	.fits = fits,
+	.fits = zarr_view_fits,
 	.begin = zarr_stored_init,
 	.end = zarr_places_free,
-	.count = count,
-	.name_of = name_of,
-	.find = find,
+	.count = zarr_view_count,
+	.name_of = zarr_view_name_of,
+	.find = zarr_view_find,
 	.box_of = view_whole_box,
-	.document = document,
-	.is_document = is_document,
+	.document = zarr_view_document,
+	.is_document = zarr_view_is_document,
 	.skip = skip_listed,
-	.size = chunk_size,
-	.prepare = chunk_prepare,
-	.map = chunk_map,
+	.size = zarr_view_chunk_size,
+	.prepare = zarr_view_chunk_prepare,
+	.map = zarr_view_chunk_map,
 };
 
 /* ---- zarr3/ ---------------------------------------------------------------- */
 
-static bool fits3(struct tensor *t, unsigned axes)
+static bool zarr3_view_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;
 	return zarr3_fits(t) && t->rank < RANK_MAX && grid_fits(t);
 }
 
-static unsigned levels3(const struct tensor *t)
+static unsigned zarr3_view_levels(const struct tensor *t)
 {
 	return t->rank + 1;
 }
 
-static uint64_t count3(const struct view *v, unsigned level)
+static uint64_t zarr3_view_count(const struct view *v, unsigned level)
 {
 	struct grid room;
 
 	return level ? zarr_grid(v->tensor, &room)->chunks[level - 1] : 2;
 }
 
-static bool is_document3(const struct view *v, const uint64_t *at)
+static bool zarr3_view_is_document(const struct view *v, const uint64_t *at)
 {
 	(void)v;
 	return at[0] == ARRAY3;
 }
 
-static bool is_leaf3(const struct view *v, unsigned depth, const uint64_t *at)
+static bool zarr3_view_is_leaf(const struct view *v, unsigned depth,
+			       const uint64_t *at)
 {
-	return depth == 1 && is_document3(v, at);
+	return depth == 1 && zarr3_view_is_document(v, at);
 }
 
-static void name_of3(const struct view *v, unsigned level, const uint64_t *at,
-		     char *buf, size_t n)
+static void zarr3_view_name_of(const struct view *v, unsigned level,
+			       const uint64_t *at, char *buf, size_t n)
 {
 	if (!level)
 		snprintf(buf, n, at[0] == CHUNKS3 ? "c" : "zarr.json");
 	else
-		snprintf(buf, n, "%" PRIu64,
-			 view_decimal_at(at[level], count3(v, level)));
+		snprintf(
+			buf, n, "%" PRIu64,
+			view_decimal_at(at[level], zarr3_view_count(v, level)));
 }
 
-static int find3(const struct view *v, unsigned level, const uint64_t *at,
-		 const char *name, uint64_t *index)
+static int zarr3_view_find(const struct view *v, unsigned level,
+			   const uint64_t *at, const char *name,
+			   uint64_t *index)
 {
-	uint64_t n = count3(v, level), k;
+	uint64_t n = zarr3_view_count(v, level), k;
 
 	(void)at;
 	if (!level) {
@@ -344,14 +347,14 @@ static int find3(const struct view *v, unsigned level, const uint64_t *at,
 			       ? 0
 			       : -ENOENT;
 	}
-	if (take_decimal(&name, n, &k) < 0 || *name)
+	if (parse_chunk_index(&name, n, &k) < 0 || *name)
 		return -ENOENT;
 	*index = view_decimal_place(k, n);
 	return 0;
 }
 
-static char *document3(const struct view *v, const uint64_t *at, size_t *len,
-		       struct error *err)
+static char *zarr3_view_document(const struct view *v, const uint64_t *at,
+				 size_t *len, struct error *err)
 {
 	(void)at;
 	return with_length(zarr3_array_text(v->tensor, err), len);
@@ -361,18 +364,18 @@ const struct view_ops view_zarr3 = {
 	.name = "zarr3",
 	.summary = "zarr3/, a Zarr v3 array",
 	.top = "zarr3",
-	.levels_of = levels3,
-	.is_leaf = is_leaf3,
+	.levels_of = zarr3_view_levels,
+	.is_leaf = zarr3_view_is_leaf,
 	.unlisted = true,
-	.fits = fits3,
-	.count = count3,
-	.name_of = name_of3,
-	.find = find3,
+	.fits = zarr3_view_fits,
+	.count = zarr3_view_count,
+	.name_of = zarr3_view_name_of,
+	.find = zarr3_view_find,
 	.box_of = view_whole_box,
-	.document = document3,
-	.is_document = is_document3,
+	.document = zarr3_view_document,
+	.is_document = zarr3_view_is_document,
 	.skip = skip_absent,
-	.size = chunk_size,
-	.prepare = chunk_prepare,
-	.map = chunk_map,
+	.size = zarr_view_chunk_size,
+	.prepare = zarr_view_chunk_prepare,
+	.map = zarr_view_chunk_map,
 };

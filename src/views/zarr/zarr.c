@@ -47,15 +47,15 @@
 /* And how many at a time, where the index lists them. */
 #define LIST_ROOM 4096
 
-static const struct layout *layout_of(const struct tensor *t)
+static const struct layout *zarr_layout(const struct tensor *t)
 {
 	return !t->mosaic && t->nparts ? atomic_load(&t->parts[0].layout)
 				       : NULL;
 }
 
-static bool is_chunked(const struct tensor *t)
+static bool zarr_is_chunked(const struct tensor *t)
 {
-	const struct layout *l = layout_of(t);
+	const struct layout *l = zarr_layout(t);
 
 	return l && l->kind == LAYOUT_CHUNKED;
 }
@@ -63,7 +63,7 @@ static bool is_chunked(const struct tensor *t)
 bool zarr_fits(const struct tensor *t)
 {
 	return !t->why_not && dtype_is_binary(&t->dtype) && t->dtype.size &&
-	       (t->mosaic || layout_of(t));
+	       (t->mosaic || zarr_layout(t));
 }
 
 /* ---- the grid ------------------------------------------------------------ */
@@ -93,11 +93,11 @@ const struct grid *zarr_grid(const struct tensor *t, struct grid *room)
 	const uint64_t *shape = zarr_shape(t);
 	unsigned i = t->rank;
 
-	if (is_chunked(t) && !t->full_shape)
-		return layout_of(t)->grid;
-	if (is_chunked(t))
+	if (zarr_is_chunked(t) && !t->full_shape)
+		return zarr_layout(t)->grid;
+	if (zarr_is_chunked(t))
 		return grid_init(room, t->rank, shape,
-				 layout_of(t)->grid->chunk, t->dtype.size) < 0
+				 zarr_layout(t)->grid->chunk, t->dtype.size) < 0
 			       ? NULL
 			       : room;
 	for (; i > 1 && bytes <= CHUNK_BYTES / max_u64(shape[i - 1], 1); i--) {
@@ -120,7 +120,7 @@ struct look {
 	bool whole; /* all were written */
 };
 
-static void look_at(struct look *out, const struct location *at)
+static void look_at_location(struct look *out, const struct location *at)
 {
 	if (at->pos == UINT64_MAX)
 		out->whole = false;
@@ -129,14 +129,14 @@ static void look_at(struct look *out, const struct location *at)
 }
 
 /* One by one. */
-static int scan(struct tensor *t, const struct layout *l, struct look *out,
-		struct error *err)
+static int look_at_each_chunk(struct tensor *t, const struct layout *l,
+			      struct look *out, struct error *err)
 {
 	cleanup_free struct location *at = malloc(TENSOR_SEGMENT * sizeof *at);
 	uint64_t k = 0;
 
 	if (!at)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "where an array's chunks are");
 	while (k < l->grid->count && (out->alike || out->whole)) {
 		uint32_t n =
 			(uint32_t)min_u64(l->grid->count - k, TENSOR_SEGMENT);
@@ -145,20 +145,20 @@ static int scan(struct tensor *t, const struct layout *l, struct look *out,
 		if (r < 0)
 			return r;
 		for (uint32_t i = 0; i < n; i++)
-			look_at(out, &at[i]);
+			look_at_location(out, &at[i]);
 		k += n;
 	}
 	return 0;
 }
 
 /* The same by the index of a sparse grid; -ENOTSUP: it does not tell. */
-static int scan_list(struct tensor *t, const struct layout *l, struct look *out,
-		     struct error *err)
+static int look_at_listed_chunks(struct tensor *t, const struct layout *l,
+				 struct look *out, struct error *err)
 {
 	cleanup_free struct written *at = malloc(LIST_ROOM * sizeof *at);
 	uint64_t from = 0, found = 0;
 	uint32_t n;
-	int r = at ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int r = at ? 0 : error_no_memory(err, "the list of an array's chunks");
 
 	if (r == 0 && !t->ops->list)
 		return -ENOTSUP;
@@ -166,7 +166,7 @@ static int scan_list(struct tensor *t, const struct layout *l, struct look *out,
 		n = 0;
 		r = t->ops->list(t, 0, l, &from, at, LIST_ROOM, &n, err);
 		for (uint32_t i = 0; r == 0 && i < n; i++)
-			look_at(out, &at[i].at);
+			look_at_location(out, &at[i].at);
 		found += n;
 	}
 	if (r == 0)
@@ -175,23 +175,23 @@ static int scan_list(struct tensor *t, const struct layout *l, struct look *out,
 }
 
 /* Of a large grid nothing is looked at but for masks: -ENOTSUP. */
-static int look_at_all(struct tensor *t, bool filtered, struct look *out,
-		       struct error *err)
+static int look_at_all_chunks(struct tensor *t, bool filtered, struct look *out,
+			      struct error *err)
 {
-	const struct layout *l = layout_of(t);
+	const struct layout *l = zarr_layout(t);
 	int r;
 
 	*out = (struct look){true, !l || l->kind != LAYOUT_ABSENT};
 	/* The library makes what was never written, too. */
-	if (!is_chunked(t) || l->by_library || !l->grid->count)
+	if (!zarr_is_chunked(t) || l->by_library || !l->grid->count)
 		return 0;
 	if (!filtered && l->grid->count > SCAN_MAX)
 		return -ENOTSUP;
-	r = scan_list(t, l, out, err);
+	r = look_at_listed_chunks(t, l, out, err);
 	if (r != -ENOTSUP || l->grid->count > SCAN_MAX)
 		return r;
 	*out = (struct look){true, true};
-	return scan(t, l, out, err);
+	return look_at_each_chunk(t, l, out, err);
 }
 
 /* Beside the mode: all chunks are there. */
@@ -206,13 +206,14 @@ static bool can_list(const struct tensor *t)
 	return !t->full_shape || (g && g->count <= SCAN_MAX);
 }
 
-static int choose(struct tensor *t, int *out, struct error *err)
+static int zarr_choose_mode(struct tensor *t, int *out, struct error *err)
 {
-	bool can_store = is_chunked(t) && zarr_can_store(t);
-	bool filtered = can_store && layout_of(t)->pipeline->n;
-	bool large = is_chunked(t) && layout_of(t)->grid->count > SCAN_MAX;
+	bool can_store = zarr_is_chunked(t) && zarr_can_store(t);
+	bool filtered = can_store && zarr_layout(t)->pipeline->n;
+	bool large =
+		zarr_is_chunked(t) && zarr_layout(t)->grid->count > SCAN_MAX;
 	struct look look;
-	int r = look_at_all(t, filtered, &look, err);
+	int r = look_at_all_chunks(t, filtered, &look, err);
 
 	/* Of a damaged index the chunks that can be found are decoded, and so are
 	 * those of a large one that cannot be gone through in time. */
@@ -232,14 +233,14 @@ static int choose(struct tensor *t, int *out, struct error *err)
 	return 0;
 }
 
-static int chosen(struct tensor *t, int *out, struct error *err)
+static int zarr_chosen_mode(struct tensor *t, int *out, struct error *err)
 {
 	struct error why = {0};
 	int made = atomic_load(&t->views->zarr), none = ZARR_UNKNOWN;
 	int r;
 
 	if (made == ZARR_UNKNOWN) {
-		r = choose(t, &made, &why);
+		r = zarr_choose_mode(t, &made, &why);
 		if (r < 0)
 			return error_set(err, r, "%s", why.text);
 		if (!atomic_compare_exchange_strong(&t->views->zarr, &none,
@@ -252,7 +253,7 @@ static int chosen(struct tensor *t, int *out, struct error *err)
 
 int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err)
 {
-	int made = ZARR_UNKNOWN, r = chosen(t, &made, err);
+	int made = ZARR_UNKNOWN, r = zarr_chosen_mode(t, &made, err);
 
 	*out = (enum zarr_mode)(made & ~WHOLE);
 	return r;
@@ -260,7 +261,7 @@ int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err)
 
 int zarr_is_whole(struct tensor *t, bool *out, struct error *err)
 {
-	int made = 0, r = chosen(t, &made, err);
+	int made = 0, r = zarr_chosen_mode(t, &made, err);
 
 	*out = made & WHOLE;
 	return r;
@@ -268,7 +269,7 @@ int zarr_is_whole(struct tensor *t, bool *out, struct error *err)
 
 /* ---- a chunk's file ------------------------------------------------------ */
 
-static struct chunk_set *set_of(const struct zarr_chunk *c)
+static struct chunk_set *zarr_chunk_set(const struct zarr_chunk *c)
 {
 	return !c->decoded && (atomic_load(&c->t->views->zarr) & ~WHOLE) ==
 				       ZARR_STORED
@@ -276,9 +277,9 @@ static struct chunk_set *set_of(const struct zarr_chunk *c)
 		       : &c->t->set;
 }
 
-static bool is_absent(const struct tensor *t)
+static bool zarr_is_absent(const struct tensor *t)
 {
-	const struct layout *l = layout_of(t);
+	const struct layout *l = zarr_layout(t);
 
 	return l && l->kind == LAYOUT_ABSENT;
 }
@@ -290,8 +291,8 @@ struct piece {
 	uint64_t bytes, size; /* of the box; of the chunk's file */
 };
 
-static int piece_of(const struct zarr_chunk *c, struct piece *x,
-		    struct error *err)
+static int zarr_chunk_piece(const struct zarr_chunk *c, struct piece *x,
+			    struct error *err)
 {
 	const struct tensor *t = c->t;
 	struct grid room;
@@ -317,7 +318,7 @@ static int piece_of(const struct zarr_chunk *c, struct piece *x,
 /* Its number among the stored chunks, of which it has some elements. */
 static uint64_t stored_number(const struct zarr_chunk *c, const struct piece *x)
 {
-	const struct grid *g = layout_of(c->t)->grid;
+	const struct grid *g = zarr_layout(c->t)->grid;
 	uint64_t k = 0;
 
 	for (unsigned i = 0; i < g->rank; i++)
@@ -326,8 +327,8 @@ static uint64_t stored_number(const struct zarr_chunk *c, const struct piece *x)
 }
 
 /* A chunk that is behind all that is stored: a file where no fill value is named. */
-static int size_behind(const struct zarr_chunk *c, const struct piece *x,
-		       uint64_t *size, struct error *err)
+static int zarr_size_behind(const struct zarr_chunk *c, const struct piece *x,
+			    uint64_t *size, struct error *err)
 {
 	bool whole = false;
 	int r = zarr_is_whole(c->t, &whole, err);
@@ -346,18 +347,18 @@ int zarr_chunk_size(const struct zarr_chunk *c, struct pinner *p,
 
 	if (r < 0)
 		return r;
-	if (is_absent(c->t))
+	if (zarr_is_absent(c->t))
 		return -ENOENT;
-	r = piece_of(c, &x, err);
+	r = zarr_chunk_piece(c, &x, err);
 	if (r < 0)
 		return r;
 	if (!x.bytes && c->t->full_shape)
-		return size_behind(c, &x, size, err);
+		return zarr_size_behind(c, &x, size, err);
 	*size = x.size;
-	if (!is_chunked(c->t))
+	if (!zarr_is_chunked(c->t))
 		return 0;
-	r = p->locate(p, set_of(c), tensor_chunk_id(0, stored_number(c, &x)),
-		      &at, err);
+	r = p->locate(p, zarr_chunk_set(c),
+		      tensor_chunk_id(0, stored_number(c, &x)), &at, err);
 	if (r < 0)
 		return r;
 	*size = at.size;
@@ -371,9 +372,9 @@ int zarr_chunk_prepare(const struct zarr_chunk *c, uint64_t off, uint64_t len,
 	struct piece x;
 	int r;
 
-	if (is_chunked(c->t))
+	if (zarr_is_chunked(c->t))
 		return c->decoded ? 0 : zarr_mode(c->t, &mode, err);
-	r = piece_of(c, &x, err);
+	r = zarr_chunk_piece(c, &x, err);
 	if (r < 0 || !x.bytes)
 		return r;
 	if (c->t->full_shape)
@@ -392,7 +393,7 @@ static int map_there(const struct zarr_chunk *c, const struct piece *x,
 	uint64_t want = plan->want;
 	int r;
 
-	if (is_chunked(c->t)) {
+	if (zarr_is_chunked(c->t)) {
 		plan_chunk(plan, &c->t->set,
 			   tensor_chunk_id(0, stored_number(c, x)), off, run);
 		return 0;
@@ -406,7 +407,7 @@ static int map_there(const struct zarr_chunk *c, const struct piece *x,
 static int map_padded(const struct zarr_chunk *c, const struct piece *x,
 		      uint64_t off, struct plan *plan, struct error *err)
 {
-	const struct layout *l = layout_of(c->t);
+	const struct layout *l = zarr_layout(c->t);
 	uint64_t inside, run, before;
 	int r = 0;
 
@@ -426,17 +427,17 @@ static int map_padded(const struct zarr_chunk *c, const struct piece *x,
 int zarr_chunk_map(const struct zarr_chunk *c, uint64_t off, struct plan *plan,
 		   struct error *err)
 {
-	const struct layout *l = layout_of(c->t);
-	struct chunk_set *set = set_of(c);
+	const struct layout *l = zarr_layout(c->t);
+	struct chunk_set *set = zarr_chunk_set(c);
 	uint64_t before = plan->have;
 	struct piece x;
-	int r = piece_of(c, &x, err);
+	int r = zarr_chunk_piece(c, &x, err);
 
 	if (r < 0)
 		return r;
 	if (c->t->full_shape && set == &c->t->set)
 		return map_padded(c, &x, off, plan, err);
-	if (is_chunked(c->t)) {
+	if (zarr_is_chunked(c->t)) {
 		plan_chunk(plan, set, tensor_chunk_id(0, stored_number(c, &x)),
 			   off, plan->want - plan->have);
 		return 0;
