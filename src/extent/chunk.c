@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One stored block: fetch its bytes, decode them, or say why not. */
+/* One stored block: read its bytes and decode them, or say why that cannot be done. */
 #include "extent/chunk.h"
 
 #include <errno.h>
@@ -9,22 +9,21 @@
 #include "base/number.h"
 
 /*
- * Three steps, each left out where there is nothing to do: bytes are read,
- * filters undone, elements recoded.  The last step that there is writes to where
- * the chunk is wanted, those before it to scratch:
+ * Loading a chunk has three steps: its bytes are read, its filters are undone, its
+ * elements are recoded.  A step with nothing to do is left out.  The last step writes
+ * to where the chunk is wanted, the steps before it write to scratch:
  *
  *	read                     a chunk that is stored verbatim
  *	read, recode             in place, unless elements change their size
  *	read > decode            `stored` bytes of scratch
  *	read > decode, recode    the same, unless elements change their size
- *	read > decode > recode   scratch for the decoded chunk, too
+ *	read > decode > recode   more scratch, for the decoded chunk
  *
- * The source is compared once more after the bytes were read and before they
- * mean anything, so a file that is rewritten meanwhile is called stale, not
- * corrupt.
+ * The identity of the file is compared again after the bytes were read and before they
+ * are decoded, so a file that is rewritten meanwhile is called stale, not corrupt.
  *
- * `stored` comes from the file and decides how much scratch is taken, hence a
- * bound on it: filters may expand what they cannot compress, by a little.
+ * `stored` comes from the file and decides how much scratch is allocated, hence it is
+ * bounded: filters expand what they cannot compress only by a little.
  */
 #define EXPANSION_MAX 8
 #define EXPANSION_SLACK (UINT64_C(1) << 20)
@@ -36,7 +35,7 @@ uint64_t chunk_set_new_id(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
-/* No filter has to be undone (elements may still have to be recoded). */
+/* Return true if no filter has to be undone; elements may still have to be recoded. */
 static bool chunk_is_unfiltered(const struct chunk *c)
 {
 	return !c->pipeline || pipeline_is_verbatim(c->pipeline, c->skip_mask);
@@ -47,13 +46,15 @@ static bool chunk_is_recoded(const struct chunk *c)
 	return c->recode && !recode_is_identity(c->recode);
 }
 
-/* Recoded into other memory than it was decoded to. */
+/* Return true if recoding changes the size of elements, so that it needs memory of its
+ * own. */
 static bool chunk_is_resized(const struct chunk *c)
 {
 	return c->recode && c->recode->from != c->recode->to;
 }
 
-/* Bytes between filters and recoding; SIZE_MAX where that does not fit. */
+/* Return the size in bytes of the chunk after decoding and before recoding; SIZE_MAX if
+ * that does not fit. */
 static size_t chunk_decoded(const struct chunk *c)
 {
 	uint64_t n = c->size;
@@ -124,7 +125,7 @@ size_t chunk_scratch(const struct chunk *c)
 	return chunk_is_resized(c) ? add_saturated(sum, decoded) : sum;
 }
 
-/* Numbers that no intact file has. */
+/* Refuse numbers that no intact file has. */
 static int chunk_check(const struct chunk *c, struct error *err)
 {
 	size_t decoded = chunk_decoded(c);
@@ -158,7 +159,7 @@ static int chunk_check(const struct chunk *c, struct error *err)
 	return 0;
 }
 
-/* A failure to decode does not know where it happened. */
+/* Prefix an error with the place of the chunk, which decoders do not know. */
 static int chunk_prefix(struct handles *h, const struct chunk *c, int code,
 			struct error *err)
 {
@@ -177,7 +178,7 @@ static int chunk_no_memory(struct handles *h, const struct chunk *c,
 	return chunk_prefix(h, c, error_no_memory(err, text), err);
 }
 
-/* The chunk without its filters. */
+/* Read the chunk and undo its filters. */
 static int chunk_decode(struct handles *h, const struct chunk *c, void *out,
 			size_t size, struct error *err)
 {
@@ -197,7 +198,7 @@ static int chunk_decode(struct handles *h, const struct chunk *c, void *out,
 	return r < 0 ? chunk_prefix(h, c, r, err) : 0;
 }
 
-/* The same, then recoded. */
+/* Read the chunk, undo its filters and recode it. */
 static int chunk_recode(struct handles *h, const struct chunk *c, void *out,
 			size_t decoded, struct error *err)
 {
@@ -255,6 +256,7 @@ int chunk_text_locate(const struct chunk_set *s, uint64_t index,
 	(void)err;
 	memset(out, 0, sizeof *out);
 	out->state = CHUNK_FETCH;
-	out->size = 4096; /* for who counts before it is there */
+	/* A guess, for callers that add up sizes before it is made. */
+	out->size = 4096;
 	return 0;
 }

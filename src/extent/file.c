@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One backing file: what it is, opening it, and what to say when it is not. */
+/* One backing file: its identity, opening it, and the errors about it. */
 #include "extent/file.h"
 
 #include <errno.h>

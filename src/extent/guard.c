@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files may be shown where other users than the one who mounted may look. */
+/* Which files may be shown when users other than the one who mounted can read the
+ * mount. */
 /*
  * The daemon reads with the permissions of the user who mounted.  With allow_other it
- * hands out what it read to users who may not have those permissions, and which files
- * it reads is decided by the files that it shows: an HDF5 file names others in links,
- * in mappings of virtual datasets and as raw files; directories have symlinks.
+ * hands out what it read to users who may lack those permissions.  Which files it reads
+ * is decided by the files that it shows: an HDF5 file names others in links, in
+ * mappings of virtual datasets and as raw files; directories have symlinks.
  *
- * Two rules keep that from showing more than the file system would:
+ * Two rules keep the mount from showing more than the file system would:
  *
- *   - A file that not everybody may read is never shown to everybody.  What is known
- *     when the mount is made decides the mode of all files (0400 or 0444); what turns
- *     up later in a mount of 0444 is refused.
- *   - Where root mounts, a file must lie in the directory tree of a source, or where
- *     prefix= says: files such as those in /proc show everybody what the kernel means
- *     for the process that reads them.
+ *   - A file that is not public is never shown to all users.  What is known when the
+ *     mount is made decides the mode of all files (0400 or 0444); a private file
+ *     that turns up later in a mount of 0444 is refused.
+ *   - Where root mounts, a file must lie in the directory tree of a source or of
+ *     prefix=: files such as those in /proc show to every reader what the kernel
+ *     means for the process that reads them.
  *
- * Both are applied to the open descriptor, through the path that the kernel has for it.
- * A name that is checked first and opened later may have been replaced in between.
+ * Both rules are applied to the open descriptor, through the path that the kernel has
+ * for it.  A name that is checked first and opened later may be replaced in between.
  */
 #include "extent/guard.h"
 
@@ -32,20 +33,20 @@
 #include "base/cleanup.h"
 #include "extent/file.h"
 
-/* What everybody needs of a file, and of a directory on the way to it: a bit of each of
- * the mode's three digits. */
+/* The permission that all users need on a file, and on a directory on the way to it: a
+ * bit of each of the mode's three digits. */
 #define READ 4u
 #define PASS 1u
 
-/* Linux's POSIX access control list, linux/posix_acl_xattr.h: a version, then entries of
- * a tag, a permission and an id. */
+/* A POSIX access control list as Linux stores it (linux/posix_acl_xattr.h): a version,
+ * then entries of a tag, a permission and an id.  Numbers are in bytes. */
 #define ACL_NAME "system.posix_acl_access"
 #define ACL_VERSION 2
 #define ACL_HEAD 4
 #define ACL_ENTRY 8
 #define ACL_OWNER 0x01
 #define ACL_MASK 0x10
-/* More is not for everybody, whatever it says. */
+/* A file with a longer list counts as private, whatever the list says. */
 #define ACL_BYTES_MAX 4096
 
 void guard_free(struct guard *g)
@@ -69,8 +70,8 @@ bool guard_add_tree(struct guard *g, const char *dir)
 	return false;
 }
 
-/* Does an access control list take `bit` from anybody whom the mode does not name?
- * The mask need not be looked at: it is the group's digit of the mode. */
+/* Return true if an access control list takes `bit` from a user or group that the mode
+ * does not name.  The mask need not be looked at: it is the group's digit of the mode. */
 static bool is_denied_by_acl(const char *path, unsigned bit)
 {
 	uint8_t acl[ACL_BYTES_MAX];
@@ -91,7 +92,7 @@ static bool is_denied_by_acl(const char *path, unsigned bit)
 	return false;
 }
 
-/* `bit` of the owner's group, of all others, and of whom a list names. */
+/* Return true if the group, all others, and everyone whom a list names have `bit`. */
 static bool everybody_has(unsigned bit, const char *path, mode_t mode)
 {
 	const mode_t both = bit << 3 | bit;
@@ -108,7 +109,7 @@ bool guard_is_public(const char *real, const struct stat *st)
 	if (!dir || !everybody_has(READ, real, st->st_mode))
 		return false;
 	while ((slash = strrchr(dir, '/'))) {
-		slash[slash == dir] = '\0'; /* of "/x" the root stays */
+		slash[slash == dir] = '\0'; /* "/x" becomes "/" */
 		if (stat(dir, &up) < 0 || !everybody_has(PASS, dir, up.st_mode))
 			return false;
 		if (slash == dir)
@@ -117,7 +118,8 @@ bool guard_is_public(const char *real, const struct stat *st)
 	return false;
 }
 
-/* The path of an open file as the kernel has it; false: none leads there now. */
+/* Write the path that the kernel has for an open file.  Returns false if no path leads
+ * to that file now. */
 static bool guard_real_path(int fd, const struct stat *st, char out[PATH_MAX])
 {
 	char link[32];
@@ -133,7 +135,8 @@ static bool guard_real_path(int fd, const struct stat *st, char out[PATH_MAX])
 	       now.st_ino == st->st_ino;
 }
 
-/* The root as a tree is the files in it, not the whole system. */
+/* Return true if `path` is below directory `tree`.  The root directory has only the
+ * files directly in it, not the whole system. */
 static bool guard_is_below(const char *path, const char *tree)
 {
 	size_t n = strlen(tree);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files may be shown where other users than the one who mounted may look. */
+/* Which files may be shown when users other than the one who mounted can read the
+ * mount. */
 #ifndef EXTENT_GUARD_H
 #define EXTENT_GUARD_H
 
@@ -12,21 +13,25 @@
 
 /* Zeros allow every file. */
 struct guard {
-	vec(char *) trees; /* real directories; empty: files may be anywhere */
-	bool watches;      /* remember a file that not everybody may read ... */
-	char *private_file;   /* ... the first one, as it was named */
-	bool refuses_private; /* such files are errors from now on */
+	/* Real paths of directories; empty: files may be anywhere. */
+	vec(char *) trees;
+	bool watches;       /* remember a file that is not public ... */
+	char *private_file; /* ... the first one, as it was named */
+	/* Files that are not public are errors from now on. */
+	bool refuses_private;
 };
 void guard_free(struct guard *g);
-/* From now on only files below `dir`, or below another one that was added, may be
- * opened.  A directory that does not exist adds nothing.  False: no memory. */
+/* From now on allow only files below `dir`, or below another directory that was added.
+ * A directory that does not exist adds nothing.  Returns false if memory ran out. */
 bool guard_add_tree(struct guard *g, const char *dir);
-/* True when the owner's group and all others may read the file and may pass through
- * each directory on the way to it, and no POSIX access control list of these says
- * otherwise of anybody.  `real` has no symlinks. */
+/* Return true if the file is public: its group and all others may read it and may pass
+ * through each directory on the way to it, and no POSIX access control list of these
+ * takes that permission from a user or group.  `real` is a path without symlinks.
+ * Blocks on I/O. */
 bool guard_is_public(const char *real, const struct stat *st);
-/* Call for each file that was opened, before a byte of it is used.  -EIO with a
- * sentence when it may not be shown; `path` is how it was named. */
+/* Call this for each file that was opened, before a byte of it is used.  Returns 0,
+ * -EIO if the file may not be shown, or -ENOMEM, with a sentence; `path` is the name
+ * that was opened.  Blocks on I/O. */
 int guard_check(struct guard *g, int fd, const struct stat *st,
 		const char *path, struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Backing files: a bounded table of open descriptors, identity checked. */
+/* The table of backing files: opening, comparing and closing them. */
 #include "extent/handles_private.h"
 
 #include <errno.h>
@@ -11,32 +11,32 @@
 #include "base/number.h"
 
 /*
- * A distributed tensor has more files than a process may have descriptors, and
- * a file that changes under us must never be served as if it had not.  So every
+ * A distributed tensor has more files than a process may have descriptors, and a file
+ * that changes while it is mounted must never be served as if it had not.  So every
  * file is a row here, known by number; its descriptor comes and goes.
  *
  *     closed --get--> pinned --put (last pin)--> idle --get--> pinned
  *       ^                                          |
  *       +------------ evicted, oldest first -------+
  *
- * Idle files form a list by time of use.  `open_now` counts descriptors and the
- * opens under way; a get that would exceed `limit` closes idle files first, and
- * where all are pinned it exceeds the limit rather than wait (a reader that
- * waits while it holds pins deadlocks); the put of such a pin closes again.
+ * Idle files form a list by time of use.  `open_now` counts descriptors and the opens
+ * under way.  A get that would exceed `limit` closes idle files first.  Where all are
+ * pinned it exceeds the limit rather than wait, because a reader that waits while it
+ * holds pins deadlocks; the put of such a pin closes the file again.
  *
- * Identity is (device, inode, size, mtime), learnt at the first open, or said by
- * whoever has told others a size before that.  Each get
- * compares what fstat says of the descriptor: that sees writes and truncation,
- * not a file that took the place of ours by rename.  For that the path is
- * looked at as well, at most once a second and file.  A file that was removed is
- * read on as long as its descriptor stays open, as any program's would be.  A write that leaves the
- * size alone and falls into the same tick of the file system's clock as the
- * first open cannot be seen by anybody.  Failures are not remembered: a file
- * that appears later, or is put back, works from then on.
+ * The identity of a file is (device, inode, size, mtime).  It is learnt at the first
+ * open, or declared before that by a caller that has already shown its size.  Each get
+ * compares what fstat says of the descriptor: that detects writes and truncation, but
+ * not a file that replaced ours by rename.  For that the path is examined as well, at
+ * most once a second and file.  A file that was removed can be read as long as its
+ * descriptor stays open, as in any program.  A write that keeps the size and falls into
+ * the same tick of the file system's clock as the first open cannot be detected.
+ * Failures are not remembered: a file that appears later, or is put back, works from
+ * then on.
  *
- * One mutex guards everything and is held for a few instructions, never across
- * a system call on a file.  Relative paths keep the meaning they had when the
- * first was added, whatever directory the daemon moves to.
+ * One mutex guards everything; it is held for a few instructions, never across a system
+ * call on a file.  Relative paths keep the meaning they had when the first one was
+ * added, whatever directory the daemon changes to.
  */
 
 #define LOOK_MS 1000
@@ -52,7 +52,7 @@ static uint32_t handles_now_ms(void)
 			  (uint64_t)ts.tv_nsec / 1000000);
 }
 
-/* What is opened for row `file`; the lock is held.  It stays where it is. */
+/* Return the path that is opened for row `file`; it stays valid.  The lock is held. */
 static const char *row_path(const struct handles *h, uint32_t file)
 {
 	const struct part *part = h->files.at[file].part;
@@ -60,7 +60,7 @@ static const char *row_path(const struct handles *h, uint32_t file)
 	return part ? part->path : h->paths.at[file];
 }
 
-/* A pin of an open row; the lock is held. */
+/* Return a handle of an open row; the lock is held. */
 static struct handle row_handle(const struct handles *h, uint32_t file)
 {
 	const struct file *f = &h->files.at[file];
@@ -109,8 +109,8 @@ static void file_pin(struct handles *h, uint32_t file)
 		idle_remove(h, file);
 }
 
-/* Take the descriptor of the longest idle file, for the caller to close; -1:
- * none is idle. */
+/* Take the descriptor of the file that has been idle longest, for the caller to close;
+ * -1 if no file is idle. */
 static int idle_take(struct handles *h)
 {
 	uint32_t file = h->oldest;
@@ -127,7 +127,8 @@ static int idle_take(struct handles *h)
 
 /* ---- closing ------------------------------------------------------------ */
 
-/* Close one idle file: any (`force`), or only while over the limit. */
+/* Close one idle file; without `force`, only while the table is over its limit.
+ * Returns true if a file was closed. */
 static bool close_idle(struct handles *h, bool force)
 {
 	int fd = -1;
@@ -175,7 +176,8 @@ static void open_cancel(struct handles *h)
 
 /* ---- a file that grows -------------------------------------------------- */
 
-/* Is `is`, of the open file `fd`, what `was` became by a writer that only appends? */
+/* Return true if `is`, the identity of the open file `fd`, is what `was` became through
+ * a writer that only appends. */
 static bool row_has_grown(struct handles *h, uint32_t file, int fd,
 			  const struct identity *is, const struct identity *was)
 {
@@ -200,8 +202,9 @@ bool handles_is_same(struct handles *h, uint32_t file, int fd,
 	return identity_equal(is, was) || row_has_grown(h, file, fd, is, was);
 }
 
-/* Is `is`, of the open file `fd`, what row `file` knows?  Where it has grown, that is
- * known from then on; *was is set to what was known. */
+/* Return true if `is`, the identity of the open file `fd`, is the one that row `file`
+ * knows.  If the file has only grown, its new identity is known from then on.  *was is
+ * set to the identity that was known before. */
 static bool row_is_known(struct handles *h, uint32_t file, int fd,
 			 const struct identity *is, struct identity *was)
 {
@@ -221,7 +224,7 @@ static bool row_is_known(struct handles *h, uint32_t file, int fd,
 
 /* ---- opening and comparing ---------------------------------------------- */
 
-/* As file_open; closes idle files until there is a descriptor for it. */
+/* As file_open, but close idle files until there is a descriptor for it. */
 static int open_with_room(struct handles *h, int cwd, const char *path, int *fd,
 			  struct stat *st, struct error *err)
 {
@@ -238,7 +241,7 @@ static int open_with_room(struct handles *h, int cwd, const char *path, int *fd,
 	return r;
 }
 
-/* Remember the identity of a file when it is opened for the first time. */
+/* Remember the identity of a file if this is its first open. */
 static void file_learn(struct handles *h, uint32_t file,
 		       const struct identity *id)
 {
@@ -251,8 +254,8 @@ static void file_learn(struct handles *h, uint32_t file,
 	}
 }
 
-/* Enter a fresh descriptor and pin it, or pin the one that another thread
- * entered meanwhile.  *fd is what the caller has to close, or -1. */
+/* Enter a fresh descriptor and pin it, or pin the one that another thread entered
+ * meanwhile.  *fd is set to a descriptor that the caller has to close, or to -1. */
 static void file_enter(struct handles *h, uint32_t file, int *fd,
 		       struct handle *out)
 {
@@ -299,7 +302,7 @@ static int open_and_enter(struct handles *h, uint32_t file, int cwd,
 	return 0;
 }
 
-/* Does the path still lead to the file we know? */
+/* Check that the path still leads to the file that the row knows. */
 static int row_check_path(struct handles *h, const struct handle *pin, int cwd,
 			  const char *path, struct error *err)
 {
@@ -307,11 +310,12 @@ static int row_check_path(struct handles *h, const struct handle *pin, int cwd,
 	struct stat st;
 	int r = 0;
 
+	/* If it was removed or cannot be examined, the descriptor is still good. */
 	if (fstatat(cwd, path, &st, 0) == 0) {
 		identity_of(&st, &is);
 		if (!row_is_known(h, pin->file, pin->fd, &is, &was))
 			r = file_fail_stale(err, path, &was, &is);
-	} /* else it was removed, or cannot be looked at: the descriptor is good */
+	}
 
 	lock_scope(&h->lock);
 	h->files.at[pin->file].doubtful = r < 0;

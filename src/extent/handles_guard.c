@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of backing files asks which of them may be shown to other users. */
+/* Which rows of the table of backing files may be shown to other users. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ void handles_watch(struct handles *h)
 	h->guard.watches = true;
 }
 
-/* Nothing at `path`, or nothing that can be looked at, is not private: the file is
- * asked about again when it is opened. */
+/* Return true if the file at `path` exists and is not public.  A file that is missing
+ * or cannot be examined does not count: it is checked again when it is opened. */
 static bool path_is_private(int cwd, const char *path)
 {
 	cleanup_close int fd = openat(cwd, path, O_PATH | O_CLOEXEC);

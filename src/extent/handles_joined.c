@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of the table of backing files that are several files. */
+/* Rows of the table of backing files that consist of several files. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,8 @@ bool handles_is_joined(struct handles *h, uint32_t file)
 	return file < h->files.n && h->files.at[file].joined;
 }
 
-/* The lock is held; `pos` is at or behind the first one. */
+/* Return the last piece that begins at or before `pos`, or the first one.  The lock is
+ * held. */
 static const struct handles_piece *joined_piece_at(const struct joined *j,
 						   uint64_t pos)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of backing files; for handles.c and handles_table.c only. */
+/* The rows of the table of backing files; for handles*.c only. */
 #ifndef EXTENT_HANDLES_PRIVATE_H
 #define EXTENT_HANDLES_PRIVATE_H
 
@@ -19,44 +19,48 @@ struct file {
 	struct identity id;
 	int fd; /* -1: closed */
 	uint32_t pins;
-	uint32_t newer, older; /* neighbours on the list of idle files */
-	uint32_t looked;       /* when the path was last looked at, in ms */
-	bool known;            /* id was learnt, or is expected */
-	bool opened;           /* the file was open once */
-	bool doubtful;         /* the last look failed: look again at once */
-	bool kept;             /* no path leads to it: it stays open */
-	/* A writer appends while all of these are set in the byte at `mark`; 0: no
-	 * writer is known. */
+	uint32_t newer, older; /* neighbours in the list of idle files */
+	uint32_t looked;       /* when the path was last examined, in ms */
+	/* `id` was learnt at an open or declared before one. */
+	bool known;
+	bool opened; /* the file was opened at least once */
+	/* The last check of the path failed: check it at the next get. */
+	bool doubtful;
+	bool kept; /* it has no path: it stays open */
+	/* Another process appends to the file while all of these bits are set in the
+	 * byte at offset `mark`; 0 if no such process is known. */
 	unsigned char mark_bits;
 	uint64_t mark;
-	struct part *part; /* NULL: all of the file */
-	struct joined
-		*joined; /* not NULL: several others, and no file of its own */
+	struct part *part; /* NULL: the row is a whole file */
+	/* Not NULL: the row consists of other rows, and has no file of its own. */
+	struct joined *joined;
 };
 
-/* Files that are one. */
+/* The pieces of a row that consists of several files, in order of `begin`. */
 struct joined {
 	unsigned n;
 	struct handles_piece piece[];
 };
 
-/* A piece of a file that is a row of its own. */
+/* A piece of a file that is a row of its own: `size` bytes from offset `pos`. */
 struct part {
 	uint64_t pos, size, tag;
 	bool tagged;
-	char path[]; /* of the whole */
+	char path[]; /* of the whole file */
 };
 
 struct handles {
 	pthread_mutex_t lock; /* guards all below */
 	struct paths paths;
-	vec(struct file) files; /* row by row with paths */
+	vec(struct file) files; /* file i has path i */
 	uint32_t oldest, newest;
 	unsigned open_now, limit;
-	int cwd;            /* where relative paths begin */
+	/* The directory that relative paths begin in; AT_FDCWD: none was kept. */
+	int cwd;
 	struct guard guard; /* set before there are threads */
-	/* Any row is several files; most tables have none, and reading is spared to look. */
-	_Atomic bool any_joined; /* without the lock */
+	/* At least one row consists of several files.  Most tables have none, and their
+	 * reads need not look. */
+	_Atomic bool any_joined; /* read without the lock */
 };
 
 #endif

@@ -24,7 +24,7 @@ static int read_pinned(struct handles *h, const struct handle *pin,
 				 (unsigned long long)pos, file_shown(path),
 				 (unsigned long long)pin->size);
 	n = file_read(pin->fd, pin->base + pos, data, len);
-	/* A file that changed explains everything else. */
+	/* If the file changed, that explains any other error. */
 	r = handles_check(h, pin, err);
 	if (r < 0)
 		return r;
@@ -55,7 +55,7 @@ static int handles_read_one(struct handles *h, uint32_t file, uint64_t pos,
 	return r;
 }
 
-/* Of one file: as handles_before. */
+/* As handles_before, for a row that is one file. */
 static uint64_t handles_before_in_file(struct handles *h, uint32_t file,
 				       uint64_t pos, uint64_t n, int whence)
 {
@@ -113,7 +113,7 @@ uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
 		struct handles_piece p;
 		uint64_t at = pos + done, part, found;
 
-		/* Reading it will say that it is in none of the files. */
+		/* No file has this byte: reading it reports that. */
 		if (!handles_piece_at(h, file, at, &p))
 			return whence == SEEK_DATA ? done : n;
 		part = min_u64(n - done, p.size - (at - p.begin));

@@ -13,7 +13,7 @@
 
 #define LIMIT_MIN 4
 #define LIMIT_MAX 4096
-/* No path that was looked up has this in it. */
+/* Never part of a path that was resolved. */
 #define PART_MARK "//@"
 
 static unsigned limit_default(unsigned threads)
@@ -64,7 +64,7 @@ void handles_free(struct handles *h)
 	free(h);
 }
 
-/* Remember the present directory, once. */
+/* Remember the current directory, the first time this is called. */
 static void cwd_keep(struct handles *h)
 {
 	cleanup_close int fd = -1;
@@ -80,8 +80,8 @@ static void cwd_keep(struct handles *h)
 		h->cwd = steal_fd(&fd);
 }
 
-/* "PATH//@POS+SIZE", or with "+TAG" behind it: NULL, and *part NULL, for any other;
- * false: no memory. */
+/* Parse "PATH//@POS+SIZE" or "PATH//@POS+SIZE+TAG" into a new *part, which is NULL for
+ * any other path.  Returns false if memory ran out. */
 static bool part_parse(const char *path, struct part **part)
 {
 	const char *mark = strstr(path, PART_MARK), *rest;
@@ -109,13 +109,14 @@ static bool part_parse(const char *path, struct part **part)
 	return true;
 }
 
-/* The lock is held. */
+/* Return the row of `path`, which is added if it is new; NONE if memory ran out.  The
+ * lock is held. */
 static uint32_t handles_add_row(struct handles *h, const char *path)
 {
 	struct file f = {.fd = -1, .newer = NONE, .older = NONE};
 	uint32_t file = paths_add(&h->paths, path);
 
-	/* A path whose row found no memory gets it when it is added again. */
+	/* A path whose row could not be allocated before gets it now. */
 	while (file != NONE && h->files.n <= file) {
 		if (!part_parse(h->paths.at[h->files.n], &f.part))
 			return NONE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A growing set of paths, numbered from 0 in the order they came. */
+/* A growing set of paths, numbered from 0 in the order of their addition. */
 #include "extent/paths.h"
 
 #include <string.h>
 
 #include "base/vec.h"
 
-/* The slot of `path`, or the free one where it belongs. */
+/* Return the slot of `path`, or the free slot where it belongs. */
 static uint32_t *paths_slot(const struct paths *p, const char *path)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -21,7 +21,7 @@ static uint32_t *paths_slot(const struct paths *p, const char *path)
 	return &p->slots[i];
 }
 
-/* Room for one more in the hash table, which is at most three quarters full. */
+/* Make room for one more in the hash table, which is at most three quarters full. */
 static bool paths_grow_slots(struct paths *p)
 {
 	size_t want = p->nslots ? p->nslots * 2 : 16, i;

@@ -12,9 +12,9 @@
 #include "extent/handles.h"
 
 /*
- * A plan is a gapless list: extent i begins where i - 1 ended, so an append
- * that finds no room must not be followed by another that does.  `full` sees
- * to that, whether or not the caller looks at what was taken.
+ * A plan is a list without gaps: extent i begins where i - 1 ended.  So after an append
+ * that did not fit, no other one may succeed.  `full` ensures that, whether or not the
+ * caller looks at the returned number.
  */
 
 void plan_init(struct plan *p, uint64_t want)
@@ -35,7 +35,7 @@ static struct extent *plan_last(struct plan *p, enum extent_kind kind)
 	return &p->ext[p->n - 1];
 }
 
-/* What of `len` bytes the window still wants; 0 when nothing may follow. */
+/* Return how many of `len` bytes the window still wants; 0 when nothing may follow. */
 static uint64_t plan_room(const struct plan *p, uint64_t len)
 {
 	return p->full ? 0 : min_u64(len, p->want - p->have);
@@ -48,7 +48,8 @@ static uint64_t plan_grow(struct plan *p, struct extent *x, uint64_t len)
 	return len;
 }
 
-/* A new last extent of `len` > 0 bytes, or NULL. */
+/* Append an extent of `len` > 0 bytes and return it, or return NULL if there is no
+ * room. */
 static struct extent *plan_append(struct plan *p, enum extent_kind kind,
 				  uint64_t len)
 {
