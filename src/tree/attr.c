@@ -27,7 +27,7 @@ int tree_attr(const struct tree *t, const struct node *n, struct pinner *p,
 
 	(void)t;
 	memset(out, 0, sizeof *out);
-	if (n->graft) { /* as it was before it was opened */
+	if (n->graft) { /* the same whether it is open or not */
 		*out = n->graft->attr;
 		return 0;
 	}

@@ -10,23 +10,23 @@
 #include "base/cleanup.h"
 
 /*
- * While building, entries stand in the order they came and know their parent.
+ * While building, entries stand in the order of their addition and know their parent.
  * Finishing takes four steps, O(n log n) in all:
  *
- *   gather   a counting sort by parent: `kids` holds each directory's children
+ *   gather   a counting sort by parent: `kids` has each directory's children
  *            as neighbours, start[d] .. start[d + 1]
  *   sort     each such run by name, byte order
- *   rename   of equal names, the first added keeps it, the others get "~2" ...;
- *            what the directory's `files` have keeps its name, too
+ *   rename   of equal names, the first one added stays, the others get "~2" ...;
+ *            names that the directory's `files` have stay, too
  *   number   breadth-first from the root; since a queue hands out numbers to
  *            whole runs at a time, children stay neighbours, and the numbers
  *            depend on the names alone: mounting again gives the same ones
  *
- * The first thing that goes wrong is remembered and makes tree_finish fail, so
- * a source may add entries without looking at each result.
+ * The first failure is remembered and makes tree_finish fail, so a source may add
+ * entries without checking each result.
  */
 
-/* Children by number of entry, in runs; what tree_finish works on. */
+/* The children of all directories, as numbers of entries. */
 struct kids {
 	uint32_t *start; /* n + 1 */
 	uint32_t *at;    /* n - 1: every entry but the root, once */
@@ -42,7 +42,6 @@ void build_fail(struct tree_builder *b, int code, const char *why)
 
 /* ---- adding ------------------------------------------------------------- */
 
-/* Copy a string; its offset, or TREE_NO_TEXT. */
 uint32_t build_text_add(struct tree_builder *b, const char *s)
 {
 	size_t len = strlen(s) + 1, at = b->text_used;
@@ -230,7 +229,7 @@ static int kids_gather(const struct tree_builder *b, struct kids *k)
 
 /* ---- number ------------------------------------------------------------- */
 
-/* Append a string to the tree's text, which has room for it. */
+/* Append a string to the tree's text, which has room for it, and return its offset. */
 static uint32_t text_pack(struct tree *t, const struct tree_builder *b,
 			  uint32_t from)
 {
@@ -244,7 +243,7 @@ static uint32_t text_pack(struct tree *t, const struct tree_builder *b,
 	return (uint32_t)at;
 }
 
-/* Children of an entry that are listed; they come first. */
+/* Return the number of an entry's children that are listed; these come first. */
 static uint32_t kids_listed(const struct tree_builder *b, const struct kids *k,
 			    uint32_t e)
 {
@@ -283,7 +282,7 @@ static void dir_fill(struct tree *t, const struct tree_builder *b,
 	}
 }
 
-/* Grafts move to the tree, whose directories have other numbers. */
+/* Move the grafts to the tree, in which directories have other numbers. */
 static int graft_number(struct tree_builder *b, const uint32_t *order,
 			struct tree *t)
 {
@@ -364,7 +363,7 @@ int tree_finish(struct tree_builder *b, struct tree **out, struct error *err)
 	free(k.start);
 	free(k.at);
 	if (r < 0) {
-		/* Whatever `files` there are still belong to the builder. */
+		/* All `files` and grafts still belong to the builder. */
 		if (t)
 			t->n = t->n_grafts = 0, t->graft = NULL;
 		tree_free(t);

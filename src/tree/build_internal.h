@@ -15,27 +15,28 @@ struct build_entry {
 
 struct tree_builder {
 	vec(struct build_entry) entries;
-	char *text; /* text[0] is '\0': the root's name */
+	char *text; /* names and targets; text[0] is '\0', the root's name */
 	size_t text_used, text_room;
-	vec(struct tree_graft) grafts; /* dir: of `entries` */
+	vec(struct tree_graft) grafts; /* `dir` is a number of `entries` */
 	int failed;
 	const char *why;
 };
 
-/* The children of one directory. */
+/* The children of one directory, as numbers of entries. */
 struct run {
 	uint32_t *at;
 	size_t n;
-	const struct files *files; /* of that directory, or NULL */
+	const struct files *files; /* that back the directory, or NULL */
 };
 
-/* The first failure is the one that tree_finish reports. */
+/* Remember a failure; the first one is reported by tree_finish.  `why` may be NULL with
+ * -ENOMEM. */
 void build_fail(struct tree_builder *b, int code, const char *why);
-/* Copy a string; its offset, or TREE_NO_TEXT. */
+/* Copy a string and return its offset, or TREE_NO_TEXT if that failed. */
 uint32_t build_text_add(struct tree_builder *b, const char *s);
-/* By name; what is hidden comes last. */
+/* Sort children by name; entries that are not listed come last. */
 void run_sort(struct tree_builder *b, const struct run *run);
-/* Make the names of a sorted run unique; 0 or -errno. */
+/* Make the names of a sorted run unique.  Returns 0 or -errno. */
 int run_unique(struct tree_builder *b, const struct run *run);
 
 #endif

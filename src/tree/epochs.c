@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The samples of one rank, in its order. */
+/* Directories of the samples that one rank reads, computed from their paths. */
 
 /*
- * A directory is its path, "3/rank-0-of-4,drop-last/from/100": it is read anew each time,
- * which takes less than what the kernel takes to ask.  What is dear is the order of an
- * epoch; it is made when a sample is asked for, once, and shared by all ranks.  One is made
- * at a time: when an epoch begins all ranks ask for the same one.
+ * A directory is its path, "3/rank-0-of-4,drop-last/from/100".  The path is parsed at
+ * each call, which takes less time than the call from the kernel itself.  The expensive
+ * part is the order of an epoch; it is made once, when a sample is asked for, and
+ * shared by all ranks.  One order is made at a time, because all ranks ask for the same
+ * one when an epoch begins.
  */
 #include "tree/epochs.h"
 
@@ -28,7 +29,8 @@
 #define WIDTH_MIN 6
 #define FROM "from"
 
-/* A permutation; a holder more for each of the struct epochs that keeps it. */
+/* The order of the samples in one epoch.  `holders` counts its users and the struct
+ * epochs that keeps it. */
 struct order {
 	_Atomic unsigned holders;
 	uint32_t seed;
@@ -37,10 +39,12 @@ struct order {
 struct epochs {
 	uint64_t n;
 	_Atomic(struct lookups *) paths;
-	pthread_mutex_t making; /* who makes an order; before `lock` */
-	pthread_mutex_t lock;   /* of `kept` */
-	unsigned room;          /* of them */
-	struct order *kept[EPOCHS_KEPT_MAX]; /* the one used last first; NULL */
+	/* Held while an order is made; taken before `lock`. */
+	pthread_mutex_t making;
+	pthread_mutex_t lock; /* guards `kept` */
+	unsigned room;        /* number of orders that `kept` may have */
+	/* The one that was used last comes first; the last ones may be NULL. */
+	struct order *kept[EPOCHS_KEPT_MAX];
 };
 
 struct epochs *epochs_new(uint64_t n)
@@ -89,7 +93,8 @@ static struct order *order_make(uint64_t n, uint32_t seed)
 	return o;
 }
 
-/* To the front, if it is kept; held for the caller. */
+/* Return the order for `seed` if it is kept, with a reference for the caller; it is
+ * then the one used last. */
 static struct order *order_kept(struct epochs *e, uint32_t seed)
 {
 	lock_scope(&e->lock);
@@ -106,7 +111,7 @@ static struct order *order_kept(struct epochs *e, uint32_t seed)
 	return NULL;
 }
 
-/* To the front; the last one goes. */
+/* Keep an order as the one used last, and drop the one that was not used for longest. */
 static void order_keep(struct epochs *e, struct order *o)
 {
 	struct order *last;
@@ -127,7 +132,7 @@ static struct order *order_get(struct epochs *e, uint32_t seed)
 	if (o)
 		return o;
 	lock_scope(&e->making);
-	o = order_kept(e, seed); /* somebody else may have made it */
+	o = order_kept(e, seed); /* another thread may have made it */
 	if (o)
 		return o;
 	o = order_make(e->n, seed);
@@ -139,14 +144,14 @@ static struct order *order_get(struct epochs *e, uint32_t seed)
 /* ---- paths --------------------------------------------------------------- */
 
 enum depth { DEPTH_TOP, DEPTH_EPOCH, DEPTH_RANK, DEPTH_FROM, DEPTH_FROM_K };
-/* What a directory is. */
+/* What the path of a directory says. */
 struct place {
 	enum depth depth;
 	uint64_t epoch, rank, world, seed, worker, workers, batch, from;
 	bool drop_last, no_shuffle, in_turn;
 };
 
-/* Digits as they are printed: no zero in front. */
+/* Parse a number of at most `most`, without leading zeros, and move *s behind it. */
 static bool parse_place_number(const char **s, uint64_t most, uint64_t *out)
 {
 	const char *p = *s;
@@ -173,7 +178,7 @@ static bool parse_place_word(const char **s, const char *word)
 	return true;
 }
 
-/* A-of-B, A below B. */
+/* Parse "A-of-B" with A < B. */
 static bool parse_place_part(const char **s, uint64_t *a, uint64_t *b)
 {
 	return parse_place_number(s, WORLD_MAX, a) &&
@@ -181,7 +186,8 @@ static bool parse_place_part(const char **s, uint64_t *a, uint64_t *b)
 	       parse_place_number(s, WORLD_MAX, b) && *a < *b;
 }
 
-/* An option at most once, so that a place has one name for each order of options. */
+/* Parse an option that has no value.  It may stand once, so that a directory has one
+ * name for each order of options. */
 static bool parse_place_flag(const char **s, const char *word, bool *flag)
 {
 	return !*flag && parse_place_word(s, word) && (*flag = true);
@@ -211,7 +217,7 @@ static bool parse_place_option(const char **s, struct place *p, unsigned *seen)
 	       parse_place_number(s, UINT32_MAX, &p->batch) && p->batch;
 }
 
-/* rank-R-of-W and its options, up to the end or '/'. */
+/* Parse "rank-R-of-W" and its options, up to the end or '/'. */
 static bool parse_place_rank(const char **s, struct place *p)
 {
 	unsigned seen = 0;
@@ -247,7 +253,8 @@ static bool place_parse(const char *s, struct place *p)
 	return !*s;
 }
 
-/* What a directory's path says; false: there is no such number. */
+/* Set *p to what the path of a directory says.  Returns false if there is no such
+ * number. */
 static bool place_of_directory(struct epochs *e, uint32_t dir, struct place *p)
 {
 	char path[LOOKUPS_NAME_MAX];
@@ -270,7 +277,7 @@ static struct sampler place_sampler(const struct epochs *e,
 				.in_turn = p->in_turn};
 }
 
-/* Those of one worker. */
+/* Return the number of samples of one worker. */
 static uint64_t worker_samples(const struct epochs *e, const struct place *p)
 {
 	struct sampler s = place_sampler(e, p);
@@ -281,7 +288,7 @@ static uint64_t worker_samples(const struct epochs *e, const struct place *p)
 	       (rest > before ? min_u64(rest - before, p->batch) : 0);
 }
 
-/* Index in the order of all that position k of the worker's has. */
+/* Return the index, in the order of all samples, of the worker's sample k. */
 static uint64_t worker_place_in_order(const struct epochs *e,
 				      const struct place *p, uint64_t k)
 {
@@ -357,7 +364,7 @@ int epochs_entry(struct epochs *e, uint32_t dir, uint64_t i, const char *suffix,
 	return worker_sample(e, &p, i, sample);
 }
 
-/* A directory below `dir` called `name`. */
+/* Find directory `name` in `dir`. */
 static int epochs_find_directory(struct epochs *e, uint32_t dir,
 				 const char *name, struct epochs_entry *out)
 {

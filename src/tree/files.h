@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interface: a computed subtree of files and directories, numbered nodes. */
+/* The interface of a computed subtree: files and directories that are numbers. */
 #ifndef TREE_FILES_H
 #define TREE_FILES_H
 
@@ -11,26 +11,28 @@
 #include "extent/pinner.h"
 
 /*
- * One directory of the tree may be backed by `files`: a subtree whose nodes
- * are numbers below FILES_NODE_MAX, node 0 being that directory itself.
- * Nothing is stored per node: names, sizes and extents are computed from the
- * number.  All calls are thread-safe; unless said otherwise they do no I/O.
+ * A directory of the tree may be backed by `files`: a subtree whose nodes are numbers
+ * below FILES_NODE_MAX, node 0 being that directory itself.  Nothing is stored per
+ * node: names, sizes and extents are computed from the number.  All calls are
+ * thread-safe; unless said otherwise they do no I/O.  Functions that return int return
+ * 0 or -errno.
  */
 #define FILES_NODE_MAX ((UINT64_C(1) << 40) - 1) /* ino holds node + 1 */
 #define FILES_NAME_MAX 255
 
 struct attr {
 	uint64_t size;
-	int64_t mtime;  /* seconds; stable across mounts */
+	int64_t mtime;  /* seconds since 1970; stable across mounts */
 	uint32_t mode;  /* type and permissions */
-	uint32_t nlink; /* of directories: not used */
-	/* 0 where there is nothing to say. */
-	uint32_t nsec; /* of mtime */
-	bool stored;   /* owner and permissions are those of a member */
+	uint32_t nlink; /* not used for directories */
+	/* The fields below are 0 where they do not apply. */
+	uint32_t nsec; /* nanoseconds of mtime */
+	/* Owner and permissions are those that the archive stores. */
+	bool stored;
 	uint32_t uid, gid;
-	uint64_t rdev; /* of a device */
-	uint64_t hole; /* bytes of size that are stored nowhere */
-	/* Of nodes whose numbers mean something else in another mount. */
+	uint64_t rdev; /* device number of a device */
+	uint64_t hole; /* how many bytes of `size` are stored nowhere */
+	/* Nonzero for nodes whose numbers mean something else in another mount. */
 	uint32_t generation;
 };
 
@@ -42,83 +44,88 @@ struct files_sample {
 
 struct files;
 struct files_ops {
-	/* Entries of directory node `dir`. */
+	/* Return the number of entries of directory node `dir`. */
 	uint64_t (*count)(const struct files *f, uint64_t dir);
-	/* Node number and type (S_IFDIR, S_IFREG, S_IFLNK, ...) of entry i. */
+	/* Return the node number of entry i and set *type (S_IFDIR, S_IFREG, S_IFLNK,
+	 * ...). */
 	uint64_t (*child)(const struct files *f, uint64_t dir, uint64_t i,
 			  uint32_t *type);
-	/* Name of entry i of `dir`, in order of names; 0 or -errno. */
+	/* Write the name of entry i of `dir`; entries are in order of names. */
 	int (*name)(const struct files *f, uint64_t dir, uint64_t i, char *buf,
 		    size_t n);
-	/* Optional.  Name of `node` (> 0) in its directory, whether that lists
-	 * it or not; 0 or -errno. */
+	/* Optional.  Write the name of `node` (> 0) in its directory, whether that
+	 * lists the node or not. */
 	int (*name_of)(const struct files *f, uint64_t node, char *buf,
 		       size_t n);
-	/* Optional.  Has directory node `dir` entries that are found and never listed, for
-	 * there is no end of them? */
+	/* Optional.  Return true if directory node `dir` has entries that are found and
+	 * never listed, because there is no end of them. */
 	bool (*endless)(const struct files *f, uint64_t dir);
-	/* Node of `name` in `dir`; -ENOENT. */
+	/* Set *node to the node of `name` in `dir`.  Returns -ENOENT if there is none. */
 	int (*find)(const struct files *f, uint64_t dir, const char *name,
 		    uint64_t *node);
-	/* Optional.  A sentence in `err` about a name that `find` does not find in `dir`;
-	 * false: there is nothing to say. */
+	/* Optional.  Explain in `err` why `find` does not find a name in `dir`.
+	 * Returns false if there is nothing to explain. */
 	bool (*why_not)(const struct files *f, uint64_t dir, const char *name,
 			struct error *err);
-	/* Optional.  *i moves to the first entry of `dir` from it on that is there:
-	 * of some that are counted `attr` says -ENOENT.  May block.  -ENOTSUP: it
-	 * is too far away; *i stays. */
+	/* Optional.  Move *i to the first entry of `dir`, from itself on, that exists:
+	 * some that are counted do not, and `attr` returns -ENOENT for them.  May
+	 * block.  Returns -ENOTSUP, with *i unchanged, if that entry is too far away. */
 	int (*skip)(struct files *f, uint64_t dir, uint64_t *i,
 		    struct pinner *p, struct error *err);
-	/* The directory that holds `node` (node > 0); -ENOENT: no such node. */
+	/* Set *dir to the directory that has `node` (node > 0).  Returns -ENOENT if
+	 * there is no such node. */
 	int (*parent)(const struct files *f, uint64_t node, uint64_t *dir);
-	/* True when `attr` of this node may need I/O (a generated text): a
+	/* Return true if `attr` of this node may need I/O (a generated text).  A
 	 * directory listing then leaves its attributes out. */
 	bool (*attr_is_slow)(const struct files *f, uint64_t node);
-	/* May pin and block for nodes whose attributes are slow; for the
-	 * others `p` and `err` may be NULL.  *out is zeros before.  -ENOENT: no
-	 * such node. */
+	/* Set *out, which is zero before.  May pin and block for nodes whose attributes
+	 * are slow; for the others `p` and `err` may be NULL.  Returns -ENOENT if there
+	 * is no such node. */
 	int (*attr)(struct files *f, uint64_t node, struct pinner *p,
 		    struct attr *out, struct error *err);
-	/* Optional, for nodes that are there only while somebody knows of them: the
-	 * kernel knows of `node` n times more, or (n < 0) less.  -ENOENT: it went
-	 * since it was found. */
+	/* Optional, for nodes that exist only while the kernel refers to them.  The
+	 * kernel has n more references to `node`, or (n < 0) less.  Returns -ENOENT if
+	 * the node was dropped since it was found. */
 	int (*hold)(struct files *f, uint64_t node, int64_t n);
-	/* Optional.  Is `node` a sample?  Samples are numbered as epochs/ has them; where they
-	 * are shown in several ways, each is a set.  May make a list of all, once. */
+	/* Optional.  Return true if `node` is a sample, and set *out.  Samples are
+	 * numbered as epochs/ numbers them; where they are shown in several ways, each
+	 * way is a set.  The first call may make a list of all samples. */
 	bool (*sample)(struct files *f, uint64_t node,
 		       struct files_sample *out);
-	/* The node of sample i of a set that `sample` named. */
+	/* Return the node of sample i of a set that `sample` returned. */
 	uint64_t (*sample_node)(const struct files *f, uint32_t set,
 				uint64_t i);
-	/* Optional: learn what map needs for this window (the layout of a part
-	 * not opened yet).  May block on I/O; idempotent. */
+	/* Optional.  Learn what `map` needs for this window, such as the layout of a
+	 * part that is not open yet.  May block on I/O; idempotent. */
 	int (*prepare)(struct files *f, uint64_t node, uint64_t off,
 		       uint64_t len, struct error *err);
-	/* Append the extents from `off` on until the plan is full.  The caller
-	 * has clamped the window to the file.  Pure: no I/O, no lock, no
-	 * allocation. */
+	/* Append the extents from byte `off` on until the plan is full.  The caller has
+	 * clamped the window to the file.  Pure: no I/O, no lock, no allocation. */
 	int (*map)(const struct files *f, uint64_t node, uint64_t off,
 		   struct plan *p, struct error *err);
-	/* Optional.  From byte *from of this file on the numbers are kept the
-	 * other way round: each, so many bytes wide, is reversed on its way out.
-	 * 0: they are not.  Whole numbers from there to the end.  Pure. */
+	/* Optional.  Return the width in bytes of the file's numbers if they are stored
+	 * in the opposite byte order, so that each is reversed when it is read; 0 if
+	 * they are not.  The numbers begin at byte *from and go to the end of the file,
+	 * which has whole numbers only.  Pure. */
 	unsigned (*reversed)(const struct files *f, uint64_t node,
 			     uint64_t *from);
-	/* Optional.  Value of xattr `key` (without "user.tensorfs."): its
-	 * length (with n = 0: only that), -ENODATA, -ERANGE.  May block. */
+	/* Optional.  Write the value of xattr `key` (without "user.tensorfs.") and
+	 * return its length in bytes; with n = 0 only return it.  Otherwise -ENODATA,
+	 * -ERANGE or another -errno.  May block. */
 	ssize_t (*xattr)(struct files *f, uint64_t node, const char *key,
 			 struct pinner *p, char *buf, size_t n);
-	/* Keys this node has, NUL-separated, as listxattr; without prefix. */
+	/* Return the keys of this node, each ending in NUL as in listxattr, without
+	 * prefix; *len is their length in bytes.  NULL if there are none. */
 	const char *(*xattr_keys)(const struct files *f, uint64_t node,
 				  size_t *len);
-	/* Optional.  What is known of a directory that is no tensor, as a JSON
-	 * object (malloc'ed text), like tensor_ops.about.  NULL with a sentence.
-	 * Blocks. */
+	/* Optional.  Return what is known of a directory that is not a tensor, as a
+	 * JSON object (text that the caller frees), like tensor_ops.about.  NULL with a
+	 * sentence if that failed.  Blocks. */
 	char *(*about)(struct files *f, uint64_t node, struct error *err);
-	/* Optional.  Target of a symlink; NULL: it is none. */
+	/* Optional.  Return the target of a symlink; NULL if the node is not one. */
 	const char *(*link)(const struct files *f, uint64_t node);
-	/* Optional.  Stored extended attributes, under their whole names; as
-	 * getxattr and listxattr (n = 0: only the length). */
+	/* Optional.  Extended attributes that the archive stores, under their whole
+	 * names; as getxattr and listxattr (n = 0: return only the length). */
 	ssize_t (*stored_xattr)(const struct files *f, uint64_t node,
 				const char *name, char *buf, size_t n);
 	ssize_t (*stored_xattr_list)(const struct files *f, uint64_t node,

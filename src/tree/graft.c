@@ -8,9 +8,9 @@
 #include "tree/tree_internal.h"
 
 /*
- * A graft is opened by the first thread that looks into it; others that want it
- * meanwhile wait for that one.  The lock is not held while it opens.  The tree it
- * becomes is published by one store, so looking into an open graft takes no lock.
+ * A graft is opened by the first thread that looks into it; other threads that want it
+ * meanwhile wait for that thread.  The lock is not held while the graft opens.  The new
+ * tree is published by one store, so looking into an open graft takes no lock.
  */
 
 #define NODE_BITS 40
@@ -82,7 +82,7 @@ struct graft *tree_graft_at(const struct tree *t, uint32_t dir, uint64_t node)
 
 /* ---- numbering ----------------------------------------------------------- */
 
-/* Room for one more; -EOVERFLOW, -ENOMEM. */
+/* Make room for one more graft.  Returns 0, -EOVERFLOW or -ENOMEM. */
 static int forest_grow(struct forest *f)
 {
 	struct graft **block;
@@ -98,7 +98,7 @@ static int forest_grow(struct forest *f)
 	return 0;
 }
 
-/* Give every graft of `t` the next number of `f`, or none of them. */
+/* Give every graft of `t` the next number of `f`, or none of them after a failure. */
 static int forest_number_grafts(struct forest *f, struct tree *t)
 {
 	const uint32_t before = f->n;
@@ -126,7 +126,7 @@ int tree_forest_new(struct tree *t)
 {
 	struct forest *f;
 
-	/* Equal nodes cannot be: numbers depend on the order alone. */
+	/* No two grafts have the same node, so numbers depend on the order alone. */
 	if (t->n_grafts)
 		qsort(t->graft, t->n_grafts, sizeof *t->graft, compare_grafts);
 	f = calloc(1, sizeof *f);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stored names that no file can have, made into some that one can. */
+/* Stored names that no file can have, escaped to names that a file can have. */
 #include "tree/tree.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /*
- * Everything that a file system accepts stays as it is, '%' included: a name is
- * changed only where it must be, and then `user.tensorfs.name` has the original.
- * Two names may come out equal; the tree numbers these ("~2").
+ * Every name that a file system accepts stays as it is, '%' included.  A name is
+ * changed only where it must be; `user.tensorfs.name` then has the original.  Two names
+ * may become equal; the tree numbers these ("~2").
  */
 
 #define HASH_TAIL 17 /* '~' and 16 digits */
@@ -22,7 +22,8 @@ static uint64_t name_hash(const char *s)
 	return hash;
 }
 
-/* How one byte is written: itself, or "%XX" when `all` or it is a slash. */
+/* Write one byte: "%XX" when `all` or if it is a slash, otherwise the byte itself.
+ * Returns the number of bytes written. */
 static size_t escape_byte(unsigned char c, bool all, char out[4])
 {
 	if (all || c == '/')
@@ -31,8 +32,8 @@ static size_t escape_byte(unsigned char c, bool all, char out[4])
 	return 1;
 }
 
-/* As many whole bytes of `name` as fit in `max`; *rest is the first that did
- * not. */
+/* Escape as many bytes of `name` as fit into `max` bytes, and return the number
+ * written; *rest is the first byte that did not fit. */
 static size_t escape_some(const char *name, bool all, char *out, size_t max,
 			  const char **rest)
 {
@@ -51,8 +52,8 @@ static size_t escape_some(const char *name, bool all, char *out, size_t max,
 	return n;
 }
 
-/* Step back from inside a UTF-8 sequence to its beginning; where there is no
- * such sequence, stay. */
+/* Return the length of `out` without an incomplete UTF-8 sequence at its end (RFC
+ * 3629), or `n` if there is none.  `next` is the byte that would follow. */
 static size_t utf8_cut(const char *out, size_t n, unsigned char next)
 {
 	size_t back;

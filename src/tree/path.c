@@ -7,18 +7,18 @@
 #include <string.h>
 
 /*
- * The kernel walks paths itself; this is for `ls SOURCE:PATH` and for sentences
- * about inodes.  The root of the tree is the root of the walk: an absolute
- * target begins there and ".." ends there, so nothing outside can be named.
+ * The kernel walks paths itself; this code is for `ls SOURCE:PATH` and for messages
+ * that name inodes.  The root of the tree is the root of the walk: an absolute target
+ * begins there and ".." ends there, so nothing outside of the tree can be named.
  */
 
 #define LINKS_MAX 40
 #define DEPTH_MAX 4096  /* levels inside one `files` */
-#define SCAN_MAX 65536u /* entries looked at one by one */
+#define SCAN_MAX 65536u /* entries that are compared one by one */
 
 /* ---- path to node ------------------------------------------------------- */
 
-/* Cut the next component off *path; its length, 0 at the end. */
+/* Cut the next component off *path and return its length, 0 at the end. */
 static size_t next_component(const char **path, const char **component)
 {
 	size_t n;
@@ -30,7 +30,7 @@ static size_t next_component(const char **path, const char **component)
 	return n;
 }
 
-/* What the directory itself says about a name that is not in it. */
+/* Ask a directory why a name is not in it.  Returns false if it does not say. */
 static bool walk_ask_directory(const struct tree *t, uint64_t dir,
 			       const char *name, struct error *why)
 {
@@ -40,7 +40,7 @@ static bool walk_ask_directory(const struct tree *t, uint64_t dir,
 	       n.files->ops->why_not(n.files, n.node, name, why);
 }
 
-/* Say which component of which directory was not there. */
+/* Set the error that names the component and the directory where the walk ended. */
 static int walk_fail(const struct tree *t, uint64_t dir, const char *component,
 		     size_t len, int code, struct error *err)
 {
@@ -66,8 +66,8 @@ static int walk_fail(const struct tree *t, uint64_t dir, const char *component,
 			   (int)(len < 255 ? len : 255), component, where);
 }
 
-/* A link that leads nowhere says more than where the walk along it ended; of
- * links that lead to links, the last one does. */
+/* Set the error for a link whose target is missing, which tells more than where the
+ * walk along the target ended.  In a chain of links the last one is named. */
 static int link_fail(const struct tree *t, const struct node *dir,
 		     const char *name, const char *target, int code,
 		     unsigned *links, struct error *err)
@@ -76,7 +76,7 @@ static int link_fail(const struct tree *t, const struct node *dir,
 
 	if ((code != -ENOENT && code != -ENOTDIR) || *links > LINKS_MAX)
 		return code;
-	*links = LINKS_MAX + 1; /* said */
+	*links = LINKS_MAX + 1; /* the error is set */
 	if (tree_path(t, dir->ino, where, sizeof where) < 0)
 		strcpy(where, "(a deep directory)");
 	return error_set(err, code,
@@ -85,7 +85,8 @@ static int link_fail(const struct tree *t, const struct node *dir,
 			 name, where, target);
 }
 
-/* Some directories are there only when they have something; attributes say so. */
+/* Return -ENOENT if a node that was found does not exist: some directories exist only
+ * if they have entries, and only their attributes tell that. */
 static int walk_check_exists(const struct tree *t, const struct node *n)
 {
 	struct attr a;
@@ -95,7 +96,7 @@ static int walk_check_exists(const struct tree *t, const struct node *n)
 	return tree_attr(t, n, NULL, &a, NULL) == -ENOENT ? -ENOENT : 0;
 }
 
-/* Go on from *at along `path`; recursion ends after LINKS_MAX links. */
+/* Walk from *at along `path`; recursion ends after LINKS_MAX links. */
 static int walk_from(const struct tree *t, struct node *at, const char *path,
 		     unsigned *links, struct error *err)
 {
@@ -166,9 +167,10 @@ static int prepend(char *buf, size_t *at, const char *name)
 }
 
 /*
- * Which entry of `dir` is `node`?  Only names go by entry, and large
- * directories are numbered in order of names as a rule, so try that; where it
- * does not hold, look at the first entries one by one.
+ * Find the entry of `dir` that is `node`, because names are known by entry only.  Large
+ * directories are usually numbered in order of names, so a binary search is tried.  It
+ * stops at the first hit, for it may be lucky where the order does not hold; otherwise
+ * the first entries are compared one by one.
  */
 static int files_entry_of_node(const struct files *f, uint64_t dir,
 			       uint64_t node, uint64_t *entry)
@@ -198,7 +200,7 @@ static int files_entry_of_node(const struct files *f, uint64_t dir,
 	return -ENOENT;
 }
 
-/* What `node` is called in `dir`. */
+/* Write the name of `node` in `dir`. */
 static int files_name_of_node(const struct files *f, uint64_t dir,
 			      uint64_t node, char *buf, size_t n)
 {
@@ -211,7 +213,7 @@ static int files_name_of_node(const struct files *f, uint64_t dir,
 	return r < 0 ? r : f->ops->name(f, dir, i, buf, n);
 }
 
-/* The part of the path inside `files`. */
+/* Prepend the part of the path that is inside `files`. */
 static int files_path(const struct files *f, uint64_t node, char *buf,
 		      size_t *at)
 {
@@ -234,7 +236,7 @@ static int files_path(const struct files *f, uint64_t node, char *buf,
 	return 0;
 }
 
-/* The part of the path inside the node's own tree. */
+/* Prepend the part of the path that is inside the node's own tree. */
 static int local_path(const struct node *node, char *buf, size_t *at)
 {
 	const struct tree *t = node->tree;

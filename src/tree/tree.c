@@ -14,22 +14,23 @@
  *
  *     ino = directory << 40 | node + 1
  *
- * Encoding and decoding are a shift and a mask; there is no table of inodes, no
- * lock, nothing to forget.  A plain directory is an array slice of its children
- * in order of names, so lookup is a binary search and position i of a listing
- * is child i.  In a directory backed by `files` every question is passed on,
- * with the node's number; the directory itself is node 0 there.
+ * Encoding and decoding are a shift and a mask; there is no table of inodes, no lock,
+ * nothing to forget.  A plain directory is an array slice of its children in order of
+ * names, so lookup is a binary search and position i of a listing is child i.  In a
+ * directory backed by `files` every call is passed on, with the node's number; the
+ * directory itself is node 0 there.
  *
- * Node 0 may have children of both kinds (a dataset's files and its fields/).
- * No name is in both, the builder saw to that.  Listing them is a merge that
- * nobody stores: entry j of `files` comes after j of its own and after all
- * children with lower names, which one binary search counts.  These positions
- * grow with j, so a second binary search finds what position i is.
+ * Node 0 may have children of both kinds (a dataset's files and its fields/).  The
+ * builder ensures that no name is in both.  Listing them is a merge that is not stored:
+ * entry j of `files` comes after j entries of `files` and after all own children with
+ * lower names, which one binary search counts.  These positions grow with j, so a
+ * second binary search finds the entry at position i.
  *
- * A node of `files` may be a graft (graft.h): then the root of another tree stands
- * in its place, and `node.tree` says which one a node is of.
+ * A node of `files` may be a graft (graft.h): then the root of another tree stands in
+ * its place, and `node.tree` is the tree that a node belongs to.
  *
- * What a number means is checked on each use: it may come from anywhere.
+ * Every number is checked at each use, because the kernel and NFS clients may pass any
+ * number.
  */
 
 void tree_free(struct tree *t)
@@ -60,7 +61,7 @@ bool tree_attr_is_slow(const struct node *n)
 	       n->files->ops->attr_is_slow(n->files, n->node);
 }
 
-/* Type of a node of `files`; -ENOENT when there is none. */
+/* Set the type of a node of `files`.  Returns -ENOENT if there is no such node. */
 static int files_type(struct node *n)
 {
 	uint64_t parent;
@@ -74,7 +75,7 @@ static int files_type(struct node *n)
 	r = n->files->ops->parent(n->files, n->node, &parent);
 	if (r < 0)
 		return r;
-	/* Slow is what is generated: a text, never a directory. */
+	/* Attributes are slow only for generated texts, never for directories. */
 	n->type = S_IFREG;
 	if (tree_attr_is_slow(n))
 		return 0;
@@ -85,7 +86,7 @@ static int files_type(struct node *n)
 	return 0;
 }
 
-/* The node of tree directory `i` itself. */
+/* Describe the node of tree directory `i` itself. */
 static void dir_node(const struct tree *t, uint32_t i, struct node *out)
 {
 	out->ino = tree_ino(t, i, 0);
@@ -97,7 +98,7 @@ static void dir_node(const struct tree *t, uint32_t i, struct node *out)
 	out->graft = NULL;
 }
 
-/* The root of a graft, whether it is open or not. */
+/* Describe the root of a graft, whether it is open or not. */
 static void graft_node(const struct tree *t, struct graft *g, struct node *out)
 {
 	const struct tree *sub = atomic_load(&g->tree);
@@ -112,7 +113,7 @@ static void graft_node(const struct tree *t, struct graft *g, struct node *out)
 	out->graft = g;
 }
 
-/* The node `node` of the files behind `dir`, whose type is known. */
+/* Describe node `node` of the files that back `dir`; its type is known. */
 static int sub_node(const struct node *dir, uint64_t node, uint32_t type,
 		    struct node *out)
 {
@@ -132,7 +133,8 @@ static int sub_node(const struct node *dir, uint64_t node, uint32_t type,
 	return out->ino ? 0 : -EOVERFLOW;
 }
 
-/* The number of a directory's extra file: the last one that a tree's `files` can have. */
+/* Return the node number of a directory's extra file: the last one that `files` can
+ * have. */
 static uint64_t extra_number(const struct tree *t)
 {
 	return (t->number ? UINT32_MAX : FILES_NODE_MAX) - 1;
@@ -147,7 +149,7 @@ static int extra_node(const struct tree *t, uint32_t dir, struct node *out)
 	return out->ino ? files_type(out) : -EOVERFLOW;
 }
 
-/* The node of tree `t` with these numbers. */
+/* Describe the node of tree `t` with these numbers. */
 static int local_node(const struct tree *t, uint32_t dir, uint64_t node,
 		      struct node *out)
 {
@@ -179,13 +181,14 @@ int tree_node(const struct tree *t, uint64_t ino, struct node *out)
 		graft_node(t, g, out);
 		return 0;
 	}
-	/* A number from before: of a mount that is gone, through NFS. */
+	/* An NFS client may pass the number of a graft that this mount did not open
+	 * yet. */
 	if (tree_graft_open(t, g, NULL) < 0)
 		return -ENOENT;
 	return local_node(atomic_load(&g->tree), dir, node, out);
 }
 
-/* A directory that can be looked into: a graft is opened for that. */
+/* Describe a directory that is looked into; a graft is opened for that. */
 static int tree_dir_node(const struct tree *t, uint64_t ino, struct node *out)
 {
 	int r = tree_node(t, ino, out);
@@ -241,7 +244,8 @@ int tree_parent(const struct tree *t, uint64_t ino, uint64_t *parent)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* Children with lower names; *found: the next one has this name. */
+/* Return the number of own children with lower names; *found is set if the next one has
+ * this name.  The search ends at an equal name, as most lookups find one. */
 static uint32_t dir_rank(const struct tree *t, const struct dir *d,
 			 const char *name, bool *found)
 {
@@ -264,7 +268,7 @@ static uint32_t dir_rank(const struct tree *t, const struct dir *d,
 	return lo;
 }
 
-/* What is not listed; there are few. */
+/* Find an entry that is not listed; there are few. */
 static int hidden_node(const struct node *dir, const char *name,
 		       struct node *out)
 {
@@ -328,7 +332,7 @@ static int tree_copy_name(const char *from, char *name, size_t n)
 	return 0;
 }
 
-/* Children that the tree itself has there, and those of `files`. */
+/* The number of entries that the tree itself has there, and of those of `files`. */
 static uint32_t dir_own_count(const struct node *dir)
 {
 	return dir->node == 0 ? dir->tree->dir[dir->dir].count : 0;
@@ -347,7 +351,7 @@ uint64_t tree_entry_count(const struct tree *t, uint64_t dir_ino)
 	return dir_own_count(&dir) + dir_files_count(&dir);
 }
 
-/* Entry i of a directory's own children. */
+/* Describe entry i of a directory's own children. */
 static int dir_own_entry(const struct node *dir, uint64_t i, struct node *out,
 			 char *name, size_t n)
 {
@@ -355,12 +359,12 @@ static int dir_own_entry(const struct node *dir, uint64_t i, struct node *out,
 	const struct dir *d = &t->dir[dir->dir];
 
 	if (i >= d->count)
-		return -EIO; /* `files` do not list in order of names */
+		return -EIO; /* `files` are not listed in order of names */
 	dir_node(t, d->first + (uint32_t)i, out);
 	return tree_copy_name(t->text + t->dir[out->dir].name, name, n);
 }
 
-/* Entry j of what `files` have there. */
+/* Describe entry j of the directory's `files`. */
 static int dir_files_entry(const struct node *dir, uint64_t j, struct node *out,
 			   char *name, size_t n)
 {
@@ -372,7 +376,7 @@ static int dir_files_entry(const struct node *dir, uint64_t j, struct node *out,
 	return r < 0 ? r : ops->name(dir->files, dir->node, j, name, n);
 }
 
-/* Where in the merged listing is entry j of `files`? */
+/* Set *position to the position of entry j of `files` in the merged listing. */
 static int merged_position(const struct node *dir, uint64_t j,
 			   uint64_t *position)
 {
@@ -388,8 +392,8 @@ static int merged_position(const struct node *dir, uint64_t j,
 	return 0;
 }
 
-/* How many entries of `files` come before position i of the merged listing;
- * *exact: the next one is there. */
+/* Set *before to the number of entries of `files` that come before position i of the
+ * merged listing; *exact is set if the next one is at position i. */
 static int merged_before(const struct node *dir, uint64_t i, uint64_t *before,
 			 bool *exact)
 {

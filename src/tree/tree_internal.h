@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a finished tree is made of; for build.c and tree.c only. */
+/* The structures of a finished tree; for this folder only. */
 #ifndef TREE_TREE_INTERNAL_H
 #define TREE_TREE_INTERNAL_H
 
@@ -9,32 +9,37 @@
 
 #define TREE_NO_TEXT UINT32_MAX
 
-/* A directory or a symlink.  The children of one are neighbours. */
+/* A directory or a symlink.  The children of a directory are neighbours. */
 struct dir {
 	struct files *files; /* owned, or NULL */
-	struct files *extra; /* one more file, found by name; owned, or NULL */
+	/* One more file, found by name; owned, or NULL. */
+	struct files *extra;
 	int64_t mtime;
 	uint32_t parent;
-	uint32_t first, count; /* children, in order of names */
-	uint32_t hidden;       /* and those behind them that are not listed */
-	uint32_t name;         /* offsets in text */
-	uint32_t stored;       /* the name before it was changed, or none */
-	uint32_t target;       /* of a symlink; none: a directory */
+	uint32_t first, count; /* listed children, in order of names */
+	/* Number of children behind these that are not listed. */
+	uint32_t hidden;
+	uint32_t name; /* offset in `text`, as the two below */
+	/* The name before it was changed, or TREE_NO_TEXT. */
+	uint32_t stored;
+	uint32_t target; /* of a symlink; TREE_NO_TEXT in a directory */
 };
 
-/* Node `node` of what is behind directory `dir` is a graft. */
+/* A graft stands in the place of node `node` of the files of directory `dir`. */
 struct tree_graft {
 	uint64_t node;
 	uint32_t dir;
-	uint32_t parent_dir; /* and where it is listed */
+	/* The graft is listed in node `parent` of this directory's files. */
+	uint32_t parent_dir;
 	uint64_t parent;
 	struct graft *graft;
 };
 
-/* All grafts of a tree and of its grafts, by number.  Entries never move. */
+/* All grafts of a tree and of its grafts, by number.  Entries are never moved. */
 #define GRAFTS_BLOCK 1024
 struct forest {
-	pthread_mutex_t lock; /* protects n, growing, and opening */
+	/* Protects n, growing, graft.opening and graft.failure. */
+	pthread_mutex_t lock;
 	pthread_cond_t opened;
 	uint32_t n;
 	struct graft **_Atomic block[GRAFTS_MAX / GRAFTS_BLOCK];
@@ -47,23 +52,26 @@ struct tree {
 	size_t text_size;
 	struct tree_graft *graft; /* in order of dir and node */
 	uint32_t n_grafts;
-	struct forest *forest; /* the outermost tree's */
-	uint32_t number;       /* 0: the outermost; else its graft's + 1 */
+	/* That of the outermost tree; not owned by the others. */
+	struct forest *forest;
+	/* 0 in the outermost tree, else the number of its graft + 1. */
+	uint32_t number;
 };
 
 static inline bool tree_is_link(const struct dir *d)
 {
 	return d->target != TREE_NO_TEXT;
 }
-/* Number of node `node` in directory `dir`; 0: numbers are out. */
+/* Return the inode number of node `node` in directory `dir`; 0 if it does not fit. */
 uint64_t tree_ino(const struct tree *t, uint32_t dir, uint64_t node);
-/* The graft that a number is of, and the number inside of its tree.  NULL: it is
- * the outermost tree's. */
+/* Return the graft that an inode number belongs to, and set *dir and *node to the
+ * numbers inside its tree.  NULL if the number belongs to the outermost tree (or, with
+ * bit 63 set, to no graft). */
 struct graft *tree_ino_graft(const struct tree *t, uint64_t ino, uint32_t *dir,
 			     uint64_t *node);
-/* The graft in the place of a node; NULL. */
+/* Return the graft in the place of a node, or NULL. */
 struct graft *tree_graft_at(const struct tree *t, uint32_t dir, uint64_t node);
-/* Begin with a forest that has the tree's own grafts; -ENOMEM, -EOVERFLOW. */
+/* Make the forest of a new tree with its own grafts.  Returns 0, -ENOMEM or -EOVERFLOW. */
 int tree_forest_new(struct tree *t);
 void tree_forest_free(struct tree *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of one directory: sorted, and no two of them equal. */
+/* The names of one directory are sorted and made unique. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,14 +33,14 @@ void run_sort(struct tree_builder *b, const struct run *run)
 {
 	size_t i;
 
-	for (i = 1; i < run->n; i++) /* most sources come in order */
+	for (i = 1; i < run->n; i++) /* most sources add entries in order */
 		if (compare_kids(&run->at[i - 1], &run->at[i], b) > 0)
 			break;
 	if (i < run->n)
 		qsort_r(run->at, run->n, sizeof *run->at, compare_kids, b);
 }
 
-/* Do the directory's `files` have this name? */
+/* Return true if the directory's `files` have this name. */
 static bool run_files_have(const struct run *run, const char *name)
 {
 	uint64_t node;
@@ -62,7 +62,7 @@ static bool run_has(const struct tree_builder *b, const struct run *run,
 	       run_files_have(run, name);
 }
 
-/* Is the name of child i that of the child before it? */
+/* Return true if child i has the name of the child before it. */
 static bool run_repeats(const struct tree_builder *b, const struct run *run,
 			size_t i)
 {
@@ -70,7 +70,7 @@ static bool run_repeats(const struct tree_builder *b, const struct run *run,
 				build_entry_name(b, run->at[i]));
 }
 
-/* Give entry `e` the next free name of the form "base~N", N > *number. */
+/* Set *name to the next free name for entry `e` of the form "base~N", N > *number. */
 static int run_number_entry(struct tree_builder *b, const struct run *run,
 			    uint32_t e, unsigned *number, uint32_t *name)
 {
@@ -86,9 +86,9 @@ static int run_number_entry(struct tree_builder *b, const struct run *run,
 }
 
 /*
- * Rename what repeats the name before it, or has one of `files`.  New names go
- * to `fresh` first, for the search needs the run as it was sorted.  The number
- * of names changed, or -errno.
+ * Rename each child that repeats the name before it, or has a name of `files`.  New
+ * names go to `fresh` first, because the search needs the run as it was sorted.
+ * Returns the number of names changed, or -errno.
  */
 static ssize_t run_rename(struct tree_builder *b, const struct run *run,
 			  uint32_t *fresh)
@@ -124,9 +124,9 @@ static ssize_t run_rename(struct tree_builder *b, const struct run *run,
 }
 
 /*
- * Make the names of a run unique.  "base~N" can collide with none of the run's
- * names (they were searched) nor with that of another base, unless both were
- * over-long and shortened to the same: then another round is needed.
+ * Make the names of a run unique.  "base~N" cannot collide with the run's names (they
+ * were searched) nor with that of another base, unless both were too long and were
+ * shortened to the same name: then another round is needed.
  */
 int run_unique(struct tree_builder *b, const struct run *run)
 {
