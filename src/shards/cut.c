@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which sample is in which shard. */
+/* The rule that says where one shard ends and the next one begins. */
 #include "shards/cut.h"
 
 #include <errno.h>
@@ -28,18 +28,18 @@ int shards_cut_check(const struct shards_cut *c, struct error *err)
 bool shards_cut_here(const struct shards_cut *c, uint64_t n, uint64_t last,
 		     uint64_t samples, uint64_t taken, uint64_t bytes)
 {
-	if (c->shards) /* the first ones have one more */
+	if (c->shards) /* the first shards have one sample more */
 		return samples == n / c->shards + (last < n % c->shards);
 	return (c->count && samples >= c->count) ||
 	       (c->size && ustar_archive_size(taken + bytes) > c->size);
 }
 
-/* Samples of every shard but the last; without `shards`. */
+/* Return the number of samples in every shard but the last, if c->shards is 0. */
 static uint64_t cut_samples_per_shard(const struct shards_cut *c, uint64_t n,
 				      uint64_t bytes)
 {
 	uint64_t most = c->count ? min_u64(c->count, n) : n;
-	/* What all of a tar but its end may take. */
+	/* The bytes that a tar may take without its end. */
 	uint64_t room = c->size / USTAR_RECORD * USTAR_RECORD;
 
 	if (!c->size)

@@ -3,19 +3,23 @@
 
 /*
  * WebDataset splits names with the regular expression
+ *
  *	^((?:.*\/|)[^.]+)[.]([^\/]*)$
- * in which '.' is not a newline.  So the key ends at the first dot of the base name; with
- * a newline in the directory, only what is behind the last slash before it can be "the
- * directory", and must not have another dot.  A base name that begins with a dot would,
- * below a directory, be a field of a sample called "directory/": all hidden files of one
- * directory would be one sample.  Nobody wants that; hidden files are left out.
+ *
+ * in which '.' does not match a newline.  So the key ends at the first dot of the base
+ * name.  With a newline in the directory, only the part behind the last slash before it
+ * can be "the directory", and must not have another dot.  A base name that begins with
+ * a dot would, below a directory, be a field of a sample called "directory/": all
+ * hidden files of one directory would be one sample.  That is never useful; hidden
+ * files are left out.
  */
 #include "shards/key.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* "__NAME__", as the first of the path's names; "$" matches before a last newline. */
+/* Return true if the first component of the path is "__NAME__".  The "$" of
+ * WebDataset's expression also matches before a last newline. */
 static bool key_is_meta(const char *path)
 {
 	size_t n = strcspn(path, "/");

@@ -6,18 +6,18 @@
 #include <stddef.h>
 
 /*
- * What a sample is, is WebDataset's (tariterators.py: base_plus_ext, tar_file_iterator,
- * group_by_keys): a file "a/b.seg.png" is the field "seg.png" of the sample "a/b", for the
- * key ends at the first dot of the base name, and the directory is part of it.  A sample is
- * *consecutive* members with one key.  Its readers skip what is no regular file, what has no
- * such dot, and "__NAME__" and what is below it; a field that is there twice (in any case:
- * "a.jpg" and "a.JPG") is an error to them.
+ * Samples are those of WebDataset (tariterators.py: base_plus_ext, tar_file_iterator,
+ * group_by_keys).  File "a/b.seg.png" is field "seg.png" of sample "a/b": the key ends
+ * at the first dot of the base name, and the directory is part of it.  A sample is a
+ * run of *consecutive* members with one key.  WebDataset skips members that are not
+ * regular files, names without such a dot, and "__NAME__" with everything below it; a
+ * field that is there twice (in any case: "a.jpg" and "a.JPG") is an error.
  */
 
-/* Bytes of `path` that are its key; 0: it is no member of a sample. */
+/* Return the length in bytes of the key of `path`; 0 if it is not a member of a sample. */
 size_t shards_key(const char *path);
-/* The order of two fields as readers compare them, that is, in lower case; both behind
- * the dot. */
+/* Compare two fields, the parts of names behind the dot, as WebDataset does: in lower
+ * case.  Returns a number below, equal to or above 0, like strcmp. */
 int shards_compare_fields(const char *a, const char *b);
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files as samples, in which order, and in which shard. */
+/* Groups files to samples, and decides their order and the shard of each. */
 
 /*
- *	group      neighbours with one key are a run.  In sorted lists a sample is one run
- *	           nearly always ("a.d/" may come between "a.cls" and "a.jpg"); with an order
- *	           of the user's, runs may be anywhere.  So runs, which are few, are sorted
- *	           by key, and then by where the first of each key was
+ * Three steps:
+ *
+ *	group      neighbours with one key are a run.  In sorted lists a sample is nearly
+ *	           always one run ("a.d/" may come between "a.cls" and "a.jpg"); if the user
+ *	           gives an order, runs may be anywhere.  So runs, which are few, are sorted
+ *	           by key, and then by the place of the first run of each key
  *	shuffle    the samples
  *	cut        into shards
  *
- * An even split is one by number: readers of different ranks go through different shards,
- * and who has fewer samples waits for the others at the end of each epoch.
+ * A split into a number of shards is even in samples: readers of different ranks read
+ * different shards, and a rank with fewer samples waits for the others at the end of
+ * each epoch.
  */
 #include "shards/layout.h"
 
@@ -29,11 +32,11 @@
 
 struct run {
 	uint64_t first, n; /* entries */
-	uint64_t key;      /* bytes of it */
+	uint64_t key;      /* its length in bytes */
 	uint64_t sample;   /* the first entry of all runs with this key */
 };
 struct sample {
-	uint64_t first, n; /* places in the order */
+	uint64_t first, n; /* a range of the order */
 };
 struct planner {
 	const struct shards_entries *e;
@@ -96,7 +99,7 @@ static int by_sample(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Runs of one key become neighbours, keys in the order of their first runs. */
+/* Make runs of one key neighbours, with keys in the order of their first runs. */
 static void gather_runs(struct planner *p)
 {
 	struct run *r = p->runs.at;
@@ -111,7 +114,7 @@ static void gather_runs(struct planner *p)
 	qsort(r, p->runs.n, sizeof *r, by_sample);
 }
 
-/* The order is that of the runs; p->samples are made. */
+/* Make the order, which is that of the runs, and p->samples. */
 static int layout_group(struct planner *p, struct error *err)
 {
 	uint64_t *order = calloc(p->e->n + 1, sizeof *order), n = 0;
@@ -146,7 +149,7 @@ static int by_field(const void *a, const void *b)
 				     field_of(*(const char *const *)b));
 }
 
-/* No field of a sample is there twice. */
+/* Check that a sample has no field twice.  `paths` has room for its files. */
 static int check_sample(const struct planner *p, const struct sample *x,
 			const char **paths, struct error *err)
 {
@@ -234,7 +237,7 @@ static int sample_size(const struct planner *p, const struct sample *x,
 	return 0;
 }
 
-/* Sample `i` goes to the last shard, or begins another one. */
+/* Put sample `i` into the last shard, or begin another one with it. */
 static int add_sample(struct planner *p, uint64_t i, uint64_t size,
 		      struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shards that are shown: NAME-000000.tar, and their index NAME-index.json. */
+/* The names of shards that are shown: NAME-000000.tar, and the index NAME-index.json. */
 #include "shards/names.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static unsigned shards_number_width(uint64_t n)
 	return width < WIDTH_MIN ? WIDTH_MIN : width;
 }
 
-/* Digits come before letters. */
+/* The index comes last, because digits sort before letters. */
 void shards_file_name(const char *name, uint64_t k, uint64_t n, char *buf,
 		      size_t room)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of users and groups, asked for once. */
+/* Names of users and groups, each looked up once. */
 #include "shards/owners.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 #define ANSWER_MOST ((size_t)16 << 20)
 
-/* In `buf`; ERANGE: it is too small. */
+/* Set *name to the name of an id, stored in `buf`, or to NULL.  Returns 0 or an errno;
+ * ERANGE if `buf` is too small. */
 static int owners_query(uint32_t id, bool group, char *buf, size_t n,
 			const char **name)
 {
@@ -25,7 +26,8 @@ static int owners_query(uint32_t id, bool group, char *buf, size_t n,
 	return r;
 }
 
-/* Groups come with all of their members, of which there may be thousands. */
+/* Look up the name of an id, or "".  Groups come with all of their members, of which
+ * there may be thousands, so the buffer grows. */
 static void owners_look_up(uint32_t id, bool group, char name[OWNER_NAME_MOST])
 {
 	const char *found = NULL;

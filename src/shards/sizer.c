@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What members take in a tar, before they are written: asked of who will write them. */
+/* Computes how many bytes members take in a tar before they are written. */
 
 /*
- * The writer's own headers are counted, so there is no second opinion about when a member
- * needs an extended one.  Nearly all do not: while owners stay the same, and name, size
- * and time are such as a ustar header surely holds, a header is one block.
+ * The headers that the tar writer makes are counted, so the rule for an extended header
+ * is in one place only.  Nearly all members need none: while owners stay the same, and
+ * name, size and time are such that a ustar header surely holds them, the header is one
+ * block.
  */
 #include "shards/sizer.h"
 
@@ -16,7 +17,7 @@
 #include "shards/ustar.h"
 
 #define BLOCK ((uint64_t)USTAR_BLOCK)
-/* From here on the size may be in an extended header. */
+/* A size of so many bytes or more may need an extended header. */
 #define LARGE (UINT64_C(1) << 33)
 #define NAME_SURE 100
 
@@ -24,8 +25,8 @@ struct shards_sizer {
 	bool numeric_owner;
 	struct tar_writer *writer;
 	uint64_t count;
-	struct feed_attr
-		plain; /* whose headers are one block; mode 0: none yet */
+	/* Attributes for which the header is one block; mode 0: not known yet. */
+	struct feed_attr plain;
 };
 
 static int sizer_count_bytes(void *ctx, const void *bytes, size_t n, bool data,
@@ -66,7 +67,8 @@ void shards_sizer_free(struct shards_sizer *s)
 	free(s);
 }
 
-/* A writer of its own: this one will not get the data that it is told of. */
+/* Measure a large member with a writer of its own, because the writer is told a size
+ * whose data never follows. */
 static int sizer_measure_large(struct shards_sizer *s,
 			       const struct feed_unit *u, struct error *err)
 {
@@ -84,8 +86,8 @@ static int sizer_measure_large(struct shards_sizer *s,
 	return r;
 }
 
-/* s->count: bytes of the headers.  The size of what is not large is in the same field
- * whatever it is, and told to be 0, so that no data has to follow. */
+/* Set s->count to the bytes of the headers.  The size of a member that is not large is
+ * in the same field whatever it is, so the writer is told 0 and no data has to follow. */
 static int sizer_measure(struct shards_sizer *s, const char *path,
 			 const struct feed_attr *a, struct error *err)
 {

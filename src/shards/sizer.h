@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What members take in a tar, before they are written: asked of who will write them. */
+/* Computes how many bytes members take in a tar before they are written. */
 #ifndef SHARDS_SIZER_H
 #define SHARDS_SIZER_H
 
@@ -9,7 +9,8 @@
 struct shards_sizer;
 int shards_sizer_new(struct shards_sizer **out, bool numeric_owner,
 		     struct error *err);
-/* Bytes of a regular file as a member: headers, data, padding. */
+/* Set *size to the bytes that a regular file takes as a member: headers, data,
+ * padding.  Returns 0 or -errno. */
 int shards_sizer_member(struct shards_sizer *s, const char *path,
 			const struct feed_attr *a, uint64_t *size,
 			struct error *err);

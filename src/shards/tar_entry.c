@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members of a tar as bytes, by libarchive. */
+/* Writes the members of a tar, those that need it with libarchive. */
 
 /*
- * One archive, five writers that take turns, four of them libarchive's: what fits into a
- * ustar header is written by the first two, at half the price in time and two thirds of the
- * bytes; all else has an extended header.
+ * One archive is written by five writers that take turns, four of them libarchive's.
+ * The first two write members that fit into a ustar header, in half the time and two
+ * thirds of the bytes; the others write an extended header.
  *
- *	plain    regular files that fit: shards/ustar.h, which is also what shows shards
- *		 that nobody has written
- *	ustar    names as the bytes they are (as GNU tar does, too): nobody converts them
- *	pax      an extended header where names are UTF-8
- *	binary   the same where one is not, which says so (hdrcharset=BINARY)
- *	odd      the same where names of attributes are not just printable ASCII
+ *	plain    regular files that fit: shards/ustar.h, which also makes the headers of
+ *		 shards that are shown but not written
+ *	ustar    others that fit; names are the bytes they are (as in GNU tar), not converted
+ *	pax      an extended header, all names being UTF-8
+ *	binary   an extended header that declares that a name is not UTF-8
+ *		 (hdrcharset=BINARY)
+ *	odd      an extended header, for attribute names that are not just printable ASCII
  *
- * These are only for members that need them: GNU tar knows no hdrcharset and says that it
- * ignores it, once for each member.  Extended attributes are SCHILY.xattr, which all read;
- * but libarchive escapes names there, and nobody undoes it.  Names that it escapes become
- * LIBARCHIVE.xattr, which bsdtar and we read, and tar ignores, with a word.  For the second
- * one libarchive has to believe that the locale is UTF-8, which is so on this thread while
- * a header is made.
+ * The last two are used only for members that need them: GNU tar does not know
+ * hdrcharset and reports for each member that it ignores it.  Extended attributes are
+ * stored as SCHILY.xattr, which all programs read; but libarchive escapes names there,
+ * and readers do not undo that.  Attributes whose names would be escaped become
+ * LIBARCHIVE.xattr, which bsdtar and tensorfs read and GNU tar ignores with a message.
+ * For pax, libarchive must believe that the locale is UTF-8; it is set so on this
+ * thread while a header is made.
  *
- * There is nothing in it of the time or the process that writes: no atime, no ctime.
+ * The tar depends neither on the time nor on the process that writes: it has no atime
+ * and no ctime.
  */
 #include "shards/tar_entry.h"
 
@@ -44,21 +47,22 @@ enum { USTAR, PAX, BINARY, ODD, WRITERS, PLAIN = WRITERS };
 struct tar_writer {
 	tar_emit *emit;
 	void *ctx;
-	struct archive *to[WRITERS]; /* NULL: was not needed yet */
-	struct archive *now;         /* that writes the member; NULL: we do, */
-	uint64_t left;               /* and so many bytes of it are to come */
+	struct archive *to[WRITERS]; /* NULL: not needed yet */
+	/* That writes the member; NULL: the plain writer, which. */
+	struct archive *now;
+	uint64_t left; /* expects this number of bytes more */
 	struct archive_entry *entry;
-	locale_t utf8; /* 0: there is none */
+	locale_t utf8; /* 0 if the system has none */
 	bool numeric_owner;
-	bool data;  /* what comes is a member's own */
-	bool ended; /* what comes is not wanted */
+	bool data;  /* what is emitted is a member's content */
+	bool ended; /* what is emitted is dropped */
 	uint64_t size;
-	struct error failure; /* of emit */
+	struct error failure; /* the first error of `emit` */
 	vec(char) path;
 	struct owners owners;
 };
 
-/* Zeros in holes, and at the end. */
+/* For holes, and for the end of the archive. */
 static unsigned char zeros[1 << 20];
 
 /* ---- libarchive ---------------------------------------------------------- */
@@ -70,7 +74,8 @@ static void tar_writer_emit(struct tar_writer *w, const void *bytes, size_t n)
 	w->size += n;
 }
 
-/* It is not told of failures, but we look: after one it would not free what it has. */
+/* Pass on what libarchive writes.  It is not told of failures, because after one it
+ * would not free its memory; w->failure has them. */
 static la_ssize_t tar_writer_on_write(struct archive *a, void *ctx,
 				      const void *bytes, size_t n)
 {
@@ -82,7 +87,7 @@ static la_ssize_t tar_writer_on_write(struct archive *a, void *ctx,
 	return (la_ssize_t)n;
 }
 
-/* What went wrong, in our words where it was us. */
+/* Set the error that a member cannot be written: the one of `emit`, else libarchive's. */
 static int tar_writer_fail(const struct tar_writer *w, const char *path,
 			   struct error *err)
 {
@@ -108,7 +113,7 @@ static bool tar_writer_set_up(struct tar_writer *w, struct archive *a,
 
 	if (r == ARCHIVE_OK && options[which])
 		r = archive_write_set_options(a, options[which]);
-	/* No blocks: bytes come at once, by whichever writer. */
+	/* Without blocks, bytes of different writers come in the order of writing. */
 	return r == ARCHIVE_OK &&
 	       archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
 	       archive_write_open(a, w, NULL, tar_writer_on_write, NULL) ==
@@ -137,7 +142,7 @@ static int tar_writer_choose(struct tar_writer *w, int which, struct error *err)
 
 /* ---- which writer? ------------------------------------------------------- */
 
-/* RFC 3629: no bytes that no character has. */
+/* Return true if the text is UTF-8 (RFC 3629). */
 static bool tar_text_is_utf8(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -168,7 +173,7 @@ static bool tar_text_is_ascii(const char *text)
 	return true;
 }
 
-/* Names that libarchive escapes. */
+/* Return true if libarchive escapes the name of an attribute. */
 static bool tar_name_is_odd(const char *name)
 {
 	for (; *name; name++)
@@ -178,10 +183,10 @@ static bool tar_name_is_odd(const char *name)
 }
 
 /*
- * Within what the fields of a ustar header hold; libarchive keeps to six octal digits
- * where there is room for seven.  Fractions of seconds alone are not worth a KiB for each
- * file, in the archive and for all who read it; as with tar and bsdtar, members have them
- * that need an extended header anyway.
+ * Return true if a ustar header holds the entry; libarchive uses six octal digits where
+ * there is room for seven.  A fraction of a second alone is not worth a KiB for each
+ * file in the archive; as with tar and bsdtar, only members that need an extended
+ * header anyway have it.
  */
 static bool fits_ustar(const struct ustar *m, const struct feed_unit *u)
 {
@@ -193,7 +198,8 @@ static bool fits_ustar(const struct ustar *m, const struct feed_unit *u)
 	       (!link || strlen(link) <= 100);
 }
 
-/* In a ustar header bytes are just bytes; not in an extended one. */
+/* Choose the writer of an entry.  In a ustar header names are just bytes; in an
+ * extended one they have a character set. */
 static int which_writer(const struct tar_writer *w, const struct feed_unit *u,
 			const struct ustar *m)
 {
@@ -234,9 +240,9 @@ static int tar_writer_set_path(struct tar_writer *w, const struct feed_unit *u,
 }
 
 /*
- * libarchive writes "-1.5" for -1 s and 0.5e9 ns, which means what POSIX has it mean, one
- * and a half seconds before 1970; the kernel's name for that is -2 s and 0.5e9 ns.  In the
- * last second before 1970 it cannot say a fraction.
+ * libarchive writes "-1.5" for -1 s and 0.5e9 ns, which in POSIX means one and a half
+ * seconds before 1970; the kernel represents that as -2 s and 0.5e9 ns.  libarchive
+ * cannot express a fraction in the last second before 1970.
  */
 static void tar_entry_set_mtime(struct archive_entry *e,
 				const struct feed_attr *a)
@@ -259,13 +265,14 @@ static void tar_entry_set_sparse(struct archive_entry *e,
 	for (size_t i = 0; i < u->n_extents; i++)
 		archive_entry_sparse_add_entry(e, (int64_t)u->extents[i].at,
 					       (int64_t)u->extents[i].len);
-	/* All of it is a hole: without an entry it would be data. */
+	/* The whole file is a hole: without an entry it would be data. */
 	if (!u->n_extents)
 		archive_entry_sparse_add_entry(e, (int64_t)u->attr.size, 0);
 }
 
-/* In an archive with hdrcharset=BINARY libarchive calls a sparse member as in its ustar
- * header, which has not all of a long name: such a member is written without holes. */
+/* Return true if the member can be written with holes.  With hdrcharset=BINARY,
+ * libarchive names a sparse member as in its ustar header, which cuts a long name; such
+ * a member is written without holes. */
 static bool can_be_sparse(const struct tar_writer *w)
 {
 	return w->now == w->to[PAX] || w->path.n - 1 <= 100;
@@ -328,14 +335,14 @@ static int begin_entry(struct tar_writer *w, const struct feed_unit *u,
 	int r;
 
 	fill_entry(w, u, m->user, m->group);
-	/* Names of hard links have none: they are with the first name. */
+	/* Hard links have no attributes: the first name has them. */
 	for (size_t i = 0; !u->same_as && i < u->n_xattrs; i++)
 		archive_entry_xattr_add_entry(w->entry, u->xattrs[i].name,
 					      u->xattrs[i].value,
 					      u->xattrs[i].len);
 	w->data = false;
 	r = tar_writer_write_header(w);
-	/* The map of a sparse member comes with the first of its data. */
+	/* libarchive writes the map of a sparse member with its first data. */
 	if (r >= ARCHIVE_WARN && u->sparse && !u->same_as && can_be_sparse(w))
 		r = archive_write_data(w->now, zeros, 0) < 0 ? ARCHIVE_FATAL
 							     : r;
@@ -369,7 +376,7 @@ int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
 		       : 0;
 }
 
-/* The next `n` bytes of a plain member, or zeros. */
+/* Write the next `n` bytes of a plain member, but not more than it has. */
 static la_ssize_t plain_data(struct tar_writer *w, const void *data, size_t n)
 {
 	n = (size_t)min_u64(n, w->left);
@@ -400,7 +407,7 @@ int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
 	return 0;
 }
 
-/* What is missing, and the rest of the last block. */
+/* Write zeros for missing bytes of a plain member and for the rest of its last block. */
 static int end_plain(struct tar_writer *w)
 {
 	uint64_t n = ustar_padded(w->size + w->left) - w->size;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members of a tar as bytes. */
+/* Writes the members of a tar, of any type. */
 #ifndef SHARDS_TAR_ENTRY_H
 #define SHARDS_TAR_ENTRY_H
 
 #include "base/error.h"
 #include "shards/unit.h"
 
-/* Bytes of the tar, in order.  `data`: they are a member's own; else headers, sparse
- * maps, padding. */
+/* Called with the bytes of the tar, in order.  `data` is true if they are a member's
+ * content, false for headers, sparse maps and padding.  Returns 0 or -errno. */
 typedef int tar_emit(void *ctx, const void *bytes, size_t n, bool data,
 		     struct error *err);
 struct tar_writer;
 int tar_writer_new(struct tar_writer **out, bool numeric_owner, tar_emit *emit,
 		   void *ctx, struct error *err);
-/* The headers of an entry, from its first unit. */
+/* Write the headers of an entry, from its first unit.  Functions return 0 or -errno. */
 int tar_writer_begin(struct tar_writer *w, const struct feed_unit *u,
 		     struct error *err);
-/* The next `n` bytes of it; NULL: zeros.  What is in holes is left out. */
+/* Write the next `n` bytes of its content; `data` is NULL for zeros.  Bytes in holes
+ * are left out. */
 int tar_writer_data(struct tar_writer *w, const void *data, uint64_t n,
 		    struct error *err);
-/* What is behind it. */
+/* Write the padding of the entry. */
 int tar_writer_end(struct tar_writer *w, struct error *err);
-/* The end of the archive. */
+/* Write the end of the archive. */
 int tar_writer_finish(struct tar_writer *w, struct error *err);
 void tar_writer_free(struct tar_writer *w);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in a pack, piece by piece: entries with their attributes, and their bytes. */
+/* The units in which a pack is fed to its writer: entries with attributes, and their
+ * bytes. */
 #ifndef SHARDS_UNIT_H
 #define SHARDS_UNIT_H
 
@@ -8,42 +9,45 @@
 #include <stdint.h>
 
 struct feed_extent {
-	uint64_t at, len; /* data; what is between two is a hole */
+	/* A range of data, in bytes; a hole is between two of them. */
+	uint64_t at, len;
 };
 struct feed_xattr {
-	const char *name; /* "user.x" */
+	const char *name; /* with its prefix: "user.x" */
 	const void *value;
 	size_t len;
 };
-/* Attributes as they shall be in the pack. */
+/* The attributes that an entry gets in the pack. */
 struct feed_attr {
-	uint32_t mode; /* with type */
+	uint32_t mode; /* type and permissions */
 	uint32_t uid, gid;
 	uint64_t rdev;
-	uint64_t size; /* of a regular file; else 0 */
+	uint64_t size; /* of a regular file, in bytes; else 0 */
 	int64_t mtime; /* seconds since 1970 */
 	uint32_t mtime_ns;
 };
 /*
- * The next bytes of an entry.  Every entry comes once or (regular files of more than
- * FEED_WHOLE) several times, entries in order, bytes of one in order, without gaps and
- * to the end: a unit covers [at, at + size), and the last one ends at attr.size (but hard
- * links, and everything when no data is wanted: size is 0).  What
- * is in holes is not read: data is NULL where all of a unit is in one.
+ * The next bytes of an entry.  An entry has one unit, or several if it is a regular
+ * file of more than FEED_WHOLE bytes.  Entries come in order, and so do the bytes of
+ * one entry, without gaps and to the end: a unit covers [at, at + size), and the last
+ * one ends at attr.size.  The size of a unit is 0 for hard links, and for all entries
+ * if no data is wanted.  Holes are not read: `data` is NULL if a unit lies wholly in a
+ * hole.
  */
 struct feed_unit {
-	uint64_t entry; /* of the scan */
+	uint64_t entry; /* its number in the scan */
 	const char *path;
 	struct feed_attr attr; /* the same in all units of an entry */
 	bool first, last;
 	uint64_t at, size;
-	const void *data; /* `size` bytes, zeros in holes; NULL: zeros */
-	bool lost;        /* some of them could not be read, and are zeros */
-	/* With the first unit: */
-	const char *link;    /* target of a symlink; NULL */
-	const char *same_as; /* a hard link: path of the entry that has the
-				   bytes, which came before; NULL */
-	bool sparse;         /* `extents` says where data is */
+	/* `size` bytes, with zeros in holes; NULL: all are zeros. */
+	const void *data;
+	bool lost; /* some bytes could not be read and are zeros */
+	/* The fields below are set in the first unit: */
+	const char *link; /* target of a symlink, or NULL */
+	/* For a hard link, the path of an earlier entry that has the bytes; else NULL. */
+	const char *same_as;
+	bool sparse; /* `extents` has the ranges of data */
 	const struct feed_extent *extents;
 	size_t n_extents;
 	const struct feed_xattr *xattrs; /* sorted by name */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A regular file as a member of a tar, where one block says all of it (POSIX ustar). */
+/* A regular file as a member of a tar whose header is one block (POSIX ustar). */
 
 /*
- * Byte for byte what libarchive writes, which has the rest of a pack's tars: six octal
- * digits and a space where there is room for seven, eleven for sizes and times, and long
- * names cut at the first '/' that leaves no more than 100 bytes behind it.
+ * Headers are byte for byte those of libarchive, which writes the other members of a
+ * pack: six octal digits and a space where there is room for seven, eleven for sizes
+ * and times, and long names cut at the first '/' that leaves no more than 100 bytes
+ * behind it.
  */
 #include "shards/ustar.h"
 
@@ -14,7 +15,7 @@
 #define PREFIX_MOST 155
 #define OWNER_MOST 32
 
-/* The '/' at which a name that is too long is cut; NULL: there is none. */
+/* Return the '/' at which a name that is too long is cut; NULL if there is none. */
 static const char *ustar_path_cut(const char *path, size_t n)
 {
 	const char *cut = strchr(path + n - NAME_MOST - 1, '/');
@@ -74,8 +75,9 @@ void ustar_header(unsigned char out[USTAR_BLOCK], const struct ustar *m)
 	ustar_put_octal(out + 124, 11, m->size);
 	ustar_put_octal(out + 136, 11, (uint64_t)m->mtime);
 	out[135] = out[147] = ' ';
-	memset(out + 148, ' ', 8); /* the sum counts itself as spaces */
-	out[156] = '0';            /* a regular file */
+	/* The checksum counts its own field as spaces. */
+	memset(out + 148, ' ', 8);
+	out[156] = '0'; /* a regular file */
 	memcpy(out + 257,
 	       "ustar\0"
 	       "00",
@@ -84,7 +86,7 @@ void ustar_header(unsigned char out[USTAR_BLOCK], const struct ustar *m)
 		memcpy(out + 265, m->user, strlen(m->user));
 	if (m->group)
 		memcpy(out + 297, m->group, strlen(m->group));
-	ustar_put_octal(out + 329, 6, 0); /* of a device: none */
+	ustar_put_octal(out + 329, 6, 0); /* device numbers: none  */
 	ustar_put_octal(out + 337, 6, 0);
 	out[335] = out[343] = ' ';
 	for (unsigned i = 0; i < USTAR_BLOCK; i++)
