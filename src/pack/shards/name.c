@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "pack/shards/shards.h"
 
-/* Of a number: more digits than any has. */
+/* The largest width of a number; no uint64_t has more digits. */
 #define WIDTH_MAX 20
 #define NAME_BYTES 255
 
@@ -23,7 +23,8 @@ static int shards_name_refuse(struct error *err, const char *pattern,
 			 pattern, why);
 }
 
-/* Copy up to the next number, "%%" as '%'; where that begins, or the end. */
+/* Copy text up to the next number, "%%" as '%', and return where the number begins, or
+ * the end. */
 static const char *copy_text(char *to, const char *at)
 {
 	while (*at && !(at[0] == '%' && at[1] != '%')) {
@@ -34,7 +35,7 @@ static const char *copy_text(char *to, const char *at)
 	return at;
 }
 
-/* "%06d"; NULL: it is something else. */
+/* Parse "%06d" and return the text behind it; NULL if it is something else. */
 static const char *parse_number(struct shards_name *n, const char *at)
 {
 	at++;
@@ -73,7 +74,8 @@ static int parse_base(struct shards_name *n, const char *base,
 	return 0;
 }
 
-/* "train-%06d.tar.gz": "train-index.json". */
+/* Return the name of the index for the caller to free: "train-index.json" for
+ * "train-%06d.tar.gz".  NULL if memory ran out. */
 static char *shards_index_name(const struct shards_name *n)
 {
 	size_t len = strlen(n->before);
@@ -87,7 +89,7 @@ static char *shards_index_name(const struct shards_name *n)
 	return name;
 }
 
-/* Names that can be in the index, and be there at all. */
+/* Check that names of shards can be in the index (UTF-8) and in a directory (length). */
 static int shards_name_check(const struct shards_name *n, const char *pattern,
 			     struct error *err)
 {

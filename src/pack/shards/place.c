@@ -2,13 +2,14 @@
 /* All shards get their names at once, or none does. */
 
 /*
- * A set of shards of which half is there is worse than none: globs match it, and a
- * training runs through it.  So they are made in a directory of their own beside their
- * places (one file system, and a dot in front, which no glob matches), and moved when
- * the last one is whole and on the disk; the index of all of them is the last.
+ * Half a set of shards is worse than none: globs match it, and a training runs through
+ * it.  So shards are made in a temporary directory beside their places (on one file
+ * system; its name begins with a dot, which no glob matches).  They are moved when the
+ * last one is complete and synced; the index of all of them is moved last.
  *
- * What had a name before is linked to "old/" there, then replaced by rename: it has its
- * name all the time, or the new file has.  Should a rename fail, all are put back.
+ * A file that had a name before is linked to "old/" there, then replaced by rename: at
+ * each moment the name belongs to the old or to the new file.  Should a rename fail,
+ * all old files are put back.
  */
 #include "pack/shards/private.h"
 
@@ -59,7 +60,7 @@ void shards_own_free(struct shards_own *own)
 	own->prefix = NULL;
 }
 
-/* ".INDEX.tensorfs-XXXXXX" */
+/* Return true if `base` is a temporary directory ".INDEX.tensorfs-XXXXXX". */
 static bool place_is_stage(const struct shards_name *name, const char *base)
 {
 	size_t n = strnlen(name->index, NAME_SHOWN);
@@ -99,11 +100,12 @@ bool shards_own_is(const struct shards_own *own, const char *path)
 /* ---- what is there ------------------------------------------------------- */
 
 struct there {
-	uint64_t n; /* names in the way */
+	uint64_t n; /* number of names in the way */
 	char first[NAME_MAX + 1];
 };
 
-/* A name that is in the way: a shard, which of `n`; or the index. */
+/* Return true if a file is in the way of `n` shards: it is the index or a shard; with
+ * `replace`, only a shard whose number is not among the new ones. */
 static bool place_is_in_the_way(const struct shards_place *p, const char *base,
 				uint64_t n, bool replace)
 {
@@ -114,7 +116,7 @@ static bool place_is_in_the_way(const struct shards_place *p, const char *base,
 	return !replace && !strcmp(base, p->name->index);
 }
 
-/* 0: it can be replaced, if it is one of ours. */
+/* Refuse a shard or index that cannot be replaced because it is not a regular file. */
 static int place_check_kind(const struct shards_place *p, const char *base,
 			    struct error *err)
 {
@@ -275,7 +277,7 @@ static int compare_listed_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What is in a directory, but "old". */
+/* List the names in a directory, without "old". */
 static int place_list_names(int at, struct names *out, struct error *err)
 {
 	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -335,7 +337,7 @@ static int place_publish_one(const struct shards_place *p, int old,
 		     : 0;
 }
 
-/* The first `n` names are as they were. */
+/* Put back what the first `n` names had before. */
 static void place_put_back(const struct shards_place *p, int old,
 			   const struct names *names, size_t n)
 {
@@ -370,7 +372,7 @@ static int place_publish_all(const struct shards_place *p, int old,
 		r = place_publish_one(p, old, names->list.at[i], err);
 		if (r == 0)
 			continue;
-		/* The name that failed may be without its old file. */
+		/* The name that failed may have lost its old file. */
 		if (faccessat(p->dir, names->list.at[i], F_OK,
 			      AT_SYMLINK_NOFOLLOW) < 0)
 			renameat(old, names->list.at[i], p->dir,

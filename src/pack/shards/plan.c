@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files of a scan are members of samples; where they go is shards/layout.h. */
+/* Decides which files of a scan are members of samples; shards/layout.h puts them into
+ * shards. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct planner {
 
 /* ---- what is a member ---------------------------------------------------- */
 
-/* False: no memory. */
+/* Count a file that belongs to no sample.  Returns false if memory ran out. */
 static bool shards_plan_note_other(struct shards_plan *plan, const char *path)
 {
 	if (!plan->others++)
@@ -26,7 +27,7 @@ static bool shards_plan_note_other(struct shards_plan *plan, const char *path)
 	return plan->other;
 }
 
-/* 1: a member; 0: not; -ENOMEM. */
+/* Return 1 if an entry is a member, 0 if it is not, or -ENOMEM. */
 static int shards_plan_is_member(struct planner *p,
 				 const struct shards_own *own,
 				 const struct scan_entry *e, const char *path)
@@ -50,7 +51,7 @@ static int shards_plan_is_member(struct planner *p,
 	return ok ? 0 : -ENOMEM;
 }
 
-/* The list keeps members only. */
+/* Reduce the scan's list to members. */
 static int shards_plan_filter(struct planner *p, const struct shards_own *own,
 			      struct error *err)
 {
@@ -106,7 +107,8 @@ static int shards_plan_reorder(struct scan *s, const uint64_t *order,
 	return 0;
 }
 
-/* Each name has its bytes: a shard stands alone. */
+/* Count the bytes.  Each name counts as a file of its own, because a shard stands
+ * alone. */
 static void shards_plan_count_bytes(struct planner *p)
 {
 	struct scan *s = p->s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What planning and writing shards share; nobody else includes it. */
+/* Shared by the planning and writing of shards; included in this folder only. */
 #ifndef PACK_SHARDS_PRIVATE_H
 #define PACK_SHARDS_PRIVATE_H
 
@@ -9,13 +9,15 @@
 
 struct shards_own {
 	const struct shards_name *name;
-	char *prefix; /* of their paths, "" or "a/b/"; NULL: they are elsewhere */
+	/* Of the paths of such files, "" or "a/b/"; NULL: the shards are elsewhere. */
+	char *prefix;
 };
-/* `name` may be NULL: there are none. */
+/* Find out whether shards called `name` would be in the packed directory `top`.  `name`
+ * may be NULL: then there are no such files.  Returns 0 or -ENOMEM. */
 int shards_own_find(struct shards_own *own, const struct shards_name *name,
 		    const char *top, struct error *err);
-/* A shard of an earlier run, its index, the index of all, or in what a run that was
- * killed has left. */
+/* Return true if `path` is a shard of an earlier run, its member index, the index of
+ * all shards, or in a directory that a killed run has left. */
 bool shards_own_is(const struct shards_own *own, const char *path);
 void shards_own_free(struct shards_own *own);
 
@@ -24,21 +26,24 @@ void shards_own_free(struct shards_own *own);
 struct shards_place {
 	const struct shards_name *name;
 	int dir, stage; /* -1 */
-	char *hidden;   /* base name of `stage` */
+	char *hidden;   /* base name of the temporary directory `stage` */
 };
-/* For `n` shards.  -EEXIST, -EISDIR, what open says. */
+/* Open the directory of `n` shards and make a temporary directory in it.  Returns 0,
+ * -EEXIST if files are in the way, -EISDIR, -EINVAL, or what open returns. */
 int shards_place_open(struct shards_place *p, const struct shards_name *name,
 		      uint64_t n, bool replace, struct error *err);
-/* Would it find what is in its way, whatever `n`? */
+/* Check what shards_place_open would refuse for any number of shards. */
 int shards_place_check(const struct shards_name *name, bool replace,
 		       struct error *err);
-/* Where `base` is made; malloc'ed; NULL: no memory. */
+/* Return the path at which file `base` is made, for the caller to free; NULL if memory
+ * ran out. */
 char *shards_place_path(const struct shards_place *p, const char *base);
-/* Everything that is there gets its name, or nothing does. */
+/* Give all files their names, or none of them.  Returns 0 or -errno. */
 int shards_place_publish(struct shards_place *p, struct error *err);
-/* What a sentence says of files being made, as of what they will be. */
+/* In an error's sentence, replace the path of a file that is being made by its final
+ * path. */
 void shards_place_translate(const struct shards_place *p, struct error *err);
-/* Removes what has no name. */
+/* Remove all files that have not got their names, and the temporary directory. */
 void shards_place_close(struct shards_place *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing shards: the units of a feed go to one tar after the other. */
+/* Writes shards: the units of a feed go to one tar after the other. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -15,10 +15,10 @@ struct writer {
 	const struct shards_options *o;
 	struct shards_result *result;
 	struct shards_place place;
-	struct sink *sink; /* of shard `now` */
+	struct sink *sink; /* sink of shard number `now`; NULL: not open */
 	uint64_t now;
-	uint64_t done; /* bytes */
-	char *last;    /* path of the member before */
+	uint64_t done; /* in bytes */
+	char *last;    /* path of the member before, or NULL */
 };
 
 void shards_attr(struct feed_attr *a)
@@ -59,7 +59,7 @@ static int shards_finish_shard(struct writer *w, struct error *err)
 	return code;
 }
 
-/* Shards before that of `entry` are whole, that one is open. */
+/* Finish all shards before the one that has `entry`, and open that one. */
 static int shards_advance_to(struct writer *w, uint64_t entry,
 			     struct error *err)
 {
@@ -78,7 +78,7 @@ static int shards_advance_to(struct writer *w, uint64_t entry,
 	return r;
 }
 
-/* Is it of another sample than the member before? */
+/* Count a member, and a sample if its key differs from that of the member before. */
 static int shards_count_member(struct writer *w, const char *path,
 			       struct error *err)
 {
@@ -94,7 +94,8 @@ static int shards_count_member(struct writer *w, const char *path,
 	return w->last ? 0 : error_no_memory(err, "the path of a member");
 }
 
-/* Sizes were planned: one that is another now may make its shard too large. */
+/* Report a file whose size differs from the planned one: its shard may become too
+ * large. */
 static int shards_check_planned(struct scan *scan, const struct feed_unit *u,
 				struct error *err)
 {
@@ -161,7 +162,7 @@ static json_t *shard_json(const struct writer *w, uint64_t k)
 			 (json_int_t)r->files, "xxh3_128", sum);
 }
 
-/* As wids reads it; what else there is, it leaves alone. */
+/* Make the index in the form that wids reads, which ignores other members. */
 static json_t *index_json(const struct writer *w)
 {
 	const struct shards_rules *rules = &w->o->rules;
