@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which arrays have siblings of other lengths, so that their axes need other names. */
+/* Finds arrays with siblings of other lengths, whose axes need names that tell the
+ * length. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 struct walk {
 	const struct tree *tree;
-	vec(uint64_t) dirs; /* still to be looked into */
+	vec(uint64_t) dirs; /* directories that are still to be visited */
 };
 
 static struct tensor *axes_array(const struct node *n)
@@ -20,8 +21,8 @@ static struct tensor *axes_array(const struct node *n)
 	return t && view_is_numeric(t) && !t->only_dimension ? t : NULL;
 }
 
-/* Do axes of the same number differ among the arrays of a directory?  1, 0, or -ENOMEM.
- * Its directories are noted. */
+/* Return 1 if axes of the same number differ in length among the arrays of a directory,
+ * 0 if they do not, or -ENOMEM.  Its directories are added to w->dirs. */
 static int axes_compare_lengths(struct walk *w, uint64_t dir)
 {
 	uint64_t length[RANK_MAX];

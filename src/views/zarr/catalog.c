@@ -14,7 +14,7 @@
 
 static const char *const documents2[] = {".zattrs", ".zgroup", ".zmetadata"};
 static const char *const documents3[] = {"zarr.json"};
-/* No group or array may be called so. */
+/* Names that a group or array may not have. */
 static const char *const reserved[] = {".zarray", ".zattrs", ".zgroup",
 				       ".zmetadata", "zarr.json"};
 
@@ -35,12 +35,12 @@ struct making {
 	bool v3;
 	vec(struct zarr_entry) entries;
 	vec(char) text;
-	uint64_t numbers; /* taken */
+	uint64_t numbers; /* node numbers that are taken */
 	uint32_t arrays;
 	bool warned;
 };
 
-/* The tensor's view; false: it has none. */
+/* Find the tensor's Zarr view.  Returns false if it has none. */
 static bool catalog_find_view(const struct tensor_files *f, bool v3,
 			      struct view *out)
 {
@@ -62,7 +62,7 @@ static bool catalog_is_reserved(const char *name)
 	return false;
 }
 
-/* 1: it became an entry; 0: it is nothing that Zarr has; -ENOMEM. */
+/* Add an entry for a node.  Returns 1, 0 if the node is not shown in Zarr, or -ENOMEM. */
 static int catalog_add(struct making *m, const struct node *n, uint32_t parent,
 		       const char *name)
 {
@@ -131,7 +131,7 @@ struct zarr_catalog *zarr_catalog_new(const struct tree *t, bool v3)
 
 	if (r == 0)
 		r = catalog_add(&m, &root, 0, "");
-	/* A tensor that is the root and has no such view: there is nothing. */
+	/* If the root is a tensor without such a view, the catalog is empty. */
 	for (uint32_t i = 0; r >= 0 && i < m.entries.n; i++)
 		if (!m.entries.at[i].tensor)
 			r = catalog_add_children(&m, i);
@@ -165,7 +165,7 @@ const struct zarr_entry *zarr_entry_of(const struct zarr_catalog *c,
 	return b.lo ? &c->entry[b.lo - 1] : NULL;
 }
 
-/* Children of a group with lower names. */
+/* Return the number of children of a group that have lower names. */
 static uint32_t catalog_rank(const struct zarr_catalog *c,
 			     const struct zarr_entry *group, const char *name)
 {

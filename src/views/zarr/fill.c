@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fill value of an array in Zarr's spelling. */
+/* Writes the fill value of an array as Zarr spells it. */
 
 /*
- * JSON has no NaN, and Python takes "-0" for an integer, so numbers are written here.  What
- * is no number is base64, as Zarr v2 wants it.  The bits of a NaN are kept where there is
- * a way to say them (v3).
+ * JSON has no NaN, and Python reads "-0" as an integer, so numbers are written here.
+ * Values that are not numbers are base64, as Zarr v2 wants them.  The bits of a NaN are
+ * kept where the format can express them (v3).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -49,7 +49,7 @@ static void put_base64(FILE *out, struct fill f, uint32_t n)
 	fputc('"', out);
 }
 
-/* A number of up to 8 bytes, little-endian. */
+/* Return a little-endian number of up to 8 bytes. */
 static uint64_t fill_bits(const unsigned char *raw, unsigned size)
 {
 	uint64_t v = 0;
@@ -80,7 +80,7 @@ static double fill_float_value(const unsigned char *raw, unsigned size)
 	return v;
 }
 
-/* NumPy's, which is what "NaN" becomes. */
+/* Return true if these are the bits of NumPy's NaN, which readers make of "NaN". */
 static bool is_plain_nan(uint64_t bits, unsigned size)
 {
 	return bits == (size == 2   ? UINT64_C(0x7e00)
@@ -117,7 +117,7 @@ static void put_int(FILE *out, const unsigned char *raw, unsigned size)
 		fprintf(out, "%" PRIu64, v);
 }
 
-/* An element in this machine's order, which is little-endian. */
+/* Write one element in this machine's byte order, which is little-endian. */
 static void fill_native_bytes(const struct dtype *d, struct fill f,
 			      unsigned char *raw)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Documents of the groups in a Zarr hierarchy, consolidated metadata among them. */
+/* Writes the documents of groups in a Zarr hierarchy, including consolidated metadata. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #define ZGROUP "{\"zarr_format\": 2}"
 
-/* A JSON object; what has none has "{}". */
+/* Return the attributes of a group as a JSON object, "{}" if it has none.  The caller
+ * frees the text. */
 static char *zarr_group_attributes(const struct zarr_entry *e,
 				   struct error *err)
 {
@@ -54,7 +55,7 @@ struct metadata {
 	struct error *err;
 };
 
-/* `"PATH/NAME": TEXT`; takes the text, which may be NULL. */
+/* Write `"PATH/NAME": TEXT` and free the text; it may be NULL, with m->err set. */
 static int metadata_put(struct metadata *m, const char *path, const char *name,
 			char *text)
 {

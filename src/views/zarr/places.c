@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which places of a large and sparse grid have a chunk, for listings. */
+/* Finds the places of a large and sparse grid that have a chunk, for listings. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "views/state.h"
 #include "views/zarr/zarr.h"
 
-/* Smaller grids are gone through place by place. */
+/* Grids up to this number of places are listed place by place. */
 #define PLACES_MIN (UINT64_C(1) << 20)
-/* Chunks that are remembered. */
+/* The most chunks that are remembered. */
 #define LISTED_MAX ((size_t)1 << 20)
 #define LIST_ROOM 4096
 
-/* What is known of all grids of which nothing is known. */
+/* Stands for the places of all grids whose index did not list them. */
 static struct zarr_places none;
 
 static int compare_place_numbers(const void *a, const void *b)
@@ -29,7 +29,8 @@ struct found {
 	vec(uint64_t) chunks;
 };
 
-/* False: the index does not say it, or they are too many. */
+/* Collect the chunks from the index.  Returns false if the index does not list them, or
+ * if there are too many. */
 static bool places_list_chunks(struct tensor *t, const struct layout *l,
 			       struct found *f)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tree's tensors as a Zarr hierarchy: a directory that shows all of them again. */
+/* A directory that shows all tensors of a tree again, as one Zarr hierarchy. */
 
 /*
- * Nothing is made of it before somebody looks: then the tree is gone through once, for what
- * is a group and what is an array (views/zarr/catalog.c), some 60 bytes each.  The nodes of an
- * array are those of the view in the tensor's own directory under other numbers,
- * and all questions are passed on to it; groups have documents of their own.
+ * Nothing is made before the first lookup: then the tree is walked once, and each group
+ * and array (views/zarr/catalog.c) takes about 60 bytes.  The nodes of an array are
+ * those of the view in the tensor's own directory under other numbers, and all calls
+ * are passed on to it; groups have documents of their own.
  */
 #include "views/zarr/store.h"
 
@@ -22,7 +22,7 @@ struct zarr_store_files {
 	bool v3, found_only;
 	const struct tree *tree;
 	_Atomic(struct zarr_catalog *) catalog;
-	struct chunk_set documents; /* of groups, by node */
+	struct chunk_set documents; /* the documents of groups, by node */
 };
 
 static struct zarr_store_files *zarr_store_of(const struct files *f)
@@ -30,7 +30,8 @@ static struct zarr_store_files *zarr_store_of(const struct files *f)
 	return (struct zarr_store_files *)f;
 }
 
-/* NULL: no memory, or nothing there. */
+/* Return the catalog, made at the first call; NULL if memory ran out or the tree is not
+ * bound. */
 static const struct zarr_catalog *catalog_of(const struct files *f)
 {
 	struct zarr_store_files *s = zarr_store_of(f);
@@ -45,11 +46,11 @@ static const struct zarr_catalog *catalog_of(const struct files *f)
 	return none;
 }
 
-/* A node: its entry, and which of that entry's nodes it is. */
+/* A node as its entry, and the number it has among that entry's nodes. */
 struct place {
 	const struct zarr_catalog *c;
 	const struct zarr_entry *e;
-	uint64_t n; /* 0: its directory */
+	uint64_t n; /* 0: the entry's directory */
 };
 
 static int zarr_store_resolve(const struct files *f, uint64_t node,
@@ -72,7 +73,7 @@ static bool zarr_store_is_document(const struct place *p)
 	return !p->e->tensor && p->n;
 }
 
-/* The number that a node of an array has in its tensor's directory; and back. */
+/* Convert the number of an array's node to the one in its tensor's directory, and back. */
 static uint64_t zarr_store_inner_node(const struct place *p)
 {
 	return p->n ? p->e->from + p->n - 1 : p->e->top;
@@ -95,7 +96,7 @@ static uint64_t zarr_store_count(const struct files *f, uint64_t dir)
 			   : zarr_documents(zarr_store_of(f)->v3) + p.e->count;
 }
 
-/* Entry i of a group that has as many; its node. */
+/* Return the node of entry i of a group, which has that entry, and set its name. */
 static uint64_t zarr_store_group_child(const struct place *p, bool v3,
 				       uint64_t i, const char **name,
 				       bool *is_dir)

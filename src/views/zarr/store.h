@@ -5,16 +5,16 @@
 
 #include "tree/tree.h"
 
-/* Groups and arrays of Zarr v2 or v3, for a directory of the tree itself, which lists
- * nothing before it is bound.  `found_only`: where there are no arrays there
- * is no such directory.  NULL: no memory. */
+/* Make the groups and arrays of Zarr v2 or v3, for a directory of the tree itself.  It
+ * lists nothing before it is bound.  With `found_only` the directory does not exist if
+ * the tree has no arrays.  Returns NULL if memory ran out. */
 struct files *zarr_store_new(bool v3, bool found_only);
-/* Once, when the tree is finished and nobody reads yet. */
+/* Bind the files to a finished tree.  Call this once, before the tree is served. */
 void zarr_store_bind(struct files *f, const struct tree *t);
-/* Once as well: see to it that axes without names get such as fit together within a
- * group.  -ENOMEM. */
+/* Give axes without names such names that the arrays of a group fit together.  Call
+ * this once, too.  Returns 0 or -ENOMEM. */
 int zarr_name_axes(const struct tree *t);
-/* Is it one of these? */
+/* Return true if the files are such a hierarchy. */
 bool zarr_files_are(const struct files *f);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The chunks of a tensor's grid as they are stored, a set of their own. */
+/* The chunks of a tensor's grid as they are stored: a chunk set of their own. */
 
 /*
- * Where they are the tensor says, to this set as to its own.  Their bytes are ranges of the
- * file, unless there is a checksum behind them (fletcher32), for which Zarr has no codec
- * everywhere: it is checked, and left out.
+ * The tensor's own set locates these chunks.  Their bytes are ranges of the file,
+ * unless a checksum follows them (fletcher32), for which not every Zarr reader has a
+ * codec: it is checked and left out.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "views/state.h"
 #include "views/zarr/zarr.h"
 
-/* Filters expand what they cannot compress, by a little. */
+/* Filters expand what they cannot compress only by a little. */
 #define EXPANSION_MAX 8
 #define EXPANSION_SLACK (UINT64_C(1) << 20)
 
@@ -113,7 +113,7 @@ void zarr_stored_init(struct tensor *t)
 
 /* ---- what Zarr can say --------------------------------------------------- */
 
-/* Elements differ from stored ones by their order of bytes at most. */
+/* Return true if elements differ from stored ones only in their byte order. */
 static bool stored_is_swapped(const struct tensor *t, const struct recode *r)
 {
 	return !t->field && t->stored.kind == t->dtype.kind &&
@@ -135,7 +135,8 @@ const struct dtype *zarr_stored_dtype(const struct tensor *t)
 	return stored_is_swapped(t, l->recode) ? &t->stored : NULL;
 }
 
-/* numcodecs wants whole elements, so a shuffle comes before what compresses. */
+/* Return true if Zarr has filter `i`.  numcodecs shuffles whole elements, so a shuffle
+ * must come before the compressor. */
 static bool stored_can_filter(const struct pipeline *p, unsigned i,
 			      uint64_t bytes)
 {
@@ -168,8 +169,9 @@ const char *zarr_blosc_name(uint32_t code)
 	return code < sizeof names / sizeof *names ? names[code] : NULL;
 }
 
-/* What overhangs stored chunks is shown where the array is shorter than its
- * dimensions, and nothing says what it is. */
+/* Return true if stored chunks end where the array does, on each axis that is shorter
+ * than its dimension.  Otherwise the part of a chunk behind the array would be shown,
+ * and its content is undefined. */
 static bool ends_with_chunks(const struct tensor *t, const struct grid *g)
 {
 	for (unsigned i = 0; t->full_shape && i < t->rank; i++)
@@ -193,7 +195,7 @@ bool zarr_can_store(const struct tensor *t)
 	return ends_with_chunks(t, l->grid);
 }
 
-/* One compressor, without what only numcodecs has. */
+/* Zarr v3 has one compressor and none of the codecs that only numcodecs has. */
 bool zarr3_can_store(const struct tensor *t)
 {
 	const struct layout *l = t->mosaic || !t->nparts

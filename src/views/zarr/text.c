@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a Zarr array says of itself: .zarray, .zattrs, zarr.json. */
+/* Writes the metadata of a Zarr array: .zarray, .zattrs, zarr.json. */
 
 /*
  * Sources: zarr-specs v2 and v3 core; names and parameters of codecs are numcodecs'.
- * xarray takes the names of axes from _ARRAY_DIMENSIONS, wants one for each, no two of
- * them equal in an array, and each of one size in a group: axes that the file does not name
- * are dim_0, dim_1; where siblings differ in their sizes, dim_0_100.
+ * xarray takes the names of axes from _ARRAY_DIMENSIONS.  It wants a name for each
+ * axis, different names within an array, and one length for each name within a group.
+ * Axes that the file does not name are dim_0, dim_1; where siblings differ in length,
+ * dim_0_100.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 #include "base/json.h"
 #include "views/zarr/zarr.h"
 
-/* ASCII as zarr itself writes it: some readers take documents for that. */
+/* The JSON is ASCII, as zarr itself writes it: some readers expect that. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII)
 
 static json_t *zarr_numbers_json(const uint64_t *v, unsigned n)
@@ -29,7 +30,8 @@ static json_t *zarr_numbers_json(const uint64_t *v, unsigned n)
 	return a;
 }
 
-/* Adds `"key": value` to the text; takes the value.  False: no memory. */
+/* Write `"key": value` and drop the reference to the value.  Returns false if memory
+ * ran out. */
 static bool zarr_put_json(FILE *out, const char *key, json_t *value)
 {
 	cleanup_free char *s = value ? json_exact(value, DUMP) : NULL;
@@ -54,7 +56,7 @@ static void zarr_put_padding(json_t *fields, uint64_t n)
 	json_array_append_new(fields, json_pack("[s, s]", name, type));
 }
 
-/* Fields as NumPy lists them, but that padding has names. */
+/* Return fields as NumPy lists them, but with names for padding. */
 static json_t *zarr_structure_json(const struct dtype *d)
 {
 	json_t *all = json_array();
@@ -91,7 +93,7 @@ static json_t *zarr_type_json(const struct dtype *d)
 	return json_string(descr);
 }
 
-/* v3's name; NULL: it has none. */
+/* Return the name of a type in Zarr v3, which may be in `buf`; NULL if it has none. */
 static const char *zarr3_type_name(const struct dtype *d, char *buf, size_t n)
 {
 	switch (d->kind) {
@@ -136,7 +138,7 @@ static json_t *zarr_codec_json(const struct pipeline_filter *f)
 	case ZARR_ZSTD:
 		return json_pack("{s:s, s:i}", "id", "zstd", "level",
 				 p->n ? (int)p->cd[0] : 1);
-	default: /* blosc, whose parameters were looked at */
+	default: /* blosc; zarr_can_store checked the parameters */
 		return json_pack("{s:s, s:s, s:i, s:i, s:i}", "id", "blosc",
 				 "cname", zarr_blosc_name(p->cd[6]), "clevel",
 				 p->cd[4] <= 9 ? (int)p->cd[4] : 5, "shuffle",
@@ -145,7 +147,8 @@ static json_t *zarr_codec_json(const struct pipeline_filter *f)
 	}
 }
 
-/* The last filter is the compressor, unless it is none. */
+/* Write "compressor" and "filters".  The last filter is the compressor, if it
+ * compresses. */
 static bool zarr_put_codecs(FILE *out, const struct pipeline *p)
 {
 	json_t *filters = json_array(), *compressor = json_null();
@@ -169,8 +172,9 @@ static bool zarr_put_codecs(FILE *out, const struct pipeline *p)
 /* ---- .zarray --------------------------------------------------------------- */
 
 /*
- * To xarray an array's fill value is what stands for data that are missing, and becomes
- * NaN: zeros would, too.  So it is named only where a chunk is missing that it stands for.
+ * xarray takes an array's fill value for missing data and replaces it by NaN, even if
+ * it is zero.  So a fill value is written only where a chunk is missing that it stands
+ * for.
  */
 static bool zarr_put_array(FILE *out, const struct tensor *t,
 			   const struct grid *g, bool stored, bool whole)
@@ -257,7 +261,7 @@ static bool axes_have_name(const json_t *names, const char *name)
 	return false;
 }
 
-/* Names of axes; `axes` is what the source says of them, or NULL. */
+/* Return the names of axes; `axes` is what the source knows of them, or NULL. */
 static json_t *zarr_axis_names(const struct tensor *t, const json_t *attributes,
 			       const json_t *axes)
 {
@@ -285,7 +289,7 @@ static json_t *zarr_axis_names(const struct tensor *t, const json_t *attributes,
 	return names;
 }
 
-/* What HDF5 keeps there for itself. */
+/* Delete the attributes that HDF5 and netCDF keep for themselves. */
 static void zarr_drop_internal(json_t *attributes)
 {
 	static const char *const names[] = {
@@ -302,7 +306,8 @@ static void zarr_drop_internal(json_t *attributes)
 			json_object_del(attributes, names[i]);
 }
 
-/* Attributes, and names of axes; NULL: err. */
+/* Return the attributes and set *names to the names of axes; the caller owns both.
+ * NULL with a sentence if that failed. */
 static json_t *zarr_attributes_and_axes(struct tensor *t, json_t **names,
 					struct error *err)
 {
@@ -339,7 +344,8 @@ char *zarr_attributes_text(struct tensor *t, struct error *err)
 
 /* ---- zarr.json ------------------------------------------------------------- */
 
-/* Zstd and blosc say most of it in each chunk; these have to be named all the same. */
+/* Return the compressor.  Zstd and blosc store most parameters in each chunk, but the
+ * format requires them here, too. */
 static json_t *zarr3_compressor_json(const struct pipeline_filter *f)
 {
 	static const char *const shuffles[] = {"noshuffle", "shuffle",
@@ -359,7 +365,8 @@ static json_t *zarr3_compressor_json(const struct pipeline_filter *f)
 			 (int)type, "blocksize", 0);
 }
 
-/* `d` is the type of elements in a chunk, `l` not NULL: chunks are as stored there. */
+/* Return the codecs.  `d` is the type of elements in a chunk; if `l` is not NULL,
+ * chunks are served as that layout stores them. */
 static json_t *zarr3_codecs_json(const struct dtype *d, const struct layout *l)
 {
 	unsigned one = d->kind == DTYPE_COMPLEX ? d->size / 2 : d->size;

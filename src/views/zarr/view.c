@@ -5,9 +5,9 @@
  *	zarr/    .zarray  .zattrs  0.0  0.1  1.0 ...     a file for each chunk
  *	zarr3/   c/0/0  c/0/1  c/1/0 ...  zarr.json       a directory for each axis
  *
- * Entries are numbered in the order of their names: of decimals without leading zeros,
- * axis by axis.  ('.' is less than any digit, so that is the order of names in zarr/, too.)
- * Chunks that were never written have numbers, and no files.
+ * Entries are numbered in the order of their names: decimals without leading zeros, axis
+ * by axis.  In zarr/, too, that is the order of names, because '.' sorts before any digit.
+ * Chunks that were never written have numbers but no files.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,15 +21,15 @@
 #include "views/table.h"
 #include "views/zarr/zarr.h"
 
-/* Places without a chunk, in a row, that a listing goes through. */
+/* The most places without a chunk that a listing passes in a row. */
 #define SKIP_MAX (UINT64_C(1) << 20)
-#define DOCUMENTS 2 /* of zarr/, before its chunks */
+#define DOCUMENTS 2 /* entries of zarr/ before its chunks */
 enum { ARRAY, ATTRIBUTES };
 enum { CHUNKS3, ARRAY3 };
 
 /* ---- numbers in names ----------------------------------------------------- */
 
-/* A decimal below n at *s, which moves behind it; -ENOENT. */
+/* Parse a decimal below n at *s and move *s behind it.  Returns 0 or -ENOENT. */
 static int parse_chunk_index(const char **s, uint64_t n, uint64_t *out)
 {
 	size_t digits = strspn(*s, "0123456789");
@@ -41,7 +41,8 @@ static int parse_chunk_index(const char **s, uint64_t n, uint64_t *out)
 	return *out < n ? 0 : -ENOENT;
 }
 
-/* Entry `place` of the grid: the index of its chunk along each axis. */
+/* Set at[] to the indices of the chunk that is at `place` of the grid in order of
+ * names. */
 static void indices_at(const struct grid *g, uint64_t place, uint64_t *at)
 {
 	for (unsigned i = g->rank; i-- > 0; place /= g->chunks[i])
@@ -64,7 +65,7 @@ static bool is_v3(const struct view *v)
 	return v->ops == &view_zarr3;
 }
 
-/* The chunk that an entry is. */
+/* Return the chunk of an entry. */
 static struct zarr_chunk zarr_view_chunk(const struct view *v,
 					 const uint64_t *at)
 {
@@ -98,19 +99,19 @@ static bool chunk_is_there(const struct view *v, const uint64_t *at,
 	struct error err = {0};
 	uint64_t size;
 
-	/* What cannot be found out is said to who reads it. */
+	/* A chunk that cannot be located exists; reading it reports the error. */
 	return v->ops->is_document(v, at) ||
 	       zarr_view_chunk_size(v, at, p, &size, &err) != -ENOENT;
 }
 
-/* To the first one that is there. */
+/* Move *i to the first entry that exists. */
 static int skip_absent(const struct view *v, unsigned level, uint64_t *at,
 		       uint64_t *i, struct pinner *p, struct error *err)
 {
 	uint64_t n = v->ops->count(v, level), k = *i;
 
 	if (is_v3(v) && level < v->tensor->rank)
-		return 0; /* directories */
+		return 0; /* directories always exist */
 	for (; k < n; k++) {
 		at[level] = k;
 		if (chunk_is_there(v, at, p))
@@ -237,8 +238,8 @@ static char *zarr_view_document(const struct view *v, const uint64_t *at,
 			   len);
 }
 
-/* Its grid's places in the order of names, or what the index says of them: numbers
- * of stored chunks. */
+/* Return the place, in the order of names, of a chunk that has number `chunk` in the
+ * stored grid. */
 static uint64_t zarr_view_place(const struct tensor *t, uint64_t chunk)
 {
 	const struct layout *l = atomic_load(&t->parts[0].layout);

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor's chunks as files of a Zarr array. */
+/* The chunks of a tensor as files of a Zarr array. */
 
 /*
- * A chunked dataset keeps its grid.  Where Zarr v2 has codecs for its filters a chunk's
- * file is what is stored; the chunks are then a set of their own (views/zarr/stored.c), for
- * which nothing has to be decoded.  Otherwise it is the chunk decoded, and so it is in Zarr
- * v3 where that has no codecs.
+ * A chunked dataset keeps its grid.  Where Zarr v2 has codecs for its filters, a
+ * chunk's file has the stored bytes; the chunks are then a set of their own
+ * (views/zarr/stored.c), for which nothing is decoded.  Otherwise the file is the
+ * decoded chunk, and so it is in Zarr v3 where that has no codecs.
  *
- * A .zarray says once for all chunks how they are encoded, while HDF5 may skip filters
- * for each of them.  So all are looked at before the first is served as it is stored; which
- * says, too, if any is missing.
+ * A .zarray declares once for all chunks how they are encoded, while HDF5 may skip
+ * filters for each of them.  So all chunks are examined before the first is served as
+ * stored; that also tells whether any is missing.
  *
- * Anything else (contiguous, virtual) is cut along one axis, in whole blocks
- * of it where there are some:
+ * Any other layout (contiguous, virtual) is cut along one axis, in whole blocks of the
+ * tensor if it has some:
  *
  *	shape (9, 1000, 1000), chunks (1, 400, 1000):   1 .. 1 | rows | all .. all
  *
- * so that a chunk is a run of the array's bytes, and what overhangs comes last.
+ * so that a chunk is a run of the array's bytes, and padding comes last.
  *
  * An array may be shorter than a dimension that it shares with others
  * (tensor.full_shape).  The grid is then that of the dimensions:
  *
- *	stored    |  0  |  1 .|             "." overhangs, and may be anything
+ *	stored    |  0  |  1 .|             "." is behind the array, and undefined
  *	shown     |  0  |  1 f|  f  |  f  |  "f" is fill value (padded.h)
  *
- * Such chunks are decoded, unless the stored ones end where the array does.  Where
- * all stored ones are there, those behind them are files, too, so that no fill value
- * need be named (see views/zarr/text.c); they cannot be that in a compressed array.
+ * Such chunks are decoded, unless the stored ones end where the array does.  If all
+ * stored chunks are present, those behind them are files, too, so that no fill value
+ * has to be written (see views/zarr/text.c); they cannot be served in a compressed
+ * array.
  */
 #include "views/zarr/zarr.h"
 
@@ -38,13 +39,13 @@
 #include "tensor/padded.h"
 #include "views/state.h"
 
-/* Of a chunk where the file has none: reading it should neither be slow nor tiny. */
+/* Size in bytes of a chunk if the file has none: neither slow to read nor tiny. */
 #define CHUNK_BYTES (UINT64_C(16) << 20)
-/* A block that is larger is cut. */
+/* A block of more bytes is cut. */
 #define BLOCK_BYTES (UINT64_C(128) << 20)
-/* Chunks that are looked at one by one, at most. */
+/* The most chunks that are examined one by one. */
 #define SCAN_MAX (UINT64_C(1) << 20)
-/* And how many at a time, where the index lists them. */
+/* The number of chunks that the index lists at a time. */
 #define LIST_ROOM 4096
 
 static const struct layout *zarr_layout(const struct tensor *t)
@@ -68,7 +69,7 @@ bool zarr_fits(const struct tensor *t)
 
 /* ---- the grid ------------------------------------------------------------ */
 
-/* Indices of `axis` that a chunk has, of `bytes` each. */
+/* Return the number of indices of `axis` in a chunk; each index has `bytes` bytes. */
 static uint64_t rows_a_chunk(const struct tensor *t, unsigned axis,
 			     uint64_t bytes)
 {
@@ -114,10 +115,10 @@ const struct grid *zarr_grid(const struct tensor *t, struct grid *room)
 
 /* ---- how chunks are served ----------------------------------------------- */
 
-/* What is learnt of all chunks. */
+/* What is known of all chunks. */
 struct look {
-	bool alike; /* filters were skipped for none of them */
-	bool whole; /* all were written */
+	bool alike; /* filters are skipped for none of them */
+	bool whole; /* all are in the file */
 };
 
 static void look_at_location(struct look *out, const struct location *at)
@@ -128,7 +129,7 @@ static void look_at_location(struct look *out, const struct location *at)
 		out->alike &= !at->mask;
 }
 
-/* One by one. */
+/* Examine all chunks one by one. */
 static int look_at_each_chunk(struct tensor *t, const struct layout *l,
 			      struct look *out, struct error *err)
 {
@@ -151,7 +152,8 @@ static int look_at_each_chunk(struct tensor *t, const struct layout *l,
 	return 0;
 }
 
-/* The same by the index of a sparse grid; -ENOTSUP: it does not tell. */
+/* Examine the chunks that the index of a sparse grid lists.  Returns 0, -ENOTSUP if it
+ * does not list them, or another -errno. */
 static int look_at_listed_chunks(struct tensor *t, const struct layout *l,
 				 struct look *out, struct error *err)
 {
@@ -171,10 +173,11 @@ static int look_at_listed_chunks(struct tensor *t, const struct layout *l,
 	}
 	if (r == 0)
 		out->whole &= found == l->grid->count;
-	return r < 0 ? r : 0; /* 1: all of them, and none with a mask */
+	return r < 0 ? r : 0; /* 1: all chunks are listed, none has a mask */
 }
 
-/* Of a large grid nothing is looked at but for masks: -ENOTSUP. */
+/* Examine all chunks.  Returns 0, -ENOTSUP for a large grid (unless masks have to be
+ * known), or another -errno. */
 static int look_at_all_chunks(struct tensor *t, bool filtered, struct look *out,
 			      struct error *err)
 {
@@ -182,7 +185,7 @@ static int look_at_all_chunks(struct tensor *t, bool filtered, struct look *out,
 	int r;
 
 	*out = (struct look){true, !l || l->kind != LAYOUT_ABSENT};
-	/* The library makes what was never written, too. */
+	/* The HDF5 library also makes chunks that were never written. */
 	if (!zarr_is_chunked(t) || l->by_library || !l->grid->count)
 		return 0;
 	if (!filtered && l->grid->count > SCAN_MAX)
@@ -194,10 +197,10 @@ static int look_at_all_chunks(struct tensor *t, bool filtered, struct look *out,
 	return look_at_each_chunk(t, l, out, err);
 }
 
-/* Beside the mode: all chunks are there. */
+/* A bit beside the mode: all chunks are in the file. */
 #define WHOLE 4
 
-/* Are the chunks that are behind the stored ones so few that they may be files? */
+/* Return true if the chunks behind the stored ones are few enough to be files. */
 static bool can_list(const struct tensor *t)
 {
 	struct grid room;
@@ -215,8 +218,8 @@ static int zarr_choose_mode(struct tensor *t, int *out, struct error *err)
 	struct look look;
 	int r = look_at_all_chunks(t, filtered, &look, err);
 
-	/* Of a damaged index the chunks that can be found are decoded, and so are
-	 * those of a large one that cannot be gone through in time. */
+	/* If the index is damaged, the chunks that can be found are served decoded, and
+	 * so are those of a large index that cannot be examined in time. */
 	if (r < 0 && filtered && large)
 		zarr_places_unknown(t);
 	else if (r < 0 && filtered && r != -EBADMSG && r != -ENOTSUP)
@@ -226,7 +229,7 @@ static int zarr_choose_mode(struct tensor *t, int *out, struct error *err)
 	look.whole = look.whole && can_list(t);
 	*out = can_store && (look.alike || !filtered) ? ZARR_STORED
 						      : ZARR_DECODED;
-	/* What is behind the stored chunks cannot be made as one of these. */
+	/* Chunks behind the stored ones cannot be made in the stored encoding. */
 	if (look.whole && t->full_shape)
 		*out = ZARR_DECODED;
 	*out |= look.whole ? WHOLE : 0;
@@ -284,11 +287,12 @@ static bool zarr_is_absent(const struct tensor *t)
 	return l && l->kind == LAYOUT_ABSENT;
 }
 
-/* A chunk: what of it there is (`box`; maybe nothing), in all that it shows. */
+/* A chunk: the part of it that the array has (`box`, which may be empty), and its
+ * whole. */
 struct piece {
 	struct padded p;
 	struct box box;
-	uint64_t bytes, size; /* of the box; of the chunk's file */
+	uint64_t bytes, size; /* of the box, and of the chunk's file */
 };
 
 static int zarr_chunk_piece(const struct zarr_chunk *c, struct piece *x,
@@ -315,7 +319,7 @@ static int zarr_chunk_piece(const struct zarr_chunk *c, struct piece *x,
 	return 0;
 }
 
-/* Its number among the stored chunks, of which it has some elements. */
+/* Return the number of the stored chunk whose elements the piece has. */
 static uint64_t stored_number(const struct zarr_chunk *c, const struct piece *x)
 {
 	const struct grid *g = zarr_layout(c->t)->grid;
@@ -326,7 +330,8 @@ static uint64_t stored_number(const struct zarr_chunk *c, const struct piece *x)
 	return k;
 }
 
-/* A chunk that is behind all that is stored: a file where no fill value is named. */
+/* Set the size of a chunk behind the stored ones, which is a file only if no fill value
+ * is written.  Returns 0, -ENOENT or another -errno. */
 static int zarr_size_behind(const struct zarr_chunk *c, const struct piece *x,
 			    uint64_t *size, struct error *err)
 {
@@ -385,7 +390,7 @@ int zarr_chunk_prepare(const struct zarr_chunk *c, uint64_t off, uint64_t len,
 					    min_u64(len, x.bytes - off), err);
 }
 
-/* One run of a padded chunk that exists, from `off` of the chunk on. */
+/* Map one run of a padded chunk that the array has, from byte `off` of the chunk on. */
 static int map_there(const struct zarr_chunk *c, const struct piece *x,
 		     uint64_t off, uint64_t inside, uint64_t run,
 		     struct plan *plan, struct error *err)

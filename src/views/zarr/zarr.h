@@ -1,92 +1,99 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor as a Zarr array: its grid of chunks, and how these are served. */
+/* A tensor as a Zarr array: its grid of chunks, and how they are served. */
 #ifndef VIEWS_ZARR_ZARR_H
 #define VIEWS_ZARR_ZARR_H
 
 #include "views/view.h"
 
 /*
- * How an array's chunks are served in Zarr v2: as they are stored, where Zarr has
- * codecs for that and all chunks were filtered alike, else decoded.  Chosen once.
+ * How an array's chunks are served in Zarr v2: as stored, if Zarr has codecs for that
+ * and all chunks were filtered alike, else decoded.  Chosen once.
  */
 enum zarr_mode {
-	ZARR_UNKNOWN, /* nobody asked yet */
+	ZARR_UNKNOWN, /* not chosen yet */
 	ZARR_STORED,
 	ZARR_DECODED
 };
 
-/* The shape that Zarr is told: that of its dimensions. */
+/* Return the shape that Zarr shows: that of the array's dimensions. */
 static inline const uint64_t *zarr_shape(const struct tensor *t)
 {
 	return t->full_shape ? t->full_shape : t->shape;
 }
-/* Are there Zarr data types for its elements? */
+/* Return true if Zarr v2 has a data type for the tensor's elements. */
 bool zarr_fits(const struct tensor *t);
-/* The grid of chunks: that of the file, else one in `room` of chunks that are runs of
- * bytes.  NULL: too many for numbers. */
+/* Return the grid of chunks: that of the file, else one made in `room` whose chunks are
+ * runs of bytes.  NULL if it has too many chunks to be numbered. */
 const struct grid *zarr_grid(const struct tensor *t, struct grid *room);
-/* Chooses, if that was not done.  The first time may block on I/O: it looks
- * at where all chunks are.  -EIO, ... : it could not be found out. */
+/* Set *out to the mode, which the first call chooses.  The first call may block on I/O,
+ * because it examines where all chunks are.  Returns 0, or -errno if that could not be
+ * found out. */
 int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err);
-/* The same: are all chunks known to be there, so that a fill value stands for nothing? */
+/* As zarr_mode; *out is true if all chunks are known to be present, so that a fill
+ * value stands for nothing. */
 int zarr_is_whole(struct tensor *t, bool *out, struct error *err);
 
-/* Where the chunks of a large and sparse grid are: numbers that `place_of` makes of them,
+/* The chunks of a large and sparse grid: numbers that `place_of` makes of them,
  * ascending. */
 struct zarr_places {
 	uint64_t n, at[];
 };
-/* NULL: the grid is not that, or its index does not say it.  Found out once; may block. */
+/* Return the places, which the first call finds; NULL if the grid is not large and
+ * sparse, or its index does not list its chunks.  Owned by the tensor.  May block. */
 const struct zarr_places *
 zarr_places(struct tensor *t,
 	    uint64_t (*place_of)(const struct tensor *t, uint64_t chunk));
-/* It has been asked already, and did not say it. */
+/* Record that the index does not list the chunks. */
 void zarr_places_unknown(struct tensor *t);
 void zarr_places_free(struct tensor *t);
 
-/* A file: chunk `k` as it is stored, or (`decoded`) as it is served elsewhere. */
+/* A file of a Zarr array: chunk `k` in the mode of the array, or always decoded. */
 struct zarr_chunk {
 	struct tensor *t;
 	uint64_t k;
 	bool decoded;
 };
-/* Bytes of a chunk's file; -ENOENT: it was never written.  May block. */
+/* Set *size to the bytes of a chunk's file.  Returns 0, -ENOENT if the chunk was never
+ * written, or another -errno.  May block. */
 int zarr_chunk_size(const struct zarr_chunk *c, struct pinner *p,
 		    uint64_t *size, struct error *err);
 int zarr_chunk_prepare(const struct zarr_chunk *c, uint64_t off, uint64_t len,
 		       struct error *err);
-/* As files.map, of a chunk that was prepared. */
+/* As files_ops.map, for a chunk that was prepared. */
 int zarr_chunk_map(const struct zarr_chunk *c, uint64_t off, struct plan *plan,
 		   struct error *err);
 
-/* HDF5's filters that Zarr has, by their numbers. */
+/* The HDF5 filters that Zarr has, by their registered numbers. */
 enum zarr_filter {
 	ZARR_ZLIB = 1,
 	ZARR_SHUFFLE = 2,
-	ZARR_FLETCHER32 = 3, /* as the last one, left out */
+	ZARR_FLETCHER32 = 3, /* left out; must be the last filter */
 	ZARR_BLOSC = 32001,
 	ZARR_ZSTD = 32015
 };
-/* Compressors inside of blosc, as its filter numbers them; NULL: unknown. */
+/* Return the name of a compressor inside blosc, by the number of the HDF5 filter; NULL
+ * if it is unknown. */
 const char *zarr_blosc_name(uint32_t code);
 
-/* The chunks of a tensor's own grid as they are stored. */
+/* Make the set of a tensor's chunks as they are stored. */
 void zarr_stored_init(struct tensor *t);
-/* Can Zarr v2 say how they are encoded?  (Those without a skip mask.) */
+/* Return true if Zarr v2 can declare how the stored chunks (without a skip mask) are
+ * encoded. */
 bool zarr_can_store(const struct tensor *t);
-/* Can Zarr v3?  It has fewer codecs (and HDF5's deflate is no gzip).  If not, its chunks are
- * decoded. */
+/* Return true if Zarr v3 can declare it, which has fewer codecs (HDF5's deflate is not
+ * gzip); if not, zarr3/ serves decoded chunks. */
 bool zarr3_can_store(const struct tensor *t);
-/* Their elements' type, where that may be. */
+/* Return the type of elements in stored chunks; NULL if it is not one of Zarr. */
 const struct dtype *zarr_stored_dtype(const struct tensor *t);
 
-/* Texts, malloc'ed; NULL and err.  They may block. */
+/* Return metadata that the caller frees; NULL with a sentence if that failed.  They may
+ * block. */
 char *zarr_array_text(struct tensor *t, struct error *err);      /* .zarray */
 char *zarr_attributes_text(struct tensor *t, struct error *err); /* .zattrs */
 char *zarr3_array_text(struct tensor *t, struct error *err);     /* zarr.json */
-/* Zarr v3 has fewer types. */
+/* Return true if Zarr v3 has a data type for the elements; it has fewer than v2. */
 bool zarr3_fits(const struct tensor *t);
-/* The fill value as Zarr writes it: JSON. */
+/* Write the fill value as JSON. */
 void zarr_put_fill(FILE *out, const struct tensor *t, bool v3);
 
 #endif
