@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Views beside members: whose node is a number, and one that is both. */
+/* Views beside members: finds out which view a node belongs to, and passes calls on. */
 
 /*
- * Members keep their numbers; each view has a range of numbers behind them, the first of
- * which is the view itself:
+ * Members keep their numbers; each view has a range of numbers behind them, the first
+ * of which is the view itself:
  *
  *	0 .. n-1 members | view 0: 0, 1, ... | view 1: 0, 1, ... | ...
  *
- * A view is made by whoever first asks for it, without a lock; of two that do, one wins.
+ * A view is made by the first caller that asks for it, without a lock; if two threads
+ * make it at once, one of the results is kept.
  */
 #include "views/members/beside.h"
 
@@ -28,7 +29,7 @@ static struct beside *beside_self(const struct files *f)
 
 /* ---- views --------------------------------------------------------------- */
 
-/* The row whose top is called so. */
+/* Find the row whose top entry has this name. */
 static bool beside_row_named(const struct beside *b, const char *name,
 			     unsigned *row)
 {
@@ -40,7 +41,7 @@ static bool beside_row_named(const struct beside *b, const char *name,
 	return false;
 }
 
-/* Its files are made, if they are not yet. */
+/* Make the files of a view, unless they exist.  Returns 0 or -errno. */
 static int beside_make_view(struct beside *b, unsigned row)
 {
 	struct files *none = NULL, *made = NULL;
@@ -55,8 +56,8 @@ static int beside_make_view(struct beside *b, unsigned row)
 	return r;
 }
 
-/* The view that a node is of; *node becomes its own.  NULL: there is none, or it was
- * never asked for. */
+/* Return the files of the view that a node belongs to, and set *node to the number it
+ * has there.  NULL if there is no such view, or it was not asked for yet. */
 static struct files *beside_view_of_node(const struct beside *b, uint64_t *node,
 					 unsigned *row)
 {
@@ -73,7 +74,7 @@ static struct files *beside_view_of_node(const struct beside *b, uint64_t *node,
 	return NULL;
 }
 
-/* The number that a view's node has among all. */
+/* Return the number among all nodes of a view's node. */
 static uint64_t beside_outer_node(const struct beside *b, unsigned row,
 				  uint64_t node)
 {
@@ -86,8 +87,9 @@ static bool beside_is_member(const struct beside *b, uint64_t node)
 	return node < b->args.m->n;
 }
 
-/* Listed views come before the first member whose name is higher; how many of them are in
- * front of position i, and which one is there. */
+/* Return the number of listed views before position i of the root; *here is set if a
+ * view is at that position.  Views are listed before the first member with a higher
+ * name. */
 static unsigned listed_before(const struct beside *b, uint64_t i, bool *here)
 {
 	unsigned k = 0;
@@ -246,7 +248,8 @@ static int beside_files_parent(const struct files *f, uint64_t node,
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Whose node it is; `node` becomes the one it has there.  NULL: nobody's. */
+/* Return the files that have a node, members or a view, and set *node to the number it
+ * has there.  NULL if there are none. */
 static struct files *beside_owner(const struct files *f, uint64_t *node)
 {
 	unsigned row;
@@ -393,7 +396,7 @@ static const struct files_ops beside_files_ops = {
 
 /* ---- making -------------------------------------------------------------- */
 
-/* Listed views come before the first member whose name is higher. */
+/* Add a view to the listed ones, which come before the first member with a higher name. */
 static void beside_list_row(struct beside *b, unsigned row)
 {
 	const struct members *m = b->args.m;
@@ -423,7 +426,7 @@ static void beside_add_row(struct beside *b, unsigned row, uint64_t *next)
 		return;
 	x->first = *next;
 	x->numbers = ops->numbers(&b->args);
-	/* Grafts have 2^32 numbers. */
+	/* A graft has 2^32 node numbers. */
 	if (add_overflows(*next, x->numbers, &after) || after >= UINT32_MAX)
 		return;
 	*next = after + 1;

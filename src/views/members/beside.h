@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Views of a member table: entries beside the members, found by name. */
+/* Member views: entries beside the members of an archive or directory, found by name. */
 #ifndef VIEWS_MEMBERS_BESIDE_H
 #define VIEWS_MEMBERS_BESIDE_H
 
@@ -11,78 +11,85 @@
 
 /*
  * In the root of an archive or directory there are, beside its members, files and
- * directories that are worked out from them: epochs/, files.txt, ...  They are found by
- * name, and listed only where option views= says so; a member of the same name wins, and
- * then there is no such view.
+ * directories that are computed from them: epochs/, files.txt, ...  They are found by
+ * name, and listed only if option views= names them.  If a member has the same name,
+ * the view does not exist.
  *
- * A view is a row of beside_table and a `struct files` of its own, made when somebody first
- * asks for it.  In these node 0 is the view itself (a directory or a file), others are
- * numbers below `numbers`.  What is listed or found in them may also be a member: its node
- * is BESIDE_MEMBER | record, and it is the member's file, under another name.
+ * A view is a row of beside_table and a `struct files` of its own, made at the first
+ * lookup.  In these files node 0 is the view itself (a directory or a file), and others
+ * are numbers below `numbers`.  An entry that a view lists or finds may also be a
+ * member: its node is BESIDE_MEMBER | record, and it is the member's file under another
+ * name.
  */
 #define BESIDE_MEMBER (UINT64_C(1) << 63)
 
 struct beside;
 struct beside_args;
 struct beside_ops {
-	const char *name;    /* of option views= */
-	const char *summary; /* for help */
-	const char *top;     /* name in the root */
+	const char *name;    /* the word for option views= */
+	const char *summary; /* text for help */
+	const char *top;     /* its name in the root */
 	uint32_t type;       /* S_IFDIR or S_IFREG */
-	/* Is it for these members?  What it finds in them may still be nothing. */
+	/* Return true if the view exists for these members; it may still be empty. */
 	bool (*fits)(const struct beside_args *a);
-	/* Upper bound of its nodes' numbers. */
+	/* Return an upper bound of its node numbers. */
 	uint64_t (*numbers)(const struct beside_args *a);
-	/* Its files, which may keep `b` (alive as long as they are).  -ENOMEM. */
+	/* Make its files, which the caller owns; they may refer to `b`, which lives as
+	 * long.  Returns 0 or -errno. */
 	int (*make)(struct beside *b, struct files **out, struct error *err);
 };
-/* Rows end with NULL. */
+/* All views; the last row is NULL. */
 extern const struct beside_ops *const beside_table[];
 #define BESIDE_MAX 24
 
-/* What option views= says, and others. */
+/* Options of member views. */
 struct beside_options {
-	uint32_t listed;          /* bit i: row i */
-	struct shards_cut shards; /* of shards/; zeros: usual ones */
+	uint32_t listed; /* bit i: row i is listed */
+	/* Size of the shards in shards/; zeros: the usual size. */
+	struct shards_cut shards;
 };
-/* Rows that are called `name` (of `len` bytes); "all": all.  0: none. */
+/* Return the rows that option views= calls `name` (of `len` bytes), a bit for each;
+ * "all" gives all of them.  0 if there are none. */
 uint32_t beside_rows(const char *name, size_t len);
-/* Comma-separated names of all views, for help. */
+/* Return the comma-separated names of all views, for help. */
 const char *beside_names(void);
 
 /*
- * Put views beside `members` (files of `m` under record `root`; owned from now on, also after
- * a failure).  Node n is record n, as in these. `source` is for sentences.
+ * Put views beside `members`, the files of `m` under record `root`.  They are owned by
+ * *out from now on, also after a failure.  Node n is record n, as in `members`.
+ * `source` names the archive in messages.  Returns 0 or -ENOMEM.
  */
 struct beside_args {
 	const struct members *m;
 	struct files *members;
 	uint64_t root;
-	const char *source; /* copied; NULL: several */
-	bool tar;           /* members are those of tars */
+	const char *source; /* copied; NULL if there are several sources */
+	bool tar;           /* the members are those of tars */
 	struct beside_options options;
 };
 int beside_new(struct files **out, const struct beside_args *a,
 	       struct error *err);
-/* These records (ascending; borrowed) are shown as directories: sources inside.  Before the
- * tree is served. */
+/* Declare that these records (ascending; borrowed) are shown as directories, because
+ * they are sources themselves.  Call this before the tree is served. */
 void beside_hide(struct files *f, const uint64_t *records, size_t n);
-/* Is this node a view's, with nothing that is stored? */
+/* Return true if this node is that of a view, with nothing stored. */
 bool beside_is_view(const struct files *f, uint64_t node);
-/* Are these members with views? */
+/* Return true if the files are members with views. */
 bool beside_are(const struct files *f);
 
 /* ---- for views ----------------------------------------------------------- */
 
-/* What a view is of. */
+/* Return what a view is made of. */
 const struct beside_args *beside_args(const struct beside *b);
-/* Is a record a regular file (or another name of one), and shown as that? */
+/* Return true if a record is a regular file (or another name of one), and shown as one. */
 bool beside_is_file(const struct beside *b, uint64_t record);
-/* The node of a record: of another name of an inode, the inode's. */
+/* Return the node of a record; if it is a hard link, the node of the record that has
+ * the bytes. */
 uint64_t beside_node(const struct beside *b, uint64_t record);
 /*
- * All such files under the root, in order of their paths (bytes): records.  Made when it is
- * first asked for, 4 bytes a file.  -ENOMEM.
+ * Set *out to the records of all files under the root, in order of their paths (by
+ * bytes).  The first call makes the list, 4 bytes a file; `b` owns it.  Returns 0 or
+ * -ENOMEM.
  */
 struct beside_list {
 	uint64_t n;
@@ -90,21 +97,22 @@ struct beside_list {
 };
 int beside_list(struct beside *b, const struct beside_list **out,
 		struct error *err);
-/* "a/b/c.jpg", from the root that is shown, into *buf (malloc'ed, grows); its length, or
- * -ENOMEM. */
+/* Write the path of a record from the shown root, "a/b/c.jpg", into p->at, which grows
+ * and which the caller frees.  Returns its length in bytes, or -ENOMEM. */
 struct beside_path {
 	char *at;
 	size_t room;
 };
 ssize_t beside_path(const struct beside *b, uint64_t record,
 		    struct beside_path *p);
-/* A line with the path of a file, to `out` unless that is NULL.  -EINVAL: there is a newline
- * in it. */
+/* Write a line with the path of a file to `out`, unless that is NULL.  Returns 0,
+ * -EINVAL if the path has a newline, or -ENOMEM. */
 int beside_put_path(const struct beside *b, uint64_t record,
 		    struct beside_path *p, FILE *out, struct error *err);
-/* From the first dot on that is not the first character (".tar.gz"), or "". */
+/* Return the part of a name from the first dot on that is not the first character
+ * (".tar.gz"), or "". */
 const char *beside_extension(const char *name);
-/* Attributes of a view's own directory or file, of size 0. */
+/* Set the attributes of a view's own directory or file; the size is left as it is. */
 void beside_attr(const struct beside *b, uint32_t type, struct attr *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* by-key/KEY/EXT: the files of a sample side by side, as WebDataset groups them. */
+/* by-key/KEY/EXT: the files of each sample in a directory, as WebDataset groups them. */
 
 /*
- * Nodes:  0 by-key/ | 1 + record of a directory | 1 + members + number of a group.
+ * Nodes: 0 is by-key/, 1 + r the directory with record r, 1 + members + g group g.
  * Files are the members themselves.
  */
 #include <errno.h>
@@ -50,7 +50,8 @@ static const char *by_key_member_name(const struct view *v, uint64_t record)
 	return member_name(v->keys.m, &v->keys.m->at[record]);
 }
 
-/* Is it one of ours?  Numbers may come from anywhere. */
+/* Return true if the view has such a node; the kernel and NFS clients may pass any
+ * number. */
 static bool by_key_is_node(const struct view *v, uint64_t node)
 {
 	if (by_key_is_group(v, node))
@@ -67,7 +68,7 @@ static int by_key_copy_name(const char *name, size_t len, char *buf, size_t n)
 	return 0;
 }
 
-/* The last part of a group's key. */
+/* Write the last part of a group's key. */
 static int by_key_group_name(const struct view *v, const struct keys_group *g,
 			     char *buf, size_t n)
 {
@@ -78,7 +79,8 @@ static int by_key_group_name(const struct view *v, const struct keys_group *g,
 
 /* ---- entries ------------------------------------------------------------- */
 
-/* Entry i of a directory: its node, type, name (if `buf`). */
+/* Set the node and type of entry i of a directory, and its name if `buf` is not NULL.
+ * Groups come first, then directories, then moved files. */
 static int by_key_entry(const struct view *v, uint64_t dir, uint64_t i,
 			uint64_t *node, uint32_t *type, char *buf, size_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* epochs/E/rank-R-of-W/: files in the order of a rank; see tree/epochs.h. */
+/* epochs/E/rank-R-of-W/: files in the order of a rank (tree/epochs.h). */
 
 /*
- * The number of a sample is the place of its path in the sorted list of all (files.txt).  What
- * is listed are the files themselves, under their positions.  Nodes:
+ * The number of a sample is the place of its path in the sorted list of all files
+ * (files.txt).  The entries are the files themselves, under their positions.  Nodes:
  *
  *	0 epochs/ | 1 + number of a directory | 1 + LOOKUPS_NUMBERS + number: its order.txt
  */
@@ -23,8 +23,8 @@
 
 struct view {
 	struct files files; /* first member */
-	struct beside_text
-		text; /* order.txt, of the directory with this number */
+	/* Order.txt of all directories; texts have the numbers of these. */
+	struct beside_text text;
 	struct beside *b;
 	const struct beside_list *list;
 	struct epochs *epochs; /* NULL: there are no samples, or too many */

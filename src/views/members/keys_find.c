@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members by sample: binary searches, whatever the number of shards. */
+/* Searches in the index of members by sample. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static uint32_t group_record(const struct keys *k, uint64_t g)
 	return k->entry[k->group[g].first];
 }
 
-/* Groups whose records are below `record`. */
+/* Return the number of groups whose first record is below `record`. */
 static uint64_t groups_below(const struct keys *k, uint64_t record)
 {
 	struct bisect b = bisect_in(0, k->n_groups);

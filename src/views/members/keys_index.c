@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members by sample: the index is built, and looked into. */
+/* Builds the index of members by sample. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 #include "views/members/keys.h"
 
 /*
- * Members of a directory are sorted by name, so those of a key are neighbours: all names
- * between "a.cls" and "a.jpg" begin with "a.".  One pass finds the groups; a second one, when
- * it is known which directories have samples, moves those whose key is called as one.
+ * Members of a directory are sorted by name, so those of a key are neighbours: all
+ * names between "a.cls" and "a.jpg" begin with "a.".  The first pass finds the groups.
+ * When it is known which directories have samples, a second pass moves the groups whose
+ * key has the name of such a directory.
  */
 
 /* ---- names --------------------------------------------------------------- */
@@ -59,7 +60,7 @@ static const char *keys_member_extension(const struct keys *k, uint64_t record)
 	return name + keys_base(name) + 1;
 }
 
-/* Has it a key, and an extension that a file can be called? */
+/* Return true if a record has a key, and an extension that can be a file name. */
 static bool has_key(const struct keys *k, uint64_t record)
 {
 	const char *name = keys_member_name(k, record),
@@ -68,7 +69,7 @@ static bool has_key(const struct keys *k, uint64_t record)
 
 	if (!dot || !dot[1] || !strcmp(dot, "..") || !strcmp(dot, "..."))
 		return false;
-	/* ".h.txt" in "a/b" has key "a/b/". */
+	/* A name such as ".h.txt" in "a/b" has the key "a/b/". */
 	return dot != name || (dir != beside_args(k->b)->root &&
 			       !strchr(keys_member_name(k, dir), '.'));
 }
@@ -83,14 +84,14 @@ static bool keys_is_meta(const char *name)
 
 /* ---- building ------------------------------------------------------------ */
 
-enum { UNDER = 1, SAMPLES = 2 }; /* the root; some are below */
+enum { UNDER = 1, SAMPLES = 2 }; /* below the root; with samples below */
 struct building {
 	struct keys *k;
-	unsigned char *mark; /* of each record */
+	unsigned char *mark; /* UNDER and SAMPLES for each record */
 	vec(uint32_t) entry;
 	vec(struct keys_group) group;
 	vec(struct keys_moved) moved;
-	uint64_t doubles, homeless; /* files that are not shown */
+	uint64_t doubles, homeless; /* numbers of files that are not shown */
 };
 
 static bool same_key(const struct keys *k, uint64_t a, uint64_t b)
@@ -122,7 +123,7 @@ static bool keys_add_entry(struct building *x, uint32_t record)
 	return true;
 }
 
-/* Records of a directory come after it, in one piece. */
+/* Find all groups.  The records of a directory follow it, and are neighbours. */
 static bool keys_find_groups(struct building *x)
 {
 	const struct members *m = x->k->m;
@@ -163,13 +164,13 @@ static int by_extension(const void *a, const void *b, void *keys)
 	int c = compare_lower(keys_member_extension(keys, x),
 			      keys_member_extension(keys, y));
 
-	/* Of equal ones the one that is lower case comes first. */
+	/* Of extensions that differ only in case, lower case comes first. */
 	return c ? c
 		 : -strcmp(keys_member_extension(keys, x),
 			   keys_member_extension(keys, y));
 }
 
-/* In order, each extension once. */
+/* Sort a group by extension, and keep each extension once. */
 static void sort_group(struct building *x, struct keys_group *g)
 {
 	uint32_t *at = x->k->entry + g->first, n = 0;
@@ -183,7 +184,7 @@ static void sort_group(struct building *x, struct keys_group *g)
 	g->n = n;
 }
 
-/* The directory that a group's files are in, if its key is called as one. */
+/* Return true if a group's key has the name of a directory, and set *dir to it. */
 static bool keys_group_moves(const struct building *x,
 			     const struct keys_group *g, uint32_t *dir)
 {
@@ -214,7 +215,8 @@ static int compare_moved_dirs(const void *a, const void *b)
 	return (x->dir > y->dir) - (x->dir < y->dir);
 }
 
-/* What is called as a directory that is there has no place. */
+/* Drop moved files whose extension is the name of a group or directory in the same
+ * place. */
 static void drop_homeless(struct building *x, struct keys_moved *v)
 {
 	uint32_t *at = x->k->entry + v->group.first, n = 0;
@@ -234,7 +236,8 @@ static void drop_homeless(struct building *x, struct keys_moved *v)
 	v->group.n = n;
 }
 
-/* Two may move to one directory: "a" and "a/".  Their files are joined behind all others. */
+/* Join groups that move to one directory, such as "a" and "a/": their files are copied
+ * behind all other entries. */
 static bool keys_join_moved(struct building *x)
 {
 	struct keys *k = x->k;
@@ -303,8 +306,8 @@ static int by_position(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Samples more than there are keys, for who reads a tar from its beginning to its end.
- * UINT64_MAX: no memory. */
+/* Return by how many the samples outnumber the keys for a program that reads a tar from
+ * its beginning to its end.  UINT64_MAX if memory ran out. */
 static uint64_t count_split(const struct building *x)
 {
 	cleanup_free struct position *p = calloc(x->entry.n + 1, sizeof *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Labels of files, numbered. */
+/* Numbers the labels of files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static int compare_labelled_dirs(const void *a, const void *b)
 	return (x->dir > y->dir) - (x->dir < y->dir);
 }
 
-/* Each directory once, though those below one may come between its files. */
+/* Number the labels.  A directory may be there several times, because directories below
+ * it may come between its files; it is kept once. */
 static void labels_number(struct beside_labels *l, const struct members *m)
 {
 	uint32_t label = 0;

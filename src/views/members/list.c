@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files that views are over, in order of their paths. */
+/* The list of files that all member views are made of, in order of their paths. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +38,9 @@ uint64_t beside_node(const struct beside *b, uint64_t record)
 /* ---- order --------------------------------------------------------------- */
 
 /*
- * Entries of a directory are sorted by name; whole paths compare as if a directory's name
- * ended in '/': "a-b" is before "a/c", and "a" before both.  Where a directory has none in
- * it, the order is the same, and there is nothing to sort.
+ * Entries of a directory are sorted by name.  Whole paths compare as if the name of a
+ * directory ended in '/': "a-b" is before "a/c", and "a" before both.  In a directory
+ * without subdirectories the order is the same, and nothing has to be sorted.
  */
 static int compare_member_paths(const void *a, const void *b, void *ctx)
 {
@@ -60,7 +60,7 @@ static int compare_member_paths(const void *a, const void *b, void *ctx)
 
 typedef vec(uint32_t) records;
 
-/* Entries of a directory are put on the stack, the last one first. */
+/* Push the entries of a directory on the stack, the last one first. */
 static bool list_push_entries(const struct members *m, uint32_t dir,
 			      records *stack)
 {
@@ -136,8 +136,9 @@ int beside_list(struct beside *b, const struct beside_list **out,
 
 /* ---- samples ------------------------------------------------------------- */
 
-/* Made when it is first asked for, 4 bytes a member.  An inode with several names is at the
- * first of them. */
+/* Return the place in the list of each record.  The first call makes it, 4 bytes a
+ * member.  An inode with several names has the place of the first one.  NULL if memory
+ * ran out. */
 static const uint32_t *beside_places(struct beside *b,
 				     const struct beside_list *list)
 {

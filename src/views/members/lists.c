@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of files for programs that take one: paths, sizes, labels. */
+/* Lists of files for programs that read one: paths, sizes, labels. */
 
 /*
- * Files are in order of their paths, so a line's place among them is the number that epochs/
- * has for it.  Texts are made a block at a time (views/members/text.h); how long they are is known
- * once all lines were made, when somebody first looks.
+ * Files are in order of their paths, so the place of a line is the number that epochs/
+ * has for the file.  Texts are made a block at a time (views/members/text.h).  The
+ * length of a text is known after all lines were made once, at the first lookup of its
+ * attributes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@ struct view {
 	struct beside *b;
 	const struct beside_ops *row;
 	const struct beside_list *list;
-	struct beside_labels *labels; /* of file_list */
+	struct beside_labels *labels; /* of file_list; else NULL */
 	struct beside_blocks *_Atomic blocks;
 };
 
@@ -42,12 +43,13 @@ static const struct view *lists_view_of_text(const struct beside_text *t)
 
 /* ---- fields -------------------------------------------------------------- */
 
-/* What a line is about. */
+/* The fields of a line. */
 struct file {
 	uint64_t id, record, bytes;
 	const char *path, *label;
-	const char *source; /* NULL: it is a file itself */
-	uint64_t offset;    /* UINT64_MAX: none */
+	/* The file that has its bytes; NULL if the record is a file itself. */
+	const char *source;
+	uint64_t offset; /* in bytes; UINT64_MAX if it has none */
 };
 
 static int lists_file_of_line(const struct view *v, uint64_t i,
@@ -69,7 +71,7 @@ static int lists_file_of_line(const struct view *v, uint64_t i,
 	return 0;
 }
 
-/* Quoted where it has to be (RFC 4180), or could be taken for something else. */
+/* Write a field of CSV, quoted where RFC 4180 requires it or a space could be lost. */
 static void lists_put_csv(FILE *out, const char *text)
 {
 	size_t n = strlen(text);
@@ -151,7 +153,7 @@ static int jsonl_line(const struct beside_text *t, uint32_t text, uint64_t i,
 	return 0;
 }
 
-/* Path and number of the label; nothing for a file without one. */
+/* Write the path and the number of the label; nothing for a file without a label. */
 static int labelled_line(const struct beside_text *t, uint32_t text, uint64_t i,
 			 struct beside_path *path, FILE *out, struct error *err)
 {
@@ -349,7 +351,7 @@ static int lists_make(const struct beside_ops *row,
 	return r;
 }
 
-/* A view: identifier, name of option views=, file, what it is, its lines. */
+/* Define a view: its identifier, name for option views=, file name, summary, lines. */
 #define LIST(id, called, file, about, count_of, line_of)                      \
 	static int make_##id(struct beside *b, struct files **out,            \
 			     struct error *err)                               \

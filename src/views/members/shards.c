@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* shards/NAME-000000.tar: the members as WebDataset shards, which nobody has to write. */
+/* shards/NAME-000000.tar: the members as WebDataset shards, without writing these. */
 
 /*
- * Byte for byte what `pack --shards --owner=0:0 --numeric-owner` makes of the members: the
- * same code says which is where (shards/layout.h) and writes headers.  Kept is, for each
- * member of a shard, its record and where it begins, 12 bytes; a shard is
+ * The shards are byte for byte those that `pack --shards --owner=0:0 --numeric-owner`
+ * makes of the members: the same code decides which member is where (shards/layout.h)
+ * and writes headers.  Stored are, for each member of a shard, its record and where it
+ * begins, 12 bytes.  A shard is
  *
  *	| header 512 | bytes of the member | zeros | header | ... | zeros to 10240 |
  *
- * A header that fits one block is made while mapping; what needs an extended one (names that
- * cannot be cut, sizes from 8 GiB on, times before 1970) is a chunk, made when it is read.
- * Owners are 0, so that a shard is the same whoever shows it where.
+ * A header that fits into one block is made while mapping.  An extended header (for
+ * names that cannot be cut, sizes from 8 GiB on, times before 1970) is a chunk, made
+ * when it is read.  Owners are 0, so that a shard is the same in every mount.
  */
 #include "views/members/shards.h"
 
@@ -25,7 +26,7 @@
 #include "shards/ustar.h"
 #include "views/members/table.h"
 
-/* Longer ones do not fit a header. */
+/* Longer paths, in bytes, do not fit into a header. */
 #define PATH_PLAIN 256
 
 static struct beside_shards *shards_view_self(const struct files *f)
@@ -40,7 +41,7 @@ static const struct members *shards_view_members(const struct beside_shards *s)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Node 0 is the directory, k + 1 its file k: shards, and the index. */
+/* Node 0 is the directory, k + 1 its file k: shards, then the index. */
 static uint64_t shards_view_count(const struct files *f, uint64_t dir)
 {
 	const struct beside_shards *s = shards_view_self(f);
@@ -152,7 +153,7 @@ static int shards_view_attr(struct files *f, uint64_t node, struct pinner *p,
 	return 0;
 }
 
-/* Why there are none. */
+/* Return the xattr "error" of the directory: the reason why there are no shards. */
 static ssize_t shards_view_xattr(struct files *f, uint64_t node,
 				 const char *key, struct pinner *p, char *buf,
 				 size_t n)
@@ -181,7 +182,7 @@ static const char *shards_view_xattr_keys(const struct files *f, uint64_t node,
 
 /* ---- content ------------------------------------------------------------- */
 
-/* The path of a record, if it is one that fits a header; in `buf`, or NULL. */
+/* Return the path of a record, in `buf`, if it fits into a header; else NULL. */
 static const char *shards_view_plain_path(const struct beside_shards *s,
 					  uint64_t record,
 					  char buf[PATH_PLAIN + 1])
@@ -233,7 +234,8 @@ static void shards_view_map_zeros(struct plan *p, uint64_t n)
 	plan_fill(p, (struct fill){.pattern = zero, .width = 1}, 0, n);
 }
 
-/* Member i from byte `off` of what it takes, up to where something else begins. */
+/* Map member i from byte `off` of what it takes in the tar, up to the end of its
+ * header, content or padding. */
 static int shards_view_map_member(const struct beside_shards *s, uint64_t i,
 				  uint64_t off, struct plan *p,
 				  struct error *err)
@@ -260,7 +262,7 @@ static int shards_view_map_member(const struct beside_shards *s, uint64_t i,
 	return r;
 }
 
-/* The member that byte `at` of all is in. */
+/* Return the member that has byte `at`, counted over all shards. */
 static uint64_t shards_view_member_at(const struct beside_shards *s,
 				      const struct beside_shard *shard,
 				      uint64_t at)
@@ -342,7 +344,7 @@ static const struct files_ops shards_files_ops = {
 
 /* ---- the view ------------------------------------------------------------ */
 
-/* Up to the first dot: "train.tar.zst" has "train". */
+/* Name the shards after the source, up to the first dot: "train" for "train.tar.zst". */
 static void shards_view_set_name(struct beside_shards *s, const char *source)
 {
 	size_t end = strlen(source), begin;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of the view shards/ is made when it is read: long headers, and the index. */
+/* The parts of the view shards/ that are made when they are read: long headers, the
+ * index. */
 #include "views/members/shards.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static int header_keep_bytes(void *ctx, const void *bytes, size_t n, bool data,
 	return 0;
 }
 
-/* By who writes those of pack; into `h`. */
+/* Make the header of member i in `h`, with the writer that `pack` uses. */
 static int shards_set_make_header(const struct beside_shards *s, uint64_t i,
 				  struct header *h, struct error *err)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which members are in which shard of the view shards/, and where. */
+/* Decides which members are in which shard of the view shards/, and where. */
 
 /*
- * Members are gone through as a pack goes through a directory: by name, what is below a
- * directory where its name is.  While this goes on each takes some 100 bytes and its path.
+ * Members are visited in the order in which `pack` visits a directory: by name, the
+ * entries of a directory at the place of its name.  Meanwhile each takes about 100
+ * bytes and its path.
  */
 #include "views/members/shards.h"
 
@@ -20,7 +21,7 @@
 
 struct entry {
 	uint64_t path; /* offset in `text` */
-	uint64_t size; /* in a tar, once asked for */
+	uint64_t size; /* its bytes in a tar, set by beside_plan_entry_size */
 	uint32_t record;
 };
 struct planner {
@@ -52,7 +53,7 @@ static bool beside_plan_keep_path(struct planner *p, const char *path, size_t n)
 	return true;
 }
 
-/* False: no memory. */
+/* Add a member if it belongs to a sample.  Returns false if memory ran out. */
 static bool beside_plan_add_member(struct planner *p, uint32_t record)
 {
 	struct entry e = {.path = p->text_n, .record = record};
@@ -69,7 +70,8 @@ static bool beside_plan_add_member(struct planner *p, uint32_t record)
 	       vec_push(&p->list, e);
 }
 
-/* The last one first: what is on the stack comes off in order. */
+/* Push the entries of a directory, the last one first, so that they are popped in
+ * order. */
 static bool beside_plan_push_entries(struct planner *p, uint64_t dir)
 {
 	const struct member_record *r = &p->m->at[dir];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The views of members there are; a new one is a file, and a row here. */
+/* The table of member views; a new view is a file and a row here. */
 #include <string.h>
 
 #include "views/members/table.h"
 
-/* A view a line: they are many. */
+/* One view a line. */
 /* clang-format off */
 const struct beside_ops *const beside_table[] = {
 	&beside_by_key,

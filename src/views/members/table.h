@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of beside_table. */
+/* The rows of beside_table. */
 #ifndef VIEWS_MEMBERS_TABLE_H
 #define VIEWS_MEMBERS_TABLE_H
 

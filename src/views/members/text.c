@@ -2,8 +2,8 @@
 /* Texts of lines, made when they are read. */
 
 /*
- * A chunk is a block: its number is text << 32 | block, WHOLE for all of a text.  There are
- * no chunks without bytes, so each has one more than its text.
+ * A chunk is a block: its number is text << 32 | block, or WHOLE as the block for all
+ * of a text.  Chunks are never empty, so each has one byte more than its text.
  */
 #include "views/members/text.h"
 
@@ -29,7 +29,7 @@ static uint64_t text_chunk_index(uint32_t text, uint64_t block)
 
 /* ---- blocks -------------------------------------------------------------- */
 
-/* Lines of a block, as text (malloc'ed). */
+/* Make the lines of a block; *out is a text of *len bytes that the caller frees. */
 static int block_make(const struct beside_text *t, uint32_t text,
 		      uint64_t block, char **out, size_t *len,
 		      struct error *err)
@@ -162,7 +162,7 @@ struct beside_blocks *beside_blocks_new(const struct beside_text *t,
 	return b;
 }
 
-/* The block that byte `off` (of the text) is in. */
+/* Return the block that has byte `off` of the text. */
 static uint64_t text_block_at(const struct beside_blocks *b, uint64_t off)
 {
 	struct bisect x = bisect_in(1, b->n);

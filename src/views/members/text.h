@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of lines that views have: made when they are read, a block at a time. */
+/* Texts of lines for views, made when they are read, a block at a time. */
 #ifndef VIEWS_MEMBERS_TEXT_H
 #define VIEWS_MEMBERS_TEXT_H
 
@@ -8,20 +8,21 @@
 #include "views/members/beside.h"
 
 /*
- * A view's texts have numbers.  What is read of one is made, and kept by the cache.  A text
- * in blocks has its lines made BESIDE_TEXT_LINES at a time; where each block begins is found
- * by making all of them once, 8 bytes a block.  A whole text is one block.
+ * The texts of a view have numbers.  Only what is read of a text is made, and kept by
+ * the cache.  A text in blocks has its lines made BESIDE_TEXT_LINES at a time; where
+ * each block begins is found by making all of them once, and takes 8 bytes a block.  A
+ * whole text is one block.
  */
 #define BESIDE_TEXT_LINES 4096u
 
 struct beside_text;
 struct beside_text_ops {
 	uint64_t (*count)(const struct beside_text *t, uint32_t text);
-	/* Write line i, its newline too; `path` is memory for a path.  0 or -errno and a
-	 * sentence. */
+	/* Write line i with its newline; `path` is memory for a path.  Returns 0, or
+	 * -errno with a sentence. */
 	int (*line)(const struct beside_text *t, uint32_t text, uint64_t i,
 		    struct beside_path *path, FILE *out, struct error *err);
-	/* Name of the text, for sentences. */
+	/* Write the name of a text, for messages. */
 	void (*describe)(const struct beside_text *t, uint32_t text, char *buf,
 			 size_t n);
 };
@@ -31,18 +32,19 @@ struct beside_text {
 };
 void beside_text_init(struct beside_text *t, const struct beside_text_ops *ops);
 
-/* A whole text. */
+/* The size of a whole text in bytes, and its mapping from byte `off` on. */
 int beside_text_size(struct beside_text *t, uint32_t text, struct pinner *p,
 		     uint64_t *size, struct error *err);
 void beside_text_map(const struct beside_text *t, uint32_t text, uint64_t off,
 		     struct plan *p);
 
-/* Where the blocks of a text begin: n, and its size. */
+/* Where the n blocks of a text begin, in bytes; begin[n] is its size. */
 struct beside_blocks {
 	uint64_t n;
 	uint64_t begin[];
 };
-/* malloc'ed; NULL and the error. */
+/* Make all blocks once and return where they begin, for the caller to free; NULL with a
+ * sentence if that failed.  Blocks. */
 struct beside_blocks *beside_blocks_new(const struct beside_text *t,
 					uint32_t text, struct error *err);
 static inline uint64_t beside_blocks_size(const struct beside_blocks *b)
