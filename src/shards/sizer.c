@@ -17,7 +17,7 @@
 #include "shards/ustar.h"
 
 #define BLOCK ((uint64_t)USTAR_BLOCK)
-/* A size of so many bytes or more may need an extended header. */
+/* A file of this many bytes or more may need an extended header. */
 #define LARGE (UINT64_C(1) << 33)
 #define NAME_SURE 100
 
@@ -87,7 +87,7 @@ static int sizer_measure_large(struct shards_sizer *s,
 }
 
 /* Set s->count to the bytes of the headers.  The size of a member that is not large is
- * in the same field whatever it is, so the writer is told 0 and no data has to follow. */
+ * in the same field whatever it is, so the writer is given size 0 and no data has to follow. */
 static int sizer_measure(struct shards_sizer *s, const char *path,
 			 const struct feed_attr *a, struct error *err)
 {

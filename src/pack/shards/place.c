@@ -31,7 +31,7 @@
 #define INDEX_SUFFIX ".tfsidx" /* members/index_path.c */
 #define NAME_SHOWN 230
 
-/* ---- files of ours ------------------------------------------------------- */
+/* ---- shards of earlier runs ----------------------------------------------- */
 
 int shards_own_find(struct shards_own *own, const struct shards_name *name,
 		    const char *top, struct error *err)

@@ -5,11 +5,11 @@
 
 #include "pack/shards/shards.h"
 
-/* ---- files of ours in the directory that is packed (pack/shards/place.c) ------- */
+/* ---- shards of earlier runs in the packed directory (pack/shards/place.c) ------ */
 
 struct shards_own {
 	const struct shards_name *name;
-	/* Of the paths of such files, "" or "a/b/"; NULL: the shards are elsewhere. */
+	/* The directory part of their paths, "" or "a/b/"; NULL: the shards are elsewhere. */
 	char *prefix;
 };
 /* Find out whether shards called `name` would be in the packed directory `top`.  `name`

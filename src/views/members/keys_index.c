@@ -290,7 +290,7 @@ static bool keys_move_groups(struct building *x)
 	return k->moved && keys_join_moved(x);
 }
 
-/* ---- what is odd --------------------------------------------------------- */
+/* ---- warnings ------------------------------------------------------------ */
 
 struct position {
 	uint64_t at;
