@@ -131,21 +131,23 @@ static int chunk_check(const struct chunk *c, struct error *err)
 	size_t decoded = chunk_decoded(c);
 
 	if (c->state != CHUNK_STORED)
-		return error_set(err, -EINVAL, "chunk has no stored bytes");
+		return error_set(err, -EINVAL, "the chunk has no stored bytes");
 	if (c->recode && !recode_is_valid(c->recode))
-		return error_set(err, -EINVAL, "chunk has an invalid recode");
+		return error_set(
+			err, -EINVAL,
+			"the chunk has an invalid conversion of elements");
 	if (c->size > SIZE_MAX / 2 || decoded > SIZE_MAX / 2 ||
 	    (c->recode && c->size % c->recode->to))
-		return error_set(err, -EBADMSG,
-				 "%llu bytes are no whole chunk of %u-byte "
-				 "elements",
-				 (unsigned long long)c->size,
-				 c->recode ? c->recode->to : 1);
+		return error_set(
+			err, -EBADMSG,
+			"%llu bytes are not a whole number of %u-byte elements",
+			(unsigned long long)c->size,
+			c->recode ? c->recode->to : 1);
 	if (chunk_is_unfiltered(c)) {
 		if (c->stored != decoded)
 			return error_set(err, -EBADMSG,
-					 "%llu bytes stored without filter "
-					 "where the chunk has %zu",
+					 "%llu bytes are stored without a "
+					 "filter, but the chunk has %zu",
 					 (unsigned long long)c->stored,
 					 decoded);
 		return 0;
@@ -153,8 +155,8 @@ static int chunk_check(const struct chunk *c, struct error *err)
 	if (c->stored > EXPANSION_SLACK &&
 	    (c->stored - EXPANSION_SLACK) / EXPANSION_MAX > decoded)
 		return error_set(err, -EBADMSG,
-				 "%llu stored bytes for a chunk of only %zu: "
-				 "damaged index?",
+				 "%llu bytes are stored for a chunk of only "
+				 "%zu: damaged index?",
 				 (unsigned long long)c->stored, decoded);
 	return 0;
 }

@@ -71,7 +71,7 @@ int file_fail_stale(struct error *err, const char *path,
 			 (unsigned long long)is->size);
 	return error_set(err, -ESTALE,
 			 "%s changed since it was first read (%s): mount again "
-			 "to read what it is now",
+			 "to read its new content",
 			 file_shown(path), how);
 }
 

@@ -166,19 +166,19 @@ int guard_check(struct guard *g, int fd, const struct stat *st,
 	if (g->trees.n && !(known && guard_is_in_a_tree(g, real)))
 		return error_set(
 			err, -EIO,
-			"%s is outside of the directory of the source, "
-			"and root mounts for other users; if they may "
-			"see it, mount with -o prefix=DIRECTORY",
+			"%s is outside of the source's directory, and this is "
+			"a mount by root for other users; if they may see the "
+			"file, mount with -o prefix=DIRECTORY",
 			file_shown(path));
 	if (known && guard_is_public(real, st))
 		return 0;
 	if (g->refuses_private)
-		return error_set(err, -EIO,
-				 "%s is not for everybody to read, and this "
-				 "mount is: mount without allow_other, or "
-				 "change the mode of the file and of the "
-				 "directories above it",
-				 file_shown(path));
+		return error_set(
+			err, -EIO,
+			"%s is not readable by all users, but this mount is: "
+			"mount without allow_other, or change the mode of the "
+			"file and of the directories above it",
+			file_shown(path));
 	if (g->watches && !g->private_file)
 		g->private_file = strdup(path);
 	return g->watches && !g->private_file

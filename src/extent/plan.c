@@ -94,12 +94,12 @@ int plan_say_past(const char *path, uint64_t size, uint64_t pos, uint64_t len,
 	if (unknown || add_overflows(pos, len, &end) || end <= size ||
 	    end >= PLAN_PAST)
 		return error_set(err, -EIO,
-				 "%s: the bytes asked for lie behind the end "
-				 "of what holds them: truncated?",
+				 "%s: the data lies beyond the end of the "
+				 "object that should have it: truncated?",
 				 path);
 	return error_set(err, -EIO,
-			 "%s is %llu bytes long, but data goes to byte %llu: "
-			 "truncated?",
+			 "%s is %llu bytes long, but its data extends to byte "
+			 "%llu: truncated?",
 			 path, (unsigned long long)size,
 			 (unsigned long long)end);
 }

@@ -21,8 +21,8 @@ int shards_cut_check(const struct shards_cut *c, struct error *err)
 	if (!c->shards || (!c->count && !c->size))
 		return 0;
 	return error_set(err, -EINVAL,
-			 "shards= says how many there are: it does not go with "
-			 "shard-size= and shard-count=");
+			 "shards= sets the number of shards and does not go "
+			 "with shard-size= or shard-count=");
 }
 
 bool shards_cut_here(const struct shards_cut *c, uint64_t n, uint64_t last,

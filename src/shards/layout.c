@@ -231,7 +231,8 @@ static int sample_size(const struct planner *p, const struct sample *x,
 			return r;
 		if (add_overflows(*size, one, size) || *size > BYTES_MAX)
 			return error_set(err, -EOVERFLOW,
-					 "'%s' is larger than any tar",
+					 "the sample of '%s' is larger than a "
+					 "tar can be",
 					 layout_path(e, p->out->order[i]));
 	}
 	return 0;
@@ -257,7 +258,8 @@ static int add_sample(struct planner *p, uint64_t i, uint64_t size,
 	if (add_overflows(last->size, size, &last->size) ||
 	    last->size > BYTES_MAX)
 		return error_set(err, -EOVERFLOW,
-				 "a shard would be larger than any file");
+				 "a shard would be larger than a file can be: "
+				 "make shards smaller");
 	return 0;
 }
 
@@ -281,15 +283,15 @@ static int layout_cut(struct planner *p, struct error *err)
 static int layout_check_enough(const struct planner *p, struct error *err)
 {
 	if (!p->samples.n)
-		return error_set(
-			err, -ENODATA,
-			"'%s' has no samples: files whose names have an "
-			"extension",
-			p->e->top);
+		return error_set(err, -ENODATA,
+				 "'%s' has no samples: no file in it has a "
+				 "name with an extension",
+				 p->e->top);
 	if (p->cut->shards > p->samples.n)
 		return error_set(err, -EINVAL,
-				 "there are %" PRIu64 " samples, which cannot "
-				 "fill %" PRIu64 " shards",
+				 "there are only %" PRIu64
+				 " samples, which cannot fill %" PRIu64
+				 " shards: choose a smaller number",
 				 (uint64_t)p->samples.n, p->cut->shards);
 	return 0;
 }

@@ -96,9 +96,9 @@ static int tar_writer_fail(const struct tar_writer *w, const char *path,
 	if (w->failure.code)
 		return error_set(err, w->failure.code, "%s", w->failure.text);
 	why = w->now ? archive_error_string(w->now)
-		     : "it has more bytes than it should";
-	return error_set(err, -EIO, "'%s' cannot be in a tar: %s", path,
-			 why ? why : "libarchive does not say why");
+		     : "it has more bytes than its header says";
+	return error_set(err, -EIO, "'%s' cannot be written to a tar: %s", path,
+			 why ? why : "libarchive gives no reason");
 }
 
 static bool tar_writer_set_up(struct tar_writer *w, struct archive *a,

@@ -47,7 +47,7 @@ uint32_t build_text_add(struct tree_builder *b, const char *s)
 	size_t len = strlen(s) + 1, at = b->text_used;
 
 	if (len > TREE_NO_TEXT - at) {
-		build_fail(b, -EOVERFLOW, "names of more than 4 GiB");
+		build_fail(b, -EOVERFLOW, "its names take more than 4 GiB");
 		return TREE_NO_TEXT;
 	}
 	if (len > b->text_room - at) {
@@ -121,11 +121,14 @@ static uint32_t build_add_entry(struct tree_builder *b, uint32_t parent,
 
 	if (parent >= b->entries.n ||
 	    b->entries.at[parent].target != TREE_NO_TEXT) {
-		build_fail(b, -EINVAL, "an entry was added to no directory");
+		build_fail(b, -EINVAL,
+			   "an entry was added to something that is not a "
+			   "directory");
 		return UINT32_MAX;
 	}
 	if (b->entries.n >= TREE_DIR_MAX) {
-		build_fail(b, -EOVERFLOW, "more than 16 million directories");
+		build_fail(b, -EOVERFLOW,
+			   "it has more than 16 million directories");
 		return UINT32_MAX;
 	}
 	if (tree_escape(name, usable)) {
@@ -174,7 +177,9 @@ void tree_set_files(struct tree_builder *b, uint32_t dir, struct files *f)
 {
 	if (dir >= b->entries.n || b->entries.at[dir].files ||
 	    b->entries.at[dir].target != TREE_NO_TEXT) {
-		build_fail(b, -EINVAL, "files were given to no free directory");
+		build_fail(b, -EINVAL,
+			   "files were added to something that is not a "
+			   "directory or has files");
 		f->ops->free(f);
 		return;
 	}
@@ -186,7 +191,8 @@ void tree_set_extra(struct tree_builder *b, uint32_t dir, struct files *f)
 	if (dir >= b->entries.n || b->entries.at[dir].extra ||
 	    b->entries.at[dir].target != TREE_NO_TEXT) {
 		build_fail(b, -EINVAL,
-			   "one more file was given to no directory");
+			   "a file was added to something that is not a "
+			   "directory or has one");
 		f->ops->free(f);
 		return;
 	}
@@ -369,12 +375,14 @@ int tree_finish(struct tree_builder *b, struct tree **out, struct error *err)
 		tree_free(t);
 		if (r == -ENOMEM)
 			return error_no_memory(err, "the tree of directories");
-		return error_set(err, r, "the tree cannot be built: %s",
-				 b->why ? b->why : "too many equal names");
+		return error_set(
+			err, r, "the tree cannot be built: %s",
+			b->why ? b->why
+			       : "too many entries have the same name");
 	}
 	b->entries.n = b->grafts.n = 0;
 	b->grafts.at = NULL;
-	build_fail(b, -EINVAL, "it was finished before");
+	build_fail(b, -EINVAL, "it is already finished");
 	*out = t;
 	return 0;
 }

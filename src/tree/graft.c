@@ -179,16 +179,18 @@ static int graft_attach(struct forest *f, struct graft *g, struct tree *sub,
 
 	if (sub->n > GRAFT_DIR_MAX)
 		return error_set(err, -EOVERFLOW,
-				 "it has more than %u directories: too many "
-				 "for a file inside another",
+				 "it has more than %u directories, which is "
+				 "too many for an archive inside an archive",
 				 GRAFT_DIR_MAX);
 	sub->number = g->number + 1;
 	pthread_mutex_lock(&f->lock);
 	r = forest_number_grafts(f, sub);
 	pthread_mutex_unlock(&f->lock);
 	if (r < 0)
-		return error_set(err, r, "more than %u archives in others",
-				 GRAFTS_MAX);
+		return error_set(
+			err, r,
+			"there are more than %u archives inside other archives",
+			GRAFTS_MAX);
 	forest_destroy(own);
 	sub->forest = f;
 	return 0;

@@ -80,8 +80,7 @@ static int link_fail(const struct tree *t, const struct node *dir,
 	if (tree_path(t, dir->ino, where, sizeof where) < 0)
 		strcpy(where, "(a deep directory)");
 	return error_set(err, code,
-			 "'%.255s' in %s is a link to %s, which is "
-			 "missing",
+			 "'%.255s' in %s is a symlink to %s, which is missing",
 			 name, where, target);
 }
 

@@ -209,19 +209,19 @@ TEST(impossible_recodes)
 	c.recode = &r;
 	c.size = SIZE - 2;
 	refuse(&c, -EBADMSG,
-	       "3998 bytes are no whole chunk of 4-byte elements");
+	       "3998 bytes are not a whole number of 4-byte elements");
 	c.size = SIZE;
 	r.swap[0].offset = 1;
-	refuse(&c, -EINVAL, "invalid recode");
+	refuse(&c, -EINVAL, "invalid conversion");
 	r = (struct recode){.from = UINT32_MAX, .to = 1, .width = 1};
-	refuse(&c, -EBADMSG, "4000 bytes stored without filter where");
+	refuse(&c, -EBADMSG, "4000 bytes are stored without a filter, but");
 	CHECK_EQ_U(chunk_scratch(&c), (uint64_t)SIZE * UINT32_MAX);
 	c.size = UINT64_C(1) << 40;
 	CHECK_EQ_U(chunk_scratch(&c), SIZE_MAX);
-	refuse(&c, -EBADMSG, "no whole chunk");
+	refuse(&c, -EBADMSG, "not a whole number");
 	r.to = 0;
 	CHECK_EQ_U(chunk_scratch(&c), SIZE_MAX);
-	refuse(&c, -EINVAL, "invalid recode");
+	refuse(&c, -EINVAL, "invalid conversion");
 }
 
 TEST(wrong_sizes)
@@ -230,7 +230,7 @@ TEST(wrong_sizes)
 
 	c.stored = SIZE - 1;
 	CHECK(!chunk_is_verbatim(&c));
-	refuse(&c, -EBADMSG, "3999 bytes stored without filter");
+	refuse(&c, -EBADMSG, "3999 bytes are stored without a filter");
 	c = stored_as(packed, packed_len);
 	c.pipeline = &pipeline;
 	c.size = SIZE - 4;
@@ -243,7 +243,7 @@ TEST(wrong_sizes)
 	CHECK_EQ_U(chunk_scratch(&c), SIZE_MAX);
 	refuse(&c, -EBADMSG, "damaged index?");
 	c.size = UINT64_MAX;
-	refuse(&c, -EBADMSG, "no whole chunk");
+	refuse(&c, -EBADMSG, "not a whole number");
 }
 
 TEST(damaged_bytes)

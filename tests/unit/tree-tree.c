@@ -661,9 +661,9 @@ TEST(links_are_followed)
 	no_path(t, "loop", -ELOOP,
 		"'loop' in /: Too many levels of symbolic links");
 	no_path(t, "dangling/x", -ENOENT,
-		"'dangling' in / is a link to d/nothing, which is missing");
+		"'dangling' in / is a symlink to d/nothing, which is missing");
 	no_path(t, "out", -ENOENT,
-		"'out' in / is a link to ../../etc/psw, which is missing");
+		"'out' in / is a symlink to ../../etc/psw, which is missing");
 	tree_free(t);
 }
 

@@ -17,10 +17,10 @@
 static int shards_name_refuse(struct error *err, const char *pattern,
 			      const char *why)
 {
-	return error_set(err, -EINVAL,
-			 "'%s' cannot name shards: %s; it should be like "
-			 "train-%%06d.tar",
-			 pattern, why);
+	return error_set(
+		err, -EINVAL,
+		"'%s' cannot name shards: %s; use a name like train-%%06d.tar",
+		pattern, why);
 }
 
 /* Copy text up to the next number, "%%" as '%', and return where the number begins, or
@@ -61,13 +61,14 @@ static int parse_base(struct shards_name *n, const char *base,
 		return shards_name_refuse(
 			err, pattern,
 			strchr(pattern, '%') && !strchr(base, '%')
-				? "the number has to be in the name, not in "
+				? "the number must be in the file name, not in "
 				  "a directory"
-				: "there is no number in its name");
+				: "it has no number");
 	at = parse_number(n, at);
 	if (!at)
-		return shards_name_refuse(
-			err, pattern, "a number is %d or %06d (a '%' is %%)");
+		return shards_name_refuse(err, pattern,
+					  "the number is written %d or %06d, "
+					  "and a percent sign %%");
 	if (*copy_text(n->after, at))
 		return shards_name_refuse(err, pattern,
 					  "it has more than one number");
@@ -101,11 +102,10 @@ static int shards_name_check(const struct shards_name *n, const char *pattern,
 	if (!text)
 		return shards_name_refuse(
 			err, pattern,
-			"its name is not UTF-8, and an index of shards has "
-			"to be");
+			"it is not UTF-8, which the index of shards requires");
 	json_decref(text);
 	if (strlen(name) > NAME_BYTES || strlen(n->index) > NAME_BYTES)
-		return shards_name_refuse(err, pattern, "its name is too long");
+		return shards_name_refuse(err, pattern, "it is too long");
 	return 0;
 }
 

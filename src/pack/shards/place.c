@@ -130,7 +130,7 @@ static int place_check_kind(const struct shards_place *p, const char *base,
 	return error_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
 			 "'%s/%s' is %s", p->name->dir, base,
 			 S_ISDIR(st.st_mode) ? "a directory"
-					     : "no regular file");
+					     : "not a regular file");
 }
 
 static int place_list_in_the_way(struct shards_place *p, uint64_t n,
@@ -142,7 +142,7 @@ static int place_list_in_the_way(struct shards_place *p, uint64_t n,
 	struct dirent *e;
 
 	if (!d) {
-		r = error_errno(err, -errno, "'%s'", p->name->dir);
+		r = error_errno(err, -errno, "cannot list '%s'", p->name->dir);
 		if (fd >= 0)
 			close(fd);
 		return r;
@@ -170,13 +170,13 @@ static int place_check_free(struct shards_place *p, uint64_t n, bool replace,
 	if (t.n > 1)
 		snprintf(more, sizeof more, " (and %" PRIu64 " more)", t.n - 1);
 	if (!replace)
-		return error_set(err, -EEXIST,
-				 "'%s/%s'%s is there already; --force replaces "
-				 "it",
-				 p->name->dir, t.first, more);
+		return error_set(
+			err, -EEXIST,
+			"'%s/%s'%s already exists; use --force to replace it",
+			p->name->dir, t.first, more);
 	return error_set(err, -EEXIST,
-			 "'%s/%s'%s would stay beside the %" PRIu64
-			 " new shards, and be read with them; remove it first",
+			 "'%s/%s'%s would remain beside the %" PRIu64
+			 " new shards and be read with them; remove it first",
 			 p->name->dir, t.first, more, n);
 }
 
@@ -198,7 +198,8 @@ static int place_make_stage(struct shards_place *p, struct error *err)
 	p->hidden = strdup(strrchr(path, '/') + 1);
 	p->stage = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (p->stage < 0 || !p->hidden) {
-		int r = p->hidden ? error_errno(err, -errno, "'%s'", path)
+		int r = p->hidden ? error_errno(err, -errno, "cannot open '%s'",
+						path)
 				  : error_no_memory(err, "the name of the "
 							 "temporary directory");
 
@@ -216,7 +217,8 @@ int shards_place_open(struct shards_place *p, const struct shards_name *name,
 	*p = (struct shards_place){.name = name, .dir = -1, .stage = -1};
 	p->dir = open(name->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir < 0)
-		return error_errno(err, -errno, "'%s'", name->dir);
+		return error_errno(err, -errno, "cannot open directory '%s'",
+				   name->dir);
 	r = place_check_free(p, n, replace, err);
 	if (r == 0)
 		r = place_make_stage(p, err);
@@ -233,7 +235,8 @@ int shards_place_check(const struct shards_name *name, bool replace,
 
 	p.dir = open(name->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p.dir < 0)
-		return error_errno(err, -errno, "'%s'", name->dir);
+		return error_errno(err, -errno, "cannot open directory '%s'",
+				   name->dir);
 	r = place_check_free(&p, UINT64_MAX, replace, err);
 	if (r == 0 && faccessat(p.dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		r = error_errno(err, -errno, "cannot write in '%s'", name->dir);
@@ -286,7 +289,7 @@ static int place_list_names(int at, struct names *out, struct error *err)
 	int r = 0;
 
 	if (!d) {
-		r = error_errno(err, -errno, "cannot list new shards");
+		r = error_errno(err, -errno, "cannot list the new shards");
 		if (fd >= 0)
 			close(fd);
 		return r;
@@ -332,8 +335,8 @@ static int place_publish_one(const struct shards_place *p, int old,
 
 	if (r == 0 && renameat(p->stage, name, p->dir, name) < 0)
 		r = -errno;
-	return r < 0 ? error_errno(err, r, "cannot make '%s/%s'", p->name->dir,
-				   name)
+	return r < 0 ? error_errno(err, r, "cannot create '%s/%s'",
+				   p->name->dir, name)
 		     : 0;
 }
 

@@ -41,7 +41,7 @@ static int shards_plan_is_member(struct planner *p,
 	if (S_ISLNK(e->mode) && shards_key(path)) {
 		p->plan->n_links++;
 		ok = scan_problem(p->s, path,
-				  "a symlink: readers of shards skip links; it "
+				  "a symlink, which readers of shards skip; it "
 				  "was left out");
 	} else if (S_ISREG(e->mode) || S_ISLNK(e->mode)) {
 		ok = shards_plan_note_other(p->plan, path);

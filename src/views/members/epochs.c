@@ -205,7 +205,8 @@ static int rank_view_map(const struct files *f, uint64_t node, uint64_t off,
 			 struct plan *p, struct error *err)
 {
 	if (!rank_view_is_order(node))
-		return error_set(err, -EISDIR, "it is a directory");
+		return error_set(err, -EISDIR,
+				 "a directory cannot be read as a file");
 	beside_text_map(&rank_view_self(f)->text, rank_view_number(node), off,
 			p);
 	return 0;
@@ -255,7 +256,8 @@ static int order_line(const struct beside_text *t, uint32_t text, uint64_t i,
 	int r = epochs_entry(v->epochs, text, i, "", &sample, NULL, 0);
 
 	if (r < 0)
-		return error_errno(err, r, "the order of an epoch");
+		return error_errno(err, r,
+				   "cannot make the order of the epoch");
 	return beside_put_path(v->b, v->list->at[sample], path, out, err);
 }
 

@@ -342,20 +342,20 @@ static void keys_log_odd(const struct building *x, uint64_t split)
 	const char *source = beside_args(x->k->b)->source;
 
 	if (split)
-		log_warn("%s: by-key/: files of a sample are not side by side "
-			 "in the archive: a reader of WebDataset would see "
-			 "%" PRIu64 " samples more than there are here",
+		log_warn("%s: by-key/: files of some samples are not "
+			 "neighbours in "
+			 "the archive: WebDataset would read %" PRIu64
+			 " more samples from it than by-key/ shows",
 			 source, split);
 	if (x->doubles)
-		log_warn(
-			"%s: by-key/: %" PRIu64
-			" files are left out, because their sample has another "
-			"file with the same extension",
-			source, x->doubles);
+		log_warn("%s: by-key/: %" PRIu64
+			 " files are left out, because another file of their "
+			 "sample has the same extension",
+			 source, x->doubles);
 	if (x->homeless)
 		log_warn("%s: by-key/: %" PRIu64
 			 " files are left out, because a sample or directory "
-			 "has their place",
+			 "has their name",
 			 source, x->homeless);
 }
 

@@ -221,9 +221,10 @@ int beside_put_path(const struct beside *b, uint64_t record,
 	if (memchr(p->at, '\n', (size_t)len))
 		return error_set(
 			err, -EINVAL,
-			"the name of a file has a newline in it, so "
-			"there is no list of them with a line for each "
-			"(manifest.csv and manifest.jsonl have it)");
+			"the path '%.200s' contains a newline, so files "
+			"cannot be listed one a line; use manifest.csv or "
+			"manifest.jsonl",
+			p->at);
 	if (out) {
 		fwrite(p->at, 1, (size_t)len, out);
 		fputc('\n', out);

@@ -264,7 +264,7 @@ static int list_file_map(const struct files *f, uint64_t node, uint64_t off,
 	const struct beside_blocks *blocks = atomic_load(&v->blocks);
 
 	if (node || !blocks)
-		return error_set(err, -EIO, "it was not prepared");
+		return error_set(err, -EIO, "%s was not prepared", v->row->top);
 	beside_blocks_map(&v->text, 0, blocks, off, p);
 	return 0;
 }

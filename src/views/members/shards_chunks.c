@@ -44,7 +44,8 @@ static int header_keep_bytes(void *ctx, const void *bytes, size_t n, bool data,
 	(void)data;
 	if (n > h->room - h->n)
 		return error_set(err, -EIO,
-				 "a header became longer than it was");
+				 "the tar header of a member is longer than "
+				 "when shards/ was laid out");
 	memcpy(h->at + h->n, bytes, n);
 	h->n += n;
 	return 0;
@@ -76,7 +77,8 @@ static int shards_set_make_header(const struct beside_shards *s, uint64_t i,
 	free(path.at);
 	if (code == 0 && h->n != h->room)
 		code = error_set(err, -EIO,
-				 "a header became shorter than it was");
+				 "the tar header of a member is shorter than "
+				 "when shards/ was laid out");
 	return code;
 }
 

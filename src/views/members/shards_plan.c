@@ -140,7 +140,8 @@ static int beside_plan_fill(struct beside_shards *s, const struct planner *p,
 		s->at[i] = at;
 		if (add_overflows(at, e->size, &at))
 			return error_set(err, -EOVERFLOW,
-					 "its members are larger than any tar");
+					 "the members together are larger than "
+					 "tars can be");
 	}
 	s->at[s->n] = at;
 	for (uint64_t k = 0; k < s->n_shards; k++) {
@@ -168,11 +169,13 @@ static int beside_plan_lay_out(struct beside_shards *s, struct planner *p,
 
 	if (r < 0)
 		return r;
-	r = l.list.n > SHARDS_MOST ? error_set(err, -EOVERFLOW,
-					       "there would be %" PRIu64
-					       " shards, more than %" PRIu64,
-					       (uint64_t)l.list.n, SHARDS_MOST)
-				   : beside_plan_fill(s, p, &l, err);
+	r = l.list.n > SHARDS_MOST
+		    ? error_set(err, -EOVERFLOW,
+				"there would be %" PRIu64
+				" shards, but at most %" PRIu64
+				" are shown: make each of them larger",
+				(uint64_t)l.list.n, SHARDS_MOST)
+		    : beside_plan_fill(s, p, &l, err);
 	shards_layout_free(&l);
 	return r;
 }

@@ -86,8 +86,8 @@ static int catalog_add(struct making *m, const struct node *n, uint32_t parent,
 	}
 	if (numbers > FILES_NODE_MAX - m->numbers) {
 		if (!m->warned)
-			log_warn("%s: not in the Zarr hierarchy: more chunks "
-				 "than a directory tree here can number",
+			log_warn("%s: not shown in the Zarr hierarchy: it has "
+				 "more chunks than a mount can number",
 				 name);
 		m->warned = true;
 		return 0;

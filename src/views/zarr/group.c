@@ -14,7 +14,8 @@
 
 /* Return the attributes of a group as a JSON object, "{}" if it has none.  The caller
  * frees the text. */
-static char *zarr_group_attributes(const struct zarr_entry *e,
+static char *zarr_group_attributes(const struct zarr_catalog *c,
+				   const struct zarr_entry *e,
 				   struct error *err)
 {
 	const struct files_ops *ops = e->files ? e->files->ops : NULL;
@@ -37,8 +38,9 @@ static char *zarr_group_attributes(const struct zarr_entry *e,
 	if (n > 0)
 		n = ops->xattr(e->files, 0, "attrs", NULL, text, (size_t)n);
 	if (n < 0) {
-		error_set(err, (int)n,
-			  "the attributes of a group cannot be read");
+		error_errno(err, (int)n,
+			    "the attributes of group '%s' cannot be read",
+			    zarr_entry_name(c, e));
 		free(text);
 		return NULL;
 	}
@@ -92,7 +94,7 @@ static int metadata_put_entry(struct metadata *m, const struct zarr_entry *e,
 	r = metadata_put(m, path, ".zgroup", strdup(ZGROUP));
 	if (r == 0)
 		r = metadata_put(m, path, ".zattrs",
-				 zarr_group_attributes(e, m->err));
+				 zarr_group_attributes(m->c, e, m->err));
 	for (uint32_t i = 0; i < e->count && r == 0; i++) {
 		const struct zarr_entry *below = &m->c->entry[e->first + i];
 		cleanup_free char *longer = NULL;
@@ -132,9 +134,10 @@ static char *metadata_text(const struct zarr_catalog *c,
 
 /* ---- the others ------------------------------------------------------------ */
 
-static char *zarr3_group_text(const struct zarr_entry *e, struct error *err)
+static char *zarr3_group_text(const struct zarr_catalog *c,
+			      const struct zarr_entry *e, struct error *err)
 {
-	cleanup_free char *attributes = zarr_group_attributes(e, err);
+	cleanup_free char *attributes = zarr_group_attributes(c, e, err);
 	char *text;
 
 	if (!attributes)
@@ -154,10 +157,10 @@ char *zarr_group_text(const struct zarr_catalog *c, const struct zarr_entry *e,
 	char *text;
 
 	if (v3)
-		return zarr3_group_text(e, err);
+		return zarr3_group_text(c, e, err);
 	switch (i) {
 	case 0:
-		return zarr_group_attributes(e, err);
+		return zarr_group_attributes(c, e, err);
 	case 1:
 		text = strdup(ZGROUP "\n");
 		if (!text)

@@ -76,8 +76,9 @@ static int stored_locate(const struct chunk_set *s, uint64_t index,
 		    (stored_has_checksum(p) ? codec_fletcher32.trailer : 0) ||
 	    (!p->n && c->stored != decoded))
 		return error_set(err, -EBADMSG,
-				 "%s: chunk %llu is not stored as the others "
-				 "are: %llu bytes for %llu, filter mask %#x",
+				 "%s: chunk %llu is not stored like the others "
+				 "(%llu bytes for %llu decoded ones, filter "
+				 "mask %#x): damaged index?",
 				 stored_tensor(s)->name,
 				 (unsigned long long)index,
 				 (unsigned long long)c->stored,

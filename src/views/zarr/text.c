@@ -242,7 +242,8 @@ static json_t *zarr_source_json(struct tensor *t,
 	if (!ask)
 		o = json_object();
 	if (text && !o)
-		error_set(err, -EIO, "%s: its attributes are no JSON", t->name);
+		error_set(err, -EIO, "%s: its attributes are not valid JSON",
+			  t->name);
 	return o;
 }
 

@@ -118,13 +118,13 @@ static int skip_absent(const struct view *v, unsigned level, uint64_t *at,
 			break;
 		if (k - *i >= SKIP_MAX)
 			return error_set(err, -ENOTSUP,
-					 "%s: the listing ends here: its grid "
-					 "has %" PRIu64 " places, of which "
-					 "%" PRIu64 " in a row have no chunk, "
-					 "and its index does not tell quickly "
-					 "which have; chunks can be read by "
+					 "%s: the listing ends here: %" PRIu64
+					 " places in a row of the %" PRIu64
+					 " in its grid have no chunk, and its "
+					 "index does not list those that have "
+					 "one; chunks can still be opened by "
 					 "name",
-					 v->tensor->name, n, k - *i);
+					 v->tensor->name, k - *i, n);
 	}
 	*i = k;
 	return 0;

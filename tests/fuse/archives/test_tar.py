@@ -710,7 +710,7 @@ def cut_sentence():
     os.truncate(f, 50000)
     p = lib.tensorfs("cat", f + ":h")
     lib.exits(p, 1, "cat")
-    check("50000 bytes long, but data goes to byte 100512" in p.stderr, p.stderr)
+    check("50000 bytes long, but its data extends to byte 100512" in p.stderr, p.stderr)
     # Nor is what lies behind it in the outer archive taken for its bytes.
     outer = path_in("outer.tar")
     with tarfile.open(outer, "w") as tf:

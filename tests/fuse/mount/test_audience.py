@@ -148,7 +148,7 @@ def what_turns_up_later():
         os.chmod(d + "/part", 0o600)
         equal(as_other(m / "virtual/array.bin"), (1, b""), "the part")
         why = os.getxattr(m / "virtual/array.bin", "user.tensorfs.error")
-        check(b"not for everybody" in why, "error: %r" % why)
+        check(b"not readable by all users" in why, "error: %r" % why)
         equal(as_other(m / "mine/array.bin")[0], 0, "the others, after it")
         os.chmod(d + "/part", 0o644)
         equal(as_other(m / "virtual/array.bin"), (0, SECRET), "made public")

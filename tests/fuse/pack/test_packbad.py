@@ -440,7 +440,7 @@ def refused_before_it_looks():
             ("x.tar", "no number", "--shards=2"),
             ("x-%d.squashfs", "shards are tar", "--shards=2"),
             ("x-%d.tar", "--comp=xz", "--shards=2", "--comp=xz"),
-            ("there-%d.tar", "is there already", "--shards=2")):
+            ("there-%d.tar", "already exists", "--shards=2")):
         p = pack(*more, work + "/no-such-directory", d + "/" + name, code=2)
         says(p, word)
     equal(os.listdir(d), ["there-0.tar"], "files")
