@@ -354,8 +354,8 @@ static void keys_log_odd(const struct building *x, uint64_t split)
 			 source, x->doubles);
 	if (x->homeless)
 		log_warn("%s: by-key/: %" PRIu64
-			 " files are left out, because a sample or directory "
-			 "has their name",
+			 " files are left out, because their name is that of a "
+			 "sample or directory in the same place",
 			 source, x->homeless);
 }
 
