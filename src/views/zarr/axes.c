@@ -38,7 +38,7 @@ static int axes_compare_lengths(struct walk *w, uint64_t dir)
 		if (n.type != S_IFDIR || n.node || n.graft)
 			continue;
 		if (!n.files || !tensor_of_files(n.files))
-			if (!(n.files && zarr_files_are(n.files)) &&
+			if (!(n.files && zarr_store_are(n.files)) &&
 			    !vec_push(&w->dirs, n.ino))
 				return -ENOMEM;
 		for (unsigned a = 0; t && a < t->rank; a++) {

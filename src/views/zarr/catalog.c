@@ -113,7 +113,7 @@ static int catalog_add_children(struct making *m, uint32_t parent)
 	     i++) {
 		if (n.type != S_IFDIR || n.node || n.graft ||
 		    catalog_is_reserved(name) ||
-		    (n.files && zarr_files_are(n.files)))
+		    (n.files && zarr_store_are(n.files)))
 			continue;
 		r = catalog_add(m, &n, parent, name);
 	}

@@ -458,7 +458,7 @@ struct files *zarr_store_new(bool v3, bool found_only)
 	return &s->files;
 }
 
-bool zarr_files_are(const struct files *f)
+bool zarr_store_are(const struct files *f)
 {
 	return f->ops == &zarr_store_ops;
 }

@@ -15,6 +15,6 @@ void zarr_store_bind(struct files *f, const struct tree *t);
  * this once, too.  Returns 0 or -ENOMEM. */
 int zarr_name_axes(const struct tree *t);
 /* Return true if the files are such a hierarchy. */
-bool zarr_files_are(const struct files *f);
+bool zarr_store_are(const struct files *f);
 
 #endif
