@@ -48,9 +48,9 @@ struct tar_writer {
 	tar_emit *emit;
 	void *ctx;
 	struct archive *to[WRITERS]; /* NULL: not needed yet */
-	/* That writes the member; NULL: the plain writer, which. */
+	/* The writer of the current member; NULL: the plain one. */
 	struct archive *now;
-	uint64_t left; /* expects this number of bytes more */
+	uint64_t left; /* bytes that the plain writer still expects */
 	struct archive_entry *entry;
 	locale_t utf8; /* 0 if the system has none */
 	bool numeric_owner;

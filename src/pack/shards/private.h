@@ -25,7 +25,7 @@ void shards_own_free(struct shards_own *own);
 
 struct shards_place {
 	const struct shards_name *name;
-	int dir, stage; /* -1 */
+	int dir, stage; /* descriptors; -1: closed */
 	char *hidden;   /* base name of the temporary directory `stage` */
 };
 /* Open the directory of `n` shards and make a temporary directory in it.  Returns 0,

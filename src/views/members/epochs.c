@@ -23,7 +23,7 @@
 
 struct view {
 	struct files files; /* first member */
-	/* Order.txt of all directories; texts have the numbers of these. */
+	/* The texts order.txt; each has the number of its directory. */
 	struct beside_text text;
 	struct beside *b;
 	const struct beside_list *list;
