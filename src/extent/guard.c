@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files may be shown when users other than the one who mounted can read the
- * mount. */
+/* Decides which files may be shown to users other than the one who mounted. */
 /*
  * The daemon reads with the permissions of the user who mounted.  With allow_other it
  * hands out what it read to users who may lack those permissions.  Which files it reads

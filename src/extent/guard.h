@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files may be shown when users other than the one who mounted can read the
- * mount. */
+/* Decides which files may be shown to users other than the one who mounted. */
 #ifndef EXTENT_GUARD_H
 #define EXTENT_GUARD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which rows of the table of backing files may be shown to other users. */
+/* Decides which rows of the table of backing files may be shown to other users. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which bytes make up a window of a file: a short list of extents. */
+/* A plan: the short list of extents that make up a window of a file. */
 #ifndef EXTENT_PLAN_H
 #define EXTENT_PLAN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which file is which field of which sample. */
+/* Tells which file is which field of which sample. */
 
 /*
  * WebDataset splits names with the regular expression

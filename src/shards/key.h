@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which file is which field of which sample. */
+/* Tells which file is which field of which sample. */
 #ifndef SHARDS_KEY_H
 #define SHARDS_KEY_H
 

@@ -52,7 +52,7 @@ struct tree {
 	size_t text_size;
 	struct tree_graft *graft; /* in order of dir and node */
 	uint32_t n_grafts;
-	/* That of the outermost tree; not owned by the others. */
+	/* The forest of the outermost tree, which owns it. */
 	struct forest *forest;
 	/* 0 in the outermost tree, else the number of its graft + 1. */
 	uint32_t number;

@@ -164,7 +164,7 @@ static int by_extension(const void *a, const void *b, void *keys)
 	int c = compare_lower(keys_member_extension(keys, x),
 			      keys_member_extension(keys, y));
 
-	/* Of extensions that differ only in case, lower case comes first. */
+	/* If extensions differ only in case, lower case comes first. */
 	return c ? c
 		 : -strcmp(keys_member_extension(keys, x),
 			   keys_member_extension(keys, y));
