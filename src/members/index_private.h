@@ -48,7 +48,7 @@ _Static_assert(sizeof(struct index_head) == 640, "as docs/formats.md says");
 
 uint64_t index_head_sum(const struct index_head *head);
 
-/* ---- index_key.c: what an index belongs to ------------------------------- */
+/* ---- index_source.c: what an index belongs to ------------------------------- */
 
 /* Are there index files for this source? */
 bool index_wanted(const struct index_key *key, const struct index_options *o);
@@ -70,7 +70,7 @@ int index_compare(const struct index_key *key, const struct index_head *head,
  * learn the names in it either.  Changes the group of `fd` where it may. */
 mode_t index_mode(const struct backing *b, int fd);
 
-/* ---- index_path.c: where index files are --------------------------------- */
+/* ---- index_source.c: where index files are --------------------------------- */
 
 struct index_place {
 	char *dir, *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A finished member table: lookup, paths, sections of an index. */
-#include "members/members_private.h"
+#include "members/build.h"
 
 #include <errno.h>
 #include <stdlib.h>

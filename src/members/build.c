@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Building a member table: names, inodes, and what replaces what. */
-#include "members/members_private.h"
+#include "members/build.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <xxhash.h>
 
 #include "base/number.h"
+
+#define XATTRS_MAX (UINT32_C(64) << 20) /* of one member */
 
 /*
  * While building there are entries (a name in a directory) and inodes (what a name
@@ -157,6 +161,131 @@ void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode)
 	if (e->inode == ENTRY_NONE && entry != 0)
 		b->entries.at[e->parent].children++;
 	e->inode = inode;
+}
+
+/* ---- extended attributes ------------------------------------------------- */
+
+static size_t padded(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+/* Bytes of a set; 0: too many. */
+static size_t set_size(const struct member_xattr *x, size_t n)
+{
+	size_t size = 4;
+
+	for (size_t i = 0; i < n; i++) {
+		if (x[i].size > XATTRS_MAX || strlen(x[i].name) > 255)
+			return 0;
+		size += 8 + padded(strlen(x[i].name) + x[i].size);
+		if (size > XATTRS_MAX)
+			return 0;
+	}
+	return size;
+}
+
+static void set_write(unsigned char *to, const struct member_xattr *x, size_t n)
+{
+	uint32_t word = (uint32_t)n;
+
+	memcpy(to, &word, 4);
+	to += 4;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t head[2] = {(uint32_t)strlen(x[i].name),
+				    (uint32_t)x[i].size};
+
+		memcpy(to, head, 8);
+		memcpy(to + 8, x[i].name, head[0]);
+		if (head[1])
+			memcpy(to + 8 + head[0], x[i].value, head[1]);
+		to += 8 + padded((size_t)head[0] + head[1]);
+	}
+}
+
+/* Behind those that are there, which end at `used`; false: no memory. */
+static bool make_room(struct members_builder *b, size_t used, size_t size)
+{
+	size_t want = 2 * b->xattrs.room + size;
+	unsigned char *p;
+
+	if (size <= b->xattrs.room - used)
+		return true;
+	p = realloc(b->xattrs.at, want);
+	if (!p)
+		return false;
+	b->xattrs.at = p;
+	b->xattrs.room = want;
+	return true;
+}
+
+/* What is there has no equal: a free slot will do. */
+static bool sets_grow(struct members_builder *b)
+{
+	size_t want = b->sets_room ? 2 * b->sets_room : 64;
+	struct build_set *sets = calloc(want, sizeof *sets);
+
+	if (!sets)
+		return false;
+	for (size_t i = 0; i < b->sets_room; i++) {
+		size_t at = b->sets[i].hash & (want - 1);
+
+		if (!b->sets[i].at)
+			continue;
+		while (sets[at].at)
+			at = (at + 1) & (want - 1);
+		sets[at] = b->sets[i];
+	}
+	free(b->sets);
+	b->sets = sets;
+	b->sets_room = want;
+	return true;
+}
+
+/* The slot of the set of `size` bytes that begins at `used`, or where it would be.  A
+ * set says itself where it ends, so one that begins like another is that one. */
+static struct build_set *set_slot(const struct members_builder *b, size_t used,
+				  size_t size, uint32_t hash)
+{
+	size_t i = hash & (b->sets_room - 1);
+
+	for (; b->sets[i].at; i = (i + 1) & (b->sets_room - 1)) {
+		size_t off = ((size_t)b->sets[i].at - 1) * 4;
+
+		if (b->sets[i].hash == hash && size <= used - off &&
+		    !memcmp(b->xattrs.at + off, b->xattrs.at + used, size))
+			break;
+	}
+	return &b->sets[i];
+}
+
+int build_xattrs(struct members_builder *b, const struct member_xattr *x,
+		 size_t n, uint32_t *at)
+{
+	size_t used = b->xattrs.n, size = set_size(x, n);
+	struct build_set *slot;
+	uint32_t hash;
+
+	*at = 0;
+	if (n == 0)
+		return 0;
+	if (!size || used / 4 + size / 4 >= UINT32_MAX)
+		return -E2BIG;
+	if (!make_room(b, used, size) ||
+	    (2 * b->n_sets >= b->sets_room && !sets_grow(b)))
+		return -ENOMEM;
+	memset(b->xattrs.at + used, 0, size);
+	set_write(b->xattrs.at + used, x, n);
+	hash = (uint32_t)XXH3_64bits_withSeed(b->xattrs.at + used, size,
+					      b->seed);
+	slot = set_slot(b, used, size, hash);
+	if (!slot->at) {
+		*slot = (struct build_set){(uint32_t)(used / 4) + 1, hash};
+		b->n_sets++;
+		b->xattrs.n = used + size;
+	}
+	*at = slot->at;
+	return 0;
 }
 
 /* ---- adding -------------------------------------------------------------- */
@@ -399,4 +528,139 @@ void members_builder_free(struct members_builder *b)
 		for (unsigned j = 0; j < NOTES_KEPT; j++)
 			free(b->notes[i].said[j]);
 	free(b);
+}
+
+/* ---- tables beside it ---------------------------------------------------- */
+
+int64_t members_add_extents(struct members_builder *b,
+			    const struct member_extent *x, size_t n)
+{
+	size_t first = b->extents.n;
+
+	for (size_t i = 0; i < n; i++)
+		if (!vec_push(&b->extents, x[i]))
+			return -ENOMEM;
+	return (int64_t)first;
+}
+
+int64_t members_add_blocks(struct members_builder *b,
+			   const struct member_block *x, size_t n)
+{
+	size_t first = b->blocks.n;
+
+	for (size_t i = 0; i < n; i++)
+		if (!vec_push(&b->blocks, x[i]))
+			return -ENOMEM;
+	return (int64_t)first;
+}
+
+struct member_block *members_block(struct members_builder *b, uint64_t i)
+{
+	return i < b->blocks.n ? &b->blocks.at[i] : NULL;
+}
+
+void members_block_size(struct members_builder *b, uint32_t size)
+{
+	b->block_size = size;
+}
+
+/* ---- notes --------------------------------------------------------------- */
+
+static void add_note(struct members_builder *b, bool damage, const char *kind,
+		     const char *fmt, va_list ap)
+{
+	struct build_note *note = NULL;
+
+	for (unsigned i = 0; i < b->n_notes && !note; i++)
+		if (!strcmp(b->notes[i].kind, kind))
+			note = &b->notes[i];
+	if (!note && b->n_notes == NOTES_KINDS)
+		return;
+	if (!note) {
+		note = &b->notes[b->n_notes++];
+		note->kind = kind;
+		note->damage = damage;
+	}
+	if (note->count++ >= NOTES_KEPT)
+		return;
+	if (vasprintf(&note->said[note->count - 1], fmt, ap) < 0)
+		note->said[note->count - 1] = NULL;
+}
+
+void members_note(struct members_builder *b, const char *kind, const char *fmt,
+		  ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_note(b, false, kind, fmt, ap);
+	va_end(ap);
+}
+
+void members_left_out(struct members_builder *b, const char *kind,
+		      const char *fmt, ...)
+{
+	va_list ap;
+
+	b->left_out += b->left_out < UINT32_MAX;
+	va_start(ap, fmt);
+	add_note(b, false, kind, fmt, ap);
+	va_end(ap);
+}
+
+void members_damage(struct members_builder *b, const char *kind,
+		    const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_note(b, true, kind, fmt, ap);
+	va_end(ap);
+}
+
+/* A line, with what would end it, or hide it, made visible. */
+static void print_line(FILE *f, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x20 || c == 0x7f)
+			fprintf(f, "\\%03o", c);
+		else
+			putc(c, f);
+	}
+	putc('\n', f);
+}
+
+static void print_note(FILE *f, const struct build_note *n)
+{
+	for (unsigned j = 0; j < NOTES_KEPT; j++)
+		if (n->said[j])
+			print_line(f, n->said[j]);
+	if (n->count > NOTES_KEPT)
+		fprintf(f, "%s: %llu more\n", n->kind,
+			(unsigned long long)n->count - NOTES_KEPT);
+}
+
+char *build_notes_text(const struct members_builder *b, size_t *size,
+		       size_t *damage)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	for (unsigned i = 0; i < b->n_notes; i++)
+		if (b->notes[i].damage)
+			print_note(f, &b->notes[i]);
+	fflush(f);
+	*damage = *size;
+	for (unsigned i = 0; i < b->n_notes; i++)
+		if (!b->notes[i].damage)
+			print_note(f, &b->notes[i]);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From a stored path to a safe place in the tree, and notes of what was odd. */
-#include "members/members_private.h"
+#include "members/build.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,105 +195,4 @@ int build_walk(struct members_builder *b, const char *path,
 		members_note(b, "an absolute path",
 			     "%s: shown without the leading slash", path);
 	return walk(&w, 0, path, true, out);
-}
-
-/* ---- notes --------------------------------------------------------------- */
-
-static void add_note(struct members_builder *b, bool damage, const char *kind,
-		     const char *fmt, va_list ap)
-{
-	struct build_note *note = NULL;
-
-	for (unsigned i = 0; i < b->n_notes && !note; i++)
-		if (!strcmp(b->notes[i].kind, kind))
-			note = &b->notes[i];
-	if (!note && b->n_notes == NOTES_KINDS)
-		return;
-	if (!note) {
-		note = &b->notes[b->n_notes++];
-		note->kind = kind;
-		note->damage = damage;
-	}
-	if (note->count++ >= NOTES_KEPT)
-		return;
-	if (vasprintf(&note->said[note->count - 1], fmt, ap) < 0)
-		note->said[note->count - 1] = NULL;
-}
-
-void members_note(struct members_builder *b, const char *kind, const char *fmt,
-		  ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_note(b, false, kind, fmt, ap);
-	va_end(ap);
-}
-
-void members_left_out(struct members_builder *b, const char *kind,
-		      const char *fmt, ...)
-{
-	va_list ap;
-
-	b->left_out += b->left_out < UINT32_MAX;
-	va_start(ap, fmt);
-	add_note(b, false, kind, fmt, ap);
-	va_end(ap);
-}
-
-void members_damage(struct members_builder *b, const char *kind,
-		    const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_note(b, true, kind, fmt, ap);
-	va_end(ap);
-}
-
-/* A line, with what would end it, or hide it, made visible. */
-static void print_line(FILE *f, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			fprintf(f, "\\%03o", c);
-		else
-			putc(c, f);
-	}
-	putc('\n', f);
-}
-
-static void print_note(FILE *f, const struct build_note *n)
-{
-	for (unsigned j = 0; j < NOTES_KEPT; j++)
-		if (n->said[j])
-			print_line(f, n->said[j]);
-	if (n->count > NOTES_KEPT)
-		fprintf(f, "%s: %llu more\n", n->kind,
-			(unsigned long long)n->count - NOTES_KEPT);
-}
-
-char *build_notes_text(const struct members_builder *b, size_t *size,
-		       size_t *damage)
-{
-	char *text = NULL;
-	FILE *f = open_memstream(&text, size);
-
-	if (!f)
-		return NULL;
-	for (unsigned i = 0; i < b->n_notes; i++)
-		if (b->notes[i].damage)
-			print_note(f, &b->notes[i]);
-	fflush(f);
-	*damage = *size;
-	for (unsigned i = 0; i < b->n_notes; i++)
-		if (!b->notes[i].damage)
-			print_note(f, &b->notes[i]);
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
 }

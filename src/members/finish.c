@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From entries and inodes to a table: sort, number, pack. */
-#include "members/members_private.h"
+#include "members/build.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -401,38 +401,4 @@ int members_finish(struct members_builder *b, struct members *out,
 	if (r < 0)
 		members_free(out);
 	return r;
-}
-
-/* ---- tables beside it ---------------------------------------------------- */
-
-int64_t members_add_extents(struct members_builder *b,
-			    const struct member_extent *x, size_t n)
-{
-	size_t first = b->extents.n;
-
-	for (size_t i = 0; i < n; i++)
-		if (!vec_push(&b->extents, x[i]))
-			return -ENOMEM;
-	return (int64_t)first;
-}
-
-int64_t members_add_blocks(struct members_builder *b,
-			   const struct member_block *x, size_t n)
-{
-	size_t first = b->blocks.n;
-
-	for (size_t i = 0; i < n; i++)
-		if (!vec_push(&b->blocks, x[i]))
-			return -ENOMEM;
-	return (int64_t)first;
-}
-
-struct member_block *members_block(struct members_builder *b, uint64_t i)
-{
-	return i < b->blocks.n ? &b->blocks.at[i] : NULL;
-}
-
-void members_block_size(struct members_builder *b, uint32_t size)
-{
-	b->block_size = size;
 }

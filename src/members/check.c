@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* May this member table be used?  Every number in it against every other. */
-#include "members/members_private.h"
+#include "members/build.h"
 
 #include <errno.h>
 #include <string.h>

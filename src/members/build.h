@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A member table while it is being built; for members_*.c only. */
-#ifndef MEMBERS_MEMBERS_PRIVATE_H
-#define MEMBERS_MEMBERS_PRIVATE_H
+/* A member table while it is being built; for the .c files of this folder only. */
+#ifndef MEMBERS_BUILD_H
+#define MEMBERS_BUILD_H
 
 #include "base/vec.h"
 #include "members/members.h"
