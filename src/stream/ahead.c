@@ -337,8 +337,8 @@ static int pass_marks(struct ahead *a, size_t *stop, struct error *err)
 	return r;
 }
 
-ssize_t ahead_read(struct stream_decoder *d, void *to, size_t n,
-		   struct error *err)
+static ssize_t ahead_read(struct stream_decoder *d, void *to, size_t n,
+			  struct error *err)
 {
 	struct ahead *a = ((struct ahead_decoder *)d)->ahead;
 	struct ahead_unit *u;
@@ -401,8 +401,21 @@ static int ahead_new(struct ahead_decoder *own, struct error *err)
 			   : 0;
 }
 
-int ahead_open(struct stream_decoder **out, const struct stream_format *format,
-	       struct stream_scan *scan, struct error *err)
+static void ahead_close(struct stream_decoder *base)
+{
+	struct ahead_decoder *d = (struct ahead_decoder *)base;
+
+	/* First, for what runs may use what the format has. */
+	ahead_free(d->ahead);
+	if (base->format->ahead->close)
+		base->format->ahead->close(d);
+	slide_free(&d->feed);
+	free(d);
+}
+
+static int ahead_open(struct stream_decoder **out,
+		      const struct stream_format *format,
+		      struct stream_scan *scan, struct error *err)
 {
 	const struct ahead_ops *ops = format->ahead;
 	struct ahead_decoder *d = calloc(1, ops->size);
@@ -424,14 +437,8 @@ int ahead_open(struct stream_decoder **out, const struct stream_format *format,
 	return r;
 }
 
-void ahead_close(struct stream_decoder *base)
-{
-	struct ahead_decoder *d = (struct ahead_decoder *)base;
-
-	/* First, for what runs may use what the format has. */
-	ahead_free(d->ahead);
-	if (base->format->ahead->close)
-		base->format->ahead->close(d);
-	slide_free(&d->feed);
-	free(d);
-}
+const struct stream_decoder_ops ahead_decoder = {
+	.open = ahead_open,
+	.read = ahead_read,
+	.close = ahead_close,
+};

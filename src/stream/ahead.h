@@ -94,13 +94,9 @@ struct ahead_ops {
 	void (*clear)(struct ahead_unit *u);
 };
 
-/* What stream_format.open, read and close are where stream_format.ahead is set. */
-int ahead_open(struct stream_decoder **out, const struct stream_format *format,
-	       struct stream_scan *scan, struct error *err);
-ssize_t ahead_read(struct stream_decoder *d, void *to, size_t n,
-		   struct error *err);
-/* Waits for what runs. */
-void ahead_close(struct stream_decoder *d);
+/* What stream_format.decoder is where stream_format.ahead is set.  Its close waits for
+ * the units that are running. */
+extern const struct stream_decoder_ops ahead_decoder;
 
 /* For `next`: move `n` bytes that are there behind those that the unit has; false
  * when memory is out. */

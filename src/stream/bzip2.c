@@ -370,9 +370,7 @@ const struct stream_format stream_bzip2 = {
 	.name = "bzip2",
 	.suffixes = suffixes,
 	.probe = probe,
-	.open = ahead_open,
-	.read = ahead_read,
-	.close = ahead_close,
+	.decoder = &ahead_decoder,
 	.ahead = &ahead_ops,
 	.window = window,
 };

@@ -24,7 +24,7 @@ struct frame_kind {
 };
 
 bool frame_is_skippable(uint32_t magic);
-/* As stream_format.probe. */
+/* As stream_format.probe, for formats that have `frames` instead. */
 int frame_probe(const struct frame_kind *k, const unsigned char *head,
 		size_t n);
 /* The data ends within a frame: -EIO. */

@@ -343,12 +343,16 @@ static ssize_t gzip_read(struct stream_decoder *d, void *to, size_t n,
 static const char *const suffixes[] = {".tgz=.tar", ".taz=.tar", ".svgz=.svg",
 				       ".gz=",      ".bgz=",     NULL};
 
+static const struct stream_decoder_ops gzip_decoder = {
+	.open = gzip_open,
+	.read = gzip_read,
+	.close = gzip_close,
+};
+
 const struct stream_format stream_gzip = {
 	.name = "gzip",
 	.suffixes = suffixes,
 	.probe = gzip_probe,
-	.open = gzip_open,
-	.read = gzip_read,
-	.close = gzip_close,
+	.decoder = &gzip_decoder,
 	.window = gzip_window,
 };

@@ -374,21 +374,14 @@ static const struct ahead_ops ahead_ops = {
 	.clear = unit_clear,
 };
 
-static int probe(const unsigned char *head, size_t n)
-{
-	return frame_probe(&lz4_frames, head, n);
-}
-
 static const char *const suffixes[] = {".tar.lz4=.tar", ".tlz4=.tar",
 				       ".lz4=", NULL};
 
 const struct stream_format stream_lz4 = {
 	.name = "lz4",
 	.suffixes = suffixes,
-	.probe = probe,
-	.open = ahead_open,
-	.read = ahead_read,
-	.close = ahead_close,
+	.frames = &lz4_frames,
+	.decoder = &ahead_decoder,
 	.ahead = &ahead_ops,
 	.window = lz4_window,
 };

@@ -152,8 +152,8 @@ static ssize_t scan_read(struct input *in, void *to, size_t n,
 
 	while (have < n && !s->ended && !s->failure.code) {
 		struct error e = {0};
-		ssize_t r = s->decoder->format->read(s->decoder, p + have,
-						     n - have, &e);
+		ssize_t r = s->decoder->format->decoder->read(
+			s->decoder, p + have, n - have, &e);
 
 		if (r > 0) {
 			int d = fatal(
@@ -223,7 +223,7 @@ int stream_scan_new(struct stream_scan **out, const struct stream_format *f,
 	s->from = *from;
 	s->threads = threads ? threads : 1;
 	row_init(&s->row);
-	r = f->open(&s->decoder, f, s, err);
+	r = f->decoder->open(&s->decoder, f, s, err);
 	if (r < 0) {
 		s->decoder = NULL;
 		stream_scan_free(s);
@@ -256,7 +256,7 @@ void stream_scan_free(struct stream_scan *s)
 	if (!s)
 		return;
 	if (s->decoder)
-		s->decoder->format->close(s->decoder);
+		s->decoder->format->decoder->close(s->decoder);
 	row_free(&s->row);
 	kept_free(s->kept);
 	free(s->waste);

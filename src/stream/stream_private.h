@@ -6,18 +6,15 @@
 #include "stream/stream.h"
 
 struct ahead_ops;
+struct frame_kind;
 struct kept;
 /* A decoder on its first pass: sequential, making points. */
 struct stream_decoder {
 	const struct stream_format *format;
 	struct stream_scan *scan;
 };
-struct stream_format {
-	const char *name;
-	/* ".gz=", ".tgz=.tar": suffixes and what replaces them. */
-	const char *const *suffixes; /* ends with NULL */
-	/* 0 to 100 from the first bytes. */
-	int (*probe)(const unsigned char *head, size_t n);
+/* How a format's decoder is made and driven. */
+struct stream_decoder_ops {
 	int (*open)(struct stream_decoder **out, const struct stream_format *f,
 		    struct stream_scan *scan, struct error *err);
 	/* Decoded bytes in order: 1 to n of them, 0 at the end of the stream,
@@ -26,7 +23,16 @@ struct stream_format {
 	ssize_t (*read)(struct stream_decoder *d, void *to, size_t n,
 			struct error *err);
 	void (*close)(struct stream_decoder *d);
-	/* Of formats whose open, read and close are those of ahead.h. */
+};
+struct stream_format {
+	const char *name;
+	/* ".gz=", ".tgz=.tar": suffixes and what replaces them. */
+	const char *const *suffixes; /* ends with NULL */
+	/* 0 to 100 from the first bytes.  Formats of frames have `frames` instead. */
+	int (*probe)(const unsigned char *head, size_t n);
+	const struct frame_kind *frames;
+	const struct stream_decoder_ops *decoder;
+	/* Only where `decoder` is ahead_decoder. */
 	const struct ahead_ops *ahead;
 	/* Decode window `i` into `out`, which has room for all of its bytes; must
 	 * make exactly these.  Any number of threads at once.  stream.c compares

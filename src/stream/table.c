@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "stream/stream_private.h"
+#include "stream/frame.h"
 
 const struct stream_format *const stream_table[] = {
 	&stream_gzip,
@@ -28,11 +28,13 @@ const struct stream_format *stream_probe(const unsigned char *head, size_t n)
 	int most = 0;
 
 	for (unsigned i = 0; stream_table[i]; i++) {
-		int bid = stream_table[i]->probe(head, n);
+		const struct stream_format *f = stream_table[i];
+		int bid = f->frames ? frame_probe(f->frames, head, n)
+				    : f->probe(head, n);
 
 		if (bid > most) {
 			most = bid;
-			best = stream_table[i];
+			best = f;
 		}
 	}
 	return best;

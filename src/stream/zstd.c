@@ -353,21 +353,14 @@ static const struct ahead_ops ahead_ops = {
 	.clear = unit_clear,
 };
 
-static int probe(const unsigned char *head, size_t n)
-{
-	return frame_probe(&zstd_frames, head, n);
-}
-
 static const char *const suffixes[] = {
 	".tar.zst=.tar", ".tzst=.tar", ".tzs=.tar", ".zst=", ".zstd=", NULL};
 
 const struct stream_format stream_zstd = {
 	.name = "zstd",
 	.suffixes = suffixes,
-	.probe = probe,
-	.open = ahead_open,
-	.read = ahead_read,
-	.close = ahead_close,
+	.frames = &zstd_frames,
+	.decoder = &ahead_decoder,
 	.ahead = &ahead_ops,
 	.window = zstd_window,
 	.free_own = parked_free,

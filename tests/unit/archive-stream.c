@@ -212,12 +212,15 @@ static int plain_window(struct stream *s, uint64_t i, unsigned char *out,
 }
 
 static const char *const plain_suffixes[] = {".pl=", ".tpl=.tar", NULL};
-static const struct stream_format plain = {
-	.name = "plain",
-	.suffixes = plain_suffixes,
+static const struct stream_decoder_ops plain_decoder = {
 	.open = plain_open,
 	.read = plain_read,
 	.close = plain_close,
+};
+static const struct stream_format plain = {
+	.name = "plain",
+	.suffixes = plain_suffixes,
+	.decoder = &plain_decoder,
 	.window = plain_window,
 };
 
