@@ -26,16 +26,16 @@
 
 /* ---- names --------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct members_builder *b, uint32_t parent,
-			const char *name, size_t n)
+static uint64_t build_hash_of(const struct members_builder *b, uint32_t parent,
+			      const char *name, size_t n)
 {
 	uint64_t seed = (b->seed ^ parent) * UINT64_C(0x9e3779b97f4a7c15);
 
 	return XXH3_64bits_withSeed(name, n, seed ^ seed >> 32);
 }
 
-static bool entry_is(const struct members_builder *b, uint32_t entry,
-		     uint32_t parent, const char *name, size_t n)
+static bool build_entry_is(const struct members_builder *b, uint32_t entry,
+			   uint32_t parent, const char *name, size_t n)
 {
 	const struct build_entry *e = &b->entries.at[entry];
 	const char *have = b->names.at + e->name;
@@ -44,8 +44,8 @@ static bool entry_is(const struct members_builder *b, uint32_t entry,
 }
 
 /* Slot where the entry is, or would be. */
-static size_t slot_of(const struct members_builder *b, uint64_t hash,
-		      uint32_t parent, const char *name, size_t n)
+static size_t build_slot_of(const struct members_builder *b, uint64_t hash,
+			    uint32_t parent, const char *name, size_t n)
 {
 	size_t mask = b->n_slots - 1, i = (size_t)hash & mask;
 
@@ -57,14 +57,14 @@ static size_t slot_of(const struct members_builder *b, uint64_t hash,
 		e = &b->entries.at[b->slots[i].entry - 1];
 		/* Names end with NUL, so memcmp must not go beyond the pool. */
 		if (n < b->names.n - e->name &&
-		    entry_is(b, b->slots[i].entry - 1, parent, name, n))
+		    build_entry_is(b, b->slots[i].entry - 1, parent, name, n))
 			break;
 	}
 	return i;
 }
 
 /* What is in the table has no equal there: a free slot will do. */
-static bool slots_grow(struct members_builder *b)
+static bool build_grow_slots(struct members_builder *b)
 {
 	size_t want = b->n_slots ? 2 * b->n_slots : 1024;
 	struct build_slot *slots = calloc(want, sizeof *slots);
@@ -74,7 +74,7 @@ static bool slots_grow(struct members_builder *b)
 	for (size_t i = 1; i < b->entries.n; i++) {
 		const struct build_entry *e = &b->entries.at[i];
 		const char *name = b->names.at + e->name;
-		uint64_t hash = hash_of(b, e->parent, name, strlen(name));
+		uint64_t hash = build_hash_of(b, e->parent, name, strlen(name));
 		size_t at = (size_t)hash & (want - 1);
 
 		while (slots[at].entry)
@@ -91,8 +91,9 @@ static bool slots_grow(struct members_builder *b)
 uint32_t build_find(const struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n)
 {
-	uint64_t hash = hash_of(b, parent, name, n);
-	uint32_t found = b->slots[slot_of(b, hash, parent, name, n)].entry;
+	uint64_t hash = build_hash_of(b, parent, name, n);
+	uint32_t found =
+		b->slots[build_slot_of(b, hash, parent, name, n)].entry;
 
 	return found ? found - 1 : ENTRY_NONE;
 }
@@ -122,13 +123,13 @@ uint32_t build_name(struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n)
 {
 	struct build_entry e = {0, parent, ENTRY_NONE, 0, 0};
-	uint64_t hash = hash_of(b, parent, name, n);
+	uint64_t hash = build_hash_of(b, parent, name, n);
 	struct build_slot *slot;
 	int64_t at;
 
-	if (2 * b->entries.n >= b->n_slots && !slots_grow(b))
+	if (2 * b->entries.n >= b->n_slots && !build_grow_slots(b))
 		return ENTRY_NONE;
-	slot = &b->slots[slot_of(b, hash, parent, name, n)];
+	slot = &b->slots[build_slot_of(b, hash, parent, name, n)];
 	if (slot->entry)
 		return slot->entry - 1;
 	if (b->entries.n >= ENTRY_NONE - 1)
@@ -165,27 +166,28 @@ void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode)
 
 /* ---- extended attributes ------------------------------------------------- */
 
-static size_t padded(size_t n)
+static size_t build_padded_size(size_t n)
 {
 	return (n + 3) & ~(size_t)3;
 }
 
 /* Bytes of a set; 0: too many. */
-static size_t set_size(const struct member_xattr *x, size_t n)
+static size_t build_set_size(const struct member_xattr *x, size_t n)
 {
 	size_t size = 4;
 
 	for (size_t i = 0; i < n; i++) {
 		if (x[i].size > XATTRS_MAX || strlen(x[i].name) > 255)
 			return 0;
-		size += 8 + padded(strlen(x[i].name) + x[i].size);
+		size += 8 + build_padded_size(strlen(x[i].name) + x[i].size);
 		if (size > XATTRS_MAX)
 			return 0;
 	}
 	return size;
 }
 
-static void set_write(unsigned char *to, const struct member_xattr *x, size_t n)
+static void build_set_write(unsigned char *to, const struct member_xattr *x,
+			    size_t n)
 {
 	uint32_t word = (uint32_t)n;
 
@@ -199,12 +201,13 @@ static void set_write(unsigned char *to, const struct member_xattr *x, size_t n)
 		memcpy(to + 8, x[i].name, head[0]);
 		if (head[1])
 			memcpy(to + 8 + head[0], x[i].value, head[1]);
-		to += 8 + padded((size_t)head[0] + head[1]);
+		to += 8 + build_padded_size((size_t)head[0] + head[1]);
 	}
 }
 
 /* Behind those that are there, which end at `used`; false: no memory. */
-static bool make_room(struct members_builder *b, size_t used, size_t size)
+static bool build_make_xattr_room(struct members_builder *b, size_t used,
+				  size_t size)
 {
 	size_t want = 2 * b->xattrs.room + size;
 	unsigned char *p;
@@ -220,7 +223,7 @@ static bool make_room(struct members_builder *b, size_t used, size_t size)
 }
 
 /* What is there has no equal: a free slot will do. */
-static bool sets_grow(struct members_builder *b)
+static bool build_grow_sets(struct members_builder *b)
 {
 	size_t want = b->sets_room ? 2 * b->sets_room : 64;
 	struct build_set *sets = calloc(want, sizeof *sets);
@@ -244,8 +247,8 @@ static bool sets_grow(struct members_builder *b)
 
 /* The slot of the set of `size` bytes that begins at `used`, or where it would be.  A
  * set says itself where it ends, so one that begins like another is that one. */
-static struct build_set *set_slot(const struct members_builder *b, size_t used,
-				  size_t size, uint32_t hash)
+static struct build_set *build_set_slot(const struct members_builder *b,
+					size_t used, size_t size, uint32_t hash)
 {
 	size_t i = hash & (b->sets_room - 1);
 
@@ -262,7 +265,7 @@ static struct build_set *set_slot(const struct members_builder *b, size_t used,
 int build_xattrs(struct members_builder *b, const struct member_xattr *x,
 		 size_t n, uint32_t *at)
 {
-	size_t used = b->xattrs.n, size = set_size(x, n);
+	size_t used = b->xattrs.n, size = build_set_size(x, n);
 	struct build_set *slot;
 	uint32_t hash;
 
@@ -271,14 +274,14 @@ int build_xattrs(struct members_builder *b, const struct member_xattr *x,
 		return 0;
 	if (!size || used / 4 + size / 4 >= UINT32_MAX)
 		return -E2BIG;
-	if (!make_room(b, used, size) ||
-	    (2 * b->n_sets >= b->sets_room && !sets_grow(b)))
+	if (!build_make_xattr_room(b, used, size) ||
+	    (2 * b->n_sets >= b->sets_room && !build_grow_sets(b)))
 		return -ENOMEM;
 	memset(b->xattrs.at + used, 0, size);
-	set_write(b->xattrs.at + used, x, n);
+	build_set_write(b->xattrs.at + used, x, n);
 	hash = (uint32_t)XXH3_64bits_withSeed(b->xattrs.at + used, size,
 					      b->seed);
-	slot = set_slot(b, used, size, hash);
+	slot = build_set_slot(b, used, size, hash);
 	if (!slot->at) {
 		*slot = (struct build_set){(uint32_t)(used / 4) + 1, hash};
 		b->n_sets++;
@@ -290,12 +293,7 @@ int build_xattrs(struct members_builder *b, const struct member_xattr *x,
 
 /* ---- adding -------------------------------------------------------------- */
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static void inode_of(const struct member *m, struct build_inode *r)
+static void build_inode_of(const struct member *m, struct build_inode *r)
 {
 	memset(r, 0, sizeof *r);
 	r->mtime = m->mtime;
@@ -322,9 +320,9 @@ static void inode_of(const struct member *m, struct build_inode *r)
 }
 
 /* The attributes and the target of a new inode. */
-static int inode_finish(struct members_builder *b, const struct member *m,
-			const struct build_place *at, const char *stored,
-			struct build_inode *r, struct error *err)
+static int build_finish_inode(struct members_builder *b, const struct member *m,
+			      const struct build_place *at, const char *stored,
+			      struct build_inode *r, struct error *err)
 {
 	struct member_xattr more[64];
 	const struct member_xattr *x = m->xattrs;
@@ -346,12 +344,12 @@ static int inode_finish(struct members_builder *b, const struct member *m,
 			     "are left out",
 			     m->path);
 	else if (code < 0)
-		return no_memory(err);
+		return error_no_memory(err, "the table of members");
 	if (r->kind == MEMBER_SYMLINK) {
 		text = build_text(b, m->link ? m->link : "",
 				  m->link ? strlen(m->link) : 0);
 		if (text < 0)
-			return no_memory(err);
+			return error_no_memory(err, "the table of members");
 		r->data = (uint64_t)text;
 		r->size = m->link ? strlen(m->link) : 0;
 	}
@@ -359,8 +357,8 @@ static int inode_finish(struct members_builder *b, const struct member *m,
 }
 
 /* A directory that is there already: only what it is changes. */
-static int64_t renew_directory(struct members_builder *b, uint32_t entry,
-			       const struct build_inode *r)
+static int64_t build_renew_directory(struct members_builder *b, uint32_t entry,
+				     const struct build_inode *r)
 {
 	*build_inode(b, entry) = *r;
 	return b->entries.at[entry].inode;
@@ -381,8 +379,8 @@ int build_keep(struct members_builder *b, uint32_t entry)
 }
 
 /* Give `entry` this inode; -EEXIST: a directory that is not empty is there. */
-static int replace(struct members_builder *b, const struct member *m,
-		   uint32_t entry, uint32_t inode, struct error *err)
+static int build_replace(struct members_builder *b, const struct member *m,
+			 uint32_t entry, uint32_t inode, struct error *err)
 {
 	if (build_is_dir(b, entry) &&
 	    (b->entries.at[entry].children || entry == 0)) {
@@ -399,14 +397,14 @@ static int replace(struct members_builder *b, const struct member *m,
 			     "wins",
 			     m->path);
 	if (build_keep(b, entry) < 0)
-		return no_memory(err);
+		return error_no_memory(err, "the table of members");
 	build_lead(b, entry, inode);
 	return 0;
 }
 
 /* The inode that a hard link means; -ENOENT. */
-static int64_t linked_inode(struct members_builder *b, const struct member *m,
-			    struct error *err)
+static int64_t build_linked_inode(struct members_builder *b,
+				  const struct member *m, struct error *err)
 {
 	struct build_place at;
 	uint32_t entry;
@@ -426,10 +424,10 @@ static int64_t linked_inode(struct members_builder *b, const struct member *m,
 	return b->entries.at[entry].inode;
 }
 
-static int64_t add_link(struct members_builder *b, const struct member *m,
-			struct error *err)
+static int64_t build_add_link(struct members_builder *b, const struct member *m,
+			      struct error *err)
 {
-	int64_t inode = linked_inode(b, m, err);
+	int64_t inode = build_linked_inode(b, m, err);
 	struct build_place at;
 	uint32_t entry;
 	int r;
@@ -446,10 +444,10 @@ static int64_t add_link(struct members_builder *b, const struct member *m,
 		return r;
 	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
 	if (entry == ENTRY_NONE)
-		return no_memory(err);
+		return error_no_memory(err, "the table of members");
 	if (b->entries.at[entry].inode == (uint32_t)inode)
 		return inode;
-	r = replace(b, m, entry, (uint32_t)inode, err);
+	r = build_replace(b, m, entry, (uint32_t)inode, err);
 	return r < 0 ? r : inode;
 }
 
@@ -462,22 +460,22 @@ int64_t members_add(struct members_builder *b, const struct member *m,
 	int code;
 
 	if (m->kind == MEMBER_LINK)
-		return add_link(b, m, err);
-	inode_of(m, &r);
+		return build_add_link(b, m, err);
+	build_inode_of(m, &r);
 	code = build_walk(b, m->path, m, &at, err);
 	if (code == 0)
-		code = inode_finish(b, m, &at, m->path, &r, err);
+		code = build_finish_inode(b, m, &at, m->path, &r, err);
 	if (code < 0)
 		return code;
 	entry = at.n ? build_name(b, at.dir, at.name, at.n) : at.dir;
 	if (entry == ENTRY_NONE)
-		return no_memory(err);
+		return error_no_memory(err, "the table of members");
 	if (r.kind == MEMBER_DIR && build_is_dir(b, entry))
-		return renew_directory(b, entry, &r);
+		return build_renew_directory(b, entry, &r);
 	inode = build_new_inode(b, &r);
 	if (inode == ENTRY_NONE)
-		return no_memory(err);
-	code = replace(b, m, entry, inode, err);
+		return error_no_memory(err, "the table of members");
+	code = build_replace(b, m, entry, inode, err);
 	return code < 0 ? code : (int64_t)inode;
 }
 
@@ -495,7 +493,7 @@ int members_builder_new(struct members_builder **out,
 
 	*out = NULL;
 	if (!b)
-		return no_memory(err);
+		return error_no_memory(err, "the table of members");
 	if (o)
 		b->options = *o;
 	/* Who knows it could put all names into one place of a table. */
@@ -503,9 +501,9 @@ int members_builder_new(struct members_builder **out,
 	    sizeof b->seed)
 		b->seed = (uintptr_t)b;
 	if (build_text(b, "", 0) < 0 || !vec_push(&b->entries, root) ||
-	    build_new_inode(b, &r) == ENTRY_NONE || !slots_grow(b)) {
+	    build_new_inode(b, &r) == ENTRY_NONE || !build_grow_slots(b)) {
 		members_builder_free(b);
-		return no_memory(err);
+		return error_no_memory(err, "the table of members");
 	}
 	*out = b;
 	return 0;
@@ -566,8 +564,8 @@ void members_block_size(struct members_builder *b, uint32_t size)
 
 /* ---- notes --------------------------------------------------------------- */
 
-static void add_note(struct members_builder *b, bool damage, const char *kind,
-		     const char *fmt, va_list ap)
+static void build_add_note(struct members_builder *b, bool damage,
+			   const char *kind, const char *fmt, va_list ap)
 {
 	struct build_note *note = NULL;
 
@@ -593,7 +591,7 @@ void members_note(struct members_builder *b, const char *kind, const char *fmt,
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_note(b, false, kind, fmt, ap);
+	build_add_note(b, false, kind, fmt, ap);
 	va_end(ap);
 }
 
@@ -604,7 +602,7 @@ void members_left_out(struct members_builder *b, const char *kind,
 
 	b->left_out += b->left_out < UINT32_MAX;
 	va_start(ap, fmt);
-	add_note(b, false, kind, fmt, ap);
+	build_add_note(b, false, kind, fmt, ap);
 	va_end(ap);
 }
 
@@ -614,12 +612,12 @@ void members_damage(struct members_builder *b, const char *kind,
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_note(b, true, kind, fmt, ap);
+	build_add_note(b, true, kind, fmt, ap);
 	va_end(ap);
 }
 
 /* A line, with what would end it, or hide it, made visible. */
-static void print_line(FILE *f, const char *text)
+static void build_print_line(FILE *f, const char *text)
 {
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
@@ -632,11 +630,11 @@ static void print_line(FILE *f, const char *text)
 	putc('\n', f);
 }
 
-static void print_note(FILE *f, const struct build_note *n)
+static void build_print_note(FILE *f, const struct build_note *n)
 {
 	for (unsigned j = 0; j < NOTES_KEPT; j++)
 		if (n->said[j])
-			print_line(f, n->said[j]);
+			build_print_line(f, n->said[j]);
 	if (n->count > NOTES_KEPT)
 		fprintf(f, "%s: %llu more\n", n->kind,
 			(unsigned long long)n->count - NOTES_KEPT);
@@ -652,12 +650,12 @@ char *build_notes_text(const struct members_builder *b, size_t *size,
 		return NULL;
 	for (unsigned i = 0; i < b->n_notes; i++)
 		if (b->notes[i].damage)
-			print_note(f, &b->notes[i]);
+			build_print_note(f, &b->notes[i]);
 	fflush(f);
 	*damage = *size;
 	for (unsigned i = 0; i < b->n_notes; i++)
 		if (!b->notes[i].damage)
-			print_note(f, &b->notes[i]);
+			build_print_note(f, &b->notes[i]);
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;

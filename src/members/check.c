@@ -32,13 +32,13 @@ struct checking {
 	struct error *err;
 };
 
-static int bad(struct checking *c, uint64_t i, const char *what)
+static int check_failed(struct checking *c, uint64_t i, const char *what)
 {
 	return error_set(c->err, -EBADMSG, "member %llu: %s",
 			 (unsigned long long)i, what);
 }
 
-static int charge(struct checking *c, uint64_t steps)
+static int check_charge(struct checking *c, uint64_t steps)
 {
 	if (steps > c->work)
 		return error_set(c->err, -EBADMSG,
@@ -47,7 +47,7 @@ static int charge(struct checking *c, uint64_t steps)
 	return 0;
 }
 
-static bool type_fits(const struct member_record *r)
+static bool check_type_fits(const struct member_record *r)
 {
 	switch (r->mode & S_IFMT) {
 	case S_IFDIR:
@@ -67,7 +67,8 @@ static bool type_fits(const struct member_record *r)
 }
 
 /* A string of `names`, which end with NUL. */
-static bool name_fits(const struct members *m, const struct member_record *r)
+static bool check_name_fits(const struct members *m,
+			    const struct member_record *r)
 {
 	const char *name;
 	size_t n;
@@ -87,15 +88,17 @@ static int check_dir(struct checking *c, uint64_t i)
 
 	if (add_overflows(c->next, r->size, &end) || end > c->m->n ||
 	    r->data != c->next || r->data <= i)
-		return bad(c, i, "its entries are not where they should be");
+		return check_failed(c, i,
+				    "its entries are not where they should be");
 	for (uint64_t k = c->next; k < end; k++) {
 		const struct member_record *kid = &c->m->at[k];
 
-		if (kid->parent != i || !name_fits(c->m, kid))
-			return bad(c, k, "its name or directory is not valid");
+		if (kid->parent != i || !check_name_fits(c->m, kid))
+			return check_failed(
+				c, k, "its name or directory is not valid");
 		if (k > c->next && strcmp(member_name(c->m, kid - 1),
 					  member_name(c->m, kid)) >= 0)
-			return bad(c, k, "names are not in order");
+			return check_failed(c, k, "names are not in order");
 	}
 	c->next = end;
 	return 0;
@@ -109,13 +112,13 @@ static int check_sparse(struct checking *c, uint64_t i)
 	uint64_t n, at = 0, stored;
 
 	if (r->data >= m->n_extents)
-		return bad(c, i, "its map is missing");
+		return check_failed(c, i, "its map is missing");
 	x = &m->extents[r->data];
 	n = x->off;
 	stored = x->pos;
 	if (n >= m->n_extents - r->data)
-		return bad(c, i, "its map is cut off");
-	if (charge(c, n) < 0)
+		return check_failed(c, i, "its map is cut off");
+	if (check_charge(c, n) < 0)
 		return -EBADMSG;
 	while (n-- > 0) {
 		uint64_t end, pos;
@@ -124,15 +127,16 @@ static int check_sparse(struct checking *c, uint64_t i)
 		if (x->off < at || !x->len ||
 		    add_overflows(x->off, x->len, &end) || end > r->size ||
 		    add_overflows(x->pos, x->len, &pos))
-			return bad(c, i, "its map is not valid");
+			return check_failed(c, i, "its map is not valid");
 		at = end;
 		stored -= x->len;
 	}
-	return stored ? bad(c, i, "its map has another sum") : 0;
+	return stored ? check_failed(c, i, "its map has another sum") : 0;
 }
 
 /* `size` bytes at MEMBER_IN_BLOCK. */
-static bool in_block(const struct members *m, uint64_t where, uint64_t size)
+static bool check_in_block(const struct members *m, uint64_t where,
+			   uint64_t size)
 {
 	uint64_t block = where >> 20, off = where & ((1u << 20) - 1);
 
@@ -148,30 +152,32 @@ static int check_blocks(struct checking *c, uint64_t i)
 	uint64_t full, rest;
 
 	if (!m->block_size)
-		return bad(c, i, "it has blocks, and those have no size");
+		return check_failed(c, i,
+				    "it has blocks, and those have no size");
 	full = r->size / m->block_size;
 	rest = r->size % m->block_size;
 	if (r->data > m->n_blocks || full + (rest != 0) > m->n_blocks - r->data)
-		return bad(c, i, "its blocks are missing");
-	if (charge(c, full) < 0)
+		return check_failed(c, i, "its blocks are missing");
+	if (check_charge(c, full) < 0)
 		return -EBADMSG;
 	for (uint64_t k = 0; k < full; k++) {
 		const struct member_block *b = &m->blocks[r->data + k];
 
 		if (b->size != m->block_size || (b->flags & MEMBER_TAIL))
-			return bad(c, i, "a block has the wrong size");
+			return check_failed(c, i, "a block has the wrong size");
 	}
 	if (rest) {
 		const struct member_block *b = &m->blocks[r->data + full];
 
-		if (b->flags & MEMBER_TAIL ? !in_block(m, b->pos, rest)
+		if (b->flags & MEMBER_TAIL ? !check_in_block(m, b->pos, rest)
 					   : b->size != rest)
-			return bad(c, i, "its last block is not valid");
+			return check_failed(c, i,
+					    "its last block is not valid");
 	}
 	return 0;
 }
 
-static int bad_common(struct checking *c, uint64_t i, const char *what)
+static int check_common_failed(struct checking *c, uint64_t i, const char *what)
 {
 	return error_set(c->err, -EBADMSG, "members of kind %llu: %s",
 			 (unsigned long long)i, what);
@@ -184,22 +190,24 @@ static int check_xattrs(struct checking *c, uint64_t i)
 	uint32_t count, head[2];
 
 	if (at > m->xattrs_size || m->xattrs_size - at < 4)
-		return bad_common(c, i, "their attributes are missing");
+		return check_common_failed(c, i,
+					   "their attributes are missing");
 	memcpy(&count, m->xattrs + at, 4);
 	at += 4;
 	while (count-- > 0) {
 		uint64_t size;
 
-		if (charge(c, 1) < 0)
+		if (check_charge(c, 1) < 0)
 			return -EBADMSG;
 		if (m->xattrs_size - at < 8)
-			return bad_common(c, i, "their attributes are cut off");
+			return check_common_failed(
+				c, i, "their attributes are cut off");
 		memcpy(head, m->xattrs + at, 8);
 		at += 8;
 		size = ((uint64_t)head[0] + head[1] + 3) & ~UINT64_C(3);
 		if (!head[0] || head[0] > 255 || size > m->xattrs_size - at)
-			return bad_common(c, i,
-					  "their attributes are not valid");
+			return check_common_failed(
+				c, i, "their attributes are not valid");
 		at += size;
 	}
 	return 0;
@@ -211,9 +219,11 @@ static int check_common(struct checking *c)
 		const struct member_common *k = &c->m->common[i];
 
 		if (k->since & ((INT64_C(1) << 34) - 1))
-			return bad_common(c, i, "their time is not valid");
+			return check_common_failed(c, i,
+						   "their time is not valid");
 		if (k->unused[0] || k->unused[1] || k->unused[2])
-			return bad_common(c, i, "their source is not valid");
+			return check_common_failed(c, i,
+						   "their source is not valid");
 		if (k->xattrs && check_xattrs(c, i) < 0)
 			return -EBADMSG;
 	}
@@ -226,12 +236,12 @@ static int check_link(struct checking *c, uint64_t i)
 	const struct member_record *r = &m->at[i], *to;
 
 	if (r->data >= m->n)
-		return bad(c, i, "it is a link to nothing");
+		return check_failed(c, i, "it is a link to nothing");
 	to = &m->at[r->data];
 	if (to->kind == MEMBER_LINK || to->kind == MEMBER_DIR ||
 	    (to->mode & S_IFMT) != (r->mode & S_IFMT) ||
 	    member_common(m, r)->xattrs)
-		return bad(c, i, "it is a link to something else");
+		return check_failed(c, i, "it is a link to something else");
 	return 0;
 }
 
@@ -242,10 +252,10 @@ static int check_record(struct checking *c, uint64_t i)
 	uint64_t end;
 
 	if (r->kind >= MEMBER_KINDS || member_nsec(r) >= 1000000000 ||
-	    r->common >= m->n_common || !type_fits(r))
-		return bad(c, i, "its type is not valid");
+	    r->common >= m->n_common || !check_type_fits(r))
+		return check_failed(c, i, "its type is not valid");
 	if (r->kind != MEMBER_DIR && r->size > INT64_MAX)
-		return bad(c, i, "its size is not valid");
+		return check_failed(c, i, "its size is not valid");
 	switch ((enum member_kind)r->kind) {
 	case MEMBER_DIR:
 		return check_dir(c, i);
@@ -253,32 +263,35 @@ static int check_record(struct checking *c, uint64_t i)
 		if (r->data >= m->names_size ||
 		    r->size >= m->names_size - r->data ||
 		    strnlen(m->names + r->data, r->size + 1) != r->size)
-			return bad(c, i, "its target is not valid");
-		return charge(c, r->size);
+			return check_failed(c, i, "its target is not valid");
+		return check_charge(c, r->size);
 	case MEMBER_LINK:
 		return check_link(c, i);
 	case MEMBER_RANGE:
 		return add_overflows(r->data, r->size, &end)
-			       ? bad(c, i, "its place is not valid")
+			       ? check_failed(c, i, "its place is not valid")
 			       : 0;
 	case MEMBER_SPARSE:
 		return check_sparse(c, i);
 	case MEMBER_BLOCKS:
 		return check_blocks(c, i);
 	case MEMBER_FRAGMENT:
-		return in_block(m, r->data, r->size)
+		return check_in_block(m, r->data, r->size)
 			       ? 0
-			       : bad(c, i, "its fragment is not valid");
+			       : check_failed(c, i,
+					      "its fragment is not valid");
 	case MEMBER_FILE:
-		return c->files ? 0 : bad(c, i, "it is no member");
+		return c->files ? 0 : check_failed(c, i, "it is no member");
 	case MEMBER_NONE:
 	case MEMBER_KINDS:
 		break;
 	}
-	return S_ISREG(r->mode) && r->size ? bad(c, i, "it has no content") : 0;
+	return S_ISREG(r->mode) && r->size
+		       ? check_failed(c, i, "it has no content")
+		       : 0;
 }
 
-static void count(struct members *m, const struct member_record *r)
+static void check_count_member(struct members *m, const struct member_record *r)
 {
 	static const unsigned char slot[MEMBER_KINDS] = {
 		[MEMBER_DIR] = 1, [MEMBER_SYMLINK] = 2, [MEMBER_LINK] = 3};
@@ -335,7 +348,7 @@ int members_check(struct members *m, bool files, struct error *err)
 	for (uint64_t i = 0; i < m->n; i++) {
 		if (check_record(&c, i) < 0)
 			return -EBADMSG;
-		count(m, &m->at[i]);
+		check_count_member(m, &m->at[i]);
 	}
 	if (c.next != m->n)
 		return error_set(err, -EBADMSG, "members are in no directory");

@@ -34,7 +34,7 @@ struct packing {
 /* ---- versions ------------------------------------------------------------ */
 
 /* NAME.versions/1, 2, ...: the oldest is 1. */
-static int add_versions(struct members_builder *b, uint32_t entry)
+static int finish_add_versions(struct members_builder *b, uint32_t entry)
 {
 	uint32_t v = b->entries.at[entry].version, parent, dir, numbers = 0;
 	const char *name = b->names.at + b->entries.at[entry].name;
@@ -80,12 +80,12 @@ static int add_versions(struct members_builder *b, uint32_t entry)
 
 /* ---- gather, sort -------------------------------------------------------- */
 
-static bool is_live(const struct members_builder *b, size_t entry)
+static bool finish_is_live(const struct members_builder *b, size_t entry)
 {
 	return entry > 0 && b->entries.at[entry].inode != ENTRY_NONE;
 }
 
-static int gather(struct packing *p)
+static int finish_gather_entries(struct packing *p)
 {
 	const struct members_builder *b = p->b;
 	size_t n = b->entries.n;
@@ -95,18 +95,18 @@ static int gather(struct packing *p)
 	if (!p->start || !p->kids)
 		return -ENOMEM;
 	for (size_t i = 1; i < n; i++)
-		if (is_live(b, i))
+		if (finish_is_live(b, i))
 			p->start[b->entries.at[i].parent + 2]++;
 	for (size_t i = 2; i < n + 2; i++)
 		p->start[i] += p->start[i - 1];
 	for (size_t i = 1; i < n; i++)
-		if (is_live(b, i))
+		if (finish_is_live(b, i))
 			p->kids[p->start[b->entries.at[i].parent + 1]++] =
 				(uint32_t)i;
 	return 0;
 }
 
-static int compare_names(const void *a, const void *b, void *builder)
+static int finish_compare_names(const void *a, const void *b, void *builder)
 {
 	const struct members_builder *m = builder;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -115,19 +115,19 @@ static int compare_names(const void *a, const void *b, void *builder)
 		      m->names.at + m->entries.at[y].name);
 }
 
-static void sort_run(struct packing *p, uint32_t *run, size_t n)
+static void finish_sort_run(struct packing *p, uint32_t *run, size_t n)
 {
 	size_t i;
 
 	for (i = 1; i < n; i++) /* most archives come in order */
-		if (compare_names(&run[i - 1], &run[i], p->b) > 0)
+		if (finish_compare_names(&run[i - 1], &run[i], p->b) > 0)
 			break;
 	if (i < n)
-		qsort_r(run, n, sizeof *run, compare_names, p->b);
+		qsort_r(run, n, sizeof *run, finish_compare_names, p->b);
 }
 
 /* The root is as young as what is in it, where no member says. */
-static void date_root(struct packing *p)
+static void finish_date_root(struct packing *p)
 {
 	struct members_builder *b = p->b;
 	struct build_inode *root = &b->inodes.at[b->entries.at[0].inode];
@@ -145,13 +145,13 @@ static void date_root(struct packing *p)
 /* ---- number, pack -------------------------------------------------------- */
 
 /* Records have 34 bits for seconds: 544 years. */
-static int64_t since(const struct build_inode *inode)
+static int64_t finish_since(const struct build_inode *inode)
 {
 	return (int64_t)((uint64_t)inode->mtime & ~((UINT64_C(1) << 34) - 1));
 }
 
 /* Until all are counted, `common` is how many names an inode has. */
-static void pack_entry(struct packing *p, uint64_t i, uint64_t parent)
+static void finish_pack_entry(struct packing *p, uint64_t i, uint64_t parent)
 {
 	struct members_builder *b = p->b;
 	const struct build_entry *e = &b->entries.at[p->order[i]];
@@ -161,7 +161,7 @@ static void pack_entry(struct packing *p, uint64_t i, uint64_t parent)
 	*r = (struct member_record){
 		.size = inode->size,
 		.data = inode->data,
-		.when = (uint64_t)(inode->mtime - since(inode)) << 30 |
+		.when = (uint64_t)(inode->mtime - finish_since(inode)) << 30 |
 			inode->nsec,
 		.parent = (uint32_t)parent,
 		.common = 1,
@@ -183,24 +183,24 @@ static void pack_entry(struct packing *p, uint64_t i, uint64_t parent)
 	}
 }
 
-static void pack_all(struct packing *p)
+static void finish_pack_records(struct packing *p)
 {
 	uint64_t next = 1;
 
 	p->order[0] = 0;
-	pack_entry(p, 0, 0);
+	finish_pack_entry(p, 0, 0);
 	for (uint64_t i = 0; i < next; i++) {
 		uint32_t e = p->order[i];
 		uint32_t first = p->start[e], n = p->start[e + 1] - first;
 
 		if (p->at[i].kind != MEMBER_DIR)
 			continue;
-		sort_run(p, &p->kids[first], n);
+		finish_sort_run(p, &p->kids[first], n);
 		p->at[i].data = next;
 		p->at[i].size = n;
 		for (uint32_t j = 0; j < n; j++) {
 			p->order[next + j] = p->kids[first + j];
-			pack_entry(p, next + j, i);
+			finish_pack_entry(p, next + j, i);
 		}
 		next += n;
 	}
@@ -210,8 +210,8 @@ static void pack_all(struct packing *p)
 /* ---- what they have in common -------------------------------------------- */
 
 /* The slot where it is, or would be. */
-static size_t common_slot(const struct packing *p,
-			  const struct member_common *c)
+static size_t finish_common_slot(const struct packing *p,
+				 const struct member_common *c)
 {
 	size_t i = (size_t)XXH3_64bits_withSeed(c, sizeof *c, p->b->seed) &
 		   (p->n_slots - 1);
@@ -222,7 +222,7 @@ static size_t common_slot(const struct packing *p,
 	return i;
 }
 
-static bool common_grow(struct packing *p)
+static bool finish_grow_common(struct packing *p)
 {
 	size_t want = p->n_slots ? 2 * p->n_slots : 64;
 	uint32_t *slots = calloc(want, sizeof *slots);
@@ -233,18 +233,20 @@ static bool common_grow(struct packing *p)
 	p->slots = slots;
 	p->n_slots = want;
 	for (size_t i = 0; i < p->common.n; i++)
-		slots[common_slot(p, &p->common.at[i])] = (uint32_t)i + 1;
+		slots[finish_common_slot(p, &p->common.at[i])] =
+			(uint32_t)i + 1;
 	return true;
 }
 
 /* Its number; UINT32_MAX: no memory. */
-static uint32_t common_number(struct packing *p, const struct member_common *c)
+static uint32_t finish_common_number(struct packing *p,
+				     const struct member_common *c)
 {
 	size_t slot;
 
-	if (2 * p->common.n >= p->n_slots && !common_grow(p))
+	if (2 * p->common.n >= p->n_slots && !finish_grow_common(p))
 		return UINT32_MAX;
-	slot = common_slot(p, c);
+	slot = finish_common_slot(p, c);
 	if (!p->slots[slot]) {
 		if (!vec_push(&p->common, *c))
 			return UINT32_MAX;
@@ -253,21 +255,21 @@ static uint32_t common_number(struct packing *p, const struct member_common *c)
 	return p->slots[slot] - 1;
 }
 
-static int pack_common(struct packing *p)
+static int finish_pack_common(struct packing *p)
 {
 	for (uint64_t i = 0; i < p->n; i++) {
 		const struct build_entry *e = &p->b->entries.at[p->order[i]];
 		const struct build_inode *inode = &p->b->inodes.at[e->inode];
 		struct member_record *r = &p->at[i];
 		const struct member_common c = {
-			.since = since(inode),
+			.since = finish_since(inode),
 			.uid = inode->uid,
 			.gid = inode->gid,
 			.nlink = r->common,
 			.xattrs = r->kind == MEMBER_LINK ? 0 : inode->xattrs,
 			.volume = inode->volume};
 
-		r->common = common_number(p, &c);
+		r->common = finish_common_number(p, &c);
 		if (r->common == UINT32_MAX)
 			return -ENOMEM;
 	}
@@ -276,10 +278,10 @@ static int pack_common(struct packing *p)
 
 /* Who brought a directory to nothing: entries of one that was replaced are never
  * reached, and cost nothing but their room. */
-static int pack(struct packing *p)
+static int finish_pack(struct packing *p)
 {
 	size_t n = p->b->entries.n;
-	int r = gather(p);
+	int r = finish_gather_entries(p);
 
 	if (r < 0)
 		return r;
@@ -288,13 +290,13 @@ static int pack(struct packing *p)
 	p->at = malloc(n * sizeof *p->at);
 	if (!p->order || !p->record || !p->at)
 		return -ENOMEM;
-	date_root(p);
-	pack_all(p);
-	return pack_common(p);
+	finish_date_root(p);
+	finish_pack_records(p);
+	return finish_pack_common(p);
 }
 
 /* How many bytes of a sparse member are stored; the head of its map says so. */
-static void sum_maps(struct packing *p)
+static void finish_sum_maps(struct packing *p)
 {
 	struct member_extent *x = p->b->extents.at;
 
@@ -311,7 +313,7 @@ static void sum_maps(struct packing *p)
 	}
 }
 
-static void *give(void **from, void **own)
+static void *finish_move_array(void **from, void **own)
 {
 	void *p = *from;
 
@@ -320,7 +322,7 @@ static void *give(void **from, void **own)
 	return p;
 }
 
-static int hand_over(struct packing *p, struct members *out)
+static int finish_hand_over(struct packing *p, struct members *out)
 {
 	struct members_builder *b = p->b;
 	size_t notes, damage;
@@ -331,18 +333,18 @@ static int hand_over(struct packing *p, struct members *out)
 	if (smaller)
 		p->at = smaller;
 	out->n = p->n;
-	out->at = give((void **)&p->at, &out->own[0]);
+	out->at = finish_move_array((void **)&p->at, &out->own[0]);
 	out->names_size = b->names.n;
-	out->names = give((void **)&b->names.at, &out->own[1]);
+	out->names = finish_move_array((void **)&b->names.at, &out->own[1]);
 	out->n_extents = b->extents.n;
-	out->extents = give((void **)&b->extents.at, &out->own[2]);
+	out->extents = finish_move_array((void **)&b->extents.at, &out->own[2]);
 	out->n_blocks = b->blocks.n;
-	out->blocks = give((void **)&b->blocks.at, &out->own[3]);
+	out->blocks = finish_move_array((void **)&b->blocks.at, &out->own[3]);
 	out->block_size = b->block_size;
 	out->xattrs_size = b->xattrs.n;
-	out->xattrs = give((void **)&b->xattrs.at, &out->own[4]);
+	out->xattrs = finish_move_array((void **)&b->xattrs.at, &out->own[4]);
 	out->n_common = p->common.n;
-	out->common = give((void **)&p->common.at, &out->own[6]);
+	out->common = finish_move_array((void **)&p->common.at, &out->own[6]);
 	out->notes_size = text ? notes : 0;
 	out->damage_size = text ? damage : 0;
 	out->left_out = b->left_out;
@@ -350,7 +352,7 @@ static int hand_over(struct packing *p, struct members *out)
 	return text ? 0 : -ENOMEM;
 }
 
-static void count_holes(struct packing *p)
+static void finish_count_holes(struct packing *p)
 {
 	struct members_builder *b = p->b;
 
@@ -377,17 +379,17 @@ int members_finish(struct members_builder *b, struct members *out,
 
 	memset(out, 0, sizeof *out);
 	for (uint32_t i = 1; i < n && r == 0; i++)
-		if (b->entries.at[i].version && is_live(b, i))
-			r = add_versions(b, i);
+		if (b->entries.at[i].version && finish_is_live(b, i))
+			r = finish_add_versions(b, i);
 	if (r == 0)
-		r = pack(&p);
+		r = finish_pack(&p);
 	if (r == 0) {
-		count_holes(&p);
-		sum_maps(&p);
-		r = hand_over(&p, out);
+		finish_count_holes(&p);
+		finish_sum_maps(&p);
+		r = finish_hand_over(&p, out);
 	}
 	if (r < 0)
-		error_set(err, r, "out of memory");
+		error_no_memory(err, "the table of members");
 	free(p.start);
 	free(p.kids);
 	free(p.order);

@@ -46,43 +46,45 @@ uint64_t index_head_sum(const struct index_head *head)
 	return XXH3_64bits(&copy, sizeof copy);
 }
 
-static int damaged(struct error *err, const char *what)
+static int index_file_damaged(struct error *err, const char *what)
 {
 	return error_set(err, -EBADMSG, "damaged: %s", what);
 }
 
 /* ---- checking ------------------------------------------------------------ */
 
-static int check_head(const struct index_head *h, struct error *err)
+static int index_check_head(const struct index_head *h, struct error *err)
 {
 	if (memcmp(h->magic, INDEX_MAGIC, sizeof h->magic) != 0)
-		return damaged(err, "it does not begin as an index does");
+		return index_file_damaged(err,
+					  "it does not begin as an index does");
 	if (h->endian == __builtin_bswap32(INDEX_ENDIAN))
 		return error_set(err, -EINVAL,
 				 "foreign: made on a machine of the other byte "
 				 "order");
 	if (h->endian != INDEX_ENDIAN)
-		return damaged(err, "its byte order is none");
+		return index_file_damaged(err, "its byte order is none");
 	if (h->layout != INDEX_LAYOUT)
 		return error_set(
 			err, -EINVAL,
 			"foreign: it has layout %lu, this program reads %d",
 			(unsigned long)h->layout, INDEX_LAYOUT);
 	if (h->sum != index_head_sum(h))
-		return damaged(err, "the checksum of its head is wrong");
+		return index_file_damaged(err,
+					  "the checksum of its head is wrong");
 	return 0;
 }
 
 /* Sections stand side by side, those in front that must be read, and end where the
  * file does. */
-static int check_table(const struct index_head *h, uint64_t size,
-		       struct error *err)
+static int index_check_table(const struct index_head *h, uint64_t size,
+			     struct error *err)
 {
 	const struct index_entry none = {0}, *before = &none;
 	uint64_t end = sizeof *h;
 
 	if (h->n > INDEX_SECTIONS_MAX)
-		return damaged(err, "it has too many sections");
+		return index_file_damaged(err, "it has too many sections");
 	for (unsigned i = 0; i < h->n; i++) {
 		const struct index_entry *e = &h->table[i];
 
@@ -92,11 +94,12 @@ static int check_table(const struct index_head *h, uint64_t size,
 		    (before->flags && e->size < before->size) ||
 		    add_overflows(e->off, e->size, &end) ||
 		    end > INT64_MAX - INDEX_ALIGN)
-			return damaged(err, "a section is out of place");
+			return index_file_damaged(err,
+						  "a section is out of place");
 		before = e;
 	}
 	if (end != h->size)
-		return damaged(err, "its sections do not fill it");
+		return index_file_damaged(err, "its sections do not fill it");
 	if (h->size == size)
 		return 0;
 	return error_set(err, -EBADMSG,
@@ -106,21 +109,21 @@ static int check_table(const struct index_head *h, uint64_t size,
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int read_whole(int fd, uint64_t pos, void *to, uint64_t len,
-		      struct error *err)
+static int index_read_whole(int fd, uint64_t pos, void *to, uint64_t len,
+			    struct error *err)
 {
 	ssize_t n = file_read(fd, pos, to, len);
 
 	if (n < 0)
 		return error_errno(err, (int)n, "cannot be read");
 	if ((uint64_t)n < len)
-		return damaged(err, "it ends early");
+		return index_file_damaged(err, "it ends early");
 	return 0;
 }
 
 /* The sections that are not lazy, and whether they are what was written. */
-static int read_sections(struct index *x, int fd, uint64_t lazy,
-			 struct error *err)
+static int index_read_sections(struct index *x, int fd, uint64_t lazy,
+			       struct error *err)
 {
 	const struct index_entry *e = x->head.table;
 	unsigned n = 0;
@@ -136,34 +139,37 @@ static int read_sections(struct index *x, int fd, uint64_t lazy,
 				 (unsigned long long)x->eager);
 	x->buf = buf_new(x->eager + INDEX_ALIGN, NULL);
 	if (!x->buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "an index file");
 	x->at = x->buf->data +
 		(INDEX_ALIGN - (uintptr_t)x->buf->data % INDEX_ALIGN) %
 			INDEX_ALIGN;
-	r = read_whole(fd, 0, (void *)(uintptr_t)x->at, x->eager, err);
+	r = index_read_whole(fd, 0, (void *)(uintptr_t)x->at, x->eager, err);
 	for (unsigned i = 0; i < n && r == 0; i++)
 		if (XXH3_64bits(x->at + e[i].off, e[i].size) != e[i].sum)
-			r = damaged(err, "the checksum of a section is wrong");
+			r = index_file_damaged(
+				err, "the checksum of a section is wrong");
 	return r;
 }
 
-static int read_index(struct index *x, const struct index_key *key, int *fd,
-		      uint64_t size, uint64_t lazy, struct error *err)
+static int index_read_file(struct index *x, const struct index_key *key,
+			   int *fd, uint64_t size, uint64_t lazy,
+			   struct error *err)
 {
 	int r;
 
-	r = read_whole(*fd, 0, &x->head, min_u64(size, sizeof x->head), err);
+	r = index_read_whole(*fd, 0, &x->head, min_u64(size, sizeof x->head),
+			     err);
 	if (r < 0)
 		return r;
 	if (size < sizeof x->head)
-		return damaged(err, "it is shorter than its head");
-	r = check_head(&x->head, err);
+		return index_file_damaged(err, "it is shorter than its head");
+	r = index_check_head(&x->head, err);
 	if (r == 0)
-		r = check_table(&x->head, size, err);
+		r = index_check_table(&x->head, size, err);
 	if (r == 0)
 		r = index_compare(key, &x->head, err);
 	if (r == 0)
-		r = read_sections(x, *fd, lazy, err);
+		r = index_read_sections(x, *fd, lazy, err);
 	if (r == 0 && max_u64(x->eager, sizeof x->head) < size)
 		x->fd = steal_fd(fd);
 	return r;
@@ -171,8 +177,9 @@ static int read_index(struct index *x, const struct index_key *key, int *fd,
 
 /* ---- finding ------------------------------------------------------------- */
 
-static int load_at(const struct index_key *key, const struct index_place *at,
-		   uint64_t lazy, struct index **out, struct error *err)
+static int index_load_at(const struct index_key *key,
+			 const struct index_place *at, uint64_t lazy,
+			 struct index **out, struct error *err)
 {
 	struct index *x = calloc(1, sizeof *x);
 	cleanup_close int fd = -1;
@@ -180,11 +187,11 @@ static int load_at(const struct index_key *key, const struct index_place *at,
 	int r;
 
 	if (!x)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "an index file");
 	x->fd = -1;
 	if (asprintf(&x->path, "%s/%s", at->dir, at->name) < 0) {
 		x->path = NULL;
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "an index file");
 	} else {
 		r = file_open(AT_FDCWD, x->path, &fd, &st, err);
 		if (r == -ENODATA)
@@ -196,7 +203,8 @@ static int load_at(const struct index_key *key, const struct index_place *at,
 			      "not believed",
 			      file_shown(x->path));
 	else if (fd >= 0) {
-		r = read_index(x, key, &fd, (uint64_t)st.st_size, lazy, err);
+		r = index_read_file(x, key, &fd, (uint64_t)st.st_size, lazy,
+				    err);
 		if (r < 0)
 			error_prefix(err, "%s: ", file_shown(x->path));
 	}
@@ -220,9 +228,9 @@ int index_load(const struct index_key *key, const struct index_options *o,
 	r = index_places(key, o, &p, err);
 	if (r < 0)
 		return r;
-	first = r = load_at(key, &p.at[0], lazy, out, err);
+	first = r = index_load_at(key, &p.at[0], lazy, out, err);
 	if (r < 0 && p.n > 1) {
-		r = load_at(key, &p.at[1], lazy, out, &why);
+		r = index_load_at(key, &p.at[1], lazy, out, &why);
 		/* That one is damaged is worth more than that another is not
 		 * there. */
 		if (r < 0 && first == -ENOENT)
@@ -236,7 +244,8 @@ int index_load(const struct index_key *key, const struct index_options *o,
 
 /* ---- using --------------------------------------------------------------- */
 
-static const struct index_entry *find(const struct index *x, uint32_t id)
+static const struct index_entry *index_find_section(const struct index *x,
+						    uint32_t id)
 {
 	for (unsigned i = 0; i < x->head.n; i++)
 		if (x->head.table[i].id == id)
@@ -246,7 +255,7 @@ static const struct index_entry *find(const struct index *x, uint32_t id)
 
 const void *index_section(const struct index *x, uint32_t id, uint64_t *size)
 {
-	const struct index_entry *e = find(x, id);
+	const struct index_entry *e = index_find_section(x, id);
 
 	*size = 0;
 	if (!e || e->off + e->size > x->eager)
@@ -258,7 +267,7 @@ const void *index_section(const struct index *x, uint32_t id, uint64_t *size)
 int index_blob(const struct index *x, uint32_t id, struct blob **out,
 	       struct error *err)
 {
-	const struct index_entry *e = find(x, id);
+	const struct index_entry *e = index_find_section(x, id);
 	int fd;
 
 	*out = NULL;

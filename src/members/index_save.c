@@ -130,7 +130,7 @@ static int temp_publish(struct temp *t, const char *name)
 
 /* ---- its content --------------------------------------------------------- */
 
-static int write_all(int fd, uint64_t at, const void *data, size_t n)
+static int index_write_all(int fd, uint64_t at, const void *data, size_t n)
 {
 	const char *p = data;
 
@@ -157,8 +157,8 @@ struct writer {
 	int fd;
 };
 
-static int write_section(struct writer *w, const struct index_section *s,
-			 struct index_entry *e, struct error *err)
+static int index_write_section(struct writer *w, const struct index_section *s,
+			       struct index_entry *e, struct error *err)
 {
 	int r = 0;
 
@@ -174,25 +174,26 @@ static int write_section(struct writer *w, const struct index_section *s,
 		if (r < 0)
 			return r;
 		XXH3_64bits_update(w->hash, from, n);
-		r = write_all(w->fd, e->off + done, from, n);
+		r = index_write_all(w->fd, e->off + done, from, n);
 		done += n;
 	}
 	e->sum = XXH3_64bits_digest(w->hash);
 	return r < 0 ? temp_fail(w->at, r, err) : 0;
 }
 
-static int write_index(struct writer *w, struct error *err)
+static int index_write_file(struct writer *w, struct error *err)
 {
 	int r = 0;
 
 	if (ftruncate(w->fd, (off_t)w->head->size) < 0)
 		return temp_fail(w->at, -errno, err);
 	for (unsigned i = 0; i < w->head->n && r == 0; i++)
-		r = write_section(w, w->order[i], &w->head->table[i], err);
+		r = index_write_section(w, w->order[i], &w->head->table[i],
+					err);
 	if (r < 0)
 		return r;
 	w->head->sum = index_head_sum(w->head);
-	r = write_all(w->fd, 0, w->head, sizeof *w->head);
+	r = index_write_all(w->fd, 0, w->head, sizeof *w->head);
 	return r < 0 ? temp_fail(w->at, r, err) : 0;
 }
 
@@ -204,15 +205,15 @@ struct saving {
 	const struct index_section *order[INDEX_SECTIONS_MAX];
 };
 
-static bool comes_later(const struct index_section *a,
-			const struct index_section *b)
+static bool index_comes_later(const struct index_section *a,
+			      const struct index_section *b)
 {
 	return a->blob && (!b->blob || a->size > b->size);
 }
 
 /* In which order, and where each goes. */
-static int lay_out(struct saving *s, const struct index_section *sections,
-		   unsigned n, struct error *err)
+static int index_lay_out(struct saving *s, const struct index_section *sections,
+			 unsigned n, struct error *err)
 {
 	uint64_t end = sizeof s->head;
 
@@ -221,7 +222,9 @@ static int lay_out(struct saving *s, const struct index_section *sections,
 	for (unsigned i = 0; i < n; i++) {
 		unsigned j = i;
 
-		for (; j > 0 && comes_later(s->order[j - 1], &sections[i]); j--)
+		for (;
+		     j > 0 && index_comes_later(s->order[j - 1], &sections[i]);
+		     j--)
 			s->order[j] = s->order[j - 1];
 		s->order[j] = &sections[i];
 	}
@@ -242,17 +245,17 @@ static int lay_out(struct saving *s, const struct index_section *sections,
 	return 0;
 }
 
-static int write_temp(struct saving *s, const struct index_place *at, int fd,
-		      struct error *err)
+static int index_write_temp(struct saving *s, const struct index_place *at,
+			    int fd, struct error *err)
 {
 	struct writer w = {
 		at, s->order, &s->head, XXH3_createState(), malloc(PIECE), fd};
 	int r;
 
 	if (w.hash && w.piece)
-		r = write_index(&w, err);
+		r = index_write_file(&w, err);
 	else
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "writing an index file");
 	free(w.piece);
 	XXH3_freeState(w.hash);
 	/* The mode comes last: until then nobody else can open it. */
@@ -262,8 +265,8 @@ static int write_temp(struct saving *s, const struct index_place *at, int fd,
 }
 
 /* --index=PATH with the wrong path must not cost anybody a file. */
-static int check_target(int dir, const struct index_place *at,
-			struct error *err)
+static int index_check_target(int dir, const struct index_place *at,
+			      struct error *err)
 {
 	cleanup_close int fd = -1;
 	char magic[8] = "";
@@ -281,8 +284,8 @@ static int check_target(int dir, const struct index_place *at,
 	return r;
 }
 
-static int save_at(struct saving *s, const struct index_place *at,
-		   struct error *err)
+static int index_save_at(struct saving *s, const struct index_place *at,
+			 struct error *err)
 {
 	struct temp t = {.fd = -1};
 	cleanup_close int dir = index_place_open(at, err);
@@ -290,7 +293,7 @@ static int save_at(struct saving *s, const struct index_place *at,
 
 	if (dir < 0)
 		return dir;
-	r = at->asked ? check_target(dir, at, err) : 0;
+	r = at->asked ? index_check_target(dir, at, err) : 0;
 	if (r < 0)
 		return r;
 	t.dir = dir;
@@ -299,13 +302,13 @@ static int save_at(struct saving *s, const struct index_place *at,
 		if (r < 0)
 			return temp_fail(at, r, err);
 	}
-	r = write_temp(s, at, t.fd, err);
+	r = index_write_temp(s, at, t.fd, err);
 	if (r == 0 && !t.named && temp_link(&t) < 0) {
 		/* No /proc?  Once more, with a name from the beginning. */
 		temp_drop(&t);
 		r = temp_open(&t, true);
 		r = r < 0 ? temp_fail(at, r, err)
-			  : write_temp(s, at, t.fd, err);
+			  : index_write_temp(s, at, t.fd, err);
 	}
 	if (r == 0) {
 		r = temp_publish(&t, at->name);
@@ -317,15 +320,15 @@ static int save_at(struct saving *s, const struct index_place *at,
 }
 
 /* Commands that only look at data write nothing beside it. */
-static bool is_allowed(const struct index_options *o,
-		       const struct index_place *at)
+static bool index_is_allowed(const struct index_options *o,
+			     const struct index_place *at)
 {
 	return !o || !o->looks || o->where || at->cache;
 }
 
-static int save_somewhere(struct saving *s, const struct index_options *o,
-			  const struct index_places *p, char **path,
-			  struct error *err)
+static int index_save_somewhere(struct saving *s, const struct index_options *o,
+				const struct index_places *p, char **path,
+				struct error *err)
 {
 	struct error why, first = {0, ""};
 	unsigned tried = 0;
@@ -334,9 +337,9 @@ static int save_somewhere(struct saving *s, const struct index_options *o,
 	for (unsigned i = 0; i < p->n && r < 0; i++) {
 		const struct index_place *at = &p->at[i];
 
-		if (!is_allowed(o, at))
+		if (!index_is_allowed(o, at))
 			continue;
-		r = save_at(s, at, &why);
+		r = index_save_at(s, at, &why);
 		if (r == 0 && path &&
 		    asprintf(path, "%s/%s", at->dir, at->name) < 0)
 			*path = NULL;
@@ -363,7 +366,7 @@ int index_save(const struct index_key *key, const struct index_options *o,
 		*path = NULL;
 	if (!index_wanted(key, o))
 		return 0;
-	r = lay_out(&s, sections, n, err);
+	r = index_lay_out(&s, sections, n, err);
 	if (r == 0)
 		r = index_identify(key, &s.head, err);
 	if (r == 0)
@@ -372,7 +375,7 @@ int index_save(const struct index_key *key, const struct index_options *o,
 		r = index_places(key, o, &p, err);
 	if (r < 0)
 		return r;
-	r = save_somewhere(&s, o, &p, path, err);
+	r = index_save_somewhere(&s, o, &p, path, err);
 	index_places_free(&p);
 	return r;
 }

@@ -43,7 +43,7 @@ struct piece {
 };
 
 /* Ascending, not overlapping; how many. */
-static unsigned sample_pieces(uint64_t size, struct piece out[PIECES])
+static unsigned index_sample_pieces(uint64_t size, struct piece out[PIECES])
 {
 	const uint64_t whole = 2 * END_PIECE + MID_PIECES * MID_PIECE;
 	uint64_t gap;
@@ -60,11 +60,11 @@ static unsigned sample_pieces(uint64_t size, struct piece out[PIECES])
 	return PIECES;
 }
 
-static int sample_read(const struct backing *b, const struct handle *h,
-		       XXH3_state_t *hash, void *buf, struct error *err)
+static int index_sample_read(const struct backing *b, const struct handle *h,
+			     XXH3_state_t *hash, void *buf, struct error *err)
 {
 	struct piece piece[PIECES];
-	unsigned n = sample_pieces(b->size, piece);
+	unsigned n = index_sample_pieces(b->size, piece);
 
 	for (unsigned i = 0; i < n; i++)
 		posix_fadvise(h->fd, (off_t)(b->pos + piece[i].off),
@@ -104,12 +104,13 @@ int index_sample(const struct backing *b, unsigned char sample[16],
 	int r;
 
 	if (!hash || !buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "comparing an archive with its index");
 	r = handles_get(b->handles, b->file, &h, err);
 	if (r < 0)
 		return r;
 	XXH3_128bits_reset(hash);
-	r = sample_read(b, &h, hash, buf, err);
+	r = index_sample_read(b, &h, hash, buf, err);
 	handles_put(b->handles, &h);
 	if (r < 0)
 		return r;
@@ -125,8 +126,8 @@ bool index_wanted(const struct index_key *key, const struct index_options *o)
 	return !o || !o->where || strcmp(o->where, "none") != 0;
 }
 
-static int source_stat(const struct backing *b, struct stat *st,
-		       struct error *err)
+static int index_source_stat(const struct backing *b, struct stat *st,
+			     struct error *err)
 {
 	struct handle h;
 	int r = handles_get(b->handles, b->file, &h, err);
@@ -145,7 +146,7 @@ bool index_is_ours(const struct index_key *key, const struct stat *of)
 
 	if (of->st_uid == geteuid() || of->st_uid == 0)
 		return true;
-	return source_stat(key->source, &st, NULL) == 0 &&
+	return index_source_stat(key->source, &st, NULL) == 0 &&
 	       of->st_uid == st.st_uid;
 }
 
@@ -158,7 +159,7 @@ int index_identify(const struct index_key *key, struct index_head *head,
 	if (strlen(key->maker) >= sizeof head->maker)
 		return error_set(err, -EINVAL, "'%s' is too long for an index",
 				 key->maker);
-	r = source_stat(key->source, &st, err);
+	r = index_source_stat(key->source, &st, err);
 	if (r < 0)
 		return r;
 	memcpy(head->magic, INDEX_MAGIC, sizeof head->magic);
@@ -219,7 +220,7 @@ int index_compare(const struct index_key *key, const struct index_head *head,
 /* ---- permissions --------------------------------------------------------- */
 
 /* umask(2) can only be asked by changing it, for all threads. */
-static mode_t umask_now(void)
+static mode_t index_umask(void)
 {
 	cleanup_fclose FILE *f = fopen("/proc/self/status", "re");
 	char line[256];
@@ -247,7 +248,7 @@ mode_t index_mode(const struct backing *b, int fd)
 	/* With an ACL the group's bits are not the group's. */
 	if (acl > 0 || !st.st_mode || fstat(fd, &is) < 0)
 		return 0600;
-	allowed = st.st_mode & 066 & ~umask_now();
+	allowed = st.st_mode & 066 & ~index_umask();
 	if (is.st_gid == st.st_gid || fchown(fd, (uid_t)-1, st.st_gid) == 0)
 		return 0600 | allowed;
 	/* Who is in our group may be anybody to the source, and the reverse. */
@@ -271,12 +272,7 @@ bool index_is_file(int dir, const char *path)
 	       !memcmp(magic, INDEX_MAGIC, sizeof magic);
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static const char *base_name(const char *path)
+static const char *index_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -284,9 +280,9 @@ static const char *base_name(const char *path)
 }
 
 /* "" is the working directory, as "." is; "/" stays. */
-static char *dir_name(const char *path)
+static char *index_dir_name(const char *path)
 {
-	size_t n = (size_t)(base_name(path) - path);
+	size_t n = (size_t)(index_base_name(path) - path);
 
 	if (n == 0)
 		return strdup(".");
@@ -294,11 +290,11 @@ static char *dir_name(const char *path)
 }
 
 /* One name for a source, whichever way leads to it. */
-static char *cache_name(const char *path)
+static char *index_cache_name(const char *path)
 {
 	cleanup_free char *real = realpath(path, NULL);
 	const char *id = real ? real : path;
-	const char *base = base_name(id);
+	const char *base = index_base_name(id);
 	int n = (int)strnlen(base, NAME_SHOWN);
 	char *name;
 
@@ -313,7 +309,7 @@ static char *cache_name(const char *path)
 
 /* As the XDG base directory specification has it: what is not absolute counts as
  * not set.  *out NULL: there is none. */
-static int cache_dir(char **out, struct error *err)
+static int index_cache_dir(char **out, struct error *err)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int n = 0;
@@ -326,47 +322,51 @@ static int cache_dir(char **out, struct error *err)
 	if (n >= 0)
 		return 0;
 	*out = NULL;
-	return no_memory(err);
+	return error_no_memory(err, "the names of index files");
 }
 
-static int places_add(struct index_places *p, char *dir, char *name, bool cache,
-		      struct error *err)
+static int index_places_add(struct index_places *p, char *dir, char *name,
+			    bool cache, struct error *err)
 {
 	p->at[p->n++] = (struct index_place){dir, name, cache, false};
-	return dir && name ? 0 : no_memory(err);
+	return dir && name ? 0
+			   : error_no_memory(err, "the names of index files");
 }
 
-static int places_asked(struct index_places *p, const struct index_key *key,
-			const char *where, struct error *err)
+static int index_places_asked(struct index_places *p,
+			      const struct index_key *key, const char *where,
+			      struct error *err)
 {
 	struct stat st;
 	int r;
 
 	if (stat(where, &st) == 0 && S_ISDIR(st.st_mode))
-		return places_add(p, strdup(where), cache_name(key->path),
-				  false, err);
-	if (!*base_name(where))
+		return index_places_add(p, strdup(where),
+					index_cache_name(key->path), false,
+					err);
+	if (!*index_base_name(where))
 		return error_set(err, -ENOENT, "%s is no directory",
 				 *where ? file_shown(where) : "''");
-	r = places_add(p, dir_name(where), strdup(base_name(where)), false,
-		       err);
+	r = index_places_add(p, index_dir_name(where),
+			     strdup(index_base_name(where)), false, err);
 	p->at[0].asked = true;
 	return r;
 }
 
-static int places_usual(struct index_places *p, const struct index_key *key,
-			struct error *err)
+static int index_places_usual(struct index_places *p,
+			      const struct index_key *key, struct error *err)
 {
 	char *beside, *cache;
 	int r;
 
-	if (asprintf(&beside, "%s" SUFFIX, base_name(key->path)) < 0)
+	if (asprintf(&beside, "%s" SUFFIX, index_base_name(key->path)) < 0)
 		beside = NULL;
-	r = places_add(p, dir_name(key->path), beside, false, err);
+	r = index_places_add(p, index_dir_name(key->path), beside, false, err);
 	if (r == 0)
-		r = cache_dir(&cache, err);
+		r = index_cache_dir(&cache, err);
 	if (r == 0 && cache)
-		r = places_add(p, cache, cache_name(key->path), true, err);
+		r = index_places_add(p, cache, index_cache_name(key->path),
+				     true, err);
 	return r;
 }
 
@@ -377,9 +377,9 @@ int index_places(const struct index_key *key, const struct index_options *o,
 
 	*out = (struct index_places){.n = 0};
 	if (o && o->where)
-		r = places_asked(out, key, o->where, err);
+		r = index_places_asked(out, key, o->where, err);
 	else
-		r = places_usual(out, key, err);
+		r = index_places_usual(out, key, err);
 	if (r < 0)
 		index_places_free(out);
 	return r;
@@ -396,12 +396,12 @@ void index_places_free(struct index_places *p)
 
 /* The cache directory and the one it is in, for nobody else: names of files tell
  * things.  Whether they could be made shows when one is opened. */
-static int make_cache(const char *dir, struct error *err)
+static int index_make_cache(const char *dir, struct error *err)
 {
-	cleanup_free char *above = dir_name(dir);
+	cleanup_free char *above = index_dir_name(dir);
 
 	if (!above)
-		return no_memory(err);
+		return error_no_memory(err, "the names of index files");
 	(void)mkdir(above, 0700);
 	(void)mkdir(dir, 0700);
 	return 0;
@@ -409,7 +409,7 @@ static int make_cache(const char *dir, struct error *err)
 
 int index_place_open(const struct index_place *p, struct error *err)
 {
-	int fd, r = p->cache ? make_cache(p->dir, err) : 0;
+	int fd, r = p->cache ? index_make_cache(p->dir, err) : 0;
 
 	if (r < 0)
 		return r;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 
 /*
@@ -30,16 +31,16 @@ struct member_files {
 	uint64_t root;
 };
 
-static const struct member_files *self_of(const struct files *f)
+static const struct member_files *member_files_of(const struct files *f)
 {
 	return (const struct member_files *)f;
 }
 
 /* The record of a node; node 0 is what is shown as the root. */
-static const struct member_record *record_of(const struct files *f,
-					     uint64_t node)
+static const struct member_record *member_files_record(const struct files *f,
+						       uint64_t node)
 {
-	const struct member_files *s = self_of(f);
+	const struct member_files *s = member_files_of(f);
 
 	if (node == 0)
 		return &s->m->at[s->root];
@@ -47,8 +48,8 @@ static const struct member_record *record_of(const struct files *f,
 }
 
 /* Where its bytes are; NULL: its source is not there. */
-static const struct volume *volume_of(const struct member_files *s,
-				      const struct member_record *r)
+static const struct volume *member_files_volume(const struct member_files *s,
+						const struct member_record *r)
 {
 	unsigned i = member_common(s->m, r)->volume;
 
@@ -57,7 +58,7 @@ static const struct volume *volume_of(const struct member_files *s,
 
 static uint64_t mf_count(const struct files *f, uint64_t dir)
 {
-	const struct member_record *r = record_of(f, dir);
+	const struct member_record *r = member_files_record(f, dir);
 
 	return r && r->kind == MEMBER_DIR ? r->size : 0;
 }
@@ -65,8 +66,8 @@ static uint64_t mf_count(const struct files *f, uint64_t dir)
 static uint64_t mf_child(const struct files *f, uint64_t dir, uint64_t i,
 			 uint32_t *type)
 {
-	const struct members *m = self_of(f)->m;
-	uint64_t node = record_of(f, dir)->data + i;
+	const struct members *m = member_files_of(f)->m;
+	uint64_t node = member_files_record(f, dir)->data + i;
 
 	*type = m->at[node].mode & S_IFMT;
 	return m->at[node].kind == MEMBER_LINK ? m->at[node].data : node;
@@ -75,8 +76,9 @@ static uint64_t mf_child(const struct files *f, uint64_t dir, uint64_t i,
 static int mf_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
 		   size_t n)
 {
-	const struct members *m = self_of(f)->m;
-	const char *name = member_name(m, &m->at[record_of(f, dir)->data + i]);
+	const struct members *m = member_files_of(f)->m;
+	const char *name =
+		member_name(m, &m->at[member_files_record(f, dir)->data + i]);
 	size_t len = strlen(name) + 1;
 
 	if (len > n)
@@ -88,7 +90,7 @@ static int mf_name(const struct files *f, uint64_t dir, uint64_t i, char *buf,
 static int mf_find(const struct files *f, uint64_t dir, const char *name,
 		   uint64_t *node)
 {
-	const struct member_files *s = self_of(f);
+	const struct member_files *s = member_files_of(f);
 	int r = members_find(s->m, dir ? dir : s->root, name, node);
 
 	if (r == 0 && s->m->at[*node].kind == MEMBER_LINK)
@@ -98,7 +100,7 @@ static int mf_find(const struct files *f, uint64_t dir, const char *name,
 
 static int mf_parent(const struct files *f, uint64_t node, uint64_t *dir)
 {
-	const struct member_files *s = self_of(f);
+	const struct member_files *s = member_files_of(f);
 
 	if (node >= s->m->n || node == 0)
 		return -ENOENT;
@@ -125,7 +127,7 @@ static uint64_t hole_of_blocks(const struct members *m,
 static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 		   struct attr *out, struct error *err)
 {
-	const struct member_record *r = record_of(f, node);
+	const struct member_record *r = member_files_record(f, node);
 	const struct member_common *common;
 
 	(void)p;
@@ -133,8 +135,8 @@ static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 	if (!r || r->kind == MEMBER_LINK)
 		return -ENOENT;
 	out->size = r->size;
-	common = member_common(self_of(f)->m, r);
-	out->mtime = member_mtime(self_of(f)->m, r);
+	common = member_common(member_files_of(f)->m, r);
+	out->mtime = member_mtime(member_files_of(f)->m, r);
 	out->nsec = member_nsec(r);
 	out->mode = r->mode;
 	out->nlink = common->nlink;
@@ -144,9 +146,10 @@ static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 	if (S_ISBLK(r->mode) || S_ISCHR(r->mode))
 		out->rdev = r->data;
 	if (r->kind == MEMBER_SPARSE)
-		out->hole = r->size - self_of(f)->m->extents[r->data].pos;
+		out->hole =
+			r->size - member_files_of(f)->m->extents[r->data].pos;
 	else if (r->kind == MEMBER_BLOCKS)
-		out->hole = hole_of_blocks(self_of(f)->m, r);
+		out->hole = hole_of_blocks(member_files_of(f)->m, r);
 	else if (r->kind == MEMBER_FILE)
 		out->hole = min_u64((r->data >> 32) * 4096, r->size);
 	return 0;
@@ -154,10 +157,11 @@ static int mf_attr(struct files *f, uint64_t node, struct pinner *p,
 
 static const char *mf_link(const struct files *f, uint64_t node)
 {
-	const struct member_record *r = record_of(f, node);
+	const struct member_record *r = member_files_record(f, node);
 
-	return r && r->kind == MEMBER_SYMLINK ? self_of(f)->m->names + r->data
-					      : NULL;
+	return r && r->kind == MEMBER_SYMLINK
+		       ? member_files_of(f)->m->names + r->data
+		       : NULL;
 }
 
 /* ---- content ------------------------------------------------------------- */
@@ -169,17 +173,11 @@ static const struct fill zeros = {"", 1};
 static uint64_t sparse_find(const struct member_extent *x, uint64_t n,
 			    uint64_t off)
 {
-	uint64_t lo = 0, hi = n;
+	struct bisect b = bisect_in(0, n);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (x[mid].off + x[mid].len <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, x[b.mid].off + x[b.mid].len > off);
+	return b.lo;
 }
 
 static void map_sparse(const struct members *m, const struct member_record *r,
@@ -258,8 +256,8 @@ struct backing volume_range(const struct volume *v, uint64_t off, uint64_t len)
 static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 		  struct plan *p, struct error *err)
 {
-	const struct member_files *s = self_of(f);
-	const struct member_record *r = record_of(f, node);
+	const struct member_files *s = member_files_of(f);
+	const struct member_record *r = member_files_record(f, node);
 	const struct volume *v;
 	struct backing b;
 
@@ -267,7 +265,7 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 		plan_file(p, (uint32_t)r->data, off, r->size - off);
 		return 0;
 	}
-	v = r ? volume_of(s, r) : NULL;
+	v = r ? member_files_volume(s, r) : NULL;
 	if (!v)
 		return error_set(err, -EIO,
 				 "the source of this member is not "
@@ -296,7 +294,8 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static ssize_t deliver(const void *value, size_t size, char *buf, size_t n)
+static ssize_t member_files_deliver(const void *value, size_t size, char *buf,
+				    size_t n)
 {
 	if (n && size > n)
 		return -ERANGE;
@@ -310,11 +309,12 @@ static ssize_t mf_stored_xattr(const struct files *f, uint64_t node,
 {
 	struct member_xattr_at x;
 
-	member_xattr_first(self_of(f)->m, record_of(f, node), &x);
+	member_xattr_first(member_files_of(f)->m, member_files_record(f, node),
+			   &x);
 	while (member_xattr_next(&x))
 		if (strlen(name) == x.name_len &&
 		    !memcmp(name, x.name, x.name_len))
-			return deliver(x.value, x.size, buf, n);
+			return member_files_deliver(x.value, x.size, buf, n);
 	return -ENODATA;
 }
 
@@ -324,7 +324,8 @@ static ssize_t mf_stored_xattr_list(const struct files *f, uint64_t node,
 	struct member_xattr_at x;
 	size_t used = 0;
 
-	member_xattr_first(self_of(f)->m, record_of(f, node), &x);
+	member_xattr_first(member_files_of(f)->m, member_files_record(f, node),
+			   &x);
 	while (member_xattr_next(&x)) {
 		if (used + x.name_len + 1 <= n) {
 			memcpy(buf + used, x.name, x.name_len);
@@ -339,9 +340,9 @@ static ssize_t mf_stored_xattr_list(const struct files *f, uint64_t node,
 static ssize_t mf_xattr(struct files *f, uint64_t node, const char *key,
 			struct pinner *p, char *buf, size_t n)
 {
-	const struct member_files *s = self_of(f);
-	const struct member_record *r = record_of(f, node);
-	const struct volume *v = r ? volume_of(s, r) : NULL;
+	const struct member_files *s = member_files_of(f);
+	const struct member_record *r = member_files_record(f, node);
+	const struct volume *v = r ? member_files_volume(s, r) : NULL;
 	char text[512];
 	int len;
 
@@ -355,13 +356,13 @@ static ssize_t mf_xattr(struct files *f, uint64_t node, const char *key,
 		len += snprintf(text + len, sizeof text - (size_t)len,
 				" at %llu",
 				(unsigned long long)(r->data + v->backing.pos));
-	return deliver(text, (size_t)len, buf, n);
+	return member_files_deliver(text, (size_t)len, buf, n);
 }
 
 static const char *mf_xattr_keys(const struct files *f, uint64_t node,
 				 size_t *len)
 {
-	const struct member_record *r = record_of(f, node);
+	const struct member_record *r = member_files_record(f, node);
 
 	*len = 0;
 	if (!r || !S_ISREG(r->mode))
@@ -394,9 +395,9 @@ static const struct files_ops member_files_ops = {
 const char *member_files_place(const struct files *f, uint64_t node,
 			       uint64_t *at)
 {
-	const struct member_files *s = self_of(f);
-	const struct member_record *r = record_of(f, node);
-	const struct volume *v = r ? volume_of(s, r) : NULL;
+	const struct member_files *s = member_files_of(f);
+	const struct member_record *r = member_files_record(f, node);
+	const struct volume *v = r ? member_files_volume(s, r) : NULL;
 	const struct backing *b;
 	const char *name, *slash;
 
@@ -424,7 +425,7 @@ int member_files_new(struct files **out, const struct members *m,
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the files of an archive");
 	s->files.ops = &member_files_ops;
 	s->m = m;
 	s->volumes = volumes;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
+
 enum {
 	SECTION_HEAD = MEMBERS_SECTION,
 	SECTION_RECORDS,
@@ -51,8 +53,9 @@ unsigned members_sections(const struct members *m, struct index_section *out)
 	return n;
 }
 
-static int section_take(struct members *m, const struct index_section *s,
-			struct error *err)
+static int members_take_section(struct members *m,
+				const struct index_section *s,
+				struct error *err)
 {
 	uint64_t unit = 1, n;
 
@@ -117,8 +120,9 @@ static int section_take(struct members *m, const struct index_section *s,
 	return 0;
 }
 
-static int take_sections(struct members *m, const struct index_section *s,
-			 unsigned n, struct index *x, struct error *err)
+static int members_take_sections(struct members *m,
+				 const struct index_section *s, unsigned n,
+				 struct index *x, struct error *err)
 {
 	int r = 0;
 
@@ -126,7 +130,7 @@ static int take_sections(struct members *m, const struct index_section *s,
 	m->index = x;
 	for (unsigned i = 0; i < n && r == 0; i++)
 		if (s[i].size)
-			r = section_take(m, &s[i], err);
+			r = members_take_section(m, &s[i], err);
 	if (r == 0)
 		r = members_check(m, false, err);
 	if (r < 0)
@@ -137,7 +141,7 @@ static int take_sections(struct members *m, const struct index_section *s,
 int members_of_sections(struct members *m, const struct index_section *s,
 			unsigned n, void *own, struct error *err)
 {
-	int r = take_sections(m, s, n, NULL, err);
+	int r = members_take_sections(m, s, n, NULL, err);
 
 	if (r == 0)
 		m->own[0] = own;
@@ -155,7 +159,7 @@ int members_of_index(struct members *m, struct index *x, struct error *err)
 		if (!s[n].data)
 			s[n].size = 0;
 	}
-	return take_sections(m, s, n, x, err);
+	return members_take_sections(m, s, n, x, err);
 }
 
 void members_free(struct members *m)
@@ -170,26 +174,20 @@ void members_free(struct members *m)
 int members_find(const struct members *m, uint64_t dir, const char *name,
 		 uint64_t *record)
 {
-	uint64_t lo, hi;
+	struct bisect b;
+	uint64_t end;
 
 	if (dir >= m->n || m->at[dir].kind != MEMBER_DIR)
 		return -ENOENT;
-	lo = m->at[dir].data;
-	hi = lo + m->at[dir].size;
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(member_name(m, &m->at[mid]), name);
-
-		if (c == 0) {
-			*record = mid;
-			return 0;
-		}
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return -ENOENT;
+	end = m->at[dir].data + m->at[dir].size;
+	b = bisect_in(m->at[dir].data, end);
+	while (bisect_next(&b))
+		bisect_answer(&b,
+			      strcmp(member_name(m, &m->at[b.mid]), name) >= 0);
+	if (b.lo == end || strcmp(member_name(m, &m->at[b.lo]), name) != 0)
+		return -ENOENT;
+	*record = b.lo;
+	return 0;
 }
 
 void members_path(const struct members *m, uint64_t record, char *buf, size_t n)

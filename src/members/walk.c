@@ -24,10 +24,10 @@ struct walking {
 	unsigned links;
 	struct error *err;
 };
-static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
-		struct build_place *out);
+static int walk_path(struct walking *w, uint32_t dir, const char *path,
+		     bool last, struct build_place *out);
 
-static int refuse(struct walking *w, const char *kind, const char *why)
+static int walk_refuse(struct walking *w, const char *kind, const char *why)
 {
 	if (w->like)
 		members_left_out(w->b, kind, "%s: %s, and left out", w->path,
@@ -37,7 +37,7 @@ static int refuse(struct walking *w, const char *kind, const char *why)
 }
 
 /* An entry that has to be a directory, and is missing. */
-static int make_directory(struct walking *w, uint32_t entry)
+static int walk_make_directory(struct walking *w, uint32_t entry)
 {
 	const struct member *like = w->like;
 	struct build_inode r = {.kind = MEMBER_DIR, .mode = S_IFDIR | 0755};
@@ -52,13 +52,13 @@ static int make_directory(struct walking *w, uint32_t entry)
 	r.volume = like->volume;
 	inode = build_new_inode(w->b, &r);
 	if (inode == ENTRY_NONE || build_keep(w->b, entry) < 0)
-		return error_set(w->err, -ENOMEM, "out of memory");
+		return error_no_memory(w->err, "the table of members");
 	build_lead(w->b, entry, inode);
 	return 0;
 }
 
 /* The directory that entry `*dir` is, or leads to. */
-static int enter(struct walking *w, uint32_t *dir)
+static int walk_enter(struct walking *w, uint32_t *dir)
 {
 	struct build_entry *e = &w->b->entries.at[*dir];
 	struct build_place at;
@@ -69,18 +69,18 @@ static int enter(struct walking *w, uint32_t *dir)
 	if (build_is_dir(w->b, *dir))
 		return 0;
 	if (e->inode == ENTRY_NONE)
-		return make_directory(w, *dir);
+		return walk_make_directory(w, *dir);
 	if (build_inode(w->b, *dir)->kind != MEMBER_SYMLINK)
-		return refuse(w, "a file in the way",
-			      "its directory is a file");
+		return walk_refuse(w, "a file in the way",
+				   "its directory is a file");
 	target = w->b->names.at + build_inode(w->b, *dir)->data;
 	if (*target == '/' || ++w->links > LINKS_MAX)
-		return refuse(w, "a link in the way", ELSEWHERE);
+		return walk_refuse(w, "a link in the way", ELSEWHERE);
 	/* The pool of names may move. */
 	copy = strdup(target);
 	if (!copy)
-		return error_set(w->err, -ENOMEM, "out of memory");
-	r = walk(w, e->parent, copy, false, &at);
+		return error_no_memory(w->err, "the table of members");
+	r = walk_path(w, e->parent, copy, false, &at);
 	free(copy);
 	if (r == 0)
 		*dir = at.dir;
@@ -88,28 +88,30 @@ static int enter(struct walking *w, uint32_t *dir)
 }
 
 /* One component: ENTRY_NONE with an error where there is no way. */
-static int step(struct walking *w, uint32_t *dir, const char *name, size_t n)
+static int walk_one_component(struct walking *w, uint32_t *dir,
+			      const char *name, size_t n)
 {
 	uint32_t next;
 
 	if (n == 2 && !memcmp(name, "..", 2)) { /* of a link's target */
 		if (*dir == 0)
-			return refuse(w, "a link in the way", ELSEWHERE);
+			return walk_refuse(w, "a link in the way", ELSEWHERE);
 		*dir = w->b->entries.at[*dir].parent;
 		return 0;
 	}
 	next = w->like ? build_name(w->b, *dir, name, n)
 		       : build_find(w->b, *dir, name, n);
 	if (next == ENTRY_NONE)
-		return w->like ? error_set(w->err, -ENOMEM, "out of memory")
+		return w->like ? error_no_memory(w->err, "the table of members")
 			       : error_set(w->err, -ENOENT,
 					   "%s: no such member", w->path);
 	*dir = next;
-	return enter(w, dir);
+	return walk_enter(w, dir);
 }
 
 /* A component as a file can be named. */
-static const char *usable(const char *name, size_t *n, struct build_place *out)
+static const char *walk_usable_name(const char *name, size_t *n,
+				    struct build_place *out)
 {
 	char whole[4096];
 
@@ -126,7 +128,7 @@ static const char *usable(const char *name, size_t *n, struct build_place *out)
 }
 
 /* Is there no component but "."? */
-static bool names_nothing(const char *path)
+static bool walk_names_nothing(const char *path)
 {
 	for (;;) {
 		path += strspn(path, "/");
@@ -138,8 +140,8 @@ static bool names_nothing(const char *path)
 }
 
 /* `last`: the last component is not entered but handed over. */
-static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
-		struct build_place *out)
+static int walk_path(struct walking *w, uint32_t dir, const char *path,
+		     bool last, struct build_place *out)
 {
 	out->n = 0;
 	out->shortened = false;
@@ -156,13 +158,13 @@ static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
 		path += len;
 		if (n == 1 && *name == '.')
 			continue;
-		name = usable(name, &n, out);
-		if (last && names_nothing(path)) {
+		name = walk_usable_name(name, &n, out);
+		if (last && walk_names_nothing(path)) {
 			out->name = name;
 			out->n = n;
 			break;
 		}
-		r = step(w, &dir, name, n);
+		r = walk_one_component(w, &dir, name, n);
 		if (r < 0)
 			return r;
 	}
@@ -170,7 +172,7 @@ static int walk(struct walking *w, uint32_t dir, const char *path, bool last,
 	return 0;
 }
 
-static bool has_dot_dot(const char *path)
+static bool walk_has_dot_dot(const char *path)
 {
 	while (*path) {
 		size_t n = strcspn(path, "/");
@@ -189,10 +191,11 @@ int build_walk(struct members_builder *b, const char *path,
 {
 	struct walking w = {b, like, path, 0, err};
 
-	if (has_dot_dot(path))
-		return refuse(&w, "a path with ..", "its path contains '..'");
+	if (walk_has_dot_dot(path))
+		return walk_refuse(&w, "a path with ..",
+				   "its path contains '..'");
 	if (*path == '/' && like)
 		members_note(b, "an absolute path",
 			     "%s: shown without the leading slash", path);
-	return walk(&w, 0, path, true, out);
+	return walk_path(&w, 0, path, true, out);
 }

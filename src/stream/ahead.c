@@ -59,14 +59,9 @@ struct ahead {
 	struct error failed;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory for decoding");
-}
-
 /* ---- units --------------------------------------------------------------- */
 
-static void unit_free(const struct ahead_ops *ops, struct ahead_unit *u)
+static void ahead_unit_free(const struct ahead_ops *ops, struct ahead_unit *u)
 {
 	if (!u)
 		return;
@@ -80,7 +75,7 @@ static void unit_free(const struct ahead_ops *ops, struct ahead_unit *u)
 
 void ahead_discard(const struct ahead_decoder *d, struct ahead_unit *u)
 {
-	unit_free(d->ahead->ops, u);
+	ahead_unit_free(d->ahead->ops, u);
 }
 
 bool ahead_gather(struct ahead_unit *u, struct slide *f, size_t n)
@@ -120,7 +115,7 @@ bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
 
 /* ---- in flight ----------------------------------------------------------- */
 
-static void run(struct ahead_unit *u)
+static void ahead_run_unit(struct ahead_unit *u)
 {
 	struct error why;
 
@@ -132,18 +127,18 @@ static void run(struct ahead_unit *u)
 	u->in = NULL;
 }
 
-static void work(void *arg)
+static void ahead_run_job(void *arg)
 {
 	struct ahead_unit *u = arg;
 	struct ahead *a = u->ahead;
 
-	run(u);
+	ahead_run_unit(u);
 	lock_scope(&a->lock);
 	u->done = true;
 	pthread_cond_broadcast(&a->done);
 }
 
-static void append(struct ahead *a, struct ahead_unit *u)
+static void ahead_append_unit(struct ahead *a, struct ahead_unit *u)
 {
 	u->ahead = a;
 	*a->last = u;
@@ -151,11 +146,11 @@ static void append(struct ahead *a, struct ahead_unit *u)
 	a->n++;
 	a->cost += u->cost;
 	if (a->pool)
-		pool_submit(a->pool, work, u);
+		pool_submit(a->pool, ahead_run_job, u);
 }
 
 /* Gather units while there is room for them. */
-static void pump(struct ahead *a)
+static void ahead_fill(struct ahead *a)
 {
 	while (!a->ended && a->n < a->most &&
 	       (!a->n || a->cost < AHEAD_MEMORY)) {
@@ -165,14 +160,14 @@ static void pump(struct ahead *a)
 		if (r == AHEAD_WAIT)
 			return;
 		if (r == AHEAD_UNIT)
-			append(a, u);
+			ahead_append_unit(a, u);
 		else
 			a->ended = true;
 	}
 }
 
 /* The oldest unit, done; NULL: none. */
-static struct ahead_unit *take(struct ahead *a)
+static struct ahead_unit *ahead_take_oldest(struct ahead *a)
 {
 	struct ahead_unit *u = a->first;
 
@@ -183,7 +178,7 @@ static struct ahead_unit *take(struct ahead *a)
 		while (!u->done)
 			pthread_cond_wait(&a->done, &a->lock);
 	} else {
-		run(u);
+		ahead_run_unit(u);
 	}
 	a->first = u->later;
 	if (!a->first)
@@ -193,7 +188,7 @@ static struct ahead_unit *take(struct ahead *a)
 	return u;
 }
 
-static void drop(struct ahead *a)
+static void ahead_drop_units(struct ahead *a)
 {
 	if (a->pool)
 		pool_drain(a->pool);
@@ -201,7 +196,7 @@ static void drop(struct ahead *a)
 		struct ahead_unit *u = a->first;
 
 		a->first = u->later;
-		unit_free(a->ops, u);
+		ahead_unit_free(a->ops, u);
 	}
 	a->last = &a->first;
 	a->n = 0;
@@ -212,12 +207,13 @@ static void drop(struct ahead *a)
 
 void ahead_drop(struct ahead_decoder *d)
 {
-	drop(d->ahead);
+	ahead_drop_units(d->ahead);
 }
 
 /* ---- in order ------------------------------------------------------------ */
 
-static int fail(struct ahead *a, const struct error *why, struct error *err)
+static int ahead_fail(struct ahead *a, const struct error *why,
+		      struct error *err)
 {
 	if (&a->failed != why)
 		a->failed = *why;
@@ -227,25 +223,25 @@ static int fail(struct ahead *a, const struct error *why, struct error *err)
 }
 
 /* What ended the unit at `out`, and what is to be doubted for that. */
-static int fail_at(struct ahead *a, uint64_t out, uint64_t verified,
-		   const struct error *why, struct error *err)
+static int ahead_fail_at(struct ahead *a, uint64_t out, uint64_t verified,
+			 const struct error *why, struct error *err)
 {
 	if (why->code == -EBADMSG && verified < out)
 		scan_bad(a->scan, verified, why);
-	return fail(a, why, err);
+	return ahead_fail(a, why, err);
 }
 
 /* Begin with the next unit: 1, 0 at the end, -errno. */
-static int begin(struct ahead *a, struct error *err)
+static int ahead_begin_unit(struct ahead *a, struct error *err)
 {
 	struct error why = {0};
 	struct ahead_unit *u;
 	int r = 0;
 
-	pump(a);
-	u = take(a);
+	ahead_fill(a);
+	u = ahead_take_oldest(a);
 	if (!u)
-		return a->end.code ? fail(a, &a->end, err) : 0;
+		return a->end.code ? ahead_fail(a, &a->end, err) : 0;
 	u->at = a->out;
 	u->verified = 0;
 	a->unit = u;
@@ -253,36 +249,36 @@ static int begin(struct ahead *a, struct error *err)
 	if (a->ops->taken)
 		r = a->ops->taken(a->own, u, &why);
 	if (r < 0)
-		return fail(a, &why, err);
+		return ahead_fail(a, &why, err);
 	a->displaced |= u->displaced;
-	pump(a);
+	ahead_fill(a);
 	return 1;
 }
 
 /* The checksum of something that began before the unit failed. */
-static void say_bad(struct ahead *a)
+static void ahead_report_bad(struct ahead *a)
 {
 	scan_bad(a->scan, a->unit->bad_from, &a->unit->why);
 	a->apart = true;
 }
 
 /* The unit was delivered. */
-static int finish(struct ahead *a, struct error *err)
+static int ahead_finish_unit(struct ahead *a, struct error *err)
 {
 	struct ahead_unit *u = a->unit;
 	int r = 0;
 
 	a->out += u->out_size;
 	if (u->bad && !u->bad_until)
-		say_bad(a);
+		ahead_report_bad(a);
 	if (u->err.code)
-		r = fail_at(a, a->out, u->verified, &u->err, err);
+		r = ahead_fail_at(a, a->out, u->verified, &u->err, err);
 	a->unit = NULL;
-	unit_free(a->ops, u);
+	ahead_unit_free(a->ops, u);
 	return r;
 }
 
-static bool is_wanted(const struct ahead *a, size_t i)
+static bool ahead_is_mark_wanted(const struct ahead *a, size_t i)
 {
 	const struct ahead_unit *u = a->unit;
 	const struct ahead_mark *m = &u->marks.at[i];
@@ -296,8 +292,8 @@ static bool is_wanted(const struct ahead *a, size_t i)
 	       (a->apart || (!m->state && end - m->out >= ALONE));
 }
 
-static int make_point(struct ahead *a, const struct ahead_mark *m,
-		      struct error *err)
+static int ahead_make_point(struct ahead *a, const struct ahead_mark *m,
+			    struct error *err)
 {
 	struct ahead_unit *u = a->unit;
 	struct stream_point p = {.out = a->out + m->out,
@@ -310,7 +306,7 @@ static int make_point(struct ahead *a, const struct ahead_mark *m,
 	if (a->displaced)
 		p.flags |= POINT_BAD;
 	if (m->state && !a->state && !(a->state = malloc(AHEAD_STATE_MOST)))
-		return no_memory(err);
+		return error_no_memory(err, "decoding ahead");
 	if (m->state)
 		n = a->ops->state(u, m, a->state);
 	r = scan_point(a->scan, &p, n ? a->state : NULL, n, err);
@@ -321,17 +317,17 @@ static int make_point(struct ahead *a, const struct ahead_mark *m,
 }
 
 /* A point where one is wanted; *stop is where the next one may be. */
-static int pass_marks(struct ahead *a, size_t *stop, struct error *err)
+static int ahead_pass_marks(struct ahead *a, size_t *stop, struct error *err)
 {
 	struct ahead_unit *u = a->unit;
 	int r = 0;
 
 	if (a->mark < u->marks.n && u->marks.at[a->mark].out == a->pos) {
-		if (is_wanted(a, a->mark))
-			r = make_point(a, &u->marks.at[a->mark], err);
+		if (ahead_is_mark_wanted(a, a->mark))
+			r = ahead_make_point(a, &u->marks.at[a->mark], err);
 		a->mark++;
 	}
-	while (a->mark < u->marks.n && !is_wanted(a, a->mark))
+	while (a->mark < u->marks.n && !ahead_is_mark_wanted(a, a->mark))
 		a->mark++;
 	*stop = a->mark < u->marks.n ? u->marks.at[a->mark].out : u->out_size;
 	return r;
@@ -346,21 +342,21 @@ static ssize_t ahead_read(struct stream_decoder *d, void *to, size_t n,
 	int r;
 
 	if (a->failed.code)
-		return fail(a, &a->failed, err);
+		return ahead_fail(a, &a->failed, err);
 	while (!a->unit || a->pos == a->unit->out_size) {
-		r = a->unit ? finish(a, err) : 0;
+		r = a->unit ? ahead_finish_unit(a, err) : 0;
 		if (r == 0)
-			r = begin(a, err);
+			r = ahead_begin_unit(a, err);
 		if (r <= 0)
 			return r;
 	}
 	u = a->unit;
-	r = pass_marks(a, &stop, err);
+	r = ahead_pass_marks(a, &stop, err);
 	if (r < 0)
 		return r;
 	n = (size_t)min_u64(n, stop - a->pos);
 	if (u->bad && a->pos < u->bad_until && a->pos + n >= u->bad_until)
-		say_bad(a);
+		ahead_report_bad(a);
 	memcpy(to, u->out + u->before + a->pos, n);
 	a->pos += n;
 	return (ssize_t)n;
@@ -372,8 +368,8 @@ static void ahead_free(struct ahead *a)
 {
 	if (!a)
 		return;
-	drop(a);
-	unit_free(a->ops, a->unit);
+	ahead_drop_units(a);
+	ahead_unit_free(a->ops, a->unit);
 	pool_free(a->pool);
 	pthread_cond_destroy(&a->done);
 	pthread_mutex_destroy(&a->lock);
@@ -388,7 +384,7 @@ static int ahead_new(struct ahead_decoder *own, struct error *err)
 	struct ahead *a = calloc(1, sizeof *a);
 
 	if (!a)
-		return no_memory(err);
+		return error_no_memory(err, "decoding ahead");
 	own->ahead = a;
 	a->ops = own->stream.format->ahead;
 	a->own = own;
@@ -423,8 +419,7 @@ static int ahead_open(struct stream_decoder **out,
 
 	*out = NULL;
 	if (!d)
-		return error_set(err, -ENOMEM, "%s: out of memory",
-				 format->name);
+		return error_no_memory(err, "decoding ahead");
 	d->stream = (struct stream_decoder){format, scan};
 	slide_of_scan(&d->feed, scan);
 	r = ops->open ? ops->open(d, err) : 0;

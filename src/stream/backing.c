@@ -44,8 +44,8 @@ struct backing backing_part(const struct backing *b, uint64_t off, uint64_t len)
 }
 
 /* Windows follow each other without gaps; the backing is no longer than they. */
-static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
-			   struct plan *p)
+static uint64_t backing_map_stream(struct stream *s, uint64_t at, uint64_t len,
+				   struct plan *p)
 {
 	uint64_t n, done = 0;
 	const struct stream_point *point = stream_points(s, &n);
@@ -64,8 +64,8 @@ static uint64_t stream_map(struct stream *s, uint64_t at, uint64_t len,
 }
 
 /* What is in the other plan's scratch goes with it. */
-static uint64_t append_mem(struct plan *p, const struct plan *from,
-			   const struct extent *x)
+static uint64_t backing_append_mem(struct plan *p, const struct plan *from,
+				   const struct extent *x)
 {
 	uintptr_t at = (uintptr_t)x->u.mem.data;
 	uintptr_t scratch = (uintptr_t)from->scratch;
@@ -76,7 +76,7 @@ static uint64_t append_mem(struct plan *p, const struct plan *from,
 }
 
 /* Append what another plan has. */
-static uint64_t append(struct plan *p, const struct plan *from)
+static uint64_t backing_append_plan(struct plan *p, const struct plan *from)
 {
 	uint64_t done = 0;
 
@@ -94,7 +94,7 @@ static uint64_t append(struct plan *p, const struct plan *from)
 			took = plan_fill(p, x->u.fill.of, x->u.fill.phase,
 					 x->len);
 		else if (x->kind == EXTENT_MEM)
-			took = append_mem(p, from, x);
+			took = backing_append_mem(p, from, x);
 		done += took;
 		if (took < x->len)
 			break;
@@ -103,20 +103,20 @@ static uint64_t append(struct plan *p, const struct plan *from)
 }
 
 /* The files' own plan goes as far as the file does. */
-static uint64_t files_map(const struct backing *b, uint64_t at, uint64_t len,
-			  struct plan *p)
+static uint64_t backing_map_files(const struct backing *b, uint64_t at,
+				  uint64_t len, struct plan *p)
 {
 	struct plan part;
 
 	plan_init(&part, min_u64(len, p->want - p->have));
 	if (b->files->ops->map(b->files, b->node, at, &part, NULL) < 0)
 		return 0;
-	return append(p, &part);
+	return backing_append_plan(p, &part);
 }
 
 /* Where bytes are mapped to that the backing does not have.  The file that it is in may go
  * on behind its end, so it is never a position in that. */
-static uint64_t past_end(const struct backing *b, uint64_t off)
+static uint64_t backing_past_end(const struct backing *b, uint64_t off)
 {
 	uint64_t at = 0;
 
@@ -133,21 +133,21 @@ uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 	uint64_t done = 0;
 
 	if (there && b->stream)
-		done = stream_map(b->stream, b->pos + off, there, p);
+		done = backing_map_stream(b->stream, b->pos + off, there, p);
 	else if (there && b->files)
-		done = files_map(b, b->pos + off, there, p);
+		done = backing_map_files(b, b->pos + off, there, p);
 	else if (there)
 		done = plan_file(p, b->file, b->pos + off, there);
 	if (done == there && len > there)
-		done += plan_file(p, b->file, past_end(b, off + there),
+		done += plan_file(p, b->file, backing_past_end(b, off + there),
 				  len - there);
 	return done;
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int copy_span(const struct backing *b, const struct span *s,
-		     unsigned char *to, struct error *err)
+static int backing_copy_span(const struct backing *b, const struct span *s,
+			     unsigned char *to, struct error *err)
 {
 	switch (s->kind) {
 	case SPAN_MEM:
@@ -166,21 +166,21 @@ static int copy_span(const struct backing *b, const struct span *s,
 	return error_set(err, -EIO, "%s: bytes of no kind", backing_name(b));
 }
 
-static int copy_extent(const struct backing *b, const struct extent *x,
-		       unsigned char *to, struct error *err)
+static int backing_copy_extent(const struct backing *b, const struct extent *x,
+			       unsigned char *to, struct error *err)
 {
 	struct span span;
 	int r = b->pinner->pin(b->pinner, x, &span, err);
 
 	if (r < 0)
 		return r;
-	r = copy_span(b, &span, to, err);
+	r = backing_copy_span(b, &span, to, err);
 	b->pinner->unpin(b->pinner, &span);
 	return r;
 }
 
-static int read_mapped(const struct backing *b, uint64_t off, unsigned char *to,
-		       size_t len, struct error *err)
+static int backing_read_mapped(const struct backing *b, uint64_t off,
+			       unsigned char *to, size_t len, struct error *err)
 {
 	struct plan p;
 	int r = 0;
@@ -191,7 +191,7 @@ static int read_mapped(const struct backing *b, uint64_t off, unsigned char *to,
 			return error_set(err, -EIO, "%s: no plan for a read",
 					 backing_name(b));
 		for (unsigned i = 0; i < p.n && r == 0; i++) {
-			r = copy_extent(b, &p.ext[i], to, err);
+			r = backing_copy_extent(b, &p.ext[i], to, err);
 			to += p.ext[i].len;
 		}
 		off += p.have;
@@ -212,7 +212,7 @@ int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
 	if (backing_is_plain(b))
 		return handles_read(b->handles, b->file, b->pos + off, to, len,
 				    err);
-	return read_mapped(b, off, to, len, err);
+	return backing_read_mapped(b, off, to, len, err);
 }
 
 bool backing_origin(const struct backing *b, char *text, size_t n)

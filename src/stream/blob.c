@@ -37,11 +37,6 @@ static struct blob *blob_alloc(int fd)
 	return b;
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory for states of a decoder");
-}
-
 int blob_new(struct blob **out, size_t memory, const char *dir,
 	     struct error *err)
 {
@@ -56,7 +51,7 @@ int blob_new(struct blob **out, size_t memory, const char *dir,
 		b->dir = strdup(dir);
 	if (!b || !b->dir) {
 		free(b);
-		return no_memory(err);
+		return error_no_memory(err, "the states of a decoder");
 	}
 	b->memory = memory;
 	*out = b;
@@ -70,7 +65,7 @@ int blob_of_file(struct blob **out, int fd, uint64_t pos, uint64_t size,
 
 	*out = NULL;
 	if (!b)
-		return no_memory(err);
+		return error_no_memory(err, "the states of a decoder");
 	b->base = pos;
 	b->size = size;
 	*out = b;
@@ -87,7 +82,7 @@ int blob_of_memory(struct blob **out, const void *data, size_t size,
 		b->mem = malloc(size ? size : 1);
 	if (!b || !b->mem) {
 		free(b);
-		return no_memory(err);
+		return error_no_memory(err, "the states of a decoder");
 	}
 	if (size)
 		memcpy(b->mem, data, size);
@@ -114,7 +109,7 @@ uint64_t blob_size(const struct blob *b)
 
 /* ---- appending ----------------------------------------------------------- */
 
-static bool append_memory(struct blob *b, const void *data, size_t n)
+static bool blob_append_memory(struct blob *b, const void *data, size_t n)
 {
 	size_t room = b->room;
 	unsigned char *mem;
@@ -134,7 +129,7 @@ static bool append_memory(struct blob *b, const void *data, size_t n)
 }
 
 /* A file that nobody else can find, gone when it is closed. */
-static int temporary_file(const char *dir, struct error *err)
+static int blob_temporary_file(const char *dir, struct error *err)
 {
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 	cleanup_free char *name = NULL;
@@ -143,7 +138,7 @@ static int temporary_file(const char *dir, struct error *err)
 		return fd;
 	if (asprintf(&name, "%s/tensorfs-XXXXXX", dir) < 0) {
 		name = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the states of a decoder");
 	}
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
@@ -153,12 +148,12 @@ static int temporary_file(const char *dir, struct error *err)
 	return fd;
 }
 
-static int append_file(struct blob *b, const unsigned char *data, size_t n,
-		       struct error *err)
+static int blob_append_file(struct blob *b, const unsigned char *data, size_t n,
+			    struct error *err)
 {
 	uint64_t pos = b->base + (b->size - b->head);
 
-	int fd = b->fd < 0 ? temporary_file(b->dir, err) : b->fd;
+	int fd = b->fd < 0 ? blob_temporary_file(b->dir, err) : b->fd;
 
 	if (fd < 0)
 		return fd;
@@ -186,10 +181,10 @@ int blob_append(struct blob *b, const void *data, size_t n, uint64_t *at,
 
 	if (!b->dir && !fits) /* made of what there is: it does not grow */
 		return error_set(err, -EINVAL, "these states are complete");
-	if (!n || (fits && append_memory(b, data, n))) {
+	if (!n || (fits && blob_append_memory(b, data, n))) {
 		r = 0;
 	} else {
-		r = append_file(b, data, n, err);
+		r = blob_append_file(b, data, n, err);
 		if (r < 0)
 			return r;
 	}
@@ -200,7 +195,7 @@ int blob_append(struct blob *b, const void *data, size_t n, uint64_t *at,
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int not_there(struct error *err)
+static int blob_too_short(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "states of a decoder end before the one that is "
@@ -215,7 +210,7 @@ int blob_read(const struct blob *b, uint64_t at, void *to, size_t n,
 	ssize_t got;
 
 	if (at > b->size || n > b->size - at)
-		return not_there(err);
+		return blob_too_short(err);
 	if (at < b->head && n > 0) {
 		here = (size_t)min_u64(n, b->head - at);
 		memcpy(p, b->mem + at, here);
@@ -228,5 +223,5 @@ int blob_read(const struct blob *b, uint64_t at, void *to, size_t n,
 	got = file_read(b->fd, b->base + (at - b->head), p, n);
 	if (got < 0)
 		return error_errno(err, (int)got, "states of a decoder");
-	return (size_t)got < n ? not_there(err) : 0;
+	return (size_t)got < n ? blob_too_short(err) : 0;
 }

@@ -42,14 +42,9 @@ struct decoder {
 	uint32_t crc;       /* of its blocks so far */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "bzip2: out of memory");
-}
-
 /* ---- cutting ------------------------------------------------------------- */
 
-static int cut_block(struct decoder *d, struct unit *u, struct error *err)
+static int bzip2_cut_block(struct decoder *d, struct unit *u, struct error *err)
 {
 	const unsigned char *p;
 	size_t n;
@@ -67,7 +62,7 @@ static int cut_block(struct decoder *d, struct unit *u, struct error *err)
 				: error_set(err, -EIO, "bzip2: cut");
 	u->base.in = malloc(n);
 	if (!u->base.in)
-		return no_memory(err);
+		return error_no_memory(err, "decoding bzip2 data");
 	memcpy(u->base.in, p, n);
 	u->base.in_size = n;
 	/* The decoder has 4 bytes for each symbol. */
@@ -77,7 +72,7 @@ static int cut_block(struct decoder *d, struct unit *u, struct error *err)
 }
 
 /* The header of a stream is passed: 1; 0: there is none; -errno. */
-static int pass_header(struct decoder *d, struct error *err)
+static int bzip2_pass_header(struct decoder *d, struct error *err)
 {
 	uint32_t crc;
 	int r = bzip2_look(&d->base.feed, d->bit, true, &crc, &d->level, err);
@@ -92,12 +87,12 @@ static int pass_header(struct decoder *d, struct error *err)
 	return 1;
 }
 
-static int next(void *own, struct ahead_unit **out, struct error *err)
+static int bzip2_cut_unit(void *own, struct ahead_unit **out, struct error *err)
 {
 	struct decoder *d = own;
 	struct unit *u;
 	uint32_t crc;
-	int what, r = d->header ? pass_header(d, err) : 1;
+	int what, r = d->header ? bzip2_pass_header(d, err) : 1;
 
 	if (r <= 0)
 		return r < 0 ? r : AHEAD_END;
@@ -106,13 +101,13 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 		return what;
 	u = calloc(1, sizeof *u);
 	if (!u)
-		return no_memory(err);
+		return error_no_memory(err, "decoding bzip2 data");
 	u->begins = d->begins;
 	u->level = d->level;
 	u->bit = d->bit;
 	u->crc = crc;
 	if (what == BZIP2_BLOCK) {
-		r = cut_block(d, u, err);
+		r = bzip2_cut_block(d, u, err);
 		d->begins = false;
 	} else {
 		u->ends = true;
@@ -129,7 +124,8 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 /* ---- decoding ------------------------------------------------------------ */
 
-static int decode(struct unit *u, const unsigned char *p, struct error *err)
+static int bzip2_decode_unit(struct unit *u, const unsigned char *p,
+			     struct error *err)
 {
 	struct bzip2_out out = {.most = BZIP2_DECODED_MOST, .own = true};
 	int r = bzip2_decode_block(p, u->bit % 8, u->end - u->bit, u->level,
@@ -141,18 +137,18 @@ static int decode(struct unit *u, const unsigned char *p, struct error *err)
 	return r;
 }
 
-static int run(struct ahead_unit *base, struct error *err)
+static int bzip2_run_unit(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 
-	return u->ends ? 0 : decode(u, base->in, err);
+	return u->ends ? 0 : bzip2_decode_unit(u, base->in, err);
 }
 
 /* ---- in order ------------------------------------------------------------ */
 
 /* The block did not decode: it ends elsewhere, or is damaged.  All behind it is to
  * be cut anew. */
-static int cut_again(struct decoder *d, struct unit *u)
+static int bzip2_cut_again(struct decoder *d, struct unit *u)
 {
 	struct error why = {0};
 	const unsigned char *p;
@@ -164,7 +160,7 @@ static int cut_again(struct decoder *d, struct unit *u)
 		u->end = end;
 		p = bzip2_bytes(&d->base.feed, u->bit,
 				(size_t)((end + 7) / 8 - u->bit / 8), &n, &why);
-		r = p ? decode(u, p, &why) : (int)n;
+		r = p ? bzip2_decode_unit(u, p, &why) : (int)n;
 	}
 	if (r == 0) {
 		u->base.err.code = 0;
@@ -179,7 +175,7 @@ static int cut_again(struct decoder *d, struct unit *u)
 }
 
 /* How a block that could not be decoded ends the stream. */
-static void explain(struct decoder *d, struct unit *u)
+static void bzip2_explain_end(struct decoder *d, struct unit *u)
 {
 	uint64_t at = u->bit / 8;
 
@@ -193,7 +189,7 @@ static void explain(struct decoder *d, struct unit *u)
 		error_prefix(&u->base.err, "at %llu: ", (unsigned long long)at);
 }
 
-static bool mark(struct unit *u)
+static bool bzip2_mark_block(struct unit *u)
 {
 	uint64_t in = (u->bit + 7) / 8;
 
@@ -204,7 +200,7 @@ static bool mark(struct unit *u)
 				    .flags = POINT_START});
 }
 
-static void end_stream(struct decoder *d, struct unit *u)
+static void bzip2_end_stream(struct decoder *d, struct unit *u)
 {
 	if (u->crc == (u->begins ? 0 : d->crc))
 		return;
@@ -216,7 +212,8 @@ static void end_stream(struct decoder *d, struct unit *u)
 	u->base.bad_from = u->begins ? u->base.at : d->stream_at;
 }
 
-static int taken(void *own, struct ahead_unit *base, struct error *err)
+static int bzip2_take_unit(void *own, struct ahead_unit *base,
+			   struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	struct decoder *d = own;
@@ -224,13 +221,13 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 
 	base->verified = base->at;
 	if (u->ends) {
-		end_stream(d, u);
+		bzip2_end_stream(d, u);
 		keep = u->end / 8;
 	} else if (base->err.code == -EBADMSG && !u->tail) {
-		cut_again(d, u);
+		bzip2_cut_again(d, u);
 	}
 	if (base->err.code) {
-		explain(d, u);
+		bzip2_explain_end(d, u);
 		return 0;
 	}
 	if (!u->ends) {
@@ -240,8 +237,8 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 		}
 		d->crc = (d->crc << 1 | d->crc >> 31) ^ u->crc;
 		keep = u->end / 8;
-		if (!mark(u))
-			return no_memory(err);
+		if (!bzip2_mark_block(u))
+			return error_no_memory(err, "decoding bzip2 data");
 	}
 	if (keep > d->base.feed.at)
 		slide_drop(&d->base.feed,
@@ -252,7 +249,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 
 /* ---- the format ---------------------------------------------------------- */
 
-static int begin(void *own, struct error *err)
+static int bzip2_open(void *own, struct error *err)
 {
 	struct decoder *d = own;
 
@@ -263,13 +260,13 @@ static int begin(void *own, struct error *err)
 
 static const struct ahead_ops ahead_ops = {
 	.size = sizeof(struct decoder),
-	.open = begin,
-	.next = next,
-	.run = run,
-	.taken = taken,
+	.open = bzip2_open,
+	.next = bzip2_cut_unit,
+	.run = bzip2_run_unit,
+	.taken = bzip2_take_unit,
 };
 
-static int probe(const unsigned char *head, size_t n)
+static int bzip2_probe(const unsigned char *head, size_t n)
 {
 	static const unsigned char block[6] = {0x31, 0x41, 0x59,
 					       0x26, 0x53, 0x59};
@@ -285,8 +282,8 @@ static int probe(const unsigned char *head, size_t n)
 /* ---- windows ------------------------------------------------------------- */
 
 /* The block at *bit, to which it is set behind. */
-static int decode_next(struct slide *f, uint64_t *bit, uint32_t crc,
-		       struct bzip2_out *out, struct error *err)
+static int bzip2_decode_next(struct slide *f, uint64_t *bit, uint32_t crc,
+			     struct bzip2_out *out, struct error *err)
 {
 	uint64_t end = 0;
 	struct error why;
@@ -318,8 +315,8 @@ static int decode_next(struct slide *f, uint64_t *bit, uint32_t crc,
 	return r;
 }
 
-static int decode_window(struct slide *f, uint64_t bit, struct bzip2_out *out,
-			 struct error *err)
+static int bzip2_decode_window(struct slide *f, uint64_t bit,
+			       struct bzip2_out *out, struct error *err)
 {
 	bool header = false;
 	uint32_t crc;
@@ -334,7 +331,7 @@ static int decode_window(struct slide *f, uint64_t bit, struct bzip2_out *out,
 		if (r < 0)
 			return r;
 		if (r == BZIP2_BLOCK) {
-			r = decode_next(f, &bit, crc, out, err);
+			r = bzip2_decode_next(f, &bit, crc, out, err);
 			if (r < 0)
 				return r;
 		} else if (r == BZIP2_STREAM_END) {
@@ -348,8 +345,8 @@ static int decode_window(struct slide *f, uint64_t bit, struct bzip2_out *out,
 	return 0;
 }
 
-static int window(struct stream *s, uint64_t i, unsigned char *out,
-		  struct error *err)
+static int bzip2_window(struct stream *s, uint64_t i, unsigned char *out,
+			struct error *err)
 {
 	const struct stream_point *p = &s->point[i];
 	struct bzip2_out to = {.at = out, .room = p->size};
@@ -357,7 +354,7 @@ static int window(struct stream *s, uint64_t i, unsigned char *out,
 	int r;
 
 	slide_of_stream(&f, s, p->bits ? p->in - 1 : p->in);
-	r = decode_window(&f, p->in * 8 - p->bits, &to, err);
+	r = bzip2_decode_window(&f, p->in * 8 - p->bits, &to, err);
 	slide_free(&f);
 	return r;
 }
@@ -369,9 +366,9 @@ static const char *const suffixes[] = {
 const struct stream_format stream_bzip2 = {
 	.name = "bzip2",
 	.suffixes = suffixes,
-	.probe = probe,
+	.probe = bzip2_probe,
 	.decoder = &ahead_decoder,
 	.ahead = &ahead_ops,
-	.window = window,
+	.window = bzip2_window,
 };
 #endif

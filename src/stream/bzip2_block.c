@@ -36,7 +36,7 @@
 /* Which two bytes may be the second and third that a magic number touches. */
 static unsigned char table[65536 / 8];
 
-static void table_make(void)
+static void bzip2_make_table(void)
 {
 	static const uint64_t magic[2] = {BLOCK_MAGIC, END_MAGIC};
 
@@ -49,25 +49,26 @@ static void table_make(void)
 		}
 }
 
-static uint64_t peek(const unsigned char *p, size_t n, uint64_t bit,
-		     unsigned count)
+static uint64_t bzip2_peek_bits(const unsigned char *p, size_t n, uint64_t bit,
+				unsigned count)
 {
 	struct bits b = {p, n, bit};
 
 	return bits_take(&b, count);
 }
 
-static bool is_magic(uint64_t v)
+static bool bzip2_is_magic(uint64_t v)
 {
 	return v == BLOCK_MAGIC || v == END_MAGIC;
 }
 
 /* The first magic number from bit `from` of the n bytes on; UINT64_MAX: none. */
-static uint64_t search(const unsigned char *p, size_t n, uint64_t from)
+static uint64_t bzip2_search_magic(const unsigned char *p, size_t n,
+				   uint64_t from)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, table_make);
+	pthread_once(&once, bzip2_make_table);
 	for (size_t i = (size_t)(from / 8) + 1; i + 1 < n; i++) {
 		unsigned v = (unsigned)p[i] << 8 | p[i + 1];
 
@@ -78,7 +79,8 @@ static uint64_t search(const unsigned char *p, size_t n, uint64_t from)
 
 			if (bit >= from &&
 			    bit + MAGIC_BITS <= 8 * (uint64_t)n &&
-			    is_magic(peek(p, n, bit, MAGIC_BITS)))
+			    bzip2_is_magic(
+				    bzip2_peek_bits(p, n, bit, MAGIC_BITS)))
 				return bit;
 		}
 	}
@@ -109,7 +111,7 @@ int bzip2_find_end(struct slide *f, uint64_t bit, uint64_t from, uint64_t *end,
 
 		if (!p)
 			return (int)r;
-		found = search(p, (size_t)r, from - base);
+		found = bzip2_search_magic(p, (size_t)r, from - base);
 		if (found != UINT64_MAX) {
 			*end = base + found;
 			return 1;
@@ -125,7 +127,7 @@ int bzip2_find_end(struct slide *f, uint64_t bit, uint64_t from, uint64_t *end,
 
 /* ---- what is where ------------------------------------------------------- */
 
-static int truncated(struct slide *f, struct error *err)
+static int bzip2_truncated(struct slide *f, struct error *err)
 {
 	return error_set(err, -EIO,
 			 "bzip2: the data ends at %llu, within a stream: "
@@ -135,8 +137,8 @@ static int truncated(struct slide *f, struct error *err)
 
 /* A stream, or anything else: as bzip2 does, that is no error, unless it looks as
  * if it had been one. */
-static int look_header(struct slide *f, uint64_t bit, char *level,
-		       struct error *err)
+static int bzip2_look_header(struct slide *f, uint64_t bit, char *level,
+			     struct error *err)
 {
 	ssize_t r;
 	const unsigned char *p = bzip2_bytes(f, bit, 4096, &r, err);
@@ -148,8 +150,8 @@ static int look_header(struct slide *f, uint64_t bit, char *level,
 		return BZIP2_STREAM;
 	}
 	if (r < 4 && !memcmp(p, "BZh", (size_t)min_u64((uint64_t)r, 3)))
-		return truncated(f, err);
-	if (search(p, (size_t)r, 0) != UINT64_MAX)
+		return bzip2_truncated(f, err);
+	if (bzip2_search_magic(p, (size_t)r, 0) != UINT64_MAX)
 		return error_set(err, -EBADMSG,
 				 "bzip2: the header of the stream at %llu is "
 				 "damaged",
@@ -165,15 +167,16 @@ int bzip2_look(struct slide *f, uint64_t bit, bool header, uint32_t *crc,
 	ssize_t r;
 
 	if (header)
-		return look_header(f, bit, level, err);
+		return bzip2_look_header(f, bit, level, err);
 	p = bzip2_bytes(f, bit, 11, &r, err);
 	if (r < 0)
 		return (int)r;
 	if (!p || 8 * (uint64_t)r < bit % 8 + MAGIC_BITS + 32)
-		return truncated(f, err);
-	magic = peek(p, (size_t)r, bit % 8, MAGIC_BITS);
-	*crc = (uint32_t)peek(p, (size_t)r, bit % 8 + MAGIC_BITS, 32);
-	if (is_magic(magic))
+		return bzip2_truncated(f, err);
+	magic = bzip2_peek_bits(p, (size_t)r, bit % 8, MAGIC_BITS);
+	*crc = (uint32_t)bzip2_peek_bits(p, (size_t)r, bit % 8 + MAGIC_BITS,
+					 32);
+	if (bzip2_is_magic(magic))
 		return magic == BLOCK_MAGIC ? BZIP2_BLOCK : BZIP2_STREAM_END;
 	return error_set(err, -EBADMSG,
 			 "bzip2: neither a block nor the end of the stream is "
@@ -184,8 +187,8 @@ int bzip2_look(struct slide *f, uint64_t bit, bool header, uint32_t *crc,
 /* ---- decoding ------------------------------------------------------------ */
 
 /* `n` whole bytes from bit `skip` of `p` on, all of which are there. */
-static void shift(unsigned char *to, const unsigned char *p, unsigned skip,
-		  size_t n)
+static void bzip2_shift_bits(unsigned char *to, const unsigned char *p,
+			     unsigned skip, size_t n)
 {
 	if (!skip) {
 		memcpy(to, p, n);
@@ -196,7 +199,8 @@ static void shift(unsigned char *to, const unsigned char *p, unsigned skip,
 }
 
 /* The low `count` bits of `v`, at bit `at`. */
-static void put(unsigned char *to, uint64_t at, uint64_t v, unsigned count)
+static void bzip2_put_bits(unsigned char *to, uint64_t at, uint64_t v,
+			   unsigned count)
 {
 	for (unsigned i = 0; i < count; i++, at++)
 		if (v >> (count - 1 - i) & 1)
@@ -204,8 +208,9 @@ static void put(unsigned char *to, uint64_t at, uint64_t v, unsigned count)
 }
 
 /* A stream of this block alone; malloc'ed, *n bytes. */
-static unsigned char *wrap(const unsigned char *p, unsigned skip, uint64_t bits,
-			   char level, uint32_t crc, bool tail, size_t *n)
+static unsigned char *bzip2_wrap_block(const unsigned char *p, unsigned skip,
+				       uint64_t bits, char level, uint32_t crc,
+				       bool tail, size_t *n)
 {
 	size_t whole = (size_t)(bits / 8);
 	unsigned rest = bits % 8;
@@ -216,22 +221,23 @@ static unsigned char *wrap(const unsigned char *p, unsigned skip, uint64_t bits,
 		return NULL;
 	memcpy(to, "BZh", 3);
 	to[3] = (unsigned char)level;
-	shift(to + 4, p, skip, whole);
+	bzip2_shift_bits(to + 4, p, skip, whole);
 	*n = 4 + whole;
 	if (tail)
 		return to;
 	if (rest)
-		put(to, at,
-		    peek(p, bits_bytes(skip + bits), skip + 8 * whole, rest),
-		    rest);
+		bzip2_put_bits(to, at,
+			       bzip2_peek_bits(p, bits_bytes(skip + bits),
+					       skip + 8 * whole, rest),
+			       rest);
 	at += rest;
-	put(to, at, END_MAGIC, MAGIC_BITS);
-	put(to, at + MAGIC_BITS, crc, 32);
+	bzip2_put_bits(to, at, END_MAGIC, MAGIC_BITS);
+	bzip2_put_bits(to, at + MAGIC_BITS, crc, 32);
 	*n = (size_t)bits_bytes(at + MAGIC_BITS + 32);
 	return to;
 }
 
-static bool grow(struct bzip2_out *out)
+static bool bzip2_grow_output(struct bzip2_out *out)
 {
 	size_t room =
 		(size_t)min_u64(max_u64(2 * out->room, 1 << 20), out->most);
@@ -247,24 +253,24 @@ static bool grow(struct bzip2_out *out)
 	return true;
 }
 
-static int failed(int ret, struct error *err)
+static int bzip2_failed(int ret, struct error *err)
 {
 	if (ret == BZ_MEM_ERROR)
-		return error_set(err, -ENOMEM, "bzip2: out of memory");
+		return error_no_memory(err, "decoding bzip2 data");
 	return error_set(err, -EBADMSG,
 			 "bzip2: a block is damaged (libbz2 says %d)", ret);
 }
 
 /* All of the stream; with `tail` one block of it. */
-static int unpack(bz_stream *z, bool tail, struct bzip2_out *out,
-		  struct error *err)
+static int bzip2_unpack(bz_stream *z, bool tail, struct bzip2_out *out,
+			struct error *err)
 {
 	size_t from = out->n;
 	int ret = BZ_OK;
 
 	while (ret == BZ_OK) {
 		char spare;
-		bool full = out->n == out->room && !grow(out);
+		bool full = out->n == out->room && !bzip2_grow_output(out);
 		size_t n = full ? 1 : out->room - out->n;
 
 		/* Another byte tells whether it is too long. */
@@ -278,9 +284,11 @@ static int unpack(bz_stream *z, bool tail, struct bzip2_out *out,
 			out->n += n - z->avail_out;
 		/* It wants more bits: perhaps those behind the block. */
 		if (ret == BZ_OK && !z->avail_in && z->avail_out)
-			return tail && out->n > from ? 0 : failed(ret, err);
+			return tail && out->n > from ? 0
+						     : bzip2_failed(ret, err);
 	}
-	return ret == BZ_STREAM_END && !z->avail_in ? 0 : failed(ret, err);
+	return ret == BZ_STREAM_END && !z->avail_in ? 0
+						    : bzip2_failed(ret, err);
 }
 
 int bzip2_decode_block(const unsigned char *p, unsigned skip, uint64_t bits,
@@ -292,12 +300,12 @@ int bzip2_decode_block(const unsigned char *p, unsigned skip, uint64_t bits,
 	bz_stream z = {.bzalloc = NULL};
 	int r;
 
-	in = wrap(p, skip, bits, level, crc, tail, &n);
+	in = bzip2_wrap_block(p, skip, bits, level, crc, tail, &n);
 	if (!in || BZ2_bzDecompressInit(&z, 0, 0) != BZ_OK)
-		return failed(BZ_MEM_ERROR, err);
+		return bzip2_failed(BZ_MEM_ERROR, err);
 	z.next_in = (char *)in;
 	z.avail_in = (unsigned)n;
-	r = unpack(&z, tail, out, err);
+	r = bzip2_unpack(&z, tail, out, err);
 	if (r < 0)
 		out->n = from;
 	BZ2_bzDecompressEnd(&z);
@@ -305,8 +313,8 @@ int bzip2_decode_block(const unsigned char *p, unsigned skip, uint64_t bits,
 }
 
 /* Give libbz2 the whole bytes of [*at, to): true when a block came out. */
-static bool pour(bz_stream *z, const unsigned char *p, uint64_t *at,
-		 uint64_t to, bool *broken)
+static bool bzip2_feed_decoder(bz_stream *z, const unsigned char *p,
+			       uint64_t *at, uint64_t to, bool *broken)
 {
 	unsigned char in[4096];
 	char out;
@@ -316,7 +324,7 @@ static bool pour(bz_stream *z, const unsigned char *p, uint64_t *at,
 
 		if (!n)
 			break;
-		shift(in, p + *at / 8, *at % 8, n);
+		bzip2_shift_bits(in, p + *at / 8, *at % 8, n);
 		z->next_in = (char *)in;
 		z->avail_in = (unsigned)n;
 		z->next_out = &out;
@@ -339,7 +347,7 @@ int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 	int r = 1;
 
 	if (BZ2_bzDecompressInit(&z, 0, 0) != BZ_OK)
-		return failed(BZ_MEM_ERROR, err);
+		return bzip2_failed(BZ_MEM_ERROR, err);
 	z.next_in = header;
 	z.avail_in = sizeof header;
 	broken = BZ2_bzDecompress(&z) != BZ_OK;
@@ -357,8 +365,8 @@ int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 			r = (int)n;
 			break;
 		}
-		done = pour(&z, p, &at, min_u64(stop, 8 * (uint64_t)n),
-			    &broken);
+		done = bzip2_feed_decoder(
+			&z, p, &at, min_u64(stop, 8 * (uint64_t)n), &broken);
 		/* It ended where it was thought to: then it is damaged. */
 		if (done && to == *end)
 			broken = true;
@@ -370,7 +378,7 @@ int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 	if (r < 0)
 		return r;
 	if (r == 0 || broken)
-		return failed(BZ_DATA_ERROR, err);
+		return bzip2_failed(BZ_DATA_ERROR, err);
 	*end = to;
 	return 0;
 }

@@ -38,14 +38,14 @@
 
 /* A member that is decoded before its turn. */
 struct expected {
-	struct ahead *of;
+	struct deflate_ahead *of;
 	struct deflate_member m;
 	struct stream *stream;
 	struct error damage;
 	int r;
 	bool done;
 };
-struct ahead {
+struct deflate_ahead {
 	struct backing from;
 	struct pool *pool;
 	pthread_mutex_t lock; /* `done` */
@@ -55,7 +55,7 @@ struct ahead {
 };
 struct deflate_builder {
 	struct backing from;
-	struct ahead *ahead; /* NULL: nothing is expected */
+	struct deflate_ahead *ahead; /* NULL: nothing is expected */
 	vec(struct stream_point) points;
 	struct blob *states;
 	uint64_t start; /* the state of a decoder that begins, in `states` */
@@ -64,11 +64,6 @@ struct deflate_builder {
 	struct libdeflate_compressor *deflater;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 int deflate_decode(const void *data, size_t n, void *to, size_t size,
 		   uint32_t crc, struct error *err)
 {
@@ -76,7 +71,8 @@ int deflate_decode(const void *data, size_t n, void *to, size_t size,
 	size_t used, made;
 
 	if (!d)
-		return no_memory(err);
+		return error_no_memory(err,
+				       "the seek points of deflated members");
 	if (libdeflate_deflate_decompress_ex(d, data, n, to, size, &used,
 					     &made) != LIBDEFLATE_SUCCESS ||
 	    made != size || used != n)
@@ -95,7 +91,7 @@ int deflate_decode(const void *data, size_t n, void *to, size_t size,
 /* ---- the format ---------------------------------------------------------- */
 
 /* What gzip's functions say is of gzip files. */
-static int say_damaged(struct error *err)
+static int deflate_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "its deflate data are damaged, or decode to other "
@@ -107,7 +103,7 @@ static int deflate_window(struct stream *s, uint64_t i, unsigned char *out,
 {
 	int r = gzip_window(s, i, out, err);
 
-	return r == -EBADMSG ? say_damaged(err) : r;
+	return r == -EBADMSG ? deflate_damaged(err) : r;
 }
 
 static const struct stream_format stream_deflate = {
@@ -131,8 +127,8 @@ struct gzip_file {
 	unsigned char trailer[GZIP_TRAILER];
 };
 
-static int gzip_map(const struct files *f, uint64_t node, uint64_t off,
-		    struct plan *p, struct error *err)
+static int deflate_gzip_map(const struct files *f, uint64_t node, uint64_t off,
+			    struct plan *p, struct error *err)
 {
 	static const unsigned char header[GZIP_HEADER] = {
 		0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
@@ -157,10 +153,11 @@ static int gzip_map(const struct files *f, uint64_t node, uint64_t off,
 	return 0;
 }
 
-static const struct files_ops gzip_ops = {.map = gzip_map};
+static const struct files_ops gzip_ops = {.map = deflate_gzip_map};
 
-static int scan_member(const struct backing *in, const struct deflate_member *m,
-		       struct stream **out, struct error *damage)
+static int deflate_scan_member(const struct backing *in,
+			       const struct deflate_member *m,
+			       struct stream **out, struct error *damage)
 {
 	struct gzip_file g = {.files = {&gzip_ops},
 			      .data = backing_part(in, m->pos, m->stored)};
@@ -181,27 +178,27 @@ static int scan_member(const struct backing *in, const struct deflate_member *m,
 
 /* ---- before their turn --------------------------------------------------- */
 
-static void run_ahead(void *arg)
+static void deflate_run_expected(void *arg)
 {
 	struct expected *e = arg;
 
-	e->r = scan_member(&e->of->from, &e->m, &e->stream, &e->damage);
+	e->r = deflate_scan_member(&e->of->from, &e->m, &e->stream, &e->damage);
 	lock_scope(&e->of->lock);
 	e->done = true;
 	pthread_cond_broadcast(&e->of->ready);
 }
 
-static void begin_some(struct ahead *a)
+static void deflate_begin_expected(struct deflate_ahead *a)
 {
 	while (a->begun < a->n && a->begun - a->taken < a->most)
-		pool_submit(a->pool, run_ahead, &a->at[a->begun++]);
+		pool_submit(a->pool, deflate_run_expected, &a->at[a->begun++]);
 }
 
 void deflate_builder_expect(struct deflate_builder *b,
 			    const struct deflate_member *m, size_t n,
 			    unsigned threads)
 {
-	struct ahead *a;
+	struct deflate_ahead *a;
 
 	threads = (unsigned)min_u64(threads, n);
 	if (threads < 2 || b->ahead)
@@ -223,10 +220,10 @@ void deflate_builder_expect(struct deflate_builder *b,
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->ready, NULL);
 	b->ahead = a;
-	begin_some(a);
+	deflate_begin_expected(a);
 }
 
-static void ahead_free(struct ahead *a)
+static void deflate_ahead_free(struct deflate_ahead *a)
 {
 	if (!a)
 		return;
@@ -239,21 +236,21 @@ static void ahead_free(struct ahead *a)
 }
 
 /* As scan_member. */
-static int take_member(struct deflate_builder *b,
-		       const struct deflate_member *m, struct stream **out,
-		       struct error *damage)
+static int deflate_take_member(struct deflate_builder *b,
+			       const struct deflate_member *m,
+			       struct stream **out, struct error *damage)
 {
-	struct ahead *a = b->ahead;
+	struct deflate_ahead *a = b->ahead;
 	struct expected *e = a && a->taken < a->n ? &a->at[a->taken] : NULL;
 
 	if (!e || e->m.pos != m->pos || e->m.size != m->size)
-		return scan_member(&b->from, m, out, damage);
+		return deflate_scan_member(&b->from, m, out, damage);
 	pthread_mutex_lock(&a->lock);
 	while (!e->done)
 		pthread_cond_wait(&a->ready, &a->lock);
 	pthread_mutex_unlock(&a->lock);
 	a->taken++;
-	begin_some(a);
+	deflate_begin_expected(a);
 	*out = e->stream;
 	*damage = e->damage;
 	return e->r;
@@ -262,8 +259,9 @@ static int take_member(struct deflate_builder *b,
 /* ---- points -------------------------------------------------------------- */
 
 /* A state as stream_state reads it. */
-static int put_state(struct deflate_builder *b, const unsigned char *state,
-		     size_t n, struct stream_point *p, struct error *err)
+static int deflate_put_state(struct deflate_builder *b,
+			     const unsigned char *state, size_t n,
+			     struct stream_point *p, struct error *err)
 {
 	unsigned char stored[4 + GZIP_STATE_HEAD + INFLATE_HISTORY];
 	size_t size = 0;
@@ -281,8 +279,10 @@ static int put_state(struct deflate_builder *b, const unsigned char *state,
 }
 
 /* A point of the gzip file `s` becomes one of ours. */
-static int move_point(struct deflate_builder *b, const struct deflate_member *m,
-		      const struct stream *s, uint64_t i, struct error *err)
+static int deflate_move_point(struct deflate_builder *b,
+			      const struct deflate_member *m,
+			      const struct stream *s, uint64_t i,
+			      struct error *err)
 {
 	unsigned char state[GZIP_STATE_HEAD + INFLATE_HISTORY];
 	struct stream_point p = s->point[i];
@@ -306,40 +306,40 @@ static int move_point(struct deflate_builder *b, const struct deflate_member *m,
 		if (header != GZIP_NO_HEADER)
 			store_le64(state, header + 8 * m->pos -
 						  8 * (uint64_t)GZIP_HEADER);
-		r = put_state(b, state, (size_t)n, &p, err);
+		r = deflate_put_state(b, state, (size_t)n, &p, err);
 	}
 	if (r == 0 && !vec_push(&b->points, p))
-		r = no_memory(err);
+		r = error_no_memory(err, "the seek points of deflated members");
 	return r;
 }
 
-static int add_large(struct deflate_builder *b, const struct deflate_member *m,
-		     struct error *err)
+static int deflate_add_large(struct deflate_builder *b,
+			     const struct deflate_member *m, struct error *err)
 {
 	struct stream *s = NULL;
 	struct error damage = {0};
 	size_t before = b->points.n;
-	int r = take_member(b, m, &s, &damage);
+	int r = deflate_take_member(b, m, &s, &damage);
 
 	/* Without a stream it is no fault of the data's. */
 	if (r < 0 || stream_size(s) != m->size) {
 		if (r == 0 || s)
-			r = say_damaged(&damage);
+			r = deflate_damaged(&damage);
 		stream_free(s);
 		if (err)
 			*err = damage;
 		return r;
 	}
 	for (uint64_t i = 0; i < s->n && r == 0; i++)
-		r = move_point(b, m, s, i, err);
+		r = deflate_move_point(b, m, s, i, err);
 	stream_free(s);
 	if (r < 0)
 		b->points.n = before;
 	return r;
 }
 
-static int add_whole(struct deflate_builder *b, const struct deflate_member *m,
-		     struct error *err)
+static int deflate_add_whole(struct deflate_builder *b,
+			     const struct deflate_member *m, struct error *err)
 {
 	const struct stream_point p = {.out = b->out,
 				       .in = m->pos,
@@ -348,7 +348,10 @@ static int add_whole(struct deflate_builder *b, const struct deflate_member *m,
 				       .size = (uint32_t)m->size,
 				       .crc = m->crc};
 
-	return vec_push(&b->points, p) ? 0 : no_memory(err);
+	return vec_push(&b->points, p)
+		       ? 0
+		       : error_no_memory(err,
+					 "the seek points of deflated members");
 }
 
 int deflate_builder_add(struct deflate_builder *b,
@@ -361,9 +364,9 @@ int deflate_builder_add(struct deflate_builder *b,
 	if (m->size > INT64_MAX / 2 - b->out)
 		return error_set(err, -EBADMSG, "its size is impossible");
 	if (m->size > DEFLATE_WHOLE)
-		r = add_large(b, m, err);
+		r = deflate_add_large(b, m, err);
 	else if (m->size)
-		r = add_whole(b, m, err);
+		r = deflate_add_whole(b, m, err);
 	if (r == 0)
 		b->out += m->size;
 	return r;
@@ -381,14 +384,16 @@ int deflate_builder_new(struct deflate_builder **out,
 
 	*out = NULL;
 	if (!b)
-		return no_memory(err);
+		return error_no_memory(err,
+				       "the seek points of deflated members");
 	b->from = *from;
 	b->deflater = libdeflate_alloc_compressor(1);
 	r = b->deflater ? blob_new(&b->states, STATES_MEMORY, NULL, err)
-			: no_memory(err);
+			: error_no_memory(
+				  err, "the seek points of deflated members");
 	store_le64(begin, GZIP_NO_HEADER);
 	if (r == 0)
-		r = put_state(b, begin, sizeof begin, &p, err);
+		r = deflate_put_state(b, begin, sizeof begin, &p, err);
 	if (r < 0) {
 		deflate_builder_free(b);
 		return r;
@@ -416,7 +421,7 @@ void deflate_builder_free(struct deflate_builder *b)
 {
 	if (!b)
 		return;
-	ahead_free(b->ahead);
+	deflate_ahead_free(b->ahead);
 	if (b->deflater)
 		libdeflate_free_compressor(b->deflater);
 	blob_free(b->states);

@@ -47,8 +47,8 @@ int frame_need(const struct frame_kind *k, struct slide *f, size_t n,
 	return (size_t)r < n ? frame_truncated(k, f, err) : 0;
 }
 
-static int pass_skippable(const struct frame_kind *k, struct slide *f,
-			  struct error *err)
+static int frame_pass_skippable(const struct frame_kind *k, struct slide *f,
+				struct error *err)
 {
 	int r = frame_need(k, f, SKIPPABLE_HEAD, err);
 	uint64_t n;
@@ -63,8 +63,8 @@ static int pass_skippable(const struct frame_kind *k, struct slide *f,
 	return (uint64_t)got < n ? frame_truncated(k, f, err) : 0;
 }
 
-static int no_frame(const struct frame_kind *k, const struct slide *f,
-		    struct error *err)
+static int frame_not_found(const struct frame_kind *k, const struct slide *f,
+			   struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "%s: the bytes from %llu on are no frame", k->name,
@@ -82,13 +82,13 @@ int frame_next(const struct frame_kind *k, struct slide *f, struct error *err)
 			return (int)have;
 		if (have < FRAME_MAGIC)
 			return k->rest == -EIO ? frame_truncated(k, f, err)
-					       : no_frame(k, f, err);
+					       : frame_not_found(k, f, err);
 		magic = load_le32(f->data);
 		if (k->is_frame(magic))
 			return 1;
 		if (!frame_is_skippable(magic))
-			return no_frame(k, f, err);
-		r = pass_skippable(k, f, err);
+			return frame_not_found(k, f, err);
+		r = frame_pass_skippable(k, f, err);
 		if (r < 0)
 			return r;
 	}

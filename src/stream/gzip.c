@@ -49,7 +49,7 @@
 
 struct gzip {
 	struct stream_decoder d; /* first member */
-	struct slide feed;
+	struct gzip_feed feed;
 	struct inflate_out o;
 	const unsigned char *given; /* what was delivered ends here */
 	uint64_t at;                /* decoded bytes before o.next */
@@ -83,14 +83,14 @@ static int gzip_open(struct stream_decoder **out, const struct stream_format *f,
 	struct gzip *g = malloc(sizeof *g);
 
 	if (!g)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "decoding gzip data");
 	memset(g, 0, offsetof(struct gzip, in));
 	g->d.format = f;
 	g->d.scan = scan;
 	g->feed.scan = scan;
 	g->feed.buf = g->in;
 	g->feed.size = GZIP_FEED;
-	feed_begin(&g->feed, 0);
+	gzip_feed_begin(&g->feed, 0);
 	g->o.next = g->out;
 	g->o.start = g->given = g->out;
 	*out = &g->d;
@@ -103,8 +103,8 @@ static void gzip_close(struct stream_decoder *d)
 }
 
 /* Decode up to `end`, at most.  INFLATE_INPUT: the input failed. */
-static enum inflate_end run(struct gzip *g, unsigned char *end,
-			    struct error *err)
+static enum inflate_end gzip_decode_to(struct gzip *g, unsigned char *end,
+				       struct error *err)
 {
 	unsigned char *from = g->o.next;
 	enum inflate_end r;
@@ -112,14 +112,14 @@ static enum inflate_end run(struct gzip *g, unsigned char *end,
 	g->o.end = end;
 	do
 		r = inflate_run(&g->feed.x, &g->o);
-	while (r == INFLATE_INPUT && feed_more(&g->feed, err) == 0);
+	while (r == INFLATE_INPUT && gzip_feed_more(&g->feed, err) == 0);
 	g->crc = libdeflate_crc32(g->crc, from, (size_t)(g->o.next - from));
 	g->at += (uint64_t)(g->o.next - from);
 	return r;
 }
 
 /* The bytes before a point that were copied from, as its state. */
-static size_t make_state(struct gzip *g, uint64_t header)
+static size_t gzip_make_state(struct gzip *g, uint64_t header)
 {
 	const unsigned char *since = g->o.since;
 	size_t n = INFLATE_HISTORY, first = 0;
@@ -134,7 +134,8 @@ static size_t make_state(struct gzip *g, uint64_t header)
 }
 
 /* A point here, made once the next 32 KiB are decoded. */
-static enum inflate_end run_to_point(struct gzip *g, struct error *err)
+static enum inflate_end gzip_decode_past_point(struct gzip *g,
+					       struct error *err)
 {
 	const struct inflate *x = &g->feed.x;
 	uint64_t bit = inflate_bit(x);
@@ -150,9 +151,9 @@ static enum inflate_end run_to_point(struct gzip *g, struct error *err)
 	memset(g->used, 0, sizeof g->used);
 	g->o.used = g->used;
 	g->o.since = g->o.next;
-	r = run(g, g->o.next + REACH, err);
+	r = gzip_decode_to(g, g->o.next + REACH, err);
 	g->o.used = NULL;
-	n = make_state(g, header);
+	n = gzip_make_state(g, header);
 	if (r != INFLATE_INPUT &&
 	    scan_point(g->d.scan, &p, g->state, n, err) < 0)
 		return INFLATE_INPUT;
@@ -160,7 +161,7 @@ static enum inflate_end run_to_point(struct gzip *g, struct error *err)
 }
 
 /* Keep what matches may reach back to, at the front. */
-static void slide(struct gzip *g)
+static void gzip_slide_history(struct gzip *g)
 {
 	size_t keep = (size_t)min_u64((uint64_t)(g->o.next - g->o.start),
 				      INFLATE_HISTORY);
@@ -171,7 +172,7 @@ static void slide(struct gzip *g)
 	g->given = g->o.next;
 }
 
-static int begin_member(struct gzip *g, struct error *err)
+static int gzip_begin_member(struct gzip *g, struct error *err)
 {
 	struct stream_point p = {.out = g->at, .flags = POINT_START};
 	int r;
@@ -188,21 +189,21 @@ static int begin_member(struct gzip *g, struct error *err)
 	inflate_reset(&g->feed.x);
 	g->begun = g->inside = true;
 	g->member = g->doubt = g->recent = g->at;
-	g->member_in = g->recent_in = feed_at(&g->feed);
+	g->member_in = g->recent_in = gzip_feed_at(&g->feed);
 	g->crc = 0;
 	g->o.start = g->o.next;
 	return 1;
 }
 
 /* Nothing that the member decodes to can be trusted. */
-static void spoil(struct gzip *g, const struct error *why)
+static void gzip_spoil_member(struct gzip *g, const struct error *why)
 {
 	g->spoiled = true;
 	scan_bad(g->d.scan, g->member, why);
 }
 
 /* Before its last bytes are delivered. */
-static int end_member(struct gzip *g, struct error *err)
+static int gzip_end_member(struct gzip *g, struct error *err)
 {
 	uint64_t size = g->at - g->member;
 	struct error why = {0};
@@ -210,7 +211,7 @@ static int end_member(struct gzip *g, struct error *err)
 	int r = gzip_trailer(&g->feed, &crc, &low, err);
 
 	if (r < 0 && g->spoiled)
-		spoil(g, err);
+		gzip_spoil_member(g, err);
 	if (r < 0)
 		return r;
 	g->inside = false;
@@ -226,22 +227,22 @@ static int end_member(struct gzip *g, struct error *err)
 			  (unsigned long long)size);
 	g->displaced |= crc != g->crc && low != (uint32_t)size;
 	if (why.code)
-		spoil(g, &why);
+		gzip_spoil_member(g, &why);
 	return 0;
 }
 
-static int bad_data(struct gzip *g, struct error *err)
+static int gzip_bad_data(struct gzip *g, struct error *err)
 {
 	error_set(err, -EBADMSG,
 		  "gzip data stop making sense at %llu, %llu bytes into a "
 		  "member (%s): damaged, and nothing says where",
 		  (unsigned long long)(inflate_bit(&g->feed.x) / 8),
 		  (unsigned long long)(g->at - g->member), g->feed.x.fault);
-	spoil(g, err);
+	gzip_spoil_member(g, err);
 	return -EBADMSG;
 }
 
-static void follow(struct gzip *g)
+static void gzip_follow_doubt(struct gzip *g)
 {
 	uint64_t in = inflate_bit(&g->feed.x) / 8;
 
@@ -254,7 +255,7 @@ static void follow(struct gzip *g)
 
 /* Could its last bytes be the length that a member ends with?  In the middle of
  * one they may be any number. */
-static bool ends_with_length(const struct gzip *g)
+static bool gzip_ends_with_length(const struct gzip *g)
 {
 	const struct backing *from = scan_from(g->d.scan);
 	unsigned char b[4];
@@ -268,41 +269,41 @@ static bool ends_with_length(const struct gzip *g)
 }
 
 /* Damage may look like this, too; where there was some, that is what it is. */
-static int cut_off(struct gzip *g, struct error *err)
+static int gzip_cut_off(struct gzip *g, struct error *err)
 {
 	error_set(err, -EIO,
 		  "ends early, %llu bytes into a gzip member: truncated?",
 		  (unsigned long long)(g->at - g->member));
 	if (g->spoiled)
-		spoil(g, err);
-	else if (ends_with_length(g))
+		gzip_spoil_member(g, err);
+	else if (gzip_ends_with_length(g))
 		scan_bad(g->d.scan, g->doubt, err);
 	return -EIO;
 }
 
-static int decode_some(struct gzip *g, struct error *err)
+static int gzip_decode_some(struct gzip *g, struct error *err)
 {
 	size_t chunk = (size_t)min_u64(scan_window(g->d.scan), CHUNK);
 	enum inflate_end r = INFLATE_OUTPUT;
 	struct error e = {0};
 	unsigned char *end;
 
-	slide(g);
-	follow(g);
+	gzip_slide_history(g);
+	gzip_follow_doubt(g);
 	end = g->o.next + max_u64(chunk, REACH);
 	if (g->at > g->member && scan_wants_point(g->d.scan, g->at))
-		r = run_to_point(g, &e);
+		r = gzip_decode_past_point(g, &e);
 	if (r == INFLATE_OUTPUT)
-		r = run(g, end, &e);
+		r = gzip_decode_to(g, end, &e);
 	switch (r) {
 	case INFLATE_OUTPUT:
 		return 1;
 	case INFLATE_DONE:
-		return end_member(g, err) < 0 ? err->code : 1;
+		return gzip_end_member(g, err) < 0 ? err->code : 1;
 	case INFLATE_BAD:
-		return bad_data(g, err);
+		return gzip_bad_data(g, err);
 	case INFLATE_CUT:
-		return cut_off(g, err);
+		return gzip_cut_off(g, err);
 	case INFLATE_INPUT:
 		break;
 	}
@@ -325,9 +326,9 @@ static ssize_t gzip_read(struct stream_decoder *d, void *to, size_t n,
 		if (g->ended)
 			return 0;
 		if (!g->inside)
-			r = begin_member(g, &e);
+			r = gzip_begin_member(g, &e);
 		if (r == 1)
-			r = decode_some(g, &e);
+			r = gzip_decode_some(g, &e);
 		if (r < 0)
 			g->failure = e;
 		g->ended = r == 0;

@@ -15,7 +15,7 @@
 
 /* Compressed bytes on their way into a decoder: of a scan, or from an offset of a
  * stream's file on. */
-struct slide {
+struct gzip_feed {
 	struct inflate x;
 	struct stream_scan *scan;    /* or, where this is NULL: */
 	const struct stream *stream; /* up to `limit` */
@@ -26,13 +26,13 @@ struct slide {
 };
 
 /* What comes next is at offset `at` (0 for a scan); the decoder's block stays. */
-void feed_begin(struct slide *f, uint64_t at);
+void gzip_feed_begin(struct gzip_feed *f, uint64_t at);
 /* More bytes for the decoder; feed->x.more says whether there may be more still. */
-int feed_more(struct slide *f, struct error *err);
+int gzip_feed_more(struct gzip_feed *f, struct error *err);
 /* 1, or 0 at the end, or -errno.  Between codes of whole bytes only. */
-int feed_byte(struct slide *f, unsigned char *c, struct error *err);
+int gzip_feed_byte(struct gzip_feed *f, unsigned char *c, struct error *err);
 /* Offset of the next byte. */
-uint64_t feed_at(const struct slide *f);
+uint64_t gzip_feed_at(const struct gzip_feed *f);
 
 /*
  * The header of a member, with all that it may have.  1: its data follow, *at is
@@ -41,9 +41,10 @@ uint64_t feed_at(const struct slide *f);
  * gzip data is left alone, with a warning, as gzip(1) does, unless it might be a
  * member whose header was damaged.  -EBADMSG; -EIO: cut off.
  */
-int gzip_header(struct slide *f, bool first, uint64_t *at, struct error *err);
+int gzip_header(struct gzip_feed *f, bool first, uint64_t *at,
+		struct error *err);
 /* What follows the data: CRC-32, and size modulo 2^32. */
-int gzip_trailer(struct slide *f, uint32_t *crc, uint32_t *size,
+int gzip_trailer(struct gzip_feed *f, uint32_t *crc, uint32_t *size,
 		 struct error *err);
 
 /* As stream_format.window. */

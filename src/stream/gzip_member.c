@@ -19,7 +19,7 @@ enum {
 
 /* ---- bytes --------------------------------------------------------------- */
 
-void feed_begin(struct slide *f, uint64_t at)
+void gzip_feed_begin(struct gzip_feed *f, uint64_t at)
 {
 	f->x.bits = 0;
 	f->x.n_bits = 0;
@@ -28,8 +28,8 @@ void feed_begin(struct slide *f, uint64_t at)
 	f->x.more = true;
 }
 
-static ssize_t get(struct slide *f, unsigned char *to, size_t n,
-		   struct error *err)
+static ssize_t gzip_feed_get(struct gzip_feed *f, unsigned char *to, size_t n,
+			     struct error *err)
 {
 	int r;
 
@@ -42,7 +42,7 @@ static ssize_t get(struct slide *f, unsigned char *to, size_t n,
 	return r < 0 ? r : (ssize_t)n;
 }
 
-int feed_more(struct slide *f, struct error *err)
+int gzip_feed_more(struct gzip_feed *f, struct error *err)
 {
 	struct inflate *x = &f->x;
 	size_t left;
@@ -53,7 +53,7 @@ int feed_more(struct slide *f, struct error *err)
 	memmove(f->buf, x->in, left);
 	x->in = f->buf;
 	x->end = f->buf + left;
-	r = get(f, f->buf + left, f->size - left, err);
+	r = gzip_feed_get(f, f->buf + left, f->size - left, err);
 	if (r < 0)
 		return (int)r;
 	x->end += r;
@@ -62,10 +62,10 @@ int feed_more(struct slide *f, struct error *err)
 	return 0;
 }
 
-int feed_byte(struct slide *f, unsigned char *c, struct error *err)
+int gzip_feed_byte(struct gzip_feed *f, unsigned char *c, struct error *err)
 {
 	while (f->x.in == f->x.end) {
-		int r = f->x.more ? feed_more(f, err) : 0;
+		int r = f->x.more ? gzip_feed_more(f, err) : 0;
 
 		if (r < 0)
 			return r;
@@ -76,7 +76,7 @@ int feed_byte(struct slide *f, unsigned char *c, struct error *err)
 	return 1;
 }
 
-uint64_t feed_at(const struct slide *f)
+uint64_t gzip_feed_at(const struct gzip_feed *f)
 {
 	return f->x.end_at - (uint64_t)(f->x.end - f->x.in);
 }
@@ -84,12 +84,12 @@ uint64_t feed_at(const struct slide *f)
 /* ---- headers ------------------------------------------------------------- */
 
 struct header {
-	struct slide *f;
+	struct gzip_feed *f;
 	uint32_t crc; /* of the bytes so far */
 	uint64_t at;
 };
 
-static int cut(const struct header *h, struct error *err)
+static int gzip_header_cut(const struct header *h, struct error *err)
 {
 	return error_set(
 		err, -EIO,
@@ -98,7 +98,8 @@ static int cut(const struct header *h, struct error *err)
 		(unsigned long long)h->at);
 }
 
-static int damaged(const struct header *h, const char *how, struct error *err)
+static int gzip_header_damaged(const struct header *h, const char *how,
+			       struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "the header of the gzip member at %llu is damaged: %s",
@@ -106,74 +107,74 @@ static int damaged(const struct header *h, const char *how, struct error *err)
 }
 
 /* `n` bytes, of which the last four at most are in `b`. */
-static int next_bytes(struct header *h, unsigned n, unsigned char b[4],
-		      struct error *err)
+static int gzip_header_bytes(struct header *h, unsigned n, unsigned char b[4],
+			     struct error *err)
 {
 	for (unsigned i = 0; i < n; i++) {
 		unsigned char *c = &b[i % 4];
-		int r = feed_byte(h->f, c, err);
+		int r = gzip_feed_byte(h->f, c, err);
 
 		if (r <= 0)
-			return r < 0 ? r : cut(h, err);
+			return r < 0 ? r : gzip_header_cut(h, err);
 		h->crc = libdeflate_crc32(h->crc, c, 1);
 	}
 	return 0;
 }
 
-static int skip_name(struct header *h, struct error *err)
+static int gzip_skip_name(struct header *h, struct error *err)
 {
 	unsigned char c[4] = {1};
 	int r = 0;
 
 	while (r == 0 && c[0])
-		r = next_bytes(h, 1, c, err);
+		r = gzip_header_bytes(h, 1, c, err);
 	return r;
 }
 
-static int skip_extra(struct header *h, struct error *err)
+static int gzip_skip_extra(struct header *h, struct error *err)
 {
 	unsigned char b[4];
-	int r = next_bytes(h, 2, b, err);
+	int r = gzip_header_bytes(h, 2, b, err);
 
-	return r < 0 ? r : next_bytes(h, load_le16(b), b, err);
+	return r < 0 ? r : gzip_header_bytes(h, load_le16(b), b, err);
 }
 
-static int check_crc(struct header *h, struct error *err)
+static int gzip_check_header_crc(struct header *h, struct error *err)
 {
 	uint32_t crc = h->crc & 0xffff;
 	unsigned char b[4];
-	int r = next_bytes(h, 2, b, err);
+	int r = gzip_header_bytes(h, 2, b, err);
 
 	if (r == 0 && load_le16(b) != crc)
-		r = damaged(h, "its checksum does not match", err);
+		r = gzip_header_damaged(h, "its checksum does not match", err);
 	return r;
 }
 
 /* What follows the three bytes by which a member is known. */
-static int read_rest(struct header *h, struct error *err)
+static int gzip_read_header_rest(struct header *h, struct error *err)
 {
 	unsigned char b[4], flags;
-	int r = next_bytes(h, 1, b, err);
+	int r = gzip_header_bytes(h, 1, b, err);
 
 	if (r < 0)
 		return r;
 	flags = b[0];
 	if (flags & FLAGS_UNKNOWN)
-		return damaged(h, "unknown flags", err);
-	r = next_bytes(h, 6, b, err);
+		return gzip_header_damaged(h, "unknown flags", err);
+	r = gzip_header_bytes(h, 6, b, err);
 	if (r == 0 && flags & FLAG_EXTRA)
-		r = skip_extra(h, err);
+		r = gzip_skip_extra(h, err);
 	if (r == 0 && flags & FLAG_NAME)
-		r = skip_name(h, err);
+		r = gzip_skip_name(h, err);
 	if (r == 0 && flags & FLAG_COMMENT)
-		r = skip_name(h, err);
+		r = gzip_skip_name(h, err);
 	if (r == 0 && flags & FLAG_CRC)
-		r = check_crc(h, err);
+		r = gzip_check_header_crc(h, err);
 	return r;
 }
 
 /* Bytes behind the last member that begin like none. */
-static int leave(const struct header *h)
+static int gzip_ignore_rest(const struct header *h)
 {
 	const struct backing *b =
 		h->f->scan ? scan_from(h->f->scan) : &h->f->stream->from;
@@ -188,14 +189,14 @@ static int leave(const struct header *h)
 }
 
 /* 1: a member begins; 0: what follows is something else, or nothing. */
-static int read_magic(struct header *h, bool first, struct error *err)
+static int gzip_read_magic(struct header *h, bool first, struct error *err)
 {
 	static const unsigned char magic[3] = {0x1f, 0x8b, 8};
 	unsigned n = 0, alike = 0;
 	unsigned char b[3];
 
 	while (n < 3) {
-		int r = feed_byte(h->f, &b[n], err);
+		int r = gzip_feed_byte(h->f, &b[n], err);
 
 		if (r < 0)
 			return r;
@@ -209,42 +210,44 @@ static int read_magic(struct header *h, bool first, struct error *err)
 		return 1;
 	}
 	if (n < 3 && alike == n)
-		return n || first ? cut(h, err) : 0;
+		return n || first ? gzip_header_cut(h, err) : 0;
 	if (first)
-		return damaged(h, "no gzip data", err);
-	return alike == 2 ? damaged(h, "not its first bytes", err) : leave(h);
+		return gzip_header_damaged(h, "no gzip data", err);
+	return alike == 2 ? gzip_header_damaged(h, "not its first bytes", err)
+			  : gzip_ignore_rest(h);
 }
 
-int gzip_header(struct slide *f, bool first, uint64_t *at, struct error *err)
+int gzip_header(struct gzip_feed *f, bool first, uint64_t *at,
+		struct error *err)
 {
-	struct header h = {f, 0, feed_at(f)};
+	struct header h = {f, 0, gzip_feed_at(f)};
 	unsigned char c = 0;
 	int r = 1;
 
 	while (!first && r == 1 && !c) {
-		h.at = feed_at(f);
-		r = feed_byte(f, &c, err);
+		h.at = gzip_feed_at(f);
+		r = gzip_feed_byte(f, &c, err);
 	}
 	if (!first && r == 1)
 		f->x.in--; /* it was taken from there */
 	if (r == 1)
-		r = read_magic(&h, first, err);
+		r = gzip_read_magic(&h, first, err);
 	if (r == 1) {
 		*at = h.at;
-		r = read_rest(&h, err);
+		r = gzip_read_header_rest(&h, err);
 		r = r < 0 ? r : 1;
 	}
 	return r;
 }
 
-int gzip_trailer(struct slide *f, uint32_t *crc, uint32_t *size,
+int gzip_trailer(struct gzip_feed *f, uint32_t *crc, uint32_t *size,
 		 struct error *err)
 {
 	uint32_t v[2] = {0, 0};
 
 	for (unsigned i = 0; i < 8; i++) {
 		unsigned char c;
-		int r = feed_byte(f, &c, err);
+		int r = gzip_feed_byte(f, &c, err);
 
 		if (r < 0)
 			return r;

@@ -10,12 +10,12 @@
 #include "stream/gzip.h"
 
 struct window {
-	struct slide feed;
+	struct gzip_feed feed;
 	struct inflate_out o;
 	unsigned char state[GZIP_STATE_HEAD + INFLATE_HISTORY];
 };
 
-static int not_there(struct error *err)
+static int gzip_window_stale(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "no gzip data where there were some when it was first "
@@ -23,8 +23,8 @@ static int not_there(struct error *err)
 }
 
 /* Be in the middle of the block whose header is at bit `at`. */
-static int enter_block(struct window *w, const struct stream_point *p,
-		       uint64_t at, struct error *err)
+static int gzip_enter_block(struct window *w, const struct stream_point *p,
+			    uint64_t at, struct error *err)
 {
 	const struct stream *s = w->feed.stream;
 	struct inflate *x = &w->feed.x;
@@ -34,7 +34,7 @@ static int enter_block(struct window *w, const struct stream_point *p,
 	int r;
 
 	if (byte >= p->in)
-		return not_there(err);
+		return gzip_window_stale(err);
 	n = (size_t)min_u64(sizeof head, s->from.size - byte);
 	r = stream_get(s, byte, head, n, err);
 	if (r < 0)
@@ -44,11 +44,11 @@ static int enter_block(struct window *w, const struct stream_point *p,
 	x->end_at = byte + n;
 	x->more = false;
 	if (!inflate_skip(x, at % 8) || !inflate_header(x))
-		return not_there(err);
+		return gzip_window_stale(err);
 	data = inflate_bit(x) / 8;
 	if (x->block == INFLATE_STORED) {
 		if (p->bits || p->in < data || p->in - data > x->stored)
-			return not_there(err);
+			return gzip_window_stale(err);
 		x->stored -= (uint32_t)(p->in - data);
 	}
 	x->bits = 0;
@@ -56,7 +56,7 @@ static int enter_block(struct window *w, const struct stream_point *p,
 	return 0;
 }
 
-static int enter_state(struct window *w, uint64_t i, struct error *err)
+static int gzip_enter_state(struct window *w, uint64_t i, struct error *err)
 {
 	const struct stream_point *p = &w->feed.stream->point[i];
 	ssize_t n =
@@ -67,41 +67,41 @@ static int enter_state(struct window *w, uint64_t i, struct error *err)
 	if (n < 0)
 		return (int)n;
 	if (n < GZIP_STATE_HEAD)
-		return not_there(err);
+		return gzip_window_stale(err);
 	header = load_le64(w->state);
 	w->o.before = w->state + GZIP_STATE_HEAD;
 	w->o.n_before = (size_t)n - GZIP_STATE_HEAD;
 	inflate_reset(&w->feed.x);
 	if (header != GZIP_NO_HEADER)
-		r = enter_block(w, p, header, err);
+		r = gzip_enter_block(w, p, header, err);
 	return r;
 }
 
 /* To where the window's bytes begin. */
-static int enter(struct window *w, uint64_t i, struct error *err)
+static int gzip_enter_window(struct window *w, uint64_t i, struct error *err)
 {
 	const struct stream_point *p = &w->feed.stream->point[i];
 	uint64_t at;
 	int r;
 
 	if (p->flags & POINT_START) {
-		feed_begin(&w->feed, p->in);
+		gzip_feed_begin(&w->feed, p->in);
 		r = gzip_header(&w->feed, true, &at, err);
 		inflate_reset(&w->feed.x);
 		return r < 0 ? r : 0;
 	}
-	r = enter_state(w, i, err);
+	r = gzip_enter_state(w, i, err);
 	if (r < 0)
 		return r;
-	feed_begin(&w->feed, p->in - (p->bits ? 1 : 0));
-	r = feed_more(&w->feed, err);
+	gzip_feed_begin(&w->feed, p->in - (p->bits ? 1 : 0));
+	r = gzip_feed_more(&w->feed, err);
 	if (r == 0 && p->bits && !inflate_skip(&w->feed.x, 8u - p->bits))
-		r = not_there(err);
+		r = gzip_window_stale(err);
 	return r;
 }
 
 /* From the end of a member's data to the next one's. */
-static int next_member(struct window *w, struct error *err)
+static int gzip_pass_to_member(struct window *w, struct error *err)
 {
 	uint32_t crc, size;
 	uint64_t at;
@@ -110,7 +110,7 @@ static int next_member(struct window *w, struct error *err)
 	if (r == 0) {
 		r = gzip_header(&w->feed, false, &at, err);
 		if (r == 0)
-			return not_there(err);
+			return gzip_window_stale(err);
 	}
 	inflate_reset(&w->feed.x);
 	w->o.start = w->o.next;
@@ -118,9 +118,9 @@ static int next_member(struct window *w, struct error *err)
 	return r < 0 ? r : 0;
 }
 
-static int decode(struct window *w, uint64_t i, struct error *err)
+static int gzip_decode_window(struct window *w, uint64_t i, struct error *err)
 {
-	int r = enter(w, i, err);
+	int r = gzip_enter_window(w, i, err);
 
 	while (r == 0 && w->o.next < w->o.end) {
 		enum inflate_end why = inflate_run(&w->feed.x, &w->o);
@@ -128,11 +128,11 @@ static int decode(struct window *w, uint64_t i, struct error *err)
 		if (w->o.next == w->o.end)
 			break;
 		if (why == INFLATE_INPUT)
-			r = feed_more(&w->feed, err);
+			r = gzip_feed_more(&w->feed, err);
 		else if (why == INFLATE_DONE)
-			r = next_member(w, err);
+			r = gzip_pass_to_member(w, err);
 		else
-			r = not_there(err);
+			r = gzip_window_stale(err);
 	}
 	return r;
 }
@@ -160,9 +160,9 @@ int gzip_window(struct stream *s, uint64_t i, unsigned char *out,
 		w->feed.size = buf->size;
 		w->o.start = w->o.next = out;
 		w->o.end = out + p->size;
-		r = decode(w, i, err);
+		r = gzip_decode_window(w, i, err);
 	} else {
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "decoding gzip data");
 	}
 	buf_unref(buf);
 	free(w);

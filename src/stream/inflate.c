@@ -58,10 +58,10 @@ void inflate_reset(struct inflate *x)
 
 bool inflate_skip(struct inflate *x, unsigned n)
 {
-	fill(x);
+	inflate_fill(x);
 	if (x->n_bits < n)
 		return false;
-	take(x, n);
+	inflate_take(x, n);
 	return true;
 }
 
@@ -72,7 +72,8 @@ bool inflate_header(struct inflate *x)
 
 /* ---- bytes --------------------------------------------------------------- */
 
-static enum inflate_end copy_stored(struct inflate *x, struct inflate_out *o)
+static enum inflate_end inflate_copy_stored(struct inflate *x,
+					    struct inflate_out *o)
 {
 	size_t n = x->stored;
 
@@ -165,8 +166,8 @@ static unsigned char *copy_bytes(const struct inflate_out *o,
 /* ---- the careful loop ---------------------------------------------------- */
 
 /* The code that comes next, looked up; the bits that it takes with those before.*/
-static uint32_t look_up(const uint32_t *table, unsigned bits, uint64_t b,
-			unsigned *taken)
+static uint32_t inflate_look_up(const uint32_t *table, unsigned bits,
+				uint64_t b, unsigned *taken)
 {
 	uint32_t e = table[b & ((1u << bits) - 1)];
 
@@ -180,7 +181,7 @@ static uint32_t look_up(const uint32_t *table, unsigned bits, uint64_t b,
 }
 
 /* Base and extra bits, which end with the bits that were taken. */
-static size_t value_of(uint32_t e, uint64_t bits, unsigned taken)
+static size_t inflate_value_of(uint32_t e, uint64_t bits, unsigned taken)
 {
 	unsigned extra = (e & 255) - (e >> 8 & 15);
 
@@ -189,53 +190,55 @@ static size_t value_of(uint32_t e, uint64_t bits, unsigned taken)
 }
 
 /* A match, whose length is in the `taken` bits. */
-static enum inflate_end one_match(struct inflate *x, struct inflate_out *o,
-				  uint32_t e, unsigned taken)
+static enum inflate_end inflate_one_match(struct inflate *x,
+					  struct inflate_out *o, uint32_t e,
+					  unsigned taken)
 {
-	size_t len = value_of(e, x->bits, taken);
+	size_t len = inflate_value_of(e, x->bits, taken);
 	uint64_t rest = x->bits >> taken;
 	unsigned more = 0;
 	unsigned char *out;
 
 	if (len > (size_t)(o->end - o->next))
 		return INFLATE_OUTPUT;
-	e = look_up(x->dist, DIST_BITS, rest, &more);
+	e = inflate_look_up(x->dist, DIST_BITS, rest, &more);
 	if (taken + more > x->n_bits)
 		return INFLATE_CUT;
 	if (e & SPECIAL)
-		return bad(x, "no such distance");
-	out = copy_bytes(o, o->next, value_of(e, rest, more), len);
+		return inflate_bad(x, "no such distance");
+	out = copy_bytes(o, o->next, inflate_value_of(e, rest, more), len);
 	if (!out)
-		return bad(x, "a match from before the beginning");
+		return inflate_bad(x, "a match from before the beginning");
 	o->next = out;
-	take(x, taken);
-	take(x, more);
+	inflate_take(x, taken);
+	inflate_take(x, more);
 	return INFLATE_INPUT;
 }
 
 /* One code.  INFLATE_INPUT: go on; INFLATE_DONE: that was the block. */
-static enum inflate_end one_code(struct inflate *x, struct inflate_out *o)
+static enum inflate_end inflate_one_code(struct inflate *x,
+					 struct inflate_out *o)
 {
 	unsigned taken = 0;
 	uint32_t e;
 
-	fill(x);
-	e = look_up(x->lit, LIT_BITS, x->bits, &taken);
+	inflate_fill(x);
+	e = inflate_look_up(x->lit, LIT_BITS, x->bits, &taken);
 	if (taken > x->n_bits)
 		return INFLATE_CUT;
 	if (!(e & LITERAL) && e & SPECIAL) {
 		if (!(e & END))
-			return bad(x, "no such code");
-		take(x, taken);
+			return inflate_bad(x, "no such code");
+		inflate_take(x, taken);
 		x->block = INFLATE_BETWEEN;
 		return INFLATE_DONE;
 	}
 	if (o->next == o->end)
 		return INFLATE_OUTPUT;
 	if (!(e & LITERAL))
-		return one_match(x, o, e, taken);
+		return inflate_one_match(x, o, e, taken);
 	*o->next++ = (unsigned char)(e >> 16);
-	take(x, taken);
+	inflate_take(x, taken);
 	return INFLATE_INPUT;
 }
 
@@ -263,7 +266,7 @@ static enum inflate_end one_code(struct inflate *x, struct inflate_out *o)
  * length 20, a distance 28.  The next code is looked up before a match is copied,
  * so that waiting for the one hides the other. */
 static inline __attribute__((always_inline)) enum inflate_end
-fast(struct inflate *x, struct inflate_out *o, bool noting)
+inflate_fast(struct inflate *x, struct inflate_out *o, bool noting)
 {
 	const unsigned char *in = x->in, *in_stop = x->end - FAST_IN;
 	unsigned char *out = o->next, *out_stop = o->end - FAST_OUT;
@@ -310,7 +313,7 @@ fast(struct inflate *x, struct inflate_out *o, bool noting)
 			}
 			if (e & SPECIAL) {
 				r = e & END ? INFLATE_DONE
-					    : bad(x, "no such code");
+					    : inflate_bad(x, "no such code");
 				TAKE(e);
 				break;
 			}
@@ -326,7 +329,7 @@ fast(struct inflate *x, struct inflate_out *o, bool noting)
 				d = dists[(d >> 16) + LOW(bits, d >> 8 & 15)];
 			}
 			if (d & SPECIAL) {
-				r = bad(x, "no such distance");
+				r = inflate_bad(x, "no such distance");
 				break;
 			}
 		}
@@ -338,7 +341,8 @@ fast(struct inflate *x, struct inflate_out *o, bool noting)
 			unsigned char *to = copy_before(o, out, dist, len);
 
 			if (!to) {
-				r = bad(x, "a match from before the beginning");
+				r = inflate_bad(
+					x, "a match from before the beginning");
 				break;
 			}
 			out = to;
@@ -357,21 +361,23 @@ fast(struct inflate *x, struct inflate_out *o, bool noting)
 	return r;
 }
 
-static enum inflate_end fast_plain(struct inflate *x, struct inflate_out *o)
+static enum inflate_end inflate_fast_plain(struct inflate *x,
+					   struct inflate_out *o)
 {
-	return fast(x, o, false);
+	return inflate_fast(x, o, false);
 }
 
-static enum inflate_end fast_noting(struct inflate *x, struct inflate_out *o)
+static enum inflate_end inflate_fast_noting(struct inflate *x,
+					    struct inflate_out *o)
 {
-	return fast(x, o, true);
+	return inflate_fast(x, o, true);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("bmi2"))) static enum inflate_end
-fast_bmi2(struct inflate *x, struct inflate_out *o)
+inflate_fast_bmi2(struct inflate *x, struct inflate_out *o)
 {
-	return fast(x, o, false);
+	return inflate_fast(x, o, false);
 }
 
 static bool has_bmi2(void)
@@ -379,7 +385,7 @@ static bool has_bmi2(void)
 	return __builtin_cpu_supports("bmi2");
 }
 #else
-#define fast_bmi2 fast_plain
+#define inflate_fast_bmi2 inflate_fast_plain
 static bool has_bmi2(void)
 {
 	return false;
@@ -387,7 +393,8 @@ static bool has_bmi2(void)
 #endif
 
 /* Codes until the block ends, or something else does. */
-static enum inflate_end run_codes(struct inflate *x, struct inflate_out *o)
+static enum inflate_end inflate_run_codes(struct inflate *x,
+					  struct inflate_out *o)
 {
 	enum inflate_end r = INFLATE_INPUT;
 
@@ -397,11 +404,12 @@ static enum inflate_end run_codes(struct inflate *x, struct inflate_out *o)
 		if (ends && x->more)
 			return INFLATE_INPUT;
 		if (ends || o->end - o->next < FAST_OUT)
-			r = one_code(x, o);
+			r = inflate_one_code(x, o);
 		else if (o->used)
-			r = fast_noting(x, o);
+			r = inflate_fast_noting(x, o);
 		else
-			r = has_bmi2() ? fast_bmi2(x, o) : fast_plain(x, o);
+			r = has_bmi2() ? inflate_fast_bmi2(x, o)
+				       : inflate_fast_plain(x, o);
 	}
 	return r;
 }
@@ -413,14 +421,14 @@ enum inflate_end inflate_run(struct inflate *x, struct inflate_out *o)
 	while (r == INFLATE_DONE || r == INFLATE_INPUT) {
 		switch (x->block) {
 		case INFLATE_STORED:
-			r = copy_stored(x, o);
+			r = inflate_copy_stored(x, o);
 			break;
 		case INFLATE_CODED:
-			r = run_codes(x, o);
+			r = inflate_run_codes(x, o);
 			break;
 		case INFLATE_BETWEEN:
 			if (x->final) {
-				take(x, x->n_bits % 8);
+				inflate_take(x, x->n_bits % 8);
 				inflate_unread(x);
 				return INFLATE_DONE;
 			}

@@ -12,7 +12,7 @@
 enum alphabet { LITS, DISTS, PRES };
 
 /* Entry of a symbol, but for the length of its code. */
-static uint32_t meaning(enum alphabet a, unsigned symbol)
+static uint32_t inflate_entry_of(enum alphabet a, unsigned symbol)
 {
 	static const uint16_t base[29] = {
 		3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
@@ -40,7 +40,7 @@ static uint32_t meaning(enum alphabet a, unsigned symbol)
 	return (uint32_t)base[symbol] << 16 | extra;
 }
 
-static unsigned reverse(unsigned code, unsigned len)
+static unsigned inflate_reverse_bits(unsigned code, unsigned len)
 {
 	unsigned v = 0;
 
@@ -51,8 +51,9 @@ static unsigned reverse(unsigned code, unsigned len)
 
 /* Codes of each length; false unless each string of bits is one code: too many, or
  * too few.  A single code of one bit will do, and none at all. */
-static bool count_codes(const uint8_t *lens, unsigned n, enum alphabet a,
-			unsigned count[16], bool *complete)
+static bool inflate_count_codes(const uint8_t *lens, unsigned n,
+				enum alphabet a, unsigned count[16],
+				bool *complete)
 {
 	unsigned codes = 0;
 	int left = 1;
@@ -82,8 +83,9 @@ struct table {
 
 /* A further table for all codes that begin with `prefix`, of which the first has
  * `len` bits, as `left` have with it. */
-static bool begin_sub(struct table *t, unsigned prefix, unsigned len,
-		      unsigned left, const unsigned count[16])
+static bool inflate_begin_subtable(struct table *t, unsigned prefix,
+				   unsigned len, unsigned left,
+				   const unsigned count[16])
 {
 	unsigned bits = len - t->bits;
 
@@ -101,44 +103,48 @@ static bool begin_sub(struct table *t, unsigned prefix, unsigned len,
 	return true;
 }
 
-static void put(uint32_t *at, unsigned first, unsigned step, unsigned end,
-		uint32_t entry)
+static void inflate_put_entries(uint32_t *at, unsigned first, unsigned step,
+				unsigned end, uint32_t entry)
 {
 	for (unsigned i = first; i < end; i += step)
 		at[i] = entry;
 }
 
 /* One code into the table; `bits` of it reversed, as they come. */
-static bool put_code(struct table *t, unsigned symbol, unsigned bits,
-		     unsigned len, unsigned left, const unsigned count[16])
+static bool inflate_put_code(struct table *t, unsigned symbol, unsigned bits,
+			     unsigned len, unsigned left,
+			     const unsigned count[16])
 {
-	uint32_t entry = meaning(t->alphabet, symbol);
+	uint32_t entry = inflate_entry_of(t->alphabet, symbol);
 	unsigned size = 1u << t->bits, prefix = bits & (size - 1);
 
 	if (len <= t->bits) {
-		put(t->at, bits, 1u << len, size, entry + len * 0x101);
+		inflate_put_entries(t->at, bits, 1u << len, size,
+				    entry + len * 0x101);
 		return true;
 	}
-	if (prefix != t->prefix && !begin_sub(t, prefix, len, left, count))
+	if (prefix != t->prefix &&
+	    !inflate_begin_subtable(t, prefix, len, left, count))
 		return false;
 	len -= t->bits;
-	put(t->at + t->sub, bits >> t->bits, 1u << len, 1u << t->sub_bits,
-	    entry + len * 0x101);
+	inflate_put_entries(t->at + t->sub, bits >> t->bits, 1u << len,
+			    1u << t->sub_bits, entry + len * 0x101);
 	return true;
 }
 
-static bool build(uint32_t *at, unsigned bits, unsigned room, enum alphabet a,
-		  const uint8_t *lens, unsigned n)
+static bool inflate_build_table(uint32_t *at, unsigned bits, unsigned room,
+				enum alphabet a, const uint8_t *lens,
+				unsigned n)
 {
 	struct table t = {at, bits, room, a, 1u << bits, UINT32_MAX, 0, 0};
 	unsigned count[16], first[17] = {0}, code = 0, i = 0;
 	uint16_t sorted[320];
 	bool complete;
 
-	if (!count_codes(lens, n, a, count, &complete))
+	if (!inflate_count_codes(lens, n, a, count, &complete))
 		return false;
 	if (!complete)
-		put(at, 0, 1, 1u << bits, SPECIAL | 1);
+		inflate_put_entries(at, 0, 1, 1u << bits, SPECIAL | 1);
 	for (unsigned len = 1; len < 16; len++)
 		first[len + 1] = first[len] + count[len];
 	for (unsigned s = 0; s < n; s++)
@@ -146,15 +152,16 @@ static bool build(uint32_t *at, unsigned bits, unsigned room, enum alphabet a,
 			sorted[first[lens[s]]++] = (uint16_t)s;
 	for (unsigned len = 1; len < 16; len++, code <<= 1)
 		for (unsigned left = count[len]; left; left--)
-			if (!put_code(&t, sorted[i++], reverse(code++, len),
-				      len, left, count))
+			if (!inflate_put_code(&t, sorted[i++],
+					      inflate_reverse_bits(code++, len),
+					      len, left, count))
 				return false;
 	return true;
 }
 
 /* ---- headers ------------------------------------------------------------- */
 
-static bool build_fixed(struct inflate *x)
+static bool inflate_build_fixed(struct inflate *x)
 {
 	uint8_t lens[288];
 
@@ -164,15 +171,18 @@ static bool build_fixed(struct inflate *x)
 	memset(lens + 144, 9, 112);
 	memset(lens + 256, 7, 24);
 	memset(lens + 280, 8, 8);
-	x->fixed = build(x->lit, LIT_BITS, INFLATE_LIT_ROOM, LITS, lens, 288);
+	x->fixed = inflate_build_table(x->lit, LIT_BITS, INFLATE_LIT_ROOM, LITS,
+				       lens, 288);
 	memset(lens, 5, 32);
 	return x->fixed &&
-	       build(x->dist, DIST_BITS, INFLATE_DIST_ROOM, DISTS, lens, 32);
+	       inflate_build_table(x->dist, DIST_BITS, INFLATE_DIST_ROOM, DISTS,
+				   lens, 32);
 }
 
 /* Lengths of `n` codes, themselves coded. */
-static enum inflate_end read_lengths(struct inflate *x, const uint32_t *pre,
-				     uint8_t *lens, unsigned n)
+static enum inflate_end inflate_read_lengths(struct inflate *x,
+					     const uint32_t *pre, uint8_t *lens,
+					     unsigned n)
 {
 	static const uint8_t extra[3] = {2, 3, 7}, least[3] = {3, 3, 11};
 	unsigned have = 0;
@@ -182,33 +192,33 @@ static enum inflate_end read_lengths(struct inflate *x, const uint32_t *pre,
 		uint8_t len = 0;
 		uint32_t e;
 
-		fill(x);
+		inflate_fill(x);
 		e = pre[x->bits & ((1 << PRE_BITS) - 1)];
 		symbol = e >> 16;
 		if (e & SPECIAL)
-			return bad(x, "no code for lengths of codes");
+			return inflate_bad(x, "no code for lengths of codes");
 		if (x->n_bits <
 		    (e & 255) + (symbol < 16 ? 0 : extra[symbol - 16]))
 			return INFLATE_CUT;
-		take(x, e & 255);
+		inflate_take(x, e & 255);
 		if (symbol < 16)
 			len = (uint8_t)symbol;
 		else
 			times = least[symbol - 16] +
-				take(x, extra[symbol - 16]);
+				inflate_take(x, extra[symbol - 16]);
 		if (symbol == 16 && !have)
-			return bad(x, "nothing to repeat");
+			return inflate_bad(x, "nothing to repeat");
 		if (symbol == 16)
 			len = lens[have - 1];
 		if (times > n - have)
-			return bad(x, "too many codes");
+			return inflate_bad(x, "too many codes");
 		memset(lens + have, len, times);
 		have += times;
 	}
 	return INFLATE_OUTPUT;
 }
 
-static enum inflate_end read_codes(struct inflate *x)
+static enum inflate_end inflate_read_codes(struct inflate *x)
 {
 	static const uint8_t order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
 					  11, 4,  12, 3, 13, 2, 14, 1, 15};
@@ -217,39 +227,41 @@ static enum inflate_end read_codes(struct inflate *x)
 	unsigned lits, dists, pres;
 	enum inflate_end r;
 
-	fill(x);
+	inflate_fill(x);
 	if (x->n_bits < 14)
 		return INFLATE_CUT;
-	lits = take(x, 5) + 257;
-	dists = take(x, 5) + 1;
-	pres = take(x, 4) + 4;
+	lits = inflate_take(x, 5) + 257;
+	dists = inflate_take(x, 5) + 1;
+	pres = inflate_take(x, 4) + 4;
 	if (lits > 286 || dists > 30)
-		return bad(x, "too many codes");
+		return inflate_bad(x, "too many codes");
 	for (unsigned i = 0; i < pres; i++) {
-		fill(x);
+		inflate_fill(x);
 		if (x->n_bits < 3)
 			return INFLATE_CUT;
-		pre_lens[order[i]] = (uint8_t)take(x, 3);
+		pre_lens[order[i]] = (uint8_t)inflate_take(x, 3);
 	}
-	if (!build(pre, PRE_BITS, 1 << PRE_BITS, PRES, pre_lens, 19))
-		return bad(x, "impossible lengths of codes");
-	r = read_lengths(x, pre, lens, lits + dists);
+	if (!inflate_build_table(pre, PRE_BITS, 1 << PRE_BITS, PRES, pre_lens,
+				 19))
+		return inflate_bad(x, "impossible lengths of codes");
+	r = inflate_read_lengths(x, pre, lens, lits + dists);
 	if (r != INFLATE_OUTPUT)
 		return r;
 	x->fixed = false;
 	if (!lens[256] ||
-	    !build(x->lit, LIT_BITS, INFLATE_LIT_ROOM, LITS, lens, lits) ||
-	    !build(x->dist, DIST_BITS, INFLATE_DIST_ROOM, DISTS, lens + lits,
-		   dists))
-		return bad(x, "impossible lengths of codes");
+	    !inflate_build_table(x->lit, LIT_BITS, INFLATE_LIT_ROOM, LITS, lens,
+				 lits) ||
+	    !inflate_build_table(x->dist, DIST_BITS, INFLATE_DIST_ROOM, DISTS,
+				 lens + lits, dists))
+		return inflate_bad(x, "impossible lengths of codes");
 	return INFLATE_OUTPUT;
 }
 
-static enum inflate_end read_stored(struct inflate *x)
+static enum inflate_end inflate_read_stored(struct inflate *x)
 {
 	const unsigned char *b;
 
-	take(x, x->n_bits % 8);
+	inflate_take(x, x->n_bits % 8);
 	inflate_unread(x);
 	if (x->end - x->in < 4)
 		return INFLATE_CUT;
@@ -257,7 +269,7 @@ static enum inflate_end read_stored(struct inflate *x)
 	x->in += 4;
 	x->stored = load_le16(b);
 	if (x->stored != (load_le16(b + 2) ^ 0xffffu))
-		return bad(x, "impossible length of a stored block");
+		return inflate_bad(x, "impossible length of a stored block");
 	return INFLATE_OUTPUT;
 }
 
@@ -266,17 +278,18 @@ enum inflate_end inflate_read_header(struct inflate *x)
 	unsigned type;
 
 	x->header_at = inflate_bit(x);
-	fill(x);
+	inflate_fill(x);
 	if (x->n_bits < 3)
 		return INFLATE_CUT;
-	x->final = take(x, 1);
-	type = take(x, 2);
+	x->final = inflate_take(x, 1);
+	type = inflate_take(x, 2);
 	if (type == 3)
-		return bad(x, "unknown type of block");
+		return inflate_bad(x, "unknown type of block");
 	x->block = type ? INFLATE_CODED : INFLATE_STORED;
 	if (type == 0)
-		return read_stored(x);
+		return inflate_read_stored(x);
 	if (type == 2)
-		return read_codes(x);
-	return build_fixed(x) ? INFLATE_OUTPUT : bad(x, "no fixed codes");
+		return inflate_read_codes(x);
+	return inflate_build_fixed(x) ? INFLATE_OUTPUT
+				      : inflate_bad(x, "no fixed codes");
 }

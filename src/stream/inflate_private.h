@@ -14,7 +14,7 @@
 #define END (UINT32_C(1) << 13)
 
 /* 56 bits at least, if there are so many, and 63 at most. */
-static inline void fill(struct inflate *x)
+static inline void inflate_fill(struct inflate *x)
 {
 	while (x->n_bits < 56 && x->in < x->end) {
 		x->bits |= (uint64_t)*x->in++ << x->n_bits;
@@ -23,7 +23,7 @@ static inline void fill(struct inflate *x)
 }
 
 /* The next n (at most 32) bits, all of which are there. */
-static inline uint32_t take(struct inflate *x, unsigned n)
+static inline uint32_t inflate_take(struct inflate *x, unsigned n)
 {
 	uint32_t v = (uint32_t)(x->bits & ((UINT64_C(1) << n) - 1));
 
@@ -32,7 +32,7 @@ static inline uint32_t take(struct inflate *x, unsigned n)
 	return v;
 }
 
-static inline enum inflate_end bad(struct inflate *x, const char *fault)
+static inline enum inflate_end inflate_bad(struct inflate *x, const char *fault)
 {
 	x->fault = fault;
 	return INFLATE_BAD;

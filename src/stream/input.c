@@ -33,13 +33,13 @@ struct backing_input {
 };
 
 /* Bytes of the buffer that are still to come. */
-static size_t buffered(const struct backing_input *x)
+static size_t input_buffered(const struct backing_input *x)
 {
 	return (size_t)(x->from + x->have -
 			min_u64(x->from + x->have, x->in.at));
 }
 
-static int fill(struct backing_input *x, struct error *err)
+static int input_fill_buffer(struct backing_input *x, struct error *err)
 {
 	uint64_t gap = x->in.at - (x->from + x->have);
 	size_t n;
@@ -63,12 +63,12 @@ static ssize_t input_backing_read(struct input *in, void *to, size_t n,
 	size_t done = 0;
 
 	while (done < n && in->at < x->b.size) {
-		size_t take = buffered(x);
-		int r = take ? 0 : fill(x, err);
+		size_t take = input_buffered(x);
+		int r = take ? 0 : input_fill_buffer(x, err);
 
 		if (r < 0)
 			return r;
-		take = (size_t)min_u64(buffered(x), n - done);
+		take = (size_t)min_u64(input_buffered(x), n - done);
 		memcpy((char *)to + done, x->buf + (in->at - x->from), take);
 		in->at += take;
 		done += take;
@@ -105,8 +105,7 @@ int input_of_backing(struct input **out, const struct backing *b,
 
 	*out = NULL;
 	if (!x)
-		return error_set(err, -ENOMEM, "no memory to read %s",
-				 backing_name(b));
+		return error_no_memory(err, "reading an archive");
 	x->in = (struct input){&ops, 0};
 	x->b = *b;
 	x->from = x->have = 0;

@@ -60,14 +60,9 @@ struct decoder {
 		content; /* of a frame: decoded bytes before, of it */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "lz4: out of memory");
-}
-
 /* ---- gathering ----------------------------------------------------------- */
 
-static void unit_clear(struct ahead_unit *base)
+static void lz4_unit_clear(struct ahead_unit *base)
 {
 	struct unit *u = (struct unit *)base;
 
@@ -77,7 +72,7 @@ static void unit_clear(struct ahead_unit *base)
 }
 
 /* A unit that begins within a linked frame has what precedes it. */
-static struct unit *unit_new(struct decoder *d)
+static struct unit *lz4_unit_new(struct decoder *d)
 {
 	struct unit *u = calloc(1, sizeof *u);
 	struct part part = {.frame = d->frame};
@@ -101,9 +96,9 @@ out:
 	return NULL;
 }
 
-static int unit_add(struct unit *u, struct slide *f,
-		    const struct lz4_frame *frame, struct lz4_block block,
-		    size_t n, struct error *err)
+static int lz4_unit_add(struct unit *u, struct slide *f,
+			const struct lz4_frame *frame, struct lz4_block block,
+			size_t n, struct error *err)
 {
 	struct piece piece = {.off = u->base.in_size,
 			      .block = block,
@@ -111,13 +106,13 @@ static int unit_add(struct unit *u, struct slide *f,
 			      .frame = (uint32_t)(u->parts.n - 1)};
 
 	if (!ahead_gather(&u->base, f, n) || !vec_push(&u->pieces, piece))
-		return no_memory(err);
+		return error_no_memory(err, "decoding lz4 data");
 	u->room += lz4_block_most(frame, &block);
 	return 0;
 }
 
 /* The frame ends here. */
-static int end_frame(struct decoder *d, struct unit *u, struct error *err)
+static int lz4_end_frame(struct decoder *d, struct unit *u, struct error *err)
 {
 	struct part *part = &u->parts.at[u->parts.n - 1];
 	int r = 0;
@@ -130,7 +125,7 @@ static int end_frame(struct decoder *d, struct unit *u, struct error *err)
 }
 
 /* 1: go on, 0: the stream ends, -errno. */
-static int gather_one(struct decoder *d, struct unit *u, struct error *err)
+static int lz4_gather_one(struct decoder *d, struct unit *u, struct error *err)
 {
 	struct part part = {.begins = true};
 	struct lz4_block block;
@@ -145,19 +140,22 @@ static int gather_one(struct decoder *d, struct unit *u, struct error *err)
 		if (!(d->frame.flags & (LZ4_BLOCK_SUMS | LZ4_CONTENT_SUM)))
 			scan_unchecked(d->base.stream.scan);
 		part.frame = d->frame;
-		return vec_push(&u->parts, part) ? 1 : no_memory(err);
+		return vec_push(&u->parts, part)
+			       ? 1
+			       : error_no_memory(err, "decoding lz4 data");
 	}
 	r = lz4_next_block(&d->base.feed, &d->frame, &block, &n, err);
 	if (r < 0)
 		return r;
 	if (r == 0)
-		r = end_frame(d, u, err);
+		r = lz4_end_frame(d, u, err);
 	else
-		r = unit_add(u, &d->base.feed, &d->frame, block, n, err);
+		r = lz4_unit_add(u, &d->base.feed, &d->frame, block, n, err);
 	return r < 0 ? r : 1;
 }
 
-static int next(void *own, struct ahead_unit **out, struct error *err)
+static int lz4_gather_unit(void *own, struct ahead_unit **out,
+			   struct error *err)
 {
 	struct decoder *d = own;
 	struct error why = {0};
@@ -167,11 +165,11 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 	if (d->flying)
 		return AHEAD_WAIT;
-	u = unit_new(d);
+	u = lz4_unit_new(d);
 	if (!u)
-		return no_memory(err);
+		return error_no_memory(err, "decoding lz4 data");
 	while (r == 1 && u->room < job && u->parts.n < 4096)
-		r = gather_one(d, u, &why);
+		r = lz4_gather_one(d, u, &why);
 	if (r == -EIO || r == -EBADMSG) {
 		/* Damage comes behind what was gathered. */
 		u->base.err = why;
@@ -190,7 +188,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 /* ---- decoding ------------------------------------------------------------ */
 
-static bool mark_here(struct unit *u, const struct piece *piece)
+static bool lz4_mark_piece(struct unit *u, const struct piece *piece)
 {
 	const struct part *part = &u->parts.at[piece->frame];
 	bool first = part->begins && part->from == u->base.out_size;
@@ -205,13 +203,13 @@ static bool mark_here(struct unit *u, const struct piece *piece)
 }
 
 /* Bytes of the frame that are there before `out` of the unit. */
-static size_t frame_before(const struct unit *u, const struct part *part,
-			   size_t out)
+static size_t lz4_frame_before(const struct unit *u, const struct part *part,
+			       size_t out)
 {
 	return part->begins ? out - part->from : u->base.before + out;
 }
 
-static int decode(struct unit *u, struct error *err)
+static int lz4_decode_unit(struct unit *u, struct error *err)
 {
 	struct ahead_unit *b = &u->base;
 	size_t frame = 0;
@@ -225,12 +223,13 @@ static int decode(struct unit *u, struct error *err)
 		for (; frame < piece->frame; frame++)
 			u->parts.at[frame + 1].from =
 				u->parts.at[frame + 1].to = b->out_size;
-		if (!mark_here(u, piece))
-			return no_memory(err);
+		if (!lz4_mark_piece(u, piece))
+			return error_no_memory(err, "decoding lz4 data");
 		got = lz4_decode_block(
 			&part->frame, b->in + piece->off, &piece->block,
 			b->out + b->before + b->out_size, u->room - b->out_size,
-			linked ? frame_before(u, part, b->out_size) : 0, err);
+			linked ? lz4_frame_before(u, part, b->out_size) : 0,
+			err);
 		if (got < 0) {
 			/* What follows does not count. */
 			u->parts.n = piece->frame + 1;
@@ -246,20 +245,21 @@ static int decode(struct unit *u, struct error *err)
 	return 0;
 }
 
-static int run(struct ahead_unit *base, struct error *err)
+static int lz4_run_unit(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 
 	base->out = malloc(base->before + u->room + 1);
 	if (!base->out)
-		return no_memory(err);
+		return error_no_memory(err, "decoding lz4 data");
 	if (base->before)
 		memcpy(base->out, u->history, base->before);
-	return decode(u, err);
+	return lz4_decode_unit(u, err);
 }
 
-static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
-		    unsigned char to[AHEAD_STATE_MOST])
+static size_t lz4_mark_state(const struct ahead_unit *base,
+			     const struct ahead_mark *m,
+			     unsigned char to[AHEAD_STATE_MOST])
 {
 	const struct unit *u = (const struct unit *)base;
 	const struct part *part = &u->parts.at[m->tag];
@@ -267,14 +267,15 @@ static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
 	size_t n = 0;
 
 	if (part->frame.flags & LZ4_LINKED)
-		n = (size_t)min_u64(frame_before(u, part, m->out), LZ4_HISTORY);
+		n = (size_t)min_u64(lz4_frame_before(u, part, m->out),
+				    LZ4_HISTORY);
 	return lz4_state_make(&part->frame, p - n, n, to);
 }
 
 /* ---- in order ------------------------------------------------------------ */
 
-static void bad_frame(struct decoder *d, struct unit *u, size_t i,
-		      const char *why)
+static void lz4_bad_frame(struct decoder *d, struct unit *u, size_t i,
+			  const char *why)
 {
 	const struct part *part = &u->parts.at[i];
 
@@ -291,7 +292,7 @@ static void bad_frame(struct decoder *d, struct unit *u, size_t i,
 			u->base.marks.at[k].bad = true;
 }
 
-static void check_part(struct decoder *d, struct unit *u, size_t i)
+static void lz4_check_part(struct decoder *d, struct unit *u, size_t i)
 {
 	const struct part *part = &u->parts.at[i];
 	bool summed = part->frame.flags & LZ4_CONTENT_SUM;
@@ -311,19 +312,19 @@ static void check_part(struct decoder *d, struct unit *u, size_t i)
 			     (summed ? XXH32_digest(d->sum) != part->sum
 				     : part->frame.content != UINT64_MAX);
 	if (summed && XXH32_digest(d->sum) != part->sum)
-		bad_frame(d, u, i, "the checksum");
+		lz4_bad_frame(d, u, i, "the checksum");
 	else if (part->frame.content != UINT64_MAX &&
 		 part->frame.content != d->content)
-		bad_frame(d, u, i, "the size");
+		lz4_bad_frame(d, u, i, "the size");
 	else
 		d->verified = u->base.at + part->to;
 }
 
 /* The last 64 KiB of a frame that goes on. */
-static void keep_history(struct decoder *d, const struct unit *u)
+static void lz4_keep_history(struct decoder *d, const struct unit *u)
 {
 	const struct part *part = &u->parts.at[u->parts.n - 1];
-	size_t n = frame_before(u, part, u->base.out_size);
+	size_t n = lz4_frame_before(u, part, u->base.out_size);
 
 	n = (size_t)min_u64(n, LZ4_HISTORY);
 	memcpy(d->history, u->base.out + u->base.before + u->base.out_size - n,
@@ -331,18 +332,18 @@ static void keep_history(struct decoder *d, const struct unit *u)
 	d->history_size = n;
 }
 
-static int taken(void *own, struct ahead_unit *base, struct error *err)
+static int lz4_take_unit(void *own, struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	struct decoder *d = own;
 
 	(void)err;
 	for (size_t i = 0; i < u->parts.n && base->out; i++)
-		check_part(d, u, i);
+		lz4_check_part(d, u, i);
 	base->verified = d->verified;
 	if (u->open) {
 		if (base->out)
-			keep_history(d, u);
+			lz4_keep_history(d, u);
 		d->flying = false;
 	}
 	return 0;
@@ -350,28 +351,28 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 
 /* ---- the format ---------------------------------------------------------- */
 
-static int begin(void *own, struct error *err)
+static int lz4_open(void *own, struct error *err)
 {
 	struct decoder *d = own;
 
 	d->sum = XXH32_createState();
-	return d->sum ? 0 : no_memory(err);
+	return d->sum ? 0 : error_no_memory(err, "decoding lz4 data");
 }
 
-static void end(void *own)
+static void lz4_close(void *own)
 {
 	XXH32_freeState(((struct decoder *)own)->sum);
 }
 
 static const struct ahead_ops ahead_ops = {
 	.size = sizeof(struct decoder),
-	.open = begin,
-	.close = end,
-	.next = next,
-	.run = run,
-	.taken = taken,
-	.state = state,
-	.clear = unit_clear,
+	.open = lz4_open,
+	.close = lz4_close,
+	.next = lz4_gather_unit,
+	.run = lz4_run_unit,
+	.taken = lz4_take_unit,
+	.state = lz4_mark_state,
+	.clear = lz4_unit_clear,
 };
 
 static const char *const suffixes[] = {".tar.lz4=.tar", ".tlz4=.tar",

@@ -21,29 +21,29 @@
 /* A byte stands for this many at most. */
 #define EXPANSION 255
 
-static bool is_frame(uint32_t magic)
+static bool lz4_is_frame(uint32_t magic)
 {
 	return magic == MAGIC || magic == MAGIC_LEGACY;
 }
 
 const struct frame_kind lz4_frames = {
 	.name = "lz4",
-	.is_frame = is_frame,
+	.is_frame = lz4_is_frame,
 	.skippable_bid = 10,
 	.rest = -EBADMSG,
 };
 
 /* ---- frames -------------------------------------------------------------- */
 
-static int bad_header(const struct slide *f, int code, const char *why,
-		      struct error *err)
+static int lz4_bad_header(const struct slide *f, int code, const char *why,
+			  struct error *err)
 {
 	return error_set(err, code, "lz4: the frame at %llu %s",
 			 (unsigned long long)f->at, why);
 }
 
-static int parse_header(struct slide *f, struct lz4_frame *out,
-			struct error *err)
+static int lz4_parse_header(struct slide *f, struct lz4_frame *out,
+			    struct error *err)
 {
 	unsigned flg = f->data[4], bd = f->data[5];
 	size_t n = 7 + (flg & 8 ? 8 : 0) + (flg & 1 ? 4 : 0);
@@ -53,14 +53,14 @@ static int parse_header(struct slide *f, struct lz4_frame *out,
 	if (r < 0)
 		return r;
 	if ((XXH32(f->data + 4, n - 5, 0) >> 8 & 255) != f->data[n - 1])
-		return bad_header(f, -EBADMSG, "has a damaged header", err);
+		return lz4_bad_header(f, -EBADMSG, "has a damaged header", err);
 	if (flg >> 6 != 1 || flg & 2 || bd & 0x8f || size < 4)
-		return bad_header(f, -ENOTSUP,
-				  "is of a version that is not known", err);
+		return lz4_bad_header(f, -ENOTSUP,
+				      "is of a version that is not known", err);
 	if (flg & 1)
-		return bad_header(f, -ENOTSUP,
-				  "needs a dictionary; compress without one",
-				  err);
+		return lz4_bad_header(
+			f, -ENOTSUP, "needs a dictionary; compress without one",
+			err);
 	out->flags = (flg & 0x20 ? 0 : LZ4_LINKED) |
 		     (flg & 0x10 ? LZ4_BLOCK_SUMS : 0) |
 		     (flg & 4 ? LZ4_CONTENT_SUM : 0);
@@ -87,12 +87,13 @@ int lz4_next_frame(struct slide *f, struct lz4_frame *out, struct error *err)
 		return 1;
 	}
 	r = frame_need(&lz4_frames, f, 7, err);
-	return r < 0 ? r : parse_header(f, out, err);
+	return r < 0 ? r : lz4_parse_header(f, out, err);
 }
 
 /* ---- blocks -------------------------------------------------------------- */
 
-static int impossible(const struct slide *f, uint32_t size, struct error *err)
+static int lz4_block_impossible(const struct slide *f, uint32_t size,
+				struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "lz4: at %llu: a block of %u bytes is impossible: "
@@ -117,7 +118,7 @@ int lz4_next_block(struct slide *f, const struct lz4_frame *frame,
 	if (have < LZ4_BLOCK_HEAD)
 		return frame_truncated(&lz4_frames, f, err);
 	size = load_le32(f->data);
-	if (legacy && (is_frame(size) || frame_is_skippable(size)))
+	if (legacy && (lz4_is_frame(size) || frame_is_skippable(size)))
 		return 0;
 	if (!size && !legacy) {
 		slide_drop(f, LZ4_BLOCK_HEAD);
@@ -128,7 +129,7 @@ int lz4_next_block(struct slide *f, const struct lz4_frame *frame,
 		size &= ~RAW;
 	if (!size || size > (legacy ? (uint32_t)LZ4_COMPRESSBOUND(LEGACY_BLOCK)
 				    : frame->block))
-		return impossible(f, size, err);
+		return lz4_block_impossible(f, size, err);
 	out->stored = size;
 	*n = LZ4_BLOCK_HEAD + size + (frame->flags & LZ4_BLOCK_SUMS ? 4 : 0);
 	r = frame_need(&lz4_frames, f, *n, err);

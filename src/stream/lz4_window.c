@@ -22,9 +22,9 @@ size_t lz4_state_make(const struct lz4_frame *frame, const void *history,
 
 /* The frame that point `i` is within, and the history there, for which `to` has
  * LZ4_STATE_MOST bytes: how much there is, or -errno. */
-static ssize_t state_read(const struct stream *s, uint64_t i,
-			  struct lz4_frame *frame, unsigned char *to,
-			  struct error *err)
+static ssize_t lz4_state_read(const struct stream *s, uint64_t i,
+			      struct lz4_frame *frame, unsigned char *to,
+			      struct error *err)
 {
 	ssize_t n = stream_state(s, i, to, LZ4_STATE_MOST, err);
 
@@ -42,8 +42,8 @@ static ssize_t state_read(const struct stream *s, uint64_t i,
 }
 
 /* What follows a frame: the next one.  0, -errno. */
-static int next_frame(struct slide *f, struct lz4_frame *frame, bool within,
-		      struct error *err)
+static int lz4_enter_frame(struct slide *f, struct lz4_frame *frame,
+			   bool within, struct error *err)
 {
 	uint32_t sum;
 	int r = 0;
@@ -58,12 +58,12 @@ static int next_frame(struct slide *f, struct lz4_frame *frame, bool within,
 }
 
 /* Decode n bytes to `out`, which `before` bytes of the frame precede. */
-static int decode(struct slide *f, struct lz4_frame *frame, bool within,
-		  unsigned char *out, size_t n, size_t before,
-		  struct error *err)
+static int lz4_decode_bytes(struct slide *f, struct lz4_frame *frame,
+			    bool within, unsigned char *out, size_t n,
+			    size_t before, struct error *err)
 {
 	size_t done = 0;
-	int r = within ? 0 : next_frame(f, frame, false, err);
+	int r = within ? 0 : lz4_enter_frame(f, frame, false, err);
 
 	while (r == 0 && done < n) {
 		struct lz4_block b;
@@ -72,7 +72,7 @@ static int decode(struct slide *f, struct lz4_frame *frame, bool within,
 
 		r = lz4_next_block(f, frame, &b, &stored, err);
 		if (r == 0) {
-			r = next_frame(f, frame, true, err);
+			r = lz4_enter_frame(f, frame, true, err);
 			before = 0;
 			continue;
 		}
@@ -91,8 +91,8 @@ static int decode(struct slide *f, struct lz4_frame *frame, bool within,
 	return r;
 }
 
-static int decode_from(struct stream *s, uint64_t i, struct slide *f,
-		       unsigned char *out, struct error *err)
+static int lz4_decode_window(struct stream *s, uint64_t i, struct slide *f,
+			     unsigned char *out, struct error *err)
 {
 	size_t size = s->point[i].size;
 	struct lz4_frame frame = {0};
@@ -103,18 +103,21 @@ static int decode_from(struct stream *s, uint64_t i, struct slide *f,
 	if (r < 0)
 		return r;
 	if (!s->point[i].state_size)
-		return decode(f, &frame, false, out, size, 0, err);
+		return lz4_decode_bytes(f, &frame, false, out, size, 0, err);
 	/* History and what follows have to be in one piece. */
 	own = malloc(LZ4_STATE_MOST + size);
 	if (!own)
-		return error_set(err, -ENOMEM, "lz4: out of memory");
-	n = state_read(s, i, &frame, own, err);
+		return error_no_memory(err, "decoding lz4 data");
+	n = lz4_state_read(s, i, &frame, own, err);
 	if (n > 0) {
-		r = decode(f, &frame, true, own + n, size, (size_t)n, err);
+		r = lz4_decode_bytes(f, &frame, true, own + n, size, (size_t)n,
+				     err);
 		if (r == 0)
 			memcpy(out, own + n, size);
 	} else {
-		r = n < 0 ? (int)n : decode(f, &frame, true, out, size, 0, err);
+		r = n < 0 ? (int)n
+			  : lz4_decode_bytes(f, &frame, true, out, size, 0,
+					     err);
 	}
 	free(own);
 	return r;
@@ -127,7 +130,7 @@ int lz4_window(struct stream *s, uint64_t i, unsigned char *out,
 	int r;
 
 	slide_of_stream(&f, s, s->point[i].in);
-	r = decode_from(s, i, &f, out, err);
+	r = lz4_decode_window(s, i, &f, out, err);
 	slide_free(&f);
 	return r;
 }

@@ -46,7 +46,7 @@ void row_free(struct row *w)
 	vec_free(&w->points);
 }
 
-static uint64_t states_size(const struct row *w)
+static uint64_t row_states_size(const struct row *w)
 {
 	return w->states ? blob_size(w->states) : 0;
 }
@@ -59,7 +59,7 @@ bool row_wants(const struct row *w, uint64_t out, uint64_t got)
 	if (since < w->window)
 		return false;
 	return since >= w->most || w->confined ||
-	       states_size(w) <= STATES_FREE + got / STATES_SHARE;
+	       row_states_size(w) <= STATES_FREE + got / STATES_SHARE;
 }
 
 void row_bad(struct row *w, uint64_t out)
@@ -75,25 +75,26 @@ void row_bad(struct row *w, uint64_t out)
 /* ---- states -------------------------------------------------------------- */
 
 /* May window `b` be a part of window `a`, which it follows? */
-static bool may_join(const struct stream_point *a, const struct stream_point *b,
-		     uint64_t most)
+static bool row_may_join(const struct stream_point *a,
+			 const struct stream_point *b, uint64_t most)
 {
 	return (uint64_t)a->size + b->size <= most &&
 	       (a->flags & POINT_BAD) == (b->flags & POINT_BAD);
 }
 
-static void join(struct stream_point *a, const struct stream_point *b)
+static void row_join_windows(struct stream_point *a,
+			     const struct stream_point *b)
 {
 	a->crc = (uint32_t)crc32_combine(a->crc, b->crc, b->size);
 	a->size += b->size;
 }
 
-static int keep_state(struct stream_point *p, const struct blob *from,
-		      struct blob *to, struct error *err)
+static int row_keep_state(struct stream_point *p, const struct blob *from,
+			  struct blob *to, struct error *err)
 {
 	unsigned char *state = malloc(p->state_size);
 	int r = state ? blob_read(from, p->state, state, p->state_size, err)
-		      : error_set(err, -ENOMEM, "out of memory");
+		      : error_no_memory(err, "the seek points of a stream");
 
 	if (r == 0)
 		r = blob_append(to, state, p->state_size, &p->state, err);
@@ -102,7 +103,7 @@ static int keep_state(struct stream_point *p, const struct blob *from,
 }
 
 /* Points [0, n) that stay, their states in `less`. */
-static int keep_half(struct row *w, struct blob *less, struct error *err)
+static int row_keep_half(struct row *w, struct blob *less, struct error *err)
 {
 	struct stream_point *at = w->points.at;
 	size_t n = 0, open = w->open;
@@ -115,12 +116,13 @@ static int keep_half(struct row *w, struct blob *less, struct error *err)
 		if (i == open)
 			w->open = n;
 		odd = p.state_size && !odd;
-		if (n && i < open && odd && may_join(&at[n - 1], &p, w->most)) {
-			join(&at[n - 1], &p);
+		if (n && i < open && odd &&
+		    row_may_join(&at[n - 1], &p, w->most)) {
+			row_join_windows(&at[n - 1], &p);
 			continue;
 		}
 		if (p.state_size) {
-			r = keep_state(&p, w->states, less, err);
+			r = row_keep_state(&p, w->states, less, err);
 			if (r < 0)
 				return r;
 		}
@@ -132,7 +134,7 @@ static int keep_half(struct row *w, struct blob *less, struct error *err)
 
 /* Half of the closed windows that have a state become parts of the others, and
  * those to come are twice as large. */
-static int thin_out(struct row *w, struct error *err)
+static int row_thin_out(struct row *w, struct error *err)
 {
 	struct blob *less;
 	int r = blob_new(&less, SIZE_MAX, NULL, err);
@@ -141,7 +143,7 @@ static int thin_out(struct row *w, struct error *err)
 		return r;
 	w->confined = true;
 	w->window = (uint32_t)min_u64(UINT64_C(2) * w->window, w->most);
-	r = keep_half(w, less, err);
+	r = row_keep_half(w, less, err);
 	if (r < 0) {
 		blob_free(less);
 		return r;
@@ -151,28 +153,29 @@ static int thin_out(struct row *w, struct error *err)
 	return 0;
 }
 
-static int store_state(struct row *w, const void *stored, size_t n,
-		       uint64_t *at, struct error *err)
+static int row_store_state(struct row *w, const void *stored, size_t n,
+			   uint64_t *at, struct error *err)
 {
 	int r = 0;
 
 	if (!w->states)
 		r = blob_new(&w->states, w->memory, NULL, err);
-	if (r == 0 && w->confined && states_size(w) + n > w->memory &&
+	if (r == 0 && w->confined && row_states_size(w) + n > w->memory &&
 	    w->window < w->most)
-		r = thin_out(w, err);
+		r = row_thin_out(w, err);
 	if (r < 0)
 		return r;
 	r = blob_append(w->states, stored, n, at, err);
 	if (r == 0 || r == -ENOMEM || w->confined)
 		return r;
-	r = thin_out(w, err);
+	r = row_thin_out(w, err);
 	return r < 0 ? r : blob_append(w->states, stored, n, at, err);
 }
 
 /* As stream_state wants it. */
-static int pack_state(struct row *w, struct stream_point *p,
-		      const unsigned char *state, size_t n, struct error *err)
+static int row_pack_state(struct row *w, struct stream_point *p,
+			  const unsigned char *state, size_t n,
+			  struct error *err)
 {
 	unsigned char *stored = malloc(n + 4);
 	size_t size = 0;
@@ -182,7 +185,7 @@ static int pack_state(struct row *w, struct stream_point *p,
 		w->deflater = libdeflate_alloc_compressor(1);
 	if (!stored || !w->deflater) {
 		free(stored);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the seek points of a stream");
 	}
 	store_le32(stored, (uint32_t)n);
 	if (n > 1)
@@ -193,7 +196,7 @@ static int pack_state(struct row *w, struct stream_point *p,
 		size = n;
 	}
 	p->state_size = (uint32_t)size + 4;
-	r = store_state(w, stored, size + 4, &p->state, err);
+	r = row_store_state(w, stored, size + 4, &p->state, err);
 	free(stored);
 	return r;
 }
@@ -210,7 +213,7 @@ int row_add(struct row *w, const struct stream_point *p, const void *state,
 	    (!n && p->out) || state_size > STREAM_STATE_MAX)
 		return error_set(err, -EINVAL, "a seek point out of order");
 	if (state) {
-		r = pack_state(w, &new, state, state_size, err);
+		r = row_pack_state(w, &new, state, state_size, err);
 		if (r < 0)
 			return r;
 		n = w->points.n; /* there may be fewer now */
@@ -218,19 +221,19 @@ int row_add(struct row *w, const struct stream_point *p, const void *state,
 	if (n && w->points.at[n - 1].out == new.out)
 		w->points.at[n - 1] = new;
 	else if (!vec_push(&w->points, new))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the seek points of a stream");
 	return 0;
 }
 
 /* ---- windows ------------------------------------------------------------- */
 
-static bool is_free(const struct stream_point *p)
+static bool row_stands_alone(const struct stream_point *p)
 {
 	return !p->state_size && !(p->flags & POINT_LATER);
 }
 
 /* The open window ends at `end`, and the next one is open. */
-static void close_window(struct row *w, uint64_t end)
+static void row_close_window(struct row *w, uint64_t end)
 {
 	struct stream_point *p = &w->points.at[w->open];
 
@@ -238,9 +241,9 @@ static void close_window(struct row *w, uint64_t end)
 	p->crc = w->crc;
 	w->crc = 0;
 	w->open++;
-	if (w->open > 1 && is_free(p) && is_free(p - 1) &&
-	    may_join(p - 1, p, w->window)) {
-		join(p - 1, p);
+	if (w->open > 1 && row_stands_alone(p) && row_stands_alone(p - 1) &&
+	    row_may_join(p - 1, p, w->window)) {
+		row_join_windows(p - 1, p);
 		w->points.n--;
 		w->open--;
 		memmove(p, p + 1, (w->points.n - w->open) * sizeof *p);
@@ -269,7 +272,7 @@ int row_pass(struct row *w, const unsigned char *data, size_t n,
 		data += take;
 		n -= (size_t)take;
 		if (w->at == end)
-			close_window(w, end);
+			row_close_window(w, end);
 	}
 	return 0;
 }
@@ -280,7 +283,7 @@ int row_end(struct row *w, struct stream_point **points, uint64_t *n,
 	int r = 0;
 
 	if (w->open < w->points.n && w->at > w->points.at[w->open].out)
-		close_window(w, w->at);
+		row_close_window(w, w->at);
 	if (!w->states)
 		r = blob_new(&w->states, 0, NULL, err);
 	if (r < 0)

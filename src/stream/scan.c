@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
-#include "stream/kept.h"
+#include "stream/first_pass.h"
 #include "stream/row.h"
 #include "stream/stream_private.h"
 
@@ -26,8 +26,8 @@ struct stream_scan {
 	struct stream_decoder *decoder;
 	_Atomic uint64_t got;
 	struct row row;
-	struct kept *kept; /* or NULL */
-	bool unchecked;    /* some bytes have no checksum of the format */
+	struct first_pass *first_pass; /* or NULL */
+	bool unchecked; /* some bytes have no checksum of the format */
 	bool ended;
 	bool fatal;           /* a failure that is not the data's */
 	struct error failure; /* code 0: none */
@@ -40,7 +40,7 @@ struct stream_scan {
 
 /* ---- for decoders -------------------------------------------------------- */
 
-static int fatal(struct stream_scan *s, int r)
+static int scan_fatal(struct stream_scan *s, int r)
 {
 	s->fatal = s->fatal || r < 0;
 	return r;
@@ -56,7 +56,7 @@ ssize_t scan_get(struct stream_scan *s, void *to, size_t n, struct error *err)
 		return 0;
 	r = backing_read(&s->from, got, to, n, err);
 	if (r < 0)
-		return fatal(s, r);
+		return scan_fatal(s, r);
 	atomic_store(&s->got, got + n);
 	return (ssize_t)n;
 }
@@ -97,7 +97,7 @@ bool scan_wants_point(const struct stream_scan *s, uint64_t out)
 int scan_point(struct stream_scan *s, const struct stream_point *p,
 	       const void *state, size_t state_size, struct error *err)
 {
-	return fatal(s, row_add(&s->row, p, state, state_size, err));
+	return scan_fatal(s, row_add(&s->row, p, state, state_size, err));
 }
 
 void scan_bad(struct stream_scan *s, uint64_t out, const struct error *why)
@@ -116,7 +116,7 @@ void scan_unchecked(struct stream_scan *s)
 
 /* ---- the input ----------------------------------------------------------- */
 
-static int stopped(const struct stream_scan *s, struct error *err)
+static int scan_stopped(const struct stream_scan *s, struct error *err)
 {
 	return s->failure.code
 		       ? error_set(err, s->failure.code, "%s", s->failure.text)
@@ -124,7 +124,7 @@ static int stopped(const struct stream_scan *s, struct error *err)
 }
 
 /* Decoders leave out where they are. */
-static void fail(struct stream_scan *s, int r, const struct error *e)
+static void scan_fail(struct stream_scan *s, int r, const struct error *e)
 {
 	s->failure = *e;
 	s->failure.code = r;
@@ -133,7 +133,7 @@ static void fail(struct stream_scan *s, int r, const struct error *e)
 }
 
 /* Here, and not where a tar has its headers: one member may take hours. */
-static void tell(struct stream_scan *s)
+static void scan_tell_progress(struct stream_scan *s)
 {
 	uint64_t got = scan_got(s);
 
@@ -156,23 +156,24 @@ static ssize_t scan_read(struct input *in, void *to, size_t n,
 			s->decoder, p + have, n - have, &e);
 
 		if (r > 0) {
-			int d = fatal(
+			int d = scan_fatal(
 				s, row_pass(&s->row, p + have, (size_t)r, &e));
 
 			if (d == 0) {
-				kept_add(s->kept, p + have, (size_t)r);
+				first_pass_add(s->first_pass, p + have,
+					       (size_t)r);
 				have += (size_t)r;
 			} else {
 				r = d;
 			}
 		}
 		if (r < 0)
-			fail(s, (int)r, &e);
+			scan_fail(s, (int)r, &e);
 		s->ended = r == 0;
-		tell(s);
+		scan_tell_progress(s);
 	}
 	in->at += have;
-	return have || !n ? (ssize_t)have : stopped(s, err);
+	return have || !n ? (ssize_t)have : scan_stopped(s, err);
 }
 
 static int64_t scan_skip(struct input *in, uint64_t n, struct error *err)
@@ -183,7 +184,7 @@ static int64_t scan_skip(struct input *in, uint64_t n, struct error *err)
 	if (!s->waste)
 		s->waste = malloc(SKIP_BYTES);
 	if (!s->waste)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "decoding a stream");
 	while (done < n) {
 		ssize_t r =
 			scan_read(in, s->waste,
@@ -218,7 +219,7 @@ int stream_scan_new(struct stream_scan **out, const struct stream_format *f,
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "decoding a stream");
 	s->in.ops = &input_ops;
 	s->from = *from;
 	s->threads = threads ? threads : 1;
@@ -247,8 +248,8 @@ void stream_scan_tell(struct stream_scan *s,
 
 void stream_scan_keep(struct stream_scan *s)
 {
-	if (!s->kept)
-		s->kept = kept_new();
+	if (!s->first_pass)
+		s->first_pass = first_pass_new();
 }
 
 void stream_scan_free(struct stream_scan *s)
@@ -258,20 +259,20 @@ void stream_scan_free(struct stream_scan *s)
 	if (s->decoder)
 		s->decoder->format->decoder->close(s->decoder);
 	row_free(&s->row);
-	kept_free(s->kept);
+	first_pass_free(s->first_pass);
 	free(s->waste);
 	free(s);
 }
 
 /* The data's fault, and not ours or the disk's: what was decoded can be shown. */
-static bool is_damage(const struct stream_scan *s)
+static bool scan_is_damage(const struct stream_scan *s)
 {
 	return !s->fatal &&
 	       (s->failure.code == -EBADMSG || s->failure.code == -EIO);
 }
 
-static int hand_over(struct stream_scan *s, struct stream **out,
-		     struct error *err)
+static int scan_hand_over(struct stream_scan *s, struct stream **out,
+			  struct error *err)
 {
 	struct stream_point *points;
 	struct blob *states;
@@ -280,13 +281,13 @@ static int hand_over(struct stream_scan *s, struct stream **out,
 
 	if (r < 0)
 		return r;
-	kept_end(s->kept, points, n);
+	first_pass_end(s->first_pass, points, n);
 	r = stream_new(out, s->decoder->format, &s->from, points, n, states,
 		       err);
 	if (r == 0) {
-		(*out)->kept = s->kept;
+		(*out)->first_pass = s->first_pass;
 		(*out)->unchecked = s->unchecked;
-		s->kept = NULL;
+		s->first_pass = NULL;
 	}
 	return r;
 }
@@ -301,11 +302,11 @@ int stream_scan_finish(struct stream_scan *s, struct stream **out,
 	do
 		n = scan_skip(&s->in, SKIP_BYTES, damage);
 	while (n > 0);
-	if (n < 0 && !is_damage(s)) {
+	if (n < 0 && !scan_is_damage(s)) {
 		stream_scan_free(s);
 		return (int)n;
 	}
-	r = hand_over(s, out, damage);
+	r = scan_hand_over(s, out, damage);
 	if (r == 0 && (s->bad.code || n < 0)) {
 		*damage = s->bad.code ? s->bad : s->failure;
 		r = -EBADMSG;

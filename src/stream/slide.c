@@ -37,7 +37,7 @@ void slide_free(struct slide *f)
 }
 
 /* Up to n bytes from behind those that are there. */
-static ssize_t get(struct slide *f, void *to, size_t n, struct error *err)
+static ssize_t slide_get(struct slide *f, void *to, size_t n, struct error *err)
 {
 	ssize_t r;
 
@@ -57,7 +57,7 @@ static ssize_t get(struct slide *f, void *to, size_t n, struct error *err)
 }
 
 /* Room for n bytes from data on. */
-static int make_room(struct slide *f, size_t n, struct error *err)
+static int slide_make_room(struct slide *f, size_t n, struct error *err)
 {
 	size_t want;
 	unsigned char *p;
@@ -88,10 +88,10 @@ ssize_t slide_need(struct slide *f, size_t n, struct error *err)
 	/* In memory there is all there will be. */
 	if (!f->scan && (!f->stream || f->next >= f->end))
 		return (ssize_t)f->n;
-	if (make_room(f, max_u64(n, PIECE), err) < 0)
+	if (slide_make_room(f, max_u64(n, PIECE), err) < 0)
 		return -ENOMEM;
 	while (f->n < n) {
-		ssize_t r = get(f, f->buf + f->n, f->room - f->n, err);
+		ssize_t r = slide_get(f, f->buf + f->n, f->room - f->n, err);
 
 		if (r < 0)
 			return r;
@@ -154,7 +154,8 @@ ssize_t slide_read(struct slide *f, void *to, size_t n, struct error *err)
 		memcpy(to, f->data, done);
 	slide_drop(f, done);
 	while (done < n) {
-		ssize_t r = get(f, (unsigned char *)to + done, n - done, err);
+		ssize_t r =
+			slide_get(f, (unsigned char *)to + done, n - done, err);
 
 		if (r < 0)
 			return r;

@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/bytes.h"
 #include "base/counters.h"
 #include "base/number.h"
 #include "codec/codec.h"
-#include "stream/kept.h"
+#include "stream/first_pass.h"
 #include "stream/stream_private.h"
 
 #define POINT_FLAGS (POINT_BAD | POINT_START | POINT_LATER)
@@ -29,7 +30,7 @@
 
 static _Thread_local struct libdeflate_decompressor *inflater;
 
-static void inflater_free(void)
+static void stream_inflater_free(void)
 {
 	if (inflater)
 		libdeflate_free_decompressor(inflater);
@@ -38,7 +39,7 @@ static void inflater_free(void)
 
 struct libdeflate_decompressor *stream_inflater(void)
 {
-	if (!inflater && codec_thread_at_exit(inflater_free) == 0)
+	if (!inflater && codec_thread_at_exit(stream_inflater_free) == 0)
 		inflater = libdeflate_alloc_decompressor();
 	return inflater;
 }
@@ -53,22 +54,22 @@ int stream_get(const struct stream *s, uint64_t in, void *to, size_t n,
 	return r;
 }
 
-static int bad_state(struct error *err)
+static int stream_bad_state(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "the state of the decoder there is damaged");
 }
 
-static int inflate_state(const unsigned char *stored, size_t n, void *to,
-			 size_t size, struct error *err)
+static int stream_inflate_state(const unsigned char *stored, size_t n, void *to,
+				size_t size, struct error *err)
 {
 	struct libdeflate_decompressor *d = stream_inflater();
 
 	if (!d)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the seek points of a stream");
 	if (libdeflate_deflate_decompress(d, stored, n, to, size, NULL) !=
 	    LIBDEFLATE_SUCCESS)
-		return bad_state(err);
+		return stream_bad_state(err);
 	return 0;
 }
 
@@ -82,17 +83,17 @@ ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
 	int r;
 
 	if (p->state_size < 4 || p->state_size > STREAM_STATE_MAX + 4)
-		return bad_state(err);
+		return stream_bad_state(err);
 	stored = malloc(p->state_size);
 	if (!stored)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the seek points of a stream");
 	r = blob_read(s->states, p->state, stored, p->state_size, err);
 	n = p->state_size - 4;
 	size = load_le32(stored);
 	if (r == 0 && (size > room || n > size))
-		r = bad_state(err);
+		r = stream_bad_state(err);
 	if (r == 0 && n < size)
-		r = inflate_state(stored + 4, n, to, size, err);
+		r = stream_inflate_state(stored + 4, n, to, size, err);
 	else if (r == 0)
 		memcpy(to, stored + 4, size);
 	free(stored);
@@ -101,16 +102,16 @@ ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
 
 /* ---- the chunk set ------------------------------------------------------- */
 
-static uint64_t no_segment(const struct chunk_set *set, uint64_t index)
+static uint64_t stream_no_segment(const struct chunk_set *set, uint64_t index)
 {
 	(void)set;
 	(void)index;
 	return UINT64_MAX;
 }
 
-static int locate(const struct chunk_set *set, uint64_t index,
-		  const struct buf *segment, struct chunk *out,
-		  struct error *err)
+static int stream_locate(const struct chunk_set *set, uint64_t index,
+			 const struct buf *segment, struct chunk *out,
+			 struct error *err)
 {
 	const struct stream *s = (const struct stream *)set;
 
@@ -124,8 +125,8 @@ static int locate(const struct chunk_set *set, uint64_t index,
 	return 0;
 }
 
-static int check_crc(const struct stream_point *p, const unsigned char *data,
-		     struct error *err)
+static int stream_check_crc(const struct stream_point *p,
+			    const unsigned char *data, struct error *err)
 {
 	uint32_t crc = libdeflate_crc32(0, data, p->size);
 
@@ -138,8 +139,9 @@ static int check_crc(const struct stream_point *p, const unsigned char *data,
 			 (unsigned)crc, (unsigned)p->crc);
 }
 
-static int decode(struct stream *s, uint64_t index, _Atomic uint64_t *gauge,
-		  struct buf **out, struct error *err)
+static int stream_decode_window(struct stream *s, uint64_t index,
+				_Atomic uint64_t *gauge, struct buf **out,
+				struct error *err)
 {
 	uint32_t size = s->point[index].size;
 
@@ -151,8 +153,9 @@ static int decode(struct stream *s, uint64_t index, _Atomic uint64_t *gauge,
 	return s->format->window(s, index, (*out)->data, err);
 }
 
-static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
-		 struct buf **out, struct error *err)
+static int stream_fetch(struct chunk_set *set, uint64_t index,
+			_Atomic uint64_t *gauge, struct buf **out,
+			struct error *err)
 {
 	struct stream *s = (struct stream *)set;
 	const struct stream_point *p = &s->point[index];
@@ -164,12 +167,12 @@ static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
 		return error_set(err, -EBADMSG,
 				 "the checksum of the %s data does not match",
 				 s->format->name);
-	b = kept_take(s->kept, p, index, gauge);
+	b = first_pass_take(s->first_pass, p, index, gauge);
 	kept = b != NULL;
 	if (!kept)
-		r = decode(s, index, gauge, &b, err);
+		r = stream_decode_window(s, index, gauge, &b, err);
 	if (r == 0)
-		r = check_crc(p, b->data, err);
+		r = stream_check_crc(p, b->data, err);
 	if (r < 0) {
 		buf_unref(b);
 		return r;
@@ -182,8 +185,8 @@ static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
 	return 0;
 }
 
-static bool next(const struct chunk_set *set, uint64_t index, uint64_t *out,
-		 unsigned *carry)
+static bool stream_next_window(const struct chunk_set *set, uint64_t index,
+			       uint64_t *out, unsigned *carry)
 {
 	const struct stream *s = (const struct stream *)set;
 
@@ -193,8 +196,8 @@ static bool next(const struct chunk_set *set, uint64_t index, uint64_t *out,
 }
 
 /* A window is some of the decoded bytes: those from `out` on, and their CRC. */
-static bool origin(const struct chunk_set *set, uint64_t index,
-		   const struct chunk *c, char *text, size_t n)
+static bool stream_origin(const struct chunk_set *set, uint64_t index,
+			  const struct chunk *c, char *text, size_t n)
 {
 	const struct stream *s = (const struct stream *)set;
 	const struct stream_point *p = &s->point[index];
@@ -210,8 +213,8 @@ static bool origin(const struct chunk_set *set, uint64_t index,
 	       backing_origin(&s->from, text + len, n - (size_t)len);
 }
 
-static void describe(const struct chunk_set *set, uint64_t index, char *buf,
-		     size_t n)
+static void stream_describe(const struct chunk_set *set, uint64_t index,
+			    char *buf, size_t n)
 {
 	const struct stream *s = (const struct stream *)set;
 	const struct stream_point *p;
@@ -228,12 +231,12 @@ static void describe(const struct chunk_set *set, uint64_t index, char *buf,
 }
 
 static const struct chunk_set_ops set_ops = {
-	.segment_of = no_segment,
-	.locate = locate,
-	.fetch = fetch,
-	.next = next,
-	.origin = origin,
-	.describe = describe,
+	.segment_of = stream_no_segment,
+	.locate = stream_locate,
+	.fetch = stream_fetch,
+	.next = stream_next_window,
+	.origin = stream_origin,
+	.describe = stream_describe,
 };
 
 /* ---- making one ---------------------------------------------------------- */
@@ -248,7 +251,7 @@ int stream_new(struct stream **out, const struct stream_format *f,
 	if (!s) {
 		free(points);
 		blob_free(states);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the seek points of a stream");
 	}
 	s->set.ops = &set_ops;
 	s->set.id = chunk_set_new_id();
@@ -265,8 +268,9 @@ int stream_new(struct stream **out, const struct stream_format *f,
 }
 
 /* What is wrong with point `i`; NULL: nothing. */
-static const char *point_fault(const struct stream_point *p, uint64_t i,
-			       const struct backing *from, uint64_t states)
+static const char *stream_point_fault(const struct stream_point *p, uint64_t i,
+				      const struct backing *from,
+				      uint64_t states)
 {
 	const struct stream_point *was = i ? p - 1 : NULL;
 
@@ -289,12 +293,13 @@ static const char *point_fault(const struct stream_point *p, uint64_t i,
 	return NULL;
 }
 
-static int check_points(const struct backing *from,
-			const struct stream_point *points, uint64_t n,
-			uint64_t states, struct error *err)
+static int stream_check_points(const struct backing *from,
+			       const struct stream_point *points, uint64_t n,
+			       uint64_t states, struct error *err)
 {
 	for (uint64_t i = 0; i < n; i++) {
-		const char *fault = point_fault(&points[i], i, from, states);
+		const char *fault =
+			stream_point_fault(&points[i], i, from, states);
 
 		if (fault)
 			return error_set(err, -EBADMSG,
@@ -315,13 +320,13 @@ int stream_of_points(struct stream **out, const struct stream_format *f,
 	int r;
 
 	*out = NULL;
-	r = check_points(from, points, n, blob_size(states), err);
+	r = stream_check_points(from, points, n, blob_size(states), err);
 	if (r == 0) {
 		copy = n < SIZE_MAX / sizeof *copy
 			       ? malloc(n ? n * sizeof *copy : 1)
 			       : NULL;
 		if (!copy)
-			r = error_set(err, -ENOMEM, "out of memory");
+			r = error_no_memory(err, "the seek points of a stream");
 	}
 	if (r < 0) {
 		blob_free(states);
@@ -338,7 +343,7 @@ void stream_free(struct stream *s)
 		return;
 	if (s->format->free_own)
 		s->format->free_own(s);
-	kept_free(s->kept);
+	first_pass_free(s->first_pass);
 	blob_free(s->states);
 	free(s->point);
 	free(s);
@@ -384,17 +389,11 @@ bool stream_has_checksums(const struct stream *s)
 
 uint64_t stream_window_at(const struct stream *s, uint64_t off)
 {
-	uint64_t low = 0, high = s->n;
+	struct bisect b = bisect_in(0, s->n);
 
-	while (high - low > 1) {
-		uint64_t mid = low + (high - low) / 2;
-
-		if (s->point[mid].out <= off)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	while (bisect_next(&b))
+		bisect_answer(&b, s->point[b.mid].out > off);
+	return b.lo ? b.lo - 1 : 0;
 }
 
 uint64_t stream_worst(const struct stream *s)

@@ -7,7 +7,7 @@
 
 struct ahead_ops;
 struct frame_kind;
-struct kept;
+struct first_pass;
 /* A decoder on its first pass: sequential, making points. */
 struct stream_decoder {
 	const struct stream_format *format;
@@ -54,9 +54,9 @@ struct stream {
 	struct stream_point *point;
 	uint64_t n, size;
 	struct blob *states;
-	bool unchecked;    /* the format has no checksums of some bytes */
-	void *own;         /* of the format: parked decoders, for example */
-	struct kept *kept; /* or NULL */
+	bool unchecked; /* the format has no checksums of some bytes */
+	void *own;      /* of the format: parked decoders, for example */
+	struct first_pass *first_pass; /* or NULL */
 };
 
 /* Bytes of a state, before it is deflated. */

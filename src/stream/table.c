@@ -75,7 +75,7 @@ char *stream_decoded_name(const struct stream_format *f, const char *name)
 
 static char names[128];
 
-static void names_make(void)
+static void stream_make_names(void)
 {
 	size_t n = 0;
 
@@ -88,6 +88,6 @@ const char *stream_format_names(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, names_make);
+	pthread_once(&once, stream_make_names);
 	return names;
 }

@@ -11,7 +11,7 @@
  *
  * A block is a point, and needs to know which check the stream has: one byte of
  * state, unless its stream begins there, too.  In a large block windows are
- * POINT_LATER: see parked.c.
+ * POINT_LATER: see idle_decoders.c.
  *
  * .lzma files are older and have no signature: they are not known here.
  */
@@ -25,7 +25,7 @@
 
 #include "base/number.h"
 #include "stream/ahead.h"
-#include "stream/parked.h"
+#include "stream/idle_decoders.h"
 #include "stream/xz_block.h"
 #include "stream/xz_index.h"
 
@@ -77,13 +77,8 @@ struct decoder {
 	uint64_t block_done, block_at;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "xz: out of memory");
-}
-
 /* The file's end; where there is an index it was not cut off. */
-static int ends(const struct decoder *d, struct error *err)
+static int xz_file_ends(const struct decoder *d, struct error *err)
 {
 	int r = xz_truncated(scan_from(d->base.stream.scan)->size, err);
 
@@ -93,7 +88,8 @@ static int ends(const struct decoder *d, struct error *err)
 			: r;
 }
 
-static int hash_block(struct decoder *d, const lzma_block *b, struct error *err)
+static int xz_hash_block(struct decoder *d, const lzma_block *b,
+			 struct error *err)
 {
 	lzma_ret ret = lzma_index_hash_append(
 		d->hash, lzma_block_unpadded_size(b), b->uncompressed_size);
@@ -103,7 +99,7 @@ static int hash_block(struct decoder *d, const lzma_block *b, struct error *err)
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static void unit_clear(struct ahead_unit *base)
+static void xz_unit_clear(struct ahead_unit *base)
 {
 	struct unit *u = (struct unit *)base;
 
@@ -111,7 +107,7 @@ static void unit_clear(struct ahead_unit *base)
 	lzma_end(&u->own);
 }
 
-static struct unit *unit_new(struct decoder *d, size_t in)
+static struct unit *xz_unit_new(struct decoder *d, size_t in)
 {
 	struct unit *u = calloc(1, sizeof *u);
 
@@ -134,7 +130,7 @@ static struct unit *unit_new(struct decoder *d, size_t in)
 }
 
 /* The sizes of the block that follows, if somebody knows them. */
-static bool is_whole(struct decoder *d, lzma_block *b)
+static bool xz_is_whole(struct decoder *d, lzma_block *b)
 {
 	if (b->compressed_size == LZMA_VLI_UNKNOWN ||
 	    b->uncompressed_size == LZMA_VLI_UNKNOWN)
@@ -146,18 +142,18 @@ static bool is_whole(struct decoder *d, lzma_block *b)
 }
 
 /* All of a block. */
-static int gather_whole(struct decoder *d, struct xz_block *b,
-			struct ahead_unit **out, struct error *err)
+static int xz_gather_whole(struct decoder *d, struct xz_block *b,
+			   struct ahead_unit **out, struct error *err)
 {
 	size_t n = (size_t)lzma_block_total_size(&b->block);
-	struct unit *u = unit_new(d, n);
+	struct unit *u = xz_unit_new(d, n);
 	ssize_t r;
 	int code;
 
 	if (!u)
-		return no_memory(err);
+		return error_no_memory(err, "decoding xz data");
 	r = slide_read(&d->base.feed, u->base.in, n, err);
-	code = r < 0 ? (int)r : hash_block(d, &b->block, err);
+	code = r < 0 ? (int)r : xz_hash_block(d, &b->block, err);
 	if (code < 0) {
 		ahead_discard(&d->base, &u->base);
 		return code;
@@ -177,17 +173,17 @@ static int gather_whole(struct decoder *d, struct xz_block *b,
 }
 
 /* Some of a block: the bytes are passed when it is known how many it took. */
-static int gather_piece(struct decoder *d, struct ahead_unit **out,
-			struct error *err)
+static int xz_gather_piece(struct decoder *d, struct ahead_unit **out,
+			   struct error *err)
 {
 	ssize_t n = slide_need(&d->base.feed, PIECE_IN(d->window), err);
 	struct unit *u;
 
 	if (n < 0)
 		return (int)n;
-	u = unit_new(d, (size_t)n);
+	u = xz_unit_new(d, (size_t)n);
 	if (!u)
-		return no_memory(err);
+		return error_no_memory(err, "decoding xz data");
 	memcpy(u->base.in, d->base.feed.data, (size_t)n);
 	u->base.in_size = (size_t)n;
 	u->cut = (size_t)n < PIECE_IN(d->window);
@@ -202,14 +198,14 @@ static int gather_piece(struct decoder *d, struct ahead_unit **out,
 	return AHEAD_UNIT;
 }
 
-static int next_block(struct decoder *d, struct xz_block *b,
-		      struct ahead_unit **out, struct error *err)
+static int xz_gather_block(struct decoder *d, struct xz_block *b,
+			   struct ahead_unit **out, struct error *err)
 {
 	int r;
 
 	d->block_in = d->base.feed.at;
-	if (is_whole(d, &b->block))
-		return gather_whole(d, b, out, err);
+	if (xz_is_whole(d, &b->block))
+		return xz_gather_whole(d, b, out, err);
 	d->block = *b;
 	b->filters[0].id = LZMA_VLI_UNKNOWN;
 	r = xz_block_begin(&d->block, &d->lzma, err);
@@ -219,10 +215,10 @@ static int next_block(struct decoder *d, struct xz_block *b,
 	d->begun = false;
 	d->block_done = 0;
 	d->state = WITHIN;
-	return gather_piece(d, out, err);
+	return xz_gather_piece(d, out, err);
 }
 
-static int next_stream(struct decoder *d, struct error *err)
+static int xz_enter_stream(struct decoder *d, struct error *err)
 {
 	lzma_index_hash *hash;
 	int r;
@@ -236,7 +232,7 @@ static int next_stream(struct decoder *d, struct error *err)
 		scan_unchecked(d->base.stream.scan);
 	hash = lzma_index_hash_init(d->hash, NULL);
 	if (!hash)
-		return no_memory(err);
+		return error_no_memory(err, "decoding xz data");
 	d->hash = hash;
 	d->header_at = d->base.feed.at - LZMA_STREAM_HEADER_SIZE;
 	d->first = false;
@@ -245,7 +241,7 @@ static int next_stream(struct decoder *d, struct error *err)
 	return 1;
 }
 
-static int next(void *own, struct ahead_unit **out, struct error *err)
+static int xz_gather_unit(void *own, struct ahead_unit **out, struct error *err)
 {
 	struct decoder *d = own;
 	const struct stream_scan *scan = d->base.stream.scan;
@@ -258,31 +254,31 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 	d->whole = d->window *
 		   (scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE);
 	if (d->state == WITHIN)
-		return gather_piece(d, out, err);
+		return xz_gather_piece(d, out, err);
 	for (;;) {
 		if (d->state == STREAM) {
-			r = next_stream(d, err);
+			r = xz_enter_stream(d, err);
 			if (r <= 0)
 				return r < 0 ? r : AHEAD_END;
 		}
 		r = xz_block_header(&d->base.feed, d->check, &b, err);
 		if (r < 0)
-			return r == -EIO ? ends(d, err) : r;
+			return r == -EIO ? xz_file_ends(d, err) : r;
 		if (r == 1)
 			break;
 		r = xz_pass_index(&d->base.feed, d->hash, d->check, err);
 		if (r < 0)
-			return r == -EIO ? ends(d, err) : r;
+			return r == -EIO ? xz_file_ends(d, err) : r;
 		d->state = STREAM;
 	}
-	r = next_block(d, &b, out, err);
+	r = xz_gather_block(d, &b, out, err);
 	xz_block_free(&b);
 	return r;
 }
 
 /* ---- decoding ------------------------------------------------------------ */
 
-static bool mark_begin(struct unit *u)
+static bool xz_mark_begin(struct unit *u)
 {
 	struct ahead_mark mark = {
 		.in = u->block_in, .must = u->large, .state = !u->new_stream};
@@ -294,8 +290,9 @@ static bool mark_begin(struct unit *u)
 	return ahead_add_mark(&u->base, mark);
 }
 
-static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
-		    unsigned char to[AHEAD_STATE_MOST])
+static size_t xz_mark_state(const struct ahead_unit *base,
+			    const struct ahead_mark *m,
+			    unsigned char to[AHEAD_STATE_MOST])
 {
 	(void)m;
 	to[0] = (unsigned char)((const struct unit *)base)->check;
@@ -303,7 +300,7 @@ static size_t state(const struct ahead_unit *base, const struct ahead_mark *m,
 }
 
 /* Up to where the next window may begin. */
-static size_t until_mark(const struct unit *u)
+static size_t xz_until_mark(const struct unit *u)
 {
 	uint64_t done = u->block_done + u->base.out_size;
 	size_t left = u->room - u->base.out_size;
@@ -312,7 +309,7 @@ static size_t until_mark(const struct unit *u)
 			: left;
 }
 
-static bool mark_within(struct unit *u)
+static bool xz_mark_within(struct unit *u)
 {
 	struct ahead_mark mark = {.out = u->base.out_size,
 				  .in = u->file_at + u->used,
@@ -325,17 +322,17 @@ static bool mark_within(struct unit *u)
 }
 
 /* Decode what there is; 0, or what ends it. */
-static int decode(struct unit *u, struct error *err)
+static int xz_decode_unit(struct unit *u, struct error *err)
 {
 	lzma_stream *z = u->lzma;
 	lzma_ret ret = LZMA_OK;
 
 	while (ret == LZMA_OK) {
 		unsigned char spare;
-		size_t n = until_mark(u);
+		size_t n = xz_until_mark(u);
 
-		if (!mark_within(u))
-			return no_memory(err);
+		if (!xz_mark_within(u))
+			return error_no_memory(err, "decoding xz data");
 		/* Where there is no room, the end may still be to come. */
 		z->next_in = u->base.in + u->used;
 		z->avail_in = u->base.in_size - u->used;
@@ -360,25 +357,25 @@ static int decode(struct unit *u, struct error *err)
 	return 0;
 }
 
-static int run(struct ahead_unit *base, struct error *err)
+static int xz_run_unit(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	int r = 0;
 
 	base->out = malloc(u->room + 1);
-	if (!base->out || (u->begin && !mark_begin(u)))
-		r = no_memory(err);
+	if (!base->out || (u->begin && !xz_mark_begin(u)))
+		r = error_no_memory(err, "decoding xz data");
 	if (r == 0 && u->whole) {
 		r = xz_block_begin(&u->block, &u->own, err);
 		u->used = u->block.block.header_size;
 	}
 	if (r == 0)
-		r = decode(u, err);
+		r = xz_decode_unit(u, err);
 	lzma_end(&u->own);
 	return r;
 }
 
-static int taken(void *own, struct ahead_unit *base, struct error *err)
+static int xz_take_unit(void *own, struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	struct decoder *d = own;
@@ -386,7 +383,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 
 	base->verified = u->whole ? base->at : d->block_at;
 	if (base->err.code == -EIO && d->index)
-		ends(d, &base->err);
+		xz_file_ends(d, &base->err);
 	if (u->whole)
 		return 0;
 	if (u->begin)
@@ -396,7 +393,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 	d->flying = false;
 	d->new_stream = false;
 	if (u->ended) {
-		r = hash_block(d, &d->block.block, err);
+		r = xz_hash_block(d, &d->block.block, err);
 		xz_block_free(&d->block);
 		d->state = BLOCK;
 	}
@@ -405,7 +402,7 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 
 /* ---- the format ---------------------------------------------------------- */
 
-static int begin(void *own, struct error *err)
+static int xz_open(void *own, struct error *err)
 {
 	struct decoder *d = own;
 
@@ -417,7 +414,7 @@ static int begin(void *own, struct error *err)
 	return 0;
 }
 
-static void end(void *own)
+static void xz_close(void *own)
 {
 	struct decoder *d = own;
 
@@ -429,16 +426,16 @@ static void end(void *own)
 
 static const struct ahead_ops ahead_ops = {
 	.size = sizeof(struct decoder),
-	.open = begin,
-	.close = end,
-	.next = next,
-	.run = run,
-	.taken = taken,
-	.state = state,
-	.clear = unit_clear,
+	.open = xz_open,
+	.close = xz_close,
+	.next = xz_gather_unit,
+	.run = xz_run_unit,
+	.taken = xz_take_unit,
+	.state = xz_mark_state,
+	.clear = xz_unit_clear,
 };
 
-static int probe(const unsigned char *head, size_t n)
+static int xz_probe(const unsigned char *head, size_t n)
 {
 	static const unsigned char magic[6] = {0xfd, '7', 'z', 'X', 'Z', 0};
 
@@ -452,10 +449,10 @@ static const char *const suffixes[] = {".tar.xz=.tar", ".txz=.tar",
 const struct stream_format stream_xz = {
 	.name = "xz",
 	.suffixes = suffixes,
-	.probe = probe,
+	.probe = xz_probe,
 	.decoder = &ahead_decoder,
 	.ahead = &ahead_ops,
 	.window = xz_window,
-	.free_own = parked_free,
+	.free_own = idle_decoders_free,
 };
 #endif

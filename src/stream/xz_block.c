@@ -27,7 +27,7 @@ int xz_failed(lzma_ret ret, uint64_t at, struct error *err)
 
 	switch (ret) {
 	case LZMA_MEM_ERROR:
-		return error_set(err, -ENOMEM, "xz: out of memory");
+		return error_no_memory(err, "decoding xz data");
 	case LZMA_OPTIONS_ERROR:
 		return error_set(err, -ENOTSUP,
 				 "xz: at %llu: a filter or an option that "
@@ -41,7 +41,7 @@ int xz_failed(lzma_ret ret, uint64_t at, struct error *err)
 }
 
 /* Zeros between streams come in fours. */
-static int pass_padding(struct slide *f, struct error *err)
+static int xz_pass_padding(struct slide *f, struct error *err)
 {
 	static const unsigned char zeros[4];
 
@@ -62,7 +62,7 @@ int xz_stream_header(struct slide *f, bool first, lzma_check *check,
 	lzma_stream_flags flags;
 	lzma_ret ret;
 	ssize_t r;
-	int code = first ? 0 : pass_padding(f, err);
+	int code = first ? 0 : xz_pass_padding(f, err);
 
 	if (code < 0)
 		return code;
@@ -97,8 +97,8 @@ uint64_t xz_block_memory(const struct xz_block *b)
 	return lzma_raw_decoder_memusage(b->filters);
 }
 
-static int check_memory(const struct xz_block *b, uint64_t at,
-			struct error *err)
+static int xz_check_memory(const struct xz_block *b, uint64_t at,
+			   struct error *err)
 {
 	uint64_t need = xz_block_memory(b);
 
@@ -144,7 +144,7 @@ int xz_block_header(struct slide *f, lzma_check check, struct xz_block *out,
 		out->filters[0].id = LZMA_VLI_UNKNOWN;
 		return xz_failed(ret, f->at, err);
 	}
-	code = check_memory(out, f->at, err);
+	code = xz_check_memory(out, f->at, err);
 	if (code < 0)
 		xz_block_free(out);
 	return code < 0 ? code : 1;

@@ -28,7 +28,8 @@ struct xz_index {
 
 #if LZMA_VERSION >= UINT32_C(50040000)
 /* Bytes at *at, which goes on behind them; 0: none. */
-static size_t get(const struct backing *from, uint64_t *at, unsigned char *to)
+static size_t xz_index_get(const struct backing *from, uint64_t *at,
+			   unsigned char *to)
 {
 	size_t n = (size_t)min_u64(PIECE, from->size - *at);
 
@@ -38,7 +39,7 @@ static size_t get(const struct backing *from, uint64_t *at, unsigned char *to)
 	return n;
 }
 
-static lzma_index *decode(const struct backing *from)
+static lzma_index *xz_index_decode(const struct backing *from)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
 	lzma_index *index = NULL;
@@ -57,7 +58,7 @@ static lzma_index *decode(const struct backing *from)
 		}
 		if (!z.avail_in) {
 			z.next_in = in;
-			z.avail_in = get(from, &at, in);
+			z.avail_in = xz_index_get(from, &at, in);
 			if (!z.avail_in)
 				break;
 		}
@@ -69,7 +70,7 @@ static lzma_index *decode(const struct backing *from)
 
 #else
 /* Older ones cannot: then only blocks that say their size are told apart. */
-static lzma_index *decode(const struct backing *from)
+static lzma_index *xz_index_decode(const struct backing *from)
 {
 	(void)from;
 	return NULL;
@@ -78,7 +79,7 @@ static lzma_index *decode(const struct backing *from)
 
 struct xz_index *xz_index_read(const struct backing *from)
 {
-	lzma_index *index = decode(from);
+	lzma_index *index = xz_index_decode(from);
 	struct xz_index *x = index ? calloc(1, sizeof *x) : NULL;
 
 	if (!x) {

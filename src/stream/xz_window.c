@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
-#include "stream/parked.h"
+#include "stream/idle_decoders.h"
 #include "stream/xz_block.h"
 
 struct cursor {
@@ -24,15 +24,15 @@ struct cursor {
 	size_t memory; /* of lzma, which does not say so itself */
 };
 
-static int cursor_open(void **out, const struct stream *s, uint64_t i,
-		       struct error *err)
+static int xz_window_open(void **out, const struct stream *s, uint64_t i,
+			  struct error *err)
 {
 	struct cursor *c = calloc(1, sizeof *c);
 	unsigned char check;
 	ssize_t r;
 
 	if (!c)
-		return error_set(err, -ENOMEM, "xz: out of memory");
+		return error_no_memory(err, "decoding xz data");
 	slide_of_stream(&c->feed, s, s->point[i].in);
 	c->lzma = (lzma_stream)LZMA_STREAM_INIT;
 	c->block.filters[0].id = LZMA_VLI_UNKNOWN;
@@ -54,7 +54,7 @@ static int cursor_open(void **out, const struct stream *s, uint64_t i,
 	return 0;
 }
 
-static void cursor_close(void *decoder)
+static void xz_window_close(void *decoder)
 {
 	struct cursor *c = decoder;
 
@@ -64,7 +64,7 @@ static void cursor_close(void *decoder)
 	free(c);
 }
 
-static size_t cursor_memory(void *decoder)
+static size_t xz_window_memory(void *decoder)
 {
 	struct cursor *c = decoder;
 
@@ -72,7 +72,8 @@ static size_t cursor_memory(void *decoder)
 }
 
 /* A number of the index; nobody checks what it says. */
-static int pass_number(struct slide *f, uint64_t *v, struct error *err)
+static int xz_window_pass_number(struct slide *f, uint64_t *v,
+				 struct error *err)
 {
 	*v = 0;
 	for (unsigned i = 0; i < LZMA_VLI_BYTES_MAX; i++) {
@@ -91,18 +92,18 @@ static int pass_number(struct slide *f, uint64_t *v, struct error *err)
 }
 
 /* The first pass has checked it: to the end of the stream. */
-static int pass_index(struct slide *f, struct error *err)
+static int xz_window_pass_index(struct slide *f, struct error *err)
 {
 	uint64_t begin = f->at, n, v, rest;
 	int64_t got;
 	int r;
 
 	slide_drop(f, 1);
-	r = pass_number(f, &n, err);
+	r = xz_window_pass_number(f, &n, err);
 	for (uint64_t i = 0; i < n && r == 0; i++) {
-		r = pass_number(f, &v, err);
+		r = xz_window_pass_number(f, &v, err);
 		if (r == 0)
-			r = pass_number(f, &v, err);
+			r = xz_window_pass_number(f, &v, err);
 	}
 	if (r < 0)
 		return r;
@@ -113,7 +114,7 @@ static int pass_index(struct slide *f, struct error *err)
 	return (uint64_t)got < rest ? xz_truncated(f->at, err) : 0;
 }
 
-static int next_block(struct cursor *c, struct error *err)
+static int xz_window_next_block(struct cursor *c, struct error *err)
 {
 	int r = xz_block_header(&c->feed, c->check, &c->block, err);
 
@@ -121,7 +122,7 @@ static int next_block(struct cursor *c, struct error *err)
 		return r;
 	if (r == 0) {
 		c->state = STREAM;
-		return pass_index(&c->feed, err);
+		return xz_window_pass_index(&c->feed, err);
 	}
 	c->memory = (size_t)xz_block_memory(&c->block);
 	r = xz_block_begin(&c->block, &c->lzma, err);
@@ -135,8 +136,8 @@ static int next_block(struct cursor *c, struct error *err)
 }
 
 /* Some of the block: *got of at most n bytes. */
-static int within(struct cursor *c, unsigned char *out, size_t n, size_t *got,
-		  struct error *err)
+static int xz_window_within(struct cursor *c, unsigned char *out, size_t n,
+			    size_t *got, struct error *err)
 {
 	ssize_t have = slide_need(&c->feed, 1, err);
 	size_t used;
@@ -162,23 +163,23 @@ static int within(struct cursor *c, unsigned char *out, size_t n, size_t *got,
 	return !have && !*got ? xz_truncated(c->feed.at, err) : 0;
 }
 
-static int step(struct cursor *c, unsigned char *out, size_t n, size_t *got,
-		struct error *err)
+static int xz_window_step(struct cursor *c, unsigned char *out, size_t n,
+			  size_t *got, struct error *err)
 {
 	int r;
 
 	*got = 0;
 	if (c->state == WITHIN)
-		return within(c, out, n, got, err);
+		return xz_window_within(c, out, n, got, err);
 	if (c->state == BLOCK)
-		return next_block(c, err);
+		return xz_window_next_block(c, err);
 	r = xz_stream_header(&c->feed, false, &c->check, err);
 	c->state = BLOCK;
 	return r == 0 ? xz_truncated(c->feed.at, err) : r < 0 ? r : 0;
 }
 
-static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
-		       unsigned char *out, size_t n, struct error *err)
+static int xz_window_read(void *decoder, const struct stream *s, uint64_t i,
+			  unsigned char *out, size_t n, struct error *err)
 {
 	size_t done = 0;
 
@@ -186,7 +187,8 @@ static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
 	(void)i;
 	while (done < n) {
 		size_t got;
-		int r = step(decoder, out + done, n - done, &got, err);
+		int r = xz_window_step(decoder, out + done, n - done, &got,
+				       err);
 
 		if (r < 0)
 			return r;
@@ -195,16 +197,16 @@ static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
 	return 0;
 }
 
-static const struct parked_ops parked_ops = {
-	.open = cursor_open,
-	.read = cursor_read,
-	.memory = cursor_memory,
-	.close = cursor_close,
+static const struct idle_decoder_ops idle_decoder_ops = {
+	.open = xz_window_open,
+	.read = xz_window_read,
+	.memory = xz_window_memory,
+	.close = xz_window_close,
 };
 
 int xz_window(struct stream *s, uint64_t i, unsigned char *out,
 	      struct error *err)
 {
-	return parked_window(s, &parked_ops, i, out, err);
+	return idle_decoder_window(s, &idle_decoder_ops, i, out, err);
 }
 #endif

@@ -6,7 +6,7 @@
  * there are; how large a frame is its block headers tell, without decoding.  What
  * is too large for that (one frame of a whole tar, usually) is decoded in pieces
  * of whole blocks, one after the other, by one cursor.  A window that begins in
- * such a frame is POINT_LATER: see parked.c.
+ * such a frame is POINT_LATER: see idle_decoders.c.
  *
  * Skippable frames are passed, the seek table of the seekable format among them:
  * it says nothing that the frames do not say.
@@ -18,7 +18,7 @@
 
 #include "base/number.h"
 #include "stream/ahead.h"
-#include "stream/parked.h"
+#include "stream/idle_decoders.h"
 #include "stream/zstd_frame.h"
 
 /* In windows: frames are jobs where they decode to no more than this, ... */
@@ -54,21 +54,16 @@ struct decoder {
 	struct zstd_cursor cursor;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "zstd: out of memory");
-}
-
 /* ---- gathering ----------------------------------------------------------- */
 
-static void unit_clear(struct ahead_unit *base)
+static void zstd_unit_clear(struct ahead_unit *base)
 {
 	struct unit *u = (struct unit *)base;
 
 	vec_free(&u->parts);
 }
 
-static struct unit *unit_new(const struct decoder *d)
+static struct unit *zstd_unit_new(const struct decoder *d)
 {
 	struct unit *u = calloc(1, sizeof *u);
 
@@ -79,7 +74,8 @@ static struct unit *unit_new(const struct decoder *d)
 
 /* What the next frame takes, and what it decodes to at most; false: too much, or
  * it is damaged, or an error occurs: whoever decodes it piece by piece will see. */
-static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
+static bool zstd_measure_frame(struct decoder *d, size_t *stored,
+			       uint64_t *decoded)
 {
 	const struct zstd_frame *frame = &d->frame;
 	size_t n = frame->header;
@@ -107,18 +103,21 @@ static bool measure(struct decoder *d, size_t *stored, uint64_t *decoded)
 }
 
 /* Move n more bytes to the unit; -EIO where there are fewer. */
-static int gather(struct decoder *d, struct unit *u, size_t n,
-		  struct error *err)
+static int zstd_gather_bytes(struct decoder *d, struct unit *u, size_t n,
+			     struct error *err)
 {
 	int r = frame_need(&zstd_frames, &d->base.feed, n, err);
 
 	if (r < 0)
 		return r;
-	return ahead_gather(&u->base, &d->base.feed, n) ? 0 : no_memory(err);
+	return ahead_gather(&u->base, &d->base.feed, n)
+		       ? 0
+		       : error_no_memory(err, "decoding zstd data");
 }
 
 /* A block of a large frame, the frame's header before the first. */
-static int gather_block(struct decoder *d, struct unit *u, struct error *err)
+static int zstd_gather_block(struct decoder *d, struct unit *u,
+			     struct error *err)
 {
 	size_t skip = d->begun ? 0 : d->frame.header;
 	struct zstd_block b = {0};
@@ -128,18 +127,19 @@ static int gather_block(struct decoder *d, struct unit *u, struct error *err)
 		r = zstd_parse_block(&d->frame, d->base.feed.data + skip, &b,
 				     err);
 	if (r == 0)
-		r = gather(d, u, skip + 3 + b.stored, err);
+		r = zstd_gather_bytes(d, u, skip + 3 + b.stored, err);
 	if (r < 0)
 		return r;
 	d->begun = true;
 	u->room += b.decoded;
 	if (b.last && d->frame.checksum)
-		r = gather(d, u, 4, err);
+		r = zstd_gather_bytes(d, u, 4, err);
 	u->last = b.last;
 	return r;
 }
 
-static int gather_large(struct decoder *d, struct unit *u, struct error *err)
+static int zstd_gather_large(struct decoder *d, struct unit *u,
+			     struct error *err)
 {
 	struct part part = {.at = d->base.feed.at, .blocks = true};
 	struct error why = {0};
@@ -149,7 +149,7 @@ static int gather_large(struct decoder *d, struct unit *u, struct error *err)
 	u->first = !d->begun;
 	while (r == 0 && !u->last &&
 	       (!u->room || u->room + d->frame.block <= PIECE * d->window))
-		r = gather_block(d, u, &why);
+		r = zstd_gather_block(d, u, &why);
 	/* Damage comes behind what was gathered. */
 	if (r == -EIO || r == -EBADMSG) {
 		u->base.err = why;
@@ -160,13 +160,14 @@ static int gather_large(struct decoder *d, struct unit *u, struct error *err)
 	}
 	part.len = u->base.in_size;
 	if (part.len && !vec_push(&u->parts, part))
-		return no_memory(err);
+		return error_no_memory(err, "decoding zstd data");
 	d->flying = true;
 	return 0;
 }
 
 /* Small frames: 0, or 1 where the next one is large. */
-static int gather_small(struct decoder *d, struct unit *u, struct error *err)
+static int zstd_gather_small(struct decoder *d, struct unit *u,
+			     struct error *err)
 {
 	int r = 0;
 
@@ -184,7 +185,7 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 		}
 		if (!d->frame.checksum)
 			scan_unchecked(d->base.stream.scan);
-		if (!measure(d, &part.len, &decoded))
+		if (!zstd_measure_frame(d, &part.len, &decoded))
 			return 1;
 		if (u->parts.n && u->room + decoded > 2 * d->window)
 			return 0;
@@ -193,13 +194,14 @@ static int gather_small(struct decoder *d, struct unit *u, struct error *err)
 		part.blocks = decoded > WINDOW_WHOLE * d->window;
 		if (!ahead_gather(&u->base, &d->base.feed, part.len) ||
 		    !vec_push(&u->parts, part))
-			return no_memory(err);
+			return error_no_memory(err, "decoding zstd data");
 		u->room += decoded;
 	}
 	return 0;
 }
 
-static int next(void *own, struct ahead_unit **out, struct error *err)
+static int zstd_gather_unit(void *own, struct ahead_unit **out,
+			    struct error *err)
 {
 	struct decoder *d = own;
 	const struct stream_scan *scan = d->base.stream.scan;
@@ -211,18 +213,18 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 	d->window = scan_window(scan);
 	d->whole = d->window *
 		   (scan_threads(scan) > 1 ? WHOLE_THREADS : WHOLE_ALONE);
-	u = unit_new(d);
+	u = zstd_unit_new(d);
 	if (!u)
-		return no_memory(err);
+		return error_no_memory(err, "decoding zstd data");
 	if (!d->large) {
-		r = gather_small(d, u, err);
+		r = zstd_gather_small(d, u, err);
 		if (r == 1 && !u->parts.n) {
 			d->large = true;
 			d->begun = false;
 		}
 	}
 	if (r >= 0 && d->large)
-		r = gather_large(d, u, err);
+		r = zstd_gather_large(d, u, err);
 	if (r < 0 || (!u->parts.n && !u->large)) {
 		ahead_discard(&d->base, &u->base);
 		return r < 0 ? r : AHEAD_END;
@@ -234,7 +236,7 @@ static int next(void *own, struct ahead_unit **out, struct error *err)
 
 /* ---- decoding ------------------------------------------------------------ */
 
-static bool mark_here(struct unit *u, const struct zstd_cursor *c)
+static bool zstd_mark_here(struct unit *u, const struct zstd_cursor *c)
 {
 	struct ahead_mark mark = {.out = u->base.out_size, .in = c->feed.at};
 
@@ -250,7 +252,7 @@ static bool mark_here(struct unit *u, const struct zstd_cursor *c)
 
 /* The checksum of a frame failed: of one that has marks, or began before the unit,
  * or has no bytes. */
-static void mark_bad(struct unit *u, const struct error *why)
+static void zstd_mark_bad(struct unit *u, const struct error *why)
 {
 	struct ahead_unit *b = &u->base;
 	size_t i = b->marks.n;
@@ -269,8 +271,8 @@ static void mark_bad(struct unit *u, const struct error *why)
 	}
 }
 
-static int run_part(struct unit *u, struct zstd_cursor *c,
-		    const struct part *part, struct error *err)
+static int zstd_run_part(struct unit *u, struct zstd_cursor *c,
+			 const struct part *part, struct error *err)
 {
 	int r = 1;
 
@@ -281,13 +283,13 @@ static int run_part(struct unit *u, struct zstd_cursor *c,
 	while (r > 0 && (c->feed.n || c->state == ZSTD_FLUSH)) {
 		size_t got;
 
-		if (!mark_here(u, c))
-			return no_memory(err);
+		if (!zstd_mark_here(u, c))
+			return error_no_memory(err, "decoding zstd data");
 		r = zstd_cursor_step(c, u->base.out + u->base.out_size,
 				     u->room + 1 - u->base.out_size, &got, err);
 		u->base.out_size += got;
 		if (r == -EILSEQ) {
-			mark_bad(u, err);
+			zstd_mark_bad(u, err);
 			u->base.displaced |= c->frame.content == UINT64_MAX;
 			r = 1;
 		}
@@ -295,7 +297,7 @@ static int run_part(struct unit *u, struct zstd_cursor *c,
 	return r < 0 ? r : 0;
 }
 
-static int run(struct ahead_unit *base, struct error *err)
+static int zstd_run_unit(struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	struct zstd_cursor own = {0}, *c = u->large ? u->large : &own;
@@ -303,14 +305,14 @@ static int run(struct ahead_unit *base, struct error *err)
 
 	base->out = malloc(u->room + 1);
 	if (!base->out)
-		r = no_memory(err);
+		r = error_no_memory(err, "decoding zstd data");
 	for (size_t i = 0; i < u->parts.n && r == 0; i++)
-		r = run_part(u, c, &u->parts.at[i], err);
+		r = zstd_run_part(u, c, &u->parts.at[i], err);
 	zstd_cursor_free(&own);
 	return r;
 }
 
-static int taken(void *own, struct ahead_unit *base, struct error *err)
+static int zstd_take_unit(void *own, struct ahead_unit *base, struct error *err)
 {
 	struct unit *u = (struct unit *)base;
 	struct decoder *d = own;
@@ -339,18 +341,18 @@ static int taken(void *own, struct ahead_unit *base, struct error *err)
 
 /* ---- the format ---------------------------------------------------------- */
 
-static void end(void *own)
+static void zstd_close(void *own)
 {
 	zstd_cursor_free(&((struct decoder *)own)->cursor);
 }
 
 static const struct ahead_ops ahead_ops = {
 	.size = sizeof(struct decoder),
-	.close = end,
-	.next = next,
-	.run = run,
-	.taken = taken,
-	.clear = unit_clear,
+	.close = zstd_close,
+	.next = zstd_gather_unit,
+	.run = zstd_run_unit,
+	.taken = zstd_take_unit,
+	.clear = zstd_unit_clear,
 };
 
 static const char *const suffixes[] = {
@@ -363,5 +365,5 @@ const struct stream_format stream_zstd = {
 	.decoder = &ahead_decoder,
 	.ahead = &ahead_ops,
 	.window = zstd_window,
-	.free_own = parked_free,
+	.free_own = idle_decoders_free,
 };

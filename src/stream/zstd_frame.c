@@ -29,22 +29,22 @@
 #define WINDOW_SMALL (UINT64_C(128) << 20)
 #define WINDOW_MOST (UINT64_C(1) << 31)
 
-static bool is_frame(uint32_t magic)
+static bool zstd_is_frame(uint32_t magic)
 {
 	return magic == MAGIC;
 }
 
 const struct frame_kind zstd_frames = {
 	.name = "zstd",
-	.is_frame = is_frame,
+	.is_frame = zstd_is_frame,
 	.skippable_bid = 20,
 	.rest = -EIO,
 };
 
 /* ---- headers ------------------------------------------------------------- */
 
-static int parse_header(struct slide *f, struct zstd_frame *out,
-			struct error *err)
+static int zstd_parse_header(struct slide *f, struct zstd_frame *out,
+			     struct error *err)
 {
 	static const unsigned char dict_sizes[4] = {0, 1, 2, 4};
 	unsigned descriptor = f->data[4], dict = dict_sizes[descriptor & 3];
@@ -93,7 +93,7 @@ int zstd_next_frame(struct slide *f, struct zstd_frame *out, struct error *err)
 	if (r <= 0)
 		return r;
 	r = frame_need(&zstd_frames, f, FRAME_LEAST, err);
-	return r < 0 ? r : parse_header(f, out, err);
+	return r < 0 ? r : zstd_parse_header(f, out, err);
 }
 
 int zstd_parse_block(const struct zstd_frame *frame, const unsigned char p[3],
@@ -123,7 +123,8 @@ void zstd_cursor_free(struct zstd_cursor *c)
 	c->d = NULL;
 }
 
-static int failed(const struct zstd_cursor *c, size_t code, struct error *err)
+static int zstd_failed(const struct zstd_cursor *c, size_t code,
+		       struct error *err)
 {
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return error_set(err, -ENOMEM,
@@ -136,8 +137,8 @@ static int failed(const struct zstd_cursor *c, size_t code, struct error *err)
 }
 
 /* The smallest power of two that will do for what can be there. */
-static int choose_window(const struct zstd_cursor *c, unsigned *log,
-			 struct error *err)
+static int zstd_choose_window(const struct zstd_cursor *c, unsigned *log,
+			      struct error *err)
 {
 	const struct zstd_frame *frame = &c->frame;
 	uint64_t rest =
@@ -167,7 +168,7 @@ static int choose_window(const struct zstd_cursor *c, unsigned *log,
 	return 0;
 }
 
-static int begin_frame(struct zstd_cursor *c, struct error *err)
+static int zstd_begin_frame(struct zstd_cursor *c, struct error *err)
 {
 	unsigned char header[6] = {MAGIC & 255, MAGIC >> 8 & 255,
 				   MAGIC >> 16 & 255, MAGIC >> 24};
@@ -175,7 +176,7 @@ static int begin_frame(struct zstd_cursor *c, struct error *err)
 	ZSTD_outBuffer none = {header, 0, 0};
 	unsigned log;
 	size_t r;
-	int code = choose_window(c, &log, err);
+	int code = zstd_choose_window(c, &log, err);
 
 	if (code < 0)
 		return code;
@@ -186,7 +187,7 @@ static int begin_frame(struct zstd_cursor *c, struct error *err)
 	if (!ZSTD_isError(r))
 		r = ZSTD_decompressStream(c->d, &none, &in);
 	if (ZSTD_isError(r))
-		return failed(c, r, err);
+		return zstd_failed(c, r, err);
 	slide_drop(&c->feed, c->frame.header);
 	c->done = 0;
 	c->state = ZSTD_BLOCKS;
@@ -194,8 +195,8 @@ static int begin_frame(struct zstd_cursor *c, struct error *err)
 }
 
 /* A frame that is there as a whole: true when it was decoded. */
-static bool whole_frame(struct zstd_cursor *c, unsigned char *out, size_t n,
-			size_t *got)
+static bool zstd_whole_frame(struct zstd_cursor *c, unsigned char *out,
+			     size_t n, size_t *got)
 {
 	size_t stored, r;
 
@@ -214,8 +215,9 @@ static bool whole_frame(struct zstd_cursor *c, unsigned char *out, size_t n,
 }
 
 /* Give the decoder `n` bytes that are there. */
-static int pour(struct zstd_cursor *c, size_t n, unsigned char *out,
-		size_t room, size_t *got, struct error *err)
+static int zstd_feed_decoder(struct zstd_cursor *c, size_t n,
+			     unsigned char *out, size_t room, size_t *got,
+			     struct error *err)
 {
 	ZSTD_inBuffer in = {c->feed.data, n, 0};
 	ZSTD_outBuffer to = {out, room, 0};
@@ -225,7 +227,7 @@ static int pour(struct zstd_cursor *c, size_t n, unsigned char *out,
 		was = in.pos + to.pos;
 		r = ZSTD_decompressStream(c->d, &to, &in);
 		if (ZSTD_isError(r))
-			return failed(c, r, err);
+			return zstd_failed(c, r, err);
 	} while (in.pos < in.size && to.pos < to.size && in.pos + to.pos > was);
 	slide_drop(&c->feed, in.pos);
 	*got = to.pos;
@@ -244,8 +246,8 @@ static int pour(struct zstd_cursor *c, size_t n, unsigned char *out,
 	return 1;
 }
 
-static int decode_block(struct zstd_cursor *c, unsigned char *out, size_t n,
-			size_t *got, struct error *err)
+static int zstd_decode_block(struct zstd_cursor *c, unsigned char *out,
+			     size_t n, size_t *got, struct error *err)
 {
 	struct zstd_block block;
 	int r = frame_need(&zstd_frames, &c->feed, 3, err);
@@ -257,10 +259,10 @@ static int decode_block(struct zstd_cursor *c, unsigned char *out, size_t n,
 	if (r < 0)
 		return r;
 	c->last = block.last;
-	return pour(c, 3 + block.stored, out, n, got, err);
+	return zstd_feed_decoder(c, 3 + block.stored, out, n, got, err);
 }
 
-static int check_frame(struct zstd_cursor *c, struct error *err)
+static int zstd_check_frame(struct zstd_cursor *c, struct error *err)
 {
 	unsigned char none;
 	ZSTD_outBuffer to = {&none, 0, 0};
@@ -287,7 +289,7 @@ static int check_frame(struct zstd_cursor *c, struct error *err)
 	if (!ZSTD_isError(r))
 		return 1;
 	if (ZSTD_getErrorCode(r) != ZSTD_error_checksum_wrong)
-		return failed(c, r, err);
+		return zstd_failed(c, r, err);
 	return error_set(err, -EILSEQ,
 			 "zstd: the checksum of the frame that ends at %llu "
 			 "does not match",
@@ -301,20 +303,20 @@ int zstd_cursor_step(struct zstd_cursor *c, unsigned char *out, size_t n,
 
 	*got = 0;
 	if (!c->d && !(c->d = ZSTD_createDCtx()))
-		return error_set(err, -ENOMEM, "zstd: out of memory");
+		return error_no_memory(err, "decoding zstd data");
 	switch (c->state) {
 	case ZSTD_BETWEEN:
 		r = zstd_next_frame(&c->feed, &c->frame, err);
-		if (r <= 0 || whole_frame(c, out, n, got))
+		if (r <= 0 || zstd_whole_frame(c, out, n, got))
 			return r;
-		r = begin_frame(c, err);
+		r = zstd_begin_frame(c, err);
 		return r < 0 ? r : 1;
 	case ZSTD_BLOCKS:
-		return decode_block(c, out, n, got, err);
+		return zstd_decode_block(c, out, n, got, err);
 	case ZSTD_FLUSH:
-		return pour(c, c->left, out, n, got, err);
+		return zstd_feed_decoder(c, c->left, out, n, got, err);
 	case ZSTD_CHECK:
-		return check_frame(c, err);
+		return zstd_check_frame(c, err);
 	}
 	return -EINVAL;
 }

@@ -3,24 +3,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stream/parked.h"
+#include "stream/idle_decoders.h"
 #include "stream/zstd_frame.h"
 
-static int cursor_open(void **out, const struct stream *s, uint64_t i,
-		       struct error *err)
+static int zstd_window_open(void **out, const struct stream *s, uint64_t i,
+			    struct error *err)
 {
 	struct zstd_cursor *c = calloc(1, sizeof *c);
 
 	if (!c)
-		return error_set(err, -ENOMEM, "zstd: out of memory");
+		return error_no_memory(err, "decoding zstd data");
 	slide_of_stream(&c->feed, s, s->point[i].in);
 	c->file_size = s->from.size;
 	*out = c;
 	return 0;
 }
 
-static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
-		       unsigned char *out, size_t n, struct error *err)
+static int zstd_window_read(void *decoder, const struct stream *s, uint64_t i,
+			    unsigned char *out, size_t n, struct error *err)
 {
 	struct zstd_cursor *c = decoder;
 	int r = slide_need_window(&c->feed, i, n, err);
@@ -46,28 +46,28 @@ static int cursor_read(void *decoder, const struct stream *s, uint64_t i,
 	return 0;
 }
 
-static size_t cursor_memory(void *decoder)
+static size_t zstd_window_memory(void *decoder)
 {
 	struct zstd_cursor *c = decoder;
 
 	return c->feed.room + (c->d ? ZSTD_sizeof_DCtx(c->d) : 0);
 }
 
-static void cursor_close(void *decoder)
+static void zstd_window_close(void *decoder)
 {
 	zstd_cursor_free(decoder);
 	free(decoder);
 }
 
-static const struct parked_ops parked_ops = {
-	.open = cursor_open,
-	.read = cursor_read,
-	.memory = cursor_memory,
-	.close = cursor_close,
+static const struct idle_decoder_ops idle_decoder_ops = {
+	.open = zstd_window_open,
+	.read = zstd_window_read,
+	.memory = zstd_window_memory,
+	.close = zstd_window_close,
 };
 
 int zstd_window(struct stream *s, uint64_t i, unsigned char *out,
 		struct error *err)
 {
-	return parked_window(s, &parked_ops, i, out, err);
+	return idle_decoder_window(s, &idle_decoder_ops, i, out, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a first pass decodes and keeps: all of it, a part, nothing; taken once. */
-#include "stream/kept.h"
+#include "stream/first_pass.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -43,29 +43,29 @@ static void prepare(void)
 }
 
 /* Windows that are kept are the first, whole. */
-static struct kept *pass(uint64_t most)
+static struct first_pass *pass(uint64_t most)
 {
-	struct kept *k = kept_new();
+	struct first_pass *k = first_pass_new();
 	size_t n;
 
 	for (size_t at = 0; at < SIZE; at += n) {
 		n = 1 + test_random() % 300000;
 		n = n < SIZE - at ? n : SIZE - at;
-		kept_add(k, data + at, n);
+		first_pass_add(k, data + at, n);
 		CHECK(stream_kept() <= most);
 	}
-	kept_end(k, point, WINDOWS);
+	first_pass_end(k, point, WINDOWS);
 	return k;
 }
 
-static struct kept *passed(uint64_t most, bool beside)
+static struct first_pass *passed(uint64_t most, bool beside)
 {
 	stream_keep(most, beside);
 	return pass(most);
 }
 
 /* How many windows; each is what was passed, and there once. */
-static unsigned take_all(struct kept *k)
+static unsigned take_all(struct first_pass *k)
 {
 	struct buf *held[WINDOWS] = {NULL};
 	uint64_t bytes = 0;
@@ -73,9 +73,9 @@ static unsigned take_all(struct kept *k)
 
 	for (unsigned i = WINDOWS; i-- > 0;) {
 		uint64_t before = stream_kept();
-		struct buf *b = kept_take(k, &point[i], i, &gauge);
+		struct buf *b = first_pass_take(k, &point[i], i, &gauge);
 
-		CHECK(!kept_take(k, &point[i], i, &gauge));
+		CHECK(!first_pass_take(k, &point[i], i, &gauge));
 		if (!b) {
 			CHECK(!n);
 			continue;
@@ -103,19 +103,19 @@ static unsigned take_all(struct kept *k)
 
 TEST(all_of_it)
 {
-	struct kept *k = passed(64 * MIB, true);
+	struct first_pass *k = passed(64 * MIB, true);
 
 	CHECK_EQ_U(stream_kept(), SIZE);
 	CHECK_EQ_U(atomic_load(&buf_beside), SIZE);
 	CHECK_EQ_U(take_all(k), WINDOWS);
 	CHECK_EQ_U(atomic_load(&buf_beside), 0);
-	kept_free(k);
+	first_pass_free(k);
 }
 
 TEST(a_part)
 {
 	for (size_t most = 0; most < SIZE + 5 * STEP; most += MIB) {
-		struct kept *k = passed(most, false);
+		struct first_pass *k = passed(most, false);
 		unsigned want = 0;
 
 		CHECK(!k == (most < STEP));
@@ -125,47 +125,47 @@ TEST(a_part)
 			want++;
 		CHECK(stream_kept() + STEP + 4 * MIB > most || want == WINDOWS);
 		CHECK_EQ_U(take_all(k), want);
-		kept_free(k);
+		first_pass_free(k);
 	}
 }
 
 TEST(what_nobody_takes)
 {
-	struct kept *k = passed(64 * MIB, true);
-	struct buf *b = kept_take(k, &point[3], 3, &gauge);
+	struct first_pass *k = passed(64 * MIB, true);
+	struct buf *b = first_pass_take(k, &point[3], 3, &gauge);
 
 	CHECK(b);
 	/* The stream may go before what was taken of it. */
-	kept_free(k);
+	first_pass_free(k);
 	CHECK_EQ_U(stream_kept(), 0);
 	CHECK_EQ_U(atomic_load(&buf_beside), 0);
 	CHECK_MEM(b->data, data + point[3].out, point[3].size);
 	buf_unref(b);
 	/* A pass that fails. */
-	k = kept_new();
-	kept_add(k, data, 100);
+	k = first_pass_new();
+	first_pass_add(k, data, 100);
 	CHECK(stream_kept() > 0);
-	kept_free(k);
+	first_pass_free(k);
 	CHECK_EQ_U(stream_kept(), 0);
-	kept_free(NULL);
+	first_pass_free(NULL);
 }
 
 TEST(one_bound)
 {
-	struct kept *a = passed(12 * MIB, false), *b;
+	struct first_pass *a = passed(12 * MIB, false), *b;
 	unsigned n;
 
 	CHECK_EQ_U(stream_kept(), SIZE);
-	b = kept_new();
+	b = first_pass_new();
 	CHECK(b);
 	for (size_t at = 0; at + MIB <= SIZE; at += MIB)
-		kept_add(b, data + at, MIB);
+		first_pass_add(b, data + at, MIB);
 	CHECK(stream_kept() <= 12 * MIB);
-	kept_end(b, point, WINDOWS);
-	kept_free(a);
+	first_pass_end(b, point, WINDOWS);
+	first_pass_free(a);
 	n = take_all(b);
 	CHECK(n < WINDOWS);
-	kept_free(b);
+	first_pass_free(b);
 }
 
 /* How a process ends that writes there. */
@@ -186,15 +186,15 @@ static int child_writes(unsigned char *at)
 
 TEST(no_child_has_it)
 {
-	struct kept *k = passed(64 * MIB, true), *later;
-	struct buf *b = kept_take(k, &point[0], 0, &gauge), *c;
+	struct first_pass *k = passed(64 * MIB, true), *later;
+	struct buf *b = first_pass_take(k, &point[0], 0, &gauge), *c;
 
 	CHECK(b);
 	CHECK_EQ_I(child_writes(b->data + 1), 0); /* as the daemon may */
 	b->data[1] = data[1];
 	stream_keep_alone();
 	later = pass(64 * MIB);
-	c = kept_take(later, &point[0], 0, &gauge);
+	c = first_pass_take(later, &point[0], 0, &gauge);
 	CHECK(c);
 	CHECK(child_writes(b->data) != 0);
 	CHECK(child_writes(c->data) != 0);
@@ -202,15 +202,15 @@ TEST(no_child_has_it)
 	CHECK_MEM(c->data, data, point[0].size);
 	buf_unref(b);
 	buf_unref(c);
-	kept_free(k);
-	kept_free(later);
+	first_pass_free(k);
+	first_pass_free(later);
 	/* Another daemon may be forked after another pass. */
 	k = passed(64 * MIB, true);
-	b = kept_take(k, &point[0], 0, &gauge);
+	b = first_pass_take(k, &point[0], 0, &gauge);
 	CHECK(b);
 	CHECK_EQ_I(child_writes(b->data), 0);
 	buf_unref(b);
-	kept_free(k);
+	first_pass_free(k);
 }
 
 static void *takes(void *arg)
@@ -218,7 +218,7 @@ static void *takes(void *arg)
 	uintptr_t n = 0;
 
 	for (unsigned i = 0; i < WINDOWS; i++) {
-		struct buf *b = kept_take(arg, &point[i], i, &gauge);
+		struct buf *b = first_pass_take(arg, &point[i], i, &gauge);
 
 		if (!b)
 			continue;
@@ -231,7 +231,7 @@ static void *takes(void *arg)
 
 TEST(many_threads)
 {
-	struct kept *k = passed(64 * MIB, true);
+	struct first_pass *k = passed(64 * MIB, true);
 	pthread_t t[4];
 	uintptr_t n = 0;
 	void *one;
@@ -244,7 +244,7 @@ TEST(many_threads)
 	}
 	CHECK_EQ_U(n, WINDOWS);
 	CHECK_EQ_U(stream_kept(), 0);
-	kept_free(k);
+	first_pass_free(k);
 }
 
 int main(void)

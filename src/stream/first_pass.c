@@ -22,7 +22,7 @@
  * nobody took.  Where the cache needs room, they are the first to go, from the end: nobody
  * has asked for them.
  */
-#include "stream/kept.h"
+#include "stream/first_pass.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -41,7 +41,7 @@
 #define STEP ((size_t)2 << 20)
 #define AHEAD (4 * STEP)
 
-struct kept {
+struct first_pass {
 	_Atomic unsigned refs;
 	unsigned char *data;
 	size_t reserved; /* bytes of addresses */
@@ -52,19 +52,19 @@ struct kept {
 	pthread_t thread;      /* touches them */
 	bool threaded;
 	_Atomic bool stop;
-	bool ended;            /* no more are kept */
-	uint64_t windows;      /* of these bytes */
-	uint64_t *out;         /* bytes before each, and in all */
-	uint64_t last;         /* those before may not be given up yet */
-	struct kept *next;     /* of all that have ended */
-	_Atomic uint8_t *took; /* a bit for each window */
+	bool ended;              /* no more are kept */
+	uint64_t windows;        /* of these bytes */
+	uint64_t *out;           /* bytes before each, and in all */
+	uint64_t last;           /* those before may not be given up yet */
+	struct first_pass *next; /* of all that have ended */
+	_Atomic uint8_t *took;   /* a bit for each window */
 };
 
 static struct {
 	_Atomic uint64_t most, used;
 	_Atomic bool beside, alone;
 	pthread_mutex_t lock; /* the list, and `last` of those in it */
-	struct kept *first;
+	struct first_pass *first;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void stream_keep(uint64_t bytes, bool beside)
@@ -81,7 +81,7 @@ uint64_t stream_kept(void)
 
 /* ---- room ---------------------------------------------------------------- */
 
-static bool room_take(struct kept *k, size_t n)
+static bool first_pass_room_take(struct first_pass *k, size_t n)
 {
 	uint64_t used = atomic_fetch_add(&all.used, n) + n;
 
@@ -95,7 +95,7 @@ static bool room_take(struct kept *k, size_t n)
 	return true;
 }
 
-static void room_give(struct kept *k, size_t n)
+static void first_pass_room_give(struct first_pass *k, size_t n)
 {
 	atomic_fetch_sub(&k->counts, n);
 	atomic_fetch_sub(&all.used, n);
@@ -103,7 +103,7 @@ static void room_give(struct kept *k, size_t n)
 		atomic_fetch_sub(&buf_beside, n);
 }
 
-static size_t page_size(void)
+static size_t first_pass_page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
@@ -111,9 +111,9 @@ static size_t page_size(void)
 /* ---- the pass ------------------------------------------------------------ */
 
 /* Fresh pages cost as much as decoding does: another thread asks for them. */
-static void *touch(void *arg)
+static void *first_pass_touch_pages(void *arg)
 {
-	struct kept *k = arg;
+	struct first_pass *k = arg;
 	size_t at = 0;
 
 	for (;;) {
@@ -126,18 +126,19 @@ static void *touch(void *arg)
 	}
 }
 
-static void touch_begin(struct kept *k)
+static void first_pass_touch_begin(struct first_pass *k)
 {
 	sigset_t every, old;
 
 	sem_init(&k->steps, 0, 0);
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &old);
-	k->threaded = pthread_create(&k->thread, NULL, touch, k) == 0;
+	k->threaded = pthread_create(&k->thread, NULL, first_pass_touch_pages,
+				     k) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void touch_end(struct kept *k)
+static void first_pass_touch_end(struct first_pass *k)
 {
 	if (!k->threaded)
 		return;
@@ -147,10 +148,10 @@ static void touch_end(struct kept *k)
 	k->threaded = false;
 }
 
-struct kept *kept_new(void)
+struct first_pass *first_pass_new(void)
 {
 	uint64_t most = atomic_load(&all.most);
-	struct kept *k;
+	struct first_pass *k;
 	void *p;
 
 	most -= min_u64(most, stream_kept());
@@ -170,16 +171,16 @@ struct kept *kept_new(void)
 	if (atomic_load(&all.alone))
 		madvise(p, most, MADV_DONTFORK);
 	atomic_init(&k->refs, 1);
-	touch_begin(k);
+	first_pass_touch_begin(k);
 	return k;
 }
 
-void kept_add(struct kept *k, const void *data, size_t n)
+void first_pass_add(struct first_pass *k, const void *data, size_t n)
 {
 	if (!k || k->ended)
 		return;
 	while (k->room < k->reserved && k->room - k->n < n + AHEAD &&
-	       room_take(k, STEP)) {
+	       first_pass_room_take(k, STEP)) {
 		k->room += STEP;
 		sem_post(&k->steps);
 	}
@@ -192,9 +193,10 @@ void kept_add(struct kept *k, const void *data, size_t n)
 }
 
 /* Pages that are wholly in [from, to), of all processes that have them. */
-static void remove_pages(struct kept *k, size_t from, size_t to)
+static void first_pass_remove_pages(struct first_pass *k, size_t from,
+				    size_t to)
 {
-	size_t page = page_size();
+	size_t page = first_pass_page_size();
 
 	to = to / page * page;
 	from = (from + page - 1) / page * page;
@@ -203,65 +205,65 @@ static void remove_pages(struct kept *k, size_t from, size_t to)
 }
 
 /* Addresses from byte `n` on are not needed. */
-static void trim(struct kept *k, size_t n)
+static void first_pass_trim(struct first_pass *k, size_t n)
 {
-	size_t page = page_size();
+	size_t page = first_pass_page_size();
 	size_t stay = (n + page - 1) / page * page;
 
-	remove_pages(k, stay, k->reserved);
+	first_pass_remove_pages(k, stay, k->reserved);
 	if (stay < k->reserved &&
 	    munmap(k->data + stay, k->reserved - stay) == 0)
 		k->reserved = stay;
-	room_give(k, k->room - n);
+	first_pass_room_give(k, k->room - n);
 	k->room = k->n = n;
 }
 
 /* Nobody had window `i`, and nobody will: its bytes; 0: somebody had. */
-static uint64_t give_up(struct kept *k, uint64_t i)
+static uint64_t first_pass_give_up(struct first_pass *k, uint64_t i)
 {
 	uint8_t bit = (uint8_t)(1 << i % 8);
 	uint64_t size = k->out[i + 1] - k->out[i];
 
 	if (atomic_fetch_or(&k->took[i / 8], bit) & bit)
 		return 0;
-	remove_pages(k, k->out[i], k->out[i + 1]);
-	room_give(k, size);
+	first_pass_remove_pages(k, k->out[i], k->out[i + 1]);
+	first_pass_room_give(k, size);
 	return size;
 }
 
-static void less(uint64_t bytes)
+static void first_pass_shrink(uint64_t bytes)
 {
 	uint64_t done = 0;
 
 	if (!stream_kept())
 		return;
 	lock_scope(&all.lock);
-	for (struct kept *k = all.first; k && done < bytes; k = k->next)
+	for (struct first_pass *k = all.first; k && done < bytes; k = k->next)
 		while (k->beside && k->last && done < bytes)
-			done += give_up(k, --k->last);
+			done += first_pass_give_up(k, --k->last);
 }
 
-static void list(struct kept *k)
+static void first_pass_list(struct first_pass *k)
 {
 	lock_scope(&all.lock);
 	k->last = k->windows;
 	k->next = all.first;
 	all.first = k;
-	atomic_store(&buf_beside_less, less);
+	atomic_store(&buf_beside_less, first_pass_shrink);
 }
 
 void stream_keep_alone(void)
 {
 	lock_scope(&all.lock);
 	atomic_store(&all.alone, true);
-	for (struct kept *k = all.first; k; k = k->next)
+	for (struct first_pass *k = all.first; k; k = k->next)
 		if (k->reserved)
 			madvise(k->data, k->reserved, MADV_DONTFORK);
 }
 
-static void unlist(struct kept *k)
+static void first_pass_unlist(struct first_pass *k)
 {
-	struct kept **p = &all.first;
+	struct first_pass **p = &all.first;
 
 	lock_scope(&all.lock);
 	while (*p && *p != k)
@@ -271,8 +273,9 @@ static void unlist(struct kept *k)
 }
 
 /* Where windows begin; false: out of memory. */
-static bool measure(struct kept *k, const struct stream_point *points,
-		    uint64_t n)
+static bool first_pass_note_windows(struct first_pass *k,
+				    const struct stream_point *points,
+				    uint64_t n)
 {
 	k->took = calloc(n / 8 + 1, 1);
 	k->out = malloc((n + 1) * sizeof *k->out);
@@ -284,34 +287,35 @@ static bool measure(struct kept *k, const struct stream_point *points,
 	return true;
 }
 
-void kept_end(struct kept *k, const struct stream_point *points, uint64_t n)
+void first_pass_end(struct first_pass *k, const struct stream_point *points,
+		    uint64_t n)
 {
 	uint64_t whole = 0;
 
 	if (!k)
 		return;
 	k->ended = true;
-	touch_end(k);
+	first_pass_touch_end(k);
 	while (whole < n && points[whole].size <= k->n - points[whole].out)
 		whole++;
-	if (!measure(k, points, whole))
+	if (!first_pass_note_windows(k, points, whole))
 		whole = 0;
 	k->windows = whole;
-	trim(k, whole ? (size_t)k->out[whole] : 0);
+	first_pass_trim(k, whole ? (size_t)k->out[whole] : 0);
 	/* A damaged one is an error, whatever it decodes to. */
 	for (uint64_t i = 0; i < whole; i++)
 		if (points[i].flags & POINT_BAD)
-			give_up(k, i);
-	list(k);
+			first_pass_give_up(k, i);
+	first_pass_list(k);
 }
 
 /* ---- afterwards ---------------------------------------------------------- */
 
-static void unref(struct kept *k)
+static void first_pass_unref(struct first_pass *k)
 {
 	if (atomic_fetch_sub(&k->refs, 1) != 1)
 		return;
-	remove_pages(k, 0, k->reserved);
+	first_pass_remove_pages(k, 0, k->reserved);
 	if (k->reserved)
 		munmap(k->data, k->reserved);
 	sem_destroy(&k->steps);
@@ -321,17 +325,17 @@ static void unref(struct kept *k)
 }
 
 /* With the last reference to a window that was taken. */
-static void release(void *ctx, void *data, size_t size)
+static void first_pass_release_window(void *ctx, void *data, size_t size)
 {
-	struct kept *k = ctx;
+	struct first_pass *k = ctx;
 	size_t from = (size_t)((unsigned char *)data - k->data);
 
-	remove_pages(k, from, from + size);
-	unref(k);
+	first_pass_remove_pages(k, from, from + size);
+	first_pass_unref(k);
 }
 
-struct buf *kept_take(struct kept *k, const struct stream_point *p, uint64_t i,
-		      _Atomic uint64_t *gauge)
+struct buf *first_pass_take(struct first_pass *k, const struct stream_point *p,
+			    uint64_t i, _Atomic uint64_t *gauge)
 {
 	uint8_t bit = (uint8_t)(1 << i % 8);
 	struct buf *b;
@@ -340,20 +344,21 @@ struct buf *kept_take(struct kept *k, const struct stream_point *p, uint64_t i,
 	    atomic_fetch_or(&k->took[i / 8], bit) & bit)
 		return NULL;
 	atomic_fetch_add(&k->refs, 1);
-	b = buf_around(k->data + p->out, p->size, p->size, gauge, release, k);
-	room_give(k, p->size);
+	b = buf_around(k->data + p->out, p->size, p->size, gauge,
+		       first_pass_release_window, k);
+	first_pass_room_give(k, p->size);
 	/* Out of memory: decoded anew, should there be some then. */
 	if (!b)
-		release(k, k->data + p->out, p->size);
+		first_pass_release_window(k, k->data + p->out, p->size);
 	return b;
 }
 
-void kept_free(struct kept *k)
+void first_pass_free(struct first_pass *k)
 {
 	if (!k)
 		return;
-	touch_end(k);
-	unlist(k);
-	room_give(k, atomic_load(&k->counts));
-	unref(k);
+	first_pass_touch_end(k);
+	first_pass_unlist(k);
+	first_pass_room_give(k, atomic_load(&k->counts));
+	first_pass_unref(k);
 }

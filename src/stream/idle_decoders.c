@@ -25,9 +25,9 @@
  * that needs one more takes the room of others that rest, whosesoever they are.  It
  * never waits for those of other streams, which may be waiting for it in turn (the
  * compressed bytes of one stream can be decoded bytes of another), and rather
- * exceeds the bound.  What is more than PARKED_MEMORY counts in the cache's budget.
+ * exceeds the bound.  What is more than IDLE_DECODERS_MEMORY counts in the cache's budget.
  */
-#include "stream/parked.h"
+#include "stream/idle_decoders.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-#define PARKED_MOST 8
+#define IDLE_DECODERS_MOST 8
 #define PASS_BYTES ((size_t)256 << 10)
 
 struct slot {
@@ -52,10 +52,10 @@ struct waiter {
 	struct waiter *next;
 };
 struct lot {
-	const struct parked_ops *ops;
+	const struct idle_decoder_ops *ops;
 	struct lot *next;
 	pthread_cond_t change;
-	struct slot slot[PARKED_MOST];
+	struct slot slot[IDLE_DECODERS_MOST];
 	struct waiter *waiting;
 	bool known;     /* `largest` was measured */
 	size_t largest; /* decoder seen so far; before: what one may be */
@@ -68,16 +68,16 @@ static struct {
 	uint64_t clock;
 	size_t memory; /* for them at rest, but one there may always be */
 	size_t beside; /* of what they take: counted in buf_beside */
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = PARKED_MEMORY};
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = IDLE_DECODERS_MEMORY};
 
 void stream_memory(uint64_t bytes)
 {
 	lock_scope(&all.lock);
-	all.memory = (size_t)max_u64(bytes, PARKED_MEMORY);
+	all.memory = (size_t)max_u64(bytes, IDLE_DECODERS_MEMORY);
 }
 
 /* Under the lock. */
-static struct lot *lot_new(const struct parked_ops *ops)
+static struct lot *idle_decoder_lot_new(const struct idle_decoder_ops *ops)
 {
 	struct lot *lot = calloc(1, sizeof *lot);
 
@@ -85,34 +85,36 @@ static struct lot *lot_new(const struct parked_ops *ops)
 		return NULL;
 	lot->ops = ops;
 	pthread_cond_init(&lot->change, NULL);
-	lot->largest = PARKED_MEMORY / 2;
+	lot->largest = IDLE_DECODERS_MEMORY / 2;
 	lot->next = all.first;
 	all.first = lot;
 	return lot;
 }
 
 /* The stream's, made by whoever needs it first. */
-static struct lot *lot_of(struct stream *s, const struct parked_ops *ops)
+static struct lot *idle_decoder_lot_of(struct stream *s,
+				       const struct idle_decoder_ops *ops)
 {
 	lock_scope(&all.lock);
 	if (!s->own)
-		s->own = lot_new(ops);
+		s->own = idle_decoder_lot_new(ops);
 	return s->own;
 }
 
 /* ---- who goes on with what ----------------------------------------------- */
 
-static bool is_later(const struct stream *s, uint64_t i)
+static bool idle_decoder_is_later(const struct stream *s, uint64_t i)
 {
 	return i < s->n && s->point[i].flags & POINT_LATER;
 }
 
 /* The one nearest to window `i` in [start, i]; NULL: none.  Under the lock. */
-static struct slot *nearest(struct lot *lot, uint64_t start, uint64_t i)
+static struct slot *idle_decoder_nearest(struct lot *lot, uint64_t start,
+					 uint64_t i)
 {
 	struct slot *best = NULL;
 
-	for (unsigned k = 0; k < PARKED_MOST; k++) {
+	for (unsigned k = 0; k < IDLE_DECODERS_MOST; k++) {
 		struct slot *x = &lot->slot[k];
 
 		if (x->used && x->at >= start && x->at <= i &&
@@ -124,13 +126,13 @@ static struct slot *nearest(struct lot *lot, uint64_t start, uint64_t i)
 }
 
 /* A slot for one more decoder; NULL: there is no room.  Under the lock. */
-static struct slot *vacancy(struct lot *lot)
+static struct slot *idle_decoder_vacancy(struct lot *lot)
 {
 	struct slot *empty = NULL;
 	size_t memory = lot->largest;
 	bool any = false;
 
-	for (unsigned k = 0; k < PARKED_MOST; k++) {
+	for (unsigned k = 0; k < IDLE_DECODERS_MOST; k++) {
 		struct slot *x = &lot->slot[k];
 
 		if (!x->used) {
@@ -145,9 +147,9 @@ static struct slot *vacancy(struct lot *lot)
 
 /* The one of `lot` that was used longest ago and rests, if that was before *old
  * (NULL: whenever it was). */
-static void older(struct lot *lot, struct slot **old)
+static void idle_decoder_older(struct lot *lot, struct slot **old)
 {
-	for (unsigned k = 0; k < PARKED_MOST; k++) {
+	for (unsigned k = 0; k < IDLE_DECODERS_MOST; k++) {
 		struct slot *x = &lot->slot[k];
 
 		if (x->used && !x->busy && (!*old || x->last < (*old)->last))
@@ -155,26 +157,26 @@ static void older(struct lot *lot, struct slot **old)
 	}
 }
 
-static void drop(struct lot *lot, struct slot *x)
+static void idle_decoder_close_slot(struct lot *lot, struct slot *x)
 {
 	lot->ops->close(x->decoder);
 	*x = (struct slot){0};
 }
 
 /* Close what was used longest ago; false: all are at work.  Under the lock. */
-static bool evict(struct lot *lot)
+static bool idle_decoder_evict(struct lot *lot)
 {
 	struct slot *old = NULL;
 
-	older(lot, &old);
+	idle_decoder_older(lot, &old);
 	if (old)
-		drop(lot, old);
+		idle_decoder_close_slot(lot, old);
 	return old != NULL;
 }
 
 /* Close what rests, of any stream, until `more` bytes have room; but `keep` of
  * them.  Under the lock. */
-static void make_room(size_t more, unsigned keep)
+static void idle_decoder_make_room(size_t more, unsigned keep)
 {
 	size_t memory;
 
@@ -187,9 +189,9 @@ static void make_room(size_t more, unsigned keep)
 		for (struct lot *lot = all.first; lot; lot = lot->next) {
 			struct slot *was = old;
 
-			older(lot, &old);
+			idle_decoder_older(lot, &old);
 			of = old != was ? lot : of;
-			for (unsigned k = 0; k < PARKED_MOST; k++) {
+			for (unsigned k = 0; k < IDLE_DECODERS_MOST; k++) {
 				memory += lot->slot[k].memory;
 				resting +=
 					lot->slot[k].used && !lot->slot[k].busy;
@@ -197,15 +199,15 @@ static void make_room(size_t more, unsigned keep)
 		}
 		if (resting <= keep || memory + more <= all.memory)
 			break;
-		drop(of, old);
+		idle_decoder_close_slot(of, old);
 	}
 	memory += more;
-	memory -= min_u64(memory, PARKED_MEMORY);
+	memory -= min_u64(memory, IDLE_DECODERS_MEMORY);
 	atomic_fetch_add(&buf_beside, memory - all.beside);
 	all.beside = memory;
 }
 
-static void lot_free(struct lot *lot)
+static void idle_decoder_lot_free(struct lot *lot)
 {
 	struct lot **p = &all.first;
 
@@ -213,24 +215,25 @@ static void lot_free(struct lot *lot)
 	while (*p != lot)
 		p = &(*p)->next;
 	*p = lot->next;
-	make_room(0, 1);
+	idle_decoder_make_room(0, 1);
 	pthread_mutex_unlock(&all.lock);
-	for (unsigned i = 0; i < PARKED_MOST; i++)
+	for (unsigned i = 0; i < IDLE_DECODERS_MOST; i++)
 		if (lot->slot[i].decoder)
 			lot->ops->close(lot->slot[i].decoder);
 	pthread_cond_destroy(&lot->change);
 	free(lot);
 }
 
-void parked_free(struct stream *s)
+void idle_decoders_free(struct stream *s)
 {
 	if (s->own)
-		lot_free(s->own);
+		idle_decoder_lot_free(s->own);
 	s->own = NULL;
 }
 
 /* Somebody waits who needs the decoder at `at` before us.  Under the lock. */
-static bool is_overtaken(const struct lot *lot, uint64_t at, uint64_t i)
+static bool idle_decoder_is_overtaken(const struct lot *lot, uint64_t at,
+				      uint64_t i)
 {
 	for (const struct waiter *w = lot->waiting; w; w = w->next)
 		if (w->window >= at && w->window < i)
@@ -239,25 +242,28 @@ static bool is_overtaken(const struct lot *lot, uint64_t at, uint64_t i)
 }
 
 /* One attempt to find a decoder for `i`; NULL: wait.  Under the lock. */
-static struct slot *choose(struct lot *lot, uint64_t start, uint64_t i)
+static struct slot *idle_decoder_choose(struct lot *lot, uint64_t start,
+					uint64_t i)
 {
-	struct slot *best = nearest(lot, start, i), *empty = vacancy(lot);
+	struct slot *best = idle_decoder_nearest(lot, start, i),
+		    *empty = idle_decoder_vacancy(lot);
 
 	/* To begin anew costs little more, and leaves the other where it is. */
 	if (best && empty && i - best->at > (i - start) / 2)
 		return empty;
 	if (best)
-		return best->busy || is_overtaken(lot, best->at, i) ? NULL
-								    : best;
-	while (!empty && evict(lot))
-		empty = vacancy(lot);
+		return best->busy || idle_decoder_is_overtaken(lot, best->at, i)
+			       ? NULL
+			       : best;
+	while (!empty && idle_decoder_evict(lot))
+		empty = idle_decoder_vacancy(lot);
 	return empty;
 }
 
 /* The decoder for window `i`, ours until it is put back; *from is where it is,
  * with slot->decoder NULL where it has to be opened. */
-static struct slot *take(struct lot *lot, uint64_t start, uint64_t i,
-			 uint64_t *from)
+static struct slot *idle_decoder_take_slot(struct lot *lot, uint64_t start,
+					   uint64_t i, uint64_t *from)
 {
 	struct waiter me = {i, NULL}, **p;
 	struct slot *x;
@@ -265,14 +271,14 @@ static struct slot *take(struct lot *lot, uint64_t start, uint64_t i,
 	lock_scope(&all.lock);
 	me.next = lot->waiting;
 	lot->waiting = &me;
-	while (!(x = choose(lot, start, i)))
+	while (!(x = idle_decoder_choose(lot, start, i)))
 		pthread_cond_wait(&lot->change, &all.lock);
 	for (p = &lot->waiting; *p != &me;)
 		p = &(*p)->next;
 	*p = me.next;
 	*from = x->used ? x->at : start;
 	if (!x->used) {
-		make_room(lot->largest, 0);
+		idle_decoder_make_room(lot->largest, 0);
 		x->memory = lot->largest;
 	}
 	x->used = x->busy = true;
@@ -282,7 +288,7 @@ static struct slot *take(struct lot *lot, uint64_t start, uint64_t i,
 }
 
 /* `keep`: somebody may go on from here. */
-static void put(struct lot *lot, struct slot *x, bool keep)
+static void idle_decoder_return_slot(struct lot *lot, struct slot *x, bool keep)
 {
 	void *decoder = x->decoder;
 	size_t memory = decoder ? lot->ops->memory(decoder) : 0;
@@ -301,7 +307,7 @@ static void put(struct lot *lot, struct slot *x, bool keep)
 			decoder = NULL;
 		else
 			*x = (struct slot){0};
-		make_room(0, 1);
+		idle_decoder_make_room(0, 1);
 		pthread_cond_broadcast(&lot->change);
 	}
 	if (decoder)
@@ -310,8 +316,9 @@ static void put(struct lot *lot, struct slot *x, bool keep)
 
 /* ---- windows ------------------------------------------------------------- */
 
-static int pass_over(struct lot *lot, struct stream *s, void *decoder,
-		     uint64_t from, uint64_t to, struct error *err)
+static int idle_decoder_pass_over(struct lot *lot, struct stream *s,
+				  void *decoder, uint64_t from, uint64_t to,
+				  struct error *err)
 {
 	cleanup_free unsigned char *waste = NULL;
 	int r = 0;
@@ -320,7 +327,7 @@ static int pass_over(struct lot *lot, struct stream *s, void *decoder,
 		return 0;
 	waste = malloc(PASS_BYTES);
 	if (!waste)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "decoding up to a window");
 	for (uint64_t i = from; i < to && r == 0; i++) {
 		uint64_t left = s->point[i].size;
 
@@ -334,11 +341,12 @@ static int pass_over(struct lot *lot, struct stream *s, void *decoder,
 	return r;
 }
 
-static int decode(struct lot *lot, struct stream *s, uint64_t start, uint64_t i,
-		  unsigned char *out, struct error *err)
+static int idle_decoder_decode(struct lot *lot, struct stream *s,
+			       uint64_t start, uint64_t i, unsigned char *out,
+			       struct error *err)
 {
 	uint64_t from;
-	struct slot *x = take(lot, start, i, &from);
+	struct slot *x = idle_decoder_take_slot(lot, start, i, &from);
 	void *decoder = x->decoder;
 	int r = 0;
 
@@ -346,16 +354,18 @@ static int decode(struct lot *lot, struct stream *s, uint64_t start, uint64_t i,
 		r = lot->ops->open(&decoder, s, start, err);
 	x->decoder = r == 0 ? decoder : NULL;
 	if (r == 0)
-		r = pass_over(lot, s, decoder, from, i, err);
+		r = idle_decoder_pass_over(lot, s, decoder, from, i, err);
 	if (r == 0)
 		r = lot->ops->read(decoder, s, i, out, s->point[i].size, err);
-	put(lot, x, r == 0 && is_later(s, i + 1));
+	idle_decoder_return_slot(lot, x,
+				 r == 0 && idle_decoder_is_later(s, i + 1));
 	return r;
 }
 
 /* One that nothing before leads to, and nothing behind goes on from. */
-static int decode_alone(const struct parked_ops *ops, struct stream *s,
-			uint64_t i, unsigned char *out, struct error *err)
+static int idle_decoder_decode_alone(const struct idle_decoder_ops *ops,
+				     struct stream *s, uint64_t i,
+				     unsigned char *out, struct error *err)
 {
 	void *decoder;
 	int r = ops->open(&decoder, s, i, err);
@@ -369,8 +379,8 @@ static int decode_alone(const struct parked_ops *ops, struct stream *s,
 
 /* Have the windows between the decoder and `i` made in order, for the cache.  What
  * fails here fails again, or is not needed. */
-static void lead_up(struct lot *lot, struct stream *s, uint64_t start,
-		    uint64_t i)
+static void idle_decoder_lead_up(struct lot *lot, struct stream *s,
+				 uint64_t start, uint64_t i)
 {
 	static _Thread_local bool leading;
 	struct pinner *pinner = s->from.pinner;
@@ -381,7 +391,7 @@ static void lead_up(struct lot *lot, struct stream *s, uint64_t start,
 		return;
 	{
 		lock_scope(&all.lock);
-		x = nearest(lot, start, i);
+		x = idle_decoder_nearest(lot, start, i);
 		if (x)
 			from = x->at;
 	}
@@ -398,19 +408,19 @@ static void lead_up(struct lot *lot, struct stream *s, uint64_t start,
 	leading = false;
 }
 
-int parked_window(struct stream *s, const struct parked_ops *ops, uint64_t i,
-		  unsigned char *out, struct error *err)
+int idle_decoder_window(struct stream *s, const struct idle_decoder_ops *ops,
+			uint64_t i, unsigned char *out, struct error *err)
 {
 	uint64_t start = i;
 	struct lot *lot;
 
-	if (!is_later(s, i) && !is_later(s, i + 1))
-		return decode_alone(ops, s, i, out, err);
-	lot = lot_of(s, ops);
+	if (!idle_decoder_is_later(s, i) && !idle_decoder_is_later(s, i + 1))
+		return idle_decoder_decode_alone(ops, s, i, out, err);
+	lot = idle_decoder_lot_of(s, ops);
 	if (!lot)
-		return error_set(err, -ENOMEM, "out of memory");
-	while (start && is_later(s, start))
+		return error_no_memory(err, "decoding up to a window");
+	while (start && idle_decoder_is_later(s, start))
 		start--;
-	lead_up(lot, s, start, i);
-	return decode(lot, s, start, i, out, err);
+	idle_decoder_lead_up(lot, s, start, i);
+	return idle_decoder_decode(lot, s, start, i, out, err);
 }
