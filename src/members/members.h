@@ -203,8 +203,8 @@ struct member_xattr {
 };
 /* One member as a format finds it.  Nothing is kept: all is copied. */
 struct member {
-	const char *
-		path; /* as stored, any bytes but NUL; made safe by members_add */
+	/* as stored, any bytes but NUL; made safe by members_add */
+	const char *path;
 	uint32_t mode; /* type and permissions */
 	uint32_t uid, gid;
 	int64_t mtime;
