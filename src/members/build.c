@@ -12,16 +12,17 @@
 
 #include "base/number.h"
 
-#define XATTRS_MAX (UINT32_C(64) << 20) /* of one member */
+#define XATTRS_MAX (UINT32_C(64) << 20) /* bytes of attributes of one member */
 
 /*
- * While building there are entries (a name in a directory) and inodes (what a name
- * leads to), as in a file system, because an archive is a list of orders to one:
- * "make this file", "give it that name too", "make it again".  Each is carried out
- * as it comes, so the end is what `tar x` would leave behind.
+ * While a table is built it consists of entries (names in directories) and inodes (what
+ * names refer to), as a file system does, because an archive is a list of commands to a
+ * file system: "make this file", "give it that name too", "make it again".  Each
+ * command is carried out when it is read, so the result is what `tar x` would leave
+ * behind.
  *
- * Entries are found by parent and name in a hash table that never forgets: an entry
- * that is replaced leads to another inode, one that is removed to none.
+ * Entries are found by parent and name in a hash table.  None is ever deleted from it:
+ * a replaced entry refers to another inode, a removed entry to no inode.
  */
 
 /* ---- names --------------------------------------------------------------- */
@@ -43,7 +44,8 @@ static bool build_entry_is(const struct members_builder *b, uint32_t entry,
 	return e->parent == parent && !memcmp(have, name, n) && !have[n];
 }
 
-/* Slot where the entry is, or would be. */
+/* Return the slot of the entry; if it does not exist, the free slot where it would
+ * go. */
 static size_t build_slot_of(const struct members_builder *b, uint64_t hash,
 			    uint32_t parent, const char *name, size_t n)
 {
@@ -55,7 +57,8 @@ static size_t build_slot_of(const struct members_builder *b, uint64_t hash,
 		if (b->slots[i].hash != (uint32_t)(hash >> 32))
 			continue;
 		e = &b->entries.at[b->slots[i].entry - 1];
-		/* Names end with NUL, so memcmp must not go beyond the pool. */
+		/* memcmp must not read past the end of the pool of names; the stored
+		 * name may be shorter than n. */
 		if (n < b->names.n - e->name &&
 		    build_entry_is(b, b->slots[i].entry - 1, parent, name, n))
 			break;
@@ -63,7 +66,7 @@ static size_t build_slot_of(const struct members_builder *b, uint64_t hash,
 	return i;
 }
 
-/* What is in the table has no equal there: a free slot will do. */
+/* Entries in the table are all different, so each goes to the first free slot. */
 static bool build_grow_slots(struct members_builder *b)
 {
 	size_t want = b->n_slots ? 2 * b->n_slots : 1024;
@@ -171,7 +174,7 @@ static size_t build_padded_size(size_t n)
 	return (n + 3) & ~(size_t)3;
 }
 
-/* Bytes of a set; 0: too many. */
+/* Return the bytes that a set takes, or 0 if it is too large. */
 static size_t build_set_size(const struct member_xattr *x, size_t n)
 {
 	size_t size = 4;
@@ -205,7 +208,8 @@ static void build_set_write(unsigned char *to, const struct member_xattr *x,
 	}
 }
 
-/* Behind those that are there, which end at `used`; false: no memory. */
+/* Make room for `size` bytes from `used` on, where the stored sets end.  Return
+ * false when memory is out. */
 static bool build_make_xattr_room(struct members_builder *b, size_t used,
 				  size_t size)
 {
@@ -222,7 +226,7 @@ static bool build_make_xattr_room(struct members_builder *b, size_t used,
 	return true;
 }
 
-/* What is there has no equal: a free slot will do. */
+/* Stored sets are all different, so each goes to the first free slot. */
 static bool build_grow_sets(struct members_builder *b)
 {
 	size_t want = b->sets_room ? 2 * b->sets_room : 64;
@@ -245,8 +249,9 @@ static bool build_grow_sets(struct members_builder *b)
 	return true;
 }
 
-/* The slot of the set of `size` bytes that begins at `used`, or where it would be.  A
- * set says itself where it ends, so one that begins like another is that one. */
+/* Return the slot of the set of `size` bytes that begins at `used`; if there is no
+ * equal set, the free slot where it would go.  A set's bytes say where it ends, so a
+ * stored set that begins with these bytes is equal. */
 static struct build_set *build_set_slot(const struct members_builder *b,
 					size_t used, size_t size, uint32_t hash)
 {
@@ -319,7 +324,7 @@ static void build_inode_of(const struct member *m, struct build_inode *r)
 	}
 }
 
-/* The attributes and the target of a new inode. */
+/* Store the attributes of a new inode, and the target of a symlink. */
 static int build_finish_inode(struct members_builder *b, const struct member *m,
 			      const struct build_place *at, const char *stored,
 			      struct build_inode *r, struct error *err)
@@ -356,7 +361,8 @@ static int build_finish_inode(struct members_builder *b, const struct member *m,
 	return 0;
 }
 
-/* A directory that is there already: only what it is changes. */
+/* Give an existing directory the new attributes.  Its entries stay.  Return its
+ * inode. */
 static int64_t build_renew_directory(struct members_builder *b, uint32_t entry,
 				     const struct build_inode *r)
 {
@@ -378,7 +384,8 @@ int build_keep(struct members_builder *b, uint32_t entry)
 	return 0;
 }
 
-/* Give `entry` this inode; -EEXIST: a directory that is not empty is there. */
+/* Let `entry` refer to `inode`.  Return -EINVAL if it is a directory that is not
+ * empty, which is noted, or -ENOMEM. */
 static int build_replace(struct members_builder *b, const struct member *m,
 			 uint32_t entry, uint32_t inode, struct error *err)
 {
@@ -402,7 +409,7 @@ static int build_replace(struct members_builder *b, const struct member *m,
 	return 0;
 }
 
-/* The inode that a hard link means; -ENOENT. */
+/* Return the inode that the hard link `m` refers to, or -ENOENT, -EINVAL or -ENOMEM. */
 static int64_t build_linked_inode(struct members_builder *b,
 				  const struct member *m, struct error *err)
 {
@@ -496,7 +503,8 @@ int members_builder_new(struct members_builder **out,
 		return error_no_memory(err, "the table of members");
 	if (o)
 		b->options = *o;
-	/* Who knows it could put all names into one place of a table. */
+	/* The seed is random so that an archive cannot be made whose names all hash
+	 * alike. */
 	if (getrandom(&b->seed, sizeof b->seed, GRND_NONBLOCK) !=
 	    sizeof b->seed)
 		b->seed = (uintptr_t)b;
@@ -616,7 +624,7 @@ void members_damage(struct members_builder *b, const char *kind,
 	va_end(ap);
 }
 
-/* A line, with what would end it, or hide it, made visible. */
+/* Write `text` as one line.  Control characters become octal escapes. */
 static void build_print_line(FILE *f, const char *text)
 {
 	for (; *text; text++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A member table while it is being built; for the .c files of this folder only. */
+/* A member table while it is being built: interface between the .c files of this
+ * folder. */
 #ifndef MEMBERS_BUILD_H
 #define MEMBERS_BUILD_H
 
@@ -8,9 +9,9 @@
 
 #define ENTRY_NONE UINT32_MAX
 #define NOTES_KINDS 32
-#define NOTES_KEPT 3 /* sentences of a kind */
+#define NOTES_KEPT 3 /* sentences of a kind that are stored whole */
 
-/* What names lead to: the record to be, and what it has in common with others. */
+/* What a name refers to: the future record, and the fields that go to `common`. */
 struct build_inode {
 	uint64_t size, data;
 	int64_t mtime;
@@ -21,17 +22,19 @@ struct build_inode {
 	uint16_t volume;
 	uint8_t kind;
 };
-/* A name.  Entry 0 is the root.  One that was replaced by something leads to the
- * new inode; one that is gone leads to none. */
+/* A name in a directory.  Entry 0 is the root.  When a member is replaced its entry
+ * refers to the new inode; when it is removed the entry refers to no inode
+ * (ENTRY_NONE). */
 struct build_entry {
 	uint64_t name;
 	uint32_t parent;
-	uint32_t inode;    /* ENTRY_NONE: gone */
-	uint32_t children; /* of a directory, those that are gone not counted */
-	uint32_t version;  /* the last of the replaced ones + 1; 0: none */
+	uint32_t inode;    /* ENTRY_NONE: the member is gone */
+	uint32_t children; /* of a directory: entries that are not gone */
+	/* Number of the newest replaced version, plus 1; 0: there is none. */
+	uint32_t version;
 };
 struct build_version {
-	uint32_t inode, before; /* the one before it + 1 */
+	uint32_t inode, before; /* `before`: the next older version, plus 1 */
 };
 struct build_note {
 	const char *kind;
@@ -39,12 +42,12 @@ struct build_note {
 	uint64_t count;
 	char *said[NOTES_KEPT];
 };
-/* The hash is there so that the table need not look elsewhere to be sure. */
+/* The stored hash avoids reading the entry's name for most slots that do not match. */
 struct build_slot {
-	uint32_t entry; /* + 1; 0: free */
+	uint32_t entry; /* entry plus 1; 0: free */
 	uint32_t hash;  /* the upper half */
 };
-/* A set of extended attributes, of which equal ones are kept once. */
+/* A set of extended attributes.  Equal sets are stored once. */
 struct build_set {
 	uint32_t at; /* as in member_common; 0: free */
 	uint32_t hash;
@@ -59,9 +62,9 @@ struct members_builder {
 	vec(char) names;
 	vec(unsigned char) xattrs;
 	uint32_t block_size;
-	struct build_set *sets;   /* hash table of sets of attributes */
-	size_t n_sets, sets_room; /* the latter a power of two */
-	uint64_t seed;            /* of the hashes */
+	struct build_set *sets;   /* hash table of attribute sets */
+	size_t n_sets, sets_room; /* `sets_room` is a power of two */
+	uint64_t seed;            /* random seed of the hashes */
 	struct build_slot *slots; /* hash table of entries by parent and name */
 	size_t n_slots;           /* a power of two */
 	struct build_note notes[NOTES_KINDS];
@@ -74,56 +77,64 @@ static inline struct build_inode *build_inode(struct members_builder *b,
 {
 	return &b->inodes.at[b->entries.at[entry].inode];
 }
-/* Is there something of that name, and is it a directory? */
+/* Return whether the entry has an inode that is a directory. */
 static inline bool build_is_dir(struct members_builder *b, uint32_t entry)
 {
 	return b->entries.at[entry].inode != ENTRY_NONE &&
 	       build_inode(b, entry)->kind == MEMBER_DIR;
 }
 
-/* Entry of these n bytes in directory `parent`; ENTRY_NONE. */
+/* Return the entry named by the n bytes of `name` in directory `parent`, or
+ * ENTRY_NONE. */
 uint32_t build_find(const struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n);
-/* The same; one that leads nowhere is made if there is none.  ENTRY_NONE: no
- * memory. */
+/* As build_find, but a missing entry is created, without an inode.  Return
+ * ENTRY_NONE when memory is out. */
 uint32_t build_name(struct members_builder *b, uint32_t parent,
 		    const char *name, size_t n);
-/* Offset of a copy with a NUL in `names`; -ENOMEM. */
+/* Append a copy of the n bytes of `text` and a NUL to `names`.  Return its offset,
+ * or -ENOMEM. */
 int64_t build_text(struct members_builder *b, const char *text, size_t n);
-/* Its number; ENTRY_NONE: no memory. */
+/* Append an inode.  Return its number, or ENTRY_NONE when memory is out. */
 uint32_t build_new_inode(struct members_builder *b,
 			 const struct build_inode *inode);
-/* Let an entry lead to `inode` and count it with its directory. */
+/* Let the entry refer to `inode`.  An entry that had no inode is counted in its
+ * directory. */
 void build_lead(struct members_builder *b, uint32_t entry, uint32_t inode);
 
-/* What an entry leads to is about to be something else: keep it as a version, if
- * versions are wanted.  -ENOMEM. */
+/* To be called before the entry's inode is replaced: store the present inode as a
+ * version, if the options ask for versions.  Return 0 or -ENOMEM. */
 int build_keep(struct members_builder *b, uint32_t entry);
 
-/* A path whose last component is `name`, in directory entry `dir`.  n == 0: the
- * directory itself. */
+/* A path: `name` (n bytes) is its last component, in directory entry `dir`. n == 0
+ * means the directory itself. */
 struct build_place {
 	uint32_t dir;
 	const char *name;
 	size_t n;
-	bool shortened; /* `text` stands for a name that no file can have */
+	/* `name` is `text`, which stands for a stored name that is too long. */
+	bool shortened;
 	char text[256];
 };
-/* Walk `path`, with the missing directories made like those that `like` needs
- * (NULL: none is made, -ENOENT).  -EINVAL: refused, and noted; -ENOMEM. */
+/* Find the place of `path`.  Missing directories are created with the owner and time
+ * of `like`; with `like` NULL nothing is created, and a missing directory is
+ * -ENOENT.  Return 0, -EINVAL if the path is refused, which is noted (with `like`
+ * NULL -ENOENT instead, without a note), or -ENOMEM. */
 int build_walk(struct members_builder *b, const char *path,
 	       const struct member *like, struct build_place *out,
 	       struct error *err);
 
-/* Append a set of attributes; *at as in the record.  -ENOMEM, -E2BIG. */
+/* Append a set of n attributes.  *at becomes the value for member_common.xattrs.
+ * Return 0, -ENOMEM, or -E2BIG if they are too large. */
 int build_xattrs(struct members_builder *b, const struct member_xattr *x,
 		 size_t n, uint32_t *at);
 
-/* All of the checks that a table needs before it may be used; fills in counts and
- * bytes.  `files`: it was made here, and may have MEMBER_FILE.  -EBADMSG. */
+/* Do all checks that a table needs before it may be used, and fill in `counts` and
+ * `bytes`.  `files`: the table was built by this process and may have records of
+ * kind MEMBER_FILE.  Return 0 or -EBADMSG. */
 int members_check(struct members *m, bool files, struct error *err);
-/* The notes as lines, `damage` bytes of them those of damage; malloc'ed.  NULL: no
- * memory. */
+/* Return all notes as lines, malloc'ed, or NULL when memory is out.  *size is their
+ * length in bytes; the first *damage bytes are the notes about damage. */
 char *build_notes_text(const struct members_builder *b, size_t *size,
 		       size_t *damage);
 

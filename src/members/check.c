@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May this member table be used?  Every number in it against every other. */
+/* Checks that a member table can be used safely: every number in it against the
+ * others. */
 #include "members/build.h"
 
 #include <errno.h>
@@ -8,19 +9,19 @@
 #include "base/number.h"
 
 /*
- * A table that comes from a file may say anything.  After this pass nothing in it
+ * A table that is read from a file may hold anything.  After this pass no number in it
  * leads outside of its arrays, children are where their parents say, in order, and
- * links end in inodes; so whoever uses it looks at nothing again.  Positions in the
- * source are not checked: reading beyond its end is an error by itself.
+ * links lead to inodes; code that uses the table need not check again.  Positions in
+ * the source are not checked: reading past its end is an error by itself.
  *
- * Directories appear in the order of their records, and so do their children: the
- * first child of the next directory is the record after the last child of the one
- * before.  That excludes circles and gaps.
+ * Directories come in the order of their records, and so do their children: the first
+ * child of a directory is the record after the last child of the directory before it.
+ * That excludes cycles and gaps.
  *
  * Maps, lists of blocks, attributes and targets may belong to several members (equal
- * files of a squashfs have their blocks in common), so that a small table can ask for
- * any amount of checking: beyond WORK_MAX steps it is refused.  An honest one of that
- * many is of hundreds of terabytes.
+ * files of a squashfs share their blocks), so a small table can ask for any amount of
+ * checking.  A table that needs more than WORK_MAX steps is refused.  An honest table
+ * needs that many only for hundreds of terabytes.
  */
 #define WORK_MAX (UINT64_C(1) << 30)
 
@@ -66,7 +67,7 @@ static bool check_type_fits(const struct member_record *r)
 	}
 }
 
-/* A string of `names`, which end with NUL. */
+/* Return whether the record's name is a valid file name.  `names` ends with NUL. */
 static bool check_name_fits(const struct members *m,
 			    const struct member_record *r)
 {
@@ -134,7 +135,7 @@ static int check_sparse(struct checking *c, uint64_t i)
 	return stored ? check_failed(c, i, "its map has another sum") : 0;
 }
 
-/* `size` bytes at MEMBER_IN_BLOCK. */
+/* Return whether `size` bytes at `where` (a MEMBER_IN_BLOCK) lie within a block. */
 static bool check_in_block(const struct members *m, uint64_t where,
 			   uint64_t size)
 {
@@ -304,7 +305,7 @@ static void check_count_member(struct members *m, const struct member_record *r)
 		m->bytes += r->size;
 }
 
-/* Sizes that memory is taken for. */
+/* Check the sizes of blocks, which decoders allocate memory for. */
 static int check_block_table(struct checking *c)
 {
 	const struct members *m = c->m;

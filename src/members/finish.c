@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From entries and inodes to a table: sort, number, pack. */
+/* Finishing a member table: entries and inodes are sorted, numbered and packed as
+ * records. */
 #include "members/build.h"
 
 #include <errno.h>
@@ -12,28 +13,29 @@
 #include "base/number.h"
 
 /*
- * As in tree/build.c: a counting sort gathers each directory's entries, they are
- * sorted by name, and numbers are handed out breadth-first, a whole directory at a
- * time.  The first entry of an inode in that order becomes its record, the others
- * refer to that.
+ * As in tree/build.c, a counting sort groups entries by directory, each group is sorted
+ * by name, and records are numbered breadth-first, one whole directory after the other.
+ * The first entry of an inode in that order becomes the inode's record; other entries
+ * of the inode become records that refer to it.
  */
 
 struct packing {
 	struct members_builder *b;
-	uint32_t *start; /* n + 2: runs of `kids` by parent */
+	/* Where the run of each parent begins in `kids`; n + 2 numbers. */
+	uint32_t *start;
 	uint32_t *kids;
-	uint32_t *order;  /* record -> entry */
-	uint64_t *record; /* inode -> record + 1, 0: none yet */
+	uint32_t *order;  /* entry of each record */
+	uint64_t *record; /* record of each inode, plus 1; 0: none yet */
 	struct member_record *at;
 	uint64_t n;
 	vec(struct member_common) common;
-	uint32_t *slots; /* hash table of `common`: number + 1; 0: free */
+	uint32_t *slots; /* hash table of `common`: number plus 1; 0: free */
 	size_t n_slots;  /* a power of two */
 };
 
 /* ---- versions ------------------------------------------------------------ */
 
-/* NAME.versions/1, 2, ...: the oldest is 1. */
+/* Add the replaced versions of an entry as NAME.versions/1, 2, ...: the oldest is 1. */
 static int finish_add_versions(struct members_builder *b, uint32_t entry)
 {
 	uint32_t v = b->entries.at[entry].version, parent, dir, numbers = 0;
@@ -119,14 +121,14 @@ static void finish_sort_run(struct packing *p, uint32_t *run, size_t n)
 {
 	size_t i;
 
-	for (i = 1; i < n; i++) /* most archives come in order */
+	for (i = 1; i < n; i++) /* most archives are sorted already */
 		if (finish_compare_names(&run[i - 1], &run[i], p->b) > 0)
 			break;
 	if (i < n)
 		qsort_r(run, n, sizeof *run, finish_compare_names, p->b);
 }
 
-/* The root is as young as what is in it, where no member says. */
+/* Where no member gives the root a time, it gets the latest time of its entries. */
 static void finish_date_root(struct packing *p)
 {
 	struct members_builder *b = p->b;
@@ -144,13 +146,15 @@ static void finish_date_root(struct packing *p)
 
 /* ---- number, pack -------------------------------------------------------- */
 
-/* Records have 34 bits for seconds: 544 years. */
+/* Return the multiple of 2^34 seconds (544 years) at or before the inode's time: a
+ * record has 34 bits for the seconds since then. */
 static int64_t finish_since(const struct build_inode *inode)
 {
 	return (int64_t)((uint64_t)inode->mtime & ~((UINT64_C(1) << 34) - 1));
 }
 
-/* Until all are counted, `common` is how many names an inode has. */
+/* Fill in record `i`.  Until finish_pack_common, its field `common` counts the names
+ * of its inode. */
 static void finish_pack_entry(struct packing *p, uint64_t i, uint64_t parent)
 {
 	struct members_builder *b = p->b;
@@ -209,7 +213,7 @@ static void finish_pack_records(struct packing *p)
 
 /* ---- what they have in common -------------------------------------------- */
 
-/* The slot where it is, or would be. */
+/* Return the slot of `c`; if there is no equal, the free slot where it would go. */
 static size_t finish_common_slot(const struct packing *p,
 				 const struct member_common *c)
 {
@@ -238,7 +242,8 @@ static bool finish_grow_common(struct packing *p)
 	return true;
 }
 
-/* Its number; UINT32_MAX: no memory. */
+/* Return the number of `c` in `common`, where it is added if it is new, or
+ * UINT32_MAX when memory is out. */
 static uint32_t finish_common_number(struct packing *p,
 				     const struct member_common *c)
 {
@@ -276,8 +281,9 @@ static int finish_pack_common(struct packing *p)
 	return 0;
 }
 
-/* Who brought a directory to nothing: entries of one that was replaced are never
- * reached, and cost nothing but their room. */
+/* Number and pack all entries that can be reached from the root.  Entries of a
+ * directory that was replaced by a file are never reached: they take memory until
+ * the builder is freed. */
 static int finish_pack(struct packing *p)
 {
 	size_t n = p->b->entries.n;
@@ -295,7 +301,7 @@ static int finish_pack(struct packing *p)
 	return finish_pack_common(p);
 }
 
-/* How many bytes of a sparse member are stored; the head of its map says so. */
+/* Write into the head of each sparse member's map how many of its bytes are stored. */
 static void finish_sum_maps(struct packing *p)
 {
 	struct member_extent *x = p->b->extents.at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Index files: finding one, and believing nothing in it. */
+/* Reading index files: finding one, and checking everything that is used of it. */
 #include "members/index.h"
 
 #include <errno.h>
@@ -16,26 +16,30 @@
 #include "members/index_private.h"
 
 /*
- * An index lies where others may write: it is hostile until shown otherwise, and
- * may be of any kind of file.  What is shown here is that head and sections are
- * what somebody wrote, whole; that what he wrote makes sense is for those to show
- * who use the sections.
+ * An index may lie where other users can write: it may be hostile, and a file of any
+ * kind.  This file checks that the header and the sections are complete and unchanged
+ * since they were written.  Whether their content makes sense is checked by the code
+ * that uses the sections.
  *
- * Everything but the lazy sections is read, not mapped.  That has a price: 100 MB
- * (a million members) in the page cache take 20 ms to read and 5 ms to map, beside
- * 8 ms for the checksums, and the memory is ours alone.  But a mapping of a file that
- * somebody truncates, or that a network file system loses, is SIGBUS in the middle
- * of a lookup; and what was checked here stays as it was when it was checked.
+ * Everything but the lazy sections is read, not mapped.  Reading costs more: 100 MB (a
+ * million members) in the page cache take 20 ms to read and 5 ms to map, plus 8 ms for
+ * the checksums, and the memory is not shared.  But if the file is truncated by another
+ * process, or lost by a network file system, access to a mapping is SIGBUS in the
+ * middle of a lookup; and bytes that were read stay as they were when they were
+ * checked.
  */
-#define LARGE (UINT64_C(64) << 20) /* below, memory is not asked for */
+/* Smaller indexes are not compared with the available memory. */
+#define LARGE (UINT64_C(64) << 20)
 
 struct index {
-	struct index_head head;  /* as it was checked */
-	struct buf *buf;         /* the file up to the first lazy section, */
-	const unsigned char *at; /* aligned */
-	uint64_t eager;          /* bytes of it */
+	struct index_head head; /* the header, after it was checked */
+	/* Holds the file up to the first lazy section. */
+	struct buf *buf;
+	const unsigned char *at; /* the same bytes, aligned */
+	uint64_t eager;          /* bytes at `at` */
 	char *path;
-	int fd; /* for the lazy sections; -1: there are none */
+	/* Of the index file, for its lazy sections; -1: there are none. */
+	int fd;
 };
 
 uint64_t index_head_sum(const struct index_head *head)
@@ -75,8 +79,8 @@ static int index_check_head(const struct index_head *h, struct error *err)
 	return 0;
 }
 
-/* Sections stand side by side, those in front that must be read, and end where the
- * file does. */
+/* Check that the sections follow each other, the eager ones first, and that the last
+ * one ends at the end of the file. */
 static int index_check_table(const struct index_head *h, uint64_t size,
 			     struct error *err)
 {
@@ -121,7 +125,7 @@ static int index_read_whole(int fd, uint64_t pos, void *to, uint64_t len,
 	return 0;
 }
 
-/* The sections that are not lazy, and whether they are what was written. */
+/* Read the sections that are not lazy and verify their checksums. */
 static int index_read_sections(struct index *x, int fd, uint64_t lazy,
 			       struct error *err)
 {
@@ -231,8 +235,8 @@ int index_load(const struct index_key *key, const struct index_options *o,
 	first = r = index_load_at(key, &p.at[0], lazy, out, err);
 	if (r < 0 && p.n > 1) {
 		r = index_load_at(key, &p.at[1], lazy, out, &why);
-		/* That one is damaged is worth more than that another is not
-		 * there. */
+		/* If the first index is missing, report what is wrong with the
+		 * second one. */
 		if (r < 0 && first == -ENOENT)
 			error_set(err, r, "%s", why.text);
 		else if (r < 0)

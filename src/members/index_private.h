@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an index file begins with; for index*.c, and for tests that damage one. */
+/* The header of an index file; for index*.c, and for tests that damage one. */
 #ifndef MEMBERS_INDEX_PRIVATE_H
 #define MEMBERS_INDEX_PRIVATE_H
 
@@ -8,22 +8,23 @@
 #include "members/index.h"
 
 /*
- * The file as the machine has it in memory: an index of the other byte order is
+ * The file has numbers as they are in memory: an index of the other byte order is
  * foreign.  `magic`, `endian` and `layout` stay where they are in every layout; all
- * else is what INDEX_LAYOUT says.
+ * else may change with INDEX_LAYOUT.
  */
 #define INDEX_MAGIC "tfsidx\r\n"
 #define INDEX_ENDIAN UINT32_C(0x01020304)
 #define INDEX_LAYOUT 1
 #define INDEX_ALIGN 64
 
-/* Sections in order: those that are always read, then those that may stay in the
+/* A section.  Those that are always read come first, then those that may stay in the
  * file, from the smallest to the largest. */
 struct index_entry {
 	uint32_t id;
 	uint32_t flags; /* INDEX_LAZY */
-	uint64_t off;   /* in the file; the first multiple of INDEX_ALIGN behind
-			   what comes before */
+	/* In the file; the first multiple of INDEX_ALIGN after the end of what
+	 * precedes it. */
+	uint64_t off;
 	uint64_t size;
 	uint64_t sum; /* XXH3-64 */
 };
@@ -33,15 +34,16 @@ struct index_head {
 	char magic[8];
 	uint32_t endian, layout;
 	uint64_t size;  /* of the index file */
-	char maker[32]; /* zeros behind it */
+	char maker[32]; /* padded with zeros */
 	uint64_t options;
-	uint64_t pos, part; /* the backing, in the source's file */
-	uint64_t file_size; /* of the source's file */
+	/* Where the source is in its file: offset and size, in bytes. */
+	uint64_t pos, part;
+	uint64_t file_size; /* bytes of the source's file */
 	int64_t mtime;
 	uint32_t nsec;
 	uint32_t n; /* sections */
 	unsigned char sample[16];
-	uint64_t sum; /* XXH3-64 of the head, with 0 here */
+	uint64_t sum; /* XXH3-64 of the header with 0 in this field */
 	struct index_entry table[INDEX_SECTIONS_MAX];
 };
 _Static_assert(sizeof(struct index_head) == 640, "as docs/formats.md says");
@@ -50,42 +52,47 @@ uint64_t index_head_sum(const struct index_head *head);
 
 /* ---- index_source.c: what an index belongs to ------------------------------- */
 
-/* Are there index files for this source? */
+/* Return whether this source has index files. */
 bool index_wanted(const struct index_key *key, const struct index_options *o);
-/* Whose is this index?  Ours, root's, or of the owner of the source: anybody else
- * (in a directory that is open to all) may have made one that lies. */
+/* Return whether the index file with this stat(2) belongs to this user, to root or
+ * to the owner of the source.  In a directory that all users can write, any other
+ * user may have made an index that lies. */
 bool index_is_ours(const struct index_key *key, const struct stat *of);
-/* XXH3-128 (canonical) of pieces of the stored bytes: 64 KiB at either end and ten
- * pages between, or all there is.  A dozen reads; the source is what it was when
- * it was first read, or this is -ESTALE. */
+/* Compute the XXH3-128 (canonical) of pieces of the stored bytes: 64 KiB at either
+ * end and ten pages between, or all bytes of a small source.  It takes a dozen
+ * reads.  Return 0, -ESTALE if the source has changed since it was first read, or
+ * -errno.  Blocks. */
 int index_sample(const struct backing *b, unsigned char sample[16],
 		 struct error *err);
-/* Fill in what comes from the key, but for the sample. */
+/* Fill in the fields of `head` that come from the key, except the sample. */
 int index_identify(const struct index_key *key, struct index_head *head,
 		   struct error *err);
-/* -ESTALE or -EINVAL, with a sentence that does not name the index. */
+/* Return 0 if the index belongs to the source, -ESTALE or -EINVAL if not, with a
+ * sentence that does not name the index. */
 int index_compare(const struct index_key *key, const struct index_head *head,
 		  struct error *err);
-/* Permissions for the index open as `fd`: who may not read the source does not
- * learn the names in it either.  Changes the group of `fd` where it may. */
+/* Return the permissions for the index that is open as `fd`, so that users who may
+ * not read the source cannot read its names in the index either.  Changes the group
+ * of `fd` if this process may do so. */
 mode_t index_mode(const struct backing *b, int fd);
 
 /* ---- index_source.c: where index files are --------------------------------- */
 
 struct index_place {
 	char *dir, *name;
-	bool cache; /* make the directory, when there is none */
-	bool asked; /* by a person, who may have meant another file */
+	bool cache; /* create the directory if it is missing */
+	bool asked; /* named by the user, who may have meant another file */
 };
 struct index_places {
 	struct index_place at[2];
 	unsigned n;
 };
-/* The places in order, at least one; -ENOMEM, or -ENOENT: there is nowhere. */
+/* Find the places to look for the index, best first: one or two.  Return 0, -ENOMEM,
+ * or -ENOENT if there is no place. */
 int index_places(const struct index_key *key, const struct index_options *o,
 		 struct index_places *out, struct error *err);
 void index_places_free(struct index_places *p);
-/* The directory of a place, for openat; -errno. */
+/* Return a descriptor of the place's directory for openat(2), or -errno. */
 int index_place_open(const struct index_place *p, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing index files, so that nobody ever sees half of one. */
+/* Writing index files, so that no process ever sees half of one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,33 +14,33 @@
 #include "members/index_private.h"
 
 /*
- * An index is written to a file without a name (O_TMPFILE), which disappears by
- * itself when we are killed, and which nobody can have planted; where the file
- * system has none of these, to a new one with a name that no other process has,
- * on this node or another.  The whole file then gets its name by rename, which
- * never follows a link and replaces whatever was there at once: of two daemons
- * that save at the same time the later one wins, and both are right.
+ * An index is written to a file without a name (O_TMPFILE), which disappears by itself
+ * when this process is killed, and which no other user can have planted.  If the file
+ * system does not support that, a new file gets a name that no other process uses, on
+ * this node or another.  The complete file then gets its name by rename, which never
+ * follows a link and replaces an existing file atomically: if two daemons save at the
+ * same time the later one wins, and both files are right.
  *
- * Nothing is synced.  After a loss of power the name may be there and the bytes
- * not; checksums see that, and the index is made anew.  But the file is closed
- * before it is renamed: there network file systems say that the disk is full.
+ * Nothing is synced.  After a loss of power the name may be there and the bytes not;
+ * the checksums notice that, and the index is made anew.  But the file is closed before
+ * it is renamed, because network file systems may report a full disk only then.
  *
- * The head is written last.  Blobs come behind all other sections, from the smallest
- * to the largest: those that a reader leaves in the file are then all at its end,
- * whatever he thinks large, and the rest is one read.
+ * The header is written last.  Blobs come after all other sections, from the smallest
+ * to the largest: those that a reader leaves in the file are then at its end, whatever
+ * size it calls large, and the rest is one read.
  */
 enum { PIECE = 1 << 20, TRIES = 16, NAME_MAX_ = 255 };
 
 struct temp {
 	int dir, fd;
 	bool named;
-	char name[NAME_MAX_ + 1]; /* once it has one */
+	char name[NAME_MAX_ + 1]; /* valid if `named` */
 };
 
 /* ---- the temporary file -------------------------------------------------- */
 
-/* Hidden, and of this process alone: the same number on another node is another
- * process. */
+/* Make a hidden name that only this process uses.  It has the host's name, because a
+ * process on another node may have this process's number. */
 static void temp_name(char name[NAME_MAX_ + 1])
 {
 	static _Atomic uint64_t count;
@@ -66,7 +66,7 @@ static int temp_fail(const struct index_place *at, int code, struct error *err)
 	return error_errno(err, code, "cannot save an index in %s", where);
 }
 
-/* -errno */
+/* Return 0 or -errno. */
 static int temp_open(struct temp *t, bool named)
 {
 	const int flags = O_RDWR | O_CLOEXEC;
@@ -90,7 +90,8 @@ static int temp_open(struct temp *t, bool named)
 	return -errno;
 }
 
-/* Without privileges only /proc can give a name to a file that has none. */
+/* Give the file a temporary name.  Without privileges this goes through /proc only.
+ * Return 0 or -errno. */
 static int temp_link(struct temp *t)
 {
 	char self[64];
@@ -118,7 +119,7 @@ static void temp_drop(struct temp *t)
 	t->named = false;
 }
 
-/* -errno */
+/* Return 0 or -errno. */
 static int temp_publish(struct temp *t, const char *name)
 {
 	if (close(steal_fd(&t->fd)) < 0 ||
@@ -211,7 +212,7 @@ static bool index_comes_later(const struct index_section *a,
 	return a->blob && (!b->blob || a->size > b->size);
 }
 
-/* In which order, and where each goes. */
+/* Decide the order of the sections and the offset of each. */
 static int index_lay_out(struct saving *s, const struct index_section *sections,
 			 unsigned n, struct error *err)
 {
@@ -258,13 +259,14 @@ static int index_write_temp(struct saving *s, const struct index_place *at,
 		r = error_no_memory(err, "writing an index file");
 	free(w.piece);
 	XXH3_freeState(w.hash);
-	/* The mode comes last: until then nobody else can open it. */
+	/* The mode is set last: until then other users cannot open the file. */
 	if (r == 0)
 		(void)fchmod(fd, index_mode(s->key->source, fd));
 	return r;
 }
 
-/* --index=PATH with the wrong path must not cost anybody a file. */
+/* Refuse to replace an existing file that is not an index: --index=PATH may have
+ * been given a wrong path. */
 static int index_check_target(int dir, const struct index_place *at,
 			      struct error *err)
 {
@@ -304,7 +306,8 @@ static int index_save_at(struct saving *s, const struct index_place *at,
 	}
 	r = index_write_temp(s, at, t.fd, err);
 	if (r == 0 && !t.named && temp_link(&t) < 0) {
-		/* No /proc?  Once more, with a name from the beginning. */
+		/* Without /proc, write the file once more, with a name from the
+		 * beginning. */
 		temp_drop(&t);
 		r = temp_open(&t, true);
 		r = r < 0 ? temp_fail(at, r, err)
@@ -319,7 +322,8 @@ static int index_save_at(struct saving *s, const struct index_place *at,
 	return r;
 }
 
-/* Commands that only look at data write nothing beside it. */
+/* Return whether the index may be saved at this place.  Commands that only look at
+ * data write nothing beside it. */
 static bool index_is_allowed(const struct index_options *o,
 			     const struct index_place *at)
 {

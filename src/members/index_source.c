@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an index belongs to: which source, as it was when. */
+/* From a source to its index: what identifies the source, and where the index file
+ * is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,15 +17,15 @@
 #include "members/index_private.h"
 
 /*
- * An index travels with its archive: neither path nor inode nor device are
- * compared, but size, mtime and a sample of the content, which together tell a
- * source from what it was before, and from another one.  A copy that did not keep
- * the time (cp without -p) gets an index of its own.
+ * An index can be copied with its archive: path, inode and device are not compared, but
+ * size, mtime and a sample of the content.  Together they tell a source from its
+ * earlier content and from other sources.  A copy that did not keep the time (cp
+ * without -p) gets an index of its own.
  *
- * The sample is what still works where times lie: two shards of one size that were
- * unpacked with one mtime differ in their headers.  It is no proof: who changes a
- * byte in the middle of a large archive, keeps its size and puts the mtime back is
- * not seen, and the members' bytes come from the archive anyway.
+ * The sample works where times do not help: two shards of one size that were unpacked
+ * with one mtime differ in their headers.  It is not a proof: if a byte in the middle
+ * of a large archive is changed, its size kept and its mtime set back, that is not
+ * noticed; but the members' bytes come from the archive anyway.
  *
  * The pieces are announced to the kernel before the first is read, so that a
  * network file system can fetch them at once rather than one after the other.
@@ -34,15 +35,15 @@
 enum { MID_PIECES = 10, PIECES = MID_PIECES + 2 };
 
 #define SUFFIX ".tfsidx"
-/* Bytes of the source's name in that of an index elsewhere, which also has a hash:
- * 255 in all. */
+/* The name of an index in the cache directory begins with up to this many bytes of
+ * the source's name; a hash follows, 255 bytes in all. */
 enum { NAME_SHOWN = 200 };
 
 struct piece {
 	uint64_t off, len;
 };
 
-/* Ascending, not overlapping; how many. */
+/* Fill in the pieces to sample, ascending and not overlapping.  Return their number. */
 static unsigned index_sample_pieces(uint64_t size, struct piece out[PIECES])
 {
 	const uint64_t whole = 2 * END_PIECE + MID_PIECES * MID_PIECE;
@@ -219,7 +220,7 @@ int index_compare(const struct index_key *key, const struct index_head *head,
 
 /* ---- permissions --------------------------------------------------------- */
 
-/* umask(2) can only be asked by changing it, for all threads. */
+/* Return the umask. umask(2) cannot read it without changing it for all threads. */
 static mode_t index_umask(void)
 {
 	cleanup_fclose FILE *f = fopen("/proc/self/status", "re");
@@ -245,13 +246,15 @@ mode_t index_mode(const struct backing *b, int fd)
 	if (fstat(h.fd, &st) < 0)
 		st.st_mode = 0;
 	handles_put(b->handles, &h);
-	/* With an ACL the group's bits are not the group's. */
+	/* With an ACL the group bits of st_mode are the mask, not the group's
+	 * permissions. */
 	if (acl > 0 || !st.st_mode || fstat(fd, &is) < 0)
 		return 0600;
 	allowed = st.st_mode & 066 & ~index_umask();
 	if (is.st_gid == st.st_gid || fchown(fd, (uid_t)-1, st.st_gid) == 0)
 		return 0600 | allowed;
-	/* Who is in our group may be anybody to the source, and the reverse. */
+	/* The groups differ: a member of one may be any user to the other.  Allow
+	 * only what both the group and other users may do. */
 	common = allowed >> 3 & allowed & 6;
 	return 0600 | common << 3 | common;
 }
@@ -279,7 +282,8 @@ static const char *index_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "" is the working directory, as "." is; "/" stays. */
+/* Return the directory part of `path`, malloc'ed: "." if it has none, "/" for the
+ * root. */
 static char *index_dir_name(const char *path)
 {
 	size_t n = (size_t)(index_base_name(path) - path);
@@ -289,7 +293,8 @@ static char *index_dir_name(const char *path)
 	return strndup(path, n > 1 ? n - 1 : 1);
 }
 
-/* One name for a source, whichever way leads to it. */
+/* Return the name of the source's index in the cache directory, malloc'ed.  It is
+ * the same by whichever path the source is reached. */
 static char *index_cache_name(const char *path)
 {
 	cleanup_free char *real = realpath(path, NULL);
@@ -298,7 +303,7 @@ static char *index_cache_name(const char *path)
 	int n = (int)strnlen(base, NAME_SHOWN);
 	char *name;
 
-	/* Do not end in the middle of a character. */
+	/* Do not cut a UTF-8 character. */
 	while (base[n] && n > 0 && ((unsigned char)base[n] & 0xc0) == 0x80)
 		n--;
 	if (asprintf(&name, "%.*s-%016" PRIx64 SUFFIX, n, base,
@@ -307,8 +312,8 @@ static char *index_cache_name(const char *path)
 	return name;
 }
 
-/* As the XDG base directory specification has it: what is not absolute counts as
- * not set.  *out NULL: there is none. */
+/* Set *out to the cache directory, malloc'ed, or NULL if there is none.  As the XDG
+ * Base Directory Specification says, a path that is not absolute is ignored. */
 static int index_cache_dir(char **out, struct error *err)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -394,8 +399,8 @@ void index_places_free(struct index_places *p)
 	p->n = 0;
 }
 
-/* The cache directory and the one it is in, for nobody else: names of files tell
- * things.  Whether they could be made shows when one is opened. */
+/* Create the cache directory and its parent, closed to other users: names of files
+ * are private.  Errors show when the directory is opened. */
 static int index_make_cache(const char *dir, struct error *err)
 {
 	cleanup_free char *above = index_dir_name(dir);

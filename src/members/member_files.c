@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A member table as a subtree of files: every answer is an array access. */
+/* A member table shown as a subtree of files: every answer is an array access. */
 #include "members/member_files.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "base/number.h"
 
 /*
- * Node n is record n; members_check has seen to it that records can be believed.
- * A hard link is a name only: what is listed under it is the inode's node.
+ * Node n is record n; members_check has verified the records.  A hard link is only a
+ * name: the node listed under it is that of the inode.
  *
  * Where the bytes are:
  *
@@ -36,7 +36,8 @@ static const struct member_files *member_files_of(const struct files *f)
 	return (const struct member_files *)f;
 }
 
-/* The record of a node; node 0 is what is shown as the root. */
+/* Return the record of a node, or NULL if there is none.  Node 0 is the record that
+ * is shown as the root. */
 static const struct member_record *member_files_record(const struct files *f,
 						       uint64_t node)
 {
@@ -47,7 +48,7 @@ static const struct member_record *member_files_record(const struct files *f,
 	return node < s->m->n ? &s->m->at[node] : NULL;
 }
 
-/* Where its bytes are; NULL: its source is not there. */
+/* Return the source of the record's bytes, or NULL if it is missing. */
 static const struct volume *member_files_volume(const struct member_files *s,
 						const struct member_record *r)
 {
@@ -110,8 +111,8 @@ static int mf_parent(const struct files *f, uint64_t node, uint64_t *dir)
 	return 0;
 }
 
-/* Bytes of a member's blocks that are holes; each read asks, so they were counted.  The last
- * block may be short. */
+/* Return how many bytes of a member's blocks are holes.  Each read asks for this, so
+ * holes were counted when the table was finished.  The last block may be short. */
 static uint64_t hole_of_blocks(const struct members *m,
 			       const struct member_record *r)
 {
@@ -166,10 +167,11 @@ static const char *mf_link(const struct files *f, uint64_t node)
 
 /* ---- content ------------------------------------------------------------- */
 
-/* One byte, repeated. */
+/* A fill of zeros: one byte, repeated. */
 static const struct fill zeros = {"", 1};
 
-/* The first run of a sparse member that ends behind `off`; n: there is none. */
+/* Return the first run of a sparse member that ends after `off`, or n if there is
+ * none. */
 static uint64_t sparse_find(const struct member_extent *x, uint64_t n,
 			    uint64_t off)
 {
@@ -205,7 +207,7 @@ static void map_sparse(const struct members *m, const struct member_record *r,
 	}
 }
 
-/* `len` bytes of block `i` from `skip` on. */
+/* Map `len` bytes of block `i` from `skip` on.  Return the bytes that were taken. */
 static uint64_t map_block(const struct members *m, const struct volume *v,
 			  uint64_t i, uint64_t skip, uint64_t len,
 			  struct plan *p)
@@ -336,7 +338,7 @@ static ssize_t mf_stored_xattr_list(const struct files *f, uint64_t node,
 	return n && used > n ? -ERANGE : (ssize_t)used;
 }
 
-/* user.tensorfs.source: where a member's bytes are. */
+/* The attribute user.tensorfs.source: the file that holds the member's bytes. */
 static ssize_t mf_xattr(struct files *f, uint64_t node, const char *key,
 			struct pinner *p, char *buf, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A finished member table: lookup, paths, sections of an index. */
+/* A finished member table: lookup, paths, and its sections in an index file. */
 #include "members/build.h"
 
 #include <errno.h>
@@ -19,10 +19,11 @@ enum {
 	SECTION_COMMON
 };
 
-/* What of a table is no array; a section of its own. */
+/* The fields of a table that are not arrays.  They are one section of the index. */
 struct head {
 	uint32_t block_size;
-	uint32_t damage; /* bytes of the notes */
+	/* Bytes at the beginning of the notes that are about damage. */
+	uint32_t damage;
 	uint32_t left_out;
 	uint32_t unused; /* 0 */
 };

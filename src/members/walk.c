@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a stored path to a safe place in the tree, and notes of what was odd. */
+/* From a member's stored path to a safe place in the tree. */
 #include "members/build.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "tree/tree.h"
 
 /*
- * The path of a member is whatever somebody wrote there.  Leading slashes and "."
- * go; ".." anywhere makes it refused.  What stands in the way of a directory is
- * treated as extraction would: a link to a directory of the archive is followed, a
- * link that leads elsewhere is not, nor is a file replaced (the member is refused).
+ * A stored path can be anything.  Leading slashes and "." are dropped; a path with ".."
+ * is refused.  Where a component that should be a directory is something else, it is
+ * treated as extraction would: a symlink to a directory of the archive is followed; if
+ * it is a symlink that leads elsewhere, or a file, the member is refused.
  */
 #define LINKS_MAX 40
 #define ELSEWHERE "its directory is a link that leads elsewhere"
@@ -20,7 +20,7 @@
 struct walking {
 	struct members_builder *b;
 	const struct member *like;
-	const char *path; /* the whole, for sentences */
+	const char *path; /* the whole path, for error sentences */
 	unsigned links;
 	struct error *err;
 };
@@ -36,7 +36,7 @@ static int walk_refuse(struct walking *w, const char *kind, const char *why)
 			 why);
 }
 
-/* An entry that has to be a directory, and is missing. */
+/* Create the directory of an entry that has no inode. */
 static int walk_make_directory(struct walking *w, uint32_t entry)
 {
 	const struct member *like = w->like;
@@ -57,7 +57,8 @@ static int walk_make_directory(struct walking *w, uint32_t entry)
 	return 0;
 }
 
-/* The directory that entry `*dir` is, or leads to. */
+/* Have a directory in *dir: it is created if the entry has no inode, and set to the
+ * target if the entry is a symlink.  Return 0 or -errno. */
 static int walk_enter(struct walking *w, uint32_t *dir)
 {
 	struct build_entry *e = &w->b->entries.at[*dir];
@@ -76,7 +77,7 @@ static int walk_enter(struct walking *w, uint32_t *dir)
 	target = w->b->names.at + build_inode(w->b, *dir)->data;
 	if (*target == '/' || ++w->links > LINKS_MAX)
 		return walk_refuse(w, "a link in the way", ELSEWHERE);
-	/* The pool of names may move. */
+	/* The pool of names may move while the target is walked. */
 	copy = strdup(target);
 	if (!copy)
 		return error_no_memory(w->err, "the table of members");
@@ -87,13 +88,14 @@ static int walk_enter(struct walking *w, uint32_t *dir)
 	return r;
 }
 
-/* One component: ENTRY_NONE with an error where there is no way. */
+/* Go one component down (or up, for ".." in a symlink's target) from *dir.  Return 0
+ * or -errno. */
 static int walk_one_component(struct walking *w, uint32_t *dir,
 			      const char *name, size_t n)
 {
 	uint32_t next;
 
-	if (n == 2 && !memcmp(name, "..", 2)) { /* of a link's target */
+	if (n == 2 && !memcmp(name, "..", 2)) { /* in a link's target */
 		if (*dir == 0)
 			return walk_refuse(w, "a link in the way", ELSEWHERE);
 		*dir = w->b->entries.at[*dir].parent;
@@ -109,7 +111,8 @@ static int walk_one_component(struct walking *w, uint32_t *dir,
 	return walk_enter(w, dir);
 }
 
-/* A component as a file can be named. */
+/* Return the component as a name that a file can have.  A name that is too long is
+ * replaced by out->text, which is shorter. */
 static const char *walk_usable_name(const char *name, size_t *n,
 				    struct build_place *out)
 {
@@ -127,7 +130,7 @@ static const char *walk_usable_name(const char *name, size_t *n,
 	return out->text;
 }
 
-/* Is there no component but "."? */
+/* Return whether the rest of the path has no component except ".". */
 static bool walk_names_nothing(const char *path)
 {
 	for (;;) {
@@ -139,7 +142,8 @@ static bool walk_names_nothing(const char *path)
 	}
 }
 
-/* `last`: the last component is not entered but handed over. */
+/* Walk `path` from `dir`.  With `last` the last component is not entered but
+ * returned in out->name. */
 static int walk_path(struct walking *w, uint32_t dir, const char *path,
 		     bool last, struct build_place *out)
 {
