@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Units of a stream decoded ahead on threads, delivered in order. */
 /*
- * The reader's thread cuts the compressed bytes into units, which is cheap, and
- * takes them back in the same order:
+ * The reader's thread cuts the compressed bytes into units, which is cheap, and takes
+ * the decoded units back in the same order:
  *
  *	next -> [ unit | unit | unit | unit ] -> taken -> bytes and points
  *	            run on threads, any order
  *
- * What depends on its predecessor (one large frame, linked blocks) comes in units,
- * too: then `next` says AHEAD_WAIT until the one before was taken, and there is one
- * in flight while the reader consumes the one before it.  So decoding overlaps with
- * what the reader does even there.
+ * Data that depends on its predecessor (one large frame, linked blocks) comes in units,
+ * too: then `next` returns AHEAD_WAIT until the unit before was taken, and one unit is
+ * in flight while the reader consumes the one before it.  So decoding overlaps with the
+ * reader's work even there.
  *
  * Without threads a unit runs when its turn comes.
  *
- * Doubt.  Where a decoder notices damage, what it made before may be wrong already: a
- * flipped bit in bytes that are stored as they are is noticed by nobody but the
- * checksum, which comes at the end of a block or frame.  The bytes are delivered, for
- * whoever scans them has checksums of his own; the windows that they are in are bad,
- * all of them since the last checksum that was right.
+ * Doubt.  When a decoder notices damage, the bytes that it made before may be wrong
+ * already: a flipped bit in bytes that are stored uncompressed is noticed only by the
+ * checksum, which comes at the end of a block or frame.  The bytes are delivered,
+ * because the scanner that reads them may have checksums of its own; but all windows
+ * since the last checksum that matched are marked bad.
  */
 #include "stream/ahead.h"
 
@@ -39,23 +39,23 @@ struct ahead {
 	struct ahead_decoder *own;
 	struct stream_scan *scan;
 	struct pool *pool;    /* NULL: no threads */
-	pthread_mutex_t lock; /* `done` of units */
+	pthread_mutex_t lock; /* protects `done` of units */
 	pthread_cond_t done;
 
-	/* The reader's thread. */
-	struct ahead_unit *first, **last; /* in flight, in order */
+	/* Used on the reader's thread only. */
+	struct ahead_unit *first, **last; /* units in flight, in order */
 	unsigned n, most;
 	uint64_t cost;
 	bool ended;
-	struct error end; /* what `next` ended with */
+	struct error end; /* the error that `next` ended with */
 
-	struct ahead_unit *unit; /* being delivered */
-	size_t pos;              /* bytes of it that were */
-	size_t mark;             /* the next one of it */
+	struct ahead_unit *unit; /* the unit that is being delivered */
+	size_t pos;              /* bytes of it that were delivered */
+	size_t mark;             /* number of its next mark */
 	uint64_t out;            /* decoded bytes before `unit` */
-	bool displaced;          /* what follows is not where it belongs */
-	bool apart;              /* the next point should not be left out */
-	unsigned char *state;    /* AHEAD_STATE_MOST */
+	bool displaced;          /* all that follows may be displaced */
+	bool apart;              /* do not skip the next mark */
+	unsigned char *state;    /* AHEAD_STATE_MOST bytes, or NULL */
 	struct error failed;
 };
 
@@ -101,8 +101,8 @@ bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
 {
 	size_t n = u->marks.n;
 
-	/* Where nothing was decoded in between, the later one is as good, unless
-	 * it depends on the other. */
+	/* Of two marks with no decoded bytes between them the later one is as good,
+	 * unless it depends on the earlier one. */
 	if (n && u->marks.at[n - 1].out == mark.out) {
 		struct ahead_mark *was = &u->marks.at[n - 1];
 
@@ -119,10 +119,10 @@ static void ahead_run_unit(struct ahead_unit *u)
 {
 	struct error why;
 
-	/* It comes before what ended gathering. */
+	/* An error of decoding comes before an error that ended gathering. */
 	if (u->ahead->ops->run(u, &why) < 0)
 		u->err = why;
-	/* What is not needed any longer makes room for what is. */
+	/* The compressed bytes are not needed any longer. */
 	free(u->in);
 	u->in = NULL;
 }
@@ -166,7 +166,7 @@ static void ahead_fill(struct ahead *a)
 	}
 }
 
-/* The oldest unit, done; NULL: none. */
+/* Wait for the oldest unit and return it, or NULL if there is none. */
 static struct ahead_unit *ahead_take_oldest(struct ahead *a)
 {
 	struct ahead_unit *u = a->first;
@@ -222,7 +222,8 @@ static int ahead_fail(struct ahead *a, const struct error *why,
 	return why->code;
 }
 
-/* What ended the unit at `out`, and what is to be doubted for that. */
+/* Record that `why` ended the unit at `out`; where it is damage, the bytes since
+ * `verified` are bad. */
 static int ahead_fail_at(struct ahead *a, uint64_t out, uint64_t verified,
 			 const struct error *why, struct error *err)
 {
@@ -231,7 +232,7 @@ static int ahead_fail_at(struct ahead *a, uint64_t out, uint64_t verified,
 	return ahead_fail(a, why, err);
 }
 
-/* Begin with the next unit: 1, 0 at the end, -errno. */
+/* Begin to deliver the next unit.  Return 1, 0 at the end of the stream, or -errno. */
 static int ahead_begin_unit(struct ahead *a, struct error *err)
 {
 	struct error why = {0};
@@ -255,14 +256,14 @@ static int ahead_begin_unit(struct ahead *a, struct error *err)
 	return 1;
 }
 
-/* The checksum of something that began before the unit failed. */
+/* Report the failed checksum over bytes that began before the unit. */
 static void ahead_report_bad(struct ahead *a)
 {
 	scan_bad(a->scan, a->unit->bad_from, &a->unit->why);
 	a->apart = true;
 }
 
-/* The unit was delivered. */
+/* End the delivery of a unit.  Return 0, or -errno if the unit ended with an error. */
 static int ahead_finish_unit(struct ahead *a, struct error *err)
 {
 	struct ahead_unit *u = a->unit;
@@ -286,8 +287,9 @@ static bool ahead_is_mark_wanted(const struct ahead *a, size_t i)
 
 	if (m->must || m->bad || scan_wants_point(a->scan, a->out + m->out))
 		return true;
-	/* What depends on nothing need not be joined to what is bad, or can only
-	 * be reached from far away, nor where it is not small. */
+	/* A mark that depends on nothing gets a point if the bytes before it are bad
+	 * or can be reached only from far away, or if it needs no state and its own
+	 * bytes are not few. */
 	return !(m->flags & POINT_LATER) &&
 	       (a->apart || (!m->state && end - m->out >= ALONE));
 }
@@ -316,7 +318,8 @@ static int ahead_make_point(struct ahead *a, const struct ahead_mark *m,
 	return r;
 }
 
-/* A point where one is wanted; *stop is where the next one may be. */
+/* Make a point here if one is wanted.  *stop is the place of the next wanted mark,
+ * or the end of the unit. */
 static int ahead_pass_marks(struct ahead *a, size_t *stop, struct error *err)
 {
 	struct ahead_unit *u = a->unit;
@@ -401,7 +404,7 @@ static void ahead_close(struct stream_decoder *base)
 {
 	struct ahead_decoder *d = (struct ahead_decoder *)base;
 
-	/* First, for what runs may use what the format has. */
+	/* This comes first: units that are running may use what the format has. */
 	ahead_free(d->ahead);
 	if (base->format->ahead->close)
 		base->format->ahead->close(d);

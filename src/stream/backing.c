@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where an archive's bytes are: in a file, or in a stream that is decoded. */
+/* Where an archive's bytes are: in a file, in a decoded stream, or in a computed
+ * file. */
 #include "stream/backing.h"
 
 #include <errno.h>
@@ -43,7 +44,8 @@ struct backing backing_part(const struct backing *b, uint64_t off, uint64_t len)
 	return part;
 }
 
-/* Windows follow each other without gaps; the backing is no longer than they. */
+/* Map bytes of a stream.  Windows follow each other without gaps, and the backing
+ * ends within them. */
 static uint64_t backing_map_stream(struct stream *s, uint64_t at, uint64_t len,
 				   struct plan *p)
 {
@@ -63,7 +65,8 @@ static uint64_t backing_map_stream(struct stream *s, uint64_t at, uint64_t len,
 	return done;
 }
 
-/* What is in the other plan's scratch goes with it. */
+/* Append an extent in memory.  Bytes in the other plan's scratch area are copied,
+ * because they go with that plan. */
 static uint64_t backing_append_mem(struct plan *p, const struct plan *from,
 				   const struct extent *x)
 {
@@ -75,7 +78,7 @@ static uint64_t backing_append_mem(struct plan *p, const struct plan *from,
 		       : plan_mem(p, x->u.mem.data, x->len);
 }
 
-/* Append what another plan has. */
+/* Append the extents of another plan.  Return the bytes that were taken. */
 static uint64_t backing_append_plan(struct plan *p, const struct plan *from)
 {
 	uint64_t done = 0;
@@ -102,7 +105,7 @@ static uint64_t backing_append_plan(struct plan *p, const struct plan *from)
 	return done;
 }
 
-/* The files' own plan goes as far as the file does. */
+/* Map bytes of a computed file by a plan of its own, which ends where the file ends. */
 static uint64_t backing_map_files(const struct backing *b, uint64_t at,
 				  uint64_t len, struct plan *p)
 {
@@ -114,8 +117,8 @@ static uint64_t backing_map_files(const struct backing *b, uint64_t at,
 	return backing_append_plan(p, &part);
 }
 
-/* Where bytes are mapped to that the backing does not have.  The file that it is in may go
- * on behind its end, so it is never a position in that. */
+/* Return the position to which bytes past the end of the backing are mapped.  It
+ * lies past any file: the backing's own file may go on after the end of the backing. */
 static uint64_t backing_past_end(const struct backing *b, uint64_t off)
 {
 	uint64_t at = 0;

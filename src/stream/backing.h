@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where an archive's bytes are: in a file, or in a stream that is decoded. */
+/* Where an archive's bytes are: in a file, in a decoded stream, or in a computed
+ * file. */
 #ifndef STREAM_BACKING_H
 #define STREAM_BACKING_H
 
@@ -8,44 +9,47 @@
 struct stream;
 struct files;
 /*
- * A run of bytes, numbered from 0: `size` of them from `pos` on, of a backing file
- * as it is, or of what a compressed stream decodes to (and then no longer than that).  A value: copy it freely;
- * what it points to is borrowed and outlives it.
+ * A run of bytes, numbered from 0: `size` bytes from `pos` on, of a backing file as it
+ * is, of the decoded bytes of a compressed stream (the run ends within them), or of a
+ * node of `files`.  It is a value and can be copied; what it points to is borrowed and
+ * must outlive it.
  */
 struct backing {
 	struct handles *handles;
-	struct pinner *pinner; /* makes decoded bytes stand still */
+	struct pinner *pinner; /* pins decoded bytes while they are copied */
 	uint32_t file;         /* number in handles */
 	struct stream *stream; /* NULL: the bytes of the file itself */
-	struct files *files;   /* NULL, or node `node` of these is meant */
+	/* NULL, or the bytes are those of node `node` of these. */
+	struct files *files;
 	uint64_t node;
 	uint64_t pos, size;
 };
 
-/* The whole of a registered file, or what of it follows `offset`.  -EIO,
- * -ENODATA as handles_get; -EINVAL: it ends before `offset`. */
+/* Make a backing of a registered file from `offset` to its end.  Return 0, the
+ * errors of handles_get, or -EINVAL if the file ends before `offset`. */
 int backing_file(struct backing *out, struct handles *h, struct pinner *p,
 		 uint32_t file, uint64_t offset, struct error *err);
-/* Are its bytes those of the file, one after the other? */
+/* Return whether its bytes are those of the file, one after the other. */
 static inline bool backing_is_plain(const struct backing *b)
 {
 	return !b->stream && !b->files;
 }
-/* Bytes [off, off + len) of `b`, cut at its end. */
+/* Return bytes [off, off + len) of `b`, cut at its end. */
 struct backing backing_part(const struct backing *b, uint64_t off,
 			    uint64_t len);
-/* Append extents of the bytes from `off` on, `len` at most; the bytes taken (0:
- * the plan is full).  Beyond the end the extents lie beyond the end of the file:
- * pinning them is the error.  Pure. */
+/* Append extents for up to `len` bytes from `off` on to a plan.  Return the bytes
+ * that were mapped; 0 means that the plan is full.  Bytes past the end of `b` are
+ * mapped past the end of the file, so pinning them is an error.  Pure. */
 uint64_t backing_map(const struct backing *b, uint64_t off, uint64_t len,
 		     struct plan *p);
-/* Read exactly `len` bytes; -EIO: they lie beyond the end.  Blocks. */
+/* Read exactly `len` bytes.  Return 0, -EIO if they lie past the end, or -errno.
+ * Blocks. */
 int backing_read(const struct backing *b, uint64_t off, void *to, size_t len,
 		 struct error *err);
-/* Which bytes of which kind of the backing file they are, as chunk_set_ops.origin
- * says it.  False: that cannot be said, or not in `n` bytes. */
+/* Write to `text` which bytes of the backing file these are, as chunk_set_ops.origin
+ * does.  Return false if that cannot be said, or not in n bytes. */
 bool backing_origin(const struct backing *b, char *text, size_t n);
-/* The file's name for a sentence. */
+/* Return the file's name for error sentences. */
 const char *backing_name(const struct backing *b);
 
 #endif

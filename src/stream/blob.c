@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes appended once and read anywhere, that need not all be in memory. */
+/* Bytes that are appended once and read at any offset, and need not all be in
+ * memory. */
 #include "stream/blob.h"
 
 #include <errno.h>
@@ -14,13 +15,14 @@
 #include "extent/file.h"
 
 /*
- * Bytes [0, head) are in memory, [head, size) in the file at base + (at - head).
- * Once the file has been begun nothing is added in memory, so one number tells
- * the two apart, and a read needs no lock.
+ * Bytes [0, head) are in memory; byte `at` of [head, size) is in the file at base + (at
+ * - head).  Once the file has been begun no byte is added in memory, so one number
+ * tells the two apart, and a read needs no lock.
  */
 struct blob {
 	unsigned char *mem;
-	size_t head, room, memory; /* in memory: bytes, allocated, at most */
+	/* Bytes in memory, allocated, and their upper bound. */
+	size_t head, room, memory;
 	uint64_t size, base;
 	int fd; /* -1: none yet */
 	char *dir;
@@ -128,7 +130,8 @@ static bool blob_append_memory(struct blob *b, const void *data, size_t n)
 	return true;
 }
 
-/* A file that nobody else can find, gone when it is closed. */
+/* Open a file that no other process can find, and that is gone when it is closed.
+ * Return its descriptor or -errno. */
 static int blob_temporary_file(const char *dir, struct error *err)
 {
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
@@ -179,7 +182,7 @@ int blob_append(struct blob *b, const void *data, size_t n, uint64_t *at,
 		    n <= b->memory - b->head;
 	int r;
 
-	if (!b->dir && !fits) /* made of what there is: it does not grow */
+	if (!b->dir && !fits) /* a blob of existing bytes does not grow */
 		return error_set(err, -EINVAL, "these states are complete");
 	if (!n || (fits && blob_append_memory(b, data, n))) {
 		r = 0;

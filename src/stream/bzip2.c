@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Streams of bzip2: blocks found by their magic numbers, decoded in parallel. */
 /*
- * Bits are cut where a block seems to begin, and what lies between is decoded on as
- * many threads as there are.  When a unit is taken and did not decode, the cut may
- * have been wrong: then the real end is found by decoding, and everything behind it
- * is cut anew.  So the feed keeps all bytes from the oldest unit on.
+ * The data is cut where a block seems to begin, and the units between the cuts are
+ * decoded on all threads.  If a unit did not decode, the cut may have been wrong: when
+ * it is taken, its real end is found by decoding, and everything after it is cut anew.
+ * So the feed keeps all bytes from the oldest unit on.
  *
- * Every block is a point.  libbz2 verifies the CRC of each, we that of each stream.
+ * Every block is a point. libbz2 verifies the CRC of each block, this file that of each
+ * stream.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -22,8 +23,9 @@
 
 struct unit {
 	struct ahead_unit base;
-	bool begins; /* the first block of a stream, or the end of an empty one */
-	bool ends;   /* no block: the end of a stream */
+	/* The first block of a stream, or the end of an empty stream. */
+	bool begins;
+	bool ends;   /* the unit is the end of a stream, and not a block */
 	bool tail;   /* the data ends with it */
 	char level;
 	uint32_t crc;
@@ -33,13 +35,13 @@ struct decoder {
 	struct ahead_decoder base;
 	/* Cutting. */
 	uint64_t bit;
-	bool header; /* of a stream is there */
-	bool first;  /* of the file */
-	bool begins; /* no block of the stream was seen */
+	bool header; /* the header of a stream is next */
+	bool first;  /* that is the first one of the file */
+	bool begins; /* no block of the stream was seen yet */
 	char level;
 	/* Taking. */
 	uint64_t stream_at; /* decoded bytes before the stream */
-	uint32_t crc;       /* of its blocks so far */
+	uint32_t crc;       /* combined CRC of its blocks so far */
 };
 
 /* ---- cutting ------------------------------------------------------------- */
@@ -65,13 +67,14 @@ static int bzip2_cut_block(struct decoder *d, struct unit *u, struct error *err)
 		return error_no_memory(err, "decoding bzip2 data");
 	memcpy(u->base.in, p, n);
 	u->base.in_size = n;
-	/* The decoder has 4 bytes for each symbol. */
+	/* libbz2 takes 4 bytes for each symbol of a block. */
 	u->base.cost = n + (size_t)(u->level - '0') * 500000;
 	d->bit = u->end;
 	return 0;
 }
 
-/* The header of a stream is passed: 1; 0: there is none; -errno. */
+/* Pass the header of a stream.  Return 1, 0 if there is no further stream, or
+ * -errno. */
 static int bzip2_pass_header(struct decoder *d, struct error *err)
 {
 	uint32_t crc;
@@ -146,8 +149,8 @@ static int bzip2_run_unit(struct ahead_unit *base, struct error *err)
 
 /* ---- in order ------------------------------------------------------------ */
 
-/* The block did not decode: it ends elsewhere, or is damaged.  All behind it is to
- * be cut anew. */
+/* Handle a block that did not decode: find its real end and cut all that follows
+ * anew.  Return 0, -EBADMSG if the block is damaged, or -errno. */
 static int bzip2_cut_again(struct decoder *d, struct unit *u)
 {
 	struct error why = {0};
@@ -174,7 +177,7 @@ static int bzip2_cut_again(struct decoder *d, struct unit *u)
 	return r;
 }
 
-/* How a block that could not be decoded ends the stream. */
+/* Complete the error of a block that could not be decoded and ends the stream. */
 static void bzip2_explain_end(struct decoder *d, struct unit *u)
 {
 	uint64_t at = u->bit / 8;
@@ -281,7 +284,7 @@ static int bzip2_probe(const unsigned char *head, size_t n)
 
 /* ---- windows ------------------------------------------------------------- */
 
-/* The block at *bit, to which it is set behind. */
+/* Decode the block at *bit and set *bit to its end. */
 static int bzip2_decode_next(struct slide *f, uint64_t *bit, uint32_t crc,
 			     struct bzip2_out *out, struct error *err)
 {

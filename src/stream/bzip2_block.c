@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The blocks of bzip2 streams, which begin at any bit. */
 /*
- * A block depends on nothing but its own bits, but nothing says where it ends: the
- * next one begins with 48 bits that look like any others.  They are searched; what
- * is found by chance, or was put there by somebody, does not survive decoding:
+ * A block depends only on its own bits, but nothing says where it ends: the next one
+ * begins with a magic number of 48 bits, which may also occur within a block.  The
+ * magic number is searched for; a false match, by chance or by intent, is noticed by
+ * decoding:
  *
- * A block is decoded by libbz2 as a stream of its own: a header, the block's bits
- * moved to a whole byte, the end of a stream with the CRC of one block, which is
- * the block's.  That works exactly where the block ends where it was thought to.
- * Where it does not, bits are given to libbz2 a place at a time until it has a
- * block: it says nothing before it has all of one.
+ * A block is decoded by libbz2 as a stream of its own: a header, the block's bits moved
+ * to a whole byte, and the end of a stream with the CRC of its only block.  That works
+ * exactly if the block ends where it was assumed to end.  If it does not, bits are
+ * given to libbz2 up to one possible end after the other until it has decoded a block:
+ * it delivers nothing before it has all of a block.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -33,7 +34,8 @@
 
 /* ---- searching ----------------------------------------------------------- */
 
-/* Which two bytes may be the second and third that a magic number touches. */
+/* A bit for each two bytes that may be the second and third byte that a magic number
+ * touches. */
 static unsigned char table[65536 / 8];
 
 static void bzip2_make_table(void)
@@ -62,7 +64,8 @@ static bool bzip2_is_magic(uint64_t v)
 	return v == BLOCK_MAGIC || v == END_MAGIC;
 }
 
-/* The first magic number from bit `from` of the n bytes on; UINT64_MAX: none. */
+/* Return the bit where the first magic number begins in the n bytes from bit `from`
+ * on, or UINT64_MAX. */
 static uint64_t bzip2_search_magic(const unsigned char *p, size_t n,
 				   uint64_t from)
 {
@@ -135,8 +138,8 @@ static int bzip2_truncated(struct slide *f, struct error *err)
 			 (unsigned long long)(f->at + f->n));
 }
 
-/* A stream, or anything else: as bzip2 does, that is no error, unless it looks as
- * if it had been one. */
+/* Look for the header of a stream.  Anything else ends the data without an error, as
+ * bzip2(1) does, unless it looks like the header of a damaged or truncated stream. */
 static int bzip2_look_header(struct slide *f, uint64_t bit, char *level,
 			     struct error *err)
 {
@@ -186,7 +189,7 @@ int bzip2_look(struct slide *f, uint64_t bit, bool header, uint32_t *crc,
 
 /* ---- decoding ------------------------------------------------------------ */
 
-/* `n` whole bytes from bit `skip` of `p` on, all of which are there. */
+/* Copy n bytes from bit `skip` of `p` on; `p` must have all of them. */
 static void bzip2_shift_bits(unsigned char *to, const unsigned char *p,
 			     unsigned skip, size_t n)
 {
@@ -198,7 +201,7 @@ static void bzip2_shift_bits(unsigned char *to, const unsigned char *p,
 		to[i] = (unsigned char)(p[i] << skip | p[i + 1] >> (8 - skip));
 }
 
-/* The low `count` bits of `v`, at bit `at`. */
+/* Write the low `count` bits of `v` at bit `at` of `to`, which must be zeros. */
 static void bzip2_put_bits(unsigned char *to, uint64_t at, uint64_t v,
 			   unsigned count)
 {
@@ -207,7 +210,8 @@ static void bzip2_put_bits(unsigned char *to, uint64_t at, uint64_t v,
 			to[at / 8] |= (unsigned char)(0x80 >> at % 8);
 }
 
-/* A stream of this block alone; malloc'ed, *n bytes. */
+/* Return a stream of this block alone, malloc'ed, *n bytes, or NULL when memory is
+ * out. */
 static unsigned char *bzip2_wrap_block(const unsigned char *p, unsigned skip,
 				       uint64_t bits, char level, uint32_t crc,
 				       bool tail, size_t *n)
@@ -261,7 +265,7 @@ static int bzip2_failed(int ret, struct error *err)
 			 "bzip2: a block is damaged (libbz2 says %d)", ret);
 }
 
-/* All of the stream; with `tail` one block of it. */
+/* Decode all of the stream, or, with `tail`, one block of it.  Return 0 or -errno. */
 static int bzip2_unpack(bz_stream *z, bool tail, struct bzip2_out *out,
 			struct error *err)
 {
@@ -273,7 +277,7 @@ static int bzip2_unpack(bz_stream *z, bool tail, struct bzip2_out *out,
 		bool full = out->n == out->room && !bzip2_grow_output(out);
 		size_t n = full ? 1 : out->room - out->n;
 
-		/* Another byte tells whether it is too long. */
+		/* Decode another byte to see whether the block is too long. */
 		z->next_out = full ? &spare : (char *)out->at + out->n;
 		z->avail_out = (unsigned)n;
 		ret = BZ2_bzDecompress(z);
@@ -282,7 +286,7 @@ static int bzip2_unpack(bz_stream *z, bool tail, struct bzip2_out *out,
 					 "bzip2: a block is too long");
 		if (!full)
 			out->n += n - z->avail_out;
-		/* It wants more bits: perhaps those behind the block. */
+		/* libbz2 wants more bits: perhaps those after the block. */
 		if (ret == BZ_OK && !z->avail_in && z->avail_out)
 			return tail && out->n > from ? 0
 						     : bzip2_failed(ret, err);
@@ -312,7 +316,7 @@ int bzip2_decode_block(const unsigned char *p, unsigned skip, uint64_t bits,
 	return r;
 }
 
-/* Give libbz2 the whole bytes of [*at, to): true when a block came out. */
+/* Give libbz2 the whole bytes of bits [*at, to).  Return whether a block came out. */
 static bool bzip2_feed_decoder(bz_stream *z, const unsigned char *p,
 			       uint64_t *at, uint64_t to, bool *broken)
 {
@@ -356,7 +360,7 @@ int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 		uint64_t stop;
 		ssize_t n;
 
-		/* All bits of the block, and fewer than 8 behind it. */
+		/* Give all bits of the block, and fewer than 8 after it. */
 		stop = at;
 		if (to - base > at)
 			stop += (to - base - at + 7) / 8 * 8;
@@ -367,7 +371,7 @@ int bzip2_real_end(struct slide *f, uint64_t bit, char level, uint64_t *end,
 		}
 		done = bzip2_feed_decoder(
 			&z, p, &at, min_u64(stop, 8 * (uint64_t)n), &broken);
-		/* It ended where it was thought to: then it is damaged. */
+		/* The block ends where it was assumed to end, so it is damaged. */
 		if (done && to == *end)
 			broken = true;
 		if (done)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Deflated members of an archive, one after the other, as one stream. */
 /*
- * A directory of members (zip's) says of each where its data are, how long they are
- * decoded, and the CRC-32 of that: which is what a seek point is.  So a member is a
- * window, and nothing is decoded to find that out.  A large one is many windows; their
- * points are learnt by decoding it once, as the gzip file that its data would be with
- * ten bytes before and eight behind them:
+ * A zip's directory says for each member where its data are, how many bytes they decode
+ * to, and the CRC-32 of these: that is a seek point.  So a member is a window, and
+ * nothing is decoded to find that out.  A large member is many windows; their points
+ * are learnt by decoding it once, as the gzip file that its data would be with ten
+ * bytes before and eight after them:
  *
  *	backing    |  ...  | deflate data |  ...
  *	decoded            1f 8b 08 ...   | deflate data | CRC-32, size
  *
- * so that its checksum is verified then.  Members that are expected are decoded by threads,
- * and wait for their turn: points come in order, and an archive is the same whoever decoded
- * it.  Positions in the points of that pass, and
- * those of blocks' headers in its states, are moved to where the data are.
+ * so that its checksum is verified then.  Members that were announced are decoded by
+ * threads and wait for their turn: points come in order, whichever thread decoded a
+ * member.  Positions in the points of that pass, and those of blocks' headers in its
+ * states, are moved to where the data are.
  */
 #include "stream/deflate.h"
 
@@ -33,10 +33,10 @@
 
 #define GZIP_HEADER 10
 #define GZIP_TRAILER 8
-/* States of points in memory; what is more goes to a file. */
+/* Bytes of states that stay in memory; the rest goes to a file. */
 #define STATES_MEMORY ((size_t)4 << 20)
 
-/* A member that is decoded before its turn. */
+/* An announced member, which is decoded before its turn. */
 struct expected {
 	struct deflate_ahead *of;
 	struct deflate_member m;
@@ -48,17 +48,19 @@ struct expected {
 struct deflate_ahead {
 	struct backing from;
 	struct pool *pool;
-	pthread_mutex_t lock; /* `done` */
+	pthread_mutex_t lock; /* protects `done` of members */
 	pthread_cond_t ready;
-	size_t n, begun, taken, most; /* `most`: begun and not taken */
+	/* `most`: limit of members that are begun and not taken. */
+	size_t n, begun, taken, most;
 	struct expected at[];
 };
 struct deflate_builder {
 	struct backing from;
-	struct deflate_ahead *ahead; /* NULL: nothing is expected */
+	struct deflate_ahead *ahead; /* NULL: no member was announced */
 	vec(struct stream_point) points;
 	struct blob *states;
-	uint64_t start; /* the state of a decoder that begins, in `states` */
+	/* Offset in `states` of the state of a decoder that begins. */
+	uint64_t start;
 	uint32_t start_size;
 	uint64_t out; /* decoded bytes so far */
 	struct libdeflate_compressor *deflater;
@@ -90,7 +92,8 @@ int deflate_decode(const void *data, size_t n, void *to, size_t size,
 
 /* ---- the format ---------------------------------------------------------- */
 
-/* What gzip's functions say is of gzip files. */
+/* Set the error for damaged data: the sentences of gzip's functions speak of gzip
+ * files. */
 static int deflate_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG,
@@ -206,7 +209,8 @@ void deflate_builder_expect(struct deflate_builder *b,
 	a = calloc(1, sizeof *a + n * sizeof a->at[0]);
 	if (!a)
 		return;
-	/* One waits while its neighbours are decoded, and so are the next ones. */
+	/* Twice as many as threads, so that threads need not wait for a member to be
+	 * taken. */
 	a->most = 2 * (size_t)threads;
 	if (pool_new(&a->pool, "inflate", threads, (unsigned)a->most, NULL) <
 	    0) {
@@ -235,7 +239,7 @@ static void deflate_ahead_free(struct deflate_ahead *a)
 	free(a);
 }
 
-/* As scan_member. */
+/* As deflate_scan_member, for the next member in order. */
 static int deflate_take_member(struct deflate_builder *b,
 			       const struct deflate_member *m,
 			       struct stream **out, struct error *damage)
@@ -258,7 +262,7 @@ static int deflate_take_member(struct deflate_builder *b,
 
 /* ---- points -------------------------------------------------------------- */
 
-/* A state as stream_state reads it. */
+/* Store a state in the form that stream_state reads. */
 static int deflate_put_state(struct deflate_builder *b,
 			     const unsigned char *state, size_t n,
 			     struct stream_point *p, struct error *err)
@@ -278,7 +282,7 @@ static int deflate_put_state(struct deflate_builder *b,
 	return blob_append(b->states, stored, 4 + size, &p->state, err);
 }
 
-/* A point of the gzip file `s` becomes one of ours. */
+/* Append point `i` of the gzip file `s`, moved to the member's place in the archive. */
 static int deflate_move_point(struct deflate_builder *b,
 			      const struct deflate_member *m,
 			      const struct stream *s, uint64_t i,
@@ -321,7 +325,7 @@ static int deflate_add_large(struct deflate_builder *b,
 	size_t before = b->points.n;
 	int r = deflate_take_member(b, m, &s, &damage);
 
-	/* Without a stream it is no fault of the data's. */
+	/* Without a stream the failure is not due to the data. */
 	if (r < 0 || stream_size(s) != m->size) {
 		if (r == 0 || s)
 			r = deflate_damaged(&damage);

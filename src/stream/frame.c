@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames that follow each other, some of which mean nothing. */
+/* Data that is a sequence of frames, some of which are to be skipped. */
 #include "stream/frame.h"
 
 #include <errno.h>
 
 #include "base/bytes.h"
 
-/* The last four bits may be any. */
+/* The last four bits may have any value (RFC 8878, section 3.1.2). */
 #define MAGIC_SKIPPABLE 0x184d2a50u
 #define SKIPPABLE_HEAD 8
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A forward reader over a backing, that reads as much ahead as is of use. */
+/* A forward reader over a backing, which adapts how far it reads ahead. */
 /*
- * Headers of small members stand close together: there it is cheapest to read all
- * of it in large pieces.  Large members are jumped over: there everything behind a
- * header was read in vain.  Nobody says beforehand which it will be, so the piece
- * grows while reading goes on where the last piece ended, or a little behind it,
- * and is small again after a jump.
+ * Headers of small members are close together: there it is cheapest to read everything
+ * in large pieces.  Large members are jumped over: there everything after a header is
+ * read in vain.  Which it will be is not known beforehand, so the piece grows while
+ * reading continues where the last piece ended, or a little after it, and is small
+ * again after a jump.
  */
 #include "stream/input.h"
 
@@ -19,20 +19,20 @@
 enum {
 	PIECE_MIN = 4096,
 	PIECE_MAX = 256 << 10,
-	/* A jump that is shorter costs more than reading what is skipped. */
+	/* A shorter jump costs more than reading the skipped bytes. */
 	NEAR = 64 << 10,
 };
 
 struct backing_input {
 	struct input in;
 	struct backing b;
-	uint64_t from; /* what the buffer begins with */
+	uint64_t from; /* offset of the buffer's first byte */
 	size_t have;
-	size_t piece; /* how much is read next */
+	size_t piece; /* bytes to read next */
 	unsigned char buf[PIECE_MAX];
 };
 
-/* Bytes of the buffer that are still to come. */
+/* Return the bytes of the buffer that were not read yet. */
 static size_t input_buffered(const struct backing_input *x)
 {
 	return (size_t)(x->from + x->have -
