@@ -25,8 +25,8 @@ struct unit {
 	struct ahead_unit base;
 	/* The first block of a stream, or the end of an empty stream. */
 	bool begins;
-	bool ends;   /* the unit is the end of a stream, and not a block */
-	bool tail;   /* the data ends with it */
+	bool ends; /* the unit is the end of a stream, and not a block */
+	bool tail; /* the data ends with it */
 	char level;
 	uint32_t crc;
 	uint64_t bit, end;

@@ -7,9 +7,9 @@
 
 /* Places are counted in bits from the beginning of the file. */
 enum bzip2_item {
-	BZIP2_END = 0,   /* the end of the data, or what follows is not bzip2 */
-	BZIP2_STREAM,    /* the header of a stream: 32 bits, at a whole byte */
-	BZIP2_BLOCK,     /* a block; *crc is its CRC */
+	BZIP2_END = 0, /* the end of the data, or what follows is not bzip2 */
+	BZIP2_STREAM,  /* the header of a stream: 32 bits, at a whole byte */
+	BZIP2_BLOCK,   /* a block; *crc is its CRC */
 	/* The end of a stream: 80 bits; *crc is the CRC of the stream. */
 	BZIP2_STREAM_END
 };

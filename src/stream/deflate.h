@@ -13,8 +13,8 @@
 struct deflate_member {
 	/* Place and bytes of the raw deflate data (RFC 1951) in the backing. */
 	uint64_t pos, stored;
-	uint64_t size;        /* decoded bytes */
-	uint32_t crc;         /* CRC-32 of the decoded bytes */
+	uint64_t size; /* decoded bytes */
+	uint32_t crc;  /* CRC-32 of the decoded bytes */
 };
 struct deflate_builder;
 int deflate_builder_new(struct deflate_builder **out,

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the first pass over a stream decodes, kept for its first reader. */
+/* The first-pass cache: what the first pass over a stream decoded, held until it is
+ * read. */
 /*
- * Without an index everything is decoded once to learn where it can be decoded from,
- * and by whoever wants it once more.  So the beginning, of all as a rule, is kept
- * until then:
+ * Without an index everything is decoded once to learn the seek points, and once more
+ * when it is read.  So the beginning of the stream, as a rule all of it, is kept until
+ * it is read:
  *
  *	|==============================|- - - - - - - - - -|
  *	 kept: pages that are used       addresses, given back
  *	|-------|------|-------|------|--
  *	 window: a buffer over its bytes when it is taken, once
  *
- * Where windows will end nobody knows during the pass (small ones are joined later),
- * so bytes are kept in a row, at addresses that are reserved for as many as there may
- * be.  A window that is taken is a reader's, or the cache's; with its last reference
- * its pages are given back, but for those that it shares with a neighbour: these go
- * with the last of all.  The pages are shared ones, and removed, not just unmapped: helper
- * processes that are forked later would keep copies of private ones.  (They do not have
- * these either, once the daemon is alone; but it was forked after the pass itself.)
+ * During the pass the ends of windows are not known (small windows are joined later),
+ * so bytes are kept contiguously, at addresses that are reserved for as many as there
+ * may be.  A window that is taken belongs to its reader or to the chunk cache; with its
+ * last reference its pages are given back, except pages that it shares with a
+ * neighbour: these are given back when the cache is freed.  The mapping is shared and
+ * its pages are removed, not just unmapped, because helper processes that are forked
+ * later would keep copies of private pages. (After stream_keep_alone forked processes
+ * do not have the mapping at all; but the daemon itself was forked after the pass.)
  *
- * All streams share one bound.  What counts in it are bytes that are kept and that
- * nobody took.  Where the cache needs room, they are the first to go, from the end: nobody
- * has asked for them.
+ * All streams share one bound, which counts the kept bytes that were not taken.  When
+ * the chunk cache needs room, these bytes go first, from the end: no reader has asked
+ * for them.
  */
 #include "stream/first_pass.h"
 
@@ -37,33 +39,39 @@
 #include "base/number.h"
 #include "base/system.h"
 
-/* Room is asked for in such steps, so much before it is needed. */
+/* Memory is reserved in steps of STEP bytes, AHEAD bytes before it is needed. */
 #define STEP ((size_t)2 << 20)
 #define AHEAD (4 * STEP)
 
 struct first_pass {
 	_Atomic unsigned refs;
 	unsigned char *data;
-	size_t reserved; /* bytes of addresses */
-	size_t room, n;  /* bytes that there is room for; that are there */
+	size_t reserved; /* in bytes of addresses */
+	size_t room, n;  /* bytes that there is room for, and that are there */
 	_Atomic size_t counts; /* bytes that count in the bound */
-	bool beside;           /* they count in the budget of caches, too */
-	sem_t steps;           /* of room that nobody touched; or the end */
-	pthread_t thread;      /* touches them */
+	/* The bytes count in the budget of caches, too. */
+	bool beside;
+	/* Posted for each step whose pages are to be touched, and at the end. */
+	sem_t steps;
+	pthread_t thread; /* the thread that touches pages */
 	bool threaded;
 	_Atomic bool stop;
-	bool ended;              /* no more are kept */
-	uint64_t windows;        /* of these bytes */
-	uint64_t *out;           /* bytes before each, and in all */
-	uint64_t last;           /* those before may not be given up yet */
-	struct first_pass *next; /* of all that have ended */
-	_Atomic uint8_t *took;   /* a bit for each window */
+	bool ended;       /* no more bytes are added */
+	uint64_t windows; /* complete windows in these bytes */
+	uint64_t *out;    /* bytes before each window, and of all */
+	/* Windows before this one may still be given up. */
+	uint64_t last;
+	/* Next in the list of caches whose pass has ended. */
+	struct first_pass *next;
+	/* A bit for each window, set when it is taken or given up. */
+	_Atomic uint8_t *took;
 };
 
 static struct {
 	_Atomic uint64_t most, used;
 	_Atomic bool beside, alone;
-	pthread_mutex_t lock; /* the list, and `last` of those in it */
+	/* Protects the list, and `last` of caches in it. */
+	pthread_mutex_t lock;
 	struct first_pass *first;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -110,7 +118,8 @@ static size_t first_pass_page_size(void)
 
 /* ---- the pass ------------------------------------------------------------ */
 
-/* Fresh pages cost as much as decoding does: another thread asks for them. */
+/* Thread: touch the pages of each reserved step.  Fresh pages cost as much time as
+ * decoding does. */
 static void *first_pass_touch_pages(void *arg)
 {
 	struct first_pass *k = arg;
@@ -192,7 +201,7 @@ void first_pass_add(struct first_pass *k, const void *data, size_t n)
 	k->n += n;
 }
 
-/* Pages that are wholly in [from, to), of all processes that have them. */
+/* Remove the pages that are wholly in [from, to), in all processes that have them. */
 static void first_pass_remove_pages(struct first_pass *k, size_t from,
 				    size_t to)
 {
@@ -204,7 +213,7 @@ static void first_pass_remove_pages(struct first_pass *k, size_t from,
 		madvise(k->data + from, to - from, MADV_REMOVE);
 }
 
-/* Addresses from byte `n` on are not needed. */
+/* Give back the memory and addresses from byte `n` on. */
 static void first_pass_trim(struct first_pass *k, size_t n)
 {
 	size_t page = first_pass_page_size();
@@ -218,7 +227,7 @@ static void first_pass_trim(struct first_pass *k, size_t n)
 	k->room = k->n = n;
 }
 
-/* Nobody had window `i`, and nobody will: its bytes; 0: somebody had. */
+/* Drop window `i` if it was not taken.  Return its bytes, or 0 if it was taken. */
 static uint64_t first_pass_give_up(struct first_pass *k, uint64_t i)
 {
 	uint8_t bit = (uint8_t)(1 << i % 8);
@@ -272,7 +281,7 @@ static void first_pass_unlist(struct first_pass *k)
 		*p = k->next;
 }
 
-/* Where windows begin; false: out of memory. */
+/* Note where windows begin.  Return false when memory is out. */
 static bool first_pass_note_windows(struct first_pass *k,
 				    const struct stream_point *points,
 				    uint64_t n)
@@ -302,7 +311,7 @@ void first_pass_end(struct first_pass *k, const struct stream_point *points,
 		whole = 0;
 	k->windows = whole;
 	first_pass_trim(k, whole ? (size_t)k->out[whole] : 0);
-	/* A damaged one is an error, whatever it decodes to. */
+	/* Reading a bad window is an error, so its bytes are not needed. */
 	for (uint64_t i = 0; i < whole; i++)
 		if (points[i].flags & POINT_BAD)
 			first_pass_give_up(k, i);
@@ -324,7 +333,7 @@ static void first_pass_unref(struct first_pass *k)
 	free(k);
 }
 
-/* With the last reference to a window that was taken. */
+/* Give back the pages of a window; called with the last reference to its buffer. */
 static void first_pass_release_window(void *ctx, void *data, size_t size)
 {
 	struct first_pass *k = ctx;
@@ -347,7 +356,7 @@ struct buf *first_pass_take(struct first_pass *k, const struct stream_point *p,
 	b = buf_around(k->data + p->out, p->size, p->size, gauge,
 		       first_pass_release_window, k);
 	first_pass_room_give(k, p->size);
-	/* Out of memory: decoded anew, should there be some then. */
+	/* When memory is out the window is decoded anew. */
 	if (!b)
 		first_pass_release_window(k, k->data + p->out, p->size);
 	return b;

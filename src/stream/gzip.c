@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gzip: windows that begin anywhere in its members. */
+/* The first pass over gzip files: points anywhere in members. */
 /*
- * A deflate decoder can go on in the middle of a stream, given the bit where a code
- * begins, the codes of the block it is in, and those of the 32 KiB before that will
- * be copied from.  Our decoder stops between any two codes, so a window ends where
- * it has become large enough, even in a block that never ends (some writers make
- * one of a whole file).  A point says where the bit is, its state has
+ * A deflate decoder can start in the middle of a stream, given the bit where a code
+ * begins, the codes of the block it is in, and those of the 32 KiB before that will be
+ * copied from.  The decoder of inflate.c stops between any two codes, so a window ends
+ * where it has become large enough, even within a very long block (some writers make
+ * one block of a whole file).  A point says where the bit is; its state has
  *
  *	8 bytes		where the header of the block is, in bits: it is read again
  *			there (GZIP_NO_HEADER: the point is between two blocks)
  *	0 to 32 KiB	the bytes before
  *
- * Most of the bytes before are never copied from.  Which ones are is known as soon
- * as the next 32 KiB are decoded, so that is waited for; the others become zeros,
- * and the state a kilobyte or two, deflated.
+ * Most of the bytes before are never copied from.  Which ones are is known when the
+ * next 32 KiB are decoded, so the point is made then; the others become zeros, which
+ * deflates the state to a kilobyte or two.
  *
- * A member needs no state at its beginning.  Its checksum tells only at its end
- * whether its bytes are right: when it does not match, or the data stop making sense
- * somewhere, all windows of the member are bad, because nothing says where the
- * damage begins; and where its length is wrong, too, so are all that follow, because
- * nothing says where their bytes belong.  A file that is cut off, without any other
- * damage, is another matter: what is there may well be right, and is shown.
+ * A member needs no state at its beginning.  Only its checksum, at its end, tells
+ * whether its bytes are right: if it does not match, or the data cannot be decoded at
+ * some place, all windows of the member are bad, because nothing says where the damage
+ * begins.  If its length is wrong, too, so are all windows that follow, because nothing
+ * says where their bytes belong.  A file that is cut off without any other damage is
+ * different: the bytes that are there may well be right, and are shown.
  *
- * But damage may look like that.  Codes that are out of step go on to the end of the
- * file, if they never meet one that ends their block.  They meet it within some tens
- * of KiB, or stop making sense; so it is the last of the file that would be wrong.
- * Such a file still ends with the length of what was packed, and where it does, or
- * what could be one, the last of it is bad, too.
+ * But damage may look like that.  A decoder that is out of step with the codes goes on
+ * to the end of the file if it never meets the code that ends the block.  It meets one
+ * within some tens of KiB, or a code that is not valid; so only the last part of the
+ * file would be wrong.  Such a file still ends with the length of its member.  If the
+ * last four bytes could be that length, the last part is marked bad, too.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -37,12 +37,13 @@
 #include "base/number.h"
 #include "stream/gzip.h"
 
-/* Decoded at a time, at most: four of them make a window, whatever they lack. */
+/* Most bytes that are decoded at a time: a little more than a quarter of a window,
+ * so that four of them always make one. */
 #define CHUNK (((size_t)256 << 10) + 512)
-/* What follows a point may copy from before it for so long; decoding stops up to
- * a match short of where it should. */
+/* Bytes after a point that may copy from before it, plus a match: decoding stops up
+ * to a match before the end of its room. */
 #define REACH ((size_t)INFLATE_HISTORY + 258)
-/* Compressed bytes for which codes may be out of step. */
+/* Compressed bytes for which a decoder may be out of step with the codes. */
 #define DOUBT (UINT64_C(512) << 10)
 
 /* ---- the first pass ------------------------------------------------------ */
@@ -51,15 +52,17 @@ struct gzip {
 	struct stream_decoder d; /* first member */
 	struct gzip_feed feed;
 	struct inflate_out o;
-	const unsigned char *given; /* what was delivered ends here */
+	const unsigned char *given; /* end of the delivered bytes */
 	uint64_t at;                /* decoded bytes before o.next */
-	bool begun, inside;         /* a member, ever and now */
-	bool spoiled;               /* there was damage */
-	bool displaced;             /* and nobody knows how much is missing */
-	uint64_t member;            /* decoded bytes before it */
-	uint64_t member_in;         /* where its data begin */
-	/* Decoded bytes before two places in it, DOUBT apart, and where the later
-	 * one is: what follows the first is in doubt when the file ends early. */
+	bool begun, inside;         /* a member was begun, and is not ended */
+	bool spoiled;               /* damage was found */
+	/* And it is unknown how many bytes are missing. */
+	bool displaced;
+	uint64_t member;    /* decoded bytes before the member */
+	uint64_t member_in; /* offset where the member's data begin */
+	/* Two places in the member, at least DOUBT apart, as decoded bytes before
+	 * them, and the offset of the later one.  Bytes after the first place are in
+	 * doubt if the file ends early. */
 	uint64_t doubt, recent, recent_in;
 	uint32_t crc;
 	bool ended;
@@ -102,7 +105,7 @@ static void gzip_close(struct stream_decoder *d)
 	free((struct gzip *)d);
 }
 
-/* Decode up to `end`, at most.  INFLATE_INPUT: the input failed. */
+/* Decode up to `end` at most.  INFLATE_INPUT means that the input failed. */
 static enum inflate_end gzip_decode_to(struct gzip *g, unsigned char *end,
 				       struct error *err)
 {
@@ -118,7 +121,8 @@ static enum inflate_end gzip_decode_to(struct gzip *g, unsigned char *end,
 	return r;
 }
 
-/* The bytes before a point that were copied from, as its state. */
+/* Make the state of a point: the bytes before it that were copied from.  Return its
+ * size in bytes. */
 static size_t gzip_make_state(struct gzip *g, uint64_t header)
 {
 	const unsigned char *since = g->o.since;
@@ -133,7 +137,7 @@ static size_t gzip_make_state(struct gzip *g, uint64_t header)
 	return (size_t)(to - g->state);
 }
 
-/* A point here, made once the next 32 KiB are decoded. */
+/* Decode the next 32 KiB, and then make the point that lies before them. */
 static enum inflate_end gzip_decode_past_point(struct gzip *g,
 					       struct error *err)
 {
@@ -160,7 +164,7 @@ static enum inflate_end gzip_decode_past_point(struct gzip *g,
 	return r;
 }
 
-/* Keep what matches may reach back to, at the front. */
+/* Move the bytes that matches may reach back to, to the front of the buffer. */
 static void gzip_slide_history(struct gzip *g)
 {
 	size_t keep = (size_t)min_u64((uint64_t)(g->o.next - g->o.start),
@@ -195,14 +199,15 @@ static int gzip_begin_member(struct gzip *g, struct error *err)
 	return 1;
 }
 
-/* Nothing that the member decodes to can be trusted. */
+/* Mark all windows of the member bad. */
 static void gzip_spoil_member(struct gzip *g, const struct error *why)
 {
 	g->spoiled = true;
 	scan_bad(g->d.scan, g->member, why);
 }
 
-/* Before its last bytes are delivered. */
+/* Read the trailer of a member and check it, before its last bytes are delivered.
+ * Return 0 or -errno. */
 static int gzip_end_member(struct gzip *g, struct error *err)
 {
 	uint64_t size = g->at - g->member;
@@ -253,14 +258,15 @@ static void gzip_follow_doubt(struct gzip *g)
 	g->recent_in = in;
 }
 
-/* Could its last bytes be the length that a member ends with?  In the middle of
- * one they may be any number. */
+/* Return whether the last bytes of the file could be the length that ends a member
+ * (ISIZE, RFC 1952, section 2.3.1).  In the middle of a member they may be any
+ * number. */
 static bool gzip_ends_with_length(const struct gzip *g)
 {
 	const struct backing *from = scan_from(g->d.scan);
 	unsigned char b[4];
 
-	/* Behind a checksum. */
+	/* The length follows a checksum. */
 	if (from->size < g->member_in + 2 * sizeof b)
 		return false;
 	if (backing_read(from, from->size - sizeof b, b, sizeof b, NULL) < 0)
@@ -268,7 +274,8 @@ static bool gzip_ends_with_length(const struct gzip *g)
 	return load_le32(b) <= 4096 + 16 * (g->at - g->member);
 }
 
-/* Damage may look like this, too; where there was some, that is what it is. */
+/* Report that the file ends within a member.  Damage may look like this, too; if
+ * damage was found before, it is taken for damage. */
 static int gzip_cut_off(struct gzip *g, struct error *err)
 {
 	error_set(err, -EIO,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gzip files (RFC 1952): members, and the compressed bytes they are read from. */
+/* gzip files (RFC 1952): headers and trailers of members, and the feed of compressed
+ * bytes. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <string.h>
@@ -85,7 +86,7 @@ uint64_t gzip_feed_at(const struct gzip_feed *f)
 
 struct header {
 	struct gzip_feed *f;
-	uint32_t crc; /* of the bytes so far */
+	uint32_t crc; /* CRC-32 of the header's bytes so far */
 	uint64_t at;
 };
 
@@ -106,7 +107,7 @@ static int gzip_header_damaged(const struct header *h, const char *how,
 			 (unsigned long long)h->at, how);
 }
 
-/* `n` bytes, of which the last four at most are in `b`. */
+/* Read n bytes; the last four of them at most are then in `b` (byte i at b[i % 4]). */
 static int gzip_header_bytes(struct header *h, unsigned n, unsigned char b[4],
 			     struct error *err)
 {
@@ -150,7 +151,7 @@ static int gzip_check_header_crc(struct header *h, struct error *err)
 	return r;
 }
 
-/* What follows the three bytes by which a member is known. */
+/* Read the header after its first three bytes.  Return 0 or -errno. */
 static int gzip_read_header_rest(struct header *h, struct error *err)
 {
 	unsigned char b[4], flags;
@@ -173,7 +174,8 @@ static int gzip_read_header_rest(struct header *h, struct error *err)
 	return r;
 }
 
-/* Bytes behind the last member that begin like none. */
+/* Warn of bytes after the last member that do not begin a member.  Returns 0: there
+ * are no more members. */
 static int gzip_ignore_rest(const struct header *h)
 {
 	const struct backing *b =
@@ -188,7 +190,8 @@ static int gzip_ignore_rest(const struct header *h)
 	return 0;
 }
 
-/* 1: a member begins; 0: what follows is something else, or nothing. */
+/* Read the first three bytes of a header.  Return 1 if a member begins, 0 if
+ * something else follows or nothing, or -errno. */
 static int gzip_read_magic(struct header *h, bool first, struct error *err)
 {
 	static const unsigned char magic[3] = {0x1f, 0x8b, 8};
@@ -229,7 +232,7 @@ int gzip_header(struct gzip_feed *f, bool first, uint64_t *at,
 		r = gzip_feed_byte(f, &c, err);
 	}
 	if (!first && r == 1)
-		f->x.in--; /* it was taken from there */
+		f->x.in--; /* give the byte back */
 	if (r == 1)
 		r = gzip_read_magic(&h, first, err);
 	if (r == 1) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gzip: decoding one window, from the state of the decoder where it begins. */
+/* gzip: decodes one window, from the state of the decoder at its point. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int gzip_window_stale(struct error *err)
 			 "read: damaged, or a stale index");
 }
 
-/* Be in the middle of the block whose header is at bit `at`. */
+/* Put the decoder into the block whose header is at bit `at`: read its codes again. */
 static int gzip_enter_block(struct window *w, const struct stream_point *p,
 			    uint64_t at, struct error *err)
 {
@@ -77,7 +77,7 @@ static int gzip_enter_state(struct window *w, uint64_t i, struct error *err)
 	return r;
 }
 
-/* To where the window's bytes begin. */
+/* Put the decoder where the window's bytes begin.  Return 0 or -errno. */
 static int gzip_enter_window(struct window *w, uint64_t i, struct error *err)
 {
 	const struct stream_point *p = &w->feed.stream->point[i];
@@ -100,7 +100,7 @@ static int gzip_enter_window(struct window *w, uint64_t i, struct error *err)
 	return r;
 }
 
-/* From the end of a member's data to the next one's. */
+/* Go from the end of a member's data to the beginning of the next member's. */
 static int gzip_pass_to_member(struct window *w, struct error *err)
 {
 	uint32_t crc, size;
@@ -137,8 +137,8 @@ static int gzip_decode_window(struct window *w, uint64_t i, struct error *err)
 	return r;
 }
 
-/* Compressed bytes are read up to the next point, and a little more: the decoder
- * is fast while there are some. */
+/* Compressed bytes are read up to the next point and a little further, because the
+ * decoder is fast only while it has some to spare. */
 int gzip_window(struct stream *s, uint64_t i, unsigned char *out,
 		struct error *err)
 {

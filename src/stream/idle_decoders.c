@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decoders that wait in the middle of a stream to be taken on. */
+/* Idle decoders, which stopped in the middle of a stream and can continue there. */
 /*
- * In the middle of an xz block or a zstd frame there is no state that could be
- * kept.  What can be kept is the decoder itself, stopped where a window ends:
+ * In the middle of an xz block or a zstd frame the decoder's state cannot be saved.
+ * But the decoder itself can be kept, stopped where a window ends:
  *
  *	START  LATER  LATER  LATER  LATER  LATER
  *	|------|------|------|------|------|------
  *	              ^ parked             ^ parked
  *
- * A request takes the nearest one at or before its window, and passes over what
- * lies between, or begins anew where that is not much further.  One that is at work
- * counts as parked where it will be: whoever needs it waits.  Of several that wait
- * for it the lowest window goes first, so readers and prefetch threads that walk
- * together decode everything once.
+ * A request takes the nearest decoder at or before its window and decodes what lies
+ * between, or begins anew at the START if that is not much further.  A busy decoder
+ * counts as idle at the window where it will stop: a thread that needs it waits.  Among
+ * several waiting threads the one with the lowest window goes first, so readers and
+ * prefetch threads that move forward together decode everything once.
  *
- * What is passed over is decoded, too, and likely to be wanted: those windows are
- * asked for one after the other, of the cache (through the pinner), before the one
- * that was wanted.  Each is then one step of the decoder.  Where they are in the
- * cache already, or there is none, they are passed over in silence.
+ * The windows between are decoded, too, and likely to be read: they are requested from
+ * the cache one after the other (through the pinner), before the requested window.
+ * Each is then one step of the decoder.  If they are in the cache already, or there is
+ * no pinner, they are decoded and thrown away.
  *
- * Decoders are large (an xz dictionary, a zstd window): there are few of them, and
- * the one used longest ago goes first.  What they may take is for all streams
- * together, for there can be a thousand of these (archives in archives): a stream
- * that needs one more takes the room of others that rest, whosesoever they are.  It
- * never waits for those of other streams, which may be waiting for it in turn (the
- * compressed bytes of one stream can be decoded bytes of another), and rather
- * exceeds the bound.  What is more than IDLE_DECODERS_MEMORY counts in the cache's budget.
+ * Decoders are large (an xz dictionary, a zstd window): few are kept, and the one used
+ * longest ago is closed first.  The bound of their memory is for all streams together,
+ * because there can be a thousand streams (archives in archives): a stream that needs
+ * one more decoder closes idle ones of any stream.  It never waits for busy decoders of
+ * other streams, which may be waiting for it in turn (the compressed bytes of one
+ * stream can be decoded bytes of another), but exceeds the bound.  Memory above
+ * IDLE_DECODERS_MEMORY counts in the cache's budget.
  */
 #include "stream/idle_decoders.h"
 
@@ -43,8 +43,9 @@
 struct slot {
 	bool used, busy;
 	void *decoder;
-	uint64_t at;   /* the window that it is at, or will be when not busy */
-	uint64_t last; /* when it was used */
+	/* The window where it is, or will be when it is not busy any longer. */
+	uint64_t at;
+	uint64_t last; /* `clock` when it was last used */
 	size_t memory;
 };
 struct waiter {
@@ -57,17 +58,19 @@ struct lot {
 	pthread_cond_t change;
 	struct slot slot[IDLE_DECODERS_MOST];
 	struct waiter *waiting;
-	bool known;     /* `largest` was measured */
-	size_t largest; /* decoder seen so far; before: what one may be */
+	bool known; /* `largest` was measured, and is not a guess */
+	/* Bytes of the largest decoder so far; at first a guess. */
+	size_t largest;
 };
 
-/* Of all streams.  The lock protects what is in their lots, too. */
+/* Shared by all streams.  The lock also protects the contents of their lots. */
 static struct {
 	pthread_mutex_t lock;
 	struct lot *first;
 	uint64_t clock;
-	size_t memory; /* for them at rest, but one there may always be */
-	size_t beside; /* of what they take: counted in buf_beside */
+	size_t memory; /* bound for idle decoders; one may always exist */
+	/* Bytes of their memory that are counted in buf_beside. */
+	size_t beside;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = IDLE_DECODERS_MEMORY};
 
 void stream_memory(uint64_t bytes)
@@ -76,7 +79,7 @@ void stream_memory(uint64_t bytes)
 	all.memory = (size_t)max_u64(bytes, IDLE_DECODERS_MEMORY);
 }
 
-/* Under the lock. */
+/* The lock must be held. */
 static struct lot *idle_decoder_lot_new(const struct idle_decoder_ops *ops)
 {
 	struct lot *lot = calloc(1, sizeof *lot);
@@ -91,7 +94,8 @@ static struct lot *idle_decoder_lot_new(const struct idle_decoder_ops *ops)
 	return lot;
 }
 
-/* The stream's, made by whoever needs it first. */
+/* Return the stream's lot, which is made at the first call, or NULL when memory is
+ * out. */
 static struct lot *idle_decoder_lot_of(struct stream *s,
 				       const struct idle_decoder_ops *ops)
 {
@@ -108,7 +112,8 @@ static bool idle_decoder_is_later(const struct stream *s, uint64_t i)
 	return i < s->n && s->point[i].flags & POINT_LATER;
 }
 
-/* The one nearest to window `i` in [start, i]; NULL: none.  Under the lock. */
+/* Return the decoder nearest to window `i` in [start, i], or NULL.  The lock must be
+ * held. */
 static struct slot *idle_decoder_nearest(struct lot *lot, uint64_t start,
 					 uint64_t i)
 {
@@ -125,7 +130,8 @@ static struct slot *idle_decoder_nearest(struct lot *lot, uint64_t start,
 	return best;
 }
 
-/* A slot for one more decoder; NULL: there is no room.  Under the lock. */
+/* Return a free slot for one more decoder, or NULL if there is no slot or no memory
+ * for it.  The lock must be held. */
 static struct slot *idle_decoder_vacancy(struct lot *lot)
 {
 	struct slot *empty = NULL;
@@ -145,8 +151,8 @@ static struct slot *idle_decoder_vacancy(struct lot *lot)
 	return any && memory > all.memory ? NULL : empty;
 }
 
-/* The one of `lot` that was used longest ago and rests, if that was before *old
- * (NULL: whenever it was). */
+/* Set *old to the idle decoder of `lot` that was used longest ago, if that was
+ * before *old (which may be NULL). */
 static void idle_decoder_older(struct lot *lot, struct slot **old)
 {
 	for (unsigned k = 0; k < IDLE_DECODERS_MOST; k++) {
@@ -163,7 +169,8 @@ static void idle_decoder_close_slot(struct lot *lot, struct slot *x)
 	*x = (struct slot){0};
 }
 
-/* Close what was used longest ago; false: all are at work.  Under the lock. */
+/* Close the idle decoder that was used longest ago.  Return false if all are busy.
+ * The lock must be held. */
 static bool idle_decoder_evict(struct lot *lot)
 {
 	struct slot *old = NULL;
@@ -174,8 +181,8 @@ static bool idle_decoder_evict(struct lot *lot)
 	return old != NULL;
 }
 
-/* Close what rests, of any stream, until `more` bytes have room; but `keep` of
- * them.  Under the lock. */
+/* Close idle decoders of any stream until there is room for `more` bytes, but leave
+ * `keep` of them.  The lock must be held. */
 static void idle_decoder_make_room(size_t more, unsigned keep)
 {
 	size_t memory;
@@ -231,7 +238,8 @@ void idle_decoders_free(struct stream *s)
 	s->own = NULL;
 }
 
-/* Somebody waits who needs the decoder at `at` before us.  Under the lock. */
+/* Return whether a thread waits for the decoder at `at` with a window before `i`.
+ * The lock must be held. */
 static bool idle_decoder_is_overtaken(const struct lot *lot, uint64_t at,
 				      uint64_t i)
 {
@@ -241,14 +249,16 @@ static bool idle_decoder_is_overtaken(const struct lot *lot, uint64_t at,
 	return false;
 }
 
-/* One attempt to find a decoder for `i`; NULL: wait.  Under the lock. */
+/* Try to find a decoder for window `i`.  Return NULL if the caller has to wait.  The
+ * lock must be held. */
 static struct slot *idle_decoder_choose(struct lot *lot, uint64_t start,
 					uint64_t i)
 {
 	struct slot *best = idle_decoder_nearest(lot, start, i),
 		    *empty = idle_decoder_vacancy(lot);
 
-	/* To begin anew costs little more, and leaves the other where it is. */
+	/* Beginning anew costs little more, and leaves the other decoder where it
+	 * is. */
 	if (best && empty && i - best->at > (i - start) / 2)
 		return empty;
 	if (best)
@@ -260,8 +270,9 @@ static struct slot *idle_decoder_choose(struct lot *lot, uint64_t start,
 	return empty;
 }
 
-/* The decoder for window `i`, ours until it is put back; *from is where it is,
- * with slot->decoder NULL where it has to be opened. */
+/* Wait for a decoder for window `i`.  It is the caller's until
+ * idle_decoder_return_slot.  *from is the window where it is; slot->decoder is NULL
+ * if it has to be opened there. */
 static struct slot *idle_decoder_take_slot(struct lot *lot, uint64_t start,
 					   uint64_t i, uint64_t *from)
 {
@@ -287,7 +298,7 @@ static struct slot *idle_decoder_take_slot(struct lot *lot, uint64_t start,
 	return x;
 }
 
-/* `keep`: somebody may go on from here. */
+/* Return a slot.  With `keep` its decoder stays idle where it is; else it is closed. */
 static void idle_decoder_return_slot(struct lot *lot, struct slot *x, bool keep)
 {
 	void *decoder = x->decoder;
@@ -362,7 +373,8 @@ static int idle_decoder_decode(struct lot *lot, struct stream *s,
 	return r;
 }
 
-/* One that nothing before leads to, and nothing behind goes on from. */
+/* Decode a window that depends on no window before it and that none after it depends
+ * on. */
 static int idle_decoder_decode_alone(const struct idle_decoder_ops *ops,
 				     struct stream *s, uint64_t i,
 				     unsigned char *out, struct error *err)
@@ -377,8 +389,8 @@ static int idle_decoder_decode_alone(const struct idle_decoder_ops *ops,
 	return r;
 }
 
-/* Have the windows between the decoder and `i` made in order, for the cache.  What
- * fails here fails again, or is not needed. */
+/* Have the cache decode the windows between the decoder and `i` in order.  Errors
+ * are ignored: they occur again, or the window is not needed. */
 static void idle_decoder_lead_up(struct lot *lot, struct stream *s,
 				 uint64_t start, uint64_t i)
 {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deflate data (RFC 1951), decoded from any code on and stopped behind any. */
+/* A decoder of deflate data (RFC 1951) that can start before any code and stop after
+ * any. */
 /*
- * Seek points want a decoder that stops at any bit and says where that is, and the
- * header of which block it is in.  Libraries that do take twice the time; the first
- * pass over a large file is a wait.
+ * Seek points need a decoder that stops at any bit and says where that is, and where
+ * the header of its block is.  Libraries that do this take twice the time, and users
+ * wait for the first pass over a large file.
  *
  * A code is looked up by the next 11 bits (8 for distances) in a table whose entries
- * have all that follows from it:
+ * hold all that it means:
  *
  *	31       16 15 14 13 12 11    8 7          0
  *	base        S  T  E     code    code + extra    bits to take
  *	start       S  T        bits    11              of another table, for
  *	                                                what is longer
  *
- * A literal has bit 31 set and its value as base.  S: none of the usual; T: another
- * table; E: the end of the block; S alone: no code.
+ * A literal has bit 31 set and its value as base.  S marks special entries: with T a
+ * further table, with E the end of the block; S alone is not a code.
  *
- * There are two loops.  The fast one takes 8 bytes at a time and copies in words,
- * so it runs only while there is room for that on both sides.  The other one goes
- * code by code; it is for ends, and knows them.  Whichever it is: a code is taken
- * wholly or not at all.
+ * There are two loops.  The fast one takes 8 bytes at a time and copies in words, so it
+ * runs only while input and output have room for that.  The careful one goes code by
+ * code and checks for the ends of both.  In either a code is taken completely or not at
+ * all.
  */
 #include "stream/inflate.h"
 
@@ -29,7 +30,8 @@
 #include "base/number.h"
 #include "stream/inflate_private.h"
 
-/* What one turn of the fast loop may take and make, copies in words included. */
+/* Most bytes that one turn of the fast loop reads and writes, copies in words
+ * included. */
 #define FAST_IN 32
 #define FAST_OUT 288
 
@@ -94,8 +96,8 @@ static enum inflate_end inflate_copy_stored(struct inflate *x,
 	return INFLATE_DONE;
 }
 
-/* A match that begins before `start`; where it ends, NULL: further back than
- * there is anything. */
+/* Copy a match that begins before `start`.  Return the end of the copy, or NULL if
+ * the match begins before all known bytes. */
 static unsigned char *copy_before(const struct inflate_out *o,
 				  unsigned char *out, size_t dist, size_t len)
 {
@@ -111,7 +113,7 @@ static unsigned char *copy_before(const struct inflate_out *o,
 	return out;
 }
 
-/* Up to 15 bytes more are written. */
+/* Copy a match in words.  Up to 15 bytes more than `len` are written. */
 static inline unsigned char *copy_words(unsigned char *out, size_t dist,
 					size_t len)
 {
@@ -127,7 +129,7 @@ static inline unsigned char *copy_words(unsigned char *out, size_t dist,
 	} else if (dist == 1) {
 		memset(out, *from, len);
 	} else {
-		do { /* in steps of what is there already */
+		do { /* in steps no longer than the distance */
 			uint64_t word;
 
 			memcpy(&word, from, 8);
@@ -150,7 +152,8 @@ static void note_used(const struct inflate_out *o, const unsigned char *from,
 	memset(o->used + INFLATE_HISTORY - back, 1, (size_t)min_u64(len, back));
 }
 
-/* `dist` bytes back, `len` bytes; room for them is there.  NULL: out of reach. */
+/* Copy `len` bytes from `dist` bytes back; the output must have room.  Return the
+ * end of the copy, or NULL if the match begins before all known bytes. */
 static unsigned char *copy_bytes(const struct inflate_out *o,
 				 unsigned char *out, size_t dist, size_t len)
 {
@@ -165,7 +168,7 @@ static unsigned char *copy_bytes(const struct inflate_out *o,
 
 /* ---- the careful loop ---------------------------------------------------- */
 
-/* The code that comes next, looked up; the bits that it takes with those before.*/
+/* Look the next code up in a table.  The bits that it takes are added to *taken. */
 static uint32_t inflate_look_up(const uint32_t *table, unsigned bits,
 				uint64_t b, unsigned *taken)
 {
@@ -180,7 +183,8 @@ static uint32_t inflate_look_up(const uint32_t *table, unsigned bits,
 	return e;
 }
 
-/* Base and extra bits, which end with the bits that were taken. */
+/* Return the base of an entry plus its extra bits, which are the last of the `taken`
+ * bits. */
 static size_t inflate_value_of(uint32_t e, uint64_t bits, unsigned taken)
 {
 	unsigned extra = (e & 255) - (e >> 8 & 15);
@@ -189,7 +193,7 @@ static size_t inflate_value_of(uint32_t e, uint64_t bits, unsigned taken)
 	       (size_t)(bits >> (taken - extra) & ((1u << extra) - 1));
 }
 
-/* A match, whose length is in the `taken` bits. */
+/* Decode a match, whose length is in the first `taken` bits. */
 static enum inflate_end inflate_one_match(struct inflate *x,
 					  struct inflate_out *o, uint32_t e,
 					  unsigned taken)
@@ -215,7 +219,8 @@ static enum inflate_end inflate_one_match(struct inflate *x,
 	return INFLATE_INPUT;
 }
 
-/* One code.  INFLATE_INPUT: go on; INFLATE_DONE: that was the block. */
+/* Decode one code.  INFLATE_INPUT means that decoding can go on, INFLATE_DONE that
+ * the block has ended. */
 static enum inflate_end inflate_one_code(struct inflate *x,
 					 struct inflate_out *o)
 {
@@ -244,8 +249,8 @@ static enum inflate_end inflate_one_code(struct inflate *x,
 
 /* ---- the fast loop ------------------------------------------------------- */
 
-/* 56 bits at least; those above are right, too, if not counted.  Of `n` only the
- * lowest byte means anything: entries are subtracted as they are. */
+/* Have at least 56 bits; the bits above them are correct, but not counted.  Only the
+ * lowest byte of `n` counts bits: entries are subtracted as they are. */
 #define REFILL                                     \
 	do {                                       \
 		bits |= load_le64(in) << (n & 63); \
@@ -259,12 +264,12 @@ static enum inflate_end inflate_one_code(struct inflate *x,
 	} while (0)
 #define LOW(v, n) ((v) & ((UINT64_C(1) << (n)) - 1))
 #define LIT(v) lit[LOW(v, LIT_BITS)]
-/* Base and extra bits of an entry that begins at the lowest bit. */
+/* Base plus extra bits of an entry whose code begins at the lowest bit. */
 #define VALUE(e) (((e) >> 16) + (LOW(bits, (e)&63) >> ((e) >> 8 & 15)))
 
-/* INFLATE_INPUT: no room for another turn.  Two literals take 22 bits at most, a
- * length 20, a distance 28.  The next code is looked up before a match is copied,
- * so that waiting for the one hides the other. */
+/* The fast loop.  INFLATE_INPUT means that there is no room for another turn.  Two
+ * literals take at most 22 bits, a length 20, a distance 28.  The next code is
+ * looked up before a match is copied, so that the two latencies overlap. */
 static inline __attribute__((always_inline)) enum inflate_end
 inflate_fast(struct inflate *x, struct inflate_out *o, bool noting)
 {
@@ -392,7 +397,7 @@ static bool has_bmi2(void)
 }
 #endif
 
-/* Codes until the block ends, or something else does. */
+/* Decode codes until the block, the input or the output ends. */
 static enum inflate_end inflate_run_codes(struct inflate *x,
 					  struct inflate_out *o)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deflate data (RFC 1951), decoded from any code on and stopped behind any. */
+/* A decoder of deflate data (RFC 1951) that can start before any code and stop after
+ * any. */
 #ifndef STREAM_INFLATE_H
 #define STREAM_INFLATE_H
 
@@ -9,65 +10,68 @@
 
 /* How far back a match may reach. */
 #define INFLATE_HISTORY 32768
-/* A block's header has fewer bytes. */
+/* A block's header has fewer bytes than this. */
 #define INFLATE_HEADER_MAX 320
-#define INFLATE_LIT_ROOM 2342 /* 288 codes of 15 bits at most, by 11 bits */
-#define INFLATE_DIST_ROOM 402 /* 32 of them, by 8 */
+/* Entries of a table for 288 codes of at most 15 bits, looked up by 11 bits. */
+#define INFLATE_LIT_ROOM 2342
+#define INFLATE_DIST_ROOM 402 /* the same for 32 codes, looked up by 8 bits */
 
 enum inflate_block { INFLATE_BETWEEN, INFLATE_STORED, INFLATE_CODED };
 
-/* The caller sets what is said to be its. */
+/* A decoder.  Its user sets the first fields. */
 struct inflate {
-	/* The caller's: compressed bytes that were not taken yet, whether more
-	 * of them will follow, and the offset of `end` in the whole. */
+	/* Set by the user: compressed bytes that were not taken yet, whether more of
+	 * them will follow, and the offset of `end` in the file. */
 	const unsigned char *in, *end;
 	bool more;
 	uint64_t end_at;
 
-	uint64_t bits; /* taken; the lowest is the next one */
+	uint64_t bits; /* bits taken from `in`; the lowest is the next one */
 	unsigned n_bits;
 	enum inflate_block block;
-	bool final;         /* the block is the last one */
-	bool fixed;         /* the codes are the fixed ones */
-	uint32_t stored;    /* bytes left of a stored block */
-	uint64_t header_at; /* where the block's header is, in bits */
-	const char *fault;  /* what INFLATE_BAD means */
+	bool final;         /* the block is the last one of the data */
+	bool fixed;         /* the tables have the fixed codes */
+	uint32_t stored;    /* bytes that are left of a stored block */
+	uint64_t header_at; /* offset of the block's header, in bits */
+	const char *fault;  /* what INFLATE_BAD was returned for */
 	uint32_t lit[INFLATE_LIT_ROOM], dist[INFLATE_DIST_ROOM];
 };
 
-/* Where decoded bytes go: from `next` to `end`.  Matches reach back to `start`, and
- * into `n_before` bytes that came before that. */
+/* Where decoded bytes go: from `next` to `end`.  Matches may reach back to `start`,
+ * and into the n_before bytes at `before`, which precede it. */
 struct inflate_out {
 	unsigned char *next, *end;
 	const unsigned char *start, *before;
 	size_t n_before;
-	/* NULL, or a flag for each of the INFLATE_HISTORY bytes before `since`:
-	 * set when a match has taken it. */
+	/* NULL, or a flag for each of the INFLATE_HISTORY bytes before `since`: it
+	 * is set when a match copies the byte. */
 	unsigned char *used;
 	const unsigned char *since;
 };
 
 enum inflate_end {
-	INFLATE_INPUT,  /* more of it is needed; call inflate_unread first */
-	INFLATE_OUTPUT, /* what comes next does not fit */
-	INFLATE_DONE,   /* the last block is over; `in` is the byte behind it */
-	INFLATE_CUT,    /* the input ends early */
-	INFLATE_BAD     /* no deflate data: see fault */
+	INFLATE_INPUT,  /* more input is needed; call inflate_unread first */
+	INFLATE_OUTPUT, /* the next bytes do not fit into the output */
+	/* The last block has ended; `in` is the byte after it. */
+	INFLATE_DONE,
+	INFLATE_CUT, /* the input ends early */
+	INFLATE_BAD  /* not valid deflate data: see `fault` */
 };
 
-/* Forget the block and the bits taken; the input stays. */
+/* Forget the block and the bits that were taken.  The input stays. */
 void inflate_reset(struct inflate *x);
-/* Decode until one of the above.  It stops between codes only, so the next bit
- * begins a code, or a header, and what was decoded is as much as `next` says. */
+/* Decode until one of the above.  It stops only between codes, so the next bit
+ * begins a code or a header, and all decoded bytes are before o->next. */
 enum inflate_end inflate_run(struct inflate *x, struct inflate_out *o);
-/* Give whole bytes that were taken back to the input: fewer than 8 bits stay. */
+/* Give whole bytes that were taken as bits back to the input, so that fewer than 8
+ * bits stay. */
 void inflate_unread(struct inflate *x);
-/* Offset of the next bit. */
+/* Return the offset of the next bit. */
 uint64_t inflate_bit(const struct inflate *x);
-/* Pass over n (at most 7) bits; false: there are none. */
+/* Skip n bits, at most 7.  Return false if there are fewer. */
 bool inflate_skip(struct inflate *x, unsigned n);
-/* Read the header of a block, for going on in the middle of it: the input is the
- * header.  False: it is none. */
+/* Read the header of a block, to continue in the middle of the block.  The input
+ * must begin with the header.  Return false if it is not valid. */
 bool inflate_header(struct inflate *x);
 
 #endif

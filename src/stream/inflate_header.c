@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of deflate blocks: codes, and the tables that they are looked up in. */
+/* Headers of deflate blocks (RFC 1951, section 3.2): codes, and the tables to look
+ * them up. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -11,7 +12,7 @@
 
 enum alphabet { LITS, DISTS, PRES };
 
-/* Entry of a symbol, but for the length of its code. */
+/* Return the entry of a symbol, without the length of its code. */
 static uint32_t inflate_entry_of(enum alphabet a, unsigned symbol)
 {
 	static const uint16_t base[29] = {
@@ -49,8 +50,9 @@ static unsigned inflate_reverse_bits(unsigned code, unsigned len)
 	return v;
 }
 
-/* Codes of each length; false unless each string of bits is one code: too many, or
- * too few.  A single code of one bit will do, and none at all. */
+/* Count the codes of each length.  Return false if they are too many, or too few to
+ * make each string of bits a code; but a single code of one bit is accepted, and so
+ * is no code at all. */
 static bool inflate_count_codes(const uint8_t *lens, unsigned n,
 				enum alphabet a, unsigned count[16],
 				bool *complete)
@@ -76,13 +78,14 @@ struct table {
 	uint32_t *at;
 	unsigned bits, room;
 	enum alphabet alphabet;
-	unsigned used;        /* entries, those of further tables included */
-	unsigned prefix, sub; /* the last further table */
+	/* Number of entries, including those of further tables. */
+	unsigned used;
+	unsigned prefix, sub; /* prefix and place of the last further table */
 	unsigned sub_bits;
 };
 
-/* A further table for all codes that begin with `prefix`, of which the first has
- * `len` bits, as `left` have with it. */
+/* Begin a further table for all codes that begin with `prefix`.  The first of them
+ * has `len` bits; `left` codes of that length are left, including it. */
 static bool inflate_begin_subtable(struct table *t, unsigned prefix,
 				   unsigned len, unsigned left,
 				   const unsigned count[16])
@@ -110,7 +113,8 @@ static void inflate_put_entries(uint32_t *at, unsigned first, unsigned step,
 		at[i] = entry;
 }
 
-/* One code into the table; `bits` of it reversed, as they come. */
+/* Enter one code into the table.  `bits` is the code with its bits reversed, as they
+ * are read. */
 static bool inflate_put_code(struct table *t, unsigned symbol, unsigned bits,
 			     unsigned len, unsigned left,
 			     const unsigned count[16])
@@ -179,7 +183,7 @@ static bool inflate_build_fixed(struct inflate *x)
 				   lens, 32);
 }
 
-/* Lengths of `n` codes, themselves coded. */
+/* Read the lengths of n codes, which are coded themselves (RFC 1951, section 3.2.7). */
 static enum inflate_end inflate_read_lengths(struct inflate *x,
 					     const uint32_t *pre, uint8_t *lens,
 					     unsigned n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the two halves of the deflate decoder share. */
+/* What inflate.c and inflate_header.c share. */
 #ifndef STREAM_INFLATE_PRIVATE_H
 #define STREAM_INFLATE_PRIVATE_H
 
@@ -13,7 +13,7 @@
 #define SUBTABLE (UINT32_C(1) << 14)
 #define END (UINT32_C(1) << 13)
 
-/* 56 bits at least, if there are so many, and 63 at most. */
+/* Take input so that x->bits has 56 to 63 bits, or all that there are. */
 static inline void inflate_fill(struct inflate *x)
 {
 	while (x->n_bits < 56 && x->in < x->end) {
@@ -22,7 +22,7 @@ static inline void inflate_fill(struct inflate *x)
 	}
 }
 
-/* The next n (at most 32) bits, all of which are there. */
+/* Take and return the next n bits, at most 32; x->bits must have them. */
 static inline uint32_t inflate_take(struct inflate *x, unsigned n)
 {
 	uint32_t v = (uint32_t)(x->bits & ((UINT64_C(1) << n) - 1));
@@ -38,7 +38,8 @@ static inline enum inflate_end inflate_bad(struct inflate *x, const char *fault)
 	return INFLATE_BAD;
 }
 
-/* INFLATE_OUTPUT: the header of a block is read, and its bytes follow. */
+/* Read the header of a block.  Return INFLATE_OUTPUT if its data follow, or
+ * INFLATE_CUT or INFLATE_BAD. */
 enum inflate_end inflate_read_header(struct inflate *x);
 
 #endif
