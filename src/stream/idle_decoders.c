@@ -6,7 +6,7 @@
  *
  *	START  LATER  LATER  LATER  LATER  LATER
  *	|------|------|------|------|------|------
- *	              ^ parked             ^ parked
+ *	              ^ idle               ^ idle
  *
  * A request takes the nearest decoder at or before its window and decodes what lies
  * between, or begins anew at the START if that is not much further.  A busy decoder

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of LZ4 frames, and of the legacy frames before them. */
+/* The first pass over LZ4 files: frames, and frames of the legacy format. */
 /*
- * Blocks are gathered until they are worth a job.  Independent ones (the tool's
- * choice) and whole frames are decoded on as many threads as there are; where
- * linked blocks go on from one job to the next (the library's choice), that waits
- * for the last 64 KiB of the other.
+ * Blocks are gathered until they make a unit that is worth a job.  Independent blocks
+ * (the default of lz4(1)) and whole frames are decoded on all threads.  Where linked
+ * blocks (the default of liblz4) go on from one unit to the next, the next unit waits
+ * for the last 64 KiB of the one before.
  *
- * A point is where a block begins.  Its state is how the frame is, and the 64 KiB
- * before it where blocks are linked; at the beginning of a frame it needs none.
+ * A point is where a block begins.  Its state is flags and block size of the frame, and
+ * the 64 KiB before it if blocks are linked; at the beginning of a frame it needs no
+ * state.
  *
- * Sums of blocks are verified with each block.  The sum of a whole frame is made in
- * order, when units are taken.
+ * Checksums of blocks are verified with each block.  The checksum of a whole frame is
+ * computed in order, when units are taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,43 +22,44 @@
 #include "stream/ahead.h"
 #include "stream/lz4_frame.h"
 
-/* Blocks that share a job: windows, at least. */
+/* Blocks are gathered until they make this many windows. */
 #define JOB 2
 
 struct piece {
-	size_t off; /* of the block's header, in unit.in */
+	size_t off; /* offset of the block's header in unit.in */
 	struct lz4_block block;
-	uint64_t at; /* the same in the file */
+	uint64_t at; /* offset of the block's header in the file */
 	uint32_t frame;
 };
-/* A frame, or some of it, in a unit. */
+/* A frame, or the part of it that is in a unit. */
 struct part {
 	struct lz4_frame frame;
 	bool begins, ends;
 	uint32_t sum;
-	size_t from, to; /* of what was decoded */
+	size_t from, to; /* range of the decoded bytes */
 };
 struct unit {
 	struct ahead_unit base;
 	vec(struct piece) pieces;
 	vec(struct part) parts;
 	size_t room;
-	unsigned char *history; /* base.before bytes of it */
-	bool open;              /* a linked frame goes on behind it */
+	unsigned char *history; /* base.before bytes of history */
+	bool open;              /* a linked frame goes on after the unit */
 };
 struct decoder {
 	struct ahead_decoder base;
 	/* Gathering. */
-	bool within; /* a frame: */
+	bool within; /* within a frame, which is `frame` */
 	struct lz4_frame frame;
-	bool flying; /* its history is being made */
+	bool flying; /* the unit that makes its history was not taken yet */
 	unsigned char history[LZ4_HISTORY];
 	size_t history_size;
 	/* Taking. */
 	XXH32_state_t *sum;
-	uint64_t verified; /* decoded bytes up to which frames are right */
-	uint64_t frame_at,
-		content; /* of a frame: decoded bytes before, of it */
+	/* Decoded bytes of the stream up to which frames are confirmed. */
+	uint64_t verified;
+	/* Of the present frame: decoded bytes before it, and of it so far. */
+	uint64_t frame_at, content;
 };
 
 /* ---- gathering ----------------------------------------------------------- */
@@ -71,7 +73,8 @@ static void lz4_unit_clear(struct ahead_unit *base)
 	free(u->history);
 }
 
-/* A unit that begins within a linked frame has what precedes it. */
+/* Make a unit.  If it begins within a linked frame it gets the history before it.
+ * Return NULL when memory is out. */
 static struct unit *lz4_unit_new(struct decoder *d)
 {
 	struct unit *u = calloc(1, sizeof *u);
@@ -111,7 +114,7 @@ static int lz4_unit_add(struct unit *u, struct slide *f,
 	return 0;
 }
 
-/* The frame ends here. */
+/* End the frame: read its checksum.  Return 0 or -errno. */
 static int lz4_end_frame(struct decoder *d, struct unit *u, struct error *err)
 {
 	struct part *part = &u->parts.at[u->parts.n - 1];
@@ -124,7 +127,8 @@ static int lz4_end_frame(struct decoder *d, struct unit *u, struct error *err)
 	return r;
 }
 
-/* 1: go on, 0: the stream ends, -errno. */
+/* Gather the header of a frame, or a block.  Return 1 to go on, 0 at the end of the
+ * stream, or -errno. */
 static int lz4_gather_one(struct decoder *d, struct unit *u, struct error *err)
 {
 	struct part part = {.begins = true};
@@ -171,7 +175,7 @@ static int lz4_gather_unit(void *own, struct ahead_unit **out,
 	while (r == 1 && u->room < job && u->parts.n < 4096)
 		r = lz4_gather_one(d, u, &why);
 	if (r == -EIO || r == -EBADMSG) {
-		/* Damage comes behind what was gathered. */
+		/* The damage is reported after the gathered bytes. */
 		u->base.err = why;
 	} else if (r < 0 || (r == 0 && !u->parts.n)) {
 		ahead_discard(&d->base, &u->base);
@@ -202,7 +206,7 @@ static bool lz4_mark_piece(struct unit *u, const struct piece *piece)
 				    .tag = piece->frame});
 }
 
-/* Bytes of the frame that are there before `out` of the unit. */
+/* Return the bytes of the frame that are in memory before byte `out` of the unit. */
 static size_t lz4_frame_before(const struct unit *u, const struct part *part,
 			       size_t out)
 {
@@ -231,7 +235,7 @@ static int lz4_decode_unit(struct unit *u, struct error *err)
 			linked ? lz4_frame_before(u, part, b->out_size) : 0,
 			err);
 		if (got < 0) {
-			/* What follows does not count. */
+			/* The parts after it were not decoded. */
 			u->parts.n = piece->frame + 1;
 			part->ends = false;
 			return error_prefix(err, "at %llu: ",
@@ -320,7 +324,7 @@ static void lz4_check_part(struct decoder *d, struct unit *u, size_t i)
 		d->verified = u->base.at + part->to;
 }
 
-/* The last 64 KiB of a frame that goes on. */
+/* Copy the last 64 KiB of a frame that goes on in the next unit. */
 static void lz4_keep_history(struct decoder *d, const struct unit *u)
 {
 	const struct part *part = &u->parts.at[u->parts.n - 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LZ4 frames and legacy frames, their blocks. */
+/* LZ4 frames, legacy frames, and their blocks. */
 /*
- * liblz4 decodes blocks; frames we take apart ourselves, because a seek point is
- * where a block begins, and liblz4 begins with frames only.
+ * liblz4 decodes blocks.  Frames are parsed here, because a seek point is where a block
+ * begins, and liblz4's frame decoder can begin only at a frame.
  */
 #include "stream/lz4_frame.h"
 
@@ -18,7 +18,7 @@
 #define MAGIC_LEGACY 0x184c2102u
 #define LEGACY_BLOCK ((size_t)8 << 20)
 #define RAW 0x80000000u
-/* A byte stands for this many at most. */
+/* A compressed byte stands for this many decoded bytes at most. */
 #define EXPANSION 255
 
 static bool lz4_is_frame(uint32_t magic)
@@ -112,7 +112,7 @@ int lz4_next_block(struct slide *f, const struct lz4_frame *frame,
 	if (have < 0)
 		return (int)have;
 	/* Legacy frames have no end mark: they end with the file or where another
-	 * frame begins, whose number is no size of a block. */
+	 * frame begins, whose magic number is not a possible size of a block. */
 	if (have == 0 && legacy)
 		return 0;
 	if (have < LZ4_BLOCK_HEAD)

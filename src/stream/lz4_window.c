@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Windows of LZ4 streams: from the beginning of a block. */
+/* Windows of LZ4 streams, which begin where a block begins. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ size_t lz4_state_make(const struct lz4_frame *frame, const void *history,
 	return LZ4_STATE_HEAD + n;
 }
 
-/* The frame that point `i` is within, and the history there, for which `to` has
- * LZ4_STATE_MOST bytes: how much there is, or -errno. */
+/* Read the state of point `i`: the frame that it is within, and the history, for
+ * which `to` has LZ4_STATE_MOST bytes.  Return the bytes of history, or -errno. */
 static ssize_t lz4_state_read(const struct stream *s, uint64_t i,
 			      struct lz4_frame *frame, unsigned char *to,
 			      struct error *err)
@@ -41,7 +41,7 @@ static ssize_t lz4_state_read(const struct stream *s, uint64_t i,
 	return n - LZ4_STATE_HEAD;
 }
 
-/* What follows a frame: the next one.  0, -errno. */
+/* Go to the next frame, from the end of a frame if `within`.  Return 0 or -errno. */
 static int lz4_enter_frame(struct slide *f, struct lz4_frame *frame,
 			   bool within, struct error *err)
 {
@@ -57,7 +57,7 @@ static int lz4_enter_frame(struct slide *f, struct lz4_frame *frame,
 		      : (r < 0 ? r : 0);
 }
 
-/* Decode n bytes to `out`, which `before` bytes of the frame precede. */
+/* Decode n bytes to `out`; `before` bytes of the frame precede it in memory. */
 static int lz4_decode_bytes(struct slide *f, struct lz4_frame *frame,
 			    bool within, unsigned char *out, size_t n,
 			    size_t before, struct error *err)
@@ -104,7 +104,7 @@ static int lz4_decode_window(struct stream *s, uint64_t i, struct slide *f,
 		return r;
 	if (!s->point[i].state_size)
 		return lz4_decode_bytes(f, &frame, false, out, size, 0, err);
-	/* History and what follows have to be in one piece. */
+	/* The history and the decoded bytes have to be contiguous. */
 	own = malloc(LZ4_STATE_MOST + size);
 	if (!own)
 		return error_no_memory(err, "decoding lz4 data");

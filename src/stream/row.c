@@ -4,16 +4,15 @@
  *	 0       1       2     | open |   4        5
  *	 closed: size and CRC    known    ahead: announced, bytes did not pass yet
  *
- * A window that is closed is joined to the one before it where both are small and
- * neither needs a state: a bgzip file has a member each 64 KiB, which is as good
- * as none once there are a million.
+ * A closed window is joined to the one before it if both are small and neither needs a
+ * state: a bgzip file has a member for each 64 KiB, and a point for each of a million
+ * members would be too many.
  *
- * States are what costs: up to 32 KiB each for gzip.  The decoder asks before it
- * makes one, and is told to wait while those that there are exceed a share of the
- * compressed bytes read so far.  So windows grow where compression is good, and
- * where nothing compresses, and what has to be kept for 100 GB is about 1.5.
- * Where no temporary file can be had, every second state is given up each time
- * that memory is full.
+ * States are the cost: up to 32 KiB each for gzip.  The decoder asks before it makes
+ * one (row_wants), and has to wait while the states exceed a share of the compressed
+ * bytes read so far.  So windows grow where compression is good, and where nothing
+ * compresses, and 100 GB need about 1.5 GB of states.  If a temporary file cannot be
+ * had, every second state is given up each time that memory is full.
  */
 #include "stream/row.h"
 
@@ -27,9 +26,12 @@
 #include "base/number.h"
 
 #define STATES_FREE (UINT64_C(4) << 20)
-#define STATES_SHARE 64 /* of the compressed bytes, beside those */
+/* States may take 1/STATES_SHARE of the compressed bytes, in addition to
+ * STATES_FREE. */
+#define STATES_SHARE 64
 #define STATES_MEMORY ((size_t)32 << 20)
-#define WINDOW_MOST (UINT32_C(16) << 20) /* made where there is a choice */
+/* Largest window where the size can be chosen, in bytes. */
+#define WINDOW_MOST (UINT32_C(16) << 20)
 
 void row_init(struct row *w)
 {
@@ -74,7 +76,7 @@ void row_bad(struct row *w, uint64_t out)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* May window `b` be a part of window `a`, which it follows? */
+/* Return whether window `b` may become a part of window `a`, which precedes it. */
 static bool row_may_join(const struct stream_point *a,
 			 const struct stream_point *b, uint64_t most)
 {
@@ -102,7 +104,7 @@ static int row_keep_state(struct stream_point *p, const struct blob *from,
 	return r;
 }
 
-/* Points [0, n) that stay, their states in `less`. */
+/* Give up every second state.  The remaining states go to `less`. */
 static int row_keep_half(struct row *w, struct blob *less, struct error *err)
 {
 	struct stream_point *at = w->points.at;
@@ -132,8 +134,8 @@ static int row_keep_half(struct row *w, struct blob *less, struct error *err)
 	return 0;
 }
 
-/* Half of the closed windows that have a state become parts of the others, and
- * those to come are twice as large. */
+/* Join half of the closed windows that have a state to the windows before them, and
+ * make future windows twice as large. */
 static int row_thin_out(struct row *w, struct error *err)
 {
 	struct blob *less;
@@ -172,7 +174,7 @@ static int row_store_state(struct row *w, const void *stored, size_t n,
 	return r < 0 ? r : blob_append(w->states, stored, n, at, err);
 }
 
-/* As stream_state wants it. */
+/* Store a state in the form that stream_state reads. */
 static int row_pack_state(struct row *w, struct stream_point *p,
 			  const unsigned char *state, size_t n,
 			  struct error *err)
@@ -216,7 +218,7 @@ int row_add(struct row *w, const struct stream_point *p, const void *state,
 		r = row_pack_state(w, &new, state, state_size, err);
 		if (r < 0)
 			return r;
-		n = w->points.n; /* there may be fewer now */
+		n = w->points.n; /* there may be fewer points now */
 	}
 	if (n && w->points.at[n - 1].out == new.out)
 		w->points.at[n - 1] = new;
@@ -232,7 +234,7 @@ static bool row_stands_alone(const struct stream_point *p)
 	return !p->state_size && !(p->flags & POINT_LATER);
 }
 
-/* The open window ends at `end`, and the next one is open. */
+/* Close the open window at `end` and open the next one. */
 static void row_close_window(struct row *w, uint64_t end)
 {
 	struct stream_point *p = &w->points.at[w->open];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The first pass over a compressed stream: a decoder as an input. */
 /*
- * Whoever reads the input drives the decoder, which makes bytes and says where a
- * window may begin; stream/row.c makes windows of that.  What goes wrong is of two
- * kinds.  The data's faults end the stream, or spoil windows of it, and what could
- * be decoded is handed over.  Faults of the disk, of memory, or ours say nothing
- * about the data: there is no stream then.
+ * Reading the input drives the decoder, which makes bytes and says where a window may
+ * begin; stream/row.c makes windows of that.  There are two kinds of failures.  Damage
+ * of the data ends the stream or makes windows of it bad, and the part that could be
+ * decoded is handed over.  Failures of the disk, of memory or of this program say
+ * nothing about the data: then no stream is made.
  */
 #include "stream/stream.h"
 
@@ -29,9 +29,9 @@ struct stream_scan {
 	struct first_pass *first_pass; /* or NULL */
 	bool unchecked; /* some bytes have no checksum of the format */
 	bool ended;
-	bool fatal;           /* a failure that is not the data's */
+	bool fatal;           /* a failure that is not due to the data */
 	struct error failure; /* code 0: none */
-	struct error bad;     /* of the first checksum that failed */
+	struct error bad;     /* the first checksum that failed */
 	unsigned char *waste;
 	void (*so_far)(void *ctx, uint64_t consumed); /* or NULL */
 	void *ctx;
@@ -123,7 +123,8 @@ static int scan_stopped(const struct stream_scan *s, struct error *err)
 		       : 0;
 }
 
-/* Decoders leave out where they are. */
+/* End the pass with a failure.  Decoders' sentences do not name the file, so its
+ * name is put in front. */
 static void scan_fail(struct stream_scan *s, int r, const struct error *e)
 {
 	s->failure = *e;
@@ -132,7 +133,8 @@ static void scan_fail(struct stream_scan *s, int r, const struct error *e)
 		error_prefix(&s->failure, "%s: ", backing_name(&s->from));
 }
 
-/* Here, and not where a tar has its headers: one member may take hours. */
+/* Report progress.  This is done here and not at the headers of a tar, because one
+ * member may take hours. */
 static void scan_tell_progress(struct stream_scan *s)
 {
 	uint64_t got = scan_got(s);
@@ -199,7 +201,8 @@ static int64_t scan_skip(struct input *in, uint64_t n, struct error *err)
 	return (int64_t)done;
 }
 
-/* Borrowed inputs are not theirs to free. */
+/* The input is a part of the scan, which its users borrow: freeing the input does
+ * nothing. */
 static void scan_input_free(struct input *in)
 {
 	(void)in;
@@ -264,7 +267,8 @@ void stream_scan_free(struct stream_scan *s)
 	free(s);
 }
 
-/* The data's fault, and not ours or the disk's: what was decoded can be shown. */
+/* Return whether the failure is due to the data, so that the decoded part can be
+ * shown. */
 static bool scan_is_damage(const struct stream_scan *s)
 {
 	return !s->fatal &&

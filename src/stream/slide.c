@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-/* What is got at once, at least, where there is so much. */
+/* Bytes that are read at once, at least, if there are so many. */
 #define PIECE ((size_t)128 << 10)
 
 void slide_of_scan(struct slide *f, struct stream_scan *s)
@@ -36,7 +36,7 @@ void slide_free(struct slide *f)
 	f->n = f->room = 0;
 }
 
-/* Up to n bytes from behind those that are there. */
+/* Read up to n bytes that follow the buffered ones. */
 static ssize_t slide_get(struct slide *f, void *to, size_t n, struct error *err)
 {
 	ssize_t r;
@@ -56,7 +56,7 @@ static ssize_t slide_get(struct slide *f, void *to, size_t n, struct error *err)
 	return r;
 }
 
-/* Room for n bytes from data on. */
+/* Make room for n bytes from f->data on. */
 static int slide_make_room(struct slide *f, size_t n, struct error *err)
 {
 	size_t want;
@@ -85,7 +85,7 @@ ssize_t slide_need(struct slide *f, size_t n, struct error *err)
 {
 	if (f->n >= n)
 		return (ssize_t)n;
-	/* In memory there is all there will be. */
+	/* Bytes in memory are all that there are. */
 	if (!f->scan && (!f->stream || f->next >= f->end))
 		return (ssize_t)f->n;
 	if (slide_make_room(f, max_u64(n, PIECE), err) < 0)
@@ -125,7 +125,7 @@ int64_t slide_skip(struct slide *f, uint64_t n, struct error *err)
 	uint64_t done = 0;
 
 	if (!f->scan && f->stream && n > f->n) {
-		/* Nothing need be read to pass it. */
+		/* Bytes of a file can be passed without reading them. */
 		done = min_u64(n, f->end - f->at);
 		f->at += done;
 		f->next = f->at;

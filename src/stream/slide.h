@@ -6,19 +6,21 @@
 #include "stream/stream_private.h"
 
 /*
- * Parsers look at what comes next (slide_need), and pass what they have understood
- * (slide_drop).  The bytes come from a first pass, from a stream at a place, or are
- * in memory.
+ * Parsers look at the next bytes (slide_need), and pass those that they have parsed
+ * (slide_drop).  The bytes come from a first pass, or from an offset of a stream's file
+ * on, or are in memory.
  */
 struct slide {
 	struct stream_scan *scan;    /* or NULL */
 	const struct stream *stream; /* or NULL */
-	uint64_t next;               /* offset of the next byte to get */
-	uint64_t end;                /* of what there is; not with `scan` */
-	uint64_t at;                 /* offset of data[0] */
-	const unsigned char *data;   /* changes with every call */
-	size_t n;                    /* bytes there */
-	unsigned char *buf;          /* owned */
+	uint64_t next;               /* offset of the next byte to read */
+	/* Offset of the end of the data; unused with `scan`. */
+	uint64_t end;
+	uint64_t at; /* offset of data[0] */
+	/* The buffered bytes; valid until the next call. */
+	const unsigned char *data;
+	size_t n;           /* number of buffered bytes */
+	unsigned char *buf; /* owned */
 	size_t room;
 };
 void slide_of_scan(struct slide *f, struct stream_scan *s);
@@ -27,17 +29,18 @@ void slide_of_stream(struct slide *f, const struct stream *s, uint64_t in);
 void slide_of_memory(struct slide *f, const void *data, size_t n, uint64_t at);
 void slide_free(struct slide *f);
 
-/* Have `n` bytes at f->data, or all that there are: how many of the n (f->n may be
- * more), or -errno. */
+/* Have n bytes at f->data, or all that there are.  Return how many of the n there
+ * are (f->n may be more), or -errno.  Blocks. */
 ssize_t slide_need(struct slide *f, size_t n, struct error *err);
-/* Have what `n` bytes of window `i` are decoded from, where it is clear how much
- * that is: one read instead of many.  0, -errno. */
+/* Read all compressed bytes from which n bytes of window `i` are decoded, if their
+ * number is known: one read instead of many.  Return 0 or -errno.  Blocks. */
 int slide_need_window(struct slide *f, uint64_t i, size_t n, struct error *err);
-/* Pass n bytes that are there. */
+/* Pass n buffered bytes. */
 void slide_drop(struct slide *f, size_t n);
-/* Pass n bytes, there or not; how many there were, -errno. */
+/* Pass n bytes, buffered or not.  Return how many there were, or -errno. */
 int64_t slide_skip(struct slide *f, uint64_t n, struct error *err);
-/* Exactly n bytes to `to`, passing them, or as many as there are. */
+/* Copy n bytes to `to`, or as many as there are, and pass them.  Return their number
+ * or -errno. */
 ssize_t slide_read(struct slide *f, void *to, size_t n, struct error *err);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A compressed stream whose seek points are known: windows as a chunk set. */
 /*
- * Points come from the first pass (stream/scan.c) or from an index, which is
- * somebody's file: each number is compared with the others here, so decoders may
- * believe that windows follow each other, that their sizes are bounded, and that
- * states lie within the blob.  What the numbers lead to is another matter: a state
- * or compressed bytes may be anything, decoders never write beyond a window, and
- * its CRC tells whether they made what was there at first.
+ * Points come from the first pass (stream/scan.c) or from an index, which is a file
+ * that may hold anything.  Each number is compared with the others here, so decoders
+ * may rely on it that windows follow each other, that their sizes are bounded, and that
+ * states lie within the blob.  But a state or compressed bytes may still be anything:
+ * decoders never write past a window, and its CRC tells whether they made the bytes of
+ * the first pass.
  */
 #include "stream/stream.h"
 
@@ -73,7 +73,8 @@ static int stream_inflate_state(const unsigned char *stored, size_t n, void *to,
 	return 0;
 }
 
-/* Four bytes of size, and as many bytes, or fewer: then they are deflated. */
+/* A stored state is four bytes with its size, then its bytes, deflated if they are
+ * fewer than the size. */
 ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
 		     size_t room, struct error *err)
 {
@@ -195,7 +196,8 @@ static bool stream_next_window(const struct chunk_set *set, uint64_t index,
 	return *out < s->n;
 }
 
-/* A window is some of the decoded bytes: those from `out` on, and their CRC. */
+/* The origin of a window: which decoded bytes it has, their CRC, and the compressed
+ * bytes before. */
 static bool stream_origin(const struct chunk_set *set, uint64_t index,
 			  const struct chunk *c, char *text, size_t n)
 {
@@ -267,7 +269,7 @@ int stream_new(struct stream **out, const struct stream_format *f,
 	return 0;
 }
 
-/* What is wrong with point `i`; NULL: nothing. */
+/* Return what is wrong with point `i`, or NULL. */
 static const char *stream_point_fault(const struct stream_point *p, uint64_t i,
 				      const struct backing *from,
 				      uint64_t states)

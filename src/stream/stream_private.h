@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the formats of streams share with stream.c; nobody else includes it. */
+/* What the formats of streams share with stream.c; included only in this folder and
+ * its tests. */
 #ifndef STREAM_STREAM_PRIVATE_H
 #define STREAM_STREAM_PRIVATE_H
 
@@ -8,7 +9,7 @@
 struct ahead_ops;
 struct frame_kind;
 struct first_pass;
-/* A decoder on its first pass: sequential, making points. */
+/* The decoder of a first pass, which decodes sequentially and makes points. */
 struct stream_decoder {
 	const struct stream_format *format;
 	struct stream_scan *scan;
@@ -17,32 +18,33 @@ struct stream_decoder {
 struct stream_decoder_ops {
 	int (*open)(struct stream_decoder **out, const struct stream_format *f,
 		    struct stream_scan *scan, struct error *err);
-	/* Decoded bytes in order: 1 to n of them, 0 at the end of the stream,
-	 * -EBADMSG or -EIO with a sentence.  Calls scan_point at each place where
-	 * a window may begin (the first one at 0). */
+	/* Decode the next bytes.  Return their number, 1 to n, or 0 at the end of
+	 * the stream, or -EBADMSG or -EIO with a sentence.  Calls scan_point at each
+	 * place where a window may begin, at 0 first. */
 	ssize_t (*read)(struct stream_decoder *d, void *to, size_t n,
 			struct error *err);
 	void (*close)(struct stream_decoder *d);
 };
 struct stream_format {
 	const char *name;
-	/* ".gz=", ".tgz=.tar": suffixes and what replaces them. */
+	/* Suffixes and their replacements: ".gz=", ".tgz=.tar". */
 	const char *const *suffixes; /* ends with NULL */
-	/* 0 to 100 from the first bytes.  Formats of frames have `frames` instead. */
+	/* Return from the first n bytes how likely the file has this format: 0 to
+	 * 100.  Formats of frames have `frames` instead. */
 	int (*probe)(const unsigned char *head, size_t n);
 	const struct frame_kind *frames;
 	const struct stream_decoder_ops *decoder;
 	/* Only where `decoder` is ahead_decoder. */
 	const struct ahead_ops *ahead;
-	/* Decode window `i` into `out`, which has room for all of its bytes; must
-	 * make exactly these.  Any number of threads at once.  stream.c compares
-	 * the CRC afterwards. */
+	/* Decode window `i` into `out`, which has room for exactly its bytes; all of
+	 * them must be made.  Return 0 or -errno.  Called by any number of threads
+	 * at the same time. stream.c compares the CRC afterwards. */
 	int (*window)(struct stream *s, uint64_t i, unsigned char *out,
 		      struct error *err);
-	/* Optional: what stream->own holds. */
+	/* Optional: free stream->own. */
 	void (*free_own)(struct stream *s);
 };
-/* Rows end with NULL; optional libraries leave theirs out. */
+/* All formats, with NULL at the end.  Formats whose library is missing are left out. */
 extern const struct stream_format *const stream_table[];
 extern const struct stream_format stream_gzip, stream_bzip2, stream_xz,
 	stream_zstd, stream_lz4;
@@ -54,61 +56,65 @@ struct stream {
 	struct stream_point *point;
 	uint64_t n, size;
 	struct blob *states;
-	bool unchecked; /* the format has no checksums of some bytes */
-	void *own;      /* of the format: parked decoders, for example */
+	bool unchecked; /* some bytes have no checksum of the format */
+	void *own;      /* of the format: its idle decoders, for example */
 	struct first_pass *first_pass; /* or NULL */
 };
 
-/* Bytes of a state, before it is deflated. */
+/* Largest state in bytes, before it is deflated. */
 #define STREAM_STATE_MAX (UINT32_C(1) << 20)
 
 /* ---- for decoders -------------------------------------------------------- */
 
-/* Sentences of read and scan_bad, and of window, do without the name of the file:
- * it is put in front of them. */
+/* The error sentences of read, scan_bad and window do not name the file: its name is
+ * put in front of them. */
 
-/* Up to n compressed bytes from where the scan is, which goes on behind them; 0 at
- * the end; -errno. */
+/* Read up to n of the next compressed bytes of a scan.  Return their number, 0 at
+ * the end, or -errno. */
 ssize_t scan_get(struct stream_scan *s, void *to, size_t n, struct error *err);
-/* Compressed bytes that scan_get has handed out. */
+/* Return the number of compressed bytes that scan_get has returned. */
 uint64_t scan_got(const struct stream_scan *s);
 const struct backing *scan_from(const struct stream_scan *s);
 unsigned scan_threads(const struct stream_scan *s);
-/* How large windows are to be, about: STREAM_WINDOW, unless a test says otherwise. */
+/* Return the wanted size of windows in bytes.  It begins as STREAM_WINDOW, unless
+ * scan_limit has changed it, and grows where states would take too much memory. */
 uint32_t scan_window(const struct stream_scan *s);
-/* Would a window that ends before decoded byte `out` be large enough?  (The size
- * that is wanted grows where states would become too much.)  Ask before points
- * that need a state, or that are POINT_LATER; windows between others are joined
- * where they are small. */
+/* Return whether a window that ends before decoded byte `out` would be large enough.
+ * (The wanted size grows where states would take too much.) To be asked before
+ * points that need a state or are POINT_LATER; other windows are joined if they are
+ * small. */
 bool scan_wants_point(const struct stream_scan *s, uint64_t out);
-/* The size of windows that is wanted at present. */
 uint32_t scan_window(const struct stream_scan *s);
-/* A point here: p->out, in, bits and flags are set, and all bytes before p->out
- * were delivered or are about to be; `state` (may be NULL) is deflated and stored
- * by this.  One at the place of the last one replaces it. */
+/* Make a point.  The caller has set p->out, in, bits and flags; all bytes before
+ * p->out were delivered or are about to be.  `state` (may be NULL) is deflated and
+ * stored.  A point at the place of the last one replaces it.  Return 0 or -errno. */
 int scan_point(struct stream_scan *s, const struct stream_point *p,
 	       const void *state, size_t state_size, struct error *err);
-/* A checksum failed that covers decoded bytes from `out` on, up to the point that
- * is made next: their points become POINT_BAD.  Best said before the last of these
- * bytes are delivered: then no intact window has been joined to theirs.  The first
- * sentence is kept for stream_scan_finish; decoding may go on. */
+/* Report a failed checksum over the decoded bytes from `out` on up to the next point
+ * that is made: their points become POINT_BAD.  This should be called before the
+ * last of these bytes are delivered, so that no intact window has been joined to
+ * theirs.  The first sentence is kept for stream_scan_finish; decoding may go on. */
 void scan_bad(struct stream_scan *s, uint64_t out, const struct error *why);
-/* What comes next has no checksum of the format.  On the thread that reads. */
+/* Note that bytes of the stream have no checksum of the format.  On the reader's
+ * thread only. */
 void scan_unchecked(struct stream_scan *s);
-/* For tests: other sizes of windows, and of states in memory, than the usual; before
- * the first byte is read. */
+/* For tests: set the wanted and the largest size of windows, and the size of states
+ * in memory, in bytes.  To be called before the first byte is read. */
 void scan_limit(struct stream_scan *s, uint32_t window, uint32_t most,
 		size_t memory);
-/* The state of a point, inflated: its bytes, `room` at most. */
+/* Read and inflate the state of a point.  `to` has `room` bytes.  Return its size in
+ * bytes, -EBADMSG or another -errno. */
 ssize_t stream_state(const struct stream *s, uint64_t point, void *to,
 		     size_t room, struct error *err);
-/* This thread's decoder of libdeflate; NULL: out of memory. */
+/* Return this thread's libdeflate decompressor, or NULL when memory is out. */
 struct libdeflate_decompressor *stream_inflater(void);
-/* What both ways to make a stream end in; takes over points and states. */
+/* Make a stream of points and states, which it owns, also on failure (points are
+ * malloc'ed).  Return 0 or -ENOMEM. */
 int stream_new(struct stream **out, const struct stream_format *f,
 	       const struct backing *from, struct stream_point *points,
 	       uint64_t n, struct blob *states, struct error *err);
-/* Compressed bytes of a stream, from a backing.  Whole or an error. */
+/* Read exactly n compressed bytes of a stream at offset `in`, and count them.
+ * Return 0 or -errno.  Blocks. */
 int stream_get(const struct stream *s, uint64_t in, void *to, size_t n,
 	       struct error *err);
 

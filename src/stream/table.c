@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats of compressed streams: by first bytes, by name, by suffix. */
+/* The table of stream formats: finding one by first bytes or name, and their
+ * suffixes. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -62,7 +63,7 @@ char *stream_decoded_name(const struct stream_format *f, const char *name)
 		size_t n = (size_t)(to - suffix);
 		char *decoded;
 
-		/* ".gz" is a name, and no suffix. */
+		/* A file that is named ".gz" has no suffix. */
 		if (len <= n || strncasecmp(name + len - n, suffix, n) != 0)
 			continue;
 		if (asprintf(&decoded, "%.*s%s", (int)(len - n), name, to + 1) <

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of .xz files: blocks in parallel, one large block in pieces. */
+/* The first pass over .xz files: blocks in parallel, large blocks in pieces. */
 /*
  *	stream: [ header | block | block ... | index | footer ] [ padding ] stream
  *
- * How long a block is says its own header (xz -T), or the index behind all blocks
- * (xz --block-size alone), or nobody, where a file was cut off.  A block of known
- * and bearable size is a job; xz -T0 makes such blocks.  Any other (xz alone makes
- * one of everything) is decoded in pieces, one after the other.  liblzma verifies
- * the check of each block, we the index, against the blocks that there were.
+ * The size of a block is in its own header (xz -T), or in the index after all blocks
+ * (xz --block-size alone), or unknown if the file was cut off.  A block whose size is
+ * known and not too large is a job; xz -T0 makes such blocks.  Any other block (xz
+ * alone makes one block of everything) is decoded in pieces, one after the other.
+ * liblzma verifies the check of each block; this file compares the index with the
+ * blocks.
  *
- * A block is a point, and needs to know which check the stream has: one byte of
- * state, unless its stream begins there, too.  In a large block windows are
- * POINT_LATER: see idle_decoders.c.
+ * A block is a point.  Its state is one byte, the type of the stream's check; it needs
+ * none if the stream begins there, too.  Windows within a large block are POINT_LATER:
+ * see idle_decoders.c.
  *
- * .lzma files are older and have no signature: they are not known here.
+ * .lzma files are an older format without a magic number: they are not supported.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -29,55 +30,61 @@
 #include "stream/xz_block.h"
 #include "stream/xz_index.h"
 
-/* In windows: blocks are jobs where they are no larger than this, ... */
+/* Blocks are jobs if they are no larger than this many windows, with threads and
+ * without, ... */
 #define WHOLE_THREADS 64
 #define WHOLE_ALONE 4
-/* ... and one window where no larger than this. */
+/* ... and become one window if they are no larger than this many windows. */
 #define WINDOW_WHOLE 2
-/* A piece of a larger one: decoded bytes at most, and stored ones. */
+/* A piece of a larger block: its decoded bytes in windows, and its stored bytes, at
+ * most. */
 #define PIECE_OUT 4
 #define PIECE_IN(window) ((size_t)(window) / 2)
 
 struct unit {
 	struct ahead_unit base;
 	struct xz_block block;
-	lzma_stream own, *lzma; /* that of the decoder for a piece */
+	lzma_stream own, *lzma; /* `lzma` is the decoder's for a piece */
 	lzma_check check;
 	uint64_t window;
 	bool whole;
-	bool begin;          /* the block begins with this unit */
-	bool new_stream;     /* and the stream with the block */
-	bool cut;            /* no more bytes follow */
-	bool ended;          /* the block did */
-	bool large;          /* windows begin within the block */
-	uint64_t header_at;  /* of the stream, where it begins */
-	uint64_t block_in;   /* of the block's header */
-	uint64_t file_at;    /* of base.in */
-	size_t room, used;   /* of out; of in */
+	bool begin;      /* the block begins with this unit */
+	bool new_stream; /* and the stream begins with the block */
+	bool cut;        /* the file ends with the unit's bytes */
+	bool ended;      /* the block has ended */
+	bool large;      /* windows begin within the block */
+	/* Offset of the header of the stream that begins. */
+	uint64_t header_at;
+	uint64_t block_in; /* offset of the block's header */
+	uint64_t file_at;  /* offset of base.in in the file */
+	/* Bytes that fit into `out`, and bytes used of `in`. */
+	size_t room, used;
 	uint64_t block_done; /* decoded bytes of the block before the unit */
 };
 struct decoder {
 	struct ahead_decoder base;
 	uint64_t window, whole; /* bytes */
-	struct xz_index *index; /* NULL: there is none */
+	struct xz_index *index; /* NULL: there is no valid index */
 	enum {
 		STREAM, /* the header of a stream follows */
 		BLOCK,  /* a block or an index follows */
 		WITHIN  /* a large block */
 	} state;
-	bool first;                   /* no stream was seen */
-	bool new_stream;              /* no block of it was seen */
-	bool flying;                  /* a piece is not taken yet */
-	bool begun;                   /* the large block */
-	uint64_t header_at, block_in; /* as in a unit */
+	bool first;      /* no stream was seen yet */
+	bool new_stream; /* no block of the stream was seen yet */
+	bool flying;     /* a piece was not taken yet */
+	/* A piece of the large block was gathered. */
+	bool begun;
+	uint64_t header_at, block_in; /* as in struct unit */
 	lzma_check check;
 	lzma_index_hash *hash; /* of the blocks so far */
-	struct xz_block block; /* the large one */
-	lzma_stream lzma;      /* of that */
+	struct xz_block block; /* the large block */
+	lzma_stream lzma;      /* its decoder */
 	uint64_t block_done, block_at;
 };
 
-/* The file's end; where there is an index it was not cut off. */
+/* Set the error for blocks that go on past the end of the file.  If there is a valid
+ * index, the file was not cut off but is damaged. */
 static int xz_file_ends(const struct decoder *d, struct error *err)
 {
 	int r = xz_truncated(scan_from(d->base.stream.scan)->size, err);
@@ -129,7 +136,8 @@ static struct unit *xz_unit_new(struct decoder *d, size_t in)
 	return u;
 }
 
-/* The sizes of the block that follows, if somebody knows them. */
+/* Find the sizes of the next block.  Return whether they are known and small enough
+ * for a job. */
 static bool xz_is_whole(struct decoder *d, lzma_block *b)
 {
 	if (b->compressed_size == LZMA_VLI_UNKNOWN ||
@@ -141,7 +149,7 @@ static bool xz_is_whole(struct decoder *d, lzma_block *b)
 	       lzma_block_total_size(b) <= d->whole;
 }
 
-/* All of a block. */
+/* Gather all of a block. */
 static int xz_gather_whole(struct decoder *d, struct xz_block *b,
 			   struct ahead_unit **out, struct error *err)
 {
@@ -172,7 +180,8 @@ static int xz_gather_whole(struct decoder *d, struct xz_block *b,
 	return AHEAD_UNIT;
 }
 
-/* Some of a block: the bytes are passed when it is known how many it took. */
+/* Gather a piece of a block.  Its bytes are passed when the decoder has shown how
+ * many it used. */
 static int xz_gather_piece(struct decoder *d, struct ahead_unit **out,
 			   struct error *err)
 {
@@ -299,7 +308,8 @@ static size_t xz_mark_state(const struct ahead_unit *base,
 	return 1;
 }
 
-/* Up to where the next window may begin. */
+/* Return the decoded bytes up to where the next window may begin, or to the end of
+ * the room. */
 static size_t xz_until_mark(const struct unit *u)
 {
 	uint64_t done = u->block_done + u->base.out_size;
@@ -321,7 +331,7 @@ static bool xz_mark_within(struct unit *u)
 	return ahead_add_mark(&u->base, mark);
 }
 
-/* Decode what there is; 0, or what ends it. */
+/* Decode the bytes of the unit.  Return 0, or the error that ends the stream. */
 static int xz_decode_unit(struct unit *u, struct error *err)
 {
 	lzma_stream *z = u->lzma;
@@ -333,7 +343,8 @@ static int xz_decode_unit(struct unit *u, struct error *err)
 
 		if (!xz_mark_within(u))
 			return error_no_memory(err, "decoding xz data");
-		/* Where there is no room, the end may still be to come. */
+		/* Without room for more bytes, the end of the block may still
+		 * follow. */
 		z->next_in = u->base.in + u->used;
 		z->avail_in = u->base.in_size - u->used;
 		z->next_out = n ? u->base.out + u->base.out_size : &spare;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What decoding a block may take: xz -9 takes 65 MiB. */
+/* Bytes of memory that decoding a block may take.  Blocks of xz -9 take 65 MiB. */
 #define MEMORY_MOST (UINT64_C(256) << 20)
 
 int xz_truncated(uint64_t at, struct error *err)
@@ -40,7 +40,8 @@ int xz_failed(lzma_ret ret, uint64_t at, struct error *err)
 	}
 }
 
-/* Zeros between streams come in fours. */
+/* Pass the padding between streams: zeros, in multiples of four bytes (.xz file
+ * format, section 2.2). */
 static int xz_pass_padding(struct slide *f, struct error *err)
 {
 	static const unsigned char zeros[4];
@@ -154,7 +155,7 @@ int xz_block_begin(struct xz_block *b, lzma_stream *to, struct error *err)
 {
 	lzma_ret ret;
 
-	/* It may have been copied. */
+	/* The struct may have been copied since its header was read. */
 	b->block.filters = b->filters;
 	ret = lzma_block_decoder(to, &b->block);
 	return ret == LZMA_OK ? 0 : xz_failed(ret, 0, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The index at the end of .xz files, read before their blocks. */
 /*
- * It is a hint, with which blocks can be told apart before they are decoded.  What
- * it says is verified later, by decoding: so whatever is wrong with it makes it
- * useless, and is no error here.
+ * The index is used as a hint that tells where blocks end before they are decoded.  It
+ * is verified later, by decoding, so a damaged index is ignored here and is not an
+ * error.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -17,7 +17,7 @@
 
 #define MEMORY_MOST (UINT64_C(64) << 20)
 #define PIECE ((size_t)8192)
-/* A file of more streams is one of many small ones, which need no threads. */
+/* A file that needs more seeks has many small streams, which need no threads. */
 #define SEEKS_MOST 4096
 
 struct xz_index {
@@ -27,7 +27,8 @@ struct xz_index {
 };
 
 #if LZMA_VERSION >= UINT32_C(50040000)
-/* Bytes at *at, which goes on behind them; 0: none. */
+/* Read bytes at *at, which advances past them.  Return their number, or 0 at the end
+ * or on failure. */
 static size_t xz_index_get(const struct backing *from, uint64_t *at,
 			   unsigned char *to)
 {
@@ -69,7 +70,8 @@ static lzma_index *xz_index_decode(const struct backing *from)
 }
 
 #else
-/* Older ones cannot: then only blocks that say their size are told apart. */
+/* Older versions of liblzma have no decoder for this: then only blocks whose header
+ * has their size are decoded in parallel. */
 static lzma_index *xz_index_decode(const struct backing *from)
 {
 	(void)from;

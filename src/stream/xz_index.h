@@ -8,11 +8,12 @@
 #include "stream/backing.h"
 
 struct xz_index;
-/* Of all streams of the file; NULL: there is none that makes sense. */
+/* Read the indexes of all streams of the file.  Return NULL if there is no valid
+ * one.  The caller frees it. */
 struct xz_index *xz_index_read(const struct backing *from);
 void xz_index_free(struct xz_index *x);
-/* Set the sizes of the block at offset `at`, if it is in the index.  `at` only
- * goes forward; `x` may be NULL. */
+/* Set the sizes of the block at offset `at`, if it is in the index.  `at` must not
+ * be less than in the call before; `x` may be NULL. */
 void xz_index_look_up(struct xz_index *x, uint64_t at, lzma_block *b);
 
 #endif

@@ -21,7 +21,8 @@ struct cursor {
 	lzma_check check;
 	struct xz_block block;
 	lzma_stream lzma;
-	size_t memory; /* of lzma, which does not say so itself */
+	/* Bytes of memory of `lzma`, which does not report them. */
+	size_t memory;
 };
 
 static int xz_window_open(void **out, const struct stream *s, uint64_t i,
@@ -36,7 +37,8 @@ static int xz_window_open(void **out, const struct stream *s, uint64_t i,
 	slide_of_stream(&c->feed, s, s->point[i].in);
 	c->lzma = (lzma_stream)LZMA_STREAM_INIT;
 	c->block.filters[0].id = LZMA_VLI_UNKNOWN;
-	/* Without state a stream begins; else it says what blocks end with. */
+	/* Without a state a stream begins here.  The state is the type of the check
+	 * that blocks end with. */
 	if (s->point[i].state_size) {
 		r = stream_state(s, i, &check, 1, err);
 		if (r == 1 && check > LZMA_CHECK_ID_MAX)
@@ -71,7 +73,7 @@ static size_t xz_window_memory(void *decoder)
 	return c->feed.room + c->memory;
 }
 
-/* A number of the index; nobody checks what it says. */
+/* Pass a number of the index.  Its value is not checked. */
 static int xz_window_pass_number(struct slide *f, uint64_t *v,
 				 struct error *err)
 {
@@ -91,7 +93,7 @@ static int xz_window_pass_number(struct slide *f, uint64_t *v,
 	return xz_failed(LZMA_DATA_ERROR, f->at, err);
 }
 
-/* The first pass has checked it: to the end of the stream. */
+/* Pass the index and footer of a stream, unchecked: the first pass has checked them. */
 static int xz_window_pass_index(struct slide *f, struct error *err)
 {
 	uint64_t begin = f->at, n, v, rest;
@@ -135,7 +137,7 @@ static int xz_window_next_block(struct cursor *c, struct error *err)
 	return r;
 }
 
-/* Some of the block: *got of at most n bytes. */
+/* Decode some of the block: *got bytes, at most n.  Return 0 or -errno. */
 static int xz_window_within(struct cursor *c, unsigned char *out, size_t n,
 			    size_t *got, struct error *err)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of Zstandard frames: zstd, pzstd, the seekable format. */
+/* The first pass over Zstandard files: zstd, pzstd, the seekable format. */
 /*
- * A frame needs nothing that comes before it.  Small ones are put together until
- * they are worth a job, larger ones are jobs of their own, on as many threads as
- * there are; how large a frame is its block headers tell, without decoding.  What
- * is too large for that (one frame of a whole tar, usually) is decoded in pieces
- * of whole blocks, one after the other, by one cursor.  A window that begins in
- * such a frame is POINT_LATER: see idle_decoders.c.
+ * A frame needs nothing that precedes it.  Small frames are put together until they are
+ * worth a job, larger ones are jobs of their own, on all threads; the headers of its
+ * blocks tell how large a frame is, without decoding.  A frame that is too large for a
+ * job (usually one frame of a whole tar) is decoded in pieces of whole blocks, one
+ * after the other, by one cursor.  Windows that begin within such a frame are
+ * POINT_LATER: see idle_decoders.c.
  *
- * Skippable frames are passed, the seek table of the seekable format among them:
- * it says nothing that the frames do not say.
+ * Skippable frames are passed, the seek table of the seekable format among them: it has
+ * no information that the frames do not have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,36 +21,38 @@
 #include "stream/idle_decoders.h"
 #include "stream/zstd_frame.h"
 
-/* In windows: frames are jobs where they decode to no more than this, ... */
+/* Frames are jobs if they decode to no more than this many windows, with threads and
+ * without, ... */
 #define WHOLE_THREADS 32
 #define WHOLE_ALONE 8
-/* ... and one window where to no more than this. */
+/* ... and become one window if to no more than this many windows. */
 #define WINDOW_WHOLE 8
-/* Decoded bytes of a piece of a large one, about. */
+/* Decoded bytes of a piece of a larger frame, in windows, about. */
 #define PIECE 4
 
 struct part {
 	size_t off, len;
-	uint64_t at; /* in the file */
-	bool blocks; /* windows may begin within */
+	uint64_t at; /* offset in the file */
+	bool blocks; /* windows may begin within the part */
 };
 struct unit {
 	struct ahead_unit base;
 	vec(struct part)
-		parts; /* frames; one of a large frame is a part, too */
-	size_t room;   /* what they decode to, at most */
+		parts; /* frames; a piece of a large frame is a part, too */
+	size_t room;   /* decoded bytes of the parts, at most */
 	uint64_t file_size;
-	struct zstd_cursor *large; /* NULL: whole frames */
-	bool first, last;          /* of a large frame */
+	/* The cursor of a large frame; NULL: the parts are whole frames. */
+	struct zstd_cursor *large;
+	bool first, last; /* the unit begins, or ends, a large frame */
 };
 struct decoder {
 	struct ahead_decoder base;
 	uint64_t window, whole;  /* bytes */
-	bool large;              /* within a large frame, ... */
-	bool begun;              /* ... some of which was gathered, ... */
-	bool flying;             /* ... and is not taken yet */
-	struct zstd_frame frame; /* that one */
-	uint64_t frame_at;       /* decoded bytes before it */
+	bool large;              /* within a large frame, which is `frame` */
+	bool begun;              /* a piece of it was gathered */
+	bool flying;             /* a piece of it was not taken yet */
+	struct zstd_frame frame; /* the large frame, or the next one */
+	uint64_t frame_at;       /* decoded bytes before the large frame */
 	struct zstd_cursor cursor;
 };
 
@@ -72,8 +74,9 @@ static struct unit *zstd_unit_new(const struct decoder *d)
 	return u;
 }
 
-/* What the next frame takes, and what it decodes to at most; false: too much, or
- * it is damaged, or an error occurs: whoever decodes it piece by piece will see. */
+/* Measure the next frame: its stored bytes, and its decoded bytes at most.  Return
+ * false if it is too large or damaged or an error occurs; it is then decoded piece
+ * by piece, which reports the error. */
 static bool zstd_measure_frame(struct decoder *d, size_t *stored,
 			       uint64_t *decoded)
 {
@@ -102,7 +105,7 @@ static bool zstd_measure_frame(struct decoder *d, size_t *stored,
 	return true;
 }
 
-/* Move n more bytes to the unit; -EIO where there are fewer. */
+/* Move n more bytes to the unit.  Return 0, -EIO if there are fewer, or -errno. */
 static int zstd_gather_bytes(struct decoder *d, struct unit *u, size_t n,
 			     struct error *err)
 {
@@ -115,7 +118,7 @@ static int zstd_gather_bytes(struct decoder *d, struct unit *u, size_t n,
 		       : error_no_memory(err, "decoding zstd data");
 }
 
-/* A block of a large frame, the frame's header before the first. */
+/* Gather a block of a large frame, with the frame's header before the first block. */
 static int zstd_gather_block(struct decoder *d, struct unit *u,
 			     struct error *err)
 {
@@ -150,7 +153,7 @@ static int zstd_gather_large(struct decoder *d, struct unit *u,
 	while (r == 0 && !u->last &&
 	       (!u->room || u->room + d->frame.block <= PIECE * d->window))
 		r = zstd_gather_block(d, u, &why);
-	/* Damage comes behind what was gathered. */
+	/* The damage is reported after the gathered bytes. */
 	if (r == -EIO || r == -EBADMSG) {
 		u->base.err = why;
 		u->last = true;
@@ -165,7 +168,7 @@ static int zstd_gather_large(struct decoder *d, struct unit *u,
 	return 0;
 }
 
-/* Small frames: 0, or 1 where the next one is large. */
+/* Gather small frames.  Return 0, 1 if the next frame is large, or -errno. */
 static int zstd_gather_small(struct decoder *d, struct unit *u,
 			     struct error *err)
 {
@@ -178,7 +181,7 @@ static int zstd_gather_small(struct decoder *d, struct unit *u,
 
 		r = zstd_next_frame(&d->base.feed, &d->frame, &why);
 		if (r <= 0) {
-			/* It will be met again when these were taken. */
+			/* An error is met again at the next call. */
 			if (r < 0 && !u->parts.n)
 				*err = why;
 			return u->parts.n ? 0 : r;
@@ -250,8 +253,8 @@ static bool zstd_mark_here(struct unit *u, const struct zstd_cursor *c)
 	return ahead_add_mark(&u->base, mark);
 }
 
-/* The checksum of a frame failed: of one that has marks, or began before the unit,
- * or has no bytes. */
+/* Note that the checksum of a frame failed.  The frame has marks in the unit, or it
+ * began before the unit, or it has no bytes. */
 static void zstd_mark_bad(struct unit *u, const struct error *why)
 {
 	struct ahead_unit *b = &u->base;
@@ -279,7 +282,8 @@ static int zstd_run_part(struct unit *u, struct zstd_cursor *c,
 	slide_of_memory(&c->feed, u->base.in + part->off, part->len, part->at);
 	c->blocks = part->blocks;
 	c->file_size = u->file_size;
-	/* What the decoder has left is always flushed: there is room. */
+	/* Bytes that are left in the decoder are always flushed: there is room for
+	 * them. */
 	while (r > 0 && (c->feed.n || c->state == ZSTD_FLUSH)) {
 		size_t got;
 
@@ -320,7 +324,7 @@ static int zstd_take_unit(void *own, struct ahead_unit *base, struct error *err)
 	(void)err;
 	base->bad_from = base->at + base->bad_until;
 	if (!u->large) {
-		/* Where an error is, all frames before were decoded. */
+		/* If the unit ends with an error, all frames before were decoded. */
 		for (size_t i = 0; i < base->marks.n; i++)
 			if (base->marks.at[i].flags & POINT_START)
 				base->verified =

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Zstandard frames: their headers, and a cursor that decodes them. */
 /*
- * libzstd decodes; where frames and blocks begin we see for ourselves (RFC 8878),
- * because seek points are there, and so that decoding can go on behind a frame
- * whose checksum is wrong.
+ * libzstd decodes.  Frames and blocks are parsed here (RFC 8878), because seek points
+ * are where they begin, and so that decoding can go on after a frame whose checksum is
+ * wrong.
  *
- * A frame that is there as a whole is decoded in one step, which needs no window.
- * Any other is given to the streaming decoder block by block, behind a header of
- * our own that asks for a window no larger than what can follow: a header of a few
- * bytes may claim 2 GiB, which libzstd would allocate.
+ * A frame that is in memory as a whole is decoded in one step, which needs no window.
+ * Any other frame is given to the streaming decoder block by block, after a header that
+ * is made here and asks for a window no larger than the data that can follow: a header
+ * of a few bytes may claim 2 GiB, which libzstd would allocate.
  */
 #include "stream/zstd_frame.h"
 
@@ -21,11 +21,11 @@
 #include "base/system.h"
 
 #define MAGIC 0xfd2fb528u
-/* No frame has fewer bytes. */
+/* The smallest frame, in bytes. */
 #define FRAME_LEAST 8
-/* A block of 4 bytes may stand for so many. */
+/* A block of 4 bytes may stand for this many decoded bytes. */
 #define EXPANSION_MOST (UINT64_C(128) << 10)
-/* Windows up to this need not be compared with the memory there is. */
+/* Windows up to this many bytes are not compared with the available memory. */
 #define WINDOW_SMALL (UINT64_C(128) << 20)
 #define WINDOW_MOST (UINT64_C(1) << 31)
 
@@ -136,7 +136,8 @@ static int zstd_failed(const struct zstd_cursor *c, size_t code,
 			 ZSTD_getErrorName(code));
 }
 
-/* The smallest power of two that will do for what can be there. */
+/* Find the smallest window (2^*log bytes) that is enough for the frame's data.
+ * Return 0, or -ENOTSUP or -ENOMEM if it is too large. */
 static int zstd_choose_window(const struct zstd_cursor *c, unsigned *log,
 			      struct error *err)
 {
@@ -194,7 +195,7 @@ static int zstd_begin_frame(struct zstd_cursor *c, struct error *err)
 	return 0;
 }
 
-/* A frame that is there as a whole: true when it was decoded. */
+/* Decode a frame that is in the feed as a whole.  Return whether that succeeded. */
 static bool zstd_whole_frame(struct zstd_cursor *c, unsigned char *out,
 			     size_t n, size_t *got)
 {
@@ -214,7 +215,7 @@ static bool zstd_whole_frame(struct zstd_cursor *c, unsigned char *out,
 	return true;
 }
 
-/* Give the decoder `n` bytes that are there. */
+/* Give the decoder n bytes of the feed.  Return 1 or -errno. */
 static int zstd_feed_decoder(struct zstd_cursor *c, size_t n,
 			     unsigned char *out, size_t room, size_t *got,
 			     struct error *err)
