@@ -391,7 +391,7 @@ static int build_replace(struct members_builder *b, const struct member *m,
 {
 	if (build_is_dir(b, entry) &&
 	    (b->entries.at[entry].children || entry == 0)) {
-		members_left_out(b, "a directory stayed",
+		members_left_out(b, "a directory that was not replaced",
 				 "%s: is a directory that is not empty, and "
 				 "not replaced by a later file of this name",
 				 m->path);
@@ -400,8 +400,8 @@ static int build_replace(struct members_builder *b, const struct member *m,
 	if (b->entries.at[entry].inode != ENTRY_NONE &&
 	    build_inode(b, entry)->volume != m->volume)
 		members_note(b, "members of two sources",
-			     "%s: is in more than one source, the last one "
-			     "wins",
+			     "%s: is in more than one source; that of the last "
+			     "one is shown",
 			     m->path);
 	if (build_keep(b, entry) < 0)
 		return error_no_memory(err, "the table of members");
@@ -441,8 +441,8 @@ static int64_t build_add_link(struct members_builder *b, const struct member *m,
 
 	if (inode == -ENOENT || inode == -EINVAL)
 		members_left_out(b, "a hard link to nothing",
-				 "%s: is a hard link to %s, which is not there "
-				 "(or is a directory), and left out",
+				 "%s: is left out: it is a hard link to %s, "
+				 "which does not exist or is a directory",
 				 m->path, m->link ? m->link : "nothing");
 	if (inode < 0)
 		return inode;

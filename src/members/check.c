@@ -43,7 +43,8 @@ static int check_charge(struct checking *c, uint64_t steps)
 {
 	if (steps > c->work)
 		return error_set(c->err, -EBADMSG,
-				 "its members have too much in common");
+				 "its members share so much data that checking "
+				 "it would take too long");
 	c->work -= steps;
 	return 0;
 }
@@ -89,8 +90,8 @@ static int check_dir(struct checking *c, uint64_t i)
 
 	if (add_overflows(c->next, r->size, &end) || end > c->m->n ||
 	    r->data != c->next || r->data <= i)
-		return check_failed(c, i,
-				    "its entries are not where they should be");
+		return check_failed(
+			c, i, "its entries are at a wrong place in the table");
 	for (uint64_t k = c->next; k < end; k++) {
 		const struct member_record *kid = &c->m->at[k];
 
@@ -113,12 +114,12 @@ static int check_sparse(struct checking *c, uint64_t i)
 	uint64_t n, at = 0, stored;
 
 	if (r->data >= m->n_extents)
-		return check_failed(c, i, "its map is missing");
+		return check_failed(c, i, "its sparse map is missing");
 	x = &m->extents[r->data];
 	n = x->off;
 	stored = x->pos;
 	if (n >= m->n_extents - r->data)
-		return check_failed(c, i, "its map is cut off");
+		return check_failed(c, i, "its sparse map is cut off");
 	if (check_charge(c, n) < 0)
 		return -EBADMSG;
 	while (n-- > 0) {
@@ -128,11 +129,15 @@ static int check_sparse(struct checking *c, uint64_t i)
 		if (x->off < at || !x->len ||
 		    add_overflows(x->off, x->len, &end) || end > r->size ||
 		    add_overflows(x->pos, x->len, &pos))
-			return check_failed(c, i, "its map is not valid");
+			return check_failed(c, i,
+					    "its sparse map is not valid");
 		at = end;
 		stored -= x->len;
 	}
-	return stored ? check_failed(c, i, "its map has another sum") : 0;
+	return stored ? check_failed(
+				c, i,
+				"the bytes of its sparse map do not add up")
+		      : 0;
 }
 
 /* Return whether `size` bytes at `where` (a MEMBER_IN_BLOCK) lie within a block. */
@@ -153,8 +158,8 @@ static int check_blocks(struct checking *c, uint64_t i)
 	uint64_t full, rest;
 
 	if (!m->block_size)
-		return check_failed(c, i,
-				    "it has blocks, and those have no size");
+		return check_failed(
+			c, i, "it has blocks, but the table has no block size");
 	full = r->size / m->block_size;
 	rest = r->size % m->block_size;
 	if (r->data > m->n_blocks || full + (rest != 0) > m->n_blocks - r->data)
@@ -180,7 +185,7 @@ static int check_blocks(struct checking *c, uint64_t i)
 
 static int check_common_failed(struct checking *c, uint64_t i, const char *what)
 {
-	return error_set(c->err, -EBADMSG, "members of kind %llu: %s",
+	return error_set(c->err, -EBADMSG, "common fields %llu of members: %s",
 			 (unsigned long long)i, what);
 }
 
@@ -237,12 +242,14 @@ static int check_link(struct checking *c, uint64_t i)
 	const struct member_record *r = &m->at[i], *to;
 
 	if (r->data >= m->n)
-		return check_failed(c, i, "it is a link to nothing");
+		return check_failed(
+			c, i, "it is a link to a member that does not exist");
 	to = &m->at[r->data];
 	if (to->kind == MEMBER_LINK || to->kind == MEMBER_DIR ||
 	    (to->mode & S_IFMT) != (r->mode & S_IFMT) ||
 	    member_common(m, r)->xattrs)
-		return check_failed(c, i, "it is a link to something else");
+		return check_failed(c, i,
+				    "it is a link to a member of another type");
 	return 0;
 }
 
@@ -282,7 +289,10 @@ static int check_record(struct checking *c, uint64_t i)
 			       : check_failed(c, i,
 					      "its fragment is not valid");
 	case MEMBER_FILE:
-		return c->files ? 0 : check_failed(c, i, "it is no member");
+		return c->files ? 0
+				: check_failed(c, i,
+					       "it is a file of its own, which "
+					       "an index cannot hold");
 	case MEMBER_NONE:
 	case MEMBER_KINDS:
 		break;
@@ -336,12 +346,14 @@ int members_check(struct members *m, bool files, struct error *err)
 		return error_set(err, -EBADMSG, "the table is empty");
 	if (m->at[0].kind != MEMBER_DIR ||
 	    member_name_at(&m->at[0]) >= m->names_size)
-		return error_set(err, -EBADMSG, "there is no root");
+		return error_set(err, -EBADMSG,
+				 "the table has no root directory");
 	if (m->block_size > 1u << 20)
-		return error_set(err, -EBADMSG, "blocks are too large");
+		return error_set(err, -EBADMSG,
+				 "its blocks are larger than 1 MiB");
 	if (m->damage_size > m->notes_size ||
 	    (m->damage_size && m->notes[m->damage_size - 1] != '\n'))
-		return error_set(err, -EBADMSG, "its notes are odd");
+		return error_set(err, -EBADMSG, "its notes are damaged");
 	if (check_block_table(&c) < 0 || check_common(&c) < 0)
 		return -EBADMSG;
 	memset(m->counts, 0, sizeof m->counts);
@@ -352,6 +364,7 @@ int members_check(struct members *m, bool files, struct error *err)
 		check_count_member(m, &m->at[i]);
 	}
 	if (c.next != m->n)
-		return error_set(err, -EBADMSG, "members are in no directory");
+		return error_set(err, -EBADMSG,
+				 "some members are not in a directory");
 	return 0;
 }

@@ -55,8 +55,8 @@ static int finish_add_versions(struct members_builder *b, uint32_t entry)
 		     ENTRY_NONE &&
 	     b->entries.at[dir].inode != ENTRY_NONE)) {
 		members_note(b, "versions without a name",
-			     "%s: earlier versions are not shown, '%s' cannot "
-			     "be their directory",
+			     "%s: its earlier versions are not shown: '%s' "
+			     "cannot be a directory for them",
 			     name, longer);
 		return 0;
 	}

@@ -60,22 +60,22 @@ static int index_file_damaged(struct error *err, const char *what)
 static int index_check_head(const struct index_head *h, struct error *err)
 {
 	if (memcmp(h->magic, INDEX_MAGIC, sizeof h->magic) != 0)
-		return index_file_damaged(err,
-					  "it does not begin as an index does");
+		return index_file_damaged(
+			err, "it does not begin with the header of an index");
 	if (h->endian == __builtin_bswap32(INDEX_ENDIAN))
 		return error_set(err, -EINVAL,
 				 "foreign: made on a machine of the other byte "
 				 "order");
 	if (h->endian != INDEX_ENDIAN)
-		return index_file_damaged(err, "its byte order is none");
+		return index_file_damaged(err, "its byte order is not valid");
 	if (h->layout != INDEX_LAYOUT)
 		return error_set(
 			err, -EINVAL,
 			"foreign: it has layout %lu, this program reads %d",
 			(unsigned long)h->layout, INDEX_LAYOUT);
 	if (h->sum != index_head_sum(h))
-		return index_file_damaged(err,
-					  "the checksum of its head is wrong");
+		return index_file_damaged(
+			err, "the checksum of its header is wrong");
 	return 0;
 }
 
@@ -103,11 +103,12 @@ static int index_check_table(const struct index_head *h, uint64_t size,
 		before = e;
 	}
 	if (end != h->size)
-		return index_file_damaged(err, "its sections do not fill it");
+		return index_file_damaged(
+			err, "its sections do not end where the file ends");
 	if (h->size == size)
 		return 0;
 	return error_set(err, -EBADMSG,
-			 "damaged: it should have %llu bytes, and has %llu",
+			 "damaged: it should have %llu bytes, but has %llu",
 			 (unsigned long long)h->size, (unsigned long long)size);
 }
 
@@ -138,8 +139,8 @@ static int index_read_sections(struct index *x, int fd, uint64_t lazy,
 	x->eager = n ? e[n - 1].off + e[n - 1].size : 0;
 	if (x->eager > LARGE && x->eager > system_memory() / 2)
 		return error_set(err, -ENOMEM,
-				 "it takes %llu bytes, more than half of the "
-				 "memory",
+				 "loading it takes %llu bytes, more than half "
+				 "of the memory",
 				 (unsigned long long)x->eager);
 	x->buf = buf_new(x->eager + INDEX_ALIGN, NULL);
 	if (!x->buf)
@@ -166,7 +167,7 @@ static int index_read_file(struct index *x, const struct index_key *key,
 	if (r < 0)
 		return r;
 	if (size < sizeof x->head)
-		return index_file_damaged(err, "it is shorter than its head");
+		return index_file_damaged(err, "it is shorter than its header");
 	r = index_check_head(&x->head, err);
 	if (r == 0)
 		r = index_check_table(&x->head, size, err);
@@ -203,8 +204,8 @@ static int index_load_at(const struct index_key *key,
 	}
 	if (fd >= 0 && !at->asked && !index_is_ours(key, &st))
 		r = error_set(err, -EINVAL,
-			      "%s: it is of another user than the archive, and "
-			      "not believed",
+			      "%s: it belongs to another user than the archive "
+			      "and is not used",
 			      file_shown(x->path));
 	else if (fd >= 0) {
 		r = index_read_file(x, key, &fd, (uint64_t)st.st_size, lazy,

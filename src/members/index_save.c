@@ -219,7 +219,8 @@ static int index_lay_out(struct saving *s, const struct index_section *sections,
 	uint64_t end = sizeof s->head;
 
 	if (n > INDEX_SECTIONS_MAX)
-		return error_set(err, -EINVAL, "%u sections are too many", n);
+		return error_set(err, -EINVAL,
+				 "%u sections are too many for an index", n);
 	for (unsigned i = 0; i < n; i++) {
 		unsigned j = i;
 
@@ -280,9 +281,10 @@ static int index_check_target(int dir, const struct index_place *at,
 	if (r == 0 && st.st_size > 0 &&
 	    (file_read(fd, 0, magic, sizeof magic) < 0 ||
 	     memcmp(magic, INDEX_MAGIC, sizeof magic) != 0))
-		r = error_set(err, -EEXIST,
-			      "%s is not an index: it is left as it is",
-			      at->name);
+		r = error_set(
+			err, -EEXIST,
+			"%s exists and is not an index: it is not overwritten",
+			at->name);
 	return r;
 }
 

@@ -206,14 +206,13 @@ int index_compare(const struct index_key *key, const struct index_head *head,
 				 backing_name(key->source));
 	if (head->mtime != is.mtime || head->nsec != is.nsec)
 		return error_set(err, -ESTALE,
-				 "out of date: %s was written to since",
+				 "out of date: %s was modified since",
 				 backing_name(key->source));
 	r = index_sample(key->source, is.sample, err);
 	if (r == 0 && memcmp(head->sample, is.sample, sizeof is.sample) != 0)
 		r = error_set(err, -ESTALE,
-			      "out of date: made of another file than %s, of "
-			      "the same size "
-			      "and time",
+			      "out of date: made of another file than %s with "
+			      "the same size and time",
 			      backing_name(key->source));
 	return r;
 }

@@ -270,8 +270,7 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 	v = r ? member_files_volume(s, r) : NULL;
 	if (!v)
 		return error_set(err, -EIO,
-				 "the source of this member is not "
-				 "there");
+				 "the source of this member is missing");
 	switch (r->kind) {
 	case MEMBER_RANGE:
 		b = volume_range(v, r->data, r->size);
@@ -283,7 +282,9 @@ static int mf_map(const struct files *f, uint64_t node, uint64_t off,
 	case MEMBER_FRAGMENT:
 	case MEMBER_BLOCKS:
 		if (!v->blocks)
-			return error_set(err, -EIO, "its blocks are not there");
+			return error_set(
+				err, -EIO,
+				"the blocks of this member are missing");
 		if (r->kind == MEMBER_BLOCKS)
 			map_blocks(s->m, r, v, off, p);
 		else

@@ -63,7 +63,9 @@ static int members_take_section(struct members *m,
 	switch (s->id) {
 	case SECTION_HEAD:
 		if (s->size != sizeof(struct head))
-			return error_set(err, -EBADMSG, "its head is odd");
+			return error_set(err, -EBADMSG,
+					 "the header of its member table has a "
+					 "wrong size");
 		m->block_size = ((const struct head *)s->data)->block_size;
 		m->damage_size = ((const struct head *)s->data)->damage;
 		m->left_out = ((const struct head *)s->data)->left_out;
@@ -84,7 +86,9 @@ static int members_take_section(struct members *m,
 		break;
 	}
 	if (s->size % unit || (uintptr_t)s->data % 8)
-		return error_set(err, -EBADMSG, "section %u is odd", s->id);
+		return error_set(err, -EBADMSG,
+				 "section %u has a wrong size or alignment",
+				 s->id);
 	n = s->size / unit;
 	switch (s->id) {
 	case SECTION_RECORDS:

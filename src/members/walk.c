@@ -15,7 +15,7 @@
  * it is a symlink that leads elsewhere, or a file, the member is refused.
  */
 #define LINKS_MAX 40
-#define ELSEWHERE "its directory is a link that leads elsewhere"
+#define ELSEWHERE "its directory is a link that leads out of the archive"
 
 struct walking {
 	struct members_builder *b;
@@ -30,8 +30,7 @@ static int walk_path(struct walking *w, uint32_t dir, const char *path,
 static int walk_refuse(struct walking *w, const char *kind, const char *why)
 {
 	if (w->like)
-		members_left_out(w->b, kind, "%s: %s, and left out", w->path,
-				 why);
+		members_left_out(w->b, kind, "%s: left out: %s", w->path, why);
 	return error_set(w->err, w->like ? -EINVAL : -ENOENT, "%s: %s", w->path,
 			 why);
 }

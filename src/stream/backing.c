@@ -25,8 +25,7 @@ int backing_file(struct backing *out, struct handles *h, struct pinner *p,
 		out->size = pin.size - offset;
 	else
 		r = error_set(err, -EINVAL,
-			      "%s has %llu bytes, offset %llu is behind its "
-			      "end",
+			      "%s has %llu bytes, offset %llu is past its end",
 			      handles_name(h, file),
 			      (unsigned long long)pin.size,
 			      (unsigned long long)offset);
@@ -166,7 +165,8 @@ static int backing_copy_span(const struct backing *b, const struct span *s,
 							  s->fill.width];
 		return 0;
 	}
-	return error_set(err, -EIO, "%s: bytes of no kind", backing_name(b));
+	return error_set(err, -EIO, "%s: bytes of an unknown kind",
+			 backing_name(b));
 }
 
 static int backing_copy_extent(const struct backing *b, const struct extent *x,
@@ -191,7 +191,8 @@ static int backing_read_mapped(const struct backing *b, uint64_t off,
 	while (len > 0 && r == 0) {
 		plan_init(&p, len);
 		if (!backing_map(b, off, len, &p))
-			return error_set(err, -EIO, "%s: no plan for a read",
+			return error_set(err, -EIO,
+					 "%s: a read cannot be mapped",
 					 backing_name(b));
 		for (unsigned i = 0; i < p.n && r == 0; i++) {
 			r = backing_copy_extent(b, &p.ext[i], to, err);

@@ -146,7 +146,9 @@ static int blob_temporary_file(const char *dir, struct error *err)
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return error_errno(err, -errno,
-				   "no temporary file in %s (see TMPDIR)", dir);
+				   "cannot create a temporary file in %s (set "
+				   "TMPDIR to another directory)",
+				   dir);
 	unlink(name);
 	return fd;
 }
@@ -167,7 +169,8 @@ static int blob_append_file(struct blob *b, const unsigned char *data, size_t n,
 
 		if (w < 0 && errno != EINTR)
 			return error_errno(err, -errno,
-					   "temporary file in %s (see TMPDIR)",
+					   "cannot write a temporary file in "
+					   "%s (see TMPDIR)",
 					   b->dir);
 		if (w > 0)
 			done += (size_t)w;
@@ -183,7 +186,8 @@ int blob_append(struct blob *b, const void *data, size_t n, uint64_t *at,
 	int r;
 
 	if (!b->dir && !fits) /* a blob of existing bytes does not grow */
-		return error_set(err, -EINVAL, "these states are complete");
+		return error_set(err, -EINVAL,
+				 "complete states cannot be added to");
 	if (!n || (fits && blob_append_memory(b, data, n))) {
 		r = 0;
 	} else {
@@ -200,9 +204,9 @@ int blob_append(struct blob *b, const void *data, size_t n, uint64_t *at,
 
 static int blob_too_short(struct error *err)
 {
-	return error_set(err, -EBADMSG,
-			 "states of a decoder end before the one that is "
-			 "needed");
+	return error_set(
+		err, -EBADMSG,
+		"the stored decoder states end before the one that is needed");
 }
 
 int blob_read(const struct blob *b, uint64_t at, void *to, size_t n,

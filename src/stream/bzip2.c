@@ -60,8 +60,11 @@ static int bzip2_cut_block(struct decoder *d, struct unit *u, struct error *err)
 	n = (size_t)((u->end + 7) / 8 - u->bit / 8);
 	p = bzip2_bytes(&d->base.feed, u->bit, n, &have, err);
 	if (!p || (size_t)have < n)
-		return have < 0 ? (int)have
-				: error_set(err, -EIO, "bzip2: cut");
+		return have < 0
+			       ? (int)have
+			       : error_set(
+					 err, -EIO,
+					 "bzip2: the data ends within a block");
 	u->base.in = malloc(n);
 	if (!u->base.in)
 		return error_no_memory(err, "decoding bzip2 data");
@@ -81,7 +84,9 @@ static int bzip2_pass_header(struct decoder *d, struct error *err)
 	int r = bzip2_look(&d->base.feed, d->bit, true, &crc, &d->level, err);
 
 	if (r == BZIP2_END && d->first)
-		return error_set(err, -EBADMSG, "bzip2: this is none");
+		return error_set(
+			err, -EBADMSG,
+			"bzip2: the file does not begin with a bzip2 header");
 	if (r <= 0)
 		return r;
 	d->bit += BZIP2_STREAM_BITS;

@@ -304,7 +304,9 @@ static int deflate_move_point(struct deflate_builder *b,
 		n = stream_state(s, i, state, sizeof state, err);
 		if (n < GZIP_STATE_HEAD)
 			return n < 0 ? (int)n
-				     : error_set(err, -EIO, "an odd state");
+				     : error_set(err, -EIO,
+						 "the state of a seek point is "
+						 "too short");
 		p.in = p.in - GZIP_HEADER + m->pos;
 		header = load_le64(state);
 		if (header != GZIP_NO_HEADER)

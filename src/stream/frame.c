@@ -67,7 +67,7 @@ static int frame_not_found(const struct frame_kind *k, const struct slide *f,
 			   struct error *err)
 {
 	return error_set(err, -EBADMSG,
-			 "%s: the bytes from %llu on are no frame", k->name,
+			 "%s: the bytes from %llu on are not a frame", k->name,
 			 (unsigned long long)f->at);
 }
 

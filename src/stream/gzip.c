@@ -223,12 +223,12 @@ static int gzip_end_member(struct gzip *g, struct error *err)
 	if (crc != g->crc)
 		error_set(&why, -EBADMSG,
 			  "the checksum of a gzip member of %llu bytes does "
-			  "not match: it is damaged, and nothing says where",
+			  "not match: it is damaged, and it is unknown where",
 			  (unsigned long long)size);
 	else if (low != (uint32_t)size)
 		error_set(&why, -EBADMSG,
 			  "a gzip member decodes to %llu bytes, which is not "
-			  "what it says: damaged",
+			  "the length that it records: damaged",
 			  (unsigned long long)size);
 	g->displaced |= crc != g->crc && low != (uint32_t)size;
 	if (why.code)
@@ -239,8 +239,8 @@ static int gzip_end_member(struct gzip *g, struct error *err)
 static int gzip_bad_data(struct gzip *g, struct error *err)
 {
 	error_set(err, -EBADMSG,
-		  "gzip data stop making sense at %llu, %llu bytes into a "
-		  "member (%s): damaged, and nothing says where",
+		  "gzip data cannot be decoded at %llu, %llu bytes into a "
+		  "member (%s): damaged, and it is unknown where",
 		  (unsigned long long)(inflate_bit(&g->feed.x) / 8),
 		  (unsigned long long)(g->at - g->member), g->feed.x.fault);
 	gzip_spoil_member(g, err);

@@ -183,8 +183,8 @@ static int gzip_ignore_rest(const struct header *h)
 
 	if (h->f->quiet)
 		return 0;
-	log_warn("%s: %llu bytes behind the gzip data, from %llu on, are "
-		 "something else, and ignored",
+	log_warn("%s: %llu bytes after the gzip data, from %llu on, are not "
+		 "gzip data and are ignored",
 		 backing_name(b), (unsigned long long)(b->size - h->at),
 		 (unsigned long long)h->at);
 	return 0;
@@ -216,7 +216,8 @@ static int gzip_read_magic(struct header *h, bool first, struct error *err)
 		return n || first ? gzip_header_cut(h, err) : 0;
 	if (first)
 		return gzip_header_damaged(h, "no gzip data", err);
-	return alike == 2 ? gzip_header_damaged(h, "not its first bytes", err)
+	return alike == 2 ? gzip_header_damaged(h, "its first bytes are wrong",
+						err)
 			  : gzip_ignore_rest(h);
 }
 

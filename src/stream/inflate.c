@@ -209,7 +209,7 @@ static enum inflate_end inflate_one_match(struct inflate *x,
 	if (taken + more > x->n_bits)
 		return INFLATE_CUT;
 	if (e & SPECIAL)
-		return inflate_bad(x, "no such distance");
+		return inflate_bad(x, "an invalid distance");
 	out = copy_bytes(o, o->next, inflate_value_of(e, rest, more), len);
 	if (!out)
 		return inflate_bad(x, "a match from before the beginning");
@@ -233,7 +233,7 @@ static enum inflate_end inflate_one_code(struct inflate *x,
 		return INFLATE_CUT;
 	if (!(e & LITERAL) && e & SPECIAL) {
 		if (!(e & END))
-			return inflate_bad(x, "no such code");
+			return inflate_bad(x, "an invalid code");
 		inflate_take(x, taken);
 		x->block = INFLATE_BETWEEN;
 		return INFLATE_DONE;
@@ -318,7 +318,7 @@ inflate_fast(struct inflate *x, struct inflate_out *o, bool noting)
 			}
 			if (e & SPECIAL) {
 				r = e & END ? INFLATE_DONE
-					    : inflate_bad(x, "no such code");
+					    : inflate_bad(x, "an invalid code");
 				TAKE(e);
 				break;
 			}
@@ -334,7 +334,7 @@ inflate_fast(struct inflate *x, struct inflate_out *o, bool noting)
 				d = dists[(d >> 16) + LOW(bits, d >> 8 & 15)];
 			}
 			if (d & SPECIAL) {
-				r = inflate_bad(x, "no such distance");
+				r = inflate_bad(x, "an invalid distance");
 				break;
 			}
 		}

@@ -200,7 +200,8 @@ static enum inflate_end inflate_read_lengths(struct inflate *x,
 		e = pre[x->bits & ((1 << PRE_BITS) - 1)];
 		symbol = e >> 16;
 		if (e & SPECIAL)
-			return inflate_bad(x, "no code for lengths of codes");
+			return inflate_bad(x,
+					   "an invalid code of a code length");
 		if (x->n_bits <
 		    (e & 255) + (symbol < 16 ? 0 : extra[symbol - 16]))
 			return INFLATE_CUT;
@@ -211,7 +212,9 @@ static enum inflate_end inflate_read_lengths(struct inflate *x,
 			times = least[symbol - 16] +
 				inflate_take(x, extra[symbol - 16]);
 		if (symbol == 16 && !have)
-			return inflate_bad(x, "nothing to repeat");
+			return inflate_bad(
+				x,
+				"a repeated length without a length before it");
 		if (symbol == 16)
 			len = lens[have - 1];
 		if (times > n - have)
@@ -247,7 +250,7 @@ static enum inflate_end inflate_read_codes(struct inflate *x)
 	}
 	if (!inflate_build_table(pre, PRE_BITS, 1 << PRE_BITS, PRES, pre_lens,
 				 19))
-		return inflate_bad(x, "impossible lengths of codes");
+		return inflate_bad(x, "invalid code lengths");
 	r = inflate_read_lengths(x, pre, lens, lits + dists);
 	if (r != INFLATE_OUTPUT)
 		return r;
@@ -257,7 +260,7 @@ static enum inflate_end inflate_read_codes(struct inflate *x)
 				 lits) ||
 	    !inflate_build_table(x->dist, DIST_BITS, INFLATE_DIST_ROOM, DISTS,
 				 lens + lits, dists))
-		return inflate_bad(x, "impossible lengths of codes");
+		return inflate_bad(x, "invalid code lengths");
 	return INFLATE_OUTPUT;
 }
 

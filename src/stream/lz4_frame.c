@@ -55,8 +55,8 @@ static int lz4_parse_header(struct slide *f, struct lz4_frame *out,
 	if ((XXH32(f->data + 4, n - 5, 0) >> 8 & 255) != f->data[n - 1])
 		return lz4_bad_header(f, -EBADMSG, "has a damaged header", err);
 	if (flg >> 6 != 1 || flg & 2 || bd & 0x8f || size < 4)
-		return lz4_bad_header(f, -ENOTSUP,
-				      "is of a version that is not known", err);
+		return lz4_bad_header(f, -ENOTSUP, "has an unknown version",
+				      err);
 	if (flg & 1)
 		return lz4_bad_header(
 			f, -ENOTSUP, "needs a dictionary; compress without one",

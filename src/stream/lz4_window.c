@@ -32,7 +32,8 @@ static ssize_t lz4_state_read(const struct stream *s, uint64_t i,
 		return n;
 	if (n < LZ4_STATE_HEAD || to[0] & ~LZ4_FLAGS || to[1] < 16 ||
 	    to[1] > 23 || (n > LZ4_STATE_HEAD && !(to[0] & LZ4_LINKED)))
-		return error_set(err, -EBADMSG, "lz4: an impossible state");
+		return error_set(err, -EBADMSG,
+				 "lz4: the state of a seek point is not valid");
 	frame->flags = to[0];
 	frame->block = (size_t)1 << to[1];
 	frame->at = s->point[i].in;

@@ -266,8 +266,8 @@ int row_pass(struct row *w, const unsigned char *data, size_t n,
 		if (w->at + take - w->points.at[w->open].out >
 		    STREAM_WINDOW_MAX)
 			return error_set(err, -ENOTSUP,
-					 "compressed so that nothing can begin "
-					 "within %u MiB",
+					 "compressed so that decoding cannot "
+					 "begin anywhere within %u MiB",
 					 STREAM_WINDOW_MAX >> 20);
 		w->crc = libdeflate_crc32(w->crc, data, (size_t)take);
 		w->at += take;

@@ -57,7 +57,7 @@ int stream_get(const struct stream *s, uint64_t in, void *to, size_t n,
 static int stream_bad_state(struct error *err)
 {
 	return error_set(err, -EBADMSG,
-			 "the state of the decoder there is damaged");
+			 "the decoder state of a seek point is damaged");
 }
 
 static int stream_inflate_state(const unsigned char *stored, size_t n, void *to,
@@ -277,21 +277,21 @@ static const char *stream_point_fault(const struct stream_point *p, uint64_t i,
 	const struct stream_point *was = i ? p - 1 : NULL;
 
 	if (p->flags & ~POINT_FLAGS || p->unused || p->bits > 7)
-		return "unknown flags";
+		return "it has unknown flags";
 	if (!p->size || p->size > STREAM_WINDOW_MAX)
-		return "the size of its window";
+		return "its window has an impossible size";
 	if (p->out != (was ? was->out + was->size : 0) ||
 	    p->out > INT64_MAX - STREAM_WINDOW_MAX)
-		return "where its window begins";
+		return "its window begins at a wrong place";
 	if (p->in > from->size || (p->bits && !p->in) ||
 	    (was && p->in < was->in))
-		return "where its compressed bytes begin";
+		return "its compressed bytes begin at a wrong place";
 	if (p->state > states || p->state_size > states - p->state)
-		return "where its state is";
+		return "its state is not among the stored states";
 	if (p->flags & (POINT_START | POINT_LATER) && p->state_size)
-		return "a state that it cannot have";
+		return "it has a state but cannot have one";
 	if (p->flags & POINT_LATER && (!was || p->flags & POINT_START))
-		return "that it is not the first";
+		return "it depends on an earlier point that is missing";
 	return NULL;
 }
 
@@ -304,11 +304,11 @@ static int stream_check_points(const struct backing *from,
 			stream_point_fault(&points[i], i, from, states);
 
 		if (fault)
-			return error_set(err, -EBADMSG,
-					 "seek point %llu of %s is impossible: "
-					 "%s",
-					 (unsigned long long)i,
-					 backing_name(from), fault);
+			return error_set(
+				err, -EBADMSG,
+				"seek point %llu of %s is not valid: %s",
+				(unsigned long long)i, backing_name(from),
+				fault);
 	}
 	return 0;
 }

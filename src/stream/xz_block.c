@@ -74,9 +74,10 @@ int xz_stream_header(struct slide *f, bool first, lzma_check *check,
 		return xz_truncated(f->at + (uint64_t)r, err);
 	ret = lzma_stream_header_decode(&flags, f->data);
 	if (ret == LZMA_FORMAT_ERROR)
-		return error_set(err, -EBADMSG,
-				 "xz: the bytes from %llu on are no xz stream",
-				 (unsigned long long)f->at);
+		return error_set(
+			err, -EBADMSG,
+			"xz: the bytes from %llu on are not an xz stream",
+			(unsigned long long)f->at);
 	if (ret != LZMA_OK)
 		return xz_failed(ret, f->at, err);
 	slide_drop(f, LZMA_STREAM_HEADER_SIZE);
@@ -181,7 +182,7 @@ int xz_pass_index(struct slide *f, lzma_index_hash *hash, lzma_check check,
 	}
 	if (ret != LZMA_STREAM_END)
 		return error_set(err, -EBADMSG,
-				 "xz: the index at %llu is not that of the "
+				 "xz: the index at %llu does not fit the "
 				 "blocks before it",
 				 (unsigned long long)f->at);
 	r = slide_need(f, LZMA_STREAM_HEADER_SIZE, err);

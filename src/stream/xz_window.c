@@ -47,7 +47,8 @@ static int xz_window_open(void **out, const struct stream *s, uint64_t i,
 			free(c);
 			return r < 0 ? (int)r
 				     : error_set(err, -EBADMSG,
-						 "xz: an impossible state");
+						 "xz: the state of a seek "
+						 "point is not valid");
 		}
 		c->state = BLOCK;
 		c->check = check;

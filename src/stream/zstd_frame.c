@@ -155,8 +155,7 @@ static int zstd_choose_window(const struct zstd_cursor *c, unsigned *log,
 	if (*log > 31)
 		return error_set(err, -ENOTSUP,
 				 "zstd: the frame at %llu needs a window of "
-				 "%llu MiB, more than the 2 GiB that there may "
-				 "be",
+				 "%llu MiB, more than the limit of 2 GiB",
 				 (unsigned long long)c->feed.at,
 				 (unsigned long long)(need >> 20));
 	if (need > WINDOW_SMALL && need > system_memory() / 4)
@@ -275,7 +274,7 @@ static int zstd_check_frame(struct zstd_cursor *c, struct error *err)
 	if (c->frame.content != UINT64_MAX && c->done != c->frame.content)
 		return error_set(err, -EBADMSG,
 				 "zstd: the frame that ends at %llu decodes to "
-				 "%llu bytes and says %llu",
+				 "%llu bytes, but its header says %llu",
 				 (unsigned long long)c->feed.at,
 				 (unsigned long long)c->done,
 				 (unsigned long long)c->frame.content);

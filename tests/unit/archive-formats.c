@@ -337,7 +337,7 @@ TEST(rest)
 	static const struct way lz4 = {"lz4", "lz4", "lz4 -q -c data >packed"};
 
 	check_rest(&zstd, "truncated?");
-	check_rest(&lz4, "are no frame");
+	check_rest(&lz4, "are not a frame");
 }
 
 int main(void)

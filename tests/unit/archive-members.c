@@ -216,7 +216,7 @@ TEST(links_in_the_way)
 	CHECK_EQ_I(add_file(b, "loop/f", 1, 1), -EINVAL);
 	m = finish(b);
 	CHECK_EQ_U(m.at[at(&m, "real/f")].data, 1);
-	CHECK(noted(&m, "leads elsewhere"));
+	CHECK(noted(&m, "leads out of the archive"));
 	members_free(&m);
 }
 
@@ -556,7 +556,7 @@ TEST(checking_is_bounded)
 		CHECK(members_add(b, &f, NULL) >= 0);
 	}
 	CHECK_EQ_I(members_finish(b, &m, &err), -EBADMSG);
-	CHECK(strstr(err.text, "in common"));
+	CHECK(strstr(err.text, "share so much"));
 	/* A few may. */
 	b = begin(false);
 	CHECK_EQ_I(members_add_extents(b, x, MANY + 1), 0);
