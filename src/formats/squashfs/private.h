@@ -19,13 +19,6 @@ struct squashfs_super {
 	uint64_t root, bytes_used;
 	uint64_t ids_at, xattrs_at, inodes_at, dirs_at, fragments_at, export_at;
 };
-/* -EBADMSG: not squashfs; -ENOTSUP: not version 4.0. */
-int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
-			 struct error *err);
-/* What is kept of it.  Whether that is possible is squashfs_info_check's. */
-void squashfs_super_info(const struct squashfs_super *s,
-			 struct squashfs_info *out);
-
 /* ---- an image that can be read by descriptor ------------------------------ */
 
 struct squashfs_image {
@@ -34,11 +27,6 @@ struct squashfs_image {
 	struct handles *handles; /* the file itself: it is pinned here */
 	struct handle pin;       /* else `fd` is a copy of the metadata */
 };
-int squashfs_image_open(struct squashfs_image *out, const struct backing *b,
-			const struct squashfs_super *s, struct error *err);
-/* Has the source stayed the same?  -ESTALE. */
-int squashfs_image_check(struct squashfs_image *im, struct error *err);
-void squashfs_image_close(struct squashfs_image *im);
 
 /* ---- reading it ---------------------------------------------------------- */
 
@@ -54,10 +42,10 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 		  struct members_builder *b, squashfs_beat *beat, void *ctx,
 		  struct error *err);
 /* The same in a child, and its table here, checked. */
-int squashfs_walk_apart(const struct squashfs_image *im,
-			const struct squashfs_info *info,
-			const struct members_options *o, struct members *out,
-			squashfs_beat *so_far, void *ctx, struct error *err);
+int squashfs_walk_in_child(const struct squashfs_image *im,
+			   const struct squashfs_info *info,
+			   const struct members_options *o, struct members *out,
+			   squashfs_beat *so_far, void *ctx, struct error *err);
 
 /* ---- decoding blocks ----------------------------------------------------- */
 
@@ -68,12 +56,5 @@ struct squashfs_codec {
 };
 /* NULL: no such compressor. */
 const struct squashfs_codec *squashfs_codec(unsigned id);
-/* A compressed block's stored bytes to `out`; *made is b->size, or, with
- * MEMBER_SHARED, anything from that to `room`, which is one block.  -EBADMSG,
- * -ENOTSUP, -ENOMEM. */
-int squashfs_block_decode(const struct squashfs_info *info,
-			  const struct member_block *b, const void *stored,
-			  void *out, size_t room, size_t *made,
-			  struct error *err);
 
 #endif

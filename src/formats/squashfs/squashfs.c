@@ -2,18 +2,29 @@
 /* squashfs: the superblock, and who does what with the rest. */
 /*
  *	superblock    read and judged here
- *	metadata      walked by libsquashfuse in a child (formats/squashfs/apart.c); what it
+ *	metadata      walked by libsquashfuse in a child (formats/squashfs/child.c); what it
  *	              finds comes back as a member table, and is checked as if it
  *	              came from a file
  *	data          read and decoded by us (formats/squashfs/blocks.c), in parallel
  *
  * An image that ends before its superblock says so has lost its tables, which are
  * last: nothing can be had of it.
+ *
+ * libsquashfuse wants something to pread from.  A file is that already, wherever in
+ * it the image begins.  An image that is in a decoded stream is copied: not the data,
+ * which is most of it, but the metadata, to where they belong in a memory file that
+ * is otherwise a hole.  The copy's superblock has no export table, which maps inode
+ * numbers for NFS: we do not need it, and libsquashfuse wants it whole.  So an image
+ * whose export table cannot be right is copied too.
  */
 #include "formats/squashfs/private.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/number.h"
 
 /* "hsqs" in the file; "sqsh" is that of a big-endian machine, before 4.0. */
@@ -21,6 +32,12 @@
 #define MAGIC_SWAPPED UINT32_C(0x68737173)
 #define BLOCK_MIN 4096u
 #define BLOCK_MAX (1u << 20)
+/* Metadata that are copied at most. */
+#define COPY_MAX (UINT64_C(256) << 20)
+#define PIECE ((size_t)256 << 10)
+#define EXPORT_AT 88 /* in the superblock */
+
+/* ---- the superblock ------------------------------------------------------ */
 
 int squashfs_probe(const unsigned char *head, size_t n)
 {
@@ -31,8 +48,8 @@ int squashfs_probe(const unsigned char *head, size_t n)
 	return load_le32(head) == MAGIC_SWAPPED ? 80 : 0;
 }
 
-int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
-			 struct error *err)
+static int super_parse(struct squashfs_super *out, const unsigned char *raw,
+		       struct error *err)
 {
 	uint32_t magic = load_le32(raw);
 	unsigned major = load_le16(raw + 28);
@@ -79,8 +96,8 @@ int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
 	return 0;
 }
 
-void squashfs_super_info(const struct squashfs_super *s,
-			 struct squashfs_info *out)
+static void super_info(const struct squashfs_super *s,
+		       struct squashfs_info *out)
 {
 	*out = (struct squashfs_info){
 		.bytes_used = s->bytes_used,
@@ -150,8 +167,162 @@ static int read_super(const struct backing *b, struct squashfs_super *out,
 				 "superblock",
 				 (unsigned long long)b->size);
 	r = backing_read(b, 0, raw, sizeof raw, err);
-	return r < 0 ? r : squashfs_super_parse(out, raw, err);
+	return r < 0 ? r : super_parse(out, raw, err);
 }
+
+/* ---- an image that can be read by descriptor ------------------------------ */
+
+/* Lower *first to the block that the list at `at` begins with. */
+static int lower(const struct backing *b, const struct squashfs_super *s,
+		 uint64_t at, uint64_t *first, struct error *err)
+{
+	unsigned char raw[8];
+	uint64_t block;
+	int r;
+
+	if (at > s->bytes_used || s->bytes_used - at < sizeof raw)
+		return 0; /* there is none, or libsquashfuse will complain */
+	r = backing_read(b, at, raw, sizeof raw, err);
+	if (r < 0)
+		return r;
+	block = load_le64(raw);
+	*first = min_u64(*first, min_u64(at, block));
+	return 0;
+}
+
+/* Where the metadata begin: before the lists of tables there are their blocks. */
+static int first_metadata(const struct backing *b,
+			  const struct squashfs_super *s, uint64_t *first,
+			  struct error *err)
+{
+	int r = 0;
+
+	*first = min_u64(s->inodes_at, s->dirs_at);
+	if (s->fragments)
+		r = lower(b, s, s->fragments_at, first, err);
+	if (r == 0)
+		r = lower(b, s, s->ids_at, first, err);
+	if (r == 0 && s->xattrs_at != SQUASHFS_NO_TABLE)
+		r = lower(b, s, s->xattrs_at, first, err);
+	return r;
+}
+
+static int write_all(int fd, const unsigned char *data, size_t n, uint64_t at,
+		     struct error *err)
+{
+	while (n > 0) {
+		ssize_t done = pwrite(fd, data, n, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return error_errno(err, done < 0 ? -errno : -ENOSPC,
+					   "cannot copy its metadata to "
+					   "memory");
+		data += done;
+		n -= (size_t)done;
+		at += (uint64_t)done;
+	}
+	return 0;
+}
+
+static int copy_range(int fd, const struct backing *b, uint64_t from,
+		      uint64_t end, struct error *err)
+{
+	cleanup_free unsigned char *piece = malloc(PIECE);
+
+	if (!piece)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (from < end) {
+		size_t n = (size_t)min_u64(PIECE, end - from);
+		int r = backing_read(b, from, piece, n, err);
+
+		if (r == 0)
+			r = write_all(fd, piece, n, from, err);
+		if (r < 0)
+			return r;
+		from += n;
+	}
+	return 0;
+}
+
+static int copy_image(int fd, const struct backing *b,
+		      const struct squashfs_super *s, struct error *err)
+{
+	unsigned char raw[SQUASHFS_SUPER];
+	uint64_t first = 0;
+	int r = first_metadata(b, s, &first, err);
+
+	if (r < 0)
+		return r;
+	if (first < s->bytes_used && s->bytes_used - first > COPY_MAX)
+		return error_set(err, -EFBIG,
+				 "its metadata, %llu bytes of a compressed "
+				 "file, are too much to copy to memory: "
+				 "extract the image and mount that",
+				 (unsigned long long)(s->bytes_used - first));
+	r = backing_read(b, 0, raw, sizeof raw, err);
+	if (r < 0)
+		return r;
+	memset(raw + EXPORT_AT, 0xff, 8);
+	if (ftruncate(fd, (off_t)s->bytes_used) < 0)
+		return error_errno(err, -errno,
+				   "cannot make a file of %llu bytes in memory",
+				   (unsigned long long)s->bytes_used);
+	r = copy_range(fd, b, max_u64(first, sizeof raw), s->bytes_used, err);
+	return r < 0 ? r : write_all(fd, raw, sizeof raw, 0, err);
+}
+
+/* Could all of the export table's list be there? */
+static bool export_fits(const struct squashfs_super *s)
+{
+	uint64_t list = div_up((uint64_t)s->inodes * 8, 8192) * 8;
+
+	return s->export_at == SQUASHFS_NO_TABLE ||
+	       (s->export_at < s->bytes_used &&
+		list <= s->bytes_used - s->export_at);
+}
+
+static int image_check(struct squashfs_image *im, struct error *err)
+{
+	return im->handles ? handles_check(im->handles, &im->pin, err) : 0;
+}
+
+static void image_close(struct squashfs_image *im)
+{
+	if (im->handles)
+		handles_put(im->handles, &im->pin);
+	else if (im->fd >= 0)
+		close(im->fd);
+	im->handles = NULL;
+	im->fd = -1;
+}
+
+static int image_open(struct squashfs_image *out, const struct backing *b,
+		      const struct squashfs_super *s, struct error *err)
+{
+	int r;
+
+	*out = (struct squashfs_image){.fd = -1};
+	if (backing_is_plain(b) && export_fits(s)) {
+		r = handles_get(b->handles, b->file, &out->pin, err);
+		if (r < 0)
+			return r;
+		out->handles = b->handles;
+		out->fd = out->pin.fd;
+		out->offset = b->pos;
+		return 0;
+	}
+	out->fd = memfd_create("tensorfs-squashfs", MFD_CLOEXEC);
+	if (out->fd < 0)
+		return error_errno(err, -errno, "cannot make a file in memory");
+	r = copy_image(out->fd, b, s, err);
+	if (r < 0)
+		image_close(out);
+	return r;
+}
+
+/* ---- from an image to a member table -------------------------------------- */
 
 static int walk_image(const struct backing *b, const struct squashfs_super *s,
 		      const struct squashfs_info *info,
@@ -159,20 +330,20 @@ static int walk_image(const struct backing *b, const struct squashfs_super *s,
 		      squashfs_beat *so_far, void *ctx, struct error *err)
 {
 	struct squashfs_image im;
-	int r = squashfs_image_open(&im, b, s, err), same;
+	int r = image_open(&im, b, s, err), same;
 	struct error stale;
 
 	if (r < 0)
 		return r;
-	r = squashfs_walk_apart(&im, info, o, out, so_far, ctx, err);
-	same = squashfs_image_check(&im, &stale);
+	r = squashfs_walk_in_child(&im, info, o, out, so_far, ctx, err);
+	same = image_check(&im, &stale);
 	if (same < 0) { /* which explains everything else */
 		if (r == 0)
 			members_free(out);
 		*err = stale;
 		r = same;
 	}
-	squashfs_image_close(&im);
+	image_close(&im);
 	return r;
 }
 
@@ -185,7 +356,7 @@ int squashfs_members(const struct backing *b, const struct members_options *o,
 	int r = read_super(b, &s, &why);
 
 	if (r == 0) {
-		squashfs_super_info(&s, info);
+		super_info(&s, info);
 		r = squashfs_info_check(info, b, &why);
 	}
 	if (r == 0)

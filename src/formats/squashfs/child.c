@@ -265,10 +265,10 @@ static int say_why(const struct listening *l, int status, struct error *err)
 					     : "it ended");
 }
 
-int squashfs_walk_apart(const struct squashfs_image *im,
-			const struct squashfs_info *info,
-			const struct members_options *o, struct members *out,
-			squashfs_beat *so_far, void *ctx, struct error *err)
+int squashfs_walk_in_child(const struct squashfs_image *im,
+			   const struct squashfs_info *info,
+			   const struct members_options *o, struct members *out,
+			   squashfs_beat *so_far, void *ctx, struct error *err)
 {
 	struct listening l = {.so_far = so_far, .ctx = ctx};
 	int pipes[2], status = 0, r;
