@@ -40,9 +40,9 @@
 
 /* ---- compressors --------------------------------------------------------- */
 
-static int lz4_block(const struct codec_params *p, const void *in,
-		     size_t in_len, void *out, size_t out_cap, size_t *out_len,
-		     struct error *err)
+static int decode_raw_lz4(const struct codec_params *p, const void *in,
+			  size_t in_len, void *out, size_t out_cap,
+			  size_t *out_len, struct error *err)
 {
 	int n;
 
@@ -58,12 +58,12 @@ static int lz4_block(const struct codec_params *p, const void *in,
 	*out_len = (size_t)n;
 	return 0;
 }
-static const struct codec raw_lz4 = {.name = "lz4", .decode = lz4_block};
+static const struct codec raw_lz4 = {.name = "lz4", .decode = decode_raw_lz4};
 
 #if HAVE_LZMA
-static int xz_block(const struct codec_params *p, const void *in, size_t in_len,
-		    void *out, size_t out_cap, size_t *out_len,
-		    struct error *err)
+static int decode_xz_stream(const struct codec_params *p, const void *in,
+			    size_t in_len, void *out, size_t out_cap,
+			    size_t *out_len, struct error *err)
 {
 	uint64_t memory = XZ_MEMORY;
 	size_t at = 0, made = 0;
@@ -96,16 +96,16 @@ static int xz_block(const struct codec_params *p, const void *in, size_t in_len,
 	return 0;
 }
 static const struct codec xz = {
-	.name = "xz", .has_checksum = true, .decode = xz_block};
+	.name = "xz", .has_checksum = true, .decode = decode_xz_stream};
 #define XZ_CODEC &xz
 #else
 #define XZ_CODEC NULL
 #endif
 
 #if HAVE_LZO
-static int lzo_block(const struct codec_params *p, const void *in,
-		     size_t in_len, void *out, size_t out_cap, size_t *out_len,
-		     struct error *err)
+static int decode_raw_lzo(const struct codec_params *p, const void *in,
+			  size_t in_len, void *out, size_t out_cap,
+			  size_t *out_len, struct error *err)
 {
 	lzo_uint made = out_cap;
 
@@ -124,7 +124,7 @@ static int lzo_block(const struct codec_params *p, const void *in,
 				 "lzo: %zu stored bytes are no block", in_len);
 	}
 }
-static const struct codec lzo = {.name = "lzo", .decode = lzo_block};
+static const struct codec lzo = {.name = "lzo", .decode = decode_raw_lzo};
 #define LZO_CODEC &lzo
 #else
 #define LZO_CODEC NULL
@@ -159,9 +159,10 @@ const struct codec *squashfs_block_codec(const struct squashfs_info *info)
 /* A compressed block's stored bytes to `out`; *made is b->size, or, with
  * MEMBER_SHARED, anything from that to `room`, which is one block.  -EBADMSG,
  * -ENOTSUP, -ENOMEM. */
-static int block_decode(const struct squashfs_info *info,
-			const struct member_block *b, const void *stored,
-			void *out, size_t room, size_t *made, struct error *err)
+static int check_decoded_block(const struct squashfs_info *info,
+			       const struct member_block *b, const void *stored,
+			       void *out, size_t room, size_t *made,
+			       struct error *err)
 {
 	const struct squashfs_codec *c = squashfs_codec(info->compressor);
 	int r;
@@ -193,55 +194,55 @@ struct block_set {
 	struct squashfs_info info;
 };
 
-static struct block_set *of(const struct chunk_set *s)
+static struct block_set *block_set_of(const struct chunk_set *s)
 {
 	return (struct block_set *)s;
 }
 
-static const struct member_block *block_at(const struct chunk_set *s,
-					   uint64_t index)
+static const struct member_block *block_set_entry(const struct chunk_set *s,
+						  uint64_t index)
 {
-	const struct members *m = of(s)->m;
+	const struct members *m = block_set_of(s)->m;
 
 	if (index >= m->n_blocks || (m->blocks[index].flags & MEMBER_TAIL))
 		return NULL;
 	return &m->blocks[index];
 }
 
-static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
+static uint64_t block_set_segment_of(const struct chunk_set *s, uint64_t index)
 {
 	(void)s;
 	(void)index;
 	return UINT64_MAX;
 }
 
-static int no_block(uint64_t index, struct error *err)
+static int no_squashfs_block(uint64_t index, struct error *err)
 {
 	return error_set(err, -EINVAL, "there is no block %llu",
 			 (unsigned long long)index);
 }
 
-static int locate(const struct chunk_set *s, uint64_t index,
-		  const struct buf *segment, struct chunk *out,
-		  struct error *err)
+static int block_set_locate(const struct chunk_set *s, uint64_t index,
+			    const struct buf *segment, struct chunk *out,
+			    struct error *err)
 {
 	static const unsigned char zero;
-	const struct member_block *b = block_at(s, index);
+	const struct member_block *b = block_set_entry(s, index);
 
 	(void)segment;
 	if (!b)
-		return no_block(index, err);
+		return no_squashfs_block(index, err);
 	*out = (struct chunk){.state = CHUNK_FETCH,
-			      .file = of(s)->from.file,
+			      .file = block_set_of(s)->from.file,
 			      .stored = b->stored,
 			      .size = b->size,
 			      .fill = {&zero, 1}};
 	if (!b->stored) {
 		out->state = CHUNK_ABSENT;
 	} else if ((b->flags & MEMBER_STORED) &&
-		   backing_is_plain(&of(s)->from)) {
+		   backing_is_plain(&block_set_of(s)->from)) {
 		out->state = CHUNK_STORED;
-		out->pos = of(s)->from.pos + b->pos;
+		out->pos = block_set_of(s)->from.pos + b->pos;
 	}
 	return 0;
 }
@@ -249,9 +250,11 @@ static int locate(const struct chunk_set *s, uint64_t index,
 /* ---- decoding ------------------------------------------------------------ */
 
 /* -EAGAIN: `size` bytes were too few for a fragment block of unknown length. */
-static int decode(const struct block_set *s, const struct member_block *b,
-		  const void *stored, size_t size, _Atomic uint64_t *gauge,
-		  struct buf **out, struct error *err)
+static int decode_squashfs_block(const struct block_set *s,
+				 const struct member_block *b,
+				 const void *stored, size_t size,
+				 _Atomic uint64_t *gauge, struct buf **out,
+				 struct error *err)
 {
 	struct buf *to = buf_new(size ? size : 1, gauge);
 	size_t made = 0;
@@ -261,7 +264,8 @@ static int decode(const struct block_set *s, const struct member_block *b,
 		return error_set(err, -ENOMEM,
 				 "out of memory for a block of %zu bytes",
 				 size);
-	r = block_decode(&s->info, b, stored, to->data, size, &made, err);
+	r = check_decoded_block(&s->info, b, stored, to->data, size, &made,
+				err);
 	if (r < 0) {
 		buf_unref(to);
 		return r == -EBADMSG && (b->flags & MEMBER_SHARED) &&
@@ -277,16 +281,17 @@ static int decode(const struct block_set *s, const struct member_block *b,
 	return 0;
 }
 
-static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
-		 struct buf **out, struct error *err)
+static int block_set_fetch(struct chunk_set *set, uint64_t index,
+			   _Atomic uint64_t *gauge, struct buf **out,
+			   struct error *err)
 {
-	const struct block_set *s = of(set);
-	const struct member_block *b = block_at(set, index);
+	const struct block_set *s = block_set_of(set);
+	const struct member_block *b = block_set_entry(set, index);
 	struct buf *stored;
 	int r;
 
 	if (!b || !b->stored)
-		return no_block(index, err);
+		return no_squashfs_block(index, err);
 	if (b->pos > s->info.bytes_used ||
 	    b->stored > s->info.bytes_used - b->pos)
 		return error_set(err, -EBADMSG,
@@ -303,20 +308,21 @@ static int fetch(struct chunk_set *set, uint64_t index, _Atomic uint64_t *gauge,
 		return 0;
 	}
 	if (r == 0)
-		r = decode(s, b, stored->data, b->size, gauge, out, err);
+		r = decode_squashfs_block(s, b, stored->data, b->size, gauge,
+					  out, err);
 	if (r == -EAGAIN)
-		r = decode(s, b, stored->data, s->info.block_size, gauge, out,
-			   err);
+		r = decode_squashfs_block(s, b, stored->data,
+					  s->info.block_size, gauge, out, err);
 	buf_unref(stored);
 	return r;
 }
 
 /* ---- order --------------------------------------------------------------- */
 
-static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out,
-		 unsigned *carry)
+static bool block_set_next(const struct chunk_set *s, uint64_t index,
+			   uint64_t *out, unsigned *carry)
 {
-	const struct members *m = of(s)->m;
+	const struct members *m = block_set_of(s)->m;
 	uint32_t shared = index < m->n_blocks
 				  ? m->blocks[index].flags & MEMBER_SHARED
 				  : 0;
@@ -340,11 +346,11 @@ static bool next(const struct chunk_set *s, uint64_t index, uint64_t *out,
 	return false;
 }
 
-static bool origin(const struct chunk_set *s, uint64_t index,
-		   const struct chunk *c, char *text, size_t n)
+static bool block_set_origin(const struct chunk_set *s, uint64_t index,
+			     const struct chunk *c, char *text, size_t n)
 {
-	const struct squashfs_info *info = &of(s)->info;
-	const struct member_block *b = block_at(s, index);
+	const struct squashfs_info *info = &block_set_of(s)->info;
+	const struct member_block *b = block_set_entry(s, index);
 	int len;
 
 	if (!b || (b->flags & MEMBER_STORED))
@@ -357,20 +363,22 @@ static bool origin(const struct chunk_set *s, uint64_t index,
 		       (unsigned)b->flags, (unsigned)b->stored,
 		       (unsigned long long)b->pos);
 	return len > 0 && (size_t)len < n &&
-	       backing_origin(&of(s)->from, text + len, n - (size_t)len);
+	       backing_origin(&block_set_of(s)->from, text + len,
+			      n - (size_t)len);
 }
 
-static void describe(const struct chunk_set *s, uint64_t index, char *buf,
-		     size_t n)
+static void block_set_describe(const struct chunk_set *s, uint64_t index,
+			       char *buf, size_t n)
 {
-	const struct member_block *b = block_at(s, index);
+	const struct member_block *b = block_set_entry(s, index);
 
-	if (!b || b->pos > of(s)->info.bytes_used)
-		snprintf(buf, n, "%s: block %llu", backing_name(&of(s)->from),
+	if (!b || b->pos > block_set_of(s)->info.bytes_used)
+		snprintf(buf, n, "%s: block %llu",
+			 backing_name(&block_set_of(s)->from),
 			 (unsigned long long)index);
 	else
 		snprintf(buf, n, "%s: %sblock at byte %llu",
-			 backing_name(&of(s)->from),
+			 backing_name(&block_set_of(s)->from),
 			 b->flags & MEMBER_SHARED ? "fragment " : "",
 			 (unsigned long long)b->pos);
 }
@@ -380,18 +388,18 @@ int squashfs_blocks_new(struct chunk_set **out, const struct members *m,
 			const struct squashfs_info *info, struct error *err)
 {
 	static const struct chunk_set_ops ops = {
-		.segment_of = segment_of,
-		.locate = locate,
-		.fetch = fetch,
-		.next = next,
-		.origin = origin,
-		.describe = describe,
+		.segment_of = block_set_segment_of,
+		.locate = block_set_locate,
+		.fetch = block_set_fetch,
+		.next = block_set_next,
+		.origin = block_set_origin,
+		.describe = block_set_describe,
 	};
 	struct block_set *s = calloc(1, sizeof *s);
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the blocks of the image");
 	s->set.ops = &ops;
 	s->set.id = chunk_set_new_id();
 	s->set.unit = info->block_size;
@@ -404,5 +412,5 @@ int squashfs_blocks_new(struct chunk_set **out, const struct members *m,
 
 void squashfs_blocks_free(struct chunk_set *s)
 {
-	free(s ? of(s) : NULL);
+	free(s ? block_set_of(s) : NULL);
 }

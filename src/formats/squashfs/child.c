@@ -44,7 +44,7 @@ struct section {
 	uint64_t id, size; /* its bytes are followed by padding to 8 */
 };
 
-static uint64_t padded(uint64_t size)
+static uint64_t padded_section(uint64_t size)
 {
 	return (size + 7) & ~UINT64_C(7);
 }
@@ -52,7 +52,7 @@ static uint64_t padded(uint64_t size)
 /* ---- the child ----------------------------------------------------------- */
 
 /* Nobody reads any more: nothing is left to do. */
-static void put(int fd, const void *data, size_t n)
+static void write_to_pipe(int fd, const void *data, size_t n)
 {
 	const char *at = data;
 
@@ -68,49 +68,49 @@ static void put(int fd, const void *data, size_t n)
 	}
 }
 
-static void beat(void *ctx, uint64_t n)
+static void send_beat(void *ctx, uint64_t n)
 {
 	const struct message m = {BEAT, 0, n};
 
-	put(*(const int *)ctx, &m, sizeof m);
+	write_to_pipe(*(const int *)ctx, &m, sizeof m);
 }
 
-static _Noreturn void fail(int fd, const struct error *err)
+static _Noreturn void send_failure(int fd, const struct error *err)
 {
 	const struct message m = {FAIL, err->code, strlen(err->text)};
 
-	put(fd, &m, sizeof m);
-	put(fd, err->text, (size_t)m.value);
+	write_to_pipe(fd, &m, sizeof m);
+	write_to_pipe(fd, err->text, (size_t)m.value);
 	_exit(0);
 }
 
-static void put_table(int fd, const struct members *table)
+static void send_table(int fd, const struct members *table)
 {
 	static const char zeros[8];
 	struct index_section s[MEMBERS_SECTIONS];
 	unsigned n = members_sections(table, s);
 	const struct message m = {TABLE, (int32_t)n, 0};
 
-	put(fd, &m, sizeof m);
+	write_to_pipe(fd, &m, sizeof m);
 	for (unsigned i = 0; i < n; i++) {
 		const struct section head = {s[i].id, s[i].size};
 
-		put(fd, &head, sizeof head);
+		write_to_pipe(fd, &head, sizeof head);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		put(fd, s[i].data, s[i].size);
-		put(fd, zeros, padded(s[i].size) - s[i].size);
+		write_to_pipe(fd, s[i].data, s[i].size);
+		write_to_pipe(fd, zeros, padded_section(s[i].size) - s[i].size);
 	}
 }
 
-static uint64_t growth(void)
+static uint64_t child_memory_limit(void)
 {
 	return max_u64(GROWTH_MIN, system_memory() / 2);
 }
 
-static _Noreturn void child(int fd, const struct squashfs_image *im,
-			    const struct squashfs_info *info,
-			    const struct members_options *o)
+static _Noreturn void walk_in_child(int fd, const struct squashfs_image *im,
+				    const struct squashfs_info *info,
+				    const struct members_options *o)
 {
 	const struct rlimit none = {0, 0};
 	struct members_builder *b;
@@ -120,17 +120,17 @@ static _Noreturn void child(int fd, const struct squashfs_image *im,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);
-	system_limit_growth(growth());
+	system_limit_growth(child_memory_limit());
 	r = members_builder_new(&b, o, &err);
 	if (r < 0)
-		fail(fd, &err);
-	r = squashfs_walk(im->fd, im->offset, info, b, beat, &fd, &err);
+		send_failure(fd, &err);
+	r = squashfs_walk(im->fd, im->offset, info, b, send_beat, &fd, &err);
 	if (r < 0)
-		fail(fd, &err);
+		send_failure(fd, &err);
 	r = members_finish(b, &table, &err);
 	if (r < 0)
-		fail(fd, &err);
-	put_table(fd, &table);
+		send_failure(fd, &err);
+	send_table(fd, &table);
 	_exit(0);
 }
 
@@ -144,7 +144,7 @@ struct listening {
 };
 
 /* Exactly n bytes; -EPIPE: the child is gone, or silent. */
-static int get(struct listening *l, void *data, size_t n)
+static int read_from_pipe(struct listening *l, void *data, size_t n)
 {
 	char *at = data;
 
@@ -167,34 +167,34 @@ static int get(struct listening *l, void *data, size_t n)
 	return 0;
 }
 
-static int get_failure(struct listening *l, const struct message *m,
-		       struct error *err)
+static int receive_failure(struct listening *l, const struct message *m,
+			   struct error *err)
 {
 	struct error e = {0};
 
 	if (m->n >= 0 || m->value >= sizeof e.text ||
-	    get(l, e.text, (size_t)m->value) < 0)
+	    read_from_pipe(l, e.text, (size_t)m->value) < 0)
 		return -EPIPE;
 	return error_set(err, m->n, "%s", e.text);
 }
 
 /* The sections into one piece of memory. */
-static int get_sections(struct listening *l, struct index_section *s,
-			unsigned n, void **own, struct error *err)
+static int receive_sections(struct listening *l, struct index_section *s,
+			    unsigned n, void **own, struct error *err)
 {
 	uint64_t total = 0, at = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct section head;
 
-		if (get(l, &head, sizeof head) < 0)
+		if (read_from_pipe(l, &head, sizeof head) < 0)
 			return -EPIPE;
-		if (head.size > growth() || head.id > UINT32_MAX)
+		if (head.size > child_memory_limit() || head.id > UINT32_MAX)
 			return error_set(err, -EBADMSG,
 					 "its list of members is damaged");
 		s[i] = (struct index_section){(uint32_t)head.id, NULL,
 					      head.size, NULL};
-		total += padded(head.size);
+		total += padded_section(head.size);
 	}
 	*own = malloc(total ? total : 1);
 	if (!*own)
@@ -204,13 +204,13 @@ static int get_sections(struct listening *l, struct index_section *s,
 			(unsigned long long)total);
 	for (unsigned i = 0; i < n; i++) {
 		s[i].data = (char *)*own + at;
-		at += padded(s[i].size);
+		at += padded_section(s[i].size);
 	}
-	return get(l, *own, total);
+	return read_from_pipe(l, *own, total);
 }
 
-static int get_table(struct listening *l, const struct message *m,
-		     struct members *out, struct error *err)
+static int receive_table(struct listening *l, const struct message *m,
+			 struct members *out, struct error *err)
 {
 	struct index_section s[MEMBERS_SECTIONS];
 	cleanup_free void *own = NULL;
@@ -218,7 +218,7 @@ static int get_table(struct listening *l, const struct message *m,
 
 	if (m->n < 1 || m->n > MEMBERS_SECTIONS)
 		return -EPIPE;
-	r = get_sections(l, s, (unsigned)m->n, &own, err);
+	r = receive_sections(l, s, (unsigned)m->n, &own, err);
 	if (r == 0)
 		r = members_of_sections(out, s, (unsigned)m->n, own, err);
 	if (r == 0)
@@ -227,13 +227,13 @@ static int get_table(struct listening *l, const struct message *m,
 }
 
 /* -EPIPE: no sentence yet. */
-static int listen_to(struct listening *l, struct members *out,
-		     struct error *err)
+static int receive_messages(struct listening *l, struct members *out,
+			    struct error *err)
 {
 	struct message m;
 
 	for (;;) {
-		if (get(l, &m, sizeof m) < 0)
+		if (read_from_pipe(l, &m, sizeof m) < 0)
 			return -EPIPE;
 		switch (m.what) {
 		case BEAT:
@@ -241,9 +241,9 @@ static int listen_to(struct listening *l, struct members *out,
 				l->so_far(l->ctx, m.value);
 			break;
 		case FAIL:
-			return get_failure(l, &m, err);
+			return receive_failure(l, &m, err);
 		case TABLE:
-			return get_table(l, &m, out, err);
+			return receive_table(l, &m, out, err);
 		default:
 			return -EPIPE;
 		}
@@ -251,7 +251,8 @@ static int listen_to(struct listening *l, struct members *out,
 }
 
 /* Why there was no answer. */
-static int say_why(const struct listening *l, int status, struct error *err)
+static int explain_silence(const struct listening *l, int status,
+			   struct error *err)
 {
 	if (l->silent)
 		return error_set(
@@ -279,7 +280,7 @@ int squashfs_walk_in_child(const struct squashfs_image *im,
 	pid = fork();
 	if (pid == 0) {
 		close(pipes[0]);
-		child(pipes[1], im, info, o);
+		walk_in_child(pipes[1], im, info, o);
 	}
 	close(pipes[1]);
 	if (pid < 0) {
@@ -288,11 +289,11 @@ int squashfs_walk_in_child(const struct squashfs_image *im,
 		return r;
 	}
 	l.fd = pipes[0];
-	r = listen_to(&l, out, err);
+	r = receive_messages(&l, out, err);
 	close(pipes[0]);
 	if (l.silent || r != -EPIPE)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return r == -EPIPE ? say_why(&l, status, err) : r;
+	return r == -EPIPE ? explain_silence(&l, status, err) : r;
 }

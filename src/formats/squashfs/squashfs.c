@@ -48,8 +48,8 @@ int squashfs_probe(const unsigned char *head, size_t n)
 	return load_le32(head) == MAGIC_SWAPPED ? 80 : 0;
 }
 
-static int super_parse(struct squashfs_super *out, const unsigned char *raw,
-		       struct error *err)
+static int parse_squashfs_super(struct squashfs_super *out,
+				const unsigned char *raw, struct error *err)
 {
 	uint32_t magic = load_le32(raw);
 	unsigned major = load_le16(raw + 28);
@@ -96,8 +96,8 @@ static int super_parse(struct squashfs_super *out, const unsigned char *raw,
 	return 0;
 }
 
-static void super_info(const struct squashfs_super *s,
-		       struct squashfs_info *out)
+static void describe_squashfs_super(const struct squashfs_super *s,
+				    struct squashfs_info *out)
 {
 	*out = (struct squashfs_info){
 		.bytes_used = s->bytes_used,
@@ -109,7 +109,7 @@ static void super_info(const struct squashfs_super *s,
 	};
 }
 
-static int check_compressor(unsigned id, struct error *err)
+static int check_squashfs_compressor(unsigned id, struct error *err)
 {
 	const struct squashfs_codec *c = squashfs_codec(id);
 
@@ -133,7 +133,7 @@ int squashfs_info_check(const struct squashfs_info *info,
 {
 	uint32_t size = info->block_size;
 
-	if (check_compressor(info->compressor, err) < 0)
+	if (check_squashfs_compressor(info->compressor, err) < 0)
 		return -ENOTSUP;
 	if (size < BLOCK_MIN || size > BLOCK_MAX || (size & (size - 1)))
 		return error_set(
@@ -155,8 +155,8 @@ int squashfs_info_check(const struct squashfs_info *info,
 	return 0;
 }
 
-static int read_super(const struct backing *b, struct squashfs_super *out,
-		      struct error *err)
+static int read_squashfs_super(const struct backing *b,
+			       struct squashfs_super *out, struct error *err)
 {
 	unsigned char raw[SQUASHFS_SUPER];
 	int r;
@@ -167,14 +167,15 @@ static int read_super(const struct backing *b, struct squashfs_super *out,
 				 "superblock",
 				 (unsigned long long)b->size);
 	r = backing_read(b, 0, raw, sizeof raw, err);
-	return r < 0 ? r : super_parse(out, raw, err);
+	return r < 0 ? r : parse_squashfs_super(out, raw, err);
 }
 
 /* ---- an image that can be read by descriptor ------------------------------ */
 
 /* Lower *first to the block that the list at `at` begins with. */
-static int lower(const struct backing *b, const struct squashfs_super *s,
-		 uint64_t at, uint64_t *first, struct error *err)
+static int lower_to_first_block(const struct backing *b,
+				const struct squashfs_super *s, uint64_t at,
+				uint64_t *first, struct error *err)
 {
 	unsigned char raw[8];
 	uint64_t block;
@@ -191,24 +192,24 @@ static int lower(const struct backing *b, const struct squashfs_super *s,
 }
 
 /* Where the metadata begin: before the lists of tables there are their blocks. */
-static int first_metadata(const struct backing *b,
-			  const struct squashfs_super *s, uint64_t *first,
-			  struct error *err)
+static int find_first_metadata(const struct backing *b,
+			       const struct squashfs_super *s, uint64_t *first,
+			       struct error *err)
 {
 	int r = 0;
 
 	*first = min_u64(s->inodes_at, s->dirs_at);
 	if (s->fragments)
-		r = lower(b, s, s->fragments_at, first, err);
+		r = lower_to_first_block(b, s, s->fragments_at, first, err);
 	if (r == 0)
-		r = lower(b, s, s->ids_at, first, err);
+		r = lower_to_first_block(b, s, s->ids_at, first, err);
 	if (r == 0 && s->xattrs_at != SQUASHFS_NO_TABLE)
-		r = lower(b, s, s->xattrs_at, first, err);
+		r = lower_to_first_block(b, s, s->xattrs_at, first, err);
 	return r;
 }
 
-static int write_all(int fd, const unsigned char *data, size_t n, uint64_t at,
-		     struct error *err)
+static int write_metadata_copy(int fd, const unsigned char *data, size_t n,
+			       uint64_t at, struct error *err)
 {
 	while (n > 0) {
 		ssize_t done = pwrite(fd, data, n, (off_t)at);
@@ -226,19 +227,19 @@ static int write_all(int fd, const unsigned char *data, size_t n, uint64_t at,
 	return 0;
 }
 
-static int copy_range(int fd, const struct backing *b, uint64_t from,
-		      uint64_t end, struct error *err)
+static int copy_metadata_range(int fd, const struct backing *b, uint64_t from,
+			       uint64_t end, struct error *err)
 {
 	cleanup_free unsigned char *piece = malloc(PIECE);
 
 	if (!piece)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a copy of the metadata");
 	while (from < end) {
 		size_t n = (size_t)min_u64(PIECE, end - from);
 		int r = backing_read(b, from, piece, n, err);
 
 		if (r == 0)
-			r = write_all(fd, piece, n, from, err);
+			r = write_metadata_copy(fd, piece, n, from, err);
 		if (r < 0)
 			return r;
 		from += n;
@@ -246,12 +247,12 @@ static int copy_range(int fd, const struct backing *b, uint64_t from,
 	return 0;
 }
 
-static int copy_image(int fd, const struct backing *b,
-		      const struct squashfs_super *s, struct error *err)
+static int copy_metadata(int fd, const struct backing *b,
+			 const struct squashfs_super *s, struct error *err)
 {
 	unsigned char raw[SQUASHFS_SUPER];
 	uint64_t first = 0;
-	int r = first_metadata(b, s, &first, err);
+	int r = find_first_metadata(b, s, &first, err);
 
 	if (r < 0)
 		return r;
@@ -269,8 +270,9 @@ static int copy_image(int fd, const struct backing *b,
 		return error_errno(err, -errno,
 				   "cannot make a file of %llu bytes in memory",
 				   (unsigned long long)s->bytes_used);
-	r = copy_range(fd, b, max_u64(first, sizeof raw), s->bytes_used, err);
-	return r < 0 ? r : write_all(fd, raw, sizeof raw, 0, err);
+	r = copy_metadata_range(fd, b, max_u64(first, sizeof raw),
+				s->bytes_used, err);
+	return r < 0 ? r : write_metadata_copy(fd, raw, sizeof raw, 0, err);
 }
 
 /* Could all of the export table's list be there? */
@@ -283,12 +285,12 @@ static bool export_fits(const struct squashfs_super *s)
 		list <= s->bytes_used - s->export_at);
 }
 
-static int image_check(struct squashfs_image *im, struct error *err)
+static int squashfs_image_check(struct squashfs_image *im, struct error *err)
 {
 	return im->handles ? handles_check(im->handles, &im->pin, err) : 0;
 }
 
-static void image_close(struct squashfs_image *im)
+static void squashfs_image_close(struct squashfs_image *im)
 {
 	if (im->handles)
 		handles_put(im->handles, &im->pin);
@@ -298,8 +300,10 @@ static void image_close(struct squashfs_image *im)
 	im->fd = -1;
 }
 
-static int image_open(struct squashfs_image *out, const struct backing *b,
-		      const struct squashfs_super *s, struct error *err)
+static int squashfs_image_open(struct squashfs_image *out,
+			       const struct backing *b,
+			       const struct squashfs_super *s,
+			       struct error *err)
 {
 	int r;
 
@@ -316,34 +320,36 @@ static int image_open(struct squashfs_image *out, const struct backing *b,
 	out->fd = memfd_create("tensorfs-squashfs", MFD_CLOEXEC);
 	if (out->fd < 0)
 		return error_errno(err, -errno, "cannot make a file in memory");
-	r = copy_image(out->fd, b, s, err);
+	r = copy_metadata(out->fd, b, s, err);
 	if (r < 0)
-		image_close(out);
+		squashfs_image_close(out);
 	return r;
 }
 
 /* ---- from an image to a member table -------------------------------------- */
 
-static int walk_image(const struct backing *b, const struct squashfs_super *s,
-		      const struct squashfs_info *info,
-		      const struct members_options *o, struct members *out,
-		      squashfs_beat *so_far, void *ctx, struct error *err)
+static int walk_squashfs_image(const struct backing *b,
+			       const struct squashfs_super *s,
+			       const struct squashfs_info *info,
+			       const struct members_options *o,
+			       struct members *out, squashfs_beat *so_far,
+			       void *ctx, struct error *err)
 {
 	struct squashfs_image im;
-	int r = image_open(&im, b, s, err), same;
+	int r = squashfs_image_open(&im, b, s, err), same;
 	struct error stale;
 
 	if (r < 0)
 		return r;
 	r = squashfs_walk_in_child(&im, info, o, out, so_far, ctx, err);
-	same = image_check(&im, &stale);
+	same = squashfs_image_check(&im, &stale);
 	if (same < 0) { /* which explains everything else */
 		if (r == 0)
 			members_free(out);
 		*err = stale;
 		r = same;
 	}
-	image_close(&im);
+	squashfs_image_close(&im);
 	return r;
 }
 
@@ -353,14 +359,14 @@ int squashfs_members(const struct backing *b, const struct members_options *o,
 {
 	struct squashfs_super s;
 	struct error why;
-	int r = read_super(b, &s, &why);
+	int r = read_squashfs_super(b, &s, &why);
 
 	if (r == 0) {
-		super_info(&s, info);
+		describe_squashfs_super(&s, info);
 		r = squashfs_info_check(info, b, &why);
 	}
 	if (r == 0)
-		r = walk_image(b, &s, info, o, out, so_far, ctx, &why);
+		r = walk_squashfs_image(b, &s, info, o, out, so_far, ctx, &why);
 	if (r < 0) {
 		error_prefix(&why, "%s: ", backing_name(b));
 		if (err)

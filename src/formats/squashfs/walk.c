@@ -96,8 +96,7 @@ int squashfs_walk_failed(struct squashfs_walk *w)
 
 	errno = 0;
 	if (e == ENOMEM)
-		return error_set(w->err, -ENOMEM,
-				 "no memory for its list of members");
+		return error_no_memory(w->err, "the list of members");
 	if (e == EIO || e == ESTALE)
 		return error_errno(w->err, -EIO, "cannot read its metadata");
 	return 0;
@@ -141,7 +140,7 @@ void squashfs_walk_beat(struct squashfs_walk *w)
 		w->beat(w->ctx, n);
 }
 
-static uint32_t id_of(struct squashfs_walk *w, unsigned i)
+static uint32_t squashfs_owner_of(struct squashfs_walk *w, unsigned i)
 {
 	unsigned char raw[4];
 
@@ -172,7 +171,8 @@ static bool is_long_symlink(struct squashfs_walk *w, sqfs_md_cursor cur)
 }
 
 /* -EINVAL: there is none there, or none that can be. */
-static int get_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *out)
+static int get_squashfs_inode(struct squashfs_walk *w, uint64_t where,
+			      sqfs_inode *out)
 {
 	sqfs_md_cursor cur;
 
@@ -238,7 +238,7 @@ static int get_content(struct squashfs_walk *w, sqfs_inode *inode,
 
 /* One more name of an inode that was met.  Its first name may have been left out,
  * then this one is new. */
-static int add_link(struct squashfs_walk *w, uint32_t mode, uint64_t first)
+static int add_hard_link(struct squashfs_walk *w, uint32_t mode, uint64_t first)
 {
 	const struct member m = {.path = squashfs_walk_path(w),
 				 .mode = mode,
@@ -257,7 +257,7 @@ static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 	int64_t id;
 	int r;
 
-	if (get_inode(w, where, inode) < 0)
+	if (get_squashfs_inode(w, where, inode) < 0)
 		return damaged_inode(w) == -EINVAL ? 0 : w->err->code;
 	m.mode = inode->base.mode;
 	first = squashfs_map_find(&w->seen, where);
@@ -270,9 +270,9 @@ static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 		return 0;
 	}
 	if (first)
-		return add_link(w, m.mode, *first);
-	m.uid = id_of(w, inode->base.uid);
-	m.gid = id_of(w, inode->base.guid);
+		return add_hard_link(w, m.mode, *first);
+	m.uid = squashfs_owner_of(w, inode->base.uid);
+	m.gid = squashfs_owner_of(w, inode->base.guid);
 	m.mtime = inode->base.mtime;
 	r = get_content(w, inode, &m);
 	if (r == 0)
@@ -286,8 +286,7 @@ static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 	if ((S_ISDIR(m.mode) || inode->nlink > 1 || m.kind == MEMBER_BLOCKS) &&
 	    !squashfs_map_set(&w->seen, where,
 			      S_ISDIR(m.mode) ? WALK_DIR : (uint64_t)id))
-		return error_set(w->err, -ENOMEM,
-				 "no memory for its list of members");
+		return error_no_memory(w->err, "the list of members");
 	return S_ISDIR(m.mode);
 }
 
@@ -319,7 +318,8 @@ static int check_path(struct squashfs_walk *w, size_t dir, size_t name)
 	return 0;
 }
 
-static int enter(struct squashfs_walk *w, frames *f, sqfs_inode *inode)
+static int enter_directory(struct squashfs_walk *w, frames *f,
+			   sqfs_inode *inode)
 {
 	struct frame frame = {.path = strlen(w->path)};
 
@@ -331,8 +331,7 @@ static int enter(struct squashfs_walk *w, frames *f, sqfs_inode *inode)
 	}
 	w->dirs_left -= (uint64_t)frame.dir.total;
 	if (!vec_push(f, frame))
-		return error_set(w->err, -ENOMEM,
-				 "no memory for its list of members");
+		return error_no_memory(w->err, "the list of members");
 	return 0;
 }
 
@@ -380,7 +379,7 @@ static int walk_step(struct squashfs_walk *w, frames *f)
 	if (check_path(w, dir, sqfs_dentry_name_size(&entry)) < 0)
 		return 0;
 	r = add_inode(w, sqfs_dentry_inode(&entry), &inode);
-	return r == 1 ? enter(w, f, &inode) : r;
+	return r == 1 ? enter_directory(w, f, &inode) : r;
 }
 
 static int walk_all(struct squashfs_walk *w)
@@ -390,7 +389,7 @@ static int walk_all(struct squashfs_walk *w)
 	int r;
 
 	errno = 0;
-	if (get_inode(w, sqfs_inode_root(&w->fs), &root) < 0 ||
+	if (get_squashfs_inode(w, sqfs_inode_root(&w->fs), &root) < 0 ||
 	    !S_ISDIR(root.base.mode)) {
 		r = squashfs_walk_failed(w);
 		return r < 0 ? r
@@ -400,7 +399,7 @@ static int walk_all(struct squashfs_walk *w)
 	}
 	r = add_inode(w, sqfs_inode_root(&w->fs), &root);
 	if (r == 1)
-		r = enter(w, &f, &root);
+		r = enter_directory(w, &f, &root);
 	while (r == 0 && f.n > 0)
 		r = walk_step(w, &f);
 	vec_free(&f);
@@ -444,7 +443,7 @@ static uint64_t table_end(const struct squashfs_walk *w, uint64_t from)
 	return end;
 }
 
-static void measure(struct squashfs_walk *w)
+static void measure_tables(struct squashfs_walk *w)
 {
 	uint64_t inodes = w->fs.sb.inode_table_start;
 	uint64_t dirs = w->fs.sb.directory_table_start;
@@ -500,7 +499,7 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 	int r;
 
 	if (!w)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "reading the metadata");
 	w->info = info;
 	w->b = b;
 	w->beat = beat;
@@ -510,7 +509,7 @@ int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 	members_block_size(b, info->block_size);
 	r = open_image(w, fd, offset);
 	if (r == 0) {
-		measure(w);
+		measure_tables(w);
 		r = squashfs_walk_fragments(w);
 		if (r == 0)
 			r = walk_all(w);

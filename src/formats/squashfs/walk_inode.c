@@ -23,19 +23,15 @@
 /* No source is that long, and adding a size to it does not overflow. */
 #define BAD (UINT64_MAX / 2)
 
-static int no_memory(struct squashfs_walk *w)
-{
-	return error_set(w->err, -ENOMEM, "no memory for its list of members");
-}
-
 static struct member_block bad_block(uint32_t size)
 {
 	return (struct member_block){.pos = BAD, .stored = 1, .size = size};
 }
 
 /* What a header of the image says of `size` bytes (0: not known). */
-static struct member_block block_of(const struct squashfs_walk *w, uint64_t pos,
-				    uint32_t header, uint32_t size)
+static struct member_block block_from_header(const struct squashfs_walk *w,
+					     uint64_t pos, uint32_t header,
+					     uint32_t size)
 {
 	uint32_t stored = header & (SQUASHFS_COMPRESSED_BIT_BLOCK - 1);
 	bool plain = header & SQUASHFS_COMPRESSED_BIT_BLOCK;
@@ -65,13 +61,14 @@ int squashfs_walk_fragments(struct squashfs_walk *w)
 		errno = 0;
 		if (squashfs_walk_table(w, &w->fs.frag_table,
 					w->info->fragments, i, raw) == SQFS_OK)
-			x = block_of(w, load_le64(raw), load_le32(raw + 8), 0);
+			x = block_from_header(w, load_le64(raw),
+					      load_le32(raw + 8), 0);
 		else if (squashfs_walk_failed(w) < 0)
 			return w->err->code;
 		x.flags |= MEMBER_SHARED;
 		at = members_add_blocks(w->b, &x, 1);
 		if (at < 0)
-			return no_memory(w);
+			return error_no_memory(w->err, "the list of members");
 		if (i == 0)
 			w->fragments = (uint64_t)at;
 		w->blocks++;
@@ -112,8 +109,8 @@ struct content {
 
 /* Entries from `from` on, up to a piece, into w->list.  -EINVAL: they cannot be
  * read. */
-static int read_list(struct squashfs_walk *w, sqfs_blocklist *bl,
-		     const struct content *c, uint64_t from)
+static int read_block_list(struct squashfs_walk *w, sqfs_blocklist *bl,
+			   const struct content *c, uint64_t from)
 {
 	w->list.n = 0;
 	for (uint64_t i = from; i < c->n && i < from + PIECE; i++) {
@@ -125,14 +122,14 @@ static int read_list(struct squashfs_walk *w, sqfs_blocklist *bl,
 		if (whole || !c->fragment) {
 			if (sqfs_blocklist_next(bl) != SQFS_OK)
 				return -EINVAL;
-			x = block_of(w, bl->block, bl->header, size);
+			x = block_from_header(w, bl->block, bl->header, size);
 		} else if (c->where == WALK_BAD) {
 			x = bad_block(size);
 		}
 		if (i + 1 == c->n)
 			x.flags |= MEMBER_LAST;
 		if (!vec_push(&w->list, x))
-			return no_memory(w);
+			return error_no_memory(w->err, "the list of members");
 	}
 	return 0;
 }
@@ -148,7 +145,8 @@ static uint64_t run_hash(const struct squashfs_run *r)
 }
 
 /* The first entry of a run that is the same as w->list; WALK_BAD. */
-static uint64_t find_run(struct squashfs_walk *w, const struct squashfs_run *as)
+static uint64_t find_block_run(struct squashfs_walk *w,
+			       const struct squashfs_run *as)
 {
 	const uint64_t *known = squashfs_map_find(&w->shared, run_hash(as));
 	const struct squashfs_run *r = known ? &w->runs.at[*known] : NULL;
@@ -162,38 +160,38 @@ static uint64_t find_run(struct squashfs_walk *w, const struct squashfs_run *as)
 }
 
 /* Add w->list, or find it. */
-static int add_run(struct squashfs_walk *w, struct squashfs_run *run,
-		   uint64_t *first)
+static int add_block_run(struct squashfs_walk *w, struct squashfs_run *run,
+			 uint64_t *first)
 {
 	int64_t added;
 
-	*first = find_run(w, run);
+	*first = find_block_run(w, run);
 	if (*first != WALK_BAD)
 		return 0;
 	added = members_add_blocks(w->b, w->list.at, w->list.n);
 	if (added < 0)
-		return no_memory(w);
+		return error_no_memory(w->err, "the list of members");
 	*first = run->first = (uint64_t)added;
 	w->blocks += w->list.n;
 	if (!vec_push(&w->runs, *run) ||
 	    !squashfs_map_set(&w->shared, run_hash(run), w->runs.n - 1))
-		return no_memory(w);
+		return error_no_memory(w->err, "the list of members");
 	return 0;
 }
 
 /* A list of more than a piece. */
-static int add_long(struct squashfs_walk *w, sqfs_blocklist *bl,
-		    const struct content *c, uint64_t *first)
+static int add_long_list(struct squashfs_walk *w, sqfs_blocklist *bl,
+			 const struct content *c, uint64_t *first)
 {
 	for (uint64_t i = 0; i < c->n; i += PIECE) {
-		int r = i ? read_list(w, bl, c, i) : 0;
+		int r = i ? read_block_list(w, bl, c, i) : 0;
 		int64_t added;
 
 		if (r < 0)
 			return r;
 		added = members_add_blocks(w->b, w->list.at, w->list.n);
 		if (added < 0)
-			return no_memory(w);
+			return error_no_memory(w->err, "the list of members");
 		if (i == 0)
 			*first = (uint64_t)added;
 		w->blocks += w->list.n;
@@ -202,8 +200,8 @@ static int add_long(struct squashfs_walk *w, sqfs_blocklist *bl,
 	return 0;
 }
 
-static int add_list(struct squashfs_walk *w, sqfs_inode *inode,
-		    const struct content *c, uint64_t *first)
+static int add_block_list(struct squashfs_walk *w, sqfs_inode *inode,
+			  const struct content *c, uint64_t *first)
 {
 	struct squashfs_run run = {inode->xtra.reg.start_block, c->size,
 				   inode->xtra.reg.frag_idx,
@@ -217,16 +215,16 @@ static int add_list(struct squashfs_walk *w, sqfs_inode *inode,
 		return -EINVAL;
 	w->lists_left -= stored * 4;
 	sqfs_blocklist_init(&w->fs, inode, &bl);
-	r = read_list(w, &bl, c, 0);
+	r = read_block_list(w, &bl, c, 0);
 	if (r < 0)
 		return r;
-	return c->n <= PIECE ? add_run(w, &run, first)
-			     : add_long(w, &bl, c, first);
+	return c->n <= PIECE ? add_block_run(w, &run, first)
+			     : add_long_list(w, &bl, c, first);
 }
 
 /* ---- a file -------------------------------------------------------------- */
 
-static int unreadable(struct squashfs_walk *w, struct member *m)
+static int note_unreadable_list(struct squashfs_walk *w, struct member *m)
 {
 	int r = squashfs_walk_failed(w);
 
@@ -272,8 +270,8 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 		return 0;
 	}
 	m->kind = MEMBER_BLOCKS;
-	r = add_list(w, inode, &c, &m->data);
-	return r == -EINVAL ? unreadable(w, m) : r;
+	r = add_block_list(w, inode, &c, &m->data);
+	return r == -EINVAL ? note_unreadable_list(w, m) : r;
 }
 
 /* ---- extended attributes ------------------------------------------------- */
@@ -300,32 +298,34 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 static const char *const prefixes[] = {"user.", "trusted.", "security."};
 
 /* Read n bytes; false: they cannot be had. */
-static bool read_at(struct squashfs_walk *w, sqfs_md_cursor *cur, void *to,
-		    size_t n)
+static bool read_attribute_bytes(struct squashfs_walk *w, sqfs_md_cursor *cur,
+				 void *to, size_t n)
 {
 	return n == 0 || (squashfs_walk_cursor(w, cur) &&
 			  sqfs_md_read(&w->fs, cur, to, n) == SQFS_OK);
 }
 
-static bool read_u32(struct squashfs_walk *w, sqfs_md_cursor *cur, uint32_t *v)
+static bool read_attribute_u32(struct squashfs_walk *w, sqfs_md_cursor *cur,
+			       uint32_t *v)
 {
 	unsigned char raw[4];
 
-	if (!read_at(w, cur, raw, sizeof raw))
+	if (!read_attribute_bytes(w, cur, raw, sizeof raw))
 		return false;
 	*v = load_le32(raw);
 	return true;
 }
 
-static void cursor_of(const struct squashfs_walk *w, uint64_t where,
-		      sqfs_md_cursor *cur)
+static void attribute_cursor(const struct squashfs_walk *w, uint64_t where,
+			     sqfs_md_cursor *cur)
 {
 	sqfs_md_cursor_inode(cur, where,
 			     (sqfs_off_t)w->fs.xattr_info.xattr_table_start);
 }
 
 /* n bytes more in the arena, where *at says; NULL: no memory. */
-static char *room_for(struct squashfs_walk *w, size_t n, size_t *at)
+static char *reserve_attribute_bytes(struct squashfs_walk *w, size_t n,
+				     size_t *at)
 {
 	if (w->bytes_room - w->bytes_used < n) {
 		size_t want = 2 * w->bytes_room + n + 256;
@@ -342,35 +342,37 @@ static char *room_for(struct squashfs_walk *w, size_t n, size_t *at)
 }
 
 /* The value that a cursor points at, which goes on behind it. */
-static int read_value(struct squashfs_walk *w, sqfs_md_cursor *cur,
-		      bool elsewhere, size_t *at, size_t *size)
+static int read_attribute_value(struct squashfs_walk *w, sqfs_md_cursor *cur,
+				bool elsewhere, size_t *at, size_t *size)
 {
 	sqfs_md_cursor there;
 	unsigned char raw[8];
 	uint32_t n;
 	char *to;
 
-	if (!read_u32(w, cur, &n))
+	if (!read_attribute_u32(w, cur, &n))
 		return -EINVAL;
 	if (elsewhere) {
-		if (n != sizeof raw || !read_at(w, cur, raw, sizeof raw))
+		if (n != sizeof raw ||
+		    !read_attribute_bytes(w, cur, raw, sizeof raw))
 			return -EINVAL;
-		cursor_of(w, load_le64(raw), &there);
+		attribute_cursor(w, load_le64(raw), &there);
 		cur = &there;
-		if (!read_u32(w, cur, &n))
+		if (!read_attribute_u32(w, cur, &n))
 			return -EINVAL;
 	}
 	if (n > VALUE_MAX || n > TOTAL_MAX - w->bytes_used)
 		return -EINVAL;
-	to = room_for(w, n, at);
+	to = reserve_attribute_bytes(w, n, at);
 	if (!to)
 		return -ENOMEM;
 	*size = n;
-	return read_at(w, cur, to, n) ? 0 : -EINVAL;
+	return read_attribute_bytes(w, cur, to, n) ? 0 : -EINVAL;
 }
 
 /* One attribute: its places, and its size. */
-static int read_one(struct squashfs_walk *w, sqfs_md_cursor *cur, size_t *names)
+static int read_attribute(struct squashfs_walk *w, sqfs_md_cursor *cur,
+			  size_t *names)
 {
 	struct member_xattr x = {0};
 	unsigned char head[4];
@@ -379,7 +381,7 @@ static int read_one(struct squashfs_walk *w, sqfs_md_cursor *cur, size_t *names)
 	char *to;
 	int r;
 
-	if (!read_at(w, cur, head, sizeof head))
+	if (!read_attribute_bytes(w, cur, head, sizeof head))
 		return -EINVAL;
 	type = load_le16(head);
 	n = load_le16(head + 2);
@@ -389,14 +391,15 @@ static int read_one(struct squashfs_walk *w, sqfs_md_cursor *cur, size_t *names)
 	*names += prefix + n + 1;
 	if (n == 0 || prefix + n > NAME_MAX_BYTES || *names > NAMES_MAX)
 		return -EINVAL;
-	to = room_for(w, prefix + n + 1, &name);
+	to = reserve_attribute_bytes(w, prefix + n + 1, &name);
 	if (!to)
 		return -ENOMEM;
 	memcpy(to, prefixes[type & 255], prefix);
 	to[prefix + n] = '\0';
-	if (!read_at(w, cur, to + prefix, n) || strlen(to) != prefix + n)
+	if (!read_attribute_bytes(w, cur, to + prefix, n) ||
+	    strlen(to) != prefix + n)
 		return -EINVAL;
-	r = read_value(w, cur, type & 256, &value, &x.size);
+	r = read_attribute_value(w, cur, type & 256, &value, &x.size);
 	if (r < 0)
 		return r;
 	if (!vec_push(&w->places, name) || !vec_push(&w->places, value) ||
@@ -406,7 +409,7 @@ static int read_one(struct squashfs_walk *w, sqfs_md_cursor *cur, size_t *names)
 }
 
 /* All of a set, up to what is damaged. */
-static int read_set(struct squashfs_walk *w, uint32_t set)
+static int read_attribute_set(struct squashfs_walk *w, uint32_t set)
 {
 	unsigned char raw[16];
 	sqfs_md_cursor cur;
@@ -417,22 +420,21 @@ static int read_set(struct squashfs_walk *w, uint32_t set)
 				w->fs.xattr_info.xattr_ids, set,
 				raw) != SQFS_OK)
 		return -EINVAL;
-	cursor_of(w, load_le64(raw), &cur);
+	attribute_cursor(w, load_le64(raw), &cur);
 	for (uint32_t i = load_le32(raw + 8); i > 0 && r == 0; i--)
-		r = read_one(w, &cur, &names);
+		r = read_attribute(w, &cur, &names);
 	return r;
 }
 
-static int load_set(struct squashfs_walk *w, uint32_t set)
+static int load_attribute_set(struct squashfs_walk *w, uint32_t set)
 {
 	int r;
 
 	w->xattrs_of = SQUASHFS_INVALID_XATTR;
 	w->xattrs.n = w->places.n = w->bytes_used = 0;
-	r = read_set(w, set);
+	r = read_attribute_set(w, set);
 	if (r == -ENOMEM)
-		return error_set(w->err, r,
-				 "no memory for its list of members");
+		return error_no_memory(w->err, "the list of members");
 	if (r < 0) {
 		r = squashfs_walk_failed(w);
 		if (r < 0)
@@ -461,7 +463,7 @@ int squashfs_walk_xattrs(struct squashfs_walk *w, const sqfs_inode *inode,
 	    w->fs.sb.xattr_id_table_start == SQUASHFS_NO_TABLE)
 		return 0;
 	if (inode->xattr != w->xattrs_of) {
-		r = load_set(w, inode->xattr);
+		r = load_attribute_set(w, inode->xattr);
 		if (r < 0)
 			return r;
 	}
