@@ -88,7 +88,7 @@ static int binary_number(const unsigned char *p, size_t n, int64_t *out)
 	return 0;
 }
 
-static bool is_blank(char c)
+static bool is_field_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
@@ -106,7 +106,7 @@ static int octal_number(const char *p, const char *end, int64_t *out)
 		v = v << 3 | (uint64_t)(*p - '0');
 	}
 	*out = minus ? -(int64_t)v : (int64_t)v;
-	return p == end || *p == '\0' || is_blank(*p) ? 0 : -EINVAL;
+	return p == end || *p == '\0' || is_field_blank(*p) ? 0 : -EINVAL;
 }
 
 int tar_number(const char *field, size_t n, int64_t *out)
@@ -118,7 +118,7 @@ int tar_number(const char *field, size_t n, int64_t *out)
 	/* Some old writers let the field before overflow into this one. */
 	if (*p == '\0')
 		p++;
-	while (p < end && is_blank(*p))
+	while (p < end && is_field_blank(*p))
 		p++;
 	return octal_number(p, end, out);
 }

@@ -34,7 +34,8 @@ void tar_context_free(struct tar_context *c)
 }
 
 /* Who says it: the member's own header, the global one, or nobody. */
-static const struct tar_pax *says(const struct tar_context *c, unsigned bit)
+static const struct tar_pax *pax_that_has(const struct tar_context *c,
+					  unsigned bit)
 {
 	if (c->local.set & bit)
 		return &c->local;
@@ -90,10 +91,10 @@ static int find_names(struct tar_entry *e, struct tar_context *c,
 		return -ENOMEM;
 	e->m.path = c->has_name ? c->long_name.at : c->path.at;
 	e->m.link = c->has_link ? c->long_link.at : c->link.at;
-	p = says(c, PAX_PATH);
+	p = pax_that_has(c, PAX_PATH);
 	if (p)
 		e->m.path = p->path.at;
-	p = says(c, PAX_LINK);
+	p = pax_that_has(c, PAX_LINK);
 	if (p)
 		e->m.link = p->link.at;
 	if (c->local.set & PAX_NAME)
@@ -108,8 +109,8 @@ static int find_names(struct tar_entry *e, struct tar_context *c,
 /* The owner that stands for none. */
 #define NOBODY 65534
 
-static uint32_t owner(int64_t id, const char *what, const char *path,
-		      struct members_builder *b)
+static uint32_t shown_owner(int64_t id, const char *what, const char *path,
+			    struct members_builder *b)
 {
 	char shown[TAR_SHOWN];
 
@@ -123,19 +124,20 @@ static uint32_t owner(int64_t id, const char *what, const char *path,
 static void find_owners(struct tar_entry *e, const struct tar_context *c,
 			const struct tar_header *h, struct members_builder *b)
 {
-	const struct tar_pax *u = says(c, PAX_UID), *g = says(c, PAX_GID);
+	const struct tar_pax *u = pax_that_has(c, PAX_UID),
+			     *g = pax_that_has(c, PAX_GID);
 	int64_t uid, gid;
 
 	(void)tar_number(h->uid, sizeof h->uid, &uid);
 	(void)tar_number(h->gid, sizeof h->gid, &gid);
-	e->m.uid = owner(u ? u->uid : uid, "user", e->m.path, b);
-	e->m.gid = owner(g ? g->gid : gid, "group", e->m.path, b);
+	e->m.uid = shown_owner(u ? u->uid : uid, "user", e->m.path, b);
+	e->m.gid = shown_owner(g ? g->gid : gid, "group", e->m.path, b);
 }
 
 static void find_times(struct tar_entry *e, const struct tar_context *c,
 		       const struct tar_header *h)
 {
-	const struct tar_pax *p = says(c, PAX_MTIME);
+	const struct tar_pax *p = pax_that_has(c, PAX_MTIME);
 
 	if (p) {
 		e->m.mtime = p->mtime;
@@ -146,9 +148,11 @@ static void find_times(struct tar_entry *e, const struct tar_context *c,
 	}
 }
 
-static uint64_t device(const struct tar_context *c, const struct tar_header *h)
+static uint64_t device_number(const struct tar_context *c,
+			      const struct tar_header *h)
 {
-	const struct tar_pax *p = says(c, PAX_MAJOR), *q = says(c, PAX_MINOR);
+	const struct tar_pax *p = pax_that_has(c, PAX_MAJOR),
+			     *q = pax_that_has(c, PAX_MINOR);
 	int64_t major = 0, minor = 0;
 
 	if (tar_dialect(h) != TAR_V7) {
@@ -171,8 +175,8 @@ static bool ends_with_slash(const char *path)
 	return n && path[n - 1] == '/';
 }
 
-static void set_type(struct tar_entry *e, mode_t type, enum member_kind kind,
-		     enum tar_body body)
+static void set_entry_type(struct tar_entry *e, mode_t type,
+			   enum member_kind kind, enum tar_body body)
 {
 	e->m.mode = (e->m.mode & 07777) | type;
 	e->m.kind = kind;
@@ -186,33 +190,34 @@ static void find_type(struct tar_entry *e, const struct tar_context *c,
 
 	switch (e->type) {
 	case '1':
-		set_type(e, S_IFREG, MEMBER_LINK, TAR_BODY_PERHAPS);
+		set_entry_type(e, S_IFREG, MEMBER_LINK, TAR_BODY_PERHAPS);
 		return;
 	case '2':
-		set_type(e, S_IFLNK, MEMBER_SYMLINK, TAR_BODY_NONE);
+		set_entry_type(e, S_IFLNK, MEMBER_SYMLINK, TAR_BODY_NONE);
 		e->m.mode |= 0777;
 		return;
 	case '3':
 	case '4':
-		set_type(e, e->type == '3' ? S_IFCHR : S_IFBLK, MEMBER_NONE,
-			 TAR_BODY_NONE);
-		e->m.data = device(c, h);
+		set_entry_type(e, e->type == '3' ? S_IFCHR : S_IFBLK,
+			       MEMBER_NONE, TAR_BODY_NONE);
+		e->m.data = device_number(c, h);
 		return;
 	case '5':
-		set_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_NONE);
+		set_entry_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_NONE);
 		return;
 	case '6':
-		set_type(e, S_IFIFO, MEMBER_NONE, TAR_BODY_NONE);
+		set_entry_type(e, S_IFIFO, MEMBER_NONE, TAR_BODY_NONE);
 		return;
 	case 'D': /* followed by a list of what was in it */
-		set_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_OTHER);
+		set_entry_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_OTHER);
 		return;
 	case '\0':
 	case '0':
 	case '7':
 		/* V7 had no other way to say so. */
 		if (ends_with_slash(e->m.path)) {
-			set_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_PERHAPS);
+			set_entry_type(e, S_IFDIR, MEMBER_DIR,
+				       TAR_BODY_PERHAPS);
 			return;
 		}
 		break;
@@ -225,13 +230,13 @@ static void find_type(struct tar_entry *e, const struct tar_context *c,
 			     tar_shown(e->m.path, shown),
 			     (unsigned char)e->type);
 	}
-	set_type(e, S_IFREG, MEMBER_RANGE, TAR_BODY_DATA);
+	set_entry_type(e, S_IFREG, MEMBER_RANGE, TAR_BODY_DATA);
 }
 
 static int find_size(struct tar_entry *e, const struct tar_context *c,
 		     const struct tar_header *h, struct members_builder *b)
 {
-	const struct tar_pax *p = says(c, PAX_SIZE);
+	const struct tar_pax *p = pax_that_has(c, PAX_SIZE);
 	char shown[TAR_SHOWN];
 	int64_t size = 0;
 	int r = 0;
@@ -311,8 +316,8 @@ int tar_entry(struct tar_entry *e, struct tar_context *c,
 
 /* ---- adding -------------------------------------------------------------- */
 
-static int sparse_data(struct tar_entry *e, struct tar_context *c, uint64_t pos,
-		       struct members_builder *b)
+static int place_sparse_data(struct tar_entry *e, struct tar_context *c,
+			     uint64_t pos, struct members_builder *b)
 {
 	int r = tar_sparse_place(&c->sparse, e->real, pos, e->stored);
 	char shown[TAR_SHOWN];
@@ -343,14 +348,14 @@ static int sparse_data(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 	return 0;
 }
 
-static int file_data(struct tar_entry *e, struct tar_context *c, uint64_t pos,
-		     struct members_builder *b)
+static int place_file_data(struct tar_entry *e, struct tar_context *c,
+			   uint64_t pos, struct members_builder *b)
 {
 	int r = 0;
 
 	e->m.kind = MEMBER_RANGE;
 	if (e->sparse) {
-		r = sparse_data(e, c, pos, b);
+		r = place_sparse_data(e, c, pos, b);
 	} else {
 		e->m.size = e->stored;
 		e->m.data = pos;
@@ -371,13 +376,13 @@ int tar_entry_add(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 	if (e->left_out)
 		return 0;
 	if (e->body == TAR_BODY_DATA)
-		r = file_data(e, c, pos, b);
+		r = place_file_data(e, c, pos, b);
 	if (r == 0)
 		r = members_add(b, &e->m, &refused);
 	/* Data of a link to nothing is better than nothing. */
 	if (r == -ENOENT && e->m.kind == MEMBER_LINK && e->stored) {
 		e->m.link = NULL;
-		r = file_data(e, c, pos, b);
+		r = place_file_data(e, c, pos, b);
 		if (r == 0)
 			r = members_add(b, &e->m, &refused);
 	}

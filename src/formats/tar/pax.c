@@ -31,7 +31,7 @@ void tar_pax_free(struct tar_pax *p)
 /* ---- values -------------------------------------------------------------- */
 
 /* Digits, then anything; false when there are none.  Too large is the largest. */
-static bool take_digits(const char **v, uint64_t *out)
+static bool parse_pax_digits(const char **v, uint64_t *out)
 {
 	const char *p = *v;
 	uint64_t x = 0;
@@ -48,14 +48,14 @@ static bool take_digits(const char **v, uint64_t *out)
 }
 
 /* A number and nothing else. */
-static int whole_number(const char *v, size_t n, int64_t *out)
+static int parse_pax_number(const char *v, size_t n, int64_t *out)
 {
 	const char *p = v;
 	bool minus = *p == '-';
 	uint64_t x;
 
 	p += minus;
-	if (!take_digits(&p, &x) || p != v + n)
+	if (!parse_pax_digits(&p, &x) || p != v + n)
 		return -EINVAL;
 	if (x > INT64_MAX)
 		return -ERANGE;
@@ -64,13 +64,13 @@ static int whole_number(const char *v, size_t n, int64_t *out)
 }
 
 /* What follows the number is ignored: some writers leave things there. */
-static int parse_time(struct tar_pax *p, const char *v)
+static int parse_pax_time(struct tar_pax *p, const char *v)
 {
 	bool minus = *v == '-';
 	uint64_t sec, nsec = 0;
 
 	v += minus;
-	if (!take_digits(&v, &sec))
+	if (!parse_pax_digits(&v, &sec))
 		return -EINVAL;
 	sec = min_u64(sec, INT64_MAX - 1);
 	if (*v == '.') {
@@ -96,32 +96,32 @@ struct value {
 	size_t n;
 };
 
-static int set_text(struct tar_text *t, const struct value *v)
+static int pax_set_text(struct tar_text *t, const struct value *v)
 {
 	tar_text_clear(t);
 	/* No name has a NUL. */
 	return tar_text_add(t, v->at, strlen(v->at)) ? 0 : -ENOMEM;
 }
 
-static int set_path(struct tar_pax *p, const struct value *v)
+static int pax_set_path(struct tar_pax *p, const struct value *v)
 {
-	return set_text(&p->path, v);
+	return pax_set_text(&p->path, v);
 }
 
-static int set_link(struct tar_pax *p, const struct value *v)
+static int pax_set_link(struct tar_pax *p, const struct value *v)
 {
-	return set_text(&p->link, v);
+	return pax_set_text(&p->link, v);
 }
 
-static int set_name(struct tar_pax *p, const struct value *v)
+static int pax_set_name(struct tar_pax *p, const struct value *v)
 {
-	return set_text(&p->name, v);
+	return pax_set_text(&p->name, v);
 }
 
-static int set_natural(const struct value *v, int64_t *out)
+static int pax_set_natural(const struct value *v, int64_t *out)
 {
 	int64_t x;
-	int r = whole_number(v->at, v->n, &x);
+	int r = parse_pax_number(v->at, v->n, &x);
 
 	if (r == 0 && x < 0)
 		r = -ERANGE;
@@ -130,72 +130,72 @@ static int set_natural(const struct value *v, int64_t *out)
 	return r;
 }
 
-static int set_size(struct tar_pax *p, const struct value *v)
+static int pax_set_size(struct tar_pax *p, const struct value *v)
 {
-	return set_natural(v, &p->size);
+	return pax_set_natural(v, &p->size);
 }
 
-static int set_real(struct tar_pax *p, const struct value *v)
+static int pax_set_real(struct tar_pax *p, const struct value *v)
 {
-	return set_natural(v, &p->real);
+	return pax_set_natural(v, &p->real);
 }
 
-static int set_uid(struct tar_pax *p, const struct value *v)
+static int pax_set_uid(struct tar_pax *p, const struct value *v)
 {
-	return whole_number(v->at, v->n, &p->uid);
+	return parse_pax_number(v->at, v->n, &p->uid);
 }
 
-static int set_gid(struct tar_pax *p, const struct value *v)
+static int pax_set_gid(struct tar_pax *p, const struct value *v)
 {
-	return whole_number(v->at, v->n, &p->gid);
+	return parse_pax_number(v->at, v->n, &p->gid);
 }
 
-static int set_mtime(struct tar_pax *p, const struct value *v)
+static int pax_set_mtime(struct tar_pax *p, const struct value *v)
 {
-	return parse_time(p, v->at);
+	return parse_pax_time(p, v->at);
 }
 
-static int set_major(struct tar_pax *p, const struct value *v)
+static int pax_set_major(struct tar_pax *p, const struct value *v)
 {
-	return set_natural(v, &p->major);
+	return pax_set_natural(v, &p->major);
 }
 
-static int set_minor(struct tar_pax *p, const struct value *v)
+static int pax_set_minor(struct tar_pax *p, const struct value *v)
 {
-	return set_natural(v, &p->minor);
+	return pax_set_natural(v, &p->minor);
 }
 
 /* 1: the map is in front of the data. */
-static int set_sparse_major(struct tar_pax *p, const struct value *v)
+static int pax_set_sparse_major(struct tar_pax *p, const struct value *v)
 {
 	int64_t major;
-	int r = whole_number(v->at, v->n, &major);
+	int r = parse_pax_number(v->at, v->n, &major);
 
 	if (r == 0 && major != 1)
 		p->dropped |= PAX_SPARSE_1;
 	return r;
 }
 
-static int set_map(struct tar_pax *p, const struct value *v)
+static int pax_set_map(struct tar_pax *p, const struct value *v)
 {
 	tar_sparse_clear(&p->sparse);
 	return tar_sparse_list(&p->sparse, v->at, v->n);
 }
 
 /* 0.0 repeats two keys for each run. */
-static int set_offset(struct tar_pax *p, const struct value *v)
+static int pax_set_offset(struct tar_pax *p, const struct value *v)
 {
-	int r = set_natural(v, &p->off);
+	int r = pax_set_natural(v, &p->off);
 
 	p->has_off = r == 0;
 	p->sparse.bad |= r < 0;
 	return r;
 }
 
-static int set_numbytes(struct tar_pax *p, const struct value *v)
+static int pax_set_numbytes(struct tar_pax *p, const struct value *v)
 {
 	int64_t n = -1;
-	int r = set_natural(v, &n);
+	int r = pax_set_natural(v, &n);
 
 	if (r < 0 || !p->has_off) {
 		p->sparse.bad = true;
@@ -211,25 +211,25 @@ static const struct key {
 	unsigned bit; /* 0: says nothing by itself */
 	int (*set)(struct tar_pax *p, const struct value *v);
 } keys[] = {
-	{"path", PAX_PATH, set_path},
-	{"linkpath", PAX_LINK, set_link},
-	{"size", PAX_SIZE, set_size},
-	{"mtime", PAX_MTIME, set_mtime},
-	{"uid", PAX_UID, set_uid},
-	{"gid", PAX_GID, set_gid},
-	{"GNU.sparse.offset", PAX_MAP, set_offset},
-	{"GNU.sparse.numbytes", PAX_MAP, set_numbytes},
-	{"GNU.sparse.map", PAX_MAP, set_map},
-	{"GNU.sparse.major", PAX_SPARSE_1, set_sparse_major},
-	{"GNU.sparse.size", PAX_REAL, set_real},
-	{"GNU.sparse.realsize", PAX_REAL, set_real},
-	{"SCHILY.realsize", PAX_REAL, set_real},
-	{"GNU.sparse.name", PAX_NAME, set_name},
-	{"SCHILY.devmajor", PAX_MAJOR, set_major},
-	{"SCHILY.devminor", PAX_MINOR, set_minor},
+	{"path", PAX_PATH, pax_set_path},
+	{"linkpath", PAX_LINK, pax_set_link},
+	{"size", PAX_SIZE, pax_set_size},
+	{"mtime", PAX_MTIME, pax_set_mtime},
+	{"uid", PAX_UID, pax_set_uid},
+	{"gid", PAX_GID, pax_set_gid},
+	{"GNU.sparse.offset", PAX_MAP, pax_set_offset},
+	{"GNU.sparse.numbytes", PAX_MAP, pax_set_numbytes},
+	{"GNU.sparse.map", PAX_MAP, pax_set_map},
+	{"GNU.sparse.major", PAX_SPARSE_1, pax_set_sparse_major},
+	{"GNU.sparse.size", PAX_REAL, pax_set_real},
+	{"GNU.sparse.realsize", PAX_REAL, pax_set_real},
+	{"SCHILY.realsize", PAX_REAL, pax_set_real},
+	{"GNU.sparse.name", PAX_NAME, pax_set_name},
+	{"SCHILY.devmajor", PAX_MAJOR, pax_set_major},
+	{"SCHILY.devminor", PAX_MINOR, pax_set_minor},
 };
 
-static const struct key *find_key(const char *name)
+static const struct key *find_pax_key(const char *name)
 {
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (strcmp(keys[i].name, name) == 0)
@@ -239,10 +239,10 @@ static const struct key *find_key(const char *name)
 
 /* ---- records ------------------------------------------------------------- */
 
-static int take_record(struct tar_pax *p, const char *name,
-		       const struct value *v, struct members_builder *b)
+static int apply_pax_record(struct tar_pax *p, const char *name,
+			    const struct value *v, struct members_builder *b)
 {
-	const struct key *key = find_key(name);
+	const struct key *key = find_pax_key(name);
 	char shown[TAR_SHOWN];
 	int r;
 
@@ -269,7 +269,7 @@ static int take_record(struct tar_pax *p, const char *name,
 }
 
 /* The length in front: digits and a blank.  How many bytes that were; 0: none. */
-static size_t record_length(const char *data, size_t n, uint64_t *out)
+static size_t pax_record_length(const char *data, size_t n, uint64_t *out)
 {
 	size_t i = 0;
 	uint64_t v = 0;
@@ -283,8 +283,8 @@ static size_t record_length(const char *data, size_t n, uint64_t *out)
 }
 
 /* `data` is changed: '=' and the newline become NUL. */
-static int split_record(struct tar_pax *p, char *data, size_t n,
-			struct members_builder *b)
+static int split_pax_record(struct tar_pax *p, char *data, size_t n,
+			    struct members_builder *b)
 {
 	char *equals = memchr(data, '=', n);
 
@@ -294,10 +294,11 @@ static int split_record(struct tar_pax *p, char *data, size_t n,
 		return -EINVAL;
 	*equals = '\0';
 	data[n - 1] = '\0';
-	return take_record(p, data,
-			   &(struct value){equals + 1, (size_t)(data + n - 1 -
-								(equals + 1))},
-			   b);
+	return apply_pax_record(
+		p, data,
+		&(struct value){equals + 1,
+				(size_t)(data + n - 1 - (equals + 1))},
+		b);
 }
 
 int tar_pax_records(struct tar_pax *p, char *data, size_t n,
@@ -307,12 +308,12 @@ int tar_pax_records(struct tar_pax *p, char *data, size_t n,
 
 	while (n > 0 && data[0] != '\0') {
 		uint64_t len;
-		size_t head = record_length(data, n, &len);
+		size_t head = pax_record_length(data, n, &len);
 
 		if (!head || len > n || len <= head)
 			r = -EINVAL;
 		else
-			r = split_record(p, data + head, len - head, b);
+			r = split_pax_record(p, data + head, len - head, b);
 		if (r < 0)
 			break;
 		data += len;

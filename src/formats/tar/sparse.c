@@ -44,7 +44,7 @@ int tar_sparse_add(struct tar_sparse *m, int64_t off, int64_t len)
 
 enum { ENTRY = 24, IN_HEADER = 4, IN_MORE = 21, MORE_FLAG = 504 };
 
-static int add_entries(struct tar_sparse *m, const char *p, unsigned n)
+static int add_map_entries(struct tar_sparse *m, const char *p, unsigned n)
 {
 	for (; n > 0; n--, p += ENTRY) {
 		int64_t off, len;
@@ -69,7 +69,7 @@ int tar_sparse_header(struct tar_sparse *m, const struct tar_header *h,
 	/* star has them elsewhere, and says who it is at the end. */
 	bool star =
 		tar_dialect(h) == TAR_USTAR && memcmp(p + 508, "tar", 4) == 0;
-	int r = add_entries(m, p + (star ? 356 : 386), IN_HEADER);
+	int r = add_map_entries(m, p + (star ? 356 : 386), IN_HEADER);
 
 	if (r < 0)
 		return r;
@@ -88,7 +88,7 @@ int tar_sparse_more(struct tar_sparse *m, const void *block, bool *more)
 	const char *p = block;
 
 	*more = p[MORE_FLAG] != 0 && p[MORE_FLAG] != '0';
-	return add_entries(m, p, IN_MORE);
+	return add_map_entries(m, p, IN_MORE);
 }
 
 /* ---- as text ------------------------------------------------------------- */
@@ -132,7 +132,7 @@ int tar_sparse_list(struct tar_sparse *m, const char *text, size_t n)
 }
 
 /* A line is complete. */
-static int take_line(struct tar_sparse *m, struct tar_sparse_lines *l)
+static int parse_map_line(struct tar_sparse *m, struct tar_sparse_lines *l)
 {
 	int r = 0;
 
@@ -166,7 +166,7 @@ int tar_sparse_text(struct tar_sparse *m, struct tar_sparse_lines *l,
 		int r = 0;
 
 		if (c == '\n')
-			r = take_line(m, l);
+			r = parse_map_line(m, l);
 		else if (c == '#' && !l->digits)
 			l->comment = true;
 		else if (!l->comment) {
@@ -184,7 +184,7 @@ int tar_sparse_text(struct tar_sparse *m, struct tar_sparse_lines *l,
 
 /* ---- checks -------------------------------------------------------------- */
 
-static int by_offset(const void *a, const void *b)
+static int compare_run_offsets(const void *a, const void *b)
 {
 	const struct member_extent *x = a, *y = b;
 
@@ -226,7 +226,7 @@ int tar_sparse_place(struct tar_sparse *m, uint64_t size, uint64_t pos,
 		return -ENOMEM;
 	run = m->run.at;
 	if (!sorted)
-		qsort(run + 1, m->run.n - 1, sizeof *run, by_offset);
+		qsort(run + 1, m->run.n - 1, sizeof *run, compare_run_offsets);
 	for (size_t i = 1; i < m->run.n; i++) {
 		uint64_t end = to ? run[to].off + run[to].len : 0;
 

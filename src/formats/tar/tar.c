@@ -57,7 +57,7 @@ struct scanner {
 
 /* ---- blocks -------------------------------------------------------------- */
 
-static uint64_t position(const struct scanner *s)
+static uint64_t tar_position(const struct scanner *s)
 {
 	return s->in->at - (s->held ? TAR_BLOCK : 0);
 }
@@ -85,13 +85,8 @@ static int cut_short(struct scanner *s, const char *what)
 	return 0;
 }
 
-static int no_memory(struct scanner *s)
-{
-	return error_set(s->err, -ENOMEM, "no memory for a tar header");
-}
-
 /* The next block: 1; 0: there is none; -errno. */
-static int next_block(struct scanner *s)
+static int next_tar_block(struct scanner *s)
 {
 	struct error why;
 	size_t have = 0;
@@ -150,14 +145,14 @@ static int read_body(struct scanner *s, uint64_t size, bool *kept)
 	/* Memory grows with what comes, not with what is promised. */
 	while (size > 0) {
 		size_t n = (size_t)min_u64(size, TAR_BLOCK);
-		int r = next_block(s);
+		int r = next_tar_block(s);
 
 		if (r == 0 && !s->out->damaged)
 			return cut_short(s, "an extended header");
 		if (r <= 0)
 			return r;
 		if (!tar_text_add(&s->text, s->block.bytes, n))
-			return no_memory(s);
+			return error_no_memory(s->err, "a tar header");
 		size -= n;
 	}
 	return 1;
@@ -166,26 +161,27 @@ static int read_body(struct scanner *s, uint64_t size, bool *kept)
 /* ---- headers that say something about others ----------------------------- */
 
 /* What precedes the next member is forgotten when it is of no use. */
-static int left_out(struct scanner *s, const char *what, uint64_t size)
+static int note_ignored_header(struct scanner *s, const char *what,
+			       uint64_t size)
 {
 	members_note(s->b, "left out", "%s of %llu bytes: ignored", what,
 		     (unsigned long long)size);
 	return 1;
 }
 
-static int take_name(struct scanner *s, char type)
+static int keep_long_name(struct scanner *s, char type)
 {
 	struct tar_text *to = type == 'L' ? &s->c.long_name : &s->c.long_link;
 
 	tar_text_clear(to);
 	if (!tar_text_add(to, s->text.at ? s->text.at : "",
 			  s->text.at ? strlen(s->text.at) : 0))
-		return no_memory(s);
+		return error_no_memory(s->err, "a tar header");
 	*(type == 'L' ? &s->c.has_name : &s->c.has_link) = true;
 	return 1;
 }
 
-static int take_records(struct scanner *s, char type)
+static int keep_pax_records(struct scanner *s, char type)
 {
 	struct tar_pax *p = type == 'g' ? &s->c.global : &s->c.local;
 
@@ -194,7 +190,7 @@ static int take_records(struct scanner *s, char type)
 	if (type != 'g')
 		tar_pax_clear(p);
 	if (s->text.n && tar_pax_records(p, s->text.at, s->text.n, s->b) < 0)
-		return no_memory(s);
+		return error_no_memory(s->err, "a tar header");
 	/* Nobody gives the same attributes, or holes, to all members. */
 	if (type == 'g') {
 		p->xattr.n = 0;
@@ -205,7 +201,7 @@ static int take_records(struct scanner *s, char type)
 }
 
 /* Is it such a header?  1: yes, and it was dealt with; 2: no; 0, -errno. */
-static int extension(struct scanner *s)
+static int scan_extension(struct scanner *s)
 {
 	const char type = s->block.h.type;
 	char label[sizeof s->block.h.name + 1], shown[TAR_SHOWN];
@@ -227,10 +223,10 @@ static int extension(struct scanner *s)
 		if (r <= 0)
 			return r;
 		if (!kept)
-			return left_out(s, "an extended header",
-					(uint64_t)size);
-		return type == 'L' || type == 'K' ? take_name(s, type)
-						  : take_records(s, type);
+			return note_ignored_header(s, "an extended header",
+						   (uint64_t)size);
+		return type == 'L' || type == 'K' ? keep_long_name(s, type)
+						  : keep_pax_records(s, type);
 	}
 	memcpy(label, s->block.h.name, sizeof label - 1);
 	label[sizeof label - 1] = '\0';
@@ -251,7 +247,7 @@ static int extension(struct scanner *s)
 /* ---- members ------------------------------------------------------------- */
 
 /* The map of a 'S' header, and blocks that continue it. */
-static int sparse_blocks(struct scanner *s, struct tar_entry *e)
+static int read_sparse_blocks(struct scanner *s, struct tar_entry *e)
 {
 	int64_t size;
 	bool more;
@@ -260,18 +256,18 @@ static int sparse_blocks(struct scanner *s, struct tar_entry *e)
 	if (!(s->c.local.set & PAX_REAL))
 		e->real = (uint64_t)size;
 	while (r == 0 && more) {
-		r = next_block(s);
+		r = next_tar_block(s);
 		if (r == 0)
 			s->c.sparse.bad = true;
 		if (r <= 0)
 			return r;
 		r = tar_sparse_more(&s->c.sparse, s->block.bytes, &more);
 	}
-	return r < 0 ? no_memory(s) : 1;
+	return r < 0 ? error_no_memory(s->err, "a tar header") : 1;
 }
 
 /* The map in front of the data. */
-static int sparse_lines(struct scanner *s, struct tar_entry *e)
+static int read_sparse_lines(struct scanner *s, struct tar_entry *e)
 {
 	struct tar_sparse_lines l = {0};
 	int r = 0;
@@ -281,7 +277,7 @@ static int sparse_lines(struct scanner *s, struct tar_entry *e)
 			s->c.sparse.bad = true;
 			return 1;
 		}
-		r = next_block(s);
+		r = next_tar_block(s);
 		if (r == 0)
 			s->c.sparse.bad = true;
 		if (r <= 0)
@@ -290,15 +286,15 @@ static int sparse_lines(struct scanner *s, struct tar_entry *e)
 		r = tar_sparse_text(&s->c.sparse, &l, s->block.bytes,
 				    TAR_BLOCK);
 	}
-	return r == -ENOMEM ? no_memory(s) : 1;
+	return r == -ENOMEM ? error_no_memory(s->err, "a tar header") : 1;
 }
 
 /*
  * Does data follow?  With a hard link, pax says so; all others wrote a size and no
  * data.  So without any extended header in the archive it counts what follows.
  */
-static int perhaps_body(struct scanner *s, struct tar_entry *e,
-			enum tar_dialect dialect)
+static int decide_body(struct scanner *s, struct tar_entry *e,
+		       enum tar_dialect dialect)
 {
 	bool link = e->m.kind == MEMBER_LINK;
 	int r;
@@ -306,7 +302,7 @@ static int perhaps_body(struct scanner *s, struct tar_entry *e,
 	if (e->stored == 0 || (link && dialect == TAR_USTAR && s->pax))
 		return 1;
 	if (!link || dialect == TAR_USTAR) {
-		r = next_block(s);
+		r = next_tar_block(s);
 		if (r < 0)
 			return r;
 		s->held = r > 0;
@@ -318,7 +314,7 @@ static int perhaps_body(struct scanner *s, struct tar_entry *e,
 	return 1;
 }
 
-static int member(struct scanner *s)
+static int scan_tar_member(struct scanner *s)
 {
 	struct tar_entry e;
 	enum tar_dialect dialect = tar_dialect(&s->block.h);
@@ -330,17 +326,17 @@ static int member(struct scanner *s)
 		return 1;
 	}
 	if (r < 0)
-		return no_memory(s);
+		return error_no_memory(s->err, "a tar header");
 	if (e.body == TAR_BODY_PERHAPS)
-		r = perhaps_body(s, &e, dialect);
+		r = decide_body(s, &e, dialect);
 	else if (e.type == 'S')
-		r = sparse_blocks(s, &e);
+		r = read_sparse_blocks(s, &e);
 	else
-		r = e.lines ? sparse_lines(s, &e) : 1;
+		r = e.lines ? read_sparse_lines(s, &e) : 1;
 	if (r < 0)
 		return r;
 	/* Even if the bytes end here: the member was there. */
-	if (tar_entry_add(&e, &s->c, position(s), s->b, s->err) < 0)
+	if (tar_entry_add(&e, &s->c, tar_position(s), s->b, s->err) < 0)
 		return -ENOMEM;
 	tar_context_clear(&s->c);
 	return pass_body(s, e.stored);
@@ -351,12 +347,12 @@ static int member(struct scanner *s)
 /* Zeros: 1: another archive follows, its header is the block. */
 static int pass_zeros(struct scanner *s)
 {
-	uint64_t from = position(s) - TAR_BLOCK;
+	uint64_t from = tar_position(s) - TAR_BLOCK;
 	int r;
 
 	do {
-		s->out->end = position(s);
-		r = s->out->end - from > ZEROS_MAX ? 0 : next_block(s);
+		s->out->end = tar_position(s);
+		r = s->out->end - from > ZEROS_MAX ? 0 : next_tar_block(s);
 	} while (r > 0 && tar_is_zero(s->block.bytes));
 	if (r <= 0)
 		return r;
@@ -380,20 +376,20 @@ static int pass_zeros(struct scanner *s)
 /* Something else: 1: the block is the next header. */
 static int find_header(struct scanner *s)
 {
-	uint64_t from = position(s) - TAR_BLOCK;
+	uint64_t from = tar_position(s) - TAR_BLOCK;
 	int r;
 
 	do {
-		if (s->out->headers == 0 && position(s) - from > FRONT_MAX)
+		if (s->out->headers == 0 && tar_position(s) - from > FRONT_MAX)
 			return 0;
-		r = next_block(s);
+		r = next_tar_block(s);
 	} while (r > 0 && !tar_is_header(&s->block.h));
 	members_damage(s->b, "damaged header",
 		       "no header where there should be one, at byte %llu: %s "
 		       "%llu bytes were passed over",
 		       (unsigned long long)from,
 		       r > 0 ? "the next one was found;" : "none follows;",
-		       (unsigned long long)(position(s) - from -
+		       (unsigned long long)(tar_position(s) - from -
 					    (r > 0 ? TAR_BLOCK : 0)));
 	s->out->damaged = true;
 	tar_context_clear(&s->c);
@@ -402,14 +398,14 @@ static int find_header(struct scanner *s)
 
 /* ---- the whole ----------------------------------------------------------- */
 
-static int scan(struct scanner *s)
+static int scan_archive(struct scanner *s)
 {
 	bool zeros;
 	int r;
 
 	for (;;) {
 		zeros = false;
-		r = next_block(s);
+		r = next_tar_block(s);
 		if (r > 0 && tar_is_zero(s->block.bytes)) {
 			zeros = true;
 			r = pass_zeros(s);
@@ -421,9 +417,9 @@ static int scan(struct scanner *s)
 		s->out->headers++;
 		if (s->so_far && s->out->headers % TELL_EVERY == 0)
 			s->so_far(s->ctx, s->in->at);
-		r = extension(s);
+		r = scan_extension(s);
 		if (r == 2)
-			r = member(s);
+			r = scan_tar_member(s);
 		if (r <= 0)
 			break;
 	}
@@ -434,7 +430,7 @@ static int scan(struct scanner *s)
 			     "the archive has no mark at its end: it may have "
 			     "been cut short");
 	if (!zeros)
-		s->out->end = position(s);
+		s->out->end = tar_position(s);
 	if (r == 0 && !s->out->headers && !zeros && s->in->at)
 		r = error_set(s->err, -EBADMSG, "no tar header was found");
 	return r;
@@ -453,7 +449,7 @@ int tar_scan(struct input *in, struct members_builder *b,
 	int r;
 
 	*out = (struct tar_scanned){0};
-	r = scan(&s);
+	r = scan_archive(&s);
 	tar_context_free(&s.c);
 	free(s.text.at);
 	return r;

@@ -83,7 +83,7 @@ static bool starts_with(const char *s, const char *prefix)
 }
 
 /* The one of that name, or a new one; NULL when memory is out.  Names are few. */
-static struct tar_xattr *slot_of(struct tar_pax *p, const char *name)
+static struct tar_xattr *attribute_slot(struct tar_pax *p, const char *name)
 {
 	for (size_t i = 0; i < p->xattr.n; i++)
 		if (strcmp(p->bytes.at + p->xattr.at[i].name, name) == 0)
@@ -94,8 +94,8 @@ static struct tar_xattr *slot_of(struct tar_pax *p, const char *name)
 }
 
 /* Name and value are at the end of `bytes`, from these offsets on. */
-static int keep(struct tar_pax *p, struct tar_xattr x,
-		struct members_builder *b)
+static int store_attribute(struct tar_pax *p, struct tar_xattr x,
+			   struct members_builder *b)
 {
 	size_t length = strlen(p->bytes.at + x.name);
 	struct tar_xattr *slot;
@@ -110,7 +110,7 @@ static int keep(struct tar_pax *p, struct tar_xattr x,
 		tar_text_cut(&p->bytes, x.name);
 		return 1;
 	}
-	slot = slot_of(p, p->bytes.at + x.name);
+	slot = attribute_slot(p, p->bytes.at + x.name);
 	if (!slot)
 		return -ENOMEM;
 	*slot = x;
@@ -144,7 +144,7 @@ int tar_xattr_record(struct tar_pax *p, const char *key, const char *value,
 	if (coded)
 		x.size = decode_base64(p->bytes.at + x.value, n);
 	tar_text_cut(&p->bytes, x.value + x.size);
-	return keep(p, x, b);
+	return store_attribute(p, x, b);
 }
 
 int tar_xattr_list(struct tar_xattrs *out, const struct tar_pax *p)
