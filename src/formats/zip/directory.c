@@ -59,7 +59,7 @@ struct end {
 	uint64_t disk, first_disk, entries, size, pos;
 };
 
-static int no_end(struct error *err)
+static int no_zip_end(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "the zip archive has no directory at its end: "
@@ -140,7 +140,7 @@ static int read_end64(const struct backing *b, uint64_t locator,
 		return r;
 	at = load_le64(p + 8);
 	if (limit < END64_SIZE)
-		return no_end(err);
+		return no_zip_end(err);
 	/* With something in front of the archive it is where it usually is. */
 	for (unsigned i = 0; i < 2; i++, at = limit - END64_SIZE) {
 		if (at > limit - END64_SIZE)
@@ -185,9 +185,9 @@ static int read_end(const struct backing *b, struct end *end, struct error *err)
 	int r;
 
 	if (!tail)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the end of the zip archive");
 	if (n < END_SIZE)
-		return no_end(err);
+		return no_zip_end(err);
 	r = backing_read(b, b->size - n, tail, n, err);
 	if (r < 0)
 		return r;
@@ -195,7 +195,7 @@ static int read_end(const struct backing *b, struct end *end, struct error *err)
 	if (r < 0)
 		return r;
 	if (i == UINT64_MAX)
-		return no_end(err);
+		return no_zip_end(err);
 	p = tail + i;
 	at = b->size - n + i;
 	*end = (struct end){.at = at,
@@ -276,7 +276,8 @@ int zip_directory_read(struct zip_directory *d, const struct backing *b,
 
 /* ---- entries ------------------------------------------------------------- */
 
-static enum zip_why why_not(const struct zip_entry *e, uint64_t directory)
+static enum zip_why why_unreadable(const struct zip_entry *e,
+				   uint64_t directory)
 {
 	if (e->flags & (ZIP_FLAG_ENCRYPTED | ZIP_FLAG_STRONG))
 		return ZIP_ENCRYPTED;
@@ -292,8 +293,8 @@ static enum zip_why why_not(const struct zip_entry *e, uint64_t directory)
 }
 
 /* 1: *used bytes were an entry; 0: they are none. */
-static int parse_one(struct zip_directory *d, uint64_t off, uint64_t *used,
-		     struct error *err)
+static int parse_directory_entry(struct zip_directory *d, uint64_t off,
+				 uint64_t *used, struct error *err)
 {
 	const unsigned char *p = d->bytes + off;
 	uint64_t left = d->size - off;
@@ -323,11 +324,11 @@ static int parse_one(struct zip_directory *d, uint64_t off, uint64_t *used,
 		e.header = UINT64_MAX;
 	else
 		e.header += d->shift;
-	e.why = why_not(&e, d->pos);
+	e.why = why_unreadable(&e, d->pos);
 	if (vec_push(&d->at, e))
 		return 1;
 	free(e.name);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "the members of the zip archive");
 }
 
 int zip_directory_parse(struct zip_directory *d, struct members_builder *notes,
@@ -337,7 +338,7 @@ int zip_directory_parse(struct zip_directory *d, struct members_builder *notes,
 	int r = 1;
 
 	while (off < d->size) {
-		r = parse_one(d, off, &used, err);
+		r = parse_directory_entry(d, off, &used, err);
 		if (r <= 0)
 			break;
 		off += used;

@@ -78,7 +78,7 @@ static unsigned utf8_char(const unsigned char *s, size_t n)
 	return len;
 }
 
-static bool is_utf8(const unsigned char *s, size_t n)
+static bool is_valid_utf8(const unsigned char *s, size_t n)
 {
 	for (size_t i = 0; i < n;) {
 		unsigned len = utf8_char(s + i, n - i);
@@ -90,7 +90,7 @@ static bool is_utf8(const unsigned char *s, size_t n)
 	return true;
 }
 
-static char *copy_name(const unsigned char *s, size_t n)
+static char *copy_entry_name(const unsigned char *s, size_t n)
 {
 	char *to = malloc(n + 1);
 
@@ -130,8 +130,8 @@ static char *decode_name(const struct zip_entry *e, const unsigned char *name,
 {
 	bool unix_host = host == HOST_UNIX || host == HOST_OSX;
 
-	if (e->flags & ZIP_FLAG_UTF8 || (unix_host && is_utf8(name, n)))
-		return copy_name(name, n);
+	if (e->flags & ZIP_FLAG_UTF8 || (unix_host && is_valid_utf8(name, n)))
+		return copy_entry_name(name, n);
 	return from_cp437(name, n);
 }
 
@@ -149,7 +149,8 @@ static void split_name(char *name, unsigned host)
 /* ---- extra fields -------------------------------------------------------- */
 
 /* Sizes that did not fit, in this order, those only. */
-static bool take_zip64(struct zip_entry *e, const unsigned char *x, size_t n)
+static bool apply_zip64_sizes(struct zip_entry *e, const unsigned char *x,
+			      size_t n)
 {
 	uint64_t *const fields[] = {&e->size, &e->stored, &e->header};
 
@@ -165,8 +166,8 @@ static bool take_zip64(struct zip_entry *e, const unsigned char *x, size_t n)
 	return true;
 }
 
-static void set_time(struct zip_entry *e, unsigned by, int64_t sec,
-		     uint32_t nsec)
+static void set_entry_time(struct zip_entry *e, unsigned by, int64_t sec,
+			   uint32_t nsec)
 {
 	if (by < e->time_by)
 		return;
@@ -186,11 +187,11 @@ static void set_time_32(struct zip_entry *e, unsigned by,
 	uint32_t t = load_le32(x);
 	bool far = t > INT32_MAX && 1980 + (dos_date >> 9) >= 2038;
 
-	set_time(e, by, far ? (int64_t)t : (int64_t)(int32_t)t, 0);
+	set_entry_time(e, by, far ? (int64_t)t : (int64_t)(int32_t)t, 0);
 }
 
-static void set_owner(struct zip_entry *e, unsigned by, uint32_t uid,
-		      uint32_t gid)
+static void set_entry_owner(struct zip_entry *e, unsigned by, uint32_t uid,
+			    uint32_t gid)
 {
 	if (by < e->owner_by)
 		return;
@@ -199,7 +200,8 @@ static void set_owner(struct zip_entry *e, unsigned by, uint32_t uid,
 	e->gid = gid;
 }
 
-static void take_ntfs(struct zip_entry *e, const unsigned char *x, size_t n)
+static void apply_ntfs_time(struct zip_entry *e, const unsigned char *x,
+			    size_t n)
 {
 	/* 100 ns since 1601. */
 	const uint64_t epoch = UINT64_C(116444736000000000);
@@ -211,11 +213,12 @@ static void take_ntfs(struct zip_entry *e, const unsigned char *x, size_t n)
 	if (t < epoch || t > INT64_MAX)
 		return;
 	t -= epoch;
-	set_time(e, TIME_NTFS, (int64_t)(t / 10000000),
-		 (uint32_t)(t % 10000000 * 100));
+	set_entry_time(e, TIME_NTFS, (int64_t)(t / 10000000),
+		       (uint32_t)(t % 10000000 * 100));
 }
 
-static void take_owner(struct zip_entry *e, const unsigned char *x, size_t n)
+static void apply_unix_owner(struct zip_entry *e, const unsigned char *x,
+			     size_t n)
 {
 	unsigned u = n > 1 ? x[1] : 0, g;
 
@@ -224,20 +227,20 @@ static void take_owner(struct zip_entry *e, const unsigned char *x, size_t n)
 	g = x[2 + u];
 	if (g > 8 || n < 3u + u + g)
 		return;
-	set_owner(e, OWNER_ANY_SIZE, (uint32_t)load_le(x + 2, u),
-		  (uint32_t)load_le(x + 3 + u, g));
+	set_entry_owner(e, OWNER_ANY_SIZE, (uint32_t)load_le(x + 2, u),
+			(uint32_t)load_le(x + 3 + u, g));
 }
 
 /* A name in UTF-8, if it belongs to this one. */
-static int take_name(struct zip_entry *e, const unsigned char *x, size_t n,
-		     const unsigned char *name, size_t name_len)
+static int apply_utf8_name(struct zip_entry *e, const unsigned char *x,
+			   size_t n, const unsigned char *name, size_t name_len)
 {
 	char *to;
 
-	if (n < 6 || x[0] != 1 || !is_utf8(x + 5, n - 5) ||
+	if (n < 6 || x[0] != 1 || !is_valid_utf8(x + 5, n - 5) ||
 	    load_le32(x + 1) != libdeflate_crc32(0, name, name_len))
 		return 0;
-	to = copy_name(x + 5, n - 5);
+	to = copy_entry_name(x + 5, n - 5);
 	if (!to)
 		return -ENOMEM;
 	free(e->name);
@@ -252,14 +255,15 @@ struct raw_entry {
 	unsigned dos_date;
 };
 
-static int take_extra(struct zip_entry *e, unsigned id, const unsigned char *x,
-		      size_t n, const struct raw_entry *raw)
+static int apply_extra_field(struct zip_entry *e, unsigned id,
+			     const unsigned char *x, size_t n,
+			     const struct raw_entry *raw)
 {
 	switch (id) {
 	case EXTRA_ZIP64:
-		return take_zip64(e, x, n) ? 0 : -EBADMSG;
+		return apply_zip64_sizes(e, x, n) ? 0 : -EBADMSG;
 	case EXTRA_NTFS:
-		take_ntfs(e, x, n);
+		apply_ntfs_time(e, x, n);
 		return 0;
 	case EXTRA_TIME:
 		if (n >= 5 && x[0] & 1)
@@ -274,10 +278,10 @@ static int take_extra(struct zip_entry *e, unsigned id, const unsigned char *x,
 		e->local_owner = true;
 		return 0;
 	case EXTRA_OWNER:
-		take_owner(e, x, n);
+		apply_unix_owner(e, x, n);
 		return 0;
 	case EXTRA_NAME:
-		return take_name(e, x, n, raw->name, raw->name_len);
+		return apply_utf8_name(e, x, n, raw->name, raw->name_len);
 	default:
 		return 0;
 	}
@@ -295,8 +299,8 @@ void zip_entry_local(struct zip_entry *e, const unsigned char *x, size_t n)
 		if (size > n)
 			return;
 		if ((id == EXTRA_UNIX1 || id == EXTRA_UNIX2) && size >= at + 4)
-			set_owner(e, OWNER_16_BIT, load_le16(x + at),
-				  load_le16(x + at + 2));
+			set_entry_owner(e, OWNER_16_BIT, load_le16(x + at),
+					load_le16(x + at + 2));
 		x += size;
 		n -= size;
 	}
@@ -322,8 +326,8 @@ static int64_t dos_time(unsigned time, unsigned date)
 	       (time >> 11) * 3600 + (time >> 5 & 63) * 60 + (time & 31) * 2;
 }
 
-static uint32_t mode_of(const struct zip_entry *e, unsigned host,
-			uint32_t attributes)
+static uint32_t entry_mode(const struct zip_entry *e, unsigned host,
+			   uint32_t attributes)
 {
 	size_t n = strlen(e->name);
 	uint32_t mode = 0, type;
@@ -356,13 +360,13 @@ int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
 	e->uid = e->gid = UINT32_MAX;
 	e->name = decode_name(e, at, name, host);
 	if (!e->name)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of a member");
 	while (left >= 4 && r == 0) {
 		unsigned id = load_le16(x), n = load_le16(x + 2);
 
 		if (n > left - 4)
 			break;
-		r = take_extra(e, id, x + 4, n, &raw);
+		r = apply_extra_field(e, id, x + 4, n, &raw);
 		large &= id != EXTRA_ZIP64;
 		x += 4 + n;
 		left -= 4 + n;
@@ -372,11 +376,11 @@ int zip_entry_text(struct zip_entry *e, const unsigned char *p, unsigned name,
 	if (r < 0) {
 		free(e->name);
 		e->name = NULL;
-		return error_set(err, r,
-				 r == -ENOMEM ? "out of memory"
-					      : "sizes are missing");
+		return r == -ENOMEM
+			       ? error_no_memory(err, "the name of a member")
+			       : error_set(err, r, "sizes are missing");
 	}
 	split_name(e->name, host);
-	e->mode = mode_of(e, host, load_le32(p + 38));
+	e->mode = entry_mode(e, host, load_le32(p + 38));
 	return 0;
 }

@@ -72,8 +72,8 @@ int zip_why_code(uint32_t why)
 							 : -EBADMSG;
 }
 
-static void note(const struct zip_placing *p, const struct zip_entry *e,
-		 const char *more)
+static void note_unreadable(const struct zip_placing *p,
+			    const struct zip_entry *e, const char *more)
 {
 	static const char *const kinds[ZIP_WHYS] = {[ZIP_ENCRYPTED] =
 							    "encrypted",
@@ -112,8 +112,8 @@ struct reader {
 };
 
 /* `n` bytes at `pos`, of which there are so many; `ahead` more may be wanted. */
-static int want(struct reader *r, uint64_t pos, size_t n, size_t ahead,
-		struct error *err)
+static int read_stretch(struct reader *r, uint64_t pos, size_t n, size_t ahead,
+			struct error *err)
 {
 	size_t take;
 	int e;
@@ -154,7 +154,7 @@ static int find_owner(struct reader *r, struct zip_entry *e, uint64_t pos,
 
 	if (!e->local_owner || !n)
 		return 0;
-	code = want(r, pos, n, n, err);
+	code = read_stretch(r, pos, n, n, err);
 	if (code == 0)
 		zip_entry_local(e, r->buf + (pos - r->at), n);
 	return code;
@@ -175,7 +175,7 @@ static int find_data(const struct zip_directory *d, struct reader *r,
 		e->why = e->why == ZIP_NO_REASON ? ZIP_BEYOND : e->why;
 		return 0;
 	}
-	code = want(r, e->header, fixed, close ? STRETCH : 512, err);
+	code = read_stretch(r, e->header, fixed, close ? STRETCH : 512, err);
 	if (code < 0)
 		return code;
 	p = r->buf + (e->header - r->at);
@@ -194,8 +194,8 @@ static int find_data(const struct zip_directory *d, struct reader *r,
 	return find_owner(r, e, e->header + fixed, (size_t)(n - fixed), err);
 }
 
-static int find_all(struct zip_placing *p, struct zip_entry *const *order,
-		    struct error *err)
+static int find_all_data(struct zip_placing *p, struct zip_entry *const *order,
+			 struct error *err)
 {
 	const struct zip_directory *d = p->directory;
 	struct reader r = {.from = p->from};
@@ -203,7 +203,7 @@ static int find_all(struct zip_placing *p, struct zip_entry *const *order,
 	int code = 0;
 
 	if (!buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the headers of members");
 	r.buf = buf;
 	for (size_t i = 0; i < d->at.n && code == 0; i++) {
 		bool close = i + 1 < d->at.n &&
@@ -246,12 +246,13 @@ struct lists {
 	struct deflate_builder *deflated;
 };
 
-static int add_bad(struct zip_placing *p, struct lists *l, struct zip_entry *e,
-		   const char *more, struct error *err)
+static int add_unreadable(struct zip_placing *p, struct lists *l,
+			  struct zip_entry *e, const char *more,
+			  struct error *err)
 {
 	struct zip_bad b = {l->bad_size, e->size, e->why, e->method};
 
-	note(p, e, more);
+	note_unreadable(p, e, more);
 	e->data = l->bad_size;
 	if (e->size > BAD_MAX - l->bad_size) {
 		e->data = UINT64_MAX; /* left out */
@@ -260,32 +261,36 @@ static int add_bad(struct zip_placing *p, struct lists *l, struct zip_entry *e,
 	if (!e->size)
 		return 0;
 	l->bad_size += e->size;
-	return vec_push(&l->bad, b) ? 0
-				    : error_set(err, -ENOMEM, "out of memory");
+	return vec_push(&l->bad, b)
+		       ? 0
+		       : error_no_memory(
+				 err,
+				 "the list of members that cannot be read");
 }
 
-static int place_one(struct zip_placing *p, struct lists *l,
-		     struct zip_entry *e, struct error *err)
+static int place_entry(struct zip_placing *p, struct lists *l,
+		       struct zip_entry *e, struct error *err)
 {
 	struct deflate_member m = {e->data, e->stored, e->size, e->crc};
 	struct error why = {0};
 	int r;
 
 	if (e->why != ZIP_NO_REASON)
-		return add_bad(p, l, e, NULL, err);
+		return add_unreadable(p, l, e, NULL, err);
 	if (e->method == ZIP_STORED) {
 		struct zip_stored s = {e->data, e->size, e->crc, 0};
 
 		return !e->size || vec_push(&l->plain, s)
 			       ? 0
-			       : error_set(err, -ENOMEM, "out of memory");
+			       : error_no_memory(err,
+						 "the list of stored members");
 	}
 	if (p->so_far && e->size > DEFLATE_WHOLE)
 		p->so_far(p->ctx, e->header);
 	r = deflate_builder_add(l->deflated, &m, &e->data, &why);
 	if (r == -EBADMSG) {
 		e->why = ZIP_DATA;
-		return add_bad(p, l, e, why.text, err);
+		return add_unreadable(p, l, e, why.text, err);
 	}
 	if (r < 0 && err)
 		*err = why;
@@ -338,11 +343,11 @@ int zip_place(struct zip_placing *p, struct error *err)
 	int r;
 
 	if (!order)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the order of members");
 	for (size_t i = 0; i < d->at.n; i++)
 		order[i] = &d->at.at[i];
 	qsort(order, d->at.n, sizeof *order, by_header);
-	r = find_all(p, order, err);
+	r = find_all_data(p, order, err);
 	if (r < 0)
 		return r;
 	find_overlaps(order, d->at.n);
@@ -350,7 +355,7 @@ int zip_place(struct zip_placing *p, struct error *err)
 	if (r == 0)
 		expect_large(p, &l, order, d->at.n);
 	for (size_t i = 0; i < d->at.n && r == 0; i++)
-		r = place_one(p, &l, order[i], err);
+		r = place_entry(p, &l, order[i], err);
 	if (r == 0)
 		r = deflate_builder_finish(l.deflated, &p->zip->stream, err);
 	else

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "formats/zip/private.h"
@@ -35,20 +36,20 @@ static uint64_t windows_of(const struct zip *z)
 
 /* ---- what cannot be read ------------------------------------------------- */
 
-static const struct zip *of_set(const struct chunk_set *s)
+static const struct zip *zip_of_bad_set(const struct chunk_set *s)
 {
 	return (const struct zip *)((const char *)s -
 				    offsetof(struct zip, bad_set));
 }
 
-static uint64_t no_segment(const struct chunk_set *s, uint64_t index)
+static uint64_t bad_segment_of(const struct chunk_set *s, uint64_t index)
 {
 	(void)s;
 	(void)index;
 	return UINT64_MAX;
 }
 
-static int say_bad(const struct zip *z, uint64_t i, struct error *err)
+static int unreadable_error(const struct zip *z, uint64_t i, struct error *err)
 {
 	char why[256];
 
@@ -64,36 +65,31 @@ static int locate_bad(const struct chunk_set *s, uint64_t index,
 {
 	(void)segment;
 	(void)out;
-	return say_bad(of_set(s), index, err);
+	return unreadable_error(zip_of_bad_set(s), index, err);
 }
 
 static void describe_bad(const struct chunk_set *s, uint64_t index, char *buf,
 			 size_t n)
 {
 	(void)index;
-	snprintf(buf, n, "%s: a member", backing_name(&of_set(s)->stored));
+	snprintf(buf, n, "%s: a member",
+		 backing_name(&zip_of_bad_set(s)->stored));
 }
 
 static const struct chunk_set_ops bad_ops = {
-	.segment_of = no_segment,
+	.segment_of = bad_segment_of,
 	.locate = locate_bad,
 	.describe = describe_bad,
 };
 
 /* The one that byte `off` of theirs is in. */
-static uint64_t bad_at(const struct zip *z, uint64_t off)
+static uint64_t find_bad_member(const struct zip *z, uint64_t off)
 {
-	uint64_t lo = 0, hi = z->n_bad;
+	struct bisect b = bisect_in(0, z->n_bad);
 
-	while (hi - lo > 1) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (z->bad[mid].at <= off)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, z->bad[b.mid].at > off);
+	return b.lo ? b.lo - 1 : 0;
 }
 
 /* ---- the space ----------------------------------------------------------- */
@@ -111,7 +107,7 @@ static struct backing decoded_of(const struct zip *z)
 
 static uint64_t map_bad(const struct zip *z, uint64_t off, struct plan *p)
 {
-	uint64_t i = bad_at(z, off), skip;
+	uint64_t i = find_bad_member(z, off), skip;
 
 	skip = off - z->bad[i].at;
 	return plan_chunk(p, (struct chunk_set *)&z->bad_set, i, skip % PIECE,
@@ -147,8 +143,8 @@ static int space_map(const struct files *f, uint64_t node, uint64_t off,
 static const struct files_ops space_ops = {.map = space_map};
 
 /* Members that are stored are a part of the file, as those of a tar. */
-static struct backing range_of(const struct volume *v, uint64_t off,
-			       uint64_t len)
+static struct backing zip_range_of(const struct volume *v, uint64_t off,
+				   uint64_t len)
 {
 	const struct zip *z = (const struct zip *)v->backing.files;
 	struct backing b = decoded_of(z);
@@ -162,7 +158,7 @@ static struct backing range_of(const struct volume *v, uint64_t off,
 
 struct volume zip_volume(struct zip *z)
 {
-	struct volume v = {.backing = z->stored, .range = range_of};
+	struct volume v = {.backing = z->stored, .range = zip_range_of};
 
 	v.backing.stream = NULL;
 	v.backing.files = &z->files;
@@ -178,7 +174,7 @@ int zip_new(struct zip **out, const struct backing *stored, struct error *err)
 
 	*out = z;
 	if (!z)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the members of the zip archive");
 	z->files.ops = &space_ops;
 	z->bad_set.ops = &bad_ops;
 	z->bad_set.id = chunk_set_new_id();
@@ -250,8 +246,8 @@ static bool bad_is_possible(const struct zip *z)
 }
 
 /* A copy of a section of records. */
-static int take(const struct index *x, uint32_t id, size_t record, void **to,
-		uint64_t *n, struct error *err)
+static int copy_index_section(const struct index *x, uint32_t id, size_t record,
+			      void **to, uint64_t *n, struct error *err)
 {
 	uint64_t size;
 	const void *from = index_section(x, id, &size);
@@ -263,14 +259,14 @@ static int take(const struct index *x, uint32_t id, size_t record, void **to,
 		return error_set(err, -EBADMSG, "its sections are odd");
 	*to = malloc(size);
 	if (!*to)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of members in the index");
 	memcpy(*to, from, size);
 	*n = size / record;
 	return 0;
 }
 
-static int take_stream(struct zip *z, const struct index *x, uint32_t first,
-		       struct error *err)
+static int load_zip_stream(struct zip *z, const struct index *x, uint32_t first,
+			   struct error *err)
 {
 	uint64_t size;
 	const struct stream_point *points =
@@ -294,15 +290,16 @@ int zip_of_index(struct zip **out, const struct backing *stored,
 
 	*out = NULL;
 	if (r == 0)
-		r = take(x, first + SECTION_PLAIN, sizeof *z->plain,
-			 (void **)&z->plain, &z->n_plain, err);
+		r = copy_index_section(x, first + SECTION_PLAIN,
+				       sizeof *z->plain, (void **)&z->plain,
+				       &z->n_plain, err);
 	if (r == 0)
-		r = take(x, first + SECTION_BAD, sizeof *z->bad,
-			 (void **)&z->bad, &z->n_bad, err);
+		r = copy_index_section(x, first + SECTION_BAD, sizeof *z->bad,
+				       (void **)&z->bad, &z->n_bad, err);
 	if (r == 0 && !(plain_is_possible(z) && bad_is_possible(z)))
 		r = error_set(err, -EBADMSG, "its list of members is odd");
 	if (r == 0)
-		r = take_stream(z, x, first, err);
+		r = load_zip_stream(z, x, first, err);
 	if (r < 0)
 		zip_free(z);
 	else
@@ -318,7 +315,7 @@ uint64_t zip_places(const struct zip *z)
 }
 
 /* Of which kind a place is: 0 windows, 1 stored, 2 bad; *i is which of them. */
-static unsigned kind_of(const struct zip *z, uint64_t place, uint64_t *i)
+static unsigned place_kind(const struct zip *z, uint64_t place, uint64_t *i)
 {
 	uint64_t n = windows_of(z);
 
@@ -335,7 +332,7 @@ static unsigned kind_of(const struct zip *z, uint64_t place, uint64_t *i)
 uint64_t zip_place_size(const struct zip *z, uint64_t place)
 {
 	uint64_t n, i;
-	unsigned kind = kind_of(z, place, &i);
+	unsigned kind = place_kind(z, place, &i);
 
 	/* A bad one has something to say, and nothing to read. */
 	return kind == 0   ? stream_points(z->stream, &n)[i].size
@@ -348,7 +345,7 @@ uint64_t zip_place_stored(const struct zip *z, uint64_t place)
 	uint64_t n, i;
 	const struct stream_point *p;
 
-	if (kind_of(z, place, &i) != 0)
+	if (place_kind(z, place, &i) != 0)
 		return zip_place_size(z, place);
 	p = stream_points(z->stream, &n);
 	/* What is between two windows may be other members. */
@@ -363,7 +360,8 @@ static int check_stored(const struct zip *z, const struct zip_stored *s,
 	uint32_t crc = 0;
 
 	if (!buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(
+			err, "comparing a stored member with its CRC-32");
 	for (uint64_t off = 0; off < s->size;) {
 		size_t n = (size_t)min_u64(PIECE, s->size - off);
 		int r = backing_read(&z->stored, s->pos + off, buf, n, err);
@@ -387,13 +385,13 @@ int zip_place_check(const struct zip *z, uint64_t place, struct error *err)
 	struct chunk_set *set;
 	struct buf *b = NULL;
 	uint64_t i;
-	unsigned kind = kind_of(z, place, &i);
+	unsigned kind = place_kind(z, place, &i);
 	int r;
 
 	if (kind == 1)
 		return check_stored(z, &z->plain[i], err);
 	if (kind == 2)
-		return say_bad(z, i, err);
+		return unreadable_error(z, i, err);
 	set = stream_set(z->stream);
 	r = set->ops->fetch(set, i, &gauge, &b, err);
 	if (r == 0)
@@ -405,7 +403,7 @@ void zip_place_describe(const struct zip *z, uint64_t place, char *buf,
 			size_t n)
 {
 	uint64_t i;
-	unsigned kind = kind_of(z, place, &i);
+	unsigned kind = place_kind(z, place, &i);
 	struct chunk_set *set;
 
 	if (kind == 0) {
@@ -422,25 +420,19 @@ void zip_place_describe(const struct zip *z, uint64_t place, char *buf,
 }
 
 /* The stored member that byte `pos` is in. */
-static uint64_t plain_at(const struct zip *z, uint64_t pos)
+static uint64_t find_stored_member(const struct zip *z, uint64_t pos)
 {
-	uint64_t lo = 0, hi = z->n_plain;
+	struct bisect b = bisect_in(0, z->n_plain);
 
-	while (hi - lo > 1) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (z->plain[mid].pos <= pos)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, z->plain[b.mid].pos > pos);
+	return b.lo ? b.lo - 1 : 0;
 }
 
 bool zip_stored_crc(const struct zip *z, uint64_t off, uint32_t *crc)
 {
 	const struct zip_stored *s =
-		z->n_plain ? &z->plain[plain_at(z, off)] : NULL;
+		z->n_plain ? &z->plain[find_stored_member(z, off)] : NULL;
 
 	if (!s || s->pos != off)
 		return false;
@@ -459,13 +451,13 @@ bool zip_place_range(const struct zip *z, uint64_t off, uint64_t len,
 	if (off < decoded) {
 		if (!z->n_plain)
 			return false;
-		*first = *last = n + plain_at(z, off);
+		*first = *last = n + find_stored_member(z, off);
 	} else if (off < bad) {
 		len = min_u64(len, bad - off);
 		*first = stream_window_at(z->stream, off - decoded);
 		*last = stream_window_at(z->stream, off - decoded + len - 1);
 	} else {
-		*first = *last = n + z->n_plain + bad_at(z, off - bad);
+		*first = *last = n + z->n_plain + find_bad_member(z, off - bad);
 	}
 	return true;
 }

@@ -38,8 +38,9 @@ static int inflate_target(const struct adding *a, const struct zip_entry *e,
 }
 
 /* The target of a symlink; -EBADMSG: there is none. */
-static int read_target(const struct adding *a, const struct zip_entry *e,
-		       char target[TARGET_MAX + 1], struct error *err)
+static int read_symlink_target(const struct adding *a,
+			       const struct zip_entry *e,
+			       char target[TARGET_MAX + 1], struct error *err)
 {
 	int r;
 
@@ -54,11 +55,11 @@ static int read_target(const struct adding *a, const struct zip_entry *e,
 	return r;
 }
 
-static int add_symlink(const struct adding *a, const struct zip_entry *e,
-		       struct member *m, struct error *err)
+static int add_zip_symlink(const struct adding *a, const struct zip_entry *e,
+			   struct member *m, struct error *err)
 {
 	char target[TARGET_MAX + 1];
-	int64_t r = read_target(a, e, target, err);
+	int64_t r = read_symlink_target(a, e, target, err);
 
 	if (r == -EBADMSG || r == -EIO) {
 		members_damage(a->b, "symlink",
@@ -74,8 +75,8 @@ static int add_symlink(const struct adding *a, const struct zip_entry *e,
 	return r == -ENOMEM ? -ENOMEM : 0;
 }
 
-static void place_file(const struct adding *a, const struct zip_entry *e,
-		       struct member *m)
+static void place_zip_file(const struct adding *a, const struct zip_entry *e,
+			   struct member *m)
 {
 	m->size = e->size;
 	m->kind = e->size ? MEMBER_RANGE : MEMBER_NONE;
@@ -85,8 +86,8 @@ static void place_file(const struct adding *a, const struct zip_entry *e,
 					      : e->data;
 }
 
-static int add_entry(const struct adding *a, const struct zip_entry *e,
-		     uint32_t uid, uint32_t gid, struct error *err)
+static int add_zip_entry(const struct adding *a, const struct zip_entry *e,
+			 uint32_t uid, uint32_t gid, struct error *err)
 {
 	struct member m = {.path = e->name,
 			   .mode = e->mode,
@@ -109,17 +110,17 @@ static int add_entry(const struct adding *a, const struct zip_entry *e,
 				 "which are left out",
 				 e->name, (unsigned long long)e->size);
 	if (S_ISLNK(e->mode))
-		return add_symlink(a, e, &m, err);
+		return add_zip_symlink(a, e, &m, err);
 	if (S_ISDIR(e->mode))
 		m.kind = MEMBER_DIR;
 	else
-		place_file(a, e, &m);
+		place_zip_file(a, e, &m);
 	r = members_add(a->b, &m, err);
 	return r == -ENOMEM ? -ENOMEM : 0;
 }
 
-static int scan(struct zip_placing *p, uint32_t uid, uint32_t gid,
-		struct error *err)
+static int scan_zip_directory(struct zip_placing *p, uint32_t uid, uint32_t gid,
+			      struct error *err)
 {
 	struct zip_directory *d = p->directory;
 	struct adding a = {.from = p->from, .zip = p->zip, .b = p->notes};
@@ -135,7 +136,7 @@ static int scan(struct zip_placing *p, uint32_t uid, uint32_t gid,
 	a.bad = a.decoded + stream_size(p->zip->stream);
 	/* In the directory's order: of equal names the last one wins. */
 	for (size_t i = 0; i < d->at.n && r == 0; i++)
-		r = add_entry(&a, &d->at.at[i], uid, gid, err);
+		r = add_zip_entry(&a, &d->at.at[i], uid, gid, err);
 	return r;
 }
 
@@ -156,7 +157,7 @@ int zip_scan(const struct zip_scanning *s, struct members *m, struct zip **out,
 		r = members_builder_new(&b, s->options, err);
 	p.notes = b;
 	if (r == 0)
-		r = scan(&p, s->uid, s->gid, err);
+		r = scan_zip_directory(&p, s->uid, s->gid, err);
 	zip_directory_free(&d);
 	if (r == 0)
 		r = members_finish(b, m, err);
