@@ -39,7 +39,7 @@ struct stream_facts {
 	uint64_t windows, starts, later, largest, states, size, worst, stored;
 };
 
-static void look_at_stream(const struct archive *a, struct stream_facts *f)
+static void gather_stream_facts(const struct archive *a, struct stream_facts *f)
 {
 	const struct stream_point *p = stream_points(a->stream, &f->windows);
 
@@ -77,7 +77,7 @@ static void add_slow(json_t *slow, const char *text)
 }
 
 /* How its format can be written in pieces. */
-static const char *pieces_of(const char *format)
+static const char *advice_for_pieces(const char *format)
 {
 	static const char *const how[][2] = {
 		{"gzip", "compress it with bgzip"},
@@ -105,14 +105,14 @@ static void warn_of_stream(json_t *slow, const struct archive *a,
 			 "mount decodes all of it first, on one core; cure: "
 			 "let its index be kept, %s, or pack the files as "
 			 "squashfs",
-			 f->format, size, pieces_of(f->format));
+			 f->format, size, advice_for_pieces(f->format));
 		add_slow(slow, text);
 	} else if (f->starts <= 1 && f->size >= LONG_STREAM) {
 		snprintf(text, sizeof text,
 			 "it is one %s stream of %s: a mount without its index "
 			 "decodes all of it first, on one core; cure: keep "
 			 "the index with it, %s, or pack the files as squashfs",
-			 f->format, size, pieces_of(f->format));
+			 f->format, size, advice_for_pieces(f->format));
 		add_slow(slow, text);
 	}
 	if (f->worst >= FAR_JUMP) {
@@ -120,7 +120,7 @@ static void warn_of_stream(json_t *slow, const struct archive *a,
 			 "reading one byte may decode %s: nothing of the %s "
 			 "data can begin in between, and each jump back does "
 			 "it again; cure: %s, or pack the files as squashfs",
-			 far, f->format, pieces_of(f->format));
+			 far, f->format, advice_for_pieces(f->format));
 		add_slow(slow, text);
 	}
 }
@@ -134,14 +134,14 @@ struct image_facts {
 	uint64_t median;              /* bytes */
 };
 
-static int by_size(const void *a, const void *b)
+static int compare_file_sizes(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
 }
 
-static int look_at_files(const struct members *m, struct image_facts *f)
+static int gather_file_facts(const struct members *m, struct image_facts *f)
 {
 	cleanup_free uint64_t *sizes = malloc(m->n * sizeof *sizes);
 
@@ -161,12 +161,12 @@ static int look_at_files(const struct members *m, struct image_facts *f)
 	}
 	if (!f->files)
 		return 0;
-	qsort(sizes, f->files, sizeof *sizes, by_size);
+	qsort(sizes, f->files, sizeof *sizes, compare_file_sizes);
 	f->median = sizes[f->files / 2];
 	return 0;
 }
 
-static int look_at_image(const struct members *m, struct image_facts *f)
+static int gather_image_facts(const struct members *m, struct image_facts *f)
 {
 	for (uint64_t i = 0; i < m->n_blocks; i++) {
 		const struct member_block *b = &m->blocks[i];
@@ -178,7 +178,7 @@ static int look_at_image(const struct members *m, struct image_facts *f)
 		f->blocks += b->stored && !(b->flags & MEMBER_SHARED);
 		f->plain += (b->flags & MEMBER_STORED) != 0;
 	}
-	return look_at_files(m, f);
+	return gather_file_facts(m, f);
 }
 
 static json_t *image_json(const struct archive *a, const struct image_facts *f)
@@ -226,7 +226,7 @@ static void warn_of_image(json_t *slow, const struct archive *a,
 
 /* ---- all ----------------------------------------------------------------- */
 
-static json_t *lines(const char *at, uint64_t size)
+static json_t *note_lines(const char *at, uint64_t size)
 {
 	json_t *list = json_array();
 	const char *end = at ? at + size : NULL;
@@ -241,18 +241,19 @@ static json_t *lines(const char *at, uint64_t size)
 	return list;
 }
 
-static void put_notes(json_t *o, const struct archive *a)
+static void about_notes(json_t *o, const struct archive *a)
 {
 	const struct members *m = &a->members;
-	json_t *damage = lines(m->notes, m->damage_size);
+	json_t *damage = note_lines(m->notes, m->damage_size);
 
 	if (a->damage)
 		json_array_insert_new(damage, 0,
 				      json_text(a->damage, strlen(a->damage)));
 	json_object_set_new(o, "damage", damage);
-	json_object_set_new(o, "notes",
-			    lines(m->notes ? m->notes + m->damage_size : NULL,
-				  m->notes_size - m->damage_size));
+	json_object_set_new(
+		o, "notes",
+		note_lines(m->notes ? m->notes + m->damage_size : NULL,
+			   m->notes_size - m->damage_size));
 }
 
 void about_counts(json_t *o, const uint64_t counts[5], uint64_t bytes)
@@ -290,7 +291,7 @@ static json_t *about_storage(const struct archive *a, json_t *slow)
 	struct stream_facts stream = {0};
 
 	if (a->stream) {
-		look_at_stream(a, &stream);
+		gather_stream_facts(a, &stream);
 		warn_of_stream(slow, a, &stream);
 		return stream_json(&stream);
 	}
@@ -298,7 +299,7 @@ static json_t *about_storage(const struct archive *a, json_t *slow)
 		return zip_json(a);
 	if (a->kind != &archive_squashfs)
 		return json_null();
-	if (look_at_image(&a->members, &image) < 0)
+	if (gather_image_facts(&a->members, &image) < 0)
 		return NULL;
 	warn_of_image(slow, a, &image);
 	return image_json(a, &image);
@@ -333,7 +334,7 @@ static json_t *about_archive(const struct archive *a)
 	json_object_set_new(o, "storage", storage);
 	about_text(o, "index", a->index);
 	json_object_set_new(o, "index_used", json_boolean(a->indexed));
-	put_notes(o, a);
+	about_notes(o, a);
 	json_object_set_new(o, "slow", slow);
 	return o;
 }

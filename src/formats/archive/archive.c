@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "formats/archive/npy_beside.h"
+#include "formats/archive/npy_views.h"
 
 /*
  * An archive is opened in the same steps whatever it is:
@@ -27,11 +27,6 @@
 #define LAZY (UINT64_C(4) << 20)
 /* What changes the table. */
 #define OPTION_VERSIONS 1
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
 
 void archive_progress(const struct archive *a, uint64_t done)
 {
@@ -96,14 +91,14 @@ int archive_find_bytes(struct archive *a, const struct source_args *args,
 	a->gid = st.st_gid;
 	file = handles_add(args->handles, real);
 	if (file == UINT32_MAX)
-		return no_memory(err);
+		return error_no_memory(err, "the path of the archive");
 	return backing_file(&a->stored, args->handles, args->pinner, file,
 			    offset, err);
 }
 
 /* ---- index --------------------------------------------------------------- */
 
-static void key_of(const struct archive *a, struct index_key *key)
+static void archive_index_key(const struct archive *a, struct index_key *key)
 {
 	key->source = &a->stored;
 	key->path = a->inside ? NULL : a->path;
@@ -112,7 +107,7 @@ static void key_of(const struct archive *a, struct index_key *key)
 }
 
 /* What was taken from an index before something in it was wrong. */
-static void forget_index(struct archive *a, struct index *x)
+static void forget_archive_index(struct archive *a, struct index *x)
 {
 	stream_free(a->stream);
 	a->stream = NULL;
@@ -127,7 +122,7 @@ static void forget_index(struct archive *a, struct index *x)
 }
 
 /* 0: the archive is complete. */
-static int take_index(struct archive *a, struct error *err)
+static int load_archive_index(struct archive *a, struct error *err)
 {
 	const struct index_options where = {a->options->index,
 					    a->options->looks};
@@ -135,7 +130,7 @@ static int take_index(struct archive *a, struct error *err)
 	struct index *x;
 	int r;
 
-	key_of(a, &key);
+	archive_index_key(a, &key);
 	r = index_load(&key, &where, LAZY, &x, err);
 	if (r < 0)
 		return r;
@@ -144,7 +139,7 @@ static int take_index(struct archive *a, struct error *err)
 		r = members_of_index(&a->members, x, err);
 	if (r < 0) {
 		error_prefix(err, "%s: ", index_path(x));
-		forget_index(a, x);
+		forget_archive_index(a, x);
 		return -EBADMSG;
 	}
 	a->indexed = true;
@@ -163,11 +158,11 @@ int archive_save_index(struct archive *a, struct error *err)
 
 	if (a->kind->sections)
 		n += a->kind->sections(a, s + n);
-	key_of(a, &key);
+	archive_index_key(a, &key);
 	return index_save(&key, &where, s, n, &a->index, err);
 }
 
-static void save_index(struct archive *a)
+static void save_archive_index(struct archive *a)
 {
 	struct error err = {0};
 
@@ -186,11 +181,11 @@ static void save_index(struct archive *a)
 
 /* ---- opening ------------------------------------------------------------- */
 
-static int fill_table(struct archive *a, struct error *err)
+static int fill_member_table(struct archive *a, struct error *err)
 {
 	const struct members_options o = {a->options->versions};
 	struct error why = {0};
-	int r = a->inside ? -ENOENT : take_index(a, &why);
+	int r = a->inside ? -ENOENT : load_archive_index(a, &why);
 
 	if (r == 0)
 		return 0;
@@ -198,7 +193,7 @@ static int fill_table(struct archive *a, struct error *err)
 		log_info("%s: its index is made anew: %s", a->path, why.text);
 	r = a->kind->scan(a, &o, err);
 	if (r == 0 && !a->inside)
-		save_index(a);
+		save_archive_index(a);
 	return r;
 }
 
@@ -243,16 +238,17 @@ int archive_load(const struct archive_kind *kind,
 
 	*out = NULL;
 	if (!a)
-		return no_memory(err);
+		return error_no_memory(err, "the archive");
 	a->source.ops = kind->ops;
 	a->kind = kind;
 	a->inside = args->inside != NULL;
 	a->options = args->archive ? args->archive : &none;
 	a->versions = a->options->versions;
 	a->path = strdup(args->path);
-	r = a->path ? archive_find_bytes(a, args, err) : no_memory(err);
+	r = a->path ? archive_find_bytes(a, args, err)
+		    : error_no_memory(err, "the path of the archive");
 	if (r == 0)
-		r = fill_table(a, err);
+		r = fill_member_table(a, err);
 	if (r == 0)
 		r = find_volume(a, err);
 	if (r < 0) {
@@ -279,7 +275,7 @@ int archive_again(const struct archive *a, const struct archive_options *o,
 	*out = NULL;
 	if (!b || !(b->path = strdup(a->path))) {
 		free(b);
-		return no_memory(err);
+		return error_no_memory(err, "scanning the archive again");
 	}
 	b->source.ops = a->source.ops;
 	b->kind = a->kind;
@@ -328,7 +324,7 @@ int archive_files(struct files **out, const struct source_args *args,
 		r = beside_new(out, &a, err);
 	if (r < 0)
 		return r;
-	r = npy_beside(args, m, volumes, n, root, *out, err);
+	r = npy_views_add(args, m, volumes, n, root, *out, err);
 	if (r < 0)
 		(*out)->ops->free(*out);
 	return r;
@@ -347,15 +343,15 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 }
 
 /* The record that `subdir` names; follows no links. */
-static int find_root(const struct members *m, const char *subdir,
-		     uint64_t *root, struct error *err)
+static int find_subdir(const struct members *m, const char *subdir,
+		       uint64_t *root, struct error *err)
 {
 	cleanup_free char *copy = strdup(subdir ? subdir : "");
 	char *save = NULL;
 
 	*root = 0;
 	if (!copy)
-		return no_memory(err);
+		return error_no_memory(err, "the path in subdir=");
 	for (char *part = strtok_r(copy, "/", &save); part;
 	     part = strtok_r(NULL, "/", &save)) {
 		if (!strcmp(part, "."))
@@ -373,7 +369,7 @@ static int find_root(const struct members *m, const char *subdir,
 }
 
 /* A compressed file that is no tar. */
-static bool is_one_file(const struct archive *a)
+static bool holds_one_file(const struct archive *a)
 {
 	return a->stream && !a->is_tar;
 }
@@ -384,13 +380,13 @@ int archive_publish(struct archive *a, const struct source_args *args,
 	const struct archive_kind *kind = a->kind;
 	struct files *f;
 	uint64_t root;
-	int r = find_root(&a->members,
-			  args->archive ? args->archive->subdir : NULL, &root,
-			  err);
+	int r = find_subdir(&a->members,
+			    args->archive ? args->archive->subdir : NULL, &root,
+			    err);
 
 	*out = NULL;
 	if (r == 0)
-		r = is_one_file(a)
+		r = holds_one_file(a)
 			    ? member_files_new(&f, &a->members, &a->volume, 1,
 					       root, err)
 			    : archive_files(&f, args, &a->members, &a->volume,

@@ -16,24 +16,24 @@
  */
 #define NOWHERE UINT64_MAX
 
-static bool same_bytes(const void *a, uint64_t n, const void *b, uint64_t m)
+static bool equal_bytes(const void *a, uint64_t n, const void *b, uint64_t m)
 {
 	return n == m && (!n || !memcmp(a, b, n));
 }
 
 static bool same_tables(const struct members *a, const struct members *b)
 {
-	return same_bytes(a->at, a->n * sizeof *a->at, b->at,
-			  b->n * sizeof *b->at) &&
-	       same_bytes(a->names, a->names_size, b->names, b->names_size) &&
-	       same_bytes(a->extents, a->n_extents * sizeof *a->extents,
-			  b->extents, b->n_extents * sizeof *b->extents) &&
-	       same_bytes(a->blocks, a->n_blocks * sizeof *a->blocks, b->blocks,
-			  b->n_blocks * sizeof *b->blocks) &&
-	       same_bytes(a->xattrs, a->xattrs_size, b->xattrs,
-			  b->xattrs_size) &&
-	       same_bytes(a->common, a->n_common * sizeof *a->common, b->common,
-			  b->n_common * sizeof *b->common);
+	return equal_bytes(a->at, a->n * sizeof *a->at, b->at,
+			   b->n * sizeof *b->at) &&
+	       equal_bytes(a->names, a->names_size, b->names, b->names_size) &&
+	       equal_bytes(a->extents, a->n_extents * sizeof *a->extents,
+			   b->extents, b->n_extents * sizeof *b->extents) &&
+	       equal_bytes(a->blocks, a->n_blocks * sizeof *a->blocks,
+			   b->blocks, b->n_blocks * sizeof *b->blocks) &&
+	       equal_bytes(a->xattrs, a->xattrs_size, b->xattrs,
+			   b->xattrs_size) &&
+	       equal_bytes(a->common, a->n_common * sizeof *a->common,
+			   b->common, b->n_common * sizeof *b->common);
 }
 
 static bool same_xattrs(const struct members *a, const struct member_record *r,
@@ -49,8 +49,8 @@ static bool same_xattrs(const struct members *a, const struct member_record *r,
 		if (more != member_xattr_next(&y))
 			return false;
 		if (more &&
-		    (!same_bytes(x.name, x.name_len, y.name, y.name_len) ||
-		     !same_bytes(x.value, x.size, y.value, y.size)))
+		    (!equal_bytes(x.name, x.name_len, y.name, y.name_len) ||
+		     !equal_bytes(x.value, x.size, y.value, y.size)))
 			return false;
 	} while (more);
 	return true;
@@ -73,13 +73,13 @@ static bool same_content(const struct members *a, const struct member_record *r,
 		x = &a->extents[r->data];
 		y = &b->extents[s->data];
 		return r->size == s->size &&
-		       same_bytes(x, (x->off + 1) * sizeof *x, y,
-				  (y->off + 1) * sizeof *y);
+		       equal_bytes(x, (x->off + 1) * sizeof *x, y,
+				   (y->off + 1) * sizeof *y);
 	case MEMBER_BLOCKS:
 		n = a->block_size ? div_up(r->size, a->block_size) : 0;
 		return r->size == s->size && a->block_size == b->block_size &&
-		       same_bytes(&a->blocks[r->data], n * sizeof *a->blocks,
-				  &b->blocks[s->data], n * sizeof *b->blocks);
+		       equal_bytes(&a->blocks[r->data], n * sizeof *a->blocks,
+				   &b->blocks[s->data], n * sizeof *b->blocks);
 	default:
 		return r->size == s->size && r->data == s->data;
 	}
@@ -157,7 +157,8 @@ int archive_compare(struct archive_check *k, struct error *err)
 		return 0;
 	there = malloc(a->n * sizeof *there);
 	if (!there)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "comparing the archive with its index");
 	there[0] = 0;
 	compare_roots(k);
 	for (uint64_t i = 1; i < a->n; i++) {

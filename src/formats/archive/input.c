@@ -69,7 +69,7 @@ int archive_input_again(struct input **out, const void *head, size_t n,
 
 	*out = NULL;
 	if (!a)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the first bytes of the stream");
 	a->input = (struct input){&again_ops, 0};
 	a->in = in;
 	a->n = n;

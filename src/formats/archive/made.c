@@ -9,8 +9,8 @@
 /* Descriptors that are held: of the archive. */
 enum { OPEN_MOST = 4 };
 
-static int take_points(struct archive *a, const struct archive_made *m,
-		       struct error *err)
+static int load_made_points(struct archive *a, const struct archive_made *m,
+			    struct error *err)
 {
 	struct blob *states;
 	int r;
@@ -36,7 +36,7 @@ int archive_index_made(const struct archive_made *m, char **index,
 	*index = NULL;
 	if (!a) {
 		members_free(m->members);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the index of the archive");
 	}
 	a->kind = m->format ? &archive_stream : &archive_tar;
 	a->options = &options;
@@ -44,11 +44,11 @@ int archive_index_made(const struct archive_made *m, char **index,
 	*m->members = (struct members){.n = 0};
 	a->path = strdup(m->path);
 	r = a->path ? handles_new(&args.handles, OPEN_MOST, 1, err)
-		    : error_set(err, -ENOMEM, "out of memory");
+		    : error_no_memory(err, "the path of the archive");
 	if (r == 0)
 		r = archive_find_bytes(a, &args, err);
 	if (r == 0)
-		r = take_points(a, m, err);
+		r = load_made_points(a, m, err);
 	if (r == 0)
 		r = archive_save_index(a, err);
 	if (r == 0) {

@@ -74,7 +74,7 @@ static json_t *xattrs_json(const struct members *m,
 }
 
 /* How many of what are below a directory. */
-static bool put_below(json_t *o, const struct members *m, uint64_t root)
+static bool about_below(json_t *o, const struct members *m, uint64_t root)
 {
 	static const unsigned char slot[MEMBER_KINDS] = {
 		[MEMBER_DIR] = 1, [MEMBER_SYMLINK] = 2, [MEMBER_LINK] = 3};
@@ -122,7 +122,7 @@ json_t *about_record(const struct members *m, uint64_t record)
 		about_put(o, "minor", minor((dev_t)r->data));
 	}
 	json_object_set_new(o, "xattrs", xattrs_json(m, r));
-	if (r->kind == MEMBER_DIR && !put_below(o, m, record)) {
+	if (r->kind == MEMBER_DIR && !about_below(o, m, record)) {
 		json_decref(o);
 		return NULL;
 	}
@@ -136,7 +136,7 @@ struct summing {
 	uint64_t first, last, n, decoded, stored, next;
 };
 
-static bool sum(void *ctx, uint64_t first, uint64_t last)
+static bool sum_places(void *ctx, uint64_t first, uint64_t last)
 {
 	struct summing *s = ctx;
 
@@ -155,14 +155,14 @@ static bool sum(void *ctx, uint64_t first, uint64_t last)
 }
 
 /* Windows of the stream that reading it decodes. */
-static void put_windows(json_t *o, const struct archive *a,
-			const struct member_record *r)
+static void about_windows(json_t *o, const struct archive *a,
+			  const struct member_record *r)
 {
 	struct summing s = {.a = a};
 	uint64_t n;
 	const struct stream_point *p = stream_points(a->stream, &n);
 
-	places_of(a, r, sum, &s);
+	places_of(a, r, sum_places, &s);
 	if (!s.n)
 		return;
 	about_put(o, "windows", s.n);
@@ -173,8 +173,8 @@ static void put_windows(json_t *o, const struct archive *a,
 	about_put(o, "stored_at", p[s.first].in + a->stored.pos);
 }
 
-static void put_blocks(json_t *o, const struct archive *a,
-		       const struct member_record *r)
+static void about_blocks(json_t *o, const struct archive *a,
+			 const struct member_record *r)
 {
 	const struct members *m = &a->members;
 	uint64_t holes = 0, n = r->kind == MEMBER_BLOCKS && m->block_size
@@ -183,7 +183,7 @@ static void put_blocks(json_t *o, const struct archive *a,
 	uint64_t fragment = r->kind == MEMBER_FRAGMENT ? r->data : UINT64_MAX;
 	struct summing s = {.a = a};
 
-	places_of(a, r, sum, &s);
+	places_of(a, r, sum_places, &s);
 	for (uint64_t i = r->data; i < r->data + n; i++) {
 		if (m->blocks[i].flags & MEMBER_TAIL)
 			fragment = m->blocks[i].pos;
@@ -209,8 +209,8 @@ static void put_blocks(json_t *o, const struct archive *a,
 	about_put(o, "stored_bytes", s.stored);
 }
 
-static void put_runs(json_t *o, const struct archive *a,
-		     const struct member_record *r)
+static void about_runs(json_t *o, const struct archive *a,
+		       const struct member_record *r)
 {
 	const struct member_extent *x = &a->members.extents[r->data];
 	json_t *list = json_array();
@@ -233,8 +233,8 @@ static void put_runs(json_t *o, const struct archive *a,
 	json_object_set_new(o, "first_runs", list);
 }
 
-static void put_zip(json_t *o, const struct archive *a,
-		    const struct member_record *r)
+static void about_zip(json_t *o, const struct archive *a,
+		      const struct member_record *r)
 {
 	struct summing s = {.a = a};
 	uint64_t at;
@@ -242,7 +242,7 @@ static void put_zip(json_t *o, const struct archive *a,
 	about_text(o, "kept_as", zip_kept_as(a->zip, r->data, &at));
 	if (at)
 		about_put(o, "at", at + a->stored.pos);
-	places_of(a, r, sum, &s);
+	places_of(a, r, sum_places, &s);
 	about_put(o, "windows", s.n);
 	about_put(o, "decoded_bytes", s.decoded);
 }
@@ -270,15 +270,15 @@ json_t *about_member(const struct archive *a, uint64_t record)
 		return o;
 	}
 	if (a->zip && r->kind == MEMBER_RANGE)
-		put_zip(o, a, r);
+		about_zip(o, a, r);
 	else if (r->kind == MEMBER_RANGE)
 		about_put(o, a->stream ? "decoded_at" : "at",
 			  r->data + a->volume.backing.pos);
 	if (r->kind == MEMBER_SPARSE)
-		put_runs(o, a, r);
+		about_runs(o, a, r);
 	if (a->stream)
-		put_windows(o, a, r);
+		about_windows(o, a, r);
 	else if (r->kind == MEMBER_BLOCKS || r->kind == MEMBER_FRAGMENT)
-		put_blocks(o, a, r);
+		about_blocks(o, a, r);
 	return o;
 }

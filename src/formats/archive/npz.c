@@ -24,8 +24,9 @@ struct of_member {
 	struct npy_member m;
 };
 
-static int make_field(void *ctx, const struct dtype_field *field,
-		      const char *name, struct array **out, struct error *err)
+static int make_npz_field(void *ctx, const struct dtype_field *field,
+			  const char *name, struct array **out,
+			  struct error *err)
 {
 	const struct of_member *x = ctx;
 
@@ -33,8 +34,9 @@ static int make_field(void *ctx, const struct dtype_field *field,
 }
 
 /* What is no array, or none that can be shown, is listed with the reason. */
-static int publish_one(struct archive *a, const struct source_args *args,
-		       uint64_t record, const char *name, struct error *err)
+static int publish_npz_member(struct archive *a, const struct source_args *args,
+			      uint64_t record, const char *name,
+			      struct error *err)
 {
 	const struct member_record *r = &a->members.at[record];
 	struct backing b = volume_range(&a->volume, r->data, r->size);
@@ -51,7 +53,8 @@ static int publish_one(struct archive *a, const struct source_args *args,
 				  err);
 		return e < 0 ? e
 			     : npy_fields(a->arrays, args->tree, dir, name,
-					  &x.m.file.dtype, make_field, &x, err);
+					  &x.m.file.dtype, make_npz_field, &x,
+					  err);
 	}
 	if (e == -ENOMEM) {
 		*err = why;
@@ -63,8 +66,8 @@ static int publish_one(struct archive *a, const struct source_args *args,
 }
 
 /* "a" of "a.npy"; a directory has no slash in its name.  False: it is none. */
-static bool name_of(const struct archive *a, uint64_t record,
-		    char name[PATH_ROOM])
+static bool npz_array_name(const struct archive *a, uint64_t record,
+			   char name[PATH_ROOM])
 {
 	const struct member_record *r = &a->members.at[record];
 	char path[PATH_ROOM];
@@ -83,8 +86,8 @@ static bool name_of(const struct archive *a, uint64_t record,
 	return true;
 }
 
-static int publish(struct archive *a, const struct source_args *args,
-		   struct error *err)
+static int publish_npz_arrays(struct archive *a, const struct source_args *args,
+			      struct error *err)
 {
 	unsigned n = 0;
 	int r = 0;
@@ -93,7 +96,7 @@ static int publish(struct archive *a, const struct source_args *args,
 		char name[PATH_ROOM];
 		uint64_t other;
 
-		if (!name_of(a, i, name))
+		if (!npz_array_name(a, i, name))
 			continue;
 		if (members_find(&a->members, 0, name, &other) == 0) {
 			log_warn("%s: %s.npy is only a file: another member "
@@ -107,21 +110,21 @@ static int publish(struct archive *a, const struct source_args *args,
 				 a->path, ARRAYS_MAX);
 			break;
 		}
-		r = publish_one(a, args, i, name, err);
+		r = publish_npz_member(a, args, i, name, err);
 	}
 	return r;
 }
 
 /* ---- the source ---------------------------------------------------------- */
 
-static int begin(struct archive *a, const struct source_args *args,
-		 struct error *err)
+static int begin_npz_arrays(struct archive *a, const struct source_args *args,
+			    struct error *err)
 {
 	struct arrays *s = calloc(1, sizeof *s);
 
 	a->arrays = s;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the arrays of the file");
 	s->source = a->source;
 	intern_init(&s->intern);
 	s->handles = args->handles;
@@ -130,7 +133,7 @@ static int begin(struct archive *a, const struct source_args *args,
 	s->size = a->stored.pos + a->stored.size;
 	s->mtime = a->mtime;
 	s->path = strdup(a->path);
-	return s->path ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return s->path ? 0 : error_no_memory(err, "the path of the file");
 }
 
 static void npz_close(struct source *source)
@@ -153,9 +156,9 @@ static int npz_open(const struct source_args *args, struct source **out,
 	if (r < 0 || (args->archive && args->archive->subdir))
 		return r;
 	a = (struct archive *)*out;
-	r = begin(a, args, err);
+	r = begin_npz_arrays(a, args, err);
 	if (r == 0)
-		r = publish(a, args, err);
+		r = publish_npz_arrays(a, args, err);
 	if (r < 0) {
 		error_prefix(err, "%s: ", args->path);
 		npz_close(*out);

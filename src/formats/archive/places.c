@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 
@@ -24,8 +25,8 @@
 
 /* ---- which --------------------------------------------------------------- */
 
-static const struct stream_point *points_of(const struct archive *a,
-					    uint64_t *n)
+static const struct stream_point *places_points(const struct archive *a,
+						uint64_t *n)
 {
 	return stream_points(a->stream, n);
 }
@@ -40,7 +41,7 @@ uint64_t places_count(const struct archive *a)
 		return a->members.n_blocks;
 	if (!a->stream)
 		return div_up(a->stored.size, PIECE);
-	points_of(a, &n);
+	places_points(a, &n);
 	return n;
 }
 
@@ -56,7 +57,7 @@ uint64_t places_size(const struct archive *a, uint64_t place)
 		return b->stored && !(b->flags & MEMBER_TAIL) ? b->size : 0;
 	}
 	if (a->stream)
-		return points_of(a, &n)[place].size;
+		return places_points(a, &n)[place].size;
 	return min_u64(PIECE, a->stored.size - place * PIECE);
 }
 
@@ -72,11 +73,11 @@ uint64_t places_stored(const struct archive *a, uint64_t place)
 					     : 0;
 	if (!a->stream)
 		return places_size(a, place);
-	p = points_of(a, &n);
+	p = places_points(a, &n);
 	return (place + 1 < n ? p[place + 1].in : a->stored.size) - p[place].in;
 }
 
-static struct chunk_set *set_of(const struct archive *a)
+static struct chunk_set *places_chunk_set(const struct archive *a)
 {
 	if (a->volume.blocks)
 		return a->volume.blocks;
@@ -87,7 +88,7 @@ void places_describe(const struct archive *a, uint64_t place, char *buf,
 		     size_t n)
 {
 	const char *file = backing_name(&a->stored);
-	struct chunk_set *set = set_of(a);
+	struct chunk_set *set = places_chunk_set(a);
 	char text[512];
 
 	if (a->zip) {
@@ -109,8 +110,8 @@ void places_describe(const struct archive *a, uint64_t place, char *buf,
 		 strncmp(text, file, strlen(file)) ? "" : text + strlen(file));
 }
 
-static bool take_range(const struct archive *a, uint64_t off, uint64_t len,
-		       places_fn *take, void *ctx)
+static bool visit_range(const struct archive *a, uint64_t off, uint64_t len,
+			places_fn *take, void *ctx)
 {
 	uint64_t size = a->volume.backing.size, first, last;
 
@@ -126,8 +127,8 @@ static bool take_range(const struct archive *a, uint64_t off, uint64_t len,
 	return take(ctx, off / PIECE, last / PIECE);
 }
 
-static bool take_blocks(const struct archive *a, const struct member_record *r,
-			places_fn *take, void *ctx)
+static bool visit_blocks(const struct archive *a, const struct member_record *r,
+			 places_fn *take, void *ctx)
 {
 	const struct members *m = &a->members;
 	uint64_t n = m->block_size ? div_up(r->size, m->block_size) : 0;
@@ -152,15 +153,15 @@ bool places_of(const struct archive *a, const struct member_record *r,
 	case MEMBER_RANGE:
 		/* Of an image that is a list that cannot be read. */
 		return a->volume.blocks ||
-		       take_range(a, r->data, r->size, take, ctx);
+		       visit_range(a, r->data, r->size, take, ctx);
 	case MEMBER_SPARSE:
 		x = &a->members.extents[r->data];
 		for (uint64_t i = 1; i <= x->off; i++)
-			if (!take_range(a, x[i].pos, x[i].len, take, ctx))
+			if (!visit_range(a, x[i].pos, x[i].len, take, ctx))
 				return false;
 		return true;
 	case MEMBER_BLOCKS:
-		return take_blocks(a, r, take, ctx);
+		return visit_blocks(a, r, take, ctx);
 	case MEMBER_FRAGMENT:
 		return take(ctx, r->data >> 20, r->data >> 20);
 	default:
@@ -198,8 +199,8 @@ struct job {
 	uint64_t first, end;
 };
 
-static void add_bad(struct checking *k, uint64_t place, int code,
-		    const struct error *err)
+static void add_bad_place(struct checking *k, uint64_t place, int code,
+			  const struct error *err)
 {
 	struct bad_place bad = {.place = place, .code = code};
 
@@ -212,20 +213,20 @@ static void add_bad(struct checking *k, uint64_t place, int code,
 	}
 }
 
-static int read_piece(const struct archive *a, uint64_t off, uint64_t n,
-		      struct error *err)
+static int read_plain_piece(const struct archive *a, uint64_t off, uint64_t n,
+			    struct error *err)
 {
 	cleanup_free void *buf = malloc(n);
 
 	if (!buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "bytes of the archive");
 	return backing_read(&a->stored, off, buf, n, err);
 }
 
-static int check_chunk(const struct archive *a, uint64_t place,
-		       struct error *err)
+static int check_place_chunk(const struct archive *a, uint64_t place,
+			     struct error *err)
 {
-	struct chunk_set *set = set_of(a);
+	struct chunk_set *set = places_chunk_set(a);
 	_Atomic uint64_t gauge = 0;
 	struct buf *b = NULL;
 	struct chunk c;
@@ -234,7 +235,8 @@ static int check_chunk(const struct archive *a, uint64_t place,
 	if (r < 0 || c.state == CHUNK_ABSENT)
 		return r;
 	if (c.state == CHUNK_STORED)
-		return read_piece(a, c.pos - a->stored.pos, c.stored, err);
+		return read_plain_piece(a, c.pos - a->stored.pos, c.stored,
+					err);
 	r = set->ops->fetch(set, place, &gauge, &b, err);
 	if (r == 0)
 		buf_unref(b);
@@ -245,7 +247,7 @@ static void check_place(struct checking *k, uint64_t place)
 {
 	uint64_t size = places_size(k->a, place);
 	uint64_t stored = places_stored(k->a, place);
-	bool chunk = set_of(k->a) != NULL;
+	bool chunk = places_chunk_set(k->a) != NULL;
 	struct error err = {0};
 	int r;
 
@@ -253,16 +255,16 @@ static void check_place(struct checking *k, uint64_t place)
 		return;
 	k->c->enter(k->c, 2 * size + stored);
 	r = k->a->zip ? zip_place_check(k->a->zip, place, &err)
-	    : chunk   ? check_chunk(k->a, place, &err)
-		      : read_piece(k->a, place * PIECE, size, &err);
+	    : chunk   ? check_place_chunk(k->a, place, &err)
+		      : read_plain_piece(k->a, place * PIECE, size, &err);
 	k->c->leave(k->c, 2 * size + stored);
 	if (r < 0)
-		add_bad(k, place, r, &err);
+		add_bad_place(k, place, r, &err);
 	k->c->count(k->c, chunk, stored, size);
 	k->c->advance(k->c, size);
 }
 
-static void run(void *arg)
+static void check_job(void *arg)
 {
 	struct job *job = arg;
 	struct checking *k = job->k;
@@ -277,7 +279,7 @@ static void run(void *arg)
 static uint64_t job_end(const struct archive *a, uint64_t first, uint64_t all)
 {
 	uint64_t end = first + 1, n;
-	const struct stream_point *p = a->stream ? points_of(a, &n) : NULL;
+	const struct stream_point *p = a->stream ? places_points(a, &n) : NULL;
 
 	while (end < all && ((p && p[end].flags & POINT_LATER) ||
 			     (!p && end - first < JOB_PLACES)))
@@ -285,7 +287,7 @@ static uint64_t job_end(const struct archive *a, uint64_t first, uint64_t all)
 	return end;
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
 	const struct bad_place *x = a, *y = b;
 
@@ -309,30 +311,25 @@ int places_check(const struct archive *a, const unsigned char *wanted,
 			break;
 		}
 		*job = (struct job){&k, i, end};
-		pool_submit(c->pool, run, job);
+		pool_submit(c->pool, check_job, job);
 	}
 	pool_drain(c->pool);
 	pthread_mutex_destroy(&k.lock);
 	if (out->at.n)
-		qsort(out->at.at, out->at.n, sizeof *out->at.at, by_place);
+		qsort(out->at.at, out->at.n, sizeof *out->at.at,
+		      compare_places);
 	return out->no_memory ? -ENOMEM : 0;
 }
 
 struct bad_place *places_bad(const struct bad_places *b, uint64_t first,
 			     uint64_t last)
 {
-	size_t lo = 0, hi = b->at.n;
+	struct bisect s = bisect_in(0, b->at.n);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (b->at.at[mid].place < first)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < b->at.n && b->at.at[lo].place <= last ? &b->at.at[lo]
-							  : NULL;
+	while (bisect_next(&s))
+		bisect_answer(&s, b->at.at[s.mid].place >= first);
+	return s.lo < b->at.n && b->at.at[s.lo].place <= last ? &b->at.at[s.lo]
+							      : NULL;
 }
 
 void places_free(struct bad_places *b)

@@ -9,12 +9,12 @@
 
 enum { SECTION_INFO = MEMBERS_SECTION_OWN };
 
-static int name_format(struct archive *a, struct error *err)
+static int name_squashfs_format(struct archive *a, struct error *err)
 {
 	if (asprintf(&a->format, "squashfs (%s)",
 		     squashfs_compressor_name(a->info.compressor)) < 0) {
 		a->format = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of the format");
 	}
 	return 0;
 }
@@ -25,7 +25,7 @@ static int squashfs_scan(struct archive *a, const struct members_options *o,
 	int r = squashfs_members(&a->stored, o, &a->members, &a->info, NULL,
 				 NULL, err);
 
-	return r < 0 ? r : name_format(a, err);
+	return r < 0 ? r : name_squashfs_format(a, err);
 }
 
 static unsigned squashfs_sections(struct archive *a, struct index_section *out)
@@ -46,7 +46,7 @@ static int squashfs_load(struct archive *a, const struct index *x,
 		return error_set(err, -EBADMSG, "its sections are odd");
 	memcpy(&a->info, info, sizeof a->info);
 	r = squashfs_info_check(&a->info, &a->stored, err);
-	return r < 0 ? r : name_format(a, err);
+	return r < 0 ? r : name_squashfs_format(a, err);
 }
 
 static int squashfs_source_probe(const unsigned char *head, size_t n,

@@ -15,7 +15,7 @@
 
 /* ---- tar ----------------------------------------------------------------- */
 
-static void so_far(void *ctx, uint64_t at)
+static void tar_progress(void *ctx, uint64_t at)
 {
 	archive_progress(ctx, at);
 }
@@ -46,7 +46,7 @@ static int tar_kind_scan(struct archive *a, const struct members_options *o,
 
 	if (r < 0)
 		return r;
-	r = tar_build(a, in, o, so_far, err);
+	r = tar_build(a, in, o, tar_progress, err);
 	input_free(in);
 	return r;
 }
@@ -90,7 +90,7 @@ struct stream_head {
 	char damage[504];
 };
 
-static const char *base_name(const char *path)
+static const char *last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -100,7 +100,7 @@ static const char *base_name(const char *path)
 /* How long the one file is.  Where its end is missing that is not known: one byte
  * more than there is, so that who reads to the end gets an error, and nobody takes
  * it for whole. */
-static uint64_t size_of_one(const struct archive *a)
+static uint64_t single_member_size(const struct archive *a)
 {
 	uint64_t n, size = stream_size(a->stream);
 	const struct stream_point *points = stream_points(a->stream, &n);
@@ -110,25 +110,26 @@ static uint64_t size_of_one(const struct archive *a)
 }
 
 /* One file, named like the archive without its suffix. */
-static int one_file(struct archive *a, const struct members_options *o,
-		    struct error *err)
+static int make_single_member(struct archive *a,
+			      const struct members_options *o,
+			      struct error *err)
 {
 	cleanup_free char *name = stream_decoded_name(
-		stream_format_of(a->stream), base_name(a->path));
+		stream_format_of(a->stream), last_component(a->path));
 	struct member m = {
 		.path = name,
 		.mode = S_IFREG | (a->mode & 0666),
 		.uid = a->uid,
 		.gid = a->gid,
 		.mtime = a->mtime,
-		.size = size_of_one(a),
+		.size = single_member_size(a),
 		.kind = MEMBER_RANGE,
 	};
 	struct members_builder *b;
 	int64_t r;
 
 	if (!name)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of the decoded file");
 	r = members_builder_new(&b, o, err);
 	if (r < 0)
 		return (int)r;
@@ -140,7 +141,7 @@ static int one_file(struct archive *a, const struct members_options *o,
 	return members_finish(b, &a->members, err);
 }
 
-static int name_format(struct archive *a, const struct stream_format *f)
+static int name_stream_format(struct archive *a, const struct stream_format *f)
 {
 	static const char *const two[][2] = {
 		{"gzip", "gz"}, {"bzip2", "bz2"}, {"zstd", "zst"}};
@@ -204,7 +205,7 @@ static const char *behind_path(const struct archive *a)
 }
 
 /* The archive is named as the user names it, now and when this is in an index. */
-static int keep_damage(struct archive *a, const struct error *damage)
+static int store_damage(struct archive *a, const struct error *damage)
 {
 	if (asprintf(&a->damage, "%s: %s", a->path,
 		     without_name(a, damage->text)) < 0) {
@@ -233,7 +234,7 @@ static int stream_kind_scan(struct archive *a, const struct members_options *o,
 	r = stream_scan_new(&scan, f, &a->stored, a->options->threads, err);
 	if (r < 0)
 		return r;
-	stream_scan_tell(scan, so_far, a);
+	stream_scan_tell(scan, tar_progress, a);
 	stream_scan_keep(scan);
 	r = scan_inside(a, scan, o, err);
 	if (r < 0) {
@@ -245,16 +246,16 @@ static int stream_kind_scan(struct archive *a, const struct members_options *o,
 		*err = damage;
 		return r;
 	}
-	if (r < 0 && keep_damage(a, &damage) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+	if (r < 0 && store_damage(a, &damage) < 0)
+		return error_no_memory(err, "the sentence about the damage");
 	if (a->is_tar)
-		return name_format(a, f);
+		return name_stream_format(a, f);
 	if (r < 0 && !stream_size(a->stream)) {
 		*err = damage;
 		return r;
 	}
-	r = name_format(a, f);
-	return r < 0 ? r : one_file(a, o, err);
+	r = name_stream_format(a, f);
+	return r < 0 ? r : make_single_member(a, o, err);
 }
 
 static unsigned stream_sections(struct archive *a, struct index_section *out)
@@ -309,9 +310,9 @@ static int stream_load(struct archive *a, const struct index *x,
 		return r;
 	a->is_tar = head->is_tar;
 	error_set(&damage, -EBADMSG, "%s", head->damage);
-	if (name_format(a, f) < 0 ||
-	    (head->damaged && keep_damage(a, &damage) < 0))
-		return error_set(err, -ENOMEM, "out of memory");
+	if (name_stream_format(a, f) < 0 ||
+	    (head->damaged && store_damage(a, &damage) < 0))
+		return error_no_memory(err, "the name of the format");
 	return 0;
 }
 

@@ -52,7 +52,7 @@ static void joined_close(struct source *source)
 }
 
 /* The whole path of a record, however long. */
-static const char *path_of(struct joining *x, uint64_t record)
+static const char *joined_path(struct joining *x, uint64_t record)
 {
 	size_t need = 2;
 	char *p;
@@ -70,9 +70,10 @@ static const char *path_of(struct joining *x, uint64_t record)
 	return x->path + 1;
 }
 
-static size_t xattrs_of(const struct members *m, const struct member_record *r,
-			struct member_xattr *out, char names[][256],
-			size_t room)
+static size_t joined_xattrs(const struct members *m,
+			    const struct member_record *r,
+			    struct member_xattr *out, char names[][256],
+			    size_t room)
 {
 	struct member_xattr_at x;
 	size_t n = 0;
@@ -87,7 +88,8 @@ static size_t xattrs_of(const struct members *m, const struct member_record *r,
 	return n;
 }
 
-static uint64_t data_of(const struct joining *x, const struct member_record *r)
+static uint64_t joined_data(const struct joining *x,
+			    const struct member_record *r)
 {
 	switch (r->kind) {
 	case MEMBER_SPARSE:
@@ -108,7 +110,7 @@ static int join_record(struct joining *x, uint64_t i)
 	const struct member_common *common = member_common(x->m, r);
 	struct member_xattr xattrs[XATTRS];
 	char names[XATTRS][256];
-	struct member m = {.path = path_of(x, i),
+	struct member m = {.path = joined_path(x, i),
 			   .mode = r->mode,
 			   .uid = common->uid,
 			   .gid = common->gid,
@@ -116,14 +118,14 @@ static int join_record(struct joining *x, uint64_t i)
 			   .nsec = member_nsec(r),
 			   .size = r->size,
 			   .kind = r->kind,
-			   .data = data_of(x, r),
+			   .data = joined_data(x, r),
 			   .xattrs = xattrs,
 			   .volume = x->volume};
 	int64_t inode;
 
 	if (!m.path)
-		return error_set(x->err, -ENOMEM, "out of memory");
-	m.n_xattrs = xattrs_of(x->m, r, xattrs, names, XATTRS);
+		return error_no_memory(x->err, "the path of a member");
+	m.n_xattrs = joined_xattrs(x->m, r, xattrs, names, XATTRS);
 	if (r->kind == MEMBER_SYMLINK)
 		m.link = x->m->names + r->data;
 	else if (r->kind == MEMBER_LINK)
@@ -146,7 +148,7 @@ static int join_tables(struct joining *x)
 	int64_t blocks = members_add_blocks(x->b, m->blocks, m->n_blocks);
 
 	if (extents < 0 || blocks < 0)
-		return error_set(x->err, -ENOMEM, "out of memory");
+		return error_no_memory(x->err, "the tables of the archives");
 	x->extents = (uint64_t)extents;
 	x->blocks = (uint64_t)blocks;
 	for (uint64_t i = 0; i < m->n_blocks; i++) {
@@ -158,11 +160,11 @@ static int join_tables(struct joining *x)
 	return 0;
 }
 
-static int join(struct joining *x)
+static int join_archive(struct joining *x)
 {
 	cleanup_free uint64_t *inode = malloc(x->m->n * sizeof *inode);
 	int r = inode ? join_tables(x)
-		      : error_set(x->err, -ENOMEM, "out of memory");
+		      : error_no_memory(x->err, "the members of an archive");
 
 	x->inode = inode;
 	for (uint64_t i = 0; r == 0 && i < x->m->n; i++) {
@@ -198,7 +200,7 @@ static int join_all(struct members_builder *b, struct source *const *archives,
 		x.m = m;
 		x.volume = (uint16_t)i;
 		if (r == 0)
-			r = join(&x);
+			r = join_archive(&x);
 	}
 	free(x.path);
 	members_block_size(b, block_size);
@@ -225,8 +227,8 @@ static int join_volumes(struct joined *j, struct source *const *archives,
 	return r;
 }
 
-static int publish(struct joined *j, const struct source_args *a,
-		   struct error *err)
+static int publish_union(struct joined *j, const struct source_args *a,
+			 struct error *err)
 {
 	struct files *f;
 	int r = archive_files(&f, a, &j->members, j->volumes, j->n, 0, j->tars,
@@ -258,7 +260,7 @@ int archive_union(struct source *const *archives, unsigned n,
 	*out = NULL;
 	if (!j || !(j->volumes = calloc(n, sizeof *j->volumes))) {
 		free(j);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the tree of all archives");
 	}
 	j->source.ops = &source_union;
 	j->n = n;
@@ -276,7 +278,7 @@ int archive_union(struct source *const *archives, unsigned n,
 		r = join_volumes(j, archives, err);
 	}
 	if (r == 0)
-		r = publish(j, a, err);
+		r = publish_union(j, a, err);
 	if (r < 0) {
 		joined_close(&j->source);
 		return r;

@@ -58,7 +58,8 @@ struct again {
 	uint64_t done;
 };
 
-static void so_far(void *ctx, const char *path, uint64_t done, uint64_t total)
+static void advance_again(void *ctx, const char *path, uint64_t done,
+			  uint64_t total)
 {
 	struct again *s = ctx;
 
@@ -83,7 +84,7 @@ static const char *damage_of(const struct archive *a)
 
 /* What it says of itself, as it is now.  Of the tar in a damaged stream the index
  * knows better. */
-static void say_damage(struct archive_check *k, const struct archive *now)
+static void list_damage(struct archive_check *k, const struct archive *now)
 {
 	const struct members *m = &(now->damage ? k->a : now)->members;
 	const char *at = m->notes, *end = at ? at + m->damage_size : NULL;
@@ -125,7 +126,7 @@ bool archive_has_checksums(const struct archive *a)
 }
 
 /* What a check cannot know. */
-static void say_unchecked(struct archive_check *k)
+static void report_coverage(struct archive_check *k)
 {
 	const struct archive *now = k->fresh ? k->fresh : k->a;
 	uint32_t left_out = now->members.left_out;
@@ -142,31 +143,31 @@ static int scan_again(struct archive_check *k, struct error *err)
 {
 	struct again s = {.c = k->c};
 	const struct archive_options o = {.threads = k->c->threads,
-					  .progress = so_far,
+					  .progress = advance_again,
 					  .progress_ctx = &s};
 	struct error why = {0};
 	int r = archive_again(k->a, &o, &k->fresh, &why);
 
 	if (r == -ENOMEM)
-		return error_set(err, r, "out of memory");
-	so_far(&s, NULL, k->a->stored.size, 0);
+		return error_no_memory(err, "scanning the archive again");
+	advance_again(&s, NULL, k->a->stored.size, 0);
 	if (r < 0) {
 		archive_bad(k, r, why.text);
 		return 0;
 	}
-	say_damage(k, k->fresh);
+	list_damage(k, k->fresh);
 	return archive_compare(k, err);
 }
 
 /* ---- members ------------------------------------------------------------- */
 
 /* Whether a record is asked for: itself, or below the root. */
-static bool is_wanted(const struct archive_check *k, uint64_t i)
+static bool is_record_wanted(const struct archive_check *k, uint64_t i)
 {
 	return !k->below || k->below[i];
 }
 
-static bool want(void *ctx, uint64_t first, uint64_t last)
+static bool want_places(void *ctx, uint64_t first, uint64_t last)
 {
 	struct archive_check *k = ctx;
 
@@ -184,7 +185,7 @@ static const struct member_record *content_of(const struct archive_check *k,
 }
 
 /* Directories come before what is in them. */
-static int choose(struct archive_check *k, struct error *err)
+static int choose_records(struct archive_check *k, struct error *err)
 {
 	const struct members *m = &k->a->members;
 
@@ -193,11 +194,11 @@ static int choose(struct archive_check *k, struct error *err)
 	k->below = calloc(m->n, 1);
 	k->wanted = calloc(places_count(k->a) + 1, 1);
 	if (!k->below || !k->wanted)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of members to check");
 	for (uint64_t i = k->root; i < m->n; i++) {
 		k->below[i] = i == k->root || k->below[m->at[i].parent];
 		if (k->below[i])
-			places_of(k->a, content_of(k, i), want, k);
+			places_of(k->a, content_of(k, i), want_places, k);
 	}
 	return 0;
 }
@@ -217,8 +218,8 @@ struct finding {
 	uint64_t record;
 };
 
-static void say_place(struct archive_check *k, uint64_t record,
-		      struct bad_place *bad)
+static void list_bad_place(struct archive_check *k, uint64_t record,
+			   struct bad_place *bad)
 {
 	cleanup_free char *why = NULL;
 	char where[512];
@@ -245,13 +246,13 @@ static bool find_bad(void *ctx, uint64_t first, uint64_t last)
 		bad->n_members++;
 		return true;
 	}
-	say_place(f->k, f->record, bad);
+	list_bad_place(f->k, f->record, bad);
 	while (bad < all->at.at + all->at.n && bad->place <= last)
 		bad++->told = true;
 	return false;
 }
 
-static void judge(struct archive_check *k, uint64_t i)
+static void check_member_record(struct archive_check *k, uint64_t i)
 {
 	const struct member_record *r = content_of(k, i);
 	struct finding f = {k, i};
@@ -266,7 +267,7 @@ static void judge(struct archive_check *k, uint64_t i)
 }
 
 /* A bad place, with the members that it belongs to. */
-static void say_block(struct archive_check *k, const struct bad_place *bad)
+static void list_bad_block(struct archive_check *k, const struct bad_place *bad)
 {
 	enum { LISTED = sizeof bad->members / sizeof bad->members[0] };
 	char *names[LISTED] = {0}, where[512], path[PATH_ROOM];
@@ -288,52 +289,52 @@ static void say_block(struct archive_check *k, const struct bad_place *bad)
 		free(names[i]);
 }
 
-static void judge_all(struct archive_check *k)
+static void check_member_records(struct archive_check *k)
 {
 	const struct members *m = &k->a->members;
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < m->n; i++) {
-		if (!is_wanted(k, i) ||
+		if (!is_record_wanted(k, i) ||
 		    (!k->below && m->at[i].kind == MEMBER_LINK))
 			continue;
 		n++;
-		judge(k, i);
+		check_member_record(k, i);
 	}
 	k->c->members(k->c, n - (k->root == 0));
 	for (size_t i = 0; i < k->places->at.n; i++)
 		if (!k->places->at.at[i].told)
-			say_block(k, &k->places->at.at[i]);
+			list_bad_block(k, &k->places->at.at[i]);
 }
 
 /* ---- the whole ----------------------------------------------------------- */
 
-static int verify(struct archive_check *k, struct error *err)
+static int verify_archive(struct archive_check *k, struct error *err)
 {
 	struct bad_places places = {0};
-	int r = choose(k, err);
+	int r = choose_records(k, err);
 
 	if (r < 0)
 		return r;
 	k->said = calloc(k->a->members.n, 1);
 	if (!k->said)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of members to check");
 	k->c->expect(k->c, bytes_to_decode(k));
 	if (k->root == 0 && k->a->indexed) {
 		k->c->expect(k->c, k->a->stored.size);
 		r = scan_again(k, err);
 	} else if (k->root == 0) {
-		say_damage(k, k->a);
+		list_damage(k, k->a);
 	}
 	if (r < 0)
 		return r;
-	say_unchecked(k);
+	report_coverage(k);
 	k->places = &places;
 	r = places_check(k->a, k->wanted, k->c, &places);
 	if (r == 0)
-		judge_all(k);
+		check_member_records(k);
 	else
-		error_set(err, r, "out of memory");
+		error_no_memory(err, "the list of damaged places");
 	places_free(&places);
 	return r;
 }
@@ -343,7 +344,7 @@ int archive_verify(struct source *s, uint64_t node, struct source_check *c,
 {
 	struct archive_check k = {
 		.a = (struct archive *)s, .c = c, .root = node};
-	int r = verify(&k, err);
+	int r = verify_archive(&k, err);
 
 	if (k.fresh)
 		archive_close(&k.fresh->source);

@@ -4,7 +4,7 @@
 #include "formats/archive/archive.h"
 #include "formats/zip/zip.h"
 
-static void so_far(void *ctx, uint64_t done)
+static void zip_progress(void *ctx, uint64_t done)
 {
 	archive_progress(ctx, done);
 }
@@ -17,7 +17,7 @@ int archive_zip_scan(struct archive *a, const struct members_options *o,
 				       .uid = a->uid,
 				       .gid = a->gid,
 				       .threads = a->options->threads,
-				       .so_far = so_far,
+				       .so_far = zip_progress,
 				       .ctx = a};
 
 	return zip_scan(&s, &a->members, &a->zip, err);

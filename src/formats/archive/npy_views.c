@@ -6,7 +6,7 @@
  * under their names without the ending.  Arrays of other types are not in it, as elsewhere; a
  * file that is damaged or cannot be read is an error, for nobody would miss what is left out.
  */
-#include "formats/archive/npy_beside.h"
+#include "formats/archive/npy_views.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 /* Each header is read, and each array takes about a KiB of memory. */
 #define ARRAYS_MAX 10000
 
-struct beside_npy {
+struct npy_dir {
 	struct handles *handles;
 	struct pinner *pinner;
 	struct view_options views;
@@ -32,15 +32,15 @@ struct beside_npy {
 	uint64_t root;
 	int64_t mtime;
 };
-struct beside_found {
+struct npy_found {
 	struct bundle_found found; /* first member */
 	struct arrays arrays;
 	vec(struct tensor *) t;
 };
 
-static void beside_free(struct bundle_found *f)
+static void npy_found_free(struct bundle_found *f)
 {
-	struct beside_found *x = (struct beside_found *)f;
+	struct npy_found *x = (struct npy_found *)f;
 
 	for (size_t i = 0; i < x->t.n; i++)
 		tensor_free(x->t.at[i]);
@@ -50,8 +50,8 @@ static void beside_free(struct bundle_found *f)
 }
 
 /* "a" of "a.npy". */
-static bool name_of(const struct beside_npy *b, uint64_t i,
-		    char name[FILES_NAME_MAX + 1])
+static bool npy_array_name(const struct npy_dir *b, uint64_t i,
+			   char name[FILES_NAME_MAX + 1])
 {
 	const struct member_record *r = &b->m->at[i];
 	const char *full = member_name(b->m, r);
@@ -67,8 +67,8 @@ static bool name_of(const struct beside_npy *b, uint64_t i,
 	return true;
 }
 
-static int add(struct beside_found *x, const struct beside_npy *b, uint64_t i,
-	       const char *name, struct error *err)
+static int add_npy_array(struct npy_found *x, const struct npy_dir *b,
+			 uint64_t i, const char *name, struct error *err)
 {
 	const struct backing bytes = member_backing(b->handles, b->pinner, b->m,
 						    i, b->volumes, b->files);
@@ -89,11 +89,11 @@ static int add(struct beside_found *x, const struct beside_npy *b, uint64_t i,
 	if (vec_push(&x->t, &a->t))
 		return 0;
 	tensor_free(&a->t);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "the list of .npy files");
 }
 
-static int add_all(struct beside_found *x, const struct beside_npy *b,
-		   struct error *err)
+static int add_npy_arrays(struct npy_found *x, const struct npy_dir *b,
+			  struct error *err)
 {
 	const struct member_record *root = &b->m->at[b->root];
 	char name[FILES_NAME_MAX + 1];
@@ -101,7 +101,7 @@ static int add_all(struct beside_found *x, const struct beside_npy *b,
 	int r = 0;
 
 	for (uint64_t i = 0; i < root->size && r == 0; i++) {
-		if (!name_of(b, root->data + i, name))
+		if (!npy_array_name(b, root->data + i, name))
 			continue;
 		if (n++ == ARRAYS_MAX)
 			return error_set(err, -EFBIG,
@@ -109,73 +109,73 @@ static int add_all(struct beside_found *x, const struct beside_npy *b,
 					 ": more than %d .npy files "
 					 "are too many for it",
 					 ARRAYS_MAX);
-		r = add(x, b, root->data + i, name, err);
+		r = add_npy_array(x, b, root->data + i, name, err);
 	}
 	if (r == 0)
 		x->found.bundle = bundle_new(x->t.at, NULL, x->t.n);
 	return r == 0 && !x->found.bundle
-		       ? error_set(err, -ENOMEM, "out of memory")
+		       ? error_no_memory(err, "the tensors of the .npy files")
 		       : r;
 }
 
-static struct bundle_found *find(void *ctx, struct error *err)
+static struct bundle_found *find_npy_arrays(void *ctx, struct error *err)
 {
-	const struct beside_npy *b = ctx;
-	struct beside_found *x = calloc(1, sizeof *x);
+	const struct npy_dir *b = ctx;
+	struct npy_found *x = calloc(1, sizeof *x);
 
 	if (!x || !(x->arrays.path = strdup(BUNDLE_NAME))) {
 		free(x);
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "the tensors of the .npy files");
 		return NULL;
 	}
-	x->found.free = beside_free;
+	x->found.free = npy_found_free;
 	intern_init(&x->arrays.intern);
 	x->arrays.handles = b->handles;
 	x->arrays.views = b->views;
 	x->arrays.file = UINT32_MAX;
 	x->arrays.mtime = b->mtime;
-	if (add_all(x, b, err) == 0)
+	if (add_npy_arrays(x, b, err) == 0)
 		return &x->found;
-	beside_free(&x->found);
+	npy_found_free(&x->found);
 	return NULL;
 }
 
-static bool has_any(const struct beside_npy *b)
+static bool has_npy_file(const struct npy_dir *b)
 {
 	const struct member_record *root = &b->m->at[b->root];
 	char name[FILES_NAME_MAX + 1];
 
 	for (uint64_t i = 0; i < root->size; i++)
-		if (name_of(b, root->data + i, name))
+		if (npy_array_name(b, root->data + i, name))
 			return true;
 	return false;
 }
 
-int npy_beside(const struct source_args *a, const struct members *m,
-	       const struct volume *volumes, unsigned n, uint64_t root,
-	       struct files *files, struct error *err)
+int npy_views_add(const struct source_args *a, const struct members *m,
+		  const struct volume *volumes, unsigned n, uint64_t root,
+		  struct files *files, struct error *err)
 {
-	struct beside_npy *b = calloc(1, sizeof *b);
+	struct npy_dir *b = calloc(1, sizeof *b);
 	struct files *f;
 
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
-	*b = (struct beside_npy){.handles = a->handles,
-				 .pinner = a->pinner,
-				 .views = a->views,
-				 .m = m,
-				 .volumes = volumes,
-				 .n_volumes = n,
-				 .root = root,
-				 .files = files,
-				 .mtime = member_mtime(m, &m->at[root])};
-	if (!has_any(b)) {
+		return error_no_memory(err, "the tensors of the .npy files");
+	*b = (struct npy_dir){.handles = a->handles,
+			      .pinner = a->pinner,
+			      .views = a->views,
+			      .m = m,
+			      .volumes = volumes,
+			      .n_volumes = n,
+			      .root = root,
+			      .files = files,
+			      .mtime = member_mtime(m, &m->at[root])};
+	if (!has_npy_file(b)) {
 		free(b);
 		return 0;
 	}
-	f = bundle_files_late(find, b, b->mtime);
+	f = bundle_files_late(find_npy_arrays, b, b->mtime);
 	if (!f)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the tensors of the .npy files");
 	tree_set_extra(a->tree, a->dir, f);
 	return 0;
 }
