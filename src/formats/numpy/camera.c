@@ -38,11 +38,6 @@ struct opening {
 	struct error *err;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* What records begin with is there in the first one and in the last. */
 static int check_marks(struct opening *o, uint32_t file, uint64_t first,
 		       uint64_t n)
@@ -69,8 +64,8 @@ static int check_marks(struct opening *o, uint32_t file, uint64_t first,
 }
 
 /* Frames of a file of `size` bytes, whose records begin at `first`. */
-static int add_part(struct opening *o, uint32_t file, uint64_t size,
-		    uint64_t first)
+static int add_camera_part(struct opening *o, uint32_t file, uint64_t size,
+			   uint64_t first)
 {
 	struct frames_part p = {
 		.file = file, .pos = first + o->h.skip, .stride = o->h.record};
@@ -81,7 +76,9 @@ static int add_part(struct opening *o, uint32_t file, uint64_t size,
 	if (r < 0)
 		return r;
 	o->frames += p.n;
-	return vec_push(&o->parts, p) ? 0 : no_memory(o->err);
+	return vec_push(&o->parts, p)
+		       ? 0
+		       : error_no_memory(o->err, "the list of files");
 }
 
 /* "NAME_000.tvips" ends with "_000.tvips"; where its digits are, or NULL. */
@@ -96,7 +93,7 @@ static char *part_digits(char *path)
 		       : NULL;
 }
 
-static void set_digits(char *digits, unsigned i)
+static void set_part_digits(char *digits, unsigned i)
 {
 	digits[0] = (char)('0' + i / 100);
 	digits[1] = (char)('0' + i / 10 % 10);
@@ -104,16 +101,16 @@ static void set_digits(char *digits, unsigned i)
 }
 
 /* Files behind one that there is not. */
-static int check_gap(struct opening *o, char *path, char *digits,
-		     unsigned missing)
+static int check_missing_part(struct opening *o, char *path, char *digits,
+			      unsigned missing)
 {
 	struct stat st;
 
 	for (unsigned i = missing + 1; i < FILES_MAX; i++) {
-		set_digits(digits, i);
+		set_part_digits(digits, i);
 		if (stat(path, &st) < 0)
 			continue;
-		set_digits(digits, missing);
+		set_part_digits(digits, missing);
 		return error_set(o->err, -EBADMSG,
 				 "%s is missing, and there is one with number "
 				 "%03u",
@@ -122,42 +119,44 @@ static int check_gap(struct opening *o, char *path, char *digits,
 	return 0;
 }
 
-static int add_next(struct opening *o, const char *path, struct stat *st)
+static int add_further_part(struct opening *o, const char *path,
+			    struct stat *st)
 {
 	uint32_t file = handles_add(o->s->handles, path);
 	int r;
 
 	if (file == UINT32_MAX)
-		return no_memory(o->err);
+		return error_no_memory(o->err, "the path of a file");
 	handles_expect(o->s->handles, file, st);
-	r = add_part(o, file, (uint64_t)st->st_size, 0);
+	r = add_camera_part(o, file, (uint64_t)st->st_size, 0);
 	if (r < 0)
 		error_prefix(o->err, "%s: ", path);
 	return r;
 }
 
-static int add_others(struct opening *o)
+static int add_further_parts(struct opening *o)
 {
 	cleanup_free char *path = strdup(o->s->path);
 	char *digits = path ? part_digits(path) : NULL;
 	struct stat st;
-	int r = path ? 0 : no_memory(o->err);
+	int r = path ? 0 : error_no_memory(o->err, "the path of the file");
 
 	if (digits && memcmp(digits, "000", 3) != 0)
 		return 0;
 	for (unsigned i = 1; r == 0 && digits && i < FILES_MAX; i++) {
-		set_digits(digits, i);
+		set_part_digits(digits, i);
 		if (stat(path, &st) < 0)
-			return errno == ENOENT ? check_gap(o, path, digits, i)
-					       : error_errno(o->err, -errno,
-							     "%s", path);
-		r = add_next(o, path, &st);
+			return errno == ENOENT
+				       ? check_missing_part(o, path, digits, i)
+				       : error_errno(o->err, -errno, "%s",
+						     path);
+		r = add_further_part(o, path, &st);
 	}
 	return r;
 }
 
 /* The first file has the header. */
-static int check_first(struct opening *o)
+static int check_first_part(struct opening *o)
 {
 	cleanup_free char *path = strdup(o->s->path);
 	char *digits = path ? part_digits(path) : NULL;
@@ -165,7 +164,7 @@ static int check_first(struct opening *o)
 
 	if (!digits || !memcmp(digits, "000", 3))
 		return 0;
-	set_digits(digits, 0);
+	set_part_digits(digits, 0);
 	return stat(path, &st) < 0
 		       ? 0
 		       : error_set(o->err, -EINVAL,
@@ -175,7 +174,7 @@ static int check_first(struct opening *o)
 }
 
 /* A scan has as many frames as positions. */
-static int check_scan(struct opening *o)
+static int check_scan_size(struct opening *o)
 {
 	uint64_t n = o->h.scan[0] * o->h.scan[1];
 
@@ -189,32 +188,32 @@ static int check_scan(struct opening *o)
 	return 0;
 }
 
-static int find_frames(struct opening *o, enum camera_format format)
+static int find_camera_frames(struct opening *o, enum camera_format format)
 {
 	unsigned char head[CAMERA_HEAD];
 	size_t n = (size_t)min_u64(o->s->size, sizeof head);
 	int r = arrays_read(o->s, 0, head, n, o->err);
 
 	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
-		r = check_first(o);
+		r = check_first_part(o);
 	if (r == 0)
 		r = camera_read(format, head, n, &o->h, o->err);
 	if (r == 0)
-		r = add_part(o, o->s->file, o->s->size, o->h.first);
+		r = add_camera_part(o, o->s->file, o->s->size, o->h.first);
 	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
-		r = add_others(o);
+		r = add_further_parts(o);
 	if (r == 0 && o->frames < o->h.frames)
 		log_warn("%s: it has %" PRIu64 " frames, and its header says "
 			 "%" PRIu64 ": truncated, or stopped?",
 			 o->s->path, o->frames, o->h.frames);
-	return r == 0 && o->h.scan[0] ? check_scan(o) : r;
+	return r == 0 && o->h.scan[0] ? check_scan_size(o) : r;
 }
 
-static int publish(struct opening *o, enum camera_format format)
+static int publish_camera_frames(struct opening *o, enum camera_format format)
 {
 	struct frames f = {.name = "/data"};
 	struct array *array;
-	int r = find_frames(o, format);
+	int r = find_camera_frames(o, format);
 
 	if (r < 0)
 		return r;
@@ -251,11 +250,11 @@ static int camera_open(enum camera_format format, const struct source_args *a,
 
 	*out = NULL;
 	if (!s)
-		return no_memory(err);
+		return error_no_memory(err, "the camera file");
 	s->source.ops = formats[format];
 	r = arrays_begin(s, a, err);
 	if (r == 0)
-		r = publish(&o, format);
+		r = publish_camera_frames(&o, format);
 	vec_free(&o.parts);
 	if (r < 0) {
 		if (!strstr(err->text, a->path))

@@ -23,7 +23,7 @@
 #define SIDE_MAX 65536u
 #define SEQ_MAGIC 0xfeedu
 
-static bool has_suffix(const char *path, const char *suffix)
+static bool has_path_suffix(const char *path, const char *suffix)
 {
 	size_t n = strlen(path), len = strlen(suffix);
 
@@ -37,7 +37,7 @@ int camera_probe(enum camera_format f, const unsigned char *head, size_t n,
 	case CAMERA_BLO:
 		return n >= 6 && !memcmp(head, "IMGBLO", 6) ? 95 : 0;
 	case CAMERA_TVIPS:
-		return n >= 52 && has_suffix(path, ".tvips") ? 60 : 0;
+		return n >= 52 && has_path_suffix(path, ".tvips") ? 60 : 0;
 	case CAMERA_MIB:
 		return n >= 4 && !memcmp(head, "MQ1,", 4) ? 80 : 0;
 	case CAMERA_SEQ:
@@ -49,13 +49,14 @@ int camera_probe(enum camera_format f, const unsigned char *head, size_t n,
 	return 0;
 }
 
-static int too_short(struct error *err)
+static int short_header_error(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "it ends within its header: truncated?");
 }
 
-static int set_bits(struct camera_header *h, uint64_t bits, struct error *err)
+static int set_pixel_bits(struct camera_header *h, uint64_t bits,
+			  struct error *err)
 {
 	if (bits != 8 && bits != 16 && bits != 32)
 		return error_set(err, -ENOTSUP,
@@ -67,7 +68,7 @@ static int set_bits(struct camera_header *h, uint64_t bits, struct error *err)
 }
 
 /* What all of them have in common. */
-static int check(struct camera_header *h, struct error *err)
+static int check_camera_header(struct camera_header *h, struct error *err)
 {
 	uint64_t frame;
 
@@ -91,7 +92,7 @@ static int read_blo(const unsigned char *head, size_t n,
 		    struct camera_header *h, struct error *err)
 {
 	if (n < 28)
-		return too_short(err);
+		return short_header_error(err);
 	h->first = load_le32(head + 12);
 	h->height = h->width = load_le16(head + 20);
 	h->scan[1] = load_le16(head + 24);
@@ -103,14 +104,14 @@ static int read_blo(const unsigned char *head, size_t n,
 		return error_set(err, -EBADMSG,
 				 "a scan without positions: its header is "
 				 "damaged");
-	return set_bits(h, 8, err);
+	return set_pixel_bits(h, 8, err);
 }
 
 static int read_tvips(const unsigned char *head, size_t n,
 		      struct camera_header *h, struct error *err)
 {
 	if (n < 52)
-		return too_short(err);
+		return short_header_error(err);
 	if (load_le32(head + 4) != 2)
 		return error_set(err, -ENOTSUP,
 				 "version %" PRIu32
@@ -121,8 +122,8 @@ static int read_tvips(const unsigned char *head, size_t n,
 	h->height = load_le32(head + 12);
 	h->skip = load_le32(head + 48);
 	if (h->width > SIDE_MAX || h->height > SIDE_MAX)
-		return check(h, err);
-	if (set_bits(h, load_le32(head + 16), err) < 0)
+		return check_camera_header(h, err);
+	if (set_pixel_bits(h, load_le32(head + 16), err) < 0)
 		return err ? err->code : -ENOTSUP;
 	h->record = h->skip + h->width * h->height * h->dtype.size;
 	return 0;
@@ -172,7 +173,7 @@ static int read_mib(const unsigned char *head, size_t n,
 		return error_set(err, -EBADMSG,
 				 "pixels that are neither U08, U16 nor U32: "
 				 "damaged");
-	set_bits(h, strtoull(type + 1, NULL, 10), NULL);
+	set_pixel_bits(h, strtoull(type + 1, NULL, 10), NULL);
 	h->dtype.big_endian = h->dtype.size > 1;
 	h->mark = "MQ1,";
 	if (h->width <= SIDE_MAX && h->height <= SIDE_MAX)
@@ -199,7 +200,7 @@ static int read_seq(const unsigned char *head, size_t n,
 		    struct camera_header *h, struct error *err)
 {
 	if (n < 584)
-		return too_short(err);
+		return short_header_error(err);
 	h->first = load_le32(head + 28) >= 5 ? 8192 : 1024;
 	h->width = load_le32(head + 548);
 	h->height = load_le32(head + 552);
@@ -211,7 +212,7 @@ static int read_seq(const unsigned char *head, size_t n,
 				 " of .seq is not read, only 100 (monochrome, "
 				 "not compressed)",
 				 load_le32(head + 568));
-	if (set_bits(h, load_le32(head + 556), err) < 0)
+	if (set_pixel_bits(h, load_le32(head + 556), err) < 0)
 		return err ? err->code : -ENOTSUP;
 	return check_seq_size(h, load_le32(head + 564), err);
 }
@@ -229,5 +230,5 @@ int camera_read(enum camera_format f, const unsigned char *head, size_t n,
 
 	memset(out, 0, sizeof *out);
 	r = readers[f](head, n, out, err);
-	return r < 0 ? r : check(out, err);
+	return r < 0 ? r : check_camera_header(out, err);
 }

@@ -60,8 +60,8 @@ int frames_count(uint64_t size, uint64_t at, uint64_t record, bool cut,
 	return 0;
 }
 
-static void layout_of(const struct own *o, uint32_t part,
-		      struct array_layout *l)
+static void frames_layout(const struct own *o, uint32_t part,
+			  struct array_layout *l)
 {
 	const struct frames_part *p = &o->at[part];
 
@@ -78,20 +78,20 @@ static void layout_of(const struct own *o, uint32_t part,
 		l->maker = NPY_TURNED;
 }
 
-static int learn(struct array *a, uint32_t part, struct array_layout *out,
-		 struct error *err)
+static int frames_learn(struct array *a, uint32_t part,
+			struct array_layout *out, struct error *err)
 {
 	const struct own *o = a->own;
 
 	(void)err;
-	layout_of(o, part, out);
+	frames_layout(o, part, out);
 	out->shape[0] = o->at[part].n;
 	return 0;
 }
 
-static int locate(struct array *a, uint32_t part, const struct grid *g,
-		  uint64_t first, uint32_t n, struct location *out,
-		  struct error *err)
+static int frames_locate(struct array *a, uint32_t part, const struct grid *g,
+			 uint64_t first, uint32_t n, struct location *out,
+			 struct error *err)
 {
 	const struct own *o = a->own;
 	const struct frames_part *p = &o->at[part];
@@ -105,8 +105,9 @@ static int locate(struct array *a, uint32_t part, const struct grid *g,
 	return 0;
 }
 
-static int turn(struct array *a, uint32_t part, const struct grid *g,
-		uint64_t chunk, void *out, size_t size, struct error *err)
+static int frames_make(struct array *a, uint32_t part, const struct grid *g,
+		       uint64_t chunk, void *out, size_t size,
+		       struct error *err)
 {
 	const struct own *o = a->own;
 	const struct frames_part *p = &o->at[part];
@@ -123,7 +124,7 @@ static int turn(struct array *a, uint32_t part, const struct grid *g,
 	return npy_turn(a->t.handles, &t, &frame, 0, out, size, err);
 }
 
-static bool origin(const struct array *a, uint32_t part, FILE *out)
+static bool frames_origin(const struct array *a, uint32_t part, FILE *out)
 {
 	const struct own *o = a->own;
 	const struct frames_part *p = &o->at[part];
@@ -134,28 +135,28 @@ static bool origin(const struct array *a, uint32_t part, FILE *out)
 		       o->lead, p->stride, p->pos) > 0;
 }
 
-static void free_own(struct array *a)
+static void frames_free(struct array *a)
 {
 	free(a->own);
 }
 
 static const struct array_ops ops = {
-	.learn = learn,
-	.locate = locate,
-	.make = turn,
-	.origin = origin,
-	.free = free_own,
+	.learn = frames_learn,
+	.locate = frames_locate,
+	.make = frames_make,
+	.origin = frames_origin,
+	.free = frames_free,
 };
 
-static int own_new(struct arrays *s, const struct frames *f, struct own **out,
-		   struct error *err)
+static int frames_own_new(struct arrays *s, const struct frames *f,
+			  struct own **out, struct error *err)
 {
 	struct own *o = calloc(1, sizeof *o + f->nparts * sizeof *o->at);
 	struct dtype served;
 
 	*out = o;
 	if (!o || !arrays_served(s, &f->dtype, &served))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the layout of the frames");
 	if (!frames_bytes(f, &o->bytes) ||
 	    (f->fortran && o->bytes > TURNED_MAX))
 		return error_set(err, -ENOTSUP, "its frames are too large");
@@ -182,11 +183,11 @@ int frames_array(struct arrays *s, const struct frames *f, struct array **out,
 				  .ops = &ops};
 	struct array_part *parts = NULL;
 	struct own *own;
-	int r = own_new(s, f, &own, err);
+	int r = frames_own_new(s, f, &own, err);
 
 	if (r == 0 && f->nparts > 1 &&
 	    !(parts = calloc(f->nparts, sizeof *parts)))
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the files of the frames");
 	if (r < 0) {
 		free(own);
 		return r;
@@ -200,7 +201,7 @@ int frames_array(struct arrays *s, const struct frames *f, struct array **out,
 		spec.parts = parts;
 		spec.nparts = f->nparts;
 	} else {
-		layout_of(own, 0, &l);
+		frames_layout(own, 0, &l);
 		spec.layout = &l;
 	}
 	r = array_new(s, &spec, out, err);

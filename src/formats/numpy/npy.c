@@ -43,9 +43,9 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 
 /* Elements of the file [at, at + n), as they are served; in `raw` is room for a piece of
  * them as they are stored, where these are of another size. */
-static int read_run(struct handles *h, const struct npy_turned *t, uint64_t at,
-		    uint64_t n, unsigned char *raw, unsigned char *out,
-		    struct error *err)
+static int read_fortran_run(struct handles *h, const struct npy_turned *t,
+			    uint64_t at, uint64_t n, unsigned char *raw,
+			    unsigned char *out, struct error *err)
 {
 	uint32_t from = t->recode->from, to = t->recode->to;
 	uint64_t piece = raw ? npy_piece(from) : n;
@@ -69,8 +69,8 @@ static int read_run(struct handles *h, const struct npy_turned *t, uint64_t at,
 }
 
 /* The part of a chunk that is in the array; what overhangs is zeros. */
-static void clip(const struct grid *g, unsigned rank, uint64_t chunk,
-		 struct box *b)
+static void clip_chunk(const struct grid *g, unsigned rank, uint64_t chunk,
+		       struct box *b)
 {
 	grid_origin(g, chunk, b->start);
 	for (unsigned i = 0; i < rank; i++)
@@ -79,7 +79,8 @@ static void clip(const struct grid *g, unsigned rank, uint64_t chunk,
 
 /* What of the box follows each other in the file: axes that it has whole, and one more;
  * how many elements, and these axes are done. */
-static uint64_t take_run(const struct grid *g, unsigned rank, struct box *b)
+static uint64_t take_leading_run(const struct grid *g, unsigned rank,
+				 struct box *b)
 {
 	uint64_t run = 1;
 
@@ -95,11 +96,11 @@ static uint64_t take_run(const struct grid *g, unsigned rank, struct box *b)
 }
 
 /* The elements of a box in the order of the file, side by side. */
-static int read_box(struct handles *h, const struct npy_turned *t,
-		    const struct grid *g, struct box b, unsigned char *out,
-		    struct error *err)
+static int read_fortran_box(struct handles *h, const struct npy_turned *t,
+			    const struct grid *g, struct box b,
+			    unsigned char *out, struct error *err)
 {
-	uint64_t at[RANK_MAX] = {0}, run = take_run(g, t->rank, &b);
+	uint64_t at[RANK_MAX] = {0}, run = take_leading_run(g, t->rank, &b);
 	cleanup_free unsigned char *raw = NULL;
 	uint32_t elem = t->recode->to;
 	unsigned i;
@@ -107,7 +108,8 @@ static int read_box(struct handles *h, const struct npy_turned *t,
 	if (t->recode->from != elem) {
 		raw = malloc(npy_piece(t->recode->from) * t->recode->from);
 		if (!raw)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err,
+					       "elements in Fortran order");
 	}
 	do {
 		uint64_t from = 0;
@@ -115,7 +117,7 @@ static int read_box(struct handles *h, const struct npy_turned *t,
 
 		for (i = t->rank; i-- > 0;)
 			from = from * g->shape[i] + b.start[i] + at[i];
-		r = read_run(h, t, from, run, raw, out, err);
+		r = read_fortran_run(h, t, from, run, raw, out, err);
 		if (r < 0)
 			return r;
 		out += run * elem;
@@ -136,7 +138,7 @@ int npy_turn(struct handles *h, const struct npy_turned *t,
 	struct box b;
 	int r;
 
-	clip(g, t->rank, chunk, &b);
+	clip_chunk(g, t->rank, chunk, &b);
 	for (unsigned i = 0; i < t->rank; i++) {
 		a[i].n = b.count[i];
 		a[i].in = in_step;
@@ -146,8 +148,8 @@ int npy_turn(struct handles *h, const struct npy_turned *t,
 		a[i].out = out_step;
 	read = malloc(in_step ? in_step : 1);
 	if (!read)
-		return error_set(err, -ENOMEM, "out of memory");
-	r = read_box(h, t, g, b, read, err);
+		return error_no_memory(err, "a chunk in Fortran order");
+	r = read_fortran_box(h, t, g, b, read, err);
 	if (r < 0)
 		return r;
 	if (in_step < size)
@@ -206,7 +208,8 @@ static int set_fortran(struct arrays *s, const struct npy_file *f,
 	spec->ops = &fortran_ops;
 	spec->own = own;
 	if (!own)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(
+			err, "the chunks of an array in Fortran order");
 	own->pos = l->pos;
 	own->rank = f->rank;
 	r = npy_recode(s, &f->dtype, spec->field, &own->recode, err);
@@ -278,8 +281,9 @@ struct of_file {
 	const struct npy_file *f;
 };
 
-static int make_field(void *ctx, const struct dtype_field *field,
-		      const char *name, struct array **out, struct error *err)
+static int make_npy_field(void *ctx, const struct dtype_field *field,
+			  const char *name, struct array **out,
+			  struct error *err)
 {
 	const struct of_file *x = ctx;
 
@@ -287,8 +291,8 @@ static int make_field(void *ctx, const struct dtype_field *field,
 			 out, err);
 }
 
-static int publish(struct arrays *s, const struct source_args *a,
-		   struct error *err)
+static int publish_npy(struct arrays *s, const struct source_args *a,
+		       struct error *err)
 {
 	size_t n = (size_t)min_u64(s->size, NPY_HEADER_MOST);
 	cleanup_free unsigned char *head = malloc(n ? n : 1);
@@ -298,7 +302,7 @@ static int publish(struct arrays *s, const struct source_args *a,
 	int r;
 
 	if (!head)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the header of the .npy file");
 	r = arrays_read(s, 0, head, n, err);
 	if (r == 0)
 		r = npy_read(head, n, &s->intern, &f, err);
@@ -309,14 +313,15 @@ static int publish(struct arrays *s, const struct source_args *a,
 		r = array_publish(a->tree, a->dir, "data", array, &dir, err);
 	return r < 0 ? r
 		     : npy_fields(s, a->tree, dir, "/data", &f.dtype,
-				  make_field, &(struct of_file){s, &f}, err);
+				  make_npy_field, &(struct of_file){s, &f},
+				  err);
 }
 
 static int npy_open(const struct source_args *a, struct source **out,
 		    struct error *err)
 {
-	return arrays_open(&source_npy, sizeof(struct arrays), publish, a, out,
-			   err);
+	return arrays_open(&source_npy, sizeof(struct arrays), publish_npy, a,
+			   out, err);
 }
 
 const struct source_ops source_npy = {

@@ -38,7 +38,7 @@ int npy_recode(struct arrays *s, const struct dtype *stored,
 
 	memset(out, 0, sizeof *out);
 	if (!arrays_served(s, field ? &field->type : stored, &served))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the type of the array");
 	return dtype_recode(stored, &served, field, out)
 		       ? 0
 		       : error_set(err, -ENOTSUP,
@@ -46,9 +46,10 @@ int npy_recode(struct arrays *s, const struct dtype *stored,
 }
 
 /* Of what cannot be shown the reason is. */
-static int publish_field(struct arrays *s, struct tree_builder *b, uint32_t dir,
-			 const char *path, const struct dtype_field *field,
-			 npy_field_fn *make, void *ctx, struct error *err)
+static int publish_npy_field(struct arrays *s, struct tree_builder *b,
+			     uint32_t dir, const char *path,
+			     const struct dtype_field *field,
+			     npy_field_fn *make, void *ctx, struct error *err)
 {
 	cleanup_free char *name = NULL;
 	struct error why = {0};
@@ -57,7 +58,7 @@ static int publish_field(struct arrays *s, struct tree_builder *b, uint32_t dir,
 
 	if (asprintf(&name, "%s/fields/%s", path, field->name) < 0) {
 		name = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of a field");
 	}
 	r = make(ctx, field, name, &array, &why);
 	if (r == 0)
@@ -79,9 +80,9 @@ int npy_fields(struct arrays *s, struct tree_builder *b, uint32_t dir,
 		return 0;
 	fields = tree_add_dir(b, dir, "fields", s->mtime);
 	if (fields == UINT32_MAX)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the directory of the fields");
 	for (uint32_t i = 0; i < d->nfields && r == 0; i++)
-		r = publish_field(s, b, fields, path, &d->fields[i], make, ctx,
-				  err);
+		r = publish_npy_field(s, b, fields, path, &d->fields[i], make,
+				      ctx, err);
 	return r;
 }

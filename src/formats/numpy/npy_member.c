@@ -32,7 +32,7 @@ struct inflated {
 };
 
 /* Runs of elements as they lie: whole inner axes, a piece of the next one. */
-static void run_chunk(const struct npy_file *f, uint64_t *chunk)
+static void inflated_chunk(const struct npy_file *f, uint64_t *chunk)
 {
 	uint64_t left = max_u64(MADE_BYTES / f->dtype.size, 1);
 
@@ -43,9 +43,9 @@ static void run_chunk(const struct npy_file *f, uint64_t *chunk)
 	}
 }
 
-static int make_run(const struct inflated *x, const struct grid *g,
-		    uint64_t chunk, unsigned char *out, size_t size,
-		    struct error *err)
+static int make_inflated_run(const struct inflated *x, const struct grid *g,
+			     uint64_t chunk, unsigned char *out, size_t size,
+			     struct error *err)
 {
 	uint32_t from = x->recode.from, to = x->recode.to;
 	cleanup_free unsigned char *room = NULL;
@@ -61,7 +61,7 @@ static int make_run(const struct inflated *x, const struct grid *g,
 	if (from != to)
 		raw = room = malloc(n * from);
 	if (!raw)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "elements of a deflated member");
 	r = backing_read(&x->from, x->pos + at * from, raw, n * from, err);
 	if (r < 0)
 		return r;
@@ -70,8 +70,9 @@ static int make_run(const struct inflated *x, const struct grid *g,
 	return 0;
 }
 
-static int make(struct array *a, uint32_t part, const struct grid *g,
-		uint64_t chunk, void *out, size_t size, struct error *err)
+static int make_inflated(struct array *a, uint32_t part, const struct grid *g,
+			 uint64_t chunk, void *out, size_t size,
+			 struct error *err)
 {
 	const struct inflated *x = a->own;
 	const struct npy_turned t = {.file = x->from.file,
@@ -82,11 +83,11 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 
 	(void)part;
 	return x->turned ? npy_turn(a->t.handles, &t, g, chunk, out, size, err)
-			 : make_run(x, g, chunk, out, size, err);
+			 : make_inflated_run(x, g, chunk, out, size, err);
 }
 
 /* Its file may be the archive of an archive, with many members of this name. */
-static bool origin(const struct array *a, uint32_t part, FILE *out)
+static bool origin_of_inflated(const struct array *a, uint32_t part, FILE *out)
 {
 	const struct inflated *x = a->own;
 	char text[1024];
@@ -99,7 +100,7 @@ static bool origin(const struct array *a, uint32_t part, FILE *out)
 }
 
 /* Windows of a zip's stream are compared with the CRC-32 of the member. */
-static bool has_checksum(struct array *a, uint32_t part)
+static bool inflated_has_checksum(struct array *a, uint32_t part)
 {
 	(void)a;
 	(void)part;
@@ -112,14 +113,14 @@ static void free_inflated(struct array *a)
 }
 
 static const struct array_ops inflated_ops = {
-	.make = make,
-	.origin = origin,
-	.has_checksum = has_checksum,
+	.make = make_inflated,
+	.origin = origin_of_inflated,
+	.has_checksum = inflated_has_checksum,
 	.free = free_inflated,
 };
 
-static int check_end(const struct backing *b, const struct npy_file *f,
-		     struct error *err)
+static int check_npy_end(const struct backing *b, const struct npy_file *f,
+			 struct error *err)
 {
 	return f->data > b->size || f->bytes > b->size - f->data
 		       ? error_set(err, -EBADMSG,
@@ -140,8 +141,8 @@ static int inflated_array(struct arrays *s, const struct npy_member *m,
 				 .maker = INFLATED};
 	struct array_spec spec = {
 		.name = name, .layout = &l, .ops = &inflated_ops, .own = own};
-	int r = own ? check_end(&m->bytes, f, err)
-		    : error_set(err, -ENOMEM, "out of memory");
+	int r = own ? check_npy_end(&m->bytes, f, err)
+		    : error_no_memory(err, "the chunks of a deflated member");
 
 	if (r == 0 && !npy_shape(f, field, &spec))
 		r = error_set(err, -ENOTSUP, "it has more than %d axes",
@@ -160,14 +161,14 @@ static int inflated_array(struct arrays *s, const struct npy_member *m,
 	if (own->turned)
 		npy_fortran_chunk(f, l.chunk);
 	else
-		run_chunk(f, l.chunk);
+		inflated_chunk(f, l.chunk);
 	npy_field_axes(field, f->rank, l.chunk);
 	return array_new(s, &spec, out, err);
 }
 
 /* ---- one member ---------------------------------------------------------- */
 
-static size_t header_bytes(const unsigned char *head, size_t n)
+static size_t npy_header_bytes(const unsigned char *head, size_t n)
 {
 	if (n < 12)
 		return n;
@@ -175,17 +176,17 @@ static size_t header_bytes(const unsigned char *head, size_t n)
 			    : 12 + (size_t)load_le32(head + 8);
 }
 
-static int read_header(struct arrays *s, const struct backing *b,
-		       struct npy_file *f, struct error *err)
+static int read_npy_header(struct arrays *s, const struct backing *b,
+			   struct npy_file *f, struct error *err)
 {
 	size_t n = (size_t)min_u64(b->size, HEAD_BYTES);
 	cleanup_free unsigned char *head = malloc(NPY_HEADER_MOST);
 	int r;
 
 	if (!head)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the header of the .npy file");
 	r = backing_read(b, 0, head, n, err);
-	if (r == 0 && header_bytes(head, n) > n) {
+	if (r == 0 && npy_header_bytes(head, n) > n) {
 		n = (size_t)min_u64(b->size, NPY_HEADER_MOST);
 		r = backing_read(b, 0, head, n, err);
 	}
@@ -196,7 +197,7 @@ int npy_member_read(struct arrays *s, const struct backing *b,
 		    struct npy_member *out, struct error *err)
 {
 	out->bytes = *b;
-	return read_header(s, b, &out->file, err);
+	return read_npy_header(s, b, &out->file, err);
 }
 
 int npy_member_array(struct arrays *s, const struct npy_member *m,
