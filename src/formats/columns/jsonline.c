@@ -38,7 +38,7 @@ void jsonline_put(struct jsonline *l, const char *s, size_t n)
 }
 
 /* Most text is such. */
-static bool is_plain(const char *s, size_t n)
+static bool is_plain_ascii(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
@@ -58,7 +58,7 @@ void jsonline_text(struct jsonline *l, const char *s, size_t n)
 		l->too_long = true;
 		return;
 	}
-	if (is_plain(s, n)) {
+	if (is_plain_ascii(s, n)) {
 		jsonline_char(l, '"');
 		jsonline_put(l, s, n);
 		jsonline_char(l, '"');
@@ -108,7 +108,7 @@ void jsonline_integer(struct jsonline *l, const unsigned char *s,
 
 /* Digits of a magnitude of n bytes, which becomes 0, from the last one to the front; how
  * many, at least one. */
-static unsigned digits_of(unsigned char *v, size_t n, char *end)
+static unsigned decimal_digits(unsigned char *v, size_t n, char *end)
 {
 	unsigned digits = 0;
 	bool more = true;
@@ -149,7 +149,7 @@ void jsonline_decimal(struct jsonline *l, const unsigned char *s, size_t n,
 		carry = byte >> 8;
 		v[i] = (unsigned char)byte;
 	}
-	digits = digits_of(v, n, end);
+	digits = decimal_digits(v, n, end);
 	while ((int64_t)digits <= scale) {
 		digits++;
 		end[-(ptrdiff_t)digits] = '0';
@@ -214,7 +214,7 @@ int jsonline_check(struct jsonline *l, struct error *err)
 			      "JSON",
 			      JSONLINE_MAX);
 	else if (l->no_memory)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "a row as JSON");
 	if (r < 0)
 		l->n = 0;
 	l->too_long = l->no_memory = false;

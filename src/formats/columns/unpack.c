@@ -16,8 +16,8 @@
 #include <snappy-c.h>
 #endif
 
-static int lz4_frame(const unsigned char *in, size_t n, unsigned char *out,
-		     size_t size, size_t *got)
+static int unpack_lz4_frame(const unsigned char *in, size_t n,
+			    unsigned char *out, size_t size, size_t *got)
 {
 	LZ4F_dctx *d;
 	size_t left = 1, taken = 0;
@@ -39,8 +39,8 @@ static int lz4_frame(const unsigned char *in, size_t n, unsigned char *out,
 	return left || taken != n ? -EBADMSG : 0;
 }
 
-static int lz4_block(const void *in, size_t n, void *out, size_t size,
-		     size_t *got)
+static int unpack_lz4_block(const void *in, size_t n, void *out, size_t size,
+			    size_t *got)
 {
 	int r;
 
@@ -51,7 +51,8 @@ static int lz4_block(const void *in, size_t n, void *out, size_t size,
 	return r < 0 ? -EBADMSG : 0;
 }
 
-static int gzip(const void *in, size_t n, void *out, size_t size, size_t *got)
+static int unpack_gzip(const void *in, size_t n, void *out, size_t size,
+		       size_t *got)
 {
 	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
 	const unsigned char *at = in;
@@ -75,7 +76,8 @@ static int gzip(const void *in, size_t n, void *out, size_t size, size_t *got)
 	return r == LIBDEFLATE_SUCCESS ? 0 : -EBADMSG;
 }
 
-static int snappy(const void *in, size_t n, void *out, size_t size, size_t *got)
+static int unpack_snappy(const void *in, size_t n, void *out, size_t size,
+			 size_t *got)
 {
 #ifdef HAVE_SNAPPY
 	*got = size;
@@ -99,8 +101,8 @@ bool unpack_known(enum unpack how)
 	return how < UNPACK_UNKNOWN;
 }
 
-static int decode(enum unpack how, const void *in, size_t n, void *out,
-		  size_t size, size_t *got)
+static int unpack_with(enum unpack how, const void *in, size_t n, void *out,
+		       size_t size, size_t *got)
 {
 	switch (how) {
 	case UNPACK_NOTHING:
@@ -109,16 +111,16 @@ static int decode(enum unpack how, const void *in, size_t n, void *out,
 			memcpy(out, in, n);
 		return 0;
 	case UNPACK_LZ4_FRAME:
-		return lz4_frame(in, n, out, size, got);
+		return unpack_lz4_frame(in, n, out, size, got);
 	case UNPACK_ZSTD:
 		*got = ZSTD_decompress(out, size, in, n);
 		return ZSTD_isError(*got) ? -EBADMSG : 0;
 	case UNPACK_LZ4_BLOCK:
-		return lz4_block(in, n, out, size, got);
+		return unpack_lz4_block(in, n, out, size, got);
 	case UNPACK_SNAPPY:
-		return snappy(in, n, out, size, got);
+		return unpack_snappy(in, n, out, size, got);
 	case UNPACK_GZIP:
-		return gzip(in, n, out, size, got);
+		return unpack_gzip(in, n, out, size, got);
 	default:
 		return -ENOTSUP;
 	}
@@ -134,10 +136,10 @@ int unpack(enum unpack how, const void *in, size_t n, void *out, size_t size,
 		[UNPACK_UNKNOWN] = "unknown"};
 	size_t got = 0;
 	/* No bytes of nothing: writers of pages that are all null leave them out. */
-	int r = n || size ? decode(how, in, n, out, size, &got) : 0;
+	int r = n || size ? unpack_with(how, in, n, out, size, &got) : 0;
 
 	if (r == -ENOMEM)
-		return error_set(err, r, "out of memory");
+		return error_no_memory(err, "the decoder");
 	if (r < 0)
 		return error_set(err, r, "its %s data do not decode",
 				 names[how]);

@@ -19,7 +19,7 @@
 /* ---- what the user says -------------------------------------------------- */
 
 /* "256x256"; "256,256" would be another key. */
-static int parse_shape(char *value, struct raw_spec *out, struct error *err)
+static int parse_raw_shape(char *value, struct raw_spec *out, struct error *err)
 {
 	char *save = NULL;
 
@@ -42,8 +42,8 @@ static int parse_shape(char *value, struct raw_spec *out, struct error *err)
 	return 0;
 }
 
-static int parse_order(const char *value, struct raw_spec *out,
-		       struct error *err)
+static int parse_raw_order(const char *value, struct raw_spec *out,
+			   struct error *err)
 {
 	out->fortran = !strcmp(value, "F");
 	return out->fortran || !strcmp(value, "C")
@@ -52,8 +52,8 @@ static int parse_order(const char *value, struct raw_spec *out,
 				   value);
 }
 
-static int parse_key(const char *key, char *value, struct raw_spec *out,
-		     struct error *err)
+static int parse_raw_key(const char *key, char *value, struct raw_spec *out,
+			 struct error *err)
 {
 	uint64_t *bytes = !strcmp(key, "header")   ? &out->header
 			  : !strcmp(key, "footer") ? &out->footer
@@ -64,9 +64,9 @@ static int parse_key(const char *key, char *value, struct raw_spec *out,
 	if (!strcmp(key, "dtype"))
 		return dtype_parse(value, &out->dtype, err);
 	if (!strcmp(key, "shape"))
-		return parse_shape(value, out, err);
+		return parse_raw_shape(value, out, err);
 	if (!strcmp(key, "order"))
-		return parse_order(value, out, err);
+		return parse_raw_order(value, out, err);
 	if (bytes)
 		r = parse_size(value, 0, bytes, err);
 	else if (!strcmp(key, "count"))
@@ -85,7 +85,7 @@ int raw_parse(const char *text, struct raw_spec *out, struct error *err)
 
 	memset(out, 0, sizeof *out);
 	if (!copy)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the text of raw=");
 	for (char *item = strtok_r(copy, ",", &save); item;
 	     item = strtok_r(NULL, ",", &save)) {
 		char *value = strchr(item, '=');
@@ -97,7 +97,7 @@ int raw_parse(const char *text, struct raw_spec *out, struct error *err)
 				"'%s' is not KEY=VALUE, with one of " KEYS,
 				item);
 		*value++ = '\0';
-		r = parse_key(item, value, out, err);
+		r = parse_raw_key(item, value, out, err);
 		if (r < 0)
 			return r == -ENOMEM ? r : (err->code = -EINVAL);
 	}
@@ -109,8 +109,8 @@ int raw_parse(const char *text, struct raw_spec *out, struct error *err)
 
 /* ---- the source ---------------------------------------------------------- */
 
-static int count_records(const struct raw_spec *spec, uint64_t size,
-			 uint64_t record, uint64_t *n, struct error *err)
+static int count_raw_records(const struct raw_spec *spec, uint64_t size,
+			     uint64_t record, uint64_t *n, struct error *err)
 {
 	uint64_t all;
 	int r = frames_count(size, spec->offset, record, spec->count > 0, n,
@@ -131,8 +131,8 @@ static int count_records(const struct raw_spec *spec, uint64_t size,
 					      all, record, spec->count);
 }
 
-static int publish(struct arrays *s, const struct source_args *a,
-		   struct error *err)
+static int publish_raw(struct arrays *s, const struct source_args *a,
+		       struct error *err)
 {
 	struct frames_part part = {.file = s->file};
 	struct frames f = {
@@ -154,7 +154,7 @@ static int publish(struct arrays *s, const struct source_args *a,
 	    add_overflows(spec.offset, spec.header, &part.pos))
 		return error_set(err, -EINVAL,
 				 "raw: no file has records of this size");
-	r = count_records(&spec, s->size, part.stride, &part.n, err);
+	r = count_raw_records(&spec, s->size, part.stride, &part.n, err);
 	if (r < 0)
 		return r;
 	f.shape[0] = part.n;
@@ -186,14 +186,14 @@ int raw_open(const struct source_args *a, struct source **out,
 
 	*out = NULL;
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the raw file");
 	s->source.ops = &source_raw;
 	r = arrays_begin(s, a, err);
 	if (r == 0 && s->file == UINT32_MAX)
 		r = error_set(err, -EISDIR,
 			      "it is a directory, and raw= is for files");
 	if (r == 0)
-		r = publish(s, a, err);
+		r = publish_raw(s, a, err);
 	if (r < 0) {
 		if (!strstr(err->text, a->path))
 			error_prefix(err, "%s: ", a->path);

@@ -19,11 +19,6 @@
 #define TENSOR_TEXT_MOST 65536
 #define METADATA_MOST (UINT32_C(4) << 20)
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- types --------------------------------------------------------------- */
 
 static const struct format {
@@ -57,7 +52,7 @@ static const struct format {
 	{"F6_E3M2", 6, DTYPE_OTHER, NULL},
 };
 
-static const struct format *format_of(const char *name)
+static const struct format *find_tensor_type(const char *name)
 {
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (!strcmp(formats[i].name, name))
@@ -67,7 +62,7 @@ static const struct format *format_of(const char *name)
 
 /* ---- one tensor ---------------------------------------------------------- */
 
-static bool is_number(const json_t *v, uint64_t *out)
+static bool is_natural_number(const json_t *v, uint64_t *out)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
 		return false;
@@ -75,8 +70,8 @@ static bool is_number(const json_t *v, uint64_t *out)
 	return true;
 }
 
-static int read_shape(struct safetensor *t, const json_t *shape,
-		      uint64_t *elements, struct error *err)
+static int read_safetensor_shape(struct safetensor *t, const json_t *shape,
+				 uint64_t *elements, struct error *err)
 {
 	size_t n = json_array_size(shape);
 
@@ -84,10 +79,10 @@ static int read_shape(struct safetensor *t, const json_t *shape,
 		return error_set(err, -EBADMSG, "\"shape\" is no list");
 	t->shape = calloc(n ? n : 1, sizeof *t->shape);
 	if (!t->shape)
-		return no_memory(err);
+		return error_no_memory(err, "the shape of a tensor");
 	*elements = 1;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_number(json_array_get(shape, i), &t->shape[i]))
+		if (!is_natural_number(json_array_get(shape, i), &t->shape[i]))
 			return error_set(err, -EBADMSG,
 					 "\"shape\" has what is no length");
 		if (mul_overflows(*elements, t->shape[i], elements))
@@ -100,12 +95,12 @@ static int read_shape(struct safetensor *t, const json_t *shape,
 	return 0;
 }
 
-static int read_offsets(struct safetensor *t, const json_t *offsets,
-			uint64_t bytes, struct error *err)
+static int read_data_offsets(struct safetensor *t, const json_t *offsets,
+			     uint64_t bytes, struct error *err)
 {
 	if (json_array_size(offsets) != 2 ||
-	    !is_number(json_array_get(offsets, 0), &t->begin) ||
-	    !is_number(json_array_get(offsets, 1), &t->end) ||
+	    !is_natural_number(json_array_get(offsets, 0), &t->begin) ||
+	    !is_natural_number(json_array_get(offsets, 1), &t->end) ||
 	    t->begin > t->end)
 		return error_set(err, -EBADMSG,
 				 "\"data_offsets\" are not two places, one "
@@ -118,8 +113,8 @@ static int read_offsets(struct safetensor *t, const json_t *offsets,
 	return 0;
 }
 
-static int check_bytes(struct safetensor *t, const struct format *f,
-		       uint64_t elements, struct error *err)
+static int check_tensor_bytes(struct safetensor *t, const struct format *f,
+			      uint64_t elements, struct error *err)
 {
 	uint64_t bits;
 
@@ -144,7 +139,7 @@ static int read_tensor(struct safetensor *t, const json_t *o, uint64_t bytes,
 		       struct error *err)
 {
 	const char *type = json_string_value(json_object_get(o, "dtype"));
-	const struct format *f = type ? format_of(type) : NULL;
+	const struct format *f = type ? find_tensor_type(type) : NULL;
 	uint64_t elements = 0;
 	int r;
 
@@ -153,11 +148,12 @@ static int read_tensor(struct safetensor *t, const json_t *o, uint64_t bytes,
 	if (!f)
 		return error_set(err, -EBADMSG, "its type \"%.40s\" is unknown",
 				 type);
-	r = read_shape(t, json_object_get(o, "shape"), &elements, err);
+	r = read_safetensor_shape(t, json_object_get(o, "shape"), &elements,
+				  err);
 	if (r == 0)
-		r = read_offsets(t, json_object_get(o, "data_offsets"), bytes,
-				 err);
-	return r < 0 ? r : check_bytes(t, f, elements, err);
+		r = read_data_offsets(t, json_object_get(o, "data_offsets"),
+				      bytes, err);
+	return r < 0 ? r : check_tensor_bytes(t, f, elements, err);
 }
 
 /* ---- the object ---------------------------------------------------------- */
@@ -222,7 +218,7 @@ static bool scan_object(struct scan *s)
 	return false;
 }
 
-static json_t *load(const char *from, const char *to, struct error *err)
+static json_t *load_json(const char *from, const char *to, struct error *err)
 {
 	json_error_t e;
 	json_t *v = json_loadb(from, (size_t)(to - from),
@@ -233,8 +229,8 @@ static json_t *load(const char *from, const char *to, struct error *err)
 	return v;
 }
 
-static int read_metadata(struct safetensors *s, const char *from,
-			 const char *to, struct error *err)
+static int read_file_metadata(struct safetensors *s, const char *from,
+			      const char *to, struct error *err)
 {
 	const char *key;
 	json_t *v;
@@ -243,7 +239,7 @@ static int read_metadata(struct safetensors *s, const char *from,
 		return error_set(err, -EBADMSG, "it is there twice");
 	if (to - from > METADATA_MOST)
 		return error_set(err, -EBADMSG, "it is longer than 4 MiB");
-	s->metadata = load(from, to, err);
+	s->metadata = load_json(from, to, err);
 	if (!s->metadata)
 		return -EBADMSG;
 	json_object_foreach(s->metadata, key, v) if (
@@ -252,8 +248,9 @@ static int read_metadata(struct safetensors *s, const char *from,
 	return 0;
 }
 
-static int add_tensor(struct safetensors *s, const char *name, const char *from,
-		      const char *to, uint64_t bytes, struct error *err)
+static int add_tensor_entry(struct safetensors *s, const char *name,
+			    const char *from, const char *to, uint64_t bytes,
+			    struct error *err)
 {
 	struct safetensor *t;
 	json_t *o;
@@ -266,24 +263,25 @@ static int add_tensor(struct safetensors *s, const char *name, const char *from,
 
 		t = realloc(s->at, room * sizeof *t);
 		if (!t)
-			return no_memory(err);
+			return error_no_memory(err, "the list of tensors");
 		s->at = t;
 		s->room = room;
 	}
-	o = load(from, to, err);
+	o = load_json(from, to, err);
 	if (!o)
 		return -EBADMSG;
 	t = memset(&s->at[s->n], 0, sizeof *t);
 	t->name = strdup(name);
 	s->n++;
-	r = t->name ? read_tensor(t, o, bytes, err) : no_memory(err);
+	r = t->name ? read_tensor(t, o, bytes, err)
+		    : error_no_memory(err, "the name of a tensor");
 	json_decref(o);
 	return r;
 }
 
 /* "name": {...} */
-static int read_entry(struct safetensors *s, struct scan *in, uint64_t bytes,
-		      struct error *err)
+static int read_header_entry(struct safetensors *s, struct scan *in,
+			     uint64_t bytes, struct error *err)
 {
 	const char *key, *key_end, *from;
 	json_t *name;
@@ -294,25 +292,25 @@ static int read_entry(struct safetensors *s, struct scan *in, uint64_t bytes,
 	if (!scan_string(in))
 		return error_set(err, -EBADMSG, "the header is no JSON object");
 	key_end = in->at;
-	name = load(key, key_end, err);
+	name = load_json(key, key_end, err);
 	if (!name)
 		return error_prefix(err, "a name in the header: ");
 	from = in->at;
 	if (!scan_char(in, ':') || (from = in->at, !scan_object(in)))
 		r = error_set(err, -EBADMSG, "it is no JSON object");
 	else if (!strcmp(json_string_value(name), "__metadata__"))
-		r = read_metadata(s, from, in->at, err);
+		r = read_file_metadata(s, from, in->at, err);
 	else
-		r = add_tensor(s, json_string_value(name), from, in->at, bytes,
-			       err);
+		r = add_tensor_entry(s, json_string_value(name), from, in->at,
+				     bytes, err);
 	if (r < 0)
 		error_prefix(err, "\"%.80s\": ", json_string_value(name));
 	json_decref(name);
 	return r;
 }
 
-static int read_entries(struct safetensors *s, struct scan *in, uint64_t bytes,
-			struct error *err)
+static int read_header_entries(struct safetensors *s, struct scan *in,
+			       uint64_t bytes, struct error *err)
 {
 	int r;
 
@@ -322,7 +320,7 @@ static int read_entries(struct safetensors *s, struct scan *in, uint64_t bytes,
 	in->at++;
 	if (!scan_char(in, '}')) {
 		do {
-			r = read_entry(s, in, bytes, err);
+			r = read_header_entry(s, in, bytes, err);
 			if (r < 0)
 				return r;
 		} while (scan_char(in, ','));
@@ -339,13 +337,13 @@ static int read_entries(struct safetensors *s, struct scan *in, uint64_t bytes,
 
 /* ---- all of them --------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int compare_tensor_names(const void *a, const void *b)
 {
 	return strcmp(((const struct safetensor *)a)->name,
 		      ((const struct safetensor *)b)->name);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_tensor_places(const void *a, const void *b)
 {
 	const struct safetensor *x = a, *y = b;
 
@@ -356,19 +354,20 @@ static int by_place(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int check_all(struct safetensors *s, uint64_t bytes, struct error *err)
+static int check_tensor_order(struct safetensors *s, uint64_t bytes,
+			      struct error *err)
 {
 	uint64_t at = 0;
 
 	if (s->n)
-		qsort(s->at, s->n, sizeof *s->at, by_name);
+		qsort(s->at, s->n, sizeof *s->at, compare_tensor_names);
 	for (size_t i = 1; i < s->n; i++)
 		if (!strcmp(s->at[i - 1].name, s->at[i].name))
 			return error_set(err, -EBADMSG,
 					 "\"%.80s\" is there twice",
 					 s->at[i].name);
 	if (s->n)
-		qsort(s->at, s->n, sizeof *s->at, by_place);
+		qsort(s->at, s->n, sizeof *s->at, compare_tensor_places);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct safetensor *t = &s->at[i];
 
@@ -397,9 +396,9 @@ int safetensors_read(const char *text, size_t n, uint64_t bytes,
 	int r;
 
 	memset(out, 0, sizeof *out);
-	r = read_entries(out, &in, bytes, err);
+	r = read_header_entries(out, &in, bytes, err);
 	if (r == 0)
-		r = check_all(out, bytes, err);
+		r = check_tensor_order(out, bytes, err);
 	if (r < 0)
 		safetensors_free(out);
 	return r;

@@ -19,7 +19,7 @@ struct safetensors_source {
 };
 
 /* The file's metadata are every tensor's attributes. */
-static json_t *attributes(const struct array *a)
+static json_t *safetensors_attributes(const struct array *a)
 {
 	const struct safetensors_source *s =
 		(const struct safetensors_source *)a->source;
@@ -29,12 +29,12 @@ static json_t *attributes(const struct array *a)
 }
 
 static const struct array_ops safetensors_ops = {
-	.attributes = attributes,
+	.attributes = safetensors_attributes,
 };
 
-static int publish_tensor(struct safetensors_source *s,
-			  const struct source_args *a, uint64_t data,
-			  const struct safetensor *t, struct error *err)
+static int publish_safetensor(struct safetensors_source *s,
+			      const struct source_args *a, uint64_t data,
+			      const struct safetensor *t, struct error *err)
 {
 	struct array_layout l = {.kind = ARRAY_LINEAR, .file = s->arrays.file};
 	struct array_spec spec = {
@@ -63,8 +63,8 @@ static int publish_tensor(struct safetensors_source *s,
 	return array_publish(a->tree, a->dir, t->name, array, NULL, err);
 }
 
-static int publish(struct arrays *arrays, const struct source_args *a,
-		   struct error *err)
+static int publish_safetensors(struct arrays *arrays,
+			       const struct source_args *a, struct error *err)
 {
 	struct safetensors_source *s = (struct safetensors_source *)arrays;
 	cleanup_free char *text = NULL;
@@ -88,13 +88,13 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 				 n);
 	text = malloc(n ? n : 1);
 	if (!text)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the header of the file");
 	r = arrays_read(&s->arrays, sizeof head, text, n, err);
 	if (r == 0)
 		r = safetensors_read(text, n, left - n, &s->header, err);
 	for (size_t i = 0; r == 0 && i < s->header.n; i++)
-		r = publish_tensor(s, a, sizeof head + n, &s->header.at[i],
-				   err);
+		r = publish_safetensor(s, a, sizeof head + n, &s->header.at[i],
+				       err);
 	return r;
 }
 
@@ -122,8 +122,8 @@ static int safetensors_open(const struct source_args *a, struct source **out,
 			    struct error *err)
 {
 	return arrays_open(&source_safetensors,
-			   sizeof(struct safetensors_source), publish, a, out,
-			   err);
+			   sizeof(struct safetensors_source),
+			   publish_safetensors, a, out, err);
 }
 
 const struct source_ops source_safetensors = {
