@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* squashfs: data blocks and fragment blocks as a set of chunks. */
 /*
- * Chunk i is entry i of the table of blocks.  Holes are absent, blocks that are not
- * compressed lie in the source as they are, all others are read and decoded here,
- * by whatever thread wants one; the cache sees to it that it is one.
+ * Chunk i is entry i of the table of blocks.  Holes are absent chunks.  Blocks that
+ * are not compressed are read from the source directly.  All others are read and
+ * decoded here, by the thread that asks for one; the cache makes sure that only one
+ * thread decodes a block.
  *
- * Whoever reads forward wants the next block of the file, or, going through small
- * files in the order in which they were packed, the next fragment block.
+ * The next chunk of an order is the next block of the file, or, for small files
+ * that are read in the order in which they were packed, the next fragment block.
  *
- * A block is a zlib stream, an xz stream (with filters for machine code, if
- * wanted), a zstd frame, or a raw block of LZ4 or LZO1X.  The first and the last
- * frame are what filters of HDF5 are as well.  The raw ones do not say where they
- * end: they fail when `room` is not enough, and no decoder writes beyond it.
+ * A block is a zlib stream, an xz stream (perhaps with filters for machine code), a
+ * zstd frame, or a raw block of LZ4 or LZO1X.  HDF5 filters use the zlib stream and
+ * the zstd frame, too.  Raw blocks do not say where they end: their decoders fail
+ * when `room` is too small, and no decoder writes beyond it.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -33,9 +34,10 @@
 #include "base/counters.h"
 #include "base/number.h"
 
-/* Entries that are looked at for the next one to decode. */
+/* Entries that are searched for the next one to decode. */
 #define LOOK_AHEAD 64
-/* Dictionaries are no larger than a block; the rest is the decoder. */
+/* Limit of memory in bytes: a dictionary is no larger than a block, the rest is the
+ * decoder. */
 #define XZ_MEMORY (UINT64_C(8) << 20)
 
 /* ---- compressors --------------------------------------------------------- */
@@ -156,9 +158,9 @@ const struct codec *squashfs_block_codec(const struct squashfs_info *info)
 	return c ? c->codec : NULL;
 }
 
-/* A compressed block's stored bytes to `out`; *made is b->size, or, with
- * MEMBER_SHARED, anything from that to `room`, which is one block.  -EBADMSG,
- * -ENOTSUP, -ENOMEM. */
+/* Decode the stored bytes of a compressed block to `out`.  *made is b->size, or,
+ * with MEMBER_SHARED, from b->size to `room`, which is one block.  Return 0,
+ * -EBADMSG, -ENOTSUP or -ENOMEM. */
 static int check_decoded_block(const struct squashfs_info *info,
 			       const struct member_block *b, const void *stored,
 			       void *out, size_t room, size_t *made,
@@ -249,7 +251,8 @@ static int block_set_locate(const struct chunk_set *s, uint64_t index,
 
 /* ---- decoding ------------------------------------------------------------ */
 
-/* -EAGAIN: `size` bytes were too few for a fragment block of unknown length. */
+/* Decode to a new buffer of `size` bytes.  Return -EAGAIN if that was too small for
+ * a fragment block, whose decoded size is not stored. */
 static int decode_squashfs_block(const struct block_set *s,
 				 const struct member_block *b,
 				 const void *stored, size_t size,
@@ -303,7 +306,8 @@ static int block_set_fetch(struct chunk_set *set, uint64_t index,
 				 "out of memory for %u stored bytes",
 				 b->stored);
 	r = backing_read(&s->from, b->pos, stored->data, b->stored, err);
-	if (r == 0 && (b->flags & MEMBER_STORED)) { /* in a decoded stream */
+	/* a plain block of an image in a stream */
+	if (r == 0 && (b->flags & MEMBER_STORED)) {
 		*out = stored;
 		return 0;
 	}

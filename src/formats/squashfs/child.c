@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* squashfs: libsquashfuse in a child, and what it found through a pipe. */
+/* squashfs: libsquashfuse runs in a child process, which sends the member table
+ * through a pipe. */
 /*
- * libsquashfuse believes what it reads: it does not hold indexes against the length
- * of tables, nor positions in a block against its end.  On a damaged image it may
- * crash, read for hours, or ask for all the memory there is.  So it works in a
- * child, with a limit of memory, that sends
+ * libsquashfuse trusts what it reads: it checks neither indexes against the length
+ * of tables nor positions in a block against its end.  On a damaged image it may
+ * crash, read for hours, or allocate all memory.  So it runs in a child process
+ * with a limit of memory, which sends
  *
- *	BEAT     a number, larger than the last one: things found so far
- *	FAIL     a code and a sentence
+ *	BEAT     the number of members found so far, larger than the last one
+ *	FAIL     an error code and a sentence
  *	TABLE    the sections of the member table, their sizes first
  *
- * The one who waits gives it up after a minute without any of these, and checks
- * what it gets.  The parent may have threads: so the child touches nothing that has
- * a lock (no log, no handles), but malloc, which glibc mends in a fork.
+ * The parent kills the child if it sends nothing for a minute, and checks all it
+ * receives.  The parent may have other threads, so the child uses nothing that
+ * takes a lock (no log, no handles), except malloc, whose locks glibc resets in a
+ * fork.
  */
 #include "formats/squashfs/private.h"
 
@@ -37,11 +39,11 @@
 enum { BEAT, FAIL, TABLE };
 struct message {
 	uint32_t what;
-	int32_t n;      /* FAIL: code; TABLE: sections */
-	uint64_t value; /* BEAT: number; FAIL: bytes of text */
+	int32_t n;      /* FAIL: error code; TABLE: number of sections */
+	uint64_t value; /* BEAT: number of members; FAIL: bytes of text */
 };
 struct section {
-	uint64_t id, size; /* its bytes are followed by padding to 8 */
+	uint64_t id, size; /* the bytes are followed by padding to 8 */
 };
 
 static uint64_t padded_section(uint64_t size)
@@ -51,7 +53,8 @@ static uint64_t padded_section(uint64_t size)
 
 /* ---- the child ----------------------------------------------------------- */
 
-/* Nobody reads any more: nothing is left to do. */
+/* Write all bytes, or end the child: if the parent does not read any more, there is
+ * nothing left to do. */
 static void write_to_pipe(int fd, const void *data, size_t n)
 {
 	const char *at = data;
@@ -140,10 +143,11 @@ struct listening {
 	int fd;
 	squashfs_beat *so_far;
 	void *ctx;
-	bool silent; /* it was, for too long */
+	bool silent; /* nothing came for SILENCE_MS */
 };
 
-/* Exactly n bytes; -EPIPE: the child is gone, or silent. */
+/* Read exactly n bytes.  Return 0, or -EPIPE if the child has ended or is silent
+ * for too long. */
 static int read_from_pipe(struct listening *l, void *data, size_t n)
 {
 	char *at = data;
@@ -178,7 +182,7 @@ static int receive_failure(struct listening *l, const struct message *m,
 	return error_set(err, m->n, "%s", e.text);
 }
 
-/* The sections into one piece of memory. */
+/* Receive the sections into one piece of memory, *own. */
 static int receive_sections(struct listening *l, struct index_section *s,
 			    unsigned n, void **own, struct error *err)
 {
@@ -222,11 +226,12 @@ static int receive_table(struct listening *l, const struct message *m,
 	if (r == 0)
 		r = members_of_sections(out, s, (unsigned)m->n, own, err);
 	if (r == 0)
-		own = NULL; /* the table's */
+		own = NULL; /* now owned by the table */
 	return r;
 }
 
-/* -EPIPE: no sentence yet. */
+/* Handle messages until the last one.  -EPIPE, without a sentence: the child gave
+ * no answer. */
 static int receive_messages(struct listening *l, struct members *out,
 			    struct error *err)
 {
@@ -250,7 +255,7 @@ static int receive_messages(struct listening *l, struct members *out,
 	}
 }
 
-/* Why there was no answer. */
+/* Set the error for a child that gave no answer. */
 static int explain_silence(const struct listening *l, int status,
 			   struct error *err)
 {

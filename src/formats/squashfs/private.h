@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the squashfs reader share; nobody else includes it. */
+/* Declarations shared by the files of the squashfs reader; other folders must not
+ * include them. */
 #ifndef FORMATS_SQUASHFS_PRIVATE_H
 #define FORMATS_SQUASHFS_PRIVATE_H
 
@@ -10,7 +11,7 @@
 /* ---- the superblock ------------------------------------------------------ */
 
 #define SQUASHFS_SUPER 96 /* bytes */
-/* Where a table is that an image need not have. */
+/* The position of a table that the image does not have. */
 #define SQUASHFS_NO_TABLE UINT64_MAX
 
 struct squashfs_super {
@@ -24,24 +25,27 @@ struct squashfs_super {
 struct squashfs_image {
 	int fd;
 	uint64_t offset;
-	struct handles *handles; /* the file itself: it is pinned here */
-	struct handle pin;       /* else `fd` is a copy of the metadata */
+	struct handles *handles; /* NULL: `fd` is a memory file */
+	struct handle pin;       /* holds `fd` open if `handles` is not NULL */
 };
 
 /* ---- reading it ---------------------------------------------------------- */
 
-/* Told the number of things found so far, now and then, and only when there are
- * more than the last time. */
+/* Called from time to time with the number of members found so far, each time with
+ * a larger number than before. */
 typedef void squashfs_beat(void *ctx, uint64_t n);
 /*
- * Walk the image and add all that is in it.  Calls libsquashfuse: may crash or take
- * for ever, so it belongs in a process of its own.  -EBADMSG, -ENOTSUP, -ENOMEM,
- * -EIO; what is damaged in part is noted.
+ * Walk the image and add all its members to `b`.  This calls libsquashfuse, which
+ * may crash or never return, so it must run in a process of its own.  Return 0,
+ * -EBADMSG, -ENOTSUP, -ENOMEM or -EIO.  Members that are damaged are notes in the
+ * table, not errors.
  */
 int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,
 		  struct members_builder *b, squashfs_beat *beat, void *ctx,
 		  struct error *err);
-/* The same in a child, and its table here, checked. */
+/* Call squashfs_walk in a child process and check the table that comes back.  The
+ * table is stored in *out, which the caller frees.  Blocks until the child has
+ * ended.  Return as squashfs_walk does. */
 int squashfs_walk_in_child(const struct squashfs_image *im,
 			   const struct squashfs_info *info,
 			   const struct members_options *o, struct members *out,
@@ -52,9 +56,10 @@ int squashfs_walk_in_child(const struct squashfs_image *im,
 struct squashfs_codec {
 	uint16_t id; /* as in the superblock */
 	const char *name;
-	const struct codec *codec; /* NULL: not in this build */
+	const struct codec *codec; /* NULL: this build has none */
 };
-/* NULL: no such compressor. */
+/* Return the decoder for number `id` of a superblock, or NULL if there is no such
+ * compressor. */
 const struct squashfs_codec *squashfs_codec(unsigned id);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* squashfs: the superblock, and who does what with the rest. */
+/* squashfs: the superblock, and which part of the reader does the rest. */
 /*
- *	superblock    read and judged here
- *	metadata      walked by libsquashfuse in a child (formats/squashfs/child.c); what it
- *	              finds comes back as a member table, and is checked as if it
- *	              came from a file
- *	data          read and decoded by us (formats/squashfs/blocks.c), in parallel
+ *	superblock    read and checked here
+ *	metadata      walked by libsquashfuse in a child process (child.c), which sends a
+ *	              member table back; it is checked as if it came from a file
+ *	data          read and decoded by blocks.c, by several threads
  *
- * An image that ends before its superblock says so has lost its tables, which are
- * last: nothing can be had of it.
+ * The tables of an image are at its end, so nothing can be read of an image that is
+ * shorter than its superblock says.
  *
- * libsquashfuse wants something to pread from.  A file is that already, wherever in
- * it the image begins.  An image that is in a decoded stream is copied: not the data,
- * which is most of it, but the metadata, to where they belong in a memory file that
- * is otherwise a hole.  The copy's superblock has no export table, which maps inode
- * numbers for NFS: we do not need it, and libsquashfuse wants it whole.  So an image
- * whose export table cannot be right is copied too.
+ * libsquashfuse needs a file descriptor to read from.  An image in a file is read
+ * there, wherever in the file it begins.  For an image in a decoded stream, the
+ * metadata are copied to the same positions in a memory file; the data, which are
+ * most of the image, stay a hole in it.  The superblock of the copy has no export
+ * table: that maps inode numbers for NFS, which is not needed here, and
+ * libsquashfuse refuses an image where it is incomplete.  So an image whose export
+ * table cannot be right is copied, too.
  */
 #include "formats/squashfs/private.h"
 
@@ -27,15 +27,16 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-/* "hsqs" in the file; "sqsh" is that of a big-endian machine, before 4.0. */
+/* "hsqs" in the file; "sqsh" was written by big-endian machines before version 4.0
+ * (Linux, fs/squashfs/squashfs_fs.h). */
 #define MAGIC UINT32_C(0x73717368)
 #define MAGIC_SWAPPED UINT32_C(0x68737173)
 #define BLOCK_MIN 4096u
 #define BLOCK_MAX (1u << 20)
-/* Metadata that are copied at most. */
+/* Bytes of metadata that are copied to memory at most. */
 #define COPY_MAX (UINT64_C(256) << 20)
 #define PIECE ((size_t)256 << 10)
-#define EXPORT_AT 88 /* in the superblock */
+#define EXPORT_AT 88 /* position in the superblock, in bytes */
 
 /* ---- the superblock ------------------------------------------------------ */
 
@@ -48,6 +49,8 @@ int squashfs_probe(const unsigned char *head, size_t n)
 	return load_le32(head) == MAGIC_SWAPPED ? 80 : 0;
 }
 
+/* Return 0, -EBADMSG if it is not squashfs or damaged, or -ENOTSUP if it is not
+ * version 4.0. */
 static int parse_squashfs_super(struct squashfs_super *out,
 				const unsigned char *raw, struct error *err)
 {
@@ -172,7 +175,7 @@ static int read_squashfs_super(const struct backing *b,
 
 /* ---- an image that can be read by descriptor ------------------------------ */
 
-/* Lower *first to the block that the list at `at` begins with. */
+/* Lower *first to the position of the first block of the list at `at`. */
 static int lower_to_first_block(const struct backing *b,
 				const struct squashfs_super *s, uint64_t at,
 				uint64_t *first, struct error *err)
@@ -182,7 +185,7 @@ static int lower_to_first_block(const struct backing *b,
 	int r;
 
 	if (at > s->bytes_used || s->bytes_used - at < sizeof raw)
-		return 0; /* there is none, or libsquashfuse will complain */
+		return 0; /* no list; libsquashfuse complains if it needs one */
 	r = backing_read(b, at, raw, sizeof raw, err);
 	if (r < 0)
 		return r;
@@ -191,7 +194,8 @@ static int lower_to_first_block(const struct backing *b,
 	return 0;
 }
 
-/* Where the metadata begin: before the lists of tables there are their blocks. */
+/* Set *first to where the metadata begin.  The blocks of a table lie in front of
+ * its list. */
 static int find_first_metadata(const struct backing *b,
 			       const struct squashfs_super *s, uint64_t *first,
 			       struct error *err)
@@ -275,7 +279,7 @@ static int copy_metadata(int fd, const struct backing *b,
 	return r < 0 ? r : write_metadata_copy(fd, raw, sizeof raw, 0, err);
 }
 
-/* Could all of the export table's list be there? */
+/* Return true if the image has no export table, or room for all of its list. */
 static bool export_fits(const struct squashfs_super *s)
 {
 	uint64_t list = div_up((uint64_t)s->inodes * 8, 8192) * 8;
@@ -343,7 +347,7 @@ static int walk_squashfs_image(const struct backing *b,
 		return r;
 	r = squashfs_walk_in_child(&im, info, o, out, so_far, ctx, err);
 	same = squashfs_image_check(&im, &stale);
-	if (same < 0) { /* which explains everything else */
+	if (same < 0) { /* a changed source explains any other error */
 		if (r == 0)
 			members_free(out);
 		*err = stale;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* squashfs: through directories and inodes, with libsquashfuse, in the child. */
+/* squashfs: walk directories and inodes with libsquashfuse, in the child process. */
 /*
- * Depth first, as inodes and lists of names are stored, so that each block of
- * metadata is decoded about once: libsquashfuse keeps the last eight.
+ * The walk is depth first, as inodes and lists of names are stored, so that each
+ * block of metadata is decoded about once: libsquashfuse caches the last eight.
  *
- * A directory is entered once: that ends loops.  Lists (of the entries of
- * directories, of the blocks of files) together are no longer than the tables that
- * they are in: else a small image, whose lists overlap, would have entries without
- * end.  An inode that was met before under
- * another name is a hard link.  What cannot be read is noted and left out, and the
- * walk goes on; only when memory or the source fail it ends.
+ * A directory is entered only once, which ends loops.  All lists of directory
+ * entries together may be no longer than the table that they are in, and so may all
+ * lists of blocks: otherwise the overlapping lists of a small image would have
+ * entries without end.  An inode that was met before under another name is a hard
+ * link.  What cannot be read is noted and left out, and the walk goes on; it ends
+ * early only if there is no memory or the source cannot be read.
  */
 #include "formats/squashfs/walk.h"
 
@@ -23,15 +23,16 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-/* Longer than anything that can be opened; deeper is left out. */
+/* The longest path in bytes; what is deeper is left out.  No longer path can be
+ * opened. */
 #define PATH_LONGEST 16384
 #define NOBODY 65534
 #define BEAT_EVERY 256
 
 struct frame {
 	sqfs_dir dir;
-	size_t path; /* length of its path in w->path */
-	bool cut;    /* its list cannot be as long as it says */
+	size_t path; /* length of its path in w->path, in bytes */
+	bool cut;    /* its list was cut to what is left of the table */
 };
 typedef vec(struct frame) frames;
 
@@ -156,8 +157,8 @@ static uint32_t squashfs_owner_of(struct squashfs_walk *w, unsigned i)
 
 /* ---- inodes -------------------------------------------------------------- */
 
-/* Is the target of a symlink too long?  libsquashfuse would go through it to what
- * is behind. */
+/* Return true if the target of a symlink is too long.  libsquashfuse would skip the
+ * target to read what follows it. */
 static bool is_long_symlink(struct squashfs_walk *w, sqfs_md_cursor cur)
 {
 	unsigned char raw[sizeof(struct squashfs_symlink_inode)];
@@ -170,7 +171,8 @@ static bool is_long_symlink(struct squashfs_walk *w, sqfs_md_cursor cur)
 	       load_le32(raw + sizeof raw - 4) >= sizeof w->target;
 }
 
-/* -EINVAL: there is none there, or none that can be. */
+/* Read the inode at position `where`.  Return 0, or -EINVAL if no possible inode is
+ * there. */
 static int get_squashfs_inode(struct squashfs_walk *w, uint64_t where,
 			      sqfs_inode *out)
 {
@@ -213,7 +215,7 @@ static int get_target(struct squashfs_walk *w, sqfs_inode *inode,
 	return 0;
 }
 
-/* What depends on the type. */
+/* Set what depends on the type of the inode. */
 static int get_content(struct squashfs_walk *w, sqfs_inode *inode,
 		       struct member *m)
 {
@@ -236,8 +238,8 @@ static int get_content(struct squashfs_walk *w, sqfs_inode *inode,
 	}
 }
 
-/* One more name of an inode that was met.  Its first name may have been left out,
- * then this one is new. */
+/* Add one more name of an inode that was met before.  If its first name was left
+ * out, this one becomes the first. */
 static int add_hard_link(struct squashfs_walk *w, uint32_t mode, uint64_t first)
 {
 	const struct member m = {.path = squashfs_walk_path(w),
@@ -249,7 +251,8 @@ static int add_hard_link(struct squashfs_walk *w, uint32_t mode, uint64_t first)
 	return r == -ENOENT || r == -EINVAL ? 0 : r < 0 ? (int)r : 0;
 }
 
-/* Add w->path.  0; 1: it is a directory to be entered; -ENOMEM, -EIO. */
+/* Add the inode at `where` under the name w->path.  Return 1 if it is a directory
+ * to be entered, 0 if not, -ENOMEM or -EIO. */
 static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 {
 	struct member m = {.path = squashfs_walk_path(w)};
@@ -298,7 +301,8 @@ static bool name_is_possible(const char *name, size_t n)
 	       strcmp(name, "..");
 }
 
-/* The path of an entry whose name libsquashfuse has put behind its directory's. */
+/* Check the path of an entry.  libsquashfuse has put the name behind the path of
+ * its directory. */
 static int check_path(struct squashfs_walk *w, size_t dir, size_t name)
 {
 	if (!name_is_possible(w->path + dir + 1, name)) {
@@ -325,7 +329,8 @@ static int enter_directory(struct squashfs_walk *w, frames *f,
 
 	if (sqfs_dir_open(&w->fs, inode, &frame.dir, 0) != SQFS_OK)
 		return 0;
-	if (frame.dir.total > (sqfs_off_t)w->dirs_left) { /* see next_entry */
+	/* next_entry notes the damage */
+	if (frame.dir.total > (sqfs_off_t)w->dirs_left) {
 		frame.dir.total = (sqfs_off_t)w->dirs_left;
 		frame.cut = true;
 	}
@@ -335,7 +340,8 @@ static int enter_directory(struct squashfs_walk *w, frames *f,
 	return 0;
 }
 
-/* The next entry of the innermost directory.  False: there are no more; *r. */
+/* Read the next entry of the innermost directory.  Return false if there are no
+ * more, with *r set to 0 or an error. */
 static bool next_entry(struct squashfs_walk *w, struct frame *top,
 		       sqfs_dir_entry *entry, int *r)
 {
@@ -350,7 +356,7 @@ static bool next_entry(struct squashfs_walk *w, struct frame *top,
 	if (more && squashfs_walk_cursor(w, &top->dir.cur) &&
 	    sqfs_dir_next(&w->fs, &top->dir, entry, &e) &&
 	    top->dir.offset <= top->dir.total) {
-		sqfs_dentry_name(entry); /* ends it */
+		sqfs_dentry_name(entry); /* appends the NUL */
 		return true;
 	}
 	w->path[top->path] = '\0';
@@ -408,7 +414,8 @@ static int walk_all(struct squashfs_walk *w)
 
 /* ---- how much there can be ------------------------------------------------ */
 
-/* Bytes that the blocks of metadata from `pos` to `end` decode to, at most. */
+/* Return how many bytes the blocks of metadata from `pos` to `end` decode to at
+ * most. */
 static uint64_t table_room(const struct squashfs_walk *w, uint64_t pos,
 			   uint64_t end)
 {
@@ -426,7 +433,8 @@ static uint64_t table_room(const struct squashfs_walk *w, uint64_t pos,
 	return room;
 }
 
-/* The first of the other tables behind `from`, or the end. */
+/* Return where the first of the other tables behind `from` begins, or the end of
+ * the image. */
 static uint64_t table_end(const struct squashfs_walk *w, uint64_t from)
 {
 	const struct squashfs_super_block *sb = &w->fs.sb;
@@ -454,7 +462,8 @@ static void measure_tables(struct squashfs_walk *w)
 
 /* ---- from beginning to end ----------------------------------------------- */
 
-/* sqfs_destroy of 0.1.105 forgets one table; sqfs_init calls it when it fails. */
+/* Free the table that sqfs_destroy of libsquashfuse 0.1.105 leaks.  sqfs_init calls
+ * sqfs_destroy when it fails. */
 static void forget_xattrs(struct squashfs_walk *w)
 {
 	sqfs_table_destroy(&w->fs.xattr_table);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the walk through an image share; they run in the child. */
+/* Declarations shared by the files that walk an image; they all run in the child
+ * process. */
 #ifndef FORMATS_SQUASHFS_WALK_H
 #define FORMATS_SQUASHFS_WALK_H
 
@@ -8,21 +9,24 @@
 #include "base/vec.h"
 #include "formats/squashfs/private.h"
 
-/* From a number to another one; zeros are an empty map. */
+/* A map from numbers to numbers, with open addressing.  All zeros is an empty map. */
 struct squashfs_map {
-	uint64_t *at; /* pairs; a key is stored plus 1 */
+	uint64_t *at; /* pairs of a key plus 1 and a value */
 	size_t n, room;
 };
-/* NULL: it is not there. */
+/* Return a pointer to the value of `key`, valid until the next squashfs_map_set, or
+ * NULL. */
 uint64_t *squashfs_map_find(const struct squashfs_map *m, uint64_t key);
-/* Set, or replace; false when memory is out. */
+/* Set the value of `key`, or replace it.  Return false if there is no memory. */
 bool squashfs_map_set(struct squashfs_map *m, uint64_t key, uint64_t value);
 
-/* Blocks that files share. */
+/* A list of blocks, and the fragment that ends it.  Files with the same content
+ * share one. */
 struct squashfs_run {
-	uint64_t start, size; /* of the file */
+	/* position in the image and file size, in bytes */
+	uint64_t start, size;
 	uint32_t fragment, offset;
-	uint64_t first; /* entry in the table of blocks */
+	uint64_t first; /* number of its first entry in the table of blocks */
 };
 
 struct squashfs_walk {
@@ -32,28 +36,33 @@ struct squashfs_walk {
 	squashfs_beat *beat;
 	void *ctx;
 	struct error *err;
-	/* Bytes that lists of blocks, and of entries, may still have. */
+	/* Bytes that lists of blocks, and lists of directory entries, may still
+	 * take. */
 	uint64_t lists_left, dirs_left;
-	uint64_t blocks, beaten; /* entries so far; things, at the last beat */
+	/* entries added so far; progress at the last beat */
+	uint64_t blocks, beaten;
 
-	/* Position of an inode: what members_add gave, or WALK_DIR. */
+	/* From the position of an inode to what members_add returned for it, or
+	 * WALK_DIR. */
 	struct squashfs_map seen;
-	struct squashfs_map shared; /* a hash of a run: number in `runs` */
+	struct squashfs_map shared; /* from run_hash to a number in `runs` */
 	vec(struct squashfs_run) runs;
-	uint64_t fragments; /* block of the first one */
+	uint64_t fragments; /* entry of the first fragment block */
 
-	/* Extended attributes of the set number `xattrs_of`. */
+	/* The extended attributes of set `xattrs_of`, which is the last one that
+	 * was read. */
 	uint32_t xattrs_of;
 	vec(struct member_xattr) xattrs;
-	vec(size_t) places; /* of name and value, in `bytes` */
+	vec(size_t) places; /* offsets of names and values in `bytes` */
 	char *bytes;
 	size_t bytes_used, bytes_room;
 
-	vec(struct member_block) list; /* a piece of a file's */
-	char path[16384 + 65536 + 2];  /* of the entry at hand: "/a/b", "" */
-	char target[65536 + 1];        /* of a symlink */
+	vec(struct member_block) list; /* part of a file's list of blocks */
+	/* path of the current entry: "/a/b", or "" for the root */
+	char path[16384 + 65536 + 2];
+	char target[65536 + 1]; /* target of the current symlink */
 };
-/* As people write it, and members_add: the root is "". */
+/* The path as members_add takes it, without the leading slash.  The root is "". */
 static inline const char *squashfs_walk_path(const struct squashfs_walk *w)
 {
 	return w->path[0] == '/' ? w->path + 1 : w->path;
@@ -61,27 +70,29 @@ static inline const char *squashfs_walk_path(const struct squashfs_walk *w)
 #define WALK_DIR UINT64_MAX
 #define WALK_BAD UINT64_MAX
 
-/* A call has failed: 0, it was the image's fault; or -ENOMEM or -EIO with a
- * sentence, going by errno, which was 0 before. */
+/* A libsquashfuse call failed; the caller had set errno to 0 before it.  Return 0
+ * if the image is at fault, or set w->err and return -ENOMEM or -EIO if errno says
+ * so. */
 int squashfs_walk_failed(struct squashfs_walk *w);
-/* Is there anything where a cursor points?  Blocks may be shorter than positions
- * in them say, and libsquashfuse does not look. */
+/* Return true if a cursor points into a block of metadata.  Blocks may be shorter
+ * than positions in them claim, and libsquashfuse does not check that. */
 bool squashfs_walk_cursor(struct squashfs_walk *w, const sqfs_md_cursor *cur);
-/* Entry i of a table of `count`; SQFS_ERR also where that is not there. */
+/* Copy entry i of a table of `count` entries to `out`.  Return SQFS_ERR also if the
+ * table does not reach that far. */
 sqfs_err squashfs_walk_table(struct squashfs_walk *w, const sqfs_table *table,
 			     uint64_t count, uint64_t i, void *out);
-/* Entries so far; tells the parent from time to time. */
+/* Report progress to the parent process if enough was added since the last report. */
 void squashfs_walk_beat(struct squashfs_walk *w);
 
-/* An entry for each block of fragments, in the order of the image, so that going
- * through small files is going forward in them.  -ENOMEM, -EIO. */
+/* Add an entry for each fragment block, in the order of the image, so that reading
+ * small files in their order reads the image forwards.  Return 0, -ENOMEM or -EIO. */
 int squashfs_walk_fragments(struct squashfs_walk *w);
-/* Fill in what a regular file's content is.  -EINVAL: no such file can be, which
- * is noted; -ENOMEM, -EIO. */
+/* Set kind, data and size of regular file `inode` in *m.  Return 0, -EINVAL (noted)
+ * if there can be no such file, -ENOMEM or -EIO. */
 int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 		       struct member *m);
-/* The attributes of an inode, valid until the next call.  What is damaged is noted
- * and left out. */
+/* Set the extended attributes of `inode` in *m; they are valid until the next call.
+ * Damaged ones are noted and left out.  Return 0, -ENOMEM or -EIO. */
 int squashfs_walk_xattrs(struct squashfs_walk *w, const sqfs_inode *inode,
 			 struct member *m);
 

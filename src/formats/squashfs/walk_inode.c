@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* squashfs: where a regular file's bytes are, and an inode's extended attributes; in the
- * child. */
+/* squashfs: the blocks of a regular file and the extended attributes of an inode;
+ * runs in the child process. */
 /*
- * A file is a list of blocks, and a piece of a fragment block for what is left.
- * Holes have an entry of 0 bytes.  Files with the same content have the same
- * blocks, and then share their entries here.
+ * A file is a list of blocks, and for the rest a piece of a fragment block.  A hole
+ * is an entry of 0 stored bytes.  Files with the same content have the same blocks
+ * in the image, and share their entries here.
  *
- * A block that cannot be right (longer than a block, outside of the image) keeps
- * its place in the table, as one whose position is BAD: reading it is an error,
- * and the rest of the file is not affected.  A file whose list cannot be read at
- * all is a range that lies nowhere.
+ * A block that cannot be right (longer than a block, or outside of the image) keeps
+ * its entry, with the position BAD: reading it is an error, and the rest of the
+ * file can be read.  A file whose list cannot be read at all is a range at position
+ * BAD.
  */
 #include "formats/squashfs/walk.h"
 
@@ -18,9 +18,10 @@
 
 #include "base/number.h"
 
-/* A list is read in pieces; those that fit in one are looked for in `runs`. */
+/* Entries of a list that are read at once.  Lists that are no longer are looked for
+ * in `runs`. */
 #define PIECE 8192
-/* No source is that long, and adding a size to it does not overflow. */
+/* A position that no source has.  Adding a size to it does not overflow. */
 #define BAD (UINT64_MAX / 2)
 
 static struct member_block bad_block(uint32_t size)
@@ -28,7 +29,8 @@ static struct member_block bad_block(uint32_t size)
 	return (struct member_block){.pos = BAD, .stored = 1, .size = size};
 }
 
-/* What a header of the image says of `size` bytes (0: not known). */
+/* Make an entry of a block header of the image.  `size` is in bytes; 0 if it is not
+ * known. */
 static struct member_block block_from_header(const struct squashfs_walk *w,
 					     uint64_t pos, uint32_t header,
 					     uint32_t size)
@@ -77,7 +79,7 @@ int squashfs_walk_fragments(struct squashfs_walk *w)
 	return 0;
 }
 
-/* Where `size` bytes of a fragment are, as MEMBER_IN_BLOCK; WALK_BAD. */
+/* Return where the `size` bytes of a fragment are, as MEMBER_IN_BLOCK, or WALK_BAD. */
 static uint64_t fragment_place(struct squashfs_walk *w, const sqfs_inode *inode,
 			       uint32_t size)
 {
@@ -98,17 +100,17 @@ static uint64_t fragment_place(struct squashfs_walk *w, const sqfs_inode *inode,
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* A file that is being read: its blocks, and what is behind them. */
+/* A file that is being read. */
 struct content {
-	uint64_t size, full; /* bytes; blocks that are whole */
+	uint64_t size, full; /* of the file in bytes; number of whole blocks */
 	uint32_t rest;
-	bool fragment;  /* the rest is in one ... */
-	uint64_t where; /* ... there */
-	uint64_t n;     /* entries */
+	bool fragment;  /* the rest is in a fragment block */
+	uint64_t where; /* position of the fragment, or WALK_BAD */
+	uint64_t n;     /* number of entries */
 };
 
-/* Entries from `from` on, up to a piece, into w->list.  -EINVAL: they cannot be
- * read. */
+/* Read up to PIECE entries, from number `from` on, into w->list.  Return 0, -EINVAL
+ * if they cannot be read, or -ENOMEM. */
 static int read_block_list(struct squashfs_walk *w, sqfs_blocklist *bl,
 			   const struct content *c, uint64_t from)
 {
@@ -141,10 +143,10 @@ static uint64_t run_hash(const struct squashfs_run *r)
 	h = (h ^ r->size) * UINT64_C(0x9e3779b97f4a7c15);
 	h = (h ^ ((uint64_t)r->fragment << 32 | r->offset)) *
 	    UINT64_C(0x9e3779b97f4a7c15);
-	return h >> 1; /* a key is no UINT64_MAX */
+	return h >> 1; /* a key of a map must not be UINT64_MAX */
 }
 
-/* The first entry of a run that is the same as w->list; WALK_BAD. */
+/* Return the first entry of a known run that is equal to w->list, or WALK_BAD. */
 static uint64_t find_block_run(struct squashfs_walk *w,
 			       const struct squashfs_run *as)
 {
@@ -159,7 +161,7 @@ static uint64_t find_block_run(struct squashfs_walk *w,
 	return r->first;
 }
 
-/* Add w->list, or find it. */
+/* Add the entries of w->list, or find equal ones. */
 static int add_block_run(struct squashfs_walk *w, struct squashfs_run *run,
 			 uint64_t *first)
 {
@@ -179,7 +181,7 @@ static int add_block_run(struct squashfs_walk *w, struct squashfs_run *run,
 	return 0;
 }
 
-/* A list of more than a piece. */
+/* Add a list of more than PIECE entries. */
 static int add_long_list(struct squashfs_walk *w, sqfs_blocklist *bl,
 			 const struct content *c, uint64_t *first)
 {
@@ -277,19 +279,22 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 /* ---- extended attributes ------------------------------------------------- */
 
 /*
- *	table of sets   u64 where, u32 count, u32 bytes; `where` as of an inode, from
- *	                where the attributes begin
+ *	table of sets   u64 where, u32 count, u32 bytes; `where` is coded like the
+ *	                position of an inode, relative to where the attributes begin
  *	a set           count times:
  *	                u16 type, u16 length, name, u32 length, value
  *
- * A type is 0 user, 1 trusted, 2 security; with 256, the value is a u64 that says
- * where the real one is, length first: values that many sets have are kept once.
+ * The type is 0 for user, 1 for trusted, 2 for security.  With 256 added, the value
+ * is a u64 that says where the real value is, preceded by its length: a value in
+ * many sets is stored once (Linux, fs/squashfs/squashfs_fs.h:
+ * SQUASHFS_XATTR_VALUE_OOL).
  *
- * libsquashfuse 0.1 takes trusted for security, and the other way round, and does
- * not look whether a value is where its set says.  So only its blocks are used.
+ * libsquashfuse 0.1 takes trusted for security and security for trusted, and does
+ * not check whether a value is where its set says.  So only its block reader is
+ * used.
  */
 
-/* As the kernel: of a list of names, and of a value. */
+/* Limits of the kernel, in bytes: of a list of names, and of a value. */
 #define NAMES_MAX 65536u
 #define VALUE_MAX 65536u
 #define NAME_MAX_BYTES 255u
@@ -297,7 +302,7 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 
 static const char *const prefixes[] = {"user.", "trusted.", "security."};
 
-/* Read n bytes; false: they cannot be had. */
+/* Read n bytes.  Return false if they cannot be read. */
 static bool read_attribute_bytes(struct squashfs_walk *w, sqfs_md_cursor *cur,
 				 void *to, size_t n)
 {
@@ -323,7 +328,8 @@ static void attribute_cursor(const struct squashfs_walk *w, uint64_t where,
 			     (sqfs_off_t)w->fs.xattr_info.xattr_table_start);
 }
 
-/* n bytes more in the arena, where *at says; NULL: no memory. */
+/* Reserve n bytes at the end of w->bytes and set *at to their offset.  Return NULL
+ * if there is no memory. */
 static char *reserve_attribute_bytes(struct squashfs_walk *w, size_t n,
 				     size_t *at)
 {
@@ -341,7 +347,7 @@ static char *reserve_attribute_bytes(struct squashfs_walk *w, size_t n,
 	return w->bytes + *at;
 }
 
-/* The value that a cursor points at, which goes on behind it. */
+/* Read the value at a cursor, which is moved behind it. */
 static int read_attribute_value(struct squashfs_walk *w, sqfs_md_cursor *cur,
 				bool elsewhere, size_t *at, size_t *size)
 {
@@ -370,7 +376,7 @@ static int read_attribute_value(struct squashfs_walk *w, sqfs_md_cursor *cur,
 	return read_attribute_bytes(w, cur, to, n) ? 0 : -EINVAL;
 }
 
-/* One attribute: its places, and its size. */
+/* Read one attribute and add it to w->xattrs and w->places. */
 static int read_attribute(struct squashfs_walk *w, sqfs_md_cursor *cur,
 			  size_t *names)
 {
@@ -408,7 +414,7 @@ static int read_attribute(struct squashfs_walk *w, sqfs_md_cursor *cur,
 	return 0;
 }
 
-/* All of a set, up to what is damaged. */
+/* Read the attributes of a set, up to the first damaged one. */
 static int read_attribute_set(struct squashfs_walk *w, uint32_t set)
 {
 	unsigned char raw[16];
