@@ -306,7 +306,7 @@ static int block_set_fetch(struct chunk_set *set, uint64_t index,
 				 "out of memory for %u stored bytes",
 				 b->stored);
 	r = backing_read(&s->from, b->pos, stored->data, b->stored, err);
-	/* a plain block of an image in a stream */
+	/* A block that is not compressed, of an image in a decoded stream. */
 	if (r == 0 && (b->flags & MEMBER_STORED)) {
 		*out = stored;
 		return 0;

@@ -23,7 +23,7 @@ bool squashfs_map_set(struct squashfs_map *m, uint64_t key, uint64_t value);
 /* A list of blocks, and the fragment that ends it.  Files with the same content
  * share one. */
 struct squashfs_run {
-	/* position in the image and file size, in bytes */
+	/* Position in the image and size of the file, in bytes. */
 	uint64_t start, size;
 	uint32_t fragment, offset;
 	uint64_t first; /* number of its first entry in the table of blocks */
@@ -39,7 +39,7 @@ struct squashfs_walk {
 	/* Bytes that lists of blocks, and lists of directory entries, may still
 	 * take. */
 	uint64_t lists_left, dirs_left;
-	/* entries added so far; progress at the last beat */
+	/* Entries added so far; progress at the last beat. */
 	uint64_t blocks, beaten;
 
 	/* From the position of an inode to what members_add returned for it, or
@@ -58,7 +58,7 @@ struct squashfs_walk {
 	size_t bytes_used, bytes_room;
 
 	vec(struct member_block) list; /* part of a file's list of blocks */
-	/* path of the current entry: "/a/b", or "" for the root */
+	/* Path of the current entry: "/a/b", or "" for the root. */
 	char path[16384 + 65536 + 2];
 	char target[65536 + 1]; /* target of the current symlink */
 };
