@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tar headers: is it one, of which dialect, and the numbers in it. */
+/* tar headers: whether a block is one, of which dialect, and the numbers in it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,8 @@ size_t tar_length(const char *field, size_t n)
 	return end ? (size_t)(end - field) : n;
 }
 
-/* Two's complement, big-endian; the first bit marks it, the second is the sign. */
+/* Parse a binary number: two's complement, big-endian.  The first bit marks it as
+ * binary, the second is the sign. */
 static int binary_number(const unsigned char *p, size_t n, int64_t *out)
 {
 	bool minus = p[0] & 0x40;
@@ -77,7 +78,7 @@ static int binary_number(const unsigned char *p, size_t n, int64_t *out)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = i ? p[i] : high;
 
-		/* The byte that is about to leave must be all sign. */
+		/* The byte that the shift drops must be all sign. */
 		if ((v >> 55) != (minus ? 0x1ff : 0)) {
 			*out = minus ? INT64_MIN : INT64_MAX;
 			return -ERANGE;
@@ -115,7 +116,8 @@ int tar_number(const char *field, size_t n, int64_t *out)
 
 	if (*field & 0x80)
 		return binary_number((const unsigned char *)field, n, out);
-	/* Some old writers let the field before overflow into this one. */
+	/* Some old writers overwrite the first byte of this field with the NUL of
+	 * the one in front. */
 	if (*p == '\0')
 		p++;
 	while (p < end && is_field_blank(*p))
@@ -157,7 +159,7 @@ bool tar_is_header(const struct tar_header *h)
 	if (tar_number(h->sum, sizeof h->sum, &stored) < 0 &&
 	    tar_number(h->sum, sizeof h->sum - 2, &stored) < 0)
 		return false;
-	/* A block of nothing else would have the sum of the blanks. */
+	/* All other fields are zeros: this is not a header. */
 	if (sum == 8 * ' ')
 		return false;
 	return stored == (int64_t)sum ||

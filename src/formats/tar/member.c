@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a tar header, and what preceded it, to a member. */
+/* Make a member of a tar header and of what preceded it. */
 /*
- * Each property has up to four sources, of which the last one wins: the header,
- * a long name of GNU tar, the global extended header, the member's own.  Where
- * readers of tar differ from each other, we do what GNU tar does, or else what
- * bsdtar does; and where both would make a file with other bytes than it had, the
- * file is there, and reading it is an error.
+ * Each property has up to four sources, of which the last one wins: the header, a
+ * long name of GNU tar, the global extended header, the member's own extended
+ * header.  Where readers of tar differ from each other, this one does what GNU tar
+ * does, or else what bsdtar does.  Where both would create a file with wrong bytes,
+ * the file is shown and reading it is an error.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,7 +33,8 @@ void tar_context_free(struct tar_context *c)
 	vec_free(&c->xattrs.at);
 }
 
-/* Who says it: the member's own header, the global one, or nobody. */
+/* Return the extended header that sets a property, the member's own or the global
+ * one, or NULL. */
 static const struct tar_pax *pax_that_has(const struct tar_context *c,
 					  unsigned bit)
 {
@@ -60,10 +61,11 @@ static int header_path(struct tar_context *c, const struct tar_header *h)
 	return ok ? 0 : -ENOMEM;
 }
 
-/* Linux takes 4095 bytes at once; each "a/" makes a directory. */
+/* The longest path in bytes.  Linux accepts 4095 at once; each "a/" makes a
+ * directory. */
 #define PATH_LONGEST ((size_t)32 << 10)
 
-/* Whether a name can be shown; one that cannot is noted. */
+/* Return true if a name can be shown; note one that cannot. */
 static bool fits_length(const char *name, const char *what,
 			struct members_builder *b)
 {
@@ -106,7 +108,7 @@ static int find_names(struct tar_entry *e, struct tar_context *c,
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* The owner that stands for none. */
+/* The owner shown where the archive has no valid one. */
 #define NOBODY 65534
 
 static uint32_t shown_owner(int64_t id, const char *what, const char *path,
@@ -208,13 +210,13 @@ static void find_type(struct tar_entry *e, const struct tar_context *c,
 	case '6':
 		set_entry_type(e, S_IFIFO, MEMBER_NONE, TAR_BODY_NONE);
 		return;
-	case 'D': /* followed by a list of what was in it */
+	case 'D': /* GNU: followed by a list of what was in the directory */
 		set_entry_type(e, S_IFDIR, MEMBER_DIR, TAR_BODY_OTHER);
 		return;
 	case '\0':
 	case '0':
 	case '7':
-		/* V7 had no other way to say so. */
+		/* In V7 a directory is a name that ends with a slash. */
 		if (ends_with_slash(e->m.path)) {
 			set_entry_type(e, S_IFDIR, MEMBER_DIR,
 				       TAR_BODY_PERHAPS);
@@ -259,7 +261,7 @@ static int find_size(struct tar_entry *e, const struct tar_context *c,
 	return 0;
 }
 
-/* In which of its dialects the member is sparse, if it is. */
+/* Find out whether the member is sparse, and in which format its map is. */
 static int find_sparse(struct tar_entry *e, struct tar_context *c)
 {
 	struct tar_pax *p = &c->local;
@@ -330,7 +332,7 @@ static int place_sparse_data(struct tar_entry *e, struct tar_context *c,
 			"the sparse map of \"%s\" contradicts itself: it "
 			"cannot be read",
 			tar_shown(e->m.path, shown));
-		/* No archive is that long: reading it is an error. */
+		/* No archive is that long, so reading the file is an error. */
 		e->m.data = PLAN_PAST;
 		return 0;
 	}
@@ -379,7 +381,8 @@ int tar_entry_add(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 		r = place_file_data(e, c, pos, b);
 	if (r == 0)
 		r = members_add(b, &e->m, &refused);
-	/* Data of a link to nothing is better than nothing. */
+	/* A hard link whose target is missing, but that has data, is shown as a
+	 * file. */
 	if (r == -ENOENT && e->m.kind == MEMBER_LINK && e->stored) {
 		e->m.link = NULL;
 		r = place_file_data(e, c, pos, b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pax records: "27 mtime=1700000000.125\n", one after the other. */
+/* pax records, such as "27 mtime=1700000000.125\n", one after the other (POSIX.1
+ * pax, "pax Extended Header"). */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ void tar_pax_free(struct tar_pax *p)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Digits, then anything; false when there are none.  Too large is the largest. */
+/* Parse digits and move *v behind them.  Return false if there are none.  A number
+ * that is too large becomes UINT64_MAX. */
 static bool parse_pax_digits(const char **v, uint64_t *out)
 {
 	const char *p = *v;
@@ -47,7 +49,8 @@ static bool parse_pax_digits(const char **v, uint64_t *out)
 	return true;
 }
 
-/* A number and nothing else. */
+/* Parse a value that must be a number and nothing else.  Return 0, -EINVAL or
+ * -ERANGE. */
 static int parse_pax_number(const char *v, size_t n, int64_t *out)
 {
 	const char *p = v;
@@ -63,7 +66,8 @@ static int parse_pax_number(const char *v, size_t n, int64_t *out)
 	return 0;
 }
 
-/* What follows the number is ignored: some writers leave things there. */
+/* Parse a time in seconds.  What follows the number is ignored, because some
+ * writers leave bytes there. */
 static int parse_pax_time(struct tar_pax *p, const char *v)
 {
 	bool minus = *v == '-';
@@ -80,7 +84,7 @@ static int parse_pax_time(struct tar_pax *p, const char *v)
 			nsec += (uint64_t)(*v - '0') * place;
 	}
 	p->mtime = minus ? -(int64_t)sec : (int64_t)sec;
-	/* Fractions count upwards, whatever the sign. */
+	/* `nsec` counts upwards, whatever the sign of the seconds. */
 	if (minus && nsec) {
 		p->mtime--;
 		nsec = 1000000000 - nsec;
@@ -92,14 +96,14 @@ static int parse_pax_time(struct tar_pax *p, const char *v)
 /* ---- keys ---------------------------------------------------------------- */
 
 struct value {
-	const char *at; /* ends with a NUL, may have others */
+	const char *at; /* ends with a NUL; bytes in it may be NUL, too */
 	size_t n;
 };
 
 static int pax_set_text(struct tar_text *t, const struct value *v)
 {
 	tar_text_clear(t);
-	/* No name has a NUL. */
+	/* A name ends at its first NUL. */
 	return tar_text_add(t, v->at, strlen(v->at)) ? 0 : -ENOMEM;
 }
 
@@ -165,7 +169,7 @@ static int pax_set_minor(struct tar_pax *p, const struct value *v)
 	return pax_set_natural(v, &p->minor);
 }
 
-/* 1: the map is in front of the data. */
+/* With major version 1 the map precedes the data. */
 static int pax_set_sparse_major(struct tar_pax *p, const struct value *v)
 {
 	int64_t major;
@@ -182,7 +186,7 @@ static int pax_set_map(struct tar_pax *p, const struct value *v)
 	return tar_sparse_list(&p->sparse, v->at, v->n);
 }
 
-/* 0.0 repeats two keys for each run. */
+/* Sparse format 0.0 repeats two keys for each run. */
 static int pax_set_offset(struct tar_pax *p, const struct value *v)
 {
 	int r = pax_set_natural(v, &p->off);
@@ -208,7 +212,7 @@ static int pax_set_numbytes(struct tar_pax *p, const struct value *v)
 
 static const struct key {
 	const char *name;
-	unsigned bit; /* 0: says nothing by itself */
+	unsigned bit; /* 0: the key sets nothing by itself */
 	int (*set)(struct tar_pax *p, const struct value *v);
 } keys[] = {
 	{"path", PAX_PATH, pax_set_path},
@@ -250,7 +254,8 @@ static int apply_pax_record(struct tar_pax *p, const char *name,
 		r = tar_xattr_record(p, name, v->at, v->n, b);
 		return r < 0 ? r : 0;
 	}
-	/* An empty value: as if neither this nor a global header had the key. */
+	/* With an empty value it is as if neither this nor a global header had the
+	 * key. */
 	if (v->n == 0) {
 		p->set &= ~key->bit;
 		p->dropped |= key->bit;
@@ -268,7 +273,8 @@ static int apply_pax_record(struct tar_pax *p, const char *name,
 	return r == -ENOMEM ? r : 0;
 }
 
-/* The length in front: digits and a blank.  How many bytes that were; 0: none. */
+/* Parse the length that begins a record: digits and a blank.  Return the bytes it
+ * takes, or 0 if it is malformed. */
 static size_t pax_record_length(const char *data, size_t n, uint64_t *out)
 {
 	size_t i = 0;
@@ -282,7 +288,8 @@ static size_t pax_record_length(const char *data, size_t n, uint64_t *out)
 	return i && i < n && data[i] == ' ' ? i + 1 : 0;
 }
 
-/* `data` is changed: '=' and the newline become NUL. */
+/* Split a record at '=' and apply it.  `data` is changed: '=' and the newline
+ * become NULs. */
 static int split_pax_record(struct tar_pax *p, char *data, size_t n,
 			    struct members_builder *b)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sparse maps of tar: four ways to say which bytes of a file are stored. */
+/* Sparse maps of tar: four formats that say which bytes of a file are stored. */
 /*
- * The stored bytes of a sparse file stand one behind the other in the archive; a
- * map says where in the file each run of them belongs.  Old GNU tar keeps it in
- * the header and in blocks behind it, pax 0.0 and 0.1 in the extended header, pax
- * 1.0 in front of the data.  All of them end as the same list of runs, which is
- * checked once: it must not reach beyond the file or the stored bytes, and no byte
- * may be in two runs.
+ * The stored bytes of a sparse file follow each other in the archive; a map says
+ * where in the file each run of them belongs.  Old GNU tar stores the map in the
+ * header and in blocks behind it, formats 0.0 and 0.1 in the extended header,
+ * format 1.0 in front of the data (GNU tar manual, "Storing Sparse Files").  All
+ * become the same list of runs, which is checked once: no run may reach beyond the
+ * file or the stored bytes, and no byte may be in two runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #include "base/number.h"
 #include "formats/tar/private.h"
 
-/* Runs of one file: at 4 KiB and a hole each, that is 32 GiB. */
+/* Runs of one file at most: with 4 KiB each and as long a hole behind each, a file
+ * of 32 GiB. */
 #define RUNS_MAX ((size_t)1 << 22)
 
 void tar_sparse_clear(struct tar_sparse *m)
@@ -31,7 +32,7 @@ int tar_sparse_add(struct tar_sparse *m, int64_t off, int64_t len)
 		m->bad = true;
 		return -EBADMSG;
 	}
-	/* Where a map ends is marked by a run of nothing. */
+	/* The end of a map is marked by a run of 0 bytes. */
 	if (len == 0)
 		return 0;
 	if (!vec_push(&m->run, ((struct member_extent){(uint64_t)off,
@@ -66,7 +67,8 @@ int tar_sparse_header(struct tar_sparse *m, const struct tar_header *h,
 		      int64_t *size, bool *more)
 {
 	const char *p = (const char *)h;
-	/* star has them elsewhere, and says who it is at the end. */
+	/* star stores the map at another position, and its name at the end of the
+	 * block. */
 	bool star =
 		tar_dialect(h) == TAR_USTAR && memcmp(p + 508, "tar", 4) == 0;
 	int r = add_map_entries(m, p + (star ? 356 : 386), IN_HEADER);
@@ -93,7 +95,7 @@ int tar_sparse_more(struct tar_sparse *m, const void *block, bool *more)
 
 /* ---- as text ------------------------------------------------------------- */
 
-/* One more digit; false when the number gets too large. */
+/* Append a digit to a number.  Return false if it becomes too large. */
 static bool add_digit(uint64_t *v, char c)
 {
 	return !mul_overflows(*v, 10, v) &&
@@ -123,7 +125,7 @@ int tar_sparse_list(struct tar_sparse *m, const char *text, size_t n)
 			digits = false;
 			continue;
 		}
-		/* Nothing at all, or a comma at the end, is no contradiction. */
+		/* An empty list, or a comma at its end, is accepted. */
 		if (i < n || which || digits)
 			m->bad = true;
 		break;
@@ -131,7 +133,7 @@ int tar_sparse_list(struct tar_sparse *m, const char *text, size_t n)
 	return 0;
 }
 
-/* A line is complete. */
+/* Parse one complete line.  Return 1 if it was the last one, 0 or an error. */
 static int parse_map_line(struct tar_sparse *m, struct tar_sparse_lines *l)
 {
 	int r = 0;
@@ -191,7 +193,8 @@ static int compare_run_offsets(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Positions in order of the map; *sorted: that is the order of offsets, too. */
+/* Set the positions of the runs in the order of the map, and *sorted if they are in
+ * order of their offsets. */
 static int place_runs(struct tar_sparse *m, uint64_t size, uint64_t pos,
 		      uint64_t stored, bool *sorted)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tar: all headers of an archive, one after the other. */
+/* tar: scan all headers of an archive, one after the other. */
 /*
- * The scanner reads headers, and what belongs to them (long names, extended
- * headers, sparse maps), and passes over everything else, so it is an input that
- * decides what that costs.
+ * The scanner reads headers and what belongs to them (long names, extended headers,
+ * sparse maps), and passes over everything else; the input decides what that costs.
  *
  *	 x    records | header  data ...  | L    name | header  data | 0 0
  *	 ^    ^         ^       ^
@@ -11,12 +10,12 @@
  *	 |    |         tar_entry: the header, and what the context says
  *	 to the context ----^
  *
- * What is damaged: a block that should be a header, and is none, is passed over, as
- * are those behind it until there is a header again; the end is the end of the
- * bytes.  Nothing is read twice, so that costs no more than reading the archive.  A
- * member whose bytes end early is in the table, and reading it is an error.
+ * A block that should be a header but is damaged is passed over, and so are those
+ * behind it up to the next header or the end of the input.  No byte is read twice,
+ * so this costs no more than reading the archive.  A member whose bytes end early
+ * is in the table, and reading it is an error.
  *
- * Zero blocks end an archive.  If a header follows them, another archive was
+ * Blocks of zeros end an archive.  If a header follows them, another archive was
  * appended, and its members are added to those of the first.
  */
 #include "formats/tar/tar.h"
@@ -27,13 +26,13 @@
 #include "base/number.h"
 #include "formats/tar/private.h"
 
-/* Extended headers, long names, sparse maps: no more is kept of one. */
+/* Limit in bytes of an extended header, a long name or a sparse map that is kept. */
 #define KEEP_MAX ((uint64_t)64 << 20)
-/* Zeros behind an archive that are searched for another one. */
+/* Bytes of zeros behind an archive that are searched for another archive. */
 #define ZEROS_MAX ((uint64_t)64 << 20)
-/* Bytes in front of the first header. */
+/* Bytes in front of the first header that are passed over at most. */
 #define FRONT_MAX ((uint64_t)1 << 20)
-/* How often so_far is called: headers. */
+/* so_far is called once for this many headers. */
 enum { TELL_EVERY = 1024 };
 
 struct scanner {
@@ -49,10 +48,11 @@ struct scanner {
 		struct tar_header h;
 		char bytes[TAR_BLOCK];
 	} block;
-	bool held; /* the block was looked at only: it comes again */
-	bool pax;  /* extended headers were seen */
+	/* The block was only looked at: next_tar_block returns it again. */
+	bool held;
+	bool pax; /* extended headers were seen */
 	bool ended;
-	bool rest; /* the bytes ended within a block */
+	bool rest; /* the input ended within a block that was not zeros */
 };
 
 /* ---- blocks -------------------------------------------------------------- */
@@ -62,7 +62,8 @@ static uint64_t tar_position(const struct scanner *s)
 	return s->in->at - (s->held ? TAR_BLOCK : 0);
 }
 
-/* The input failed.  What was found until then is worth having. */
+/* The input failed.  Return its error if nothing was found, else note it and return
+ * 0: the members found so far are shown. */
 static int input_failed(struct scanner *s, const struct error *why)
 {
 	if (why->code == -ENOMEM || s->out->headers == 0) {
@@ -85,7 +86,7 @@ static int cut_short(struct scanner *s, const char *what)
 	return 0;
 }
 
-/* The next block: 1; 0: there is none; -errno. */
+/* Read the next block.  Return 1, 0 if there is none, or -errno. */
 static int next_tar_block(struct scanner *s)
 {
 	struct error why;
@@ -113,7 +114,7 @@ static int next_tar_block(struct scanner *s)
 	return 0;
 }
 
-/* Pass over the data of a member.  1; 0: it ends early; -errno. */
+/* Pass over the data of a member.  Return 1, 0 if they end early, or -errno. */
 static int pass_body(struct scanner *s, uint64_t size)
 {
 	uint64_t padded = size + (-size & (TAR_BLOCK - 1)), left = padded;
@@ -129,20 +130,22 @@ static int pass_body(struct scanner *s, uint64_t size)
 	n = left ? input_skip(s->in, left, &why) : 0;
 	if (n < 0)
 		return input_failed(s, &why);
-	/* Missing padding is no damage. */
+	/* Padding that is missing at the end of the archive is not damage. */
 	if (left - (uint64_t)n > padded - size)
 		return cut_short(s, "a member");
 	return 1;
 }
 
-/* The data of a header, for us.  As pass_body; *kept false: it was too much. */
+/* Read the data of a header into s->text.  Return as pass_body; *kept is false if
+ * it was too long and passed over. */
 static int read_body(struct scanner *s, uint64_t size, bool *kept)
 {
 	tar_text_clear(&s->text);
 	*kept = size <= KEEP_MAX;
 	if (!*kept)
 		return pass_body(s, size);
-	/* Memory grows with what comes, not with what is promised. */
+	/* Memory grows with the bytes that come, not with the size that the header
+	 * claims. */
 	while (size > 0) {
 		size_t n = (size_t)min_u64(size, TAR_BLOCK);
 		int r = next_tar_block(s);
@@ -160,7 +163,7 @@ static int read_body(struct scanner *s, uint64_t size, bool *kept)
 
 /* ---- headers that say something about others ----------------------------- */
 
-/* What precedes the next member is forgotten when it is of no use. */
+/* Note that a header that is too large is ignored.  Return 1. */
 static int note_ignored_header(struct scanner *s, const char *what,
 			       uint64_t size)
 {
@@ -186,12 +189,13 @@ static int keep_pax_records(struct scanner *s, char type)
 	struct tar_pax *p = type == 'g' ? &s->c.global : &s->c.local;
 
 	s->pax = true;
-	/* Each member has one: a second one replaces the first. */
+	/* A member has one extended header: a second one replaces the first. */
 	if (type != 'g')
 		tar_pax_clear(p);
 	if (s->text.n && tar_pax_records(p, s->text.at, s->text.n, s->b) < 0)
 		return error_no_memory(s->err, "a tar header");
-	/* Nobody gives the same attributes, or holes, to all members. */
+	/* Attributes and sparse maps in a global header are ignored: they cannot
+	 * mean all members. */
 	if (type == 'g') {
 		p->xattr.n = 0;
 		tar_text_clear(&p->bytes);
@@ -200,7 +204,8 @@ static int keep_pax_records(struct scanner *s, char type)
 	return 1;
 }
 
-/* Is it such a header?  1: yes, and it was dealt with; 2: no; 0, -errno. */
+/* Handle a header that says something about other headers.  Return 1 if it was one,
+ * 2 if not, 0 at the end of the input, or -errno. */
 static int scan_extension(struct scanner *s)
 {
 	const char type = s->block.h.type;
@@ -246,7 +251,7 @@ static int scan_extension(struct scanner *s)
 
 /* ---- members ------------------------------------------------------------- */
 
-/* The map of a 'S' header, and blocks that continue it. */
+/* Read the sparse map in a header of type 'S' and in the blocks that continue it. */
 static int read_sparse_blocks(struct scanner *s, struct tar_entry *e)
 {
 	int64_t size;
@@ -266,7 +271,7 @@ static int read_sparse_blocks(struct scanner *s, struct tar_entry *e)
 	return r < 0 ? error_no_memory(s->err, "a tar header") : 1;
 }
 
-/* The map in front of the data. */
+/* Read the sparse map in front of the data. */
 static int read_sparse_lines(struct scanner *s, struct tar_entry *e)
 {
 	struct tar_sparse_lines l = {0};
@@ -290,8 +295,11 @@ static int read_sparse_lines(struct scanner *s, struct tar_entry *e)
 }
 
 /*
- * Does data follow?  With a hard link, pax says so; all others wrote a size and no
- * data.  So without any extended header in the archive it counts what follows.
+ * Decide whether data follow a hard link or the directory of an old archive; set
+ * e->stored to 0 if not.  In an archive with extended headers the size of a ustar
+ * hard link is right.  Other writers stored a size and no data: then data follow
+ * only if the next block is neither a header nor zeros, and never behind a hard
+ * link of GNU tar or V7.
  */
 static int decide_body(struct scanner *s, struct tar_entry *e,
 		       enum tar_dialect dialect)
@@ -335,7 +343,7 @@ static int scan_tar_member(struct scanner *s)
 		r = e.lines ? read_sparse_lines(s, &e) : 1;
 	if (r < 0)
 		return r;
-	/* Even if the bytes end here: the member was there. */
+	/* Add it even if its bytes end early: the archive had this member. */
 	if (tar_entry_add(&e, &s->c, tar_position(s), s->b, s->err) < 0)
 		return -ENOMEM;
 	tar_context_clear(&s->c);
@@ -344,7 +352,8 @@ static int scan_tar_member(struct scanner *s)
 
 /* ---- what is no header --------------------------------------------------- */
 
-/* Zeros: 1: another archive follows, its header is the block. */
+/* Pass over blocks of zeros.  Return 1 if another archive follows, whose header is
+ * in s->block, 0 if not, or -errno. */
 static int pass_zeros(struct scanner *s)
 {
 	uint64_t from = tar_position(s) - TAR_BLOCK;
@@ -373,7 +382,8 @@ static int pass_zeros(struct scanner *s)
 	return 1;
 }
 
-/* Something else: 1: the block is the next header. */
+/* Pass over what is not a header.  Return 1 if the next header was found and is in
+ * s->block, 0 if not, or -errno. */
 static int find_header(struct scanner *s)
 {
 	uint64_t from = tar_position(s) - TAR_BLOCK;
@@ -462,7 +472,7 @@ int tar_probe(const unsigned char *head, size_t n)
 
 	while (n - at >= TAR_BLOCK && tar_is_zero(head + at))
 		at += TAR_BLOCK;
-	/* An empty archive, unless it goes on: then it is just zeros. */
+	/* Only zeros: an empty archive, unless the file goes on. */
 	if (n - at < TAR_BLOCK)
 		return at && n < TAR_PROBE ? 10 : 0;
 	memcpy(&h, head + at, sizeof h);

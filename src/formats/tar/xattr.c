@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Extended attributes in pax records, in the spellings of star and libarchive. */
+/* Extended attributes in pax records, as star and as libarchive write them. */
 #include <errno.h>
 #include <string.h>
 
 #include "formats/tar/private.h"
 
-/* What the kernel can hand out: of a name, a value, and names (at least three bytes
- * each) in a list. */
+/* Limits of the kernel: bytes of a name, bytes of a value, and names in a list (of
+ * at least three bytes each). */
 enum { NAME_MAX_BYTES = 255, VALUE_MAX_BYTES = 65536, COUNT_MAX = 2048 };
 
 /* ---- spelling ------------------------------------------------------------ */
@@ -20,7 +20,8 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* %41 is A; with `few`, only what must be written so: '=' and '%'. */
+/* Decode "%41" to "A" in place; with `few` set, only the codes of '=' and '%'.
+ * Return the new length. */
 static size_t decode_percent(char *s, bool few)
 {
 	char *to = s;
@@ -54,7 +55,7 @@ static int base64_digit(char c)
 	return c == '/' || c == '_' ? 63 : -1;
 }
 
-/* In place: what it makes is shorter. */
+/* Decode base64 in place, which makes it shorter.  Return the new length. */
 static size_t decode_base64(char *s, size_t n)
 {
 	unsigned bits = 0, have = 0;
@@ -82,7 +83,8 @@ static bool starts_with(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* The one of that name, or a new one; NULL when memory is out.  Names are few. */
+/* Return the attribute of this name or a new one, or NULL if there is no memory.  A
+ * linear search will do: names are few. */
 static struct tar_xattr *attribute_slot(struct tar_pax *p, const char *name)
 {
 	for (size_t i = 0; i < p->xattr.n; i++)
@@ -93,7 +95,8 @@ static struct tar_xattr *attribute_slot(struct tar_pax *p, const char *name)
 	return &p->xattr.at[p->xattr.n - 1];
 }
 
-/* Name and value are at the end of `bytes`, from these offsets on. */
+/* Store attribute `x`, whose name and value are the last bytes of p->bytes.  Return
+ * 1 or -ENOMEM. */
 static int store_attribute(struct tar_pax *p, struct tar_xattr x,
 			   struct members_builder *b)
 {
