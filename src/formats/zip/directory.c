@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* zip: the directory at the end, found and taken apart. */
+/* zip: find and parse the directory at the end of an archive. */
 /*
  *	| headers and data of members | directory | zip64 end | locator | end |
  *
- * Only the end says where the directory is, and it ends with a comment of any length;
- * so it is looked for from behind.  What is in front of the first member (a program
- * that extracts itself, a picture, text) moves all positions, by as much as the directory
- * is behind where it should be.
+ * Only the end record says where the directory is, and it ends with a comment of
+ * any length, so it is searched from behind (PKWARE's APPNOTE.TXT 4.3.16).  Bytes
+ * in front of the first member (a program that extracts itself, a picture, text)
+ * move all positions by the distance between where the directory is and where the
+ * end record says it is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,14 +25,15 @@ enum { END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, COMMENT_MAX = 65535 };
 #define SIG_END 0x06054b50u
 #define SIG_END64 0x06064b50u
 #define SIG_LOCATOR 0x07064b50u
-/* Ten million members with names of usual lengths. */
+/* Largest directory in bytes: ten million members with names of usual lengths. */
 #define DIRECTORY_MAX (UINT64_C(2) << 30)
 
 int zip_probe(const unsigned char *head, size_t n)
 {
 	if (n < 4 || memcmp(head, "PK", 2))
 		return 0;
-	/* A member; an empty archive; one that was to be split, and was not. */
+	/* The signatures of a member, of an empty archive, and of an archive that
+	 * was to be split and was not. */
 	if (!memcmp(head + 2, "\3\4", 2))
 		return 85;
 	if (!memcmp(head + 2, "\5\6", 2))
@@ -54,8 +56,8 @@ void zip_directory_free(struct zip_directory *d)
 /* ---- the end ------------------------------------------------------------- */
 
 struct end {
-	bool encrypted; /* what it leads to */
-	uint64_t at;    /* where what follows the directory begins */
+	bool encrypted; /* the directory is encrypted */
+	uint64_t at;    /* where the record behind the directory begins */
 	uint64_t disk, first_disk, entries, size, pos;
 };
 
@@ -73,14 +75,14 @@ struct tail {
 	uint64_t pos, n;
 };
 
-/* Is there an entry where the directory of the end at tail + i should begin? */
+/* Return true if the directory of the end record at tail + i begins with an entry. */
 static bool has_entry(const struct tail *t, uint64_t i)
 {
 	uint64_t size = load_le32(t->p + i + 12), at = t->pos + i;
 	unsigned char sig[4];
 	struct error ignored;
 
-	/* Zip64: the directory is in front of other records. */
+	/* Zip64: other records lie between the directory and this one. */
 	if (i >= LOCATOR_SIZE &&
 	    load_le32(t->p + i - LOCATOR_SIZE) == SIG_LOCATOR)
 		return true;
@@ -90,9 +92,10 @@ static bool has_entry(const struct tail *t, uint64_t i)
 }
 
 /*
- * The record that is the end.  A comment may have what looks like one: the end is that
- * whose comment takes all that is behind it and whose directory is there, if there is
- * such a one.  UINT64_MAX: there is none; -EBADMSG: there are two.
+ * Find the end record.  A comment may hold what looks like one, so the end record
+ * is the one whose comment takes all bytes behind it and whose directory exists, if
+ * there is one.  *out is its offset in the tail, or UINT64_MAX if there is none.
+ * Return 0, or -EBADMSG if there are two.
  */
 static int find_end(const struct tail *t, uint64_t *out, struct error *err)
 {
@@ -121,13 +124,15 @@ static int find_end(const struct tail *t, uint64_t *out, struct error *err)
 	return 0;
 }
 
-/* The zip64 end of an encrypted directory: longer by 28 bytes that say how. */
+/* Return true for the zip64 end record of an encrypted directory, which is longer
+ * by 28 bytes about the encryption (APPNOTE 4.3.14, version 2). */
 static bool is_version_2(const unsigned char *p)
 {
 	return load_le16(p + 14) >= 62 && load_le64(p + 4) >= 44 + 28;
 }
 
-/* What does not fit is in another record. */
+/* Replace *end by the zip64 end record, if there is a locator of one (APPNOTE
+ * 4.3.14, 4.3.15). */
 static int read_end64(const struct backing *b, uint64_t locator,
 		      struct end *end, struct error *err)
 {
@@ -141,7 +146,8 @@ static int read_end64(const struct backing *b, uint64_t locator,
 	at = load_le64(p + 8);
 	if (limit < END64_SIZE)
 		return no_zip_end(err);
-	/* With something in front of the archive it is where it usually is. */
+	/* If bytes precede the archive, the record is not where the locator says,
+	 * but just in front of the locator. */
 	for (unsigned i = 0; i < 2; i++, at = limit - END64_SIZE) {
 		if (at > limit - END64_SIZE)
 			continue;
@@ -204,15 +210,16 @@ static int read_end(const struct backing *b, struct end *end, struct error *err)
 			    .entries = load_le16(p + 10),
 			    .size = load_le32(p + 12),
 			    .pos = load_le32(p + 16)};
-	/* There may be one though all would fit here: torch.save writes both, always. */
+	/* There may be a zip64 end record though all numbers would fit here:
+	 * torch.save always writes both. */
 	if (at < LOCATOR_SIZE)
 		return 0;
 	return read_end64(b, at - LOCATOR_SIZE, end, err);
 }
 
-/* PKWARE's encryption of the directory (APPNOTE 7.3, since version 6.2): the zip64 end has a
- * version of its own, a record of its own is in front, and values in the headers of members
- * are masked. */
+/* Return true if the directory is encrypted by PKWARE's method (APPNOTE 7.3, since
+ * version 6.2): the zip64 end record has a version of its own, a record of its own
+ * precedes it, and values in the headers of members are masked. */
 static bool is_encrypted(const struct backing *b, const struct end *end)
 {
 	struct error ignored;
@@ -292,7 +299,8 @@ static enum zip_why why_unreadable(const struct zip_entry *e,
 	return ZIP_NO_REASON;
 }
 
-/* 1: *used bytes were an entry; 0: they are none. */
+/* Parse the entry at `off`.  Return 1 and set *used to its bytes, 0 if there is no
+ * valid entry, or -ENOMEM. */
 static int parse_directory_entry(struct zip_directory *d, uint64_t off,
 				 uint64_t *used, struct error *err)
 {

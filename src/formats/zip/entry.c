@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* zip: what an entry of the directory says: names, modes, times, large sizes. */
+/* zip: what an entry of the directory says: name, mode, times, sizes of more than
+ * 32 bits. */
 /*
- * Names are UTF-8 where a flag or an extra field says so.  Others are in code page
- * 437 by the specification; of those that Unix programs wrote, and that are valid
- * UTF-8, they are that.
+ * A name is UTF-8 if a flag or an extra field says so (APPNOTE.TXT 4.4.4, 4.6.9).
+ * Other names are in code page 437 by the specification; but those that Unix
+ * programs wrote and that are valid UTF-8 are read as UTF-8.
  *
- * A time of DOS has no zone: it is taken for UTC, so that it is the same on all
- * nodes.  Extra fields of Unix and NTFS have real ones.  Where several say it, the
- * newer field counts (Info-ZIP's extrafld.txt describes them):
+ * A DOS time has no zone: it is read as UTC, so that it is the same on all
+ * machines.  Extra fields of Unix and NTFS have real times.  If several fields have
+ * a time or an owner, the newer field wins (Info-ZIP's extrafld.txt describes
+ * them):
  *
  *	time   0x5855 (mac OS) < 0x000a (NTFS) < 0x5455
  *	owner  0x5855, 0x7855 (16 bits, in the local header only) < 0x7875
  *
- * The type of a file in its mode is a hint, as in unzip: bytes from a pipe are stored
- * with the mode of a pipe, and are a file.
+ * The file type in a mode is only a hint, as in unzip: the bytes of a pipe are
+ * stored with the mode of a pipe, and are shown as a file.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -37,7 +39,7 @@ enum {
 enum { TIME_DOS, TIME_UNIX1, TIME_NTFS, TIME_UNIX };
 enum { OWNER_NONE, OWNER_16_BIT, OWNER_ANY_SIZE };
 
-/* Bytes 128 to 255 of code page 437. */
+/* Characters 128 to 255 of code page 437 in Unicode. */
 static const uint16_t cp437[128] = {
 	0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea,
 	0x00eb, 0x00e8, 0x00ef, 0x00ee, 0x00ec, 0x00c4, 0x00c5, 0x00c9, 0x00e6,
@@ -57,7 +59,8 @@ static const uint16_t cp437[128] = {
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Bytes of the character that begins here; 0: no UTF-8. */
+/* Return the length in bytes of the UTF-8 character that begins here, or 0 if there
+ * is none. */
 static unsigned utf8_char(const unsigned char *s, size_t n)
 {
 	unsigned len = s[0] < 0x80                   ? 1
@@ -71,7 +74,7 @@ static unsigned utf8_char(const unsigned char *s, size_t n)
 	for (unsigned i = 1; i < len; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Longer than need be, surrogates, beyond Unicode. */
+	/* Overlong forms, surrogates, and code points beyond Unicode. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
@@ -135,8 +138,9 @@ static char *decode_name(const struct zip_entry *e, const unsigned char *name,
 	return from_cp437(name, n);
 }
 
-/* Programs of DOS and Windows separate directories by '\\', whichever field and encoding
- * the name is in.  As in unzip, a name that also has '/' is left as it is. */
+/* Replace '\\' by '/': programs of DOS and Windows separate directories by '\\', in
+ * whichever field and encoding the name is.  As in unzip, a name that also has '/'
+ * is left as it is. */
 static void split_name(char *name, unsigned host)
 {
 	if ((host != HOST_DOS && host != HOST_NTFS) || strchr(name, '/'))
@@ -148,7 +152,9 @@ static void split_name(char *name, unsigned host)
 
 /* ---- extra fields -------------------------------------------------------- */
 
-/* Sizes that did not fit, in this order, those only. */
+/* Set the fields that do not fit into 32 bits, in the order in which they are
+ * stored; the extra field has only those (APPNOTE.TXT 4.5.3).  Return false if
+ * bytes are missing. */
 static bool apply_zip64_sizes(struct zip_entry *e, const unsigned char *x,
 			      size_t n)
 {
@@ -177,9 +183,9 @@ static void set_entry_time(struct zip_entry *e, unsigned by, int64_t sec,
 }
 
 /*
- * 32 bits with a sign, by the specification.  Writers with 64 bits cut times from 2038
- * on, which then look like times before 1970.  The time of DOS, from 1980 to 2107, tells
- * which of the two it is, as in unzip.
+ * Set a time of 32 bits, which are signed by the specification.  Writers with 64
+ * bits cut off times from 2038 on, which then look like times before 1970.  The DOS
+ * time, from 1980 to 2107, tells which of the two is meant, as in unzip.
  */
 static void set_time_32(struct zip_entry *e, unsigned by,
 			const unsigned char *x, unsigned dos_date)
@@ -203,7 +209,7 @@ static void set_entry_owner(struct zip_entry *e, unsigned by, uint32_t uid,
 static void apply_ntfs_time(struct zip_entry *e, const unsigned char *x,
 			    size_t n)
 {
-	/* 100 ns since 1601. */
+	/* 1970 in units of 100 ns since 1601. */
 	const uint64_t epoch = UINT64_C(116444736000000000);
 	uint64_t t;
 
@@ -231,7 +237,8 @@ static void apply_unix_owner(struct zip_entry *e, const unsigned char *x,
 			(uint32_t)load_le(x + 3 + u, g));
 }
 
-/* A name in UTF-8, if it belongs to this one. */
+/* Replace the name by the one in UTF-8, if its checksum shows that it belongs to
+ * this name. */
 static int apply_utf8_name(struct zip_entry *e, const unsigned char *x,
 			   size_t n, const unsigned char *name, size_t name_len)
 {
@@ -248,7 +255,7 @@ static int apply_utf8_name(struct zip_entry *e, const unsigned char *x,
 	return 0;
 }
 
-/* An entry of the directory: its name as stored, and its date of DOS. */
+/* The name as stored and the DOS date of an entry. */
 struct raw_entry {
 	const unsigned char *name;
 	size_t name_len;
@@ -291,7 +298,7 @@ void zip_entry_local(struct zip_entry *e, const unsigned char *x, size_t n)
 {
 	while (n >= 4) {
 		unsigned id = load_le16(x), size = load_le16(x + 2);
-		/* Behind the two times, if they are there. */
+		/* The owner follows the two times, if they are there. */
 		unsigned at = id == EXTRA_UNIX1 ? 8 : 0;
 
 		x += 4;
@@ -308,7 +315,7 @@ void zip_entry_local(struct zip_entry *e, const unsigned char *x, size_t n)
 
 /* ---- modes and times ----------------------------------------------------- */
 
-/* Days since 1970 of a day of the Gregorian calendar. */
+/* Return the days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int64_t y, unsigned m, unsigned d)
 {
 	y -= m <= 2;
@@ -339,10 +346,10 @@ static uint32_t entry_mode(const struct zip_entry *e, unsigned host,
 	} else {
 		says_dir = attributes & 0x10;
 	}
-	/* What has bytes is a file, unless its name says otherwise. */
+	/* An entry with bytes is a file, unless its name says otherwise. */
 	dir = dir || (says_dir && !e->size);
 	type = dir ? S_IFDIR : S_ISLNK(mode) ? S_IFLNK : S_IFREG;
-	/* 0100000 is a mode: a file without any permission. */
+	/* 0100000 is a mode: that of a file without any permission. */
 	return type | (mode ? mode & 07777 : dir ? 0755u : 0644u);
 }
 

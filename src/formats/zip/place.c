@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* zip: where the bytes of members are, by the headers in front of them. */
+/* zip: find where the bytes of members are from their local headers. */
 /*
- * The directory says where a member's local header is, and only that how long it is
- * itself.  Headers are read in order of the file: where they are close together, all
- * bytes of a stretch at once.
+ * The directory says where a member's local header is, and only the header says how
+ * long it is itself.  Headers are read in the order of the file; where they are
+ * close together, many of them at once.
  *
- * Members that overlap are refused, all of them: no program writes such archives but
- * to decode a few bytes into very many.
+ * All members that overlap are refused: such archives are written only to decode a
+ * few bytes into very many.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,12 +19,13 @@
 #include "formats/zip/private.h"
 
 #define SIG_LOCAL 0x04034b50u
-/* Bytes that are read at once, and how far apart headers are for that. */
+/* Bytes that are read at once, and the largest distance in bytes between headers
+ * for that. */
 #define STRETCH ((size_t)256 << 10)
 #define CLOSE (UINT64_C(16) << 10)
-/* A header with any name and extra fields. */
+/* The longest header, with any name and extra fields. */
 #define LOCAL_MAX ((size_t)ZIP_LOCAL_SIZE + 2 * 65535)
-/* What members that cannot be read may say of their sizes, together. */
+/* Limit of the sum of the sizes that members which cannot be read claim, in bytes. */
 #define BAD_MAX (UINT64_C(1) << 60)
 #define TELL_EVERY 1024
 
@@ -106,12 +107,13 @@ static void note_unreadable(const struct zip_placing *p,
 
 struct reader {
 	const struct backing *from;
-	unsigned char *buf; /* bytes [at, at + n) */
+	unsigned char *buf; /* bytes [at, at + n) of the archive */
 	uint64_t at;
 	size_t n;
 };
 
-/* `n` bytes at `pos`, of which there are so many; `ahead` more may be wanted. */
+/* Make sure that r->buf has the `n` bytes at `pos`, which the archive has.  If it
+ * must read, it reads `ahead` bytes if there are as many. */
 static int read_stretch(struct reader *r, uint64_t pos, size_t n, size_t ahead,
 			struct error *err)
 {
@@ -130,8 +132,9 @@ static int read_stretch(struct reader *r, uint64_t pos, size_t n, size_t ahead,
 	return 0;
 }
 
-/* Sizes and CRC-32 that a local header has are those of the directory.  It may have
- * none: those that follow the data (flag 8), are in a field of zip64, or are masked. */
+/* Return true if sizes and CRC-32 of a local header are those of the directory, or
+ * if the header has none: they follow the data (flag 8), are in the zip64 field, or
+ * are masked. */
 static bool same_sizes(const struct zip_entry *e, const unsigned char *p)
 {
 	uint32_t crc = load_le32(p + 14), stored = load_le32(p + 18);
@@ -146,7 +149,8 @@ static bool same_sizes(const struct zip_entry *e, const unsigned char *p)
 	       (size == UINT32_MAX || size == e->size);
 }
 
-/* Owners of old programs are in the `n` bytes behind a local header and its name. */
+/* Set the owner of an entry of an old program from the `n` bytes of extra fields at
+ * `pos`, behind a local header and its name. */
 static int find_owner(struct reader *r, struct zip_entry *e, uint64_t pos,
 		      size_t n, struct error *err)
 {
@@ -160,7 +164,7 @@ static int find_owner(struct reader *r, struct zip_entry *e, uint64_t pos,
 	return code;
 }
 
-/* Set e->data behind its header; or e->why. */
+/* Set e->data to the position behind the local header, or e->why. */
 static int find_data(const struct zip_directory *d, struct reader *r,
 		     struct zip_entry *e, bool close, struct error *err)
 {
@@ -218,7 +222,7 @@ static int find_all_data(struct zip_placing *p, struct zip_entry *const *order,
 
 static void find_overlaps(struct zip_entry *const *order, size_t n)
 {
-	struct zip_entry *last = NULL; /* that with the farthest end */
+	struct zip_entry *last = NULL; /* the one that ends farthest */
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -255,7 +259,7 @@ static int add_unreadable(struct zip_placing *p, struct lists *l,
 	note_unreadable(p, e, more);
 	e->data = l->bad_size;
 	if (e->size > BAD_MAX - l->bad_size) {
-		e->data = UINT64_MAX; /* left out */
+		e->data = UINT64_MAX; /* the member is left out */
 		return 0;
 	}
 	if (!e->size)
@@ -297,7 +301,7 @@ static int place_entry(struct zip_placing *p, struct lists *l,
 	return r;
 }
 
-/* Large members are decoded by all threads. */
+/* Tell the stream which members are large, so that several threads decode them. */
 static void expect_large(const struct zip_placing *p, struct lists *l,
 			 struct zip_entry *const *order, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* zip: the space that ranges are in, its places, and how an index has them. */
+/* zip: the space that ranges are in, its places, and its sections in an index. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@
 #include "base/number.h"
 #include "formats/zip/private.h"
 
-/* Chunks of what cannot be read are as long as this: none is ever made. */
+/* Bytes of a chunk of a member that cannot be read; such a chunk is never made.
+ * Also the bytes that are read at once. */
 #define PIECE (UINT64_C(1) << 20)
 
 static uint64_t decoded_size(const struct zip *z)
@@ -82,7 +83,7 @@ static const struct chunk_set_ops bad_ops = {
 	.describe = describe_bad,
 };
 
-/* The one that byte `off` of theirs is in. */
+/* Return the bad member that byte `off` of the bad bytes is in. */
 static uint64_t find_bad_member(const struct zip *z, uint64_t off)
 {
 	struct bisect b = bisect_in(0, z->n_bad);
@@ -142,7 +143,7 @@ static int space_map(const struct files *f, uint64_t node, uint64_t off,
 
 static const struct files_ops space_ops = {.map = space_map};
 
-/* Members that are stored are a part of the file, as those of a tar. */
+/* A stored member is a part of the file itself, like a member of a tar. */
 static struct backing zip_range_of(const struct volume *v, uint64_t off,
 				   uint64_t len)
 {
@@ -245,7 +246,7 @@ static bool bad_is_possible(const struct zip *z)
 	return true;
 }
 
-/* A copy of a section of records. */
+/* Copy a section of records, to be freed by the caller. */
 static int copy_index_section(const struct index *x, uint32_t id, size_t record,
 			      void **to, uint64_t *n, struct error *err)
 {
@@ -314,7 +315,8 @@ uint64_t zip_places(const struct zip *z)
 	return windows_of(z) + z->n_plain + z->n_bad;
 }
 
-/* Of which kind a place is: 0 windows, 1 stored, 2 bad; *i is which of them. */
+/* Return the kind of a place: 0 a window, 1 a stored member, 2 a bad one.  *i is
+ * its number among those. */
 static unsigned place_kind(const struct zip *z, uint64_t place, uint64_t *i)
 {
 	uint64_t n = windows_of(z);
@@ -334,7 +336,8 @@ uint64_t zip_place_size(const struct zip *z, uint64_t place)
 	uint64_t n, i;
 	unsigned kind = place_kind(z, place, &i);
 
-	/* A bad one has something to say, and nothing to read. */
+	/* A bad place has nothing to read, but counts so that its error is
+	 * reported. */
 	return kind == 0   ? stream_points(z->stream, &n)[i].size
 	       : kind == 1 ? z->plain[i].size
 			   : 1;
@@ -348,7 +351,7 @@ uint64_t zip_place_stored(const struct zip *z, uint64_t place)
 	if (place_kind(z, place, &i) != 0)
 		return zip_place_size(z, place);
 	p = stream_points(z->stream, &n);
-	/* What is between two windows may be other members. */
+	/* Bytes between two windows may belong to other members. */
 	return min_u64((i + 1 < n ? p[i + 1].in : z->stored.size) - p[i].in,
 		       (uint64_t)p[i].size + p[i].size / 1024 + 64);
 }
@@ -419,7 +422,7 @@ void zip_place_describe(const struct zip *z, uint64_t place, char *buf,
 	}
 }
 
-/* The stored member that byte `pos` is in. */
+/* Return the stored member that byte `pos` is in. */
 static uint64_t find_stored_member(const struct zip *z, uint64_t pos)
 {
 	struct bisect b = bisect_in(0, z->n_plain);

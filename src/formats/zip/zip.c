@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* zip: the members of an archive, as a table and the space that ranges are in. */
+/* zip: scan an archive, into a member table and the space that ranges are in. */
 #include "formats/zip/zip.h"
 
 #include <errno.h>
@@ -11,14 +11,15 @@
 #include "base/number.h"
 #include "formats/zip/private.h"
 
-/* Targets of symlinks, and what they are compressed to. */
+/* Longest target of a symlink, in bytes. */
 #define TARGET_MAX 4096
 
 struct adding {
 	const struct backing *from;
 	const struct zip *zip;
 	struct members_builder *b;
-	uint64_t decoded, bad; /* where these begin in the space */
+	/* Where decoded and bad bytes begin in the space. */
+	uint64_t decoded, bad;
 };
 
 static int inflate_target(const struct adding *a, const struct zip_entry *e,
@@ -37,7 +38,8 @@ static int inflate_target(const struct adding *a, const struct zip_entry *e,
 				      (size_t)e->size, e->crc, err);
 }
 
-/* The target of a symlink; -EBADMSG: there is none. */
+/* Read the target of a symlink.  Return 0, -EBADMSG if there is none, or another
+ * error. */
 static int read_symlink_target(const struct adding *a,
 			       const struct zip_entry *e,
 			       char target[TARGET_MAX + 1], struct error *err)
@@ -134,7 +136,7 @@ static int scan_zip_directory(struct zip_placing *p, uint32_t uid, uint32_t gid,
 		return r;
 	a.decoded = p->from->size;
 	a.bad = a.decoded + stream_size(p->zip->stream);
-	/* In the directory's order: of equal names the last one wins. */
+	/* In the order of the directory: of equal names the last one wins. */
 	for (size_t i = 0; i < d->at.n && r == 0; i++)
 		r = add_zip_entry(&a, &d->at.at[i], uid, gid, err);
 	return r;
