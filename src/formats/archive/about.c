@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* info: what there is to know about an archive, and what will be slow. */
+/* info: what is known about an archive, and warnings about what will be slow. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "formats/archive/about.h"
 
 /*
- * Warnings are computed from the tables: each is true of this archive, says what it
- * costs, and how to do without.
+ * Warnings are computed from the tables.  Each is true of this archive, says what
+ * it costs, and how to avoid it.
  */
-/* Decoding this much takes a minute or so on one core. */
+/* Decoded bytes that take about a minute on one core. */
 #define LONG_STREAM (UINT64_C(1) << 30)
-/* A jump that decodes more than this is felt. */
+/* Decoded bytes that make a jump noticeably slow. */
 #define FAR_JUMP (UINT64_C(32) << 20)
-/* Blocks that are large for small files. */
+/* Bytes of blocks that are large for small files. */
 #define LARGE_BLOCK (256u << 10)
 
 void about_put(json_t *o, const char *key, uint64_t v)
@@ -76,7 +76,7 @@ static void add_slow(json_t *slow, const char *text)
 	json_array_append_new(slow, json_text(text, strlen(text)));
 }
 
-/* How its format can be written in pieces. */
+/* Return the advice how to write the format in pieces. */
 static const char *advice_for_pieces(const char *format)
 {
 	static const char *const how[][2] = {
@@ -129,9 +129,10 @@ static void warn_of_stream(json_t *slow, const struct archive *a,
 
 struct image_facts {
 	uint64_t blocks, fragments, holes, plain;
-	uint64_t in_fragments, files; /* with content */
-	uint64_t in_compressed;       /* fragments */
-	uint64_t median;              /* bytes */
+	uint64_t in_fragments, files; /* files that have content */
+	/* Of those in fragments: in compressed blocks. */
+	uint64_t in_compressed;
+	uint64_t median; /* median size of files, in bytes */
 };
 
 static int compare_file_sizes(const void *a, const void *b)
@@ -319,7 +320,7 @@ static json_t *about_archive(const struct archive *a)
 		return NULL;
 	}
 	memcpy(counts, a->members.counts, sizeof counts);
-	counts[1]--; /* the root */
+	counts[1]--; /* without the root */
 	about_text(o, "format",
 		   a->kind->format ? a->kind->format
 		   : a->format     ? a->format

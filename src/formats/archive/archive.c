@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening an archive: its index if there is one, else a scan, then the tree. */
+/* Open an archive: load its index or scan it, then publish its tree. */
 #include "formats/archive/archive.h"
 
 #include <errno.h>
@@ -12,20 +12,21 @@
 #include "formats/archive/npy_views.h"
 
 /*
- * An archive is opened in the same steps whatever it is:
+ * An archive is opened in the same steps whatever its format is:
  *
- *	index there, and right?   the table is used as it is
- *	else scan                 the format reads the archive once and builds it
- *	save                      for the next time; failing to is a log line
- *	publish                   a directory of the tree is backed by the table
+ *	load the index            if it exists and is valid, its table is used
+ *	else scan                 the format reads the archive once and makes the table
+ *	save the index            for the next mount; a failure is only logged
+ *	publish                   a directory of the tree shows the table
  *
- * What was odd (refused paths, links to nothing, damage) are notes in the table, so
- * they are said again at every mount, from an index, too.
+ * Refused paths, links to nothing and damage are notes in the table, so that each
+ * mount logs them, also one that uses the index.
  */
 
-/* Sections that are larger stay in the index file: states of decoders. */
+/* Larger sections (states of decoders) stay in the index file until they are
+ * needed, in bytes. */
 #define LAZY (UINT64_C(4) << 20)
-/* What changes the table. */
+/* Options that change the table. */
 #define OPTION_VERSIONS 1
 
 void archive_progress(const struct archive *a, uint64_t done)
@@ -106,7 +107,7 @@ static void archive_index_key(const struct archive *a, struct index_key *key)
 	key->options = a->options->versions ? OPTION_VERSIONS : 0;
 }
 
-/* What was taken from an index before something in it was wrong. */
+/* Free what was loaded from an index that turned out to be damaged. */
 static void forget_archive_index(struct archive *a, struct index *x)
 {
 	stream_free(a->stream);
@@ -121,7 +122,8 @@ static void forget_archive_index(struct archive *a, struct index *x)
 	index_free(x);
 }
 
-/* 0: the archive is complete. */
+/* Load the index.  Return 0 if the archive is complete now, -ENOENT or -ESTALE if
+ * there is no valid index, or another error. */
 static int load_archive_index(struct archive *a, struct error *err)
 {
 	const struct index_options where = {a->options->index,
@@ -167,7 +169,7 @@ static void save_archive_index(struct archive *a)
 	struct error err = {0};
 
 	if (archive_save_index(a, &err) < 0) {
-		/* Who says where it is to be wants to know that it is not. */
+		/* If the user chose where the index is, a failure is a warning. */
 		if (a->options->index)
 			log_warn("%s: no index was saved: %s", a->path,
 				 err.text);
@@ -197,7 +199,8 @@ static int fill_member_table(struct archive *a, struct error *err)
 	return r;
 }
 
-/* Ranges of members are in what the stream decodes to, where there is one. */
+/* Set a->volume: ranges of members are positions in the decoded stream, where there
+ * is one. */
 static int find_volume(struct archive *a, struct error *err)
 {
 	a->volume.backing = a->stored;
@@ -342,7 +345,7 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 	return r;
 }
 
-/* The record that `subdir` names; follows no links. */
+/* Find the record that `subdir` names, without following links. */
 static int find_subdir(const struct members *m, const char *subdir,
 		       uint64_t *root, struct error *err)
 {
@@ -368,7 +371,7 @@ static int find_subdir(const struct members *m, const char *subdir,
 				   "'%s' is not a directory (subdir=)", subdir);
 }
 
-/* A compressed file that is no tar. */
+/* Return true for a compressed file that is not a tar. */
 static bool holds_one_file(const struct archive *a)
 {
 	return a->stream && !a->is_tar;

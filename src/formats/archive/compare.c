@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an index says of an archive, compared with what is there now. */
+/* Compare what an index says of an archive with what the archive has now. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "formats/archive/verify.h"
 
 /*
- * Tables of the same members are the same bytes, so as a rule that is all there is
- * to compare.  Otherwise each record's counterpart is looked for by its path:
- * directories come before what is in them.
+ * Equal members make equal tables byte by byte, so usually that is all there is to
+ * compare.  Otherwise the counterpart of each record is looked up by its path; a
+ * directory precedes its entries.
  */
 #define NOWHERE UINT64_MAX
 
@@ -63,7 +63,7 @@ static bool same_content(const struct members *a, const struct member_record *r,
 	uint64_t n;
 
 	switch (r->kind) {
-	case MEMBER_DIR: /* what is in it is compared by itself */
+	case MEMBER_DIR: /* its entries are compared by themselves */
 	case MEMBER_LINK:
 		return true;
 	case MEMBER_SYMLINK:
@@ -97,8 +97,8 @@ static bool same_record(const struct members *a, const struct member_record *r,
 	       same_content(a, r, b, s) && same_xattrs(a, r, b, s);
 }
 
-/* Does its stream decode to something else than when the index was made?  The
- * checksums of its windows tell then what is the matter. */
+/* Return true if the stream no longer decodes to what it was when the index was
+ * made.  The checksums of its windows then say what is wrong. */
 static bool is_spoilt(const struct archive_check *k)
 {
 	return k->a->stream && (k->fresh->damage || !k->fresh->stream);
@@ -114,7 +114,8 @@ static void compare_same(struct archive_check *k, uint64_t i, uint64_t j)
 				   "its index");
 }
 
-/* Without its time, which is that of what is in it where no member says. */
+/* Compare the roots, without their times: if no member sets the time of the root,
+ * it is derived from the entries. */
 static void compare_roots(struct archive_check *k)
 {
 	const struct members *a = &k->a->members, *b = &k->fresh->members;
@@ -128,7 +129,7 @@ static void compare_roots(struct archive_check *k)
 				   "root than its index");
 }
 
-/* Its counterpart's number, or NOWHERE. */
+/* Compare record i.  Return the number of its counterpart, or NOWHERE. */
 static uint64_t compare_record(struct archive_check *k, uint64_t i,
 			       const uint64_t *there)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An input whose first bytes were looked at already. */
+/* An input whose first bytes were read before. */
 #include "formats/archive/archive.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static ssize_t again_read(struct input *input, void *to, size_t n,
 	if (done == n)
 		return (ssize_t)n;
 	r = input_read(a->in, (unsigned char *)to + done, n - done, err);
-	if (r < 0) /* what there was comes first, the error with the next */
+	if (r < 0) /* return the bytes now, the error with the next call */
 		return done ? (ssize_t)done : r;
 	input->at += (uint64_t)r;
 	return (ssize_t)done + r;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The index of an archive that we have just written, without reading it. */
+/* Make the index of an archive that this process has just written, without reading
+ * the archive. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/archive/archive.h"
 
-/* Descriptors that are held: of the archive. */
+/* Descriptors that are held open, for the archive. */
 enum { OPEN_MOST = 4 };
 
 static int load_made_points(struct archive *a, const struct archive_made *m,

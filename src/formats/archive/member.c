@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* info: one member: what it is, and where its bytes are. */
+/* info: describe one member and where its bytes are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "formats/archive/about.h"
 #include "formats/archive/places.h"
 
-/* Other names of an inode, runs of a sparse file, that are listed. */
+/* Names of an inode, and runs of a sparse file, that are listed at most. */
 #define LISTED 100
 #define PATH_ROOM 4096
 
@@ -44,7 +44,7 @@ static json_t *path_json(const struct members *m, uint64_t record)
 	return json_text(path, strlen(path));
 }
 
-/* All names of an inode. */
+/* List the names of an inode. */
 static json_t *names_json(const struct members *m, uint64_t record)
 {
 	json_t *list = json_array();
@@ -73,7 +73,7 @@ static json_t *xattrs_json(const struct members *m,
 	return list;
 }
 
-/* How many of what are below a directory. */
+/* Count what is below a directory, by type.  Return false if there is no memory. */
 static bool about_below(json_t *o, const struct members *m, uint64_t root)
 {
 	static const unsigned char slot[MEMBER_KINDS] = {
@@ -142,7 +142,7 @@ static bool sum_places(void *ctx, uint64_t first, uint64_t last)
 
 	if (!s->n)
 		s->first = first;
-	/* Runs of a sparse member may share a window. */
+	/* Runs of a sparse member may share a window, which counts once. */
 	for (uint64_t i = max_u64(first, s->next); i <= last; i++) {
 		s->n++;
 		s->decoded += places_size(s->a, i);
@@ -154,7 +154,7 @@ static bool sum_places(void *ctx, uint64_t first, uint64_t last)
 	return true;
 }
 
-/* Windows of the stream that reading it decodes. */
+/* Describe the windows of the stream that are decoded when the member is read. */
 static void about_windows(json_t *o, const struct archive *a,
 			  const struct member_record *r)
 {

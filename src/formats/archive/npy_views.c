@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensor.safetensors of the .npy files in the root of a directory or archive. */
+/* tensor.safetensors: a view of the .npy files in the root of a directory or
+ * archive. */
 
 /*
- * They are looked at when somebody asks for its size: it has those whose type the format has,
- * under their names without the ending.  Arrays of other types are not in it, as elsewhere; a
- * file that is damaged or cannot be read is an error, for nobody would miss what is left out.
+ * The headers of the .npy files are read when the size of tensor.safetensors is
+ * first needed.  It holds the arrays whose types the format has, named like the
+ * files without the suffix.  Arrays of other types are left out, as in the
+ * tensor.safetensors of any directory.  A file that is damaged or cannot be read is
+ * an error, because a reader would not notice that it is missing.
  */
 #include "formats/archive/npy_views.h"
 
@@ -18,7 +21,7 @@
 #include "formats/numpy/npy_member.h"
 #include "views/bundle.h"
 
-/* Each header is read, and each array takes about a KiB of memory. */
+/* Each header is read, and each array takes about 1 KiB of memory. */
 #define ARRAYS_MAX 10000
 
 struct npy_dir {
@@ -49,7 +52,7 @@ static void npy_found_free(struct bundle_found *f)
 	free(x);
 }
 
-/* "a" of "a.npy". */
+/* Set `name` to "a" for record "a.npy".  Return false if it is not a .npy file. */
 static bool npy_array_name(const struct npy_dir *b, uint64_t i,
 			   char name[FILES_NAME_MAX + 1])
 {

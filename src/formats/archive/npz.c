@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: a .npz is a zip whose members NAME.npy are tensors, too. */
+/* Source: a .npz is a zip whose members NAME.npy are shown as tensors, too. */
 /*
- * Members are files as those of any zip; beside NAME.npy there is NAME/ with the views.
+ * Members are shown as files, as those of any zip; for NAME.npy there is also the
+ * directory NAME/ with the views of the array.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "formats/numpy/npy.h"
 #include "formats/numpy/npy_member.h"
 
-/* Members that are shown as tensors: each header is read when it is opened. */
+/* Members that are shown as tensors at most: the header of each is read when the
+ * .npz is opened. */
 #define ARRAYS_MAX 10000
 #define PATH_ROOM 1024
 
@@ -33,7 +35,8 @@ static int make_npz_field(void *ctx, const struct dtype_field *field,
 	return npy_member_array(x->s, &x->m, field, name, out, err);
 }
 
-/* What is no array, or none that can be shown, is listed with the reason. */
+/* Publish one member.  If it is not an array, or cannot be shown as one, it is
+ * listed with the reason. */
 static int publish_npz_member(struct archive *a, const struct source_args *args,
 			      uint64_t record, const char *name,
 			      struct error *err)
@@ -65,7 +68,8 @@ static int publish_npz_member(struct archive *a, const struct source_args *args,
 				 err);
 }
 
-/* "a" of "a.npy"; a directory has no slash in its name.  False: it is none. */
+/* Set `name` to "a" for member "a.npy"; '/' in a path becomes ':'.  Return false if
+ * it is not a .npy file. */
 static bool npz_array_name(const struct archive *a, uint64_t record,
 			   char name[PATH_ROOM])
 {
@@ -167,7 +171,7 @@ static int npz_open(const struct source_args *args, struct source **out,
 	return r;
 }
 
-/* What else is a zip is known by its name only. */
+/* Only the suffix of its name tells a .npz from another zip. */
 static int npz_probe(const unsigned char *head, size_t n, const char *path)
 {
 	size_t len = strlen(path);
@@ -177,7 +181,7 @@ static int npz_probe(const unsigned char *head, size_t n, const char *path)
 								     : 0;
 }
 
-/* A zip in all but what is made of its members. */
+/* A .npz is a zip in all but the arrays made of its members. */
 static const struct archive_kind archive_npz = {
 	.ops = &source_npz,
 	.maker = ZIP_MAKER,

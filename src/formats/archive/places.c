@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pieces that an archive is decoded in: which there are, and decoding them. */
+/* Find and decode the pieces that an archive is decoded in. */
 /*
- * Windows that only a decoder can reach that comes from an earlier one
- * (POINT_LATER) are one job together with those before them, so each byte is
- * decoded once.  All others go to whatever thread is free.
+ * A window that only the decoder of an earlier window can reach (POINT_LATER)
+ * belongs to the job of that window, so that each byte is decoded once.  Jobs run
+ * on any free thread.
  */
 #include "formats/archive/places.h"
 
@@ -20,7 +20,7 @@
 
 #define PIECE (UINT64_C(1) << 20)
 #define JOB_PLACES 16
-/* Sentences that are kept. */
+/* Sentences that are kept at most. */
 #define SENTENCES 1000
 
 /* ---- which --------------------------------------------------------------- */
@@ -104,7 +104,8 @@ void places_describe(const struct archive *a, uint64_t place, char *buf,
 			 place * PIECE, place * PIECE + places_size(a, place));
 		return;
 	}
-	/* It names the file, and the archive may be one in that. */
+	/* Replace the name of the file in front of it by the path of the archive,
+	 * which may be inside of that file. */
 	set->ops->describe(set, place, text, sizeof text);
 	snprintf(buf, n, "%s%s", a->path,
 		 strncmp(text, file, strlen(file)) ? "" : text + strlen(file));
@@ -151,7 +152,8 @@ bool places_of(const struct archive *a, const struct member_record *r,
 
 	switch (r->kind) {
 	case MEMBER_RANGE:
-		/* Of an image that is a list that cannot be read. */
+		/* In an image a range is a file whose list of blocks cannot be
+		 * read. */
 		return a->volume.blocks ||
 		       visit_range(a, r->data, r->size, take, ctx);
 	case MEMBER_SPARSE:
@@ -275,7 +277,7 @@ static void check_job(void *arg)
 	free(job);
 }
 
-/* Where the job that begins with `first` ends. */
+/* Return where the job that begins with place `first` ends. */
 static uint64_t job_end(const struct archive *a, uint64_t first, uint64_t all)
 {
 	uint64_t end = first + 1, n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources: tar as it is, and compressed streams with a tar or one file inside. */
+/* Sources: plain tar, and compressed streams that hold a tar or one file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "formats/archive/archive.h"
 #include "formats/tar/tar.h"
 
-/* Decoded bytes that are looked at to see what is inside. */
+/* Decoded bytes that are examined to find out whether a stream holds a tar. */
 #define HEAD TAR_PROBE
 
 /* ---- tar ----------------------------------------------------------------- */
@@ -83,7 +83,7 @@ const struct archive_kind archive_tar = {
 
 enum { SECTION_POINTS = MEMBERS_SECTION_OWN, SECTION_STATES, SECTION_STREAM };
 
-/* In the index, beside points and states. */
+/* Saved in the index, together with points and states. */
 struct stream_head {
 	char format[16];
 	uint32_t is_tar, damaged;
@@ -97,9 +97,9 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* How long the one file is.  Where its end is missing that is not known: one byte
- * more than there is, so that who reads to the end gets an error, and nobody takes
- * it for whole. */
+/* Return the size of the single file.  If the end of its stream is missing, the
+ * size is not known: then one byte is added to what could be decoded, so that
+ * reading to the end is an error and the file is not taken for complete. */
 static uint64_t single_member_size(const struct archive *a)
 {
 	uint64_t n, size = stream_size(a->stream);
@@ -109,7 +109,7 @@ static uint64_t single_member_size(const struct archive *a)
 								      : size;
 }
 
-/* One file, named like the archive without its suffix. */
+/* Make the table of a single file, named like the archive without its suffix. */
 static int make_single_member(struct archive *a,
 			      const struct members_options *o,
 			      struct error *err)
@@ -157,8 +157,8 @@ static int name_stream_format(struct archive *a, const struct stream_format *f)
 	return 0;
 }
 
-/* A tar is read while it is being decoded; anything else is decoded to its end
- * by whoever finishes the scan. */
+/* Scan the tar in a stream while it is decoded.  A stream without a tar is decoded
+ * to its end by stream_scan_finish. */
 static int scan_inside(struct archive *a, struct stream_scan *scan,
 		       const struct members_options *o, struct error *err)
 {
@@ -167,7 +167,7 @@ static int scan_inside(struct archive *a, struct stream_scan *scan,
 	ssize_t n = input_read(in, head, sizeof head, err);
 	int r;
 
-	/* What is damaged at once has no tar in it. */
+	/* A stream that is damaged at its beginning has no tar in it. */
 	if (n == -EBADMSG || n == -EIO)
 		return 0;
 	if (n < 0)
@@ -183,7 +183,8 @@ static int scan_inside(struct archive *a, struct stream_scan *scan,
 	return r;
 }
 
-/* A sentence without the name in front of it, which is that of the file, or the archive's. */
+/* Return a sentence without the name in front of it: that of the file or of the
+ * archive. */
 static const char *without_name(const struct archive *a, const char *text)
 {
 	const char *const names[] = {a->path, backing_name(&a->stored)};
@@ -198,13 +199,14 @@ static const char *without_name(const struct archive *a, const char *text)
 	return text;
 }
 
-/* What a->damage says, behind the path of the archive. */
+/* Return a->damage without the path of the archive. */
 static const char *behind_path(const struct archive *a)
 {
 	return without_name(a, a->damage);
 }
 
-/* The archive is named as the user names it, now and when this is in an index. */
+/* Store the sentence with the path that the user gave, which may be another one
+ * when the index is loaded. */
 static int store_damage(struct archive *a, const struct error *damage)
 {
 	if (asprintf(&a->damage, "%s: %s", a->path,
@@ -269,7 +271,8 @@ static unsigned stream_sections(struct archive *a, struct index_section *out)
 		 stream_format_name(stream_format_of(a->stream)));
 	head.is_tar = a->is_tar;
 	head.damaged = a->damage != NULL;
-	if (a->damage) /* without the path, which may be another next time */
+	/* Without the path, which may be another one next time. */
+	if (a->damage)
 		snprintf(head.damage, sizeof head.damage, "%s", behind_path(a));
 	out[0] = (struct index_section){SECTION_STREAM, &head, sizeof head,
 					NULL};

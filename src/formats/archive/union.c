@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several archives as one tree: the later one wins. */
+/* Several archives as one tree: of equal names the later one wins. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "formats/archive/archive.h"
 
 /*
- * The tables of the archives are added, one after the other, to a new one, whose
+ * The tables of the archives are added one after the other to a new table, whose
  * records say which archive ("volume") their bytes are in.  Tables of extents and
  * blocks are joined, so what refers to them moves by where each begins.
  */
@@ -21,15 +21,17 @@ struct joined {
 	struct volume *volumes;
 	unsigned n;
 	struct nest *nest;
-	bool tars; /* all of them */
+	bool tars; /* all of them are tars */
 };
 
 struct joining {
 	struct members_builder *b;
 	const struct members *m;
 	uint16_t volume;
-	uint64_t extents, blocks; /* where this table's begin */
-	uint64_t *inode;          /* of its records; in b */
+	/* Where the extents and blocks of this table begin in the joined ones. */
+	uint64_t extents, blocks;
+	/* For each of its records: the inode in `b`, or UINT64_MAX. */
+	uint64_t *inode;
 	char *path;
 	size_t path_room;
 	struct error *err;
@@ -51,7 +53,7 @@ static void joined_close(struct source *source)
 	free(j);
 }
 
-/* The whole path of a record, however long. */
+/* Return the whole path of a record, however long, or NULL if there is no memory. */
 static const char *joined_path(struct joining *x, uint64_t record)
 {
 	size_t need = 2;
@@ -130,7 +132,7 @@ static int join_record(struct joining *x, uint64_t i)
 		m.link = x->m->names + r->data;
 	else if (r->kind == MEMBER_LINK)
 		m.same_as = x->inode[r->data];
-	/* A link may come before the record that it means. */
+	/* The record that a link names may have been left out. */
 	if (r->kind == MEMBER_LINK && x->inode[r->data] == UINT64_MAX)
 		return 0;
 	inode = members_add(x->b, &m, x->err);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verify: an archive read and decoded once, and what is bad as members. */
+/* verify: read and decode an archive once, and report what is bad as members. */
 /*
- *	scan      the archive is read as if it had no index, with all checksums of
- *	          its format, unless that has just been done; what it gives is
- *	          compared with what the index says (formats/archive/compare.c)
- *	places    all windows or blocks are decoded, by all cores; an index knows the
+ *	scan      the archive is read as if it had no index, with all checksums of its
+ *	          format, unless that has just been done; the result is compared with
+ *	          what the index says (compare.c)
+ *	places    all windows or blocks are decoded by several threads; an index has the
  *	          checksum of each window
- *	members   those whose bytes are in what is bad, or behind the end
+ *	members   those whose bytes are in a bad place, or beyond the end, are reported
  *
- * With an index the windows behind damage are decoded like any other: what can be
- * had of them in a mount is not called bad.
+ * With an index, the windows behind damage are decoded like any other: bytes that a
+ * mount can read are not called bad.
  *
- * Of a part of an archive only its places are looked at.
+ * For a part of an archive, only its places are checked.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static void advance_again(void *ctx, const char *path, uint64_t done,
 	s->done = done;
 }
 
-/* What is wrong with its stream, without the name of the file. */
+/* Return what is wrong with the stream, without the name of the file. */
 static const char *damage_of(const struct archive *a)
 {
 	size_t n = strlen(a->path);
@@ -82,8 +82,8 @@ static const char *damage_of(const struct archive *a)
 	return a->damage;
 }
 
-/* What it says of itself, as it is now.  Of the tar in a damaged stream the index
- * knows better. */
+/* Report the damage that a scan noted.  If a stream is damaged, the index knows the
+ * tar in it better. */
 static void list_damage(struct archive_check *k, const struct archive *now)
 {
 	const struct members *m = &(now->damage ? k->a : now)->members;
@@ -97,14 +97,16 @@ static void list_damage(struct archive_check *k, const struct archive *now)
 		size_t n = line ? (size_t)(line - at) : (size_t)(end - at);
 		cleanup_free char *why = strndup(at, n);
 
-		/* What ended a stream has ended the tar in it, too. */
+		/* The damage that ended a stream has ended the tar in it, too:
+		 * report it once. */
 		if (!why || !damage || !strstr(why, damage))
 			archive_bad(k, -EBADMSG, why ? why : "it is damaged");
 		at += n + 1;
 	}
 }
 
-/* Of an image: only its compressor may have them, so raw blocks have none. */
+/* Return true if all blocks of an image have checksums.  Only a compressor may have
+ * them, so blocks that are not compressed have none. */
 static bool blocks_have_checksums(const struct archive *a)
 {
 	const struct members *m = &a->members;
@@ -125,7 +127,7 @@ bool archive_has_checksums(const struct archive *a)
 	return a->stream ? stream_has_checksums(a->stream) : a->zip != NULL;
 }
 
-/* What a check cannot know. */
+/* Report what was not checked. */
 static void report_coverage(struct archive_check *k)
 {
 	const struct archive *now = k->fresh ? k->fresh : k->a;
@@ -133,7 +135,8 @@ static void report_coverage(struct archive_check *k)
 
 	if (k->root == 0 && left_out)
 		k->c->left_out(k->c, k->a->path, left_out);
-	/* An image is published only once, a stream is seen anew. */
+	/* The newly scanned archive has no set of blocks, so the open one is asked
+	 * for an image. */
 	k->c->covered = archive_has_checksums(k->a->volume.blocks ? k->a : now);
 	if (!k->c->covered)
 		k->c->no_checksums(k->c);
@@ -161,7 +164,7 @@ static int scan_again(struct archive_check *k, struct error *err)
 
 /* ---- members ------------------------------------------------------------- */
 
-/* Whether a record is asked for: itself, or below the root. */
+/* Return true if a record is the one to verify or below it. */
 static bool is_record_wanted(const struct archive_check *k, uint64_t i)
 {
 	return !k->below || k->below[i];
@@ -175,7 +178,7 @@ static bool want_places(void *ctx, uint64_t first, uint64_t last)
 	return true;
 }
 
-/* The record that has the bytes. */
+/* Return the record that has the content: for a hard link, its inode's. */
 static const struct member_record *content_of(const struct archive_check *k,
 					      uint64_t i)
 {
@@ -184,7 +187,7 @@ static const struct member_record *content_of(const struct archive_check *k,
 	return r->kind == MEMBER_LINK ? &k->a->members.at[r->data] : r;
 }
 
-/* Directories come before what is in them. */
+/* Choose the records to verify.  A directory precedes its entries. */
 static int choose_records(struct archive_check *k, struct error *err)
 {
 	const struct members *m = &k->a->members;
@@ -231,7 +234,7 @@ static void list_bad_place(struct archive_check *k, uint64_t record,
 	archive_bad_member(k, record, bad->code, why ? why : where);
 }
 
-/* A run of places of a record; false at the first bad one. */
+/* Handle a run of places of a record.  Return false at the first bad one. */
 static bool find_bad(void *ctx, uint64_t first, uint64_t last)
 {
 	struct finding *f = ctx;
@@ -240,7 +243,7 @@ static bool find_bad(void *ctx, uint64_t first, uint64_t last)
 
 	if (!bad)
 		return true;
-	if (f->k->a->volume.blocks) { /* said with the block */
+	if (f->k->a->volume.blocks) { /* reported with the block */
 		if (bad->n_members < sizeof bad->members / 4)
 			bad->members[bad->n_members] = (uint32_t)f->record;
 		bad->n_members++;
@@ -266,7 +269,7 @@ static void check_member_record(struct archive_check *k, uint64_t i)
 	places_of(k->a, r, find_bad, &f);
 }
 
-/* A bad place, with the members that it belongs to. */
+/* Report a bad place with the members that it belongs to. */
 static void list_bad_block(struct archive_check *k, const struct bad_place *bad)
 {
 	enum { LISTED = sizeof bad->members / sizeof bad->members[0] };

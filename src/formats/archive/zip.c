@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of members of a zip, as of any archive. */
+/* The parts of an archive_kind for zip: scan, save, load. */
 
 #include "formats/archive/archive.h"
 #include "formats/zip/zip.h"
