@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sources: .blo, .tvips, .mib and .seq, whose frames are samples of a tensor. */
 /*
- * Frames are shown where they are.  A .tvips goes on in further files, NAME_001.tvips
- * beside NAME_000.tvips, without headers of their own: each is a part.  A file that has
- * fewer frames than its header says (.blo of a scan that was stopped) is refused.
+ * Frames are shown in place.  A .tvips continues in further files, NAME_001.tvips
+ * next to NAME_000.tvips, which have no headers of their own: each is a part.  A
+ * .blo with fewer frames than its header says (the scan was stopped) is refused.
  */
 #include "formats/numpy/camera.h"
 
@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "formats/numpy/frames.h"
 
-/* Files of one .tvips: their numbers have three digits. */
+/* Files of one .tvips at most: their numbers have three digits. */
 #define FILES_MAX 1000
 
 static const struct source_ops *const formats[] = {[CAMERA_BLO] = &source_blo,
@@ -38,7 +38,7 @@ struct opening {
 	struct error *err;
 };
 
-/* What records begin with is there in the first one and in the last. */
+/* Check what the first record and the last one begin with. */
 static int check_marks(struct opening *o, uint32_t file, uint64_t first,
 		       uint64_t n)
 {
@@ -63,7 +63,7 @@ static int check_marks(struct opening *o, uint32_t file, uint64_t first,
 	return 0;
 }
 
-/* Frames of a file of `size` bytes, whose records begin at `first`. */
+/* Add the frames of a file of `size` bytes, whose records begin at `first`. */
 static int add_camera_part(struct opening *o, uint32_t file, uint64_t size,
 			   uint64_t first)
 {
@@ -81,7 +81,7 @@ static int add_camera_part(struct opening *o, uint32_t file, uint64_t size,
 		       : error_no_memory(o->err, "the list of files");
 }
 
-/* "NAME_000.tvips" ends with "_000.tvips"; where its digits are, or NULL. */
+/* Return where the digits of "NAME_000.tvips" are, or NULL if it has none. */
 static char *part_digits(char *path)
 {
 	size_t n = strlen(path);
@@ -100,7 +100,7 @@ static void set_part_digits(char *digits, unsigned i)
 	digits[2] = (char)('0' + i % 10);
 }
 
-/* Files behind one that there is not. */
+/* Report a file that is missing if one with a larger number exists. */
 static int check_missing_part(struct opening *o, char *path, char *digits,
 			      unsigned missing)
 {
@@ -155,7 +155,7 @@ static int add_further_parts(struct opening *o)
 	return r;
 }
 
-/* The first file has the header. */
+/* Refuse a file that is not the first of several: only that has the header. */
 static int check_first_part(struct opening *o)
 {
 	cleanup_free char *path = strdup(o->s->path);
@@ -173,7 +173,7 @@ static int check_first_part(struct opening *o)
 				   path);
 }
 
-/* A scan has as many frames as positions. */
+/* Check that there is a frame for each position of the scan. */
 static int check_scan_size(struct opening *o)
 {
 	uint64_t n = o->h.scan[0] * o->h.scan[1];

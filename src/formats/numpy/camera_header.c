@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of camera files: where frames are, and of what numbers. */
+/* Headers of camera files: where the frames are, and their type. */
 /*
- *	.blo	NanoMEGAS: header; at its offset 2 for each position 6 bytes and a
- *		square of bytes (hyperspy 1.7, io_plugins/blockfile.py)
- *	.tvips	TVIPS: header in the first file, then records of a header and a frame
+ *	.blo	NanoMEGAS: a header; at the position in its bytes 12 to 15, for each
+ *		scan position 6 bytes and a square frame of bytes (hyperspy 1.7,
+ *		io_plugins/blockfile.py)
+ *	.tvips	TVIPS: a header in the first file, then records of a header and a frame
  *		(hyperspy 1.7, io_plugins/tvips.py)
- *	.mib	Merlin: records of a header in ASCII and a frame, big-endian
- *	.seq	Norpix: header, then frames in records of equal size
+ *	.mib	Merlin: records of an ASCII header and a frame, big-endian
+ *	.seq	Norpix: a header, then frames in records of equal size
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 #include "base/number.h"
 #include "formats/numpy/camera.h"
 
-/* Pixels along an axis: no camera has more. */
+/* Pixels along an axis at most: no camera has more. */
 #define SIDE_MAX 65536u
 #define SEQ_MAGIC 0xfeedu
 
@@ -67,7 +68,7 @@ static int set_pixel_bits(struct camera_header *h, uint64_t bits,
 	return 0;
 }
 
-/* What all of them have in common. */
+/* Check what is common to all formats. */
 static int check_camera_header(struct camera_header *h, struct error *err)
 {
 	uint64_t frame;
@@ -129,7 +130,8 @@ static int read_tvips(const unsigned char *head, size_t n,
 	return 0;
 }
 
-/* Field `i` of "MQ1,000001,00384,01,0256,0256,U16,..."; NULL. */
+/* Return field `i` of a line such as "MQ1,000001,00384,01,0256,0256,U16,...", or
+ * NULL. */
 static const char *mib_field(char *line, unsigned i)
 {
 	char *save = NULL, *at = strtok_r(line, ",", &save);
@@ -181,7 +183,7 @@ static int read_mib(const unsigned char *head, size_t n,
 	return 0;
 }
 
-/* Rows that are padded, or pixels that are packed, would be shown wrongly. */
+/* Refuse padded rows and packed pixels: they would be shown wrongly. */
 static int check_seq_size(const struct camera_header *h, uint64_t bytes,
 			  struct error *err)
 {

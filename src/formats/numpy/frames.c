@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames at equal distances in files, as one tensor: a frame is a chunk. */
+/* Frames at equal distances in files, as one tensor in which a frame is a chunk. */
 /*
- * Where nothing is between them the frames of a file are one range.  Otherwise each is
- * a chunk that is not compressed, which is a range of the file, too.  In Fortran order
- * each frame is turned, in memory.
+ * If nothing is between them, the frames of a file are one range.  Otherwise each
+ * is a chunk that is not compressed, which is also a range of the file.  In Fortran
+ * order each frame is transposed in memory.
  */
 #include "formats/numpy/frames.h"
 
@@ -15,13 +15,13 @@
 #include "base/number.h"
 #include "formats/numpy/npy.h"
 
-/* A frame that has to be turned is in memory twice. */
+/* Largest frame in bytes that is transposed: it is in memory twice. */
 #define TURNED_MAX (UINT64_C(1) << 30)
 
 struct own {
 	unsigned rank, lead;
 	bool fortran;
-	uint64_t bytes; /* of a frame */
+	uint64_t bytes; /* bytes of a frame */
 	uint64_t shape[RANK_MAX];
 	struct dtype stored;
 	struct recode recode;

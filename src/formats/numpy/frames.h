@@ -5,32 +5,35 @@
 
 #include "formats/arrays.h"
 
-/* Frames of one file. */
+/* The frames of one file. */
 struct frames_part {
 	uint32_t file;   /* number in handles */
-	uint64_t pos;    /* of the first element of the first frame, bytes */
-	uint64_t stride; /* bytes from frame to frame; at least a frame */
-	uint64_t n;      /* frames, > 0 */
+	uint64_t pos;    /* of the first element of the first frame, in bytes */
+	uint64_t stride; /* from frame to frame, in bytes; at least a frame */
+	uint64_t n;      /* number of frames, > 0 */
 };
 struct frames {
 	const char *name;
 	struct dtype dtype;  /* as stored */
-	unsigned rank, lead; /* the first `lead` axes number frames */
+	unsigned rank, lead; /* the first `lead` axes number the frames */
 	uint64_t shape[RANK_MAX];
-	bool fortran;     /* within a frame */
+	bool fortran;     /* order within a frame */
 	const char *note; /* or NULL */
-	unsigned nparts; /* several: side by side along axis 0, and lead is 1 */
+	/* Several parts are joined along axis 0, and `lead` is 1. */
+	unsigned nparts;
 	const struct frames_part *parts;
 };
-/* Bytes of a frame; false: that is too much for anything, or 0. */
+/* Set *out to the bytes of a frame.  Return false if that is 0 or too large for any
+ * file. */
 bool frames_bytes(const struct frames *f, uint64_t *out);
-/* All frames of parts[0] and so on lie in their files: the caller has seen to that.
- * As array_new. */
+/* Make the array of all frames.  The caller has checked that all frames of all
+ * parts lie in their files.  Return as array_new. */
 int frames_array(struct arrays *s, const struct frames *f, struct array **out,
 		 struct error *err);
 /*
- * How many whole records of `record` bytes (> 0) follow `at` in a file of `size`.
- * -EBADMSG: not one; or bytes are left over, and `cut` is false.
+ * Set *n to the number of whole records of `record` bytes (> 0) that follow
+ * position `at` in a file of `size` bytes.  Return 0, or -EBADMSG if there is none,
+ * or if bytes are left over and `cut` is false.
  */
 int frames_count(uint64_t size, uint64_t at, uint64_t record, bool cut,
 		 uint64_t *n, struct error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Source: a .npy file is a tensor. */
 /*
- * In C order its bytes are shown where they are.  In Fortran order the first axis is the
- * innermost one in the file: chunks of about a MiB are read in runs along it, which are
- * at least a page long where the axis is, and turned.
+ * An array in C order is shown in place.  In Fortran order the first axis is the
+ * innermost one in the file: chunks of about 1 MiB are read in runs along it, which
+ * are at least a page long if the axis is, and transposed.
  */
 #include "formats/numpy/npy.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- Fortran order ------------------------------------------------------- */
 
-/* Elements that are read at once where they are recoded to another size. */
+/* Return how many elements are read at once if they are recoded to another size. */
 static uint64_t npy_piece(uint32_t stored)
 {
 	return max_u64(MADE_BYTES / stored, 1);
@@ -41,8 +41,8 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 	}
 }
 
-/* Elements of the file [at, at + n), as they are served; in `raw` is room for a piece of
- * them as they are stored, where these are of another size. */
+/* Read elements [at, at + n) of the file, as they are served.  `raw` has room for a
+ * piece of stored elements if these are of another size, else it is NULL. */
 static int read_fortran_run(struct handles *h, const struct npy_turned *t,
 			    uint64_t at, uint64_t n, unsigned char *raw,
 			    unsigned char *out, struct error *err)
@@ -68,7 +68,8 @@ static int read_fortran_run(struct handles *h, const struct npy_turned *t,
 	return 0;
 }
 
-/* The part of a chunk that is in the array; what overhangs is zeros. */
+/* Set *b to the part of a chunk that is in the array; the rest of the chunk is
+ * zeros. */
 static void clip_chunk(const struct grid *g, unsigned rank, uint64_t chunk,
 		       struct box *b)
 {
@@ -77,8 +78,8 @@ static void clip_chunk(const struct grid *g, unsigned rank, uint64_t chunk,
 		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
 }
 
-/* What of the box follows each other in the file: axes that it has whole, and one more;
- * how many elements, and these axes are done. */
+/* Return the number of elements in the leading run of *b that is contiguous in the
+ * file: whole axes and one partial axis.  The counts of these axes become 1. */
 static uint64_t take_leading_run(const struct grid *g, unsigned rank,
 				 struct box *b)
 {
@@ -95,7 +96,7 @@ static uint64_t take_leading_run(const struct grid *g, unsigned rank,
 	return run;
 }
 
-/* The elements of a box in the order of the file, side by side. */
+/* Read the elements of a box in the order of the file, side by side. */
 static int read_fortran_box(struct handles *h, const struct npy_turned *t,
 			    const struct grid *g, struct box b,
 			    unsigned char *out, struct error *err)
@@ -161,8 +162,8 @@ int npy_turn(struct handles *h, const struct npy_turned *t,
 /* ---- one array ----------------------------------------------------------- */
 
 struct fortran {
-	uint64_t pos;  /* of the first element */
-	unsigned rank; /* of the file */
+	uint64_t pos;  /* of the first element, in bytes */
+	unsigned rank; /* axes of the file */
 	struct recode recode;
 };
 
@@ -222,7 +223,7 @@ static int set_fortran(struct arrays *s, const struct npy_file *f,
 	return 0;
 }
 
-/* Nothing is turned where at most one axis has more than one index. */
+/* Nothing must be transposed if at most one axis has more than one index. */
 bool npy_is_turned(const struct npy_file *f)
 {
 	unsigned n = 0;

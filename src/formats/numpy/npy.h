@@ -9,8 +9,10 @@
 extern const struct source_ops source_npy;
 
 /*
- * The array of a .npy that takes `size` bytes of `file` from `pos` on and begins as `f`
- * says, or (not NULL; kept by s->intern) a field of its elements.  -EBADMSG: it is cut off.
+ * Make the array of a .npy that takes `size` bytes of `file` from `pos` on and has
+ * header `f`; if `field` is not NULL, the array of that field of its elements (the
+ * field is kept by s->intern).  Return 0, -EBADMSG if the data are cut off, or as
+ * array_new.
  */
 int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
 	      const struct npy_file *f, const struct dtype_field *field,
@@ -18,19 +20,21 @@ int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
 
 /* ---- fields of structures ------------------------------------------------ */
 
-/* Type, field, rank and shape: those of a .npy, or of a field of its elements, whose axes
- * come behind.  False: too many axes. */
+/* Set type, field, rank and shape of *spec to those of a .npy, or of a field of its
+ * elements, whose axes follow the others.  Return false if there are too many axes. */
 bool npy_shape(const struct npy_file *f, const struct dtype_field *field,
 	       struct array_spec *spec);
-/* How a stored element becomes one of these.  -ENOTSUP; -ENOMEM. */
+/* Set *out to how a stored element becomes a served one.  Return 0, -ENOTSUP or
+ * -ENOMEM. */
 int npy_recode(struct arrays *s, const struct dtype *stored,
 	       const struct dtype_field *field, struct recode *out,
 	       struct error *err);
-/* Behind the axes of the file: a field's, whole. */
+/* Put a field's axes behind the `rank` axes of the file in `shape`; as a chunk,
+ * they are whole.  `field` may be NULL. */
 void npy_field_axes(const struct dtype_field *field, unsigned rank,
 		    uint64_t *shape);
-/* `fields/NAME/` in directory `dir`, that of the array `path`, for each field of its
- * elements, if they are structures; `make` makes the array `name` of one. */
+/* Publish `fields/NAME/` in directory `dir` of the array `path` for each field of
+ * its elements, if these are structures.  `make` makes the array `name` of a field. */
 typedef int npy_field_fn(void *ctx, const struct dtype_field *field,
 			 const char *name, struct array **out,
 			 struct error *err);
@@ -40,19 +44,20 @@ int npy_fields(struct arrays *s, struct tree_builder *b, uint32_t dir,
 
 /* ---- Fortran order ------------------------------------------------------- */
 
-/* Has its data to be turned? */
+/* Return true if the data must be transposed from Fortran order. */
 bool npy_is_turned(const struct npy_file *f);
-/* The shape of the chunks in which that is done: about a MiB, or as little as goes. */
+/* Set `chunk` to the shape of the chunks that are transposed at once: about 1 MiB,
+ * or less if the array is smaller. */
 void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk);
 #define NPY_TURNED "tensorfs: from Fortran order"
 struct npy_turned {
 	uint32_t file;
-	uint64_t pos;  /* of the first element */
-	unsigned rank; /* axes of the file; others are in an element */
+	uint64_t pos;  /* of the first element, in bytes */
+	unsigned rank; /* axes of the file; other axes are in an element */
 	const struct recode *recode;
-	const struct backing *from; /* NULL, or instead of the file */
+	const struct backing *from; /* read instead of `file`, if not NULL */
 };
-/* One chunk of grid `g`, which is of the array's shape: as array_ops.make. */
+/* Make one chunk of grid `g`, which has the shape of the array: as array_ops.make. */
 int npy_turn(struct handles *h, const struct npy_turned *t,
 	     const struct grid *g, uint64_t chunk, void *out, size_t size,
 	     struct error *err);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "formats/numpy/npy.h"
 
-/* Structures of more have no directories of their fields, as those of HDF5. */
+/* Structures with more fields have no directory of them, as in HDF5. */
 #define FIELDS_MAX 4096
 
 void npy_field_axes(const struct dtype_field *field, unsigned rank,
@@ -45,7 +45,7 @@ int npy_recode(struct arrays *s, const struct dtype *stored,
 				   "its type is too complicated");
 }
 
-/* Of what cannot be shown the reason is. */
+/* Publish a field; if it cannot be shown, the reason is listed. */
 static int publish_npy_field(struct arrays *s, struct tree_builder *b,
 			     uint32_t dir, const char *path,
 			     const struct dtype_field *field,

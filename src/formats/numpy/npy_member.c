@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A .npy that is a member of something as a tensor. */
+/* A .npy that is a member of an archive, as a tensor. */
 /*
- * A stored member's array is shown where it is.  A compressed one is cut into chunks of
- * about a MiB, runs of its bytes, which are read from the windows of the archive's stream.
+ * The array of a stored member is shown in place.  The array of a compressed member
+ * is cut into chunks of about 1 MiB, runs of its bytes, which are read from the
+ * windows of the archive's stream.
  */
 #include "formats/numpy/npy_member.h"
 
@@ -17,7 +18,7 @@
 #include "formats/numpy/npy.h"
 
 #define MADE_BYTES (UINT64_C(1) << 20)
-/* Of most files this has the header. */
+/* Bytes that hold the header of most files. */
 #define HEAD_BYTES 4096
 #define INFLATED "tensorfs: from a deflated member"
 
@@ -25,13 +26,14 @@
 
 struct inflated {
 	struct backing from; /* the whole member */
-	uint64_t pos;        /* of the first element */
-	unsigned rank;       /* of the file */
+	uint64_t pos;        /* of the first element, in bytes */
+	unsigned rank;       /* axes of the file */
 	struct recode recode;
 	bool turned;
 };
 
-/* Runs of elements as they lie: whole inner axes, a piece of the next one. */
+/* Set `chunk` to a run of elements as they are stored: whole inner axes, and a
+ * piece of the next one. */
 static void inflated_chunk(const struct npy_file *f, uint64_t *chunk)
 {
 	uint64_t left = max_u64(MADE_BYTES / f->dtype.size, 1);
@@ -86,7 +88,8 @@ static int make_inflated(struct array *a, uint32_t part, const struct grid *g,
 			 : make_inflated_run(x, g, chunk, out, size, err);
 }
 
-/* Its file may be the archive of an archive, with many members of this name. */
+/* The position is written with the whole origin of the member: a file may hold many
+ * members of this name. */
 static bool origin_of_inflated(const struct array *a, uint32_t part, FILE *out)
 {
 	const struct inflated *x = a->own;
