@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of columns that are no array, as lines of JSON. */
+/* Rows of columns that are not arrays, as lines of JSON. */
 #include "formats/columns/jsonline.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ void jsonline_put(struct jsonline *l, const char *s, size_t n)
 	l->n += n;
 }
 
-/* Most text is such. */
+/* Return true for text without characters to be escaped, which most text is. */
 static bool is_plain_ascii(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -106,8 +106,8 @@ void jsonline_integer(struct jsonline *l, const unsigned char *s,
 #define DECIMAL_BYTES 64
 #define DECIMAL_SCALE 400 /* digits behind the point, or zeros in front of it */
 
-/* Digits of a magnitude of n bytes, which becomes 0, from the last one to the front; how
- * many, at least one. */
+/* Write the decimal digits of a magnitude of n bytes, from `end` to the front.  The
+ * magnitude becomes 0.  Return how many digits there are, at least one. */
 static unsigned decimal_digits(unsigned char *v, size_t n, char *end)
 {
 	unsigned digits = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressed pieces of columnar files: decoded whole. */
+/* Decode a compressed piece of a columnar file at once. */
 #include "formats/columns/unpack.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static int unpack_gzip(const void *in, size_t n, void *out, size_t size,
 	if (!d)
 		return -ENOMEM;
 	*got = 0;
-	while (n && r == LIBDEFLATE_SUCCESS) { /* members */
+	while (n && r == LIBDEFLATE_SUCCESS) { /* one member after the other */
 		size_t taken, some;
 
 		r = libdeflate_gzip_decompress_ex(d, at, n, (char *)out + *got,
@@ -135,7 +135,7 @@ int unpack(enum unpack how, const void *in, size_t n, void *out, size_t size,
 		[UNPACK_SNAPPY] = "snappy",  [UNPACK_GZIP] = "gzip",
 		[UNPACK_UNKNOWN] = "unknown"};
 	size_t got = 0;
-	/* No bytes of nothing: writers of pages that are all null leave them out. */
+	/* Writers leave out the bytes of a page whose values are all null. */
 	int r = n || size ? unpack_with(how, in, n, out, size, &got) : 0;
 
 	if (r == -ENOMEM)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressed pieces of columnar files: decoded whole. */
+/* Decode a compressed piece of a columnar file at once. */
 #ifndef FORMATS_COLUMNS_UNPACK_H
 #define FORMATS_COLUMNS_UNPACK_H
 
@@ -17,9 +17,10 @@ enum unpack {
 	UNPACK_GZIP,
 	UNPACK_UNKNOWN
 };
-/* False: not built in (snappy). */
+/* Return false if this build cannot decode it (snappy). */
 bool unpack_known(enum unpack how);
-/* Exactly `size` bytes come of the `n`.  -EBADMSG, -ENOMEM. */
+/* Decode the `n` bytes of `in` to exactly `size` bytes.  Return 0, -EBADMSG,
+ * -ENOTSUP or -ENOMEM. */
 int unpack(enum unpack how, const void *in, size_t n, void *out, size_t size,
 	   struct error *err);
 

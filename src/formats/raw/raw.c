@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: a raw binary file, whose records are samples of a tensor. */
+/* Source: a raw binary file, whose records are the samples of a tensor. */
 #include "formats/raw/raw.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 /* ---- what the user says -------------------------------------------------- */
 
-/* "256x256"; "256,256" would be another key. */
+/* Parse a shape such as "256x256".  It has no commas, because they separate keys. */
 static int parse_raw_shape(char *value, struct raw_spec *out, struct error *err)
 {
 	char *save = NULL;
@@ -163,7 +163,7 @@ static int publish_raw(struct arrays *s, const struct source_args *a,
 		     : array_publish(a->tree, a->dir, "data", array, NULL, err);
 }
 
-/* Bytes do not say that they are raw. */
+/* Raw files cannot be recognised by their bytes. */
 static int raw_probe(const unsigned char *head, size_t n, const char *path)
 {
 	(void)head;

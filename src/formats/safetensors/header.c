@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The header of a .safetensors file: tensors, checked against the buffer. */
+/* Parse the header of a .safetensors file and check the tensors against the buffer. */
 /*
- * The object is cut into names and values by a scanner of our own, and each of these is
- * JSON that jansson reads: a header of 100 MB, whatever it holds, takes no more memory
+ * A scanner of this file cuts the object into names and values, and jansson parses
+ * each of them.  So a header of 100 MB, whatever it holds, takes no more memory
  * than the tensors in it.
  */
 #include "formats/safetensors/header.h"
@@ -15,7 +15,7 @@
 #include "base/number.h"
 #include "tensor/grid.h"
 
-/* JSON of one tensor, and of all metadata. */
+/* Limits in bytes of the JSON of one tensor, and of all metadata. */
 #define TENSOR_TEXT_MOST 65536
 #define METADATA_MOST (UINT32_C(4) << 20)
 
@@ -46,7 +46,7 @@ static const struct format {
 	{"F64", 64, DTYPE_FLOAT, NULL},
 	{"I64", 64, DTYPE_INT, NULL},
 	{"U64", 64, DTYPE_UINT, NULL},
-	/* Several in a byte. */
+	/* Types with several elements in a byte. */
 	{"F4", 4, DTYPE_OTHER, NULL},
 	{"F6_E2M3", 6, DTYPE_OTHER, NULL},
 	{"F6_E3M2", 6, DTYPE_OTHER, NULL},
@@ -177,7 +177,7 @@ static bool scan_char(struct scan *s, char c)
 	return true;
 }
 
-/* Past the end of a string that begins here. */
+/* Move past a string that begins here. */
 static bool scan_string(struct scan *s)
 {
 	if (!scan_char(s, '"'))
@@ -193,7 +193,7 @@ static bool scan_string(struct scan *s)
 	return false;
 }
 
-/* Past the end of an object that begins here; what is in it is looked at later. */
+/* Move past an object that begins here.  What is in it is parsed later. */
 static bool scan_object(struct scan *s)
 {
 	size_t depth = 0;
@@ -279,7 +279,7 @@ static int add_tensor_entry(struct safetensors *s, const char *name,
 	return r;
 }
 
-/* "name": {...} */
+/* Parse one entry, "name": {...}. */
 static int read_header_entry(struct safetensors *s, struct scan *in,
 			     uint64_t bytes, struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: a .safetensors file, its tensors in place. */
+/* Source: a .safetensors file, whose tensors are shown in place. */
 #include "formats/safetensors/safetensors.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct safetensors_source {
 	struct safetensors header;
 };
 
-/* The file's metadata are every tensor's attributes. */
+/* The metadata of the file are attributes of each tensor. */
 static json_t *safetensors_attributes(const struct array *a)
 {
 	const struct safetensors_source *s =
