@@ -448,7 +448,7 @@ TEST(global)
 	CHECK_EQ_I(mtime("b"), 78);
 	CHECK_EQ_I(mtime("c"), 1000);
 	CHECK_EQ_I(mtime("d"), 1000);
-	CHECK(noted("another archive") && noted("no mark at its end"));
+	CHECK(noted("another archive") && noted("no end-of-archive mark"));
 	CHECK(!scanned.damaged);
 	members_free(&table);
 }

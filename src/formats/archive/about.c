@@ -82,13 +82,13 @@ static const char *advice_for_pieces(const char *format)
 	static const char *const how[][2] = {
 		{"gzip", "compress it with bgzip"},
 		{"xz", "compress it with xz -T0 --block-size=1MiB"},
-		{"zstd", "compress it with pzstd, or zstd frames of a MiB"},
+		{"zstd", "compress it with pzstd, or in zstd frames of 1 MiB"},
 		{"lz4", "compress it with lz4 -B4 -BI"}};
 
 	for (size_t i = 0; i < sizeof how / sizeof how[0]; i++)
 		if (!strcmp(how[i][0], format))
 			return how[i][1];
-	return "compress it with zstd in frames of a MiB";
+	return "compress it in zstd frames of 1 MiB";
 }
 
 static void warn_of_stream(json_t *slow, const struct archive *a,

@@ -192,7 +192,7 @@ static int fill_member_table(struct archive *a, struct error *err)
 	if (r == 0)
 		return 0;
 	if (r != -ENOENT && r != -ESTALE)
-		log_info("%s: its index is made anew: %s", a->path, why.text);
+		log_info("%s: rebuilding its index: %s", a->path, why.text);
 	r = a->kind->scan(a, &o, err);
 	if (r == 0 && !a->inside)
 		save_archive_index(a);
@@ -337,9 +337,9 @@ int archive_load_as(const struct source_ops *ops, const struct source_args *a,
 		    struct source **out, struct error *err)
 {
 	struct archive *archive;
-	int r = ops->archive
-			? archive_load(ops->archive, a, &archive, err)
-			: error_set(err, -ENOTSUP, "%s: no archive", a->path);
+	int r = ops->archive ? archive_load(ops->archive, a, &archive, err)
+			     : error_set(err, -ENOTSUP, "%s: not an archive",
+					 a->path);
 
 	*out = r == 0 ? &archive->source : NULL;
 	return r;

@@ -110,8 +110,7 @@ static void compare_same(struct archive_check *k, uint64_t i, uint64_t j)
 
 	if (!same_record(a, &a->at[i], b, &b->at[j]))
 		archive_bad_member(k, i, -EBADMSG,
-				   "the archive says something else of it than "
-				   "its index");
+				   "the archive and its index differ about it");
 }
 
 /* Compare the roots, without their times: if no member sets the time of the root,
@@ -125,8 +124,8 @@ static void compare_roots(struct archive_check *k)
 	if (a->at->mode != b->at->mode || x->uid != y->uid ||
 	    x->gid != y->gid || !same_xattrs(a, a->at, b, b->at))
 		archive_bad_member(k, 0, -EBADMSG,
-				   "the archive says something else of its "
-				   "root than its index");
+				   "the archive and its index differ about the "
+				   "root directory");
 }
 
 /* Compare record i.  Return the number of its counterpart, or NOWHERE. */
@@ -139,7 +138,7 @@ static uint64_t compare_record(struct archive_check *k, uint64_t i,
 
 	if (dir == NOWHERE || members_find(b, dir, member_name(a, r), &j) < 0) {
 		archive_bad_member(k, i, -EBADMSG,
-				   "the index has it, and a scan of the "
+				   "it is in the index, but a scan of the "
 				   "archive does not find it");
 		return NOWHERE;
 	}
@@ -169,9 +168,8 @@ int archive_compare(struct archive_check *k, struct error *err)
 	if (found == b->n)
 		return 0;
 	error_set(&why, -EBADMSG,
-		  "it has %" PRIu64 " members that its index does not know; "
-		  "remove %s",
-		  b->n - found, k->a->index ? k->a->index : "that");
+		  "its index lacks %" PRIu64 " of its members; remove %s",
+		  b->n - found, k->a->index ? k->a->index : "the index");
 	archive_bad(k, why.code, why.text);
 	return 0;
 }

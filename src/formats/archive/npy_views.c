@@ -107,11 +107,11 @@ static int add_npy_arrays(struct npy_found *x, const struct npy_dir *b,
 		if (!npy_array_name(b, root->data + i, name))
 			continue;
 		if (n++ == ARRAYS_MAX)
-			return error_set(err, -EFBIG,
-					 BUNDLE_NAME
-					 ": more than %d .npy files "
-					 "are too many for it",
-					 ARRAYS_MAX);
+			return error_set(
+				err, -EFBIG,
+				BUNDLE_NAME
+				": it cannot hold more than %d .npy files",
+				ARRAYS_MAX);
 		r = add_npy_array(x, b, root->data + i, name, err);
 	}
 	if (r == 0)

@@ -103,14 +103,14 @@ static int publish_npz_arrays(struct archive *a, const struct source_args *args,
 		if (!npz_array_name(a, i, name))
 			continue;
 		if (members_find(&a->members, 0, name, &other) == 0) {
-			log_warn("%s: %s.npy is only a file: another member "
-				 "has the name %s",
+			log_warn("%s: %s.npy is shown as a file only, because "
+				 "another member is named %s",
 				 a->path, name, name);
 			continue;
 		}
 		if (n++ == ARRAYS_MAX) {
-			log_warn("%s: arrays beyond the first %u are only "
-				 "files",
+			log_warn("%s: only the first %u arrays have views; the "
+				 "others are shown as files only",
 				 a->path, ARRAYS_MAX);
 			break;
 		}

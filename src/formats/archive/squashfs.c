@@ -43,7 +43,8 @@ static int squashfs_load(struct archive *a, const struct index *x,
 	int r;
 
 	if (!info || size != sizeof a->info)
-		return error_set(err, -EBADMSG, "its sections are odd");
+		return error_set(err, -EBADMSG,
+				 "its squashfs section is damaged");
 	memcpy(&a->info, info, sizeof a->info);
 	r = squashfs_info_check(&a->info, &a->stored, err);
 	return r < 0 ? r : name_squashfs_format(a, err);

@@ -300,10 +300,12 @@ static int stream_load(struct archive *a, const struct index *x,
 	if (!head || size != sizeof *head || head->format[15] ||
 	    head->damage[sizeof head->damage - 1] ||
 	    points_size % sizeof *points)
-		return error_set(err, -EBADMSG, "its sections are odd");
+		return error_set(err, -EBADMSG,
+				 "its sections about the stream are damaged");
 	f = stream_find(head->format);
 	if (!f)
-		return error_set(err, -EBADMSG, "it is of another format");
+		return error_set(err, -EBADMSG,
+				 "it names an unknown compression format");
 	r = index_blob(x, SECTION_STATES, &states, err);
 	if (r < 0)
 		return r;

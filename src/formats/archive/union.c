@@ -193,9 +193,9 @@ static int join_all(struct members_builder *b, struct source *const *archives,
 
 		if (m->n_blocks && block_size && m->block_size != block_size)
 			r = error_set(err, -ENOTSUP,
-				      "%s: its block size, %u, differs from "
-				      "that of another image (%u): these "
-				      "cannot be one tree",
+				      "%s: its block size of %u bytes differs "
+				      "from that of another image (%u bytes): "
+				      "they cannot be mounted as one tree",
 				      a->path, m->block_size, block_size);
 		if (m->n_blocks)
 			block_size = m->block_size;

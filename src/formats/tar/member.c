@@ -75,7 +75,7 @@ static bool fits_length(const char *name, const char *what,
 	if (n <= PATH_LONGEST)
 		return true;
 	members_left_out(b, "long name",
-			 "a %s of %zu bytes is longer than can be: left out "
+			 "a %s of %zu bytes is too long to be shown: left out "
 			 "(it ends with \"%s\")",
 			 what, n, tar_shown(name, shown));
 	return false;
@@ -118,8 +118,10 @@ static uint32_t shown_owner(int64_t id, const char *what, const char *path,
 
 	if (id >= 0 && id < UINT32_MAX)
 		return (uint32_t)id;
-	members_note(b, "owner", "\"%s\" belongs to %s %lld: %d is shown",
-		     tar_shown(path, shown), what, (long long)id, NOBODY);
+	members_note(
+		b, "owner",
+		"\"%s\" belongs to %s %lld, which is out of range: shown as %d",
+		tar_shown(path, shown), what, (long long)id, NOBODY);
 	return NOBODY;
 }
 
@@ -253,7 +255,7 @@ static int find_size(struct tar_entry *e, const struct tar_context *c,
 		return 0;
 	if (r < 0 || size < 0) {
 		members_damage(b, "size",
-			       "\"%s\" has no possible size: left out",
+			       "the size of \"%s\" is damaged: left out",
 			       tar_shown(e->m.path, shown));
 		return -EBADMSG;
 	}
@@ -390,7 +392,7 @@ int tar_entry_add(struct tar_entry *e, struct tar_context *c, uint64_t pos,
 			r = members_add(b, &e->m, &refused);
 	}
 	if (r == -ENOMEM)
-		return error_set(err, -ENOMEM, "no memory for %llu members",
+		return error_set(err, -ENOMEM, "out of memory for %llu members",
 				 (unsigned long long)members_count(b));
 	return 0;
 }

@@ -266,10 +266,10 @@ static int apply_pax_record(struct tar_pax *p, const char *name,
 	if (r == 0)
 		p->set |= key->bit & ~p->dropped;
 	if (r == -EINVAL || r == -ERANGE)
-		members_damage(b, "extended header",
-			       "an extended header's %s=%s makes no sense: "
-			       "ignored",
-			       name, tar_shown(v->at, shown));
+		members_damage(
+			b, "extended header",
+			"%s=%s in an extended header is invalid: ignored", name,
+			tar_shown(v->at, shown));
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -71,7 +71,8 @@ static int input_failed(struct scanner *s, const struct error *why)
 			*s->err = *why;
 		return why->code;
 	}
-	members_damage(s->b, "damaged", "nothing behind byte %llu: %s",
+	members_damage(s->b, "damaged",
+		       "nothing can be read behind byte %llu: %s",
 		       (unsigned long long)s->in->at, why->text);
 	s->out->damaged = s->ended = true;
 	return 0;
@@ -218,7 +219,7 @@ static int scan_extension(struct scanner *s)
 		return 2;
 	if (r < 0 || size < 0) {
 		members_damage(s->b, "size",
-			       "a header of type '%c' has no possible size",
+			       "the size of a header of type '%c' is damaged",
 			       type);
 		s->out->damaged = true;
 		return 1;
@@ -367,8 +368,8 @@ static int pass_zeros(struct scanner *s)
 		return r;
 	if (!tar_is_header(&s->block.h)) {
 		members_note(s->b, "trailing bytes",
-			     "what follows the archive's end at byte %llu is "
-			     "no archive: ignored",
+			     "the bytes behind the archive's end at byte %llu "
+			     "are not an archive: ignored",
 			     (unsigned long long)s->out->end);
 		return 0;
 	}
@@ -437,8 +438,8 @@ static int scan_archive(struct scanner *s)
 		cut_short(s, "a header");
 	if (r == 0 && s->out->headers && !zeros && !s->out->damaged)
 		members_note(s->b, "no end",
-			     "the archive has no mark at its end: it may have "
-			     "been cut short");
+			     "the archive has no end-of-archive mark: it may "
+			     "be truncated");
 	if (!zeros)
 		s->out->end = tar_position(s);
 	if (r == 0 && !s->out->headers && !zeros && s->in->at)

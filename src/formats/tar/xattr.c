@@ -106,10 +106,10 @@ static int store_attribute(struct tar_pax *p, struct tar_xattr x,
 
 	if (length == 0 || length > NAME_MAX_BYTES ||
 	    x.size > VALUE_MAX_BYTES) {
-		members_note(b, "attribute",
-			     "attribute \"%s\" of %zu bytes is larger than "
-			     "attributes can be: left out",
-			     tar_shown(p->bytes.at + x.name, shown), x.size);
+		members_note(
+			b, "attribute",
+			"attribute \"%s\" of %zu bytes is too large: left out",
+			tar_shown(p->bytes.at + x.name, shown), x.size);
 		tar_text_cut(&p->bytes, x.name);
 		return 1;
 	}

@@ -116,8 +116,9 @@ static int find_end(const struct tail *t, uint64_t *out, struct error *err)
 		if (sure != UINT64_MAX)
 			return error_set(err, -EBADMSG,
 					 "the comment of the zip archive is an "
-					 "archive itself: which of the two is "
-					 "meant?");
+					 "archive itself, so that it is "
+					 "unclear which of the two is meant: "
+					 "pack it again without the comment");
 		sure = i;
 	}
 	*out = sure != UINT64_MAX ? sure : exact != UINT64_MAX ? exact : other;
@@ -166,7 +167,7 @@ static int read_end64(const struct backing *b, uint64_t locator,
 		return 0;
 	}
 	return error_set(err, -EBADMSG,
-			 "the zip64 end of the archive is damaged");
+			 "the zip64 end record of the archive is damaged");
 }
 
 bool zip_is_behind(const struct backing *b)
@@ -265,8 +266,8 @@ int zip_directory_read(struct zip_directory *d, const struct backing *b,
 				 "missing");
 	if (end.size > DIRECTORY_MAX)
 		return error_set(err, -ENOTSUP,
-				 "a zip directory of %llu bytes, more than "
-				 "%llu",
+				 "the zip directory has %llu bytes; at most "
+				 "%llu are supported",
 				 (unsigned long long)end.size,
 				 (unsigned long long)DIRECTORY_MAX);
 	d->pos = end.at - end.size;
@@ -371,8 +372,7 @@ int zip_directory_parse(struct zip_directory *d, struct members_builder *notes,
 	if (d->shift)
 		members_note(
 			notes, "in front",
-			"%llu bytes in front of the zip archive are passed "
-			"over",
+			"%llu bytes in front of the zip archive are ignored",
 			(unsigned long long)d->shift);
 	return 0;
 }

@@ -44,10 +44,10 @@ void zip_say_why(uint32_t why, uint32_t method, char *buf, size_t n)
 		[ZIP_OVERLAPS] = "its bytes overlap those of another member: "
 				 "damaged, or made to harm",
 		[ZIP_BEYOND] = "its bytes lie beyond the end of the archive",
-		[ZIP_HEADER] = "the header in front of its bytes is not what "
-			       "the directory says: damaged",
-		[ZIP_SIZE] = "no data of its method decode to the size that "
-			     "the directory says: damaged",
+		[ZIP_HEADER] =
+			"its local header differs from the directory: damaged",
+		[ZIP_SIZE] = "its sizes in the directory are impossible for "
+			     "its method: damaged",
 		[ZIP_DATA] = "its compressed bytes are damaged"};
 	const char *name = NULL;
 
@@ -60,7 +60,7 @@ void zip_say_why(uint32_t why, uint32_t method, char *buf, size_t n)
 		if ((unsigned char)methods[i][0][0] == method)
 			name = methods[i][1];
 	snprintf(buf, n,
-		 "it is compressed with method %u%s%s%s, and only stored and "
+		 "it is compressed with method %u%s%s%s, but only stored and "
 		 "deflated members can be read",
 		 (unsigned)method, name ? " (" : "", name ? name : "",
 		 name ? ")" : "");

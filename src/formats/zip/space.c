@@ -257,7 +257,8 @@ static int copy_index_section(const struct index *x, uint32_t id, size_t record,
 	if (!from || !size)
 		return 0;
 	if (size % record)
-		return error_set(err, -EBADMSG, "its sections are odd");
+		return error_set(err, -EBADMSG,
+				 "its sections about the zip are damaged");
 	*to = malloc(size);
 	if (!*to)
 		return error_no_memory(err, "the list of members in the index");
@@ -276,7 +277,8 @@ static int load_zip_stream(struct zip *z, const struct index *x, uint32_t first,
 	int r;
 
 	if (size % sizeof *points)
-		return error_set(err, -EBADMSG, "its sections are odd");
+		return error_set(err, -EBADMSG,
+				 "its sections about the zip are damaged");
 	r = index_blob(x, first + SECTION_STATES, &states, err);
 	return r < 0 ? r
 		     : deflate_of_points(&z->stream, &z->stored, points,
@@ -298,7 +300,8 @@ int zip_of_index(struct zip **out, const struct backing *stored,
 		r = copy_index_section(x, first + SECTION_BAD, sizeof *z->bad,
 				       (void **)&z->bad, &z->n_bad, err);
 	if (r == 0 && !(plain_is_possible(z) && bad_is_possible(z)))
-		r = error_set(err, -EBADMSG, "its list of members is odd");
+		r = error_set(err, -EBADMSG,
+			      "its list of zip members is damaged");
 	if (r == 0)
 		r = load_zip_stream(z, x, first, err);
 	if (r < 0)
@@ -374,12 +377,11 @@ static int check_stored(const struct zip *z, const struct zip_stored *s,
 		crc = libdeflate_crc32(crc, buf, n);
 		off += n;
 	}
-	return crc == s->crc
-		       ? 0
-		       : error_set(err, -EBADMSG,
-				   "its CRC-32 is %08x, and the archive says "
-				   "%08x: damaged",
-				   (unsigned)crc, (unsigned)s->crc);
+	return crc == s->crc ? 0
+			     : error_set(err, -EBADMSG,
+					 "its CRC-32 is %08x, but the archive "
+					 "says %08x: damaged",
+					 (unsigned)crc, (unsigned)s->crc);
 }
 
 int zip_place_check(const struct zip *z, uint64_t place, struct error *err)

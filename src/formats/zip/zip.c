@@ -102,13 +102,13 @@ static int add_zip_entry(const struct adding *a, const struct zip_entry *e,
 	if (strlen(e->name) == 0 ||
 	    (S_ISREG(e->mode) && e->data == UINT64_MAX)) {
 		members_left_out(a->b, "left out",
-				 "a member without a possible name or size is "
+				 "a member whose name or size is impossible is "
 				 "left out");
 		return 0;
 	}
 	if (S_ISDIR(e->mode) && e->size)
 		members_left_out(a->b, "data of a directory",
-				 "%s: a directory with %llu bytes of data, "
+				 "%s: this directory has %llu bytes of data, "
 				 "which are left out",
 				 e->name, (unsigned long long)e->size);
 	if (S_ISLNK(e->mode))
