@@ -76,7 +76,7 @@ static int decode_xz_stream(const struct codec_params *p, const void *in,
 	case LZMA_OK:
 		break;
 	case LZMA_MEM_ERROR:
-		return error_set(err, -ENOMEM, "xz: no memory for decoding");
+		return error_set(err, -ENOMEM, "out of memory for decoding xz");
 	case LZMA_BUF_ERROR:
 		return error_set(err, -ENOSPC,
 				 "xz: %zu stored bytes decode to more than %zu",
@@ -87,11 +87,12 @@ static int decode_xz_stream(const struct codec_params *p, const void *in,
 				 (unsigned long long)memory);
 	case LZMA_OPTIONS_ERROR:
 		return error_set(err, -ENOTSUP,
-				 "xz: a filter that liblzma does not have");
+				 "xz: the block uses a filter that liblzma "
+				 "does not have");
 	default:
 		return error_set(err, -EBADMSG,
-				 "xz: %zu stored bytes are no whole stream "
-				 "with a right checksum",
+				 "xz: %zu stored bytes are not a complete "
+				 "stream with the right checksum",
 				 in_len);
 	}
 	*out_len = made;
@@ -123,7 +124,8 @@ static int decode_raw_lzo(const struct codec_params *p, const void *in,
 				 in_len, out_cap);
 	default:
 		return error_set(err, -EBADMSG,
-				 "lzo: %zu stored bytes are no block", in_len);
+				 "lzo: %zu stored bytes are not a valid block",
+				 in_len);
 	}
 }
 static const struct codec lzo = {.name = "lzo", .decode = decode_raw_lzo};
@@ -171,7 +173,7 @@ static int check_decoded_block(const struct squashfs_info *info,
 
 	if (!c || !c->codec)
 		return error_set(err, -ENOTSUP,
-				 "no decoder for the compressor %s",
+				 "this tensorfs has no decoder for %s",
 				 squashfs_compressor_name(info->compressor));
 	r = c->codec->decode(NULL, stored, b->stored, out, room, made, err);
 	if (r == -ENOSPC)
@@ -298,8 +300,7 @@ static int block_set_fetch(struct chunk_set *set, uint64_t index,
 	if (b->pos > s->info.bytes_used ||
 	    b->stored > s->info.bytes_used - b->pos)
 		return error_set(err, -EBADMSG,
-				 "what the image says of this block is "
-				 "impossible");
+				 "the image's entry of this block is damaged");
 	stored = buf_new(b->stored, b->flags & MEMBER_STORED ? gauge : NULL);
 	if (!stored)
 		return error_set(err, -ENOMEM,

@@ -204,7 +204,7 @@ static int receive_sections(struct listening *l, struct index_section *s,
 	if (!*own)
 		return error_set(
 			err, -ENOMEM,
-			"no memory for its list of members, %llu bytes",
+			"out of memory for its list of members, %llu bytes",
 			(unsigned long long)total);
 	for (unsigned i = 0; i < n; i++) {
 		s[i].data = (char *)*own + at;
@@ -260,10 +260,9 @@ static int explain_silence(const struct listening *l, int status,
 			   struct error *err)
 {
 	if (l->silent)
-		return error_set(
-			err, -EBADMSG,
-			"it is damaged: its metadata cannot be read "
-			"(libsquashfuse does not come back from them)");
+		return error_set(err, -EBADMSG,
+				 "it is damaged: its metadata cannot be read "
+				 "(libsquashfuse does not finish)");
 	return error_set(err, -EBADMSG,
 			 "it is damaged: its metadata cannot be read "
 			 "(libsquashfuse crashes on them: %s)",

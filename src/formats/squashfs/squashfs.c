@@ -64,15 +64,15 @@ static int parse_squashfs_super(struct squashfs_super *out,
 				 "version 4.0; unpack it with unsquashfs and "
 				 "pack it again");
 	if (magic != MAGIC)
-		return error_set(err, -EBADMSG, "it is no squashfs");
+		return error_set(err, -EBADMSG, "it is not a squashfs image");
 	if (major != 4 || minor != 0)
-		return error_set(err, -ENOTSUP,
-				 "it is squashfs %u.%u, and only 4.0 can be "
-				 "read%s",
-				 major, minor,
-				 major < 4 ? "; unpack it with unsquashfs and "
-					     "pack it again"
-					   : "");
+		return error_set(
+			err, -ENOTSUP,
+			"it is squashfs %u.%u, but only 4.0 can be read%s",
+			major, minor,
+			major < 4 ? "; unpack it with unsquashfs and "
+				    "pack it again"
+				  : "");
 	*out = (struct squashfs_super){
 		.inodes = load_le32(raw + 4),
 		.block_size = load_le32(raw + 12),
@@ -126,7 +126,7 @@ static int check_squashfs_compressor(unsigned id, struct error *err)
 				 "it is compressed with lzma, which no kernel "
 				 "reads either; pack it again with xz");
 	return error_set(err, -ENOTSUP,
-			 "it is compressed with %s, and this tensorfs was "
+			 "it is compressed with %s, but this tensorfs was "
 			 "built without %s",
 			 c->name, id == 3 ? "liblzo2" : "liblzma");
 }
@@ -151,8 +151,8 @@ int squashfs_info_check(const struct squashfs_info *info,
 				 (unsigned long long)info->bytes_used);
 	if (info->bytes_used > b->size)
 		return error_set(err, -EBADMSG,
-				 "it is cut off: %llu of its %llu bytes are "
-				 "there, and squashfs has its lists last",
+				 "it is truncated: it has %llu of its %llu "
+				 "bytes, and the tables at its end are missing",
 				 (unsigned long long)b->size,
 				 (unsigned long long)info->bytes_used);
 	return 0;
@@ -166,8 +166,8 @@ static int read_squashfs_super(const struct backing *b,
 
 	if (b->size < sizeof raw)
 		return error_set(err, -EBADMSG,
-				 "it is cut off: %llu bytes are not even a "
-				 "superblock",
+				 "it is truncated: %llu bytes are shorter than "
+				 "a superblock",
 				 (unsigned long long)b->size);
 	r = backing_read(b, 0, raw, sizeof raw, err);
 	return r < 0 ? r : parse_squashfs_super(out, raw, err);
@@ -263,8 +263,8 @@ static int copy_metadata(int fd, const struct backing *b,
 	if (first < s->bytes_used && s->bytes_used - first > COPY_MAX)
 		return error_set(err, -EFBIG,
 				 "its metadata, %llu bytes of a compressed "
-				 "file, are too much to copy to memory: "
-				 "extract the image and mount that",
+				 "file, are too large to copy to memory: "
+				 "decompress the image and mount that",
 				 (unsigned long long)(s->bytes_used - first));
 	r = backing_read(b, 0, raw, sizeof raw, err);
 	if (r < 0)

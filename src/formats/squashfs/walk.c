@@ -194,11 +194,9 @@ static int damaged_inode(struct squashfs_walk *w)
 
 	if (r < 0)
 		return r;
-	members_damage(
-		w->b, "unreadable inode",
-		"%s: what the image says of it is damaged, and it is left "
-		"out",
-		squashfs_walk_path(w));
+	members_damage(w->b, "unreadable inode",
+		       "%s: its inode is damaged; it is left out",
+		       squashfs_walk_path(w));
 	return -EINVAL;
 }
 
@@ -265,11 +263,10 @@ static int add_inode(struct squashfs_walk *w, uint64_t where, sqfs_inode *inode)
 	m.mode = inode->base.mode;
 	first = squashfs_map_find(&w->seen, where);
 	if (first && S_ISDIR(m.mode)) {
-		members_damage(
-			w->b, "a directory twice",
-			"%s: is a directory that is elsewhere already, and "
-			"left out",
-			squashfs_walk_path(w));
+		members_damage(w->b, "a directory twice",
+			       "%s: this directory is already shown elsewhere; "
+			       "it is left out",
+			       squashfs_walk_path(w));
 		return 0;
 	}
 	if (first)
@@ -306,17 +303,17 @@ static bool name_is_possible(const char *name, size_t n)
 static int check_path(struct squashfs_walk *w, size_t dir, size_t name)
 {
 	if (!name_is_possible(w->path + dir + 1, name)) {
-		members_damage(w->b, "impossible name",
-			       "/%.*s: has an entry with a name that no file "
-			       "can have, which is left out",
-			       dir ? (int)dir - 1 : 0, w->path + 1);
+		members_damage(
+			w->b, "impossible name",
+			"/%.*s: an entry with an impossible name is left out",
+			dir ? (int)dir - 1 : 0, w->path + 1);
 		return -EINVAL;
 	}
 	if (dir + 1 + name > PATH_LONGEST) {
-		members_left_out(
-			w->b, "too deep",
-			"%.200s...: is deeper than %d bytes, and left out",
-			squashfs_walk_path(w), PATH_LONGEST);
+		members_left_out(w->b, "too deep",
+				 "%.200s...: its path is longer than %d bytes; "
+				 "it is left out",
+				 squashfs_walk_path(w), PATH_LONGEST);
 		return -EINVAL;
 	}
 	return 0;
@@ -363,8 +360,8 @@ static bool next_entry(struct squashfs_walk *w, struct frame *top,
 	*r = squashfs_walk_failed(w);
 	if (*r == 0)
 		members_damage(w->b, "damaged directory",
-			       "%s: the list of what is in it is damaged; what "
-			       "follows in it is missing",
+			       "%s: its list of entries is damaged; the "
+			       "entries behind the damage are missing",
 			       top->path ? squashfs_walk_path(w) : "/");
 	return false;
 }
@@ -479,8 +476,8 @@ static int open_image(struct squashfs_walk *w, int fd, uint64_t offset)
 		break;
 	case SQFS_BADCOMP:
 		return error_set(w->err, -ENOTSUP,
-				 "it is compressed with %s, and libsquashfuse "
-				 "was built without that",
+				 "it is compressed with %s, but libsquashfuse "
+				 "was built without it",
 				 squashfs_compressor_name(w->info->compressor));
 	default:
 		forget_xattrs(w);
@@ -488,7 +485,7 @@ static int open_image(struct squashfs_walk *w, int fd, uint64_t offset)
 			return w->err->code;
 		return error_set(w->err, -EBADMSG,
 				 "it is damaged: its tables of owners, "
-				 "fragments or attributes are not there");
+				 "fragments or attributes cannot be read");
 	}
 	if (sb->block_size == w->info->block_size &&
 	    sb->fragments == w->info->fragments &&
@@ -496,7 +493,8 @@ static int open_image(struct squashfs_walk *w, int fd, uint64_t offset)
 		return 0;
 	sqfs_destroy(&w->fs);
 	forget_xattrs(w);
-	return error_set(w->err, -ESTALE, "it changed while it was read");
+	return error_set(w->err, -ESTALE,
+			 "it changed while it was being read: mount it again");
 }
 
 int squashfs_walk(int fd, uint64_t offset, const struct squashfs_info *info,

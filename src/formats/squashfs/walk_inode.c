@@ -232,11 +232,9 @@ static int note_unreadable_list(struct squashfs_walk *w, struct member *m)
 
 	if (r < 0)
 		return r;
-	members_damage(
-		w->b, "unreadable list of blocks",
-		"%s: the list of its blocks is damaged, and it cannot be "
-		"read",
-		squashfs_walk_path(w));
+	members_damage(w->b, "unreadable list of blocks",
+		       "%s: its list of blocks is damaged; it cannot be read",
+		       squashfs_walk_path(w));
 	m->kind = MEMBER_RANGE;
 	m->data = BAD;
 	return 0;
@@ -252,11 +250,11 @@ int squashfs_walk_file(struct squashfs_walk *w, sqfs_inode *inode,
 	if (c.size == 0)
 		return 0;
 	if (c.size > INT64_MAX) {
-		members_damage(
-			w->b, "impossible size",
-			"%s: a file of %llu bytes cannot be, and is left "
-			"out",
-			squashfs_walk_path(w), (unsigned long long)c.size);
+		members_damage(w->b, "impossible size",
+			       "%s: its size of %llu bytes is impossible; it "
+			       "is left out",
+			       squashfs_walk_path(w),
+			       (unsigned long long)c.size);
 		return -EINVAL;
 	}
 	c.full = c.size / w->info->block_size;
