@@ -209,10 +209,10 @@ int jsonline_check(struct jsonline *l, struct error *err)
 	int r = 0;
 
 	if (l->too_long)
-		r = error_set(err, -ENOTSUP,
-			      "a row of more than %zu bytes is not shown as "
-			      "JSON",
-			      JSONLINE_MAX);
+		r = error_set(
+			err, -ENOTSUP,
+			"a row of more than %zu bytes cannot be shown as JSON",
+			JSONLINE_MAX);
 	else if (l->no_memory)
 		r = error_no_memory(err, "a row as JSON");
 	if (r < 0)

@@ -141,11 +141,12 @@ int unpack(enum unpack how, const void *in, size_t n, void *out, size_t size,
 	if (r == -ENOMEM)
 		return error_no_memory(err, "the decoder");
 	if (r < 0)
-		return error_set(err, r, "its %s data do not decode",
+		return error_set(err, r,
+				 "its %s data cannot be decoded: damaged",
 				 names[how]);
-	return got == size
-		       ? 0
-		       : error_set(err, -EBADMSG,
-				   "its %s data are %zu bytes instead of %zu",
-				   names[how], got, size);
+	return got == size ? 0
+			   : error_set(err, -EBADMSG,
+				       "its %s data decode to %zu bytes "
+				       "instead of %zu",
+				       names[how], got, size);
 }

@@ -56,8 +56,8 @@ static int check_marks(struct opening *o, uint32_t file, uint64_t first,
 		if (memcmp(mark, o->h.mark, len) != 0)
 			return error_set(o->err, -EBADMSG,
 					 "where frame %" PRIu64
-					 " should begin is no frame: damaged, "
-					 "or frames of several sizes",
+					 " should begin there is no frame: "
+					 "damaged, or frames of several sizes",
 					 at[i]);
 	}
 	return 0;
@@ -111,10 +111,10 @@ static int check_missing_part(struct opening *o, char *path, char *digits,
 		if (stat(path, &st) < 0)
 			continue;
 		set_part_digits(digits, missing);
-		return error_set(o->err, -EBADMSG,
-				 "%s is missing, and there is one with number "
-				 "%03u",
-				 path, i);
+		return error_set(
+			o->err, -EBADMSG,
+			"%s is missing, but a file with number %03u exists",
+			path, i);
 	}
 	return 0;
 }
@@ -165,12 +165,11 @@ static int check_first_part(struct opening *o)
 	if (!digits || !memcmp(digits, "000", 3))
 		return 0;
 	set_part_digits(digits, 0);
-	return stat(path, &st) < 0
-		       ? 0
-		       : error_set(o->err, -EINVAL,
-				   "it goes on from other files: %s is the "
-				   "first of them",
-				   path);
+	return stat(path, &st) < 0 ? 0
+				   : error_set(o->err, -EINVAL,
+					       "it continues other files: "
+					       "mount the first of them, %s",
+					       path);
 }
 
 /* Check that there is a frame for each position of the scan. */
@@ -179,12 +178,12 @@ static int check_scan_size(struct opening *o)
 	uint64_t n = o->h.scan[0] * o->h.scan[1];
 
 	if (o->frames < n)
-		return error_set(o->err, -EBADMSG,
-				 "it has %" PRIu64 " frames, and its header "
-				 "says %" PRIu64 " x %" PRIu64
-				 " positions: truncated, or the scan was "
-				 "stopped",
-				 o->frames, o->h.scan[0], o->h.scan[1]);
+		return error_set(
+			o->err, -EBADMSG,
+			"it has %" PRIu64
+			" frames, but its header says %" PRIu64 " x %" PRIu64
+			" positions: truncated, or the scan was stopped",
+			o->frames, o->h.scan[0], o->h.scan[1]);
 	return 0;
 }
 
@@ -203,8 +202,9 @@ static int find_camera_frames(struct opening *o, enum camera_format format)
 	if (r == 0 && format == CAMERA_TVIPS && !o->a->inside)
 		r = add_further_parts(o);
 	if (r == 0 && o->frames < o->h.frames)
-		log_warn("%s: it has %" PRIu64 " frames, and its header says "
-			 "%" PRIu64 ": truncated, or stopped?",
+		log_warn("%s: it has %" PRIu64
+			 " frames, but its header says %" PRIu64
+			 ": truncated, or the recording was stopped",
 			 o->s->path, o->frames, o->h.frames);
 	return r == 0 && o->h.scan[0] ? check_scan_size(o) : r;
 }

@@ -53,7 +53,7 @@ int camera_probe(enum camera_format f, const unsigned char *head, size_t n,
 static int short_header_error(struct error *err)
 {
 	return error_set(err, -EBADMSG,
-			 "it ends within its header: truncated?");
+			 "the file ends within its header: truncated?");
 }
 
 static int set_pixel_bits(struct camera_header *h, uint64_t bits,
@@ -61,7 +61,7 @@ static int set_pixel_bits(struct camera_header *h, uint64_t bits,
 {
 	if (bits != 8 && bits != 16 && bits != 32)
 		return error_set(err, -ENOTSUP,
-				 "pixels of %" PRIu64 " bits are not read",
+				 "pixels of %" PRIu64 " bits are not supported",
 				 bits);
 	h->dtype.kind = DTYPE_UINT;
 	h->dtype.size = (uint32_t)(bits / 8);
@@ -102,9 +102,9 @@ static int read_blo(const unsigned char *head, size_t n,
 	h->record = h->skip + h->width * h->height;
 	h->mark = "\xaa\x55";
 	if (!h->scan[0] || !h->scan[1])
-		return error_set(err, -EBADMSG,
-				 "a scan without positions: its header is "
-				 "damaged");
+		return error_set(
+			err, -EBADMSG,
+			"its header has a scan without positions: damaged");
 	return set_pixel_bits(h, 8, err);
 }
 
@@ -116,7 +116,7 @@ static int read_tvips(const unsigned char *head, size_t n,
 	if (load_le32(head + 4) != 2)
 		return error_set(err, -ENOTSUP,
 				 "version %" PRIu32
-				 " of .tvips is not read, only 2",
+				 " of .tvips is not supported, only version 2",
 				 load_le32(head + 4));
 	h->first = load_le32(head);
 	h->width = load_le32(head + 8);
@@ -165,16 +165,18 @@ static int read_mib(const unsigned char *head, size_t n,
 	h->width = mib_number(head, n, 4);
 	h->height = mib_number(head, n, 5);
 	if (!type || h->skip < 64)
-		return error_set(err, -EBADMSG,
-				 "its first header is no MIB header: damaged");
+		return error_set(
+			err, -EBADMSG,
+			"its first header is not a valid MIB header: damaged");
 	if (!strcmp(type, "R64"))
-		return error_set(err, -ENOTSUP,
-				 "raw frames of a Merlin (R64) have to be "
-				 "decoded by the camera's software");
+		return error_set(
+			err, -ENOTSUP,
+			"raw frames of a Merlin (R64) are not supported: "
+			"decode them with the camera's software first");
 	if (strcmp(type, "U08") && strcmp(type, "U16") && strcmp(type, "U32"))
-		return error_set(err, -EBADMSG,
-				 "pixels that are neither U08, U16 nor U32: "
-				 "damaged");
+		return error_set(
+			err, -EBADMSG,
+			"its pixel type is neither U08, U16 nor U32: damaged");
 	set_pixel_bits(h, strtoull(type + 1, NULL, 10), NULL);
 	h->dtype.big_endian = h->dtype.size > 1;
 	h->mark = "MQ1,";
@@ -192,7 +194,7 @@ static int check_seq_size(const struct camera_header *h, uint64_t bytes,
 	if (!bytes || bytes == frame)
 		return 0;
 	return error_set(err, -ENOTSUP,
-			 "images of %" PRIu64 " bytes, and %" PRIu64
+			 "its images have %" PRIu64 " bytes, but %" PRIu64
 			 " x %" PRIu64 " pixels take %" PRIu64
 			 ": their layout is not known",
 			 bytes, h->width, h->height, frame);
@@ -209,11 +211,12 @@ static int read_seq(const unsigned char *head, size_t n,
 	h->record = load_le32(head + 580);
 	h->frames = load_le32(head + 572);
 	if (load_le32(head + 568) != 100)
-		return error_set(err, -ENOTSUP,
-				 "image format %" PRIu32
-				 " of .seq is not read, only 100 (monochrome, "
-				 "not compressed)",
-				 load_le32(head + 568));
+		return error_set(
+			err, -ENOTSUP,
+			"image format %" PRIu32
+			" of .seq is not supported, only 100 (monochrome, "
+			"not compressed)",
+			load_le32(head + 568));
 	if (set_pixel_bits(h, load_le32(head + 556), err) < 0)
 		return err ? err->code : -ENOTSUP;
 	return check_seq_size(h, load_le32(head + 564), err);

@@ -250,8 +250,8 @@ int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
 	if (f->data > size || f->bytes > size - f->data)
 		r = error_set(
 			err, -EBADMSG,
-			"its header promises %llu bytes of data, and "
-			"there are %llu: truncated?",
+			"its header promises %llu bytes of data, but there are "
+			"%llu: truncated?",
 			(unsigned long long)f->bytes,
 			(unsigned long long)(size - min_u64(f->data, size)));
 	else if (npy_is_turned(f))

@@ -25,19 +25,20 @@ static int parse_raw_shape(char *value, struct raw_spec *out, struct error *err)
 
 	out->rank = 0;
 	if (!*value || value[strlen(value) - 1] == 'x')
-		return error_set(err, -EINVAL, "shape '%s' is not like 256x256",
+		return error_set(err, -EINVAL,
+				 "shape '%s' is not of the form 256x256",
 				 value);
 	for (char *n = strtok_r(value, "x", &save); n;
 	     n = strtok_r(NULL, "x", &save)) {
 		if (out->rank == RANK_MAX - 1)
 			return error_set(err, -EINVAL,
-					 "a shape of more than %d axes",
+					 "shape: more than %d axes",
 					 RANK_MAX - 1);
 		if (parse_count(n, 1, INT64_MAX, &out->shape[out->rank++],
 				err) < 0)
-			return error_set(err, -EINVAL,
-					 "shape: '%s' is no number from 1 on",
-					 n);
+			return error_set(
+				err, -EINVAL,
+				"shape: '%s' is not a number of at least 1", n);
 	}
 	return 0;
 }
@@ -72,7 +73,8 @@ static int parse_raw_key(const char *key, char *value, struct raw_spec *out,
 	else if (!strcmp(key, "count"))
 		r = parse_count(value, 1, INT64_MAX, &out->count, err);
 	else
-		return error_set(err, -EINVAL, "'%s' is none of " KEYS, key);
+		return error_set(err, -EINVAL,
+				 "unknown key '%s': keys are " KEYS, key);
 	if (r < 0)
 		error_prefix(err, "%s: ", key);
 	return r;
@@ -94,8 +96,7 @@ int raw_parse(const char *text, struct raw_spec *out, struct error *err)
 		if (!value)
 			return error_set(
 				err, -EINVAL,
-				"'%s' is not KEY=VALUE, with one of " KEYS,
-				item);
+				"'%s' is not KEY=VALUE: keys are " KEYS, item);
 		*value++ = '\0';
 		r = parse_raw_key(item, value, out, err);
 		if (r < 0)
@@ -126,7 +127,7 @@ static int count_raw_records(const struct raw_spec *spec, uint64_t size,
 				  : error_set(err, -EBADMSG,
 					      "it has room for %" PRIu64
 					      " records of %" PRIu64
-					      " bytes, and count= is %" PRIu64
+					      " bytes, but count= is %" PRIu64
 					      ": truncated?",
 					      all, record, spec->count);
 }
@@ -152,8 +153,9 @@ static int publish_raw(struct arrays *s, const struct source_args *a,
 	    add_overflows(bytes, spec.header, &part.stride) ||
 	    add_overflows(part.stride, spec.footer, &part.stride) ||
 	    add_overflows(spec.offset, spec.header, &part.pos))
-		return error_set(err, -EINVAL,
-				 "raw: no file has records of this size");
+		return error_set(
+			err, -EINVAL,
+			"raw: records of this size are too large for any file");
 	r = count_raw_records(&spec, s->size, part.stride, &part.n, err);
 	if (r < 0)
 		return r;
@@ -191,7 +193,7 @@ int raw_open(const struct source_args *a, struct source **out,
 	r = arrays_begin(s, a, err);
 	if (r == 0 && s->file == UINT32_MAX)
 		r = error_set(err, -EISDIR,
-			      "it is a directory, and raw= is for files");
+			      "it is a directory, but raw= is for files");
 	if (r == 0)
 		r = publish_raw(s, a, err);
 	if (r < 0) {

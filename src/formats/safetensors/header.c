@@ -76,7 +76,7 @@ static int read_safetensor_shape(struct safetensor *t, const json_t *shape,
 	size_t n = json_array_size(shape);
 
 	if (!json_is_array(shape))
-		return error_set(err, -EBADMSG, "\"shape\" is no list");
+		return error_set(err, -EBADMSG, "\"shape\" is not a list");
 	t->shape = calloc(n ? n : 1, sizeof *t->shape);
 	if (!t->shape)
 		return error_no_memory(err, "the shape of a tensor");
@@ -84,7 +84,8 @@ static int read_safetensor_shape(struct safetensor *t, const json_t *shape,
 	for (size_t i = 0; i < n; i++) {
 		if (!is_natural_number(json_array_get(shape, i), &t->shape[i]))
 			return error_set(err, -EBADMSG,
-					 "\"shape\" has what is no length");
+					 "\"shape\" has an element that is not "
+					 "a number of at least 0");
 		if (mul_overflows(*elements, t->shape[i], elements))
 			return error_set(err, -EBADMSG,
 					 "its shape is too large");
@@ -102,9 +103,9 @@ static int read_data_offsets(struct safetensor *t, const json_t *offsets,
 	    !is_natural_number(json_array_get(offsets, 0), &t->begin) ||
 	    !is_natural_number(json_array_get(offsets, 1), &t->end) ||
 	    t->begin > t->end)
-		return error_set(err, -EBADMSG,
-				 "\"data_offsets\" are not two places, one "
-				 "after the other");
+		return error_set(
+			err, -EBADMSG,
+			"\"data_offsets\" are not two ascending positions");
 	if (t->end > bytes)
 		return error_set(err, -EBADMSG,
 				 "it ends at byte %" PRIu64
@@ -119,16 +120,17 @@ static int check_tensor_bytes(struct safetensor *t, const struct format *f,
 	uint64_t bits;
 
 	if (mul_overflows(elements, f->bits, &bits) || bits % 8)
-		return error_set(err, -EBADMSG,
-				 "its shape is too large, or no whole bytes");
+		return error_set(
+			err, -EBADMSG,
+			"its shape is too large, or does not take whole bytes");
 	if (bits / 8 != t->end - t->begin)
 		return error_set(err, -EBADMSG,
 				 "type and shape take %" PRIu64
-				 " bytes, and there are %" PRIu64,
+				 " bytes, but there are %" PRIu64,
 				 bits / 8, t->end - t->begin);
 	if (f->kind == DTYPE_OTHER)
-		t->why_not = "several of its elements are in one byte, which "
-			     "is not supported";
+		t->why_not = "types with several elements in a byte are not "
+			     "supported";
 	t->dtype.kind = f->kind;
 	t->dtype.size = f->bits / 8;
 	t->dtype.text = f->text;
@@ -236,7 +238,7 @@ static int read_file_metadata(struct safetensors *s, const char *from,
 	json_t *v;
 
 	if (s->metadata)
-		return error_set(err, -EBADMSG, "it is there twice");
+		return error_set(err, -EBADMSG, "it is in the header twice");
 	if (to - from > METADATA_MOST)
 		return error_set(err, -EBADMSG, "it is longer than 4 MiB");
 	s->metadata = load_json(from, to, err);
@@ -244,7 +246,8 @@ static int read_file_metadata(struct safetensors *s, const char *from,
 		return -EBADMSG;
 	json_object_foreach(s->metadata, key, v) if (
 		!json_is_string(v)) return error_set(err, -EBADMSG,
-						     "it has what is no text");
+						     "it has a value that is "
+						     "not a string");
 	return 0;
 }
 
@@ -257,7 +260,8 @@ static int add_tensor_entry(struct safetensors *s, const char *name,
 	int r;
 
 	if (to - from > TENSOR_TEXT_MOST)
-		return error_set(err, -EBADMSG, "what it says is too long");
+		return error_set(err, -EBADMSG,
+				 "its entry in the header is too long");
 	if (s->n == s->room) {
 		size_t room = s->room ? 2 * s->room : 16;
 
@@ -290,14 +294,15 @@ static int read_header_entry(struct safetensors *s, struct scan *in,
 	skip_space(in);
 	key = in->at;
 	if (!scan_string(in))
-		return error_set(err, -EBADMSG, "the header is no JSON object");
+		return error_set(err, -EBADMSG,
+				 "the header is not a JSON object");
 	key_end = in->at;
 	name = load_json(key, key_end, err);
 	if (!name)
 		return error_prefix(err, "a name in the header: ");
 	from = in->at;
 	if (!scan_char(in, ':') || (from = in->at, !scan_object(in)))
-		r = error_set(err, -EBADMSG, "it is no JSON object");
+		r = error_set(err, -EBADMSG, "it is not a JSON object");
 	else if (!strcmp(json_string_value(name), "__metadata__"))
 		r = read_file_metadata(s, from, in->at, err);
 	else
@@ -326,7 +331,7 @@ static int read_header_entries(struct safetensors *s, struct scan *in,
 		} while (scan_char(in, ','));
 		if (!scan_char(in, '}'))
 			return error_set(err, -EBADMSG,
-					 "the header is no JSON object");
+					 "the header is not a JSON object");
 	}
 	skip_space(in);
 	return in->at == in->end
@@ -364,7 +369,7 @@ static int check_tensor_order(struct safetensors *s, uint64_t bytes,
 	for (size_t i = 1; i < s->n; i++)
 		if (!strcmp(s->at[i - 1].name, s->at[i].name))
 			return error_set(err, -EBADMSG,
-					 "\"%.80s\" is there twice",
+					 "\"%.80s\" is in the header twice",
 					 s->at[i].name);
 	if (s->n)
 		qsort(s->at, s->n, sizeof *s->at, compare_tensor_places);
@@ -374,8 +379,8 @@ static int check_tensor_order(struct safetensors *s, uint64_t bytes,
 		if (t->begin != at)
 			return error_set(err, -EBADMSG,
 					 "\"%.80s\" begins at byte %" PRIu64
-					 " of the buffer, and should at "
-					 "%" PRIu64 ": tensors %s",
+					 " of the buffer instead of %" PRIu64
+					 ": tensors %s",
 					 t->name, t->begin, at,
 					 t->begin < at ? "overlap"
 						       : "leave a hole");
@@ -383,8 +388,8 @@ static int check_tensor_order(struct safetensors *s, uint64_t bytes,
 	}
 	if (at != bytes)
 		return error_set(err, -EBADMSG,
-				 "its tensors have %" PRIu64
-				 " bytes, and %" PRIu64 " are there",
+				 "its tensors take %" PRIu64
+				 " bytes, but the buffer has %" PRIu64,
 				 at, bytes);
 	return 0;
 }

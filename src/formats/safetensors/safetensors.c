@@ -84,7 +84,7 @@ static int publish_safetensors(struct arrays *arrays,
 	if (n > left)
 		return error_set(err, -EBADMSG,
 				 "its header has %" PRIu64
-				 " bytes, and the file ends before: truncated?",
+				 " bytes, but the file is shorter: truncated?",
 				 n);
 	text = malloc(n ? n : 1);
 	if (!text)

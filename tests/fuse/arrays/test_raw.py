@@ -170,7 +170,7 @@ def blo():
     refused(put(bytes(head[:20]), "head.blo"), "truncated")
     cut = 3 * 150
     refused(put(bytes(head) + body[:cut] + b"\0" + body[cut:-1], "slip.blo"),
-            "frame 14 should begin is no frame")
+            "frame 14 should begin there is no frame")
     struct.pack_into("<H", head, 20, 0)
     refused(put(bytes(head) + body, "zero.blo"), "damaged")
 
@@ -190,7 +190,7 @@ def tvips():
             f.write(data)
     with Mount(os.path.join(d, "s_000.tvips"), opts=SMALL) as m:
         same(m, want)
-    refused(os.path.join(d, "s_001.tvips"), "s_000.tvips is the first")
+    refused(os.path.join(d, "s_001.tvips"), "s_000.tvips")
     os.rename(os.path.join(d, "s_001.tvips"), os.path.join(d, "t_001.tvips"))
     refused(os.path.join(d, "s_000.tvips"), "s_001.tvips is missing")
     os.rename(os.path.join(d, "t_001.tvips"), os.path.join(d, "s_001.tvips"))
@@ -255,7 +255,7 @@ def seq():
         path = put(bytes(head) + body[:-1024], "s.seq")
         with Mount(path) as m:
             same(m, want[:5])
-        check("5 frames, and its header says 7" in tensorfs("info", path).stderr,
+        check("5 frames, but its header says 7" in tensorfs("info", path).stderr,
               "no warning")
         struct.pack_into("<I", head, 564, 800)
         refused(put(bytes(head) + body, "s.seq"), "layout is not known")

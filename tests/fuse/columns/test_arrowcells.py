@@ -220,7 +220,7 @@ def without_end():
     null = A.field("item", 1, {})
     schema = A.schema([A.field("l", A.FIXED_LIST, {0: ("i", 2**31 - 1)}, [null])])
     data = A.stream(schema, A.plain(2, b"", nodes=[(2, 0), (2**32 - 2, 0)]))
-    is_damaged("null.arrows", data, "not shown as JSON")
+    is_damaged("null.arrows", data, "cannot be shown as JSON")
     long = "x" * (1 << 20)
     many = A.stream(KIND, words(7, long), *[rows(*[0] * 120)] * 40)
     exits(tensorfs("verify", path("many.arrows", many)), (0, 1), "many")
