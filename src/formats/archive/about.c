@@ -225,7 +225,7 @@ static void warn_of_image(json_t *slow, const struct archive *a,
 	}
 }
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- the whole archive --------------------------------------------------- */
 
 static json_t *note_lines(const char *at, uint64_t size)
 {

@@ -13,8 +13,8 @@ extern const struct source_ops source_tar, source_stream, source_squashfs,
 	source_zip, source_npz, source_directory;
 
 struct archive;
-/* One archive format: how its member table is made, and what an index saves besides
- * the table. */
+/* One archive format: how its member table is made, and what an index saves
+ * besides. */
 struct archive_kind {
 	const struct source_ops *ops;
 	const char *maker; /* as index_key.maker */

@@ -34,7 +34,7 @@ static const char *type_word(const struct member_record *r)
 	}
 }
 
-/* ---- of any record ------------------------------------------------------- */
+/* ---- any record ---------------------------------------------------------- */
 
 static json_t *path_json(const struct members *m, uint64_t record)
 {
@@ -129,7 +129,7 @@ json_t *about_record(const struct members *m, uint64_t record)
 	return o;
 }
 
-/* ---- of a file in an archive --------------------------------------------- */
+/* ---- a file in an archive ------------------------------------------------ */
 
 struct summing {
 	const struct archive *a;

@@ -23,7 +23,7 @@
 /* Sentences that are kept at most. */
 #define SENTENCES 1000
 
-/* ---- which --------------------------------------------------------------- */
+/* ---- which places there are ---------------------------------------------- */
 
 static const struct stream_point *places_points(const struct archive *a,
 						uint64_t *n)

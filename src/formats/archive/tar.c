@@ -79,7 +79,7 @@ const struct source_ops source_tar = {
 const struct archive_kind archive_tar = {
 	.ops = &source_tar, .maker = TAR_MAKER, .scan = tar_kind_scan};
 
-/* ---- what a stream decodes to -------------------------------------------- */
+/* ---- compressed streams -------------------------------------------------- */
 
 enum { SECTION_POINTS = MEMBERS_SECTION_OWN, SECTION_STATES, SECTION_STREAM };
 

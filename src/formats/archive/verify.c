@@ -51,7 +51,7 @@ void archive_bad(struct archive_check *k, int code, const char *why)
 	k->c->bad(k->c, &bad);
 }
 
-/* ---- reading it again ---------------------------------------------------- */
+/* ---- scanning again ------------------------------------------------------ */
 
 struct again {
 	struct source_check *c;
@@ -310,7 +310,7 @@ static void check_member_records(struct archive_check *k)
 			list_bad_block(k, &k->places->at.at[i]);
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the whole archive --------------------------------------------------- */
 
 static int verify_archive(struct archive_check *k, struct error *err)
 {

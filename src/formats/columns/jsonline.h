@@ -21,12 +21,15 @@ struct jsonline {
 };
 /* Largest line, in bytes. */
 #define JSONLINE_MAX ((size_t)64 << 20)
+/* Append n bytes as they are. */
 void jsonline_put(struct jsonline *l, const char *s, size_t n);
 static inline void jsonline_char(struct jsonline *l, char c)
 {
 	jsonline_put(l, &c, 1);
 }
+/* Append text as a JSON string. */
 void jsonline_text(struct jsonline *l, const char *s, size_t n);
+/* Append bytes as a string of hexadecimal digits. */
 void jsonline_hex(struct jsonline *l, const unsigned char *s, size_t n);
 /* Append a little-endian integer of `bytes` bytes: 1, 2, 4 or 8. */
 void jsonline_integer(struct jsonline *l, const unsigned char *s,

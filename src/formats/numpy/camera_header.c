@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Headers of camera files: where the frames are, and their type. */
 /*
- *	.blo	NanoMEGAS: a header; at the position in its bytes 12 to 15, for each
- *		scan position 6 bytes and a square frame of bytes (hyperspy 1.7,
- *		io_plugins/blockfile.py)
- *	.tvips	TVIPS: a header in the first file, then records of a header and a frame
- *		(hyperspy 1.7, io_plugins/tvips.py)
+ *	.blo	NanoMEGAS: a header; at the position in its bytes 12 to 15, for
+ *		each scan position 6 bytes and a square frame of bytes
+ *		(hyperspy 1.7, io_plugins/blockfile.py)
+ *	.tvips	TVIPS: a header in the first file, then records of a header and a
+ *		frame (hyperspy 1.7, io_plugins/tvips.py)
  *	.mib	Merlin: records of an ASCII header and a frame, big-endian
  *	.seq	Norpix: a header, then frames in records of equal size
  */

@@ -22,7 +22,7 @@
 #define HEAD_BYTES 4096
 #define INFLATED "tensorfs: from a deflated member"
 
-/* ---- arrays that are compressed ------------------------------------------ */
+/* ---- compressed arrays --------------------------------------------------- */
 
 struct inflated {
 	struct backing from; /* the whole member */

@@ -16,7 +16,7 @@
 
 #define KEYS "dtype, shape, header, footer, offset, order and count"
 
-/* ---- what the user says -------------------------------------------------- */
+/* ---- parsing raw= -------------------------------------------------------- */
 
 /* Parse a shape such as "256x256".  It has no commas, because they separate keys. */
 static int parse_raw_shape(char *value, struct raw_spec *out, struct error *err)

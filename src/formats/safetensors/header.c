@@ -340,7 +340,7 @@ static int read_header_entries(struct safetensors *s, struct scan *in,
 				   "something follows the header's object");
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all tensors --------------------------------------------------------- */
 
 static int compare_tensor_names(const void *a, const void *b)
 {

@@ -20,16 +20,17 @@ struct squashfs_super {
 	uint64_t root, bytes_used;
 	uint64_t ids_at, xattrs_at, inodes_at, dirs_at, fragments_at, export_at;
 };
-/* ---- an image that can be read by descriptor ------------------------------ */
+/* ---- an image with a file descriptor -------------------------------------- */
 
 struct squashfs_image {
+	/* The descriptor to read from, and where in it the image begins, in bytes. */
 	int fd;
 	uint64_t offset;
 	struct handles *handles; /* NULL: `fd` is a memory file */
 	struct handle pin;       /* holds `fd` open if `handles` is not NULL */
 };
 
-/* ---- reading it ---------------------------------------------------------- */
+/* ---- reading an image ---------------------------------------------------- */
 
 /* Called from time to time with the number of members found so far, each time with
  * a larger number than before. */

@@ -2,8 +2,9 @@
 /* squashfs: the superblock, and which part of the reader does the rest. */
 /*
  *	superblock    read and checked here
- *	metadata      walked by libsquashfuse in a child process (child.c), which sends a
- *	              member table back; it is checked as if it came from a file
+ *	metadata      walked by libsquashfuse in a child process (child.c), which
+ *	              sends a member table back; it is checked as if it came from
+ *	              a file
  *	data          read and decoded by blocks.c, by several threads
  *
  * The tables of an image are at its end, so nothing can be read of an image that is
@@ -173,7 +174,7 @@ static int read_squashfs_super(const struct backing *b,
 	return r < 0 ? r : parse_squashfs_super(out, raw, err);
 }
 
-/* ---- an image that can be read by descriptor ------------------------------ */
+/* ---- an image with a file descriptor -------------------------------------- */
 
 /* Lower *first to the position of the first block of the list at `at`. */
 static int lower_to_first_block(const struct backing *b,

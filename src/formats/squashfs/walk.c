@@ -36,7 +36,7 @@ struct frame {
 };
 typedef vec(struct frame) frames;
 
-/* ---- what was met in the walk, by number; open addressing ------------------- */
+/* ---- a map of numbers, with open addressing --------------------------------- */
 
 static size_t map_slot(const struct squashfs_map *m, uint64_t key)
 {
@@ -89,7 +89,7 @@ bool squashfs_map_set(struct squashfs_map *m, uint64_t key, uint64_t value)
 	return true;
 }
 
-/* ---- libsquashfuse, with a look before each step ------------------------- */
+/* ---- libsquashfuse, with checks before each step ------------------------- */
 
 int squashfs_walk_failed(struct squashfs_walk *w)
 {
@@ -409,7 +409,7 @@ static int walk_all(struct squashfs_walk *w)
 	return r;
 }
 
-/* ---- how much there can be ------------------------------------------------ */
+/* ---- limits of lists ------------------------------------------------------ */
 
 /* Return how many bytes the blocks of metadata from `pos` to `end` decode to at
  * most. */
@@ -457,7 +457,7 @@ static void measure_tables(struct squashfs_walk *w)
 	w->dirs_left = table_room(w, dirs, table_end(w, dirs));
 }
 
-/* ---- from beginning to end ----------------------------------------------- */
+/* ---- the whole walk ------------------------------------------------------ */
 
 /* Free the table that sqfs_destroy of libsquashfuse 0.1.105 leaks.  sqfs_init calls
  * sqfs_destroy when it fails. */

@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "formats/tar/private.h"
 
-/* ---- text ---------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------- */
 
 char *tar_text_room(struct tar_text *t, size_t n)
 {

@@ -318,7 +318,7 @@ int tar_entry(struct tar_entry *e, struct tar_context *c,
 	return r;
 }
 
-/* ---- adding -------------------------------------------------------------- */
+/* ---- adding members ------------------------------------------------------ */
 
 static int place_sparse_data(struct tar_entry *e, struct tar_context *c,
 			     uint64_t pos, struct members_builder *b)

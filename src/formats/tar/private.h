@@ -50,7 +50,9 @@ enum tar_dialect {
 	TAR_USTAR, /* ustar, pax, star */
 	TAR_GNU,   /* has times and a sparse map in the place of the prefix */
 };
+/* Return the dialect by the magic of the header. */
 enum tar_dialect tar_dialect(const struct tar_header *h);
+/* Return true if a block is all zeros. */
 bool tar_is_zero(const void *block);
 /* Return true if the checksum is right, as the sum of unsigned or of signed bytes:
  * old writers summed signed ones. */

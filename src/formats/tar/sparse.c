@@ -41,7 +41,7 @@ int tar_sparse_add(struct tar_sparse *m, int64_t off, int64_t len)
 	return 0;
 }
 
-/* ---- in headers ---------------------------------------------------------- */
+/* ---- maps in headers ----------------------------------------------------- */
 
 enum { ENTRY = 24, IN_HEADER = 4, IN_MORE = 21, MORE_FLAG = 504 };
 
@@ -93,7 +93,7 @@ int tar_sparse_more(struct tar_sparse *m, const void *block, bool *more)
 	return add_map_entries(m, p, IN_MORE);
 }
 
-/* ---- as text ------------------------------------------------------------- */
+/* ---- maps as text -------------------------------------------------------- */
 
 /* Append a digit to a number.  Return false if it becomes too large. */
 static bool add_digit(uint64_t *v, char c)

@@ -162,7 +162,7 @@ static int read_body(struct scanner *s, uint64_t size, bool *kept)
 	return 1;
 }
 
-/* ---- headers that say something about others ----------------------------- */
+/* ---- headers about other headers ----------------------------------------- */
 
 /* Note that a header that is too large is ignored.  Return 1. */
 static int note_ignored_header(struct scanner *s, const char *what,
@@ -351,7 +351,7 @@ static int scan_tar_member(struct scanner *s)
 	return pass_body(s, e.stored);
 }
 
-/* ---- what is no header --------------------------------------------------- */
+/* ---- blocks that are not headers ----------------------------------------- */
 
 /* Pass over blocks of zeros.  Return 1 if another archive follows, whose header is
  * in s->block, 0 if not, or -errno. */
@@ -407,7 +407,7 @@ static int find_header(struct scanner *s)
 	return r;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the whole archive --------------------------------------------------- */
 
 static int scan_archive(struct scanner *s)
 {

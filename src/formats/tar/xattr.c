@@ -9,7 +9,7 @@
  * at least three bytes each). */
 enum { NAME_MAX_BYTES = 255, VALUE_MAX_BYTES = 65536, COUNT_MAX = 2048 };
 
-/* ---- spelling ------------------------------------------------------------ */
+/* ---- encodings ----------------------------------------------------------- */
 
 static int hex_digit(char c)
 {

@@ -86,6 +86,7 @@ int zip_place(struct zip_placing *p, struct error *err);
 int zip_new(struct zip **out, const struct backing *stored, struct error *err);
 /* Write the sentence for a reason, such as "it is encrypted", to `buf`. */
 void zip_say_why(uint32_t why, uint32_t method, char *buf, size_t n);
+/* Return the errno for a reason, negative. */
 int zip_why_code(uint32_t why);
 
 #endif

@@ -35,7 +35,7 @@ static uint64_t windows_of(const struct zip *z)
 	return n;
 }
 
-/* ---- what cannot be read ------------------------------------------------- */
+/* ---- members that cannot be read ----------------------------------------- */
 
 static const struct zip *zip_of_bad_set(const struct chunk_set *s)
 {
@@ -194,7 +194,7 @@ void zip_free(struct zip *z)
 	free(z);
 }
 
-/* ---- in an index --------------------------------------------------------- */
+/* ---- sections of an index ------------------------------------------------ */
 
 enum { SECTION_POINTS, SECTION_STATES, SECTION_PLAIN, SECTION_BAD };
 
