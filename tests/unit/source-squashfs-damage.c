@@ -340,17 +340,17 @@ TEST(crash)
 	/* A sanitizer would report what is meant to happen. */
 	signal(SIGSEGV, SIG_DFL);
 	CHECK(dup2(quiet, 2) == 2);
-	CHECK_EQ_I(squashfs_walk_apart(&im, &info, (void *)8, &out, NULL, NULL,
-				       &err),
+	CHECK_EQ_I(squashfs_walk_in_child(&im, &info, (void *)8, &out, NULL,
+					  NULL, &err),
 		   -EBADMSG);
 	CHECK(dup2(was, 2) == 2);
 	close(quiet);
 	close(was);
 	CHECK(strstr(err.text, "it is damaged: its metadata cannot be read"));
 	/* One that cannot read says so. */
-	CHECK_EQ_I(
-		squashfs_walk_apart(&im, &info, NULL, &out, NULL, NULL, &err),
-		-EBADMSG);
+	CHECK_EQ_I(squashfs_walk_in_child(&im, &info, NULL, &out, NULL, NULL,
+					  &err),
+		   -EBADMSG);
 	CHECK(!strstr(err.text, "crashes"));
 }
 

@@ -160,13 +160,10 @@ const struct codec *squashfs_block_codec(const struct squashfs_info *info)
 	return c ? c->codec : NULL;
 }
 
-/* Decode the stored bytes of a compressed block to `out`.  *made is b->size, or,
- * with MEMBER_SHARED, from b->size to `room`, which is one block.  Return 0,
- * -EBADMSG, -ENOTSUP or -ENOMEM. */
-static int check_decoded_block(const struct squashfs_info *info,
-			       const struct member_block *b, const void *stored,
-			       void *out, size_t room, size_t *made,
-			       struct error *err)
+int squashfs_block_decode(const struct squashfs_info *info,
+			  const struct member_block *b, const void *stored,
+			  void *out, size_t room, size_t *made,
+			  struct error *err)
 {
 	const struct squashfs_codec *c = squashfs_codec(info->compressor);
 	int r;
@@ -269,8 +266,8 @@ static int decode_squashfs_block(const struct block_set *s,
 		return error_set(err, -ENOMEM,
 				 "out of memory for a block of %zu bytes",
 				 size);
-	r = check_decoded_block(&s->info, b, stored, to->data, size, &made,
-				err);
+	r = squashfs_block_decode(&s->info, b, stored, to->data, size, &made,
+				  err);
 	if (r < 0) {
 		buf_unref(to);
 		return r == -EBADMSG && (b->flags & MEMBER_SHARED) &&

@@ -20,6 +20,14 @@ struct squashfs_super {
 	uint64_t root, bytes_used;
 	uint64_t ids_at, xattrs_at, inodes_at, dirs_at, fragments_at, export_at;
 };
+/* Parse the SQUASHFS_SUPER bytes at `raw`.  Return 0, -EBADMSG if it is not squashfs
+ * or damaged, or -ENOTSUP if it is not version 4.0. */
+int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
+			 struct error *err);
+/* Set *out to the fields that are saved.  squashfs_info_check says whether they are
+ * possible. */
+void squashfs_super_info(const struct squashfs_super *s,
+			 struct squashfs_info *out);
 /* ---- an image with a file descriptor -------------------------------------- */
 
 struct squashfs_image {
@@ -62,5 +70,12 @@ struct squashfs_codec {
 /* Return the decoder for number `id` of a superblock, or NULL if there is no such
  * compressor. */
 const struct squashfs_codec *squashfs_codec(unsigned id);
+/* Decode the stored bytes of a compressed block to `out`.  *made is b->size, or,
+ * with MEMBER_SHARED, from b->size to `room`, which is one block.  Return 0,
+ * -EBADMSG, -ENOTSUP or -ENOMEM. */
+int squashfs_block_decode(const struct squashfs_info *info,
+			  const struct member_block *b, const void *stored,
+			  void *out, size_t room, size_t *made,
+			  struct error *err);
 
 #endif

@@ -50,10 +50,8 @@ int squashfs_probe(const unsigned char *head, size_t n)
 	return load_le32(head) == MAGIC_SWAPPED ? 80 : 0;
 }
 
-/* Return 0, -EBADMSG if it is not squashfs or damaged, or -ENOTSUP if it is not
- * version 4.0. */
-static int parse_squashfs_super(struct squashfs_super *out,
-				const unsigned char *raw, struct error *err)
+int squashfs_super_parse(struct squashfs_super *out, const unsigned char *raw,
+			 struct error *err)
 {
 	uint32_t magic = load_le32(raw);
 	unsigned major = load_le16(raw + 28);
@@ -100,8 +98,8 @@ static int parse_squashfs_super(struct squashfs_super *out,
 	return 0;
 }
 
-static void describe_squashfs_super(const struct squashfs_super *s,
-				    struct squashfs_info *out)
+void squashfs_super_info(const struct squashfs_super *s,
+			 struct squashfs_info *out)
 {
 	*out = (struct squashfs_info){
 		.bytes_used = s->bytes_used,
@@ -171,7 +169,7 @@ static int read_squashfs_super(const struct backing *b,
 				 "a superblock",
 				 (unsigned long long)b->size);
 	r = backing_read(b, 0, raw, sizeof raw, err);
-	return r < 0 ? r : parse_squashfs_super(out, raw, err);
+	return r < 0 ? r : squashfs_super_parse(out, raw, err);
 }
 
 /* ---- an image with a file descriptor -------------------------------------- */
@@ -362,12 +360,12 @@ int squashfs_members(const struct backing *b, const struct members_options *o,
 		     struct members *out, struct squashfs_info *info,
 		     squashfs_beat *so_far, void *ctx, struct error *err)
 {
-	struct squashfs_super s;
+	struct squashfs_super s = {0};
 	struct error why;
 	int r = read_squashfs_super(b, &s, &why);
 
 	if (r == 0) {
-		describe_squashfs_super(&s, info);
+		squashfs_super_info(&s, info);
 		r = squashfs_info_check(info, b, &why);
 	}
 	if (r == 0)
