@@ -68,7 +68,7 @@ static void check_member(const struct zip *z, const struct volume *v,
 		   r->size <= v->backing.size - r->data && b.size == r->size);
 	FUZZ_CHECK(zip_place_range(z, r->data, r->size, &first, &last));
 	FUZZ_CHECK(first <= last && last < zip_places(z));
-	(void)zip_kept_as(z, r->data, &at);
+	(void)zip_storage_name(z, r->data, &at);
 	(void)zip_stored_crc(z, r->data, &crc);
 	if (r->size > MOST)
 		return;

@@ -217,7 +217,7 @@ static int find_volume(struct archive *a, struct error *err)
 	return 0;
 }
 
-void archive_say_notes(const struct members *m, const char *path)
+void archive_log_notes(const struct members *m, const char *path)
 {
 	const char *at = m->notes, *end = at ? at + m->notes_size : NULL;
 
@@ -260,7 +260,7 @@ int archive_load(const struct archive_kind *kind,
 		archive_close(&a->source);
 		return r;
 	}
-	archive_say_notes(&a->members, a->path);
+	archive_log_notes(&a->members, a->path);
 	if (a->damage)
 		log_warn("%s", a->damage);
 	a->options = NULL;
@@ -268,8 +268,8 @@ int archive_load(const struct archive_kind *kind,
 	return 0;
 }
 
-int archive_again(const struct archive *a, const struct archive_options *o,
-		  struct archive **out, struct error *err)
+int archive_scan_again(const struct archive *a, const struct archive_options *o,
+		       struct archive **out, struct error *err)
 {
 	const struct members_options mo = {a->versions};
 	struct archive *b = calloc(1, sizeof *b);

@@ -87,8 +87,8 @@ int archive_publish(struct archive *a, const struct source_args *args,
 void archive_close(struct source *s);
 /* Scan an archive again, without its index; publish nothing.  The caller closes
  * *out. */
-int archive_again(const struct archive *a, const struct archive_options *o,
-		  struct archive **out, struct error *err);
+int archive_scan_again(const struct archive *a, const struct archive_options *o,
+		       struct archive **out, struct error *err);
 /* Single steps of archive_load, for a caller that already has an archive's table.
  * archive_find_bytes sets a->stored and the attributes of the file; a->path is set.
  * archive_save_index saves the index and sets a->index to its path. */
@@ -110,7 +110,7 @@ static inline struct archive *archive_of_source(struct source *s)
 }
 /* Log the notes of a table as warnings, each with `path` in front unless that is
  * NULL (a union has none). */
-void archive_say_notes(const struct members *m, const char *path);
+void archive_log_notes(const struct members *m, const char *path);
 /* Report that `done` stored bytes were read. */
 void archive_progress(const struct archive *a, uint64_t done);
 

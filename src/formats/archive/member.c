@@ -239,7 +239,7 @@ static void about_zip(json_t *o, const struct archive *a,
 	struct summing s = {.a = a};
 	uint64_t at;
 
-	about_text(o, "kept_as", zip_kept_as(a->zip, r->data, &at));
+	about_text(o, "kept_as", zip_storage_name(a->zip, r->data, &at));
 	if (at)
 		about_put(o, "at", at + a->stored.pos);
 	places_of(a, r, sum_places, &s);

@@ -33,8 +33,8 @@ bool places_beyond(const struct archive *a, const struct member_record *r);
 struct bad_place {
 	uint64_t place;
 	int code;
-	char *why; /* the sentence; NULL: there was no memory for it */
-	bool told; /* it was reported with a member */
+	char *why;     /* the sentence; NULL: there was no memory for it */
+	bool reported; /* it was reported with a member */
 	/* Blocks of images: the records that it belongs to, of which the first ones
 	 * are listed. */
 	uint64_t n_members;

@@ -276,7 +276,7 @@ int archive_union(struct source *const *archives, unsigned n,
 			members_builder_free(b);
 	}
 	if (r == 0) {
-		archive_say_notes(&j->members, NULL);
+		archive_log_notes(&j->members, NULL);
 		r = join_volumes(j, archives, err);
 	}
 	if (r == 0)

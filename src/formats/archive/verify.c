@@ -142,14 +142,14 @@ static void report_coverage(struct archive_check *k)
 		k->c->no_checksums(k->c);
 }
 
-static int scan_again(struct archive_check *k, struct error *err)
+static int verify_scan(struct archive_check *k, struct error *err)
 {
 	struct again s = {.c = k->c};
 	const struct archive_options o = {.threads = k->c->threads,
 					  .progress = advance_again,
 					  .progress_ctx = &s};
 	struct error why = {0};
-	int r = archive_again(k->a, &o, &k->fresh, &why);
+	int r = archive_scan_again(k->a, &o, &k->fresh, &why);
 
 	if (r == -ENOMEM)
 		return error_no_memory(err, "scanning the archive again");
@@ -251,7 +251,7 @@ static bool find_bad(void *ctx, uint64_t first, uint64_t last)
 	}
 	list_bad_place(f->k, f->record, bad);
 	while (bad < all->at.at + all->at.n && bad->place <= last)
-		bad++->told = true;
+		bad++->reported = true;
 	return false;
 }
 
@@ -306,7 +306,7 @@ static void check_member_records(struct archive_check *k)
 	}
 	k->c->members(k->c, n - (k->root == 0));
 	for (size_t i = 0; i < k->places->at.n; i++)
-		if (!k->places->at.at[i].told)
+		if (!k->places->at.at[i].reported)
 			list_bad_block(k, &k->places->at.at[i]);
 }
 
@@ -325,7 +325,7 @@ static int verify_archive(struct archive_check *k, struct error *err)
 	k->c->expect(k->c, bytes_to_decode(k));
 	if (k->root == 0 && k->a->indexed) {
 		k->c->expect(k->c, k->a->stored.size);
-		r = scan_again(k, err);
+		r = verify_scan(k, err);
 	} else if (k->root == 0) {
 		list_damage(k, k->a);
 	}

@@ -467,7 +467,7 @@ bool zip_place_range(const struct zip *z, uint64_t off, uint64_t len,
 	return true;
 }
 
-const char *zip_kept_as(const struct zip *z, uint64_t off, uint64_t *at)
+const char *zip_storage_name(const struct zip *z, uint64_t off, uint64_t *at)
 {
 	const uint64_t decoded = z->stored.size;
 	uint64_t n;

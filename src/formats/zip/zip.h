@@ -103,7 +103,7 @@ bool zip_place_range(const struct zip *z, uint64_t off, uint64_t len,
 		     uint64_t *first, uint64_t *last);
 /* Return how the member at `off` of the space is stored: "stored", "deflate" or
  * "unreadable".  *at is where its bytes begin in the archive. */
-const char *zip_kept_as(const struct zip *z, uint64_t off, uint64_t *at);
+const char *zip_storage_name(const struct zip *z, uint64_t off, uint64_t *at);
 /* Set *crc to the CRC-32 of the stored member whose bytes begin at `off` of the
  * space.  Return false if there is none. */
 bool zip_stored_crc(const struct zip *z, uint64_t off, uint32_t *crc);
