@@ -14,11 +14,6 @@
 /* Booleans are made in chunks of about as many. */
 #define BITS_CHUNK (UINT64_C(1) << 20)
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 void arrow_own_free(struct arrow_own *own)
 {
 	if (own)
@@ -80,9 +75,10 @@ static struct arrow_buffer buffer_of(const struct arrays *s,
 
 /* ---- numbers and booleans ------------------------------------------------ */
 
-static int part_layout(const struct arrow *s, const struct arrow_column *c,
-		       const struct arrow_part *p, struct array_layout *l,
-		       struct error *err)
+static int arrow_part_layout(const struct arrow *s,
+			     const struct arrow_column *c,
+			     const struct arrow_part *p, struct array_layout *l,
+			     struct error *err)
 {
 	struct arrow_buffer b = buffer_of(&s->arrays, c, p);
 	bool plain = !p->codec;
@@ -113,17 +109,17 @@ static int part_layout(const struct arrow *s, const struct arrow_column *c,
 	return 0;
 }
 
-static int learn(struct array *a, uint32_t part, struct array_layout *out,
-		 struct error *err)
+static int arrow_array_learn(struct array *a, uint32_t part,
+			     struct array_layout *out, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 
-	return part_layout((struct arrow *)a->source, own->column,
-			   &own->parts.at[part], out, err);
+	return arrow_part_layout((struct arrow *)a->source, own->column,
+				 &own->parts.at[part], out, err);
 }
 
-static void expand(const unsigned char *bits, unsigned first, uint64_t n,
-		   unsigned char *out)
+static void expand_bits(const unsigned char *bits, unsigned first, uint64_t n,
+			unsigned char *out)
 {
 	for (uint64_t i = 0; i < n; i++)
 		out[i] = bits[(first + i) / 8] >> (first + i) % 8 & 1;
@@ -139,10 +135,10 @@ static int make_bits(const struct array *a, const struct arrow_part *p,
 	int r;
 
 	if (!bits)
-		return no_memory(err);
+		return error_no_memory(err, "the bits of booleans");
 	r = arrays_read(a->source, p->piece.pos + first, bits, bytes, err);
 	if (r == 0)
-		expand(bits, from % 8, n, out);
+		expand_bits(bits, from % 8, n, out);
 	return r;
 }
 
@@ -160,7 +156,7 @@ static int make_decoded(const struct array *a, const struct arrow_column *c,
 	if (r < 0)
 		return r;
 	if (c->kind == ARROW_BITS) {
-		expand(data, 0, size, out);
+		expand_bits(data, 0, size, out);
 		return 0;
 	}
 	if (bytes != size)
@@ -169,8 +165,9 @@ static int make_decoded(const struct array *a, const struct arrow_column *c,
 	return 0;
 }
 
-static int make(struct array *a, uint32_t part, const struct grid *g,
-		uint64_t chunk, void *out, size_t size, struct error *err)
+static int arrow_array_make(struct array *a, uint32_t part,
+			    const struct grid *g, uint64_t chunk, void *out,
+			    size_t size, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 	const struct arrow_column *c = own->column;
@@ -185,7 +182,7 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 	return make_bits(a, p, first * c->per_row, n, out, err);
 }
 
-static bool origin(const struct array *a, uint32_t part, FILE *out)
+static bool arrow_array_origin(const struct array *a, uint32_t part, FILE *out)
 {
 	const struct arrow_own *own = a->own;
 	const struct arrow *s = (const struct arrow *)a->source;
@@ -199,17 +196,17 @@ static bool origin(const struct array *a, uint32_t part, FILE *out)
 }
 
 static const struct array_ops arrow_ops = {
-	.learn = learn,
-	.make = make,
-	.origin = origin,
+	.learn = arrow_array_learn,
+	.make = arrow_array_make,
+	.origin = arrow_array_origin,
 	.attributes = arrow_own_attributes,
 	.free = arrow_own_done,
 };
 
 /* ---- the array ----------------------------------------------------------- */
 
-static int set_layout(struct arrow *s, const struct arrow_own *own,
-		      struct array_layout *l, struct error *err)
+static int arrow_array_set_layout(struct arrow *s, const struct arrow_own *own,
+				  struct array_layout *l, struct error *err)
 {
 	const struct arrow_column *c = own->column;
 
@@ -222,16 +219,16 @@ static int set_layout(struct arrow *s, const struct arrow_own *own,
 	if (c->kind == ARROW_CELLS)
 		return arrow_cells_layout(s, c, &own->parts.at[0], l, err);
 	if (!arrow_varies(c))
-		return part_layout(s, c, &own->parts.at[0], l, err);
+		return arrow_part_layout(s, c, &own->parts.at[0], l, err);
 	l->kind = ARRAY_MADE;
 	l->maker = "tensorfs: from offsets";
 	l->shape[0] = l->chunk[0] = own->parts.at[0].piece.rows;
 	return 0;
 }
 
-static int set_parts(struct arrow *s, const struct arrow_own *own,
-		     struct array_spec *spec, struct array_part **out,
-		     struct error *err)
+static int arrow_array_set_parts(struct arrow *s, const struct arrow_own *own,
+				 struct array_spec *spec,
+				 struct array_part **out, struct error *err)
 {
 	struct array_part *p;
 
@@ -239,7 +236,7 @@ static int set_parts(struct arrow *s, const struct arrow_own *own,
 		return error_set(err, -ENOTSUP, "it has too many batches");
 	*out = p = calloc(own->parts.n, sizeof *p);
 	if (!p)
-		return no_memory(err);
+		return error_no_memory(err, "the table of a column's batches");
 	for (size_t i = 0; i < own->parts.n; i++)
 		p[i] = (struct array_part){s->arrays.file, spec->name,
 					   own->parts.at[i].piece.rows};
@@ -249,7 +246,7 @@ static int set_parts(struct arrow *s, const struct arrow_own *own,
 	return 0;
 }
 
-static const struct array_ops *ops_of(const struct arrow_column *c)
+static const struct array_ops *arrow_array_ops(const struct arrow_column *c)
 {
 	if (c->kind == ARROW_CELLS)
 		return arrow_varies(c) ? &arrow_cells_ops
@@ -272,15 +269,15 @@ int arrow_array(struct arrow *s, uint32_t i, struct array **out,
 
 	spec.name = intern_text(&s->arrays.intern, c->name);
 	if (!spec.name)
-		return no_memory(err);
+		return error_no_memory(err, "the name of a column");
 	spec.shape[0] = s->rows;
 	memcpy(spec.shape + 1, c->shape, c->rank * sizeof *c->shape);
-	spec.ops = ops_of(c);
+	spec.ops = arrow_array_ops(c);
 	spec.text_bytes = !arrow_varies(c)         ? 0
 			  : c->kind == ARROW_CELLS ? arrow_cells_mean(s, own)
 						   : arrow_values_mean(own);
-	r = own->parts.n > 1 ? set_parts(s, own, &spec, &parts, err)
-			     : set_layout(s, own, &l, err);
+	r = own->parts.n > 1 ? arrow_array_set_parts(s, own, &spec, &parts, err)
+			     : arrow_array_set_layout(s, own, &l, err);
 	if (r < 0)
 		return r;
 	spec.own = own;

@@ -23,17 +23,12 @@
 /* Of one message; wider tables are refused. */
 #define METADATA_MOST (UINT32_C(128) << 20)
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- messages ------------------------------------------------------------ */
 
 /* A message at `pos`: its metadata (malloc'ed), where its body begins.  Without a
  * length (the end of a stream): *n is 0. */
-static int read_metadata(const struct arrow *s, uint64_t pos, char **out,
-			 uint32_t *n, uint64_t *body, struct error *err)
+static int arrow_read_metadata(const struct arrow *s, uint64_t pos, char **out,
+			       uint32_t *n, uint64_t *body, struct error *err)
 {
 	unsigned char head[8];
 	uint64_t left = s->arrays.size - min_u64(pos, s->arrays.size);
@@ -60,13 +55,14 @@ static int read_metadata(const struct arrow *s, uint64_t pos, char **out,
 				 "128 MiB");
 	*out = malloc(*n);
 	if (!*out)
-		return no_memory(err);
+		return error_no_memory(err, "a message's metadata");
 	*body = pos + at + *n;
 	return arrays_read(&s->arrays, pos + at, *out, *n, err);
 }
 
-static int add_part(struct arrow *s, uint32_t column, struct arrow_piece *p,
-		    const struct arrow_kept *k, struct error *err)
+static int arrow_add_part(struct arrow *s, uint32_t column,
+			  struct arrow_piece *p, const struct arrow_kept *k,
+			  struct error *err)
 {
 	struct arrow_column *c = &s->schema.at[column];
 	struct arrow_part part = {*p, k->batch.codec, k};
@@ -75,12 +71,15 @@ static int add_part(struct arrow *s, uint32_t column, struct arrow_piece *p,
 		arrow_column_as_cells(c, true);
 	if (!p->rows || c->kind == ARROW_NOT)
 		return 0;
-	return vec_push(&s->own[column]->parts, part) ? 0 : no_memory(err);
+	return vec_push(&s->own[column]->parts, part)
+		       ? 0
+		       : error_no_memory(err, "the list of a column's batches");
 }
 
 /* Its metadata become the source's, also when it fails. */
-static int add_batch(struct arrow *s, const struct arrow_head *h,
-		     char *metadata, size_t n, uint64_t body, struct error *err)
+static int arrow_add_batch(struct arrow *s, const struct arrow_head *h,
+			   char *metadata, size_t n, uint64_t body,
+			   struct error *err)
 {
 	struct arrow_kept *k;
 	int r = 0;
@@ -104,7 +103,7 @@ static int add_batch(struct arrow *s, const struct arrow_head *h,
 		p.valid[0].pos += body;
 		p.valid[1].pos += body;
 		if (r == 0)
-			r = add_part(s, i, &p, k, err);
+			r = arrow_add_part(s, i, &p, k, err);
 		if (r < 0)
 			error_prefix(err, "\"%.80s\": ", s->schema.at[i].name);
 	}
@@ -112,7 +111,7 @@ static int add_batch(struct arrow *s, const struct arrow_head *h,
 }
 
 /* A string column that ext= names is files. */
-static void as_option_says(const struct arrow *s, struct arrow_column *c)
+static void arrow_apply_ext(const struct arrow *s, struct arrow_column *c)
 {
 	size_t n;
 
@@ -132,13 +131,13 @@ static int set_schema(struct arrow *s, const struct flat_table *t,
 		return r;
 	s->own = calloc(s->schema.n ? s->schema.n : 1, sizeof(void *));
 	if (!s->own)
-		return no_memory(err);
+		return error_no_memory(err, "the table of columns");
 	for (uint32_t i = 0; i < s->schema.n; i++) {
 		s->own[i] = calloc(1, sizeof **s->own);
 		if (!s->own[i])
-			return no_memory(err);
+			return error_no_memory(err, "the table of columns");
 		s->own[i]->column = &s->schema.at[i];
-		as_option_says(s, &s->schema.at[i]);
+		arrow_apply_ext(s, &s->schema.at[i]);
 	}
 	return arrow_dictionaries_find(s, err);
 }
@@ -146,16 +145,16 @@ static int set_schema(struct arrow *s, const struct flat_table *t,
 /* ---- a file -------------------------------------------------------------- */
 
 /* Blocks do not overlap: *left, of the file's bytes, is what others may have. */
-static int read_block(struct arrow *s, const unsigned char *block,
-		      enum arrow_message type, uint64_t *left,
-		      struct error *err)
+static int arrow_read_block(struct arrow *s, const unsigned char *block,
+			    enum arrow_message type, uint64_t *left,
+			    struct error *err)
 {
 	uint64_t pos = load_le64(block), size = load_le32(block + 8), body;
 	cleanup_free char *metadata = NULL;
 	struct arrow_head h;
 	struct flat f;
 	uint32_t n;
-	int r = read_metadata(s, pos, &metadata, &n, &body, err);
+	int r = arrow_read_metadata(s, pos, &metadata, &n, &body, err);
 
 	if (r < 0)
 		return r;
@@ -170,7 +169,7 @@ static int read_block(struct arrow *s, const unsigned char *block,
 	if (r < 0)
 		return r;
 	*left -= size + h.body;
-	return (type == ARROW_BATCH ? add_batch : arrow_dictionary_add)(
+	return (type == ARROW_BATCH ? arrow_add_batch : arrow_dictionary_add)(
 		s, &h, steal_pointer(&metadata), n, body, err);
 }
 
@@ -184,13 +183,13 @@ static int read_blocks(struct arrow *s, const struct flat_table *t, unsigned id,
 	if (t->in->bad)
 		return error_set(err, -EBADMSG, "its footer is damaged");
 	for (uint32_t i = 0; r == 0 && i < blocks.n; i++)
-		r = read_block(s, t->in->at + blocks.pos + 24 * (size_t)i, type,
-			       left, err);
+		r = arrow_read_block(s, t->in->at + blocks.pos + 24 * (size_t)i,
+				     type, left, err);
 	return r;
 }
 
-static int read_footer(struct arrow *s, const struct flat_table *t,
-		       struct error *err)
+static int arrow_read_footer(struct arrow *s, const struct flat_table *t,
+			     struct error *err)
 {
 	struct flat_table schema = flat_child(t, 1);
 	uint64_t left = s->arrays.size;
@@ -207,7 +206,7 @@ static int read_footer(struct arrow *s, const struct flat_table *t,
 	return r;
 }
 
-static int read_file(struct arrow *s, struct error *err)
+static int arrow_read_file(struct arrow *s, struct error *err)
 {
 	cleanup_free unsigned char *footer = NULL;
 	unsigned char tail[10];
@@ -229,7 +228,7 @@ static int read_file(struct arrow *s, struct error *err)
 				 "its footer is not at its end: truncated?");
 	footer = malloc(n ? n : 1);
 	if (!footer)
-		return no_memory(err);
+		return error_no_memory(err, "the file's footer");
 	r = arrays_read(&s->arrays, s->arrays.size - sizeof tail - n, footer, n,
 			err);
 	if (r < 0)
@@ -237,13 +236,13 @@ static int read_file(struct arrow *s, struct error *err)
 	f.at = footer;
 	f.n = n;
 	t = flat_root(&f);
-	return read_footer(s, &t, err);
+	return arrow_read_footer(s, &t, err);
 }
 
 /* ---- a stream ------------------------------------------------------------ */
 
-static int read_message(struct arrow *s, char **metadata, uint32_t n,
-			uint64_t *pos, struct error *err)
+static int arrow_read_message(struct arrow *s, char **metadata, uint32_t n,
+			      uint64_t *pos, struct error *err)
 {
 	struct flat f = {(const unsigned char *)*metadata, n, false};
 	struct arrow_head h;
@@ -254,7 +253,8 @@ static int read_message(struct arrow *s, char **metadata, uint32_t n,
 	if (!s->own && h.type == ARROW_SCHEMA)
 		r = set_schema(s, &h.header, h.version, err);
 	else if (s->own && h.type == ARROW_BATCH)
-		r = add_batch(s, &h, steal_pointer(metadata), n, *pos, err);
+		r = arrow_add_batch(s, &h, steal_pointer(metadata), n, *pos,
+				    err);
 	else if (s->own && h.type == ARROW_DICTIONARY)
 		r = arrow_dictionary_add(s, &h, steal_pointer(metadata), n,
 					 *pos, err);
@@ -276,11 +276,11 @@ static int read_stream(struct arrow *s, struct error *err)
 		cleanup_free char *metadata = NULL;
 		uint32_t n;
 
-		r = read_metadata(s, pos, &metadata, &n, &pos, err);
+		r = arrow_read_metadata(s, pos, &metadata, &n, &pos, err);
 		if (r == 0 && !n)
 			break;
 		if (r == 0)
-			r = read_message(s, &metadata, n, &pos, err);
+			r = arrow_read_message(s, &metadata, n, &pos, err);
 	}
 	if (r == 0 && pos > s->arrays.size)
 		r = error_set(err, -EBADMSG, "it is cut off");
@@ -363,19 +363,19 @@ static int publish_column(struct arrow *s, const struct source_args *a,
 	return error_set(err, r, "\"%.80s\": %s", c->name, why.text);
 }
 
-static uint32_t count(const struct arrays *s)
+static uint32_t arrow_count_columns(const struct arrays *s)
 {
 	return ((const struct arrow *)s)->schema.n;
 }
 
-static const char *name(const struct arrays *s, uint32_t i)
+static const char *arrow_column_name(const struct arrays *s, uint32_t i)
 {
 	return ((const struct arrow *)s)->schema.at[i].name;
 }
 
 /* An array beside the one that is published. */
-static int make(struct arrays *arrays, uint32_t i, struct array **out,
-		struct error *err)
+static int arrow_make_array(struct arrays *arrays, uint32_t i,
+			    struct array **out, struct error *err)
 {
 	struct arrow *s = (struct arrow *)arrays;
 	const struct arrow_column *c = &s->schema.at[i];
@@ -386,17 +386,18 @@ static int make(struct arrays *arrays, uint32_t i, struct array **out,
 		return error_set(err, -ENOTSUP, "%s", c->why_not);
 	copy = arrow_own_copy(s->own[i]);
 	if (!copy)
-		return no_memory(err);
+		return error_no_memory(err, "a column");
 	r = arrow_array(s, i, out, err);
 	arrow_own_free(s->own[i]);
 	s->own[i] = copy;
 	return r;
 }
 
-static const struct column_ops columns = {count, name, make};
+static const struct column_ops columns = {arrow_count_columns,
+					  arrow_column_name, arrow_make_array};
 
-static int publish(struct arrays *arrays, const struct source_args *a,
-		   struct error *err)
+static int arrow_publish(struct arrays *arrays, const struct source_args *a,
+			 struct error *err)
 {
 	struct arrow *s = (struct arrow *)arrays;
 	unsigned char head[8];
@@ -409,7 +410,7 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 				 "not supported: write it as version 2");
 	if (r == 0)
 		r = memcmp(head, MAGIC, 6) ? read_stream(s, err)
-					   : read_file(s, err);
+					   : arrow_read_file(s, err);
 	if (r == 0)
 		r = column_labels_find(&s->labels, arrays, a, &columns, err);
 	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++) {
@@ -439,8 +440,8 @@ static void arrow_close(struct source *source)
 static int arrow_open(const struct source_args *a, struct source **out,
 		      struct error *err)
 {
-	return arrays_open(&source_arrow, sizeof(struct arrow), publish, a, out,
-			   err);
+	return arrays_open(&source_arrow, sizeof(struct arrow), arrow_publish,
+			   a, out, err);
 }
 
 const struct source_ops source_arrow = {

@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "formats/arrow/schema.h"
 
-static int damaged(struct error *err)
+static int metadata_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "a message's metadata are damaged");
 }
@@ -22,7 +22,8 @@ int arrow_head_read(struct flat *f, struct arrow_head *out, struct error *err)
 	out->type = flat_unsigned(&t, 1, 1, 0);
 	out->header = flat_child(&t, 2);
 	out->body = (uint64_t)body;
-	return f->bad || body < 0 || !out->header.pos ? damaged(err) : 0;
+	return f->bad || body < 0 || !out->header.pos ? metadata_damaged(err)
+						      : 0;
 }
 
 /* Buffers that the first `n` columns of views have beyond the usual. */
@@ -51,11 +52,11 @@ int arrow_batch_read(const struct flat_table *t, uint64_t body,
 	out->buffers = flat_list(t, 2, 16);
 	out->rows = (uint64_t)rows;
 	if (t->in->bad || rows < 0)
-		return damaged(err);
+		return metadata_damaged(err);
 	out->more = flat_list(t, 4, 8);
 	if (t->in->bad || out->more.n < all->views ||
 	    !more_buffers(out, all->views, &more))
-		return damaged(err);
+		return metadata_damaged(err);
 	if (out->nodes.n != all->nodes || out->buffers.n != all->buffers + more)
 		return error_set(err, -EBADMSG,
 				 "a batch has %u nodes and %u buffers where "
@@ -141,7 +142,8 @@ static int read_nodes(const struct arrow_batch *b, const struct arrow_column *c,
 }
 
 /* Bytes that they take, not compressed. */
-static bool bytes_of(const struct arrow_column *c, uint64_t rows, uint64_t *out)
+static bool column_plain_bytes(const struct arrow_column *c, uint64_t rows,
+			       uint64_t *out)
 {
 	uint64_t elements;
 
@@ -153,7 +155,7 @@ static bool bytes_of(const struct arrow_column *c, uint64_t rows, uint64_t *out)
 	       !mul_overflows(elements, c->dtype.size, out);
 }
 
-static int too_short(const struct arrow_piece *p, struct error *err)
+static int piece_too_short(const struct arrow_piece *p, struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "a batch has fewer bytes than its %" PRIu64
@@ -192,14 +194,14 @@ static int read_validity(const struct arrow_batch *b,
 		return r;
 	buffer_at(b, &of, 0, &out->valid[k].pos, &out->valid[k].size);
 	if (out->valid[k].size < (b->codec ? 8 : div_up(b->rows, 8)))
-		return too_short(out, err);
+		return piece_too_short(out, err);
 	return 0;
 }
 
 /* Offsets lie in front of what they lead to. */
-static int read_offsets(const struct arrow_batch *b,
-			const struct arrow_column *c, struct arrow_piece *out,
-			struct error *err)
+static int piece_read_offsets(const struct arrow_batch *b,
+			      const struct arrow_column *c,
+			      struct arrow_piece *out, struct error *err)
 {
 	uint64_t need = c->wide ? 8 : 4;
 
@@ -207,10 +209,10 @@ static int read_offsets(const struct arrow_batch *b,
 	buffer_at(b, c, c->kind == ARROW_LISTS ? 3 : 2, &out->pos, &out->size);
 	if (add_overflows(out->rows, 1, &need) ||
 	    mul_overflows(need, c->wide ? 8 : 4, &need))
-		return too_short(out, err);
+		return piece_too_short(out, err);
 	/* Without rows there may be none, as older files have it. */
 	if (out->rows && out->offsets_size < (b->codec ? 8 : need))
-		return too_short(out, err);
+		return piece_too_short(out, err);
 	return 0;
 }
 
@@ -229,7 +231,7 @@ static int read_varying(const struct arrow_batch *b,
 	if (r == 0 && c->kind == ARROW_LISTS)
 		out->nulls = load_le64(b->nodes.in->at + b->nodes.pos +
 				       16 * ((size_t)c->node + 1) + 8);
-	return r < 0 ? r : read_offsets(b, c, out, err);
+	return r < 0 ? r : piece_read_offsets(b, c, out, err);
 }
 
 /* The rest is looked at when it is read. */
@@ -262,9 +264,9 @@ int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 	if (r < 0)
 		return r;
 	buffer_at(b, c, 1, &out->pos, &out->size);
-	if (!bytes_of(c, out->rows, &need) ||
+	if (!column_plain_bytes(c, out->rows, &need) ||
 	    (need && b->codec && out->size < 8) ||
 	    (!b->codec && out->size < need))
-		return too_short(out, err);
+		return piece_too_short(out, err);
 	return 0;
 }

@@ -44,15 +44,10 @@ static struct decoded *making; /* no more than there are threads */
 static struct decoded *kept[KEPT_MAX];
 static uint64_t kept_bytes, accesses;
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- those that are kept ---------------------------------------------------- */
 
 /* With the lock. */
-static void drop(struct decoded *d)
+static void decoded_drop(struct decoded *d)
 {
 	if (--d->users)
 		return;
@@ -60,14 +55,14 @@ static void drop(struct decoded *d)
 	free(d);
 }
 
-static void take_out(struct decoded **at)
+static void decoded_evict(struct decoded **at)
 {
 	kept_bytes -= (*at)->size;
-	drop(*at);
+	decoded_drop(*at);
 	*at = NULL;
 }
 
-static struct decoded **oldest(void)
+static struct decoded **decoded_oldest(void)
 {
 	struct decoded **old = NULL;
 
@@ -77,14 +72,14 @@ static struct decoded **oldest(void)
 	return old;
 }
 
-static bool is_of(const struct decoded *d, const struct arrow_buffer *b)
+static bool decoded_is_of(const struct decoded *d, const struct arrow_buffer *b)
 {
 	return d && d->of == b->s && d->pos == b->pos && d->stored == b->size &&
 	       d->codec == b->codec;
 }
 
 /* With the lock: in place of those that were used least recently. */
-static void keep(struct decoded *d)
+static void decoded_keep(struct decoded *d)
 {
 	struct decoded **place = NULL;
 
@@ -92,8 +87,8 @@ static void keep(struct decoded *d)
 		if (!kept[i])
 			place = &kept[i];
 	while (kept_bytes > KEPT_BYTES - d->size || !place) {
-		place = oldest();
-		take_out(place);
+		place = decoded_oldest();
+		decoded_evict(place);
 	}
 	kept_bytes += d->size;
 	d->users++;
@@ -102,26 +97,26 @@ static void keep(struct decoded *d)
 }
 
 /* With the lock. */
-static struct decoded *find(const struct arrow_buffer *b)
+static struct decoded *decoded_find(const struct arrow_buffer *b)
 {
 	for (unsigned i = 0; i < KEPT_MAX; i++)
-		if (is_of(kept[i], b))
+		if (decoded_is_of(kept[i], b))
 			return kept[i];
 	for (struct decoded *d = making; d; d = d->next)
-		if (is_of(d, b))
+		if (decoded_is_of(d, b))
 			return d;
 	return NULL;
 }
 
 /* The buffer, of `size` bytes; NULL: out of memory.  When `mine`, the caller is to decode
- * it, and to say so by made(). */
-static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
-			   bool *mine)
+ * it, and to say so by decoded_publish(). */
+static struct decoded *decoded_get(const struct arrow_buffer *b, uint64_t size,
+				   bool *mine)
 {
 	struct decoded *d;
 	lock_scope(&kept_lock);
 
-	d = find(b);
+	d = decoded_find(b);
 	*mine = !d;
 	if (*mine) {
 		d = calloc(1, sizeof *d);
@@ -143,7 +138,7 @@ static struct decoded *get(const struct arrow_buffer *b, uint64_t size,
 }
 
 /* What failed is tried again by who comes next. */
-static void made(struct decoded *d, bool once)
+static void decoded_publish(struct decoded *d, bool once)
 {
 	struct decoded **at = &making;
 	lock_scope(&kept_lock);
@@ -153,19 +148,19 @@ static void made(struct decoded *d, bool once)
 	*at = d->next;
 	d->is_made = true;
 	if (d->r == 0 && !once && d->size <= KEPT_BYTES)
-		keep(d);
+		decoded_keep(d);
 	pthread_cond_broadcast(&was_made);
 }
 
-static void release(struct decoded *d)
+static void decoded_release(struct decoded *d)
 {
 	lock_scope(&kept_lock);
 
-	drop(d);
+	decoded_drop(d);
 }
 
 /* Its data, when nobody else has it, or will have it: it is not kept (any more). */
-static unsigned char *data_of_last(struct decoded *d)
+static unsigned char *decoded_steal_data(struct decoded *d)
 {
 	lock_scope(&kept_lock);
 
@@ -178,7 +173,7 @@ void arrow_buffers_forget(const struct arrays *of)
 
 	for (unsigned i = 0; i < KEPT_MAX; i++)
 		if (kept[i] && kept[i]->of == of)
-			take_out(&kept[i]);
+			decoded_evict(&kept[i]);
 }
 
 /* ---- decoding --------------------------------------------------------------- */
@@ -231,8 +226,8 @@ int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 }
 
 /* Its n bytes, decoded (malloc'ed). */
-static int decode(const struct arrow_buffer *b, uint64_t n, unsigned char **out,
-		  struct error *err)
+static int decode_buffer(const struct arrow_buffer *b, uint64_t n,
+			 unsigned char **out, struct error *err)
 {
 	cleanup_free unsigned char *stored = malloc(b->size);
 	cleanup_free unsigned char *data = malloc(n ? n : 1);
@@ -240,7 +235,8 @@ static int decode(const struct arrow_buffer *b, uint64_t n, unsigned char **out,
 	int r;
 
 	if (!stored || !data)
-		return no_memory(err);
+		return error_no_memory(
+			err, "a compressed buffer and its decoded bytes");
 	r = arrays_read(b->s, b->pos + ARROW_PREFIX, stored, size, err);
 	if (r == 0)
 		r = unpack(unpack_of(b->codec), stored, size, data, n, err);
@@ -249,24 +245,24 @@ static int decode(const struct arrow_buffer *b, uint64_t n, unsigned char **out,
 	return r;
 }
 
-static int copy(const unsigned char *from, uint64_t n, unsigned char **out,
-		struct error *err)
+static int copy_decoded(const unsigned char *from, uint64_t n,
+			unsigned char **out, struct error *err)
 {
 	*out = malloc(n ? n : 1);
 	if (!*out)
-		return no_memory(err);
+		return error_no_memory(err, "the decoded bytes of a buffer");
 	memcpy(*out, from, n);
 	return 0;
 }
 
-static int read_stored(const struct arrow_buffer *b, uint64_t from, uint64_t n,
-		       unsigned char **out, struct error *err)
+static int read_uncompressed(const struct arrow_buffer *b, uint64_t from,
+			     uint64_t n, unsigned char **out, struct error *err)
 {
 	cleanup_free unsigned char *data = malloc(n ? n : 1);
 	int r;
 
 	if (!data)
-		return no_memory(err);
+		return error_no_memory(err, "the bytes of a buffer");
 	r = arrays_read(b->s, b->pos + ARROW_PREFIX + from, data, n, err);
 	if (r == 0)
 		*out = steal_pointer(&data);
@@ -274,8 +270,8 @@ static int read_stored(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 }
 
 /* Bytes of what has been made. */
-static int take_part(struct decoded *d, uint64_t from, uint64_t n,
-		     unsigned char **out, struct error *err)
+static int decoded_hand_out(struct decoded *d, uint64_t from, uint64_t n,
+			    unsigned char **out, struct error *err)
 {
 	unsigned char *data, *less;
 
@@ -283,9 +279,9 @@ static int take_part(struct decoded *d, uint64_t from, uint64_t n,
 		*err = d->why;
 	if (d->r < 0)
 		return d->r;
-	data = data_of_last(d);
+	data = decoded_steal_data(d);
 	if (!data)
-		return copy(d->data + from, n, out, err);
+		return copy_decoded(d->data + from, n, out, err);
 	memmove(data, data + from, n);
 	less = realloc(data, n ? n : 1);
 	*out = less ? less : data;
@@ -308,19 +304,19 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 		return error_set(err, -EBADMSG,
 				 "a batch has fewer bytes than its rows take");
 	if (plain)
-		return read_stored(b, from, n, out, err);
-	d = get(b, all, &mine);
+		return read_uncompressed(b, from, n, out, err);
+	d = decoded_get(b, all, &mine);
 	if (!d)
-		return no_memory(err);
+		return error_no_memory(err, "the record of a decoded buffer");
 	if (mine) {
-		d->r = decode(b, all, &d->data, &d->why);
-		made(d, b->once);
+		d->r = decode_buffer(b, all, &d->data, &d->why);
+		decoded_publish(d, b->once);
 		if (d->r == 0 && decoded)
 			*decoded = all;
 	}
 	/* If it had another length before, the file is not what it was. */
-	r = d->size == all ? take_part(d, from, n, out, err)
+	r = d->size == all ? decoded_hand_out(d, from, n, out, err)
 			   : error_set(err, -EIO, "a batch is not what it was");
-	release(d);
+	decoded_release(d);
 	return r;
 }

@@ -101,8 +101,8 @@ static bool set_number_type(struct arrow_cell *c, uint64_t type,
 	}
 }
 
-static bool set_type(struct arrow_cell *c, uint64_t type,
-		     const struct flat_table *of)
+static bool cell_set_type(struct arrow_cell *c, uint64_t type,
+			  const struct flat_table *of)
 {
 	bool large = type == T_LARGE_BINARY || type == T_LARGE_UTF8 ||
 		     type == T_LARGE_LIST || type == T_LARGE_LIST_VIEW;
@@ -138,14 +138,16 @@ static bool set_type(struct arrow_cell *c, uint64_t type,
 	}
 }
 
-static int read_cell(struct arrow_cell *c, const struct flat_table *field,
-		     struct arrow_counts *at, struct arrow_cell_limits *left,
-		     const char **why, unsigned depth);
+static int cell_read_field(struct arrow_cell *c, const struct flat_table *field,
+			   struct arrow_counts *at,
+			   struct arrow_cell_limits *left, const char **why,
+			   unsigned depth);
 
-static int read_children(struct arrow_cell *c, const struct flat_table *field,
-			 struct arrow_counts *at,
-			 struct arrow_cell_limits *left, const char **why,
-			 unsigned depth)
+static int cell_read_children(struct arrow_cell *c,
+			      const struct flat_table *field,
+			      struct arrow_counts *at,
+			      struct arrow_cell_limits *left, const char **why,
+			      unsigned depth)
 {
 	struct flat_vector children = flat_list(field, 5, 4);
 	int r = 0;
@@ -161,14 +163,16 @@ static int read_children(struct arrow_cell *c, const struct flat_table *field,
 		struct flat_table child = flat_element(&children, i);
 
 		c->n = i + 1;
-		r = read_cell(&c->child[i], &child, at, left, why, depth + 1);
+		r = cell_read_field(&c->child[i], &child, at, left, why,
+				    depth + 1);
 	}
 	return r;
 }
 
-static int read_values(struct arrow_cell *c, const struct flat_table *field,
-		       struct arrow_cell_limits *left, const char **why,
-		       unsigned depth)
+static int cell_read_dictionary(struct arrow_cell *c,
+				const struct flat_table *field,
+				struct arrow_cell_limits *left,
+				const char **why, unsigned depth)
 {
 	struct flat_table d = flat_child(field, 4), type = flat_child(&d, 1);
 	int64_t bits = type.pos ? flat_signed(&type, 0, 4, 0) : 32;
@@ -184,14 +188,15 @@ static int read_values(struct arrow_cell *c, const struct flat_table *field,
 		return -ENOMEM;
 	memset(&c->all, 0, sizeof c->all);
 	/* Its type is the field's own. */
-	return read_cell(c->values, field, &c->all, left, why,
-			 depth + DEPTH_MAX + 1);
+	return cell_read_field(c->values, field, &c->all, left, why,
+			       depth + DEPTH_MAX + 1);
 }
 
 /* Of a dictionary there are numbers first; then, `depth` beyond the most, the values. */
-static int read_cell(struct arrow_cell *c, const struct flat_table *field,
-		     struct arrow_counts *at, struct arrow_cell_limits *left,
-		     const char **why, unsigned depth)
+static int cell_read_field(struct arrow_cell *c, const struct flat_table *field,
+			   struct arrow_counts *at,
+			   struct arrow_cell_limits *left, const char **why,
+			   unsigned depth)
 {
 	uint64_t type = flat_unsigned(field, 2, 1, 0);
 	struct flat_table of = flat_child(field, 3);
@@ -212,17 +217,17 @@ static int read_cell(struct arrow_cell *c, const struct flat_table *field,
 	at->nodes++;
 	if (!values && arrow_is_dictionary(field)) {
 		at->buffers += 2;
-		return read_values(c, field, left, why, depth);
+		return cell_read_dictionary(c, field, left, why, depth);
 	}
 	at->buffers += arrow_buffers_of(type, &of, left->version, at);
-	if (!set_type(c, type, &of)) {
+	if (!cell_set_type(c, type, &of)) {
 		*why = "unions, run-end columns and intervals are not "
 		       "supported";
 		return 1;
 	}
 	return c->kind == CELL_LIST || c->kind == CELL_FIXED_LIST ||
 			       c->kind == CELL_STRUCT
-		       ? read_children(c, field, at, left, why, depth)
+		       ? cell_read_children(c, field, at, left, why, depth)
 		       : 0;
 }
 
@@ -231,7 +236,7 @@ int arrow_cell_read(struct arrow_cell *c, const struct flat_table *field,
 		    const char **why)
 {
 	memset(c, 0, sizeof *c);
-	return read_cell(c, field, at, left, why, 0);
+	return cell_read_field(c, field, at, left, why, 0);
 }
 
 void arrow_cell_done(struct arrow_cell *c)

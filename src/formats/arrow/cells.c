@@ -19,9 +19,9 @@
 /* Numbers of a dictionary are made in chunks of about as many bytes. */
 #define CHUNK (UINT64_C(1) << 20)
 
-static int load(const struct array *a, uint32_t part,
-		const struct arrow_cell *cell, uint64_t first, uint64_t n,
-		struct arrow_rows *out, struct error *err)
+static int cells_load(const struct array *a, uint32_t part,
+		      const struct arrow_cell *cell, uint64_t first, uint64_t n,
+		      struct arrow_rows *out, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 	const struct arrow_kept *k = own->parts.at[part].batch;
@@ -32,7 +32,7 @@ static int load(const struct array *a, uint32_t part,
 	return arrow_rows_load(&r, cell, first, n, out);
 }
 
-static int is_missing(struct error *err)
+static int value_is_missing(struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "a value is missing (null) that its dictionary "
@@ -66,8 +66,8 @@ int arrow_cells_layout(const struct arrow *s, const struct arrow_column *c,
 	return 0;
 }
 
-static int learn(struct array *a, uint32_t part, struct array_layout *out,
-		 struct error *err)
+static int arrow_cells_learn(struct array *a, uint32_t part,
+			     struct array_layout *out, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 
@@ -75,8 +75,9 @@ static int learn(struct array *a, uint32_t part, struct array_layout *out,
 				  &own->parts.at[part], out, err);
 }
 
-static int make(struct array *a, uint32_t part, const struct grid *g,
-		uint64_t chunk, void *out, size_t size, struct error *err)
+static int arrow_cells_make(struct array *a, uint32_t part,
+			    const struct grid *g, uint64_t chunk, void *out,
+			    size_t size, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 	const struct arrow_column *c = own->column;
@@ -85,7 +86,7 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 		min_u64(g->chunk[0], own->parts.at[part].piece.rows - first);
 	unsigned char *to = out;
 	struct arrow_rows x;
-	int e = load(a, part, &c->cell, first, n, &x, err);
+	int e = cells_load(a, part, &c->cell, first, n, &x, err);
 
 	memset(out, 0, size);
 	for (uint64_t i = 0; e == 0 && i < n; i++, to += c->dtype.size) {
@@ -94,7 +95,7 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 		const unsigned char *p = arrow_rows_bytes(v, at, &len);
 
 		if (!p)
-			e = is_missing(err);
+			e = value_is_missing(err);
 		else if (v->cell->kind == CELL_BOOL)
 			*to = v->data[(at + v->bit) / 8] >> (at + v->bit) % 8 &
 			      1;
@@ -106,8 +107,8 @@ static int make(struct array *a, uint32_t part, const struct grid *g,
 }
 
 const struct array_ops arrow_cells_number_ops = {
-	.learn = learn,
-	.make = make,
+	.learn = arrow_cells_learn,
+	.make = arrow_cells_make,
 	.attributes = arrow_own_attributes,
 	.free = arrow_own_done,
 };
@@ -136,8 +137,9 @@ static int hand_bytes(struct handing *h, uint64_t i, const char **s,
 	else if (!arrow_rows_is_null(&h->rows, i))
 		p = arrow_rows_bytes(h->file, i, len);
 	*s = p ? (const char *)p : "";
-	return p || h->column->dtype.kind == DTYPE_BLOB ? 0
-							: is_missing(h->err);
+	return p || h->column->dtype.kind == DTYPE_BLOB
+		       ? 0
+		       : value_is_missing(h->err);
 }
 
 static int hand_json(struct handing *h, uint64_t i, const char **s,
@@ -153,7 +155,7 @@ static int hand_json(struct handing *h, uint64_t i, const char **s,
 	return e;
 }
 
-static int hand_on(struct handing *h, uint64_t i, uint64_t n)
+static int cells_hand_row(struct handing *h, uint64_t i, uint64_t n)
 {
 	bool json = h->column->dtype.kind == DTYPE_TEXT;
 	const char *s = "";
@@ -171,9 +173,10 @@ static int hand_on(struct handing *h, uint64_t i, uint64_t n)
 	return 0;
 }
 
-static int values(struct array *a, uint32_t part, const struct box *b,
-		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
-		  struct error *err)
+static int
+arrow_cells_hand_values(struct array *a, uint32_t part, const struct box *b,
+			void (*put)(void *ctx, const char *s, size_t len),
+			void *ctx, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 	struct handing h = {.column = own->column,
@@ -184,20 +187,21 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 	const struct arrow_cell *cell = &h.column->cell;
 	const struct arrow_cell *file = arrow_cell_file(cell);
 	uint64_t n = b->count[0];
-	int e = load(a, part, cell, b->start[0], n, &h.rows, err);
+	int e = cells_load(a, part, cell, b->start[0], n, &h.rows, err);
 
 	if (e == 0 && n && file && h.column->dtype.kind == DTYPE_BLOB)
 		h.file = &h.rows.child[file - cell->child];
 	for (uint64_t i = 0; e == 0 && i < n; i++)
-		e = hand_on(&h, i, n);
+		e = cells_hand_row(&h, i, n);
 	arrow_rows_free(&h.rows);
 	jsonline_free(&h.line);
 	return e;
 }
 
 /* Files of views: what their lengths are can be seen without them. */
-static int length(struct array *a, uint32_t part, const struct box *b,
-		  uint64_t *bytes, struct error *err)
+static int arrow_cells_length(struct array *a, uint32_t part,
+			      const struct box *b, uint64_t *bytes,
+			      struct error *err)
 {
 	const struct arrow_own *own = a->own;
 	const struct arrow_cell *c = &own->column->cell;
@@ -213,9 +217,9 @@ static int length(struct array *a, uint32_t part, const struct box *b,
 }
 
 const struct array_ops arrow_cells_ops = {
-	.learn = learn,
-	.values = values,
-	.length = length,
+	.learn = arrow_cells_learn,
+	.values = arrow_cells_hand_values,
+	.length = arrow_cells_length,
 	.attributes = arrow_own_attributes,
 	.free = arrow_own_done,
 };

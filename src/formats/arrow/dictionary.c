@@ -10,17 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "formats/arrow/private.h"
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- batches -------------------------------------------------------------- */
 
-static void kept_free(struct arrow_kept *k)
+static void arrow_kept_free(struct arrow_kept *k)
 {
 	if (k)
 		free(k->metadata);
@@ -40,7 +36,7 @@ static int keep_lists(struct arrow_kept *k, struct error *err)
 		n += lists[i]->n * width[i];
 	to = malloc(n ? n : 1);
 	if (!to)
-		return no_memory(err);
+		return error_no_memory(err, "the lists of a batch's buffers");
 	n = 0;
 	for (unsigned i = 0; i < 3; i++) {
 		size_t bytes = lists[i]->n * width[i];
@@ -68,7 +64,7 @@ int arrow_keep(struct arrow *s, const struct arrow_head *h, char *metadata,
 	if (!k || !vec_push(&s->kept, k)) {
 		free(k);
 		free(metadata);
-		return no_memory(err);
+		return error_no_memory(err, "the table of batches");
 	}
 	k->metadata = metadata;
 	k->flat = (struct flat){(unsigned char *)metadata, n, false};
@@ -86,7 +82,7 @@ int arrow_keep(struct arrow *s, const struct arrow_head *h, char *metadata,
 void arrow_forget(struct arrow *s)
 {
 	for (size_t i = 0; i < s->kept.n; i++)
-		kept_free(s->kept.at[i]);
+		arrow_kept_free(s->kept.at[i]);
 	vec_free(&s->kept);
 	for (size_t i = 0; i < s->dictionaries.n; i++)
 		vec_free(&s->dictionaries.at[i].batches);
@@ -95,7 +91,8 @@ void arrow_forget(struct arrow *s)
 
 /* ---- dictionaries ---------------------------------------------------------- */
 
-static struct arrow_dictionary *find(const struct arrow *s, int64_t id)
+static struct arrow_dictionary *dictionary_find(const struct arrow *s,
+						int64_t id)
 {
 	for (size_t i = 0; i < s->dictionaries.n; i++)
 		if (s->dictionaries.at[i].id == id)
@@ -103,11 +100,11 @@ static struct arrow_dictionary *find(const struct arrow *s, int64_t id)
 	return NULL;
 }
 
-static int find_in(struct arrow *s, const struct arrow_cell *c,
-		   struct error *err)
+static int dictionaries_find_in(struct arrow *s, const struct arrow_cell *c,
+				struct error *err)
 {
 	const struct arrow_dictionary *d =
-		c->kind == CELL_DICTIONARY ? find(s, c->id) : NULL;
+		c->kind == CELL_DICTIONARY ? dictionary_find(s, c->id) : NULL;
 	struct arrow_dictionary fresh = {c->id, c, VEC_EMPTY};
 	int r = 0;
 
@@ -118,11 +115,13 @@ static int find_in(struct arrow *s, const struct arrow_cell *c,
 				 c->id);
 	if (c->kind == CELL_DICTIONARY && !d) {
 		if (!vec_push(&s->dictionaries, fresh))
-			return no_memory(err);
+			return error_no_memory(err,
+					       "the table of dictionaries");
 	}
 	for (uint32_t i = 0; r == 0 && i < c->n; i++)
-		r = find_in(s, &c->child[i], err);
-	return r == 0 && c->values ? find_in(s, c->values, err) : r;
+		r = dictionaries_find_in(s, &c->child[i], err);
+	return r == 0 && c->values ? dictionaries_find_in(s, c->values, err)
+				   : r;
 }
 
 int arrow_dictionaries_find(struct arrow *s, struct error *err)
@@ -131,12 +130,13 @@ int arrow_dictionaries_find(struct arrow *s, struct error *err)
 
 	for (uint32_t i = 0; r == 0 && i < s->schema.n; i++)
 		if (!s->schema.at[i].cell_why)
-			r = find_in(s, &s->schema.at[i].cell, err);
+			r = dictionaries_find_in(s, &s->schema.at[i].cell, err);
 	return r;
 }
 
-static int add(struct arrow *s, struct arrow_dictionary *d,
-	       const struct arrow_kept *k, bool delta, struct error *err)
+static int dictionary_add_batch(struct arrow *s, struct arrow_dictionary *d,
+				const struct arrow_kept *k, bool delta,
+				struct error *err)
 {
 	const struct arrow_addition *last =
 		d->batches.n ? &d->batches.at[d->batches.n - 1] : NULL;
@@ -155,14 +155,18 @@ static int add(struct arrow *s, struct arrow_dictionary *d,
 	if (delta && last &&
 	    add_overflows(last->first, last->kept->batch.rows, &a.first))
 		return error_set(err, -EBADMSG, "a dictionary is too long");
-	return vec_push(&d->batches, a) ? 0 : no_memory(err);
+	return vec_push(&d->batches, a)
+		       ? 0
+		       : error_no_memory(err,
+					 "the list of a dictionary's batches");
 }
 
 int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
 			 char *metadata, size_t n, uint64_t body,
 			 struct error *err)
 {
-	struct arrow_dictionary *d = find(s, flat_signed(&h->header, 0, 8, 0));
+	struct arrow_dictionary *d =
+		dictionary_find(s, flat_signed(&h->header, 0, 8, 0));
 	bool delta = flat_unsigned(&h->header, 2, 1, 0);
 	struct arrow_head values = *h;
 	struct arrow_kept *k;
@@ -187,7 +191,7 @@ int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
 	}
 	r = arrow_keep(s, &values, metadata, n, body, &d->cell->all, &k, err);
 	if (r == 0)
-		r = add(s, d, k, delta, err);
+		r = dictionary_add_batch(s, d, k, delta, err);
 	s->time++;
 	return r;
 }
@@ -196,21 +200,18 @@ int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
 size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
 			   const struct arrow_addition **out)
 {
-	const struct arrow_dictionary *d = find(s, id);
-	size_t low = 0, high = d ? d->batches.n : 0, end;
+	const struct arrow_dictionary *d = dictionary_find(s, id);
+	struct bisect b = bisect_in(0, d ? d->batches.n : 0);
+	size_t low, end;
 
 	*out = NULL;
-	if (!high)
+	if (!b.hi)
 		return 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->is_file || d->batches.at[middle].kept->time < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	while (bisect_next(&b))
+		bisect_answer(&b,
+			      !s->is_file &&
+				      d->batches.at[b.mid].kept->time >= time);
+	low = b.lo;
 	for (end = low; low > 1 && d->batches.at[low - 1].delta; low--)
 		;
 	low -= low > 0;

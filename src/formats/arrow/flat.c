@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-static bool inside(struct flat *f, uint64_t pos, uint64_t n)
+static bool flat_is_inside(struct flat *f, uint64_t pos, uint64_t n)
 {
 	if (pos <= f->n && n <= f->n - pos)
 		return true;
@@ -22,17 +22,17 @@ static struct flat_table table_at(struct flat *f, uint64_t pos)
 	int64_t fields;
 	uint32_t n, size;
 
-	if (!pos || !inside(f, pos, 4))
+	if (!pos || !flat_is_inside(f, pos, 4))
 		return t;
 	fields = (int64_t)pos - (int32_t)load_le32(f->at + pos);
-	if (fields < 0 || !inside(f, (uint64_t)fields, 4)) {
+	if (fields < 0 || !flat_is_inside(f, (uint64_t)fields, 4)) {
 		f->bad = true;
 		return t;
 	}
 	n = load_le16(f->at + fields);
 	size = load_le16(f->at + fields + 2);
-	if (n < 4 || size < 4 || !inside(f, (uint64_t)fields, n) ||
-	    !inside(f, pos, size)) {
+	if (n < 4 || size < 4 || !flat_is_inside(f, (uint64_t)fields, n) ||
+	    !flat_is_inside(f, pos, size)) {
 		f->bad = true;
 		return t;
 	}
@@ -44,7 +44,8 @@ static struct flat_table table_at(struct flat *f, uint64_t pos)
 }
 
 /* Where a field's `bytes` are; 0: it is not there. */
-static uint32_t field(const struct flat_table *t, unsigned id, unsigned bytes)
+static uint32_t flat_field_at(const struct flat_table *t, unsigned id,
+			      unsigned bytes)
 {
 	uint32_t off;
 
@@ -61,7 +62,7 @@ static uint32_t field(const struct flat_table *t, unsigned id, unsigned bytes)
 }
 
 /* Where the offset in a field leads; 0: nowhere. */
-static uint64_t follow(struct flat *f, uint32_t at)
+static uint64_t flat_follow_offset(struct flat *f, uint32_t at)
 {
 	uint32_t off = at ? load_le32(f->at + at) : 0;
 
@@ -72,13 +73,13 @@ static uint64_t follow(struct flat *f, uint32_t at)
 
 struct flat_table flat_root(struct flat *f)
 {
-	return table_at(f, inside(f, 0, 4) ? load_le32(f->at) : 0);
+	return table_at(f, flat_is_inside(f, 0, 4) ? load_le32(f->at) : 0);
 }
 
 uint64_t flat_unsigned(const struct flat_table *t, unsigned id, unsigned bytes,
 		       uint64_t otherwise)
 {
-	uint32_t at = field(t, id, bytes);
+	uint32_t at = flat_field_at(t, id, bytes);
 
 	return at ? load_le(t->in->at + at, bytes) : otherwise;
 }
@@ -94,20 +95,21 @@ int64_t flat_signed(const struct flat_table *t, unsigned id, unsigned bytes,
 
 struct flat_table flat_child(const struct flat_table *t, unsigned id)
 {
-	return table_at(t->in, follow(t->in, field(t, id, 4)));
+	return table_at(t->in,
+			flat_follow_offset(t->in, flat_field_at(t, id, 4)));
 }
 
 struct flat_vector flat_list(const struct flat_table *t, unsigned id,
 			     unsigned bytes)
 {
 	struct flat_vector v = {.in = t->in};
-	uint64_t at = follow(t->in, field(t, id, 4));
+	uint64_t at = flat_follow_offset(t->in, flat_field_at(t, id, 4));
 	uint32_t n;
 
-	if (!at || !inside(t->in, at, 4))
+	if (!at || !flat_is_inside(t->in, at, 4))
 		return v;
 	n = load_le32(t->in->at + at);
-	if (!inside(t->in, at + 4, (uint64_t)n * bytes))
+	if (!flat_is_inside(t->in, at + 4, (uint64_t)n * bytes))
 		return v;
 	v.pos = (uint32_t)at + 4;
 	v.n = n;
@@ -124,5 +126,5 @@ const char *flat_text(const struct flat_table *t, unsigned id, size_t *len)
 
 struct flat_table flat_element(const struct flat_vector *v, uint32_t i)
 {
-	return table_at(v->in, follow(v->in, v->pos + 4 * i));
+	return table_at(v->in, flat_follow_offset(v->in, v->pos + 4 * i));
 }

@@ -14,12 +14,7 @@
 #include "base/bytes.h"
 #include "base/number.h"
 
-static int no_memory(struct arrow_reading *r)
-{
-	return error_set(r->err, -ENOMEM, "out of memory");
-}
-
-static int too_short(struct arrow_reading *r)
+static int rows_too_short(struct arrow_reading *r)
 {
 	return error_set(r->err, -EBADMSG,
 			 "a batch has fewer bytes than its rows take");
@@ -27,28 +22,30 @@ static int too_short(struct arrow_reading *r)
 
 #define PIECE_COST 512
 
-static int too_large(struct arrow_reading *r)
+static int rows_too_large(struct arrow_reading *r)
 {
 	return error_set(r->err, -ENOTSUP,
 			 "its rows take more than 4 GiB together");
 }
 
 /* `n` elements of `size` bytes (malloc'ed). */
-static int room(struct arrow_reading *r, uint64_t n, uint64_t size, void *out)
+static int rows_alloc(struct arrow_reading *r, uint64_t n, uint64_t size,
+		      void *out)
 {
 	void *p = NULL;
 
 	if (mul_overflows(n, size, &n) || n > r->left)
-		return too_large(r);
+		return rows_too_large(r);
 	r->left -= n;
 	p = malloc(n ? n : 1);
 	memcpy(out, &p, sizeof p);
-	return p ? 0 : no_memory(r);
+	return p ? 0 : error_no_memory(r->err, "the values of rows");
 }
 
 /* Bytes that buffer i of a cell may decode to, of which `end` are needed. */
-static uint64_t most_of(const struct arrow_reading *r,
-			const struct arrow_cell *c, uint32_t i, uint64_t end)
+static uint64_t rows_buffer_most(const struct arrow_reading *r,
+				 const struct arrow_cell *c, uint32_t i,
+				 uint64_t end)
 {
 	uint64_t rows, nulls, most, width = c->size;
 
@@ -85,11 +82,11 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 	arrow_batch_buffer(&k->batch, c->at.buffers + i, c->at.views, &pos,
 			   &size);
 	if (add_overflows(from, n, &end))
-		return too_short(r);
+		return rows_too_short(r);
 	if (!k->batch.codec || !n) {
 		if (end > size && n)
-			return too_short(r);
-		e = room(r, n, 1, out);
+			return rows_too_short(r);
+		e = rows_alloc(r, n, 1, out);
 		return e < 0 || !n ? e
 				   : arrays_read(&r->s->arrays,
 						 k->body + pos + from, *out, n,
@@ -101,7 +98,7 @@ int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		.pos = k->body + pos,
 		.size = size,
 		.least = end,
-		.most = min_u64(most_of(r, c, i, end), r->left),
+		.most = min_u64(rows_buffer_most(r, c, i, end), r->left),
 	};
 	e = arrow_buffer_part(&b, from, n, out, &work, r->err);
 	arrow_rows_charge(r, e == 0 ? n : 0, work);
@@ -127,12 +124,12 @@ static int load_offsets(struct arrow_reading *r, struct arrow_rows *x,
 
 	if (mul_overflows(first, width, &from) ||
 	    mul_overflows(x->n + 1, width, &n))
-		return too_short(r);
+		return rows_too_short(r);
 	e = arrow_rows_fetch(r, c, 1, from, n, &offsets);
 	if (e == 0)
-		e = room(r, x->n, 8, &x->begin);
+		e = rows_alloc(r, x->n, 8, &x->begin);
 	if (e == 0)
-		e = room(r, x->n, 8, &x->len);
+		e = rows_alloc(r, x->n, 8, &x->len);
 	*base = e == 0 ? number_at(offsets, 0, c->wide) : 0;
 	*all = 0;
 	for (uint64_t i = 0; e == 0 && i < x->n; i++) {
@@ -159,7 +156,7 @@ static int load_bytes(struct arrow_reading *r, struct arrow_rows *x,
 	if (e == 0)
 		e = arrow_rows_fetch(r, x->cell, 2, base, all, &x->data);
 	if (e == 0)
-		e = room(r, x->n, sizeof *x->where, &x->where);
+		e = rows_alloc(r, x->n, sizeof *x->where, &x->where);
 	for (uint64_t i = 0; e == 0 && i < x->n; i++)
 		x->where[i] = x->data + x->begin[i];
 	return e;
@@ -172,7 +169,7 @@ static int load_child(struct arrow_reading *r, struct arrow_rows *x,
 {
 	x->child = calloc(1, sizeof *x->child);
 	if (!x->child)
-		return no_memory(r);
+		return error_no_memory(r->err, "the items of lists");
 	x->n_child = 1;
 	return arrow_rows_load(r, &x->cell->child[0], first, n, x->child);
 }
@@ -189,14 +186,14 @@ static int load_list_view(struct arrow_reading *r, struct arrow_rows *x,
 
 	if (mul_overflows(first, width, &from) ||
 	    mul_overflows(x->n, width, &n))
-		return too_short(r);
+		return rows_too_short(r);
 	e = arrow_rows_fetch(r, c, 1, from, n, &offsets);
 	if (e == 0)
 		e = arrow_rows_fetch(r, c, 2, from, n, &sizes);
 	if (e == 0)
-		e = room(r, x->n, 8, &x->begin);
+		e = rows_alloc(r, x->n, 8, &x->begin);
 	if (e == 0)
-		e = room(r, x->n, 8, &x->len);
+		e = rows_alloc(r, x->n, 8, &x->len);
 	for (uint64_t i = 0; e == 0 && i < x->n; i++) {
 		uint64_t end;
 
@@ -205,7 +202,7 @@ static int load_list_view(struct arrow_reading *r, struct arrow_rows *x,
 		if (!x->len[i] || arrow_rows_is_null(x, i))
 			x->begin[i] = x->len[i] = 0;
 		else if (add_overflows(x->begin[i], x->len[i], &end))
-			e = too_short(r);
+			e = rows_too_short(r);
 		else
 			low = min_u64(low, x->begin[i]),
 			high = max_u64(high, end);
@@ -238,7 +235,7 @@ static int load_fixed_list(struct arrow_reading *r, struct arrow_rows *x,
 
 	if (mul_overflows(first, x->cell->per, &from) ||
 	    mul_overflows(x->n, x->cell->per, &n))
-		return too_short(r);
+		return rows_too_short(r);
 	return load_child(r, x, from, n);
 }
 
@@ -249,7 +246,7 @@ static int load_members(struct arrow_reading *r, struct arrow_rows *x,
 
 	x->child = calloc(x->cell->n ? x->cell->n : 1, sizeof *x->child);
 	if (!x->child)
-		return no_memory(r);
+		return error_no_memory(r->err, "the members of structures");
 	x->n_child = x->cell->n;
 	for (uint32_t i = 0; e == 0 && i < x->n_child; i++)
 		e = arrow_rows_load(r, &x->cell->child[i], first, x->n,
@@ -302,11 +299,11 @@ static int load_values(struct arrow_reading *r, struct arrow_rows *x,
 		count--;
 	/* With what malloc adds to the small pieces of each. */
 	if (count > r->left / PIECE_COST)
-		return too_large(r);
+		return rows_too_large(r);
 	r->left -= count * PIECE_COST;
 	x->child = calloc(count, sizeof *x->child);
 	if (!x->child)
-		return no_memory(r);
+		return error_no_memory(r->err, "the values of a dictionary");
 	for (size_t i = 0; e == 0 && i < count; i++)
 		e = load_piece(r, x, &at[i], low, high);
 	return e;
@@ -321,10 +318,10 @@ static int load_dictionary(struct arrow_reading *r, struct arrow_rows *x,
 
 	if (mul_overflows(first, c->size, &from) ||
 	    mul_overflows(x->n, c->size, &n))
-		return too_short(r);
+		return rows_too_short(r);
 	e = arrow_rows_fetch(r, c, 1, from, n, &x->data);
 	if (e == 0)
-		e = room(r, x->n, 8, &x->begin);
+		e = rows_alloc(r, x->n, 8, &x->begin);
 	for (uint64_t i = 0; e == 0 && i < x->n; i++) {
 		uint64_t v = load_le(x->data + i * c->size, c->size);
 
@@ -353,7 +350,7 @@ static int load_fixed(struct arrow_reading *r, struct arrow_rows *x,
 					div_up(x->bit + x->n, 8), &x->data);
 	if (mul_overflows(first, x->cell->size, &from) ||
 	    mul_overflows(x->n, x->cell->size, &n))
-		return too_short(r);
+		return rows_too_short(r);
 	return arrow_rows_fetch(r, x->cell, 1, from, n, &x->data);
 }
 

@@ -2,6 +2,7 @@
 /* Rows of any Arrow type: as bytes, as lines of JSON. */
 #include <string.h>
 
+#include "base/bisect.h"
 #include "formats/arrow/rows.h"
 
 bool arrow_rows_is_null(const struct arrow_rows *r, uint64_t i)
@@ -15,17 +16,11 @@ const struct arrow_rows *arrow_rows_value(const struct arrow_rows *r,
 {
 	while (r->cell->kind == CELL_DICTIONARY && !arrow_rows_is_null(r, *i)) {
 		uint64_t at = r->begin[*i];
-		uint32_t low = 0, high = r->n_child;
+		struct bisect b = bisect_in(1, r->n_child);
 
-		while (high - low > 1) {
-			uint32_t middle = low + (high - low) / 2;
-
-			if (r->child[middle].start <= at)
-				low = middle;
-			else
-				high = middle;
-		}
-		r = &r->child[low];
+		while (bisect_next(&b))
+			bisect_answer(&b, r->child[b.mid].start > at);
+		r = &r->child[b.lo - 1];
 		*i = at - r->start;
 	}
 	return r;
@@ -46,8 +41,8 @@ const unsigned char *arrow_rows_bytes(const struct arrow_rows *r, uint64_t i,
 	return r->data + i * r->cell->size;
 }
 
-static void put_list(const struct arrow_rows *items, uint64_t from, uint64_t n,
-		     struct jsonline *out)
+static void rows_put_list(const struct arrow_rows *items, uint64_t from,
+			  uint64_t n, struct jsonline *out)
 {
 	jsonline_char(out, '[');
 	for (uint64_t i = 0; i < n && !out->too_long && !out->no_memory; i++) {
@@ -58,8 +53,8 @@ static void put_list(const struct arrow_rows *items, uint64_t from, uint64_t n,
 	jsonline_char(out, ']');
 }
 
-static void put_members(const struct arrow_rows *r, uint64_t i,
-			struct jsonline *out)
+static void rows_put_members(const struct arrow_rows *r, uint64_t i,
+			     struct jsonline *out)
 {
 	jsonline_char(out, '{');
 	for (uint32_t k = 0; k < r->n_child; k++) {
@@ -74,8 +69,8 @@ static void put_members(const struct arrow_rows *r, uint64_t i,
 	jsonline_char(out, '}');
 }
 
-static void put_bool(const struct arrow_rows *r, uint64_t i,
-		     struct jsonline *out)
+static void rows_put_bool(const struct arrow_rows *r, uint64_t i,
+			  struct jsonline *out)
 {
 	i += r->bit;
 	if (r->data[i / 8] >> i % 8 & 1)
@@ -84,8 +79,8 @@ static void put_bool(const struct arrow_rows *r, uint64_t i,
 		jsonline_put(out, "false", 5);
 }
 
-static void put_there(const struct arrow_rows *r, uint64_t i,
-		      struct jsonline *out)
+static void rows_put_present(const struct arrow_rows *r, uint64_t i,
+			     struct jsonline *out)
 {
 	const struct arrow_cell *c = r->cell;
 	const unsigned char *p = r->data;
@@ -101,7 +96,7 @@ static void put_there(const struct arrow_rows *r, uint64_t i,
 		jsonline_float(out, p, c->size);
 		break;
 	case CELL_BOOL:
-		put_bool(r, i, out);
+		rows_put_bool(r, i, out);
 		break;
 	case CELL_FIXED:
 		if (c->decimal)
@@ -116,13 +111,13 @@ static void put_there(const struct arrow_rows *r, uint64_t i,
 		jsonline_text(out, (const char *)r->where[i], r->len[i]);
 		break;
 	case CELL_LIST:
-		put_list(r->child, r->begin[i], r->len[i], out);
+		rows_put_list(r->child, r->begin[i], r->len[i], out);
 		break;
 	case CELL_FIXED_LIST:
-		put_list(r->child, i * c->per, c->per, out);
+		rows_put_list(r->child, i * c->per, c->per, out);
 		break;
 	default:
-		put_members(r, i, out);
+		rows_put_members(r, i, out);
 	}
 }
 
@@ -133,5 +128,5 @@ void arrow_rows_put(const struct arrow_rows *r, uint64_t i,
 	if (r->cell->kind == CELL_NULL || arrow_rows_is_null(r, i))
 		jsonline_put(out, "null", 4);
 	else
-		put_there(r, i, out);
+		rows_put_present(r, i, out);
 }

@@ -26,14 +26,14 @@ struct buffer {
 	bool sparse;
 };
 
-static int damaged(struct arrow_reading *r)
+static int view_damaged(struct arrow_reading *r)
 {
 	return error_set(r->err, -EBADMSG,
 			 "a view leads to where its batch has nothing");
 }
 
 /* Length of view i; what is null has none. */
-static uint64_t length_of(const struct arrow_rows *x, uint64_t i)
+static uint64_t view_length_of(const struct arrow_rows *x, uint64_t i)
 {
 	return arrow_rows_is_null(x, i) ? 0 : load_le32(x->data + VIEW * i);
 }
@@ -42,15 +42,15 @@ static int note_view(struct arrow_reading *r, const struct arrow_rows *x,
 		     uint64_t i, struct buffer *b, uint32_t n)
 {
 	const unsigned char *v = x->data + VIEW * i;
-	uint64_t len = length_of(x, i), at = load_le32(v + 12);
+	uint64_t len = view_length_of(x, i), at = load_le32(v + 12);
 	uint32_t which = load_le32(v + 8);
 
 	if (len > INT32_MAX)
-		return damaged(r);
+		return view_damaged(r);
 	if (len <= SHORT_MOST)
 		return 0;
 	if (which >= n || at > INT32_MAX)
-		return damaged(r);
+		return view_damaged(r);
 	b += which;
 	b->low = b->need ? min_u64(b->low, at) : at;
 	b->high = max_u64(b->high, at + len);
@@ -63,7 +63,7 @@ static int read_plain(struct arrow_reading *r, uint64_t pos, uint64_t size,
 		      uint64_t from, uint64_t n, unsigned char *to)
 {
 	if (from > size || n > size - from)
-		return damaged(r);
+		return view_damaged(r);
 	return arrays_read(&r->s->arrays, r->batch->body + pos + from, to, n,
 			   r->err);
 }
@@ -96,7 +96,7 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 		return e;
 	}
 	if (b->high > size)
-		return damaged(r);
+		return view_damaged(r);
 	b->sparse = n > SPARSE_LEAST && n / SPARSE > b->need;
 	if (b->sparse)
 		n = b->need;
@@ -106,7 +106,7 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 	r->left -= n;
 	b->data = malloc(n);
 	if (!b->data)
-		return error_set(r->err, -ENOMEM, "out of memory");
+		return error_no_memory(r->err, "the bytes of strings");
 	return b->sparse ? 0 : read_plain(r, pos, size, b->low, n, b->data);
 }
 
@@ -118,7 +118,7 @@ static int place_view(struct arrow_reading *r, struct arrow_rows *x, uint64_t i,
 	uint32_t which = load_le32(v + 8);
 	unsigned char *to;
 
-	x->len[i] = length_of(x, i);
+	x->len[i] = view_length_of(x, i);
 	x->where[i] = v + 4;
 	if (x->len[i] <= SHORT_MOST)
 		return 0;
@@ -134,8 +134,8 @@ static int place_view(struct arrow_reading *r, struct arrow_rows *x, uint64_t i,
 	return read_plain(r, pos, size, at, x->len[i], to);
 }
 
-static int load(struct arrow_reading *r, struct arrow_rows *x, struct buffer *b,
-		uint32_t n)
+static int views_load_buffers(struct arrow_reading *r, struct arrow_rows *x,
+			      struct buffer *b, uint32_t n)
 {
 	int e = 0;
 
@@ -160,7 +160,7 @@ int arrow_views_load(struct arrow_reading *r, struct arrow_rows *x,
 
 	if (mul_overflows(first, VIEW, &from) ||
 	    mul_overflows(x->n, VIEW, &bytes) || bytes > r->left)
-		return damaged(r);
+		return view_damaged(r);
 	e = arrow_rows_fetch(r, x->cell, 1, from, bytes, &x->data);
 	if (e < 0)
 		return e;
@@ -170,8 +170,8 @@ int arrow_views_load(struct arrow_reading *r, struct arrow_rows *x,
 	x->len = malloc((x->n + 1) * sizeof *x->len);
 	x->n_more = x->more ? (uint32_t)n : 0;
 	e = b && x->more && x->where && x->len
-		    ? load(r, x, b, (uint32_t)n)
-		    : error_set(r->err, -ENOMEM, "out of memory");
+		    ? views_load_buffers(r, x, b, (uint32_t)n)
+		    : error_no_memory(r->err, "the table of strings");
 	free(b);
 	return e;
 }
@@ -185,13 +185,13 @@ int arrow_view_length(struct arrow_reading *r, const struct arrow_cell *c,
 
 	arrow_batch_node(&r->batch->batch, c->at.nodes, &rows, &nulls);
 	if (row >= rows || mul_overflows(row, VIEW, &from))
-		return damaged(r);
+		return view_damaged(r);
 	if (nulls)
 		e = arrow_rows_fetch(r, c, 0, row / 8, 1, &x.valid);
 	if (e == 0)
 		e = arrow_rows_fetch(r, c, 1, from, VIEW, &x.data);
 	if (e == 0)
-		*len = length_of(&x, 0);
+		*len = view_length_of(&x, 0);
 	arrow_rows_free(&x);
 	return e;
 }

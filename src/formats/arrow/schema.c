@@ -25,7 +25,7 @@ struct reader {
 	struct error *err;
 };
 
-static int damaged(struct error *err)
+static int schema_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its schema is damaged");
 }
@@ -33,15 +33,15 @@ static int damaged(struct error *err)
 /* ---- how much of a batch a field takes ------------------------------------ */
 
 /* Count the nodes and buffers of a field and of what is in it. */
-static int count(struct reader *r, const struct flat_table *field,
-		 unsigned depth)
+static int schema_count_field(struct reader *r, const struct flat_table *field,
+			      unsigned depth)
 {
 	uint64_t type = flat_unsigned(field, 2, 1, 0);
 	struct flat_table of = flat_child(field, 3);
 	struct flat_vector children = flat_list(field, 5, 4);
 
 	if (!r->left-- || depth > DEPTH_MAX || !field->pos)
-		return damaged(r->err);
+		return schema_damaged(r->err);
 	if (!type || type >= T_KNOWN)
 		return error_set(r->err, -ENOTSUP,
 				 "it has a column of type %u, which is not "
@@ -56,7 +56,7 @@ static int count(struct reader *r, const struct flat_table *field,
 	r->at->buffers += arrow_buffers_of(type, &of, r->version, r->at);
 	for (uint32_t i = 0; i < children.n; i++) {
 		struct flat_table child = flat_element(&children, i);
-		int e = count(r, &child, depth + 1);
+		int e = schema_count_field(r, &child, depth + 1);
 
 		if (e < 0)
 			return e;
@@ -66,8 +66,8 @@ static int count(struct reader *r, const struct flat_table *field,
 
 /* ---- columns -------------------------------------------------------------- */
 
-static bool is_called(const struct flat_vector *children, uint32_t i,
-		      const char *name)
+static bool field_is_called(const struct flat_vector *children, uint32_t i,
+			    const char *name)
 {
 	struct flat_table child = flat_element(children, i);
 	size_t len;
@@ -94,8 +94,8 @@ static void enter_file(struct reader *r, struct arrow_column *c,
 		struct flat_table child = flat_element(&children, i);
 		uint64_t type = flat_unsigned(&child, 2, 1, 0);
 
-		if (is_called(&children, i, "bytes") &&
-		    is_called(&children, 1 - i, "path") &&
+		if (field_is_called(&children, i, "bytes") &&
+		    field_is_called(&children, 1 - i, "path") &&
 		    (type == T_BINARY || type == T_LARGE_BINARY)) {
 			c->inside = true;
 			c->outer_node = c->node;
@@ -105,14 +105,15 @@ static void enter_file(struct reader *r, struct arrow_column *c,
 			*at = child;
 			return;
 		}
-		if (count(&counting, &child, 0) < 0 || before.views)
+		if (schema_count_field(&counting, &child, 0) < 0 ||
+		    before.views)
 			return;
 	}
 }
 
 /* Lists of fixed size down to what they hold. */
-static int read_field(struct reader *r, struct arrow_column *c,
-		      const struct flat_table *field, struct error *err)
+static int schema_read_field(struct reader *r, struct arrow_column *c,
+			     const struct flat_table *field, struct error *err)
 {
 	struct flat_table at = *field;
 	uint64_t type = flat_unsigned(&at, 2, 1, 0);
@@ -123,7 +124,7 @@ static int read_field(struct reader *r, struct arrow_column *c,
 		int64_t n = flat_signed(&of, 0, 4, 0);
 
 		if (children.n != 1 || n < 0)
-			return damaged(err);
+			return schema_damaged(err);
 		if (c->rank == RANK_MAX - 1)
 			return arrow_not_shown(c, "it has more than 32 axes");
 		if (mul_overflows(c->per_row, (uint64_t)n, &c->per_row))
@@ -141,7 +142,7 @@ static int read_field(struct reader *r, struct arrow_column *c,
 		of = flat_child(&at, 3);
 	}
 	if (arrow_type_read(c, &at, type, &of) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the note on a column's type");
 	if (arrow_varies(c) && c->rank)
 		return arrow_not_shown(c,
 				       "lists of strings or of lists are not "
@@ -149,7 +150,8 @@ static int read_field(struct reader *r, struct arrow_column *c,
 	return 0;
 }
 
-static const char *attribute(const struct arrow_column *c, const char *key)
+static const char *column_attribute(const struct arrow_column *c,
+				    const char *key)
 {
 	const char *v = json_string_value(json_object_get(c->attributes, key));
 
@@ -159,7 +161,7 @@ static const char *attribute(const struct arrow_column *c, const char *key)
 /* The extension type "fixed shape tensor": a list with axes, in this order of memory. */
 static void read_tensor_shape(struct arrow_column *c)
 {
-	json_t *o = json_loads(attribute(c, "ARROW:extension:metadata"),
+	json_t *o = json_loads(column_attribute(c, "ARROW:extension:metadata"),
 			       JSON_REJECT_DUPLICATES, NULL);
 	const json_t *shape = json_object_get(o, "shape");
 	const json_t *order = json_object_get(o, "permutation");
@@ -185,7 +187,7 @@ static void read_tensor_shape(struct arrow_column *c)
 	json_decref(o);
 }
 
-static bool spend(struct reader *r, uint64_t bytes)
+static bool schema_spend(struct reader *r, uint64_t bytes)
 {
 	if (bytes > r->bytes)
 		return false;
@@ -200,7 +202,7 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 
 	c->attributes = json_object();
 	if (!c->attributes)
-		return error_set(r->err, -ENOMEM, "out of memory");
+		return error_no_memory(r->err, "the attributes of a column");
 	for (uint32_t i = 0; i < list.n; i++) {
 		struct flat_table pair = flat_element(&list, i);
 		size_t key_len, len;
@@ -208,11 +210,12 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 		const char *value = flat_text(&pair, 1, &len);
 		json_t *name;
 
-		if (!spend(r, 16 + key_len + len))
-			return damaged(r->err);
+		if (!schema_spend(r, 16 + key_len + len))
+			return schema_damaged(r->err);
 		name = json_text(key ? key : "", key_len);
 		if (!name)
-			return error_set(r->err, -ENOMEM, "out of memory");
+			return error_no_memory(r->err,
+					       "the attributes of a column");
 		json_object_set_new(c->attributes, json_string_value(name),
 				    json_text(value ? value : "", len));
 		json_decref(name);
@@ -221,24 +224,24 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 }
 
 /* What is in its rows, whether it is shown so or not. */
-static int read_cell(struct reader *r, struct arrow_column *c,
-		     const struct flat_table *field)
+static int schema_read_cell(struct reader *r, struct arrow_column *c,
+			    const struct flat_table *field)
 {
 	struct arrow_counts at = {c->node, c->buffer, c->views};
 	struct arrow_cell_limits left = {r->left, r->bytes, r->version};
 	int e = arrow_cell_read(&c->cell, field, &at, &left, &c->cell_why);
 
 	if (e == -ENOMEM)
-		return error_set(r->err, -ENOMEM, "out of memory");
+		return error_no_memory(r->err, "the type of a column");
 	if (e < 0)
-		return damaged(r->err);
+		return schema_damaged(r->err);
 	r->left = left.fields;
 	r->bytes = left.bytes;
 	return 0;
 }
 
-static int read_column(struct reader *r, struct arrow_column *c,
-		       const struct flat_table *field)
+static int schema_read_column(struct reader *r, struct arrow_column *c,
+			      const struct flat_table *field)
 {
 	size_t len;
 	const char *name = flat_text(field, 0, &len);
@@ -248,47 +251,47 @@ static int read_column(struct reader *r, struct arrow_column *c,
 	c->buffer = r->at->buffers;
 	c->views = r->at->views;
 	c->nodes = c->per_row = 1;
-	e = count(r, field, 0);
+	e = schema_count_field(r, field, 0);
 	if (e < 0)
 		return e;
 	c->all = (struct arrow_counts){r->at->nodes - c->node,
 				       r->at->buffers - c->buffer,
 				       r->at->views - c->views};
-	if (!spend(r, len))
-		return damaged(r->err);
+	if (!schema_spend(r, len))
+		return schema_damaged(r->err);
 	c->name = strndup(name ? name : "", len);
 	if (!c->name)
-		return error_set(r->err, -ENOMEM, "out of memory");
-	e = read_cell(r, c, field);
+		return error_no_memory(r->err, "the name of a column");
+	e = schema_read_cell(r, c, field);
 	if (e == 0)
 		e = read_attributes(r, c, field);
 	if (e == 0)
-		e = read_field(r, c, field, r->err);
+		e = schema_read_field(r, c, field, r->err);
 	if (e == 0 && c->kind == ARROW_NOT)
 		arrow_column_as_cells(c, false);
-	if (e == 0 && !strcmp(attribute(c, "ARROW:extension:name"),
+	if (e == 0 && !strcmp(column_attribute(c, "ARROW:extension:name"),
 			      "arrow.fixed_shape_tensor"))
 		read_tensor_shape(c);
 	return e;
 }
 
-static int read_columns(struct reader *r, const struct flat_table *t)
+static int schema_read_columns(struct reader *r, const struct flat_table *t)
 {
 	struct flat_vector fields = flat_list(t, 1, 4);
 
 	r->s->at = calloc(fields.n ? fields.n : 1, sizeof *r->s->at);
 	if (!r->s->at)
-		return error_set(r->err, -ENOMEM, "out of memory");
+		return error_no_memory(r->err, "the table of columns");
 	for (uint32_t i = 0; i < fields.n; i++) {
 		struct flat_table field = flat_element(&fields, i);
 		int e;
 
 		r->s->n = i + 1;
-		e = read_column(r, &r->s->at[i], &field);
+		e = schema_read_column(r, &r->s->at[i], &field);
 		if (e < 0)
 			return e;
 	}
-	return t->in->bad ? damaged(r->err) : 0;
+	return t->in->bad ? schema_damaged(r->err) : 0;
 }
 
 int arrow_schema_read(const struct flat_table *t, int64_t version,
@@ -320,7 +323,7 @@ int arrow_schema_read(const struct flat_table *t, int64_t version,
 		return error_set(err, -ENOTSUP,
 				 "its numbers are big-endian, which is not "
 				 "supported");
-	e = read_columns(&r, t);
+	e = schema_read_columns(&r, t);
 	if (e < 0)
 		arrow_schema_free(out);
 	return e;

@@ -16,7 +16,8 @@ int arrow_not_shown(struct arrow_column *c, const char *why)
 	return 0;
 }
 
-static int number(struct arrow_column *c, enum dtype_kind kind, int64_t bits)
+static int type_set_number(struct arrow_column *c, enum dtype_kind kind,
+			   int64_t bits)
 {
 	c->kind = ARROW_NUMBERS;
 	c->dtype.kind = kind;
@@ -27,8 +28,8 @@ static int number(struct arrow_column *c, enum dtype_kind kind, int64_t bits)
 	return 0;
 }
 
-static int noted(struct arrow_column *c, const char *what, const char *unit,
-		 const char *zone, size_t zone_len)
+static int type_set_note(struct arrow_column *c, const char *what,
+			 const char *unit, const char *zone, size_t zone_len)
 {
 	if (asprintf(&c->note, "%s%s%s%.*s", what, unit, zone_len ? ", " : "",
 		     (int)min_u64(zone_len, 64), zone ? zone : "") < 0) {
@@ -38,7 +39,7 @@ static int noted(struct arrow_column *c, const char *what, const char *unit,
 	return 0;
 }
 
-static const char *unit_of(int64_t unit)
+static const char *time_unit_name(int64_t unit)
 {
 	static const char *const units[] = {"seconds", "milliseconds",
 					    "microseconds", "nanoseconds"};
@@ -46,8 +47,8 @@ static const char *unit_of(int64_t unit)
 	return unit >= 0 && unit < 4 ? units[unit] : "an unknown unit";
 }
 
-static int read_time(struct arrow_column *c, uint64_t type,
-		     const struct flat_table *of)
+static int type_read_time(struct arrow_column *c, uint64_t type,
+			  const struct flat_table *of)
 {
 	const char *zone;
 	size_t len;
@@ -55,31 +56,33 @@ static int read_time(struct arrow_column *c, uint64_t type,
 	switch (type) {
 	case T_DATE:
 		if (flat_signed(of, 0, 2, 1) == 0) {
-			number(c, DTYPE_INT, 32);
-			return noted(c, "date: days since 1970-01-01", "", NULL,
-				     0);
+			type_set_number(c, DTYPE_INT, 32);
+			return type_set_note(c, "date: days since 1970-01-01",
+					     "", NULL, 0);
 		}
-		number(c, DTYPE_INT, 64);
-		return noted(c, "date: milliseconds since 1970-01-01", "", NULL,
-			     0);
+		type_set_number(c, DTYPE_INT, 64);
+		return type_set_note(c, "date: milliseconds since 1970-01-01",
+				     "", NULL, 0);
 	case T_TIME:
-		number(c, DTYPE_INT, flat_signed(of, 1, 4, 32));
-		return noted(c,
-			     "time of day: ", unit_of(flat_signed(of, 0, 2, 1)),
-			     NULL, 0);
+		type_set_number(c, DTYPE_INT, flat_signed(of, 1, 4, 32));
+		return type_set_note(c, "time of day: ",
+				     time_unit_name(flat_signed(of, 0, 2, 1)),
+				     NULL, 0);
 	case T_TIMESTAMP:
-		number(c, DTYPE_INT, 64);
+		type_set_number(c, DTYPE_INT, 64);
 		zone = flat_text(of, 1, &len);
-		return noted(c, "time since 1970-01-01: ",
-			     unit_of(flat_signed(of, 0, 2, 0)), zone, len);
+		return type_set_note(c, "time since 1970-01-01: ",
+				     time_unit_name(flat_signed(of, 0, 2, 0)),
+				     zone, len);
 	default:
-		number(c, DTYPE_INT, 64);
-		return noted(c, "duration: ", unit_of(flat_signed(of, 0, 2, 1)),
-			     NULL, 0);
+		type_set_number(c, DTYPE_INT, 64);
+		return type_set_note(c, "duration: ",
+				     time_unit_name(flat_signed(of, 0, 2, 1)),
+				     NULL, 0);
 	}
 }
 
-static int opaque(struct arrow_column *c, int64_t bytes)
+static int type_set_opaque(struct arrow_column *c, int64_t bytes)
 {
 	c->kind = ARROW_NUMBERS;
 	c->dtype.kind = DTYPE_OPAQUE;
@@ -90,11 +93,12 @@ static int opaque(struct arrow_column *c, int64_t bytes)
 }
 
 /* Numbers that NumPy has none of. */
-static int read_decimal(struct arrow_column *c, const struct flat_table *of)
+static int type_read_decimal(struct arrow_column *c,
+			     const struct flat_table *of)
 {
 	int64_t bits = flat_signed(of, 2, 4, 128);
 
-	opaque(c, bits / 8);
+	type_set_opaque(c, bits / 8);
 	if (asprintf(&c->note,
 		     "decimal: an integer of %lld bits, to be divided by "
 		     "10^%lld",
@@ -104,35 +108,37 @@ static int read_decimal(struct arrow_column *c, const struct flat_table *of)
 	return -ENOMEM;
 }
 
-static int read_number(struct arrow_column *c, uint64_t type,
-		       const struct flat_table *of)
+static int type_read_number(struct arrow_column *c, uint64_t type,
+			    const struct flat_table *of)
 {
 	static const int64_t bits[] = {16, 32, 64};
 	int64_t n;
 
 	switch (type) {
 	case T_INT:
-		return number(
+		return type_set_number(
 			c, flat_unsigned(of, 1, 1, 0) ? DTYPE_INT : DTYPE_UINT,
 			flat_signed(of, 0, 4, 0));
 	case T_FLOAT:
 		n = flat_signed(of, 0, 2, 0);
-		return number(c, DTYPE_FLOAT, n >= 0 && n < 3 ? bits[n] : 0);
+		return type_set_number(c, DTYPE_FLOAT,
+				       n >= 0 && n < 3 ? bits[n] : 0);
 	case T_FIXED_BINARY:
-		return opaque(c, flat_signed(of, 0, 4, 0));
+		return type_set_opaque(c, flat_signed(of, 0, 4, 0));
 	case T_DECIMAL:
-		return read_decimal(c, of);
+		return type_read_decimal(c, of);
 	case T_BOOL:
 		c->kind = ARROW_BITS;
 		c->dtype.kind = DTYPE_BOOL;
 		c->dtype.size = 1;
 		return 0;
 	default:
-		return read_time(c, type, of);
+		return type_read_time(c, type, of);
 	}
 }
 
-static void varying(struct arrow_column *c, enum arrow_kind kind, bool wide)
+static void type_set_varying(struct arrow_column *c, enum arrow_kind kind,
+			     bool wide)
 {
 	c->kind = kind;
 	c->wide = wide;
@@ -140,9 +146,9 @@ static void varying(struct arrow_column *c, enum arrow_kind kind, bool wide)
 	c->dtype.vlen = true;
 }
 
-static int read_text(struct arrow_column *c, bool wide)
+static int type_read_text(struct arrow_column *c, bool wide)
 {
-	varying(c, ARROW_TEXT, wide);
+	type_set_varying(c, ARROW_TEXT, wide);
 	c->dtype.kind = DTYPE_STRING;
 	c->dtype.text = "variable-length UTF-8 string";
 	return 0;
@@ -154,15 +160,15 @@ void arrow_column_as_blob(struct arrow_column *c)
 	c->dtype.text = "binary of varying length";
 }
 
-static int read_blob(struct arrow_column *c, bool wide)
+static int type_read_blob(struct arrow_column *c, bool wide)
 {
-	varying(c, ARROW_TEXT, wide);
+	type_set_varying(c, ARROW_TEXT, wide);
 	arrow_column_as_blob(c);
 	return 0;
 }
 
-static int read_list(struct arrow_column *c, const struct flat_table *field,
-		     bool wide)
+static int type_read_list(struct arrow_column *c,
+			  const struct flat_table *field, bool wide)
 {
 	struct flat_vector children = flat_list(field, 5, 4);
 	struct arrow_column item = {.kind = ARROW_NOT};
@@ -175,13 +181,13 @@ static int read_list(struct arrow_column *c, const struct flat_table *field,
 		of = flat_child(&child, 3);
 		if ((type == T_INT || type == T_FLOAT) &&
 		    !arrow_is_dictionary(&child))
-			read_number(&item, type, &of);
+			type_read_number(&item, type, &of);
 	}
 	if (item.kind != ARROW_NUMBERS)
 		return arrow_not_shown(c,
 				       "lists of varying length are supported "
 				       "of integers and floats only");
-	varying(c, ARROW_LISTS, wide);
+	type_set_varying(c, ARROW_LISTS, wide);
 	c->item.name = "item";
 	c->item.type = item.dtype;
 	c->dtype.kind = DTYPE_RAGGED;
@@ -198,7 +204,7 @@ int arrow_type_read(struct arrow_column *c, const struct flat_table *field,
 	switch (type) {
 	case T_UTF8:
 	case T_LARGE_UTF8:
-		return read_text(c, type == T_LARGE_UTF8);
+		return type_read_text(c, type == T_LARGE_UTF8);
 	case T_INT:
 	case T_FLOAT:
 	case T_BOOL:
@@ -208,13 +214,13 @@ int arrow_type_read(struct arrow_column *c, const struct flat_table *field,
 	case T_TIMESTAMP:
 	case T_DURATION:
 	case T_FIXED_BINARY:
-		return read_number(c, type, of);
+		return type_read_number(c, type, of);
 	case T_LIST:
 	case T_LARGE_LIST:
-		return read_list(c, field, type == T_LARGE_LIST);
+		return type_read_list(c, field, type == T_LARGE_LIST);
 	case T_BINARY:
 	case T_LARGE_BINARY:
-		return read_blob(c, type == T_LARGE_BINARY);
+		return type_read_blob(c, type == T_LARGE_BINARY);
 	default:
 		return arrow_not_shown(c, "its type is not supported");
 	}
@@ -239,7 +245,7 @@ static bool cells_are_numbers(struct arrow_column *c,
 }
 
 /* What people should know of it; without memory they do not. */
-static void note_nulls(struct arrow_column *c)
+static void column_note_nulls(struct arrow_column *c)
 {
 	static const char said[] = "values are missing in it (nulls), so each "
 				   "row is a line of JSON, null where it is";
@@ -284,7 +290,7 @@ bool arrow_column_as_cells(struct arrow_column *c, bool nulls)
 		c->dtype.text = c->what;
 		if (nulls) {
 			strcat(c->what, " or null");
-			note_nulls(c);
+			column_note_nulls(c);
 		}
 	}
 	return true;

@@ -33,7 +33,7 @@ static void rows_free(struct rows *r)
 }
 
 /* Bytes of what an offset counts. */
-static uint64_t unit_of(const struct arrow_column *c)
+static uint64_t values_item_size(const struct arrow_column *c)
 {
 	return c->kind == ARROW_LISTS ? c->item.type.size : 1;
 }
@@ -44,7 +44,7 @@ static uint64_t offset_at(const struct rows *r, uint64_t i)
 			       : load_le32(r->offsets + 4 * i);
 }
 
-static bool is_null(const struct rows *r, uint64_t i)
+static bool value_is_null(const struct rows *r, uint64_t i)
 {
 	i += r->bit;
 	for (unsigned k = 0; k < 2; k++)
@@ -78,13 +78,13 @@ static int read_some(const struct rows *r, struct arrow_buffer *b,
 		return arrow_buffer_part(b, from, n, out, NULL, err);
 	*out = malloc(n ? n : 1);
 	if (!*out)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the values of rows");
 	return arrays_read(r->s, b->pos + from, *out, n, err);
 }
 
 /* Offsets, and which are null. */
-static int read_places(struct rows *r, uint64_t first, uint64_t n,
-		       struct error *err)
+static int values_read_offsets(struct rows *r, uint64_t first, uint64_t n,
+			       struct error *err)
 {
 	const struct arrow_piece *p = &r->part->piece;
 	unsigned width = r->column->wide ? 8 : 4;
@@ -111,7 +111,7 @@ static int read_places(struct rows *r, uint64_t first, uint64_t n,
 }
 
 /* Their bytes: of what is between the offsets. */
-static int read_data(struct rows *r, uint64_t n, struct error *err)
+static int values_read_data(struct rows *r, uint64_t n, struct error *err)
 {
 	const struct arrow_piece *p = &r->part->piece;
 	struct arrow_buffer b = {.s = r->s,
@@ -119,7 +119,7 @@ static int read_data(struct rows *r, uint64_t n, struct error *err)
 				 .pos = p->pos,
 				 .size = p->size,
 				 .most = ARROW_VALUES_MOST};
-	uint64_t unit = unit_of(r->column), most = p->size;
+	uint64_t unit = values_item_size(r->column), most = p->size;
 	bool plain;
 	int e = 0;
 
@@ -139,7 +139,8 @@ static int read_data(struct rows *r, uint64_t n, struct error *err)
 
 /* ---- operations ------------------------------------------------------------ */
 
-static void rows_init(struct rows *r, const struct array *a, uint32_t part)
+static void values_init_rows(struct rows *r, const struct array *a,
+			     uint32_t part)
 {
 	const struct arrow_own *own = a->own;
 
@@ -149,23 +150,24 @@ static void rows_init(struct rows *r, const struct array *a, uint32_t part)
 	r->part = &own->parts.at[part];
 }
 
-static int values(struct array *a, uint32_t part, const struct box *b,
-		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
-		  struct error *err)
+static int arrow_values_hand(struct array *a, uint32_t part,
+			     const struct box *b,
+			     void (*put)(void *ctx, const char *s, size_t len),
+			     void *ctx, struct error *err)
 {
 	uint64_t n = b->count[0], unit;
 	struct rows r;
 	int e;
 
-	rows_init(&r, a, part);
-	unit = unit_of(r.column);
-	e = read_places(&r, b->start[0], n, err);
+	values_init_rows(&r, a, part);
+	unit = values_item_size(r.column);
+	e = values_read_offsets(&r, b->start[0], n, err);
 	if (e == 0)
-		e = read_data(&r, n, err);
+		e = values_read_data(&r, n, err);
 	for (uint64_t i = 0; e == 0 && i < n; i++) {
 		uint64_t from = offset_at(&r, i), to = offset_at(&r, i + 1);
 
-		if (is_null(&r, i))
+		if (value_is_null(&r, i))
 			put(ctx, "", 0);
 		else
 			put(ctx, (char *)r.data + (from - r.base) * unit,
@@ -175,31 +177,33 @@ static int values(struct array *a, uint32_t part, const struct box *b,
 	return e;
 }
 
-static int length(struct array *a, uint32_t part, const struct box *b,
-		  uint64_t *bytes, struct error *err)
+static int arrow_values_length(struct array *a, uint32_t part,
+			       const struct box *b, uint64_t *bytes,
+			       struct error *err)
 {
 	struct rows r;
 	int e;
 
-	rows_init(&r, a, part);
+	values_init_rows(&r, a, part);
 	if (r.part->codec)
 		return 0;
-	e = read_places(&r, b->start[0], 1, err);
+	e = values_read_offsets(&r, b->start[0], 1, err);
 	if (e == 0)
-		e = check_offsets(&r, 1, r.part->piece.size / unit_of(r.column),
-				  err);
+		e = check_offsets(
+			&r, 1, r.part->piece.size / values_item_size(r.column),
+			err);
 	if (e == 0)
-		*bytes = is_null(&r, 0)
+		*bytes = value_is_null(&r, 0)
 				 ? 0
 				 : (offset_at(&r, 1) - offset_at(&r, 0)) *
-					   unit_of(r.column);
+					   values_item_size(r.column);
 	rows_free(&r);
 	return e < 0 ? e : 1;
 }
 
 /* It has no chunks; this says only how it is kept. */
-static int learn(struct array *a, uint32_t part, struct array_layout *out,
-		 struct error *err)
+static int arrow_values_learn(struct array *a, uint32_t part,
+			      struct array_layout *out, struct error *err)
 {
 	const struct arrow_own *own = a->own;
 
@@ -213,9 +217,9 @@ static int learn(struct array *a, uint32_t part, struct array_layout *out,
 }
 
 const struct array_ops arrow_values_ops = {
-	.learn = learn,
-	.values = values,
-	.length = length,
+	.learn = arrow_values_learn,
+	.values = arrow_values_hand,
+	.length = arrow_values_length,
 	.attributes = arrow_own_attributes,
 	.free = arrow_own_done,
 };
