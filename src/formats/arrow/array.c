@@ -11,7 +11,7 @@
 #include "formats/arrow/private.h"
 #include "formats/columns/unpack.h"
 
-/* Booleans are made in chunks of about as many. */
+/* About how many booleans a chunk has. */
 #define BITS_CHUNK (UINT64_C(1) << 20)
 
 void arrow_own_free(struct arrow_own *own)
@@ -50,7 +50,7 @@ json_t *arrow_own_attributes(const struct array *a)
 
 /* ---- buffers ------------------------------------------------------------- */
 
-/* Bytes of a part's data, decoded. */
+/* Bytes of a part's data when decoded. */
 static uint64_t part_bytes(const struct arrow_column *c,
 			   const struct arrow_part *p)
 {
@@ -125,7 +125,7 @@ static void expand_bits(const unsigned char *bits, unsigned first, uint64_t n,
 		out[i] = bits[(first + i) / 8] >> (first + i) % 8 & 1;
 }
 
-/* Booleans [from, from + n) of bits that are in the file as they are. */
+/* Make the booleans [from, from + n) from bits that the file holds uncompressed. */
 static int make_bits(const struct array *a, const struct arrow_part *p,
 		     uint64_t from, uint64_t n, unsigned char *out,
 		     struct error *err)
@@ -212,7 +212,7 @@ static int arrow_array_set_layout(struct arrow *s, const struct arrow_own *own,
 
 	l->stored = c->dtype;
 	l->file = s->arrays.file;
-	l->kind = ARRAY_ABSENT; /* no rows */
+	l->kind = ARRAY_ABSENT; /* there are no rows */
 	memcpy(l->shape + 1, c->shape, c->rank * sizeof *c->shape);
 	if (!own->parts.n)
 		return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: an Arrow IPC file or stream; each column is a tensor. */
+/* The source "arrow": opens an Arrow IPC file or stream; each column is a tensor. */
 /*
- * The metadata of all batches are read when the file is opened: how many rows there
- * are, and where.  Buffers that are not compressed are shown where they are.
+ * The metadata of all batches are read when the file is opened: they tell how many rows
+ * there are, and where.  Buffers that are not compressed are shown in place, without a
+ * copy.
  */
 #include "formats/arrow/arrow.h"
 
@@ -20,13 +21,14 @@
 #define MAGIC "ARROW1"
 #define MAGIC_OLD "FEA1"
 #define CONTINUED UINT32_C(0xffffffff)
-/* Of one message; wider tables are refused. */
+/* Most bytes of one message's metadata; larger ones are refused. */
 #define METADATA_MOST (UINT32_C(128) << 20)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* A message at `pos`: its metadata (malloc'ed), where its body begins.  Without a
- * length (the end of a stream): *n is 0. */
+/* Read the metadata of the message at `pos` into *out (malloc'ed, owned by the caller,
+ * also after a failure) and set *body to where its body begins.  At the end of a stream,
+ * where no length follows, *n is 0. */
 static int arrow_read_metadata(const struct arrow *s, uint64_t pos, char **out,
 			       uint32_t *n, uint64_t *body, struct error *err)
 {
@@ -76,7 +78,7 @@ static int arrow_add_part(struct arrow *s, uint32_t column,
 		       : error_no_memory(err, "the list of a column's batches");
 }
 
-/* Its metadata become the source's, also when it fails. */
+/* Add a batch of rows.  Takes ownership of `metadata`, also when it fails. */
 static int arrow_add_batch(struct arrow *s, const struct arrow_head *h,
 			   char *metadata, size_t n, uint64_t body,
 			   struct error *err)
@@ -110,7 +112,7 @@ static int arrow_add_batch(struct arrow *s, const struct arrow_head *h,
 	return r;
 }
 
-/* A string column that ext= names is files. */
+/* A string column that the option ext= names is shown as files. */
 static void arrow_apply_ext(const struct arrow *s, struct arrow_column *c)
 {
 	size_t n;
@@ -144,7 +146,8 @@ static int set_schema(struct arrow *s, const struct flat_table *t,
 
 /* ---- a file -------------------------------------------------------------- */
 
-/* Blocks do not overlap: *left, of the file's bytes, is what others may have. */
+/* Read one block of the footer.  Blocks do not overlap, so together they have at most as
+ * many bytes as the file; *left is how many this block and later ones may have. */
 static int arrow_read_block(struct arrow *s, const unsigned char *block,
 			    enum arrow_message type, uint64_t *left,
 			    struct error *err)
@@ -289,7 +292,8 @@ static int read_stream(struct arrow *s, struct error *err)
 
 /* ---- the source ---------------------------------------------------------- */
 
-/* A message with a schema, behind how many bytes it has. */
+/* Return true if `at` begins with a length of 4 bytes and the metadata of a schema
+ * message. */
 static bool is_schema(const unsigned char *at, size_t n)
 {
 	uint32_t size = n >= 8 ? load_le32(at) : 0;
@@ -308,8 +312,9 @@ static bool is_stream(const unsigned char *head, size_t n)
 	       is_schema(head + 4, n - 4);
 }
 
-/* Before Arrow 0.15 messages began with their length: nothing says that this is one but that
- * it makes sense.  (Format.md of these versions, "Encapsulated message format".) */
+/* Before Arrow 0.15 a message began with its length, without a mark: it is recognized
+ * only because its contents make sense. (Format.md of these versions, "Encapsulated
+ * message format".) */
 static bool is_old_stream(const unsigned char *head, size_t n)
 {
 	struct flat f = {head + 4,
@@ -373,7 +378,7 @@ static const char *arrow_column_name(const struct arrays *s, uint32_t i)
 	return ((const struct arrow *)s)->schema.at[i].name;
 }
 
-/* An array beside the one that is published. */
+/* Make another array of a column that is published already. */
 static int arrow_make_array(struct arrays *arrays, uint32_t i,
 			    struct array **out, struct error *err)
 {

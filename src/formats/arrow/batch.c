@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of an Arrow IPC file: batches of rows, and where a column is in one. */
+/* Messages of an Arrow IPC file: reads batches of rows, and finds a column in one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +26,8 @@ int arrow_head_read(struct flat *f, struct arrow_head *out, struct error *err)
 						      : 0;
 }
 
-/* Buffers that the first `n` columns of views have beyond the usual. */
+/* Set *out to the number of variadic buffers of the first `n` view fields.  Returns false
+ * if the batch does not have so many buffers. */
 static bool more_buffers(const struct arrow_batch *b, uint32_t n, uint64_t *out)
 {
 	const unsigned char *p = b->more.in->at + b->more.pos;
@@ -110,14 +111,15 @@ void arrow_batch_node(const struct arrow_batch *b, uint32_t i, uint64_t *rows,
 	*nulls = load_le64(p + 8);
 }
 
-/* Buffer `i` of a column, behind its validity. */
+/* Find buffer `i` of a column; its validity buffer is number 0. */
 static void buffer_at(const struct arrow_batch *b, const struct arrow_column *c,
 		      uint32_t i, uint64_t *pos, uint64_t *size)
 {
 	arrow_batch_buffer(b, c->buffer + i, c->views, pos, size);
 }
 
-/* Its rows, those of the lists in it, and what is missing in any of them. */
+/* Check that the column's nodes have as many rows as the batch, and the lists in it as
+ * many items; set out->nulls to the most nulls in any of them. */
 static int read_nodes(const struct arrow_batch *b, const struct arrow_column *c,
 		      struct arrow_piece *out, struct error *err)
 {
@@ -141,7 +143,8 @@ static int read_nodes(const struct arrow_batch *b, const struct arrow_column *c,
 	return 0;
 }
 
-/* Bytes that they take, not compressed. */
+/* Set *out to the bytes that `rows` rows take uncompressed.  Returns false on
+ * overflow. */
 static bool column_plain_bytes(const struct arrow_column *c, uint64_t rows,
 			       uint64_t *out)
 {
@@ -163,7 +166,8 @@ static int piece_too_short(const struct arrow_piece *p, struct error *err)
 			 p->rows);
 }
 
-/* A node that has as many values as there are rows; its nulls. */
+/* Check that a node has as many values as the batch has rows; set *nulls to how many are
+ * null. */
 static int read_node(const struct arrow_batch *b, uint32_t node,
 		     uint64_t *nulls, struct error *err)
 {
@@ -180,7 +184,7 @@ static int read_node(const struct arrow_batch *b, uint32_t node,
 			 n, b->rows);
 }
 
-/* Which rows are null: bits in the buffer `at`. */
+/* Find the validity buffer, number `at`, which tells the rows that are null. */
 static int read_validity(const struct arrow_batch *b,
 			 const struct arrow_column *c, uint32_t node,
 			 uint32_t at, unsigned k, struct arrow_piece *out,
@@ -198,7 +202,7 @@ static int read_validity(const struct arrow_batch *b,
 	return 0;
 }
 
-/* Offsets lie in front of what they lead to. */
+/* Find the buffer of offsets and, behind it, the data that they lead into. */
 static int piece_read_offsets(const struct arrow_batch *b,
 			      const struct arrow_column *c,
 			      struct arrow_piece *out, struct error *err)
@@ -210,7 +214,7 @@ static int piece_read_offsets(const struct arrow_batch *b,
 	if (add_overflows(out->rows, 1, &need) ||
 	    mul_overflows(need, c->wide ? 8 : 4, &need))
 		return piece_too_short(out, err);
-	/* Without rows there may be none, as older files have it. */
+	/* In older files a batch without rows has no offsets at all. */
 	if (out->rows && out->offsets_size < (b->codec ? 8 : need))
 		return piece_too_short(out, err);
 	return 0;
@@ -234,7 +238,7 @@ static int read_varying(const struct arrow_batch *b,
 	return r < 0 ? r : piece_read_offsets(b, c, out, err);
 }
 
-/* The rest is looked at when it is read. */
+/* Check the number of rows only; the rest is checked when rows are read. */
 static int read_cells(const struct arrow_batch *b, const struct arrow_column *c,
 		      struct arrow_piece *out, struct error *err)
 {

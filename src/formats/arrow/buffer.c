@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressed buffers of Arrow batches: decoded whole, read piece by piece. */
+/* Compressed buffers of Arrow batches: decoded whole, read in pieces, a few of them
+ * kept. */
 /*
- * Rows are asked for some thousands at a time, and nothing of a compressed buffer can
- * be had without all that is before it.  So a few buffers are kept decoded, of all files
- * together: the next rows want the same ones.  One that somebody is decoding is waited
- * for, of whatever size it is; it takes the place of others when it has been decoded.
+ * Readers ask for some thousands of rows at a time, and no byte of a compressed buffer
+ * can be had without decoding all before it.  So a few decoded buffers are kept, in one
+ * cache for all files: the next rows want the same ones.  If a thread is decoding a
+ * buffer, others that want it wait, whatever its size.  It takes the place of older ones
+ * when it has been decoded.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,11 +19,12 @@
 #include "formats/arrow/private.h"
 #include "formats/columns/unpack.h"
 
-/* Of what is compressed in one piece, decoded. */
+/* Most bytes that one compressed buffer may decode to. */
 #define PIECE_MOST (UINT64_C(4) << 30)
-/* A buffer begins with its decoded length; with this: it is stored as it is. */
+/* A buffer begins with its decoded length; this number instead means that it is stored
+ * uncompressed (struct BodyCompression of Message.fbs: -1). */
 #define PREFIX_PLAIN UINT64_MAX
-/* Kept buffers, and their bytes together. */
+/* How many decoded buffers are kept, and their bytes together. */
 #define KEPT_MAX 16
 #define KEPT_BYTES (UINT64_C(24) << 20)
 
@@ -29,24 +32,26 @@ struct decoded {
 	const struct arrays *of;
 	enum arrow_codec codec;
 	uint64_t pos, stored, size;
-	struct decoded *next; /* under the lock: of those that are being made */
-	unsigned users; /* under the lock: those who have it, and the table */
-	uint64_t used;  /* under the lock: when, in accesses */
-	bool is_made;   /* under the lock; then, what does not change: */
-	int r;          /* 0, or why there are no data */
+	/* Under the lock: the list of those being decoded. */
+	struct decoded *next;
+	/* Under the lock: calls that use it, and 1 for the table. */
+	unsigned users;
+	uint64_t used; /* under the lock: `accesses` at the last use */
+	bool is_made;  /* under the lock; once set, these do not change: */
+	int r;         /* 0, or -errno of decoding, which `why` explains */
 	struct error why;
 	unsigned char *data;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t was_made = PTHREAD_COND_INITIALIZER;
-static struct decoded *making; /* no more than there are threads */
+static struct decoded *making; /* no longer than there are threads */
 static struct decoded *kept[KEPT_MAX];
 static uint64_t kept_bytes, accesses;
 
-/* ---- those that are kept ---------------------------------------------------- */
+/* ---- the cache of decoded buffers ------------------------------------------ */
 
-/* With the lock. */
+/* Give up one use; the last one frees it.  The caller holds kept_lock. */
 static void decoded_drop(struct decoded *d)
 {
 	if (--d->users)
@@ -78,7 +83,8 @@ static bool decoded_is_of(const struct decoded *d, const struct arrow_buffer *b)
 	       d->codec == b->codec;
 }
 
-/* With the lock: in place of those that were used least recently. */
+/* Keep a decoded buffer in place of those used least recently.  The caller holds
+ * kept_lock. */
 static void decoded_keep(struct decoded *d)
 {
 	struct decoded **place = NULL;
@@ -108,8 +114,10 @@ static struct decoded *decoded_find(const struct arrow_buffer *b)
 	return NULL;
 }
 
-/* The buffer, of `size` bytes; NULL: out of memory.  When `mine`, the caller is to decode
- * it, and to say so by decoded_publish(). */
+/* Return the decoded buffer, which has `size` bytes and must be given back with
+ * decoded_release, or NULL if memory is short.  If *mine is set, the caller must decode
+ * it and call decoded_publish; otherwise it is decoded: the function has waited for
+ * that. */
 static struct decoded *decoded_get(const struct arrow_buffer *b, uint64_t size,
 				   bool *mine)
 {
@@ -137,7 +145,8 @@ static struct decoded *decoded_get(const struct arrow_buffer *b, uint64_t size,
 	return d;
 }
 
-/* What failed is tried again by who comes next. */
+/* Publish the result of decoding to those that wait.  After a failure it is not kept, and
+ * the next call tries again. */
 static void decoded_publish(struct decoded *d, bool once)
 {
 	struct decoded **at = &making;
@@ -159,7 +168,8 @@ static void decoded_release(struct decoded *d)
 	decoded_drop(d);
 }
 
-/* Its data, when nobody else has it, or will have it: it is not kept (any more). */
+/* Take over the data if no other call uses the buffer and the cache does not hold it;
+ * else return NULL. */
 static unsigned char *decoded_steal_data(struct decoded *d)
 {
 	lock_scope(&kept_lock);
@@ -183,7 +193,8 @@ static enum unpack unpack_of(enum arrow_codec c)
 	return c == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME;
 }
 
-/* Nothing gets smaller than by so much: a block of zstd has 128 KiB at most. */
+/* The most by which a codec makes data smaller: a block of zstd decodes to 128 KiB at
+ * most (RFC 8878, 3.1.1.2.4). */
 static uint64_t ratio_of(enum arrow_codec c)
 {
 	return c == ARROW_ZSTD ? 65536 : 256;
@@ -225,7 +236,7 @@ int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 	return 0;
 }
 
-/* Its n bytes, decoded (malloc'ed). */
+/* Decode the buffer to its `n` bytes (*out is malloc'ed). */
 static int decode_buffer(const struct arrow_buffer *b, uint64_t n,
 			 unsigned char **out, struct error *err)
 {
@@ -269,7 +280,8 @@ static int read_uncompressed(const struct arrow_buffer *b, uint64_t from,
 	return r;
 }
 
-/* Bytes of what has been made. */
+/* Set *out to bytes [from, from + n) of a buffer that has been decoded, or return the
+ * error of decoding it. */
 static int decoded_hand_out(struct decoded *d, uint64_t from, uint64_t n,
 			    unsigned char **out, struct error *err)
 {
@@ -314,7 +326,7 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 		if (d->r == 0 && decoded)
 			*decoded = all;
 	}
-	/* If it had another length before, the file is not what it was. */
+	/* If the decoded buffer has another length, the file has changed since. */
 	r = d->size == all ? decoded_hand_out(d, from, n, out, err)
 			   : error_set(err, -EIO, "a batch is not what it was");
 	decoded_release(d);

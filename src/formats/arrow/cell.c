@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns of an Arrow IPC file that are no array: what their rows consist of. */
+/* Reads the types of rows that are not plain arrays into a tree of cells. */
 #include "formats/arrow/cell.h"
 
 #include <errno.h>
@@ -22,7 +22,8 @@ unsigned arrow_buffers_of(uint64_t type, const struct flat_table *of,
 	case T_STRUCT:
 	case T_FIXED_LIST:
 		return 1;
-	case T_UNION: /* mode 1: dense; version 4 has a validity, too */
+	case T_UNION:
+		/* Mode 1 is dense; version 4 has a validity buffer, too. */
 		return (flat_signed(of, 0, 2, 0) == 1 ? 2 : 1) +
 		       (version == VERSION_4);
 	case T_BINARY:
@@ -65,7 +66,8 @@ static bool set_varying(struct arrow_cell *c, enum arrow_cell_kind kind,
 	return true;
 }
 
-/* False: it is of no such type. */
+/* Set a type of fixed size.  Returns false if `type` is not one, or has an unknown
+ * size. */
 static bool set_number_type(struct arrow_cell *c, uint64_t type,
 			    const struct flat_table *of)
 {
@@ -187,12 +189,13 @@ static int cell_read_dictionary(struct arrow_cell *c,
 	if (!c->values)
 		return -ENOMEM;
 	memset(&c->all, 0, sizeof c->all);
-	/* Its type is the field's own. */
+	/* The type of the values is the type of the field itself. */
 	return cell_read_field(c->values, field, &c->all, left, why,
 			       depth + DEPTH_MAX + 1);
 }
 
-/* Of a dictionary there are numbers first; then, `depth` beyond the most, the values. */
+/* Read a field and the fields in it.  A dictionary's field is read twice: for the numbers
+ * of its rows, and then, with DEPTH_MAX + 1 added to `depth`, for its values. */
 static int cell_read_field(struct arrow_cell *c, const struct flat_table *field,
 			   struct arrow_counts *at,
 			   struct arrow_cell_limits *left, const char **why,

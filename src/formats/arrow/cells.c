@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns of an Arrow IPC file by their cells: dictionaries, views, nested types. */
+/* Columns of an Arrow IPC file that are shown by their cells: dictionaries, views, nested
+ * types. */
 /*
- * Numbers and texts of a dictionary, and views, are shown as if they were plain; what is
- * no array, or has nulls that its kind cannot show, is a line of JSON in each row.
+ * Numbers and texts of a dictionary, and views, are shown as if they were plain columns.
+ * Rows that are not arrays, or have nulls that their kind cannot show, are a line of JSON
+ * each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +14,12 @@
 #include "base/number.h"
 #include "formats/arrow/rows.h"
 
-/* Loaded for one request. */
+/* Most bytes that are loaded for one request. */
 #define LOADED_MOST (UINT64_C(4) << 30)
-/* Handed on for one that has several rows: a dictionary has a value once, rows often. */
+/* Most bytes handed on for a request of several rows: rows may repeat a value that the
+ * dictionary holds once. */
 #define HANDED_MOST (UINT64_C(1) << 30)
-/* Numbers of a dictionary are made in chunks of about as many bytes. */
+/* About how many bytes a chunk of numbers of a dictionary has. */
 #define CHUNK (UINT64_C(1) << 20)
 
 static int cells_load(const struct array *a, uint32_t part,
@@ -118,7 +121,8 @@ const struct array_ops arrow_cells_number_ops = {
 struct handing {
 	const struct arrow_column *column;
 	struct arrow_rows rows;
-	const struct arrow_rows *file; /* the member with the bytes, or NULL */
+	/* If rows are files: the member with their bytes; else NULL. */
+	const struct arrow_rows *file;
 	struct jsonline line;
 	uint64_t left;
 	void (*put)(void *ctx, const char *s, size_t len);
@@ -198,7 +202,8 @@ arrow_cells_hand_values(struct array *a, uint32_t part, const struct box *b,
 	return e;
 }
 
-/* Files of views: what their lengths are can be seen without them. */
+/* The length of a file that is a view can be read without its bytes.  Returns 1 if *bytes
+ * is set, 0 if the length is not known without reading the value, -errno on errors. */
 static int arrow_cells_length(struct array *a, uint32_t part,
 			      const struct box *b, uint64_t *bytes,
 			      struct error *err)
@@ -224,7 +229,8 @@ const struct array_ops arrow_cells_ops = {
 	.free = arrow_own_done,
 };
 
-/* Of the dictionaries in a cell: a row of two bytes may be a value of many. */
+/* Average bytes of a value in the dictionaries of a cell, for a row of two bytes may
+ * stand for a value of many. */
 static uint64_t dictionaries_mean(const struct arrow *s,
 				  const struct arrow_cell *c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dictionaries of an Arrow IPC file, and the batches that were kept. */
+/* The dictionaries of an Arrow IPC file, and the batches whose metadata are kept. */
 /*
- * In a stream a dictionary is replaced, or gets more values, between batches: what counts
- * for a batch is what came before it.  In a file the order means nothing, and nothing is
- * replaced.
+ * In a stream a dictionary may be replaced or get more values between batches: for a
+ * batch of rows only the dictionary batches before it count.  In a file the order of
+ * dictionary batches means nothing, and no dictionary is replaced.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static void arrow_kept_free(struct arrow_kept *k)
 	free(k);
 }
 
-/* Of the metadata only the three lists, which is all that is asked for later. */
+/* Replace the metadata by a copy of the three lists that reads will need. */
 static int keep_lists(struct arrow_kept *k, struct error *err)
 {
 	struct flat_vector *lists[] = {&k->batch.nodes, &k->batch.buffers,
@@ -185,7 +185,7 @@ int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
 				 " bytes does not fit in the file: truncated?",
 				 h->body);
 	}
-	if (!d) { /* of a column that is not shown */
+	if (!d) { /* the dictionary of a column that is not shown */
 		free(metadata);
 		return 0;
 	}
@@ -196,7 +196,7 @@ int arrow_dictionary_add(struct arrow *s, const struct arrow_head *h,
 	return r;
 }
 
-/* Those before `time` are sorted by it. */
+/* Batches are in the order of their times, so a search finds those before `time`. */
 size_t arrow_dictionary_at(const struct arrow *s, int64_t id, uint64_t time,
 			   const struct arrow_addition **out)
 {

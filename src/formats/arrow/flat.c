@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FlatBuffers, read with every offset checked. */
-/* As flatbuffers.dev/internals has it: a table begins with how far before it the list
- * of its fields' offsets is; an offset of 0 is a field that is not there. */
+/* The format is described at flatbuffers.dev/internals: a table begins with the distance
+ * back to its vtable, the list of the offsets of its fields; an offset of 0 is an absent
+ * field. */
 #include "formats/arrow/flat.h"
 
 #include <string.h>
@@ -43,7 +44,7 @@ static struct flat_table table_at(struct flat *f, uint64_t pos)
 	return t;
 }
 
-/* Where a field's `bytes` are; 0: it is not there. */
+/* Return the position of a field that has `bytes` bytes, or 0 if it is absent. */
 static uint32_t flat_field_at(const struct flat_table *t, unsigned id,
 			      unsigned bytes)
 {
@@ -61,7 +62,7 @@ static uint32_t flat_field_at(const struct flat_table *t, unsigned id,
 	return t->pos + off;
 }
 
-/* Where the offset in a field leads; 0: nowhere. */
+/* Return where the offset at `at` leads, or 0 if there is none. */
 static uint64_t flat_follow_offset(struct flat *f, uint32_t at)
 {
 	uint32_t off = at ? load_le32(f->at + at) : 0;

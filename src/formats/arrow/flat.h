@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * What is asked for and is not there has its default; what leads outside has it, too,
- * and sets `bad`, which the caller looks at in the end.  Offsets lead forward only, so
- * there are no circles; the same table may be reached twice.
+ * A field that is absent has its default.  An offset that leads outside of the data gives
+ * the default, too, and sets `bad`, which the caller checks in the end.  Offsets lead
+ * forward only, so there are no circles; a table may be reached in several ways.
  */
 struct flat {
 	const unsigned char *at;
@@ -19,13 +19,16 @@ struct flat {
 };
 struct flat_table {
 	struct flat *in;
-	uint32_t pos;  /* 0: there is none, all its fields are defaults */
-	uint32_t size; /* of the table itself, bytes */
-	uint32_t fields, n_fields; /* where its offsets are */
+	/* 0: the table is absent, and all fields have their defaults. */
+	uint32_t pos;
+	uint32_t size; /* of the table itself, in bytes */
+	/* Where the offsets of its fields are, and how many. */
+	uint32_t fields, n_fields;
 };
 struct flat_vector {
 	struct flat *in;
-	uint32_t pos, n; /* of the first element; how many */
+	/* Position of the first element; number of elements. */
+	uint32_t pos, n;
 };
 
 struct flat_table flat_root(struct flat *f);
@@ -34,12 +37,12 @@ uint64_t flat_unsigned(const struct flat_table *t, unsigned id, unsigned bytes,
 int64_t flat_signed(const struct flat_table *t, unsigned id, unsigned bytes,
 		    int64_t otherwise);
 struct flat_table flat_child(const struct flat_table *t, unsigned id);
-/* Elements of `bytes` each, all of them inside. */
+/* A vector whose elements have `bytes` bytes each; all of them are inside the data. */
 struct flat_vector flat_list(const struct flat_table *t, unsigned id,
 			     unsigned bytes);
-/* The text, without a NUL at its end; NULL: there is none. */
+/* Return the text, which has no NUL at its end, and set *len; NULL if it is absent. */
 const char *flat_text(const struct flat_table *t, unsigned id, size_t *len);
-/* Element i < v->n of a vector of tables (4 bytes each). */
+/* Element i < v->n of a vector of tables; each is an offset of 4 bytes. */
 struct flat_table flat_element(const struct flat_vector *v, uint32_t i);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of any Arrow type in memory, with all that they consist of. */
+/* Loads rows of any Arrow type into memory, with the rows of the types in them. */
 /*
- * A cell is loaded with those in it: of a list the items that its rows have, of a
- * dictionary the values between the least and the largest number.
+ * A cell is loaded with the cells in it: for a list the items that its rows have, for a
+ * dictionary the values from the least to the largest number.
  */
 #include "formats/arrow/rows.h"
 
@@ -28,7 +28,7 @@ static int rows_too_large(struct arrow_reading *r)
 			 "its rows take more than 4 GiB together");
 }
 
-/* `n` elements of `size` bytes (malloc'ed). */
+/* Allocate `n` elements of `size` bytes and set the pointer at `out` to them. */
 static int rows_alloc(struct arrow_reading *r, uint64_t n, uint64_t size,
 		      void *out)
 {
@@ -42,7 +42,8 @@ static int rows_alloc(struct arrow_reading *r, uint64_t n, uint64_t size,
 	return p ? 0 : error_no_memory(r->err, "the values of rows");
 }
 
-/* Bytes that buffer i of a cell may decode to, of which `end` are needed. */
+/* The most bytes that buffer `i` of a cell may decode to; the first `end` of them are
+ * needed. */
 static uint64_t rows_buffer_most(const struct arrow_reading *r,
 				 const struct arrow_cell *c, uint32_t i,
 				 uint64_t end)
@@ -70,7 +71,6 @@ void arrow_rows_charge(struct arrow_reading *r, uint64_t n, uint64_t work)
 	r->left -= min_u64(r->left, work);
 }
 
-/* Bytes [from, from + n) of buffer i of a cell, decoded. */
 int arrow_rows_fetch(struct arrow_reading *r, const struct arrow_cell *c,
 		     uint32_t i, uint64_t from, uint64_t n, unsigned char **out)
 {
@@ -112,7 +112,8 @@ static uint64_t number_at(const unsigned char *p, uint64_t i, bool wide)
 	return wide ? load_le64(p + 8 * i) : load_le32(p + 4 * i);
 }
 
-/* From n + 1 offsets to `begin`, counted from the first one, and `len`. */
+/* Turn the offsets of rows into x->begin, counted from the first row, and x->len.  Set
+ * *base to the first offset, and *all to the sum of the lengths. */
 static int load_offsets(struct arrow_reading *r, struct arrow_rows *x,
 			uint64_t first, uint64_t *base, uint64_t *all)
 {
@@ -174,7 +175,7 @@ static int load_child(struct arrow_reading *r, struct arrow_rows *x,
 	return arrow_rows_load(r, &x->cell->child[0], first, n, x->child);
 }
 
-/* Lists anywhere in their items. */
+/* Load a list view: each row has its own offset and length, in any order. */
 static int load_list_view(struct arrow_reading *r, struct arrow_rows *x,
 			  uint64_t first)
 {
@@ -277,7 +278,7 @@ static int load_piece(struct arrow_reading *r, struct arrow_rows *x,
 	return e;
 }
 
-/* Values [low, high), as the dictionary was for this batch. */
+/* Load the values [low, high) of the dictionary as it was for this batch. */
 static int load_values(struct arrow_reading *r, struct arrow_rows *x,
 		       uint64_t low, uint64_t high)
 {
@@ -297,7 +298,8 @@ static int load_values(struct arrow_reading *r, struct arrow_rows *x,
 		count--;
 	while (count && at[count - 1].first >= high)
 		count--;
-	/* With what malloc adds to the small pieces of each. */
+	/* Each piece costs memory beyond its bytes: its structures, and what malloc
+	 * adds. */
 	if (count > r->left / PIECE_COST)
 		return rows_too_large(r);
 	r->left -= count * PIECE_COST;
@@ -354,7 +356,8 @@ static int load_fixed(struct arrow_reading *r, struct arrow_rows *x,
 	return arrow_rows_fetch(r, x->cell, 1, from, n, &x->data);
 }
 
-/* Its node: are there so many rows, and are any of them null? */
+/* Check that the batch has these rows; load the validity bits if any of its rows is
+ * null. */
 static int load_validity(struct arrow_reading *r, struct arrow_rows *x,
 			 uint64_t first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of any Arrow type: as bytes, as lines of JSON. */
+/* Hands out rows of any Arrow type that were loaded: as bytes, or as lines of JSON. */
 #include <string.h>
 
 #include "base/bisect.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Views of strings and bytes: short ones in themselves, others in buffers of their own. */
+/* Loads views of strings and bytes: short ones are in the view itself, others in variadic
+ * buffers. */
 /*
- * A view is 16 bytes: a length, and the bytes if they are no more than 12; else four of
- * them, the number of a buffer, and where they are in it.
+ * A view has 16 bytes: a length of 4 bytes, then the bytes themselves if they are no more
+ * than 12; else the first four of them, the number of a variadic buffer, and the position
+ * in it (Columnar.html, "Variable-size Binary View Layout").
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +17,9 @@
 
 #define VIEW 16
 #define SHORT_MOST 12
-/* A buffer is read from the first to the last byte that is needed, if these are not so
- * many times as many as there are needed; else piece by piece. */
+/* A buffer is read from the first to the last byte that is needed, unless that is more
+ * than SPARSE_LEAST bytes and more than SPARSE times the needed bytes; then each row is
+ * read by itself. */
 #define SPARSE 4
 #define SPARSE_LEAST (UINT64_C(1) << 20)
 
@@ -32,7 +35,7 @@ static int view_damaged(struct arrow_reading *r)
 			 "a view leads to where its batch has nothing");
 }
 
-/* Length of view i; what is null has none. */
+/* Return the length of view `i` in bytes; 0 if it is null. */
 static uint64_t view_length_of(const struct arrow_rows *x, uint64_t i)
 {
 	return arrow_rows_is_null(x, i) ? 0 : load_le32(x->data + VIEW * i);
@@ -58,7 +61,7 @@ static int note_view(struct arrow_reading *r, const struct arrow_rows *x,
 	return 0;
 }
 
-/* Bytes [from, from + n) of a buffer that is not compressed. */
+/* Read bytes [from, from + n) of a buffer that is not compressed. */
 static int read_plain(struct arrow_reading *r, uint64_t pos, uint64_t size,
 		      uint64_t from, uint64_t n, unsigned char *to)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns of an Arrow IPC file: which are tensors, and where in a batch they are. */
+/* Reads an Arrow IPC schema: which columns are tensors, and which nodes and buffers of a
+ * batch they have. */
 #include "formats/arrow/schema.h"
 
 #include <errno.h>
@@ -9,19 +10,22 @@
 #include "base/number.h"
 #include "formats/arrow/type.h"
 
-#define VERSION_4 3 /* as MetadataVersion numbers them */
+#define VERSION_4 3 /* numbers of enum MetadataVersion in Schema.fbs */
 #define VERSION_5 4
 #define DEPTH_MAX 64
-/* Columns may share text, as often as to be so many times as long as it is stored. */
+/* Columns may share text in the file; copied for each column, it may take SHARED_MAX
+ * times the bytes of the schema, and SHARED_ROOM bytes more. */
 #define SHARED_MAX 16
 #define SHARED_ROOM (UINT64_C(1) << 20)
 
 struct reader {
 	struct arrow_schema *s;
-	struct arrow_counts *at; /* what is in front of a field */
+	/* nodes, buffers and views in front of the field read next. */
+	struct arrow_counts *at;
 	int64_t version;
-	uint64_t left;  /* fields that there may be still */
-	uint64_t bytes; /* of names and attributes that there may be still */
+	uint64_t left; /* how many fields may still follow */
+	/* How many bytes of names and attributes may still follow. */
+	uint64_t bytes;
 	struct error *err;
 };
 
@@ -32,7 +36,7 @@ static int schema_damaged(struct error *err)
 
 /* ---- how much of a batch a field takes ------------------------------------ */
 
-/* Count the nodes and buffers of a field and of what is in it. */
+/* Count the nodes, buffers and views of a field and of the fields in it. */
 static int schema_count_field(struct reader *r, const struct flat_table *field,
 			      unsigned depth)
 {
@@ -48,8 +52,8 @@ static int schema_count_field(struct reader *r, const struct flat_table *field,
 				 "known here",
 				 (unsigned)type);
 	r->at->nodes++;
-	if (arrow_is_dictionary(
-		    field)) { /* numbers; the values are elsewhere */
+	if (arrow_is_dictionary(field)) {
+		/* numbers; the values are in dictionary batches. */
 		r->at->buffers += 2;
 		return 0;
 	}
@@ -77,8 +81,9 @@ static bool field_is_called(const struct flat_vector *children, uint32_t i,
 }
 
 /*
- * Files as Hugging Face keeps them, {bytes, path}: go on with the bytes; what lies in
- * front of them in a batch is counted.
+ * Hugging Face datasets store a file as a structure {bytes, path}.  If the field is one,
+ * set the column to the member with the bytes, and *at to that member; the nodes and
+ * buffers in front of it in a batch are counted.
  */
 static void enter_file(struct reader *r, struct arrow_column *c,
 		       struct flat_table *at)
@@ -111,7 +116,8 @@ static void enter_file(struct reader *r, struct arrow_column *c,
 	}
 }
 
-/* Lists of fixed size down to what they hold. */
+/* Read a field that may be lists of fixed size, of any depth, down to the type of their
+ * items. */
 static int schema_read_field(struct reader *r, struct arrow_column *c,
 			     const struct flat_table *field, struct error *err)
 {
@@ -158,7 +164,8 @@ static const char *column_attribute(const struct arrow_column *c,
 	return v ? v : "";
 }
 
-/* The extension type "fixed shape tensor": a list with axes, in this order of memory. */
+/* The extension type arrow.fixed_shape_tensor: give a list of fixed size the axes that
+ * its metadata name, if their order in memory is not permuted. */
 static void read_tensor_shape(struct arrow_column *c)
 {
 	json_t *o = json_loads(column_attribute(c, "ARROW:extension:metadata"),
@@ -223,7 +230,7 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 	return 0;
 }
 
-/* What is in its rows, whether it is shown so or not. */
+/* Read the type of the rows, even if the column will not be shown by its cells. */
 static int schema_read_cell(struct reader *r, struct arrow_column *c,
 			    const struct flat_table *field)
 {
@@ -306,7 +313,8 @@ int arrow_schema_read(const struct flat_table *t, int64_t version,
 	int e;
 
 	memset(out, 0, sizeof *out);
-	if (version < VERSION_4) /* numbers that moved since: not guessed at */
+	/* The layout of messages has changed since. */
+	if (version < VERSION_4)
 		return error_set(err, -ENOTSUP,
 				 "it was written by Arrow before 0.15, indeed "
 				 "before 0.8 (its metadata are of version "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an Arrow IPC file says of its columns and of one batch of rows. */
+/* The columns that an Arrow IPC file declares, and where they are in one batch of
+ * rows. */
 #ifndef FORMATS_ARROW_SCHEMA_H
 #define FORMATS_ARROW_SCHEMA_H
 
@@ -14,58 +15,67 @@
 enum arrow_kind {
 	ARROW_NUMBERS, /* elements side by side */
 	ARROW_BITS,    /* booleans, eight in a byte, the lowest bit first */
-	ARROW_TEXT,    /* offsets, and where they lead: strings, or blobs */
-	ARROW_LISTS,   /* the same, of numbers */
-	ARROW_CELLS, /* anything else that `cell` says: formats/arrow/cells.c */
-	ARROW_NOT    /* cannot be shown: why_not */
+	/* Offsets into a buffer of bytes: strings, or blobs. */
+	ARROW_TEXT,
+	ARROW_LISTS, /* offsets into a buffer of numbers */
+	/* Any other type that `cell` describes: see formats/arrow/cells.c. */
+	ARROW_CELLS,
+	ARROW_NOT /* cannot be shown; why_not is the reason */
 };
 struct arrow_column {
 	char *name;
 	enum arrow_kind kind;
 	const char *why_not;
-	struct dtype dtype; /* of an element */
+	struct dtype dtype; /* type of an element */
 	char *note;         /* what the type means, or NULL */
-	json_t *attributes; /* text by name */
-	/* What its rows are, unless `cell_why`, and how much of a batch they take. */
+	json_t *attributes; /* an object whose values are strings */
+	/* The type of its rows, unless `cell_why` says why that type is not supported;
+	 * `all`: the nodes, buffers and views that the column takes in a batch. */
 	struct arrow_cell cell;
 	const char *cell_why;
 	struct arrow_counts all;
-	char what[96]; /* CELLS: that in words */
+	char what[96]; /* CELLS: the type in words */
 	bool wide;     /* TEXT, LISTS: offsets of 8 bytes, else of 4 */
-	bool inside;   /* TEXT: in a structure, whose node and validity are: */
+	/* TEXT: it is a member of a structure, whose node and validity buffer are: */
+	bool inside;
 	uint32_t outer_node, outer;
-	struct dtype_field item; /* LISTS: what `dtype` is a sequence of */
-	unsigned rank;           /* axes of a row; */
+	/* LISTS: the type of an item; `dtype` refers to it. */
+	struct dtype_field item;
+	unsigned rank; /* axes of a row, and their lengths: */
 	uint64_t shape[RANK_MAX - 1];
 	uint64_t per_row; /* elements in a row */
-	/* In a batch: its first node, how many are looked at; its validity, which its
-	 * other buffers follow; columns in front of it that have more of them. */
+	/* In a batch: the number of its first node; how many of its nodes are checked;
+	 * the number of its validity buffer, which its other buffers follow; how many
+	 * view fields lie in front of it (each of them may have further buffers). */
 	uint32_t node, nodes, buffer, views;
-	uint64_t lists[RANK_MAX - 1]; /* of all nodes but the last: size */
+	/* List size of each node but the last. */
+	uint64_t lists[RANK_MAX - 1];
 };
 struct arrow_schema {
 	struct arrow_column *at;
 	uint32_t n;
-	struct arrow_counts all; /* of a batch */
+	struct arrow_counts all; /* what a batch consists of */
 };
-/* Each row has a length of its own. */
+/* Return true if each row has a length of its own. */
 static inline bool arrow_varies(const struct arrow_column *c)
 {
 	return c->kind == ARROW_TEXT || c->kind == ARROW_LISTS ||
 	       (c->kind == ARROW_CELLS && !dtype_is_binary(&c->dtype));
 }
-/* A column that is no array by itself, or has nulls that need to be seen, as its cells.
- * False: these are not shown, either. */
+/* Show a column by its cells: one that cannot be an array by its own type, or one whose
+ * nulls must be visible.  Returns false if its cells cannot be shown, either. */
 bool arrow_column_as_cells(struct arrow_column *c, bool nulls);
-/* Strings as files of their bytes. */
+/* Show the strings of a column as files of their bytes. */
 void arrow_column_as_blob(struct arrow_column *c);
-/* The table Schema; `version` as the message has it.  -EBADMSG, -ENOTSUP, -ENOMEM. */
+/* Read the table Schema; `version` is the number in the message.  Returns 0, -EBADMSG,
+ * -ENOTSUP or -ENOMEM; after a failure *out needs not be freed. */
 int arrow_schema_read(const struct flat_table *t, int64_t version,
 		      struct arrow_schema *out, struct error *err);
 void arrow_schema_free(struct arrow_schema *s);
 
 enum arrow_message { ARROW_SCHEMA = 1, ARROW_DICTIONARY, ARROW_BATCH };
-/* The root of a message's metadata, checked as far as all messages are alike. */
+/* The root of a message's metadata: the part that all kinds of messages share.
+ * arrow_head_read returns 0 or -EBADMSG. */
 struct arrow_head {
 	uint64_t type; /* enum arrow_message, or another number */
 	int64_t version;
@@ -75,36 +85,41 @@ struct arrow_head {
 int arrow_head_read(struct flat *f, struct arrow_head *out, struct error *err);
 
 enum arrow_codec { ARROW_PLAIN, ARROW_LZ4, ARROW_ZSTD };
-/* Where a column's bytes are in a batch: in its body. */
+/* Where a column's bytes are in a batch; positions count from the beginning of its
+ * body. */
 struct arrow_piece {
 	uint64_t rows;
-	uint64_t pos, size;             /* of the data */
+	uint64_t pos, size;             /* of the data, in bytes */
 	uint64_t offsets, offsets_size; /* TEXT, LISTS */
-	/* Blobs, LISTS: bits of the rows that are not null, and of the structures
-	 * that they are in; size 0: none is. */
+	/* Blobs, LISTS: the validity bits of the rows, and of the structures that they
+	 * are in; size is 0 if no row is null. */
 	struct {
 		uint64_t pos, size;
 	} valid[2];
-	uint64_t nulls; /* that cannot be shown */
+	uint64_t nulls; /* nulls that cannot be shown */
 };
 struct arrow_batch {
 	uint64_t rows;
 	enum arrow_codec codec;
 	struct flat_vector nodes, buffers, more;
 };
-/* The table RecordBatch, which has to have what `all` says; every buffer lies in the
- * body, of `body` bytes. */
+/* Read the table RecordBatch, which must have the nodes, buffers and views of `all`.  Each
+ * of its buffers is checked to lie in the body, which has `body` bytes.  Returns 0,
+ * -EBADMSG, or -ENOTSUP for an unknown compression. */
 int arrow_batch_read(const struct flat_table *t, uint64_t body,
 		     const struct arrow_counts *all, struct arrow_batch *out,
 		     struct error *err);
-/* Of fields of views, number i: buffers that it has beyond the usual. */
+/* The number of variadic buffers of view field `i` (variadicBufferCounts of
+ * Message.fbs). */
 uint64_t arrow_batch_more(const struct arrow_batch *b, uint32_t i);
-/* Buffer i, with `views` such fields in front of it: where in the body it is. */
+/* Set *pos and *size to where buffer `i` is in the body; `i` does not count the variadic
+ * buffers of the `views` view fields in front of it. */
 void arrow_batch_buffer(const struct arrow_batch *b, uint32_t i, uint32_t views,
 			uint64_t *pos, uint64_t *size);
 void arrow_batch_node(const struct arrow_batch *b, uint32_t i, uint64_t *rows,
 		      uint64_t *nulls);
-/* -EBADMSG: the column does not have what its rows take. */
+/* Find where column `c` is in batch `b`.  Returns 0, or -EBADMSG if the batch has too few
+ * values or bytes for its rows. */
 int arrow_piece_read(const struct arrow_batch *b, const struct arrow_column *c,
 		     struct arrow_piece *out, struct error *err);
 

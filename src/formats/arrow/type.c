@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of Arrow: what a column's elements are. */
+/* Sets a column's element type from the type that its Arrow field has. */
 #include "formats/arrow/type.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static int type_set_opaque(struct arrow_column *c, int64_t bytes)
 	return 0;
 }
 
-/* Numbers that NumPy has none of. */
+/* Decimals, which NumPy has no type for, are opaque bytes with a note. */
 static int type_read_decimal(struct arrow_column *c,
 			     const struct flat_table *of)
 {
@@ -228,7 +228,8 @@ int arrow_type_read(struct arrow_column *c, const struct flat_table *field,
 
 /* ---- cells --------------------------------------------------------------- */
 
-/* One number, or as many bytes, in each row, of which none is null. */
+/* Set the column's element type if each row is one number, or bytes of one length; no row
+ * may be null.  Returns false if the rows are something else. */
 static bool cells_are_numbers(struct arrow_column *c,
 			      const struct arrow_cell *v)
 {
@@ -244,7 +245,8 @@ static bool cells_are_numbers(struct arrow_column *c,
 	return true;
 }
 
-/* What people should know of it; without memory they do not. */
+/* Add to the column's note that nulls are shown as JSON.  Without memory the note stays
+ * as it is. */
 static void column_note_nulls(struct arrow_column *c)
 {
 	static const char said[] = "values are missing in it (nulls), so each "
@@ -282,7 +284,8 @@ bool arrow_column_as_cells(struct arrow_column *c, bool nulls)
 		c->dtype.text = "variable-length UTF-8 string";
 	} else {
 		c->dtype.kind = DTYPE_TEXT;
-		if (v->decimal) { /* said of the integer, which is not shown */
+		if (v->decimal) {
+			/* The note describes the integer, which is not shown. */
 			free(c->note);
 			c->note = NULL;
 		}

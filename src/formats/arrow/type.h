@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of Arrow: what a column's elements are. */
+/* The types of Arrow, and the element type that a column gets from them. */
 #ifndef FORMATS_ARROW_TYPE_H
 #define FORMATS_ARROW_TYPE_H
 
@@ -33,17 +33,18 @@ enum {
 	T_UTF8_VIEW,
 	T_LIST_VIEW,
 	T_LARGE_LIST_VIEW,
-	T_KNOWN /* those from here on are newer than this */
+	T_KNOWN /* larger numbers are newer than this program */
 };
-/* A field is numbers that say which of the values elsewhere. */
+/* Return true if the rows of the field are numbers of values in a dictionary. */
 static inline bool arrow_is_dictionary(const struct flat_table *field)
 {
 	return flat_child(field, 4).pos;
 }
-/* A column of the type `type`, whose table is `of`; -ENOMEM. */
+/* Set the column's element type from `type`, whose table is `of`; a type that is not
+ * supported sets kind ARROW_NOT.  Returns 0 or -ENOMEM. */
 int arrow_type_read(struct arrow_column *c, const struct flat_table *field,
 		    uint64_t type, const struct flat_table *of);
-/* A column that is listed, and why it is no more; 0. */
+/* Note that the column is only listed, and why its values are not shown; returns 0. */
 int arrow_not_shown(struct arrow_column *c, const char *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Columns of an Arrow IPC file whose rows vary in length: strings, blobs, lists. */
 /*
- * A row is between two offsets.  A row that is null has no bytes.
+ * A row's bytes are between two offsets.  A null row has no bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "formats/arrow/private.h"
 
-/* More is not decoded only to see what values begin with. */
+/* A compressed buffer with more bytes is not decoded only to see how values begin. */
 #define COSTLY (UINT64_C(32) << 20)
 
 /* Rows [first, first + n) of a part. */
@@ -20,8 +20,8 @@ struct rows {
 	const struct arrow_column *column;
 	const struct arrow_part *part;
 	unsigned char *offsets, *data, *valid[2];
-	uint64_t bit;  /* the first one's in `valid` */
-	uint64_t base; /* the offset that `data` begins with */
+	uint64_t bit;  /* the first row's bit in `valid` */
+	uint64_t base; /* the offset of the first item in `data` */
 };
 
 static void rows_free(struct rows *r)
@@ -32,7 +32,7 @@ static void rows_free(struct rows *r)
 	free(r->valid[1]);
 }
 
-/* Bytes of what an offset counts. */
+/* Bytes of one item, which offsets count. */
 static uint64_t values_item_size(const struct arrow_column *c)
 {
 	return c->kind == ARROW_LISTS ? c->item.type.size : 1;
@@ -67,7 +67,8 @@ static int check_offsets(const struct rows *r, uint64_t n, uint64_t most,
 	return 0;
 }
 
-/* Bytes [from, from + n) of a buffer, decoded; `least`, `most`: as it is whole. */
+/* Set *out (malloc'ed) to the decoded bytes [from, from + n) of a buffer; b->least and
+ * b->most are the limits of the whole buffer's size. */
 static int read_some(const struct rows *r, struct arrow_buffer *b,
 		     uint64_t from, uint64_t n, unsigned char **out,
 		     struct error *err)
@@ -82,7 +83,7 @@ static int read_some(const struct rows *r, struct arrow_buffer *b,
 	return arrays_read(r->s, b->pos + from, *out, n, err);
 }
 
-/* Offsets, and which are null. */
+/* Read the offsets and validity bits of rows [first, first + n). */
 static int values_read_offsets(struct rows *r, uint64_t first, uint64_t n,
 			       struct error *err)
 {
@@ -110,7 +111,7 @@ static int values_read_offsets(struct rows *r, uint64_t first, uint64_t n,
 	return e;
 }
 
-/* Their bytes: of what is between the offsets. */
+/* Read the items between the first and the last of the `n` rows' offsets. */
 static int values_read_data(struct rows *r, uint64_t n, struct error *err)
 {
 	const struct arrow_piece *p = &r->part->piece;
@@ -123,7 +124,7 @@ static int values_read_data(struct rows *r, uint64_t n, struct error *err)
 	bool plain;
 	int e = 0;
 
-	/* Of nothing but empty values there may not even be a prefix. */
+	/* If all values are empty, the buffer may lack even the prefix. */
 	if (b.codec && b.size < ARROW_PREFIX)
 		most = 0;
 	else if (b.codec)
@@ -201,7 +202,7 @@ static int arrow_values_length(struct array *a, uint32_t part,
 	return e < 0 ? e : 1;
 }
 
-/* It has no chunks; this says only how it is kept. */
+/* Such a column has no chunks; the layout only tells how it is stored. */
 static int arrow_values_learn(struct array *a, uint32_t part,
 			      struct array_layout *out, struct error *err)
 {
@@ -231,7 +232,8 @@ uint64_t arrow_values_mean(const struct arrow_own *own)
 	for (size_t i = 0; i < own->parts.n; i++) {
 		const struct arrow_part *p = &own->parts.at[i];
 
-		/* Compressed ones are decoded whole, so rather more at once. */
+		/* Compressed parts are decoded whole and do not count: larger requests
+		 * suit them. */
 		if (!p->codec)
 			mean = max_u64(mean,
 				       div_up(p->piece.size, p->piece.rows));
