@@ -233,7 +233,8 @@ static int arrow_array_set_parts(struct arrow *s, const struct arrow_own *own,
 	struct array_part *p;
 
 	if (own->parts.n > UINT32_MAX)
-		return error_set(err, -ENOTSUP, "it has too many batches");
+		return error_set(err, -ENOTSUP,
+				 "it has more than 2^32 batches");
 	*out = p = calloc(own->parts.n, sizeof *p);
 	if (!p)
 		return error_no_memory(err, "the table of a column's batches");

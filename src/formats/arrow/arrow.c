@@ -165,10 +165,11 @@ static int arrow_read_block(struct arrow *s, const unsigned char *block,
 	r = arrow_head_read(&f, &h, err);
 	if (r == 0 && (h.type != type || body != pos + size))
 		r = error_set(err, -EBADMSG,
-			      "its footer and its batches differ");
+			      "its footer contradicts its batches: damaged?");
 	if (r == 0 && (size > *left || h.body > *left - size))
 		r = error_set(err, -EBADMSG,
-			      "its batches are longer than the file");
+			      "the batches in its footer are longer than the "
+			      "file: truncated?");
 	if (r < 0)
 		return r;
 	*left -= size + h.body;
@@ -219,7 +220,8 @@ static int arrow_read_file(struct arrow *s, struct error *err)
 	int r;
 
 	if (s->arrays.size < 8 + sizeof tail)
-		return error_set(err, -EBADMSG, "it is cut off");
+		return error_set(err, -EBADMSG,
+				 "it ends too early: truncated?");
 	r = arrays_read(&s->arrays, s->arrays.size - sizeof tail, tail,
 			sizeof tail, err);
 	if (r < 0)
@@ -262,11 +264,12 @@ static int arrow_read_message(struct arrow *s, char **metadata, uint32_t n,
 		r = arrow_dictionary_add(s, &h, steal_pointer(metadata), n,
 					 *pos, err);
 	else
-		r = error_set(err, -EBADMSG,
-			      "a message of type %u is not where it may be",
+		r = error_set(err, -EBADMSG, "an unexpected message of type %u",
 			      (unsigned)h.type);
 	if (r == 0 && add_overflows(*pos, h.body, pos))
-		r = error_set(err, -EBADMSG, "a message is too long");
+		r = error_set(err, -EBADMSG,
+			      "a message ends behind the end of the file: "
+			      "truncated?");
 	return r;
 }
 
@@ -286,7 +289,7 @@ static int read_stream(struct arrow *s, struct error *err)
 			r = arrow_read_message(s, &metadata, n, &pos, err);
 	}
 	if (r == 0 && pos > s->arrays.size)
-		r = error_set(err, -EBADMSG, "it is cut off");
+		r = error_set(err, -EBADMSG, "it ends too early: truncated?");
 	return r;
 }
 
@@ -412,7 +415,7 @@ static int arrow_publish(struct arrays *arrays, const struct source_args *a,
 	if (r == 0 && !memcmp(head, MAGIC_OLD, 4))
 		return error_set(err, -ENOTSUP,
 				 "it is a Feather file of version 1, which is "
-				 "not supported: write it as version 2");
+				 "not supported: write it again as version 2");
 	if (r == 0)
 		r = memcmp(head, MAGIC, 6) ? read_stream(s, err)
 					   : arrow_read_file(s, err);

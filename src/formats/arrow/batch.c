@@ -67,7 +67,8 @@ int arrow_batch_read(const struct flat_table *t, uint64_t body,
 	if (how.pos &&
 	    (codec < 0 || codec > 1 || flat_signed(&how, 1, 1, 0) != 0))
 		return error_set(err, -ENOTSUP,
-				 "a batch is compressed in an unknown way");
+				 "a batch is compressed by a codec other than "
+				 "lz4 and zstd, which is not supported");
 	if (how.pos)
 		out->codec = codec ? ARROW_ZSTD : ARROW_LZ4;
 	for (uint32_t i = 0; i < out->buffers.n; i++) {

@@ -218,16 +218,16 @@ int arrow_buffer_size(const struct arrow_buffer *b, uint64_t *out, bool *plain,
 		*out = size;
 	if (*out < b->least || *out > b->most)
 		return error_set(err, -EBADMSG,
-				 "a buffer has %" PRIu64
-				 " bytes when it is decoded, and should have "
-				 "%" PRIu64,
+				 "a buffer decodes to %" PRIu64
+				 " bytes instead of %" PRIu64,
 				 *out, b->least);
 	if (*plain)
 		return 0;
 	if (*out > PIECE_MOST)
-		return error_set(err, -ENOTSUP,
-				 "a batch has more than 4 GiB that are "
-				 "compressed in one piece");
+		return error_set(
+			err, -ENOTSUP,
+			"a batch has more than 4 GiB that are compressed in "
+			"one piece: write it with smaller batches");
 	if (*out / ratio_of(b->codec) > size)
 		return error_set(err, -EBADMSG,
 				 "a buffer of %" PRIu64
@@ -328,7 +328,9 @@ int arrow_buffer_part(const struct arrow_buffer *b, uint64_t from, uint64_t n,
 	}
 	/* If the decoded buffer has another length, the file has changed since. */
 	r = d->size == all ? decoded_hand_out(d, from, n, out, err)
-			   : error_set(err, -EIO, "a batch is not what it was");
+			   : error_set(err, -EIO,
+				       "a batch changed since it was read "
+				       "last: the file was overwritten");
 	decoded_release(d);
 	return r;
 }

@@ -38,8 +38,8 @@ static int cells_load(const struct array *a, uint32_t part,
 static int value_is_missing(struct error *err)
 {
 	return error_set(err, -EBADMSG,
-			 "a value is missing (null) that its dictionary "
-			 "should have");
+			 "a row refers to a value of its dictionary that is "
+			 "missing (null)");
 }
 
 /* ---- numbers ---------------------------------------------------------------- */
@@ -59,9 +59,10 @@ int arrow_cells_layout(const struct arrow *s, const struct arrow_column *c,
 	out->shape[0] = out->chunk[0] = p->piece.rows;
 	if (mul_overflows(p->piece.rows, c->dtype.size, &bytes) ||
 	    (p->codec && bytes > LOADED_MOST))
-		return error_set(err, -ENOTSUP,
-				 "a batch has more than 4 GiB that are "
-				 "compressed in one piece");
+		return error_set(
+			err, -ENOTSUP,
+			"a batch has more than 4 GiB that are compressed in "
+			"one piece: write it with smaller batches");
 	if (!p->codec)
 		out->chunk[0] =
 			min_u64(p->piece.rows,
@@ -170,7 +171,8 @@ static int cells_hand_row(struct handing *h, uint64_t i, uint64_t n)
 		return e;
 	if (n > 1 && len > h->left)
 		return error_set(h->err, -ENOTSUP,
-				 "%llu rows are more than 1 GiB together",
+				 "%llu rows are more than 1 GiB together: read "
+				 "fewer rows at once",
 				 (unsigned long long)n);
 	h->left -= min_u64(len, h->left);
 	h->put(h->ctx, s, len);

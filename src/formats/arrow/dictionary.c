@@ -110,8 +110,8 @@ static int dictionaries_find_in(struct arrow *s, const struct arrow_cell *c,
 
 	if (d && memcmp(&d->cell->all, &c->all, sizeof c->all))
 		return error_set(err, -EBADMSG,
-				 "its schema has two kinds of dictionary "
-				 "%" PRId64,
+				 "its schema has two types of values for "
+				 "dictionary %" PRId64,
 				 c->id);
 	if (c->kind == CELL_DICTIONARY && !d) {
 		if (!vec_push(&s->dictionaries, fresh))
@@ -144,17 +144,19 @@ static int dictionary_add_batch(struct arrow *s, struct arrow_dictionary *d,
 
 	if (delta && !last && !s->is_file)
 		return error_set(err, -EBADMSG,
-				 "there is more of dictionary %" PRId64
-				 " before there is one",
+				 "dictionary %" PRId64
+				 " is extended before it is defined",
 				 d->id);
 	if (!delta && last && s->is_file)
-		return error_set(err, -EBADMSG,
-				 "dictionary %" PRId64
-				 " is there twice, which a file may not have",
-				 d->id);
+		return error_set(
+			err, -EBADMSG,
+			"dictionary %" PRId64
+			" is defined twice, which the file format forbids",
+			d->id);
 	if (delta && last &&
 	    add_overflows(last->first, last->kept->batch.rows, &a.first))
-		return error_set(err, -EBADMSG, "a dictionary is too long");
+		return error_set(err, -EBADMSG,
+				 "a dictionary has too many values");
 	return vec_push(&d->batches, a)
 		       ? 0
 		       : error_no_memory(err,

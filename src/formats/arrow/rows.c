@@ -25,7 +25,8 @@ static int rows_too_short(struct arrow_reading *r)
 static int rows_too_large(struct arrow_reading *r)
 {
 	return error_set(r->err, -ENOTSUP,
-			 "its rows take more than 4 GiB together");
+			 "its rows take more than 4 GiB together: read fewer "
+			 "rows at once");
 }
 
 /* Allocate `n` elements of `size` bytes and set the pointer at `out` to them. */
@@ -139,7 +140,8 @@ static int load_offsets(struct arrow_reading *r, struct arrow_rows *x,
 		x->begin[i] = *all;
 		if (end < *base + *all)
 			e = error_set(r->err, -EBADMSG,
-				      "its values do not follow each other");
+				      "the offsets of its rows do not ascend: "
+				      "damaged?");
 		else
 			x->len[i] = end - *base - *all;
 		*all += e == 0 ? x->len[i] : 0;
@@ -291,8 +293,8 @@ static int load_values(struct arrow_reading *r, struct arrow_rows *x,
 		n = at[count - 1].first + at[count - 1].kept->batch.rows;
 	if (high > n)
 		return error_set(r->err, -EBADMSG,
-				 "a row has value %" PRIu64
-				 " of a dictionary of %" PRIu64,
+				 "a row refers to value %" PRIu64
+				 " of a dictionary of %" PRIu64 " values",
 				 high - 1, n);
 	for (; count && at->first + at->kept->batch.rows <= low; at++)
 		count--;
@@ -332,8 +334,8 @@ static int load_dictionary(struct arrow_reading *r, struct arrow_rows *x,
 			continue;
 		if (v >> (8 * c->size - 1) & (c->is_signed || c->size == 8))
 			return error_set(r->err, -EBADMSG,
-					 "a row has no value of its "
-					 "dictionary: its number is negative");
+					 "a row refers to a negative number of "
+					 "its dictionary");
 		low = min_u64(low, v);
 		high = max_u64(high, v + 1);
 	}

@@ -32,7 +32,7 @@ struct buffer {
 static int view_damaged(struct arrow_reading *r)
 {
 	return error_set(r->err, -EBADMSG,
-			 "a view leads to where its batch has nothing");
+			 "a view refers to bytes outside of its batch");
 }
 
 /* Return the length of view `i` in bytes; 0 if it is null. */
@@ -105,7 +105,8 @@ static int load_buffer(struct arrow_reading *r, const struct arrow_cell *c,
 		n = b->need;
 	if (n > r->left)
 		return error_set(r->err, -ENOTSUP,
-				 "its rows take more than 4 GiB together");
+				 "its rows take more than 4 GiB together: read "
+				 "fewer rows at once");
 	r->left -= n;
 	b->data = malloc(n);
 	if (!b->data)

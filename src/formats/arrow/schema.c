@@ -48,8 +48,8 @@ static int schema_count_field(struct reader *r, const struct flat_table *field,
 		return schema_damaged(r->err);
 	if (!type || type >= T_KNOWN)
 		return error_set(r->err, -ENOTSUP,
-				 "it has a column of type %u, which is not "
-				 "known here",
+				 "it has a column of type %u of Arrow, which "
+				 "this version of tensorfs does not know",
 				 (unsigned)type);
 	r->at->nodes++;
 	if (arrow_is_dictionary(field)) {
@@ -316,16 +316,14 @@ int arrow_schema_read(const struct flat_table *t, int64_t version,
 	/* The layout of messages has changed since. */
 	if (version < VERSION_4)
 		return error_set(err, -ENOTSUP,
-				 "it was written by Arrow before 0.15, indeed "
-				 "before 0.8 (its metadata are of version "
-				 "%lld), which is not supported: write it "
-				 "again with a newer one",
+				 "it was written by Arrow before 0.8 (its "
+				 "metadata are of version %lld), which is not "
+				 "supported: write it again with a newer one",
 				 (long long)version + 1);
 	if (version > VERSION_5)
 		return error_set(err, -ENOTSUP,
-				 "its format is version %lld of Arrow IPC, "
-				 "which is newer than 4 and 5, those that are "
-				 "supported",
+				 "its metadata are of version %lld of Arrow "
+				 "IPC; supported are versions 4 and 5",
 				 (long long)version + 1);
 	if (flat_signed(t, 0, 2, 0) != 0)
 		return error_set(err, -ENOTSUP,

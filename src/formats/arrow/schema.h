@@ -68,7 +68,7 @@ bool arrow_column_as_cells(struct arrow_column *c, bool nulls);
 /* Show the strings of a column as files of their bytes. */
 void arrow_column_as_blob(struct arrow_column *c);
 /* Read the table Schema; `version` is the number in the message.  Returns 0, -EBADMSG,
- * -ENOTSUP or -ENOMEM; after a failure *out needs not be freed. */
+ * -ENOTSUP or -ENOMEM; after a failure *out need not be freed. */
 int arrow_schema_read(const struct flat_table *t, int64_t version,
 		      struct arrow_schema *out, struct error *err);
 void arrow_schema_free(struct arrow_schema *s);
@@ -103,8 +103,8 @@ struct arrow_batch {
 	enum arrow_codec codec;
 	struct flat_vector nodes, buffers, more;
 };
-/* Read the table RecordBatch, which must have the nodes, buffers and views of `all`.  Each
- * of its buffers is checked to lie in the body, which has `body` bytes.  Returns 0,
+/* Read the table RecordBatch, which must have the nodes, buffers and views of `all`.
+ * Each of its buffers is checked to lie in the body, which has `body` bytes.  Returns 0,
  * -EBADMSG, or -ENOTSUP for an unknown compression. */
 int arrow_batch_read(const struct flat_table *t, uint64_t body,
 		     const struct arrow_counts *all, struct arrow_batch *out,

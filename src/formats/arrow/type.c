@@ -23,8 +23,8 @@ static int type_set_number(struct arrow_column *c, enum dtype_kind kind,
 	c->dtype.kind = kind;
 	c->dtype.size = (uint32_t)(bits / 8);
 	if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
-		return arrow_not_shown(c,
-				       "numbers of its size are not supported");
+		return arrow_not_shown(
+			c, "its numbers have a size that is not supported");
 	return 0;
 }
 
@@ -88,7 +88,8 @@ static int type_set_opaque(struct arrow_column *c, int64_t bytes)
 	c->dtype.kind = DTYPE_OPAQUE;
 	c->dtype.size = (uint32_t)bytes;
 	if (bytes < 1 || bytes > INT32_MAX)
-		return arrow_not_shown(c, "its elements have no bytes");
+		return arrow_not_shown(
+			c, "its elements have no bytes, or more than 2 GiB");
 	return 0;
 }
 
@@ -249,8 +250,9 @@ static bool cells_are_numbers(struct arrow_column *c,
  * as it is. */
 static void column_note_nulls(struct arrow_column *c)
 {
-	static const char said[] = "values are missing in it (nulls), so each "
-				   "row is a line of JSON, null where it is";
+	static const char said[] =
+		"values are missing in it (nulls), so each row is a line of "
+		"JSON: null if it is missing";
 	char *note;
 
 	if (asprintf(&note, "%s%s%s", c->note ? c->note : "",

@@ -59,11 +59,11 @@ static int check_offsets(const struct rows *r, uint64_t n, uint64_t most,
 	for (uint64_t i = 0; i < n; i++)
 		if (offset_at(r, i) > offset_at(r, i + 1))
 			return error_set(err, -EBADMSG,
-					 "its values do not follow each "
-					 "other");
+					 "the offsets of its rows do not "
+					 "ascend: damaged?");
 	if (offset_at(r, n) > most)
 		return error_set(err, -EBADMSG,
-				 "a value ends after its batch does");
+				 "a value ends behind the end of its batch");
 	return 0;
 }
 
