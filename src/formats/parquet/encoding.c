@@ -14,14 +14,9 @@
 #define BLOCK_MOST (UINT32_C(1) << 30)
 #define SPLIT_SOME 4096 /* bytes that are put together at once */
 
-static int damaged(struct error *err)
+static int encoding_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "a page is damaged");
-}
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
 }
 
 /* ---- numbers as differences ------------------------------------------------ */
@@ -38,7 +33,7 @@ struct delta {
 	uint64_t i; /* and how many of its steps were taken */
 };
 
-static bool varint(struct delta *d, uint64_t *out)
+static bool delta_read_varint(struct delta *d, uint64_t *out)
 {
 	*out = 0;
 	for (unsigned shift = 0; shift < 64 && d->at < d->end; shift += 7) {
@@ -51,11 +46,11 @@ static bool varint(struct delta *d, uint64_t *out)
 	return false;
 }
 
-static bool zigzag(struct delta *d, uint64_t *out)
+static bool delta_read_zigzag(struct delta *d, uint64_t *out)
 {
 	uint64_t v;
 
-	if (!varint(d, &v))
+	if (!delta_read_varint(d, &v))
 		return false;
 	*out = v >> 1 ^ (0 - (v & 1));
 	return true;
@@ -69,8 +64,8 @@ static bool delta_begin(struct delta *d, const unsigned char *at, size_t n,
 	memset(d, 0, sizeof *d);
 	d->at = at;
 	d->end = at + n;
-	if (!varint(d, &block) || !varint(d, &d->minis) || !varint(d, &count) ||
-	    !zigzag(d, &d->value))
+	if (!delta_read_varint(d, &block) || !delta_read_varint(d, &d->minis) ||
+	    !delta_read_varint(d, &count) || !delta_read_zigzag(d, &d->value))
 		return false;
 	if (!block || block > BLOCK_MOST || block % 128 || !d->minis ||
 	    d->minis > block || block % d->minis)
@@ -83,12 +78,12 @@ static bool delta_begin(struct delta *d, const unsigned char *at, size_t n,
 }
 
 /* The next miniblock; all of it is there, also where it is longer than the values. */
-static bool next_mini(struct delta *d)
+static bool delta_next_miniblock(struct delta *d)
 {
 	uint64_t bytes;
 
 	if (d->mini == d->minis) {
-		if (!zigzag(d, &d->least) ||
+		if (!delta_read_zigzag(d, &d->least) ||
 		    (uint64_t)(d->end - d->at) < d->minis)
 			return false;
 		d->widths = d->at;
@@ -105,7 +100,7 @@ static bool next_mini(struct delta *d)
 	return true;
 }
 
-static uint64_t step(const struct delta *d)
+static uint64_t delta_step(const struct delta *d)
 {
 	uint64_t bit = d->i * d->width, v;
 	const unsigned char *p = d->bits + bit / 8;
@@ -125,9 +120,9 @@ static bool delta_next(struct delta *d, uint64_t *out)
 		return false;
 	if (!--d->left)
 		return true;
-	if (d->i == d->in_mini && !next_mini(d))
+	if (d->i == d->in_mini && !delta_next_miniblock(d))
 		return false;
-	d->value += d->least + step(d);
+	d->value += d->least + delta_step(d);
 	d->i++;
 	return true;
 }
@@ -138,12 +133,12 @@ int parquet_put_delta(const struct parquet_values *p)
 	uint64_t v;
 
 	if (!delta_begin(&d, p->at, p->n, p->values))
-		return damaged(p->err);
+		return encoding_damaged(p->err);
 	for (uint32_t i = 0; i < p->values; i++) {
 		unsigned char b[8];
 
 		if (!delta_next(&d, &v))
-			return damaged(p->err);
+			return encoding_damaged(p->err);
 		store_le64(b, v);
 		p->put(p->ctx, b, p->c->width);
 	}
@@ -178,7 +173,7 @@ static bool lengths_begin(struct delta *d, const unsigned char *at,
 	       pass_lengths(d, sum, data) && *sum <= (uint64_t)(end - *data);
 }
 
-static uint32_t length(struct delta *d)
+static uint32_t next_length(struct delta *d)
 {
 	uint64_t v;
 
@@ -193,9 +188,9 @@ int parquet_put_delta_lengths(const struct parquet_values *p)
 	uint64_t sum;
 
 	if (!lengths_begin(&d, p->at, p->at + p->n, p->values, &data, &sum))
-		return damaged(p->err);
+		return encoding_damaged(p->err);
 	for (uint32_t i = 0; i < p->values; i++) {
-		uint32_t n = length(&d);
+		uint32_t n = next_length(&d);
 
 		p->put(p->ctx, data, n);
 		data += n;
@@ -214,20 +209,21 @@ int parquet_put_delta_bytes(const struct parquet_values *p)
 	if (!delta_begin(&prefixes, p->at, p->n, p->values) ||
 	    !pass_lengths(&prefixes, &sum, &rest) ||
 	    !lengths_begin(&lengths, rest, end, p->values, &data, &sum))
-		return damaged(p->err);
+		return encoding_damaged(p->err);
 	value = malloc(sum ? sum : 1); /* none is longer than all that is new */
 	if (!value)
-		return no_memory(p->err);
+		return error_no_memory(p->err, "a value of a page");
 	for (uint32_t i = 0; i < p->values; i++) {
-		uint32_t prefix = length(&prefixes), n = length(&lengths);
+		uint32_t prefix = next_length(&prefixes),
+			 n = next_length(&lengths);
 
 		if (prefix > len)
-			return damaged(p->err);
+			return encoding_damaged(p->err);
 		memcpy(value + prefix, data, n);
 		data += n;
 		len = (uint64_t)prefix + n;
 		if (p->c->width && len != p->c->width)
-			return damaged(p->err);
+			return encoding_damaged(p->err);
 		p->put(p->ctx, value, len);
 	}
 	return 0;
@@ -242,10 +238,10 @@ int parquet_put_split(const struct parquet_values *p)
 	cleanup_free unsigned char *to = NULL;
 
 	if (p->n % width || p->n / width != p->values)
-		return damaged(p->err);
+		return encoding_damaged(p->err);
 	to = malloc(some * width);
 	if (!to)
-		return no_memory(p->err);
+		return error_no_memory(p->err, "values of a page");
 	for (size_t first = 0; first < p->values; first += some) {
 		size_t n = min_u64(some, p->values - first);
 

@@ -28,7 +28,7 @@ struct page {
 	int failed;
 };
 
-static int damaged(struct error *err)
+static int entries_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "a page is damaged");
 }
@@ -38,7 +38,7 @@ const struct dtype *parquet_value_type(const struct parquet_column *c)
 	return c->dtype.kind == DTYPE_RAGGED ? &c->item.type : &c->dtype;
 }
 
-static unsigned width_of(unsigned most)
+static unsigned level_width(unsigned most)
 {
 	unsigned n = 0;
 
@@ -62,18 +62,18 @@ static int find_both(struct page *g, const struct parquet_page *head,
 				p->err, -ENOTSUP,
 				"its levels are encoded in an old way");
 		if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
-			return damaged(p->err);
+			return entries_damaged(p->err);
 		g->repeats.at = p->at + 4;
 		p->at += 4 + n;
 		p->n -= 4 + n;
 	}
 	g->repeats.end = g->repeats.at + n;
-	g->repeats.width = width_of(p->c->max_repeats);
+	g->repeats.width = level_width(p->c->max_repeats);
 	if (!p->c->max_repeats)
 		g->repeats.run = g->n; /* of zeros */
 	r = parquet_find_levels(p, head, &g->levels.at, &n);
 	g->levels.end = g->levels.at + n;
-	g->levels.width = width_of(p->c->max_levels);
+	g->levels.width = level_width(p->c->max_levels);
 	if (p->c->max_levels &&
 	    (n || head->type != PARQUET_PAGE_DATA_2 || head->nulls))
 		return r;
@@ -91,13 +91,13 @@ static int count_values(struct page *g)
 	g->p.values = 0;
 	for (uint32_t i = 0; i < g->n; i++) {
 		if (!parquet_runs_next(&levels, &v) || v > most)
-			return damaged(g->p.err);
+			return entries_damaged(g->p.err);
 		g->p.values += v == most;
 	}
 	return 0;
 }
 
-static int too_much(struct error *err)
+static int page_too_large(struct error *err)
 {
 	return error_set(err, -ENOTSUP, "a page has more than 1 GiB of values");
 }
@@ -115,19 +115,19 @@ static int decode_fixed(struct page *g, const struct parquet_page *head,
 	int r;
 
 	if (bytes > VALUES_MOST)
-		return too_much(g->p.err);
+		return page_too_large(g->p.err);
 	m.left = bytes;
 	m.out = g->data = malloc(bytes ? bytes : 1);
 	if (!g->data)
-		return error_set(g->p.err, -ENOMEM, "out of memory");
+		return error_no_memory(g->p.err, "the values of a page");
 	g->size = type->size;
 	g->p.put = parquet_put_made;
 	g->p.ctx = &m;
 	r = g->p.values ? parquet_values_put(&g->p, head->encoding, d) : 0;
-	return r == 0 && (m.left || m.odd) ? damaged(g->p.err) : r;
+	return r == 0 && (m.left || m.odd) ? entries_damaged(g->p.err) : r;
 }
 
-static void put_text(void *ctx, const unsigned char *v, size_t len)
+static void page_add_text(void *ctx, const unsigned char *v, size_t len)
 {
 	struct page *g = ctx;
 
@@ -163,17 +163,18 @@ static int decode_texts(struct page *g, const struct parquet_page *head,
 
 	g->ends = malloc(((size_t)g->p.values + 1) * sizeof *g->ends);
 	if (!g->ends)
-		return error_set(g->p.err, -ENOMEM, "out of memory");
-	g->p.put = put_text;
+		return error_no_memory(g->p.err, "the table of a page's texts");
+	g->p.put = page_add_text;
 	g->p.ctx = g;
 	r = g->p.values ? parquet_values_put(&g->p, head->encoding, d) : 0;
 	if (r < 0)
 		return r;
 	if (g->failed == -ENOTSUP)
-		return too_much(g->p.err);
+		return page_too_large(g->p.err);
 	if (g->failed == -ENOMEM)
-		return error_set(g->p.err, -ENOMEM, "out of memory");
-	return g->failed || g->n_ends != g->p.values ? damaged(g->p.err) : 0;
+		return error_no_memory(g->p.err, "the texts of a page");
+	return g->failed || g->n_ends != g->p.values ? entries_damaged(g->p.err)
+						     : 0;
 }
 
 int parquet_decoded_put(const struct parquet_column *c,
@@ -191,7 +192,7 @@ int parquet_decoded_put(const struct parquet_column *c,
 
 		if (!parquet_runs_next(&repeats, &again) ||
 		    !parquet_runs_next(&levels, &v) || again > c->max_repeats)
-			return damaged(err);
+			return entries_damaged(err);
 		if (v != c->max_levels) {
 			r = to->entry(to->ctx, again, v, NULL, 0);
 			continue;
@@ -227,7 +228,7 @@ static size_t move_runs(struct parquet_runs *h, unsigned char *to)
 }
 
 /* What outlives the page's own bytes. */
-static int hand_over(struct page *g, struct parquet_decoded *out)
+static int page_hand_over(struct page *g, struct parquet_decoded *out)
 {
 	size_t n = g->repeats.at ? (size_t)(g->repeats.end - g->repeats.at) : 0;
 	unsigned char *data;
@@ -235,7 +236,7 @@ static int hand_over(struct page *g, struct parquet_decoded *out)
 	n += g->levels.at ? (size_t)(g->levels.end - g->levels.at) : 0;
 	out->runs = malloc(n + 1);
 	if (!out->runs)
-		return error_set(g->p.err, -ENOMEM, "out of memory");
+		return error_no_memory(g->p.err, "the levels of a page");
 	if (!g->size && g->used && g->used < g->room) {
 		data = realloc(g->data, g->used);
 		g->data = data ? data : g->data;
@@ -265,7 +266,7 @@ int parquet_page_decode(const struct parquet_column *c,
 
 	memset(out, 0, sizeof *out);
 	if (head->levels > size)
-		return damaged(err);
+		return entries_damaged(err);
 	if (head->values > ENTRIES_MOST)
 		return error_set(err, -ENOTSUP,
 				 "a page has more than %u values",
@@ -279,7 +280,7 @@ int parquet_page_decode(const struct parquet_column *c,
 		r = c->width ? decode_fixed(&g, head, d)
 			     : decode_texts(&g, head, d);
 	if (r == 0)
-		r = hand_over(&g, out);
+		r = page_hand_over(&g, out);
 	free(g.data);
 	free(g.ends);
 	return r;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "formats/parquet/kept.h"
@@ -14,11 +15,6 @@
 #define HEADER_FIRST 512
 #define HEADER_MOST (UINT32_C(16) << 20)
 #define PIECE_MOST (UINT64_C(4) << 30)
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
 
 int parquet_head(const struct arrays *s, uint64_t pos, uint64_t left,
 		 struct parquet_page *out, struct error *err)
@@ -29,7 +25,7 @@ int parquet_head(const struct arrays *s, uint64_t pos, uint64_t left,
 		int e;
 
 		if (!head)
-			return no_memory(err);
+			return error_no_memory(err, "the header of a page");
 		e = arrays_read(s, pos, head, some, err);
 		if (e < 0)
 			return e;
@@ -66,7 +62,7 @@ static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
 		struct parquet_mark *at = realloc(x->at, room * sizeof *at);
 
 		if (!at)
-			return no_memory(err);
+			return error_no_memory(err, "the table of pages");
 		x->at = at;
 		w->room = room;
 	}
@@ -115,8 +111,8 @@ static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 
 /* Writers that did not count the dictionary's header as part of a chunk (parquet-mr before
  * 1.2.9, IMPALA-694): its last page then ends behind it, by exactly so many bytes. */
-static int look_beyond(const struct arrays *s, struct walk *w,
-		       struct parquet_page *p, struct error *err)
+static int index_walk_beyond(const struct arrays *s, struct walk *w,
+			     struct parquet_page *p, struct error *err)
 {
 	struct parquet_index *x = w->x;
 	uint64_t limit = x->limit + w->spare;
@@ -133,8 +129,9 @@ static int look_beyond(const struct arrays *s, struct walk *w,
 	return r;
 }
 
-static int look(const struct arrays *s, const struct parquet_chunk *k,
-		struct walk *w, struct error *err)
+static int index_walk_pages(const struct arrays *s,
+			    const struct parquet_chunk *k, struct walk *w,
+			    struct error *err)
 {
 	struct parquet_index *x = w->x;
 	int r = 0;
@@ -145,7 +142,7 @@ static int look(const struct arrays *s, const struct parquet_chunk *k,
 
 		r = parquet_head(s, x->end, x->limit - x->end, &p, err);
 		if (r == -EBADMSG && w->spare)
-			r = look_beyond(s, w, &p, err);
+			r = index_walk_beyond(s, w, &p, err);
 		if (r == 0)
 			r = add_page(w, &p, x->end, err);
 		if (r == 0)
@@ -183,12 +180,13 @@ static int make_index(const struct arrays *s, const struct parquet_column *c,
 	int r;
 
 	x->checked = true;
-	r = look(s, k, &w, err);
+	r = index_walk_pages(s, k, &w, err);
 
 	if (r == 0 && (c->dtype.kind == DTYPE_RAGGED || c->nested)) {
 		x->lists = malloc((x->n + 1) * sizeof *x->lists);
 		if (!x->lists)
-			return no_memory(err);
+			return error_no_memory(
+				err, "the counts of rows before each page");
 		for (size_t i = 0; i <= x->n; i++)
 			atomic_init(&x->lists[i], i ? UINT64_MAX : 0);
 	}
@@ -217,7 +215,7 @@ int parquet_index(const struct arrays *s, const struct parquet_column *c,
 		return 0;
 	x = calloc(1, sizeof *x);
 	if (!x)
-		return no_memory(err);
+		return error_no_memory(err, "the index of a column's pages");
 	r = make_index(s, c, k, x, err);
 	if (r == 0 && atomic_compare_exchange_strong(&k->index, &none, x)) {
 		*out = x;
@@ -239,15 +237,9 @@ bool parquet_has_checksum(const struct arrays *s,
 
 size_t parquet_index_find(const struct parquet_index *x, uint64_t row)
 {
-	size_t low = 0, high = x->n;
+	struct bisect b = bisect_in(1, x->n);
 
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (x->at[middle].row <= row)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_next(&b))
+		bisect_answer(&b, x->at[b.mid].row > row);
+	return b.lo - 1;
 }

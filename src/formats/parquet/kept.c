@@ -35,7 +35,7 @@ static struct parquet_kept *kept[PAGES_MAX];
 static uint64_t accesses;
 static size_t kept_bytes; /* of all in the table */
 
-static void kept_free(struct parquet_kept *k)
+static void parquet_kept_free(struct parquet_kept *k)
 {
 	free(k->text);
 	free(k->ends);
@@ -45,16 +45,16 @@ static void kept_free(struct parquet_kept *k)
 }
 
 /* With the lock. */
-static void drop(struct parquet_kept *k)
+static void kept_drop(struct parquet_kept *k)
 {
 	if (k && !--k->users)
-		kept_free(k);
+		parquet_kept_free(k);
 }
 
 /* ---- use -------------------------------------------------------------------- */
 
-static const struct parquet_kept *get(const void *of, size_t page,
-				      enum kind kind)
+static const struct parquet_kept *kept_get(const void *of, size_t page,
+					   enum kind kind)
 {
 	lock_scope(&kept_lock);
 
@@ -72,14 +72,14 @@ static const struct parquet_kept *get(const void *of, size_t page,
 
 const struct parquet_kept *parquet_kept_get(const void *of, size_t page)
 {
-	return get(of, page, TEXTS);
+	return kept_get(of, page, TEXTS);
 }
 
 void parquet_kept_release(const struct parquet_kept *k)
 {
 	lock_scope(&kept_lock);
 
-	drop((struct parquet_kept *)k);
+	kept_drop((struct parquet_kept *)k);
 }
 
 void parquet_kept_put(const struct parquet_kept *k, uint64_t from, uint64_t to,
@@ -119,7 +119,7 @@ struct parquet_kept *parquet_kept_new(const void *of, size_t page,
 	return k;
 }
 
-static bool make_room(struct parquet_kept *k, size_t len)
+static bool kept_make_room(struct parquet_kept *k, size_t len)
 {
 	void *p;
 
@@ -148,7 +148,7 @@ void parquet_kept_add(struct parquet_kept *k, const unsigned char *v,
 {
 	if (k->given_up)
 		return;
-	k->given_up = !make_room(k, len);
+	k->given_up = !kept_make_room(k, len);
 	if (k->given_up)
 		return;
 	if (len)
@@ -161,7 +161,7 @@ static void forget_slot(unsigned i)
 {
 	if (kept[i])
 		kept_bytes -= kept[i]->bytes;
-	drop(kept[i]);
+	kept_drop(kept[i]);
 	kept[i] = NULL;
 }
 
@@ -180,7 +180,7 @@ static unsigned oldest_slot(void)
 }
 
 /* With the lock: in place of those that were used least recently. */
-static void put_in(struct parquet_kept *k)
+static void kept_insert(struct parquet_kept *k)
 {
 	unsigned at = oldest_slot();
 
@@ -205,12 +205,12 @@ void parquet_kept_end(struct parquet_kept *k, bool finished)
 		lock_scope(&kept_lock);
 		k->bytes = sizeof *k + k->room + k->ends_room * sizeof *k->ends;
 		if (k->bytes <= BYTES_MAX) {
-			put_in(k);
+			kept_insert(k);
 			return;
 		}
 	}
 	if (k)
-		kept_free(k);
+		parquet_kept_free(k);
 }
 
 /* ---- dictionaries ------------------------------------------------------------ */
@@ -218,7 +218,7 @@ void parquet_kept_end(struct parquet_kept *k, bool finished)
 const struct parquet_kept *
 parquet_kept_dictionary(const void *of, struct parquet_dictionary *out)
 {
-	const struct parquet_kept *k = get(of, 0, DICTIONARY);
+	const struct parquet_kept *k = kept_get(of, 0, DICTIONARY);
 
 	if (k)
 		*out = k->dictionary;
@@ -253,7 +253,7 @@ parquet_kept_put_dictionary(const void *of, const struct parquet_dictionary *d,
 		return NULL;
 	k->dictionary = *d;
 	lock_scope(&kept_lock);
-	put_in(k);
+	kept_insert(k);
 	return k;
 }
 
@@ -263,7 +263,7 @@ const struct parquet_kept *
 parquet_kept_decoded(const void *of, size_t page,
 		     const struct parquet_decoded **out)
 {
-	const struct parquet_kept *k = get(of, page, DECODED);
+	const struct parquet_kept *k = kept_get(of, page, DECODED);
 
 	if (k)
 		*out = &k->decoded;
@@ -280,7 +280,7 @@ parquet_kept_put_decoded(const void *of, size_t page,
 		return NULL;
 	k->decoded = *d;
 	lock_scope(&kept_lock);
-	put_in(k);
+	kept_insert(k);
 	return k;
 }
 

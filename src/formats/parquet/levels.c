@@ -10,7 +10,7 @@
 #include "formats/parquet/read.h"
 #include "formats/parquet/runs.h"
 
-static int damaged(struct error *err)
+static int levels_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "a page is damaged");
 }
@@ -24,7 +24,7 @@ static int check_levels(const struct parquet_values *p, const unsigned char *at,
 
 	for (uint32_t i = 0; i < p->values; i++)
 		if (!parquet_runs_next(&h, &v))
-			return damaged(p->err);
+			return levels_damaged(p->err);
 		else if (!v)
 			return error_set(p->err, -EBADMSG,
 					 "values are missing (nulls)");
@@ -43,7 +43,7 @@ int parquet_find_levels(struct parquet_values *p,
 		return error_set(p->err, -ENOTSUP,
 				 "its levels are encoded in an old way");
 	if (p->n < 4 || (*n = load_le32(p->at)) > p->n - 4)
-		return damaged(p->err);
+		return levels_damaged(p->err);
 	*at = p->at + 4;
 	p->at += 4 + *n;
 	p->n -= 4 + *n;
@@ -120,12 +120,12 @@ static int put_sparse(struct parquet_values *p, const struct parquet_page *head,
 	p->values = 0;
 	for (uint32_t i = 0; i < m.left; i++) {
 		if (!parquet_runs_next(&count, &v) || v > m.there)
-			return damaged(p->err);
+			return levels_damaged(p->err);
 		p->values += v == m.there;
 	}
 	if (head->type == PARQUET_PAGE_DATA_2 &&
 	    head->nulls != m.left - p->values)
-		return damaged(p->err);
+		return levels_damaged(p->err);
 	p->put = put_among;
 	p->ctx = &m;
 	r = p->values ? parquet_values_put(p, head->encoding, d) : 0;
@@ -144,7 +144,7 @@ int parquet_page_values(const struct parquet_column *c,
 	int r;
 
 	if (head->levels > size)
-		return damaged(err);
+		return levels_damaged(err);
 	p.at += head->levels;
 	p.n -= head->levels;
 	if (c->dtype.kind == DTYPE_BLOB && c->optional)

@@ -21,8 +21,8 @@ struct walking {
 };
 
 /* A row that is wanted, or the rest of one. */
-static int entry(void *ctx, unsigned again, unsigned level,
-		 const unsigned char *v, size_t len)
+static int walking_hand_entry(void *ctx, unsigned again, unsigned level,
+			      const unsigned char *v, size_t len)
 {
 	struct walking *w = ctx;
 	struct parquet_reading *r = &w->r;
@@ -39,8 +39,8 @@ static int entry(void *ctx, unsigned again, unsigned level,
 	return w->to->entry(w->to->ctx, again, level, v, len);
 }
 
-static int decode_page(struct walking *w, const struct parquet_index *x,
-		       size_t i, struct parquet_decoded *out)
+static int lists_decode_page(struct walking *w, const struct parquet_index *x,
+			     size_t i, struct parquet_decoded *out)
 {
 	cleanup_free unsigned char *data = NULL;
 	struct parquet_reading *r = &w->r;
@@ -59,14 +59,15 @@ static int decode_page(struct walking *w, const struct parquet_index *x,
 					   &r->dictionary, out, r->err);
 }
 
-static int read_page(struct walking *w, const struct parquet_index *x, size_t i)
+static int lists_read_page(struct walking *w, const struct parquet_index *x,
+			   size_t i)
 {
-	const struct parquet_entries to = {entry, w};
+	const struct parquet_entries to = {walking_hand_entry, w};
 	struct parquet_reading *r = &w->r;
 	struct parquet_decoded own = {.n = 0};
 	const struct parquet_decoded *d = &own;
 	const struct parquet_kept *k = parquet_kept_decoded(x, i, &d);
-	int e = k ? 0 : decode_page(w, x, i, &own);
+	int e = k ? 0 : lists_decode_page(w, x, i, &own);
 
 	if (e == 0 && !k)
 		k = parquet_kept_put_decoded(x, i, &own);
@@ -92,7 +93,7 @@ static size_t first_page(const struct parquet_index *x, uint64_t row)
 }
 
 /* Until a row begins that is not wanted any more. */
-static int read_pages(struct walking *w, const struct parquet_index *x)
+static int lists_read_pages(struct walking *w, const struct parquet_index *x)
 {
 	struct parquet_reading *r = &w->r;
 	size_t i = first_page(x, r->first);
@@ -101,7 +102,7 @@ static int read_pages(struct walking *w, const struct parquet_index *x)
 	r->row = atomic_load(&x->lists[i]);
 	w->from_start = !i;
 	for (; e == 0 && i < x->n && r->row <= r->end; i++)
-		e = read_page(w, x, i);
+		e = lists_read_page(w, x, i);
 	if (e < 0 || r->row > r->end)
 		return e;
 	if (x->rows != r->chunk->values)
@@ -129,7 +130,7 @@ int parquet_read_entries(const struct arrays *s, const struct parquet_column *c,
 	if (e == 0 && x->wrong)
 		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
-		e = read_pages(&w, x);
+		e = lists_read_pages(&w, x);
 	parquet_reading_end(&w.r);
 	return e;
 }
@@ -147,7 +148,7 @@ struct listing {
 	struct error *err;
 };
 
-static void finish(struct listing *l)
+static void listing_finish(struct listing *l)
 {
 	if (l->open)
 		l->put(l->ctx, l->data, l->used);
@@ -155,15 +156,15 @@ static void finish(struct listing *l)
 	l->used = 0;
 }
 
-static int put(void *ctx, unsigned again, unsigned level,
-	       const unsigned char *v, size_t len)
+static int listing_add_entry(void *ctx, unsigned again, unsigned level,
+			     const unsigned char *v, size_t len)
 {
 	struct listing *l = ctx;
 
 	if (again && level < l->c->list_level)
 		return error_set(l->err, -EBADMSG, "a page is damaged");
 	if (!again) {
-		finish(l);
+		listing_finish(l);
 		l->row++;
 	}
 	l->open = true;
@@ -177,7 +178,7 @@ static int put(void *ctx, unsigned again, unsigned level,
 		unsigned char *data = realloc(l->data, room);
 
 		if (!data)
-			return error_set(l->err, -ENOMEM, "out of memory");
+			return error_no_memory(l->err, "the numbers of a list");
 		l->data = data;
 		l->room = room;
 	}
@@ -196,15 +197,14 @@ int parquet_read_lists(struct array *a, uint32_t part, uint64_t first,
 			    .ctx = ctx,
 			    .row = first,
 			    .err = err};
-	const struct parquet_entries to = {put, &l};
+	const struct parquet_entries to = {listing_add_entry, &l};
 	int e;
 
 	for (uint32_t i = 0; i < part; i++)
 		l.row += l.c->chunks[i].rows;
 	e = parquet_read_entries(a->source, l.c, part, first, n, &to, err);
-
 	if (e == 0)
-		finish(&l);
+		listing_finish(&l);
 	free(l.data);
 	return e;
 }

@@ -10,14 +10,9 @@
 #include "formats/parquet/index.h"
 #include "formats/parquet/schema.h"
 
-static int damaged(struct error *err)
+static int footer_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its footer is damaged");
-}
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
 }
 
 /* ---- row groups ------------------------------------------------------------ */
@@ -93,7 +88,7 @@ static void read_chunk(struct thrift *t, struct place *p)
 	}
 }
 
-static const char *why_not(const struct place *p)
+static const char *place_why_not(const struct place *p)
 {
 	if (p->other_file)
 		return "its values are in another file, or encrypted";
@@ -103,8 +98,8 @@ static const char *why_not(const struct place *p)
 	return NULL;
 }
 
-static int add_chunk(struct parquet_column *c, const struct place *p,
-		     uint64_t file, struct error *err)
+static int column_add_chunk(struct parquet_column *c, const struct place *p,
+			    uint64_t file, struct error *err)
 {
 	int64_t pos = p->dictionary > 0 && p->dictionary < p->data
 			      ? p->dictionary
@@ -119,7 +114,8 @@ static int add_chunk(struct parquet_column *c, const struct place *p,
 				 c->name);
 	k = realloc(c->chunks, ((size_t)c->n_chunks + 1) * sizeof *k);
 	if (!k)
-		return no_memory(err);
+		return error_no_memory(err,
+				       "the table of a column's row groups");
 	c->chunks = k;
 	k += c->n_chunks;
 	k->rows = k->values = (uint64_t)p->values;
@@ -131,25 +127,25 @@ static int add_chunk(struct parquet_column *c, const struct place *p,
 	return 0;
 }
 
-static int read_columns(struct thrift *t, const struct thrift_field *f,
-			struct parquet_meta *m, uint64_t file,
-			struct error *err)
+static int group_read_columns(struct thrift *t, const struct thrift_field *f,
+			      struct parquet_meta *m, uint64_t file,
+			      struct error *err)
 {
 	uint32_t n = thrift_structs(t, f);
 	int r = 0;
 
 	if (n != m->n)
-		return damaged(err);
+		return footer_damaged(err);
 	for (uint32_t i = 0; r == 0 && i < n && !t->bad; i++) {
 		struct parquet_column *c = &m->at[i];
 		struct place p;
 
 		read_chunk(t, &p);
 		if (!c->why_not)
-			c->why_not = why_not(&p);
+			c->why_not = place_why_not(&p);
 		c->nulls |= p.nulls > 0;
 		if (!c->why_not && !t->bad && p.values)
-			r = add_chunk(c, &p, file, err);
+			r = column_add_chunk(c, &p, file, err);
 	}
 	return r;
 }
@@ -176,8 +172,8 @@ static bool set_list_rows(struct parquet_meta *m, uint64_t rows)
 	return true;
 }
 
-static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
-		      struct error *err)
+static int meta_read_group(struct thrift *t, struct parquet_meta *m,
+			   uint64_t file, struct error *err)
 {
 	struct thrift_field f = {0, 0};
 	int64_t rows = -1;
@@ -187,7 +183,7 @@ static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 	while (r == 0 && thrift_next(t, &f)) {
 		if (f.id == 1 && !columns) {
 			columns = true;
-			r = read_columns(t, &f, m, file, err);
+			r = group_read_columns(t, &f, m, file, err);
 		} else if (f.id == 3) {
 			rows = thrift_number(t, &f);
 		} else {
@@ -198,10 +194,10 @@ static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 		return r;
 	if (t->bad || !columns || rows < 0 ||
 	    add_overflows(m->rows, (uint64_t)rows, &m->rows))
-		return damaged(err);
+		return footer_damaged(err);
 	m->groups += rows > 0;
 	if (!set_list_rows(m, (uint64_t)rows))
-		return damaged(err);
+		return footer_damaged(err);
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct parquet_column *c = &m->at[i];
 
@@ -218,7 +214,7 @@ static int read_group(struct thrift *t, struct parquet_meta *m, uint64_t file,
 }
 
 /* Each column has the rows of all groups. */
-static int check_rows(const struct parquet_meta *m, struct error *err)
+static int meta_check_rows(const struct parquet_meta *m, struct error *err)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct parquet_column *c = &m->at[i];
@@ -226,9 +222,9 @@ static int check_rows(const struct parquet_meta *m, struct error *err)
 
 		for (uint32_t k = 0; k < c->n_chunks; k++)
 			if (add_overflows(rows, c->chunks[k].rows, &rows))
-				return damaged(err);
+				return footer_damaged(err);
 		if (!c->why_not && rows != m->rows)
-			return damaged(err);
+			return footer_damaged(err);
 	}
 	return 0;
 }
@@ -257,8 +253,8 @@ static void read_pair(struct thrift *t, json_t *o)
 	json_decref(name);
 }
 
-static int read_footer(struct thrift *t, struct parquet_meta *m, uint64_t file,
-		       struct error *err)
+static int meta_read_footer(struct thrift *t, struct parquet_meta *m,
+			    uint64_t file, struct error *err)
 {
 	struct thrift_field f = {0, 0};
 	int64_t rows = -1;
@@ -272,7 +268,7 @@ static int read_footer(struct thrift *t, struct parquet_meta *m, uint64_t file,
 		} else if (f.id == 4) {
 			for (uint32_t n = thrift_structs(t, &f);
 			     r == 0 && n && !t->bad; n--)
-				r = read_group(t, m, file, err);
+				r = meta_read_group(t, m, file, err);
 		} else if (f.id == 5) {
 			for (uint32_t n = thrift_structs(t, &f); n && !t->bad;
 			     n--)
@@ -285,8 +281,8 @@ static int read_footer(struct thrift *t, struct parquet_meta *m, uint64_t file,
 		return r;
 	/* Some writers leave 0 there; what row groups and their columns say counts. */
 	return t->bad || rows < 0 || (rows && (uint64_t)rows != m->rows)
-		       ? damaged(err)
-		       : check_rows(m, err);
+		       ? footer_damaged(err)
+		       : meta_check_rows(m, err);
 }
 
 int parquet_meta_read(const void *data, size_t n, uint64_t file,
@@ -297,7 +293,9 @@ int parquet_meta_read(const void *data, size_t n, uint64_t file,
 
 	memset(out, 0, sizeof *out);
 	out->attributes = json_object();
-	r = out->attributes ? read_footer(&t, out, file, err) : no_memory(err);
+	r = out->attributes
+		    ? meta_read_footer(&t, out, file, err)
+		    : error_no_memory(err, "the attributes of the file");
 	if (r < 0)
 		parquet_meta_free(out);
 	return r;

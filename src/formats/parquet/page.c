@@ -13,7 +13,7 @@
 #include "formats/parquet/runs.h"
 #include "formats/parquet/thrift.h"
 
-static int damaged(struct error *err)
+static int page_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "a page is damaged");
 }
@@ -27,7 +27,7 @@ struct numbers {
 };
 
 /* DataPageHeader, DictionaryPageHeader, whose first fields are alike. */
-static void read_page(struct thrift *t, struct numbers *n)
+static void header_read_page(struct thrift *t, struct numbers *n)
 {
 	struct thrift_field f = {0, 0};
 
@@ -45,7 +45,7 @@ static void read_page(struct thrift *t, struct numbers *n)
 	}
 }
 
-static void read_page_2(struct thrift *t, struct numbers *n)
+static void header_read_page_2(struct thrift *t, struct numbers *n)
 {
 	struct thrift_field f = {0, 0};
 
@@ -70,7 +70,7 @@ static void read_page_2(struct thrift *t, struct numbers *n)
 	}
 }
 
-static bool fits(int64_t v)
+static bool fits_int32(int64_t v)
 {
 	return v >= 0 && v <= INT32_MAX;
 }
@@ -98,17 +98,18 @@ int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
 			out->has_crc = true;
 			out->crc = (uint32_t)thrift_number(&t, &f);
 		} else if ((f.id == 5 || f.id == 7) && thrift_struct(&t, &f)) {
-			read_page(&t, &k);
+			header_read_page(&t, &k);
 		} else if (f.id == 8 && thrift_struct(&t, &f)) {
-			read_page_2(&t, &k);
+			header_read_page_2(&t, &k);
 		} else {
 			thrift_skip(&t, f.type);
 		}
 	}
-	if (t.bad || !fits(size) || !fits(stored) || !fits(k.values) ||
-	    !fits(k.levels) || !fits(k.repeats) || !fits(k.nulls) ||
+	if (t.bad || !fits_int32(size) || !fits_int32(stored) ||
+	    !fits_int32(k.values) || !fits_int32(k.levels) ||
+	    !fits_int32(k.repeats) || !fits_int32(k.nulls) ||
 	    k.repeats + k.levels > stored || k.repeats + k.levels > size)
-		return damaged(err);
+		return page_damaged(err);
 	out->header = (uint32_t)t.pos;
 	out->size = (uint32_t)size;
 	out->stored = (uint32_t)stored;
@@ -150,21 +151,22 @@ int parquet_dictionary_read(const struct parquet_column *c,
 	if (c->type == PARQUET_BOOLEAN)
 		return error_set(err, -EBADMSG, "booleans have a dictionary");
 	if (c->width)
-		return size / c->width < p->values ? damaged(err) : 0;
+		return size / c->width < p->values ? page_damaged(err) : 0;
 	if (p->values > size / 4)
-		return damaged(err);
+		return page_damaged(err);
 	out->at = malloc(((size_t)p->values + 1) * sizeof *out->at);
 	if (!out->at)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the table of a dictionary's texts");
 	for (uint32_t i = 0; i < p->values; i++) {
 		uint32_t n;
 
 		if (size - at < 4)
-			return damaged(err);
+			return page_damaged(err);
 		n = load_le32(data + at);
 		at += 4;
 		if (n > size - at)
-			return damaged(err);
+			return page_damaged(err);
 		out->at[i] = (uint32_t)at;
 		at += n;
 	}
@@ -173,13 +175,13 @@ int parquet_dictionary_read(const struct parquet_column *c,
 
 /* ---- values -------------------------------------------------------------------- */
 
-static int put_plain(const struct parquet_values *p)
+static int values_put_plain(const struct parquet_values *p)
 {
 	size_t at = 0;
 
 	if (p->c->width) {
 		if (p->n / p->c->width < p->values)
-			return damaged(p->err);
+			return page_damaged(p->err);
 		p->put(p->ctx, p->at, (size_t)p->values * p->c->width);
 		return 0;
 	}
@@ -187,21 +189,21 @@ static int put_plain(const struct parquet_values *p)
 		uint32_t n;
 
 		if (p->n - at < 4)
-			return damaged(p->err);
+			return page_damaged(p->err);
 		n = load_le32(p->at + at);
 		at += 4;
 		if (n > p->n - at)
-			return damaged(p->err);
+			return page_damaged(p->err);
 		p->put(p->ctx, p->at + at, n);
 		at += n;
 	}
 	return 0;
 }
 
-static int put_bits(const struct parquet_values *p)
+static int values_put_bits(const struct parquet_values *p)
 {
 	if (p->n < div_up(p->values, 8))
-		return damaged(p->err);
+		return page_damaged(p->err);
 	for (uint32_t i = 0; i < p->values; i++) {
 		unsigned char v = p->at[i / 8] >> i % 8 & 1;
 
@@ -211,28 +213,28 @@ static int put_bits(const struct parquet_values *p)
 }
 
 /* Booleans in runs, behind how many bytes these have. */
-static int put_runs(const struct parquet_values *p)
+static int values_put_runs(const struct parquet_values *p)
 {
 	struct parquet_runs h = {.width = 1};
 	uint32_t v;
 
 	if (p->n < 4 || load_le32(p->at) > p->n - 4)
-		return damaged(p->err);
+		return page_damaged(p->err);
 	h.at = p->at + 4;
 	h.end = h.at + load_le32(p->at);
 	for (uint32_t i = 0; i < p->values; i++) {
 		unsigned char b;
 
 		if (!parquet_runs_next(&h, &v))
-			return damaged(p->err);
+			return page_damaged(p->err);
 		b = v & 1;
 		p->put(p->ctx, &b, 1);
 	}
 	return 0;
 }
 
-static int put_indices(const struct parquet_values *p,
-		       const struct parquet_dictionary *d)
+static int values_put_indices(const struct parquet_values *p,
+			      const struct parquet_dictionary *d)
 {
 	struct parquet_runs h = {.at = p->at, .end = p->at + p->n};
 	uint32_t v;
@@ -240,11 +242,11 @@ static int put_indices(const struct parquet_values *p,
 	if (!p->values)
 		return 0;
 	if (!d->data || !p->n || *p->at > 32)
-		return damaged(p->err);
+		return page_damaged(p->err);
 	h.width = *h.at++;
 	for (uint32_t i = 0; i < p->values; i++) {
 		if (!parquet_runs_next(&h, &v) || v >= d->n)
-			return damaged(p->err);
+			return page_damaged(p->err);
 		if (p->c->width)
 			p->put(p->ctx, d->data + (size_t)v * p->c->width,
 			       p->c->width);
@@ -280,16 +282,16 @@ int parquet_values_put(const struct parquet_values *p, int64_t encoding,
 		       const struct parquet_dictionary *d)
 {
 	if (!encodes(encoding, p->c->type))
-		return damaged(p->err);
+		return page_damaged(p->err);
 	switch (encoding) {
 	case PARQUET_PLAIN:
-		return p->c->type == PARQUET_BOOLEAN ? put_bits(p)
-						     : put_plain(p);
+		return p->c->type == PARQUET_BOOLEAN ? values_put_bits(p)
+						     : values_put_plain(p);
 	case PARQUET_RLE:
-		return put_runs(p);
+		return values_put_runs(p);
 	case PARQUET_PLAIN_DICTIONARY:
 	case PARQUET_RLE_DICTIONARY:
-		return put_indices(p, d);
+		return values_put_indices(p, d);
 	case PARQUET_DELTA:
 		return parquet_put_delta(p);
 	case PARQUET_DELTA_LENGTHS:

@@ -26,15 +26,11 @@ struct parquet {
 	struct column_labels labels;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- arrays --------------------------------------------------------------- */
 
-static void part_layout(const struct parquet *s, const struct parquet_column *c,
-			uint32_t part, uint64_t rows, struct array_layout *l)
+static void parquet_part_layout(const struct parquet *s,
+				const struct parquet_column *c, uint32_t part,
+				uint64_t rows, struct array_layout *l)
 {
 	l->kind = ARRAY_MADE;
 	l->maker = "tensorfs: from Parquet pages";
@@ -45,13 +41,13 @@ static void part_layout(const struct parquet *s, const struct parquet_column *c,
 }
 
 /* Is it decoded at once, whatever its pages are? */
-static bool is_small(const struct parquet_column *c, uint32_t part)
+static bool parquet_is_small(const struct parquet_column *c, uint32_t part)
 {
 	return c->text || c->chunks[part].rows <= PARQUET_PIECE / c->dtype.size;
 }
 
-static int learn(struct array *a, uint32_t part, struct array_layout *out,
-		 struct error *err)
+static int parquet_array_learn(struct array *a, uint32_t part,
+			       struct array_layout *out, struct error *err)
 {
 	const struct parquet_column *c = a->own;
 	struct parquet_chunk *k = &c->chunks[part];
@@ -59,18 +55,19 @@ static int learn(struct array *a, uint32_t part, struct array_layout *out,
 	uint64_t rows = k->rows;
 	int r = 0;
 
-	if (!is_small(c, part)) {
+	if (!parquet_is_small(c, part)) {
 		r = parquet_index(a->source, c, k, &x, err);
 		if (r == 0 && x->wrong)
 			r = error_set(err, -EBADMSG, "%s", x->wrong);
 		rows = r == 0 ? x->piece : 0;
 	}
-	part_layout((struct parquet *)a->source, c, part, rows, out);
+	parquet_part_layout((struct parquet *)a->source, c, part, rows, out);
 	return r;
 }
 
-static int make(struct array *a, uint32_t part, const struct grid *g,
-		uint64_t chunk, void *out, size_t size, struct error *err)
+static int parquet_array_make(struct array *a, uint32_t part,
+			      const struct grid *g, uint64_t chunk, void *out,
+			      size_t size, struct error *err)
 {
 	const struct parquet_column *c = a->own;
 	struct parquet_making m = {
@@ -98,28 +95,30 @@ struct telling {
 	void *ctx;
 };
 
-static void put_text(void *ctx, const unsigned char *v, size_t len)
+static void parquet_hand_text(void *ctx, const unsigned char *v, size_t len)
 {
 	struct telling *t = ctx;
 
 	t->put(t->ctx, (const char *)v, len);
 }
 
-static int values(struct array *a, uint32_t part, const struct box *b,
-		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
-		  struct error *err)
+static int
+parquet_array_hand_values(struct array *a, uint32_t part, const struct box *b,
+			  void (*put)(void *ctx, const char *s, size_t len),
+			  void *ctx, struct error *err)
 {
 	const struct parquet_column *c = a->own;
 	struct telling t = {put, ctx};
 
 	return c->dtype.kind == DTYPE_RAGGED
 		       ? parquet_read_lists(a, part, b->start[0], b->count[0],
-					    put_text, &t, err)
+					    parquet_hand_text, &t, err)
 		       : parquet_read(a, part, b->start[0], b->count[0],
-				      put_text, &t, err);
+				      parquet_hand_text, &t, err);
 }
 
-static bool origin(const struct array *a, uint32_t part, FILE *out)
+static bool parquet_array_origin(const struct array *a, uint32_t part,
+				 FILE *out)
 {
 	const struct parquet_column *c = a->own;
 	const struct parquet *s = (const struct parquet *)a->source;
@@ -131,29 +130,31 @@ static bool origin(const struct array *a, uint32_t part, FILE *out)
 		       c - s->meta.at, k->rows, k->pos, k->size) > 0;
 }
 
-static bool has_checksum(struct array *a, uint32_t part)
+static bool parquet_part_has_checksum(struct array *a, uint32_t part)
 {
 	return parquet_has_checksum(a->source, a->own, part);
 }
 
-static json_t *attributes(const struct array *a)
+static json_t *parquet_attributes(const struct array *a)
 {
 	return json_deep_copy(((struct parquet *)a->source)->meta.attributes);
 }
 
-static const struct array_ops parquet_ops = {.learn = learn,
-					     .make = make,
-					     .origin = origin,
-					     .has_checksum = has_checksum,
-					     .attributes = attributes};
-static const struct array_ops parquet_text_ops = {.learn = learn,
-						  .values = values,
-						  .has_checksum = has_checksum,
-						  .attributes = attributes};
+static const struct array_ops parquet_ops = {.learn = parquet_array_learn,
+					     .make = parquet_array_make,
+					     .origin = parquet_array_origin,
+					     .has_checksum =
+						     parquet_part_has_checksum,
+					     .attributes = parquet_attributes};
+static const struct array_ops parquet_text_ops = {
+	.learn = parquet_array_learn,
+	.values = parquet_array_hand_values,
+	.has_checksum = parquet_part_has_checksum,
+	.attributes = parquet_attributes};
 
 /* ---- the tree ------------------------------------------------------------- */
 
-static int check_codec(int64_t codec, struct error *err)
+static int parquet_check_codec(int64_t codec, struct error *err)
 {
 	static const char *const names[] = {
 		"nothing", "snappy", "gzip",
@@ -170,19 +171,20 @@ static int check_codec(int64_t codec, struct error *err)
 						 : "something unknown");
 }
 
-static int check_column(const struct parquet_column *c, struct error *err)
+static int parquet_check_column(const struct parquet_column *c,
+				struct error *err)
 {
 	int r = 0;
 
 	if (c->why_not)
 		return error_set(err, -ENOTSUP, "%s", c->why_not);
 	for (uint32_t i = 0; r == 0 && i < c->n_chunks; i++)
-		r = check_codec(c->chunks[i].codec, err);
+		r = parquet_check_codec(c->chunks[i].codec, err);
 	return r;
 }
 
-static int new_array(struct parquet *s, struct parquet_column *c,
-		     struct array **out, struct error *err)
+static int parquet_new_array(struct parquet *s, struct parquet_column *c,
+			     struct array **out, struct error *err)
 {
 	cleanup_free struct array_part *parts = NULL;
 	struct array_layout l = {.kind = ARRAY_ABSENT};
@@ -191,7 +193,7 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 				  .note = *c->note ? c->note : NULL,
 				  .layout = &l,
 				  .own = c};
-	int r = check_column(c, err);
+	int r = parquet_check_column(c, err);
 
 	if (r < 0)
 		return r;
@@ -203,12 +205,13 @@ static int new_array(struct parquet *s, struct parquet_column *c,
 	spec.shape[0] = s->meta.rows;
 	l.stored = c->dtype;
 	l.file = s->arrays.file;
-	if (c->n_chunks == 1 && is_small(c, 0)) {
-		part_layout(s, c, 0, c->chunks[0].rows, &l);
+	if (c->n_chunks == 1 && parquet_is_small(c, 0)) {
+		parquet_part_layout(s, c, 0, c->chunks[0].rows, &l);
 	} else if (c->n_chunks) {
 		parts = calloc(c->n_chunks, sizeof *parts);
 		if (!parts)
-			return no_memory(err);
+			return error_no_memory(
+				err, "the table of a column's row groups");
 		for (uint32_t i = 0; i < c->n_chunks; i++)
 			parts[i] = (struct array_part){s->arrays.file, c->name,
 						       c->chunks[i].rows};
@@ -242,13 +245,13 @@ static struct parquet_column *only_column(struct parquet *s,
 	return NULL;
 }
 
-static int new_record(struct parquet *s, const struct parquet_node *n,
-		      struct array **out, struct error *err)
+static int parquet_new_record(struct parquet *s, const struct parquet_node *n,
+			      struct array **out, struct error *err)
 {
 	int r = 0;
 
 	for (uint32_t i = n->leaf; r == 0 && i < n->leaf + n->leaves; i++)
-		r = check_column(&s->meta.at[i], err);
+		r = parquet_check_column(&s->meta.at[i], err);
 	return r < 0 ? r
 		     : parquet_record_new(&s->arrays, &s->meta, n, out, err);
 }
@@ -260,8 +263,8 @@ static int publish_node(struct parquet *s, const struct source_args *a,
 	struct parquet_column *c = only_column(s, a, n);
 	struct error why = {.code = 0};
 	struct array *array;
-	int r = c ? new_array(s, c, &array, &why)
-		  : new_record(s, n, &array, &why);
+	int r = c ? parquet_new_array(s, c, &array, &why)
+		  : parquet_new_record(s, n, &array, &why);
 
 	if (r == 0 && c && c->dtype.kind == DTYPE_BLOB)
 		r = suffix_set(array, n->name, false, &why);
@@ -277,18 +280,18 @@ static int publish_node(struct parquet *s, const struct source_args *a,
 }
 
 /* Labels are one of the columns that are what they are by themselves. */
-static uint32_t count(const struct arrays *s)
+static uint32_t parquet_count_columns(const struct arrays *s)
 {
 	return ((const struct parquet *)s)->meta.n;
 }
 
-static const char *name(const struct arrays *s, uint32_t i)
+static const char *parquet_column_name(const struct arrays *s, uint32_t i)
 {
 	return ((const struct parquet *)s)->meta.at[i].name;
 }
 
-static int make_labels(struct arrays *arrays, uint32_t i, struct array **out,
-		       struct error *err)
+static int parquet_make_labels(struct arrays *arrays, uint32_t i,
+			       struct array **out, struct error *err)
 {
 	struct parquet *s = (struct parquet *)arrays;
 	struct parquet_column *c = &s->meta.at[i];
@@ -300,13 +303,14 @@ static int make_labels(struct arrays *arrays, uint32_t i, struct array **out,
 		return error_set(err, -ENOTSUP,
 				 "values are missing in it (nulls), and each "
 				 "sample needs a label");
-	return new_array(s, c, out, err);
+	return parquet_new_array(s, c, out, err);
 }
 
-static const struct column_ops columns = {count, name, make_labels};
+static const struct column_ops columns = {
+	parquet_count_columns, parquet_column_name, parquet_make_labels};
 
-static int publish(struct arrays *arrays, const struct source_args *a,
-		   struct error *err)
+static int parquet_publish(struct arrays *arrays, const struct source_args *a,
+			   struct error *err)
 {
 	struct parquet *s = (struct parquet *)arrays;
 	cleanup_free unsigned char *footer = NULL;
@@ -330,7 +334,7 @@ static int publish(struct arrays *arrays, const struct source_args *a,
 				 "its footer is longer than 256 MiB");
 	footer = malloc(n ? n : 1);
 	if (!footer)
-		return no_memory(err);
+		return error_no_memory(err, "the file's footer");
 	r = arrays_read(&s->arrays, size - 8 - n, footer, n, err);
 	if (r == 0)
 		r = parquet_meta_read(footer, n, size, &s->meta, err);
@@ -364,8 +368,8 @@ static void parquet_close(struct source *source)
 static int parquet_open(const struct source_args *a, struct source **out,
 			struct error *err)
 {
-	return arrays_open(&source_parquet, sizeof(struct parquet), publish, a,
-			   out, err);
+	return arrays_open(&source_parquet, sizeof(struct parquet),
+			   parquet_publish, a, out, err);
 }
 
 const struct source_ops source_parquet = {

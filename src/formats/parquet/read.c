@@ -12,11 +12,6 @@
 #include "base/number.h"
 #include "formats/parquet/kept.h"
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 enum unpack parquet_unpack(int64_t codec)
 {
 	static const enum unpack of[] = {[0] = UNPACK_NOTHING,
@@ -40,7 +35,7 @@ int parquet_read_body(const struct parquet_reading *r,
 	int e;
 
 	if (!stored || !data)
-		return no_memory(r->err);
+		return error_no_memory(r->err, "a page and its decoded bytes");
 	if (p->type == PARQUET_PAGE_DATA_2 && !p->packed)
 		how = UNPACK_NOTHING;
 	e = arrays_read(r->s, pos, stored, p->stored, r->err);
@@ -115,8 +110,10 @@ static void put_cut(void *ctx, const unsigned char *v, size_t len)
 	k->at += n;
 }
 
-static int read_values(struct parquet_reading *r, const struct parquet_index *x,
-		       const struct parquet_page *p, size_t page, uint64_t pos)
+static int reading_read_page(struct parquet_reading *r,
+			     const struct parquet_index *x,
+			     const struct parquet_page *p, size_t page,
+			     uint64_t pos)
 {
 	cleanup_free unsigned char *data = NULL;
 	struct cutting k = {r, r->row, NULL};
@@ -163,7 +160,8 @@ static bool put_kept(struct parquet_reading *r, const struct parquet_index *x,
 }
 
 /* From the first page that is wanted on; what the index does not have is damaged. */
-static int read_pages(struct parquet_reading *r, const struct parquet_index *x)
+static int reading_read_pages(struct parquet_reading *r,
+			      const struct parquet_index *x)
 {
 	size_t i = parquet_index_find(x, r->first);
 	uint64_t end = x->limit;
@@ -183,7 +181,7 @@ static int read_pages(struct parquet_reading *r, const struct parquet_index *x)
 					      ? "a column has two dictionaries"
 					      : "a page is damaged");
 		if (e == 0)
-			e = read_values(r, x, &p, i, pos + p.header);
+			e = reading_read_page(r, x, &p, i, pos + p.header);
 		if (e == 0 && i + 1 < x->n && r->row != x->at[i + 1].row)
 			e = error_set(r->err, -EBADMSG,
 				      "a page is not what it was");
@@ -209,14 +207,14 @@ int parquet_read(struct array *a, uint32_t part, uint64_t first, uint64_t n,
 	if (e == 0 && x->wrong)
 		e = error_set(err, -EBADMSG, "%s", x->wrong);
 	if (e == 0)
-		e = read_pages(&r, x);
+		e = reading_read_pages(&r, x);
 	parquet_reading_end(&r);
 	return e;
 }
 
 /* ---- numbers -------------------------------------------------------------- */
 
-static void put_number(struct parquet_making *m, const unsigned char *v)
+static void making_put_number(struct parquet_making *m, const unsigned char *v)
 {
 	uint32_t all = load_le32(v), low = all & ((1u << 8 * m->size) - 1);
 	uint32_t sign = low >> (8 * m->size - 1) & 1;
@@ -239,7 +237,7 @@ void parquet_put_made(void *ctx, const unsigned char *v, size_t len)
 		return;
 	}
 	for (; len >= m->width && m->left >= m->size; v += m->width) {
-		put_number(m, v);
+		making_put_number(m, v);
 		m->out += m->size;
 		m->left -= m->size;
 		len -= m->width;

@@ -20,38 +20,34 @@ struct record {
 	char note[192];
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static const struct parquet_column *first_of(const struct record *r)
+static const struct parquet_column *record_first_column(const struct record *r)
 {
 	return &r->meta->at[r->node->leaf];
 }
 
-static void part_layout(const struct arrays *s, const struct record *r,
-			uint32_t part, struct array_layout *out)
+static void record_part_layout(const struct arrays *s, const struct record *r,
+			       uint32_t part, struct array_layout *out)
 {
 	out->kind = ARRAY_MADE;
 	out->maker = "tensorfs: from Parquet pages";
 	out->file = s->file;
-	out->shape[0] = out->chunk[0] = first_of(r)->chunks[part].rows;
+	out->shape[0] = out->chunk[0] =
+		record_first_column(r)->chunks[part].rows;
 }
 
-static int learn(struct array *a, uint32_t part, struct array_layout *out,
-		 struct error *err)
+static int record_learn(struct array *a, uint32_t part,
+			struct array_layout *out, struct error *err)
 {
 	(void)err;
-	part_layout(a->source, a->own, part, out);
+	record_part_layout(a->source, a->own, part, out);
 	out->stored = a->t.dtype;
 	return 0;
 }
 
-static int hand_on(const struct record *r, struct parquet_rows *rows,
-		   uint64_t n,
-		   void (*put)(void *ctx, const char *s, size_t len), void *ctx,
-		   struct error *err)
+static int record_hand_rows(const struct record *r, struct parquet_rows *rows,
+			    uint64_t n,
+			    void (*put)(void *ctx, const char *s, size_t len),
+			    void *ctx, struct error *err)
 {
 	struct jsonline line = {NULL, 0, 0, false, false};
 	uint64_t left = HANDED_MOST;
@@ -74,37 +70,40 @@ static int hand_on(const struct record *r, struct parquet_rows *rows,
 	return e;
 }
 
-static int values(struct array *a, uint32_t part, const struct box *b,
-		  void (*put)(void *ctx, const char *s, size_t len), void *ctx,
-		  struct error *err)
+static int record_hand_values(struct array *a, uint32_t part,
+			      const struct box *b,
+			      void (*put)(void *ctx, const char *s, size_t len),
+			      void *ctx, struct error *err)
 {
 	const struct record *r = a->own;
 	uint32_t n = r->node->leaves;
 	struct parquet_rows *rows = calloc(n, sizeof *rows);
-	int e = rows ? 0 : no_memory(err);
+	int e = rows ? 0 : error_no_memory(err, "the rows of a column");
 
 	for (uint32_t i = 0; e == 0 && i < n; i++)
-		e = parquet_rows_load(a->source, first_of(r) + i, part,
-				      b->start[0], b->count[0], &rows[i], err);
+		e = parquet_rows_load(a->source, record_first_column(r) + i,
+				      part, b->start[0], b->count[0], &rows[i],
+				      err);
 	if (e == 0)
-		e = hand_on(r, rows, b->count[0], put, ctx, err);
+		e = record_hand_rows(r, rows, b->count[0], put, ctx, err);
 	for (uint32_t i = 0; rows && i < n; i++)
 		parquet_rows_free(&rows[i]);
 	free(rows);
 	return e;
 }
 
-static bool has_checksum(struct array *a, uint32_t part)
+static bool record_has_checksum(struct array *a, uint32_t part)
 {
 	const struct record *r = a->own;
 	bool all = true;
 
 	for (uint32_t i = 0; all && i < r->node->leaves; i++)
-		all = parquet_has_checksum(a->source, first_of(r) + i, part);
+		all = parquet_has_checksum(a->source,
+					   record_first_column(r) + i, part);
 	return all;
 }
 
-static json_t *attributes(const struct array *a)
+static json_t *record_attributes(const struct array *a)
 {
 	const struct record *r = a->own;
 
@@ -116,23 +115,23 @@ static void record_free(struct array *a)
 	free(a->own);
 }
 
-static const struct array_ops record_ops = {.learn = learn,
-					    .values = values,
-					    .has_checksum = has_checksum,
-					    .attributes = attributes,
+static const struct array_ops record_ops = {.learn = record_learn,
+					    .values = record_hand_values,
+					    .has_checksum = record_has_checksum,
+					    .attributes = record_attributes,
 					    .free = record_free};
 
-static uint64_t mean_of(const struct record *r)
+static uint64_t record_mean(const struct record *r)
 {
 	uint64_t mean = 0;
 
 	for (uint32_t i = 0; i < r->node->leaves; i++)
-		mean += 2 * parquet_column_mean(first_of(r) + i);
+		mean += 2 * parquet_column_mean(record_first_column(r) + i);
 	return mean;
 }
 
 /* A column that would be an array without them. */
-static void note_nulls(struct record *r, const struct parquet_column *c)
+static void record_note_nulls(struct record *r, const struct parquet_column *c)
 {
 	strcat(r->what, " or null");
 	snprintf(r->note, sizeof r->note,
@@ -153,7 +152,7 @@ int parquet_record_new(struct arrays *s, struct parquet_meta *meta,
 	bool nulls;
 
 	if (!r)
-		return no_memory(err);
+		return error_no_memory(err, "the record of a column");
 	*r = (struct record){meta, n, "", ""};
 	parquet_describe(meta, n, r->what, sizeof r->what - 8);
 	nulls = n->leaves == 1 && c->nulls && !c->nested;
@@ -163,7 +162,7 @@ int parquet_record_new(struct arrays *s, struct parquet_meta *meta,
 			*c[i].note = '\0';
 	}
 	if (nulls)
-		note_nulls(r, c);
+		record_note_nulls(r, c);
 	spec.own = r;
 	spec.name = c->name;
 	spec.note = *r->note                     ? r->note
@@ -174,18 +173,19 @@ int parquet_record_new(struct arrays *s, struct parquet_meta *meta,
 	spec.stored.size = 8;
 	spec.stored.vlen = true;
 	spec.stored.text = r->what;
-	spec.text_bytes = c->n_chunks ? mean_of(r) : 0;
+	spec.text_bytes = c->n_chunks ? record_mean(r) : 0;
 	l.stored = spec.stored;
 	l.file = s->file;
 	spec.layout = &l;
 	if (c->n_chunks == 1) {
-		part_layout(s, r, 0, &l);
+		record_part_layout(s, r, 0, &l);
 		l.stored = spec.stored;
 	} else if (c->n_chunks) {
 		parts = calloc(c->n_chunks, sizeof *parts);
 		if (!parts) {
 			free(r);
-			return no_memory(err);
+			return error_no_memory(
+				err, "the table of a column's row groups");
 		}
 		for (uint32_t i = 0; i < c->n_chunks; i++)
 			parts[i] = (struct array_part){s->file, c->name,

@@ -19,7 +19,7 @@
 
 /* ---- loading -------------------------------------------------------------------- */
 
-static bool grow(void *at, size_t *room, size_t need, size_t size)
+static bool rows_grow(void *at, size_t *room, size_t need, size_t size)
 {
 	size_t more = 2 * need + 256;
 	void *p, *old;
@@ -35,8 +35,8 @@ static bool grow(void *at, size_t *room, size_t need, size_t size)
 	return true;
 }
 
-static int add(void *ctx, unsigned again, unsigned level,
-	       const unsigned char *v, size_t len)
+static int rows_add_entry(void *ctx, unsigned again, unsigned level,
+			  const unsigned char *v, size_t len)
 {
 	struct parquet_rows *r = ctx;
 	size_t room = r->room;
@@ -46,17 +46,17 @@ static int add(void *ctx, unsigned again, unsigned level,
 	    LOADED_MOST)
 		return error_set(r->err, -ENOTSUP,
 				 "rows of more than 64 MiB together");
-	if (!grow(&r->again, &room, r->n + 1, 1) ||
-	    !grow(&r->level, &r->room, r->n + 1, 1))
-		return error_set(r->err, -ENOMEM, "out of memory");
+	if (!rows_grow(&r->again, &room, r->n + 1, 1) ||
+	    !rows_grow(&r->level, &r->room, r->n + 1, 1))
+		return error_no_memory(r->err, "the levels of nested rows");
 	r->again[r->n] = (uint8_t)again;
 	r->level[r->n++] = (uint8_t)level;
 	if (!v)
 		return 0;
-	if (!grow(&r->data, &r->data_room, r->used + len, 1) ||
-	    (!r->c->width &&
-	     !grow(&r->ends, &r->ends_room, r->values + 1, sizeof *r->ends)))
-		return error_set(r->err, -ENOMEM, "out of memory");
+	if (!rows_grow(&r->data, &r->data_room, r->used + len, 1) ||
+	    (!r->c->width && !rows_grow(&r->ends, &r->ends_room, r->values + 1,
+					sizeof *r->ends)))
+		return error_no_memory(r->err, "the values of nested rows");
 	if (len)
 		memcpy(r->data + r->used, v, len);
 	r->used += len;
@@ -70,7 +70,7 @@ int parquet_rows_load(const struct arrays *s, const struct parquet_column *c,
 		      uint32_t part, uint64_t first, uint64_t n,
 		      struct parquet_rows *out, struct error *err)
 {
-	const struct parquet_entries to = {add, out};
+	const struct parquet_entries to = {rows_add_entry, out};
 
 	memset(out, 0, sizeof *out);
 	out->c = c;
@@ -96,32 +96,32 @@ struct putting {
 	bool bad;
 };
 
-static struct parquet_rows *rows_of(const struct putting *p, uint32_t leaf)
+static struct parquet_rows *node_rows(const struct putting *p, uint32_t leaf)
 {
 	return &p->rows[leaf - p->first];
 }
 
 /* The present level of a node's first column; less than any: there is none. */
-static int level_of(const struct putting *p, const struct parquet_node *n)
+static int rows_level(const struct putting *p, const struct parquet_node *n)
 {
-	const struct parquet_rows *r = rows_of(p, n->leaf);
+	const struct parquet_rows *r = node_rows(p, n->leaf);
 
 	return r->at < r->n ? r->level[r->at] : -1;
 }
 
 /* How deep a list goes on with it; -1: there is none. */
-static int again_of(const struct putting *p, const struct parquet_node *n)
+static int rows_again(const struct putting *p, const struct parquet_node *n)
 {
-	const struct parquet_rows *r = rows_of(p, n->leaf);
+	const struct parquet_rows *r = node_rows(p, n->leaf);
 
 	return r->at < r->n ? r->again[r->at] : -1;
 }
 
 /* Nothing of the node is there: an entry of each column says so. */
-static void skip(struct putting *p, const struct parquet_node *n)
+static void rows_skip_node(struct putting *p, const struct parquet_node *n)
 {
 	for (uint32_t i = 0; i < n->leaves; i++) {
-		struct parquet_rows *r = rows_of(p, n->leaf + i);
+		struct parquet_rows *r = node_rows(p, n->leaf + i);
 
 		if (r->at == r->n || r->level[r->at] >= n->levels)
 			p->bad = true;
@@ -131,8 +131,8 @@ static void skip(struct putting *p, const struct parquet_node *n)
 }
 
 /* Those of fixed length are big-endian. */
-static void put_decimal(struct putting *p, const struct parquet_column *c,
-			const unsigned char *v, size_t len)
+static void node_put_decimal(struct putting *p, const struct parquet_column *c,
+			     const unsigned char *v, size_t len)
 {
 	unsigned char turned[64];
 
@@ -144,9 +144,9 @@ static void put_decimal(struct putting *p, const struct parquet_column *c,
 		jsonline_hex(p->out, v, len);
 }
 
-static void put_value(struct putting *p, const struct parquet_node *n)
+static void node_put_value(struct putting *p, const struct parquet_node *n)
 {
-	struct parquet_rows *r = rows_of(p, n->leaf);
+	struct parquet_rows *r = node_rows(p, n->leaf);
 	const struct dtype *d = parquet_value_type(r->c);
 	size_t from, len;
 
@@ -163,7 +163,7 @@ static void put_value(struct putting *p, const struct parquet_node *n)
 	}
 	r->value++;
 	if (r->c->decimal)
-		put_decimal(p, r->c, r->data + from, len);
+		node_put_decimal(p, r->c, r->data + from, len);
 	else if (d->kind == DTYPE_INT || d->kind == DTYPE_UINT)
 		jsonline_integer(p->out, r->data + from, d->size,
 				 d->kind == DTYPE_INT);
@@ -179,20 +179,20 @@ static void put_value(struct putting *p, const struct parquet_node *n)
 		jsonline_hex(p->out, len ? r->data + from : NULL, len);
 }
 
-static void put_node(struct putting *p, const struct parquet_node *n);
+static void node_put(struct putting *p, const struct parquet_node *n);
 
 /* What is there of a node, once. */
-static void put_there(struct putting *p, const struct parquet_node *n)
+static void node_put_present(struct putting *p, const struct parquet_node *n)
 {
 	uint32_t at = (uint32_t)(n - p->m->nodes) + 1;
 
 	if (!n->children) {
-		put_value(p, n);
+		node_put_value(p, n);
 		return;
 	}
 	if ((n->is_list || n->is_map) && n->children == 1 &&
 	    n[1].repetition == 2) {
-		put_node(p, n + 1);
+		node_put(p, n + 1);
 		return;
 	}
 	jsonline_char(p->out, '{');
@@ -203,36 +203,36 @@ static void put_there(struct putting *p, const struct parquet_node *n)
 			jsonline_char(p->out, ',');
 		jsonline_text(p->out, c->name, strlen(c->name));
 		jsonline_char(p->out, ':');
-		put_node(p, c);
+		node_put(p, c);
 		at = c->next;
 	}
 	jsonline_char(p->out, '}');
 }
 
-static void put_list(struct putting *p, const struct parquet_node *n,
-		     bool wrapped)
+static void node_put_list(struct putting *p, const struct parquet_node *n,
+			  bool wrapped)
 {
 	bool more = false;
 
 	jsonline_char(p->out, '[');
-	if (level_of(p, n) < n->levels) {
-		skip(p, n);
+	if (rows_level(p, n) < n->levels) {
+		rows_skip_node(p, n);
 	} else {
 		do {
 			if (more)
 				jsonline_char(p->out, ',');
 			if (wrapped)
-				put_node(p, n + 1);
+				node_put(p, n + 1);
 			else
-				put_there(p, n);
-			more = again_of(p, n) == n->repeats;
+				node_put_present(p, n);
+			more = rows_again(p, n) == n->repeats;
 		} while (more && !p->bad && !p->out->too_long &&
 			 !p->out->no_memory);
 	}
 	jsonline_char(p->out, ']');
 }
 
-static void put_node(struct putting *p, const struct parquet_node *n)
+static void node_put(struct putting *p, const struct parquet_node *n)
 {
 	const struct parquet_node *up = n - 1;
 
@@ -243,12 +243,12 @@ static void put_node(struct putting *p, const struct parquet_node *n)
 			       up->children == 1 &&
 			       !parquet_tree_is_item(up, n);
 
-		put_list(p, n, in_list);
-	} else if (n->repetition == 1 && level_of(p, n) < n->levels) {
-		skip(p, n);
+		node_put_list(p, n, in_list);
+	} else if (n->repetition == 1 && rows_level(p, n) < n->levels) {
+		rows_skip_node(p, n);
 		jsonline_put(p->out, "null", 4);
 	} else {
-		put_there(p, n);
+		node_put_present(p, n);
 	}
 }
 
@@ -258,7 +258,7 @@ int parquet_rows_put(const struct parquet_meta *m, const struct parquet_node *n,
 {
 	struct putting p = {m, rows, n->leaf, out, false};
 
-	put_node(&p, n);
+	node_put(&p, n);
 	/* What is too long is not gone through to its end. */
 	for (uint32_t i = 0; i < n->leaves && !p.bad; i++) {
 		struct parquet_rows *r = &rows[i];

@@ -7,14 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int damaged(struct error *err)
+static int parquet_schema_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its schema is damaged");
-}
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
 }
 
 enum repetition { REQUIRED, OPTIONAL, REPEATED };
@@ -44,7 +39,7 @@ struct element {
 	size_t len;
 };
 
-static void read_integer(struct thrift *t, struct element *e)
+static void element_read_integer(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
 
@@ -58,7 +53,7 @@ static void read_integer(struct thrift *t, struct element *e)
 	}
 }
 
-static void read_decimal(struct thrift *t, struct element *e)
+static void element_read_decimal(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
 
@@ -71,7 +66,7 @@ static void read_decimal(struct thrift *t, struct element *e)
 }
 
 /* The union TimeUnit. */
-static void read_unit(struct thrift *t, struct element *e)
+static void element_read_unit(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
 
@@ -82,7 +77,7 @@ static void read_unit(struct thrift *t, struct element *e)
 }
 
 /* TimeType, TimestampType. */
-static void read_time(struct thrift *t, struct element *e)
+static void element_read_time(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
 
@@ -90,25 +85,25 @@ static void read_time(struct thrift *t, struct element *e)
 		if (f.id == 1)
 			e->utc = thrift_bool(t, &f);
 		else if (f.id == 2 && thrift_struct(t, &f))
-			read_unit(t, e);
+			element_read_unit(t, e);
 		else
 			thrift_skip(t, f.type);
 	}
 }
 
-static void read_logical(struct thrift *t, struct element *e)
+static void element_read_logical(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
 
 	while (thrift_next(t, &f)) {
 		e->logical = f.id;
 		if (f.id == L_INTEGER && thrift_struct(t, &f))
-			read_integer(t, e);
+			element_read_integer(t, e);
 		else if (f.id == L_DECIMAL && thrift_struct(t, &f))
-			read_decimal(t, e);
+			element_read_decimal(t, e);
 		else if ((f.id == L_TIME || f.id == L_TIMESTAMP) &&
 			 thrift_struct(t, &f))
-			read_time(t, e);
+			element_read_time(t, e);
 		else
 			thrift_skip(t, f.type);
 	}
@@ -137,14 +132,14 @@ static void read_element(struct thrift *t, struct element *e)
 		else if (f.id == 7)
 			e->scale = thrift_number(t, &f);
 		else if (f.id == 10 && thrift_struct(t, &f))
-			read_logical(t, e);
+			element_read_logical(t, e);
 		else
 			thrift_skip(t, f.type);
 	}
 }
 
 /* ConvertedType, which older files have instead. */
-static void read_converted(struct element *e)
+static void element_read_converted(struct element *e)
 {
 	static const struct {
 		int64_t logical, bits;
@@ -182,7 +177,7 @@ static void read_converted(struct element *e)
 }
 
 /* What numbers, or bytes, mean. */
-static void set_decimal(struct parquet_column *c, const struct element *e)
+static void leaf_set_decimal(struct parquet_column *c, const struct element *e)
 {
 	c->decimal = e->type == PARQUET_INT32 || e->type == PARQUET_INT64 ||
 		     e->type == PARQUET_FIXED;
@@ -192,7 +187,7 @@ static void set_decimal(struct parquet_column *c, const struct element *e)
 		 (long long)e->scale);
 }
 
-static void set_note(struct parquet_column *c, const struct element *e)
+static void leaf_set_note(struct parquet_column *c, const struct element *e)
 {
 	static const char *const units[] = {"an unknown unit", "milliseconds",
 					    "microseconds", "nanoseconds"};
@@ -207,7 +202,7 @@ static void set_note(struct parquet_column *c, const struct element *e)
 		snprintf(c->note, n, "time since 1970-01-01: %s%s",
 			 units[e->unit], zone);
 	else if (e->logical == L_DECIMAL)
-		set_decimal(c, e);
+		leaf_set_decimal(c, e);
 	else if (e->logical == L_UUID)
 		snprintf(c->note, n, "UUID");
 	else if (e->logical == L_INTERVAL)
@@ -241,7 +236,7 @@ void parquet_column_as_blob(struct parquet_column *c)
 	c->dtype.text = "binary of varying length";
 }
 
-static void set_type(struct parquet_column *c, const struct element *e)
+static void leaf_set_type(struct parquet_column *c, const struct element *e)
 {
 	switch (e->type) {
 	case PARQUET_BOOLEAN:
@@ -310,7 +305,7 @@ static void find_lists(struct parquet_meta *m)
 }
 
 /* What it is of files as Hugging Face keeps them, {bytes, path}. */
-static char member_of(const struct element *e, const struct element *top)
+static char file_member(const struct element *e, const struct element *top)
 {
 	if (e->repetition == REPEATED || top->repetition == REPEATED ||
 	    e->type != PARQUET_BYTES || e->logical == L_DECIMAL)
@@ -354,22 +349,22 @@ static int add_leaf(struct parquet_meta *m, struct element *e,
 
 		c = realloc(m->at, room * sizeof *c);
 		if (!c)
-			return no_memory(err);
+			return error_no_memory(err, "the table of columns");
 		m->at = c;
 		m->room = room;
 	}
 	c = memset(&m->at[m->n], 0, sizeof *c);
 	c->name = strndup(top->name, top->len);
 	if (!c->name)
-		return no_memory(err);
+		return error_no_memory(err, "the name of a column");
 	m->n++;
-	read_converted(e);
+	element_read_converted(e);
 	c->type = e->type;
 	c->levels = (e->repetition == OPTIONAL) +
 		    (nested && top->repetition == OPTIONAL);
 	c->optional = c->levels;
-	set_type(c, e);
-	set_note(c, e);
+	leaf_set_type(c, e);
+	leaf_set_note(c, e);
 	if (e->logical == L_DECIMAL && e->type == PARQUET_BYTES)
 		c->why_not = "it has decimals of varying length, which are not "
 			     "supported: write integers or floats";
@@ -388,7 +383,7 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 	int r = 0;
 
 	if (!n || m->at)
-		return damaged(err);
+		return parquet_schema_damaged(err);
 	read_element(t, &e);
 	top = e;
 	for (uint32_t i = 1; r == 0 && i < n && !t->bad; i++) {
@@ -396,7 +391,7 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 
 		read_element(t, &e);
 		if (e.children < 0 || e.children > n)
-			return damaged(err);
+			return parquet_schema_damaged(err);
 		r = parquet_tree_add(m, e.name, e.len, e.repetition,
 				     (uint32_t)e.children, err);
 		if (r < 0)
@@ -419,11 +414,11 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 		if (r == 0) {
 			m->at[m->n - 1].top = tops;
 			m->at[m->n - 1].member =
-				nested && !deep ? member_of(&e, &top) : 0;
+				nested && !deep ? file_member(&e, &top) : 0;
 		}
 	}
 	if (r == 0 && inside)
-		return damaged(err);
+		return parquet_schema_damaged(err);
 	if (r == 0 && !t->bad)
 		r = parquet_tree_finish(m, err);
 	if (r == 0 && !t->bad) {

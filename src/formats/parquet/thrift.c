@@ -5,7 +5,7 @@
 
 #define DEPTH_MAX 32
 
-static void fail(struct thrift *t)
+static void thrift_fail(struct thrift *t)
 {
 	t->bad = true;
 	t->pos = t->n;
@@ -15,11 +15,11 @@ static unsigned char next_byte(struct thrift *t)
 {
 	if (t->pos < t->n)
 		return t->at[t->pos++];
-	fail(t);
+	thrift_fail(t);
 	return 0;
 }
 
-static uint64_t varint(struct thrift *t)
+static uint64_t thrift_varint(struct thrift *t)
 {
 	uint64_t v = 0;
 
@@ -30,21 +30,21 @@ static uint64_t varint(struct thrift *t)
 		if (!(b & 0x80))
 			return v;
 	}
-	fail(t);
+	thrift_fail(t);
 	return 0;
 }
 
-static int64_t zigzag(struct thrift *t)
+static int64_t thrift_zigzag(struct thrift *t)
 {
-	uint64_t v = varint(t);
+	uint64_t v = thrift_varint(t);
 
 	return (int64_t)(v >> 1 ^ (0 - (v & 1)));
 }
 
-static void pass(struct thrift *t, uint64_t n)
+static void thrift_pass(struct thrift *t, uint64_t n)
 {
 	if (n > t->n - t->pos)
-		fail(t);
+		thrift_fail(t);
 	else
 		t->pos += n;
 }
@@ -57,9 +57,9 @@ bool thrift_next(struct thrift *t, struct thrift_field *f)
 	f->type = b & 15;
 	if (t->bad || f->type == THRIFT_STOP)
 		return false;
-	id = b >> 4 ? f->id + (b >> 4) : zigzag(t);
+	id = b >> 4 ? f->id + (b >> 4) : thrift_zigzag(t);
 	if (f->type > THRIFT_STRUCT || id < INT16_MIN || id > INT16_MAX)
-		fail(t);
+		thrift_fail(t);
 	f->id = (int32_t)id;
 	return !t->bad;
 }
@@ -67,35 +67,36 @@ bool thrift_next(struct thrift *t, struct thrift_field *f)
 static uint32_t list_head(struct thrift *t, unsigned *type)
 {
 	unsigned char b = next_byte(t);
-	uint64_t n = b >> 4 == 15 ? varint(t) : b >> 4;
+	uint64_t n = b >> 4 == 15 ? thrift_varint(t) : b >> 4;
 
 	*type = b & 15;
 	if (*type > THRIFT_STRUCT || *type == THRIFT_STOP ||
 	    n > t->n - t->pos) { /* an element has a byte at least */
-		fail(t);
+		thrift_fail(t);
 		return 0;
 	}
 	return (uint32_t)n;
 }
 
-static void skip(struct thrift *t, unsigned type, bool element, unsigned depth);
+static void thrift_skip_value(struct thrift *t, unsigned type, bool element,
+			      unsigned depth);
 
 static void skip_list(struct thrift *t, unsigned depth)
 {
 	unsigned type;
 
 	for (uint32_t n = list_head(t, &type); n && !t->bad; n--)
-		skip(t, type, true, depth);
+		thrift_skip_value(t, type, true, depth);
 }
 
 static void skip_map(struct thrift *t, unsigned depth)
 {
-	uint64_t n = varint(t);
+	uint64_t n = thrift_varint(t);
 	unsigned char types = n ? next_byte(t) : 0;
 
 	for (; n && !t->bad; n--) {
-		skip(t, types >> 4, true, depth);
-		skip(t, types & 15, true, depth);
+		thrift_skip_value(t, types >> 4, true, depth);
+		thrift_skip_value(t, types & 15, true, depth);
 	}
 }
 
@@ -104,33 +105,34 @@ static void skip_struct(struct thrift *t, unsigned depth)
 	struct thrift_field f = {0, 0};
 
 	while (thrift_next(t, &f))
-		skip(t, f.type, false, depth);
+		thrift_skip_value(t, f.type, false, depth);
 }
 
-static void skip(struct thrift *t, unsigned type, bool element, unsigned depth)
+static void thrift_skip_value(struct thrift *t, unsigned type, bool element,
+			      unsigned depth)
 {
 	if (depth == DEPTH_MAX) {
-		fail(t);
+		thrift_fail(t);
 		return;
 	}
 	switch (type) {
 	case THRIFT_TRUE:
 	case THRIFT_FALSE: /* a field's value is its type */
-		pass(t, element ? 1 : 0);
+		thrift_pass(t, element ? 1 : 0);
 		break;
 	case THRIFT_BYTE:
-		pass(t, 1);
+		thrift_pass(t, 1);
 		break;
 	case THRIFT_I16:
 	case THRIFT_I32:
 	case THRIFT_I64:
-		varint(t);
+		thrift_varint(t);
 		break;
 	case THRIFT_DOUBLE:
-		pass(t, 8);
+		thrift_pass(t, 8);
 		break;
 	case THRIFT_BINARY:
-		pass(t, varint(t));
+		thrift_pass(t, thrift_varint(t));
 		break;
 	case THRIFT_LIST:
 	case THRIFT_SET:
@@ -143,13 +145,13 @@ static void skip(struct thrift *t, unsigned type, bool element, unsigned depth)
 		skip_struct(t, depth + 1);
 		break;
 	default:
-		fail(t);
+		thrift_fail(t);
 	}
 }
 
 void thrift_skip(struct thrift *t, unsigned type)
 {
-	skip(t, type, false, 0);
+	thrift_skip_value(t, type, false, 0);
 }
 
 int64_t thrift_number(struct thrift *t, const struct thrift_field *f)
@@ -158,25 +160,25 @@ int64_t thrift_number(struct thrift *t, const struct thrift_field *f)
 		return (int8_t)next_byte(t);
 	if (f->type == THRIFT_I16 || f->type == THRIFT_I32 ||
 	    f->type == THRIFT_I64)
-		return zigzag(t);
-	fail(t);
+		return thrift_zigzag(t);
+	thrift_fail(t);
 	return 0;
 }
 
 bool thrift_bool(struct thrift *t, const struct thrift_field *f)
 {
 	if (f->type != THRIFT_TRUE && f->type != THRIFT_FALSE)
-		fail(t);
+		thrift_fail(t);
 	return f->type == THRIFT_TRUE;
 }
 
 const char *thrift_text(struct thrift *t, const struct thrift_field *f,
 			size_t *len)
 {
-	uint64_t n = f->type == THRIFT_BINARY ? varint(t) : UINT64_MAX;
+	uint64_t n = f->type == THRIFT_BINARY ? thrift_varint(t) : UINT64_MAX;
 	const char *s = (const char *)t->at + t->pos;
 
-	pass(t, n);
+	thrift_pass(t, n);
 	*len = t->bad ? 0 : n;
 	return t->bad ? "" : s;
 }
@@ -186,7 +188,7 @@ uint32_t thrift_list(struct thrift *t, const struct thrift_field *f,
 {
 	if (f->type == THRIFT_LIST)
 		return list_head(t, type);
-	fail(t);
+	thrift_fail(t);
 	return 0;
 }
 
@@ -197,13 +199,13 @@ uint32_t thrift_structs(struct thrift *t, const struct thrift_field *f)
 
 	if (!n || type == THRIFT_STRUCT)
 		return n;
-	fail(t);
+	thrift_fail(t);
 	return 0;
 }
 
 bool thrift_struct(struct thrift *t, const struct thrift_field *f)
 {
 	if (f->type != THRIFT_STRUCT)
-		fail(t);
+		thrift_fail(t);
 	return !t->bad;
 }

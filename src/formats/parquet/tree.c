@@ -8,7 +8,7 @@
 
 #define DEPTH_MAX 64
 
-static int damaged(struct error *err)
+static int tree_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its schema is damaged");
 }
@@ -23,13 +23,13 @@ int parquet_tree_add(struct parquet_meta *m, const char *name, size_t len,
 
 		n = realloc(m->nodes, room * sizeof *n);
 		if (!n)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the tree of the schema");
 		m->nodes = n;
 	}
 	n = memset(&m->nodes[m->n_nodes], 0, sizeof *n);
 	n->name = strndup(name, len);
 	if (!n->name)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of a column");
 	m->n_nodes++;
 	n->children = children;
 	n->repetition =
@@ -48,9 +48,9 @@ static void finish_leaf(struct parquet_column *c, const struct parquet_node *n)
 }
 
 /* Node i and all in it; leaves are numbered in order. */
-static int finish(struct parquet_meta *m, uint32_t *i, uint32_t *leaf,
-		  unsigned levels, unsigned repeats, unsigned depth,
-		  struct error *err)
+static int tree_finish_node(struct parquet_meta *m, uint32_t *i, uint32_t *leaf,
+			    unsigned levels, unsigned repeats, unsigned depth,
+			    struct error *err)
 {
 	struct parquet_node *n = &m->nodes[*i];
 	int r = 0;
@@ -65,13 +65,14 @@ static int finish(struct parquet_meta *m, uint32_t *i, uint32_t *leaf,
 				 DEPTH_MAX);
 	if (!n->children) {
 		if (*leaf == m->n)
-			return damaged(err);
+			return tree_damaged(err);
 		finish_leaf(&m->at[(*leaf)++], n);
 	}
 	for (uint32_t k = 0; r == 0 && k < n->children; k++)
-		r = *i < m->n_nodes ? finish(m, i, leaf, n->levels, n->repeats,
-					     depth + 1, err)
-				    : damaged(err);
+		r = *i < m->n_nodes
+			    ? tree_finish_node(m, i, leaf, n->levels,
+					       n->repeats, depth + 1, err)
+			    : tree_damaged(err);
 	n->leaves = *leaf - n->leaf;
 	n->next = *i;
 	return r;
@@ -83,7 +84,7 @@ int parquet_tree_finish(struct parquet_meta *m, struct error *err)
 	int r = 0;
 
 	while (r == 0 && i < m->n_nodes)
-		r = finish(m, &i, &leaf, 0, 0, 0, err);
+		r = tree_finish_node(m, &i, &leaf, 0, 0, 0, err);
 	return r;
 }
 
