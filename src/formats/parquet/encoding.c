@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parquet's delta encodings, and the one that splits values into their bytes. */
-/* As parquet-format's Encodings.md has it. */
+/* Decodes Parquet's delta encodings, and the one that splits values into their bytes. */
+/* The format is described in Encodings.md of parquet-format. */
 #include "formats/parquet/encoding.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/number.h"
 
 #define BLOCK_MOST (UINT32_C(1) << 30)
-#define SPLIT_SOME 4096 /* bytes that are put together at once */
+#define SPLIT_SOME 4096 /* about how many bytes are put together at once */
 
 static int encoding_damaged(struct error *err)
 {
@@ -23,14 +23,19 @@ static int encoding_damaged(struct error *err)
 
 struct delta {
 	const unsigned char *at, *end;
-	uint64_t in_mini, minis; /* values of a miniblock; those of a block */
-	uint64_t left;           /* values that follow */
-	uint64_t value, least;   /* the next one; the block's least step */
-	const unsigned char *widths; /* of the block's miniblocks: */
-	uint64_t mini;               /* how many of them are done */
-	const unsigned char *bits;   /* of this miniblock, */
+	/* Values in a miniblock; miniblocks in a block. */
+	uint64_t in_mini, minis;
+	uint64_t left; /* values that still follow */
+	/* The next value; the least difference in this block. */
+	uint64_t value, least;
+	/* Bit widths of the block's miniblocks. */
+	const unsigned char *widths;
+	/* How many miniblocks of the block are begun. */
+	uint64_t mini;
+	/* The packed differences of this miniblock. */
+	const unsigned char *bits;
 	unsigned width;
-	uint64_t i; /* and how many of its steps were taken */
+	uint64_t i; /* how many of its differences are used */
 };
 
 static bool delta_read_varint(struct delta *d, uint64_t *out)
@@ -77,7 +82,7 @@ static bool delta_begin(struct delta *d, const unsigned char *at, size_t n,
 	return d->in_mini % 32 == 0 && count == values;
 }
 
-/* The next miniblock; all of it is there, also where it is longer than the values. */
+/* Begin the next miniblock.  The file has all of it, even if fewer values follow. */
 static bool delta_next_miniblock(struct delta *d)
 {
 	uint64_t bytes;
@@ -112,7 +117,8 @@ static uint64_t delta_step(const struct delta *d)
 	return d->width < 64 ? v & ((UINT64_C(1) << d->width) - 1) : v;
 }
 
-/* All arithmetic is modulo 2^64, and so modulo 2^32 for those who keep the low half. */
+/* Set *out to the next value.  All arithmetic is modulo 2^64, so callers that keep the
+ * low 32 bits calculate modulo 2^32. */
 static bool delta_next(struct delta *d, uint64_t *out)
 {
 	*out = d->value;
@@ -147,7 +153,7 @@ int parquet_put_delta(const struct parquet_values *p)
 
 /* ---- byte arrays ------------------------------------------------------------ */
 
-/* Lengths, one behind the other: what they sum up to, and where they end. */
+/* Sum up the lengths that follow, and set *end to where they end. */
 static bool pass_lengths(const struct delta *from, uint64_t *sum,
 			 const unsigned char **end)
 {
@@ -164,7 +170,8 @@ static bool pass_lengths(const struct delta *from, uint64_t *sum,
 	return true;
 }
 
-/* Lengths at `at`, whose bytes (*data) are those up to `end`. */
+/* Begin the lengths at `at`; *data is set to the bytes behind them, of which at least
+ * *sum must be before `end`. */
 static bool lengths_begin(struct delta *d, const unsigned char *at,
 			  const unsigned char *end, uint32_t values,
 			  const unsigned char **data, uint64_t *sum)
@@ -177,7 +184,8 @@ static uint32_t next_length(struct delta *d)
 {
 	uint64_t v;
 
-	delta_next(d, &v); /* it succeeded when they were passed */
+	/* It cannot fail: pass_lengths has read it already. */
+	delta_next(d, &v);
 	return (uint32_t)v;
 }
 
@@ -198,7 +206,8 @@ int parquet_put_delta_lengths(const struct parquet_values *p)
 	return 0;
 }
 
-/* Each value: how much of the one before it begins with, and the rest. */
+/* Each value is the length of the prefix that it shares with the value before, and the
+ * rest of its bytes. */
 int parquet_put_delta_bytes(const struct parquet_values *p)
 {
 	const unsigned char *end = p->at + p->n, *rest, *data;
@@ -210,7 +219,8 @@ int parquet_put_delta_bytes(const struct parquet_values *p)
 	    !pass_lengths(&prefixes, &sum, &rest) ||
 	    !lengths_begin(&lengths, rest, end, p->values, &data, &sum))
 		return encoding_damaged(p->err);
-	value = malloc(sum ? sum : 1); /* none is longer than all that is new */
+	/* No value is longer than all new bytes together. */
+	value = malloc(sum ? sum : 1);
 	if (!value)
 		return error_no_memory(p->err, "a value of a page");
 	for (uint32_t i = 0; i < p->values; i++) {
@@ -231,7 +241,7 @@ int parquet_put_delta_bytes(const struct parquet_values *p)
 
 /* ---- bytes apart ------------------------------------------------------------ */
 
-/* The first bytes of all values, then the second ones, and so on. */
+/* BYTE_STREAM_SPLIT: the first bytes of all values, then the second bytes, and so on. */
 int parquet_put_split(const struct parquet_values *p)
 {
 	size_t width = p->c->width, some = max_u64(SPLIT_SOME / width, 1);

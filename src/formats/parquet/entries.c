@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of a Parquet page with their levels: which are there, which are a list. */
+/* Decodes a Parquet page with its levels, so that lists and missing values can be
+ * told. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +12,20 @@
 #include "formats/parquet/read.h"
 #include "formats/parquet/runs.h"
 
-/* Bytes of a page's values, decoded. */
+/* Most bytes of a page's decoded values. */
 #define VALUES_MOST (UINT64_C(1) << 30)
-/* Of a page; a few bytes can claim any number, and all of them are gone through. */
+/* Most entries of a page: a few bytes can claim any number, and all of them are
+ * visited. */
 #define ENTRIES_MOST (UINT32_C(1) << 26)
 
 struct page {
 	struct parquet_values p;
 	struct parquet_runs repeats, levels;
-	uint32_t n;  /* levels of each kind */
-	size_t size; /* of a value as it is served; 0: they vary */
+	uint32_t n;  /* number of entries */
+	size_t size; /* bytes of a value as it is served; 0: they vary */
 	unsigned char *data;
 	size_t used, room;
-	size_t *ends; /* of values that vary */
+	size_t *ends; /* where each value ends, if they vary */
 	uint32_t n_ends;
 	int failed;
 };
@@ -47,7 +49,7 @@ static unsigned level_width(unsigned most)
 	return n;
 }
 
-/* Where both kinds of levels are; then p is where the values are. */
+/* Find both kinds of levels, and move g->p to where the values begin. */
 static int find_both(struct page *g, const struct parquet_page *head,
 		     const unsigned char *data)
 {
@@ -70,7 +72,7 @@ static int find_both(struct page *g, const struct parquet_page *head,
 	g->repeats.end = g->repeats.at + n;
 	g->repeats.width = level_width(p->c->max_repeats);
 	if (!p->c->max_repeats)
-		g->repeats.run = g->n; /* of zeros */
+		g->repeats.run = g->n; /* all repetition levels are 0 */
 	r = parquet_find_levels(p, head, &g->levels.at, &n);
 	g->levels.end = g->levels.at + n;
 	g->levels.width = level_width(p->c->max_levels);
@@ -102,7 +104,7 @@ static int page_too_large(struct error *err)
 	return error_set(err, -ENOTSUP, "a page has more than 1 GiB of values");
 }
 
-/* Numbers, and others of a fixed size. */
+/* Decode numbers and other values of a fixed size. */
 static int decode_fixed(struct page *g, const struct parquet_page *head,
 			const struct parquet_dictionary *d)
 {
@@ -215,7 +217,8 @@ void parquet_decoded_free(struct parquet_decoded *g)
 	memset(g, 0, sizeof *g);
 }
 
-/* Bytes of runs at `to`, which go on there. */
+/* Move the bytes of runs to `to`, from where they are read then; return how many they
+ * are. */
 static size_t move_runs(struct parquet_runs *h, unsigned char *to)
 {
 	size_t n = h->at ? (size_t)(h->end - h->at) : 0;
@@ -227,7 +230,8 @@ static size_t move_runs(struct parquet_runs *h, unsigned char *to)
 	return n;
 }
 
-/* What outlives the page's own bytes. */
+/* Move what is decoded into *out, with a copy of the levels, so that the page's own
+ * bytes can be freed. */
 static int page_hand_over(struct page *g, struct parquet_decoded *out)
 {
 	size_t n = g->repeats.at ? (size_t)(g->repeats.end - g->repeats.at) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the pages of a Parquet column are, and how many rows are decoded at once. */
+/* Makes the table of a column chunk's pages by reading all page headers. */
 #include "formats/parquet/index.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "formats/parquet/kept.h"
 
-/* Read of a page at first; a header may be longer (statistics). */
+/* Bytes read of a page at first; a header with statistics may be longer. */
 #define HEADER_FIRST 512
 #define HEADER_MOST (UINT32_C(16) << 20)
 #define PIECE_MOST (UINT64_C(4) << 30)
@@ -43,13 +43,16 @@ int parquet_head(const struct arrays *s, uint64_t pos, uint64_t left,
 struct walk {
 	struct parquet_index *x;
 	size_t room;
-	uint64_t rows;        /* of the chunk */
-	uint64_t most, first; /* values of the longest page, of the first; */
-	bool even;            /* all others but the last have as many */
+	uint64_t rows; /* values of the chunk */
+	/* Values of the longest page, and of the first one. */
+	uint64_t most, first;
+	/* All pages but the last have as many values as the first. */
+	bool even;
 	uint64_t last;
-	uint64_t dictionary; /* its bytes */
-	bool gzip;           /* the codec, which has checksums */
-	uint64_t spare;      /* bytes of the dictionary's header */
+	uint64_t dictionary; /* decoded bytes of the dictionary */
+	bool gzip;           /* the codec is gzip, which has checksums */
+	/* Length of the dictionary page's header, in bytes. */
+	uint64_t spare;
 };
 
 static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
@@ -76,8 +79,8 @@ static int add_mark(struct walk *w, uint64_t pos, uint32_t values,
 	return 0;
 }
 
-/* The CRC-32 of gzip is of what was compressed, which the levels of a page of version 2
- * are not. */
+/* Return true if a checksum covers all bytes of the page.  The CRC-32 of gzip covers
+ * what was compressed, which the levels of a page of version 2 are not. */
 static bool is_checked(const struct walk *w, const struct parquet_page *p)
 {
 	if (p->has_crc || !p->stored)
@@ -109,8 +112,9 @@ static int add_page(struct walk *w, const struct parquet_page *p, uint64_t pos,
 	return 0;
 }
 
-/* Writers that did not count the dictionary's header as part of a chunk (parquet-mr before
- * 1.2.9, IMPALA-694): its last page then ends behind it, by exactly so many bytes. */
+/* Some writers did not count the dictionary's header as part of the chunk (parquet-mr
+ * before 1.2.9, IMPALA-694).  Then the last page ends behind the chunk, by exactly the
+ * length of that header. */
 static int index_walk_beyond(const struct arrays *s, struct walk *w,
 			     struct parquet_page *p, struct error *err)
 {
@@ -150,10 +154,12 @@ static int index_walk_pages(const struct arrays *s,
 	}
 	if (r == 0 && x->rows < w->rows && !x->wrong)
 		x->wrong = "there are fewer values than rows";
-	return r == -EBADMSG ? 0 : r; /* said again by who comes there */
+	/* A read that gets to the damaged page reports it. */
+	return r == -EBADMSG ? 0 : r;
 }
 
-/* Each page is in one piece, or in two, if they are not alike. */
+/* Choose how many rows are decoded at once: so many that each page is decoded once, or
+ * twice if the pages have different numbers of values. */
 static int set_piece(const struct walk *w, uint64_t size, struct error *err)
 {
 	uint64_t rows = max_u64(PARQUET_PIECE / size, 1);
@@ -222,7 +228,7 @@ int parquet_index(const struct arrays *s, const struct parquet_column *c,
 		return 0;
 	}
 	parquet_index_free(x);
-	*out = none; /* somebody else's */
+	*out = none; /* another thread's index, which came first */
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of Parquet pages, and dictionaries, that were decoded not long ago. */
+/* A cache of decoded Parquet pages and dictionaries. */
 #include "formats/parquet/kept.h"
 
 #include <pthread.h>
@@ -9,22 +9,25 @@
 #include "base/cleanup.h"
 
 #define PAGES_MAX 16
-/* Of all of them: texts, their ends, dictionaries.  One page may take all of it, for some
- * writers make a row group of one page. */
+/* Most bytes of all entries together.  One page may take all of them, for some writers
+ * make a row group of one page. */
 #define BYTES_MAX ((size_t)64 << 20)
-#define IS_NULL (UINT32_C(1) << 31) /* in an end */
+/* Flag in an element of `ends`: the text is missing. */
+#define IS_NULL (UINT32_C(1) << 31)
 
 enum kind { TEXTS, DECODED, DICTIONARY };
 struct parquet_kept {
 	const void *of;
 	size_t page;
 	enum kind kind;
-	unsigned users; /* under the lock: those who have it, and the table */
-	uint64_t used;  /* when, in accesses */
+	/* Under the lock: calls that use it, and 1 for the table. */
+	unsigned users;
+	uint64_t used; /* `accesses` at the last use */
 	unsigned char *text;
-	uint32_t *ends; /* of each text */
+	uint32_t *ends; /* where each text ends */
 	size_t len, room, n, ends_room;
-	size_t bytes; /* in the table: all that it takes */
+	/* In the table: bytes of the entry with all it owns. */
+	size_t bytes;
 	bool given_up;
 	struct parquet_dictionary dictionary;
 	struct parquet_decoded decoded;
@@ -33,7 +36,7 @@ struct parquet_kept {
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct parquet_kept *kept[PAGES_MAX];
 static uint64_t accesses;
-static size_t kept_bytes; /* of all in the table */
+static size_t kept_bytes; /* bytes of all entries in the table */
 
 static void parquet_kept_free(struct parquet_kept *k)
 {
@@ -44,7 +47,7 @@ static void parquet_kept_free(struct parquet_kept *k)
 	free(k);
 }
 
-/* With the lock. */
+/* Give up one use; the last one frees the entry.  The caller holds kept_lock. */
 static void kept_drop(struct parquet_kept *k)
 {
 	if (k && !--k->users)
@@ -165,7 +168,7 @@ static void forget_slot(unsigned i)
 	kept[i] = NULL;
 }
 
-/* The free slot, or that of the one that was used least recently. */
+/* Return a free slot, or the slot of the entry used least recently. */
 static unsigned oldest_slot(void)
 {
 	unsigned at = 0;
@@ -179,7 +182,7 @@ static unsigned oldest_slot(void)
 	return at;
 }
 
-/* With the lock: in place of those that were used least recently. */
+/* Insert an entry in place of those used least recently.  The caller holds kept_lock. */
 static void kept_insert(struct parquet_kept *k)
 {
 	unsigned at = oldest_slot();
@@ -225,7 +228,8 @@ parquet_kept_dictionary(const void *of, struct parquet_dictionary *out)
 	return k;
 }
 
-/* One of so many bytes, which the caller has, too; NULL: too many. */
+/* Make an entry of `bytes` bytes, used by the table and the caller.  Returns NULL if
+ * these are too many or memory is short. */
 static struct parquet_kept *new_kept(const void *of, size_t page,
 				     enum kind kind, size_t bytes)
 {
@@ -238,7 +242,7 @@ static struct parquet_kept *new_kept(const void *of, size_t page,
 	k->of = of;
 	k->page = page;
 	k->kind = kind;
-	k->users = 2; /* the table, and the caller */
+	k->users = 2; /* the table and the caller */
 	return k;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which values of a Parquet page are there. */
+/* Definition levels of a Parquet page: which of its values are present. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int levels_damaged(struct error *err)
 	return error_set(err, -EBADMSG, "a page is damaged");
 }
 
-/* `n` definition levels at `at` have to say that nothing is missing. */
+/* Check that the definition levels, `n` bytes at `at`, say that no value is missing. */
 static int check_levels(const struct parquet_values *p, const unsigned char *at,
 			size_t n)
 {
@@ -50,7 +50,7 @@ int parquet_find_levels(struct parquet_values *p,
 	return 0;
 }
 
-/* Past levels that say that nothing is missing. */
+/* Move `p` behind the levels, which must say that no value is missing. */
 static int pass_levels(struct parquet_values *p,
 		       const struct parquet_page *head)
 {
@@ -70,15 +70,17 @@ static int pass_levels(struct parquet_values *p,
 
 /* ---- values among nulls ------------------------------------------------------ */
 
-/* Levels as they are needed; a row without a value is an empty one. */
+/* Merges values with the levels of their page: a row without a value is handed on as
+ * NULL. */
 struct among {
 	struct parquet_runs levels;
-	uint32_t left, there; /* levels; the one of a value */
+	/* Levels that follow; the level of a present value. */
+	uint32_t left, there;
 	parquet_put *put;
 	void *ctx;
 };
 
-/* The empty rows in front of the next value, or all at the end. */
+/* Hand on the empty rows in front of the next value, or at the end all that follow. */
 static void put_nulls(struct among *m)
 {
 	uint32_t v;

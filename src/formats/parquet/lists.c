@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns whose rows have levels: from pages that need not begin with a row. */
+/* Reads columns whose rows have levels, from pages that need not begin with a row. */
 /*
- * A page of version 1 does not say how many rows begin in it, so that is learnt when it
- * is decoded, and kept: who comes later begins at the page that he needs.
+ * A page of version 1 does not tell how many rows begin in it.  The number is learnt
+ * when the page is decoded, and kept: later reads begin at the page that they need.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 /* ---- rows of any column ------------------------------------------------------- */
 
 struct walking {
-	struct parquet_reading r; /* r.row: rows that have begun */
+	struct parquet_reading r; /* r.row: rows that have begun so far */
 	const struct parquet_entries *to;
-	bool from_start; /* of the chunk */
+	bool from_start; /* reading began at the first page of the chunk */
 };
 
-/* A row that is wanted, or the rest of one. */
+/* Count rows, and hand on the entries of those that are wanted. */
 static int walking_hand_entry(void *ctx, unsigned again, unsigned level,
 			      const unsigned char *v, size_t len)
 {
@@ -82,7 +82,7 @@ static int lists_read_page(struct walking *w, const struct parquet_index *x,
 	return e;
 }
 
-/* The last page that is known to have, or to be in front of, the first row. */
+/* Return the last page that is known to begin not behind row `row`. */
 static size_t first_page(const struct parquet_index *x, uint64_t row)
 {
 	size_t i = 0;
@@ -92,7 +92,7 @@ static size_t first_page(const struct parquet_index *x, uint64_t row)
 	return i;
 }
 
-/* Until a row begins that is not wanted any more. */
+/* Read pages until a row begins that is not wanted any more. */
 static int lists_read_pages(struct walking *w, const struct parquet_index *x)
 {
 	struct parquet_reading *r = &w->r;
@@ -141,10 +141,10 @@ struct listing {
 	const struct parquet_column *c;
 	parquet_put *put;
 	void *ctx;
-	bool open;           /* there is a list; */
-	unsigned char *data; /* its numbers */
+	bool open;           /* a list has begun */
+	unsigned char *data; /* the numbers of the list so far */
 	size_t used, room;
-	uint64_t row; /* of the column: that of the next list */
+	uint64_t row; /* row of the column that the next list is */
 	struct error *err;
 };
 

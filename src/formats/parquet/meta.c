@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The footer of a Parquet file: columns that can be shown, and their chunks. */
+/* Reads the footer of a Parquet file: which columns can be shown, and where their chunks
+ * are. */
 #include "formats/parquet/meta.h"
 
 #include <errno.h>
@@ -79,7 +80,8 @@ static void read_chunk(struct thrift *t, struct place *p)
 	memset(p, 0, sizeof *p);
 	p->type = -1;
 	while (thrift_next(t, &f)) {
-		if (f.id == 1 || f.id == 8) /* in another file, encrypted */
+		/* file_path, crypto_metadata: in another file, or encrypted. */
+		if (f.id == 1 || f.id == 8)
 			p->other_file = true;
 		if (f.id == 3 && thrift_struct(t, &f))
 			read_place(t, p);
@@ -150,7 +152,8 @@ static int group_read_columns(struct thrift *t, const struct thrift_field *f,
 	return r;
 }
 
-/* A list has a value or more for each row, which the group alone counts. */
+/* A list column has one or more values for each row; only the row group counts its rows.
+ * Returns false if that contradicts the column. */
 static bool set_list_rows(struct parquet_meta *m, uint64_t rows)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
@@ -201,7 +204,8 @@ static int meta_read_group(struct thrift *t, struct parquet_meta *m,
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct parquet_column *c = &m->at[i];
 
-		/* Columns of one record are read by the same number of a chunk. */
+		/* All columns need a chunk for each row group: those of one record are
+		 * read chunk by chunk. */
 		if (!c->why_not && (c->n_chunks != m->groups ||
 				    (rows && c->chunks[c->n_chunks - 1].rows !=
 						     (uint64_t)rows)))
@@ -213,7 +217,7 @@ static int meta_read_group(struct thrift *t, struct parquet_meta *m,
 	return 0;
 }
 
-/* Each column has the rows of all groups. */
+/* Check that each column has the rows of all row groups. */
 static int meta_check_rows(const struct parquet_meta *m, struct error *err)
 {
 	for (uint32_t i = 0; i < m->n; i++) {
@@ -279,7 +283,8 @@ static int meta_read_footer(struct thrift *t, struct parquet_meta *m,
 	}
 	if (r < 0)
 		return r;
-	/* Some writers leave 0 there; what row groups and their columns say counts. */
+	/* Some writers leave the number of rows 0; then the row groups and columns
+	 * count. */
 	return t->bad || rows < 0 || (rows && (uint64_t)rows != m->rows)
 		       ? footer_damaged(err)
 		       : meta_check_rows(m, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pages of a Parquet column: their headers, and the values in them. */
-/* As parquet-format's README.md and Encodings.md have it. */
+/* Reads page headers, dictionaries, and values in the plain and dictionary encodings. */
+/* The format is described in README.md and Encodings.md of parquet-format. */
 #include "formats/parquet/page.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct numbers {
 	bool packed;
 };
 
-/* DataPageHeader, DictionaryPageHeader, whose first fields are alike. */
+/* Read a DataPageHeader or DictionaryPageHeader, whose first fields are alike. */
 static void header_read_page(struct thrift *t, struct numbers *n)
 {
 	struct thrift_field f = {0, 0};
@@ -212,7 +212,7 @@ static int values_put_bits(const struct parquet_values *p)
 	return 0;
 }
 
-/* Booleans in runs, behind how many bytes these have. */
+/* Hand on booleans in runs; the length of the runs, 4 bytes, is in front of them. */
 static int values_put_runs(const struct parquet_values *p)
 {
 	struct parquet_runs h = {.width = 1};
@@ -257,7 +257,7 @@ static int values_put_indices(const struct parquet_values *p,
 	return 0;
 }
 
-/* Is this encoding one that the column's type can have? */
+/* Return true if a column of this type may have this encoding. */
 static bool encodes(int64_t encoding, int64_t type)
 {
 	switch (encoding) {

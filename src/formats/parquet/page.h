@@ -14,28 +14,35 @@ enum {
 };
 struct parquet_page {
 	int64_t type;
-	uint32_t header;       /* bytes of the header itself */
-	uint32_t stored, size; /* of what follows it, compressed and not */
+	uint32_t header; /* length of the header itself, in bytes */
+	/* Bytes that follow the header, compressed and decoded. */
+	uint32_t stored, size;
 	uint32_t values;
 	int64_t encoding, levels_encoding, repeats_encoding;
-	uint32_t levels;  /* DATA_2: bytes in front that are not compressed; */
-	uint32_t repeats; /* of these: repetition levels, which come first */
-	int64_t rows;     /* DATA_2; -1: it does not say */
-	uint32_t nulls;   /* DATA_2 */
-	bool packed;      /* DATA_2: false: not compressed after all */
+	/* DATA_2: bytes of levels, which are first and not compressed. */
+	uint32_t levels;
+	/* How many of them are repetition levels, which come first. */
+	uint32_t repeats;
+	int64_t rows;   /* DATA_2; -1: the header does not tell */
+	uint32_t nulls; /* DATA_2 */
+	bool packed;    /* DATA_2: whether the values are compressed */
 	bool has_crc;
-	uint32_t crc; /* of what follows the header, as stored */
+	uint32_t crc; /* of the stored bytes behind the header */
 };
-/* -EBADMSG: damaged, or it goes on after `n` bytes. */
+/* Read a page header from the `n` bytes at `data`.  Returns 0, or -EBADMSG if it is
+ * damaged or longer than `n` bytes. */
 int parquet_page_read(const void *data, size_t n, struct parquet_page *out,
 		      struct error *err);
 
 struct parquet_dictionary {
-	unsigned char *data; /* of the page, decoded */
+	unsigned char *data; /* the decoded page; owned */
 	uint32_t n;
-	uint32_t *at; /* text: where each begins, behind its length */
+	/* text: where each value begins, behind its length; owned. */
+	uint32_t *at;
 };
-/* Of a decoded dictionary page, whose memory it takes in any case. */
+/* Read a decoded dictionary page of `size` bytes.  Takes ownership of `data`
+ * (malloc'ed), also when it fails: the caller frees *out in any case.  Returns 0,
+ * -EBADMSG or -ENOMEM. */
 int parquet_dictionary_read(const struct parquet_column *c,
 			    const struct parquet_page *p, unsigned char *data,
 			    size_t size, struct parquet_dictionary *out,
@@ -43,9 +50,10 @@ int parquet_dictionary_read(const struct parquet_column *c,
 void parquet_dictionary_free(struct parquet_dictionary *d);
 
 /*
- * The values of a data page: `data` is all of it, decoded (levels too).  `put` gets one
- * text, or any number of values of c->width bytes.  -EBADMSG, -ENOTSUP; there are
- * exactly p->values when it succeeds.
+ * Hand the values of a data page to `put`; `data` is the whole decoded page, levels
+ * included.  `put` gets one text, or any number of values of c->width bytes; `v` is NULL
+ * for a row without a value.  Returns 0, having handed on exactly p->values values, or
+ * -EBADMSG, -ENOTSUP or -ENOMEM.
  */
 typedef void parquet_put(void *ctx, const unsigned char *v, size_t len);
 int parquet_page_values(const struct parquet_column *c,
@@ -54,24 +62,29 @@ int parquet_page_values(const struct parquet_column *c,
 			parquet_put *put, void *ctx, struct error *err);
 
 /*
- * The same of a column that is read with its levels, of which `entry` gets each pair in
- * order: how deep a list goes on (0: another row), how much there is, and the value as it
- * is served; NULL where that is not c->max_levels.  -errno or 0.
+ * How a column that is read with its levels is handed on: `entry` gets each entry in
+ * order.  `again` is the repetition level: the depth of the list that goes on, 0 for a
+ * new row.  `level` is the definition level.  `v` is the value as it is served, NULL if
+ * `level` is less than c->max_levels.  `entry` returns 0 or -errno, which ends the
+ * reading.
  */
 struct parquet_entries {
 	int (*entry)(void *ctx, unsigned again, unsigned level,
 		     const unsigned char *v, size_t len);
 	void *ctx;
 };
-/* A page decoded: kept for who wants other rows of it. */
+/* A decoded page, which can be kept for reads of other rows. */
 struct parquet_decoded {
-	struct parquet_runs repeats, levels; /* from the first entry on */
-	unsigned char *runs;                 /* the bytes of both */
-	uint32_t n;                          /* entries */
-	size_t size;         /* of a value as it is served; 0: they vary */
-	unsigned char *data; /* those that are there, one after the other */
-	size_t *ends;        /* where each ends, if they vary */
-	size_t bytes;        /* that all of this takes */
+	/* Both from the first entry on. */
+	struct parquet_runs repeats, levels;
+	unsigned char *runs; /* the bytes of both; owned */
+	uint32_t n;          /* number of entries */
+	/* Bytes of a value as it is served; 0: they vary. */
+	size_t size;
+	/* The values that are present, one after the other. */
+	unsigned char *data;
+	size_t *ends; /* where each value ends, if they vary */
+	size_t bytes; /* how many bytes all of this takes */
 };
 int parquet_page_decode(const struct parquet_column *c,
 			const struct parquet_page *head,
@@ -82,7 +95,7 @@ int parquet_decoded_put(const struct parquet_column *c,
 			const struct parquet_decoded *g,
 			const struct parquet_entries *to, struct error *err);
 void parquet_decoded_free(struct parquet_decoded *g);
-/* What a value of such a column is. */
+/* Return the type of one value of the column: of an item, if it is a list. */
 const struct dtype *parquet_value_type(const struct parquet_column *c);
 
 #endif

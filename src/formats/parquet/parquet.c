@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: a Parquet file; its plain columns are tensors, decoded by row group. */
+/* The source "parquet": opens a Parquet file; its columns are tensors, decoded by row
+ * group. */
 #include "formats/parquet/parquet.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static void parquet_part_layout(const struct parquet *s,
 	l->chunk[0] = rows;
 }
 
-/* Is it decoded at once, whatever its pages are? */
+/* Return true if a part is decoded at once, whatever its pages are. */
 static bool parquet_is_small(const struct parquet_column *c, uint32_t part)
 {
 	return c->text || c->chunks[part].rows <= PARQUET_PIECE / c->dtype.size;
@@ -77,7 +78,7 @@ static int parquet_array_make(struct array *a, uint32_t part,
 	uint64_t n = min_u64(g->chunk[0], c->chunks[part].rows - first);
 	int r;
 
-	m.left = n * m.size; /* the last one is shorter than the others */
+	m.left = n * m.size; /* the last chunk is shorter than the others */
 	memset(m.out + m.left, 0, size - m.left);
 	r = parquet_read(a, part, first, n, parquet_put_made, &m, err);
 	if (r == 0 && m.left)
@@ -222,8 +223,8 @@ static int parquet_new_array(struct parquet *s, struct parquet_column *c,
 	return array_new(&s->arrays, &spec, out, err);
 }
 
-/* The column that is all there is to show of a node; NULL: it takes several, or has
- * values missing that no array can show. */
+/* Return the column that shows a whole node, or NULL if the node has several columns, or
+ * nulls that no array can show. */
 static struct parquet_column *only_column(struct parquet *s,
 					  const struct source_args *a,
 					  const struct parquet_node *n)
@@ -256,7 +257,7 @@ static int parquet_new_record(struct parquet *s, const struct parquet_node *n,
 		     : parquet_record_new(&s->arrays, &s->meta, n, out, err);
 }
 
-/* An element below the root. */
+/* Publish an element below the root. */
 static int publish_node(struct parquet *s, const struct source_args *a,
 			const struct parquet_node *n, struct error *err)
 {
@@ -279,7 +280,7 @@ static int publish_node(struct parquet *s, const struct source_args *a,
 	return error_set(err, r, "\"%.80s\": %s", n->name, why.text);
 }
 
-/* Labels are one of the columns that are what they are by themselves. */
+/* Labels can only be a column that is an array by itself. */
 static uint32_t parquet_count_columns(const struct arrays *s)
 {
 	return ((const struct parquet *)s)->meta.n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parquet files: their plain columns as tensors. */
+/* Parquet files: their columns as tensors. */
 #ifndef FORMATS_PARQUET_PARQUET_H
 #define FORMATS_PARQUET_PARQUET_H
 

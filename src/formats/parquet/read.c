@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of a column of a Parquet file, from the pages that they are in. */
+/* Reads rows of a Parquet column from the pages that have them. */
 #include "formats/parquet/read.h"
 
 #include <errno.h>
@@ -85,11 +85,11 @@ void parquet_reading_end(struct parquet_reading *r)
 		parquet_dictionary_free(&r->dictionary);
 }
 
-/* Hands on what of a page's values is wanted. */
+/* Passes on those values of a page that are wanted. */
 struct cutting {
 	struct parquet_reading *r;
 	uint64_t at;
-	struct parquet_kept *keep; /* all of the page, or NULL */
+	struct parquet_kept *keep; /* gets all texts of the page, or NULL */
 };
 
 static void put_cut(void *ctx, const unsigned char *v, size_t len)
@@ -142,7 +142,7 @@ static int reading_read_page(struct parquet_reading *r,
 	return e;
 }
 
-/* A page of texts that is kept. */
+/* Hand on the wanted texts of a page if it is kept decoded; else return false. */
 static bool put_kept(struct parquet_reading *r, const struct parquet_index *x,
 		     size_t page)
 {
@@ -159,7 +159,7 @@ static bool put_kept(struct parquet_reading *r, const struct parquet_index *x,
 	return true;
 }
 
-/* From the first page that is wanted on; what the index does not have is damaged. */
+/* Read from the first wanted page on.  If the index lacks a page, it is damaged. */
 static int reading_read_pages(struct parquet_reading *r,
 			      const struct parquet_index *x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns of a Parquet file that are no array: each row a line of JSON. */
+/* Columns of a Parquet file that are not arrays: each row is a line of JSON. */
 #include "formats/parquet/record.h"
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-/* Handed on for one request. */
+/* Most bytes handed on for one request. */
 #define HANDED_MOST (UINT64_C(1) << 30)
 
 struct record {
 	const struct parquet_meta *meta;
 	const struct parquet_node *node;
-	char what[96]; /* it is */
+	char what[96]; /* what a row is, in words */
 	char note[192];
 };
 
@@ -130,7 +130,7 @@ static uint64_t record_mean(const struct record *r)
 	return mean;
 }
 
-/* A column that would be an array without them. */
+/* Note that the column would be an array if it had no nulls. */
 static void record_note_nulls(struct record *r, const struct parquet_column *c)
 {
 	strcat(r->what, " or null");
@@ -158,7 +158,8 @@ int parquet_record_new(struct arrays *s, struct parquet_meta *meta,
 	nulls = n->leaves == 1 && c->nulls && !c->nested;
 	for (uint32_t i = 0; i < n->leaves; i++) {
 		c[i].nested = true;
-		if (c[i].decimal) /* said of the integer, which is not shown */
+		/* The note describes the integer, which is not shown. */
+		if (c[i].decimal)
 			*c[i].note = '\0';
 	}
 	if (nulls)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of nested Parquet columns, put together from the levels of their values. */
+/* Builds rows of nested Parquet columns from their values and levels. */
 /*
- * Each column has an entry for each value and for each place where there is none.  How
- * much of the way to a value is there, and which of the lists on it goes on, is what the
- * levels say: github.com/apache/parquet-format, "Nested Encoding".
+ * Each column has an entry for each value, and one for each place that lacks a value.
+ * The definition level of an entry says how much of the path to the value is present,
+ * and its repetition level says which list on that path goes on:
+ * github.com/apache/parquet-format, "Nested Encoding".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "formats/parquet/record.h"
 #include "formats/parquet/schema.h"
 
-/* Of one request. */
+/* Most bytes loaded for one request. */
 #define LOADED_MOST ((size_t)64 << 20)
 
 /* ---- loading -------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ void parquet_rows_free(struct parquet_rows *r)
 
 struct putting {
 	const struct parquet_meta *m;
-	struct parquet_rows *rows; /* of column `first` on */
+	struct parquet_rows *rows; /* from column `first` on */
 	uint32_t first;
 	struct jsonline *out;
 	bool bad;
@@ -101,7 +102,8 @@ static struct parquet_rows *node_rows(const struct putting *p, uint32_t leaf)
 	return &p->rows[leaf - p->first];
 }
 
-/* The present level of a node's first column; less than any: there is none. */
+/* Return the definition level of the current entry of a node's first column; -1 if there
+ * is no entry. */
 static int rows_level(const struct putting *p, const struct parquet_node *n)
 {
 	const struct parquet_rows *r = node_rows(p, n->leaf);
@@ -109,7 +111,8 @@ static int rows_level(const struct putting *p, const struct parquet_node *n)
 	return r->at < r->n ? r->level[r->at] : -1;
 }
 
-/* How deep a list goes on with it; -1: there is none. */
+/* Return the repetition level of the current entry of a node's first column; -1 if there
+ * is no entry. */
 static int rows_again(const struct putting *p, const struct parquet_node *n)
 {
 	const struct parquet_rows *r = node_rows(p, n->leaf);
@@ -117,7 +120,8 @@ static int rows_again(const struct putting *p, const struct parquet_node *n)
 	return r->at < r->n ? r->again[r->at] : -1;
 }
 
-/* Nothing of the node is there: an entry of each column says so. */
+/* Pass the entries of a node that is absent: each of its columns has one that says
+ * so. */
 static void rows_skip_node(struct putting *p, const struct parquet_node *n)
 {
 	for (uint32_t i = 0; i < n->leaves; i++) {
@@ -130,7 +134,7 @@ static void rows_skip_node(struct putting *p, const struct parquet_node *n)
 	}
 }
 
-/* Those of fixed length are big-endian. */
+/* Write a decimal; the file has those of fixed length in big-endian order. */
 static void node_put_decimal(struct putting *p, const struct parquet_column *c,
 			     const unsigned char *v, size_t len)
 {
@@ -181,7 +185,7 @@ static void node_put_value(struct putting *p, const struct parquet_node *n)
 
 static void node_put(struct putting *p, const struct parquet_node *n);
 
-/* What is there of a node, once. */
+/* Write one instance of a node that is present. */
 static void node_put_present(struct putting *p, const struct parquet_node *n)
 {
 	uint32_t at = (uint32_t)(n - p->m->nodes) + 1;
@@ -259,7 +263,8 @@ int parquet_rows_put(const struct parquet_meta *m, const struct parquet_node *n,
 	struct putting p = {m, rows, n->leaf, out, false};
 
 	node_put(&p, n);
-	/* What is too long is not gone through to its end. */
+	/* A row that got too long was left before its end: skip the rest of its
+	 * entries. */
 	for (uint32_t i = 0; i < n->leaves && !p.bad; i++) {
 		struct parquet_rows *r = &rows[i];
 
@@ -290,7 +295,8 @@ void parquet_describe(const struct parquet_meta *m,
 {
 	const struct dtype *d;
 	size_t at = 0;
-	bool item = n->repetition == 2; /* a list without more ado */
+	/* A repeated element without a list around it. */
+	bool item = n->repetition == 2;
 
 	if (item)
 		at = (size_t)snprintf(buf, size, "list of ");

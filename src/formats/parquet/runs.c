@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers in runs and packed bits: levels, indices and booleans of Parquet pages. */
+/* Decodes the hybrid of runs and packed bits of Parquet pages. */
 #include "formats/parquet/runs.h"
 
 #include "base/bytes.h"
 
-/* The head of the next run; false: there is none. */
+/* Begin the next run; return false if there is none or it is damaged. */
 static bool next_run(struct parquet_runs *h)
 {
 	uint64_t head = 0, bytes;
@@ -18,7 +18,7 @@ static bool next_run(struct parquet_runs *h)
 	} while (*h->at++ & 0x80);
 	if (head & 1) {
 		bytes = (head >> 1) * h->width;
-		/* The last group may be cut off where no value is. */
+		/* The last group may be cut off behind its last value. */
 		if (bytes > (uint64_t)(h->end - h->at) + h->width)
 			return false;
 		h->packed = (head >> 1) * 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The schema of a Parquet file: which columns there are, and of which types. */
+/* Reads the schema of a Parquet file: which columns there are, and of which types. */
 #include "formats/parquet/schema.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static int parquet_schema_damaged(struct error *err)
 }
 
 enum repetition { REQUIRED, OPTIONAL, REPEATED };
-/* The union LogicalType. */
+/* The numbers of the union LogicalType of parquet.thrift. */
 enum logical {
 	L_STRING = 1,
 	L_MAP = 2,
@@ -27,7 +27,7 @@ enum logical {
 	L_JSON = 12,
 	L_UUID = 14,
 	L_FLOAT16 = 15,
-	L_INTERVAL = 99 /* a ConvertedType alone */
+	L_INTERVAL = 99 /* only a ConvertedType has it */
 };
 enum unit { MILLIS = 1, MICROS, NANOS };
 struct element {
@@ -65,7 +65,7 @@ static void element_read_decimal(struct thrift *t, struct element *e)
 	}
 }
 
-/* The union TimeUnit. */
+/* Read the union TimeUnit. */
 static void element_read_unit(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
@@ -76,7 +76,7 @@ static void element_read_unit(struct thrift *t, struct element *e)
 	}
 }
 
-/* TimeType, TimestampType. */
+/* Read TimeType or TimestampType. */
 static void element_read_time(struct thrift *t, struct element *e)
 {
 	struct thrift_field f = {0, 0};
@@ -138,7 +138,7 @@ static void read_element(struct thrift *t, struct element *e)
 	}
 }
 
-/* ConvertedType, which older files have instead. */
+/* Set the logical type from the ConvertedType, which older files have instead. */
 static void element_read_converted(struct element *e)
 {
 	static const struct {
@@ -173,10 +173,10 @@ static void element_read_converted(struct element *e)
 	e->bits = of[e->converted].bits;
 	e->is_signed = of[e->converted].is_signed;
 	e->unit = of[e->converted].unit;
-	e->utc = e->unit; /* as times had to be */
+	e->utc = e->unit; /* times with a ConvertedType are in UTC */
 }
 
-/* What numbers, or bytes, mean. */
+/* Note that the numbers, or bytes, are decimals. */
 static void leaf_set_decimal(struct parquet_column *c, const struct element *e)
 {
 	c->decimal = e->type == PARQUET_INT32 || e->type == PARQUET_INT64 ||
@@ -279,7 +279,8 @@ static void leaf_set_type(struct parquet_column *c, const struct element *e)
 	}
 }
 
-/* Lists of numbers are sequences; what has names in it is lines of JSON. */
+/* Columns that are lists of numbers become sequences; lists of structures stay lines of
+ * JSON. */
 static void find_lists(struct parquet_meta *m)
 {
 	const struct parquet_node *leaf, *repeated;
@@ -304,7 +305,8 @@ static void find_lists(struct parquet_meta *m)
 	}
 }
 
-/* What it is of files as Hugging Face keeps them, {bytes, path}. */
+/* Hugging Face datasets store a file as a structure {bytes, path}.  Return which member
+ * of one this leaf can be: 'b', 'p', or 0. */
 static char file_member(const struct element *e, const struct element *top)
 {
 	if (e->repetition == REPEATED || top->repetition == REPEATED ||
@@ -315,7 +317,8 @@ static char file_member(const struct element *e, const struct element *top)
 	return e->len == 4 && !memcmp(e->name, "path", 4) ? 'p' : 0;
 }
 
-/* Columns that are {bytes, path}, and nothing else, are their bytes. */
+/* Show elements that consist of bytes and path, and nothing else, as files of the
+ * bytes. */
 static void find_files(struct parquet_meta *m)
 {
 	for (uint32_t i = 0; i + 1 < m->n; i++) {
@@ -337,8 +340,7 @@ static void find_files(struct parquet_meta *m)
 	}
 }
 
-/* Below the root there are columns; a group is one that is not shown, and the places
- * of its leaves are kept. */
+/* Add the column of a leaf.  It has the name of `top`, its element below the root. */
 static int add_leaf(struct parquet_meta *m, struct element *e,
 		    const struct element *top, bool nested, struct error *err)
 {
@@ -376,10 +378,12 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 			struct parquet_meta *m, struct error *err)
 {
 	uint32_t n = thrift_structs(t, f);
-	uint64_t inside = 0; /* elements that are below a group */
+	/* Elements that are still to come below a group. */
+	uint64_t inside = 0;
 	struct element e, top;
 	uint32_t tops = 0;
-	bool deep = false; /* below groups in a top element */
+	/* The element is below another group in its top element. */
+	bool deep = false;
 	int r = 0;
 
 	if (!n || m->at)
@@ -425,7 +429,8 @@ int parquet_schema_read(struct thrift *t, const struct thrift_field *f,
 		find_lists(m);
 		find_files(m);
 	}
-	for (uint32_t i = 0; i < m->n; i++) /* that do not move any more */
+	/* Columns do not move any more. */
+	for (uint32_t i = 0; i < m->n; i++)
 		if (m->at[i].dtype.kind == DTYPE_RAGGED)
 			m->at[i].dtype.fields = &m->at[i].item;
 	return r;

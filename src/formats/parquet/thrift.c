@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Thrift's compact protocol, read from memory with every length checked. */
-/* As thrift/doc/specs/thrift-compact-protocol.md has it. */
+/* The format is described in doc/specs/thrift-compact-protocol.md of Apache Thrift. */
 #include "formats/parquet/thrift.h"
 
 #define DEPTH_MAX 32
@@ -71,7 +71,7 @@ static uint32_t list_head(struct thrift *t, unsigned *type)
 
 	*type = b & 15;
 	if (*type > THRIFT_STRUCT || *type == THRIFT_STOP ||
-	    n > t->n - t->pos) { /* an element has a byte at least */
+	    n > t->n - t->pos) { /* an element has at least one byte */
 		thrift_fail(t);
 		return 0;
 	}
@@ -117,7 +117,7 @@ static void thrift_skip_value(struct thrift *t, unsigned type, bool element,
 	}
 	switch (type) {
 	case THRIFT_TRUE:
-	case THRIFT_FALSE: /* a field's value is its type */
+	case THRIFT_FALSE: /* the type of a field is its value */
 		thrift_pass(t, element ? 1 : 0);
 		break;
 	case THRIFT_BYTE:

@@ -22,7 +22,8 @@ enum thrift_type {
 	THRIFT_MAP,
 	THRIFT_STRUCT
 };
-/* After damage all is empty: numbers are 0, structures end, `bad` is set. */
+/* After damage everything reads as empty: numbers are 0, structures end, and `bad` is
+ * set. */
 struct thrift {
 	const unsigned char *at;
 	size_t n, pos;
@@ -32,19 +33,20 @@ struct thrift_field {
 	int32_t id; /* 0 before the first one */
 	unsigned type;
 };
-/* The next field of a structure; false at its end.  Its value is to be read or
- * skipped before the next. */
+/* Read the header of a structure's next field; return false at the end of the structure.
+ * The caller must read or skip the field's value before the next call. */
 bool thrift_next(struct thrift *t, struct thrift_field *f);
 void thrift_skip(struct thrift *t, unsigned type);
-/* The field's value if it is of a kind that fits, else skipped and `bad`. */
+/* Read the value of a field, whose type must fit.  Otherwise set `bad` and return an
+ * empty value. */
 int64_t thrift_number(struct thrift *t, const struct thrift_field *f);
 bool thrift_bool(struct thrift *t, const struct thrift_field *f);
 const char *thrift_text(struct thrift *t, const struct thrift_field *f,
 			size_t *len);
-/* How many elements follow, all of type *type. */
+/* Begin a list: return how many elements follow, and set *type to their type. */
 uint32_t thrift_list(struct thrift *t, const struct thrift_field *f,
 		     unsigned *type);
-/* The same for a list of structures. */
+/* Begin a list of structures: return how many follow. */
 uint32_t thrift_structs(struct thrift *t, const struct thrift_field *f);
 bool thrift_struct(struct thrift *t, const struct thrift_field *f);
 

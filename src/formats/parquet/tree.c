@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The schema of a Parquet file as a tree: what rows of nested columns consist of. */
+/* The schema of a Parquet file as a tree: of what the rows of nested columns consist. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static void finish_leaf(struct parquet_column *c, const struct parquet_node *n)
 	c->optional = n->levels;
 }
 
-/* Node i and all in it; leaves are numbered in order. */
+/* Set the levels of node *i and of all nodes in it, and number the leaves in order; *i
+ * moves behind them. */
 static int tree_finish_node(struct parquet_meta *m, uint32_t *i, uint32_t *leaf,
 			    unsigned levels, unsigned repeats, unsigned depth,
 			    struct error *err)
