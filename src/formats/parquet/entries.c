@@ -60,9 +60,10 @@ static int find_both(struct page *g, const struct parquet_page *head,
 	g->repeats.at = data;
 	if (head->type != PARQUET_PAGE_DATA_2 && p->c->max_repeats) {
 		if (head->repeats_encoding != PARQUET_RLE)
-			return error_set(
-				p->err, -ENOTSUP,
-				"its levels are encoded in an old way");
+			return error_set(p->err, -ENOTSUP,
+					 "its levels are not encoded as RLE, "
+					 "which alone is supported: write it "
+					 "again with a newer writer");
 		if (p->n < 4 || (n = load_le32(p->at)) > p->n - 4)
 			return entries_damaged(p->err);
 		g->repeats.at = p->at + 4;
@@ -101,7 +102,9 @@ static int count_values(struct page *g)
 
 static int page_too_large(struct error *err)
 {
-	return error_set(err, -ENOTSUP, "a page has more than 1 GiB of values");
+	return error_set(
+		err, -ENOTSUP,
+		"a page has more than 1 GiB of values: write smaller pages");
 }
 
 /* Decode numbers and other values of a fixed size. */
@@ -272,9 +275,10 @@ int parquet_page_decode(const struct parquet_column *c,
 	if (head->levels > size)
 		return entries_damaged(err);
 	if (head->values > ENTRIES_MOST)
-		return error_set(err, -ENOTSUP,
-				 "a page has more than %u values",
-				 ENTRIES_MOST);
+		return error_set(
+			err, -ENOTSUP,
+			"a page has more than %u values: write smaller pages",
+			ENTRIES_MOST);
 	g.p.at += head->levels;
 	g.p.n -= head->levels;
 	r = find_both(&g, head, data);

@@ -171,7 +171,8 @@ static int set_piece(const struct walk *w, uint64_t size, struct error *err)
 	w->x->piece = max_u64(min_u64(rows, w->rows), 1);
 	return w->x->piece > PIECE_MOST / size
 		       ? error_set(err, -ENOTSUP,
-				   "a page has more than 4 GiB of values")
+				   "a page has more than 4 GiB of values: "
+				   "write smaller pages")
 		       : 0;
 }
 

@@ -40,8 +40,10 @@ int parquet_find_levels(struct parquet_values *p,
 	if (!p->c->optional || head->type == PARQUET_PAGE_DATA_2)
 		return 0;
 	if (head->levels_encoding != PARQUET_RLE)
-		return error_set(p->err, -ENOTSUP,
-				 "its levels are encoded in an old way");
+		return error_set(
+			p->err, -ENOTSUP,
+			"its levels are not encoded as RLE, which alone is "
+			"supported: write it again with a newer writer");
 	if (p->n < 4 || (*n = load_le32(p->at)) > p->n - 4)
 		return levels_damaged(p->err);
 	*at = p->at + 4;

@@ -51,7 +51,9 @@ static int lists_decode_page(struct walking *w, const struct parquet_index *x,
 	int e = parquet_head(r->s, pos, end - pos, &p, r->err);
 
 	if (e == 0 && p.values != values)
-		e = error_set(r->err, -EBADMSG, "a page is not what it was");
+		e = error_set(r->err, -EBADMSG,
+			      "a page changed since it was read first: the "
+			      "file was overwritten");
 	if (e == 0)
 		e = parquet_read_body(r, &p, pos + p.header, &data);
 	return e < 0 ? e

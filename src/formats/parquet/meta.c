@@ -95,8 +95,8 @@ static const char *place_why_not(const struct place *p)
 	if (p->other_file)
 		return "its values are in another file, or encrypted";
 	if (p->other_encoding)
-		return "its values are encoded in a way that is not known "
-		       "here: write them plain or with a dictionary";
+		return "its values have an encoding that tensorfs does not "
+		       "know: write them plain or with a dictionary";
 	return NULL;
 }
 
@@ -111,8 +111,8 @@ static int column_add_chunk(struct parquet_column *c, const struct place *p,
 	if (p->type != c->type || p->values < 0 || pos < 4 || p->size < 0 ||
 	    (uint64_t)pos > file || (uint64_t)p->size > file - (uint64_t)pos)
 		return error_set(err, -EBADMSG,
-				 "\"%.80s\": its pages do not lie in the file: "
-				 "truncated?",
+				 "\"%.80s\": its pages are not inside of the "
+				 "file: truncated?",
 				 c->name);
 	k = realloc(c->chunks, ((size_t)c->n_chunks + 1) * sizeof *k);
 	if (!k)
@@ -210,8 +210,8 @@ static int meta_read_group(struct thrift *t, struct parquet_meta *m,
 				    (rows && c->chunks[c->n_chunks - 1].rows !=
 						     (uint64_t)rows)))
 			return error_set(err, -EBADMSG,
-					 "\"%.80s\": it has not as many values "
-					 "as there are rows",
+					 "\"%.80s\": its number of values "
+					 "contradicts the number of rows",
 					 c->name);
 	}
 	return 0;

@@ -147,9 +147,10 @@ int parquet_dictionary_read(const struct parquet_column *c,
 	if (p->encoding != PARQUET_PLAIN &&
 	    p->encoding != PARQUET_PLAIN_DICTIONARY)
 		return error_set(err, -EBADMSG,
-				 "a dictionary is not encoded plainly");
+				 "a dictionary page is not in plain encoding");
 	if (c->type == PARQUET_BOOLEAN)
-		return error_set(err, -EBADMSG, "booleans have a dictionary");
+		return error_set(err, -EBADMSG,
+				 "a column of booleans has a dictionary");
 	if (c->width)
 		return size / c->width < p->values ? page_damaged(err) : 0;
 	if (p->values > size / 4)

@@ -159,7 +159,7 @@ static int parquet_check_codec(int64_t codec, struct error *err)
 {
 	static const char *const names[] = {
 		"nothing", "snappy", "gzip",
-		"lzo",     "brotli", "lz4 as it was framed once",
+		"lzo",     "brotli", "lz4 in its deprecated framing",
 		"zstd",    "raw lz4"};
 	enum unpack how = parquet_unpack(codec);
 
@@ -169,7 +169,7 @@ static int parquet_check_codec(int64_t codec, struct error *err)
 			 "it is compressed with %s, which is not supported: "
 			 "snappy, gzip, zstd and raw lz4 are",
 			 codec >= 0 && codec < 8 ? names[codec]
-						 : "something unknown");
+						 : "an unknown codec");
 }
 
 static int parquet_check_column(const struct parquet_column *c,
@@ -320,12 +320,14 @@ static int parquet_publish(struct arrays *arrays, const struct source_args *a,
 	int r;
 
 	if (size < 12)
-		return error_set(err, -EBADMSG, "it is cut off");
+		return error_set(err, -EBADMSG,
+				 "it ends too early: truncated?");
 	r = arrays_read(&s->arrays, size - 8, tail, 8, err);
 	if (r < 0)
 		return r;
 	if (!memcmp(tail + 4, MAGIC_ENCRYPTED, 4))
-		return error_set(err, -ENOTSUP, "it is encrypted");
+		return error_set(err, -ENOTSUP,
+				 "it is encrypted, which is not supported");
 	n = load_le32(tail);
 	if (memcmp(tail + 4, MAGIC, 4) || n > size - 12)
 		return error_set(err, -EBADMSG,

@@ -41,7 +41,7 @@ int parquet_read_body(const struct parquet_reading *r,
 	e = arrays_read(r->s, pos, stored, p->stored, r->err);
 	if (e == 0 && p->has_crc && crc32_z(0, stored, p->stored) != p->crc)
 		e = error_set(r->err, -EBADMSG,
-			      "a page's checksum is not that of its bytes");
+			      "a page's checksum does not match its bytes");
 	if (e < 0)
 		return e;
 	memcpy(data, stored, p->levels);
@@ -184,7 +184,8 @@ static int reading_read_pages(struct parquet_reading *r,
 			e = reading_read_page(r, x, &p, i, pos + p.header);
 		if (e == 0 && i + 1 < x->n && r->row != x->at[i + 1].row)
 			e = error_set(r->err, -EBADMSG,
-				      "a page is not what it was");
+				      "a page changed since it was read first: "
+				      "the file was overwritten");
 	}
 	return e;
 }

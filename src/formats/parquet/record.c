@@ -60,7 +60,8 @@ static int record_hand_rows(const struct record *r, struct parquet_rows *rows,
 			e = jsonline_check(&line, err);
 		if (e == 0 && line.n > left)
 			e = error_set(err, -ENOTSUP,
-				      "rows of more than 1 GiB together");
+				      "these rows have more than 1 GiB "
+				      "together: read fewer rows at once");
 		if (e < 0)
 			break;
 		left -= line.n;
@@ -136,7 +137,7 @@ static void record_note_nulls(struct record *r, const struct parquet_column *c)
 	strcat(r->what, " or null");
 	snprintf(r->note, sizeof r->note,
 		 "%s%svalues are missing in it (nulls), so each row is a line "
-		 "of JSON, null where it is",
+		 "of JSON: null if it is missing",
 		 c->note, *c->note ? "; " : "");
 }
 

@@ -46,7 +46,8 @@ static int rows_add_entry(void *ctx, unsigned again, unsigned level,
 		    (r->c->width ? 0 : r->values * sizeof *r->ends) >
 	    LOADED_MOST)
 		return error_set(r->err, -ENOTSUP,
-				 "rows of more than 64 MiB together");
+				 "these rows have more than 64 MiB together: "
+				 "read fewer rows at once");
 	if (!rows_grow(&r->again, &room, r->n + 1, 1) ||
 	    !rows_grow(&r->level, &r->room, r->n + 1, 1))
 		return error_no_memory(r->err, "the levels of nested rows");

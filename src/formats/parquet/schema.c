@@ -249,8 +249,8 @@ static void leaf_set_type(struct parquet_column *c, const struct element *e)
 		set_integer(c, e, 8);
 		break;
 	case PARQUET_INT96:
-		c->why_not = "it has times of 96 bits (INT96), which are out "
-			     "of use: write timestamps";
+		c->why_not = "its times have 96 bits (INT96), which is "
+			     "deprecated and not supported: write timestamps";
 		break;
 	case PARQUET_FLOAT:
 		set_dtype(c, DTYPE_FLOAT, 4, 4);
@@ -260,7 +260,8 @@ static void leaf_set_type(struct parquet_column *c, const struct element *e)
 		break;
 	case PARQUET_FIXED:
 		if (e->width < 1 || e->width > INT32_MAX)
-			c->why_not = "its elements have no bytes";
+			c->why_not = "its elements have no bytes, or more than "
+				     "2 GiB";
 		set_dtype(c, DTYPE_OPAQUE, (uint32_t)e->width,
 			  (uint32_t)e->width);
 		if (e->logical == L_FLOAT16 && e->width == 2)
@@ -275,7 +276,8 @@ static void leaf_set_type(struct parquet_column *c, const struct element *e)
 			parquet_column_as_blob(c);
 		break;
 	default:
-		c->why_not = "its type is not known here";
+		c->why_not =
+			"its type is not known to this version of tensorfs";
 	}
 }
 
