@@ -49,8 +49,8 @@ static json_t *dimension_names(struct zarr *s, const struct zarr_own *own,
 }
 
 /* What it is encoded with, as the metadata says it. */
-static void put_codecs(const struct zarr_own *own, const json_t *doc,
-		       json_t *about)
+static void about_put_codecs(const struct zarr_own *own, const json_t *doc,
+			     json_t *about)
 {
 	static const char *const keys[] = {"compressor", "filters", "order",
 					   "codecs"};
@@ -66,8 +66,8 @@ static void put_codecs(const struct zarr_own *own, const json_t *doc,
 }
 
 /* [{"name": "y"}, null]: one for each axis, or nothing. */
-static void put_dimensions(struct zarr *s, const struct array *a,
-			   const json_t *doc, json_t *about)
+static void about_put_dimensions(struct zarr *s, const struct array *a,
+				 const json_t *doc, json_t *about)
 {
 	json_t *names = dimension_names(s, a->own, doc);
 	json_t *axes = json_array(), *v;
@@ -99,8 +99,8 @@ json_t *zarr_array_about(const struct array *a)
 
 	if (!about || zarr_node_read(s, own->path, &node, NULL) < 0)
 		return about;
-	put_codecs(own, node.doc, about);
-	put_dimensions(s, a, node.doc, about);
+	about_put_codecs(own, node.doc, about);
+	about_put_dimensions(s, a, node.doc, about);
 	zarr_node_free(&node);
 	if (!json_object_get(about, "axes") && !strcmp(name, "data"))
 		zarr_hyperspy_about(s, own->path, a->t.rank, about);
@@ -110,7 +110,8 @@ json_t *zarr_array_about(const struct array *a)
 /* ---- HyperSpy ------------------------------------------------------------ */
 
 /* The node `name` beside the array at `path`.  False: too long. */
-static bool beside(const char *path, const char *name, char out[ZARR_KEY_MAX])
+static bool sibling_key(const char *path, const char *name,
+			char out[ZARR_KEY_MAX])
 {
 	const char *slash = strrchr(path, '/');
 	int n = snprintf(out, ZARR_KEY_MAX, "%.*s%s%s",
@@ -121,14 +122,15 @@ static bool beside(const char *path, const char *name, char out[ZARR_KEY_MAX])
 }
 
 /* Attributes of axis i; NULL: there is no such group. */
-static json_t *axis(struct zarr *s, const char *path, unsigned i,
-		    unsigned *version)
+static json_t *hyperspy_read_axis(struct zarr *s, const char *path, unsigned i,
+				  unsigned *version)
 {
 	struct zarr_node node;
 	char name[32], at[ZARR_KEY_MAX];
 
 	snprintf(name, sizeof name, "axis-%u", i);
-	if (!beside(path, name, at) || zarr_node_read(s, at, &node, NULL) < 0)
+	if (!sibling_key(path, name, at) ||
+	    zarr_node_read(s, at, &node, NULL) < 0)
 		return NULL;
 	*version = node.version;
 	zarr_node_free(&node);
@@ -140,7 +142,7 @@ unsigned zarr_hyperspy_axes(struct zarr *s, const char *path, unsigned rank)
 	unsigned n = 0, version;
 
 	while (n < rank) {
-		json_t *o = axis(s, path, n, &version);
+		json_t *o = hyperspy_read_axis(s, path, n, &version);
 		bool yes = json_is_true(json_object_get(o, "navigate"));
 
 		json_decref(o);
@@ -152,8 +154,9 @@ unsigned zarr_hyperspy_axes(struct zarr *s, const char *path, unsigned rank)
 }
 
 /* A group of groups as an object of objects. */
-static json_t *read_group(struct zarr *s, const char *path, unsigned version,
-			  unsigned depth, unsigned *left)
+static json_t *hyperspy_read_group(struct zarr *s, const char *path,
+				   unsigned version, unsigned depth,
+				   unsigned *left)
 {
 	json_t *o = zarr_attributes(s, path, version, NULL), *names, *v;
 	size_t i;
@@ -174,7 +177,8 @@ static json_t *read_group(struct zarr *s, const char *path, unsigned version,
 		if (!node.is_array)
 			json_object_set_new(
 				o, name,
-				read_group(s, below, version, depth + 1, left));
+				hyperspy_read_group(s, below, version,
+						    depth + 1, left));
 		zarr_node_free(&node);
 	}
 	json_decref(names);
@@ -190,7 +194,7 @@ bool zarr_hyperspy_about(struct zarr *s, const char *path, unsigned rank,
 	struct zarr_node node;
 
 	for (unsigned i = 0; i < rank; i++) {
-		json_t *o = axis(s, path, i, &version);
+		json_t *o = hyperspy_read_axis(s, path, i, &version);
 
 		found += o != NULL;
 		json_array_append_new(axes, o ? o : json_null());
@@ -198,12 +202,13 @@ bool zarr_hyperspy_about(struct zarr *s, const char *path, unsigned rank,
 	if (found)
 		json_object_set(about, "axes", axes);
 	json_decref(axes);
-	if (!found || !beside(path, "metadata", at) ||
+	if (!found || !sibling_key(path, "metadata", at) ||
 	    zarr_node_read(s, at, &node, NULL) < 0)
 		return found;
 	if (!node.is_array)
-		json_object_set_new(about, "metadata",
-				    read_group(s, at, node.version, 0, &left));
+		json_object_set_new(
+			about, "metadata",
+			hyperspy_read_group(s, at, node.version, 0, &left));
 	zarr_node_free(&node);
 	return true;
 }

@@ -36,8 +36,8 @@ bool zarr_chunk_key(const struct zarr_own *own, unsigned rank,
 }
 
 /* Place in the grid of keys, and of the chunk in its shard. */
-static uint64_t place(const struct zarr_array *z, const struct grid *g,
-		      uint64_t chunk, uint64_t *at, uint64_t *shard)
+static uint64_t chunk_place(const struct zarr_array *z, const struct grid *g,
+			    uint64_t chunk, uint64_t *at, uint64_t *shard)
 {
 	uint64_t inside = 0;
 
@@ -58,8 +58,8 @@ static uint64_t place(const struct zarr_array *z, const struct grid *g,
 
 /* ---- shards -------------------------------------------------------------- */
 
-static struct buf *known_index(struct zarr *s, const struct array *a,
-			       uint64_t shard, const uint64_t *identity)
+static struct buf *shard_known_index(struct zarr *s, const struct array *a,
+				     uint64_t shard, const uint64_t *identity)
 {
 	lock_scope(&s->lock);
 	for (unsigned i = 0; i < ZARR_INDEXES; i++) {
@@ -72,7 +72,7 @@ static struct buf *known_index(struct zarr *s, const struct array *a,
 	return NULL;
 }
 
-static void drop_index(struct zarr *s, struct zarr_index *x)
+static void shard_drop_index(struct zarr *s, struct zarr_index *x)
 {
 	if (!x->bytes)
 		return;
@@ -82,17 +82,18 @@ static void drop_index(struct zarr *s, struct zarr_index *x)
 }
 
 /* In the place of those that were read longest ago. */
-static void keep_index(struct zarr *s, const struct array *a, uint64_t shard,
-		       const uint64_t *identity, struct buf *b)
+static void shard_keep_index(struct zarr *s, const struct array *a,
+			     uint64_t shard, const uint64_t *identity,
+			     struct buf *b)
 {
 	lock_scope(&s->lock);
 	struct zarr_index *x = &s->index[s->next];
 
 	if (b->size > ZARR_INDEX_BYTES)
 		return;
-	drop_index(s, x);
+	shard_drop_index(s, x);
 	for (unsigned i = 1; s->index_bytes + b->size > ZARR_INDEX_BYTES; i++)
-		drop_index(s, &s->index[(s->next + i) % ZARR_INDEXES]);
+		shard_drop_index(s, &s->index[(s->next + i) % ZARR_INDEXES]);
 	s->next = (s->next + 1) % ZARR_INDEXES;
 	x->of = a;
 	x->shard = shard;
@@ -104,19 +105,20 @@ static void keep_index(struct zarr *s, const struct array *a, uint64_t shard,
 void zarr_indexes_free(struct zarr *s)
 {
 	for (unsigned i = 0; i < ZARR_INDEXES; i++)
-		drop_index(s, &s->index[i]);
+		shard_drop_index(s, &s->index[i]);
 }
 
-static int read_index(struct zarr *s, const struct array *a, uint64_t shard,
-		      uint64_t pos, uint64_t n, struct zarr_value *v,
-		      struct buf **out, struct error *err)
+static int shard_read_index(struct zarr *s, const struct array *a,
+			    uint64_t shard, uint64_t pos, uint64_t n,
+			    struct zarr_value *v, struct buf **out,
+			    struct error *err)
 {
 	const struct zarr_own *own = a->own;
 	struct buf *b = buf_new((size_t)n, NULL);
 	int r;
 
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the index of a shard");
 	r = s->store->ops->read(s->store, v, pos, b->data, (size_t)n, err);
 	if (r == 0)
 		r = zarr_shard_check(own->z, b->data, err);
@@ -124,7 +126,7 @@ static int read_index(struct zarr *s, const struct array *a, uint64_t shard,
 		buf_unref(b);
 		return r;
 	}
-	keep_index(s, a, shard, v->identity, b);
+	shard_keep_index(s, a, shard, v->identity, b);
 	*out = b;
 	return 0;
 }
@@ -152,9 +154,9 @@ int zarr_find_in_shard(struct zarr *s, const struct array *a, uint64_t shard,
 			     : zarr_shard_find(z, entry, 0, size, &out->pos,
 					       &out->n, err);
 	}
-	b = known_index(s, a, shard, out->value->identity);
+	b = shard_known_index(s, a, shard, out->value->identity);
 	if (!b)
-		r = read_index(s, a, shard, pos, n, out->value, &b, err);
+		r = shard_read_index(s, a, shard, pos, n, out->value, &b, err);
 	if (r < 0)
 		return r;
 	r = zarr_shard_find(z, b->data, i, size, &out->pos, &out->n, err);
@@ -164,7 +166,7 @@ int zarr_find_in_shard(struct zarr *s, const struct array *a, uint64_t shard,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static void fill(const struct array *a, unsigned char *out, size_t size)
+static void chunk_fill(const struct array *a, unsigned char *out, size_t size)
 {
 	const struct fill *f = &a->t.fill;
 	size_t done = f->width;
@@ -208,7 +210,7 @@ static int check_array(struct zarr *s, const struct zarr_own *own,
 }
 
 /* What a reader sees: codes that mean something to him. */
-static int fail(struct zarr *s, const char *key, int r, struct error *err)
+static int chunk_fail(struct zarr *s, const char *key, int r, struct error *err)
 {
 	if (err && !strstr(err->text, s->store->path))
 		error_prefix(err, "%s/%s: ", s->store->path, key);
@@ -231,26 +233,26 @@ int zarr_make(struct array *a, uint32_t part, const struct grid *g,
 	int r;
 
 	(void)part;
-	inside = place(own->z, g, chunk, at, &shard);
+	inside = chunk_place(own->z, g, chunk, at, &shard);
 	if (!zarr_chunk_key(own, g->rank, at, key))
 		return error_set(err, -EIO, "%s: too long a name", own->path);
 	r = s->store->ops->open(s->store, key, &v, err);
 	if (r == -ENOENT) {
 		r = check_array(s, own, err);
 		if (r < 0)
-			return fail(s, key, r, err);
-		fill(a, out, size);
+			return chunk_fail(s, key, r, err);
+		chunk_fill(a, out, size);
 		return 0;
 	}
 	if (r < 0)
-		return fail(s, key, r, err);
+		return chunk_fail(s, key, r, err);
 	from.n = v.size;
 	if (own->z->sharded)
 		r = zarr_find_in_shard(s, a, shard, inside, &from, err);
 	if (r == 1)
-		fill(a, out, size);
+		chunk_fill(a, out, size);
 	else if (r == 0)
 		r = zarr_decode(own, &from, out, size, err);
 	s->store->ops->close(s->store, &v);
-	return r < 0 ? fail(s, key, r, err) : 0;
+	return r < 0 ? chunk_fail(s, key, r, err) : 0;
 }

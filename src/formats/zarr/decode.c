@@ -39,8 +39,8 @@ static bool count_sizes(const struct zarr_codecs *c, uint64_t plain,
 	return true;
 }
 
-static int undo(const struct zarr_step *s, const void *in, size_t n, void *out,
-		size_t room, size_t *made, struct error *err)
+static int step_undo(const struct zarr_step *s, const void *in, size_t n,
+		     void *out, size_t room, size_t *made, struct error *err)
 {
 	int r = s->codec->decode(&s->params, in, n, out, room, made, err);
 
@@ -68,10 +68,10 @@ static int undo_steps(const struct zarr_codecs *c, const struct sizes *sizes,
 		struct buf *next = i ? buf_new(room ? room : 1, NULL) : NULL;
 
 		if (i && !next)
-			r = error_set(err, -ENOMEM, "out of memory");
+			r = error_no_memory(err, "a decoded chunk");
 		else
-			r = undo(&c->step[i], b->data, n, i ? next->data : out,
-				 room, &made, err);
+			r = step_undo(&c->step[i], b->data, n,
+				      i ? next->data : out, room, &made, err);
 		if (r == 0 && sizes->exact[i] && made != room)
 			r = wrong_size(made, room, err);
 		buf_unref(b);
@@ -106,7 +106,7 @@ static int read_and_undo(const struct zarr_codecs *c,
 					      from->pos, out, size, err);
 	b = buf_new(from->n ? (size_t)from->n : 1, NULL);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a stored chunk");
 	r = from->store->ops->read(from->store, from->value, from->pos, b->data,
 				   (size_t)from->n, err);
 	if (r < 0) {
@@ -118,8 +118,8 @@ static int read_and_undo(const struct zarr_codecs *c,
 
 /* ---- axes ---------------------------------------------------------------- */
 
-static void turn(const struct zarr_array *z, const unsigned char *in,
-		 unsigned char *out)
+static void chunk_turn_axes(const struct zarr_array *z, const unsigned char *in,
+			    unsigned char *out)
 {
 	const uint8_t *order = z->codecs.order;
 	struct copy_axis a[RANK_MAX];
@@ -146,14 +146,14 @@ int zarr_decode(const struct zarr_own *own, const struct zarr_bytes *from,
 	if (z->codecs.turned) {
 		b = buf_new(size ? size : 1, NULL);
 		if (!b)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "a decoded chunk");
 	}
 	r = read_and_undo(&z->codecs, from, b ? b->data : out, size, err);
 	if (r == 0 && own->recode)
 		recode_run(own->recode, b ? b->data : out, b ? b->data : out,
 			   elements);
 	if (r == 0 && b)
-		turn(z, b->data, out);
+		chunk_turn_axes(z, b->data, out);
 	buf_unref(b);
 	return r;
 }

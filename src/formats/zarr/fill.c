@@ -245,7 +245,8 @@ static bool complex_fill(const json_t *v, const struct dtype *d,
 	       float_fill(json_array_get(v, 1), half, out + half);
 }
 
-static bool fill_of(const json_t *v, const struct dtype *d, unsigned char *out)
+static bool fill_from_json(const json_t *v, const struct dtype *d,
+			   unsigned char *out)
 {
 	bool ok;
 
@@ -278,17 +279,17 @@ int zarr_read_fill(const json_t *v, struct intern *in, struct zarr_array *z,
 	bool zeros = true;
 
 	if (!fill)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the fill value");
 	z->fill = NULL;
 	z->no_fill = !v || json_is_null(v);
 	if (z->no_fill)
 		return 0;
-	if (!fill_of(v, &z->stored, fill))
+	if (!fill_from_json(v, &z->stored, fill))
 		return bad_fill(&z->stored, err);
 	for (uint32_t i = 0; i < size; i++)
 		zeros &= !fill[i];
 	if (zeros)
 		return 0;
 	z->fill = intern_bytes(in, fill, size);
-	return z->fill ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return z->fill ? 0 : error_no_memory(err, "the fill value");
 }

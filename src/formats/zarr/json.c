@@ -95,7 +95,7 @@ int zarr_json(const char *text, size_t n, json_t **out, struct error *err)
 
 	*out = NULL;
 	if (!quoted)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the text of a document");
 	*out = json_loadb(quoted, len, JSON_ALLOW_NUL | JSON_DECODE_ANY,
 			  &where);
 	if (*out && json_is_object(*out))

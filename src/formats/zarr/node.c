@@ -13,15 +13,10 @@
 #include "base/vec.h"
 #include "formats/zarr/zarr.h"
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- documents ----------------------------------------------------------- */
 
-static int parse(struct zarr *s, const char *key, const char *text, size_t n,
-		 json_t **out, struct error *err)
+static int document_parse(struct zarr *s, const char *key, const char *text,
+			  size_t n, json_t **out, struct error *err)
 {
 	int r = zarr_json(text, n, out, err);
 
@@ -31,9 +26,10 @@ static int parse(struct zarr *s, const char *key, const char *text, size_t n,
 }
 
 /* The document NAME of a node; *where: its key.  -ENOENT without a sentence. */
-static int document(struct zarr *s, const char *path, const char *name,
-		    json_t **out, const char **where, uint64_t identity[4],
-		    struct error *err)
+static int node_read_document(struct zarr *s, const char *path,
+			      const char *name, json_t **out,
+			      const char **where, uint64_t identity[4],
+			      struct error *err)
 {
 	cleanup_free char *text = NULL;
 	char key[ZARR_KEY_MAX];
@@ -47,7 +43,7 @@ static int document(struct zarr *s, const char *path, const char *name,
 				 path);
 	r = zarr_store_read(s->store, key, &text, &n, identity, err);
 	if (r == 0)
-		return parse(s, key, text, n, out, err);
+		return document_parse(s, key, text, n, out, err);
 	copy = r == -ENOENT ? json_object_get(s->consolidated, key) : NULL;
 	if (!copy)
 		return r;
@@ -65,12 +61,13 @@ static int document(struct zarr *s, const char *path, const char *name,
 }
 
 /* 0 also: there is none, and out->doc is NULL. */
-static int try_document(struct zarr *s, const char *path, const char *name,
-			struct zarr_node *out, struct error *err)
+static int node_try_document(struct zarr *s, const char *path, const char *name,
+			     struct zarr_node *out, struct error *err)
 {
 	char key[ZARR_KEY_MAX];
 	const char *where;
-	int r = document(s, path, name, &out->doc, &where, out->identity, err);
+	int r = node_read_document(s, path, name, &out->doc, &where,
+				   out->identity, err);
 
 	if (r == -ENOENT)
 		return 0;
@@ -79,7 +76,7 @@ static int try_document(struct zarr *s, const char *path, const char *name,
 	if (!where && zarr_key(key, path, name))
 		where = key;
 	out->key = strdup(where ? where : name);
-	return out->key ? 0 : no_memory(err);
+	return out->key ? 0 : error_no_memory(err, "the key of a node");
 }
 
 /* zarr.json says what it is. */
@@ -104,17 +101,17 @@ int zarr_node_read(struct zarr *s, const char *path, struct zarr_node *out,
 	int r;
 
 	memset(out, 0, sizeof *out);
-	r = try_document(s, path, "zarr.json", out, err);
+	r = node_try_document(s, path, "zarr.json", out, err);
 	if (r == 0 && out->doc)
 		r = read_kind(s, out, err);
 	if (r == 0 && !out->doc) {
 		out->version = 2;
 		out->is_array = true;
-		r = try_document(s, path, ".zarray", out, err);
+		r = node_try_document(s, path, ".zarray", out, err);
 	}
 	if (r == 0 && !out->doc) {
 		out->is_array = false;
-		r = try_document(s, path, ".zgroup", out, err);
+		r = node_try_document(s, path, ".zgroup", out, err);
 	}
 	if (r < 0) {
 		zarr_node_free(out);
@@ -136,8 +133,9 @@ json_t *zarr_attributes(struct zarr *s, const char *path, unsigned version,
 {
 	const char *where;
 	json_t *doc, *v;
-	int r = document(s, path, version == 3 ? "zarr.json" : ".zattrs", &doc,
-			 &where, NULL, err);
+	int r = node_read_document(s, path,
+				   version == 3 ? "zarr.json" : ".zattrs", &doc,
+				   &where, NULL, err);
 
 	if (r == -ENOENT)
 		return json_object();
@@ -198,8 +196,8 @@ int zarr_consolidated(struct zarr *s, struct error *err)
 	bool found;
 
 	for (unsigned i = 0; i < 2; i++) {
-		int r = document(s, "", names[i], &doc, &where,
-				 s->consolidated_identity, err);
+		int r = node_read_document(s, "", names[i], &doc, &where,
+					   s->consolidated_identity, err);
 
 		if (r == -ENOENT)
 			continue;
@@ -214,7 +212,11 @@ int zarr_consolidated(struct zarr *s, struct error *err)
 		}
 		json_decref(doc);
 		if (found)
-			return s->consolidated ? 0 : no_memory(err);
+			return s->consolidated
+				       ? 0
+				       : error_no_memory(
+						 err,
+						 "the consolidated metadata");
 	}
 	return 0;
 }
@@ -226,7 +228,7 @@ struct names {
 	bool failed;
 };
 
-static int add_name(void *ctx, const char *name, bool is_dir)
+static int children_add_name(void *ctx, const char *name, bool is_dir)
 {
 	struct names *n = ctx;
 
@@ -256,16 +258,16 @@ static void add_consolidated(struct zarr *s, const char *path, struct names *n)
 			continue;
 		memcpy(name, at, (size_t)(end - at));
 		name[end - at] = '\0';
-		add_name(n, name, true);
+		children_add_name(n, name, true);
 	}
 }
 
-static int compare_names(const void *a, const void *b)
+static int children_compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int sorted(json_t *set, json_t **out, struct error *err)
+static int children_sort(json_t *set, json_t **out, struct error *err)
 {
 	size_t n = json_object_size(set), i = 0;
 	cleanup_free const char **names = calloc(n + 1, sizeof *names);
@@ -274,12 +276,12 @@ static int sorted(json_t *set, json_t **out, struct error *err)
 
 	*out = json_array();
 	if (!names || !*out)
-		return no_memory(err);
+		return error_no_memory(err, "the names of nodes");
 	json_object_foreach(set, key, v) names[i++] = key;
-	qsort(names, n, sizeof *names, compare_names);
+	qsort(names, n, sizeof *names, children_compare_names);
 	for (i = 0; i < n; i++)
 		if (json_array_append_new(*out, json_string(names[i])) < 0)
-			return no_memory(err);
+			return error_no_memory(err, "the names of nodes");
 	return 0;
 }
 
@@ -287,8 +289,9 @@ int zarr_children(struct zarr *s, const char *path, json_t **out,
 		  struct error *err)
 {
 	struct names n = {.set = json_object()};
-	int r = n.set ? s->store->ops->list(s->store, path, add_name, &n, err)
-		      : no_memory(err);
+	int r = n.set ? s->store->ops->list(s->store, path, children_add_name,
+					    &n, err)
+		      : error_no_memory(err, "the names of nodes");
 
 	*out = NULL;
 	if (r == -ENOENT && s->consolidated)
@@ -296,9 +299,9 @@ int zarr_children(struct zarr *s, const char *path, json_t **out,
 	if (r == 0)
 		add_consolidated(s, path, &n);
 	if (r > 0 || n.failed)
-		r = no_memory(err);
+		r = error_no_memory(err, "the names of nodes");
 	if (r == 0)
-		r = sorted(n.set, out, err);
+		r = children_sort(n.set, out, err);
 	json_decref(n.set);
 	if (r < 0) {
 		json_decref(*out);
@@ -337,8 +340,8 @@ int zarr_find_separator(struct zarr *s, const char *path,
 /* Directories that are searched for nodes, in each other and altogether. */
 enum { SEARCH_DEPTH = 32, SEARCH_MAX = 1 << 16 };
 
-static int look_below(struct zarr *s, const char *path, const char *name,
-		      unsigned depth, struct error *err)
+static int node_look_below(struct zarr *s, const char *path, const char *name,
+			   unsigned depth, struct error *err)
 {
 	struct zarr_node node;
 	char below[ZARR_KEY_MAX];
@@ -373,7 +376,7 @@ int zarr_nodes_below(struct zarr *s, const char *path, unsigned depth,
 		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	json_array_foreach(names, i, v)
 	{
-		r = look_below(s, path, json_string_value(v), depth, err);
+		r = node_look_below(s, path, json_string_value(v), depth, err);
 		if (r)
 			break;
 	}

@@ -27,11 +27,6 @@ struct directory_store {
 	struct handles *handles;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 bool zarr_key(char out[ZARR_KEY_MAX], const char *dir, const char *name)
 {
 	int n = snprintf(out, ZARR_KEY_MAX, "%s%s%s", dir, *dir ? "/" : "",
@@ -55,7 +50,7 @@ bool zarr_is_store(const char *path)
 	return false;
 }
 
-static bool is_later(const struct timespec *t, const struct timespec *than)
+static bool time_is_later(const struct timespec *t, const struct timespec *than)
 {
 	return t->tv_sec > than->tv_sec ||
 	       (t->tv_sec == than->tv_sec && t->tv_nsec > than->tv_nsec);
@@ -64,8 +59,8 @@ static bool is_later(const struct timespec *t, const struct timespec *than)
 static int check_time(const struct directory_store *s, const char *key,
 		      const struct stat *st, struct error *err)
 {
-	if (!is_later(&st->st_mtim, &s->opened) ||
-	    !is_later(&st->st_ctim, &s->opened))
+	if (!time_is_later(&st->st_mtim, &s->opened) ||
+	    !time_is_later(&st->st_ctim, &s->opened))
 		return 0;
 	return error_set(err, -ESTALE,
 			 "%s/%s was written after the store was opened: mount "
@@ -73,7 +68,7 @@ static int check_time(const struct directory_store *s, const char *key,
 			 s->store.path, key);
 }
 
-static void identify(const struct stat *st, uint64_t id[4])
+static void directory_identify(const struct stat *st, uint64_t id[4])
 {
 	id[0] = (uint64_t)st->st_dev;
 	id[1] = (uint64_t)st->st_ino;
@@ -93,7 +88,7 @@ static int directory_key_open(struct zarr_store *store, const char *key,
 
 	if (asprintf(&path, "%s/%s", store->path, key) < 0) {
 		path = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the path of a key");
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT)
@@ -108,7 +103,7 @@ static int directory_key_open(struct zarr_store *store, const char *key,
 	if (r < 0)
 		return r;
 	v->size = (uint64_t)st.st_size;
-	identify(&st, v->identity);
+	directory_identify(&st, v->identity);
 	v->fd = steal_fd(&fd);
 	return 0;
 }
@@ -138,7 +133,7 @@ static int directory_key_read(struct zarr_store *s, struct zarr_value *v,
 	}
 	if (fstat(v->fd, &st) < 0)
 		return error_errno(err, -EIO, "%s", s->path);
-	identify(&st, id);
+	directory_identify(&st, id);
 	if (memcmp(id, v->identity, sizeof id) != 0)
 		return error_set(err, -ESTALE,
 				 "%s: a file changed while it was read",
@@ -202,7 +197,7 @@ static int directory_list(struct zarr_store *s, const char *dir,
 
 	if (asprintf(&path, "%s/%s", s->path, dir) < 0) {
 		path = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the path of a directory");
 	}
 	d = opendir(path);
 	if (!d)
@@ -232,7 +227,7 @@ static int directory_place(struct zarr_store *s, const char *key,
 
 	if (asprintf(&path, "%s/%s", s->path, key) < 0) {
 		path = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the path of a key");
 	}
 	if (stat(path, &st) < 0)
 		return errno == ENOENT ? -ENOENT
@@ -242,7 +237,7 @@ static int directory_place(struct zarr_store *s, const char *key,
 	*out = (struct zarr_place){.file = handles_add(h, path),
 				   .size = (uint64_t)st.st_size};
 	if (out->file == UINT32_MAX)
-		return no_memory(err);
+		return error_no_memory(err, "the table of files");
 	handles_expect(h, out->file, &st);
 	return 0;
 }
@@ -312,7 +307,7 @@ int zarr_store_read(struct zarr_store *s, const char *key, char **text,
 			      (unsigned long long)v.size);
 	*text = r < 0 ? NULL : malloc(v.size + 1);
 	if (r == 0 && !*text)
-		r = no_memory(err);
+		r = error_no_memory(err, "a document");
 	if (r == 0)
 		r = s->ops->read(s, &v, 0, *text, v.size, err);
 	if (r == 0) {

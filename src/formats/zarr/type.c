@@ -13,12 +13,7 @@
 #define DEPTH_MAX 16 /* of structures in structures */
 #define FIELDS_MAX 4096
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int check_size(const struct dtype *d, struct error *err)
+static int element_check_size(const struct dtype *d, struct error *err)
 {
 	if (d->size > ZARR_ELEMENT_MAX)
 		return error_set(err, -ENOTSUP, "elements of %u bytes",
@@ -28,8 +23,8 @@ static int check_size(const struct dtype *d, struct error *err)
 
 /* ---- version 2 ----------------------------------------------------------- */
 
-static int read_text(const char *text, struct intern *in, struct dtype *out,
-		     struct error *err)
+static int v2_read_numpy_type(const char *text, struct intern *in,
+			      struct dtype *out, struct error *err)
 {
 	struct error why = {0};
 	int r = dtype_parse_stored(text, in, out, &why);
@@ -39,26 +34,26 @@ static int read_text(const char *text, struct intern *in, struct dtype *out,
 				 text);
 	if (r < 0)
 		return error_set(err, r, "%s", why.text);
-	return check_size(out, err);
+	return element_check_size(out, err);
 }
 
-static int read_fields(const json_t *v, struct intern *in, unsigned depth,
-		       struct dtype *out, struct error *err);
+static int v2_read_fields(const json_t *v, struct intern *in, unsigned depth,
+			  struct dtype *out, struct error *err);
 
-static int read_any(const json_t *v, struct intern *in, unsigned depth,
-		    struct dtype *out, struct error *err)
+static int v2_read_any(const json_t *v, struct intern *in, unsigned depth,
+		       struct dtype *out, struct error *err)
 {
 	memset(out, 0, sizeof *out);
 	if (json_is_string(v))
-		return read_text(json_string_value(v), in, out, err);
+		return v2_read_numpy_type(json_string_value(v), in, out, err);
 	if (json_is_array(v))
-		return read_fields(v, in, depth, out, err);
+		return v2_read_fields(v, in, depth, out, err);
 	return error_set(err, -EBADMSG, "'dtype' is no type");
 }
 
 /* A subarray's axes: (3, 4), or 3. */
-static int read_dims(const json_t *v, struct intern *in, struct dtype_field *f,
-		     struct error *err)
+static int v2_read_dims(const json_t *v, struct intern *in,
+			struct dtype_field *f, struct error *err)
 {
 	uint64_t dims[RANK_MAX];
 	size_t n = json_is_array(v) ? json_array_size(v) : 1;
@@ -77,12 +72,12 @@ static int read_dims(const json_t *v, struct intern *in, struct dtype_field *f,
 		return 0;
 	f->rank = (uint32_t)n;
 	f->dims = intern_bytes(in, dims, n * sizeof *dims);
-	return f->dims ? 0 : no_memory(err);
+	return f->dims ? 0 : error_no_memory(err, "the shape of a field");
 }
 
 /* ["name", type] or ["name", type, shape]; 1: it is padding. */
-static int read_field(const json_t *v, struct intern *in, unsigned depth,
-		      struct dtype_field *f, struct error *err)
+static int v2_read_field(const json_t *v, struct intern *in, unsigned depth,
+			 struct dtype_field *f, struct error *err)
 {
 	const json_t *name = json_array_get(v, 0);
 	size_t n = json_array_size(v);
@@ -93,9 +88,9 @@ static int read_field(const json_t *v, struct intern *in, unsigned depth,
 		return error_set(err, -EBADMSG,
 				 "a field of its type is no name, type and "
 				 "shape");
-	r = read_any(json_array_get(v, 1), in, depth + 1, &f->type, err);
+	r = v2_read_any(json_array_get(v, 1), in, depth + 1, &f->type, err);
 	if (r == 0 && n == 3)
-		r = read_dims(json_array_get(v, 2), in, f, err);
+		r = v2_read_dims(json_array_get(v, 2), in, f, err);
 	if (r < 0)
 		return r;
 	if (!json_string_length(name))
@@ -106,10 +101,11 @@ static int read_field(const json_t *v, struct intern *in, unsigned depth,
 	if (strlen(json_string_value(name)) != json_string_length(name))
 		return error_set(err, -EBADMSG, "a field's name has a NUL");
 	f->name = intern_text(in, json_string_value(name));
-	return f->name ? 0 : no_memory(err);
+	return f->name ? 0 : error_no_memory(err, "the name of a field");
 }
 
-static bool has_name(const struct dtype_field *f, uint32_t n, const char *name)
+static bool fields_have_name(const struct dtype_field *f, uint32_t n,
+			     const char *name)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (!strcmp(f[i].name, name))
@@ -118,8 +114,8 @@ static bool has_name(const struct dtype_field *f, uint32_t n, const char *name)
 }
 
 /* Its fields lie one behind the other. */
-static int read_fields(const json_t *v, struct intern *in, unsigned depth,
-		       struct dtype *out, struct error *err)
+static int v2_read_fields(const json_t *v, struct intern *in, unsigned depth,
+			  struct dtype *out, struct error *err)
 {
 	size_t n = json_array_size(v);
 	cleanup_free struct dtype_field *f = calloc(n + 1, sizeof *f);
@@ -127,14 +123,14 @@ static int read_fields(const json_t *v, struct intern *in, unsigned depth,
 	uint32_t have = 0;
 
 	if (!f)
-		return no_memory(err);
+		return error_no_memory(err, "the fields of a structure");
 	if (!n)
 		return error_set(err, -EBADMSG, "a structure without fields");
 	if (n > FIELDS_MAX || depth > DEPTH_MAX)
 		return error_set(err, -ENOTSUP, "its type is too complicated");
 	for (size_t i = 0; i < n; i++) {
 		struct dtype_field *x = &f[have];
-		int r = read_field(json_array_get(v, i), in, depth, x, err);
+		int r = v2_read_field(json_array_get(v, i), in, depth, x, err);
 
 		if (r < 0)
 			return r;
@@ -143,7 +139,7 @@ static int read_fields(const json_t *v, struct intern *in, unsigned depth,
 		    add_overflows(at, size, &at) || at > ZARR_ELEMENT_MAX)
 			return error_set(err, -ENOTSUP,
 					 "its elements are too large");
-		if (r == 0 && has_name(f, have, x->name))
+		if (r == 0 && fields_have_name(f, have, x->name))
 			return error_set(err, -EBADMSG,
 					 "two fields named '%.80s'", x->name);
 		have += r == 0;
@@ -154,19 +150,20 @@ static int read_fields(const json_t *v, struct intern *in, unsigned depth,
 	out->size = (uint32_t)at;
 	out->nfields = have;
 	out->fields = intern_bytes(in, f, have * sizeof *f);
-	return out->fields ? 0 : no_memory(err);
+	return out->fields ? 0
+			   : error_no_memory(err, "the fields of a structure");
 }
 
 int zarr_v2_type(const json_t *v, struct intern *in, struct dtype *out,
 		 struct error *err)
 {
-	return read_any(v, in, 0, out, err);
+	return v2_read_any(v, in, 0, out, err);
 }
 
 /* ---- version 3 ----------------------------------------------------------- */
 
 /* r16: so many bits without meaning. */
-static bool read_raw(const char *name, struct dtype *out)
+static bool v3_read_raw(const char *name, struct dtype *out)
 {
 	uint64_t bits = 0;
 
@@ -183,8 +180,8 @@ static bool read_raw(const char *name, struct dtype *out)
 
 /* The extensions numpy.datetime64 and numpy.timedelta64 of zarr-extensions: a count of units,
  * each `scale_factor` of those that `unit` names.  1: it is neither. */
-static int read_date_3(const char *name, const json_t *config,
-		       struct intern *in, struct dtype *out, struct error *err)
+static int v3_read_date(const char *name, const json_t *config,
+			struct intern *in, struct dtype *out, struct error *err)
 {
 	const char *unit = json_string_value(json_object_get(config, "unit"));
 	const json_t *factor = json_object_get(config, "scale_factor");
@@ -229,15 +226,15 @@ int zarr_v3_type(const json_t *v, struct intern *in, struct dtype *out,
 	memset(out, 0, sizeof *out);
 	if (!name)
 		return error_set(err, -EBADMSG, "'data_type' is no type");
-	r = read_date_3(name, json_object_get(v, "configuration"), in, out,
-			err);
+	r = v3_read_date(name, json_object_get(v, "configuration"), in, out,
+			 err);
 	if (r <= 0)
 		return r;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i]))
 			return dtype_parse(name, out, err);
-	if (read_raw(name, out))
-		return check_size(out, err);
+	if (v3_read_raw(name, out))
+		return element_check_size(out, err);
 	return error_set(err, -ENOTSUP,
 			 "its elements are '%.40s', which is not supported",
 			 name);

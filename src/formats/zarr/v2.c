@@ -24,7 +24,8 @@ int zarr_check_chunk(struct zarr_array *z, struct error *err)
 	return 0;
 }
 
-static int add_codec(const json_t *v, struct zarr_codecs *c, struct error *err)
+static int v2_add_codec(const json_t *v, struct zarr_codecs *c,
+			struct error *err)
 {
 	const char *id = json_string_value(json_object_get(v, "id"));
 
@@ -35,8 +36,8 @@ static int add_codec(const json_t *v, struct zarr_codecs *c, struct error *err)
 }
 
 /* Filters, in the order of writing, then the compressor. */
-static int read_codecs(const json_t *doc, struct zarr_codecs *c,
-		       struct error *err)
+static int v2_read_codecs(const json_t *doc, struct zarr_codecs *c,
+			  struct error *err)
 {
 	const json_t *filters = json_object_get(doc, "filters");
 	const json_t *compressor = json_object_get(doc, "compressor");
@@ -45,14 +46,14 @@ static int read_codecs(const json_t *doc, struct zarr_codecs *c,
 	if (filters && !json_is_null(filters) && !json_is_array(filters))
 		return error_set(err, -EBADMSG, "'filters' is no list");
 	for (size_t i = 0; i < json_array_size(filters) && !r; i++)
-		r = add_codec(json_array_get(filters, i), c, err);
+		r = v2_add_codec(json_array_get(filters, i), c, err);
 	if (r == 0 && compressor && !json_is_null(compressor))
-		r = add_codec(compressor, c, err);
+		r = v2_add_codec(compressor, c, err);
 	return r;
 }
 
-static int read_order(const json_t *doc, struct zarr_array *z,
-		      struct error *err)
+static int v2_read_order(const json_t *doc, struct zarr_array *z,
+			 struct error *err)
 {
 	const char *order = json_string_value(json_object_get(doc, "order"));
 	uint8_t reversed[RANK_MAX];
@@ -82,8 +83,8 @@ static int read_separator(const json_t *doc, struct zarr_array *z,
 }
 
 /* What is said before a type that we may not know. */
-static int read_places(const json_t *doc, struct zarr_array *z,
-		       struct error *err)
+static int v2_read_places(const json_t *doc, struct zarr_array *z,
+			  struct error *err)
 {
 	unsigned rank;
 	uint64_t version;
@@ -112,16 +113,16 @@ int zarr_v2_read(const json_t *doc, struct intern *in, struct zarr_array *out,
 	int r;
 
 	memset(z, 0, sizeof *z);
-	r = read_places(doc, z, err);
+	r = v2_read_places(doc, z, err);
 	if (r == 0)
-		r = read_codecs(doc, &z->codecs, err);
+		r = v2_read_codecs(doc, &z->codecs, err);
 	if (r == 0)
 		r = zarr_v2_type(json_object_get(doc, "dtype"), in, &z->stored,
 				 err);
 	if (r == 0)
 		r = zarr_check_chunk(z, err);
 	if (r == 0)
-		r = read_order(doc, z, err);
+		r = v2_read_order(doc, z, err);
 	if (r == 0)
 		r = read_separator(doc, z, err);
 	if (r == 0)

@@ -9,7 +9,7 @@
 #include "formats/zarr/meta.h"
 
 /* Name and configuration of an extension: an object, or only the name. */
-static const char *named(const json_t *v, const json_t **config)
+static const char *extension_name(const json_t *v, const json_t **config)
 {
 	*config = json_object_get(v, "configuration");
 	return json_string_value(
@@ -82,7 +82,7 @@ static int unknown_codec(const char *name, struct error *err)
 	return error_set(err, -ENOTSUP, "codec '%.40s' is not supported", name);
 }
 
-static int misplaced(const char *name, struct error *err)
+static int codec_misplaced(const char *name, struct error *err)
 {
 	return error_set(err, -EBADMSG, "codec '%.40s' is not in its place",
 			 name);
@@ -98,7 +98,7 @@ static int read_numcodec(struct reading *x, const char *name,
 	if (!zarr_has_numcodec(name))
 		return unknown_codec(name, x->err);
 	if (x->stage == ARRAYS && !of_array)
-		return misplaced(name, x->err);
+		return codec_misplaced(name, x->err);
 	if (x->stage == ARRAYS && x->c->turned)
 		return error_set(x->err, -ENOTSUP,
 				 "codec '%.40s' behind 'transpose' is not "
@@ -111,20 +111,20 @@ static int read_codec(struct reading *x, const json_t *v)
 {
 	static const char *const core[] = {"gzip", "zstd", "blosc", "crc32c"};
 	const json_t *config;
-	const char *name = named(v, &config);
+	const char *name = extension_name(v, &config);
 	bool arrays = x->stage == ARRAYS;
 
 	if (!name)
 		return error_set(x->err, -EBADMSG, "a codec without a name");
 	if (!strcmp(name, "transpose"))
 		return arrays ? read_transpose(x, config)
-			      : misplaced(name, x->err);
+			      : codec_misplaced(name, x->err);
 	if (!strcmp(name, "sharding_indexed"))
 		return arrays ? read_sharding(x, config)
-			      : misplaced(name, x->err);
+			      : codec_misplaced(name, x->err);
 	if (!strcmp(name, "bytes")) {
 		if (!arrays)
-			return misplaced(name, x->err);
+			return codec_misplaced(name, x->err);
 		x->stage = BYTES;
 		return read_endian(config, &x->big, &x->endian, x->err);
 	}
@@ -134,13 +134,13 @@ static int read_codec(struct reading *x, const json_t *v)
 		return read_numcodec(x, name, config);
 	for (size_t i = 0; i < sizeof core / sizeof *core; i++)
 		if (!strcmp(name, core[i]))
-			return arrays ? misplaced(name, x->err)
+			return arrays ? codec_misplaced(name, x->err)
 				      : zarr_add_numcodec(x->c, name, config,
 							  x->err);
 	return unknown_codec(name, x->err);
 }
 
-static int check_codecs(struct reading *x, unsigned filters)
+static int v3_check_codecs(struct reading *x, unsigned filters)
 {
 	struct dtype *d = &x->z->stored;
 	bool one = d->size == 1 || d->kind == DTYPE_OPAQUE;
@@ -159,7 +159,7 @@ static int check_codecs(struct reading *x, unsigned filters)
 	return 0;
 }
 
-static int read_codecs(struct reading *x, const json_t *list)
+static int v3_read_codecs(struct reading *x, const json_t *list)
 {
 	unsigned filters = 0;
 
@@ -177,7 +177,7 @@ static int read_codecs(struct reading *x, const json_t *list)
 		if (x->stage == ARRAYS)
 			filters = x->c->n;
 	}
-	return x->z->sharded && !x->inner ? 0 : check_codecs(x, filters);
+	return x->z->sharded && !x->inner ? 0 : v3_check_codecs(x, filters);
 }
 
 /* ---- shards -------------------------------------------------------------- */
@@ -189,7 +189,8 @@ static int read_index_codecs(struct reading *x, const json_t *list)
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *config;
-		const char *name = named(json_array_get(list, i), &config);
+		const char *name =
+			extension_name(json_array_get(list, i), &config);
 		bool said;
 		int r = 0;
 
@@ -225,7 +226,8 @@ static int read_location(struct zarr_array *z, const json_t *v,
 }
 
 /* What was the chunk is the shard; chunks are those in it. */
-static int divide(struct zarr_array *z, const json_t *config, struct error *err)
+static int shard_divide(struct zarr_array *z, const json_t *config,
+			struct error *err)
 {
 	uint64_t inner[RANK_MAX];
 	unsigned rank;
@@ -270,7 +272,7 @@ static int read_sharding(struct reading *x, const json_t *config)
 				 "codecs in front of 'sharding_indexed' are "
 				 "not supported");
 	x->z->sharded = true;
-	r = divide(x->z, config, x->err);
+	r = shard_divide(x->z, config, x->err);
 	if (r == 0)
 		r = read_location(x->z,
 				  json_object_get(config, "index_location"),
@@ -279,7 +281,7 @@ static int read_sharding(struct reading *x, const json_t *config)
 		r = read_index_codecs(x,
 				      json_object_get(config, "index_codecs"));
 	if (r == 0)
-		r = read_codecs(&inner, json_object_get(config, "codecs"));
+		r = v3_read_codecs(&inner, json_object_get(config, "codecs"));
 	x->stage = BYTES;
 	return r;
 }
@@ -333,7 +335,8 @@ int zarr_shard_find(const struct zarr_array *z, const void *index, uint64_t i,
 static int read_grid(const json_t *doc, struct zarr_array *z, struct error *err)
 {
 	const json_t *config;
-	const char *name = named(json_object_get(doc, "chunk_grid"), &config);
+	const char *name =
+		extension_name(json_object_get(doc, "chunk_grid"), &config);
 	unsigned rank;
 	int r;
 
@@ -353,8 +356,8 @@ static int read_grid(const json_t *doc, struct zarr_array *z, struct error *err)
 static int read_keys(const json_t *doc, struct zarr_array *z, struct error *err)
 {
 	const json_t *config, *v;
-	const char *name =
-		named(json_object_get(doc, "chunk_key_encoding"), &config);
+	const char *name = extension_name(
+		json_object_get(doc, "chunk_key_encoding"), &config);
 	const char *s;
 
 	if (!name)
@@ -378,7 +381,7 @@ static int read_keys(const json_t *doc, struct zarr_array *z, struct error *err)
 }
 
 /* What a reader has to know is an error where he does not. */
-static int check_members(const json_t *doc, struct error *err)
+static int v3_check_members(const json_t *doc, struct error *err)
 {
 	static const char *const known[] = {"zarr_format",
 					    "node_type",
@@ -412,8 +415,8 @@ static int check_members(const json_t *doc, struct error *err)
 	return 0;
 }
 
-static int read_places(const json_t *doc, struct zarr_array *z,
-		       struct error *err)
+static int v3_read_places(const json_t *doc, struct zarr_array *z,
+			  struct error *err)
 {
 	uint64_t version;
 	int r;
@@ -424,7 +427,7 @@ static int read_places(const json_t *doc, struct zarr_array *z,
 		return error_set(err, -ENOTSUP,
 				 "Zarr version %llu is not supported",
 				 (unsigned long long)version);
-	r = check_members(doc, err);
+	r = v3_check_members(doc, err);
 	if (r == 0)
 		r = zarr_read_shape(doc, "shape", &z->rank, z->shape, err);
 	if (r == 0)
@@ -441,14 +444,14 @@ int zarr_v3_read(const json_t *doc, struct intern *in, struct zarr_array *out,
 	int r;
 
 	memset(z, 0, sizeof *z);
-	r = read_places(doc, z, err);
+	r = v3_read_places(doc, z, err);
 	if (r == 0)
 		r = zarr_v3_type(json_object_get(doc, "data_type"), in,
 				 &z->stored, err);
 	if (r == 0)
 		r = zarr_check_chunk(z, err);
 	if (r == 0)
-		r = read_codecs(&x, json_object_get(doc, "codecs"));
+		r = v3_read_codecs(&x, json_object_get(doc, "codecs"));
 	if (r == 0 && (!fill || json_is_null(fill)))
 		r = error_set(err, -EBADMSG, "it has no 'fill_value'");
 	return r < 0 ? r : zarr_read_fill(fill, in, z, err);

@@ -21,14 +21,9 @@
 #define DEPTH_MAX 64
 #define NODES_MAX (UINT64_C(1) << 20)
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- arrays -------------------------------------------------------------- */
 
-static void own_free(struct zarr_own *own)
+static void zarr_own_free(struct zarr_own *own)
 {
 	if (!own)
 		return;
@@ -39,7 +34,7 @@ static void own_free(struct zarr_own *own)
 
 static void zarr_free_own(struct array *a)
 {
-	own_free(a->own);
+	zarr_own_free(a->own);
 }
 
 static const struct array_ops zarr_array_ops = {
@@ -51,9 +46,10 @@ static const struct array_ops zarr_array_ops = {
 };
 
 /* What an array needs to make its chunks. */
-static int own_new(struct zarr *s, const char *path,
-		   const struct zarr_node *node, const struct zarr_array *z,
-		   struct zarr_own **out, struct error *err)
+static int zarr_own_new(struct zarr *s, const char *path,
+			const struct zarr_node *node,
+			const struct zarr_array *z, struct zarr_own **out,
+			struct error *err)
 {
 	struct intern *in = &s->arrays.intern;
 	struct zarr_own *own = calloc(1, sizeof *own);
@@ -65,7 +61,7 @@ static int own_new(struct zarr *s, const char *path,
 	memset(kept.shape, 0, sizeof kept.shape);
 	memset(&recode, 0, sizeof recode);
 	if (!own || !arrays_served(&s->arrays, &z->stored, &served))
-		return no_memory(err);
+		return error_no_memory(err, "the record of an array");
 	if (!dtype_recode(&z->stored, &served, NULL, &recode))
 		return error_set(err, -ENOTSUP, "its type is too complicated");
 	own->z = intern_bytes(in, &kept, sizeof kept);
@@ -77,12 +73,12 @@ static int own_new(struct zarr *s, const char *path,
 		own->recode = intern_bytes(in, &recode, sizeof recode);
 	if (!own->z || !own->path || !own->doc ||
 	    (!own->recode && !recode_is_identity(&recode)))
-		return no_memory(err);
+		return error_no_memory(err, "the record of an array");
 	return zarr_find_separator(s, path, z, &own->separator, err);
 }
 
 /* One chunk that is the array, and stored as it is. */
-static bool is_one_file(const struct zarr_array *z)
+static bool array_is_one_file(const struct zarr_array *z)
 {
 	bool same = !z->codecs.n && !z->codecs.turned && !z->sharded;
 
@@ -101,8 +97,8 @@ static uint64_t bytes_of_chunk(const struct zarr_array *z)
 }
 
 /* Its only chunk, served from where it is.  1: it has to be decoded. */
-static int set_linear(struct zarr *s, const struct zarr_own *own,
-		      struct array_layout *l, struct error *err)
+static int zarr_set_linear(struct zarr *s, const struct zarr_own *own,
+			   struct array_layout *l, struct error *err)
 {
 	static const uint64_t zeros[RANK_MAX];
 	uint64_t size = bytes_of_chunk(own->z);
@@ -130,9 +126,9 @@ static int set_linear(struct zarr *s, const struct zarr_own *own,
 	return 0;
 }
 
-static int set_layout(struct zarr *s, const struct zarr_array *z,
-		      const struct zarr_own *own, struct array_layout *l,
-		      struct error *err)
+static int zarr_set_layout(struct zarr *s, const struct zarr_array *z,
+			   const struct zarr_own *own, struct array_layout *l,
+			   struct error *err)
 {
 	int r;
 
@@ -141,7 +137,7 @@ static int set_layout(struct zarr *s, const struct zarr_array *z,
 	l->stored = z->stored;
 	memcpy(l->shape, z->shape, sizeof l->shape);
 	memcpy(l->chunk, z->chunk, sizeof l->chunk);
-	r = is_one_file(z) ? set_linear(s, own, l, err) : 1;
+	r = array_is_one_file(z) ? zarr_set_linear(s, own, l, err) : 1;
 	if (r <= 0)
 		return r;
 	if (bytes_of_chunk(z) > ZARR_CHUNK_BYTES_MAX)
@@ -163,7 +159,7 @@ static int served_fill(const struct zarr_array *z, const struct zarr_own *own,
 		return 0;
 	*out = malloc(z->stored.size);
 	if (!*out)
-		return no_memory(err);
+		return error_no_memory(err, "a fill value");
 	memcpy(*out, z->fill, z->stored.size);
 	if (own->recode)
 		recode_run(own->recode, *out, *out, 1);
@@ -171,25 +167,27 @@ static int served_fill(const struct zarr_array *z, const struct zarr_own *own,
 }
 
 /* A file that stands for the array in sentences and statistics. */
-static int set_part(struct zarr *s, const struct zarr_own *own,
-		    struct array_part *part, struct error *err)
+static int zarr_set_part(struct zarr *s, const struct zarr_own *own,
+			 struct array_part *part, struct error *err)
 {
 	part->file = s->store->ops->file(s->store, own->doc, s->arrays.handles);
 	part->name = intern_text(&s->arrays.intern, own->path);
-	return part->file == UINT32_MAX || !part->name ? no_memory(err) : 0;
+	return part->file == UINT32_MAX || !part->name
+		       ? error_no_memory(err, "the name of an array")
+		       : 0;
 }
 
-static const char *base_of(const char *path)
+static const char *path_last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static int make_array(struct zarr *s, const char *path,
-		      const struct zarr_node *node, const char *name,
-		      struct zarr_own **own, struct array **out,
-		      struct error *err)
+static int zarr_make_array(struct zarr *s, const char *path,
+			   const struct zarr_node *node, const char *name,
+			   struct zarr_own **own, struct array **out,
+			   struct error *err)
 {
 	cleanup_free void *fill = NULL;
 	struct array_layout l;
@@ -201,13 +199,13 @@ static int make_array(struct zarr *s, const char *path,
 			: zarr_v2_read(node->doc, &s->arrays.intern, &z, err);
 
 	if (r == 0)
-		r = own_new(s, path, node, &z, own, err);
+		r = zarr_own_new(s, path, node, &z, own, err);
 	if (r == 0)
-		r = set_layout(s, &z, *own, &l, err);
+		r = zarr_set_layout(s, &z, *own, &l, err);
 	if (r == 0)
 		r = served_fill(&z, *own, &fill, err);
 	if (r == 0)
-		r = set_part(s, *own, &part, err);
+		r = zarr_set_part(s, *own, &part, err);
 	if (r < 0)
 		return r;
 	memset(&spec, 0, sizeof spec);
@@ -215,7 +213,7 @@ static int make_array(struct zarr *s, const char *path,
 	spec.stored = z.stored;
 	spec.rank = z.rank;
 	memcpy(spec.shape, z.shape, sizeof spec.shape);
-	if (!strcmp(base_of(path), "data"))
+	if (!strcmp(path_last_name(path), "data"))
 		spec.sample_axes = zarr_hyperspy_axes(s, path, z.rank);
 	spec.fill = fill;
 	spec.note = z.no_fill ? "it has no fill value: what was never written "
@@ -249,13 +247,13 @@ static int publish_array(struct walk *w, const char *path, const char *name,
 
 	if (asprintf(&full, "/%s", *path ? path : name ? name : "data") < 0) {
 		full = NULL;
-		return no_memory(w->err);
+		return error_no_memory(w->err, "the name of an array");
 	}
 	if (r == 0)
-		r = make_array(w->s, path, node, full, &own, &a, why);
-	own_free(own);
+		r = zarr_make_array(w->s, path, node, full, &own, &a, why);
+	zarr_own_free(own);
 	if (r == -ENOMEM)
-		return no_memory(w->err);
+		return error_no_memory(w->err, "an array");
 	if (r < 0)
 		return array_publish_not(&w->s->arrays, w->b, dir, name, why,
 					 w->err);
@@ -295,7 +293,7 @@ static int walk_node(struct walk *w, const char *path, const char *name,
 	if (r == -ENOENT)
 		return 0;
 	if (r == -ENOMEM)
-		return no_memory(w->err);
+		return error_no_memory(w->err, "the metadata of a node");
 	/* Its neighbours are shown all the same. */
 	if (w->s->nodes++ >= NODES_MAX || depth > DEPTH_MAX)
 		r = error_set(&why, -ENOTSUP,
@@ -308,7 +306,7 @@ static int walk_node(struct walk *w, const char *path, const char *name,
 		uint32_t at = tree_add_dir(w->b, dir, name, w->s->arrays.mtime);
 
 		r = at == UINT32_MAX
-			    ? no_memory(w->err)
+			    ? error_no_memory(w->err, "the tree of groups")
 			    : walk_group(w, path, node.version, at, depth);
 	}
 	zarr_node_free(&node);
@@ -336,7 +334,7 @@ static int set_group(struct walk *w, const char *path, unsigned version,
 		     : NULL;
 
 	if (!f)
-		return no_memory(w->err);
+		return error_no_memory(w->err, "the attributes of a group");
 	tree_set_files(w->b, dir, f);
 	return 0;
 }
@@ -368,7 +366,7 @@ static int walk_group(struct walk *w, const char *path, unsigned version,
 }
 
 /* What is shown as the root, and everything below. */
-static int walk_root(struct walk *w, const struct source_args *a)
+static int zarr_walk_root(struct walk *w, const struct source_args *a)
 {
 	const char *path = a->dataset ? a->dataset : "";
 	char clean[ZARR_KEY_MAX];
@@ -421,13 +419,13 @@ const char *zarr_format(const struct source *source)
 	return s->version == 3 ? "Zarr v3" : s->version ? "Zarr v2" : "Zarr";
 }
 
-static int publish(struct zarr *s, const struct source_args *a,
-		   struct error *err)
+static int zarr_publish(struct zarr *s, const struct source_args *a,
+			struct error *err)
 {
 	struct walk w = {.s = s, .b = a->tree, .err = err};
 	int r = zarr_consolidated(s, err);
 
-	return r < 0 ? r : walk_root(&w, a);
+	return r < 0 ? r : zarr_walk_root(&w, a);
 }
 
 struct zarr *zarr_new(const struct source_ops *ops)
@@ -445,7 +443,7 @@ int zarr_finish(struct zarr *s, int r, const struct source_args *a,
 		struct source **out, struct error *err)
 {
 	if (r == 0)
-		r = publish(s, a, err);
+		r = zarr_publish(s, a, err);
 	if (r < 0) {
 		if (err && !strstr(err->text, a->path))
 			error_prefix(err, "%s: ", a->path);
@@ -464,11 +462,13 @@ static int zarr_open(const struct source_args *a, struct source **out,
 
 	*out = NULL;
 	if (!s)
-		return no_memory(err);
+		return error_no_memory(err, "the record of a Zarr store");
 	r = arrays_begin(&s->arrays, a, err);
 	if (r == 0) {
 		s->store = zarr_directory_new(s->arrays.path, a->handles);
-		r = s->store ? 0 : no_memory(err);
+		r = s->store ? 0
+			     : error_no_memory(err,
+					       "the record of a Zarr store");
 	}
 	return zarr_finish(s, r, a, out, err);
 }

@@ -35,7 +35,7 @@ static bool has_documents(const struct members *m, uint64_t dir)
 }
 
 /* Its root is a node; or one directory, and that is. */
-static bool find_root(const struct members *m, uint64_t *root)
+static bool zip_store_find_root(const struct members *m, uint64_t *root)
 {
 	const struct member_record *top = &m->at[0];
 
@@ -52,13 +52,14 @@ bool zarr_zip_is_store(const struct archive *a)
 {
 	uint64_t root;
 
-	return find_root(&a->members, &root);
+	return zip_store_find_root(&a->members, &root);
 }
 
 /* ---- keys ---------------------------------------------------------------- */
 
 /* The record of a key; -ENOENT. */
-static int find_key(const struct zip_store *s, const char *key, uint64_t *at)
+static int zip_store_find_key(const struct zip_store *s, const char *key,
+			      uint64_t *at)
 {
 	const struct members *m = &s->a->members;
 	char name[FILES_NAME_MAX + 1];
@@ -78,10 +79,10 @@ static int find_key(const struct zip_store *s, const char *key, uint64_t *at)
 	return 0;
 }
 
-static int find_file(const struct zip_store *s, const char *key, uint64_t *at,
-		     struct error *err)
+static int zip_store_find_file(const struct zip_store *s, const char *key,
+			       uint64_t *at, struct error *err)
 {
-	int r = find_key(s, key, at);
+	int r = zip_store_find_key(s, key, at);
 
 	if (r < 0)
 		return r;
@@ -91,7 +92,7 @@ static int find_file(const struct zip_store *s, const char *key, uint64_t *at,
 				   s->store.path, key);
 }
 
-static struct backing bytes_of(const struct zip_store *s, uint64_t at)
+static struct backing zip_member_backing(const struct zip_store *s, uint64_t at)
 {
 	const struct member_record *r = &s->a->members.at[at];
 
@@ -103,7 +104,7 @@ static int zip_key_open(struct zarr_store *store, const char *key,
 {
 	const struct zip_store *s = (const void *)store;
 	uint64_t at;
-	int r = find_file(s, key, &at, err);
+	int r = zip_store_find_file(s, key, &at, err);
 
 	if (r < 0)
 		return r;
@@ -116,8 +117,8 @@ static int zip_key_open(struct zarr_store *store, const char *key,
 	return 0;
 }
 
-static int check_crc(const struct zip_store *s, uint64_t at, const void *data,
-		     size_t n, struct error *err)
+static int zip_member_check_crc(const struct zip_store *s, uint64_t at,
+				const void *data, size_t n, struct error *err)
 {
 	uint32_t crc, is;
 
@@ -140,10 +141,10 @@ static int zip_key_read(struct zarr_store *store, struct zarr_value *v,
 
 	if (!n)
 		return 0;
-	b = bytes_of(s, v->member);
+	b = zip_member_backing(s, v->member);
 	r = backing_read(&b, pos, to, n, err);
 	if (r == 0 && !pos && n == v->size)
-		r = check_crc(s, v->member, to, n, err);
+		r = zip_member_check_crc(s, v->member, to, n, err);
 	return r;
 }
 
@@ -161,7 +162,7 @@ static int zip_list(struct zarr_store *store, const char *dir,
 	const struct members *m = &s->a->members;
 	const struct member_record *d;
 	uint64_t at;
-	int r = find_key(s, dir, &at);
+	int r = zip_store_find_key(s, dir, &at);
 
 	(void)err;
 	if (r < 0 || m->at[at].kind != MEMBER_DIR)
@@ -180,12 +181,12 @@ static int zip_place_of(struct zarr_store *store, const char *key,
 	const struct zip_store *s = (const void *)store;
 	struct backing b;
 	uint64_t at;
-	int r = find_file(s, key, &at, err);
+	int r = zip_store_find_file(s, key, &at, err);
 
 	(void)h;
 	if (r < 0)
 		return r;
-	b = bytes_of(s, at);
+	b = zip_member_backing(s, at);
 	*out = (struct zarr_place){b.file, b.pos, s->a->members.at[at].size};
 	return backing_is_plain(&b) ? 0 : 1;
 }
@@ -231,7 +232,7 @@ static struct zarr_store *zip_store_new(struct archive *a)
 	}
 	s->store.ops = &zip_ops;
 	s->a = a;
-	find_root(&a->members, &s->root);
+	zip_store_find_root(&a->members, &s->root);
 	return &s->store;
 }
 
@@ -253,7 +254,7 @@ int zarr_zip_open(struct archive *a, const struct source_args *args,
 	*out = NULL;
 	if (!s) {
 		archive_close(&a->source);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the record of a Zarr store");
 	}
 	intern_init(&s->arrays.intern);
 	s->arrays.handles = args->handles;
@@ -264,7 +265,7 @@ int zarr_zip_open(struct archive *a, const struct source_args *args,
 	s->arrays.path = strdup(a->path);
 	s->store = zip_store_new(a);
 	if (!s->arrays.path || !s->store)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the record of a Zarr store");
 	return zarr_finish(s, r, args, out, err);
 }
 

@@ -98,7 +98,7 @@ def a_codec_of_one_column():
                             ("new", 77))], 8)
     with Mount(path) as m:
         equal(np.load(m / "good/array.npy").tolist(), v.tolist(), "good")
-    for name, codec in (("brotli", "brotli"), ("lzo", "lzo"), ("old", "lz4 in its deprecated framing"),
+    for name, codec in (("brotli", "brotli"), ("lzo", "lzo"), ("old", "lz4 in its"),
                         ("new", "an unknown codec")):
         out = exits(tensorfs("info", path + ":" + name), 0, name).stdout
         check("compressed with " + codec in out, out)
