@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What else info.json has of a Zarr array: attributes, axes, HyperSpy's metadata. */
+/* What info.json tells of a Zarr array: attributes, axes, HyperSpy's metadata. */
 /*
- * HyperSpy (.zspy) writes what it writes to .hspy: beside the array `data` groups
- * `axis-N` with an attribute `navigate`, and `metadata`, a group of groups.
+ * HyperSpy writes to .zspy what it writes to .hspy: beside the array `data` there are
+ * groups `axis-N` with an attribute `navigate`, and `metadata`, a group of groups.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "formats/zarr/zarr.h"
 
-/* xarray's names of dimensions. */
+/* The attribute in which xarray stores the names of dimensions. */
 #define DIMENSIONS "_ARRAY_DIMENSIONS"
 #define NESTED_MAX 16
 #define ITEMS_MAX 10000
@@ -34,7 +34,7 @@ json_t *zarr_array_attributes(const struct array *a)
 
 /* ---- axes ---------------------------------------------------------------- */
 
-/* A new reference, or NULL. */
+/* Return the names of an array's axes as a new reference, or NULL. */
 static json_t *dimension_names(struct zarr *s, const struct zarr_own *own,
 			       const json_t *doc)
 {
@@ -48,7 +48,7 @@ static json_t *dimension_names(struct zarr *s, const struct zarr_own *own,
 	return names;
 }
 
-/* What it is encoded with, as the metadata says it. */
+/* Add the codecs, as the metadata spell them. */
 static void about_put_codecs(const struct zarr_own *own, const json_t *doc,
 			     json_t *about)
 {
@@ -65,7 +65,8 @@ static void about_put_codecs(const struct zarr_own *own, const json_t *doc,
 	json_object_set_new(about, "zarr", o);
 }
 
-/* [{"name": "y"}, null]: one for each axis, or nothing. */
+/* Add the names of axes, one element for each axis ([{"name": "y"}, null]), if there are
+ * any. */
 static void about_put_dimensions(struct zarr *s, const struct array *a,
 				 const json_t *doc, json_t *about)
 {
@@ -109,7 +110,8 @@ json_t *zarr_array_about(const struct array *a)
 
 /* ---- HyperSpy ------------------------------------------------------------ */
 
-/* The node `name` beside the array at `path`.  False: too long. */
+/* Write the key of the node `name` in the group of the array at `path`.  Returns false
+ * if it is too long. */
 static bool sibling_key(const char *path, const char *name,
 			char out[ZARR_KEY_MAX])
 {
@@ -121,7 +123,8 @@ static bool sibling_key(const char *path, const char *name,
 	return n >= 0 && n < ZARR_KEY_MAX;
 }
 
-/* Attributes of axis i; NULL: there is no such group. */
+/* Return the attributes of the group of axis `i`, or NULL if there is no such group; set
+ * *version to its Zarr version. */
 static json_t *hyperspy_read_axis(struct zarr *s, const char *path, unsigned i,
 				  unsigned *version)
 {
@@ -153,7 +156,7 @@ unsigned zarr_hyperspy_axes(struct zarr *s, const char *path, unsigned rank)
 	return n;
 }
 
-/* A group of groups as an object of objects. */
+/* Return a group of groups as an object of objects. */
 static json_t *hyperspy_read_group(struct zarr *s, const char *path,
 				   unsigned version, unsigned depth,
 				   unsigned *left)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunks of a Zarr array: their keys, shards, and what is not there. */
+/* Makes chunks of a Zarr array: finds them by key, or in a shard, or fills those never
+ * written. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ bool zarr_chunk_key(const struct zarr_own *own, unsigned rank,
 	}
 }
 
-/* Place in the grid of keys, and of the chunk in its shard. */
+/* Set `at` to the place in the grid of keys that has a chunk, and *shard to the number
+ * of that place.  Returns the number of the chunk in its shard; 0 without shards. */
 static uint64_t chunk_place(const struct zarr_array *z, const struct grid *g,
 			    uint64_t chunk, uint64_t *at, uint64_t *shard)
 {
@@ -81,7 +83,7 @@ static void shard_drop_index(struct zarr *s, struct zarr_index *x)
 	x->bytes = NULL;
 }
 
-/* In the place of those that were read longest ago. */
+/* Keep the index of a shard in place of those that were read longest ago. */
 static void shard_keep_index(struct zarr *s, const struct array *a,
 			     uint64_t shard, const uint64_t *identity,
 			     struct buf *b)
@@ -147,7 +149,8 @@ int zarr_find_in_shard(struct zarr *s, const struct array *a, uint64_t shard,
 				 "%" PRIu64 ": truncated?",
 				 size, n);
 	pos = z->index_first ? 0 : size - n;
-	if (!z->index_checked) { /* any part of it is as good as all */
+	if (!z->index_checked) {
+		/* Without a checksum, one entry is as good as the whole index. */
 		r = s->store->ops->read(s->store, out->value, pos + 16 * i,
 					entry, sizeof entry, err);
 		return r < 0 ? r
@@ -183,8 +186,8 @@ static void chunk_fill(const struct array *a, unsigned char *out, size_t size)
 }
 
 /*
- * No such key: the chunk was never written, if the array is still the one that was
- * opened.
+ * There is no such key.  That means that the chunk was never written, if the array's
+ * metadata are still those that were opened: check that.
  */
 static int check_array(struct zarr *s, const struct zarr_own *own,
 		       struct error *err)
@@ -209,7 +212,8 @@ static int check_array(struct zarr *s, const struct zarr_own *own,
 				s->store->path, own->doc);
 }
 
-/* What a reader sees: codes that mean something to him. */
+/* Put the chunk's key in front of the sentence, and return `r` if it is a code that
+ * readers know, else -EIO. */
 static int chunk_fail(struct zarr *s, const char *key, int r, struct error *err)
 {
 	if (err && !strstr(err->text, s->store->path))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Codecs of Zarr by their names in numcodecs. */
+/* Reads codecs of Zarr by their names in numcodecs. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -73,7 +73,8 @@ static int read_lzma(const json_t *config, struct zarr_step *s,
 }
 #endif
 
-/* 0: none that can be added up. */
+/* Return the type in the form of codec_delta; 0 if differences of it cannot be added
+ * up. */
 static uint32_t delta_type(const json_t *v)
 {
 	struct dtype d;
@@ -111,7 +112,7 @@ static int read_delta(const json_t *config, struct zarr_step *s,
 	return 0;
 }
 
-/* Where the checksum is: in front, but for CRC-32C. */
+/* Read where the checksum is: by default in front, but behind for CRC-32C. */
 static int read_checksum(const json_t *config, struct zarr_step *s,
 			 struct error *err)
 {

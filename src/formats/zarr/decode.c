@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stored chunk of Zarr: its codecs undone, its axes put right. */
+/* Decodes a stored chunk of Zarr: undoes its codecs and its permutation of axes. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "formats/zarr/zarr.h"
 
-/* Bytes that a compressor may make of n, and more. */
+/* Return an upper limit of the bytes that a compressor makes of `n`. */
 static uint64_t compressed_most(uint64_t n)
 {
 	return n + n / 8 + 65536;
@@ -16,8 +16,10 @@ static uint64_t compressed_most(uint64_t n)
 /* ---- codecs -------------------------------------------------------------- */
 
 struct sizes {
-	uint64_t before[ZARR_STEPS_MAX + 1]; /* bytes that a step is given */
-	bool exact[ZARR_STEPS_MAX + 1];      /* or at most */
+	/* Bytes in front of each step, as encoding goes. */
+	uint64_t before[ZARR_STEPS_MAX + 1];
+	/* The number is exact, else a maximum. */
+	bool exact[ZARR_STEPS_MAX + 1];
 };
 
 static bool count_sizes(const struct zarr_codecs *c, uint64_t plain,
@@ -56,7 +58,8 @@ static int wrong_size(uint64_t is, uint64_t should, struct error *err)
 			 (unsigned long long)is, (unsigned long long)should);
 }
 
-/* From `b`, n bytes, through all steps, last to first, to `out`.  Takes the buffer. */
+/* Undo all steps, last to first, on the `n` bytes of `b`, and write the result to `out`.
+ * Takes over the caller's reference to `b`. */
 static int undo_steps(const struct zarr_codecs *c, const struct sizes *sizes,
 		      struct buf *b, size_t n, unsigned char *out,
 		      struct error *err)

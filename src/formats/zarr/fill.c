@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fill values of Zarr: from JSON to an element as it is stored. */
+/* Reads fill values of Zarr: from JSON to an element as it is stored. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static int base64_value(char c)
 	return p ? (int)(p - digits) : -1;
 }
 
-/* At most `room` bytes; false: it is no base64, or of more. */
+/* Decode base64 to at most `room` bytes; return false if it is not base64 or has
+ * more. */
 static bool base64(const char *s, unsigned char *out, size_t room)
 {
 	size_t n = strlen(s), made = 0;
@@ -59,7 +60,7 @@ static bool base64(const char *s, unsigned char *out, size_t room)
 	return true;
 }
 
-/* Of version 3's raw bits: a list of bytes. */
+/* Read a list of `n` bytes, as version 3 writes raw bits. */
 static bool byte_list(const json_t *v, unsigned char *out, size_t n)
 {
 	if (json_array_size(v) != n)
@@ -87,14 +88,14 @@ static bool bytes_fill(const json_t *v, const struct dtype *d,
 
 /* ---- numbers ------------------------------------------------------------- */
 
-/* "-12": what zarr_json puts in quotes. */
+/* Return true for an integer as zarr_json puts it in quotes: "-12". */
 static bool is_digits(const char *s)
 {
 	s += *s == '-';
 	return *s && !s[strspn(s, "0123456789")];
 }
 
-/* A whole number as it is written: sign, and size. */
+/* Read a whole number: its sign and magnitude. */
 static bool whole(const json_t *v, bool *negative, uint64_t *size)
 {
 	const char *s = json_string_value(v);
@@ -113,7 +114,7 @@ static bool whole(const json_t *v, bool *negative, uint64_t *size)
 		*size = i < 0 ? -(uint64_t)i : (uint64_t)i;
 		return true;
 	}
-	if (json_is_real(v)) { /* 0.0: of writers that do not care */
+	if (json_is_real(v)) { /* some writers write 0.0 for 0 */
 		x = json_real_value(v);
 		*negative = x < 0;
 		*size = (uint64_t)(fabs(x) < 0x1p53 ? fabs(x) : 0);
@@ -133,7 +134,7 @@ static bool int_fill(const json_t *v, const struct dtype *d, unsigned char *out)
 	bool negative, is_signed = d->kind == DTYPE_INT;
 	uint64_t size, most;
 
-	/* Of dates: NumPy's "not a time" is the least number. */
+	/* In dates "NaT" (not a time) is NumPy's least number. */
 	if (d->text && d->size == 8 && json_is_string(v) &&
 	    !strcmp(json_string_value(v), "NaT")) {
 		store_le64(out, UINT64_C(1) << 63);
@@ -150,7 +151,7 @@ static bool int_fill(const json_t *v, const struct dtype *d, unsigned char *out)
 	return true;
 }
 
-/* "0x7fc00000" of version 3: the bits. */
+/* Read the bits of a float as version 3 writes them: "0x7fc00000". */
 static bool hex_fill(const char *s, uint32_t bytes, unsigned char *out)
 {
 	uint64_t bits = 0;
@@ -170,7 +171,7 @@ static bool hex_fill(const char *s, uint32_t bytes, unsigned char *out)
 	return true;
 }
 
-/* A number; of many digits only where it is a whole one. */
+/* Read a number; only integers keep more digits than a double has. */
 static bool to_real(const json_t *v, long double *out)
 {
 	const char *s = json_string_value(v);
@@ -196,7 +197,7 @@ static bool to_real(const json_t *v, long double *out)
 	return true;
 }
 
-/* One float of `bytes`, little-endian. */
+/* Write one float of `bytes` bytes, little-endian. */
 static bool float_fill(const json_t *v, uint32_t bytes, unsigned char *out)
 {
 	const struct recode half = {.from = 8,
@@ -214,11 +215,11 @@ static bool float_fill(const json_t *v, uint32_t bytes, unsigned char *out)
 	if (!to_real(v, &extended))
 		return false;
 	x = (double)extended;
-	f = (float)x; /* as NumPy does it: twice rounded */
+	f = (float)x; /* rounded twice, as NumPy does it */
 	switch (bytes) {
 	case 2:
 		recode_run(&half, &x, out, 1);
-		if (isnan(x)) /* NumPy's: libhdf5 makes another one */
+		if (isnan(x)) /* NumPy's NaN; libhdf5 makes another one */
 			memcpy(out, "\0\x7e", 2);
 		return true;
 	case 4:
@@ -238,7 +239,7 @@ static bool complex_fill(const json_t *v, const struct dtype *d,
 {
 	uint32_t half = d->size / 2;
 
-	if (!json_is_array(v)) /* the imaginary part is 0 */
+	if (!json_is_array(v)) /* a real number: the imaginary part is 0 */
 		return float_fill(v, half, out);
 	return json_array_size(v) == 2 &&
 	       float_fill(json_array_get(v, 0), half, out) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON as Python writes it, for jansson. */
+/* Parses JSON as Python writes it, by means of jansson. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include "formats/zarr/meta.h"
 
 /*
- * Python's json writes NaN and Infinity as bare words (fill values of xarray are
- * such), and integers of any length (fill values of uint64).  jansson has neither, so
- * these are put in quotes before it looks: at most two bytes more for each.
+ * Python's json writes NaN and Infinity as bare words (as in fill values of xarray), and
+ * integers of any length (as in fill values of uint64). jansson has neither, so these
+ * are put in quotes before jansson parses the text: two more bytes for each.
  */
-#define INT64_DIGITS 19 /* of the largest */
+#define INT64_DIGITS 19 /* digits of the largest int64 */
 
 static bool word_at(const char *p, const char *end, const char *word, size_t *n)
 {
@@ -21,7 +21,7 @@ static bool word_at(const char *p, const char *end, const char *word, size_t *n)
 	return (size_t)(end - p) >= *n && !memcmp(p, word, *n);
 }
 
-/* Length of what needs quotes at `p`, where a value may begin; 0: nothing does. */
+/* Return how many bytes at `p`, where a value may begin, need quotes; 0 if none do. */
 static size_t needs_quotes(const char *p, const char *end)
 {
 	static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -44,10 +44,11 @@ static size_t needs_quotes(const char *p, const char *end)
 
 static bool begins_value(char before)
 {
-	return strchr("[:, \t\r\n", before); /* or the first: NUL */
+	/* NUL: `p` is at the beginning. */
+	return strchr("[:, \t\r\n", before);
 }
 
-/* Past a string that begins at `p`. */
+/* Return the end of the string that begins at `p`. */
 static const char *string_end(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the metadata of a Zarr array says: type, shape, chunks, codecs. */
+/* The metadata of a Zarr array: type, shape, chunks, codecs. */
 #ifndef FORMATS_ZARR_META_H
 #define FORMATS_ZARR_META_H
 
@@ -14,10 +14,10 @@
 struct zarr_step {
 	const struct codec *codec;
 	struct codec_params params;
-	/* Bytes become bytes / from * to, and `more`; from == 0: any number. */
+	/* n bytes become n / from * to + more bytes; from == 0: any number. */
 	uint32_t from, to, more;
 };
-/* How a chunk is encoded: turned, then one step after the other. */
+/* How a chunk is encoded: its axes are permuted, then each step is applied in turn. */
 struct zarr_codecs {
 	unsigned n;
 	struct zarr_step step[ZARR_STEPS_MAX];
@@ -25,39 +25,47 @@ struct zarr_codecs {
 	uint8_t order
 		[RANK_MAX]; /* stored axis i is axis order[i] of the array */
 };
-/* Plain data but for what the intern keeps: cleared before it is filled in. */
+/* A plain struct whose pointers lead to interned data.  The functions that read it clear
+ * it first. */
 struct zarr_array {
 	struct dtype stored;
-	const void *fill; /* one element as stored; NULL: zeros */
-	bool no_fill;     /* the file says that it has none */
+	const void *fill; /* one element as it is stored; NULL: zeros */
+	bool no_fill;     /* the metadata have no fill value */
 	unsigned rank;
 	uint64_t shape[RANK_MAX];
-	uint64_t chunk[RANK_MAX]; /* of what is decoded at once: > 0 */
+	/* Shape of what is decoded at once; each > 0. */
+	uint64_t chunk[RANK_MAX];
 	struct zarr_codecs codecs;
-	/* Keys of chunks: "1.2", "1/2", "c/1/2". */
-	char separator; /* 0: the file does not say */
-	bool prefixed;  /* by "c" */
-	bool sharded;   /* a key has a shard: chunks, and an index */
-	uint64_t per_shard[RANK_MAX];               /* chunks along each axis */
-	uint64_t shard_chunks;                      /* in all */
-	bool index_first, index_big, index_checked; /* by CRC-32C */
+	/* The form of chunk keys: "1.2", "1/2", "c/1/2". */
+	char separator; /* 0: the metadata do not say */
+	bool prefixed;  /* keys begin with "c" */
+	/* The value of a key is a shard: chunks, and an index. */
+	bool sharded;
+	/* Chunks of a shard along each axis. */
+	uint64_t per_shard[RANK_MAX];
+	/* Chunks of a shard in all. */
+	uint64_t shard_chunks;
+	/* The index is first, not last; big-endian; has a CRC-32C. */
+	bool index_first, index_big, index_checked;
 };
-/* Bytes of an element at most. */
+/* Most bytes of an element. */
 #define ZARR_ELEMENT_MAX (UINT32_C(1) << 20)
-/* Bytes of a decoded chunk, chunks of a shard. */
+/* Most bytes of a decoded chunk, and most chunks of a shard. */
 #define ZARR_CHUNK_BYTES_MAX (UINT64_C(1) << 34)
 #define ZARR_SHARD_CHUNKS_MAX (UINT64_C(1) << 22)
 
 /*
- * JSON as Python writes it: bare NaN, Infinity, -Infinity become strings, and so do
- * integers that no int64 holds.  -EBADMSG with what is wrong where; -ENOMEM.
+ * Parse a JSON object as Python writes it: bare NaN, Infinity and -Infinity become
+ * strings, and so do integers that no int64 holds.  Returns 0; -EBADMSG with a sentence
+ * that says what is wrong where; or -ENOMEM.
  */
 int zarr_json(const char *text, size_t n, json_t **out, struct error *err);
-/* A number that is a whole one and not negative. */
+/* Set *out and return true if `v` is an integer and not negative. */
 bool zarr_count(const json_t *v, uint64_t *out);
 /*
- * .zarray, or zarr.json of an array.  -EBADMSG: it makes no sense; -ENOTSUP: it needs
- * what tensorfs does not know, which the sentence names; -ENOMEM.
+ * Read .zarray (version 2) or the zarr.json of an array (version 3).  Returns 0;
+ * -EBADMSG if it contradicts itself or the specification; -ENOTSUP if it needs something
+ * that tensorfs does not know, which the sentence names; or -ENOMEM.
  */
 int zarr_v2_read(const json_t *doc, struct intern *in, struct zarr_array *out,
 		 struct error *err);
@@ -66,38 +74,43 @@ int zarr_v3_read(const json_t *doc, struct intern *in, struct zarr_array *out,
 
 /* ---- pieces of these ----------------------------------------------------- */
 
-/* "shape", "chunks", ...: so many whole numbers; rank is how many there are. */
+/* Read the list of integers `key` ("shape", "chunks", ...) into `out`; set *rank to
+ * their number. */
 int zarr_read_shape(const json_t *doc, const char *key, unsigned *rank,
 		    uint64_t out[RANK_MAX], struct error *err);
-/* The chunk is one that there is room for; 0 elements only where there are none. */
+/* Check that chunks have a size that can be handled, and elements: only an array without
+ * elements may have chunks without elements. */
 int zarr_check_chunk(struct zarr_array *z, struct error *err);
-/* Type by its spelling in .zarray (text, or a list of fields), in zarr.json. */
+/* Read a type as .zarray spells it (text, or a list of fields), and as zarr.json
+ * does. */
 int zarr_v2_type(const json_t *v, struct intern *in, struct dtype *out,
 		 struct error *err);
 int zarr_v3_type(const json_t *v, struct intern *in, struct dtype *out,
 		 struct error *err);
-/* z->fill, z->no_fill from a fill value; z->stored is there. */
+/* Set z->fill and z->no_fill from a fill value; z->stored must be set. */
 int zarr_read_fill(const json_t *v, struct intern *in, struct zarr_array *z,
 		   struct error *err);
-/* Is it one that we decode? */
+/* Return true if tensorfs decodes this codec. */
 bool zarr_has_numcodec(const char *name);
-/* Append the codec `name` of numcodecs. */
+/* Append the codec `name` of numcodecs, with its configuration. */
 int zarr_add_numcodec(struct zarr_codecs *c, const char *name,
 		      const json_t *config, struct error *err);
-/* Append a step that any may have. */
+/* Append a step.  Returns 0, or -ENOTSUP if there are too many. */
 int zarr_add_step(struct zarr_codecs *c, const struct zarr_step *step,
 		  struct error *err);
-/* Turned by this permutation of axes, behind those that there are. */
+/* Append a permutation of axes to those that there are. */
 void zarr_turn(struct zarr_codecs *c, unsigned rank, const uint8_t *order);
 
 /*
- * Where chunk `i` of a shard of `size` bytes is, by the index of it: 16 bytes for each
- * chunk.  1: it was never written; -EBADMSG: it lies outside.
+ * Set *pos and *n to where chunk `i` is in a shard of `size` bytes, by the shard's index
+ * of 16 bytes for each chunk.  Returns 0; 1 if the chunk was never written; -EBADMSG if
+ * it is outside of the shard.
  */
 int zarr_shard_find(const struct zarr_array *z, const void *index, uint64_t i,
 		    uint64_t size, uint64_t *pos, uint64_t *n,
 		    struct error *err);
-/* Bytes of the index; and is its checksum right? */
+/* Return the length of a shard's index in bytes.  Check the checksum of an index, if it
+ * has one: returns 0 or -EBADMSG. */
 uint64_t zarr_shard_index_bytes(const struct zarr_array *z);
 int zarr_shard_check(const struct zarr_array *z, const void *index,
 		     struct error *err);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Nodes of a Zarr store: their documents, on their own or consolidated. */
 /*
- * What a node says of itself counts: consolidated metadata is a copy that may be out
- * of date.  It is used for nodes that have nothing else, in stores that are nothing
- * but it and chunks.
+ * A node's own metadata count: consolidated metadata is a copy that may be out of date.
+ * It is used for nodes that have no other, in stores that consist of it and chunks only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +24,9 @@ static int document_parse(struct zarr *s, const char *key, const char *text,
 	return r;
 }
 
-/* The document NAME of a node; *where: its key.  -ENOENT without a sentence. */
+/* Read the document `name` of the node at `path`.  *where is NULL if it is the node's
+ * own, else the key of the consolidated metadata.  Returns -ENOENT without a sentence if
+ * there is none. */
 static int node_read_document(struct zarr *s, const char *path,
 			      const char *name, json_t **out,
 			      const char **where, uint64_t identity[4],
@@ -60,7 +61,8 @@ static int node_read_document(struct zarr *s, const char *path,
 	return 0;
 }
 
-/* 0 also: there is none, and out->doc is NULL. */
+/* Read a document that need not be there: returns 0 also if there is none, and then
+ * out->doc is NULL. */
 static int node_try_document(struct zarr *s, const char *path, const char *name,
 			     struct zarr_node *out, struct error *err)
 {
@@ -79,7 +81,7 @@ static int node_try_document(struct zarr *s, const char *path, const char *name,
 	return out->key ? 0 : error_no_memory(err, "the key of a node");
 }
 
-/* zarr.json says what it is. */
+/* Set what kind of node it is from the member node_type of zarr.json. */
 static int read_kind(struct zarr *s, struct zarr_node *n, struct error *err)
 {
 	const char *kind =
@@ -151,7 +153,7 @@ json_t *zarr_attributes(struct zarr *s, const char *path, unsigned version,
 
 /* ---- consolidated -------------------------------------------------------- */
 
-/* No names that lead elsewhere. */
+/* Return true if no part of the key is empty, "." or "..". */
 static bool is_plain_key(const char *key)
 {
 	for (;;) {
@@ -165,7 +167,8 @@ static bool is_plain_key(const char *key)
 	}
 }
 
-/* Documents by their keys, of version 2 as they are, of version 3 "NODE/zarr.json". */
+/* Return the consolidated documents by their keys: keys of version 2 as they are, those
+ * of version 3 with "/zarr.json" appended.  NULL if memory is short. */
 static json_t *by_keys(const json_t *metadata, unsigned version)
 {
 	json_t *out = json_object(), *v;
@@ -232,7 +235,8 @@ static int children_add_name(void *ctx, const char *name, bool is_dir)
 {
 	struct names *n = ctx;
 
-	/* What is no UTF-8 is no name of a node. */
+	/* A name that is not UTF-8 is not the name of a node: it is skipped.  Setting
+	 * another name tells that from lack of memory. */
 	if (is_dir && json_object_set_new(n->set, name, json_true()) < 0)
 		n->failed = json_object_set_new(n->set, "?", json_true()) < 0 ||
 			    json_object_del(n->set, "?") < 0;
@@ -312,7 +316,8 @@ int zarr_children(struct zarr *s, const char *path, json_t **out,
 
 /* ---- what is not said by documents --------------------------------------- */
 
-/* Keys of NestedDirectoryStore before zarr 2.8: nothing says that they have '/'. */
+/* Chunk keys of NestedDirectoryStore before zarr 2.8 have '/', but no metadata say so:
+ * look at the names. */
 static int looks_nested(void *ctx, const char *name, bool is_dir)
 {
 	char *separator = ctx;
@@ -337,7 +342,7 @@ int zarr_find_separator(struct zarr *s, const char *path,
 	return r == -ENOENT || r > 0 ? 0 : r;
 }
 
-/* Directories that are searched for nodes, in each other and altogether. */
+/* How deep directories are searched for nodes, and how many in all. */
 enum { SEARCH_DEPTH = 32, SEARCH_MAX = 1 << 16 };
 
 static int node_look_below(struct zarr *s, const char *path, const char *name,
@@ -351,7 +356,7 @@ static int node_look_below(struct zarr *s, const char *path, const char *name,
 		return 0;
 	r = zarr_node_read(s, below, &node, err);
 	zarr_node_free(&node);
-	/* One that cannot be read is there, too. */
+	/* A node that cannot be read is a node, too. */
 	if (r != -ENOENT)
 		return r == -ENOMEM ? r : 1;
 	return zarr_nodes_below(s, below, depth + 1, err);

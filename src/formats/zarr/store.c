@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A Zarr store in a directory: a key is the path of a file. */
+/* A Zarr store in a directory, where a key is the path of a file. */
 /*
- * A mount never changes.  So a chunk that was written after the store was opened is
- * an error, as it is for any other source: its neighbours may have been read before.
- * It was, if both of its times say so: mtime alone may be from elsewhere, ctime alone
- * says no more than that it was renamed.
+ * A mount never changes.  So a chunk that was written after the store was opened is an
+ * error, as for any other source: its neighbours may have been read before.  Only if
+ * both mtime and ctime are later was it written: mtime alone may come from elsewhere,
+ * and ctime alone may only mean that the file was renamed.
  */
 #include "formats/zarr/store.h"
 
@@ -148,8 +148,8 @@ static void directory_key_close(struct zarr_store *s, struct zarr_value *v)
 	v->fd = -1;
 }
 
-/* Is it the directory `path`, or one above it, up to that of the store, whose path is
- * `top` bytes long? */
+/* Return true if `it` is the directory `path`, or one above it up to the directory of
+ * the store, whose path has `top` bytes. */
 static bool is_above(char *path, size_t top, const struct stat *it)
 {
 	size_t n = strlen(path);
@@ -172,8 +172,8 @@ static bool is_above(char *path, size_t top, const struct stat *it)
 
 enum entry { ENTRY_FILE, ENTRY_DIR, ENTRY_LOOP };
 
-/* What an entry of the directory `path` is, symlinks followed; ENTRY_LOOP: one that leads
- * back up.  Followed, there would be a store in the store without end. */
+/* Return what an entry of the directory `path` is; symlinks are followed.  ENTRY_LOOP is
+ * one that leads back up: followed, the store would contain itself without end. */
 static enum entry entry_kind(DIR *d, const struct dirent *e, char *path,
 			     size_t top)
 {

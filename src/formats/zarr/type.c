@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Element types of Zarr, version 2 (NumPy's spelling) and 3 (names). */
+/* Reads element types of Zarr, of version 2 (NumPy's spelling) and 3 (names). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "formats/zarr/meta.h"
 #include "tensor/dtype_parse.h"
 
-#define DEPTH_MAX 16 /* of structures in structures */
+#define DEPTH_MAX 16 /* how deep structures may be nested */
 #define FIELDS_MAX 4096
 
 static int element_check_size(const struct dtype *d, struct error *err)
@@ -51,7 +51,7 @@ static int v2_read_any(const json_t *v, struct intern *in, unsigned depth,
 	return error_set(err, -EBADMSG, "'dtype' is no type");
 }
 
-/* A subarray's axes: (3, 4), or 3. */
+/* Read the axes of a subarray: a list, or one number. */
 static int v2_read_dims(const json_t *v, struct intern *in,
 			struct dtype_field *f, struct error *err)
 {
@@ -75,7 +75,8 @@ static int v2_read_dims(const json_t *v, struct intern *in,
 	return f->dims ? 0 : error_no_memory(err, "the shape of a field");
 }
 
-/* ["name", type] or ["name", type, shape]; 1: it is padding. */
+/* Read a field: ["name", type] or ["name", type, shape].  Returns 0, 1 if the field is
+ * padding, or -errno. */
 static int v2_read_field(const json_t *v, struct intern *in, unsigned depth,
 			 struct dtype_field *f, struct error *err)
 {
@@ -113,7 +114,7 @@ static bool fields_have_name(const struct dtype_field *f, uint32_t n,
 	return false;
 }
 
-/* Its fields lie one behind the other. */
+/* Read the fields of a structure, which are stored one behind the other. */
 static int v2_read_fields(const json_t *v, struct intern *in, unsigned depth,
 			  struct dtype *out, struct error *err)
 {
@@ -162,7 +163,7 @@ int zarr_v2_type(const json_t *v, struct intern *in, struct dtype *out,
 
 /* ---- version 3 ----------------------------------------------------------- */
 
-/* r16: so many bits without meaning. */
+/* Read a raw type: "r16" is 16 bits without meaning.  Returns false if it is not one. */
 static bool v3_read_raw(const char *name, struct dtype *out)
 {
 	uint64_t bits = 0;
@@ -178,8 +179,9 @@ static bool v3_read_raw(const char *name, struct dtype *out)
 	return true;
 }
 
-/* The extensions numpy.datetime64 and numpy.timedelta64 of zarr-extensions: a count of units,
- * each `scale_factor` of those that `unit` names.  1: it is neither. */
+/* Read the types numpy.datetime64 and numpy.timedelta64 of zarr-extensions: a count of
+ * units, each of `scale_factor` times `unit`.  Returns 0, 1 if it is neither, or
+ * -errno. */
 static int v3_read_date(const char *name, const json_t *config,
 			struct intern *in, struct dtype *out, struct error *err)
 {

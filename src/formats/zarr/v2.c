@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* .zarray: an array of Zarr version 2 (zarr-specs, v2.0). */
+/* Reads .zarray, the metadata of an array of Zarr version 2 (zarr-specs, v2.0). */
 #include <errno.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int v2_add_codec(const json_t *v, struct zarr_codecs *c,
 	return zarr_add_numcodec(c, id, v, err);
 }
 
-/* Filters, in the order of writing, then the compressor. */
+/* Read the filters, in the order in which they were applied, then the compressor. */
 static int v2_read_codecs(const json_t *doc, struct zarr_codecs *c,
 			  struct error *err)
 {
@@ -82,7 +82,7 @@ static int read_separator(const json_t *doc, struct zarr_array *z,
 	return 0;
 }
 
-/* What is said before a type that we may not know. */
+/* Read what does not depend on the type, which may be unknown. */
 static int v2_read_places(const json_t *doc, struct zarr_array *z,
 			  struct error *err)
 {

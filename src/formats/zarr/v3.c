@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* zarr.json: an array of Zarr version 3 (zarr-specs, v3 core and its codecs). */
+/* Reads zarr.json, the metadata of an array of Zarr version 3 (zarr-specs, v3 core and
+ * its codecs). */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 #include "codec/numcodecs.h"
 #include "formats/zarr/meta.h"
 
-/* Name and configuration of an extension: an object, or only the name. */
+/* Return the name of an extension, which is an object or only the name, and set *config
+ * to its configuration or NULL. */
 static const char *extension_name(const json_t *v, const json_t **config)
 {
 	*config = json_object_get(v, "configuration");
@@ -23,8 +25,10 @@ struct reading {
 	struct zarr_array *z;
 	struct zarr_codecs *c;
 	enum stage stage;
-	bool big, endian; /* of the codec "bytes" */
-	bool inner;       /* of the chunks of a shard */
+	/* Of the codec "bytes": big-endian; `endian` was given. */
+	bool big, endian;
+	/* These are the codecs of the chunks of a shard. */
+	bool inner;
 	struct error *err;
 };
 
@@ -65,7 +69,7 @@ static int read_transpose(struct reading *x, const json_t *config)
 		order[i] = (uint8_t)axis;
 		moved |= axis != i;
 	}
-	/* Filters are undone before axes are put right. */
+	/* Decoding undoes all filters before it permutes axes. */
 	if (moved && x->c->n)
 		return error_set(x->err, -ENOTSUP,
 				 "codec 'transpose' behind codec '%s' is not "
@@ -88,7 +92,8 @@ static int codec_misplaced(const char *name, struct error *err)
 			 name);
 }
 
-/* A codec of numcodecs; of arrays it works on what they have in memory. */
+/* Append a codec of numcodecs.  A codec of arrays works on the bytes that an array has
+ * in memory. */
 static int read_numcodec(struct reading *x, const char *name,
 			 const json_t *config)
 {
@@ -130,7 +135,8 @@ static int read_codec(struct reading *x, const json_t *v)
 	}
 	if (!strncmp(name, "numcodecs.", 10))
 		return read_numcodec(x, name + 10, config);
-	if (!strcmp(name, "bitround")) /* registered without numcodecs, too */
+	/* zarr-extensions has it without the prefix, too. */
+	if (!strcmp(name, "bitround"))
 		return read_numcodec(x, name, config);
 	for (size_t i = 0; i < sizeof core / sizeof *core; i++)
 		if (!strcmp(name, core[i]))
@@ -182,7 +188,8 @@ static int v3_read_codecs(struct reading *x, const json_t *list)
 
 /* ---- shards -------------------------------------------------------------- */
 
-/* Numbers, perhaps with a checksum: its size has to be known. */
+/* Read the codecs of a shard's index.  Only plain numbers, perhaps with a checksum, are
+ * supported, for the size of the index must be known. */
 static int read_index_codecs(struct reading *x, const json_t *list)
 {
 	struct zarr_array *z = x->z;
@@ -225,7 +232,8 @@ static int read_location(struct zarr_array *z, const json_t *v,
 	return 0;
 }
 
-/* What was the chunk is the shard; chunks are those in it. */
+/* Make the chunk shape read so far that of a shard, and set the shape of the chunks in
+ * it. */
 static int shard_divide(struct zarr_array *z, const json_t *config,
 			struct error *err)
 {
@@ -380,7 +388,8 @@ static int read_keys(const json_t *doc, struct zarr_array *z, struct error *err)
 	return 0;
 }
 
-/* What a reader has to know is an error where he does not. */
+/* Refuse members of zarr.json that a reader must understand but tensorfs does not
+ * know. */
 static int v3_check_members(const json_t *doc, struct error *err)
 {
 	static const char *const known[] = {"zarr_format",

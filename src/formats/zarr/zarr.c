@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: Zarr stores: groups are directories, arrays tensors. */
+/* The source "zarr": groups are directories, arrays are tensors. */
 /*
- * A chunk has a file of its own, or is a piece of one, a shard: what is read is made
- * of that, by any number of threads, and nothing is kept for a chunk.  An array that
- * is one chunk without codecs is that file's bytes.
+ * A chunk has a file of its own, or is part of one, a shard.  Chunks are made from these
+ * files when they are read, by any number of threads, and no state is kept for a chunk.
+ * An array that is one chunk without codecs is served from the bytes of its file.
  */
 #include "formats/zarr/zarr.h"
 
@@ -45,7 +45,8 @@ static const struct array_ops zarr_array_ops = {
 	.free = zarr_free_own,
 };
 
-/* What an array needs to make its chunks. */
+/* Make the state that an array needs to make its chunks.  *out is owned by the caller,
+ * also after a failure. */
 static int zarr_own_new(struct zarr *s, const char *path,
 			const struct zarr_node *node,
 			const struct zarr_array *z, struct zarr_own **out,
@@ -77,7 +78,7 @@ static int zarr_own_new(struct zarr *s, const char *path,
 	return zarr_find_separator(s, path, z, &own->separator, err);
 }
 
-/* One chunk that is the array, and stored as it is. */
+/* Return true if the array is one chunk, stored without codecs. */
 static bool array_is_one_file(const struct zarr_array *z)
 {
 	bool same = !z->codecs.n && !z->codecs.turned && !z->sharded;
@@ -92,11 +93,13 @@ static uint64_t bytes_of_chunk(const struct zarr_array *z)
 	uint64_t n = z->stored.size;
 
 	for (unsigned i = 0; i < z->rank; i++)
-		n *= z->chunk[i]; /* checked when it was read */
+		/* zarr_check_chunk has excluded overflow. */
+		n *= z->chunk[i];
 	return n;
 }
 
-/* Its only chunk, served from where it is.  1: it has to be decoded. */
+/* Set the layout of an array whose only chunk is served in place.  Returns 0, 1 if the
+ * chunk must be decoded, or -errno. */
 static int zarr_set_linear(struct zarr *s, const struct zarr_own *own,
 			   struct array_layout *l, struct error *err)
 {
@@ -150,7 +153,7 @@ static int zarr_set_layout(struct zarr *s, const struct zarr_array *z,
 	return 0;
 }
 
-/* One element as it is served (malloc'ed). */
+/* Set *out to the fill value as it is served (malloc'ed), or NULL if it is zero. */
 static int served_fill(const struct zarr_array *z, const struct zarr_own *own,
 		       void **out, struct error *err)
 {
@@ -166,7 +169,7 @@ static int served_fill(const struct zarr_array *z, const struct zarr_own *own,
 	return 0;
 }
 
-/* A file that stands for the array in sentences and statistics. */
+/* Set the file that stands for the array in sentences and statistics. */
 static int zarr_set_part(struct zarr *s, const struct zarr_own *own,
 			 struct array_part *part, struct error *err)
 {
@@ -235,7 +238,8 @@ struct walk {
 	struct error *err;
 };
 
-/* An array, or what should be one, as `name` of `dir`. */
+/* Publish an array as `name` in `dir`, or list it with the reason why it cannot be
+ * shown. */
 static int publish_array(struct walk *w, const char *path, const char *name,
 			 uint32_t dir, const struct zarr_node *node,
 			 struct error *why)
@@ -260,8 +264,8 @@ static int publish_array(struct walk *w, const char *path, const char *name,
 	return array_publish(w->b, dir, name, a, NULL, w->err);
 }
 
-/* A node; or a directory without metadata that has nodes below, which is shown like a
- * group.  -ENOENT: neither. */
+/* Read a node.  A directory without metadata that has nodes below it is shown like a
+ * group.  Returns -ENOENT if it is neither. */
 static int node_or_prefix(struct zarr *s, const char *path,
 			  struct zarr_node *out, struct error *err)
 {
@@ -294,7 +298,7 @@ static int walk_node(struct walk *w, const char *path, const char *name,
 		return 0;
 	if (r == -ENOMEM)
 		return error_no_memory(w->err, "the metadata of a node");
-	/* Its neighbours are shown all the same. */
+	/* A node that cannot be read does not hide its neighbours. */
 	if (w->s->nodes++ >= NODES_MAX || depth > DEPTH_MAX)
 		r = error_set(&why, -ENOTSUP,
 			      "%s has groups that are too deep, or in each "
@@ -313,7 +317,8 @@ static int walk_node(struct walk *w, const char *path, const char *name,
 	return r;
 }
 
-/* The xattr "attrs" of a group; `version` of Zarr is in the place of a file. */
+/* Return the xattr "attrs" of a group.  `version` is that of Zarr, in the parameter that
+ * other sources use for a file. */
 static char *group_attributes(void *source, uint32_t version, const char *path,
 			      struct error *err)
 {
@@ -365,7 +370,7 @@ static int walk_group(struct walk *w, const char *path, unsigned version,
 	return r;
 }
 
-/* What is shown as the root, and everything below. */
+/* Publish the node that is shown as the root, and everything below it. */
 static int zarr_walk_root(struct walk *w, const struct source_args *a)
 {
 	const char *path = a->dataset ? a->dataset : "";
@@ -478,7 +483,7 @@ static int zarr_probe(const unsigned char *head, size_t n, const char *path)
 	(void)head;
 	(void)n;
 	(void)path;
-	return 0; /* directories have no first bytes */
+	return 0; /* a directory has no first bytes */
 }
 
 const struct source_ops source_zarr = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A Zarr store in a zip: a key is the name of a member. */
+/* A Zarr store in a zip, where a key is the name of a member. */
 /*
- * The archive is opened as any other, by its index where there is one.  Stored members
- * are read where they are, deflated ones from the windows of the archive's stream.  A
- * stored member that is read whole is compared with its CRC-32: nobody else looks at it
- * again.  Deflated ones are compared by the stream.
+ * The archive is opened as any other, by its index if it has one.  Stored members are
+ * read in place, deflated ones from the windows of the archive's stream.  A stored
+ * member that is read whole is checked against its CRC-32, since nothing else checks it;
+ * deflated members are checked by the stream.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -18,7 +18,8 @@
 struct zip_store {
 	struct zarr_store store; /* first member */
 	struct archive *a;
-	uint64_t root; /* the record that "" is */
+	/* Number of the member record of the root, the key "". */
+	uint64_t root;
 };
 
 /* ---- which zip is one ---------------------------------------------------- */
@@ -34,7 +35,8 @@ static bool has_documents(const struct members *m, uint64_t dir)
 	return false;
 }
 
-/* Its root is a node; or one directory, and that is. */
+/* Set *root to the record of the store's root: the root of the zip, or its only
+ * directory.  Returns false if neither is a node. */
 static bool zip_store_find_root(const struct members *m, uint64_t *root)
 {
 	const struct member_record *top = &m->at[0];
@@ -57,7 +59,7 @@ bool zarr_zip_is_store(const struct archive *a)
 
 /* ---- keys ---------------------------------------------------------------- */
 
-/* The record of a key; -ENOENT. */
+/* Set *at to the record of a key.  Returns 0 or -ENOENT. */
 static int zip_store_find_key(const struct zip_store *s, const char *key,
 			      uint64_t *at)
 {
@@ -218,7 +220,8 @@ static const struct zarr_store_ops zip_ops = {
 	.free = zip_store_free,
 };
 
-/* Takes the archive over. */
+/* Make the store of a zip, or return NULL if memory is short.  Takes ownership of the
+ * archive, also then. */
 static struct zarr_store *zip_store_new(struct archive *a)
 {
 	struct zip_store *s = calloc(1, sizeof *s);
@@ -269,11 +272,12 @@ int zarr_zip_open(struct archive *a, const struct source_args *args,
 	return zarr_finish(s, r, args, out, err);
 }
 
-/* Members, by their checksums; chunks are read beside that. */
+/* Verify the archive's members by their checksums; reading the chunks is done
+ * elsewhere. */
 static int zarr_zip_verify(struct source *s, uint64_t node,
 			   struct source_check *c, struct error *err)
 {
-	(void)node; /* of files that are not the archive's */
+	(void)node; /* nodes are not files of the archive */
 	return archive_verify(&archive_in(s)->source, 0, c, err);
 }
 
@@ -289,10 +293,11 @@ static int zarr_zip_probe(const unsigned char *head, size_t n, const char *path)
 	(void)head;
 	(void)n;
 	(void)path;
-	return 0; /* its directory says what it is: zip_source.c asks */
+	/* The directory of the zip tells: see zarr_zip_is_store. */
+	return 0;
 }
 
-/* Never by its first bytes. */
+/* A zip is never opened as this source by its first bytes. */
 static int open_zip(const struct source_args *a, struct source **out,
 		    struct error *err)
 {
