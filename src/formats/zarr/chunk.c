@@ -198,8 +198,8 @@ static int check_array(struct zarr *s, const struct zarr_own *own,
 
 	if (r == -ENOENT)
 		return error_set(err, -EIO,
-				 "%s/%s is not there any more, and neither is "
-				 "a chunk",
+				 "%s/%s is gone, and so is a chunk: the store "
+				 "was moved or deleted",
 				 s->store->path, own->doc);
 	if (r < 0)
 		return r;
@@ -239,7 +239,8 @@ int zarr_make(struct array *a, uint32_t part, const struct grid *g,
 	(void)part;
 	inside = chunk_place(own->z, g, chunk, at, &shard);
 	if (!zarr_chunk_key(own, g->rank, at, key))
-		return error_set(err, -EIO, "%s: too long a name", own->path);
+		return error_set(err, -EIO, "%s: the path is too long",
+				 own->path);
 	r = s->store->ops->open(s->store, key, &v, err);
 	if (r == -ENOENT) {
 		r = check_array(s, own, err);

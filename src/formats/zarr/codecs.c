@@ -44,7 +44,7 @@ static int read_shuffle(const json_t *config, struct zarr_step *s,
 
 	if (size && (!zarr_count(size, &n) || !n || n > ZARR_ELEMENT_MAX))
 		return error_set(err, -EBADMSG,
-				 "'elementsize' of codec 'shuffle' is no "
+				 "'elementsize' of codec 'shuffle' is not a "
 				 "number of bytes");
 	s->params.n = 1;
 	s->params.cd[0] = (uint32_t)n;
@@ -62,7 +62,7 @@ static int read_lzma(const json_t *config, struct zarr_step *s,
 
 	if (format && !json_is_null(format) && !zarr_count(format, &n))
 		return error_set(err, -EBADMSG,
-				 "'format' of codec 'lzma' is no number");
+				 "'format' of codec 'lzma' is not a number");
 	if (n != 1 && n != 2)
 		return error_set(err, -ENOTSUP,
 				 "codec 'lzma' in a format other than xz and "

@@ -54,7 +54,7 @@ static int step_undo(const struct zarr_step *s, const void *in, size_t n,
 static int wrong_size(uint64_t is, uint64_t should, struct error *err)
 {
 	return error_set(err, -EBADMSG,
-			 "it decodes to %llu bytes, and should have %llu",
+			 "it decodes to %llu bytes instead of %llu",
 			 (unsigned long long)is, (unsigned long long)should);
 }
 
@@ -94,13 +94,13 @@ static int read_and_undo(const struct zarr_codecs *c,
 	int r;
 
 	if (!count_sizes(c, size, &sizes))
-		return error_set(err, -EBADMSG,
-				 "its codecs do not fit its type");
+		return error_set(
+			err, -EBADMSG,
+			"its codecs do not suit the size of its elements");
 	if (from->n > sizes.before[c->n] ||
 	    (sizes.exact[c->n] && from->n != sizes.before[c->n]))
 		return error_set(err, -EBADMSG,
-				 "it has %llu stored bytes, and should have "
-				 "%s%llu",
+				 "it has %llu stored bytes instead of %s%llu",
 				 (unsigned long long)from->n,
 				 sizes.exact[c->n] ? "" : "no more than ",
 				 (unsigned long long)sizes.before[c->n]);

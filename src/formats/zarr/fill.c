@@ -17,7 +17,7 @@ static int bad_fill(const struct dtype *d, struct error *err)
 	char name[80];
 
 	dtype_name(d, name, sizeof name);
-	return error_set(err, -EBADMSG, "'fill_value' is no %s", name);
+	return error_set(err, -EBADMSG, "'fill_value' is not of type %s", name);
 }
 
 /* ---- bytes --------------------------------------------------------------- */

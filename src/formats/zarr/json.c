@@ -104,13 +104,13 @@ int zarr_json(const char *text, size_t n, json_t **out, struct error *err)
 	if (*out) {
 		json_decref(*out);
 		*out = NULL;
-		return error_set(err, -EBADMSG, "it is no JSON object");
+		return error_set(err, -EBADMSG, "it is not a JSON object");
 	}
 	return error_set(
 		err,
 		json_error_code(&where) == json_error_out_of_memory ? -ENOMEM
 								    : -EBADMSG,
-		"it is no JSON: %s in line %d", where.text, where.line);
+		"it is not JSON: %s in line %d", where.text, where.line);
 }
 
 bool zarr_count(const json_t *v, uint64_t *out)
@@ -129,14 +129,14 @@ int zarr_read_shape(const json_t *doc, const char *key, unsigned *rank,
 
 	if (!json_is_array(a))
 		return error_set(err, -EBADMSG,
-				 "'%s' is no list of whole numbers", key);
+				 "'%s' is not a list of whole numbers", key);
 	if (n > RANK_MAX)
 		return error_set(err, -ENOTSUP, "it has more than %d axes",
 				 RANK_MAX);
 	for (size_t i = 0; i < n; i++)
 		if (!zarr_count(json_array_get(a, i), &out[i]))
 			return error_set(err, -EBADMSG,
-					 "'%s' is no list of whole numbers",
+					 "'%s' is not a list of whole numbers",
 					 key);
 	*rank = (unsigned)n;
 	return 0;

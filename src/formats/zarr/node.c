@@ -40,7 +40,7 @@ static int node_read_document(struct zarr *s, const char *path,
 
 	*where = NULL;
 	if (!zarr_key(key, path, name))
-		return error_set(err, -ENAMETOOLONG, "%s: too long a name",
+		return error_set(err, -ENAMETOOLONG, "%s: the path is too long",
 				 path);
 	r = zarr_store_read(s->store, key, &text, &n, identity, err);
 	if (r == 0)
@@ -50,8 +50,8 @@ static int node_read_document(struct zarr *s, const char *path,
 		return r;
 	if (!json_is_object(copy))
 		return error_set(err, -EBADMSG,
-				 "%s: what is consolidated of %s is no JSON "
-				 "object",
+				 "%s: the consolidated metadata of %s are not "
+				 "a JSON object",
 				 s->store->path, key);
 	*out = json_incref(copy);
 	*where = s->consolidated_key;
@@ -373,8 +373,8 @@ int zarr_nodes_below(struct zarr *s, const char *path, unsigned depth,
 		return 0;
 	if (depth == SEARCH_DEPTH || s->searched++ == SEARCH_MAX)
 		return error_set(err, -E2BIG,
-				 "%s/%s: it has no Zarr metadata, and more "
-				 "directories than are searched for arrays",
+				 "%s/%s: it has no Zarr metadata, and too many "
+				 "directories to search for arrays",
 				 s->store->path, path);
 	r = zarr_children(s, path, &names, err);
 	if (r < 0)

@@ -126,8 +126,8 @@ static int directory_key_read(struct zarr_store *s, struct zarr_value *v,
 			return error_errno(err, -EIO, "%s", s->path);
 		if (!got)
 			return error_set(err, -EIO,
-					 "%s: a file ends before what was read "
-					 "of it: truncated?",
+					 "%s: a file ends before the bytes "
+					 "that were to be read: truncated?",
 					 s->path);
 		done += (size_t)got;
 	}

@@ -16,7 +16,8 @@
 static int element_check_size(const struct dtype *d, struct error *err)
 {
 	if (d->size > ZARR_ELEMENT_MAX)
-		return error_set(err, -ENOTSUP, "elements of %u bytes",
+		return error_set(err, -ENOTSUP,
+				 "its elements of %u bytes are too large",
 				 d->size);
 	return 0;
 }
@@ -30,8 +31,8 @@ static int v2_read_numpy_type(const char *text, struct intern *in,
 	int r = dtype_parse_stored(text, in, out, &why);
 
 	if (r == -EINVAL)
-		return error_set(err, -EBADMSG, "'%.40s' is no type of NumPy",
-				 text);
+		return error_set(err, -EBADMSG,
+				 "'%.40s' is not a type of NumPy", text);
 	if (r < 0)
 		return error_set(err, r, "%s", why.text);
 	return element_check_size(out, err);
@@ -48,7 +49,7 @@ static int v2_read_any(const json_t *v, struct intern *in, unsigned depth,
 		return v2_read_numpy_type(json_string_value(v), in, out, err);
 	if (json_is_array(v))
 		return v2_read_fields(v, in, depth, out, err);
-	return error_set(err, -EBADMSG, "'dtype' is no type");
+	return error_set(err, -EBADMSG, "'dtype' is not a type");
 }
 
 /* Read the axes of a subarray: a list, or one number. */
@@ -59,15 +60,15 @@ static int v2_read_dims(const json_t *v, struct intern *in,
 	size_t n = json_is_array(v) ? json_array_size(v) : 1;
 
 	if (n > RANK_MAX)
-		return error_set(err, -ENOTSUP, "a field of more than %d axes",
+		return error_set(err, -ENOTSUP, "a field has more than %d axes",
 				 RANK_MAX);
 	for (size_t i = 0; i < n; i++)
 		if (!zarr_count(json_is_array(v) ? json_array_get(v, i) : v,
 				&dims[i]) ||
 		    !dims[i])
 			return error_set(err, -EBADMSG,
-					 "a field's shape is no list of whole "
-					 "numbers");
+					 "a field's shape is not a list of "
+					 "whole numbers");
 	if (!n)
 		return 0;
 	f->rank = (uint32_t)n;
@@ -87,8 +88,8 @@ static int v2_read_field(const json_t *v, struct intern *in, unsigned depth,
 	memset(f, 0, sizeof *f);
 	if (!json_is_string(name) || n < 2 || n > 3)
 		return error_set(err, -EBADMSG,
-				 "a field of its type is no name, type and "
-				 "shape");
+				 "a field of 'dtype' is not a list of name, "
+				 "type and shape");
 	r = v2_read_any(json_array_get(v, 1), in, depth + 1, &f->type, err);
 	if (r == 0 && n == 3)
 		r = v2_read_dims(json_array_get(v, 2), in, f, err);
@@ -98,7 +99,7 @@ static int v2_read_field(const json_t *v, struct intern *in, unsigned depth,
 		return f->type.kind == DTYPE_OPAQUE
 			       ? 1
 			       : error_set(err, -EBADMSG,
-					   "a field without a name");
+					   "a field has no name");
 	if (strlen(json_string_value(name)) != json_string_length(name))
 		return error_set(err, -EBADMSG, "a field's name has a NUL");
 	f->name = intern_text(in, json_string_value(name));
@@ -126,9 +127,11 @@ static int v2_read_fields(const json_t *v, struct intern *in, unsigned depth,
 	if (!f)
 		return error_no_memory(err, "the fields of a structure");
 	if (!n)
-		return error_set(err, -EBADMSG, "a structure without fields");
+		return error_set(err, -EBADMSG, "a structure has no fields");
 	if (n > FIELDS_MAX || depth > DEPTH_MAX)
-		return error_set(err, -ENOTSUP, "its type is too complicated");
+		return error_set(err, -ENOTSUP,
+				 "its type has too many fields, or structures "
+				 "nested too deep");
 	for (size_t i = 0; i < n; i++) {
 		struct dtype_field *x = &f[have];
 		int r = v2_read_field(json_array_get(v, i), in, depth, x, err);
@@ -142,11 +145,12 @@ static int v2_read_fields(const json_t *v, struct intern *in, unsigned depth,
 					 "its elements are too large");
 		if (r == 0 && fields_have_name(f, have, x->name))
 			return error_set(err, -EBADMSG,
-					 "two fields named '%.80s'", x->name);
+					 "two fields are named '%.80s'",
+					 x->name);
 		have += r == 0;
 	}
 	if (!have)
-		return error_set(err, -EBADMSG, "a structure without fields");
+		return error_set(err, -EBADMSG, "a structure has no fields");
 	out->kind = DTYPE_STRUCT;
 	out->size = (uint32_t)at;
 	out->nfields = have;
@@ -195,10 +199,10 @@ static int v3_read_date(const char *name, const json_t *config,
 	    strcmp(name, "numpy.timedelta64") != 0)
 		return 1;
 	if (!unit || strlen(unit) > 8 || (factor && !zarr_count(factor, &n)))
-		return error_set(err, -EBADMSG,
-				 "'data_type' %s has no unit or scale_factor "
-				 "that makes sense",
-				 name);
+		return error_set(
+			err, -EBADMSG,
+			"'data_type' %s has no valid unit or scale_factor",
+			name);
 	if (n != 1)
 		snprintf(scale, sizeof scale, "%llu", (unsigned long long)n);
 	if (!strcmp(unit, "generic"))
@@ -227,7 +231,7 @@ int zarr_v3_type(const json_t *v, struct intern *in, struct dtype *out,
 
 	memset(out, 0, sizeof *out);
 	if (!name)
-		return error_set(err, -EBADMSG, "'data_type' is no type");
+		return error_set(err, -EBADMSG, "'data_type' is not a type");
 	r = v3_read_date(name, json_object_get(v, "configuration"), in, out,
 			 err);
 	if (r <= 0)

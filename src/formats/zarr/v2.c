@@ -31,7 +31,7 @@ static int v2_add_codec(const json_t *v, struct zarr_codecs *c,
 
 	if (!id)
 		return error_set(err, -EBADMSG,
-				 "a compressor or filter without an id");
+				 "a compressor or filter has no 'id'");
 	return zarr_add_numcodec(c, id, v, err);
 }
 
@@ -44,7 +44,7 @@ static int v2_read_codecs(const json_t *doc, struct zarr_codecs *c,
 	int r = 0;
 
 	if (filters && !json_is_null(filters) && !json_is_array(filters))
-		return error_set(err, -EBADMSG, "'filters' is no list");
+		return error_set(err, -EBADMSG, "'filters' is not a list");
 	for (size_t i = 0; i < json_array_size(filters) && !r; i++)
 		r = v2_add_codec(json_array_get(filters, i), c, err);
 	if (r == 0 && compressor && !json_is_null(compressor))

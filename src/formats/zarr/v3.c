@@ -63,8 +63,8 @@ static int read_transpose(struct reading *x, const json_t *config)
 			 !zarr_count(json_array_get(v, i), &axis) ||
 			 axis >= rank || seen >> axis & 1)
 			return error_set(x->err, -EBADMSG,
-					 "'order' of codec 'transpose' is no "
-					 "permutation of its axes");
+					 "'order' of codec 'transpose' is not "
+					 "a permutation of the axes");
 		seen |= UINT64_C(1) << axis;
 		order[i] = (uint8_t)axis;
 		moved |= axis != i;
@@ -88,8 +88,8 @@ static int unknown_codec(const char *name, struct error *err)
 
 static int codec_misplaced(const char *name, struct error *err)
 {
-	return error_set(err, -EBADMSG, "codec '%.40s' is not in its place",
-			 name);
+	return error_set(err, -EBADMSG,
+			 "codec '%.40s' is in a wrong place of 'codecs'", name);
 }
 
 /* Append a codec of numcodecs.  A codec of arrays works on the bytes that an array has
@@ -120,7 +120,7 @@ static int read_codec(struct reading *x, const json_t *v)
 	bool arrays = x->stage == ARRAYS;
 
 	if (!name)
-		return error_set(x->err, -EBADMSG, "a codec without a name");
+		return error_set(x->err, -EBADMSG, "a codec has no name");
 	if (!strcmp(name, "transpose"))
 		return arrays ? read_transpose(x, config)
 			      : codec_misplaced(name, x->err);
@@ -153,10 +153,11 @@ static int v3_check_codecs(struct reading *x, unsigned filters)
 
 	if (x->stage == ARRAYS)
 		return error_set(x->err, -EBADMSG,
-				 "none of its codecs makes bytes of arrays");
+				 "none of its codecs turns arrays into bytes: "
+				 "'bytes' is missing");
 	if (!x->endian && !one)
 		return error_set(x->err, -EBADMSG,
-				 "codec 'bytes' does not say 'endian'");
+				 "codec 'bytes' has no 'endian'");
 	if (x->big && filters)
 		return error_set(x->err, -ENOTSUP,
 				 "filters of arrays that are stored big-endian "
@@ -170,7 +171,8 @@ static int v3_read_codecs(struct reading *x, const json_t *list)
 	unsigned filters = 0;
 
 	if (!json_is_array(list) || !json_array_size(list))
-		return error_set(x->err, -EBADMSG, "'codecs' is no list");
+		return error_set(x->err, -EBADMSG,
+				 "'codecs' is not a list, or is empty");
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		bool done = x->z->sharded && !x->inner;
 		int r = done ? error_set(x->err, -ENOTSUP,
@@ -213,9 +215,10 @@ static int read_index_codecs(struct reading *x, const json_t *list)
 		if (r < 0)
 			return r;
 	}
-	return json_array_size(list) ? 0
-				     : error_set(x->err, -EBADMSG,
-						 "'index_codecs' is no list");
+	return json_array_size(list)
+		       ? 0
+		       : error_set(x->err, -EBADMSG,
+				   "'index_codecs' is not a list, or is empty");
 }
 
 static int read_location(struct zarr_array *z, const json_t *v,
@@ -253,8 +256,8 @@ static int shard_divide(struct zarr_array *z, const json_t *config,
 	for (unsigned i = 0; i < rank; i++) {
 		if (!inner[i] || z->chunk[i] % inner[i])
 			return error_set(err, -EBADMSG,
-					 "a shard is not divided into whole "
-					 "chunks");
+					 "the shape of its shards is not a "
+					 "multiple of that of its chunks");
 		z->per_shard[i] = z->chunk[i] / inner[i];
 		z->chunk[i] = inner[i];
 		if (mul_overflows(z->shard_chunks, z->per_shard[i],

@@ -111,7 +111,7 @@ static int zarr_set_linear(struct zarr *s, const struct zarr_own *own,
 
 	l->kind = ARRAY_ABSENT;
 	if (!zarr_chunk_key(own, own->z->rank, zeros, key))
-		return error_set(err, -ENAMETOOLONG, "too long a name");
+		return error_set(err, -ENAMETOOLONG, "its path is too long");
 	r = s->store->ops->place(s->store, key, s->arrays.handles, &at, err);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -219,8 +219,8 @@ static int zarr_make_array(struct zarr *s, const char *path,
 	if (!strcmp(path_last_name(path), "data"))
 		spec.sample_axes = zarr_hyperspy_axes(s, path, z.rank);
 	spec.fill = fill;
-	spec.note = z.no_fill ? "it has no fill value: what was never written "
-				"is shown as zeros"
+	spec.note = z.no_fill ? "it has no fill value: chunks that were never "
+				"written are shown as zeros"
 			      : NULL;
 	spec.layout = &l;
 	spec.nparts = 1;
@@ -301,8 +301,8 @@ static int walk_node(struct walk *w, const char *path, const char *name,
 	/* A node that cannot be read does not hide its neighbours. */
 	if (w->s->nodes++ >= NODES_MAX || depth > DEPTH_MAX)
 		r = error_set(&why, -ENOTSUP,
-			      "%s has groups that are too deep, or in each "
-			      "other: at %s",
+			      "%s has too many nodes, or groups that are "
+			      "nested too deep, at %s",
 			      w->s->store->path, path);
 	if (r < 0 || node.is_array) {
 		r = publish_array(w, path, name, dir, &node, &why);
