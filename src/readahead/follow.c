@@ -146,7 +146,8 @@ static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 	if (r == 0) {
 		t->course = course_new(&t->order, window_of(f), &follow_ops, t);
 		if (!t->course)
-			r = error_set(&err, -ENOMEM, "out of memory");
+			r = error_no_memory(&err,
+					    "the positions of its samples");
 	}
 	if (r < 0)
 		log_warn("order: %s", err.text);
@@ -172,7 +173,7 @@ static struct track *track_free(struct follow *f)
 	return best;
 }
 
-static int by_ino(const void *a, const void *b)
+static int compare_inos(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -180,10 +181,11 @@ static int by_ino(const void *a, const void *b)
 }
 
 /* Which of the listed files is it? */
-static bool listed(const struct follow_order *o, uint64_t ino, uint32_t *sample)
+static bool order_lists_file(const struct follow_order *o, uint64_t ino,
+			     uint32_t *sample)
 {
 	const uint64_t *at =
-		bsearch(&ino, o->ino, o->n_inos, sizeof ino, by_ino);
+		bsearch(&ino, o->ino, o->n_inos, sizeof ino, compare_inos);
 
 	if (at)
 		*sample = (uint32_t)(at - o->ino);
@@ -198,7 +200,8 @@ static struct track *track_of(struct follow *f, uint64_t ino, uint32_t *sample)
 	struct node n;
 
 	if (f->order->ino)
-		return listed(f->order, ino, sample) ? &f->track[0] : NULL;
+		return order_lists_file(f->order, ino, sample) ? &f->track[0]
+							       : NULL;
 	if (tree_node(f->fs->tree, ino, &n) < 0 || !n.files ||
 	    !n.files->ops->sample ||
 	    !n.files->ops->sample(n.files, n.node, &s) || s.i > UINT32_MAX)
@@ -240,7 +243,7 @@ static void warn_another(struct track *t)
 			  "those of the reader?");
 }
 
-static void count(struct track *t)
+static void track_count(struct track *t)
 {
 	struct course_state s;
 
@@ -258,7 +261,7 @@ static void count(struct track *t)
 	warn_another(t);
 }
 
-static void look_at(struct follow *f, uint64_t ino)
+static void follow_handle_read(struct follow *f, uint64_t ino)
 {
 	uint32_t sample;
 	struct track *t = track_of(f, ino, &sample);
@@ -269,7 +272,7 @@ static void look_at(struct follow *f, uint64_t ino)
 	t->used = f->reads;
 	if (t->course) {
 		course_note(t->course, sample);
-		count(t);
+		track_count(t);
 	}
 }
 
@@ -279,7 +282,7 @@ struct round {
 	bool busy, later; /* there is more to do; but not now */
 };
 
-static void wait_later(struct follow *f)
+static void follow_wait_later(struct follow *f)
 {
 	struct timespec t = clock_after(LATER);
 
@@ -287,11 +290,11 @@ static void wait_later(struct follow *f)
 }
 
 /* What came in meanwhile.  False: it is over. */
-static bool collect(struct follow *f, struct round *x)
+static bool follow_collect_reads(struct follow *f, struct round *x)
 {
 	lock_scope(&f->lock);
 	if (x->later && !f->stop && !f->n_notes)
-		wait_later(f);
+		follow_wait_later(f);
 	else
 		while (!x->busy && !x->later && !f->stop && !f->n_notes)
 			pthread_cond_wait(&f->wake, &f->lock);
@@ -301,7 +304,7 @@ static bool collect(struct follow *f, struct round *x)
 }
 
 /* Memory comes and goes. */
-static void look_at_memory(struct follow *f)
+static void follow_update_memory(struct follow *f)
 {
 	uint64_t now = room_left(f->memory), was = f->room;
 
@@ -312,7 +315,7 @@ static void look_at_memory(struct follow *f)
 }
 
 /* Some files of each track. */
-static void work(struct follow *f, struct round *x)
+static void follow_make_round(struct follow *f, struct round *x)
 {
 	x->busy = x->later = false;
 	for (unsigned i = 0; i < TRACKS; i++) {
@@ -335,17 +338,17 @@ static void work(struct follow *f, struct round *x)
 		follow_flush(f);
 }
 
-static void *run(void *arg)
+static void *follow_run(void *arg)
 {
 	struct follow *f = arg;
 	struct round x = {0};
 
 	store_thread.guesses = true;
-	while (collect(f, &x)) {
+	while (follow_collect_reads(f, &x)) {
 		for (unsigned i = 0; i < x.n; i++)
-			look_at(f, x.note[i]);
-		look_at_memory(f);
-		work(f, &x);
+			follow_handle_read(f, x.note[i]);
+		follow_update_memory(f);
+		follow_make_round(f, &x);
 	}
 	return NULL;
 }
@@ -364,7 +367,7 @@ static bool is_expected(const struct follow *f, uint64_t ino)
 	if (!any)
 		return false;
 	if (f->order->ino)
-		return listed(f->order, ino, &sample);
+		return order_lists_file(f->order, ino, &sample);
 	if (tree_node(f->fs->tree, ino, &n) < 0 || !n.files)
 		return false;
 	for (unsigned i = 0; i < TRACKS; i++)
@@ -397,7 +400,7 @@ int follow_new(struct follow **out, struct fs *fs, const struct follow_order *o,
 
 	*out = NULL;
 	if (!f)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "following order=");
 	f->fs = fs;
 	f->memory = room;
 	f->ask = ask;
@@ -416,7 +419,7 @@ int follow_new(struct follow **out, struct fs *fs, const struct follow_order *o,
 	if (o->ino)
 		track_begin(&f->track[0], o->length, o->ino[0]);
 	atomic_store(&fs->kept, chunk_set_new_id());
-	r = pthread_create(&f->thread, NULL, run, f);
+	r = pthread_create(&f->thread, NULL, follow_run, f);
 	if (r != 0) {
 		follow_free(f);
 		return error_errno(err, -r, "cannot start a thread");

@@ -34,7 +34,7 @@ struct kept {
 
 /* ---- keeping ------------------------------------------------------------- */
 
-static void drop(void *ctx, void *held)
+static void follow_drop_kept(void *ctx, void *held)
 {
 	struct kept *k = held;
 	struct follow *f = k->f;
@@ -69,14 +69,15 @@ static int load_copy(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	struct buf *b = buf_new(from->size, gauge);
 
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a copy of a file");
 	memcpy(b->data, from->data, from->size);
 	*out = b;
 	return 0;
 }
 
 /* NULL: there is no room. */
-static struct kept *keep_copy(struct follow *f, uint64_t ino, struct buf *bytes)
+static struct kept *follow_keep_copy(struct follow *f, uint64_t ino,
+				     struct buf *bytes)
 {
 	struct kept *k = kept_new(f, ino, bytes->size);
 	struct error err = {0};
@@ -84,7 +85,7 @@ static struct kept *keep_copy(struct follow *f, uint64_t ino, struct buf *bytes)
 	if (k && cache_get(store_cache(f->fs->store), f->fs->kept, ino,
 			   buf_cost(bytes->size), 0, load_copy, bytes, &k->copy,
 			   &err) < 0) {
-		drop(NULL, k);
+		follow_drop_kept(NULL, k);
 		return NULL;
 	}
 	return k;
@@ -112,7 +113,7 @@ static void count_decoded(uint64_t before)
 
 /* ---- what a course asks --------------------------------------------------- */
 
-static bool file(void *ctx, uint32_t sample, struct course_file *out)
+static bool follow_file(void *ctx, uint32_t sample, struct course_file *out)
 {
 	const struct track *t = ctx;
 	struct whole_chunk x;
@@ -130,7 +131,8 @@ static bool file(void *ctx, uint32_t sample, struct course_file *out)
 	return x.set || w.size <= GUESS_FILE_MAX;
 }
 
-const struct course_ops follow_ops = {.file = file, .drop = drop};
+const struct course_ops follow_ops = {.file = follow_file,
+				      .drop = follow_drop_kept};
 
 /* ---- the kernel ---------------------------------------------------------- */
 
@@ -145,7 +147,7 @@ void follow_flush(struct follow *f)
 	f->n_asked = 0;
 }
 
-static enum course_result ask_for(struct follow *f, uint64_t ino)
+static enum course_result follow_ask_for(struct follow *f, uint64_t ino)
 {
 	f->asked[f->n_asked++] = ino;
 	if (f->n_asked == READAHEAD_FILES)
@@ -157,7 +159,7 @@ static enum course_result ask_for(struct follow *f, uint64_t ino)
 /* ---- work ---------------------------------------------------------------- */
 
 /* Others decode what comes after this chunk. */
-static void want_next(struct track *t)
+static void follow_want_next(struct track *t)
 {
 	uint32_t sample[AHEAD];
 	unsigned n = course_ahead(t->course, sample, AHEAD);
@@ -172,8 +174,9 @@ static void want_next(struct track *t)
 }
 
 /* A copy of its bytes, in *kept. */
-static enum course_result keep(struct follow *f, const struct whole *w,
-			       struct reply *r, struct kept **kept)
+static enum course_result follow_keep_file(struct follow *f,
+					   const struct whole *w,
+					   struct reply *r, struct kept **kept)
 {
 	uint64_t before = store_thread.loads;
 	struct buf *bytes;
@@ -189,7 +192,7 @@ static enum course_result keep(struct follow *f, const struct whole *w,
 	fs_release(f->fs, r);
 	if (!bytes)
 		return COURSE_FAILED;
-	*kept = keep_copy(f, w->ino, bytes);
+	*kept = follow_keep_copy(f, w->ino, bytes);
 	buf_unref(bytes);
 	if (!*kept)
 		return COURSE_LATER;
@@ -197,16 +200,17 @@ static enum course_result keep(struct follow *f, const struct whole *w,
 	return COURSE_READY;
 }
 
-static enum course_result make_ready(struct follow *f, bool mark,
-				     const struct whole *w, struct reply *r,
-				     struct kept **kept)
+static enum course_result follow_make_ready(struct follow *f, bool mark,
+					    const struct whole *w,
+					    struct reply *r, struct kept **kept)
 {
 	bool asks = f->ask && f->room;
 
 	if (w->size > f->fs->pin_budget)
-		return mark || !asks ? COURSE_FAILED : ask_for(f, w->ino);
+		return mark || !asks ? COURSE_FAILED
+				     : follow_ask_for(f, w->ino);
 	if (mark || !asks)
-		return keep(f, w, r, kept);
+		return follow_keep_file(f, w, r, kept);
 	/* The chunks of a large file are decoded by the workers that answer its READs. */
 	if (w->size <= GUESS_FILE_MAX) {
 		uint64_t before = store_thread.loads;
@@ -216,7 +220,7 @@ static enum course_result make_ready(struct follow *f, bool mark,
 		if (!decoded)
 			return COURSE_FAILED;
 	}
-	return ask_for(f, w->ino);
+	return follow_ask_for(f, w->ino);
 }
 
 enum follow_what follow_work(struct track *t)
@@ -234,9 +238,9 @@ enum follow_what follow_work(struct track *t)
 	if (r && whole_find(f->fs, track_ino(t, s.sample), &w) == 0) {
 		if (s.begins) {
 			follow_flush(f);
-			want_next(t);
+			follow_want_next(t);
 		}
-		how = make_ready(f, s.keep, &w, r, &kept);
+		how = follow_make_ready(f, s.keep, &w, r, &kept);
 	}
 	free(r);
 	course_done(t->course, s.position, how, kept);

@@ -49,8 +49,8 @@ bool guess_add(struct guess_list *l, uint64_t ino)
 }
 
 /* The file number `i` that is next.  False: there are no more. */
-static bool next_file(const struct job *j, const struct whole *of, unsigned i,
-		      struct whole *out)
+static bool guess_next_file(const struct job *j, const struct whole *of,
+			    unsigned i, struct whole *out)
 {
 	uint64_t ino = j->range.first + (uint64_t)j->range.step * i;
 
@@ -59,7 +59,8 @@ static bool next_file(const struct job *j, const struct whole *of, unsigned i,
 	return !out->size || whole_is_sibling(out, of);
 }
 
-static bool is_wanted(const struct job *j, const struct whole *w, unsigned i)
+static bool guess_wants_file(const struct job *j, const struct whole *w,
+			     unsigned i)
 {
 	return w->size && w->size <= GUESS_FILE_MAX && i != j->range.mark &&
 	       !streams_passed(j->guess->streams, w->ino);
@@ -67,7 +68,7 @@ static bool is_wanted(const struct job *j, const struct whole *w, unsigned i)
 
 /* Siblings of the file that was read.  Their chunks are decoded first: else all workers
  * might wait for one that is needed next, and none be left for what is needed now. */
-static void ask_for_range(const struct job *j)
+static void guess_ask_for_range(const struct job *j)
 {
 	struct guess_list list = {.guess = j->guess};
 	struct fs *fs = j->guess->fs;
@@ -76,17 +77,19 @@ static void ask_for_range(const struct job *j)
 
 	if (whole_find(fs, j->ino, &of) < 0)
 		return;
-	for (unsigned i = 0; i < j->range.n && next_file(j, &of, i, &w); i++)
-		if (is_wanted(j, &w, i) && !whole_want(fs, &w, &ahead))
+	for (unsigned i = 0; i < j->range.n && guess_next_file(j, &of, i, &w);
+	     i++)
+		if (guess_wants_file(j, &w, i) && !whole_want(fs, &w, &ahead))
 			break;
-	for (unsigned i = 0; i < j->range.n && next_file(j, &of, i, &w); i++)
-		if (is_wanted(j, &w, i) && whole_decode(fs, &w) &&
+	for (unsigned i = 0; i < j->range.n && guess_next_file(j, &of, i, &w);
+	     i++)
+		if (guess_wants_file(j, &w, i) && whole_decode(fs, &w) &&
 		    !guess_add(&list, w.ino))
 			break;
 	guess_flush(&list);
 }
 
-static void run_job(void *arg)
+static void guess_run_job(void *arg)
 {
 	struct job *j = arg;
 
@@ -94,14 +97,15 @@ static void run_job(void *arg)
 	if (atomic_load(&j->guess->stop))
 		;
 	else if (j->range.n)
-		ask_for_range(j);
+		guess_ask_for_range(j);
 	else
 		guess_near(j->guess, j->ino);
 	free(j);
 }
 
 /* False: memory is short, or the queue of jobs is full. */
-static bool submit(struct guess *g, uint64_t ino, struct stream_range range)
+static bool guess_submit_job(struct guess *g, uint64_t ino,
+			     struct stream_range range)
 {
 	struct job *j;
 
@@ -113,7 +117,7 @@ static bool submit(struct guess *g, uint64_t ino, struct stream_range range)
 	if (!j)
 		return false;
 	*j = (struct job){g, ino, range};
-	if (pool_try_submit(g->pool, run_job, j))
+	if (pool_try_submit(g->pool, guess_run_job, j))
 		return true;
 	free(j);
 	return false;
@@ -141,10 +145,10 @@ void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 		due = guess_near_note(g, r, waited);
 	/* In a stream neighbours would be read ahead twice, and its marks among them. */
 	if ((due == GUESS_NOW || (due == GUESS_IDLE && idle && !in_stream)) &&
-	    submit(g, ino, none))
+	    guess_submit_job(g, ino, none))
 		guess_near_begin(g, r);
 	if (range.n)
-		submit(g, ino, range);
+		guess_submit_job(g, ino, range);
 }
 
 bool guess_is_in_order(const struct guess *g, uint64_t ino)
@@ -170,7 +174,7 @@ int guess_new(struct guess **out, struct fs *fs, struct room *room,
 
 	*out = NULL;
 	if (!g)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "reading files ahead");
 	g->fs = fs;
 	g->room = room;
 	g->ask = ask;
@@ -178,7 +182,7 @@ int guess_new(struct guess **out, struct fs *fs, struct room *room,
 	g->idle = idle_new();
 	g->streams = streams_new();
 	if (!g->idle || !g->streams)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "reading files ahead");
 	if (r == 0)
 		r = pool_new(&g->pool, "guess", 1, JOBS, err);
 	if (r < 0) {

@@ -38,40 +38,41 @@
 #define ASKED UINT64_C(2048)
 #define OF_CHUNK (COUNT_MASK | DECODED | ASKED)
 
-static uint64_t value(const _Atomic uint64_t *n)
+static uint64_t near_counter(const _Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
 /* What others add meanwhile may be lost. */
-static void set(_Atomic uint64_t *n, uint64_t to)
+static void near_counter_set(_Atomic uint64_t *n, uint64_t to)
 {
 	atomic_store_explicit(n, to, memory_order_relaxed);
 }
 
-static void add(_Atomic uint64_t *n, uint64_t more)
+static void near_counter_add(_Atomic uint64_t *n, uint64_t more)
 {
 	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
 }
 
 /* The `nth` READ in a chunk, of a file of `size` of its `unit` bytes. */
-static void account(struct guess_account *a, uint64_t nth, uint64_t unit,
-		    uint64_t size)
+static void near_account_read(struct guess_account *a, uint64_t nth,
+			      uint64_t unit, uint64_t size)
 {
 	if (nth > 1) {
-		add(&a->read, size);
+		near_counter_add(&a->read, size);
 		return;
 	}
-	add(&a->others, unit - size);
-	if (value(&a->others) > FORGET) {
-		set(&a->others, value(&a->others) / 2);
-		set(&a->read, value(&a->read) / 2);
+	near_counter_add(&a->others, unit - size);
+	if (near_counter(&a->others) > FORGET) {
+		near_counter_set(&a->others, near_counter(&a->others) / 2);
+		near_counter_set(&a->read, near_counter(&a->read) / 2);
 	}
 }
 
 /* The entry of the chunk that `r` ends in, and its account; *was is what it says. */
-static _Atomic uint64_t *find(struct guess *g, const struct reply *r,
-			      struct guess_account **a, uint64_t *was)
+static _Atomic uint64_t *near_find_chunk(struct guess *g, const struct reply *r,
+					 struct guess_account **a,
+					 uint64_t *was)
 {
 	uint64_t key = ((r->set->id * 0x9e3779b97f4a7c15 ^ r->index) *
 			0xbf58476d1ce4e5b9) &
@@ -79,16 +80,16 @@ static _Atomic uint64_t *find(struct guess *g, const struct reply *r,
 	_Atomic uint64_t *slot = &g->chunks[(key >> 40) % GUESS_CHUNKS];
 
 	*a = &g->accounts[r->set->id % GUESS_ACCOUNTS];
-	*was = value(slot);
+	*was = near_counter(slot);
 	if ((*was & ~OF_CHUNK) != key)
 		*was = key;
 	return slot;
 }
 
 /* Bytes of the chunk; 0: nobody knows, or it has no room for another file. */
-static uint64_t unit_of(const struct reply *r)
+static uint64_t near_chunk_bytes(const struct reply *r)
 {
-	uint64_t unit = r->set ? min_u64(value(&r->set->unit), UNIT) : 0;
+	uint64_t unit = r->set ? min_u64(near_counter(&r->set->unit), UNIT) : 0;
 
 	return unit > r->size ? unit : 0;
 }
@@ -96,22 +97,24 @@ static uint64_t unit_of(const struct reply *r)
 enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 			       bool waited)
 {
-	uint64_t unit = unit_of(r), was, nth;
+	uint64_t unit = near_chunk_bytes(r), was, nth;
 	struct guess_account *a;
 	_Atomic uint64_t *slot;
 
 	if (!unit)
 		return GUESS_NOT;
-	slot = find(g, r, &a, &was);
+	slot = near_find_chunk(g, r, &a, &was);
 	nth = (was & COUNT_MASK) + 1;
 	/* Of two at once one may not count. */
-	set(slot, (nth <= COUNT_MASK ? was + 1 : was) | (waited ? DECODED : 0));
+	near_counter_set(slot, (nth <= COUNT_MASK ? was + 1 : was) |
+				       (waited ? DECODED : 0));
 	if (!(was & ASKED))
-		account(a, nth, unit, r->size);
+		near_account_read(a, nth, unit, r->size);
 	if (waited && was & DECODED)
 		return GUESS_NOW;
 	return was & ASKED || nth < 2 ||
-			       value(&a->read) < value(&a->others) / SHARE
+			       near_counter(&a->read) <
+				       near_counter(&a->others) / SHARE
 		       ? GUESS_NOT
 		       : GUESS_IDLE;
 }
@@ -120,18 +123,19 @@ enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 void guess_near_begin(struct guess *g, const struct reply *r)
 {
 	struct guess_account *a;
-	uint64_t unit = unit_of(r), was, others, read;
-	_Atomic uint64_t *slot = find(g, r, &a, &was);
+	uint64_t unit = near_chunk_bytes(r), was, others, read;
+	_Atomic uint64_t *slot = near_find_chunk(g, r, &a, &was);
 
 	others = unit ? unit - r->size : 0;
 	read = was & COUNT_MASK ? ((was & COUNT_MASK) - 1) * r->size : 0;
 	if (!(was & ASKED) && others / SHARE > read)
-		add(&a->read, others / SHARE - read);
+		near_counter_add(&a->read, others / SHARE - read);
 	/* Decoded twice more, it is asked for again. */
-	set(slot, (was | ASKED) & ~DECODED);
+	near_counter_set(slot, (was | ASKED) & ~DECODED);
 }
 
-static void walk(struct guess_list *list, const struct whole *from, int step)
+static void near_walk(struct guess_list *list, const struct whole *from,
+		      int step)
 {
 	struct fs *fs = list->guess->fs;
 	uint64_t ino = from->ino, bytes = 0;
@@ -168,8 +172,8 @@ void guess_near(struct guess *g, uint64_t ino)
 		return;
 	/* What is stored as it is has no decoded neighbours, either. */
 	if (whole_is_decoded(g->fs, &from)) {
-		walk(&list, &from, 1);
-		walk(&list, &from, -1);
+		near_walk(&list, &from, 1);
+		near_walk(&list, &from, -1);
 	}
 	guess_flush(&list);
 }

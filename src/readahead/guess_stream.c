@@ -125,8 +125,8 @@ static void reach_update(struct streams *a, const struct stream *s)
 		reach_set(r, s->frontier, s->last + back);
 }
 
-static struct stream *stream_find(struct streams *a, uint64_t ino,
-				  int64_t *step)
+static struct stream *guess_stream_find(struct streams *a, uint64_t ino,
+					int64_t *step)
 {
 	/* Those that have proved themselves first. */
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -142,7 +142,7 @@ static struct stream *stream_find(struct streams *a, uint64_t ino,
 	return NULL;
 }
 
-static void stream_start(struct streams *a, uint64_t ino)
+static void guess_stream_start(struct streams *a, uint64_t ino)
 {
 	struct stream *s = &a->stream[0];
 
@@ -153,8 +153,8 @@ static void stream_start(struct streams *a, uint64_t ino)
 	reach_update(a, s);
 }
 
-static void stream_go(struct stream *s, uint64_t ino, int64_t step,
-		      struct stream_range *out)
+static void guess_stream_continue(struct stream *s, uint64_t ino, int64_t step,
+				  struct stream_range *out)
 {
 	uint64_t before = 0;
 
@@ -192,27 +192,27 @@ bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
 	/* Another reader will be noticed soon enough. */
 	if (pthread_mutex_trylock(&a->lock))
 		return false;
-	s = stream_find(a, ino, &step);
+	s = guess_stream_find(a, ino, &step);
 	if (s) {
 		s->tick = ++a->tick;
-		stream_go(s, ino, step, out);
+		guess_stream_continue(s, ino, step, out);
 		reach_update(a, s);
 		goes_on = s->steps + 1 >= BEGIN;
 	} else {
-		stream_start(a, ino);
+		guess_stream_start(a, ino);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return goes_on;
 }
 
-static uint64_t number(const _Atomic uint64_t *n)
+static uint64_t reach_number(const _Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
 static bool reach_has(const struct reach *r, uint64_t ino)
 {
-	return number(&r->from) <= ino && ino <= number(&r->to);
+	return reach_number(&r->from) <= ino && ino <= reach_number(&r->to);
 }
 
 bool streams_has(const struct streams *a, uint64_t ino)
@@ -230,8 +230,8 @@ bool streams_passed(const struct streams *a, uint64_t ino)
 		bool down =
 			atomic_load_explicit(&r->down, memory_order_relaxed);
 
-		if (reach_has(r, ino) &&
-		    (down ? ino >= number(&r->last) : ino <= number(&r->last)))
+		if (reach_has(r, ino) && (down ? ino >= reach_number(&r->last)
+					       : ino <= reach_number(&r->last)))
 			return true;
 	}
 	return false;

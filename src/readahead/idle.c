@@ -63,17 +63,17 @@ void idle_free(struct idle *i)
 	free(i);
 }
 
-static uint64_t value(const _Atomic uint64_t *n)
+static uint64_t idle_time(const _Atomic uint64_t *n)
 {
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-static void set(_Atomic uint64_t *n, uint64_t to)
+static void idle_time_set(_Atomic uint64_t *n, uint64_t to)
 {
 	atomic_store_explicit(n, to, memory_order_relaxed);
 }
 
-static uint64_t now_ms(void)
+static uint64_t idle_clock_ms(void)
 {
 	struct timespec t;
 
@@ -84,19 +84,19 @@ static uint64_t now_ms(void)
 void idle_note(struct idle *i, pid_t reader)
 {
 	_Atomic uint64_t *last = &i->last[(uint32_t)reader % PLACES];
-	uint64_t now = now_ms();
+	uint64_t now = idle_clock_ms();
 
 	/* Written only when it changes, so that processors can share it. */
-	if (value(last) != now)
-		set(last, now);
+	if (idle_time(last) != now)
+		idle_time_set(last, now);
 }
 
-static unsigned readers(const struct idle *i, uint64_t now)
+static unsigned idle_count_readers(const struct idle *i, uint64_t now)
 {
 	unsigned n = 0;
 
 	for (unsigned k = 0; k < PLACES; k++) {
-		uint64_t last = value(&i->last[k]);
+		uint64_t last = idle_time(&i->last[k]);
 
 		n += last && last + COUNTS > now;
 	}
@@ -108,16 +108,17 @@ static bool few_read(struct idle *i, uint64_t now)
 {
 	if (i->cores > FEW)
 		return false;
-	if (i->fixed || now - value(&i->counted) >= COUNT_AGAIN) {
-		set(&i->counted, now);
-		atomic_store_explicit(&i->few, readers(i, now) < i->cores,
+	if (i->fixed || now - idle_time(&i->counted) >= COUNT_AGAIN) {
+		idle_time_set(&i->counted, now);
+		atomic_store_explicit(&i->few,
+				      idle_count_readers(i, now) < i->cores,
 				      memory_order_relaxed);
 	}
 	return atomic_load_explicit(&i->few, memory_order_relaxed);
 }
 
 /* Of the processors that we may use, since the machine began; false: nobody knows. */
-static bool account(uint64_t *ticks, uint64_t *idle)
+static bool idle_read_proc_stat(uint64_t *ticks, uint64_t *idle)
 {
 	cleanup_fclose FILE *f = fopen("/proc/stat", "re");
 	cpu_set_t ours;
@@ -153,11 +154,11 @@ static bool account(uint64_t *ticks, uint64_t *idle)
 	return *ticks > 0;
 }
 
-static void look(struct idle *i)
+static void idle_update(struct idle *i)
 {
 	uint64_t ticks, idle, passed, unused;
 
-	if (!account(&ticks, &idle))
+	if (!idle_read_proc_stat(&ticks, &idle))
 		return;
 	passed = ticks - i->ticks;
 	unused = idle - i->idle;
@@ -170,7 +171,7 @@ static void look(struct idle *i)
 
 bool idle_now(struct idle *i)
 {
-	uint64_t now = now_ms();
+	uint64_t now = idle_clock_ms();
 
 	if (few_read(i, now))
 		return true;
@@ -178,7 +179,7 @@ bool idle_now(struct idle *i)
 	if (!i->fixed && !atomic_flag_test_and_set(&i->looks)) {
 		if (now >= i->next) {
 			i->next = now + LOOK;
-			look(i);
+			idle_update(i);
 		}
 		atomic_flag_clear(&i->looks);
 	}

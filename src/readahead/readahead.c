@@ -85,7 +85,8 @@ static bool ask_kernel(const char *path, const char *mountpoint, dev_t device)
 	return true;
 }
 
-static void help(int fd, const char *mountpoint, dev_t device, pid_t daemon)
+static void helper_run(int fd, const char *mountpoint, dev_t device,
+		       pid_t daemon)
 {
 	char message[MESSAGE], path[PATH_MAX + MESSAGE + 1];
 	size_t root = strlen(mountpoint);
@@ -115,8 +116,8 @@ static void help(int fd, const char *mountpoint, dev_t device, pid_t daemon)
 
 /* No signal is for it: it ends when the daemon has.  It has its name from the
  * beginning, so that nobody takes it for the daemon. */
-static int start(struct readahead *r, int theirs, const char *mountpoint,
-		 dev_t device, struct error *err)
+static int helper_start(struct readahead *r, int theirs, const char *mountpoint,
+			dev_t device, struct error *err)
 {
 	const struct sigaction reaped = {.sa_handler = SIG_DFL};
 	pid_t daemon = getpid();
@@ -131,7 +132,7 @@ static int start(struct readahead *r, int theirs, const char *mountpoint,
 	prctl(PR_SET_NAME, "tensorfs-ahead");
 	r->pid = fork();
 	if (r->pid == 0)
-		help(theirs, mountpoint, device, daemon);
+		helper_run(theirs, mountpoint, device, daemon);
 	prctl(PR_SET_NAME, name);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return r->pid < 0 ? error_errno(err, -errno, "cannot fork") : 0;
@@ -225,7 +226,7 @@ int readahead_new(struct readahead **out, const struct tree *tree,
 
 	*out = NULL;
 	if (!r)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "reading files ahead");
 	r->tree = tree;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		code = error_errno(err, -errno, "cannot make a socket");
@@ -237,7 +238,7 @@ int readahead_new(struct readahead **out, const struct tree *tree,
 	setsockopt(r->socket, SOL_SOCKET, SO_SNDBUF, &waiting, sizeof waiting);
 	setsockopt(r->socket, SOL_SOCKET, SO_SNDTIMEO, &patience,
 		   sizeof patience);
-	code = start(r, theirs, mountpoint, device, err);
+	code = helper_start(r, theirs, mountpoint, device, err);
 	if (code < 0) {
 		close(r->socket);
 		free(r);

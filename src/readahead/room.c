@@ -63,7 +63,7 @@ void room_free(struct room *r)
 	free(r);
 }
 
-static void look(struct room *r)
+static void room_update(struct room *r)
 {
 	uint64_t total, left = r->memory(r->ctx, &total);
 	bool was = atomic_load(&r->is_short);
@@ -79,6 +79,6 @@ uint64_t room_left(struct room *r)
 
 	if ((r->always || now >= next) &&
 	    atomic_compare_exchange_strong(&r->next, &next, now + LOOK))
-		look(r);
+		room_update(r);
 	return atomic_load(&r->room);
 }

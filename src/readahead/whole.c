@@ -39,7 +39,7 @@ bool whole_is_sibling(const struct whole *a, const struct whole *b)
 	       f->ops->parent(f, b->node.node, &y) == 0 && x == y;
 }
 
-static int prepare(const struct whole *w, struct error *err)
+static int whole_prepare(const struct whole *w, struct error *err)
 {
 	const struct files_ops *ops = w->node.files->ops;
 
@@ -54,7 +54,7 @@ bool whole_end(const struct whole *w, struct whole_chunk *out)
 	struct plan plan;
 
 	*out = (struct whole_chunk){NULL, 0};
-	if (prepare(w, &err) < 0)
+	if (whole_prepare(w, &err) < 0)
 		return false;
 	if (reply_map(&w->node, w->size - 1, 1, &plan, &err) == 0 &&
 	    plan.ext[0].kind == EXTENT_CHUNK) {
@@ -81,15 +81,18 @@ bool whole_want(struct fs *fs, const struct whole *w, uint64_t *ahead)
 	return true;
 }
 
-static bool is_same(const struct whole_chunk *a, const struct whole_chunk *b)
+static bool whole_chunk_is_same(const struct whole_chunk *a,
+				const struct whole_chunk *b)
 {
 	return a->set == b->set && a->index == b->index;
 }
 
 bool whole_shares(const struct whole *a, const struct whole *b)
 {
-	return is_same(&a->first, &b->first) || is_same(&a->first, &b->last) ||
-	       is_same(&a->last, &b->first) || is_same(&a->last, &b->last);
+	return whole_chunk_is_same(&a->first, &b->first) ||
+	       whole_chunk_is_same(&a->first, &b->last) ||
+	       whole_chunk_is_same(&a->last, &b->first) ||
+	       whole_chunk_is_same(&a->last, &b->last);
 }
 
 bool whole_is_decoded(struct fs *fs, struct whole *w)
@@ -130,7 +133,7 @@ bool whole_is_decoded(struct fs *fs, struct whole *w)
 int whole_read(struct fs *fs, const struct whole *w, struct reply *out)
 {
 	struct error err = {0};
-	int r = prepare(w, &err);
+	int r = whole_prepare(w, &err);
 
 	return r < 0 ? r
 		     : reply_collect(fs, &w->node, 0, (size_t)w->size, out,
