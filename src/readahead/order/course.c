@@ -118,7 +118,7 @@ void course_clear(struct course *c)
 	c->n_at_hand = 0;
 }
 
-static void append(struct course *c, struct chain *chain, size_t link)
+static void chain_append(struct course *c, struct chain *chain, size_t link)
 {
 	uint32_t number = (uint32_t)(c->top & c->mask) + 1;
 	char *last = (char *)&c->slot[chain->last - 1];
@@ -136,7 +136,7 @@ static bool is_steady(const struct course *c)
 }
 
 /* The sample at a position that is known. */
-static uint32_t sample_at(const struct course *c, uint64_t position)
+static uint32_t course_sample_at(const struct course *c, uint64_t position)
 {
 	uint64_t i = position - c->base;
 
@@ -159,16 +159,16 @@ static void add_last(struct course *c)
 	struct slot *s = course_slot(c, c->top);
 	struct course_file f = {0, 0};
 
-	*s = (struct slot){.sample = sample_at(c, c->top)};
+	*s = (struct slot){.sample = course_sample_at(c, c->top)};
 	if (!c->ops->file(c->ctx, s->sample, &f))
 		s->state = SLOT_LEFT;
 	s->key = f.key;
 	s->size = f.size;
 	if (s->key)
-		append(c, course_chain(c, s->key),
-		       offsetof(struct slot, next_key));
-	append(c, sample_chain(c, s->sample),
-	       offsetof(struct slot, next_sample));
+		chain_append(c, course_chain(c, s->key),
+			     offsetof(struct slot, next_key));
+	chain_append(c, sample_chain(c, s->sample),
+		     offsetof(struct slot, next_sample));
 	c->sum += s->size;
 	c->top++;
 }
@@ -185,7 +185,7 @@ void course_extend(struct course *c)
 		add_last(c);
 }
 
-static void lose(struct course *c)
+static void course_lose(struct course *c)
 {
 	course_clear(c);
 	c->known = false;
@@ -193,7 +193,7 @@ static void lose(struct course *c)
 }
 
 /* All are in the next epoch. */
-static void turn_over(struct course *c)
+static void course_turn_epoch(struct course *c)
 {
 	c->base += c->order.length;
 	course_trust_more(c);
@@ -205,11 +205,11 @@ static void turn_over(struct course *c)
 	c->now = !c->now;
 	c->epoch++;
 	if (!c->made[c->now]) /* there was no memory for it */
-		lose(c);
+		course_lose(c);
 }
 
 /* Behind this position nobody reads any more. */
-static void advance(struct course *c)
+static void course_advance(struct course *c)
 {
 	uint64_t slack = course_slack(c), n = c->order.length;
 	uint64_t to = c->high > slack ? c->high - slack : 0;
@@ -223,7 +223,7 @@ static void advance(struct course *c)
 		drop_first(c);
 	c->next = max_u64(c->next, c->front);
 	if (c->front >= c->base + n)
-		turn_over(c);
+		course_turn_epoch(c);
 }
 
 /* ---- reads --------------------------------------------------------------- */
@@ -231,7 +231,8 @@ static void advance(struct course *c)
 /* The position in the window where a sample is read: the one nearest to those who read.
  * At the end of an epoch it may be one of the next epoch, too; files that take several
  * requests do not lead us there. */
-static bool find(struct course *c, uint32_t sample, uint64_t *position)
+static bool course_find_position(struct course *c, uint32_t sample,
+				 uint64_t *position)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -286,13 +287,13 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 	for (uint64_t p = c->front; p < c->base + where->low; p++)
 		course_slot(c, p)->state = SLOT_LEFT;
 	for (unsigned i = 0; i < c->reads.n; i++)
-		if (find(c, c->reads.at[i], &position)) {
+		if (course_find_position(c, c->reads.at[i], &position)) {
 			course_slot(c, position)->seen = true;
 			course_slot(c, position)->state = SLOT_LEFT;
 		}
 }
 
-static void see(struct course *c, uint64_t position)
+static void course_see_position(struct course *c, uint64_t position)
 {
 	struct slot *s = course_slot(c, position);
 	uint64_t first = 0, second = 0;
@@ -311,7 +312,7 @@ static void see(struct course *c, uint64_t position)
 	}
 	if (c->n_latest > 1 && second > c->high) {
 		c->high = second;
-		advance(c);
+		course_advance(c);
 	}
 }
 
@@ -323,7 +324,7 @@ static bool is_new(const struct course *c, uint32_t sample)
 	return true;
 }
 
-static void go_astray(struct course *c, uint32_t sample)
+static void course_go_astray(struct course *c, uint32_t sample)
 {
 	if (!is_new(c, sample)) /* a file takes several requests */
 		return;
@@ -341,7 +342,7 @@ static void go_astray(struct course *c, uint32_t sample)
 		 : c->astray < SEARCH_OFTEN ? c->astray + SEARCH_STEP
 					    : c->astray + SEARCH_SELDOM;
 	if (c->known && c->astray >= ASTRAY_MAX)
-		lose(c);
+		course_lose(c);
 }
 
 void course_note(struct course *c, uint32_t sample)
@@ -351,14 +352,14 @@ void course_note(struct course *c, uint32_t sample)
 	if (!c->order.length)
 		return;
 	/* Far ahead somebody else may be; if they are many, they are found there. */
-	if (!c->known || !find(c, sample, &position) ||
+	if (!c->known || !course_find_position(c, sample, &position) ||
 	    position > c->high + course_slack(c) + 2 * COURSE_LEAD) {
-		go_astray(c, sample);
+		course_go_astray(c, sample);
 		return;
 	}
 	c->astray /= 2;
 	c->due = SEARCH_FIRST * 2;
 	if (!c->astray)
 		c->reads.n = c->reads_next = 0;
-	see(c, position);
+	course_see_position(c, position);
 }

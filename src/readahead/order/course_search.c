@@ -85,8 +85,8 @@ static void learn_slack(struct course *c, uint32_t epoch,
 						     COURSE_WINDOW_MAX / 4));
 }
 
-static bool begin(struct course *c, uint32_t epoch, unsigned which,
-		  const struct spot *where)
+static bool search_begin_course(struct course *c, uint32_t epoch,
+				unsigned which, const struct spot *where)
 {
 	if (!c->made[which] && !course_make(c, epoch, which))
 		return false;
@@ -111,7 +111,7 @@ static bool try_head(struct course *c, uint32_t epoch, uint64_t tries,
 	    !spot_find(&s, &c->reads, &where))
 		return false;
 	where.low = 0;
-	return begin(c, epoch, place_for(c, epoch), &where);
+	return search_begin_course(c, epoch, place_for(c, epoch), &where);
 }
 
 static bool try_whole(struct course *c, uint32_t epoch, unsigned which,
@@ -122,7 +122,7 @@ static bool try_whole(struct course *c, uint32_t epoch, unsigned which,
 	struct spot where;
 
 	return spot_find(&s, &c->reads, &where) &&
-	       begin(c, epoch, which, &where);
+	       search_begin_course(c, epoch, which, &where);
 }
 
 static bool search_likely(struct course *c, uint32_t *head)

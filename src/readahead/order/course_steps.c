@@ -27,12 +27,12 @@
 
 /* ---- what the kernel has -------------------------------------------------- */
 
-static bool has(const struct course *c, uint32_t sample)
+static bool kernel_has(const struct course *c, uint32_t sample)
 {
 	return c->has[sample / 64] >> sample % 64 & 1;
 }
 
-static void set_has(struct course *c, uint32_t sample, bool yes)
+static void kernel_set_has(struct course *c, uint32_t sample, bool yes)
 {
 	uint64_t bit = UINT64_C(1) << sample % 64;
 
@@ -56,7 +56,7 @@ static bool all_fit(const struct course *c)
 }
 
 /* Positions that were passed by may have to be made ready after all. */
-static void go_back(struct course *c)
+static void course_go_back(struct course *c)
 {
 	c->next = max_u64(c->front, min_u64(c->next, c->high + 1));
 }
@@ -66,17 +66,17 @@ void course_look_at_room(struct course *c)
 	bool fits = all_fit(c);
 
 	if (c->fits && !fits)
-		go_back(c);
+		course_go_back(c);
 	c->fits = fits;
 }
 
 /* The kernel has it from before. */
 static bool is_warm(const struct course *c, const struct slot *s)
 {
-	return c->fits && has(c, s->sample);
+	return c->fits && kernel_has(c, s->sample);
 }
 
-static bool waits(const struct course *c, const struct slot *s)
+static bool slot_waits(const struct course *c, const struct slot *s)
 {
 	return s->state == SLOT_WAITS && !is_warm(c, s);
 }
@@ -99,7 +99,7 @@ static bool is_given(const struct course *c, const struct slot *s)
 	       (s->state == SLOT_SENT && c->sent - s->sent > COURSE_SENDING);
 }
 
-static void forget(struct course *c)
+static void course_forget_kernel(struct course *c)
 {
 	memset(c->has, 0, course_has_size(&c->order));
 	for (uint64_t p = max_u64(c->front, c->high + 1); p < c->top; p++) {
@@ -108,7 +108,7 @@ static void forget(struct course *c)
 		if (is_given(c, s) && !s->seen)
 			s->state = SLOT_WAITS;
 	}
-	go_back(c);
+	course_go_back(c);
 	/* Of what the window really was. */
 	c->believed =
 		max_u64(course_bytes(c), min_u64(c->believed, c->sum)) / 2;
@@ -147,7 +147,7 @@ static bool has_lost(struct course *c)
 }
 
 /* Its chunk was decoded for a reader, so the others of it are to be had for little. */
-static void at_hand(struct course *c, uint64_t key)
+static void course_note_at_hand(struct course *c, uint64_t key)
 {
 	if (!key)
 		return;
@@ -160,16 +160,16 @@ void course_was_read(struct course *c, struct slot *s)
 {
 	bool lost = false;
 
-	if (waits(c, s))
-		at_hand(c, s->key);
+	if (slot_waits(c, s))
+		course_note_at_hand(c, s->key);
 	else if (s->state == SLOT_WAITS || is_given(c, s))
 		lost = has_lost(c);
 	if (s->state == SLOT_WAITS)
 		s->state = SLOT_LEFT;
 	s->seen = true;
 	if (lost)
-		forget(c);
-	set_has(c, s->sample, true);
+		course_forget_kernel(c);
+	kernel_set_has(c, s->sample, true);
 }
 
 /* ---- the next one ---------------------------------------------------------- */
@@ -221,7 +221,7 @@ static bool next_of_chunk(const struct course *c, uint64_t key, uint32_t i,
 		*position = course_position(c, i - 1);
 		if (*position - c->front >= reach || *position >= end)
 			return false;
-		if (c->slot[i - 1].key == key && waits(c, &c->slot[i - 1]))
+		if (c->slot[i - 1].key == key && slot_waits(c, &c->slot[i - 1]))
 			return true;
 	}
 	return false;
@@ -258,7 +258,7 @@ static bool next_alone(struct course *c, uint64_t *position)
 {
 	uint64_t end = lead_end(c);
 
-	while (c->next < end && !waits(c, course_slot(c, c->next)))
+	while (c->next < end && !slot_waits(c, course_slot(c, c->next)))
 		c->next++;
 	*position = c->next;
 	return c->next < end;
@@ -296,8 +296,9 @@ void course_done(struct course *c, uint64_t position, enum course_result r,
 		return;
 	}
 	if (!s->seen)
-		set_has(c, s->sample,
-			(r == COURSE_READY && !kept) || r == COURSE_SENT);
+		kernel_set_has(c, s->sample,
+			       (r == COURSE_READY && !kept) ||
+				       r == COURSE_SENT);
 	if (r == COURSE_LATER) {
 		s->state = s->seen ? SLOT_LEFT : SLOT_WAITS;
 		c->next = min_u64(c->next, position);
@@ -330,7 +331,7 @@ unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n)
 		const struct slot *s = course_slot(c, p);
 		unsigned i = 0;
 
-		if (!waits(c, s) || !s->key)
+		if (!slot_waits(c, s) || !s->key)
 			continue;
 		while (i < k && keys[i] != s->key)
 			i++;

@@ -14,15 +14,15 @@ void order_lines_begin(struct order_lines *x, order_line *line, void *ctx)
 	x->n = 0;
 }
 
-static int too_long(const struct order_lines *x, struct error *err)
+static int line_is_too_long(const struct order_lines *x, struct error *err)
 {
 	return error_set(err, -EINVAL,
 			 "line %" PRIu64 " is longer than %d bytes", x->number,
 			 ORDER_LINE_MAX);
 }
 
-static int take_piece(struct order_lines *x, const char *bytes, size_t n,
-		      struct error *err)
+static int lines_append_piece(struct order_lines *x, const char *bytes,
+			      size_t n, struct error *err)
 {
 	if (memchr(bytes, '\0', n))
 		return error_set(err, -EINVAL,
@@ -30,20 +30,20 @@ static int take_piece(struct order_lines *x, const char *bytes, size_t n,
 				 " has a NUL byte: it is no list of names",
 				 x->number);
 	if (n > sizeof x->text - 1 - x->n)
-		return too_long(x, err);
+		return line_is_too_long(x, err);
 	memcpy(x->text + x->n, bytes, n);
 	x->n += n;
 	return 0;
 }
 
-static int end_line(struct order_lines *x, struct error *err)
+static int lines_end_line(struct order_lines *x, struct error *err)
 {
 	int r = 0;
 
 	if (x->n && x->text[x->n - 1] == '\r')
 		x->n--;
 	if (x->n > ORDER_LINE_MAX)
-		return too_long(x, err);
+		return line_is_too_long(x, err);
 	x->text[x->n] = '\0';
 	if (x->n)
 		r = x->line(x->ctx, x->number, x->text, err);
@@ -61,9 +61,9 @@ int order_lines_feed(struct order_lines *x, const char *bytes, size_t n,
 		const char *end = memchr(bytes, '\n', n);
 		size_t piece = end ? (size_t)(end - bytes) : n;
 
-		r = take_piece(x, bytes, piece, err);
+		r = lines_append_piece(x, bytes, piece, err);
 		if (r == 0 && end)
-			r = end_line(x, err);
+			r = lines_end_line(x, err);
 		bytes += piece + (end ? 1 : 0);
 		n -= piece + (end ? 1 : 0);
 	}
@@ -72,5 +72,5 @@ int order_lines_feed(struct order_lines *x, const char *bytes, size_t n,
 
 int order_lines_end(struct order_lines *x, struct error *err)
 {
-	return x->n ? end_line(x, err) : 0;
+	return x->n ? lines_end_line(x, err) : 0;
 }

@@ -21,7 +21,7 @@
 /* Steps that a generator takes before the first number. */
 #define SEEDING 1300
 
-static struct sampler sampler_of(const struct order *o)
+static struct sampler order_sampler(const struct order *o)
 {
 	return (struct sampler){.n = o->n,
 				.world = o->spec.world,
@@ -37,7 +37,7 @@ int order_of_samples(struct order *out, const struct order_spec *s, uint64_t n,
 	uint64_t length = 0;
 
 	if (n <= ORDER_SAMPLES_MAX && n) {
-		all = sampler_of(&o);
+		all = order_sampler(&o);
 		length = sampler_count(&all) * s->ranks;
 	}
 	if (n > ORDER_SAMPLES_MAX || length > ORDER_KEPT_MAX)
@@ -79,7 +79,7 @@ bool order_is_fixed(const struct order *o)
 }
 
 /* Places of the permutation that the first k samples are at or before. */
-static uint64_t places(const struct order *o, uint32_t k)
+static uint64_t order_head_places(const struct order *o, uint32_t k)
 {
 	return min_u64(div_up(k, max_u64(o->spec.ranks, 1)) * o->spec.world,
 		       o->n);
@@ -87,7 +87,7 @@ static uint64_t places(const struct order *o, uint32_t k)
 
 static bool head_is_short(const struct order *o, uint32_t k)
 {
-	return places(o, k) <= o->n / HEAD_SHARE;
+	return order_head_places(o, k) <= o->n / HEAD_SHARE;
 }
 
 uint64_t order_cost(const struct order *o, uint32_t k)
@@ -95,17 +95,17 @@ uint64_t order_cost(const struct order *o, uint32_t k)
 	if (order_is_fixed(o))
 		return k;
 	/* What is looked up in a table takes longer. */
-	return SEEDING +
-	       (head_is_short(o, k) ? 4 * places(o, k) : o->n + (uint64_t)k);
+	return SEEDING + (head_is_short(o, k) ? 4 * order_head_places(o, k)
+					      : o->n + (uint64_t)k);
 }
 
 bool order_epoch(const struct order *o, uint32_t epoch, uint32_t k,
 		 uint32_t *out)
 {
 	bool head = head_is_short(o, k);
-	uint32_t most = (uint32_t)(head ? places(o, k) : o->n);
+	uint32_t most = (uint32_t)(head ? order_head_places(o, k) : o->n);
 	cleanup_free uint32_t *all = NULL;
-	struct sampler s = sampler_of(o);
+	struct sampler s = order_sampler(o);
 
 	if (o->list) {
 		memcpy(out, o->list, k * sizeof *out);

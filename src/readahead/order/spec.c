@@ -26,7 +26,7 @@ enum key {
 static const char *const names[KEYS] = {
 	"seed", "world", "rank", "batch", "workers", "drop-last", "no-shuffle"};
 
-static bool name_is(const char *given, const char *name)
+static bool key_is(const char *given, const char *name)
 {
 	for (; *given && *name; given++, name++)
 		if (*given != *name && !(*given == '_' && *name == '-'))
@@ -34,8 +34,8 @@ static bool name_is(const char *given, const char *name)
 	return !*given && !*name;
 }
 
-static int take_number(const char *value, uint64_t min, uint64_t max,
-		       uint32_t *out, struct error *err)
+static int spec_read_number(const char *value, uint64_t min, uint64_t max,
+			    uint32_t *out, struct error *err)
 {
 	uint64_t n;
 	int r = parse_count(value, min, max, &n, err);
@@ -46,7 +46,7 @@ static int take_number(const char *value, uint64_t min, uint64_t max,
 }
 
 /* R or R-S. */
-static int take_ranks(char *value, struct order_spec *s, struct error *err)
+static int spec_read_ranks(char *value, struct order_spec *s, struct error *err)
 {
 	char *dash = strchr(value, '-');
 	uint32_t last;
@@ -54,10 +54,11 @@ static int take_ranks(char *value, struct order_spec *s, struct error *err)
 
 	if (dash)
 		*dash = '\0';
-	r = take_number(value, 0, ORDER_WORLD_MAX - 1, &s->rank, err);
+	r = spec_read_number(value, 0, ORDER_WORLD_MAX - 1, &s->rank, err);
 	last = s->rank;
 	if (r == 0 && dash)
-		r = take_number(dash + 1, 0, ORDER_WORLD_MAX - 1, &last, err);
+		r = spec_read_number(dash + 1, 0, ORDER_WORLD_MAX - 1, &last,
+				     err);
 	if (r == 0 && last < s->rank)
 		return error_set(err, -EINVAL, "%u-%u is no range", s->rank,
 				 last);
@@ -65,21 +66,23 @@ static int take_ranks(char *value, struct order_spec *s, struct error *err)
 	return r;
 }
 
-static int take_value(enum key k, char *value, struct order_spec *s,
-		      struct error *err)
+static int spec_read_value(enum key k, char *value, struct order_spec *s,
+			   struct error *err)
 {
 	switch (k) {
 	case KEY_SEED:
 		return parse_count(value, 0, UINT64_MAX, &s->seed, err);
 	case KEY_WORLD:
-		return take_number(value, 1, ORDER_WORLD_MAX, &s->world, err);
+		return spec_read_number(value, 1, ORDER_WORLD_MAX, &s->world,
+					err);
 	case KEY_RANK:
-		return take_ranks(value, s, err);
+		return spec_read_ranks(value, s, err);
 	case KEY_BATCH:
-		return take_number(value, 1, ORDER_BATCH_MAX, &s->batch, err);
+		return spec_read_number(value, 1, ORDER_BATCH_MAX, &s->batch,
+					err);
 	case KEY_WORKERS:
-		return take_number(value, 0, ORDER_WORKERS_MAX, &s->workers,
-				   err);
+		return spec_read_number(value, 0, ORDER_WORKERS_MAX,
+					&s->workers, err);
 	case KEY_DROP_LAST:
 		s->drop_last = true;
 		break;
@@ -93,8 +96,8 @@ static int take_value(enum key k, char *value, struct order_spec *s,
 }
 
 /* KEY or KEY=VALUE. */
-static int take_word(char *word, struct order_spec *s, unsigned *seen,
-		     struct error *err)
+static int spec_read_word(char *word, struct order_spec *s, unsigned *seen,
+			  struct error *err)
 {
 	char *value = strchr(word, '=');
 	unsigned k = 0;
@@ -103,7 +106,7 @@ static int take_word(char *word, struct order_spec *s, unsigned *seen,
 
 	if (value)
 		*value++ = '\0';
-	while (k < KEYS && !name_is(word, names[k]))
+	while (k < KEYS && !key_is(word, names[k]))
 		k++;
 	if (k == KEYS)
 		return error_set(err, -EINVAL,
@@ -119,7 +122,7 @@ static int take_word(char *word, struct order_spec *s, unsigned *seen,
 				 flag ? "%s takes no value"
 				      : "%s needs a number: %s=N",
 				 names[k], names[k]);
-	r = take_value((enum key)k, value, s, err);
+	r = spec_read_value((enum key)k, value, s, err);
 	if (r < 0)
 		error_prefix(err, "%s: ", names[k]);
 	return r;
@@ -151,7 +154,7 @@ int order_spec_parse(const char *text, struct order_spec *out,
 					 text);
 		memcpy(word, text, n);
 		word[n] = '\0';
-		r = take_word(word, &s, &seen, err);
+		r = spec_read_word(word, &s, &seen, err);
 		if (r < 0)
 			return r;
 	}

@@ -14,7 +14,7 @@
 #define TABLE 128
 
 /* How many of r reads are too many to be there by chance; r + 1: any number could be. */
-static unsigned needed(const struct spot_search *s, unsigned r)
+static unsigned spot_reads_needed(const struct spot_search *s, unsigned r)
 {
 	double share = (double)s->stretch / s->of;
 	double places = (double)s->n / s->stretch;
@@ -38,7 +38,7 @@ struct table {
 	bool used[TABLE];
 };
 
-static unsigned slot_of(uint32_t sample)
+static unsigned table_slot(uint32_t sample)
 {
 	return sample * 2654435761u >> 25;
 }
@@ -47,7 +47,7 @@ static void table_fill(struct table *t, const struct spot_reads *reads)
 {
 	*t = (struct table){0};
 	for (unsigned i = 0; i < reads->n; i++) {
-		unsigned k = slot_of(reads->at[i]);
+		unsigned k = table_slot(reads->at[i]);
 
 		while (t->used[k])
 			k = (k + 1) % TABLE;
@@ -59,7 +59,7 @@ static void table_fill(struct table *t, const struct spot_reads *reads)
 
 static bool table_has(const struct table *t, uint32_t sample)
 {
-	unsigned k = slot_of(sample);
+	unsigned k = table_slot(sample);
 
 	for (; t->used[k]; k = (k + 1) % TABLE)
 		if (t->key[k] == sample)
@@ -69,13 +69,14 @@ static bool table_has(const struct table *t, uint32_t sample)
 
 bool spot_could(const struct spot_search *s, unsigned reads)
 {
-	return needed(s, reads) <= reads;
+	return spot_reads_needed(s, reads) <= reads;
 }
 
 bool spot_find(const struct spot_search *s, const struct spot_reads *reads,
 	       struct spot *out)
 {
-	unsigned n = 0, first = 0, best = 0, need = needed(s, reads->n);
+	unsigned n = 0, first = 0, best = 0,
+		 need = spot_reads_needed(s, reads->n);
 	uint32_t hit[HITS_MAX];
 	struct table t;
 
