@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Make ready what will be read next, in an order that is known. */
+/* Follows a known order of reads: the thread, and the tensors that are read. */
 /*
  *	READ answered --note--> thread     which sample of which tensor is it?
  *	                          |        course: how far are readers, what is next?
  *	                          |        files made ready (follow_work.c):
- *	                          |----> kept here, which shows us where readers are
- *	                          '----> asked for, so that the kernel has them (readahead.c)
+ *	                          |----> kept here: their READs show where readers are
+ *	                          '----> asked for: the kernel has them (readahead.c)
  *
- * Workers that answer only leave a number.  All else is done by one thread, which others
- * help to decode; it has no lock while it does.  Each tensor that is read has a course of
- * its own, of the same order, if its samples can be followed in that; of several the window
- * is as many samples.
+ * Workers that answer READs only leave an inode number.  All else is done by one thread,
+ * which other threads help to decode; it holds no lock meanwhile.  Each tensor that is
+ * read has a course of its own in the same order, if its samples can be followed in that
+ * order.  Several courses have windows of the same number of samples.
  */
 #include "readahead/follow.h"
 
@@ -28,19 +28,19 @@
 #include "readahead/follow_private.h"
 #include "store/thread.h"
 
-/* Of the cache, for what is kept. */
+/* One byte in this many of the cache may hold kept files. */
 #define KEEP_SHARE 2
-/* As much of that as marks take, at most. */
+/* Marks may take one byte in this many of those. */
 #define MARKS_SHARE 2
-/* Files of a list that are looked at to know how large they are. */
+/* How many files of a list are looked at to estimate their mean size. */
 #define SIZES 256
-/* READs that are looked at, and files made ready, in one round. */
+/* READs that are handled, and files made ready, in one round. */
 #define ROUND 64
-/* Where nobody is on a course, so many READs wake the thread. */
+/* This many READs wake the thread while no reader is on a course. */
 #define WAKE_NOTES 4
-/* Nanoseconds until what had no room is tried again. */
+/* Nanoseconds until a file that had no room is tried again. */
 #define LATER 20000000
-/* A track that nobody read in so many READs may be another one's. */
+/* A track without a READ among this many may be given to another tensor. */
 #define IDLE_READS 1024
 
 uint64_t track_ino(const struct track *t, uint32_t sample)
@@ -62,14 +62,15 @@ static void track_clear(struct track *t)
 	atomic_store(&t->files, NULL);
 }
 
-/* Bytes that may be ready and not read yet, were it the only one, when the kernel has lost
- * what it was given. */
+/* Return how many bytes may be ready and not read yet when the kernel has lost files
+ * that it was given, if this were the only track. */
 static uint64_t least_of(const struct follow *f)
 {
 	return f->ask ? f->keep_max * KEEP_SHARE : f->keep_max;
 }
 
-/* As a rule: only the marks of it are in the cache. */
+/* Return how many bytes the windows of all tracks may have.  As a rule only the marks
+ * are in the cache. */
 static uint64_t window_of(const struct follow *f)
 {
 	if (!f->ask || !f->room)
@@ -79,7 +80,7 @@ static uint64_t window_of(const struct follow *f)
 		f->keep_max);
 }
 
-/* As many samples for each. */
+/* Share the window among the tracks, with the same number of samples for each. */
 static void share_window(struct follow *f)
 {
 	double sum = 0;
@@ -116,7 +117,7 @@ static int track_order(struct track *t, uint64_t n, struct error *err)
 	return r;
 }
 
-/* Of files in a list, about. */
+/* Return about the mean size of the files in the list. */
 static uint64_t mean_size(const struct follow *f)
 {
 	uint32_t n = f->order->n_inos, step = n / SIZES + 1, k = 0;
@@ -131,7 +132,7 @@ static uint64_t mean_size(const struct follow *f)
 	return k ? sum / k + 1 : 1;
 }
 
-/* Of n samples, one of which has this number. */
+/* Begin a track of `n` samples; `ino` is the inode number of one of them. */
 static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 {
 	struct follow *f = t->f;
@@ -154,7 +155,8 @@ static void track_begin(struct track *t, uint64_t n, uint64_t ino)
 	share_window(f);
 }
 
-/* A track that is free, or of no use any more; NULL. */
+/* Return a track that is free, or has not been read for long and is cleared; NULL if
+ * there is none. */
 static struct track *track_free(struct follow *f)
 {
 	struct track *best = NULL;
@@ -180,7 +182,7 @@ static int compare_inos(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Which of the listed files is it? */
+/* Set *sample to the number of a file in the list; return false if it is not there. */
 static bool order_lists_file(const struct follow_order *o, uint64_t ino,
 			     uint32_t *sample)
 {
@@ -192,7 +194,8 @@ static bool order_lists_file(const struct follow_order *o, uint64_t ino,
 	return at;
 }
 
-/* The track that a file is a sample of; a new one, if there is room.  NULL: none. */
+/* Return the track of which a file is a sample; a new one if none has it and there is
+ * room; else NULL. */
 static struct track *track_of(struct follow *f, uint64_t ino, uint32_t *sample)
 {
 	struct files_sample s;
@@ -224,7 +227,8 @@ static struct track *track_of(struct follow *f, uint64_t ino, uint32_t *sample)
 
 /* ---- what the thread does -------------------------------------------------- */
 
-/* Once: what is wrong would otherwise be seen in the counters only. */
+/* Warn once that the order is not followed: otherwise only the counters would show
+ * it. */
 static void warn_another(struct track *t)
 {
 	struct follow *f = t->f;
@@ -279,7 +283,8 @@ static void follow_handle_read(struct follow *f, uint64_t ino)
 struct round {
 	unsigned n;
 	uint64_t note[ROUND];
-	bool busy, later; /* there is more to do; but not now */
+	/* There is more to do; but not before some time. */
+	bool busy, later;
 };
 
 static void follow_wait_later(struct follow *f)
@@ -289,7 +294,8 @@ static void follow_wait_later(struct follow *f)
 	pthread_cond_timedwait(&f->wake, &f->lock, &t);
 }
 
-/* What came in meanwhile.  False: it is over. */
+/* Collect the READs that came in meanwhile, and wait for some if there is nothing else
+ * to do.  Returns false when the thread must end. */
 static bool follow_collect_reads(struct follow *f, struct round *x)
 {
 	lock_scope(&f->lock);
@@ -303,7 +309,7 @@ static bool follow_collect_reads(struct follow *f, struct round *x)
 	return !f->stop;
 }
 
-/* Memory comes and goes. */
+/* Adapt the window to the memory that is available now. */
 static void follow_update_memory(struct follow *f)
 {
 	uint64_t now = room_left(f->memory), was = f->room;
@@ -314,7 +320,7 @@ static void follow_update_memory(struct follow *f)
 	share_window(f);
 }
 
-/* Some files of each track. */
+/* Make some files of each track ready. */
 static void follow_make_round(struct follow *f, struct round *x)
 {
 	x->busy = x->later = false;
@@ -355,7 +361,8 @@ static void *follow_run(void *arg)
 
 /* ---- what others call ------------------------------------------------------ */
 
-/* Is it of a track whose readers are where they are expected? */
+/* Return true if the file belongs to a track whose readers are where they are
+ * expected. */
 static bool is_expected(const struct follow *f, uint64_t ino)
 {
 	uint32_t sample;

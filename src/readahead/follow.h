@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Make ready what will be read next, in an order that is known. */
+/* Follows a known order of reads, and makes the files ready that will be read next. */
 #ifndef READAHEAD_FOLLOW_H
 #define READAHEAD_FOLLOW_H
 
@@ -11,8 +11,9 @@
 #include "readahead/room.h"
 
 struct fs;
-/* Samples as option order= says; or, with spec.file, these files: file k of the order has
- * the inode number ino[list[k]].  `ino` ascends, each is there once. */
+/* The order to follow: samples as the option order= says; or, with spec.file, a list of
+ * files: file k of the order has the inode number ino[list[k]].  `ino` ascends without
+ * duplicates. */
 struct follow_order {
 	struct order_spec spec;
 	uint64_t *ino;
@@ -20,22 +21,24 @@ struct follow_order {
 	uint32_t *list;
 	uint32_t length;
 };
-/* Frees what it points to. */
+/* Free the arrays of *o. */
 void follow_order_free(struct follow_order *o);
 
 /*
- * Whoever reads samples in that order finds them in the kernel's page cache, which `ask`
- * has filled (NULL: that is not possible), or kept here until he asks.  Borrows all; starts
- * a thread.  One follow at a time for an fs.
+ * A reader of samples in that order finds them in the kernel's page cache, which `ask`
+ * has filled, or in the daemon's cache, where they are kept until a READ asks for them.
+ * `ask` is NULL if the kernel cannot be asked.  All arguments are borrowed.  Starts a
+ * thread.  An fs may have one follow at a time.
  */
 struct follow;
 int follow_new(struct follow **out, struct fs *fs, const struct follow_order *o,
 	       struct room *room, readahead_fn *ask, void *ctx,
 	       struct error *err);
-/* A READ of `ino` by a reader was answered.  True: that was to be expected.  Never blocks
- * for long. */
+/* Note that a READ of `ino` by a reader was answered.  Returns true if that READ was
+ * expected.  Never blocks for long. */
 bool follow_note(struct follow *f, uint64_t ino);
-/* Each may be given NULL.  No more is done; the thread has ended and all is gone. */
+/* follow_stop makes no more files ready; follow_free also ends the thread and frees `f`.
+ * `f` may be NULL. */
 void follow_stop(struct follow *f);
 void follow_free(struct follow *f);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of follow share. */
+/* Declarations that the files follow*.c share. */
 #ifndef READAHEAD_FOLLOW_PRIVATE_H
 #define READAHEAD_FOLLOW_PRIVATE_H
 
@@ -10,41 +10,46 @@
 #include "readahead/order/course.h"
 #include "readahead/whole.h"
 
-/* Tensors, or sets of files, that are followed at the same time. */
+/* Most tensors, or sets of files, that are followed at the same time. */
 #define TRACKS 4
-/* READs that were not looked at yet; more are forgotten. */
+/* Most READs that wait for the thread; more are forgotten. */
 #define NOTES 1024
 
 struct track {
 	struct follow *f;
-	struct files *_Atomic files; /* NULL: free; of a list: unused */
+	/* NULL: the track is free, or follows a list. */
+	struct files *_Atomic files;
 	uint32_t set;
-	uint64_t first;        /* inode number of its node 0 */
-	struct course *course; /* NULL: its order takes too much memory */
+	uint64_t first;        /* inode number of node 0 of `files` */
+	struct course *course; /* NULL: the order takes too much memory */
 	struct order order;
-	struct course_state state; /* as it was counted */
-	uint64_t sample;           /* bytes of one */
-	uint64_t used;             /* the last READ */
+	/* The state whose events are in the counters already. */
+	struct course_state state;
+	uint64_t sample; /* bytes of one sample */
+	uint64_t used;   /* value of f->reads at the last READ */
 	_Atomic bool known;
 };
 
 struct follow {
 	struct fs *fs;
 	struct room *memory;
-	readahead_fn *ask; /* NULL: nobody */
+	readahead_fn *ask; /* NULL: the kernel cannot be asked */
 	void *ctx;
 	const struct follow_order *order;
 	pthread_t thread;
 	bool started;
-	uint64_t room; /* bytes for what the kernel has; 0: it is short */
-	uint64_t keep_max, kept; /* bytes: at most, now */
+	/* Bytes of page cache that may be filled; 0: memory is short. */
+	uint64_t room;
+	/* Bytes kept in the cache: most, and now. */
+	uint64_t keep_max, kept;
 	struct track track[TRACKS];
 	uint64_t reads;
-	bool found, warned; /* anything; that nothing was */
-	unsigned n_asked;   /* files that are to be asked for */
+	/* A place in the order was found; a warning was given that none was. */
+	bool found, warned;
+	unsigned n_asked; /* files that the kernel is to be asked for */
 	uint64_t asked[READAHEAD_FILES];
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t wake;
 	uint64_t note[NOTES];
 	unsigned n_notes, next_note;
@@ -52,16 +57,16 @@ struct follow {
 	_Atomic bool stopping;
 };
 
-/* Inode number of sample i. */
+/* Return the inode number of a sample. */
 uint64_t track_ino(const struct track *t, uint32_t sample);
-/* Make something ready. */
+/* What follow_work did. */
 enum follow_what {
-	FOLLOW_NOTHING, /* is to be done */
+	FOLLOW_NOTHING, /* nothing is to be made ready */
 	FOLLOW_MORE,
-	FOLLOW_LATER /* there is no room now */
+	FOLLOW_LATER /* there is no room now: try again later */
 };
 enum follow_what follow_work(struct track *t);
-/* Have the last files asked for. */
+/* Ask the kernel for the files collected so far. */
 void follow_flush(struct follow *f);
 extern const struct course_ops follow_ops;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files made ready: the kernel is asked to read them, or they are kept in the cache. */
+/* Makes files ready: has the kernel read them, or keeps them in the cache. */
 /*
- *	asked for   its chunk is decoded, and readahead.c asks the kernel, whose READs find
- *	            it in the cache
- *	kept        a mark, or while the kernel has no memory to give: a copy is kept in the
- *	            cache, counted in its budget, and READs are answered with it
- *	neither     a mark that is larger than what one read may pin: its readers wait for it
+ *	asked for   The file's chunk is decoded, and readahead.c asks the kernel, whose
+ *	            READs find the chunk in the cache.
+ *	kept        A mark, or any file while the kernel is short of memory: a copy is
+ *	            kept in the cache, counted in its budget, and answers READs.
+ *	neither     A mark that is larger than what one read may pin: its readers wait.
  *
- * What is kept may take a part of the cache, and where there is no room it is later.
+ * Kept files may take only a part of the cache; without room a file is made ready later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,17 +19,17 @@
 #include "readahead/guess.h"
 #include "store/thread.h"
 
-/* Chunks that other threads decode meanwhile. */
+/* Most chunks that other threads decode meanwhile. */
 #define AHEAD 4
-/* What is kept of a file is counted with at least so many bytes: beside its copy there is
- * what belongs to it here and in the cache. */
+/* The least number of bytes with which a kept file is counted: beside its copy there are
+ * its structures here and in the cache. */
 #define KEPT_LEAST 256
 
-/* What is kept of a file. */
+/* A file that is kept in the cache. */
 struct kept {
 	struct follow *f;
 	uint64_t ino, size;
-	struct buf *copy; /* in the cache */
+	struct buf *copy; /* a reference to its copy in the cache */
 };
 
 /* ---- keeping ------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static int load_copy(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	return 0;
 }
 
-/* NULL: there is no room. */
+/* Keep a copy of the bytes of a file; return NULL if there is no room. */
 static struct kept *follow_keep_copy(struct follow *f, uint64_t ino,
 				     struct buf *bytes)
 {
@@ -127,7 +127,8 @@ static bool follow_file(void *ctx, uint32_t sample, struct course_file *out)
 		out->key = (x.set->id * UINT64_C(0x9e3779b97f4a7c15) ^
 			    (x.index + 1) * UINT64_C(0xbf58476d1ce4e5b9)) |
 			   1;
-	/* The kernel reads ahead by itself in what is large and stored as it is. */
+	/* In a large file that is stored uncompressed the kernel reads ahead by
+	 * itself. */
 	return x.set || w.size <= GUESS_FILE_MAX;
 }
 
@@ -138,10 +139,10 @@ const struct course_ops follow_ops = {.file = follow_file,
 
 void follow_flush(struct follow *f)
 {
-	/* The helper is gone, and that was said. */
+	/* If this fails, the helper is gone, which was logged. */
 	if (f->n_asked && f->ask(f->ctx, f->asked, f->n_asked) < 0) {
 		f->ask = NULL;
-		/* So the next look at memory shares the window anew. */
+		/* This makes the next check of memory share the window anew. */
 		f->room = 0;
 	}
 	f->n_asked = 0;
@@ -158,7 +159,7 @@ static enum course_result follow_ask_for(struct follow *f, uint64_t ino)
 
 /* ---- work ---------------------------------------------------------------- */
 
-/* Others decode what comes after this chunk. */
+/* Let other threads decode the chunks that come next. */
 static void follow_want_next(struct track *t)
 {
 	uint32_t sample[AHEAD];
@@ -173,7 +174,7 @@ static void follow_want_next(struct track *t)
 			return;
 }
 
-/* A copy of its bytes, in *kept. */
+/* Read a file and keep a copy of its bytes, in *kept. */
 static enum course_result follow_keep_file(struct follow *f,
 					   const struct whole *w,
 					   struct reply *r, struct kept **kept)
@@ -211,7 +212,7 @@ static enum course_result follow_make_ready(struct follow *f, bool mark,
 				     : follow_ask_for(f, w->ino);
 	if (mark || !asks)
 		return follow_keep_file(f, w, r, kept);
-	/* The chunks of a large file are decoded by the workers that answer its READs. */
+	/* Chunks of a large file are decoded by the workers that answer its READs. */
 	if (w->size <= GUESS_FILE_MAX) {
 		uint64_t before = store_thread.loads;
 		bool decoded = whole_decode(f->fs, w);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guess by what is read which small files are read next, and have them read ahead. */
+/* Guesses from the files that are read which small files are read next, and has them
+ * read ahead. */
 /*
- *     READ answered --note--> job    (bounded; full: dropped)
+ *     READ answered --note--> job    (in a bounded queue)
  *                              |
  *     one thread     which files?    maps, asks the cache, decodes what is next
  *                              |
  *     helper         asks the kernel (readahead.c), which sends READs like any other
  *
- * What a READ waits for never waits for this: workers that answer only drop a job.  Nor is
- * a guess followed by another: READs that the helper has caused are no reader's.
+ * A READ never waits for a guess: workers that answer READs only queue a job, or drop it
+ * if the queue is full.  A guess does not cause another one: READs that the helper has
+ * caused are not noted.
  */
 #include "readahead/guess.h"
 
@@ -20,13 +22,14 @@
 #include "store/thread.h"
 
 #define JOBS 64
-/* Bytes of page cache that one job may fill; with less than that memory is short. */
+/* Most bytes of page cache that one job may fill; if fewer are left, memory is short. */
 #define JOB_BYTES (READAHEAD_FILES * GUESS_FILE_MAX)
 
 struct job {
 	struct guess *guess;
-	uint64_t ino;              /* the file that was read */
-	struct stream_range range; /* files that are next; n 0: neighbours */
+	uint64_t ino; /* the file that was read */
+	/* The next files; n is 0: read the neighbours instead. */
+	struct stream_range range;
 };
 
 /* ---- asking ---------------------------------------------------------------- */
@@ -48,14 +51,15 @@ bool guess_add(struct guess_list *l, uint64_t ino)
 	return !atomic_load(&l->guess->stop);
 }
 
-/* The file number `i` that is next.  False: there are no more. */
+/* Find the `i`-th of the next files; its size is 0 if it is not a file to be read.
+ * Returns false if there are no more. */
 static bool guess_next_file(const struct job *j, const struct whole *of,
 			    unsigned i, struct whole *out)
 {
 	uint64_t ino = j->range.first + (uint64_t)j->range.step * i;
 
 	if (whole_find(j->guess->fs, ino, out) < 0)
-		out->size = 0; /* a directory, a second name */
+		out->size = 0; /* a directory, or a second name of a file */
 	return !out->size || whole_is_sibling(out, of);
 }
 
@@ -66,8 +70,9 @@ static bool guess_wants_file(const struct job *j, const struct whole *w,
 	       !streams_passed(j->guess->streams, w->ino);
 }
 
-/* Siblings of the file that was read.  Their chunks are decoded first: else all workers
- * might wait for one that is needed next, and none be left for what is needed now. */
+/* Ask for siblings of the file that was read.  Their chunks are decoded first: otherwise
+ * all workers might wait for a chunk that is needed next, and none would be left for
+ * what is needed now. */
 static void guess_ask_for_range(const struct job *j)
 {
 	struct guess_list list = {.guess = j->guess};
@@ -103,7 +108,7 @@ static void guess_run_job(void *arg)
 	free(j);
 }
 
-/* False: memory is short, or the queue of jobs is full. */
+/* Queue a job.  Returns false if memory is short or the queue is full. */
 static bool guess_submit_job(struct guess *g, uint64_t ino,
 			     struct stream_range range)
 {
@@ -137,13 +142,14 @@ void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 	    atomic_load_explicit(&g->stop, memory_order_relaxed))
 		return;
 	idle_note(g->idle, reader);
-	/* With no processor idle, what the helper and a worker do for a file that is read
-	 * ahead is done in readers' time, and takes longer than what they save. */
+	/* If no processor is idle, the helper and a worker take time from the readers
+	 * for a file that is read ahead, and more than reading ahead saves. */
 	idle = idle_now(g->idle);
 	in_stream = idle && off == 0 && streams_note(g->streams, ino, &range);
 	if (off + r->len == r->size)
 		due = guess_near_note(g, r, waited);
-	/* In a stream neighbours would be read ahead twice, and its marks among them. */
+	/* In a stream the neighbours are read ahead anyway, and its marks must not
+	 * be. */
 	if ((due == GUESS_NOW || (due == GUESS_IDLE && idle && !in_stream)) &&
 	    guess_submit_job(g, ino, none))
 		guess_near_begin(g, r);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guess by what is read which small files are read next, and have them read ahead. */
+/* Guesses from the files that are read which small files are read next, and has them
+ * read ahead. */
 /*
  * Three kinds of files are read ahead: the other files of a chunk that had to be decoded
- * twice; while a processor is idle (idle.c), the next files of a reader that reads file after
- * file, four or more with the same distance; and, while one is idle, the other files of a
- * chunk that readers come back to, once readers have asked for an eighth of such files
- * (guess_near.c).  Nothing is read ahead while memory is short.
+ * twice; while a processor is idle (idle.c), the next files of a reader that reads file
+ * after file, four or more at the same distance; and, while a processor is idle, the
+ * other files of a chunk that readers come back to, once readers have asked for an
+ * eighth of the bytes of such files (guess_near.c).  Nothing is read ahead while memory
+ * is short.
  */
 #ifndef READAHEAD_GUESS_H
 #define READAHEAD_GUESS_H
@@ -14,26 +16,28 @@
 #include "readahead/readahead.h"
 #include "readahead/room.h"
 
-/* Bytes.  Larger files are not guessed at: for these a READ costs little beside its
- * bytes. */
+/* In bytes.  Larger files are not guessed: for them a READ costs little compared with
+ * its bytes. */
 #define GUESS_FILE_MAX (UINT64_C(256) << 10)
 
 struct guess;
-/* Starts a thread.  Borrows all; `ask` and `ctx` are called until guess_free. */
+/* Start guessing, with a thread of its own.  All arguments are borrowed; `ask` is called
+ * with `ctx` until guess_free.  Returns 0 or -errno. */
 int guess_new(struct guess **out, struct fs *fs, struct room *room,
 	      readahead_fn *ask, void *ctx, struct error *err);
-/* A READ by thread `reader` was answered by `r` (of which the bytes may be released);
- * `waited`: it had to decode.  Never blocks. */
+/* Note that a READ by thread `reader` was answered by `r`, whose bytes may be released
+ * already; `waited`: a chunk was decoded for it.  Never blocks. */
 void guess_note(struct guess *g, pid_t reader, uint64_t ino, uint64_t off,
 		const struct reply *r, bool waited);
 /* Return true if this file is probably one of several that a reader reads in order.
  * Takes no lock. */
 bool guess_is_in_order(const struct guess *g, uint64_t ino);
-/* As idle_set_cores, for tests. */
+/* For tests: see idle_set_cores. */
 void guess_set_cores(struct guess *g, unsigned cores);
-/* Wait until nothing is queued or under way; for tests. */
+/* For tests: wait until no job is queued or running. */
 void guess_drain(struct guess *g);
-/* Stops its thread; what that waits for has to end.  NULL is allowed. */
+/* Stop the thread and free `g`.  The call of `ask` in which the thread may wait must be
+ * able to end.  `g` may be NULL. */
 void guess_free(struct guess *g);
 
 #endif

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The neighbours of a file in a decoded chunk. */
+/* Reads the neighbours of a file ahead: the other files of its decoded chunk. */
 /*
- * Files that lie together in a chunk mostly have names, and so numbers, that follow
- * each other: samples of a tensor do, and what packers write in order of names.  So
- * nothing needs to be kept of which files a chunk has: going out from the one that was
- * read, in both directions, each is mapped and the cache is asked, until the first that
- * is not all there or has no chunk in common with it.
+ * Files of one chunk mostly have adjacent names, and so adjacent inode numbers: samples
+ * of a tensor do, and so do files that a packer wrote in order of names.  So no table of
+ * the files of a chunk is needed: starting from the file that was read, a walk in each
+ * direction maps each file and asks the cache, until the first file that is not
+ * completely decoded or has no chunk in common with the file that was read.
  *
- * Reading a file ahead is a loss when no reader wants it.  A reader of all files, in a random
- * order, soon comes back to each chunk; a reader of a tenth of them seldom does.  So an account
- * is kept for each chunk set.  It has the bytes of all chunks that were begun, without the file
- * that was asked for first in each; and how many of these bytes were asked for, too.  Neighbours
- * are read ahead once that is an eighth: the reader of a tenth stays below it, the reader of all
- * files passes it early.
+ * Reading a file ahead is a loss when no reader wants it.  A reader of all files, in a
+ * random order, soon comes back to each chunk; a reader of a tenth of them seldom does.
+ * So an account is kept for each chunk set: the bytes of all chunks that were begun,
+ * without the file that was asked for first in each, and how many of these bytes were
+ * asked for, too.  Neighbours are read ahead once that is an eighth: a reader of a tenth
+ * stays below it, a reader of all files passes it early.
  *
- * A chunk that was evicted and decoded again is read ahead at once: decoding costs as much as
- * reading dozens of its files ahead, and the page cache keeps them when our cache does not.
+ * The neighbours in a chunk that was evicted and decoded again are read ahead at once:
+ * decoding costs as much as reading dozens of its files ahead, and the page cache keeps
+ * them when the daemon's cache does not.
  */
 #include "base/number.h"
 #include "readahead/guess_private.h"
 
-/* Files, and bytes, of one walk in one direction. */
+/* Most files and bytes of a walk in one direction. */
 #define STEPS 4096
 #define BYTES (UINT64_C(8) << 20)
-/* Numbers in a row that are no files: directories, second names. */
+/* A walk ends after this many numbers in a row that are not files, but directories or
+ * second names. */
 #define OTHERS 64
-/* One of so many has to be asked for. */
+/* One byte in this many must have been asked for. */
 #define SHARE 8
-/* Bytes.  An account that is larger is halved, so that it follows readers that change. */
+/* In bytes.  An account that gets larger is halved, so that it follows readers that
+ * change. */
 #define FORGET (UINT64_C(1) << 36)
-/* A chunk counts with so many bytes at most. */
+/* The most bytes with which a chunk counts. */
 #define UNIT (UINT64_C(1) << 30)
 /* The bits of an entry of `chunks`: the number of READs, whether one of them decoded the
  * chunk, and whether its neighbours were read ahead. */
@@ -43,7 +46,7 @@ static uint64_t near_counter(const _Atomic uint64_t *n)
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-/* What others add meanwhile may be lost. */
+/* Set a counter.  What other threads add meanwhile may be lost. */
 static void near_counter_set(_Atomic uint64_t *n, uint64_t to)
 {
 	atomic_store_explicit(n, to, memory_order_relaxed);
@@ -54,7 +57,7 @@ static void near_counter_add(_Atomic uint64_t *n, uint64_t more)
 	atomic_fetch_add_explicit(n, more, memory_order_relaxed);
 }
 
-/* The `nth` READ in a chunk, of a file of `size` of its `unit` bytes. */
+/* Account for the `nth` READ in a chunk of `unit` bytes, of a file of `size` bytes. */
 static void near_account_read(struct guess_account *a, uint64_t nth,
 			      uint64_t unit, uint64_t size)
 {
@@ -69,7 +72,8 @@ static void near_account_read(struct guess_account *a, uint64_t nth,
 	}
 }
 
-/* The entry of the chunk that `r` ends in, and its account; *was is what it says. */
+/* Return the entry of the chunk in which `r` ends; set *a to its account and *was to
+ * what the entry holds. */
 static _Atomic uint64_t *near_find_chunk(struct guess *g, const struct reply *r,
 					 struct guess_account **a,
 					 uint64_t *was)
@@ -86,7 +90,8 @@ static _Atomic uint64_t *near_find_chunk(struct guess *g, const struct reply *r,
 	return slot;
 }
 
-/* Bytes of the chunk; 0: nobody knows, or it has no room for another file. */
+/* Return the bytes of the chunk, or 0 if they are unknown or the chunk has no room for
+ * another file. */
 static uint64_t near_chunk_bytes(const struct reply *r)
 {
 	uint64_t unit = r->set ? min_u64(near_counter(&r->set->unit), UNIT) : 0;
@@ -105,7 +110,7 @@ enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 		return GUESS_NOT;
 	slot = near_find_chunk(g, r, &a, &was);
 	nth = (was & COUNT_MASK) + 1;
-	/* Of two at once one may not count. */
+	/* If two threads do this at once, one READ may not count. */
 	near_counter_set(slot, (nth <= COUNT_MASK ? was + 1 : was) |
 				       (waited ? DECODED : 0));
 	if (!(was & ASKED))
@@ -119,7 +124,8 @@ enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 		       : GUESS_IDLE;
 }
 
-/* Its neighbours will be asked for without a word to us, so an eighth counts as read. */
+/* Readers will find the neighbours in the page cache, without a READ that could be
+ * counted, so an eighth of their bytes counts as read. */
 void guess_near_begin(struct guess *g, const struct reply *r)
 {
 	struct guess_account *a;
@@ -130,7 +136,7 @@ void guess_near_begin(struct guess *g, const struct reply *r)
 	read = was & COUNT_MASK ? ((was & COUNT_MASK) - 1) * r->size : 0;
 	if (!(was & ASKED) && others / SHARE > read)
 		near_counter_add(&a->read, others / SHARE - read);
-	/* Decoded twice more, it is asked for again. */
+	/* If the chunk is decoded twice more, its files are asked for again. */
 	near_counter_set(slot, (was | ASKED) & ~DECODED);
 }
 
@@ -170,7 +176,7 @@ void guess_near(struct guess *g, uint64_t ino)
 
 	if (whole_find(g->fs, ino, &from) < 0 || !from.node.node)
 		return;
-	/* What is stored as it is has no decoded neighbours, either. */
+	/* A file that is stored uncompressed has no decoded neighbours, either. */
 	if (whole_is_decoded(g->fs, &from)) {
 		near_walk(&list, &from, 1);
 		near_walk(&list, &from, -1);

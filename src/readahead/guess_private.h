@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of guess share. */
+/* Declarations that the files guess*.c share. */
 #ifndef READAHEAD_GUESS_PRIVATE_H
 #define READAHEAD_GUESS_PRIVATE_H
 
@@ -11,10 +11,11 @@
 #include "readahead/idle.h"
 #include "readahead/whole.h"
 
-/* Chunks whose READs are counted at a time. */
+/* How many chunks have their READs counted at a time. */
 #define GUESS_CHUNKS 16384
-/* Bytes of one chunk set: `others` are of all chunks that were begun, without the file that
- * was asked for first in each; `read` is the part of `others` that was asked for. */
+/* How many neighbours are read, by bytes, in one chunk set.  `others` counts the bytes
+ * of all chunks that were begun, without the file that was asked for first in each;
+ * `read` is the part of `others` that was asked for. */
 struct guess_account {
 	_Atomic uint64_t others, read;
 };
@@ -25,33 +26,37 @@ struct guess {
 	readahead_fn *ask;
 	void *ctx;
 	struct streams *streams;
-	struct pool *pool; /* one thread: it alone may wait for the helper */
+	/* One thread, the only one that may wait for the helper. */
+	struct pool *pool;
 	_Atomic bool stop;
 	struct idle *idle;
-	/* By a hash of the chunk: the rest of the hash, and what guess_near.c counts. */
+	/* Found by a hash of the chunk: the other bits of the hash, and what
+	 * guess_near.c counts. */
 	_Atomic uint64_t chunks[GUESS_CHUNKS];
-	struct guess_account accounts[GUESS_ACCOUNTS]; /* by the set's number */
+	/* Found by the set's number. */
+	struct guess_account accounts[GUESS_ACCOUNTS];
 };
 
-/* Files to be asked for. */
+/* Files that the kernel is to be asked for, collected until there are
+ * READAHEAD_FILES. */
 struct guess_list {
 	struct guess *guess;
 	unsigned n;
 	uint64_t ino[READAHEAD_FILES];
 };
-/* False: no more of them. */
+/* Add a file to the list.  Returns false if no more files should be added. */
 bool guess_add(struct guess_list *l, uint64_t ino);
 void guess_flush(struct guess_list *l);
 
-/* Counts a READ that ended a file.  Is it time for its neighbours? */
+/* Whether it is time to read the neighbours of a file ahead. */
 enum guess_due {
 	GUESS_NOT,
-	GUESS_IDLE, /* where a processor is idle */
+	GUESS_IDLE, /* if a processor is idle */
 	GUESS_NOW
 };
 enum guess_due guess_near_note(struct guess *g, const struct reply *r,
 			       bool waited);
-/* They are going to be asked for. */
+/* Note that the neighbours of a file are going to be asked for. */
 void guess_near_begin(struct guess *g, const struct reply *r);
 /* Ask for the neighbours of a file. */
 void guess_near(struct guess *g, uint64_t ino);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notice who reads file after file, and say which ones come next. */
+/* Notices streams, readers that read file after file, and tells which files come
+ * next. */
 /*
  *        last                  mark            frontier
  *     ----|======= window ======m================|------>  numbers, `step` apart
  *      read          asked for                    not yet
  *
- * Numbers follow names, so `cat samples/\*` goes by ones, and a rank that takes every
- * eighth file by eights.  The fourth READ with the same step between begins a window, and
- * each doubles it.  What was asked for is read without a word to us.  So one file of the
- * window, the mark, is left for the reader to ask for, as with the kernel's own readahead.
- * That begins the next window, while half of this one is still before the reader.
+ * Inode numbers follow names, so `cat samples/\*` advances by ones, and a rank that takes
+ * every eighth file by eights.  The fourth READ at the same distance begins a window, and
+ * each later one doubles it.  Files that were read ahead are read from the page cache, so
+ * that the daemon gets no READ.  So one file of the window, the mark, is left for the
+ * reader to ask for, as in the kernel's own readahead.  Its READ begins the next window,
+ * while half of this one is still in front of the reader.
  *
- * A few streams are remembered for all directories.  Random reading hits one by chance
- * now and then, hardly four times in a row by the same step.
+ * A few streams are remembered for all directories together.  Random reading continues
+ * one by chance now and then, but hardly four times in a row by the same step.
  */
 #include "readahead/guess_stream.h"
 
@@ -23,33 +25,35 @@
 #include "base/number.h"
 
 #define STREAMS 16
-/* Files between two that are one step: ranks of the largest jobs read so far apart. */
+/* The largest step, in files: ranks of the largest jobs read this far apart. */
 #define STEP_MAX 1024
-/* Several who share the files of a stream do not ask in order: by so many steps. */
+/* Readers that share the files of a stream do not ask in order: they may be this many
+ * steps behind. */
 #define BEHIND_MAX 64
-/* Equal steps until something is asked for. */
+/* Equal steps after which files are asked for. */
 #define BEGIN 3
-/* Files of the first window, and of the largest: 2 MiB of 16 KiB each, which a reader
- * needs a hundred times as long for as we need to ask. */
+/* Files of the first window, and of the largest: 2 MiB of 16 KiB each, for which a
+ * reader needs a hundred times as long as asking for them takes. */
 #define WINDOW_MIN 8
 #define WINDOW_MAX 128
 
 struct stream {
-	uint64_t last, frontier; /* last 0: free */
-	int64_t step;            /* 0: one READ so far */
+	/* Inode numbers; `last` is 0 in a free slot. */
+	uint64_t last, frontier;
+	int64_t step; /* 0: there was one READ so far */
 	unsigned steps, window;
 	uint64_t tick;
 };
-/* Files that a stream has just passed or is about to read: inode numbers from..to.
- * Written with the lock, read without it, so that a reader may see one new and one old
- * number: streams_has is a hint. */
+/* Files that a stream has just passed or is about to read: inode numbers from..to.  It
+ * is written under the lock and read without it, so that a thread may see one new and
+ * one old number: streams_has is a hint. */
 struct reach {
 	_Atomic uint64_t from, to; /* to 0: no file */
-	_Atomic uint64_t last;     /* the one that was read last */
-	_Atomic bool down;         /* it goes to smaller numbers */
+	_Atomic uint64_t last;     /* the file that was read last */
+	_Atomic bool down;         /* the stream goes to smaller numbers */
 };
 struct streams {
-	struct reach reach[STREAMS]; /* of stream[i] */
+	struct reach reach[STREAMS]; /* reach[i] belongs to stream[i] */
 	pthread_mutex_t lock;        /* protects all below */
 	uint64_t tick;
 	struct stream stream[STREAMS];
@@ -85,7 +89,7 @@ static bool is_behind(const struct stream *s, uint64_t ino)
 	       distance(d) <= distance(s->step) * BEHIND_MAX;
 }
 
-/* The step by which `ino` continues the stream; 0: it does not. */
+/* Return the step by which `ino` continues the stream, or 0 if it does not. */
 static int64_t step_to(const struct stream *s, uint64_t ino)
 {
 	int64_t d = (int64_t)(ino - s->last);
@@ -99,7 +103,7 @@ static int64_t step_to(const struct stream *s, uint64_t ino)
 		return s->step;
 	if ((d < 0) != (s->step < 0) || d % s->step)
 		return 0;
-	/* A mark, or the first behind what was asked for. */
+	/* It may be a mark, or the first file behind those asked for. */
 	return distance(d) <= distance(asked) + distance(s->step) ? s->step : 0;
 }
 
@@ -109,7 +113,7 @@ static void reach_set(struct reach *r, uint64_t from, uint64_t to)
 	atomic_store_explicit(&r->to, to, memory_order_relaxed);
 }
 
-/* Publish what the stream reaches.  With the lock. */
+/* Publish the reach of a stream.  The caller holds the lock. */
 static void reach_update(struct streams *a, const struct stream *s)
 {
 	uint64_t back = distance(s->step) * BEHIND_MAX;
@@ -128,7 +132,7 @@ static void reach_update(struct streams *a, const struct stream *s)
 static struct stream *guess_stream_find(struct streams *a, uint64_t ino,
 					int64_t *step)
 {
-	/* Those that have proved themselves first. */
+	/* Streams that have a step come first. */
 	for (unsigned pass = 0; pass < 2; pass++)
 		for (unsigned i = 0; i < STREAMS; i++) {
 			struct stream *s = &a->stream[i];
@@ -189,7 +193,8 @@ bool streams_note(struct streams *a, uint64_t ino, struct stream_range *out)
 	int64_t step;
 
 	out->n = 0;
-	/* Another reader will be noticed soon enough. */
+	/* If the lock is taken, skip this READ: the stream will be noticed soon
+	 * enough. */
 	if (pthread_mutex_trylock(&a->lock))
 		return false;
 	s = guess_stream_find(a, ino, &step);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is a processor idle?  Looked at now and then. */
+/* Tells whether a processor is idle, from a measurement every now and then. */
 /*
- * The kernel says what each processor did since the last look (proc_stat(5)).  If half of one
- * was not used, one is idle.  But what we read ahead uses it, so that the next look would find
- * none.  Where there are few processors the threads that read are counted as well.  While they
- * are fewer than the processors, one is idle but for our own work.  A thread counts for some
- * time after each READ, because a chunk that it waits for keeps a processor busy, too.
+ * The kernel accounts for the time of each processor (proc_stat(5)).  If half of one was
+ * unused since the last measurement, one is idle.  But reading ahead uses it, so the
+ * next measurement would find none.  So on machines with few processors the threads that
+ * read are counted as well: while they are fewer than the processors, one is idle but
+ * for the daemon's own work.  A thread counts for some time after each READ, because a
+ * chunk that it waits for keeps a processor busy, too.
  */
 #include "readahead/idle.h"
 
@@ -21,30 +22,35 @@
 #include "base/cleanup.h"
 #include "base/system.h"
 
-/* Processors up to which readers are counted. */
+/* The most processors with which readers are counted. */
 #define FEW 16
-/* Places for readers.  Two in one place count as one. */
+/* Slots for readers.  Two readers in one slot count as one. */
 #define PLACES 64
 /* Milliseconds after its last READ that a reader counts: longer than most chunks take to
  * decode. */
 #define COUNTS 100
 /* Milliseconds between two counts of the readers: two ticks of the coarse clock. */
 #define COUNT_AGAIN 8
-/* Milliseconds between two looks: reading the account of a hundred processors takes about
- * one. */
+/* Milliseconds between two measurements: reading /proc/stat of a hundred processors
+ * takes about one. */
 #define LOOK 200
 
 struct idle {
 	unsigned cores;
-	bool fixed; /* the kernel's account is not read: for tests */
+	bool fixed; /* for tests: /proc/stat is not read */
 	/* Milliseconds of the clock at the last READ of a thread; 0: none yet. */
 	_Atomic uint64_t last[PLACES];
-	_Atomic uint64_t counted; /* the same, of the last count of readers */
-	_Atomic bool few;         /* they were fewer than the processors */
-	_Atomic bool unused;      /* half of one was, at the last look */
-	atomic_flag looks;        /* protects what follows */
-	uint64_t next;        /* milliseconds of the clock at the next look */
-	uint64_t ticks, idle; /* since the machine began, at the last look */
+	/* Milliseconds of the clock at the last count of readers. */
+	_Atomic uint64_t counted;
+	/* Readers were fewer than the processors. */
+	_Atomic bool few;
+	/* Half of a processor was unused at the last measurement. */
+	_Atomic bool unused;
+	atomic_flag looks; /* protects what follows */
+	/* Milliseconds of the clock at the next measurement. */
+	uint64_t next;
+	/* Since the machine started, at the last measurement. */
+	uint64_t ticks, idle;
 };
 
 struct idle *idle_new(void)
@@ -117,12 +123,13 @@ static bool few_read(struct idle *i, uint64_t now)
 	return atomic_load_explicit(&i->few, memory_order_relaxed);
 }
 
-/* Of the processors that we may use, since the machine began; false: nobody knows. */
+/* Set *ticks and *idle to the time of the processors that this process may use, in all
+ * and idle, in ticks since the machine started.  Returns false if it is unknown. */
 static bool idle_read_proc_stat(uint64_t *ticks, uint64_t *idle)
 {
 	cleanup_fclose FILE *f = fopen("/proc/stat", "re");
 	cpu_set_t ours;
-	/* A mask of more than CPU_SETSIZE processors: all count. */
+	/* This fails with more than CPU_SETSIZE processors; then all count. */
 	bool all = sched_getaffinity(0, sizeof ours, &ours) < 0;
 	char line[256];
 
@@ -133,7 +140,7 @@ static bool idle_read_proc_stat(uint64_t *ticks, uint64_t *idle)
 		uint64_t t[8];
 		unsigned cpu;
 
-		/* The first line is the sum of all. */
+		/* The first line is the sum of all processors. */
 		if (!strncmp(line, "cpu ", 4))
 			continue;
 		if (sscanf(line,
@@ -162,7 +169,8 @@ static void idle_update(struct idle *i)
 		return;
 	passed = ticks - i->ticks;
 	unused = idle - i->idle;
-	/* The first account is of all that has been. */
+	/* The first measurement covers all time since the machine started: it does not
+	 * count. */
 	atomic_store(&i->unused,
 		     i->ticks && passed && 2 * unused * i->cores >= passed);
 	i->ticks = ticks;
@@ -175,7 +183,7 @@ bool idle_now(struct idle *i)
 
 	if (few_read(i, now))
 		return true;
-	/* Another thread that looks just now is as good. */
+	/* If another thread measures just now, its result will do. */
 	if (!i->fixed && !atomic_flag_test_and_set(&i->looks)) {
 		if (now >= i->next) {
 			i->next = now + LOOK;

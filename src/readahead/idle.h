@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is a processor idle?  Looked at now and then. */
+/* Tells whether a processor is idle, from a measurement every now and then. */
 #ifndef READAHEAD_IDLE_H
 #define READAHEAD_IDLE_H
 
@@ -7,12 +7,13 @@
 #include <sys/types.h>
 
 struct idle;
-/* NULL: no memory for it. */
+/* Return NULL if memory is short. */
 struct idle *idle_new(void);
 void idle_free(struct idle *i);
-/* A READ of that thread was answered. */
+/* Note that a READ of that thread was answered. */
 void idle_note(struct idle *i, pid_t reader);
-/* Is one of the processors that this process may use probably idle?  Never blocks. */
+/* Return true if one of the processors that this process may use is probably idle.  Never
+ * blocks. */
 bool idle_now(struct idle *i);
 /* For tests: there are `cores` processors, all of them in use. */
 void idle_set_cores(struct idle *i, unsigned cores);

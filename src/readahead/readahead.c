@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Have the kernel read files of our own mount ahead of their readers. */
+/* Has the kernel read files of the daemon's own mount before readers ask for them. */
 /*
- *	daemon    paths of files ---socket---> helper   open, posix_fadvise(WILLNEED), close
+ *	daemon    paths of files ---socket---> helper   open, fadvise(WILLNEED), close
  *	  ^                                       |
  *	  '------------ READs, asynchronous ------'     for which no process waits
  *
- * The helper is a process of its own, because a thread that waits for an answer of its own
- * process cannot be killed with it.  A thread cannot leave the kernel while it waits for a
- * request that a worker has taken.  The wait would end when /dev/fuse is closed; but that is
- * closed when the last thread of the process has left.  The helper has no descriptor of
- * /dev/fuse and shares no table of descriptors with the daemon.  So whichever is killed, and
- * when, the daemon ends without the helper; its end closes the connection; and that ends
- * every wait of the helper and of readers.
+ * The helper is a process of its own, because a thread that waits for an answer of its
+ * own process cannot be killed with it.  A thread cannot leave the kernel while it waits
+ * for a request that a worker has taken.  The wait would end when /dev/fuse is closed;
+ * but that is closed when the last thread of the process has left.  The helper has no
+ * descriptor of /dev/fuse and shares no table of descriptors with the daemon.  So
+ * whichever of the two is killed, and when, the daemon ends without the helper; its end
+ * closes the connection; and that ends every wait of the helper and of readers.
  *
- * The helper holds no file and no directory between two files, because the mount could not
- * be unmounted then: each file is opened by its path from the root.  While one is open,
- * mostly for 10 us, umount(2) says EBUSY.  If the mount is moved, the path leads to something
- * else, which the device number shows: then the helper ends.  Until that is known it may have
- * opened one file there, but none that waits or becomes a terminal.
+ * The helper holds no file and no directory between two files, because then the mount
+ * could not be unmounted: each file is opened by its path from the root.  While a file is
+ * open, mostly for 10 us, umount(2) returns EBUSY.  If the mount is moved, the path leads
+ * to something else, which the device number shows: then the helper ends.  Until that is
+ * known it may have opened one file there, but none that blocks or becomes its terminal.
  */
 #include "readahead/readahead.h"
 
@@ -42,17 +42,18 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 
-/* Bytes, and files, of one message: paths, each with its NUL. */
+/* Most bytes and files of one message, which consists of paths, each with its NUL. */
 #define MESSAGE 4096
 #define MESSAGE_FILES 16
-/* Bytes of messages that wait, as the kernel counts them (twice, and 256 bytes or more for
- * each): at most 13 messages, fewer files than COURSE_SENDING. */
+/* Bytes of queued messages, as the kernel counts them (twice the bytes, and 256 or more
+ * for each message): at most 13 messages, with fewer files than COURSE_SENDING. */
 #define WAITING 8192
 /* Seconds until a helper that takes no message is given up. */
 #define PATIENCE 10
-/* Bytes that the kernel reads for one advice at most: the readahead of a FUSE mount. */
+/* Most bytes that the kernel reads for one advice: the readahead of a FUSE mount. */
 #define ADVICE (128 << 10)
-/* Looks, and nanoseconds between two, for the end of a helper that was killed. */
+/* How many times to check for the end of a killed helper, and nanoseconds between two
+ * checks. */
 #define END_LOOKS 200
 #define END_PAUSE (10 * 1000 * 1000)
 
@@ -65,7 +66,8 @@ struct readahead {
 
 /* ---- the helper: forked among threads, it only makes system calls ----------- */
 
-/* A file that cannot be opened is left to its reader.  False: the mount is not there. */
+/* Ask the kernel to read a file; one that cannot be opened is left to its reader.
+ * Returns false if the mount is not there any more. */
 static bool ask_kernel(const char *path, const char *mountpoint, dev_t device)
 {
 	struct stat st;
@@ -92,9 +94,10 @@ static void helper_run(int fd, const char *mountpoint, dev_t device,
 	size_t root = strlen(mountpoint);
 	ssize_t n;
 
-	/* A helper that is stopped would outlive the daemon. */
+	/* Without this, a helper that is stopped would outlive the daemon. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* What is sent to the daemon's group is not for it; nor is its directory. */
+	/* Signals to the daemon's process group are not for the helper, nor may it hold
+	 * the daemon's working directory. */
 	setsid();
 	if (getppid() != daemon || !descriptors_keep_only(&fd, 1, 0) ||
 	    chdir("/") < 0 || root > PATH_MAX)
@@ -114,8 +117,8 @@ static void helper_run(int fd, const char *mountpoint, dev_t device,
 	_exit(0);
 }
 
-/* No signal is for it: it ends when the daemon has.  It has its name from the
- * beginning, so that nobody takes it for the daemon. */
+/* Fork the helper with all signals blocked: it ends when the daemon has.  It has its own
+ * name from the beginning, so that it is not taken for the daemon. */
 static int helper_start(struct readahead *r, int theirs, const char *mountpoint,
 			dev_t device, struct error *err)
 {
@@ -124,7 +127,8 @@ static int helper_start(struct readahead *r, int theirs, const char *mountpoint,
 	sigset_t all, old;
 	char name[16];
 
-	/* Its number is not given to another process before we have waited for it. */
+	/* With SIGCHLD at its default the kernel keeps the helper's process number until
+	 * it is waited for. */
 	sigaction(SIGCHLD, &reaped, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -152,7 +156,7 @@ static int send_message(struct readahead *r, const char *message, size_t n,
 	while (sent < 0 && errno == EINTR);
 	if (sent >= 0)
 		counter_add(COUNT_FILES_AHEAD, files);
-	/* Without memory for the message its files are left to their readers. */
+	/* If there is no memory for the message, its files are left to their readers. */
 	if (sent >= 0 || errno == ENOBUFS || errno == ENOMEM)
 		return 0;
 	if (!atomic_exchange(&r->gone, true))

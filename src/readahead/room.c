@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much memory may be filled ahead of readers, looked at now and then. */
+/* Tells how much memory may be filled ahead of readers, from a measurement every now and
+ * then. */
 /*
- * Pages that are read ahead are page cache like any other: clean, and the first to go.
- * But others go to make room for them, and where a control group is full these are the
- * reader's own memory.  So reading ahead ends well before that: below an eighth of the
- * memory, or when tasks of the group stand still for want of it (PSI).  It goes on once
- * there is a sixth, so that it does not flicker.
+ * Pages that are read ahead are page cache like any other: clean, and the first to be
+ * reclaimed.  But other pages are reclaimed to make room for them, and in a full control
+ * group these are the reader's own memory.  So reading ahead ends well before that: when
+ * less than an eighth of the memory is available, or tasks of the group stall for want
+ * of memory (PSI).  It goes on once a sixth is available, so that it does not flicker.
  */
 #include "readahead/room.h"
 
@@ -18,19 +19,21 @@
 #include "base/number.h"
 #include "base/system.h"
 
-#define SHARE 4 /* of what is available */
-#define LOW 8   /* of all memory: less is short ... */
-#define HIGH 6  /* ... until there is so much */
-/* Nanoseconds between looks, and percent of time that tasks may stand still. */
+#define SHARE 4 /* one byte in this many that are available may be filled */
+#define LOW 8   /* memory is short below this part of all memory ... */
+#define HIGH 6  /* ... until there is this part again */
+/* Nanoseconds between measurements, and percent of the time that tasks may stall. */
 #define LOOK UINT64_C(200000000)
 #define STALLED 20
 
 struct room {
 	room_memory_fn *memory;
 	void *ctx;
-	_Atomic uint64_t next; /* look, when the clock says so */
+	/* Nanoseconds of the clock at the next measurement. */
+	_Atomic uint64_t next;
 	_Atomic uint64_t room;
-	bool always; /* for tests: a memory function is asked each time */
+	/* For tests: the memory function is called each time. */
+	bool always;
 	_Atomic bool is_short;
 };
 

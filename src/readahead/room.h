@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much memory may be filled ahead of readers, looked at now and then. */
+/* Tells how much memory may be filled ahead of readers, from a measurement every now and
+ * then. */
 #ifndef READAHEAD_ROOM_H
 #define READAHEAD_ROOM_H
 
 #include <stdint.h>
 
-/* Bytes of memory that could be had now, and in all. */
+/* Return how many bytes of memory are available now, and set *total to those of all
+ * memory. */
 typedef uint64_t room_memory_fn(void *ctx, uint64_t *total);
 struct room;
-/* `memory` NULL: the machine's and the control group's.  NULL: no memory for it. */
+/* If `memory` is NULL, the memory of the machine and the control group is measured.
+ * Returns NULL if memory is short. */
 struct room *room_new(room_memory_fn *memory, void *ctx);
 void room_free(struct room *r);
-/* Bytes of page cache that may be filled with what is not read yet: a share of what the
- * machine and the control group could give; 0: memory is short.  Never blocks. */
+/* Return how many bytes of page cache may be filled with files that are not read yet: a
+ * share of what the machine and the control group have available; 0 if memory is short.
+ * Never blocks. */
 uint64_t room_left(struct room *r);
 
 #endif

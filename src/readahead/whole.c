@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whole small files for whoever guesses that they are wanted: failures are told to nobody. */
+/* Whole small files, read for callers that guess: failures are neither logged nor
+ * counted. */
 #include <errno.h>
 
 #include "base/number.h"
 #include "readahead/whole.h"
 #include "store/thread.h"
 
-/* Extents of a file that are looked at before it is not small any more. */
+/* A file with more extents is not a small one. */
 #define LOOKS 1024
 
 int whole_find(struct fs *fs, uint64_t ino, struct whole *out)
@@ -146,7 +147,8 @@ bool whole_decode(struct fs *fs, const struct whole *w)
 	struct reply reply;
 	int r;
 
-	/* Until it is released, too: then what was handed out is counted. */
+	/* The flag stays set until the reply is released, for its bytes are counted
+	 * then. */
 	store_thread.decodes = true;
 	r = whole_read(fs, w, &reply);
 	if (r == 0)

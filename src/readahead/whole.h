@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whole small files for whoever guesses that they are wanted: failures are told to nobody. */
+/* Whole small files, read for callers that guess: failures are neither logged nor
+ * counted. */
 #ifndef READAHEAD_WHOLE_H
 #define READAHEAD_WHOLE_H
 
@@ -8,31 +9,36 @@
 struct whole {
 	uint64_t ino, size;
 	struct node node;
-	/* Once it was found to be decoded. */
+	/* Set by whole_is_decoded: the chunks in which the file begins and ends. */
 	struct whole_chunk {
 		const struct chunk_set *set;
 		uint64_t index;
 	} first, last;
 };
-/* A regular file whose size is known without I/O; else -errno. */
+/* Find a regular file whose size is known without I/O.  Returns 0 or -errno. */
 int whole_find(struct fs *fs, uint64_t ino, struct whole *out);
-/* Are both in one directory? */
+/* Return true if both files are in one directory. */
 bool whole_is_sibling(const struct whole *a, const struct whole *b);
-/* The chunk in which it ends (size > 0); .set NULL: it does in none.  May block.  False:
- * nobody knows. */
+/* Set *out to the chunk in which the file ends; .set is NULL if it does not end in a
+ * chunk.  The file's size must not be 0.  May block.  Returns false if that cannot be
+ * known. */
 bool whole_end(const struct whole *w, struct whole_chunk *out);
-/* Let another thread decode that chunk, if it has to be.  *ahead is the sum of what was
- * asked for so far, of all who are read first.  False: that is enough. */
+/* Let another thread decode the chunk in which the file ends, if that is not decoded.
+ * *ahead is the sum of the bytes asked for so far, of files that are read before.
+ * Returns false if no more should be asked for. */
 bool whole_want(struct fs *fs, const struct whole *w, uint64_t *ahead);
-/* Is all of it in decoded chunks, which are in the cache now?  No I/O. */
+/* Return true if the whole file is in decoded chunks that are in the cache now.  Does no
+ * I/O. */
 bool whole_is_decoded(struct fs *fs, struct whole *w);
-/* Of two that are: does the one begin or end in a chunk that the other does? */
+/* For two files for which whole_is_decoded was true: return true if they begin or end in
+ * a common chunk. */
 bool whole_shares(const struct whole *a, const struct whole *b);
-/* All of its bytes (size > 0), as a read has them, checks included; fs_release(out)
- * when it is 0.  Nothing is logged or counted as an error.  May block. */
+/* Read all bytes of the file as a READ gets them, checks included; its size must not be
+ * 0.  When it returns 0, the caller calls fs_release(out); else it returns -errno.
+ * Nothing is logged or counted as an error.  May block. */
 int whole_read(struct fs *fs, const struct whole *w, struct reply *out);
-/* Have its chunks in the cache, which a READ that comes soon finds there.  May block.
- * False: it cannot be read. */
+/* Get the file's chunks into the cache, where a READ soon after finds them.  May block.
+ * Returns false if the file cannot be read. */
 bool whole_decode(struct fs *fs, const struct whole *w);
 
 #endif
