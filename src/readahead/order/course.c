@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The course that readers are on: the window of positions, and how far readers are. */
+/* The window of a course, and how far readers are in it. */
 /*
- * A chunk has many samples, and in a random order they are anywhere.  So it is decoded when
- * the first of them is about to be read, and all others in the window are made ready with
- * it: once for each window, not once for each sample.  That is why a position waits until it
- * is near (`lead`), though there is room for it.
+ * A chunk has many samples, and in a random order they are anywhere.  So the chunk is
+ * decoded when the first of them is about to be read, and all others in the window are
+ * made ready with it: once for each window, not once for each sample.  That is why a
+ * position waits until readers are near (`lead`), even if there is room for it.
  *
- * How far readers are: the second highest of the last positions that they asked for, since
- * somebody else may read anything.  All within `slack` behind it may be still to be read.
+ * How far readers are is the second highest of the last positions that READs asked for,
+ * since one READ may come from a process that does not follow the order.  All positions
+ * within `slack` behind it may still be read.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,14 +17,15 @@
 #include "base/number.h"
 #include "readahead/order/course_private.h"
 
-/* Unexpected reads after which a course is given up. */
+/* A course is given up after this many unexpected reads. */
 #define ASTRAY_MAX 64
-/* Positions that the window is extended by at once: each is looked up. */
+/* Most positions by which the window is extended at once, for each costs a lookup. */
 #define EXTEND_MOST 256
-/* Searches, by the number of these. */
+/* Unexpected reads at the first search; the number is doubled up to SEARCH_STEP, then
+ * that many come between two searches, ... */
 #define SEARCH_FIRST 4
 #define SEARCH_STEP 32
-#define SEARCH_OFTEN 320 /* ... until there are so many, then */
+#define SEARCH_OFTEN 320 /* ... until there are this many, then: */
 #define SEARCH_SELDOM 128
 
 struct course *course_new(const struct order *o, uint64_t bytes,
@@ -99,7 +101,7 @@ static void drop_first(struct course *c)
 	struct chain *k = course_chain(c, s->key),
 		     *n = sample_chain(c, s->sample);
 
-	/* It is the first of both: they are in order of positions. */
+	/* The slot is the first of both chains: they are in the order of positions. */
 	if (s->key)
 		k->first = s->next_key;
 	n->first = s->next_sample;
@@ -135,7 +137,7 @@ static bool is_steady(const struct course *c)
 	return order_is_fixed(&c->order) || !c->further;
 }
 
-/* The sample at a position that is known. */
+/* Return the sample at a position that course reaches. */
 static uint32_t course_sample_at(const struct course *c, uint64_t position)
 {
 	uint64_t i = position - c->base;
@@ -145,7 +147,8 @@ static uint32_t course_sample_at(const struct course *c, uint64_t position)
 	return c->at[is_steady(c) ? c->now : !c->now][i - c->order.length];
 }
 
-/* Is the order known up to this position? */
+/* Return true if the order is known up to this position; make that of the next epoch if
+ * needed. */
 static bool reaches(struct course *c, uint64_t position)
 {
 	uint64_t i = position - c->base, n = c->order.length;
@@ -173,7 +176,6 @@ static void add_last(struct course *c)
 	c->top++;
 }
 
-/* As many positions as fit, two at least; some of them now. */
 void course_extend(struct course *c)
 {
 	for (unsigned i = 0;
@@ -192,7 +194,7 @@ static void course_lose(struct course *c)
 	c->state.lost++;
 }
 
-/* All are in the next epoch. */
+/* Go on to the next epoch: all readers are in it. */
 static void course_turn_epoch(struct course *c)
 {
 	c->base += c->order.length;
@@ -204,11 +206,11 @@ static void course_turn_epoch(struct course *c)
 	c->made[c->now] = false;
 	c->now = !c->now;
 	c->epoch++;
-	if (!c->made[c->now]) /* there was no memory for it */
+	if (!c->made[c->now]) /* there was no memory for its order */
 		course_lose(c);
 }
 
-/* Behind this position nobody reads any more. */
+/* Drop the positions that are more than `slack` behind readers. */
 static void course_advance(struct course *c)
 {
 	uint64_t slack = course_slack(c), n = c->order.length;
@@ -228,9 +230,9 @@ static void course_advance(struct course *c)
 
 /* ---- reads --------------------------------------------------------------- */
 
-/* The position in the window where a sample is read: the one nearest to those who read.
- * At the end of an epoch it may be one of the next epoch, too; files that take several
- * requests do not lead us there. */
+/* Find the position in the window where a sample is read: the one nearest to readers.  At
+ * the end of an epoch it may be one of the next epoch, too; several requests for one
+ * file do not lead there. */
 static bool course_find_position(struct course *c, uint32_t sample,
 				 uint64_t *position)
 {
@@ -247,7 +249,7 @@ static bool course_find_position(struct course *c, uint32_t sample,
 			best = far;
 			*position = p;
 		}
-		if (p > c->high) /* all others are further away */
+		if (p > c->high) /* all later positions are further away */
 			break;
 	}
 	return best != UINT64_MAX;
@@ -256,12 +258,13 @@ static bool course_find_position(struct course *c, uint32_t sample,
 void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		  const struct spot *where)
 {
-	/* Whoever left an epoch, or begins it anew, is done with what was lost in it. */
+	/* Losses in another epoch, or in an earlier pass through this one, do not count
+	 * any more. */
 	bool other = epoch != c->epoch || c->base + where->high < c->high;
 	uint64_t position;
 
 	course_clear(c);
-	c->base = c->top; /* no position comes twice */
+	c->base = c->top; /* no position is used twice */
 	c->now = which;
 	c->made[!which] = false;
 	c->epoch = epoch;
@@ -283,7 +286,7 @@ void course_begin(struct course *c, uint32_t epoch, unsigned which,
 		course_extend(c);
 	}
 	c->next = c->front;
-	/* Some may be behind those that were found, and read that themselves. */
+	/* Readers that are behind those found read these positions without help. */
 	for (uint64_t p = c->front; p < c->base + where->low; p++)
 		course_slot(c, p)->state = SLOT_LEFT;
 	for (unsigned i = 0; i < c->reads.n; i++)
@@ -326,7 +329,7 @@ static bool is_new(const struct course *c, uint32_t sample)
 
 static void course_go_astray(struct course *c, uint32_t sample)
 {
-	if (!is_new(c, sample)) /* a file takes several requests */
+	if (!is_new(c, sample)) /* another request for the same file */
 		return;
 	c->reads.at[c->reads_next++ % SPOT_READS] = sample;
 	c->reads.n = (unsigned)min_u64(c->reads_next, SPOT_READS);
@@ -351,7 +354,8 @@ void course_note(struct course *c, uint32_t sample)
 
 	if (!c->order.length)
 		return;
-	/* Far ahead somebody else may be; if they are many, they are found there. */
+	/* A READ far ahead may be another process's; if such READs are many, the search
+	 * finds them. */
 	if (!c->known || !course_find_position(c, sample, &position) ||
 	    position > c->high + course_slack(c) + 2 * COURSE_LEAD) {
 		course_go_astray(c, sample);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The course that readers are on: how far they are, and what to make ready for them. */
+/* A course: how far readers are in an order, and which samples to make ready for
+ * them. */
 #ifndef READAHEAD_ORDER_COURSE_H
 #define READAHEAD_ORDER_COURSE_H
 
 #include "readahead/order/order.h"
 
 /*
- * Pure but for `file` and `drop`; of one thread.  Positions count through epochs:
+ * Pure functions but for `file` and `drop`; one thread uses a course.  Positions count on
+ * through all epochs:
  *
  *	   front          high     + lead              top
  *	----|--------------|---------|------------------|---------->
- *	 done   being read   made ready at once   made ready with others of their chunk
+ *	 done   being read   ready at once     ready with others of their chunk
  *
- * The window from front to top is what fits in `bytes`.  What was made ready is read without a
- * word to us; so one in COURSE_MARK positions is kept here instead of in the kernel, and
- * readers ask for it.  `bytes` should be no more than COURSE_MARK times what can be kept.
+ * The window from front to top has the positions that fit into `bytes`.  Samples that the
+ * kernel has are read without a READ to the daemon; so one in COURSE_MARK positions, a mark,
+ * is kept in the daemon instead, and its READ shows where readers are.  `bytes` should be no
+ * more than COURSE_MARK times the bytes that can be kept.
  */
 #define COURSE_MARK 32
 /* Files that are asked for and may not have arrived yet, at most (readahead.c). */
@@ -22,58 +25,65 @@
 #define COURSE_WINDOW_MAX (UINT32_C(1) << 18)
 
 struct course;
-/* What is known of a sample's file: others that have the same key (not 0) are made of the
- * same chunk. */
+/* A sample's file.  Files with the same key, if it is not 0, are made of the same chunk.
+ * `size` is in bytes. */
 struct course_file {
 	uint64_t key, size;
 };
 struct course_ops {
-	/* False: there is nothing to be made ready. */
+	/* Describe the file of a sample.  Returns false if it is not to be made
+	 * ready. */
 	bool (*file)(void *ctx, uint32_t sample, struct course_file *out);
-	/* What course_done was given is of no use any more. */
+	/* Free what was given to course_done as `kept`: it is not needed any more. */
 	void (*drop)(void *ctx, void *held);
 };
-/* `o` is copied, its list borrowed.  NULL: no memory. */
+/* Return a course, or NULL if memory is short.  `o` is copied, its list borrowed until
+ * course_free.  The window may have `bytes` bytes. */
 struct course *course_new(const struct order *o, uint64_t bytes,
 			  const struct course_ops *ops, void *ctx);
 void course_free(struct course *c);
 
-/* A sample was read, and we were asked for it. */
+/* Note that a READ asked for a sample. */
 void course_note(struct course *c, uint32_t sample);
-/* Reads are where they are expected. */
+/* Return true if reads are where they are expected. */
 bool course_is_known(const struct course *c);
-/* Reads have never been where the order has them, and would have been found by now: an epoch
- * of them, or all epochs were looked through.  Never of an order too short to tell. */
+/* Return true if reads have never been where the order has them and would have been
+ * found by now: after an epoch of reads, or when all epochs were searched.  Never true
+ * for an order that is too short to tell. */
 bool course_is_another(const struct course *c);
 
-/* A sample to be made ready: handed to the kernel, or kept.  Several of one chunk come one
- * after the other.  False: nothing is to be done now. */
+/* A sample that is to be made ready: given to the kernel, or kept.  Samples of one chunk
+ * come one after the other. course_next returns false if nothing is to be done now. */
 struct course_step {
 	uint64_t position;
 	uint32_t sample;
 	bool keep;
-	bool begins; /* the first of its chunk */
+	bool begins; /* it is the first of its chunk */
 };
 bool course_next(struct course *c, struct course_step *out);
 enum course_result {
-	COURSE_READY, /* with what is kept, or NULL: the kernel has it */
-	COURSE_SENT, /* asked for: the kernel has it when COURSE_SENDING others were */
-	COURSE_LATER, /* there is no room */
+	/* `kept` is its copy; if `kept` is NULL, the kernel has it. */
+	COURSE_READY,
+	/* Asked for: the kernel has it once COURSE_SENDING others were asked for. */
+	COURSE_SENT,
+	COURSE_LATER, /* there is no room now */
 	COURSE_FAILED
 };
 void course_done(struct course *c, uint64_t position, enum course_result r,
 		 void *kept);
-/* Another size of the window, from now on; not below `least` where the kernel loses what it
- * was given. */
+/* Change the size of the window to `bytes` bytes; it is not reduced below `least` when
+ * the kernel loses files that it was given. */
 void course_limit(struct course *c, uint64_t bytes, uint64_t least);
-/* Up to n samples that course_next is going to begin a chunk with. */
+/* Fill `samples` with up to `n` samples with which course_next is going to begin a
+ * chunk; return how many. */
 unsigned course_ahead(struct course *c, uint32_t *samples, unsigned n);
 
 struct course_state {
-	uint64_t lost, found; /* times */
-	uint64_t marks;       /* reads of what was kept */
+	/* How many times readers left the order; were found in it. */
+	uint64_t lost, found;
+	uint64_t marks; /* reads of kept samples */
 	uint32_t epoch, window;
-	uint64_t position; /* in the epoch; of the one that is ahead */
+	uint64_t position; /* in the epoch, of the reader that is ahead */
 };
 void course_state(const struct course *c, struct course_state *out);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which epoch is being read, and where? */
+/* Searches the epoch that is being read, and the position in it. */
 /*
- * The beginning of an epoch is the beginning of its order, which is made for less than all
- * of it: thousands of epochs are tried.  First come those that are likely: the next one, the
- * same one again (nobody called set_epoch), the first ones.  Who goes on in the middle of an
- * epoch is found by looking all of an order through: that of this epoch and of the next one,
- * then those of a few epochs at each search, in turn.  When all were tried, that is not done
- * again until as many reads have gone by as before: an order that nobody follows costs less
- * and less.
+ * The beginning of an epoch's order can be made for less than the whole order, so
+ * thousands of epochs are tried by their beginning.  The likely ones come first: the
+ * next epoch, the same one again (the reader did not call set_epoch), the first epochs.
+ * A reader that goes on in the middle of an epoch is found by looking through a whole
+ * order: that of this epoch and of the next one, then those of a few epochs at each
+ * search, in turn.  When all were tried, that is not done again until twice as many
+ * reads were unexpected: an order that is not followed costs less and less.
  */
 #include <stdlib.h>
 
@@ -15,21 +15,22 @@
 #include "base/number.h"
 #include "readahead/order/course_private.h"
 
-#define HEADS_MAX 4096 /* epochs whose beginning is tried */
-#define WHOLE_MAX 1024 /* that are tried wholly */
-#define NEAR_MAX 32    /* whose beginning is tried at every search */
-/* Who is found further behind has begun anew. */
+#define HEADS_MAX 4096 /* epochs that are tried by their beginning */
+#define WHOLE_MAX 1024 /* epochs that are tried as a whole */
+/* Epochs that are tried by their beginning in every search. */
+#define NEAR_MAX 32
+/* Readers found more than this times the slack behind have begun the epoch anew. */
 #define SLACK_GROWS 8
-/* Steps that one search may take; 1 and 20 ms. */
+/* Steps that one search may take, about 1 ms and 20 ms. */
 #define HEADS_COST (UINT64_C(1) << 19)
 #define WHOLE_COST (UINT64_C(1) << 22)
-/* Fewer reads say too little of so many epochs. */
+/* Fewer reads are not enough to choose between so many epochs. */
 #define HEADS_READS 8
 #define WHOLE_READS 16
-/* So many reads are enough to say that they are in another order. */
+/* This many reads are enough to tell that they follow another order. */
 #define ANOTHER_MIN 512
 
-/* Where the order of an epoch is, or is to be made. */
+/* Return which at[] has the order of an epoch, or is to have it. */
 static unsigned place_for(struct course *c, uint32_t epoch)
 {
 	if (order_is_fixed(&c->order))
@@ -61,7 +62,8 @@ static uint32_t stretch_of(const struct course *c, unsigned per_read)
 	return (uint32_t)max_u64(min_u64(stretch, c->order.length / 4), 1);
 }
 
-/* What was learnt of how epochs follow each other. */
+/* Learn whether the reader calls set_epoch, from an epoch that is found at its
+ * beginning. */
 static void learn_step(struct course *c, uint32_t epoch,
 		       const struct spot *where)
 {
@@ -73,7 +75,8 @@ static void learn_step(struct course *c, uint32_t epoch,
 		c->further = 1;
 }
 
-/* Readers are further apart than was said, where some are found behind the others. */
+/* Learn that readers are further apart than expected, if some are found behind the
+ * others. */
 static void learn_slack(struct course *c, uint32_t epoch,
 			const struct spot *where)
 {
@@ -98,7 +101,8 @@ static bool search_begin_course(struct course *c, uint32_t epoch,
 	return true;
 }
 
-/* Does an epoch begin with what is read?  `head` has room for stretch_of. */
+/* Return true if the reads are found at the beginning of an epoch, and begin the course
+ * there.  `head` has room for the positions of stretch_of. */
 static bool try_head(struct course *c, uint32_t epoch, uint64_t tries,
 		     uint32_t *head)
 {
@@ -137,7 +141,7 @@ static bool search_likely(struct course *c, uint32_t *head)
 	       (next && try_head(c, 0, 4, head));
 }
 
-/* The orders that there are. */
+/* Search the orders that are in memory. */
 static bool search_kept(struct course *c)
 {
 	unsigned now = c->now;
@@ -148,7 +152,8 @@ static bool search_kept(struct course *c)
 	       (c->made[!now] && try_whole(c, c->epoch + 1, !now, 2));
 }
 
-/* The first ones, and those after the one that was read. */
+/* Search the beginnings of the first epochs, and of those after the one that was
+ * read. */
 static bool search_near(struct course *c, uint32_t *head)
 {
 	uint64_t cost = order_cost(&c->order, stretch_of(c, 2)), spent = 0;
@@ -174,7 +179,8 @@ static bool search_heads(struct course *c, uint32_t *head)
 	return false;
 }
 
-/* Of a course that is known the two orders are needed yet. */
+/* Search whole epochs, but not while the course is known: its two orders are still
+ * needed. */
 static bool search_whole(struct course *c)
 {
 	uint64_t cost = order_cost(&c->order, c->order.length), spent = 0;
@@ -228,7 +234,8 @@ bool course_is_another(const struct course *c)
 				 ? ANOTHER_MIN
 				 : max_u64(c->order.length, ANOTHER_MIN);
 
-	/* Readers who are as far apart as they may be are near each other still. */
+	/* The order must be long enough that readers as far apart as possible are still
+	 * near each other in it. */
 	return !c->ever && c->astray >= tried &&
 	       c->order.length / 4 >= c->slack + 4 * SPOT_READS;
 }

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What to make ready next for readers on a course. */
+/* Chooses what to make ready next for readers on a course. */
 /*
- * First the rest of the chunk that was begun; then what chunks have that readers had decoded
- * themselves, as long as the kernel has room for all: readers are faster than what is made
- * ready then, and decoding another chunk beside theirs would only slow them down; then the
- * next position that is near.
+ * First comes the rest of the chunk that was begun.  Then come the other samples of
+ * chunks that were decoded for readers, as long as the kernel has room for all: readers
+ * are faster then than making ready, and decoding another chunk beside theirs would only
+ * slow them down.  Then comes the next position that is near.
  *
- * Where all samples fit into the window, the kernel has them from the epoch before, and they
- * are not made ready again (but for short orders).  If readers ask for many that the kernel
- * should have, it has lost others as well: all are made ready again, and half as far ahead.
+ * If all samples fit into the window, the kernel has them from the epoch before, and
+ * they are not made ready again (except in short orders).  If readers ask for many
+ * samples that the kernel should have, it has lost others as well: then all are made
+ * ready again, and half as far ahead.
  */
 #include <string.h>
 
 #include "readahead/order/course_private.h"
 
-/* Reads of what the kernel should have, one in so many and COURSE_PATIENCE at least, say that
- * it has not; if they do again and again, the more of them are wanted. */
+/* The kernel has lost files if one read in GONE_SHARE, and at least COURSE_PATIENCE of
+ * them, asks for a sample that it should have; if that happens again and again, more
+ * such reads are needed, up to PATIENCE_MAX. */
 #define GONE_SHARE 8
 #define PATIENCE_MAX 4096
-#define ENOUGH 64 /* but one in so many of all are enough */
-/* An order is short that is not so many times as long as its readers are apart. */
+#define ENOUGH 64 /* but one in this many of all samples is always enough */
+/* An order is short if it is not this many times as long as its readers are apart. */
 #define SHORT 8
-/* What it is believed to have after that: half as much, not below what the caller says, and
- * that part of all. */
+/* After a loss the kernel is believed to keep half as much, but not less than the
+ * caller's `least`, nor than this part of the window's bytes. */
 #define BELIEVED_MIN 64
 
 /* ---- what the kernel has -------------------------------------------------- */
@@ -40,14 +42,15 @@ static void kernel_set_has(struct course *c, uint32_t sample, bool yes)
 		yes ? c->has[sample / 64] | bit : c->has[sample / 64] & ~bit;
 }
 
-/* Of an order that is short beside what its readers are apart, reads of one epoch may be taken
- * for those of another, and do not tell what was lost. */
+/* In an order that is short compared with how far its readers are apart, reads of one
+ * epoch may be taken for those of another, and do not tell what was lost. */
 static bool is_short(const struct course *c)
 {
 	return c->order.length < SHORT * (c->slack + COURSE_LEAD);
 }
 
-/* Do all samples, if they are as large as those of the window? */
+/* Return true if all samples fit into the window, if they are as large on average as
+ * those in it. */
 static bool all_fit(const struct course *c)
 {
 	return c->top > c->front && !is_short(c) &&
@@ -55,7 +58,7 @@ static bool all_fit(const struct course *c)
 		       (double)course_bytes(c) * (double)(c->top - c->front);
 }
 
-/* Positions that were passed by may have to be made ready after all. */
+/* Look again at positions that were passed: they may have to be made ready after all. */
 static void course_go_back(struct course *c)
 {
 	c->next = max_u64(c->front, min_u64(c->next, c->high + 1));
@@ -70,7 +73,7 @@ void course_look_at_room(struct course *c)
 	c->fits = fits;
 }
 
-/* The kernel has it from before. */
+/* Return true if the kernel has the sample from before. */
 static bool is_warm(const struct course *c, const struct slot *s)
 {
 	return c->fits && kernel_has(c, s->sample);
@@ -81,8 +84,8 @@ static bool slot_waits(const struct course *c, const struct slot *s)
 	return s->state == SLOT_WAITS && !is_warm(c, s);
 }
 
-/* Positions that a chunk is made ready for: while the window shrinks, since readers go on,
- * not all that are in it. */
+/* Return how many positions of the window a chunk is made ready for.  These are not all
+ * of them while the window has too many bytes, until it has shrunk as readers go on. */
 static uint64_t reach_of(const struct course *c)
 {
 	double n = (double)(c->top - c->front), most = (double)course_bytes(c);
@@ -92,7 +95,7 @@ static uint64_t reach_of(const struct course *c)
 	return min_u64(c->reach, (uint64_t)(n * most / (double)c->sum) + 1);
 }
 
-/* The kernel was given it and has had the time to take it. */
+/* Return true if the kernel was given the sample and has had time to read it. */
 static bool is_given(const struct course *c, const struct slot *s)
 {
 	return (s->state == SLOT_READY && !s->kept) ||
@@ -109,7 +112,7 @@ static void course_forget_kernel(struct course *c)
 			s->state = SLOT_WAITS;
 	}
 	course_go_back(c);
-	/* Of what the window really was. */
+	/* Half of what the window really had. */
 	c->believed =
 		max_u64(course_bytes(c), min_u64(c->believed, c->sum)) / 2;
 	c->believed = max_u64(max_u64(c->believed, c->least),
@@ -133,7 +136,8 @@ void course_trust(struct course *c)
 	c->since = c->calm = c->high;
 }
 
-/* One that the kernel should have: has it lost many lately? */
+/* Count a read of a sample that the kernel should have.  Returns true if it has lost
+ * many lately. */
 static bool has_lost(struct course *c)
 {
 	uint64_t enough = max_u64(COURSE_PATIENCE, c->order.length / ENOUGH);
@@ -146,7 +150,7 @@ static bool has_lost(struct course *c)
 	       c->gone > (c->high - c->since) / GONE_SHARE;
 }
 
-/* Its chunk was decoded for a reader, so the others of it are to be had for little. */
+/* Note a chunk that was decoded for a reader: its other samples cost little now. */
 static void course_note_at_hand(struct course *c, uint64_t key)
 {
 	if (!key)
@@ -174,7 +178,7 @@ void course_was_read(struct course *c, struct slot *s)
 
 /* ---- the next one ---------------------------------------------------------- */
 
-/* Fewer positions than usual, fewer between two marks. */
+/* Return the distance of marks: smaller if the window has few positions. */
 static uint64_t mark_step(const struct course *c)
 {
 	uint64_t step = (c->top - c->front) / 16;
@@ -182,7 +186,8 @@ static uint64_t mark_step(const struct course *c)
 	return step < 1 ? 1 : min_u64(step, COURSE_MARK);
 }
 
-/* Not always the same ones of a batch. */
+/* Return true if a position is a mark; marks are not always at the same place of a
+ * batch. */
 static bool is_mark(const struct course *c, uint64_t position)
 {
 	uint64_t step = mark_step(c);
@@ -200,8 +205,8 @@ static uint64_t lead_end(const struct course *c)
 		       c->top);
 }
 
-/* In a short order the kernel may have all of the next epoch, and nobody knows: it can wait
- * until readers are near. */
+/* In a short order the kernel may have all of the next epoch, which cannot be known, so
+ * the next epoch waits until readers are near its beginning. */
 static uint64_t epoch_end(const struct course *c)
 {
 	uint64_t end = c->base + c->order.length;
@@ -211,7 +216,7 @@ static uint64_t epoch_end(const struct course *c)
 		       : UINT64_MAX;
 }
 
-/* The next that waits for that chunk, from slot i - 1 on. */
+/* Find the next position that waits for the chunk `key`, from slot i - 1 on. */
 static bool next_of_chunk(const struct course *c, uint64_t key, uint32_t i,
 			  uint64_t *position)
 {
@@ -227,7 +232,7 @@ static bool next_of_chunk(const struct course *c, uint64_t key, uint32_t i,
 	return false;
 }
 
-/* The next of the chunk that was begun. */
+/* Find the next position of the chunk that was begun. */
 static bool next_of_group(struct course *c, uint64_t *position)
 {
 	const struct slot *s;
@@ -238,7 +243,7 @@ static bool next_of_group(struct course *c, uint64_t *position)
 	return s->key && next_of_chunk(c, s->key, s->next_key, position);
 }
 
-/* The first of the chunk that was decoded for a reader last. */
+/* Find the first waiting position of the chunk that was last decoded for a reader. */
 static bool next_at_hand(struct course *c, uint64_t *position)
 {
 	if (c->reach < c->top - c->front || c->bytes <= c->least)

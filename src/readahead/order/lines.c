@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file of names: lines out of bytes, which may come in any pieces. */
+/* Splits a file of names into lines; its bytes may come in any pieces. */
 #include "readahead/order/lines.h"
 
 #include <errno.h>

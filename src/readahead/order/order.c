@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The samples of an epoch in the order in which they are read. */
+/* Makes the order in which the samples of an epoch are read. */
 /*
- * Where several ranks read here, they are taken to be equally far: the first sample of each,
- * then the second of each.
+ * If several ranks read here, they are assumed to be equally far: the first sample of
+ * each comes first, then the second of each.
  */
 #include "readahead/order/order.h"
 
@@ -16,9 +16,10 @@
 #include "base/sampler.h"
 #include "base/shuffle.h"
 
-/* A head that needs more than this share of a permutation needs all of it. */
+/* For a head that needs more than one place in this many, the whole permutation is
+ * made. */
 #define HEAD_SHARE 4
-/* Steps that a generator takes before the first number. */
+/* About how many steps a generator takes before its first number. */
 #define SEEDING 1300
 
 static struct sampler order_sampler(const struct order *o)
@@ -78,7 +79,7 @@ bool order_is_fixed(const struct order *o)
 	return o->list || o->spec.no_shuffle;
 }
 
-/* Places of the permutation that the first k samples are at or before. */
+/* Return how many places of the permutation are needed for the first `k` samples. */
 static uint64_t order_head_places(const struct order *o, uint32_t k)
 {
 	return min_u64(div_up(k, max_u64(o->spec.ranks, 1)) * o->spec.world,
@@ -94,7 +95,8 @@ uint64_t order_cost(const struct order *o, uint32_t k)
 {
 	if (order_is_fixed(o))
 		return k;
-	/* What is looked up in a table takes longer. */
+	/* The head of a permutation is made with a table, which takes longer for each
+	 * place. */
 	return SEEDING + (head_is_short(o, k) ? 4 * order_head_places(o, k)
 					      : o->n + (uint64_t)k);
 }

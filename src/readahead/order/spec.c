@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Option order=: in which order somebody is going to read samples. */
+/* Parses the option order=: in which order samples are going to be read. */
 #include "readahead/order/spec.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define TORCH "torch"
 #define WORD_MAX 64
-/* Nobody is that far ahead of others. */
+/* Most positions that readers are assumed to be apart. */
 #define SLACK_MAX (UINT64_C(1) << 16)
 
 enum key {
@@ -45,7 +45,7 @@ static int spec_read_number(const char *value, uint64_t min, uint64_t max,
 	return r;
 }
 
-/* R or R-S. */
+/* Read the value of rank=: R or R-S. */
 static int spec_read_ranks(char *value, struct order_spec *s, struct error *err)
 {
 	char *dash = strchr(value, '-');
@@ -95,7 +95,7 @@ static int spec_read_value(enum key k, char *value, struct order_spec *s,
 	return 0;
 }
 
-/* KEY or KEY=VALUE. */
+/* Read a word of the option: KEY or KEY=VALUE. */
 static int spec_read_word(char *word, struct order_spec *s, unsigned *seen,
 			  struct error *err)
 {
@@ -173,8 +173,8 @@ uint64_t order_spec_slack(const struct order_spec *s)
 {
 	uint64_t workers = s->workers ? s->workers : 1;
 
-	/* Two batches each are on their way, and a third one was begun when the first was
-	 * taken; of every rank. */
+	/* Each worker of each rank has two batches on their way, and began a third when
+	 * the first was taken. */
 	return min_u64(3 * workers * s->batch * max_u64(s->ranks, 1),
 		       SLACK_MAX);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Option order=: in which order somebody is going to read samples. */
+/* The option order=: in which order samples are going to be read. */
 #ifndef READAHEAD_ORDER_SPEC_H
 #define READAHEAD_ORDER_SPEC_H
 
@@ -12,15 +12,16 @@
  *	torch[:KEY=VALUE...]    torch.utils.data.DistributedSampler
  *	FILE                    names, a line each
  *
- *	seed=S          0 to 2^64 - 1 (0); the generator's is S + epoch
+ *	seed=S          0 to 2^64 - 1 (0); the generator gets S + epoch
  *	world=W         num_replicas (1)
- *	rank=R          who reads here; R-S: these; none: all of them
+ *	rank=R          the rank that reads here; R-S: these ranks; absent: all
  *	batch=B         samples of a batch (ORDER_BATCH)
  *	workers=N       of the DataLoader (ORDER_WORKERS); 0: none
  *	drop_last       drop_last=True
  *	no-shuffle      shuffle=False
  *
- * Each at most once, ',' or ':' between them; '-' and '_' are the same.
+ * Each key at most once, with ',' or ':' between them; '-' and '_' are the same.  Defaults
+ * are in parentheses.
  */
 #define ORDER_BATCH 32
 #define ORDER_WORKERS 4
@@ -29,17 +30,19 @@
 #define ORDER_WORKERS_MAX 4096
 
 struct order_spec {
-	const char *file; /* borrowed from the text; NULL: torch */
+	/* Part of the parsed text, borrowed; NULL: torch. */
+	const char *file;
 	uint64_t seed;
-	uint32_t world, rank, ranks; /* the first of them, and how many */
+	/* rank: the first rank that reads here; ranks: how many do. */
+	uint32_t world, rank, ranks;
 	uint32_t batch, workers;
 	bool drop_last, no_shuffle;
 };
-/* -EINVAL with a sentence. */
+/* Parse the value of order=.  Returns 0, or -EINVAL with a sentence. */
 int order_spec_parse(const char *text, struct order_spec *out,
 		     struct error *err);
-/* How far apart two samples may be in the order that are read at the same time: batches are
- * dealt out to workers, two each. */
+/* Return how many positions of the order samples may be apart that are read at the same
+ * time: batches are dealt out to workers, two each. */
 uint64_t order_spec_slack(const struct order_spec *s);
 
 #endif

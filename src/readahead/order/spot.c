@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where in an order are those who read? */
+/* Finds where in an order some reads are. */
 /*
- * Reads that follow an order are near each other in it, but not each of them: workers are
- * at several batches, and others may read as well.  How many have to be is a question of what
- * happens by chance: of r random reads k are in a given stretch of a share f of all with a
- * probability of about C(r, k) f^k.
+ * Reads that follow an order are near each other in it, but not each of them: workers
+ * are at several batches, and other processes may read as well.  How many must be near
+ * each other depends on what happens by chance: of r random reads, k are in a given
+ * stretch of a share f of all positions with a probability of about C(r, k) f^k.
  */
 #include "readahead/order/spot.h"
 
@@ -13,7 +13,8 @@
 #define HITS_MAX 256
 #define TABLE 128
 
-/* How many of r reads are too many to be there by chance; r + 1: any number could be. */
+/* Return how many of `r` reads are too many to be near each other by chance; r + 1 if
+ * any number could be. */
 static unsigned spot_reads_needed(const struct spot_search *s, unsigned r)
 {
 	double share = (double)s->stretch / s->of;
@@ -21,7 +22,7 @@ static unsigned spot_reads_needed(const struct spot_search *s, unsigned r)
 	double p = (places > 1 ? places : 1) * (double)s->tries, most = 1;
 	unsigned need = r + 1;
 
-	/* C(r, k) f^k from k = 0 on. */
+	/* C(r, k) f^k, from k = 0 on. */
 	for (unsigned k = 0; k < r; k++) {
 		most *= (double)(r - k) / (k + 1) * share;
 		if (k + 1 >= (r + 1) / 2 && most * p < CHANCE) {
@@ -33,7 +34,9 @@ static unsigned spot_reads_needed(const struct spot_search *s, unsigned r)
 }
 
 struct table {
-	uint64_t bits; /* of low bits of what is in it: most is not */
+	/* Bit i is set if a key has i in its low 6 bits: most samples are ruled out by
+	 * it. */
+	uint64_t bits;
 	uint32_t key[TABLE];
 	bool used[TABLE];
 };

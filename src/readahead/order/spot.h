@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where in an order are those who read? */
+/* Finds where in an order some reads are. */
 #ifndef READAHEAD_ORDER_SPOT_H
 #define READAHEAD_ORDER_SPOT_H
 
@@ -8,13 +8,13 @@
 
 #define SPOT_READS 32
 
-/* Samples that were read lately, each once. */
+/* Samples that were read lately, without duplicates. */
 struct spot_reads {
 	unsigned n;
 	uint32_t at[SPOT_READS];
 };
-/* Of `of` positions these are looked through, in which readers may be `stretch` (> 0) apart;
- * so many orders are tried. */
+/* A search through `n` of the order's `of` positions, in which readers may be `stretch`
+ * (> 0) positions apart; `tries` orders are tried in all. */
 struct spot_search {
 	const uint32_t *list;
 	uint32_t n, of, stretch;
@@ -22,12 +22,15 @@ struct spot_search {
 };
 struct spot {
 	uint32_t low,
-		high; /* positions of those that were found near each other */
+		/* First and last position of the reads found near each other. */
+		high;
 };
-/* Could so many reads tell anything?  Looks at no list. */
+/* Return true if this many reads could be enough to find a place.  Does not use the
+ * list. */
 bool spot_could(const struct spot_search *s, unsigned reads);
-/* False: fewer of the reads are near each other than would be so by chance once in a
- * thousand searches (of all tries together), or than half of them. */
+/* Find the place where most of the reads are near each other.  Returns false if they are
+ * fewer than half of the reads, or so few that chance would bring them together once in
+ * a thousand searches (of all tries together). */
 bool spot_find(const struct spot_search *s, const struct spot_reads *reads,
 	       struct spot *out);
 
