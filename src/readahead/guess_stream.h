@@ -21,8 +21,8 @@ struct stream_range {
 /* Note that a file was read from its beginning.  Returns true if it continues a stream;
  * then *out has the files that are probably next, if any (n may be 0).  Never blocks. */
 bool streams_note(struct streams *s, uint64_t ino, struct stream_range *out);
-/* Return true if a stream has probably just passed this file, or will read it soon.  Takes
- * no lock. */
+/* Return true if a stream has probably just passed this file, or will read it soon.
+ * Takes no lock. */
 bool streams_has(const struct streams *s, uint64_t ino);
 /* Return true if a stream has probably passed this file already.  Takes no lock. */
 bool streams_passed(const struct streams *s, uint64_t ino);

@@ -25,9 +25,8 @@ enum arrow_cell_kind {
  * are. */
 struct arrow_counts {
 	uint32_t nodes, buffers;
-	uint32_t
-		/* Fields of views, which have further buffers in each batch. */
-		views;
+	/* Fields of views, which have further buffers in each batch. */
+	uint32_t views;
 };
 struct arrow_cell {
 	enum arrow_cell_kind kind;

@@ -13,9 +13,8 @@ struct parquet_runs {
 	unsigned width; /* bits of a value, 0 to 32 */
 	uint64_t run;   /* how many times `value` follows */
 	uint32_t value;
-	uint64_t
-		/* Else how many packed values follow, from bit `bit` of `at` on. */
-		packed;
+	/* Else how many packed values follow, from bit `bit` of `at` on. */
+	uint64_t packed;
 	unsigned bit;
 };
 /* Set *out to the next value; return false if there is none or the data are damaged. */

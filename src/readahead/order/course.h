@@ -15,9 +15,9 @@
  *	 done   being read   ready at once     ready with others of their chunk
  *
  * The window from front to top has the positions that fit into `bytes`.  Samples that the
- * kernel has are read without a READ to the daemon; so one in COURSE_MARK positions, a mark,
- * is kept in the daemon instead, and its READ shows where readers are.  `bytes` should be no
- * more than COURSE_MARK times the bytes that can be kept.
+ * kernel has are read without a READ to the daemon; so one in COURSE_MARK positions, a
+ * mark, is kept in the daemon instead, and its READ shows where readers are.  `bytes`
+ * should be no more than COURSE_MARK times the bytes that can be kept.
  */
 #define COURSE_MARK 32
 /* Files that are asked for and may not have arrived yet, at most (readahead.c). */

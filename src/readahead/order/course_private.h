@@ -56,9 +56,8 @@ struct course {
 	/* The window. */
 	uint64_t front, high, top, sum;
 	uint64_t next; /* no position before it has to be made ready */
-	uint64_t
-		/* The last position given out, whose chunk goes on; UINT64_MAX: none. */
-		group;
+	/* The last position given out, whose chunk goes on; UINT64_MAX: none. */
+	uint64_t group;
 	/* How many positions of the window a chunk is made ready for: fewer when there
 	 * was no room. */
 	uint64_t reach;

@@ -20,8 +20,8 @@
  *	drop_last       drop_last=True
  *	no-shuffle      shuffle=False
  *
- * Each key at most once, with ',' or ':' between them; '-' and '_' are the same.  Defaults
- * are in parentheses.
+ * Each key at most once, with ',' or ':' between them; '-' and '_' are the same.
+ * Defaults are in parentheses.
  */
 #define ORDER_BATCH 32
 #define ORDER_WORKERS 4
