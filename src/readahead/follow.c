@@ -112,8 +112,8 @@ static int track_order(struct track *t, uint64_t n, struct error *err)
 	if (r == 0 && kept + t->order.length > ORDER_KEPT_MAX)
 		r = error_set(
 			err, -E2BIG,
-			"the orders of all tensors that are read take too "
-			"much memory");
+			"the orders of all tensors that are read take too much "
+			"memory together: this one is not followed");
 	return r;
 }
 
@@ -238,7 +238,7 @@ static void warn_another(struct track *t)
 	f->warned = true;
 	log_warn(
 		"order=%s is not how samples are read: no place in it was "
-		"found, and nothing is made ready; %s",
+		"found, so nothing is made ready; %s",
 		f->order->ino ? f->order->spec.file : "torch",
 		f->order->ino
 			? "the reader has another list of names, or another "

@@ -160,8 +160,8 @@ static int send_message(struct readahead *r, const char *message, size_t n,
 	if (sent >= 0 || errno == ENOBUFS || errno == ENOMEM)
 		return 0;
 	if (!atomic_exchange(&r->gone, true))
-		log_warn("files are not read ahead any more: tensorfs-ahead, "
-			 "the process that does it, is gone");
+		log_warn("files are not read ahead any more: the helper "
+			 "process tensorfs-ahead has ended");
 	return -EPIPE;
 }
 

@@ -45,8 +45,8 @@ TEST(what_may_not)
 	static const struct {
 		const char *text, *says;
 	} list[] = {
-		{"", "the order is torch, or a file"},
-		{"torch:", "'' is none of"},
+		{"", "the order must be torch, or the name of a file"},
+		{"torch:", "unknown word ''"},
 		{"torch:seed", "seed needs a number"},
 		{"torch:seed=", "seed needs a number"},
 		{"torch:seed=x", "'x' is not a whole number"},
@@ -54,10 +54,10 @@ TEST(what_may_not)
 		{"torch:seed=18446744073709551616", "is not between"},
 		{"torch:world=0", "0 is not between 1 and 1048576"},
 		{"torch:world=1048577", "is not between"},
-		{"torch:world=4:rank=4", "rank 4 is none of a world of 4"},
-		{"torch:rank=1", "rank 1 is none of a world of 1"},
-		{"torch:rank=0-4:world=4", "rank 4 is none of a world of 4"},
-		{"torch:rank=3-1:world=4", "3-1 is no range"},
+		{"torch:world=4:rank=4", "rank 4 is not in a world of 4"},
+		{"torch:rank=1", "rank 1 is not in a world of 1"},
+		{"torch:rank=0-4:world=4", "rank 4 is not in a world of 4"},
+		{"torch:rank=3-1:world=4", "3-1 is not a range"},
 		{"torch:rank=1-:world=4", "'' is not a whole number"},
 		{"torch:rank=-:world=4", "'' is not a whole number"},
 		{"torch:batch=0", "batch: 0 is not between"},

@@ -27,7 +27,7 @@ static int lines_append_piece(struct order_lines *x, const char *bytes,
 	if (memchr(bytes, '\0', n))
 		return error_set(err, -EINVAL,
 				 "line %" PRIu64
-				 " has a NUL byte: it is no list of names",
+				 " has a NUL byte: it is not a list of names",
 				 x->number);
 	if (n > sizeof x->text - 1 - x->n)
 		return line_is_too_long(x, err);

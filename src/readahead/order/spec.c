@@ -60,8 +60,10 @@ static int spec_read_ranks(char *value, struct order_spec *s, struct error *err)
 		r = spec_read_number(dash + 1, 0, ORDER_WORLD_MAX - 1, &last,
 				     err);
 	if (r == 0 && last < s->rank)
-		return error_set(err, -EINVAL, "%u-%u is no range", s->rank,
-				 last);
+		return error_set(
+			err, -EINVAL,
+			"%u-%u is not a range: the first rank comes first",
+			s->rank, last);
 	s->ranks = last - s->rank + 1;
 	return r;
 }
@@ -109,10 +111,11 @@ static int spec_read_word(char *word, struct order_spec *s, unsigned *seen,
 	while (k < KEYS && !key_is(word, names[k]))
 		k++;
 	if (k == KEYS)
-		return error_set(err, -EINVAL,
-				 "'%s' is none of seed=, world=, rank=, "
-				 "batch=, workers=, drop_last, no-shuffle",
-				 word);
+		return error_set(
+			err, -EINVAL,
+			"unknown word '%s': known are seed=, world=, rank=, "
+			"batch=, workers=, drop_last and no-shuffle",
+			word);
 	if (*seen >> k & 1)
 		return error_set(err, -EINVAL, "%s is given twice", names[k]);
 	*seen |= 1u << k;
@@ -139,7 +142,8 @@ int order_spec_parse(const char *text, struct order_spec *out,
 	if (strncmp(text, TORCH, n) || (text[n] && !strchr(",:", text[n]))) {
 		if (!*text)
 			return error_set(err, -EINVAL,
-					 "the order is torch, or a file");
+					 "the order must be torch, or the name "
+					 "of a file");
 		s.file = text;
 		*out = s;
 		return 0;
@@ -162,7 +166,7 @@ int order_spec_parse(const char *text, struct order_spec *out,
 		s.ranks = s.world;
 	if (s.rank + s.ranks > s.world)
 		return error_set(err, -EINVAL,
-				 "rank %u is none of a world of %u: they are "
+				 "rank %u is not in a world of %u: ranks are "
 				 "counted from 0",
 				 s.rank + s.ranks - 1, s.world);
 	*out = s;

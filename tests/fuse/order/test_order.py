@@ -209,9 +209,9 @@ def what_is_refused():
     with open(endless, "w") as f:
         f.write("0" * 100000)
     for order, code, says in (
-            ("torch:world=2:rank=2", 2, "rank 2 is none of a world of 2"),
+            ("torch:world=2:rank=2", 2, "rank 2 is not in a world of 2"),
             ("torch:seed", 2, "seed needs a number"),
-            ("torch:x=1", 2, "'x' is none of"),
+            ("torch:x=1", 2, "unknown word 'x'"),
             ("torch,prefetch=off", 2, "prefetch=off"),
             ("torch,nothreads", 2, "more than one thread"),
             (os.path.join(work, "none"), 3, "No such file"),
