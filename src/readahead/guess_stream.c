@@ -48,7 +48,7 @@ struct stream {
  * is written under the lock and read without it, so that a thread may see one new and
  * one old number: streams_has is a hint. */
 struct reach {
-	_Atomic uint64_t from, to; /* to 0: no file */
+	_Atomic uint64_t from, to; /* `to` is 0: no file */
 	_Atomic uint64_t last;     /* the file that was read last */
 	_Atomic bool down;         /* the stream goes to smaller numbers */
 };

@@ -46,7 +46,7 @@ struct idle {
 	_Atomic bool few;
 	/* Half of a processor was unused at the last measurement. */
 	_Atomic bool unused;
-	atomic_flag looks; /* protects what follows */
+	atomic_flag looks; /* protects all below */
 	/* Milliseconds of the clock at the next measurement. */
 	uint64_t next;
 	/* Since the machine started, at the last measurement. */
@@ -92,7 +92,8 @@ void idle_note(struct idle *i, pid_t reader)
 	_Atomic uint64_t *last = &i->last[(uint32_t)reader % PLACES];
 	uint64_t now = idle_clock_ms();
 
-	/* Written only when it changes, so that processors can share it. */
+	/* It is written only when it changes, so that processors can share the cache
+	 * line. */
 	if (idle_time(last) != now)
 		idle_time_set(last, now);
 }
@@ -148,7 +149,8 @@ static bool idle_read_proc_stat(uint64_t *ticks, uint64_t *idle)
 			   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
 			   &cpu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
 			   &t[6], &t[7]) != 9) {
-			if (*ticks) /* behind the processors */
+			/* This line is behind those of the processors. */
+			if (*ticks)
 				break;
 			continue;
 		}

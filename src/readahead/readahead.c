@@ -48,7 +48,7 @@
 /* Bytes of queued messages, as the kernel counts them (twice the bytes, and 256 or more
  * for each message): at most 13 messages, with fewer files than COURSE_SENDING. */
 #define WAITING 8192
-/* Seconds until a helper that takes no message is given up. */
+/* Seconds after which a helper that takes no message is given up. */
 #define PATIENCE 10
 /* Most bytes that the kernel reads for one advice: the readahead of a FUSE mount. */
 #define ADVICE (128 << 10)

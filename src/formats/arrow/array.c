@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A column of an Arrow IPC file as an array: in place, or decoded batch by batch. */
+/* Makes the array of a column of an Arrow IPC file: its values are read in place, or
+ * decoded batch by batch. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -102,7 +102,8 @@ static void decoded_keep(struct decoded *d)
 	*place = d;
 }
 
-/* With the lock. */
+/* Return the buffer if it is kept or being decoded, else NULL.  The caller holds
+ * kept_lock. */
 static struct decoded *decoded_find(const struct arrow_buffer *b)
 {
 	for (unsigned i = 0; i < KEPT_MAX; i++)

@@ -32,7 +32,7 @@ struct arrow_cell {
 	enum arrow_cell_kind kind;
 	char *name;     /* its name as a member of a structure */
 	uint32_t size;  /* INT to FIXED, DICTIONARY: bytes of one row */
-	bool is_signed; /* DICTIONARY */
+	bool is_signed; /* DICTIONARY: the numbers are signed */
 	bool wide;      /* BYTES, TEXT, LIST: offsets of 8 bytes, not 4 */
 	bool view;      /* LIST: offsets and lengths; BYTES, TEXT: views */
 	bool decimal;   /* FIXED: an integer to be divided by 10^scale */

@@ -14,7 +14,7 @@
  */
 struct flat {
 	const unsigned char *at;
-	size_t n; /* < 2^31 */
+	size_t n; /* bytes at `at`, less than 2^31 */
 	bool bad;
 };
 struct flat_table {

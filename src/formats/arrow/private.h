@@ -12,7 +12,7 @@
 /* A record batch whose metadata are kept, because reads of its columns need them
  * again. */
 struct arrow_kept {
-	char *metadata; /* owned */
+	char *metadata; /* malloc'ed, owned */
 	struct flat flat;
 	struct arrow_batch batch;
 	uint64_t body; /* position of its body in the file */

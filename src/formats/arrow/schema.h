@@ -11,7 +11,8 @@
 #include "tensor/dtype.h"
 #include "tensor/grid.h"
 
-/* Format: arrow.apache.org/docs/format/Columnar.html, Schema.fbs, Message.fbs. */
+/* The format is described at arrow.apache.org/docs/format/Columnar.html and in
+ * Schema.fbs and Message.fbs of Apache Arrow. */
 enum arrow_kind {
 	ARROW_NUMBERS, /* elements side by side */
 	ARROW_BITS,    /* booleans, eight in a byte, the lowest bit first */
@@ -89,8 +90,9 @@ enum arrow_codec { ARROW_PLAIN, ARROW_LZ4, ARROW_ZSTD };
  * body. */
 struct arrow_piece {
 	uint64_t rows;
-	uint64_t pos, size;             /* of the data, in bytes */
-	uint64_t offsets, offsets_size; /* TEXT, LISTS */
+	uint64_t pos, size; /* of the data, in bytes */
+	/* TEXT, LISTS: where the offsets are. */
+	uint64_t offsets, offsets_size;
 	/* Blobs, LISTS: the validity bits of the rows, and of the structures that they
 	 * are in; size is 0 if no row is null. */
 	struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns of an Arrow IPC file whose rows vary in length: strings, blobs, lists. */
+/* Reads columns of an Arrow IPC file whose rows vary in length: strings, blobs,
+ * lists. */
 /*
  * A row's bytes are between two offsets.  A null row has no bytes.
  */

@@ -10,7 +10,7 @@
 struct parquet_values {
 	const struct parquet_column *c;
 	const unsigned char *at;
-	size_t n; /* bytes of values */
+	size_t n; /* how many bytes the values have */
 	uint32_t values;
 	parquet_put *put;
 	void *ctx;

@@ -24,7 +24,7 @@ struct parquet_page {
 	/* How many of them are repetition levels, which come first. */
 	uint32_t repeats;
 	int64_t rows;   /* DATA_2; -1: the header does not tell */
-	uint32_t nulls; /* DATA_2 */
+	uint32_t nulls; /* DATA_2: rows without a value */
 	bool packed;    /* DATA_2: whether the values are compressed */
 	bool has_crc;
 	uint32_t crc; /* of the stored bytes behind the header */

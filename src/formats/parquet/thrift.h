@@ -30,7 +30,7 @@ struct thrift {
 	bool bad;
 };
 struct thrift_field {
-	int32_t id; /* 0 before the first one */
+	int32_t id; /* the caller sets it to 0 before the first field */
 	unsigned type;
 };
 /* Read the header of a structure's next field; return false at the end of the structure.

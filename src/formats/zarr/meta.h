@@ -10,7 +10,7 @@
 #include "tensor/grid.h"
 
 #define ZARR_STEPS_MAX 8
-/* A codec from bytes to bytes. */
+/* A codec that makes bytes of bytes. */
 struct zarr_step {
 	const struct codec *codec;
 	struct codec_params params;

@@ -27,7 +27,7 @@ struct zarr_value {
 };
 /* A value whose bytes are in a file as they are. */
 struct zarr_place {
-	uint32_t file; /* number in handles */
+	uint32_t file; /* its number in handles */
 	uint64_t pos, size;
 };
 struct zarr_store_ops {
@@ -64,7 +64,7 @@ struct zarr_store_ops {
 /* Several threads may use a store at once. */
 struct zarr_store {
 	const struct zarr_store_ops *ops;
-	char *path; /* for sentences */
+	char *path; /* path of the store, for sentences; owned */
 };
 
 /* Names of documents of which the root of a store has at least one; ends with NULL. */

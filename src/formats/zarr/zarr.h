@@ -102,7 +102,7 @@ void zarr_indexes_free(struct zarr *s);
 
 /* The metadata of a node. */
 struct zarr_node {
-	json_t *doc; /* an object; owned */
+	json_t *doc; /* a JSON object; owned */
 	unsigned version;
 	bool is_array;
 	char *key; /* key of the document; owned */

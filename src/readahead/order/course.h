@@ -20,7 +20,7 @@
  * should be no more than COURSE_MARK times the bytes that can be kept.
  */
 #define COURSE_MARK 32
-/* Files that are asked for and may not have arrived yet, at most (readahead.c). */
+/* Most files that were asked for and may not have arrived yet (readahead.c). */
 #define COURSE_SENDING 256
 #define COURSE_WINDOW_MAX (UINT32_C(1) << 18)
 
