@@ -161,7 +161,9 @@ static int make_decoded(const struct array *a, const struct arrow_column *c,
 		return 0;
 	}
 	if (bytes != size)
-		return error_set(err, -EIO, "a batch is not what it was");
+		return error_set(err, -EIO,
+				 "a batch has another size than when the file "
+				 "was opened: the file was overwritten");
 	memcpy(out, data, size);
 	return 0;
 }
