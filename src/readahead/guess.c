@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guesses from the files that are read which small files are read next, and has them
- * read ahead. */
+/* Guesses which small files are read next, and has them read ahead. */
 /*
  *     READ answered --note--> job    (in a bounded queue)
  *                              |

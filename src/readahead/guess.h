@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guesses from the files that are read which small files are read next, and has them
- * read ahead. */
+/* Guesses which small files are read next, and has them read ahead. */
 /*
  * Three kinds of files are read ahead: the other files of a chunk that had to be decoded
  * twice; while a processor is idle (idle.c), the next files of a reader that reads file

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notices streams, readers that read file after file, and tells which files come
- * next. */
+/* Notices readers that read file after file, and tells which come next. */
 #ifndef READAHEAD_GUESS_STREAM_H
 #define READAHEAD_GUESS_STREAM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells whether a processor is idle, from a measurement every now and then. */
+/* Tells whether a processor is idle. */
 /*
  * The kernel accounts for the time of each processor (proc_stat(5)).  If half of one was
  * unused since the last measurement, one is idle.  But reading ahead uses it, so the

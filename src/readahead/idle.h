@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells whether a processor is idle, from a measurement every now and then. */
+/* Tells whether a processor is idle. */
 #ifndef READAHEAD_IDLE_H
 #define READAHEAD_IDLE_H
 

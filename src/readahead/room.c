@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells how much memory may be filled ahead of readers, from a measurement every now and
- * then. */
+/* Tells how much memory may be filled ahead of readers. */
 /*
  * Pages that are read ahead are page cache like any other: clean, and the first to be
  * reclaimed.  But other pages are reclaimed to make room for them, and in a full control

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells how much memory may be filled ahead of readers, from a measurement every now and
- * then. */
+/* Tells how much memory may be filled ahead of readers. */
 #ifndef READAHEAD_ROOM_H
 #define READAHEAD_ROOM_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whole small files, read for callers that guess: failures are neither logged nor
- * counted. */
+/* Whole small files for callers that guess: failures are not logged or counted. */
 #include <errno.h>
 
 #include "base/number.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes the array of a column of an Arrow IPC file: its values are read in place, or
- * decoded batch by batch. */
+/* Makes arrays of Arrow columns: values in place, or decoded batch by batch. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

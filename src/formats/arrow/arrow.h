@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arrow IPC files and streams, and Feather files of version 2: their columns as
- * tensors. */
+/* Arrow IPC files and streams, and Feather version 2: their columns as tensors. */
 #ifndef FORMATS_ARROW_ARROW_H
 #define FORMATS_ARROW_ARROW_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressed buffers of Arrow batches: decoded whole, read in pieces, a few of them
- * kept. */
+/* Compressed buffers of Arrow batches: decoded whole, read in pieces, a few kept. */
 /*
  * Readers ask for some thousands of rows at a time, and no byte of a compressed buffer
  * can be had without decoding all before it.  So a few decoded buffers are kept, in one

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns of an Arrow IPC file that are shown by their cells: dictionaries, views, nested
- * types. */
+/* Arrow columns shown by their cells: dictionaries, views, nested types. */
 /*
  * Numbers and texts of a dictionary, and views, are shown as if they were plain columns.
  * Rows that are not arrays, or have nulls that their kind cannot show, are a line of JSON

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an Arrow IPC source keeps in memory between opening the file and reading its
- * columns. */
+/* What an Arrow source keeps between opening its file and reading its columns. */
 #ifndef FORMATS_ARROW_PRIVATE_H
 #define FORMATS_ARROW_PRIVATE_H
 

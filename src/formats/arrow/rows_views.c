@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads views of strings and bytes: short ones are in the view itself, others in variadic
- * buffers. */
+/* Loads Arrow views: short values are in the view, others in variadic buffers. */
 /*
  * A view has 16 bytes: a length of 4 bytes, then the bytes themselves if they are no more
  * than 12; else the first four of them, the number of a variadic buffer, and the position

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads an Arrow IPC schema: which columns are tensors, and which nodes and buffers of a
- * batch they have. */
+/* Reads an Arrow schema: which columns are tensors, and their part of a batch. */
 #include "formats/arrow/schema.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The columns that an Arrow IPC file declares, and where they are in one batch of
- * rows. */
+/* The columns that an Arrow IPC file declares, and where a batch has them. */
 #ifndef FORMATS_ARROW_SCHEMA_H
 #define FORMATS_ARROW_SCHEMA_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads columns of an Arrow IPC file whose rows vary in length: strings, blobs,
- * lists. */
+/* Reads Arrow columns whose rows vary in length: strings, blobs, lists. */
 /*
  * A row's bytes are between two offsets.  A null row has no bytes.
  */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Encodings of a Parquet page's values, above all those that are neither plain nor by
- * dictionary. */
+/* Encodings of a Parquet page's values, and the levels in front of them. */
 #ifndef FORMATS_PARQUET_ENCODING_H
 #define FORMATS_PARQUET_ENCODING_H
 

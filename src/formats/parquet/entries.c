@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decodes a Parquet page with its levels, so that lists and missing values can be
- * told. */
+/* Decodes Parquet pages with their levels: lists and missing values are kept apart. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

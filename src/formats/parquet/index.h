@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of a column chunk's pages: where they are, and how many rows are decoded at
- * once. */
+/* The pages of a column chunk: where they are, how many rows to decode at once. */
 #ifndef FORMATS_PARQUET_INDEX_H
 #define FORMATS_PARQUET_INDEX_H
 

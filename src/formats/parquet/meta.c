@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the footer of a Parquet file: which columns can be shown, and where their chunks
- * are. */
+/* Reads the footer of a Parquet file: its columns, and where their chunks are. */
 #include "formats/parquet/meta.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The source "parquet": opens a Parquet file; its columns are tensors, decoded by row
- * group. */
+/* The source "parquet": each column is a tensor, decoded by row group. */
 #include "formats/parquet/parquet.h"
 
 #include <errno.h>

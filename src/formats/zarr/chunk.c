@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes chunks of a Zarr array: finds them by key, or in a shard, or fills those never
- * written. */
+/* Makes chunks of a Zarr array: found by key or in a shard, or never written. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads zarr.json, the metadata of an array of Zarr version 3 (zarr-specs, v3 core and
- * its codecs). */
+/* Reads zarr.json, an array of Zarr version 3 (zarr-specs, v3 core and codecs). */
 #include <errno.h>
 #include <string.h>
 

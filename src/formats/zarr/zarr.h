@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sources "zarr" and "zarr-zip": Zarr stores of versions 2 and 3; groups are
- * directories, arrays are tensors. */
+/* The sources "zarr" and "zarr-zip": groups are directories, arrays are tensors. */
 #ifndef FORMATS_ZARR_ZARR_H
 #define FORMATS_ZARR_ZARR_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A course: how far readers are in an order, and which samples to make ready for
- * them. */
+/* A course: how far readers are in an order, and what to make ready for them. */
 #ifndef READAHEAD_ORDER_COURSE_H
 #define READAHEAD_ORDER_COURSE_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations that the window (course.c), the search and the steps (course_*.c)
- * share. */
+/* What the window, the search and the steps of a course share. */
 #ifndef READAHEAD_ORDER_COURSE_PRIVATE_H
 #define READAHEAD_ORDER_COURSE_PRIVATE_H
 
