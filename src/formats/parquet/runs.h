@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs and packed bits: levels, indices and booleans of Parquet pages. */
-/* The format is described in Encodings.md of parquet-format, "RLE / Bit-packing Hybrid". */
+/* See Encodings.md of parquet-format, "RLE / Bit-packing Hybrid". */
 #ifndef FORMATS_PARQUET_RUNS_H
 #define FORMATS_PARQUET_RUNS_H
 
