@@ -204,19 +204,9 @@ static inline uint32_t image_next(const struct image *im, struct image_walk *w)
 	return v & IMAGE_HOLES ? 0 : v;
 }
 
-/* pack/squashfs/file.c */
-void image_file_init(struct image_file *f, struct out *out, const char *path);
+/* pack/squashfs/image.c */
 int image_append(struct image *im, const void *data, size_t n,
 		 struct error *err);
-
-/* pack/squashfs/same.c */
-/* A small file with these bytes is there: 1, and n's fragment is set. */
-int image_same_small(struct image *im, struct image_node *n, const void *data,
-		     uint64_t key, struct error *err);
-/* The blocks of this file are in the image a second time: 1, and they are taken back. */
-int image_same_blocks(struct image *im, struct image_node *n, uint64_t key,
-		      struct error *err);
-void image_same_free(struct image_same *s);
 
 /* pack/squashfs/data.c */
 int image_data_open(struct image *im, struct error *err);
@@ -225,31 +215,17 @@ int image_data_small(struct image *im, const void *data, size_t n,
 		     struct error *err);
 int image_data_add(struct image *im, const void *data, uint64_t n, bool last,
 		   struct error *err);
+/* A small file with these bytes is there: 1, and n's fragment is set. */
+int image_same_small(struct image *im, struct image_node *n, const void *data,
+		     uint64_t key, struct error *err);
+/* The blocks of this file are in the image a second time: 1, and they are taken back. */
+int image_same_blocks(struct image *im, struct image_node *n, uint64_t key,
+		      struct error *err);
 int image_data_finish(struct image *im, struct error *err);
 void image_data_close(struct image *im);
 
 /* ---- everything behind the data ------------------------------------------- */
 
-struct image_tree {
-	struct image *im;
-	struct error *err;
-	uint32_t *order;    /* all but the top */
-	vec(uint32_t) dirs; /* from below */
-	sqfs_meta_writer_t *inodes, *listings;
-	sqfs_dir_writer_t *dir;
-	sqfs_super_t super;
-};
-static inline struct image_node *image_at(const struct image_tree *t,
-					  uint32_t i)
-{
-	return &t->im->nodes.at[i];
-}
-/* pack/squashfs/tree.c: all of it. */
 int image_tree_write(struct image *im, struct error *err);
-/* pack/squashfs/inode.c: inodes and listings, from below. */
-int image_inodes_write(struct image_tree *t);
-/* pack/squashfs/table.c */
-int image_tables_write(struct image_tree *t);
-int image_super_write(struct image_tree *t);
 
 #endif
