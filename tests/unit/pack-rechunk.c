@@ -2,7 +2,7 @@
 /* The order of a rechunk: decodes counted by hand, and what memory saves. */
 
 #include "base/number.h"
-#include "tensors/rechunk/rechunk_plan.h"
+#include "tensors/rechunk/plan.h"
 #include "test.h"
 
 /* Walk along the axis, piece by piece. */

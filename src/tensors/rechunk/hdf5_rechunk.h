@@ -10,7 +10,7 @@
 #include "pack/sink.h"
 #include "store/store.h"
 #include "tensor/tensor.h"
-#include "tensors/rechunk/rechunk_plan.h"
+#include "tensors/rechunk/plan.h"
 
 /* Of the other objects of the source's file, where it is an HDF5 file. */
 enum rechunk_keep {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pieces that a tensor is stored in, as a regular grid. */
-#include "tensors/rechunk/rechunk_cells.h"
+#include "tensors/rechunk/cells.h"
 
 #include <errno.h>
 #include <string.h>

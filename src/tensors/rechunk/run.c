@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Old chunks become new ones: decode, distribute, encode, write, by all threads. */
+
 /*
  *   main thread   tile by tile: as soon as there is room for all of its chunks,
  *                 a buffer for each, and a job for each cell of the source in it
  *   a job         holds its cell (so that it is decoded once), copies what each new
  *                 chunk gets of it; when the last cell of a chunk was brought, it is
  *                 encoded by whoever has time, and written in its turn
- *                 (hdf5_rechunk_line.c)
+ *                 (the line, below)
  *
  * So there is no barrier: while the last cells of one tile are decoded, chunks of it that
  * are complete are encoded, and as these go, the next tile begins.
@@ -16,17 +17,19 @@
  * has the same fill value.  Elements beyond the edge of the array are fill value, as the
  * library has it.
  */
-#include "tensors/rechunk/hdf5_rechunk_run.h"
-
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/pool.h"
+#include "extent/file.h"
 #include "tensors/boxes.h"
+#include "tensors/rechunk/private.h"
 
 /* Numbers of tiles that are listed, beside two for each chunk of the source. */
 #define TILES_LEAST 65536
@@ -36,6 +39,58 @@ struct job {
 	uint64_t number; /* of the cell, in C order of those in the tile */
 };
 
+/* A new chunk as it is stored. */
+struct rechunk_encoded {
+	struct build_chunk chunk;
+	XXH128_hash_t hash; /* of what is in it, if that is compared again */
+};
+struct run {
+	struct rechunk *w;
+	struct pool *pool;
+	uint64_t pitch[RANK_MAX]; /* of a new chunk */
+	uint64_t cell[RANK_MAX];  /* of jobs */
+	uint64_t cost;            /* of a buffer */
+	_Atomic bool failed;
+	pthread_mutex_t lock; /* all below, and the lists of w */
+	pthread_cond_t freed;
+	struct making *first,
+		*last;      /* tiles with chunks that have no place yet */
+	uint64_t in_flight; /* bytes of buffers */
+	uint64_t done;      /* bytes of the tensor */
+	int code;
+	struct error why;
+};
+/* A new chunk in the making. */
+struct piece {
+	struct making *tile;
+	struct buf *buf;          /* decoded, then as it is stored */
+	_Atomic uint64_t pending; /* cells that are not in it yet */
+	_Atomic bool stored;      /* some of them are stored */
+	struct rechunk_encoded is;
+	/* With the lock: */
+	bool ready; /* nothing has to be done but writing it, or not even that */
+	struct piece *next;
+};
+/* A tile, until all of its chunks have gone. */
+struct making {
+	struct run *run;
+	struct making *next;
+	struct box box;                        /* elements */
+	uint64_t first[RANK_MAX], n[RANK_MAX]; /* new chunks along each axis */
+	uint64_t first_cell[RANK_MAX], cells[RANK_MAX];
+	uint64_t n_pieces, n_jobs;
+	uint64_t placed; /* with the lock: pieces whose turn was */
+	struct piece *pieces;
+	struct job *jobs;
+	/* Jobs, chunks that are written, the line, and whoever makes them. */
+	_Atomic uint64_t refs;
+};
+
+static int no_memory(struct error *err)
+{
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
 static const struct grid *grid_of(const struct run *r)
 {
 	return &r->w->grid;
@@ -43,7 +98,8 @@ static const struct grid *grid_of(const struct run *r)
 
 /* ---- failing ------------------------------------------------------------- */
 
-void rechunk_fail(struct run *r, int code, const struct error *why, bool source)
+static void rechunk_fail(struct run *r, int code, const struct error *why,
+			 bool source)
 {
 	lock_scope(&r->lock);
 	if (r->code == 0) {
@@ -55,11 +111,270 @@ void rechunk_fail(struct run *r, int code, const struct error *why, bool source)
 	pthread_cond_broadcast(&r->freed);
 }
 
-bool rechunk_is_over(struct run *r)
+static bool rechunk_is_over(struct run *r)
 {
 	const _Atomic int *stop = r->w->o->stop;
 
 	return atomic_load(&r->failed) || (stop && atomic_load(stop));
+}
+
+static void rechunk_tile_put(struct making *t)
+{
+	if (atomic_fetch_sub(&t->refs, 1) != 1)
+		return;
+	free(t->pieces);
+	free(t->jobs);
+	free(t);
+}
+
+/* ---- one new chunk: encoded, written, read again ------------------------- */
+
+static void rechunk_fill(unsigned char *to, size_t n, const struct fill *f)
+{
+	const unsigned char *pattern = f->pattern;
+	size_t have = min_u64(f->width, n);
+
+	if (f->width <= 1) {
+		memset(to, f->width ? pattern[0] : 0, n);
+		return;
+	}
+	memcpy(to, pattern, have);
+	while (have < n) {
+		size_t more = min_u64(have, n - have);
+
+		memcpy(to + have, to, more);
+		have += more;
+	}
+}
+
+/* ---- encoding ------------------------------------------------------------ */
+
+/* Where it was before it was encoded, for that counts as its memory. */
+static int keep(struct buf **data, const void *stored, size_t len,
+		struct error *err)
+{
+	if (len > (*data)->size) {
+		struct buf *more = buf_new(len, NULL);
+
+		if (!more)
+			return no_memory(err);
+		buf_unref(*data);
+		*data = more;
+	}
+	memcpy((*data)->data, stored, len);
+	return 0;
+}
+
+static int encode(const struct rechunk *w, struct buf **data, size_t *len,
+		  uint32_t *mask, struct error *err)
+{
+	size_t size = (*data)->size;
+	struct buf *room = buf_new(pipeline_bound(&w->pipeline, size), NULL);
+	int r;
+
+	if (!room)
+		return no_memory(err);
+	r = pipeline_encode(&w->pipeline, (*data)->data, size, room->data,
+			    room->size, len, mask, err);
+	if (r == 0 && *len > BUILD_CHUNK_MAX)
+		r = error_set(err, -EINVAL,
+			      "a chunk takes %zu bytes; HDF5 has less than 4 "
+			      "GiB",
+			      *len);
+	if (r == 0)
+		r = keep(data, room->data, *len, err);
+	buf_unref(room);
+	return r;
+}
+
+static int rechunk_encode(const struct rechunk *w, struct buf **data,
+			  struct rechunk_encoded *is, struct error *err)
+{
+	size_t len = (*data)->size;
+	int r = 0;
+
+	if (w->o->verify)
+		is->hash = XXH3_128bits((*data)->data, len);
+	if (w->pipeline.n)
+		r = encode(w, data, &len, &is->chunk.mask, err);
+	is->chunk.len = (uint32_t)len;
+	return r;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+/* What was written, once more: read, decoded, compared. */
+static int check(const struct rechunk *w, const struct rechunk_encoded *is,
+		 struct error *err)
+{
+	const struct build_chunk *c = &is->chunk;
+	size_t size = w->grid.chunk_bytes;
+	cleanup_free unsigned char *back = malloc(size), *raw = malloc(c->len);
+	ssize_t n;
+	int r;
+
+	if (!back || !raw)
+		return no_memory(err);
+	n = file_read(out_fd(w->out), c->pos, raw, c->len);
+	if (n < 0)
+		return error_errno(err, (int)n, "cannot read '%s' again",
+				   w->o->path);
+	r = pipeline_decode(&w->pipeline, c->mask, raw, (size_t)n, back, size,
+			    err);
+	if (r < 0 || !XXH128_isEqual(XXH3_128bits(back, size), is->hash))
+		return error_set(err, -EIO,
+				 "'%s': chunk %llu is not what was written: "
+				 "the disk or the memory of this machine is "
+				 "bad",
+				 w->o->path, (unsigned long long)c->number);
+	return 0;
+}
+
+static int rechunk_write(struct rechunk *w, const void *stored,
+			 const struct rechunk_encoded *is, struct error *err)
+{
+	int r = build_put_at(w->build, stored, is->chunk.len, is->chunk.pos,
+			     err);
+
+	return r == 0 && w->o->verify ? check(w, is, err) : r;
+}
+
+/* ---- the line ------------------------------------------------------------ */
+
+/*
+ * Threads finish chunks in any order, but places are given in one: that of tiles, and in a
+ * tile that of numbers.  So the same work gives the same bytes.  A chunk that is encoded
+ * before its turn waits in the memory that it had when it was not; whoever encodes the one
+ * that all wait for gives places to all that can have one now, and writes them.  Others do
+ * the same for those behind meanwhile: only giving places needs the lock.
+ *
+ * Nobody waits: the first chunk of the line belongs to the oldest tile, whose jobs are
+ * under way, with all memory that they need.
+ */
+static void rechunk_line_up(struct making *t)
+{
+	struct run *r = t->run;
+
+	atomic_fetch_add(&t->refs, 1);
+	lock_scope(&r->lock);
+	if (r->first)
+		r->last->next = t;
+	else
+		r->first = t;
+	r->last = t;
+}
+
+static void release(struct run *r, struct piece *p)
+{
+	bool had = p->buf;
+
+	buf_unref(p->buf);
+	p->buf = NULL;
+	if (had) {
+		lock_scope(&r->lock);
+		r->in_flight -= r->cost;
+		pthread_cond_broadcast(&r->freed);
+	}
+}
+
+/* With the lock: those whose turn it is, by `next`, each with a reference to its tile. */
+static int give_places(struct run *r, struct piece **list, struct error *err)
+{
+	struct piece **end = list;
+	struct making *t;
+	int code = 0;
+
+	*list = NULL;
+	while ((t = r->first)) {
+		struct piece *p = &t->pieces[t->placed];
+
+		if (!p->ready)
+			break;
+		if (p->buf)
+			code = build_place(r->w->build, p->is.chunk.len,
+					   &p->is.chunk.pos, err);
+		if (code < 0)
+			break;
+		if (p->buf) {
+			atomic_fetch_add(&t->refs, 1);
+			*end = p;
+			end = &p->next;
+			*end = NULL;
+		}
+		if (++t->placed == t->n_pieces) {
+			r->first = t->next;
+			rechunk_tile_put(t);
+		}
+	}
+	return code;
+}
+
+static int write_piece(struct run *r, struct piece *p, struct error *err)
+{
+	int code = rechunk_write(r->w, p->buf->data, &p->is, err);
+
+	if (code < 0)
+		return code;
+	lock_scope(&r->lock);
+	r->w->chunk_bytes += p->is.chunk.len;
+	return vec_push(&r->w->chunks, p->is.chunk)
+		       ? 0
+		       : error_set(err, -ENOMEM, "out of memory");
+}
+
+static void write_all(struct run *r, struct piece *list)
+{
+	while (list) {
+		struct piece *p = list;
+		struct error err = {0};
+
+		list = p->next;
+		if (!rechunk_is_over(r)) {
+			int code = write_piece(r, p, &err);
+
+			if (code < 0)
+				rechunk_fail(r, code, &err, false);
+		}
+		release(r, p);
+		rechunk_tile_put(p->tile);
+	}
+}
+
+static void rechunk_complete(struct piece *p)
+{
+	struct run *r = p->tile->run;
+	struct error err = {0};
+	struct piece *list;
+	int code = 0;
+
+	if (rechunk_is_over(r) ||
+	    (!atomic_load(&p->stored) && r->w->fill.width))
+		release(r, p); /* nobody wants it */
+	else
+		code = rechunk_encode(r->w, &p->buf, &p->is, &err);
+	if (code < 0) {
+		rechunk_fail(r, code, &err, false);
+		release(r, p);
+	}
+	pthread_mutex_lock(&r->lock);
+	p->ready = true;
+	code = give_places(r, &list, &err);
+	pthread_mutex_unlock(&r->lock);
+	if (code < 0)
+		rechunk_fail(r, code, &err, false);
+	write_all(r, list);
+}
+
+static void rechunk_line_free(struct run *r)
+{
+	while (r->first) {
+		struct making *t = r->first;
+
+		r->first = t->next;
+		for (uint64_t k = t->placed; k < t->n_pieces; k++)
+			buf_unref(t->pieces[k].buf);
+		rechunk_tile_put(t);
+	}
 }
 
 /* ---- a cell -------------------------------------------------------------- */
@@ -220,15 +535,6 @@ static void tell(struct run *r, uint64_t bytes)
 		r->w->o->progress(r->w->o->ctx, r->done);
 }
 
-void rechunk_tile_put(struct making *t)
-{
-	if (atomic_fetch_sub(&t->refs, 1) != 1)
-		return;
-	free(t->pieces);
-	free(t->jobs);
-	free(t);
-}
-
 static void do_job(void *arg)
 {
 	struct job *j = arg;
@@ -320,7 +626,7 @@ static bool take_room(struct run *r, uint64_t bytes)
 	return !rechunk_is_over(r);
 }
 
-static int no_memory(struct run *r)
+static int fail_no_memory(struct run *r)
 {
 	struct error err = {0};
 
@@ -359,7 +665,7 @@ static int do_tile(struct run *r, const struct grid *tiles, uint64_t number)
 	struct making *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return no_memory(r);
+		return fail_no_memory(r);
 	t->run = r;
 	atomic_init(&t->refs, 1);
 	place_tile(t, tiles, number);
@@ -369,7 +675,7 @@ static int do_tile(struct run *r, const struct grid *tiles, uint64_t number)
 	}
 	if (!tile_fill(t)) {
 		tile_drop(t);
-		return no_memory(r);
+		return fail_no_memory(r);
 	}
 	rechunk_line_up(t);
 	for (uint64_t k = 0; k < t->n_jobs; k++) {

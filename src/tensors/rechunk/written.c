@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What of a sparse source there is, and which boxes of the array that touches. */
-#include "tensors/rechunk/rechunk_written.h"
+#include "tensors/rechunk/written.h"
 
 #include <errno.h>
 #include <string.h>

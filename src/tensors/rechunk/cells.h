@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pieces that a tensor is stored in, as a regular grid. */
-#ifndef TENSORS_RECHUNK_RECHUNK_CELLS_H
-#define TENSORS_RECHUNK_RECHUNK_CELLS_H
+#ifndef TENSORS_RECHUNK_CELLS_H
+#define TENSORS_RECHUNK_CELLS_H
 
 #include "tensor/tensor.h"
 

@@ -14,7 +14,7 @@
  * There are as many threads as leave room for one chunk.  If one thread does not, it
  * cannot be done, and we say how much it takes.
  */
-#include "tensors/rechunk/hdf5_rechunk_private.h"
+#include "tensors/rechunk/private.h"
 
 #include <errno.h>
 #include <inttypes.h>

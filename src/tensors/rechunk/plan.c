@@ -12,7 +12,7 @@
  * from which whatever is not better than something smaller is dropped.  Lists are thinned
  * where they get long.
  */
-#include "tensors/rechunk/rechunk_plan.h"
+#include "tensors/rechunk/plan.h"
 
 #include <errno.h>
 #include <stdlib.h>

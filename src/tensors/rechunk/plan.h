@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* In what order to make new chunks, so that old ones are decoded seldom. */
-#ifndef TENSORS_RECHUNK_RECHUNK_PLAN_H
-#define TENSORS_RECHUNK_RECHUNK_PLAN_H
+#ifndef TENSORS_RECHUNK_PLAN_H
+#define TENSORS_RECHUNK_PLAN_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What of a sparse source there is, and which boxes of the array that touches. */
-#ifndef TENSORS_RECHUNK_RECHUNK_WRITTEN_H
-#define TENSORS_RECHUNK_RECHUNK_WRITTEN_H
+#ifndef TENSORS_RECHUNK_WRITTEN_H
+#define TENSORS_RECHUNK_WRITTEN_H
 
 #include "base/vec.h"
 #include "tensor/tensor.h"

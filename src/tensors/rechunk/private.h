@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the files that rechunk. */
-#ifndef TENSORS_RECHUNK_HDF5_RECHUNK_PRIVATE_H
-#define TENSORS_RECHUNK_HDF5_RECHUNK_PRIVATE_H
-
-#include <xxhash.h>
+#ifndef TENSORS_RECHUNK_PRIVATE_H
+#define TENSORS_RECHUNK_PRIVATE_H
 
 #include "base/vec.h"
 #include "pack/out.h"
 #include "tensors/build.h"
 #include "tensors/rechunk/hdf5_rechunk.h"
-#include "tensors/rechunk/rechunk_cells.h"
-#include "tensors/rechunk/rechunk_written.h"
+#include "tensors/rechunk/cells.h"
+#include "tensors/rechunk/written.h"
 #include "tensors/rest.h"
 
 /* So many objects may kill the process that copies them. */
@@ -49,24 +47,10 @@ struct rechunk {
 
 /* Memory that a new chunk takes while it is made, before it is encoded. */
 uint64_t rechunk_cost(const struct rechunk *w);
-/* The pattern over and over. */
-void rechunk_fill(unsigned char *to, size_t n, const struct fill *f);
-/* A new chunk as it is stored. */
-struct rechunk_encoded {
-	struct build_chunk chunk;
-	XXH128_hash_t hash; /* of what is in it, if that is compared again */
-};
-/* The chunk in *data becomes what is stored of it: chunk.len bytes of *data, which may be
- * another buffer then.  Any thread. */
-int rechunk_encode(const struct rechunk *w, struct buf **data,
-		   struct rechunk_encoded *is, struct error *err);
-/* To where it has its place; read again if that is wanted.  Any thread. */
-int rechunk_write(struct rechunk *w, const void *stored,
-		  const struct rechunk_encoded *is, struct error *err);
 /* Make all new chunks, put them, list them. */
 int rechunk_run(struct rechunk *w, struct error *err);
 
-/* hdf5_rechunk_apart.c: what a process of its own says, for libhdf5 reads the source there,
+/* file.c: what a process of its own says, for libhdf5 reads the source there,
  * which may be damaged. */
 struct rechunk_answer {
 	int code;
@@ -81,17 +65,10 @@ int rechunk_apart(struct rechunk *w, rechunk_task *task, const char *name,
 
 void rechunk_apart_free(struct rechunk *w);
 
-/* hdf5_rechunk_finish.c: the tensor's HDF5 part; NULL: it is of another format. */
-const struct hdf5_tensor *rechunk_hdf5(const struct tensor *t);
-/* The new dataset, without attributes.  `source`: the old one, or negative; `named`: the
- * named type of the new file that is the source's, or negative. */
-int rechunk_make_dataset(struct rechunk *w, const char *name, hid_t group,
-			 hid_t source, hid_t named, hid_t *dset,
-			 struct error *err);
 /* A file with it alone; attributes that are not in it are a->found.lost. */
 rechunk_task rechunk_make_alone;
 
-/* hdf5_rechunk_rest.c: the other objects of the source's file. */
+/* The other objects of the source's file. */
 bool rechunk_has_rest(const struct rechunk *w);
 /* Can all of them be copied? */
 int rechunk_look_rest(struct rechunk *w, struct error *err);
