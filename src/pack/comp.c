@@ -66,15 +66,15 @@ void comp_describe(const struct pack_comp *c, char *buf, size_t n)
 		snprintf(buf, n, "%s", name);
 }
 
-static int add(struct pipeline *p, uint32_t id, const uint32_t *cd,
-	       unsigned n_cd, uint32_t elem, struct error *err)
+static int comp_add_filter(struct pipeline *p, uint32_t id, const uint32_t *cd,
+			   unsigned n_cd, uint32_t elem, struct error *err)
 {
 	return pipeline_add(p, id, NULL, cd, n_cd, elem, err);
 }
 
 /* The compressor itself. */
-static int add_codec(const struct pack_comp *c, uint32_t elem, uint64_t chunk,
-		     struct pipeline *p, struct error *err)
+static int comp_add_codec(const struct pack_comp *c, uint32_t elem,
+			  uint64_t chunk, struct pipeline *p, struct error *err)
 {
 	uint32_t level = (uint32_t)c->level, none = 0;
 	uint32_t lzf[] = {LZF_FILTER, LZF_LIBRARY, (uint32_t)chunk};
@@ -83,18 +83,18 @@ static int add_codec(const struct pack_comp *c, uint32_t elem, uint64_t chunk,
 	case PACK_AUTO:
 	case PACK_GZIP:
 		level = level ? level : DEFLATE_LEVEL;
-		return add(p, DEFLATE, &level, 1, elem, err);
+		return comp_add_filter(p, DEFLATE, &level, 1, elem, err);
 	case PACK_ZSTD:
 		level = level ? level : ZSTD_LEVEL;
-		return add(p, ZSTD, &level, 1, elem, err);
+		return comp_add_filter(p, ZSTD, &level, 1, elem, err);
 	case PACK_LZ4:
 		if (level)
 			return error_set(err, -EINVAL,
 					 "lz4 has no levels in HDF5: the "
 					 "filter does not store one");
-		return add(p, LZ4, &none, 1, elem, err);
+		return comp_add_filter(p, LZ4, &none, 1, elem, err);
 	case PACK_LZF:
-		return add(p, LZF, lzf, 3, elem, err);
+		return comp_add_filter(p, LZF, lzf, 3, elem, err);
 	case PACK_XZ:
 	case PACK_NONE:
 		break;
@@ -118,6 +118,6 @@ int comp_pipeline(const struct pack_comp *c, uint32_t elem, uint64_t chunk,
 				 "4 GiB",
 				 (unsigned long long)chunk);
 	if (c->codec != PACK_LZF && elem > 1)
-		r = add(out, SHUFFLE, &elem, 1, elem, err);
-	return r < 0 ? r : add_codec(c, elem, chunk, out, err);
+		r = comp_add_filter(out, SHUFFLE, &elem, 1, elem, err);
+	return r < 0 ? r : comp_add_codec(c, elem, chunk, out, err);
 }

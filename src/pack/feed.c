@@ -101,7 +101,7 @@ static void spare_trim(struct feed *f, size_t room)
 
 /* ---- what a batch is; with the lock -------------------------------------- */
 
-static uint64_t bytes_of(const struct feed *f, uint64_t entry)
+static uint64_t feed_entry_bytes(const struct feed *f, uint64_t entry)
 {
 	const struct scan_entry *e = &f->scan->list.at[entry];
 
@@ -124,7 +124,7 @@ static struct feed_piece *add_piece(struct feed *f, struct batch *b,
 }
 
 /* The files that a batch should have, so that all threads get some. */
-static unsigned fair(const struct feed *f)
+static unsigned feed_fair_share(const struct feed *f)
 {
 	uint64_t left = f->scan->list.n - f->entry;
 
@@ -133,10 +133,10 @@ static unsigned fair(const struct feed *f)
 }
 
 /* There is an entry left. */
-static void plan(struct feed *f, struct batch *b)
+static void feed_plan_batch(struct feed *f, struct batch *b)
 {
-	uint64_t bytes = bytes_of(f, f->entry), sum = 0;
-	unsigned most = fair(f);
+	uint64_t bytes = feed_entry_bytes(f, f->entry), sum = 0;
+	unsigned most = feed_fair_share(f);
 
 	b->n = 0;
 	if (bytes > FEED_WHOLE) {
@@ -153,7 +153,7 @@ static void plan(struct feed *f, struct batch *b)
 		return;
 	}
 	while (b->n < most && f->entry < f->scan->list.n) {
-		bytes = bytes_of(f, f->entry);
+		bytes = feed_entry_bytes(f, f->entry);
 		if (bytes > FEED_WHOLE - sum)
 			break;
 		add_piece(f, b, bytes, true);
@@ -164,7 +164,7 @@ static void plan(struct feed *f, struct batch *b)
 }
 
 /* May the next batch begin? */
-static bool has_room(const struct feed *f)
+static bool feed_has_room(const struct feed *f)
 {
 	if (f->begun - f->taken >= f->n_ring)
 		return false;
@@ -174,13 +174,13 @@ static bool has_room(const struct feed *f)
 
 /* ---- threads ------------------------------------------------------------- */
 
-static struct batch *begin(struct feed *f)
+static struct batch *feed_begin_batch(struct feed *f)
 {
 	lock_scope(&f->lock);
 	struct batch *b;
 
 	while (!f->ended && !*f->stop && f->entry < f->scan->list.n &&
-	       !has_room(f))
+	       !feed_has_room(f))
 		pthread_cond_wait(&f->work, &f->lock);
 	if (f->ended || *f->stop || f->entry >= f->scan->list.n)
 		return NULL;
@@ -188,7 +188,7 @@ static struct batch *begin(struct feed *f)
 	b->number = f->begun++;
 	b->state = BATCH_BUSY;
 	b->no_memory = false;
-	plan(f, b);
+	feed_plan_batch(f, b);
 	f->held += b->room;
 	b->data = b->room ? spare_take(f, b->room) : NULL;
 	if (b->room && !b->data)
@@ -196,7 +196,7 @@ static struct batch *begin(struct feed *f)
 	return b;
 }
 
-static void read_batch(struct feed *f, struct batch *b)
+static void feed_read_batch(struct feed *f, struct batch *b)
 {
 	char *to;
 
@@ -215,13 +215,13 @@ static void read_batch(struct feed *f, struct batch *b)
 	}
 }
 
-static void *work(void *arg)
+static void *feed_run_thread(void *arg)
 {
 	struct feed *f = arg;
 	struct batch *b;
 
-	while ((b = begin(f))) {
-		read_batch(f, b);
+	while ((b = feed_begin_batch(f))) {
+		feed_read_batch(f, b);
 		pthread_mutex_lock(&f->lock);
 		b->state = BATCH_READY;
 		if (b->number == f->taken)
@@ -237,7 +237,7 @@ static void *work(void *arg)
 
 /* ---- taking -------------------------------------------------------------- */
 
-static void let_go(struct feed *f)
+static void feed_release_batch(struct feed *f)
 {
 	struct batch *b = f->current;
 	void *data;
@@ -259,7 +259,7 @@ static void let_go(struct feed *f)
 }
 
 /* 1: f->current is the next one; 0: there is none. */
-static int take(struct feed *f, struct error *err)
+static int feed_take_batch(struct feed *f, struct error *err)
 {
 	lock_scope(&f->lock);
 	struct batch *b = &f->ring[f->taken % f->n_ring];
@@ -274,13 +274,13 @@ static int take(struct feed *f, struct error *err)
 		pthread_cond_wait(&f->ready, &f->lock);
 	}
 	if (b->no_memory)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "files that are read ahead");
 	f->current = b;
 	f->next = 0;
 	return 1;
 }
 
-static bool say(struct feed *f, const struct feed_piece *p)
+static bool feed_report(struct feed *f, const struct feed_piece *p)
 {
 	if (f->told == p->u.entry)
 		return true;
@@ -290,7 +290,8 @@ static bool say(struct feed *f, const struct feed_piece *p)
 }
 
 /* 1: it is to be given; 0: left out; -ENOMEM. */
-static int judge(struct feed *f, struct feed_piece *p, struct error *err)
+static int feed_check_piece(struct feed *f, struct feed_piece *p,
+			    struct error *err)
 {
 	struct scan_entry *list = f->scan->list.at, *e = &list[p->u.entry];
 	bool ok = true;
@@ -300,19 +301,19 @@ static int judge(struct feed *f, struct feed_piece *p, struct error *err)
 	if (p->u.same_as && list[e->same_as].left_out) {
 		p->why = "the other name of the same file could not be read";
 		e->left_out = true;
-		ok = say(f, p);
+		ok = feed_report(f, p);
 	} else if (p->outcome == FEED_GONE && p->u.first) {
 		e->left_out = true;
-		ok = say(f, p);
+		ok = feed_report(f, p);
 	} else if (p->outcome != FEED_FINE) {
-		ok = say(f, p);
+		ok = feed_report(f, p);
 		if (p->outcome == FEED_GONE) {
 			p->u.data = NULL; /* zeros: its size was said before */
 			p->u.lost = true;
 		}
 	}
 	if (!ok)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "files that are read ahead");
 	return !e->left_out;
 }
 
@@ -323,11 +324,11 @@ int feed_next(struct feed *f, struct feed_unit *u, struct error *err)
 		int r;
 
 		if (f->current && f->next == f->current->n)
-			let_go(f);
-		if (!f->current && (r = take(f, err)) <= 0)
+			feed_release_batch(f);
+		if (!f->current && (r = feed_take_batch(f, err)) <= 0)
 			return r;
 		p = &f->current->piece[f->next++];
-		r = judge(f, p, err);
+		r = feed_check_piece(f, p, err);
 		if (r < 0)
 			return r;
 		if (r > 0) {
@@ -339,16 +340,17 @@ int feed_next(struct feed *f, struct feed_unit *u, struct error *err)
 
 /* ---- beginning and end --------------------------------------------------- */
 
-static int start(struct feed *f, unsigned n, struct error *err)
+static int feed_start_threads(struct feed *f, unsigned n, struct error *err)
 {
 	f->threads = calloc(n, sizeof *f->threads);
 	f->n_ring = 2 * n + 4;
 	f->ring = calloc(f->n_ring, sizeof *f->ring);
 	if (!f->threads || !f->ring)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "files that are read ahead");
 	f->n_threads = n; /* plan() divides by it */
 	for (unsigned i = 0; i < n; i++) {
-		int r = pthread_create(&f->threads[i], NULL, work, f);
+		int r = pthread_create(&f->threads[i], NULL, feed_run_thread,
+				       f);
 
 		if (!r)
 			continue;
@@ -372,7 +374,7 @@ int feed_new(struct feed **out, struct scan *s, const char *top,
 
 	*out = NULL;
 	if (!f)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "files that are read ahead");
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->work, NULL);
 	pthread_cond_init(&f->ready, NULL);
@@ -385,7 +387,7 @@ int feed_new(struct feed **out, struct scan *s, const char *top,
 	if (f->source.top < 0)
 		r = error_errno(err, -errno, "'%s'", top);
 	if (r == 0)
-		r = start(f, n, err);
+		r = feed_start_threads(f, n, err);
 	if (r < 0) {
 		feed_close(f);
 		return r;

@@ -26,14 +26,14 @@ bool feed_is_large(const struct feed_source *f, uint64_t entry)
 	       e->size > FEED_WHOLE;
 }
 
-static void gone(struct feed_piece *p, int code, const char *why)
+static void piece_set_gone(struct feed_piece *p, int code, const char *why)
 {
 	p->outcome = FEED_GONE;
 	p->code = code;
 	p->why = why;
 }
 
-static void changed(struct feed_piece *p, const char *why)
+static void piece_set_changed(struct feed_piece *p, const char *why)
 {
 	p->outcome = FEED_CHANGED;
 	p->why = why;
@@ -69,7 +69,7 @@ void feed_attr_set(struct feed_attr *a, const struct scan_entry *e,
 /* What is a user's, or of security; not what a file system notes for itself (Lustre's
  * layouts, overlays' marks), nor what is a fact of this machine, nor what our mounts say
  * of every file. */
-static bool is_wanted(const char *name)
+static bool xattr_is_wanted(const char *name)
 {
 	static const char *const own[] = {
 		"trusted.lov",   "trusted.lma",      "trusted.lmv",
@@ -83,7 +83,7 @@ static bool is_wanted(const char *name)
 	       !strncmp(name, "security.", 9);
 }
 
-static int by_name(const void *a, const void *b)
+static int xattr_compare_names(const void *a, const void *b)
 {
 	const struct feed_xattr *x = a, *y = b;
 
@@ -91,11 +91,12 @@ static int by_name(const void *a, const void *b)
 }
 
 /* What is not ours to read, or is gone, is not missed. */
-static void missed(struct feed_piece *p, int code)
+static void piece_note_missed(struct feed_piece *p, int code)
 {
 	if (code != ENOTSUP && code != ENODATA && code != EPERM &&
 	    code != EACCES)
-		changed(p, "not all of its extended attributes could be read");
+		piece_set_changed(
+			p, "not all of its extended attributes could be read");
 }
 
 /* What is asked for its attributes: an open file; or what is no more than a place (O_PATH),
@@ -105,23 +106,23 @@ struct asked {
 	char path[40]; /* "": there is none */
 };
 
-static ssize_t ask_names(const struct asked *of, char *to, size_t room)
+static ssize_t xattr_ask_names(const struct asked *of, char *to, size_t room)
 {
 	return *of->path ? listxattr(of->path, to, room)
 			 : flistxattr(of->fd, to, room);
 }
 
-static ssize_t ask_value(const struct asked *of, const char *name, void *to,
-			 size_t room)
+static ssize_t xattr_ask_value(const struct asked *of, const char *name,
+			       void *to, size_t room)
 {
 	return *of->path ? getxattr(of->path, name, to, room)
 			 : fgetxattr(of->fd, name, to, room);
 }
 
 /* Values to `list`, and the `room` bytes behind its `n` elements; how many. */
-static size_t read_values(struct feed_piece *p, const struct asked *of,
-			  const char *names, size_t len,
-			  struct feed_xattr *list, size_t n, size_t room)
+static size_t xattr_read_values(struct feed_piece *p, const struct asked *of,
+				const char *names, size_t len,
+				struct feed_xattr *list, size_t n, size_t room)
 {
 	char *to = (char *)(list + n), *end = to + room;
 	size_t k = 0;
@@ -131,16 +132,16 @@ static size_t read_values(struct feed_piece *p, const struct asked *of,
 		size_t name = strlen(at) + 1;
 		ssize_t value = -1;
 
-		if (!is_wanted(at))
+		if (!xattr_is_wanted(at))
 			continue;
 		/* What has grown since does not fit; and no room at all would
 		 * ask for the size. */
 		errno = ERANGE;
 		if (name < (size_t)(end - to))
-			value = ask_value(of, at, to + name,
-					  (size_t)(end - to) - name);
+			value = xattr_ask_value(of, at, to + name,
+						(size_t)(end - to) - name);
 		if (value < 0) {
-			missed(p, errno);
+			piece_note_missed(p, errno);
 			continue;
 		}
 		memcpy(to, at, name);
@@ -155,7 +156,7 @@ static bool read_xattrs(struct feed_source *f, struct feed_piece *p,
 			const struct asked *of)
 {
 	cleanup_free char *names = NULL;
-	ssize_t len = ask_names(of, NULL, 0);
+	ssize_t len = xattr_ask_names(of, NULL, 0);
 	struct feed_xattr *list;
 	size_t n = 0, all = 1; /* so that none has no room at all */
 
@@ -165,25 +166,26 @@ static bool read_xattrs(struct feed_source *f, struct feed_piece *p,
 		names = malloc((size_t)len);
 		if (!names)
 			return false;
-		len = ask_names(of, names, (size_t)len);
+		len = xattr_ask_names(of, names, (size_t)len);
 	}
 	if (len < 0)
-		missed(p, errno);
+		piece_note_missed(p, errno);
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
 		ssize_t value;
 
-		if (!is_wanted(names + at))
+		if (!xattr_is_wanted(names + at))
 			continue;
-		value = ask_value(of, names + at, NULL, 0);
+		value = xattr_ask_value(of, names + at, NULL, 0);
 		if (value < 0) {
-			missed(p, errno);
+			piece_note_missed(p, errno);
 			continue;
 		}
 		n++;
 		all += strlen(names + at) + 1 + (size_t)value;
 	}
 	if (n && all > XATTR_BYTES_MAX) {
-		changed(p, "it has more than 16 MiB of extended attributes; "
+		piece_set_changed(
+			p, "it has more than 16 MiB of extended attributes; "
 			   "they were left out");
 		n = 0;
 	}
@@ -192,8 +194,8 @@ static bool read_xattrs(struct feed_source *f, struct feed_piece *p,
 	list = malloc(n * sizeof *list + all);
 	if (!list)
 		return false;
-	n = read_values(p, of, names, (size_t)len, list, n, all);
-	qsort(list, n, sizeof *list, by_name);
+	n = xattr_read_values(p, of, names, (size_t)len, list, n, all);
+	qsort(list, n, sizeof *list, xattr_compare_names);
 	p->xattrs = list;
 	p->u.xattrs = list;
 	p->u.n_xattrs = n;
@@ -214,7 +216,7 @@ static bool read_xattrs_of(struct feed_source *f, struct feed_piece *p, int fd,
 
 /* ---- what is no regular file --------------------------------------------- */
 
-static bool read_target(struct feed_piece *p, int fd)
+static bool piece_read_target(struct feed_piece *p, int fd)
 {
 	cleanup_free char *target = malloc(LINK_MAX_BYTES);
 	ssize_t n = target ? readlinkat(fd, "", target, LINK_MAX_BYTES) : 0;
@@ -222,7 +224,7 @@ static bool read_target(struct feed_piece *p, int fd)
 	if (!target)
 		return false;
 	if (n < 0) {
-		gone(p, errno, NULL);
+		piece_set_gone(p, errno, NULL);
 		return true;
 	}
 	p->link = strndup(target, (size_t)n);
@@ -241,13 +243,13 @@ static bool read_other(struct feed_source *f, struct feed_piece *p,
 		return true;
 	fd = scan_open(f->top, p->u.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		gone(p, errno, NULL);
+		piece_set_gone(p, errno, NULL);
 		ok = true;
 	} else if ((st.st_mode & S_IFMT) != (e->mode & S_IFMT)) {
-		gone(p, 0, "it is something else now");
+		piece_set_gone(p, 0, "it is something else now");
 		ok = true;
 	} else {
-		ok = (!is_link || read_target(p, fd)) &&
+		ok = (!is_link || piece_read_target(p, fd)) &&
 		     (p->outcome == FEED_GONE ||
 		      read_xattrs_of(f, p, fd, true));
 	}
@@ -258,7 +260,7 @@ static bool read_other(struct feed_source *f, struct feed_piece *p,
 
 /* ---- regular files ------------------------------------------------------- */
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool stat_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_size == b->st_size &&
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -321,7 +323,7 @@ static bool find_extents(struct feed_piece *p, int fd, uint64_t size)
 }
 
 /* The bytes; what is not there any more is zeros. */
-static void fill(struct feed_piece *p, int fd, void *data)
+static void piece_fill(struct feed_piece *p, int fd, void *data)
 {
 	size_t n = p->u.size;
 	int64_t got;
@@ -330,10 +332,11 @@ static void fill(struct feed_piece *p, int fd, void *data)
 		return;
 	got = file_read(fd, p->u.at, data, n);
 	if (got < 0) {
-		gone(p, (int)-got, NULL);
+		piece_set_gone(p, (int)-got, NULL);
 		got = 0;
 	} else if ((size_t)got < n) {
-		changed(p, "it got shorter while it was read; zeros are in the "
+		piece_set_changed(
+			p, "it got shorter while it was read; zeros are in the "
 			   "place of what is gone");
 	}
 	memset((char *)data + got, 0, n - (size_t)got);
@@ -355,12 +358,14 @@ static bool read_small(struct feed_source *f, struct feed_piece *p, int fd,
 	if (now.size <= FEED_WHOLE) {
 		p->u.size = now.size;
 	} else {
-		changed(p, "it grew since it was listed; only what was there "
+		piece_set_changed(
+			p, "it grew since it was listed; only what was there "
 			   "then was taken");
 		p->u.attr.size = planned;
 	}
 	if (e->nlink > 1 && !is_scanned_file(st, e))
-		changed(p, "another file has this name now, and its other "
+		piece_set_changed(
+			p, "another file has this name now, and its other "
 			   "names in the pack");
 	if ((uint64_t)st->st_blocks * 512 < p->u.size &&
 	    !find_extents(p, fd, p->u.size))
@@ -370,10 +375,10 @@ static bool read_small(struct feed_source *f, struct feed_piece *p, int fd,
 		if (!data)
 			return false;
 	}
-	fill(p, fd, data);
+	piece_fill(p, fd, data);
 	if (p->outcome == FEED_FINE &&
-	    (fstat(fd, &after) < 0 || !is_same(st, &after)))
-		changed(p, "it changed while it was read");
+	    (fstat(fd, &after) < 0 || !stat_is_same(st, &after)))
+		piece_set_changed(p, "it changed while it was read");
 	return true;
 }
 
@@ -387,7 +392,7 @@ static bool read_large(struct feed_source *f, struct feed_piece *p, int fd,
 
 	/* Not some bytes of one file and some of another. */
 	if (!is_scanned_file(st, e)) {
-		gone(p, 0, "another file has this name now");
+		piece_set_gone(p, 0, "another file has this name now");
 		return true;
 	}
 	if (p->u.first && holes && !find_extents(p, fd, e->size))
@@ -397,10 +402,10 @@ static bool read_large(struct feed_source *f, struct feed_piece *p, int fd,
 		      next >= (off_t)(p->u.at + p->u.size)))
 		p->u.data = NULL;
 	else
-		fill(p, fd, data);
+		piece_fill(p, fd, data);
 	if (p->outcome == FEED_FINE &&
 	    (fstat(fd, &after) < 0 || !is_as_scanned(&after, e)))
-		changed(p, "it changed while it was read");
+		piece_set_changed(p, "it changed while it was read");
 	return true;
 }
 
@@ -413,9 +418,9 @@ static bool read_regular(struct feed_source *f, struct feed_piece *p,
 			   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		gone(p, errno, NULL);
+		piece_set_gone(p, errno, NULL);
 	} else if (!S_ISREG(st.st_mode)) {
-		gone(p, 0, "it is no regular file any more");
+		piece_set_gone(p, 0, "it is no regular file any more");
 	} else {
 		if (p->u.first)
 			ok = read_xattrs_of(f, p, fd, false);

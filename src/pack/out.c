@@ -37,12 +37,7 @@ struct out {
 	bool replace, synced, done;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int open_dir(struct out *o, const char **base, struct error *err)
+static int out_open_dir(struct out *o, const char **base, struct error *err)
 {
 	const char *slash = strrchr(o->path, '/');
 	cleanup_free char *dir =
@@ -52,20 +47,20 @@ static int open_dir(struct out *o, const char **base, struct error *err)
 
 	*base = slash ? slash + 1 : o->path;
 	if (!dir)
-		return no_memory(err);
+		return error_no_memory(err, "the name of the output");
 	o->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return o->dir < 0 ? error_errno(err, -errno, "'%s'", dir) : 0;
 }
 
 /* Where a link leads is what is replaced, as tar and cp would write there: it may be on
  * another, larger, file system. */
-static int follow(struct out *o, struct error *err)
+static int out_follow_link(struct out *o, struct error *err)
 {
 	char *real = realpath(o->path, NULL);
 
 	if (!real)
 		return errno == ENOMEM
-			       ? no_memory(err)
+			       ? error_no_memory(err, "the name of the output")
 			       : error_errno(err, -errno, "'%s'", o->path);
 	free(o->path);
 	o->path = real;
@@ -73,7 +68,7 @@ static int follow(struct out *o, struct error *err)
 }
 
 /* *mode: of the old file; as it was: there is none. */
-static int check_old(struct out *o, mode_t *mode, struct error *err)
+static int out_check_old(struct out *o, mode_t *mode, struct error *err)
 {
 	struct stat link, st;
 
@@ -105,14 +100,14 @@ static int check_old(struct out *o, mode_t *mode, struct error *err)
 				 "'%s' is there already; --force replaces it",
 				 o->path);
 	*mode = st.st_mode & 07777;
-	return S_ISLNK(link.st_mode) ? follow(o, err) : 0;
+	return S_ISLNK(link.st_mode) ? out_follow_link(o, err) : 0;
 }
 
 /* ---- the file in the making ---------------------------------------------- */
 
 #define MARK ".tensorfs-"
 
-static bool is_leftover(const char *name, const char *base)
+static bool out_is_leftover(const char *name, const char *base)
 {
 	size_t n = strnlen(base, BASE_MOST);
 
@@ -122,7 +117,7 @@ static bool is_leftover(const char *name, const char *base)
 }
 
 /* Those of makers that are dead. */
-static void sweep(const struct out *o, const char *base)
+static void out_sweep(const struct out *o, const char *base)
 {
 	int fd = openat(o->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -136,7 +131,7 @@ static void sweep(const struct out *o, const char *base)
 	while ((e = readdir(d))) {
 		int old;
 
-		if (!is_leftover(e->d_name, base))
+		if (!out_is_leftover(e->d_name, base))
 			continue;
 		old = openat(o->dir, e->d_name,
 			     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -149,7 +144,7 @@ static void sweep(const struct out *o, const char *base)
 }
 
 /* False: a sweep of somebody else was faster than our lock. */
-static bool hold(int fd)
+static bool out_hold_lock(int fd)
 {
 	struct stat st;
 
@@ -158,7 +153,7 @@ static bool hold(int fd)
 	return fstat(fd, &st) < 0 || st.st_nlink > 0;
 }
 
-static int make_named(struct out *o, const char *base, struct error *err)
+static int out_make_named(struct out *o, const char *base, struct error *err)
 {
 	int r;
 
@@ -167,12 +162,12 @@ static int make_named(struct out *o, const char *base, struct error *err)
 			     (int)(base - o->path), o->path, BASE_MOST,
 			     base) < 0) {
 			o->fresh = NULL;
-			return no_memory(err);
+			return error_no_memory(err, "the name of the output");
 		}
 		o->fd = mkostemp(o->fresh, O_CLOEXEC);
 		if (o->fd < 0)
 			break;
-		if (hold(o->fd))
+		if (out_hold_lock(o->fd))
 			return 0;
 		unlink(o->fresh);
 		close(steal_fd(&o->fd));
@@ -184,8 +179,8 @@ static int make_named(struct out *o, const char *base, struct error *err)
 	return r;
 }
 
-static int make(struct out *o, const char *base, mode_t mode, bool old,
-		struct error *err)
+static int out_make(struct out *o, const char *base, mode_t mode, bool old,
+		    struct error *err)
 {
 	if (!old) {
 		mode_t mask = umask(0);
@@ -202,7 +197,7 @@ static int make(struct out *o, const char *base, mode_t mode, bool old,
 			close(steal_fd(&o->fd));
 	}
 	if (o->fd < 0) {
-		int r = make_named(o, base, err);
+		int r = out_make_named(o, base, err);
 
 		if (r < 0)
 			return r;
@@ -213,7 +208,7 @@ static int make(struct out *o, const char *base, mode_t mode, bool old,
 }
 
 /* Give it a name beside its place, from where it can be renamed. */
-static int name_it(struct out *o, struct error *err)
+static int out_link_temporary(struct out *o, struct error *err)
 {
 	const char *slash = strrchr(o->path, '/');
 	const char *base = slash ? slash + 1 : o->path;
@@ -223,7 +218,7 @@ static int name_it(struct out *o, struct error *err)
 			     (int)(base - o->path), o->path, BASE_MOST, base,
 			     ((unsigned)getpid() * 1000 + i) & 0xffffff) < 0) {
 			o->fresh = NULL;
-			return no_memory(err);
+			return error_no_memory(err, "the name of the output");
 		}
 		if (linkat(AT_FDCWD, o->by_fd, AT_FDCWD, o->fresh,
 			   AT_SYMLINK_FOLLOW) == 0)
@@ -237,8 +232,8 @@ static int name_it(struct out *o, struct error *err)
 }
 
 /* To where it can be made; *old: the mode of what is there, 0: nothing is. */
-static int begin(struct out **out, const char *path, bool replace, mode_t *old,
-		 const char **base, struct error *err)
+static int out_begin(struct out **out, const char *path, bool replace,
+		     mode_t *old, const char **base, struct error *err)
 {
 	struct out *o = calloc(1, sizeof *o);
 	int r;
@@ -246,17 +241,18 @@ static int begin(struct out **out, const char *path, bool replace, mode_t *old,
 	*out = NULL;
 	*old = 0;
 	if (!o)
-		return no_memory(err);
+		return error_no_memory(err, "the name of the output");
 	o->fd = o->dir = -1;
 	o->path = strdup(path);
 	o->replace = replace;
-	r = o->path ? check_old(o, old, err) : no_memory(err);
+	r = o->path ? out_check_old(o, old, err)
+		    : error_no_memory(err, "the name of the output");
 	if (r == 0)
-		r = open_dir(o, base, err);
+		r = out_open_dir(o, base, err);
 	if (r == 0 && !**base)
 		r = error_set(err, -EISDIR, "'%s' is a directory", path);
 	if (r == 0)
-		sweep(o, *base);
+		out_sweep(o, *base);
 	if (r < 0) {
 		out_free(o);
 		return r;
@@ -270,7 +266,7 @@ int out_check(const char *path, bool replace, struct error *err)
 	const char *base;
 	struct out *o;
 	mode_t old;
-	int r = begin(&o, path, replace, &old, &base, err);
+	int r = out_begin(&o, path, replace, &old, &base, err);
 
 	if (r == 0 && faccessat(o->dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		r = error_errno(err, -errno, "cannot write beside '%s'",
@@ -285,11 +281,11 @@ int out_new(struct out **out, const char *path, mode_t mode, bool replace,
 	const char *base;
 	struct out *o;
 	mode_t old;
-	int r = begin(&o, path, replace, &old, &base, err);
+	int r = out_begin(&o, path, replace, &old, &base, err);
 
 	*out = NULL;
 	if (r == 0)
-		r = make(o, base, old ? old : mode, old != 0, err);
+		r = out_make(o, base, old ? old : mode, old != 0, err);
 	if (r < 0) {
 		out_free(o);
 		return r;
@@ -360,7 +356,7 @@ int out_sync(struct out *o, struct error *err)
 }
 
 /* A new name, or the name of what is replaced. */
-static int give_name(struct out *o, struct error *err)
+static int out_give_name(struct out *o, struct error *err)
 {
 	int r;
 
@@ -371,7 +367,7 @@ static int give_name(struct out *o, struct error *err)
 					   o->path);
 		return 0;
 	}
-	r = o->fresh ? 0 : name_it(o, err);
+	r = o->fresh ? 0 : out_link_temporary(o, err);
 	if (r < 0)
 		return r;
 	if (renameat2(AT_FDCWD, o->fresh, AT_FDCWD, o->path,
@@ -389,7 +385,7 @@ int out_publish(struct out *o, struct error *err)
 	int r = out_sync(o, err);
 
 	if (r == 0)
-		r = give_name(o, err);
+		r = out_give_name(o, err);
 	if (r < 0)
 		return r;
 	o->done = true;

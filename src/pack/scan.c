@@ -76,8 +76,8 @@ static bool add_above(struct scan_walk *w, struct scan_found *f,
 }
 
 /* Is there a way to `path` by directories alone? */
-static bool go_to(struct scan_walk *w, struct scan_found *f,
-		  struct above *above, const char *path)
+static bool scan_add_parents(struct scan_walk *w, struct scan_found *f,
+			     struct above *above, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash ? (size_t)(slash - path) : 0;
@@ -126,7 +126,7 @@ struct listed {
 	struct bundle deep, flat;
 };
 
-static bool is_directory(const struct scan_walk *w, const char *path)
+static bool scan_is_directory(const struct scan_walk *w, const char *path)
 {
 	struct stat st;
 
@@ -144,10 +144,10 @@ static void take_listed(struct scan_walk *w, struct scan_found *f,
 		scan_push(w, f, "");
 		l->all = path;
 	} else if (!scan_is_excluded(w->o, path) &&
-		   go_to(w, f, &l->above, path)) {
+		   scan_add_parents(w, f, &l->above, path)) {
 		if (!flat && i + 1 < l->list.n &&
 		    scan_is_below(l->list.at[i + 1], path) &&
-		    is_directory(w, path))
+		    scan_is_directory(w, path))
 			l->all = path;
 		bundle_add(w, f, flat ? &l->flat : &l->deep, path);
 	}
@@ -190,7 +190,7 @@ static void begin_listed(struct scan_walk *w, struct scan_found *f)
 	free(l.above.path);
 }
 
-static void begin(struct scan_walk *w, struct scan_found *f)
+static void scan_begin(struct scan_walk *w, struct scan_found *f)
 {
 	if (w->o->only)
 		begin_listed(w, f);
@@ -201,7 +201,7 @@ static void begin(struct scan_walk *w, struct scan_found *f)
 /* ---- all of it ----------------------------------------------------------- */
 
 /* Put what one reader has found behind what there is. */
-static bool gather(struct scan *s, struct scan_found *f)
+static bool scan_join_found(struct scan *s, struct scan_found *f)
 {
 	uint64_t base = s->text.n;
 	bool ok = scan_append(&s->text, f->text.at, f->text.n) &&
@@ -217,7 +217,7 @@ static bool gather(struct scan *s, struct scan_found *f)
 	return ok;
 }
 
-static void found_free(struct scan_found *f)
+static void scan_found_free(struct scan_found *f)
 {
 	vec_free(&f->list);
 	vec_free(&f->text);
@@ -225,13 +225,13 @@ static void found_free(struct scan_found *f)
 }
 
 /* Walk with `n` threads; what each has found is in r[]. */
-static int walk(struct scan_walk *w, struct scan_reader *r, unsigned n,
-		struct error *err)
+static int scan_walk_all(struct scan_walk *w, struct scan_reader *r, unsigned n,
+			 struct error *err)
 {
 	unsigned started = 0;
 	bool no_memory = false;
 
-	begin(w, &r[0].found);
+	scan_begin(w, &r[0].found);
 	for (; started + 1 < n; started++)
 		if (pthread_create(&r[started + 1].thread, NULL, scan_work,
 				   &r[started + 1]))
@@ -247,7 +247,7 @@ static int walk(struct scan_walk *w, struct scan_reader *r, unsigned n,
 	for (unsigned i = 0; i < n; i++)
 		no_memory |= r[i].found.no_memory;
 	if (no_memory)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of files");
 	return *w->stop ? error_set(err, -EINTR, "interrupted") : 0;
 }
 
@@ -272,18 +272,18 @@ int scan_new(struct scan **out, const char *top, const struct scan_options *o,
 	struct scan_reader *readers = calloc(n, sizeof *readers);
 	struct scan *s = calloc(1, sizeof *s);
 	int r = readers && s ? open_top(&w, s, top, err)
-			     : error_set(err, -ENOMEM, "out of memory");
+			     : error_no_memory(err, "the list of files");
 
 	pthread_mutex_init(&w.lock, NULL);
 	pthread_cond_init(&w.changed, NULL);
 	for (unsigned i = 0; readers && i < n; i++)
 		readers[i].w = &w;
 	if (r == 0)
-		r = walk(&w, readers, n, err);
+		r = scan_walk_all(&w, readers, n, err);
 	for (unsigned i = 0; readers && i < n; i++) {
-		if (r == 0 && !gather(s, &readers[i].found))
-			r = error_set(err, -ENOMEM, "out of memory");
-		found_free(&readers[i].found);
+		if (r == 0 && !scan_join_found(s, &readers[i].found))
+			r = error_no_memory(err, "the list of files");
+		scan_found_free(&readers[i].found);
 	}
 	if (r == 0)
 		r = scan_order(s, o, err);

@@ -6,13 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "pack/scan_private.h"
-
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
 
 bool scan_problem(struct scan *s, const char *path, const char *what)
 {
@@ -40,7 +36,7 @@ bool scan_is_below(const char *path, const char *dir)
 	return !n || (!strncmp(path, dir, n) && path[n] == '/');
 }
 
-static int by_path(const void *a, const void *b, void *arg)
+static int scan_compare_entries(const void *a, const void *b, void *arg)
 {
 	const struct scan *s = arg;
 	const struct scan_entry *x = a, *y = b;
@@ -62,22 +58,16 @@ static void drop_doubles(struct scan *s)
 /* ---- what comes first ---------------------------------------------------- */
 
 /* The number of a path in the sorted list; UINT64_MAX: it is not there. */
-static uint64_t find(const struct scan *s, const char *path)
+static uint64_t scan_find_path(const struct scan *s, const char *path)
 {
-	uint64_t lo = 0, hi = s->list.n;
+	struct bisect b = bisect_in(0, s->list.n);
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		int r = scan_compare_paths(scan_path(s, mid), path);
-
-		if (r == 0)
-			return mid;
-		if (r < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return UINT64_MAX;
+	while (bisect_next(&b))
+		bisect_answer(
+			&b, scan_compare_paths(scan_path(s, b.mid), path) >= 0);
+	return b.lo < s->list.n && !strcmp(scan_path(s, b.lo), path)
+		       ? b.lo
+		       : UINT64_MAX;
 }
 
 struct ranked {
@@ -94,19 +84,19 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* What `path` names, and all that is below it, is first from now on. */
-static int rank(struct scan *s, const char *name, uint64_t k, struct ranked *r,
-		struct error *err)
+static int scan_rank_path(struct scan *s, const char *name, uint64_t k,
+			  struct ranked *r, struct error *err)
 {
 	cleanup_free char *path = strdup(name);
 	uint64_t i;
 
 	if (!path)
-		return no_memory(err);
-	i = scan_clean(path) ? *path ? find(s, path) : 0 : UINT64_MAX;
+		return error_no_memory(err, "the list of files");
+	i = scan_clean(path) ? *path ? scan_find_path(s, path) : 0 : UINT64_MAX;
 	if (i == UINT64_MAX)
 		return scan_problem(s, name, "it is not there")
 			       ? 0
-			       : no_memory(err);
+			       : error_no_memory(err, "the list of files");
 	do
 		if (r[i].rank == UINT64_MAX)
 			r[i].rank = k;
@@ -125,7 +115,7 @@ static int rank_all(struct scan *s, const char *const *first, struct ranked *r,
 			.rank = S_ISDIR(s->list.at[i].mode) ? 0 : UINT64_MAX,
 			.at = i};
 	for (uint64_t k = 0; first[k] && code == 0; k++)
-		code = rank(s, first[k], k + 1, r, err);
+		code = scan_rank_path(s, first[k], k + 1, r, err);
 	return code;
 }
 
@@ -134,7 +124,8 @@ static int put_first(struct scan *s, const char *const *first,
 {
 	struct ranked *r = calloc(s->list.n + 1, sizeof *r);
 	struct scan_entry *to = calloc(s->list.n + 1, sizeof *to);
-	int code = r && to ? rank_all(s, first, r, err) : no_memory(err);
+	int code = r && to ? rank_all(s, first, r, err)
+			   : error_no_memory(err, "the list of files");
 
 	if (code == 0) {
 		qsort(r, s->list.n, sizeof *r, by_rank);
@@ -153,7 +144,7 @@ struct name {
 	uint64_t dev, ino, at;
 };
 
-static int by_inode(const void *a, const void *b)
+static int scan_compare_inodes(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 
@@ -188,7 +179,7 @@ static int find_links(struct scan *s, struct error *err)
 			ok = vec_push(&names, one);
 	}
 	if (ok && names.n)
-		qsort(names.at, names.n, sizeof *names.at, by_inode);
+		qsort(names.at, names.n, sizeof *names.at, scan_compare_inodes);
 	for (size_t i = 1; i < names.n && ok; i++) {
 		const struct scan_entry *a = &s->list.at[names.at[i - 1].at];
 		struct scan_entry *b = &s->list.at[names.at[i].at];
@@ -197,7 +188,7 @@ static int find_links(struct scan *s, struct error *err)
 			b->same_as = a->same_as;
 	}
 	vec_free(&names);
-	return ok ? 0 : no_memory(err);
+	return ok ? 0 : error_no_memory(err, "the list of files");
 }
 
 int scan_order(struct scan *s, const struct scan_options *o, struct error *err)
@@ -205,7 +196,8 @@ int scan_order(struct scan *s, const struct scan_options *o, struct error *err)
 	int r = 0;
 
 	if (s->list.n)
-		qsort_r(s->list.at, s->list.n, sizeof *s->list.at, by_path, s);
+		qsort_r(s->list.at, s->list.n, sizeof *s->list.at,
+			scan_compare_entries, s);
 	drop_doubles(s);
 	if (o->first && s->list.n)
 		r = put_first(s, o->first, err);

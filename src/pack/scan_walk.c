@@ -113,8 +113,8 @@ static bool is_name_of(int dir, const char *name, const struct scan_skip *skip)
 	       st.st_ino == skip->dir_ino && st.st_dev == skip->dir_dev;
 }
 
-static bool is_skipped(const struct scan_options *o, int dir, const char *name,
-		       const struct stat *st)
+static bool scan_is_skipped(const struct scan_options *o, int dir,
+			    const char *name, const struct stat *st)
 {
 	for (unsigned i = 0; i < o->n_skip; i++)
 		if (o->skip[i].ino == st->st_ino &&
@@ -128,7 +128,7 @@ static bool is_skipped(const struct scan_options *o, int dir, const char *name,
 
 /* openat without links on the way: a directory that was listed, and is a symbolic link
  * when something below it is opened, leads out.  O_NOFOLLOW is for the last name alone. */
-static int open_below(int dir, const char *path, int flags)
+static int scan_open_below(int dir, const char *path, int flags)
 {
 #ifdef RESOLVE_NO_SYMLINKS
 	struct open_how how = {.flags = (uint64_t)flags,
@@ -156,7 +156,7 @@ int scan_open(int top, const char *path, int flags)
 			n--;
 		memcpy(part, path, n);
 		part[n] = '\0';
-		next = open_below(fd < 0 ? top : fd, part, way);
+		next = scan_open_below(fd < 0 ? top : fd, part, way);
 		if (fd >= 0)
 			close(fd);
 		if (next < 0)
@@ -164,7 +164,7 @@ int scan_open(int top, const char *path, int flags)
 		fd = next;
 		path += n + 1;
 	}
-	last = open_below(fd < 0 ? top : fd, *path ? path : ".", flags);
+	last = scan_open_below(fd < 0 ? top : fd, *path ? path : ".", flags);
 	if (fd >= 0) {
 		int code = errno;
 
@@ -205,8 +205,9 @@ static bool others_wait(struct scan_walk *w)
 }
 
 /* One entry of an open directory. */
-static void look(struct scan_walk *w, struct scan_found *f, int dir,
-		 const char *name, const char *path, bool flat)
+static void scan_look_at_entry(struct scan_walk *w, struct scan_found *f,
+			       int dir, const char *name, const char *path,
+			       bool flat)
 {
 	struct stat st;
 
@@ -216,7 +217,7 @@ static void look(struct scan_walk *w, struct scan_found *f, int dir,
 		scan_add_problem(f, path, strerror(errno));
 		return;
 	}
-	if (is_skipped(w->o, dir, name, &st))
+	if (scan_is_skipped(w->o, dir, name, &st))
 		return;
 	if (S_ISSOCK(st.st_mode) && !w->o->sockets) {
 		f->sockets++;
@@ -246,13 +247,13 @@ static void look_at_names(struct scan_walk *w, struct scan_found *f, int dir,
 			f->no_memory = true;
 			break;
 		}
-		look(w, f, dir, names->at + at, below, flat);
+		scan_look_at_entry(w, f, dir, names->at + at, below, flat);
 	}
 }
 
 /* Bundle after bundle: for others, if they have nothing to do. */
-static void read_names(struct scan_walk *w, struct scan_found *f, DIR *d,
-		       const char *path)
+static void scan_read_names(struct scan_walk *w, struct scan_found *f, DIR *d,
+			    const char *path)
 {
 	struct scan_text names = VEC_EMPTY;
 	struct dirent *e = NULL;
@@ -285,8 +286,8 @@ static void read_names(struct scan_walk *w, struct scan_found *f, DIR *d,
 	vec_free(&names);
 }
 
-static void do_job(struct scan_walk *w, struct scan_found *f,
-		   const struct scan_job *job)
+static void scan_run_job(struct scan_walk *w, struct scan_found *f,
+			 const struct scan_job *job)
 {
 	int fd = scan_open(w->top, job->path,
 			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -307,12 +308,12 @@ static void do_job(struct scan_walk *w, struct scan_found *f,
 		close(fd);
 		return;
 	}
-	read_names(w, f, d, job->path);
+	scan_read_names(w, f, d, job->path);
 	closedir(d);
 }
 
 /* False: there is no more. */
-static bool take(struct scan_walk *w, struct scan_job *job)
+static bool scan_take_job(struct scan_walk *w, struct scan_job *job)
 {
 	lock_scope(&w->lock);
 
@@ -329,7 +330,7 @@ static bool take(struct scan_walk *w, struct scan_job *job)
 	return true;
 }
 
-static void give_back(struct scan_walk *w, bool no_memory)
+static void scan_end_job(struct scan_walk *w, bool no_memory)
 {
 	lock_scope(&w->lock);
 	w->busy--;
@@ -343,11 +344,11 @@ void *scan_work(void *arg)
 	struct scan_reader *r = arg;
 	struct scan_job job;
 
-	while (take(r->w, &job)) {
-		do_job(r->w, &r->found, &job);
+	while (scan_take_job(r->w, &job)) {
+		scan_run_job(r->w, &r->found, &job);
 		free(job.path);
 		vec_free(&job.names);
-		give_back(r->w, r->found.no_memory);
+		scan_end_job(r->w, r->found.no_memory);
 	}
 	return NULL;
 }

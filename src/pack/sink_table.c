@@ -10,7 +10,7 @@ const struct sink_ops *const sink_table[] = {&sink_tar,      &sink_tar_gzip,
 					     &sink_tar_zstd, &sink_squashfs,
 					     &sink_hdf5,     NULL};
 
-static bool has_suffix(const char *path, const char *list)
+static bool sink_has_suffix(const char *path, const char *list)
 {
 	size_t n = strlen(path);
 
@@ -29,7 +29,7 @@ const struct sink_ops *sink_find(const char *format, const char *path)
 {
 	for (size_t i = 0; sink_table[i]; i++)
 		if (format ? !strcmp(format, sink_table[i]->name)
-			   : has_suffix(path, sink_table[i]->suffixes))
+			   : sink_has_suffix(path, sink_table[i]->suffixes))
 			return sink_table[i];
 	return NULL;
 }

@@ -56,12 +56,7 @@ struct squeeze {
 	struct error failure; /* the first */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int failed(const struct squeeze *s, struct error *err)
+static int squeeze_failure(const struct squeeze *s, struct error *err)
 {
 	if (s->failure.code && err)
 		*err = s->failure;
@@ -97,14 +92,15 @@ static void write_ready(struct squeeze *s)
 }
 
 /* As many benches as threads: there is one. */
-static struct bench take_bench(struct squeeze *s, bool *in_vain)
+static struct bench squeeze_take_bench(struct squeeze *s, bool *in_vain)
 {
 	lock_scope(&s->lock);
 	*in_vain = s->failure.code != 0;
 	return s->benches[--s->n_free];
 }
 
-static int compress(struct block *b, struct bench *bench, struct error *err)
+static int squeeze_compress_block(struct block *b, struct bench *bench,
+				  struct error *err)
 {
 	struct squeeze_block *o = &b->out;
 	unsigned char *was = b->data;
@@ -125,16 +121,16 @@ static int compress(struct block *b, struct bench *bench, struct error *err)
 	return r;
 }
 
-static void work(void *arg)
+static void squeeze_run_block(void *arg)
 {
 	struct block *b = arg;
 	struct squeeze *s = b->s;
 	struct error err = {0};
 	bool in_vain;
-	struct bench bench = take_bench(s, &in_vain);
+	struct bench bench = squeeze_take_bench(s, &in_vain);
 
 	if (!in_vain)
-		compress(b, &bench, &err);
+		squeeze_compress_block(b, &bench, &err);
 	lock_scope(&s->lock);
 	s->benches[s->n_free++] = bench;
 	if (err.code && !s->failure.code)
@@ -146,7 +142,7 @@ static void work(void *arg)
 /* ---- the caller ---------------------------------------------------------- */
 
 /* A block to be filled; waits for one. */
-static int begin(struct squeeze *s, struct error *err)
+static int squeeze_begin_block(struct squeeze *s, struct error *err)
 {
 	lock_scope(&s->lock);
 	struct block *b;
@@ -154,21 +150,21 @@ static int begin(struct squeeze *s, struct error *err)
 	while (s->begun - s->written == s->n && !s->failure.code)
 		pthread_cond_wait(&s->changed, &s->lock);
 	if (s->failure.code)
-		return failed(s, err);
+		return squeeze_failure(s, err);
 	b = &s->ring[s->begun++ % s->n];
 	b->out = (struct squeeze_block){.at = s->added};
 	s->filling = b;
 	return 0;
 }
 
-static int hand_over(struct squeeze *s, struct error *err)
+static int squeeze_submit_block(struct squeeze *s, struct error *err)
 {
 	struct block *b = steal_pointer(&s->filling);
 
 	s->added += b->out.len;
-	pool_submit(s->pool, work, b);
+	pool_submit(s->pool, squeeze_run_block, b);
 	lock_scope(&s->lock);
-	return failed(s, err);
+	return squeeze_failure(s, err);
 }
 
 int squeeze_add(struct squeeze *s, const void *data, size_t n,
@@ -181,7 +177,7 @@ int squeeze_add(struct squeeze *s, const void *data, size_t n,
 		struct squeeze_block *o;
 		size_t part;
 
-		if (!s->filling && (r = begin(s, err)) < 0)
+		if (!s->filling && (r = squeeze_begin_block(s, err)) < 0)
 			break;
 		o = &s->filling->out;
 		part = (size_t)min_u64(n, s->o.block - o->len);
@@ -190,7 +186,7 @@ int squeeze_add(struct squeeze *s, const void *data, size_t n,
 		at += part;
 		n -= part;
 		if (o->len == s->o.block)
-			r = hand_over(s, err);
+			r = squeeze_submit_block(s, err);
 	}
 	return r;
 }
@@ -203,9 +199,9 @@ size_t squeeze_filled(const struct squeeze *s)
 int squeeze_cut(struct squeeze *s, struct error *err)
 {
 	if (s->filling)
-		return hand_over(s, err);
+		return squeeze_submit_block(s, err);
 	lock_scope(&s->lock);
-	return failed(s, err);
+	return squeeze_failure(s, err);
 }
 
 int squeeze_finish(struct squeeze *s, struct error *err)
@@ -213,17 +209,18 @@ int squeeze_finish(struct squeeze *s, struct error *err)
 	int r = 0;
 
 	if (!s->filling && !s->added && s->o.codec != SQUEEZE_NONE)
-		r = begin(s, err);
+		r = squeeze_begin_block(s, err);
 	if (r == 0)
 		r = squeeze_cut(s, err);
 	pool_drain(s->pool);
 	lock_scope(&s->lock);
-	return r < 0 ? r : failed(s, err);
+	return r < 0 ? r : squeeze_failure(s, err);
 }
 
 /* ---- making -------------------------------------------------------------- */
 
-static int check(const struct squeeze_options *o, struct error *err)
+static int squeeze_check_options(const struct squeeze_options *o,
+				 struct error *err)
 {
 	if (o->level < 0 || o->level > squeeze_most(o->codec))
 		return error_set(err, -EINVAL,
@@ -242,7 +239,7 @@ static int check(const struct squeeze_options *o, struct error *err)
 
 /* A thread needs a buffer, what its coder takes, and two blocks that wait, so that it has something to do
  * while another one is filled. */
-static void share_memory(struct squeeze *s)
+static void squeeze_share_memory(struct squeeze *s)
 {
 	uint64_t each = (s->o.codec == SQUEEZE_NONE ? 2 : 3) * s->bound +
 			coder_memory(&s->o);
@@ -263,12 +260,13 @@ static int make_buffers(struct squeeze *s, struct error *err)
 	s->ring = calloc(s->n, sizeof *s->ring);
 	s->benches = calloc(s->o.threads, sizeof *s->benches);
 	if (!s->ring || !s->benches)
-		return no_memory(err);
+		return error_no_memory(err, "the buffers of compression");
 	for (unsigned i = 0; i < s->n; i++) {
 		s->ring[i].s = s;
 		s->ring[i].data = malloc(s->bound);
 		if (!s->ring[i].data)
-			return no_memory(err);
+			return error_no_memory(err,
+					       "the buffers of compression");
 	}
 	for (; s->n_benches < s->o.threads && r == 0; s->n_benches++) {
 		struct bench *b = &s->benches[s->n_benches];
@@ -277,7 +275,8 @@ static int make_buffers(struct squeeze *s, struct error *err)
 			continue;
 		b->spare = malloc(s->bound);
 		r = b->spare ? coder_new(&b->coder, &s->o, err)
-			     : no_memory(err);
+			     : error_no_memory(err,
+					       "the buffers of compression");
 	}
 	s->n_free = s->n_benches;
 	return r;
@@ -287,21 +286,21 @@ int squeeze_new(struct squeeze **out, const struct squeeze_options *o,
 		squeeze_write *write, void *ctx, struct error *err)
 {
 	struct squeeze *s;
-	int r = check(o, err);
+	int r = squeeze_check_options(o, err);
 
 	*out = NULL;
 	if (r < 0)
 		return r;
 	s = calloc(1, sizeof *s);
 	if (!s)
-		return no_memory(err);
+		return error_no_memory(err, "the buffers of compression");
 	s->o = *o;
 	s->write = write;
 	s->ctx = ctx;
 	s->bound = coder_bound(o, o->block);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	share_memory(s);
+	squeeze_share_memory(s);
 	r = make_buffers(s, err);
 	if (r == 0)
 		r = pool_new(&s->pool, "squeeze", s->o.threads, s->n, err);
@@ -314,7 +313,7 @@ int squeeze_new(struct squeeze **out, const struct squeeze_options *o,
 }
 
 /* What is queued goes by at once. */
-static void give_up(struct squeeze *s)
+static void squeeze_cancel(struct squeeze *s)
 {
 	lock_scope(&s->lock);
 	if (!s->failure.code)
@@ -325,7 +324,7 @@ void squeeze_free(struct squeeze *s)
 {
 	if (!s)
 		return;
-	give_up(s);
+	squeeze_cancel(s);
 	pool_free(s->pool);
 	for (unsigned i = 0; s->ring && i < s->n; i++)
 		free(s->ring[i].data);

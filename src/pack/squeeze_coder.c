@@ -129,8 +129,8 @@ static size_t squeezed_size(struct squeeze_coder *c, const void *from, size_t n)
 	return size ? size : n;
 }
 
-static bool is_worth_it(struct squeeze_coder *c, const unsigned char *from,
-			size_t n)
+static bool coder_is_worth_it(struct squeeze_coder *c,
+			      const unsigned char *from, size_t n)
 {
 	size_t sum = 0;
 
@@ -180,7 +180,7 @@ uint64_t coder_memory(const struct squeeze_options *o)
 int coder_run(struct squeeze_coder *c, const void *from, size_t n, void *to,
 	      size_t room, size_t *size, bool *squeezed, struct error *err)
 {
-	*squeezed = is_worth_it(c, from, n);
+	*squeezed = coder_is_worth_it(c, from, n);
 	if (c->o->codec == SQUEEZE_GZIP)
 		return run_gzip(*squeezed ? c->gzip : c->store, from, n, to,
 				room, size, err);
@@ -232,7 +232,7 @@ int coder_new(struct squeeze_coder **out, const struct squeeze_options *o,
 		ok = (c->scratch = malloc(c->room)) != NULL;
 	if (!ok) {
 		coder_free(c);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a compressor");
 	}
 	*out = c;
 	return 0;
