@@ -90,7 +90,7 @@ static const struct piece *next_piece(struct tar_index *x)
 	return &x->reading->piece[x->at];
 }
 
-static void pass(struct tar_index *x, const struct piece *p, uint64_t n)
+static void tape_pass(struct tar_index *x, const struct piece *p, uint64_t n)
 {
 	x->in.at += n;
 	x->at_n += n;
@@ -120,7 +120,7 @@ static ssize_t tape_read(struct input *in, void *to, size_t n,
 		part = (size_t)min_u64(n - done, p->n - x->at_n);
 		memcpy((unsigned char *)to + done,
 		       x->reading->bytes + x->at_byte, part);
-		pass(x, p, part);
+		tape_pass(x, p, part);
 		done += part;
 	}
 	return (ssize_t)done;
@@ -139,7 +139,7 @@ static int64_t tape_skip(struct input *in, uint64_t n, struct error *err)
 		if (!p)
 			break;
 		part = min_u64(n - done, p->n - x->at_n);
-		pass(x, p, part);
+		tape_pass(x, p, part);
 		done += part;
 	}
 	return (int64_t)done;
@@ -169,7 +169,7 @@ static void run_scan(void *arg)
 
 /* ---- the writer's end ---------------------------------------------------- */
 
-static void hand_over(struct tar_index *x)
+static void tape_hand_over(struct tar_index *x)
 {
 	lock_scope(&x->lock);
 
@@ -195,7 +195,7 @@ void tar_index_add(struct tar_index *x, const void *bytes, size_t n, bool data)
 		bool joins = last && last->bytes == !data;
 
 		if (!part || (!joins && h->n == PIECES)) {
-			hand_over(x);
+			tape_hand_over(x);
 			continue;
 		}
 		if (!joins)
@@ -242,7 +242,7 @@ int tar_index_new(struct tar_index **out, const char *format, struct error *err)
 
 	*out = NULL;
 	if (!x)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the index of the tar");
 	x->in.ops = &tape_ops;
 	x->format = format;
 	pthread_mutex_init(&x->lock, NULL);
@@ -251,7 +251,7 @@ int tar_index_new(struct tar_index **out, const char *format, struct error *err)
 	x->half[1] = x->empty = calloc(1, sizeof *x->empty);
 	r = x->writing && x->empty
 		    ? members_builder_new(&x->builder, &options, err)
-		    : error_set(err, -ENOMEM, "out of memory");
+		    : error_no_memory(err, "the index of the tar");
 	if (r == 0)
 		r = pool_new(&x->pool, "index", 1, 1, err);
 	if (r < 0) {
@@ -268,7 +268,7 @@ static void end_scan(struct tar_index *x)
 {
 	if (!x->pool)
 		return;
-	hand_over(x);
+	tape_hand_over(x);
 	pthread_mutex_lock(&x->lock);
 	x->ended = true;
 	pthread_cond_broadcast(&x->changed);
@@ -288,7 +288,7 @@ int tar_index_save(struct tar_index *x, const char *path, char **where,
 	if (x->failure.code)
 		return error_set(err, x->failure.code, "%s", x->failure.text);
 	if (x->no_memory)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the seek points of the index");
 	r = members_finish(steal_pointer(&x->builder), &members, err);
 	if (r < 0)
 		return r;

@@ -136,8 +136,8 @@ static void name_codec(struct tar_sink *s, const struct sink_args *a,
 		snprintf(s->codec, sizeof s->codec, "%s:%d", f->stream, level);
 }
 
-static int open_parts(struct tar_sink *s, const struct sink_args *a,
-		      const struct format *f, struct error *err)
+static int tar_open_parts(struct tar_sink *s, const struct sink_args *a,
+			  const struct format *f, struct error *err)
 {
 	struct squeeze_options o = {
 		.codec = f->codec,
@@ -187,17 +187,17 @@ static int tar_open_as(const struct sink_ops *ops, const struct format *f,
 		return r;
 	s = calloc(1, sizeof *s);
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "writing the tar");
 	s->sink.ops = ops;
 	s->args = *a;
 	s->args.path = s->path = strdup(a->path);
 	s->hash = XXH3_createState();
 	if (!s->path || !s->hash) {
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "writing the tar");
 	} else {
 		XXH3_128bits_reset(s->hash);
 		name_codec(s, a, f);
-		r = open_parts(s, a, f, err);
+		r = tar_open_parts(s, a, f, err);
 	}
 	if (r < 0) {
 		tar_close(&s->sink);
@@ -223,8 +223,8 @@ static int place_member(struct tar_sink *s, const struct feed_unit *u,
 	return 0;
 }
 
-static int begin_member(struct tar_sink *s, const struct feed_unit *u,
-			struct error *err)
+static int tar_begin_member(struct tar_sink *s, const struct feed_unit *u,
+			    struct error *err)
 {
 	bool bytes = S_ISREG(u->attr.mode) && !u->same_as;
 	int r = bytes ? place_member(s, u, err) : 0;
@@ -240,7 +240,7 @@ static int tar_put(struct sink *sink, const struct feed_unit *u,
 		   struct error *err)
 {
 	struct tar_sink *s = (struct tar_sink *)sink;
-	int r = u->first ? begin_member(s, u, err) : 0;
+	int r = u->first ? tar_begin_member(s, u, err) : 0;
 
 	if (r == 0 && S_ISREG(u->attr.mode) && !u->same_as)
 		r = tar_writer_data(s->writer, u->data, u->size, err);
