@@ -42,12 +42,7 @@ struct image_blocks {
 	unsigned n_press;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static void work(void *arg)
+static void blocks_compress_slot(void *arg)
 {
 	struct image_slot *s = arg;
 	struct image_blocks *b = s->of;
@@ -67,7 +62,7 @@ static void work(void *arg)
 	pthread_cond_signal(&b->changed);
 }
 
-static void release(struct image_blocks *b, struct image_slot *s)
+static void blocks_release_slot(struct image_blocks *b, struct image_slot *s)
 {
 	if (s->packed) {
 		s->next = b->free;
@@ -79,7 +74,8 @@ static void release(struct image_blocks *b, struct image_slot *s)
 }
 
 /* The first of the queue, if it is ready, or in any case. */
-static int take(struct image_blocks *b, bool wait, struct error *err)
+static int blocks_take_first(struct image_blocks *b, bool wait,
+			     struct error *err)
 {
 	struct image_slot *s = b->first;
 	bool ready;
@@ -96,25 +92,26 @@ static int take(struct image_blocks *b, bool wait, struct error *err)
 	if (s->err.code && err)
 		*err = s->err;
 	r = s->err.code ? s->err.code : b->done(b->ctx, s, err);
-	release(b, s);
+	blocks_release_slot(b, s);
 	return r < 0 ? r : 1;
 }
 
 /* Take out what is ready; wait until there is a slot, and room for `copy` bytes. */
-static int make_room(struct image_blocks *b, size_t copy, struct error *err)
+static int blocks_make_room(struct image_blocks *b, size_t copy,
+			    struct error *err)
 {
 	uint64_t most = (uint64_t)b->n * COPIES * b->block;
 	int r = 1;
 
 	while (b->first && r == 1)
-		r = take(b, false, err);
+		r = blocks_take_first(b, false, err);
 	while (r >= 0 && b->first &&
 	       (copy ? b->copies + copy > most : !b->free))
-		r = take(b, true, err);
+		r = blocks_take_first(b, true, err);
 	return r < 0 ? r : 0;
 }
 
-static void enqueue(struct image_blocks *b, struct image_slot *s)
+static void blocks_enqueue(struct image_blocks *b, struct image_slot *s)
 {
 	s->next = NULL;
 	if (b->first)
@@ -124,7 +121,7 @@ static void enqueue(struct image_blocks *b, struct image_slot *s)
 	b->last = s;
 }
 
-static void clear(struct image_slot *s)
+static void slot_clear(struct image_slot *s)
 {
 	s->len = 0;
 	s->packed_len = 0;
@@ -136,21 +133,21 @@ static void clear(struct image_slot *s)
 int image_blocks_get(struct image_blocks *b, struct image_slot **out,
 		     struct error *err)
 {
-	int r = make_room(b, 0, err);
+	int r = blocks_make_room(b, 0, err);
 
 	if (r < 0)
 		return r;
 	*out = b->free;
 	b->free = b->free->next;
-	clear(*out);
+	slot_clear(*out);
 	return 0;
 }
 
 void image_blocks_put(struct image_blocks *b, struct image_slot *s)
 {
-	enqueue(b, s);
+	blocks_enqueue(b, s);
 	if (s->len)
-		pool_submit(b->pool, work, s);
+		pool_submit(b->pool, blocks_compress_slot, s);
 	else
 		s->ready = true;
 }
@@ -159,14 +156,14 @@ int image_blocks_store(struct image_blocks *b, const void *data, uint32_t n,
 		       uint32_t node, uint64_t size_at, struct error *err)
 {
 	struct image_slot *s;
-	int r = make_room(b, n, err);
+	int r = blocks_make_room(b, n, err);
 
 	if (r < 0)
 		return r;
 	s = calloc(1, sizeof *s + n);
 	if (!s)
-		return no_memory(err);
-	clear(s);
+		return error_no_memory(err, "blocks that wait for compression");
+	slot_clear(s);
 	s->data = (unsigned char *)(s + 1);
 	memcpy(s->data, data, n);
 	s->len = n;
@@ -174,7 +171,7 @@ int image_blocks_store(struct image_blocks *b, const void *data, uint32_t n,
 	s->size_at = size_at;
 	s->last = s->ready = true;
 	b->copies += n;
-	enqueue(b, s);
+	blocks_enqueue(b, s);
 	return 0;
 }
 
@@ -183,7 +180,7 @@ int image_blocks_drain(struct image_blocks *b, struct error *err)
 	int r = 1;
 
 	while (b->first && r >= 0)
-		r = take(b, true, err);
+		r = blocks_take_first(b, true, err);
 	return r < 0 ? r : 0;
 }
 
@@ -199,8 +196,8 @@ const unsigned char *image_blocks_find(const struct image_blocks *b,
 /* ---- making ---------------------------------------------------------------- */
 
 /* As many threads, and slots for each, as memory allows; one is always there. */
-static unsigned fit(struct image_blocks *b, const struct image_codec *c,
-		    unsigned threads, uint64_t memory)
+static unsigned blocks_fit(struct image_blocks *b, const struct image_codec *c,
+			   unsigned threads, uint64_t memory)
 {
 	uint64_t slot = (2 + COPIES) * (uint64_t)b->block;
 	uint64_t each = image_codec_memory(c) + 2 * slot;
@@ -231,7 +228,7 @@ static bool make_slots(struct image_blocks *b)
 		s->packed = malloc(b->block);
 		if (!s->data || !s->packed)
 			return false;
-		release(b, s);
+		blocks_release_slot(b, s);
 	}
 	return b->slots != NULL;
 }
@@ -243,7 +240,7 @@ static int make_threads(struct image_blocks *b, const struct image_codec *c,
 
 	b->press = calloc(threads, sizeof(struct image_press *));
 	if (!b->press)
-		return no_memory(err);
+		return error_no_memory(err, "blocks that wait for compression");
 	while (r == 0 && b->n_press < threads) {
 		r = image_press_new(&b->press[b->n_press], c, b->block, err);
 		b->n_press += r == 0;
@@ -261,15 +258,17 @@ int image_blocks_new(struct image_blocks **out, const struct image_codec *c,
 
 	*out = NULL;
 	if (!b)
-		return no_memory(err);
+		return error_no_memory(err, "blocks that wait for compression");
 	b->done = done;
 	b->ctx = ctx;
 	b->stop = stop;
 	b->block = block;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
-	threads = fit(b, c, threads, memory);
-	r = make_slots(b) ? make_threads(b, c, threads, err) : no_memory(err);
+	threads = blocks_fit(b, c, threads, memory);
+	r = make_slots(b)
+		    ? make_threads(b, c, threads, err)
+		    : error_no_memory(err, "blocks that wait for compression");
 	if (r < 0) {
 		image_blocks_free(b);
 		return r;
@@ -287,7 +286,7 @@ void image_blocks_free(struct image_blocks *b)
 		struct image_slot *s = b->first;
 
 		b->first = s->next;
-		release(b, s);
+		blocks_release_slot(b, s);
 	}
 	while (b->n_press)
 		image_press_free(b->press[--b->n_press]);

@@ -41,11 +41,6 @@ struct image_press {
 	size_t scratch_size;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- which one ------------------------------------------------------------ */
 
 static const struct row {
@@ -63,7 +58,7 @@ static const struct row {
 	{PACK_NONE, "none", SQFS_COMP_GZIP, GZIP_LEVEL, 0, 12},
 };
 
-static const struct row *row_of(enum pack_codec codec)
+static const struct row *codec_find_row(enum pack_codec codec)
 {
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].codec == codec)
@@ -71,8 +66,8 @@ static const struct row *row_of(enum pack_codec codec)
 	return NULL;
 }
 
-static int configure(struct image_codec *c, const struct row *row, int level,
-		     uint32_t block)
+static int codec_configure(struct image_codec *c, const struct row *row,
+			   int level, uint32_t block)
 {
 	sqfs_compressor_config_t *cfg = &c->config;
 	int r = sqfs_compressor_config_init(cfg, row->id, block, 0);
@@ -137,7 +132,8 @@ static sqfs_s32 meta_block(sqfs_compressor_t *base, const sqfs_u8 *in,
 	return r > 0 && (sqfs_u32)r >= size ? 0 : r;
 }
 
-static int make(struct image_codec *c, const char *name, struct error *err)
+static int codec_make(struct image_codec *c, const char *name,
+		      struct error *err)
 {
 	sqfs_compressor_config_t undo = c->config;
 	int r;
@@ -156,7 +152,7 @@ static int make(struct image_codec *c, const char *name, struct error *err)
 	else if ((r = sqfs_compressor_create(&undo, &c->undo)))
 		c->undo = NULL;
 	if (r == SQFS_ERROR_ALLOC)
-		return no_memory(err);
+		return error_no_memory(err, "a compressor");
 	if (r)
 		return error_set(err, -EINVAL,
 				 "libsquashfs was built without %s; choose "
@@ -168,7 +164,7 @@ static int make(struct image_codec *c, const char *name, struct error *err)
 int image_codec_open(struct image_codec *c, const struct pack_comp *comp,
 		     uint32_t block, struct error *err)
 {
-	const struct row *row = row_of(comp->codec);
+	const struct row *row = codec_find_row(comp->codec);
 	int level;
 
 	memset(c, 0, sizeof *c);
@@ -187,12 +183,12 @@ int image_codec_open(struct image_codec *c, const struct pack_comp *comp,
 		snprintf(c->name, sizeof c->name, "none");
 	else
 		snprintf(c->name, sizeof c->name, "%s:%d", row->name, level);
-	if (configure(c, row, level, block))
+	if (codec_configure(c, row, level, block))
 		return error_set(err, -EINVAL,
 				 "libsquashfs does not take %s with blocks of "
 				 "%u bytes",
 				 c->name, block);
-	return make(c, row->name, err);
+	return codec_make(c, row->name, err);
 }
 
 void image_codec_close(struct image_codec *c)
@@ -247,11 +243,11 @@ int image_press_new(struct image_press **out, const struct image_codec *c,
 
 	*out = NULL;
 	if (!p)
-		return no_memory(err);
+		return error_no_memory(err, "a compressor");
 	p->codec = c;
 	if (!press_make(p, block)) {
 		image_press_free(p);
-		return no_memory(err);
+		return error_no_memory(err, "a compressor");
 	}
 	*out = p;
 	return 0;
@@ -320,7 +316,7 @@ int image_press(struct image_press *p, const void *in, size_t n, void *out,
 		r = p->with->do_block(p->with, in, (sqfs_u32)n, out,
 				      (sqfs_u32)n);
 		if (r == SQFS_ERROR_ALLOC)
-			return no_memory(err);
+			return error_no_memory(err, "a compressor");
 		if (r < 0)
 			return error_set(err, -EIO, "%s does not compress",
 					 p->codec->name);

@@ -18,11 +18,6 @@
 #define FIRST_ROOM 1024
 #define COMPARE 65536
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- the table -------------------------------------------------------------- */
 
 static size_t start_of(const struct image_same *s, uint64_t key)
@@ -31,7 +26,7 @@ static size_t start_of(const struct image_same *s, uint64_t key)
 	       (s->room - 1);
 }
 
-static bool grow(struct image_same *s)
+static bool same_grow(struct image_same *s)
 {
 	struct image_same bigger = {.room = s->room ? 2 * s->room : FIRST_ROOM};
 
@@ -59,16 +54,17 @@ typedef int equal_fn(struct image *im, const struct image_node *a,
 		     const struct image_node *b, const void *data,
 		     struct error *err);
 /* 1: *found has the same bytes; 0: none has, and n is known from now on. */
-static int look(struct image *im, struct image_node *n, uint64_t key,
-		equal_fn *equal, const void *data, struct image_node **found,
-		struct error *err)
+static int same_look_up(struct image *im, struct image_node *n, uint64_t key,
+			equal_fn *equal, const void *data,
+			struct image_node **found, struct error *err)
 {
 	struct image_same *s = &im->same;
 	size_t at;
 	int r = 0;
 
-	if (2 * (s->n + 1) > s->room && !grow(s))
-		return no_memory(err);
+	if (2 * (s->n + 1) > s->room && !same_grow(s))
+		return error_no_memory(
+			err, "the table of files with the same bytes");
 	for (at = start_of(s, key); s->at[at].node != IMAGE_NONE && r == 0;
 	     at = (at + 1) & (s->room - 1)) {
 		struct image_node *other = &im->nodes.at[s->at[at].node];
@@ -109,7 +105,7 @@ static int read_back(struct image *im, uint32_t number, struct error *err)
 	if (!im->back_raw)
 		im->back_raw = malloc(im->block);
 	if (!im->back || !im->back_raw)
-		return no_memory(err);
+		return error_no_memory(err, "a block of small files");
 	im->back_number = IMAGE_NONE;
 	r = sqfs_frag_table_lookup(im->fragments, number, &f);
 	stored = SQFS_ON_DISK_BLOCK_SIZE(f.size);
@@ -151,7 +147,7 @@ int image_same_small(struct image *im, struct image_node *n, const void *data,
 		     uint64_t key, struct error *err)
 {
 	struct image_node *found;
-	int r = look(im, n, key, small_equal, data, &found, err);
+	int r = same_look_up(im, n, key, small_equal, data, &found, err);
 
 	if (r == 1) {
 		n->fragment = found->fragment;
@@ -205,7 +201,7 @@ int image_same_blocks(struct image *im, struct image_node *n, uint64_t key,
 		      struct error *err)
 {
 	struct image_node *found;
-	int r = look(im, n, key, blocks_equal, NULL, &found, err);
+	int r = same_look_up(im, n, key, blocks_equal, NULL, &found, err);
 
 	if (r != 1)
 		return r;
@@ -321,7 +317,7 @@ static int give_holes(struct image *im, uint64_t n, bool last,
 	if (r < 0)
 		return r;
 	if (!note_holes(im, n))
-		return no_memory(err);
+		return error_no_memory(err, "the sizes of blocks");
 	if (!last)
 		return 0;
 	im->filling->len = 0;
@@ -342,7 +338,7 @@ static int give_slot(struct image *im, bool last, struct error *err)
 		return give_holes(im, 1, last, err);
 	}
 	if (!note_block(im))
-		return no_memory(err);
+		return error_no_memory(err, "the sizes of blocks");
 	s->node = im->node;
 	s->size_at = im->sizes.n - 1;
 	s->last = last;
@@ -416,7 +412,7 @@ static int give_dense(struct image *im, const void *data, size_t n,
 	return note_block(im)
 		       ? image_blocks_store(im->blocks, data, (uint32_t)n,
 					    im->node, im->sizes.n - 1, err)
-		       : no_memory(err);
+		       : error_no_memory(err, "the sizes of blocks");
 }
 
 int image_data_small(struct image *im, const void *data, size_t n,
@@ -455,7 +451,7 @@ int image_data_open(struct image *im, struct error *err)
 	im->back_number = IMAGE_NONE;
 	im->hash = XXH3_createState();
 	if (!im->hash)
-		return no_memory(err);
+		return error_no_memory(err, "the hash of files");
 	if (im->codec.choose)
 		r = image_press_new(&im->probe, &im->codec, im->block, err);
 	return r < 0 ? r

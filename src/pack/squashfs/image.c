@@ -39,6 +39,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bisect.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "pack/squashfs/private.h"
@@ -46,26 +47,21 @@
 /* Of a file: the kernel counts in an int. */
 #define BLOCKS_MOST INT32_MAX
 
-static struct image *image_of(struct sink *s)
+static struct image *image_of_sink(struct sink *s)
 {
 	return (struct image *)s;
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- the file, as libsquashfs wants it ----------------------------------- */
 
-static struct image_file *file_of(const sqfs_file_t *f)
+static struct image_file *image_file_of(const sqfs_file_t *f)
 {
 	return (struct image_file *)(uintptr_t)f;
 }
 
-static int read_at(sqfs_file_t *base, sqfs_u64 at, void *to, size_t n)
+static int image_read_at(sqfs_file_t *base, sqfs_u64 at, void *to, size_t n)
 {
-	struct image_file *f = file_of(base);
+	struct image_file *f = image_file_of(base);
 	char *p = to;
 
 	while (n > 0) {
@@ -108,9 +104,10 @@ static int write_again(struct image_file *f, sqfs_u64 at, const void *from,
 	return 0;
 }
 
-static int write_at(sqfs_file_t *base, sqfs_u64 at, const void *from, size_t n)
+static int image_write_at(sqfs_file_t *base, sqfs_u64 at, const void *from,
+			  size_t n)
 {
-	struct image_file *f = file_of(base);
+	struct image_file *f = image_file_of(base);
 	uint64_t size = out_size(f->out);
 
 	if (at < size && n <= size - at)
@@ -124,14 +121,14 @@ static int write_at(sqfs_file_t *base, sqfs_u64 at, const void *from, size_t n)
 	return out_write(f->out, from, n, &f->err) < 0 ? SQFS_ERROR_IO : 0;
 }
 
-static sqfs_u64 get_size(const sqfs_file_t *base)
+static sqfs_u64 image_get_size(const sqfs_file_t *base)
 {
-	return out_size(file_of(base)->out);
+	return out_size(image_file_of(base)->out);
 }
 
-static int truncate_to(sqfs_file_t *base, sqfs_u64 size)
+static int image_truncate(sqfs_file_t *base, sqfs_u64 size)
 {
-	struct image_file *f = file_of(base);
+	struct image_file *f = image_file_of(base);
 
 	return out_back(f->out, size, &f->err) < 0 ? SQFS_ERROR_IO : 0;
 }
@@ -142,10 +139,10 @@ static void image_file_init(struct image_file *f, struct out *out,
 	memset(f, 0, sizeof *f);
 	f->out = out;
 	f->path = path;
-	f->base.read_at = read_at;
-	f->base.write_at = write_at;
-	f->base.get_size = get_size;
-	f->base.truncate = truncate_to;
+	f->base.read_at = image_read_at;
+	f->base.write_at = image_write_at;
+	f->base.get_size = image_get_size;
+	f->base.truncate = image_truncate;
 }
 
 int image_append(struct image *im, const void *data, size_t n,
@@ -164,7 +161,7 @@ int image_failed(struct image *im, int sqfs, const char *what,
 	}
 	switch (sqfs) {
 	case SQFS_ERROR_ALLOC:
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the metadata of the image");
 	case SQFS_ERROR_OVERFLOW:
 		return error_set(err, -EFBIG, "squashfs has no room for %s",
 				 what);
@@ -266,7 +263,7 @@ static int add_node(struct image *im, uint64_t entry, struct image_node **out,
 		return error_set(err, -EFBIG,
 				 "squashfs has no room for so many files");
 	if (!vec_push(&im->nodes, n))
-		return no_memory(err);
+		return error_no_memory(err, "the list of files");
 	*out = &im->nodes.at[im->nodes.n - 1];
 	return 0;
 }
@@ -274,18 +271,12 @@ static int add_node(struct image *im, uint64_t entry, struct image_node **out,
 /* The node of an entry that came before; they came in order. */
 static uint32_t find_node(const struct image *im, uint64_t entry)
 {
-	size_t low = 1, high = im->nodes.n;
+	struct bisect b = bisect_in(1, im->nodes.n);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (im->nodes.at[mid].entry < entry)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < im->nodes.n && im->nodes.at[low].entry == entry
-		       ? (uint32_t)low
+	while (bisect_next(&b))
+		bisect_answer(&b, im->nodes.at[b.mid].entry >= entry);
+	return b.lo < im->nodes.n && im->nodes.at[b.lo].entry == entry
+		       ? (uint32_t)b.lo
 		       : IMAGE_NONE;
 }
 
@@ -303,19 +294,21 @@ static int set_same(struct image *im, struct image_node *n,
 	return 0;
 }
 
-static int set_link(struct image *im, struct image_node *n,
-		    const struct feed_unit *u, struct error *err)
+static int image_set_link(struct image *im, struct image_node *n,
+			  const struct feed_unit *u, struct error *err)
 {
 	n->place = im->text.n;
 	for (const char *c = u->link;; c++) {
 		if (!vec_push(&im->text, *c))
-			return no_memory(err);
+			return error_no_memory(err,
+					       "the targets of symbolic links");
 		if (!*c)
 			return 0;
 	}
 }
 
-static int begin(struct image *im, const struct feed_unit *u, struct error *err)
+static int image_begin_entry(struct image *im, const struct feed_unit *u,
+			     struct error *err)
 {
 	struct image_node *n;
 	int r = add_node(im, u->entry, &n, err);
@@ -338,7 +331,7 @@ static int begin(struct image *im, const struct feed_unit *u, struct error *err)
 	if (r == 0 && u->n_xattrs)
 		r = set_xattrs(im, n, u, err);
 	if (r == 0 && S_ISLNK(u->attr.mode))
-		return set_link(im, n, u, err);
+		return image_set_link(im, n, u, err);
 	if (S_ISCHR(u->attr.mode) || S_ISBLK(u->attr.mode))
 		n->place = u->attr.rdev;
 	return r;
@@ -361,13 +354,13 @@ static int check_whole(const struct image *im, const struct feed_unit *u,
 static int put_sink_squashfs(struct sink *s, const struct feed_unit *u,
 			     struct error *err)
 {
-	struct image *im = image_of(s);
+	struct image *im = image_of_sink(s);
 	int r = 0;
 
 	if (im->a.stop && *im->a.stop)
 		return error_set(err, -EINTR, "interrupted");
 	if (u->first)
-		r = begin(im, u, err);
+		r = image_begin_entry(im, u, err);
 	if (r < 0 || !S_ISREG(u->attr.mode) || u->same_as)
 		return r;
 	r = u->first && u->last && u->size < im->block
@@ -400,7 +393,7 @@ static int write_head(struct image *im, struct error *err)
 	return r < 0 ? image_failed(im, r, "options", err) : 0;
 }
 
-static int make(struct image *im, struct error *err)
+static int image_make(struct image *im, struct error *err)
 {
 	struct out *out;
 	int r = image_codec_open(&im->codec, &im->a.comp, im->block, err);
@@ -411,7 +404,7 @@ static int make(struct image *im, struct error *err)
 	im->fragments = sqfs_frag_table_create(0);
 	im->xattrs = sqfs_xattr_writer_create(0);
 	if (!im->ids || !im->fragments || !im->xattrs)
-		return no_memory(err);
+		return error_no_memory(err, "the metadata of the image");
 	r = image_data_open(im, err);
 	if (r == 0)
 		r = out_new(&out, im->a.path, 0666, im->a.replace, err);
@@ -424,7 +417,7 @@ static int make(struct image *im, struct error *err)
 
 static void close_sink_squashfs(struct sink *s)
 {
-	struct image *im = image_of(s);
+	struct image *im = image_of_sink(s);
 
 	image_data_close(im);
 	if (im->ids)
@@ -441,14 +434,14 @@ static void close_sink_squashfs(struct sink *s)
 	free(im);
 }
 
-static uint64_t block_of(const struct sink_args *a)
+static uint64_t image_block_size(const struct sink_args *a)
 {
 	return a->block ? a->block : SQFS_DEFAULT_BLOCK_SIZE;
 }
 
 static int check_sink_squashfs(const struct sink_args *a, struct error *err)
 {
-	uint64_t block = block_of(a);
+	uint64_t block = image_block_size(a);
 	struct image_codec codec;
 	int r;
 
@@ -474,11 +467,11 @@ static int open_sink_squashfs(const struct sink_args *a, struct sink **out,
 		return r;
 	im = calloc(1, sizeof *im);
 	if (!im)
-		return no_memory(err);
+		return error_no_memory(err, "the image");
 	im->sink.ops = &sink_squashfs;
 	im->a = *a;
-	im->block = (uint32_t)block_of(a);
-	r = make(im, err);
+	im->block = (uint32_t)image_block_size(a);
+	r = image_make(im, err);
 	if (r < 0) {
 		close_sink_squashfs(&im->sink);
 		return r;
@@ -512,7 +505,7 @@ static int finish_sink_squashfs(struct sink *s, struct sink_result *r,
 				struct error *err)
 {
 	static const uint64_t unknown[2];
-	struct image *im = image_of(s);
+	struct image *im = image_of_sink(s);
 	int code = image_data_finish(im, err);
 
 	if (im->a.epoch != INT64_MIN)

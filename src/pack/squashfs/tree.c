@@ -41,17 +41,12 @@ static inline struct image_node *image_at(const struct image_tree *t,
 	return &t->im->nodes.at[i];
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 const char *image_path(const struct image *im, const struct image_node *n)
 {
 	return n->entry == UINT64_MAX ? "" : scan_path(im->a.scan, n->entry);
 }
 
-static const char *base_name(const char *path)
+static const char *image_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -60,7 +55,7 @@ static const char *base_name(const char *path)
 
 /* ---- sorting ---------------------------------------------------------------- */
 
-static int rank(unsigned char c)
+static int path_rank_byte(unsigned char c)
 {
 	return c == '\0' ? -1 : c == '/' ? 0 : c;
 }
@@ -70,7 +65,8 @@ static int compare_paths(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
-	return rank((unsigned char)*a) - rank((unsigned char)*b);
+	return path_rank_byte((unsigned char)*a) -
+	       path_rank_byte((unsigned char)*b);
 }
 
 static int compare_nodes(const void *a, const void *b, void *ctx)
@@ -82,14 +78,14 @@ static int compare_nodes(const void *a, const void *b, void *ctx)
 		image_path(t->im, image_at(t, *(const uint32_t *)b)));
 }
 
-static int sort(struct image_tree *t)
+static int tree_sort(struct image_tree *t)
 {
 	size_t n = t->im->nodes.n - 1;
 	bool sorted = true;
 
 	t->order = malloc((n + 1) * sizeof *t->order);
 	if (!t->order)
-		return no_memory(t->err);
+		return error_no_memory(t->err, "the tree of directories");
 	for (size_t i = 0; i < n; i++) {
 		t->order[i] = (uint32_t)(i + 1);
 		sorted = sorted && (!i || compare_nodes(&t->order[i - 1],
@@ -101,7 +97,7 @@ static int sort(struct image_tree *t)
 }
 
 /* Is the entry `path` below the directory `dir`? */
-static bool is_below(const char *path, const char *dir)
+static bool tree_is_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -109,20 +105,21 @@ static bool is_below(const char *path, const char *dir)
 }
 
 /* An entry goes to the directory that it is below; those it is not below are whole. */
-static int place(struct image_tree *t, uint32_t i, uint32_t *open,
-		 uint32_t *tail)
+static int tree_place(struct image_tree *t, uint32_t i, uint32_t *open,
+		      uint32_t *tail)
 {
 	struct image_node *n = image_at(t, i);
 	const char *path = image_path(t->im, n);
 
-	while (!is_below(path, image_path(t->im, image_at(t, *open)))) {
+	while (!tree_is_below(path, image_path(t->im, image_at(t, *open)))) {
 		if (!vec_push(&t->dirs, *open))
-			return no_memory(t->err);
+			return error_no_memory(t->err,
+					       "the tree of directories");
 		*open = image_at(t, *open)->parent;
 	}
-	if (base_name(path) > path &&
+	if (image_base_name(path) > path &&
 	    strlen(image_path(t->im, image_at(t, *open))) !=
-		    (size_t)(base_name(path) - path) - 1)
+		    (size_t)(image_base_name(path) - path) - 1)
 		return error_set(t->err, -EINVAL,
 				 "'%s' came without its directory", path);
 	n->parent = *open;
@@ -137,27 +134,27 @@ static int place(struct image_tree *t, uint32_t i, uint32_t *open,
 }
 
 /* Parents, children and brothers (0: none; it is nobody's), and directories from below. */
-static int connect(struct image_tree *t)
+static int tree_connect(struct image_tree *t)
 {
 	size_t n = t->im->nodes.n;
 	uint32_t *tail = calloc(n, sizeof *tail);
 	uint32_t open = 0;
-	int r = tail ? 0 : no_memory(t->err);
+	int r = tail ? 0 : error_no_memory(t->err, "the tree of directories");
 
 	for (size_t i = 0; r == 0 && i < n - 1; i++)
-		r = place(t, t->order[i], &open, tail);
+		r = tree_place(t, t->order[i], &open, tail);
 	free(tail);
 	while (r == 0 && open) {
 		if (!vec_push(&t->dirs, open))
-			r = no_memory(t->err);
+			r = error_no_memory(t->err, "the tree of directories");
 		open = image_at(t, open)->parent;
 	}
 	if (r == 0 && !vec_push(&t->dirs, 0))
-		r = no_memory(t->err);
+		r = error_no_memory(t->err, "the tree of directories");
 	return r;
 }
 
-static void number(struct image_tree *t)
+static void tree_number(struct image_tree *t)
 {
 	uint32_t last = 0;
 
@@ -174,7 +171,7 @@ static void number(struct image_tree *t)
 	t->super.inode_count = last;
 }
 
-static int stopped(const struct image_tree *t)
+static int tree_check_stop(const struct image_tree *t)
 {
 	const _Atomic int *stop = t->im->a.stop;
 
@@ -183,7 +180,7 @@ static int stopped(const struct image_tree *t)
 
 /* ---- inodes ------------------------------------------------------------------- */
 
-static void base_of(const struct image_node *n, sqfs_inode_generic_t *i)
+static void inode_set_base(const struct image_node *n, sqfs_inode_generic_t *i)
 {
 	i->base.mode = n->mode;
 	i->base.uid_idx = n->uid;
@@ -234,7 +231,7 @@ static int write_sizes(struct image_tree *t, const struct image_node *n)
 	while (left && r == 0) {
 		unsigned k = 0;
 
-		if (stopped(t) < 0)
+		if (tree_check_stop(t) < 0)
 			return -EINTR;
 		while (k < SIZES && left) {
 			some[k++] = htole32(image_next(t->im, &walk));
@@ -250,7 +247,7 @@ static int write_file(struct image_tree *t, struct image_node *n)
 	sqfs_inode_generic_t i = {.base.type = SQFS_INODE_EXT_FILE};
 	int r;
 
-	base_of(n, &i);
+	inode_set_base(n, &i);
 	i.data.file_ext.blocks_start = n->place;
 	i.data.file_ext.file_size = n->size;
 	i.data.file_ext.sparse = sparse_bytes(t->im, n);
@@ -272,9 +269,9 @@ static int write_link(struct image_tree *t, struct image_node *n)
 	int r;
 
 	if (!i)
-		return no_memory(t->err);
+		return error_no_memory(t->err, "the tree of directories");
 	i->base.type = SQFS_INODE_SLINK;
-	base_of(n, i);
+	inode_set_base(n, i);
 	i->data.slink.nlink = n->links;
 	i->data.slink.target_size = (sqfs_u32)len;
 	memcpy(i->extra, target, len);
@@ -290,7 +287,7 @@ static int write_special(struct image_tree *t, struct image_node *n)
 	sqfs_inode_generic_t i = {0};
 	unsigned major_ = major(n->place), minor_ = minor(n->place);
 
-	base_of(n, &i);
+	inode_set_base(n, &i);
 	if (S_ISFIFO(n->mode) || S_ISSOCK(n->mode)) {
 		i.base.type =
 			S_ISFIFO(n->mode) ? SQFS_INODE_FIFO : SQFS_INODE_SOCKET;
@@ -309,8 +306,8 @@ static int write_special(struct image_tree *t, struct image_node *n)
 
 /* ---- directories ---------------------------------------------------------------- */
 
-static int list(struct image_tree *t, const struct image_node *d,
-		uint32_t *entries, uint32_t *below)
+static int tree_write_listing(struct image_tree *t, const struct image_node *d,
+			      uint32_t *entries, uint32_t *below)
 {
 	int r = sqfs_dir_writer_begin(t->dir, 0);
 
@@ -318,7 +315,8 @@ static int list(struct image_tree *t, const struct image_node *d,
 		const struct image_node *n = image_at(t, image_at(t, i)->same);
 
 		r = sqfs_dir_writer_add_entry(
-			t->dir, base_name(image_path(t->im, image_at(t, i))),
+			t->dir,
+			image_base_name(image_path(t->im, image_at(t, i))),
 			n->number, n->ref, n->mode);
 		*entries += 1;
 		*below += S_ISDIR(n->mode);
@@ -362,7 +360,7 @@ static int write_dir(struct image_tree *t, struct image_node *d)
 	uint32_t parent = d == image_at(t, 0) ? t->super.inode_count + 1
 					      : image_at(t, d->parent)->number;
 	sqfs_inode_generic_t *i;
-	int r = list(t, d, &entries, &below);
+	int r = tree_write_listing(t, d, &entries, &below);
 
 	if (r < 0)
 		return r;
@@ -372,8 +370,8 @@ static int write_dir(struct image_tree *t, struct image_node *d)
 		entries >= INDEX_LEAST && xattr == IMAGE_NONE ? 0 : xattr,
 		parent);
 	if (!i)
-		return no_memory(t->err);
-	base_of(d, i);
+		return error_no_memory(t->err, "the tree of directories");
+	inode_set_base(d, i);
 	if (i->base.type == SQFS_INODE_DIR) {
 		i->data.dir.nlink = 2 + below;
 	} else {
@@ -407,7 +405,7 @@ static int image_inodes_write(struct image_tree *t)
 	int r = 0;
 
 	for (size_t d = 0; d < t->dirs.n && r == 0; d++) {
-		r = stopped(t);
+		r = tree_check_stop(t);
 		for (uint32_t i = image_at(t, t->dirs.at[d])->child;
 		     i && r == 0; i = image_at(t, i)->next)
 			r = write_node(t, image_at(t, image_at(t, i)->same));
@@ -539,7 +537,9 @@ static int make_writers(struct image_tree *t)
 		sqfs_meta_writer_create(&im->file.base, &im->codec.meta.base,
 					SQFS_META_WRITER_KEEP_IN_MEMORY);
 	t->dir = t->listings ? sqfs_dir_writer_create(t->listings, 0) : NULL;
-	return t->inodes && t->dir ? 0 : no_memory(t->err);
+	return t->inodes && t->dir
+		       ? 0
+		       : error_no_memory(t->err, "the tree of directories");
 }
 
 int image_tree_write(struct image *im, struct error *err)
@@ -548,11 +548,11 @@ int image_tree_write(struct image *im, struct error *err)
 	int r = make_writers(&t);
 
 	if (r == 0)
-		r = sort(&t);
+		r = tree_sort(&t);
 	if (r == 0)
-		r = connect(&t);
+		r = tree_connect(&t);
 	if (r == 0) {
-		number(&t);
+		tree_number(&t);
 		r = write_inodes(&t);
 	}
 	if (r == 0)
