@@ -11,7 +11,7 @@
 
 /* ---- names ------------------------------------------------------------------------- */
 
-static char *beside(const char *data, const char *name)
+static char *companion_path(const char *data, const char *name)
 {
 	const char *slash = strrchr(data, '/');
 	char *out;
@@ -51,11 +51,11 @@ int hdf5_names_init(struct hdf5_names *n, const char *dataset,
 	if (r < 0)
 		return r;
 	n->data = strdup(path);
-	n->names = beside(path, "names");
-	n->labels = beside(path, "labels");
-	n->classes = beside(path, "classes");
+	n->names = companion_path(path, "names");
+	n->labels = companion_path(path, "labels");
+	n->classes = companion_path(path, "classes");
 	if (!n->data || !n->names || !n->labels || !n->classes)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the names of datasets");
 	if (!strcmp(path, n->names) || !strcmp(path, n->labels) ||
 	    !strcmp(path, n->classes))
 		return error_set(err, -EINVAL,
@@ -76,7 +76,7 @@ void hdf5_names_free(struct hdf5_names *n)
 
 /* ---- datasets ------------------------------------------------------------------------ */
 
-static int failed(const char *path, struct error *err)
+static int companion_failed(const char *path, struct error *err)
 {
 	char why[256];
 
@@ -100,9 +100,9 @@ static int write_vector(hid_t file, const char *path, hid_t type, hid_t memory,
 	ok = dset >= 0 && (n == 0 || H5Dwrite(dset, memory, H5S_ALL, H5S_ALL,
 					      H5P_DEFAULT, data) >= 0);
 	if (!ok)
-		r = failed(path, err);
+		r = companion_failed(path, err);
 	if (dset >= 0 && H5Dclose(dset) < 0 && r == 0)
-		r = failed(path, err);
+		r = companion_failed(path, err);
 	if (dcpl >= 0)
 		H5Pclose(dcpl);
 	if (space >= 0)
@@ -111,15 +111,16 @@ static int write_vector(hid_t file, const char *path, hid_t type, hid_t memory,
 }
 
 /* Texts of any length, UTF-8, as h5py writes str. */
-static int write_texts(hid_t file, const char *path, const char *const *texts,
-		       size_t n, struct error *err)
+static int companion_write_texts(hid_t file, const char *path,
+				 const char *const *texts, size_t n,
+				 struct error *err)
 {
 	hid_t type = H5Tcopy(H5T_C_S1);
 	int r;
 
 	if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 ||
 	    H5Tset_cset(type, H5T_CSET_UTF8) < 0)
-		r = failed(path, err);
+		r = companion_failed(path, err);
 	else
 		r = write_vector(file, path, type, type, n, texts, err);
 	if (type >= 0)
@@ -133,10 +134,10 @@ static int write_names(hid_t file, const char *path,
 	cleanup_free const char **list = calloc(rows->entry.n, sizeof *list);
 
 	if (!list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the names of files");
 	for (size_t i = 0; i < rows->entry.n; i++)
 		list[i] = scan_path(rows->scan, rows->entry.at[i]);
-	return write_texts(file, path, list, rows->entry.n, err);
+	return companion_write_texts(file, path, list, rows->entry.n, err);
 }
 
 static int write_labels(hid_t file, const struct hdf5_names *n,
@@ -149,20 +150,21 @@ static int write_labels(hid_t file, const struct hdf5_names *n,
 	int r;
 
 	if (!list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the labels of samples");
 	for (size_t i = 0; i < rows->entry.n; i++)
 		list[i] = labels_at(labels, rows->entry.at[i]);
 	r = write_vector(file, n->labels, H5T_STD_I64LE, H5T_NATIVE_INT64,
 			 rows->entry.n, list, err);
 	classes = labels_classes(labels, &count);
 	if (r == 0 && classes)
-		r = write_texts(file, n->classes, classes, count, err);
+		r = companion_write_texts(file, n->classes, classes, count,
+					  err);
 	return r;
 }
 
-int hdf5_beside_write(hid_t file, const struct hdf5_names *n,
-		      const struct hdf5_rows *rows, const struct labels *labels,
-		      struct error *err)
+int hdf5_companions_write(hid_t file, const struct hdf5_names *n,
+			  const struct hdf5_rows *rows,
+			  const struct labels *labels, struct error *err)
 {
 	int r = write_names(file, n->names, rows, err);
 
@@ -183,5 +185,5 @@ int hdf5_number_attribute(hid_t of, const char *name, uint32_t value,
 		H5Aclose(a);
 	if (space >= 0)
 		H5Sclose(space);
-	return ok ? 0 : failed(name, err);
+	return ok ? 0 : companion_failed(name, err);
 }

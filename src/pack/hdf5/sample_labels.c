@@ -37,12 +37,7 @@ struct labels {
 	char unknown_path[128];
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int by_text(const void *a, const void *b)
+static int labels_compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -51,7 +46,7 @@ static int64_t class_of(const struct labels *l, const char *name)
 {
 	const char **at = l->classes.n
 				  ? bsearch(&name, l->classes.at, l->classes.n,
-					    sizeof name, by_text)
+					    sizeof name, labels_compare_texts)
 				  : NULL;
 
 	return at ? at - l->classes.at : -1;
@@ -60,7 +55,7 @@ static int64_t class_of(const struct labels *l, const char *name)
 /* ---- directories ------------------------------------------------------------------ */
 
 /* The class of a path: its first component.  NULL: it has none, or no memory. */
-static char *first_of(const char *path)
+static char *labels_top_directory(const char *path)
 {
 	const char *slash = strchr(path, '/');
 
@@ -76,10 +71,10 @@ static int from_dirs(struct labels *l, struct error *err)
 		if (S_ISDIR(s->list.at[i].mode) &&
 		    !strchr(scan_path(s, i), '/') &&
 		    !vec_push(&l->classes, scan_path(s, i)))
-			return no_memory(err);
+			return error_no_memory(err, "the labels of samples");
 	if (l->classes.n)
 		qsort(l->classes.at, l->classes.n, sizeof *l->classes.at,
-		      by_text);
+		      labels_compare_texts);
 	for (uint64_t i = 0; i < s->list.n; i++)
 		if (sample_is(l->samples, i) && labels_at(l, i) < 0)
 			return error_set(
@@ -93,8 +88,8 @@ static int from_dirs(struct labels *l, struct error *err)
 
 /* ---- a file ----------------------------------------------------------------------- */
 
-static int read_text(struct labels *l, const char *path, size_t *n,
-		     struct error *err)
+static int labels_read_file(struct labels *l, const char *path, size_t *n,
+			    struct error *err)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -109,7 +104,7 @@ static int read_text(struct labels *l, const char *path, size_t *n,
 				 path);
 	l->text = malloc((size_t)st.st_size + 1);
 	if (!l->text)
-		return no_memory(err);
+		return error_no_memory(err, "the labels of samples");
 	for (*n = 0; *n < (size_t)st.st_size && got; *n += (size_t)got) {
 		got = read(fd, l->text + *n, (size_t)st.st_size - *n);
 		if (got < 0)
@@ -118,25 +113,26 @@ static int read_text(struct labels *l, const char *path, size_t *n,
 	return 0;
 }
 
-static int by_path(const void *a, const void *b)
+static int labels_compare_paths(const void *a, const void *b)
 {
 	const struct labeled *x = a, *y = b;
 
 	return strcmp(x->path, y->path);
 }
 
-static struct labeled *find(const struct labels *l, const char *path)
+static struct labeled *labels_find(const struct labels *l, const char *path)
 {
 	struct labeled key = {.path = path};
 
 	while (path[0] == '.' && path[1] == '/')
 		path += 2;
 	key.path = path;
-	return bsearch(&key, l->list.at, l->list.n, sizeof key, by_path);
+	return bsearch(&key, l->list.at, l->list.n, sizeof key,
+		       labels_compare_paths);
 }
 
 /* Without the blanks around it: many write "path, label". */
-static char *trim(char *text)
+static char *labels_trim(char *text)
 {
 	size_t n;
 
@@ -155,7 +151,7 @@ static bool is_one_of(const char *word, const char *const *list)
 }
 
 /* Columns by their names; false: this is no header. */
-static bool read_header(struct labels *l, char **field, size_t n)
+static bool labels_read_header(struct labels *l, char **field, size_t n)
 {
 	static const char *const paths[] = {"path",     "file",   "file_name",
 					    "filename", "fname",  "name",
@@ -165,7 +161,7 @@ static bool read_header(struct labels *l, char **field, size_t n)
 	size_t path = n, label = n;
 
 	for (size_t i = n; i-- > 0;) {
-		const char *name = trim(field[i]);
+		const char *name = labels_trim(field[i]);
 
 		if (is_one_of(name, paths))
 			path = i;
@@ -180,14 +176,15 @@ static bool read_header(struct labels *l, char **field, size_t n)
 	return true;
 }
 
-static int take_row(void *ctx, uint64_t line, char **field, size_t n,
-		    struct error *err)
+static int labels_add_row(void *ctx, uint64_t line, char **field, size_t n,
+			  struct error *err)
 {
 	struct labels *l = ctx;
 	struct labeled *of;
 
 	if (!l->columns) {
-		if (!find(l, field[0]) && read_header(l, field, n))
+		if (!labels_find(l, field[0]) &&
+		    labels_read_header(l, field, n))
 			return 0;
 		l->label_at = 1;
 		l->columns = 2;
@@ -197,7 +194,7 @@ static int take_row(void *ctx, uint64_t line, char **field, size_t n,
 				 "line %" PRIu64 ": %zu field%s and not %zu; "
 				 "rows are path,label",
 				 line, n, n == 1 ? "" : "s", l->columns);
-	of = find(l, field[l->path_at]);
+	of = labels_find(l, field[l->path_at]);
 	if (!of) {
 		if (l->unknown++ == 0)
 			snprintf(l->unknown_path, sizeof l->unknown_path, "%s",
@@ -210,7 +207,7 @@ static int take_row(void *ctx, uint64_t line, char **field, size_t n,
 				 ": '%s' has a label already, in line "
 				 "%" PRIu64,
 				 line, of->path, of->line);
-	of->text = trim(field[l->label_at]);
+	of->text = labels_trim(field[l->label_at]);
 	if (!*of->text)
 		return error_set(err, -EBADMSG,
 				 "line %" PRIu64 ": an empty label", line);
@@ -219,7 +216,7 @@ static int take_row(void *ctx, uint64_t line, char **field, size_t n,
 }
 
 /* A whole number, written as printf would. */
-static bool read_number(const char *text, int64_t *out)
+static bool labels_read_number(const char *text, int64_t *out)
 {
 	char again[32];
 	char *end;
@@ -236,14 +233,15 @@ static int number_classes(struct labels *l, struct error *err)
 
 	l->numbers = true;
 	for (size_t i = 0; i < l->list.n && l->numbers; i++)
-		l->numbers =
-			read_number(l->list.at[i].text, &l->list.at[i].label);
+		l->numbers = labels_read_number(l->list.at[i].text,
+						&l->list.at[i].label);
 	if (l->numbers)
 		return 0;
 	for (size_t i = 0; i < l->list.n; i++)
 		if (!vec_push(&l->classes, l->list.at[i].text))
-			return no_memory(err);
-	qsort(l->classes.at, l->classes.n, sizeof *l->classes.at, by_text);
+			return error_no_memory(err, "the labels of samples");
+	qsort(l->classes.at, l->classes.n, sizeof *l->classes.at,
+	      labels_compare_texts);
 	for (size_t i = 0; i < l->classes.n; i++)
 		if (n == 0 || strcmp(l->classes.at[n - 1], l->classes.at[i]))
 			l->classes.at[n++] = l->classes.at[i];
@@ -293,7 +291,7 @@ static int from_file(struct labels *l, const char *file,
 {
 	const struct scan *s = l->samples->scan;
 	size_t n = 0;
-	int r = read_text(l, file, &n, err);
+	int r = labels_read_file(l, file, &n, err);
 
 	if (r < 0)
 		return r;
@@ -301,10 +299,10 @@ static int from_file(struct labels *l, const char *file,
 		struct labeled one = {.path = scan_path(s, i)};
 
 		if (sample_is(l->samples, i) && !vec_push(&l->list, one))
-			return no_memory(err);
+			return error_no_memory(err, "the labels of samples");
 	}
-	qsort(l->list.at, l->list.n, sizeof *l->list.at, by_path);
-	r = csv_parse(l->text, n, take_row, l, err);
+	qsort(l->list.at, l->list.n, sizeof *l->list.at, labels_compare_paths);
+	r = csv_parse(l->text, n, labels_add_row, l, err);
 	if (r < 0)
 		return error_prefix(err, "labels: '%s': ", file);
 	r = check_missing(l, file, err);
@@ -326,7 +324,7 @@ int labels_new(struct labels **out, const char *how,
 
 	*out = NULL;
 	if (!l)
-		return no_memory(err);
+		return error_no_memory(err, "the labels of samples");
 	l->samples = samples;
 	r = strcmp(how, "dirs") ? from_file(l, how, a, err) : from_dirs(l, err);
 	if (r < 0)
@@ -342,11 +340,11 @@ int64_t labels_at(const struct labels *l, uint64_t entry)
 	const struct labeled *of;
 
 	if (l->by_dirs) {
-		cleanup_free char *name = first_of(path);
+		cleanup_free char *name = labels_top_directory(path);
 
 		return name ? class_of(l, name) : -1;
 	}
-	of = find(l, path);
+	of = labels_find(l, path);
 	return of ? of->label : -1;
 }
 

@@ -68,7 +68,7 @@ static int read_raw_form(const struct sink_args *a, struct sample_form *f,
 
 /* ---- suffixes -------------------------------------------------------------------- */
 
-static const char *suffix_of(const char *path)
+static const char *sample_suffix(const char *path)
 {
 	const char *base = strrchr(path, '/');
 	const char *dot;
@@ -78,9 +78,9 @@ static const char *suffix_of(const char *path)
 	return dot && dot != base ? dot : "";
 }
 
-static bool has_suffix(const struct sample_list *l, const char *path)
+static bool sample_has_suffix(const struct sample_list *l, const char *path)
 {
-	const char *s = suffix_of(path);
+	const char *s = sample_suffix(path);
 
 	switch (l->kind) {
 	case SAMPLE_NPY:
@@ -97,10 +97,10 @@ static bool has_suffix(const struct sample_list *l, const char *path)
 bool sample_is(const struct sample_list *l, uint64_t entry)
 {
 	return S_ISREG(l->scan->list.at[entry].mode) &&
-	       has_suffix(l, scan_path(l->scan, entry));
+	       sample_has_suffix(l, scan_path(l->scan, entry));
 }
 
-static uint64_t count(const struct sample_list *l, uint64_t *first)
+static uint64_t sample_list_count(const struct sample_list *l, uint64_t *first)
 {
 	uint64_t n = 0;
 
@@ -123,8 +123,8 @@ static int choose_raw(struct sample_list *l, struct error *err)
 		if (!S_ISREG(e->mode))
 			continue;
 		if (e->size == l->raw.bytes) {
-			l->suffix = suffix_of(scan_path(s, i));
-			l->n = count(l, &other);
+			l->suffix = sample_suffix(scan_path(s, i));
+			l->n = sample_list_count(l, &other);
 			return 0;
 		}
 		if (files++ == 0)
@@ -140,14 +140,14 @@ static int choose_raw(struct sample_list *l, struct error *err)
 			 s->list.at[other].size);
 }
 
-static int choose(struct sample_list *l, struct error *err)
+static int sample_list_choose(struct sample_list *l, struct error *err)
 {
 	uint64_t npy, pnm, first_npy = 0, first_pnm = 0;
 
 	l->kind = SAMPLE_PNM;
-	pnm = count(l, &first_pnm);
+	pnm = sample_list_count(l, &first_pnm);
 	l->kind = SAMPLE_NPY;
-	npy = count(l, &first_npy);
+	npy = sample_list_count(l, &first_npy);
 	if (npy && pnm)
 		return error_set(err, -ENOTSUP,
 				 "both arrays ('%s') and images ('%s'): pack "
@@ -173,8 +173,8 @@ static int check_links(const struct sample_list *l, struct error *err)
 {
 	for (uint64_t i = 0; i < l->scan->list.n; i++)
 		if (S_ISLNK(l->scan->list.at[i].mode) &&
-		    has_suffix(l, scan_path(l->scan, i)) &&
-		    *suffix_of(scan_path(l->scan, i)))
+		    sample_has_suffix(l, scan_path(l->scan, i)) &&
+		    *sample_suffix(scan_path(l->scan, i)))
 			return error_set(
 				err, -ENOTSUP,
 				"'%s' is a symbolic link, and these "
@@ -226,7 +226,7 @@ int sample_list_init(struct sample_list *l, const struct sink_args *a,
 		if (r == 0)
 			r = choose_raw(l, err);
 	} else {
-		r = choose(l, err);
+		r = sample_list_choose(l, err);
 	}
 	if (r == 0)
 		r = check_links(l, err);

@@ -34,8 +34,8 @@ void sample_form_text(const struct sample_form *f, char *buf, size_t n)
 /* ---- headers ---------------------------------------------------------------------- */
 
 /* The file has `size` bytes; those from `data` on are `want`. */
-static int check_size(uint64_t size, uint64_t data, uint64_t want,
-		      const char *what, struct error *err)
+static int sample_check_size(uint64_t size, uint64_t data, uint64_t want,
+			     const char *what, struct error *err)
 {
 	if (size < data + want)
 		return error_set(err, -EBADMSG,
@@ -58,7 +58,8 @@ static int begin_npy(struct sample_reader *r, const struct feed_unit *u,
 			  &r->npy, err);
 
 	if (rc == 0)
-		rc = check_size(u->attr.size, h->data, h->bytes, "array", err);
+		rc = sample_check_size(u->attr.size, h->data, h->bytes, "array",
+				       err);
 	if (rc < 0)
 		return rc;
 	f->dtype = h->dtype;
@@ -76,7 +77,8 @@ static int begin_pnm(struct sample_reader *r, const struct feed_unit *u,
 			  &r->pnm, err);
 
 	if (rc == 0 && !h->plain)
-		rc = check_size(u->attr.size, h->data, h->bytes, "image", err);
+		rc = sample_check_size(u->attr.size, h->data, h->bytes, "image",
+				       err);
 	if (rc < 0)
 		return rc;
 	f->dtype = (struct dtype){.kind = DTYPE_UINT,
@@ -113,8 +115,9 @@ static bool same_form(const struct sample_form *a, const struct sample_form *b)
 	       !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
 }
 
-static int settle(struct sample_reader *r, const struct feed_unit *u,
-		  const struct sample_form *f, struct error *err)
+static int sample_settle_form(struct sample_reader *r,
+			      const struct feed_unit *u,
+			      const struct sample_form *f, struct error *err)
 {
 	char is[128], first[128];
 
@@ -158,14 +161,14 @@ int sample_begin(struct sample_reader *r, const struct feed_unit *u,
 	}
 	if (rc < 0)
 		return error_prefix(err, "'%s': ", u->path);
-	return settle(r, u, &f, err);
+	return sample_settle_form(r, u, &f, err);
 }
 
 /* ---- plain images ------------------------------------------------------------------ */
 
-static int put_text(struct sample_reader *r, const struct feed_unit *u,
-		    const unsigned char *text, uint64_t n, sample_take *take,
-		    void *ctx, struct error *err)
+static int sample_put_text(struct sample_reader *r, const struct feed_unit *u,
+			   const unsigned char *text, uint64_t n,
+			   sample_take *take, void *ctx, struct error *err)
 {
 	size_t made;
 	int rc = 0;
@@ -173,7 +176,7 @@ static int put_text(struct sample_reader *r, const struct feed_unit *u,
 	if (!r->text)
 		r->text = malloc(TEXT_PIECE + 2);
 	if (!r->text)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the numbers of a plain image");
 	while (n > 0 && rc == 0) {
 		size_t piece = min_u64(n, TEXT_PIECE);
 
@@ -198,7 +201,7 @@ static int put_text(struct sample_reader *r, const struct feed_unit *u,
 /* ---- Fortran order ----------------------------------------------------------------- */
 
 /* Does it matter?  Not where at most one axis has more than one element. */
-static bool is_turned(const struct sample_reader *r)
+static bool sample_is_transposed(const struct sample_reader *r)
 {
 	unsigned long_axes = 0;
 
@@ -208,8 +211,8 @@ static bool is_turned(const struct sample_reader *r)
 	       r->form.bytes > 0;
 }
 
-static int keep(struct sample_reader *r, const struct feed_unit *u,
-		const void *data, uint64_t n, struct error *err)
+static int sample_keep(struct sample_reader *r, const struct feed_unit *u,
+		       const void *data, uint64_t n, struct error *err)
 {
 	if (!r->turn) {
 		char need[32];
@@ -223,7 +226,8 @@ static int keep(struct sample_reader *r, const struct feed_unit *u,
 					 u->path, need);
 		r->turn = malloc(r->form.bytes);
 		if (!r->turn)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err,
+					       "an array in Fortran order");
 	}
 	if (data)
 		memcpy(r->turn + r->given, data, n);
@@ -235,8 +239,9 @@ static int keep(struct sample_reader *r, const struct feed_unit *u,
 
 /* From element `done` on, in C order, as many as are a box that fits into a piece; how
  * many. */
-static uint64_t turn_piece(const struct sample_reader *r, uint64_t done,
-			   uint64_t most, unsigned char *piece)
+static uint64_t sample_transpose_piece(const struct sample_reader *r,
+				       uint64_t done, uint64_t most,
+				       unsigned char *piece)
 {
 	const struct sample_form *f = &r->form;
 	size_t in = f->dtype.size, out = in, from = 0;
@@ -258,16 +263,17 @@ static uint64_t turn_piece(const struct sample_reader *r, uint64_t done,
 	return n;
 }
 
-static int give_turned(const struct sample_reader *r, sample_take *take,
-		       void *ctx, struct error *err)
+static int sample_give_transposed(const struct sample_reader *r,
+				  sample_take *take, void *ctx,
+				  struct error *err)
 {
 	uint32_t elem = r->form.dtype.size;
 	uint64_t most = max_u64(TURN_PIECE / elem, 1), done = 0;
 	unsigned char *piece = malloc(most * elem);
-	int rc = piece ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int rc = piece ? 0 : error_no_memory(err, "an array in Fortran order");
 
 	while (rc == 0 && done < r->form.bytes / elem) {
-		uint64_t n = turn_piece(r, done, most, piece);
+		uint64_t n = sample_transpose_piece(r, done, most, piece);
 
 		rc = take(ctx, piece, n * elem, err);
 		done += n;
@@ -278,7 +284,7 @@ static int give_turned(const struct sample_reader *r, sample_take *take,
 
 /* ---- bodies ------------------------------------------------------------------------ */
 
-static uint64_t header_bytes(const struct sample_reader *r)
+static uint64_t sample_header_bytes(const struct sample_reader *r)
 {
 	switch (r->list->kind) {
 	case SAMPLE_NPY:
@@ -290,7 +296,7 @@ static uint64_t header_bytes(const struct sample_reader *r)
 	}
 }
 
-static int changed(const struct feed_unit *u, struct error *err)
+static int sample_changed(const struct feed_unit *u, struct error *err)
 {
 	return error_set(err, -EIO, "'%s' changed its size while it was read",
 			 u->path);
@@ -299,7 +305,8 @@ static int changed(const struct feed_unit *u, struct error *err)
 int sample_put(struct sample_reader *r, const struct feed_unit *u,
 	       sample_take *take, void *ctx, struct error *err)
 {
-	uint64_t skip = u->first ? header_bytes(r) : 0, n = u->size - skip;
+	uint64_t skip = u->first ? sample_header_bytes(r) : 0,
+		 n = u->size - skip;
 	const unsigned char *data = u->data;
 	int rc = 0;
 
@@ -308,26 +315,26 @@ int sample_put(struct sample_reader *r, const struct feed_unit *u,
 		return error_set(err, -EIO, "'%s' could not be read to its end",
 				 u->path);
 	if (skip > u->size)
-		return changed(u, err);
+		return sample_changed(u, err);
 	data = data ? data + skip : NULL;
 	if (r->list->kind == SAMPLE_PNM && r->pnm.plain) {
 		if (!data)
 			return error_set(err, -EBADMSG,
 					 "'%s': zeros where numbers should be",
 					 u->path);
-		rc = put_text(r, u, data, n, take, ctx, err);
+		rc = sample_put_text(r, u, data, n, take, ctx, err);
 	} else if (n > r->form.bytes - r->given) {
-		return changed(u, err);
-	} else if (is_turned(r)) {
-		rc = keep(r, u, data, n, err);
+		return sample_changed(u, err);
+	} else if (sample_is_transposed(r)) {
+		rc = sample_keep(r, u, data, n, err);
 		if (rc == 0 && r->given == r->form.bytes)
-			rc = give_turned(r, take, ctx, err);
+			rc = sample_give_transposed(r, take, ctx, err);
 	} else {
 		r->given += n;
 		rc = n ? take(ctx, data, n, err) : 0;
 	}
 	if (rc == 0 && u->last && r->given != r->form.bytes)
-		return changed(u, err);
+		return sample_changed(u, err);
 	return rc;
 }
 

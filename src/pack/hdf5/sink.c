@@ -61,11 +61,6 @@ static struct hdf5_sink *self(struct sink *s)
 	return (struct hdf5_sink *)s;
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- opening ------------------------------------------------------------------------- */
 
 static int refuse_options(const struct sink_args *a, struct error *err)
@@ -81,7 +76,7 @@ static int refuse_options(const struct sink_args *a, struct error *err)
 	return 0;
 }
 
-static int open_parts(struct hdf5_sink *s, struct error *err)
+static int sink_open_parts(struct hdf5_sink *s, struct error *err)
 {
 	const struct sink_args *a = &s->a;
 	int r = refuse_options(a, err);
@@ -130,13 +125,13 @@ static int open_sink_hdf5(const struct sink_args *a, struct sink **out,
 
 	*out = NULL;
 	if (!s)
-		return no_memory(err);
+		return error_no_memory(err, "writing the HDF5 file");
 	s->sink.ops = &sink_hdf5;
 	s->a = *a;
 	s->rows.scan = a->scan;
 	s->reader.list = &s->samples;
 	s->reader.memory = a->memory / 4;
-	r = open_parts(s, err);
+	r = sink_open_parts(s, err);
 	if (r < 0)
 		close_sink_hdf5(&s->sink);
 	else
@@ -147,8 +142,8 @@ static int open_sink_hdf5(const struct sink_args *a, struct sink **out,
 /* ---- the first sample ------------------------------------------------------------------ */
 
 /* By any thread, one at a time, in order. */
-static int put_chunk(void *ctx, uint64_t number, uint32_t mask,
-		     const void *data, size_t n, struct error *err)
+static int sink_put_chunk(void *ctx, uint64_t number, uint32_t mask,
+			  const void *data, size_t n, struct error *err)
 {
 	struct hdf5_sink *s = ctx;
 	struct build_chunk c = {
@@ -160,10 +155,12 @@ static int put_chunk(void *ctx, uint64_t number, uint32_t mask,
 	r = build_put(s->build, data, n, &c.pos, err);
 	if (r < 0)
 		return r;
-	return vec_push(&s->chunks, c) ? 0 : no_memory(err);
+	return vec_push(&s->chunks, c)
+		       ? 0
+		       : error_no_memory(err, "the list of chunks");
 }
 
-static int check_chunk(struct hdf5_sink *s, struct error *err)
+static int sink_check_chunk(struct hdf5_sink *s, struct error *err)
 {
 	char shape[256];
 
@@ -191,8 +188,8 @@ static void usual_chunk(struct hdf5_sink *s)
 	s->chunk[0] = s->rank == 1 ? min_u64(s->shape[0], SCALARS_CHUNK) : 1;
 }
 
-static int chunk_size(const struct hdf5_sink *s, uint64_t *out,
-		      struct error *err)
+static int sink_chunk_bytes(const struct hdf5_sink *s, uint64_t *out,
+			    struct error *err)
 {
 	uint64_t n = s->reader.form.dtype.size;
 	bool fits = true;
@@ -222,7 +219,7 @@ static void note_small(const struct hdf5_sink *s, uint64_t bytes)
 	s->a.note(s->a.note_ctx, sentence);
 }
 
-static int set_up(struct hdf5_sink *s, struct error *err)
+static int sink_set_up_chunker(struct hdf5_sink *s, struct error *err)
 {
 	const struct sample_form *f = &s->reader.form;
 	struct chunker_options o;
@@ -233,12 +230,12 @@ static int set_up(struct hdf5_sink *s, struct error *err)
 	s->shape[0] = s->samples.n;
 	memcpy(s->shape + 1, f->shape, f->rank * sizeof *f->shape);
 	if (s->chunk_given)
-		r = check_chunk(s, err);
+		r = sink_check_chunk(s, err);
 	else
 		usual_chunk(s);
 	if (r < 0 || f->bytes == 0)
 		return r;
-	r = chunk_size(s, &bytes, err);
+	r = sink_chunk_bytes(s, &bytes, err);
 	if (r == 0)
 		r = comp_pipeline(&s->a.comp, f->dtype.size, bytes,
 				  &s->pipeline, err);
@@ -252,14 +249,15 @@ static int set_up(struct hdf5_sink *s, struct error *err)
 				     .pipeline = s->pipeline,
 				     .threads = s->a.threads,
 				     .memory = s->a.memory - s->reader.memory,
-				     .put = put_chunk,
+				     .put = sink_put_chunk,
 				     .ctx = s};
 	return chunker_new(&s->chunker, &o, err);
 }
 
 /* ---- samples ---------------------------------------------------------------------------- */
 
-static int take(void *ctx, const void *data, uint64_t n, struct error *err)
+static int sink_take_elements(void *ctx, const void *data, uint64_t n,
+			      struct error *err)
 {
 	struct hdf5_sink *s = ctx;
 
@@ -283,18 +281,18 @@ static int put_sink_hdf5(struct sink *sink, const struct feed_unit *u,
 	if (u->first)
 		r = sample_begin(&s->reader, u, err);
 	if (r == 0 && !known)
-		r = set_up(s, err);
+		r = sink_set_up_chunker(s, err);
 	if (r == 0)
-		r = sample_put(&s->reader, u, take, s, err);
+		r = sample_put(&s->reader, u, sink_take_elements, s, err);
 	if (r == 0 && u->last && !vec_push(&s->rows.entry, u->entry))
-		r = no_memory(err);
+		r = error_no_memory(err, "the list of samples");
 	return r;
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static int make_dataset(struct hdf5_sink *s, hid_t file, hid_t type,
-			struct error *err)
+static int sink_make_dataset(struct hdf5_sink *s, hid_t file, hid_t type,
+			     struct error *err)
 {
 	struct build_dataset d = {.path = s->names.data,
 				  .type = type,
@@ -311,7 +309,7 @@ static int make_dataset(struct hdf5_sink *s, hid_t file, hid_t type,
 	s->shape[0] = s->rows.entry.n;
 	if (s->chunker) {
 		s->chunk[0] = chunker_rows_of_chunk(s->chunker);
-		r = chunk_size(s, &bytes, err);
+		r = sink_chunk_bytes(s, &bytes, err);
 		if (r == 0)
 			r = comp_pipeline(&s->a.comp, s->reader.form.dtype.size,
 					  bytes, &s->pipeline, err);
@@ -333,7 +331,7 @@ static int make_dataset(struct hdf5_sink *s, hid_t file, hid_t type,
 }
 
 /* Lock held. */
-static int make_file(struct hdf5_sink *s, struct error *err)
+static int sink_make_file(struct hdf5_sink *s, struct error *err)
 {
 	hid_t file, type = H5I_INVALID_HID;
 	int r = build_open(s->build, &file, err), closed;
@@ -343,12 +341,12 @@ static int make_file(struct hdf5_sink *s, struct error *err)
 		return r;
 	r = hdf5_type_of_dtype(&s->reader.form.dtype, &type, err);
 	if (r == 0)
-		r = make_dataset(s, file, type, err);
+		r = sink_make_dataset(s, file, type, err);
 	if (type >= 0)
 		H5Tclose(type);
 	if (r == 0)
-		r = hdf5_beside_write(file, &s->names, &s->rows, s->labels,
-				      err);
+		r = hdf5_companions_write(file, &s->names, &s->rows, s->labels,
+					  err);
 	closed = build_close(s->build, file, &why);
 	/* A full disk is why the library complains of something else. */
 	if (closed < 0 && (r == 0 || why.code == -ENOSPC))
@@ -374,7 +372,7 @@ static int finish_sink_hdf5(struct sink *sink, struct sink_result *result,
 	if (r < 0)
 		return r;
 	hdf5_lock();
-	r = make_file(s, err);
+	r = sink_make_file(s, err);
 	hdf5_unlock();
 	if (r == 0 && fstat(out_fd(s->out), &st) < 0)
 		r = error_errno(err, -errno, "'%s'", s->a.path);

@@ -28,9 +28,9 @@ struct hdf5_rows {
 };
 /* What goes beside the tensor: names of files, and labels (may be NULL).  The file is
  * open, the library's lock held. */
-int hdf5_beside_write(hid_t file, const struct hdf5_names *n,
-		      const struct hdf5_rows *rows, const struct labels *labels,
-		      struct error *err);
+int hdf5_companions_write(hid_t file, const struct hdf5_names *n,
+			  const struct hdf5_rows *rows,
+			  const struct labels *labels, struct error *err);
 /* An attribute that is a number. */
 int hdf5_number_attribute(hid_t of, const char *name, uint32_t value,
 			  struct error *err);
