@@ -27,8 +27,8 @@ static uint32_t elem_of(const struct tensor *t)
 }
 
 /* Map from byte `off` of the box on; never an empty plan. */
-static int map(const struct tensor *t, const struct box *b, uint64_t off,
-	       uint64_t want, struct plan *plan, struct error *err)
+static int box_map(const struct tensor *t, const struct box *b, uint64_t off,
+		   uint64_t want, struct plan *plan, struct error *err)
 {
 	int r;
 
@@ -57,7 +57,7 @@ static int read_window(struct store *s, struct tensor *t, const struct box *b,
 
 	gather_init(&g, s, gather_pin_budget(s), to, len);
 	while (r == 0 && have < len) {
-		r = map(t, b, off + have, len - have, &plan, err);
+		r = box_map(t, b, off + have, len - have, &plan, err);
 		for (unsigned i = 0; r == 0 && i < plan.n; i++) {
 			want_ahead(s, &plan, i, &ahead);
 			r = gather_extent(&g, &plan.ext[i], err);
@@ -69,8 +69,8 @@ static int read_window(struct store *s, struct tensor *t, const struct box *b,
 }
 
 /* Within the tensor, and how many bytes; -EINVAL. */
-static int measure(const struct tensor *t, const struct box *b, uint64_t *bytes,
-		   struct error *err)
+static int box_measure(const struct tensor *t, const struct box *b,
+		       uint64_t *bytes, struct error *err)
 {
 	*bytes = elem_of(t);
 	for (unsigned i = 0; i < t->rank; i++)
@@ -87,7 +87,7 @@ int box_read(struct store *s, struct tensor *t, const struct box *b, void *out,
 	     size_t size, struct error *err)
 {
 	uint64_t bytes;
-	int r = measure(t, b, &bytes, err);
+	int r = box_measure(t, b, &bytes, err);
 
 	if (r == 0 && bytes != size)
 		r = error_set(err, -EINVAL,
@@ -110,8 +110,8 @@ struct rows {
 	unsigned char *to; /* where this row is */
 };
 
-static void rows_init(struct rows *r, unsigned rank, const struct box *b,
-		      uint32_t elem, const uint64_t *pitch, void *out)
+static void box_rows_init(struct rows *r, unsigned rank, const struct box *b,
+			  uint32_t elem, const uint64_t *pitch, void *out)
 {
 	memset(r, 0, sizeof *r);
 	r->to = out;
@@ -173,19 +173,19 @@ int box_read_into(struct store *s, struct tensor *t, const struct box *b,
 	cleanup_free unsigned char *piece = NULL;
 	struct rows rows;
 	uint64_t bytes;
-	int r = measure(t, b, &bytes, err);
+	int r = box_measure(t, b, &bytes, err);
 
 	if (r < 0 || !bytes)
 		return r;
 	r = tensor_prepare_box(t, b, 0, bytes, err);
 	if (r < 0)
 		return r;
-	rows_init(&rows, t->rank, b, elem_of(t), pitch, out);
+	box_rows_init(&rows, t->rank, b, elem_of(t), pitch, out);
 	if (rows.bytes >= PIECE)
 		return read_rows(s, t, b, bytes, &rows, pitch, err);
 	piece = malloc(min_u64(bytes, PIECE));
 	if (!piece)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a piece of a box");
 	for (uint64_t off = 0; off < bytes && r == 0; off += PIECE) {
 		size_t n = min_u64(PIECE, bytes - off);
 
@@ -198,7 +198,7 @@ int box_read_into(struct store *s, struct tensor *t, const struct box *b,
 
 /* ---- what was never written ---------------------------------------------- */
 
-static bool fill_is_zero(const struct fill *f)
+static bool box_fill_is_zero(const struct fill *f)
 {
 	const unsigned char *at = f->pattern;
 
@@ -212,7 +212,7 @@ static bool fill_equal(const struct fill *a, const struct fill *b)
 {
 	if (a->width == b->width && !memcmp(a->pattern, b->pattern, a->width))
 		return true;
-	return fill_is_zero(a) && fill_is_zero(b);
+	return box_fill_is_zero(a) && box_fill_is_zero(b);
 }
 
 /* Extents from the first on, as long as they are fill. */
@@ -240,14 +240,14 @@ int box_is_fill(struct store *s, struct tensor *t, const struct box *b,
 {
 	struct plan plan;
 	uint64_t bytes;
-	int r = measure(t, b, &bytes, err);
+	int r = box_measure(t, b, &bytes, err);
 
 	memset(hold, 0, sizeof *hold);
 	*is = true;
 	if (r == 0 && bytes)
 		r = tensor_prepare_box(t, b, 0, bytes, err);
 	for (uint64_t off = 0; off < bytes && r == 0 && *is; off += plan.have) {
-		r = map(t, b, off, bytes - off, &plan, err);
+		r = box_map(t, b, off, bytes - off, &plan, err);
 		if (r == 0)
 			r = pin_until_data(s, &plan, fill, is, hold, err);
 	}

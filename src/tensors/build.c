@@ -31,11 +31,6 @@
 #define BEHIND (UINT64_C(32) << 20)
 #define COPY_PIECE ((size_t)1 << 20)
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 int build_new(struct build **out, int fd, const char *path, uint64_t end,
 	      struct error *err)
 {
@@ -48,7 +43,7 @@ int build_new(struct build **out, int fd, const char *path, uint64_t end,
 	b = calloc(1, sizeof *b);
 	if (!b || !(b->path = strdup(path))) {
 		free(b);
-		return no_memory(err);
+		return error_no_memory(err, "the HDF5 file to be made");
 	}
 	b->fd = fd;
 	b->first = BUILD_FIRST;
@@ -71,7 +66,8 @@ uint64_t build_end(const struct build *b)
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static int cannot_write(const struct build *b, int code, struct error *err)
+static int build_cannot_write(const struct build *b, int code,
+			      struct error *err)
 {
 	return error_errno(err, code, "cannot write '%s'", file_shown(b->path));
 }
@@ -81,7 +77,7 @@ int build_place(struct build *b, size_t n, uint64_t *pos, struct error *err)
 	uint64_t at;
 
 	if (n > INT64_MAX / 4 || build_end(b) > INT64_MAX / 4)
-		return cannot_write(b, -EFBIG, err);
+		return build_cannot_write(b, -EFBIG, err);
 	at = atomic_fetch_add(&b->end, n);
 	*pos = at;
 	return 0;
@@ -96,7 +92,8 @@ static int put_at(struct build *b, const char *data, size_t n, uint64_t pos,
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return cannot_write(b, done < 0 ? -errno : -EIO, err);
+			return build_cannot_write(b, done < 0 ? -errno : -EIO,
+						  err);
 		pos += (uint64_t)done;
 		data += done;
 		n -= (size_t)done;
@@ -146,7 +143,7 @@ static int copy_by_hand(struct build *b, int from, uint64_t from_pos, size_t n,
 	cleanup_free char *buf = malloc(room ? room : 1);
 
 	if (!buf)
-		return no_memory(err);
+		return error_no_memory(err, "a buffer to copy chunks");
 	while (n > 0) {
 		size_t want = n < room ? n : room;
 		ssize_t got = file_read(from, from_pos, buf, want);
@@ -178,7 +175,7 @@ static int copy_by_kernel(struct build *b, int from, uint64_t *from_pos,
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0 && (errno == ENOSPC || errno == EDQUOT))
-			return cannot_write(b, -errno, err);
+			return build_cannot_write(b, -errno, err);
 		if (done < 0) /* another file system, a read error, ...: */
 			atomic_store(&b->no_copy, true); /* pread will say */
 		if (done <= 0)
@@ -244,7 +241,7 @@ int build_close(struct build *b, hid_t file, struct error *err)
 	if (b->eoa < b->chunks_end && b->chunks_end > b->first)
 		b->eoa = b->chunks_end;
 	return ftruncate(b->fd, (off_t)b->eoa) < 0
-		       ? cannot_write(b, -errno, err)
+		       ? build_cannot_write(b, -errno, err)
 		       : 0;
 }
 
@@ -264,8 +261,9 @@ void build_free(struct build *b)
 /* ---- datasets ------------------------------------------------------------ */
 
 /* Why the library did not do it, the driver's reasons first. */
-static int library_failed(const struct build *b, const struct build_dataset *d,
-			  struct error *err)
+static int build_library_failed(const struct build *b,
+				const struct build_dataset *d,
+				struct error *err)
 {
 	char why[256];
 
@@ -291,9 +289,10 @@ static int bad_chunk(const struct build_dataset *d, const struct build_chunk *c,
 }
 
 /* In order, all in the grid and in the file; *longest bytes at most. */
-static int check_chunks(const struct build *b, const struct build_dataset *d,
-			const struct grid *g, uint32_t *longest,
-			struct error *err)
+static int build_check_chunks(const struct build *b,
+			      const struct build_dataset *d,
+			      const struct grid *g, uint32_t *longest,
+			      struct error *err)
 {
 	bool sorted = true;
 
@@ -335,7 +334,7 @@ static int tell_chunk(struct build *b, hid_t dset,
 	done = H5Dwrite_chunk(dset, H5P_DEFAULT, c->mask, at, c->len, dummy);
 	b->spot.on = false;
 	if (done < 0 || b->failure.code)
-		return library_failed(b, d, err);
+		return build_library_failed(b, d, err);
 	if (b->spot.asked != 1 || b->spot.written != 1)
 		return error_set(err, -ENOTSUP,
 				 "'%s': libhdf5 does not write a chunk in the "
@@ -350,14 +349,14 @@ static int tell_chunks(struct build *b, hid_t dset,
 {
 	uint32_t longest;
 	void *dummy; /* nobody looks at it: pages that do not exist */
-	int r = check_chunks(b, d, g, &longest, err);
+	int r = build_check_chunks(b, d, g, &longest, err);
 
 	if (r < 0 || !longest)
 		return r;
 	dummy = mmap(NULL, longest, PROT_READ,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (dummy == MAP_FAILED)
-		return no_memory(err);
+		return error_no_memory(err, "the index of chunks");
 	for (uint64_t i = 0; i < d->n_chunks && r == 0; i++)
 		r = tell_chunk(b, dset, d, g, &d->chunks[i], dummy, err);
 	munmap(dummy, longest);
@@ -365,7 +364,8 @@ static int tell_chunks(struct build *b, hid_t dset,
 }
 
 /* Chunks where there are any, and where there could be some day. */
-static bool is_chunked(const struct build_dataset *d, const struct grid *g)
+static bool build_is_chunked(const struct build_dataset *d,
+			     const struct grid *g)
 {
 	for (unsigned i = 0; i < d->rank && !g->count; i++)
 		if (d->chunk[i] > (d->max ? d->max[i] : d->shape[i]))
@@ -374,8 +374,8 @@ static bool is_chunked(const struct build_dataset *d, const struct grid *g)
 }
 
 /* The chunked (or empty) dataset, without any chunk. */
-static hid_t create(hid_t file, const struct build_dataset *d,
-		    const struct grid *g, struct error *err)
+static hid_t build_create_dataset(hid_t file, const struct build_dataset *d,
+				  const struct grid *g, struct error *err)
 {
 	hsize_t shape[RANK_MAX], max[RANK_MAX], chunk[RANK_MAX];
 	hid_t lcpl = H5Pcreate(H5P_LINK_CREATE), space;
@@ -393,7 +393,7 @@ static hid_t create(hid_t file, const struct build_dataset *d,
 	     H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0 &&
 	     H5Pset_obj_track_times(dcpl, false) >= 0 &&
 	     H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC) >= 0; /* h5py's */
-	if (ok && is_chunked(d, g))
+	if (ok && build_is_chunked(d, g))
 		ok = H5Pset_chunk(dcpl, (int)d->rank, chunk) >= 0 &&
 		     build_filters(dcpl, d->pipeline, err) >= 0;
 	if (ok && d->attr_order)
@@ -444,11 +444,11 @@ int build_dataset(struct build *b, hid_t file, const struct build_dataset *d,
 	if (r < 0)
 		return r;
 	H5Eclear2(H5E_DEFAULT);
-	id = create(file, d, &g, &why);
+	id = build_create_dataset(file, d, &g, &why);
 	if (id < 0)
 		return why.code ? error_set(err, why.code, "dataset '%s': %s",
 					    d->path, why.text)
-				: library_failed(b, d, err);
+				: build_library_failed(b, d, err);
 	r = tell_chunks(b, id, d, &g, err);
 	if (r < 0) {
 		H5Dclose(id);

@@ -44,7 +44,7 @@ static struct build *build_of(const H5FD_t *file)
 }
 
 /* Into the library's stack, and kept. */
-static void fail(struct build *b, int code, const char *what)
+static void build_driver_fail(struct build *b, int code, const char *what)
 {
 	if (!b)
 		return;
@@ -60,8 +60,8 @@ static void fail(struct build *b, int code, const char *what)
 		 H5E_IO, H5E_WRITEERROR, "%s", b->failure.text);
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
-			   haddr_t maxaddr)
+static H5FD_t *build_driver_open(const char *name, unsigned flags, hid_t fapl,
+				 haddr_t maxaddr)
 {
 	struct build *const *info = H5Pget_driver_info(fapl);
 	struct build_file *f;
@@ -78,7 +78,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
 	return &f->pub;
 }
 
-static herr_t driver_close(H5FD_t *file)
+static herr_t build_driver_close(H5FD_t *file)
 {
 	struct build_file *f = (void *)file;
 
@@ -88,14 +88,14 @@ static herr_t driver_close(H5FD_t *file)
 	return 0;
 }
 
-static herr_t driver_query(const H5FD_t *file, unsigned long *flags)
+static herr_t build_driver_query(const H5FD_t *file, unsigned long *flags)
 {
 	(void)file;
 	*flags = 0;
 	return 0;
 }
 
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t build_driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
 {
 	const struct build *b = build_of(file);
 
@@ -103,7 +103,7 @@ static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
 	return b ? b->eoa : HADDR_UNDEF;
 }
 
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
+static herr_t build_driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 {
 	struct build *b = build_of(file);
 
@@ -115,13 +115,13 @@ static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 }
 
 /* Nothing at first, which makes the library begin a new file. */
-static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t build_driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
 {
-	return driver_get_eoa(file, type);
+	return build_driver_get_eoa(file, type);
 }
 
-static haddr_t driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			    hsize_t size)
+static haddr_t build_driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+				  hsize_t size)
 {
 	struct build *b = build_of(file);
 	uint64_t at;
@@ -131,8 +131,9 @@ static haddr_t driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		return HADDR_UNDEF;
 	if (type == H5FD_MEM_DRAW && b->spot.on) {
 		if (b->spot.asked++ || size != b->spot.len) {
-			fail(b, -ENOTSUP,
-			     "asks for room in a way that we do not know");
+			build_driver_fail(
+				b, -ENOTSUP,
+				"asks for room in a way that we do not know");
 			return HADDR_UNDEF;
 		}
 		if (b->eoa < b->chunks_end)
@@ -143,15 +144,16 @@ static haddr_t driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	if (at > b->first || size > b->first - at || type != H5FD_MEM_SUPER)
 		at = at < b->chunks_end ? b->chunks_end : at;
 	if (size > ADDRESS_MAX - at) {
-		fail(b, -EFBIG, "asks for more than a file can have");
+		build_driver_fail(b, -EFBIG,
+				  "asks for more than a file can have");
 		return HADDR_UNDEF;
 	}
 	b->eoa = at + size;
 	return at;
 }
 
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			  haddr_t addr, size_t size, void *buf)
+static herr_t build_driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+				haddr_t addr, size_t size, void *buf)
 {
 	struct build *b = build_of(file);
 	ssize_t n;
@@ -161,7 +163,7 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		return -1;
 	n = file_read(b->fd, addr, buf, size);
 	if (n < 0) {
-		fail(b, (int)n, NULL);
+		build_driver_fail(b, (int)n, NULL);
 		return -1;
 	}
 	/* What was given out and not written yet. */
@@ -169,8 +171,8 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	return 0;
 }
 
-static herr_t write_all(struct build *b, uint64_t pos, const char *data,
-			size_t n)
+static herr_t build_driver_write_all(struct build *b, uint64_t pos,
+				     const char *data, size_t n)
 {
 	while (n > 0) {
 		ssize_t done = pwrite(b->fd, data, n, (off_t)pos);
@@ -178,7 +180,7 @@ static herr_t write_all(struct build *b, uint64_t pos, const char *data,
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
-			fail(b, done < 0 ? -errno : -EIO, NULL);
+			build_driver_fail(b, done < 0 ? -errno : -EIO, NULL);
 			return -1;
 		}
 		pos += (uint64_t)done;
@@ -188,8 +190,8 @@ static herr_t write_all(struct build *b, uint64_t pos, const char *data,
 	return 0;
 }
 
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			   haddr_t addr, size_t size, const void *buf)
+static herr_t build_driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+				 haddr_t addr, size_t size, const void *buf)
 {
 	struct build *b = build_of(file);
 
@@ -207,10 +209,10 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	}
 	if (addr < b->chunks_end &&
 	    (addr > b->first || size > b->first - addr)) {
-		fail(b, -ENOTSUP, "writes to where chunks are");
+		build_driver_fail(b, -ENOTSUP, "writes to where chunks are");
 		return -1;
 	}
-	return write_all(b, addr, buf, size);
+	return build_driver_write_all(b, addr, buf, size);
 }
 
 /* No fapl_get: what the library opens by itself would inherit our file. */
@@ -223,15 +225,15 @@ static const H5FD_class_t driver_class = {
 	.maxaddr = ADDRESS_MAX,
 	.fc_degree = H5F_CLOSE_STRONG,
 	.fapl_size = sizeof(struct build *),
-	.open = driver_open,
-	.close = driver_close,
-	.query = driver_query,
-	.alloc = driver_alloc,
-	.get_eoa = driver_get_eoa,
-	.set_eoa = driver_set_eoa,
-	.get_eof = driver_get_eof,
-	.read = driver_read,
-	.write = driver_write,
+	.open = build_driver_open,
+	.close = build_driver_close,
+	.query = build_driver_query,
+	.alloc = build_driver_alloc,
+	.get_eoa = build_driver_get_eoa,
+	.set_eoa = build_driver_set_eoa,
+	.get_eof = build_driver_get_eof,
+	.read = build_driver_read,
+	.write = build_driver_write,
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 

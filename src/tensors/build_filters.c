@@ -16,15 +16,15 @@
 
 #include "formats/hdf5/file/driver.h"
 
-static size_t never(unsigned flags, size_t n, const unsigned *cd, size_t in_len,
-		    size_t *room, void **buf)
+static size_t filter_never(unsigned flags, size_t n, const unsigned *cd,
+			   size_t in_len, size_t *room, void **buf)
 {
 	(void)flags, (void)n, (void)cd, (void)in_len, (void)room, (void)buf;
 	return 0;
 }
 
 /* The library keeps the pointer, and writes the name when the file is closed. */
-static const char *keep_name(uint32_t id, const char *name)
+static const char *filter_keep_name(uint32_t id, const char *name)
 {
 	static struct {
 		uint32_t id;
@@ -45,14 +45,15 @@ static const char *keep_name(uint32_t id, const char *name)
 	return kept[i].name;
 }
 
-static herr_t pretend(uint32_t id, const char *name)
+static herr_t filter_pretend(uint32_t id, const char *name)
 {
 	const H5Z_class2_t class = {.version = H5Z_CLASS_T_VERS,
 				    .id = (H5Z_filter_t)id,
 				    .encoder_present = 1,
 				    .decoder_present = 1,
-				    .name = name ? keep_name(id, name) : NULL,
-				    .filter = never};
+				    .name = name ? filter_keep_name(id, name)
+						 : NULL,
+				    .filter = filter_never};
 
 	return H5Zregister(&class);
 }
@@ -97,7 +98,7 @@ int build_filters(hid_t dcpl, const struct pipeline *p, struct error *err)
 		for (size_t k = 0; k < n; k++)
 			cd[k] = f->params.cd[k];
 		if ((f->id < H5Z_FILTER_RESERVED || (c && c->encode) ||
-		     pretend(f->id, f->name) >= 0) &&
+		     filter_pretend(f->id, f->name) >= 0) &&
 		    H5Pset_filter(dcpl, (H5Z_filter_t)f->id, flags_of(f->id), n,
 				  n ? cd : NULL) >= 0)
 			continue;
@@ -122,7 +123,7 @@ int build_filters_nameless(hid_t dcpl, struct error *err)
 		if (id >= 0 && id < H5Z_FILTER_RESERVED)
 			continue;
 		r = 0;
-		if (id < 0 || pretend((uint32_t)id, NULL) < 0)
+		if (id < 0 || filter_pretend((uint32_t)id, NULL) < 0)
 			return error_set(err, -EIO,
 					 "its filters cannot be copied");
 	}

@@ -25,7 +25,7 @@
 #include "base/number.h"
 #include "base/parse.h"
 #include "base/pool.h"
-#include "tensors/chunker_bands.h"
+#include "tensors/chunker_strips.h"
 
 /* Small bands go together until they are so many bytes, for the sake of fewer locks. */
 #define SLAB_BYTES (UINT64_C(256) << 10)
@@ -34,8 +34,8 @@ struct slab {
 	struct chunker *c;
 	struct slab *next;
 	unsigned char *data;
-	uint64_t first, bands; /* numbers of bands */
-	uint64_t chunks;       /* in all of them */
+	uint64_t first, strips; /* numbers of bands */
+	uint64_t chunks;        /* in all of them */
 	_Atomic uint64_t taken;
 	_Atomic unsigned busy; /* jobs that are not done */
 };
@@ -46,12 +46,12 @@ struct scratch {
 };
 struct chunker {
 	struct chunker_options o;
-	struct bands b;
+	struct strips b;
 	size_t bound;
-	uint64_t slab_bands, slab_bytes;
+	uint64_t slab_strips, slab_bytes;
 
 	struct slab *current;
-	uint64_t filled, band; /* bytes in `current`; its first band */
+	uint64_t filled, strip; /* bytes in `current`; its first band */
 
 	struct pool *pool;
 	pthread_mutex_t lock;
@@ -64,12 +64,7 @@ struct chunker {
 	struct error why;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static void fail(struct chunker *c, const struct error *why)
+static void chunker_fail(struct chunker *c, const struct error *why)
 {
 	lock_scope(&c->lock);
 	if (!c->failed) {
@@ -79,7 +74,7 @@ static void fail(struct chunker *c, const struct error *why)
 	pthread_cond_broadcast(&c->turn);
 }
 
-static int failure(struct chunker *c, struct error *err)
+static int chunker_failure(struct chunker *c, struct error *err)
 {
 	if (!c->failed)
 		return 0;
@@ -100,10 +95,10 @@ static int put_in_turn(struct chunker *c, uint64_t number, uint32_t mask,
 		pthread_cond_wait(&c->turn, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 	if (c->failed)
-		return failure(c, err);
+		return chunker_failure(c, err);
 	r = c->o.put(c->o.ctx, number, mask, data, n, err);
 	if (r < 0) {
-		fail(c, err); /* before anybody else has his turn */
+		chunker_fail(c, err); /* before anybody else has his turn */
 		return r;
 	}
 	lock_scope(&c->lock);
@@ -112,20 +107,20 @@ static int put_in_turn(struct chunker *c, uint64_t number, uint32_t mask,
 	return r;
 }
 
-static int encode(struct chunker *c, const struct slab *s, uint64_t i,
-		  struct scratch *x, struct error *err)
+static int chunker_encode(struct chunker *c, const struct slab *s, uint64_t i,
+			  struct scratch *x, struct error *err)
 {
-	uint64_t band = s->first + i / c->b.per_band;
-	uint64_t number = band * c->b.per_band + i % c->b.per_band;
-	uint64_t slices = band_slices(&c->b, band);
-	const unsigned char *data = s->data + (band_start(&c->b, band) -
-					       band_start(&c->b, s->first));
+	uint64_t strip = s->first + i / c->b.per_strip;
+	uint64_t number = strip * c->b.per_strip + i % c->b.per_strip;
+	uint64_t slices = strip_slices(&c->b, strip);
+	const unsigned char *data = s->data + (strip_start(&c->b, strip) -
+					       strip_start(&c->b, s->first));
 	uint32_t mask = 0;
 	size_t n;
 	int r;
 
 	if (c->b.flat != c->b.axis || slices < c->b.chunk[c->b.axis]) {
-		band_cut(&c->b, data, slices, i % c->b.per_band, x->chunk);
+		strip_cut(&c->b, data, slices, i % c->b.per_strip, x->chunk);
 		data = x->chunk;
 	}
 	if (!c->o.pipeline.n)
@@ -147,7 +142,7 @@ static struct scratch *get_scratch(struct chunker *c)
 	return x;
 }
 
-static void work(void *arg)
+static void chunker_run_slab(void *arg)
 {
 	struct slab *s = arg;
 	struct chunker *c = s->c;
@@ -156,8 +151,8 @@ static void work(void *arg)
 	uint64_t i;
 
 	while (!c->failed && (i = s->taken++) < s->chunks)
-		if (encode(c, s, i, x, &err) < 0)
-			fail(c, &err);
+		if (chunker_encode(c, s, i, x, &err) < 0)
+			chunker_fail(c, &err);
 	lock_scope(&c->lock);
 	x->next = c->scratch;
 	c->scratch = x;
@@ -193,7 +188,7 @@ static int get_slab(struct chunker *c, struct error *err)
 		if (c->current)
 			c->n_slabs++;
 		else if (c->n_slabs == 0)
-			return no_memory(err);
+			return error_no_memory(err, "the chunks of the tensor");
 	}
 	while (!c->current) {
 		while (!c->slabs)
@@ -205,26 +200,26 @@ static int get_slab(struct chunker *c, struct error *err)
 	return 0;
 }
 
-static void submit(struct chunker *c, uint64_t bands)
+static void chunker_submit(struct chunker *c, uint64_t strips)
 {
 	struct slab *s = c->current;
-	uint64_t jobs = min_u64(c->o.threads, bands * c->b.per_band);
+	uint64_t jobs = min_u64(c->o.threads, strips * c->b.per_strip);
 
-	s->first = c->band;
-	s->bands = bands;
-	s->chunks = bands * c->b.per_band;
+	s->first = c->strip;
+	s->strips = strips;
+	s->chunks = strips * c->b.per_strip;
 	s->taken = 0;
 	s->busy = (unsigned)jobs;
-	c->band += bands;
+	c->strip += strips;
 	c->current = NULL;
 	for (uint64_t i = 0; i < jobs; i++)
-		pool_submit(c->pool, work, s);
+		pool_submit(c->pool, chunker_run_slab, s);
 }
 
 static uint64_t slab_end(const struct chunker *c)
 {
-	return band_start(&c->b, c->band + c->slab_bands) -
-	       band_start(&c->b, c->band);
+	return strip_start(&c->b, c->strip + c->slab_strips) -
+	       strip_start(&c->b, c->strip);
 }
 
 int chunker_add(struct chunker *c, const void *data, uint64_t n,
@@ -234,7 +229,7 @@ int chunker_add(struct chunker *c, const void *data, uint64_t n,
 
 	while (n > 0) {
 		uint64_t take;
-		int r = failure(c, err);
+		int r = chunker_failure(c, err);
 
 		if (r == 0 && !c->current)
 			r = get_slab(c, err);
@@ -250,7 +245,7 @@ int chunker_add(struct chunker *c, const void *data, uint64_t n,
 		c->filled += take;
 		n -= take;
 		if (c->filled == slab_end(c))
-			submit(c, c->slab_bands);
+			chunker_submit(c, c->slab_strips);
 	}
 	return 0;
 }
@@ -268,14 +263,14 @@ int chunker_finish(struct chunker *c, uint64_t rows, struct error *err)
 		c->b.length = rows;
 	}
 	if (c->current && c->filled > 0) {
-		uint64_t bands = 0, from = band_start(&c->b, c->band);
+		uint64_t strips = 0, from = strip_start(&c->b, c->strip);
 
-		while (band_start(&c->b, c->band + bands) - from < c->filled)
-			bands++;
-		submit(c, bands);
+		while (strip_start(&c->b, c->strip + strips) - from < c->filled)
+			strips++;
+		chunker_submit(c, strips);
 	}
 	pool_drain(c->pool);
-	return failure(c, err);
+	return chunker_failure(c, err);
 }
 
 uint64_t chunker_rows_of_chunk(const struct chunker *c)
@@ -285,17 +280,17 @@ uint64_t chunker_rows_of_chunk(const struct chunker *c)
 
 /* ---- making --------------------------------------------------------------------------- */
 
-static int measure(struct chunker *c, struct error *err)
+static int chunker_measure(struct chunker *c, struct error *err)
 {
-	int r = bands_init(&c->b, c->o.rank, c->o.elem, c->o.shape, c->o.chunk,
-			   err);
+	int r = strips_init(&c->b, c->o.rank, c->o.elem, c->o.shape, c->o.chunk,
+			    err);
 
 	if (r < 0)
 		return r;
 	c->slab_bytes = c->b.inner * c->b.chunk[c->b.axis];
-	c->slab_bands = max_u64(1, min_u64(SLAB_BYTES, c->o.memory / 8) /
-					   c->slab_bytes);
-	c->slab_bytes *= c->slab_bands;
+	c->slab_strips = max_u64(1, min_u64(SLAB_BYTES, c->o.memory / 8) /
+					    c->slab_bytes);
+	c->slab_bytes *= c->slab_strips;
 	c->bound = pipeline_bound(&c->o.pipeline, c->b.chunk_bytes);
 	return 0;
 }
@@ -303,7 +298,7 @@ static int measure(struct chunker *c, struct error *err)
 /* Are there chunks that do not lie in their band as they are? */
 static bool are_cut(const struct chunker *c)
 {
-	const struct bands *b = &c->b;
+	const struct strips *b = &c->b;
 	uint64_t chunk = b->chunk[b->axis];
 
 	return b->flat != b->axis || (b->axis ? b->length % chunk : chunk > 1);
@@ -322,7 +317,7 @@ static uint64_t thread_bytes(const struct chunker *c)
 
 /* As many threads as memory allows with two slabs, one for him who fills and one for
  * them; then as many slabs as still fit, and are of use. */
-static int share_memory(struct chunker *c, struct error *err)
+static int chunker_share_memory(struct chunker *c, struct error *err)
 {
 	uint64_t each = thread_bytes(c), least, slabs;
 	char need[32], have[32];
@@ -353,13 +348,13 @@ static int make_scratch(struct chunker *c, struct error *err)
 		struct scratch *x = calloc(1, sizeof *x);
 
 		if (!x)
-			return no_memory(err);
+			return error_no_memory(err, "the chunks of the tensor");
 		x->next = c->scratch;
 		c->scratch = x;
 		if (are_cut(c) && !(x->chunk = malloc(c->b.chunk_bytes)))
-			return no_memory(err);
+			return error_no_memory(err, "the chunks of the tensor");
 		if (c->o.pipeline.n && !(x->encoded = malloc(c->bound)))
-			return no_memory(err);
+			return error_no_memory(err, "the chunks of the tensor");
 	}
 	return 0;
 }
@@ -372,14 +367,14 @@ int chunker_new(struct chunker **out, const struct chunker_options *o,
 
 	*out = NULL;
 	if (!c)
-		return no_memory(err);
+		return error_no_memory(err, "the chunks of the tensor");
 	c->o = *o;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->freed, NULL);
 	pthread_cond_init(&c->turn, NULL);
-	r = measure(c, err);
+	r = chunker_measure(c, err);
 	if (r == 0)
-		r = share_memory(c, err);
+		r = chunker_share_memory(c, err);
 	if (r == 0)
 		r = make_scratch(c, err);
 	if (r == 0)

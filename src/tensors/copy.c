@@ -70,7 +70,8 @@ int copy_file(int from, int to, const _Atomic int *stop, struct error *err)
 			kernel = false;
 			buf = malloc(BUFFER);
 			if (!buf)
-				return error_set(err, -ENOMEM, "out of memory");
+				return error_no_memory(
+					err, "a buffer to copy files");
 			continue;
 		}
 		if (n <= 0)

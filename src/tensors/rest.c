@@ -88,7 +88,7 @@ bool rest_begin(struct rest *r, char what, const char *path)
 
 /* ---- the table of objects ------------------------------------------------ */
 
-static int order(const void *one, const void *two)
+static int rest_compare_objects(const void *one, const void *two)
 {
 	const struct rest_object *a = one, *b = two;
 
@@ -98,7 +98,8 @@ static int order(const void *one, const void *two)
 struct rest_object *rest_find(const struct rest *r, haddr_t from)
 {
 	struct rest_object key = {.from = from};
-	void *found = tfind(&key, (void *const *)&r->by_address, order);
+	void *found = tfind(&key, (void *const *)&r->by_address,
+			    rest_compare_objects);
 
 	return found ? *(struct rest_object **)found : NULL;
 }
@@ -151,14 +152,14 @@ struct rest_object *rest_add(struct rest *r, hid_t from, hid_t to,
 		return too_many(r);
 	}
 	/* From here on it is the list's. */
-	if (!tsearch(x, &r->by_address, order))
+	if (!tsearch(x, &r->by_address, rest_compare_objects))
 		return too_many(r);
 	return x;
 }
 
 /* ---- links --------------------------------------------------------------- */
 
-static char *join(const char *group, const char *name)
+static char *rest_join_path(const char *group, const char *name)
 {
 	char *path;
 
@@ -245,17 +246,17 @@ static bool is_target(const struct rest *r, const H5L_info_t *info,
 	       !strcmp(path + 1, want + (*want == '/'));
 }
 
-static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info,
-			void *ctx)
+static herr_t rest_each_link(hid_t group, const char *name,
+			     const H5L_info_t *info, void *ctx)
 {
 	const struct rest_group *g = ctx;
 	struct rest *r = g->r;
 	hid_t lcpl = info->cset == H5T_CSET_UTF8 ? r->link_utf8 : r->link_ascii;
-	cleanup_free char *path = join(g->path, name);
+	cleanup_free char *path = rest_join_path(g->path, name);
 
 	(void)group;
 	if (!path)
-		error_set(r->err, -ENOMEM, "out of memory for a path");
+		error_no_memory(r->err, "the path of an object");
 	else if (*r->o->stop)
 		error_set(r->err, -EINTR, "interrupted");
 	else if (is_target(r, info, path))
@@ -292,7 +293,7 @@ static void keep_links(struct rest *r, struct rest_object *x, hid_t from,
 	struct rest_group g = {r, x->path, from, to};
 	hsize_t at = 0;
 
-	if (H5Literate(from, link_order(from), H5_ITER_INC, &at, each_link,
+	if (H5Literate(from, link_order(from), H5_ITER_INC, &at, rest_each_link,
 		       &g) < 0 &&
 	    !r->err->code)
 		rest_say_why(&r->found->lost, x->path,
@@ -312,7 +313,7 @@ static void keep_values(struct rest *r, struct rest_object *x, hid_t from,
 }
 
 /* Open an object in both files. */
-static void visit(struct rest *r, struct rest_object *x, rest_each *each)
+static void rest_visit(struct rest *r, struct rest_object *x, rest_each *each)
 {
 	char what = each == keep_links        ? 'l'
 		    : each == keep_attributes ? 'a'
@@ -332,7 +333,7 @@ static void visit(struct rest *r, struct rest_object *x, rest_each *each)
 }
 
 /* The list grows while its groups are visited. */
-static void visit_all(struct rest *r, rest_each *each)
+static void rest_visit_all(struct rest *r, rest_each *each)
 {
 	for (size_t i = 0; i < r->objects.n && !r->err->code; i++) {
 		struct rest_object *x = r->objects.at[i];
@@ -344,7 +345,7 @@ static void visit_all(struct rest *r, rest_each *each)
 		else if (each == keep_links    ? x->type == H5O_TYPE_GROUP
 			 : each == keep_values ? x->values
 					       : true)
-			visit(r, x, each);
+			rest_visit(r, x, each);
 	}
 }
 
@@ -364,7 +365,7 @@ static void begin_at_root(struct rest *r)
 		H5Gclose(to);
 }
 
-static void nothing(void *p)
+static void rest_free_nothing(void *p)
 {
 	(void)p;
 }
@@ -383,11 +384,11 @@ int hdf5_rest_copy(const struct rest_options *o, struct rest_found *out,
 		error_set(err, -ENOMEM, "libhdf5 is out of memory");
 	else
 		begin_at_root(&r);
-	visit_all(&r, keep_links);
-	visit_all(&r, keep_attributes);
+	rest_visit_all(&r, keep_links);
+	rest_visit_all(&r, keep_attributes);
 	if (!rest_looks(&r))
-		visit_all(&r, keep_values);
-	tdestroy(r.by_address, nothing);
+		rest_visit_all(&r, keep_values);
+	tdestroy(r.by_address, rest_free_nothing);
 	for (size_t i = 0; i < r.objects.n; i++)
 		object_free(r.objects.at[i]);
 	vec_free(&r.objects);

@@ -35,8 +35,8 @@ static const char *const too_large = "it has more than 64 MiB";
 static const char *const unreadable = "it cannot be read";
 static const char *const unwritable = "it cannot be written";
 
-static void translate(const struct copying *c, hid_t type, unsigned char *data,
-		      uint64_t n)
+static void rest_translate_values(const struct copying *c, hid_t type,
+				  unsigned char *data, uint64_t n)
 {
 	struct refer x = {.from = c->from,
 			  .to = c->to,
@@ -49,8 +49,9 @@ static void translate(const struct copying *c, hid_t type, unsigned char *data,
 }
 
 /* NULL, or why not. */
-static const char *copy_values(const struct copying *c, hid_t from, hid_t to,
-			       hid_t stored, hid_t space)
+static const char *rest_copy_attribute_values(const struct copying *c,
+					      hid_t from, hid_t to,
+					      hid_t stored, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
 	hid_t type = H5Tcopy(stored); /* not a named one */
@@ -72,7 +73,7 @@ static const char *copy_values(const struct copying *c, hid_t from, hid_t to,
 		if (H5Aread(from, type, data) < 0)
 			why = unreadable;
 		if (!why && to >= 0 && refer_is_in(type))
-			translate(c, type, data, (uint64_t)n);
+			rest_translate_values(c, type, data, (uint64_t)n);
 		if (!why && to >= 0 && H5Awrite(to, type, data) < 0)
 			why = unwritable;
 		hdf5_vlen_end();
@@ -111,8 +112,8 @@ static bool can_refer(hid_t type)
 	}
 }
 
-static const char *copy_one(const struct copying *c, hid_t from,
-			    const char *name)
+static const char *rest_copy_attribute(const struct copying *c, hid_t from,
+				       const char *name)
 {
 	hid_t stored = H5Aget_type(from), space = H5Aget_space(from);
 	hid_t acpl = H5Aget_create_plist(from), type = H5I_INVALID_HID;
@@ -133,7 +134,7 @@ static const char *copy_one(const struct copying *c, hid_t from,
 		why = to < 0 ? "it cannot be made" : NULL;
 	}
 	if (!why)
-		why = copy_values(c, from, to, stored, space);
+		why = rest_copy_attribute_values(c, from, to, stored, space);
 	if (to >= 0)
 		H5Aclose(to);
 	if (why && to >= 0)
@@ -151,7 +152,8 @@ static const char *copy_one(const struct copying *c, hid_t from,
 
 /* ---- all of an object ---------------------------------------------------- */
 
-static void lose(const struct copying *c, const char *name, const char *why)
+static void rest_lose_attribute(const struct copying *c, const char *name,
+				const char *why)
 {
 	cleanup_free char *shown = NULL;
 
@@ -161,23 +163,24 @@ static void lose(const struct copying *c, const char *name, const char *why)
 		rest_say(c->lost, name, why);
 }
 
-static herr_t each_attribute(hid_t object, const char *name,
-			     const H5A_info_t *info, void *ctx)
+static herr_t rest_each_attribute(hid_t object, const char *name,
+				  const H5A_info_t *info, void *ctx)
 {
 	struct copying *c = ctx;
 	hid_t from = H5Aopen(object, name, H5P_DEFAULT);
-	const char *why = from < 0 ? unreadable : copy_one(c, from, name);
+	const char *why =
+		from < 0 ? unreadable : rest_copy_attribute(c, from, name);
 
 	(void)info;
 	if (why)
-		lose(c, name, why);
+		rest_lose_attribute(c, name, why);
 	if (from >= 0)
 		H5Aclose(from);
 	return c->r && c->r->err->code ? -1 : 0;
 }
 
 /* Is the order in which they were made known? */
-static H5_index_t attribute_order(hid_t object)
+static H5_index_t rest_attribute_order(hid_t object)
 {
 	hid_t plist = H5Iget_type(object) == H5I_DATASET
 			      ? hdf5_vlen_create_plist(object)
@@ -194,27 +197,28 @@ static H5_index_t attribute_order(hid_t object)
 					     : H5_INDEX_NAME;
 }
 
-static void copy_all(struct copying *c)
+static void rest_copy_attributes(struct copying *c)
 {
 	hsize_t at = 0;
 	char why[256];
 
 	if (hdf5_lost_rest(c->from, why, sizeof why) != HDF5_REST_NONE)
-		lose(c, "(all attributes)", why);
-	else if (H5Aiterate2(c->from, attribute_order(c->from), H5_ITER_INC,
-			     &at, each_attribute, c) < 0 &&
+		rest_lose_attribute(c, "(all attributes)", why);
+	else if (H5Aiterate2(c->from, rest_attribute_order(c->from),
+			     H5_ITER_INC, &at, rest_each_attribute, c) < 0 &&
 		 !(c->r && c->r->err->code))
-		lose(c, "(attributes)", "they cannot be listed");
+		rest_lose_attribute(c, "(attributes)", "they cannot be listed");
 }
 
 void rest_attributes(struct rest *r, const char *path, hid_t from, hid_t to)
 {
-	copy_all(&(struct copying){r, path, from, to, &r->found->lost});
+	rest_copy_attributes(
+		&(struct copying){r, path, from, to, &r->found->lost});
 }
 
 void hdf5_rest_attributes(hid_t from, hid_t to, struct rest_said *lost)
 {
-	copy_all(&(struct copying){NULL, "", from, to, lost});
+	rest_copy_attributes(&(struct copying){NULL, "", from, to, lost});
 }
 
 static herr_t look_for_large(hid_t from, const char *name,

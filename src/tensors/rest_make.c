@@ -93,8 +93,8 @@ static void copy_comment(hid_t from, hid_t to)
 
 /* ---- groups and types ---------------------------------------------------- */
 
-static hid_t make_group(const struct rest_group *g, const char *name,
-			hid_t from, hid_t lcpl)
+static hid_t rest_make_group(const struct rest_group *g, const char *name,
+			     hid_t from, hid_t lcpl)
 {
 	hid_t old = H5Gget_create_plist(from), to = H5I_INVALID_HID;
 	hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE);
@@ -113,8 +113,8 @@ static hid_t make_group(const struct rest_group *g, const char *name,
 }
 
 /* The copy of a named type, open, with the name (NULL: none yet). */
-static hid_t commit(struct rest *r, hid_t group, const char *name, hid_t from,
-		    hid_t lcpl)
+static hid_t rest_commit_type(struct rest *r, hid_t group, const char *name,
+			      hid_t from, hid_t lcpl)
 {
 	hid_t old = H5Tget_create_plist(from), to = H5Tcopy(from);
 	hid_t tcpl = H5Pcreate(H5P_DATATYPE_CREATE);
@@ -153,7 +153,8 @@ hid_t rest_type(struct rest *r, hid_t type)
 		return H5I_INVALID_HID;
 	x = rest_find(r, info.addr);
 	if (!x) { /* no link has led to it yet, and maybe none will */
-		to = commit(r, H5I_INVALID_HID, NULL, type, H5P_DEFAULT);
+		to = rest_commit_type(r, H5I_INVALID_HID, NULL, type,
+				      H5P_DEFAULT);
 		x = to < 0 ? NULL : rest_add(r, type, to, "(a named type)");
 		if (!x) {
 			if (to >= 0)
@@ -341,8 +342,8 @@ static bool is_too_large(struct rest *r, const char *path, hid_t type,
 }
 
 /* Is it to be filled by hand?  *lost: it cannot be copied, and that is said. */
-static bool judge_dataset(struct rest *r, const char *path, hid_t from,
-			  bool *lost)
+static bool rest_check_dataset(struct rest *r, const char *path, hid_t from,
+			       bool *lost)
 {
 	hid_t type = H5Dget_type(from), dcpl = hdf5_vlen_create_plist(from);
 	bool by_hand = false, readable = type >= 0 && dcpl >= 0;
@@ -376,8 +377,8 @@ static bool judge_dataset(struct rest *r, const char *path, hid_t from,
 
 /* ---- any object ---------------------------------------------------------- */
 
-static void make_target(const struct rest_group *g, const char *name,
-			hid_t from, const char *path)
+static void rest_make_target(const struct rest_group *g, const char *name,
+			     hid_t from, const char *path)
 {
 	struct rest *r = g->r;
 	hid_t to = H5I_INVALID_HID, named = H5I_INVALID_HID, type;
@@ -404,8 +405,8 @@ static void make_target(const struct rest_group *g, const char *name,
 		H5Dclose(to);
 }
 
-static hid_t make_dataset(const struct rest_group *g, const char *name,
-			  hid_t from, hid_t lcpl, bool by_hand)
+static hid_t rest_make_dataset(const struct rest_group *g, const char *name,
+			       hid_t from, hid_t lcpl, bool by_hand)
 {
 	return by_hand ? make_empty(g, name, from, lcpl)
 		       : copy_dataset(g, name, from, lcpl);
@@ -420,14 +421,15 @@ static void make_other(const struct rest_group *g, const char *name, hid_t from,
 	hid_t to = H5I_INVALID_HID;
 
 	if (type == H5O_TYPE_DATASET)
-		by_hand = judge_dataset(r, path, from, &lost);
+		by_hand = rest_check_dataset(r, path, from, &lost);
 	if (lost)
 		return;
 	if (!rest_looks(r)) {
-		to = type == H5O_TYPE_GROUP ? make_group(g, name, from, lcpl)
+		to = type == H5O_TYPE_GROUP
+			     ? rest_make_group(g, name, from, lcpl)
 		     : type == H5O_TYPE_DATASET
-			     ? make_dataset(g, name, from, lcpl, by_hand)
-			     : commit(r, g->to, name, from, lcpl);
+			     ? rest_make_dataset(g, name, from, lcpl, by_hand)
+			     : rest_commit_type(r, g->to, name, from, lcpl);
 		if (to < 0 && !r->err->code)
 			rest_say_why(&r->found->lost, path,
 				     "it cannot be copied");
@@ -452,13 +454,13 @@ void rest_make(const struct rest_group *g, const char *name, hid_t from,
 	if (asprintf(&path, "%s/%s", strcmp(g->path, "/") ? g->path : "",
 		     name) < 0) {
 		path = NULL;
-		error_set(g->r->err, -ENOMEM, "out of memory for a path");
+		error_no_memory(g->r->err, "the path of an object");
 	} else if (from < 0) {
-		make_target(g, name, from, path);
+		rest_make_target(g, name, from, path);
 	} else if (H5Oget_info2(from, &info, H5O_INFO_BASIC) < 0) {
 		rest_say_why(&g->r->found->lost, path, "it cannot be read");
 	} else if (info.addr == g->r->o->target) {
-		make_target(g, name, from, path);
+		rest_make_target(g, name, from, path);
 	} else {
 		make_other(g, name, from, path, info.type, lcpl);
 	}

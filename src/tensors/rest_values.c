@@ -56,12 +56,12 @@ static uint64_t box_size(const struct filling *f, const struct box *b)
 	return n;
 }
 
-static bool is_zero(const unsigned char *data, size_t n)
+static bool filling_is_zero(const unsigned char *data, size_t n)
 {
 	return !n || (!data[0] && !memcmp(data, data + 1, n - 1));
 }
 
-static int fail(struct filling *f, const char *what)
+static int filling_fail(struct filling *f, const char *what)
 {
 	char why[256];
 
@@ -71,20 +71,21 @@ static int fail(struct filling *f, const char *what)
 	return error_set(&f->err, -EIO, "%s: %s", what, why);
 }
 
-static int write_box(struct filling *f, hid_t memory, hid_t dxpl,
-		     const void *data)
+static int filling_write_box(struct filling *f, hid_t memory, hid_t dxpl,
+			     const void *data)
 {
 	herr_t done;
 
 	hdf5_vlen_turn();
 	done = H5Dwrite(f->to, f->type, memory, f->space, dxpl, data);
 	hdf5_vlen_turn();
-	return done < 0 ? fail(f, "its values cannot be written") : 0;
+	return done < 0 ? filling_fail(f, "its values cannot be written") : 0;
 }
 
 /* libhdf5 1.10 does not read what was never written, if the fill value has a variable
  * length; and nothing has to be written for it. */
-static int is_absent(struct filling *f, const struct box *b, bool *absent)
+static int filling_is_absent(struct filling *f, const struct box *b,
+			     bool *absent)
 {
 	struct hdf5_location where;
 	hsize_t at[RANK_MAX];
@@ -100,7 +101,7 @@ static int is_absent(struct filling *f, const struct box *b, bool *absent)
 	return r == -ENOTSUP ? 0 : r;
 }
 
-static int copy_box(struct filling *f, const struct box *b, void *data)
+static int filling_copy_box(struct filling *f, const struct box *b, void *data)
 {
 	hsize_t n = box_size(f, b), start[RANK_MAX], count[RANK_MAX];
 	hid_t memory = H5Screate_simple(1, &n, NULL);
@@ -114,18 +115,19 @@ static int copy_box(struct filling *f, const struct box *b, void *data)
 	if (memory < 0 || dxpl < 0 ||
 	    (f->rank && H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start,
 					    NULL, count, NULL) < 0))
-		r = fail(f, "it cannot be selected");
+		r = filling_fail(f, "it cannot be selected");
 	/* Do its chunks decode to all that H5Dread wants? */
 	if (r == 0)
 		r = hdf5_fetch_check(&f->at, f->from, &f->d, b, &f->err);
 	memset(data, 0, n * f->elem);
 	if (r == 0 &&
 	    H5Dread(f->from, f->type, memory, f->space, dxpl, data) < 0)
-		r = fail(f, "its values cannot be read");
+		r = filling_fail(f, "its values cannot be read");
 	if (r == 0 && f->refers && f->to >= 0)
 		refer_translate(&f->refer, f->type, data, n);
-	if (r == 0 && f->to >= 0 && (f->filled || !is_zero(data, n * f->elem)))
-		r = write_box(f, memory, dxpl, data);
+	if (r == 0 && f->to >= 0 &&
+	    (f->filled || !filling_is_zero(data, n * f->elem)))
+		r = filling_write_box(f, memory, dxpl, data);
 	hdf5_vlen_forget();
 	if (memory >= 0)
 		H5Sclose(memory);
@@ -137,7 +139,7 @@ static int copy_box(struct filling *f, const struct box *b, void *data)
 /* Halves of it, when it is too much at a time. */
 static int copy_or_halve(struct filling *f, const struct box *b, void *data)
 {
-	int r = copy_box(f, b, data);
+	int r = filling_copy_box(f, b, data);
 	struct box half = *b;
 	unsigned axis = 0;
 
@@ -203,7 +205,7 @@ static int copy_boxes(struct filling *f)
 
 		for (k = 0; k < f->rank; k++)
 			b.count[k] = min_u64(step[k], f->shape[k] - b.start[k]);
-		r = is_absent(f, &b, &absent);
+		r = filling_is_absent(f, &b, &absent);
 		if (r == 0 && !absent)
 			r = copy_or_halve(f, &b, data);
 		if (r == 0 && *f->r->o->stop)
@@ -219,7 +221,7 @@ static int copy_boxes(struct filling *f)
 }
 
 /* What H5Dread is to be told; 1: it has no elements that were written. */
-static int prepare(struct filling *f)
+static int filling_prepare(struct filling *f)
 {
 	hid_t stored = H5Dget_type(f->from), dcpl;
 	H5D_fill_value_t fill = H5D_FILL_VALUE_DEFAULT;
@@ -232,7 +234,7 @@ static int prepare(struct filling *f)
 	rank = f->space < 0 ? -1
 			    : H5Sget_simple_extent_dims(f->space, dims, NULL);
 	if (f->type < 0 || rank < 0 || rank > RANK_MAX)
-		r = fail(f, "it cannot be read");
+		r = filling_fail(f, "it cannot be read");
 	f->rank = r < 0 ? 0 : (unsigned)rank;
 	for (unsigned i = 0; i < f->rank; i++)
 		f->shape[i] = dims[i];
@@ -286,12 +288,12 @@ static int begin_values(struct filling *f)
 	if (f->to < 0 || !f->filled || !refer_points(f->type))
 		return 0;
 	return H5Fflush(f->to, H5F_SCOPE_LOCAL) < 0 || !hdf5_vlen_output(&file)
-		       ? fail(f, "its fill value cannot be set")
+		       ? filling_fail(f, "its fill value cannot be set")
 		       : 0;
 }
 
-static void begin(struct filling *f, struct rest *r, const char *path,
-		  hid_t from, hid_t to)
+static void filling_begin(struct filling *f, struct rest *r, const char *path,
+			  hid_t from, hid_t to)
 {
 	*f = (struct filling){.r = r,
 			      .path = path,
@@ -303,7 +305,7 @@ static void begin(struct filling *f, struct rest *r, const char *path,
 			      .refer = {from, to, rest_find_address, r, 0}};
 }
 
-static void end(struct filling *f)
+static void filling_end(struct filling *f)
 {
 	hdf5_description_free(&f->d);
 	if (f->type >= 0)
@@ -313,7 +315,7 @@ static void end(struct filling *f)
 }
 
 /* NULL, or why not. */
-static const char *read_all(struct filling *f)
+static const char *filling_read_all(struct filling *f)
 {
 	int code = begin_values(f);
 
@@ -331,8 +333,8 @@ const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 	struct filling f;
 	int code;
 
-	begin(&f, r, path, from, H5I_INVALID_HID);
-	code = prepare(&f);
+	filling_begin(&f, r, path, from, H5I_INVALID_HID);
+	code = filling_prepare(&f);
 	lack = code == 0 && f.d.storage == HDF5_CHUNKED
 		       ? pipeline_missing(&f.d.pipeline, 0)
 		       : NULL;
@@ -349,10 +351,10 @@ const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 		       "storage is allocated when it is made";
 	/* What cannot be read is not made: an empty dataset in its place would lie. */
 	if (!said && code == 0)
-		said = read_all(&f);
+		said = filling_read_all(&f);
 	if (said)
 		snprintf(why, n, "%s", said);
-	end(&f);
+	filling_end(&f);
 	return said ? why : NULL;
 }
 
@@ -361,8 +363,8 @@ void rest_values(struct rest *r, const char *path, hid_t from, hid_t to)
 	struct filling f;
 	int code;
 
-	begin(&f, r, path, from, to);
-	code = prepare(&f);
+	filling_begin(&f, r, path, from, to);
+	code = filling_prepare(&f);
 	if (code == 0)
 		code = begin_values(&f);
 	if (code == 0)
@@ -372,5 +374,5 @@ void rest_values(struct rest *r, const char *path, hid_t from, hid_t to)
 		error_set(r->err, code, "%s: %s", path, f.err.text);
 	if (f.refer.lost)
 		rest_say(&r->found->null, path, NULL);
-	end(&f);
+	filling_end(&f);
 }

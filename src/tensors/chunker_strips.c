@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which elements of a stream make which chunks. */
-#include "tensors/chunker_bands.h"
+#include "tensors/chunker_strips.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,23 +9,23 @@
 #include "base/copies.h"
 #include "base/number.h"
 
-uint64_t band_slices(const struct bands *b, uint64_t band)
+uint64_t strip_slices(const struct strips *b, uint64_t strip)
 {
-	uint64_t from = band % b->per_length * b->chunk[b->axis];
+	uint64_t from = strip % b->per_length * b->chunk[b->axis];
 
 	return min_u64(b->chunk[b->axis], b->length - from);
 }
 
-uint64_t band_start(const struct bands *b, uint64_t band)
+uint64_t strip_start(const struct strips *b, uint64_t strip)
 {
-	uint64_t whole = band / b->per_length, part = band % b->per_length;
+	uint64_t whole = strip / b->per_length, part = strip % b->per_length;
 
 	return ((whole ? whole * b->length : 0) + part * b->chunk[b->axis]) *
 	       b->inner;
 }
 
-void band_cut(const struct bands *b, const void *band, uint64_t slices,
-	      uint64_t i, void *out)
+void strip_cut(const struct strips *b, const void *strip, uint64_t slices,
+	       uint64_t i, void *out)
 {
 	struct copy_axis box[RANK_MAX];
 	uint64_t step_in = b->elem, step_out = b->elem, from = 0;
@@ -50,16 +50,16 @@ void band_cut(const struct bands *b, const void *band, uint64_t slices,
 	}
 	if (!whole)
 		memset(out, 0, b->chunk_bytes);
-	copy_box(out, (const unsigned char *)band + from, box + b->axis,
+	copy_box(out, (const unsigned char *)strip + from, box + b->axis,
 		 b->rank - b->axis, b->elem);
 }
 
-int bands_init(struct bands *b, unsigned rank, uint32_t elem,
-	       const uint64_t *shape, const uint64_t *chunk, struct error *err)
+int strips_init(struct strips *b, unsigned rank, uint32_t elem,
+		const uint64_t *shape, const uint64_t *chunk, struct error *err)
 {
-	uint64_t band;
+	uint64_t strip;
 
-	*b = (struct bands){.rank = rank, .elem = elem, .flat = rank - 1};
+	*b = (struct strips){.rank = rank, .elem = elem, .flat = rank - 1};
 	memcpy(b->shape, shape, rank * sizeof *shape);
 	memcpy(b->chunk, chunk, rank * sizeof *chunk);
 	while (b->axis < rank - 1 && chunk[b->axis] == 1)
@@ -67,7 +67,7 @@ int bands_init(struct bands *b, unsigned rank, uint32_t elem,
 	while (b->flat > b->axis && chunk[b->flat] == shape[b->flat])
 		b->flat--;
 	b->inner = b->chunk_bytes = elem;
-	b->per_band = 1;
+	b->per_strip = 1;
 	for (unsigned i = 0; i < rank; i++) {
 		if (mul_overflows(b->chunk_bytes, chunk[i], &b->chunk_bytes) ||
 		    (i > b->axis &&
@@ -75,9 +75,9 @@ int bands_init(struct bands *b, unsigned rank, uint32_t elem,
 			return error_set(err, -EINVAL,
 					 "chunks of more than 2^64 bytes");
 		if (i > b->axis)
-			b->per_band *= div_up(shape[i], chunk[i]);
+			b->per_strip *= div_up(shape[i], chunk[i]);
 	}
-	if (mul_overflows(b->inner, chunk[b->axis], &band))
+	if (mul_overflows(b->inner, chunk[b->axis], &strip))
 		return error_set(err, -EINVAL,
 				 "a row of chunks has more than 2^64 bytes");
 	b->length = b->axis ? shape[b->axis] : INT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which elements of a stream make which chunks. */
-#ifndef TENSORS_CHUNKER_BANDS_H
-#define TENSORS_CHUNKER_BANDS_H
+#ifndef TENSORS_CHUNKER_STRIPS_H
+#define TENSORS_CHUNKER_STRIPS_H
 
 #include <stdint.h>
 
@@ -21,7 +21,7 @@
  * Bands follow each other in the stream, and so do their chunks in the grid: chunk i of
  * band j has number j * (chunks of a band) + i, however long the first axis becomes.
  */
-struct bands {
+struct strips {
 	unsigned rank;
 	uint32_t elem; /* bytes */
 	uint64_t shape[RANK_MAX], chunk[RANK_MAX];
@@ -30,18 +30,19 @@ struct bands {
 	uint64_t inner;      /* bytes of a slice of `axis` */
 	uint64_t length;     /* slices; of axis 0: no end, until it is set */
 	uint64_t per_length; /* bands along it */
-	uint64_t per_band;   /* chunks in a band */
+	uint64_t per_strip;  /* chunks in a band */
 	uint64_t chunk_bytes;
 };
 /* Numbers as of chunker_options.  -EINVAL: a band is larger than any memory. */
-int bands_init(struct bands *b, unsigned rank, uint32_t elem,
-	       const uint64_t *shape, const uint64_t *chunk, struct error *err);
+int strips_init(struct strips *b, unsigned rank, uint32_t elem,
+		const uint64_t *shape, const uint64_t *chunk,
+		struct error *err);
 /* Slices of a band. */
-uint64_t band_slices(const struct bands *b, uint64_t band);
+uint64_t strip_slices(const struct strips *b, uint64_t strip);
 /* Where it begins in the stream, in bytes. */
-uint64_t band_start(const struct bands *b, uint64_t band);
+uint64_t strip_start(const struct strips *b, uint64_t strip);
 /* Chunk `i` of a band that has `slices`; what overhangs is zeros. */
-void band_cut(const struct bands *b, const void *band, uint64_t slices,
-	      uint64_t i, void *out);
+void strip_cut(const struct strips *b, const void *strip, uint64_t slices,
+	       uint64_t i, void *out);
 
 #endif
