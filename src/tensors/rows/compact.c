@@ -30,7 +30,7 @@
 #define STRINGS_MOST (UINT64_C(1) << 30)
 
 /* A dataset of the root, with one name and no attributes; its stored bytes. */
-static bool is_plain(hid_t file, const char *path, uint64_t *bytes)
+static bool compact_is_plain(hid_t file, const char *path, uint64_t *bytes)
 {
 	hid_t dset = H5Dopen2(file, path, H5P_DEFAULT);
 	H5O_info_t info;
@@ -61,7 +61,7 @@ static bool has_user_block(hid_t file)
 }
 
 /* Is it a part, and more than half gaps? */
-static bool is_wanted(const struct writer *w, hid_t file)
+static bool compact_is_wanted(const struct writer *w, hid_t file)
 {
 	H5F_info2_t about;
 	H5G_info_t root;
@@ -75,8 +75,9 @@ static bool is_wanted(const struct writer *w, hid_t file)
 	    root.nlinks != 2 ||
 	    H5Oget_info2(file, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) <
 		    0 ||
-	    info.num_attrs != 0 || !is_plain(file, w->rows->data, &data) ||
-	    !is_plain(file, w->rows->flags, &flags))
+	    info.num_attrs != 0 ||
+	    !compact_is_plain(file, w->rows->data, &data) ||
+	    !compact_is_plain(file, w->rows->flags, &flags))
 		return false;
 	size = (uint64_t)st.st_size;
 	live = data + flags + FLAG_BYTES * w->d.shape[0];
@@ -85,7 +86,7 @@ static bool is_wanted(const struct writer *w, hid_t file)
 
 /* Strings, read and written: those of variable length are read by us alone
  * (formats/hdf5/file/vlen.c), so H5Ocopy cannot do it. */
-static bool copy_values(hid_t from, hid_t to, hid_t type, hid_t space)
+static bool compact_copy_strings(hid_t from, hid_t to, hid_t type, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
 	size_t size = H5Tget_size(type);
@@ -115,7 +116,7 @@ static bool copy_flags(const struct writer *w, hid_t file, hid_t to)
 	dset = H5Dcreate2(to, path, type, space, H5P_DEFAULT, dcpl,
 			  H5P_DEFAULT);
 	ok = dset >= 0 && H5Tget_class(type) == H5T_STRING &&
-	     copy_values(from, dset, type, space);
+	     compact_copy_strings(from, dset, type, space);
 	if (dset >= 0)
 		ok = H5Dclose(dset) >= 0 && ok;
 	H5Pclose(dcpl);
@@ -175,7 +176,7 @@ int write_compact(struct writer *w, struct error *err)
 		       : UINT32_MAX;
 	if (at.file == UINT32_MAX || hdf5_place_open(&at, &o, &ignored) < 0)
 		return 0;
-	ok = is_wanted(w, o.file);
+	ok = compact_is_wanted(w, o.file);
 	if (ok) {
 		unlink(path);
 		ok = make_compact(w, o.file, path);

@@ -45,11 +45,6 @@
 #define WAIT_MS 50
 #define PATIENCE_MS 60000 /* with a writer that is not one of us */
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- locking ------------------------------------------------------------------- */
 
 static bool no_locks_here(int e)
@@ -68,7 +63,7 @@ static int lock_failed(const struct write_copy *c, int e, struct error *err)
 	return error_errno(err, -e, "cannot lock '%s'", c->path);
 }
 
-static int wait_a_little(const _Atomic int *stop, struct error *err)
+static int write_copy_wait(const _Atomic int *stop, struct error *err)
 {
 	const struct timespec t = {0, WAIT_MS * 1000000L};
 
@@ -88,7 +83,7 @@ static int lock_ours(const struct write_copy *c, const _Atomic int *stop,
 	while (fcntl(c->locked, F_OFD_SETLK, &l) < 0) {
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return lock_failed(c, errno, err);
-		r = wait_a_little(stop, err);
+		r = write_copy_wait(stop, err);
 		if (r < 0)
 			return r;
 	}
@@ -110,7 +105,7 @@ static int lock_theirs(const struct write_copy *c, const _Atomic int *stop,
 					 "'%s' is open for writing in another "
 					 "program",
 					 c->path);
-		r = wait_a_little(stop, err);
+		r = write_copy_wait(stop, err);
 		if (r < 0)
 			return r;
 		waited += WAIT_MS;
@@ -118,7 +113,8 @@ static int lock_theirs(const struct write_copy *c, const _Atomic int *stop,
 	return 0;
 }
 
-static int open_part(struct write_copy *c, struct stat *st, struct error *err)
+static int write_copy_open_part(struct write_copy *c, struct stat *st,
+				struct error *err)
 {
 	c->locked = open(c->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (c->locked < 0 && errno == ENOENT)
@@ -133,7 +129,8 @@ static int open_part(struct write_copy *c, struct stat *st, struct error *err)
 	return 0;
 }
 
-static int open_dir(struct write_copy *c, const char *path, struct error *err)
+static int write_copy_open_dir(struct write_copy *c, const char *path,
+			       struct error *err)
 {
 	cleanup_free char *dir = NULL;
 	char *slash;
@@ -146,7 +143,7 @@ static int open_dir(struct write_copy *c, const char *path, struct error *err)
 	slash = strrchr(c->path, '/');
 	dir = strndup(c->path, (size_t)(slash - c->path) + (slash == c->path));
 	if (!dir)
-		return no_memory(err);
+		return error_no_memory(err, "the directory of a part");
 	c->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return c->dir < 0 ? error_errno(err, -errno, "'%s'", dir) : 0;
 }
@@ -155,10 +152,10 @@ int write_copy_lock(struct write_copy *c, const char *path, bool no_lock,
 		    const _Atomic int *stop, struct error *err)
 {
 	struct stat held, now;
-	int r = open_dir(c, path, err);
+	int r = write_copy_open_dir(c, path, err);
 
 	while (r == 0) {
-		r = open_part(c, &held, err);
+		r = write_copy_open_part(c, &held, err);
 		if (r < 0 || no_lock)
 			break;
 		r = lock_ours(c, stop, err);
@@ -197,7 +194,7 @@ static int copy_attributes(const struct write_copy *c, struct error *err)
 	ssize_t n, len;
 
 	if (!names || !value)
-		return no_memory(err);
+		return error_no_memory(err, "extended attributes");
 	n = flistxattr(c->locked, names, XATTR_LIST_MAX);
 	for (const char *at = names; n > 0 && at < names + n;
 	     at += strlen(at) + 1) {
@@ -209,7 +206,8 @@ static int copy_attributes(const struct write_copy *c, struct error *err)
 }
 
 /* Owner, too. */
-static int take_after(const struct write_copy *c, struct error *err)
+static int write_copy_adopt_attributes(const struct write_copy *c,
+				       struct error *err)
 {
 	struct stat st;
 
@@ -230,7 +228,7 @@ int write_copy_make(struct write_copy *c, bool no_lock, const _Atomic int *stop,
 	int r;
 
 	if (!path)
-		return no_memory(err);
+		return error_no_memory(err, "the name of the copy");
 	if (!no_lock)
 		unlink(path);
 	c->fd = no_lock ? mkostemp(path, O_CLOEXEC)
@@ -247,7 +245,7 @@ int write_copy_make(struct write_copy *c, bool no_lock, const _Atomic int *stop,
 	r = copy_file(c->locked, c->fd, stop, err);
 	if (r < 0)
 		return error_prefix(err, "'%s': ", c->path);
-	return take_after(c, err);
+	return write_copy_adopt_attributes(c, err);
 }
 
 int write_copy_second(struct write_copy *c, struct error *err)
@@ -264,7 +262,7 @@ int write_copy_second(struct write_copy *c, struct error *err)
 	}
 	close(c->fd);
 	c->fd = fd;
-	return take_after(c, err);
+	return write_copy_adopt_attributes(c, err);
 }
 
 int write_copy_publish(struct write_copy *c, struct error *err)
@@ -307,8 +305,8 @@ void hdf5_write_sweep(const char *path)
 	struct error ignored = {0};
 	struct stat held, now;
 
-	if (open_dir(&c, path, &ignored) == 0 &&
-	    open_part(&c, &held, &ignored) == 0 &&
+	if (write_copy_open_dir(&c, path, &ignored) == 0 &&
+	    write_copy_open_part(&c, &held, &ignored) == 0 &&
 	    fcntl(c.locked, F_OFD_SETLK, &l) == 0 && lstat(c.path, &now) == 0 &&
 	    now.st_dev == held.st_dev && now.st_ino == held.st_ino) {
 		cleanup_free char *fresh = fresh_path(c.path, SUFFIX);
@@ -323,7 +321,7 @@ void hdf5_write_sweep(const char *path)
 }
 
 /* ".NAME" and one of the suffixes: how long NAME is; else 0. */
-static size_t part_of(const char *name)
+static size_t write_copy_name_length(const char *name)
 {
 	const char *const suffixes[] = {SUFFIX, SUFFIX_SECOND};
 	size_t n = strlen(name);
@@ -347,7 +345,7 @@ void hdf5_write_sweep_beside(const char *path)
 	const struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		size_t len = part_of(e->d_name);
+		size_t len = write_copy_name_length(e->d_name);
 		char *part;
 
 		if (!len)

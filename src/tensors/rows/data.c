@@ -27,12 +27,12 @@
 #include "formats/hdf5/file/driver.h"
 #include "tensors/rows/private.h"
 
-#define BAND_MOST (UINT64_C(64) << 20)
+#define STRIP_MOST (UINT64_C(64) << 20)
 /* Locations of old chunks that are asked for at once. */
 #define LOCATIONS 512
 
 struct slot {
-	struct band *band;
+	struct row_strip *strip;
 	uint64_t number;       /* of the chunk */
 	struct location old;   /* of a chunk that keeps rows */
 	unsigned char *plain;  /* room for the elements */
@@ -44,7 +44,7 @@ struct slot {
 	int code;
 	struct error err;
 };
-struct band {
+struct row_strip {
 	struct writer *w;
 	hid_t dset;
 	bool all_at_once;
@@ -88,7 +88,7 @@ static void fill_chunk(const struct writer *w, unsigned char *to)
 
 static int load_old(struct slot *s, struct error *err)
 {
-	struct writer *w = s->band->w;
+	struct writer *w = s->strip->w;
 	uint64_t size = w->grid.chunk_bytes;
 	cleanup_free void *stored = NULL;
 	int r;
@@ -104,7 +104,7 @@ static int load_old(struct slot *s, struct error *err)
 				 s->number, w->rows->path, s->old.stored);
 	stored = malloc(s->old.stored ? s->old.stored : 1);
 	if (!stored)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a chunk that keeps rows");
 	r = handles_read(w->source.handles, w->source.file, s->old.pos, stored,
 			 s->old.stored, err);
 	if (r == 0)
@@ -118,11 +118,11 @@ static int load_old(struct slot *s, struct error *err)
 }
 
 /* Elements of the band to their places in the chunk. */
-static void gather(const struct slot *s, const struct box *b, uint64_t first,
-		   uint64_t end)
+static void slot_gather(const struct slot *s, const struct box *b,
+			uint64_t first, uint64_t end)
 {
-	const struct band *band = s->band;
-	const struct grid *g = &band->w->grid;
+	const struct row_strip *strip = s->strip;
+	const struct grid *g = &strip->w->grid;
 	size_t in = g->elem, out = g->elem, from = 0, to;
 	struct copy_axis a[RANK_MAX];
 
@@ -133,29 +133,29 @@ static void gather(const struct slot *s, const struct box *b, uint64_t first,
 		out *= g->chunk[i];
 	}
 	a[0] = (struct copy_axis){end - first, out, in};
-	from += (first - band->first) * in;
+	from += (first - strip->first) * in;
 	to = (first - b->start[0]) * out;
-	copy_box(s->plain + to, band->rows + from, a, g->rank, g->elem);
+	copy_box(s->plain + to, strip->rows + from, a, g->rank, g->elem);
 }
 
 /* Does the chunk lie in the band as it is to be stored? */
-static const unsigned char *lies_there(const struct band *band,
+static const unsigned char *lies_there(const struct row_strip *strip,
 				       const struct box *b)
 {
-	const struct grid *g = &band->w->grid;
+	const struct grid *g = &strip->w->grid;
 
 	if (b->count[0] != g->chunk[0])
 		return NULL;
 	for (unsigned i = 1; i < g->rank; i++)
 		if (g->chunk[i] != g->shape[i])
 			return NULL;
-	return band->rows + (b->start[0] - band->first) * band->w->row_bytes;
+	return strip->rows + (b->start[0] - strip->first) * strip->w->row_bytes;
 }
 
 static int make_chunk(struct slot *s, struct error *err)
 {
-	struct band *band = s->band;
-	const struct grid *g = &band->w->grid;
+	struct row_strip *strip = s->strip;
+	const struct grid *g = &strip->w->grid;
 	const unsigned char *plain = NULL;
 	uint64_t first, end;
 	struct box b;
@@ -163,29 +163,29 @@ static int make_chunk(struct slot *s, struct error *err)
 	int r = 0;
 
 	chunk_box(g, s->number, &b);
-	first = max_u64(b.start[0], band->first);
-	end = min_u64(b.start[0] + b.count[0], band->end);
+	first = max_u64(b.start[0], strip->first);
+	end = min_u64(b.start[0] + b.count[0], strip->end);
 	whole = end - first == b.count[0];
 	if (whole)
-		plain = lies_there(band, &b);
+		plain = lies_there(strip, &b);
 	if (!plain) {
 		if (!whole)
 			r = load_old(s, err);
 		else if (box_elements(&b, g->rank) * g->elem < g->chunk_bytes)
-			fill_chunk(band->w, s->plain);
+			fill_chunk(strip->w, s->plain);
 		if (r < 0)
 			return r;
-		gather(s, &b, first, end);
+		slot_gather(s, &b, first, end);
 		plain = s->plain;
 	}
 	s->out = plain;
 	s->len = g->chunk_bytes;
 	s->mask = 0;
-	if (!band->w->d.pipeline.n)
+	if (!strip->w->d.pipeline.n)
 		return 0;
 	s->out = s->stored;
-	r = pipeline_encode(&band->w->d.pipeline, plain, g->chunk_bytes,
-			    s->stored, band->cap, &s->len, &s->mask, err);
+	r = pipeline_encode(&strip->w->d.pipeline, plain, g->chunk_bytes,
+			    s->stored, strip->cap, &s->len, &s->mask, err);
 	return r;
 }
 
@@ -193,21 +193,21 @@ static void chunk_job(void *arg)
 {
 	struct slot *s = arg;
 	int r = make_chunk(s, &s->err);
-	lock_scope(&s->band->lock);
+	lock_scope(&s->strip->lock);
 
 	s->code = r;
 	s->done = true;
-	pthread_cond_signal(&s->band->ready);
+	pthread_cond_signal(&s->strip->ready);
 }
 
 /* ---- all chunks of a band ---------------------------------------------------------- */
 
-static int wait_for(struct slot *s, struct error *err)
+static int slot_wait(struct slot *s, struct error *err)
 {
-	lock_scope(&s->band->lock);
+	lock_scope(&s->strip->lock);
 
 	while (!s->done)
-		pthread_cond_wait(&s->band->ready, &s->band->lock);
+		pthread_cond_wait(&s->strip->ready, &s->strip->lock);
 	if (s->code < 0)
 		*err = s->err;
 	return s->code;
@@ -231,28 +231,28 @@ static bool allocates_all(hid_t dset)
  * mask in the index: one of another length in between makes it forget that.  Lock
  * held.
  */
-static bool forget_mask(const struct band *band, const hsize_t *offset,
+static bool forget_mask(const struct row_strip *strip, const hsize_t *offset,
 			size_t len)
 {
 	static const unsigned char nothing[2];
 	hsize_t old = 0;
 
-	if (!band->w->d.pipeline.n)
+	if (!strip->w->d.pipeline.n)
 		return true;
-	if (H5Dget_chunk_storage_size(band->dset, offset, &old) < 0)
+	if (H5Dget_chunk_storage_size(strip->dset, offset, &old) < 0)
 		old = 0; /* nothing was ever written */
-	if (old != len && !(old == 0 && band->all_at_once))
+	if (old != len && !(old == 0 && strip->all_at_once))
 		return true;
-	return H5Dwrite_chunk(band->dset, H5P_DEFAULT, 0, offset,
+	return H5Dwrite_chunk(strip->dset, H5P_DEFAULT, 0, offset,
 			      len == 1 ? 2 : 1, nothing) >= 0;
 }
 
-static int store(struct slot *s, struct error *err)
+static int slot_store(struct slot *s, struct error *err)
 {
-	struct writer *w = s->band->w;
+	struct writer *w = s->strip->w;
 	uint64_t origin[RANK_MAX];
 	hsize_t offset[RANK_MAX];
-	int r = wait_for(s, err);
+	int r = slot_wait(s, err);
 
 	if (r < 0)
 		return r;
@@ -260,8 +260,8 @@ static int store(struct slot *s, struct error *err)
 	for (unsigned i = 0; i < w->d.own_rank; i++)
 		offset[i] = origin[i];
 	hdf5_lock();
-	if (!forget_mask(s->band, offset, s->len) ||
-	    H5Dwrite_chunk(s->band->dset, H5P_DEFAULT, s->mask, offset, s->len,
+	if (!forget_mask(s->strip, offset, s->len) ||
+	    H5Dwrite_chunk(s->strip->dset, H5P_DEFAULT, s->mask, offset, s->len,
 			   s->out) < 0)
 		r = write_failed(w, "a chunk", err);
 	hdf5_unlock();
@@ -269,74 +269,77 @@ static int store(struct slot *s, struct error *err)
 }
 
 /* Where is the old one, if the new one keeps rows of it? */
-static int locate_old(struct band *band, struct slot *s, struct error *err)
+static int locate_old(struct row_strip *strip, struct slot *s,
+		      struct error *err)
 {
-	const struct grid *g = &band->w->grid;
+	const struct grid *g = &strip->w->grid;
 	struct box b;
 	uint64_t n = 0;
 	int r;
 
 	chunk_box(g, s->number, &b);
-	if (b.start[0] >= band->first && b.start[0] + b.count[0] <= band->end)
+	if (b.start[0] >= strip->first && b.start[0] + b.count[0] <= strip->end)
 		return 0;
-	if (band->located > s->number ||
-	    s->number - band->located >= band->n_located) {
-		band->n_located =
+	if (strip->located > s->number ||
+	    s->number - strip->located >= strip->n_located) {
+		strip->n_located =
 			(uint32_t)min_u64(LOCATIONS, g->count - s->number);
-		r = hdf5_locate_here(&band->w->at, g, s->number,
-				     band->n_located, &n, band->old, err);
+		r = hdf5_locate_here(&strip->w->at, g, s->number,
+				     strip->n_located, &n, strip->old, err);
 		if (r < 0) {
-			band->n_located = 0;
+			strip->n_located = 0;
 			return r;
 		}
-		band->located = s->number;
+		strip->located = s->number;
 	}
-	s->old = band->old[s->number - band->located];
+	s->old = strip->old[s->number - strip->located];
 	return 0;
 }
 
 /* Chunks [from, to): the slots are a ring. */
-static int store_all(struct band *band, uint64_t from, uint64_t to,
+static int store_all(struct row_strip *strip, uint64_t from, uint64_t to,
 		     struct error *err)
 {
 	uint64_t next = from, done = from;
 	int r = 0;
 
 	while (done < to && r == 0) {
-		while (next < to && next - done < band->n_slots && r == 0) {
+		while (next < to && next - done < strip->n_slots && r == 0) {
 			struct slot *s =
-				&band->slots[(next - from) % band->n_slots];
+				&strip->slots[(next - from) % strip->n_slots];
 
 			s->number = next;
 			s->done = false;
 			s->err.code = 0;
-			r = locate_old(band, s, err);
+			r = locate_old(strip, s, err);
 			if (r == 0) {
-				pool_submit(band->pool, chunk_job, s);
+				pool_submit(strip->pool, chunk_job, s);
 				next++;
 			}
 		}
 		if (r == 0)
-			r = store(&band->slots[(done - from) % band->n_slots],
-				  err);
+			r = slot_store(
+				&strip->slots[(done - from) % strip->n_slots],
+				err);
 		if (r == 0)
 			done++;
-		if (r == 0 && *band->w->o->stop)
+		if (r == 0 && *strip->w->o->stop)
 			r = error_set(err, -EINTR, "interrupted");
 	}
-	pool_drain(band->pool);
+	pool_drain(strip->pool);
 	return r;
 }
 
-static int write_band(struct band *band, struct error *err)
+static int write_strip(struct row_strip *strip, struct error *err)
 {
-	struct writer *w = band->w;
-	uint64_t rows = band->end - band->first, layer = w->grid.chunk[0];
-	int r = write_read_rows(w, band->first, rows, band->rows, err);
+	struct writer *w = strip->w;
+	uint64_t rows = strip->end - strip->first, layer = w->grid.chunk[0];
+	int r = write_read_rows(w, strip->first, rows, strip->rows, err);
 
 	if (r == 0)
-		r = store_all(band, band->first / layer * band->per_layer,
-			      div_up(band->end, layer) * band->per_layer, err);
+		r = store_all(strip, strip->first / layer * strip->per_layer,
+			      div_up(strip->end, layer) * strip->per_layer,
+			      err);
 	if (r == 0)
 		atomic_fetch_add(w->o->done, rows * w->row_bytes);
 	return r;
@@ -344,16 +347,11 @@ static int write_band(struct band *band, struct error *err)
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* A layer in the band, and a chunk in a slot: as it is, encoded, and an old one as it
  * was stored (the two have scratch of the codecs'). */
-static int share_memory(struct band *band, struct error *err)
+static int strip_share_memory(struct row_strip *strip, struct error *err)
 {
-	struct writer *w = band->w;
+	struct writer *w = strip->w;
 	uint64_t chunk = w->grid.chunk_bytes, layer, most, slots;
 	uint64_t have = w->o->memory, each = 4 * chunk + (UINT64_C(1) << 16);
 
@@ -365,92 +363,94 @@ static int share_memory(struct band *band, struct error *err)
 				 " bytes, of which %" PRIu64
 				 " are side by side, take more than %" PRIu64
 				 " bytes of memory: --memory",
-				 w->rows->path, chunk, band->per_layer, have);
-	most = min_u64(have / 2, max_u64(BAND_MOST, layer));
-	band->layers = max_u64(most / max_u64(layer, 1), 1);
+				 w->rows->path, chunk, strip->per_layer, have);
+	most = min_u64(have / 2, max_u64(STRIP_MOST, layer));
+	strip->layers = max_u64(most / max_u64(layer, 1), 1);
 	slots = min_u64(2 * (uint64_t)w->o->threads,
-			(have - band->layers * layer) / each);
-	band->n_slots = (unsigned)max_u64(
-		min_u64(slots, band->layers * band->per_layer), 1);
+			(have - strip->layers * layer) / each);
+	strip->n_slots = (unsigned)max_u64(
+		min_u64(slots, strip->layers * strip->per_layer), 1);
 	return 0;
 }
 
-static int make_room(struct band *band, struct error *err)
+static int strip_make_buffers(struct row_strip *strip, struct error *err)
 {
-	struct writer *w = band->w;
-	uint64_t rows = min_u64(w->rows->rows, band->layers * w->grid.chunk[0]);
+	struct writer *w = strip->w;
+	uint64_t rows =
+		min_u64(w->rows->rows, strip->layers * w->grid.chunk[0]);
 
-	band->cap = pipeline_bound(&w->d.pipeline, w->grid.chunk_bytes);
-	band->rows = malloc(max_u64(rows * w->row_bytes, 1));
-	band->old = malloc(LOCATIONS * sizeof *band->old);
-	band->slots = calloc(band->n_slots, sizeof *band->slots);
-	if (!band->rows || !band->old || !band->slots)
-		return no_memory(err);
-	for (unsigned i = 0; i < band->n_slots; i++) {
-		struct slot *s = &band->slots[i];
+	strip->cap = pipeline_bound(&w->d.pipeline, w->grid.chunk_bytes);
+	strip->rows = malloc(max_u64(rows * w->row_bytes, 1));
+	strip->old = malloc(LOCATIONS * sizeof *strip->old);
+	strip->slots = calloc(strip->n_slots, sizeof *strip->slots);
+	if (!strip->rows || !strip->old || !strip->slots)
+		return error_no_memory(err, "the chunks to be written");
+	for (unsigned i = 0; i < strip->n_slots; i++) {
+		struct slot *s = &strip->slots[i];
 
-		s->band = band;
+		s->strip = strip;
 		s->plain = malloc(w->grid.chunk_bytes);
-		s->stored = malloc(band->cap);
+		s->stored = malloc(strip->cap);
 		if (!s->plain || !s->stored)
-			return no_memory(err);
+			return error_no_memory(err, "the chunks to be written");
 	}
 	return 0;
 }
 
-static void free_room(struct band *band)
+static void strip_free_buffers(struct row_strip *strip)
 {
-	for (unsigned i = 0; band->slots && i < band->n_slots; i++) {
-		free(band->slots[i].plain);
-		free(band->slots[i].stored);
+	for (unsigned i = 0; strip->slots && i < strip->n_slots; i++) {
+		free(strip->slots[i].plain);
+		free(strip->slots[i].stored);
 	}
-	free(band->slots);
-	free(band->rows);
-	free(band->old);
+	free(strip->slots);
+	free(strip->rows);
+	free(strip->old);
 }
 
 /* ---- all of it ---------------------------------------------------------------------- */
 
-static int write_bands(struct band *band, struct error *err)
+static int write_strips(struct row_strip *strip, struct error *err)
 {
-	struct writer *w = band->w;
+	struct writer *w = strip->w;
 	uint64_t layer = w->grid.chunk[0], at = w->rows->first;
 	uint64_t end = at + w->rows->rows;
 	int r = 0;
 
 	while (at < end && r == 0) {
-		band->first = at;
+		strip->first = at;
 		/* The first one ends where a layer does. */
-		band->end = min_u64(end, (at / layer + band->layers) * layer);
-		at = band->end;
-		r = write_band(band, err);
+		strip->end = min_u64(end, (at / layer + strip->layers) * layer);
+		at = strip->end;
+		r = write_strip(strip, err);
 	}
 	return r;
 }
 
 static int write_chunks(struct writer *w, hid_t dset, struct error *err)
 {
-	struct band band = {.w = w,
-			    .dset = dset,
-			    .per_layer = w->grid.count / w->grid.chunks[0],
-			    .located = UINT64_MAX,
-			    .lock = PTHREAD_MUTEX_INITIALIZER,
-			    .ready = PTHREAD_COND_INITIALIZER};
-	int r = share_memory(&band, err);
+	struct row_strip strip = {.w = w,
+				  .dset = dset,
+				  .per_layer =
+					  w->grid.count / w->grid.chunks[0],
+				  .located = UINT64_MAX,
+				  .lock = PTHREAD_MUTEX_INITIALIZER,
+				  .ready = PTHREAD_COND_INITIALIZER};
+	int r = strip_share_memory(&strip, err);
 
 	hdf5_lock();
-	band.all_at_once = allocates_all(dset);
+	strip.all_at_once = allocates_all(dset);
 	hdf5_unlock();
 	if (r == 0)
-		r = make_room(&band, err);
+		r = strip_make_buffers(&strip, err);
 	if (r == 0)
-		r = pool_new(&band.pool, "encode",
-			     (unsigned)min_u64(w->o->threads, band.n_slots),
-			     band.n_slots, err);
+		r = pool_new(&strip.pool, "encode",
+			     (unsigned)min_u64(w->o->threads, strip.n_slots),
+			     strip.n_slots, err);
 	if (r == 0)
-		r = write_bands(&band, err);
-	pool_free(band.pool);
-	free_room(&band);
+		r = write_strips(&strip, err);
+	pool_free(strip.pool);
+	strip_free_buffers(&strip);
 	return r;
 }
 

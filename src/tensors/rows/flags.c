@@ -16,7 +16,7 @@ static int make_pointers(const struct writer *w, uint64_t rows, void **list,
 	const char **at = malloc(rows * sizeof *at);
 
 	if (!at)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the flags of rows");
 	for (uint64_t i = 0; i < rows; i++)
 		at[i] = w->o->flag;
 	*list = at;
@@ -38,7 +38,7 @@ static int make_strings(const struct writer *w, hid_t type, uint64_t rows,
 				 size - (pad == H5T_STR_NULLTERM), w->o->flag);
 	at = calloc(rows, size);
 	if (!at)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the flags of rows");
 	for (uint64_t i = 0; i < rows; i++) {
 		if (pad == H5T_STR_SPACEPAD)
 			memset(at + i * size, ' ', size);

@@ -77,7 +77,7 @@ int write_read_rows(struct writer *w, uint64_t first, uint64_t rows, void *buf,
 
 /* ---- looking at it ----------------------------------------------------------------- */
 
-static int differs(const struct writer *w, struct error *err)
+static int write_shape_differs(const struct writer *w, struct error *err)
 {
 	char is[200], should[200];
 	uint64_t want[RANK_MAX];
@@ -92,7 +92,7 @@ static int differs(const struct writer *w, struct error *err)
 }
 
 /* Numbers that differ in the order of their bytes at most; bytes. */
-static int compare_types(struct writer *w, struct error *err)
+static int write_check_type(struct writer *w, struct error *err)
 {
 	const struct dtype *stored = &w->d.type.stored, *want = w->o->dtype;
 	bool npy_big = w->in->npy && w->in->head.dtype.big_endian;
@@ -118,7 +118,7 @@ static int compare_types(struct writer *w, struct error *err)
 			 w->rows->path, w->rows->data, is, should);
 }
 
-static int compare(struct writer *w, struct error *err)
+static int write_check_part(struct writer *w, struct error *err)
 {
 	const struct write_options *o = w->o;
 	uint64_t end;
@@ -129,7 +129,7 @@ static int compare(struct writer *w, struct error *err)
 		same = w->d.shape[i] == o->shape[i];
 	if (!same || add_overflows(w->rows->first, w->rows->rows, &end) ||
 	    end > w->d.shape[0])
-		return differs(w, err);
+		return write_shape_differs(w, err);
 	if (w->d.storage == HDF5_VIRTUAL)
 		return error_set(err, -ENOTSUP,
 				 "'%s': %s is itself virtual: write to the "
@@ -147,7 +147,7 @@ static int compare(struct writer *w, struct error *err)
 	w->row_bytes = w->d.type.stored.size;
 	for (unsigned i = 1; i < w->d.rank; i++)
 		w->row_bytes *= w->d.shape[i];
-	return compare_types(w, err);
+	return write_check_type(w, err);
 }
 
 /* Others than NumPy's end with a NUL or blanks, which bytes of the full length have not. */
@@ -168,14 +168,14 @@ static int check_padding(const struct writer *w, hid_t dset, struct error *err)
 }
 
 /* What cannot be read is not the disk's fault, mostly: it is no HDF5 file. */
-static int damaged(struct error *err)
+static int write_damaged(struct error *err)
 {
 	if (err->code == -EIO)
 		err->code = -EBADMSG;
 	return err->code;
 }
 
-static int look(struct writer *w, struct error *err)
+static int write_look_at_part(struct writer *w, struct error *err)
 {
 	struct hdf5_opened opened;
 	int r = handles_new(&w->source.handles, 0, w->o->threads, err);
@@ -184,11 +184,11 @@ static int look(struct writer *w, struct error *err)
 		return r;
 	w->source.file = handles_add(w->source.handles, w->copy.path);
 	if (w->source.file == UINT32_MAX)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of the part");
 	w->at = (struct hdf5_place){&w->source, w->source.file, w->rows->data};
 	r = hdf5_place_open(&w->at, &opened, err);
 	if (r < 0)
-		return damaged(err);
+		return write_damaged(err);
 	if (H5Iget_type(opened.object) != H5I_DATASET)
 		r = error_set(err, -EINVAL, "it is no dataset");
 	else
@@ -198,7 +198,7 @@ static int look(struct writer *w, struct error *err)
 	else
 		r = check_padding(w, opened.object, err);
 	hdf5_place_close(&opened);
-	return r < 0 ? r : compare(w, err);
+	return r < 0 ? r : write_check_part(w, err);
 }
 
 /* ---- changing the copy -------------------------------------------------------------- */
@@ -235,7 +235,7 @@ static int close_copy(struct writer *w, struct error *err)
 	return r;
 }
 
-static int change(struct writer *w, struct error *err)
+static int write_change_copy(struct writer *w, struct error *err)
 {
 	struct error later = {0};
 	int r = open_copy(w, err), closed;
@@ -258,11 +258,11 @@ static int write_it(struct writer *w, struct error *err)
 				w->o->stop, err);
 
 	if (r == 0)
-		r = look(w, err);
+		r = write_look_at_part(w, err);
 	if (r == 0)
 		r = write_copy_make(&w->copy, w->o->no_lock, w->o->stop, err);
 	if (r == 0)
-		r = change(w, err);
+		r = write_change_copy(w, err);
 	if (r == 0 && w->rows->last)
 		r = write_input_end(w->in, w->o->stop, err);
 	if (r == 0 && *w->o->stop)

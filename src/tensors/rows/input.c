@@ -54,7 +54,8 @@ static ssize_t read_on(int fd, void *buf, size_t n, const _Atomic int *stop)
 	return (ssize_t)done;
 }
 
-static int failed(const struct write_input *in, int code, struct error *err)
+static int input_failed(const struct write_input *in, int code,
+			struct error *err)
 {
 	return code == -EINTR
 		       ? error_set(err, code, "interrupted")
@@ -71,8 +72,8 @@ static size_t header_length(const unsigned char *front, size_t n)
 }
 
 /* `front` was read already, and is a header's beginning. */
-static int read_header(struct write_input *in, const unsigned char *front,
-		       const _Atomic int *stop, struct error *err)
+static int input_read_header(struct write_input *in, const unsigned char *front,
+			     const _Atomic int *stop, struct error *err)
 {
 	size_t n = header_length(front, FRONT);
 	cleanup_free unsigned char *text = NULL;
@@ -85,11 +86,11 @@ static int read_header(struct write_input *in, const unsigned char *front,
 				 in->name);
 	text = malloc(n);
 	if (!text)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the header of the .npy file");
 	memcpy(text, front, FRONT);
 	r = read_on(in->fd, text + FRONT, n - FRONT, stop);
 	if (r < 0)
-		return failed(in, (int)r, err);
+		return input_failed(in, (int)r, err);
 	if (npy_read(text, (size_t)r + FRONT, NULL, &in->head, err) < 0)
 		return error_prefix(err, "%s: ", in->name);
 	if (in->head.data != n)
@@ -100,12 +101,13 @@ static int read_header(struct write_input *in, const unsigned char *front,
 }
 
 /* What is in a file behind `pos`. */
-static int measure(struct write_input *in, uint64_t pos, struct error *err)
+static int input_measure(struct write_input *in, uint64_t pos,
+			 struct error *err)
 {
 	struct stat st;
 
 	if (fstat(in->fd, &st) < 0)
-		return failed(in, -errno, err);
+		return input_failed(in, -errno, err);
 	in->pos = pos;
 	in->size = (uint64_t)st.st_size > pos ? (uint64_t)st.st_size - pos : 0;
 	return 0;
@@ -125,7 +127,7 @@ int write_input_open(struct write_input *in, const char *path,
 	if (!standard)
 		r = file_open(AT_FDCWD, path, &in->fd, &st, err);
 	else if (fstat(STDIN_FILENO, &st) < 0)
-		r = failed(in, -errno, err);
+		r = input_failed(in, -errno, err);
 	if (r == 0 && standard && isatty(STDIN_FILENO))
 		r = error_set(err, -EINVAL,
 			      "standard input is a terminal: give it a file or "
@@ -136,14 +138,15 @@ int write_input_open(struct write_input *in, const char *path,
 	in->pos = in->stream ? 0 : (uint64_t)lseek(in->fd, 0, SEEK_CUR);
 	n = read_on(in->fd, front, FRONT, stop);
 	if (n < 0)
-		return failed(in, (int)n, err);
+		return input_failed(in, (int)n, err);
 	if (n >= MAGIC_BYTES && !memcmp(front, MAGIC, MAGIC_BYTES)) {
 		r = n < FRONT ? error_set(err, -EBADMSG,
 					  "%s: its header is cut off", in->name)
-			      : read_header(in, front, stop, err);
+			      : input_read_header(in, front, stop, err);
 		return r < 0 || in->stream
 			       ? r
-			       : measure(in, in->pos + in->head.data, err);
+			       : input_measure(in, in->pos + in->head.data,
+					       err);
 	}
 	if (!standard)
 		return error_set(err, -EBADMSG,
@@ -152,7 +155,7 @@ int write_input_open(struct write_input *in, const char *path,
 				 path);
 	memcpy(in->early, front, (size_t)n);
 	in->n_early = in->stream ? (unsigned)n : 0;
-	return in->stream ? 0 : measure(in, in->pos, err);
+	return in->stream ? 0 : input_measure(in, in->pos, err);
 }
 
 /* ---- does it fit? ------------------------------------------------------------ */
@@ -162,8 +165,8 @@ static bool same_kind(const struct dtype *a, const struct dtype *b)
 	return a->kind == b->kind && a->size == b->size;
 }
 
-static int check_type(const struct write_input *in, const struct dtype *wanted,
-		      struct error *err)
+static int input_check_type(const struct write_input *in,
+			    const struct dtype *wanted, struct error *err)
 {
 	char is[64], should[64], descr[64];
 
@@ -179,8 +182,9 @@ static int check_type(const struct write_input *in, const struct dtype *wanted,
 }
 
 /* `rows` of the tensor; a single one may come without the first axis. */
-static int check_shape(const struct write_input *in, unsigned rank,
-		       const uint64_t *shape, uint64_t rows, struct error *err)
+static int input_check_shape(const struct write_input *in, unsigned rank,
+			     const uint64_t *shape, uint64_t rows,
+			     struct error *err)
 {
 	const struct npy_file *h = &in->head;
 	uint64_t want[RANK_MAX];
@@ -224,9 +228,9 @@ int write_input_check(struct write_input *in, const struct dtype *wanted,
 	for (unsigned i = 0; i < rank; i++)
 		bytes *= i ? shape[i] : rows;
 	if (in->npy) {
-		r = check_type(in, wanted, err);
+		r = input_check_type(in, wanted, err);
 		if (r == 0)
-			r = check_shape(in, rank, shape, rows, err);
+			r = input_check_shape(in, rank, shape, rows, err);
 		if (r < 0)
 			return r;
 		if (in->head.fortran && has_order(&in->head))
@@ -245,7 +249,7 @@ int write_input_check(struct write_input *in, const struct dtype *wanted,
 
 /* ---- reading ------------------------------------------------------------------ */
 
-static int too_short(const struct write_input *in, struct error *err)
+static int input_too_short(const struct write_input *in, struct error *err)
 {
 	return error_set(err, -EBADMSG,
 			 "%s ended before the %" PRIu64 " rows were complete",
@@ -263,16 +267,16 @@ int write_input_read(struct write_input *in, uint64_t at, void *buf, size_t n,
 		if (*stop)
 			return error_set(err, -EINTR, "interrupted");
 		if (r < 0)
-			return failed(in, (int)r, err);
-		return (size_t)r < n ? too_short(in, err) : 0;
+			return input_failed(in, (int)r, err);
+		return (size_t)r < n ? input_too_short(in, err) : 0;
 	}
 	memcpy(buf, in->early, early);
 	memmove(in->early, in->early + early, in->n_early - early);
 	in->n_early -= (unsigned)early;
 	r = read_on(in->fd, (char *)buf + early, n - early, stop);
 	if (r < 0)
-		return failed(in, (int)r, err);
-	return (size_t)r < n - early ? too_short(in, err) : 0;
+		return input_failed(in, (int)r, err);
+	return (size_t)r < n - early ? input_too_short(in, err) : 0;
 }
 
 int write_input_end(struct write_input *in, const _Atomic int *stop,
@@ -286,7 +290,7 @@ int write_input_end(struct write_input *in, const _Atomic int *stop,
 	if (!r)
 		r = read_on(in->fd, &more, 1, stop);
 	if (r < 0)
-		return failed(in, (int)r, err);
+		return input_failed(in, (int)r, err);
 	return r ? error_set(err, -EBADMSG,
 			     "%s has more than the %" PRIu64
 			     " rows to be written",

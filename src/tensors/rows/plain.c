@@ -56,7 +56,7 @@ int write_data_plain(struct writer *w, hid_t dset, struct error *err)
 				 w->rows->path, w->row_bytes);
 	buf = malloc(bytes ? bytes : 1);
 	if (!buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the rows to be written");
 	while (at < end && r == 0) {
 		uint64_t n = min_u64(most - at % layer, end - at);
 
