@@ -26,8 +26,8 @@
 
 /* ---- is it possible? ------------------------------------------------------ */
 
-static void chunk_of(const struct create_plan *p, uint64_t rows,
-		     uint64_t *chunk)
+static void create_part_chunk(const struct create_plan *p, uint64_t rows,
+			      uint64_t *chunk)
 {
 	const struct create_args *a = p->a;
 
@@ -39,7 +39,8 @@ static void chunk_of(const struct create_plan *p, uint64_t rows,
 }
 
 /* Bytes of a chunk; saturates. */
-static uint64_t chunk_bytes(const struct create_plan *p, const uint64_t *chunk)
+static uint64_t create_chunk_bytes(const struct create_plan *p,
+				   const uint64_t *chunk)
 {
 	uint64_t n = p->elem;
 
@@ -53,7 +54,7 @@ static int check_sizes(const struct create_plan *p, const uint64_t *chunk,
 		       struct error *err)
 {
 	const struct create_args *a = p->a;
-	uint64_t rows = create_end(p, 0), bytes = chunk_bytes(p, chunk);
+	uint64_t rows = create_end(p, 0), bytes = create_chunk_bytes(p, chunk);
 	uint64_t all = p->elem;
 
 	for (unsigned i = 0; i < a->rank; i++)
@@ -105,17 +106,18 @@ int create_check(struct create_plan *p, struct create_result *out,
 		return r;
 	p->elem = (uint32_t)size;
 	dtype_descr(&d, out->descr, sizeof out->descr);
-	chunk_of(p, create_end(p, 0), out->chunk);
+	create_part_chunk(p, create_end(p, 0), out->chunk);
 	r = check_sizes(p, out->chunk, err);
 	if (r == 0 && comp.codec != PACK_AUTO)
-		r = comp_pipeline(&comp, p->elem, chunk_bytes(p, out->chunk),
-				  &filters, err);
+		r = comp_pipeline(&comp, p->elem,
+				  create_chunk_bytes(p, out->chunk), &filters,
+				  err);
 	return r;
 }
 
 /* ---- a part ---------------------------------------------------------------- */
 
-static int failed(struct error *err, const char *path, const char *what)
+static int create_failed(struct error *err, const char *path, const char *what)
 {
 	char why[400];
 	int code;
@@ -148,7 +150,7 @@ static int add_filters(const struct create_plan *p, hid_t dcpl, uint64_t bytes,
 
 		if (H5Pset_filter(dcpl, (H5Z_filter_t)f->id, H5Z_FLAG_OPTIONAL,
 				  n, f->params.cd) < 0)
-			r = failed(err, f->name, "the filters");
+			r = create_failed(err, f->name, "the filters");
 	}
 	return r;
 }
@@ -163,10 +165,10 @@ static hid_t string_type(void)
 }
 
 /* A chunked dataset that has nothing yet. */
-static int make_dataset(const struct create_plan *p, hid_t file,
-			const char *name, hid_t type, unsigned rank,
-			const uint64_t *shape, const uint64_t *chunk,
-			uint64_t bytes, hid_t *out, struct error *err)
+static int create_make_dataset(const struct create_plan *p, hid_t file,
+			       const char *name, hid_t type, unsigned rank,
+			       const uint64_t *shape, const uint64_t *chunk,
+			       uint64_t bytes, hid_t *out, struct error *err)
 {
 	hsize_t dims[RANK_MAX], piece[RANK_MAX];
 	hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space;
@@ -186,7 +188,7 @@ static int make_dataset(const struct create_plan *p, hid_t file,
 		*out = H5Dcreate2(file, name, type, space, H5P_DEFAULT, dcpl,
 				  H5P_DEFAULT);
 		if (*out < 0)
-			r = failed(err, name, "the dataset");
+			r = create_failed(err, name, "the dataset");
 	}
 	H5Sclose(space);
 	H5Pclose(dcpl);
@@ -199,18 +201,18 @@ static int make_flags(const struct create_plan *p, hid_t file, uint64_t rows,
 	static const char word[] = CREATE_FLAG;
 	hid_t type = string_type(), dset;
 	const char **values = malloc(rows * sizeof *values);
-	int r = make_dataset(p, file, CREATE_FLAGS, type, 1, &rows, &rows,
-			     rows * FLAG_BYTES, &dset, err);
+	int r = create_make_dataset(p, file, CREATE_FLAGS, type, 1, &rows,
+				    &rows, rows * FLAG_BYTES, &dset, err);
 
 	if (r == 0 && !values)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the flags of a part");
 	for (uint64_t i = 0; i < rows && r == 0; i++)
 		values[i] = word;
 	if (r == 0 &&
 	    H5Dwrite(dset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-		r = failed(err, CREATE_FLAGS, "the values");
+		r = create_failed(err, CREATE_FLAGS, "the values");
 	if (dset >= 0 && H5Dclose(dset) < 0 && r == 0)
-		r = failed(err, CREATE_FLAGS, "the dataset");
+		r = create_failed(err, CREATE_FLAGS, "the dataset");
 	H5Tclose(type);
 	free(values);
 	return r;
@@ -226,9 +228,10 @@ static int make_part(const struct create_plan *p, uint64_t rows, hid_t file,
 
 	memcpy(shape, a->shape, sizeof shape);
 	shape[0] = rows;
-	chunk_of(p, rows, chunk);
-	r = make_dataset(p, file, CREATE_DATA, p->type, a->rank, shape, chunk,
-			 chunk_bytes(p, chunk), &dset, err);
+	create_part_chunk(p, rows, chunk);
+	r = create_make_dataset(p, file, CREATE_DATA, p->type, a->rank, shape,
+				chunk, create_chunk_bytes(p, chunk), &dset,
+				err);
 	if (r == 0) {
 		H5Dclose(dset);
 		r = make_flags(p, file, rows, err);
@@ -253,7 +256,7 @@ static int map_parts(const struct create_plan *p, const char *dataset,
 {
 	size_t room = create_name_length(p) + 1;
 	cleanup_free char *name = malloc(room), *source = malloc(2 * room);
-	int r = name && source ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int r = name && source ? 0 : error_no_memory(err, "the names of parts");
 
 	for (uint64_t i = 0; i < p->parts && r == 0; i++) {
 		hsize_t start[RANK_MAX] = {create_begin(p, i)}, one[RANK_MAX];
@@ -271,7 +274,7 @@ static int map_parts(const struct create_plan *p, const char *dataset,
 		if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one,
 					block) < 0 ||
 		    H5Pset_virtual(dcpl, space, source, dataset, from) < 0)
-			r = failed(err, dataset, "the mappings");
+			r = create_failed(err, dataset, "the mappings");
 		H5Sclose(from);
 		if (*p->a->stop)
 			r = error_set(err, -EINTR, "interrupted");
@@ -297,7 +300,7 @@ static int make_virtual(const struct create_plan *p, hid_t file,
 		dset = H5Dcreate2(file, name, type, whole, H5P_DEFAULT, dcpl,
 				  H5P_DEFAULT);
 		if (dset < 0 || H5Dclose(dset) < 0)
-			r = failed(err, name, "the dataset");
+			r = create_failed(err, name, "the dataset");
 	}
 	H5Sclose(whole);
 	H5Sclose(space);
@@ -323,8 +326,8 @@ static int make_main(const struct create_plan *p, uint64_t rows, hid_t file,
 typedef int make_fn(const struct create_plan *p, uint64_t rows, hid_t file,
 		    struct error *err);
 
-static int make_file(const struct create_plan *p, const char *path,
-		     make_fn *make, uint64_t rows, struct error *err)
+static int create_make_file(const struct create_plan *p, const char *path,
+			    make_fn *make, uint64_t rows, struct error *err)
 {
 	hid_t fapl, file;
 	int r;
@@ -337,9 +340,10 @@ static int make_file(const struct create_plan *p, const char *path,
 	H5Pset_file_locking(fapl, false, true);
 #endif
 	file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, fapl);
-	r = file < 0 ? failed(err, path, "the file") : make(p, rows, file, err);
+	r = file < 0 ? create_failed(err, path, "the file")
+		     : make(p, rows, file, err);
 	if (file >= 0 && H5Fclose(file) < 0 && r == 0)
-		r = failed(err, path, "the file");
+		r = create_failed(err, path, "the file");
 	H5Pclose(fapl);
 	hdf5_unlock();
 	return r;
@@ -348,12 +352,13 @@ static int make_file(const struct create_plan *p, const char *path,
 int create_part(const struct create_plan *p, uint64_t part, const char *path,
 		struct error *err)
 {
-	return make_file(p, path, make_part,
-			 create_end(p, part) - create_begin(p, part), err);
+	return create_make_file(p, path, make_part,
+				create_end(p, part) - create_begin(p, part),
+				err);
 }
 
 int create_main(const struct create_plan *p, const char *path,
 		struct error *err)
 {
-	return make_file(p, path, make_main, p->a->shape[0], err);
+	return create_make_file(p, path, make_main, p->a->shape[0], err);
 }

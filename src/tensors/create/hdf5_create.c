@@ -44,11 +44,6 @@
 /* Files that are one job of a thread. */
 #define BATCH 64
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- what is there already -------------------------------------------------- */
 
 static int check_free(const struct create_set *s, struct error *err)
@@ -87,7 +82,7 @@ static int make_fresh(struct create_set *s, struct error *err)
 	if (asprintf(&s->path, "%s/.%s" CREATE_MARK CREATE_RANDOM, dir,
 		     main_name) < 0) {
 		s->path = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the name of a directory");
 	}
 	if (!mkdtemp(s->path)) {
 		free(steal_pointer(&s->path));
@@ -103,7 +98,7 @@ static int make_fresh(struct create_set *s, struct error *err)
 	return 0;
 }
 
-static void fail(struct create_set *s, const struct error *why)
+static void create_fail(struct create_set *s, const struct error *why)
 {
 	lock_scope(&s->lock);
 
@@ -158,7 +153,7 @@ static void copy_batch(void *arg)
 	for (uint64_t i = b->first; i < b->end && r == 0 && !s->code; i++)
 		r = copy_part(s, from, i, &err);
 	if (r < 0)
-		fail(s, &err);
+		create_fail(s, &err);
 	free(b);
 }
 
@@ -177,7 +172,7 @@ static int copy_parts(struct create_set *s, uint64_t first, uint64_t end,
 		struct batch *b = malloc(sizeof *b);
 
 		if (!b) {
-			r = no_memory(err);
+			r = error_no_memory(err, "the parts to be made");
 			break;
 		}
 		*b = (struct batch){s, i, min_u64(i + BATCH, end)};
@@ -200,7 +195,7 @@ static int make_one(struct create_set *s, uint64_t file, uint64_t *bytes,
 	create_file_name(&s->plan, file, name);
 	if (asprintf(&path, "%s/%s", s->path, name) < 0) {
 		path = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the name of a file");
 	}
 	r = file < s->plan.parts ? create_part(&s->plan, file, path, err)
 				 : create_main(&s->plan, path, err);
@@ -264,7 +259,7 @@ static int make_set(struct create_set *s, struct create_result *out,
 		     strchr(s->plan.a->pattern, '/') ? s->plan.dir : "",
 		     strchr(s->plan.a->pattern, '/') ? "/" : "", name) < 0) {
 		out->main = NULL;
-		return no_memory(err);
+		return error_no_memory(err, "the name of the main file");
 	}
 	out->parts = s->plan.parts;
 	r = make_fresh(s, err);

@@ -59,7 +59,7 @@ int create_plan_names(struct create_plan *p, struct error *err)
 	p->before = strndup(base, (size_t)(braces - base));
 	p->after = strdup(braces + 2);
 	if (!p->dir || !p->before || !p->after)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the names of files");
 	/* The name of the directory of new files is longer by this. */
 	if (create_name_length(p) + strlen("." CREATE_MARK CREATE_RANDOM) >
 	    NAME_MAX)
@@ -103,7 +103,7 @@ int create_plan_shape(struct create_plan *p, struct error *err)
 	return 0;
 }
 
-static bool digits(const char **at, unsigned least)
+static bool create_skip_digits(const char **at, unsigned least)
 {
 	const char *from = *at;
 
@@ -119,6 +119,6 @@ bool create_looks_like_part(const struct create_plan *p, const char *name)
 	if (strncmp(name, p->before, n))
 		return false;
 	name += n;
-	return digits(&name, 2) && *name++ == '-' && digits(&name, 2) &&
-	       !strcmp(name, p->after);
+	return create_skip_digits(&name, 2) && *name++ == '-' &&
+	       create_skip_digits(&name, 2) && !strcmp(name, p->after);
 }

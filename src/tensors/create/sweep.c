@@ -54,26 +54,26 @@ void create_remove(int dir, const char *name)
 	remove_tree(dir, name, 0);
 }
 
-static bool is_there(int dir, const char *name)
+static bool create_is_there(int dir, const char *name)
 {
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Where a new file has its place already that goes back first. */
-static int put_back(const struct create_set *s, int fresh, int old,
-		    const char *name)
+static int create_put_back(const struct create_set *s, int fresh, int old,
+			   const char *name)
 {
 	int r = create_move(old, s->dir, name);
 
-	if (r != -EEXIST || is_there(fresh, name))
+	if (r != -EEXIST || create_is_there(fresh, name))
 		return r;
 	r = create_move(s->dir, fresh, name);
 	return r < 0 ? r : create_move(old, s->dir, name);
 }
 
 /* The parts, then the main file. */
-static int put_all_back(const struct create_set *s, int fresh,
-			const char *main_name)
+static int create_put_all_back(const struct create_set *s, int fresh,
+			       const char *main_name)
 {
 	DIR *d = open_list(fresh, CREATE_OLD);
 	const struct dirent *e;
@@ -81,9 +81,9 @@ static int put_all_back(const struct create_set *s, int fresh,
 
 	while (d && r == 0 && (e = readdir(d)))
 		if (!is_dots(e->d_name) && strcmp(e->d_name, main_name) != 0)
-			r = put_back(s, fresh, dirfd(d), e->d_name);
-	if (r == 0 && is_there(dirfd(d), main_name))
-		r = put_back(s, fresh, dirfd(d), main_name);
+			r = create_put_back(s, fresh, dirfd(d), e->d_name);
+	if (r == 0 && create_is_there(dirfd(d), main_name))
+		r = create_put_back(s, fresh, dirfd(d), main_name);
 	if (d)
 		closedir(d);
 	if (r == 0 && fsync(s->dir) < 0 && errno != EINVAL)
@@ -92,17 +92,17 @@ static int put_all_back(const struct create_set *s, int fresh,
 }
 
 /* Its maker is dead: nobody has it locked. */
-static void sweep_one(const struct create_set *s, const char *name,
-		      const char *main_name)
+static void create_sweep_one(const struct create_set *s, const char *name,
+			     const char *main_name)
 {
 	cleanup_close int fd = openat(
 		s->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return;
-	if (is_there(fd, main_name) &&
+	if (create_is_there(fd, main_name) &&
 	    unlinkat(fd, CREATE_OLD, AT_REMOVEDIR) < 0 && errno != ENOENT) {
-		int r = put_all_back(s, fd, main_name);
+		int r = create_put_all_back(s, fd, main_name);
 
 		if (r < 0) {
 			log_warn("'%s/%s/" CREATE_OLD "' has what a create "
@@ -137,7 +137,7 @@ void create_sweep(const struct create_set *s)
 	create_main_name(&s->plan, main_name, sizeof main_name);
 	while (d && (e = readdir(d)))
 		if (is_fresh(e->d_name, main_name))
-			sweep_one(s, e->d_name, main_name);
+			create_sweep_one(s, e->d_name, main_name);
 	if (d)
 		closedir(d);
 }
