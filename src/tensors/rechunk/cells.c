@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "tensors/rechunk/plan.h"
 
 /* Contiguous data that is read together; what a job is worth. */
 #define RUN_BYTES (UINT64_C(1) << 20)
@@ -13,20 +14,14 @@
 /* Parts of parts that are looked at. */
 #define PARTS_MOST (UINT32_C(1) << 20)
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t r;
-
-	return mul_overflows(a, b, &r) ? UINT64_MAX : r;
-}
-
 /* Served bytes, as they are before they are recoded where that is more. */
 static uint64_t before_recoding(const struct layout *l, uint64_t bytes)
 {
 	const struct recode *r = l->recode;
 
-	return r && r->from > r->to ? times(div_up(bytes, r->to), r->from)
-				    : bytes;
+	return r && r->from > r->to
+		       ? rechunk_times(div_up(bytes, r->to), r->from)
+		       : bytes;
 }
 
 /* ---- what is decoded together -------------------------------------------- */
@@ -34,8 +29,8 @@ static uint64_t before_recoding(const struct layout *l, uint64_t bytes)
 static int largest_of(struct tensor *t, uint32_t *left, uint64_t *most,
 		      struct error *err);
 
-static int look_at(const struct layout *l, uint32_t *left, uint64_t *most,
-		   struct error *err)
+static int cells_measure_layout(const struct layout *l, uint32_t *left,
+				uint64_t *most, struct error *err)
 {
 	uint64_t bytes = 0;
 
@@ -46,7 +41,7 @@ static int look_at(const struct layout *l, uint32_t *left, uint64_t *most,
 		bytes = l->grid->chunk_bytes;
 		break;
 	case LAYOUT_FETCHED:
-		bytes = times(l->grid->chunk_bytes, l->grid->count);
+		bytes = rechunk_times(l->grid->chunk_bytes, l->grid->count);
 		break;
 	case LAYOUT_LINEAR:
 		if (l->recode || l->nstretches || l->by_library)
@@ -73,7 +68,7 @@ static int largest_of(struct tensor *t, uint32_t *left, uint64_t *most,
 					 t->name);
 		r = tensor_learn(t, p, &l, err);
 		if (r == 0)
-			r = look_at(l, left, most, err);
+			r = cells_measure_layout(l, left, most, err);
 		if (r < 0)
 			return r;
 	}
@@ -152,7 +147,7 @@ void rechunk_cells_join(const struct tensor *t, uint64_t *cell)
 	uint64_t bytes = t->dtype.size;
 
 	for (unsigned i = 0; i < t->rank; i++)
-		bytes = times(bytes, cell[i]);
+		bytes = rechunk_times(bytes, cell[i]);
 	for (unsigned i = t->rank; i-- > 0 && bytes < JOB_BYTES;) {
 		uint64_t more = div_up(JOB_BYTES, bytes);
 		uint64_t all = div_up(t->shape[i], cell[i]);
@@ -161,6 +156,6 @@ void rechunk_cells_join(const struct tensor *t, uint64_t *cell)
 		if (more < 2)
 			continue;
 		cell[i] *= more;
-		bytes = times(bytes, more);
+		bytes = rechunk_times(bytes, more);
 	}
 }

@@ -51,7 +51,7 @@ const char *rechunk_object(const struct tensor *t)
 
 /* ---- type and shape ------------------------------------------------------ */
 
-static bool served_as_stored(const struct tensor *t)
+static bool rechunk_served_as_stored(const struct tensor *t)
 {
 	return !t->field && t->stored.size == t->dtype.size &&
 	       dtype_equal(&t->stored, &t->dtype);
@@ -71,7 +71,7 @@ static hid_t element_type(const struct tensor *t, hid_t object)
 	}
 	if (type < 0)
 		return type;
-	if (served_as_stored(t) && H5Tget_size(type) == t->dtype.size)
+	if (rechunk_served_as_stored(t) && H5Tget_size(type) == t->dtype.size)
 		result = H5Tcopy(type);
 	else
 		result = hdf5_type_memory(type, &t->dtype, NULL);
@@ -97,7 +97,7 @@ static int output_type(const struct tensor *t, hid_t object, hid_t *type,
 /* ---- the file ------------------------------------------------------------ */
 
 /* The order that the source keeps of its attributes. */
-static unsigned attribute_order(hid_t source)
+static unsigned rechunk_attribute_order(hid_t source)
 {
 	hid_t dcpl = H5Dget_create_plist(source);
 	unsigned order = 0;
@@ -114,7 +114,7 @@ static int choose_type(const struct tensor *t, hid_t source, hid_t named,
 		       hid_t *type, struct error *err)
 {
 	hid_t own = named >= 0 ? H5Dget_type(source) : H5I_INVALID_HID;
-	bool same = own >= 0 && served_as_stored(t) &&
+	bool same = own >= 0 && rechunk_served_as_stored(t) &&
 		    H5Tget_size(own) == t->dtype.size;
 
 	if (own >= 0)
@@ -144,7 +144,7 @@ static int rechunk_make_dataset(struct rechunk *w, const char *name,
 
 	if (r < 0)
 		return r;
-	d.attr_order = source >= 0 ? attribute_order(source) : 0;
+	d.attr_order = source >= 0 ? rechunk_attribute_order(source) : 0;
 	if (!d.attr_order && source >= 0 && hdf5_rest_large_attribute(source))
 		d.attr_order = H5P_CRT_ORDER_TRACKED;
 	if (w->fill.width == t->dtype.size && t->dtype.size) {
@@ -159,7 +159,7 @@ static int rechunk_make_dataset(struct rechunk *w, const char *name,
 }
 
 /* Where the header of the source is: its own, or behind an external link. */
-static hid_t open_source(const struct tensor *t, struct hdf5_opened *o)
+static hid_t rechunk_open_source(const struct tensor *t, struct hdf5_opened *o)
 {
 	const struct hdf5_tensor *h = rechunk_hdf5(t);
 	struct hdf5_place at;
@@ -184,7 +184,7 @@ static hid_t open_source(const struct tensor *t, struct hdf5_opened *o)
 bool rechunk_max_shape(const struct tensor *t, uint64_t *max)
 {
 	struct hdf5_opened o;
-	hid_t dset = open_source(t, &o), space;
+	hid_t dset = rechunk_open_source(t, &o), space;
 	hsize_t most[RANK_MAX];
 	bool grows = false;
 
@@ -207,7 +207,8 @@ int rechunk_make_alone(struct rechunk *w, const char *name,
 		       struct rechunk_answer *a, struct error *err)
 {
 	struct hdf5_opened o;
-	hid_t file = H5I_INVALID_HID, source = open_source(w->t, &o), dset;
+	hid_t file = H5I_INVALID_HID, source = rechunk_open_source(w->t, &o),
+	      dset;
 	int r;
 
 	if (o.file < 0) /* what is open has the lock */
@@ -290,8 +291,8 @@ static void close_rest(struct opened *x)
 	H5Fclose(x->file);
 }
 
-static int make_target(void *ctx, hid_t group, const char *name, hid_t named,
-		       hid_t *dset, struct error *err)
+static int rechunk_make_target(void *ctx, hid_t group, const char *name,
+			       hid_t named, hid_t *dset, struct error *err)
 {
 	struct opened *x = ctx;
 	int r = rechunk_make_dataset(x->w, name, group, x->dset, named, dset,
@@ -318,7 +319,7 @@ static int copy_rest(struct rechunk *w, struct opened *x, hid_t to,
 				 .target_path = h->file == h->source->file
 							? h->object
 							: w->t->name,
-				 .make = make_target,
+				 .make = rechunk_make_target,
 				 .ctx = x,
 				 .trail = w->trail,
 				 .deadly = w->deadly,
@@ -361,8 +362,8 @@ static void judge_length(const struct rechunk *w, hid_t file,
 	rest_say(&found->lost, "/", why);
 }
 
-static int look(struct rechunk *w, const char *name, struct rechunk_answer *a,
-		struct error *err)
+static int rechunk_look_task(struct rechunk *w, const char *name,
+			     struct rechunk_answer *a, struct error *err)
 {
 	struct opened x;
 	hid_t fcpl;
@@ -425,8 +426,8 @@ int rechunk_make_rest(struct rechunk *w, const char *name,
  * one leaves alone what it died of.  Nothing is lost: all that it wrote is behind the chunks,
  * where the next one writes the same.
  */
-static void child(struct rechunk *w, rechunk_task *task, const char *name,
-		  int to)
+static void rechunk_child(struct rechunk *w, rechunk_task *task,
+			  const char *name, int to)
 {
 	struct rechunk_answer a = {0};
 	struct error err = {0};
@@ -493,7 +494,7 @@ static int run_child(struct rechunk *w, rechunk_task *task, const char *name,
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		child(w, task, name, ends[1]);
+		rechunk_child(w, task, name, ends[1]);
 	}
 	close(ends[1]);
 	if (pid < 0) {
@@ -509,7 +510,7 @@ static int run_child(struct rechunk *w, rechunk_task *task, const char *name,
 
 /* What the child was at when it died is left alone from now on.  False: it was left alone
  * already, or it is not known. */
-static bool learn(struct rechunk *w)
+static bool rechunk_learn_death(struct rechunk *w)
 {
 	char *was;
 
@@ -526,7 +527,7 @@ static bool learn(struct rechunk *w)
 	return true;
 }
 
-static int died(struct rechunk *w, int status, struct error *err)
+static int rechunk_child_died(struct rechunk *w, int status, struct error *err)
 {
 	w->of_source = true;
 	return error_set(err, -EBADMSG,
@@ -557,9 +558,9 @@ int rechunk_apart(struct rechunk *w, rechunk_task *task, const char *name,
 			return told;
 		if (!told && is_stopped(w))
 			return error_set(err, -EINTR, "interrupted");
-	} while (!told && learn(w));
+	} while (!told && rechunk_learn_death(w));
 	if (!told)
-		return died(w, status, err);
+		return rechunk_child_died(w, status, err);
 	return a->code < 0 ? error_set(err, a->code, "%s", a->text) : 0;
 }
 
@@ -594,7 +595,7 @@ int rechunk_judge_rest(struct rechunk *w, const struct rest_found *found,
 int rechunk_look_rest(struct rechunk *w, struct error *err)
 {
 	struct rechunk_answer a;
-	int r = rechunk_apart(w, look, NULL, &a, err);
+	int r = rechunk_apart(w, rechunk_look_task, NULL, &a, err);
 
 	if (r == 0 && !a.found.placed) {
 		w->of_source = true;
@@ -617,7 +618,7 @@ int rechunk_put_user_block(struct rechunk *w, struct error *err)
 	if (!w->user_block)
 		return 0;
 	if (!piece)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the user block");
 	build_user_block(w->build, w->user_block);
 	for (uint64_t at = 0; at < w->user_block && r == 0; at += PIECE) {
 		size_t n = min_u64(PIECE, w->user_block - at);
@@ -645,8 +646,8 @@ static bool is_beside(const struct rechunk *w)
 	       a.st_ino == b.st_ino;
 }
 
-static void note(const struct rechunk *w, const char *what,
-		 const struct rest_said *said)
+static void rechunk_note(const struct rechunk *w, const char *what,
+			 const struct rest_said *said)
 {
 	char text[REST_TEXT + 256];
 
@@ -659,19 +660,22 @@ static void note(const struct rechunk *w, const char *what,
 void rechunk_note_rest(const struct rechunk *w, const struct rest_found *found)
 {
 	if (!w->rest) {
-		note(w,
-		     "attributes that refer to other objects, or cannot be "
-		     "copied, were left out",
-		     &found->lost);
+		rechunk_note(
+			w,
+			"attributes that refer to other objects, or cannot be "
+			"copied, were left out",
+			&found->lost);
 		return;
 	}
-	note(w, "left out, for it cannot be copied", &found->lost);
-	note(w,
-	     "references that lead to no object of the file are null now, in",
-	     &found->null);
+	rechunk_note(w, "left out, for it cannot be copied", &found->lost);
+	rechunk_note(w,
+		     "references that lead to no object of the file are null "
+		     "now, in",
+		     &found->null);
 	if (!is_beside(w))
-		note(w,
-		     "other files are named by relative paths, which lead "
-		     "elsewhere from the output's directory, by",
-		     &found->abroad);
+		rechunk_note(
+			w,
+			"other files are named by relative paths, which lead "
+			"elsewhere from the output's directory, by",
+			&found->abroad);
 }

@@ -67,13 +67,13 @@ uint64_t rechunk_touched(uint64_t shape, uint64_t in, uint64_t piece)
 
 /* ---- one axis ------------------------------------------------------------ */
 
-static void add(struct choices *c, uint64_t n)
+static void choices_add(struct choices *c, uint64_t n)
 {
 	if (c->n < CHOICES_MOST)
 		c->at[c->n++].n = n;
 }
 
-static int by_number(const void *one, const void *two)
+static int choice_compare(const void *one, const void *two)
 {
 	const struct choice *a = one, *b = two;
 
@@ -81,7 +81,7 @@ static int by_number(const void *one, const void *two)
 }
 
 /* Drop what saves nothing over something smaller, or (keep < 1) too little. */
-static void thin(struct choices *c, double keep)
+static void choices_thin(struct choices *c, double keep)
 {
 	size_t n = 0;
 
@@ -97,8 +97,8 @@ static void thin(struct choices *c, double keep)
 }
 
 /* Lengths of pieces along an axis, in new chunks. */
-static void choose(struct choices *c, uint64_t shape, uint64_t in, uint64_t out,
-		   uint64_t most)
+static void choices_make(struct choices *c, uint64_t shape, uint64_t in,
+			 uint64_t out, uint64_t most)
 {
 	uint64_t all = div_up(shape, out), period = in / gcd(in, out);
 
@@ -107,35 +107,35 @@ static void choose(struct choices *c, uint64_t shape, uint64_t in, uint64_t out,
 	for (uint64_t d = 1; d <= DIVISORS_TO && d <= period / d; d++) {
 		if (period % d)
 			continue;
-		add(c, d);
-		add(c, period / d);
+		choices_add(c, d);
+		choices_add(c, period / d);
 	}
 	/* Fewer pieces. */
 	for (uint64_t pieces = 1; c->n < CHOICES_MOST;) {
 		uint64_t n = div_up(all, pieces);
 
-		add(c, n);
+		choices_add(c, n);
 		if (n == 1)
 			break;
 		pieces = div_up(all, n - 1);
 	}
-	add(c, 1);
+	choices_add(c, 1);
 	if (c->n == CHOICES_MOST) /* there were more of them */
 		c->at[CHOICES_MOST - 1].n = 1;
-	qsort(c->at, c->n, sizeof *c->at, by_number);
+	qsort(c->at, c->n, sizeof *c->at, choice_compare);
 	while (c->n > 1 &&
 	       (c->at[c->n - 1].n > most || c->at[c->n - 1].n > all))
 		c->n--;
 	for (size_t i = 0; i < c->n; i++)
 		c->at[i].touched = rechunk_touched(shape, in, c->at[i].n * out);
-	thin(c, 1);
+	choices_thin(c, 1);
 	for (double keep = WORTH; c->n > CHOICES_KEPT; keep *= keep)
-		thin(c, keep);
+		choices_thin(c, keep);
 }
 
 /* ---- all of them --------------------------------------------------------- */
 
-static int by_size(const void *one, const void *two)
+static int state_compare(const void *one, const void *two)
 {
 	const struct state *a = one, *b = two;
 
@@ -162,14 +162,14 @@ static void thin_states(struct states *s, double keep)
 }
 
 /* Every state with every choice for one more axis. */
-static int extend(struct states *s, const struct choices *c, unsigned axis,
-		  uint64_t most, struct error *err)
+static int states_extend(struct states *s, const struct choices *c,
+			 unsigned axis, uint64_t most, struct error *err)
 {
 	struct states next = {0, NULL};
 
 	next.at = malloc(s->n * c->n * sizeof *next.at);
 	if (!next.at)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the order of chunks");
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t k = 0; k < c->n; k++) {
 			struct state *to = &next.at[next.n];
@@ -182,7 +182,7 @@ static int extend(struct states *s, const struct choices *c, unsigned axis,
 			to->tile[axis] = c->at[k].n;
 			next.n++;
 		}
-	qsort(next.at, next.n, sizeof *next.at, by_size);
+	qsort(next.at, next.n, sizeof *next.at, state_compare);
 	thin_states(&next, 1);
 	for (double keep = 0.999; next.n > STATES_MOST; keep *= keep)
 		thin_states(&next, keep);
@@ -191,25 +191,18 @@ static int extend(struct states *s, const struct choices *c, unsigned axis,
 	return 0;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t r;
-
-	return mul_overflows(a, b, &r) ? UINT64_MAX : r;
-}
-
 void rechunk_plan_count(struct rechunk_plan *p, unsigned rank,
 			const uint64_t *shape, const uint64_t *in,
 			const uint64_t *out)
 {
 	p->tiles = p->chunks = p->decodes = 1;
 	for (unsigned i = 0; i < rank; i++) {
-		uint64_t piece = times(p->tile[i], out[i]);
+		uint64_t piece = rechunk_times(p->tile[i], out[i]);
 
-		p->tiles = times(p->tiles, div_up(shape[i], piece));
-		p->chunks = times(p->chunks, div_up(shape[i], in[i]));
-		p->decodes = times(p->decodes,
-				   rechunk_touched(shape[i], in[i], piece));
+		p->tiles = rechunk_times(p->tiles, div_up(shape[i], piece));
+		p->chunks = rechunk_times(p->chunks, div_up(shape[i], in[i]));
+		p->decodes = rechunk_times(
+			p->decodes, rechunk_touched(shape[i], in[i], piece));
 	}
 }
 
@@ -219,15 +212,15 @@ int rechunk_plan_make(struct rechunk_plan *p, unsigned rank,
 {
 	cleanup_free struct choices *c = malloc(sizeof *c);
 	struct states s = {1, calloc(1, sizeof *s.at)};
-	int r = c && s.at ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int r = c && s.at ? 0 : error_no_memory(err, "the order of chunks");
 
 	if (r == 0) {
 		s.at[0].n = 1;
 		s.at[0].touched = 1;
 	}
 	for (unsigned i = 0; i < rank && r == 0; i++) {
-		choose(c, shape[i], in[i], out[i], most);
-		r = extend(&s, c, i, most, err);
+		choices_make(c, shape[i], in[i], out[i], most);
+		r = states_extend(&s, c, i, most, err);
 	}
 	if (r == 0) {
 		memset(p, 0, sizeof *p);

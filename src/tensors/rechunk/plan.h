@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "tensor/grid.h"
 
 /*
@@ -33,5 +34,12 @@ void rechunk_plan_count(struct rechunk_plan *p, unsigned rank,
 /* Intervals of length `in` that pieces of length `piece` touch, summed over the pieces
  * that [0, shape) is cut into. */
 uint64_t rechunk_touched(uint64_t shape, uint64_t in, uint64_t piece);
+/* a * b, or UINT64_MAX where that overflows. */
+static inline uint64_t rechunk_times(uint64_t a, uint64_t b)
+{
+	uint64_t r;
+
+	return mul_overflows(a, b, &r) ? UINT64_MAX : r;
+}
 
 #endif

@@ -43,7 +43,7 @@
 /* Decoding more than this for each chunk is worth a word. */
 #define MANY 1.5
 
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t rechunk_memory_times(uint64_t a, uint64_t b)
 {
 	uint64_t r;
 
@@ -53,7 +53,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 
 /* ---- what it shall be ---------------------------------------------------- */
 
-static int check_tensor(const struct tensor *t, struct error *err)
+static int rechunk_check_tensor(const struct tensor *t, struct error *err)
 {
 	if (t->why_not)
 		return error_set(err, t->why_code ? t->why_code : -ENOTSUP,
@@ -75,7 +75,7 @@ static int check_tensor(const struct tensor *t, struct error *err)
 }
 
 /* What was asked for, or the source's chunks, or a row of the first axis. */
-static void choose_chunk(const struct rechunk *w, uint64_t *chunk)
+static void rechunk_choose_chunk(const struct rechunk *w, uint64_t *chunk)
 {
 	const struct tensor *t = w->t;
 	uint64_t rows = t->elements == t->shape[0] ? SCALARS_CHUNK : 1;
@@ -100,7 +100,7 @@ static int make_grid(struct rechunk *w, struct error *err)
 	uint64_t chunk[RANK_MAX];
 	char text[32];
 
-	choose_chunk(w, chunk);
+	rechunk_choose_chunk(w, chunk);
 	if (grid_init(&w->grid, t->rank, t->shape, chunk, t->dtype.size) < 0)
 		return error_set(err, -EINVAL,
 				 "%s: chunks of more bytes than there are "
@@ -213,19 +213,20 @@ static uint64_t per_thread(const struct rechunk *w)
 }
 
 /* All but chunks in the making. */
-static uint64_t beside(const struct rechunk *w, unsigned threads)
+static uint64_t rechunk_fixed_memory(const struct rechunk *w, unsigned threads)
 {
-	uint64_t decode = times(3 * threads, w->cells.decoded);
-	uint64_t list = times(w->most_chunks, 2 * sizeof(struct build_chunk));
+	uint64_t decode = rechunk_memory_times(3 * threads, w->cells.decoded);
+	uint64_t list = rechunk_memory_times(w->most_chunks,
+					     2 * sizeof(struct build_chunk));
 
-	list += times(w->written.chunks.room, LIST_BYTES);
+	list += rechunk_memory_times(w->written.chunks.room, LIST_BYTES);
 	return BASE + list + max_u64(w->o->cache, decode) +
-	       times(threads, per_thread(w));
+	       rechunk_memory_times(threads, per_thread(w));
 }
 
 static int too_little(const struct rechunk *w, struct error *err)
 {
-	uint64_t need = beside(w, 1) + rechunk_cost(w);
+	uint64_t need = rechunk_fixed_memory(w, 1) + rechunk_cost(w);
 	char in[32], out[32], have[32], most[32];
 
 	format_size(w->cells.decoded, in, sizeof in);
@@ -246,11 +247,12 @@ static int divide_memory(struct rechunk *w, struct error *err)
 	uint64_t cost = rechunk_cost(w), have = w->o->memory;
 
 	w->threads = w->o->threads;
-	while (w->threads > 1 && beside(w, w->threads) + 2 * cost > have)
+	while (w->threads > 1 &&
+	       rechunk_fixed_memory(w, w->threads) + 2 * cost > have)
 		w->threads--;
-	if (beside(w, w->threads) + cost > have)
+	if (rechunk_fixed_memory(w, w->threads) + cost > have)
 		return too_little(w, err);
-	w->room = have - beside(w, w->threads);
+	w->room = have - rechunk_fixed_memory(w, w->threads);
 	return 0;
 }
 
@@ -290,8 +292,9 @@ static void say_cost(const struct rechunk *w)
 			      w->grid.chunk, UINT64_MAX / 2, NULL) < 0)
 		return;
 	for (unsigned i = 0; i < w->t->rank; i++)
-		bytes = times(bytes, best.tile[i]);
-	bytes = (bytes + beside(w, w->threads) - w->o->cache) / 3 * 4;
+		bytes = rechunk_memory_times(bytes, best.tile[i]);
+	bytes = (bytes + rechunk_fixed_memory(w, w->threads) - w->o->cache) /
+		3 * 4;
 	format_size(bytes, size, sizeof size);
 	snprintf(text, sizeof text,
 		 "each chunk of the source is decoded %.1f times; with "
@@ -300,7 +303,7 @@ static void say_cost(const struct rechunk *w)
 	w->o->note(w->o->ctx, text);
 }
 
-static int make_plan(struct rechunk *w, struct error *err)
+static int rechunk_make_plan(struct rechunk *w, struct error *err)
 {
 	uint64_t most = w->room / rechunk_cost(w);
 	int r;
@@ -318,9 +321,9 @@ static int make_plan(struct rechunk *w, struct error *err)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static int decide(struct rechunk *w, struct error *err)
+static int rechunk_decide(struct rechunk *w, struct error *err)
 {
-	int r = check_tensor(w->t, err);
+	int r = rechunk_check_tensor(w->t, err);
 
 	if (r == 0) {
 		r = rechunk_cells_find(w->t, &w->cells, err);
@@ -339,11 +342,11 @@ static int decide(struct rechunk *w, struct error *err)
 	w->rest = rechunk_has_rest(w);
 	if (r == 0 && w->rest)
 		r = rechunk_look_rest(w, err);
-	return r < 0 ? r : make_plan(w, err);
+	return r < 0 ? r : rechunk_make_plan(w, err);
 }
 
-static int finish(struct rechunk *w, const char *dataset,
-		  struct rest_found *found, struct error *err)
+static int rechunk_finish_file(struct rechunk *w, const char *dataset,
+			       struct rest_found *found, struct error *err)
 {
 	struct rechunk_answer a;
 	int r = rechunk_apart(w,
@@ -358,7 +361,8 @@ static int finish(struct rechunk *w, const char *dataset,
 	return w->rest ? rechunk_judge_rest(w, found, err) : 0;
 }
 
-static int write_all(struct rechunk *w, const char *dataset, struct error *err)
+static int rechunk_write_file(struct rechunk *w, const char *dataset,
+			      struct error *err)
 {
 	const struct rechunk_options *o = w->o;
 	struct rest_found found = {0};
@@ -372,7 +376,7 @@ static int write_all(struct rechunk *w, const char *dataset, struct error *err)
 	if (r == 0)
 		r = rechunk_run(w, err);
 	if (r == 0)
-		r = finish(w, dataset, &found, err);
+		r = rechunk_finish_file(w, dataset, &found, err);
 	if (r == 0 && o->stop && atomic_load(o->stop))
 		r = error_set(err, -EINTR, "interrupted");
 	if (r == 0 && o->check) {
@@ -386,8 +390,8 @@ static int write_all(struct rechunk *w, const char *dataset, struct error *err)
 	return r;
 }
 
-static void report(const struct rechunk *w, const char *dataset,
-		   struct rechunk_result *out)
+static void rechunk_report(const struct rechunk *w, const char *dataset,
+			   struct rechunk_result *out)
 {
 	struct stat st;
 
@@ -417,7 +421,7 @@ int hdf5_rechunk(const struct rechunk_options *o, struct rechunk_result *out,
 
 	memset(out, 0, sizeof *out);
 	if (!w)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the plan of the rechunk");
 	w->o = o;
 	w->t = o->tensor;
 	if (dataset)
@@ -425,10 +429,10 @@ int hdf5_rechunk(const struct rechunk_options *o, struct rechunk_result *out,
 	else
 		dataset = rechunk_object(w->t);
 	if (r == 0)
-		r = decide(w, err);
+		r = rechunk_decide(w, err);
 	if (r == 0)
-		r = write_all(w, dataset, err);
-	report(w, dataset, out);
+		r = rechunk_write_file(w, dataset, err);
+	rechunk_report(w, dataset, out);
 	rechunk_apart_free(w);
 	build_free(w->build);
 	out_free(w->out);

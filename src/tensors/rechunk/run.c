@@ -86,11 +86,6 @@ struct making {
 	_Atomic uint64_t refs;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 static const struct grid *grid_of(const struct run *r)
 {
 	return &r->w->grid;
@@ -150,14 +145,14 @@ static void rechunk_fill(unsigned char *to, size_t n, const struct fill *f)
 /* ---- encoding ------------------------------------------------------------ */
 
 /* Where it was before it was encoded, for that counts as its memory. */
-static int keep(struct buf **data, const void *stored, size_t len,
-		struct error *err)
+static int rechunk_keep_encoded(struct buf **data, const void *stored,
+				size_t len, struct error *err)
 {
 	if (len > (*data)->size) {
 		struct buf *more = buf_new(len, NULL);
 
 		if (!more)
-			return no_memory(err);
+			return error_no_memory(err, "an encoded chunk");
 		buf_unref(*data);
 		*data = more;
 	}
@@ -165,15 +160,15 @@ static int keep(struct buf **data, const void *stored, size_t len,
 	return 0;
 }
 
-static int encode(const struct rechunk *w, struct buf **data, size_t *len,
-		  uint32_t *mask, struct error *err)
+static int rechunk_run_filters(const struct rechunk *w, struct buf **data,
+			       size_t *len, uint32_t *mask, struct error *err)
 {
 	size_t size = (*data)->size;
 	struct buf *room = buf_new(pipeline_bound(&w->pipeline, size), NULL);
 	int r;
 
 	if (!room)
-		return no_memory(err);
+		return error_no_memory(err, "an encoded chunk");
 	r = pipeline_encode(&w->pipeline, (*data)->data, size, room->data,
 			    room->size, len, mask, err);
 	if (r == 0 && *len > BUILD_CHUNK_MAX)
@@ -182,7 +177,7 @@ static int encode(const struct rechunk *w, struct buf **data, size_t *len,
 			      "GiB",
 			      *len);
 	if (r == 0)
-		r = keep(data, room->data, *len, err);
+		r = rechunk_keep_encoded(data, room->data, *len, err);
 	buf_unref(room);
 	return r;
 }
@@ -196,7 +191,7 @@ static int rechunk_encode(const struct rechunk *w, struct buf **data,
 	if (w->o->verify)
 		is->hash = XXH3_128bits((*data)->data, len);
 	if (w->pipeline.n)
-		r = encode(w, data, &len, &is->chunk.mask, err);
+		r = rechunk_run_filters(w, data, &len, &is->chunk.mask, err);
 	is->chunk.len = (uint32_t)len;
 	return r;
 }
@@ -204,8 +199,9 @@ static int rechunk_encode(const struct rechunk *w, struct buf **data,
 /* ---- writing ------------------------------------------------------------- */
 
 /* What was written, once more: read, decoded, compared. */
-static int check(const struct rechunk *w, const struct rechunk_encoded *is,
-		 struct error *err)
+static int rechunk_check_written(const struct rechunk *w,
+				 const struct rechunk_encoded *is,
+				 struct error *err)
 {
 	const struct build_chunk *c = &is->chunk;
 	size_t size = w->grid.chunk_bytes;
@@ -214,7 +210,7 @@ static int check(const struct rechunk *w, const struct rechunk_encoded *is,
 	int r;
 
 	if (!back || !raw)
-		return no_memory(err);
+		return error_no_memory(err, "a chunk that is read again");
 	n = file_read(out_fd(w->out), c->pos, raw, c->len);
 	if (n < 0)
 		return error_errno(err, (int)n, "cannot read '%s' again",
@@ -236,7 +232,7 @@ static int rechunk_write(struct rechunk *w, const void *stored,
 	int r = build_put_at(w->build, stored, is->chunk.len, is->chunk.pos,
 			     err);
 
-	return r == 0 && w->o->verify ? check(w, is, err) : r;
+	return r == 0 && w->o->verify ? rechunk_check_written(w, is, err) : r;
 }
 
 /* ---- the line ------------------------------------------------------------ */
@@ -264,7 +260,7 @@ static void rechunk_line_up(struct making *t)
 	r->last = t;
 }
 
-static void release(struct run *r, struct piece *p)
+static void piece_release(struct run *r, struct piece *p)
 {
 	bool had = p->buf;
 
@@ -309,7 +305,7 @@ static int give_places(struct run *r, struct piece **list, struct error *err)
 	return code;
 }
 
-static int write_piece(struct run *r, struct piece *p, struct error *err)
+static int piece_write(struct run *r, struct piece *p, struct error *err)
 {
 	int code = rechunk_write(r->w, p->buf->data, &p->is, err);
 
@@ -319,10 +315,10 @@ static int write_piece(struct run *r, struct piece *p, struct error *err)
 	r->w->chunk_bytes += p->is.chunk.len;
 	return vec_push(&r->w->chunks, p->is.chunk)
 		       ? 0
-		       : error_set(err, -ENOMEM, "out of memory");
+		       : error_no_memory(err, "the list of chunks");
 }
 
-static void write_all(struct run *r, struct piece *list)
+static void piece_write_list(struct run *r, struct piece *list)
 {
 	while (list) {
 		struct piece *p = list;
@@ -330,12 +326,12 @@ static void write_all(struct run *r, struct piece *list)
 
 		list = p->next;
 		if (!rechunk_is_over(r)) {
-			int code = write_piece(r, p, &err);
+			int code = piece_write(r, p, &err);
 
 			if (code < 0)
 				rechunk_fail(r, code, &err, false);
 		}
-		release(r, p);
+		piece_release(r, p);
 		rechunk_tile_put(p->tile);
 	}
 }
@@ -349,12 +345,12 @@ static void rechunk_complete(struct piece *p)
 
 	if (rechunk_is_over(r) ||
 	    (!atomic_load(&p->stored) && r->w->fill.width))
-		release(r, p); /* nobody wants it */
+		piece_release(r, p); /* nobody wants it */
 	else
 		code = rechunk_encode(r->w, &p->buf, &p->is, &err);
 	if (code < 0) {
 		rechunk_fail(r, code, &err, false);
-		release(r, p);
+		piece_release(r, p);
 	}
 	pthread_mutex_lock(&r->lock);
 	p->ready = true;
@@ -362,7 +358,7 @@ static void rechunk_complete(struct piece *p)
 	pthread_mutex_unlock(&r->lock);
 	if (code < 0)
 		rechunk_fail(r, code, &err, false);
-	write_all(r, list);
+	piece_write_list(r, list);
 }
 
 static void rechunk_line_free(struct run *r)
@@ -397,8 +393,8 @@ static bool intersect(unsigned rank, const struct box *a, const struct box *b,
 }
 
 /* Along each axis, the first new chunk of the tile that a box touches, and how many. */
-static void pieces_of(const struct making *t, const struct box *b,
-		      uint64_t *first, uint64_t *n)
+static void tile_pieces_of(const struct making *t, const struct box *b,
+			   uint64_t *first, uint64_t *n)
 {
 	const struct grid *g = grid_of(t->run);
 
@@ -465,7 +461,7 @@ static int copy_to_target(struct run *r, const struct target *to,
 	return box_read_into(r->w->o->store, r->w->t, &b, place, r->pitch, err);
 }
 
-static void complete(void *arg)
+static void piece_complete(void *arg)
 {
 	struct piece *p = arg;
 	struct making *t = p->tile;
@@ -481,8 +477,8 @@ static void complete_soon(struct run *r, const struct target *to)
 
 	p->is.chunk.number = to->number;
 	atomic_fetch_add(&p->tile->refs, 1);
-	if (!pool_try_submit(r->pool, complete, p))
-		complete(p);
+	if (!pool_try_submit(r->pool, piece_complete, p))
+		piece_complete(p);
 }
 
 /* To all new chunks that have something of it. */
@@ -494,7 +490,7 @@ static void copy_cell(struct making *t, const struct box *cell, bool stored,
 	uint64_t first[RANK_MAX], n[RANK_MAX], at[RANK_MAX] = {0};
 	struct target to;
 
-	pieces_of(t, cell, first, n);
+	tile_pieces_of(t, cell, first, n);
 	do {
 		uint64_t in_tile[RANK_MAX];
 		int code;
@@ -527,7 +523,7 @@ static void cell_box(const struct making *t, uint64_t number, struct box *out)
 	intersect(rank, &cell, &t->box, out);
 }
 
-static void tell(struct run *r, uint64_t bytes)
+static void run_add_progress(struct run *r, uint64_t bytes)
 {
 	lock_scope(&r->lock);
 	r->done += bytes;
@@ -535,7 +531,7 @@ static void tell(struct run *r, uint64_t bytes)
 		r->w->o->progress(r->w->o->ctx, r->done);
 }
 
-static void do_job(void *arg)
+static void tile_run_job(void *arg)
 {
 	struct job *j = arg;
 	struct making *t = j->tile;
@@ -556,13 +552,14 @@ static void do_job(void *arg)
 	copy_cell(t, &cell, !is_fill, &err);
 	if (code == 0)
 		store_unpin(w->o->store, &hold);
-	tell(t->run, box_elements(&cell, w->t->rank) * w->t->dtype.size);
+	run_add_progress(t->run,
+			 box_elements(&cell, w->t->rank) * w->t->dtype.size);
 	rechunk_tile_put(t);
 }
 
 /* ---- a tile -------------------------------------------------------------- */
 
-static bool make_piece(struct making *t, const uint64_t *at)
+static bool tile_make_piece(struct making *t, const uint64_t *at)
 {
 	const struct grid *g = grid_of(t->run);
 	struct target to;
@@ -609,14 +606,14 @@ static bool tile_fill(struct making *t)
 	for (uint64_t k = 0; k < t->n_jobs; k++)
 		t->jobs[k] = (struct job){t, k};
 	do {
-		if (!make_piece(t, at))
+		if (!tile_make_piece(t, at))
 			return false;
 	} while (grid_step(rank, at, t->n));
 	return true;
 }
 
 /* Wait for room for so many bytes, or for all there is.  False: it is over. */
-static bool take_room(struct run *r, uint64_t bytes)
+static bool run_take_room(struct run *r, uint64_t bytes)
 {
 	lock_scope(&r->lock);
 	while (!rechunk_is_over(r) && r->in_flight &&
@@ -630,7 +627,7 @@ static int fail_no_memory(struct run *r)
 {
 	struct error err = {0};
 
-	error_set(&err, -ENOMEM, "out of memory");
+	error_no_memory(&err, "the chunks in the making");
 	rechunk_fail(r, -ENOMEM, &err, false);
 	return -ENOMEM;
 }
@@ -643,7 +640,7 @@ static void tile_drop(struct making *t)
 	rechunk_tile_put(t);
 }
 
-static void place_tile(struct making *t, const struct grid *tiles,
+static void tile_place(struct making *t, const struct grid *tiles,
 		       uint64_t number)
 {
 	const struct grid *g = grid_of(t->run);
@@ -660,7 +657,7 @@ static void place_tile(struct making *t, const struct grid *tiles,
 	}
 }
 
-static int do_tile(struct run *r, const struct grid *tiles, uint64_t number)
+static int tile_start(struct run *r, const struct grid *tiles, uint64_t number)
 {
 	struct making *t = calloc(1, sizeof *t);
 
@@ -668,8 +665,8 @@ static int do_tile(struct run *r, const struct grid *tiles, uint64_t number)
 		return fail_no_memory(r);
 	t->run = r;
 	atomic_init(&t->refs, 1);
-	place_tile(t, tiles, number);
-	if (!take_room(r, t->n_pieces * r->cost)) {
+	tile_place(t, tiles, number);
+	if (!run_take_room(r, t->n_pieces * r->cost)) {
 		rechunk_tile_put(t);
 		return -EINTR;
 	}
@@ -680,7 +677,7 @@ static int do_tile(struct run *r, const struct grid *tiles, uint64_t number)
 	rechunk_line_up(t);
 	for (uint64_t k = 0; k < t->n_jobs; k++) {
 		atomic_fetch_add(&t->refs, 1);
-		pool_submit(r->pool, do_job, &t->jobs[k]);
+		pool_submit(r->pool, tile_run_job, &t->jobs[k]);
 	}
 	rechunk_tile_put(t);
 	return 0;
@@ -703,8 +700,8 @@ static int tile_grid(const struct run *r, struct grid *out, struct error *err)
 }
 
 /* Those in which something was written, all others are done. */
-static void do_some(struct run *r, const struct grid *tiles,
-		    const uint64_t *number, uint64_t n)
+static void run_written_tiles(struct run *r, const struct grid *tiles,
+			      const uint64_t *number, uint64_t n)
 {
 	uint64_t rest = grid_of(r)->elem;
 	struct making t = {.run = r};
@@ -712,16 +709,16 @@ static void do_some(struct run *r, const struct grid *tiles,
 	for (unsigned i = 0; i < tiles->rank; i++)
 		rest *= tiles->shape[i];
 	for (uint64_t i = 0; i < n; i++) {
-		place_tile(&t, tiles, number[i]);
+		tile_place(&t, tiles, number[i]);
 		rest -= box_elements(&t.box, tiles->rank) * tiles->elem;
 	}
-	tell(r, rest);
+	run_add_progress(r, rest);
 	for (uint64_t i = 0; i < n && !rechunk_is_over(r); i++)
-		if (do_tile(r, tiles, number[i]) < 0)
+		if (tile_start(r, tiles, number[i]) < 0)
 			break;
 }
 
-static int do_tiles(struct run *r, struct error *err)
+static int run_tiles(struct run *r, struct error *err)
 {
 	const struct rechunk_written *w = &r->w->written;
 	uint64_t n, most = 2 * w->chunks.room + TILES_LEAST;
@@ -732,9 +729,9 @@ static int do_tiles(struct run *r, struct error *err)
 	if (code == 0 && w->known)
 		code = rechunk_written_boxes(w, &tiles, most, &some, &n, err);
 	if (code == 1)
-		do_some(r, &tiles, some, n);
+		run_written_tiles(r, &tiles, some, n);
 	for (uint64_t i = 0; code == 0 && i < tiles.count; i++)
-		if (rechunk_is_over(r) || do_tile(r, &tiles, i) < 0)
+		if (rechunk_is_over(r) || tile_start(r, &tiles, i) < 0)
 			break;
 	return code < 0 ? code : 0;
 }
@@ -762,7 +759,7 @@ int rechunk_run(struct rechunk *w, struct error *err)
 		return code;
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_cond_init(&r.freed, NULL);
-	code = w->grid.count ? do_tiles(&r, err) : 0;
+	code = w->grid.count ? run_tiles(&r, err) : 0;
 	pool_drain(r.pool);
 	pool_free(r.pool);
 	rechunk_line_free(&r);

@@ -18,23 +18,18 @@
 /* Of fewer chunks nothing is gained. */
 #define CHUNKS_LEAST 32
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- which there are ------------------------------------------------------ */
 
 /* 1: all of them are listed; 0: they are too many. */
-static int list(struct tensor *t, const struct layout *l, uint64_t most,
-		struct rechunk_written *out, struct error *err)
+static int written_list(struct tensor *t, const struct layout *l, uint64_t most,
+			struct rechunk_written *out, struct error *err)
 {
 	uint64_t room = min_u64(max_u64(most / 8, ROOM_LEAST), ROOM_MOST);
 	cleanup_free struct written *at = malloc(room * sizeof *at);
 	uint64_t from = 0;
 
 	if (!at)
-		return no_memory(err);
+		return error_no_memory(err, "the list of chunks");
 	while (from < l->grid->count) {
 		uint32_t n = 0;
 		int r = t->ops->list(t, 0, l, &from, at, (uint32_t)room, &n,
@@ -46,7 +41,8 @@ static int list(struct tensor *t, const struct layout *l, uint64_t most,
 			return 0;
 		for (uint32_t i = 0; i < n; i++)
 			if (!vec_push(&out->chunks, at[i].chunk))
-				return no_memory(err);
+				return error_no_memory(err,
+						       "the list of chunks");
 	}
 	return 1;
 }
@@ -68,13 +64,13 @@ static int list_blocks(const struct tensor *t, uint64_t most,
 	}
 	for (uint64_t i = 0; i < n; i++)
 		if (!vec_push(&out->chunks, i))
-			return no_memory(err);
+			return error_no_memory(err, "the list of parts");
 	out->blocks_of = t;
 	return 1;
 }
 
-static int list_chunks(struct tensor *t, uint64_t most,
-		       struct rechunk_written *out, struct error *err)
+static int written_list_chunks(struct tensor *t, uint64_t most,
+			       struct rechunk_written *out, struct error *err)
 {
 	const struct layout *l;
 	int r = tensor_learn(t, 0, &l, err);
@@ -88,7 +84,7 @@ static int list_chunks(struct tensor *t, uint64_t most,
 	    (l->by_library && !l->indexed))
 		return 0;
 	out->grid = *l->grid;
-	return list(t, l, most, out, err);
+	return written_list(t, l, most, out, err);
 }
 
 int rechunk_written_find(struct tensor *t, uint64_t most,
@@ -100,7 +96,7 @@ int rechunk_written_find(struct tensor *t, uint64_t most,
 	if (t->mosaic)
 		r = list_blocks(t, most, out, err);
 	else if (t->nparts == 1)
-		r = list_chunks(t, most, out, err);
+		r = written_list_chunks(t, most, out, err);
 	out->known = r == 1;
 	if (r != 1)
 		vec_free(&out->chunks);
@@ -158,7 +154,7 @@ uint64_t rechunk_written_touch(const struct rechunk_written *w,
 	return min_u64(sum, g->count);
 }
 
-static int by_number(const void *one, const void *two)
+static int written_compare(const void *one, const void *two)
 {
 	const uint64_t *a = one, *b = two;
 
@@ -166,20 +162,20 @@ static int by_number(const void *one, const void *two)
 }
 
 /* Each once. */
-static size_t sort(uint64_t *at, size_t n)
+static size_t written_sort(uint64_t *at, size_t n)
 {
 	size_t kept = 0;
 
 	if (n)
-		qsort(at, n, sizeof *at, by_number);
+		qsort(at, n, sizeof *at, written_compare);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || at[kept - 1] != at[i])
 			at[kept++] = at[i];
 	return kept;
 }
 
-static uint64_t number_of(const struct grid *g, const uint64_t *first,
-			  const uint64_t *at)
+static uint64_t written_box_number(const struct grid *g, const uint64_t *first,
+				   const uint64_t *at)
 {
 	uint64_t number = 0;
 
@@ -206,19 +202,20 @@ int rechunk_written_boxes(const struct rechunk_written *w, const struct grid *g,
 		do {
 			/* Neighbours touch the same ones. */
 			if (all.n == enough) {
-				all.n = sort(all.at, all.n);
+				all.n = written_sort(all.at, all.n);
 				enough = 2 * all.n;
 				enough = max_u64(enough, SORT_LEAST);
 			}
 			if (all.n >= most)
 				goto too_many;
-			if (!vec_push(&all, number_of(g, first, at))) {
+			if (!vec_push(&all, written_box_number(g, first, at))) {
 				vec_free(&all);
-				return no_memory(err);
+				return error_no_memory(err,
+						       "the list of chunks");
 			}
 		} while (grid_step(g->rank, at, wide));
 	}
-	*n = sort(all.at, all.n);
+	*n = written_sort(all.at, all.n);
 	*out = all.at;
 	return 1;
 too_many:
