@@ -54,8 +54,8 @@ static ssize_t read_on(int fd, void *buf, size_t n, const _Atomic int *stop)
 	return (ssize_t)done;
 }
 
-static int input_failed(const struct write_input *in, int code,
-			struct error *err)
+static int write_input_failed(const struct write_input *in, int code,
+			      struct error *err)
 {
 	return code == -EINTR
 		       ? error_set(err, code, "interrupted")
@@ -90,7 +90,7 @@ static int input_read_header(struct write_input *in, const unsigned char *front,
 	memcpy(text, front, FRONT);
 	r = read_on(in->fd, text + FRONT, n - FRONT, stop);
 	if (r < 0)
-		return input_failed(in, (int)r, err);
+		return write_input_failed(in, (int)r, err);
 	if (npy_read(text, (size_t)r + FRONT, NULL, &in->head, err) < 0)
 		return error_prefix(err, "%s: ", in->name);
 	if (in->head.data != n)
@@ -107,7 +107,7 @@ static int input_measure(struct write_input *in, uint64_t pos,
 	struct stat st;
 
 	if (fstat(in->fd, &st) < 0)
-		return input_failed(in, -errno, err);
+		return write_input_failed(in, -errno, err);
 	in->pos = pos;
 	in->size = (uint64_t)st.st_size > pos ? (uint64_t)st.st_size - pos : 0;
 	return 0;
@@ -127,7 +127,7 @@ int write_input_open(struct write_input *in, const char *path,
 	if (!standard)
 		r = file_open(AT_FDCWD, path, &in->fd, &st, err);
 	else if (fstat(STDIN_FILENO, &st) < 0)
-		r = input_failed(in, -errno, err);
+		r = write_input_failed(in, -errno, err);
 	if (r == 0 && standard && isatty(STDIN_FILENO))
 		r = error_set(err, -EINVAL,
 			      "standard input is a terminal: give it a file or "
@@ -138,7 +138,7 @@ int write_input_open(struct write_input *in, const char *path,
 	in->pos = in->stream ? 0 : (uint64_t)lseek(in->fd, 0, SEEK_CUR);
 	n = read_on(in->fd, front, FRONT, stop);
 	if (n < 0)
-		return input_failed(in, (int)n, err);
+		return write_input_failed(in, (int)n, err);
 	if (n >= MAGIC_BYTES && !memcmp(front, MAGIC, MAGIC_BYTES)) {
 		r = n < FRONT ? error_set(err, -EBADMSG,
 					  "%s: its header is cut off", in->name)
@@ -267,7 +267,7 @@ int write_input_read(struct write_input *in, uint64_t at, void *buf, size_t n,
 		if (*stop)
 			return error_set(err, -EINTR, "interrupted");
 		if (r < 0)
-			return input_failed(in, (int)r, err);
+			return write_input_failed(in, (int)r, err);
 		return (size_t)r < n ? input_too_short(in, err) : 0;
 	}
 	memcpy(buf, in->early, early);
@@ -275,7 +275,7 @@ int write_input_read(struct write_input *in, uint64_t at, void *buf, size_t n,
 	in->n_early -= (unsigned)early;
 	r = read_on(in->fd, (char *)buf + early, n - early, stop);
 	if (r < 0)
-		return input_failed(in, (int)r, err);
+		return write_input_failed(in, (int)r, err);
 	return (size_t)r < n - early ? input_too_short(in, err) : 0;
 }
 
@@ -290,7 +290,7 @@ int write_input_end(struct write_input *in, const _Atomic int *stop,
 	if (!r)
 		r = read_on(in->fd, &more, 1, stop);
 	if (r < 0)
-		return input_failed(in, (int)r, err);
+		return write_input_failed(in, (int)r, err);
 	return r ? error_set(err, -EBADMSG,
 			     "%s has more than the %" PRIu64
 			     " rows to be written",
