@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What --comp means. */
+/* Parsing of --comp, and the HDF5 filters that it stands for. */
 #include "pack/comp.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { DEFLATE = 1, SHUFFLE = 2, LZF = 32000, LZ4 = 32004, ZSTD = 32015 };
 #define DEFLATE_LEVEL 4 /* h5py's default */
-#define ZSTD_LEVEL 3    /* libzstd's */
+#define ZSTD_LEVEL 3    /* libzstd's default */
 /* What h5py stores with lzf: its filter's version and liblzf's. */
 #define LZF_FILTER 4
 #define LZF_LIBRARY 0x0105
@@ -18,12 +18,17 @@ enum { DEFLATE = 1, SHUFFLE = 2, LZF = 32000, LZ4 = 32004, ZSTD = 32015 };
 static const struct word {
 	const char *name;
 	enum pack_codec codec;
-	unsigned levels; /* 1 to this; 0: it has none */
+	unsigned levels; /* levels are 1 to this; 0: the codec has no levels */
 } words[] = {
-	{"auto", PACK_AUTO, 0}, {"none", PACK_NONE, 0},
-	{"gzip", PACK_GZIP, 9}, {"zstd", PACK_ZSTD, 22},
-	{"lz4", PACK_LZ4, 12},  {"xz", PACK_XZ, 9},
-	{"lzf", PACK_LZF, 0},   {"deflate", PACK_GZIP, 9}, /* HDF5's word */
+	{"auto", PACK_AUTO, 0},
+	{"none", PACK_NONE, 0},
+	{"gzip", PACK_GZIP, 9},
+	{"zstd", PACK_ZSTD, 22},
+	{"lz4", PACK_LZ4, 12},
+	{"xz", PACK_XZ, 9},
+	/* HDF5's name for gzip */
+	{"lzf", PACK_LZF, 0},
+	{"deflate", PACK_GZIP, 9},
 };
 #define N_WORDS (sizeof words / sizeof *words)
 
@@ -72,7 +77,7 @@ static int comp_add_filter(struct pipeline *p, uint32_t id, const uint32_t *cd,
 	return pipeline_add(p, id, NULL, cd, n_cd, elem, err);
 }
 
-/* The compressor itself. */
+/* Append the compressor itself, behind a shuffle. */
 static int comp_add_codec(const struct pack_comp *c, uint32_t elem,
 			  uint64_t chunk, struct pipeline *p, struct error *err)
 {

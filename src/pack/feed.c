@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in the files of a scan, read ahead by many threads, given out in order. */
+/* The contents of the files of a scan, read ahead by many threads, delivered in order. */
 
 /*
- * Entries are handed out in order, in batches: some small files, or a piece of a large one.
- * Whoever has a batch reads it while others read the next ones; the one who takes units
- * out waits for the batch that is next.  On a file system that answers slowly, `jobs` files
- * are asked for at once; on one that answers at once, a batch costs two locks for 32 files.
- * A batch waits to begin until there is memory for it, unless it is the next one.
+ * Entries are read in order, in batches: some small files, or a piece of a large one.
+ * Each thread takes the next batch and reads it while other threads read the following
+ * ones; the consumer waits for the batch that is next in order.  On a file system that
+ * answers slowly, `jobs` files are requested at a time; on one that answers at once, a
+ * batch costs two locks for 32 files.  A batch is begun only when there is memory for it,
+ * unless it is the next one in order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 
 #define BATCH 32
 #define JOBS_MAX 256
-/* Buffers that are kept for the next batch. */
+/* Free buffers of each size that are kept for later batches. */
 #define SPARE 64
 
 struct batch {
@@ -33,7 +34,7 @@ struct batch {
 	unsigned n;
 	struct feed_piece piece[BATCH];
 	void *data;
-	size_t room; /* of data: FEED_WHOLE, FEED_PIECE; 0: none */
+	size_t room; /* bytes of `data`: FEED_WHOLE, FEED_PIECE or 0 */
 };
 struct spare {
 	void *at[SPARE];
@@ -41,28 +42,29 @@ struct spare {
 };
 struct feed {
 	struct feed_source source;
-	struct scan *scan; /* feed_next says there what is wrong */
+	struct scan *scan; /* feed_next adds problems to it */
 	const _Atomic int *stop;
 	pthread_t *threads;
 	unsigned n_threads;
 	struct batch *ring;
 	unsigned n_ring;
 
-	pthread_mutex_t lock; /* guards what follows, and state */
+	pthread_mutex_t lock; /* guards what follows, and batch.state */
 	pthread_cond_t work, ready;
 	uint64_t entry, at;    /* where the next batch begins */
-	uint64_t begun, taken; /* batches */
-	uint64_t held;         /* bytes of batches that are not taken */
+	uint64_t begun, taken; /* numbers of batches */
+	uint64_t held;         /* bytes of batches that were not released */
 	struct spare small, large;
 	bool ended;
 
-	/* feed_next's own */
+	/* Used by feed_next alone. */
 	struct batch *current;
 	unsigned next;
-	uint64_t told; /* the entry whose problem was said last; UINT64_MAX */
+	/* The entry whose problem was reported last; UINT64_MAX: none. */
+	uint64_t told;
 };
 
-/* ---- buffers; with the lock ---------------------------------------------- */
+/* ---- buffers; f->lock is held ---------------------------------------------- */
 
 static struct spare *spare_of(struct feed *f, size_t room)
 {
@@ -76,7 +78,7 @@ static void *spare_take(struct feed *f, size_t room)
 	return s->n ? s->at[--s->n] : NULL;
 }
 
-/* NULL: it was kept. */
+/* Keep a buffer for reuse.  Return NULL, or `data` if the caller has to free it. */
 static void *spare_give(struct feed *f, void *data, size_t room)
 {
 	struct spare *s = spare_of(f, room);
@@ -87,8 +89,7 @@ static void *spare_give(struct feed *f, void *data, size_t room)
 	return NULL;
 }
 
-/* Buffers that wait for batches of the other size go where there is not enough memory for
- * both. */
+/* Free spare buffers of the other size while all buffers exceed the memory limit. */
 static void spare_trim(struct feed *f, size_t room)
 {
 	size_t other = room == FEED_PIECE ? FEED_WHOLE : FEED_PIECE;
@@ -99,7 +100,7 @@ static void spare_trim(struct feed *f, size_t room)
 		free(spare_take(f, other));
 }
 
-/* ---- what a batch is; with the lock -------------------------------------- */
+/* ---- what a batch contains; f->lock is held -------------------------------- */
 
 static uint64_t feed_entry_bytes(const struct feed *f, uint64_t entry)
 {
@@ -123,7 +124,7 @@ static struct feed_piece *add_piece(struct feed *f, struct batch *b,
 	return p;
 }
 
-/* The files that a batch should have, so that all threads get some. */
+/* Number of files for the next batch, at most, so that all threads get some. */
 static unsigned feed_fair_share(const struct feed *f)
 {
 	uint64_t left = f->scan->list.n - f->entry;
@@ -132,7 +133,7 @@ static unsigned feed_fair_share(const struct feed *f)
 				 left / (2 * (uint64_t)f->n_threads) + 1);
 }
 
-/* There is an entry left. */
+/* Fill in the next batch.  At least one entry must be left. */
 static void feed_plan_batch(struct feed *f, struct batch *b)
 {
 	uint64_t bytes = feed_entry_bytes(f, f->entry), sum = 0;
@@ -228,14 +229,14 @@ static void *feed_run_thread(void *arg)
 			pthread_cond_signal(&f->ready);
 		pthread_mutex_unlock(&f->lock);
 	}
-	/* Whoever waits for what nobody will begin has to look again. */
+	/* feed_next may be waiting for a batch that no thread will begin any more. */
 	pthread_mutex_lock(&f->lock);
 	pthread_cond_signal(&f->ready);
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
 }
 
-/* ---- taking -------------------------------------------------------------- */
+/* ---- delivering -------------------------------------------------------------- */
 
 static void feed_release_batch(struct feed *f)
 {
@@ -258,7 +259,8 @@ static void feed_release_batch(struct feed *f)
 	free(data);
 }
 
-/* 1: f->current is the next one; 0: there is none. */
+/* Wait for the next batch.  Return 1 if f->current is that batch, 0 if there are no more,
+ * -EINTR or -ENOMEM. */
 static int feed_take_batch(struct feed *f, struct error *err)
 {
 	lock_scope(&f->lock);
@@ -289,7 +291,8 @@ static bool feed_report(struct feed *f, const struct feed_piece *p)
 			    p->why ? p->why : strerror(p->code));
 }
 
-/* 1: it is to be given; 0: left out; -ENOMEM. */
+/* Report problems of a piece.  Return 1 if it is to be delivered, 0 if its entry is left
+ * out, -ENOMEM. */
 static int feed_check_piece(struct feed *f, struct feed_piece *p,
 			    struct error *err)
 {
@@ -308,7 +311,8 @@ static int feed_check_piece(struct feed *f, struct feed_piece *p,
 	} else if (p->outcome != FEED_FINE) {
 		ok = feed_report(f, p);
 		if (p->outcome == FEED_GONE) {
-			p->u.data = NULL; /* zeros: its size was said before */
+			/* Zeros, because its size was delivered before. */
+			p->u.data = NULL;
 			p->u.lost = true;
 		}
 	}
@@ -347,7 +351,7 @@ static int feed_start_threads(struct feed *f, unsigned n, struct error *err)
 	f->ring = calloc(f->n_ring, sizeof *f->ring);
 	if (!f->threads || !f->ring)
 		return error_no_memory(err, "files that are read ahead");
-	f->n_threads = n; /* plan() divides by it */
+	f->n_threads = n; /* feed_fair_share divides by it */
 	for (unsigned i = 0; i < n; i++) {
 		int r = pthread_create(&f->threads[i], NULL, feed_run_thread,
 				       f);
@@ -359,7 +363,7 @@ static int feed_start_threads(struct feed *f, unsigned n, struct error *err)
 		pthread_mutex_unlock(&f->lock);
 		if (!i)
 			return error_errno(err, -r, "cannot start a thread");
-		break; /* fewer do as well */
+		break; /* fewer threads are enough */
 	}
 	return 0;
 }

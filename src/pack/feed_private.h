@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the threads of a feed and what they do with one entry. */
+/* What the threads of a feed (feed.c) and the reading of one entry (feed_read.c)
+ * share. */
 #ifndef PACK_FEED_PRIVATE_H
 #define PACK_FEED_PRIVATE_H
 
@@ -7,30 +8,30 @@
 
 enum feed_outcome {
 	FEED_FINE,
-	FEED_CHANGED, /* given, but not what it was */
-	FEED_GONE     /* it cannot be read: left out */
+	FEED_CHANGED, /* delivered, but it differs from the scan */
+	FEED_GONE     /* it cannot be read and is left out */
 };
 struct feed_piece {
 	struct feed_unit u;
 	enum feed_outcome outcome;
-	int code; /* errno of GONE; 0: `why` says it all */
+	int code; /* errno of FEED_GONE; 0: see `why` */
 	const char *why;
-	void *extra; /* what did not fit in its place */
+	void *extra; /* a buffer for a file that has grown since the scan */
 	char *link;
 	struct feed_extent *extents;
-	struct feed_xattr *xattrs; /* one block with names and values */
+	struct feed_xattr *xattrs; /* one allocation, with names and values */
 };
-/* What reading needs to know of the whole. */
+/* What reading an entry needs of the feed. */
 struct feed_source {
 	const struct scan *scan;
 	struct feed_options o;
 	int top;
-	_Atomic bool no_xattrs; /* the file system has none */
+	_Atomic bool no_xattrs; /* the file system has no extended attributes */
 };
-/* Bytes of this entry come in pieces. */
+/* Is this entry delivered in pieces? */
 bool feed_is_large(const struct feed_source *f, uint64_t entry);
-/* Read p->u.entry from p->u.at on, p->u.size bytes as the scan has them, to `data`.
- * False: no memory. */
+/* Read entry p->u.entry from byte p->u.at on, p->u.size bytes according to the scan, into
+ * `data`.  Failures to read are recorded in `p`.  Return false if there is no memory. */
 bool feed_read(struct feed_source *f, struct feed_piece *p, void *data);
 void feed_piece_free(struct feed_piece *p);
 

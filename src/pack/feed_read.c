@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading one entry, or a piece of one, and noticing that somebody changes it. */
+/* Reading one entry, or a piece of one, and noticing that it changed since the scan. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,9 +66,9 @@ void feed_attr_set(struct feed_attr *a, const struct scan_entry *e,
 
 /* ---- extended attributes ------------------------------------------------- */
 
-/* What is a user's, or of security; not what a file system notes for itself (Lustre's
- * layouts, overlays' marks), nor what is a fact of this machine, nor what our mounts say
- * of every file. */
+/* Is this attribute to be packed?  Attributes of users and of security are.  Those that a
+ * file system keeps for itself (Lustre's layouts, marks of overlays), facts of this
+ * machine, and those that tensorfs shows for every file are not. */
 static bool xattr_is_wanted(const char *name)
 {
 	static const char *const own[] = {
@@ -90,7 +90,7 @@ static int xattr_compare_names(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* What is not ours to read, or is gone, is not missed. */
+/* Note that an attribute could not be read, unless it is gone or we may not read it. */
 static void piece_note_missed(struct feed_piece *p, int code)
 {
 	if (code != ENOTSUP && code != ENODATA && code != EPERM &&
@@ -99,11 +99,11 @@ static void piece_note_missed(struct feed_piece *p, int code)
 			p, "not all of its extended attributes could be read");
 }
 
-/* What is asked for its attributes: an open file; or what is no more than a place (O_PATH),
- * by the name that it has in /proc, which takes longer. */
+/* Whose attributes are read: an open file; or, for a descriptor opened with O_PATH, its
+ * name in /proc, which is slower. */
 struct asked {
 	int fd;
-	char path[40]; /* "": there is none */
+	char path[40]; /* "": use fd */
 };
 
 static ssize_t xattr_ask_names(const struct asked *of, char *to, size_t room)
@@ -119,7 +119,8 @@ static ssize_t xattr_ask_value(const struct asked *of, const char *name,
 			 : fgetxattr(of->fd, name, to, room);
 }
 
-/* Values to `list`, and the `room` bytes behind its `n` elements; how many. */
+/* Read the wanted attributes into the `n` elements of `list` and the `room` bytes behind
+ * them.  Return their number. */
 static size_t xattr_read_values(struct feed_piece *p, const struct asked *of,
 				const char *names, size_t len,
 				struct feed_xattr *list, size_t n, size_t room)
@@ -134,8 +135,8 @@ static size_t xattr_read_values(struct feed_piece *p, const struct asked *of,
 
 		if (!xattr_is_wanted(at))
 			continue;
-		/* What has grown since does not fit; and no room at all would
-		 * ask for the size. */
+		/* A value that has grown since then does not fit.  A size of 0 would ask
+		 * for the length instead of the value. */
 		errno = ERANGE;
 		if (name < (size_t)(end - to))
 			value = xattr_ask_value(of, at, to + name,
@@ -151,17 +152,17 @@ static size_t xattr_read_values(struct feed_piece *p, const struct asked *of,
 	return k;
 }
 
-/* A list in one block. */
+/* Set the attributes of `p`, in one allocation.  Return false if there is no memory. */
 static bool read_xattrs(struct feed_source *f, struct feed_piece *p,
 			const struct asked *of)
 {
 	cleanup_free char *names = NULL;
 	ssize_t len = xattr_ask_names(of, NULL, 0);
 	struct feed_xattr *list;
-	size_t n = 0, all = 1; /* so that none has no room at all */
+	size_t n = 0, all = 1; /* so that the room is never 0 */
 
 	if (len < 0 && errno == ENOTSUP)
-		f->no_xattrs = true; /* no file system, no matter which entry */
+		f->no_xattrs = true; /* it is the same for all entries */
 	if (len > 0) {
 		names = malloc((size_t)len);
 		if (!names)
@@ -214,7 +215,7 @@ static bool read_xattrs_of(struct feed_source *f, struct feed_piece *p, int fd,
 	return read_xattrs(f, p, &of);
 }
 
-/* ---- what is no regular file --------------------------------------------- */
+/* ---- entries that are not regular files -------------------------------------- */
 
 static bool piece_read_target(struct feed_piece *p, int fd)
 {
@@ -283,7 +284,8 @@ static bool is_as_scanned(const struct stat *st, const struct scan_entry *e)
 	       (uint32_t)st->st_ctim.tv_nsec == e->ctime_ns;
 }
 
-/* Where data is, up to `size`.  No list when there is no hole. */
+/* Set the extents of `p` to the data in the first `size` bytes; leave them unset if there
+ * is no hole.  Return false if there is no memory. */
 static bool find_extents(struct feed_piece *p, int fd, uint64_t size)
 {
 	vec(struct feed_extent) list = VEC_EMPTY;
@@ -297,7 +299,7 @@ static bool find_extents(struct feed_piece *p, int fd, uint64_t size)
 			break;
 		hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
 		if (hole <= data) {
-			/* The file system does not say: it is all data. */
+			/* The file system does not report holes: treat all as data. */
 			vec_free(&list);
 			return true;
 		}
@@ -322,7 +324,7 @@ static bool find_extents(struct feed_piece *p, int fd, uint64_t size)
 	return true;
 }
 
-/* The bytes; what is not there any more is zeros. */
+/* Read the bytes of `p`; zeros replace those that are missing. */
 static void piece_fill(struct feed_piece *p, int fd, void *data)
 {
 	size_t n = p->u.size;
@@ -344,8 +346,9 @@ static void piece_fill(struct feed_piece *p, int fd, void *data)
 	p->u.data = data;
 }
 
-/* Owner, mode and bytes are of one file, the one that is open: else somebody who replaces
- * a file meanwhile could give bytes of his own another one's owner and set-user-ID bit. */
+/* Owner, mode and bytes must come from one open file.  Otherwise a user who replaces a
+ * file meanwhile could give bytes of his choice the owner and the set-user-ID bit of
+ * another file. */
 static bool read_small(struct feed_source *f, struct feed_piece *p, int fd,
 		       const struct stat *st, void *data)
 {
@@ -390,7 +393,7 @@ static bool read_large(struct feed_source *f, struct feed_piece *p, int fd,
 	off_t next;
 	struct stat after;
 
-	/* Not some bytes of one file and some of another. */
+	/* Pieces must not come from different files. */
 	if (!is_scanned_file(st, e)) {
 		piece_set_gone(p, 0, "another file has this name now");
 		return true;

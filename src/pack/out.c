@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file that is being made: nothing has its name before it is whole and safe. */
+/* The output file: it gets its name only when it is complete and synced. */
 
 /*
- * Where the file system can, the file has no name at all until it is published
- * (O_TMPFILE), so that not even SIGKILL leaves anything.  Elsewhere, and for the moment
- * before it replaces another one, it is ".NAME.tensorfs-XXXXXX", locked as long as its maker
- * lives; what is found unlocked is removed by the next one who makes NAME.
+ * Where the file system allows it, the file has no name at all until it is published
+ * (O_TMPFILE), so that not even SIGKILL leaves anything behind.  Elsewhere, and for the
+ * moment before it replaces another file, it is ".NAME.tensorfs-XXXXXX", locked while its
+ * process lives; the next process that makes NAME removes such files if they are not
+ * locked.
  */
 #include "pack/out.h"
 
@@ -21,16 +22,16 @@
 
 #include "base/cleanup.h"
 
-/* The kernel is asked to write back what is so far behind, so that the sync at the
- * end does not have to write everything. */
+/* Start write-back when this many bytes are dirty, so that the sync at the end does not
+ * have to write everything. */
 #define BEHIND (UINT64_C(32) << 20)
-/* Of a name, so that what is added fits in 255 bytes. */
+/* Bytes of NAME that are used in the temporary name, so that it fits in 255 bytes. */
 #define BASE_MOST 230
-/* How often somebody else may be in the way of a new name. */
+/* Attempts to make a temporary file before giving up. */
 #define NAMED_MOST 100
 
 struct out {
-	char *path, *fresh; /* fresh: NULL while it has no name */
+	char *path, *fresh; /* fresh: the temporary name, or NULL */
 	char by_fd[40];
 	int fd, dir;
 	uint64_t size, behind;
@@ -52,8 +53,8 @@ static int out_open_dir(struct out *o, const char **base, struct error *err)
 	return o->dir < 0 ? error_errno(err, -errno, "'%s'", dir) : 0;
 }
 
-/* Where a link leads is what is replaced, as tar and cp would write there: it may be on
- * another, larger, file system. */
+/* Resolve a symbolic link, because its target is what is replaced, as with tar and cp:
+ * the target may be on another, larger file system. */
 static int out_follow_link(struct out *o, struct error *err)
 {
 	char *real = realpath(o->path, NULL);
@@ -67,7 +68,8 @@ static int out_follow_link(struct out *o, struct error *err)
 	return 0;
 }
 
-/* *mode: of the old file; as it was: there is none. */
+/* Check what is at the path.  Set *mode to the mode of the file that will be replaced;
+ * leave it unchanged if there is no file. */
 static int out_check_old(struct out *o, mode_t *mode, struct error *err)
 {
 	struct stat link, st;
@@ -116,7 +118,7 @@ static bool out_is_leftover(const char *name, const char *base)
 	       strlen(name + 1 + n) == sizeof MARK - 1 + 6;
 }
 
-/* Those of makers that are dead. */
+/* Remove temporary files of processes that are dead. */
 static void out_sweep(const struct out *o, const char *base)
 {
 	int fd = openat(o->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -143,7 +145,7 @@ static void out_sweep(const struct out *o, const char *base)
 	closedir(d);
 }
 
-/* False: a sweep of somebody else was faster than our lock. */
+/* Lock a temporary file.  Return false if another process removed it first. */
 static bool out_hold_lock(int fd)
 {
 	struct stat st;
@@ -191,8 +193,9 @@ static int out_make(struct out *o, const char *base, mode_t mode, bool old,
 	o->fd = openat(o->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (o->fd >= 0) {
 		snprintf(o->by_fd, sizeof o->by_fd, "/proc/self/fd/%d", o->fd);
-		flock(o->fd, LOCK_EX | LOCK_NB); /* nobody else has it */
-		/* Without /proc it could not be given a name. */
+		/* No other process can have it. */
+		flock(o->fd, LOCK_EX | LOCK_NB);
+		/* Without /proc it could never be given a name. */
 		if (access(o->by_fd, F_OK) < 0)
 			close(steal_fd(&o->fd));
 	}
@@ -207,7 +210,8 @@ static int out_make(struct out *o, const char *base, mode_t mode, bool old,
 	return 0;
 }
 
-/* Give it a name beside its place, from where it can be renamed. */
+/* Link the unnamed file to a temporary name in the same directory, from where it can be
+ * renamed. */
 static int out_link_temporary(struct out *o, struct error *err)
 {
 	const char *slash = strrchr(o->path, '/');
@@ -231,7 +235,8 @@ static int out_link_temporary(struct out *o, struct error *err)
 			: error_errno(err, -errno, "cannot make '%s'", o->path);
 }
 
-/* To where it can be made; *old: the mode of what is there, 0: nothing is. */
+/* Check the path, open its directory and remove leftovers.  Set *old to the mode of the
+ * existing file, or 0 if there is none. */
 static int out_begin(struct out **out, const char *path, bool replace,
 		     mode_t *old, const char **base, struct error *err)
 {
@@ -355,7 +360,7 @@ int out_sync(struct out *o, struct error *err)
 	return 0;
 }
 
-/* A new name, or the name of what is replaced. */
+/* Give the file its final name, replacing an old file if that is allowed. */
 static int out_give_name(struct out *o, struct error *err)
 {
 	int r;
@@ -373,7 +378,7 @@ static int out_give_name(struct out *o, struct error *err)
 	if (renameat2(AT_FDCWD, o->fresh, AT_FDCWD, o->path,
 		      o->replace ? 0 : RENAME_NOREPLACE) == 0)
 		return 0;
-	/* Some file systems do not know the flag. */
+	/* Some file systems do not support RENAME_NOREPLACE. */
 	if (!o->replace && (errno == EINVAL || errno == ENOSYS) &&
 	    access(o->path, F_OK) < 0 && rename(o->fresh, o->path) == 0)
 		return 0;
@@ -389,7 +394,7 @@ int out_publish(struct out *o, struct error *err)
 	if (r < 0)
 		return r;
 	o->done = true;
-	/* It is there; whether its name survives a crash now is not certain. */
+	/* The file has its name, but the name may not survive a crash. */
 	if (fsync(o->dir) < 0 && errno != EINVAL)
 		return error_errno(err, -errno,
 				   "cannot sync the directory of '%s'",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in a directory that is to be packed: every entry, in the order of the pack. */
+/* List a directory that is to be packed: every entry, in the order of the pack. */
 #include "pack/scan.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ bool scan_clean(char *path)
 	return true;
 }
 
-/* The directories above what is listed, remembered as long as they stay the same. */
+/* The directories above listed paths; the last one is remembered. */
 struct above {
 	char *path;
 	bool good;
@@ -75,7 +75,8 @@ static bool add_above(struct scan_walk *w, struct scan_found *f,
 	}
 }
 
-/* Is there a way to `path` by directories alone? */
+/* Add the parent directories of a listed path.  Return false if one of them is missing,
+ * is not a directory, or there is no memory. */
 static bool scan_add_parents(struct scan_walk *w, struct scan_found *f,
 			     struct above *above, const char *path)
 {
@@ -94,13 +95,13 @@ static bool scan_add_parents(struct scan_walk *w, struct scan_found *f,
 	return above->good;
 }
 
-/* ---- what is listed ------------------------------------------------------ */
+/* ---- listed paths (--files-from) ---------------------------------------------- */
 
-/* Names for all threads to look at, in bundles. */
+/* Bundles of listed paths, which all threads work on. */
 struct bundle {
 	struct scan_text names;
 	unsigned n;
-	bool flat; /* what is below them comes without being asked for */
+	bool flat; /* directories among them are read anyway */
 };
 
 static void bundle_push(struct scan_walk *w, struct scan_found *f,
@@ -122,7 +123,7 @@ static void bundle_add(struct scan_walk *w, struct scan_found *f,
 struct listed {
 	vec(char *) list;
 	struct above above;
-	const char *all; /* the directory whose content comes anyway; NULL */
+	const char *all; /* the directory that is read anyway; NULL: none */
 	struct bundle deep, flat;
 };
 
@@ -158,8 +159,8 @@ static int by_listed_path(const void *a, const void *b)
 	return scan_compare_paths(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted, so that the directories above what is listed are looked at once, and a directory
- * is read once though all that is in it is listed, too, as find does. */
+/* Paths are sorted, so that their parent directories are looked at once, and a directory
+ * is read once even if everything in it is listed too, as in the output of find. */
 static void begin_listed(struct scan_walk *w, struct scan_found *f)
 {
 	struct listed l = {.list = VEC_EMPTY, .flat.flat = true};
@@ -200,7 +201,7 @@ static void scan_begin(struct scan_walk *w, struct scan_found *f)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-/* Put what one reader has found behind what there is. */
+/* Append what one thread has found to the scan.  Return false if there is no memory. */
 static bool scan_join_found(struct scan *s, struct scan_found *f)
 {
 	uint64_t base = s->text.n;
@@ -224,7 +225,7 @@ static void scan_found_free(struct scan_found *f)
 	vec_free(&f->problems);
 }
 
-/* Walk with `n` threads; what each has found is in r[]. */
+/* Walk with `n` threads, this one included; r[i] receives what thread i has found. */
 static int scan_walk_all(struct scan_walk *w, struct scan_reader *r, unsigned n,
 			 struct error *err)
 {
@@ -235,7 +236,7 @@ static int scan_walk_all(struct scan_walk *w, struct scan_reader *r, unsigned n,
 	for (; started + 1 < n; started++)
 		if (pthread_create(&r[started + 1].thread, NULL, scan_work,
 				   &r[started + 1]))
-			break; /* fewer do as well */
+			break; /* fewer threads are enough */
 	scan_work(&r[0]);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(r[i + 1].thread, NULL);

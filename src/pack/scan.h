@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in a directory that is to be packed: every entry, in the order of the pack. */
+/* List a directory that is to be packed: every entry, in the order of the pack. */
 #ifndef PACK_SCAN_H
 #define PACK_SCAN_H
 
@@ -14,44 +14,47 @@ struct scan_text {
 	size_t n, room;
 };
 struct scan_entry {
-	uint64_t path; /* offset in `text`: from the top, "a/b"; "": the top */
+	/* Offset in `text` of the path relative to the top, "a/b"; "": the top. */
+	uint64_t path;
 	uint64_t size;
 	uint64_t dev, ino, rdev;
 	int64_t mtime, ctime; /* seconds since 1970 */
 	uint32_t mtime_ns, ctime_ns;
-	uint64_t same_as; /* the entry whose inode this is another name of; its
-			     own number: none comes before it */
+	/* The first entry with the same inode; the entry's own number if it is the
+	 * first. */
+	uint64_t same_as;
 	uint32_t mode, uid, gid;
 	uint32_t nlink : 31;
-	uint32_t left_out : 1; /* a feed could not read it, and has said so */
+	/* A feed could not read it, and has reported that. */
+	uint32_t left_out : 1;
 };
 struct scan {
-	vec(struct scan_entry) list; /* in order; the top is not in it */
+	vec(struct scan_entry) list; /* in order; without the top itself */
 	struct scan_text text;
 	struct scan_entry top;
-	uint64_t bytes; /* of regular files, each inode once */
-	struct scan_text
-		problems; /* sentences, each with its NUL: what could not be
-				      read */
+	uint64_t bytes; /* bytes of regular files, each inode once */
+	/* What could not be read: sentences, each with its NUL. */
+	struct scan_text problems;
 	uint64_t n_problems;
-	uint64_t sockets; /* that were left out */
-	uint64_t indexes; /* of archives (members/index.h), left out as well */
+	uint64_t sockets; /* sockets that were left out */
+	/* Index files of archives (members/index.h) that were left out. */
+	uint64_t indexes;
 };
-/* Strings are borrowed; NULL-terminated lists, or NULL. */
+/* Strings are borrowed.  Lists end with NULL, and may be NULL. */
 struct scan_options {
-	const char *const
-		*exclude; /* as tar's --exclude: patterns of shells, which
-				       match a path, or the end of one behind a
-				       '/', and what is below; '*' matches '/' */
-	const char *const *only;  /* paths: these, what is below them, and the
-				       directories above */
-	const char *const *first; /* paths that come first, in this order; of a
-				       directory, what is below it */
+	/* Shell patterns as for tar's --exclude: one matches a path, or the end
+	 * of a path behind a '/', and everything below that; '*' matches '/'. */
+	const char *const *exclude;
+	/* Pack only these paths, what is below them, and the directories above. */
+	const char *const *only;
+	/* Paths that come first, in this order; a directory stands for everything below
+	 * it. */
+	const char *const *first;
 	bool one_file_system;
 	unsigned jobs; /* threads that read directories: >= 1 */
-	bool sockets;  /* keep them; else they are noted and left out */
-	/* Files that are not packed, be they there: the output, and its index; other
-	 * names of them are. */
+	bool sockets; /* pack sockets; otherwise they are counted and left out */
+	/* Files that are not packed: the output and its index.  Other names of the same
+	 * inodes are packed. */
 	struct scan_skip {
 		uint64_t dev, ino, dir_dev, dir_ino;
 		char name[256];
@@ -59,18 +62,19 @@ struct scan_options {
 	unsigned n_skip;
 };
 /*
- * Look at everything below `top`.  In order of paths, each directory before what is in
- * it; with `first`: all directories, then what `first` names, then the rest.  What cannot be read is a problem,
- * and left out; so is a name in `only` or `first` that is not there.  -ENOENT,
- * -ENOTDIR, -EACCES of the top; -ENOMEM; -EINTR: *stop was set.
+ * List everything below `top`, sorted by path, each directory before its contents.  With
+ * `first`: all directories, then the paths in `first`, then the rest.  What cannot be
+ * read is recorded as a problem and left out; so is a name in `only` or `first` that does
+ * not exist.  Return 0; -ENOENT, -ENOTDIR or -EACCES for the top itself; -ENOMEM; -EINTR
+ * if *stop was set.  The caller frees *out with scan_free.
  */
 int scan_new(struct scan **out, const char *top, const struct scan_options *o,
 	     const _Atomic int *stop, struct error *err);
 void scan_free(struct scan *s);
-/* One more, for s->problems; false: no memory. */
+/* Add a problem.  Return false if there is no memory. */
 bool scan_problem(struct scan *s, const char *path, const char *what);
-/* Open what is below the open directory `top`, however long its path is; -1 with ELOOP:
- * there is a symbolic link on the way. */
+/* Open a path below the open directory `top`, of any length.  Return a descriptor, or -1
+ * with errno; ELOOP means that a component is a symbolic link. */
 int scan_open(int top, const char *path, int flags);
 static inline const char *scan_path(const struct scan *s, uint64_t i)
 {

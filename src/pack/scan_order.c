@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The order of a pack: by path, or as a list says; and which names are hard links. */
+/* The order of a pack: by path or by a list; and which names are hard links of each
+ * other. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,9 +56,9 @@ static void drop_doubles(struct scan *s)
 	s->list.n = to;
 }
 
-/* ---- what comes first ---------------------------------------------------- */
+/* ---- entries that come first --------------------------------------------------- */
 
-/* The number of a path in the sorted list; UINT64_MAX: it is not there. */
+/* Return the number of a path in the sorted list, or UINT64_MAX if it is not in it. */
 static uint64_t scan_find_path(const struct scan *s, const char *path)
 {
 	struct bisect b = bisect_in(0, s->list.n);
@@ -83,7 +84,7 @@ static int by_rank(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* What `path` names, and all that is below it, is first from now on. */
+/* Give `name` and everything below it rank `k`, unless they have a lower rank already. */
 static int scan_rank_path(struct scan *s, const char *name, uint64_t k,
 			  struct ranked *r, struct error *err)
 {
@@ -104,7 +105,8 @@ static int scan_rank_path(struct scan *s, const char *name, uint64_t k,
 	return 0;
 }
 
-/* Directories have rank 0, entry k of `first` k + 1, the rest UINT64_MAX. */
+/* Rank all entries: directories 0, entry k of `first` and what is below it k + 1, others
+ * UINT64_MAX. */
 static int rank_all(struct scan *s, const char *const *first, struct ranked *r,
 		    struct error *err)
 {
@@ -155,8 +157,8 @@ static int scan_compare_inodes(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Numbers alone are not enough: while a directory is listed files go, and others get
- * theirs. */
+/* Are these names of one inode?  Inode numbers alone are not enough: files may be deleted
+ * during the scan, and new ones get their numbers. */
 static bool is_same_file(const struct scan_entry *a, const struct scan_entry *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->mode == b->mode &&

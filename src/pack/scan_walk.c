@@ -2,11 +2,12 @@
 /* Reading directories with many threads. */
 
 /*
- * On the file systems of clusters every stat is a question to a server, which answers
- * many at once as fast as one.  So there is a common stack of jobs: a directory to be read,
- * or a bundle of names of one whose attributes are wanted (a directory of a million files
- * is work for all).  Each thread takes a job, keeps what it finds for itself, and puts
- * jobs back; the end is when the stack is empty and nobody has a job.
+ * On the file systems of clusters every stat is a request to a server, which answers many
+ * requests at a time as fast as one.  So all threads share a stack of jobs: a directory
+ * to be read, or a bundle of names in one directory whose attributes are needed (a
+ * directory of a million files is work for all threads).  Each thread takes a job, keeps
+ * its findings for itself, and pushes new jobs.  The walk ends when the stack is empty
+ * and no thread has a job.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,10 +28,10 @@
 #include "members/index.h"
 #include "pack/scan_private.h"
 
-/* Longer paths are opened piece by piece. */
+/* Paths of more bytes are opened in several steps. */
 #define PATH_AT_ONCE 4000
 
-/* ---- what was found ------------------------------------------------------ */
+/* ---- findings -------------------------------------------------------------------- */
 
 bool scan_append(struct scan_text *t, const char *data, size_t n)
 {
@@ -86,9 +87,10 @@ void scan_add(struct scan_found *f, const char *path, const struct stat *st)
 			!vec_push(&f->list, e);
 }
 
-/* ---- what is wanted ------------------------------------------------------ */
+/* ---- exclusion ------------------------------------------------------------------- */
 
-/* As GNU tar: the path, or what is behind any '/' of it, and what is below that. */
+/* As GNU tar: a pattern matches the path, or its end behind any '/', and everything
+ * below. */
 bool scan_is_excluded(const struct scan_options *o, const char *path)
 {
 	for (size_t i = 0; o->exclude && o->exclude[i]; i++)
@@ -100,7 +102,8 @@ bool scan_is_excluded(const struct scan_options *o, const char *path)
 	return false;
 }
 
-/* `name`, below the open directory `dir`, has such a number; is it that name? */
+/* `name`, below the open directory `dir`, is the inode to be skipped.  Is it also that
+ * name? */
 static bool is_name_of(int dir, const char *name, const struct scan_skip *skip)
 {
 	const char *slash = strrchr(name, '/');
@@ -126,8 +129,9 @@ static bool scan_is_skipped(const struct scan_options *o, int dir,
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-/* openat without links on the way: a directory that was listed, and is a symbolic link
- * when something below it is opened, leads out.  O_NOFOLLOW is for the last name alone. */
+/* As openat, but fail if any component is a symbolic link: a directory that was listed
+ * and has been replaced by a symbolic link since then would lead out of the top.
+ * O_NOFOLLOW checks the last component only. */
 static int scan_open_below(int dir, const char *path, int flags)
 {
 #ifdef RESOLVE_NO_SYMLINKS
@@ -135,7 +139,7 @@ static int scan_open_below(int dir, const char *path, int flags)
 			       .resolve = RESOLVE_NO_SYMLINKS};
 	int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 
-	/* Kernels before 5.6, and containers whose filter does not know it. */
+	/* Kernels before 5.6 and some containers' filters do not have openat2. */
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
 #endif
@@ -204,7 +208,7 @@ static bool others_wait(struct scan_walk *w)
 	return w->waiting > w->stack.n;
 }
 
-/* One entry of an open directory. */
+/* Look at one entry of an open directory: add it, and queue it if it is a directory. */
 static void scan_look_at_entry(struct scan_walk *w, struct scan_found *f,
 			       int dir, const char *name, const char *path,
 			       bool flat)
@@ -251,7 +255,8 @@ static void look_at_names(struct scan_walk *w, struct scan_found *f, int dir,
 	}
 }
 
-/* Bundle after bundle: for others, if they have nothing to do. */
+/* Read the names of a directory in bundles.  A bundle becomes a job if other threads are
+ * idle. */
 static void scan_read_names(struct scan_walk *w, struct scan_found *f, DIR *d,
 			    const char *path)
 {
@@ -312,7 +317,7 @@ static void scan_run_job(struct scan_walk *w, struct scan_found *f,
 	closedir(d);
 }
 
-/* False: there is no more. */
+/* Take a job, waiting for one if necessary.  Return false if the walk is over. */
 static bool scan_take_job(struct scan_walk *w, struct scan_job *job)
 {
 	lock_scope(&w->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The formats that can be written, and how all of them end. */
+/* The table of formats that can be written, and the last step of writing all of them. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stream, compressed in independent blocks, by all threads, written in order. */
+/* A stream, compressed in independent blocks by all threads and written in order. */
 
 /*
  *	      written          begun
  *	         |               |
  *	  free   | ready | busy  | free        a ring: block k is at k % n
  *
- * The caller fills a block, threads compress it, and whoever has made the next one that
- * is to be written, writes it, and what is ready behind it; the others compress on.  So
- * nobody waits for a slow file but who has no buffer left: the one who fills.
+ * The caller fills a block, and a thread compresses it.  The thread that completes the
+ * next block in order writes it and all ready blocks behind it; the other threads go on
+ * compressing.  So a slow output stops only the caller, and only when no buffer is left.
  *
- * A thread compresses into a buffer of its own, and changes it for the block's: what was
- * in that is not wanted any more.  So a block waits with one buffer, not with two.
+ * A thread compresses into a buffer of its own and exchanges it for the block's, whose
+ * contents are not needed any more.  So a waiting block occupies one buffer, not two.
  */
 #include "pack/squeeze.h"
 
@@ -28,13 +28,14 @@
 
 struct block {
 	struct squeeze *s;
-	unsigned char *data; /* as added, then as it is written */
+	unsigned char
+		*data; /* first the added bytes, then those to be written */
 	struct squeeze_block out;
 	bool ready;
 };
-/* What a thread takes while it works. */
+/* What a thread borrows while it compresses a block. */
 struct bench {
-	struct squeeze_coder *coder; /* NULL: nothing is compressed */
+	struct squeeze_coder *coder; /* NULL: blocks are not compressed */
 	unsigned char *spare;
 };
 struct squeeze {
@@ -46,14 +47,14 @@ struct squeeze {
 	struct block *ring;
 	struct bench *benches;
 	unsigned n, n_benches;
-	struct block *filling; /* by the caller, alone; NULL */
-	uint64_t added;        /* bytes, in blocks before that one */
+	struct block *filling; /* the block that the caller fills; NULL: none */
+	uint64_t added;        /* bytes in all blocks before `filling` */
 	pthread_mutex_t lock;  /* guards what follows, and block.ready */
 	pthread_cond_t changed;
-	uint64_t begun, written; /* blocks */
-	unsigned n_free;         /* benches; the first ones */
+	uint64_t begun, written; /* numbers of blocks */
+	unsigned n_free;         /* free benches: the first ones */
 	bool writing;
-	struct error failure; /* the first */
+	struct error failure; /* the first failure */
 };
 
 static int squeeze_failure(const struct squeeze *s, struct error *err)
@@ -65,7 +66,8 @@ static int squeeze_failure(const struct squeeze *s, struct error *err)
 
 /* ---- threads ------------------------------------------------------------- */
 
-/* With the lock, which is let go while writing. */
+/* Write all blocks that are next in order and ready.  The lock is held, and released
+ * during each write. */
 static void write_ready(struct squeeze *s)
 {
 	struct block *b = &s->ring[s->written % s->n];
@@ -91,7 +93,8 @@ static void write_ready(struct squeeze *s)
 	s->writing = false;
 }
 
-/* As many benches as threads: there is one. */
+/* Borrow a bench; there are as many as threads, so one is free.  *in_vain: the stream
+ * failed. */
 static struct bench squeeze_take_bench(struct squeeze *s, bool *in_vain)
 {
 	lock_scope(&s->lock);
@@ -141,7 +144,7 @@ static void squeeze_run_block(void *arg)
 
 /* ---- the caller ---------------------------------------------------------- */
 
-/* A block to be filled; waits for one. */
+/* Wait for a free block, which becomes s->filling. */
 static int squeeze_begin_block(struct squeeze *s, struct error *err)
 {
 	lock_scope(&s->lock);
@@ -237,8 +240,8 @@ static int squeeze_check_options(const struct squeeze_options *o,
 	return 0;
 }
 
-/* A thread needs a buffer, what its coder takes, and two blocks that wait, so that it has something to do
- * while another one is filled. */
+/* Set the numbers of threads and blocks.  A thread needs a buffer, the memory of its
+ * coder, and two blocks, so that it has work while another block is filled. */
 static void squeeze_share_memory(struct squeeze *s)
 {
 	uint64_t each = (s->o.codec == SQUEEZE_NONE ? 2 : 3) * s->bound +
@@ -246,7 +249,7 @@ static void squeeze_share_memory(struct squeeze *s)
 	uint64_t most =
 		s->o.memory > s->bound ? (s->o.memory - s->bound) / each : 0;
 
-	/* One that copies is as fast as several. */
+	/* Without compression, one thread is as fast as several. */
 	if (s->o.codec == SQUEEZE_NONE)
 		most = min_u64(most, 1);
 	s->o.threads = (unsigned)max_u64(1, min_u64(s->o.threads, most));
@@ -312,7 +315,7 @@ int squeeze_new(struct squeeze **out, const struct squeeze_options *o,
 	return 0;
 }
 
-/* What is queued goes by at once. */
+/* Mark the stream as failed, so that queued blocks are dropped. */
 static void squeeze_cancel(struct squeeze *s)
 {
 	lock_scope(&s->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One block: is it worth it, and its bytes as a gzip member or a zstd frame. */
+/* One block: whether compressing it saves enough, and its bytes as a gzip member or zstd
+ * frame. */
 #include <errno.h>
 #include <libdeflate.h>
 #include <stdlib.h>
@@ -13,16 +14,16 @@
 #include "pack/squeeze_private.h"
 
 /*
- * A block is worth it if a few pieces of it are.  Each is compressed by itself, fast:
- * what a slower level, or what is further away, would add to that is little where there
- * is nothing to begin with.  Pieces are spread evenly, so a text file among images counts
- * by its length.
+ * A block is compressed if a few pieces of it shrink enough.  Each piece is compressed by
+ * itself at a fast level: where that saves nothing, a slower level or more distant
+ * matches add little.  Pieces are spread evenly, so a text file among images counts by
+ * its length.
  */
 #define PIECES 12
 #define PIECE ((size_t)4 << 10)
-/* Smaller blocks are just compressed. */
+/* Smaller blocks are always compressed. */
 #define SAMPLED (PIECES * PIECE * 2)
-/* A block has to become smaller than so many percent of it. */
+/* Pieces must shrink below this many percent of their size. */
 #define WORTH 97
 
 #define GZIP_LEVEL 6
@@ -33,7 +34,7 @@ struct squeeze_coder {
 	const struct squeeze_options *o;
 	struct libdeflate_compressor *gzip, *fast, *store;
 	ZSTD_CCtx *zstd, *piece;
-	unsigned char *scratch; /* a compressed piece */
+	unsigned char *scratch; /* room for a compressed piece */
 	size_t room;
 };
 
@@ -70,7 +71,7 @@ static size_t raw_frame(const unsigned char *from, size_t n, unsigned char *to)
 
 	store_le32(to, ZSTD_MAGICNUMBER);
 	to[4] = 3 << 6 | 1 << 5 |
-		1 << 2; /* 8 bytes of size, no window, checksum */
+		1 << 2; /* 8 bytes of content size, single segment, checksum */
 	store_le64(to + 5, n);
 	do {
 		size_t len = left < RAW_MOST ? left : RAW_MOST;
@@ -112,9 +113,9 @@ static int run_gzip(struct libdeflate_compressor *c, const void *from, size_t n,
 	return *size ? 0 : error_set(err, -EIO, "gzip does not compress");
 }
 
-/* ---- is it worth it? ----------------------------------------------------- */
+/* ---- does compression save enough? ------------------------------------------------- */
 
-/* Bytes that a piece becomes; `n` if it cannot be said. */
+/* Compressed size of a piece in bytes, or `n` if it cannot be compressed. */
 static size_t squeezed_size(struct squeeze_coder *c, const void *from, size_t n)
 {
 	size_t size;
@@ -158,8 +159,8 @@ size_t coder_bound(const struct squeeze_options *o, size_t n)
 	return bound;
 }
 
-/* Tables of zstd's levels are as measured with its 1.5; windows are no larger than what
- * comes. */
+/* Memory of zstd's levels as measured with zstd 1.5, in MiB.  Windows are no larger than
+ * the block. */
 uint64_t coder_memory(const struct squeeze_options *o)
 {
 	static const uint16_t mib[] = {0,  1,  1,  2,  3,   4,   4,  7,
