@@ -2,15 +2,15 @@
 /* The index of a tar, made while the tar is written. */
 
 /*
- * The same scanner that reads a tar for a mount reads this one, on a thread of its own,
- * from a tape that the writer records: headers as they are, members' bytes as a number of
- * bytes that are passed over.  So the index says what a mount would have found, and costs
- * no second look at the file.  Seek points are where blocks of the stream begin.
+ * The scanner that reads a tar for a mount reads this one too, on a thread of its own,
+ * from a tape that the writer records: headers as they are, members' contents as a number
+ * of bytes to skip.  So the index says what a mount would have found, and the file need
+ * not be read again.  Seek points are the beginnings of the stream's blocks.
  *
  *	writer   fills one half of the tape     | header | 4096 | header | 512 | ...
  *	scanner  reads the other
  *
- * What goes wrong here is told at the end; it is nothing to stop for.
+ * A failure here is reported at the end and does not stop the writer.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,8 @@
 
 struct piece {
 	uint64_t n;
-	bool bytes; /* they are there; else passed over */
+	/* true: the bytes are in half.bytes; false: they are skipped. */
+	bool bytes;
 };
 struct half {
 	struct piece piece[PIECES];
@@ -43,27 +44,30 @@ struct tar_index {
 	const char *format;
 	struct pool *pool;
 	struct half *half[2];
-	struct half *writing; /* the writer's */
-	struct half *reading; /* the scanner's; NULL: it needs one */
-	unsigned at;          /* piece of that, */
-	uint64_t at_n;        /* bytes of it that are gone, */
-	size_t at_byte;       /* and its first byte */
+	struct half *writing; /* the half that the writer fills */
+	/* The half that the scanner reads; NULL: it needs one. */
+	struct half *reading;
+	/* The scanner's position: number of the piece in `reading`, */
+	unsigned at;
+	uint64_t at_n;  /* bytes of that piece that were consumed, */
+	size_t at_byte; /* and offset of the next byte in half.bytes */
 	struct members_builder *builder;
-	struct error failure; /* of the scanner, when it has ended */
+	struct error failure; /* the scanner's failure, once it has ended */
 	vec(struct stream_point) points;
-	bool no_memory; /* for these */
+	bool no_memory; /* no memory for `points` */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
-	struct half *full;  /* for the scanner to take */
-	struct half *empty; /* for the writer to take */
-	bool ended;         /* by the writer */
-	bool stopped;       /* the scanner reads no more */
+	struct half *full;  /* the next half for the scanner */
+	struct half *empty; /* the next half for the writer */
+	bool ended;         /* the writer has ended */
+	bool stopped;       /* the scanner has ended */
 };
 
 /* ---- the scanner's end --------------------------------------------------- */
 
-/* False: that was all. */
+/* Return the read half to the writer and wait for the next one.  Return false at the
+ * end. */
 static bool next_half(struct tar_index *x)
 {
 	lock_scope(&x->lock);
@@ -81,7 +85,7 @@ static bool next_half(struct tar_index *x)
 	return x->reading != NULL;
 }
 
-/* The piece that is next; NULL: that was all. */
+/* Wait for the next piece.  Return NULL at the end. */
 static const struct piece *next_piece(struct tar_index *x)
 {
 	while (!x->reading || x->at == x->reading->n)
@@ -210,7 +214,8 @@ void tar_index_add(struct tar_index *x, const void *bytes, size_t n, bool data)
 	}
 }
 
-/* Small ones are joined, as a mount would: each is kept in memory. */
+/* Note a seek point.  Small blocks share one, as a mount would do, because each point is
+ * kept in memory. */
 void tar_index_block(struct tar_index *x, const struct squeeze_block *b,
 		     uint64_t in)
 {
@@ -263,7 +268,7 @@ int tar_index_new(struct tar_index **out, const char *format, struct error *err)
 	return 0;
 }
 
-/* Let the scanner come to the end, and wait for it. */
+/* Signal the end of the tape and wait for the scanner. */
 static void end_scan(struct tar_index *x)
 {
 	if (!x->pool)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing tar, plain and compressed: from units to a file with a name and an index. */
+/* Writing tar, plain and compressed: from units to a named file with an index. */
 
 /*
  *	unit -> tar_entry -> squeeze -> hash, out
  *	             |          |
  *	             +----------+----> tar_index -> the index, when the file has its name
  *
- * Compressed, a tar is many streams one after the other, which all readers take for one,
- * and each of which can be decoded alone.  Where it is for nothing, a block begins where
- * a member does: members that fit into a block are in one, and the bytes of large ones
- * begin with a block, so that reads of aligned pieces of them touch no more blocks than
- * they have to.
+ * A compressed tar is a sequence of streams, which all readers take for one, and each of
+ * which can be decoded alone.  A block begins where a member does if that costs nothing:
+ * members that fit into a block lie in one block, and the contents of large members begin
+ * with a block, so that aligned reads of them touch no more blocks than necessary.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,10 +23,10 @@
 #include "pack/sink.h"
 #include "pack/tar/private.h"
 
-/* What a read decodes; one window of our reader. */
+/* Default bytes of a block, which a read has to decode: one window of our reader. */
 #define BLOCK_USUAL (UINT32_C(1) << 20)
 #define BLOCK_LEAST (UINT32_C(4) << 10)
-/* A header, and one more with what goes before it. */
+/* A header, and a second one with its extended records, in bytes. */
 #define HEADERS 1536
 
 struct tar_sink {
@@ -38,22 +37,23 @@ struct tar_sink {
 	struct tar_writer *writer;
 	struct tar_index *index; /* NULL: not wanted, or it failed */
 	XXH3_state_t *hash;
-	size_t block; /* 0: not compressed */
+	size_t block; /* bytes; 0: not compressed */
 	char codec[24];
 	char *path, *where;
 	struct error warning;
 };
 struct format {
 	enum squeeze_codec codec;
-	enum pack_codec named; /* that --comp may say */
-	const char *stream;    /* of the reader */
+	enum pack_codec named; /* the value of --comp that goes with it */
+	/* Name of the compression, as the reader calls it. */
+	const char *stream;
 	const char *name;
 };
 static const struct format plain = {SQUEEZE_NONE, PACK_NONE, NULL, "tar"};
 static const struct format gzip = {SQUEEZE_GZIP, PACK_GZIP, "gzip", "tar.gz"};
 static const struct format zstd = {SQUEEZE_ZSTD, PACK_ZSTD, "zstd", "tar.zst"};
 
-/* ---- what goes through --------------------------------------------------- */
+/* ---- callbacks --------------------------------------------------------------- */
 
 static int on_block(void *ctx, const struct squeeze_block *b, struct error *err)
 {
@@ -77,7 +77,8 @@ static int on_bytes(void *ctx, const void *bytes, size_t n, bool data,
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* The name says what it is, as with tar -a; --comp may say how much. */
+/* The file name decides about the compression, as with tar -a; --comp may give the
+ * level. */
 static int check_comp(const struct sink_args *a, const struct format *f,
 		      struct error *err)
 {
@@ -165,7 +166,7 @@ static void tar_close(struct sink *sink)
 
 	if (!s)
 		return;
-	squeeze_free(s->squeeze); /* its threads write to the others */
+	squeeze_free(s->squeeze); /* first: its threads use the others */
 	tar_writer_free(s->writer);
 	tar_index_free(s->index);
 	out_free(s->out);
@@ -209,8 +210,8 @@ static int tar_open_as(const struct sink_ops *ops, const struct format *f,
 
 /* ---- members ------------------------------------------------------------- */
 
-/* A member that would cross the end of a block, and fits into one, gets the next one,
- * where this one is half full at least. */
+/* End the current block if a member would cross its end, fits into a block, and the
+ * current one is at least half full. */
 static int place_member(struct tar_sink *s, const struct feed_unit *u,
 			struct error *err)
 {
@@ -269,7 +270,7 @@ static int tar_finish(struct sink *sink, struct sink_result *result,
 	r = sink_publish(&s->args, s->out, result->xxh3, err);
 	if (r < 0)
 		return r;
-	/* The file is there, whatever becomes of this. */
+	/* The tar is complete even if its index cannot be saved. */
 	if (s->index &&
 	    tar_index_save(s->index, s->path, &s->where, &s->warning) < 0) {
 		error_prefix(&s->warning, "no index was saved: ");
