@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is beside a packed tensor: names of files, labels, classes. */
+/* The datasets beside a packed tensor: names of files, labels, classes. */
 #include "pack/hdf5/sink.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "formats/hdf5/file/driver.h"
 
-/* ---- names ------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------- */
 
 static char *companion_path(const char *data, const char *name)
 {
@@ -74,7 +74,7 @@ void hdf5_names_free(struct hdf5_names *n)
 	*n = (struct hdf5_names){NULL, NULL, NULL, NULL};
 }
 
-/* ---- datasets ------------------------------------------------------------------------ */
+/* ---- datasets ---------------------------------------------------------------- */
 
 static int companion_failed(const char *path, struct error *err)
 {
@@ -84,7 +84,7 @@ static int companion_failed(const char *path, struct error *err)
 	return error_set(err, -EIO, "cannot make dataset '%s': %s", path, why);
 }
 
-/* A contiguous vector; without times, so that the file is the same every time. */
+/* Write a contiguous vector, without times, so that equal input gives equal files. */
 static int write_vector(hid_t file, const char *path, hid_t type, hid_t memory,
 			hsize_t n, const void *data, struct error *err)
 {
@@ -110,7 +110,7 @@ static int write_vector(hid_t file, const char *path, hid_t type, hid_t memory,
 	return r;
 }
 
-/* Texts of any length, UTF-8, as h5py writes str. */
+/* Write strings of variable length in UTF-8, as h5py writes str. */
 static int companion_write_texts(hid_t file, const char *path,
 				 const char *const *texts, size_t n,
 				 struct error *err)

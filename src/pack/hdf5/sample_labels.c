@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What --labels says of each sample. */
+/* The label of each sample, according to --labels. */
 #include "pack/hdf5/sample_labels.h"
 
 #include <errno.h>
@@ -15,24 +15,24 @@
 #include "base/csv.h"
 #include "base/vec.h"
 
-/* A list of labels is text of some bytes for each sample. */
+/* Largest file of labels, in bytes. */
 #define TEXT_MOST (INT64_C(4) << 30)
 
 struct labeled {
 	const char *path;
-	const char *text; /* NULL: none so far */
+	const char *text; /* NULL: not labelled so far */
 	uint64_t line;
 	int64_t label;
 };
 struct labels {
 	const struct sample_list *samples;
-	vec(const char *) classes; /* sorted */
+	vec(const char *) classes; /* sorted by name */
 	bool by_dirs, numbers;
-	/* Of a file: */
+	/* If the labels are in a file: */
 	char *text;
 	vec(struct labeled) list; /* samples, sorted by path */
-	size_t path_at, label_at; /* columns */
-	size_t columns;           /* 0: not known */
+	size_t path_at, label_at; /* columns of path and label */
+	size_t columns;           /* number of columns; 0: not known */
 	uint64_t unknown;
 	char unknown_path[128];
 };
@@ -52,9 +52,10 @@ static int64_t class_of(const struct labels *l, const char *name)
 	return at ? at - l->classes.at : -1;
 }
 
-/* ---- directories ------------------------------------------------------------------ */
+/* ---- directories ------------------------------------------------------------- */
 
-/* The class of a path: its first component.  NULL: it has none, or no memory. */
+/* The class of a path is its first component.  Return it (malloc'ed), or NULL if there is
+ * no directory or no memory. */
 static char *labels_top_directory(const char *path)
 {
 	const char *slash = strchr(path, '/');
@@ -86,7 +87,7 @@ static int from_dirs(struct labels *l, struct error *err)
 	return 0;
 }
 
-/* ---- a file ----------------------------------------------------------------------- */
+/* ---- a file ------------------------------------------------------------------ */
 
 static int labels_read_file(struct labels *l, const char *path, size_t *n,
 			    struct error *err)
@@ -131,7 +132,7 @@ static struct labeled *labels_find(const struct labels *l, const char *path)
 		       labels_compare_paths);
 }
 
-/* Without the blanks around it: many write "path, label". */
+/* Strip blanks, because many lists have "path, label". */
 static char *labels_trim(char *text)
 {
 	size_t n;
@@ -150,7 +151,7 @@ static bool is_one_of(const char *word, const char *const *list)
 	return false;
 }
 
-/* Columns by their names; false: this is no header. */
+/* Find the columns by their names.  Return false if this row is not a header. */
 static bool labels_read_header(struct labels *l, char **field, size_t n)
 {
 	static const char *const paths[] = {"path",     "file",   "file_name",
@@ -215,7 +216,7 @@ static int labels_add_row(void *ctx, uint64_t line, char **field, size_t n,
 	return 0;
 }
 
-/* A whole number, written as printf would. */
+/* Parse a whole number that is written as printf would write it. */
 static bool labels_read_number(const char *text, int64_t *out)
 {
 	char again[32];
@@ -313,7 +314,8 @@ static int from_file(struct labels *l, const char *file,
 	return r;
 }
 
-/* ---- what is asked ----------------------------------------------------------------- */
+/* ---- interface
+ * ------------------------------------------------------------------------ */
 
 int labels_new(struct labels **out, const char *how,
 	       const struct sample_list *samples, const struct sink_args *a,

@@ -66,7 +66,7 @@ static int read_raw_form(const struct sink_args *a, struct sample_form *f,
 	return 0;
 }
 
-/* ---- suffixes -------------------------------------------------------------------- */
+/* ---- suffixes ---------------------------------------------------------------- */
 
 static const char *sample_suffix(const char *path)
 {
@@ -110,7 +110,8 @@ static uint64_t sample_list_count(const struct sample_list *l, uint64_t *first)
 	return n;
 }
 
-/* ---- choosing --------------------------------------------------------------------- */
+/* ---- choosing samples
+ * ---------------------------------------------------------------- */
 
 static int choose_raw(struct sample_list *l, struct error *err)
 {
@@ -166,9 +167,10 @@ static int sample_list_choose(struct sample_list *l, struct error *err)
 	return 0;
 }
 
-/* ---- the rest --------------------------------------------------------------------- */
+/* ---- other entries
+ * -------------------------------------------------------------------- */
 
-/* A link that is called as samples are: it would be missing. */
+/* Refuse symbolic links with the suffix of samples, because they would be missing. */
 static int check_links(const struct sample_list *l, struct error *err)
 {
 	for (uint64_t i = 0; i < l->scan->list.n; i++)
@@ -184,7 +186,7 @@ static int check_links(const struct sample_list *l, struct error *err)
 	return 0;
 }
 
-/* Say what is left out: how many, and the first three. */
+/* Tell the user how many files are left out, and the first three names. */
 static void note_others(const struct sample_list *l, const struct sink_args *a)
 {
 	char text[400];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that hold one sample each, as a stream of elements. */
+/* Files that hold one sample each, as streams of elements. */
 #include "pack/hdf5/sample.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 #include "base/parse.h"
 
 /*
- * A header has to be in the first unit, which is at least as long as the longest
- * headers that are read.  What follows goes through as it is, with two exceptions.
- * Plain images are text, whose numbers become those that a raw image has.  An array in
- * Fortran order is kept until it is whole, and given out turned.
+ * A header must lie in the first unit, which is at least as long as the longest header
+ * that is accepted.  Elements are passed on unchanged, with two exceptions: the text of
+ * plain images is converted to the numbers of a binary image, and an array in Fortran
+ * order is kept until it is complete and passed on in C order.
  */
 #define TEXT_PIECE (UINT32_C(64) << 10)
 #define TURN_PIECE (UINT32_C(64) << 10)
@@ -31,9 +31,9 @@ void sample_form_text(const struct sample_form *f, char *buf, size_t n)
 		 (unsigned)f->maxval);
 }
 
-/* ---- headers ---------------------------------------------------------------------- */
+/* ---- headers ----------------------------------------------------------------- */
 
-/* The file has `size` bytes; those from `data` on are `want`. */
+/* Check that exactly `want` bytes follow byte `data` in a file of `size` bytes. */
 static int sample_check_size(uint64_t size, uint64_t data, uint64_t want,
 			     const char *what, struct error *err)
 {
@@ -164,7 +164,7 @@ int sample_begin(struct sample_reader *r, const struct feed_unit *u,
 	return sample_settle_form(r, u, &f, err);
 }
 
-/* ---- plain images ------------------------------------------------------------------ */
+/* ---- plain images ------------------------------------------------------------ */
 
 static int sample_put_text(struct sample_reader *r, const struct feed_unit *u,
 			   const unsigned char *text, uint64_t n,
@@ -198,9 +198,10 @@ static int sample_put_text(struct sample_reader *r, const struct feed_unit *u,
 	return take(ctx, r->text, made, err);
 }
 
-/* ---- Fortran order ----------------------------------------------------------------- */
+/* ---- Fortran order ----------------------------------------------------------- */
 
-/* Does it matter?  Not where at most one axis has more than one element. */
+/* Must the sample be transposed?  Only if more than one axis has more than one
+ * element. */
 static bool sample_is_transposed(const struct sample_reader *r)
 {
 	unsigned long_axes = 0;
@@ -237,8 +238,8 @@ static int sample_keep(struct sample_reader *r, const struct feed_unit *u,
 	return 0;
 }
 
-/* From element `done` on, in C order, as many as are a box that fits into a piece; how
- * many. */
+/* Copy elements from number `done` on, in C order, to `piece`: the largest box of at most
+ * `most` elements.  Return the number of elements. */
 static uint64_t sample_transpose_piece(const struct sample_reader *r,
 				       uint64_t done, uint64_t most,
 				       unsigned char *piece)
@@ -282,7 +283,8 @@ static int sample_give_transposed(const struct sample_reader *r,
 	return rc;
 }
 
-/* ---- bodies ------------------------------------------------------------------------ */
+/* ---- elements
+ * --------------------------------------------------------------------------- */
 
 static uint64_t sample_header_bytes(const struct sample_reader *r)
 {
@@ -310,7 +312,7 @@ int sample_put(struct sample_reader *r, const struct feed_unit *u,
 	const unsigned char *data = u->data;
 	int rc = 0;
 
-	/* What came before is in chunks already, so it cannot be left out. */
+	/* Earlier elements are in chunks already, so the sample cannot be left out. */
 	if (u->lost)
 		return error_set(err, -EIO, "'%s' could not be read to its end",
 				 u->path);

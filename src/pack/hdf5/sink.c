@@ -3,14 +3,15 @@
 
 /*
  *	feed -> sample reader -> chunker -> build            the file, from the inside out
- *	        header, elements  bands,     chunks one
- *	                          encoders   behind the other
+ *	        header, elements  strips,    chunks one
+ *	                          encoders   after the other
  *
- * What the first file says decides type, shape and chunks; the chunker is made then.  Rows
- * are known when the last file came, for some could not be read; then libhdf5 makes the
- * file around the chunks, and what is beside the tensor.
+ * The first file decides about type, shape and chunks; the chunker is made then.  The
+ * number of rows is known when the last file came, because some may not have been
+ * readable.  Then libhdf5 makes the file around the chunks, and the datasets beside the
+ * tensor.
  *
- * Whatever does not fit ends it all: a tensor with a row that is wrong is worse than none.
+ * Any mismatch stops everything: a tensor with a wrong row is worse than none.
  */
 #include "pack/hdf5/sink.h"
 
@@ -29,9 +30,9 @@
 #include "tensors/build.h"
 #include "tensors/chunker.h"
 
-/* Samples that are single numbers go so many into a chunk. */
+/* Rows of a chunk where samples are single numbers. */
 #define SCALARS_CHUNK 1024
-/* Chunks that are smaller cost more for their place in the index than for their data. */
+/* Chunks of fewer bytes cost more space in the index than for their data. */
 #define CHUNK_SMALL 512
 
 struct hdf5_sink {
@@ -45,11 +46,13 @@ struct hdf5_sink {
 	bool chunk_given;
 	unsigned chunk_rank;
 	uint64_t chunk[RANK_MAX];
-	/* Since the first sample; shape[0] is the most that come. */
+	/* Set by the first sample; shape[0] is the largest number of rows that may
+	 * come. */
 	unsigned rank;
 	uint64_t shape[RANK_MAX];
 	struct pipeline pipeline;
-	struct chunker *chunker; /* NULL also: samples without elements */
+	/* NULL before the first sample, and for samples without elements. */
+	struct chunker *chunker;
 	vec(struct build_chunk) chunks;
 	struct out *out;
 	struct build *build;
@@ -61,7 +64,7 @@ static struct hdf5_sink *self(struct sink *s)
 	return (struct hdf5_sink *)s;
 }
 
-/* ---- opening ------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------- */
 
 static int refuse_options(const struct sink_args *a, struct error *err)
 {
@@ -139,9 +142,9 @@ static int open_sink_hdf5(const struct sink_args *a, struct sink **out,
 	return r;
 }
 
-/* ---- the first sample ------------------------------------------------------------------ */
+/* ---- the first sample -------------------------------------------------------- */
 
-/* By any thread, one at a time, in order. */
+/* Write one encoded chunk.  Called by any thread, one at a time, in order of numbers. */
 static int sink_put_chunk(void *ctx, uint64_t number, uint32_t mask,
 			  const void *data, size_t n, struct error *err)
 {
@@ -181,7 +184,7 @@ static int sink_check_chunk(struct hdf5_sink *s, struct error *err)
 	return 0;
 }
 
-/* A sample, if nothing was asked. */
+/* The default chunk: one sample. */
 static void usual_chunk(struct hdf5_sink *s)
 {
 	memcpy(s->chunk, s->shape, sizeof s->chunk);
@@ -254,7 +257,7 @@ static int sink_set_up_chunker(struct hdf5_sink *s, struct error *err)
 	return chunker_new(&s->chunker, &o, err);
 }
 
-/* ---- samples ---------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------- */
 
 static int sink_take_elements(void *ctx, const void *data, uint64_t n,
 			      struct error *err)
@@ -289,7 +292,7 @@ static int put_sink_hdf5(struct sink *sink, const struct feed_unit *u,
 	return r;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end ----------------------------------------------------------------- */
 
 static int sink_make_dataset(struct hdf5_sink *s, hid_t file, hid_t type,
 			     struct error *err)
@@ -330,7 +333,7 @@ static int sink_make_dataset(struct hdf5_sink *s, hid_t file, hid_t type,
 	return r;
 }
 
-/* Lock held. */
+/* Make the HDF5 file around the chunks.  The library's lock is held. */
 static int sink_make_file(struct hdf5_sink *s, struct error *err)
 {
 	hid_t file, type = H5I_INVALID_HID;
@@ -348,7 +351,7 @@ static int sink_make_file(struct hdf5_sink *s, struct error *err)
 		r = hdf5_companions_write(file, &s->names, &s->rows, s->labels,
 					  err);
 	closed = build_close(s->build, file, &why);
-	/* A full disk is why the library complains of something else. */
+	/* If the disk is full, libhdf5 reports another failure first. */
 	if (closed < 0 && (r == 0 || why.code == -ENOSPC))
 		return error_set(err, why.code, "%s", why.text);
 	return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the HDF5 sink: what its files share. */
+/* What the files of the HDF5 sink share. */
 #ifndef PACK_HDF5_SINK_H
 #define PACK_HDF5_SINK_H
 
@@ -9,29 +9,30 @@
 #include "pack/hdf5/sample.h"
 #include "pack/hdf5/sample_labels.h"
 
-/* Can --dataset be that?  -EINVAL. */
+/* Check a path given as --dataset.  Return 0 or -EINVAL. */
 int hdf5_check_path(const char *path, struct error *err);
-/* Where the datasets of a pack are. */
+/* Paths of the datasets of a pack. */
 struct hdf5_names {
 	char *data;                     /* "data", "entry/images" */
-	char *names, *labels, *classes; /* beside it */
+	char *names, *labels, *classes; /* in the same group */
 };
-/* From --dataset (NULL: "data").  -EINVAL: no path, or one that is taken. */
+/* Set the paths from --dataset (NULL: "data").  Return -EINVAL if it is not a valid path,
+ * or is the path of another dataset of the pack.  Freed with hdf5_names_free. */
 int hdf5_names_init(struct hdf5_names *n, const char *dataset,
 		    struct error *err);
 void hdf5_names_free(struct hdf5_names *n);
 
-/* The rows that a tensor has. */
+/* The rows of the tensor. */
 struct hdf5_rows {
 	const struct scan *scan;
-	vec(uint64_t) entry; /* of the scan, a row each */
+	vec(uint64_t) entry; /* the entry of the scan for each row */
 };
-/* What goes beside the tensor: names of files, and labels (may be NULL).  The file is
- * open, the library's lock held. */
+/* Write the datasets beside the tensor: names of files, and labels, unless `labels` is
+ * NULL.  The file is open, and the library's lock is held. */
 int hdf5_companions_write(hid_t file, const struct hdf5_names *n,
 			  const struct hdf5_rows *rows,
 			  const struct labels *labels, struct error *err);
-/* An attribute that is a number. */
+/* Write an attribute that is a number.  The library's lock is held. */
 int hdf5_number_attribute(hid_t of, const char *name, uint32_t value,
 			  struct error *err);
 
