@@ -95,7 +95,7 @@ static bool scan_add_parents(struct scan_walk *w, struct scan_found *f,
 	return above->good;
 }
 
-/* ---- listed paths (--files-from) ---------------------------------------------- */
+/* ---- listed paths (--files-from) --------------------------------------------- */
 
 /* Bundles of listed paths, which all threads work on. */
 struct bundle {

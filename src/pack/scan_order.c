@@ -56,7 +56,7 @@ static void drop_doubles(struct scan *s)
 	s->list.n = to;
 }
 
-/* ---- entries that come first --------------------------------------------------- */
+/* ---- entries that come first ------------------------------------------------- */
 
 /* Return the number of a path in the sorted list, or UINT64_MAX if it is not in it. */
 static uint64_t scan_find_path(const struct scan *s, const char *path)

@@ -31,7 +31,7 @@
 /* Paths of more bytes are opened in several steps. */
 #define PATH_AT_ONCE 4000
 
-/* ---- findings -------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------- */
 
 bool scan_append(struct scan_text *t, const char *data, size_t n)
 {
@@ -87,7 +87,7 @@ void scan_add(struct scan_found *f, const char *path, const struct stat *st)
 			!vec_push(&f->list, e);
 }
 
-/* ---- exclusion ------------------------------------------------------------------- */
+/* ---- exclusion --------------------------------------------------------------- */
 
 /* As GNU tar: a pattern matches the path, or its end behind any '/', and everything
  * below. */

@@ -113,7 +113,7 @@ static int run_gzip(struct libdeflate_compressor *c, const void *from, size_t n,
 	return *size ? 0 : error_set(err, -EIO, "gzip does not compress");
 }
 
-/* ---- does compression save enough? ------------------------------------------------- */
+/* ---- does compression save enough? ------------------------------------------- */
 
 /* Compressed size of a piece in bytes, or `n` if it cannot be compressed. */
 static size_t squeezed_size(struct squeeze_coder *c, const void *from, size_t n)

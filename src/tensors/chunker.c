@@ -82,7 +82,7 @@ static int chunker_failure(struct chunker *c, struct error *err)
 	return error_set(err, c->why.code, "%s", c->why.text);
 }
 
-/* ---- encoding ------------------------------------------------------------------------ */
+/* ---- encoding ---------------------------------------------------------------- */
 
 /* When all before it are written. */
 static int put_in_turn(struct chunker *c, uint64_t number, uint32_t mask,
@@ -163,7 +163,7 @@ static void chunker_run_slab(void *arg)
 	}
 }
 
-/* ---- filling -------------------------------------------------------------------------- */
+/* ---- filling ----------------------------------------------------------------- */
 
 static struct slab *slab_new(struct chunker *c)
 {
@@ -278,7 +278,7 @@ uint64_t chunker_rows_of_chunk(const struct chunker *c)
 	return c->b.chunk[0];
 }
 
-/* ---- making --------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------ */
 
 static int chunker_measure(struct chunker *c, struct error *err)
 {

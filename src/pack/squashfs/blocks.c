@@ -2,14 +2,15 @@
 /* Blocks of an image: compressed by all threads, taken out in order. */
 
 /*
- * One thread fills slots and takes them out again, in the same order; others compress
- * what is in between.  So everything that depends on order (positions, tables, which of
- * two equal files is the first) is done by one thread, without a lock, and is the same
- * whatever the number of threads.  It waits only when all slots are under way: these are
- * its memory.
+ * One thread, the caller, fills slots and takes them out again in the same order; other
+ * threads compress the slots in between.  So everything that depends on order (positions,
+ * tables, which of two equal files is the first) is done by one thread without a lock,
+ * and does not depend on the number of threads.  The caller waits only when all slots are
+ * in use: they are its memory.
  *
- * What is stored as it is and small is no slot, but a copy in the queue: there may be
- * dozens between two blocks that take long, and these shall be compressed at the same time.
+ * A small block that is stored uncompressed does not need a slot, but is copied into the
+ * queue: there may be dozens of them between two blocks that take long, and those two are
+ * to be compressed at the same time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,9 +21,9 @@
 #include "base/pool.h"
 #include "pack/squashfs/private.h"
 
-/* Beside those that are compressed or wait for it: two that are being filled. */
+/* Slots in addition to two for each thread: the caller fills up to two at a time. */
 #define EXTRA 3
-/* Copies in the queue: so many blocks for each slot. */
+/* Copies in the queue may take this many blocks of memory for each slot. */
 #define COPIES 4
 
 struct image_blocks {
@@ -33,12 +34,12 @@ struct image_blocks {
 	uint32_t block;
 	unsigned n;
 	struct image_slot *slots;
-	struct image_slot *free;         /* by `next` */
-	struct image_slot *first, *last; /* of the queue */
-	uint64_t copies;                 /* bytes of them */
+	struct image_slot *free;         /* free slots, linked by `next` */
+	struct image_slot *first, *last; /* the queue, linked by `next` */
+	uint64_t copies;                 /* bytes of copies in the queue */
 	pthread_mutex_t lock; /* guards `ready` of slots, and what follows */
 	pthread_cond_t changed;
-	struct image_press **press; /* n_press that nobody uses */
+	struct image_press **press; /* n_press idle compressors */
 	unsigned n_press;
 };
 
@@ -73,7 +74,8 @@ static void blocks_release_slot(struct image_blocks *b, struct image_slot *s)
 	}
 }
 
-/* The first of the queue, if it is ready, or in any case. */
+/* Take out the first slot of the queue.  If it is not ready, wait for it, or return 0 if
+ * `wait` is false.  Return 1 if it was taken out, -errno if it or b->done failed. */
 static int blocks_take_first(struct image_blocks *b, bool wait,
 			     struct error *err)
 {
@@ -96,7 +98,8 @@ static int blocks_take_first(struct image_blocks *b, bool wait,
 	return r < 0 ? r : 1;
 }
 
-/* Take out what is ready; wait until there is a slot, and room for `copy` bytes. */
+/* Take out all ready slots at the head of the queue; then wait until there is a free slot
+ * or, if `copy` is not 0, room for a copy of that many bytes. */
 static int blocks_make_room(struct image_blocks *b, size_t copy,
 			    struct error *err)
 {
@@ -193,9 +196,10 @@ const unsigned char *image_blocks_find(const struct image_blocks *b,
 	return NULL;
 }
 
-/* ---- making ---------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------------- */
 
-/* As many threads, and slots for each, as memory allows; one is always there. */
+/* Set the number of slots, and return the number of threads, that memory allows; at least
+ * one thread. */
 static unsigned blocks_fit(struct image_blocks *b, const struct image_codec *c,
 			   unsigned threads, uint64_t memory)
 {
@@ -208,7 +212,8 @@ static unsigned blocks_fit(struct image_blocks *b, const struct image_codec *c,
 		threads = room ? (unsigned)room : 1;
 	b->n = 2 * threads + EXTRA;
 	if (memory > rest + threads * each) {
-		/* Small blocks: more of them, so that nobody waits for another. */
+		/* If blocks are small, have more of them, so that no thread waits for
+		 * another. */
 		uint64_t more = (memory - rest - threads * each) / slot;
 		uint64_t most = 2 * threads;
 

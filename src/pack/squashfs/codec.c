@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compressing blocks of squashfs, and telling which are not worth it. */
+/* Compressing blocks of squashfs, and finding blocks that are not worth compressing. */
 
 /*
  * Blocks are compressed by libsquashfs' compressors, so that they are what mksquashfs
- * makes; but gzip, where libdeflate is several times as fast as zlib at the same ratio.
+ * makes; except gzip, where libdeflate is several times as fast as zlib at the same
+ * ratio.
  *
- * With `choose`, a block that would not save a tenth is stored: readers get it without
- * decoding, as ranges of the file, for next to nothing.  To find that out costs less than
- * compressing it, in two steps:
+ * With `choose`, a block that would not shrink by a tenth is stored: readers get it
+ * without decoding, as a range of the file.  Finding such blocks costs less than
+ * compressing them.  It takes two steps:
  *
- *	how often two bytes of a sample are equal    4 KiB of the block; in JPEG, PNG, or what
- *	                                             is compressed, as in noise; in arrays and
- *	                                             text far more often: no more questions
- *	zstd's fastest level, all of it              finds what repeats; skips through what
- *	                                             does not at 1 to 2 GB/s
+ *	equality of two bytes   in 4 KiB of the block.  In JPEG, PNG and compressed data it is
+ *	                        as rare as in noise; in arrays and text it is far more
+ *	                        frequent, and the block is compressed
+ *	zstd's fastest level    of the whole block.  It finds repetitions, and passes over
+ *	                        incompressible data at 1 to 2 GB/s
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -26,7 +27,7 @@
 #define ZSTD_LEVEL 9
 #define GZIP_LEVEL 9
 #define XZ_LEVEL 6
-/* zlib's, which libsquashfs uses for metadata. */
+/* Highest level of zlib, which libsquashfs uses for metadata. */
 #define GZIP_MOST 9
 #define SAMPLE 1024
 #define SAMPLES 4
@@ -41,7 +42,7 @@ struct image_press {
 	size_t scratch_size;
 };
 
-/* ---- which one ------------------------------------------------------------ */
+/* ---- the codecs ------------------------------------------------------------------ */
 
 static const struct row {
 	enum pack_codec codec;
@@ -54,7 +55,8 @@ static const struct row {
 	{PACK_GZIP, "gzip", SQFS_COMP_GZIP, GZIP_LEVEL, 1, 12},
 	{PACK_LZ4, "lz4", SQFS_COMP_LZ4, 1, 1, 12},
 	{PACK_XZ, "xz", SQFS_COMP_XZ, XZ_LEVEL, 1, 9},
-	/* Every reader has zlib, and nothing asks for it. */
+	/* The superblock must name a compressor: zlib, which every reader has and none
+	 * will use. */
 	{PACK_NONE, "none", SQFS_COMP_GZIP, GZIP_LEVEL, 0, 12},
 };
 
@@ -75,7 +77,7 @@ static int codec_configure(struct image_codec *c, const struct row *row,
 	if (r)
 		return r;
 	switch (row->codec) {
-	case PACK_LZ4: /* it has no levels but these two */
+	case PACK_LZ4: /* lz4 has only these two levels */
 		cfg->flags |= level > 1 ? SQFS_COMP_FLAG_LZ4_HC : 0;
 		break;
 	case PACK_GZIP:
@@ -89,8 +91,9 @@ static int codec_configure(struct image_codec *c, const struct row *row,
 }
 
 /*
- * Metadata: libsquashfs 1.2 takes whatever its lz4 makes, which of a few bytes is more than
- * these; readers refuse that.  So we stand between.
+ * The compressor of metadata.  libsquashfs 1.2 uses whatever its lz4 returns, which for a
+ * few bytes may be longer than the input; readers refuse that.  This wrapper stores such
+ * blocks.
  */
 static struct image_meta *meta_of(const sqfs_compressor_t *base)
 {
@@ -206,7 +209,7 @@ uint64_t image_codec_memory(const struct image_codec *c)
 	switch (c->none ? 0 : c->config.id) {
 	case SQFS_COMP_XZ:
 		return 12 * block + (UINT64_C(4) << 20);
-	case SQFS_COMP_ZSTD: /* windows are no larger than what comes */
+	case SQFS_COMP_ZSTD: /* windows are no larger than the block */
 		return 10 * block + (UINT64_C(3) << 20);
 	case SQFS_COMP_GZIP:
 		return UINT64_C(10) << 20;
@@ -215,7 +218,7 @@ uint64_t image_codec_memory(const struct image_codec *c)
 	}
 }
 
-/* ---- one thread's ---------------------------------------------------------- */
+/* ---- state of one thread --------------------------------------------------------- */
 
 static bool press_make(struct image_press *p, uint32_t block)
 {
@@ -266,9 +269,9 @@ void image_press_free(struct image_press *p)
 	free(p);
 }
 
-/* ---- is it worth it? -------------------------------------------------------- */
+/* ---- does compression save enough? ----------------------------------------------- */
 
-/* Do two bytes of a sample agree hardly more often than in noise (1 in 256)? */
+/* Are two random bytes of a sample equal hardly more often than in noise (1 in 256)? */
 static bool looks_like_noise(const unsigned char *data, size_t n)
 {
 	size_t piece = n < SAMPLE * SAMPLES ? n / SAMPLES : SAMPLE;
@@ -278,7 +281,8 @@ static bool looks_like_noise(const unsigned char *data, size_t n)
 	if (total < SAMPLE / 2)
 		return false;
 	for (unsigned s = 0; s < SAMPLES; s++) {
-		/* The end of each part: the beginning of a file is its header. */
+		/* Sample the end of each quarter, because the beginning of a file is its
+		 * header. */
 		const unsigned char *at = data + (s + 1) * step - piece;
 
 		for (size_t i = 0; i < piece; i++)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bytes of files: into blocks, into blocks of many small files, or nowhere. */
+/* The contents of files: in blocks, in blocks shared by small files, or not stored at
+ * all. */
 
 /*
- * A hash finds candidates, and bytes are compared before anything is believed: those of
- * small files with what is, or was, in their block of small files; those of others where
- * they are in the image, twice, as stored: what is compressed alike is alike.  Then what
- * was just written is taken back.
+ * Files with equal contents are stored once.  A hash finds candidates, whose bytes are
+ * then compared: for small files with the contents of the shared block, which may have to
+ * be read back; for other files in the image, as stored, because equal blocks are
+ * compressed equally.  Blocks that turn out to be there already are removed from the end
+ * of the image.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +20,8 @@
 #define FIRST_ROOM 1024
 #define COMPARE 65536
 
-/* ---- the table -------------------------------------------------------------- */
+/* ---- the table of contents
+ * ---------------------------------------------------------- */
 
 static size_t start_of(const struct image_same *s, uint64_t key)
 {
@@ -53,7 +56,8 @@ static bool same_grow(struct image_same *s)
 typedef int equal_fn(struct image *im, const struct image_node *a,
 		     const struct image_node *b, const void *data,
 		     struct error *err);
-/* 1: *found has the same bytes; 0: none has, and n is known from now on. */
+/* Look for a file with the bytes of `n`.  Return 1 if *found has the same bytes; 0 if no
+ * file has, and enter `n` in the table; -errno. */
 static int same_look_up(struct image *im, struct image_node *n, uint64_t key,
 			equal_fn *equal, const void *data,
 			struct image_node **found, struct error *err)
@@ -91,7 +95,7 @@ static void image_same_free(struct image_same *s)
 
 /* ---- small files ------------------------------------------------------------- */
 
-/* Bytes of a block of small files that is in the image. */
+/* Read a shared block that is already in the image into im->back. */
 static int read_back(struct image *im, uint32_t number, struct error *err)
 {
 	sqfs_fragment_t f;
@@ -167,7 +171,7 @@ static bool sizes_equal(const struct image *im, const struct image_node *a,
 	return true;
 }
 
-/* ---- files of blocks ----------------------------------------------------------- */
+/* ---- files of blocks --------------------------------------------------------- */
 
 static int blocks_equal(struct image *im, const struct image_node *a,
 			const struct image_node *b, const void *data,
@@ -215,7 +219,7 @@ static bool all_zero(const unsigned char *p, size_t n)
 	return n == 0 || (!p[0] && !memcmp(p, p + 1, n - 1));
 }
 
-/* ---- what comes out ---------------------------------------------------------- */
+/* ---- blocks that were compressed --------------------------------------------------- */
 
 static int write_slot(struct image *im, const struct image_slot *s,
 		      uint32_t *size, struct error *err)
@@ -240,7 +244,7 @@ static int fragment_done(struct image *im, const struct image_slot *s,
 	return r ? image_failed(im, r, "the table of fragments", err) : 0;
 }
 
-/* All blocks of a file are in the image. */
+/* All blocks of a file are in the image: set its place, and look for an equal file. */
 static int file_done(struct image *im, struct image_node *n, struct error *err)
 {
 	int r = 0;
@@ -276,7 +280,7 @@ static int slot_done(void *ctx, const struct image_slot *s, struct error *err)
 				 : r;
 }
 
-/* ---- blocks of files ---------------------------------------------------------- */
+/* ---- blocks of files --------------------------------------------------------- */
 
 static int take_slot(struct image *im, struct error *err)
 {
@@ -287,14 +291,15 @@ static int take_slot(struct image *im, struct error *err)
 	return r;
 }
 
-/* A block whose size is known when it is done. */
+/* Note a block whose stored size will be known when it was compressed. */
 static bool note_block(struct image *im)
 {
 	im->noted++;
 	return vec_push(&im->sizes, 0);
 }
 
-/* Rows are as long as they can be, so that what is the same is noted alike. */
+/* Note `n` blocks of zeros.  Adjacent runs are merged, so that equal files are noted
+ * equally. */
 static bool note_holes(struct image *im, uint64_t n)
 {
 	bool first = im->sizes.n == im->nodes.at[im->node].blocks;
@@ -302,13 +307,15 @@ static bool note_holes(struct image *im, uint64_t n)
 
 	im->noted += n;
 	if (before && *before & IMAGE_HOLES) {
-		*before += (uint32_t)n; /* a file has fewer blocks than that */
+		/* Does not overflow: a file has fewer than 2^31 blocks. */
+		*before += (uint32_t)n;
 		return true;
 	}
 	return vec_push(&im->sizes, IMAGE_HOLES | (uint32_t)n);
 }
 
-/* Blocks with nothing in them; what goes into the queue is only that this was all. */
+/* Add `n` blocks of zeros, which are not stored.  Only the end of the file goes into the
+ * queue. */
 static int give_holes(struct image *im, uint64_t n, bool last,
 		      struct error *err)
 {
@@ -328,7 +335,7 @@ static int give_holes(struct image *im, uint64_t n, bool last,
 	return 0;
 }
 
-/* The block that was filled. */
+/* Pass on the block that was filled. */
 static int give_slot(struct image *im, bool last, struct error *err)
 {
 	struct image_slot *s = im->filling;
@@ -382,7 +389,7 @@ int image_data_add(struct image *im, const void *data, uint64_t n, bool last,
 	return r;
 }
 
-/* ---- small files ---------------------------------------------------------------- */
+/* ---- small files ------------------------------------------------------------- */
 
 static void give_small(struct image *im)
 {
@@ -404,8 +411,8 @@ static int take_small(struct image *im, struct error *err)
 	return 0;
 }
 
-/* What is not going to be compressed has a block of its own: a reader gets it without
- * its neighbours. */
+/* Store a small file that will not be compressed in a block of its own, so that a reader
+ * gets it without its neighbours. */
 static int give_dense(struct image *im, const void *data, size_t n,
 		      struct error *err)
 {
@@ -441,7 +448,8 @@ int image_data_small(struct image *im, const void *data, size_t n,
 	return 0;
 }
 
-/* ---- all of it -------------------------------------------------------------------- */
+/* ---- the interface
+ * ------------------------------------------------------------------ */
 
 int image_data_open(struct image *im, struct error *err)
 {

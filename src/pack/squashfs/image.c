@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing squashfs. */
+/* The squashfs sink: writing an image. */
 
 /*
- * Blocks are ours, metadata is libsquashfs' (of squashfs-tools-ng): inodes, directories,
- * tables of ids, fragments and extended attributes, the superblock, and the compressors.
- * A program, mksquashfs, would have to be on every cluster, reads files with one thread by
- * itself, and makes its own order of data.  The library's block processor is as fast as
- * ours (both compress on all cores), but
- *	- it looks for duplicates by going through all blocks, for each file;
- *	- holes are zeros for it, which somebody has to copy and look at: a terabyte of them;
+ * Blocks are compressed by code of this folder.  Metadata is written by libsquashfs (of
+ * squashfs-tools-ng): inodes, directories, tables of ids, fragments and extended
+ * attributes, the superblock, and the compressors.  Calling mksquashfs instead would
+ * require it on every cluster; it reads files with a single thread and chooses its own
+ * order of data.  The library's block processor is as fast as ours (both compress on all
+ * cores), but
+ *	- for each file it looks for duplicates among all blocks;
+ *	- to it holes are zeros, which have to be copied and looked at, a terabyte of them;
  *	- it packs every file that does not fill a block with others.
  *
- * Layout, and what it is for:
+ * Layout of an image, and the reasons:
  *
  *	superblock | options of the compressor
  *	data, in the order of the feed (`--order`):
  *		files of a block and more: their blocks; the last one is short, as mksquashfs
- *		makes it, so that the end of a file costs no block of other files' ends
- *		small files: together in blocks ("fragments"), but those that would not get
- *		smaller (`auto`): each a block of its own, stored; so a JPEG is read without
+ *		makes it, so that reading the end of a file does not decode other files
+ *		small files: together in shared blocks ("fragments"), except those that would not
+ *		shrink (`auto`): each has a block of its own, stored; so a JPEG is read without
  *		its neighbours, and without decoding
  *	inodes | directories | fragments | export table | ids | extended attributes
- *	zeros, to 4 KiB
+ *	zeros, to a multiple of 4 KiB
  *
- * Blocks of 128 KiB are the default, mksquashfs' as well.  A random reader of small files
- * pays a block for each that he does not find in a cache, so that a larger one costs him
- * more than it saves (256 KiB: 1 to 4 % of the image); smaller ones cost ratio (64 KiB: 1 to
- * 5 %, 32 KiB: 3 to 12 %), and what is small and dense is in none of them anyway.
+ * Blocks of 128 KiB are the default, as for mksquashfs.  A random reader of small files
+ * decodes a block for each file that is not in a cache, so a larger block costs more than
+ * it saves (256 KiB: 1 to 4 % of the image); smaller blocks compress less (64 KiB: 1 to 5
+ * %, 32 KiB: 3 to 12 %), and small files that do not shrink are in none of them anyway.
  *
- * The image is the same, byte for byte, whatever the number of threads: one thread gives
- * blocks to the others, and takes them in the same order (pack/squashfs/blocks.c).
+ * The image does not depend, byte for byte, on the number of threads: one thread gives
+ * blocks to the others and takes them out in the same order (pack/squashfs/blocks.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +45,7 @@
 #include "base/number.h"
 #include "pack/squashfs/private.h"
 
-/* Of a file: the kernel counts in an int. */
+/* Blocks of a file, at most: the kernel counts them in an int. */
 #define BLOCKS_MOST INT32_MAX
 
 static struct image *image_of_sink(struct sink *s)
@@ -81,7 +82,7 @@ static int image_read_at(sqfs_file_t *base, sqfs_u64 at, void *to, size_t n)
 	return 0;
 }
 
-/* What was written before: the superblock. */
+/* Overwrite bytes that were written before: the superblock. */
 static int write_again(struct image_file *f, sqfs_u64 at, const void *from,
 		       size_t n)
 {
@@ -171,7 +172,7 @@ int image_failed(struct image *im, int sqfs, const char *what,
 	}
 }
 
-/* ---- attributes --------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------- */
 
 static int id_index(struct image *im, uint32_t id, uint16_t *out,
 		    struct error *err)
@@ -247,7 +248,7 @@ static int set_attr(struct image *im, struct image_node *n,
 	return r;
 }
 
-/* ---- entries ------------------------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------------- */
 
 static int add_node(struct image *im, uint64_t entry, struct image_node **out,
 		    struct error *err)
@@ -268,7 +269,8 @@ static int add_node(struct image *im, uint64_t entry, struct image_node **out,
 	return 0;
 }
 
-/* The node of an entry that came before; they came in order. */
+/* Find the node of an entry that came before; nodes are in order of entries.  Return
+ * IMAGE_NONE if there is none. */
 static uint32_t find_node(const struct image *im, uint64_t entry)
 {
 	struct bisect b = bisect_in(1, im->nodes.n);
@@ -337,7 +339,8 @@ static int image_begin_entry(struct image *im, const struct feed_unit *u,
 	return r;
 }
 
-/* A reader goes by the size for how many blocks there are. */
+/* Check that a file has as many blocks as its size says, because readers compute the
+ * number. */
 static int check_whole(const struct image *im, const struct feed_unit *u,
 		       struct error *err)
 {
@@ -369,7 +372,7 @@ static int put_sink_squashfs(struct sink *s, const struct feed_unit *u,
 	return r < 0 || !u->last ? r : check_whole(im, u, err);
 }
 
-/* ---- opening and finishing ------------------------------------------------------ */
+/* ---- opening and finishing --------------------------------------------------- */
 
 static int add_top(struct image *im, struct error *err)
 {
@@ -379,7 +382,7 @@ static int add_top(struct image *im, struct error *err)
 	return r < 0 ? r : set_attr(im, n, &im->a.top, err);
 }
 
-/* Room for the superblock, and what readers want to know of the compressor. */
+/* Leave room for the superblock, and write the options of the compressor. */
 static int write_head(struct image *im, struct error *err)
 {
 	sqfs_super_t empty = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of the squashfs writer share; image.c has the essay. */
+/* What the files of the squashfs writer share; image.c has the essay. */
 #ifndef PACK_SQUASHFS_PRIVATE_H
 #define PACK_SQUASHFS_PRIVATE_H
 
@@ -25,103 +25,113 @@
 #include "pack/sink.h"
 
 #define IMAGE_NONE UINT32_MAX
-/* In a size of a block: it is stored as it is. */
+/* Flag in the size of a block: it is stored uncompressed. */
 #define IMAGE_STORED (UINT32_C(1) << 24)
-/* In `sizes`: so many blocks in a row that are all zeros, and nowhere. */
+/* Flag in an element of `sizes`: the rest of it counts consecutive blocks of zeros, which
+ * are not stored. */
 #define IMAGE_HOLES (UINT32_C(1) << 31)
 
-/* ---- pack/squashfs/codec.c: bytes of a block ------------------------------------- */
+/* ---- pack/squashfs/codec.c: bytes of a block --------------------------------- */
 
 struct image_codec {
 	char name[24]; /* "zstd:9" */
 	bool none;     /* nothing is compressed */
-	bool choose;   /* what does not get much smaller is stored */
+	bool choose;   /* store blocks that hardly shrink */
 	sqfs_compressor_config_t config;
 	struct image_meta {
-		sqfs_compressor_t base;  /* for metadata */
-		sqfs_compressor_t *with; /* libsquashfs'; NULL: none */
+		sqfs_compressor_t base;  /* the wrapper for metadata */
+		sqfs_compressor_t *with; /* libsquashfs' own, or NULL */
 	} meta;
-	sqfs_compressor_t *undo; /* NULL: none */
+	sqfs_compressor_t *undo; /* decompressor; NULL: none */
 };
-/* -EINVAL: squashfs has none of that name or level. */
+/* Return 0, or -EINVAL if squashfs does not have that codec or level.  Closed with
+ * image_codec_close, also after a failure. */
 int image_codec_open(struct image_codec *c, const struct pack_comp *comp,
 		     uint32_t block, struct error *err);
 void image_codec_close(struct image_codec *c);
-/* Bytes of memory that one thread takes beside its blocks; a guess. */
+/* Estimated bytes of memory of one thread, without its blocks. */
 uint64_t image_codec_memory(const struct image_codec *c);
-/* What one thread needs to compress. */
+/* State of a thread that compresses. */
 struct image_press;
 int image_press_new(struct image_press **out, const struct image_codec *c,
 		    uint32_t block, struct error *err);
 void image_press_free(struct image_press *p);
-/* At most n bytes to `out`; *made 0: store them as they are. */
+/* Compress `n` bytes to `out`, which has room for `n`.  Set *made to the number of bytes,
+ * or to 0 if they are to be stored. */
 int image_press(struct image_press *p, const void *in, size_t n, void *out,
 		size_t *made, struct error *err);
-/* Would compressing these save less than a tenth?  Quick. */
+/* Would compression save less than a tenth?  Much faster than compressing. */
 bool image_dense(struct image_press *p, const unsigned char *data, size_t n);
 
-/* ---- pack/squashfs/blocks.c: blocks, by all threads, in order -------------------- */
+/* ---- pack/squashfs/blocks.c: blocks, by all threads, in order---------------------- */
 
 struct image_slot {
-	/* Set by who fills it. */
+	/* Set by the caller, who fills it: */
 	unsigned char *data;
 	uint32_t len;
-	uint32_t fragment; /* its number; IMAGE_NONE: a block of a file */
-	uint32_t node;     /* whose block it is */
-	uint64_t size_at;  /* where in `sizes` its size belongs */
-	bool last;         /* of the file; `len` may be 0 then */
-	/* Set by who compressed it. */
-	unsigned char *packed; /* room; NULL: none is needed */
-	size_t packed_len;     /* 0: it is stored as it is */
+	/* Number of the fragment; IMAGE_NONE: a block of a file. */
+	uint32_t fragment;
+	uint32_t node;    /* the node of the file that it belongs to */
+	uint64_t size_at; /* index in image.sizes for its stored size */
+	bool last;        /* last block of the file; `len` may be 0 then */
+	/* Set by the thread that compressed it: */
+	unsigned char *packed; /* room for the result; NULL: not needed */
+	size_t packed_len;     /* bytes; 0: store it uncompressed */
 	struct error err;
-	/* Within pack/squashfs/blocks.c. */
+	/* Private to pack/squashfs/blocks.c: */
 	struct image_blocks *of;
 	struct image_slot *next;
 	bool ready;
 };
 struct image_blocks;
-/* Takes blocks in the order in which they were given, in the thread that gives them. */
+/* Called for each block in the order in which they were given, by the thread that gives
+ * them. */
 typedef int image_done(void *ctx, const struct image_slot *s,
 		       struct error *err);
-/* *stop: what is not compressed yet fails with -EINTR. */
+/* Start threads.  When *stop is set, blocks that are not compressed yet fail with
+ * -EINTR. */
 int image_blocks_new(struct image_blocks **out, const struct image_codec *c,
 		     uint32_t block, unsigned threads, uint64_t memory,
 		     image_done *done, void *ctx, const _Atomic int *stop,
 		     struct error *err);
-/* One to be filled; waits for it. */
+/* Get a slot to fill, waiting for one if necessary.  May call `done`, and return its
+ * errors. */
 int image_blocks_get(struct image_blocks *b, struct image_slot **out,
 		     struct error *err);
-/* Filled: from here on read only, until it is done. */
+/* Queue a filled slot, which is read-only from here until `done` was called for it. */
 void image_blocks_put(struct image_blocks *b, struct image_slot *s);
-/* A file's only block, in its turn, as it is: copied. */
+/* Queue the only block of a file to be stored uncompressed.  The data is copied. */
 int image_blocks_store(struct image_blocks *b, const void *data, uint32_t n,
 		       uint32_t node, uint64_t size_at, struct error *err);
-/* All that was put is done. */
+/* Wait until `done` was called for all that was queued. */
 int image_blocks_drain(struct image_blocks *b, struct error *err);
-/* The data of a fragment that was put and is not done yet; NULL. */
+/* The data of a fragment that is still queued, or NULL. */
 const unsigned char *image_blocks_find(const struct image_blocks *b,
 				       uint32_t fragment);
 void image_blocks_free(struct image_blocks *b);
 
 /* ---- the image ------------------------------------------------------------ */
 
-/* An entry, 96 bytes. */
+/* An entry of the image, 96 bytes. */
 struct image_node {
-	uint64_t entry; /* of the scan; UINT64_MAX: the top */
+	uint64_t entry; /* number in the scan; UINT64_MAX: the top */
 	uint64_t size;
-	uint64_t place;  /* of a file's blocks; of a link's target in `text`; a
-			    device's number */
-	uint64_t blocks; /* of a file: where in `sizes` the first is */
-	uint64_t ref;    /* of the inode, when it was written */
-	uint32_t fragment, offset; /* where a small file is */
+	/* Files: position of the first block; symbolic links: index of the target in
+	 * `text`; devices: the number. */
+	uint64_t place;
+	uint64_t blocks; /* files: index in `sizes` of the first block */
+	uint64_t ref;    /* reference to the inode, once it was written */
+	/* Small files: the shared block, and the offset in it. */
+	uint32_t fragment, offset;
 	uint32_t xattr, mtime;
-	uint32_t same; /* whose inode it has: its own number, or an earlier */
+	/* The node whose inode it has: itself, or an earlier one. */
+	uint32_t same;
 	uint32_t links, number;
-	uint32_t parent, child, next; /* of the tree, when all came */
+	uint32_t parent, child, next; /* the tree of entries */
 	uint16_t mode, uid, gid;
 	bool written;
 };
-/* Files by what is in them. */
+/* Hash table of files by contents. */
 struct image_same {
 	struct image_known {
 		uint64_t key;
@@ -133,12 +143,12 @@ struct image_file {
 	sqfs_file_t base;
 	struct out *out;
 	const char *path; /* for sentences */
-	struct error err; /* of the first failure */
+	struct error err; /* the first failure */
 };
-/* What squashfs cannot hold, and was changed. */
+/* What was changed or left out because squashfs cannot hold it. */
 struct image_notes {
 	uint64_t times, xattrs;
-	uint64_t time_entry, xattr_entry; /* the first */
+	uint64_t time_entry, xattr_entry; /* the first entries of each kind */
 	char xattr[64];
 };
 struct image {
@@ -147,12 +157,12 @@ struct image {
 	uint32_t block;
 	struct image_file file;
 	struct image_codec codec;
-	struct image_press *probe; /* for `choose` */
+	struct image_press *probe; /* for codec.choose */
 	struct image_blocks *blocks;
 	sqfs_id_table_t *ids;
 	sqfs_frag_table_t *fragments;
 	sqfs_xattr_writer_t *xattrs;
-	uint32_t n_xattrs;            /* different sets */
+	uint32_t n_xattrs;            /* number of distinct sets */
 	vec(struct image_node) nodes; /* [0]: the top */
 	vec(uint32_t) sizes;
 	vec(char) text;
@@ -161,25 +171,26 @@ struct image {
 		uint16_t index;
 		bool known;
 	} id_cache[256];
-	uint32_t newest; /* time */
-	bool options;    /* of the compressor follow the superblock */
-	/* The file that comes. */
+	uint32_t newest; /* latest time of change of all entries */
+	bool options;    /* options of the compressor follow the superblock */
+	/* The file that is coming in: */
 	uint32_t node;
-	uint64_t noted; /* blocks that are in `sizes` */
+	uint64_t noted; /* blocks of it that are in `sizes` */
 	struct image_slot *filling;
-	/* The block of small files that is filled, and its number. */
+	/* The shared block of small files that is being filled, and its number. */
 	struct image_slot *small;
 	uint32_t small_number;
-	/* The file that goes out, and what its blocks hash to. */
+	/* The file whose blocks are being written, and the hash of these. */
 	XXH3_state_t *hash;
-	uint64_t begun; /* where its first block is; UINT64_MAX: none yet */
+	uint64_t begun; /* position of its first block; UINT64_MAX: none yet */
 	struct image_same same;
-	unsigned char *back; /* a block of small files, read back */
+	unsigned char *back; /* a shared block, read back */
 	unsigned char *back_raw;
 	uint32_t back_number;
 	struct image_notes notes;
 };
-/* A sentence for what libsquashfs, or our file below it, says. */
+/* Set `err` for an error code of libsquashfs, or of the file below it if that failed.
+ * `what` is what could not be made. */
 int image_failed(struct image *im, int sqfs, const char *what,
 		 struct error *err);
 const char *image_path(const struct image *im, const struct image_node *n);
@@ -191,10 +202,10 @@ static inline uint64_t image_n_blocks(const struct image *im,
 		       : 0;
 }
 
-/* The sizes of its blocks, one after the other. */
+/* Iterates over the sizes of a file's blocks. */
 struct image_walk {
-	uint64_t at;    /* in `sizes` */
-	uint32_t holes; /* that are left of a row */
+	uint64_t at;    /* next index in `sizes` */
+	uint32_t holes; /* blocks of zeros that are left of a run */
 };
 static inline uint32_t image_next(const struct image *im, struct image_walk *w)
 {
@@ -204,27 +215,31 @@ static inline uint32_t image_next(const struct image *im, struct image_walk *w)
 	return v & IMAGE_HOLES ? 0 : v;
 }
 
-/* pack/squashfs/image.c */
+/* pack/squashfs/image.c: append to the image. */
 int image_append(struct image *im, const void *data, size_t n,
 		 struct error *err);
 
 /* pack/squashfs/data.c */
 int image_data_open(struct image *im, struct error *err);
-/* Bytes of the file im->node; NULL: zeros. */
+/* Add contents of the file im->node; `data` NULL: zeros.  image_data_small: a whole file
+ * of less than a block. */
 int image_data_small(struct image *im, const void *data, size_t n,
 		     struct error *err);
 int image_data_add(struct image *im, const void *data, uint64_t n, bool last,
 		   struct error *err);
-/* A small file with these bytes is there: 1, and n's fragment is set. */
+/* Return 1, and set n's fragment, if there is a small file with these bytes; 0 if there
+ * is none; -errno. */
 int image_same_small(struct image *im, struct image_node *n, const void *data,
 		     uint64_t key, struct error *err);
-/* The blocks of this file are in the image a second time: 1, and they are taken back. */
+/* Return 1, and remove the blocks of this file from the end of the image, if another file
+ * has the same blocks; 0 if none has; -errno. */
 int image_same_blocks(struct image *im, struct image_node *n, uint64_t key,
 		      struct error *err);
 int image_data_finish(struct image *im, struct error *err);
 void image_data_close(struct image *im);
 
-/* ---- everything behind the data ------------------------------------------- */
+/* ---- pack/squashfs/tree.c: everything behind the data
+ * ------------------------------- */
 
 int image_tree_write(struct image *im, struct error *err);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stands behind the data of an image: inodes, directories, tables. */
+/* Everything behind the data of an image: inodes, directories, tables, the superblock. */
 
 /*
- * Entries are sorted by path, so that a directory is followed by all that is in it.
- * Then directories are gone through from below, and the inodes of everything in one are
- * written one behind the other, in order of names: listing a directory with attributes
- * reads one stretch of the inode table.
+ * Entries are sorted by path, so that a directory is followed by its contents.
+ * Directories are then processed bottom-up, and the inodes of a directory's entries are
+ * written one after the other, in order of names: listing a directory with attributes
+ * reads one contiguous range of the inode table.
  *
- *	number   each directory's entries, in that order; the root has the last number
- *	write    each directory's entries: of one that is a directory its listing first,
- *	         for which all below it has to be written, as it is
+ *	number   the entries of each directory, in that order; the root gets the last number
+ *	write    the entries of each directory; the listing of a subdirectory is written first,
+ *	         when everything below it has been written
  */
 #include <endian.h>
 #include <errno.h>
@@ -21,16 +21,16 @@
 
 #include "pack/squashfs/private.h"
 
-/* From so many entries on, a directory has an index, as mksquashfs makes them. */
+/* Directories of at least this many entries get an index, as in mksquashfs. */
 #define INDEX_LEAST 256
-/* Sizes of blocks that are written at once. */
+/* Sizes of blocks that are written at a time. */
 #define SIZES 2048
 
 struct image_tree {
 	struct image *im;
 	struct error *err;
-	uint32_t *order;    /* all but the top */
-	vec(uint32_t) dirs; /* from below */
+	uint32_t *order;    /* all nodes but the top */
+	vec(uint32_t) dirs; /* directories, bottom-up */
 	sqfs_meta_writer_t *inodes, *listings;
 	sqfs_dir_writer_t *dir;
 	sqfs_super_t super;
@@ -60,7 +60,8 @@ static int path_rank_byte(unsigned char c)
 	return c == '\0' ? -1 : c == '/' ? 0 : c;
 }
 
-/* As bytes, but a '/' before any other: what is below a directory follows it. */
+/* Compare bytewise, with '/' before all other bytes, so that a directory is followed by
+ * its contents. */
 static int compare_paths(const char *a, const char *b)
 {
 	while (*a && *a == *b)
@@ -104,7 +105,8 @@ static bool tree_is_below(const char *path, const char *dir)
 	return n == 0 || (!strncmp(path, dir, n) && path[n] == '/');
 }
 
-/* An entry goes to the directory that it is below; those it is not below are whole. */
+/* Link node `i` to its directory.  *open is the innermost open directory; those that `i`
+ * is not below are complete. */
 static int tree_place(struct image_tree *t, uint32_t i, uint32_t *open,
 		      uint32_t *tail)
 {
@@ -133,7 +135,8 @@ static int tree_place(struct image_tree *t, uint32_t i, uint32_t *open,
 	return 0;
 }
 
-/* Parents, children and brothers (0: none; it is nobody's), and directories from below. */
+/* Set parents, children and siblings (0 means none, because the top is no one's sibling),
+ * and list directories bottom-up. */
 static int tree_connect(struct image_tree *t)
 {
 	size_t n = t->im->nodes.n;
@@ -178,7 +181,7 @@ static int tree_check_stop(const struct image_tree *t)
 	return stop && *stop ? error_set(t->err, -EINTR, "interrupted") : 0;
 }
 
-/* ---- inodes ------------------------------------------------------------------- */
+/* ---- inodes ------------------------------------------------------------------ */
 
 static void inode_set_base(const struct image_node *n, sqfs_inode_generic_t *i)
 {
@@ -206,7 +209,7 @@ static int write_inode(struct image_tree *t, struct image_node *n,
 	return r ? image_failed(t->im, r, "the table of inodes", t->err) : 0;
 }
 
-/* Bytes of a file that are in no block. */
+/* Bytes of a file that are not stored. */
 static uint64_t sparse_bytes(const struct image *im, const struct image_node *n)
 {
 	uint64_t blocks = image_n_blocks(im, n), sum = 0;
@@ -216,11 +219,11 @@ static uint64_t sparse_bytes(const struct image *im, const struct image_node *n)
 		if (!image_next(im, &walk))
 			sum += i + 1 < blocks ? im->block
 					      : n->size - i * im->block;
-	/* As mksquashfs: a file with bytes takes room. */
+	/* As in mksquashfs, a file that is not empty takes at least one byte. */
 	return sum && sum == n->size ? sum - 1 : sum;
 }
 
-/* By hand: libsquashfs puts all of them on the stack. */
+/* Write the sizes of blocks here, because libsquashfs would put them all on the stack. */
 static int write_sizes(struct image_tree *t, const struct image_node *n)
 {
 	uint64_t left = image_n_blocks(t->im, n);
@@ -256,7 +259,7 @@ static int write_file(struct image_tree *t, struct image_node *n)
 	i.data.file_ext.fragment_offset =
 		n->fragment == IMAGE_NONE ? 0 : n->offset;
 	i.data.file_ext.xattr_idx = n->xattr;
-	sqfs_inode_make_basic(&i); /* if it can be */
+	sqfs_inode_make_basic(&i); /* where that is possible */
 	r = write_inode(t, n, &i);
 	return r < 0 ? r : write_sizes(t, n);
 }
@@ -304,7 +307,7 @@ static int write_special(struct image_tree *t, struct image_node *n)
 	return write_inode(t, n, &i);
 }
 
-/* ---- directories ---------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------- */
 
 static int tree_write_listing(struct image_tree *t, const struct image_node *d,
 			      uint32_t *entries, uint32_t *below)
@@ -334,7 +337,8 @@ static int tree_write_listing(struct image_tree *t, const struct image_node *d,
 		       : 0;
 }
 
-/* libsquashfs counts entries of the index in 16 bits.  The first ones are an index, too. */
+/* Libsquashfs counts entries of the index in 16 bits.  Drop those beyond: the first ones
+ * are a valid index, too. */
 static void shorten_index(sqfs_inode_generic_t *i)
 {
 	const char *at = (const char *)i->extra;
@@ -364,7 +368,8 @@ static int write_dir(struct image_tree *t, struct image_node *d)
 
 	if (r < 0)
 		return r;
-	/* It makes an index when there are attributes. */
+	/* It makes an index only if there are extended attributes, or this argument
+	 * pretends so. */
 	i = sqfs_dir_writer_create_inode(
 		t->dir, 0,
 		entries >= INDEX_LEAST && xattr == IMAGE_NONE ? 0 : xattr,
@@ -415,7 +420,7 @@ static int image_inodes_write(struct image_tree *t)
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* Where the inode of each number is: for NFS. */
+/* Write the export table, which NFS needs: the inode of each number. */
 static int write_export(struct image_tree *t)
 {
 	uint64_t *refs = calloc(t->super.inode_count, sizeof *refs);
@@ -438,8 +443,9 @@ static int write_export(struct image_tree *t)
 	return r;
 }
 
-/* libsquashfs 1.2 writes behind its memory when the number of sets is a multiple of
- * what fits into a block of metadata: one more, which nobody has. */
+/* Libsquashfs 1.2 writes beyond its memory if the number of sets of extended attributes
+ * is a multiple of what fits into a metadata block.  Add one more set, which no entry
+ * uses. */
 static int fill_xattrs(struct image *im)
 {
 	uint32_t set = im->n_xattrs;
@@ -448,7 +454,7 @@ static int fill_xattrs(struct image *im)
 	if (!im->n_xattrs ||
 	    im->n_xattrs % (SQFS_META_BLOCK_SIZE / sizeof(sqfs_xattr_id_t)))
 		return 0;
-	/* Until it is one that nobody has. */
+	/* Repeat until it is a set that does not exist yet. */
 	for (uint32_t n = 0; r == 0 && (n == 0 || set < im->n_xattrs); n++) {
 		r = sqfs_xattr_writer_begin(im->xattrs, 0);
 		if (r == 0)
@@ -502,7 +508,7 @@ static int image_super_write(struct image_tree *t)
 	return r ? image_failed(im, r, "the superblock", t->err) : 0;
 }
 
-/* ---- writing ------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------- */
 
 static int write_inodes(struct image_tree *t)
 {

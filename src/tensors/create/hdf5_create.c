@@ -71,7 +71,7 @@ static int check_free(const struct create_set *s, struct error *err)
 	return 0;
 }
 
-/* ---- making ------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------ */
 
 static int make_fresh(struct create_set *s, struct error *err)
 {
@@ -233,7 +233,7 @@ static int make_files(struct create_set *s, struct create_result *out,
 	return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------- */
 
 static int make_set(struct create_set *s, struct create_result *out,
 		    struct error *err)

@@ -45,7 +45,7 @@
 #define WAIT_MS 50
 #define PATIENCE_MS 60000 /* with a writer that is not one of us */
 
-/* ---- locking ------------------------------------------------------------------- */
+/* ---- locking ----------------------------------------------------------------- */
 
 static bool no_locks_here(int e)
 {
@@ -171,7 +171,7 @@ int write_copy_lock(struct write_copy *c, const char *path, bool no_lock,
 	return r;
 }
 
-/* ---- the copy ---------------------------------------------------------------------- */
+/* ---- the copy ---------------------------------------------------------------- */
 
 /* "/a/.NAME" and a suffix; malloc'ed. */
 static char *fresh_path(const char *path, const char *suffix)
@@ -296,7 +296,7 @@ void write_copy_free(struct write_copy *c)
 	*c = (struct write_copy)WRITE_COPY_INIT;
 }
 
-/* ---- what the dead have left ------------------------------------------------------- */
+/* ---- what the dead have left ------------------------------------------------- */
 
 void hdf5_write_sweep(const char *path)
 {

@@ -63,7 +63,7 @@ struct row_strip {
 	pthread_cond_t ready;
 };
 
-/* ---- one chunk, by any thread ------------------------------------------------------ */
+/* ---- one chunk, by any thread ------------------------------------------------ */
 
 /* Its elements that there are. */
 static void chunk_box(const struct grid *g, uint64_t number, struct box *b)
@@ -200,7 +200,7 @@ static void chunk_job(void *arg)
 	pthread_cond_signal(&s->strip->ready);
 }
 
-/* ---- all chunks of a band ---------------------------------------------------------- */
+/* ---- all chunks of a band ---------------------------------------------------- */
 
 static int slot_wait(struct slot *s, struct error *err)
 {
@@ -345,7 +345,7 @@ static int write_strip(struct row_strip *strip, struct error *err)
 	return r;
 }
 
-/* ---- memory ------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------ */
 
 /* A layer in the band, and a chunk in a slot: as it is, encoded, and an old one as it
  * was stored (the two have scratch of the codecs'). */
@@ -408,7 +408,7 @@ static void strip_free_buffers(struct row_strip *strip)
 	free(strip->old);
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------- */
 
 static int write_strips(struct row_strip *strip, struct error *err)
 {

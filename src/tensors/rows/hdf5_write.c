@@ -75,7 +75,7 @@ int write_read_rows(struct writer *w, uint64_t first, uint64_t rows, void *buf,
 	return r;
 }
 
-/* ---- looking at it ----------------------------------------------------------------- */
+/* ---- looking at it ----------------------------------------------------------- */
 
 static int write_shape_differs(const struct writer *w, struct error *err)
 {
@@ -201,7 +201,7 @@ static int write_look_at_part(struct writer *w, struct error *err)
 	return r < 0 ? r : write_check_part(w, err);
 }
 
-/* ---- changing the copy -------------------------------------------------------------- */
+/* ---- changing the copy ------------------------------------------------------- */
 
 static int open_copy(struct writer *w, struct error *err)
 {

@@ -247,7 +247,7 @@ int write_input_check(struct write_input *in, const struct dtype *wanted,
 	return 0;
 }
 
-/* ---- reading ------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------- */
 
 static int input_too_short(const struct write_input *in, struct error *err)
 {

@@ -6,7 +6,7 @@
 #include "formats/hdf5/dataset/description.h"
 #include "tensors/rows/hdf5_write.h"
 
-/* ---- the lock, and the copy that becomes the part (tensors/rows/copy.c) --------- */
+/* ---- the lock, and the copy that becomes the part (tensors/rows/copy.c) ------ */
 
 struct write_copy {
 	char *path;  /* of the part, symlinks resolved */
@@ -33,7 +33,7 @@ int write_copy_publish(struct write_copy *c, struct error *err);
 /* Remove what was not published, and unlock. */
 void write_copy_free(struct write_copy *c);
 
-/* ---- what is in it -------------------------------------------------------------- */
+/* ---- what is in it ----------------------------------------------------------- */
 
 struct writer {
 	const struct write_rows *rows;
