@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A box of a tensor in memory, through the same map and pins that a mount uses. */
+/* Read a box of a tensor into memory, through the map and pins that a mount uses. */
 /*
- * A box is a window of a file that has just these elements, and is read as one: parts are
- * opened, the window is mapped to extents, these are pinned and copied (fs/gather.c).
+ * A box is read like a window of a file that holds just its elements: parts are opened,
+ * the window is mapped to extents, and these are pinned and copied (fs/gather.c).
  *
- * Where the box goes to a place with gaps, its bytes are first copied together, in pieces
- * that stay in the second-level cache, and from there row by row.  Rows are as many of the
- * innermost axes as have no gaps; whole boxes without gaps are gathered in place.
+ * If the destination has gaps between rows, bytes are first gathered in pieces that stay
+ * in the second-level cache, and copied from there row by row.  A row consists of as many
+ * of the innermost axes as have no gaps.  Long rows and boxes without gaps are gathered
+ * in place.
  */
 #include "tensors/boxes.h"
 
@@ -18,7 +19,7 @@
 #include "base/number.h"
 #include "fs/gather.h"
 
-/* Bytes copied together before they go to their rows. */
+/* Bytes gathered before they are copied to their rows. */
 #define PIECE ((size_t)256 << 10)
 
 static uint32_t elem_of(const struct tensor *t)
@@ -26,7 +27,8 @@ static uint32_t elem_of(const struct tensor *t)
 	return t->dtype.size;
 }
 
-/* Map from byte `off` of the box on; never an empty plan. */
+/* Map at most `want` bytes of the box from byte `off` on.  The plan is never empty on
+ * success. */
 static int box_map(const struct tensor *t, const struct box *b, uint64_t off,
 		   uint64_t want, struct plan *plan, struct error *err)
 {
@@ -45,7 +47,7 @@ static int box_map(const struct tensor *t, const struct box *b, uint64_t off,
 	return 0;
 }
 
-/* Bytes [off, off + len) of the box; its parts are learnt. */
+/* Read bytes [off, off + len) of the box, after tensor_prepare_box. */
 static int read_window(struct store *s, struct tensor *t, const struct box *b,
 		       uint64_t off, void *to, size_t len, struct error *err)
 {
@@ -68,7 +70,8 @@ static int read_window(struct store *s, struct tensor *t, const struct box *b,
 	return r < 0 ? r : end;
 }
 
-/* Within the tensor, and how many bytes; -EINVAL. */
+/* Check that the box is within the tensor, and set *bytes to its size.  Return 0 or
+ * -EINVAL. */
 static int box_measure(const struct tensor *t, const struct box *b,
 		       uint64_t *bytes, struct error *err)
 {
@@ -101,13 +104,13 @@ int box_read(struct store *s, struct tensor *t, const struct box *b, void *out,
 
 /* ---- to a place with gaps ------------------------------------------------ */
 
-/* Rows of a box, one after the other: the outer axes count. */
+/* Iterates over the rows of a box. */
 struct rows {
-	unsigned axes;   /* outer ones */
-	uint64_t bytes;  /* of a row */
-	uint64_t within; /* bytes of this row that are there */
+	unsigned axes;   /* number of outer axes, over which it iterates */
+	uint64_t bytes;  /* bytes of a row */
+	uint64_t within; /* bytes of the current row that were copied */
 	uint64_t at[RANK_MAX];
-	unsigned char *to; /* where this row is */
+	unsigned char *to; /* where the current row goes */
 };
 
 static void box_rows_init(struct rows *r, unsigned rank, const struct box *b,
@@ -117,7 +120,7 @@ static void box_rows_init(struct rows *r, unsigned rank, const struct box *b,
 	r->to = out;
 	r->axes = rank;
 	r->bytes = elem;
-	/* An axis is part of the row if its neighbours follow each other. */
+	/* An axis is part of the row if there are no gaps along it. */
 	while (r->axes &&
 	       (b->count[r->axes - 1] == 1 || pitch[r->axes - 1] == r->bytes))
 		r->bytes *= b->count[--r->axes];
@@ -136,7 +139,7 @@ static void rows_next(struct rows *r, const struct box *b,
 	}
 }
 
-/* The next `n` bytes of the box. */
+/* Copy the next `n` bytes of the box to their rows. */
 static void rows_put(struct rows *r, const struct box *b, const uint64_t *pitch,
 		     const unsigned char *from, size_t n)
 {
@@ -152,7 +155,7 @@ static void rows_put(struct rows *r, const struct box *b, const uint64_t *pitch,
 	}
 }
 
-/* Long rows go straight to their place. */
+/* Read long rows directly into place. */
 static int read_rows(struct store *s, struct tensor *t, const struct box *b,
 		     uint64_t bytes, struct rows *rows, const uint64_t *pitch,
 		     struct error *err)
@@ -196,7 +199,7 @@ int box_read_into(struct store *s, struct tensor *t, const struct box *b,
 	return r;
 }
 
-/* ---- what was never written ---------------------------------------------- */
+/* ---- chunks that were never written ---------------------------------------------- */
 
 static bool box_fill_is_zero(const struct fill *f)
 {
@@ -215,7 +218,8 @@ static bool fill_equal(const struct fill *a, const struct fill *b)
 	return box_fill_is_zero(a) && box_fill_is_zero(b);
 }
 
-/* Extents from the first on, as long as they are fill. */
+/* Pin extents in order as long as they are fill.  Set *is to false, and leave *hold
+ * pinned, at the first one that is not. */
 static int pin_until_data(struct store *s, const struct plan *plan,
 			  const struct fill *fill, bool *is, struct span *hold,
 			  struct error *err)
@@ -225,7 +229,7 @@ static int pin_until_data(struct store *s, const struct plan *plan,
 
 		if (r < 0)
 			return r;
-		hold->given = 0; /* only compared, not handed out */
+		hold->given = 0; /* compared, which is not reading */
 		*is = hold->kind == SPAN_FILL &&
 		      (!fill || fill_equal(&hold->fill, fill));
 		if (*is)

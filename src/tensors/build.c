@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An HDF5 file that is built from the inside out: chunks first, then what names them. */
+/* An HDF5 file that is built from the inside out: first the chunks, then what refers to
+ * them. */
 
 /*
- * The bytes of chunks are appended here, by all threads at once: the next position is
- * taken with one atomic addition, the rest is pwrite.  How libhdf5 is brought to make a
- * file around them is in tensors/build_driver.c.
+ * The bytes of chunks are appended here by all threads at once: the next position is
+ * taken with an atomic addition, and the bytes are written with pwrite.  How libhdf5
+ * makes a file around them is described in tensors/build_driver.c.
  *
- * The index is the B-tree of version 1, as h5py makes it and everybody reads it; chunks
- * in order of their numbers fill its nodes to nine tenths and cost a microsecond or two
- * each.
+ * The index of chunks is the B-tree of version 1, which h5py makes and all programs read.
+ * Chunks are inserted in order of their numbers, which fills its nodes to nine tenths and
+ * takes a microsecond or two for each chunk.
  */
 #include "tensors/build_private.h"
 
@@ -26,8 +27,8 @@
 #include "formats/hdf5/file/driver.h"
 #include "tensor/grid.h"
 
-/* The kernel is asked to write back what is so far behind, so that the sync at the end
- * does not have to write everything. */
+/* Start write-back when this many bytes are dirty, so that the sync at the end does not
+ * have to write everything. */
 #define BEHIND (UINT64_C(32) << 20)
 #define COPY_PIECE ((size_t)1 << 20)
 
@@ -101,7 +102,8 @@ static int put_at(struct build *b, const char *data, size_t n, uint64_t pos,
 	return 0;
 }
 
-/* Whoever gets the file across a line has what is before it written. */
+/* Start write-back of everything before the end if enough is dirty.  One of several
+ * threads does it. */
 static void write_behind(struct build *b)
 {
 	uint64_t end = build_end(b), was = atomic_load(&b->behind);
@@ -135,7 +137,7 @@ int build_put(struct build *b, const void *data, size_t n, uint64_t *pos,
 	return r;
 }
 
-/* Through memory, where the kernel does not do it. */
+/* Copy through memory, where the kernel cannot copy. */
 static int copy_by_hand(struct build *b, int from, uint64_t from_pos, size_t n,
 			uint64_t pos, struct error *err)
 {
@@ -164,7 +166,8 @@ static int copy_by_hand(struct build *b, int from, uint64_t from_pos, size_t n,
 	return 0;
 }
 
-/* 0: as much as it could. */
+/* Copy as much as the kernel can, and advance the positions.  Return 0 even if some is
+ * left. */
 static int copy_by_kernel(struct build *b, int from, uint64_t *from_pos,
 			  size_t *n, uint64_t *pos, struct error *err)
 {
@@ -176,8 +179,9 @@ static int copy_by_kernel(struct build *b, int from, uint64_t *from_pos,
 			continue;
 		if (done < 0 && (errno == ENOSPC || errno == EDQUOT))
 			return build_cannot_write(b, -errno, err);
-		if (done < 0) /* another file system, a read error, ...: */
-			atomic_store(&b->no_copy, true); /* pread will say */
+		/* Another file system, a read error, ...: pread will report it. */
+		if (done < 0)
+			atomic_store(&b->no_copy, true);
 		if (done <= 0)
 			return 0;
 		*from_pos += (uint64_t)done;
@@ -214,7 +218,7 @@ int build_open(struct build *b, hid_t *file, struct error *err)
 
 int build_open_with(struct build *b, hid_t fcpl, hid_t *file, struct error *err)
 {
-	/* Addresses of metadata are multiples of 8 by custom. */
+	/* Addresses of metadata are multiples of 8 by convention. */
 	b->chunks_end = div_up(build_end(b), 8) * 8;
 	b->failure.code = 0;
 	return build_driver_create(b, fcpl, file, err);
@@ -260,7 +264,7 @@ void build_free(struct build *b)
 
 /* ---- datasets ------------------------------------------------------------ */
 
-/* Why the library did not do it, the driver's reasons first. */
+/* Set `err` to the reason for the library's failure, preferably the driver's. */
 static int build_library_failed(const struct build *b,
 				const struct build_dataset *d,
 				struct error *err)
@@ -288,7 +292,8 @@ static int bad_chunk(const struct build_dataset *d, const struct build_chunk *c,
 			 d->path, c->number, what);
 }
 
-/* In order, all in the grid and in the file; *longest bytes at most. */
+/* Sort the chunks, and check that all are in the grid and in the file.  Set *longest to
+ * the size of the largest one in bytes. */
 static int build_check_chunks(const struct build *b,
 			      const struct build_dataset *d,
 			      const struct grid *g, uint32_t *longest,
@@ -317,7 +322,8 @@ static int build_check_chunks(const struct build *b,
 	return 0;
 }
 
-/* One chunk whose bytes are there already; see tensors/build_driver.c. */
+/* Tell the library of one chunk whose bytes are written already; see
+ * tensors/build_driver.c. */
 static int tell_chunk(struct build *b, hid_t dset,
 		      const struct build_dataset *d, const struct grid *g,
 		      const struct build_chunk *c, const void *dummy,
@@ -348,7 +354,7 @@ static int tell_chunks(struct build *b, hid_t dset,
 		       struct error *err)
 {
 	uint32_t longest;
-	void *dummy; /* nobody looks at it: pages that do not exist */
+	void *dummy; /* never read, so that its pages do not take memory */
 	int r = build_check_chunks(b, d, g, &longest, err);
 
 	if (r < 0 || !longest)
@@ -363,7 +369,7 @@ static int tell_chunks(struct build *b, hid_t dset,
 	return r;
 }
 
-/* Chunks where there are any, and where there could be some day. */
+/* Is the dataset chunked?  Yes if it has chunks, or could have some after growing. */
 static bool build_is_chunked(const struct build_dataset *d,
 			     const struct grid *g)
 {
@@ -373,7 +379,8 @@ static bool build_is_chunked(const struct build_dataset *d,
 	return true;
 }
 
-/* The chunked (or empty) dataset, without any chunk. */
+/* Create the chunked (or empty) dataset, without any chunk.  Return its id, or a negative
+ * number; `err` is set if the filters are the reason. */
 static hid_t build_create_dataset(hid_t file, const struct build_dataset *d,
 				  const struct grid *g, struct error *err)
 {
@@ -392,7 +399,7 @@ static hid_t build_create_dataset(hid_t file, const struct build_dataset *d,
 	     H5Pset_create_intermediate_group(lcpl, 1) >= 0 &&
 	     H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0 &&
 	     H5Pset_obj_track_times(dcpl, false) >= 0 &&
-	     H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC) >= 0; /* h5py's */
+	     H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC) >= 0; /* as h5py */
 	if (ok && build_is_chunked(d, g))
 		ok = H5Pset_chunk(dcpl, (int)d->rank, chunk) >= 0 &&
 		     build_filters(dcpl, d->pipeline, err) >= 0;

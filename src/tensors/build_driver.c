@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file driver that shows libhdf5 chunks which are in the file already. */
+/* The file driver that shows libhdf5 chunks which are already in the file. */
 
 /*
- * Chunks were written before libhdf5 knows of the file.  It is told of each with
+ * Chunks are written before libhdf5 opens the file.  It is told of each with
  * H5Dwrite_chunk, which asks the driver for room, writes, and puts the address into the
- * index; the driver answers with the place where the chunk is, and drops the write:
+ * index.  The driver returns the place where the chunk is, and drops the write:
  *
  *   0      4096                        chunks_end              eoa
  *   | super |  chunks, any order          | metadata, other data |
@@ -12,13 +12,13 @@
  *   H5Dwrite_chunk(len, dummy) --> alloc(DRAW, len) = pos    spot.asked   = 1
  *                              --> write(DRAW, pos, len)     spot.written = 1
  *
- * Just that has to happen, once for each chunk; anything else, and any write to where
- * chunks are, is a failure.  Without the features that a driver may offer the library
- * neither collects small data nor holds back metadata, so that what it asks for is what
- * it needs.
+ * Exactly that must happen, once for each chunk.  Anything else, and any write to the
+ * range of the chunks, is a failure.  The driver offers none of the optional features, so
+ * the library neither aggregates small data nor delays metadata, and asks only for room
+ * that it needs.
  *
- * A failure (a full disk) is kept, and from then on writes do nothing: the library cannot
- * close a file that does not take its metadata.
+ * A failure (a full disk) is remembered, and from then on writes do nothing, because the
+ * library cannot close a file that does not accept its metadata.
  */
 #include "tensors/build_private.h"
 
@@ -35,7 +35,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-/* Leaves room for the library's sums of two addresses. */
+/* Half of the range, because the library adds two addresses. */
 #define ADDRESS_MAX ((haddr_t)INT64_MAX / 2)
 
 static struct build *build_of(const H5FD_t *file)
@@ -43,7 +43,7 @@ static struct build *build_of(const H5FD_t *file)
 	return ((const struct build_file *)(const void *)file)->b;
 }
 
-/* Into the library's stack, and kept. */
+/* Remember the first failure, and push it to the library's error stack. */
 static void build_driver_fail(struct build *b, int code, const char *what)
 {
 	if (!b)
@@ -68,7 +68,8 @@ static H5FD_t *build_driver_open(const char *name, unsigned flags, hid_t fapl,
 
 	(void)flags, (void)maxaddr;
 	if (!info || !*info || strcmp(name, (*info)->path))
-		return NULL; /* opened from within another file */
+		/* Opened by the library, by a link from another file. */
+		return NULL;
 	f = calloc(1, sizeof *f);
 	if (!f)
 		return NULL;
@@ -114,7 +115,7 @@ static herr_t build_driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 	return 0;
 }
 
-/* Nothing at first, which makes the library begin a new file. */
+/* 0 at first, so that the library begins a new file. */
 static haddr_t build_driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
 {
 	return build_driver_get_eoa(file, type);
@@ -166,7 +167,7 @@ static herr_t build_driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		build_driver_fail(b, (int)n, NULL);
 		return -1;
 	}
-	/* What was given out and not written yet. */
+	/* Bytes that were allocated and not written yet are zeros. */
 	memset((char *)buf + n, 0, size - (size_t)n);
 	return 0;
 }
@@ -215,11 +216,11 @@ static herr_t build_driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	return build_driver_write_all(b, addr, buf, size);
 }
 
-/* No fapl_get: what the library opens by itself would inherit our file. */
+/* No fapl_get: files that the library opens by itself would inherit this driver. */
 static const H5FD_class_t driver_class = {
 #if H5_VERSION_GE(1, 14, 0)
 	.version = H5FD_CLASS_VERSION,
-	.value = (H5FD_class_value_t)510, /* 256 to 511: for private use */
+	.value = (H5FD_class_value_t)510, /* 256 to 511 are for private use */
 #endif
 	.name = "tensorfs-build",
 	.maxaddr = ADDRESS_MAX,
@@ -240,7 +241,8 @@ static const H5FD_class_t driver_class = {
 int build_driver_create(struct build *b, hid_t fcpl, hid_t *file,
 			struct error *err)
 {
-	static hid_t driver = H5I_INVALID_HID; /* the library's lock */
+	/* Guarded by the library's lock. */
+	static hid_t driver = H5I_INVALID_HID;
 	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), f = H5I_INVALID_HID;
 	char why[256];
 

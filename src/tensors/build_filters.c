@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filters of a dataset that is made: flags and numbers as h5py writes them. */
+/* Filters of a new dataset: flags and parameters as h5py writes them. */
 
 /*
- * Filters are numbers and parameters in the file; the library wants more, someone who can
- * encode, when a dataset is made.  Its own it has.  Those that we encode are registered
- * with it (formats/hdf5/file/filters.c).  For others, whose chunks are copied as they are, a filter
- * that does nothing but exist is registered, in place of a plugin too: that might have its
- * own idea of the parameters, which are those of chunks that exist.  From then on this
- * process cannot have the library decode them.
+ * In the file a filter is a number and parameters, but to create a dataset the library
+ * wants an encoder for each.  It has its own; those that we can encode are registered
+ * with it (formats/hdf5/filters.c).  For all others, whose chunks are copied as stored, a
+ * filter is registered that does nothing but exist.  It also replaces a plugin, which
+ * might adjust the parameters, although they belong to chunks that exist.  From then on
+ * the library cannot decode such filters in this process.
  */
 #include "tensors/build.h"
 
@@ -23,13 +23,14 @@ static size_t filter_never(unsigned flags, size_t n, const unsigned *cd,
 	return 0;
 }
 
-/* The library keeps the pointer, and writes the name when the file is closed. */
+/* Return a copy of `name` that stays valid: the library keeps the pointer and writes the
+ * name when the file is closed. */
 static const char *filter_keep_name(uint32_t id, const char *name)
 {
 	static struct {
 		uint32_t id;
 		char name[32];
-	} kept[2 * PIPELINE_MAX]; /* under the library's lock */
+	} kept[2 * PIPELINE_MAX]; /* guarded by the library's lock */
 	static unsigned n;
 	unsigned i = 0;
 
@@ -58,8 +59,8 @@ static herr_t filter_pretend(uint32_t id, const char *name)
 	return H5Zregister(&class);
 }
 
-/* How many of its parameters the library wants: of some of its own filters it makes
- * others itself. */
+/* Number of parameters to pass to the library, which computes the others itself for some
+ * of its own filters. */
 static size_t own_params(uint32_t id, size_t n)
 {
 	size_t most = n;
@@ -71,8 +72,8 @@ static size_t own_params(uint32_t id, size_t n)
 	return most < n ? most : n;
 }
 
-/* h5py, and the library's own functions: what cannot be applied is left out, but for
- * checksums. */
+/* As h5py and the library's own functions: a filter that cannot be applied is skipped,
+ * except checksums. */
 static unsigned flags_of(uint32_t id)
 {
 	return id == H5Z_FILTER_FLETCHER32 ? H5Z_FLAG_MANDATORY
@@ -88,8 +89,8 @@ int build_filters(hid_t dcpl, const struct pipeline *p, struct error *err)
 		unsigned cd[CODEC_CD_MAX];
 		char why[256];
 
-		/* The last one that is kept may stand for others: see
-		 * pipeline.c, keep_params. */
+		/* If there are CODEC_CD_MAX parameters, more may have been dropped: see
+		 * keep_params in pipeline.c. */
 		if (!f->codec && n == CODEC_CD_MAX)
 			return error_set(err, -ENOTSUP,
 					 "filter %s has too many parameters to "

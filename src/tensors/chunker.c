@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stream of elements, cut into chunks, which all threads encode. */
+/* A stream of elements, cut into chunks that are encoded by all threads. */
 
 /*
- * A slab is the buffer of one band, or of some small ones.  A full one goes to the
- * threads, which take its chunks one by one; the last who leaves it puts it back among
- * the free ones.  There are as many slabs as memory allows, so a writer who cannot keep
- * up stops the reader.
+ * A slab is the buffer of one strip, or of several small ones.  A full slab goes to the
+ * threads, which take its chunks one by one; the last thread that leaves it puts it back
+ * among the free ones.  There are as many slabs as memory allows, so a slow writer stops
+ * the reader.
  *
- * Encoded chunks are written in order, so that the file is the same every time, and read
- * forward by who reads it in order: a thread that has one waits until those before it are
- * written.  Chunks are taken in order, too, and who has taken the first of those that are
- * not written does not wait: so there is always one who goes on.
+ * Encoded chunks are written in order, so that equal input gives equal files, which can
+ * be read sequentially.  A thread with an encoded chunk waits until those before it are
+ * written.  Chunks are taken in order, too, and the thread with the first unwritten chunk
+ * does not wait; so there is always a thread that makes progress.
  */
 #include "tensors/chunker.h"
 
@@ -27,19 +27,19 @@
 #include "base/pool.h"
 #include "tensors/chunker_strips.h"
 
-/* Small bands go together until they are so many bytes, for the sake of fewer locks. */
+/* Small strips share a slab of about this many bytes, to reduce locking. */
 #define SLAB_BYTES (UINT64_C(256) << 10)
 
 struct slab {
 	struct chunker *c;
 	struct slab *next;
 	unsigned char *data;
-	uint64_t first, strips; /* numbers of bands */
-	uint64_t chunks;        /* in all of them */
+	uint64_t first, strips; /* the first strip, and the number of strips */
+	uint64_t chunks;        /* chunks in all of them */
 	_Atomic uint64_t taken;
-	_Atomic unsigned busy; /* jobs that are not done */
+	_Atomic unsigned busy; /* jobs that are not finished */
 };
-/* Of one thread at a time. */
+/* Buffers of one thread. */
 struct scratch {
 	struct scratch *next;
 	unsigned char *chunk, *encoded; /* NULL: not needed */
@@ -51,15 +51,16 @@ struct chunker {
 	uint64_t slab_strips, slab_bytes;
 
 	struct slab *current;
-	uint64_t filled, strip; /* bytes in `current`; its first band */
+	uint64_t filled, strip; /* bytes in `current`; its first strip */
 
 	struct pool *pool;
 	pthread_mutex_t lock;
 	pthread_cond_t freed, turn;
-	uint64_t written;   /* chunks: the next one's number */
-	struct slab *slabs; /* free */
+	/* Number of chunks written, which is the number of the next one. */
+	uint64_t written;
+	struct slab *slabs; /* free ones */
 	unsigned n_slabs, most_slabs;
-	struct scratch *scratch; /* free */
+	struct scratch *scratch; /* free ones */
 	_Atomic int failed;
 	struct error why;
 };
@@ -84,7 +85,7 @@ static int chunker_failure(struct chunker *c, struct error *err)
 
 /* ---- encoding ---------------------------------------------------------------- */
 
-/* When all before it are written. */
+/* Write a chunk when all chunks before it are written. */
 static int put_in_turn(struct chunker *c, uint64_t number, uint32_t mask,
 		       const void *data, size_t n, struct error *err)
 {
@@ -98,7 +99,7 @@ static int put_in_turn(struct chunker *c, uint64_t number, uint32_t mask,
 		return chunker_failure(c, err);
 	r = c->o.put(c->o.ctx, number, mask, data, n, err);
 	if (r < 0) {
-		chunker_fail(c, err); /* before anybody else has his turn */
+		chunker_fail(c, err); /* before another thread has its turn */
 		return r;
 	}
 	lock_scope(&c->lock);
@@ -179,7 +180,7 @@ static struct slab *slab_new(struct chunker *c)
 	return s;
 }
 
-/* A slab to fill: a free one, a new one, or the first that gets free. */
+/* Set c->current to a slab: a free one, a new one, or the first that becomes free. */
 static int get_slab(struct chunker *c, struct error *err)
 {
 	lock_scope(&c->lock);
@@ -253,7 +254,7 @@ int chunker_add(struct chunker *c, const void *data, uint64_t n,
 int chunker_finish(struct chunker *c, uint64_t rows, struct error *err)
 {
 	if (c->b.axis == 0 && rows > 0) {
-		/* Fewer than a chunk: none was cut yet. */
+		/* There are fewer rows than in a chunk, so none was cut yet. */
 		if (rows < c->b.chunk[0]) {
 			c->b.chunk_bytes =
 				c->b.chunk_bytes / c->b.chunk[0] * rows;
@@ -295,7 +296,7 @@ static int chunker_measure(struct chunker *c, struct error *err)
 	return 0;
 }
 
-/* Are there chunks that do not lie in their band as they are? */
+/* Are there chunks that have to be cut out of their strip? */
 static bool are_cut(const struct chunker *c)
 {
 	const struct strips *b = &c->b;
@@ -304,7 +305,7 @@ static bool are_cut(const struct chunker *c)
 	return b->flat != b->axis || (b->axis ? b->length % chunk : chunk > 1);
 }
 
-/* What one thread needs beside slabs. */
+/* Bytes of memory that a thread needs in addition to slabs. */
 static uint64_t thread_bytes(const struct chunker *c)
 {
 	uint64_t bytes = are_cut(c) ? c->b.chunk_bytes : 0;
@@ -315,8 +316,8 @@ static uint64_t thread_bytes(const struct chunker *c)
 	return bytes;
 }
 
-/* As many threads as memory allows with two slabs, one for him who fills and one for
- * them; then as many slabs as still fit, and are of use. */
+/* Use as many threads as memory allows with two slabs, one being filled and one being
+ * encoded; then as many slabs as still fit and are of use. */
 static int chunker_share_memory(struct chunker *c, struct error *err)
 {
 	uint64_t each = thread_bytes(c), least, slabs;

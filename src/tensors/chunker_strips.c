@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which elements of a stream make which chunks. */
+/* Which elements of a stream form which chunks. */
 #include "tensors/chunker_strips.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which elements of a stream make which chunks. */
+/* Which elements of a stream form which chunks. */
 #ifndef TENSORS_CHUNKER_STRIPS_H
 #define TENSORS_CHUNKER_STRIPS_H
 
@@ -9,39 +9,42 @@
 #include "tensor/grid.h"
 
 /*
- * Elements come in C order, and nobody knows how many rows there will be.  What has to
- * be together before a chunk can be cut is a band: of the axes in front, along which
- * chunks have one element, one position each; of the next one (`axis`) as many slices as
- * a chunk has; of the others everything.
+ * Elements come in C order, and the number of rows is not known in advance.  The elements
+ * that must be present before a chunk can be cut form a strip: one position along each of
+ * the leading axes along which chunks have a single element; along the next axis (`axis`)
+ * as many slices as a chunk has; and all of the remaining axes.
  *
- *	chunk (1, 64, 64) of samples (64, 64)      axis 1, a band is a sample
+ *	chunk (1, 64, 64) of samples (64, 64)      axis 1, a strip is a sample
  *	chunk (32, 64, 64)                         axis 0, 32 samples
  *	chunk (1, 16, 32) of samples (4096, 4096)  axis 1, 16 lines of a sample
  *
- * Bands follow each other in the stream, and so do their chunks in the grid: chunk i of
- * band j has number j * (chunks of a band) + i, however long the first axis becomes.
+ * Strips follow each other in the stream, and their chunks do in the grid: chunk i of
+ * strip j has number j * (chunks of a strip) + i, whatever the length of the first axis.
  */
 struct strips {
 	unsigned rank;
-	uint32_t elem; /* bytes */
+	uint32_t elem; /* bytes of an element */
 	uint64_t shape[RANK_MAX], chunk[RANK_MAX];
-	unsigned axis;       /* along which bands are cut */
-	unsigned flat;       /* chunks have all of the axes behind this one */
-	uint64_t inner;      /* bytes of a slice of `axis` */
-	uint64_t length;     /* slices; of axis 0: no end, until it is set */
-	uint64_t per_length; /* bands along it */
-	uint64_t per_strip;  /* chunks in a band */
+	unsigned axis;  /* the axis along which strips are cut */
+	unsigned flat;  /* chunks extend over all axes behind this one */
+	uint64_t inner; /* bytes of a slice of `axis` */
+	/* Slices along `axis`; unlimited for axis 0 until it is set. */
+	uint64_t length;
+	uint64_t per_length; /* strips along `axis` */
+	uint64_t per_strip;  /* chunks in a strip */
 	uint64_t chunk_bytes;
 };
-/* Numbers as of chunker_options.  -EINVAL: a band is larger than any memory. */
+/* Arguments as in chunker_options.  Return 0, or -EINVAL if a strip has 2^64 bytes or
+ * more. */
 int strips_init(struct strips *b, unsigned rank, uint32_t elem,
 		const uint64_t *shape, const uint64_t *chunk,
 		struct error *err);
-/* Slices of a band. */
+/* Number of slices of a strip. */
 uint64_t strip_slices(const struct strips *b, uint64_t strip);
-/* Where it begins in the stream, in bytes. */
+/* Position of a strip in the stream, in bytes. */
 uint64_t strip_start(const struct strips *b, uint64_t strip);
-/* Chunk `i` of a band that has `slices`; what overhangs is zeros. */
+/* Copy chunk `i` of a strip that has `slices` to `out`; what is beyond the edge is
+ * zeros. */
 void strip_cut(const struct strips *b, const void *strip, uint64_t slices,
 	       uint64_t i, void *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file's bytes, shared or copied by the kernel where it can. */
+/* Copy a file: as a reflink, by the kernel, or through memory. */
 #include "tensors/copy.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-#define PIECE ((size_t)8 << 20) /* between two looks at *stop */
+#define PIECE ((size_t)8 << 20) /* bytes between two checks of *stop */
 #define BUFFER ((size_t)1 << 20)
 
 static int copy_failed(struct error *err, int code)
@@ -20,7 +20,7 @@ static int copy_failed(struct error *err, int code)
 	return error_errno(err, code, "cannot copy");
 }
 
-/* Bytes copied from `at` on, 0 at the end, or -errno. */
+/* Return the number of bytes copied from `at` on, 0 at the end, or -errno. */
 static ssize_t by_kernel(int from, int to, off_t at)
 {
 	off_t in = at, out = at;
@@ -65,7 +65,8 @@ int copy_file(int from, int to, const _Atomic int *stop, struct error *err)
 			return error_set(err, -EINTR, "interrupted");
 		if (n == -EINTR)
 			continue;
-		/* Whatever the kernel has against it: try without. */
+		/* copy_file_range may fail for many reasons: copy through memory
+		 * instead. */
 		if (n <= 0 && kernel && n != -ENOSPC && n != -EDQUOT) {
 			kernel = false;
 			buf = malloc(BUFFER);

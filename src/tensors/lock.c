@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is somebody writing to a file that is going to be deleted or replaced? */
+/* Is another process writing to a file that is going to be deleted or replaced? */
 #include "tensors/lock.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References to objects of a file, which become those to the same objects of its copy. */
+/* References to objects of a file, translated to the same objects of its copy. */
 
 /*
- * A reference to an object is its address in the file, so it has to become the address of
- * the same object in the copy.  Values are gone through as their type says, for references
- * may be in sequences and structures (dimension scales have both).
+ * A reference to an object is its address in the file, so it must become the address of
+ * the same object in the copy.  Values are traversed according to their type, because
+ * references may be inside sequences and structures (dimension scales have both).
  */
 #include "tensors/refer.h"
 
@@ -41,7 +41,7 @@ bool refer_is_in(hid_t type)
 	return H5Tdetect_class(type, H5T_REFERENCE) > 0;
 }
 
-/* The address of the same object in the copy; 0: there is none. */
+/* Translate an object reference; it becomes 0 if the object is not in the copy. */
 static void translate_object(struct refer *x, void *data)
 {
 	hobj_ref_t ref;
@@ -56,7 +56,7 @@ static void translate_object(struct refer *x, void *data)
 	memcpy(data, &ref, sizeof ref);
 }
 
-/* The same elements of the same dataset. */
+/* Translate a region reference; it becomes null if the dataset is not in the copy. */
 static void translate_region(struct refer *x, void *data)
 {
 	static const hdset_reg_ref_t null;
@@ -137,7 +137,7 @@ static void translate_one(struct refer *x, hid_t type, hid_t inner,
 	}
 }
 
-/* `n` elements in memory. */
+/* Translate `n` elements in memory. */
 void refer_translate(struct refer *x, hid_t type, unsigned char *data,
 		     uint64_t n)
 {

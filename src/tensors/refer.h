@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References to objects of a file, which become those to the same objects of its copy. */
+/* References to objects of a file, translated to the same objects of its copy. */
 #ifndef TENSORS_REFER_H
 #define TENSORS_REFER_H
 
@@ -8,19 +8,21 @@
 #include <stdint.h>
 
 struct refer {
-	hid_t from, to; /* an object, or the file itself, of source and copy */
-	/* Where the object that is at `addr` of the source is in the copy;
-	 * HADDR_UNDEF: it has none. */
+	/* Any object of source and copy, or the files themselves. */
+	hid_t from, to;
+	/* Return the address in the copy of the object at `addr` in the source, or
+	 * HADDR_UNDEF. */
 	haddr_t (*find)(void *ctx, haddr_t addr);
 	void *ctx;
-	uint64_t lost; /* references that lead to no object of the copy */
+	uint64_t lost; /* references to objects that are not in the copy */
 };
-/* Has a type references in it, at any depth? */
+/* Does a type contain references, at any depth? */
 bool refer_is_in(hid_t type);
-/* Has it values of variable length in it, at any depth? */
+/* Does a type contain values of variable length, at any depth? */
 bool refer_points(hid_t type);
-/* Translate all references in `n` elements of a type in memory.  One that leads to nothing in
- * the copy becomes null, and is counted in x->lost.  Lock of the library held. */
+/* Translate all references in `n` elements of a type in memory.  References to objects
+ * that are not in the copy become null and are counted in x->lost.  The library's lock is
+ * held. */
 void refer_translate(struct refer *x, hid_t type, unsigned char *data,
 		     uint64_t n);
 

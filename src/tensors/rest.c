@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything that is in an HDF5 file beside one dataset, copied to another file. */
+/* Copy everything in an HDF5 file, except one dataset, to another file. */
 
 /*
  * Three passes over the source:
  *
- *	1  groups, breadth first: each link as it is, each object where a link first
- *	   leads to it; a further link to it is a further link to its copy
+ *	1  groups, breadth first: each link as it is; each object where the first link to it is
+ *	   met.  A further link to an object becomes a further link to its copy
  *	2  attributes of all objects
  *	3  elements of datasets that the library cannot copy as they are stored
  *
- * Attributes and elements may refer to any object, so they come when all are there.  A
- * table has where each object was, and where it is: with it references are translated.
+ * Attributes and elements may refer to any object, so they come when all objects exist.
+ * A table of the addresses of objects in both files is used to translate references.
  *
- * The copy is in the oldest format that can hold it: whoever reads the source reads it.
+ * The copy is in the oldest format that can hold it, so that programs that read the
+ * source can read the copy.
  *
- * Nothing here ends because of one object: it is listed as lost, and the caller decides.
- * The same passes without a new file only look, so that this is known before work is done.
+ * No single object stops the work: it is listed as lost, and the caller decides.  The
+ * same passes without an output file only check, so that the caller knows before it
+ * begins its work.
  */
 #include <errno.h>
 #include <search.h>
@@ -27,12 +29,12 @@
 #include "formats/hdf5/file/driver.h"
 #include "tensors/rest_private.h"
 
-/* Of the memory, for the list of objects. */
+/* The list of objects may take this share of the memory. */
 #define LIST_SHARE 4
-#define NAMED_MOST 8 /* in a sentence */
+#define NAMED_MOST 8 /* names in a sentence */
 #define LINK_VALUE_MOST 65536
 
-/* ---- what to say --------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------ */
 
 void rest_say(struct rest_said *s, const char *path, const char *why)
 {
@@ -56,7 +58,7 @@ void rest_say_why(struct rest_said *s, const char *path, const char *what)
 	rest_say(s, path, all);
 }
 
-/* ---- what kills the library ---------------------------------------------- */
+/* ---- objects that crash the library --------------------------------------------- */
 
 bool rest_is_deadly(const struct rest *r, char what, const char *path)
 {
@@ -151,7 +153,7 @@ struct rest_object *rest_add(struct rest *r, hid_t from, hid_t to,
 		object_free(x);
 		return too_many(r);
 	}
-	/* From here on it is the list's. */
+	/* The list owns it now. */
 	if (!tsearch(x, &r->by_address, rest_compare_objects))
 		return too_many(r);
 	return x;
@@ -168,7 +170,7 @@ static char *rest_join_path(const char *group, const char *name)
 	return path;
 }
 
-/* A further name of an object that is there. */
+/* Make a further link to an object that is already in the copy. */
 static void link_again(const struct rest_group *g, const char *name,
 		       const char *path, struct rest_object *x, hid_t lcpl)
 {
@@ -206,7 +208,7 @@ static void keep_hard(const struct rest_group *g, const char *name,
 	H5Oclose(from);
 }
 
-/* What an external link says: is the name of its file a relative one? */
+/* Report an external link that names its file by a relative path. */
 static void note_external(const struct rest_group *g, const char *name,
 			  const char *path, size_t size)
 {
@@ -221,7 +223,7 @@ static void note_external(const struct rest_group *g, const char *name,
 		rest_say(&g->r->found->abroad, path, file);
 }
 
-/* Soft, external and user-defined links say the same as before. */
+/* Copy a soft or external link unchanged.  Other kinds are lost. */
 static void keep_link(const struct rest_group *g, const char *name,
 		      const char *path, const H5L_info_t *info, hid_t lcpl)
 {
@@ -236,7 +238,7 @@ static void keep_link(const struct rest_group *g, const char *name,
 			     "the link cannot be made");
 }
 
-/* Takes the new dataset the place of this link to another file? */
+/* Does the new dataset replace this external link? */
 static bool is_target(const struct rest *r, const H5L_info_t *info,
 		      const char *path)
 {
@@ -270,7 +272,7 @@ static herr_t rest_each_link(hid_t group, const char *name,
 
 /* ---- passes -------------------------------------------------------------- */
 
-/* The order in which links were made is that of the copy, too. */
+/* The order in which to copy links, so that their creation order is kept. */
 static H5_index_t link_order(hid_t group)
 {
 	hid_t plist = H5Gget_create_plist(group);
@@ -312,7 +314,7 @@ static void keep_values(struct rest *r, struct rest_object *x, hid_t from,
 	rest_values(r, x->path, from, to);
 }
 
-/* Open an object in both files. */
+/* Open an object in both files and call `each` for it. */
 static void rest_visit(struct rest *r, struct rest_object *x, rest_each *each)
 {
 	char what = each == keep_links        ? 'l'
@@ -332,7 +334,8 @@ static void rest_visit(struct rest *r, struct rest_object *x, rest_each *each)
 		H5Oclose(to);
 }
 
-/* The list grows while its groups are visited. */
+/* Call `each` for all objects that it is for.  The list grows while groups are
+ * visited. */
 static void rest_visit_all(struct rest *r, rest_each *each)
 {
 	for (size_t i = 0; i < r->objects.n && !r->err->code; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of the copy. */
+/* Copy the attributes of objects. */
 
 /*
- * In the order in which they were made, where the object knows it.  Values go through
- * memory as they are stored, references in them are translated.  An attribute that cannot
- * be read or made costs itself.
+ * Attributes are copied in their creation order, where the object tracks it.  Values are
+ * read into memory as they are stored, and references in them are translated.  An
+ * attribute that cannot be read or written is left out alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +16,20 @@
 #include "tensors/refer.h"
 #include "tensors/rest_private.h"
 
-/* Bytes of an attribute, with what its values point to. */
+/* Largest attribute, in bytes, with what its values point to. */
 #define ATTRIBUTE_MOST (UINT64_C(64) << 20)
-/* An object header of the oldest format has room for one of 64 KiB, with its name and
- * type. */
+/* Larger attributes need another format.  An object header of the oldest format has room
+ * for an attribute of 64 KiB, with its name and type. */
 #define ATTRIBUTE_LARGE (UINT64_C(32) << 10)
 
 struct copying {
-	struct rest *r; /* NULL: this object alone */
+	struct rest *r; /* NULL: only this object is copied */
 	const char *path;
-	hid_t from, to; /* to < 0: only look */
+	hid_t from, to; /* to < 0: only check */
 	struct rest_said *lost;
 };
 
-/* ---- one ----------------------------------------------------------------- */
+/* ---- one attribute --------------------------------------------------------------- */
 
 static const char *const too_large = "it has more than 64 MiB";
 static const char *const unreadable = "it cannot be read";
@@ -48,13 +48,13 @@ static void rest_translate_values(const struct copying *c, hid_t type,
 		rest_say(&c->r->found->null, c->path, NULL);
 }
 
-/* NULL, or why not. */
+/* Copy the values of an attribute.  Return NULL, or the reason why it failed. */
 static const char *rest_copy_attribute_values(const struct copying *c,
 					      hid_t from, hid_t to,
 					      hid_t stored, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
-	hid_t type = H5Tcopy(stored); /* not a named one */
+	hid_t type = H5Tcopy(stored); /* a copy, which is not a named type */
 	cleanup_free unsigned char *data = NULL;
 	const char *why = NULL;
 	uint64_t bytes;
@@ -82,7 +82,8 @@ static const char *rest_copy_attribute_values(const struct copying *c,
 	return why;
 }
 
-/* Only objects that all versions of the library know can be found again. */
+/* Can references of this type be translated?  Only those that all versions of the library
+ * know. */
 static bool can_refer(hid_t type)
 {
 	hid_t inner;
@@ -150,7 +151,7 @@ static const char *rest_copy_attribute(const struct copying *c, hid_t from,
 	return why;
 }
 
-/* ---- all of an object ---------------------------------------------------- */
+/* ---- all attributes of an object ------------------------------------------------- */
 
 static void rest_lose_attribute(const struct copying *c, const char *name,
 				const char *why)
@@ -179,7 +180,7 @@ static herr_t rest_each_attribute(hid_t object, const char *name,
 	return c->r && c->r->err->code ? -1 : 0;
 }
 
-/* Is the order in which they were made known? */
+/* Iterate in creation order if the object tracks it, otherwise by name. */
 static H5_index_t rest_attribute_order(hid_t object)
 {
 	hid_t plist = H5Iget_type(object) == H5I_DATASET

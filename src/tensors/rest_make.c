@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of the copy: groups, named types, datasets. */
+/* Copy objects: groups, named types, datasets. */
 
 /*
- * Datasets are copied by H5Ocopy, which leaves chunks as they are stored, virtual datasets
- * virtual, and raw data in other files there.  Not so where elements have references, which
- * it does not translate inside of other types, or strings and sequences, which are read by
- * us alone (formats/hdf5/file/vlen.c): such datasets are made empty, and filled in the last pass.
+ * Datasets are copied by H5Ocopy, which copies chunks as they are stored, leaves virtual
+ * datasets virtual, and leaves raw data in other files there.  Two kinds of datasets are
+ * instead created empty and filled in the last pass: those with references, which H5Ocopy
+ * does not translate inside other types, and those with strings and sequences, which only
+ * our code reads (formats/hdf5/file/vlen.c).
  *
- * H5Ocopy makes a new copy of a named type for each dataset that has it, unless it is told
- * the path of one to take: the type gets a name for as long as that takes.
+ * H5Ocopy makes a new copy of a named type for each dataset of that type, unless it is
+ * given the path of one to use: the type gets a temporary name for that time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@
 #include "tensors/rest_private.h"
 
 #define TYPE_NAME ".tensorfs-named-type"
-/* A copied chunk is in memory as it is stored and as it is decoded, at most. */
+/* A copied chunk is in memory as it is stored and decoded, at most; a chunk may take this
+ * share. */
 #define CHUNK_SHARE 4
 #define FILL_MOST (UINT64_C(1) << 20)
 
@@ -43,7 +45,8 @@ static void copy_attribute_order(hid_t object, hid_t from, hid_t to)
 		H5Pset_attr_phase_change(to, compact, dense);
 }
 
-/* One by one: as a whole, a list has where the old group keeps its links, too. */
+/* Copy properties one by one, because the whole list would include where the old group
+ * keeps its links. */
 static void copy_group_plist(hid_t object, hid_t from, hid_t to)
 {
 	unsigned a, b;
@@ -52,7 +55,7 @@ static void copy_group_plist(hid_t object, hid_t from, hid_t to)
 		H5Pset_link_creation_order(to, a);
 	if (H5Pget_link_phase_change(from, &a, &b) >= 0)
 		H5Pset_link_phase_change(to, a, b);
-	/* The same work shall make the same bytes. */
+	/* Equal input must give equal files. */
 	H5Pset_obj_track_times(to, false);
 	copy_attribute_order(object, from, to);
 }
@@ -67,7 +70,7 @@ hid_t hdf5_rest_file_plist(hid_t from, uint64_t *user_block)
 
 	if (old >= 0 && to >= 0 && H5Pget_userblock(old, &n) >= 0 && n > 0 &&
 	    H5Pset_userblock(to, n) < 0)
-		n = UINT64_MAX; /* no length that a user block can have */
+		n = UINT64_MAX; /* not a possible length of a user block */
 	*user_block = n;
 	if (group >= 0 && to >= 0)
 		copy_group_plist(root, group, to);
@@ -80,7 +83,7 @@ hid_t hdf5_rest_file_plist(hid_t from, uint64_t *user_block)
 	return to;
 }
 
-/* Words that a program may have put to an object; netCDF and others do not. */
+/* Copy the comment of an object, which some programs set; netCDF and others do not. */
 static void copy_comment(hid_t from, hid_t to)
 {
 	ssize_t n = H5Oget_comment(from, NULL, 0);
@@ -112,7 +115,8 @@ static hid_t rest_make_group(const struct rest_group *g, const char *name,
 	return to;
 }
 
-/* The copy of a named type, open, with the name (NULL: none yet). */
+/* Copy a named type, without a name if `name` is NULL.  Return it open, or a negative
+ * number. */
 static hid_t rest_commit_type(struct rest *r, hid_t group, const char *name,
 			      hid_t from, hid_t lcpl)
 {
@@ -152,7 +156,7 @@ hid_t rest_type(struct rest *r, hid_t type)
 	if (H5Oget_info2(type, &info, H5O_INFO_BASIC) < 0)
 		return H5I_INVALID_HID;
 	x = rest_find(r, info.addr);
-	if (!x) { /* no link has led to it yet, and maybe none will */
+	if (!x) { /* no link to it was met yet, and maybe none will be */
 		to = rest_commit_type(r, H5I_INVALID_HID, NULL, type,
 				      H5P_DEFAULT);
 		x = to < 0 ? NULL : rest_add(r, type, to, "(a named type)");
@@ -174,7 +178,9 @@ static H5O_mcdt_search_ret_t stop_search(void *ctx)
 	return H5O_MCDT_SEARCH_STOP;
 }
 
-/* Have H5Ocopy take the named type that the copy has.  1: there is a link to it now. */
+/* Make H5Ocopy use the named type that is already in the copy.  Return 1 if a temporary
+ * link to it was made, which the caller deletes; 0 if the type is not named; -1 on
+ * failure. */
 static int merge_type(struct rest *r, hid_t from, hid_t ocpypl)
 {
 	hid_t type = H5Dget_type(from), to;
@@ -210,7 +216,7 @@ static int merge_type(struct rest *r, hid_t from, hid_t ocpypl)
 	return linked;
 }
 
-/* As it is stored. */
+/* Copy a dataset as it is stored. */
 static hid_t copy_dataset(const struct rest_group *g, const char *name,
 			  hid_t from, hid_t lcpl)
 {
@@ -238,7 +244,7 @@ static hid_t copy_dataset(const struct rest_group *g, const char *name,
 	return to;
 }
 
-/* A fill value of variable length, which the list has not. */
+/* Copy a fill value of variable length, which the property list does not include. */
 static bool copy_fill(hid_t from, hid_t type, hid_t dcpl)
 {
 	cleanup_free void *fill = calloc(1, max_u64(H5Tget_size(type), 1));
@@ -259,7 +265,7 @@ static bool copy_fill(hid_t from, hid_t type, hid_t dcpl)
 	return ok;
 }
 
-/* With the same properties, and no element written. */
+/* Create a dataset with the same properties and no elements. */
 static hid_t make_empty(const struct rest_group *g, const char *name,
 			hid_t from, hid_t lcpl)
 {
@@ -291,7 +297,7 @@ static hid_t make_empty(const struct rest_group *g, const char *name,
 	return to;
 }
 
-/* Relative names of other files that it takes its data from. */
+/* Report the first relative name of another file that the dataset takes its data from. */
 static void note_files(struct rest *r, const char *path, hid_t dcpl)
 {
 	size_t n = 0;
@@ -317,7 +323,7 @@ static void note_files(struct rest *r, const char *path, hid_t dcpl)
 		rest_say(&r->found->abroad, path, name);
 }
 
-/* Too large a chunk to be copied in the memory there is? */
+/* Are the chunks too large to be copied in the memory allowed?  If so, report that. */
 static bool is_too_large(struct rest *r, const char *path, hid_t type,
 			 hid_t dcpl)
 {
@@ -341,7 +347,8 @@ static bool is_too_large(struct rest *r, const char *path, hid_t type,
 	return true;
 }
 
-/* Is it to be filled by hand?  *lost: it cannot be copied, and that is said. */
+/* Must the dataset be filled in the last pass?  Set *lost if it cannot be copied at all,
+ * which is reported. */
 static bool rest_check_dataset(struct rest *r, const char *path, hid_t from,
 			       bool *lost)
 {
@@ -355,7 +362,7 @@ static bool rest_check_dataset(struct rest *r, const char *path, hid_t from,
 		rest_say_why(&r->found->lost, path, "it cannot be read");
 	if (readable)
 		note_files(r, path, dcpl);
-	/* Elements of a virtual dataset are in others. */
+	/* The elements of a virtual dataset are in other datasets. */
 	if (readable && H5Pget_layout(dcpl) != H5D_VIRTUAL)
 		by_hand = refer_points(type) || refer_is_in(type);
 	if (readable)

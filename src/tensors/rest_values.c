@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Elements that are written one by one: strings, sequences, references. */
+/* Copy elements one by one: strings, sequences, references. */
 
 /*
- * A chunk at a time (a run of small ones), or some thousand elements where there are none.
- * A box whose strings are too much for the memory is halved.  A box that is all zeros, which
- * is what was never written, is not written.
+ * Elements are copied a chunk at a time (or several small ones), or some thousand
+ * elements where there are no chunks.  A box whose strings take too much memory is
+ * halved.  A box of zeros, which is what unwritten elements read as, is not written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,10 +22,10 @@
 #include "tensors/refer.h"
 #include "tensors/rest_private.h"
 
-#define ELEMENTS 4096  /* at a time */
-#define MEMORY_SHARE 4 /* for what values point to */
-#define DATA_SHARE 16  /* for elements */
-/* A file of a few KiB can announce any number of chunks. */
+#define ELEMENTS 4096  /* elements at a time */
+#define MEMORY_SHARE 4 /* share of the memory for what values point to */
+#define DATA_SHARE 16  /* share of the memory for elements */
+/* Boxes, at most: a file of a few KiB can announce any number of chunks. */
 #define BOXES_MOST (UINT64_C(1) << 26)
 
 struct filling {
@@ -37,12 +37,13 @@ struct filling {
 	unsigned rank;
 	size_t elem;
 	uint64_t shape[RANK_MAX];
-	bool filled; /* it has a fill value of its own */
-	bool early;  /* storage is allocated when it is made */
-	bool by_chunk; /* a box is a chunk, for one that was never written cannot be read */
+	bool filled; /* it has a user-defined fill value */
+	bool early;  /* storage is allocated at creation */
+	/* A box is a chunk, because an unwritten chunk cannot be read. */
+	bool by_chunk;
 	bool refers;
 	struct refer refer;
-	struct error err; /* of values */
+	struct error err; /* failure of a value */
 };
 
 /* ---- one box ------------------------------------------------------------- */
@@ -82,8 +83,8 @@ static int filling_write_box(struct filling *f, hid_t memory, hid_t dxpl,
 	return done < 0 ? filling_fail(f, "its values cannot be written") : 0;
 }
 
-/* libhdf5 1.10 does not read what was never written, if the fill value has a variable
- * length; and nothing has to be written for it. */
+/* Set *absent if a box is a chunk that was never written.  libhdf5 1.10 cannot read it if
+ * the fill value has a variable length, and it need not be copied. */
 static int filling_is_absent(struct filling *f, const struct box *b,
 			     bool *absent)
 {
@@ -116,7 +117,7 @@ static int filling_copy_box(struct filling *f, const struct box *b, void *data)
 	    (f->rank && H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start,
 					    NULL, count, NULL) < 0))
 		r = filling_fail(f, "it cannot be selected");
-	/* Do its chunks decode to all that H5Dread wants? */
+	/* Check that its chunks decode to as many bytes as H5Dread needs. */
 	if (r == 0)
 		r = hdf5_fetch_check(&f->at, f->from, &f->d, b, &f->err);
 	memset(data, 0, n * f->elem);
@@ -136,7 +137,7 @@ static int filling_copy_box(struct filling *f, const struct box *b, void *data)
 	return r;
 }
 
-/* Halves of it, when it is too much at a time. */
+/* Copy a box, in halves if it is too large. */
 static int copy_or_halve(struct filling *f, const struct box *b, void *data)
 {
 	int r = filling_copy_box(f, b, data);
@@ -154,9 +155,9 @@ static int copy_or_halve(struct filling *f, const struct box *b, void *data)
 	return r < 0 ? r : copy_or_halve(f, &half, data);
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all boxes ------------------------------------------------------------------ */
 
-/* The shape of boxes. */
+/* Choose the shape of boxes. */
 static void choose_step(const struct filling *f, uint64_t *step)
 {
 	uint64_t most = f->r->o->memory / DATA_SHARE / max_u64(f->elem, 1);
@@ -220,7 +221,7 @@ static int copy_boxes(struct filling *f)
 	return r;
 }
 
-/* What H5Dread is to be told; 1: it has no elements that were written. */
+/* Set up `f`.  Return 0; 1 if no elements were written; -errno. */
 static int filling_prepare(struct filling *f)
 {
 	hid_t stored = H5Dget_type(f->from), dcpl;
@@ -255,7 +256,7 @@ static int filling_prepare(struct filling *f)
 				  &f->err);
 	f->by_chunk = f->filled && f->d.storage == HDF5_CHUNKED && r == 0 &&
 		      refer_points(f->type);
-	/* Nothing was written, if there is anything at all. */
+	/* There are no elements, or none was written. */
 	if (r == 0 && (H5Sget_simple_extent_npoints(f->space) <= 0 ||
 		       H5Dget_storage_size(f->from) == 0))
 		return 1;
@@ -274,7 +275,8 @@ static int read_output(void *ctx, uint64_t pos, void *buf, size_t n,
 				: error_set(err, -EIO, "the output is short");
 }
 
-/* Its fill value is read from the output when the library allocates. */
+/* Begin to copy values.  When the library allocates storage, it reads the fill value from
+ * the output. */
 static int begin_values(struct filling *f)
 {
 	const struct rest_options *o = f->r->o;
@@ -314,7 +316,7 @@ static void filling_end(struct filling *f)
 		H5Sclose(f->space);
 }
 
-/* NULL, or why not. */
+/* Read all values.  Return NULL, or the reason why that failed. */
 static const char *filling_read_all(struct filling *f)
 {
 	int code = begin_values(f);
@@ -349,7 +351,8 @@ const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 	else if (f.filled && refer_points(f.type) && f.early)
 		said = "a fill value of variable length in a dataset whose "
 		       "storage is allocated when it is made";
-	/* What cannot be read is not made: an empty dataset in its place would lie. */
+	/* A dataset that cannot be read is not made: an empty one in its place would be
+	 * wrong. */
 	if (!said && code == 0)
 		said = filling_read_all(&f);
 	if (said)
@@ -370,7 +373,7 @@ void rest_values(struct rest *r, const char *path, hid_t from, hid_t to)
 	if (code == 0)
 		code = copy_boxes(&f);
 	hdf5_vlen_end();
-	if (code < 0 && !r->err->code) /* it could be read before */
+	if (code < 0 && !r->err->code) /* the check could read it */
 		error_set(r->err, code, "%s: %s", path, f.err.text);
 	if (f.refer.lost)
 		rest_say(&r->found->null, path, NULL);

@@ -63,7 +63,7 @@ int image_press(struct image_press *p, const void *in, size_t n, void *out,
 /* Would compression save less than a tenth?  Much faster than compressing. */
 bool image_dense(struct image_press *p, const unsigned char *data, size_t n);
 
-/* ---- pack/squashfs/blocks.c: blocks, by all threads, in order---------------------- */
+/* ---- pack/squashfs/blocks.c: blocks, by all threads, in order ---------------------- */
 
 struct image_slot {
 	/* Set by the caller, who fills it: */
