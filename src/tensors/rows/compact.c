@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A part that consists of gaps for the most part is made anew. */
+/* Rewrite a part that consists mostly of gaps. */
 
 /*
- * libhdf5 forgets what it has freed when it closes a file.  A part of many chunks that is
- * written a few rows at a time grows with each write: the chunk got longer, and was put
- * at the end.  When more than half of the copy is such gaps its chunks are copied, as
- * they are stored, to a new file, which becomes the copy.
+ * libhdf5 forgets freed space when it closes a file.  So a part of many chunks that is
+ * written a few rows at a time grows with each write: a chunk that became longer is moved
+ * to the end.  When more than half of the copy is gaps, its chunks are copied as they are
+ * stored to a new file, which becomes the copy.
  *
- * Only files that are nothing but a part, as skerch and `create` make them: two
- * datasets and no attributes.  What else there may be (references from one object to
- * another, links, a user block) would have to survive, and others can judge that better
+ * Only files that are nothing but a part, as skerch and `create` make them, are
+ * rewritten: two datasets and no attributes.  Anything else (references between objects,
+ * links, a user block) would have to survive, for which other tools are better
  * (h5repack).
  */
 #include <errno.h>
@@ -22,14 +22,15 @@
 #include "formats/hdf5/file/vlen.h"
 #include "tensors/rows/private.h"
 
-/* Not worth the work. */
+/* Bytes of gaps below which a rewrite does not pay. */
 #define GAPS_LEAST (UINT64_C(256) << 10)
-/* A flag's string in the heap, and its place in a chunk. */
+/* Bytes of a flag: its string in the heap, and its element in a chunk. */
 #define FLAG_BYTES 64
-/* All strings of a part. */
+/* Bytes of all strings of a part, at most. */
 #define STRINGS_MOST (UINT64_C(1) << 30)
 
-/* A dataset of the root, with one name and no attributes; its stored bytes. */
+/* Is this a dataset of the root group, with one name and no attributes?  Set *bytes to
+ * its stored size. */
 static bool compact_is_plain(hid_t file, const char *path, uint64_t *bytes)
 {
 	hid_t dset = H5Dopen2(file, path, H5P_DEFAULT);
@@ -48,7 +49,7 @@ static bool compact_is_plain(hid_t file, const char *path, uint64_t *bytes)
 	return ok;
 }
 
-/* Bytes of another format in front? */
+/* Are there bytes in front of the superblock? */
 static bool has_user_block(hid_t file)
 {
 	hid_t fcpl = H5Fget_create_plist(file);
@@ -60,7 +61,7 @@ static bool has_user_block(hid_t file)
 	return has;
 }
 
-/* Is it a part, and more than half gaps? */
+/* Is the file nothing but a part, and more than half gaps? */
 static bool compact_is_wanted(const struct writer *w, hid_t file)
 {
 	H5F_info2_t about;
@@ -84,8 +85,8 @@ static bool compact_is_wanted(const struct writer *w, hid_t file)
 	return size / 2 > live && size - live > GAPS_LEAST;
 }
 
-/* Strings, read and written: those of variable length are read by us alone
- * (formats/hdf5/file/vlen.c), so H5Ocopy cannot do it. */
+/* Copy strings by reading and writing them.  H5Ocopy cannot be used, because only our
+ * code reads strings of variable length (formats/hdf5/file/vlen.c). */
 static bool compact_copy_strings(hid_t from, hid_t to, hid_t type, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
@@ -126,7 +127,7 @@ static bool copy_flags(const struct writer *w, hid_t file, hid_t to)
 	return ok;
 }
 
-/* The same chunks, as far as their bytes say. */
+/* Do the chunks of both files have the same size in total? */
 static bool same_size(const struct writer *w, hid_t file, hid_t to)
 {
 	hid_t a = H5Dopen2(file, w->rows->data, H5P_DEFAULT);
@@ -141,7 +142,8 @@ static bool same_size(const struct writer *w, hid_t file, hid_t to)
 	return same;
 }
 
-/* Whatever goes wrong: the copy with its gaps is right, too. */
+/* Make the compact file.  Failures do not matter, because the copy with gaps is
+ * correct. */
 static bool make_compact(const struct writer *w, hid_t file, const char *path)
 {
 	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);

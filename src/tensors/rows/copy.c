@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who writes a part has it locked, and a copy of it that takes its place. */
+/* The lock of a part that is written, and the copy that takes its place. */
 
 /*
- * Two locks, on the part itself, so that no lock files lie about and the kernel undoes
- * them:
+ * There are two locks, on the part itself, so that there are no lock files and the kernel
+ * releases them:
  *
- *	a POSIX lock of the open file, for writing: whoever else writes the part with us
- *	waits for it;
- *	flock, shared: libhdf5 takes the same for reading, so readers (h5py, skerch)
- *	are not disturbed; who has it open for writing has it exclusively, and would
- *	go on writing to a file that has no name any more.  We wait for him, but not for
- *	ever: it may be a notebook.
+ *	a POSIX lock of the open file, for writing: other tensorfs processes that write
+ *	the part wait for it;
+ *	flock, shared: libhdf5 takes the same to read, so readers (h5py, skerch) are not
+ *	disturbed.  A program that has the part open for writing holds it exclusively, and
+ *	would go on writing to a file that has no name any more.  We wait for that program,
+ *	but not for ever, because it may be a notebook.
  *
- * Having waited for a lock we may hold one of a file that was replaced meanwhile.  Then
- * the path is another file, which is opened and locked instead.
+ * While we waited for a lock, the part may have been replaced.  If the path leads to
+ * another file, that is opened and locked instead.
  *
- * The copy's name follows from the part's: who has the lock knows that a file of that
- * name is what a killed writer left.
+ * The name of the copy follows from that of the part: the process that holds the lock
+ * knows that a file of that name was left by a killed writer.
  */
 #include "tensors/rows/private.h"
 
@@ -40,10 +40,10 @@
 
 #define SUFFIX ".tensorfs-write"
 #define SUFFIX_SECOND ".tensorfs-write-2"
-/* Where there are no locks writers must not have one name. */
+/* Without locks, writers must not share a name. */
 #define SUFFIX_UNLOCKED ".tensorfs-XXXXXX"
 #define WAIT_MS 50
-#define PATIENCE_MS 60000 /* with a writer that is not one of us */
+#define PATIENCE_MS 60000 /* longest wait for a program other than tensorfs */
 
 /* ---- locking ----------------------------------------------------------------- */
 
@@ -72,8 +72,8 @@ static int write_copy_wait(const _Atomic int *stop, struct error *err)
 	return *stop ? error_set(err, -EINTR, "interrupted") : 0;
 }
 
-/* Against others like us.  Not F_OFD_SETLKW: the signal to stop might come just before
- * it waits. */
+/* Lock out other tensorfs processes.  F_OFD_SETLKW is not used, because the signal to
+ * stop might arrive just before it waits. */
 static int lock_ours(const struct write_copy *c, const _Atomic int *stop,
 		     struct error *err)
 {
@@ -90,7 +90,7 @@ static int lock_ours(const struct write_copy *c, const _Atomic int *stop,
 	return 0;
 }
 
-/* Against libhdf5. */
+/* Lock out programs that write with libhdf5. */
 static int lock_theirs(const struct write_copy *c, const _Atomic int *stop,
 		       struct error *err)
 {
@@ -173,7 +173,7 @@ int write_copy_lock(struct write_copy *c, const char *path, bool no_lock,
 
 /* ---- the copy ---------------------------------------------------------------- */
 
-/* "/a/.NAME" and a suffix; malloc'ed. */
+/* Return "/a/.NAME" and the suffix, which the caller frees, or NULL. */
 static char *fresh_path(const char *path, const char *suffix)
 {
 	const char *slash = strrchr(path, '/');
@@ -186,7 +186,7 @@ static char *fresh_path(const char *path, const char *suffix)
 		       : out;
 }
 
-/* Extended attributes (access lists among them) where we may. */
+/* Copy extended attributes (access lists among them) as far as permitted. */
 static int copy_attributes(const struct write_copy *c, struct error *err)
 {
 	cleanup_free char *names = malloc(XATTR_LIST_MAX);
@@ -205,7 +205,7 @@ static int copy_attributes(const struct write_copy *c, struct error *err)
 	return 0;
 }
 
-/* Owner, too. */
+/* Give the copy the owner, mode and extended attributes of the part. */
 static int write_copy_adopt_attributes(const struct write_copy *c,
 				       struct error *err)
 {
@@ -272,7 +272,7 @@ int write_copy_publish(struct write_copy *c, struct error *err)
 	if (rename(c->fresh, c->path) < 0)
 		return error_errno(err, -errno, "cannot replace '%s'", c->path);
 	free(steal_pointer(&c->fresh));
-	/* It is there; whether that survives a crash now is not certain. */
+	/* The part was replaced, but that may not survive a crash. */
 	if (fsync(c->dir) < 0 && errno != EINVAL)
 		return error_errno(err, -errno,
 				   "cannot sync the directory of '%s'",
@@ -296,7 +296,7 @@ void write_copy_free(struct write_copy *c)
 	*c = (struct write_copy)WRITE_COPY_INIT;
 }
 
-/* ---- what the dead have left ------------------------------------------------- */
+/* ---- leftovers of killed writers ------------------------------------------------ */
 
 void hdf5_write_sweep(const char *path)
 {
@@ -320,7 +320,7 @@ void hdf5_write_sweep(const char *path)
 	write_copy_free(&c);
 }
 
-/* ".NAME" and one of the suffixes: how long NAME is; else 0. */
+/* If this is ".NAME" and one of the suffixes, return the length of NAME; otherwise 0. */
 static size_t write_copy_name_length(const char *name)
 {
 	const char *const suffixes[] = {SUFFIX, SUFFIX_SECOND};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows into chunks: read in bands, encoded by all threads, written in order. */
+/* Rows into chunks: read in strips, encoded by all threads, written in order. */
 
 /*
- * A band is some layers of chunks, as many as there is memory for: its rows are read at
- * once, in the order that they come.
+ * A strip is as many layers of chunks as there is memory for; its rows are read at once,
+ * in order.
  *
- *	band      | rows of the input, in the file's byte order               |
- *	slots     chunk, chunk, chunk ...    made by threads: elements taken together
- *	                                     (or, of a chunk that keeps some of
- *	                                     its rows, laid over the old ones), encoded
+ *	strip     | rows of the input, in the file's byte order               |
+ *	slots     chunk, chunk, chunk ...    made by threads: elements are gathered (over the
+ *	                                     old ones, in a chunk that keeps some of its
+ *	                                     rows) and encoded
  *	libhdf5   H5Dwrite_chunk             by this thread, in order of the grid
  *
- * A chunk that lies in the band as it should be stored is encoded from there.
+ * A chunk that lies in the strip as it should be stored is encoded from there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,19 +28,20 @@
 #include "tensors/rows/private.h"
 
 #define STRIP_MOST (UINT64_C(64) << 20)
-/* Locations of old chunks that are asked for at once. */
+/* Locations of old chunks that are looked up at a time. */
 #define LOCATIONS 512
 
 struct slot {
 	struct row_strip *strip;
-	uint64_t number;       /* of the chunk */
-	struct location old;   /* of a chunk that keeps rows */
-	unsigned char *plain;  /* room for the elements */
-	unsigned char *stored; /* room for the encoded ones; */
-	const void *out;       /* what is to be written */
+	uint64_t number; /* number of the chunk */
+	/* Where the old chunk is, if rows of it are kept. */
+	struct location old;
+	unsigned char *plain;  /* buffer for the elements */
+	unsigned char *stored; /* buffer for the encoded chunk */
+	const void *out;       /* the `len` bytes to write */
 	size_t len;
 	uint32_t mask;
-	bool done; /* under band->lock, with what follows */
+	bool done; /* this and what follows is guarded by strip->lock */
 	int code;
 	struct error err;
 };
@@ -51,21 +52,21 @@ struct row_strip {
 	struct pool *pool;
 	unsigned n_slots;
 	struct slot *slots;
-	size_t cap; /* of stored */
+	size_t cap; /* bytes of slot.stored */
 	unsigned char *rows;
-	uint64_t first, end; /* rows that are there */
-	uint64_t per_layer;  /* chunks */
-	uint64_t layers;     /* that a band may have */
-	uint64_t located;    /* first chunk in `old`, UINT64_MAX: none */
+	uint64_t first, end; /* the rows in `rows`: [first, end) */
+	uint64_t per_layer;  /* chunks of a layer */
+	uint64_t layers;     /* layers of a strip, at most */
+	uint64_t located;    /* first chunk in `old`; UINT64_MAX: none */
 	uint32_t n_located;
-	struct location *old; /* LOCATIONS of them */
+	struct location *old; /* [LOCATIONS] */
 	pthread_mutex_t lock;
 	pthread_cond_t ready;
 };
 
 /* ---- one chunk, by any thread ------------------------------------------------ */
 
-/* Its elements that there are. */
+/* Set *b to the elements of the array in a chunk. */
 static void chunk_box(const struct grid *g, uint64_t number, struct box *b)
 {
 	grid_origin(g, number, b->start);
@@ -73,7 +74,7 @@ static void chunk_box(const struct grid *g, uint64_t number, struct box *b)
 		b->count[i] = min_u64(g->chunk[i], g->shape[i] - b->start[i]);
 }
 
-/* All of a chunk is fill value. */
+/* Set all of a chunk to the fill value. */
 static void fill_chunk(const struct writer *w, unsigned char *to)
 {
 	uint64_t n = w->grid.chunk_bytes;
@@ -117,7 +118,7 @@ static int load_old(struct slot *s, struct error *err)
 		     : 0;
 }
 
-/* Elements of the band to their places in the chunk. */
+/* Copy elements of rows [first, end) from the strip to the chunk `b`. */
 static void slot_gather(const struct slot *s, const struct box *b,
 			uint64_t first, uint64_t end)
 {
@@ -138,7 +139,8 @@ static void slot_gather(const struct slot *s, const struct box *b,
 	copy_box(s->plain + to, strip->rows + from, a, g->rank, g->elem);
 }
 
-/* Does the chunk lie in the band as it is to be stored? */
+/* Return the chunk's elements if they lie in the strip as they are to be stored, or
+ * NULL. */
 static const unsigned char *lies_there(const struct row_strip *strip,
 				       const struct box *b)
 {
@@ -200,7 +202,7 @@ static void chunk_job(void *arg)
 	pthread_cond_signal(&s->strip->ready);
 }
 
-/* ---- all chunks of a band ---------------------------------------------------- */
+/* ---- all chunks of a strip -------------------------------------------------------- */
 
 static int slot_wait(struct slot *s, struct error *err)
 {
@@ -213,7 +215,7 @@ static int slot_wait(struct slot *s, struct error *err)
 	return s->code;
 }
 
-/* All chunks are allocated when the first one is written. */
+/* Are all chunks allocated when the first one is written? */
 static bool allocates_all(hid_t dset)
 {
 	hid_t dcpl = H5Dget_create_plist(dset);
@@ -227,9 +229,9 @@ static bool allocates_all(hid_t dset)
 }
 
 /*
- * libhdf5 puts a chunk of the old one's length in its place and leaves the old filter
- * mask in the index: one of another length in between makes it forget that.  Lock
- * held.
+ * If a chunk has the length of the old one, libhdf5 writes it in place and leaves the old
+ * filter mask in the index.  Writing a chunk of another length first makes it forget the
+ * mask.  The library's lock is held.
  */
 static bool forget_mask(const struct row_strip *strip, const hsize_t *offset,
 			size_t len)
@@ -240,7 +242,7 @@ static bool forget_mask(const struct row_strip *strip, const hsize_t *offset,
 	if (!strip->w->d.pipeline.n)
 		return true;
 	if (H5Dget_chunk_storage_size(strip->dset, offset, &old) < 0)
-		old = 0; /* nothing was ever written */
+		old = 0; /* it was never written */
 	if (old != len && !(old == 0 && strip->all_at_once))
 		return true;
 	return H5Dwrite_chunk(strip->dset, H5P_DEFAULT, 0, offset,
@@ -268,7 +270,7 @@ static int slot_store(struct slot *s, struct error *err)
 	return r;
 }
 
-/* Where is the old one, if the new one keeps rows of it? */
+/* Look up the old chunk, if the new one keeps rows of it. */
 static int locate_old(struct row_strip *strip, struct slot *s,
 		      struct error *err)
 {
@@ -296,7 +298,7 @@ static int locate_old(struct row_strip *strip, struct slot *s,
 	return 0;
 }
 
-/* Chunks [from, to): the slots are a ring. */
+/* Make and write chunks [from, to).  The slots are used as a ring. */
 static int store_all(struct row_strip *strip, uint64_t from, uint64_t to,
 		     struct error *err)
 {
@@ -347,8 +349,9 @@ static int write_strip(struct row_strip *strip, struct error *err)
 
 /* ---- memory ------------------------------------------------------------------ */
 
-/* A layer in the band, and a chunk in a slot: as it is, encoded, and an old one as it
- * was stored (the two have scratch of the codecs'). */
+/* Divide the memory between the strip and the slots.  A slot takes four times the size of
+ * a chunk: elements, the encoded chunk, an old chunk as stored, and scratch of the
+ * codecs. */
 static int strip_share_memory(struct row_strip *strip, struct error *err)
 {
 	struct writer *w = strip->w;
@@ -419,7 +422,7 @@ static int write_strips(struct row_strip *strip, struct error *err)
 
 	while (at < end && r == 0) {
 		strip->first = at;
-		/* The first one ends where a layer does. */
+		/* The first strip ends where a layer does. */
 		strip->end = min_u64(end, (at / layer + strip->layers) * layer);
 		at = strip->end;
 		r = write_strip(strip, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flags of rows: one string for all of them. */
+/* Write the flags of rows: one string for all of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "formats/hdf5/file/driver.h"
 #include "tensors/rows/private.h"
 
-/* Of variable length: an address for each row.  *list and *words are the caller's. */
+/* Make flags of variable length: a pointer for each row.  The caller frees *list. */
 static int make_pointers(const struct writer *w, uint64_t rows, void **list,
 			 struct error *err)
 {
@@ -48,7 +48,7 @@ static int make_strings(const struct writer *w, hid_t type, uint64_t rows,
 	return 0;
 }
 
-/* One axis, long enough. */
+/* Select the flags of the rows.  The dataset must have one axis that is long enough. */
 static int select_rows(const struct writer *w, hid_t space, struct error *err)
 {
 	hsize_t length = 0, start = w->rows->flags_first, n = w->rows->rows;

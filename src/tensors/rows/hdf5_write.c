@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fill rows of one part of a tensor, so that all of it happens or nothing. */
+/* Write rows of one part of a tensor: all of them or none. */
 
 /*
- *	lock the part                 others who write it wait
+ *	lock the part                 other writers wait
  *	look at it                    through our driver, as a mount does
- *	copy it beside itself         shared blocks, where the file system can
+ *	copy it beside itself         with shared blocks, where the file system can
  *	new chunks into the copy      encoded by all threads
  *	flags into the copy
- *	sync, rename over the part    here it happens
+ *	sync, rename over the part    here the rows appear
  *
- * Rows and their flags become visible in one step.  Who is killed on the way leaves the
- * part as it was, and a copy that the next writer removes.  Who has the old file open
- * goes on reading it.  Whatever else is in the file is in the copy, too.
+ * Rows and their flags become visible in one step.  A process that is killed on the way
+ * leaves the part as it was, and a copy that the next writer removes.  Programs that have
+ * the old file open go on reading it.  Everything else in the file is in the copy, too.
  *
- * The price is that a part is copied for each write to it: write many of its rows
- * at once.
+ * The price is that the part is copied for each write: write many of its rows at a time.
  */
 #include "tensors/rows/private.h"
 
@@ -42,7 +41,7 @@ int write_failed(const struct writer *w, const char *what, struct error *err)
 			 w->rows->path, why);
 }
 
-/* A link may lead into another file, which would be changed where it is. */
+/* A link may lead into another file, which would be changed in place. */
 int write_open_dataset(const struct writer *w, const char *path, hid_t *out,
 		       struct error *err)
 {
@@ -75,7 +74,7 @@ int write_read_rows(struct writer *w, uint64_t first, uint64_t rows, void *buf,
 	return r;
 }
 
-/* ---- looking at it ----------------------------------------------------------- */
+/* ---- checking the part ------------------------------------------------------------- */
 
 static int write_shape_differs(const struct writer *w, struct error *err)
 {
@@ -91,7 +90,7 @@ static int write_shape_differs(const struct writer *w, struct error *err)
 			 w->rows->path, w->rows->data, is, should);
 }
 
-/* Numbers that differ in the order of their bytes at most; bytes. */
+/* Check that elements are of the wanted type, in either byte order, and set w->swap. */
 static int write_check_type(struct writer *w, struct error *err)
 {
 	const struct dtype *stored = &w->d.type.stored, *want = w->o->dtype;
@@ -150,7 +149,8 @@ static int write_check_part(struct writer *w, struct error *err)
 	return write_check_type(w, err);
 }
 
-/* Others than NumPy's end with a NUL or blanks, which bytes of the full length have not. */
+/* Refuse strings that are padded with a NUL or blanks, because NumPy's strings of full
+ * length are not. */
 static int check_padding(const struct writer *w, hid_t dset, struct error *err)
 {
 	hid_t type = H5Dget_type(dset);
@@ -167,7 +167,7 @@ static int check_padding(const struct writer *w, hid_t dset, struct error *err)
 		     : 0;
 }
 
-/* What cannot be read is not the disk's fault, mostly: it is no HDF5 file. */
+/* Report a failure to read as damage: most such files are not HDF5 files. */
 static int write_damaged(struct error *err)
 {
 	if (err->code == -EIO)
@@ -212,7 +212,7 @@ static int open_copy(struct writer *w, struct error *err)
 	fapl = H5Pcreate(H5P_FILE_ACCESS);
 	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
 #if H5_VERSION_GE(1, 10, 7)
-	/* Nobody else knows it, and not every file system has locks. */
+	/* No other process knows the copy, and not every file system has locks. */
 	H5Pset_file_locking(fapl, false, true);
 #endif
 	w->file = H5Fopen(w->copy.fresh, H5F_ACC_RDWR, fapl);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows that are to be written: a .npy file, or bytes of standard input. */
+/* The input of a write: a .npy file, or bytes of standard input. */
 #include "tensors/rows/hdf5_write.h"
 
 #include <errno.h>
@@ -19,9 +19,11 @@
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define TICK_MS 200
-#define FRONT 12 /* magic, version, and the longer form of the length */
+/* Bytes of magic, version, and the longer form of the header length. */
+#define FRONT 12
 
-/* A signal between a look at *stop and read() would not end that. */
+/* Wait until there is input, or *stop is set: a signal between a check of *stop and
+ * read() would not interrupt the read. */
 static bool wait_for_more(int fd, const _Atomic int *stop)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -32,7 +34,7 @@ static bool wait_for_more(int fd, const _Atomic int *stop)
 	return !*stop;
 }
 
-/* The next bytes of a stream: fewer than n at its end only; or -errno. */
+/* Read the next bytes.  Return their number, less than `n` only at the end, or -errno. */
 static ssize_t read_on(int fd, void *buf, size_t n, const _Atomic int *stop)
 {
 	size_t done = 0;
@@ -62,7 +64,7 @@ static int write_input_failed(const struct write_input *in, int code,
 		       : error_errno(err, code, "cannot read %s", in->name);
 }
 
-/* From the first bytes: how long the header is; 0: this is no .npy. */
+/* Return the length of the header, from its first bytes; 0 if this is not a .npy file. */
 static size_t header_length(const unsigned char *front, size_t n)
 {
 	if (n < FRONT || memcmp(front, MAGIC, MAGIC_BYTES))
@@ -71,7 +73,7 @@ static size_t header_length(const unsigned char *front, size_t n)
 			     : 12 + (size_t)load_le32(front + 8);
 }
 
-/* `front` was read already, and is a header's beginning. */
+/* Read a header whose first bytes, `front`, were read already. */
 static int input_read_header(struct write_input *in, const unsigned char *front,
 			     const _Atomic int *stop, struct error *err)
 {
@@ -100,7 +102,7 @@ static int input_read_header(struct write_input *in, const unsigned char *front,
 	return 0;
 }
 
-/* What is in a file behind `pos`. */
+/* Set the position and size of the elements of a file. */
 static int input_measure(struct write_input *in, uint64_t pos,
 			 struct error *err)
 {
@@ -181,7 +183,7 @@ static int input_check_type(const struct write_input *in,
 			 in->name, is, should, descr);
 }
 
-/* `rows` of the tensor; a single one may come without the first axis. */
+/* Check the shape; a single row may come without the first axis. */
 static int input_check_shape(const struct write_input *in, unsigned rank,
 			     const uint64_t *shape, uint64_t rows,
 			     struct error *err)
@@ -205,7 +207,7 @@ static int input_check_shape(const struct write_input *in, unsigned rank,
 			 in->name, is, should);
 }
 
-/* More axes than one of more than one element. */
+/* Has more than one axis more than one element, so that the order matters? */
 static bool has_order(const struct npy_file *h)
 {
 	unsigned n = 0;

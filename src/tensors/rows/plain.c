@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows by H5Dwrite: contiguous data, and filters that only libhdf5 can do. */
+/* Write rows with H5Dwrite: contiguous data, and filters that only libhdf5 has. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int write_rows(struct writer *w, hid_t dset, uint64_t first,
 	type = H5Dget_type(dset);
 	space = H5Dget_space(dset);
 	memory = H5Screate_simple((int)w->d.own_rank, count, NULL);
-	/* The type of the file: nothing is converted. */
+	/* In memory as in the file: nothing is converted. */
 	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count,
 				NULL) < 0 ||
 	    H5Dwrite(dset, type, memory, space, H5P_DEFAULT, buf) < 0)
@@ -36,8 +36,8 @@ static int write_rows(struct writer *w, hid_t dset, uint64_t first,
 	return r;
 }
 
-/* Whole layers of chunks at a time: libhdf5 would decode and encode the others again and
- * again. */
+/* Write whole layers of chunks at a time; otherwise libhdf5 would decode and encode
+ * chunks again and again. */
 int write_data_plain(struct writer *w, hid_t dset, struct error *err)
 {
 	uint64_t layer = w->d.storage == HDF5_CHUNKED ? w->grid.chunk[0] : 1;
