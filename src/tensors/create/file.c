@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One part, and the main file, as libhdf5 makes them for h5py. */
+/* Make one part, or the main file, as libhdf5 makes them for h5py. */
 
 /*
- * The calls are those that h5py makes for skerch, in its order, so that the bytes are
- * the same, too: old-style groups and superblock 0, which every libhdf5 reads; no
- * times in object headers; `data` before `flags`; a heap object for each flag.
+ * The calls are those that h5py makes for skerch, in the same order, so that the bytes
+ * are equal, too: old-style groups and superblock 0, which every libhdf5 reads; no times
+ * in object headers; `data` before `flags`; a heap object for each flag.
  */
 #include "tensors/create/private.h"
 
@@ -21,10 +21,10 @@
 #include "pack/comp.h"
 #include "tensor/dtype_parse.h"
 
-#define FLAG_BYTES 16 /* of a variable-length string in a chunk */
+#define FLAG_BYTES 16 /* bytes of a variable-length string in a chunk */
 #define CHUNK_LIMIT ((UINT64_C(1) << 32) - 1) /* HDF5: less than 4 GiB */
 
-/* ---- is it possible? ------------------------------------------------------ */
+/* ---- checks --------------------------------------------------------------------- */
 
 static void create_part_chunk(const struct create_plan *p, uint64_t rows,
 			      uint64_t *chunk)
@@ -38,7 +38,7 @@ static void create_part_chunk(const struct create_plan *p, uint64_t rows,
 	}
 }
 
-/* Bytes of a chunk; saturates. */
+/* Bytes of a chunk, at most UINT64_MAX. */
 static uint64_t create_chunk_bytes(const struct create_plan *p,
 				   const uint64_t *chunk)
 {
@@ -131,8 +131,8 @@ static int create_failed(struct error *err, const char *path, const char *what)
 			 why);
 }
 
-/* Filters for elements of `elem` bytes; those of strings are without parameters
- * where they depend on the chunk, and nothing is shuffled. */
+/* Add the filters.  Those for strings have no parameters where these depend on the chunk,
+ * and no shuffle. */
 static int add_filters(const struct create_plan *p, hid_t dcpl, uint64_t bytes,
 		       bool strings, struct error *err)
 {
@@ -164,7 +164,7 @@ static hid_t string_type(void)
 	return t;
 }
 
-/* A chunked dataset that has nothing yet. */
+/* Create a chunked dataset without any chunk. */
 static int create_make_dataset(const struct create_plan *p, hid_t file,
 			       const char *name, hid_t type, unsigned rank,
 			       const uint64_t *shape, const uint64_t *chunk,
@@ -241,7 +241,7 @@ static int make_part(const struct create_plan *p, uint64_t rows, hid_t file,
 
 /* ---- the main file --------------------------------------------------------- */
 
-/* A name in a mapping is a pattern: %% is %. */
+/* Copy a name for a mapping, where it is a pattern: %% stands for %. */
 static void mapping_name(const char *name, char *buf)
 {
 	do {
@@ -336,7 +336,7 @@ static int create_make_file(const struct create_plan *p, const char *path,
 	fapl = H5Pcreate(H5P_FILE_ACCESS);
 	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
 #if H5_VERSION_GE(1, 10, 7)
-	/* Nobody else knows the file yet, and not every file system has locks. */
+	/* No other process knows the file yet, and not every file system has locks. */
 	H5Pset_file_locking(fapl, false, true);
 #endif
 	file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, fapl);

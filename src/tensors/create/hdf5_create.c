@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Make the files of a distributed tensor, all of them or none. */
+/* Make the files of a distributed tensor: all of them or none. */
 
 /*
- * Parts of equal shape are equal files, so libhdf5 makes two at most, the first and the
- * last, and the others are copies of the first, made by several threads: on a
- * network file system each costs a few round trips.
+ * Parts of equal shape are equal files, so libhdf5 makes at most two, the first and the
+ * last; the others are copies of the first, made by several threads, because each costs a
+ * few round trips on a network file system.
  *
- * Everything is made in a directory beside the places of the files, with the names that
- * they will have:
+ * All files are made in a directory beside their places, with their final names:
  *
- *	.run_ALL.h5.tensorfs-XXXXXX/        locked while we live
- *	    run_00000-00100.h5 ...          what is made
+ *	.run_ALL.h5.tensorfs-XXXXXX/        locked while this process lives
+ *	    run_00000-00100.h5 ...          new files
  *	    run_ALL.h5
- *	    old/                            what had these names, meanwhile
+ *	    old/                            the files that they replace, meanwhile
  *
- * When all is written and synced (the file system at once, where there are many files),
- * the old files go to old/, the main file first, and the new ones to their places,
- * the main file last: a main file means a complete set at any moment.  If a rename fails
- * everything is moved back.  A directory without a lock is one whose maker was killed;
- * the next create of that main file puts its old files back and removes it
- * (tensors/create/sweep.c).
+ * When all are written and synced (the whole file system at once, if there are many
+ * files), the old files go to old/, the main file first, and the new files to their
+ * places, the main file last: so a main file always belongs to a complete set.  If a
+ * rename fails, everything is moved back.  A directory without a lock was left by a
+ * killed process; the next create of that main file puts its old files back and removes
+ * it (tensors/create/sweep.c).
  */
 #include "tensors/create/private.h"
 
@@ -39,12 +38,12 @@
 #include "base/pool.h"
 #include "tensors/copy.h"
 
-/* With more files than this the whole file system is synced, once. */
+/* With more files than this, the whole file system is synced once. */
 #define SYNC_EACH 64
-/* Files that are one job of a thread. */
+/* Files in a job of a thread. */
 #define BATCH 64
 
-/* ---- what is there already -------------------------------------------------- */
+/* ---- existing files ------------------------------------------------------------ */
 
 static int check_free(const struct create_set *s, struct error *err)
 {
@@ -93,7 +92,7 @@ static int make_fresh(struct create_set *s, struct error *err)
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->fresh < 0)
 		return error_errno(err, -errno, "'%s'", s->path);
-	/* Where there are no locks nobody sweeps either. */
+	/* Without locks, no other process removes it either. */
 	flock(s->fresh, LOCK_EX | LOCK_NB);
 	return 0;
 }
@@ -129,7 +128,7 @@ static int copy_part(struct create_set *s, int from, uint64_t part,
 	r = copy_file(from, to, s->plan.a->stop, err);
 	if (r == 0 && s->plan.parts <= SYNC_EACH && fsync(to) < 0)
 		r = error_errno(err, -errno, "cannot write");
-	/* Network file systems may complain at the end only. */
+	/* Network file systems may report failures only here. */
 	if (close(steal_fd(&to)) < 0 && r == 0)
 		r = error_errno(err, -errno, "cannot write");
 	if (r < 0)
@@ -157,7 +156,7 @@ static void copy_batch(void *arg)
 	free(b);
 }
 
-/* Parts [first, end) as copies of part 0. */
+/* Make parts [first, end) as copies of part 0. */
 static int copy_parts(struct create_set *s, uint64_t first, uint64_t end,
 		      struct error *err)
 {
@@ -182,7 +181,7 @@ static int copy_parts(struct create_set *s, uint64_t first, uint64_t end,
 	return r < 0 ? r : s->code;
 }
 
-/* libhdf5 makes this one.  *bytes: its size. */
+/* Make a file with libhdf5.  Set *bytes to its size. */
 static int make_one(struct create_set *s, uint64_t file, uint64_t *bytes,
 		    struct error *err)
 {

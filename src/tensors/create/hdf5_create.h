@@ -28,28 +28,28 @@ struct create_args {
 	uint64_t shape[RANK_MAX];
 	uint64_t block;           /* rows of a part; > 0 */
 	bool chunked;             /* `chunk` was given; */
-	uint64_t chunk[RANK_MAX]; /* else a part is one chunk */
-	const char *dtype;        /* NumPy's word */
-	struct pack_comp comp;    /* PACK_AUTO: lzf, as skerch */
-	bool replace;             /* what is there */
+	uint64_t chunk[RANK_MAX]; /* otherwise a part is one chunk */
+	const char *dtype;        /* NumPy's name of the type */
+	struct pack_comp comp;    /* PACK_AUTO: lzf, as in skerch */
+	bool replace;             /* replace existing files */
 	unsigned jobs;            /* threads that make files: >= 1 */
 	const _Atomic int *stop;
 };
 struct create_result {
-	char *main;     /* path; malloc'ed */
-	char descr[64]; /* NumPy's of the type: "<f4" */
+	char *main;     /* path of the main file; malloc'ed */
+	char descr[64]; /* NumPy's description of the type: "<f4" */
 	uint64_t parts;
-	uint64_t chunk[RANK_MAX]; /* of `data` */
-	uint64_t bytes;           /* of all files */
-	uint64_t
-		others; /* files beside them that look like parts of another tensor
-			     of this pattern */
+	uint64_t chunk[RANK_MAX]; /* chunk of `data` */
+	uint64_t bytes;           /* bytes of all files */
+	/* Other files that look like parts of a tensor of this pattern. */
+	uint64_t others;
 };
 /*
- * All files, or none: they are made in a directory beside their places, synced, and
- * get their names then, the main file last.  What had these names (`replace`) is put
- * back when that fails in the middle.  -EINVAL: the arguments; -EEXIST; -EINTR:
- * *stop; what the system says.  Each with a sentence.
+ * Make all files, or none: they are made in a directory beside their places, synced, and
+ * then moved to their places, the main file last.  Files that they replace are put back
+ * if that fails midway.  Return 0; -EINVAL for bad arguments; -EEXIST; -EINTR if *stop
+ * was set; or another error, each with a sentence.  *out is freed with
+ * create_result_free.
  */
 int hdf5_create(const struct create_args *a, struct create_result *out,
 		struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of a tensor are called, and how many there are. */
+/* The names of a tensor's files, and their number. */
 #include "tensors/create/private.h"
 
 #include <errno.h>

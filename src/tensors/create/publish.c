@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* New files get their names, and what had them goes aside: all of them or none. */
+/* Move new files to their places, and existing files aside: all of them or none. */
 #include "tensors/create/private.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int create_move(int from, int to, const char *name)
 	return renameat(from, name, to, name) < 0 ? -errno : 0;
 }
 
-/* Take back: files [first, end) from where they are. */
+/* Undo: move files [first, end) back. */
 static void move_back(const struct create_set *s, uint64_t first, uint64_t end,
 		      int from, int to)
 {
@@ -35,8 +35,9 @@ static void move_back(const struct create_set *s, uint64_t first, uint64_t end,
 	}
 }
 
-/* Who is writing to it would put what he has made over the new one; who waits for the
- * lock looks where the name leads. */
+/* Move an existing file aside, unless another process is writing to it, which would
+ * rename its copy over the new file.  A process that waits for the lock checks what the
+ * name leads to. */
 static int put_one_aside(const struct create_set *s, const char *name,
 			 struct error *err)
 {
@@ -84,7 +85,7 @@ int create_publish(struct create_set *s, struct error *err)
 	if (r < 0)
 		return r;
 	for (i = 0; i < n; i++) {
-		/* The names of the parts are safe before the main file has its. */
+		/* Sync the names of the parts before the main file gets its name. */
 		if (i == n - 1)
 			fsync(s->dir);
 		create_file_name(&s->plan, i, name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What killed makers of a tensor have left: it is removed, or undone. */
+/* Remove or undo what killed processes have left of a `create`. */
 
 /*
- * A directory of new files that nobody has locked is a dead maker's.  Its main file gets
- * its name last: while that is still there, what is in old/ is all that is left of a
- * tensor that was being replaced, and goes back to its places.
+ * A directory of new files without a lock was left by a killed process.  Its main file
+ * would have been moved last: while that is still there, the files in old/ are all that
+ * is left of a tensor that was being replaced, and go back to their places.
  */
 #include "tensors/create/private.h"
 
@@ -59,7 +59,7 @@ static bool create_is_there(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Where a new file has its place already that goes back first. */
+/* Put an old file back.  If the new file has its place already, that goes back first. */
 static int create_put_back(const struct create_set *s, int fresh, int old,
 			   const char *name)
 {
@@ -71,7 +71,7 @@ static int create_put_back(const struct create_set *s, int fresh, int old,
 	return r < 0 ? r : create_move(old, s->dir, name);
 }
 
-/* The parts, then the main file. */
+/* Put back the parts, then the main file. */
 static int create_put_all_back(const struct create_set *s, int fresh,
 			       const char *main_name)
 {
@@ -91,7 +91,7 @@ static int create_put_all_back(const struct create_set *s, int fresh,
 	return r;
 }
 
-/* Its maker is dead: nobody has it locked. */
+/* Clean up one directory, if no process has it locked. */
 static void create_sweep_one(const struct create_set *s, const char *name,
 			     const char *main_name)
 {
@@ -118,7 +118,7 @@ static void create_sweep_one(const struct create_set *s, const char *name,
 	create_remove(s->dir, name);
 }
 
-/* Is it our name for a directory of new files, less what is random? */
+/* Is this the name of a directory of new files for this main file? */
 static bool is_fresh(const char *name, const char *main_name)
 {
 	size_t n = strlen(main_name);
