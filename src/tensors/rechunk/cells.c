@@ -8,13 +8,13 @@
 #include "base/number.h"
 #include "tensors/rechunk/plan.h"
 
-/* Contiguous data that is read together; what a job is worth. */
+/* Bytes of contiguous data that are read together, and the least bytes of a job. */
 #define RUN_BYTES (UINT64_C(1) << 20)
 #define JOB_BYTES (UINT64_C(256) << 10)
-/* Parts of parts that are looked at. */
+/* Parts of parts that are looked at, at most. */
 #define PARTS_MOST (UINT32_C(1) << 20)
 
-/* Served bytes, as they are before they are recoded where that is more. */
+/* Size before recoding of `bytes` served bytes, if that is more. */
 static uint64_t before_recoding(const struct layout *l, uint64_t bytes)
 {
 	const struct recode *r = l->recode;
@@ -24,7 +24,7 @@ static uint64_t before_recoding(const struct layout *l, uint64_t bytes)
 		       : bytes;
 }
 
-/* ---- what is decoded together -------------------------------------------- */
+/* ---- bytes decoded together ------------------------------------------------------ */
 
 static int largest_of(struct tensor *t, uint32_t *left, uint64_t *most,
 		      struct error *err);
@@ -77,7 +77,7 @@ static int largest_of(struct tensor *t, uint32_t *left, uint64_t *most,
 
 /* ---- the grid ------------------------------------------------------------ */
 
-/* Trailing axes, as many of them as are about so many bytes. */
+/* Set `cell` to as many of the trailing axes as have about `bytes` bytes. */
 static void trailing(const struct tensor *t, uint64_t bytes, uint64_t *cell)
 {
 	uint64_t room = max_u64(bytes / t->dtype.size, 1);
@@ -88,7 +88,7 @@ static void trailing(const struct tensor *t, uint64_t bytes, uint64_t *cell)
 	}
 }
 
-/* The chunks of the part that has the first element of block `b`, where they are a
+/* Set `cell` to the chunks of the part with the first element of block `b`, if they are a
  * finer grid than the block. */
 static bool chunks_in(struct tensor *t, const struct box *b, uint64_t *cell)
 {

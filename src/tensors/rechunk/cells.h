@@ -6,20 +6,22 @@
 #include "tensor/tensor.h"
 
 struct rechunk_cells {
-	/* What is best read together, [rank]: a chunk of the source, or a MiB or so of
-	 * contiguous data.  Of several parts, the first one's: the others are nearly
-	 * always the same, and where not, only time is lost. */
+	/* Shape, [rank], of the elements that are best read together: a chunk of the
+	 * source, or about a MiB of contiguous data.  If there are several parts, that of
+	 * the first one: the others are nearly always equal, and if not, only time is
+	 * lost. */
 	uint64_t cell[RANK_MAX];
-	bool chunked; /* these are chunks */
-	/* If so, as they are: they may be larger than the array. */
+	bool chunked; /* cells are chunks */
+	/* The shape of chunks as stored; they may be larger than the array. */
 	uint64_t chunk[RANK_MAX];
 	uint64_t decoded; /* bytes that are decoded together, at most */
-	const struct pipeline *pipeline; /* of the first part; NULL: none */
+	/* Filters of the first part; NULL: none. */
+	const struct pipeline *pipeline;
 };
-/* Learns every part.  -ENODATA: one is missing. */
+/* Look at every part.  Return 0, or -ENODATA if a part is missing. */
 int rechunk_cells_find(struct tensor *t, struct rechunk_cells *out,
 		       struct error *err);
-/* Make cells larger until they are worth a job each. */
+/* Join cells until each is large enough for a job. */
 void rechunk_cells_join(const struct tensor *t, uint64_t *cell);
 
 #endif

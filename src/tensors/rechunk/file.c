@@ -3,9 +3,9 @@
 
 /*
  * The type is the source's own wherever elements are served as they are stored, which is
- * in all but odd cases (dtype-order=source is set); else the one that they are converted
- * to for readers of a mount.  Axes of array types have become axes of the dataset, as
- * h5py shows them.
+ * so except in rare cases (dtype-order=source is set); otherwise the type that they are
+ * converted to for readers of a mount.  Axes of array types become axes of the dataset,
+ * as h5py shows them.
  *
  * The source's header is read here, in a child: see below.
  */
@@ -33,9 +33,10 @@
 #include "tensors/rechunk/private.h"
 
 #define PIECE ((size_t)1 << 20)
-/* How often it is seen whether we are to stop. */
+/* Milliseconds between two checks of *stop. */
 #define LOOK_MS 100
 
+/* The HDF5 part of a tensor, or NULL if it is of another format. */
 static const struct hdf5_tensor *rechunk_hdf5(const struct tensor *t)
 {
 	return t->ops == &hdf5_tensor_ops ? (const struct hdf5_tensor *)t
@@ -57,7 +58,7 @@ static bool rechunk_served_as_stored(const struct tensor *t)
 	       dtype_equal(&t->stored, &t->dtype);
 }
 
-/* The type of one element, behind axes of array types. */
+/* Return the type of one element, without axes of array types. */
 static hid_t element_type(const struct tensor *t, hid_t object)
 {
 	hid_t type = H5Dget_type(object), result;
@@ -96,7 +97,7 @@ static int output_type(const struct tensor *t, hid_t object, hid_t *type,
 
 /* ---- the file ------------------------------------------------------------ */
 
-/* The order that the source keeps of its attributes. */
+/* The flags of creation order of the source's attributes. */
 static unsigned rechunk_attribute_order(hid_t source)
 {
 	hid_t dcpl = H5Dget_create_plist(source);
@@ -109,7 +110,8 @@ static unsigned rechunk_attribute_order(hid_t source)
 	return order;
 }
 
-/* The type of the new dataset: the named one, if the source's is that. */
+/* Set *type to the type of the new dataset: the named one if the source's type is that
+ * one. */
 static int choose_type(const struct tensor *t, hid_t source, hid_t named,
 		       hid_t *type, struct error *err)
 {
@@ -126,6 +128,8 @@ static int choose_type(const struct tensor *t, hid_t source, hid_t named,
 	return 0;
 }
 
+/* Make the new dataset, without attributes.  `source`: the old one, or negative; `named`:
+ * the named type of the new file that the dataset is to have, or negative. */
 static int rechunk_make_dataset(struct rechunk *w, const char *name,
 				hid_t group, hid_t source, hid_t named,
 				hid_t *dset, struct error *err)
@@ -158,7 +162,7 @@ static int rechunk_make_dataset(struct rechunk *w, const char *name,
 	return r;
 }
 
-/* Where the header of the source is: its own, or behind an external link. */
+/* Open the source's header: its own, or that behind an external link. */
 static hid_t rechunk_open_source(const struct tensor *t, struct hdf5_opened *o)
 {
 	const struct hdf5_tensor *h = rechunk_hdf5(t);
@@ -211,7 +215,7 @@ int rechunk_make_alone(struct rechunk *w, const char *name,
 	      dset;
 	int r;
 
-	if (o.file < 0) /* what is open has the lock */
+	if (o.file < 0) /* hdf5_place_open took the lock */
 		hdf5_lock();
 	r = build_open(w->build, &file, err);
 	if (r == 0) {
@@ -234,13 +238,13 @@ int rechunk_make_alone(struct rechunk *w, const char *name,
 /* ---- the rest of the file ------------------------------------------------ */
 
 /*
- * A tensor that is a dataset of an HDF5 file takes all of that file with it: what else is
- * there (units, axes, metadata) makes the file one that its own program opens.  This is
- * looked at before any work is done, for who waits for hours does not want to hear then
- * that something cannot be copied.
+ * A tensor that is a dataset of an HDF5 file takes everything else in that file along:
+ * only with it (units, axes, metadata) can the program that made the file open the new
+ * one.  The rest is checked before any work is done, so that a user does not wait for
+ * hours to learn that something cannot be copied.
  *
- * A field of a structure, a tensor of several files or of another format, and one that is
- * to have another name, come alone.
+ * A field of a structure, a tensor of several files or of another format, and a tensor
+ * that gets another name, come alone.
  */
 bool rechunk_has_rest(const struct rechunk *w)
 {
@@ -252,7 +256,7 @@ bool rechunk_has_rest(const struct rechunk *w)
 
 /* ---- in the child -------------------------------------------------------- */
 
-/* The file, and the dataset: in it, or where its link leads to. */
+/* The source's file, and the dataset: in it, or where its link leads. */
 struct opened {
 	struct rechunk *w;
 	struct rest_said *lost;
@@ -298,7 +302,8 @@ static int rechunk_make_target(void *ctx, hid_t group, const char *name,
 	int r = rechunk_make_dataset(x->w, name, group, x->dset, named, dset,
 				     err);
 
-	/* Those of a dataset in the same file come with those of all others. */
+	/* Attributes of a dataset in the same file are copied with those of all
+	 * objects. */
 	if (r == 0 && x->outside && x->dset >= 0)
 		hdf5_rest_attributes(x->dset, *dset, x->lost);
 	return r;
@@ -334,7 +339,7 @@ static int copy_rest(struct rechunk *w, struct opened *x, hid_t to,
 	return hdf5_rest_copy(&o, found, err);
 }
 
-/* What is in front of the file, unless no file may have so many bytes there. */
+/* Check the size of the user block, which must be possible. */
 static void judge_user_block(struct rechunk_answer *a)
 {
 	if (a->user_block <= INT64_MAX / 4)
@@ -344,9 +349,9 @@ static void judge_user_block(struct rechunk_answer *a)
 		 "what is in front of the HDF5 file is no user block");
 }
 
-/* Data that are not there are found out before the library reads them.  A file that ends
- * before its half may be one of those whose addresses have gaps (the multi driver): that is
- * left to who reads them. */
+/* Report a truncated file before the library reads it.  A file of less than half the
+ * length may be one whose addresses have gaps (the multi driver): that is left to the
+ * code that reads it. */
 static void judge_length(const struct rechunk *w, hid_t file,
 			 struct rest_found *found)
 {
@@ -420,11 +425,11 @@ int rechunk_make_rest(struct rechunk *w, const char *name,
 /* ---- in a process of its own --------------------------------------------- */
 
 /*
- * libhdf5 reads these headers with whatever is wrong with them, and may not survive that.
- * So it is done in a child, when no other thread is there; what it has to say comes
- * through a pipe.  A child that copies other objects leaves a trail; when it dies, the next
- * one leaves alone what it died of.  Nothing is lost: all that it wrote is behind the chunks,
- * where the next one writes the same.
+ * libhdf5 reads these headers with all their damage, and may crash.  So this is done in a
+ * child, while there is no other thread; its answer comes through a pipe.  A child that
+ * copies other objects leaves a trail; if it dies, the next child leaves out the step
+ * that killed it.  Nothing is lost: all that it wrote is behind the chunks, where the
+ * next child writes the same.
  */
 static void rechunk_child(struct rechunk *w, rechunk_task *task,
 			  const char *name, int to)
@@ -433,7 +438,7 @@ static void rechunk_child(struct rechunk *w, rechunk_task *task,
 	struct error err = {0};
 	const char *at = (const char *)&a;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may copy for long */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may copy for a long time */
 	a.code = hdf5_init(&err);
 	if (a.code == 0)
 		a.code = task(w, name, &a, &err);
@@ -453,7 +458,7 @@ static bool is_stopped(const struct rechunk *w)
 	return w->o->stop && atomic_load(w->o->stop);
 }
 
-/* A signal that came to us alone is handed on, once. */
+/* Read the child's answer.  Pass on, once, a signal that only this process got. */
 static bool read_answer(const struct rechunk *w, pid_t pid, int from,
 			struct rechunk_answer *a)
 {
@@ -480,7 +485,7 @@ static bool read_answer(const struct rechunk *w, pid_t pid, int from,
 	return true;
 }
 
-/* 0: it has not told. */
+/* Return 1 if the child answered, 0 if it died, -errno. */
 static int run_child(struct rechunk *w, rechunk_task *task, const char *name,
 		     struct rechunk_answer *a, int *status, struct error *err)
 {
@@ -508,8 +513,8 @@ static int run_child(struct rechunk *w, rechunk_task *task, const char *name,
 	return told;
 }
 
-/* What the child was at when it died is left alone from now on.  False: it was left alone
- * already, or it is not known. */
+/* Leave out the step in which the child died from now on.  Return false if it was left
+ * out already, or is not known. */
 static bool rechunk_learn_death(struct rechunk *w)
 {
 	char *was;
@@ -579,7 +584,7 @@ static const char *source_name(const struct rechunk *w)
 	return w->t->source ? w->t->source : w->t->name;
 }
 
-/* What is lost is no surprise to who asked for most of it. */
+/* Objects may be lost if the user said --keep=most. */
 int rechunk_judge_rest(struct rechunk *w, const struct rest_found *found,
 		       struct error *err)
 {
@@ -632,7 +637,8 @@ int rechunk_put_user_block(struct rechunk *w, struct error *err)
 	return r;
 }
 
-/* Is the output beside the source, so that relative names lead to the same files? */
+/* Is the output in the directory of the source, so that relative names lead to the same
+ * files? */
 static bool is_beside(const struct rechunk *w)
 {
 	const struct hdf5_tensor *h = rechunk_hdf5(w->t);

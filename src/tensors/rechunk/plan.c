@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In what order to make new chunks, so that old ones are decoded seldom. */
+/* An order of making new chunks that decodes old ones as seldom as possible. */
 /*
- * The old chunks that a box touches are a product over the axes, and so is their sum over
- * all tiles: with pieces of n new chunks along an axis it is the number of old intervals
- * there, and one more for each end of a piece that lies within an interval.  So each axis
- * has a list of n that are worth considering (a larger one has to save decodes), and the
- * plan is one n from each list: their product at most what fits, the product of the sums
- * as small as can be.
+ * The number of old chunks that a box touches is a product over the axes, and so is its
+ * sum over all tiles.  With pieces of n new chunks along an axis, the factor is the
+ * number of old intervals there, plus one for each end of a piece that lies within an
+ * interval.  So each axis has a list of reasonable n (a larger one must save decodes),
+ * and the plan is one n from each list: their product is at most what fits, and the
+ * product of the sums is as small as possible.
  *
- * That is a knapsack; axes are added one by one to a list of the best products so far,
- * from which whatever is not better than something smaller is dropped.  Lists are thinned
- * where they get long.
+ * This is a knapsack problem.  Axes are added one by one to a list of the best products
+ * so far, from which everything that is not better than something smaller is dropped.
+ * Long lists are thinned.
  */
 #include "tensors/rechunk/plan.h"
 
@@ -24,9 +24,9 @@
 #define STATES_MOST 1024
 #define CHOICES_MOST 4096 /* before they are thinned */
 #define CHOICES_KEPT 64
-/* Divisors are looked for up to here. */
+/* The largest divisor that is looked for. */
 #define DIVISORS_TO 65536
-/* Where lists are thinned, one that saves less than this is dropped. */
+/* When a list is thinned, a choice must save at least this factor. */
 #define WORTH 0.98
 
 struct choice {
@@ -61,7 +61,7 @@ uint64_t rechunk_touched(uint64_t shape, uint64_t in, uint64_t piece)
 {
 	uint64_t ends = div_up(shape, piece) - 1;
 
-	/* Every so many ends fall on the end of an interval, too. */
+	/* Some ends coincide with the end of an interval. */
 	return div_up(shape, in) + ends - ends / (in / gcd(piece, in));
 }
 
@@ -80,7 +80,7 @@ static int choice_compare(const void *one, const void *two)
 	return a->n < b->n ? -1 : a->n > b->n;
 }
 
-/* Drop what saves nothing over something smaller, or (keep < 1) too little. */
+/* Drop choices that save nothing, or (keep < 1) too little, over a smaller one. */
 static void choices_thin(struct choices *c, double keep)
 {
 	size_t n = 0;
@@ -96,21 +96,21 @@ static void choices_thin(struct choices *c, double keep)
 	c->n = n;
 }
 
-/* Lengths of pieces along an axis, in new chunks. */
+/* List reasonable lengths of pieces along an axis, in new chunks. */
 static void choices_make(struct choices *c, uint64_t shape, uint64_t in,
 			 uint64_t out, uint64_t most)
 {
 	uint64_t all = div_up(shape, out), period = in / gcd(in, out);
 
 	c->n = 0;
-	/* Ends that coincide with those of old chunks, all or some of them. */
+	/* Lengths whose ends coincide with those of old chunks, all or some of them. */
 	for (uint64_t d = 1; d <= DIVISORS_TO && d <= period / d; d++) {
 		if (period % d)
 			continue;
 		choices_add(c, d);
 		choices_add(c, period / d);
 	}
-	/* Fewer pieces. */
+	/* Lengths that give fewer pieces. */
 	for (uint64_t pieces = 1; c->n < CHOICES_MOST;) {
 		uint64_t n = div_up(all, pieces);
 
@@ -133,7 +133,7 @@ static void choices_make(struct choices *c, uint64_t shape, uint64_t in,
 		choices_thin(c, keep);
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all axes ------------------------------------------------------------------- */
 
 static int state_compare(const void *one, const void *two)
 {
@@ -161,7 +161,7 @@ static void thin_states(struct states *s, double keep)
 	s->n = n;
 }
 
-/* Every state with every choice for one more axis. */
+/* Combine every state with every choice for one more axis. */
 static int states_extend(struct states *s, const struct choices *c,
 			 unsigned axis, uint64_t most, struct error *err)
 {

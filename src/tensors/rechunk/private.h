@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the files that rechunk. */
+/* What the files of rechunk share. */
 #ifndef TENSORS_RECHUNK_PRIVATE_H
 #define TENSORS_RECHUNK_PRIVATE_H
 
@@ -11,47 +11,48 @@
 #include "tensors/rechunk/written.h"
 #include "tensors/rest.h"
 
-/* So many objects may kill the process that copies them. */
+/* Steps that may crash the child that copies other objects, at most. */
 #define RECHUNK_DEADLY 64
-/* What is done, once everything was decided. */
+/* A rechunk: all that was decided, and the results. */
 struct rechunk {
 	const struct rechunk_options *o;
 	struct tensor *t;
-	struct grid grid; /* of the new chunks */
+	struct grid grid; /* grid of the new chunks */
 	struct rechunk_cells cells;
 	struct rechunk_written written;
-	uint64_t most_chunks; /* new ones that may be written */
+	uint64_t most_chunks; /* new chunks that may be written, at most */
 	struct pipeline pipeline;
 	uint64_t max[RANK_MAX]; /* what the shape may grow to */
 	bool grows;
-	struct fill
-		fill; /* of the new dataset; width 0: none that it could have */
+	/* Fill value of the new dataset; width 0: it cannot have one. */
+	struct fill fill;
 	struct rechunk_plan plan;
-	uint64_t room; /* bytes that chunks in the making may take together */
+	uint64_t room; /* bytes for chunks in the making */
 	unsigned threads;
-	bool rest; /* the other objects of the source's file come along */
-	uint64_t user_block; /* bytes in front of the HDF5 file */
-	/* Shared with the process that copies them: what it does; and what killed one. */
+	bool rest;           /* copy the other objects of the source's file */
+	uint64_t user_block; /* bytes in front of the superblock */
+	/* Shared with the child that copies other objects: its current step, and the
+	 * steps that killed one. */
 	char *trail;
 	char *deadly[RECHUNK_DEADLY];
 	unsigned n_deadly;
 	struct out *out;
 	struct build *build;
-	/* What came of it. */
+	/* Results: */
 	vec(struct build_chunk) chunks;
 	uint64_t unwritten, chunk_bytes;
-	uint64_t others; /* datasets that came along */
-	uint64_t lost;   /* what did not */
+	uint64_t others; /* other datasets that were copied */
+	uint64_t lost;   /* objects that were not */
 	bool of_source;
 };
 
-/* Memory that a new chunk takes while it is made, before it is encoded. */
+/* Bytes of memory that a new chunk takes before it is encoded. */
 uint64_t rechunk_cost(const struct rechunk *w);
-/* Make all new chunks, put them, list them. */
+/* Make and write all new chunks, and list them in w->chunks. */
 int rechunk_run(struct rechunk *w, struct error *err);
 
-/* file.c: what a process of its own says, for libhdf5 reads the source there,
- * which may be damaged. */
+/* file.c: the answer of a child, in which libhdf5 reads the source, which may be
+ * damaged. */
 struct rechunk_answer {
 	int code;
 	char text[sizeof((struct error){0}.text)];
@@ -65,22 +66,24 @@ int rechunk_apart(struct rechunk *w, rechunk_task *task, const char *name,
 
 void rechunk_apart_free(struct rechunk *w);
 
-/* A file with it alone; attributes that are not in it are a->found.lost. */
+/* Make a file with the dataset alone; attributes that are left out are listed in
+ * a->found.lost. */
 rechunk_task rechunk_make_alone;
 
-/* The other objects of the source's file. */
+/* Are the other objects of the source's file to be copied? */
 bool rechunk_has_rest(const struct rechunk *w);
-/* Can all of them be copied? */
+/* Check whether all of them can be copied. */
 int rechunk_look_rest(struct rechunk *w, struct error *err);
-/* Before any chunk: what is in front of the file. */
+/* Copy the user block.  To be called before any chunk is written. */
 int rechunk_put_user_block(struct rechunk *w, struct error *err);
 rechunk_task rechunk_make_rest;
 int rechunk_judge_rest(struct rechunk *w, const struct rest_found *found,
 		       struct error *err);
-/* What there is to say when the output has its name. */
+/* Report what was lost, when the output has its name. */
 void rechunk_note_rest(const struct rechunk *w, const struct rest_found *found);
 
-/* How far the dataset may grow; false: no further than it is. */
+/* Set `max` to the shape that the dataset may grow to.  Return false if it cannot
+ * grow. */
 bool rechunk_max_shape(const struct tensor *t, uint64_t *max);
 /* The path of the dataset in its file. */
 const char *rechunk_object(const struct tensor *t);

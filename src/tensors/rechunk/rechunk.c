@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor in other chunks: what it shall be, how much memory goes where, all of it. */
+/* Rechunk a tensor: decide about chunks, filters and memory, then do all steps. */
 /*
  * Memory is divided before anything is read:
  *
  *	base      the program, libraries, trees and tables
- *	list      where each new chunk is, known when all are written; which chunks of a
- *	          sparse source there are
- *	cache     of decoded chunks and tables of locations; or, for each thread, one
- *	          chunk of the source, its stored bytes and scratch, if that is more
- *	encoders  for each thread an encoded chunk, scratch, and what the codec keeps
+ *	list      positions of new chunks, known when all are written; the existing chunks of a
+ *	          sparse source
+ *	cache     decoded chunks and tables of locations; or, if that is more, for each
+ *	          thread a chunk of the source, its stored bytes and scratch
+ *	encoders  for each thread an encoded chunk, scratch, and the state of the codec
  *	room      the rest: chunks in the making
  *
- * There are as many threads as leave room for one chunk.  If one thread does not, it
- * cannot be done, and we say how much it takes.
+ * There are as many threads as leave room for one chunk.  If one thread does not,
+ * rechunking fails with the memory that it would need.
  */
 #include "tensors/rechunk/private.h"
 
@@ -29,18 +29,18 @@
 #include "pack/comp.h"
 #include "pack/hdf5/sink.h"
 
-/* One of so many bytes is for the list of a sparse source's chunks, at most. */
+/* The list of a sparse source's chunks may take this share of the memory. */
 #define LIST_SHARE 16
-/* A chunk in it, and the tiles that it is in. */
+/* Bytes of a chunk in it, with the tiles that it touches. */
 #define LIST_BYTES (6 * sizeof(uint64_t))
 #define BASE (UINT64_C(28) << 20)
-/* A thread beside its buffers: stack, what malloc keeps for it, pieces of boxes. */
+/* Bytes of a thread without its buffers: stack, malloc's caches, pieces of boxes. */
 #define THREAD (UINT64_C(1) << 20)
-/* Small tiles are made larger, up to this, so that they are worth their trouble. */
+/* Small tiles are enlarged up to this size in bytes, to reduce overhead. */
 #define TILE_BYTES (UINT64_C(4) << 20)
-/* Rows that are single numbers go so many into a chunk. */
+/* Rows of a chunk if rows are single numbers. */
 #define SCALARS_CHUNK 1024
-/* Decoding more than this for each chunk is worth a word. */
+/* Decodes per chunk above which the user is told. */
 #define MANY 1.5
 
 static uint64_t rechunk_memory_times(uint64_t a, uint64_t b)
@@ -51,7 +51,7 @@ static uint64_t rechunk_memory_times(uint64_t a, uint64_t b)
 				       : min_u64(r, UINT64_MAX / 4);
 }
 
-/* ---- what it shall be ---------------------------------------------------- */
+/* ---- chunks, filters, fill value ------------------------------------------------- */
 
 static int rechunk_check_tensor(const struct tensor *t, struct error *err)
 {
@@ -74,7 +74,7 @@ static int rechunk_check_tensor(const struct tensor *t, struct error *err)
 	return 0;
 }
 
-/* What was asked for, or the source's chunks, or a row of the first axis. */
+/* Set `chunk` to the chunks asked for, or the source's, or a row of the first axis. */
 static void rechunk_choose_chunk(const struct rechunk *w, uint64_t *chunk)
 {
 	const struct tensor *t = w->t;
@@ -87,7 +87,7 @@ static void rechunk_choose_chunk(const struct rechunk *w, uint64_t *chunk)
 			chunk[i] = w->cells.chunk[i];
 		else
 			chunk[i] = i ? t->shape[i] : rows;
-		/* libhdf5 wants it so where the shape is fixed. */
+		/* libhdf5 requires this if the shape is fixed. */
 		if (!w->grows || w->max[i] < chunk[i])
 			chunk[i] = min_u64(chunk[i], t->shape[i]);
 		chunk[i] = max_u64(chunk[i], 1);
@@ -115,8 +115,8 @@ static int make_grid(struct rechunk *w, struct error *err)
 	return 0;
 }
 
-/* libhdf5 gives its parameters to the first of two shuffles, and skips the other when it
- * writes; reading what was shuffled twice it fails. */
+/* Is this a second shuffle?  libhdf5 gives its parameters to the first one and skips it
+ * when it writes; it cannot read what was shuffled twice. */
 static bool is_second_shuffle(const struct pipeline *p, unsigned k)
 {
 	for (unsigned i = 0; i < k; i++)
@@ -125,7 +125,7 @@ static bool is_second_shuffle(const struct pipeline *p, unsigned k)
 	return false;
 }
 
-/* The source's filters for chunks of another size. */
+/* Use the source's filters, adapted to the size of the new chunks. */
 static int same_filters(struct rechunk *w, struct error *err)
 {
 	const struct pipeline *from = w->cells.pipeline;
@@ -140,7 +140,7 @@ static int same_filters(struct rechunk *w, struct error *err)
 			continue;
 		if (f.id == 32000 && f.params.n >= 3)
 			f.params.cd[2] = (uint32_t)bytes;
-		if (f.id == 2) { /* one member's, maybe */
+		if (f.id == 2) { /* may be the size of a member */
 			f.params.n = 1;
 			f.params.cd[0] = w->grid.elem;
 		}
@@ -164,7 +164,8 @@ static int make_pipeline(struct rechunk *w, struct error *err)
 		       : same_filters(w, err);
 }
 
-/* What was never written reads as this; other parts may have something else. */
+/* Choose the fill value, which unwritten elements read as; other parts may have another
+ * one. */
 static void choose_fill(struct rechunk *w)
 {
 	static const unsigned char zero;
@@ -182,7 +183,7 @@ static void choose_fill(struct rechunk *w)
 		w->fill = (struct fill){&zero, 0};
 }
 
-/* What was never written in the source need not be in what comes of it. */
+/* Find out which chunks of the source exist, because the others need not be written. */
 static int find_written(struct rechunk *w, struct error *err)
 {
 	uint64_t most = w->o->memory / LIST_SHARE / LIST_BYTES;
@@ -212,7 +213,7 @@ static uint64_t per_thread(const struct rechunk *w)
 	return encode;
 }
 
-/* All but chunks in the making. */
+/* Bytes of memory for everything except chunks in the making. */
 static uint64_t rechunk_fixed_memory(const struct rechunk *w, unsigned threads)
 {
 	uint64_t decode = rechunk_memory_times(3 * threads, w->cells.decoded);
@@ -232,7 +233,7 @@ static int too_little(const struct rechunk *w, struct error *err)
 	format_size(w->cells.decoded, in, sizeof in);
 	format_size(w->grid.chunk_bytes, out, sizeof out);
 	format_size(w->o->memory, have, sizeof have);
-	/* A share of it is the cache's. */
+	/* A share of the memory is the cache's. */
 	need = max_u64(need, (need - w->o->cache) / 3 * 4);
 	format_size(need + need / 16, most, sizeof most);
 	return error_set(
@@ -258,7 +259,7 @@ static int divide_memory(struct rechunk *w, struct error *err)
 
 /* ---- order --------------------------------------------------------------- */
 
-/* More of the last axes, where tiles are tiny: that costs no decodes. */
+/* Enlarge tiny tiles along the last axes, which costs no decodes. */
 static void grow_tiles(struct rechunk *w, uint64_t most)
 {
 	uint64_t n = 1;
@@ -279,7 +280,7 @@ static void grow_tiles(struct rechunk *w, uint64_t most)
 			   w->grid.chunk);
 }
 
-/* What memory would save. */
+/* Tell the user how much memory would avoid repeated decoding. */
 static void say_cost(const struct rechunk *w)
 {
 	double each = (double)w->plan.decodes / (double)w->plan.chunks;
@@ -319,7 +320,7 @@ static int rechunk_make_plan(struct rechunk *w, struct error *err)
 	return 0;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- all steps ------------------------------------------------------------------ */
 
 static int rechunk_decide(struct rechunk *w, struct error *err)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Old chunks become new ones: decode, distribute, encode, write, by all threads. */
+/* Make new chunks from old ones: decode, distribute, encode, write, by all threads. */
 
 /*
- *   main thread   tile by tile: as soon as there is room for all of its chunks,
- *                 a buffer for each, and a job for each cell of the source in it
- *   a job         holds its cell (so that it is decoded once), copies what each new
- *                 chunk gets of it; when the last cell of a chunk was brought, it is
- *                 encoded by whoever has time, and written in its turn
- *                 (the line, below)
+ *   main thread  tile by tile, as soon as there is room for all chunks of a tile:
+ *                allocates a buffer for each, and queues a job for each cell of the
+ *                source in the tile
+ *   a job        pins its cell, so that it is decoded once, and copies its elements to
+ *                the new chunks.  When the last cell of a chunk was copied, the chunk is
+ *                encoded by any free thread, and written in its turn (the line, below)
  *
- * So there is no barrier: while the last cells of one tile are decoded, chunks of it that
- * are complete are encoded, and as these go, the next tile begins.
+ * So there is no barrier: while the last cells of a tile are decoded, complete chunks of
+ * it are encoded, and as these are written, the next tile begins.
  *
- * Tiles in which nothing was written are left out, where it is known which chunks of the
- * source there are.  A chunk all of whose cells were never written is not written either, if the new dataset
- * has the same fill value.  Elements beyond the edge of the array are fill value, as the
- * library has it.
+ * If the existing chunks of the source are known, tiles without any are skipped.  A chunk
+ * all of whose cells were never written is not written either, if the new dataset has the
+ * same fill value.  Elements beyond the edge of the array are fill value, as libhdf5 has
+ * it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,58 +31,60 @@
 #include "tensors/boxes.h"
 #include "tensors/rechunk/private.h"
 
-/* Numbers of tiles that are listed, beside two for each chunk of the source. */
+/* Tiles that are listed, at most, in addition to two for each chunk of the source. */
 #define TILES_LEAST 65536
 
 struct job {
 	struct making *tile;
-	uint64_t number; /* of the cell, in C order of those in the tile */
+	/* Number of the cell, in C order of the tile's cells. */
+	uint64_t number;
 };
 
 /* A new chunk as it is stored. */
 struct rechunk_encoded {
 	struct build_chunk chunk;
-	XXH128_hash_t hash; /* of what is in it, if that is compared again */
+	XXH128_hash_t hash; /* hash of the decoded chunk, if it is verified */
 };
 struct run {
 	struct rechunk *w;
 	struct pool *pool;
-	uint64_t pitch[RANK_MAX]; /* of a new chunk */
-	uint64_t cell[RANK_MAX];  /* of jobs */
-	uint64_t cost;            /* of a buffer */
+	uint64_t pitch[RANK_MAX]; /* bytes between neighbours in a new chunk */
+	uint64_t cell[RANK_MAX];  /* shape of the cell of a job */
+	uint64_t cost;            /* bytes of memory of a buffer */
 	_Atomic bool failed;
-	pthread_mutex_t lock; /* all below, and the lists of w */
+	pthread_mutex_t lock; /* guards everything below, and the lists of w */
 	pthread_cond_t freed;
-	struct making *first,
-		*last;      /* tiles with chunks that have no place yet */
-	uint64_t in_flight; /* bytes of buffers */
-	uint64_t done;      /* bytes of the tensor */
+	struct making *first, *last; /* tiles with chunks without a place */
+	uint64_t in_flight;          /* bytes of buffers in use */
+	uint64_t done;               /* bytes of the tensor that are done */
 	int code;
 	struct error why;
 };
 /* A new chunk in the making. */
 struct piece {
 	struct making *tile;
-	struct buf *buf;          /* decoded, then as it is stored */
-	_Atomic uint64_t pending; /* cells that are not in it yet */
+	struct buf *buf;          /* first decoded, then as it is stored */
+	_Atomic uint64_t pending; /* cells that are not copied yet */
 	_Atomic bool stored;      /* some of them are stored */
 	struct rechunk_encoded is;
-	/* With the lock: */
-	bool ready; /* nothing has to be done but writing it, or not even that */
+	/* Guarded by run.lock: */
+	bool ready; /* encoded, or not needed: only writing may be left */
 	struct piece *next;
 };
-/* A tile, until all of its chunks have gone. */
+/* A tile, until all of its chunks are written. */
 struct making {
 	struct run *run;
 	struct making *next;
-	struct box box;                        /* elements */
-	uint64_t first[RANK_MAX], n[RANK_MAX]; /* new chunks along each axis */
+	struct box box; /* elements */
+	/* The first new chunk along each axis, and how many. */
+	uint64_t first[RANK_MAX], n[RANK_MAX];
 	uint64_t first_cell[RANK_MAX], cells[RANK_MAX];
 	uint64_t n_pieces, n_jobs;
-	uint64_t placed; /* with the lock: pieces whose turn was */
+	uint64_t placed; /* guarded by run.lock: pieces that had their turn */
 	struct piece *pieces;
 	struct job *jobs;
-	/* Jobs, chunks that are written, the line, and whoever makes them. */
+	/* References of jobs, of chunks being written, of the line, and of the thread
+	 * that makes the tile. */
 	_Atomic uint64_t refs;
 };
 
@@ -124,6 +126,7 @@ static void rechunk_tile_put(struct making *t)
 
 /* ---- one new chunk: encoded, written, read again ------------------------- */
 
+/* Repeat the fill value's pattern over `n` bytes. */
 static void rechunk_fill(unsigned char *to, size_t n, const struct fill *f)
 {
 	const unsigned char *pattern = f->pattern;
@@ -144,7 +147,8 @@ static void rechunk_fill(unsigned char *to, size_t n, const struct fill *f)
 
 /* ---- encoding ------------------------------------------------------------ */
 
-/* Where it was before it was encoded, for that counts as its memory. */
+/* Copy the encoded chunk to the buffer that it had before, which is the memory it is
+ * accounted for; or to a larger one if necessary. */
 static int rechunk_keep_encoded(struct buf **data, const void *stored,
 				size_t len, struct error *err)
 {
@@ -182,6 +186,8 @@ static int rechunk_run_filters(const struct rechunk *w, struct buf **data,
 	return r;
 }
 
+/* Replace the chunk in *data, which may become another buffer, by its stored form of
+ * is->chunk.len bytes.  Any thread. */
 static int rechunk_encode(const struct rechunk *w, struct buf **data,
 			  struct rechunk_encoded *is, struct error *err)
 {
@@ -198,7 +204,7 @@ static int rechunk_encode(const struct rechunk *w, struct buf **data,
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* What was written, once more: read, decoded, compared. */
+/* Read a written chunk back, decode it and compare the hash. */
 static int rechunk_check_written(const struct rechunk *w,
 				 const struct rechunk_encoded *is,
 				 struct error *err)
@@ -226,6 +232,7 @@ static int rechunk_check_written(const struct rechunk *w,
 	return 0;
 }
 
+/* Write an encoded chunk to its place, and read it back if that is wanted.  Any thread. */
 static int rechunk_write(struct rechunk *w, const void *stored,
 			 const struct rechunk_encoded *is, struct error *err)
 {
@@ -238,15 +245,17 @@ static int rechunk_write(struct rechunk *w, const void *stored,
 /* ---- the line ------------------------------------------------------------ */
 
 /*
- * Threads finish chunks in any order, but places are given in one: that of tiles, and in a
- * tile that of numbers.  So the same work gives the same bytes.  A chunk that is encoded
- * before its turn waits in the memory that it had when it was not; whoever encodes the one
- * that all wait for gives places to all that can have one now, and writes them.  Others do
- * the same for those behind meanwhile: only giving places needs the lock.
+ * Threads finish chunks in any order, but positions in the file are assigned in order of
+ * tiles and, within a tile, of numbers, so that equal input gives equal bytes.  A chunk
+ * that is encoded before its turn waits in the memory that it was made in.  The thread
+ * that encodes the chunk that is next assigns positions to all chunks that can have one
+ * now, and writes them.  Other threads do the same for the following ones meanwhile: only
+ * assigning positions needs the lock.
  *
- * Nobody waits: the first chunk of the line belongs to the oldest tile, whose jobs are
- * under way, with all memory that they need.
+ * No thread waits: the first chunk of the line belongs to the oldest tile, whose jobs are
+ * under way and have all the memory that they need.
  */
+/* Put the chunks of a tile at the end of the line. */
 static void rechunk_line_up(struct making *t)
 {
 	struct run *r = t->run;
@@ -273,7 +282,8 @@ static void piece_release(struct run *r, struct piece *p)
 	}
 }
 
-/* With the lock: those whose turn it is, by `next`, each with a reference to its tile. */
+/* Assign positions to chunks whose turn it is.  Set *list to them, linked by `next`, each
+ * with a reference to its tile.  The lock is held. */
 static int give_places(struct run *r, struct piece **list, struct error *err)
 {
 	struct piece **end = list;
@@ -336,6 +346,8 @@ static void piece_write_list(struct run *r, struct piece *list)
 	}
 }
 
+/* All cells were copied to a chunk, and is.chunk.number is set: encode it, and write the
+ * chunks that are next.  Any thread. */
 static void rechunk_complete(struct piece *p)
 {
 	struct run *r = p->tile->run;
@@ -345,7 +357,7 @@ static void rechunk_complete(struct piece *p)
 
 	if (rechunk_is_over(r) ||
 	    (!atomic_load(&p->stored) && r->w->fill.width))
-		piece_release(r, p); /* nobody wants it */
+		piece_release(r, p); /* it is not needed */
 	else
 		code = rechunk_encode(r->w, &p->buf, &p->is, &err);
 	if (code < 0) {
@@ -361,6 +373,7 @@ static void rechunk_complete(struct piece *p)
 	piece_write_list(r, list);
 }
 
+/* Free chunks that were not written.  No other thread is left. */
 static void rechunk_line_free(struct run *r)
 {
 	while (r->first) {
@@ -375,7 +388,7 @@ static void rechunk_line_free(struct run *r)
 
 /* ---- a cell -------------------------------------------------------------- */
 
-/* What both boxes have; false: nothing. */
+/* Set *out to the intersection of two boxes.  Return false if it is empty. */
 static bool intersect(unsigned rank, const struct box *a, const struct box *b,
 		      struct box *out)
 {
@@ -392,7 +405,8 @@ static bool intersect(unsigned rank, const struct box *a, const struct box *b,
 	return true;
 }
 
-/* Along each axis, the first new chunk of the tile that a box touches, and how many. */
+/* Set, along each axis, the first new chunk of the tile that a box touches, and their
+ * number. */
 static void tile_pieces_of(const struct making *t, const struct box *b,
 			   uint64_t *first, uint64_t *n)
 {
@@ -406,14 +420,14 @@ static void tile_pieces_of(const struct making *t, const struct box *b,
 	}
 }
 
-/* What is where in the grid of new chunks. */
+/* A new chunk and its box. */
 struct target {
 	struct piece *piece;
-	uint64_t number; /* of the chunk, in the grid */
+	uint64_t number; /* number of the chunk in the grid */
 	struct box box;  /* elements of the array in it */
 };
 
-/* The chunk at these coordinates within the tile. */
+/* Set *out to the chunk at these coordinates within the tile. */
 static void target_at(const struct making *t, const uint64_t *at,
 		      struct target *out)
 {
@@ -432,7 +446,8 @@ static void target_at(const struct making *t, const uint64_t *at,
 	out->piece = &t->pieces[k];
 }
 
-/* `stored`: some of the cell is, though maybe not what the target gets. */
+/* Copy elements of a cell to one new chunk.  `stored`: some elements of the cell are
+ * stored, but maybe not those that the chunk gets. */
 static int copy_to_target(struct run *r, const struct target *to,
 			  const struct box *cell, bool stored,
 			  struct error *err)
@@ -470,7 +485,8 @@ static void piece_complete(void *arg)
 	rechunk_tile_put(t);
 }
 
-/* The last cell of a tile completes many chunks: others help, if they have nothing else. */
+/* Complete a chunk in another thread, if one is free: the last cell of a tile completes
+ * many chunks. */
 static void complete_soon(struct run *r, const struct target *to)
 {
 	struct piece *p = to->piece;
@@ -481,7 +497,7 @@ static void complete_soon(struct run *r, const struct target *to)
 		piece_complete(p);
 }
 
-/* To all new chunks that have something of it. */
+/* Copy a cell to all new chunks that have elements of it. */
 static void copy_cell(struct making *t, const struct box *cell, bool stored,
 		      struct error *err)
 {
@@ -508,7 +524,7 @@ static void copy_cell(struct making *t, const struct box *cell, bool stored,
 	} while (grid_step(rank, at, n));
 }
 
-/* What of a cell is in the tile. */
+/* Set *out to the elements of a cell that are in the tile. */
 static void cell_box(const struct making *t, uint64_t number, struct box *out)
 {
 	unsigned rank = grid_of(t->run)->rank;
@@ -584,7 +600,7 @@ static bool tile_make_piece(struct making *t, const uint64_t *at)
 	return to.piece->buf;
 }
 
-/* Buffers and jobs.  False: memory is out. */
+/* Allocate buffers and jobs.  Return false if there is no memory. */
 static bool tile_fill(struct making *t)
 {
 	uint64_t at[RANK_MAX] = {0};
@@ -612,7 +628,8 @@ static bool tile_fill(struct making *t)
 	return true;
 }
 
-/* Wait for room for so many bytes, or for all there is.  False: it is over. */
+/* Wait for room for `bytes` bytes, or until no buffer is in use.  Return false if the run
+ * is over. */
 static bool run_take_room(struct run *r, uint64_t bytes)
 {
 	lock_scope(&r->lock);
@@ -632,7 +649,7 @@ static int fail_no_memory(struct run *r)
 	return -ENOMEM;
 }
 
-/* What was made of a tile that has no jobs. */
+/* Free a tile whose jobs were not queued. */
 static void tile_drop(struct making *t)
 {
 	for (uint64_t k = 0; t->pieces && k < t->n_pieces; k++)
@@ -683,7 +700,7 @@ static int tile_start(struct run *r, const struct grid *tiles, uint64_t number)
 	return 0;
 }
 
-/* A tile as a chunk of a grid. */
+/* Make a grid whose chunks are the tiles. */
 static int tile_grid(const struct run *r, struct grid *out, struct error *err)
 {
 	const struct grid *g = grid_of(r);
@@ -699,7 +716,7 @@ static int tile_grid(const struct run *r, struct grid *out, struct error *err)
 		       : 0;
 }
 
-/* Those in which something was written, all others are done. */
+/* Process the listed tiles, in which something was written.  All others count as done. */
 static void run_written_tiles(struct run *r, const struct grid *tiles,
 			      const uint64_t *number, uint64_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a sparse source there is, and which boxes of the array that touches. */
+/* Which chunks of a sparse source exist, and which boxes of the array they touch. */
 #include "tensors/rechunk/written.h"
 
 #include <errno.h>
@@ -8,19 +8,20 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-/* Asked for at once; each question goes through the whole index. */
+/* Chunks that are looked up at a time; each look-up reads the whole index. */
 #define ROOM_LEAST 4096
 #define ROOM_MOST (UINT32_C(1) << 20)
-/* Numbers that are sorted, and those that are there twice dropped. */
+/* Numbers that are collected before they are sorted and duplicates are dropped. */
 #define SORT_LEAST 4096
-/* Of this much of a virtual dataset at most one part is in files. */
+/* A virtual dataset is sparse if at most one in this many elements is in its parts. */
 #define SPARSE 16
-/* Of fewer chunks nothing is gained. */
+/* Least number of chunks for which looking pays. */
 #define CHUNKS_LEAST 32
 
-/* ---- which there are ------------------------------------------------------ */
+/* ---- existing chunks ----------------------------------------------------------- */
 
-/* 1: all of them are listed; 0: they are too many. */
+/* List existing chunks.  Return 1 if all are listed, 0 if there are more than `most`,
+ * -errno. */
 static int written_list(struct tensor *t, const struct layout *l, uint64_t most,
 			struct rechunk_written *out, struct error *err)
 {
@@ -47,7 +48,7 @@ static int written_list(struct tensor *t, const struct layout *l, uint64_t most,
 	return 1;
 }
 
-/* The boxes that parts of a virtual dataset are in. */
+/* List the blocks of a virtual dataset that are in parts.  Return as written_list. */
 static int list_blocks(const struct tensor *t, uint64_t most,
 		       struct rechunk_written *out, struct error *err)
 {
@@ -108,7 +109,7 @@ void rechunk_written_free(struct rechunk_written *w)
 	vec_free(&w->chunks);
 }
 
-/* ---- what they touch ------------------------------------------------------ */
+/* ---- boxes that they touch ----------------------------------------------------- */
 
 static void box_of(const struct rechunk_written *w, uint64_t chunk,
 		   struct box *out)
@@ -123,7 +124,8 @@ static void box_of(const struct rechunk_written *w, uint64_t chunk,
 					w->grid.shape[i] - out->start[i]);
 }
 
-/* The boxes of `g` that a chunk touches: along each axis the first, and how many. */
+/* Set, along each axis, the first box of `g` that a chunk touches, and their number.
+ * Return the number of boxes in total. */
 static uint64_t touched(const struct rechunk_written *w, uint64_t chunk,
 			const struct grid *g, uint64_t *first, uint64_t *n)
 {
@@ -161,7 +163,7 @@ static int written_compare(const void *one, const void *two)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Each once. */
+/* Sort and drop duplicates.  Return how many are left. */
 static size_t written_sort(uint64_t *at, size_t n)
 {
 	size_t kept = 0;
@@ -200,7 +202,7 @@ int rechunk_written_boxes(const struct rechunk_written *w, const struct grid *g,
 		if (touched(w, w->chunks.at[i], g, first, wide) > most)
 			goto too_many;
 		do {
-			/* Neighbours touch the same ones. */
+			/* Neighbouring chunks touch the same boxes. */
 			if (all.n == enough) {
 				all.n = written_sort(all.at, all.n);
 				enough = 2 * all.n;
