@@ -232,7 +232,7 @@ static int rechunk_check_written(const struct rechunk *w,
 	return 0;
 }
 
-/* Write an encoded chunk to its place, and read it back if that is wanted.  Any thread. */
+/* Write an encoded chunk to its place; read it back if that is wanted.  Any thread. */
 static int rechunk_write(struct rechunk *w, const void *stored,
 			 const struct rechunk_encoded *is, struct error *err)
 {
