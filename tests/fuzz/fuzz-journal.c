@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "fuzz.h"
-#include "tensors/merge/record.h"
+#include "tensors/merge/journal.h"
 
 static void check(const struct journal *j, size_t n)
 {

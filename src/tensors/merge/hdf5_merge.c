@@ -3,18 +3,18 @@
 
 /*
  *   begin    names, lock, journal of an earlier attempt
- *   look     everything in the main file and behind its links        (_look)
- *   plan     datasets that are put together; chunks and filters      (_plan)
- *   check    parts, flags, room: nothing has been touched so far     (_check, _ready)
+ *   look     everything in the main file and behind its links        (look.c)
+ *   plan     datasets that are put together; chunks and filters      (plan.c)
+ *   check    parts, flags, room: nothing has been touched so far     (check.c)
  *   rehearse with --delete-parts: all that could fail later, while all parts are there
- *   work     chunks, by all threads, one behind the other            (_work, _chunk)
- *              with --delete-parts: sync, journal, delete, again and again (_commit)
- *   make     the file around the chunks                              (_make, _values, _attr)
+ *   work     chunks, by all threads, one behind the other            (work.c, chunk.c)
+ *              with --delete-parts: sync, journal, delete, again and again (work.c)
+ *   make     the file around the chunks                              (make.c, values.c, attr.c)
  *   publish  sync, journal, rename
  *   delete   parts that were needed until now; the journal
  *
  * When we are killed in the middle, the next attempt looks and plans again, and takes
- * over what the journal has (_resume); what it says stands in for parts that are gone.
+ * over what the journal has (resume.c); what it says stands in for parts that are gone.
  * Without --delete-parts nothing is lost but work, and the next attempt begins anew.
  */
 #include "tensors/merge/private.h"
@@ -28,7 +28,6 @@
 #include "base/cleanup.h"
 #include "formats/hdf5/file/source.h"
 #include "formats/hdf5/hdf5.h"
-#include "tensors/merge/bits.h"
 
 int merge_begin(struct merge **out, const struct merge_options *o,
 		struct merge_result *result, struct error *err)

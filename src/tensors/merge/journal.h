@@ -17,6 +17,14 @@
  *   u32 kind, u32 0, u64 length of the payload, payload, u64 XXH3 of all before (seed: its
  *   place in the file).  All numbers little-endian; texts: u32 length, bytes.
  */
+enum journal_kind {
+	JOURNAL_PLAN = 0x314d4654, /* "TFM1" */
+	JOURNAL_TEXTS = 2,
+	JOURNAL_CHUNKS = 3,
+	JOURNAL_MADE = 4
+};
+#define JOURNAL_FRONT 16 /* bytes before the payload */
+#define JOURNAL_BACK 8
 /* Chunks of a dataset: for each there is a bit or two in memory. */
 #define MERGE_CHUNKS_MAX (UINT64_C(1) << 30)
 struct journal_file {

@@ -180,6 +180,9 @@ int merge_check_renamed(struct merge *m, struct error *err);
 /* 1: what it has done is taken over; 0: begin anew. */
 int merge_journal_resume(struct merge *m, struct error *err);
 
+/* Are all chunks that part p has elements of safe?  False where that is not easily
+ * known. */
+bool merge_part_is_safe(const struct stream *s, uint32_t p);
 /* tensors/merge/work.c: every chunk of every stream. */
 int merge_work(struct merge *m, struct error *err);
 /* The same, and nothing is written or noted: does all decode that has to be? */
@@ -208,32 +211,17 @@ struct merge_worker {
 /* len 0: there is none. */
 int merge_chunk(struct merge_worker *w, uint32_t stream, uint64_t number,
 		struct build_chunk *out, struct error *err);
-/* tensors/merge/commit.c: what was copied is safe now: journal it, delete what was read. */
-int merge_commit(struct merge *m, struct error *err);
 
-/* tensors/merge/values.c.  Boxes of parts, in the order of the elements of a box of the
- * tensor (as one that has `n`); part UINT32_MAX: so many elements of a gap. */
-typedef int merge_each(void *ctx, struct tensor *t, uint32_t p,
-		       const struct box *b, uint64_t n);
-int merge_each_part(struct tensor *t, const struct box *b, merge_each *each,
-		    void *ctx, struct error *err);
-/*
- * Elements [skip, skip + run) of a box, in C order, begin with a box: as long as possible
- * an axis that is as far out as possible.  Returns how many elements that is.
- */
-uint64_t merge_first_box(const struct box *b, unsigned rank, uint64_t skip,
-			 uint64_t run, struct box *out);
+/* tensors/merge/values.c */
 /* All of a dataset of strings as runs: v->text. */
 int merge_values_runs(struct merge *m, struct values *v, struct error *err);
-/* tensors/merge/write.c: elements by way of the library, of VALUES or (KEPT) of a dataset
+/* Elements by way of the library, of VALUES or (KEPT) of a dataset
  * as it is, into an open dataset of the output, with its type; lock held. */
 int merge_values_write(struct merge *m, const struct item *it, hid_t to,
 		       bool odd_fill, struct error *err);
 
-/* tensors/merge/apart.c: merge_make in a process of its own. */
+/* tensors/merge/make.c: the file around the chunks, made in a process of its own. */
 int merge_make_apart(struct merge *m, struct error *err);
-/* tensors/merge/make.c: the file around the chunks; takes the lock. */
-int merge_make(struct merge *m, struct error *err);
 /* tensors/merge/attr.c: attributes of an object, all but those with references; or those
  * only.  Lock held. */
 int merge_attributes(struct merge *m, const struct item *it, hid_t from,
@@ -241,6 +229,21 @@ int merge_attributes(struct merge *m, const struct item *it, hid_t from,
 /* A dataset of references, of which the library's copy has none. */
 int merge_references(struct merge *m, const struct item *it, hid_t from,
 		     hid_t to, struct error *err);
+
+/* ---- a bit for each chunk of a stream ------------------------------------- */
+
+static inline size_t bits_words(uint64_t n)
+{
+	return (size_t)(n / 64 + 1);
+}
+static inline bool bits_get(const uint64_t *bits, uint64_t i)
+{
+	return bits[i / 64] >> (i % 64) & 1;
+}
+static inline void bits_set(uint64_t *bits, uint64_t i)
+{
+	bits[i / 64] |= UINT64_C(1) << (i % 64);
+}
 
 static inline int merge_no_memory(struct error *err)
 {

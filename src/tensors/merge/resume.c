@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tensors/merge/bits.h"
+#include "tensors/merge/private.h"
 
 /* ---- beginning ----------------------------------------------------------- */
 

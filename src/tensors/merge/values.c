@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Boxes of parts, and strings that are kept as runs of equal ones. */
+/* Boxes of parts, strings that are kept as runs of equal ones, and elements that the
+ * library reads and writes: strings, sequences, odd numbers. */
 
+/*
+ * A box is read part by part, with the type that the output has in memory, too: what is
+ * read are the elements as they will be stored, converted by the library where a part's
+ * type is another one, or pointers to strings and sequences, which come by formats/hdf5/file/vlen.c.
+ * These live until they are written, part by part.  The library is never asked to read a
+ * virtual dataset, or raw data in other files.
+ *
+ * A dataset of strings in the main file itself goes the same way: when H5Ocopy copies
+ * one, it gives back memory that is not its own.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,15 +19,25 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "formats/hdf5/chunk/chunk.h"
+#include "formats/hdf5/dataset/description.h"
+#include "formats/hdf5/file/driver.h"
+#include "formats/hdf5/file/place.h"
+#include "formats/hdf5/file/vlen.h"
 #include "tensors/merge/private.h"
+#include "tensors/refer.h"
 
 /* Flags are kept as runs of equal ones, as many as this. */
 #define RUNS_MAX (UINT32_C(1) << 22)
 
 /* ---- runs of boxes ------------------------------------------------------- */
 
-uint64_t merge_first_box(const struct box *b, unsigned rank, uint64_t skip,
-			 uint64_t run, struct box *out)
+/*
+ * Elements [skip, skip + run) of a box, in C order, begin with a box: as long as possible
+ * an axis that is as far out as possible.  Returns how many elements that is.
+ */
+static uint64_t merge_first_box(const struct box *b, unsigned rank,
+				uint64_t skip, uint64_t run, struct box *out)
 {
 	uint64_t at[RANK_MAX], inner = 1, n;
 	unsigned axis;
@@ -42,8 +63,12 @@ uint64_t merge_first_box(const struct box *b, unsigned rank, uint64_t skip,
 	return n * inner;
 }
 
-int merge_each_part(struct tensor *t, const struct box *b, merge_each *each,
-		    void *ctx, struct error *err)
+/* Boxes of parts, in the order of the elements of a box of the
+ * tensor (as one that has `n`); part UINT32_MAX: so many elements of a gap. */
+typedef int merge_each(void *ctx, struct tensor *t, uint32_t p,
+		       const struct box *b, uint64_t n);
+static int merge_each_part(struct tensor *t, const struct box *b,
+			   merge_each *each, void *ctx, struct error *err)
 {
 	uint64_t all = box_elements(b, t->rank), at = 0;
 	int r = 0;
@@ -142,5 +167,346 @@ int merge_values_runs(struct merge *m, struct values *v, struct error *err)
 				 "of flags",
 				 v->text.path, RUNS_MAX);
 	v->captured = r == 0 && v->t->dtype.vlen;
+	return r;
+}
+
+/* ---- elements that the library writes ------------------------------------ */
+
+/* Elements that are read at once: bytes of memory, without what they point to, and
+ * elements that point. */
+#define ROOM (UINT64_C(1) << 20)
+#define POINTERS 4096
+
+struct writing {
+	struct merge *m;
+	struct tensor *t;      /* NULL: `own` is all of it */
+	struct hdf5_place own; /* a dataset as it is */
+	const char *path;
+	hid_t to, space, type; /* the dataset, and its type in memory, too */
+	size_t elem;
+	unsigned rank; /* of the dataset; array types have more axes */
+	uint64_t shape[RANK_MAX];
+	uint64_t within; /* elements of the tensor in one of the dataset */
+	bool points;     /* elements are pointers, or have some */
+	bool odd_fill;   /* the fill value is not known */
+	unsigned char *buf, *fill;
+	struct box box; /* that is in work */
+	uint64_t have;  /* elements of it that are done */
+	/* The part that is open; then the library's lock is held by way of it. */
+	bool open;
+	struct hdf5_place at;
+	struct hdf5_opened o;
+	struct hdf5_description d;
+	struct error *err;
+};
+
+static int library_failed(struct writing *w, const char *what)
+{
+	char why[256];
+
+	hdf5_why(why, sizeof why);
+	return error_set(w->err, -EIO, "%s: %s: %s", w->path, what, why);
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+static void close_part(struct writing *w)
+{
+	if (!w->open)
+		return;
+	hdf5_vlen_end();
+	hdf5_description_free(&w->d);
+	hdf5_place_close(&w->o);
+	hdf5_lock();
+	w->open = false;
+}
+
+/* The lock is held, and is so again afterwards. */
+static int open_part(struct writing *w, const struct hdf5_place *at)
+{
+	int r;
+
+	if (w->open && w->at.file == at->file &&
+	    !strcmp(w->at.object, at->object))
+		return 0;
+	close_part(w);
+	hdf5_unlock();
+	r = hdf5_place_open(at, &w->o, w->err);
+	if (r < 0) {
+		hdf5_lock();
+		return r;
+	}
+	r = hdf5_describe(w->m->s, w->o.object, NULL, &w->d, w->err);
+	if (r < 0) {
+		hdf5_place_close(&w->o);
+		hdf5_lock();
+		return r;
+	}
+	w->at = *at;
+	w->open = true;
+	hdf5_vlen_begin(w->o.object, w->m->o.memory / 2);
+	if (!w->d.nraw)
+		return 0;
+	error_set(w->err, -ENOTSUP,
+		  "values of its type in external raw files cannot be merged");
+	hdf5_place_prefix(at, w->err);
+	return w->err->code;
+}
+
+/* The next `n` elements of the box in work, which are at w->buf. */
+static int put(struct writing *w, uint64_t n)
+{
+	herr_t ok = 0;
+
+	for (uint64_t done = 0, k; done < n && ok >= 0; done += k) {
+		const struct box *b = &w->box;
+		unsigned char *data = w->buf + done * w->elem;
+		hsize_t start[RANK_MAX], count[RANK_MAX], len;
+		struct box x;
+		hid_t mem;
+
+		k = merge_first_box(b, w->rank, w->have + done, n - done, &x);
+		len = k;
+		for (unsigned i = 0; i < w->rank; i++) {
+			start[i] = x.start[i];
+			count[i] = x.count[i];
+		}
+		mem = H5Screate_simple(1, &len, NULL);
+		if (w->rank)
+			ok = H5Sselect_hyperslab(w->space, H5S_SELECT_SET,
+						 start, NULL, count, NULL);
+		if (ok >= 0)
+			ok = H5Dwrite(w->to, w->type, mem, w->space,
+				      H5P_DEFAULT, data);
+		H5Sclose(mem);
+	}
+	w->have += n;
+	return ok < 0 ? library_failed(w, "its values cannot be written") : 0;
+}
+
+static int read_gap(struct writing *w, uint64_t n)
+{
+	if (w->odd_fill)
+		return error_set(
+			w->err, -ENOTSUP,
+			"%s: gaps with a fill value of variable length "
+			"cannot be merged",
+			w->path);
+	for (uint64_t i = 0; i < n; i++)
+		memcpy(w->buf + i * w->elem, w->fill, w->elem);
+	return put(w, n);
+}
+
+/* `len` elements of the open part to w->buf. */
+static int read_box(struct writing *w, const struct box *b, hsize_t len)
+{
+	hsize_t start[RANK_MAX], count[RANK_MAX];
+	hid_t from = H5Dget_space(w->o.object), dxpl = hdf5_vlen_transfer();
+	hid_t to = H5Screate_simple(1, &len, NULL);
+	herr_t ok = from < 0 || to < 0 || dxpl < 0 ? -1 : 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < w->d.own_rank; i++) {
+		start[i] = b->start[i];
+		count[i] = b->count[i];
+	}
+	memset(w->buf, 0, len * w->elem);
+	if (ok >= 0 && w->d.own_rank)
+		ok = H5Sselect_hyperslab(from, H5S_SELECT_SET, start, NULL,
+					 count, NULL);
+	if (ok >= 0)
+		ok = H5Dread(w->o.object, w->type, to, from, dxpl, w->buf);
+	if (ok < 0) {
+		r = hdf5_vlen_failed(w->err);
+		r = r ? r : library_failed(w, "its values cannot be read");
+		hdf5_place_prefix(&w->at, w->err);
+	}
+	if (from >= 0)
+		H5Sclose(from);
+	if (to >= 0)
+		H5Sclose(to);
+	if (dxpl >= 0)
+		H5Pclose(dxpl);
+	return r;
+}
+
+static int read_part(void *ctx, struct tensor *t, uint32_t p,
+		     const struct box *b, uint64_t n)
+{
+	struct writing *w = ctx;
+	struct hdf5_place at = w->own;
+	uint64_t len = n / w->within;
+	int r;
+
+	if (p == UINT32_MAX)
+		return read_gap(w, len);
+	if (t)
+		at = (struct hdf5_place){w->m->s, t->parts[p].file,
+					 t->parts[p].dataset};
+	r = open_part(w, &at);
+	if (r == 0) /* do its chunks decode to all that H5Dread wants? */
+		r = hdf5_fetch_check(&w->at, w->o.object, &w->d, b, w->err);
+	if (r == 0)
+		r = read_box(w, b, len);
+	if (r == 0)
+		r = put(w, len);
+	if (w->open)
+		hdf5_vlen_forget();
+	return r;
+}
+
+/* ---- the output ---------------------------------------------------------- */
+
+static int write_box(struct writing *w, uint64_t n)
+{
+	w->have = 0;
+	return w->t ? merge_each_part(w->t, &w->box, read_part, w, w->err)
+		    : read_part(w, NULL, 0, &w->box, n);
+}
+
+/* Box after box: rows, or pieces of one. */
+static int write_boxes(struct writing *w, uint64_t most)
+{
+	unsigned all = w->t ? w->t->rank : w->rank, i = 0;
+	struct box *b = &w->box;
+	uint64_t step[RANK_MAX], room = most, n;
+	int r;
+
+	for (unsigned k = all; k-- > 0;) {
+		bool own = k < w->rank;
+
+		b->start[k] = 0;
+		if (!w->shape[k])
+			return 0;
+		step[k] = own ? max_u64(min_u64(room, w->shape[k]), 1)
+			      : w->shape[k];
+		if (own)
+			room = step[k] == w->shape[k] ? room / step[k] : 1;
+	}
+	do {
+		n = 1;
+		for (unsigned k = 0; k < all; k++) {
+			b->count[k] =
+				min_u64(step[k], w->shape[k] - b->start[k]);
+			n *= b->count[k];
+		}
+		r = write_box(w, n);
+		if (r == 0 && *w->m->o.stop)
+			r = error_set(w->err, -EINTR, "interrupted");
+		for (i = w->rank; i-- > 0;) {
+			b->start[i] += step[i];
+			if (b->start[i] < w->shape[i])
+				break;
+			b->start[i] = 0;
+		}
+	} while (r == 0 && i < w->rank);
+	return r;
+}
+
+/* What gaps have; nothing, where elements point. */
+static bool find_fill(struct writing *w)
+{
+	hid_t dcpl = hdf5_vlen_create_plist(w->to);
+	H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+	bool ok = dcpl >= 0 && H5Pfill_value_defined(dcpl, &defined) >= 0;
+
+	if (ok && !w->points && defined == H5D_FILL_VALUE_USER_DEFINED)
+		ok = H5Pget_fill_value(dcpl, w->type, w->fill) >= 0;
+	if (dcpl >= 0)
+		H5Pclose(dcpl);
+	return ok;
+}
+
+static int write_all(struct writing *w)
+{
+	hsize_t dims[RANK_MAX];
+	uint64_t most;
+	int rank = H5Sget_simple_extent_dims(w->space, dims, NULL), r;
+
+	w->elem = H5Tget_size(w->type);
+	w->points = refer_points(w->type);
+	if (rank < 0 || !w->elem)
+		return library_failed(w, "it cannot be written");
+	if (H5Sget_simple_extent_type(w->space) == H5S_NULL)
+		return 0;
+	w->rank = (unsigned)rank;
+	w->within = 1;
+	for (unsigned i = 0; i < w->rank; i++)
+		w->shape[i] = dims[i];
+	for (unsigned i = w->rank; w->t && i < w->t->rank; i++) {
+		w->shape[i] = w->t->shape[i];
+		w->within *= max_u64(w->t->shape[i], 1);
+	}
+	most = max_u64(ROOM / w->elem, 1);
+	if (w->points)
+		most = min_u64(most, POINTERS);
+	w->buf = malloc(most * w->elem);
+	w->fill = calloc(1, w->elem);
+	if (!w->buf || !w->fill)
+		return merge_no_memory(w->err);
+	r = find_fill(w) ? write_boxes(w, most)
+			 : library_failed(w, "its fill value cannot be read");
+	close_part(w);
+	return r;
+}
+
+/* Rows of equal strings. */
+static int write_runs(struct writing *w, const struct journal_text *t)
+{
+	enum { ROWS = 16384 };
+	char **row = calloc(ROWS, sizeof *row);
+	hsize_t at = 0, n = 0;
+	herr_t ok = 0;
+
+	if (!row)
+		return merge_no_memory(w->err);
+	for (size_t i = 0; i < t->runs.n && ok >= 0; i++) {
+		uint64_t left = t->runs.at[i].rows;
+
+		for (; left && ok >= 0; left -= n, at += n) {
+			hid_t mem;
+
+			n = min_u64(left, ROWS);
+			for (hsize_t k = 0; k < n; k++)
+				row[k] = t->runs.at[i].value;
+			mem = H5Screate_simple(1, &n, NULL);
+			ok = H5Sselect_hyperslab(w->space, H5S_SELECT_SET, &at,
+						 NULL, &n, NULL);
+			if (ok >= 0)
+				ok = H5Dwrite(w->to, w->type, mem, w->space,
+					      H5P_DEFAULT, row);
+			H5Sclose(mem);
+		}
+	}
+	free(row);
+	return ok < 0 ? library_failed(w, "its values cannot be written") : 0;
+}
+
+int merge_values_write(struct merge *m, const struct item *it, hid_t to,
+		       bool odd_fill, struct error *err)
+{
+	struct values *v =
+		it->kind == ITEM_VALUES ? &m->values.at[it->index] : NULL;
+	struct writing w = {.m = m,
+			    .t = v ? v->t : NULL,
+			    .own = {m->s, it->file, it->object},
+			    .path = it->path,
+			    .to = to,
+			    .odd_fill = odd_fill,
+			    .err = err};
+	int r;
+
+	w.type = H5Dget_type(to);
+	w.space = H5Dget_space(to);
+	if (w.type < 0 || w.space < 0)
+		r = library_failed(&w, "it cannot be written");
+	else
+		r = v && v->captured ? write_runs(&w, &v->text) : write_all(&w);
+	if (w.type >= 0)
+		H5Tclose(w.type);
+	if (w.space >= 0)
+		H5Sclose(w.space);
+	free(w.buf);
+	free(w.fill);
 	return r;
 }

@@ -8,17 +8,19 @@
  * that nobody has had.  A bit for each says who has: tiles may overlap.
  *
  * One thread coordinates: it shows progress, and from time to time commits what the
- * others have done (tensors/merge/commit.c) while they go on.
+ * others have done while they go on.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/pool.h"
-#include "tensors/merge/bits.h"
+#include "formats/hdf5/worker/worker.h"
+#include "tensors/merge/private.h"
 
 /* Chunks that a thread takes at once. */
 #define TAKE 256
@@ -28,6 +30,19 @@
 #define COMMIT_SECONDS 2.0
 #define LOOK_NS 50000000
 
+/* True: it was not set before, and is the caller's. */
+static inline bool bits_claim(_Atomic uint64_t *bits, uint64_t i)
+{
+	uint64_t bit = UINT64_C(1) << (i % 64);
+
+	return !(atomic_fetch_or(&bits[i / 64], bit) & bit);
+}
+
+/* Chunks of a grid in C order, of a box of it: those that it touches, or (begin) those
+ * whose first element is in it. */
+struct chunk_range {
+	uint64_t first[RANK_MAX], n[RANK_MAX], count;
+};
 struct job {
 	size_t stream;
 	bool sweep; /* numbers of the grid, else of the range */
@@ -48,6 +63,38 @@ struct work {
 	uint64_t uncommitted; /* bytes, about; merge's lock */
 };
 
+/* ---- chunks of a box ----------------------------------------------------- */
+
+/* Chunks that box `b` touches, or (begin) whose first element is in it. */
+static void chunk_range_init(struct chunk_range *r, const struct grid *g,
+			     const struct box *b, bool begin)
+{
+	r->count = 1;
+	for (unsigned i = 0; i < g->rank; i++) {
+		uint64_t end = div_up(b->start[i] + b->count[i], g->chunk[i]);
+
+		r->first[i] = begin ? div_up(b->start[i], g->chunk[i])
+				    : b->start[i] / g->chunk[i];
+		r->n[i] = b->count[i] && end > r->first[i] ? end - r->first[i]
+							   : 0;
+		r->count *= r->n[i];
+	}
+}
+
+static uint64_t chunk_range_at(const struct chunk_range *r,
+			       const struct grid *g, uint64_t i)
+{
+	uint64_t number = 0, step = 1;
+
+	for (unsigned k = g->rank; k-- > 0;) {
+		number += (r->first[k] + i % r->n[k]) * step;
+		i /= r->n[k];
+		step *= g->chunks[k];
+	}
+	return number;
+}
+
+/* Number i of the range, as one of the grid. */
 /* ---- what there is to do ------------------------------------------------- */
 
 static uint32_t tiles_of(const struct stream *s)
@@ -199,6 +246,135 @@ static void thread_main(void *arg)
 	pthread_cond_signal(&w->news);
 }
 
+/* ---- commits ------------------------------------------------------------- */
+
+/*
+ *   chunks in the data file   synced          then
+ *   records in the journal    synced          then
+ *   parts                     deleted
+ *
+ * in this order, so that at every moment each element is in a part that is there, or in a
+ * chunk that the journal knows.  Threads go on meanwhile: only chunks that were in the
+ * list before the first sync began are written down after it.
+ */
+bool merge_part_is_safe(const struct stream *s, uint32_t p)
+{
+	struct chunk_range r;
+	struct box b;
+
+	if (!s->safe || !s->boxes)
+		return false;
+	for (uint32_t i = s->first[p]; i < s->first[p + 1]; i++) {
+		if (!merge_tile_box(s->t, s->tile[i], &b))
+			return false;
+		chunk_range_init(&r, &s->grid, &b, false);
+		for (uint64_t k = 0; k < r.count; k++)
+			if (!bits_get(s->safe, chunk_range_at(&r, &s->grid, k)))
+				return false;
+	}
+	return true;
+}
+
+/* Chunks of the list, whose data is written. */
+static size_t seen(struct merge *m)
+{
+	lock_scope(&m->lock);
+
+	return m->j.chunks.n;
+}
+
+/* Those that are not in the journal, and where their data ends.  Behind that there may be
+ * room for chunks in the making: the file need not be so long when we are killed. */
+static int list_chunks(struct merge *m, size_t n, struct journal *some,
+		       struct error *err)
+{
+	lock_scope(&m->lock);
+
+	*some = m->j; /* the list may move while we write */
+	some->chunks = (__typeof__(some->chunks))VEC_EMPTY;
+	for (size_t i = m->written; i < n; i++) {
+		const struct journal_chunk *c = &m->j.chunks.at[i];
+
+		if (c->at.len)
+			some->end = max_u64(some->end, c->at.pos + c->at.len);
+		if (!vec_push(&some->chunks, *c)) {
+			vec_free(&some->chunks);
+			return merge_no_memory(err);
+		}
+	}
+	return 0;
+}
+
+static int journal_up_to(struct merge *m, size_t n, struct error *err)
+{
+	struct journal some;
+	int r = list_chunks(m, n, &some, err);
+
+	if (r < 0)
+		return r;
+	r = journal_write_chunks(&some, m->lock_fd, 0, some.end, err);
+	m->j.whole = some.whole;
+	m->j.end = some.end;
+	for (size_t i = 0; i < some.chunks.n && r == 0; i++) {
+		const struct journal_chunk *c = &some.chunks.at[i];
+
+		for (uint64_t k = 0; k < (c->at.len ? 1 : c->at.pos); k++)
+			bits_set(m->streams.at[c->stream].safe,
+				 c->at.number + k);
+	}
+	vec_free(&some.chunks);
+	return r;
+}
+
+static bool file_is_safe(const struct merge *m, const struct merge_file *f)
+{
+	for (size_t i = 0; i < f->uses.n; i++) {
+		const struct merge_use *u = &f->uses.at[i];
+
+		if (!merge_part_is_safe(&m->streams.at[u->stream], u->part))
+			return false;
+	}
+	return f->uses.n > 0;
+}
+
+/* Nobody may have them open, or their room is not free. */
+static int delete_parts(struct merge *m, struct error *err)
+{
+	uint64_t before = m->result->deleted;
+	int r = 0;
+
+	for (size_t i = 0; i < m->files.n && r == 0; i++) {
+		struct merge_file *f = &m->files.at[i];
+
+		if (f->gone || f->late || f->kept || !file_is_safe(m, f))
+			continue;
+		handles_let_go(m->handles, f->file);
+		r = merge_place_delete(m, handles_path(m->handles, f->file),
+				       &f->id, err);
+		f->gone = r == 0;
+	}
+	if (m->result->deleted > before)
+		hdf5_isolate_let_go();
+	return r;
+}
+
+static int commit_chunks(struct merge *m, struct error *err)
+{
+	size_t n = seen(m);
+	int r = 0;
+
+	if (n > m->written) {
+		if (fdatasync(m->data_fd) < 0)
+			return error_errno(err, -errno, "cannot write '%s'",
+					   file_shown(m->data_path));
+		r = journal_up_to(m, n, err);
+		if (r < 0)
+			return r;
+		m->written = n;
+	}
+	return delete_parts(m, err);
+}
+
 /* ---- the coordinator ----------------------------------------------------- */
 
 /* Wait a little; false: no thread is left. */
@@ -227,7 +403,7 @@ static int commit_now(struct work *w, struct error *err)
 	pthread_mutex_lock(&m->lock);
 	w->uncommitted = 0;
 	pthread_mutex_unlock(&m->lock);
-	return m->o.delete_parts && !m->rehearsal ? merge_commit(m, err) : 0;
+	return m->o.delete_parts && !m->rehearsal ? commit_chunks(m, err) : 0;
 }
 
 static int coordinate(struct work *w, struct error *err)
