@@ -31,7 +31,8 @@ struct referring {
 	struct refer refer;
 };
 
-static int failed(const struct item *it, const char *what, struct error *err)
+static int attr_failed(const struct item *it, const char *what,
+		       struct error *err)
 {
 	char why[256];
 
@@ -82,8 +83,8 @@ struct attributes {
 	struct error *err;
 };
 
-static bool copy_value(struct attributes *a, hid_t from, hid_t type,
-		       hid_t space, hid_t to, const char *name)
+static bool attr_copy_value(struct attributes *a, hid_t from, hid_t type,
+			    hid_t space, hid_t to, const char *name)
 {
 	struct referring x;
 	hssize_t n = H5Sget_simple_extent_npoints(space);
@@ -106,7 +107,7 @@ static bool copy_value(struct attributes *a, hid_t from, hid_t type,
 	return ok;
 }
 
-static int copy_attribute(struct attributes *a, hid_t from, const char *name)
+static int attr_copy(struct attributes *a, hid_t from, const char *name)
 {
 	hid_t stored = H5Aget_type(from), space = H5Aget_space(from);
 	hid_t type = stored < 0 ? stored : H5Tcopy(stored), to;
@@ -115,12 +116,12 @@ static int copy_attribute(struct attributes *a, hid_t from, const char *name)
 
 	if (ok && refer_is_in(type) == a->references) {
 		to = H5Acreate2(a->to, name, type, space, acpl, H5P_DEFAULT);
-		ok = to >= 0 && copy_value(a, from, type, space, to, name);
+		ok = to >= 0 && attr_copy_value(a, from, type, space, to, name);
 		if (to >= 0)
 			H5Aclose(to);
 	}
 	if (!ok)
-		failed(a->it, name, a->err);
+		attr_failed(a->it, name, a->err);
 	if (acpl >= 0)
 		H5Pclose(acpl);
 	if (space >= 0)
@@ -132,7 +133,7 @@ static int copy_attribute(struct attributes *a, hid_t from, const char *name)
 	return ok ? 0 : a->err->code;
 }
 
-static herr_t each_attribute(hid_t object, const char *name,
+static herr_t attr_copy_each(hid_t object, const char *name,
 			     const H5A_info_t *info, void *ctx)
 {
 	struct attributes *a = ctx;
@@ -140,8 +141,8 @@ static herr_t each_attribute(hid_t object, const char *name,
 	int r;
 
 	(void)info;
-	r = from < 0 ? failed(a->it, name, a->err)
-		     : copy_attribute(a, from, name);
+	r = from < 0 ? attr_failed(a->it, name, a->err)
+		     : attr_copy(a, from, name);
 	if (from >= 0)
 		H5Aclose(from);
 	return r < 0 ? -1 : 0;
@@ -156,11 +157,12 @@ int merge_attributes(struct merge *m, const struct item *it, hid_t from,
 
 	err->code = 0;
 	if (hdf5_lost_rest(from, why, sizeof why) == HDF5_REST_NONE &&
-	    H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, &at, each_attribute,
+	    H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, &at, attr_copy_each,
 			&a) >= 0)
 		return 0;
-	return err->code ? err->code
-			 : failed(it, "its attributes cannot be read", err);
+	return err->code
+		       ? err->code
+		       : attr_failed(it, "its attributes cannot be read", err);
 }
 
 /* ---- datasets of references ---------------------------------------------- */
@@ -178,22 +180,22 @@ int merge_references(struct merge *m, const struct item *it, hid_t from,
 	int r = 0;
 
 	if (n < 0 || !size || mul_overflows((uint64_t)n, size, &bytes))
-		r = failed(it, "it cannot be read", err);
+		r = attr_failed(it, "it cannot be read", err);
 	else if (bytes > VALUES_MOST)
 		r = error_set(err, -ENOTSUP, "%s: too many references",
 			      it->path);
 	else if (!(data = calloc(1, max_u64(bytes, 1))))
-		r = merge_no_memory(err);
+		r = error_no_memory(err, "a dataset of references");
 	hdf5_vlen_begin(from, VALUES_MOST);
 	if (r == 0 && n > 0 &&
 	    H5Dread(from, type, H5S_ALL, H5S_ALL, dxpl, data) < 0)
-		r = failed(it, "it cannot be read", err);
+		r = attr_failed(it, "it cannot be read", err);
 	if (r == 0 && n > 0) {
 		refer_begin(&x, m, it, from, to);
 		refer_translate(&x.refer, type, data, (uint64_t)n);
 		say_lost(&x, it, NULL);
 		if (H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
-			r = failed(it, "it cannot be written", err);
+			r = attr_failed(it, "it cannot be written", err);
 	}
 	hdf5_vlen_end();
 	free(data);

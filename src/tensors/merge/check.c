@@ -54,7 +54,9 @@ static int note_use(struct merge *m, uint32_t file, uint32_t stream,
 
 	lock_scope(&m->lock);
 	f = merge_file_of(m, file);
-	return f && vec_push(&f->uses, use) ? 0 : merge_no_memory(err);
+	return f && vec_push(&f->uses, use)
+		       ? 0
+		       : error_no_memory(err, "the list of parts");
 }
 
 /* An attempt before has taken all that is needed of a file, and knows it by this name, or
@@ -86,7 +88,7 @@ static int note_file(struct merge *m, uint32_t file, bool late,
 	lock_scope(&m->lock);
 	f = merge_file_of(m, file);
 	if (!f)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the list of parts");
 	handles_known(m->handles, file, &path, &f->id);
 	f->late = f->late || late;
 	return 0;
@@ -166,9 +168,9 @@ static bool is_raw(struct merge *m, const struct stream *s,
 	       (!l->by_library || same_type(m, t, p));
 }
 
-static int check_chunks(struct merge *m, struct tensor *t, uint32_t p,
-			const struct layout *l, struct location *only,
-			struct error *err)
+static int check_chunk_places(struct merge *m, struct tensor *t, uint32_t p,
+			      const struct layout *l, struct location *only,
+			      struct error *err)
 {
 	uint64_t count = l->grid->count;
 	struct location *at;
@@ -178,7 +180,7 @@ static int check_chunks(struct merge *m, struct tensor *t, uint32_t p,
 		return 0;
 	at = calloc(TENSOR_SEGMENT, sizeof *at);
 	if (!at)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the positions of chunks");
 	for (uint64_t i = 0; i < count && r == 0; i += TENSOR_SEGMENT) {
 		uint32_t n = (uint32_t)min_u64(TENSOR_SEGMENT, count - i);
 
@@ -244,7 +246,7 @@ static int check_layout(struct merge *m, struct tensor *t, uint32_t p,
 {
 	switch (l->kind) {
 	case LAYOUT_CHUNKED:
-		return check_chunks(m, t, p, l, only, err);
+		return check_chunk_places(m, t, p, l, only, err);
 	case LAYOUT_LINEAR:
 		return check_linear(m, l, err);
 	case LAYOUT_NESTED:
@@ -270,8 +272,8 @@ static int check_tiles(struct stream *s, uint32_t p, struct error *err)
 	return r;
 }
 
-static int check_part(struct merge *m, size_t stream, uint32_t p,
-		      struct error *err)
+static int merge_check_part(struct merge *m, size_t stream, uint32_t p,
+			    struct error *err)
 {
 	struct stream *s = &m->streams.at[stream];
 	uint32_t file = s->t->parts[p].file;
@@ -323,7 +325,7 @@ static void check_some(void *arg)
 	struct error err;
 
 	while (!merge_stopped(m) && (p = atomic_fetch_add(&c->next, 1)) < n)
-		if (check_part(m, c->stream, p, &err) < 0) {
+		if (merge_check_part(m, c->stream, p, &err) < 0) {
 			lock_scope(&m->lock);
 			if (!m->failure.code)
 				m->failure = err;
@@ -383,7 +385,8 @@ static int check_encoder(struct stream *s, struct error *err)
 }
 
 /* Strings and the like. */
-static int check_values(struct merge *m, struct values *v, struct error *err)
+static int merge_check_values(struct merge *m, struct values *v,
+			      struct error *err)
 {
 	const struct layout *l;
 	int r = 0;
@@ -410,7 +413,7 @@ int merge_check_parts(struct merge *m, struct error *err)
 			r = check_encoder(&m->streams.at[i], err);
 	}
 	for (size_t i = 0; i < m->values.n && r == 0; i++)
-		r = check_values(m, &m->values.at[i], err);
+		r = merge_check_values(m, &m->values.at[i], err);
 	/* What links lead to is copied in the end. */
 	for (size_t i = 0; i < m->items.n && r == 0; i++)
 		if (m->items.at[i].file != m->s->file &&
@@ -529,7 +532,8 @@ static int check_deletable(const struct merge *m, struct error *err)
 			continue;
 		dir = strndup(path, (size_t)(slash - path) + (slash == path));
 		if (!dir)
-			return merge_no_memory(err);
+			return error_no_memory(
+				err, "the name of a directory of parts");
 		if (last && !strcmp(last, dir)) {
 			free(dir);
 			continue;

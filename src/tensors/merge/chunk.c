@@ -39,7 +39,7 @@ int merge_pool_new(struct merge_pool **out, const struct merge *m,
 	uint64_t pairs;
 
 	if (!p)
-		return merge_no_memory(err);
+		return error_no_memory(err, "buffers of chunks");
 	for (size_t i = 0; i < m->streams.n; i++) {
 		const struct stream *s = &m->streams.at[i];
 		size_t n = (size_t)s->grid.chunk_bytes;
@@ -114,8 +114,9 @@ static bool is_fill(const struct fill *f, const unsigned char *data, size_t n)
 	       !memcmp(data, data + w, n - w);
 }
 
-static int read_box(struct merge *m, struct stream *s, const struct box *b,
-		    unsigned char *out, struct error *err)
+static int chunk_read_box(struct merge *m, struct stream *s,
+			  const struct box *b, unsigned char *out,
+			  struct error *err)
 {
 	uint64_t pitch[RANK_MAX], step = s->grid.elem;
 	bool whole = true;
@@ -158,8 +159,9 @@ static int put_encoded(struct merge *m, struct stream *s,
 	return r;
 }
 
-static int encode(struct merge_worker *w, struct stream *s, const struct box *b,
-		  struct build_chunk *out, struct error *err)
+static int chunk_encode(struct merge_worker *w, struct stream *s,
+			const struct box *b, struct build_chunk *out,
+			struct error *err)
 {
 	struct merge *m = w->m;
 	struct merge_buffers buf;
@@ -170,8 +172,8 @@ static int encode(struct merge_worker *w, struct stream *s, const struct box *b,
 		buf.plain = malloc(max_u64(w->pool->plain, 1));
 	if (!buf.coded)
 		buf.coded = malloc(max_u64(w->pool->coded, 1));
-	r = buf.plain && buf.coded ? read_box(m, s, b, buf.plain, err)
-				   : merge_no_memory(err);
+	r = buf.plain && buf.coded ? chunk_read_box(m, s, b, buf.plain, err)
+				   : error_no_memory(err, "a chunk to encode");
 	if (r == 0 && (m->rehearsal ||
 		       is_fill(&s->t->fill, buf.plain, s->grid.chunk_bytes)))
 		out->len = 0;
@@ -187,9 +189,9 @@ static int encode(struct merge_worker *w, struct stream *s, const struct box *b,
 /* ---- copied -------------------------------------------------------------- */
 
 /* Where chunk `number` of part p is; a run of locations is asked for at once. */
-static int locate(struct merge_worker *w, struct tensor *t, uint32_t p,
-		  const struct layout *l, uint64_t number, struct location *out,
-		  struct error *err)
+static int chunk_locate(struct merge_worker *w, struct tensor *t, uint32_t p,
+			const struct layout *l, uint64_t number,
+			struct location *out, struct error *err)
 {
 	int r = 0;
 
@@ -258,9 +260,9 @@ static bool same_fill(const struct fill *a, const struct fill *b, size_t elem)
 	return !memcmp(x, y, elem);
 }
 
-static int copy(struct merge_worker *w, struct stream *s, uint32_t file,
-		const struct location *at, struct build_chunk *out,
-		struct error *err)
+static int chunk_copy_stored(struct merge_worker *w, struct stream *s,
+			     uint32_t file, const struct location *at,
+			     struct build_chunk *out, struct error *err)
 {
 	struct merge *m = w->m;
 	struct handle pin;
@@ -290,7 +292,7 @@ static int copy(struct merge_worker *w, struct stream *s, uint32_t file,
 }
 
 /* 1: it is no chunk of part p. */
-static int copy_chunk(struct merge_worker *w, struct stream *s, uint32_t p,
+static int chunk_copy(struct merge_worker *w, struct stream *s, uint32_t p,
 		      const struct box *b, const struct box *from,
 		      struct build_chunk *out, struct error *err)
 {
@@ -306,7 +308,7 @@ static int copy_chunk(struct merge_worker *w, struct stream *s, uint32_t p,
 	if (number == UINT64_MAX)
 		return 1;
 	if (at.pos == MERGE_UNKNOWN)
-		r = locate(w, t, p, l, number, &at, err);
+		r = chunk_locate(w, t, p, l, number, &at, err);
 	if (r < 0)
 		return r;
 	if (at.pos == UINT64_MAX) {
@@ -324,7 +326,7 @@ static int copy_chunk(struct merge_worker *w, struct stream *s, uint32_t p,
 		at.mask = s->pipeline.n == 32
 				  ? UINT32_MAX
 				  : (UINT64_C(1) << s->pipeline.n) - 1;
-	return copy(w, s, l->file, &at, out, err);
+	return chunk_copy_stored(w, s, l->file, &at, out, err);
 }
 
 /* ---- either -------------------------------------------------------------- */
@@ -358,6 +360,6 @@ int merge_chunk(struct merge_worker *w, uint32_t stream, uint64_t number,
 	}
 	r = 1;
 	if (part >= 0 && piece.run == all && piece.skip == 0)
-		r = copy_chunk(w, s, (uint32_t)part, &b, &piece.from, out, err);
-	return r == 1 ? encode(w, s, &b, out, err) : r;
+		r = chunk_copy(w, s, (uint32_t)part, &b, &piece.from, out, err);
+	return r == 1 ? chunk_encode(w, s, &b, out, err) : r;
 }

@@ -38,7 +38,7 @@ int merge_begin(struct merge **out, const struct merge_options *o,
 	*out = NULL;
 	*result = (struct merge_result){.datasets = 0};
 	if (!m)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the merge");
 	m->o = *o;
 	m->result = result;
 	m->dir_fd = m->lock_fd = m->main_fd = m->data_fd = -1;
@@ -173,7 +173,7 @@ static int make_and_publish(struct merge *m, struct error *err)
 
 /* Data that does not decode, or what the library cannot copy, is found before the first
  * part is deleted: afterwards there would be no way on, nor back. */
-static int rehearse(struct merge *m, struct error *err)
+static int merge_rehearse(struct merge *m, struct error *err)
 {
 	int r = merge_work_rehearse(m, err);
 
@@ -185,7 +185,7 @@ static int rehearse(struct merge *m, struct error *err)
 	return r;
 }
 
-static int put_together(struct merge *m, struct error *err)
+static int merge_put_together(struct merge *m, struct error *err)
 {
 	bool resumed = m->result->resumed;
 	int r;
@@ -198,7 +198,7 @@ static int put_together(struct merge *m, struct error *err)
 		r = build_new(&m->b, m->data_fd, m->data_path,
 			      resumed ? m->j.end : BUILD_FIRST, err);
 	if (r == 0 && m->o.delete_parts && !resumed)
-		r = rehearse(m, err);
+		r = merge_rehearse(m, err);
 	if (r == 0)
 		r = merge_work(m, err);
 	return r < 0 ? r : make_and_publish(m, err);
@@ -228,7 +228,7 @@ int merge_run(struct merge *m, struct source *source, struct store *store,
 			(r == -EINTR || (m->result->resumed && r != -ESTALE));
 		return r;
 	}
-	r = put_together(m, err);
+	r = merge_put_together(m, err);
 	if (r < 0)
 		m->result->kept = m->o.delete_parts && !m->ended &&
 				  (m->written > 0 || m->j.made);

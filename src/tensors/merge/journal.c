@@ -15,11 +15,6 @@
 #include "base/number.h"
 #include "base/vec.h"
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- values -------------------------------------------------------------- */
 
 struct reader {
@@ -28,7 +23,7 @@ struct reader {
 	bool bad; /* the record ends before its values do, or no memory */
 };
 
-static const unsigned char *take(struct reader *r, size_t n)
+static const unsigned char *record_take_bytes(struct reader *r, size_t n)
 {
 	const unsigned char *p = r->at;
 
@@ -43,14 +38,14 @@ static const unsigned char *take(struct reader *r, size_t n)
 
 static uint32_t get32(struct reader *r)
 {
-	const unsigned char *p = take(r, 4);
+	const unsigned char *p = record_take_bytes(r, 4);
 
 	return p ? load_le32(p) : 0;
 }
 
 static uint64_t get64(struct reader *r)
 {
-	const unsigned char *p = take(r, 8);
+	const unsigned char *p = record_take_bytes(r, 8);
 
 	return p ? load_le64(p) : 0;
 }
@@ -59,7 +54,7 @@ static uint64_t get64(struct reader *r)
 static char *get_text(struct reader *r)
 {
 	uint32_t n = get32(r);
-	const unsigned char *p = take(r, n);
+	const unsigned char *p = record_take_bytes(r, n);
 	char *text = p && !memchr(p, 0, n) ? malloc((size_t)n + 1) : NULL;
 
 	if (!text) {
@@ -81,7 +76,7 @@ static void get_identity(struct reader *r, struct identity *id)
 
 /* ---- records ------------------------------------------------------------- */
 
-static int bad_record(struct error *err)
+static int journal_bad_record(struct error *err)
 {
 	return error_set(err, -EBADMSG, "a record contradicts itself");
 }
@@ -141,7 +136,7 @@ static int read_plan(struct journal *j, struct reader *r, struct error *err)
 
 		if (!get_stream(r, &s) || !vec_push(&j->streams, s)) {
 			free(s.path);
-			return bad_record(err);
+			return journal_bad_record(err);
 		}
 	}
 	n = get32(r);
@@ -152,7 +147,7 @@ static int read_plan(struct journal *j, struct reader *r, struct error *err)
 		f.kept = get32(r) != 0;
 		if (r->bad || !vec_push(&j->parts, f)) {
 			free(f.path);
-			return bad_record(err);
+			return journal_bad_record(err);
 		}
 	}
 	return 0;
@@ -184,10 +179,10 @@ static int read_texts(struct journal *j, struct reader *r, struct error *err)
 
 		if (!vec_push(&j->texts, t)) {
 			journal_text_free(&t);
-			return no_memory(err);
+			return error_no_memory(err, "the journal of the merge");
 		}
 		if (!ok)
-			return bad_record(err);
+			return journal_bad_record(err);
 	}
 	return 0;
 }
@@ -213,7 +208,7 @@ static int read_chunks(struct journal *j, struct reader *r, struct error *err)
 	uint64_t end = get64(r), n = get64(r);
 
 	if (end < j->end || end > INT64_MAX / 2)
-		return bad_record(err);
+		return journal_bad_record(err);
 	for (uint64_t i = 0; i < n && !r->bad; i++) {
 		struct journal_chunk c = {.stream = get32(r)};
 
@@ -222,21 +217,21 @@ static int read_chunks(struct journal *j, struct reader *r, struct error *err)
 		c.at.pos = get64(r);
 		c.at.len = get32(r);
 		if (r->bad || !chunk_is_possible(j, &c, end))
-			return bad_record(err);
+			return journal_bad_record(err);
 		if (!vec_push(&j->chunks, c))
-			return no_memory(err);
+			return error_no_memory(err, "the journal of the merge");
 	}
 	j->end = end;
 	return 0;
 }
 
-static int read_record(struct journal *j, uint32_t kind, struct reader *r,
-		       struct error *err)
+static int journal_read_record(struct journal *j, uint32_t kind,
+			       struct reader *r, struct error *err)
 {
 	int x = 0;
 
 	if (j->made || (kind == JOURNAL_PLAN) != !j->options)
-		return bad_record(err);
+		return journal_bad_record(err);
 	switch (kind) {
 	case JOURNAL_PLAN:
 		x = read_plan(j, r, err);
@@ -255,7 +250,7 @@ static int read_record(struct journal *j, uint32_t kind, struct reader *r,
 		x = error_set(err, -ENOTSUP,
 			      "it is of another version of tensorfs");
 	}
-	return x == 0 && (r->bad || r->left) ? bad_record(err) : x;
+	return x == 0 && (r->bad || r->left) ? journal_bad_record(err) : x;
 }
 
 /* ---- all of it ----------------------------------------------------------- */
@@ -291,7 +286,7 @@ int journal_parse(struct journal *j, const void *data, size_t n,
 		struct reader in = {.at = p + j->whole + JOURNAL_FRONT,
 				    .left = len};
 
-		r = read_record(j, kind, &in, err);
+		r = journal_read_record(j, kind, &in, err);
 		j->whole += JOURNAL_FRONT + len + JOURNAL_BACK;
 	}
 	return r;
@@ -312,7 +307,7 @@ int journal_read(struct journal *j, int fd, const char *path, struct error *err)
 		return 0;
 	data = malloc((size_t)st.st_size);
 	if (!data)
-		return no_memory(err);
+		return error_no_memory(err, "the journal of the merge");
 	got = file_read(fd, 0, data, (size_t)st.st_size);
 	if (got < 0)
 		return error_errno(err, (int)got, "'%s'", file_shown(path));
@@ -353,7 +348,7 @@ struct record {
 	bool failed; /* no memory */
 };
 
-static void put(struct record *r, const void *data, size_t n)
+static void record_put(struct record *r, const void *data, size_t n)
 {
 	while (!r->failed && r->v.room - r->v.n < n)
 		r->failed =
@@ -364,47 +359,48 @@ static void put(struct record *r, const void *data, size_t n)
 	r->v.n += n;
 }
 
-static void put32(struct record *r, uint32_t v)
+static void record_put32(struct record *r, uint32_t v)
 {
 	unsigned char b[4];
 
 	store_le32(b, v);
-	put(r, b, sizeof b);
+	record_put(r, b, sizeof b);
 }
 
-static void put64(struct record *r, uint64_t v)
+static void record_put64(struct record *r, uint64_t v)
 {
 	unsigned char b[8];
 
 	store_le64(b, v);
-	put(r, b, sizeof b);
+	record_put(r, b, sizeof b);
 }
 
-static void put_text(struct record *r, const char *text)
+static void record_put_text(struct record *r, const char *text)
 {
 	size_t n = strlen(text);
 
-	put32(r, (uint32_t)n);
-	put(r, text, n);
+	record_put32(r, (uint32_t)n);
+	record_put(r, text, n);
 }
 
-static void put_identity(struct record *r, const struct identity *id)
+static void record_put_identity(struct record *r, const struct identity *id)
 {
-	put64(r, id->dev);
-	put64(r, id->ino);
-	put64(r, id->size);
-	put64(r, id->mtime);
+	record_put64(r, id->dev);
+	record_put64(r, id->ino);
+	record_put64(r, id->size);
+	record_put64(r, id->mtime);
 }
 
-static void begin(struct record *r, enum journal_kind kind)
+static void record_begin(struct record *r, enum journal_kind kind)
 {
 	*r = (struct record){.failed = false};
-	put32(r, (uint32_t)kind);
-	put32(r, 0);
-	put64(r, 0);
+	record_put32(r, (uint32_t)kind);
+	record_put32(r, 0);
+	record_put64(r, 0);
 }
 
-static int write_all(int fd, const unsigned char *p, size_t n, uint64_t pos)
+static int record_write_bytes(int fd, const unsigned char *p, size_t n,
+			      uint64_t pos)
 {
 	while (n > 0) {
 		ssize_t done = pwrite(fd, p, n, (off_t)pos);
@@ -421,17 +417,18 @@ static int write_all(int fd, const unsigned char *p, size_t n, uint64_t pos)
 }
 
 /* Length and checksum are known now: down with it. */
-static int finish(struct record *r, struct journal *j, int fd,
-		  struct error *err)
+static int record_write(struct record *r, struct journal *j, int fd,
+			struct error *err)
 {
 	int x = -ENOMEM;
 
 	if (!r->failed) {
 		store_le64(r->v.at + 8, r->v.n - JOURNAL_FRONT);
-		put64(r, XXH3_64bits_withSeed(r->v.at, r->v.n, j->whole));
+		record_put64(r,
+			     XXH3_64bits_withSeed(r->v.at, r->v.n, j->whole));
 	}
 	if (!r->failed)
-		x = write_all(fd, r->v.at, r->v.n, j->whole);
+		x = record_write_bytes(fd, r->v.at, r->v.n, j->whole);
 	if (x == 0)
 		j->whole += r->v.n;
 	vec_free(&r->v);
@@ -441,43 +438,43 @@ static int finish(struct record *r, struct journal *j, int fd,
 		     : 0;
 }
 
-static void put_stream(struct record *r, const struct journal_stream *s)
+static void record_put_stream(struct record *r, const struct journal_stream *s)
 {
-	put_text(r, s->path);
-	put32(r, s->rank);
-	put32(r, s->elem);
+	record_put_text(r, s->path);
+	record_put32(r, s->rank);
+	record_put32(r, s->elem);
 	for (unsigned i = 0; i < s->rank; i++) {
-		put64(r, s->shape[i]);
-		put64(r, s->chunk[i]);
+		record_put64(r, s->shape[i]);
+		record_put64(r, s->chunk[i]);
 	}
-	put32(r, s->pipeline.n);
+	record_put32(r, s->pipeline.n);
 	for (unsigned i = 0; i < s->pipeline.n; i++) {
 		const struct pipeline_filter *f = &s->pipeline.filter[i];
 
-		put32(r, f->id);
-		put32(r, f->params.n);
+		record_put32(r, f->id);
+		record_put32(r, f->params.n);
 		for (unsigned k = 0; k < f->params.n; k++)
-			put32(r, f->params.cd[k]);
+			record_put32(r, f->params.cd[k]);
 	}
 }
 
-static int write_texts(struct journal *j, int fd, struct error *err)
+static int record_write_texts(struct journal *j, int fd, struct error *err)
 {
 	struct record r;
 
-	begin(&r, JOURNAL_TEXTS);
-	put32(&r, (uint32_t)j->texts.n);
+	record_begin(&r, JOURNAL_TEXTS);
+	record_put32(&r, (uint32_t)j->texts.n);
 	for (size_t i = 0; i < j->texts.n; i++) {
 		const struct journal_text *t = &j->texts.at[i];
 
-		put_text(&r, t->path);
-		put32(&r, (uint32_t)t->runs.n);
+		record_put_text(&r, t->path);
+		record_put32(&r, (uint32_t)t->runs.n);
 		for (size_t k = 0; k < t->runs.n; k++) {
-			put64(&r, t->runs.at[k].rows);
-			put_text(&r, t->runs.at[k].value);
+			record_put64(&r, t->runs.at[k].rows);
+			record_put_text(&r, t->runs.at[k].value);
 		}
 	}
-	return finish(&r, j, fd, err);
+	return record_write(&r, j, fd, err);
 }
 
 int journal_write_plan(struct journal *j, int fd, struct error *err)
@@ -485,20 +482,20 @@ int journal_write_plan(struct journal *j, int fd, struct error *err)
 	struct record r;
 	int x;
 
-	begin(&r, JOURNAL_PLAN);
-	put_identity(&r, &j->main);
-	put_text(&r, j->options);
-	put32(&r, (uint32_t)j->streams.n);
+	record_begin(&r, JOURNAL_PLAN);
+	record_put_identity(&r, &j->main);
+	record_put_text(&r, j->options);
+	record_put32(&r, (uint32_t)j->streams.n);
 	for (size_t i = 0; i < j->streams.n; i++)
-		put_stream(&r, &j->streams.at[i]);
-	put32(&r, (uint32_t)j->parts.n);
+		record_put_stream(&r, &j->streams.at[i]);
+	record_put32(&r, (uint32_t)j->parts.n);
 	for (size_t i = 0; i < j->parts.n; i++) {
-		put_text(&r, j->parts.at[i].path);
-		put_identity(&r, &j->parts.at[i].id);
-		put32(&r, j->parts.at[i].kept);
+		record_put_text(&r, j->parts.at[i].path);
+		record_put_identity(&r, &j->parts.at[i].id);
+		record_put32(&r, j->parts.at[i].kept);
 	}
-	x = finish(&r, j, fd, err);
-	return x < 0 ? x : write_texts(j, fd, err);
+	x = record_write(&r, j, fd, err);
+	return x < 0 ? x : record_write_texts(j, fd, err);
 }
 
 int journal_write_chunks(struct journal *j, int fd, size_t from, uint64_t end,
@@ -506,19 +503,19 @@ int journal_write_chunks(struct journal *j, int fd, size_t from, uint64_t end,
 {
 	struct record r;
 
-	begin(&r, JOURNAL_CHUNKS);
-	put64(&r, end);
-	put64(&r, j->chunks.n - from);
+	record_begin(&r, JOURNAL_CHUNKS);
+	record_put64(&r, end);
+	record_put64(&r, j->chunks.n - from);
 	for (size_t i = from; i < j->chunks.n; i++) {
 		const struct journal_chunk *c = &j->chunks.at[i];
 
-		put32(&r, c->stream);
-		put32(&r, c->at.mask);
-		put64(&r, c->at.number);
-		put64(&r, c->at.pos);
-		put32(&r, c->at.len);
+		record_put32(&r, c->stream);
+		record_put32(&r, c->at.mask);
+		record_put64(&r, c->at.number);
+		record_put64(&r, c->at.pos);
+		record_put32(&r, c->at.len);
 	}
-	return finish(&r, j, fd, err);
+	return record_write(&r, j, fd, err);
 }
 
 int journal_write_made(struct journal *j, int fd, const struct identity *id,
@@ -526,7 +523,7 @@ int journal_write_made(struct journal *j, int fd, const struct identity *id,
 {
 	struct record r;
 
-	begin(&r, JOURNAL_MADE);
-	put_identity(&r, id);
-	return finish(&r, j, fd, err);
+	record_begin(&r, JOURNAL_MADE);
+	record_put_identity(&r, id);
+	return record_write(&r, j, fd, err);
 }

@@ -70,7 +70,7 @@ static void free_roots(struct roots *roots)
 }
 
 /* Where its name is, whatever it leads to: it is the name that is deleted. */
-static bool is_below(const struct roots *roots, const char *path)
+static bool keep_is_below(const struct roots *roots, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	cleanup_free char *dir = NULL, *real = NULL;
@@ -111,11 +111,11 @@ static bool is_taken(const struct merge_file *f, const char *path)
 	return false;
 }
 
-static herr_t look_link(hid_t group, const char *name, const H5L_info_t *info,
-			void *ctx);
+static herr_t cover_link(hid_t group, const char *name, const H5L_info_t *info,
+			 void *ctx);
 
 /* 0: all of it is there. */
-static herr_t look_object(struct cover *c, hid_t id, const char *path)
+static herr_t cover_object(struct cover *c, hid_t id, const char *path)
 {
 	const char *above = c->at;
 	hsize_t at = 0;
@@ -130,7 +130,7 @@ static herr_t look_object(struct cover *c, hid_t id, const char *path)
 			c->at = path;
 			c->depth++;
 			r = H5Literate(id, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
-				       look_link, c);
+				       cover_link, c);
 			c->depth--;
 			c->at = above;
 		}
@@ -140,8 +140,8 @@ static herr_t look_object(struct cover *c, hid_t id, const char *path)
 	return r;
 }
 
-static herr_t look_link(hid_t group, const char *name, const H5L_info_t *info,
-			void *ctx)
+static herr_t cover_link(hid_t group, const char *name, const H5L_info_t *info,
+			 void *ctx)
 {
 	struct cover *c = ctx;
 	cleanup_free char *path = NULL;
@@ -158,7 +158,7 @@ static herr_t look_link(hid_t group, const char *name, const H5L_info_t *info,
 		return 0;
 	id = c->looks++ < LOOKS ? H5Oopen(group, name, H5P_DEFAULT)
 				: H5I_INVALID_HID;
-	r = id < 0 ? 1 : look_object(c, id, path);
+	r = id < 0 ? 1 : cover_object(c, id, path);
 	if (r != 0 && !*c->left)
 		snprintf(c->left, sizeof c->left, "%s", path);
 	if (id >= 0)
@@ -181,14 +181,14 @@ static bool is_covered(struct cover *c)
 		return c->f->raw_whole;
 	if (hdf5_place_open(&at, &o, &ignored) < 0)
 		return false;
-	r = look_object(c, o.object, "");
+	r = cover_object(c, o.object, "");
 	hdf5_place_close(&o);
 	return r == 0;
 }
 
 /* ---- what the output takes ------------------------------------------------ */
 
-static struct merge_file *file_of(struct merge *m, uint32_t file)
+static struct merge_file *keep_find_file(struct merge *m, uint32_t file)
 {
 	uint32_t i =
 		file < m->file_index.n ? m->file_index.at[file] : UINT32_MAX;
@@ -212,7 +212,8 @@ struct mapped {
 };
 
 /* A row that is mapped twice counts once: rows that come after those before. */
-static void map_tile(const struct tile *tile, unsigned rank, struct mapped *x)
+static void keep_map_tile(const struct tile *tile, unsigned rank,
+			  struct mapped *x)
 {
 	const struct slab *f = &tile->from;
 	bool some = !tile->all && tile->rank;
@@ -227,7 +228,7 @@ static void map_tile(const struct tile *tile, unsigned rank, struct mapped *x)
 }
 
 /* For each part; malloc'ed. */
-static struct mapped *mapped(const struct tensor *t)
+static struct mapped *keep_mapped_rows(const struct tensor *t)
 {
 	struct mapped *x = calloc((size_t)t->nparts + 1, sizeof *x);
 	struct tile tile;
@@ -237,15 +238,15 @@ static struct mapped *mapped(const struct tensor *t)
 	for (uint32_t i = 0; x && t->mosaic && i < mosaic_count(t->mosaic);
 	     i++) {
 		mosaic_tile(t->mosaic, i, &tile);
-		map_tile(&tile, t->rank, &x[tile.part]);
+		keep_map_tile(&tile, t->rank, &x[tile.part]);
 	}
 	return x;
 }
 
 /* A raw file goes if one dataset is all of it. */
-static void take_raw(struct merge *m, const struct stretch *x)
+static void keep_note_raw(struct merge *m, const struct stretch *x)
 {
-	struct merge_file *f = file_of(m, x->file);
+	struct merge_file *f = keep_find_file(m, x->file);
 
 	if (!f)
 		return;
@@ -253,13 +254,14 @@ static void take_raw(struct merge *m, const struct stretch *x)
 	f->raw_whole = f->raw_whole || (!x->pos && x->len == f->id.size);
 }
 
-static bool take_tensor(struct merge *m, const struct tensor *t, bool whole);
+static bool keep_note_tensor(struct merge *m, const struct tensor *t,
+			     bool whole);
 
-static bool take_part(struct merge *m, const struct tensor *t, uint32_t p,
-		      uint64_t n, bool whole)
+static bool keep_note_part(struct merge *m, const struct tensor *t, uint32_t p,
+			   uint64_t n, bool whole)
 {
 	const struct layout *l = atomic_load(&t->parts[p].layout);
-	struct merge_file *f = file_of(m, t->parts[p].file);
+	struct merge_file *f = keep_find_file(m, t->parts[p].file);
 
 	if (l && l->kind == LAYOUT_NESTED)
 		whole = whole &&
@@ -271,37 +273,38 @@ static bool take_part(struct merge *m, const struct tensor *t, uint32_t p,
 	if (f && !vec_push(&f->taken, t->parts[p].dataset))
 		return false;
 	if (l && l->kind == LAYOUT_NESTED)
-		return take_tensor(m, l->nested, whole);
+		return keep_note_tensor(m, l->nested, whole);
 	for (uint32_t i = 0; l && i < l->nstretches; i++)
-		take_raw(m, &l->stretches[i]);
+		keep_note_raw(m, &l->stretches[i]);
 	return true;
 }
 
-static bool take_tensor(struct merge *m, const struct tensor *t, bool whole)
+static bool keep_note_tensor(struct merge *m, const struct tensor *t,
+			     bool whole)
 {
-	cleanup_free struct mapped *x = mapped(t);
+	cleanup_free struct mapped *x = keep_mapped_rows(t);
 	bool ok = x != NULL;
 
 	for (uint32_t p = 0; p < t->nparts && ok; p++)
-		ok = take_part(m, t, p, x[p].elements, whole);
+		ok = keep_note_part(m, t, p, x[p].elements, whole);
 	return ok;
 }
 
-static bool take_all(struct merge *m)
+static bool keep_note_all(struct merge *m)
 {
 	bool ok = true;
 
 	for (size_t i = 0; i < m->streams.n && ok; i++)
-		ok = take_tensor(m, m->streams.at[i].t, true);
+		ok = keep_note_tensor(m, m->streams.at[i].t, true);
 	for (size_t i = 0; i < m->values.n && ok; i++)
-		ok = take_tensor(m, m->values.at[i].t, true);
+		ok = keep_note_tensor(m, m->values.at[i].t, true);
 	return ok;
 }
 
 /* ---- all files ------------------------------------------------------------ */
 
-static void say(const struct merge *m, const struct merge_file *f,
-		const char *left)
+static void keep_report_file(const struct merge *m, const struct merge_file *f,
+			     const char *left)
 {
 	const char *path = handles_path(m->handles, f->file);
 
@@ -321,17 +324,17 @@ static void say(const struct merge *m, const struct merge_file *f,
 			 file_shown(path));
 }
 
-static void decide(struct merge *m, const struct roots *roots,
-		   struct merge_file *f)
+static void keep_decide_file(struct merge *m, const struct roots *roots,
+			     struct merge_file *f)
 {
 	struct cover c = {.m = m, .f = f};
-	bool below = is_below(roots, handles_path(m->handles, f->file));
+	bool below = keep_is_below(roots, handles_path(m->handles, f->file));
 
 	if (!f->kept && below && is_covered(&c))
 		return;
 	f->kept = true;
 	m->result->kept_files++;
-	say(m, f, below ? c.left : NULL);
+	keep_report_file(m, f, below ? c.left : NULL);
 }
 
 int merge_keep_files(struct merge *m, struct error *err)
@@ -341,13 +344,13 @@ int merge_keep_files(struct merge *m, struct error *err)
 
 	if (!m->o.delete_parts)
 		return 0;
-	ok = find_roots(m, &roots) && take_all(m);
+	ok = find_roots(m, &roots) && keep_note_all(m);
 	for (size_t i = 0; i < m->files.n && ok && !*m->o.stop; i++) {
 		struct merge_file *f = &m->files.at[i];
 
 		/* What an attempt before has copied was looked at by it. */
 		if (!f->main && !f->gone && !(f->journaled && !f->kept))
-			decide(m, &roots, f);
+			keep_decide_file(m, &roots, f);
 	}
 	free_roots(&roots);
 	if (m->result->kept_files > NAMED)
@@ -355,5 +358,5 @@ int merge_keep_files(struct merge *m, struct error *err)
 			 m->result->kept_files - NAMED);
 	if (*m->o.stop)
 		return error_set(err, -EINTR, "interrupted");
-	return ok ? 0 : merge_no_memory(err);
+	return ok ? 0 : error_no_memory(err, "the list of files to delete");
 }

@@ -44,7 +44,7 @@ struct place {
 
 static int look_group(struct look *x, const struct place *g);
 
-static int failed(struct look *x, const char *path, const char *what)
+static int look_failed(struct look *x, const char *path, const char *what)
 {
 	char why[256];
 
@@ -52,7 +52,7 @@ static int failed(struct look *x, const char *path, const char *what)
 	return error_set(x->err, -EIO, "%s: %s: %s", path, what, why);
 }
 
-static char *join(const char *group, const char *name)
+static char *look_join_path(const char *group, const char *name)
 {
 	char *path;
 
@@ -64,7 +64,7 @@ static char *join(const char *group, const char *name)
 /* ---- what was met -------------------------------------------------------- */
 
 /* Items move while the list grows, so the tree has copies. */
-static int order(const void *one, const void *two)
+static int item_compare(const void *one, const void *two)
 {
 	const struct item *a = one, *b = two;
 
@@ -75,8 +75,8 @@ static int order(const void *one, const void *two)
 	return a->dev < b->dev ? -1 : a->dev > b->dev;
 }
 
-static void identify(struct merge *m, uint32_t file, haddr_t addr,
-		     struct item *out)
+static void item_identify(struct merge *m, uint32_t file, haddr_t addr,
+			  struct item *out)
 {
 	struct identity id = {0};
 	const char *path;
@@ -93,13 +93,13 @@ const struct item *merge_item_of(struct merge *m, uint32_t file, haddr_t addr)
 	struct item key = {.addr = addr};
 	void *found;
 
-	identify(m, file, addr, &key);
-	found = tfind(&key, &m->seen, order);
+	item_identify(m, file, addr, &key);
+	found = tfind(&key, &m->seen, item_compare);
 	return found ? *(struct item **)found : NULL;
 }
 
 /* Append; takes `it->path` over. */
-static int add(struct look *x, struct item *it)
+static int look_add_item(struct look *x, struct item *it)
 {
 	struct merge *m = x->m;
 	struct item *copy;
@@ -109,17 +109,17 @@ static int add(struct look *x, struct item *it)
 	    !vec_push(&m->items, *it)) {
 		free(it->path);
 		free(it->target);
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the list of objects");
 	}
 	if (it->kind == ITEM_SAME || it->kind == ITEM_SOFT)
 		return 0;
 	copy = malloc(sizeof *copy);
 	if (!copy)
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the list of objects");
 	*copy = *it;
-	if (!tsearch(copy, &m->seen, order)) {
+	if (!tsearch(copy, &m->seen, item_compare)) {
 		free(copy);
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the list of objects");
 	}
 	return 0;
 }
@@ -137,14 +137,14 @@ static int dataset_kind(struct look *x, hid_t dset, const char *path,
 	if (dcpl >= 0)
 		H5Pclose(dcpl);
 	if (layout < 0 || external < 0)
-		return failed(x, path, "its layout cannot be read");
+		return look_failed(x, path, "its layout cannot be read");
 	/* STREAM or VALUES is seen when its type is. */
 	*kind = layout == H5D_VIRTUAL || external > 0 ? ITEM_STREAM : ITEM_KEPT;
 	return 0;
 }
 
-static int look_object(struct look *x, hid_t id, uint32_t file,
-		       const char *object, const char *path)
+static int look_at_object(struct look *x, hid_t id, uint32_t file,
+			  const char *object, const char *path)
 {
 	struct item it = {.file = file, .object = object};
 	const struct item *before;
@@ -152,17 +152,17 @@ static int look_object(struct look *x, hid_t id, uint32_t file,
 	int r = 0;
 
 	if (H5Oget_info2(id, &info, H5O_INFO_BASIC) < 0)
-		return failed(x, path, "it cannot be read");
-	identify(x->m, file, info.addr, &it);
+		return look_failed(x, path, "it cannot be read");
+	item_identify(x->m, file, info.addr, &it);
 	it.path = strdup(path);
 	before = merge_item_of(x->m, file, info.addr);
 	if (before) {
 		it.kind = ITEM_SAME;
 		it.target = strdup(before->path);
 		if (it.target)
-			return add(x, &it);
+			return look_add_item(x, &it);
 		free(it.path);
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the path of an object");
 	}
 	if (info.type == H5O_TYPE_DATASET)
 		r = dataset_kind(x, id, path, &it.kind);
@@ -172,7 +172,7 @@ static int look_object(struct look *x, hid_t id, uint32_t file,
 		free(it.path);
 		return r;
 	}
-	r = add(x, &it);
+	r = look_add_item(x, &it);
 	if (r < 0 || it.kind != ITEM_GROUP)
 		return r;
 	return look_group(x, &(struct place){id, file, object, path});
@@ -183,18 +183,18 @@ static int look_object(struct look *x, hid_t id, uint32_t file,
 static int look_hard(struct look *x, const struct place *g, const char *name,
 		     const char *path)
 {
-	cleanup_free char *object = join(g->object, name);
+	cleanup_free char *object = look_join_path(g->object, name);
 	const char *kept =
 		object ? intern_text(&x->m->s->intern, object) : NULL;
 	hid_t id;
 	int r;
 
 	if (!kept)
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the path of an object");
 	id = H5Oopen(g->id, name, H5P_DEFAULT);
 	if (id < 0)
-		return failed(x, path, "it cannot be opened");
-	r = look_object(x, id, g->file, kept, path);
+		return look_failed(x, path, "it cannot be opened");
+	r = look_at_object(x, id, g->file, kept, path);
 	H5Oclose(id);
 	return r;
 }
@@ -207,22 +207,22 @@ static int look_soft(struct look *x, const struct place *g, const char *name,
 
 	if (H5Lget_info(g->id, name, &info, H5P_DEFAULT) < 0 ||
 	    info.u.val_size > 65536)
-		return failed(x, path, "the link cannot be read");
+		return look_failed(x, path, "the link cannot be read");
 	it.target = calloc(1, info.u.val_size + 1);
 	if (!it.target)
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the target of a link");
 	if (H5Lget_val(g->id, name, it.target, info.u.val_size, H5P_DEFAULT) <
 	    0) {
 		free(it.target);
-		return failed(x, path, "the link cannot be read");
+		return look_failed(x, path, "the link cannot be read");
 	}
 	it.path = strdup(path);
-	return add(x, &it);
+	return look_add_item(x, &it);
 }
 
 /* Where a path in another file ends, links of all kinds followed. */
-static int resolve(struct look *x, uint32_t file, const char *object,
-		   struct hdf5_place *at)
+static int look_resolve_link(struct look *x, uint32_t file, const char *object,
+			     struct hdf5_place *at)
 {
 	hid_t first, id = H5I_INVALID_HID, last;
 	int r = hdf5_open(x->m->handles, file, &first, x->err);
@@ -256,7 +256,7 @@ static int look_external(struct look *x, const struct place *g,
 		return error_set(x->err, r,
 				 "%s: the external link cannot be read", path);
 	if (r == 0)
-		r = resolve(x, file, object, &at);
+		r = look_resolve_link(x, file, object, &at);
 	if (r == 0)
 		r = hdf5_open(x->m->handles, at.file, &f, x->err);
 	if (r < 0) {
@@ -264,22 +264,22 @@ static int look_external(struct look *x, const struct place *g,
 		return r;
 	}
 	id = H5Oopen(f, *at.object ? at.object : "/", H5P_DEFAULT);
-	r = id < 0 ? failed(x, path, "it cannot be opened")
-		   : look_object(x, id, at.file, *at.object ? at.object : "/",
-				 path);
+	r = id < 0 ? look_failed(x, path, "it cannot be opened")
+		   : look_at_object(x, id, at.file,
+				    *at.object ? at.object : "/", path);
 	if (id >= 0)
 		H5Oclose(id);
 	H5Fclose(f);
 	return r;
 }
 
-static int look_link(struct look *x, const struct place *g,
-		     const struct link *l)
+static int look_follow_link(struct look *x, const struct place *g,
+			    const struct link *l)
 {
-	cleanup_free char *path = join(g->path, l->name);
+	cleanup_free char *path = look_join_path(g->path, l->name);
 
 	if (!path)
-		return merge_no_memory(x->err);
+		return error_no_memory(x->err, "the path of an object");
 	if (*x->m->o.stop)
 		return error_set(x->err, -EINTR, "interrupted");
 	x->cset = l->cset;
@@ -296,8 +296,8 @@ static int look_link(struct look *x, const struct place *g,
 	}
 }
 
-static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
-		      void *ctx)
+static herr_t look_collect_link(hid_t group, const char *name,
+				const H5L_info_t *info, void *ctx)
 {
 	struct links *l = ctx;
 	struct link link = {strdup(name), info->type, info->cset};
@@ -310,7 +310,7 @@ static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
 }
 
 /* In the order in which they were made, where the group knows it. */
-static H5_index_t order_of(hid_t group)
+static H5_index_t look_link_order(hid_t group)
 {
 	hid_t plist = H5Gget_create_plist(group);
 	unsigned flags = 0;
@@ -333,11 +333,11 @@ static int look_group(struct look *x, const struct place *g)
 		return error_set(x->err, -ELOOP, "%s: more than %d groups deep",
 				 g->path, DEPTH_MAX);
 	x->depth++;
-	if (H5Literate(g->id, order_of(g->id), H5_ITER_INC, &at, collect, &l) <
-	    0)
-		r = failed(x, g->path, "the group cannot be read");
+	if (H5Literate(g->id, look_link_order(g->id), H5_ITER_INC, &at,
+		       look_collect_link, &l) < 0)
+		r = look_failed(x, g->path, "the group cannot be read");
 	for (size_t i = 0; i < l.v.n && r == 0; i++)
-		r = look_link(x, g, &l.v.at[i]);
+		r = look_follow_link(x, g, &l.v.at[i]);
 	for (size_t i = 0; i < l.v.n; i++)
 		free(l.v.at[i].name);
 	vec_free(&l.v);
@@ -365,15 +365,15 @@ int merge_look(struct merge *m, struct error *err)
 		return refuse_joined(m, err);
 	x.w = calloc(1, sizeof *x.w);
 	if (!x.w)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the list of objects");
 	x.w->s = m->s;
 	x.w->err = err;
 	hdf5_lock();
 	r = hdf5_open(m->handles, m->s->file, &file, err);
 	if (r == 0) {
 		root = H5Gopen2(file, "/", H5P_DEFAULT);
-		r = root < 0 ? failed(&x, "/", "it cannot be opened")
-			     : look_object(&x, root, m->s->file, "/", "/");
+		r = root < 0 ? look_failed(&x, "/", "it cannot be opened")
+			     : look_at_object(&x, root, m->s->file, "/", "/");
 		H5Fclose(file);
 	}
 	hdf5_unlock();

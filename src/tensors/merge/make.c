@@ -110,8 +110,8 @@ struct shape {
 	bool odd_fill;       /* there is one that cannot be had */
 };
 
-static int read_shape(struct making *x, const struct item *it, hid_t from,
-		      const struct tensor *t, struct shape *s)
+static int make_read_shape(struct making *x, const struct item *it, hid_t from,
+			   const struct tensor *t, struct shape *s)
 {
 	hid_t stored = H5Dget_type(from), space = H5Dget_space(from);
 	hid_t dcpl = hdf5_vlen_create_plist(from);
@@ -184,7 +184,7 @@ static int making_stream(struct making *x, const struct item *it, hid_t from,
 				  .chunk = st->grid.chunk,
 				  .pipeline = &st->pipeline};
 	struct shape s;
-	int r = read_shape(x, it, from, st->t, &s);
+	int r = make_read_shape(x, it, from, st->t, &s);
 
 	d.type = s.type;
 	d.rank = s.rank;
@@ -196,7 +196,7 @@ static int making_stream(struct making *x, const struct item *it, hid_t from,
 	}
 	if (r == 0 &&
 	    chunks_of(x->m, (uint32_t)it->index, &d.chunks, &d.n_chunks) < 0)
-		r = merge_no_memory(x->err);
+		r = error_no_memory(x->err, "the list of chunks");
 	if (r == 0)
 		r = build_dataset(x->m->b, x->out, &d, to, x->err);
 	free(d.chunks);
@@ -254,7 +254,7 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 		v->is_flags ? sibling(x->m, it->path, v->t) : NULL;
 	hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = -1, lcpl;
 	struct shape s;
-	int r = read_shape(x, it, from, v->t, &s);
+	int r = make_read_shape(x, it, from, v->t, &s);
 
 	H5Pset_obj_track_times(dcpl, false);
 	H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC); /* h5py's */
@@ -352,7 +352,7 @@ static bool making_points(hid_t dset)
 /* ---- files of items ------------------------------------------------------ */
 
 /* The object that an item is of; opens its file. */
-static int open_object(struct making *x, const struct item *it, hid_t *out)
+static int make_open_object(struct making *x, const struct item *it, hid_t *out)
 {
 	int r;
 
@@ -374,7 +374,7 @@ static int open_object(struct making *x, const struct item *it, hid_t *out)
 
 /* ---- names --------------------------------------------------------------- */
 
-static int make_link(struct making *x, const struct item *it)
+static int make_item_link(struct making *x, const struct item *it)
 {
 	hid_t lcpl = making_link(it);
 	herr_t ok;
@@ -412,8 +412,8 @@ static hid_t group_plist(hid_t group)
 	return to;
 }
 
-static int make_group(struct making *x, const struct item *it, hid_t from,
-		      hid_t *to)
+static int make_item_group(struct making *x, const struct item *it, hid_t from,
+			   hid_t *to)
 {
 	hid_t gcpl, lcpl;
 	int r;
@@ -436,12 +436,12 @@ static int make_group(struct making *x, const struct item *it, hid_t from,
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static int make_object(struct making *x, const struct item *it, hid_t from,
-		       hid_t *to)
+static int make_item_object(struct making *x, const struct item *it, hid_t from,
+			    hid_t *to)
 {
 	switch (it->kind) {
 	case ITEM_GROUP:
-		return make_group(x, it, from, to);
+		return make_item_group(x, it, from, to);
 	case ITEM_STREAM:
 		return making_stream(x, it, from, to);
 	case ITEM_VALUES:
@@ -461,17 +461,17 @@ static int make_item(struct making *x, const struct item *it)
 	int r;
 
 	if (it->kind == ITEM_SAME || it->kind == ITEM_SOFT)
-		return make_link(x, it);
-	r = open_object(x, it, &from);
+		return make_item_link(x, it);
+	r = make_open_object(x, it, &from);
 	if (r < 0)
 		return r;
-	r = make_object(x, it, from, &to);
+	r = make_item_object(x, it, from, &to);
 	if (r == 0) {
 		/* Its file may have been closed meanwhile. */
 		hid_t again = from;
 
 		if (x->from < 0)
-			r = open_object(x, it, &again);
+			r = make_open_object(x, it, &again);
 		if (r == 0)
 			r = merge_attributes(x->m, it, again, to, false,
 					     x->err);
@@ -485,14 +485,14 @@ static int make_item(struct making *x, const struct item *it)
 }
 
 /* What refers to objects, which are all there now. */
-static int refer(struct making *x, const struct item *it)
+static int make_item_references(struct making *x, const struct item *it)
 {
 	hid_t from, to, type = H5I_INVALID_HID;
 	int r;
 
 	if (it->kind == ITEM_SAME || it->kind == ITEM_SOFT)
 		return 0;
-	r = open_object(x, it, &from);
+	r = make_open_object(x, it, &from);
 	if (r < 0)
 		return r;
 	to = H5Oopen(x->out, it->path, H5P_DEFAULT);
@@ -513,7 +513,7 @@ static int refer(struct making *x, const struct item *it)
 	return r;
 }
 
-static int make_all(struct making *x)
+static int make_items(struct making *x)
 {
 	struct merge *m = x->m;
 	int r = 0;
@@ -524,19 +524,19 @@ static int make_all(struct making *x)
 			r = error_set(x->err, -EINTR, "interrupted");
 	}
 	for (size_t i = 0; i < m->items.n && r == 0; i++)
-		r = refer(x, &m->items.at[i]);
+		r = make_item_references(x, &m->items.at[i]);
 	if (x->from >= 0)
 		H5Fclose(x->from);
 	return r;
 }
 
 /* Can everything be opened in what the library has written? */
-static int look_again(struct merge *m, struct error *err)
+static int make_check_output(struct merge *m, struct error *err)
 {
 	uint32_t number = handles_add(m->handles, m->data_path);
 	hid_t file, object;
 	int r = number == UINT32_MAX
-			? merge_no_memory(err)
+			? error_no_memory(err, "the name of the output")
 			: hdf5_open(m->handles, number, &file, err);
 
 	if (r < 0)
@@ -568,7 +568,7 @@ static int make_output(struct merge *m, struct error *err)
 	hdf5_lock();
 	r = build_open(m->b, &x.out, err);
 	if (r == 0) {
-		r = make_all(&x);
+		r = make_items(&x);
 		end = build_close(m->b, x.out, r ? &late : err);
 		/* A write that failed is why the rest did. */
 		if (r < 0 && end < 0)
@@ -576,7 +576,7 @@ static int make_output(struct merge *m, struct error *err)
 		r = r < 0 ? err->code : end;
 	}
 	if (r == 0)
-		r = look_again(m, err);
+		r = make_check_output(m, err);
 	hdf5_unlock();
 	return r;
 }
@@ -594,7 +594,7 @@ static int make_output(struct merge *m, struct error *err)
 #define PATIENCE 50 /* looks after it was told to stop */
 
 /* Its error, all of it or nothing. */
-static bool receive(int fd, struct error *err)
+static bool make_receive_error(int fd, struct error *err)
 {
 	size_t have = 0;
 
@@ -612,7 +612,7 @@ static bool receive(int fd, struct error *err)
 }
 
 /* Until it says something, or is gone; passes on that it shall stop. */
-static void wait_for(const struct merge *m, int fd, pid_t pid)
+static void make_wait_for_child(const struct merge *m, int fd, pid_t pid)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int looks = 0;
@@ -627,7 +627,7 @@ static void wait_for(const struct merge *m, int fd, pid_t pid)
 	}
 }
 
-static void child_main(struct merge *m, int fd, pid_t parent)
+static void make_child_main(struct merge *m, int fd, pid_t parent)
 {
 	struct error err = {.code = 0, .text = ""};
 
@@ -651,15 +651,15 @@ int merge_make_apart(struct merge *m, struct error *err)
 	pid = fork();
 	if (pid == 0) {
 		close(pair[0]);
-		child_main(m, pair[1], parent);
+		make_child_main(m, pair[1], parent);
 	}
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
 		return error_errno(err, -errno, "cannot start a process");
 	}
-	wait_for(m, pair[0], pid);
-	heard = receive(pair[0], &said);
+	make_wait_for_child(m, pair[0], pid);
+	heard = make_receive_error(pair[0], &said);
 	close(pair[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

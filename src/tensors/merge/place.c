@@ -48,17 +48,17 @@ static int name_files(struct merge *m, struct error *err)
 	if (!m->dir || asprintf(&m->data_path, "%s/.%.*s.tensorfs-merge",
 				m->dir, NAME_MOST, base) < 0) {
 		m->data_path = NULL;
-		return merge_no_memory(err);
+		return error_no_memory(err, "the names of the output");
 	}
 	if (asprintf(&m->journal_path, "%s.journal", m->data_path) < 0) {
 		m->journal_path = NULL;
-		return merge_no_memory(err);
+		return error_no_memory(err, "the names of the output");
 	}
 	return 0;
 }
 
 /* The file behind links, which is what is replaced. */
-static int find_out(struct merge *m, struct error *err)
+static int place_find_output(struct merge *m, struct error *err)
 {
 	struct stat main, out, link;
 	const char *path = m->o.out ? m->o.out : m->o.main;
@@ -88,13 +88,14 @@ static int find_out(struct merge *m, struct error *err)
 	if (there)
 		m->mode = out.st_mode & 07777;
 	m->out = there ? realpath(path, NULL) : strdup(path);
-	return m->out ? name_files(m, err) : merge_no_memory(err);
+	return m->out ? name_files(m, err)
+		      : error_no_memory(err, "the names of the output");
 }
 
 /* ---- the lock ------------------------------------------------------------ */
 
 /* Of libhdf5's kind; 0: of ours, for writing. */
-static int try_lock(int fd, int flock_how)
+static int place_try_lock(int fd, int flock_how)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -103,12 +104,12 @@ static int try_lock(int fd, int flock_how)
 }
 
 /* One that was killed may have a child that dies a moment later.  -EBUSY: it has not. */
-static int lock_patiently(int fd, int flock_how)
+static int place_lock_patiently(int fd, int flock_how)
 {
 	const struct timespec a_little = {.tv_nsec = 20000000};
 
 	for (int i = 0;; i++) {
-		if (try_lock(fd, flock_how) == 0)
+		if (place_try_lock(fd, flock_how) == 0)
 			return 0;
 		if (errno != EAGAIN && errno != EACCES)
 			return -errno;
@@ -119,7 +120,7 @@ static int lock_patiently(int fd, int flock_how)
 }
 
 /* 0: it is ours; -EAGAIN: what was locked has no name any more. */
-static int lock_once(struct merge *m, struct error *err)
+static int place_lock_once(struct merge *m, struct error *err)
 {
 	struct stat is, named;
 	int r;
@@ -129,7 +130,7 @@ static int lock_once(struct merge *m, struct error *err)
 	if (m->lock_fd < 0)
 		return error_errno(err, -errno, "cannot write beside '%s'",
 				   m->out);
-	r = lock_patiently(m->lock_fd, LOCK_EX);
+	r = place_lock_patiently(m->lock_fd, LOCK_EX);
 	if (r < 0) {
 		if (r == -EBUSY) {
 			close(m->lock_fd);
@@ -158,19 +159,20 @@ static int lock_once(struct merge *m, struct error *err)
  * written meanwhile would not be in the result.  The second lock is libhdf5's own, which
  * then opens the file for reading only.
  */
-static int lock_main(struct merge *m, struct error *err)
+static int place_lock_main(struct merge *m, struct error *err)
 {
 	struct stat st;
 
 	m->main_fd = open(m->o.main, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (m->main_fd < 0)
 		m->main_fd = open(m->o.main, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (m->main_fd >= 0 && lock_patiently(m->main_fd, 0) == -EBUSY)
+	if (m->main_fd >= 0 && place_lock_patiently(m->main_fd, 0) == -EBUSY)
 		return error_set(err, -EBUSY,
 				 "'%s' is being merged or written by another "
 				 "process",
 				 m->o.main);
-	if (m->main_fd >= 0 && lock_patiently(m->main_fd, LOCK_SH) == -EBUSY)
+	if (m->main_fd >= 0 &&
+	    place_lock_patiently(m->main_fd, LOCK_SH) == -EBUSY)
 		return error_set(err, -EBUSY,
 				 "'%s' is open for writing in another program",
 				 m->o.main);
@@ -189,7 +191,7 @@ static int lock_main(struct merge *m, struct error *err)
 int merge_place_open(struct merge *m, struct error *err)
 {
 	struct stat st;
-	int r = find_out(m, err);
+	int r = place_find_output(m, err);
 
 	if (r < 0)
 		return r;
@@ -199,10 +201,10 @@ int merge_place_open(struct merge *m, struct error *err)
 	if (fstat(m->dir_fd, &st) == 0)
 		m->dir_dev = st.st_dev;
 	do
-		r = lock_once(m, err);
+		r = place_lock_once(m, err);
 	while (r == -EAGAIN);
 	if (r == 0 && (m->o.delete_parts || m->in_place))
-		r = lock_main(m, err);
+		r = place_lock_main(m, err);
 	return r < 0 ? r
 		     : journal_read(&m->j, m->lock_fd, m->journal_path, err);
 }
@@ -320,12 +322,6 @@ void merge_place_remove(struct merge *m, bool published)
 
 /* ---- parts --------------------------------------------------------------- */
 
-/* dev differs from node to node. */
-static bool same_file(const struct identity *a, const struct identity *b)
-{
-	return a->ino == b->ino && a->size == b->size && a->mtime == b->mtime;
-}
-
 int merge_place_unchanged(const char *path, const struct identity *id,
 			  struct error *err)
 {
@@ -336,7 +332,7 @@ int merge_place_unchanged(const char *path, const struct identity *id,
 		return error_errno(err, errno == ENOENT ? -ESTALE : -errno,
 				   "%s", file_shown(path));
 	identity_of(&st, &is);
-	return same_file(&is, id)
+	return merge_same_file(&is, id)
 		       ? 0
 		       : error_set(err, -ESTALE,
 				   "%s has changed while it was merged",
@@ -362,7 +358,7 @@ int merge_place_delete(struct merge *m, const char *path,
 		return error_errno(err, -errno, "cannot delete %s",
 				   file_shown(path));
 	identity_of(&st, &is);
-	if (!same_file(&is, id))
+	if (!merge_same_file(&is, id))
 		return error_set(err, -ESTALE,
 				 "%s has changed since it was merged, and is "
 				 "not deleted",

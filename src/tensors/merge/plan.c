@@ -51,12 +51,12 @@ bool merge_tile_box(const struct tensor *t, uint32_t i, struct box *out)
 	return true;
 }
 
-static uint32_t tile_count(const struct tensor *t)
+static uint32_t plan_tile_count(const struct tensor *t)
 {
 	return t->mosaic ? mosaic_count(t->mosaic) : 1;
 }
 
-static uint32_t tile_part(const struct tensor *t, uint32_t i)
+static uint32_t plan_tile_part(const struct tensor *t, uint32_t i)
 {
 	struct tile tile;
 
@@ -70,26 +70,26 @@ static uint32_t tile_part(const struct tensor *t, uint32_t i)
 static int index_tiles(struct stream *s, struct error *err)
 {
 	const struct tensor *t = s->t;
-	uint32_t n = tile_count(t), *fill;
+	uint32_t n = plan_tile_count(t), *fill;
 	struct box b;
 
 	s->first = calloc((size_t)t->nparts + 2, sizeof *s->first);
 	s->tile = calloc((size_t)n + 1, sizeof *s->tile);
 	s->part = calloc((size_t)t->nparts + 1, sizeof *s->part);
 	if (!s->first || !s->tile || !s->part)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the table of parts");
 	/* Counted two places on, so that filling in leaves the beginnings. */
 	fill = s->first + 1;
 	s->boxes = true;
 	for (uint32_t i = 0; i < n; i++) {
-		if (tile_part(t, i) + 1 < t->nparts)
-			fill[tile_part(t, i) + 1]++;
+		if (plan_tile_part(t, i) + 1 < t->nparts)
+			fill[plan_tile_part(t, i) + 1]++;
 		s->boxes = merge_tile_box(t, i, &b) && s->boxes;
 	}
 	for (uint32_t p = 1; p < t->nparts; p++)
 		fill[p] += fill[p - 1];
 	for (uint32_t i = 0; i < n; i++)
-		s->tile[fill[tile_part(t, i)]++] = i;
+		s->tile[fill[plan_tile_part(t, i)]++] = i;
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static int64_t largest_part(const struct tensor *t, struct box *box)
 	int64_t part = -1;
 	struct box b;
 
-	for (uint32_t i = 0; i < tile_count(t); i++) {
+	for (uint32_t i = 0; i < plan_tile_count(t); i++) {
 		if (!merge_tile_box(t, i, &b))
 			continue;
 		n = box_elements(&b, t->rank);
@@ -110,7 +110,7 @@ static int64_t largest_part(const struct tensor *t, struct box *box)
 			continue;
 		most = n;
 		*box = b;
-		part = tile_part(t, i);
+		part = plan_tile_part(t, i);
 	}
 	return part;
 }
@@ -141,7 +141,7 @@ static bool chunk_of_part(const struct tensor *t, const struct box *b,
 	return k == g->rank;
 }
 
-static uint64_t chunk_bytes(const struct stream *s, const uint64_t *chunk)
+static uint64_t plan_chunk_bytes(const struct stream *s, const uint64_t *chunk)
 {
 	uint64_t n = s->t->dtype.size;
 
@@ -152,11 +152,11 @@ static uint64_t chunk_bytes(const struct stream *s, const uint64_t *chunk)
 }
 
 /* Halve the first axis that can be, or double the one with most chunks. */
-static void cut_block(const struct stream *s, uint64_t *chunk)
+static void plan_cut_block(const struct stream *s, uint64_t *chunk)
 {
 	const struct tensor *t = s->t;
 
-	while (chunk_bytes(s, chunk) > BLOCK_MOST) {
+	while (plan_chunk_bytes(s, chunk) > BLOCK_MOST) {
 		unsigned i = 0;
 
 		while (i < s->own_rank && chunk[i] <= 1)
@@ -165,7 +165,7 @@ static void cut_block(const struct stream *s, uint64_t *chunk)
 			return;
 		chunk[i] = div_up(chunk[i], 2);
 	}
-	while (chunk_bytes(s, chunk) < BLOCK_LEAST) {
+	while (plan_chunk_bytes(s, chunk) < BLOCK_LEAST) {
 		uint64_t most = 1;
 		unsigned at = 0;
 
@@ -207,10 +207,10 @@ static int chunk_given(const struct merge *m, const struct stream *s,
 	return 0;
 }
 
-static int choose_chunk(const struct merge *m, const struct stream *s,
-			const char *path, const struct layout *l,
-			const struct box *box, uint64_t *chunk,
-			struct error *err)
+static int plan_choose_chunk(const struct merge *m, const struct stream *s,
+			     const char *path, const struct layout *l,
+			     const struct box *box, uint64_t *chunk,
+			     struct error *err)
 {
 	const struct tensor *t = s->t;
 	int r = 0;
@@ -223,13 +223,14 @@ static int choose_chunk(const struct merge *m, const struct stream *s,
 		 !chunk_of_part(t, box, l->grid, chunk)) {
 		if (l)
 			memcpy(chunk, box->count, t->rank * sizeof *chunk);
-		cut_block(s, chunk);
+		plan_cut_block(s, chunk);
 	}
 	/* The library wants no chunk that is larger than the dataset. */
 	for (unsigned i = 0; i < t->rank; i++)
 		chunk[i] = max_u64(min_u64(chunk[i], t->shape[i]), 1);
-	if (r == 0 && !m->o.chunk && chunk_bytes(s, chunk) > BUILD_CHUNK_MAX)
-		cut_block(s, chunk);
+	if (r == 0 && !m->o.chunk &&
+	    plan_chunk_bytes(s, chunk) > BUILD_CHUNK_MAX)
+		plan_cut_block(s, chunk);
 	return r;
 }
 
@@ -246,8 +247,8 @@ static void adapt_filters(struct stream *s)
 	}
 }
 
-static int choose_filters(const struct merge *m, struct stream *s,
-			  const struct layout *l, struct error *err)
+static int plan_choose_filters(const struct merge *m, struct stream *s,
+			       const struct layout *l, struct error *err)
 {
 	s->pipeline.n = 0;
 	if (m->o.comp_given)
@@ -269,7 +270,7 @@ int merge_plan_layout(struct merge *m, struct stream *s, const char *path,
 	int r = part < 0 ? 0 : tensor_learn(s->t, (uint32_t)part, &l, err);
 
 	if (r == 0)
-		r = choose_chunk(m, s, path, l, &box, chunk, err);
+		r = plan_choose_chunk(m, s, path, l, &box, chunk, err);
 	if (r < 0)
 		return r;
 	if (grid_init(&s->grid, s->t->rank, s->t->shape, chunk,
@@ -284,12 +285,12 @@ int merge_plan_layout(struct merge *m, struct stream *s, const char *path,
 				 "%s: %" PRIu64 " chunks are too many; larger "
 				 "ones: --chunk=N,...",
 				 path, s->grid.count);
-	return choose_filters(m, s, l, err);
+	return plan_choose_filters(m, s, l, err);
 }
 
 /* ---- tensors ------------------------------------------------------------- */
 
-static bool served_as_stored(const struct tensor *t)
+static bool plan_served_as_stored(const struct tensor *t)
 {
 	struct recode r;
 
@@ -303,8 +304,8 @@ static bool named_flags(const char *path)
 	return !strcmp(strrchr(path, '/') + 1, "flags");
 }
 
-static int add_values(struct merge *m, struct item *it, struct tensor *t,
-		      struct error *err)
+static int plan_add_values(struct merge *m, struct item *it, struct tensor *t,
+			   struct error *err)
 {
 	struct values v = {.t = t,
 			   .is_flags = named_flags(it->path) && t->rank == 1 &&
@@ -318,11 +319,11 @@ static int add_values(struct merge *m, struct item *it, struct tensor *t,
 		return 0;
 	free(v.text.path);
 	tensor_free(t);
-	return merge_no_memory(err);
+	return error_no_memory(err, "the description of a dataset");
 }
 
-static int add_stream(struct merge *m, struct item *it, struct tensor *t,
-		      const struct hdf5_description *d, struct error *err)
+static int plan_add_stream(struct merge *m, struct item *it, struct tensor *t,
+			   const struct hdf5_description *d, struct error *err)
 {
 	struct stream s = {
 		.t = t, .own_rank = d->own_rank, .own_elem = t->dtype.size};
@@ -332,12 +333,12 @@ static int add_stream(struct merge *m, struct item *it, struct tensor *t,
 	it->index = m->streams.n;
 	if (!vec_push(&m->streams, s)) {
 		tensor_free(t);
-		return merge_no_memory(err);
+		return error_no_memory(err, "the description of a dataset");
 	}
 	return index_tiles(&m->streams.at[m->streams.n - 1], err);
 }
 
-static int add_tensor(struct merge *m, struct item *it, struct error *err)
+static int plan_add_tensor(struct merge *m, struct item *it, struct error *err)
 {
 	struct hdf5_place at = {m->s, it->file, it->object};
 	struct hdf5_description d;
@@ -348,16 +349,17 @@ static int add_tensor(struct merge *m, struct item *it, struct error *err)
 		return error_prefix(err, "%s: ", it->path);
 	t = (struct tensor *)hdf5_tensor_new(&at, it->path, &d, NULL);
 	if (!t)
-		r = merge_no_memory(err);
+		r = error_no_memory(err, "the description of a dataset");
 	else if (t->why_not)
 		r = error_set(err, t->why_code ? t->why_code : -ENOTSUP,
 			      "%s: %s", it->path, t->why_not);
 	if (r < 0)
 		tensor_free(t);
-	else if (it->kind == ITEM_STREAM && served_as_stored(t) && d.own_rank)
-		r = add_stream(m, it, t, &d, err);
+	else if (it->kind == ITEM_STREAM && plan_served_as_stored(t) &&
+		 d.own_rank)
+		r = plan_add_stream(m, it, t, &d, err);
 	else
-		r = add_values(m, it, t, err);
+		r = plan_add_values(m, it, t, err);
 	hdf5_description_free(&d);
 	return r;
 }
@@ -372,7 +374,7 @@ int merge_plan(struct merge *m, struct error *err)
 		if (it->kind == ITEM_STREAM ||
 		    (it->kind == ITEM_KEPT && m->o.check_flag &&
 		     named_flags(it->path)))
-			r = add_tensor(m, it, err);
+			r = plan_add_tensor(m, it, err);
 	}
 	m->result->datasets = m->streams.n;
 	for (size_t i = 0; i < m->streams.n && r == 0; i++)

@@ -131,6 +131,12 @@ void merge_place_remove(struct merge *m, bool published);
 int merge_place_finish(struct merge *m, struct error *err);
 /* Those files.  -ESTALE: some have changed and stay; that was all. */
 int merge_place_delete_listed(struct merge *m, struct error *err);
+/* The same file: dev is not compared, because it differs from node to node. */
+static inline bool merge_same_file(const struct identity *a,
+				   const struct identity *b)
+{
+	return a->ino == b->ino && a->size == b->size && a->mtime == b->mtime;
+}
 /* Contents seem the same; the number of a file changes when it is moved to another file
  * system. */
 static inline bool merge_place_alike(const struct identity *a,
@@ -245,10 +251,6 @@ static inline void bits_set(uint64_t *bits, uint64_t i)
 	bits[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
-static inline int merge_no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
 static inline bool merge_stopped(const struct merge *m)
 {
 	return *m->o.stop || atomic_load(&m->failed);

@@ -20,7 +20,7 @@
 
 /* ---- beginning ----------------------------------------------------------- */
 
-static char *options_text(const struct merge *m)
+static char *merge_options_text(const struct merge *m)
 {
 	char *text;
 
@@ -32,7 +32,7 @@ static char *options_text(const struct merge *m)
 	return text;
 }
 
-static bool add_stream(struct journal *j, const struct stream *s)
+static bool journal_add_stream(struct journal *j, const struct stream *s)
 {
 	struct journal_stream x = {.path = strdup(s->t->name),
 				   .rank = s->own_rank,
@@ -48,7 +48,7 @@ static bool add_stream(struct journal *j, const struct stream *s)
 	return false;
 }
 
-static bool add_part(struct merge *m, const struct merge_file *f)
+static bool journal_add_part(struct merge *m, const struct merge_file *f)
 {
 	struct journal_file x = {
 		.path = strdup(handles_path(m->handles, f->file)),
@@ -61,7 +61,7 @@ static bool add_part(struct merge *m, const struct merge_file *f)
 	return false;
 }
 
-static bool add_text(struct journal *j, const struct values *v)
+static bool journal_add_text(struct journal *j, const struct values *v)
 {
 	struct journal_text x = {.path = strdup(v->text.path)};
 	bool ok = x.path != NULL;
@@ -83,7 +83,7 @@ static bool is_main(const struct merge *m, const struct merge_file *f)
 
 /* The main file, under whatever name, stays; what has several names has parts under each
  * of them, and stays to the end. */
-static int by_inode(const void *one, const void *two)
+static int file_compare_inode(const void *one, const void *two)
 {
 	const struct merge_file *a = *(struct merge_file *const *)one;
 	const struct merge_file *b = *(struct merge_file *const *)two;
@@ -99,15 +99,15 @@ int merge_protect_files(struct merge *m, struct error *err)
 	cleanup_free struct merge_file **list = calloc(n + 1, sizeof *list);
 
 	if (!list)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the list of parts");
 	for (size_t i = 0; i < n; i++) {
 		list[i] = &m->files.at[i];
 		if (is_main(m, list[i]))
 			list[i]->main = list[i]->late = true;
 	}
-	qsort(list, n, sizeof *list, by_inode);
+	qsort(list, n, sizeof *list, file_compare_inode);
 	for (size_t i = 1; i < n; i++)
-		if (by_inode(&list[i - 1], &list[i]) == 0)
+		if (file_compare_inode(&list[i - 1], &list[i]) == 0)
 			list[i - 1]->late = list[i]->late = true;
 	return 0;
 }
@@ -119,18 +119,18 @@ int merge_journal_begin(struct merge *m, struct error *err)
 	journal_free(&m->j);
 	m->j.end = BUILD_FIRST;
 	m->j.main = m->main_id;
-	m->j.options = options_text(m);
+	m->j.options = merge_options_text(m);
 	for (size_t i = 0; i < m->streams.n && ok; i++)
-		ok = add_stream(&m->j, &m->streams.at[i]);
+		ok = journal_add_stream(&m->j, &m->streams.at[i]);
 	for (size_t i = 0; i < m->values.n && ok; i++)
 		if (m->values.at[i].captured)
-			ok = add_text(&m->j, &m->values.at[i]);
+			ok = journal_add_text(&m->j, &m->values.at[i]);
 	for (size_t i = 0; i < m->files.n && ok; i++) {
 		if (!m->files.at[i].main)
-			ok = add_part(m, &m->files.at[i]);
+			ok = journal_add_part(m, &m->files.at[i]);
 	}
 	if (!ok || !m->j.options)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the journal of the merge");
 	m->result->parts = m->j.parts.n;
 	if (ftruncate(m->lock_fd, 0) < 0)
 		return error_errno(err, -errno, "cannot write '%s'",
@@ -140,11 +140,6 @@ int merge_journal_begin(struct merge *m, struct error *err)
 }
 
 /* ---- going on ------------------------------------------------------------ */
-
-static bool same_file(const struct identity *a, const struct identity *b)
-{
-	return a->ino == b->ino && a->size == b->size && a->mtime == b->mtime;
-}
 
 /* The first part that is not there any more, or (gone false) not as it was. */
 static const char *first_other(const struct journal *j, bool gone)
@@ -161,7 +156,7 @@ static const char *first_other(const struct journal *j, bool gone)
 		if (gone)
 			continue;
 		identity_of(&st, &is);
-		if (!same_file(&is, &j->parts.at[i].id))
+		if (!merge_same_file(&is, &j->parts.at[i].id))
 			return j->parts.at[i].path;
 	}
 	return NULL;
@@ -198,13 +193,13 @@ static bool was_moved(const struct journal *j)
 /* A copy of the main file has a journal whose parts are not its own. */
 static bool is_main_file(const struct merge *m, const struct identity *id)
 {
-	return same_file(id, &m->main_id) ||
+	return merge_same_file(id, &m->main_id) ||
 	       (merge_place_alike(id, &m->main_id) && was_moved(&m->j));
 }
 
 const char *merge_journal_foreign(const struct merge *m)
 {
-	cleanup_free char *options = options_text(m);
+	cleanup_free char *options = merge_options_text(m);
 
 	/* In the place of the main file there may be the output already. */
 	if (!is_main_file(m, &m->j.main) &&
@@ -216,7 +211,7 @@ const char *merge_journal_foreign(const struct merge *m)
 }
 
 /* NULL, or why the journal is not for this merge. */
-static const char *disagreement(struct merge *m)
+static const char *resume_disagreement(struct merge *m)
 {
 	const char *why = merge_journal_foreign(m);
 	struct stat st;
@@ -235,8 +230,8 @@ static const char *disagreement(struct merge *m)
 	return NULL;
 }
 
-static int take_stream(struct stream *s, const struct journal_stream *x,
-		       struct error *err)
+static int resume_take_stream(struct stream *s, const struct journal_stream *x,
+			      struct error *err)
 {
 	uint64_t chunk[RANK_MAX];
 
@@ -247,10 +242,11 @@ static int take_stream(struct stream *s, const struct journal_stream *x,
 		return error_set(err, -EBADMSG, "%s: no such grid", x->path);
 	s->pipeline = x->pipeline;
 	s->safe = calloc(bits_words(s->grid.count), sizeof *s->safe);
-	return s->safe ? 0 : merge_no_memory(err);
+	return s->safe ? 0
+		       : error_no_memory(err, "the table of finished chunks");
 }
 
-static int take_chunks(struct merge *m, struct error *err)
+static int resume_take_chunks(struct merge *m, struct error *err)
 {
 	for (size_t i = 0; i < m->j.chunks.n; i++) {
 		const struct build_chunk *c = &m->j.chunks.at[i].at;
@@ -272,7 +268,7 @@ static int take_chunks(struct merge *m, struct error *err)
 	return 0;
 }
 
-static int take_texts(struct merge *m, struct error *err)
+static int resume_take_texts(struct merge *m, struct error *err)
 {
 	for (size_t i = 0; i < m->j.texts.n; i++) {
 		struct journal_text *x = &m->j.texts.at[i];
@@ -287,7 +283,9 @@ static int take_texts(struct merge *m, struct error *err)
 
 				run.value = strdup(run.value);
 				if (!run.value || !vec_push(&v->text.runs, run))
-					return merge_no_memory(err);
+					return error_no_memory(
+						err,
+						"the flags in the journal");
 			}
 			v->captured = true;
 		}
@@ -295,7 +293,7 @@ static int take_texts(struct merge *m, struct error *err)
 	return 0;
 }
 
-static int take_parts(struct merge *m, struct error *err)
+static int resume_take_parts(struct merge *m, struct error *err)
 {
 	for (size_t i = 0; i < m->j.parts.n; i++) {
 		const struct journal_file *x = &m->j.parts.at[i];
@@ -304,7 +302,7 @@ static int take_parts(struct merge *m, struct error *err)
 			file == UINT32_MAX ? NULL : merge_file_of(m, file);
 
 		if (!f)
-			return merge_no_memory(err);
+			return error_no_memory(err, "the list of parts");
 		f->id = x->id;
 		f->kept = x->kept;
 		f->journaled = true;
@@ -314,8 +312,8 @@ static int take_parts(struct merge *m, struct error *err)
 	return 0;
 }
 
-static bool is_listed(const struct merge *m, const struct merge_file *f,
-		      size_t near)
+static bool resume_is_listed(const struct merge *m, const struct merge_file *f,
+			     size_t near)
 {
 	const char *path = handles_path(m->handles, f->file);
 	const char *slash = strrchr(path, '/'), *base = slash ? slash : path;
@@ -338,7 +336,7 @@ int merge_check_renamed(struct merge *m, struct error *err)
 		const struct merge_file *f = &m->files.at[i];
 
 		if (!f->journaled && !f->gone && f->file != m->s->file &&
-		    !is_listed(m, f, i))
+		    !resume_is_listed(m, f, i))
 			return error_set(
 				err, -ESTALE,
 				"%s has changed since the merge was "
@@ -348,18 +346,19 @@ int merge_check_renamed(struct merge *m, struct error *err)
 	return 0;
 }
 
-static int take_over(struct merge *m, struct error *err)
+static int resume_take_over(struct merge *m, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < m->streams.n && r == 0; i++)
-		r = take_stream(&m->streams.at[i], &m->j.streams.at[i], err);
+		r = resume_take_stream(&m->streams.at[i], &m->j.streams.at[i],
+				       err);
 	if (r == 0)
-		r = take_chunks(m, err);
+		r = resume_take_chunks(m, err);
 	if (r == 0)
-		r = take_texts(m, err);
+		r = resume_take_texts(m, err);
 	if (r == 0)
-		r = take_parts(m, err);
+		r = resume_take_parts(m, err);
 	m->result->resumed = r == 0;
 	return r < 0 ? r : 1;
 }
@@ -372,7 +371,7 @@ int merge_journal_resume(struct merge *m, struct error *err)
 		return 0;
 	gone = first_other(&m->j, true);
 	other = first_other(&m->j, false);
-	why = disagreement(m);
+	why = resume_disagreement(m);
 	if (!gone && (why || other || !m->o.delete_parts))
 		return 0;
 	if (!m->o.delete_parts)
@@ -392,5 +391,5 @@ int merge_journal_resume(struct merge *m, struct error *err)
 				 "%s has changed since the merge was "
 				 "interrupted; nothing was touched",
 				 file_shown(other));
-	return take_over(m, err);
+	return resume_take_over(m, err);
 }

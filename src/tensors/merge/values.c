@@ -111,8 +111,8 @@ struct collecting {
 	struct error *err;
 };
 
-static void add_run(struct collecting *c, const char *s, size_t len,
-		    uint64_t rows)
+static void values_add_run(struct collecting *c, const char *s, size_t len,
+			   uint64_t rows)
 {
 	struct journal_run run = {.rows = rows};
 	size_t n = c->v->text.runs.n;
@@ -130,21 +130,21 @@ static void add_run(struct collecting *c, const char *s, size_t len,
 	c->failed = true;
 }
 
-static void put_string(void *ctx, const char *s, size_t len)
+static void values_add_string(void *ctx, const char *s, size_t len)
 {
-	add_run(ctx, s, len, 1);
+	values_add_run(ctx, s, len, 1);
 }
 
-static int collect(void *ctx, struct tensor *t, uint32_t p, const struct box *b,
-		   uint64_t n)
+static int values_collect_part(void *ctx, struct tensor *t, uint32_t p,
+			       const struct box *b, uint64_t n)
 {
 	struct collecting *c = ctx;
 
 	if (p == UINT32_MAX) {
-		add_run(c, "", 0, n);
+		values_add_run(c, "", 0, n);
 		return 0;
 	}
-	return t->ops->values(t, p, b, put_string, c, c->err);
+	return t->ops->values(t, p, b, values_add_string, c, c->err);
 }
 
 int merge_values_runs(struct merge *m, struct values *v, struct error *err)
@@ -157,7 +157,7 @@ int merge_values_runs(struct merge *m, struct values *v, struct error *err)
 	for (uint64_t at = 0; at < v->t->shape[0] && r == 0; at += step) {
 		b.start[0] = at;
 		b.count[0] = min_u64(step, v->t->shape[0] - at);
-		r = merge_each_part(v->t, &b, collect, &c, err);
+		r = merge_each_part(v->t, &b, values_collect_part, &c, err);
 		if (*m->o.stop)
 			r = error_set(err, -EINTR, "interrupted");
 	}
@@ -200,7 +200,7 @@ struct writing {
 	struct error *err;
 };
 
-static int library_failed(struct writing *w, const char *what)
+static int values_library_failed(struct writing *w, const char *what)
 {
 	char why[256];
 
@@ -210,7 +210,7 @@ static int library_failed(struct writing *w, const char *what)
 
 /* ---- parts --------------------------------------------------------------- */
 
-static void close_part(struct writing *w)
+static void values_close_part(struct writing *w)
 {
 	if (!w->open)
 		return;
@@ -222,14 +222,14 @@ static void close_part(struct writing *w)
 }
 
 /* The lock is held, and is so again afterwards. */
-static int open_part(struct writing *w, const struct hdf5_place *at)
+static int values_open_part(struct writing *w, const struct hdf5_place *at)
 {
 	int r;
 
 	if (w->open && w->at.file == at->file &&
 	    !strcmp(w->at.object, at->object))
 		return 0;
-	close_part(w);
+	values_close_part(w);
 	hdf5_unlock();
 	r = hdf5_place_open(at, &w->o, w->err);
 	if (r < 0) {
@@ -254,7 +254,7 @@ static int open_part(struct writing *w, const struct hdf5_place *at)
 }
 
 /* The next `n` elements of the box in work, which are at w->buf. */
-static int put(struct writing *w, uint64_t n)
+static int values_put_elements(struct writing *w, uint64_t n)
 {
 	herr_t ok = 0;
 
@@ -281,10 +281,11 @@ static int put(struct writing *w, uint64_t n)
 		H5Sclose(mem);
 	}
 	w->have += n;
-	return ok < 0 ? library_failed(w, "its values cannot be written") : 0;
+	return ok < 0 ? values_library_failed(w, "its values cannot be written")
+		      : 0;
 }
 
-static int read_gap(struct writing *w, uint64_t n)
+static int values_read_gap(struct writing *w, uint64_t n)
 {
 	if (w->odd_fill)
 		return error_set(
@@ -294,11 +295,11 @@ static int read_gap(struct writing *w, uint64_t n)
 			w->path);
 	for (uint64_t i = 0; i < n; i++)
 		memcpy(w->buf + i * w->elem, w->fill, w->elem);
-	return put(w, n);
+	return values_put_elements(w, n);
 }
 
 /* `len` elements of the open part to w->buf. */
-static int read_box(struct writing *w, const struct box *b, hsize_t len)
+static int values_read_box(struct writing *w, const struct box *b, hsize_t len)
 {
 	hsize_t start[RANK_MAX], count[RANK_MAX];
 	hid_t from = H5Dget_space(w->o.object), dxpl = hdf5_vlen_transfer();
@@ -318,7 +319,8 @@ static int read_box(struct writing *w, const struct box *b, hsize_t len)
 		ok = H5Dread(w->o.object, w->type, to, from, dxpl, w->buf);
 	if (ok < 0) {
 		r = hdf5_vlen_failed(w->err);
-		r = r ? r : library_failed(w, "its values cannot be read");
+		r = r ? r
+		      : values_library_failed(w, "its values cannot be read");
 		hdf5_place_prefix(&w->at, w->err);
 	}
 	if (from >= 0)
@@ -330,8 +332,8 @@ static int read_box(struct writing *w, const struct box *b, hsize_t len)
 	return r;
 }
 
-static int read_part(void *ctx, struct tensor *t, uint32_t p,
-		     const struct box *b, uint64_t n)
+static int values_read_part(void *ctx, struct tensor *t, uint32_t p,
+			    const struct box *b, uint64_t n)
 {
 	struct writing *w = ctx;
 	struct hdf5_place at = w->own;
@@ -339,17 +341,17 @@ static int read_part(void *ctx, struct tensor *t, uint32_t p,
 	int r;
 
 	if (p == UINT32_MAX)
-		return read_gap(w, len);
+		return values_read_gap(w, len);
 	if (t)
 		at = (struct hdf5_place){w->m->s, t->parts[p].file,
 					 t->parts[p].dataset};
-	r = open_part(w, &at);
+	r = values_open_part(w, &at);
 	if (r == 0) /* do its chunks decode to all that H5Dread wants? */
 		r = hdf5_fetch_check(&w->at, w->o.object, &w->d, b, w->err);
 	if (r == 0)
-		r = read_box(w, b, len);
+		r = values_read_box(w, b, len);
 	if (r == 0)
-		r = put(w, len);
+		r = values_put_elements(w, len);
 	if (w->open)
 		hdf5_vlen_forget();
 	return r;
@@ -357,15 +359,16 @@ static int read_part(void *ctx, struct tensor *t, uint32_t p,
 
 /* ---- the output ---------------------------------------------------------- */
 
-static int write_box(struct writing *w, uint64_t n)
+static int values_write_box(struct writing *w, uint64_t n)
 {
 	w->have = 0;
-	return w->t ? merge_each_part(w->t, &w->box, read_part, w, w->err)
-		    : read_part(w, NULL, 0, &w->box, n);
+	return w->t ? merge_each_part(w->t, &w->box, values_read_part, w,
+				      w->err)
+		    : values_read_part(w, NULL, 0, &w->box, n);
 }
 
 /* Box after box: rows, or pieces of one. */
-static int write_boxes(struct writing *w, uint64_t most)
+static int values_write_boxes(struct writing *w, uint64_t most)
 {
 	unsigned all = w->t ? w->t->rank : w->rank, i = 0;
 	struct box *b = &w->box;
@@ -390,7 +393,7 @@ static int write_boxes(struct writing *w, uint64_t most)
 				min_u64(step[k], w->shape[k] - b->start[k]);
 			n *= b->count[k];
 		}
-		r = write_box(w, n);
+		r = values_write_box(w, n);
 		if (r == 0 && *w->m->o.stop)
 			r = error_set(w->err, -EINTR, "interrupted");
 		for (i = w->rank; i-- > 0;) {
@@ -404,7 +407,7 @@ static int write_boxes(struct writing *w, uint64_t most)
 }
 
 /* What gaps have; nothing, where elements point. */
-static bool find_fill(struct writing *w)
+static bool values_find_fill(struct writing *w)
 {
 	hid_t dcpl = hdf5_vlen_create_plist(w->to);
 	H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
@@ -417,7 +420,7 @@ static bool find_fill(struct writing *w)
 	return ok;
 }
 
-static int write_all(struct writing *w)
+static int values_write_all(struct writing *w)
 {
 	hsize_t dims[RANK_MAX];
 	uint64_t most;
@@ -426,7 +429,7 @@ static int write_all(struct writing *w)
 	w->elem = H5Tget_size(w->type);
 	w->points = refer_points(w->type);
 	if (rank < 0 || !w->elem)
-		return library_failed(w, "it cannot be written");
+		return values_library_failed(w, "it cannot be written");
 	if (H5Sget_simple_extent_type(w->space) == H5S_NULL)
 		return 0;
 	w->rank = (unsigned)rank;
@@ -443,15 +446,16 @@ static int write_all(struct writing *w)
 	w->buf = malloc(most * w->elem);
 	w->fill = calloc(1, w->elem);
 	if (!w->buf || !w->fill)
-		return merge_no_memory(w->err);
-	r = find_fill(w) ? write_boxes(w, most)
-			 : library_failed(w, "its fill value cannot be read");
-	close_part(w);
+		return error_no_memory(w->err, "the elements to copy");
+	r = values_find_fill(w)
+		    ? values_write_boxes(w, most)
+		    : values_library_failed(w, "its fill value cannot be read");
+	values_close_part(w);
 	return r;
 }
 
 /* Rows of equal strings. */
-static int write_runs(struct writing *w, const struct journal_text *t)
+static int values_write_runs(struct writing *w, const struct journal_text *t)
 {
 	enum { ROWS = 16384 };
 	char **row = calloc(ROWS, sizeof *row);
@@ -459,7 +463,7 @@ static int write_runs(struct writing *w, const struct journal_text *t)
 	herr_t ok = 0;
 
 	if (!row)
-		return merge_no_memory(w->err);
+		return error_no_memory(w->err, "rows of flags");
 	for (size_t i = 0; i < t->runs.n && ok >= 0; i++) {
 		uint64_t left = t->runs.at[i].rows;
 
@@ -479,7 +483,8 @@ static int write_runs(struct writing *w, const struct journal_text *t)
 		}
 	}
 	free(row);
-	return ok < 0 ? library_failed(w, "its values cannot be written") : 0;
+	return ok < 0 ? values_library_failed(w, "its values cannot be written")
+		      : 0;
 }
 
 int merge_values_write(struct merge *m, const struct item *it, hid_t to,
@@ -499,9 +504,10 @@ int merge_values_write(struct merge *m, const struct item *it, hid_t to,
 	w.type = H5Dget_type(to);
 	w.space = H5Dget_space(to);
 	if (w.type < 0 || w.space < 0)
-		r = library_failed(&w, "it cannot be written");
+		r = values_library_failed(&w, "it cannot be written");
 	else
-		r = v && v->captured ? write_runs(&w, &v->text) : write_all(&w);
+		r = v && v->captured ? values_write_runs(&w, &v->text)
+				     : values_write_all(&w);
 	if (w.type >= 0)
 		H5Tclose(w.type);
 	if (w.space >= 0)

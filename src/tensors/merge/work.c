@@ -97,12 +97,12 @@ static uint64_t chunk_range_at(const struct chunk_range *r,
 /* Number i of the range, as one of the grid. */
 /* ---- what there is to do ------------------------------------------------- */
 
-static uint32_t tiles_of(const struct stream *s)
+static uint32_t work_tile_count(const struct stream *s)
 {
 	return s->t->mosaic ? mosaic_count(s->t->mosaic) : 1;
 }
 
-static void open_tile(struct work *w, struct stream *s)
+static void work_open_tile(struct work *w, struct stream *s)
 {
 	struct box b;
 
@@ -116,7 +116,7 @@ static void open_tile(struct work *w, struct stream *s)
 }
 
 /* The next few chunks; false: all are given out. */
-static bool next_job(struct work *w, struct job *out)
+static bool work_next_job(struct work *w, struct job *out)
 {
 	struct merge *m = w->m;
 	lock_scope(&w->lock);
@@ -134,8 +134,8 @@ static bool next_job(struct work *w, struct job *out)
 		if (w->stream == m->streams.n)
 			return false;
 		s = &m->streams.at[w->stream];
-		if (w->tile < tiles_of(s)) {
-			open_tile(w, s);
+		if (w->tile < work_tile_count(s)) {
+			work_open_tile(w, s);
 		} else {
 			w->job = (struct job){.stream = w->stream++,
 					      .sweep = true,
@@ -154,8 +154,8 @@ static uint64_t chunks_bytes(const struct stream *s,
 	return s->grid.chunk_bytes * (c->len ? 1 : c->pos);
 }
 
-static int add_chunk(struct work *w, size_t stream, const struct build_chunk *c,
-		     struct error *err)
+static int work_add_chunk(struct work *w, size_t stream,
+			  const struct build_chunk *c, struct error *err)
 {
 	struct merge *m = w->m;
 	const struct journal_chunk x = {(uint32_t)stream, *c};
@@ -167,30 +167,32 @@ static int add_chunk(struct work *w, size_t stream, const struct build_chunk *c,
 	w->uncommitted += c->len;
 	if (w->uncommitted >= w->limit)
 		pthread_cond_signal(&w->news);
-	return vec_push(&m->j.chunks, x) ? 0 : merge_no_memory(err);
+	return vec_push(&m->j.chunks, x)
+		       ? 0
+		       : error_no_memory(err, "the list of chunks");
 }
 
 /* Chunks that there are none of, one after the other, are one entry. */
-static int add_to_run(struct work *w, size_t stream,
-		      const struct build_chunk *c, struct build_chunk *run,
-		      struct error *err)
+static int work_add_to_run(struct work *w, size_t stream,
+			   const struct build_chunk *c, struct build_chunk *run,
+			   struct error *err)
 {
 	int r = 0;
 
 	if (run->pos && (c->len || run->number + run->pos != c->number)) {
-		r = add_chunk(w, stream, run, err);
+		r = work_add_chunk(w, stream, run, err);
 		run->pos = 0;
 	}
 	if (r < 0 || c->len)
-		return r < 0 ? r : add_chunk(w, stream, c, err);
+		return r < 0 ? r : work_add_chunk(w, stream, c, err);
 	if (!run->pos)
 		*run = (struct build_chunk){.number = c->number};
 	run->pos++;
 	return 0;
 }
 
-static int do_job(struct work *w, struct merge_worker *me,
-		  const struct job *job, struct error *err)
+static int work_run_job(struct work *w, struct merge_worker *me,
+			const struct job *job, struct error *err)
 {
 	struct stream *s = &w->m->streams.at[job->stream];
 	struct build_chunk c, run = {.pos = 0};
@@ -206,14 +208,14 @@ static int do_job(struct work *w, struct merge_worker *me,
 			continue;
 		r = merge_chunk(me, (uint32_t)job->stream, number, &c, err);
 		if (r == 0)
-			r = add_to_run(w, job->stream, &c, &run, err);
+			r = work_add_to_run(w, job->stream, &c, &run, err);
 	}
 	if (r == 0 && run.pos)
-		r = add_chunk(w, job->stream, &run, err);
+		r = work_add_chunk(w, job->stream, &run, err);
 	return r;
 }
 
-static void fail(struct merge *m, const struct error *err)
+static void work_fail(struct merge *m, const struct error *err)
 {
 	lock_scope(&m->lock);
 
@@ -222,7 +224,7 @@ static void fail(struct merge *m, const struct error *err)
 	atomic_store(&m->failed, true);
 }
 
-static void thread_main(void *arg)
+static void work_thread_main(void *arg)
 {
 	struct work *w = arg;
 	struct merge_worker *me = calloc(1, sizeof *me);
@@ -230,16 +232,16 @@ static void thread_main(void *arg)
 	struct job job;
 
 	if (!me) {
-		merge_no_memory(&err);
-		fail(w->m, &err);
+		error_no_memory(&err, "a thread that copies chunks");
+		work_fail(w->m, &err);
 	} else {
 		me->m = w->m;
 		me->pool = w->buffers;
 		me->counts = &w->counts;
 	}
-	while (me && !merge_stopped(w->m) && next_job(w, &job))
-		if (do_job(w, me, &job, &err) < 0)
-			fail(w->m, &err);
+	while (me && !merge_stopped(w->m) && work_next_job(w, &job))
+		if (work_run_job(w, me, &job, &err) < 0)
+			work_fail(w->m, &err);
 	free(me);
 	lock_scope(&w->lock);
 	w->running--;
@@ -276,7 +278,7 @@ bool merge_part_is_safe(const struct stream *s, uint32_t p)
 }
 
 /* Chunks of the list, whose data is written. */
-static size_t seen(struct merge *m)
+static size_t commit_count_chunks(struct merge *m)
 {
 	lock_scope(&m->lock);
 
@@ -285,8 +287,8 @@ static size_t seen(struct merge *m)
 
 /* Those that are not in the journal, and where their data ends.  Behind that there may be
  * room for chunks in the making: the file need not be so long when we are killed. */
-static int list_chunks(struct merge *m, size_t n, struct journal *some,
-		       struct error *err)
+static int commit_list_chunks(struct merge *m, size_t n, struct journal *some,
+			      struct error *err)
 {
 	lock_scope(&m->lock);
 
@@ -299,16 +301,16 @@ static int list_chunks(struct merge *m, size_t n, struct journal *some,
 			some->end = max_u64(some->end, c->at.pos + c->at.len);
 		if (!vec_push(&some->chunks, *c)) {
 			vec_free(&some->chunks);
-			return merge_no_memory(err);
+			return error_no_memory(err, "the journal of the merge");
 		}
 	}
 	return 0;
 }
 
-static int journal_up_to(struct merge *m, size_t n, struct error *err)
+static int commit_write_journal(struct merge *m, size_t n, struct error *err)
 {
 	struct journal some;
-	int r = list_chunks(m, n, &some, err);
+	int r = commit_list_chunks(m, n, &some, err);
 
 	if (r < 0)
 		return r;
@@ -338,7 +340,7 @@ static bool file_is_safe(const struct merge *m, const struct merge_file *f)
 }
 
 /* Nobody may have them open, or their room is not free. */
-static int delete_parts(struct merge *m, struct error *err)
+static int commit_delete_parts(struct merge *m, struct error *err)
 {
 	uint64_t before = m->result->deleted;
 	int r = 0;
@@ -360,25 +362,25 @@ static int delete_parts(struct merge *m, struct error *err)
 
 static int commit_chunks(struct merge *m, struct error *err)
 {
-	size_t n = seen(m);
+	size_t n = commit_count_chunks(m);
 	int r = 0;
 
 	if (n > m->written) {
 		if (fdatasync(m->data_fd) < 0)
 			return error_errno(err, -errno, "cannot write '%s'",
 					   file_shown(m->data_path));
-		r = journal_up_to(m, n, err);
+		r = commit_write_journal(m, n, err);
 		if (r < 0)
 			return r;
 		m->written = n;
 	}
-	return delete_parts(m, err);
+	return commit_delete_parts(m, err);
 }
 
 /* ---- the coordinator ----------------------------------------------------- */
 
 /* Wait a little; false: no thread is left. */
-static bool wait_a_little(struct work *w)
+static bool work_wait_for_news(struct work *w)
 {
 	struct timespec until = clock_after(LOOK_NS);
 	lock_scope(&w->lock);
@@ -396,7 +398,7 @@ static uint64_t commit_bytes(void)
 	return text ? strtoull(text, NULL, 10) : COMMIT_BYTES;
 }
 
-static int commit_now(struct work *w, struct error *err)
+static int work_commit_now(struct work *w, struct error *err)
 {
 	struct merge *m = w->m;
 
@@ -406,7 +408,7 @@ static int commit_now(struct work *w, struct error *err)
 	return m->o.delete_parts && !m->rehearsal ? commit_chunks(m, err) : 0;
 }
 
-static int coordinate(struct work *w, struct error *err)
+static int work_coordinate(struct work *w, struct error *err)
 {
 	struct merge *m = w->m;
 	double last = clock_seconds();
@@ -416,7 +418,7 @@ static int coordinate(struct work *w, struct error *err)
 	while (running) {
 		uint64_t done, waiting;
 
-		running = wait_a_little(w);
+		running = work_wait_for_news(w);
 		pthread_mutex_lock(&m->lock);
 		done = m->bytes_done;
 		waiting = w->uncommitted;
@@ -428,16 +430,16 @@ static int coordinate(struct work *w, struct error *err)
 		if (running && r == 0 &&
 		    (waiting >= w->limit ||
 		     clock_seconds() - last > COMMIT_SECONDS)) {
-			r = commit_now(w, err);
+			r = work_commit_now(w, err);
 			last = clock_seconds();
 			if (r < 0)
-				fail(m, err);
+				work_fail(m, err);
 		}
 	}
-	return r < 0 ? r : commit_now(w, err);
+	return r < 0 ? r : work_commit_now(w, err);
 }
 
-static int run(struct work *w, struct error *err)
+static int work_run_threads(struct work *w, struct error *err)
 {
 	struct merge *m = w->m;
 	unsigned n = m->o.jobs > m->o.threads ? m->o.jobs : m->o.threads;
@@ -448,8 +450,8 @@ static int run(struct work *w, struct error *err)
 		return r;
 	w->running = n;
 	for (unsigned i = 0; i < n; i++)
-		pool_submit(pool, thread_main, w);
-	r = coordinate(w, err);
+		pool_submit(pool, work_thread_main, w);
+	r = work_coordinate(w, err);
 	pool_free(pool);
 	if (m->failure.code) {
 		*err = m->failure;
@@ -483,7 +485,8 @@ static int claim_safe(struct merge *m, struct error *err)
 		if (!s->safe)
 			s->safe = calloc(n, sizeof *s->safe);
 		if (!s->claimed || !s->safe)
-			return merge_no_memory(err);
+			return error_no_memory(err,
+					       "the table of finished chunks");
 		for (size_t k = 0; k < n; k++)
 			s->claimed[k] = s->safe[k];
 	}
@@ -502,7 +505,7 @@ int merge_work(struct merge *m, struct error *err)
 	int r;
 
 	if (!w)
-		return merge_no_memory(err);
+		return error_no_memory(err, "the merge");
 	w->m = m;
 	w->limit = commit_bytes();
 	init_cond(w);
@@ -510,7 +513,7 @@ int merge_work(struct merge *m, struct error *err)
 	if (r == 0)
 		r = merge_pool_new(&w->buffers, m, err);
 	if (r == 0)
-		r = run(w, err);
+		r = work_run_threads(w, err);
 	m->result->copied = w->counts.copied;
 	m->result->encoded = w->counts.encoded;
 	m->result->empty = w->counts.empty;
