@@ -34,7 +34,8 @@ struct reading {
 	struct progress progress;
 };
 
-static int sum_of(struct reading *r, uint64_t sum[2], struct error *err)
+static int verify_sum_file(struct reading *r, uint64_t sum[2],
+			   struct error *err)
 {
 	XXH3_state_t *state = XXH3_createState();
 	XXH128_hash_t hash;
@@ -42,7 +43,7 @@ static int sum_of(struct reading *r, uint64_t sum[2], struct error *err)
 	ssize_t n = 0;
 
 	if (!state)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a checksum");
 	XXH3_128bits_reset(state);
 	while (!interrupted &&
 	       (n = pread(r->fd, r->buf, VERIFY_WINDOW, (off_t)done)) > 0) {
@@ -71,15 +72,15 @@ int pack_check_bytes(const struct settings *s, const char *path, int fd,
 	int code = 0;
 
 	if (!buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a buffer to read the file again");
 	progress_init(&r.progress, s->quiet ? "none" : s->progress,
 		      "read again",
 		      fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0);
 	if (!want[0] && !want[1])
-		code = sum_of(&r, want, err);
+		code = verify_sum_file(&r, want, err);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (code == 0)
-		code = sum_of(&r, have, err);
+		code = verify_sum_file(&r, have, err);
 	progress_clear(&r.progress);
 	if (code < 0 || (want[0] == have[0] && want[1] == have[1]))
 		return code;
@@ -135,8 +136,8 @@ static bool has_xattr(struct verifier *v, const struct feed_xattr *x)
 	       (!x->len || !memcmp(v->buf, x->value, x->len));
 }
 
-static void check_attr(struct verifier *v, const struct feed_unit *u,
-		       const struct entry *e)
+static void verify_unit_attr(struct verifier *v, const struct feed_unit *u,
+			     const struct entry *e)
 {
 	const struct feed_attr *a = &u->attr;
 	const char *target = NULL;
@@ -161,8 +162,8 @@ static void check_attr(struct verifier *v, const struct feed_unit *u,
 				       "an extended attribute is another");
 }
 
-static bool same_window(struct verifier *v, const struct feed_unit *u,
-			uint64_t at, size_t n)
+static bool verify_same_window(struct verifier *v, const struct feed_unit *u,
+			       uint64_t at, size_t n)
 {
 	if (u->data)
 		return !memcmp(v->buf, (const char *)u->data + at, n);
@@ -172,7 +173,7 @@ static bool same_window(struct verifier *v, const struct feed_unit *u,
 	return true;
 }
 
-static void check_bytes(struct verifier *v, const struct feed_unit *u)
+static void verify_unit_bytes(struct verifier *v, const struct feed_unit *u)
 {
 	for (uint64_t at = 0; at < u->size && !v->bad; at += VERIFY_WINDOW) {
 		size_t n = min_u64(u->size - at, VERIFY_WINDOW);
@@ -184,13 +185,14 @@ static void check_bytes(struct verifier *v, const struct feed_unit *u)
 			fs_last_error(v->session->fs, v->ino, why, sizeof why);
 			verify_differs(v, u->path,
 				       *why ? why : strerror((int)-got));
-		} else if ((size_t)got != n || !same_window(v, u, at, n)) {
+		} else if ((size_t)got != n ||
+			   !verify_same_window(v, u, at, n)) {
 			verify_differs(v, u->path, "its bytes are others");
 		}
 	}
 }
 
-static int check_unit(struct verifier *v, const struct feed_unit *u)
+static int verify_unit(struct verifier *v, const struct feed_unit *u)
 {
 	if (u->first) {
 		struct entry e;
@@ -205,7 +207,7 @@ static int check_unit(struct verifier *v, const struct feed_unit *u)
 		if (r < 0)
 			verify_differs(v, u->path, "it is not in there");
 		else
-			check_attr(v, u, &e);
+			verify_unit_attr(v, u, &e);
 		if (r == 0 && !v->bad && u->same_as) {
 			struct entry first;
 
@@ -216,12 +218,12 @@ static int check_unit(struct verifier *v, const struct feed_unit *u)
 		}
 	}
 	if (!v->bad)
-		check_bytes(v, u);
+		verify_unit_bytes(v, u);
 	return 0;
 }
 
-static int check_entries(struct verifier *v, const char *top,
-			 const struct feed_options *o, struct error *err)
+static int verify_entries(struct verifier *v, const char *top,
+			  const struct feed_options *o, struct error *err)
 {
 	uint64_t problems = v->scan->n_problems, done = 0;
 	struct feed_unit u;
@@ -231,8 +233,8 @@ static int check_entries(struct verifier *v, const char *top,
 	if (r < 0)
 		return r;
 	while ((r = feed_next(f, &u, err)) > 0) {
-		if (check_unit(v, &u) < 0) {
-			r = error_set(err, -ENOMEM, "out of memory");
+		if (verify_unit(v, &u) < 0) {
+			r = error_no_memory(err, "the path of an entry");
 			break;
 		}
 		done += u.size;
@@ -252,8 +254,8 @@ struct counter {
 	bool no_memory, directories;
 };
 
-static bool count(void *ctx, const char *name, const struct entry *e,
-		  uint64_t next)
+static bool verify_count_entry(void *ctx, const char *name,
+			       const struct entry *e, uint64_t next)
 {
 	struct counter *c = ctx;
 
@@ -266,7 +268,7 @@ static bool count(void *ctx, const char *name, const struct entry *e,
 	return !c->no_memory;
 }
 
-static int check_number(struct verifier *v, struct error *err)
+static int verify_entry_count(struct verifier *v, struct error *err)
 {
 	struct counter c = {.dirs = VEC_EMPTY, .directories = v->directories};
 	char how[120];
@@ -278,13 +280,13 @@ static int check_number(struct verifier *v, struct error *err)
 		c.pos = 0;
 		do {
 			before = c.pos;
-			fs_readdir(v->session->fs, dir, c.pos, false, count,
-				   &c);
+			fs_readdir(v->session->fs, dir, c.pos, false,
+				   verify_count_entry, &c);
 		} while (c.pos != before && !c.no_memory);
 	}
 	vec_free(&c.dirs);
 	if (c.no_memory)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of directories");
 	snprintf(how, sizeof how,
 		 "it has %" PRIu64 " entries, the directory %" PRIu64, c.n,
 		 v->entries);
@@ -295,12 +297,13 @@ static int check_number(struct verifier *v, struct error *err)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static int compare(struct verifier *v, struct settings *s, const char *top,
-		   const struct feed_options *o, bool tensor, struct error *err)
+static int verify_compare(struct verifier *v, struct settings *s,
+			  const char *top, const struct feed_options *o,
+			  bool tensor, struct error *err)
 {
 	char *path = settings_keep(s, v->args->path);
 	int r = path ? session_open(&v->session, &path, 1, s, s->threads, err)
-		     : error_set(err, -ENOMEM, "out of memory");
+		     : error_no_memory(err, "the name of the file");
 
 	if (r == 0)
 		r = session_start(v->session, err);
@@ -311,9 +314,9 @@ static int compare(struct verifier *v, struct settings *s, const char *top,
 	if (tensor) {
 		r = verify_samples(v, top, o, err);
 	} else {
-		r = check_entries(v, top, o, err);
+		r = verify_entries(v, top, o, err);
 		if (r == 0)
-			r = check_number(v, err);
+			r = verify_entry_count(v, err);
 	}
 	progress_clear(&v->progress);
 	return r;
@@ -326,13 +329,13 @@ int64_t pack_verify(const struct command *c, struct settings *s,
 {
 	struct verifier v = {
 		.c = c, .args = a, .scan = scan, .buf = malloc(VERIFY_WINDOW)};
-	int r = v.buf ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int r = v.buf ? 0 : error_no_memory(err, "a buffer to compare files");
 
 	s->index = "none"; /* what is in the file counts, not what is beside */
 	s->views.source_order = true;
 	s->dataset = NULL; /* of a mount it would be all that is shown */
 	if (r == 0)
-		r = compare(&v, s, top, feed, ops->tensors, err);
+		r = verify_compare(&v, s, top, feed, ops->tensors, err);
 	session_free(v.session);
 	free(v.parent);
 	free(v.buf);

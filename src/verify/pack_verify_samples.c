@@ -24,7 +24,7 @@ struct comparer {
 	uint32_t nuls;            /* that may be padding */
 };
 
-static bool is_same(const char *have, const char *want, size_t n)
+static bool sample_bytes_equal(const char *have, const char *want, size_t n)
 {
 	if (want)
 		return !memcmp(have, want, n);
@@ -52,7 +52,7 @@ static void compare_bytes(struct comparer *k, const void *data, uint64_t n)
 				       *why ? why : strerror((int)-got));
 			k->bad = true;
 		} else if ((size_t)got != part ||
-			   !is_same(v->buf, want, part)) {
+			   !sample_bytes_equal(v->buf, want, part)) {
 			verify_differs(v, k->path, "its row is another");
 			k->bad = true;
 		}
@@ -96,7 +96,8 @@ static void compare_strings(struct comparer *k, const char *data, uint64_t n)
 }
 
 /* Elements of a sample, and what is in their place in the tensor. */
-static int take(void *ctx, const void *data, uint64_t n, struct error *err)
+static int sample_compare(void *ctx, const void *data, uint64_t n,
+			  struct error *err)
 {
 	struct comparer *k = ctx;
 
@@ -133,7 +134,7 @@ static char *array_path(const char *dataset)
 	return path;
 }
 
-static int find_array(struct comparer *k, struct error *err)
+static int sample_find_array(struct comparer *k, struct error *err)
 {
 	struct verifier *v = k->v;
 	const char *dataset = v->args->dataset ? v->args->dataset : "data";
@@ -142,7 +143,7 @@ static int find_array(struct comparer *k, struct error *err)
 	int r;
 
 	if (!path)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of the array");
 	r = verify_find(v, path, &e);
 	if (r == -ENOENT) {
 		strcpy(path + strlen(path) - strlen("bin"), "txt");
@@ -161,8 +162,8 @@ static int find_array(struct comparer *k, struct error *err)
 		     : 0;
 }
 
-static int compare_all(struct comparer *k, struct sample_reader *reader,
-		       struct feed *f, struct error *err)
+static int sample_compare_all(struct comparer *k, struct sample_reader *reader,
+			      struct feed *f, struct error *err)
 {
 	struct verifier *v = k->v;
 	struct feed_unit u;
@@ -182,7 +183,7 @@ static int compare_all(struct comparer *k, struct sample_reader *reader,
 			k->within = k->nuls = 0;
 		}
 		if (r >= 0)
-			r = sample_put(reader, &u, take, k, err);
+			r = sample_put(reader, &u, sample_compare, k, err);
 		if (r < 0)
 			return r;
 	}
@@ -204,11 +205,11 @@ int verify_samples(struct verifier *v, const char *top,
 	r = sample_list_init(&list, &silent, err);
 	reader.list = &list;
 	if (r == 0)
-		r = find_array(&k, err);
+		r = sample_find_array(&k, err);
 	if (r == 0)
 		r = feed_new(&f, v->scan, top, o, &interrupted, err);
 	if (r == 0)
-		r = compare_all(&k, &reader, f, err);
+		r = sample_compare_all(&k, &reader, f, err);
 	feed_close(f);
 	sample_reader_free(&reader);
 	if (r == 0 && k.at != k.size && !(k.lines && v->differences))

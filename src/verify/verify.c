@@ -43,7 +43,7 @@ static void list_json(const struct verify *v, const struct source_bad *bad)
 }
 
 /* A name that is stored in a file, on one line; it moves no terminal's cursor. */
-static void print_name(const char *name)
+static void verify_print_name(const char *name)
 {
 	for (; *name; name++)
 		putchar((unsigned char)*name < ' ' || *name == 0x7f ? '?'
@@ -54,13 +54,13 @@ static void list_line(const struct source_bad *bad)
 {
 	printf("bad: ");
 	if (strncmp(bad->why, bad->name, strlen(bad->name))) {
-		print_name(bad->name);
+		verify_print_name(bad->name);
 		printf(": ");
 	}
 	printf("%s", bad->why);
 	for (size_t i = 0; i < bad->listed && i < LISTED; i++) {
 		printf(i ? ", " : "; in ");
-		print_name(bad->members[i]);
+		verify_print_name(bad->members[i]);
 	}
 	if (bad->n_members > LISTED)
 		printf(" and %" PRIu64 " more", bad->n_members - LISTED);

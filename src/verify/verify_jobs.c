@@ -46,7 +46,7 @@ void verify_advance(struct verify *v, uint64_t bytes)
 }
 
 /* Chunks that need not be looked at. */
-static void leave_out(struct part_check *c, uint64_t chunks)
+static void verify_leave_out(struct part_check *c, uint64_t chunks)
 {
 	struct progress *p = &c->v->progress;
 	uint64_t bytes;
@@ -60,8 +60,8 @@ static void leave_out(struct part_check *c, uint64_t chunks)
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static void check_chunk(struct part_check *c, uint64_t chunk,
-			const struct buf *segment)
+static void verify_check_chunk(struct part_check *c, uint64_t chunk,
+			       const struct buf *segment)
 {
 	uint64_t id = tensor_chunk_id(c->part, chunk), size = 0, stored = 0;
 	uint64_t cost;
@@ -109,7 +109,7 @@ static void check_located(struct part_check *c, uint64_t chunk,
 		atomic_fetch_add(&c->v->unwritten, 1);
 	} else {
 		slots[chunk % SEGMENT] = *at;
-		check_chunk(c, chunk, segment);
+		verify_check_chunk(c, chunk, segment);
 		note_chunk(c, chunk, at->mask);
 		atomic_fetch_add(&c->found, 1);
 	}
@@ -136,7 +136,8 @@ static void run_chunks(void *arg)
 	struct part_check *c = job->check;
 	struct buf *segment = buf_new(SEGMENT * sizeof(struct location), NULL);
 	struct error err = {0};
-	int r = segment ? 0 : error_set(&err, -ENOMEM, "out of memory");
+	int r = segment ? 0
+			: error_no_memory(&err, "a table of chunk positions");
 
 	if (!r && !job->listed && !atomic_load(&c->spoiled))
 		r = locate_chunks(job, segment, &err);
@@ -171,7 +172,7 @@ static void run_fetches(void *arg)
 
 		atomic_fetch_add(is ? &c->found : &c->v->unwritten, 1);
 		if (is) {
-			check_chunk(c, job->first + i, NULL);
+			verify_check_chunk(c, job->first + i, NULL);
 			note_chunk(c, job->first + i, at[i].mask);
 		}
 		verify_advance(c->v, c->layout->grid->chunk_bytes);
@@ -190,7 +191,7 @@ static void run_bytes(void *arg)
 	cleanup_free void *buf = malloc(READ_BYTES);
 	struct error err = {0};
 	uint64_t done = 0;
-	int r = buf ? 0 : error_set(&err, -ENOMEM, "out of memory");
+	int r = buf ? 0 : error_no_memory(&err, "a buffer of contiguous data");
 
 	while (r == 0 && done < job->n && !atomic_load(&c->spoiled)) {
 		struct handles *h = c->t->handles;
@@ -230,7 +231,7 @@ static uint64_t value_batch(const struct tensor *t)
 		       : VALUES / 8;
 }
 
-static void check_values(struct part_check *c, const struct box *b)
+static void verify_check_values(struct part_check *c, const struct box *b)
 {
 	struct error err = {0};
 	uint64_t bytes = 0;
@@ -245,7 +246,7 @@ static void check_values(struct part_check *c, const struct box *b)
 }
 
 /* Rows of a box, some at a time; of a scalar, the one value there is. */
-static void check_rows(struct part_check *c, const struct box *all)
+static void verify_check_rows(struct part_check *c, const struct box *all)
 {
 	unsigned rank = c->layout->grid->rank;
 	struct box b = *all;
@@ -255,13 +256,13 @@ static void check_rows(struct part_check *c, const struct box *all)
 		row *= max_u64(b.count[i], 1);
 	step = max_u64(1, value_batch(c->t) / row);
 	if (!rank)
-		check_values(c, &b);
+		verify_check_values(c, &b);
 	for (uint64_t i = 0; rank && i < all->count[0]; i += step) {
 		if (atomic_load(&c->spoiled))
 			return;
 		b.start[0] = all->start[0] + i;
 		b.count[0] = min_u64(all->count[0] - i, step);
-		check_values(c, &b);
+		verify_check_values(c, &b);
 	}
 }
 
@@ -285,7 +286,7 @@ static void run_values(void *arg)
 			b.start[0] = job->first;
 			b.count[0] = job->n;
 		}
-		check_rows(c, &b);
+		verify_check_rows(c, &b);
 		atomic_fetch_add(&c->found, job->listed);
 	}
 	verify_put(c);
@@ -304,8 +305,8 @@ static int submit_job(struct job *job, struct part_check *c, pool_fn *fn)
 	return 0;
 }
 
-static int submit(struct part_check *c, pool_fn *fn, uint32_t file,
-		  uint64_t first, uint64_t n)
+static int verify_submit(struct part_check *c, pool_fn *fn, uint32_t file,
+			 uint64_t first, uint64_t n)
 {
 	struct job *job = malloc(sizeof *job);
 
@@ -334,7 +335,7 @@ static int submit_file(struct part_check *c, uint32_t file, uint64_t pos,
 	while (n && r == 0 && !atomic_load(&c->spoiled)) {
 		uint64_t piece = min_u64(n, PIECE);
 
-		r = submit(c, run_bytes, file, pos, piece);
+		r = verify_submit(c, run_bytes, file, pos, piece);
 		pos += piece;
 		n -= piece;
 	}
@@ -427,7 +428,7 @@ static int submit_written(struct part_check *c, pool_fn *fn, uint64_t first,
 			r = submit_list(c, fn, at, n, end, &done);
 	}
 	c->whole = first == 0 && end == c->layout->grid->count;
-	leave_out(c, end - first - done);
+	verify_leave_out(c, end - first - done);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -449,10 +450,10 @@ static int submit_chunks(struct part_check *c)
 		/* When as many chunks were found as the index counts, the rest
 		 * is unwritten. */
 		if (written && atomic_load(&c->found) + 1 >= written) {
-			leave_out(c, end - first);
+			verify_leave_out(c, end - first);
 			break;
 		}
-		r = submit(c, fn, 0, first, n);
+		r = verify_submit(c, fn, 0, first, n);
 		first += n;
 	}
 	return r;
@@ -474,7 +475,8 @@ static int submit_values(struct part_check *c)
 		return r;
 	end = g->rank ? min_u64(c->rows.end, g->shape[0]) : 1;
 	begin = g->rank ? min_u64(c->rows.begin, end) : 0;
-	return begin < end ? submit(c, run_values, 0, begin, end - begin) : 0;
+	return begin < end ? verify_submit(c, run_values, 0, begin, end - begin)
+			   : 0;
 }
 
 int verify_queue(struct part_check *c)
@@ -487,7 +489,7 @@ int verify_queue(struct part_check *c)
 	case LAYOUT_LINEAR:
 		return submit_bytes(c);
 	case LAYOUT_FETCHED:
-		check_chunk(c, 0, NULL);
+		verify_check_chunk(c, 0, NULL);
 		atomic_store(&c->read, true);
 		break;
 	case LAYOUT_ABSENT:

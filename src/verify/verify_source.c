@@ -21,58 +21,58 @@
 
 /* ---- what sources want of us --------------------------------------------- */
 
-static struct verify *of(struct source_check *c)
+static struct verify *verify_of_check(struct source_check *c)
 {
 	return (struct verify *)c;
 }
 
 static void check_bad(struct source_check *c, const struct source_bad *bad)
 {
-	verify_list(of(c), bad);
+	verify_list(verify_of_check(c), bad);
 }
 
 static void check_expect(struct source_check *c, uint64_t bytes)
 {
-	lock_scope(&of(c)->lock);
-	of(c)->progress.total += bytes;
+	lock_scope(&verify_of_check(c)->lock);
+	verify_of_check(c)->progress.total += bytes;
 }
 
 static void check_advance(struct source_check *c, uint64_t bytes)
 {
-	verify_advance(of(c), bytes);
+	verify_advance(verify_of_check(c), bytes);
 }
 
 static void check_count(struct source_check *c, uint64_t chunks,
 			uint64_t stored, uint64_t decoded)
 {
-	atomic_fetch_add(&of(c)->chunks, chunks);
-	atomic_fetch_add(&of(c)->stored, stored);
-	atomic_fetch_add(&of(c)->decoded, decoded);
+	atomic_fetch_add(&verify_of_check(c)->chunks, chunks);
+	atomic_fetch_add(&verify_of_check(c)->stored, stored);
+	atomic_fetch_add(&verify_of_check(c)->decoded, decoded);
 }
 
-static void check_members(struct source_check *c, uint64_t n)
+static void check_count_members(struct source_check *c, uint64_t n)
 {
-	atomic_fetch_add(&of(c)->members, n);
+	atomic_fetch_add(&verify_of_check(c)->members, n);
 }
 
 static void check_left_out(struct source_check *c, const char *name, uint64_t n)
 {
-	verify_left_out(of(c), name, n);
+	verify_left_out(verify_of_check(c), name, n);
 }
 
 static void check_no_checksums(struct source_check *c)
 {
-	atomic_store(&of(c)->unsummed, true);
+	atomic_store(&verify_of_check(c)->unsummed, true);
 }
 
 static void check_enter(struct source_check *c, uint64_t bytes)
 {
-	gate_enter(&of(c)->gate, bytes);
+	gate_enter(&verify_of_check(c)->gate, bytes);
 }
 
 static void check_leave(struct source_check *c, uint64_t bytes)
 {
-	gate_leave(&of(c)->gate, bytes);
+	gate_leave(&verify_of_check(c)->gate, bytes);
 }
 
 void verify_source_init(struct verify *v)
@@ -85,7 +85,7 @@ void verify_source_init(struct verify *v)
 		.expect = check_expect,
 		.advance = check_advance,
 		.count = check_count,
-		.members = check_members,
+		.members = check_count_members,
 		.left_out = check_left_out,
 		.no_checksums = check_no_checksums,
 		.enter = check_enter,
@@ -95,7 +95,7 @@ void verify_source_init(struct verify *v)
 
 /* ---- sources ------------------------------------------------------------- */
 
-static int add_bytes(void *ctx, struct tensor *t)
+static int verify_expect_bytes(void *ctx, struct tensor *t)
 {
 	struct verify *v = ctx;
 
@@ -126,7 +126,7 @@ static int verify_apart(struct verify *v, struct graft *g, const char *path,
 	}
 	r = tree_node(tree, TREE_ROOT, &root);
 	if (r == 0)
-		r = report_walk(tree, &root, add_bytes, v);
+		r = report_walk(tree, &root, verify_expect_bytes, v);
 	if (r == 0)
 		r = verify_tree(v, tree, source, &root, path, depth);
 	tree_free(tree);
@@ -159,7 +159,7 @@ static int verify_inside(struct verify *v, struct tree *tree, struct graft *g,
 		return verify_apart(v, g, path, &in, depth + 1);
 	if (tree_node(tree, n->ino, &top) < 0)
 		return 0;
-	r = report_walk(tree, &top, add_bytes, v);
+	r = report_walk(tree, &top, verify_expect_bytes, v);
 	return r < 0 ? r
 		     : verify_tree(v, tree, in.source, &top, path, depth + 1);
 }
