@@ -20,7 +20,7 @@ static size_t count_places(const char *arg)
 	return n;
 }
 
-static char *replace(const char *arg, const char *view)
+static char *command_replace_braces(const char *arg, const char *view)
 {
 	size_t len = strlen(view);
 	char *out = malloc(strlen(arg) + count_places(arg) * len + 1), *to;
@@ -49,14 +49,14 @@ char **run_command_args(char *const *argv, const char *view)
 		n++;
 	out = calloc(n + 1, sizeof *out);
 	for (size_t i = 0; out && i < n; i++) {
-		out[i] = replace(argv[i], view);
+		out[i] = command_replace_braces(argv[i], view);
 		if (!out[i])
 			return NULL;
 	}
 	return out;
 }
 
-static int look(const char *path)
+static int command_find_file(const char *path)
 {
 	struct stat st;
 
@@ -73,7 +73,7 @@ int run_command_find(const char *name)
 	if (strstr(name, "{}"))
 		return 0; /* it is in the mount */
 	if (strchr(name, '/') || !*name)
-		return look(name);
+		return command_find_file(name);
 	if (!path)
 		return 0; /* execvp knows where to look */
 	for (const char *end; *path; path = end + (*end == ':')) {
@@ -86,7 +86,7 @@ int run_command_find(const char *name)
 			file = NULL;
 			return 0;
 		}
-		found = look(file);
+		found = command_find_file(file);
 		if (found == 0)
 			return 0;
 		if (found == EACCES)

@@ -40,7 +40,7 @@ struct serving {
 	struct stage_first first;
 };
 
-static void tell(struct serving *v, const char *view)
+static void daemon_tell_ready(struct serving *v, const char *view)
 {
 	if (chdir("/") < 0)
 		log_warn("cannot change to /: %s", strerror(errno));
@@ -49,15 +49,15 @@ static void tell(struct serving *v, const char *view)
 	daemon_ready(&v->daemon);
 }
 
-static void on_ready(void *ctx)
+static void daemon_on_ready(void *ctx)
 {
 	struct serving *v = ctx;
 
-	tell(v, v->run->shared->point);
+	daemon_tell_ready(v, v->run->shared->point);
 }
 
 /* Nobody ever writes. */
-static void wait_for_end(const struct run *r)
+static void daemon_wait_for_end(const struct run *r)
 {
 	struct pollfd p = {.fd = r->alive[0], .events = POLLIN};
 
@@ -65,19 +65,19 @@ static void wait_for_end(const struct run *r)
 		;
 }
 
-static void quiet(const struct run *r)
+static void daemon_stop_sigio(const struct run *r)
 {
 	int fd = r->alive[0];
 
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC);
 }
 
-static void *watch(void *arg)
+static void *daemon_watch_main(void *arg)
 {
 	struct serving *v = arg;
 	struct error err;
 
-	wait_for_end(v->run);
+	daemon_wait_for_end(v->run);
 	/* If the keeper has done it already, we are about to end. */
 	if (mount_detach(v->run->shared->point, true, &err) < 0) {
 		sleep(END_SECONDS);
@@ -86,7 +86,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static int watch_start(struct serving *v, struct error *err)
+static int daemon_watch_start(struct serving *v, struct error *err)
 {
 	pthread_t thread;
 	sigset_t all, old;
@@ -94,12 +94,12 @@ static int watch_start(struct serving *v, struct error *err)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&thread, NULL, watch, v);
+	r = pthread_create(&thread, NULL, daemon_watch_main, v);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r)
 		return error_errno(err, -r, "cannot start a thread");
 	pthread_detach(thread);
-	quiet(v->run);
+	daemon_stop_sigio(v->run);
 	return 0;
 }
 
@@ -108,9 +108,9 @@ static int watch_start(struct serving *v, struct error *err)
 static int hold_staged(struct serving *v)
 {
 	v->run->shared->staged = true;
-	quiet(v->run);
-	tell(v, v->first.held.path);
-	wait_for_end(v->run);
+	daemon_stop_sigio(v->run);
+	daemon_tell_ready(v, v->first.held.path);
+	daemon_wait_for_end(v->run);
 	stage_first_release(&v->first);
 	return 0;
 }
@@ -138,9 +138,9 @@ static int open_and_serve(struct serving *v, struct error *err)
 	if (r == 0)
 		r = session_start(v->session, err);
 	if (r == 0)
-		r = watch_start(v, err);
+		r = daemon_watch_start(v, err);
 	if (r == 0)
-		r = fuse_face_serve(v->face, on_ready, v, err);
+		r = fuse_face_serve(v->face, daemon_on_ready, v, err);
 	if (r < 0)
 		return r == -ENOMEM         ? CLI_MEMORY
 		       : run->shared->ready ? CLI_INCOMPLETE
@@ -149,7 +149,7 @@ static int open_and_serve(struct serving *v, struct error *err)
 }
 
 /* Dies of SIGIO when front and keeper are gone. */
-static void prepare(struct run *r)
+static void daemon_prepare(struct run *r)
 {
 	static const int ignored[] = {
 		SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,   SIGPIPE, SIGTSTP,
@@ -185,7 +185,7 @@ int run_daemon(struct run *r, int report)
 	int code;
 
 	r->shared->daemon = getpid();
-	prepare(r);
+	daemon_prepare(r);
 	code = open_and_serve(&v, &err);
 	if (!r->shared->ready)
 		daemon_fail(&v.daemon, code ? code : CLI_MOUNT,

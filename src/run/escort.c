@@ -77,7 +77,7 @@ static void become_command(struct escort *e, int go, int failed)
 	_exit(127);
 }
 
-static bool start(struct escort *e)
+static bool escort_start_command(struct escort *e)
 {
 	int go[2], failed[2];
 	pid_t pid;
@@ -104,7 +104,7 @@ static bool start(struct escort *e)
 
 /* Front is gone: nobody is there to wait for the command.  The keeper cleans; when
  * it is gone as well, and has not, it is our turn. */
-static _Noreturn void bereft(struct escort *e)
+static _Noreturn void escort_clean_alone(struct escort *e)
 {
 	struct pollfd p = {.fd = e->run->alive[0], .events = POLLIN};
 
@@ -117,26 +117,26 @@ static _Noreturn void bereft(struct escort *e)
 }
 
 /* Until whoever cleans up kills us; should they be killed meanwhile, we do it. */
-static _Noreturn void stay(struct escort *e)
+static _Noreturn void escort_stay(struct escort *e)
 {
 	struct run_message m;
 
 	while (run_receive(e->run->control[1], &m))
 		;
-	bereft(e);
+	escort_clean_alone(e);
 }
 
 /* False: the run is over. */
-static bool obey(struct escort *e)
+static bool escort_obey(struct escort *e)
 {
 	struct run_message m;
 
 	if (!run_receive(e->run->control[1], &m))
-		bereft(e);
+		escort_clean_alone(e);
 	if (m.word == RUN_START) {
 		int error;
 
-		if (start(e))
+		if (escort_start_command(e))
 			return true;
 		error = errno;
 		run_send(e->run->control[1], RUN_NO_EXEC, error);
@@ -170,7 +170,7 @@ static bool hear_exec(struct escort *e)
 }
 
 /* Front's words, children, and exec.  False: the run is over. */
-static bool turn(struct escort *e, int ms)
+static bool escort_handle_events(struct escort *e, int ms)
 {
 	struct pollfd p[] = {{.fd = e->run->control[1], .events = POLLIN},
 			     {.fd = e->signals, .events = POLLIN},
@@ -179,7 +179,7 @@ static bool turn(struct escort *e, int ms)
 	struct run_children *k = &e->run->children;
 
 	if (poll(p, 3, ms) > 0) {
-		if (p[0].revents && !obey(e))
+		if (p[0].revents && !escort_obey(e))
 			return false;
 		if (p[1].revents && read(e->signals, &info, sizeof info) < 0)
 			return false;
@@ -207,7 +207,7 @@ static bool wait_leader(struct escort *e)
 	const struct run_children *k = &e->run->children;
 
 	while (!k->leader_ended)
-		if (!turn(e, e->kill_at ? LOOK_MIN_MS : -1))
+		if (!escort_handle_events(e, e->kill_at ? LOOK_MIN_MS : -1))
 			return false;
 	return true;
 }
@@ -222,7 +222,7 @@ static bool wait_group(struct escort *e)
 		/* Who is stopped has nobody to continue him any more. */
 		kill(-e->group, SIGCONT);
 	while (run_group_lives(e->group)) {
-		if (!turn(e, ms))
+		if (!escort_handle_events(e, ms))
 			return false;
 		if (e->kill_at)
 			ms = LOOK_MIN_MS;
@@ -264,11 +264,11 @@ void run_escort(struct run *r)
 	sigaddset(&child, SIGCHLD);
 	e.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	while (!r->children.leader)
-		if (!turn(&e, -1))
-			stay(&e);
+		if (!escort_handle_events(&e, -1))
+			escort_stay(&e);
 	if (wait_leader(&e) && wait_group(&e)) {
 		end_rest(&e);
 		run_send(r->control[1], RUN_ENDED, r->children.leader_status);
 	}
-	stay(&e);
+	escort_stay(&e);
 }

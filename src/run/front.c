@@ -40,7 +40,7 @@ struct front {
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void finish(struct front *f, int status)
+static void front_finish(struct front *f, int status)
 {
 	if (f->phase >= ENDING)
 		return;
@@ -94,7 +94,7 @@ static void keeper_ended(struct front *f)
 		f->status = CLI_INCOMPLETE;
 	}
 	f->phase = RUNNING;
-	finish(f, f->status);
+	front_finish(f, f->status);
 }
 
 static void command_ended(struct front *f, int status)
@@ -106,12 +106,12 @@ static void command_ended(struct front *f, int status)
 	if (f->status == CLI_DONE)
 		f->status =
 			f->killed_by ? 128 + f->killed_by : WEXITSTATUS(status);
-	finish(f, f->status);
+	front_finish(f, f->status);
 }
 
 /* ---- stopping and going on ----------------------------------------------- */
 
-static void resume(struct front *f)
+static void front_resume(struct front *f)
 {
 	run_terminal_resume(&f->tty);
 	run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
@@ -187,9 +187,9 @@ static void stop_self(struct front *f, int sig)
 			info.si_code == SI_SIGIO ||
 			(info.si_code >= POLL_IN && info.si_code <= POLL_HUP);
 		if (!by_words)
-			resume(f);
+			front_resume(f);
 	} else if (waited && sig != SIGSTOP) {
-		resume(f);
+		front_resume(f);
 	}
 }
 
@@ -210,7 +210,7 @@ static bool is_ignored(const struct run *r, int sig)
 	       sigismember(&r->mask, sig);
 }
 
-static void heed(struct front *f, int sig)
+static void front_heed_signal(struct front *f, int sig)
 {
 	if (is_ignored(f->run, sig))
 		return;
@@ -219,22 +219,23 @@ static void heed(struct front *f, int sig)
 		return;
 	}
 	f->killed_by = sig;
-	finish(f, 128 + sig);
+	front_finish(f, 128 + sig);
 }
 
-static void pass_on(struct front *f, int sig)
+static void front_pass_signal_on(struct front *f, int sig)
 {
 	/* Somebody in our group wants the terminal, and all of it has to stop; it
 	 * is not the command who does. */
 	if (sig == SIGTTIN || sig == SIGTTOU)
 		sig = is_ignored(f->run, sig) ? 0 : SIGTSTP;
 	if (sig == SIGCONT)
-		resume(f);
+		front_resume(f);
 	else if (sig)
 		run_send(f->run->control[0], RUN_SIGNAL, sig);
 }
 
-static void take_signal(struct front *f, const struct signalfd_siginfo *info)
+static void front_take_signal(struct front *f,
+			      const struct signalfd_siginfo *info)
 {
 	int sig = (int)info->ssi_signo;
 
@@ -245,9 +246,9 @@ static void take_signal(struct front *f, const struct signalfd_siginfo *info)
 	if (sig == SIGINT && info->ssi_code == SI_KERNEL)
 		f->typed = true;
 	if (f->phase == OPENING)
-		heed(f, sig);
+		front_heed_signal(f, sig);
 	else if (f->phase == RUNNING)
-		pass_on(f, sig);
+		front_pass_signal_on(f, sig);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -262,7 +263,7 @@ static void hear_keeper(struct front *f)
 		f->phase = RUNNING;
 		run_send(f->run->control[0], RUN_START, 0);
 	} else if (m.word == RUN_FAILED) {
-		finish(f, m.value);
+		front_finish(f, m.value);
 	} else if (m.word == RUN_DAEMON_ENDED) {
 		daemon_ended(f, m.value);
 	} else if (m.word == RUN_DONE) {
@@ -278,7 +279,7 @@ static void escort_ended(struct front *f)
 	if (f->phase == RUNNING)
 		cli_say(f->run->c, "a helper process was killed: the command "
 				   "is ended");
-	finish(f, CLI_INCOMPLETE);
+	front_finish(f, CLI_INCOMPLETE);
 }
 
 static void hear_escort(struct front *f)
@@ -293,7 +294,8 @@ static void hear_escort(struct front *f)
 		run_let_go();
 		run_send(r->control[0], RUN_GO, 0);
 	} else if (m.word == RUN_NO_EXEC) {
-		finish(f, run_command_failed(r->c, r->s->command[0], m.value));
+		front_finish(
+			f, run_command_failed(r->c, r->s->command[0], m.value));
 	} else if (m.word == RUN_STOPPED) {
 		command_stopped(f, m.value);
 	} else if (m.word == RUN_CONTINUED) {
@@ -309,7 +311,7 @@ static void hear_signal(struct front *f)
 
 	while (f->phase < ENDING &&
 	       read(f->signals, &info, sizeof info) == (ssize_t)sizeof info)
-		take_signal(f, &info);
+		front_take_signal(f, &info);
 	if (!f->keeper_gone)
 		return;
 	run_reap(f->run);
@@ -321,7 +323,7 @@ static void hear_signal(struct front *f)
 
 /* ---- start --------------------------------------------------------------- */
 
-static int start(struct front *f)
+static int front_start_keeper(struct front *f)
 {
 	const int how = SOCK_SEQPACKET | SOCK_CLOEXEC;
 	struct run *r = f->run;
@@ -366,7 +368,7 @@ static void die_of_interrupt(void)
 }
 
 /* Standard streams that are closed would become our sockets. */
-static void occupy(void)
+static void front_occupy_streams(void)
 {
 	int fd;
 
@@ -383,14 +385,14 @@ int run_front(struct run *r)
 	sigset_t all;
 	int code;
 
-	occupy();
+	front_occupy_streams();
 	r->pid = getpid();
 	run_tree_begin(r);
 	run_signals_block(r);
 	/* A fault of our own ends us although its signal is blocked. */
 	sigfillset(&all);
 	f.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	code = f.signals < 0 ? -errno : start(&f);
+	code = f.signals < 0 ? -errno : front_start_keeper(&f);
 	if (code < 0) {
 		cli_say(r->c, "cannot start: %s", strerror(-code));
 		return CLI_MEMORY;

@@ -74,7 +74,7 @@ static int start_daemon(struct keeper *k, struct error *err)
 	return 0;
 }
 
-static int start(struct keeper *k, struct error *err)
+static int keeper_start(struct keeper *k, struct error *err)
 {
 	int r = start_escort(k, err);
 
@@ -103,7 +103,7 @@ static void hear_report(struct keeper *k)
 }
 
 /* Until front has had enough, or is gone. */
-static bool serve(struct keeper *k)
+static bool keeper_serve(struct keeper *k)
 {
 	struct run *r = k->run;
 	struct run_children *kids = &r->children;
@@ -149,12 +149,12 @@ int run_keeper(struct run *r)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	k.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (start(&k, &err) < 0) {
+	if (keeper_start(&k, &err) < 0) {
 		cli_say(r->c, "%s", err.text);
 		run_send(r->life[1], RUN_FAILED,
 			 err.code == -ENOMEM ? CLI_MEMORY : CLI_MOUNT);
 	}
-	asked = serve(&k);
+	asked = keeper_serve(&k);
 	left = run_clean(r, asked ? GRACE_MS : 0);
 	if (asked) {
 		run_escort_end(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a run mounts: choose, make, remove; sweep up after others. */
+/* Where a run mounts: choose, place_make_named, remove; sweep up after others. */
 
 /*
  *     BASE/tensorfs-JOB-STEP-UID-PID/     0700, locked as long as the run is
@@ -77,14 +77,14 @@ bool run_place_name(const char *name, uid_t uid)
 	return p && *p == '-' && is_tail(p + 1, uid);
 }
 
-static bool is_number(const char *s)
+static bool place_is_number(const char *s)
 {
 	const char *end = s ? skip_digits(s) : NULL;
 
 	return end && !*end && end - s < 20;
 }
 
-static void make_name(char *out, size_t n, pid_t pid, unsigned attempt)
+static void place_make_name(char *out, size_t n, pid_t pid, unsigned attempt)
 {
 	const char *job = getenv("SLURM_JOB_ID"),
 		   *step = getenv("SLURM_STEP_ID");
@@ -92,10 +92,10 @@ static void make_name(char *out, size_t n, pid_t pid, unsigned attempt)
 
 	if (attempt)
 		snprintf(suffix, sizeof suffix, ".%u", attempt);
-	if (is_number(job))
+	if (place_is_number(job))
 		snprintf(out, n, "tensorfs-%s-%s-%u-%d%s", job,
-			 is_number(step) ? step : "batch", (unsigned)geteuid(),
-			 (int)pid, suffix);
+			 place_is_number(step) ? step : "batch",
+			 (unsigned)geteuid(), (int)pid, suffix);
 	else
 		snprintf(out, n, "tensorfs-%u-%d%s", (unsigned)geteuid(),
 			 (int)pid, suffix);
@@ -111,7 +111,7 @@ static bool is_own_mount(const struct mount_entry *m)
 }
 
 /* 0, or -errno; -EBUSY with a mount that is not ours, or none. */
-static int unmount(const char *point, struct error *err)
+static int place_unmount(const char *point, struct error *err)
 {
 	const struct mount_entry *m;
 	struct mount_list mounts;
@@ -148,7 +148,7 @@ static bool remove_place(const char *dir, const char *point, int ms,
 
 	while (!rmdir_gone(point)) {
 		int r = errno == EBUSY
-				? unmount(point, err)
+				? place_unmount(point, err)
 				: error_errno(err, -errno, "cannot remove '%s'",
 					      point);
 
@@ -197,7 +197,7 @@ bool run_place_remove(struct run_shared *p, struct error *err)
 
 /* ---- sweeping ------------------------------------------------------------ */
 
-static void sweep_one(int base, const char *path, const char *name)
+static void place_sweep_one(int base, const char *path, const char *name)
 {
 	cleanup_close int fd = openat(
 		base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -218,14 +218,14 @@ static void sweep_one(int base, const char *path, const char *name)
 		remove_place(dir, point, SWEEP_MS, &err);
 }
 
-static void sweep(const char *path)
+static void place_sweep_base(const char *path)
 {
 	DIR *d = opendir(path);
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
 		if (run_place_name(e->d_name, geteuid()))
-			sweep_one(dirfd(d), path, e->d_name);
+			place_sweep_one(dirfd(d), path, e->d_name);
 	if (d)
 		closedir(d);
 }
@@ -234,7 +234,7 @@ static void sweep(const char *path)
 
 /* The canonical path of base number i if it will do; malloc'ed, or NULL. *more is
  * false when there is no such base. */
-static char *base(unsigned i, bool *more)
+static char *place_base(unsigned i, bool *more)
 {
 	const char *const bases[] = {getenv("SLURM_TMPDIR"), getenv("TMPDIR"),
 				     "/tmp", "/dev/shm"};
@@ -260,15 +260,15 @@ void run_place_sweep(void)
 	bool more = true;
 
 	for (unsigned i = 0; more; i++) {
-		cleanup_free char *path = base(i, &more);
+		cleanup_free char *path = place_base(i, &more);
 
 		if (path)
-			sweep(path);
+			place_sweep_base(path);
 	}
 }
 
 /* Lock what was just made, if it is still there. */
-static int lock(const char *dir)
+static int place_lock_dir(const char *dir)
 {
 	cleanup_close int fd =
 		open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -285,19 +285,19 @@ static int lock(const char *dir)
 }
 
 /* 0, -EEXIST: try another name. */
-static int make(struct run *r, const char *path, unsigned attempt)
+static int place_make_named(struct run *r, const char *path, unsigned attempt)
 {
 	struct run_shared *p = r->shared;
 	struct stat st;
 	char name[96];
 
-	make_name(name, sizeof name, r->pid, attempt);
+	place_make_name(name, sizeof name, r->pid, attempt);
 	/* Written first: whoever outlives us has to know. */
 	snprintf(p->point, sizeof p->point, "%s/%s/" POINT, path, name);
 	snprintf(p->dir, sizeof p->dir, "%s/%s", path, name);
 	if (mkdir(p->dir, 0700) < 0)
 		return -errno;
-	r->lock = lock(p->dir);
+	r->lock = place_lock_dir(p->dir);
 	if (r->lock < 0)
 		return -EEXIST;
 	if (fstat(r->lock, &st) < 0 || mkdirat(r->lock, POINT, 0700) < 0) {
@@ -313,13 +313,13 @@ static int make(struct run *r, const char *path, unsigned attempt)
 	return 0;
 }
 
-static int make_in(struct run *r, const char *path, struct error *err)
+static int place_make_in(struct run *r, const char *path, struct error *err)
 {
 	mode_t mask = umask(077);
 	int code = -EEXIST;
 
 	for (unsigned i = 0; i < TRIES && code == -EEXIST; i++)
-		code = make(r, path, i);
+		code = place_make_named(r, path, i);
 	umask(mask);
 	if (code == 0)
 		return 0;
@@ -334,11 +334,11 @@ int run_place_make(struct run *r, struct error *err)
 	int code = 0;
 
 	for (unsigned i = 0; more; i++) {
-		cleanup_free char *path = base(i, &more);
+		cleanup_free char *path = place_base(i, &more);
 
 		if (!path)
 			continue;
-		code = make_in(r, path, err);
+		code = place_make_in(r, path, err);
 		if (code == 0)
 			return 0;
 	}

@@ -19,7 +19,8 @@
 #include "base/cleanup.h"
 #include "run/run.h"
 
-static int write_text(const char *path, const char *text, struct error *err)
+static int private_write_text(const char *path, const char *text,
+			      struct error *err)
 {
 	cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -36,12 +37,12 @@ static int map_self(uid_t uid, gid_t gid, struct error *err)
 	int r;
 
 	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)uid, (unsigned)uid);
-	r = write_text("/proc/self/uid_map", line, err);
+	r = private_write_text("/proc/self/uid_map", line, err);
 	/* A kernel before 3.19 has no such file, and does not ask for it. */
 	if (r == 0 && access("/proc/self/setgroups", F_OK) == 0)
-		r = write_text("/proc/self/setgroups", "deny", err);
+		r = private_write_text("/proc/self/setgroups", "deny", err);
 	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)gid, (unsigned)gid);
-	return r < 0 ? r : write_text("/proc/self/gid_map", line, err);
+	return r < 0 ? r : private_write_text("/proc/self/gid_map", line, err);
 }
 
 static long sysctl_number(const char *path)
@@ -53,7 +54,7 @@ static long sysctl_number(const char *path)
 }
 
 /* Which switch forbids it? */
-static int refused(int code, struct error *err)
+static int private_refused(int code, struct error *err)
 {
 	const char *what = "the kernel, or the container that we are in, does "
 			   "not permit them";
@@ -85,12 +86,12 @@ int run_private_enter(struct error *err)
 
 	if (unshare(CLONE_NEWNS) < 0) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-			return refused(-errno, err);
+			return private_refused(-errno, err);
 		r = map_self(uid, gid, err);
 		if (r < 0)
-			return refused(r, err);
+			return private_refused(r, err);
 	}
 	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return refused(-errno, err);
+		return private_refused(-errno, err);
 	return 0;
 }

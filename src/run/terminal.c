@@ -34,7 +34,7 @@ void run_terminal_open(struct run_terminal *t)
 		    isatty(STDOUT_FILENO);
 }
 
-static void give(struct run_terminal *t)
+static void terminal_give(struct run_terminal *t)
 {
 	t->given = tcsetpgrp(t->fd, t->group) == 0 || t->given;
 }
@@ -43,7 +43,7 @@ void run_terminal_start(struct run_terminal *t, pid_t group)
 {
 	t->group = group;
 	if (t->wanted && in_foreground(t))
-		give(t);
+		terminal_give(t);
 }
 
 bool run_terminal_grant(struct run_terminal *t)
@@ -53,7 +53,7 @@ bool run_terminal_grant(struct run_terminal *t)
 		return false;
 	if (!t->have_ours)
 		t->have_ours = tcgetattr(t->fd, &t->ours) == 0;
-	give(t);
+	terminal_give(t);
 	return true;
 }
 
@@ -74,7 +74,7 @@ void run_terminal_resume(struct run_terminal *t)
 		return;
 	if (t->have_theirs)
 		tcsetattr(t->fd, TCSADRAIN, &t->theirs);
-	give(t);
+	terminal_give(t);
 }
 
 void run_terminal_close(struct run_terminal *t)

@@ -74,7 +74,7 @@ bool run_process_lives(pid_t pid)
 	return read_process(proc, name, &p) && !p.dead;
 }
 
-static void scan(struct processes *l)
+static void tree_scan_processes(struct processes *l)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -96,7 +96,7 @@ void run_tree_begin(struct run *r)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
 		return;
-	scan(&l);
+	tree_scan_processes(&l);
 	r->strangers = calloc(l.n + 1, sizeof *r->strangers);
 	for (size_t i = 0; i < l.n && r->strangers; i++)
 		if (l.at[i].parent == getpid())
@@ -141,7 +141,7 @@ static unsigned signal_below(struct run *r, int sig)
 	unsigned n = 0;
 	size_t below;
 
-	scan(&l);
+	tree_scan_processes(&l);
 	below = sort_below(r, &l);
 	for (size_t i = 0; i < below; i++) {
 		if (l.at[i].dead || l.at[i].pid == r->shared->escort)
@@ -171,7 +171,7 @@ bool run_group_lives(pid_t group)
 	if (kill(-group, 0) < 0 && errno == ESRCH)
 		return false;
 	/* Those that somebody has not reaped count as members there. */
-	scan(&l);
+	tree_scan_processes(&l);
 	found = l.n == 0; /* no /proc: believe the kernel */
 	for (size_t i = 0; i < l.n && !found; i++)
 		found = l.at[i].group == group && !l.at[i].dead;
