@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a run mounts: choose, place_make_named, remove; sweep up after others. */
+/* Where a run mounts: choose, make, remove; sweep up after others. */
 
 /*
  *     BASE/tensorfs-JOB-STEP-UID-PID/     0700, locked as long as the run is
