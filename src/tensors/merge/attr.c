@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes, and references, which are addresses of objects. */
+/* Copy attributes, and references, which are addresses of objects. */
 
 /*
- * References (tensors/refer.c) become those to the same objects of the output: the list of items
- * knows where each was, H5Oget_info says where it is.  What an object refers to has to be
- * there already, so these values are written last.
+ * A reference (tensors/refer.c) becomes one to the same object of the output: the list of
+ * items knows where each object was, and H5Oget_info says where it is now.  The object
+ * that is referred to has to exist already, so these values are written last.
  *
- * What leads to nothing that was taken along becomes null.
+ * A reference to an object that is not in the output becomes null.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@
 #include "tensors/merge/private.h"
 #include "tensors/refer.h"
 
-/* Bytes of an attribute, or of a dataset of references, that are in memory at once; and
- * of what they point to. */
+/* The most bytes of an attribute, or of a dataset of references, that are in memory at
+ * once, and the most bytes that these point to. */
 #define VALUES_MOST (UINT64_C(256) << 20)
 
 struct referring {
 	struct merge *m;
-	uint32_t file; /* that the references are of */
+	uint32_t file; /* the file that the references were read from */
 	struct refer refer;
 };
 

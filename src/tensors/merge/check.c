@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All that has to be right before anything is touched. */
+/* Check everything that has to be right before anything is touched. */
 
 /*
  * Every part is opened, its shape and type are compared with what the main file says, and
- * its chunks are looked up: they have to be in the file.  After this only what changes
- * meanwhile, or does not decode, can be wrong with a part.
+ * the positions of its chunks are looked up: they have to be inside the file.  After
+ * this, the only errors left in a part are a change in the meantime and data that does
+ * not decode.
  *
- * libhdf5 answers in processes of its own, of which there are two, so a few threads are
- * enough to keep them busy.
+ * libhdf5 answers in two processes of its own, so a few threads are enough to keep them
+ * busy.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +30,6 @@
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Lock held. */
 struct merge_file *merge_file_of(struct merge *m, uint32_t file)
 {
 	struct merge_file f = {.file = file};
@@ -45,7 +45,7 @@ struct merge_file *merge_file_of(struct merge *m, uint32_t file)
 	return &m->files.at[m->file_index.at[file]];
 }
 
-/* It has this part. */
+/* Note that `file` has this part. */
 static int note_use(struct merge *m, uint32_t file, uint32_t stream,
 		    uint32_t part, struct error *err)
 {
@@ -59,8 +59,9 @@ static int note_use(struct merge *m, uint32_t file, uint32_t stream,
 		       : error_no_memory(err, "the list of parts");
 }
 
-/* An attempt before has taken all that is needed of a file, and knows it by this name, or
- * has deleted it.  Its directory may have another name now; then it is looked at anew. */
+/* Return true if an earlier attempt has copied all that is needed of a file, and has
+ * deleted it or knows it by this name.  A file whose directory was renamed is checked
+ * again. */
 static bool was_taken(struct merge *m, uint32_t file)
 {
 	struct merge_file *f;
@@ -73,7 +74,8 @@ static bool was_taken(struct merge *m, uint32_t file)
 	return f->gone;
 }
 
-/* What it is now. */
+/* Note the file's identity as it is now, and whether it is needed until the end
+ * (`late`). */
 static int note_file(struct merge *m, uint32_t file, bool late,
 		     struct error *err)
 {
@@ -113,7 +115,7 @@ static int check_range(struct merge *m, uint32_t file, uint64_t pos,
 
 /* ---- one part ------------------------------------------------------------ */
 
-/* Equal but for axes of one element. */
+/* Return true if the shapes of chunks are equal, apart from axes of one element. */
 static bool chunk_alike(const struct grid *a, const struct grid *b)
 {
 	unsigned i = 0, k = 0;
@@ -130,7 +132,8 @@ static bool chunk_alike(const struct grid *a, const struct grid *b)
 	}
 }
 
-/* The same bytes mean the same, says the library. */
+/* Return true if libhdf5 says that the types of the part and of the dataset are equal, so
+ * that the same bytes have the same meaning. */
 static bool same_type(struct merge *m, const struct tensor *t, uint32_t p)
 {
 	const struct hdf5_tensor *h = (const struct hdf5_tensor *)t;
@@ -146,7 +149,8 @@ static bool same_type(struct merge *m, const struct tensor *t, uint32_t p)
 		if (hdf5_place_open(&place[i], &o, &ignored) == 0) {
 			hid_t stored = H5Dget_type(o.object);
 
-			type[i] = H5Tcopy(stored); /* outlives the file */
+			type[i] =
+				H5Tcopy(stored); /* a copy outlives the file */
 			H5Tclose(stored);
 			hdf5_place_close(&o);
 		}
@@ -224,7 +228,7 @@ static int check_layout(struct merge *m, struct tensor *t, uint32_t p,
 			const struct layout *l, struct location *only,
 			struct error *err);
 
-/* A virtual dataset behind a part: its parts are needed until the end. */
+/* Check a part that is a virtual dataset itself: its parts are needed until the end. */
 static int check_nested(struct merge *m, struct tensor *t, struct error *err)
 {
 	const struct layout *l;
@@ -256,7 +260,7 @@ static int check_layout(struct merge *m, struct tensor *t, uint32_t p,
 	}
 }
 
-/* Does each mapping fit into the part's shape? */
+/* Check that each mapping fits into the part's shape. */
 static int check_tiles(struct stream *s, uint32_t p, struct error *err)
 {
 	struct mosaic_piece piece;
@@ -308,7 +312,7 @@ struct checking {
 	_Atomic uint32_t next;
 };
 
-/* In bytes, as if all parts had as many. */
+/* Show progress in bytes, as if all parts had the same size. */
 static void show_checked(struct merge *m, size_t stream, uint32_t p)
 {
 	const struct tensor *t = m->streams.at[stream].t;
@@ -356,8 +360,8 @@ static int check_stream(struct merge *m, size_t stream, struct error *err)
 	return 0;
 }
 
-/* What cannot be encoded can only be copied; the edge of the dataset, where parts are
- * smaller than a chunk, may be stored without filters. */
+/* Filters that this program cannot encode allow only copied chunks.  Chunks at the edge
+ * of the dataset, where parts are smaller than a chunk, may be stored without filters. */
 static int check_encoder(struct stream *s, struct error *err)
 {
 	struct error why = {.code = 0};
@@ -384,7 +388,7 @@ static int check_encoder(struct stream *s, struct error *err)
 	return 0;
 }
 
-/* Strings and the like. */
+/* Check the parts of a dataset of strings or the like. */
 static int merge_check_values(struct merge *m, struct values *v,
 			      struct error *err)
 {
@@ -414,7 +418,7 @@ int merge_check_parts(struct merge *m, struct error *err)
 	}
 	for (size_t i = 0; i < m->values.n && r == 0; i++)
 		r = merge_check_values(m, &m->values.at[i], err);
-	/* What links lead to is copied in the end. */
+	/* Objects that links lead to are copied at the end. */
 	for (size_t i = 0; i < m->items.n && r == 0; i++)
 		if (m->items.at[i].file != m->s->file &&
 		    m->items.at[i].kind != ITEM_SAME)
@@ -422,12 +426,12 @@ int merge_check_parts(struct merge *m, struct error *err)
 	return r < 0 ? r : merge_check_renamed(m, err);
 }
 
-/* Runs of rows that are named in a sentence. */
+/* The number of runs of rows that an error sentence names. */
 #define SHOWN 4
 
 /* ---- flags --------------------------------------------------------------- */
 
-/* "rows 100-199 are 'initialized', row 300 is ''" */
+/* Append a run to `list`: "rows 100-199 are 'initialized', row 300 is ''". */
 static void show_run(char *list, size_t room, uint64_t row,
 		     const struct journal_run *x)
 {
@@ -494,10 +498,10 @@ int merge_check_flags(struct merge *m, struct error *err)
 
 /* ---- room ---------------------------------------------------------------- */
 
-/* What is written before the first part can go. */
+/* Bytes that are written before the first part can be deleted. */
 #define AHEAD (UINT64_C(256) << 20)
 
-/* About how many bytes the output needs on its file system. */
+/* Return about how many bytes the output needs on its file system. */
 static uint64_t room_needed(const struct merge *m)
 {
 	uint64_t need = 0, largest = 0, decoded = 0;
@@ -517,7 +521,7 @@ static uint64_t room_needed(const struct merge *m)
 	return stays ? need : min_u64(need, AHEAD + 2 * largest);
 }
 
-/* Directories of parts that are to be deleted. */
+/* Check that this user may delete files in the directories of the parts. */
 static int check_deletable(const struct merge *m, struct error *err)
 {
 	cleanup_free char *last = NULL;

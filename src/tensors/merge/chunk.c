@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One chunk of the output: copied as it is stored, or read and encoded. */
+/* Make one chunk of the output: copy it as it is stored, or read and encode it. */
 
 /*
- *   all of it in one part, whose chunk it is    -> stored bytes, copied by the kernel
- *   never written, fill values are the same     -> nothing
- *   anything else                               -> read as a mount would, encoded
+ *   a chunk of one part            -> its stored bytes, copied by the kernel
+ *   never written, and the part    -> nothing
+ *     has the same fill values
+ *   anything else                  -> read as a mount reads it, and encoded
  *
- * A chunk that overhangs the edge of the dataset is stored whole; so a part's last chunk
- * fits if the dataset ends where the part does.  The smaller block at the end of a
- * tensor in blocks is another chunk than the others, and encoded.
+ * A chunk that extends beyond the edge of the dataset is stored whole.  So a part's last
+ * chunk fits if the dataset ends where the part does.  The smaller block at the end of a
+ * tensor in blocks has chunks of another shape, and is encoded.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,10 +24,10 @@
 
 /* ---- buffers ------------------------------------------------------------- */
 
-/* Most pairs of buffers that there are: what is encoded at once. */
+/* Pairs of buffers: their number limits how many chunks are encoded at once. */
 struct merge_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t given; /* with lock */
+	pthread_cond_t given; /* signalled when `free` grows */
 	unsigned free;
 	size_t plain, coded;
 	vec(struct merge_buffers) v;
@@ -55,7 +56,8 @@ int merge_pool_new(struct merge_pool **out, const struct merge *m,
 	return 0;
 }
 
-/* A pair that nobody has, waiting for one; data NULL: it is to be allocated. */
+/* Take a free pair of buffers; blocks until there is one.  Buffers that are NULL have to
+ * be allocated by the caller. */
 static void pool_take(struct merge_pool *p, struct merge_buffers *b)
 {
 	lock_scope(&p->lock);
@@ -92,7 +94,7 @@ void merge_pool_free(struct merge_pool *p)
 
 /* ---- encoded ------------------------------------------------------------- */
 
-/* As many elements as fit into n bytes. */
+/* Fill n bytes with copies of the fill value. */
 static void fill_with(const struct fill *f, unsigned char *out, size_t n)
 {
 	size_t have = min_u64(f->width, n);
@@ -188,7 +190,8 @@ static int chunk_encode(struct merge_worker *w, struct stream *s,
 
 /* ---- copied -------------------------------------------------------------- */
 
-/* Where chunk `number` of part p is; a run of locations is asked for at once. */
+/* Find where chunk `number` of part p is stored.  Locations are asked for in runs, the
+ * last of which is kept in `w`. */
 static int chunk_locate(struct merge_worker *w, struct tensor *t, uint32_t p,
 			const struct layout *l, uint64_t number,
 			struct location *out, struct error *err)
@@ -214,7 +217,8 @@ static int chunk_locate(struct merge_worker *w, struct tensor *t, uint32_t p,
 	return 0;
 }
 
-/* The chunk of a part that is just this box of it, padding aside; UINT64_MAX: none. */
+/* Return the number of the chunk that is exactly box `b` of the part, padding aside;
+ * UINT64_MAX if there is no such chunk. */
 static uint64_t chunk_of_box(const struct grid *g, const struct box *b)
 {
 	uint64_t number = 0;
@@ -229,8 +233,9 @@ static uint64_t chunk_of_box(const struct grid *g, const struct box *b)
 	return number;
 }
 
-/* The same elements in the same order, axis by axis; axes of chunks of one element come
- * and go between the two.  The chunks are alike (tensors/merge/check.c). */
+/* Return true if both boxes have the same elements in the same order, axis by axis.  Axes
+ * along which chunks have one element may be in one of the two only.  check.c has found
+ * the chunks to be alike. */
 static bool boxes_alike(const struct grid *g, const struct box *a,
 			const struct grid *h, const struct box *b)
 {
@@ -291,7 +296,7 @@ static int chunk_copy_stored(struct merge_worker *w, struct stream *s,
 	return r;
 }
 
-/* 1: it is no chunk of part p. */
+/* Copy the chunk from part p: 0, or 1 if it is not a stored chunk of that part. */
 static int chunk_copy(struct merge_worker *w, struct stream *s, uint32_t p,
 		      const struct box *b, const struct box *from,
 		      struct build_chunk *out, struct error *err)
@@ -321,7 +326,7 @@ static int chunk_copy(struct merge_worker *w, struct stream *s, uint32_t p,
 	}
 	if (w->m->rehearsal)
 		return 0;
-	/* Said to be filtered, and is not. */
+	/* The index says that such a chunk is filtered, but it is not. */
 	if (l->raw_edges && grid_is_partial(l->grid, number))
 		at.mask = s->pipeline.n == 32
 				  ? UINT32_MAX
@@ -356,7 +361,7 @@ int merge_chunk(struct merge_worker *w, uint32_t stream, uint64_t number,
 		return r;
 	if (part < 0 && piece.run == all) {
 		atomic_fetch_add(&w->counts->empty, 1);
-		return 0; /* a gap */
+		return 0; /* a gap between parts */
 	}
 	r = 1;
 	if (part >= 0 && piece.run == all && piece.skip == 0)

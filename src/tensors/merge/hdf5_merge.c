@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One HDF5 file that needs no other: virtual datasets and links put together. */
+/* Make one HDF5 file that needs no other: the steps of a merge, in their order. */
 
 /*
- *   begin    names, lock, journal of an earlier attempt
- *   look     everything in the main file and behind its links        (look.c)
- *   plan     datasets that are put together; chunks and filters      (plan.c)
- *   check    parts, flags, room: nothing has been touched so far     (check.c)
- *   rehearse with --delete-parts: all that could fail later, while all parts are there
- *   work     chunks, by all threads, one behind the other            (work.c, chunk.c)
- *              with --delete-parts: sync, journal, delete, again and again (work.c)
- *   make     the file around the chunks                              (make.c, values.c, attr.c)
- *   publish  sync, journal, rename
- *   delete   parts that were needed until now; the journal
+ *   begin     choose names, take the lock, read an earlier attempt's journal (place.c)
+ *   look      list everything in the main file and behind its links (look.c)
+ *   plan      find the datasets to put together; choose chunks and filters (plan.c)
+ *   check     parts, flags, room: nothing has been touched so far (check.c, keep.c)
+ *   rehearse  with --delete-parts: do what could fail later, while all parts are there
+ *   work      make chunks, with all threads, one behind the other (work.c, chunk.c);
+ *             with --delete-parts: sync, journal, delete, again and again
+ *   make      make the file around the chunks (make.c, values.c, attr.c)
+ *   publish   sync, journal, rename (place.c)
+ *   delete    delete the parts that were needed until now, and the journal
  *
- * When we are killed in the middle, the next attempt looks and plans again, and takes
- * over what the journal has (resume.c); what it says stands in for parts that are gone.
- * Without --delete-parts nothing is lost but work, and the next attempt begins anew.
+ * When the process is killed in the middle, the next attempt looks and plans again, and
+ * takes over the work that the journal records (resume.c); the journal stands in for
+ * parts that are gone.  Without --delete-parts only work is lost, and the next attempt
+ * begins anew.
  */
 #include "tensors/merge/private.h"
 
@@ -65,7 +66,7 @@ int merge_begin(struct merge **out, const struct merge_options *o,
 	return r;
 }
 
-/* A part is read while the output is written. */
+/* Refuse an output that is a part: it would be read while it is written. */
 static int refuse_part_as_output(struct merge *m, struct error *err)
 {
 	struct identity is;
@@ -83,7 +84,7 @@ static int refuse_part_as_output(struct merge *m, struct error *err)
 	return 0;
 }
 
-/* Nothing is touched by all this. */
+/* Do all steps before the first that changes a file. */
 static int look_and_check(struct merge *m, struct error *err)
 {
 	int r = merge_look(m, err);
@@ -92,7 +93,7 @@ static int look_and_check(struct merge *m, struct error *err)
 		r = merge_plan(m, err);
 	if (r == 0)
 		r = merge_journal_resume(m, err);
-	/* 1: the journal has the layouts */
+	/* If r is 1, the layouts are those of the journal. */
 	for (size_t i = 0; i < m->streams.n && r == 0; i++)
 		r = merge_plan_layout(m, &m->streams.at[i],
 				      m->streams.at[i].t->name, err);
@@ -121,8 +122,8 @@ static bool nothing_to_do(const struct merge *m)
 	return true;
 }
 
-/* Nobody has written to any file since it was looked at.  Where parts are deleted it is
- * then that this is seen: there is no way back. */
+/* Check that no file was written to since it was looked at.  Where parts are deleted,
+ * each is checked when it is deleted instead, because afterwards there is no way back. */
 static int check_unchanged(struct merge *m, struct error *err)
 {
 	int r = merge_place_unchanged(m->o.main, &m->main_id, err);
@@ -134,7 +135,8 @@ static int check_unchanged(struct merge *m, struct error *err)
 	return r;
 }
 
-/* The journal has the names that parts had when the first attempt began. */
+/* Delete parts whose names have changed: the journal has the names that they had when the
+ * first attempt began. */
 static int delete_renamed(struct merge *m, struct error *err)
 {
 	int r = 0;
@@ -171,8 +173,8 @@ static int make_and_publish(struct merge *m, struct error *err)
 	return r;
 }
 
-/* Data that does not decode, or what the library cannot copy, is found before the first
- * part is deleted: afterwards there would be no way on, nor back. */
+/* Find data that does not decode, and objects that the library cannot copy, before the
+ * first part is deleted: afterwards the merge could neither go on nor be undone. */
 static int merge_rehearse(struct merge *m, struct error *err)
 {
 	int r = merge_work_rehearse(m, err);
@@ -221,8 +223,8 @@ int merge_run(struct merge *m, struct source *source, struct store *store,
 		return 0;
 	}
 	if (r < 0) {
-		/* An earlier attempt's files stay as they are; where they are refused,
-		 * to try again does not help. */
+		/* The files of an earlier attempt stay as they are.  Where they were
+		 * refused, it does not help to try again. */
 		m->result->kept =
 			m->j.chunks.n > 0 &&
 			(r == -EINTR || (m->result->resumed && r != -ESTALE));
@@ -273,7 +275,7 @@ static void close_files(struct merge *m)
 {
 	struct stat st;
 
-	/* What nobody can go on with is not left behind; nor is a lock without a
+	/* Remove files with which no attempt can go on, and a lock file without a
 	 * journal. */
 	if (m->began && !m->result->kept)
 		merge_place_remove(m, m->j.made);

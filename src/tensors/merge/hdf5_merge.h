@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One HDF5 file that needs no other: virtual datasets and links put together. */
+/* Make one HDF5 file that needs no other: virtual datasets and links are put together. */
 #ifndef TENSORS_MERGE_HDF5_MERGE_H
 #define TENSORS_MERGE_HDF5_MERGE_H
 
@@ -10,54 +10,73 @@
 #include "store/store.h"
 
 struct merge_options {
-	const char *main;       /* path of the main file */
-	const char *out;        /* NULL: in its place */
-	const char *check_flag; /* NULL: flags are not looked at */
-	const char *chunk;      /* "N,...", NULL: that of the parts */
+	const char *main; /* path of the main file */
+	/* path of the output; NULL: the main file is replaced */
+	const char *out;
+	/* the value that all flags must have; NULL: do not check */
+	const char *check_flag;
+	/* "N,...": shape of the output's chunks; NULL: as in the parts */
+	const char *chunk;
 	struct pack_comp comp;
-	bool comp_given; /* else that of the parts */
-	bool replace;    /* what is at `out` */
+	bool comp_given; /* false: use the filters of the parts */
+	bool replace;    /* an existing file at `out` may be replaced */
 	bool delete_parts;
-	unsigned threads; /* that encode: >= 1 */
-	unsigned jobs;    /* that copy: >= 1 */
-	uint64_t memory;  /* bytes for chunks on their way */
+	unsigned threads; /* threads that encode: >= 1 */
+	unsigned jobs;    /* threads that copy: >= 1 */
+	/* bytes of memory for chunks that are read or encoded */
+	uint64_t memory;
 	const _Atomic int *stop;
-	/* Called now and then, by one thread. */
+	/* Called from time to time, by one thread at a time; `done` and `total` are
+	 * bytes. */
 	void (*progress)(void *ctx, const char *what, uint64_t done,
 			 uint64_t total);
 	void *ctx;
 };
 struct merge_result {
-	uint64_t datasets;               /* that were put together */
-	uint64_t parts, deleted;         /* files */
-	uint64_t kept_files;             /* not to be deleted */
-	uint64_t copied, encoded, empty; /* chunks; empty: never written */
-	uint64_t bytes, stored;          /* of elements; of the file */
-	bool nothing;                    /* it is one file already */
-	bool resumed; /* an earlier attempt had done part of it */
-	bool kept; /* it failed, and what there is of it stays, so that the same
-			 command goes on */
+	/* datasets that were put together from parts */
+	uint64_t datasets;
+	/* numbers of files: of parts, of parts that were deleted */
+	uint64_t parts, deleted;
+	/* files that --delete-parts leaves, because more than the output's data is in
+	 * them */
+	uint64_t kept_files;
+	/* numbers of chunks; `empty` ones were never written */
+	uint64_t copied, encoded, empty;
+	/* bytes of all elements; bytes of the output file */
+	uint64_t bytes, stored;
+	/* nothing had to be done: the main file needs no other */
+	bool nothing;
+	bool resumed; /* an earlier attempt had done a part of the work */
+	/* the merge failed, and its files stay, so that the same command goes on from
+	 * there */
+	bool kept;
 };
 
 /*
- * First: names, the lock (one merge of an output at a time), and what an earlier attempt
- * has left.  1: that had made the file, and now all is done; 0: go on with merge_run.
- * -EEXIST, -EISDIR: `out`; -EBUSY: another one is at it; -EBADMSG...: what is left of an
- * earlier one cannot be used; nothing was touched then.
+ * Start a merge: choose names, take the lock (only one merge of an output runs at a time)
+ * and read what an earlier attempt has left.  Return 1 if that attempt had made the file
+ * and everything is done now, 0 if the caller has to go on with merge_run.  Errors:
+ * -EEXIST or -EISDIR because of what is at `out`; -EBUSY: another process merges into it;
+ * -EBADMSG: the files of an earlier attempt cannot be used, and nothing was touched.  May
+ * block for about a second to get the lock.  *out is to be freed in any case; it may be
+ * NULL.
  */
 struct merge;
 int merge_begin(struct merge **out, const struct merge_options *o,
 		struct merge_result *r, struct error *err);
 /*
- * `source` is the main file, opened with source_order set (elements as stored).  Checks
- * come first: all parts there, as they should be, flags right, room on the disk; then
- * nothing has been touched.  After that a failure leaves either nothing or, with
- * `delete_parts`, what the next attempt goes on with (r->kept).  -ENODATA: a part is
- * missing, and so on as readers say; -EPERM: flags; -ENOSPC; -EINTR: *stop.
+ * Merge.  `source` is the main file, opened with source_order set (elements as they are
+ * stored).  Checks come first: all parts are there and right, flags are right, the disk
+ * has room; up to here nothing has been touched.  After that, a failure leaves either
+ * nothing or, with `delete_parts`, the files from which the next attempt goes on
+ * (result->kept).  Returns 0 or an error: -ENODATA if a part is missing (and other codes
+ * as readers give them), -EPERM if flags are wrong, -ENOSPC, -EINTR if *stop was set,
+ * -ESTALE if a file has changed.  Blocks until the merge is done.
  */
 int merge_run(struct merge *m, struct source *source, struct store *store,
 	      struct error *err);
-/* Let go; `m` may be NULL. */
+/* Free `m`, which may be NULL; close its files, and remove those that no attempt can
+ * use. */
 void merge_free(struct merge *m);
 
 #endif

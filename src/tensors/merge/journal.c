@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a merge has done so far: reading it, and writing it down. */
+/* Read and write the journal of a merge. */
 #include "tensors/merge/journal.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 struct reader {
 	const unsigned char *at;
 	size_t left;
-	bool bad; /* the record ends before its values do, or no memory */
+	bool bad; /* the record ends before its values do, or memory is short */
 };
 
 static const unsigned char *record_take_bytes(struct reader *r, size_t n)
@@ -50,7 +50,8 @@ static uint64_t get64(struct reader *r)
 	return p ? load_le64(p) : 0;
 }
 
-/* malloc'ed; a text has no NUL in it. */
+/* Return a text in memory that the caller frees.  A text that has a NUL in it is an
+ * error. */
 static char *get_text(struct reader *r)
 {
 	uint32_t n = get32(r);
@@ -255,7 +256,7 @@ static int journal_read_record(struct journal *j, uint32_t kind,
 
 /* ---- all of it ----------------------------------------------------------- */
 
-/* The record at `pos`, if it is whole. */
+/* Return true, with kind and length, if there is a complete record at `pos`. */
 static bool record_at(const unsigned char *data, size_t n, uint64_t pos,
 		      uint32_t *kind, uint64_t *len)
 {
@@ -345,7 +346,7 @@ void journal_free(struct journal *j)
 
 struct record {
 	vec(unsigned char) v;
-	bool failed; /* no memory */
+	bool failed; /* memory is short */
 };
 
 static void record_put(struct record *r, const void *data, size_t n)
@@ -416,7 +417,7 @@ static int record_write_bytes(int fd, const unsigned char *p, size_t n,
 	return fdatasync(fd) < 0 ? -errno : 0;
 }
 
-/* Length and checksum are known now: down with it. */
+/* Fill in the length and the checksum, and write and sync the record. */
 static int record_write(struct record *r, struct journal *j, int fd,
 			struct error *err)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that --delete-parts does not delete. */
+/* Decide which files --delete-parts does not delete. */
 
 /*
- * A link or a mapping may lead to anything: a calibration that others use, one dataset of
- * a file with many.  So only files below the directory of the main file go (or below one
- * that the user has named with --prefix), and only those of which all is in the output:
+ * A link or a mapping may lead to anything: a calibration that others use, or one dataset
+ * of a file that has many.  So only files below the directory of the main file are
+ * deleted (or below a directory that the user has named with --prefix), and only if all
+ * of the following is in the output:
  *
- *   datasets    that are mapped, all their elements; or that a link leads to
- *   groups      if all in them is
- *   raw files   that are one dataset's, from the first byte to the last
+ *   datasets    that are mapped: all their elements; or the whole dataset, behind a link
+ *   groups      everything in them
+ *   raw files   from the first byte to the last, as the data of one dataset
  *
- * The others are copied from as well, stay, and are named.
+ * Other files are copied from as well, but they stay, and a warning names them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,9 +24,10 @@
 #include "formats/hdf5/walk.h"
 #include "tensors/merge/private.h"
 
-/* Files that are named; of the others it is said how many they are. */
+/* The number of files that warnings name; of the others only the number is reported. */
 #define NAMED 5
-/* Objects of a file that are looked at, before it is not worth while. */
+/* The number of objects of a file that are looked at before the file is kept without
+ * knowing. */
 #define LOOKS 100000
 
 /* ---- below a directory ---------------------------------------------------- */
@@ -39,7 +41,7 @@ static bool add_root(struct roots *roots, const char *path, size_t n)
 	cleanup_free char *name = strndup(path, n);
 	char *real = name ? realpath(name, NULL) : NULL;
 
-	if (!real) /* it is not there: nothing is below it */
+	if (!real) /* the directory does not exist: nothing is below it */
 		return name != NULL;
 	if (vec_push(&roots->v, real))
 		return true;
@@ -69,7 +71,8 @@ static void free_roots(struct roots *roots)
 	vec_free(&roots->v);
 }
 
-/* Where its name is, whatever it leads to: it is the name that is deleted. */
+/* Return true if the file's name is below one of the roots.  If it is a symbolic link,
+ * its target does not matter: the name is what is deleted. */
 static bool keep_is_below(const struct roots *roots, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -96,8 +99,8 @@ struct cover {
 	struct merge *m;
 	const struct merge_file *f;
 	unsigned looks, depth;
-	char left[200]; /* the first object that is not */
-	const char *at; /* path of the group, "" is the root */
+	char left[200]; /* the first object that is not in the output */
+	const char *at; /* path of the group; "" is the root */
 };
 
 static bool is_taken(const struct merge_file *f, const char *path)
@@ -114,7 +117,8 @@ static bool is_taken(const struct merge_file *f, const char *path)
 static herr_t cover_link(hid_t group, const char *name, const H5L_info_t *info,
 			 void *ctx);
 
-/* 0: all of it is there. */
+/* Return 0 if all of the object is in the output, else nonzero, with its name in
+ * c->left. */
 static herr_t cover_object(struct cover *c, hid_t id, const char *path)
 {
 	const char *above = c->at;
@@ -208,10 +212,11 @@ static uint64_t product(const uint64_t *shape, unsigned rank)
 /* What is mapped of a part. */
 struct mapped {
 	uint64_t elements;
-	uint64_t end; /* row behind them */
+	uint64_t end; /* the row after the last that is mapped */
 };
 
-/* A row that is mapped twice counts once: rows that come after those before. */
+/* Count the elements that a tile maps.  A row that is mapped twice counts once: a tile
+ * counts only if its rows come after those of the tiles before. */
 static void keep_map_tile(const struct tile *tile, unsigned rank,
 			  struct mapped *x)
 {
@@ -227,7 +232,8 @@ static void keep_map_tile(const struct tile *tile, unsigned rank,
 		      : UINT64_MAX;
 }
 
-/* For each part; malloc'ed. */
+/* Return what is mapped of each part, in memory that the caller frees; NULL if memory is
+ * short. */
 static struct mapped *keep_mapped_rows(const struct tensor *t)
 {
 	struct mapped *x = calloc((size_t)t->nparts + 1, sizeof *x);
@@ -243,7 +249,7 @@ static struct mapped *keep_mapped_rows(const struct tensor *t)
 	return x;
 }
 
-/* A raw file goes if one dataset is all of it. */
+/* A raw file may be deleted if it is the data of one dataset as a whole. */
 static void keep_note_raw(struct merge *m, const struct stretch *x)
 {
 	struct merge_file *f = keep_find_file(m, x->file);
@@ -348,7 +354,7 @@ int merge_keep_files(struct merge *m, struct error *err)
 	for (size_t i = 0; i < m->files.n && ok && !*m->o.stop; i++) {
 		struct merge_file *f = &m->files.at[i];
 
-		/* What an attempt before has copied was looked at by it. */
+		/* An earlier attempt has decided about the files that it has copied. */
 		if (!f->main && !f->gone && !(f->journaled && !f->kept))
 			keep_decide_file(m, &roots, f);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything that is in the main file, or that its links lead to. */
+/* List everything that is in the main file, or that its links lead to. */
 
 /*
- * The walk makes a list of what the output will have, in the order in which it can be
- * made.  An external link is what it leads to.  An object that is met again, under
- * another name or through another file's name, is another name (a hard link) of the
- * first, so that cycles end.
+ * The walk makes a list of what the output will have, in an order in which it can be
+ * made.  An external link becomes the object that it leads to.  An object that is met
+ * again, under another name or through another file's name, becomes another name (a hard
+ * link) of the first; so cycles end.
  */
 #include <errno.h>
 #include <search.h>
@@ -22,9 +22,10 @@
 
 struct look {
 	struct merge *m;
-	struct walk *w; /* for paths through links */
+	struct walk *w; /* to follow paths through links */
 	unsigned depth;
-	H5T_cset_t cset; /* of the name of the link that is followed */
+	/* character set of the name of the link that is followed */
+	H5T_cset_t cset;
 	struct error *err;
 };
 struct link {
@@ -63,7 +64,8 @@ static char *look_join_path(const char *group, const char *name)
 
 /* ---- what was met -------------------------------------------------------- */
 
-/* Items move while the list grows, so the tree has copies. */
+/* Order items by identity.  Items move while the list grows, so the tree has copies of
+ * them. */
 static int item_compare(const void *one, const void *two)
 {
 	const struct item *a = one, *b = two;
@@ -81,7 +83,7 @@ static void item_identify(struct merge *m, uint32_t file, haddr_t addr,
 	struct identity id = {0};
 	const char *path;
 
-	/* It is open, so this is known. */
+	/* The file is open, so its identity is known. */
 	handles_known(m->handles, file, &path, &id);
 	out->dev = id.dev;
 	out->ino = id.ino;
@@ -98,7 +100,7 @@ const struct item *merge_item_of(struct merge *m, uint32_t file, haddr_t addr)
 	return found ? *(struct item **)found : NULL;
 }
 
-/* Append; takes `it->path` over. */
+/* Append an item.  Takes ownership of it->path and it->target, also on failure. */
 static int look_add_item(struct look *x, struct item *it)
 {
 	struct merge *m = x->m;
@@ -126,7 +128,8 @@ static int look_add_item(struct look *x, struct item *it)
 
 /* ---- objects ------------------------------------------------------------- */
 
-/* Does it take its data from somewhere else? */
+/* Set *kind to ITEM_STREAM if the dataset takes its data from other files or datasets,
+ * else to ITEM_KEPT. */
 static int dataset_kind(struct look *x, hid_t dset, const char *path,
 			enum item_kind *kind)
 {
@@ -138,7 +141,7 @@ static int dataset_kind(struct look *x, hid_t dset, const char *path,
 		H5Pclose(dcpl);
 	if (layout < 0 || external < 0)
 		return look_failed(x, path, "its layout cannot be read");
-	/* STREAM or VALUES is seen when its type is. */
+	/* plan.c changes STREAM to VALUES where the type needs it. */
 	*kind = layout == H5D_VIRTUAL || external > 0 ? ITEM_STREAM : ITEM_KEPT;
 	return 0;
 }
@@ -220,7 +223,8 @@ static int look_soft(struct look *x, const struct place *g, const char *name,
 	return look_add_item(x, &it);
 }
 
-/* Where a path in another file ends, links of all kinds followed. */
+/* Set *at to the object to which a path in another file leads, following links of all
+ * kinds. */
 static int look_resolve_link(struct look *x, uint32_t file, const char *object,
 			     struct hdf5_place *at)
 {
@@ -309,7 +313,7 @@ static herr_t look_collect_link(hid_t group, const char *name,
 	return -1;
 }
 
-/* In the order in which they were made, where the group knows it. */
+/* Links are copied in the order in which they were made, where the group records it. */
 static H5_index_t look_link_order(hid_t group)
 {
 	hid_t plist = H5Gget_create_plist(group);
@@ -345,7 +349,8 @@ static int look_group(struct look *x, const struct place *g)
 	return r;
 }
 
-/* One file would take the place of one of several, and the others stay behind. */
+/* Refuse a main file that is several files: one of them would be replaced, and the others
+ * would stay behind. */
 static int refuse_joined(const struct merge *m, struct error *err)
 {
 	return error_set(err, -ENOTSUP,

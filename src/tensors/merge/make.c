@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file around the chunks: everything that the main file has, made anew. */
+/* Make the file around the chunks: everything that the main file has is made anew. */
 
 /*
- * Items are made in the order of the list: a group before what is in it, an object before
- * its other names.  Then, once more, what refers to objects.  Their files are opened one
- * at a time; items of one file follow each other as links do.
+ * Items are made in the order of the list: a group before its members, an object before
+ * its other names.  A second pass writes what refers to objects.  Files are opened one at
+ * a time; items of one file follow each other, as links do.
  *
- * All this is done again from the beginning if it was interrupted: it changes nothing but
- * what is behind the chunks in a file that has no name yet.
+ * If this is interrupted, all of it is done again from the beginning: it changes only
+ * what is behind the chunks, in a file that has no name yet.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "tensors/merge/private.h"
 #include "tensors/refer.h"
 
-/* What groups and datasets share.  The library's lock is held. */
+/* The state of making the file.  The library's lock is held all the time. */
 struct making {
 	struct merge *m;
 	hid_t out;
@@ -35,7 +35,7 @@ struct making {
 	struct error *err;
 };
 
-/* -EIO: what the library said last. */
+/* Set -EIO and what the library said last; returns -EIO. */
 static int making_failed(struct making *x, const struct item *it,
 			 const char *what)
 {
@@ -60,8 +60,9 @@ static hid_t making_link(const struct item *it)
 
 /* ---- as it is ------------------------------------------------------------ */
 
-/* A dataset or a type, without its attributes, stored as it was. */
-/* 0: the library must not know its filters until the copy is written. */
+/* Make libhdf5 forget the filters of a dataset, so that it copies chunks without decoding
+ * them.  Returns 0: hdf5_filters_register must be called when the copy is written; 1 if
+ * there was nothing to do; or -errno. */
 static int forget_filters(struct making *x, hid_t from)
 {
 	hid_t dcpl;
@@ -101,13 +102,13 @@ static int making_copy(struct making *x, const struct item *it, hid_t from,
 	return r;
 }
 
-/* What of the virtual dataset's properties the new one shall have. */
+/* The properties of a virtual dataset that the new dataset shall have. */
 struct shape {
 	hid_t type;
 	unsigned rank;
 	hsize_t dims[RANK_MAX], max[RANK_MAX];
 	unsigned char *fill; /* NULL: zeros */
-	bool odd_fill;       /* there is one that cannot be had */
+	bool odd_fill;       /* there is a fill value that cannot be read */
 };
 
 static int make_read_shape(struct making *x, const struct item *it, hid_t from,
@@ -125,7 +126,7 @@ static int make_read_shape(struct making *x, const struct item *it, hid_t from,
 	s->type = ok ? H5Tcopy(stored) : H5I_INVALID_HID;
 	s->rank = ok ? (unsigned)rank : 0;
 	s->fill = NULL;
-	/* Axes without end are as long as the parts say. */
+	/* Unlimited axes are as long as the parts say. */
 	for (unsigned i = 0; i < s->rank && t->rank >= s->rank; i++)
 		s->dims[i] = t->shape[i];
 	ok = ok && s->type >= 0 && H5Pfill_value_defined(dcpl, &defined) >= 0;
@@ -152,7 +153,7 @@ static void shape_free(struct shape *s)
 	free(s->fill);
 }
 
-/* The chunks of one stream, out of the journal's. */
+/* Set *out to the chunks of one stream from the journal's list; the caller frees it. */
 static int chunks_of(const struct merge *m, uint32_t stream,
 		     struct build_chunk **out, uint64_t *count)
 {
@@ -206,7 +207,8 @@ static int making_stream(struct making *x, const struct item *it, hid_t from,
 
 /* ---- strings and the like ------------------------------------------------ */
 
-/* The dataset whose rows a dataset of flags is of: it says how these are stored. */
+/* Return the stream, in the same group, whose rows a dataset of flags describes, or
+ * NULL. */
 static const struct stream *sibling(const struct merge *m, const char *path,
 				    const struct tensor *t)
 {
@@ -223,8 +225,8 @@ static const struct stream *sibling(const struct merge *m, const char *path,
 	return NULL;
 }
 
-/* As many rows in a chunk as the data has, and its compression where the library has
- * it, too: deflate and lzf. */
+/* Chunk the flags in as many rows as the data, and compress them as the data if the
+ * library can do that: deflate and LZF (filter 32000). */
 static int store_as_sibling(const struct stream *s, hid_t dcpl,
 			    struct error *err)
 {
@@ -257,7 +259,7 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 	int r = make_read_shape(x, it, from, v->t, &s);
 
 	H5Pset_obj_track_times(dcpl, false);
-	H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC); /* h5py's */
+	H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC); /* as h5py does */
 	if (r == 0 && refer_is_in(s.type))
 		r = error_set(x->err, -ENOTSUP,
 			      "%s: references in other files cannot be merged",
@@ -276,7 +278,7 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 		H5Sclose(space);
 	}
 	if (r == 0) {
-		/* It opens parts. */
+		/* Writing the values opens parts, so this file is closed. */
 		H5Fclose(x->from);
 		x->from = H5I_INVALID_HID;
 		r = merge_values_write(x->m, it, *to, s.odd_fill, x->err);
@@ -288,7 +290,7 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 	return r;
 }
 
-/* Filters that nobody can apply are left out. */
+/* Remove the filters that libhdf5 cannot apply. */
 static void drop_filters(hid_t dcpl)
 {
 	for (int i = H5Pget_nfilters(dcpl); i-- > 0;) {
@@ -303,7 +305,7 @@ static void drop_filters(hid_t dcpl)
 	}
 }
 
-/* A dataset as it is, whose elements point to others. */
+/* Make a dataset as it is in its file, whose elements point to others. */
 static int making_pointing(struct making *x, const struct item *it, hid_t from,
 			   hid_t *to)
 {
@@ -331,7 +333,7 @@ static int making_pointing(struct making *x, const struct item *it, hid_t from,
 		H5Tclose(stored);
 	if (r < 0)
 		return r;
-	H5Fclose(x->from); /* it is opened there */
+	H5Fclose(x->from); /* writing the values opens this file itself */
 	x->from = H5I_INVALID_HID;
 	r = merge_values_write(x->m, it, *to, false, x->err);
 	if (r < 0)
@@ -351,7 +353,7 @@ static bool making_points(hid_t dset)
 
 /* ---- files of items ------------------------------------------------------ */
 
-/* The object that an item is of; opens its file. */
+/* Open the object of an item, and its file if another one is open. */
 static int make_open_object(struct making *x, const struct item *it, hid_t *out)
 {
 	int r;
@@ -392,8 +394,8 @@ static int make_item_link(struct making *x, const struct item *it)
 	return r;
 }
 
-/* How a group keeps its links.  One by one: as a whole, the list has where the old
- * group keeps them, too. */
+/* Return the creation properties of a group's links and attributes.  They are copied one
+ * by one, because the list as a whole also says where the old group stores its links. */
 static hid_t group_plist(hid_t group)
 {
 	hid_t from = H5Gget_create_plist(group),
@@ -467,7 +469,7 @@ static int make_item(struct making *x, const struct item *it)
 		return r;
 	r = make_item_object(x, it, from, &to);
 	if (r == 0) {
-		/* Its file may have been closed meanwhile. */
+		/* Making the object may have closed its file. */
 		hid_t again = from;
 
 		if (x->from < 0)
@@ -484,7 +486,7 @@ static int make_item(struct making *x, const struct item *it)
 	return r;
 }
 
-/* What refers to objects, which are all there now. */
+/* Write what refers to objects, which all exist now. */
 static int make_item_references(struct making *x, const struct item *it)
 {
 	hid_t from, to, type = H5I_INVALID_HID;
@@ -530,7 +532,7 @@ static int make_items(struct making *x)
 	return r;
 }
 
-/* Can everything be opened in what the library has written? */
+/* Check that every object can be opened in the file that the library has written. */
 static int make_check_output(struct merge *m, struct error *err)
 {
 	uint32_t number = handles_add(m->handles, m->data_path);
@@ -570,7 +572,7 @@ static int make_output(struct merge *m, struct error *err)
 	if (r == 0) {
 		r = make_items(&x);
 		end = build_close(m->b, x.out, r ? &late : err);
-		/* A write that failed is why the rest did. */
+		/* If writing failed, that is why the rest did. */
 		if (r < 0 && end < 0)
 			*err = late;
 		r = r < 0 ? err->code : end;
@@ -584,16 +586,16 @@ static int make_output(struct merge *m, struct error *err)
 /* ---- in a process of its own --------------------------------------------- */
 
 /*
- * What is copied by the library (objects behind links, attributes) is read by it, and a
- * damaged file may bring it down, or have it go round in circles.  No thread of ours is
- * running now, so a fork has all there is; what it writes is in the data file, which the
- * parent publishes when it hears that all went well.  It dies with the parent, and is
- * killed when it does not stop in time.
+ * libhdf5 reads what it copies (objects behind links, attributes), and a damaged file may
+ * crash it, or make it loop for ever.  So the file is made in a child process.  No other
+ * thread of this process is running now, so a fork has everything; what the child writes
+ * is in the data file, which the parent publishes when the child reports success.  The
+ * child dies with the parent, and is killed if it does not stop in time.
  */
 #define LOOK_MS 100
-#define PATIENCE 50 /* looks after it was told to stop */
+#define PATIENCE 50 /* number of looks at the child after it was told to stop */
 
-/* Its error, all of it or nothing. */
+/* Read the child's error; return false unless all of it arrives. */
 static bool make_receive_error(int fd, struct error *err)
 {
 	size_t have = 0;
@@ -611,7 +613,7 @@ static bool make_receive_error(int fd, struct error *err)
 	return true;
 }
 
-/* Until it says something, or is gone; passes on that it shall stop. */
+/* Wait until the child reports or is gone; pass on the request to stop. */
 static void make_wait_for_child(const struct merge *m, int fd, pid_t pid)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

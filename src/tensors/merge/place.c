@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of a merge: the output in the making, its journal, and parts that go. */
+/* The files of a merge: the output in the making, its journal, and parts that are
+ * deleted. */
 
 /*
- * Beside OUT, while it is made:
+ * While OUT is made, there are beside it:
  *
- *   .OUT.tensorfs-merge            the file that becomes OUT
- *   .OUT.tensorfs-merge.journal    locked as long as somebody is at it; with
- *                                  --delete-parts, what is done (tensors/merge/journal.h)
+ *   .OUT.tensorfs-merge            the data file, which becomes OUT
+ *   .OUT.tensorfs-merge.journal    locked as long as a process merges; with
+ *                                  --delete-parts it records what is done (journal.h)
  *
  * The names are always the same, so that the next attempt finds what the last one has
- * left.  Whoever has the lock has to look whether the name still leads to what he has
- * locked: the one before may have removed it just then.
+ * left.  A process that has locked the journal has to check that the name still leads to
+ * the file that it has locked: the process before it may have removed that file just
+ * then.
  *
- * When the file is made, the journal says so before it gets its name: from then on all
- * that is left to do, by whoever comes, is a rename and to delete parts.
+ * When the file is made, the journal says so before the file gets its name.  From then on
+ * any process can do the rest: a rename, and deleting parts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,8 @@
 #include "tensors/lock.h"
 #include "tensors/merge/private.h"
 
-/* So much of OUT's name is in those of the other two, which have an end of their own. */
+/* The number of bytes of OUT's name that are in the other two names, which have a
+ * suffix. */
 #define NAME_MOST 200
 
 /* ---- names --------------------------------------------------------------- */
@@ -57,7 +60,7 @@ static int name_files(struct merge *m, struct error *err)
 	return 0;
 }
 
-/* The file behind links, which is what is replaced. */
+/* Find the output: if it is a symbolic link, the file behind it is what is replaced. */
 static int place_find_output(struct merge *m, struct error *err)
 {
 	struct stat main, out, link;
@@ -94,7 +97,8 @@ static int place_find_output(struct merge *m, struct error *err)
 
 /* ---- the lock ------------------------------------------------------------ */
 
-/* Of libhdf5's kind; 0: of ours, for writing. */
+/* Try to take a lock without waiting: flock(), as libhdf5 does, or (flock_how 0) an OFD
+ * lock for writing, as this program does. */
 static int place_try_lock(int fd, int flock_how)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -103,7 +107,8 @@ static int place_try_lock(int fd, int flock_how)
 			 : fcntl(fd, F_OFD_SETLK, &l);
 }
 
-/* One that was killed may have a child that dies a moment later.  -EBUSY: it has not. */
+/* Try for about a second, because a process that was killed may have a child that dies a
+ * moment later.  Returns 0, -EBUSY or another -errno. */
 static int place_lock_patiently(int fd, int flock_how)
 {
 	const struct timespec a_little = {.tv_nsec = 20000000};
@@ -119,7 +124,8 @@ static int place_lock_patiently(int fd, int flock_how)
 	}
 }
 
-/* 0: it is ours; -EAGAIN: what was locked has no name any more. */
+/* Open and lock the journal.  Returns 0, or -EAGAIN if the locked file has no name any
+ * more and the caller has to try again, or another -errno. */
 static int place_lock_once(struct merge *m, struct error *err)
 {
 	struct stat is, named;
@@ -154,10 +160,11 @@ static int place_lock_once(struct merge *m, struct error *err)
 }
 
 /*
- * Whoever deletes parts has the main file locked: another merge, into another OUT, would
- * have some of the parts, and this one the others.  So has who replaces it: rows that are
- * written meanwhile would not be in the result.  The second lock is libhdf5's own, which
- * then opens the file for reading only.
+ * Lock the main file.  A merge that deletes parts needs this, because another merge, into
+ * another OUT, would get some of the parts and this one the others.  A merge that
+ * replaces the main file needs it, too: rows that are written meanwhile would not be in
+ * the result.  The second lock is libhdf5's own, which then lets programs open the file
+ * for reading only.
  */
 static int place_lock_main(struct merge *m, struct error *err)
 {
@@ -176,7 +183,7 @@ static int place_lock_main(struct merge *m, struct error *err)
 		return error_set(err, -EBUSY,
 				 "'%s' is open for writing in another program",
 				 m->o.main);
-	/* It may have been replaced while we waited for locks. */
+	/* The file may have been replaced while this process waited for locks. */
 	if (stat(m->o.main, &st) < 0)
 		return error_errno(err, errno == ENOENT ? -ENODATA : -EIO, "%s",
 				   m->o.main);
@@ -234,8 +241,9 @@ int merge_place_data(struct merge *m, bool resume, struct error *err)
 	umask(mask);
 	if (!m->mode)
 		m->mode = 0666 & ~mask;
-	/* Who wrote the journal may have been killed before it was synced; and one that
-	 * was emptied must not come back and speak of what is here now. */
+	/* The process that wrote the journal may have been killed before the journal was
+	 * synced.  And a journal that was emptied must not come back after a crash and
+	 * describe other data. */
 	if (merge_place_sync_journal(m, err) < 0)
 		return err->code;
 	m->data_fd = open(m->data_path,
@@ -258,7 +266,8 @@ int merge_place_data(struct merge *m, bool resume, struct error *err)
 	return sync_dir(m, err);
 }
 
-/* Never over a file that came meanwhile, if the file system can say so. */
+/* Rename, but never over a file that was made meanwhile, if the file system can do
+ * that. */
 static int rename_new(const char *from, const char *to)
 {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
@@ -310,11 +319,11 @@ void merge_place_remove(struct merge *m, bool published)
 {
 	if (m->data_fd >= 0 && !published)
 		unlink(m->data_path);
-	/* It does not come back when power is lost, and speak of a file that was
-	 * written to since. */
+	/* Sync, or the journal could come back when power is lost, and describe a file
+	 * that was written to since. */
 	if (m->lock_fd >= 0 && unlink(m->journal_path) == 0 && published)
 		fsync(m->dir_fd);
-	/* What has that name from now on is not ours. */
+	/* From now on a file with that name belongs to another merge. */
 	if (m->lock_fd >= 0)
 		close(m->lock_fd);
 	m->lock_fd = -1;
@@ -351,7 +360,8 @@ int merge_place_delete(struct merge *m, const char *path,
 			unlink(path); /* it led to another part */
 		return 0;
 	}
-	/* Nobody writes to it now, nor puts another file in its place. */
+	/* Check that no process writes to the file now, or puts another file in its
+	 * place. */
 	if (fd >= 0 && hdf5_lock_idle(fd, path, "and is not deleted", err) < 0)
 		return err->code;
 	if (stat(path, &st) < 0)
@@ -375,7 +385,8 @@ int merge_place_delete_listed(struct merge *m, struct error *err)
 	struct error changed = {.code = 0};
 	int r = 0;
 
-	/* What was put there since is not ours; but the others go. */
+	/* A file that was put there since does not belong to this merge; the others are
+	 * deleted. */
 	for (size_t i = 0; i < m->j.parts.n && r == 0; i++) {
 		const struct journal_file *f = &m->j.parts.at[i];
 
@@ -417,7 +428,8 @@ int merge_place_finish(struct merge *m, struct error *err)
 				 "was touched",
 				 unnamed ? m->data_path : m->out);
 	m->result->stored = is.size;
-	/* Who renamed it, and wrote so, may have been killed before syncs. */
+	/* The process that renamed it and recorded so may have been killed before it
+	 * synced. */
 	r = merge_place_sync_journal(m, err);
 	if (r == 0 && unnamed)
 		r = rename_data(m, err);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datasets that are put together: as tensors, with a grid of chunks and filters. */
+/* Decide how each dataset is put together: as a stream of chunks, or by the library. */
 
 /*
  * A dataset whose elements are served as they are stored, number by number, becomes a
  * stream of chunks, which all threads make.  Others (strings, sequences, numbers of
- * unusual width) are written by the library, in the end.
+ * unusual width) are written by the library at the end.
  *
- * The chunks are those of the largest part, so that most can be copied as they are; where
- * parts have none, the block that they are in the dataset, cut to a sensible size: the
- * shape of a block says how the data was made, and probably how it will be read.
+ * The output's chunks have the shape of those of the largest part, so that most can be
+ * copied as they are.  Where that part has no chunks, they have the shape of the block
+ * that the part is in the dataset, cut to a sensible size: the shape of a block says how
+ * the data was made, and probably how it will be read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,8 @@
 #include "pack/comp.h"
 #include "tensors/merge/private.h"
 
-/* Blocks that were no chunks are cut to this at most, and joined up to that. */
+/* Blocks that were not chunks are cut to BLOCK_MOST bytes at most, and joined to
+ * BLOCK_LEAST bytes at least. */
 #define BLOCK_MOST (UINT64_C(8) << 20)
 #define BLOCK_LEAST (UINT64_C(64) << 10)
 
@@ -66,7 +68,7 @@ static uint32_t plan_tile_part(const struct tensor *t, uint32_t i)
 	return tile.part;
 }
 
-/* Which tiles each part has. */
+/* Fill in s->first and s->tile: which tiles each part has. */
 static int index_tiles(struct stream *s, struct error *err)
 {
 	const struct tensor *t = s->t;
@@ -78,7 +80,8 @@ static int index_tiles(struct stream *s, struct error *err)
 	s->part = calloc((size_t)t->nparts + 1, sizeof *s->part);
 	if (!s->first || !s->tile || !s->part)
 		return error_no_memory(err, "the table of parts");
-	/* Counted two places on, so that filling in leaves the beginnings. */
+	/* Count two places further on, so that filling in leaves the beginnings in
+	 * s->first. */
 	fill = s->first + 1;
 	s->boxes = true;
 	for (uint32_t i = 0; i < n; i++) {
@@ -95,7 +98,8 @@ static int index_tiles(struct stream *s, struct error *err)
 
 /* ---- chunks -------------------------------------------------------------- */
 
-/* The part whose tile has most elements, and the box of that; -1: no boxes. */
+/* Return the part whose tile has the most elements, and the box of that tile; -1 if no
+ * tile is a box. */
 static int64_t largest_part(const struct tensor *t, struct box *box)
 {
 	uint64_t most = 0, n;
@@ -115,8 +119,9 @@ static int64_t largest_part(const struct tensor *t, struct box *box)
 	return part;
 }
 
-/* The chunk of a part along the axes of the tensor that its box fills; axes of one
- * element come and go between the two.  False: they are not alike. */
+/* Set `chunk` to the shape of the part's chunks along the axes of the tensor that box `b`
+ * fills.  Axes with one element may be in one of the two only.  Return false if the other
+ * axes differ. */
 static bool chunk_of_part(const struct tensor *t, const struct box *b,
 			  const struct grid *g, uint64_t *chunk)
 {
@@ -151,7 +156,8 @@ static uint64_t plan_chunk_bytes(const struct stream *s, const uint64_t *chunk)
 	return n;
 }
 
-/* Halve the first axis that can be, or double the one with most chunks. */
+/* Make `chunk` a sensible size: halve the first axis that is longer than 1, or double the
+ * axis with the most chunks. */
 static void plan_cut_block(const struct stream *s, uint64_t *chunk)
 {
 	const struct tensor *t = s->t;
@@ -183,7 +189,7 @@ static void plan_cut_block(const struct stream *s, uint64_t *chunk)
 	}
 }
 
-/* "8,64,64" for the dataset's own axes. */
+/* Parse --chunk, "8,64,64" for example, for the dataset's own axes. */
 static int chunk_given(const struct merge *m, const struct stream *s,
 		       const char *path, uint64_t *chunk, struct error *err)
 {
@@ -225,7 +231,7 @@ static int plan_choose_chunk(const struct merge *m, const struct stream *s,
 			memcpy(chunk, box->count, t->rank * sizeof *chunk);
 		plan_cut_block(s, chunk);
 	}
-	/* The library wants no chunk that is larger than the dataset. */
+	/* libhdf5 does not accept a chunk that is larger than the dataset. */
 	for (unsigned i = 0; i < t->rank; i++)
 		chunk[i] = max_u64(min_u64(chunk[i], t->shape[i]), 1);
 	if (r == 0 && !m->o.chunk &&
@@ -236,7 +242,7 @@ static int plan_choose_chunk(const struct merge *m, const struct stream *s,
 
 /* ---- filters ------------------------------------------------------------- */
 
-/* What its chunks are is among the parameters of lzf. */
+/* The third parameter of the LZF filter (32000) is the size of a chunk in bytes. */
 static void adapt_filters(struct stream *s)
 {
 	for (unsigned i = 0; i < s->pipeline.n; i++) {

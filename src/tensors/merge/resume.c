@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The beginning of a journal, and what one that is there is good for. */
+/* Begin a journal, or take over the work that the journal of an earlier attempt
+ * records. */
 
 /*
- * An earlier attempt may have deleted parts, so what it says replaces them: the shape of
- * chunks and the filters, which were those of the parts; the flags; which chunks there
- * are.  It is for this main file and these options only.  Where anything does not agree,
- * and no part is missing yet, we begin anew; if one is, nothing is touched, because the
- * journal and its data file are then the only place where its elements are.
+ * An earlier attempt may have deleted parts, so its journal stands in for them: for the
+ * shape of chunks and the filters, which were those of the parts; for the flags; for the
+ * list of chunks that are done.  A journal is valid for one main file and one set of
+ * options only.  Where it does not agree with them, and no part is missing yet, the merge
+ * begins anew.  If a part is missing, nothing is touched, because the journal and its
+ * data file are then the only place that has the elements of that part.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,8 +83,6 @@ static bool is_main(const struct merge *m, const struct merge_file *f)
 	       (f->id.dev == m->main_id.dev && f->id.ino == m->main_id.ino);
 }
 
-/* The main file, under whatever name, stays; what has several names has parts under each
- * of them, and stays to the end. */
 static int file_compare_inode(const void *one, const void *two)
 {
 	const struct merge_file *a = *(struct merge_file *const *)one;
@@ -93,6 +93,8 @@ static int file_compare_inode(const void *one, const void *two)
 	return a->id.dev < b->id.dev ? -1 : a->id.dev > b->id.dev;
 }
 
+/* The main file, under whatever name, is not deleted.  A file with several names has
+ * parts under each of them, and must stay until the end. */
 int merge_protect_files(struct merge *m, struct error *err)
 {
 	size_t n = m->files.n;
@@ -141,7 +143,8 @@ int merge_journal_begin(struct merge *m, struct error *err)
 
 /* ---- going on ------------------------------------------------------------ */
 
-/* The first part that is not there any more, or (gone false) not as it was. */
+/* Return the name of the first part that does not exist any more (gone), or that exists
+ * but has changed (not gone); NULL if there is none. */
 static const char *first_other(const struct journal *j, bool gone)
 {
 	for (size_t i = 0; i < j->parts.n; i++) {
@@ -180,7 +183,7 @@ static bool stream_agrees(struct merge *m, size_t i)
 	       !memcmp(s->t->shape, x->shape, x->rank * sizeof *x->shape);
 }
 
-/* All was moved to another file system: nothing is where it was. */
+/* Return true if no part is where it was: all was moved to another file system. */
 static bool was_moved(const struct journal *j)
 {
 	for (size_t i = 0; i < j->parts.n; i++)
@@ -190,7 +193,8 @@ static bool was_moved(const struct journal *j)
 	return true;
 }
 
-/* A copy of the main file has a journal whose parts are not its own. */
+/* Return true if `id` is that of the main file.  A copy of the main file does not count:
+ * the journal beside it has parts that are not its own. */
 static bool is_main_file(const struct merge *m, const struct identity *id)
 {
 	return merge_same_file(id, &m->main_id) ||
@@ -201,7 +205,7 @@ const char *merge_journal_foreign(const struct merge *m)
 {
 	cleanup_free char *options = merge_options_text(m);
 
-	/* In the place of the main file there may be the output already. */
+	/* The output may be in the place of the main file already. */
 	if (!is_main_file(m, &m->j.main) &&
 	    !(m->j.made && is_main_file(m, &m->j.file)))
 		return "it is of another main file";
@@ -210,7 +214,7 @@ const char *merge_journal_foreign(const struct merge *m)
 	return NULL;
 }
 
-/* NULL, or why the journal is not for this merge. */
+/* Return NULL, or the reason why the journal is not for this merge. */
 static const char *resume_disagreement(struct merge *m)
 {
 	const char *why = merge_journal_foreign(m);
@@ -252,7 +256,8 @@ static int resume_take_chunks(struct merge *m, struct error *err)
 		const struct build_chunk *c = &m->j.chunks.at[i].at;
 		struct stream *s = &m->streams.at[m->j.chunks.at[i].stream];
 
-		/* The grid is that of the journal, which was compared. */
+		/* The chunk numbers are valid: the grid is that of the journal, which was
+		 * checked. */
 		for (uint64_t k = 0; k < (c->len ? 1 : c->pos); k++) {
 			if (bits_get(s->safe, c->number + k))
 				return error_set(

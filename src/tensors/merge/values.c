@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Boxes of parts, strings that are kept as runs of equal ones, and elements that the
- * library reads and writes: strings, sequences, odd numbers. */
+/* Write strings, sequences and unusual numbers by way of libhdf5; keep flags as runs. */
 
 /*
- * A box is read part by part, with the type that the output has in memory, too: what is
- * read are the elements as they will be stored, converted by the library where a part's
- * type is another one, or pointers to strings and sequences, which come by formats/hdf5/file/vlen.c.
- * These live until they are written, part by part.  The library is never asked to read a
- * virtual dataset, or raw data in other files.
+ * A box is read part by part, with the type that the output has, in memory too.  So the
+ * elements that are read are those that will be stored: libhdf5 converts them where a
+ * part has another type.  Strings and sequences are pointers to memory
+ * (formats/hdf5/file/vlen.c) that lives until they are written, part by part.  The library is
+ * never asked to read a virtual dataset, or raw data in other files.
  *
- * A dataset of strings in the main file itself goes the same way: when H5Ocopy copies
- * one, it gives back memory that is not its own.
+ * A dataset of strings in the main file itself is written in the same way, because
+ * H5Ocopy frees memory that is not its own when it copies one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,14 +26,15 @@
 #include "tensors/merge/private.h"
 #include "tensors/refer.h"
 
-/* Flags are kept as runs of equal ones, as many as this. */
+/* The most runs of equal flags of a dataset that are kept. */
 #define RUNS_MAX (UINT32_C(1) << 22)
 
 /* ---- runs of boxes ------------------------------------------------------- */
 
 /*
- * Elements [skip, skip + run) of a box, in C order, begin with a box: as long as possible
- * an axis that is as far out as possible.  Returns how many elements that is.
+ * Set *out to the box with which elements [skip, skip + run) of box `b` begin, in C
+ * order: along an axis that is as far out as possible, and as long as possible.  Returns
+ * the number of elements in *out.
  */
 static uint64_t merge_first_box(const struct box *b, unsigned rank,
 				uint64_t skip, uint64_t run, struct box *out)
@@ -63,8 +63,9 @@ static uint64_t merge_first_box(const struct box *b, unsigned rank,
 	return n * inner;
 }
 
-/* Boxes of parts, in the order of the elements of a box of the
- * tensor (as one that has `n`); part UINT32_MAX: so many elements of a gap. */
+/* Called for boxes of parts, in the order of the elements of a box of the tensor.  `n` is
+ * the number of the tensor's elements; part UINT32_MAX is a gap of n elements, with no
+ * box. */
 typedef int merge_each(void *ctx, struct tensor *t, uint32_t p,
 		       const struct box *b, uint64_t n);
 static int merge_each_part(struct tensor *t, const struct box *b,
@@ -172,27 +173,28 @@ int merge_values_runs(struct merge *m, struct values *v, struct error *err)
 
 /* ---- elements that the library writes ------------------------------------ */
 
-/* Elements that are read at once: bytes of memory, without what they point to, and
- * elements that point. */
+/* The limits of what is read at once: bytes of elements, without what they point to; and
+ * elements that have pointers. */
 #define ROOM (UINT64_C(1) << 20)
 #define POINTERS 4096
 
 struct writing {
 	struct merge *m;
-	struct tensor *t;      /* NULL: `own` is all of it */
-	struct hdf5_place own; /* a dataset as it is */
+	struct tensor *t;      /* NULL: `own` is the whole dataset */
+	struct hdf5_place own; /* a dataset that is copied as it is */
 	const char *path;
-	hid_t to, space, type; /* the dataset, and its type in memory, too */
+	hid_t to, space, type; /* the dataset, and its type, also in memory */
 	size_t elem;
-	unsigned rank; /* of the dataset; array types have more axes */
+	unsigned rank; /* axes of the dataset; array types have more */
 	uint64_t shape[RANK_MAX];
-	uint64_t within; /* elements of the tensor in one of the dataset */
-	bool points;     /* elements are pointers, or have some */
-	bool odd_fill;   /* the fill value is not known */
+	/* elements of the tensor in one element of the dataset */
+	uint64_t within;
+	bool points;   /* elements are or have pointers */
+	bool odd_fill; /* the fill value is not known */
 	unsigned char *buf, *fill;
-	struct box box; /* that is in work */
-	uint64_t have;  /* elements of it that are done */
-	/* The part that is open; then the library's lock is held by way of it. */
+	struct box box; /* the box that is being written */
+	uint64_t have;  /* elements of the box that are written */
+	/* The part that is open.  Then the library's lock is held by way of it. */
 	bool open;
 	struct hdf5_place at;
 	struct hdf5_opened o;
@@ -221,7 +223,8 @@ static void values_close_part(struct writing *w)
 	w->open = false;
 }
 
-/* The lock is held, and is so again afterwards. */
+/* Open a part.  The library's lock is held before and afterwards, and released in
+ * between. */
 static int values_open_part(struct writing *w, const struct hdf5_place *at)
 {
 	int r;
@@ -253,7 +256,7 @@ static int values_open_part(struct writing *w, const struct hdf5_place *at)
 	return w->err->code;
 }
 
-/* The next `n` elements of the box in work, which are at w->buf. */
+/* Write the next `n` elements of the box, which are at w->buf. */
 static int values_put_elements(struct writing *w, uint64_t n)
 {
 	herr_t ok = 0;
@@ -298,7 +301,7 @@ static int values_read_gap(struct writing *w, uint64_t n)
 	return values_put_elements(w, n);
 }
 
-/* `len` elements of the open part to w->buf. */
+/* Read `len` elements of the open part to w->buf. */
 static int values_read_box(struct writing *w, const struct box *b, hsize_t len)
 {
 	hsize_t start[RANK_MAX], count[RANK_MAX];
@@ -367,7 +370,7 @@ static int values_write_box(struct writing *w, uint64_t n)
 		    : values_read_part(w, NULL, 0, &w->box, n);
 }
 
-/* Box after box: rows, or pieces of one. */
+/* Write box after box: some rows, or a piece of one row. */
 static int values_write_boxes(struct writing *w, uint64_t most)
 {
 	unsigned all = w->t ? w->t->rank : w->rank, i = 0;
@@ -406,7 +409,7 @@ static int values_write_boxes(struct writing *w, uint64_t most)
 	return r;
 }
 
-/* What gaps have; nothing, where elements point. */
+/* Read the fill value, which gaps have; where elements have pointers, it stays empty. */
 static bool values_find_fill(struct writing *w)
 {
 	hid_t dcpl = hdf5_vlen_create_plist(w->to);
@@ -454,7 +457,7 @@ static int values_write_all(struct writing *w)
 	return r;
 }
 
-/* Rows of equal strings. */
+/* Write the rows of runs of equal strings. */
 static int values_write_runs(struct writing *w, const struct journal_text *t)
 {
 	enum { ROWS = 16384 };

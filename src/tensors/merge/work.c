@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every chunk of every stream, by all threads. */
+/* Make every chunk of every stream, with all threads. */
 
 /*
  * Chunks are handed out part by part: those that begin in a tile of the part, a few
- * hundred at a time, so that a thread asks for many locations at once, and that parts
- * become superfluous one after the other.  Then, for what begins in no box, all chunks
- * that nobody has had.  A bit for each says who has: tiles may overlap.
+ * hundred at a time.  So a thread asks for many locations at once, and parts become
+ * superfluous one after the other.  Then all chunks that no thread has taken are handed
+ * out, for those that begin in no box.  Tiles may overlap, so a bit for each chunk says
+ * whether a thread has taken it.
  *
- * One thread coordinates: it shows progress, and from time to time commits what the
- * others have done while they go on.
+ * One thread coordinates: it shows progress, and from time to time it commits what the
+ * others have done, while they go on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,15 +23,17 @@
 #include "formats/hdf5/worker/worker.h"
 #include "tensors/merge/private.h"
 
-/* Chunks that a thread takes at once. */
+/* The numbers of chunks that a thread takes at once: from a tile, and from the whole
+ * grid. */
 #define TAKE 256
 #define SWEEP 4096
-/* A commit costs syncs of two files; so much is lost at most when we are killed. */
+/* A commit syncs two files.  Work between two commits is lost when the process is killed:
+ * at most about this many bytes, or what is written in this many seconds. */
 #define COMMIT_BYTES (UINT64_C(256) << 20)
 #define COMMIT_SECONDS 2.0
 #define LOOK_NS 50000000
 
-/* True: it was not set before, and is the caller's. */
+/* Set bit i.  Return true if it was not set before: then the chunk is the caller's. */
 static inline bool bits_claim(_Atomic uint64_t *bits, uint64_t i)
 {
 	uint64_t bit = UINT64_C(1) << (i % 64);
@@ -38,14 +41,14 @@ static inline bool bits_claim(_Atomic uint64_t *bits, uint64_t i)
 	return !(atomic_fetch_or(&bits[i / 64], bit) & bit);
 }
 
-/* Chunks of a grid in C order, of a box of it: those that it touches, or (begin) those
- * whose first element is in it. */
+/* A range of chunks of a grid, in C order: those that a box touches, or those whose first
+ * element is in the box. */
 struct chunk_range {
 	uint64_t first[RANK_MAX], n[RANK_MAX], count;
 };
 struct job {
 	size_t stream;
-	bool sweep; /* numbers of the grid, else of the range */
+	bool sweep; /* first and n are numbers of the grid, else of the range */
 	struct chunk_range range;
 	uint64_t first, n;
 };
@@ -53,19 +56,20 @@ struct work {
 	struct merge *m;
 	struct merge_pool *buffers;
 	struct merge_counts counts;
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* protects the fields that follow */
 	pthread_cond_t news;
 	unsigned running;
 	size_t stream;
 	uint32_t tile;
-	struct job job;       /* what is left of it */
-	uint64_t limit;       /* bytes to commit after */
-	uint64_t uncommitted; /* bytes, about; merge's lock */
+	struct job job; /* what is left to hand out of the job */
+	uint64_t limit; /* bytes after which to commit */
+	/* bytes that are not committed, roughly; protected by m->lock */
+	uint64_t uncommitted;
 };
 
 /* ---- chunks of a box ----------------------------------------------------- */
 
-/* Chunks that box `b` touches, or (begin) whose first element is in it. */
+/* Set *r to the chunks that box `b` touches, or (begin) whose first element is in it. */
 static void chunk_range_init(struct chunk_range *r, const struct grid *g,
 			     const struct box *b, bool begin)
 {
@@ -94,7 +98,7 @@ static uint64_t chunk_range_at(const struct chunk_range *r,
 	return number;
 }
 
-/* Number i of the range, as one of the grid. */
+/* Return the number in the grid of chunk i of the range. */
 /* ---- what there is to do ------------------------------------------------- */
 
 static uint32_t work_tile_count(const struct stream *s)
@@ -107,7 +111,7 @@ static void work_open_tile(struct work *w, struct stream *s)
 	struct box b;
 
 	w->job = (struct job){.stream = w->stream};
-	/* Part by part. */
+	/* Tiles are in the order of their parts. */
 	if (merge_tile_box(s->t, s->tile[w->tile], &b)) {
 		chunk_range_init(&w->job.range, &s->grid, &b, true);
 		w->job.n = w->job.range.count;
@@ -115,7 +119,7 @@ static void work_open_tile(struct work *w, struct stream *s)
 	w->tile++;
 }
 
-/* The next few chunks; false: all are given out. */
+/* Set *out to the next few chunks; return false if all are handed out. */
 static bool work_next_job(struct work *w, struct job *out)
 {
 	struct merge *m = w->m;
@@ -147,7 +151,7 @@ static bool work_next_job(struct work *w, struct job *out)
 
 /* ---- a thread ------------------------------------------------------------ */
 
-/* A chunk, or (len 0) c->pos of them that there are none of. */
+/* Return the bytes of a chunk, or (len 0) of c->pos chunks that are not stored. */
 static uint64_t chunks_bytes(const struct stream *s,
 			     const struct build_chunk *c)
 {
@@ -172,7 +176,8 @@ static int work_add_chunk(struct work *w, size_t stream,
 		       : error_no_memory(err, "the list of chunks");
 }
 
-/* Chunks that there are none of, one after the other, are one entry. */
+/* Note a finished chunk.  Chunks that are not stored and follow each other become one
+ * entry. */
 static int work_add_to_run(struct work *w, size_t stream,
 			   const struct build_chunk *c, struct build_chunk *run,
 			   struct error *err)
@@ -251,13 +256,13 @@ static void work_thread_main(void *arg)
 /* ---- commits ------------------------------------------------------------- */
 
 /*
- *   chunks in the data file   synced          then
- *   records in the journal    synced          then
- *   parts                     deleted
+ *   chunks in the data file   are synced, then
+ *   records in the journal    are synced, then
+ *   parts                     are deleted
  *
- * in this order, so that at every moment each element is in a part that is there, or in a
- * chunk that the journal knows.  Threads go on meanwhile: only chunks that were in the
- * list before the first sync began are written down after it.
+ * in this order, so that at every moment each element is in a part that exists, or in a
+ * chunk that the journal records.  Threads go on meanwhile: only chunks that were in the
+ * list before the first sync began are recorded after it.
  */
 bool merge_part_is_safe(const struct stream *s, uint32_t p)
 {
@@ -277,7 +282,7 @@ bool merge_part_is_safe(const struct stream *s, uint32_t p)
 	return true;
 }
 
-/* Chunks of the list, whose data is written. */
+/* Return the number of chunks in the list: their data is written. */
 static size_t commit_count_chunks(struct merge *m)
 {
 	lock_scope(&m->lock);
@@ -285,14 +290,15 @@ static size_t commit_count_chunks(struct merge *m)
 	return m->j.chunks.n;
 }
 
-/* Those that are not in the journal, and where their data ends.  Behind that there may be
- * room for chunks in the making: the file need not be so long when we are killed. */
+/* Set *some to the chunks that are not in the journal, and to where their data ends.
+ * Behind that, other chunks may be in the making; the file need not be that long after a
+ * crash. */
 static int commit_list_chunks(struct merge *m, size_t n, struct journal *some,
 			      struct error *err)
 {
 	lock_scope(&m->lock);
 
-	*some = m->j; /* the list may move while we write */
+	*some = m->j; /* the list may move while this thread writes */
 	some->chunks = (__typeof__(some->chunks))VEC_EMPTY;
 	for (size_t i = m->written; i < n; i++) {
 		const struct journal_chunk *c = &m->j.chunks.at[i];
@@ -339,7 +345,8 @@ static bool file_is_safe(const struct merge *m, const struct merge_file *f)
 	return f->uses.n > 0;
 }
 
-/* Nobody may have them open, or their room is not free. */
+/* Delete parts whose chunks are all safe.  Their files are closed first, or the disk
+ * would not get their room back. */
 static int commit_delete_parts(struct merge *m, struct error *err)
 {
 	uint64_t before = m->result->deleted;
@@ -379,7 +386,7 @@ static int commit_chunks(struct merge *m, struct error *err)
 
 /* ---- the coordinator ----------------------------------------------------- */
 
-/* Wait a little; false: no thread is left. */
+/* Wait for a short time or for news; return false if all worker threads have ended. */
 static bool work_wait_for_news(struct work *w)
 {
 	struct timespec until = clock_after(LOOK_NS);
@@ -390,7 +397,7 @@ static bool work_wait_for_news(struct work *w)
 	return w->running > 0;
 }
 
-/* For tests: commit at once, whatever it costs. */
+/* Tests set this variable to commit early. */
 static uint64_t commit_bytes(void)
 {
 	const char *text = getenv("TENSORFS_MERGE_COMMIT");
@@ -473,7 +480,7 @@ static void init_cond(struct work *w)
 	pthread_condattr_destroy(&a);
 }
 
-/* What an earlier attempt has is not asked for again. */
+/* Mark the chunks that an earlier attempt has made as taken. */
 static int claim_safe(struct merge *m, struct error *err)
 {
 	for (size_t i = 0; i < m->streams.n; i++) {
