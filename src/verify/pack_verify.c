@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is what was packed what is in the directory? */
+/* Check that a packed file is intact and has what is in the directory. */
 
 /*
- * Two questions.  Are the bytes of the file those that were written: its checksum was
- * computed on the way, and is computed again from the disk, past the page cache, before the
- * file has its name.  And does the file mean what the directory is: it is opened like any source, and every entry of the
- * directory, read a second time, is looked up and compared: type, mode, owner, time, size,
- * link, extended attributes, bytes.  At the end both must have as many entries.
+ * There are two checks.  First, are the bytes of the file those that were written?  Their
+ * checksum was computed while writing; it is computed again from the disk, past the page
+ * cache, before the file gets its name.  Second, does the file have what is in the
+ * directory?  It is opened like any source.  Every entry of the directory is read a
+ * second time, looked up in the file and compared: type, mode, owner, time, size, link,
+ * extended attributes, bytes.  At the end both must have the same number of entries.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@
 struct reading {
 	const char *path;
 	int fd;
-	char *buf; /* of VERIFY_WINDOW bytes */
+	char *buf; /* VERIFY_WINDOW bytes */
 	struct progress progress;
 };
 
@@ -61,7 +62,8 @@ static int verify_sum_file(struct reading *r, uint64_t sum[2],
 		     : 0;
 }
 
-/* Some formats do not know their checksum: then it is that of what is still in memory. */
+/* If a format does not know its checksum (zero), it is computed from what the page cache
+ * still has. */
 int pack_check_bytes(const struct settings *s, const char *path, int fd,
 		     const uint64_t xxh3[2], struct error *err)
 {
@@ -242,7 +244,7 @@ static int verify_entries(struct verifier *v, const char *top,
 	}
 	feed_close(f);
 	if (r == 0 && v->scan->n_problems > problems)
-		v->differences++; /* they will be said */
+		v->differences++; /* the caller reports them */
 	return r;
 }
 
@@ -331,9 +333,10 @@ int64_t pack_verify(const struct command *c, struct settings *s,
 		.c = c, .args = a, .scan = scan, .buf = malloc(VERIFY_WINDOW)};
 	int r = v.buf ? 0 : error_no_memory(err, "a buffer to compare files");
 
-	s->index = "none"; /* what is in the file counts, not what is beside */
+	/* an index file beside the packed file must not be used */
+	s->index = "none";
 	s->views.source_order = true;
-	s->dataset = NULL; /* of a mount it would be all that is shown */
+	s->dataset = NULL; /* in a mount it would be all that is shown */
 	if (r == 0)
 		r = verify_compare(&v, s, top, feed, ops->tensors, err);
 	session_free(v.session);

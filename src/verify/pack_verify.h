@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Comparing what was packed with the directory: what trees and tensors share. */
+/* Compare a packed file with the directory that it was made of: what trees and tensors
+ * share. */
 #ifndef VERIFY_PACK_VERIFY_H
 #define VERIFY_PACK_VERIFY_H
 
@@ -13,20 +14,22 @@ struct verifier {
 	struct scan *scan;
 	struct session *session;
 	struct progress progress;
-	char *buf;    /* of VERIFY_WINDOW bytes */
+	char *buf;    /* VERIFY_WINDOW bytes */
 	char *parent; /* path of the directory that was looked up last */
 	uint64_t parent_ino;
 	uint64_t entries, differences;
-	bool directories; /* that were packed; else they are not counted */
+	/* directories were packed; if not, they are not counted */
+	bool directories;
 	/* the entry whose bytes come in pieces */
 	uint64_t ino;
 	bool bad;
 };
-/* Say how it differs, and count. */
+/* Report how the entry `path` differs, and count it. */
 void verify_differs(struct verifier *v, const char *path, const char *how);
-/* Look a path up in what was packed: 0, -ENOENT, -ENOMEM. */
+/* Look a path up in the packed file: 0, -ENOENT or -ENOMEM. */
 int verify_find(struct verifier *v, const char *path, struct entry *out);
-/* Every sample against the rows of the tensor. */
+/* Compare every sample with the rows of the tensor.  Returns 0 or -errno; differences are
+ * counted in `v`. */
 int verify_samples(struct verifier *v, const char *top,
 		   const struct feed_options *o, struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Are the rows of the tensor that was packed the samples in the directory? */
+/* Compare the rows of a packed tensor with the samples in the directory. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,14 +14,15 @@
 
 struct comparer {
 	struct verifier *v;
-	uint64_t at;   /* in array.bin */
-	uint64_t size; /* of it */
+	uint64_t at;   /* position in array.bin, in bytes */
+	uint64_t size; /* size of array.bin in bytes */
 	const char *path;
-	bool bad; /* this sample */
-	/* Of strings: the line of the next one, as far as it is known. */
+	bool bad; /* this sample differs */
+	/* The array is shown as lines of text (array.txt). */
 	bool lines;
-	uint32_t element, within; /* bytes of one; of this one */
-	uint32_t nuls;            /* that may be padding */
+	/* bytes of an element, and those of the present one that were seen */
+	uint32_t element, within;
+	uint32_t nuls; /* NULs that may be padding */
 };
 
 static bool sample_bytes_equal(const char *have, const char *want, size_t n)
@@ -34,7 +35,7 @@ static bool sample_bytes_equal(const char *have, const char *want, size_t n)
 	return true;
 }
 
-/* The next bytes that the tensor has to show; NULL: zeros. */
+/* Compare the next n bytes that the tensor has to show; `data` NULL means zeros. */
 static void compare_bytes(struct comparer *k, const void *data, uint64_t n)
 {
 	struct verifier *v = k->v;
@@ -61,7 +62,8 @@ static void compare_bytes(struct comparer *k, const void *data, uint64_t n)
 	k->at += n;
 }
 
-/* A mount shows strings as lines: without their padding, and newlines as \n. */
+/* Compare strings.  A mount shows them as lines without their padding, with newlines as
+ * \n. */
 static void compare_strings(struct comparer *k, const char *data, uint64_t n)
 {
 	static const char zeros[256];
@@ -95,7 +97,7 @@ static void compare_strings(struct comparer *k, const char *data, uint64_t n)
 	compare_bytes(k, text, used);
 }
 
-/* Elements of a sample, and what is in their place in the tensor. */
+/* Compare elements of a sample with those in the tensor. */
 static int sample_compare(void *ctx, const void *data, uint64_t n,
 			  struct error *err)
 {
@@ -109,7 +111,8 @@ static int sample_compare(void *ctx, const void *data, uint64_t n,
 	return 0;
 }
 
-/* "DATASET/array.bin" as a mount has it; NULL: no memory. */
+/* Return "DATASET/array.bin" as a mount names it, in memory that the caller frees; NULL
+ * if memory is short. */
 static char *array_path(const char *dataset)
 {
 	size_t room = strlen(dataset) + 1;
@@ -153,7 +156,7 @@ static int sample_find_array(struct comparer *k, struct error *err)
 	v->ino = r == 0 ? e.st.st_ino : 0;
 	k->size = r == 0 ? (uint64_t)e.st.st_size : 0;
 	if (r == -ENOENT) {
-		/* Without elements there is no such file. */
+		/* Without elements neither file exists. */
 		*strrchr(path, '/') = '\0';
 		r = verify_find(v, path, &e);
 	}
@@ -196,7 +199,8 @@ int verify_samples(struct verifier *v, const char *top,
 	struct sample_reader reader = {.memory = v->args->memory};
 	uint64_t problems = v->scan->n_problems;
 	struct comparer k = {.v = v};
-	struct sink_args silent = *v->args; /* it was all said */
+	/* its notes were reported while packing */
+	struct sink_args silent = *v->args;
 	struct sample_list list;
 	struct feed *f = NULL;
 	int r;
@@ -216,6 +220,6 @@ int verify_samples(struct verifier *v, const char *top,
 		verify_differs(v, v->args->path,
 			       "it has another number of samples");
 	if (r == 0 && v->scan->n_problems > problems)
-		v->differences++; /* they will be said */
+		v->differences++; /* the caller reports them */
 	return r;
 }

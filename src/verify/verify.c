@@ -2,14 +2,14 @@
 /* Read and decode every stored chunk once, on all cores, in bounded memory. */
 
 /*
- * The main thread goes through tensors and parts (and their parts, where they are
- * virtual datasets themselves) and queues jobs (verify_jobs.c): a thousand chunks,
- * a piece of contiguous data, the values of a part that are text or sequences.  A
- * job decodes its chunks one after the other, past the cache.  The queue is short
- * and a gate bounds what is being decoded, so the size of the data does not matter.
+ * The main thread goes through tensors and their parts (and the parts' parts, where they
+ * are virtual datasets) and queues jobs (verify_jobs.c): a thousand chunks, a piece of
+ * contiguous data, or the values of a part that are text or sequences.  A job decodes its
+ * chunks one after the other, past the cache.  The queue is short and a gate bounds the
+ * memory of what is being decoded, so the size of the data does not matter.
  *
- * A file that is missing or was replaced spoils all chunks in it; it is listed
- * once, and the other jobs of that part see `spoiled` and leave.
+ * A file that is missing or was replaced spoils all chunks in it; it is reported once,
+ * and the other jobs of that part see `spoiled` and return.
  */
 #include "verify/verify_private.h"
 
@@ -22,7 +22,7 @@
 #include "base/number.h"
 #include "base/system.h"
 
-/* Members that a line names. */
+/* The number of members that a line of output names. */
 #define LISTED 3
 
 static void list_json(const struct verify *v, const struct source_bad *bad)
@@ -42,7 +42,7 @@ static void list_json(const struct verify *v, const struct source_bad *bad)
 	putchar('}');
 }
 
-/* A name that is stored in a file, on one line; it moves no terminal's cursor. */
+/* Print a name that is stored in a file on one line, without control characters. */
 static void verify_print_name(const char *name)
 {
 	for (; *name; name++)
@@ -123,7 +123,6 @@ static void part_name(const struct tensor *t, uint32_t p, char *buf, size_t n)
 		snprintf(buf, n, "%s", t->name);
 }
 
-/* Something that concerns the whole part: say it once. */
 void verify_spoil(struct part_check *c, int code, const struct error *err)
 {
 	char name[1024];
@@ -140,7 +139,7 @@ bool verify_has_checksum(struct tensor *t, uint32_t p, const struct layout *l)
 
 	if (t->ops->has_checksum && t->ops->has_checksum(t, p))
 		return true;
-	/* Values of variable length are in heaps, which have none. */
+	/* Values of variable length are in heaps, which have no checksums. */
 	if (l->kind != LAYOUT_CHUNKED ||
 	    (text && (t->dtype.kind != DTYPE_STRING || t->stored.vlen)))
 		return false;
@@ -187,7 +186,8 @@ static int submit_part(struct part_check *c)
 	return verify_queue(c);
 }
 
-/* Of a tensor, or of a part of one: their depth is bounded, their number not. */
+/* Check the parts of a tensor, or (nested) of a part of a tensor.  The depth is bounded
+ * elsewhere; the number of nested parts is bounded here. */
 static int check_parts(struct verify *v, struct tensor *t, bool nested)
 {
 	cleanup_free struct report_rows *rows = report_rows(t);
@@ -220,8 +220,8 @@ static int check_parts(struct verify *v, struct tensor *t, bool nested)
 	return r;
 }
 
-/* Does each mapping fit into the dataset that it takes elements from?  (A part
- * that cannot be opened is listed as such.) */
+/* Check that each mapping fits into the dataset that it takes elements from.  (A part
+ * that cannot be opened is reported elsewhere.) */
 static void check_mappings(struct verify *v, struct tensor *t)
 {
 	struct mosaic_piece piece;

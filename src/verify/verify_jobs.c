@@ -2,14 +2,14 @@
 /* The jobs of `verify`: chunks, bytes and values of one part. */
 
 /*
- * Chunks are looked for where the grid is, or where the index says.  A small or
- * dense grid is gone through place by place, a thousand a job.  A sparse one may
- * have 10^9 places and three chunks: there the source lists what was written, a
- * million at a time.  Whichever it was: in the end as many chunks must have been
- * found as the index counts.
+ * Chunks are found by the places of the grid, or by the index.  A small or dense grid is
+ * gone through place by place, a thousand in a job.  A sparse grid may have 10^9 places
+ * and three chunks: there the source lists the chunks that were written, a million at a
+ * time.  In both cases the number of chunks that were found must be the number that the
+ * index counts.
  *
- * Bytes that no chunk index leads to may be vast, too, and a hole of their file:
- * the file system is asked where data follow.
+ * Bytes that have no chunk index may be vast, too, and a hole of their file: the file
+ * system is asked where data follow.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,15 +23,15 @@
 
 #define SEGMENT TENSOR_SEGMENT
 #define LIST_ROOM (UINT32_C(1) << 20)
-#define VALUES 4096 /* at a time, but whole rows */
+#define VALUES 4096 /* values at a time, but whole rows */
 #define PIECE (UINT64_C(64) << 20)
 #define READ_BYTES (UINT64_C(1) << 20)
 
 struct job {
 	struct part_check *check;
-	uint32_t file;     /* of bytes */
-	uint64_t first, n; /* chunks, bytes or rows */
-	bool listed;       /* `n` chunks: */
+	uint32_t file;     /* the file that bytes are read from */
+	uint64_t first, n; /* a range of chunks, bytes or rows */
+	bool listed;       /* the job is the `n` chunks in `at` */
 	struct written at[];
 };
 
@@ -45,7 +45,7 @@ void verify_advance(struct verify *v, uint64_t bytes)
 	pthread_mutex_unlock(&v->lock);
 }
 
-/* Chunks that need not be looked at. */
+/* Note chunks that need not be looked at. */
 static void verify_leave_out(struct part_check *c, uint64_t chunks)
 {
 	struct progress *p = &c->v->progress;
@@ -87,7 +87,7 @@ static void verify_check_chunk(struct part_check *c, uint64_t chunk,
 	}
 }
 
-/* A chunk was read that has been stored without the filters of `mask`. */
+/* Note that a chunk was read which was stored without the filters of `mask`. */
 static void note_chunk(struct part_check *c, uint64_t chunk, uint64_t mask)
 {
 	const struct layout *l = c->layout;
@@ -99,7 +99,7 @@ static void note_chunk(struct part_check *c, uint64_t chunk, uint64_t mask)
 		atomic_store(&c->unsummed, true);
 }
 
-/* A chunk whose place is known; `segment` is room for it. */
+/* Check a chunk whose position is known; `segment` is room to pass the position in. */
 static void check_located(struct part_check *c, uint64_t chunk,
 			  const struct location *at, struct buf *segment)
 {
@@ -152,7 +152,7 @@ static void run_chunks(void *arg)
 	free(job);
 }
 
-/* What the library makes, where there is anything. */
+/* Check chunks that libhdf5 reads, where there are any. */
 static void run_fetches(void *arg)
 {
 	struct job *job = arg;
@@ -162,7 +162,8 @@ static void run_fetches(void *arg)
 	int r = 0;
 
 	memset(at, 0, sizeof at);
-	if (c->layout->indexed && !atomic_load(&c->spoiled)) /* else all are */
+	/* without an index every chunk exists */
+	if (c->layout->indexed && !atomic_load(&c->spoiled))
 		r = c->t->ops->locate(c->t, c->part, c->layout, job->first,
 				      (uint32_t)job->n, at, &err);
 	if (r < 0)
@@ -183,7 +184,7 @@ static void run_fetches(void *arg)
 
 /* ---- bytes and values ---------------------------------------------------- */
 
-/* Contiguous bytes have no checksum: that they can be read is all there is. */
+/* Contiguous bytes have no checksum: all that can be checked is that they can be read. */
 static void run_bytes(void *arg)
 {
 	struct job *job = arg;
@@ -223,7 +224,7 @@ static void count_value(void *ctx, const char *s, size_t len)
 	*(uint64_t *)ctx += len;
 }
 
-/* As many as make a few MiB. */
+/* Return the number of values that make a few MiB. */
 static uint64_t value_batch(const struct tensor *t)
 {
 	return t->text_bytes
@@ -245,7 +246,7 @@ static void verify_check_values(struct part_check *c, const struct box *b)
 	verify_advance(c->v, 0);
 }
 
-/* Rows of a box, some at a time; of a scalar, the one value there is. */
+/* Check the rows of a box, some at a time; a scalar has one value. */
 static void verify_check_rows(struct part_check *c, const struct box *all)
 {
 	unsigned rank = c->layout->grid->rank;
@@ -342,7 +343,7 @@ static int submit_file(struct part_check *c, uint32_t file, uint64_t pos,
 	return r;
 }
 
-/* Contiguous bytes, in one file or in stretches. */
+/* Queue contiguous bytes, in one file or in stretches of several. */
 static int submit_bytes(struct part_check *c)
 {
 	const struct layout *l = c->layout;
@@ -366,7 +367,7 @@ static int submit_bytes(struct part_check *c)
 
 /* ---- grids --------------------------------------------------------------- */
 
-/* Those of a list that are before `end`; how many they are. */
+/* Queue the chunks of a list that are before `end`, and add their number to *done. */
 static int submit_list(struct part_check *c, pool_fn *fn,
 		       const struct written *at, uint64_t n, uint64_t end,
 		       uint64_t *done)
@@ -382,7 +383,7 @@ static int submit_list(struct part_check *c, pool_fn *fn,
 	return r;
 }
 
-/* All chunks, back to back: bytes like any other. */
+/* Queue chunks that lie back to back in the file, as contiguous bytes. */
 static int submit_row(struct part_check *c, pool_fn *fn,
 		      const struct location *at, uint64_t first, uint64_t end)
 {
@@ -395,7 +396,8 @@ static int submit_row(struct part_check *c, pool_fn *fn,
 			   (end - first) * at->stored);
 }
 
-/* The chunks [first, end) that were written; -ENOTSUP: go through all. */
+/* Queue the chunks of [first, end) that were written.  -ENOTSUP: all have to be gone
+ * through. */
 static int submit_written(struct part_check *c, pool_fn *fn, uint64_t first,
 			  uint64_t end)
 {
@@ -447,8 +449,8 @@ static int submit_chunks(struct part_check *c)
 		uint64_t n = min_u64(end - first, SEGMENT);
 		uint64_t written = atomic_load(&c->t->parts[c->part].written);
 
-		/* When as many chunks were found as the index counts, the rest
-		 * is unwritten. */
+		/* When the number of chunks that the index counts was found, the rest is
+		 * unwritten. */
 		if (written && atomic_load(&c->found) + 1 >= written) {
 			verify_leave_out(c, end - first);
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* verify: sources that check themselves, and sources inside of them. */
 /*
- * What is inside is opened for as long as it is checked, beside the tree that it is
- * in: an archive of a thousand archives needs the memory of one.
+ * A source inside another one is opened apart from the tree that it is in, for as long as
+ * it is checked: an archive of a thousand archives needs the memory of one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "base/system.h"
 #include "verify/verify.h"
 
-/* Archives can contain themselves. */
+/* An archive can contain itself, so the depth is bounded. */
 #define DEPTH_MAX 16
 #define PATH_ROOM 8192
 
@@ -104,7 +104,7 @@ static int verify_expect_bytes(void *ctx, struct tensor *t)
 	return 0;
 }
 
-/* A tree that was opened for this. */
+/* Check a source that is not open in the tree: open it for this. */
 static int verify_apart(struct verify *v, struct graft *g, const char *path,
 			const struct nest_inside *in, unsigned depth)
 {
@@ -179,7 +179,7 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 	atomic_store(&v->unsummed, false);
 	r = report_walk(tree, top, verify_tensor, v);
 	if (top->files && tensor_of_files(top->files))
-		source = NULL; /* a tensor in it is all that is asked for */
+		source = NULL; /* the user asked for a tensor in it only */
 	if (r == 0 && source && source->ops->verify) {
 		v->check.prefix = prefix;
 		r = source->ops->verify(source, top->node, &v->check, &err);
