@@ -75,7 +75,7 @@ int run_command_find(const char *name)
 	if (strchr(name, '/') || !*name)
 		return command_find_file(name);
 	if (!path)
-		return 0; /* execvp knows where to look */
+		return 0; /* execvp() knows where to look */
 	for (const char *end; *path; path = end + (*end == ':')) {
 		cleanup_free char *file = NULL;
 		int found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the processes of a run share: messages, signals, children, the end. */
+/* What the processes of a run share: messages, signals, children, cleaning up. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,9 +13,10 @@
 #include "base/clock.h"
 #include "run/run.h"
 
-/* The daemon ends by itself when it is unmounted; not if somebody holds a file. */
+/* Milliseconds in which the daemon ends by itself when it is unmounted; it does not if a
+ * process holds a file open. */
 #define HELPER_MS 300
-/* SIGKILL is enough, but the process may be stuck in the kernel. */
+/* Milliseconds in which a killed process ends, unless it is stuck in the kernel. */
 #define HELPER_KILLED_MS 2000
 
 void run_send(int fd, enum run_word word, int value)
@@ -37,8 +38,8 @@ bool run_receive(int fd, struct run_message *m)
 	return n == (ssize_t)sizeof *m;
 }
 
-/* Those whose action would otherwise make us deaf to children, or end us, or
- * keep us from stopping. */
+/* Signals whose action could hide the end of children, end this process, or keep it from
+ * stopping. */
 static const int changed[] = {SIGCHLD, SIGPIPE, SIGTSTP,
 			      SIGTTIN, SIGTTOU, SIGXFSZ};
 
@@ -51,7 +52,7 @@ void run_signals_block(struct run *r)
 	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
 		signal(changed[i], SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	/* Ignored by main, for the sake of other commands. */
+	/* main() ignores it for the sake of other commands. */
 	r->actions[SIGXFSZ].sa_handler = SIG_DFL;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &r->mask);
@@ -100,7 +101,8 @@ void run_reap(struct run *r)
 	}
 }
 
-/* True when it has ended, and was reaped if it is ours. */
+/* Return true when the process has ended; it was reaped if it is a child of this
+ * process. */
 static bool wait_helper(struct run *r, volatile pid_t *pid, int ms)
 {
 	const struct timespec moment = {0, 2000000};
@@ -133,8 +135,8 @@ static bool end_helper(struct run *r, volatile pid_t *pid)
 	return wait_helper(r, pid, HELPER_KILLED_MS);
 }
 
-/* Those that the daemon has started have what it had, the locks of what is staged
- * among it, for a moment or until they notice that it is gone. */
+/* End the processes that the daemon has started.  They have what it had, among it the
+ * locks of what is staged, for a moment or until they notice that the daemon is gone. */
 static void end_daemons_group(pid_t group)
 {
 	const struct timespec moment = {0, 1000000};
@@ -160,8 +162,8 @@ unsigned run_clean(struct run *r, int grace)
 	struct error err = {0};
 	unsigned left = run_tree_end(r, grace);
 
-	/* A daemon that is still opening has nothing to unmount, nor has one that
-	 * holds files. */
+	/* A daemon that still opens sources has nothing to unmount, nor has one that
+	 * holds staged files. */
 	if ((!p->ready || p->staged) && p->daemon)
 		kill(p->daemon, SIGKILL);
 	if (!run_place_remove(p, &err)) {

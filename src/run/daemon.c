@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon of a run: opens, mounts, serves; what the command is told. */
+/* The daemon of a run: it opens the sources, mounts, serves, and tells the command's
+ * path. */
 
 /*
- * It ends when it is unmounted, and not by signals that are meant for the command:
- * a batch system sends them to every process of a step, and the command may have
- * to read on to save its work.  When front and keeper are gone it unmounts by
- * itself: while it opens, the end of file of `alive` is a signal that kills it (no
- * thread may run then); while it serves, a thread waits for it.
+ * It ends when it is unmounted, and not by signals that are meant for the command: a
+ * batch system sends them to every process of a step, and the command may have to go on
+ * reading to save its work.  When front and keeper are gone, it unmounts by itself.
+ * While it opens sources, an end of file of `alive` raises a signal that kills it,
+ * because no thread may run then; while it serves, a thread waits for the end of file.
  *
- * r->shared->view is the path that the command sees: the mount, or what was staged.
+ * r->shared->view is the path that the command gets: the mount, or what was staged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include "base/system.h"
 #include "run/run.h"
 
-/* To free what is in memory. */
+/* Seconds in which the daemon may free its memory before it is killed. */
 #define END_SECONDS 2
 
 struct serving {
@@ -56,7 +57,7 @@ static void daemon_on_ready(void *ctx)
 	daemon_tell_ready(v, v->run->shared->point);
 }
 
-/* Nobody ever writes. */
+/* Wait for the end of file of `alive`; no process ever writes to it. */
 static void daemon_wait_for_end(const struct run *r)
 {
 	struct pollfd p = {.fd = r->alive[0], .events = POLLIN};
@@ -78,7 +79,7 @@ static void *daemon_watch_main(void *arg)
 	struct error err;
 
 	daemon_wait_for_end(v->run);
-	/* If the keeper has done it already, we are about to end. */
+	/* If the keeper has unmounted already, the daemon is about to end. */
 	if (mount_detach(v->run->shared->point, true, &err) < 0) {
 		sleep(END_SECONDS);
 		kill(getpid(), SIGKILL);
@@ -103,8 +104,8 @@ static int daemon_watch_start(struct serving *v, struct error *err)
 	return 0;
 }
 
-/* Nothing is served: what was staged is held until we are killed by whoever then
- * sweeps, or until there is nobody to do that. */
+/* Hold what was staged; nothing is served.  Ends when the process is killed by another
+ * one that then sweeps, or when no process is left that could do that. */
 static int hold_staged(struct serving *v)
 {
 	v->run->shared->staged = true;
@@ -115,7 +116,7 @@ static int hold_staged(struct serving *v)
 	return 0;
 }
 
-/* An exit code; 0: served until it was unmounted. */
+/* Return an exit code; 0 if the mount was served until it was unmounted. */
 static int open_and_serve(struct serving *v, struct error *err)
 {
 	struct run *run = v->run;
@@ -148,7 +149,7 @@ static int open_and_serve(struct serving *v, struct error *err)
 	return 0;
 }
 
-/* Dies of SIGIO when front and keeper are gone. */
+/* Set up signals.  From here on SIGIO kills the daemon when front and keeper are gone. */
 static void daemon_prepare(struct run *r)
 {
 	static const int ignored[] = {
@@ -194,8 +195,8 @@ int run_daemon(struct run *r, int report)
 		log_error("%s", err.text);
 	fuse_face_free(v.face);
 	session_free(v.session);
-	/* The keeper does, too, and says if it cannot; but it may be killed just
-	 * before. */
+	/* The keeper removes the place, too, and reports if it cannot; but it may be
+	 * killed just before. */
 	if (r->shared->ready)
 		run_place_remove(r->shared, &err);
 	return code;

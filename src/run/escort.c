@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parent of a run's command: starts it, waits for all that it starts. */
+/* The escort, the parent of a run's command: it starts it, and waits for all that it
+ * starts. */
 
 /*
  *	start     the child makes its own process group and waits
  *	go        (front has given it the terminal) it executes the command
  *	leader    the command ends or stops; signals are passed on to its group
- *	group     it has ended by itself: the others may finish.  By a signal: they
- *	          get SIGTERM, and after GROUP_MS SIGKILL
- *	rest      who left the group (daemons) would lose the mount: SIGTERM, and
- *	          after REST_MS SIGKILL
+ *	group     if the command has ended by itself, the others may finish; if by a
+ *	          signal, they get SIGTERM, and after GROUP_MS SIGKILL
+ *	rest      processes that left the group (daemons) would lose the mount: they get
+ *	          SIGTERM, and after REST_MS SIGKILL
  *
- * Signals go to the group as long as somebody lives in it, which keeps its number
- * from becoming another's.
+ * Signals go to the group as long as a process lives in it, which keeps its number from
+ * becoming that of another group.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +31,10 @@
 
 #define GROUP_MS 500
 #define REST_MS 1000
-/* Children that are about to end need not be told to. */
+/* Milliseconds that children get to end by themselves. */
 #define LINGER_MS 100
-/* Members of the group that are nobody's child here are looked for. */
+/* Milliseconds between looks for members of the group that are not children of this
+ * process. */
 #define LOOK_MIN_MS 5
 #define LOOK_MAX_MS 1000
 
@@ -40,10 +42,13 @@ struct escort {
 	struct run *run;
 	pid_t keeper;
 	int signals; /* signalfd */
-	int go;      /* the child waits for its other end */
-	int exec;    /* where the child tells why exec failed; -1: it did not */
-	pid_t group; /* 0: none, or nobody is left in it */
-	uint64_t kill_at; /* 0: the group is not to be ended */
+	int go;      /* the child waits for a byte from the other end */
+	/* where the child writes why exec failed; -1: exec succeeded */
+	int exec;
+	/* process group of the command; 0: none, or no process is left in it */
+	pid_t group;
+	/* when to kill the group, in milliseconds of clock_ms(); 0: do not end it */
+	uint64_t kill_at;
 	bool killed;
 };
 
@@ -63,7 +68,7 @@ static void become_command(struct escort *e, int go, int failed)
 	char byte;
 
 	setpgid(0, 0);
-	/* Closed without a word: there is nothing to start any more. */
+	/* Closed without a byte: there is nothing to start any more. */
 	if (read(go, &byte, 1) != 1)
 		_exit(0);
 	argv = run_command_args(r->s->command, r->shared->view);
@@ -102,8 +107,8 @@ static bool escort_start_command(struct escort *e)
 	return true;
 }
 
-/* Front is gone: nobody is there to wait for the command.  The keeper cleans; when
- * it is gone as well, and has not, it is our turn. */
+/* Clean up when front is gone and no process waits for the command.  The keeper cleans
+ * up; if it is gone as well, and has not done so, this process does. */
 static _Noreturn void escort_clean_alone(struct escort *e)
 {
 	struct pollfd p = {.fd = e->run->alive[0], .events = POLLIN};
@@ -116,7 +121,8 @@ static _Noreturn void escort_clean_alone(struct escort *e)
 	_exit(CLI_INCOMPLETE);
 }
 
-/* Until whoever cleans up kills us; should they be killed meanwhile, we do it. */
+/* Stay until the process that cleans up kills this one; if the others are killed
+ * meanwhile, clean up instead. */
 static _Noreturn void escort_stay(struct escort *e)
 {
 	struct run_message m;
@@ -126,7 +132,7 @@ static _Noreturn void escort_stay(struct escort *e)
 	escort_clean_alone(e);
 }
 
-/* False: the run is over. */
+/* Act on a message of front; return false if the run is over. */
 static bool escort_obey(struct escort *e)
 {
 	struct run_message m;
@@ -155,8 +161,8 @@ static bool escort_obey(struct escort *e)
 	return true;
 }
 
-/* Whether the child has become the command: before its end is noticed.  False: it
- * has not, and the run is over. */
+/* Find out whether the child has become the command, before its end is noticed.  Return
+ * false if it has not, and the run is over. */
 static bool hear_exec(struct escort *e)
 {
 	unsigned char error;
@@ -169,7 +175,8 @@ static bool hear_exec(struct escort *e)
 	return true;
 }
 
-/* Front's words, children, and exec.  False: the run is over. */
+/* Handle messages of front, children, and the result of exec, waiting for up to `ms`
+ * milliseconds (-1: for ever).  Return false if the run is over. */
 static bool escort_handle_events(struct escort *e, int ms)
 {
 	struct pollfd p[] = {{.fd = e->run->control[1], .events = POLLIN},
@@ -219,7 +226,7 @@ static bool wait_group(struct escort *e)
 	if (WIFSIGNALED(e->run->children.leader_status))
 		end_group(e);
 	else if (run_group_lives(e->group))
-		/* Who is stopped has nobody to continue him any more. */
+		/* A stopped process would have no shell to continue it any more. */
 		kill(-e->group, SIGCONT);
 	while (run_group_lives(e->group)) {
 		if (!escort_handle_events(e, ms))

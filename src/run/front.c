@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process that the user started: words to the others, and job control. */
+/* Front, the process that the user started: messages to the others, signals, job
+ * control. */
 
 /*
- * OPENING until the mount is there, RUNNING until the command has ended, ENDING
- * until everything is cleaned.  All signals are blocked and come as data; those
- * that stop are let through when we mean to stop.
+ * The phase is OPENING until the mount is there, RUNNING until the command has ended,
+ * ENDING until everything is cleaned up.  All signals are blocked and are read from a
+ * signalfd; signals that stop a process are unblocked for the moment when front means to
+ * stop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +25,7 @@
 #include "run/run.h"
 #include "run/terminal.h"
 
-/* As the keeper's. */
+/* Milliseconds between SIGTERM and SIGKILL; the same as in keeper.c. */
 #define GRACE_MS 500
 
 struct front {
@@ -32,10 +34,10 @@ struct front {
 	enum { OPENING, RUNNING, ENDING, OVER } phase;
 	int signals; /* signalfd */
 	pid_t keeper;
-	bool keeper_gone; /* its children are ours now */
-	bool typed;       /* ^C was, if that is what ended it */
-	int status;       /* to exit with */
-	int killed_by;    /* the signal that ended the command; 0 */
+	bool keeper_gone; /* its children are now children of front */
+	bool typed;       /* ^C was typed, if that is what ended the command */
+	int status;       /* the exit status */
+	int killed_by;    /* the signal that ended the command, or 0 */
 };
 
 /* ---- the end ------------------------------------------------------------- */
@@ -102,7 +104,7 @@ static void command_ended(struct front *f, int status)
 	if (WIFSIGNALED(status))
 		f->killed_by = WTERMSIG(status);
 	f->typed |= f->tty.given;
-	/* We have ended it: the reason was said, and counts. */
+	/* If front has ended the command, the reason was reported and sets the status. */
 	if (f->status == CLI_DONE)
 		f->status =
 			f->killed_by ? 128 + f->killed_by : WEXITSTATUS(status);
@@ -117,7 +119,8 @@ static void front_resume(struct front *f)
 	run_send(f->run->control[0], RUN_SIGNAL, SIGCONT);
 }
 
-/* While we are stopped, words of the others are a SIGCONT. */
+/* While front is stopped, messages of the others raise SIGCONT (or, off, do not any
+ * more). */
 static void wake_by_words(const struct front *f, bool on)
 {
 	const int fds[] = {f->run->life[0], f->run->control[0]};
@@ -139,9 +142,9 @@ static bool has_words(const struct front *f)
 	return poll(p, 2, 0) > 0;
 }
 
-/* Until SIGCONT; false: there were words already.  A signal to stop makes the
- * kernel forget a SIGCONT that is pending, so that is looked for just before; a
- * SIGCONT that comes later makes it forget the stop. */
+/* Stop by signal `stop` until SIGCONT.  Return false if there were messages already.  A
+ * signal that stops makes the kernel discard a pending SIGCONT, so that is looked for
+ * just before; a SIGCONT that comes later makes it discard the stop. */
 static bool stay_stopped(struct front *f, int stop)
 {
 	const struct timespec now = {0, 0};
@@ -159,15 +162,16 @@ static bool stay_stopped(struct front *f, int stop)
 		sigtimedwait(&set, NULL, &now);
 	} else {
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
-		/* Here we are stopped. */
+		/* The process is stopped between these two calls. */
 		sigprocmask(SIG_BLOCK, &set, NULL);
 	}
 	return !words;
 }
 
-/* Stop as the command did.  The kernel refuses where no shell could continue us;
- * then the command goes on, as it would have without us.  We go on when we are
- * continued, when the command is, and when there is something to do. */
+/* Stop as the command did.  The kernel refuses where no shell could continue this
+ * process; then the command goes on, as it would have without tensorfs.  This process
+ * goes on when it is continued, when the command is, and when there is something to
+ * do. */
 static void stop_self(struct front *f, int sig)
 {
 	const struct timespec now = {0, 0};
@@ -202,7 +206,7 @@ static void command_stopped(struct front *f, int sig)
 	stop_self(f, sig);
 }
 
-/* As it would have been for us, without a handler. */
+/* Return true if the signal would do nothing to a process that has no handler for it. */
 static bool is_ignored(const struct run *r, int sig)
 {
 	return sig == SIGCHLD || sig == SIGURG || sig == SIGWINCH ||
@@ -224,8 +228,8 @@ static void front_heed_signal(struct front *f, int sig)
 
 static void front_pass_signal_on(struct front *f, int sig)
 {
-	/* Somebody in our group wants the terminal, and all of it has to stop; it
-	 * is not the command who does. */
+	/* Another process of this group wants the terminal, so all of the group has to
+	 * stop; it is not the command that wants it. */
 	if (sig == SIGTTIN || sig == SIGTTOU)
 		sig = is_ignored(f->run, sig) ? 0 : SIGTSTP;
 	if (sig == SIGCONT)
@@ -239,7 +243,8 @@ static void front_take_signal(struct front *f,
 {
 	int sig = (int)info->ssi_signo;
 
-	/* That nobody reads what we say is no news for the command. */
+	/* SIGPIPE because nothing reads front's own output does not concern the
+	 * command. */
 	if (sig == SIGCHLD ||
 	    (info->ssi_code == SI_USER && (pid_t)info->ssi_pid == getpid()))
 		return;
@@ -353,8 +358,8 @@ static int front_start_keeper(struct front *f)
 	return 0;
 }
 
-/* A loop or a script around us goes on after an exit status, but ends when we die
- * of a ^C that the command died of. */
+/* Die of SIGINT if the command died of a ^C.  A loop or a script around this process ends
+ * then, but would go on after an exit status. */
 static void die_of_interrupt(void)
 {
 	sigset_t set;
@@ -367,7 +372,7 @@ static void die_of_interrupt(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Standard streams that are closed would become our sockets. */
+/* Open standard streams that are closed, or sockets would get their numbers. */
 static void front_occupy_streams(void)
 {
 	int fd;
@@ -389,7 +394,7 @@ int run_front(struct run *r)
 	r->pid = getpid();
 	run_tree_begin(r);
 	run_signals_block(r);
-	/* A fault of our own ends us although its signal is blocked. */
+	/* A fault in this process ends it although its signal is blocked. */
 	sigfillset(&all);
 	f.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	code = f.signals < 0 ? -errno : front_start_keeper(&f);

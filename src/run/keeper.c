@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keeper of a run: makes the place, has the helpers, cleans up. */
+/* The keeper of a run: it makes the place, starts the helpers, and cleans up. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,12 +14,14 @@
 #include "base/cleanup.h"
 #include "run/run.h"
 
-/* What front may have is over: what still runs is told so, and has so long. */
+/* The run is over: processes that still run get SIGTERM, and SIGKILL after so many
+ * milliseconds. */
 #define GRACE_MS 500
 
 struct keeper {
 	struct run *run;
-	struct daemon daemon; /* .fd: its report, until it was read */
+	/* .fd is the pipe for its report, -1 when it was read */
+	struct daemon daemon;
 	int signals;
 };
 
@@ -78,8 +80,8 @@ static int keeper_start(struct keeper *k, struct error *err)
 {
 	int r = start_escort(k, err);
 
-	/* What kills the user's session does not reach us from here on; only now
-	 * there will be something to clean. */
+	/* From here on, signals that kill the user's session do not reach this process;
+	 * only from here on there is something to clean up. */
 	setsid();
 	run_let_go();
 	if (r == 0)
@@ -102,7 +104,7 @@ static void hear_report(struct keeper *k)
 	run_send(r->life[1], RUN_FAILED, code);
 }
 
-/* Until front has had enough, or is gone. */
+/* Serve until front ends the run (true) or is gone (false). */
 static bool keeper_serve(struct keeper *k)
 {
 	struct run *r = k->run;
@@ -123,8 +125,7 @@ static bool keeper_serve(struct keeper *k)
 			hear_report(k);
 		if (p[2].revents && read(k->signals, &info, sizeof info) < 0)
 			continue;
-		/* How a daemon ended that has not reported is its report's
-		 * business. */
+		/* hear_report deals with a daemon that ended before it reported. */
 		if (k->daemon.fd >= 0)
 			continue;
 		run_reap(r);
@@ -159,7 +160,8 @@ int run_keeper(struct run *r)
 	if (asked) {
 		run_escort_end(r);
 	} else {
-		/* The command may have been a run, which was killed whole. */
+		/* The command may have been a run itself, of which all processes were
+		 * killed. */
 		run_place_sweep();
 		if (r->shared->escort)
 			kill(r->shared->escort, SIGKILL);

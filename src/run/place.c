@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a run mounts: choose, make, remove; sweep up after others. */
+/* The place where a run mounts: choose, make, remove; sweep up after other runs. */
 
 /*
  *     BASE/tensorfs-JOB-STEP-UID-PID/     0700, locked as long as the run is
  *         mnt/                            the mount point
  *
- * The lock is a flock of the directory, held through one open file that the keeper
- * has and the daemon inherits: it ends with the last of them, however that ends.  So
- * a place that can be locked is a leftover.  One that was made a moment ago can be
- * locked as well; therefore who has made it looks, when he has the lock, whether it
- * is still there, and makes another if not.
+ * The lock is a flock() of the directory, held through one open file that the keeper has
+ * and the daemon inherits: it ends with the last of them, however that ends.  So a place
+ * that can be locked is a leftover.  A place that was made a moment ago can be locked as
+ * well; therefore the process that made it checks, when it has the lock, whether the
+ * place is still there, and makes another if not.
  *
- * Nothing is ever removed but empty directories with such a name, of this user,
- * that nobody else may enter, and mounts of tensorfs on the mnt/ in them.
+ * Only two things are ever removed: empty directories with such a name, of this user,
+ * that no other user may enter; and mounts of tensorfs on the mnt/ in them.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -32,7 +32,7 @@
 
 #define POINT "mnt"
 #define TRIES 100
-/* Somebody who was killed while mounting may still have a helper at it. */
+/* A process that was killed while mounting may have a helper that still mounts. */
 #define REMOVE_MS 500
 #define SWEEP_MS 20
 
@@ -47,7 +47,7 @@ static const char *skip_digits(const char *p)
 	return p;
 }
 
-/* "UID-PID" or "UID-PID.N". */
+/* Return true if `p` is "UID-PID" or "UID-PID.N". */
 static bool is_tail(const char *p, uid_t uid)
 {
 	char own[32];
@@ -103,14 +103,15 @@ static void place_make_name(char *out, size_t n, pid_t pid, unsigned attempt)
 
 /* ---- removing ------------------------------------------------------------ */
 
-/* libfuse tries again without our type where fusermount3 fails, or is killed. */
+/* libfuse mounts without MOUNT_TYPE where fusermount3 fails or is killed. */
 static bool is_own_mount(const struct mount_entry *m)
 {
 	return mount_is_ours(m) ||
 	       (!strcmp(m->type, "fuse") && mount_user(m) == (long)geteuid());
 }
 
-/* 0, or -errno; -EBUSY with a mount that is not ours, or none. */
+/* Unmount: 0 or -errno; -EBUSY if another file system or no file system is mounted
+ * there. */
 static int place_unmount(const char *point, struct error *err)
 {
 	const struct mount_entry *m;
@@ -138,8 +139,8 @@ static bool rmdir_gone(const char *path)
 	return rmdir(path) == 0 || errno == ENOENT;
 }
 
-/* An unmount of a moment ago can come before a mount that was under way, so this
- * goes on until the mount point is gone: then nobody can mount there. */
+/* An unmount can come before a mount that was under way, so this goes on until the mount
+ * point is gone: then no process can mount there. */
 static bool remove_place(const char *dir, const char *point, int ms,
 			 struct error *err)
 {
@@ -164,7 +165,7 @@ static bool remove_place(const char *dir, const char *point, int ms,
 	return false;
 }
 
-/* Ours, open to nobody else, and no symlink. */
+/* Return true if it is a directory of this user that no other user may enter. */
 static bool is_private_dir(const struct stat *st)
 {
 	return S_ISDIR(st->st_mode) && st->st_uid == geteuid() &&
@@ -181,13 +182,14 @@ bool run_place_remove(struct run_shared *p, struct error *err)
 	if (p->made) {
 		if (st.st_dev != p->dev || st.st_ino != p->ino)
 			return true;
-		/* The command may have changed all that is in $TMPDIR. */
+		/* The command may have changed the mode of everything in $TMPDIR. */
 		if ((st.st_mode & 07777) != 0700)
 			chmod(p->dir, 0700);
 	} else {
 		fd = open(p->dir,
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* Nobody knows whether it is ours: not if someone holds it. */
+		/* It is not known whether this run made it; it did not if a process holds
+		 * it. */
 		if (!is_private_dir(&st) || fd < 0 ||
 		    flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return true;
@@ -213,7 +215,7 @@ static void place_sweep_one(int base, const char *path, const char *name)
 		dir = NULL;
 	if (!dir || asprintf(&point, "%s/" POINT, dir) < 0)
 		point = NULL;
-	/* What cannot be removed now is left for the next one. */
+	/* A place that cannot be removed now is left for the next run. */
 	if (point)
 		remove_place(dir, point, SWEEP_MS, &err);
 }
@@ -232,8 +234,8 @@ static void place_sweep_base(const char *path)
 
 /* ---- choosing and making ------------------------------------------------- */
 
-/* The canonical path of base number i if it will do; malloc'ed, or NULL. *more is
- * false when there is no such base. */
+/* Return the canonical path of base number i if it can be used, in memory that the caller
+ * frees, or NULL.  *more is false when there is no such base. */
 static char *place_base(unsigned i, bool *more)
 {
 	const char *const bases[] = {getenv("SLURM_TMPDIR"), getenv("TMPDIR"),
@@ -267,7 +269,8 @@ void run_place_sweep(void)
 	}
 }
 
-/* Lock what was just made, if it is still there. */
+/* Lock the directory that was just made, if it is still there; return its descriptor, or
+ * -1. */
 static int place_lock_dir(const char *dir)
 {
 	cleanup_close int fd =
@@ -284,7 +287,7 @@ static int place_lock_dir(const char *dir)
 	return steal_fd(&fd);
 }
 
-/* 0, -EEXIST: try another name. */
+/* Make a place in `path`: 0 or -errno; -EEXIST: try another name. */
 static int place_make_named(struct run *r, const char *path, unsigned attempt)
 {
 	struct run_shared *p = r->shared;
@@ -292,7 +295,7 @@ static int place_make_named(struct run *r, const char *path, unsigned attempt)
 	char name[96];
 
 	place_make_name(name, sizeof name, r->pid, attempt);
-	/* Written first: whoever outlives us has to know. */
+	/* Written first, because a process that takes over has to know the name. */
 	snprintf(p->point, sizeof p->point, "%s/%s/" POINT, path, name);
 	snprintf(p->dir, sizeof p->dir, "%s/%s", path, name);
 	if (mkdir(p->dir, 0700) < 0)

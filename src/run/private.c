@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A mount namespace of one's own: mounting without root and fusermount3. */
+/* A mount namespace of one's own: mounting without root and without fusermount3. */
 
 /*
- * Root needs the mount namespace only.  Others get it together with a user
- * namespace, in which they may mount (FUSE, that is) and are who they were: one
- * uid and one gid are mapped, each to itself.  Mounts that are made outside go on
- * to appear inside, ours never appear outside.  The capabilities end with exec:
- * the command has none.
+ * Root needs only the mount namespace.  Other users get it together with a user
+ * namespace, in which they may mount FUSE file systems and keep their ids: one uid and
+ * one gid are mapped, each to itself.  Mounts that are made outside still appear inside;
+ * mounts made inside never appear outside.  The capabilities end with exec: the command
+ * has none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static int map_self(uid_t uid, gid_t gid, struct error *err)
 
 	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)uid, (unsigned)uid);
 	r = private_write_text("/proc/self/uid_map", line, err);
-	/* A kernel before 3.19 has no such file, and does not ask for it. */
+	/* A kernel before 3.19 has no such file, and does not need it to be written. */
 	if (r == 0 && access("/proc/self/setgroups", F_OK) == 0)
 		r = private_write_text("/proc/self/setgroups", "deny", err);
 	snprintf(line, sizeof line, "%u %u 1\n", (unsigned)gid, (unsigned)gid);
@@ -53,7 +53,7 @@ static long sysctl_number(const char *path)
 	return f && fscanf(f, "%ld", &value) == 1 ? value : -1;
 }
 
-/* Which switch forbids it? */
+/* Set an error that names the setting which forbids the namespace. */
 static int private_refused(int code, struct error *err)
 {
 	const char *what = "the kernel, or the container that we are in, does "

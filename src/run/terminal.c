@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The terminal of a run: whose it is. */
+/* The terminal of a run, and which process group has it. */
 
 /*
- * The command has a process group of its own, and a terminal has one foreground
- * group.  It becomes the command's
+ * The command has a process group of its own, and a terminal has one foreground group.
+ * It becomes the command's
  *
- *  - at once, when the user typed the run at a shell and it is no part of a
- *    pipeline (we lead our group, input and output are the terminal);
- *  - else when the command wants it, which it shows by stopping: reading, or
- *    changing modes, from the background raises SIGTTIN or SIGTTOU.
+ *  - at once, when the user typed the run at a shell and it is not part of a pipeline
+ *    (front leads its group, input and output are the terminal);
+ *  - else when the command wants it, which it shows by stopping: reading, or changing
+ *    modes, from the background raises SIGTTIN or SIGTTOU.
  *
- * So in `run ... | less' the terminal stays less's, and in a script ^C reaches the
- * script, too, as it should: we pass it on.  In the background we never touch it.
+ * So in `run ... | less` the terminal stays with less, and in a script ^C reaches the
+ * script, too, as it should; front passes it on.  In the background front never touches
+ * the terminal.
  */
 #include "run/terminal.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-/* SIGTTOU is blocked: what follows is permitted from the background. */
+/* SIGTTOU is blocked, so that the calls below are permitted from the background. */
 static bool in_foreground(const struct run_terminal *t)
 {
 	return t->fd >= 0 && tcgetpgrp(t->fd) == getpgrp();

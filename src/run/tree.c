@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything below this process: count it, end it. */
+/* Count or end all descendants of this process. */
 
 /*
- * Whoever asks is a subreaper: a process whose parent dies becomes his child, so
- * that ancestry, which /proc tells, is the whole truth.  A scan can miss a child
- * that is forked meanwhile; the next one has it, and scans go on until one finds
- * nobody.
+ * The caller is a subreaper: a process whose parent dies becomes its child.  So the
+ * parents that /proc names are enough to find every descendant.  A scan can miss a child
+ * that is forked meanwhile; the next scan finds it, and scans go on until one finds no
+ * process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "base/vec.h"
 #include "run/run.h"
 
-/* After so long what cannot be killed is left. */
+/* Milliseconds after which a process that cannot be killed is left. */
 #define GIVE_UP_MS 5000
 #define LOOK_MS 10
 
@@ -47,7 +47,7 @@ static bool read_process(int proc, const char *name, struct process *out)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* The name of the program may hold anything. */
+	/* The name of the program may contain anything, also ")". */
 	p = strrchr(text, ')');
 	if (!p ||
 	    sscanf(p + 1,
@@ -56,8 +56,8 @@ static bool read_process(int proc, const char *name, struct process *out)
 		   &state, &out->parent, &out->group, &threads) != 4)
 		return false;
 	out->pid = (pid_t)strtol(name, NULL, 10);
-	/* The first thread of one that is killed can be over before the others,
-	 * and with them its files. */
+	/* The first thread of a killed process can end before its other threads, which
+	 * still have its files. */
 	out->dead =
 		(state == 'Z' || state == 'X' || state == 'x') && threads <= 1;
 	return true;
@@ -112,8 +112,8 @@ static bool is_excepted(const struct run *r, pid_t pid)
 	return pid == r->shared->daemon;
 }
 
-/* Put what descends from us first, but neither what is excepted nor what is below
- * that; how many. */
+/* Move the descendants of this process to the front, except those that are left alone and
+ * what is below these; return their number. */
 static size_t sort_below(const struct run *r, struct processes *l)
 {
 	size_t n = 0, looked = 0;
@@ -134,7 +134,7 @@ static size_t sort_below(const struct run *r, struct processes *l)
 	}
 }
 
-/* Signal what is alive below us (0: only count). */
+/* Signal the descendants that are alive (0: only count them); return their number. */
 static unsigned signal_below(struct run *r, int sig)
 {
 	struct processes l;
@@ -149,7 +149,7 @@ static unsigned signal_below(struct run *r, int sig)
 		n++;
 		if (sig)
 			kill(l.at[i].pid, sig);
-		/* What is stopped would not see it. */
+		/* A stopped process would not see the signal. */
 		if (sig == SIGTERM)
 			kill(l.at[i].pid, SIGCONT);
 	}
@@ -170,7 +170,7 @@ bool run_group_lives(pid_t group)
 
 	if (kill(-group, 0) < 0 && errno == ESRCH)
 		return false;
-	/* Those that somebody has not reaped count as members there. */
+	/* kill() counts zombies as members, too. */
 	tree_scan_processes(&l);
 	found = l.n == 0; /* no /proc: believe the kernel */
 	for (size_t i = 0; i < l.n && !found; i++)
@@ -179,7 +179,7 @@ bool run_group_lives(pid_t group)
 	return found;
 }
 
-/* For a child to end, or a moment. */
+/* Wait for a child to end, for up to LOOK_MS. */
 static void wait_child(void)
 {
 	const struct timespec moment = {0, LOOK_MS * 1000000L};
