@@ -108,7 +108,7 @@ struct shape {
 	unsigned rank;
 	hsize_t dims[RANK_MAX], max[RANK_MAX];
 	unsigned char *fill; /* NULL: zeros */
-	bool odd_fill;       /* there is a fill value that cannot be read */
+	bool fill_unknown;   /* there is a fill value that cannot be read */
 };
 
 static int make_read_shape(struct making *x, const struct item *it, hid_t from,
@@ -130,9 +130,9 @@ static int make_read_shape(struct making *x, const struct item *it, hid_t from,
 	for (unsigned i = 0; i < s->rank && t->rank >= s->rank; i++)
 		s->dims[i] = t->shape[i];
 	ok = ok && s->type >= 0 && H5Pfill_value_defined(dcpl, &defined) >= 0;
-	s->odd_fill = ok && defined == H5D_FILL_VALUE_USER_DEFINED &&
-		      refer_points(s->type);
-	if (ok && defined == H5D_FILL_VALUE_USER_DEFINED && !s->odd_fill) {
+	s->fill_unknown = ok && defined == H5D_FILL_VALUE_USER_DEFINED &&
+			  refer_points(s->type);
+	if (ok && defined == H5D_FILL_VALUE_USER_DEFINED && !s->fill_unknown) {
 		s->fill = calloc(1, H5Tget_size(s->type));
 		ok = s->fill && H5Pget_fill_value(dcpl, s->type, s->fill) >= 0;
 	}
@@ -281,7 +281,7 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 		/* Writing the values opens parts, so this file is closed. */
 		H5Fclose(x->from);
 		x->from = H5I_INVALID_HID;
-		r = merge_values_write(x->m, it, *to, s.odd_fill, x->err);
+		r = merge_values_write(x->m, it, *to, s.fill_unknown, x->err);
 		if (r < 0)
 			H5Dclose(*to);
 	}

@@ -128,8 +128,7 @@ struct merge {
 	 * `failed` */
 	pthread_mutex_t lock;
 	uint64_t bytes_done, bytes_all;
-	uint64_t stored_bytes; /* not used for output; bytes of the parts */
-	struct error failure;  /* the first error of a worker thread */
+	struct error failure; /* the first error of a worker thread */
 	_Atomic bool failed;
 	size_t written; /* number of j.chunks that are in the journal's file */
 };
@@ -266,10 +265,10 @@ int merge_chunk(struct merge_worker *w, uint32_t stream, uint64_t number,
 int merge_values_runs(struct merge *m, struct values *v, struct error *err);
 /* Write elements by way of the library: those of VALUES, or (KEPT) of a dataset that is
  * copied as it is, into the open dataset `to` of the output, with the type of `to`.
- * `odd_fill`: the fill value is not known.  The library's lock must be held; it is
+ * `fill_unknown`: the fill value is not known.  The library's lock must be held; it is
  * released and taken again. */
 int merge_values_write(struct merge *m, const struct item *it, hid_t to,
-		       bool odd_fill, struct error *err);
+		       bool fill_unknown, struct error *err);
 
 /* make.c: make the file around the chunks, in a process of its own. */
 int merge_make_apart(struct merge *m, struct error *err);

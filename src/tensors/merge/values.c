@@ -189,8 +189,8 @@ struct writing {
 	uint64_t shape[RANK_MAX];
 	/* elements of the tensor in one element of the dataset */
 	uint64_t within;
-	bool points;   /* elements are or have pointers */
-	bool odd_fill; /* the fill value is not known */
+	bool points;       /* elements are or have pointers */
+	bool fill_unknown; /* the fill value is not known */
 	unsigned char *buf, *fill;
 	struct box box; /* the box that is being written */
 	uint64_t have;  /* elements of the box that are written */
@@ -290,7 +290,7 @@ static int values_put_elements(struct writing *w, uint64_t n)
 
 static int values_read_gap(struct writing *w, uint64_t n)
 {
-	if (w->odd_fill)
+	if (w->fill_unknown)
 		return error_set(
 			w->err, -ENOTSUP,
 			"%s: gaps with a fill value of variable length "
@@ -491,7 +491,7 @@ static int values_write_runs(struct writing *w, const struct journal_text *t)
 }
 
 int merge_values_write(struct merge *m, const struct item *it, hid_t to,
-		       bool odd_fill, struct error *err)
+		       bool fill_unknown, struct error *err)
 {
 	struct values *v =
 		it->kind == ITEM_VALUES ? &m->values.at[it->index] : NULL;
@@ -500,7 +500,7 @@ int merge_values_write(struct merge *m, const struct item *it, hid_t to,
 			    .own = {m->s, it->file, it->object},
 			    .path = it->path,
 			    .to = to,
-			    .odd_fill = odd_fill,
+			    .fill_unknown = fill_unknown,
 			    .err = err};
 	int r;
 
