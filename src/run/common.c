@@ -19,9 +19,9 @@
 /* Milliseconds in which a killed process ends, unless it is stuck in the kernel. */
 #define HELPER_KILLED_MS 2000
 
-void run_send(int fd, enum run_word word, int value)
+void run_send(int fd, enum run_message_kind kind, int value)
 {
-	const struct run_message m = {(int)word, value};
+	const struct run_message m = {(int)kind, value};
 
 	while (fd >= 0 && send(fd, &m, sizeof m, MSG_NOSIGNAL) < 0 &&
 	       errno == EINTR)

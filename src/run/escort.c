@@ -139,7 +139,7 @@ static bool escort_obey(struct escort *e)
 
 	if (!run_receive(e->run->control[1], &m))
 		escort_clean_alone(e);
-	if (m.word == RUN_START) {
+	if (m.kind == RUN_START) {
 		int error;
 
 		if (escort_start_command(e))
@@ -148,12 +148,12 @@ static bool escort_obey(struct escort *e)
 		run_send(e->run->control[1], RUN_NO_EXEC, error);
 		return false;
 	}
-	if (m.word == RUN_GO && write(e->go, "", 1) == 1)
+	if (m.kind == RUN_GO && write(e->go, "", 1) == 1)
 		close(steal_fd(&e->go));
-	if (m.word == RUN_SIGNAL && e->group &&
+	if (m.kind == RUN_SIGNAL && e->group &&
 	    (!e->run->children.leader_ended || run_group_lives(e->group)))
 		kill(-e->group, m.value);
-	if (m.word == RUN_END) {
+	if (m.kind == RUN_END) {
 		if (!e->group)
 			return false;
 		end_group(e);

@@ -121,7 +121,7 @@ static void front_resume(struct front *f)
 
 /* While front is stopped, messages of the others raise SIGCONT (or, off, do not any
  * more). */
-static void wake_by_words(const struct front *f, bool on)
+static void wake_by_messages(const struct front *f, bool on)
 {
 	const int fds[] = {f->run->life[0], f->run->control[0]};
 
@@ -134,7 +134,7 @@ static void wake_by_words(const struct front *f, bool on)
 	}
 }
 
-static bool has_words(const struct front *f)
+static bool has_messages(const struct front *f)
 {
 	struct pollfd p[] = {{.fd = f->run->life[0], .events = POLLIN},
 			     {.fd = f->run->control[0], .events = POLLIN}};
@@ -149,7 +149,7 @@ static bool stay_stopped(struct front *f, int stop)
 {
 	const struct timespec now = {0, 0};
 	sigset_t set, pending;
-	bool words;
+	bool messages;
 
 	sigemptyset(&set);
 	sigaddset(&set, stop);
@@ -157,15 +157,15 @@ static bool stay_stopped(struct front *f, int stop)
 	if (sigismember(&pending, SIGCONT))
 		return true;
 	raise(stop);
-	words = f->phase == RUNNING && has_words(f);
-	if (words) {
+	messages = f->phase == RUNNING && has_messages(f);
+	if (messages) {
 		sigtimedwait(&set, NULL, &now);
 	} else {
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 		/* The process is stopped between these two calls. */
 		sigprocmask(SIG_BLOCK, &set, NULL);
 	}
-	return !words;
+	return !messages;
 }
 
 /* Stop as the command did.  The kernel refuses where no shell could continue this
@@ -176,21 +176,21 @@ static void stop_self(struct front *f, int sig)
 {
 	const struct timespec now = {0, 0};
 	siginfo_t info;
-	bool waited, by_words;
+	bool waited, by_message;
 	sigset_t set;
 
 	run_terminal_take(&f->tty, true);
 	if (f->phase == RUNNING)
-		wake_by_words(f, true);
+		wake_by_messages(f, true);
 	waited = stay_stopped(f, sig == SIGSTOP ? SIGTSTP : sig);
-	wake_by_words(f, false);
+	wake_by_messages(f, false);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCONT);
 	if (sigtimedwait(&set, &info, &now) == SIGCONT) {
-		by_words =
+		by_message =
 			info.si_code == SI_SIGIO ||
 			(info.si_code >= POLL_IN && info.si_code <= POLL_HUP);
-		if (!by_words)
+		if (!by_message)
 			front_resume(f);
 	} else if (waited && sig != SIGSTOP) {
 		front_resume(f);
@@ -264,14 +264,14 @@ static void hear_keeper(struct front *f)
 
 	if (!run_receive(f->run->life[0], &m)) {
 		keeper_ended(f);
-	} else if (m.word == RUN_READY && f->phase == OPENING) {
+	} else if (m.kind == RUN_READY && f->phase == OPENING) {
 		f->phase = RUNNING;
 		run_send(f->run->control[0], RUN_START, 0);
-	} else if (m.word == RUN_FAILED) {
+	} else if (m.kind == RUN_FAILED) {
 		front_finish(f, m.value);
-	} else if (m.word == RUN_DAEMON_ENDED) {
+	} else if (m.kind == RUN_DAEMON_ENDED) {
 		daemon_ended(f, m.value);
-	} else if (m.word == RUN_DONE) {
+	} else if (m.kind == RUN_DONE) {
 		if (m.value && f->status == CLI_DONE)
 			f->status = CLI_INCOMPLETE;
 		f->phase = OVER;
@@ -294,18 +294,18 @@ static void hear_escort(struct front *f)
 
 	if (!run_receive(r->control[0], &m)) {
 		escort_ended(f);
-	} else if (m.word == RUN_STARTED) {
+	} else if (m.kind == RUN_STARTED) {
 		run_terminal_start(&f->tty, m.value);
 		run_let_go();
 		run_send(r->control[0], RUN_GO, 0);
-	} else if (m.word == RUN_NO_EXEC) {
+	} else if (m.kind == RUN_NO_EXEC) {
 		front_finish(
 			f, run_command_failed(r->c, r->s->command[0], m.value));
-	} else if (m.word == RUN_STOPPED) {
+	} else if (m.kind == RUN_STOPPED) {
 		command_stopped(f, m.value);
-	} else if (m.word == RUN_CONTINUED) {
+	} else if (m.kind == RUN_CONTINUED) {
 		run_terminal_resume(&f->tty);
-	} else if (m.word == RUN_ENDED) {
+	} else if (m.kind == RUN_ENDED) {
 		command_ended(f, m.value);
 	}
 }

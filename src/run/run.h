@@ -92,7 +92,7 @@ struct run {
 	int lock;     /* file descriptor that holds the lock of the place */
 };
 
-enum run_word {
+enum run_message_kind {
 	/* From keeper to front. */
 	RUN_READY,
 	RUN_FAILED,       /* value: exit code; the error was reported */
@@ -113,10 +113,10 @@ enum run_word {
 	RUN_ENDED /* value: wait status */
 };
 struct run_message {
-	int word, value;
+	int kind, value;
 };
 /* Send a message.  Errors are ignored: a peer that is gone is noticed when receiving. */
-void run_send(int fd, enum run_word word, int value);
+void run_send(int fd, enum run_message_kind kind, int value);
 /* Receive a message; blocks until there is one.  Returns false if the peer is gone. */
 bool run_receive(int fd, struct run_message *m);
 
