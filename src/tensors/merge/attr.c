@@ -67,8 +67,8 @@ static void say_lost(const struct referring *x, const struct item *it,
 		     const char *name)
 {
 	if (x->refer.lost)
-		log_warn("%s%s%s: references to what is not in the output, "
-			 "and null in it: %llu",
+		log_warn("%s%s%s: %llu references lead to objects that are not "
+			 "in the output, and are null in it",
 			 it->path, name ? ": attribute " : "", name ? name : "",
 			 (unsigned long long)x->refer.lost);
 }
@@ -182,7 +182,9 @@ int merge_references(struct merge *m, const struct item *it, hid_t from,
 	if (n < 0 || !size || mul_overflows((uint64_t)n, size, &bytes))
 		r = attr_failed(it, "it cannot be read", err);
 	else if (bytes > VALUES_MOST)
-		r = error_set(err, -ENOTSUP, "%s: too many references",
+		r = error_set(err, -ENOTSUP,
+			      "%s: its references need more than 256 MiB and "
+			      "cannot be merged",
 			      it->path);
 	else if (!(data = calloc(1, max_u64(bytes, 1))))
 		r = error_no_memory(err, "a dataset of references");

@@ -108,8 +108,9 @@ static int check_range(struct merge *m, uint32_t file, uint64_t pos,
 	if (pos <= pin.size && len <= pin.size - pos)
 		return 0;
 	return error_set(err, -EIO,
-			 "%s has %" PRIu64 " bytes, and data up to %" PRIu64
-			 ": truncated?",
+			 "%s has %" PRIu64
+			 " bytes, but its data ends at byte %" PRIu64
+			 ": it may be truncated",
 			 handles_name(m->handles, file), pin.size, pos + len);
 }
 
@@ -380,9 +381,9 @@ static int check_encoder(struct stream *s, struct error *err)
 			if (!fits || (!small && !s->part[p].raw))
 				return error_set(
 					err, -ENOTSUP,
-					"%s: %s; chunks that are not "
-					"those of the parts need other "
-					"filters: --comp",
+					"%s: %s; chunks that differ from those "
+					"of the parts need other filters: "
+					"choose them with --comp",
 					s->t->name, why.text);
 		}
 	return 0;
@@ -489,10 +490,9 @@ int merge_check_flags(struct merge *m, struct error *err)
 			r = check_flags(m, &v->text, err);
 	}
 	if (r == 0 && m->o.check_flag && !n)
-		return error_set(
-			err, -EPERM,
-			"there is no dataset 'flags' that --check-flag "
-			"could look at");
+		return error_set(err, -EPERM,
+				 "--check-flag: the main file has no dataset "
+				 "'flags' to check");
 	return r;
 }
 
@@ -568,6 +568,6 @@ int merge_check_room(struct merge *m, struct error *err)
 	format_size(need, want, sizeof want);
 	format_size(have, is, sizeof is);
 	return error_set(err, -ENOSPC,
-			 "'%s' needs about %s, and there is room for %s",
+			 "'%s' needs about %s, but there is room for %s only",
 			 file_shown(m->out), want, is);
 }

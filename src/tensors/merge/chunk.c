@@ -149,7 +149,9 @@ static int put_encoded(struct merge *m, struct stream *s,
 				    pipeline_bound(&s->pipeline, n), &len,
 				    &mask, err);
 	if (r == 0 && len > BUILD_CHUNK_MAX)
-		r = error_set(err, -EFBIG, "%s: an encoded chunk of 4 GiB",
+		r = error_set(err, -EFBIG,
+			      "%s: an encoded chunk has 4 GiB or more: choose "
+			      "smaller chunks with --chunk",
 			      s->t->name);
 	if (r == 0)
 		r = build_put(m->b,
@@ -276,7 +278,8 @@ static int chunk_copy_stored(struct merge_worker *w, struct stream *s,
 	if (at->stored == 0 || at->stored > BUILD_CHUNK_MAX ||
 	    at->mask > UINT32_MAX)
 		return error_set(err, -EBADMSG,
-				 "%s: %s has a chunk of %" PRIu64 " bytes",
+				 "%s: %s has a stored chunk of %" PRIu64
+				 " bytes, which no chunk can have",
 				 s->t->name, handles_name(m->handles, file),
 				 at->stored);
 	r = handles_get(m->handles, file, &pin, err);

@@ -52,16 +52,16 @@ int merge_begin(struct merge **out, const struct merge_options *o,
 		result->resumed = true;
 		result->parts = m->j.parts.n;
 		if (!o->delete_parts)
-			return error_set(err, -EBADMSG,
-					 "a merge that was to delete its parts "
-					 "was interrupted: go on with it, with "
-					 "--delete-parts");
+			return error_set(
+				err, -EBADMSG,
+				"a merge with --delete-parts was interrupted: "
+				"finish it first, with --delete-parts");
 		r = merge_place_finish(m, err);
 		return r < 0 ? r : 1;
 	}
 	if (r == 0 && m->mode && !m->in_place && !m->o.replace)
 		r = error_set(err, -EEXIST,
-			      "'%s' is there already; --force replaces it",
+			      "'%s' already exists; --force replaces it",
 			      m->o.out);
 	return r;
 }
@@ -79,7 +79,8 @@ static int refuse_part_as_output(struct merge *m, struct error *err)
 		if (m->files.at[i].id.dev == is.dev &&
 		    m->files.at[i].id.ino == is.ino)
 			return error_set(err, -EINVAL,
-					 "'%s' is a part of what is merged",
+					 "'%s' is a part of the data to merge: "
+					 "choose another output",
 					 m->out);
 	return 0;
 }
@@ -211,9 +212,8 @@ int merge_run(struct merge *m, struct source *source, struct store *store,
 {
 	int r;
 
-	m->s = hdf5_source_of(source);
-	if (!m->s)
-		return error_set(err, -ENOTSUP, "%s is no HDF5 file",
+	if (source->ops != &source_hdf5)
+		return error_set(err, -ENOTSUP, "%s is not an HDF5 file",
 				 m->o.main);
 	m->store = store;
 	m->handles = m->s->handles;

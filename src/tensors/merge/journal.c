@@ -79,7 +79,7 @@ static void get_identity(struct reader *r, struct identity *id)
 
 static int journal_bad_record(struct error *err)
 {
-	return error_set(err, -EBADMSG, "a record contradicts itself");
+	return error_set(err, -EBADMSG, "one of its records is damaged");
 }
 
 static void get_pipeline(struct reader *r, uint32_t elem, struct pipeline *p,
@@ -249,7 +249,7 @@ static int journal_read_record(struct journal *j, uint32_t kind,
 		break;
 	default:
 		x = error_set(err, -ENOTSUP,
-			      "it is of another version of tensorfs");
+			      "another version of tensorfs wrote it");
 	}
 	return x == 0 && (r->bad || r->left) ? journal_bad_record(err) : x;
 }

@@ -296,7 +296,8 @@ static int look_follow_link(struct look *x, const struct place *g,
 		return look_external(x, g, l->name, path);
 	default:
 		return error_set(x->err, -ENOTSUP,
-				 "%s: links of its kind cannot be kept", path);
+				 "%s: this kind of link cannot be copied",
+				 path);
 	}
 }
 
@@ -334,7 +335,8 @@ static int look_group(struct look *x, const struct place *g)
 	int r = 0;
 
 	if (x->depth == DEPTH_MAX)
-		return error_set(x->err, -ELOOP, "%s: more than %d groups deep",
+		return error_set(x->err, -ELOOP,
+				 "%s: groups are nested more than %d deep",
 				 g->path, DEPTH_MAX);
 	x->depth++;
 	if (H5Literate(g->id, look_link_order(g->id), H5_ITER_INC, &at,
@@ -354,8 +356,8 @@ static int look_group(struct look *x, const struct place *g)
 static int refuse_joined(const struct merge *m, struct error *err)
 {
 	return error_set(err, -ENOTSUP,
-			 "%s is one HDF5 file in several, which a driver of "
-			 "HDF5 wrote: make one file of it first (a family: "
+			 "%s is one HDF5 file that a driver of HDF5 has split "
+			 "into several: make one file of it first (a family: "
 			 "h5repart -family_to_sec2)",
 			 handles_name(m->handles, m->s->file));
 }

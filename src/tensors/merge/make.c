@@ -233,7 +233,9 @@ static int store_as_sibling(const struct stream *s, hid_t dcpl,
 	hsize_t rows = s->grid.chunk[0];
 	struct pipeline p = {.n = 0};
 	int r = H5Pset_chunk(dcpl, 1, &rows) < 0
-			? error_set(err, -EIO, "its chunks cannot be set")
+			? error_set(err, -EIO,
+				    "the chunks of a dataset 'flags' cannot be "
+				    "set")
 			: 0;
 
 	for (unsigned i = 0; i < s->pipeline.n && r == 0; i++) {
@@ -262,7 +264,8 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 	H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC); /* as h5py does */
 	if (r == 0 && refer_is_in(s.type))
 		r = error_set(x->err, -ENOTSUP,
-			      "%s: references in other files cannot be merged",
+			      "%s: references that are stored in other files "
+			      "cannot be merged",
 			      it->path);
 	if (r == 0 && beside && v->t->elements)
 		r = store_as_sibling(beside, dcpl, x->err);
@@ -273,7 +276,7 @@ static int making_values(struct making *x, const struct item *it, hid_t from,
 		space = H5Screate_simple((int)s.rank, s.dims, NULL);
 		*to = H5Dcreate2(x->out, it->path, s.type, space, lcpl, dcpl,
 				 H5P_DEFAULT);
-		r = *to < 0 ? making_failed(x, it, "it cannot be made") : 0;
+		r = *to < 0 ? making_failed(x, it, "it cannot be created") : 0;
 		H5Pclose(lcpl);
 		H5Sclose(space);
 	}
@@ -321,7 +324,7 @@ static int making_pointing(struct making *x, const struct item *it, hid_t from,
 		*to = H5Dcreate2(x->out, it->path, type, space, lcpl, dcpl,
 				 H5P_DEFAULT);
 	}
-	r = *to < 0 ? making_failed(x, it, "it cannot be made") : 0;
+	r = *to < 0 ? making_failed(x, it, "it cannot be created") : 0;
 	H5Pclose(lcpl);
 	if (dcpl >= 0)
 		H5Pclose(dcpl);
@@ -388,7 +391,7 @@ static int make_item_link(struct making *x, const struct item *it)
 	else
 		ok = H5Lcreate_hard(x->out, it->target, x->out, it->path, lcpl,
 				    H5P_DEFAULT);
-	r = ok < 0 ? making_failed(x, it, "the link cannot be made") : 0;
+	r = ok < 0 ? making_failed(x, it, "the link cannot be created") : 0;
 
 	H5Pclose(lcpl);
 	return r;
@@ -429,7 +432,7 @@ static int make_item_group(struct making *x, const struct item *it, hid_t from,
 	gcpl = group_plist(from);
 	*to = gcpl < 0 ? -1
 		       : H5Gcreate2(x->out, it->path, lcpl, gcpl, H5P_DEFAULT);
-	r = *to < 0 ? making_failed(x, it, "the group cannot be made") : 0;
+	r = *to < 0 ? making_failed(x, it, "the group cannot be created") : 0;
 	if (gcpl >= 0)
 		H5Pclose(gcpl);
 	H5Pclose(lcpl);
@@ -551,8 +554,8 @@ static int make_check_output(struct merge *m, struct error *err)
 		object = H5Oopen(file, it->path, H5P_DEFAULT);
 		if (object < 0)
 			r = error_set(err, -EIO,
-				      "%s: libhdf5 has written what it cannot "
-				      "read",
+				      "%s: libhdf5 cannot open the object that "
+				      "it has written",
 				      it->path);
 		else
 			H5Oclose(object);
@@ -668,11 +671,13 @@ int merge_make_apart(struct merge *m, struct error *err)
 	if (!heard && *m->o.stop)
 		return error_set(err, -EINTR, "interrupted");
 	if (!heard)
-		return error_set(
-			err, -EBADMSG, "%s: libhdf5 does not survive it (%s)",
-			file_shown(m->o.main),
-			WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
-					    : "it ended");
+		return error_set(err, -EBADMSG,
+				 "%s: libhdf5 crashed while it copied from "
+				 "this file (%s)",
+				 file_shown(m->o.main),
+				 WIFSIGNALED(status)
+					 ? strsignal(WTERMSIG(status))
+					 : "it ended early");
 	if (said.code)
 		*err = said;
 	return said.code;

@@ -70,8 +70,8 @@ static int place_find_output(struct merge *m, struct error *err)
 	if (!strcmp(path, "-"))
 		return error_set(
 			err, -EINVAL,
-			"'-' is no output: the file gets its name when "
-			"it is whole (a file of that name is ./-)");
+			"the output cannot be '-': the file gets its name when "
+			"it is complete (for a file with that name: ./-)");
 	if (stat(m->o.main, &main) < 0)
 		return error_set(err, errno == ENOENT ? -ENODATA : -EIO,
 				 "%s: %s", file_shown(m->o.main),
@@ -81,13 +81,15 @@ static int place_find_output(struct merge *m, struct error *err)
 		there && out.st_dev == main.st_dev && out.st_ino == main.st_ino;
 	m->mode = 0;
 	if (!there && lstat(path, &link) == 0)
-		return error_set(err, -EEXIST,
-				 "'%s' is a symbolic link to what is not there",
-				 path);
+		return error_set(
+			err, -EEXIST,
+			"'%s' is a symbolic link to a file that does not exist",
+			path);
 	if (there && S_ISDIR(out.st_mode))
 		return error_set(err, -EISDIR, "'%s' is a directory", path);
 	if (there && !S_ISREG(out.st_mode))
-		return error_set(err, -EINVAL, "'%s' is no regular file", path);
+		return error_set(err, -EINVAL, "'%s' is not a regular file",
+				 path);
 	if (there)
 		m->mode = out.st_mode & 07777;
 	m->out = there ? realpath(path, NULL) : strdup(path);
@@ -134,7 +136,8 @@ static int place_lock_once(struct merge *m, struct error *err)
 	m->lock_fd = open(m->journal_path,
 			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (m->lock_fd < 0)
-		return error_errno(err, -errno, "cannot write beside '%s'",
+		return error_errno(err, -errno,
+				   "cannot write to the directory of '%s'",
 				   m->out);
 	r = place_lock_patiently(m->lock_fd, LOCK_EX);
 	if (r < 0) {
@@ -147,7 +150,7 @@ static int place_lock_once(struct merge *m, struct error *err)
 					 m->out);
 		}
 		log_warn("'%s' cannot be locked (%s): make sure that no other "
-			 "merge is at it",
+			 "merge uses it",
 			 m->journal_path, strerror(-r));
 		return 0;
 	}
@@ -258,7 +261,7 @@ int merge_place_data(struct merge *m, bool resume, struct error *err)
 				 "'%s' is shorter than its journal says",
 				 m->data_path);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, -EINVAL, "'%s' is no regular file",
+		return error_set(err, -EINVAL, "'%s' is not a regular file",
 				 m->data_path);
 	if (ftruncate(m->data_fd, resume ? (off_t)m->j.end : 0) < 0)
 		return error_errno(err, -errno, "cannot write '%s'",
@@ -288,9 +291,10 @@ static int rename_data(struct merge *m, struct error *err)
 	else
 		r = rename_new(m->data_path, m->out);
 	if (r == -EEXIST)
-		return error_set(err, r,
-				 "'%s' is there now; --force replaces it",
-				 m->out);
+		return error_set(
+			err, r,
+			"'%s' was created meanwhile; --force replaces it",
+			m->out);
 	return r < 0 ? error_errno(err, r, "cannot make '%s'", m->out) : 0;
 }
 
@@ -414,18 +418,18 @@ int merge_place_finish(struct merge *m, struct error *err)
 	int r;
 
 	if (why)
-		return error_set(err, -EBADMSG,
-				 "another merge into '%s' was interrupted, and "
-				 "has to be ended first: %s; nothing was "
-				 "touched",
-				 m->out, why);
+		return error_set(
+			err, -EBADMSG,
+			"another merge into '%s' was interrupted and has to be "
+			"finished first: %s; nothing was touched",
+			m->out, why);
 	if (!unnamed && stat(m->out, &st) < 0)
 		return error_errno(err, -errno, "'%s'", m->out);
 	identity_of(&st, &is);
 	if (!merge_place_alike(&is, &m->j.file))
 		return error_set(err, -EBADMSG,
-				 "'%s' is not what its journal says: nothing "
-				 "was touched",
+				 "'%s' is not the file that its journal "
+				 "describes; nothing was touched",
 				 unnamed ? m->data_path : m->out);
 	m->result->stored = is.size;
 	/* The process that renamed it and recorded so may have been killed before it

@@ -283,13 +283,14 @@ int merge_plan_layout(struct merge *m, struct stream *s, const char *path,
 		      s->t->dtype.size) < 0 ||
 	    (s->grid.count && s->grid.chunk_bytes > BUILD_CHUNK_MAX))
 		return error_set(err, -EINVAL,
-				 "%s: such chunks are not possible; they have "
-				 "less than 4 GiB: --chunk=N,...",
+				 "%s: chunks must have less than 4 GiB: choose "
+				 "smaller ones with --chunk=N,...",
 				 path);
 	if (s->grid.count > MERGE_CHUNKS_MAX)
 		return error_set(err, -EINVAL,
-				 "%s: %" PRIu64 " chunks are too many; larger "
-				 "ones: --chunk=N,...",
+				 "%s: %" PRIu64
+				 " chunks are too many: choose larger ones "
+				 "with --chunk=N,...",
 				 path, s->grid.count);
 	return plan_choose_filters(m, s, l, err);
 }

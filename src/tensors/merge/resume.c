@@ -208,7 +208,7 @@ const char *merge_journal_foreign(const struct merge *m)
 	/* The output may be in the place of the main file already. */
 	if (!is_main_file(m, &m->j.main) &&
 	    !(m->j.made && is_main_file(m, &m->j.file)))
-		return "it is of another main file";
+		return "it is for another main file";
 	if (!options || !m->j.options || strcmp(options, m->j.options))
 		return "it was run with another --chunk or --comp";
 	return NULL;
@@ -228,7 +228,7 @@ static const char *resume_disagreement(struct merge *m)
 		if (!stream_agrees(m, i))
 			return "it has other datasets";
 	if (stat(m->data_path, &st) < 0)
-		return "its data file is not there";
+		return "its data file is missing";
 	if ((uint64_t)st.st_size < m->j.end)
 		return "its data file is too short";
 	return NULL;
@@ -243,7 +243,10 @@ static int resume_take_stream(struct stream *s, const struct journal_stream *x,
 	memcpy(chunk, x->chunk, x->rank * sizeof *chunk);
 	if (grid_init(&s->grid, s->t->rank, s->t->shape, chunk,
 		      s->t->dtype.size) < 0)
-		return error_set(err, -EBADMSG, "%s: no such grid", x->path);
+		return error_set(
+			err, -EBADMSG,
+			"%s: the journal has an impossible shape of chunks",
+			x->path);
 	s->pipeline = x->pipeline;
 	s->safe = calloc(bits_words(s->grid.count), sizeof *s->safe);
 	return s->safe ? 0
@@ -262,7 +265,7 @@ static int resume_take_chunks(struct merge *m, struct error *err)
 			if (bits_get(s->safe, c->number + k))
 				return error_set(
 					err, -EBADMSG,
-					"'%s': chunk %llu is there twice: "
+					"'%s' records chunk %llu twice; "
 					"nothing was touched",
 					m->journal_path,
 					(unsigned long long)(c->number + k));
@@ -380,16 +383,14 @@ int merge_journal_resume(struct merge *m, struct error *err)
 	if (!gone && (why || other || !m->o.delete_parts))
 		return 0;
 	if (!m->o.delete_parts)
-		return error_set(
-			err, -EBADMSG,
-			"an interrupted merge has deleted parts: go on "
-			"with it, with --delete-parts");
+		return error_set(err, -EBADMSG,
+				 "an interrupted merge has deleted parts: "
+				 "finish it with --delete-parts");
 	if (why)
 		return error_set(
 			err, -EBADMSG,
-			"an interrupted merge has deleted parts, and "
-			"'%s' cannot be used to go on: %s; nothing was "
-			"touched",
+			"an interrupted merge has deleted parts, and '%s' "
+			"cannot be used to finish it: %s; nothing was touched",
 			m->journal_path, why);
 	if (other)
 		return error_set(err, -ESTALE,

@@ -164,8 +164,8 @@ int merge_values_runs(struct merge *m, struct values *v, struct error *err)
 	}
 	if (r == 0 && c.failed)
 		return error_set(err, -ENOTSUP,
-				 "%s: more than %u different runs "
-				 "of flags",
+				 "%s: flags change from row to row more than "
+				 "%u times, or have a NUL in them",
 				 v->text.path, RUNS_MAX);
 	v->captured = r == 0 && v->t->dtype.vlen;
 	return r;
@@ -251,7 +251,8 @@ static int values_open_part(struct writing *w, const struct hdf5_place *at)
 	if (!w->d.nraw)
 		return 0;
 	error_set(w->err, -ENOTSUP,
-		  "values of its type in external raw files cannot be merged");
+		  "values of its type cannot be merged when they are in "
+		  "external raw files");
 	hdf5_place_prefix(at, w->err);
 	return w->err->code;
 }

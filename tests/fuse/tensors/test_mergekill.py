@@ -418,7 +418,7 @@ def moved_away():
 def data_file_gone():
     main = interrupted()
     os.remove(os.path.join(os.path.dirname(main), ".t_ALL.h5.tensorfs-merge"))
-    refused(main, "data file is not there")
+    refused(main, "data file is missing")
 
 
 # --- stopped, and stopped by the world -------------------------------------------
