@@ -87,8 +87,8 @@ int pack_check_bytes(const struct settings *s, const char *path, int fd,
 	if (code < 0 || (want[0] == have[0] && want[1] == have[1]))
 		return code;
 	return error_set(err, -EIO,
-			 "'%s' would not be what was written: the disk gives "
-			 "other bytes, and nothing was changed",
+			 "'%s': the disk returns other bytes than were "
+			 "written; nothing was changed",
 			 path);
 }
 
@@ -145,23 +145,23 @@ static void verify_unit_attr(struct verifier *v, const struct feed_unit *u,
 	const char *target = NULL;
 
 	if (e->st.st_mode != a->mode)
-		verify_differs(v, u->path, "its type or mode is another");
+		verify_differs(v, u->path, "its type or mode differs");
 	else if (e->st.st_uid != a->uid || e->st.st_gid != a->gid)
-		verify_differs(v, u->path, "its owner is another");
+		verify_differs(v, u->path, "its owner differs");
 	else if (S_ISREG(a->mode) && (uint64_t)e->st.st_size != a->size)
-		verify_differs(v, u->path, "its size is another");
+		verify_differs(v, u->path, "its size differs");
 	else if (e->st.st_mtim.tv_sec != a->mtime)
-		verify_differs(v, u->path, "its time is another");
+		verify_differs(v, u->path, "its time differs");
 	else if (u->link && (fs_readlink(v->session->fs, v->ino, &target) < 0 ||
 			     strcmp(target, u->link)))
-		verify_differs(v, u->path, "it links to something else");
+		verify_differs(v, u->path, "its link has another target");
 	else if ((S_ISCHR(a->mode) || S_ISBLK(a->mode)) &&
 		 e->st.st_rdev != a->rdev)
-		verify_differs(v, u->path, "it is another device");
+		verify_differs(v, u->path, "its device number differs");
 	for (size_t i = 0; i < u->n_xattrs && !v->bad; i++)
 		if (!has_xattr(v, &u->xattrs[i]))
 			verify_differs(v, u->path,
-				       "an extended attribute is another");
+				       "an extended attribute differs");
 }
 
 static bool verify_same_window(struct verifier *v, const struct feed_unit *u,
@@ -189,7 +189,7 @@ static void verify_unit_bytes(struct verifier *v, const struct feed_unit *u)
 				       *why ? why : strerror((int)-got));
 		} else if ((size_t)got != n ||
 			   !verify_same_window(v, u, at, n)) {
-			verify_differs(v, u->path, "its bytes are others");
+			verify_differs(v, u->path, "its bytes differ");
 		}
 	}
 }
@@ -207,7 +207,7 @@ static int verify_unit(struct verifier *v, const struct feed_unit *u)
 		v->bad = false;
 		v->ino = e.st.st_ino;
 		if (r < 0)
-			verify_differs(v, u->path, "it is not in there");
+			verify_differs(v, u->path, "it is missing");
 		else
 			verify_unit_attr(v, u, &e);
 		if (r == 0 && !v->bad && u->same_as) {
@@ -216,7 +216,8 @@ static int verify_unit(struct verifier *v, const struct feed_unit *u)
 			if (verify_find(v, u->same_as, &first) < 0 ||
 			    first.st.st_ino != v->ino)
 				verify_differs(v, u->path,
-					       "it is no hard link");
+					       "it is not a hard link to the "
+					       "same file");
 		}
 	}
 	if (!v->bad)
@@ -290,8 +291,8 @@ static int verify_entry_count(struct verifier *v, struct error *err)
 	if (c.no_memory)
 		return error_no_memory(err, "the list of directories");
 	snprintf(how, sizeof how,
-		 "it has %" PRIu64 " entries, the directory %" PRIu64, c.n,
-		 v->entries);
+		 "it has %" PRIu64 " entries, but the directory has %" PRIu64,
+		 c.n, v->entries);
 	if (c.n != v->entries && !interrupted)
 		verify_differs(v, v->args->path, how);
 	return interrupted ? error_set(err, -EINTR, "interrupted") : 0;

@@ -54,7 +54,7 @@ static void compare_bytes(struct comparer *k, const void *data, uint64_t n)
 			k->bad = true;
 		} else if ((size_t)got != part ||
 			   !sample_bytes_equal(v->buf, want, part)) {
-			verify_differs(v, k->path, "its row is another");
+			verify_differs(v, k->path, "its row differs");
 			k->bad = true;
 		}
 		done += part;
@@ -160,8 +160,8 @@ static int sample_find_array(struct comparer *k, struct error *err)
 		*strrchr(path, '/') = '\0';
 		r = verify_find(v, path, &e);
 	}
-	return r < 0 ? error_set(err, -EIO, "'%s' does not show '%s'",
-				 v->args->path, path)
+	return r < 0 ? error_set(err, -EIO, "'%s' has no '%s'", v->args->path,
+				 path)
 		     : 0;
 }
 
@@ -218,7 +218,8 @@ int verify_samples(struct verifier *v, const char *top,
 	sample_reader_free(&reader);
 	if (r == 0 && k.at != k.size && !(k.lines && v->differences))
 		verify_differs(v, v->args->path,
-			       "it has another number of samples");
+			       "its number of samples differs from that of the "
+			       "directory");
 	if (r == 0 && v->scan->n_problems > problems)
 		v->differences++; /* the caller reports them */
 	return r;

@@ -422,8 +422,9 @@ static int submit_written(struct part_check *c, pool_fn *fn, uint64_t first,
 		if (r == -ENOTSUP && !again)
 			return r;
 		if (r == -ENOTSUP)
-			r = error_set(&err, -EIO,
-				      "its chunk index changes while we look");
+			r = error_set(
+				&err, -EIO,
+				"its chunk index changed while it was read");
 		if (r < 0)
 			verify_spoil(c, r, &err);
 		else

@@ -151,7 +151,7 @@ static int verify_inside(struct verify *v, struct tree *tree, struct graft *g,
 		return 0;
 	memcpy(path, prefix, len);
 	if (depth >= DEPTH_MAX) {
-		verify_skipped(v, path, "archives in archives are too deep");
+		verify_skipped(v, path, "archives are nested too deep");
 		return 0;
 	}
 	nest_inside(g, &in);
