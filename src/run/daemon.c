@@ -190,7 +190,8 @@ int run_daemon(struct run *r, int report)
 	code = open_and_serve(&v, &err);
 	if (!r->shared->ready)
 		daemon_fail(&v.daemon, code ? code : CLI_MOUNT,
-			    code ? err.text : "unmounted before it was ready");
+			    code ? err.text
+				 : "the mount was removed before it was ready");
 	else if (code)
 		log_error("%s", err.text);
 	fuse_face_free(v.face);

@@ -251,7 +251,7 @@ static void end_rest(struct escort *e)
 		return;
 	cli_say(e->run->c,
 		"%u process%s of the command %s still running outside of its "
-		"process group: ended, for the mount ends with the command",
+		"process group: ended, because the mount ends with the command",
 		n, n > 1 ? "es" : "", n > 1 ? "were" : "was");
 	n = run_tree_end(e->run, REST_MS);
 	if (n > 0)

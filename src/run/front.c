@@ -66,8 +66,8 @@ static void daemon_ended(struct front *f, int status)
 		return;
 	if (WIFSIGNALED(status) && f->run->shared->staged)
 		cli_say(f->run->c,
-			"the daemon was killed by signal %d (%s): nobody holds "
-			"what was staged, and the command is ended",
+			"the daemon was killed by signal %d (%s): the staged "
+			"files are no longer locked, and the command is ended",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WIFSIGNALED(status))
 		cli_say(f->run->c,
@@ -75,9 +75,7 @@ static void daemon_ended(struct front *f, int status)
 			"is dead, and the command is ended",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		cli_say(f->run->c,
-			"somebody has unmounted '%s': the command "
-			"is ended",
+		cli_say(f->run->c, "'%s' was unmounted: the command is ended",
 			f->run->shared->point);
 	f->status = CLI_INCOMPLETE;
 	run_send(f->run->control[0], RUN_END, 0);

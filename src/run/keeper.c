@@ -36,7 +36,7 @@ static int start_escort(struct keeper *k, struct error *err)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		return error_errno(err, -errno, "cannot fork");
+		return error_errno(err, -errno, "cannot start a process");
 	if (pid == 0) {
 		close_end(&r->life[1]);
 		close_end(&r->alive[1]);
@@ -54,7 +54,7 @@ static int start_daemon(struct keeper *k, struct error *err)
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC) < 0)
-		return error_errno(err, -errno, "cannot make a pipe");
+		return error_errno(err, -errno, "cannot create a pipe");
 	pid = fork();
 	if (pid == 0) {
 		close(report[0]);
@@ -66,7 +66,7 @@ static int start_daemon(struct keeper *k, struct error *err)
 	close(report[1]);
 	close_end(&r->alive[0]);
 	if (pid < 0) {
-		int code = error_errno(err, -errno, "cannot fork");
+		int code = error_errno(err, -errno, "cannot start a process");
 
 		close(report[0]);
 		return code;

@@ -124,8 +124,10 @@ static int place_unmount(const char *point, struct error *err)
 	m = mounts_find(&mounts, point);
 	ours = m && is_own_mount(m);
 	if (!ours)
-		r = error_set(err, -EBUSY, "'%s' is busy (%s)", point,
-			      m ? m->type : "not as a mount");
+		r = error_set(
+			err, -EBUSY,
+			"'%s' is busy, and tensorfs has not mounted it (%s)",
+			point, m ? m->type : "nothing is mounted there");
 	mounts_free(&mounts);
 	if (!ours)
 		return r;
@@ -326,7 +328,7 @@ static int place_make_in(struct run *r, const char *path, struct error *err)
 	umask(mask);
 	if (code == 0)
 		return 0;
-	error_errno(err, code, "cannot make '%s'", r->shared->dir);
+	error_errno(err, code, "cannot create '%s'", r->shared->dir);
 	r->shared->dir[0] = '\0';
 	return code;
 }
@@ -347,9 +349,9 @@ int run_place_make(struct run *r, struct error *err)
 	}
 	if (code < 0)
 		return code;
-	return error_set(err, -ENOENT,
-			 "there is no place to mount: none of $SLURM_TMPDIR, "
-			 "$TMPDIR, /tmp and /dev/shm is a directory that you "
-			 "may write to and that is this node's own; set TMPDIR "
-			 "to one that is");
+	return error_set(
+		err, -ENOENT,
+		"there is no place to mount: none of $SLURM_TMPDIR, $TMPDIR, "
+		"/tmp and /dev/shm is a local directory of this node that you "
+		"may write to; set TMPDIR to such a directory");
 }

@@ -56,8 +56,7 @@ static long sysctl_number(const char *path)
 /* Set an error that names the setting which forbids the namespace. */
 static int private_refused(int code, struct error *err)
 {
-	const char *what = "the kernel, or the container that we are in, does "
-			   "not permit them";
+	const char *what = "the kernel or the container does not permit it";
 
 	if (sysctl_number("/proc/sys/user/max_user_namespaces") == 0)
 		what = "root has set the sysctl user.max_user_namespaces to 0";
@@ -70,11 +69,11 @@ static int private_refused(int code, struct error *err)
 		what = "root has set the sysctl "
 		       "kernel.apparmor_restrict_unprivileged_userns";
 	else if (code == -ENOSPC)
-		what = "there are as many as the sysctl "
+		what = "there are already as many as the sysctl "
 		       "user.max_user_namespaces permits";
 	return error_set(err, code,
-			 "mounting without fusermount3 (--private) takes a "
-			 "user namespace, and %s (%s)",
+			 "mounting without fusermount3 (--private) needs a "
+			 "user namespace, but %s (%s)",
 			 what, strerror(-code));
 }
 
