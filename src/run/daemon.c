@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon of a run: it opens the sources, mounts, serves, and tells the command's
- * path. */
+/* The daemon of a run: it opens the sources, mounts and serves them. */
 
 /*
  * It ends when it is unmounted, and not by signals that are meant for the command: a

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The escort, the parent of a run's command: it starts it, and waits for all that it
- * starts. */
+/* The escort of a run: the parent of the command, and of all that it starts. */
 
 /*
  *	start     the child makes its own process group and waits

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Front, the process that the user started: messages to the others, signals, job
- * control. */
+/* Front, the process that the user started: messages, signals, job control. */
 
 /*
  * The phase is OPENING until the mount is there, RUNNING until the command has ended,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compare a packed file with the directory that it was made of: what trees and tensors
- * share. */
+/* Compare a packed file with the directory that it was made of. */
 #ifndef VERIFY_PACK_VERIFY_H
 #define VERIFY_PACK_VERIFY_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files of a merge: the output in the making, its journal, and parts that are
- * deleted. */
+/* The files of a merge: output in the making, journal, and parts to delete. */
 
 /*
  * While OUT is made, there are beside it:

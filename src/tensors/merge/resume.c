@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begin a journal, or take over the work that the journal of an earlier attempt
- * records. */
+/* Begin a journal, or take over the work that an earlier journal records. */
 
 /*
  * An earlier attempt may have deleted parts, so its journal stands in for them: for the
