@@ -58,7 +58,7 @@ struct merge_result {
  * and everything is done now, 0 if the caller has to go on with merge_run.  Errors:
  * -EEXIST or -EISDIR because of what is at `out`; -EBUSY: another process merges into it;
  * -EBADMSG: the files of an earlier attempt cannot be used, and nothing was touched.  May
- * block for about a second to get the lock.  *out is to be freed in any case; it may be
+ * block for a few seconds to get the lock.  *out is to be freed in any case; it may be
  * NULL.
  */
 struct merge;

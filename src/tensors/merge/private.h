@@ -79,6 +79,7 @@ struct values {
 struct merge_use {
 	uint32_t stream, part;
 };
+/* A file that has parts, or objects that links lead to. */
 struct merge_file {
 	uint32_t file; /* number in handles */
 	struct identity id;
@@ -134,7 +135,7 @@ struct merge {
 };
 
 /* place.c: choose the names, take the lock, and read the journal of an earlier attempt.
- * Returns 0 or an error (see merge_begin).  May block for about a second. */
+ * Returns 0 or an error (see merge_begin).  May block for a few seconds. */
 int merge_place_open(struct merge *m, struct error *err);
 /* Sync the journal's file; returns 0 or -errno. */
 int merge_place_sync_journal(struct merge *m, struct error *err);
