@@ -71,7 +71,7 @@ struct sink_ops {
 	bool no_links;
 	bool sockets; /* it stores sockets, too */
 	bool tensors; /* its contents are one data set: options of tensors apply */
-	bool shards;  /* a part of the input makes a whole file: --shard-size applies */
+	bool shards; /* a part of the input makes a whole file: --shard-size applies */
 	/* Return -EINVAL with a sentence if this format does not support an option.
 	 * `scan` and `top` are not set yet.  `open` makes the same checks. */
 	int (*check)(const struct sink_args *a, struct error *err);

@@ -36,9 +36,10 @@ struct hdf5_description {
 	/* In served elements: array types add axes behind the dataset's own. */
 	uint64_t shape[RANK_MAX];
 	struct hdf5_type type; /* if no type was asked for */
-	enum hdf5_match match; /* how the type relates to the one that was asked for */
-	struct dtype stored;   /* CONVERTIBLE: the stored number's type */
-	char said[128];        /* DIFFERENT: the type that was found, in words */
+	enum hdf5_match
+		match; /* how the type relates to the one that was asked for */
+	struct dtype stored; /* CONVERTIBLE: the stored number's type */
+	char said[128];      /* DIFFERENT: the type that was found, in words */
 	enum hdf5_storage storage;
 	uint64_t pos, stored_bytes; /* CONTIGUOUS: address, bytes allocated */
 	uint64_t chunk[RANK_MAX];

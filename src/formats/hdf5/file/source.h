@@ -21,8 +21,8 @@ struct hdf5_item {
 		HDF5_ITEM_LINK, /* a link to `target` */
 		HDF5_ITEM_LOST  /* a link whose target is missing */
 	} kind;
-	uint32_t file;      /* GROUP: the file that has the group */
-	const char *name;   /* path in the mount; owned by the source or tensor */
+	uint32_t file;    /* GROUP: the file that has the group */
+	const char *name; /* path in the mount; owned by the source or tensor */
 	const char *object; /* GROUP: path in its file; owned by the source */
 	const char *target; /* LINK: path in the mount; owned by the source */
 	struct hdf5_tensor *tensor; /* DATASET: borrowed from the tree */
@@ -34,14 +34,14 @@ struct hdf5_source {
 	uint32_t file;        /* the main file */
 	char *path;           /* absolute path of the main file */
 	char *dir;            /* the directory of `path` */
-	char *real_dir;       /* its directory behind symlinks; NULL: equal to `dir` */
+	char *real_dir; /* its directory behind symlinks; NULL: equal to `dir` */
 	int64_t mtime;
 	uint64_t size; /* of the main file, in bytes */
 	struct view_options views;
 	char *prefix; /* option prefix=: more directories for other files; or NULL */
 	/* The archive that the main file is a member of; NULL: it is a file on disk. */
 	const struct source_around *around;
-	char *format;  /* the format's name if several files form one; or NULL */
+	char *format; /* the format's name if several files form one; or NULL */
 	char *archive; /* path of the archive's file, if there is one */
 	vec(struct hdf5_item) items;
 	struct pinner *pinner;
@@ -53,9 +53,10 @@ struct hdf5_source {
 struct hdf5_tensor {
 	struct tensor t;
 	struct hdf5_source *source;
-	const struct hdf5_type *type; /* that parts must have; owned by the source */
-	uint32_t file;                /* the file that has the dataset */
-	const char *object;           /* path in that file; owned by the source */
+	const struct hdf5_type
+		*type;      /* that parts must have; owned by the source */
+	uint32_t file;      /* the file that has the dataset */
+	const char *object; /* path in that file; owned by the source */
 	const char *member; /* a field that is read as values; or NULL */
 	bool null;          /* a null dataspace: the tensor is only listed */
 };
