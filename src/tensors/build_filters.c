@@ -4,7 +4,7 @@
 /*
  * In the file a filter is a number and parameters, but to create a dataset the library
  * wants an encoder for each.  It has its own; those that we can encode are registered
- * with it (formats/hdf5/filters.c).  For all others, whose chunks are copied as stored, a
+ * with it (formats/hdf5/file/filters.c).  For all others, whose chunks are copied as stored, a
  * filter is registered that does nothing but exist.  It also replaces a plugin, which
  * might adjust the parameters, although they belong to chunks that exist.  From then on
  * the library cannot decode such filters in this process.

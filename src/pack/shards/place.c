@@ -28,7 +28,7 @@
 
 #define HIDDEN ".tensorfs-"
 #define OLD "old"
-#define INDEX_SUFFIX ".tfsidx" /* members/index_path.c */
+#define INDEX_SUFFIX ".tfsidx" /* members/index_source.c */
 #define NAME_SHOWN 230
 
 /* ---- shards of earlier runs ----------------------------------------------- */

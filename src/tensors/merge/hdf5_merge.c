@@ -212,7 +212,8 @@ int merge_run(struct merge *m, struct source *source, struct store *store,
 {
 	int r;
 
-	if (source->ops != &source_hdf5)
+	m->s = hdf5_source_of(source);
+	if (!m->s)
 		return error_set(err, -ENOTSUP, "%s is not an HDF5 file",
 				 m->o.main);
 	m->store = store;

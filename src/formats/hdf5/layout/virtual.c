@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "formats/hdf5/file/resolve.h"
+#include "formats/hdf5/layout/tensor.h"
 
 static int no_memory(struct builder *b)
 {

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "formats/hdf5/value/listing.h"
 #include "formats/hdf5/file/lost.h"
+#include "formats/hdf5/value/value.h"
 
 /* Longer units are no units. */
 #define WORDS_MAX 4096

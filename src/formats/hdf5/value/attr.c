@@ -13,6 +13,7 @@
 #include "formats/hdf5/file/lost.h"
 #include "formats/hdf5/file/vlen.h"
 #include "formats/hdf5/type/type.h"
+#include "formats/hdf5/value/value.h"
 
 /* Larger arrays are described, not listed. */
 #define VALUES_MAX 131072

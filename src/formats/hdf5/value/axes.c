@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "formats/hdf5/file/vlen.h"
+#include "formats/hdf5/value/value.h"
 
 bool hdf5_axes_text(hid_t object, const char *name, char *buf, size_t n)
 {

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "formats/hdf5/value/json.h"
 #include "formats/hdf5/file/vlen.h"
+#include "formats/hdf5/value/value.h"
 #include "views/classes.h"
 
 /* Of an attribute, and of the strings that it refers to. */
