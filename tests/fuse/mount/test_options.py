@@ -82,7 +82,7 @@ MISSPELT = [
     ("--raw=dtype=f4,shape=4,4", "a.bin", "not KEY=VALUE"),
     ("--raw=dtype=f4,order=Q", "a.bin", "not C or F"),
     ("--raw=dtype=f4,header=-1", "a.bin", "not a size"),
-    ("--raw=dtype=f4,hedaer=1", "a.bin", "'hedaer' is none of"),
+    ("--raw=dtype=f4,hedaer=1", "a.bin", "unknown key 'hedaer'"),
     ("--raw=dtype=f4,count=0", "a.bin", "not between 1 and"),
 ]
 NOT_FOR_THESE = [
@@ -112,7 +112,7 @@ NOT_FOR_THESE = [
     ("--concat=-4", "d", "no such axis"),
     ("--concat=3", "h5", "no such axis"),
     ("--concat=0 --raw=dtype=f4", "d", "do not go together"),
-    ("--raw=dtype=f4", "d", "is a directory, but raw= is for files"),
+    ("--raw=dtype=f4", "d", "is a directory, and raw= is for files"),
     ("--zarr-root=data", "a.h5", "there is a 'data' in the root"),
     ("--zarr-root=.data", "hidden.h5", "there is a '.data3' in the root"),
     ("--versions", "a.h5", "versions is for archives"),
