@@ -276,7 +276,7 @@ def planted():
     os.unlink(HOME)
     os.mkdir(HOME)
     os.chmod(HOME, 0o777)
-    sentence(stage("-q", source, code=1), HOME, "others may write")
+    sentence(stage("-q", source, code=1), HOME, "other users may write")
     os.rmdir(HOME)
     if lib.ROOT:
         os.mkdir(HOME, 0o700)
