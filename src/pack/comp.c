@@ -44,15 +44,17 @@ int comp_parse(const char *text, struct pack_comp *out, struct error *err)
 			w = &words[i];
 	if (!w)
 		return error_set(err, -EINVAL,
-				 "'%.*s' is no compression: there are auto, "
-				 "none, gzip, zstd, lz4, xz and lzf",
+				 "'%.*s' is not a compression; use auto, none, "
+				 "gzip, zstd, lz4, xz or lzf",
 				 (int)(n < 40 ? n : 40), text);
 	if (text[n] && !w->levels)
-		return error_set(err, -EINVAL, "'%s' has no levels", w->name);
+		return error_set(err, -EINVAL, "compression '%s' has no levels",
+				 w->name);
 	if (text[n] && parse_count(text + n + 1, 1, w->levels, &level, err) < 0)
-		return error_set(err, -EINVAL,
-				 "'%.40s' is no level of %s: it has 1 to %u",
-				 text + n + 1, w->name, w->levels);
+		return error_set(
+			err, -EINVAL,
+			"'%.40s' is not a level of %s; its levels are 1 to %u",
+			text + n + 1, w->name, w->levels);
 	out->codec = w->codec;
 	out->level = (int)level;
 	return 0;
@@ -94,9 +96,9 @@ static int comp_add_codec(const struct pack_comp *c, uint32_t elem,
 		return comp_add_filter(p, ZSTD, &level, 1, elem, err);
 	case PACK_LZ4:
 		if (level)
-			return error_set(err, -EINVAL,
-					 "lz4 has no levels in HDF5: the "
-					 "filter does not store one");
+			return error_set(
+				err, -EINVAL,
+				"lz4 has no levels in HDF5; use --comp=lz4");
 		return comp_add_filter(p, LZ4, &none, 1, elem, err);
 	case PACK_LZF:
 		return comp_add_filter(p, LZF, lzf, 3, elem, err);
@@ -104,9 +106,9 @@ static int comp_add_codec(const struct pack_comp *c, uint32_t elem,
 	case PACK_NONE:
 		break;
 	}
-	return error_set(err, -EINVAL,
-			 "HDF5 has no filter for xz: there are gzip, zstd, "
-			 "lz4, lzf and none");
+	return error_set(
+		err, -EINVAL,
+		"HDF5 has no filter for xz; use gzip, zstd, lz4, lzf or none");
 }
 
 int comp_pipeline(const struct pack_comp *c, uint32_t elem, uint64_t chunk,
@@ -119,8 +121,8 @@ int comp_pipeline(const struct pack_comp *c, uint32_t elem, uint64_t chunk,
 		return 0;
 	if (chunk > UINT32_MAX)
 		return error_set(err, -EINVAL,
-				 "chunks of %llu bytes: HDF5 has less than "
-				 "4 GiB",
+				 "chunks of %llu bytes are too large: HDF5 "
+				 "chunks have less than 4 GiB",
 				 (unsigned long long)chunk);
 	if (c->codec != PACK_LZF && elem > 1)
 		r = comp_add_filter(out, SHUFFLE, &elem, 1, elem, err);

@@ -247,7 +247,7 @@ static bool read_other(struct feed_source *f, struct feed_piece *p,
 		piece_set_gone(p, errno, NULL);
 		ok = true;
 	} else if ((st.st_mode & S_IFMT) != (e->mode & S_IFMT)) {
-		piece_set_gone(p, 0, "it is something else now");
+		piece_set_gone(p, 0, "it was replaced by another kind of file");
 		ok = true;
 	} else {
 		ok = (!is_link || piece_read_target(p, fd)) &&
@@ -337,9 +337,8 @@ static void piece_fill(struct feed_piece *p, int fd, void *data)
 		piece_set_gone(p, (int)-got, NULL);
 		got = 0;
 	} else if ((size_t)got < n) {
-		piece_set_changed(
-			p, "it got shorter while it was read; zeros are in the "
-			   "place of what is gone");
+		piece_set_changed(p, "it became shorter while it was read; the "
+				     "missing bytes are zeros");
 	}
 	memset((char *)data + got, 0, n - (size_t)got);
 	p->u.lost = (size_t)got < n;
@@ -361,15 +360,13 @@ static bool read_small(struct feed_source *f, struct feed_piece *p, int fd,
 	if (now.size <= FEED_WHOLE) {
 		p->u.size = now.size;
 	} else {
-		piece_set_changed(
-			p, "it grew since it was listed; only what was there "
-			   "then was taken");
+		piece_set_changed(p, "it grew since it was listed; only the "
+				     "bytes that it had then were packed");
 		p->u.attr.size = planned;
 	}
 	if (e->nlink > 1 && !is_scanned_file(st, e))
-		piece_set_changed(
-			p, "another file has this name now, and its other "
-			   "names in the pack");
+		piece_set_changed(p, "it was replaced by another file, which "
+				     "its hard links in the pack show, too");
 	if ((uint64_t)st->st_blocks * 512 < p->u.size &&
 	    !find_extents(p, fd, p->u.size))
 		return false;
@@ -395,7 +392,7 @@ static bool read_large(struct feed_source *f, struct feed_piece *p, int fd,
 
 	/* Pieces must not come from different files. */
 	if (!is_scanned_file(st, e)) {
-		piece_set_gone(p, 0, "another file has this name now");
+		piece_set_gone(p, 0, "it was replaced by another file");
 		return true;
 	}
 	if (p->u.first && holes && !find_extents(p, fd, e->size))
@@ -423,7 +420,7 @@ static bool read_regular(struct feed_source *f, struct feed_piece *p,
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		piece_set_gone(p, errno, NULL);
 	} else if (!S_ISREG(st.st_mode)) {
-		piece_set_gone(p, 0, "it is no regular file any more");
+		piece_set_gone(p, 0, "it is not a regular file any more");
 	} else {
 		if (p->u.first)
 			ok = read_xattrs_of(f, p, fd, false);

@@ -75,10 +75,10 @@ static int out_check_old(struct out *o, mode_t *mode, struct error *err)
 	struct stat link, st;
 
 	if (!strcmp(o->path, "-"))
-		return error_set(err, -EINVAL,
-				 "'-' is no output: what is written gets its "
-				 "name when it is whole (a file of that name "
-				 "is ./-)");
+		return error_set(
+			err, -EINVAL,
+			"cannot write to '-': the output gets its name when it "
+			"is complete (for a file of that name give ./-)");
 	if (lstat(o->path, &link) < 0)
 		return errno == ENOENT
 			       ? 0
@@ -86,20 +86,20 @@ static int out_check_old(struct out *o, mode_t *mode, struct error *err)
 	if (stat(o->path, &st) < 0)
 		return S_ISLNK(link.st_mode) && errno == ENOENT
 			       ? error_set(err, -EEXIST,
-					   "'%s' is a symbolic link to what is "
-					   "not there",
+					   "'%s' is a symbolic link to a file "
+					   "that does not exist",
 					   o->path)
 			       : error_errno(err, -errno, "'%s'", o->path);
 	if (S_ISDIR(st.st_mode))
 		return error_set(err, -EISDIR, "'%s' is a directory", o->path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL,
-				 "'%s' is no regular file: what is written "
-				 "gets its name when it is whole",
+				 "'%s' is not a regular file, which alone an "
+				 "output can replace",
 				 o->path);
 	if (!o->replace)
 		return error_set(err, -EEXIST,
-				 "'%s' is there already; --force replaces it",
+				 "'%s' already exists; --force replaces it",
 				 o->path);
 	*mode = st.st_mode & 07777;
 	return S_ISLNK(link.st_mode) ? out_follow_link(o, err) : 0;
@@ -176,7 +176,8 @@ static int out_make_named(struct out *o, const char *base, struct error *err)
 		free(steal_pointer(&o->fresh));
 		errno = EBUSY;
 	}
-	r = error_errno(err, -errno, "cannot write beside '%s'", o->path);
+	r = error_errno(err, -errno, "cannot write to the directory of '%s'",
+			o->path);
 	free(steal_pointer(&o->fresh));
 	return r;
 }
@@ -274,7 +275,8 @@ int out_check(const char *path, bool replace, struct error *err)
 	int r = out_begin(&o, path, replace, &old, &base, err);
 
 	if (r == 0 && faccessat(o->dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		r = error_errno(err, -errno, "cannot write beside '%s'",
+		r = error_errno(err, -errno,
+				"cannot write to the directory of '%s'",
 				o->path);
 	out_free(o);
 	return r;

@@ -65,7 +65,7 @@ static bool add_above(struct scan_walk *w, struct scan_found *f,
 		}
 		if (!S_ISDIR(st.st_mode)) {
 			scan_add_problem(f, dir,
-					 "it is no directory, and something "
+					 "it is not a directory, but a path "
 					 "below it is listed");
 			return false;
 		}
@@ -170,7 +170,7 @@ static void begin_listed(struct scan_walk *w, struct scan_found *f)
 
 		if (path && !scan_clean(path)) {
 			scan_add_problem(f, path,
-					 "it leads out of the directory");
+					 "the path leads out of the directory");
 			free(path);
 		} else if (!path || !vec_push(&l.list, path)) {
 			free(path);

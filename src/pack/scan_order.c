@@ -95,7 +95,7 @@ static int scan_rank_path(struct scan *s, const char *name, uint64_t k,
 		return error_no_memory(err, "the list of files");
 	i = scan_clean(path) ? *path ? scan_find_path(s, path) : 0 : UINT64_MAX;
 	if (i == UINT64_MAX)
-		return scan_problem(s, name, "it is not there")
+		return scan_problem(s, name, "it does not exist")
 			       ? 0
 			       : error_no_memory(err, "the list of files");
 	do

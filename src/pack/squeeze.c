@@ -226,8 +226,7 @@ static int squeeze_check_options(const struct squeeze_options *o,
 				 struct error *err)
 {
 	if (o->level < 0 || o->level > squeeze_most(o->codec))
-		return error_set(err, -EINVAL,
-				 "%s has levels 1 to %d, and no level %d",
+		return error_set(err, -EINVAL, "%s has levels 1 to %d, not %d",
 				 o->codec == SQUEEZE_GZIP   ? "gzip"
 				 : o->codec == SQUEEZE_ZSTD ? "zstd"
 							    : "none",

@@ -96,12 +96,13 @@ static int run_zstd(struct squeeze_coder *c, const void *from, size_t n,
 	*size = ZSTD_compress2(c->zstd, to, room, from, n);
 	if (!ZSTD_isError(*size))
 		return 0;
-	return error_set(
-		err,
-		ZSTD_getErrorCode(*size) == ZSTD_error_memory_allocation
-			? -ENOMEM
-			: -EIO,
-		"zstd does not compress: %s", ZSTD_getErrorName(*size));
+	return error_set(err,
+			 ZSTD_getErrorCode(*size) ==
+					 ZSTD_error_memory_allocation
+				 ? -ENOMEM
+				 : -EIO,
+			 "zstd failed to compress a block: %s",
+			 ZSTD_getErrorName(*size));
 }
 
 /* ---- gzip ---------------------------------------------------------------- */
@@ -110,7 +111,8 @@ static int run_gzip(struct libdeflate_compressor *c, const void *from, size_t n,
 		    void *to, size_t room, size_t *size, struct error *err)
 {
 	*size = libdeflate_gzip_compress(c, from, n, to, room);
-	return *size ? 0 : error_set(err, -EIO, "gzip does not compress");
+	return *size ? 0
+		     : error_set(err, -EIO, "gzip failed to compress a block");
 }
 
 /* ---- does compression save enough? ------------------------------------------- */

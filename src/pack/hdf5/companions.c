@@ -30,8 +30,8 @@ int hdf5_check_path(const char *path, struct error *err)
 		if (n == 0 || (n == 1 && *at == '.') ||
 		    (n == 2 && at[0] == '.' && at[1] == '.'))
 			return error_set(err, -EINVAL,
-					 "--dataset=%.200s: a path in the file "
-					 "is wanted, as entry/data",
+					 "--dataset=%.200s is not a path in "
+					 "the file; give one like entry/data",
 					 path);
 		at += n;
 		if (!*at)
@@ -59,8 +59,8 @@ int hdf5_names_init(struct hdf5_names *n, const char *dataset,
 	if (!strcmp(path, n->names) || !strcmp(path, n->labels) ||
 	    !strcmp(path, n->classes))
 		return error_set(err, -EINVAL,
-				 "--dataset=%.200s: that is where the names of "
-				 "files and their labels go",
+				 "--dataset=%.200s is taken by the names of "
+				 "files or their labels; give another path",
 				 path);
 	return 0;
 }

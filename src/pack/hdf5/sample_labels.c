@@ -78,12 +78,11 @@ static int from_dirs(struct labels *l, struct error *err)
 		      labels_compare_texts);
 	for (uint64_t i = 0; i < s->list.n; i++)
 		if (sample_is(l->samples, i) && labels_at(l, i) < 0)
-			return error_set(
-				err, -EBADMSG,
-				"'%s' is in no directory that could be "
-				"its label; put it into one, or leave "
-				"it out with --exclude",
-				scan_path(s, i));
+			return error_set(err, -EBADMSG,
+					 "'%s' is not in a directory that "
+					 "could be its label; move it into "
+					 "one, or leave it out with --exclude",
+					 scan_path(s, i));
 	return 0;
 }
 
@@ -100,8 +99,8 @@ static int labels_read_file(struct labels *l, const char *path, size_t *n,
 		return error_errno(err, -errno, "labels: '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > TEXT_MOST)
 		return error_set(err, -EINVAL,
-				 "labels: '%s' is no file of at most 4 GiB; "
-				 "--labels is 'dirs' or the name of one",
+				 "labels: '%s' is not a file of at most 4 GiB; "
+				 "--labels takes 'dirs' or the name of a file",
 				 path);
 	l->text = malloc((size_t)st.st_size + 1);
 	if (!l->text)
@@ -191,10 +190,11 @@ static int labels_add_row(void *ctx, uint64_t line, char **field, size_t n,
 		l->columns = 2;
 	}
 	if (n != l->columns)
-		return error_set(err, -EBADMSG,
-				 "line %" PRIu64 ": %zu field%s and not %zu; "
-				 "rows are path,label",
-				 line, n, n == 1 ? "" : "s", l->columns);
+		return error_set(
+			err, -EBADMSG,
+			"line %" PRIu64
+			": %zu field%s instead of %zu; rows are path,label",
+			line, n, n == 1 ? "" : "s", l->columns);
 	of = labels_find(l, field[l->path_at]);
 	if (!of) {
 		if (l->unknown++ == 0)
@@ -211,7 +211,7 @@ static int labels_add_row(void *ctx, uint64_t line, char **field, size_t n,
 	of->text = labels_trim(field[l->label_at]);
 	if (!*of->text)
 		return error_set(err, -EBADMSG,
-				 "line %" PRIu64 ": an empty label", line);
+				 "line %" PRIu64 ": the label is empty", line);
 	of->line = line;
 	return 0;
 }
@@ -266,12 +266,12 @@ static int check_missing(const struct labels *l, const char *file,
 	if (!missing)
 		return 0;
 	return error_set(err, -EBADMSG,
-			 "labels: '%s' has none for %" PRIu64
+			 "labels: '%s' has no label for %" PRIu64
 			 " of %zu samples, the first is '%.150s'%s%.120s%s",
 			 file, missing, l->list.n, first,
-			 l->unknown ? "; it has one for '" : "",
+			 l->unknown ? "; it has a label for '" : "",
 			 l->unknown_path,
-			 l->unknown ? "', which is no sample" : "");
+			 l->unknown ? "', which is not a sample" : "");
 }
 
 static void note_unknown(const struct labels *l, const struct sink_args *a)
@@ -281,8 +281,8 @@ static void note_unknown(const struct labels *l, const struct sink_args *a)
 	if (!l->unknown || !a->note)
 		return;
 	snprintf(sentence, sizeof sentence,
-		 "labels: %" PRIu64 " row%s for what is no sample, the first "
-		 "is '%s'",
+		 "labels: ignored %" PRIu64
+		 " row%s for files that are not samples, the first is '%s'",
 		 l->unknown, l->unknown == 1 ? "" : "s", l->unknown_path);
 	a->note(a->note_ctx, sentence);
 }

@@ -23,15 +23,16 @@ int sample_parse_shape(const char *option, const char *text, unsigned *rank,
 
 		if (n == RANK_MAX)
 			return error_set(err, -EINVAL,
-					 "%s=%.100s: more than %d axes", option,
-					 text, RANK_MAX);
+					 "%s=%.100s has more than %d axes",
+					 option, text, RANK_MAX);
 		snprintf(number, sizeof number, "%.*s",
 			 (int)min_u64(len, sizeof number - 1), at);
 		if (parse_count(number, 1, INT64_MAX, &shape[n], NULL) < 0)
-			return error_set(err, -EINVAL,
-					 "%s=%.100s: sizes of axes with commas "
-					 "between them are wanted: 64,64",
-					 option, text);
+			return error_set(
+				err, -EINVAL,
+				"%s=%.100s is not a shape; give sizes of axes "
+				"with commas between them, like 64,64",
+				option, text);
 		n++;
 		at += len;
 		if (!*at)
@@ -47,10 +48,9 @@ static int read_raw_form(const struct sink_args *a, struct sample_form *f,
 	int r;
 
 	if (!a->shape || !a->dtype)
-		return error_set(
-			err, -EINVAL,
-			"--shape and --dtype belong together: they say "
-			"what is in files without a header");
+		return error_set(err, -EINVAL,
+				 "--shape and --dtype must be given together: "
+				 "they describe files without a header");
 	r = sample_parse_shape("--shape", a->shape, &f->rank, f->shape, err);
 	if (r == 0 && dtype_parse(a->dtype, &f->dtype, err) < 0)
 		return error_prefix(err, "--dtype: ");
@@ -61,7 +61,8 @@ static int read_raw_form(const struct sink_args *a, struct sample_form *f,
 		if (mul_overflows(f->bytes, f->shape[i], &f->bytes) ||
 		    f->bytes > INT64_MAX)
 			return error_set(err, -EINVAL,
-					 "--shape=%.100s: that is too large",
+					 "--shape=%.100s is too large: a "
+					 "sample would have 2^63 bytes or more",
 					 a->shape);
 	return 0;
 }
@@ -133,12 +134,12 @@ static int choose_raw(struct sample_list *l, struct error *err)
 	}
 	if (files == 0)
 		return error_set(err, -ENODATA, "there are no files to pack");
-	return error_set(err, -ENODATA,
-			 "no file has the %" PRIu64
-			 " bytes that --shape and --dtype make ('%s' has "
-			 "%" PRIu64 ")",
-			 l->raw.bytes, scan_path(s, other),
-			 s->list.at[other].size);
+	return error_set(
+		err, -ENODATA,
+		"no file has the %" PRIu64
+		" bytes that --shape and --dtype require ('%s' has %" PRIu64
+		")",
+		l->raw.bytes, scan_path(s, other), s->list.at[other].size);
 }
 
 static int sample_list_choose(struct sample_list *l, struct error *err)
@@ -151,8 +152,8 @@ static int sample_list_choose(struct sample_list *l, struct error *err)
 	npy = sample_list_count(l, &first_npy);
 	if (npy && pnm)
 		return error_set(err, -ENOTSUP,
-				 "both arrays ('%s') and images ('%s'): pack "
-				 "them apart, with --exclude",
+				 "there are both arrays ('%s') and images "
+				 "('%s'): pack them separately, with --exclude",
 				 scan_path(l->scan, first_npy),
 				 scan_path(l->scan, first_pnm));
 	if (!npy && !pnm)
@@ -208,8 +209,9 @@ static void note_others(const struct sample_list *l, const struct sink_args *a)
 		char sentence[500];
 
 		snprintf(sentence, sizeof sentence,
-			 "%" PRIu64 " %s no sample%s, left out: %s%s", n,
-			 n == 1 ? "file is" : "files are", n == 1 ? "" : "s",
+			 "%" PRIu64 " %s left out: %s%s", n,
+			 n == 1 ? "file is not a sample and was"
+				: "files are not samples and were",
 			 text, n > 3 ? ", ..." : "");
 		a->note(a->note_ctx, sentence);
 	}

@@ -39,13 +39,13 @@ static int sample_check_size(uint64_t size, uint64_t data, uint64_t want,
 {
 	if (size < data + want)
 		return error_set(err, -EBADMSG,
-				 "it is cut off: %" PRIu64
-				 " bytes, its header says %" PRIu64,
+				 "it is truncated: it has %" PRIu64
+				 " bytes, its header requires %" PRIu64,
 				 size, data + want);
 	if (size > data + want)
 		return error_set(err, -EBADMSG,
-				 "%" PRIu64 " bytes behind its %s; files of "
-				 "several are not packed",
+				 "%" PRIu64 " bytes follow its %s; files with "
+				 "several are not supported",
 				 size - data - want, what);
 	return 0;
 }
@@ -101,8 +101,8 @@ static int begin_raw(struct sample_reader *r, const struct feed_unit *u,
 	if (u->attr.size == f->bytes)
 		return 0;
 	return error_set(err, -EBADMSG,
-			 "%" PRIu64 " bytes, and --shape and --dtype make "
-			 "%" PRIu64,
+			 "it has %" PRIu64
+			 " bytes, but --shape and --dtype require %" PRIu64,
 			 u->attr.size, f->bytes);
 }
 
@@ -125,7 +125,7 @@ static int sample_settle_form(struct sample_reader *r,
 		if (f->rank == RANK_MAX)
 			return error_set(err, -ENOTSUP,
 					 "'%s' has %d axes; with one more for "
-					 "the files HDF5 has no such dataset",
+					 "the files that is too many for HDF5",
 					 u->path, RANK_MAX);
 		r->form = *f;
 		r->first = u->entry;
@@ -136,8 +136,8 @@ static int sample_settle_form(struct sample_reader *r,
 	sample_form_text(f, is, sizeof is);
 	sample_form_text(&r->form, first, sizeof first);
 	return error_set(err, -EBADMSG,
-			 "'%.100s' is %s, but '%.100s' is %s: all have to be "
-			 "of one type and shape",
+			 "'%.100s' is %s, but '%.100s' is %s: all samples must "
+			 "have one type and shape",
 			 u->path, is, scan_path(r->list->scan, r->first),
 			 first);
 }
@@ -220,11 +220,11 @@ static int sample_keep(struct sample_reader *r, const struct feed_unit *u,
 
 		format_size(r->form.bytes, need, sizeof need);
 		if (r->form.bytes > r->memory)
-			return error_set(err, -ENOMEM,
-					 "'%s' is in Fortran order, and takes "
-					 "%s of memory to be turned; --memory "
-					 "allows less",
-					 u->path, need);
+			return error_set(
+				err, -ENOMEM,
+				"'%s' is in Fortran order, and takes %s of "
+				"memory to be converted; raise --memory",
+				u->path, need);
 		r->turn = malloc(r->form.bytes);
 		if (!r->turn)
 			return error_no_memory(err,
@@ -321,9 +321,10 @@ int sample_put(struct sample_reader *r, const struct feed_unit *u,
 	data = data ? data + skip : NULL;
 	if (r->list->kind == SAMPLE_PNM && r->pnm.plain) {
 		if (!data)
-			return error_set(err, -EBADMSG,
-					 "'%s': zeros where numbers should be",
-					 u->path);
+			return error_set(
+				err, -EBADMSG,
+				"'%s' has a hole where numbers should be",
+				u->path);
 		rc = sample_put_text(r, u, data, n, take, ctx, err);
 	} else if (n > r->form.bytes - r->given) {
 		return sample_changed(u, err);

@@ -70,12 +70,12 @@ static int refuse_options(const struct sink_args *a, struct error *err)
 {
 	if (a->comp.codec == PACK_XZ)
 		return error_set(err, -EINVAL,
-				 "HDF5 has no filter for xz: there are gzip, "
-				 "zstd, lz4, lzf and none");
+				 "HDF5 has no filter for xz; use gzip, zstd, "
+				 "lz4, lzf or none");
 	if (a->block)
-		return error_set(err, -EINVAL,
-				 "--block-size is not for HDF5: --chunk says "
-				 "what is compressed together");
+		return error_set(
+			err, -EINVAL,
+			"--block-size does not apply to HDF5; use --chunk");
 	return 0;
 }
 
@@ -154,7 +154,9 @@ static int sink_put_chunk(void *ctx, uint64_t number, uint32_t mask,
 	int r;
 
 	if (n > BUILD_CHUNK_MAX)
-		return error_set(err, -EINVAL, "a chunk of 4 GiB or more");
+		return error_set(err, -EINVAL,
+				 "an encoded chunk has 4 GiB or more; give "
+				 "smaller ones with --chunk");
 	r = build_put(s->build, data, n, &c.pos, err);
 	if (r < 0)
 		return r;
@@ -171,7 +173,7 @@ static int sink_check_chunk(struct hdf5_sink *s, struct error *err)
 	if (s->chunk_rank != s->rank)
 		return error_set(
 			err, -EINVAL,
-			"--chunk=%.100s has %u axes, and the tensor %u "
+			"--chunk=%.100s has %u axes, but the tensor has %u "
 			"(files, then the axes of a sample): %s",
 			s->a.chunk, s->chunk_rank, s->rank, shape);
 	for (unsigned i = 1; i < s->rank; i++)
@@ -215,9 +217,9 @@ static void note_small(const struct hdf5_sink *s, uint64_t bytes)
 	    !s->a.note)
 		return;
 	snprintf(sentence, sizeof sentence,
-		 "chunks of one sample have %" PRIu64
-		 " bytes; with many in one (--chunk) the file is smaller and "
-		 "faster to read in order",
+		 "chunks of one sample have only %" PRIu64
+		 " bytes; with many samples in a chunk (--chunk) the file is "
+		 "smaller and faster to read in order",
 		 bytes);
 	s->a.note(s->a.note_ctx, sentence);
 }
@@ -279,7 +281,8 @@ static int put_sink_hdf5(struct sink *sink, const struct feed_unit *u,
 	if (!sample_is(&s->samples, u->entry))
 		return 0;
 	if (u->same_as)
-		return error_set(err, -EIO, "'%s' came without its bytes",
+		return error_set(err, -EIO,
+				 "'%s' came without its contents: a defect",
 				 u->path);
 	if (u->first)
 		r = sample_begin(&s->reader, u, err);

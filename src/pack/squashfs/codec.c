@@ -173,8 +173,8 @@ int image_codec_open(struct image_codec *c, const struct pack_comp *comp,
 	memset(c, 0, sizeof *c);
 	if (!row)
 		return error_set(err, -EINVAL,
-				 "squashfs has no lzf; --comp takes zstd, lz4, "
-				 "gzip, xz, none or auto");
+				 "squashfs does not support lzf; use zstd, "
+				 "lz4, gzip, xz, none or auto");
 	level = comp->level ? comp->level : row->usual;
 	if (level < row->least || level > row->most)
 		return error_set(err, -EINVAL,
@@ -188,8 +188,8 @@ int image_codec_open(struct image_codec *c, const struct pack_comp *comp,
 		snprintf(c->name, sizeof c->name, "%s:%d", row->name, level);
 	if (codec_configure(c, row, level, block))
 		return error_set(err, -EINVAL,
-				 "libsquashfs does not take %s with blocks of "
-				 "%u bytes",
+				 "libsquashfs does not accept %s with blocks "
+				 "of %u bytes",
 				 c->name, block);
 	return codec_make(c, row->name, err);
 }
@@ -322,7 +322,8 @@ int image_press(struct image_press *p, const void *in, size_t n, void *out,
 		if (r == SQFS_ERROR_ALLOC)
 			return error_no_memory(err, "a compressor");
 		if (r < 0)
-			return error_set(err, -EIO, "%s does not compress",
+			return error_set(err, -EIO,
+					 "%s failed to compress a block",
 					 p->codec->name);
 		*made = (size_t)r;
 	}

@@ -115,7 +115,7 @@ static int image_write_at(sqfs_file_t *base, sqfs_u64 at, const void *from,
 		return write_again(f, at, from, n);
 	if (at != size) {
 		error_set(&f->err, -EIO,
-			  "libsquashfs leaves a hole at byte %llu",
+			  "libsquashfs leaves a hole at byte %llu: a defect",
 			  (unsigned long long)size);
 		return SQFS_ERROR_IO;
 	}
@@ -184,10 +184,11 @@ static int id_index(struct image *im, uint32_t id, uint16_t *out,
 		r = sqfs_id_table_id_to_index(im->ids, id,
 					      &im->id_cache[slot].index);
 		if (r == SQFS_ERROR_OVERFLOW)
-			return error_set(err, -EFBIG,
-					 "more than 65536 users and groups: "
-					 "squashfs has no room for them; "
-					 "--owner makes them one");
+			return error_set(
+				err, -EFBIG,
+				"there are more than 65536 users and groups, "
+				"which squashfs cannot hold; give all files "
+				"one owner with --owner");
 		if (r)
 			return image_failed(im, r, "the table of ids", err);
 		im->id_cache[slot].id = id;
@@ -262,7 +263,7 @@ static int add_node(struct image *im, uint64_t entry, struct image_node **out,
 
 	if (im->nodes.n >= IMAGE_NONE - 1)
 		return error_set(err, -EFBIG,
-				 "squashfs has no room for so many files");
+				 "there are too many files for squashfs");
 	if (!vec_push(&im->nodes, n))
 		return error_no_memory(err, "the list of files");
 	*out = &im->nodes.at[im->nodes.n - 1];
@@ -289,7 +290,8 @@ static int set_same(struct image *im, struct image_node *n,
 
 	if (first == IMAGE_NONE)
 		return error_set(err, -EINVAL,
-				 "'%s' came before '%s', whose bytes it has",
+				 "'%s' came before '%s', whose contents it "
+				 "shares: a defect",
 				 u->path, u->same_as);
 	n->same = first;
 	im->nodes.at[first].links++;
@@ -325,9 +327,9 @@ static int image_begin_entry(struct image *im, const struct feed_unit *u,
 		return set_same(im, n, u, err);
 	if (n->size / im->block >= BLOCKS_MOST)
 		return error_set(err, -EFBIG,
-				 "'%s': squashfs has less than 2^31 blocks for "
-				 "a file; a larger --block-size holds more, "
-				 "--exclude leaves it out",
+				 "'%s' is too large: a file has less than 2^31 "
+				 "blocks in squashfs; raise --block-size, or "
+				 "leave it out with --exclude",
 				 u->path);
 	r = set_attr(im, n, &u->attr, err);
 	if (r == 0 && u->n_xattrs)
@@ -349,8 +351,8 @@ static int check_whole(const struct image *im, const struct feed_unit *u,
 	return im->noted == image_n_blocks(im, n)
 		       ? 0
 		       : error_set(err, -EIO,
-				   "'%s': its bytes are not as many as its "
-				   "size says",
+				   "'%s': the number of its bytes differs from "
+				   "its size",
 				   u->path);
 }
 
@@ -451,7 +453,7 @@ static int check_sink_squashfs(const struct sink_args *a, struct error *err)
 	if (block < SQFS_MIN_BLOCK_SIZE || block > SQFS_MAX_BLOCK_SIZE ||
 	    block & (block - 1))
 		return error_set(err, -EINVAL,
-				 "squashfs has blocks of 4K, 8K, 16K, ..., 1M; "
+				 "squashfs has blocks of 4K, 8K, 16K, ..., 1M, "
 				 "not of %" PRIu64 " bytes",
 				 block);
 	r = image_codec_open(&codec, &a->comp, (uint32_t)block, err);
@@ -488,18 +490,19 @@ static void say_notes(const struct image *im)
 	const struct image_notes *n = &im->notes;
 
 	if (n->times)
-		log_warn("'%s': %" PRIu64 " times of changes are outside what "
-			 "squashfs holds, 1970 to 2106, and became the nearest "
-			 "that it does; the first is that of '%s'",
+		log_warn("'%s': %" PRIu64
+			 " modification times are outside 1970 to 2106, the "
+			 "range of squashfs, and were set to its nearest end; "
+			 "the first is that of '%s'",
 			 im->a.path, n->times,
 			 n->time_entry == UINT64_MAX
 				 ? "."
 				 : scan_path(im->a.scan, n->time_entry));
 	if (n->xattrs)
-		log_warn("'%s': %" PRIu64 " extended attributes are not "
-			 "user.*, trusted.* or security.*, which is what "
-			 "squashfs holds, and were left out; the first is %s "
-			 "of '%s'",
+		log_warn("'%s': %" PRIu64
+			 " extended attributes were left out, because squashfs "
+			 "holds only user.*, trusted.* and security.*; the "
+			 "first is %s of '%s'",
 			 im->a.path, n->xattrs, n->xattr,
 			 scan_path(im->a.scan, n->xattr_entry));
 }
@@ -528,7 +531,7 @@ static int finish_sink_squashfs(struct sink *s, struct sink_result *r,
 
 const struct sink_ops sink_squashfs = {
 	.name = "squashfs",
-	.summary = "an image that the kernel mounts, too",
+	.summary = "an image that the kernel can mount, too",
 	.suffixes = ".sqfs .squashfs .squash .sfs .img",
 	.sockets = true,
 	.check = check_sink_squashfs,

@@ -123,7 +123,8 @@ static int tree_place(struct image_tree *t, uint32_t i, uint32_t *open,
 	    strlen(image_path(t->im, image_at(t, *open))) !=
 		    (size_t)(image_base_name(path) - path) - 1)
 		return error_set(t->err, -EINVAL,
-				 "'%s' came without its directory", path);
+				 "'%s' came without its directory: a defect",
+				 path);
 	n->parent = *open;
 	if (tail[*open])
 		image_at(t, tail[*open])->next = i;
@@ -202,7 +203,7 @@ static int write_inode(struct image_tree *t, struct image_node *n,
 	sqfs_meta_writer_get_position(t->inodes, &block, &offset);
 	if (block > UINT32_MAX)
 		return error_set(t->err, -EFBIG,
-				 "squashfs has no room for so many files");
+				 "there are too many files for squashfs");
 	n->ref = block << 16 | offset;
 	n->written = true;
 	r = sqfs_meta_writer_write_inode(t->inodes, i);
@@ -332,7 +333,7 @@ static int tree_write_listing(struct image_tree *t, const struct image_node *d,
 			       sqfs_dir_writer_get_dir_reference(t->dir) >> 16 >
 				       UINT32_MAX
 		       ? error_set(t->err, -EFBIG,
-				   "'%s': too many names for squashfs",
+				   "'%s' has too many names for squashfs",
 				   image_path(t->im, d))
 		       : 0;
 }

@@ -119,8 +119,8 @@ static ssize_t tape_read(struct input *in, void *to, size_t n,
 			break;
 		if (!p->bytes)
 			return error_set(err, -EIO,
-					 "a header is where a member's bytes "
-					 "should be");
+					 "a header is where a member's "
+					 "contents should be: a defect");
 		part = (size_t)min_u64(n - done, p->n - x->at_n);
 		memcpy((unsigned char *)to + done,
 		       x->reading->bytes + x->at_byte, part);
@@ -164,7 +164,8 @@ static void run_scan(void *arg)
 
 	if (tar_scan(&x->in, x->builder, &scanned, NULL, NULL, &err) == 0 &&
 	    scanned.damaged)
-		error_set(&err, -EIO, "what was written cannot be read back");
+		error_set(&err, -EIO,
+			  "the tar that was written cannot be read back");
 	x->failure = err;
 	lock_scope(&x->lock);
 	x->stopped = true;

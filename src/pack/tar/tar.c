@@ -92,13 +92,12 @@ static int check_comp(const struct sink_args *a, const struct format *f,
 		return 0;
 	if (c == PACK_LZ4 || c == PACK_XZ || c == PACK_LZF)
 		return error_set(err, -EINVAL,
-				 "--comp=%s: tars are compressed with gzip "
+				 "--comp=%s does not apply to tars; use gzip "
 				 "(.tar.gz) or zstd (.tar.zst)",
 				 words[c]);
 	return error_set(err, -EINVAL,
-			 "--comp=%s does not go with '%s', which is a %s; name "
-			 "it .tar, .tar.gz or .tar.zst, or say which with "
-			 "--format",
+			 "--comp=%s does not match '%s', which is a %s; name "
+			 "it .tar, .tar.gz or .tar.zst, or give its --format",
 			 words[c], a->path, f->name);
 }
 
@@ -111,10 +110,11 @@ static int check_block(const struct sink_args *a, const struct format *f,
 		return error_set(err, -EINVAL,
 				 "--block-size: a plain tar has no blocks");
 	if (a->block < BLOCK_LEAST || a->block > SQUEEZE_BLOCK_MOST)
-		return error_set(err, -EINVAL,
-				 "--block-size of a %s is %lu to %lu bytes",
-				 f->name, (unsigned long)BLOCK_LEAST,
-				 (unsigned long)SQUEEZE_BLOCK_MOST);
+		return error_set(
+			err, -EINVAL,
+			"--block-size of a %s must be %lu to %lu bytes",
+			f->name, (unsigned long)BLOCK_LEAST,
+			(unsigned long)SQUEEZE_BLOCK_MOST);
 	return 0;
 }
 

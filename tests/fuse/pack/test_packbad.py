@@ -309,7 +309,7 @@ def wrong_places():
             ([top, d + "/file/x.tar"], (1, 3), "Not a directory"),
             ([top, d + "/x.zip"], 2, "no format"),
             ([top, d + "/"], 2, ""),
-            (["--force", top, d + "/fifo.tar"], 2, "no regular file"),
+            (["--force", top, d + "/fifo.tar"], 2, "not a regular file"),
             ([d + "/nothing", d + "/x.tar"], 3, "No such file"),
             ([d + "/file", d + "/x.tar"], 3, "Not a directory"),
             ([top], 2, ""), ([top, d + "/a.tar", d + "/b.tar"], 2, "")):
@@ -433,7 +433,7 @@ def refused_before_it_looks():
     for name, word, *more in (
             ("x.tar", "--comp=lz4", "--comp=lz4"),
             ("x.tar", "no blocks", "--block-size=1M"),
-            ("x.tar.gz", "does not go", "--comp=zstd"),
+            ("x.tar.gz", "does not match", "--comp=zstd"),
             ("x.tar.zst", "--block-size", "--block-size=1K"),
             ("x.squashfs", "no lzf", "--comp=lzf"),
             ("x.squashfs", "4K, 8K", "--block-size=2M"),

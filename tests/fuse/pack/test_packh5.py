@@ -454,7 +454,7 @@ def labels_too_many():
                + b"a/9.npy,4\n")
     p = tensorfs("pack", top, top + ".h5", "--force", "--labels=" + path)
     exits(p, 0, "surplus")
-    check("1 row for what is no sample, the first is 'a/9.npy'" in p.stderr,
+    check("1 row for files that are not samples, the first is 'a/9.npy'" in p.stderr,
           p.stderr)
 
 
@@ -468,7 +468,7 @@ def others_are_named():
     os.symlink("README.txt", top + "/link")
     p = tensorfs("pack", top, top + ".h5", "--force")
     exits(p, 0, "others")
-    for word in ("3 files are no samples", "'README.txt'", "'link'",
+    for word in ("3 files are not samples", "'README.txt'", "'link'",
                  "'sub/list'"):
         check(word in p.stderr, "not said: %s: %s" % (word, p.stderr))
     rows(top + ".h5", want)
@@ -546,13 +546,13 @@ def refused_arrays():
     for words, change in (
             (["'002.npy' is <f4 (6, 4)", "'000.npy' is <f4 (6, 5)"],
              as_array(np.zeros((6, 4), "f4"))),
-            (["is <f8 (6, 5)", "of one type and shape"],
+            (["is <f8 (6, 5)", "must have one type and shape"],
              as_array(np.zeros((6, 5), "f8"))),
             (["is >f4 (6, 5)"], as_array(np.zeros((6, 5), ">f4"))),
             (["is <f4 (6, 5, 1)"], as_array(np.zeros((6, 5, 1), "f4"))),
-            ("'002.npy': it is cut off: 247 bytes, its header says 248",
+            ("'002.npy': it is truncated: it has 247 bytes, its header requires 248",
              as_bytes(lambda d: d[:-1])),
-            ("12 bytes behind its array", as_bytes(lambda d: d + b"x" * 12)),
+            ("12 bytes follow its array", as_bytes(lambda d: d + b"x" * 12)),
             ("a damaged .npy header: it is cut off", as_bytes(lambda d: d[:99])),
             ("no .npy file", as_bytes(lambda d: b"")),
             ("no .npy file", as_bytes(lambda d: b"text, of ten or more")),
@@ -570,7 +570,7 @@ def refused_arrays():
             ("is missing", header("{'descr': '<f4', 'shape': (6, 5)}")),
             ("behind the dictionary", header(head % ("<f4", "(6, 5)") + " + 1")),
             ("more than 32 axes", header(head % ("<f4", "(%s)" % ("1, " * 33)))),
-            ("it is cut off", header(head % ("<f4", "(6, 6)")))):
+            ("it is truncated", header(head % ("<f4", "(6, 6)")))):
         refused(3, words, spoil("bad", change))
 
 
@@ -578,8 +578,8 @@ def refused_arrays():
 def refused_images():
     good = pnm(arrays(1, shape=(4, 5), dtype="u1")[0])
     for words, data in (
-            ("'1.pgm': it is cut off: 30 bytes, its header says 31", good[:-1]),
-            ("1 bytes behind its image", good + b"x"),
+            ("'1.pgm': it is truncated: it has 30 bytes, its header requires 31", good[:-1]),
+            ("1 bytes follow its image", good + b"x"),
             ("no PGM or PPM", b"\x89PNG\r\n"), ("no PGM or PPM", b""),
             ("a bitmap", b"P4\n5 4\n" + bytes(4)), ("a PAM", b"P7\nWIDTH 5\n"),
             ("its header has no height", b"P5\n5 "),
@@ -605,7 +605,7 @@ def refused_directories():
     top = fresh("none")
     refused(3, "no .npy, .pgm or .ppm files", top)
     put(top, "a.txt", b"x")
-    refused(3, "no file has the 24 bytes that --shape and --dtype make ('a.txt' "
+    refused(3, "no file has the 24 bytes that --shape and --dtype require ('a.txt' "
             "has 1)", top, "--shape=6", "--dtype=f4")
     put(top, "b.npy", arrays(1)[0])
     put(top, "c.pgm", b"P5 1 1 255\n1")
@@ -616,7 +616,7 @@ def refused_directories():
     top = fresh("rawbad")
     put(top, "a.raw", bytes(24))
     put(top, "b.raw", bytes(23))
-    refused(3, "'b.raw': 23 bytes, and --shape and --dtype make 24", top,
+    refused(3, "'b.raw': it has 23 bytes, but --shape and --dtype require 24", top,
             "--shape=6", "--dtype=f4")
 
 
@@ -624,16 +624,16 @@ def refused_directories():
 def refused_options():
     top, _ = directory("options")
     for words, options in (
-            ("has 2 axes, and the tensor 3", ["--chunk=1,6"]),
+            ("has 2 axes, but the tensor has 3", ["--chunk=1,6"]),
             ("is larger than the tensor", ["--chunk=1,7,5"]),
             ("sizes of axes", ["--chunk=1,x,5"]),
             ("sizes of axes", ["--chunk=0,6,5"]),
-            ("belong together", ["--shape=3"]),
-            ("belong together", ["--dtype=f4"]),
+            ("given together", ["--shape=3"]),
+            ("given together", ["--dtype=f4"]),
             ("--dtype: 'f5'", ["--shape=3", "--dtype=f5"]),
             ("too large", ["--shape=%d,4" % (1 << 62), "--dtype=f4"]),
             ("no filter for xz", ["--comp=xz"]),
-            ("--block-size is not", ["--block-size=1M"]),
+            ("--block-size does not", ["--block-size=1M"]),
             ("a path in the file", ["--dataset=a//b"]),
             ("a path in the file", ["--dataset=../b"]),
             ("names of files", ["--dataset=x/names"])):
@@ -654,16 +654,16 @@ def refused_labels():
              good + [good[1]]),
             ("line 2: 3 fields and not 2", [good[0], good[1] + ",x"]),
             ("line 2: 1 field and not 2", [good[0], names[1]]),
-            ("line 1: an empty label", [names[0] + ","]),
-            ("line 2: a quoted field does not end", [good[0], '"abc']),
-            ("line 1: text follows a closing quote", ['"a"b,c']),
+            ("line 1: the label is empty", [names[0] + ","]),
+            ("line 2: a quote that does not end", [good[0], '"abc']),
+            ("line 1: text behind a quote", ['"a"b,c']),
             ("a NUL", good + ["a\0b,c"]), ("none for 3 of 3", [])):
         path = put(work, "l.csv", "\n".join(lines).encode())
         refused(3, words, top, "--labels=" + path)
     refused(1, "'%s/no'" % work, top, "--labels=%s/no" % work)
-    refused(2, "no file of at most", top, "--labels=" + work)
+    refused(2, "not a file of at most", top, "--labels=" + work)
     put(top, "loose.npy", made[names[0]])
-    refused(3, "'loose.npy' is in no directory", top, "--labels=dirs")
+    refused(3, "'loose.npy' is not in a directory", top, "--labels=dirs")
 
 
 @case

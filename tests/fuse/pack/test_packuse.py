@@ -128,7 +128,7 @@ def links_are_followed():
         os.symlink("../far/y." + suffix, link)
         p = tensorfs("pack", "-q", "--no-index", "--force", top, link)
         equal(p.returncode, 2, "exit of a link to nothing: " + p.stderr)
-        says(p, "symbolic link to what is not there")
+        says(p, "symbolic link to a file that does not exist")
         put(far, "y." + suffix, b"old")
         p = tensorfs("pack", "-q", "--no-index", top, link)
         equal(p.returncode, 2, "exit without --force: " + p.stderr)
@@ -144,7 +144,7 @@ def what_is_in_the_way_is_said_before_the_work():
     d = scratch("early")
     put(d, "there.tar", b"precious")
     os.mkfifo(d + "/fifo.tar")
-    for out, word in (("there.tar", "--force"), ("fifo.tar", "no regular file")):
+    for out, word in (("there.tar", "--force"), ("fifo.tar", "not a regular file")):
         p = tensorfs("pack", d + "/nothing", "%s/%s" % (d, out))
         equal(p.returncode, 2, "exit: " + p.stderr)
         says(p, word)
