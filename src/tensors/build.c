@@ -40,7 +40,7 @@ int build_new(struct build **out, int fd, const char *path, uint64_t end,
 	*out = NULL;
 	if (end < BUILD_FIRST || end > INT64_MAX / 2)
 		return error_set(err, -EINVAL,
-				 "chunks cannot begin at %" PRIu64, end);
+				 "chunks cannot begin at byte %" PRIu64, end);
 	b = calloc(1, sizeof *b);
 	if (!b || !(b->path = strdup(path))) {
 		free(b);
@@ -312,7 +312,7 @@ static int build_check_chunks(const struct build *b,
 		if (c->number >= g->count)
 			return bad_chunk(d, c, "is not in the grid", err);
 		if (i && c[-1].number == c->number)
-			return bad_chunk(d, c, "is there twice", err);
+			return bad_chunk(d, c, "appears twice", err);
 		if (c->len == 0 || c->pos < b->first ||
 		    c->pos > b->chunks_end || c->len > b->chunks_end - c->pos)
 			return bad_chunk(d, c, "is not in the file", err);
@@ -343,8 +343,8 @@ static int tell_chunk(struct build *b, hid_t dset,
 		return build_library_failed(b, d, err);
 	if (b->spot.asked != 1 || b->spot.written != 1)
 		return error_set(err, -ENOTSUP,
-				 "'%s': libhdf5 does not write a chunk in the "
-				 "way that we know",
+				 "'%s': this version of libhdf5 writes chunks "
+				 "in an unknown way",
 				 file_shown(b->path));
 	return 0;
 }
@@ -430,12 +430,14 @@ static int check_dataset(const struct build_dataset *d, struct grid *g,
 
 	if (r < 0)
 		return error_set(err, -EINVAL,
-				 "dataset '%s': no such array is possible",
+				 "dataset '%s': its shape, chunks or type are "
+				 "not possible",
 				 d->path);
 	if (g->count && g->chunk_bytes > BUILD_CHUNK_MAX)
 		return error_set(err, -EINVAL,
 				 "dataset '%s': chunks of %" PRIu64
-				 " bytes; HDF5 has them up to 4 GiB",
+				 " bytes are too large: HDF5 chunks have less "
+				 "than 4 GiB",
 				 d->path, g->chunk_bytes);
 	return 0;
 }

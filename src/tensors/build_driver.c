@@ -132,9 +132,8 @@ static haddr_t build_driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		return HADDR_UNDEF;
 	if (type == H5FD_MEM_DRAW && b->spot.on) {
 		if (b->spot.asked++ || size != b->spot.len) {
-			build_driver_fail(
-				b, -ENOTSUP,
-				"asks for room in a way that we do not know");
+			build_driver_fail(b, -ENOTSUP,
+					  "asks for room in an unknown way");
 			return HADDR_UNDEF;
 		}
 		if (b->eoa < b->chunks_end)
@@ -146,7 +145,7 @@ static haddr_t build_driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		at = at < b->chunks_end ? b->chunks_end : at;
 	if (size > ADDRESS_MAX - at) {
 		build_driver_fail(b, -EFBIG,
-				  "asks for more than a file can have");
+				  "asks for more room than a file can have");
 		return HADDR_UNDEF;
 	}
 	b->eoa = at + size;
@@ -210,7 +209,7 @@ static herr_t build_driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	}
 	if (addr < b->chunks_end &&
 	    (addr > b->first || size > b->first - addr)) {
-		build_driver_fail(b, -ENOTSUP, "writes to where chunks are");
+		build_driver_fail(b, -ENOTSUP, "writes over chunks");
 		return -1;
 	}
 	return build_driver_write_all(b, addr, buf, size);

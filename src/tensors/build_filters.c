@@ -105,8 +105,8 @@ int build_filters(hid_t dcpl, const struct pipeline *p, struct error *err)
 			continue;
 		hdf5_why(why, sizeof why);
 		return error_set(err, -ENOTSUP,
-				 "libhdf5 does not take filter %s: %s", f->name,
-				 why);
+				 "libhdf5 does not accept filter %s: %s",
+				 f->name, why);
 	}
 	return 0;
 }

@@ -330,12 +330,13 @@ static int chunker_share_memory(struct chunker *c, struct error *err)
 	if (least > c->o.memory) {
 		format_size(least, need, sizeof need);
 		format_size(c->o.memory, have, sizeof have);
-		return error_set(
-			err, -ENOMEM,
-			"a row of chunks takes %s of memory, and %s are for "
-			"it; give %.1f times as much with --memory, smaller "
-			"chunks with --chunk, or a lower level with --comp",
-			need, have, (double)least / (double)c->o.memory + 0.05);
+		return error_set(err, -ENOMEM,
+				 "a row of chunks takes %s of memory, but %s "
+				 "are allowed for it; give %.1f times as much "
+				 "with --memory, smaller chunks with --chunk, "
+				 "or a lower level with --comp",
+				 need, have,
+				 (double)least / (double)c->o.memory + 0.05);
 	}
 	slabs = (c->o.memory - c->o.threads * each) / c->slab_bytes;
 	c->most_slabs = (unsigned)max_u64(

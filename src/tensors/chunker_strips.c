@@ -72,14 +72,16 @@ int strips_init(struct strips *b, unsigned rank, uint32_t elem,
 		if (mul_overflows(b->chunk_bytes, chunk[i], &b->chunk_bytes) ||
 		    (i > b->axis &&
 		     mul_overflows(b->inner, shape[i], &b->inner)))
-			return error_set(err, -EINVAL,
-					 "chunks of more than 2^64 bytes");
+			return error_set(
+				err, -EINVAL,
+				"chunks would have more than 2^64 bytes");
 		if (i > b->axis)
 			b->per_strip *= div_up(shape[i], chunk[i]);
 	}
 	if (mul_overflows(b->inner, chunk[b->axis], &strip))
-		return error_set(err, -EINVAL,
-				 "a row of chunks has more than 2^64 bytes");
+		return error_set(
+			err, -EINVAL,
+			"a row of chunks would have more than 2^64 bytes");
 	b->length = b->axis ? shape[b->axis] : INT64_MAX;
 	b->per_length = div_up(b->length, chunk[b->axis]);
 	return 0;

@@ -78,7 +78,7 @@ int copy_file(int from, int to, const _Atomic int *stop, struct error *err)
 		if (n <= 0)
 			return n ? copy_failed(err, (int)n)
 				 : error_set(err, -ESTALE,
-					     "it got shorter while it was "
+					     "it became shorter while it was "
 					     "copied");
 		at += n;
 	}

@@ -75,12 +75,12 @@ bool rest_begin(struct rest *r, char what, const char *path)
 {
 	if (rest_is_deadly(r, what, path)) {
 		rest_say(&r->found->lost, path,
-			 what == 'a'   ? "its attributes are damaged: libhdf5 "
-					 "does not survive them"
-			 : what == 'l' ? "its links are damaged: libhdf5 does "
-					 "not survive them"
-				       : "it is damaged: libhdf5 does not "
-					 "survive it");
+			 what == 'a' ? "its attributes are damaged: libhdf5 "
+				       "crashes on them"
+			 : what == 'l'
+				 ? "its links are damaged: libhdf5 crashes on "
+				   "them"
+				 : "it is damaged: libhdf5 crashes on it");
 		return false;
 	}
 	if (r->o->trail)
@@ -123,10 +123,10 @@ static void object_free(struct rest_object *x)
 
 static void *too_many(struct rest *r)
 {
-	error_set(r->err, -ENOMEM,
-		  "%zu objects and more are too many for this memory: say "
-		  "--memory",
-		  r->objects.n);
+	error_set(
+		r->err, -ENOMEM,
+		"%zu objects and more do not fit in the memory: raise --memory",
+		r->objects.n);
 	return NULL;
 }
 
@@ -181,7 +181,7 @@ static void link_again(const struct rest_group *g, const char *name,
 	id = x->held >= 0 ? x->held : H5Oopen_by_addr(g->to, x->to);
 	if (id < 0 || H5Olink(id, g->to, name, lcpl, H5P_DEFAULT) < 0)
 		rest_say_why(&g->r->found->lost, path,
-			     "its name cannot be made");
+			     "the link to it cannot be made");
 	if (id >= 0)
 		H5Oclose(id);
 	x->held = H5I_INVALID_HID;
@@ -231,7 +231,8 @@ static void keep_link(const struct rest_group *g, const char *name,
 		note_external(g, name, path, info->u.val_size);
 	if (info->type != H5L_TYPE_SOFT && info->type != H5L_TYPE_EXTERNAL)
 		rest_say(&g->r->found->lost, path,
-			 "a link of a kind that only its own program knows");
+			 "a user-defined link, which only its own program "
+			 "knows");
 	else if (!rest_looks(g->r) &&
 		 H5Lcopy(g->from, name, g->to, name, lcpl, H5P_DEFAULT) < 0)
 		rest_say_why(&g->r->found->lost, path,
@@ -299,7 +300,7 @@ static void keep_links(struct rest *r, struct rest_object *x, hid_t from,
 		       &g) < 0 &&
 	    !r->err->code)
 		rest_say_why(&r->found->lost, x->path,
-			     "what is in the group cannot be listed");
+			     "the members of the group cannot be listed");
 }
 
 static void keep_attributes(struct rest *r, struct rest_object *x, hid_t from,

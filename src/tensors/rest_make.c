@@ -340,9 +340,8 @@ static bool is_too_large(struct rest *r, const char *path, hid_t type,
 	if (bytes <= most)
 		return false;
 	format_size(bytes, text, sizeof text);
-	snprintf(why, sizeof why,
-		 "a chunk of it takes %s: --memory=%lluM would do", text,
-		 (unsigned long long)(bytes * CHUNK_SHARE >> 20) + 1);
+	snprintf(why, sizeof why, "a chunk of it takes %s: give --memory=%lluM",
+		 text, (unsigned long long)(bytes * CHUNK_SHARE >> 20) + 1);
 	rest_say(&r->found->lost, path, why);
 	return true;
 }

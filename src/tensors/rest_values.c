@@ -271,8 +271,9 @@ static int read_output(void *ctx, uint64_t pos, void *buf, size_t n,
 
 	if (got < 0)
 		return error_errno(err, (int)got, "cannot read the output");
-	return (size_t)got == n ? 0
-				: error_set(err, -EIO, "the output is short");
+	return (size_t)got == n
+		       ? 0
+		       : error_set(err, -EIO, "the output ends too early");
 }
 
 /* Begin to copy values.  When the library allocates storage, it reads the fill value from

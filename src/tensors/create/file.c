@@ -65,22 +65,22 @@ static int check_sizes(const struct create_plan *p, const uint64_t *chunk,
 	if (bytes > CHUNK_LIMIT && !a->chunked)
 		return error_set(
 			err, -EINVAL,
-			"a part of %" PRIu64 " rows is one chunk of %" PRIu64
-			" bytes, and HDF5 has none of 4 GiB or more: make "
-			"--block smaller, or cut parts with --chunk",
+			"a part of %" PRIu64
+			" rows would be one chunk of %" PRIu64
+			" bytes, but HDF5 chunks have less than 4 GiB: make "
+			"--block smaller, or divide parts with --chunk",
 			rows, bytes);
 	if (bytes > CHUNK_LIMIT)
 		return error_set(err, -EINVAL,
 				 "a chunk would have %" PRIu64
-				 " bytes, and HDF5 has none of 4 GiB or more: "
-				 "make --chunk smaller",
+				 " bytes, but HDF5 chunks have less than 4 "
+				 "GiB: make --chunk smaller",
 				 bytes);
 	if (rows > CHUNK_LIMIT / FLAG_BYTES)
 		return error_set(err, -EINVAL,
 				 "the flags of a part of %" PRIu64
-				 " rows would be a chunk of 4 GiB or more, "
-				 "which HDF5 does not have: make --block "
-				 "smaller",
+				 " rows would be a chunk of 4 GiB or more, but "
+				 "HDF5 chunks have less: make --block smaller",
 				 rows);
 	return 0;
 }

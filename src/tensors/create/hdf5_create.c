@@ -62,10 +62,10 @@ static int check_free(const struct create_set *s, struct error *err)
 			return error_set(err, -EISDIR, "'%s/%s' is a directory",
 					 s->plan.dir, name);
 		if (!s->plan.a->replace)
-			return error_set(err, -EEXIST,
-					 "'%s/%s' is there already; --force "
-					 "replaces it",
-					 s->plan.dir, name);
+			return error_set(
+				err, -EEXIST,
+				"'%s/%s' already exists; --force replaces it",
+				s->plan.dir, name);
 	}
 	return 0;
 }
@@ -288,7 +288,7 @@ int hdf5_create(const struct create_args *a, struct create_result *out,
 		close(s.old);
 	if (r < 0 && s.old >= 0 &&
 	    unlinkat(s.fresh, CREATE_OLD, AT_REMOVEDIR) < 0)
-		error_prefix(err, "what was there is in '%s/" CREATE_OLD "': ",
+		error_prefix(err, "the old files are in '%s/" CREATE_OLD "': ",
 			     s.path);
 	else if (s.name)
 		create_remove(s.dir, s.name);

@@ -44,14 +44,15 @@ int create_plan_names(struct create_plan *p, struct error *err)
 	const char *braces = strstr(base, "{}");
 
 	if (!strstr(text, "{}"))
-		return error_set(err, -EINVAL,
-				 "'%s' has no {}, which becomes " CREATE_MAIN
-				 " or the rows of a part: run_{}.h5",
-				 text);
+		return error_set(
+			err, -EINVAL,
+			"'%s' has no {}, which stands for " CREATE_MAIN
+			" or the rows of a part: give a name like run_{}.h5",
+			text);
 	if (!braces || strstr(text, "{}") != braces || strstr(braces + 2, "{}"))
 		return error_set(err, -EINVAL,
-				 "'%s': there must be one {}, in the name of "
-				 "the files, not of their directory",
+				 "'%s' must have one {}, in the name of the "
+				 "files, not of their directory",
 				 text);
 	p->dir = !slash          ? strdup(".")
 		 : slash == text ? strdup("/")
@@ -63,8 +64,9 @@ int create_plan_names(struct create_plan *p, struct error *err)
 	/* The name of the directory of new files is longer by this. */
 	if (create_name_length(p) + strlen("." CREATE_MARK CREATE_RANDOM) >
 	    NAME_MAX)
-		return error_set(err, -EINVAL, "'%s': the names are too long",
-				 text);
+		return error_set(
+			err, -EINVAL,
+			"'%s': the names of the files would be too long", text);
 	return 0;
 }
 
@@ -78,27 +80,28 @@ int create_plan_shape(struct create_plan *p, struct error *err)
 	for (unsigned i = 0; i < a->rank; i++) {
 		if (a->shape[i] == 0)
 			return error_set(err, -EINVAL,
-					 "a tensor of no elements cannot be "
-					 "written to: axis %u is 0 long",
+					 "a tensor without elements cannot be "
+					 "written to: axis %u has length 0",
 					 i);
 		if (a->chunked && a->chunk[i] == 0)
 			return error_set(err, -EINVAL,
-					 "a chunk of no elements: axis %u is 0 "
-					 "long",
+					 "a chunk must have elements: axis %u "
+					 "has length 0",
 					 i);
 		if (a->chunked && a->chunk[i] > a->shape[i])
-			return error_set(err, -EINVAL,
-					 "axis %u of a chunk, %" PRIu64
-					 ", is longer than the tensor's, "
-					 "%" PRIu64,
-					 i, a->chunk[i], a->shape[i]);
+			return error_set(
+				err, -EINVAL,
+				"axis %u of a chunk (%" PRIu64
+				") is longer than that of the tensor (%" PRIu64
+				")",
+				i, a->chunk[i], a->shape[i]);
 	}
 	p->digits = digits_of(a->shape[0]) + 1;
 	p->parts = div_up(a->shape[0], a->block);
 	if (p->parts > CREATE_PARTS_MAX)
 		return error_set(err, -EINVAL,
-				 "%" PRIu64 " parts are more than %d: make "
-				 "--block larger",
+				 "there would be %" PRIu64
+				 " parts, more than %d: make --block larger",
 				 p->parts, CREATE_PARTS_MAX);
 	return 0;
 }

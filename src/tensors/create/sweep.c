@@ -105,14 +105,15 @@ static void create_sweep_one(const struct create_set *s, const char *name,
 		int r = create_put_all_back(s, fd, main_name);
 
 		if (r < 0) {
-			log_warn("'%s/%s/" CREATE_OLD "' has what a create "
-				 "--force was replacing when it was killed, "
-				 "and cannot be put back: %s",
+			log_warn("'%s/%s/" CREATE_OLD
+				 "' has the files that a killed create --force "
+				 "was replacing, and they cannot be put back: "
+				 "%s",
 				 s->plan.dir, name, strerror(-r));
 			return;
 		}
-		log_warn("'%s/%s' is back: a create --force was killed that "
-			 "was replacing it",
+		log_warn("'%s/%s' was put back: a create --force was killed "
+			 "while it was replacing it",
 			 s->plan.dir, main_name);
 	}
 	create_remove(s->dir, name);

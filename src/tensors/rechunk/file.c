@@ -346,7 +346,8 @@ static void judge_user_block(struct rechunk_answer *a)
 		return;
 	a->user_block = 0;
 	rest_say(&a->found.lost, "/",
-		 "what is in front of the HDF5 file is no user block");
+		 "the bytes in front of the HDF5 file are not a valid user "
+		 "block");
 }
 
 /* Report a truncated file before the library reads it.  A file of less than half the
@@ -504,7 +505,7 @@ static int run_child(struct rechunk *w, rechunk_task *task, const char *name,
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
-		return error_errno(err, -errno, "cannot make a process");
+		return error_errno(err, -errno, "cannot start a process");
 	}
 	told = read_answer(w, pid, ends[0], a);
 	close(ends[0]);
@@ -536,8 +537,8 @@ static int rechunk_child_died(struct rechunk *w, int status, struct error *err)
 {
 	w->of_source = true;
 	return error_set(err, -EBADMSG,
-			 "%s: libhdf5 did not survive reading its header%s%s: "
-			 "it is damaged",
+			 "%s: libhdf5 crashed while reading its header%s%s: "
+			 "the file is damaged",
 			 w->t->source ? w->t->source : w->t->name,
 			 WIFSIGNALED(status) ? ": " : "",
 			 WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
@@ -673,9 +674,9 @@ void rechunk_note_rest(const struct rechunk *w, const struct rest_found *found)
 			&found->lost);
 		return;
 	}
-	rechunk_note(w, "left out, for it cannot be copied", &found->lost);
+	rechunk_note(w, "left out, because it cannot be copied", &found->lost);
 	rechunk_note(w,
-		     "references that lead to no object of the file are null "
+		     "references to objects that are not in the file are null "
 		     "now, in",
 		     &found->null);
 	if (!is_beside(w))

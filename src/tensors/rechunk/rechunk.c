@@ -103,15 +103,15 @@ static int make_grid(struct rechunk *w, struct error *err)
 	rechunk_choose_chunk(w, chunk);
 	if (grid_init(&w->grid, t->rank, t->shape, chunk, t->dtype.size) < 0)
 		return error_set(err, -EINVAL,
-				 "%s: chunks of more bytes than there are "
-				 "numbers",
+				 "%s: chunks would have more than 2^64 bytes",
 				 t->name);
 	format_size(w->grid.chunk_bytes, text, sizeof text);
 	if (w->grid.chunk_bytes > BUILD_CHUNK_MAX)
-		return error_set(err, -EINVAL,
-				 "chunks of %s: HDF5 has less than 4 GiB; say "
-				 "--chunk",
-				 text);
+		return error_set(
+			err, -EINVAL,
+			"chunks of %s are too large: HDF5 chunks have less "
+			"than 4 GiB; give smaller ones with --chunk",
+			text);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ static int same_filters(struct rechunk *w, struct error *err)
 	}
 	if (pipeline_cannot_encode(&w->pipeline, &why) < 0)
 		return error_set(err, -ENOTSUP,
-				 "%s: %s; say --comp for another one",
+				 "%s: %s; choose another one with --comp",
 				 w->t->name, why.text);
 	return 0;
 }
@@ -236,11 +236,11 @@ static int too_little(const struct rechunk *w, struct error *err)
 	/* A share of the memory is the cache's. */
 	need = max_u64(need, (need - w->o->cache) / 3 * 4);
 	format_size(need + need / 16, most, sizeof most);
-	return error_set(
-		err, -ENOMEM,
-		"%s: %s of memory are too little for chunks of %s "
-		"that become chunks of %s: --memory=%" PRIu64 "M would do",
-		w->t->name, have, in, out, ((need + need / 16) >> 20) + 1);
+	return error_set(err, -ENOMEM,
+			 "%s: %s of memory are too little to turn chunks of %s "
+			 "into chunks of %s: give --memory=%" PRIu64 "M",
+			 w->t->name, have, in, out,
+			 ((need + need / 16) >> 20) + 1);
 }
 
 static int divide_memory(struct rechunk *w, struct error *err)
@@ -299,7 +299,7 @@ static void say_cost(const struct rechunk *w)
 	format_size(bytes, size, sizeof size);
 	snprintf(text, sizeof text,
 		 "each chunk of the source is decoded %.1f times; with "
-		 "--memory=%" PRIu64 "M (%s) it would be once",
+		 "--memory=%" PRIu64 "M (%s) once would be enough",
 		 each, (bytes >> 20) + 1, size);
 	w->o->note(w->o->ctx, text);
 }

@@ -177,8 +177,8 @@ static int rechunk_run_filters(const struct rechunk *w, struct buf **data,
 			    room->size, len, mask, err);
 	if (r == 0 && *len > BUILD_CHUNK_MAX)
 		r = error_set(err, -EINVAL,
-			      "a chunk takes %zu bytes; HDF5 has less than 4 "
-			      "GiB",
+			      "an encoded chunk has %zu bytes; HDF5 chunks "
+			      "have less than 4 GiB",
 			      *len);
 	if (r == 0)
 		r = rechunk_keep_encoded(data, room->data, *len, err);
@@ -224,11 +224,11 @@ static int rechunk_check_written(const struct rechunk *w,
 	r = pipeline_decode(&w->pipeline, c->mask, raw, (size_t)n, back, size,
 			    err);
 	if (r < 0 || !XXH128_isEqual(XXH3_128bits(back, size), is->hash))
-		return error_set(err, -EIO,
-				 "'%s': chunk %llu is not what was written: "
-				 "the disk or the memory of this machine is "
-				 "bad",
-				 w->o->path, (unsigned long long)c->number);
+		return error_set(
+			err, -EIO,
+			"'%s': chunk %llu differs from what was written: the "
+			"disk or the memory of this machine is faulty",
+			w->o->path, (unsigned long long)c->number);
 	return 0;
 }
 
@@ -711,7 +711,7 @@ static int tile_grid(const struct run *r, struct grid *out, struct error *err)
 			extent[i] = g->shape[i];
 	return grid_init(out, g->rank, g->shape, extent, g->elem) < 0
 		       ? error_set(err, -EINVAL,
-				   "%s: more bytes than there are numbers",
+				   "%s: a tile would have more than 2^64 bytes",
 				   r->w->t->name)
 		       : 0;
 }

@@ -57,8 +57,8 @@ static int lock_failed(const struct write_copy *c, int e, struct error *err)
 	if (no_locks_here(e))
 		return error_set(err, -ENOLCK,
 				 "'%s': this file system has no locks; with "
-				 "--no-lock it is you who sees to it that no "
-				 "two processes write one part",
+				 "--no-lock you must make sure that no two "
+				 "processes write the same part",
 				 c->path);
 	return error_errno(err, -e, "cannot lock '%s'", c->path);
 }
@@ -124,7 +124,7 @@ static int write_copy_open_part(struct write_copy *c, struct stat *st,
 	if (fstat(c->locked, st) < 0)
 		return error_errno(err, -errno, "'%s'", c->path);
 	if (!S_ISREG(st->st_mode))
-		return error_set(err, -EINVAL, "'%s' is no regular file",
+		return error_set(err, -EINVAL, "'%s' is not a regular file",
 				 c->path);
 	return 0;
 }
@@ -235,7 +235,8 @@ int write_copy_make(struct write_copy *c, bool no_lock, const _Atomic int *stop,
 			: open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 			       0600);
 	if (c->fd < 0) {
-		r = error_errno(err, -errno, "cannot write beside '%s'",
+		r = error_errno(err, -errno,
+				"cannot write to the directory of '%s'",
 				c->path);
 		free(path);
 		return r;

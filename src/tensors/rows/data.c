@@ -99,10 +99,11 @@ static int load_old(struct slot *s, struct error *err)
 		return 0;
 	}
 	if (s->old.stored > 2 * size + 65536)
-		return error_set(err, -EBADMSG,
-				 "chunk %" PRIu64 " of '%s' has %" PRIu64
-				 " stored bytes, which cannot be",
-				 s->number, w->rows->path, s->old.stored);
+		return error_set(
+			err, -EBADMSG,
+			"chunk %" PRIu64 " of '%s' has %" PRIu64
+			" stored bytes, which is too many: the file is damaged",
+			s->number, w->rows->path, s->old.stored);
 	stored = malloc(s->old.stored ? s->old.stored : 1);
 	if (!stored)
 		return error_no_memory(err, "a chunk that keeps rows");
@@ -113,7 +114,7 @@ static int load_old(struct slot *s, struct error *err)
 				    stored, s->old.stored, s->plain, size, err);
 	return r < 0 ? error_prefix(err,
 				    "'%s': chunk %" PRIu64
-				    ", of which other rows are kept: ",
+				    ", some rows of which are kept: ",
 				    w->rows->path, s->number)
 		     : 0;
 }
@@ -361,12 +362,12 @@ static int strip_share_memory(struct row_strip *strip, struct error *err)
 	if (mul_overflows(min_u64(w->grid.chunk[0], w->rows->rows),
 			  w->row_bytes, &layer) ||
 	    layer > SIZE_MAX / 4 || layer + each > have)
-		return error_set(err, -ENOMEM,
-				 "'%s': chunks of %" PRIu64
-				 " bytes, of which %" PRIu64
-				 " are side by side, take more than %" PRIu64
-				 " bytes of memory: --memory",
-				 w->rows->path, chunk, strip->per_layer, have);
+		return error_set(
+			err, -ENOMEM,
+			"'%s': chunks of %" PRIu64 " bytes, %" PRIu64
+			" of them side by side, take more than %" PRIu64
+			" bytes of memory: raise --memory",
+			w->rows->path, chunk, strip->per_layer, have);
 	most = min_u64(have / 2, max_u64(STRIP_MOST, layer));
 	strip->layers = max_u64(most / max_u64(layer, 1), 1);
 	slots = min_u64(2 * (uint64_t)w->o->threads,

@@ -57,7 +57,7 @@ static int select_rows(const struct writer *w, hid_t space, struct error *err)
 	    H5Sget_simple_extent_dims(space, &length, NULL) < 0 ||
 	    start > length || n > length - start)
 		return error_set(err, -EINVAL,
-				 "'%s': %s has not a flag for each row",
+				 "'%s': %s does not have a flag for each row",
 				 w->rows->path, w->rows->flags);
 	return H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n,
 				   NULL) < 0
@@ -74,7 +74,7 @@ static int write_to(const struct writer *w, hid_t dset, struct error *err)
 	int r;
 
 	if (type < 0 || H5Tget_class(type) != H5T_STRING)
-		r = error_set(err, -EINVAL, "'%s': %s is not of strings",
+		r = error_set(err, -EINVAL, "'%s': %s does not hold strings",
 			      w->rows->path, w->rows->flags);
 	else
 		r = select_rows(w, space, err);

@@ -56,9 +56,10 @@ int write_open_dataset(const struct writer *w, const char *path, hid_t *out,
 		return 0;
 	H5Dclose(*out);
 	*out = H5I_INVALID_HID;
-	return error_set(err, -ENOTSUP,
-			 "'%s': %s is a link into another file; write to that",
-			 w->rows->path, path);
+	return error_set(
+		err, -ENOTSUP,
+		"'%s': %s is a link into another file; write to that file",
+		w->rows->path, path);
 }
 
 int write_read_rows(struct writer *w, uint64_t first, uint64_t rows, void *buf,
@@ -141,7 +142,8 @@ static int write_check_part(struct writer *w, struct error *err)
 	if (grid_init(&w->grid, w->d.rank, w->d.shape,
 		      w->d.storage == HDF5_CHUNKED ? w->d.chunk : w->d.shape,
 		      w->d.type.stored.size) < 0)
-		return error_set(err, -EBADMSG, "'%s': it is too large",
+		return error_set(err, -EBADMSG,
+				 "'%s': the dataset is too large",
 				 w->rows->path);
 	w->row_bytes = w->d.type.stored.size;
 	for (unsigned i = 1; i < w->d.rank; i++)
@@ -190,7 +192,7 @@ static int write_look_at_part(struct writer *w, struct error *err)
 	if (r < 0)
 		return write_damaged(err);
 	if (H5Iget_type(opened.object) != H5I_DATASET)
-		r = error_set(err, -EINVAL, "it is no dataset");
+		r = error_set(err, -EINVAL, "it is not a dataset");
 	else
 		r = hdf5_describe(&w->source, opened.object, NULL, &w->d, err);
 	if (r < 0)

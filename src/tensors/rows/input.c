@@ -82,10 +82,10 @@ static int input_read_header(struct write_input *in, const unsigned char *front,
 	ssize_t r;
 
 	if (n < FRONT || n > NPY_HEADER_MOST)
-		return error_set(err, -EBADMSG,
-				 "%s: it begins as a .npy file, but its header "
-				 "is damaged",
-				 in->name);
+		return error_set(
+			err, -EBADMSG,
+			"%s begins like a .npy file, but its header is damaged",
+			in->name);
 	text = malloc(n);
 	if (!text)
 		return error_no_memory(err, "the header of the .npy file");
@@ -142,9 +142,10 @@ int write_input_open(struct write_input *in, const char *path,
 	if (n < 0)
 		return write_input_failed(in, (int)n, err);
 	if (n >= MAGIC_BYTES && !memcmp(front, MAGIC, MAGIC_BYTES)) {
-		r = n < FRONT ? error_set(err, -EBADMSG,
-					  "%s: its header is cut off", in->name)
-			      : input_read_header(in, front, stop, err);
+		r = n < FRONT
+			    ? error_set(err, -EBADMSG,
+					"%s: its header is truncated", in->name)
+			    : input_read_header(in, front, stop, err);
 		return r < 0 || in->stream
 			       ? r
 			       : input_measure(in, in->pos + in->head.data,
@@ -152,7 +153,7 @@ int write_input_open(struct write_input *in, const char *path,
 	}
 	if (!standard)
 		return error_set(err, -EBADMSG,
-				 "'%s' is no .npy file; plain bytes come by "
+				 "'%s' is not a .npy file; give plain bytes on "
 				 "standard input (-)",
 				 path);
 	memcpy(in->early, front, (size_t)n);
@@ -178,8 +179,8 @@ static int input_check_type(const struct write_input *in,
 	dtype_name(wanted, should, sizeof should);
 	dtype_descr(wanted, descr, sizeof descr);
 	return error_set(err, -EINVAL,
-			 "%s has %s, the tensor is %s; nothing is converted: "
-			 "give it a.astype('%s')",
+			 "%s has %s, but the tensor has %s; convert it with "
+			 "a.astype('%s')",
 			 in->name, is, should, descr);
 }
 
@@ -202,9 +203,10 @@ static int input_check_shape(const struct write_input *in, unsigned rank,
 		return 0;
 	dtype_shape_text(h->shape, h->rank, is, sizeof is);
 	dtype_shape_text(want, rank, should, sizeof should);
-	return error_set(err, -EINVAL,
-			 "%s has the shape %s, the rows to be written are %s",
-			 in->name, is, should);
+	return error_set(
+		err, -EINVAL,
+		"%s has the shape %s, but the rows to be written have %s",
+		in->name, is, should);
 }
 
 /* Has more than one axis more than one element, so that the order matters? */
@@ -243,8 +245,9 @@ int write_input_check(struct write_input *in, const struct dtype *wanted,
 	}
 	if (!in->stream && in->size != bytes)
 		return error_set(err, in->npy ? -EBADMSG : -EINVAL,
-				 "%s has %" PRIu64 " bytes of elements, "
-				 "%" PRIu64 " rows are %" PRIu64,
+				 "%s has %" PRIu64
+				 " bytes of elements, but %" PRIu64
+				 " rows have %" PRIu64,
 				 in->name, in->size, rows, bytes);
 	return 0;
 }

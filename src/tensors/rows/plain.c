@@ -52,7 +52,7 @@ int write_data_plain(struct writer *w, hid_t dset, struct error *err)
 	    bytes > w->o->memory)
 		return error_set(err, -ENOMEM,
 				 "'%s': rows of %" PRIu64
-				 " bytes take more memory than --memory says",
+				 " bytes take more memory than --memory allows",
 				 w->rows->path, w->row_bytes);
 	buf = malloc(bytes ? bytes : 1);
 	if (!buf)

@@ -276,7 +276,7 @@ def force_that_was_killed():
         for name in order[:placed]:
             os.rename(fresh + "/" + name, d + "/" + name)
         p = create(d + "/r_{}.h5", (8, 2), 2, "f2")
-        refused(p, 1, "is there already")
+        refused(p, 1, "already exists")
         what = "%d aside, %d placed" % (aside, placed)
         equal(all_bytes(d), after if placed == 5 else before, what)
         equal("is back" in p.stderr, placed < 5, what)

@@ -325,7 +325,7 @@ def wrong_input():
             ((npy("good", good), "--block=1", "--rows=1:2"), 2, ["--rows"]),
             ((), 2, ["INPUT"]),
             ((work + "/none.npy",), 3, ["none.npy"]),
-            ((work + "/text.npy",), 3, ["no .npy"]),
+            ((work + "/text.npy",), 3, ["not a .npy"]),
             ((s,), 3, ["bytes"]), ((work + "/header.npy",), 3, ["header"]),
             ((work,), 3, [])):
         write(main, *argv, code=code, words=words)
