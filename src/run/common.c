@@ -65,7 +65,7 @@ void run_signals_restore(const struct run *r)
 	sigprocmask(SIG_SETMASK, &r->mask, NULL);
 }
 
-void run_let_go(void)
+void run_release_stdio(void)
 {
 	cleanup_close int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 

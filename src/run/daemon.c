@@ -162,7 +162,7 @@ static void daemon_prepare(struct run *r)
 	prctl(PR_SET_NAME, "tensorfs-daemon");
 	setsid();
 	r->shared->group = getpid();
-	run_let_go();
+	run_release_stdio();
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
 		signal(ignored[i], SIG_IGN);
 	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)

@@ -101,7 +101,7 @@ static bool escort_start_command(struct escort *e)
 	e->go = go[1];
 	e->exec = failed[0];
 	e->group = e->run->children.leader = pid;
-	run_let_go();
+	run_release_stdio();
 	run_send(e->run->control[1], RUN_STARTED, pid);
 	return true;
 }

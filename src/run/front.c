@@ -293,7 +293,7 @@ static void hear_escort(struct front *f)
 		escort_ended(f);
 	} else if (m.kind == RUN_STARTED) {
 		run_terminal_start(&f->tty, m.value);
-		run_let_go();
+		run_release_stdio();
 		run_send(r->control[0], RUN_GO, 0);
 	} else if (m.kind == RUN_NO_EXEC) {
 		front_finish(

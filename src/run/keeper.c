@@ -83,7 +83,7 @@ static int keeper_start(struct keeper *k, struct error *err)
 	/* From here on, signals that kill the user's session do not reach this process;
 	 * only from here on there is something to clean up. */
 	setsid();
-	run_let_go();
+	run_release_stdio();
 	if (r == 0)
 		r = run_place_make(k->run, err);
 	return r < 0 ? r : start_daemon(k, err);

@@ -126,7 +126,7 @@ void run_signals_block(struct run *r);
 /* Restore mask and actions, in the child that becomes the command. */
 void run_signals_restore(const struct run *r);
 /* Replace standard input and output by /dev/null: they are for the command alone. */
-void run_let_go(void);
+void run_release_stdio(void);
 /* Wait for children, without blocking; note the results in r->children. */
 void run_reap(struct run *r);
 

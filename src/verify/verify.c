@@ -146,7 +146,7 @@ bool verify_has_checksum(struct tensor *t, uint32_t p, const struct layout *l)
 	return pipeline_has_checksum(l->pipeline, 0);
 }
 
-void verify_put(struct part_check *c)
+void verify_part_unref(struct part_check *c)
 {
 	struct error err = {0};
 	uint64_t written;
@@ -183,7 +183,7 @@ static int submit_part(struct part_check *c)
 	}
 	if (c->layout->kind == LAYOUT_NESTED)
 		return check_parts(c->v, c->layout->nested, true);
-	return verify_queue(c);
+	return verify_queue_part(c);
 }
 
 /* Check the parts of a tensor, or (nested) of a part of a tensor.  The depth is bounded
@@ -215,7 +215,7 @@ static int check_parts(struct verify *v, struct tensor *t, bool nested)
 		c->rows = rows[p];
 		atomic_init(&c->refs, 1);
 		r = submit_part(c);
-		verify_put(c);
+		verify_part_unref(c);
 	}
 	return r;
 }

@@ -148,7 +148,7 @@ static void run_chunks(void *arg)
 	if (r < 0)
 		verify_spoil(c, r, &err);
 	buf_unref(segment);
-	verify_put(c);
+	verify_part_unref(c);
 	free(job);
 }
 
@@ -178,7 +178,7 @@ static void run_fetches(void *arg)
 		}
 		verify_advance(c->v, c->layout->grid->chunk_bytes);
 	}
-	verify_put(c);
+	verify_part_unref(c);
 	free(job);
 }
 
@@ -214,7 +214,7 @@ static void run_bytes(void *arg)
 	}
 	if (r < 0)
 		verify_spoil(c, r, &err);
-	verify_put(c);
+	verify_part_unref(c);
 	free(job);
 }
 
@@ -290,7 +290,7 @@ static void run_values(void *arg)
 		verify_check_rows(c, &b);
 		atomic_fetch_add(&c->found, job->listed);
 	}
-	verify_put(c);
+	verify_part_unref(c);
 	free(job);
 }
 
@@ -482,7 +482,7 @@ static int submit_values(struct part_check *c)
 			   : 0;
 }
 
-int verify_queue(struct part_check *c)
+int verify_queue_part(struct part_check *c)
 {
 	if (!dtype_is_binary(&c->t->dtype))
 		return submit_values(c);

@@ -25,12 +25,12 @@ struct part_check {
 void verify_spoil(struct part_check *c, int code, const struct error *err);
 /* Drop a reference; the last one compares what was found with the index, and frees
  * `c`. */
-void verify_put(struct part_check *c);
+void verify_part_unref(struct part_check *c);
 
 /* Return true if checksums cover all data of part p.  Chunks that were stored without
  * filters are not looked for.  May block for reading. */
 bool verify_has_checksum(struct tensor *t, uint32_t p, const struct layout *l);
 /* Queue a part that is not a virtual dataset itself.  Returns 0 or -ENOMEM. */
-int verify_queue(struct part_check *c);
+int verify_queue_part(struct part_check *c);
 
 #endif
