@@ -290,7 +290,7 @@ def before_0_15():
             equal(read(m / "kind/array.txt"), b"a\nb\na\n", name)
     for data in older:
         p = exits(tensorfs("ls", path("older", data)), 3, "metadata of version 2")
-        check("written by Arrow before 0.15" in p.stderr, p.stderr)
+        check("written by Arrow before 0.8" in p.stderr, p.stderr)
 
 
 work = lib.setup()
