@@ -655,8 +655,8 @@ def refused_labels():
             ("line 2: 3 fields and not 2", [good[0], good[1] + ",x"]),
             ("line 2: 1 field and not 2", [good[0], names[1]]),
             ("line 1: the label is empty", [names[0] + ","]),
-            ("line 2: a quote that does not end", [good[0], '"abc']),
-            ("line 1: text behind a quote", ['"a"b,c']),
+            ("line 2: a quoted field does not end", [good[0], '"abc']),
+            ("line 1: text follows a closing quote", ['"a"b,c']),
             ("a NUL", good + ["a\0b,c"]), ("none for 3 of 3", [])):
         path = put(work, "l.csv", "\n".join(lines).encode())
         refused(3, words, top, "--labels=" + path)
