@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The last failures that readers met, findable by inode. */
+/* The last failures of readers, found by inode. */
 /*
- * A program that reads a bad file gets an errno and nothing else.  The sentence
- * goes to the log, and here, where `user.tensorfs.error` of the file and
- * `user.tensorfs.errors` of the root find it.
+ * A program that reads a bad file gets an errno only.  The sentence goes to the log and
+ * into this ring, from which the xattrs user.tensorfs.error of the file and
+ * user.tensorfs.errors of the root are made.
  *
- * A training job that runs into one bad block reads it again every epoch, in
- * every worker.  So the same failure (inode, code and sentence) is one entry
- * with a count that moves to the front again: 256 entries are 256 different
- * failures.  The ring is small and failures are rare, so finding is a scan.
+ * A training job reads a bad block again in every epoch and every worker.  So a repeated
+ * failure (equal inode, code and sentence) is one entry with a count, which becomes the
+ * newest again: 256 entries are 256 different failures.  The ring is small and failures
+ * are rare, so each search scans it.
  *
  *     at:  | .. | oldest | ...... | newest | free .. |
  *               seq is larger the newer an entry is; 0: free
@@ -57,8 +57,8 @@ void errors_free(struct errors *e)
 	free(e);
 }
 
-/* The entry to use: the same failure (with `any`, or another one of `ino`), else a free
- * one, else the oldest. */
+/* Return the entry for a failure: the one of an equal failure (with `any`, of any failure
+ * of `ino`), else a free one, else the oldest. */
 static struct failure *failure_slot(struct errors *e, uint64_t ino, int code,
 				    const char *text, bool any)
 {
@@ -82,8 +82,8 @@ static struct failure *failure_slot(struct errors *e, uint64_t ino, int code,
 	return oldest;
 }
 
-static void add(struct errors *e, uint64_t ino, int code, const char *text,
-		bool any)
+static void errors_note(struct errors *e, uint64_t ino, int code,
+			const char *text, bool any)
 {
 	time_t now = time(NULL);
 	struct failure *f;
@@ -98,12 +98,12 @@ static void add(struct errors *e, uint64_t ino, int code, const char *text,
 
 void errors_add(struct errors *e, uint64_t ino, int code, const char *text)
 {
-	add(e, ino, code, text, false);
+	errors_note(e, ino, code, text, false);
 }
 
 void errors_replace(struct errors *e, uint64_t ino, int code, const char *text)
 {
-	add(e, ino, code, text, true);
+	errors_note(e, ino, code, text, true);
 }
 
 bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n)
@@ -119,7 +119,7 @@ bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n)
 	return best != NULL;
 }
 
-/* The newest entry older than `before`; false when there is none. */
+/* Copy the newest entry whose seq is below `before`; return false if there is none. */
 static bool failure_before(struct errors *e, uint64_t before,
 			   struct failure *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The last failures that readers met, findable by inode. */
+/* The last failures of readers, found by inode. */
 #ifndef FS_ERRORS_H
 #define FS_ERRORS_H
 
@@ -13,22 +13,23 @@
 #define ERRORS_MAX 256
 
 struct errors;
-/* An empty ring; NULL when memory is out. */
+/* Make an empty ring; NULL when out of memory. */
 struct errors *errors_new(void);
 void errors_free(struct errors *e);
 
-/* Note that `ino` failed with `code` (-errno) and `text` now.  The same failure
- * again is counted, not kept twice; the oldest makes room.  Thread-safe. */
+/* Record that a read of `ino` failed with `code` (-errno) and `text` now.  A repeated
+ * failure is counted, not kept twice; a new one replaces the oldest.  Thread-safe. */
 void errors_add(struct errors *e, uint64_t ino, int code, const char *text);
-/* The same, in the place of what else is known of `ino`: of a name that is not in a
- * directory, of which there are many. */
+/* Record a failure in place of any other failure of `ino`: for names that a directory
+ * does not have, because there may be many of them. */
 void errors_replace(struct errors *e, uint64_t ino, int code, const char *text);
-/* The newest sentence about `ino`; false (and "") when there is none. */
+/* Copy the newest sentence about `ino` to `buf`; return false, and set "", if there is
+ * none. */
 bool errors_find(struct errors *e, uint64_t ino, char *buf, size_t n);
 
-/* A line for each kept failure, newest first, as many as fit in `n` bytes
- * (terminated; whole lines only); its length.  `path` names an inode, and is
- * called without any lock. */
+/* Write a line for each failure, newest first, as many whole lines as fit in `n` bytes
+ * with the terminator; return the length.  `path` writes the path of an inode, and is
+ * called without a lock. */
 size_t errors_print(struct errors *e, char *buf, size_t n,
 		    void (*path)(void *ctx, uint64_t ino, char *buf, size_t n),
 		    void *ctx);

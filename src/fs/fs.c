@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file system as functions: 0 or -errno, no FUSE types. */
 /*
- * This is where the layers meet: the tree says what there is, files->map says
- * where bytes are, the store makes them stand still, and reply.c hands them
- * over.  It is also an edge: the sentences that lower layers wrote are logged
- * and kept here (errors.c), and programs get one of six codes, because an errno
- * that read(2) is not known to return is a riddle in somebody's traceback.
+ * The layers meet here: the tree says what exists, files->map says where bytes are, the
+ * store pins them, and reply.c hands them over.  The sentences that lower layers wrote
+ * are logged and kept here (errors.c), and programs get one of six codes, because users
+ * do not expect other errnos from read(2).
  *
- * Nothing here is per open file; every call stands alone.
+ * No state is kept for an open file: each call stands alone.
  */
 #include "fs/fs.h"
 
@@ -34,7 +33,7 @@ int fs_new(struct fs **out, struct tree *t, struct store *s,
 
 	*out = NULL;
 	if (!fs)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the file system");
 	fs->tree = t;
 	fs->store = s;
 	fs->options = *o;
@@ -45,7 +44,7 @@ int fs_new(struct fs **out, struct tree *t, struct store *s,
 	clock_gettime(CLOCK_MONOTONIC, &fs->started);
 	if (!fs->options.version || !fs->options.config || !fs->errors) {
 		fs_free(fs);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the file system");
 	}
 	*out = fs;
 	return 0;
@@ -105,8 +104,8 @@ int fs_attr(struct fs *fs, const struct node *n, struct attr *out,
 
 /* ---- attributes --------------------------------------------------------- */
 
-/* Permissions as stored, without those that nobody has here. */
-static mode_t permissions(const struct fs *fs, const struct attr *a)
+/* Return the permissions as stored, without those that the mount takes away. */
+static mode_t entry_permissions(const struct fs *fs, const struct attr *a)
 {
 	mode_t mode = a->mode & 07777;
 
@@ -122,8 +121,9 @@ static mode_t permissions(const struct fs *fs, const struct attr *a)
 	       ~(S_ISDIR(a->mode) ? fs->options.dmask : fs->options.fmask);
 }
 
-/* Of members, as stored, unless the user wants another one. */
-static void owner(const struct fs *fs, const struct attr *a, struct stat *st)
+/* Set the owner: for members the stored one, unless the user gave another. */
+static void entry_owner(const struct fs *fs, const struct attr *a,
+			struct stat *st)
 {
 	const struct fs_options *o = &fs->options;
 	bool stored = a->stored && !(o->owner_only && o->shared);
@@ -137,16 +137,16 @@ static void stat_fill(const struct fs *fs, const struct node *n,
 {
 	memset(st, 0, sizeof *st);
 	st->st_ino = n->ino;
-	st->st_mode = (a->mode & S_IFMT) | permissions(fs, a);
+	st->st_mode = (a->mode & S_IFMT) | entry_permissions(fs, a);
 	/* A link count of 1 tells programs that it does not count subdirectories.
 	 * These may be unknown until the directory is listed, and programs such as
 	 * File::Find stop after nlink - 2 subdirectories if nlink is 2 or more. */
 	st->st_nlink = a->nlink && !S_ISDIR(a->mode) ? a->nlink : 1;
-	owner(fs, a, st);
+	entry_owner(fs, a, st);
 	st->st_rdev = (dev_t)a->rdev;
 	st->st_size = (off_t)a->size;
 	st->st_blocks = (blkcnt_t)div_up(a->size - a->hole, 512);
-	/* Python and stdio make their buffers this large. */
+	/* Python and stdio take this as the size of their buffers, in bytes. */
 	st->st_blksize = a->size >= (1u << 20) ? 1 << 20 : 128 << 10;
 	st->st_mtim.tv_sec = a->mtime;
 	st->st_mtim.tv_nsec = a->nsec;
@@ -176,8 +176,8 @@ static void entry_name_only(uint64_t ino, uint32_t type, struct entry *out)
 	out->st.st_mode = type & S_IFMT;
 }
 
-/* Looking into directory `ino` gave this code: where it is a source inside
- * another that cannot be opened, that is an error of its data. */
+/* Looking into directory `ino` failed with `code`.  If it is a source inside another
+ * source and could not be opened, report that as an error of its data. */
 static int fs_looked(struct fs *fs, uint64_t ino, int code)
 {
 	struct error err;
@@ -195,7 +195,8 @@ int fs_getattr(struct fs *fs, uint64_t ino, struct entry *out)
 	return r < 0 ? r : entry_fill(fs, &n, out);
 }
 
-/* What is wrong with a name is found at the directory; the log would be full of it. */
+/* Keep the reason why a name was not found at its directory.  It is not logged, because
+ * programs look up many names that do not exist. */
 static void note_name(struct fs *fs, uint64_t parent, const char *name)
 {
 	struct error err = {0};
@@ -207,8 +208,8 @@ static void note_name(struct fs *fs, uint64_t parent, const char *name)
 		errors_replace(fs->errors, parent, err.code, err.text);
 }
 
-/* Nobody gets at a file whose attributes are not to be had, nor at its
- * user.tensorfs.error: the directory has the sentence, too. */
+/* Fill in the attributes of a found entry.  If that fails the file cannot be opened, nor
+ * its user.tensorfs.error be read, so the directory gets the sentence, too. */
 static int lookup_fill(struct fs *fs, uint64_t parent, const struct node *n,
 		       struct entry *out)
 {
@@ -227,7 +228,7 @@ int fs_lookup(struct fs *fs, uint64_t parent, const char *name,
 	struct node n;
 	int r;
 
-	/* Asked for by nfsd only. */
+	/* Only nfsd looks these two names up. */
 	if (!strcmp(name, "."))
 		return fs_getattr(fs, parent, out);
 	if (!strcmp(name, "..")) {
@@ -268,7 +269,7 @@ static void entry_of(struct fs *fs, const struct node *n, bool attrs,
 	out->generation = a.generation;
 }
 
-/* "." and "..": inode and type; false when the buffer is full. */
+/* List "." and ".." with inode and type; return false if the buffer is full. */
 static bool emit_dots(struct fs *fs, uint64_t ino, uint64_t *pos, fs_emit *emit,
 		      void *ctx)
 {
@@ -331,8 +332,8 @@ int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* The node of a regular file, and the window clamped to it; learns what map
- * needs.  An empty window needs nothing. */
+/* Set *n to the node of a regular file, *size to its size in bytes, and clamp *len to it.
+ * Unless the window is empty, prepare what map needs. */
 static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
 			struct node *n, uint64_t *size)
 {
@@ -357,7 +358,7 @@ static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
 	return r < 0 ? fs_report(fs, ino, r, &err) : 0;
 }
 
-/* From what is kept of a file. */
+/* Answer from a whole file that is kept in the cache (fs->kept); false if there is none. */
 static bool read_kept(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 		      struct reply *out)
 {

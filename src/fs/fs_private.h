@@ -13,50 +13,50 @@
 struct fs {
 	struct tree *tree;
 	struct store *store;
-	struct fs_options options; /* version and config are ours */
+	struct fs_options options; /* version and config are copies, owned */
 	struct errors *errors;
-	uint64_t pin_budget; /* decoded bytes one read may hold pinned */
+	uint64_t pin_budget; /* decoded bytes that one read may hold pinned */
 	struct timespec started;
-	/* Whole files that are kept in the cache under this number and their inode's, since
-	 * somebody is going to ask for them (follow.h); 0: none ever. */
+	/* Chunk set under which the cache keeps whole files that will be read soon, each by its
+	 * inode number (readahead/follow.h); 0: no file was ever kept. */
 	_Atomic uint64_t kept;
 };
 
-/* The file's attributes, through the cache where they are generated. */
+/* Get the file's attributes; generated ones come through the cache, so this may block. */
 int fs_attr(struct fs *fs, const struct node *n, struct attr *out,
 	    struct error *err);
-/* Note a failure of a reader (ring, counter, log) and return the errno that
- * reader gets: one of ENODATA, EBADMSG, ESTALE, EIO, ENOTSUP, ENOMEM. */
+/* Record a failure of a reader in the ring, the counter and the log, and return the errno
+ * for that reader: one of ENODATA, EBADMSG, ESTALE, EIO, ENOTSUP, ENOMEM. */
 int fs_report(struct fs *fs, uint64_t ino, int code, const struct error *err);
 
-/* Collect the window [off, off + len) of a regular file, which lies within it,
- * into `out`.  Sets the whole of `out` (release it) on success only. */
+/* Collect the window [off, off + len) of a regular file, which lies within the file, into
+ * `out`.  After success the caller releases `out`; after an error it is not set. */
 int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 		  struct reply *out, struct error *err);
-/* The next plan of a window: map from off + have on; never an empty one. */
+/* Map at most `want` bytes from `off` on into a plan, which is never empty. */
 int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	      struct plan *plan, struct error *err);
 
-/* The window [off, off + len) of a file, copied together; as it is stored. */
+/* Copy the window [off, off + len) of a file to `to`, numbers in stored order. */
 int gather_stored(struct fs *fs, const struct node *n, uint64_t off, void *to,
 		  size_t len, struct error *err);
 
-/* The window around one of a file whose numbers are reversed (files.reversed), which
- * has whole ones. */
+/* A window of a file whose numbers are served reversed (files.reversed), widened so that
+ * it begins and ends between numbers.  Positions and lengths are in bytes. */
 struct reversal {
 	uint64_t off;
 	size_t len;
-	size_t lead;  /* bytes of it before the window that is wanted */
-	size_t first; /* and before its first number */
+	size_t lead;  /* bytes of it before the wanted window */
+	size_t first; /* bytes of it before its first number */
 	unsigned width;
 };
-/* False: nothing in this window (not empty) is reversed. */
+/* Return false if no byte of this window, which is not empty, is reversed. */
 bool reverse_around(const struct node *n, uint64_t off, size_t len,
 		    struct reversal *out);
-/* All of that window, as it is served, into x->len bytes. */
+/* Copy all of that window, as it is served, to x->len bytes at `to`. */
 int reverse_gather(struct fs *fs, const struct node *n,
 		   const struct reversal *x, void *to, struct error *err);
-/* As gather_stored, but as it is served. */
+/* Copy the window [off, off + len) of a file to `to`, as it is served. */
 int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
 		  size_t len, struct error *err);
 

@@ -64,7 +64,8 @@ static void gather_advance(struct gather *g, size_t len)
 	g->left -= len;
 }
 
-/* Between `min` and `max` bytes of a pinned file at `pos`; how many, or < 0. */
+/* Read between `min` and `max` bytes of a pinned file at `pos`; return how many, or
+ * -errno. */
 static ssize_t read_range(struct store *store, const struct handle *h,
 			  uint64_t pos, void *to, size_t min, size_t max,
 			  struct error *err)
@@ -94,7 +95,7 @@ static ssize_t read_range(struct store *store, const struct handle *h,
 	return (ssize_t)have;
 }
 
-/* The pattern from its byte `phase` on, `len` bytes of it. */
+/* Write `len` bytes of the repeated pattern, from its byte `phase` on. */
 static void fill_expand(unsigned char *to, size_t len, const struct fill *f,
 			uint64_t phase)
 {
@@ -108,7 +109,7 @@ static void fill_expand(unsigned char *to, size_t len, const struct fill *f,
 	have = min_u64(len, f->width);
 	for (i = 0; i < have; i++)
 		to[i] = pattern[(phase + i) % f->width];
-	/* What is there is whole periods until the last copy. */
+	/* `have` is a multiple of the period until the last copy. */
 	while (have < len) {
 		size_t n = min_u64(have, len - have);
 
@@ -156,7 +157,7 @@ int gather_span(struct gather *g, const struct span *s, struct error *err)
 
 /* ---- the table ---------------------------------------------------------- */
 
-static struct gather_slot *slot_of(struct gather *g, const struct run *x)
+static struct gather_slot *gather_slot_of(struct gather *g, const struct run *x)
 {
 	uint64_t h = (x->index + x->set * 37) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -185,7 +186,7 @@ static int slot_release(struct gather *g, struct gather_slot *slot,
 	return r;
 }
 
-/* Bytes of a decoded buffer: does the run lie within it? */
+/* Copy a run of a decoded buffer, after checking that it lies within it. */
 static int copy_memory(struct gather *g, const struct gather_slot *slot,
 		       const struct extent *x, struct error *err)
 {
@@ -212,7 +213,7 @@ static int copy_memory(struct gather *g, const struct gather_slot *slot,
 	return 0;
 }
 
-/* A short run of a file, through the slot's window. */
+/* Copy a short run of a file through the slot's window. */
 static int copy_window(struct gather *g, struct gather_slot *slot,
 		       const struct run *x, struct error *err)
 {
@@ -223,7 +224,7 @@ static int copy_window(struct gather *g, struct gather_slot *slot,
 	if (!g->windows)
 		g->windows = malloc((size_t)GATHER_SLOTS * GATHER_WINDOW);
 	if (!g->windows)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a read of small runs");
 	win = g->windows + (size_t)(slot - g->slot) * GATHER_WINDOW;
 	if (pos < slot->win_pos || pos - slot->win_pos > slot->win_len ||
 	    x->len > slot->win_len - (pos - slot->win_pos)) {
@@ -264,7 +265,7 @@ static int slot_copy(struct gather *g, struct gather_slot *slot,
 	return 0;
 }
 
-/* Make a pinned span the content of a slot, so that it answers for any skip. */
+/* Put a pinned span into a slot, normalised so that it serves any skip of its chunk. */
 static void slot_set(struct gather *g, struct gather_slot *slot,
 		     const struct run *run, const struct span *s)
 {
@@ -286,7 +287,7 @@ static void slot_set(struct gather *g, struct gather_slot *slot,
 	g->files += s->kind == SPAN_FD;
 }
 
-/* May this span answer for other runs of its chunk, too? */
+/* Return true if this span can serve other runs of its chunk, too. */
 static bool span_is_reusable(const struct extent *x, const struct span *s)
 {
 	if (s->kind == SPAN_FILL)
@@ -300,7 +301,7 @@ static bool span_is_reusable(const struct extent *x, const struct span *s)
 	return s->mem == s->buf->data + x->u.chunk.skip;
 }
 
-/* Give up slots, the next in turn first, until the bounds hold again. */
+/* Release slots in turn until the bounds hold again. */
 static int gather_trim(struct gather *g, const struct gather_slot *keep,
 		       struct error *err)
 {
@@ -330,7 +331,7 @@ static int gather_pin(struct gather *g, struct gather_slot *slot,
 	struct span s;
 	int r;
 
-	/* First, so that two large chunks need not be held at once. */
+	/* Release first, so that two large chunks are not held at once. */
 	r = slot ? slot_release(g, slot, err) : 0;
 	if (r < 0)
 		return r;
@@ -379,7 +380,7 @@ static int gather_run(struct gather *g, const struct extent *x,
 	default:
 		return gather_pin(g, NULL, NULL, x, err);
 	}
-	slot = slot_of(g, &run);
+	slot = gather_slot_of(g, &run);
 	if (slot->used && slot->index == run.index && slot->set == run.set)
 		r = slot_copy(g, slot, &run, x, err);
 	else
@@ -387,13 +388,13 @@ static int gather_run(struct gather *g, const struct extent *x,
 	return r;
 }
 
-/* Rows 1 and up of a strip whose first was copied, if its slot has decoded
- * bytes: nothing is looked up any more.  False: it has not. */
+/* Copy rows 1 and up of a strip of rows whose row 0 was copied, straight from the slot's
+ * buffer, without further lookups.  Return false if the slot has no decoded buffer. */
 static bool copy_strip(struct gather *g, unsigned char *to,
 		       const struct extent *x)
 {
 	struct run run = {.set = x->u.chunk.set->id, .index = x->u.chunk.index};
-	struct gather_slot *slot = slot_of(g, &run);
+	struct gather_slot *slot = gather_slot_of(g, &run);
 	uint64_t rows = x->u.chunk.rows, step = x->u.chunk.step;
 	uint64_t skip = x->u.chunk.skip, len = x->len, size;
 	const unsigned char *from;
@@ -401,7 +402,7 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 	if (!slot->used || slot->index != run.index || slot->set != run.set ||
 	    slot->span.kind != SPAN_MEM)
 		return false;
-	/* The first row was in there. */
+	/* Row 0 lay within the buffer, so this does not underflow. */
 	size = slot->span.buf->size;
 	if (step > (size - skip - len) / (rows - 1))
 		return false;
@@ -412,13 +413,13 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 	return true;
 }
 
-/* All rows of a strip; what is after the band is next once all of its strips
- * are there. */
+/* Copy all rows of a strip.  Once the strips side by side have filled their rows, the
+ * position moves on behind them. */
 static int gather_strip(struct gather *g, const struct extent *x,
 			struct error *err)
 {
 	const uint64_t rows = x->u.chunk.rows, pitch = x->u.chunk.pitch;
-	unsigned char *band = g->to, *to = g->to + g->across;
+	unsigned char *rows_at = g->to, *to = g->to + g->across;
 	struct extent one = *x;
 	size_t left = g->left;
 	int r;
@@ -436,7 +437,7 @@ static int gather_strip(struct gather *g, const struct extent *x,
 			g->left = (size_t)x->len;
 			r = gather_run(g, &one, err);
 		}
-	g->to = band;
+	g->to = rows_at;
 	g->left = left;
 	g->across += x->len;
 	if (g->across == pitch) {

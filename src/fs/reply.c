@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Collect the bytes of a read and choose how they are handed over. */
 /*
- * A plan is a list of extents; pinning makes spans of them.  What comes out is
- * one of two forms, tried in this order:
+ * A plan is a list of extents; pinning makes spans of them.  The reply has one of two
+ * forms, tried in this order:
  *
  *   memory     every span is memory, and the runs are long: an iovec straight
  *              from the decoded buffers.  Nothing is copied here.  Large runs
@@ -10,11 +10,11 @@
  *   gathered   everything else: one buffer, filled run by run; bytes that are
  *              stored verbatim are read straight into it.
  *
- * Spans are pinned directly as long as the first form is in reach: there is a
- * place in `pins`, runs are not tiny, the buffers pinned stay within
- * fs->pin_budget, and no bytes come from a file.  When that ends, what was pinned
- * so far is copied and let go, and the rest of the window is gathered.  Nothing
- * is pinned or decoded twice, and one read never holds many descriptors.
+ * Spans are pinned directly as long as the first form is possible: there is room in
+ * `pins`, runs are not tiny, the pinned buffers stay within fs->pin_budget, and no bytes
+ * come from a file.  When that ends, the spans pinned so far are copied and released, and
+ * the rest of the window is gathered.  Nothing is pinned or decoded twice, and one read
+ * never holds many descriptors.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,14 +23,14 @@
 #include "base/number.h"
 #include "fs/fs_private.h"
 
-/* Below this, a run costs more as an iovec of its own than copied. */
+/* A run of fewer bytes costs more as an iovec of its own than as a copy. */
 #define RUN_MIN PLAN_RUN
-/* So few runs are always worth it. */
+/* Up to this many runs are always handed over as iovecs. */
 #define RUN_FEW 4
 /* Extents of a READ in which each is compared with the others (mark_alone). */
 #define ALONE_MAX 16
 
-/* What long runs of zeros point to; never written. */
+/* Long runs of zeros point here; it is never written. */
 #define ZEROS 131072
 static unsigned char zeros[ZEROS] __attribute__((aligned(4096)));
 
@@ -38,7 +38,7 @@ struct collector {
 	struct fs *fs;
 	struct reply *out;
 	size_t want;
-	uint64_t pinned; /* decoded bytes behind the pins */
+	uint64_t pinned; /* decoded bytes that the pins hold */
 	unsigned scratch_used;
 	struct gather gather; /* in use once out->gathered is set */
 	struct reversal around;
@@ -68,7 +68,7 @@ static void reply_unpin(struct fs *fs, struct reply *r)
 		store_unpin(fs->store, &r->pins[--r->npins]);
 }
 
-/* Go over to the gathered form: copy what is pinned, let it go. */
+/* Change to the gathered form: copy what is pinned and release it. */
 static int collect_gather(struct collector *c, struct error *err)
 {
 	struct reply *out = c->out;
@@ -88,7 +88,8 @@ static int collect_gather(struct collector *c, struct error *err)
 	return r;
 }
 
-/* A small header lies in the plan, which does not live as long as the reply. */
+/* Copy a span that lies in the plan's scratch to the reply, which outlives the plan;
+ * return false if there is no room. */
 static bool keep_scratch(struct collector *c, const struct plan *plan,
 			 struct span *s)
 {
@@ -189,7 +190,7 @@ static bool push_zeros(struct reply *out, size_t len)
 	return true;
 }
 
-/* The memory form; false when it is out of reach. */
+/* Make the memory form; return false if it is not possible. */
 static bool form_memory(struct reply *out, size_t want)
 {
 	unsigned i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Windows of files whose numbers go out the other way round (files.reversed). */
+/* Windows of files whose numbers are served in reversed byte order (files.reversed). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
 		return reverse_gather(fs, n, &x, to, err);
 	wide = malloc(x.len);
 	if (!wide)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "numbers in the other byte order");
 	r = reverse_gather(fs, n, &x, wide, err);
 	if (r == 0)
 		memcpy(to, wide + x.lead, len);

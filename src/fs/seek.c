@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the data and the holes of a file are. */
+/* Finds data and holes of a file, for lseek(2) with SEEK_DATA and SEEK_HOLE. */
 /*
- * A hole is what is stored nowhere: zeros that a plan says, and holes of a source's own file
- * in what is served from it as it is.  What has to be decoded counts as data, also where it
- * turns out to be zeros.
+ * A hole is a range of zeros that is stored nowhere: a fill of zeros in a plan, or a hole
+ * of a source file in bytes that are served from it unchanged.  Bytes that have to be
+ * decoded count as data, even if they turn out to be zeros.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -16,7 +16,9 @@ static bool is_zeros(const struct fill *f)
 	return f->width == 1 && !*(const unsigned char *)f->pattern;
 }
 
-static uint64_t before(struct fs *fs, const struct extent *x, int whence)
+/* Return how many bytes of the extent precede the first data, or hole, in it. */
+static uint64_t seek_in_extent(struct fs *fs, const struct extent *x,
+			       int whence)
 {
 	uint64_t n = extent_bytes(x);
 	bool hole = x->kind == EXTENT_FILL && is_zeros(&x->u.fill.of);
@@ -46,7 +48,7 @@ int fs_seek(struct fs *fs, uint64_t ino, uint64_t off, int whence,
 		return r == -ENOENT ? r : fs_report(fs, ino, r, &err);
 	if (off >= a.size)
 		return -ENXIO;
-	/* Most files have none, and need not be gone through. */
+	/* Most files have no hole, and their extents need not be looked at. */
 	for (; a.hole && off < a.size; off += plan.have) {
 		uint64_t at = off;
 
@@ -54,7 +56,8 @@ int fs_seek(struct fs *fs, uint64_t ino, uint64_t off, int whence,
 		if (r < 0)
 			return fs_report(fs, ino, r, &err);
 		for (unsigned i = 0; i < plan.n; i++) {
-			uint64_t found = before(fs, &plan.ext[i], whence);
+			uint64_t found =
+				seek_in_extent(fs, &plan.ext[i], whence);
 
 			*out = at + found;
 			at += extent_bytes(&plan.ext[i]);

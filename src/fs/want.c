@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Have other threads decode what the rest of a plan needs. */
+/* Has other threads decode the chunks that the rest of a plan needs. */
 #include "base/number.h"
 #include "fs/gather.h"
 
-/* Extents to look back at for one of the same chunk. */
+/* How many extents back an extent of the same chunk is looked for. */
 #define WANT_LOOK 16
-/* One read may pin this share of the cache, or PIN_BUDGET_MIN. */
+/* One read may pin this fraction of the cache, or PIN_BUDGET_MIN bytes. */
 #define PIN_SHARE 32
 #define PIN_BUDGET_MIN (UINT64_C(4) << 20)
 
@@ -17,8 +17,9 @@ uint64_t gather_pin_budget(struct store *s)
 	return max_u64(usage.budget / PIN_SHARE, PIN_BUDGET_MIN);
 }
 
-/* Runs go to and fro between the chunks of a row: was this one just before? */
-static bool seen_lately(const struct plan *p, unsigned k)
+/* Return true if one of the extents just before has the same chunk: runs alternate
+ * between the chunks of a row. */
+static bool want_seen_lately(const struct plan *p, unsigned k)
 {
 	const struct extent *x = &p->ext[k];
 	unsigned first = k > WANT_LOOK ? k - WANT_LOOK : 0;
@@ -54,7 +55,7 @@ void want_ahead(struct store *s, const struct plan *plan, unsigned i,
 		const struct extent *x = &plan->ext[a->asked];
 
 		of[a->asked] = 0;
-		if (x->kind != EXTENT_CHUNK || seen_lately(plan, a->asked))
+		if (x->kind != EXTENT_CHUNK || want_seen_lately(plan, a->asked))
 			continue;
 		if (!store_want(s, x, a->bytes, &of[a->asked]))
 			return;

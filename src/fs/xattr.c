@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Extended attributes: what the daemon knows about a file, or about itself. */
+/* Extended attributes: what the daemon knows about a file or about itself. */
 /*
  *     root         user.tensorfs.stats    counters as JSON
  *                  user.tensorfs.errors   the last failures, newest first
  *                  user.tensorfs.config   the options in force
  *                  user.tensorfs.version
- *     any node     user.tensorfs.list     names of the attributes that it has
- *                  user.tensorfs.name     the stored name, where escaped
+ *     any node     user.tensorfs.list     names of its attributes
+ *                  user.tensorfs.name     the stored name, if it was escaped
  *                  user.tensorfs.error    the last failure, if there was one
- *                  and what its `files` has: shape, dtype, chunks, ...
+ *                  and those of its `files`: shape, dtype, chunks, ...
  *
- * An attribute of ours that is not there is ENODATA.  Other name spaces are
- * ENOTSUP: `ls -l` asks every file for system.posix_acl_access, and this is the
- * answer after which it stops asking for the rest of the file system.
+ * A missing attribute in user.* is ENODATA.  Other name spaces are ENOTSUP: `ls -l` asks
+ * every file for system.posix_acl_access, and after this answer it stops asking for the
+ * rest of the file system.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,52 +28,52 @@
 
 #define PREFIX "user.tensorfs."
 #define PREFIX_LEN (sizeof PREFIX - 1)
-/* Values may be 64 KiB (XATTR_SIZE_MAX). */
+/* The kernel's limit for a value, in bytes (XATTR_SIZE_MAX, linux/limits.h). */
 #define VALUE_MAX 65536
-/* Values that grow are announced longer than they are, so that a caller who
- * asks for the length first has room for what it is by then. */
+/* Bytes added to the length that is reported of a value that grows, so that a caller that
+ * asks for the length first has room for the value of a moment later. */
 #define VALUE_SLACK 512
 
-static void put_u64(json_t *o, const char *key, uint64_t v)
+static void stats_put(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static void put_shared(const struct shared *sh, json_t *o)
+static void stats_put_shared(const struct shared *sh, json_t *o)
 {
 	struct shared_usage u;
 
 	shared_usage(sh, &u);
-	put_u64(o, "shared_budget", u.limit);
-	put_u64(o, "shared_bytes", u.bytes);
-	put_u64(o, "shared_entries", u.entries);
-	put_u64(o, "shared_mapped_bytes", u.mapped);
+	stats_put(o, "shared_budget", u.limit);
+	stats_put(o, "shared_bytes", u.bytes);
+	stats_put(o, "shared_entries", u.entries);
+	stats_put(o, "shared_mapped_bytes", u.mapped);
 }
 
-static void put_usage(struct fs *fs, json_t *o)
+static void stats_put_usage(struct fs *fs, json_t *o)
 {
 	struct cache_usage c;
 	unsigned open_now, limit;
 	uint64_t dirs, bytes;
 
 	cache_usage(store_cache(fs->store), &c);
-	put_u64(o, "cache_budget", c.budget);
-	put_u64(o, "cache_bytes", c.bytes);
-	put_u64(o, "cache_beside_bytes", atomic_load(&buf_beside));
-	put_u64(o, "cache_entries", c.entries);
-	put_u64(o, "cache_evictions", c.evictions);
-	put_u64(o, "cache_hits", c.hits);
-	put_u64(o, "cache_misses", c.misses);
+	stats_put(o, "cache_budget", c.budget);
+	stats_put(o, "cache_bytes", c.bytes);
+	stats_put(o, "cache_beside_bytes", atomic_load(&buf_beside));
+	stats_put(o, "cache_entries", c.entries);
+	stats_put(o, "cache_evictions", c.evictions);
+	stats_put(o, "cache_hits", c.hits);
+	stats_put(o, "cache_misses", c.misses);
 	if (store_shared(fs->store))
-		put_shared(store_shared(fs->store), o);
+		stats_put_shared(store_shared(fs->store), o);
 	handles_usage(store_handles(fs->store), &open_now, &limit);
-	put_u64(o, "handles_open", open_now);
-	put_u64(o, "handles_limit", limit);
-	put_u64(o, "source_files", handles_count(store_handles(fs->store)));
+	stats_put(o, "handles_open", open_now);
+	stats_put(o, "handles_limit", limit);
+	stats_put(o, "source_files", handles_count(store_handles(fs->store)));
 	tree_usage(fs->tree, &dirs, &bytes);
-	put_u64(o, "directories", dirs);
-	put_u64(o, "directory_bytes", bytes);
-	put_u64(o, "resident_bytes", system_resident());
+	stats_put(o, "directories", dirs);
+	stats_put(o, "directory_bytes", bytes);
+	stats_put(o, "resident_bytes", system_resident());
 }
 
 char *fs_stats_json(struct fs *fs)
@@ -89,23 +89,23 @@ char *fs_stats_json(struct fs *fs)
 		return NULL;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	json_object_set_new(o, "version", json_string(fs->options.version));
-	put_u64(o, "uptime_seconds",
-		(uint64_t)(now.tv_sec - fs->started.tv_sec));
+	stats_put(o, "uptime_seconds",
+		  (uint64_t)(now.tv_sec - fs->started.tv_sec));
 	for (i = 0; i < COUNTER_COUNT; i++)
-		put_u64(o, counter_info[i].name, counter_get(i));
+		stats_put(o, counter_info[i].name, counter_get(i));
 	json_object_set_new(
 		o, "read_amplification",
 		json_real(served ? (double)decoded / (double)served : 0.0));
-	put_usage(fs, o);
+	stats_put_usage(fs, o);
 	text = json_dumps(o, JSON_INDENT(1) | JSON_PRESERVE_ORDER |
 				     JSON_REAL_PRECISION(6));
 	json_decref(o);
 	return text;
 }
 
-/* As getxattr(2) wants a value delivered. */
-static ssize_t deliver(const char *value, size_t len, size_t slack, char *buf,
-		       size_t n)
+/* Return a value, or with n = 0 its length, as getxattr(2) does. */
+static ssize_t xattr_deliver(const char *value, size_t len, size_t slack,
+			     char *buf, size_t n)
 {
 	if (len > VALUE_MAX)
 		len = VALUE_MAX;
@@ -132,7 +132,7 @@ static ssize_t get_stats(struct fs *fs, char *buf, size_t n)
 
 	if (!text)
 		return -ENOMEM;
-	return deliver(text, strlen(text), VALUE_SLACK, buf, n);
+	return xattr_deliver(text, strlen(text), VALUE_SLACK, buf, n);
 }
 
 static ssize_t get_errors(struct fs *fs, char *buf, size_t n)
@@ -141,12 +141,12 @@ static ssize_t get_errors(struct fs *fs, char *buf, size_t n)
 
 	if (!text)
 		return -ENOMEM;
-	return deliver(
+	return xattr_deliver(
 		text, errors_print(fs->errors, text, VALUE_MAX, name_inode, fs),
 		VALUE_SLACK, buf, n);
 }
 
-/* The root's own; -ENODATA when `key` is none of them. */
+/* Get an attribute that only the root has; -ENODATA if `key` is not one of them. */
 static ssize_t get_of_root(struct fs *fs, const char *key, char *buf, size_t n)
 {
 	const struct fs_options *o = &fs->options;
@@ -156,9 +156,9 @@ static ssize_t get_of_root(struct fs *fs, const char *key, char *buf, size_t n)
 	if (!strcmp(key, "errors"))
 		return get_errors(fs, buf, n);
 	if (!strcmp(key, "config"))
-		return deliver(o->config, strlen(o->config), 0, buf, n);
+		return xattr_deliver(o->config, strlen(o->config), 0, buf, n);
 	if (!strcmp(key, "version"))
-		return deliver(o->version, strlen(o->version), 0, buf, n);
+		return xattr_deliver(o->version, strlen(o->version), 0, buf, n);
 	return -ENODATA;
 }
 
@@ -167,7 +167,7 @@ static void print_key(FILE *f, const char *key)
 	fprintf(f, PREFIX "%s\n", key);
 }
 
-/* Names of attributes of ours that node `nd` has, one a line. */
+/* Print the names of the user.tensorfs attributes of node `nd`, one on each line. */
 static void print_keys(struct fs *fs, const struct node *nd, FILE *f)
 {
 	static const char *const of_root[] = {"stats", "errors", "config",
@@ -201,10 +201,10 @@ static ssize_t get_list(struct fs *fs, const struct node *nd, char *buf,
 	if (!f)
 		return -ENOMEM;
 	print_keys(fs, nd, f);
-	return fclose(f) == 0 ? deliver(text, len, 0, buf, n) : -ENOMEM;
+	return fclose(f) == 0 ? xattr_deliver(text, len, 0, buf, n) : -ENOMEM;
 }
 
-/* An attribute of a member, under its whole name. */
+/* Get an attribute that is stored with a member, by its full name. */
 static ssize_t get_stored(const struct node *nd, const char *name, char *buf,
 			  size_t n)
 {
@@ -224,12 +224,12 @@ static ssize_t get_of_node(struct fs *fs, const struct node *nd,
 
 	if (!strcmp(key, "error") &&
 	    errors_find(fs->errors, nd->ino, text, sizeof text))
-		return deliver(text, strlen(text), 0, buf, n);
+		return xattr_deliver(text, strlen(text), 0, buf, n);
 	if (!strcmp(key, "list"))
 		return get_list(fs, nd, buf, n);
 	name = strcmp(key, "name") ? NULL : tree_stored_name(fs->tree, nd);
 	if (name)
-		return deliver(name, strlen(name), 0, buf, n);
+		return xattr_deliver(name, strlen(name), 0, buf, n);
 	r = -ENODATA;
 	if (nd->files && nd->files->ops->xattr)
 		r = nd->files->ops->xattr(nd->files, nd->node, key,
@@ -260,9 +260,9 @@ ssize_t fs_getxattr(struct fs *fs, uint64_t ino, const char *name, char *buf,
 	return r;
 }
 
-/* Only what is stored in the source is listed: programs that copy attributes would copy
- * ours, too, which belong to the mount, change while they are read, and may be too long
- * for where they are copied to.  user.tensorfs.list names those. */
+/* Only attributes stored in the source are listed.  Programs that copy attributes would
+ * copy ours, too, which belong to the mount, change while they are read, and may be too
+ * long for the target file system.  user.tensorfs.list names those. */
 ssize_t fs_listxattr(struct fs *fs, uint64_t ino, char *buf, size_t n)
 {
 	const struct files_ops *ops;
